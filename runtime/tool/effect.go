@@ -1,0 +1,152 @@
+package tool
+
+import (
+	"context"
+	"math/rand/v2"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// An Effect is what a script asks of the world: one function of a [Module],
+// with its arguments, at a place in the run.
+type Effect struct {
+	Func  string // "fs.read"
+	Args  *Dict  // by parameter name
+	Place Place
+}
+
+// A Place says where in a run an effect stands: {3} is the third effect of the
+// root script, {3, 1} the first effect of the tool that the third one called.
+type Place []int
+
+// String returns the place as it is written in records: "3.1".
+func (p Place) String() string {
+	var b strings.Builder
+	for i, n := range p {
+		if i > 0 {
+			b.WriteByte('.')
+		}
+		b.WriteString(strconv.Itoa(n))
+	}
+	return b.String()
+}
+
+// Child returns the place of the n-th effect inside this one, counted from 1.
+func (p Place) Child(n int) Place {
+	return append(p[:len(p):len(p)], n)
+}
+
+// An Outcome is what came of an effect or a call that did not fail.
+type Outcome struct {
+	Value Value
+	Undo  *Effect // what would take it back, or nil
+	Usage Usage
+}
+
+// Usage is what a call cost.
+type Usage struct {
+	Steps   int64         // of the script's interpreter
+	Effects int           // how many effects it asked for
+	Wall    time.Duration // from start to end
+}
+
+// An Effector carries out effects. It is the one hook between a script and the
+// world: every gate is an Effector around another.
+type Effector func(ctx context.Context, e Effect) (Outcome, error)
+
+// A Module is a named group of functions that scripts can use, as in fs.read.
+// The functions of the module without a name are called by theirs alone.
+type Module struct {
+	Name  string
+	Doc   string
+	Funcs []Func
+}
+
+// A Func is one function that scripts can use: a row of the one table from
+// which come its bindings in every language, its gate, and its reference page.
+type Func struct {
+	Name    string
+	Doc     string // what it does; the first sentence is its summary
+	Params  []Param
+	Returns string // what it gives, in words
+	Class   Class
+	// Target gives the capabilities that a call with these arguments takes.
+	// Nil means none.
+	Target func(args *Dict) ([]Capability, error)
+	// Do carries it out. The arguments are complete and of the right types.
+	Do func(ctx context.Context, e Effect, g Grant) (Outcome, error)
+	// Internal marks a row that a script cannot name: the host or the engine
+	// calls it.
+	Internal bool
+}
+
+// A Class says what may happen when a function is called, and so what a record
+// of it must hold and whether it may be repeated.
+type Class uint8
+
+const (
+	Pure       Class = iota // computes, in the script's own process
+	Recorded                // asks for something that is never the same: a time, a seed
+	Read                    // reads the project
+	Write                   // changes the project; staged, and can be undone
+	External                // acts beyond the project; at most once
+	Repeatable              // reaches beyond the project, and may be repeated
+	Notice                  // tells the user something; changes nothing
+)
+
+// A Grant is what a function is lent for one effect: whom it acts for, and
+// what that one may do. The zero Grant allows nothing.
+type Grant struct {
+	Call Call // the call that asked
+	// Check says whether the call may also use this capability. A function
+	// asks it again where the target turns out to be another than the
+	// arguments said, as after a redirect.
+	Check func(Capability) error
+	Stage *Stage                     // where the writes of the call wait
+	Emit  func(Event)                // tells the call's events
+	Rand  func() (*rand.Rand, error) // the call's random numbers, from one seed
+}
+
+// Bind matches positional and named arguments to the parameters of f, fills in
+// defaults and checks types. The result holds every argument by its
+// parameter's name, without those that are absent and have no default.
+func (f *Func) Bind(positional []Value, named *Dict) (*Dict, error) {
+	if len(positional) > len(f.Params) {
+		return nil, Errorf(Invalid, "takes at most %d arguments, got %d", len(f.Params), len(positional))
+	}
+	args := &Dict{entries: make([]Entry, 0, len(f.Params))}
+	for i, v := range positional {
+		args.Put(f.Params[i].Name, v)
+	}
+	for k, v := range named.All() {
+		name, _ := k.(string)
+		p, ok := findParam(f.Params, name)
+		if !ok {
+			return nil, Errorf(Invalid, "unexpected argument %q%s", name, didYouMean(name, paramNames(f.Params)))
+		}
+		if args.Has(p.Name) {
+			return nil, Errorf(Invalid, "argument %q is given twice", p.Name)
+		}
+		args.Put(p.Name, v)
+	}
+	for i := range f.Params {
+		p := &f.Params[i]
+		v, given := args.Get(p.Name)
+		if !given || (v == nil && !p.Required) {
+			switch {
+			case p.Required:
+				return nil, Errorf(Invalid, "missing argument %q", p.Name)
+			case p.HasDefault:
+				args.Put(p.Name, p.Default)
+			}
+			continue
+		}
+		checked, problems := checkValue(p.Type, v, "argument '"+p.Name+"'", nil)
+		if len(problems) > 0 {
+			return nil, Errorf(Invalid, "%s", strings.Join(problems, "; "))
+		}
+		args.Put(p.Name, checked)
+	}
+	return args, nil
+}

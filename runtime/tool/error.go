@@ -1,0 +1,142 @@
+package tool
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// A Kind says what sort of failure an [Error] is. It alone decides the exit
+// code of the command, the error type that a model is told, and later the HTTP
+// status. The list is closed; a new kind is added at its end.
+type Kind uint8
+
+const (
+	Failed      Kind = iota // the tool ran and reports that it could not do it
+	Invalid                 // the arguments, the file or the use are wrong
+	NotFound                // there is no such tool
+	Denied                  // a policy, a missing grant or a person said no
+	Limit                   // a limit of steps, memory, size or number was reached
+	Canceled                // the caller gave up
+	Unavailable             // something outside is away: a network, a model, a program
+	Timeout                 // the time ran out
+	Command                 // a command ran and ended with a failure of its own
+	Security                // an attempt to leave what was granted
+	Internal                // a fault of the machine or of cassidy itself
+	Conflict                // something changed meanwhile
+)
+
+// kindType is the error_type that a result carries for each kind.
+var kindType = [...]string{
+	Failed:      "user_error",
+	Invalid:     "validation_error",
+	NotFound:    "validation_error",
+	Denied:      "permission_error",
+	Limit:       "limit_error",
+	Canceled:    "cancelled",
+	Unavailable: "system_error",
+	Timeout:     "timeout_error",
+	Command:     "command_failed",
+	Security:    "security_error",
+	Internal:    "system_error",
+	Conflict:    "user_error",
+}
+
+// Type returns the error_type of a result that failed with this kind.
+func (k Kind) Type() string {
+	if int(k) < len(kindType) {
+		return kindType[k]
+	}
+	return kindType[Internal]
+}
+
+// An Error is the one error that crosses the borders between cassidy's
+// packages. Error() is one line for logs; Pos and Trace tell a person where in
+// which script, Hint what to do about it.
+type Error struct {
+	Kind  Kind
+	Op    string   // what was being done: a tool or an effect, as in "fs.read"
+	Err   error    // what went wrong
+	Hint  string   // what to do or type next, or ""
+	Limit string   // for Limit and Timeout: which, as in "steps" or "memory"
+	Pos   Position // where in a file, if anywhere
+	Trace []string // the script's calls, outermost first: "file:line:col: in f"
+}
+
+// A Position is a place in a file. Line and Col count from 1 and in characters;
+// zero means unknown.
+type Position struct {
+	File string
+	Line int
+	Col  int
+}
+
+func (p Position) String() string {
+	switch {
+	case p.Line == 0:
+		return p.File
+	case p.Col == 0:
+		return fmt.Sprintf("%s:%d", p.File, p.Line)
+	}
+	return fmt.Sprintf("%s:%d:%d", p.File, p.Line, p.Col)
+}
+
+// Error returns "position: op: what went wrong", without the parts that are empty.
+func (e *Error) Error() string {
+	var b strings.Builder
+	if e.Pos.File != "" {
+		b.WriteString(e.Pos.String() + ": ")
+	}
+	b.WriteString(e.Message())
+	return b.String()
+}
+
+// Message returns the text without the position: what a model is told.
+func (e *Error) Message() string {
+	text := "unknown error"
+	if e.Err != nil {
+		text = e.Err.Error()
+	}
+	if e.Op == "" {
+		return text
+	}
+	return e.Op + ": " + text
+}
+
+func (e *Error) Unwrap() error { return e.Err }
+
+// Errorf returns an [Error] of a kind.
+func Errorf(kind Kind, format string, args ...any) *Error {
+	return &Error{Kind: kind, Err: fmt.Errorf(format, args...)}
+}
+
+// WithHint returns the error with what to do about it.
+func (e *Error) WithHint(format string, args ...any) *Error {
+	c := *e
+	c.Hint = fmt.Sprintf(format, args...)
+	return &c
+}
+
+// AsError returns err as an [Error]: itself where it is or wraps one, else an
+// error of the kind that is given. It is nil for nil.
+func AsError(err error, otherwise Kind) *Error {
+	if err == nil {
+		return nil
+	}
+	var e *Error
+	if errors.As(err, &e) {
+		return e
+	}
+	return &Error{Kind: otherwise, Err: err}
+}
+
+// KindOf returns the kind of an error; one that is not an [Error] is Internal.
+func KindOf(err error) Kind {
+	return AsError(err, Internal).Kind
+}
+
+func limitError(limit, format string, args ...any) *Error {
+	e := Errorf(Limit, format, args...)
+	e.Limit = limit
+	return e
+}

@@ -1,0 +1,59 @@
+package tool
+
+import (
+	"math"
+	"strconv"
+	"unicode/utf8"
+)
+
+// What tools cost of a model's context, in tokens.
+const (
+	BaseOverhead    = 500     // the instructions around the tools' definitions
+	UnknownOverhead = 150     // a tool of which nothing is known
+	TokenLimit      = 200_000 // of a CassidyAI thread
+)
+
+// EstimateTokens guesses how many tokens a text is: a third of its characters
+// and 15 % for safety. It is over for prose, and under for JSON and logs.
+func EstimateTokens(text string) int {
+	return int(math.Ceil(float64(utf8.RuneCountInString(text)) / 3 * 1.15))
+}
+
+// EstimateOverhead returns what the tool's definition costs of a model's
+// context: its author's figure, or an estimate from its description,
+// parameters and first example.
+func (t *Tool) EstimateOverhead() int {
+	if t.Overhead > 0 {
+		return t.Overhead
+	}
+	tokens := EstimateTokens(t.Description)
+	for _, p := range t.Params {
+		if !p.FromHost {
+			tokens += EstimateTokens(p.Name + " (" + p.Type.String() + "): " + p.Description)
+		}
+	}
+	if len(t.Examples) > 0 {
+		tokens += EstimateTokens(t.CallText(t.Examples[0].Args))
+	}
+	// One tenth more for the form around the words; in integers, since
+	// 1.1 × 100 is more than 110 in floating point.
+	return (11*tokens + 9) / 10
+}
+
+// CallText writes a call as in slug(input="Hello World").
+func (t *Tool) CallText(args *Dict) string {
+	b := []byte(t.Name + "(")
+	first := true
+	for k, v := range args.All() {
+		if !first {
+			b = append(b, ", "...)
+		}
+		first = false
+		name, ok := k.(string)
+		if !ok {
+			name = strconv.Quote(FormatJSON(k, ""))
+		}
+		b = append(append(append(b, name...), '='), FormatJSON(v, "")...)
+	}
+	return string(append(b, ')'))
+}

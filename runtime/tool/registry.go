@@ -1,0 +1,102 @@
+package tool
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"sync"
+)
+
+// A Runner runs a checked call of one tool, however that is written. The
+// script's effects go to do.
+type Runner func(ctx context.Context, c Call, do Effector) (Outcome, error)
+
+// A Registry holds tools by name: one for everything that offers tools. The
+// zero value is empty and ready, and safe for concurrent use.
+type Registry struct {
+	mu    sync.RWMutex
+	tools map[string]registered // by Key
+	names []string              // keys in the order of registration
+}
+
+type registered struct {
+	tool *Tool
+	run  Runner
+}
+
+// Register adds a tool. It fails where the name is not valid or the
+// description is missing, and where another tool has the name, in either
+// spelling, unless replace is set. A built-in tool is never replaced.
+func (r *Registry) Register(t *Tool, run Runner, replace bool) error {
+	if err := CheckName(t.Name); err != nil {
+		return err
+	}
+	if strings.TrimSpace(t.Description) == "" {
+		return Errorf(Invalid, "tool '%s' has no description", t.Name).WithHint("say in a sentence what it does and when to use it")
+	}
+	if run == nil {
+		return Errorf(Invalid, "tool '%s': handler must be a function", t.Name)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	key := Key(t.Name)
+	old, exists := r.tools[key]
+	switch {
+	case exists && old.tool.Location == Builtin && t.Location != Builtin:
+		return Errorf(Invalid, "tool '%s' has the name of a built-in tool", t.Name).WithHint("Rename your custom tool")
+	case exists && !replace:
+		return Errorf(Invalid, "tool '%s' is already registered", t.Name).WithHint("each tool must have a unique name; - and _ are the same")
+	case !exists:
+		r.names = append(r.names, key)
+	}
+	if r.tools == nil {
+		r.tools = map[string]registered{}
+	}
+	r.tools[key] = registered{t, run}
+	return nil
+}
+
+// Remove takes tools out, so that a refresh leaves none behind whose file is gone.
+func (r *Registry) Remove(drop func(*Tool) bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.names = slices.DeleteFunc(r.names, func(key string) bool {
+		if !drop(r.tools[key].tool) {
+			return false
+		}
+		delete(r.tools, key)
+		return true
+	})
+}
+
+// Lookup returns a tool and how to run it, by its name in either spelling.
+// For an unknown name the error, of kind NotFound, names the nearest one.
+func (r *Registry) Lookup(name string) (*Tool, Runner, error) {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	if e, ok := r.tools[Key(name)]; ok {
+		return e.tool, e.run, nil
+	}
+	err := Errorf(NotFound, "Unknown tool: %s%s", name, didYouMean(Key(name), r.names))
+	return nil, nil, err.WithHint("the tools are: %s", r.someNames())
+}
+
+// someNames lists the names for a message, which ten thousand tools would fill.
+func (r *Registry) someNames() string {
+	const shown = 20
+	if len(r.names) > shown {
+		return strings.Join(r.names[:shown], ", ") + ", …"
+	}
+	return strings.Join(r.names, ", ")
+}
+
+// Tools returns all tools, in the order of registration.
+func (r *Registry) Tools() []*Tool {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	list := make([]*Tool, len(r.names))
+	for i, key := range r.names {
+		list[i] = r.tools[key].tool
+	}
+	return list
+}

@@ -1,0 +1,179 @@
+package tool
+
+import (
+	"slices"
+)
+
+// A Format names one of the forms in which a tool can be defined to a model.
+type Format string
+
+const (
+	JSONSchema Format = "json-schema" // the arguments alone, JSON Schema 2020-12
+	OpenAI     Format = "openai"      // platform.openai.com/docs/guides/function-calling
+	Anthropic  Format = "anthropic"   // docs.anthropic.com/en/docs/build-with-claude/tool-use
+	MCP        Format = "mcp"         // modelcontextprotocol.io, tools/list
+)
+
+// Formats lists the forms of a definition.
+func Formats() []Format { return []Format{JSONSchema, OpenAI, Anthropic, MCP} }
+
+// Definition returns the tool's definition in a format; it fails for a format
+// that does not exist.
+func (t *Tool) Definition(f Format) (*Dict, error) {
+	args, err := t.ArgsSchema()
+	if err != nil {
+		return nil, err
+	}
+	switch f {
+	case JSONSchema:
+		d := NewDict("$schema", "https://json-schema.org/draft/2020-12/schema", "title", t.DisplayTitle(), "description", t.Description)
+		for k, v := range args.All() {
+			d.Put(k.(string), v)
+		}
+		return d, nil
+	case OpenAI:
+		return NewDict("type", "function", "function",
+			NewDict("name", t.Name, "description", t.Description, "parameters", args)), nil
+	case Anthropic:
+		return NewDict("name", t.Name, "description", t.Description, "input_schema", args), nil
+	case MCP:
+		return t.mcpDefinition(args), nil
+	}
+	names := make([]string, 0, len(Formats()))
+	for _, f := range Formats() {
+		names = append(names, string(f))
+	}
+	return nil, Errorf(Invalid, "unknown format %q%s", f, didYouMean(string(f), names)).
+		WithHint("formats are json-schema, openai, anthropic and mcp")
+}
+
+// mcpDefinition is a Tool of MCP's tools/list. An output schema is given only
+// for objects, the one result that MCP calls structured content.
+func (t *Tool) mcpDefinition(args *Dict) *Dict {
+	d := NewDict("name", t.Name, "title", t.DisplayTitle(), "description", t.Description, "inputSchema", args)
+	if t.Returns != nil && t.Returns.Name == TypeObject && !t.Returns.Nullable {
+		d.Put("outputSchema", t.Returns.JSONSchema())
+	}
+	d.Put("annotations", NewDict(
+		"title", t.DisplayTitle(),
+		"readOnlyHint", t.Hints.ReadOnly && !t.NeedsApproval(),
+		"destructiveHint", t.NeedsApproval(),
+		"idempotentHint", t.Hints.Idempotent,
+		"openWorldHint", t.Hints.OpenWorld,
+	))
+	return d
+}
+
+// ArgsSchema returns the JSON Schema (2020-12) of the tool's arguments.
+func (t *Tool) ArgsSchema() (*Dict, error) {
+	if len(t.Schema) > 0 {
+		v, err := ParseJSON(t.Schema)
+		if err != nil {
+			return nil, err
+		}
+		d, ok := v.(*Dict)
+		if !ok {
+			return nil, Errorf(Invalid, "the schema of '%s' is not an object", t.Name)
+		}
+		return d, nil
+	}
+	d := objectSchema(t.Params)
+	d.Put("additionalProperties", t.AllowExtra)
+	return d, nil
+}
+
+func objectSchema(params []Param) *Dict {
+	properties, required := &Dict{}, List{}
+	for _, p := range params {
+		if p.FromHost {
+			continue
+		}
+		s := p.Type.JSONSchema()
+		if p.Description != "" {
+			s.Put("description", p.Description)
+		}
+		if p.HasDefault && p.Default != nil {
+			s.Put("default", p.Default)
+		}
+		properties.Put(p.Name, s)
+		if p.Required {
+			required = append(required, p.Name)
+		}
+	}
+	d := NewDict("type", "object", "properties", properties)
+	if len(required) > 0 {
+		d.Put("required", required)
+	}
+	return d
+}
+
+// JSONSchema returns the type as a JSON Schema (2020-12).
+func (t Type) JSONSchema() *Dict {
+	d := &Dict{}
+	switch t.Name {
+	case TypeLogical:
+		d.Put("type", TypeBoolean)
+	case TypeList:
+		d.Put("type", List{TypeArray, TypeObject})
+	case TypeCharacter:
+		d.Put("type", TypeArray)
+		d.Put("items", NewDict("type", TypeString))
+	case TypeString, TypeNumber, TypeInteger, TypeBoolean, TypeArray:
+		d.Put("type", t.Name)
+	case TypeObject:
+		d = objectSchema(t.Fields)
+		if len(t.Fields) == 0 {
+			d = NewDict("type", TypeObject)
+		}
+		if t.Values != nil {
+			d.Put("additionalProperties", t.Values.JSONSchema())
+		}
+	}
+	if t.Items != nil && t.Name == TypeArray {
+		d.Put("items", t.Items.JSONSchema())
+	}
+	t.addConstraints(d)
+	if t.Nullable {
+		t.addNull(d)
+	}
+	return d
+}
+
+func (t Type) addConstraints(d *Dict) {
+	minLength, maxLength := "minLength", "maxLength"
+	if t.Name == TypeArray || t.Name == TypeCharacter {
+		minLength, maxLength = "minItems", "maxItems"
+	}
+	if t.Min != nil {
+		d.Put("minimum", t.Min)
+	}
+	if t.Max != nil {
+		d.Put("maximum", t.Max)
+	}
+	if t.MinLength != nil {
+		d.Put(minLength, int64(*t.MinLength))
+	}
+	if t.MaxLength != nil {
+		d.Put(maxLength, int64(*t.MaxLength))
+	}
+	if t.Pattern != "" {
+		d.Put("pattern", t.Pattern)
+	}
+	if len(t.Enum) > 0 {
+		d.Put("enum", List(slices.Clone(t.Enum)))
+	}
+}
+
+func (t Type) addNull(d *Dict) {
+	switch names, _ := d.Get("type"); names := names.(type) {
+	case string:
+		d.Put("type", List{names, "null"})
+	case List:
+		d.Put("type", append(slices.Clone(names), "null"))
+	default:
+		return // any value may be null already
+	}
+	if len(t.Enum) > 0 {
+		d.Put("enum", append(List(slices.Clone(t.Enum)), nil))
+	}
+}

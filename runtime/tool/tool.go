@@ -1,0 +1,224 @@
+package tool
+
+import (
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+)
+
+// A Tool is what is known of a tool without running it: enough to list it, to
+// explain it to a person or a model, and to check a call. Only Name and
+// Description are required.
+type Tool struct {
+	Name        string // as its author writes it; see [Key]
+	Title       string // "" means the name in title case
+	Description string // what it does and when to use it; the model reads this
+	Group       string // "" is reported as "ungrouped"
+	Risky       bool   // declared to need approval; see [Tool.NeedsApproval]
+	Hints       Hints
+	Params      []Param
+	AllowExtra  bool   // unknown arguments are dropped instead of refused
+	Schema      []byte // a raw JSON Schema for the arguments, in place of Params
+	Returns     *Type  // nil: anything
+	ReturnsDoc  string // what the result means, in words
+	Needs       []Capability
+	Examples    []Example
+	Tags        []string
+	Deprecated  *Deprecation
+	Version     string
+	Timeout     time.Duration // wall time of one call; 0 means the host's default
+	Limits      Limits        // zero fields mean the host's defaults
+	Overhead    int           // tokens its definition costs; 0 means estimated
+	Available   string        // the script's function that says whether it can be used here, or ""
+	Loads       []string      // the shared files that its script loads, all of them
+	Warnings    []string      // what is odd in the declaration but not wrong
+
+	// What a loader adds; an author cannot set these.
+	Location Location
+	Path     string // the file that declares it, or ""
+	Hash     string // of the file and what it loads, or ""
+	State    State
+	Reason   string // why it is not ready, or ""
+}
+
+// A Location says where a tool comes from.
+type Location string
+
+const (
+	Builtin  Location = "builtin"  // comes with cassidy
+	Project  Location = "project"  // .cassidy/tools of the project
+	Personal Location = "personal" // tools in the user's home
+	Embedded Location = "host"     // registered by the Go program
+)
+
+// A State says whether a tool can be called.
+type State string
+
+const (
+	Ready     State = "ready"
+	NotHere   State = "unavailable" // its own check says that it cannot work here
+	Untrusted State = "untrusted"   // nobody has reviewed it yet
+)
+
+// Hints tell a model and an approval policy what a call does. They are the
+// author's word: nothing is granted because of them.
+type Hints struct {
+	ReadOnly   bool // changes nothing
+	Idempotent bool // calling it again changes nothing more
+	OpenWorld  bool // reaches beyond the project
+	Other      map[string]bool
+}
+
+// A Param is one parameter of a tool or of a function that scripts can use.
+type Param struct {
+	Name        string
+	Type        Type
+	Description string
+	Required    bool
+	Default     Value // what an absent argument means; nil also for none
+	HasDefault  bool
+	Aliases     []string // other names that are accepted
+	FromHost    bool     // filled in by the host and hidden from the caller
+}
+
+// An Example is a call that its author vouches for.
+type Example struct {
+	Description string
+	Args        *Dict
+	Expect      Value // the result that the call must give
+	HasExpect   bool
+}
+
+// A Deprecation says since when not to use a tool, and what instead.
+type Deprecation struct {
+	Since       string
+	Replacement string
+	Message     string
+}
+
+// Limits bound one call. A zero field means the host's default.
+type Limits struct {
+	Steps  int64         // of the script's interpreter
+	CPU    time.Duration // of the script, without the time the host works for it
+	Memory int64         // bytes
+	Result int           // bytes of the result
+}
+
+// Key returns the one form of a tool's name under which it is found:
+// "my-tool" and "my_tool" are the same tool.
+func Key(name string) string { return strings.ReplaceAll(name, "-", "_") }
+
+// MaxName is how long a tool's name may be; the APIs of the model vendors
+// accept 64.
+const MaxName = 64
+
+// CheckName says whether a name may be a tool's: lower-case letters and digits
+// in segments joined by "-" or "_", beginning with a letter, at most 64 long.
+func CheckName(name string) error {
+	if validName(name) {
+		return nil
+	}
+	e := Errorf(Invalid, "Invalid tool name: %q", name)
+	if s := suggestName(name); s != "" {
+		return e.WithHint("names are lower-case letters, digits and single - or _, beginning with a letter; try %q", s)
+	}
+	return e.WithHint("names are lower-case letters, digits and single - or _, beginning with a letter, at most %d characters", MaxName)
+}
+
+func validName(name string) bool {
+	if name == "" || len(name) > MaxName || name[0] < 'a' || name[0] > 'z' {
+		return false
+	}
+	for i := 0; i < len(name); i++ {
+		c := name[i]
+		switch {
+		case 'a' <= c && c <= 'z', '0' <= c && c <= '9':
+		case (c == '-' || c == '_') && i+1 < len(name) && name[i+1] != '-' && name[i+1] != '_':
+		default:
+			return false
+		}
+	}
+	return true
+}
+
+// suggestName mends a name where that is possible, else returns "".
+func suggestName(name string) string {
+	var b strings.Builder
+	gap := false
+	for _, r := range strings.ToLower(name) {
+		if r < utf8.RuneSelf && (unicode.IsLetter(r) || unicode.IsDigit(r)) {
+			if gap && b.Len() > 0 {
+				b.WriteByte('_')
+			}
+			gap = false
+			b.WriteRune(r)
+			continue
+		}
+		gap = true
+	}
+	if s := b.String(); validName(s) {
+		return s
+	}
+	return ""
+}
+
+// DisplayTitle returns the title, or one made of the name.
+func (t *Tool) DisplayTitle() string {
+	if t.Title != "" {
+		return t.Title
+	}
+	words := strings.Fields(strings.ReplaceAll(Key(t.Name), "_", " "))
+	for i, w := range words {
+		words[i] = strings.ToUpper(w[:1]) + w[1:]
+	}
+	return strings.Join(words, " ")
+}
+
+// DisplayGroup returns the group, or "ungrouped".
+func (t *Tool) DisplayGroup() string {
+	if t.Group == "" {
+		return "ungrouped"
+	}
+	return t.Group
+}
+
+// Summary returns the first sentence or line of the description.
+func (t *Tool) Summary() string {
+	line, _, _ := strings.Cut(strings.TrimSpace(t.Description), "\n")
+	return strings.TrimSpace(line)
+}
+
+// NeedsApproval reports whether a call must be approved in safe mode: the
+// author says so, or what the tool needs can write, run or send. An author
+// can raise this, never lower it.
+func (t *Tool) NeedsApproval() bool {
+	if t.Risky {
+		return true
+	}
+	for _, c := range t.Needs {
+		if c.Acts() {
+			return true
+		}
+	}
+	return false
+}
+
+// Param returns a parameter by its name or one of its aliases.
+func (t *Tool) Param(name string) (*Param, bool) { return findParam(t.Params, name) }
+
+func findParam(params []Param, name string) (*Param, bool) {
+	for i := range params {
+		if params[i].Name == name {
+			return &params[i], true
+		}
+	}
+	for i := range params {
+		for _, a := range params[i].Aliases {
+			if a == name {
+				return &params[i], true
+			}
+		}
+	}
+	return nil, false
+}

@@ -1,0 +1,135 @@
+package tool
+
+import (
+	"strings"
+)
+
+// A Type says which values a parameter or a result may hold. The zero Type is
+// any. From this one form come the check, the JSON Schema, the definitions for
+// each vendor, and the words of the help.
+type Type struct {
+	Name     string  // one of TypeNames; "" and unknown names mean "any"
+	Nullable bool    // null is a value of its own, as in str | None
+	Items    *Type   // of an array: what each item is
+	Values   *Type   // of an object: what each value is
+	Fields   []Param // of an object: its known properties
+
+	// Constraints; those that do not suit the type are not looked at.
+	Min, Max             Value // int64 or float64, inclusive; nil means none
+	MinLength, MaxLength *int  // characters of a string, items of an array
+	Pattern              string
+	Enum                 []Value
+}
+
+// The types. TypeCharacter is a list of strings for which a lone string may
+// stand, and TypeList is any array or object: both are words of the first tools, kept so
+// that their files still mean the same. TypeLogical is another word for TypeBoolean.
+const (
+	TypeAny       = "any"
+	TypeString    = "string"
+	TypeNumber    = "number"
+	TypeInteger   = "integer"
+	TypeBoolean   = "boolean"
+	TypeLogical   = "logical"
+	TypeArray     = "array"
+	TypeObject    = "object"
+	TypeCharacter = "character"
+	TypeList      = "list"
+)
+
+// TypeNames lists the names that a type may have.
+func TypeNames() []string {
+	return []string{TypeString, TypeCharacter, TypeNumber, TypeInteger, TypeLogical, TypeList, TypeAny, TypeBoolean, TypeArray, TypeObject}
+}
+
+// Known reports whether the type's name is one of TypeNames. An unknown name
+// accepts anything, so that a file written for a later version still loads.
+func (t Type) Known() bool {
+	for _, n := range TypeNames() {
+		if t.Name == n {
+			return true
+		}
+	}
+	return t.Name == ""
+}
+
+// String names the type as a reader would write it: "array of string".
+func (t Type) String() string {
+	var s string
+	switch {
+	case t.Name == "":
+		s = TypeAny
+	case t.Name == TypeArray && t.Items != nil:
+		s = "array of " + t.Items.String()
+	case t.Name == TypeObject && t.Values != nil:
+		s = "object of " + t.Values.String()
+	default:
+		s = t.Name
+	}
+	if t.Nullable {
+		s += " or null"
+	}
+	return s
+}
+
+// didYouMean returns `; did you mean "x"?` for the nearest of the valid names,
+// or "" where none is near.
+func didYouMean(got string, valid []string) string {
+	if n := nearest(got, valid); n != "" {
+		return `; did you mean "` + n + `"?`
+	}
+	return ""
+}
+
+// nearest returns the valid name with the fewest edits from got, if they are
+// at most a third of its letters (and at least one), or that got abbreviates.
+func nearest(got string, valid []string) string {
+	best, bestDistance := "", max(1, len(got)/3)+1
+	for _, v := range valid {
+		if d := editDistance(strings.ToLower(got), strings.ToLower(v), bestDistance); d < bestDistance {
+			best, bestDistance = v, d
+		}
+	}
+	if best == "" && len(got) >= 3 {
+		for _, v := range valid {
+			if strings.Contains(v, got) || (len(v) >= 3 && strings.Contains(got, v)) {
+				return v
+			}
+		}
+	}
+	return best
+}
+
+// editDistance is the Levenshtein distance of two short names, or limit if it
+// is not smaller.
+func editDistance(a, b string, limit int) int {
+	if len(a)-len(b) >= limit || len(b)-len(a) >= limit || len(a) > 200 || len(b) > 200 {
+		return limit
+	}
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := 1; i <= len(a); i++ {
+		diagonal := row[0]
+		row[0] = i
+		for j := 1; j <= len(b); j++ {
+			cost := diagonal
+			if a[i-1] != b[j-1] {
+				cost = 1 + min(diagonal, row[j], row[j-1])
+			}
+			diagonal, row[j] = row[j], cost
+		}
+	}
+	return min(row[len(b)], limit)
+}
+
+func paramNames(params []Param) []string {
+	names := make([]string, 0, len(params))
+	for _, p := range params {
+		if !p.FromHost {
+			names = append(names, p.Name)
+		}
+	}
+	return names
+}

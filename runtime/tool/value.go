@@ -1,0 +1,260 @@
+package tool
+
+import (
+	"bytes"
+	"fmt"
+	"iter"
+	"math"
+	"math/big"
+)
+
+// A Value is what crosses every border of cassidy. Its dynamic type is one of
+//
+//	nil, bool, int64, *big.Int, float64, string, []byte, List, Tuple, Set, *Dict
+//
+// A *big.Int holds only what int64 cannot (see [Integer]), so that each integer
+// has one form. A string is valid UTF-8; other bytes are []byte.
+type Value any
+
+// A List is an ordered sequence, mutable in scripts.
+type List []Value
+
+// A Tuple is an ordered sequence, immutable and hashable in scripts.
+type Tuple []Value
+
+// A Set is an ordered collection of distinct hashable values.
+type Set []Value
+
+// Integer gives the one form of an integer: int64 where it fits, else the
+// *big.Int itself.
+func Integer(i *big.Int) Value {
+	if i.IsInt64() {
+		return i.Int64()
+	}
+	return i
+}
+
+// A Dict maps hashable values to values and keeps the order of insertion.
+// The zero value is an empty dict, ready to use; a nil *Dict reads as empty.
+type Dict struct {
+	entries []Entry
+	index   map[any]int // by key, once the dict is too long for a linear search
+}
+
+// An Entry is one key of a [Dict] with its value.
+type Entry struct {
+	Key   Value
+	Value Value
+}
+
+// linearEntries is the number of entries up to which comparing them one by one
+// is faster than keeping a map; the arguments of a call rarely exceed it.
+const linearEntries = 8
+
+// NewDict returns a dict of string keys from alternating names and values, as
+// in NewDict("path", "a.txt", "limit", int64(3)). It panics if a name is not a
+// string or has no value: that is a mistake in the calling code.
+func NewDict(pairs ...Value) *Dict {
+	if len(pairs)%2 != 0 {
+		panic("tool.NewDict: a name without a value")
+	}
+	d := &Dict{entries: make([]Entry, 0, len(pairs)/2)}
+	for i := 0; i < len(pairs); i += 2 {
+		d.Put(pairs[i].(string), pairs[i+1])
+	}
+	return d
+}
+
+// Len returns the number of entries.
+func (d *Dict) Len() int {
+	if d == nil {
+		return 0
+	}
+	return len(d.entries)
+}
+
+// All yields the entries in order.
+func (d *Dict) All() iter.Seq2[Value, Value] {
+	return func(yield func(Value, Value) bool) {
+		if d == nil {
+			return
+		}
+		for _, e := range d.entries {
+			if !yield(e.Key, e.Value) {
+				return
+			}
+		}
+	}
+}
+
+// Get returns the value of a string key.
+func (d *Dict) Get(name string) (Value, bool) {
+	if d == nil {
+		return nil, false
+	}
+	if d.index == nil {
+		for i := range d.entries {
+			if s, ok := d.entries[i].Key.(string); ok && s == name {
+				return d.entries[i].Value, true
+			}
+		}
+		return nil, false
+	}
+	i, ok := d.index[name]
+	if !ok {
+		return nil, false
+	}
+	return d.entries[i].Value, true
+}
+
+// Has reports whether the dict holds a string key.
+func (d *Dict) Has(name string) bool {
+	_, ok := d.Get(name)
+	return ok
+}
+
+// Text returns the string under a string key, or "" where there is none.
+func (d *Dict) Text(name string) string {
+	v, _ := d.Get(name)
+	s, _ := v.(string)
+	return s
+}
+
+// Int returns the integer under a string key, or otherwise where there is none.
+func (d *Dict) Int(name string, otherwise int64) int64 {
+	v, _ := d.Get(name)
+	if i, ok := v.(int64); ok {
+		return i
+	}
+	return otherwise
+}
+
+// Bool returns the truth under a string key, or false where there is none.
+func (d *Dict) Bool(name string) bool {
+	v, _ := d.Get(name)
+	b, _ := v.(bool)
+	return b
+}
+
+// Put sets the value of a string key; a new key goes to the end.
+func (d *Dict) Put(name string, v Value) {
+	d.put(name, name, v)
+}
+
+// Set sets the value of any hashable key; a new key goes to the end. It fails
+// for a key that cannot be one: a list, a set or a dict.
+func (d *Dict) Set(key, v Value) error {
+	k, err := hashable(key)
+	if err != nil {
+		return err
+	}
+	d.put(k, key, v)
+	return nil
+}
+
+func (d *Dict) put(hash any, key, v Value) {
+	if i, ok := d.find(hash); ok {
+		d.entries[i].Value = v
+		return
+	}
+	d.entries = append(d.entries, Entry{key, v})
+	switch {
+	case d.index != nil:
+		d.index[hash] = len(d.entries) - 1
+	case len(d.entries) > linearEntries:
+		d.index = make(map[any]int, 2*len(d.entries))
+		for i, e := range d.entries {
+			h, _ := hashable(e.Key) // it was hashable when it went in
+			d.index[h] = i
+		}
+	}
+}
+
+func (d *Dict) find(hash any) (int, bool) {
+	if d.index != nil {
+		i, ok := d.index[hash]
+		return i, ok
+	}
+	for i := range d.entries {
+		if h, _ := hashable(d.entries[i].Key); h == hash {
+			return i, true
+		}
+	}
+	return 0, false
+}
+
+// encodedKey is the hash of a key that Go cannot compare as it is.
+type encodedKey string
+
+// hashable returns a comparable stand-in for a key. Numbers that are equal in a
+// script (1 and 1.0) are one key, as they are there.
+func hashable(key Value) (any, error) {
+	switch k := key.(type) {
+	case nil, bool, int64, string:
+		return k, nil
+	case float64:
+		if i, ok := wholeNumber(k); ok {
+			return i, nil
+		}
+		return math.Float64bits(k), nil
+	case *big.Int, []byte, Tuple:
+		b, err := Append(nil, k)
+		return encodedKey(b), err
+	}
+	return nil, fmt.Errorf("unhashable type: %s", TypeOf(key))
+}
+
+// wholeNumber returns f as an int64 if it is one exactly.
+func wholeNumber(f float64) (int64, bool) {
+	if f != math.Trunc(f) || f < -(1<<63) || f >= 1<<63 {
+		return 0, false
+	}
+	return int64(f), true
+}
+
+// Equal reports whether two values are the same in type, content and order,
+// so that one could stand for the other in a record. Unlike a script's ==,
+// it tells 1 from 1.0 and minds the order of a dict.
+func Equal(a, b Value) bool {
+	x, errX := Append(nil, a)
+	y, errY := Append(nil, b)
+	return errX == nil && errY == nil && bytes.Equal(x, y)
+}
+
+// TypeOf names a value's type in the words of JSON, which are those of every
+// message to a user or a model: null, boolean, integer, number, string, bytes,
+// array or object.
+func TypeOf(v Value) string {
+	switch v.(type) {
+	case nil:
+		return "null"
+	case bool:
+		return "boolean"
+	case int64, *big.Int:
+		return "integer"
+	case float64:
+		return "number"
+	case string:
+		return "string"
+	case []byte:
+		return "bytes"
+	case List, Tuple, Set:
+		return "array"
+	case *Dict:
+		return "object"
+	}
+	return fmt.Sprintf("%T", v)
+}
+
+// Elements returns the items of a list, tuple or set.
+func Elements(v Value) ([]Value, bool) {
+	switch v := v.(type) {
+	case List:
+		return v, true
+	case Tuple:
+		return v, true
+	case Set:
+		return v, true
+	}
+	return nil, false
+}
