@@ -1,6 +1,12 @@
 package tool
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -35,6 +41,27 @@ type Script struct {
 	Path   string // as errors show it; its suffix names the language
 	Source string
 	Libs   map[string]string // the shared files by the name they are loaded under
+	Hash   string            // of all that, see [Script.Sum]; "" where nobody has computed it
+}
+
+// ScriptSuffixes lists the suffixes of the files that can be tools: Starlark,
+// Lua, and Markdown with either inside.
+func ScriptSuffixes() []string { return []string{".star", ".lua", ".md"} }
+
+// Sum returns the name of the script's content: a hash of its source and of
+// the shared files it comes with.
+func (s Script) Sum() string {
+	h := sha256.New()
+	part := func(text string) {
+		fmt.Fprintf(h, "%d:", len(text))
+		io.WriteString(h, text)
+	}
+	part(s.Source)
+	for _, name := range slices.Sorted(maps.Keys(s.Libs)) {
+		part(name)
+		part(s.Libs[name])
+	}
+	return hex.EncodeToString(h.Sum(nil))
 }
 
 // A Result is the answer to a call: what a model, a person and a program get.
@@ -74,21 +101,21 @@ func (r Result) Text() string {
 	return FormatJSON(r.Value, "  ")
 }
 
-// MarshalJSON gives the object of a result: success, error, error_type and
-// suggestion where there was an error, result, preview and usage.
+// MarshalJSON gives the object of a result, always with all of its fields:
+// success, error, error_type, suggestion, result, preview and usage.
 func (r Result) MarshalJSON() ([]byte, error) {
-	d := NewDict("success", r.Success, "error", r.Error)
-	if !r.Success {
-		d.Put("error_type", r.ErrorType)
-		d.Put("suggestion", r.Suggestion)
-	}
-	d.Put("result", r.Value)
-	d.Put("preview", r.Preview)
-	d.Put("usage", NewDict(
-		"steps", r.Usage.Steps,
-		"effects", int64(r.Usage.Effects),
-		"wall_ms", float64(r.Usage.Wall.Microseconds())/1000,
-	))
+	d := NewDict(
+		"success", r.Success,
+		"error", r.Error,
+		"error_type", r.ErrorType,
+		"suggestion", r.Suggestion,
+		"result", r.Value,
+		"preview", r.Preview,
+		"usage", NewDict(
+			"steps", r.Usage.Steps,
+			"effects", int64(r.Usage.Effects),
+			"wall_ms", float64(r.Usage.Wall.Microseconds())/1000,
+		))
 	return AppendJSON(nil, d)
 }
 
@@ -109,12 +136,28 @@ func Preview(text string, lines int) string {
 		all = all[:lines]
 	}
 	for i, line := range all {
-		if runes := []rune(line[:min(len(line), 4*previewWidth)]); len(runes) > previewWidth {
-			all[i] = string(runes[:previewWidth]) + "…"
-		}
+		all[i] = cut(line, previewWidth)
 	}
-	if more > 0 {
+	switch more {
+	case 0:
+	case 1:
+		all = append(all, "… 1 more line")
+	default:
 		all = append(all, "… "+strconv.Itoa(more)+" more lines")
 	}
 	return strings.Join(all, "\n")
+}
+
+// cut returns the first n characters of a line, with a mark if there are more.
+func cut(line string, n int) string {
+	if len(line) <= n {
+		return line
+	}
+	for i := range line {
+		if n == 0 {
+			return line[:i] + "…"
+		}
+		n--
+	}
+	return line
 }

@@ -1,7 +1,10 @@
 package tool
 
 import (
+	"strconv"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/bmatcuk/doublestar/v4"
 )
@@ -41,7 +44,7 @@ var capabilityRules = []capabilityRule{
 	{"http.delete", true, matchHost, checkHost},
 	{"shell", true, matchWord, checkWord},
 	{"env", false, matchWord, checkWord},
-	{"secret", true, matchWord, checkSecret},
+	{"secret", true, matchSecret, checkSecret},
 	{"tool", false, matchWord, checkWord},
 	{"model", false, nil, nil},
 	{"human", false, nil, nil},
@@ -72,7 +75,7 @@ func ParseCapability(text string) (Capability, error) {
 	name, target, targeted := strings.Cut(text, ":")
 	rule, ok := ruleFor(name)
 	if !ok {
-		return Capability{}, Errorf(Invalid, "unknown capability %q%s", text, didYouMean(name, CapabilityNames())).
+		return Capability{}, Errorf(Invalid, "unknown capability %q%s", text, DidYouMean(name, CapabilityNames())).
 			WithHint("capabilities are %s", strings.Join(CapabilityNames(), ", "))
 	}
 	if !targeted {
@@ -84,14 +87,24 @@ func ParseCapability(text string) (Capability, error) {
 	if target == "" {
 		return Capability{}, Errorf(Invalid, "capability %q has an empty target", text).WithHint("write %q for every target", name)
 	}
-	if i := strings.IndexFunc(target, isControl); i >= 0 {
-		return Capability{}, Errorf(Invalid, "capability %q holds a control character", text)
+	if !utf8.ValidString(target) || strings.ContainsFunc(target, isInvisible) {
+		return Capability{}, Errorf(Invalid, "capability %q holds a character that cannot be seen", text)
+	}
+	if len(target) > maxTarget {
+		return Capability{}, Errorf(Invalid, "capability %q is longer than %d bytes", cut(text, 40), maxTarget)
 	}
 	if err := rule.check(target); err != nil {
 		return Capability{}, err
 	}
 	return Capability{Name: name, Target: target}, nil
 }
+
+// maxTarget is how long a target may be: a person reviews each of them.
+const maxTarget = 256
+
+// isInvisible tells control characters and those that change how what follows
+// is shown: what a person reviews must be what is granted.
+func isInvisible(r rune) bool { return !unicode.IsPrint(r) }
 
 // String returns the capability as it is written.
 func (c Capability) String() string {
@@ -109,8 +122,16 @@ func (c Capability) Acts() bool {
 
 // Allows reports whether c, as it was declared or granted, covers a concrete
 // capability: one whose target is a path, a host or a name and no pattern.
+//
+// The target must be in its plain form, which is the caller's part: a clean path
+// relative to the project, the host that is really meant, in lower case and
+// without a standard port. A path that is not inside the project is never
+// allowed, but one that a link leads out of it looks like any other.
 func (c Capability) Allows(concrete Capability) bool {
 	if c.Name != concrete.Name && !(c.Name == "http" && strings.HasPrefix(concrete.Name, "http.")) {
+		return false
+	}
+	if strings.HasPrefix(c.Name, "fs.") && leavesProject(concrete.Target) {
 		return false
 	}
 	if c.Target == "" {
@@ -141,24 +162,51 @@ func matchWord(pattern, word string) bool { return pattern == word }
 // port; a pattern without a port means the standard ports, which the concrete
 // form does not spell out.
 func matchHost(pattern, host string) bool {
-	if suffix, ok := strings.CutPrefix(pattern, "*."); ok {
-		return strings.HasSuffix(host, "."+suffix)
+	if suffix, ok := strings.CutPrefix(pattern, "*"); ok {
+		return strings.HasSuffix(host, suffix) && len(host) > len(suffix)
 	}
 	return pattern == host
 }
+
+func matchSecret(pattern, secret string) bool {
+	name, host, _ := strings.Cut(pattern, "@")
+	otherName, otherHost, ok := strings.Cut(secret, "@")
+	return ok && name == otherName && matchHost(host, otherHost)
+}
+
+// What one glob may hold. Its alternatives multiply, {a,b}{a,b}… is twice the
+// work with each pair, and a stranger's glob is matched by the host.
+const (
+	maxBraces = 4
+	maxCommas = 16
+)
 
 func checkGlob(target string) error {
 	if !doublestar.ValidatePattern(target) {
 		return Errorf(Invalid, "%q is not a valid glob", target).WithHint("as in docs/** or *.csv")
 	}
-	if strings.HasPrefix(target, "/") || strings.Contains(target, `\`) || hasDotDot(target) {
+	if leavesProject(target) || strings.Contains(target, `\`) {
 		return Errorf(Invalid, "%q does not stay inside the project", target).
 			WithHint("globs are relative to the project, with slashes, as in docs/**")
+	}
+	for part := range strings.SplitSeq(target, "/") {
+		if part == "" || part == "." && target != "." {
+			return Errorf(Invalid, "%q would match no file", target).
+				WithHint("write it without empty or . parts, as in docs/**")
+		}
+	}
+	if strings.Count(target, "{") > maxBraces || strings.Count(target, ",") > maxCommas {
+		return Errorf(Invalid, "%q has too many alternatives", target).WithHint("write several capabilities")
 	}
 	return nil
 }
 
-func hasDotDot(path string) bool {
+// leavesProject reports whether a path is not one inside the project by its
+// words alone.
+func leavesProject(path string) bool {
+	if strings.HasPrefix(path, "/") {
+		return true
+	}
 	for part := range strings.SplitSeq(path, "/") {
 		if part == ".." {
 			return true
@@ -168,16 +216,38 @@ func hasDotDot(path string) bool {
 }
 
 func checkHost(target string) error {
-	host := strings.TrimPrefix(target, "*.")
-	if host == "" || host != strings.ToLower(host) || strings.ContainsAny(host, "*/@ ?#") {
+	host, port, hasPort := target, "", false
+	if i := strings.LastIndexByte(target, ':'); i > strings.LastIndexByte(target, ']') {
+		host, port, hasPort = target[:i], target[i+1:], true
+	}
+	if !validHost(strings.TrimPrefix(host, "*.")) || hasPort && !validPort(port) {
 		return Errorf(Invalid, "%q is not a host", target).
 			WithHint("a host is lower-case, as in api.example.com, *.example.com or localhost:8080")
 	}
 	return nil
 }
 
+// validHost accepts names, IPv4 addresses, and IPv6 addresses in brackets.
+func validHost(host string) bool {
+	if inner, ok := strings.CutPrefix(host, "["); ok {
+		inner, ok = strings.CutSuffix(inner, "]")
+		return ok && inner != "" && strings.Trim(inner, "0123456789abcdef:.") == ""
+	}
+	for label := range strings.SplitSeq(host, ".") {
+		if label == "" || strings.Trim(label, "abcdefghijklmnopqrstuvwxyz0123456789-_") != "" {
+			return false
+		}
+	}
+	return true
+}
+
+func validPort(port string) bool {
+	n, err := strconv.ParseUint(port, 10, 16)
+	return err == nil && n > 0 && port == strconv.FormatUint(n, 10)
+}
+
 func checkWord(target string) error {
-	if strings.ContainsAny(target, "* \t") {
+	if strings.ContainsFunc(target, func(r rune) bool { return r == '*' || unicode.IsSpace(r) }) {
 		return Errorf(Invalid, "%q is not a plain name", target)
 	}
 	return nil
@@ -187,6 +257,9 @@ func checkSecret(target string) error {
 	name, host, ok := strings.Cut(target, "@")
 	if !ok || name == "" {
 		return Errorf(Invalid, "%q names no host for the secret", target).WithHint("write secret:NAME@HOST")
+	}
+	if err := checkWord(name); err != nil {
+		return err
 	}
 	return checkHost(host)
 }

@@ -40,8 +40,8 @@ const (
 // written, with integers, floats, bytes, tuples, sets and the order of dicts
 // told apart.
 //
-// It fails for a type that is not a [Value], for text that is not UTF-8, and
-// for a value deeper than [MaxDepth] or of more than [MaxNodes] parts, which
+// It fails for a type that is not a [Value], for text that is not UTF-8, for a
+// set that holds something twice or what cannot be in one, and for a value deeper than [MaxDepth] or of more than [MaxNodes] parts, which
 // is also how a cycle ends.
 func Append(dst []byte, v Value) ([]byte, error) {
 	w := writer{buf: dst, nodes: MaxNodes}
@@ -85,6 +85,9 @@ func (w *writer) value(v Value, depth int) error {
 	case Tuple:
 		return w.values(tagTuple, v, depth)
 	case Set:
+		if err := distinct(v); err != nil {
+			return err
+		}
 		return w.values(tagSet, v, depth)
 	case *Dict:
 		return w.dict(v, depth)
@@ -141,13 +144,28 @@ func (w *writer) dict(d *Dict, depth int) error {
 	return nil
 }
 
+// distinct says what keeps values from being a set.
+func distinct(vs []Value) error {
+	var seen Dict
+	for i, v := range vs {
+		if err := seen.Set(v, nil); err != nil {
+			return err
+		}
+		if seen.Len() == i {
+			return errors.New("an element twice in a set")
+		}
+	}
+	return nil
+}
+
 // Decode reads the value that [Append] wrote, all of it. Any other bytes are
 // an error: a length beyond the data, a form that Append would not have
-// chosen, a repeated key, bytes left over.
+// chosen, a repeated key, bytes left over. The strings of the value share one
+// copy of the data.
 func Decode(data []byte) (Value, error) {
-	r := reader{rest: data, nodes: MaxNodes}
+	r := reader{rest: string(data), nodes: MaxNodes}
 	v, err := r.value(MaxDepth)
-	if err == nil && len(r.rest) > 0 {
+	if err == nil && r.rest != "" {
 		err = fmt.Errorf("%d bytes left over", len(r.rest))
 	}
 	if err != nil {
@@ -156,9 +174,14 @@ func Decode(data []byte) (Value, error) {
 	return v, nil
 }
 
+// A reader reads from a string, so that the strings it returns need no copy.
 type reader struct {
-	rest  []byte
-	nodes int
+	rest  string
+	nodes int // how many more values there may be
+	// owed is how many values the containers that are being read have yet to
+	// bring, each of at least one byte. Without it, lists inside lists could
+	// each claim the same bytes and have room allocated for all of them.
+	owed int
 }
 
 var (
@@ -170,11 +193,11 @@ func (r *reader) value(depth int) (Value, error) {
 	if r.nodes--; r.nodes < 0 {
 		return nil, limitError("nodes", "a value of more than %d parts", MaxNodes)
 	}
-	tag, err := r.take(1)
+	tag, err := r.byte()
 	if err != nil {
 		return nil, err
 	}
-	switch tag[0] {
+	switch tag {
 	case tagNil:
 		return nil, nil
 	case tagFalse:
@@ -182,24 +205,18 @@ func (r *reader) value(depth int) (Value, error) {
 	case tagTrue:
 		return true, nil
 	case tagInt:
-		return r.int()
+		i, err := r.varint()
+		return i, err
 	case tagBig:
 		return r.bigInt()
 	case tagFloat:
-		b, err := r.take(8)
-		if err != nil {
-			return nil, err
-		}
-		return math.Float64frombits(binary.LittleEndian.Uint64(b)), nil
+		return r.float()
 	case tagString:
-		b, err := r.block()
-		if err == nil && !utf8.Valid(b) {
-			err = errors.New("text is not UTF-8")
-		}
-		return string(b), err
+		s, err := r.text()
+		return s, err
 	case tagBytes:
 		b, err := r.block()
-		return append([]byte{}, b...), err
+		return []byte(b), err
 	case tagList:
 		vs, err := r.values(depth)
 		return List(vs), err
@@ -207,58 +224,102 @@ func (r *reader) value(depth int) (Value, error) {
 		vs, err := r.values(depth)
 		return Tuple(vs), err
 	case tagSet:
-		return r.set(depth)
+		vs, err := r.values(depth)
+		if err == nil {
+			err = distinct(vs)
+		}
+		return Set(vs), err
 	case tagDict:
 		return r.dict(depth)
 	}
-	return nil, fmt.Errorf("unknown tag %d", tag[0])
+	return nil, fmt.Errorf("unknown tag %d", tag)
 }
 
-func (r *reader) take(n int) ([]byte, error) {
-	if n > len(r.rest) {
-		return nil, errShort
+func (r *reader) byte() (byte, error) {
+	if r.rest == "" {
+		return 0, errShort
+	}
+	b := r.rest[0]
+	r.rest = r.rest[1:]
+	return b, nil
+}
+
+func (r *reader) uvarint() (uint64, error) {
+	var u uint64
+	for i := 0; i < len(r.rest) && i < binary.MaxVarintLen64; i++ {
+		c := r.rest[i]
+		if i == binary.MaxVarintLen64-1 && c > 1 {
+			return 0, errNotCanonical // more than 64 bits
+		}
+		u |= uint64(c&0x7f) << (7 * i)
+		if c < 0x80 {
+			if c == 0 && i > 0 {
+				return 0, errNotCanonical // a shorter form exists
+			}
+			r.rest = r.rest[i+1:]
+			return u, nil
+		}
+	}
+	return 0, errShort
+}
+
+func (r *reader) varint() (int64, error) {
+	u, err := r.uvarint()
+	return int64(u>>1) ^ -int64(u&1), err
+}
+
+// block reads a length and that many bytes.
+func (r *reader) block() (string, error) {
+	n, err := r.uvarint()
+	if err != nil {
+		return "", err
+	}
+	if n > uint64(len(r.rest)) {
+		return "", errShort
 	}
 	b := r.rest[:n]
 	r.rest = r.rest[n:]
 	return b, nil
 }
 
-func (r *reader) int() (Value, error) {
-	i, n := binary.Varint(r.rest)
-	if n <= 0 {
+func (r *reader) text() (string, error) {
+	s, err := r.block()
+	if err == nil && !utf8.ValidString(s) {
+		err = errors.New("text is not UTF-8")
+	}
+	return s, err
+}
+
+// count reads how many things follow, each of at least size values and bytes.
+// More than there is room for is a lie, told before anything is allocated.
+func (r *reader) count(size int) (int, error) {
+	n, err := r.uvarint()
+	switch {
+	case err != nil:
+		return 0, err
+	case n > uint64(max(0, len(r.rest)-r.owed)/size):
+		return 0, errShort
+	case n > uint64(max(0, r.nodes-r.owed)/size):
+		return 0, limitError("nodes", "a value of more than %d parts", MaxNodes)
+	}
+	r.owed += int(n) * size
+	return int(n), nil
+}
+
+func (r *reader) float() (Value, error) {
+	if len(r.rest) < 8 {
 		return nil, errShort
 	}
-	if n != len(binary.AppendVarint(nil, i)) {
-		return nil, errNotCanonical
+	bits := uint64(0)
+	for i := range 8 {
+		bits |= uint64(r.rest[i]) << (8 * i)
 	}
-	r.rest = r.rest[n:]
-	return i, nil
-}
-
-// size reads a length or a count. Each thing counted takes at least one byte,
-// so more of them than bytes left is a lie, told before anything is allocated.
-func (r *reader) size() (int, error) {
-	u, n := binary.Uvarint(r.rest)
-	if n <= 0 || u > uint64(len(r.rest)-n) {
-		return 0, errShort
-	}
-	if n > 1 && u < 1<<(7*(n-1)) {
-		return 0, errNotCanonical
-	}
-	r.rest = r.rest[n:]
-	return int(u), nil
-}
-
-func (r *reader) block() ([]byte, error) {
-	n, err := r.size()
-	if err != nil {
-		return nil, err
-	}
-	return r.take(n)
+	r.rest = r.rest[8:]
+	return math.Float64frombits(bits), nil
 }
 
 func (r *reader) bigInt() (Value, error) {
-	sign, err := r.take(1)
+	sign, err := r.byte()
 	if err != nil {
 		return nil, err
 	}
@@ -266,11 +327,11 @@ func (r *reader) bigInt() (Value, error) {
 	if err != nil {
 		return nil, err
 	}
-	if sign[0] > 1 || len(magnitude) == 0 || magnitude[0] == 0 {
+	if sign > 1 || magnitude == "" || magnitude[0] == 0 {
 		return nil, errNotCanonical
 	}
-	i := new(big.Int).SetBytes(magnitude)
-	if sign[0] == 1 {
+	i := new(big.Int).SetBytes([]byte(magnitude))
+	if sign == 1 {
 		i.Neg(i)
 	}
 	if i.IsInt64() {
@@ -283,15 +344,13 @@ func (r *reader) values(depth int) ([]Value, error) {
 	if depth == 0 {
 		return nil, limitError("depth", "a value nested more than %d deep", MaxDepth)
 	}
-	n, err := r.size()
+	n, err := r.count(1)
 	if err != nil {
 		return nil, err
 	}
-	if n > r.nodes {
-		return nil, limitError("nodes", "a value of more than %d parts", MaxNodes)
-	}
 	vs := make([]Value, n)
 	for i := range vs {
+		r.owed--
 		if vs[i], err = r.value(depth - 1); err != nil {
 			return nil, err
 		}
@@ -299,49 +358,30 @@ func (r *reader) values(depth int) ([]Value, error) {
 	return vs, nil
 }
 
-func (r *reader) set(depth int) (Value, error) {
-	vs, err := r.values(depth)
-	if err != nil {
-		return nil, err
-	}
-	var seen Dict
-	for _, v := range vs {
-		if err := seen.Set(v, nil); err != nil {
-			return nil, err
-		}
-	}
-	if seen.Len() != len(vs) {
-		return nil, errors.New("an element twice in a set")
-	}
-	return Set(vs), nil
-}
-
 func (r *reader) dict(depth int) (Value, error) {
 	if depth == 0 {
 		return nil, limitError("depth", "a value nested more than %d deep", MaxDepth)
 	}
-	n, err := r.size()
+	n, err := r.count(2)
 	if err != nil {
 		return nil, err
 	}
-	if n > r.nodes/2 {
-		return nil, limitError("nodes", "a value of more than %d parts", MaxNodes)
-	}
 	d := &Dict{entries: make([]Entry, 0, n)}
-	for range n {
+	for i := range n {
+		r.owed--
 		k, err := r.value(depth - 1)
 		if err != nil {
 			return nil, err
 		}
+		r.owed--
 		v, err := r.value(depth - 1)
 		if err != nil {
 			return nil, err
 		}
-		before := d.Len()
 		if err := d.Set(k, v); err != nil {
 			return nil, err
 		}
-		if d.Len() == before {
+		if d.Len() == i {
 			return nil, errors.New("a key twice in a dict")
 		}
 	}

@@ -58,9 +58,17 @@ type Effector func(ctx context.Context, e Effect) (Outcome, error)
 // A Module is a named group of functions that scripts can use, as in fs.read.
 // The functions of the module without a name are called by theirs alone.
 type Module struct {
+	Name   string
+	Doc    string
+	Funcs  []Func
+	Consts []Const
+}
+
+// A Const is a value that scripts can use by its name, as in math.pi.
+type Const struct {
 	Name  string
 	Doc   string
-	Funcs []Func
+	Value Value
 }
 
 // A Func is one function that scripts can use: a row of the one table from
@@ -123,7 +131,7 @@ func (f *Func) Bind(positional []Value, named *Dict) (*Dict, error) {
 		name, _ := k.(string)
 		p, ok := findParam(f.Params, name)
 		if !ok {
-			return nil, Errorf(Invalid, "unexpected argument %q%s", name, didYouMean(name, paramNames(f.Params)))
+			return nil, Errorf(Invalid, "unexpected argument %q%s", name, DidYouMean(name, paramNames(f.Params)))
 		}
 		if args.Has(p.Name) {
 			return nil, Errorf(Invalid, "argument %q is given twice", p.Name)
@@ -142,7 +150,7 @@ func (f *Func) Bind(positional []Value, named *Dict) (*Dict, error) {
 			}
 			continue
 		}
-		checked, problems := checkValue(p.Type, v, "argument '"+p.Name+"'", nil)
+		checked, problems := checkValue(p.Type, v, "argument '"+p.Name+"'")
 		if len(problems) > 0 {
 			return nil, Errorf(Invalid, "%s", strings.Join(problems, "; "))
 		}

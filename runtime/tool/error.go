@@ -22,7 +22,7 @@ const (
 	Timeout                 // the time ran out
 	Command                 // a command ran and ended with a failure of its own
 	Security                // an attempt to leave what was granted
-	Internal                // a fault of the machine or of cassidy itself
+	Internal                // a fault of a program: the script's own, or cassidy's
 	Conflict                // something changed meanwhile
 )
 
@@ -93,9 +93,12 @@ func (e *Error) Error() string {
 
 // Message returns the text without the position: what a model is told.
 func (e *Error) Message() string {
-	text := "unknown error"
+	text := ""
 	if e.Err != nil {
 		text = e.Err.Error()
+	}
+	if text == "" {
+		text = "unknown error" // never empty: an empty text means success
 	}
 	if e.Op == "" {
 		return text

@@ -1,6 +1,7 @@
 package tool
 
 import (
+	"bytes"
 	"encoding/base64"
 	"fmt"
 	"math"
@@ -41,8 +42,8 @@ type jsonParser struct {
 func (p *jsonParser) locate(err error) error {
 	e := AsError(err, Invalid)
 	before := p.data[:min(p.at, len(p.data))]
-	line := 1 + strings.Count(string(before), "\n")
-	col := 1 + utf8.RuneCount(before[strings.LastIndexByte(string(before), '\n')+1:])
+	line := 1 + bytes.Count(before, []byte{'\n'})
+	col := 1 + utf8.RuneCount(before[bytes.LastIndexByte(before, '\n')+1:])
 	return &Error{Kind: e.Kind, Limit: e.Limit, Hint: e.Hint,
 		Err: fmt.Errorf("invalid JSON at line %d, column %d: %w", line, col, e.Err)}
 }
@@ -83,16 +84,24 @@ func (p *jsonParser) value(depth int) (Value, error) {
 	case c == '-' || '0' <= c && c <= '9':
 		return p.number()
 	}
-	for _, word := range []struct {
-		text  string
-		value Value
-	}{{"null", nil}, {"true", true}, {"false", false}} {
-		if strings.HasPrefix(string(p.data[p.at:min(p.at+5, len(p.data))]), word.text) {
-			p.at += len(word.text)
-			return word.value, nil
-		}
+	switch {
+	case p.word("null"):
+		return nil, nil
+	case p.word("true"):
+		return true, nil
+	case p.word("false"):
+		return false, nil
 	}
 	return nil, p.unexpected("a value")
+}
+
+// word steps over a word if it is at hand.
+func (p *jsonParser) word(w string) bool {
+	if len(p.data)-p.at < len(w) || string(p.data[p.at:p.at+len(w)]) != w {
+		return false
+	}
+	p.at += len(w)
+	return true
 }
 
 func (p *jsonParser) array(depth int) (Value, error) {
@@ -181,9 +190,13 @@ func (p *jsonParser) object(depth int) (Value, error) {
 	}
 }
 
-// maxDigits bounds integers: reading one takes time that grows with the square
-// of its digits.
+// maxDigits bounds the numbers of JSON and YAML: turning digits into a number
+// and back takes time that grows faster than their count.
 const maxDigits = 4096
+
+// maxBits is how many bits an integer of maxDigits digits can have; there are
+// log2(10) = 3.32193 bits to a digit.
+const maxBits = 1 + maxDigits*332193/100000
 
 func (p *jsonParser) number() (Value, error) {
 	start := p.at
@@ -333,7 +346,8 @@ func (p *jsonParser) escape() (rune, error) {
 			return rune(jsonEscapes[i+1]), nil
 		}
 	}
-	return 0, Errorf(Invalid, `unknown escape \%c (write a backslash as \\)`, c)
+	r, _ := utf8.DecodeRune(p.data[p.at:])
+	return 0, Errorf(Invalid, `unknown escape \%c (write a backslash as \\)`, r)
 }
 
 func (p *jsonParser) hex4() (rune, error) {
@@ -351,9 +365,10 @@ func (p *jsonParser) hex4() (rune, error) {
 // AppendJSON appends a value as JSON: tuples and sets as arrays, bytes as
 // base64 text, and keys that are numbers, booleans or null as text, the way
 // Python writes them. It fails for what JSON has no form for: NaN, infinity,
-// and any other key.
+// any other key, and two keys that would be written the same. [MaxDepth] and
+// [MaxNodes] hold, and so does the number of digits that [ParseJSON] reads.
 func AppendJSON(dst []byte, v Value) ([]byte, error) {
-	w := jsonWriter{buf: dst}
+	w := jsonWriter{buf: dst, nodes: MaxNodes}
 	err := w.value(v, MaxDepth)
 	return w.buf, err
 }
@@ -361,7 +376,7 @@ func AppendJSON(dst []byte, v Value) ([]byte, error) {
 // FormatJSON returns a value as JSON text for people, on several lines if
 // indent is not empty. What has no JSON form is written as a text in its place.
 func FormatJSON(v Value, indent string) string {
-	w := jsonWriter{indent: indent, lenient: true}
+	w := jsonWriter{indent: indent, lenient: true, nodes: MaxNodes}
 	if err := w.value(v, MaxDepth); err != nil {
 		return "(" + err.Error() + ")"
 	}
@@ -373,9 +388,13 @@ type jsonWriter struct {
 	indent  string
 	lenient bool
 	level   int
+	nodes   int
 }
 
 func (w *jsonWriter) value(v Value, depth int) error {
+	if w.nodes--; w.nodes < 0 {
+		return limitError("nodes", "a value of more than %d parts", MaxNodes)
+	}
 	switch v := v.(type) {
 	case nil:
 		w.buf = append(w.buf, "null"...)
@@ -384,7 +403,7 @@ func (w *jsonWriter) value(v Value, depth int) error {
 	case int64:
 		w.buf = strconv.AppendInt(w.buf, v, 10)
 	case *big.Int:
-		w.buf = v.Append(w.buf, 10)
+		return w.bigInt(v)
 	case float64:
 		return w.float(v)
 	case string:
@@ -403,6 +422,23 @@ func (w *jsonWriter) value(v Value, depth int) error {
 	return nil
 }
 
+func (w *jsonWriter) bigInt(i *big.Int) error {
+	start := len(w.buf)
+	if i.BitLen() <= maxBits {
+		w.buf = i.Append(w.buf, 10)
+		if len(w.buf)-start <= maxDigits {
+			return nil
+		}
+		w.buf = w.buf[:start]
+	}
+	err := limitError("digits", "an integer of more than %d digits", maxDigits)
+	if !w.lenient {
+		return err
+	}
+	w.text("(" + err.Message() + ")")
+	return nil
+}
+
 func (w *jsonWriter) float(f float64) error {
 	if math.IsNaN(f) || math.IsInf(f, 0) {
 		if !w.lenient {
@@ -417,7 +453,7 @@ func (w *jsonWriter) float(f float64) error {
 	}
 	start := len(w.buf)
 	w.buf = strconv.AppendFloat(w.buf, f, format, -1, 64)
-	if format == 'f' && !strings.Contains(string(w.buf[start:]), ".") {
+	if format == 'f' && bytes.IndexByte(w.buf[start:], '.') < 0 {
 		w.buf = append(w.buf, ".0"...) // so that it is read back as a float
 	}
 	return nil
@@ -496,9 +532,12 @@ func (w *jsonWriter) object(d *Dict, depth int) error {
 		}
 		first = false
 		w.newline()
-		name, err := w.key(k)
-		if err != nil {
-			return err
+		name, ok := k.(string)
+		if !ok {
+			var err error
+			if name, err = w.key(k, d); err != nil {
+				return err
+			}
 		}
 		w.text(name)
 		w.buf = append(w.buf, ':')
@@ -517,15 +556,23 @@ func (w *jsonWriter) object(d *Dict, depth int) error {
 	return nil
 }
 
-func (w *jsonWriter) key(k Value) (string, error) {
-	switch k := k.(type) {
-	case string:
-		return k, nil
-	case nil, bool, int64, *big.Int, float64:
-		return FormatJSON(k, ""), nil
-	}
+// key returns the name under which a key of d that is not a string is written.
+func (w *jsonWriter) key(k Value, d *Dict) (string, error) {
+	name := displayValue(k)
 	if w.lenient {
-		return FormatJSON(k, ""), nil
+		return name, nil
 	}
-	return "", Errorf(Failed, "a key of type %s has no JSON form", TypeOf(k))
+	switch k := k.(type) {
+	case nil, bool, int64, *big.Int:
+	case float64:
+		if math.IsNaN(k) || math.IsInf(k, 0) {
+			return "", Errorf(Failed, "the key %v has no JSON form", k)
+		}
+	default:
+		return "", Errorf(Failed, "a key of type %s has no JSON form", TypeOf(k))
+	}
+	if d.Has(name) {
+		return "", Errorf(Failed, "two keys would be written as %q", name)
+	}
+	return name, nil
 }

@@ -3,26 +3,31 @@ package tool
 import (
 	"encoding/json"
 	"fmt"
+	"math/big"
 	"net/url"
 	"strings"
 
 	"github.com/google/jsonschema-go/jsonschema"
 )
 
-// A SchemaChecker checks values against a JSON Schema (draft 2020-12) that
-// somebody else wrote, as a tool of an MCP server brings one.
+// A SchemaChecker checks values against a JSON Schema (draft 2020-12 or 07)
+// that somebody else wrote, as a tool of an MCP server brings one. Such a
+// schema can be hostile: see [schemaWork].
 type SchemaChecker struct {
 	resolved *jsonschema.Resolved
+	work     *schemaWork
 }
 
 // NewSchemaChecker reads a schema. A $ref beyond the schema itself is asked of
 // load, by its absolute URI; with a nil load, the default, it is an error:
 // nothing is ever fetched.
-func NewSchemaChecker(schema []byte, load func(uri string) ([]byte, error)) (*SchemaChecker, error) {
-	var s jsonschema.Schema
-	if err := json.Unmarshal(schema, &s); err != nil {
-		return nil, Errorf(Invalid, "read JSON Schema: %w", err)
+func NewSchemaChecker(schema []byte, load func(uri string) ([]byte, error)) (c *SchemaChecker, err error) {
+	defer recoverSchema(&err)
+	root, s, err := parseSchema(schema)
+	if err != nil {
+		return nil, err
 	}
+	docs := map[string]Value{"": root}
 	resolved, err := s.Resolve(&jsonschema.ResolveOptions{
 		Loader: func(uri *url.URL) (*jsonschema.Schema, error) {
 			if load == nil {
@@ -32,26 +37,89 @@ func NewSchemaChecker(schema []byte, load func(uri string) ([]byte, error)) (*Sc
 			if err != nil {
 				return nil, err
 			}
-			var remote jsonschema.Schema
-			return &remote, json.Unmarshal(data, &remote)
+			doc, remote, err := parseSchema(data)
+			docs[uri.String()] = doc
+			return remote, err
 		},
 	})
 	if err != nil {
+		return nil, Errorf(Invalid, "resolve JSON Schema: %s", shorten(err.Error()))
+	}
+	work, err := newSchemaWork(docs)
+	if err != nil {
 		return nil, Errorf(Invalid, "resolve JSON Schema: %w", err)
 	}
-	return &SchemaChecker{resolved}, nil
+	return &SchemaChecker{resolved, work}, nil
+}
+
+// parseSchema reads a schema twice: into the library's form, and as a value
+// within our bounds of depth and size.
+func parseSchema(data []byte) (Value, *jsonschema.Schema, error) {
+	v, err := ParseJSON(data)
+	if err != nil {
+		return nil, nil, Errorf(Invalid, "read JSON Schema: %w", err)
+	}
+	s := new(jsonschema.Schema)
+	if err := json.Unmarshal(data, s); err != nil {
+		return nil, nil, Errorf(Invalid, "read JSON Schema: %s", shorten(err.Error()))
+	}
+	return v, s, nil
+}
+
+// recoverSchema turns a panic of the library, which asserts what it expects of
+// a schema, into an error.
+func recoverSchema(err *error) {
+	if p := recover(); p != nil {
+		*err = Errorf(Invalid, "JSON Schema: %s", shorten(fmt.Sprint(p)))
+	}
 }
 
 // Check says whether a value, given as JSON, fits the schema.
 func (c *SchemaChecker) Check(data []byte) error {
-	var v any
-	if err := json.Unmarshal(data, &v); err != nil {
-		return Errorf(Invalid, "read JSON: %w", err)
+	v, err := ParseJSON(data)
+	if err != nil {
+		return err
 	}
-	if err := c.resolved.Validate(v); err != nil {
+	return c.CheckValue(v)
+}
+
+// CheckValue says whether a value fits the schema.
+func (c *SchemaChecker) CheckValue(v Value) (err error) {
+	defer recoverSchema(&err)
+	if err := c.work.bound(v); err != nil {
+		return err
+	}
+	if err := c.resolved.Validate(plain(v)); err != nil {
 		return Errorf(Invalid, "%s", schemaProblem(err))
 	}
 	return nil
+}
+
+// plain gives a value the form that encoding/json would, but for integers,
+// which stay exact where they fit.
+func plain(v Value) any {
+	switch v := v.(type) {
+	case *big.Int:
+		f, _ := new(big.Float).SetInt(v).Float64()
+		return f
+	case *Dict:
+		m := make(map[string]any, v.Len())
+		for k, item := range v.All() {
+			m[displayValue(k)] = plain(item)
+		}
+		return m
+	case []byte:
+		return strings.Trim(FormatJSON(v, ""), `"`)
+	}
+	items, ok := Elements(v)
+	if !ok {
+		return v
+	}
+	list := make([]any, len(items))
+	for i, item := range items {
+		list[i] = plain(item)
+	}
+	return list
 }
 
 // schemaProblem keeps the last part of a validation error: the library puts
@@ -61,24 +129,24 @@ func schemaProblem(err error) string {
 	if i := strings.LastIndex(text, "validating /"); i >= 0 {
 		text = strings.TrimPrefix(text[i:], "validating ")
 	}
-	return text
+	return shorten(text)
 }
 
-func (t *Tool) checkRaw(args *Dict) error {
-	checker, err := NewSchemaChecker(t.Schema, nil)
+// shorten bounds an error text of the library, which may quote whole values.
+func shorten(text string) string { return cut(text, 500) }
+
+func (t *Tool) checkRaw(args *Dict) (*Dict, error) {
+	schema, err := NewSchemaChecker(t.Schema, nil)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if args == nil {
 		args = &Dict{}
 	}
-	data, err := AppendJSON(nil, args)
-	if err != nil {
-		return Errorf(Invalid, "%w", err)
-	}
-	if err := checker.Check(data); err != nil {
-		return Errorf(Invalid, "%s", t.problemText([]string{err.Error()})).
+	if err := schema.CheckValue(args); err != nil {
+		problem := checker{problems: []string{err.Error()}}
+		return nil, Errorf(KindOf(err), "%s", problem.report(t)).
 			WithHint("cassidy tool schema %s shows what it takes", t.Name)
 	}
-	return nil
+	return args, nil
 }

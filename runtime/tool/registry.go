@@ -24,15 +24,12 @@ type registered struct {
 	run  Runner
 }
 
-// Register adds a tool. It fails where the name is not valid or the
-// description is missing, and where another tool has the name, in either
-// spelling, unless replace is set. A built-in tool is never replaced.
+// Register adds a tool. It fails where the name is not valid or there is
+// no way to run it, and where another tool has the name, in either spelling,
+// unless replace is set. A built-in tool is never replaced.
 func (r *Registry) Register(t *Tool, run Runner, replace bool) error {
 	if err := CheckName(t.Name); err != nil {
 		return err
-	}
-	if strings.TrimSpace(t.Description) == "" {
-		return Errorf(Invalid, "tool '%s' has no description", t.Name).WithHint("say in a sentence what it does and when to use it")
 	}
 	if run == nil {
 		return Errorf(Invalid, "tool '%s': handler must be a function", t.Name)
@@ -77,17 +74,34 @@ func (r *Registry) Lookup(name string) (*Tool, Runner, error) {
 	if e, ok := r.tools[Key(name)]; ok {
 		return e.tool, e.run, nil
 	}
-	err := Errorf(NotFound, "Unknown tool: %s%s", name, didYouMean(Key(name), r.names))
+	err := Errorf(NotFound, "Unknown tool: %s%s", name, r.didYouMean(name))
+	if len(r.names) == 0 {
+		return nil, nil, err.WithHint("there are no tools")
+	}
 	return nil, nil, err.WithHint("the tools are: %s", r.someNames())
+}
+
+// didYouMean suggests a tool, in its author's spelling.
+func (r *Registry) didYouMean(name string) string {
+	near := Nearest(Key(name), r.names)
+	if near == "" {
+		return ""
+	}
+	return didYouMean(r.tools[near].tool.Name)
 }
 
 // someNames lists the names for a message, which ten thousand tools would fill.
 func (r *Registry) someNames() string {
 	const shown = 20
-	if len(r.names) > shown {
-		return strings.Join(r.names[:shown], ", ") + ", …"
+	names := make([]string, 0, shown+1)
+	for _, key := range r.names {
+		if len(names) == shown {
+			names = append(names, "…")
+			break
+		}
+		names = append(names, r.tools[key].tool.Name)
 	}
-	return strings.Join(r.names, ", ")
+	return strings.Join(names, ", ")
 }
 
 // Tools returns all tools, in the order of registration.

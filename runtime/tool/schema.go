@@ -43,7 +43,7 @@ func (t *Tool) Definition(f Format) (*Dict, error) {
 	for _, f := range Formats() {
 		names = append(names, string(f))
 	}
-	return nil, Errorf(Invalid, "unknown format %q%s", f, didYouMean(string(f), names)).
+	return nil, Errorf(Invalid, "unknown format %q%s", f, DidYouMean(string(f), names)).
 		WithHint("formats are json-schema, openai, anthropic and mcp")
 }
 
@@ -116,8 +116,10 @@ func (t Type) JSONSchema() *Dict {
 	case TypeList:
 		d.Put("type", List{TypeArray, TypeObject})
 	case TypeCharacter:
+		each := Type{Name: TypeString, Pattern: t.Pattern, Enum: t.Enum}
+		t.Pattern, t.Enum = "", nil // they speak of each string
 		d.Put("type", TypeArray)
-		d.Put("items", NewDict("type", TypeString))
+		d.Put("items", each.JSONSchema())
 	case TypeString, TypeNumber, TypeInteger, TypeBoolean, TypeArray:
 		d.Put("type", t.Name)
 	case TypeObject:
@@ -170,8 +172,7 @@ func (t Type) addNull(d *Dict) {
 		d.Put("type", List{names, "null"})
 	case List:
 		d.Put("type", append(slices.Clone(names), "null"))
-	default:
-		return // any value may be null already
+	default: // any value may be null already
 	}
 	if len(t.Enum) > 0 {
 		d.Put("enum", append(List(slices.Clone(t.Enum)), nil))

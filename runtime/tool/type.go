@@ -1,9 +1,5 @@
 package tool
 
-import (
-	"strings"
-)
-
 // A Type says which values a parameter or a result may hold. The zero Type is
 // any. From this one form come the check, the JSON Schema, the definitions for
 // each vendor, and the words of the help.
@@ -70,58 +66,6 @@ func (t Type) String() string {
 		s += " or null"
 	}
 	return s
-}
-
-// didYouMean returns `; did you mean "x"?` for the nearest of the valid names,
-// or "" where none is near.
-func didYouMean(got string, valid []string) string {
-	if n := nearest(got, valid); n != "" {
-		return `; did you mean "` + n + `"?`
-	}
-	return ""
-}
-
-// nearest returns the valid name with the fewest edits from got, if they are
-// at most a third of its letters (and at least one), or that got abbreviates.
-func nearest(got string, valid []string) string {
-	best, bestDistance := "", max(1, len(got)/3)+1
-	for _, v := range valid {
-		if d := editDistance(strings.ToLower(got), strings.ToLower(v), bestDistance); d < bestDistance {
-			best, bestDistance = v, d
-		}
-	}
-	if best == "" && len(got) >= 3 {
-		for _, v := range valid {
-			if strings.Contains(v, got) || (len(v) >= 3 && strings.Contains(got, v)) {
-				return v
-			}
-		}
-	}
-	return best
-}
-
-// editDistance is the Levenshtein distance of two short names, or limit if it
-// is not smaller.
-func editDistance(a, b string, limit int) int {
-	if len(a)-len(b) >= limit || len(b)-len(a) >= limit || len(a) > 200 || len(b) > 200 {
-		return limit
-	}
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := 1; i <= len(a); i++ {
-		diagonal := row[0]
-		row[0] = i
-		for j := 1; j <= len(b); j++ {
-			cost := diagonal
-			if a[i-1] != b[j-1] {
-				cost = 1 + min(diagonal, row[j], row[j-1])
-			}
-			diagonal, row[j] = row[j], cost
-		}
-	}
-	return min(row[len(b)], limit)
 }
 
 func paramNames(params []Param) []string {

@@ -138,11 +138,12 @@ func (d *Dict) Bool(name string) bool {
 
 // Put sets the value of a string key; a new key goes to the end.
 func (d *Dict) Put(name string, v Value) {
-	d.put(name, name, v)
+	var key any = name // boxed once, as the key and as its own hash
+	d.put(key, key, v)
 }
 
 // Set sets the value of any hashable key; a new key goes to the end. It fails
-// for a key that cannot be one: a list, a set or a dict.
+// for a key that cannot be one: a list, a set or a dict, or a tuple that holds one.
 func (d *Dict) Set(key, v Value) error {
 	k, err := hashable(key)
 	if err != nil {
@@ -189,19 +190,63 @@ type encodedKey string
 // hashable returns a comparable stand-in for a key. Numbers that are equal in a
 // script (1 and 1.0) are one key, as they are there.
 func hashable(key Value) (any, error) {
-	switch k := key.(type) {
-	case nil, bool, int64, string:
-		return k, nil
+	form, err := keyForm(key, MaxDepth)
+	if err != nil {
+		return nil, err
+	}
+	switch k := form.(type) {
 	case float64:
-		if i, ok := wholeNumber(k); ok {
-			return i, nil
-		}
 		return math.Float64bits(k), nil
 	case *big.Int, []byte, Tuple:
 		b, err := Append(nil, k)
 		return encodedKey(b), err
 	}
+	return form, nil
+}
+
+// keyForm gives a key the form that it shares with every key equal to it:
+// a whole number is an integer, and there is one NaN.
+func keyForm(key Value, depth int) (Value, error) {
+	switch k := key.(type) {
+	case nil, bool, int64, string, []byte:
+		return k, nil
+	case *big.Int:
+		return Integer(k), nil
+	case float64:
+		if i, ok := wholeFloat(k); ok {
+			return i, nil
+		}
+		if math.IsNaN(k) {
+			return math.NaN(), nil
+		}
+		return k, nil
+	case Tuple:
+		if depth == 0 {
+			return nil, limitError("depth", "a value nested more than %d deep", MaxDepth)
+		}
+		form := make(Tuple, len(k))
+		for i, v := range k {
+			f, err := keyForm(v, depth-1)
+			if err != nil {
+				return nil, err
+			}
+			form[i] = f
+		}
+		return form, nil
+	}
 	return nil, fmt.Errorf("unhashable type: %s", TypeOf(key))
+}
+
+// wholeFloat returns f as an integer of any size if it is one.
+func wholeFloat(f float64) (Value, bool) {
+	if i, ok := wholeNumber(f); ok {
+		return i, true
+	}
+	if math.IsInf(f, 0) || f != math.Trunc(f) {
+		return nil, false
+	}
+	i, _ := new(big.Float).SetFloat64(f).Int(nil)
+	return Integer(i), true
 }
 
 // wholeNumber returns f as an int64 if it is one exactly.
@@ -216,6 +261,10 @@ func wholeNumber(f float64) (int64, bool) {
 // so that one could stand for the other in a record. Unlike a script's ==,
 // it tells 1 from 1.0 and minds the order of a dict.
 func Equal(a, b Value) bool {
+	switch a := a.(type) {
+	case nil, bool, int64, string: // what most values are, without writing them
+		return a == b
+	}
 	x, errX := Append(nil, a)
 	y, errY := Append(nil, b)
 	return errX == nil && errY == nil && bytes.Equal(x, y)

@@ -1,11 +1,14 @@
 package tool
 
 import (
+	"errors"
 	"fmt"
+	"io"
 	"math"
 	"math/big"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"gopkg.in/yaml.v3"
 )
@@ -15,21 +18,51 @@ import (
 const MaxYAML = 64 << 10
 
 // ParseYAML reads one YAML document as a value: mappings as dicts in order,
-// sequences as lists, and scalars by the YAML 1.2 core schema. Aliases,
-// merge keys, custom tags and repeated keys are refused, so that a short text cannot stand
-// for a large value. The position of an error is its line.
+// sequences as lists, and scalars by the core schema of YAML 1.2, in which yes
+// and on, 1_000 and 2026-01-31 are strings. Aliases, merge keys, tags beyond
+// the schema's own, repeated keys and a second document are refused, so that a
+// short text cannot stand for a large value. The position of an error is its
+// line.
 func ParseYAML(text string) (Value, error) {
 	if len(text) > MaxYAML {
 		return nil, limitError("source", "a YAML text of more than %d KB", MaxYAML>>10)
 	}
-	var doc yaml.Node
-	if err := yaml.Unmarshal([]byte(text), &doc); err != nil {
-		return nil, yamlError(err)
+	if !utf8.ValidString(text) {
+		return nil, Errorf(Invalid, "invalid YAML: not UTF-8")
+	}
+	doc, err := yamlDocument(text)
+	if err != nil {
+		return nil, err
 	}
 	if doc.Kind == 0 {
 		return nil, nil
 	}
 	return fromYAML(doc.Content[0], MaxDepth)
+}
+
+// yamlDocument parses a text into nodes. The parser panics on some malformed
+// texts, which is no reason for the program to end.
+func yamlDocument(text string) (doc yaml.Node, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = Errorf(Invalid, "invalid YAML: %v", p)
+		}
+	}()
+	dec := yaml.NewDecoder(strings.NewReader(text))
+	if err := dec.Decode(&doc); err != nil {
+		if errors.Is(err, io.EOF) {
+			return yaml.Node{}, nil
+		}
+		return yaml.Node{}, yamlError(err)
+	}
+	var second yaml.Node
+	switch err := dec.Decode(&second); {
+	case err == nil:
+		return yaml.Node{}, yamlErrorAt(&second, "a second document: one is read")
+	case !errors.Is(err, io.EOF):
+		return yaml.Node{}, yamlError(err)
+	}
+	return doc, nil
 }
 
 // yamlError turns "yaml: line 3: did not find …" into an error with a position.
@@ -52,26 +85,32 @@ func yamlErrorAt(n *yaml.Node, format string, args ...any) error {
 }
 
 func fromYAML(n *yaml.Node, depth int) (Value, error) {
-	if depth == 0 {
-		return nil, yamlErrorAt(n, "nested more than %d deep", MaxDepth)
-	}
 	switch n.Kind {
 	case yaml.AliasNode:
 		return nil, yamlErrorAt(n, "an alias (*%s): write the value out", n.Value)
-	case yaml.SequenceNode:
-		list := make(List, len(n.Content))
-		for i, c := range n.Content {
-			v, err := fromYAML(c, depth-1)
-			if err != nil {
-				return nil, err
-			}
-			list[i] = v
-		}
-		return list, nil
-	case yaml.MappingNode:
+	case yaml.ScalarNode:
+		return scalarFromYAML(n)
+	}
+	if depth == 0 {
+		e := limitError("depth", "nested more than %d deep", MaxDepth)
+		e.Pos = Position{Line: n.Line, Col: n.Column}
+		return nil, e
+	}
+	if tag := n.ShortTag(); tag != "!!map" && tag != "!!seq" {
+		return nil, yamlErrorAt(n, "the tag %s is not supported", tag)
+	}
+	if n.Kind == yaml.MappingNode {
 		return mappingFromYAML(n, depth)
 	}
-	return scalarFromYAML(n)
+	list := make(List, len(n.Content))
+	for i, c := range n.Content {
+		v, err := fromYAML(c, depth-1)
+		if err != nil {
+			return nil, err
+		}
+		list[i] = v
+	}
+	return list, nil
 }
 
 func mappingFromYAML(n *yaml.Node, depth int) (Value, error) {
@@ -99,47 +138,132 @@ func mappingFromYAML(n *yaml.Node, depth int) (Value, error) {
 	return d, nil
 }
 
+// scalarFromYAML reads a scalar by the core schema. The library's own reading
+// is a mixture of YAML 1.1 and 1.2 (0777 is octal to it), so only what the text
+// itself says is taken from it: quotes and tags.
 func scalarFromYAML(n *yaml.Node) (Value, error) {
-	switch n.ShortTag() {
-	case "!!null":
-		return nil, nil
-	case "!!bool":
-		return strings.EqualFold(n.Value, "true"), nil
-	case "!!str", "!!timestamp":
-		return n.Value, nil
-	case "!!int":
-		i, ok := new(big.Int).SetString(strings.ReplaceAll(n.Value, "_", ""), 0)
-		if !ok || len(n.Value) > maxDigits {
-			return nil, yamlErrorAt(n, "%q is not an integer", n.Value)
-		}
-		return Integer(i), nil
-	case "!!float":
-		return yamlFloat(n)
+	const quoted = yaml.DoubleQuotedStyle | yaml.SingleQuotedStyle | yaml.LiteralStyle | yaml.FoldedStyle
+	tag := ""
+	if n.Style&yaml.TaggedStyle != 0 {
+		tag = n.ShortTag()
 	}
-	return nil, yamlErrorAt(n, "the tag %s is not supported", n.ShortTag())
+	if tag == "" && n.Style&quoted != 0 || tag == "!!str" {
+		return n.Value, nil
+	}
+	v, is, err := coreScalar(n.Value)
+	if err != nil {
+		e := AsError(err, Invalid)
+		e.Pos = Position{Line: n.Line, Col: n.Column}
+		return nil, e
+	}
+	switch tag {
+	case "", is:
+		return v, nil
+	case "!!int", "!!float", "!!bool", "!!null":
+		return nil, yamlErrorAt(n, "%q is not a %s", n.Value, strings.TrimPrefix(tag, "!!"))
+	}
+	return nil, yamlErrorAt(n, "the tag %s is not supported", tag)
 }
 
-func yamlFloat(n *yaml.Node) (Value, error) {
-	switch strings.ToLower(n.Value) {
-	case ".inf", "+.inf":
-		return math.Inf(1), nil
-	case "-.inf":
-		return math.Inf(-1), nil
-	case ".nan":
-		return math.NaN(), nil
+// coreScalar reads a plain scalar by the core schema of YAML 1.2 (section
+// 10.3.2) and says by which of its tags.
+func coreScalar(text string) (v Value, tag string, err error) {
+	switch text {
+	case "", "~", "null", "Null", "NULL":
+		return nil, "!!null", nil
+	case "true", "True", "TRUE":
+		return true, "!!bool", nil
+	case "false", "False", "FALSE":
+		return false, "!!bool", nil
+	case ".nan", ".NaN", ".NAN":
+		return math.NaN(), "!!float", nil
 	}
-	f, err := strconv.ParseFloat(strings.ReplaceAll(n.Value, "_", ""), 64)
-	if err != nil {
-		return nil, yamlErrorAt(n, "%q is not a number", n.Value)
+	unsigned := strings.TrimLeft(text, "+-")
+	if len(text)-len(unsigned) > 1 {
+		return text, "!!str", nil
 	}
-	return f, nil
+	switch unsigned {
+	case ".inf", ".Inf", ".INF":
+		sign := 1
+		if text[0] == '-' {
+			sign = -1
+		}
+		return math.Inf(sign), "!!float", nil
+	}
+	if base := coreBase(text); base != 0 {
+		digits := text
+		if base != 10 {
+			digits = text[2:]
+		}
+		i, ok := new(big.Int), len(text) <= maxDigits
+		if ok {
+			_, ok = i.SetString(digits, base)
+		}
+		if !ok {
+			return nil, "", limitError("digits", "a number of more than %d digits", maxDigits)
+		}
+		return Integer(i), "!!int", nil
+	}
+	if isCoreFloat(unsigned) {
+		f, err := strconv.ParseFloat(text, 64)
+		if err != nil || len(text) > maxDigits {
+			return nil, "", Errorf(Invalid, "the number %s is out of range", cut(text, 40))
+		}
+		return f, "!!float", nil
+	}
+	return text, "!!str", nil
+}
+
+// coreBase returns the base of an integer of the core schema, or 0 for a text
+// that is none: [-+]?[0-9]+, 0o[0-7]+ or 0x[0-9a-fA-F]+.
+func coreBase(text string) int {
+	digits, set, base := strings.TrimLeft(text, "+-"), "0123456789", 10
+	switch {
+	case strings.HasPrefix(text, "0o"):
+		digits, set, base = text[2:], "01234567", 8
+	case strings.HasPrefix(text, "0x"):
+		digits, set, base = text[2:], "0123456789abcdefABCDEF", 16
+	}
+	if digits == "" || strings.Trim(digits, set) != "" {
+		return 0
+	}
+	return base
+}
+
+// isCoreFloat matches (\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?
+func isCoreFloat(text string) bool {
+	digits := func() int {
+		rest := strings.TrimLeft(text, "0123456789")
+		n := len(text) - len(rest)
+		text = rest
+		return n
+	}
+	whole, fraction := digits(), 0
+	if strings.HasPrefix(text, ".") {
+		text = text[1:]
+		fraction = digits()
+	}
+	if whole == 0 && fraction == 0 {
+		return false
+	}
+	if text == "" {
+		return true
+	}
+	if text[0] != 'e' && text[0] != 'E' {
+		return false
+	}
+	if text = text[1:]; text != "" && (text[0] == '+' || text[0] == '-') {
+		text = text[1:]
+	}
+	return digits() > 0 && text == ""
 }
 
 // FormatYAML writes a value as YAML, in block style, keeping the order of
 // dicts; [ParseYAML] reads it back as JSON would: tuples and sets as lists,
 // bytes as base64 text.
 func FormatYAML(v Value) (string, error) {
-	n, err := toYAML(v, MaxDepth)
+	w := yamlWriter{nodes: MaxNodes}
+	n, err := w.value(v, MaxDepth)
 	if err != nil {
 		return "", err
 	}
@@ -152,66 +276,97 @@ func FormatYAML(v Value) (string, error) {
 	return b.String(), enc.Close()
 }
 
-func toYAML(v Value, depth int) (*yaml.Node, error) {
+type yamlWriter struct{ nodes int }
+
+func (w *yamlWriter) value(v Value, depth int) (*yaml.Node, error) {
+	if w.nodes--; w.nodes < 0 {
+		return nil, limitError("nodes", "a value of more than %d parts", MaxNodes)
+	}
+	d, isDict := v.(*Dict)
+	items, isList := Elements(v)
+	if !isDict && !isList {
+		return scalarToYAML(v)
+	}
 	if depth == 0 {
 		return nil, limitError("depth", "a value nested more than %d deep", MaxDepth)
 	}
-	if d, ok := v.(*Dict); ok {
-		n := &yaml.Node{Kind: yaml.MappingNode, Tag: "!!map"}
+	n := &yaml.Node{Kind: yaml.SequenceNode, Tag: "!!seq"}
+	if isDict {
+		n = &yaml.Node{Kind: yaml.MappingNode, Tag: "!!map"}
 		for k, val := range d.All() {
-			key, err := toYAML(k, depth-1)
-			if err != nil {
-				return nil, err
-			}
-			value, err := toYAML(val, depth-1)
-			if err != nil {
-				return nil, err
-			}
-			n.Content = append(n.Content, key, value)
+			items = append(items, k, val)
 		}
-		return n, nil
 	}
-	if items, ok := Elements(v); ok {
-		n := &yaml.Node{Kind: yaml.SequenceNode, Tag: "!!seq"}
-		for _, item := range items {
-			c, err := toYAML(item, depth-1)
-			if err != nil {
-				return nil, err
-			}
-			n.Content = append(n.Content, c)
+	for _, item := range items {
+		c, err := w.value(item, depth-1)
+		if err != nil {
+			return nil, err
 		}
-		return n, nil
+		n.Content = append(n.Content, c)
 	}
-	return scalarToYAML(v)
+	return n, nil
 }
 
 func scalarToYAML(v Value) (*yaml.Node, error) {
-	switch f := v.(type) {
+	n := &yaml.Node{Kind: yaml.ScalarNode}
+	switch v := v.(type) {
 	case nil:
-		return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!null", Value: "null"}, nil
+		n.Tag, n.Value = "!!null", "null"
 	case string:
-		n := &yaml.Node{}
-		n.SetString(f)
-		return n, nil
+		n.Tag, n.Value, n.Style = "!!str", v, yamlStyle(v)
 	case float64:
-		n := &yaml.Node{}
-		if err := n.Encode(f); err != nil {
+		n.Tag, n.Value = "!!float", yamlFloat(v)
+	default:
+		text, err := AppendJSON(nil, v)
+		if err != nil {
 			return nil, err
 		}
-		if f == math.Trunc(f) && !strings.ContainsAny(n.Value, ".eE") {
-			n.Value += ".0"
+		n.Value = strings.Trim(string(text), `"`)
+		switch v.(type) {
+		case bool:
+			n.Tag = "!!bool"
+		case []byte:
+			n.Tag, n.Style = "!!str", yamlStyle(n.Value)
+		default:
+			n.Tag = "!!int"
 		}
-		return n, nil
 	}
-	text, err := AppendJSON(nil, v)
-	if err != nil {
-		return nil, err
+	return n, nil
+}
+
+// yamlStyle says how to write a string so that it is read back the same:
+// as it is, over several lines, or in quotes where anything about it is odd.
+func yamlStyle(s string) yaml.Style {
+	if strings.ContainsFunc(s, func(r rune) bool { return r != '\n' && isInvisible(r) }) {
+		return yaml.DoubleQuotedStyle
 	}
-	switch v.(type) {
-	case bool:
-		return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!bool", Value: string(text)}, nil
-	case []byte:
-		return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: strings.Trim(string(text), `"`)}, nil
+	if _, tag, err := coreScalar(s); err != nil || tag != "!!str" {
+		return yaml.DoubleQuotedStyle
 	}
-	return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!int", Value: string(text)}, nil
+	switch strings.ToLower(s) {
+	case "y", "n", "yes", "no", "on", "off", "<<": // to YAML 1.1 these are more than text
+		return yaml.DoubleQuotedStyle
+	}
+	if !strings.Contains(s, "\n") {
+		return 0
+	}
+	for line := range strings.SplitSeq(s, "\n") {
+		if line != strings.TrimSpace(line) {
+			return yaml.DoubleQuotedStyle
+		}
+	}
+	if strings.HasPrefix(s, "\n") || strings.HasSuffix(s, "\n\n") || s == "\n" {
+		return yaml.DoubleQuotedStyle
+	}
+	return yaml.LiteralStyle
+}
+
+func yamlFloat(f float64) string {
+	switch {
+	case math.IsNaN(f):
+		return ".nan"
+	case math.IsInf(f, 0):
+		return strings.Replace(strconv.FormatFloat(f, 'g', -1, 64), "Inf", ".inf", 1)
+	}
+	return FormatJSON(f, "")
 }

@@ -1,0 +1,38 @@
+# The same as CI does, by hand. Everything works without cgo but the race
+# detector, which needs a C compiler.
+
+.PHONY: check test race lint fmt bench fuzz
+
+check: fmt-check lint test race
+
+test:
+	go test ./...
+
+race:
+	CGO_ENABLED=1 go test -race ./...
+
+lint: .ci/bin/staticcheck
+	go vet ./...
+	GOOS=darwin go vet ./...
+	GOOS=windows go vet ./...
+	.ci/bin/staticcheck ./...
+
+.ci/bin/staticcheck: .ci/lint/go.mod
+	go build -C .ci/lint -o ../bin/staticcheck honnef.co/go/tools/cmd/staticcheck
+
+fmt:
+	gofmt -w .
+
+.PHONY: fmt-check
+fmt-check:
+	@test -z "$$(gofmt -l .)" || { gofmt -l .; echo "run make fmt"; exit 1; }
+
+bench:
+	go test -run '^$$' -bench . -benchmem ./runtime/... ./stdlib/ ./bench/
+
+# Each fuzz target for a little while.
+fuzz:
+	@for pkg in $$(go list ./...); do \
+	  for target in $$(go test -list '^Fuzz' $$pkg | grep '^Fuzz'); do \
+	    echo "$$pkg $$target"; go test -run '^$$' -fuzz "^$$target$$" -fuzztime 20s $$pkg || exit 1; \
+	  done; done

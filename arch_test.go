@@ -1,0 +1,240 @@
+package cassidy_test
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/cassidy-run/cassidy"
+
+// layers is the house: each package, how its documentation begins, and which
+// of our packages it may import. A package that is not here must not be.
+var layers = map[string]struct {
+	doc  string
+	uses string
+	why  string
+}{
+	"runtime/tool":    {"Package tool defines the words of cassidy", "", "everybody speaks these words, so they know nobody"},
+	"runtime/engine":  {"Package engine runs Starlark and Lua scripts that can touch nothing they are not given.", "runtime/tool", "a script's only way out is the effector it is handed"},
+	"runtime/project": {"Package project reads what a folder holds", "runtime/tool", "reading a folder must not be able to run what is in it"},
+	"stdlib":          {"Package stdlib is what scripts can use", "runtime/tool", "an effect acts on the world and knows nothing of who asked"},
+	"sandbox":         {"Package sandbox runs a script where it can compute but not act.", "runtime/tool runtime/engine", "the pure functions are handed in, so a worker holds no effect"},
+	"runtime":         {"Package runtime is the host", "runtime/tool sandbox", "who decides what is allowed does none of it"},
+	"tools":           {"Package tools holds the built-in tools", "", "data only"},
+	"scripts":         {"Package scripts holds the built-in policies, prompts and templates", "", "data only"},
+	".":               {"Package cassidy opens a host with the usual parts", "runtime/tool runtime runtime/project stdlib sandbox tools scripts", "the one place that chooses the parts"},
+	"cmd/cassidy":     {"Cassidy runs tools for language models, in a sandbox.", ". runtime/tool runtime runtime/project scripts", "words for people; what a program could want too is in a library"},
+	"examples/embed":  {"Embed", ". runtime/tool runtime", "what an embedder sees"},
+}
+
+// powers is who alone may import what can act on the world, or what we build
+// on: everything outside the standard library is here.
+var powers = map[string]struct {
+	users string
+	why   string
+}{
+	"os":            {"stdlib runtime/project . cmd/cassidy examples/embed", "files are touched by effects, by who reads the project's folder, and by the command"},
+	"os/exec":       {"cmd/cassidy", "only a person's own editor is started"},
+	"os/signal":     {"cmd/cassidy", "a library installs no signal handler"},
+	"syscall":       {"stdlib", "opening a file without waiting for a FIFO's other end"},
+	"net":           {"", "nothing here reaches a network"},
+	"net/http":      {"", "nothing here reaches a network"},
+	"unsafe":        {"", "no"},
+	"embed":         {"tools scripts", "data travels in the binary"},
+	"time/tzdata":   {"stdlib", "a sandboxed process cannot read the system's time zones"},
+	"runtime/debug": {"cmd/cassidy", "the version of the build"},
+
+	"go.starlark.net":                  {"runtime/engine", "one package knows the languages"},
+	"github.com/bazelbuild/buildtools": {"runtime/engine", "reads type annotations, which go.starlark.net does not"},
+	"github.com/yuin/gopher-lua":       {"runtime/engine", "one package knows the languages"},
+	"gopkg.in/yaml.v3":                 {"runtime/tool", "archived upstream: one file wraps it"},
+	"github.com/google/jsonschema-go":  {"runtime/tool", "checks the schemas that others wrote"},
+	"github.com/bmatcuk/doublestar/v4": {"runtime/tool stdlib", "globs, in capabilities and in fs.glob"},
+	"github.com/aymanbagabas/go-udiff": {"stdlib", "unified diffs"},
+	"github.com/urfave/cli/v2":         {"cmd/cassidy", "only the command has flags"},
+	"github.com/rogpeppe/go-internal":  {"", "tests only"},
+	"github.com/google/go-cmp":         {"", "tests only"},
+	"pgregory.net/rapid":               {"", "tests only"},
+}
+
+// The sizes beyond which a function or a file does more than one thing.
+const (
+	maxFunction = 80
+	maxFile     = 600
+)
+
+// A goFile is one file of ours, parsed.
+type goFile struct {
+	name string
+	dir  string
+	ast  *ast.File
+	set  *token.FileSet
+	test bool
+}
+
+func sources(t *testing.T) []goFile {
+	t.Helper()
+	var files []goFile
+	err := filepath.WalkDir(".", func(name string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() && (strings.HasPrefix(d.Name(), ".") && name != "." || d.Name() == "testdata") {
+			return fs.SkipDir
+		}
+		if !strings.HasSuffix(name, ".go") {
+			return nil
+		}
+		set := token.NewFileSet()
+		f, err := parser.ParseFile(set, name, nil, parser.ParseComments|parser.SkipObjectResolution)
+		if err != nil {
+			return err
+		}
+		files = append(files, goFile{name, path.Dir(filepath.ToSlash(name)), f, set, strings.HasSuffix(name, "_test.go")})
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return files
+}
+
+func imports(f goFile) []string {
+	var list []string
+	for _, spec := range f.ast.Imports {
+		p, _ := strconv.Unquote(spec.Path.Value)
+		list = append(list, p)
+	}
+	return list
+}
+
+func TestLayers(t *testing.T) {
+	documented := map[string]bool{}
+	for _, f := range sources(t) {
+		layer, known := layers[f.dir]
+		if !known {
+			if !f.test {
+				t.Errorf("%s: package %s is not in the table of layers", f.name, f.dir)
+			}
+			continue
+		}
+		if f.test {
+			continue // a test may look at anything
+		}
+		if f.ast.Doc != nil && strings.HasPrefix(strings.Join(strings.Fields(f.ast.Doc.Text()), " "), layer.doc) {
+			documented[f.dir] = true
+		}
+		for _, p := range imports(f) {
+			ours, ok := strings.CutPrefix(p, module)
+			if !ok {
+				continue
+			}
+			ours = strings.TrimPrefix(ours, "/")
+			if ours == "" {
+				ours = "."
+			}
+			if !slices.Contains(strings.Fields(layer.uses), ours) {
+				t.Errorf("%s: %s must not import %s: %s", f.name, f.dir, ours, layer.why)
+			}
+		}
+	}
+	for dir, layer := range layers {
+		if !documented[dir] {
+			t.Errorf("package %s: its documentation should begin with %q", dir, layer.doc)
+		}
+	}
+}
+
+func TestPowers(t *testing.T) {
+	for _, f := range sources(t) {
+		if f.test {
+			continue
+		}
+		for _, p := range imports(f) {
+			power, guarded := powers[root(p)]
+			switch {
+			case guarded && !slices.Contains(strings.Fields(power.users), f.dir):
+				t.Errorf("%s: %s must not import %s: %s", f.name, f.dir, p, power.why)
+			case !guarded && strings.Contains(strings.Split(p, "/")[0], ".") && !strings.HasPrefix(p, module):
+				t.Errorf("%s: the dependency %s is not in the table of powers", f.name, p)
+			}
+		}
+	}
+}
+
+// root returns the row of the table that an import path belongs to: itself, or
+// the module that holds it.
+func root(p string) string {
+	for q := p; q != "." && q != "/"; q = path.Dir(q) {
+		if _, ok := powers[q]; ok && (q == p || strings.Contains(strings.Split(q, "/")[0], ".")) {
+			return q
+		}
+	}
+	return p
+}
+
+func TestSizes(t *testing.T) {
+	for _, f := range sources(t) {
+		text, err := os.ReadFile(f.name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n := strings.Count(string(text), "\n"); n > maxFile && !f.test {
+			t.Errorf("%s has %d lines, more than %d", f.name, n, maxFile)
+		}
+		for _, d := range f.ast.Decls {
+			fn, ok := d.(*ast.FuncDecl)
+			if !ok || f.test {
+				continue
+			}
+			if n := f.set.Position(fn.End()).Line - f.set.Position(fn.Pos()).Line + 1; n > maxFunction {
+				t.Errorf("%s: func %s has %d lines, more than %d", f.name, fn.Name.Name, n, maxFunction)
+			}
+		}
+	}
+}
+
+// TestNoState checks that a library keeps nothing of its own: no init, and no
+// package-level variable that is ever assigned to.
+func TestNoState(t *testing.T) {
+	files := sources(t)
+	vars := map[string]bool{} // "dir name"
+	for _, f := range files {
+		for _, d := range f.ast.Decls {
+			if gen, ok := d.(*ast.GenDecl); ok && gen.Tok == token.VAR && !f.test {
+				for _, spec := range gen.Specs {
+					for _, name := range spec.(*ast.ValueSpec).Names {
+						vars[f.dir+" "+name.Name] = true
+					}
+				}
+			}
+			if fn, ok := d.(*ast.FuncDecl); ok && fn.Name.Name == "init" && fn.Recv == nil {
+				t.Errorf("%s has an init function", f.name)
+			}
+		}
+	}
+	for _, f := range files {
+		if f.test {
+			continue
+		}
+		ast.Inspect(f.ast, func(n ast.Node) bool {
+			if a, ok := n.(*ast.AssignStmt); ok && a.Tok != token.DEFINE {
+				for _, left := range a.Lhs {
+					if id, ok := left.(*ast.Ident); ok && vars[f.dir+" "+id.Name] {
+						t.Errorf("%s assigns to the package-level variable %s", f.set.Position(a.Pos()), id.Name)
+					}
+				}
+			}
+			return true
+		})
+	}
+}

@@ -1,0 +1,275 @@
+// Package bench compares cassidy with what a user would have instead, both
+// measured in one run: machines differ and are busy, ratios stay. Run it with
+// make bench; each row prints its ratio.
+package bench
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"go.starlark.net/starlark"
+	"go.starlark.net/syntax"
+
+	"github.com/cassidy-run/cassidy"
+	"github.com/cassidy-run/cassidy/runtime"
+	"github.com/cassidy-run/cassidy/runtime/engine"
+	"github.com/cassidy-run/cassidy/runtime/tool"
+)
+
+// compare times ours and theirs in turns and reports both, and their ratio,
+// which should be at most goal.
+func compare(b *testing.B, goal float64, ours, theirs func()) {
+	b.Helper()
+	const batch = 16
+	var t, u time.Duration
+	ours() // whatever is done once is done now
+	theirs()
+	n := 0
+	for b.Loop() {
+		start := time.Now()
+		for range batch {
+			ours()
+		}
+		middle := time.Now()
+		for range batch {
+			theirs()
+		}
+		t += middle.Sub(start)
+		u += time.Since(middle)
+		n += batch
+	}
+	b.ReportMetric(0, "ns/op")
+	b.ReportMetric(float64(t.Nanoseconds())/float64(n), "ours-ns")
+	b.ReportMetric(float64(u.Nanoseconds())/float64(n), "theirs-ns")
+	b.ReportMetric(float64(t)/float64(u), "ratio")
+	b.ReportMetric(goal, "goal")
+}
+
+const greet = `def greet(name: str, times: int = 1) -> dict[str, str]:
+    """Greet somebody."""
+    return {"text": "Hello " * times + name}
+
+tool(greet)
+`
+
+// host opens a host over a folder with one trivial tool.
+func host(b *testing.B, name, source string) *runtime.Host {
+	b.Helper()
+	dir := b.TempDir()
+	writeTool(b, dir, name, source)
+	h, err := cassidy.Open(dir, nil)
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { _ = h.Close() })
+	return h
+}
+
+func writeTool(b *testing.B, dir, name, source string) {
+	b.Helper()
+	file := filepath.Join(dir, ".cassidy", "tools", name)
+	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+		b.Fatal(err)
+	}
+	if err := os.WriteFile(file, []byte(source), 0o644); err != nil {
+		b.Fatal(err)
+	}
+	old := time.Now().Add(-time.Hour) // or the index would not trust its time
+	if err := os.Chtimes(file, old, old); err != nil {
+		b.Fatal(err)
+	}
+}
+
+var input = []byte(`{"name": "Ada", "times": 2}`)
+
+// callJSON makes a call as a program would that has JSON and wants JSON.
+func callJSON(b *testing.B, h *runtime.Host, name string) {
+	v, err := tool.ParseJSON(input)
+	if err != nil {
+		b.Fatal(err)
+	}
+	args, _ := v.(*tool.Dict)
+	r, err := h.Call(context.Background(), tool.Call{Tool: name, Args: args})
+	if err != nil {
+		b.Fatal(err)
+	}
+	if _, err := tool.AppendJSON(nil, r.Value); err != nil {
+		b.Fatal(err)
+	}
+}
+
+// bareStarlark is what an embedder of go.starlark.net would write himself:
+// a shared frozen module, a fresh thread for each call, JSON in and out.
+func bareStarlark(b *testing.B) func() {
+	b.Helper()
+	source := "def greet(name, times = 1):\n    return {\"text\": \"Hello \" * times + name}\n"
+	globals, err := starlark.ExecFileOptions(&syntax.FileOptions{}, &starlark.Thread{}, "greet.star", source, nil)
+	if err != nil {
+		b.Fatal(err)
+	}
+	globals.Freeze()
+	return func() {
+		if _, err := starlarkJSON(globals["greet"], input); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// BenchmarkCall is a call of a trivial tool through everything: look up,
+// check, gate, run, check the result, deadline.
+func BenchmarkCall(b *testing.B) {
+	h := host(b, "greet.star", greet)
+	compare(b, 2, func() { callJSON(b, h, "greet") }, bareStarlark(b))
+}
+
+// BenchmarkCallAllocs counts what a call allocates; the goal is 45.
+func BenchmarkCallAllocs(b *testing.B) {
+	h := host(b, "greet.star", greet)
+	b.ReportAllocs()
+	for b.Loop() {
+		callJSON(b, h, "greet")
+	}
+}
+
+// BenchmarkCallLua is the same tool in Lua, against bash, which is what a
+// folder of tools is made of elsewhere.
+func BenchmarkCallLua(b *testing.B) {
+	h := host(b, "greet.lua", `return tool{
+  description = "Greet somebody.",
+  params = { name = param("string"), times = param("integer", "How often.", { default = 1 }) },
+  handler = function(args) return { text = string.rep("Hello ", args.times) .. args.name } end,
+}`)
+	compare(b, 0.1, func() { callJSON(b, h, "greet") }, func() {
+		if err := exec.Command("bash", "-c", "echo Hello $0", "Ada").Run(); err != nil {
+			b.Skip("no bash here:", err)
+		}
+	})
+}
+
+// BenchmarkFirstCall is reading and compiling a tool of 40 lines and calling
+// it once, against parsing it alone.
+func BenchmarkFirstCall(b *testing.B) {
+	source := typicalTool("words")
+	compare(b, 6, func() {
+		e := engine.New(nil)
+		s := tool.Script{Path: "words.star", Source: source}
+		if _, err := e.Describe(s); err != nil {
+			b.Fatal(err)
+		}
+		if _, err := e.Run(context.Background(), s, tool.Call{Args: tool.NewDict("text", "a b")}, nil); err != nil {
+			b.Fatal(err)
+		}
+	}, func() { parseAlone(b, source) })
+}
+
+// BenchmarkList is the whole process `cassidy tool list`, warm, against
+// parsing every tool, which is what a start without an index does.
+func BenchmarkList(b *testing.B) {
+	binary := buildCommand(b)
+	for _, n := range []int{100, 1_000, 10_000} {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			dir, sources := b.TempDir(), make([]string, n)
+			for i := range n {
+				name := fmt.Sprintf("tool_%d", i)
+				sources[i] = typicalTool(name)
+				writeTool(b, dir, name+".star", sources[i])
+			}
+			list := func() {
+				cmd := exec.Command(binary, "--dir", dir, "tool", "list")
+				cmd.Env = []string{"CASSIDY_HOME=" + filepath.Join(dir, "home")}
+				if out, err := cmd.CombinedOutput(); err != nil {
+					b.Fatalf("%v\n%s", err, out)
+				}
+			}
+			start := time.Now()
+			list()
+			cold := time.Since(start)
+			var warm, parse time.Duration
+			rounds := 0
+			for b.Loop() {
+				start := time.Now()
+				list()
+				middle := time.Now()
+				for _, source := range sources {
+					parseAlone(b, source)
+				}
+				warm += middle.Sub(start)
+				parse += time.Since(middle)
+				rounds++
+			}
+			b.ReportMetric(0, "ns/op")
+			b.ReportMetric(float64(warm.Milliseconds())/float64(rounds), "warm-ms")
+			b.ReportMetric(float64(cold.Milliseconds()), "cold-ms")
+			b.ReportMetric(float64(warm)/float64(parse), "warm/parse")
+			b.ReportMetric(float64(cold)*float64(rounds)/float64(parse), "cold/parse")
+		})
+	}
+}
+
+// BenchmarkVersion is the smallest whole process, against /bin/true.
+func BenchmarkVersion(b *testing.B) {
+	binary := buildCommand(b)
+	run := func(name string, args ...string) {
+		if err := exec.Command(name, args...).Run(); err != nil {
+			b.Fatal(err)
+		}
+	}
+	compare(b, 9, func() { run(binary, "version") }, func() { run("true") })
+}
+
+func buildCommand(b *testing.B) string {
+	b.Helper()
+	binary := filepath.Join(b.TempDir(), "cassidy")
+	if out, err := exec.Command("go", "build", "-o", binary, "../cmd/cassidy").CombinedOutput(); err != nil {
+		b.Fatalf("%v\n%s", err, out)
+	}
+	return binary
+}
+
+// typicalTool is a tool of 40 lines.
+func typicalTool(name string) string {
+	return `"""Word statistics."""
+
+LEAST = 1
+
+def _clean(word):
+    return word.strip().lower()
+
+def _count(words, least):
+    total = 0
+    for word in words:
+        if len(word) >= least:
+            total += 1
+    return total
+
+def ` + name + `(text: str, min_length: int = 1, ignore: list[str] = []) -> dict[str, int]:
+    """Count the words of a text.
+
+    Use it to see how long a text is.
+
+    Args:
+      text: What to count in.
+      min_length: Ignore shorter words.
+      ignore: Words that do not count.
+
+    Returns:
+      words and distinct: how many in all, how many different.
+    """
+    words = [_clean(word) for word in text.split() if word not in ignore]
+    return {"words": _count(words, min_length), "distinct": len(set(words))}
+
+tool(
+    ` + name + `,
+    group = "text",
+    hints = {"read_only": True, "idempotent": True},
+    params = {"min_length": param(min = 1, max = 100)},
+    examples = [example("Count two words", args = {"text": "one two"})],
+    tags = ["text"],
+)
+`
+}

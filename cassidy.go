@@ -1,0 +1,118 @@
+// Package cassidy opens a host with the usual parts, for programs that embed
+// it.
+//
+//	host, err := cassidy.Open(".", nil)
+//	…
+//	defer host.Close()
+//	result, err := host.Call(ctx, tool.Call{
+//		Tool: "word_count",
+//		Args: tool.NewDict("filepath", "README.md"),
+//	})
+//
+// [Open] finds the tools of a folder: files that end in .star, .lua or .md in
+// its .cassidy/tools. Beside them stand the built-in tools and those that the
+// program registers itself with [runtime.Host.Register]. See package
+// [runtime] for what a host does with a call, and package tool for the words.
+package cassidy
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"path/filepath"
+	"time"
+
+	"github.com/cassidy-run/cassidy/runtime"
+	"github.com/cassidy-run/cassidy/runtime/project"
+	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/sandbox"
+	"github.com/cassidy-run/cassidy/stdlib"
+	"github.com/cassidy-run/cassidy/tools"
+)
+
+// Options are what a program may choose. The zero value offers the built-in
+// tools and those of the folder, and nothing of the user's: no personal tools,
+// no environment, no cache.
+type Options struct {
+	// Home is the user's folder, with tools/, skills/ and config.yaml. ""
+	// means none.
+	Home string
+	// Config is a file to read in place of the config.yaml in Home.
+	Config string
+	// Cache is a folder in which to remember what tools' files declare, so
+	// that the next Open reads only those that changed. "" means none.
+	Cache string
+	// Env looks up an environment variable for scripts that declare that they
+	// need it. Nil means that none is set.
+	Env func(name string) (string, bool)
+	// Modules are further effects for scripts.
+	Modules []tool.Module
+	// Timeout is the wall time of a call; 0 means 30 seconds.
+	Timeout time.Duration
+	// Approve decides on calls of risky tools that no person made. Nil denies
+	// them; see [runtime.ApproveAll].
+	Approve runtime.Approve
+	// NoBuiltins leaves out the built-in tools.
+	NoBuiltins bool
+}
+
+// Open opens a host over a folder. The project is the nearest folder at or
+// above dir that holds .cassidy, else dir itself; a script can reach files
+// below it, and relative paths begin at dir. A tool's file that is not right
+// is no error of Open: see [runtime.Host.Broken]. Options may be nil.
+//
+// Close the host when done.
+func Open(dir string, o *Options) (*runtime.Host, error) {
+	var opts Options
+	if o != nil {
+		opts = *o
+	}
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return nil, tool.Errorf(tool.Invalid, "open %s: %w", dir, err)
+	}
+	root, inProject := project.Find(dir, opts.Home)
+	if !inProject {
+		root = dir
+	}
+	world, err := stdlib.Open(&stdlib.Options{Root: root, WorkDir: dir, Env: opts.Env})
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, tool.Errorf(tool.Invalid, "there is no folder %s", dir)
+	}
+	if err != nil {
+		return nil, err
+	}
+	effects := append(world.Modules(), project.Modules(root, opts.Home)...)
+	effects = append(effects, opts.Modules...)
+	box := sandbox.NewInline(append(stdlib.Pure(), effects...)...)
+	find := &project.Options{
+		Describe: box.Describe, Builtin: tools.FS(),
+		Home: opts.Home, Config: opts.Config, Cache: opts.Cache,
+	}
+	if opts.NoBuiltins {
+		find.Builtin = nil
+	}
+	host, err := runtime.New(&runtime.Options{
+		Sandbox: box, Modules: effects, WorkDir: dir, Timeout: opts.Timeout, Approve: opts.Approve,
+		Presets: tools.Presets(),
+		Discover: func(ctx context.Context) ([]tool.Found, []*tool.Error, error) {
+			if !inProject {
+				return discover(ctx, "", find)
+			}
+			return discover(ctx, root, find)
+		},
+		Close: world.Close,
+	})
+	if err != nil {
+		return nil, errors.Join(err, world.Close())
+	}
+	return host, nil
+}
+
+func discover(ctx context.Context, root string, o *project.Options) ([]tool.Found, []*tool.Error, error) {
+	p, err := project.Load(ctx, root, o)
+	if err != nil {
+		return nil, nil, err
+	}
+	return p.Tools, p.Broken, nil
+}

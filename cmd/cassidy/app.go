@@ -1,0 +1,196 @@
+package main
+
+import (
+	"context"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime/debug"
+	"slices"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/cassidy-run/cassidy"
+	"github.com/cassidy-run/cassidy/runtime"
+	"github.com/cassidy-run/cassidy/runtime/tool"
+)
+
+// A world is what the command is given of the machine, so that a test can run
+// it in one of its own.
+type world struct {
+	in       io.Reader
+	out, err io.Writer
+	env      func(string) (string, bool)
+}
+
+// A command is one run of cassidy: the world with what the global flags say.
+type command struct {
+	*world
+	dir     string
+	config  string
+	json    bool
+	quiet   bool
+	verbose bool
+}
+
+// Main runs the command and returns its exit code.
+func Main(ctx context.Context, args []string, w *world) int {
+	c := &command{world: w}
+	app := newApp(c)
+	// Whether to answer in JSON must be known even if the flags are wrong.
+	c.json = slices.Contains(args, "--json")
+	args, err := reorder(app, args)
+	if err == nil {
+		err = app.RunContext(ctx, append([]string{"cassidy"}, args...))
+	}
+	return c.exit(ctx, err)
+}
+
+func newApp(c *command) *cli.App {
+	return &cli.App{
+		Name:      "cassidy",
+		Usage:     "run tools for language models, in a sandbox",
+		UsageText: "cassidy [--dir DIR] [--json] [--quiet|--verbose] [--config FILE] COMMAND …",
+		Description: "A tool is a script in .cassidy/tools: typed, documented, usable at once.\n" +
+			"Begin with:  cassidy init  ·  cassidy tool new NAME  ·  cassidy tool list",
+		Writer:          c.out,
+		ErrWriter:       c.err,
+		HideVersion:     true,
+		HideHelpCommand: true,
+		Flags: []cli.Flag{
+			&cli.StringFlag{Name: "dir", Usage: "work in `DIR` instead of the current folder", Destination: &c.dir},
+			&cli.BoolFlag{Name: "json", Usage: "print one JSON value on standard output", Destination: &c.json},
+			&cli.BoolFlag{Name: "quiet", Usage: "print results and errors only", Destination: &c.quiet},
+			&cli.BoolFlag{Name: "verbose", Usage: "print more of what happens", Destination: &c.verbose},
+			&cli.StringFlag{Name: "config", Usage: "read `FILE` instead of the user's config.yaml", Destination: &c.config},
+		},
+		Commands:       []*cli.Command{initCommand(c), toolCommand(c), doctorCommand(c), versionCommand(c)},
+		Action:         func(ctx *cli.Context) error { return noCommand(ctx, "cassidy") },
+		OnUsageError:   func(_ *cli.Context, err error, _ bool) error { return usageError(err) },
+		ExitErrHandler: func(*cli.Context, error) {}, // Main decides on the exit code
+	}
+}
+
+// noCommand answers a command that has only subcommands and was given none, or
+// one that there is not.
+func noCommand(ctx *cli.Context, path string) error {
+	if !ctx.Args().Present() {
+		return cli.ShowSubcommandHelp(ctx)
+	}
+	var names []string
+	for _, sub := range ctx.Command.Subcommands {
+		names = append(names, sub.Name)
+	}
+	if len(names) == 0 {
+		for _, sub := range ctx.App.Commands {
+			names = append(names, sub.Name)
+		}
+	}
+	word := ctx.Args().First()
+	return tool.Errorf(tool.Invalid, "there is no command %q%s", path+" "+word, tool.DidYouMean(word, names)).
+		WithHint("%s --help lists the commands", path)
+}
+
+// usageError is an error in the flags.
+func usageError(err error) error {
+	text := strings.Replace(err.Error(), "flag provided but not defined: -", "there is no flag --", 1)
+	return tool.Errorf(tool.Invalid, "%s", text).WithHint("--help lists the flags")
+}
+
+// exactly returns the arguments of a command that takes a fixed number of
+// them, which words name.
+func exactly(ctx *cli.Context, words ...string) ([]string, error) {
+	args := ctx.Args().Slice()
+	usage := ctx.Command.HelpName + " " + strings.Join(words, " ")
+	if len(args) < len(words) {
+		return nil, tool.Errorf(tool.Invalid, "%s is missing", words[len(args)]).WithHint("%s", usage)
+	}
+	if len(args) > len(words) {
+		return nil, tool.Errorf(tool.Invalid, "there is one argument too many: %q", args[len(words)]).WithHint("%s", usage)
+	}
+	return args, nil
+}
+
+// workDir returns the folder to work in.
+func (c *command) workDir() (string, error) {
+	dir := c.dir
+	if dir == "" {
+		dir = "."
+	}
+	info, err := os.Stat(dir)
+	if err != nil || !info.IsDir() {
+		return "", tool.Errorf(tool.Invalid, "there is no folder %s", dir).WithHint("give --dir the folder of your project")
+	}
+	return filepath.Abs(dir)
+}
+
+// home returns the user's own folder, or "" where there is none.
+func (c *command) home() string {
+	if home, ok := c.env("CASSIDY_HOME"); ok && home != "" {
+		if abs, err := filepath.Abs(home); err == nil {
+			return abs
+		}
+		return home
+	}
+	if home, ok := c.env("HOME"); ok && home != "" {
+		return filepath.Join(home, ".cassidy")
+	}
+	if home, err := os.UserHomeDir(); err == nil {
+		return filepath.Join(home, ".cassidy")
+	}
+	return ""
+}
+
+func (c *command) cache() string {
+	if home := c.home(); home != "" {
+		return filepath.Join(home, "cache")
+	}
+	return ""
+}
+
+// open opens the host over the folder to work in.
+func (c *command) open() (*runtime.Host, error) {
+	dir, err := c.workDir()
+	if err != nil {
+		return nil, err
+	}
+	return cassidy.Open(dir, &cassidy.Options{
+		Home: c.home(), Config: c.config, Cache: c.cache(), Env: c.env,
+	})
+}
+
+// withHost is a command that needs a host.
+func (c *command) withHost(do func(ctx *cli.Context, h *runtime.Host) error) cli.ActionFunc {
+	return func(ctx *cli.Context) error {
+		h, err := c.open()
+		if err != nil {
+			return err
+		}
+		defer h.Close()
+		return do(ctx, h)
+	}
+}
+
+func versionCommand(c *command) *cli.Command {
+	return &cli.Command{
+		Name:  "version",
+		Usage: "print the version",
+		Action: func(ctx *cli.Context) error {
+			if c.json {
+				return c.printJSON(tool.NewDict("version", version()))
+			}
+			c.print("cassidy " + version() + "\n")
+			return nil
+		},
+	}
+}
+
+// version is that of the module, where the command was installed as one.
+func version() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok || info.Main.Version == "" {
+		return "(devel)"
+	}
+	return info.Main.Version
+}

@@ -1,0 +1,164 @@
+package main
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	goruntime "runtime"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/cassidy-run/cassidy/runtime/project"
+	"github.com/cassidy-run/cassidy/runtime/tool"
+)
+
+func doctorCommand(c *command) *cli.Command {
+	return &cli.Command{
+		Name:  "doctor",
+		Usage: "say what cassidy finds here, and what is not right",
+		Action: func(ctx *cli.Context) error {
+			if _, err := exactly(ctx); err != nil {
+				return err
+			}
+			return c.doctor()
+		},
+	}
+}
+
+// A finding is one line of the doctor's: what, how it is, and what to do about
+// it if it is not right.
+type finding struct {
+	name, value string
+	bad         bool
+	hint        string
+}
+
+func (c *command) doctor() error {
+	findings := []finding{
+		{name: "cassidy", value: version()},
+		{name: "system", value: goruntime.GOOS + "/" + goruntime.GOARCH + ", " + goruntime.Version()},
+		{name: "sandbox", value: "inline: tools run in this process, with steps and time bounded and files confined; " +
+			"memory is not bounded, so run only tools that you have read"},
+		c.checkProject(),
+		c.checkHome(),
+		c.checkCache(),
+	}
+	findings = append(findings, c.checkTools()...)
+	return c.printFindings(findings)
+}
+
+func (c *command) checkProject() finding {
+	dir, err := c.workDir()
+	if err != nil {
+		return finding{name: "project", value: err.Error(), bad: true}
+	}
+	root, ok := project.Find(dir, c.home())
+	if !ok {
+		return finding{name: "project", value: "none at or above " + dir, hint: "cassidy init makes this folder one"}
+	}
+	return finding{name: "project", value: root}
+}
+
+func (c *command) checkHome() finding {
+	home := c.home()
+	if home == "" {
+		return finding{name: "home", value: "none", hint: "set CASSIDY_HOME to keep personal tools"}
+	}
+	if _, err := os.Stat(home); errors.Is(err, fs.ErrNotExist) {
+		return finding{name: "home", value: home + " (not made yet)"}
+	}
+	return finding{name: "home", value: home}
+}
+
+// checkCache tries to write where the index goes.
+func (c *command) checkCache() finding {
+	cache := c.cache()
+	if cache == "" {
+		return finding{name: "cache", value: "none: every start reads all tools"}
+	}
+	err := os.MkdirAll(cache, 0o700)
+	if err == nil {
+		var f *os.File
+		if f, err = os.CreateTemp(cache, ".doctor-*"); err == nil {
+			err = errors.Join(f.Close(), os.Remove(f.Name()))
+		}
+	}
+	if err != nil {
+		return finding{name: "cache", value: fileError(err).Error(), bad: true, hint: "every start reads all tools; set CASSIDY_HOME to a folder that can be written"}
+	}
+	return finding{name: "cache", value: cache}
+}
+
+func (c *command) checkTools() []finding {
+	h, err := c.open()
+	if err != nil {
+		e := tool.AsError(err, tool.Internal)
+		return []finding{{name: "tools", value: e.Error(), bad: true, hint: e.Hint}}
+	}
+	defer h.Close()
+	count := map[tool.Location]int{}
+	var findings []finding
+	for _, t := range h.Tools() {
+		count[t.Location]++
+		if t.State != tool.Ready {
+			findings = append(findings, finding{name: "tool " + t.Name, value: string(t.State) + ": " + t.Reason})
+		}
+	}
+	counts := finding{name: "tools", value: plural(count[tool.Builtin], "built-in") + ", " +
+		plural(count[tool.Project], "of the project") + ", " + plural(count[tool.Personal], "personal")}
+	for _, e := range h.Broken() {
+		findings = append(findings, finding{name: "file", value: e.Error(), bad: true, hint: e.Hint})
+	}
+	return append([]finding{counts}, findings...)
+}
+
+func plural(n int, what string) string { return tool.FormatJSON(int64(n), "") + " " + what }
+
+func (c *command) printFindings(findings []finding) error {
+	bad := false
+	list := tool.List{}
+	paint := c.paint()
+	var b strings.Builder
+	for _, f := range findings {
+		bad = bad || f.bad
+		list = append(list, tool.NewDict("name", f.name, "value", f.value, "ok", !f.bad, "suggestion", f.hint))
+		mark := paint(green, "✓")
+		if f.bad {
+			mark = paint(red, "✗")
+		}
+		b.WriteString(mark + " " + strings.TrimPrefix(wrap(pad(f.name+":", 10)+printable(f.value), "  ", pageWidth), "  "))
+		if f.hint != "" {
+			b.WriteString(wrap("→ "+printable(f.hint), "    ", pageWidth))
+		}
+	}
+	if c.json {
+		if err := c.printJSON(tool.NewDict("ok", !bad, "findings", list)); err != nil {
+			return err
+		}
+	} else {
+		c.print(b.String())
+	}
+	if bad {
+		return errSilent
+	}
+	return nil
+}
+
+// clearCache removes the indexes.
+func (c *command) clearCache() error {
+	if c.cache() == "" {
+		return nil
+	}
+	old, err := filepath.Glob(filepath.Join(c.cache(), "tools-*.idx"))
+	if err != nil {
+		return tool.Errorf(tool.Internal, "%w", err)
+	}
+	for _, file := range old {
+		if err := os.Remove(file); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fileError(err)
+		}
+	}
+	return nil
+}

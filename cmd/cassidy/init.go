@@ -1,0 +1,87 @@
+package main
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/cassidy-run/cassidy/runtime/project"
+	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/scripts"
+)
+
+func initCommand(c *command) *cli.Command {
+	return &cli.Command{
+		Name:  "init",
+		Usage: "make the folder a project: create .cassidy/tools and .cassidy/config.yaml",
+		Action: func(ctx *cli.Context) error {
+			if _, err := exactly(ctx); err != nil {
+				return err
+			}
+			return c.initProject()
+		},
+	}
+}
+
+// initProject creates what a project has and leaves alone what is there.
+func (c *command) initProject() error {
+	dir, err := c.workDir()
+	if err != nil {
+		return err
+	}
+	var created tool.List
+	tools := filepath.Join(dir, project.Folder, "tools")
+	if _, err := os.Stat(tools); errors.Is(err, fs.ErrNotExist) {
+		created = append(created, project.Folder+"/tools")
+	}
+	if err := os.MkdirAll(tools, 0o777); err != nil {
+		return fileError(err)
+	}
+	written, err := writeNew(filepath.Join(dir, project.Folder, "config.yaml"), scripts.ProjectConfig())
+	if err != nil {
+		return err
+	}
+	if written {
+		created = append(created, project.Folder+"/config.yaml")
+	}
+	if c.json {
+		return c.printJSON(tool.NewDict("project", dir, "created", append(tool.List{}, created...)))
+	}
+	if len(created) == 0 {
+		c.note("%s is a project already", dir)
+	}
+	for _, name := range created {
+		c.note("created %s", name)
+	}
+	c.note("next: cassidy tool new my_tool")
+	return nil
+}
+
+// writeNew writes a file that must not exist yet; it says whether it did.
+func writeNew(file, text string) (bool, error) {
+	f, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+	if errors.Is(err, fs.ErrExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fileError(err)
+	}
+	_, err = f.WriteString(text)
+	if err = errors.Join(err, f.Close()); err != nil {
+		_ = os.Remove(file) // nothing half-written stays
+		return false, fileError(err)
+	}
+	return true, nil
+}
+
+// fileError is an error of the user's own files, in plain words.
+func fileError(err error) error {
+	var path *fs.PathError
+	if errors.As(err, &path) {
+		return tool.Errorf(tool.Failed, "cannot %s %s: %w", path.Op, path.Path, path.Err)
+	}
+	return tool.Errorf(tool.Failed, "%w", err)
+}

@@ -1,0 +1,27 @@
+package main
+
+import (
+	"flag"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+var update = flag.Bool("update", false, "rewrite the expected output in testdata/script")
+
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){"cassidy": main})
+}
+
+// TestScripts runs the command as a user would; each file of testdata/script
+// is a story.
+func TestScripts(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Dir:           "testdata/script",
+		UpdateScripts: *update,
+		Setup: func(env *testscript.Env) error {
+			env.Setenv("CASSIDY_HOME", env.WorkDir+"/home")
+			return nil
+		},
+	})
+}

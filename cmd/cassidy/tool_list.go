@@ -1,0 +1,195 @@
+package main
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/cassidy-run/cassidy/runtime"
+	"github.com/cassidy-run/cassidy/runtime/tool"
+)
+
+func listCommand(c *command) *cli.Command {
+	return &cli.Command{
+		Name:      "list",
+		Usage:     "list the tools, and the files that are not right",
+		ArgsUsage: "[NAME|@GROUP|preset:NAME …]",
+		Flags: []cli.Flag{
+			&cli.StringFlag{Name: "group", Usage: "only the tools of `GROUP`"},
+			&cli.StringFlag{Name: "location", Usage: "only those from `WHERE`: all, custom, project, personal or builtin", Value: "all"},
+			&cli.BoolFlag{Name: "available", Usage: "only tools that can be used here"},
+			&cli.BoolFlag{Name: "strict", Usage: "end with code 1 if any file is not right"},
+		},
+		Action: c.withHost(c.listTools),
+	}
+}
+
+func (c *command) listTools(ctx *cli.Context, h *runtime.Host) error {
+	keep, err := locationFilter(ctx.String("location"))
+	if err != nil {
+		return err
+	}
+	var tools []tool.Tool
+	if words := ctx.Args().Slice(); len(words) > 0 {
+		tools, err = h.Select(words...)
+	} else {
+		tools = h.Tools()
+	}
+	if err != nil {
+		return err
+	}
+	group := ctx.String("group")
+	tools = slices.DeleteFunc(tools, func(t tool.Tool) bool {
+		return !keep(t.Location) || group != "" && t.DisplayGroup() != group || ctx.Bool("available") && t.State != tool.Ready
+	})
+	if group != "" && len(tools) == 0 {
+		c.note("no tools found in group %q%s", group, tool.DidYouMean(group, slices.Sorted(maps.Keys(h.Groups()))))
+	}
+	broken := h.Broken()
+	if c.json {
+		list := make(tool.List, len(tools))
+		for i := range tools {
+			list[i] = describe(&tools[i])
+		}
+		if err := c.printJSON(tool.NewDict("tools", list, "errors", brokenList(broken))); err != nil {
+			return err
+		}
+	} else {
+		c.printList(tools)
+		c.tellBroken(broken)
+		c.listFooter(ctx.String("location"), tools)
+	}
+	if ctx.Bool("strict") && len(broken) > 0 {
+		return errSilent
+	}
+	return nil
+}
+
+func locationFilter(word string) (func(tool.Location) bool, error) {
+	switch word {
+	case "all":
+		return func(tool.Location) bool { return true }, nil
+	case "custom":
+		return func(l tool.Location) bool { return l != tool.Builtin }, nil
+	case string(tool.Project), string(tool.Personal), string(tool.Builtin):
+		return func(l tool.Location) bool { return string(l) == word }, nil
+	}
+	known := []string{"all", "custom", "project", "personal", "builtin"}
+	return nil, tool.Errorf(tool.Invalid, "there is no location %q%s", word, tool.DidYouMean(word, known)).
+		WithHint("locations are %s", strings.Join(known, ", "))
+}
+
+// printList prints tools by group, one line each.
+func (c *command) printList(tools []tool.Tool) {
+	groups := map[string][]tool.Tool{}
+	width := 0
+	for _, t := range tools {
+		groups[t.DisplayGroup()] = append(groups[t.DisplayGroup()], t)
+		width = max(width, min(len(t.Name), 28))
+	}
+	paint := c.paint()
+	var b strings.Builder
+	for _, group := range slices.Sorted(maps.Keys(groups)) {
+		fmt.Fprintf(&b, "%s\n", paint(bold, fmt.Sprintf("%s (%d)", printable(group), len(groups[group]))))
+		members := groups[group]
+		slices.SortStableFunc(members, func(x, y tool.Tool) int { return strings.Compare(x.Name, y.Name) })
+		for i := range members {
+			b.WriteString(listLine(&members[i], width, paint))
+		}
+		b.WriteString("\n")
+	}
+	c.print(b.String())
+}
+
+func listLine(t *tool.Tool, width int, paint func(code, text string) string) string {
+	var marks []string
+	if t.State != tool.Ready {
+		marks = append(marks, string(t.State)+": "+t.Reason)
+	}
+	if t.NeedsApproval() {
+		marks = append(marks, "Requires approval in safe mode")
+	}
+	if t.Deprecated != nil {
+		marks = append(marks, "deprecated")
+	}
+	if t.Location != tool.Builtin {
+		marks = append(marks, string(t.Location))
+	}
+	line := "  " + pad(t.Name, width) + "  " + clip(printable(t.Summary()), pageWidth-4-width) + "\n"
+	if len(marks) > 0 {
+		line += paint(dim, "  "+pad("", width)+"  ["+printable(strings.Join(marks, " · "))+"]") + "\n"
+	}
+	return line
+}
+
+// tellBroken tells of each file that is not right.
+func (c *command) tellBroken(broken []*tool.Error) {
+	for _, e := range broken {
+		c.tell(e)
+	}
+}
+
+func (c *command) listFooter(location string, tools []tool.Tool) {
+	if len(tools) == 0 && location != "all" {
+		c.note("No custom tools found; cassidy tool new NAME makes one")
+		return
+	}
+	c.note("cassidy tool info NAME tells more of one, cassidy tool list --group GROUP shows one group")
+}
+
+func groupsCommand(c *command) *cli.Command {
+	return &cli.Command{
+		Name:  "groups",
+		Usage: "list the groups of tools, with how many each has",
+		Action: c.withHost(func(ctx *cli.Context, h *runtime.Host) error {
+			if _, err := exactly(ctx); err != nil {
+				return err
+			}
+			groups := h.Groups()
+			list := tool.List{}
+			for _, name := range slices.Sorted(maps.Keys(groups)) {
+				list = append(list, tool.NewDict("name", name, "tools", int64(groups[name])))
+				if !c.json {
+					plural := "s"
+					if groups[name] == 1 {
+						plural = ""
+					}
+					c.print(fmt.Sprintf("%s: %d tool%s\n", printable(name), groups[name], plural))
+				}
+			}
+			if c.json {
+				return c.printJSON(tool.NewDict("groups", list))
+			}
+			return nil
+		}),
+	}
+}
+
+func refreshCommand(c *command) *cli.Command {
+	return &cli.Command{
+		Name:  "refresh",
+		Usage: "read all tools' files anew, whatever is remembered of them",
+		Action: func(ctx *cli.Context) error {
+			if _, err := exactly(ctx); err != nil {
+				return err
+			}
+			if err := c.clearCache(); err != nil {
+				return err
+			}
+			return c.withHost(c.tellRefreshed)(ctx)
+		},
+	}
+}
+
+func (c *command) tellRefreshed(_ *cli.Context, h *runtime.Host) error {
+	tools, broken := h.Tools(), h.Broken()
+	if c.json {
+		return c.printJSON(tool.NewDict("tools", int64(len(tools)), "errors", brokenList(broken)))
+	}
+	c.note("Tool cache refreshed: %d tools", len(tools))
+	c.tellBroken(broken)
+	return nil
+}

@@ -1,0 +1,248 @@
+package main
+
+import (
+	"errors"
+	"io"
+	"os"
+	"strconv"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/cassidy-run/cassidy/runtime"
+	"github.com/cassidy-run/cassidy/runtime/tool"
+)
+
+func runCommand(c *command) *cli.Command {
+	return &cli.Command{
+		Name:      "run",
+		Usage:     "run a tool",
+		ArgsUsage: "NAME [key=value …]",
+		Description: "Arguments are key=value, read as the declared types; key:=JSON gives any value.\n" +
+			"Or all at once as a JSON object: --input '{\"key\": 1}', --input @FILE, --input - (standard input).",
+		Flags: []cli.Flag{
+			&cli.StringFlag{Name: "input", Usage: "the arguments as a `JSON` object, @FILE, or - for standard input"},
+		},
+		Action: c.withHost(c.runTool),
+	}
+}
+
+func (c *command) runTool(ctx *cli.Context, h *runtime.Host) error {
+	words := ctx.Args().Slice()
+	if len(words) == 0 {
+		return tool.Errorf(tool.Invalid, "NAME is missing").WithHint("cassidy tool run NAME key=value …")
+	}
+	t, err := c.find(h, words[0])
+	if err != nil {
+		return c.failed(err)
+	}
+	args, texts, err := c.arguments(&t, words[1:], ctx.String("input"))
+	if err != nil {
+		return c.failed(err)
+	}
+	return c.call(ctx, h, tool.Call{Tool: t.Name, Args: args, Texts: texts, Caller: tool.ByPerson})
+}
+
+// arguments reads the arguments of a call from the command line.
+func (c *command) arguments(t *tool.Tool, words []string, input string) (args *tool.Dict, texts bool, err error) {
+	if input != "" && len(words) > 0 {
+		return nil, false, tool.Errorf(tool.Invalid, "--input and %q both give arguments", words[0]).WithHint("use one of them")
+	}
+	if input != "" {
+		args, err = c.inputArgs(input)
+		return args, false, err
+	}
+	args, err = parsePairs(t, words)
+	return args, true, err
+}
+
+// parsePairs reads key=value and key:=JSON.
+func parsePairs(t *tool.Tool, words []string) (*tool.Dict, error) {
+	args := &tool.Dict{}
+	for _, word := range words {
+		key, value, ok := strings.Cut(word, "=")
+		if !ok || key == "" || key == ":" {
+			e := tool.Errorf(tool.Invalid, "%q is not key=value", word)
+			return nil, e.WithHint("cassidy tool run %s", usage(t))
+		}
+		var v tool.Value = value
+		if name, isJSON := strings.CutSuffix(key, ":"); isJSON {
+			var err error
+			if v, err = tool.ParseJSON([]byte(value)); err != nil {
+				return nil, tool.Errorf(tool.Invalid, "%s: %w", key, tool.AsError(err, tool.Invalid).Err)
+			}
+			key = name
+		} else if !validText(value) {
+			return nil, tool.Errorf(tool.Invalid, "the value of %s is not UTF-8", key).WithHint("put the text into a file, and its name here")
+		}
+		if args.Has(key) {
+			return nil, tool.Errorf(tool.Invalid, "%q is given twice", key)
+		}
+		args.Put(key, v)
+	}
+	return args, nil
+}
+
+func validText(s string) bool { return strings.ToValidUTF8(s, "") == s }
+
+// maxInput is how long a JSON input may be: what a frame to a worker holds.
+const maxInput = 8 << 20
+
+// inputArgs reads --input.
+func (c *command) inputArgs(input string) (*tool.Dict, error) {
+	text := []byte(input)
+	var err error
+	switch {
+	case input == "-":
+		text, err = readAll(c.in)
+	case strings.HasPrefix(input, "@"):
+		var f *os.File
+		if f, err = os.Open(input[1:]); err == nil {
+			text, err = readAll(f)
+			_ = f.Close() // it was only read from
+		}
+	}
+	if err != nil {
+		return nil, tool.Errorf(tool.Invalid, "%w", fileError(err)).WithHint("--input takes a JSON object, @FILE, or - for standard input")
+	}
+	v, err := tool.ParseJSON(text)
+	if err != nil {
+		return nil, tool.AsError(err, tool.Invalid).WithHint("--input takes a JSON object, @FILE, or - for standard input")
+	}
+	args, ok := v.(*tool.Dict)
+	if !ok {
+		return nil, tool.Errorf(tool.Invalid, "the input should be a JSON object but is %s", tool.TypeOf(v)).
+			WithHint(`as in --input '{"key": "value"}'`)
+	}
+	return args, nil
+}
+
+func readAll(r io.Reader) ([]byte, error) {
+	text, err := io.ReadAll(io.LimitReader(r, maxInput+1))
+	if err == nil && len(text) > maxInput {
+		return nil, errors.New("the input is longer than " + strconv.Itoa(maxInput>>20) + " MB")
+	}
+	return text, err
+}
+
+// call runs a call, with what it tells on standard error, and prints its
+// result.
+func (c *command) call(ctx *cli.Context, h *runtime.Host, call tool.Call) error {
+	unsubscribe := h.Events.Subscribe(tool.AnyEvent, c.follow)
+	result, err := h.Call(ctx.Context, call)
+	unsubscribe()
+	if err != nil {
+		if ctx.Context.Err() != nil {
+			err = tool.Errorf(tool.Canceled, "interrupted")
+		}
+		return c.failed(err)
+	}
+	if c.json {
+		c.printResult(result)
+		return nil
+	}
+	if text := result.Text(); text != "" {
+		c.print(strings.TrimSuffix(text, "\n") + "\n")
+	}
+	return nil
+}
+
+// failed tells of a call that failed. With --json it is a result like any
+// other.
+func (c *command) failed(err error) error {
+	e := tool.AsError(err, tool.Failed)
+	c.tell(e)
+	if c.json {
+		c.printResult(tool.Fail(e, tool.Usage{}))
+	}
+	return &toldError{e}
+}
+
+func (c *command) printResult(r tool.Result) {
+	text, err := r.MarshalJSON()
+	if err != nil { // the host has checked that the result has a JSON form
+		text, _ = tool.Fail(tool.AsError(err, tool.Internal), r.Usage).MarshalJSON()
+	}
+	c.print(string(text) + "\n")
+}
+
+// follow shows what a call tells while it runs.
+func (c *command) follow(e tool.Event) {
+	switch e.Type {
+	case tool.OutputChunk:
+		if chunk, ok := e.Data.Get("chunk"); ok && !c.quiet {
+			text, isText := chunk.(string)
+			if !isText {
+				text = tool.FormatJSON(chunk, "") + "\n"
+			}
+			_, _ = io.WriteString(c.err, printable(text))
+		}
+	case tool.Log:
+		c.note("%s: %s", e.Tool, e.Data.Text("message"))
+	case tool.Progress:
+		if c.terminal(c.err) || c.verbose {
+			c.note("%s: %s%s", e.Tool, e.Data.Text("message"), share(e.Data))
+		}
+	case tool.EffectDone:
+		if c.verbose {
+			c.say("%s: %s", e.Tool, tool.FormatJSON(e.Data, ""))
+		}
+	case tool.CallStart, tool.CallEnd, tool.ErrorEvent: // the result says it
+	}
+}
+
+// share writes how much of a piece of work is done.
+func share(d *tool.Dict) string {
+	done, _ := d.Get("done")
+	total, _ := d.Get("total")
+	switch {
+	case done != nil && total != nil:
+		return " (" + tool.FormatJSON(done, "") + " of " + tool.FormatJSON(total, "") + ")"
+	case done != nil:
+		return " (" + tool.FormatJSON(done, "") + ")"
+	}
+	return ""
+}
+
+func exampleCommand(c *command) *cli.Command {
+	return &cli.Command{
+		Name:      "example",
+		Usage:     "run an example of a tool",
+		ArgsUsage: "NAME [NUMBER]",
+		Action: c.withHost(func(ctx *cli.Context, h *runtime.Host) error {
+			words := ctx.Args().Slice()
+			if len(words) == 1 {
+				words = append(words, "1")
+			}
+			if len(words) != 2 {
+				return tool.Errorf(tool.Invalid, "NAME is missing, or there is too much").WithHint("cassidy tool example NAME [NUMBER]")
+			}
+			t, err := c.find(h, words[0])
+			if err != nil {
+				return err
+			}
+			return c.runExample(ctx, h, &t, words[1])
+		}),
+	}
+}
+
+func (c *command) runExample(ctx *cli.Context, h *runtime.Host, t *tool.Tool, number string) error {
+	if len(t.Examples) == 0 {
+		return tool.Errorf(tool.Failed, "the tool '%s' has no examples", t.Name)
+	}
+	n, err := strconv.Atoi(number)
+	if err != nil || n < 1 || n > len(t.Examples) {
+		plural := "s"
+		if len(t.Examples) == 1 {
+			plural = ""
+		}
+		return tool.Errorf(tool.Invalid, "Example index %s out of range", number).
+			WithHint("the tool has %d example%s, counted from 1", len(t.Examples), plural)
+	}
+	e := t.Examples[n-1]
+	c.note("%s", t.CallText(e.Args))
+	if err := c.call(ctx, h, tool.Call{Tool: t.Name, Args: e.Args, Caller: tool.ByPerson}); err != nil {
+		return err
+	}
+	return nil
+}

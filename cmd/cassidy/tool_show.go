@@ -1,0 +1,400 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/cassidy-run/cassidy/runtime"
+	"github.com/cassidy-run/cassidy/runtime/tool"
+)
+
+// aboutTool is a command about one tool, which its argument names.
+func (c *command) aboutTool(do func(ctx *cli.Context, h *runtime.Host, t tool.Tool) error, more ...string) cli.ActionFunc {
+	return c.withHost(func(ctx *cli.Context, h *runtime.Host) error {
+		args, err := exactly(ctx, append([]string{"NAME"}, more...)...)
+		if err != nil {
+			return err
+		}
+		t, err := c.find(h, args[0])
+		if err != nil {
+			return err
+		}
+		return do(ctx, h, t)
+	})
+}
+
+// find returns a tool by its name. If there is none but a broken file has that
+// name, the file's error says more.
+func (c *command) find(h *runtime.Host, name string) (tool.Tool, error) {
+	t, err := h.Tool(name)
+	if err == nil {
+		for _, u := range h.Tools() {
+			if u.Name == t.Name {
+				return u, nil // with its state
+			}
+		}
+		return t, nil
+	}
+	for _, e := range h.Broken() {
+		if tool.Key(fileStem(e.Pos.File)) == tool.Key(name) {
+			return t, e
+		}
+	}
+	e := *tool.AsError(err, tool.NotFound)
+	e.Err = fmt.Errorf("%s", strings.Replace(e.Err.Error(), "Unknown tool", "Tool not found", 1))
+	return t, (&e).WithHint("cassidy tool list shows the tools")
+}
+
+func infoCommand(c *command) *cli.Command {
+	return &cli.Command{
+		Name: "info", Usage: "tell in short what a tool is and takes", ArgsUsage: "NAME",
+		Action: c.aboutTool(func(_ *cli.Context, _ *runtime.Host, t tool.Tool) error {
+			if c.json {
+				return c.printJSON(describe(&t))
+			}
+			p := page{paint: c.paint()}
+			p.head(&t)
+			p.text(t.Summary())
+			p.facts(&t)
+			p.params(&t, false)
+			c.print(p.String())
+			return nil
+		}),
+	}
+}
+
+func helpCommand(c *command) *cli.Command {
+	return &cli.Command{
+		Name: "help", Usage: "explain a tool in full", ArgsUsage: "NAME",
+		Action: c.aboutTool(func(_ *cli.Context, _ *runtime.Host, t tool.Tool) error {
+			if c.json {
+				return c.printJSON(fullDescription(&t))
+			}
+			c.print(helpPage(&t, c.paint()))
+			return nil
+		}),
+	}
+}
+
+// fullDescription adds to what a list tells of a tool its result, examples and
+// limits.
+func fullDescription(t *tool.Tool) *tool.Dict {
+	d := describe(t)
+	if t.Returns != nil {
+		d.Put("returns", t.Returns.JSONSchema())
+	}
+	if t.ReturnsDoc != "" {
+		d.Put("returns_description", t.ReturnsDoc)
+	}
+	examples := tool.List{}
+	for _, e := range t.Examples {
+		x := tool.NewDict("description", e.Description, "code", t.CallText(e.Args), "args", e.Args)
+		if e.HasExpect {
+			x.Put("expect", e.Expect)
+		}
+		examples = append(examples, x)
+	}
+	d.Put("examples", examples)
+	if t.Timeout > 0 {
+		d.Put("timeout", t.Timeout.Seconds())
+	}
+	return d
+}
+
+// A page is text about a tool for a person.
+type page struct {
+	strings.Builder
+	paint func(code, text string) string
+}
+
+func (p *page) line(format string, args ...any) {
+	p.WriteString(fmt.Sprintf(format, args...) + "\n")
+}
+
+func (p *page) title(text string) { p.line("\n%s", p.paint(bold, text)) }
+
+func (p *page) text(text string) { p.WriteString(wrap(printable(text), "", pageWidth)) }
+
+func (p *page) head(t *tool.Tool) {
+	p.line("%s — %s", p.paint(bold, t.Name), printable(t.DisplayTitle()))
+	if d := t.Deprecated; d != nil {
+		note := "DEPRECATED"
+		if d.Since != "" {
+			note += " since " + d.Since
+		}
+		p.line("%s", p.paint(yellow, printable(note)))
+		if d.Message != "" {
+			p.text(d.Message)
+		}
+		if d.Replacement != "" {
+			p.line("Use %s instead.", printable(d.Replacement))
+		}
+	}
+	if t.State != tool.Ready {
+		p.line("%s", p.paint(yellow, "Not to be used now ("+string(t.State)+"): "+printable(t.Reason)))
+	}
+	p.line("")
+}
+
+func (p *page) fact(name, value string) {
+	if value != "" {
+		p.WriteString(wrap(printable(value), pad(name+":", 10)+" ", pageWidth))
+	}
+}
+
+func (p *page) facts(t *tool.Tool) {
+	p.line("")
+	p.fact("Group", t.DisplayGroup())
+	risky := "no"
+	if t.NeedsApproval() {
+		risky = "yes (requires approval in safe mode)"
+	}
+	p.fact("Risky", risky)
+	var hints []string
+	d := hintDict(t.Hints)
+	for k, v := range d.All() {
+		if v == true {
+			hints = append(hints, strings.ReplaceAll(k.(string), "_", "-"))
+		}
+	}
+	p.fact("Hints", strings.Join(hints, ", "))
+}
+
+func (p *page) params(t *tool.Tool, full bool) {
+	shown := slices.DeleteFunc(slices.Clone(t.Params), func(x tool.Param) bool { return x.FromHost })
+	if len(shown) == 0 {
+		if len(t.Schema) == 0 {
+			p.title("Parameters")
+			p.line("  none")
+		}
+		return
+	}
+	p.title("Parameters")
+	width := 0
+	for _, x := range shown {
+		width = max(width, len(x.Name))
+	}
+	for _, x := range shown {
+		need := "optional"
+		if x.Required {
+			need = "required"
+		}
+		facts := []string{x.Type.String(), need}
+		if x.HasDefault && x.Default != nil {
+			facts = append(facts, "default: "+tool.FormatJSON(x.Default, ""))
+		}
+		if full {
+			facts = append(facts, constraints(&x)...)
+		}
+		p.line("  %s  %s", p.paint(bold, pad(x.Name, width)), p.paint(dim, "("+strings.Join(facts, ", ")+")"))
+		if x.Description != "" {
+			p.WriteString(wrap(printable(x.Description), strings.Repeat(" ", width+4), pageWidth))
+		}
+	}
+}
+
+// constraints says in words what a parameter's value must be.
+func constraints(x *tool.Param) []string {
+	var c []string
+	t := x.Type
+	if t.Min != nil {
+		c = append(c, "min: "+tool.FormatJSON(t.Min, ""))
+	}
+	if t.Max != nil {
+		c = append(c, "max: "+tool.FormatJSON(t.Max, ""))
+	}
+	if t.MinLength != nil {
+		c = append(c, fmt.Sprintf("min length: %d", *t.MinLength))
+	}
+	if t.MaxLength != nil {
+		c = append(c, fmt.Sprintf("max length: %d", *t.MaxLength))
+	}
+	if t.Pattern != "" {
+		c = append(c, "pattern: "+t.Pattern)
+	}
+	if len(t.Enum) > 0 {
+		values := make([]string, len(t.Enum))
+		for i, v := range t.Enum {
+			values[i] = tool.FormatJSON(v, "")
+		}
+		c = append(c, "one of: "+strings.Join(values, ", "))
+	}
+	if len(x.Aliases) > 0 {
+		c = append(c, "also: "+strings.Join(x.Aliases, ", "))
+	}
+	return c
+}
+
+// helpPage is all there is to know of a tool.
+func helpPage(t *tool.Tool, paint func(code, text string) string) string {
+	p := page{paint: paint}
+	p.head(t)
+	p.text(t.Description)
+	p.title("Usage")
+	p.line("  cassidy tool run %s", usage(t))
+	p.params(t, true)
+	if t.Returns != nil || t.ReturnsDoc != "" {
+		p.title("Returns")
+		kind := "any"
+		if t.Returns != nil {
+			kind = t.Returns.String()
+		}
+		p.WriteString(wrap(strings.TrimSuffix(kind+": "+printable(t.ReturnsDoc), ": "), "  ", pageWidth))
+	}
+	p.examples(t)
+	p.facts(t)
+	p.needs(t)
+	p.fact("Tags", strings.Join(t.Tags, ", "))
+	p.fact("Version", t.Version)
+	if t.Timeout > 0 {
+		p.fact("Timeout", t.Timeout.String())
+	}
+	p.fact("From", strings.TrimSpace(string(t.Location)+" "+t.Path))
+	p.fact("Overhead", fmt.Sprintf("about %d tokens of a model's context", t.EstimateOverhead()))
+	return p.String()
+}
+
+func (p *page) needs(t *tool.Tool) {
+	names := make([]string, len(t.Needs))
+	for i, c := range t.Needs {
+		names[i] = c.String()
+	}
+	if len(names) == 0 {
+		names = []string{"nothing: it can only compute"}
+	}
+	p.fact("Needs", strings.Join(names, ", "))
+}
+
+// usage writes the call of a tool on the command line.
+func usage(t *tool.Tool) string {
+	parts := []string{t.Name}
+	for _, x := range t.Params {
+		switch {
+		case x.FromHost:
+		case x.Required:
+			parts = append(parts, x.Name+"=…")
+		default:
+			parts = append(parts, "["+x.Name+"=…]")
+		}
+	}
+	return strings.Join(parts, " ")
+}
+
+func (p *page) examples(t *tool.Tool) {
+	if len(t.Examples) == 0 {
+		return
+	}
+	p.title("Examples")
+	for i, e := range t.Examples {
+		if i > 0 {
+			p.line("")
+		}
+		if e.Description != "" {
+			p.WriteString(wrap(printable(e.Description), "  ", pageWidth))
+		}
+		p.line("    cassidy tool run %s", printable(t.Name+shellArgs(t, e.Args)))
+		if e.HasExpect {
+			p.line("    → %s", clip(printable(tool.FormatJSON(e.Expect, "")), pageWidth-6))
+		}
+	}
+}
+
+// shellArgs writes arguments as they are typed: key=value, quoted where a
+// shell would read more into it.
+func shellArgs(t *tool.Tool, args *tool.Dict) string {
+	var b strings.Builder
+	for k, v := range args.All() {
+		name, _ := k.(string)
+		text, isText := v.(string)
+		if !isText {
+			text = tool.FormatJSON(v, "")
+		}
+		b.WriteString(" " + name + "=" + shellQuote(text))
+	}
+	return b.String()
+}
+
+func shellQuote(text string) string {
+	plain := func(r rune) bool {
+		return r < 0x80 && (r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || strings.ContainsRune("_-./,:@%+", r))
+	}
+	if text != "" && strings.IndexFunc(text, func(r rune) bool { return !plain(r) }) < 0 {
+		return text
+	}
+	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
+}
+
+func schemaCommand(c *command) *cli.Command {
+	return &cli.Command{
+		Name: "schema", Usage: "print a tool's definition for a model", ArgsUsage: "NAME",
+		Flags: []cli.Flag{
+			&cli.StringFlag{Name: "format", Usage: "`FORMAT`: json-schema, openai, anthropic or mcp", Value: string(tool.JSONSchema)},
+		},
+		Action: c.aboutTool(func(ctx *cli.Context, _ *runtime.Host, t tool.Tool) error {
+			d, err := t.Definition(tool.Format(ctx.String("format")))
+			if err != nil {
+				return err
+			}
+			if c.json {
+				return c.printJSON(d)
+			}
+			c.print(tool.FormatJSON(d, "  ") + "\n")
+			return nil
+		}),
+	}
+}
+
+func overheadCommand(c *command) *cli.Command {
+	return &cli.Command{
+		Name: "overhead", Usage: "estimate what tools cost of a model's context", ArgsUsage: "[NAME|@GROUP|preset:NAME …]",
+		Action: c.withHost(func(ctx *cli.Context, h *runtime.Host) error {
+			tools, err := h.Select(ctx.Args().Slice()...)
+			if err != nil {
+				return err
+			}
+			names := make([]string, len(tools))
+			for i := range tools {
+				names[i] = tools[i].Name
+			}
+			each, total := h.Overhead(names...)
+			if c.json {
+				return c.printJSON(overheadDict(names, each, total))
+			}
+			c.printOverhead(names, each, total)
+			return nil
+		}),
+	}
+}
+
+func overheadDict(names []string, each []int, total int) *tool.Dict {
+	tools := &tool.Dict{}
+	for i, name := range names {
+		tools.Put(name, int64(each[i]))
+	}
+	return tool.NewDict("base", int64(tool.BaseOverhead), "tools", tools, "total", int64(total),
+		"limit", int64(tool.TokenLimit), "percent", percentOfLimit(total))
+}
+
+func percentOfLimit(total int) float64 {
+	return float64(int(1000*float64(total)/tool.TokenLimit+0.5)) / 10
+}
+
+func (c *command) printOverhead(names []string, each []int, total int) {
+	width := len("total")
+	for _, name := range names {
+		width = max(width, len(name))
+	}
+	p := page{paint: c.paint()}
+	p.line("%s  %6d tokens", pad("base", width), tool.BaseOverhead)
+	for i, name := range names {
+		p.line("%s  %6d", pad(name, width), each[i])
+	}
+	p.line("%s  %6d (%.1f%% of %dk token limit)", p.paint(bold, pad("total", width)), total, percentOfLimit(total), tool.TokenLimit/1000)
+	c.print(p.String())
+	if 10*total > tool.TokenLimit {
+		c.note("the tools take more than 10%% of the limit; offer fewer with a group or a preset")
+	}
+}

@@ -1,0 +1,197 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/cassidy-run/cassidy/runtime/tool"
+)
+
+// The words that cassidy says to people, and the rules they follow:
+//
+//   - The result goes to standard output, everything else to standard error,
+//     one line each, as "cassidy: message": lower case, no full stop.
+//   - An error says what and where; the next line, "cassidy: hint: …", what to
+//     type next. No stack of ours is ever printed.
+//   - With --json, standard output holds one JSON value, whatever happens.
+//   - Colour only on a terminal, and not if NO_COLOR is set.
+
+// exitCodes are what the command ends with for each kind of error.
+var exitCodes = map[tool.Kind]int{
+	tool.Failed:      1,
+	tool.Invalid:     2,
+	tool.NotFound:    2,
+	tool.Denied:      3,
+	tool.Security:    3,
+	tool.Limit:       4,
+	tool.Timeout:     4,
+	tool.Unavailable: 5,
+	tool.Canceled:    130,
+	tool.Command:     1,
+	tool.Internal:    1,
+	tool.Conflict:    1,
+}
+
+// errSilent ends the command with code 1: what was wrong has been said.
+var errSilent = errors.New("silent")
+
+// exit tells the error, if there is one, and returns the exit code.
+func (c *command) exit(ctx context.Context, err error) int {
+	switch {
+	case err == nil:
+		return 0
+	case errors.Is(err, errSilent):
+		return 1
+	}
+	var told *toldError
+	if errors.As(err, &told) {
+		return exitCodes[told.err.Kind]
+	}
+	e := tool.AsError(err, tool.Internal)
+	if ctx.Err() != nil {
+		e = tool.Errorf(tool.Canceled, "interrupted")
+	}
+	c.tell(e)
+	if c.json {
+		_ = c.printJSON(tool.NewDict("success", false, "error", e.Error(), "error_type", e.Kind.Type(), "suggestion", e.Hint))
+	}
+	return exitCodes[e.Kind]
+}
+
+// A toldError is an error of which the user has been told.
+type toldError struct{ err *tool.Error }
+
+func (e *toldError) Error() string { return e.err.Error() }
+
+// tell prints an error for a person.
+func (c *command) tell(e *tool.Error) {
+	c.say("%s", e.Error())
+	if len(e.Trace) > 1 || (len(e.Trace) == 1 && c.verbose) {
+		for _, line := range e.Trace {
+			fmt.Fprintf(c.err, "  %s\n", printable(line))
+		}
+	}
+	if e.Hint != "" {
+		c.say("hint: %s", e.Hint)
+	}
+}
+
+// say prints a message on standard error.
+func (c *command) say(format string, args ...any) {
+	fmt.Fprintf(c.err, "cassidy: %s\n", printable(fmt.Sprintf(format, args...)))
+}
+
+// note prints a message that --quiet suppresses.
+func (c *command) note(format string, args ...any) {
+	if !c.quiet {
+		c.say(format, args...)
+	}
+}
+
+// print writes a result.
+func (c *command) print(text string) { _, _ = io.WriteString(c.out, text) }
+
+// printJSON writes a result as JSON, on several lines on a terminal and on one
+// elsewhere.
+func (c *command) printJSON(v tool.Value) error {
+	if c.terminal(c.out) {
+		c.print(tool.FormatJSON(v, "  ") + "\n")
+		return nil
+	}
+	text, err := tool.AppendJSON(nil, v)
+	if err != nil {
+		return err
+	}
+	c.print(string(text) + "\n")
+	return nil
+}
+
+// printable drops the control characters that a stranger's text could steer
+// the terminal with.
+func printable(text string) string {
+	return strings.Map(func(r rune) rune {
+		if r != '\n' && r != '\t' && (r < 0x20 || 0x7f <= r && r < 0xa0) || r == utf8.RuneError {
+			return -1
+		}
+		return r
+	}, text)
+}
+
+// terminal reports whether somebody reads this as it is written.
+func (c *command) terminal(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	if !ok {
+		return false
+	}
+	info, err := f.Stat()
+	if err != nil || info.Mode()&os.ModeCharDevice == 0 {
+		return false
+	}
+	null, err := os.Stat(os.DevNull) // a character device that nobody reads
+	return err != nil || !os.SameFile(info, null)
+}
+
+// paint returns the function that colours text for standard output.
+func (c *command) paint() func(code, text string) string {
+	_, noColor := c.env("NO_COLOR")
+	term, _ := c.env("TERM")
+	if noColor || term == "dumb" || !c.terminal(c.out) {
+		return func(_, text string) string { return text }
+	}
+	return func(code, text string) string { return "\x1b[" + code + "m" + text + "\x1b[0m" }
+}
+
+// The colours in use.
+const (
+	bold   = "1"
+	dim    = "2"
+	yellow = "33"
+	green  = "32"
+	red    = "31"
+)
+
+// pageWidth is how wide the lines of a page are: what every terminal shows.
+const pageWidth = 80
+
+// wrap breaks text at spaces into lines of a width, each after the indent.
+func wrap(text, indent string, width int) string {
+	var b strings.Builder
+	for _, paragraph := range strings.Split(strings.TrimSpace(text), "\n") {
+		line := indent + leading(paragraph)
+		empty := true
+		for _, word := range strings.Fields(paragraph) {
+			if !empty && utf8.RuneCountInString(line)+1+utf8.RuneCountInString(word) > width {
+				b.WriteString(line + "\n")
+				line, empty = indent+leading(paragraph), true
+			}
+			if !empty {
+				line += " "
+			}
+			line += word
+			empty = false
+		}
+		b.WriteString(strings.TrimRight(line, " ") + "\n")
+	}
+	return b.String()
+}
+
+// leading returns the spaces that a line begins with.
+func leading(line string) string { return line[:len(line)-len(strings.TrimLeft(line, " "))] }
+
+// clip cuts a line to a width.
+func clip(line string, width int) string {
+	if utf8.RuneCountInString(line) <= width {
+		return line
+	}
+	return strings.TrimSpace(string([]rune(line)[:max(width-1, 1)])) + "…"
+}
+
+// pad fills a text up with spaces.
+func pad(text string, width int) string {
+	return text + strings.Repeat(" ", max(0, width-utf8.RuneCountInString(text)))
+}

@@ -1,0 +1,232 @@
+package runtime
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/cassidy-run/cassidy/runtime/tool"
+)
+
+// Call runs one call of a tool: look up, check, approve, execute, check and
+// shape the result. Every failure is a *[tool.Error], and the [tool.Result]
+// then holds the same for a reader of its JSON.
+func (h *Host) Call(ctx context.Context, c tool.Call) (tool.Result, error) {
+	if c.ID == "" {
+		c.ID = h.nextID()
+	}
+	h.emit(tool.CallStart, c, func() *tool.Dict {
+		return tool.NewDict("arguments", c.Args, "toolName", c.Tool, "reasoning", c.Reasoning)
+	})
+	out, err := h.call(ctx, c)
+	if err != nil {
+		e := finish(err, c.Tool)
+		h.emit(tool.ErrorEvent, c, func() *tool.Dict {
+			return tool.NewDict("error", e.Message(), "error_type", e.Kind.Type(), "toolName", c.Tool)
+		})
+		return tool.Fail(e, out.Usage), e
+	}
+	r := tool.Succeed(out)
+	h.emit(tool.CallEnd, c, func() *tool.Dict {
+		return tool.NewDict("success", true, "result", r.Value, "preview", r.Preview)
+	})
+	return r, nil
+}
+
+// call is the pipeline itself.
+func (h *Host) call(ctx context.Context, c tool.Call) (tool.Outcome, error) {
+	t, run, err := h.registry.Lookup(c.Tool)
+	if err != nil {
+		return tool.Outcome{}, err
+	}
+	if t.State == tool.NotHere || t.State == tool.Untrusted {
+		return tool.Outcome{}, tool.Errorf(tool.Denied, "the tool '%s' is %s: %s", t.Name, t.State, t.Reason)
+	}
+	if c.Args, err = h.arguments(t, c); err != nil {
+		return tool.Outcome{}, err
+	}
+	if c.Args, err = h.approve(ctx, t, c); err != nil {
+		return tool.Outcome{}, err
+	}
+	if err := h.usable(ctx, t); err != nil {
+		return tool.Outcome{}, err
+	}
+	out, err := h.execute(ctx, t, c, run)
+	if err != nil {
+		return out, err
+	}
+	if out.Value, err = t.CheckResult(out.Value); err != nil {
+		return tool.Outcome{Usage: out.Usage}, err
+	}
+	return out, nil
+}
+
+// arguments checks the arguments of a call and completes them with what the
+// host itself provides.
+func (h *Host) arguments(t *tool.Tool, c tool.Call) (*tool.Dict, error) {
+	args := c.Args
+	if c.Texts {
+		args, _ = t.Coerce(args)
+	}
+	checked, err := t.Check(args)
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range t.Params {
+		if p.FromHost {
+			checked.Put(p.Name, h.opts.WorkDir)
+		}
+	}
+	return checked, nil
+}
+
+// approve asks about a call that needs approval. A person who named the tool
+// and typed its arguments has approved that call.
+func (h *Host) approve(ctx context.Context, t *tool.Tool, c tool.Call) (*tool.Dict, error) {
+	if !t.NeedsApproval() || c.Caller == tool.ByPerson {
+		return c.Args, nil
+	}
+	if h.opts.Approve == nil {
+		return nil, tool.Errorf(tool.Denied, "the tool '%s' needs approval, and there is nobody to give it", t.Name).
+			WithHint("set Options.Approve")
+	}
+	asked := c.Args
+	args, err := h.opts.Approve(ctx, *t, c)
+	if err != nil {
+		return nil, tool.AsError(err, tool.Denied)
+	}
+	if tool.Equal(args, asked) {
+		return asked, nil
+	}
+	c.Args, c.Texts = args, false
+	return h.arguments(t, c)
+}
+
+// execute runs a checked and approved call within its limits. What it staged
+// is committed after it has returned a valid result, else dropped.
+func (h *Host) execute(ctx context.Context, t *tool.Tool, c tool.Call, run tool.Runner) (tool.Outcome, error) {
+	timeout := t.Timeout
+	if timeout == 0 {
+		timeout = h.opts.Timeout
+	}
+	limited, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	if c.Limits == (tool.Limits{}) {
+		c.Limits = t.Limits
+	}
+	g := h.newGate(t, c)
+	out, err := safely(limited, run, c, g.effect)
+	if err == nil {
+		err = checkSize(out.Value, c.Limits.Result)
+	}
+	if err == nil {
+		err = g.commit(limited)
+	}
+	if err != nil && ctx.Err() == nil && errors.Is(limited.Err(), context.DeadlineExceeded) {
+		err = wallError(timeout)
+	}
+	return out, err
+}
+
+// safely runs a call; a panic of a tool is its failure, not the program's.
+func safely(ctx context.Context, run tool.Runner, c tool.Call, do tool.Effector) (out tool.Outcome, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = tool.Errorf(tool.Internal, "the tool panicked: %v", p)
+		}
+	}()
+	return run(ctx, c, do)
+}
+
+func wallError(timeout time.Duration) *tool.Error {
+	e := tool.Errorf(tool.Timeout, "the call took longer than %v", timeout)
+	e.Limit = "wall"
+	return e
+}
+
+// checkSize says whether a result can be passed on: it has a JSON form, and is
+// not too long.
+func checkSize(v tool.Value, limit int) error {
+	if limit == 0 {
+		limit = DefaultResult
+	}
+	switch v := v.(type) {
+	case nil, bool, int64:
+		return nil
+	case string:
+		if 6*len(v) <= limit {
+			return nil
+		}
+	}
+	text, err := tool.AppendJSON(nil, v)
+	if err != nil {
+		return tool.Errorf(tool.Failed, "the result cannot be written as JSON: %w", err)
+	}
+	if len(text) <= limit {
+		return nil
+	}
+	e := tool.Errorf(tool.Limit, "the result is %d KB long, more than %d KB", len(text)>>10, limit>>10).
+		WithHint("return less at a time, or write it to a file")
+	e.Limit = "result"
+	return e
+}
+
+// usable asks a tool's own function whether it can be used here, and remembers
+// the answer until the next search. Only true is a yes.
+func (h *Host) usable(ctx context.Context, t *tool.Tool) error {
+	if t.Available == "" {
+		return nil
+	}
+	key := tool.Key(t.Name)
+	h.mu.Lock()
+	err, known := h.available[key]
+	h.mu.Unlock()
+	if known {
+		return err
+	}
+	if err = h.askAvailable(ctx, t); ctx.Err() != nil {
+		return err // nothing has been learned
+	}
+	h.mu.Lock()
+	h.available[key] = err
+	h.mu.Unlock()
+	return err
+}
+
+func (h *Host) askAvailable(ctx context.Context, t *tool.Tool) error {
+	_, run, err := h.registry.Lookup(t.Name)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, availableTimeout)
+	defer cancel()
+	c := tool.Call{ID: h.nextID(), Tool: t.Name, Args: &tool.Dict{}, Entry: t.Available, Limits: t.Limits}
+	out, err := run(ctx, c, h.newGate(t, c).effect)
+	if err != nil {
+		return tool.Errorf(tool.Unavailable, "the tool '%s' is not available here: %s", t.Name, tool.AsError(err, tool.Internal).Message())
+	}
+	if out.Value != true {
+		return tool.Errorf(tool.Unavailable, "the tool '%s' is not available here: its own check says so", t.Name)
+	}
+	return nil
+}
+
+// availableTimeout is how long a tool's own check may take: it is asked for
+// every tool that is listed.
+const availableTimeout = 2 * time.Second
+
+// finish makes the error of a call presentable.
+func finish(err error, name string) *tool.Error {
+	e := *tool.AsError(err, tool.Failed)
+	if text := clip(e.Message()); text != e.Message() {
+		e.Op, e.Err = "", errors.New(text)
+	}
+	return &e
+}
+
+// emit tells an event, if anybody listens.
+func (h *Host) emit(kind tool.EventType, c tool.Call, data func() *tool.Dict) {
+	if h.Events.Wanted() {
+		h.Events.Emit(tool.Event{Type: kind, Time: time.Now(), Call: c.ID, Tool: c.Tool, Data: data()})
+	}
+}

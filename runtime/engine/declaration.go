@@ -1,0 +1,504 @@
+package engine
+
+import (
+	"cmp"
+	"math/big"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/cassidy-run/cassidy/runtime/tool"
+)
+
+// A declaration is what a file says of its tool, read without running it, in
+// one form for every language.
+type declaration struct {
+	handler   string                   // the handler's name, for messages
+	signature []sigParam               // the handler's parameters
+	signed    bool                     // whether the language shows them
+	doc       docstring                // of the handler
+	returns   *tool.Type               // from the handler's annotation
+	fields    *tool.Dict               // the fields of tool(...), see declared and funcName
+	pos       tool.Position            // of tool(...)
+	at        map[string]tool.Position // of each field
+	loads     []string                 // what the file loads, all of it
+	warnings  []string
+}
+
+// A sigParam is one parameter in the handler's signature.
+type sigParam struct {
+	name       string
+	annotated  *tool.Type
+	value      tool.Value // its default
+	hasDefault bool
+	pos        tool.Position
+}
+
+// A declared is the value of a param(...) or example(...) inside a declaration.
+type declared struct {
+	kind   string // "param" or "example"
+	fields *tool.Dict
+	pos    tool.Position
+	at     map[string]tool.Position // of each field, where that is known
+}
+
+// A funcName is the value of a field that names a function of the file.
+type funcName string
+
+// tool turns a declaration into the tool. The stem of the file's name is the
+// tool's key.
+func (d *declaration) tool(stem string) (tool.Tool, error) {
+	r := fieldReader{d: d, at: map[string]paramPlace{}}
+	t := tool.Tool{
+		Name:        r.text("name", stem),
+		Title:       r.text("title", ""),
+		Description: r.text("description", d.doc.text),
+		Group:       r.text("group", "custom"),
+		Risky:       r.boolean("risky"),
+		AllowExtra:  r.boolean("allow_extra"),
+		Version:     r.text("version", ""),
+		Available:   r.function("available"),
+		Hints:       r.hints(),
+		Tags:        r.texts("tags"),
+		Needs:       r.needs(),
+		Deprecated:  r.deprecated(),
+		Timeout:     r.seconds("timeout"),
+		Limits:      r.limits(),
+		Overhead:    int(r.integer("overhead")),
+		Params:      r.params(),
+		Returns:     r.returns(),
+		ReturnsDoc:  d.doc.returns,
+		Examples:    r.examples(),
+		Loads:       d.loads,
+	}
+	r.unknown()
+	if r.err != nil {
+		return tool.Tool{}, r.err
+	}
+	if tool.Key(t.Name) != tool.Key(stem) {
+		return tool.Tool{}, d.errorAt("name", "the file is named %q but declares the tool %q", stem, t.Name).
+			WithHint("give the file and the tool one name, or leave name out")
+	}
+	t.Warnings = append(r.warnings, d.warnings...)
+	if err := t.Validate(); err != nil {
+		e := *tool.AsError(err, tool.Invalid)
+		if e.Pos.Line == 0 {
+			e.Pos = r.culprit(&t, e.Message())
+		}
+		return tool.Tool{}, &e
+	}
+	return t, nil
+}
+
+// culprit finds the part of the declaration that makes the tool invalid, by
+// asking the same of a tool with that part alone.
+func (r *fieldReader) culprit(t *tool.Tool, message string) tool.Position {
+	if tool.CheckName(t.Name) != nil {
+		return r.d.place("name")
+	}
+	probe := tool.Tool{Name: t.Name, Description: t.Description}
+	if probe.Validate() != nil {
+		return r.d.place("description")
+	}
+	for _, p := range t.Params {
+		probe.Params = []tool.Param{p}
+		if probe.Validate() != nil {
+			field := ""
+			if strings.HasPrefix(message, "the default of") {
+				field = "default"
+			}
+			return r.at[p.Name].pos(field)
+		}
+	}
+	probe.Params = t.Params
+	if probe.Validate() != nil {
+		return r.d.place("params")
+	}
+	for i, e := range t.Examples {
+		if _, err := t.Check(e.Args); err != nil && r.examplesAt[i].Line > 0 {
+			return r.examplesAt[i]
+		}
+	}
+	if strings.HasPrefix(message, "example ") {
+		return r.d.place("examples")
+	}
+	return r.d.place("returns")
+}
+
+func (d *declaration) errorAt(field, format string, args ...any) *tool.Error {
+	e := tool.Errorf(tool.Invalid, format, args...)
+	e.Pos = d.place(field)
+	return e
+}
+
+// place returns the position of a field, or that of the declaration.
+func (d *declaration) place(field string) tool.Position {
+	if pos, ok := d.at[field]; ok {
+		return pos
+	}
+	return d.pos
+}
+
+// A fieldReader reads the fields of a declaration one after the other and
+// keeps the first error.
+type fieldReader struct {
+	d          *declaration
+	err        error
+	used       []string
+	warnings   []string
+	at         map[string]paramPlace // of each parameter
+	examplesAt []tool.Position
+}
+
+func (r *fieldReader) fail(field, format string, args ...any) {
+	if r.err == nil {
+		r.err = r.d.errorAt(field, format, args...)
+	}
+}
+
+// failAt is fail for a part of a field whose own place may be known.
+func (r *fieldReader) failAt(pos tool.Position, field, format string, args ...any) {
+	if r.err != nil {
+		return
+	}
+	e := r.d.errorAt(field, format, args...)
+	if pos.Line > 0 {
+		e.Pos = pos
+	}
+	r.err = e
+}
+
+// field returns a field that is there and not null.
+func (r *fieldReader) field(name string) (tool.Value, bool) {
+	r.used = append(r.used, name)
+	v, ok := r.d.fields.Get(name)
+	return v, ok && v != nil
+}
+
+func (r *fieldReader) wrong(field, want string, got tool.Value) {
+	r.fail(field, "'%s' should be %s but got %s", field, want, describe(got))
+}
+
+// notData names a part of a value that is no data, such as a function, or
+// returns "".
+func notData(v tool.Value) string {
+	switch v := v.(type) {
+	case declared, funcName:
+		return describe(v)
+	case *tool.Dict:
+		for k, x := range v.All() {
+			if part := cmp.Or(notData(k), notData(x)); part != "" {
+				return part
+			}
+		}
+	}
+	items, _ := tool.Elements(v)
+	for _, item := range items {
+		if part := notData(item); part != "" {
+			return part
+		}
+	}
+	return ""
+}
+
+// describe names the type of a value in a declaration.
+func describe(v tool.Value) string {
+	switch v := v.(type) {
+	case declared:
+		return v.kind + "(…)"
+	case funcName:
+		return "the function " + string(v)
+	}
+	return tool.TypeOf(v)
+}
+
+func (r *fieldReader) text(field, otherwise string) string {
+	v, ok := r.field(field)
+	if !ok {
+		return otherwise
+	}
+	s, ok := v.(string)
+	if !ok {
+		r.wrong(field, "a string", v)
+	}
+	return s
+}
+
+func (r *fieldReader) boolean(field string) bool {
+	v, ok := r.field(field)
+	if !ok {
+		return false
+	}
+	b, ok := v.(bool)
+	if !ok {
+		r.wrong(field, "true or false", v)
+	}
+	return b
+}
+
+func (r *fieldReader) integer(field string) int64 {
+	v, ok := r.field(field)
+	if !ok {
+		return 0
+	}
+	i, ok := v.(int64)
+	if !ok || i < 0 {
+		r.wrong(field, "a positive integer", v)
+	}
+	return i
+}
+
+func (r *fieldReader) function(field string) string {
+	v, ok := r.field(field)
+	if !ok {
+		return ""
+	}
+	f, ok := v.(funcName)
+	if !ok {
+		r.wrong(field, "the name of a function in this file", v)
+	}
+	return string(f)
+}
+
+func (r *fieldReader) dict(field string) *tool.Dict {
+	v, ok := r.field(field)
+	if !ok {
+		return nil
+	}
+	d, ok := v.(*tool.Dict)
+	if items, isList := tool.Elements(v); isList && len(items) == 0 {
+		return nil // Lua writes an empty object as it writes an empty list
+	}
+	if !ok {
+		r.wrong(field, "an object", v)
+	}
+	for k := range d.All() {
+		if _, ok := k.(string); !ok {
+			r.fail(field, "the names in '%s' should be strings but got %s", field, describe(k))
+		}
+	}
+	return d
+}
+
+func (r *fieldReader) list(field string) []tool.Value {
+	v, ok := r.field(field)
+	if !ok {
+		return nil
+	}
+	items, ok := tool.Elements(v)
+	if !ok {
+		r.wrong(field, "a list", v)
+	}
+	return items
+}
+
+func (r *fieldReader) texts(field string) []string {
+	var texts []string
+	for _, v := range r.list(field) {
+		s, ok := v.(string)
+		if !ok {
+			r.fail(field, "'%s' should be a list of strings but holds %s", field, describe(v))
+			return nil
+		}
+		texts = append(texts, s)
+	}
+	return texts
+}
+
+// seconds reads a time span: a number of seconds.
+func (r *fieldReader) seconds(field string) time.Duration {
+	v, ok := r.field(field)
+	if !ok {
+		return 0
+	}
+	return r.duration(field, v)
+}
+
+func (r *fieldReader) duration(field string, v tool.Value) time.Duration {
+	const longest = 24 * time.Hour
+	var seconds float64
+	switch n := v.(type) {
+	case int64:
+		seconds = float64(n)
+	case float64:
+		seconds = n
+	default:
+		r.wrong(field, "a number of seconds", v)
+		return 0
+	}
+	if !(seconds > 0 && seconds <= longest.Seconds()) {
+		r.fail(field, "'%s' should be more than 0 and at most %.0f seconds", field, longest.Seconds())
+		return 0
+	}
+	return time.Duration(seconds * float64(time.Second))
+}
+
+func (r *fieldReader) hints() tool.Hints {
+	var h tool.Hints
+	for k, v := range r.dict("hints").All() {
+		name, _ := k.(string)
+		b, ok := v.(bool)
+		if !ok {
+			r.fail("hints", "hint '%s' should be true or false but got %s", name, describe(v))
+			return h
+		}
+		switch name {
+		case "read_only":
+			h.ReadOnly = b
+		case "idempotent":
+			h.Idempotent = b
+		case "open_world":
+			h.OpenWorld = b
+		default:
+			if h.Other == nil {
+				h.Other = map[string]bool{}
+			}
+			h.Other[name] = b
+		}
+	}
+	return h
+}
+
+func (r *fieldReader) needs() []tool.Capability {
+	var needs []tool.Capability
+	for _, text := range r.texts("needs") {
+		c, err := tool.ParseCapability(text)
+		if err != nil && r.err == nil {
+			e := *tool.AsError(err, tool.Invalid)
+			e.Pos = r.d.errorAt("needs", "").Pos
+			r.err = &e
+		}
+		needs = append(needs, c)
+	}
+	return needs
+}
+
+func (r *fieldReader) deprecated() *tool.Deprecation {
+	v, ok := r.field("deprecated")
+	if !ok {
+		return nil
+	}
+	if s, ok := v.(string); ok {
+		return &tool.Deprecation{Message: s}
+	}
+	d, ok := v.(*tool.Dict)
+	if !ok {
+		r.wrong("deprecated", "a message or an object with since, replacement and message", v)
+		return nil
+	}
+	for k := range d.All() {
+		if name, _ := k.(string); !slices.Contains([]string{"since", "replacement", "message"}, name) {
+			r.fail("deprecated", "'deprecated' has no field '%s' (valid: since, replacement, message)", name)
+		}
+	}
+	return &tool.Deprecation{Since: d.Text("since"), Replacement: d.Text("replacement"), Message: d.Text("message")}
+}
+
+func (r *fieldReader) limits() tool.Limits {
+	var l tool.Limits
+	for k, v := range r.dict("limits").All() {
+		name, _ := k.(string)
+		n, isInt := v.(int64)
+		switch {
+		case name == "cpu":
+			l.CPU = r.duration("limits", v)
+		case !isInt || n <= 0:
+			r.fail("limits", "limit '%s' should be a positive integer but got %s", name, describe(v))
+		case name == "steps":
+			l.Steps = n
+		case name == "memory":
+			l.Memory = n
+		case name == "result":
+			l.Result = int(n)
+		default:
+			r.fail("limits", "unknown limit '%s' (valid: steps, cpu, memory, result)", name)
+		}
+	}
+	return l
+}
+
+func (r *fieldReader) returns() *tool.Type {
+	v, ok := r.field("returns")
+	if !ok {
+		return r.d.returns
+	}
+	t, err := typeOf(v)
+	if err != nil {
+		e := tool.AsError(err, tool.Invalid)
+		r.failAt(e.Pos, "returns", "'returns': %s", e.Message())
+	}
+	r.warnUnknown(t, "the result")
+	return &t
+}
+
+func (r *fieldReader) examples() []tool.Example {
+	var examples []tool.Example
+	for _, v := range r.list("examples") {
+		d, ok := v.(declared)
+		if fields, isDict := v.(*tool.Dict); isDict {
+			d, ok = declared{kind: "example", fields: fields}, true
+		}
+		if !ok || d.kind != "example" {
+			r.fail("examples", "'examples' should be a list of example(…) but holds %s", describe(v))
+			return nil
+		}
+		examples = append(examples, r.example(d))
+		r.examplesAt = append(r.examplesAt, d.pos)
+	}
+	return examples
+}
+
+func (r *fieldReader) example(d declared) tool.Example {
+	e := tool.Example{Args: &tool.Dict{}}
+	fail := func(field, format string, args ...any) { r.failAt(d.place(field), "examples", format, args...) }
+	for k, v := range d.fields.All() {
+		name, _ := k.(string)
+		if part := notData(v); part != "" {
+			fail(name, "an example's %s should be a value but holds %s", name, part)
+		}
+		var ok bool
+		switch name {
+		case "description":
+			if e.Description, ok = v.(string); !ok {
+				fail(name, "an example's description should be a string but got %s", describe(v))
+			}
+		case "args":
+			if e.Args, ok = v.(*tool.Dict); ok {
+				continue
+			}
+			e.Args = &tool.Dict{}
+			if items, isList := tool.Elements(v); !isList || len(items) > 0 { // Lua writes an empty object so
+				fail(name, "an example's args should be an object but got %s", describe(v))
+			}
+		case "expect":
+			e.Expect, e.HasExpect = v, true
+		default:
+			fail(name, "an example has no field '%s' (valid: description, args, expect)", name)
+		}
+	}
+	return e
+}
+
+// unknown refuses the fields that nobody asked for.
+func (r *fieldReader) unknown() {
+	for k := range r.d.fields.All() {
+		name, _ := k.(string)
+		if slices.Contains(r.used, name) || r.err != nil {
+			continue
+		}
+		valid := slices.DeleteFunc(slices.Clone(r.used), func(s string) bool { return s == "handler" || s == "parameters" })
+		slices.Sort(valid)
+		r.err = r.d.errorAt(name, "tool() has no field '%s'%s", name, tool.DidYouMean(name, valid)).
+			WithHint("the fields are %s", strings.Join(valid, ", "))
+	}
+}
+
+// length reads min_length and max_length.
+func length(v tool.Value) (*int, bool) {
+	i, ok := v.(int64)
+	if _, big := v.(*big.Int); big || !ok || i < 0 || i > 1<<31-1 {
+		return nil, false
+	}
+	n := int(i)
+	return &n, true
+}

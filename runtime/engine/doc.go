@@ -1,0 +1,17 @@
+// Package engine runs Starlark and Lua scripts that can touch nothing they are
+// not given.
+//
+// An [Engine] reads what a tool's file declares without running any of it
+// ([Engine.Describe]), and runs one of its functions ([Engine.Run]). A script
+// sees the functions of the modules it was given and nothing else: pure ones
+// compute in the script's own process, all others become effects that are
+// handed to a [tool.Effector]. Values cross that border as [tool.Value]s,
+// without loss.
+//
+// A compiled script is kept and shared; what its top level made is frozen
+// (Starlark) or made anew for each call (Lua), so no call sees another's. Steps
+// are counted and a context stops a script between two of them. That bounds
+// honest mistakes. It is no wall: one operation of a script can allocate all
+// memory there is, or run for hours, before anything is counted. The wall is
+// another process, see package sandbox.
+package engine

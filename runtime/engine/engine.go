@@ -1,0 +1,240 @@
+package engine
+
+import (
+	"context"
+	"path"
+	"strings"
+	"sync"
+	"time"
+	"unicode/utf8"
+
+	"github.com/cassidy-run/cassidy/runtime/tool"
+)
+
+// Defaults and bounds of an engine.
+const (
+	// DefaultSteps is how many steps a call may take: a fifth of a second or so.
+	DefaultSteps = 5_000_000
+	// MaxSource is how long one file may be. The parsers recurse: text beyond
+	// this can cost a gigabyte of stack before anything can stop it.
+	MaxSource = 256 << 10
+	// MaxLoads and MaxLoaded bound what a script loads, in files and in bytes.
+	MaxLoads  = 32
+	MaxLoaded = 1 << 20
+	// keptScripts is how many compiled scripts an engine keeps.
+	keptScripts = 256
+)
+
+// Options are what an engine gives to scripts. The zero value gives nothing
+// but the languages themselves.
+type Options struct {
+	Modules []tool.Module // functions by module; those of class Pure are run in place
+	Steps   int64         // of one call; 0 means DefaultSteps
+}
+
+// An Engine reads and runs scripts. It is safe for concurrent use.
+type Engine struct {
+	steps     int64
+	modules   []module
+	languages map[string]language // by the suffix of a file
+	mu        sync.Mutex
+	compiled  map[scriptKey]*compiling
+}
+
+// A language is what one scripting language does for the engine.
+type language interface {
+	// declare reads what a file declares, by parsing alone.
+	declare(src source) (*declaration, error)
+	// block reads the handler that a Markdown file's code block holds.
+	block(src source) (*declaration, error)
+	// compile makes a script ready to be called.
+	compile(s tool.Script) (program, error)
+}
+
+// A program is a compiled script. It is safe for concurrent use.
+type program interface {
+	call(r *run, entry string) (tool.Value, error)
+}
+
+// A source is one file's text under the name that errors show.
+type source struct {
+	path string
+	text string
+	libs map[string]string
+}
+
+type scriptKey struct{ path, hash string }
+
+type compiling struct {
+	once    sync.Once
+	program program
+	err     error
+}
+
+// New returns an engine. Options may be nil.
+func New(o *Options) *Engine {
+	var opts Options
+	if o != nil {
+		opts = *o
+	}
+	if opts.Steps == 0 {
+		opts.Steps = DefaultSteps
+	}
+	e := &Engine{
+		steps:    opts.Steps,
+		modules:  mergeModules(opts.Modules),
+		compiled: map[scriptKey]*compiling{},
+	}
+	star, lua := newStarlark(e.modules), newLua(e.modules)
+	e.languages = map[string]language{
+		".star": star,
+		".lua":  lua,
+		".md":   &markdown{fences: map[string]language{"starlark": star, "python": star, "star": star, "lua": lua}},
+	}
+	return e
+}
+
+// Describe reads what a tool's file declares. Nothing of it is run. An error
+// has the position in the file.
+func (e *Engine) Describe(s tool.Script) (tool.Tool, error) {
+	if err := checkSize(s); err != nil {
+		return tool.Tool{}, err
+	}
+	lang, err := e.language(s.Path)
+	if err != nil {
+		return tool.Tool{}, err
+	}
+	d, err := lang.declare(source{path: s.Path, text: s.Source, libs: s.Libs})
+	if err != nil {
+		return tool.Tool{}, located(err, s.Path)
+	}
+	t, err := d.tool(stem(s.Path))
+	if err != nil {
+		return tool.Tool{}, located(err, s.Path)
+	}
+	return t, nil
+}
+
+// Compile says whether a script compiles: what [Engine.Describe] cannot see,
+// such as a name that is not defined.
+func (e *Engine) Compile(s tool.Script) error {
+	_, err := e.program(s)
+	return err
+}
+
+// Run calls one function of a script: the one that c.Entry names, or the
+// tool's handler. The arguments are those that the tool's check returned. What
+// the script asks of the world goes to do.
+func (e *Engine) Run(ctx context.Context, s tool.Script, c tool.Call, do tool.Effector) (tool.Outcome, error) {
+	p, err := e.program(s)
+	if err != nil {
+		return tool.Outcome{}, err
+	}
+	if c.Limits.Steps == 0 {
+		c.Limits.Steps = e.steps
+	}
+	start := time.Now()
+	r := &run{ctx: ctx, call: c, do: do}
+	v, err := p.call(r, c.Entry)
+	usage := tool.Usage{Steps: r.steps, Effects: r.effects, Wall: time.Since(start)}
+	if err != nil {
+		return tool.Outcome{Usage: usage}, err
+	}
+	return tool.Outcome{Value: v, Usage: usage}, nil
+}
+
+func (e *Engine) program(s tool.Script) (program, error) {
+	if s.Hash == "" {
+		s.Hash = s.Sum()
+	}
+	c := e.entry(scriptKey{s.Path, s.Hash})
+	c.once.Do(func() { c.program, c.err = e.compile(s) })
+	return c.program, c.err
+}
+
+// entry returns the place of a compiled script, making room for a new one by
+// dropping any other: which one matters little among hundreds.
+func (e *Engine) entry(key scriptKey) *compiling {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	c, ok := e.compiled[key]
+	if ok {
+		return c
+	}
+	if len(e.compiled) >= keptScripts {
+		for old := range e.compiled {
+			delete(e.compiled, old)
+			break
+		}
+	}
+	c = &compiling{}
+	e.compiled[key] = c
+	return c
+}
+
+func (e *Engine) compile(s tool.Script) (program, error) {
+	if err := checkSize(s); err != nil {
+		return nil, err
+	}
+	lang, err := e.language(s.Path)
+	if err != nil {
+		return nil, err
+	}
+	p, err := lang.compile(s)
+	if err != nil {
+		return nil, located(err, s.Path)
+	}
+	return p, nil
+}
+
+func (e *Engine) language(file string) (language, error) {
+	if lang, ok := e.languages[path.Ext(file)]; ok {
+		return lang, nil
+	}
+	return nil, tool.Errorf(tool.Invalid, "%s is not a script", file).
+		WithHint("scripts end in %s", strings.Join(tool.ScriptSuffixes(), ", "))
+}
+
+func checkSize(s tool.Script) error {
+	if len(s.Source) <= MaxSource {
+		return nil
+	}
+	return sourceLimit(s.Path, "the file is longer than %d KB", MaxSource>>10)
+}
+
+// plainText returns a file's text with \n at the end of each line and without
+// a byte order mark, as Windows's editors leave one. A NUL, which would end the
+// text for a parser and for no reader, is refused, as is what is not UTF-8.
+func plainText(file, text string) (string, error) {
+	text = strings.TrimPrefix(text, "\ufeff")
+	for i, r := range text {
+		if r == 0 || r == utf8.RuneError && !strings.HasPrefix(text[i:], string(utf8.RuneError)) {
+			e := tool.Errorf(tool.Invalid, "the byte %#02x is no text", text[i]).WithHint("save the file as UTF-8")
+			start := strings.LastIndexByte(text[:i], '\n') + 1
+			e.Pos = tool.Position{File: file, Line: 1 + strings.Count(text[:start], "\n"), Col: 1 + utf8.RuneCountInString(text[start:i])}
+			return "", e
+		}
+	}
+	text = strings.ReplaceAll(text, "\r\n", "\n")
+	return strings.ReplaceAll(text, "\r", "\n"), nil
+}
+
+func sourceLimit(file, format string, args ...any) *tool.Error {
+	e := tool.Errorf(tool.Limit, format, args...)
+	e.Limit, e.Pos = "source", tool.Position{File: file}
+	return e
+}
+
+// located makes sure that an error names the file.
+func located(err error, file string) error {
+	e := *tool.AsError(err, tool.Invalid)
+	if e.Pos.File == "" {
+		e.Pos.File = file
+	}
+	return &e
+}
+
+func stem(file string) string {
+	base := path.Base(file)
+	return strings.TrimSuffix(base, path.Ext(base))
+}

@@ -1,0 +1,111 @@
+package engine
+
+import (
+	lua "github.com/yuin/gopher-lua"
+
+	"github.com/cassidy-run/cassidy/runtime/tool"
+)
+
+// luaFunction is a function of a module as Lua calls it. One serves all
+// states: it holds nothing of any call.
+func luaFunction(f function) *lua.LFunction {
+	return luaBuiltin(func(L *lua.LState) int {
+		c := luaCallOf(L)
+		v, err := c.invoke(L, f)
+		if err != nil {
+			c.raise(L, withOp(err, f.name))
+		}
+		L.Push(v)
+		return 1
+	})
+}
+
+func luaBuiltin(fn lua.LGFunction) *lua.LFunction {
+	return &lua.LFunction{IsG: true, GFunction: fn}
+}
+
+// invoke calls a function of a module with the arguments at hand.
+func (c *luaCall) invoke(L *lua.LState, f function) (lua.LValue, error) {
+	if c.loading && f.Class != tool.Pure {
+		return nil, tool.Errorf(tool.Invalid, "%s is not available while the file is loaded", f.name).
+			WithHint("call it inside a function")
+	}
+	args := make([]lua.LValue, L.GetTop())
+	for i := range args {
+		args[i] = L.Get(i + 1)
+	}
+	positional, named, err := luaArguments(f, args)
+	if err != nil {
+		return nil, err
+	}
+	v, err := c.r.invoke(f, positional, named)
+	if c.r.fatal != nil {
+		c.stop.Store(true) // before the script's next step
+	}
+	if err != nil {
+		return nil, err
+	}
+	return toLua(L, v)
+}
+
+// luaArguments sorts the arguments of a call. Lua has no arguments by name, so
+// a table at the end stands for them, as in fs.read{path = "x"} and
+// fs.list("docs", {recursive = true}): one with names only, where the function
+// itself takes no table.
+func luaArguments(f function, args []lua.LValue) ([]tool.Value, *tool.Dict, error) {
+	named := &tool.Dict{}
+	if n := len(args); n > 0 && !takesTable(f, n-1) {
+		if table, ok := args[n-1].(*lua.LTable); ok && namesOnly(table) {
+			v, err := fromLua(table)
+			if err != nil {
+				return nil, nil, err
+			}
+			args = args[:n-1]
+			if d, ok := v.(*tool.Dict); ok {
+				named = d // else the table is empty
+			}
+		}
+	}
+	positional := make([]tool.Value, len(args))
+	for i, arg := range args {
+		v, err := fromLua(arg)
+		if err != nil {
+			return nil, nil, err
+		}
+		if i < len(f.Params) {
+			v = fitTable(f.Params[i].Type, v)
+		}
+		positional[i] = v
+	}
+	for k, v := range named.All() {
+		name, _ := k.(string)
+		for _, p := range f.Params {
+			if p.Name == name {
+				named.Put(name, fitTable(p.Type, v))
+			}
+		}
+	}
+	return positional, named, nil
+}
+
+// takesTable reports whether the i-th parameter of a function can be a table.
+func takesTable(f function, i int) bool {
+	if i >= len(f.Params) {
+		return false
+	}
+	switch f.Params[i].Type.Name {
+	case tool.TypeString, tool.TypeNumber, tool.TypeInteger, tool.TypeBoolean, tool.TypeLogical:
+		return false
+	}
+	return true
+}
+
+// namesOnly reports whether all keys of a table are strings.
+func namesOnly(table *lua.LTable) bool {
+	for k, _ := table.Next(lua.LNil); k != lua.LNil; k, _ = table.Next(k) {
+		if _, ok := k.(lua.LString); !ok {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,190 @@
+package engine
+
+import (
+	"context"
+	"sync/atomic"
+
+	lua "github.com/yuin/gopher-lua"
+
+	"github.com/cassidy-run/cassidy/runtime/tool"
+)
+
+// The sizes of a Lua state. One is made for each call and each coroutine, so
+// they decide what those cost.
+const (
+	// luaCalls is how deep functions may call each other, as in the
+	// interpreter's own default.
+	luaCalls = 256
+	// luaValues is room for the values of some dozens of calls; it grows by
+	// itself to luaMaxValues, which 64 coroutines can fill in 64 MB.
+	luaValues    = 512
+	luaMaxValues = 64 << 10
+	luaGrow      = 2048
+)
+
+var luaOptions = lua.Options{
+	CallStackSize:    luaCalls,
+	RegistrySize:     luaValues,
+	RegistryMaxSize:  luaMaxValues,
+	RegistryGrowStep: luaGrow,
+	SkipOpenLibs:     true,
+}
+
+// luaProgram is a compiled Lua file. What its top level makes is made anew for
+// each call.
+type luaProgram struct {
+	path    string
+	text    string
+	proto   *lua.FunctionProto
+	handler string         // among the functions that the chunk returns
+	names   map[int]string // functions by the line on which they begin
+	returns *tool.Type     // as declared, or nil
+	library *luaLibrary    // what the file mentions of it
+}
+
+func (p *luaProgram) call(r *run, entry string) (tool.Value, error) {
+	c := &luaCall{Context: r.ctx, r: r, program: p, limit: r.call.Limits.Steps}
+	if r.ctx.Done() != nil {
+		c.stop.Store(r.ctx.Err() != nil)
+		stop := context.AfterFunc(r.ctx, func() { c.stop.Store(true) })
+		defer stop()
+	}
+	v, err := c.run(entry)
+	r.steps = min(c.steps, c.limit)
+	if err != nil || entry != "" || p.returns == nil {
+		return v, err
+	}
+	return fitTable(*p.returns, v), nil
+}
+
+// A luaCall is one call of a Lua function. It is the context of its states, so
+// that every function finds it, and because the interpreter asks its context
+// before each instruction: that is where steps are counted.
+type luaCall struct {
+	context.Context
+	r       *run
+	program *luaProgram
+	limit   int64
+	steps   int64
+	stop    atomic.Bool   // set once the script may not go on
+	halted  chan struct{} // closed; what Done returns then
+	loading bool          // while the top level runs
+
+	coroutines []*lua.LState // those that have not ended
+
+	own       bool        // the error being raised is the script's own error(…)
+	failure   *luaFailure // the last error raised
+	stoppedAt *luaFailure // the first after the script was stopped
+	cause     *tool.Error // what the last failed function of a module gave
+}
+
+// luaCallOf returns the call that a state, of it or of a coroutine, runs for.
+func luaCallOf(L *lua.LState) *luaCall { return L.Context().(*luaCall) }
+
+// Done counts a step. A closed channel makes the interpreter raise Err; it
+// asks again at each instruction, so no pcall and no coroutine gets past it.
+func (c *luaCall) Done() <-chan struct{} {
+	c.steps++
+	if c.steps <= c.limit && !c.stop.Load() {
+		return nil
+	}
+	if c.halted == nil {
+		c.halt()
+	}
+	return c.halted
+}
+
+func (c *luaCall) halt() {
+	switch {
+	case c.r.fatal != nil:
+	case c.r.ctx.Err() != nil:
+		c.r.fatal = c.r.stopped()
+	default:
+		c.r.fatal = c.r.tooManySteps()
+	}
+	c.stop.Store(true)
+	c.halted = make(chan struct{})
+	close(c.halted)
+}
+
+// Err says why the script may not go on.
+func (c *luaCall) Err() error {
+	if c.r.fatal != nil {
+		return c.r.fatal
+	}
+	return c.Context.Err()
+}
+
+// work counts what a builtin did as steps, and stops the script where they
+// are used up.
+func (c *luaCall) work(L *lua.LState, steps int) {
+	c.steps += int64(steps)
+	select {
+	case <-c.Done():
+		c.fail(L, c.r.fatal.Message())
+	default:
+	}
+}
+
+func (c *luaCall) run(entry string) (tool.Value, error) {
+	name := entry
+	if name == "" {
+		name = c.program.handler
+	}
+	L := c.program.library.state(c)
+	c.loading = true
+	exports, err := c.protected(L, L.NewFunctionFromProto(c.program.proto))
+	c.loading = false
+	if err != nil {
+		return nil, c.failed(err)
+	}
+	fn, ok := exports.(*lua.LTable).RawGetString(name).(*lua.LFunction)
+	if !ok {
+		e := tool.Errorf(tool.Invalid, "there is no function %q", name)
+		e.Pos = tool.Position{File: c.program.path}
+		return nil, e
+	}
+	args, err := luaArgs(L, c.r.call.Args)
+	if err != nil {
+		return nil, err
+	}
+	v, err := c.protected(L, fn, args)
+	if err != nil {
+		return nil, c.failed(err)
+	}
+	return fromLua(v)
+}
+
+// luaArgs is the one table that a handler gets: its arguments by name, where
+// nil and absent are the same.
+func luaArgs(L *lua.LState, args *tool.Dict) (lua.LValue, error) {
+	table := L.CreateTable(0, args.Len())
+	for k, arg := range args.All() {
+		name, _ := k.(string)
+		v, err := toLua(L, arg)
+		if err != nil {
+			return nil, withOp(err, "argument '"+name+"'")
+		}
+		table.RawSetString(name, v)
+	}
+	return table, nil
+}
+
+// protected calls a function of the script from outside. It fails also where
+// the script was stopped and yet came to its end: a last pcall can do that.
+func (c *luaCall) protected(L *lua.LState, fn *lua.LFunction, args ...lua.LValue) (lua.LValue, error) {
+	L.Push(luaGuard)
+	L.Push(fn)
+	for _, arg := range args {
+		L.Push(arg)
+	}
+	if err := L.PCall(1+len(args), 1, nil); err != nil {
+		return nil, err
+	}
+	v := L.Get(-1)
+	L.Pop(1)
+	if c.r.fatal != nil {
+		return nil, c.r.fatal
+	}
+	return v, nil
+}

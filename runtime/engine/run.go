@@ -1,0 +1,153 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"strings"
+
+	"github.com/cassidy-run/cassidy/runtime/tool"
+)
+
+// A module is a [tool.Module] as scripts see it: pure functions and effects of
+// the same name are one module, and internal rows are left out.
+type module struct {
+	name   string // "" for the functions that need no module's name
+	funcs  []function
+	consts []tool.Const
+}
+
+// A function is one function that a script can call.
+type function struct {
+	*tool.Func
+	name string // as in "fs.read"
+}
+
+func mergeModules(list []tool.Module) []module {
+	var merged []module
+	at := map[string]int{}
+	for _, m := range list {
+		i, ok := at[m.Name]
+		if !ok {
+			i = len(merged)
+			at[m.Name] = i
+			merged = append(merged, module{name: m.Name})
+		}
+		merged[i].consts = append(merged[i].consts, m.Consts...)
+		for f := range m.Funcs {
+			if !m.Funcs[f].Internal {
+				merged[i].funcs = append(merged[i].funcs, newFunction(m.Name, &m.Funcs[f]))
+			}
+		}
+	}
+	return merged
+}
+
+func newFunction(module string, f *tool.Func) function {
+	if module == "" {
+		return function{f, f.Name}
+	}
+	return function{f, module + "." + f.Name}
+}
+
+// A run is one call of a function of a script, while it lasts.
+type run struct {
+	ctx     context.Context
+	call    tool.Call
+	do      tool.Effector
+	effects int
+	steps   int64
+	random  *rand.Rand
+	fatal   *tool.Error // what ended the run: a limit or a cancellation, which no script can catch
+}
+
+// invoke calls one function for the script. Arguments come as the script gave
+// them.
+func (r *run) invoke(f function, positional []tool.Value, named *tool.Dict) (tool.Value, error) {
+	args, err := f.Bind(positional, named)
+	if err != nil {
+		return nil, withOp(err, f.name)
+	}
+	var out tool.Outcome
+	if f.Class == tool.Pure {
+		out, err = f.Do(r.ctx, tool.Effect{Func: f.name, Args: args}, tool.Grant{Rand: r.rand})
+	} else {
+		out, err = r.effect(f.name, args)
+	}
+	if err != nil {
+		return nil, withOp(err, f.name)
+	}
+	return out.Value, nil
+}
+
+func (r *run) effect(name string, args *tool.Dict) (tool.Outcome, error) {
+	if r.fatal != nil {
+		return tool.Outcome{}, r.fatal
+	}
+	if r.do == nil {
+		return tool.Outcome{}, tool.Errorf(tool.Denied, "not available here")
+	}
+	r.effects++
+	out, err := r.do(r.ctx, tool.Effect{Func: name, Args: args, Place: r.call.Place.Child(r.effects)})
+	if err != nil {
+		if e := tool.AsError(err, tool.Internal); final(e) {
+			r.fatal = e
+		}
+	}
+	return out, err
+}
+
+// final reports whether an error ends the script, whatever it does about it:
+// else a loop around a caught error would never end.
+func final(e *tool.Error) bool {
+	return e.Kind == tool.Canceled || e.Kind == tool.Timeout || e.Limit == "effects"
+}
+
+// rand returns the call's random numbers. Their seed is one recorded effect,
+// so that a run that is repeated from its record draws the same.
+func (r *run) rand() (*rand.Rand, error) {
+	if r.random != nil {
+		return r.random, nil
+	}
+	out, err := r.effect("random.seed", &tool.Dict{})
+	if err != nil {
+		return nil, err
+	}
+	seed, ok := out.Value.(int64)
+	if !ok {
+		return nil, tool.Errorf(tool.Internal, "random.seed gave %s, not an integer", tool.TypeOf(out.Value))
+	}
+	r.random = rand.New(rand.NewPCG(uint64(seed), 0))
+	return r.random, nil
+}
+
+// stopped returns why the context ended the run.
+func (r *run) stopped() *tool.Error {
+	var cause *tool.Error
+	if errors.As(context.Cause(r.ctx), &cause) {
+		return cause
+	}
+	if errors.Is(r.ctx.Err(), context.DeadlineExceeded) {
+		e := tool.Errorf(tool.Timeout, "the time ran out")
+		e.Limit = "wall"
+		return e
+	}
+	return tool.Errorf(tool.Canceled, "the call was cancelled")
+}
+
+// tooManySteps is the error of a run that used up its steps.
+func (r *run) tooManySteps() *tool.Error {
+	e := tool.Errorf(tool.Limit, "the script took more than %d steps", r.call.Limits.Steps).
+		WithHint("do less in one call, use a builtin for the hot loop, or declare limits = {\"steps\": …}")
+	e.Limit = "steps"
+	return e
+}
+
+// withOp names the function in an error that does not name one yet.
+func withOp(err error, name string) error {
+	e := *tool.AsError(err, tool.Internal)
+	if e.Op == "" && !strings.HasPrefix(e.Message(), name) {
+		e.Op = name
+	}
+	return &e
+}

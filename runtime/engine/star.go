@@ -1,0 +1,174 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"go.starlark.net/resolve"
+	"go.starlark.net/starlark"
+	"go.starlark.net/syntax"
+
+	"github.com/cassidy-run/cassidy/runtime/tool"
+)
+
+// starLang is the Starlark language.
+type starLang struct {
+	predeclared starlark.StringDict
+
+	mu   sync.Mutex
+	libs map[string]*starLib // by everything they depend on
+}
+
+func newStarlark(modules []module) *starLang {
+	l := &starLang{predeclared: starlark.StringDict{}, libs: map[string]*starLib{}}
+	for _, name := range []string{"tool", "param", "example"} {
+		// A declaration has been read by parsing; running it does nothing.
+		l.predeclared[name] = starlark.NewBuiltin(name, func(*starlark.Thread, *starlark.Builtin, starlark.Tuple, []starlark.Tuple) (starlark.Value, error) {
+			return starlark.None, nil
+		})
+	}
+	for _, m := range modules {
+		attrs := starlark.StringDict{}
+		for _, f := range m.funcs {
+			attrs[f.Name] = starBuiltin(f)
+		}
+		for _, c := range m.consts {
+			v, err := toStar(c.Value)
+			if err != nil {
+				panic("a constant of " + m.name + " is no value: " + err.Error())
+			}
+			v.Freeze()
+			attrs[c.Name] = v
+		}
+		if m.name != "" {
+			l.predeclared[m.name] = &starModule{m.name, attrs}
+			continue
+		}
+		for name, b := range attrs {
+			l.predeclared[name] = b
+		}
+	}
+	return l
+}
+
+func (l *starLang) declare(src source) (*declaration, error) {
+	f, err := parseStar(src.path, src.text)
+	if err != nil {
+		return nil, err
+	}
+	d, err := f.declaration()
+	if err != nil {
+		return nil, err
+	}
+	return d, l.complete(d, f, src.libs)
+}
+
+// complete adds to a declaration what needs a look at the whole file: what it
+// loads, and whether each name in it is defined.
+func (l *starLang) complete(d *declaration, f *starFile, libs map[string]string) error {
+	loads, err := l.libsOf(libs).all(f)
+	if err != nil {
+		return err
+	}
+	d.loads = loads
+	if err := resolve.File(f.syntax, l.predeclared.Has, starlark.Universe.Has); err != nil {
+		return starCompileError(err)
+	}
+	return nil
+}
+
+func (l *starLang) block(src source) (*declaration, error) {
+	f, err := parseStar(src.path, src.text)
+	if err != nil {
+		return nil, err
+	}
+	call, err := f.toolCall()
+	if err != nil {
+		return nil, err
+	}
+	if call != nil {
+		start, _ := call.Span()
+		return nil, errorAtStar(start, "the front matter is the declaration, so tool(…) is one too many")
+	}
+	handler, err := f.handlerOf(stem(src.path))
+	if err != nil {
+		return nil, err
+	}
+	d := &declaration{fields: &tool.Dict{}, at: map[string]tool.Position{}}
+	if err := f.readHandler(handler, d); err != nil {
+		return nil, err
+	}
+	return d, l.complete(d, f, src.libs)
+}
+
+func (l *starLang) compile(s tool.Script) (program, error) {
+	f, err := parseStar(s.Path, s.Source)
+	if err != nil {
+		return nil, err
+	}
+	var handler *syntax.DefStmt
+	if d, err := f.declaration(); err == nil {
+		handler = f.defs[d.handler]
+	} else if handler, _ = f.handlerOf(stem(s.Path)); handler == nil && len(f.defs) == 0 {
+		return nil, err
+	}
+	libs := l.libsOf(s.Libs)
+	if _, err := libs.all(f); err != nil {
+		return nil, err
+	}
+	globals, err := l.initialize(f, libs)
+	if err != nil {
+		return nil, err
+	}
+	p := &starProgram{path: s.Path, globals: globals}
+	if handler != nil {
+		p.handler = handler.Name.Name
+	}
+	return p, nil
+}
+
+// initialize runs the top level of a file and freezes what it made. Effects
+// are not to be had there.
+func (l *starLang) initialize(f *starFile, libs *starLibs) (starlark.StringDict, error) {
+	prog, err := starlark.FileProgram(f.syntax, l.predeclared.Has)
+	if err != nil {
+		return nil, starCompileError(err)
+	}
+	r := &run{ctx: context.Background(), do: whileLoading}
+	r.call.Limits.Steps = DefaultSteps
+	thread := r.thread(f.path)
+	thread.Load = func(_ *starlark.Thread, name string) (starlark.StringDict, error) { return libs.load(name) }
+	globals, err := prog.Init(thread, l.predeclared)
+	if err != nil {
+		return nil, starError(err, r.fatal)
+	}
+	globals.Freeze()
+	return globals, nil
+}
+
+// whileLoading is the effector of a file's top level.
+func whileLoading(context.Context, tool.Effect) (tool.Outcome, error) {
+	return tool.Outcome{}, tool.Errorf(tool.Invalid, "not available while the file is loaded").
+		WithHint("call it inside a function")
+}
+
+// A starModule is a module's name with its functions as attributes.
+type starModule struct {
+	name  string
+	attrs starlark.StringDict
+}
+
+func (m *starModule) String() string        { return "<module " + m.name + ">" }
+func (m *starModule) Type() string          { return "module" }
+func (m *starModule) Freeze()               {} // it never changes
+func (m *starModule) Truth() starlark.Bool  { return true }
+func (m *starModule) Hash() (uint32, error) { return 0, fmt.Errorf("unhashable type: module") }
+func (m *starModule) AttrNames() []string   { return m.attrs.Keys() }
+
+func (m *starModule) Attr(name string) (starlark.Value, error) {
+	if v, ok := m.attrs[name]; ok {
+		return v, nil
+	}
+	return nil, nil
+}

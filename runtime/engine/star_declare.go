@@ -1,0 +1,459 @@
+package engine
+
+import (
+	"errors"
+	"fmt"
+	"math/big"
+	"slices"
+	"strings"
+
+	"go.starlark.net/syntax"
+
+	"github.com/cassidy-run/cassidy/runtime/tool"
+)
+
+// starFile is a Starlark file as it was parsed.
+type starFile struct {
+	path      string
+	text      string // without annotations
+	syntax    *syntax.File
+	functions map[place]signature
+	defs      map[string]*syntax.DefStmt // of the top level
+	constants map[string]syntax.Expr     // names assigned once at the top level
+	nodes     int                        // how many more values the declaration may consist of
+}
+
+func parseStar(path, text string) (*starFile, error) {
+	text, err := plainText(path, text)
+	if err != nil {
+		return nil, err
+	}
+	stripped, err := stripAnnotations(path, text)
+	if err != nil {
+		return nil, err
+	}
+	tree, err := fileOptions.Parse(path, stripped.text, 0)
+	if err != nil {
+		return nil, starSyntaxError(err)
+	}
+	f := &starFile{path: path, text: stripped.text, syntax: tree, functions: stripped.functions,
+		defs: map[string]*syntax.DefStmt{}, constants: map[string]syntax.Expr{}, nodes: tool.MaxNodes}
+	for _, stmt := range tree.Stmts {
+		switch s := stmt.(type) {
+		case *syntax.DefStmt:
+			f.defs[s.Name.Name] = s
+		case *syntax.AssignStmt:
+			if id, ok := s.LHS.(*syntax.Ident); ok && s.Op == syntax.EQ {
+				f.constants[id.Name] = s.RHS
+			}
+		}
+	}
+	return f, nil
+}
+
+// fileOptions is the dialect of tools: Starlark as specified, plus sets.
+var fileOptions = &syntax.FileOptions{Set: true}
+
+func starSyntaxError(err error) error {
+	var e syntax.Error
+	if !errors.As(err, &e) {
+		return tool.Errorf(tool.Invalid, "%w", err)
+	}
+	located := errorAtStar(e.Pos, "%s", e.Msg)
+	if e.Msg == "got ':', want ','" || e.Msg == "got '-', want ':'" {
+		return located.WithHint("if this is meant as a type: types are str, int, float, bool, list[T], dict[str, T], any, and T | None")
+	}
+	return located
+}
+
+func errorAtStar(pos syntax.Position, format string, args ...any) *tool.Error {
+	e := tool.Errorf(tool.Invalid, format, args...)
+	e.Pos = starPosition(pos)
+	return e
+}
+
+func starPosition(pos syntax.Position) tool.Position {
+	return tool.Position{File: pos.Filename(), Line: int(pos.Line), Col: int(pos.Col)}
+}
+
+// declaration reads the file's tool(…).
+func (f *starFile) declaration() (*declaration, error) {
+	call, err := f.toolCall()
+	if err != nil {
+		return nil, err
+	}
+	if call == nil {
+		e := tool.Errorf(tool.Invalid, "the file declares no tool").
+			WithHint("end the file with tool(%s)", f.likelyHandler())
+		e.Pos = tool.Position{File: f.path}
+		return nil, e
+	}
+	d := &declaration{fields: &tool.Dict{}, at: map[string]tool.Position{}}
+	start, _ := call.Span()
+	d.pos = starPosition(start)
+	handler, err := f.readFields(call, d)
+	if err != nil {
+		return nil, err
+	}
+	return d, f.readHandler(handler, d)
+}
+
+// toolCall finds the one tool(…) of the file; it is nil where there is none.
+func (f *starFile) toolCall() (*syntax.CallExpr, error) {
+	var call *syntax.CallExpr
+	for _, stmt := range f.syntax.Stmts {
+		c := callOf(stmt, "tool")
+		if c == nil {
+			continue
+		}
+		start, _ := c.Span()
+		if call != nil {
+			return nil, errorAtStar(start, "a second tool(…) in one file").WithHint("write one tool a file")
+		}
+		call = c
+		for _, word := range []string{"tool", "param", "example"} {
+			if f.defs[word] != nil || f.constants[word] != nil {
+				return nil, errorAtStar(start, "%s is the file's own, but it is the word that declares a tool", word).
+					WithHint("give what the file calls %s another name", word)
+			}
+		}
+	}
+	return call, nil
+}
+
+// callOf returns the call in a statement that is just a call of name.
+func callOf(stmt syntax.Stmt, name string) *syntax.CallExpr {
+	s, ok := stmt.(*syntax.ExprStmt)
+	if !ok {
+		return nil
+	}
+	call, ok := s.X.(*syntax.CallExpr)
+	if !ok {
+		return nil
+	}
+	if id, ok := call.Fn.(*syntax.Ident); !ok || id.Name != name {
+		return nil
+	}
+	return call
+}
+
+func (f *starFile) likelyHandler() string {
+	name := "handler"
+	for _, stmt := range f.syntax.Stmts {
+		if def, ok := stmt.(*syntax.DefStmt); ok && !strings.HasPrefix(def.Name.Name, "_") {
+			name = def.Name.Name
+		}
+	}
+	return name
+}
+
+// readFields reads the arguments of tool(…) and returns its handler.
+func (f *starFile) readFields(call *syntax.CallExpr, d *declaration) (*syntax.DefStmt, error) {
+	var handler *syntax.DefStmt
+	for i, arg := range call.Args {
+		pos, _ := arg.Span()
+		name, value := "handler", arg
+		if b, ok := arg.(*syntax.BinaryExpr); ok && b.Op == syntax.EQ {
+			name, value = b.X.(*syntax.Ident).Name, b.Y
+		} else if i > 0 {
+			return nil, errorAtStar(pos, "tool() takes its handler first and everything else by name")
+		}
+		if name == "handler" {
+			if handler != nil {
+				return nil, errorAtStar(pos, "'handler' is given twice")
+			}
+			id, ok := value.(*syntax.Ident)
+			if !ok || f.defs[id.Name] == nil {
+				return nil, errorAtStar(pos, "handler must be a function").WithHint("name a function that this file defines with def")
+			}
+			handler = f.defs[id.Name]
+			continue
+		}
+		if d.fields.Has(name) {
+			return nil, errorAtStar(pos, "'%s' is given twice", name)
+		}
+		v, err := f.literal(value, tool.MaxDepth)
+		if err != nil {
+			return nil, err
+		}
+		d.fields.Put(name, v)
+		d.at[name] = starPosition(pos)
+	}
+	if handler == nil {
+		return nil, errorAtStar(call.Lparen, "tool() has no handler").WithHint("write tool(%s, …)", f.likelyHandler())
+	}
+	return handler, nil
+}
+
+// readHandler reads signature and docstring of the handler.
+func (f *starFile) readHandler(def *syntax.DefStmt, d *declaration) error {
+	d.handler, d.signed = def.Name.Name, true
+	sig := f.functions[place{int(def.Def.Line), int(def.Def.Col)}]
+	for _, p := range def.Params {
+		if star, ok := p.(*syntax.UnaryExpr); ok && star.X == nil {
+			continue // the * after which parameters are given by name, as all are
+		}
+		param, err := f.param(p, sig)
+		if err != nil {
+			return err
+		}
+		d.signature = append(d.signature, param)
+	}
+	if sig.returns.text != "" && sig.returns.text != "None" {
+		t, err := f.annotated(sig.returns)
+		if err != nil {
+			return err
+		}
+		d.returns = &t
+	}
+	d.doc = parseDocstring(docOf(def.Body))
+	return nil
+}
+
+// annotated reads the type that an annotation gives.
+func (f *starFile) annotated(a annotation) (tool.Type, error) {
+	t, err := tool.ParseAnnotation(a.text)
+	if err != nil {
+		e := *tool.AsError(err, tool.Invalid)
+		e.Pos = tool.Position{File: f.path, Line: a.at.line, Col: a.at.col}
+		return t, &e
+	}
+	return t, nil
+}
+
+func (f *starFile) param(p syntax.Expr, sig signature) (sigParam, error) {
+	var param sigParam
+	pos, _ := p.Span()
+	param.pos = starPosition(pos)
+	switch p := p.(type) {
+	case *syntax.Ident:
+		param.name = p.Name
+	case *syntax.BinaryExpr:
+		param.name = p.X.(*syntax.Ident).Name
+		v, err := f.literal(p.Y, tool.MaxDepth)
+		if err != nil {
+			return param, err
+		}
+		param.value, param.hasDefault = v, true
+	default:
+		return param, errorAtStar(pos, "a handler names each of its parameters: *args and **kwargs are not possible")
+	}
+	if a := sig.params[param.name]; a.text != "" {
+		t, err := f.annotated(a)
+		if err != nil {
+			return param, err
+		}
+		param.annotated = &t
+	}
+	return param, nil
+}
+
+// docOf returns the docstring of a function or file, or "".
+func docOf(body []syntax.Stmt) string {
+	if len(body) == 0 {
+		return ""
+	}
+	s, ok := body[0].(*syntax.ExprStmt)
+	if !ok {
+		return ""
+	}
+	lit, ok := s.X.(*syntax.Literal)
+	if !ok || lit.Token != syntax.STRING {
+		return ""
+	}
+	return lit.Value.(string)
+}
+
+// literal evaluates an expression of a declaration: a literal, a name of a
+// literal constant or a function of the file, or param(…) and example(…) of
+// such. Nothing is run.
+func (f *starFile) literal(x syntax.Expr, depth int) (tool.Value, error) {
+	pos, _ := x.Span()
+	if depth == 0 {
+		return nil, errorAtStar(pos, "nested more than %d deep", tool.MaxDepth)
+	}
+	if f.nodes--; f.nodes < 0 { // a few constants that hold each other make a value without end
+		return nil, errorAtStar(pos, "a declaration of more than %d values", tool.MaxNodes)
+	}
+	switch x := x.(type) {
+	case *syntax.ParenExpr:
+		return f.literal(x.X, depth-1)
+	case *syntax.Literal:
+		return starLiteral(x)
+	case *syntax.UnaryExpr:
+		return f.negative(x, depth)
+	case *syntax.Ident:
+		return f.name(x, depth)
+	case *syntax.ListExpr:
+		items, err := f.literals(x.List, depth)
+		return tool.List(items), err
+	case *syntax.TupleExpr:
+		items, err := f.literals(x.List, depth)
+		return tool.Tuple(items), err
+	case *syntax.DictExpr:
+		return f.dict(x, depth)
+	case *syntax.CallExpr:
+		if id, ok := x.Fn.(*syntax.Ident); ok {
+			switch id.Name {
+			case "param":
+				return f.declared("param", x, paramFields, depth)
+			case "example":
+				return f.declared("example", x, exampleFields, depth)
+			}
+		}
+	}
+	return nil, errorAtStar(pos, "a declaration is read without running it, so this cannot be computed").
+		WithHint("write the value out, or name a constant or function of this file")
+}
+
+func starLiteral(x *syntax.Literal) (tool.Value, error) {
+	switch v := x.Value.(type) {
+	case string:
+		if x.Token == syntax.BYTES {
+			return []byte(v), nil
+		}
+		return v, nil
+	case *big.Int:
+		return tool.Integer(v), nil
+	}
+	return tool.Value(x.Value), nil // int64 or float64
+}
+
+func (f *starFile) negative(x *syntax.UnaryExpr, depth int) (tool.Value, error) {
+	if x.X != nil && (x.Op == syntax.MINUS || x.Op == syntax.PLUS) {
+		v, err := f.literal(x.X, depth-1)
+		if err != nil {
+			return nil, err
+		}
+		if x.Op == syntax.PLUS {
+			return v, nil
+		}
+		switch n := v.(type) {
+		case int64:
+			return tool.Integer(new(big.Int).Neg(big.NewInt(n))), nil
+		case *big.Int:
+			return tool.Integer(new(big.Int).Neg(n)), nil
+		case float64:
+			return -n, nil
+		}
+	}
+	return nil, errorAtStar(x.OpPos, "a declaration is read without running it, so this cannot be computed").
+		WithHint("write the value out")
+}
+
+func (f *starFile) name(x *syntax.Ident, depth int) (tool.Value, error) {
+	switch x.Name {
+	case "None":
+		return nil, nil
+	case "True":
+		return true, nil
+	case "False":
+		return false, nil
+	}
+	if f.defs[x.Name] != nil {
+		return funcName(x.Name), nil
+	}
+	if value, ok := f.constants[x.Name]; ok {
+		return f.literal(value, depth-1)
+	}
+	return nil, errorAtStar(x.NamePos, "%s is not a constant or function of this file", x.Name).
+		WithHint("a declaration is read without running it: write the value out")
+}
+
+func (f *starFile) literals(list []syntax.Expr, depth int) ([]tool.Value, error) {
+	values := make([]tool.Value, len(list))
+	for i, x := range list {
+		v, err := f.literal(x, depth-1)
+		if err != nil {
+			return nil, err
+		}
+		values[i] = v
+	}
+	return values, nil
+}
+
+func (f *starFile) dict(x *syntax.DictExpr, depth int) (tool.Value, error) {
+	d := &tool.Dict{}
+	for _, item := range x.List {
+		entry := item.(*syntax.DictEntry)
+		key, err := f.literal(entry.Key, depth-1)
+		if err != nil {
+			return nil, err
+		}
+		value, err := f.literal(entry.Value, depth-1)
+		if err != nil {
+			return nil, err
+		}
+		before := d.Len()
+		if err := d.Set(key, value); err != nil {
+			return nil, errorAtStar(entry.Colon, "%s", err)
+		}
+		if d.Len() == before {
+			return nil, errorAtStar(entry.Colon, "the key %s is given twice", tool.FormatJSON(key, ""))
+		}
+	}
+	return d, nil
+}
+
+// declared reads param(…) or example(…).
+func (f *starFile) declared(kind string, call *syntax.CallExpr, names []string, depth int) (tool.Value, error) {
+	start, _ := call.Span()
+	d := declared{kind: kind, fields: &tool.Dict{}, pos: starPosition(start), at: map[string]tool.Position{}}
+	for i, arg := range call.Args {
+		pos, _ := arg.Span()
+		var name string
+		value := arg
+		switch b, ok := arg.(*syntax.BinaryExpr); {
+		case ok && b.Op == syntax.EQ:
+			name, value = b.X.(*syntax.Ident).Name, b.Y
+		case i < len(names):
+			name = names[i]
+		default:
+			return nil, errorAtStar(pos, "%s() takes at most %d arguments", kind, len(names))
+		}
+		if !slices.Contains(names, name) {
+			return nil, errorAtStar(pos, "%s() has no field '%s'%s", kind, name, tool.DidYouMean(name, names))
+		}
+		if d.fields.Has(name) {
+			return nil, errorAtStar(pos, "'%s' is given twice", name)
+		}
+		v, err := f.literal(value, depth-1)
+		if err != nil {
+			return nil, err
+		}
+		d.fields.Put(name, v)
+		d.at[name] = starPosition(pos)
+	}
+	return d, nil
+}
+
+// handlerOf finds the handler in a file that has no tool(…), as the code of a
+// Markdown file: its only function, or the one that is named like the tool or
+// "handler".
+func (f *starFile) handlerOf(stem string) (*syntax.DefStmt, error) {
+	var names []string
+	for _, stmt := range f.syntax.Stmts {
+		if def, ok := stmt.(*syntax.DefStmt); ok && !strings.HasPrefix(def.Name.Name, "_") {
+			names = append(names, def.Name.Name)
+		}
+	}
+	for _, name := range []string{tool.Key(stem), "handler"} {
+		if f.defs[name] != nil {
+			return f.defs[name], nil
+		}
+	}
+	if len(names) == 1 {
+		return f.defs[names[0]], nil
+	}
+	e := tool.Errorf(tool.Invalid, "Code block must define a function")
+	if len(names) > 1 {
+		e = tool.Errorf(tool.Invalid, "the code defines %d functions (%s), and none is the handler by its name", len(names), strings.Join(names, ", ")).
+			WithHint("name the handler %s, and begin the names of helpers with _", fmt.Sprintf("%q", tool.Key(stem)))
+	}
+	e.Pos = tool.Position{File: f.path}
+	if len(f.syntax.Stmts) > 0 {
+		start, _ := f.syntax.Stmts[0].Span()
+		e.Pos = starPosition(start)
+	}
+	return nil, e
+}

@@ -1,0 +1,228 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"go.starlark.net/resolve"
+	"go.starlark.net/starlark"
+
+	"github.com/cassidy-run/cassidy/runtime/tool"
+)
+
+// starProgram is a Starlark file whose top level has been run and frozen.
+type starProgram struct {
+	path    string
+	handler string
+	globals starlark.StringDict
+}
+
+// runKey is where a thread keeps its run.
+const runKey = "run"
+
+func (p *starProgram) call(r *run, entry string) (tool.Value, error) {
+	if entry == "" {
+		entry = p.handler
+	}
+	fn, ok := p.globals[entry].(*starlark.Function)
+	if !ok {
+		e := tool.Errorf(tool.Invalid, "there is no function %q", entry)
+		e.Pos = tool.Position{File: p.path}
+		return nil, e
+	}
+	kwargs, err := starKwargs(fn, r.call.Args)
+	if err != nil {
+		return nil, err
+	}
+	if r.ctx.Err() != nil {
+		return nil, r.stopped()
+	}
+	thread := r.thread(r.call.Tool)
+	if r.ctx.Done() != nil {
+		stop := context.AfterFunc(r.ctx, func() { thread.Cancel("stopped") })
+		defer stop()
+	}
+	v, err := starlark.Call(thread, fn, nil, kwargs)
+	r.steps = int64(thread.ExecutionSteps())
+	if err != nil {
+		if r.fatal == nil && r.ctx.Err() != nil {
+			r.fatal = r.stopped()
+		}
+		return nil, starError(err, r.fatal)
+	}
+	result, err := fromStar(v)
+	if err != nil {
+		return nil, inFunction(err, fn)
+	}
+	return result, nil
+}
+
+// inFunction gives an error the place of the function that it is about.
+func inFunction(err error, fn *starlark.Function) error {
+	e := *tool.AsError(err, tool.Internal)
+	e.Pos = starPosition(fn.Position())
+	return &e
+}
+
+// thread returns a thread for the run, which counts its steps.
+func (r *run) thread(name string) *starlark.Thread {
+	thread := &starlark.Thread{Name: name, Print: r.print}
+	thread.SetLocal(runKey, r)
+	thread.SetMaxExecutionSteps(uint64(r.call.Limits.Steps))
+	thread.OnMaxSteps = func(t *starlark.Thread) {
+		r.fatal = r.tooManySteps()
+		t.Cancel("too many steps")
+	}
+	return thread
+}
+
+// starKwargs gives a function its arguments by name; a parameter without a
+// default for which there is none is None.
+func starKwargs(fn *starlark.Function, args *tool.Dict) ([]starlark.Tuple, error) {
+	kwargs := make([]starlark.Tuple, 0, args.Len())
+	pairs := make([]starlark.Value, 2*max(args.Len(), fn.NumParams())) // one allocation for all tuples
+	add := func(name string, v starlark.Value) {
+		pair := pairs[:2:2]
+		pairs = pairs[2:]
+		pair[0], pair[1] = starlark.String(name), v
+		kwargs = append(kwargs, pair)
+	}
+	named := fn.NumParams()
+	if fn.HasVarargs() {
+		named--
+	}
+	if fn.HasKwargs() {
+		named--
+	}
+	for i := range named { // *args and **kwargs are last
+		name, _ := fn.Param(i)
+		arg, ok := args.Get(name)
+		if !ok {
+			if fn.ParamDefault(i) == nil {
+				add(name, starlark.None)
+			}
+			continue
+		}
+		v, err := toStar(arg)
+		if err != nil {
+			return nil, err
+		}
+		add(name, v)
+	}
+	return kwargs, nil
+}
+
+func (r *run) print(_ *starlark.Thread, text string) {
+	// A lost line of print is no reason to fail: the effect's own limits speak.
+	_, _ = r.effect("log", tool.NewDict("message", text))
+}
+
+// starBuiltin is a function of a module as Starlark calls it.
+func starBuiltin(f function) *starlark.Builtin {
+	return starlark.NewBuiltin(f.name, func(thread *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
+		r := thread.Local(runKey).(*run)
+		positional := make([]tool.Value, len(args))
+		for i, a := range args {
+			v, err := fromStar(a)
+			if err != nil {
+				return nil, withOp(err, f.name)
+			}
+			positional[i] = v
+		}
+		named := &tool.Dict{}
+		for _, kv := range kwargs {
+			v, err := fromStar(kv[1])
+			if err != nil {
+				return nil, withOp(err, f.name)
+			}
+			named.Put(string(kv[0].(starlark.String)), v)
+		}
+		v, err := r.invoke(f, positional, named)
+		if err != nil {
+			if r.fatal != nil {
+				thread.Cancel("stopped")
+			}
+			return nil, err
+		}
+		return toStar(v)
+	})
+}
+
+// starCompileError is the error of a file that refers to what is not there.
+func starCompileError(err error) error {
+	var list resolve.ErrorList
+	if !errors.As(err, &list) || len(list) == 0 {
+		return tool.Errorf(tool.Invalid, "%w", err)
+	}
+	e := errorAtStar(list[0].Pos, "%s", list[0].Msg)
+	name, undefined := strings.CutPrefix(list[0].Msg, "undefined: ")
+	switch {
+	case undefined:
+		name, _, _ = strings.Cut(name, " ")
+		e.Hint = undefinedHint(name)
+	case strings.HasSuffix(list[0].Msg, "while loops"):
+		e.Hint = "use for i in range(…) with break"
+	case strings.HasSuffix(list[0].Msg, "not within a function"):
+		e.Hint = "put it inside a function"
+	}
+	return e
+}
+
+// undefinedHint says what to write for a name that Starlark does not have.
+func undefinedHint(name string) string {
+	switch name {
+	case "open":
+		return "read files with fs.read(path) and write them with fs.write(path, content)"
+	case "sum":
+		return "use math.sum(values)"
+	case "round":
+		return "use math.round(number, digits)"
+	case "requests", "urllib":
+		return "use http.get(url)"
+	case "os", "subprocess", "sys", "pathlib":
+		return "scripts have fs, env and time instead of Python's modules"
+	}
+	return ""
+}
+
+// starError turns the error of a run into one with the place in the script.
+func starError(err error, fatal *tool.Error) error {
+	var eval *starlark.EvalError
+	if !errors.As(err, &eval) {
+		if fatal != nil {
+			return fatal
+		}
+		var known *tool.Error
+		if errors.As(err, &known) {
+			return known
+		}
+		return tool.Errorf(tool.Invalid, "%w", err)
+	}
+	e := &tool.Error{Kind: tool.Internal, Err: errors.New(eval.Msg)}
+	var cause *tool.Error
+	switch text, failed := strings.CutPrefix(eval.Msg, "fail: "); {
+	case fatal != nil:
+		*e = *fatal
+	case errors.As(eval.Unwrap(), &cause):
+		*e = *cause
+	case failed:
+		e.Kind, e.Err = tool.Failed, errors.New(text)
+	}
+	if e.Trace != nil {
+		return e // it has the place in the script that it comes from
+	}
+	var pos tool.Position
+	for _, frame := range eval.CallStack {
+		if frame.Pos.Line == 0 || frame.Pos.Filename() == "<builtin>" {
+			continue
+		}
+		pos = starPosition(frame.Pos)
+		e.Trace = append(e.Trace, fmt.Sprintf("%s: in %s", pos, frame.Name))
+	}
+	if e.Pos.File == "" {
+		e.Pos = pos // not that of a file which is loaded
+	}
+	return e
+}

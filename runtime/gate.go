@@ -1,0 +1,148 @@
+package runtime
+
+import (
+	"context"
+	"time"
+
+	"github.com/cassidy-run/cassidy/runtime/tool"
+)
+
+// A gate stands between one call and the world. Each effect passes it in the
+// same order: count → grant → begin → do. Each step is an Effector around the
+// next, so that what later belongs here (a record before the grant, an
+// approval after it) is one more wrapper and no other change.
+type gate struct {
+	host  *Host
+	tool  *tool.Tool
+	call  tool.Call
+	stage tool.Stage
+
+	steps    tool.Effector // the wrappers, put together for the first effect
+	effects  int
+	logBytes int
+	logLines int
+}
+
+func (h *Host) newGate(t *tool.Tool, c tool.Call) *gate {
+	return &gate{host: h, tool: t, call: c}
+}
+
+// effect is the call's Effector.
+func (g *gate) effect(ctx context.Context, e tool.Effect) (tool.Outcome, error) {
+	if g.steps == nil {
+		g.steps = g.counted(g.granted(g.begun(g.done)))
+	}
+	return g.steps(ctx, e)
+}
+
+// counted bounds how often a call may ask.
+func (g *gate) counted(next tool.Effector) tool.Effector {
+	return func(ctx context.Context, e tool.Effect) (tool.Outcome, error) {
+		if g.effects++; g.effects > MaxEffects {
+			err := tool.Errorf(tool.Limit, "the call asked for more than %d effects", MaxEffects)
+			err.Limit = "effects"
+			return tool.Outcome{}, err
+		}
+		return next(ctx, e)
+	}
+}
+
+// granted refuses what the tool has not declared.
+func (g *gate) granted(next tool.Effector) tool.Effector {
+	return func(ctx context.Context, e tool.Effect) (tool.Outcome, error) {
+		f, ok := g.host.funcs[e.Func]
+		if !ok {
+			return tool.Outcome{}, tool.Errorf(tool.Denied, "there is no effect %s", e.Func)
+		}
+		if f.Target != nil {
+			targets, err := f.Target(e.Args)
+			if err != nil {
+				return tool.Outcome{}, err
+			}
+			for _, c := range targets {
+				if err := g.check(c); err != nil {
+					return tool.Outcome{}, err
+				}
+			}
+		}
+		return next(ctx, e)
+	}
+}
+
+// check says whether the call may use a concrete capability.
+func (g *gate) check(c tool.Capability) error {
+	if tool.AllowsAny(g.tool.Needs, c) {
+		return nil
+	}
+	return tool.Errorf(tool.Denied, "the tool '%s' does not declare that it needs %s", g.tool.Name, c).
+		WithHint("add %q to its needs", c.Name)
+}
+
+// begun commits what the call has staged before anything outside the project
+// can look at it.
+func (g *gate) begun(next tool.Effector) tool.Effector {
+	return func(ctx context.Context, e tool.Effect) (tool.Outcome, error) {
+		switch g.host.funcs[e.Func].Class {
+		case tool.External, tool.Repeatable:
+			if err := g.commit(ctx); err != nil {
+				return tool.Outcome{}, err
+			}
+		case tool.Notice:
+			if err := g.countLog(e.Args); err != nil {
+				return tool.Outcome{}, nil // what is too much is not told; the call goes on
+			}
+		}
+		return next(ctx, e)
+	}
+}
+
+// countLog bounds what a call tells.
+func (g *gate) countLog(args *tool.Dict) error {
+	g.logLines++
+	g.logBytes += len(tool.FormatJSON(args, ""))
+	if g.logLines > MaxLogLines || g.logBytes > MaxLogBytes {
+		return tool.Errorf(tool.Limit, "the call logged more than %d lines or %d KB", MaxLogLines, MaxLogBytes>>10)
+	}
+	return nil
+}
+
+// done carries the effect out. Nobody else calls a Func of the host.
+func (g *gate) done(ctx context.Context, e tool.Effect) (tool.Outcome, error) {
+	f := g.host.funcs[e.Func]
+	start := time.Now()
+	out, err := f.Do(ctx, e, tool.Grant{Call: g.call, Check: g.check, Stage: &g.stage, Emit: g.tell})
+	if f.Class != tool.Notice {
+		g.host.emit(tool.EffectDone, g.call, func() *tool.Dict {
+			d := tool.NewDict("func", e.Func, "place", e.Place.String(), "success", err == nil,
+				"wall_ms", float64(time.Since(start).Microseconds())/1000)
+			if err != nil {
+				d.Put("error", tool.AsError(err, tool.Failed).Message())
+			}
+			return d
+		})
+	}
+	return out, err
+}
+
+// tell brings an event of the call to whoever listens.
+func (g *gate) tell(e tool.Event) {
+	g.host.emit(e.Type, g.call, func() *tool.Dict { return e.Data })
+}
+
+// commit carries out what the call has staged.
+func (g *gate) commit(ctx context.Context) error {
+	if g.stage.Empty() {
+		return nil
+	}
+	if g.host.funcs[commitEffect] == nil {
+		return tool.Errorf(tool.Internal, "the host cannot commit writes: it has no %s", commitEffect)
+	}
+	_, err := g.done(ctx, tool.Effect{Func: commitEffect, Args: &tool.Dict{}, Place: g.call.Place.Child(g.effects + 1)})
+	if err == nil {
+		g.stage.Reset()
+	}
+	return err
+}
+
+// commitEffect is the effect that carries out a call's staged writes.
+const commitEffect = "fs.commit"

@@ -1,0 +1,364 @@
+// Package runtime is the host: it runs tools for a model and decides what they
+// may do.
+//
+// A [Host] holds tools, some written in Go ([Host.Register]) and some in
+// scripts ([Host.RegisterScript]), and runs calls of them: look up, check the
+// arguments, approve, execute, check and shape the result. Whatever a tool
+// asks of the world on the way passes one gate, see gate.go.
+//
+// Start with package cassidy, which opens a host with the usual parts; use
+// this one to choose them yourself.
+package runtime
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/sandbox"
+)
+
+// The defaults of a call's limits.
+const (
+	// DefaultTimeout is the wall time of one call.
+	DefaultTimeout = 30 * time.Second
+	// DefaultResult is how long a result may be, in bytes.
+	DefaultResult = 1 << 20
+	// MaxEffects is how many effects one call may ask for.
+	MaxEffects = 1000
+	// MaxErrorText is how much of an error's text is kept, in bytes.
+	MaxErrorText = 4 << 10
+	// MaxLogBytes and MaxLogLines are how much a call may log.
+	MaxLogBytes = 64 << 10
+	MaxLogLines = 200
+)
+
+// Options are the parts of a host. The zero value is the safe one: no scripts,
+// no effects, and nothing that needs approval is run.
+type Options struct {
+	// Sandbox runs the scripts. Nil: scripts cannot be registered.
+	Sandbox sandbox.Sandbox
+	// Modules are the effects that scripts may ask for.
+	Modules []tool.Module
+	// Discover finds the tools that are scripts, and the files that are broken.
+	// It is asked once by New, and again by [Host.Refresh]. Nil: none.
+	Discover func(ctx context.Context) (found []tool.Found, broken []*tool.Error, err error)
+	// Presets are named selections of tools, for [Host.Select].
+	Presets map[string][]string
+	// WorkDir is given to a tool whose parameter working_dir asks for it.
+	WorkDir string
+	// Timeout is the wall time of a call whose tool sets none; 0 means
+	// DefaultTimeout.
+	Timeout time.Duration
+	// Approve decides on calls that need approval: those of risky tools, unless
+	// a person made them. Nil denies them all.
+	Approve Approve
+	// Close is called by [Host.Close]: it releases what the modules hold.
+	Close func() error
+}
+
+// An Approve decides on a call that needs approval. It gets the tool and the
+// call, and returns the arguments to run with, which may be others than those
+// of the call; they are checked again. To refuse it returns an error, best of
+// kind Denied.
+type Approve func(ctx context.Context, t tool.Tool, c tool.Call) (*tool.Dict, error)
+
+// ApproveAll approves every call: for programs whose tools are all their own.
+func ApproveAll(_ context.Context, _ tool.Tool, c tool.Call) (*tool.Dict, error) {
+	return c.Args, nil
+}
+
+// A Handler is a tool written in Go. It gets checked and complete arguments.
+// An error that is not a *[tool.Error] is reported as one of kind Failed.
+type Handler func(ctx context.Context, args *tool.Dict) (tool.Value, error)
+
+// A Host runs tools. It is safe for concurrent use.
+type Host struct {
+	// Events tells what happens; see [tool.Events.Subscribe].
+	Events tool.Events
+
+	opts     Options
+	registry tool.Registry
+	funcs    map[string]*tool.Func // every effect, as in "fs.read"
+	calls    atomic.Int64          // counted to name them
+
+	mu        sync.Mutex
+	broken    []*tool.Error    // the files that could not be read
+	available map[string]error // what tools' own checks said, by key
+}
+
+// New returns a host. Options may be nil.
+func New(o *Options) (*Host, error) {
+	h := &Host{funcs: map[string]*tool.Func{}, available: map[string]error{}}
+	if o != nil {
+		h.opts = *o
+	}
+	if h.opts.Timeout == 0 {
+		h.opts.Timeout = DefaultTimeout
+	}
+	for _, m := range h.opts.Modules {
+		for i := range m.Funcs {
+			name := m.Funcs[i].Name
+			if m.Name != "" {
+				name = m.Name + "." + name
+			}
+			if h.funcs[name] != nil {
+				return nil, fmt.Errorf("the effect %s is there twice", name)
+			}
+			h.funcs[name] = &m.Funcs[i]
+		}
+	}
+	if h.opts.Discover == nil {
+		return h, nil
+	}
+	return h, h.Refresh(context.Background())
+}
+
+// Refresh looks for scripts again: new files become tools, changed ones are
+// read anew, and those of deleted files go. Tools written in Go stay.
+func (h *Host) Refresh(ctx context.Context) error {
+	if h.opts.Discover == nil {
+		return nil
+	}
+	found, broken, err := h.opts.Discover(ctx)
+	if err != nil {
+		return err
+	}
+	h.registry.Remove(func(t *tool.Tool) bool { return t.Location != tool.Embedded })
+	for _, f := range found {
+		if err := h.RegisterScript(f.Tool, f.Load); err != nil {
+			e := *tool.AsError(err, tool.Invalid)
+			e.Pos.File = f.Tool.Path
+			broken = append(broken, &e)
+		}
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.broken = broken
+	clear(h.available)
+	return nil
+}
+
+// Broken returns the files in which the last search found no usable tool, each
+// with its position and reason.
+func (h *Host) Broken() []*tool.Error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return slices.Clone(h.broken)
+}
+
+// Register adds a tool written in Go. It fails where the definition is not
+// valid and where another tool has the name. See [tool.Registry.Register].
+func (h *Host) Register(t tool.Tool, do Handler) error {
+	return h.register(t, do, false)
+}
+
+// Replace is Register, but takes the place of a tool of the same name; a
+// built-in tool is never replaced.
+func (h *Host) Replace(t tool.Tool, do Handler) error {
+	return h.register(t, do, true)
+}
+
+func (h *Host) register(t tool.Tool, do Handler, replace bool) error {
+	if t.Location == "" {
+		t.Location = tool.Embedded
+	}
+	if t.State == "" {
+		t.State = tool.Ready
+	}
+	var run tool.Runner
+	if do != nil {
+		run = func(ctx context.Context, c tool.Call, _ tool.Effector) (tool.Outcome, error) {
+			start := time.Now()
+			v, err := do(ctx, c.Args)
+			return tool.Outcome{Value: v, Usage: tool.Usage{Wall: time.Since(start)}}, err
+		}
+	}
+	if err := t.Validate(); err != nil {
+		return err
+	}
+	return h.registry.Register(&t, run, replace)
+}
+
+// RegisterScript adds a tool written as a script; t is what the sandbox read
+// from it. The source is asked for with load, on the first call.
+func (h *Host) RegisterScript(t tool.Tool, load func() (tool.Script, error)) error {
+	if h.opts.Sandbox == nil {
+		return tool.Errorf(tool.Invalid, "the host has no sandbox to run '%s' in", t.Name)
+	}
+	if t.State == "" {
+		t.State = tool.Ready
+	}
+	return h.registry.Register(&t, h.scriptRunner(load), false)
+}
+
+func (h *Host) scriptRunner(load func() (tool.Script, error)) tool.Runner {
+	var loaded atomic.Pointer[tool.Script]
+	return func(ctx context.Context, c tool.Call, do tool.Effector) (tool.Outcome, error) {
+		s := loaded.Load()
+		if s == nil {
+			fresh, err := load()
+			if err != nil {
+				return tool.Outcome{}, err
+			}
+			s = &fresh
+			loaded.Store(s)
+		}
+		return h.opts.Sandbox.Run(ctx, *s, c, do)
+	}
+}
+
+// Describe reads what a tool's file declares, without running it.
+func (h *Host) Describe(ctx context.Context, s tool.Script) (tool.Tool, error) {
+	if h.opts.Sandbox == nil {
+		return tool.Tool{}, tool.Errorf(tool.Invalid, "the host has no sandbox to read scripts in")
+	}
+	return h.opts.Sandbox.Describe(ctx, s)
+}
+
+// Tools returns all tools, in the order of registration. A tool that says by a
+// function of its own whether it can be used here is asked, once until the
+// next [Host.Refresh]; where it cannot, its State and Reason say so.
+func (h *Host) Tools() []tool.Tool {
+	list := h.registry.Tools()
+	tools := make([]tool.Tool, len(list))
+	for i, t := range list {
+		tools[i] = *t
+		if err := h.usable(context.Background(), t); err != nil && t.State == tool.Ready {
+			tools[i].State = tool.NotHere
+			tools[i].Reason = tool.AsError(err, tool.Unavailable).Message()
+		}
+	}
+	return tools
+}
+
+// Tool returns a tool by its name, in either spelling.
+func (h *Host) Tool(name string) (tool.Tool, error) {
+	t, _, err := h.registry.Lookup(name)
+	if err != nil {
+		return tool.Tool{}, err
+	}
+	return *t, nil
+}
+
+// Groups counts the tools of each group.
+func (h *Host) Groups() map[string]int {
+	groups := map[string]int{}
+	for _, t := range h.registry.Tools() {
+		groups[t.DisplayGroup()]++
+	}
+	return groups
+}
+
+// InGroup returns the tools of a group.
+func (h *Host) InGroup(group string) []tool.Tool {
+	return slices.DeleteFunc(h.Tools(), func(t tool.Tool) bool { return t.DisplayGroup() != group })
+}
+
+// Select returns the tools that words name: a tool's name, "@group", or
+// "preset:NAME"; "auto", "all" and no word at all mean every tool. Tools that
+// cannot be used here are left out unless they are named. An unknown word is
+// an error that names the nearest.
+func (h *Host) Select(words ...string) ([]tool.Tool, error) {
+	var names []string
+	for _, word := range words {
+		more, err := h.expand(word)
+		if err != nil {
+			return nil, err
+		}
+		names = append(names, more...)
+	}
+	if len(words) == 0 {
+		names, _ = h.expand("all")
+	}
+	var selected []tool.Tool
+	seen := map[string]bool{}
+	for _, name := range names {
+		t, err := h.Tool(name)
+		if err != nil {
+			return nil, err
+		}
+		if key := tool.Key(name); !seen[key] {
+			seen[key] = true
+			selected = append(selected, t)
+		}
+	}
+	return selected, nil
+}
+
+func (h *Host) expand(word string) ([]string, error) {
+	group, isGroup := strings.CutPrefix(word, "@")
+	preset, isPreset := strings.CutPrefix(word, "preset:")
+	if isPreset && preset != "all" {
+		names, ok := h.opts.Presets[preset]
+		if !ok {
+			known := slices.Sorted(maps.Keys(h.opts.Presets))
+			return nil, tool.Errorf(tool.Invalid, "there is no preset %q%s", preset, tool.DidYouMean(preset, known)).
+				WithHint("the presets are all, %s", strings.Join(known, ", "))
+		}
+		return names, nil
+	}
+	if !isGroup && !isPreset && word != "auto" && word != "all" {
+		return []string{word}, nil
+	}
+	var names []string
+	for _, t := range h.Tools() {
+		if isGroup && t.DisplayGroup() != group || t.State != tool.Ready {
+			continue
+		}
+		names = append(names, t.Name)
+	}
+	if isGroup && len(names) == 0 {
+		known := slices.Sorted(maps.Keys(h.Groups()))
+		return nil, tool.Errorf(tool.Invalid, "no tools found in group %q%s", group, tool.DidYouMean(group, known)).
+			WithHint("the groups are %s", strings.Join(known, ", "))
+	}
+	return names, nil
+}
+
+// Overhead estimates what offering tools costs of a model's context, in
+// tokens, by name and in all. A tool that there is not counts as an unknown one.
+func (h *Host) Overhead(names ...string) (each []int, total int) {
+	total = tool.BaseOverhead
+	for _, name := range names {
+		n := tool.UnknownOverhead
+		if t, _, err := h.registry.Lookup(name); err == nil {
+			n = t.EstimateOverhead()
+		}
+		each = append(each, n)
+		total += n
+	}
+	return each, total
+}
+
+// Close releases what the host holds. Calls that are under way should have
+// ended.
+func (h *Host) Close() error {
+	if h.opts.Close == nil {
+		return nil
+	}
+	return h.opts.Close()
+}
+
+func (h *Host) nextID() string { return "call-" + strconv.FormatInt(h.calls.Add(1), 10) }
+
+// clip cuts an error's text to what is kept of it, without control characters.
+func clip(text string) string {
+	text = strings.Map(func(r rune) rune {
+		if r < 0x20 && r != '\n' && r != '\t' || r == 0x7f {
+			return -1
+		}
+		return r
+	}, text)
+	if len(text) <= MaxErrorText {
+		return text
+	}
+	return strings.ToValidUTF8(text[:MaxErrorText], "") + "…"
+}

@@ -1,0 +1,332 @@
+package runtime_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/cassidy-run/cassidy/runtime"
+	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/sandbox"
+	"github.com/cassidy-run/cassidy/stdlib"
+)
+
+// A rig is a host over a folder of its own.
+type rig struct {
+	*runtime.Host
+	t   testing.TB
+	dir string
+}
+
+func newRig(t testing.TB, change func(*runtime.Options)) *rig {
+	t.Helper()
+	dir := t.TempDir()
+	world, err := stdlib.Open(&stdlib.Options{Root: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	box := sandbox.NewInline(append(stdlib.Pure(), world.Modules()...)...)
+	opts := &runtime.Options{Sandbox: box, Modules: world.Modules(), WorkDir: dir, Close: world.Close}
+	if change != nil {
+		change(opts)
+	}
+	h, err := runtime.New(opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = h.Close() })
+	return &rig{h, t, dir}
+}
+
+// script registers a tool named t: the body of its handler, what its
+// parameters are, and the fields of its declaration.
+func (r *rig) script(params, body, fields string) {
+	r.t.Helper()
+	body = strings.ReplaceAll(strings.TrimSpace(body), "\n", "\n    ")
+	s := tool.Script{Path: "t.star", Source: fmt.Sprintf("def f(%s):\n    \"Do it.\"\n    %s\n\ntool(f, name = 't', %s)\n", params, body, fields)}
+	described, err := r.Describe(context.Background(), s)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	described.Location = tool.Project
+	if err := r.RegisterScript(described, func() (tool.Script, error) { return s, nil }); err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+func (r *rig) call(args ...tool.Value) (tool.Result, error) {
+	return r.Call(context.Background(), tool.Call{Tool: "t", Args: tool.NewDict(args...), Caller: tool.ByPerson})
+}
+
+func (r *rig) file(name string) string {
+	text, err := os.ReadFile(filepath.Join(r.dir, name))
+	if err != nil {
+		return "none"
+	}
+	return string(text)
+}
+
+func TestCallRunsAScript(t *testing.T) {
+	r := newRig(t, nil)
+	r.script("n: int, by: int = 2", "return n * by", "returns = 'integer'")
+	got, err := r.call("n", 21.0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got.Value != int64(42) || !got.Success || got.Error != "" {
+		t.Errorf("result = %+v, want 42", got)
+	}
+}
+
+func TestCallFailsWithTheRightKind(t *testing.T) {
+	cases := []struct {
+		name, params, body, fields string
+		args                       []tool.Value
+		kind                       tool.Kind
+		text                       string
+	}{
+		{"fail", "", "fail('no such thing')", "", nil, tool.Failed, "no such thing"},
+		{"bug", "", "return [][1]", "", nil, tool.Internal, "index"},
+		{"arguments", "n: int", "return n", "", []tool.Value{"n", "x"}, tool.Invalid, "Parameter 'n' should be integer but got string"},
+		{"result", "", "return 'x'", "returns = 'integer'", nil, tool.Failed, "Result should be integer but got string"},
+		{"undeclared", "", "return fs.read('a.txt')", "", nil, tool.Denied, "does not declare that it needs fs.read:a.txt"},
+		{"other target", "", "return fs.read('a.txt')", "needs = ['fs.read:docs/**']", nil, tool.Denied, "does not declare that it needs fs.read:a.txt"},
+		{"steps", "", "for _ in range(10000000): pass", "limits = {'steps': 1000}", nil, tool.Limit, "more than 1000 steps"},
+		{"effects", "", "for i in range(2000): log('x')", "", nil, tool.Limit, "more than 1000 effects"},
+		{"time", "", "time.sleep(60)", "timeout = 0.05", nil, tool.Timeout, "longer than 50ms"},
+		{"long result", "", "return 'x' * 2000000", "", nil, tool.Limit, "the result is"},
+		{"nan", "", "return float('nan')", "", nil, tool.Failed, "JSON"},
+		{"escape", "", "return fs.read('../x')", "needs = ['fs.read']", nil, tool.Security, "../x"},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			r := newRig(t, nil)
+			r.script(c.params, c.body, c.fields)
+			got, err := r.call(c.args...)
+			var e *tool.Error
+			if !errors.As(err, &e) {
+				t.Fatalf("error = %v, want a *tool.Error", err)
+			}
+			if e.Kind != c.kind || !strings.Contains(e.Message(), c.text) {
+				t.Errorf("error = %s %q, want %s with %q", e.Kind.Type(), e.Message(), c.kind.Type(), c.text)
+			}
+			if got.Success || got.Error == "" || got.ErrorType != c.kind.Type() {
+				t.Errorf("result = %+v, want the same failure", got)
+			}
+		})
+	}
+}
+
+func TestAFailedCallLeavesNothingBehind(t *testing.T) {
+	r := newRig(t, nil)
+	r.script("ok: bool", `
+fs.write('out.txt', 'new')
+if fs.read('out.txt') != 'new': fail('own write not seen')
+if not ok: fail('after the write')
+`, "needs = ['fs.read', 'fs.write']")
+	if _, err := r.call("ok", false); err == nil {
+		t.Error("the call succeeded, want a failure")
+	}
+	if got := r.file("out.txt"); got != "none" {
+		t.Errorf("after a failed call out.txt = %q, want none", got)
+	}
+	if _, err := r.call("ok", true); err != nil {
+		t.Error(err)
+	}
+	if got := r.file("out.txt"); got != "new" {
+		t.Errorf("after a good call out.txt = %q, want new", got)
+	}
+}
+
+// TestStagedWritesAreCommittedFirst checks that what a call has written is on
+// disk before it sleeps, when somebody else may look.
+func TestStagedWritesAreCommittedFirst(t *testing.T) {
+	r := newRig(t, nil)
+	r.script("", "fs.write('a.txt', 'x')\ntime.sleep(0.001)\nfail('after')", "needs = ['fs.write']")
+	if _, err := r.call(); err == nil {
+		t.Error("the call succeeded, want a failure")
+	}
+	if got := r.file("a.txt"); got != "x" {
+		t.Errorf("a.txt = %q, want it committed before the sleep", got)
+	}
+}
+
+func TestApproval(t *testing.T) {
+	edited := func(v tool.Value) runtime.Approve {
+		return func(context.Context, tool.Tool, tool.Call) (*tool.Dict, error) { return tool.NewDict("to", v), nil }
+	}
+	cases := []struct {
+		name    string
+		caller  tool.Caller
+		approve runtime.Approve
+		kind    tool.Kind
+		written string
+	}{
+		{"a person's own call is approved", tool.ByPerson, nil, 0, "a.txt"},
+		{"nobody to ask", tool.ByModel, nil, tool.Denied, ""},
+		{"refused", tool.ByModel, func(context.Context, tool.Tool, tool.Call) (*tool.Dict, error) { return nil, errors.New("no") }, tool.Denied, ""},
+		{"approved", tool.ByModel, runtime.ApproveAll, 0, "a.txt"},
+		{"edited", tool.ByModel, edited("b.txt"), 0, "b.txt"},
+		{"edited wrongly", tool.ByModel, edited(int64(1)), tool.Invalid, ""},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			r := newRig(t, func(o *runtime.Options) { o.Approve = c.approve })
+			r.script("to: str", "fs.write(to, 'x')", "needs = ['fs.write']")
+			_, err := r.Call(context.Background(), tool.Call{Tool: "t", Args: tool.NewDict("to", "a.txt"), Caller: c.caller})
+			if c.written == "" {
+				if err == nil || tool.KindOf(err) != c.kind {
+					t.Errorf("error = %v, want kind %s", err, c.kind.Type())
+				}
+				if files, _ := os.ReadDir(r.dir); len(files) > 0 {
+					t.Errorf("files = %v, want none", files)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := r.file(c.written); got != "x" {
+				t.Errorf("%s = %q, want x", c.written, got)
+			}
+		})
+	}
+}
+
+func TestGoTools(t *testing.T) {
+	r := newRig(t, nil)
+	integer := tool.Type{Name: tool.TypeInteger}
+	add := tool.Tool{Name: "add", Description: "Add.", Params: []tool.Param{
+		{Name: "a", Type: integer, Required: true}, {Name: "b", Type: integer, Default: int64(1), HasDefault: true},
+	}}
+	sum := func(_ context.Context, args *tool.Dict) (tool.Value, error) {
+		return args.Int("a", 0) + args.Int("b", 0), nil
+	}
+	if err := r.Register(add, sum); err != nil {
+		t.Fatal(err)
+	}
+	got, err := r.Call(context.Background(), tool.Call{Tool: "add", Args: tool.NewDict("a", int64(41))})
+	if err != nil || got.Value != int64(42) {
+		t.Errorf("add(41) = %v, %v, want 42", got.Value, err)
+	}
+	if err := r.Replace(add, sum); err != nil {
+		t.Errorf("Replace: %v", err)
+	}
+	refused := []tool.Tool{add, {Name: "Bad Name", Description: "x"}, {Name: "empty"}}
+	for _, bad := range refused {
+		if err := r.Register(bad, sum); err == nil {
+			t.Errorf("Register(%q) succeeded, want an error", bad.Name)
+		}
+	}
+	if err := r.Register(tool.Tool{Name: "nothing", Description: "x"}, nil); err == nil {
+		t.Error("a tool without a handler was accepted")
+	}
+}
+
+func TestAPanicIsTheToolsFailure(t *testing.T) {
+	r := newRig(t, nil)
+	err := r.Register(tool.Tool{Name: "t", Description: "Panics."}, func(context.Context, *tool.Dict) (tool.Value, error) { panic("oh") })
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.call(); err == nil || tool.KindOf(err) != tool.Internal || !strings.Contains(err.Error(), "oh") {
+		t.Errorf("a panic became %v, want an internal error that says oh", err)
+	}
+}
+
+func TestUnknownTool(t *testing.T) {
+	r := newRig(t, nil)
+	r.script("", "return 1", "")
+	_, err := r.Call(context.Background(), tool.Call{Tool: "tt"})
+	e := tool.AsError(err, tool.Internal)
+	if e.Kind != tool.NotFound || !strings.HasPrefix(e.Message(), "Unknown tool: tt") {
+		t.Errorf("error = %v, want Unknown tool: tt", e)
+	}
+}
+
+func TestWorkingDirIsTheHosts(t *testing.T) {
+	r := newRig(t, nil)
+	r.script("working_dir = ''", "return working_dir", "")
+	got, err := r.call()
+	if err != nil || got.Value != r.dir {
+		t.Errorf("working_dir = %v, %v, want %s", got.Value, err, r.dir)
+	}
+	if _, err := r.call("working_dir", "/"); err == nil {
+		t.Error("a caller could set working_dir")
+	}
+}
+
+func TestEventsOfACall(t *testing.T) {
+	r := newRig(t, nil)
+	r.script("", "emit('chunk')\nprogress('half', done = 1, total = 2)\nprint('said')", "")
+	var got []string
+	stop := r.Events.Subscribe(tool.AnyEvent, func(e tool.Event) { got = append(got, string(e.Type)+" "+e.Tool) })
+	defer stop()
+	if _, err := r.call(); err != nil {
+		t.Fatal(err)
+	}
+	want := "tool_call_start t,tool_output_chunk t,progress t,log t,tool_call_end t"
+	if s := strings.Join(got, ","); s != want {
+		t.Errorf("events = %s, want %s", s, want)
+	}
+}
+
+func TestWhatIsLoggedTooMuchIsDropped(t *testing.T) {
+	r := newRig(t, nil)
+	r.script("", "for i in range(300): print(i)\nreturn 'ok'", "")
+	lines := 0
+	stop := r.Events.Subscribe(tool.Log, func(tool.Event) { lines++ })
+	defer stop()
+	if _, err := r.call(); err != nil || lines != runtime.MaxLogLines {
+		t.Errorf("logged %d lines, %v, want %d", lines, err, runtime.MaxLogLines)
+	}
+}
+
+func TestAvailable(t *testing.T) {
+	r := newRig(t, nil)
+	s := tool.Script{Path: "t.star", Source: "def here():\n    return fs.exists('marker')\n\ndef f():\n    \"Do it.\"\n    return 1\n\ntool(f, name = 't', available = here, needs = ['fs.read'])\n"}
+	described, err := r.Describe(context.Background(), s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := r.RegisterScript(described, func() (tool.Script, error) { return s, nil }); err != nil {
+		t.Fatal(err)
+	}
+	if got := r.Tools()[0]; got.State != tool.NotHere || got.Reason == "" {
+		t.Errorf("state = %s (%s), want unavailable with a reason", got.State, got.Reason)
+	}
+	if _, err := r.call(); err == nil || tool.KindOf(err) != tool.Unavailable {
+		t.Errorf("call = %v, want unavailable", err)
+	}
+}
+
+func TestCancellation(t *testing.T) {
+	r := newRig(t, nil)
+	r.script("", "log('started')\ntime.sleep(600)", "")
+	ctx, cancel := context.WithCancel(context.Background())
+	stop := r.Events.Subscribe(tool.Log, func(tool.Event) { cancel() })
+	defer stop()
+	if _, err := r.Call(ctx, tool.Call{Tool: "t"}); err == nil || tool.KindOf(err) != tool.Canceled {
+		t.Errorf("error = %v, want cancelled", err)
+	}
+}
+
+func TestSelect(t *testing.T) {
+	r := newRig(t, func(o *runtime.Options) { o.Presets = map[string][]string{"small": {"t"}} })
+	r.script("", "return 1", "group = 'files'")
+	for _, words := range [][]string{nil, {"auto"}, {"all"}, {"@files"}, {"preset:small"}, {"preset:all"}, {"t", "@files"}} {
+		got, err := r.Select(words...)
+		if err != nil || len(got) != 1 {
+			t.Errorf("Select(%v) = %d tools, %v, want 1", words, len(got), err)
+		}
+	}
+	for _, word := range []string{"nope", "@nope", "preset:nope"} {
+		if _, err := r.Select(word); err == nil {
+			t.Errorf("Select(%s) succeeded", word)
+		}
+	}
+}

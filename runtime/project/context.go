@@ -1,0 +1,375 @@
+package project
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/cassidy-run/cassidy/runtime/tool"
+)
+
+// How much context.read tells.
+const (
+	levelMinimal       = "minimal"
+	levelStandard      = "standard"
+	levelComprehensive = "comprehensive"
+)
+
+// Bounds of what context.read reads and tells.
+const (
+	maxContext  = 8000     // characters in all; a model reads them at the start of every task
+	maxNote     = 4000     // characters of one note, so that it leaves room for the rest
+	maxNotes    = 100      // files of notes; rules are few and short
+	maxNoteRead = 64 << 10 // bytes of one file that are looked at
+	maxRuleDirs = 8        // folders deep below rules
+	maxLogRead  = 64 << 10 // bytes of git's log, from its end
+)
+
+// A briefing is the text about a project while it is written.
+type briefing struct {
+	strings.Builder
+	root fs.FS // the project's files, or nil
+	home fs.FS // the user's own, or nil
+}
+
+// projectContext tells what a model should know of a project.
+func projectContext(ctx context.Context, root, home, level string) (string, error) {
+	b := &briefing{}
+	name := "none"
+	if root != "" {
+		dir, err := os.OpenRoot(root)
+		if err != nil {
+			return "", tool.Errorf(tool.Failed, "the project's folder cannot be opened: %w", errors.Unwrap(err))
+		}
+		defer dir.Close()
+		b.root, name = dir.FS(), folderName(root)
+	}
+	if home != "" {
+		b.home = os.DirFS(home)
+	}
+	b.project(name)
+	if level != levelMinimal {
+		b.git(level == levelComprehensive)
+	}
+	b.notes()
+	b.skills(Skills(root, home))
+	if level != levelMinimal {
+		if err := b.files(ctx, level == levelComprehensive); err != nil {
+			return "", err
+		}
+	}
+	return cutContext(b.String()), nil
+}
+
+// cutContext keeps a text to what a model should have to read.
+func cutContext(text string) string {
+	text = strings.TrimRight(text, "\n") + "\n"
+	if utf8.RuneCountInString(text) <= maxContext {
+		return text
+	}
+	return string([]rune(text)[:maxContext]) + "\n[Context truncated...]\n"
+}
+
+func (b *briefing) line(format string, args ...any) { fmt.Fprintf(b, format+"\n", args...) }
+
+// manifests is where projects of several kinds say their name.
+var manifests = []struct {
+	file string
+	name *regexp.Regexp
+}{
+	{"go.mod", regexp.MustCompile(`(?m)^module\s+"?([^\s"]+)`)},
+	{"package.json", regexp.MustCompile(`(?m)^(?:\{|  |\t)\s*"name"\s*:\s*"([^"]+)"`)},
+	{"Cargo.toml", regexp.MustCompile(`(?m)^name\s*=\s*"([^"]+)"`)},
+	{"pyproject.toml", regexp.MustCompile(`(?m)^name\s*=\s*"([^"]+)"`)},
+	{"DESCRIPTION", regexp.MustCompile(`(?m)^Package:\s*(\S+)`)},
+}
+
+// project tells the project's name. The path of its folder is the user's own
+// affair: only its last part is told.
+func (b *briefing) project(folder string) {
+	name := folder
+	for _, m := range manifests {
+		if b.root == nil {
+			break
+		}
+		text, _, err := readHead(b.root, m.file, maxNoteRead)
+		if err != nil {
+			continue
+		}
+		if found := m.name.FindSubmatch(text); found != nil {
+			name = oneLine(string(found[1]))
+			break
+		}
+	}
+	b.line("# Project: %s\n\nFolder: %s", name, folder)
+}
+
+func folderName(root string) string {
+	abs, err := filepath.Abs(root)
+	if err != nil {
+		abs = root
+	}
+	return oneLine(filepath.Base(abs))
+}
+
+// git tells the branch and the last commits, from git's own files: no command
+// is run, and no hook or setting of the project can have a say.
+func (b *briefing) git(commits bool) {
+	if b.root == nil {
+		return
+	}
+	head, _, err := readHead(b.root, ".git/HEAD", maxNoteRead)
+	if err != nil {
+		return
+	}
+	ref := oneLine(string(head))
+	branch, onBranch := strings.CutPrefix(ref, "ref: refs/heads/")
+	if !onBranch {
+		branch = "none (detached at " + ref[:min(len(ref), 7)] + ")"
+	}
+	b.line("Git branch: %s", branch)
+	if !commits {
+		return
+	}
+	list := b.commits()
+	if len(list) == 0 {
+		return
+	}
+	b.line("\n## Recent Commits\n")
+	for _, c := range list {
+		b.line("- %s", c)
+	}
+}
+
+// shownCommits is how many commits are told.
+const shownCommits = 5
+
+// commitAction matches what git's log says of a step that made a commit.
+var commitAction = regexp.MustCompile(`^(commit( \([a-z]+\))?|cherry-pick|revert|rebase \(pick\)|am): `)
+
+// commits returns the last commits, the latest first, as far as git's log of
+// HEAD knows them: lines "old new Name <mail> seconds zone\taction: subject".
+func (b *briefing) commits() []string {
+	text, err := readTail(b.root, ".git/logs/HEAD", maxLogRead)
+	if err != nil {
+		return nil
+	}
+	var list []string
+	for line := range strings.Lines(string(text)) {
+		who, what, _ := strings.Cut(line, "\t")
+		action := commitAction.FindString(what)
+		words := strings.Fields(who)
+		if action == "" || len(words) < 4 {
+			continue
+		}
+		commit := words[1][:min(len(words[1]), 7)]
+		if seconds, err := strconv.ParseInt(words[len(words)-2], 10, 64); err == nil {
+			commit += " " + time.Unix(seconds, 0).UTC().Format(time.DateOnly)
+		}
+		commit = oneLine(commit + " " + what[len(action):])
+		if strings.HasPrefix(action, "commit (amend)") && len(list) > 0 {
+			list = list[:len(list)-1] // it stands for the one before
+		}
+		list = append(list, commit)
+	}
+	slices.Reverse(list)
+	return list[:min(len(list), shownCommits)]
+}
+
+// noteNames is where a folder's notes for a model are, in order.
+var noteNames = []string{
+	"CASSIDY.md", "CASSIDY.local.md", Folder + "/CASSIDY.md", Folder + "/CASSIDY.local.md", "cassidy.md", ".cassidy.md",
+}
+
+// notes tells what people have written down for models: the user's own first,
+// then the project's.
+func (b *briefing) notes() {
+	var told []fs.FileInfo
+	tell := func(files fs.FS, name, whose string) {
+		if len(told) == maxNotes {
+			return
+		}
+		info, err := fs.Stat(files, name)
+		if err != nil || slices.ContainsFunc(told, func(old fs.FileInfo) bool { return os.SameFile(old, info) }) {
+			return // not there, or the same file by another name
+		}
+		data, _, err := readHead(files, name, maxNoteRead)
+		text := strings.TrimSpace(plain(string(data)))
+		if err != nil || text == "" {
+			return
+		}
+		if len(told) == 0 {
+			b.line("\n## Project Memory")
+		}
+		told = append(told, info)
+		b.line("\n### From %s%s:\n\n%s", oneLine(name), whose, cutNote(text))
+	}
+	if b.home != nil {
+		for _, name := range append([]string{"CASSIDY.md"}, ruleFiles(b.home, "rules", 0)...) {
+			tell(b.home, name, " (personal)")
+		}
+	}
+	if b.root != nil {
+		for _, name := range append(slices.Clone(noteNames), ruleFiles(b.root, Folder+"/rules", 0)...) {
+			tell(b.root, name, "")
+		}
+	}
+}
+
+// cutNote keeps one note to its share.
+func cutNote(text string) string {
+	if n := utf8.RuneCountInString(text); n > maxNote {
+		return string([]rune(text)[:maxNote]) + fmt.Sprintf("\n[… the first %d characters]", maxNote)
+	}
+	return text
+}
+
+// ruleFiles names the Markdown files in a folder and those below it.
+func ruleFiles(files fs.FS, dir string, depth int) []string {
+	entries, _, err := readFolder(files, dir, maxNotes)
+	if err != nil || depth > maxRuleDirs {
+		return nil
+	}
+	var names []string
+	for _, e := range entries {
+		name := path.Join(dir, e.Name())
+		switch {
+		case strings.HasPrefix(e.Name(), "."):
+		case e.IsDir():
+			names = append(names, ruleFiles(files, name, depth+1)...)
+		case path.Ext(name) == ".md":
+			names = append(names, name)
+		}
+		if len(names) >= maxNotes {
+			break
+		}
+	}
+	return names
+}
+
+// skills tells which skills there are, and which files would be some.
+func (b *briefing) skills(skills []Skill, broken []*tool.Error) {
+	if len(skills) == 0 && len(broken) == 0 {
+		return
+	}
+	b.line("\n## Available Skills\n")
+	for _, s := range skills {
+		how, requires := "manual", ""
+		if s.Auto {
+			how = "auto"
+		}
+		if len(s.Requires) > 0 {
+			requires = " (requires: " + strings.Join(s.Requires, ", ") + ")"
+		}
+		b.line("- **%s** [%s] [%s]: %s%s", s.Name, how, s.Location, s.Description, requires)
+	}
+	for _, e := range broken {
+		b.line("- not usable: %s: %s", oneLine(path.Base(e.Pos.File)), oneLine(e.Message()))
+	}
+}
+
+// oneLine gives a text on one line, without what could not be shown.
+func oneLine(text string) string { return strings.Join(strings.Fields(plain(text)), " ") }
+
+// plain drops what is not text, and control characters, with which a file could
+// reach through to a terminal.
+func plain(text string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) && r != '\n' && r != '\t' {
+			return -1
+		}
+		return r
+	}, strings.ToValidUTF8(text, ""))
+}
+
+// readHead reads a regular file, or its beginning. Nothing else is opened: a
+// pipe would be waited for.
+func readHead(files fs.FS, name string, limit int64) (data []byte, cut bool, err error) {
+	f, err := openRegular(files, name)
+	if err != nil {
+		return nil, false, err
+	}
+	defer f.Close()
+	data, err = io.ReadAll(io.LimitReader(f, limit+1))
+	if int64(len(data)) > limit {
+		return data[:limit], true, err
+	}
+	return data, false, err
+}
+
+// readTail reads whole lines from the end of a regular file.
+func readTail(files fs.FS, name string, limit int64) ([]byte, error) {
+	f, err := openRegular(files, name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	seeker, ok := f.(io.Seeker)
+	if info.Size() <= limit || !ok {
+		return io.ReadAll(io.LimitReader(f, limit))
+	}
+	if _, err := seeker.Seek(-limit, io.SeekEnd); err != nil {
+		return nil, err
+	}
+	data, err := io.ReadAll(io.LimitReader(f, limit))
+	_, whole, _ := bytes.Cut(data, []byte("\n"))
+	return whole, err
+}
+
+func openRegular(files fs.FS, name string) (fs.File, error) {
+	info, err := fs.Stat(files, name)
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, errNotRegular
+	}
+	return files.Open(name)
+}
+
+// readFolder reads what is in a folder, by name; more says that it holds more
+// than the limit.
+func readFolder(files fs.FS, dir string, limit int) (entries []fs.DirEntry, more bool, err error) {
+	info, err := fs.Stat(files, dir)
+	if err != nil {
+		return nil, false, err
+	}
+	if !info.IsDir() {
+		return nil, false, errors.New("not a folder")
+	}
+	f, err := files.Open(dir)
+	if err != nil {
+		return nil, false, err
+	}
+	defer f.Close()
+	list, ok := f.(fs.ReadDirFile)
+	if !ok {
+		return nil, false, errors.New("not a folder")
+	}
+	entries, err = list.ReadDir(limit + 1)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return nil, false, err
+	}
+	if more = len(entries) > limit; more {
+		entries = entries[:limit]
+	}
+	slices.SortFunc(entries, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
+	return entries, more, nil
+}

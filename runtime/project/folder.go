@@ -1,0 +1,383 @@
+package project
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"unicode/utf8"
+
+	"github.com/cassidy-run/cassidy/runtime/tool"
+)
+
+// open returns the folder's files. A project's links must not lead out of it:
+// it may be a stranger's. A user's own may.
+func (p place) open() (fs.FS, error) {
+	if p.location == tool.Builtin {
+		return p.builtin, nil
+	}
+	if p.location == tool.Personal {
+		return os.DirFS(p.dir), nil
+	}
+	root, err := os.OpenRoot(filepath.Dir(filepath.Dir(p.dir)))
+	if err != nil {
+		return nil, err
+	}
+	return rootFiles{root}, nil
+}
+
+// rootFiles is a project's folder of tools, through a root at the project.
+type rootFiles struct{ root *os.Root }
+
+const toolsDir = Folder + "/tools"
+
+func (r rootFiles) Open(name string) (fs.File, error) { return r.root.Open(path.Join(toolsDir, name)) }
+func (r rootFiles) Stat(name string) (fs.FileInfo, error) {
+	return r.root.Stat(path.Join(toolsDir, name))
+}
+func (r rootFiles) Close() error { return r.root.Close() }
+func (r rootFiles) ReadDir(name string) ([]fs.DirEntry, error) {
+	return fs.ReadDir(r.root.FS(), path.Join(toolsDir, name))
+}
+
+// A folder is one place while it is loaded.
+type folder struct {
+	place place
+	files fs.FS
+	opts  *Options
+	old   *index                   // what the last load knew; never nil
+	libs  map[string]stamped       // the shared files
+	texts func() map[string]string // their content, read once if at all
+}
+
+// A stamped is a file as it was seen: enough to know it again.
+type stamped struct {
+	size  int64
+	mtime int64  // Unix nanoseconds
+	hash  string // of the content
+	text  string // the content, if it was read
+}
+
+// A finding is what came of one file.
+type finding struct {
+	name  string // relative to the folder
+	stamp stamped
+	libs  string // the hash of the shared files it depends on
+	tool  *tool.Tool
+	err   *tool.Error
+}
+
+// load reads the folder: the index for what is unchanged, the rest from the
+// files.
+func (f *folder) load(ctx context.Context) ([]tool.Found, []*tool.Error, error) {
+	entries, err := fs.ReadDir(f.files, ".")
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil, nil
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	f.old = readIndex(f.indexFile())
+	if err := f.readLibs(); err != nil {
+		return nil, nil, err
+	}
+	f.texts = sync.OnceValue(f.libTexts)
+	findings, fresh, err := f.findings(ctx, f.toolFiles(entries))
+	if err != nil {
+		return nil, nil, err
+	}
+	if fresh || len(findings) != len(f.old.findings) || len(f.libs) != len(f.old.libs) {
+		// An index that cannot be written only means reading the files again.
+		_ = writeIndex(f.indexFile(), findings, f.libs)
+	}
+	found := make([]tool.Found, 0, len(findings))
+	var broken []*tool.Error
+	for i := range findings {
+		if findings[i].err != nil {
+			broken = append(broken, findings[i].err)
+			continue
+		}
+		found = append(found, f.found(&findings[i]))
+	}
+	return found, broken, nil
+}
+
+// toolFiles names the files that should be tools. Hidden files, tests beside
+// a tool and a README are none.
+func (f *folder) toolFiles(entries []fs.DirEntry) []fs.DirEntry {
+	return slices.DeleteFunc(entries, func(e fs.DirEntry) bool {
+		name := e.Name()
+		suffix := path.Ext(name)
+		return !slices.Contains(tool.ScriptSuffixes(), suffix) || e.IsDir() ||
+			strings.HasPrefix(name, ".") || strings.HasPrefix(name, "_") ||
+			strings.HasSuffix(strings.TrimSuffix(name, suffix), "_test") ||
+			strings.EqualFold(name, "README.md")
+	})
+}
+
+// findings reads the files, on all processors. fresh says whether any was not
+// known from the index.
+func (f *folder) findings(ctx context.Context, entries []fs.DirEntry) (list []finding, fresh bool, err error) {
+	list = make([]finding, len(entries))
+	var next, changed int
+	var mu sync.Mutex
+	take := func() int {
+		mu.Lock()
+		defer mu.Unlock()
+		next++
+		return next - 1
+	}
+	var wait sync.WaitGroup
+	for range min(runtime.GOMAXPROCS(0), 1+len(entries)/64) {
+		wait.Go(func() {
+			for i := take(); i < len(entries) && ctx.Err() == nil; i = take() {
+				var known bool
+				list[i], known = f.finding(ctx, entries[i])
+				if !known {
+					mu.Lock()
+					changed++
+					mu.Unlock()
+				}
+			}
+		})
+	}
+	wait.Wait()
+	return list, changed > 0, ctx.Err()
+}
+
+func (f *folder) finding(ctx context.Context, entry fs.DirEntry) (result finding, known bool) {
+	name := entry.Name()
+	stamp, err := f.stamp(name, entry)
+	if err != nil {
+		return finding{name: name, err: f.fileError(name, err)}, false
+	}
+	old, ok := f.old.findings[name]
+	if ok && f.old.trusts(old.stamp, stamp) && old.libs == f.libsHash(&old) {
+		return old, true
+	}
+	if stamp.text, err = f.read(name); err != nil {
+		return finding{name: name, stamp: stamp, err: f.fileError(name, err)}, false
+	}
+	stamp.hash = tool.HashBytes([]byte(stamp.text))
+	if ok && old.stamp.hash == stamp.hash && old.libs == f.libsHash(&old) {
+		old.stamp = stamp // touched, or too young to tell, but the same
+		return old, false
+	}
+	return f.describe(ctx, name, stamp), false
+}
+
+// stamp says what is to be known of a file without reading it.
+func (f *folder) stamp(name string, entry fs.DirEntry) (stamped, error) {
+	info, err := entry.Info()
+	if err == nil && info.Mode()&fs.ModeSymlink != 0 {
+		info, err = fs.Stat(f.files, name)
+	}
+	if err != nil {
+		return stamped{}, err
+	}
+	if !info.Mode().IsRegular() {
+		return stamped{}, errNotRegular
+	}
+	return stamped{size: info.Size(), mtime: info.ModTime().UnixNano()}, nil
+}
+
+var errNotRegular = errors.New("not a regular file")
+
+// maxSource is more than any engine accepts: a larger file need not be read to
+// be refused.
+const maxSource = 1 << 20
+
+func (f *folder) read(name string) (string, error) {
+	file, err := f.files.Open(name)
+	if err != nil {
+		return "", err
+	}
+	defer file.Close()
+	text, err := io.ReadAll(io.LimitReader(file, maxSource+1))
+	switch {
+	case err != nil:
+		return "", err
+	case len(text) > maxSource:
+		return "", fmt.Errorf("the file is longer than %d KB", maxSource>>10)
+	case !utf8.Valid(text):
+		return "", errors.New("the file is not UTF-8 text")
+	}
+	return string(text), nil
+}
+
+// describe reads what a file declares.
+func (f *folder) describe(ctx context.Context, name string, stamp stamped) finding {
+	result := finding{name: name, stamp: stamp}
+	script := tool.Script{Path: f.shown(name), Source: stamp.text, Libs: f.texts()}
+	t, err := f.opts.Describe(ctx, script)
+	if err != nil {
+		result.err = f.fileError(name, err)
+		result.libs = f.libsHash(&result)
+		return result
+	}
+	t.Path, t.Location = f.shown(name), f.place.location
+	result.tool = &t
+	result.libs = f.libsHash(&result)
+	t.Hash = tool.HashBytes([]byte(stamp.hash + result.libs))
+	return result
+}
+
+// fileError makes any error one about a file.
+func (f *folder) fileError(name string, err error) *tool.Error {
+	e := *tool.AsError(err, tool.Invalid)
+	var path *fs.PathError
+	if errors.As(err, &path) {
+		e.Err = path.Err
+	}
+	if e.Pos.File == "" {
+		e.Pos.File = f.shown(name)
+	}
+	return &e
+}
+
+// shown is how messages name a file of the folder.
+func (f *folder) shown(name string) string { return f.place.shown + "/" + name }
+
+// found gives a tool the way to its source.
+func (f *folder) found(r *finding) tool.Found {
+	place, opts, name, loads, want := f.place, f.opts, r.name, r.tool.Loads, r.tool.Hash
+	return tool.Found{Tool: *r.tool, Load: func() (tool.Script, error) {
+		files, err := place.open()
+		if err != nil {
+			return tool.Script{}, err
+		}
+		if closer, ok := files.(io.Closer); ok {
+			defer closer.Close()
+		}
+		again := &folder{place: place, files: files, opts: opts}
+		return again.script(name, loads, want)
+	}}
+}
+
+// script reads a tool's source with what it loads. It must still be what was
+// described: a call is checked against that.
+func (f *folder) script(name string, loads []string, want string) (tool.Script, error) {
+	text, err := f.read(name)
+	if err != nil {
+		return tool.Script{}, f.fileError(name, err)
+	}
+	s := tool.Script{Name: tool.Key(strings.TrimSuffix(name, path.Ext(name))), Path: f.shown(name), Source: text, Libs: map[string]string{}}
+	f.libs = map[string]stamped{}
+	for _, lib := range loads {
+		if s.Libs[lib], err = f.read(lib); err != nil {
+			return tool.Script{}, f.fileError(lib, err)
+		}
+		f.libs[lib] = stamped{hash: tool.HashBytes([]byte(s.Libs[lib]))}
+	}
+	s.Hash = tool.HashBytes([]byte(tool.HashBytes([]byte(text)) + f.libsHash(&finding{tool: &tool.Tool{Loads: loads}})))
+	if s.Hash != want {
+		e := tool.Errorf(tool.Conflict, "the file has changed since its tool was listed").WithHint("refresh the tools")
+		e.Pos.File = s.Path
+		return tool.Script{}, e
+	}
+	return s, nil
+}
+
+// readLibs looks at the shared files, all of them: they are few, and a tool is
+// described anew when one that it loads has changed.
+func (f *folder) readLibs() error {
+	f.libs = map[string]stamped{}
+	return fs.WalkDir(f.files, "lib", func(name string, d fs.DirEntry, err error) error {
+		if name == "lib" && errors.Is(err, fs.ErrNotExist) {
+			return fs.SkipAll
+		}
+		if err != nil || d.IsDir() || path.Ext(name) != ".star" {
+			return err
+		}
+		stamp, err := f.stamp(name, d)
+		if err != nil {
+			return nil // loading it will say so
+		}
+		old, ok := f.old.libs[name]
+		if ok && f.old.trusts(old, stamp) {
+			f.libs[name] = old
+			return nil
+		}
+		if stamp.text, err = f.read(name); err != nil {
+			return nil // loading it will say so
+		}
+		stamp.hash = tool.HashBytes([]byte(stamp.text))
+		f.libs[name] = stamp
+		return nil
+	})
+}
+
+// libTexts returns the content of all shared files.
+func (f *folder) libTexts() map[string]string {
+	texts := make(map[string]string, len(f.libs))
+	for name, stamp := range f.libs {
+		text := stamp.text
+		if text == "" && stamp.size > 0 {
+			var err error
+			if text, err = f.read(name); err != nil {
+				continue // loading it will say so
+			}
+		}
+		texts[name] = text
+	}
+	return texts
+}
+
+// libsHash names the state of the shared files that a finding depends on. A
+// broken file may depend on any of them.
+func (f *folder) libsHash(r *finding) string {
+	var names []string
+	if r.tool != nil {
+		names = r.tool.Loads
+	} else {
+		for name := range f.libs {
+			names = append(names, name)
+		}
+		slices.Sort(names)
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	var b strings.Builder
+	for _, name := range names {
+		b.WriteString(name + " " + f.libs[name].hash + "\n")
+	}
+	return tool.HashBytes([]byte(b.String()))
+}
+
+// DescribeFile reads what one file declares, wherever it lies; what it loads
+// is looked for in the folder lib beside it.
+func DescribeFile(ctx context.Context, file string, o *Options) (tool.Tool, error) {
+	dir, name := filepath.Split(file)
+	if dir == "" {
+		dir = "."
+	}
+	if !slices.Contains(tool.ScriptSuffixes(), path.Ext(name)) {
+		e := tool.Errorf(tool.Invalid, "not a tool's file").WithHint("tools end in %s", strings.Join(tool.ScriptSuffixes(), ", "))
+		e.Pos.File = file
+		return tool.Tool{}, e
+	}
+	shown := strings.TrimSuffix(filepath.ToSlash(filepath.Clean(dir)), "/")
+	f := &folder{place: place{shown: shown}, files: os.DirFS(dir), opts: o, old: &index{}}
+	if err := f.readLibs(); err != nil {
+		return tool.Tool{}, err
+	}
+	f.texts = sync.OnceValue(f.libTexts)
+	text, err := f.read(name)
+	if err != nil {
+		return tool.Tool{}, f.fileError(name, err)
+	}
+	r := f.describe(ctx, name, stamped{text: text, hash: tool.HashBytes([]byte(text))})
+	if r.err != nil {
+		return tool.Tool{}, r.err
+	}
+	return *r.tool, nil
+}

@@ -1,0 +1,231 @@
+package project
+
+import (
+	"encoding/binary"
+	"errors"
+	"hash/crc32"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/cassidy-run/cassidy/runtime/tool"
+)
+
+// An index is what a load found in one folder, kept in the user's cache so
+// that the next load need read only what has changed. Losing it costs time and
+// nothing else, so whatever is odd about it makes it empty.
+type index struct {
+	written  int64 // Unix nanoseconds
+	findings map[string]finding
+	libs     map[string]stamped
+}
+
+// indexVersion begins every index. It changes whenever the same file would be
+// read as another tool than before.
+const indexVersion = "cassidy tools 1\n"
+
+// youngAge is how old a file must have been when its stamp was noted for the
+// stamp to be believed: a file system may give two writes one time.
+const youngAge = 2 * time.Second
+
+// trusts reports whether a file with this stamp is still the one that was
+// noted with the old one.
+func (x *index) trusts(old, now stamped) bool {
+	return old.size == now.size && old.mtime == now.mtime && x.written-old.mtime > int64(youngAge)
+}
+
+// indexFile is where the folder's index lies, or "".
+func (f *folder) indexFile() string {
+	if f.opts.Cache == "" {
+		return ""
+	}
+	of := f.place.dir
+	if f.place.location == tool.Builtin {
+		of = "builtin"
+	}
+	return filepath.Join(f.opts.Cache, "tools-"+tool.HashBytes([]byte(of))[:16]+".idx")
+}
+
+// readIndex reads an index, or returns an empty one.
+func readIndex(file string) *index {
+	if file == "" {
+		return &index{}
+	}
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return &index{}
+	}
+	x, err := decodeIndex(data)
+	if err != nil {
+		return &index{}
+	}
+	return x
+}
+
+var errIndex = errors.New("the index is damaged")
+
+func decodeIndex(data []byte) (*index, error) {
+	if len(data) < len(indexVersion)+4 || string(data[:len(indexVersion)]) != indexVersion {
+		return nil, errIndex
+	}
+	body, sum := data[:len(data)-4], binary.LittleEndian.Uint32(data[len(data)-4:])
+	if crc32.ChecksumIEEE(body) != sum {
+		return nil, errIndex
+	}
+	r := indexReader{rest: string(body[len(indexVersion):])}
+	x := &index{written: r.int()}
+	n := r.count()
+	x.libs = make(map[string]stamped, n)
+	for range n {
+		name := r.text()
+		x.libs[name] = r.stamp()
+	}
+	n = r.count()
+	x.findings = make(map[string]finding, n)
+	for range n {
+		f := r.finding()
+		x.findings[f.name] = f
+	}
+	if r.bad || r.rest != "" {
+		return nil, errIndex
+	}
+	return x, nil
+}
+
+// An indexReader reads the parts of an index. Its strings share the memory of
+// the whole.
+type indexReader struct {
+	rest string
+	bad  bool
+}
+
+func (r *indexReader) int() int64 {
+	var u uint64
+	for shift := 0; shift < 64; shift += 7 {
+		if r.rest == "" {
+			break
+		}
+		c := r.rest[0]
+		r.rest = r.rest[1:]
+		u |= uint64(c&0x7f) << shift
+		if c < 0x80 {
+			return int64(u)
+		}
+	}
+	r.bad, r.rest = true, ""
+	return 0
+}
+
+// count reads how many things follow, each of at least one byte.
+func (r *indexReader) count() int {
+	n := r.int()
+	if n < 0 || n > int64(len(r.rest)) {
+		r.bad, r.rest = true, ""
+		return 0
+	}
+	return int(n)
+}
+
+func (r *indexReader) text() string {
+	n := r.count()
+	s := r.rest[:n]
+	r.rest = r.rest[n:]
+	return s
+}
+
+func (r *indexReader) stamp() stamped {
+	return stamped{size: r.int(), mtime: r.int(), hash: r.text()}
+}
+
+func (r *indexReader) finding() finding {
+	f := finding{name: r.text(), stamp: r.stamp(), libs: r.text()}
+	if r.int() == 0 {
+		t, err := tool.DecodeTool(r.text())
+		r.bad = r.bad || err != nil
+		f.tool = &t
+		return f
+	}
+	f.err = &tool.Error{Kind: tool.Kind(r.int()), Op: r.text(), Err: errors.New(r.text()), Hint: r.text(), Limit: r.text(),
+		Pos: tool.Position{File: r.text(), Line: int(r.int()), Col: int(r.int())}}
+	return f
+}
+
+// writeIndex writes an index beside its place and moves it there, so that a
+// reader sees the old one or the new one.
+func writeIndex(file string, findings []finding, libs map[string]stamped) error {
+	if file == "" {
+		return nil
+	}
+	data, err := encodeIndex(time.Now().UnixNano(), findings, libs)
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+		return err
+	}
+	temp, err := os.CreateTemp(filepath.Dir(file), ".idx-*")
+	if err != nil {
+		return err
+	}
+	_, err = temp.Write(data)
+	err = errors.Join(err, temp.Close())
+	if err == nil {
+		err = os.Rename(temp.Name(), file)
+	}
+	if err != nil {
+		return errors.Join(err, os.Remove(temp.Name()))
+	}
+	return nil
+}
+
+func encodeIndex(written int64, findings []finding, libs map[string]stamped) ([]byte, error) {
+	w := indexWriter{buf: []byte(indexVersion)}
+	w.int(written)
+	w.int(int64(len(libs)))
+	for name, s := range libs {
+		w.text(name)
+		w.stamp(s)
+	}
+	w.int(int64(len(findings)))
+	for i := range findings {
+		if err := w.finding(&findings[i]); err != nil {
+			return nil, err
+		}
+	}
+	return binary.LittleEndian.AppendUint32(w.buf, crc32.ChecksumIEEE(w.buf)), nil
+}
+
+type indexWriter struct{ buf []byte }
+
+func (w *indexWriter) int(i int64) { w.buf = binary.AppendUvarint(w.buf, uint64(i)) }
+
+func (w *indexWriter) text(s string) {
+	w.int(int64(len(s)))
+	w.buf = append(w.buf, s...)
+}
+
+func (w *indexWriter) stamp(s stamped) {
+	w.int(s.size)
+	w.int(s.mtime)
+	w.text(s.hash)
+}
+
+func (w *indexWriter) finding(f *finding) error {
+	w.text(f.name)
+	w.stamp(f.stamp)
+	w.text(f.libs)
+	if f.err == nil {
+		w.int(0)
+		blob, err := tool.AppendTool(nil, f.tool)
+		w.text(string(blob))
+		return err
+	}
+	w.int(1)
+	w.int(int64(f.err.Kind))
+	for _, s := range []string{f.err.Op, f.err.Err.Error(), f.err.Hint, f.err.Limit, f.err.Pos.File} {
+		w.text(s)
+	}
+	w.int(int64(f.err.Pos.Line))
+	w.int(int64(f.err.Pos.Col))
+	return nil
+}

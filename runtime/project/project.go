@@ -1,0 +1,200 @@
+// Package project reads what a folder holds: tools, skills, policies, config,
+// trust and lock.
+//
+// [Find] finds the folder that a project begins at. [Load] reads the tools of
+// a project, of a user and of cassidy itself, and reports each file that is
+// not right beside those that are. What a file declares is read by parsing,
+// by a function that the caller lends, and remembered in an index, so that
+// the next load reads only the files that changed.
+package project
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/cassidy-run/cassidy/runtime/tool"
+)
+
+// Folder is the name of the folder that makes a directory a project, and of
+// the user's own.
+const Folder = ".cassidy"
+
+// Find returns the root of the project that a directory belongs to: the
+// nearest one at or above it that holds a .cassidy folder. A user's own
+// ~/.cassidy, given as home, makes no project of the folder it lies in.
+func Find(dir, home string) (root string, ok bool) {
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return "", false
+	}
+	for {
+		candidate := filepath.Join(dir, Folder)
+		if info, err := os.Stat(candidate); err == nil && info.IsDir() && !sameFile(candidate, home) {
+			return dir, true
+		}
+		parent := filepath.Dir(dir)
+		if parent == dir {
+			return "", false
+		}
+		dir = parent
+	}
+}
+
+func sameFile(a, b string) bool {
+	if b == "" {
+		return false
+	}
+	x, errX := os.Stat(a)
+	y, errY := os.Stat(b)
+	return errX == nil && errY == nil && os.SameFile(x, y)
+}
+
+// Options say where to look and how to read. The zero value finds nothing.
+type Options struct {
+	// Describe reads what a tool's file declares.
+	Describe func(context.Context, tool.Script) (tool.Tool, error)
+	// Builtin holds cassidy's own tools; nil means none.
+	Builtin fs.FS
+	// Home is the user's folder, with tools/ and config.yaml; "" means none.
+	Home string
+	// Config is a file to read in place of the config.yaml in Home.
+	Config string
+	// Cache is a folder for the index; "" means that none is kept.
+	Cache string
+}
+
+// A Project is what [Load] found.
+type Project struct {
+	Root   string // "" where there is no project
+	Config Config
+	Tools  []tool.Found
+	Broken []*tool.Error // files that are not right, by file
+}
+
+// Load reads the tools of cassidy, of the project at root, and of the user, in
+// that order. An empty root means no project. A file that is not right is
+// reported in Broken and hides no other. The error is for what makes a load
+// impossible: a folder that cannot be read, a broken config.
+func Load(ctx context.Context, root string, o *Options) (*Project, error) {
+	p := &Project{Root: root}
+	var err error
+	if p.Config, err = loadConfig(root, o); err != nil {
+		return nil, err
+	}
+	var found []tool.Found
+	for _, place := range places(root, o) {
+		f, err := place.open()
+		if err != nil {
+			return nil, err
+		}
+		scan := &folder{place: place, files: f, opts: o}
+		tools, broken, err := scan.load(ctx)
+		if closer, ok := f.(interface{ Close() error }); ok {
+			_ = closer.Close() // it was only read from
+		}
+		if err != nil {
+			return nil, fmt.Errorf("read the tools in %s: %w", place.shown, err)
+		}
+		found = append(found, tools...)
+		p.Broken = append(p.Broken, broken...)
+	}
+	p.Tools = p.withoutConflicts(found)
+	slices.SortStableFunc(p.Broken, func(a, b *tool.Error) int { return strings.Compare(a.Pos.File, b.Pos.File) })
+	return p, nil
+}
+
+// A place is a folder in which tools lie.
+type place struct {
+	location tool.Location
+	dir      string // of the tools, on disk; "" for built-in ones
+	shown    string // how messages name the folder
+	builtin  fs.FS
+}
+
+func places(root string, o *Options) []place {
+	var list []place
+	if o.Builtin != nil {
+		list = append(list, place{location: tool.Builtin, shown: "builtin", builtin: o.Builtin})
+	}
+	if root != "" {
+		list = append(list, place{location: tool.Project, dir: filepath.Join(root, Folder, "tools"), shown: Folder + "/tools"})
+	}
+	if o.Home != "" {
+		dir := filepath.Join(o.Home, "tools")
+		list = append(list, place{location: tool.Personal, dir: dir, shown: filepath.ToSlash(dir)})
+	}
+	return list
+}
+
+// withoutConflicts leaves out the tools whose name another one has: a custom
+// tool never stands for a built-in one, and of two custom ones neither is
+// right, unless the user's config lets the project's win.
+func (p *Project) withoutConflicts(found []tool.Found) []tool.Found {
+	byKey := make(map[string][]int, len(found))
+	for i := range found {
+		key := tool.Key(found[i].Tool.Name)
+		byKey[key] = append(byKey[key], i)
+	}
+	drop := map[int]bool{}
+	for _, same := range byKey {
+		if len(same) > 1 {
+			for i, why := range p.conflict(found, same) {
+				drop[i] = true
+				if why != nil {
+					p.Broken = append(p.Broken, why)
+				}
+			}
+		}
+	}
+	kept := found[:0]
+	for i, f := range found {
+		if !drop[i] {
+			kept = append(kept, f)
+		}
+	}
+	return kept
+}
+
+// conflict says which of the tools of one name to leave out, and why.
+func (p *Project) conflict(found []tool.Found, same []int) map[int]*tool.Error {
+	lost := map[int]*tool.Error{}
+	count := map[tool.Location]int{}
+	for _, i := range same {
+		count[found[i].Tool.Location]++
+	}
+	for _, i := range same {
+		t := &found[i].Tool
+		switch {
+		case t.Location == tool.Builtin:
+			continue
+		case count[tool.Builtin] > 0:
+			lost[i] = tool.Errorf(tool.Invalid, "the built-in tool '%s' has this name", t.Name).WithHint("Rename your custom tool")
+		case p.Config.ProjectOverridesPersonal && count[tool.Project] == 1 && t.Location == tool.Project:
+			continue
+		case p.Config.ProjectOverridesPersonal && count[tool.Project] == 1 && count[tool.Personal] == 1:
+			lost[i] = nil // it is overridden, as its user wants
+		default:
+			lost[i] = tool.Errorf(tool.Invalid, "two tools have the name '%s': %s", t.Name, otherPaths(found, same, i)).
+				WithHint("Each custom tool must have a unique name; - and _ are the same. Rename one, or set project_overrides_personal: true in your config.yaml")
+		}
+		if lost[i] != nil {
+			lost[i].Pos = tool.Position{File: t.Path, Line: 1}
+		}
+	}
+	return lost
+}
+
+func otherPaths(found []tool.Found, same []int, self int) string {
+	var paths []string
+	for _, i := range same {
+		if i != self {
+			paths = append(paths, found[i].Tool.Path)
+		}
+	}
+	return "also " + strings.Join(paths, ", ")
+}

@@ -1,0 +1,313 @@
+package project_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/fstest"
+	"time"
+
+	"github.com/cassidy-run/cassidy/runtime/engine"
+	"github.com/cassidy-run/cassidy/runtime/project"
+	"github.com/cassidy-run/cassidy/runtime/tool"
+)
+
+// A bench is a project folder with a home and a cache, and a count of the
+// files that were described.
+type bench struct {
+	t         *testing.T
+	root      string
+	home      string
+	opts      project.Options
+	described atomic.Int64
+}
+
+func newBench(t *testing.T) *bench {
+	b := &bench{t: t, root: t.TempDir(), home: t.TempDir()}
+	e := engine.New(nil)
+	b.opts = project.Options{
+		Home: b.home, Cache: filepath.Join(b.home, "cache"),
+		Describe: func(_ context.Context, s tool.Script) (tool.Tool, error) {
+			b.described.Add(1)
+			return e.Describe(s)
+		},
+	}
+	return b
+}
+
+// write writes a file of the project, as it was an hour ago, so that its time
+// is no reason to read it again.
+func (b *bench) write(name, text string) {
+	b.t.Helper()
+	b.writeAt(filepath.Join(b.root, name), text, time.Now().Add(-time.Hour))
+}
+
+func (b *bench) writeAt(file, text string, at time.Time) {
+	b.t.Helper()
+	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+		b.t.Fatal(err)
+	}
+	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+		b.t.Fatal(err)
+	}
+	if err := os.Chtimes(file, at, at); err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+// load loads the project and says how many files were described for it.
+func (b *bench) load() (*project.Project, int) {
+	b.t.Helper()
+	before := b.described.Load()
+	p, err := project.Load(context.Background(), b.root, &b.opts)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return p, int(b.described.Load() - before)
+}
+
+func names(p *project.Project) string {
+	var list []string
+	for _, f := range p.Tools {
+		list = append(list, f.Tool.Name+"="+f.Tool.Description)
+	}
+	slices.Sort(list)
+	return strings.Join(list, " ")
+}
+
+func broken(p *project.Project) string {
+	var list []string
+	for _, e := range p.Broken {
+		list = append(list, e.Pos.String())
+	}
+	return strings.Join(list, " ")
+}
+
+const tools = ".cassidy/tools/"
+
+func star(doc string) string {
+	return fmt.Sprintf("def f():\n    %q\n    return 1\n\ntool(f)\n", doc)
+}
+
+func TestTheIndexReadsOnlyWhatChanged(t *testing.T) {
+	b := newBench(t)
+	b.write(tools+"a.star", star("A."))
+	b.write(tools+"b.star", star("B."))
+	b.write(tools+"bad.star", "def f(:\n")
+	check := func(what, wantNames, wantBroken string, wantDescribed int) {
+		t.Helper()
+		p, described := b.load()
+		if got := names(p); got != wantNames {
+			t.Errorf("%s: tools = %s, want %s", what, got, wantNames)
+		}
+		if got := broken(p); got != wantBroken {
+			t.Errorf("%s: broken = %s, want %s", what, got, wantBroken)
+		}
+		if described != wantDescribed {
+			t.Errorf("%s: described %d files, want %d", what, described, wantDescribed)
+		}
+	}
+	const bad = tools + "bad.star:1:8"
+	check("first load", "a=A. b=B.", bad, 3)
+	check("nothing changed", "a=A. b=B.", bad, 0)
+	b.write(tools+"c.star", star("C."))
+	check("one more", "a=A. b=B. c=C.", bad, 1)
+	b.writeAt(filepath.Join(b.root, tools+"a.star"), star("A2."), time.Now().Add(-time.Minute))
+	check("one changed", "a=A2. b=B. c=C.", bad, 1)
+	b.writeAt(filepath.Join(b.root, tools+"b.star"), star("B."), time.Now().Add(-time.Minute))
+	check("one touched", "a=A2. b=B. c=C.", bad, 0)
+	if err := os.Remove(filepath.Join(b.root, tools+"b.star")); err != nil {
+		t.Fatal(err)
+	}
+	check("one deleted", "a=A2. c=C.", bad, 0)
+	b.write(tools+"bad.star", star("Mended."))
+	check("one mended", "a=A2. bad=Mended. c=C.", "", 1)
+}
+
+func TestAYoungFileIsReadAgain(t *testing.T) {
+	b := newBench(t)
+	file := filepath.Join(b.root, tools+"a.star")
+	now := time.Now()
+	b.writeAt(file, star("A."), now)
+	b.load()
+	b.writeAt(file, star("B."), now) // the same size and time
+	if p, _ := b.load(); names(p) != "a=B." {
+		t.Errorf("tools = %s, want a=B.", names(p))
+	}
+}
+
+func TestAChangedLibIsNoticed(t *testing.T) {
+	b := newBench(t)
+	b.write(tools+"a.star", "load('lib/x.star', 'x')\n\ndef f():\n    \"A.\"\n    return x\n\ntool(f)\n")
+	b.write(tools+"b.star", star("B."))
+	p, _ := b.load()
+	if got := broken(p); got != tools+"a.star:1:1" {
+		t.Errorf("broken = %s, want a.star, whose lib is missing", got)
+	}
+	b.write(tools+"lib/x.star", "x = 1\n")
+	if p, described := b.load(); names(p) != "a=A. b=B." || described != 1 {
+		t.Errorf("tools = %s with %d described, want both with 1", names(p), described)
+	}
+	p1, _ := b.load()
+	b.write(tools+"lib/x.star", "x = 20\n")
+	p2, described := b.load()
+	if described != 1 {
+		t.Errorf("described %d files after a change of the lib, want 1", described)
+	}
+	if hash(p1, "a") == hash(p2, "a") {
+		t.Error("the hash of a tool stayed though what it loads changed")
+	}
+	if hash(p1, "b") != hash(p2, "b") {
+		t.Error("the hash of a tool changed though nothing of it did")
+	}
+}
+
+func hash(p *project.Project, name string) string {
+	for _, f := range p.Tools {
+		if f.Tool.Name == name {
+			return f.Tool.Hash
+		}
+	}
+	return ""
+}
+
+func TestADamagedIndexIsOnlySlow(t *testing.T) {
+	b := newBench(t)
+	b.write(tools+"a.star", star("A."))
+	b.load()
+	files, _ := filepath.Glob(filepath.Join(b.opts.Cache, "*"))
+	if len(files) != 1 {
+		t.Fatalf("the cache holds %v, want one index", files)
+	}
+	whole, err := os.ReadFile(files[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := 0; i < len(whole); i += 7 {
+		cut := slices.Clone(whole[:i])
+		flipped := slices.Clone(whole)
+		flipped[i] ^= 0x41
+		for _, bad := range [][]byte{cut, flipped} {
+			if err := os.WriteFile(files[0], bad, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if p, _ := b.load(); names(p) != "a=A." {
+				t.Fatalf("with an index damaged at %d: tools = %s, want a=A.", i, names(p))
+			}
+		}
+	}
+}
+
+func TestConflicts(t *testing.T) {
+	b := newBench(t)
+	b.opts.Builtin = fstest.MapFS{"read_file.star": {Data: []byte(star("Built in."))}}
+	b.write(tools+"read-file.star", star("Impostor."))
+	b.write(tools+"my-tool.star", star("Hyphen."))
+	b.write(tools+"my_tool.star", star("Underscore."))
+	b.write(tools+"both.star", star("Project."))
+	b.writeAt(filepath.Join(b.home, "tools/both.star"), star("Personal."), time.Now().Add(-time.Hour))
+	p, _ := b.load()
+	if got, want := names(p), "read_file=Built in."; got != want {
+		t.Errorf("tools = %s, want %s", got, want)
+	}
+	if len(p.Broken) != 5 {
+		t.Errorf("broken = %s, want five files", broken(p))
+	}
+	b.writeAt(filepath.Join(b.home, "config.yaml"), "project_overrides_personal: true\n", time.Now())
+	p, _ = b.load()
+	if got, want := names(p), "both=Project. read_file=Built in."; got != want {
+		t.Errorf("with project_overrides_personal tools = %s, want %s", got, want)
+	}
+	if len(p.Broken) != 3 {
+		t.Errorf("broken = %s, want three files", broken(p))
+	}
+}
+
+func TestConfigErrors(t *testing.T) {
+	cases := []struct{ name, user, project, want string }{
+		{"unknown field", "project_override: true\n", "", `there is no field 'project_override'; did you mean "project_overrides_personal"?`},
+		{"wrong type", "project_overrides_personal: 1\n", "", "should be true or false but got integer"},
+		{"not a mapping", "- a\n", "", "a config is a list of fields"},
+		{"broken YAML", "a: [\n", "", "invalid YAML"},
+		{"for the user alone", "", "project_overrides_personal: true\n", "is for the user to decide"},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			b := newBench(t)
+			b.writeAt(filepath.Join(b.home, "config.yaml"), c.user, time.Now())
+			b.writeAt(filepath.Join(b.root, ".cassidy/config.yaml"), c.project, time.Now())
+			_, err := project.Load(context.Background(), b.root, &b.opts)
+			if err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), "config.yaml") {
+				t.Errorf("error = %v, want config.yaml and %q", err, c.want)
+			}
+		})
+	}
+}
+
+func TestStrangeFiles(t *testing.T) {
+	b := newBench(t)
+	outside := filepath.Join(t.TempDir(), "out.star")
+	b.writeAt(outside, star("Outside."), time.Now())
+	b.write(tools+"inside.star", star("Inside."))
+	b.write(tools+"huge.star", strings.Repeat("# x\n", 1<<18+1))
+	b.write(tools+"latin.star", "# \xe9\n"+star("Latin."))
+	b.write(tools+"_helper.star", "not a tool")
+	b.write(tools+".hidden.star", "not a tool")
+	b.write(tools+"inside_test.star", "not a tool")
+	b.write(tools+"README.md", "not a tool")
+	b.write(tools+"notes.txt", "not a tool")
+	if err := os.Mkdir(filepath.Join(b.root, tools+"folder.star"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(outside, filepath.Join(b.root, tools+"out.star")); err != nil {
+		t.Skip("no symbolic links here:", err)
+	}
+	if err := os.Symlink("inside.star", filepath.Join(b.root, tools+"alias.star")); err != nil {
+		t.Fatal(err)
+	}
+	p, _ := b.load()
+	if got, want := names(p), "alias=Inside. inside=Inside."; got != want {
+		t.Errorf("tools = %s, want %s", got, want)
+	}
+	if got, want := broken(p), tools+"huge.star "+tools+"latin.star "+tools+"out.star"; got != want {
+		t.Errorf("broken = %s, want %s", got, want)
+	}
+}
+
+func TestAScriptThatChangedIsNotRun(t *testing.T) {
+	b := newBench(t)
+	b.write(tools+"a.star", star("A."))
+	p, _ := b.load()
+	if s, err := p.Tools[0].Load(); err != nil || s.Source != star("A.") {
+		t.Errorf("Load = %q, %v", s.Source, err)
+	}
+	b.write(tools+"a.star", star("Changed."))
+	if _, err := p.Tools[0].Load(); tool.KindOf(err) != tool.Conflict || err == nil {
+		t.Errorf("Load after a change = %v, want a conflict", err)
+	}
+}
+
+func TestFind(t *testing.T) {
+	root := t.TempDir()
+	deep := filepath.Join(root, "a", "b")
+	if err := os.MkdirAll(deep, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if got, ok := project.Find(deep, ""); ok {
+		t.Errorf("Find = %s, want none", got)
+	}
+	if err := os.Mkdir(filepath.Join(root, ".cassidy"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if got, ok := project.Find(deep, ""); !ok || got != root {
+		t.Errorf("Find = %s, %v, want %s", got, ok, root)
+	}
+	if got, ok := project.Find(deep, filepath.Join(root, ".cassidy")); ok {
+		t.Errorf("Find took the user's own folder for a project: %s", got)
+	}
+}

@@ -1,0 +1,355 @@
+package tool
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"math/big"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+// A checker collects what is wrong with values.
+type checker struct {
+	place    []byte // what is being looked at, as a problem names it
+	problems []string
+	more     int  // problems beyond maxProblems
+	bigInts  bool // integers beyond int64 pass
+}
+
+// maxProblems is how many problems are told at once: a list of a hundred
+// thousand wrong items would otherwise fill the context of a model.
+const maxProblems = 50
+
+func (c *checker) ok() bool { return len(c.problems) == 0 }
+
+func (c *checker) add(problem string) {
+	if len(c.problems) == maxProblems {
+		c.more++
+		return
+	}
+	c.problems = append(c.problems, problem)
+}
+
+// wrong adds a problem of what is being looked at.
+func (c *checker) wrong(format string, args ...any) {
+	c.add(string(c.place) + " " + fmt.Sprintf(format, args...))
+}
+
+// enter goes to a part of what is being looked at; leave goes back to the
+// place that enter returned.
+func (c *checker) enter(parts ...string) (outside int) {
+	outside = len(c.place)
+	for _, p := range parts {
+		c.place = append(c.place, p...)
+	}
+	return outside
+}
+
+func (c *checker) leave(outside int) { c.place = c.place[:outside] }
+
+// checkValue checks one value against a type and returns it in its one form;
+// each problem begins with the label.
+func checkValue(t Type, v Value, label string) (Value, []string) {
+	c := checker{place: []byte(label)}
+	v = c.value(&t, v)
+	return v, c.problems
+}
+
+// value checks one value against a type and returns it in its one form.
+func (c *checker) value(t *Type, v Value) Value {
+	if v == nil && t.Nullable {
+		return nil
+	}
+	fits := true
+	switch t.Name {
+	case TypeString:
+		_, fits = v.(string)
+	case TypeBoolean, TypeLogical:
+		_, fits = v.(bool)
+	case TypeNumber:
+		fits = numeric(v)
+	case TypeInteger:
+		if v, fits = integral(v); fits && !c.inRange(v) {
+			return v
+		}
+	case TypeCharacter:
+		return c.character(t, v)
+	case TypeArray:
+		_, fits = Elements(v)
+	case TypeObject:
+		_, fits = v.(*Dict)
+	case TypeList:
+		_, isArray := Elements(v)
+		_, isObject := v.(*Dict)
+		fits = isArray || isObject
+	}
+	if !fits {
+		c.wrong("should be %s but got %s", t, gotType(v))
+		return v
+	}
+	switch t.Name {
+	case TypeArray:
+		v = c.items(t.Items, v)
+	case TypeObject:
+		v = c.object(t, v.(*Dict))
+	}
+	if text := t.violation(v); text != "" {
+		c.wrong("%s", text)
+	}
+	return v
+}
+
+// gotType names the type of a value that does not fit, in the words of JSON,
+// which has one for all numbers.
+func gotType(v Value) string {
+	if name := TypeOf(v); name != TypeInteger {
+		return name
+	}
+	return TypeNumber
+}
+
+func numeric(v Value) bool {
+	switch v.(type) {
+	case int64, *big.Int, float64:
+		return true
+	}
+	return false
+}
+
+// integral accepts integers, and floats without a fraction as the integer.
+func integral(v Value) (Value, bool) {
+	switch n := v.(type) {
+	case int64:
+		return v, true
+	case *big.Int:
+		return Integer(n), true
+	case float64:
+		if i, ok := wholeFloat(n); ok {
+			return i, true
+		}
+	}
+	return v, false
+}
+
+// inRange refuses integers beyond int64, which few handlers expect.
+func (c *checker) inRange(v Value) bool {
+	i, isBig := v.(*big.Int)
+	switch {
+	case !isBig || c.bigInts:
+		return true
+	case i.Sign() < 0:
+		c.wrong("must be >= %d (got %s)", math.MinInt64, FormatJSON(v, ""))
+	default:
+		c.wrong("must be <= %d (got %s)", math.MaxInt64, FormatJSON(v, ""))
+	}
+	return false
+}
+
+// character checks a list of strings, for which a lone string may stand.
+// Pattern and enum speak of each string.
+func (c *checker) character(t *Type, v Value) Value {
+	item := Type{Name: TypeString, Pattern: t.Pattern, Enum: t.Enum}
+	list := Type{Name: TypeArray, MinLength: t.MinLength, MaxLength: t.MaxLength}
+	if s, ok := v.(string); ok {
+		v = List{c.value(&item, s)}
+	} else if _, ok := Elements(v); ok {
+		v = c.items(&item, v)
+	} else {
+		c.wrong("should be %s but got %s (give a list of strings)", t, gotType(v))
+		return v
+	}
+	if text := list.violation(v); text != "" {
+		c.wrong("%s", text)
+	}
+	return v
+}
+
+// items checks the items of a list, tuple or set against a type; nil is any.
+func (c *checker) items(t *Type, v Value) Value {
+	if t == nil {
+		return v
+	}
+	items, _ := Elements(v)
+	checked := make([]Value, len(items))
+	for i, item := range items {
+		outside := c.enter("[", strconv.Itoa(i), "]")
+		checked[i] = c.value(t, item)
+		c.leave(outside)
+	}
+	switch v.(type) {
+	case Tuple:
+		return Tuple(checked)
+	case Set:
+		return Set(checked)
+	}
+	return List(checked)
+}
+
+// object checks the known fields of an object and lets others be, as JSON
+// Schema does; with Values it checks those too.
+func (c *checker) object(t *Type, d *Dict) Value {
+	if len(t.Fields) == 0 && t.Values == nil {
+		return d
+	}
+	checked := &Dict{entries: make([]Entry, 0, d.Len())}
+	for k, v := range d.All() {
+		name, ok := k.(string)
+		if !ok {
+			c.wrong("has a key that is not a string but %s", gotType(k))
+			continue
+		}
+		outside := c.enter(".", name)
+		field, known := findParam(t.Fields, name)
+		switch {
+		case known && name != givenAs(d, field):
+			c.wrong("is given twice: it is another name for '%s'", field.Name)
+		case known && v == nil && !field.Required: // as good as absent
+		case known:
+			v = c.value(&field.Type, v)
+		case t.Values != nil:
+			v = c.value(t.Values, v)
+		}
+		c.leave(outside)
+		if known {
+			name = field.Name
+		}
+		checked.Put(name, v)
+	}
+	for i := range t.Fields {
+		if f := &t.Fields[i]; f.Required && !f.FromHost && !checked.Has(f.Name) {
+			c.wrong("lacks the required field '%s'", f.Name)
+		}
+	}
+	return checked
+}
+
+// violation says which constraint a value of the right type breaks, or "".
+// A constraint on values of another type, such as min on a string, says nothing.
+func (t *Type) violation(v Value) string {
+	if s, ok := v.(string); ok {
+		if t.MinLength != nil || t.MaxLength != nil {
+			if text := t.lengthViolation(utf8.RuneCountInString(s), "characters"); text != "" {
+				return text
+			}
+		}
+		if t.Pattern != "" {
+			if re, err := regexp.Compile(t.Pattern); err == nil && !re.MatchString(s) {
+				return "must match pattern: " + t.Pattern
+			}
+		}
+	}
+	if items, ok := Elements(v); ok && t.Name == TypeArray {
+		if text := t.lengthViolation(len(items), "items"); text != "" {
+			return text
+		}
+	}
+	if beyond(v, t.Min, -1) {
+		return fmt.Sprintf("must be >= %s (got %s)", FormatJSON(t.Min, ""), displayValue(v))
+	}
+	if beyond(v, t.Max, +1) {
+		return fmt.Sprintf("must be <= %s (got %s)", FormatJSON(t.Max, ""), displayValue(v))
+	}
+	if len(t.Enum) > 0 && !slices.ContainsFunc(t.Enum, func(e Value) bool { return sameJSON(e, v) }) {
+		names := make([]string, len(t.Enum))
+		for i, e := range t.Enum {
+			names[i] = displayValue(e)
+		}
+		return "must be one of: " + strings.Join(names, ", ") + " (got " + displayValue(v) + ")"
+	}
+	return ""
+}
+
+func (t *Type) lengthViolation(n int, unit string) string {
+	if t.MinLength != nil && n < *t.MinLength {
+		return fmt.Sprintf("must have at least %d %s (got %d)", *t.MinLength, unit, n)
+	}
+	if t.MaxLength != nil && n > *t.MaxLength {
+		return fmt.Sprintf("must have at most %d %s (got %d)", *t.MaxLength, unit, n)
+	}
+	return ""
+}
+
+// sameJSON reports whether two values are the same in the eyes of JSON Schema,
+// to which 1 is 1.0 and the order of an object means nothing.
+func sameJSON(a, b Value) bool {
+	if numeric(a) && numeric(b) {
+		order, ok := compareNumbers(a, b)
+		return ok && order == 0
+	}
+	if x, ok := Elements(a); ok {
+		y, ok := Elements(b)
+		return ok && slices.EqualFunc(x, y, sameJSON)
+	}
+	x, okX := a.(*Dict)
+	y, okY := b.(*Dict)
+	if !okX || !okY {
+		return Equal(a, b)
+	}
+	for k, v := range x.All() {
+		name, _ := k.(string)
+		other, ok := y.Get(name)
+		if !ok || !sameJSON(v, other) {
+			return false
+		}
+	}
+	return x.Len() == y.Len()
+}
+
+// displayValue writes a value as a person would in a list: a string without
+// quotes.
+func displayValue(v Value) string {
+	switch v := v.(type) {
+	case string:
+		return v
+	case float64:
+		if math.IsNaN(v) || math.IsInf(v, 0) {
+			return strconv.FormatFloat(v, 'g', -1, 64)
+		}
+	}
+	return FormatJSON(v, "")
+}
+
+// beyond reports whether a number is less than a bound, for side -1, or greater,
+// for side +1. NaN is beyond every bound; what is no number is beyond none.
+func beyond(v, bound Value, side int) bool {
+	if !numeric(v) || !numeric(bound) {
+		return false
+	}
+	order, ok := compareNumbers(v, bound)
+	return !ok || order == side
+}
+
+// compareNumbers compares two numbers exactly, as [cmp.Compare] does; it cannot
+// if one of them is NaN.
+func compareNumbers(a, b Value) (order int, ok bool) {
+	x, okX := a.(int64)
+	y, okY := b.(int64)
+	if okX && okY {
+		return cmp.Compare(x, y), true
+	}
+	f, okF := bigFloat(a)
+	g, okG := bigFloat(b)
+	if !okF || !okG {
+		return 0, false
+	}
+	return f.Cmp(g), true
+}
+
+func bigFloat(v Value) (*big.Float, bool) {
+	switch n := v.(type) {
+	case int64:
+		return new(big.Float).SetInt64(n), true
+	case *big.Int:
+		return new(big.Float).SetInt(n), true
+	case float64:
+		if math.IsNaN(n) {
+			return nil, false
+		}
+		return new(big.Float).SetFloat64(n), true
+	}
+	return nil, false
+}

@@ -1,0 +1,108 @@
+package tool
+
+import (
+	"fmt"
+	"math/big"
+	"strconv"
+	"strings"
+)
+
+// Coerce reads arguments that came as text, from a command line or a format
+// without types, as the declared types: "3" for an integer is 3, "a,b" or
+// "[\"a\"]" for a list is a list, and JSON for an object. What cannot be read
+// so is left as it is, for [Tool.Check] to refuse. The second result says in
+// words what was turned into what.
+func (t *Tool) Coerce(args *Dict) (*Dict, []string) {
+	result := &Dict{}
+	var notes []string
+	for k, v := range args.All() {
+		name, ok := k.(string)
+		text, isText := v.(string)
+		p, known := t.Param(name)
+		if !ok || !isText || !known {
+			_ = result.Set(k, v) // it was a key before
+			continue
+		}
+		read, changed := p.Type.fromText(text)
+		if changed {
+			notes = append(notes, fmt.Sprintf("%s: read %q as %s", name, text, TypeOf(read)))
+		}
+		result.Put(name, read)
+	}
+	return result, notes
+}
+
+// fromText reads a text as a type and says whether that changed it.
+func (t Type) fromText(text string) (Value, bool) {
+	trimmed := strings.TrimSpace(text)
+	if t.Nullable && (trimmed == "null" || trimmed == "None") && t.Name != TypeString {
+		return nil, true
+	}
+	switch t.Name {
+	case TypeInteger:
+		if i, ok := new(big.Int).SetString(trimmed, 10); ok && len(trimmed) <= maxDigits {
+			return Integer(i), true
+		}
+		if f, err := strconv.ParseFloat(trimmed, 64); err == nil {
+			return f, true
+		}
+	case TypeNumber:
+		if i, err := strconv.ParseInt(trimmed, 10, 64); err == nil {
+			return i, true
+		}
+		if f, err := strconv.ParseFloat(trimmed, 64); err == nil {
+			return f, true
+		}
+	case TypeBoolean, TypeLogical:
+		switch strings.ToLower(trimmed) {
+		case "true", "yes", "1", "on":
+			return true, true
+		case "false", "no", "0", "off":
+			return false, true
+		}
+	case TypeArray, TypeCharacter, TypeList:
+		return t.listFromText(text, trimmed)
+	case TypeObject:
+		if v, err := ParseJSON([]byte(trimmed)); err == nil {
+			return v, true
+		}
+	case TypeAny, "":
+		return anyFromText(text, trimmed)
+	}
+	return text, false
+}
+
+// listFromText reads JSON, or items with commas between them.
+func (t Type) listFromText(text, trimmed string) (Value, bool) {
+	if strings.HasPrefix(trimmed, "[") || strings.HasPrefix(trimmed, "{") {
+		if v, err := ParseJSON([]byte(trimmed)); err == nil {
+			return v, true
+		}
+		return text, false
+	}
+	list := List{}
+	if trimmed == "" {
+		return list, true
+	}
+	item := Type{Name: TypeString}
+	if t.Items != nil {
+		item = *t.Items
+	}
+	for part := range strings.SplitSeq(trimmed, ",") {
+		v, _ := item.fromText(strings.TrimSpace(part))
+		list = append(list, v)
+	}
+	return list, true
+}
+
+// anyFromText reads what looks like JSON and is no string as JSON.
+func anyFromText(text, trimmed string) (Value, bool) {
+	v, err := ParseJSON([]byte(trimmed))
+	if err != nil {
+		return text, false
+	}
+	if _, isText := v.(string); isText {
+		return text, false
+	}
+	return v, true
+}

@@ -1,0 +1,366 @@
+package tool
+
+import (
+	"net/url"
+	"strconv"
+	"strings"
+)
+
+// A schemaWork foretells how much work it is to check a value against a schema.
+// The library that checks follows every $ref without counting: a schema that
+// refers to itself would overflow the stack, which no program survives, and one
+// that refers twice to what refers twice, and so on, would keep it busy for
+// years. So the same paths are walked here first, each pair of a schema and a
+// part of the value once, and what is too much is refused.
+type schemaWork struct {
+	root *schemaNode
+}
+
+const (
+	// maxSchemaSteps is how much work one check may be: a step for each schema
+	// that is applied to a part of the value, about a microsecond, and one for
+	// each stepBytes of that part, which the library writes into its errors.
+	maxSchemaSteps = 500_000
+	stepBytes      = 256
+	// maxSchemaDepth is how deep one schema may be applied inside another,
+	// including those that $ref leads to; each level takes a kilobyte of stack.
+	maxSchemaDepth = 2000
+)
+
+// A schemaNode is a schema by what it applies to what.
+type schemaNode struct {
+	here  []*schemaNode          // to the value itself
+	at    []*schemaNode          // to the item at an index
+	named map[string]*schemaNode // to the property of a name
+	each  []*schemaNode          // to every item and property
+}
+
+// The keywords that hold schemas, by what those are applied to and how they
+// are held: as one schema, a list of schemas, or an object of them.
+var (
+	hereKeywords = []string{"allOf", "anyOf", "oneOf", "not", "if", "then", "else"}
+	hereMaps     = []string{"dependentSchemas", "dependencies"}
+	eachKeywords = []string{"items", "additionalItems", "contains", "unevaluatedItems",
+		"additionalProperties", "propertyNames", "unevaluatedProperties", "contentSchema"}
+	eachMaps = []string{"patternProperties"}
+	defMaps  = []string{"$defs", "definitions"}
+)
+
+// A schemaReader turns schemas into nodes and finds what references mean.
+type schemaReader struct {
+	nodes    map[*Dict]*schemaNode
+	bases    map[*Dict]*url.URL // the base URI of each schema
+	byURI    map[string]*Dict   // the schemas that have one: documents and those with $id
+	anchors  map[string]*Dict   // by URI#name
+	dynamic  map[string][]*Dict // those with a $dynamicAnchor, by its name alone
+	oldStyle bool               // draft 07: nothing beside a $ref counts
+}
+
+// newSchemaWork reads schemas that the library has accepted, by the URI under
+// which each was loaded; "" is the one to check against.
+func newSchemaWork(docs map[string]Value) (*schemaWork, error) {
+	r := &schemaReader{
+		nodes: map[*Dict]*schemaNode{}, bases: map[*Dict]*url.URL{}, byURI: map[string]*Dict{},
+		anchors: map[string]*Dict{}, dynamic: map[string][]*Dict{},
+	}
+	root, ok := docs[""].(*Dict)
+	if !ok {
+		return &schemaWork{&schemaNode{}}, nil // true or false
+	}
+	r.oldStyle = strings.Contains(root.Text("$schema"), "draft-07")
+	for uri, doc := range docs {
+		base, err := url.Parse(uri)
+		if err != nil {
+			return nil, err
+		}
+		if d, ok := doc.(*Dict); ok {
+			r.byURI[uri] = d
+			r.find(d, base)
+		}
+	}
+	var err error
+	for d := range r.bases {
+		if err = r.link(d); err != nil {
+			return nil, err
+		}
+	}
+	return &schemaWork{r.nodes[root]}, nil
+}
+
+// find notes a schema and the schemas inside it, with their URIs and anchors.
+func (r *schemaReader) find(d *Dict, base *url.URL) {
+	if r.nodes[d] != nil {
+		return
+	}
+	id := d.Text("$id")
+	switch {
+	case id == "" || r.oldStyle && d.Has("$ref"):
+	case strings.HasPrefix(id, "#"):
+		r.anchors[base.String()+id] = d
+	default:
+		if u, err := url.Parse(id); err == nil {
+			base = base.ResolveReference(u)
+			r.byURI[base.String()] = d
+		}
+	}
+	r.nodes[d], r.bases[d] = &schemaNode{}, base
+	if name := d.Text("$anchor"); name != "" {
+		r.anchors[base.String()+"#"+name] = d
+	}
+	if name := d.Text("$dynamicAnchor"); name != "" {
+		r.anchors[base.String()+"#"+name] = d
+		r.dynamic[name] = append(r.dynamic[name], d)
+	}
+	for _, keywords := range [][]string{hereKeywords, eachKeywords, {"prefixItems"}} {
+		for _, k := range keywords {
+			r.findAll(heldSchemas(d, k), base)
+		}
+	}
+	for _, maps := range [][]string{hereMaps, eachMaps, defMaps, {"properties"}} {
+		for _, k := range maps {
+			r.findAll(heldByName(d, k), base)
+		}
+	}
+}
+
+func (r *schemaReader) findAll(schemas []*Dict, base *url.URL) {
+	for _, s := range schemas {
+		r.find(s, base)
+	}
+}
+
+// heldSchemas returns the schemas under a keyword that holds one or a list.
+// True and false are left out: they apply nothing.
+func heldSchemas(d *Dict, keyword string) []*Dict {
+	v, _ := d.Get(keyword)
+	if s, ok := v.(*Dict); ok {
+		return []*Dict{s}
+	}
+	items, _ := Elements(v)
+	var list []*Dict
+	for _, item := range items {
+		if s, ok := item.(*Dict); ok {
+			list = append(list, s)
+		}
+	}
+	return list
+}
+
+func heldByName(d *Dict, keyword string) []*Dict {
+	v, _ := d.Get(keyword)
+	m, _ := v.(*Dict)
+	var list []*Dict
+	for _, item := range m.All() {
+		if s, ok := item.(*Dict); ok {
+			list = append(list, s)
+		}
+	}
+	return list
+}
+
+// link fills in what a schema applies to what.
+func (r *schemaReader) link(d *Dict) error {
+	n := r.nodes[d]
+	for _, k := range hereKeywords {
+		n.here = r.append(n.here, heldSchemas(d, k))
+	}
+	for _, k := range hereMaps {
+		n.here = r.append(n.here, heldByName(d, k))
+	}
+	for _, k := range eachKeywords {
+		n.each = r.append(n.each, heldSchemas(d, k))
+	}
+	for _, k := range eachMaps {
+		n.each = r.append(n.each, heldByName(d, k))
+	}
+	prefix, _ := d.Get("prefixItems")
+	items, _ := Elements(prefix)
+	for _, item := range items {
+		s, _ := item.(*Dict)
+		n.at = append(n.at, r.nodes[s]) // nil for true and false
+	}
+	properties, _ := d.Get("properties")
+	m, _ := properties.(*Dict)
+	n.named = make(map[string]*schemaNode, m.Len())
+	for k, v := range m.All() {
+		if s, ok := v.(*Dict); ok {
+			n.named[k.(string)] = r.nodes[s]
+		}
+	}
+	for _, k := range []string{"$ref", "$dynamicRef"} {
+		if ref := d.Text(k); ref != "" {
+			targets, err := r.follow(d, ref, k == "$dynamicRef")
+			if err != nil {
+				return err
+			}
+			n.here = r.append(n.here, targets)
+		}
+	}
+	return nil
+}
+
+func (r *schemaReader) append(nodes []*schemaNode, schemas []*Dict) []*schemaNode {
+	for _, s := range schemas {
+		nodes = append(nodes, r.nodes[s])
+	}
+	return nodes
+}
+
+// follow finds what a reference may mean. A dynamic one depends on the way that
+// led to it, so it may mean any schema with its anchor.
+func (r *schemaReader) follow(d *Dict, ref string, dynamic bool) ([]*Dict, error) {
+	u, err := url.Parse(ref)
+	if err != nil {
+		return nil, err
+	}
+	u = r.bases[d].ResolveReference(u)
+	fragment := u.Fragment
+	u.Fragment, u.RawFragment = "", ""
+	var target *Dict
+	if fragment == "" || strings.HasPrefix(fragment, "/") {
+		target = pointed(r.byURI[u.String()], fragment)
+	} else {
+		target = r.anchors[u.String()+"#"+fragment]
+	}
+	if target == nil || r.nodes[target] == nil {
+		return nil, Errorf(Invalid, "cannot follow the reference %q", ref)
+	}
+	targets := []*Dict{target}
+	if dynamic {
+		targets = append(targets, r.dynamic[fragment]...)
+	}
+	return targets, nil
+}
+
+// pointed returns the schema at a JSON Pointer (RFC 6901), or nil.
+func pointed(d *Dict, pointer string) *Dict {
+	var v Value = d
+	for part := range strings.SplitSeq(strings.TrimPrefix(pointer, "/"), "/") {
+		if pointer == "" {
+			break
+		}
+		part = strings.NewReplacer("~1", "/", "~0", "~").Replace(part)
+		switch in := v.(type) {
+		case *Dict:
+			v, _ = in.Get(part)
+		case List:
+			i, err := strconv.Atoi(part)
+			if err != nil || i < 0 || i >= len(in) {
+				return nil
+			}
+			v = in[i]
+		default:
+			return nil
+		}
+	}
+	target, _ := v.(*Dict)
+	return target
+}
+
+// bound says whether checking a value is too much work.
+func (w *schemaWork) bound(v Value) error {
+	c := schemaCount{steps: map[schemaPair]int{}}
+	_, err := c.count(w.root, shapeOf(v), 0)
+	return err
+}
+
+// A shape is a value by what it holds: nothing for all but lists and dicts.
+type shape struct {
+	size  int      // in bytes, about
+	names []string // of a dict, one for each part
+	parts []*shape
+}
+
+func shapeOf(v Value) *shape {
+	s := &shape{size: 8}
+	switch v := v.(type) {
+	case string:
+		s.size += len(v)
+	case []byte:
+		s.size += len(v)
+	case *Dict:
+		for k, item := range v.All() {
+			name := displayValue(k)
+			s.size += len(name)
+			s.names = append(s.names, name)
+			s.hold(item)
+		}
+	default:
+		items, _ := Elements(v)
+		for _, item := range items {
+			s.hold(item)
+		}
+	}
+	return s
+}
+
+func (s *shape) hold(item Value) {
+	part := shapeOf(item)
+	s.size += part.size
+	s.parts = append(s.parts, part)
+}
+
+type schemaPair struct {
+	schema *schemaNode
+	value  *shape
+}
+
+// A schemaCount counts steps. Each pair of a schema and a part of the value is
+// counted once and remembered.
+type schemaCount struct {
+	steps map[schemaPair]int // 0 while it is being counted
+}
+
+func (c *schemaCount) count(s *schemaNode, v *shape, depth int) (int, error) {
+	if s == nil {
+		return 1, nil
+	}
+	n, known := c.steps[schemaPair{s, v}]
+	if known {
+		if n == 0 {
+			return 0, Errorf(Invalid, "the JSON Schema refers to itself without end")
+		}
+		return n, nil
+	}
+	if depth > maxSchemaDepth {
+		return 0, limitError("depth", "the JSON Schema leads more than %d schemas deep", maxSchemaDepth)
+	}
+	c.steps[schemaPair{s, v}] = 0
+	n = 1 + v.size/stepBytes
+	add := func(sub *schemaNode, part *shape) error {
+		m, err := c.count(sub, part, depth+1)
+		if n += m; err == nil && n > maxSchemaSteps {
+			err = limitError("steps", "checking the value against the JSON Schema takes more than %d steps", maxSchemaSteps)
+		}
+		return err
+	}
+	if err := s.apply(v, add); err != nil {
+		return 0, err
+	}
+	c.steps[schemaPair{s, v}] = n
+	return n, nil
+}
+
+// apply calls add for each schema that s applies to a part of the value.
+func (s *schemaNode) apply(v *shape, add func(*schemaNode, *shape) error) error {
+	for _, sub := range s.here {
+		if err := add(sub, v); err != nil {
+			return err
+		}
+	}
+	for i, part := range v.parts {
+		subs := s.each
+		switch {
+		case v.names != nil && s.named[v.names[i]] != nil:
+			subs = append(subs[:len(subs):len(subs)], s.named[v.names[i]])
+		case v.names == nil && i < len(s.at):
+			subs = append(subs[:len(subs):len(subs)], s.at[i])
+		}
+		for _, sub := range subs {
+			if err := add(sub, part); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,183 @@
+package tool
+
+import (
+	"strings"
+	"unicode/utf8"
+)
+
+// ParseType reads a type as it is written in a declaration: one of the
+// [TypeNames], "array<string>", or the annotation's own form, as in
+// "list[str]" or "str | None". An unknown name is kept: see [Type.Known].
+func ParseType(text string) (Type, error) {
+	return parseTypeWith(text, func(name string) (Type, bool) {
+		if name == TypeList {
+			return Type{Name: TypeList}, true
+		}
+		if t, ok := annotationType(name); ok {
+			return t, true
+		}
+		return Type{Name: name}, true
+	})
+}
+
+// ParseAnnotation reads a type as it is written in a signature, in the words
+// of Python: str, int, float, bool, list[T], dict[str, T], any, and T | None.
+// An unknown name is an error.
+func ParseAnnotation(text string) (Type, error) {
+	return parseTypeWith(text, annotationType)
+}
+
+var annotationTypes = []struct{ name, is string }{
+	{"str", TypeString}, {"int", TypeInteger}, {"float", TypeNumber}, {"bool", TypeBoolean},
+	{"list", TypeArray}, {"tuple", TypeArray}, {"set", TypeArray}, {"dict", TypeObject},
+	{"any", TypeAny}, {"Any", TypeAny},
+	{TypeString, TypeString}, {TypeInteger, TypeInteger}, {TypeNumber, TypeNumber},
+	{TypeBoolean, TypeBoolean}, {TypeLogical, TypeLogical}, {TypeCharacter, TypeCharacter},
+	{TypeArray, TypeArray}, {TypeObject, TypeObject},
+}
+
+func annotationType(name string) (Type, bool) {
+	for _, a := range annotationTypes {
+		if a.name == name {
+			return Type{Name: a.is}, true
+		}
+	}
+	return Type{}, false
+}
+
+func parseTypeWith(text string, named func(string) (Type, bool)) (Type, error) {
+	p := typeParser{rest: text, named: named}
+	t, err := p.union(0)
+	if err == nil && p.peek() != "" {
+		err = Errorf(Invalid, "unexpected %q", p.peek())
+	}
+	if err != nil {
+		return Type{}, Errorf(Invalid, "type %q: %w", strings.TrimSpace(text), AsError(err, Invalid).Err).
+			WithHint("types are str, int, float, bool, list[T], dict[str, T], any, and T | None")
+	}
+	return t, nil
+}
+
+type typeParser struct {
+	rest  string
+	named func(string) (Type, bool)
+}
+
+// peek returns the next token without stepping over it: a name or one
+// character; "" at the end.
+func (p *typeParser) peek() string {
+	p.rest = strings.TrimLeft(p.rest, " \t\r\n")
+	for i := 0; i < len(p.rest); i++ {
+		c := p.rest[i]
+		if c == '_' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' {
+			continue
+		}
+		if i == 0 {
+			_, i = utf8.DecodeRuneInString(p.rest)
+		}
+		return p.rest[:i]
+	}
+	return p.rest
+}
+
+func (p *typeParser) take() string {
+	token := p.peek()
+	p.rest = p.rest[len(token):]
+	return token
+}
+
+func (p *typeParser) union(depth int) (Type, error) {
+	if depth > 16 {
+		return Type{}, Errorf(Invalid, "nested more than 16 deep")
+	}
+	var terms []Type
+	nullable := false
+	for {
+		if p.peek() == "None" || p.peek() == "null" {
+			p.take()
+			nullable = true
+		} else {
+			t, err := p.term(depth)
+			if err != nil {
+				return Type{}, err
+			}
+			terms = append(terms, t)
+		}
+		if p.peek() != "|" {
+			break
+		}
+		p.take()
+	}
+	switch len(terms) {
+	case 0:
+		return Type{}, Errorf(Invalid, "None alone is no type")
+	case 1:
+		terms[0].Nullable = terms[0].Nullable || nullable
+		return terms[0], nil
+	}
+	return Type{}, Errorf(Invalid, "a union of more than one type and None is not supported; write any")
+}
+
+func (p *typeParser) term(depth int) (Type, error) {
+	name := p.take()
+	if name == "" {
+		return Type{}, Errorf(Invalid, "a type is missing")
+	}
+	t, ok := p.named(name)
+	if !ok {
+		return Type{}, Errorf(Invalid, "unknown type %q%s", name, DidYouMean(name, annotationNames()))
+	}
+	closing := map[string]string{"[": "]", "<": ">"}[p.peek()]
+	if closing == "" {
+		return t, nil
+	}
+	p.take()
+	args, err := p.arguments(closing, depth)
+	if err != nil {
+		return Type{}, err
+	}
+	return t.of(name, args)
+}
+
+func annotationNames() []string {
+	names := make([]string, 0, len(annotationTypes))
+	for _, a := range annotationTypes {
+		names = append(names, a.name)
+	}
+	return names
+}
+
+func (p *typeParser) arguments(closing string, depth int) ([]Type, error) {
+	var args []Type
+	for {
+		t, err := p.union(depth + 1)
+		if err != nil {
+			return nil, err
+		}
+		args = append(args, t)
+		switch next := p.take(); next {
+		case ",":
+		case closing:
+			return args, nil
+		case "":
+			return nil, Errorf(Invalid, "it ends where , or %s should follow", closing)
+		default:
+			return nil, Errorf(Invalid, "%q where , or %s should follow", next, closing)
+		}
+	}
+}
+
+// of gives a container type its arguments.
+func (t Type) of(name string, args []Type) (Type, error) {
+	switch {
+	case (t.Name == TypeArray || t.Name == TypeList) && len(args) == 1:
+		t.Name, t.Items = TypeArray, &args[0]
+	case t.Name == TypeObject && len(args) == 2 && args[0].Name == TypeString:
+		t.Values = &args[1]
+	case t.Name == TypeObject && len(args) == 2:
+		return Type{}, Errorf(Invalid, "the keys of a dict are str")
+	default:
+		return Type{}, Errorf(Invalid, "%s does not take %d types in brackets", name, len(args))
+	}
+	return t, nil
+}

@@ -1,0 +1,110 @@
+package tool
+
+import (
+	"fmt"
+	"math"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// MaxDescription is how long the description of a tool may be, in bytes. A
+// model reads every description on every turn.
+const MaxDescription = 16 << 10
+
+// Validate says what is wrong with a tool's definition: its name, an empty
+// description, parameters that contradict themselves, a default or an example
+// that its own check would refuse.
+func (t *Tool) Validate() error {
+	if err := CheckName(t.Name); err != nil {
+		return err
+	}
+	if strings.TrimSpace(t.Description) == "" {
+		return Errorf(Invalid, "tool '%s' has no description", t.Name).
+			WithHint("say in a sentence what it does and when to use it")
+	}
+	if len(t.Description) > MaxDescription {
+		return Errorf(Invalid, "the description is longer than %d KB", MaxDescription>>10)
+	}
+	if err := validateParams(t.Params); err != nil {
+		return err
+	}
+	if t.Returns != nil {
+		if err := t.Returns.validate("the result"); err != nil {
+			return err
+		}
+	}
+	if len(t.Schema) > 0 {
+		if _, err := NewSchemaChecker(t.Schema, nil); err != nil {
+			return err
+		}
+	}
+	for i, e := range t.Examples {
+		if _, err := t.Check(e.Args); err != nil {
+			return Errorf(Invalid, "example %d does not pass the tool's own check: %w", i+1, err)
+		}
+	}
+	return nil
+}
+
+func validateParams(params []Param) error {
+	seen := map[string]bool{}
+	for _, p := range params {
+		if p.Name == "" || strings.ContainsFunc(p.Name, isControl) {
+			return Errorf(Invalid, "%q is not a parameter's name", p.Name)
+		}
+		for _, name := range append([]string{p.Name}, p.Aliases...) {
+			if seen[name] {
+				return Errorf(Invalid, "the parameter name '%s' is used twice", name)
+			}
+			seen[name] = true
+		}
+		if err := p.Type.validate("parameter '" + p.Name + "'"); err != nil {
+			return err
+		}
+		if !p.HasDefault || p.Default == nil {
+			continue
+		}
+		if _, problems := checkValue(p.Type, p.Default, "the default of '"+p.Name+"'"); len(problems) > 0 {
+			return Errorf(Invalid, "%s", strings.Join(problems, "; "))
+		}
+	}
+	return nil
+}
+
+// validate says what is wrong with a type's own constraints.
+func (t Type) validate(what string) error {
+	if t.Pattern != "" {
+		if _, err := regexp.Compile(t.Pattern); err != nil {
+			return Errorf(Invalid, "the pattern of %s: %w", what, err).
+				WithHint("patterns are RE2: github.com/google/re2/wiki/Syntax; no lookaround, no backreferences")
+		}
+	}
+	for _, bound := range []Value{t.Min, t.Max} {
+		if f, ok := bound.(float64); bound != nil && !numeric(bound) || ok && math.IsNaN(f) {
+			return Errorf(Invalid, "min and max of %s must be numbers, got %s", what, displayValue(bound))
+		}
+	}
+	if t.Max != nil && beyond(t.Min, t.Max, +1) {
+		return Errorf(Invalid, "min of %s is greater than its max", what)
+	}
+	if t.MinLength != nil && *t.MinLength < 0 || t.MaxLength != nil && *t.MaxLength < 0 ||
+		t.MinLength != nil && t.MaxLength != nil && *t.MinLength > *t.MaxLength {
+		return Errorf(Invalid, "min_length and max_length of %s contradict each other", what)
+	}
+	bare := t
+	bare.Enum = nil
+	for _, e := range t.Enum {
+		if _, problems := checkValue(bare, e, fmt.Sprintf("the enum value %s of %s", displayValue(e), what)); len(problems) > 0 {
+			return Errorf(Invalid, "%s", problems[0])
+		}
+	}
+	for _, inner := range []*Type{t.Items, t.Values} {
+		if inner != nil {
+			if err := inner.validate("an item of " + what); err != nil {
+				return err
+			}
+		}
+	}
+	return validateParams(slices.Clone(t.Fields))
+}

@@ -1,0 +1,72 @@
+// Package scripts holds the built-in policies, prompts and templates
+// (embedded).
+package scripts
+
+import (
+	"embed"
+	"slices"
+	"strings"
+	"unicode"
+)
+
+//go:embed templates
+var files embed.FS
+
+// Templates returns the names of the templates for new tools.
+func Templates() []string {
+	return []string{"basic", "file_operation", "data_operation"}
+}
+
+// Template returns the text of a new tool of this name, written from a template
+// in a language: star, lua or md. It reports false where there is no such
+// template or language.
+func Template(template, lang, name string) (text string, ok bool) {
+	if !slices.Contains(Templates(), template) || !slices.Contains([]string{"star", "lua", "md"}, lang) {
+		return "", false
+	}
+	data, err := files.ReadFile("templates/" + template + "." + lang)
+	if err != nil {
+		panic("scripts: " + err.Error()) // the table above and the folder disagree
+	}
+	key := strings.ReplaceAll(name, "-", "_")
+	fill := strings.NewReplacer("my_tool", function(key), "my-tool", name, "My Tool", title(key))
+	return fill.Replace(string(data)), true
+}
+
+// function returns a name for a tool's function: the tool's own, unless that
+// has a meaning in the language or in the template.
+func function(key string) string {
+	if slices.Contains(taken, key) {
+		return key + "_tool"
+	}
+	return key
+}
+
+// taken is what a function in a template must not be called: the words of
+// Starlark and Lua, and the names that the templates use.
+var taken = strings.Fields(`
+	and as assert async await break class continue def del do elif else elseif end except false finally for
+	from function global goto if import in is lambda load local nil nonlocal not or pass raise repeat return
+	then true try until while with yield
+	args column csv data dict end error example fail filepath float fs handler input int ipairs len lines list
+	math max min number operation pairs param preview re rows sorted str string table text tool tostring type
+	value values`)
+
+// title makes a title of a tool's key.
+func title(key string) string {
+	words := strings.Split(key, "_")
+	for i, w := range words {
+		r := []rune(w)
+		words[i] = string(append([]rune{unicode.ToUpper(r[0])}, r[1:]...))
+	}
+	return strings.Join(words, " ")
+}
+
+// ProjectConfig returns the config.yaml of a new project: comments alone.
+func ProjectConfig() string {
+	data, err := files.ReadFile("templates/config.yaml")
+	if err != nil {
+		panic("scripts: " + err.Error())
+	}
+	return string(data)
+}

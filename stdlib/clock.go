@@ -1,0 +1,89 @@
+package stdlib
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/binary"
+	"math"
+	"math/big"
+	"time"
+
+	"github.com/cassidy-run/cassidy/runtime/tool"
+)
+
+// clockMaxSleep is the longest sleep: a year is longer than any run waits, and
+// far from where a time.Duration overflows.
+const clockMaxSleep = 366 * 24 * 60 * 60
+
+func (w *World) timeFuncs() []tool.Func {
+	return []tool.Func{{
+		Name:    "now",
+		Doc:     "Tell the time.",
+		Returns: "the time in UTC as RFC 3339 text with nanoseconds",
+		Class:   tool.Recorded,
+		Do: func(context.Context, tool.Effect, tool.Grant) (tool.Outcome, error) {
+			return tool.Outcome{Value: clockText(w.now())}, nil
+		},
+	}, {
+		Name:    "sleep",
+		Doc:     "Wait for a while.",
+		Params:  []tool.Param{effectParam("seconds", tool.TypeNumber, "how long, fractions allowed")},
+		Returns: "nothing",
+		Class:   tool.Repeatable,
+		Do:      clockSleep,
+	}}
+}
+
+// clockText writes a time with all nine digits, so that texts sort as times do.
+func clockText(t time.Time) string {
+	return t.UTC().Format("2006-01-02T15:04:05.000000000Z07:00")
+}
+
+func clockSleep(ctx context.Context, e tool.Effect, _ tool.Grant) (tool.Outcome, error) {
+	v, _ := e.Args.Get("seconds")
+	seconds := clockSeconds(v)
+	if math.IsNaN(seconds) || seconds < 0 || seconds > clockMaxSleep {
+		return tool.Outcome{}, tool.Errorf(tool.Invalid, "cannot sleep for %s seconds", tool.FormatJSON(v, "")).
+			WithHint("give a number from 0 to %d", clockMaxSleep)
+	}
+	if err := effectStopped(ctx); err != nil {
+		return tool.Outcome{}, err
+	}
+	timer := time.NewTimer(time.Duration(seconds * float64(time.Second)))
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return tool.Outcome{}, nil
+	case <-ctx.Done():
+		return tool.Outcome{}, effectStopped(ctx)
+	}
+}
+
+// clockSeconds gives a number as a float; an integer beyond int64 is beyond
+// every limit, and anything else no number.
+func clockSeconds(v tool.Value) float64 {
+	switch n := v.(type) {
+	case int64:
+		return float64(n)
+	case float64:
+		return n
+	case *big.Int:
+		return math.Inf(n.Sign())
+	}
+	return math.NaN()
+}
+
+func (w *World) randomFuncs() []tool.Func {
+	return []tool.Func{{
+		Name:     "seed",
+		Doc:      "Draw the seed of a call's random numbers.",
+		Returns:  "an integer of 64 bits that nobody can foresee",
+		Class:    tool.Recorded,
+		Internal: true,
+		Do: func(context.Context, tool.Effect, tool.Grant) (tool.Outcome, error) {
+			var b [8]byte
+			rand.Read(b[:]) // never fails: crypto/rand ends the process instead
+			return tool.Outcome{Value: int64(binary.LittleEndian.Uint64(b[:]))}, nil
+		},
+	}}
+}

@@ -1,0 +1,82 @@
+package stdlib
+
+import (
+	"context"
+	"math"
+	"math/big"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/cassidy-run/cassidy/runtime/tool"
+)
+
+func TestTimeNow(t *testing.T) {
+	for _, tt := range []struct {
+		now  time.Time
+		want string
+	}{
+		{time.Date(2026, 1, 2, 3, 4, 5, 6_000, time.UTC), "2026-01-02T03:04:05.000006000Z"},
+		{time.Date(2026, 1, 2, 3, 4, 5, 0, time.FixedZone("", 3600)), "2026-01-02T02:04:05.000000000Z"},
+	} {
+		d := deskAt(t, &Options{Now: func() time.Time { return tt.now }})
+		got := d.must("time.now")
+		if got != tt.want {
+			t.Errorf("time.now() = %v, want %s", got, tt.want)
+		}
+		if back, err := time.Parse(time.RFC3339Nano, got.(string)); err != nil || !back.Equal(tt.now) {
+			t.Errorf("time.now() reads back as %v, %v, want %v", back, err, tt.now)
+		}
+	}
+}
+
+func TestTimeSleep(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, err := Open(nil)
+		noError(t, err)
+		d := &desk{t: t, w: w}
+		for seconds, want := range map[tool.Value]time.Duration{
+			int64(0): 0, int64(90): 90 * time.Second, 0.25: 250 * time.Millisecond,
+		} {
+			start := time.Now()
+			if got := d.must("time.sleep", "seconds", seconds); got != nil {
+				t.Errorf("time.sleep(%v) = %v, want null", seconds, got)
+			}
+			if got := time.Since(start); got != want {
+				t.Errorf("time.sleep(%v) took %v, want %v", seconds, got, want)
+			}
+		}
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+		defer cancel()
+		start := time.Now()
+		_, err = d.run(ctx, "time.sleep", "seconds", int64(3600))
+		wrong(t, err, tool.Timeout, "time", "time.sleep")
+		if got := time.Since(start); got != time.Minute {
+			t.Errorf("time.sleep went on for %v, want a minute", got)
+		}
+		stopped, stop := context.WithCancel(context.Background())
+		stop()
+		_, err = d.run(stopped, "time.sleep", "seconds", int64(0))
+		wrong(t, err, tool.Canceled, "canceled", "time.sleep")
+	})
+}
+
+func TestTimeSleepRefuses(t *testing.T) {
+	d := deskAt(t, &Options{})
+	for _, v := range []tool.Value{int64(-1), -0.001, math.NaN(), math.Inf(1), math.Inf(-1), int64(math.MaxInt64), 1e300, new(big.Int).Lsh(big.NewInt(1), 100)} {
+		d.fails(tool.Invalid, "cannot sleep", "time.sleep", "seconds", v)
+	}
+	d.fails(tool.Invalid, "should be number", "time.sleep", "seconds", "1")
+}
+
+func TestRandomSeed(t *testing.T) {
+	d := deskAt(t, &Options{})
+	seen := map[int64]bool{}
+	for range 100 {
+		seed, ok := d.must("random.seed").(int64)
+		if !ok || seen[seed] {
+			t.Errorf("random.seed() = %v, want another integer each time", seed)
+		}
+		seen[seed] = true
+	}
+}

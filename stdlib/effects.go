@@ -1,0 +1,215 @@
+package stdlib
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+	"unicode/utf8"
+
+	"github.com/cassidy-run/cassidy/runtime/tool"
+)
+
+// Options say what the effects of scripts may touch. The zero value lends no
+// files and no environment.
+type Options struct {
+	// Root is the project's folder: files outside it do not exist for a
+	// script. "" means no files.
+	Root string
+	// WorkDir is where relative paths begin, a folder inside Root. "" means Root.
+	WorkDir string
+	// Env answers for environment variables. Nil means that none is set.
+	Env func(name string) (string, bool)
+	// Now tells the time. Nil means time.Now.
+	Now func() time.Time
+	// Limits bound what files may cost. Zero fields mean the defaults.
+	Limits FileLimits
+}
+
+// FileLimits bound what the effects on files may cost. A zero field means its
+// default. The defaults hold any source tree's text and keep what one call can
+// make its host hold far below what a host has.
+type FileLimits struct {
+	Read    int64 // bytes of one file that is read; 8 MB
+	Write   int64 // bytes of one file that is written; 8 MB
+	Total   int64 // bytes that one call writes, and that it replaces; 32 MB
+	Files   int   // files that one call changes, and folders; 256
+	Entries int   // of what one list, glob or search gives; 10,000
+}
+
+func (l FileLimits) orDefaults() FileLimits {
+	const mb = 1 << 20
+	fill := func(n *int64, otherwise int64) {
+		if *n <= 0 {
+			*n = otherwise
+		}
+	}
+	fill(&l.Read, 8*mb)
+	fill(&l.Write, 8*mb)
+	fill(&l.Total, 32*mb)
+	if l.Files <= 0 {
+		l.Files = 256
+	}
+	if l.Entries <= 0 {
+		l.Entries = 10_000
+	}
+	return l
+}
+
+// A World is what the effects of scripts act on: the files of one project, the
+// clock and the environment variables that it is lent. It is safe for
+// concurrent use.
+type World struct {
+	root   *os.Root // nil: no files
+	bases  []string // the root's absolute names: as given, and with links followed
+	work   string   // where relative paths begin, relative to the root; "." is the root
+	env    func(string) (string, bool)
+	now    func() time.Time
+	limits FileLimits
+	// committing keeps the check of a commit and its writes together, so that
+	// of two calls that changed one file the second meets the conflict.
+	committing sync.Mutex
+}
+
+// Open returns the world that the options describe; nil options lend nothing
+// but the clock. Its folder stays open until [World.Close], and stays the one
+// that it was when it is renamed.
+func Open(o *Options) (*World, error) {
+	if o == nil {
+		o = &Options{}
+	}
+	w := &World{work: ".", env: o.Env, now: o.Now, limits: o.Limits.orDefaults()}
+	if w.env == nil {
+		w.env = func(string) (string, bool) { return "", false }
+	}
+	if w.now == nil {
+		w.now = time.Now
+	}
+	if o.Root == "" {
+		return w, nil
+	}
+	if err := w.openRoot(o.Root); err != nil {
+		return nil, err
+	}
+	if o.WorkDir == "" {
+		return w, nil
+	}
+	work, _, err := w.resolve(filepath.ToSlash(o.WorkDir))
+	if err != nil {
+		w.root.Close()
+		return nil, tool.Errorf(tool.Invalid, "working directory %s is not inside %s", o.WorkDir, o.Root)
+	}
+	w.work = work
+	return w, nil
+}
+
+func (w *World) openRoot(dir string) error {
+	abs, err := filepath.Abs(dir)
+	if err != nil {
+		return tool.Errorf(tool.Failed, "open project: %w", err)
+	}
+	if w.root, err = os.OpenRoot(abs); err != nil {
+		return tool.Errorf(tool.Failed, "open project: %w", err)
+	}
+	w.bases = []string{filepath.ToSlash(abs)}
+	if followed, err := filepath.EvalSymlinks(abs); err == nil && followed != abs {
+		w.bases = append(w.bases, filepath.ToSlash(followed))
+	}
+	return nil
+}
+
+// Close gives back the project's folder. No effect may be under way.
+func (w *World) Close() error {
+	if w.root == nil {
+		return nil
+	}
+	return w.root.Close()
+}
+
+// Modules returns the effects as scripts and hosts name them. Rows marked
+// Internal are for the host and the engine: fs.commit carries out what a call
+// has staged, fs.restore takes a commit back, and random.seed feeds the module
+// of that name.
+func (w *World) Modules() []tool.Module {
+	return []tool.Module{
+		{
+			Name:  "fs",
+			Doc:   "Files of the project. Paths are relative to the working directory. Changes are seen by the call at once, and reach the disk when it succeeds.",
+			Funcs: slices.Concat(w.fsReadFuncs(), w.fsWalkFuncs(), w.fsWriteFuncs(), w.fsCommitFuncs()),
+		},
+		{Name: "env", Doc: "Environment variables that the user lends.", Funcs: w.envFuncs()},
+		{Name: "time", Doc: "The clock.", Funcs: w.timeFuncs()},
+		{Name: "random", Doc: "Random numbers.", Funcs: w.randomFuncs()},
+		{Doc: "What a call tells its user while it runs.", Funcs: w.noticeFuncs()},
+	}
+}
+
+func (w *World) envFuncs() []tool.Func {
+	return []tool.Func{{
+		Name:    "get",
+		Doc:     "Get the value of an environment variable.",
+		Params:  []tool.Param{effectParam("name", tool.TypeString, "the variable's name"), effectOption("default", tool.TypeAny, nil, "what to give where it is not set")},
+		Returns: "its value as a string, or the default where it is not set",
+		Class:   tool.Read,
+		Target: func(args *tool.Dict) ([]tool.Capability, error) {
+			name, err := envName(args)
+			return []tool.Capability{{Name: "env", Target: name}}, err
+		},
+		Do: w.envGet,
+	}}
+}
+
+// envName gives the variable's name. One that a capability cannot spell could
+// be granted to nobody.
+func envName(args *tool.Dict) (string, error) {
+	name := args.Text("name")
+	if name == "" || strings.ContainsFunc(name, func(r rune) bool { return r <= ' ' || r == '=' || r == '*' || r == 0x7f }) {
+		return "", tool.Errorf(tool.Invalid, "%q is not the name of an environment variable", name)
+	}
+	return name, nil
+}
+
+func (w *World) envGet(_ context.Context, e tool.Effect, _ tool.Grant) (tool.Outcome, error) {
+	name, err := envName(e.Args)
+	if err != nil {
+		return tool.Outcome{}, err
+	}
+	value, ok := w.env(name)
+	if !ok {
+		otherwise, _ := e.Args.Get("default")
+		return tool.Outcome{Value: otherwise}, nil
+	}
+	if !utf8.ValidString(value) {
+		return tool.Outcome{}, tool.Errorf(tool.Failed, "the environment variable %s is not UTF-8 text", name)
+	}
+	return tool.Outcome{Value: value}, nil
+}
+
+// effectParam describes an argument that must be given.
+func effectParam(name, typ, doc string) tool.Param {
+	return tool.Param{Name: name, Type: tool.Type{Name: typ}, Description: doc, Required: true}
+}
+
+// effectOption describes an argument that may be left out.
+func effectOption(name, typ string, otherwise tool.Value, doc string) tool.Param {
+	return tool.Param{Name: name, Type: tool.Type{Name: typ}, Description: doc, Default: otherwise, HasDefault: true}
+}
+
+// effectStopped returns why an effect should not go on, or nil.
+func effectStopped(ctx context.Context) error {
+	if ctx.Err() == nil {
+		return nil
+	}
+	var e *tool.Error
+	if errors.As(context.Cause(ctx), &e) {
+		return e
+	}
+	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		return tool.Errorf(tool.Timeout, "the time ran out")
+	}
+	return tool.Errorf(tool.Canceled, "canceled")
+}

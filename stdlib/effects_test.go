@@ -1,0 +1,131 @@
+package stdlib
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/cassidy-run/cassidy/runtime/tool"
+)
+
+// rowsWanted is every effect, with what a record and a gate need to know of it.
+var rowsWanted = map[string]struct {
+	class    tool.Class
+	internal bool
+	target   bool
+}{
+	"fs.read":       {tool.Read, false, true},
+	"fs.read_bytes": {tool.Read, false, true},
+	"fs.list":       {tool.Read, false, true},
+	"fs.stat":       {tool.Read, false, true},
+	"fs.exists":     {tool.Read, false, true},
+	"fs.glob":       {tool.Read, false, true},
+	"fs.search":     {tool.Read, false, true},
+	"fs.write":      {tool.Write, false, true},
+	"fs.append":     {tool.Write, false, true},
+	"fs.edit":       {tool.Write, false, true},
+	"fs.remove":     {tool.Write, false, true},
+	"fs.move":       {tool.Write, false, true},
+	"fs.mkdir":      {tool.Write, false, true},
+	"fs.commit":     {tool.Write, true, false},
+	"fs.restore":    {tool.Write, true, true},
+	"env.get":       {tool.Read, false, true},
+	"time.now":      {tool.Recorded, false, false},
+	"time.sleep":    {tool.Repeatable, false, false},
+	"random.seed":   {tool.Recorded, true, false},
+	"emit":          {tool.Notice, false, false},
+	"progress":      {tool.Notice, false, false},
+	"log":           {tool.Notice, false, false},
+}
+
+func TestEffectRowsAreComplete(t *testing.T) {
+	d := newDesk(t, nil)
+	n := 0
+	for _, m := range d.w.Modules() {
+		if m.Doc == "" {
+			t.Errorf("module %q has no doc", m.Name)
+		}
+		for _, f := range m.Funcs {
+			n++
+			name := strings.TrimPrefix(m.Name+"."+f.Name, ".")
+			want, ok := rowsWanted[name]
+			if !ok {
+				t.Errorf("%s is not in this test's table", name)
+			}
+			if f.Class != want.class || f.Internal != want.internal || (f.Target != nil) != want.target {
+				t.Errorf("%s: class %d, internal %v, target %v, want %d, %v, %v", name, f.Class, f.Internal, f.Target != nil, want.class, want.internal, want.target)
+			}
+			if f.Do == nil || f.Returns == "" || !strings.HasSuffix(strings.SplitAfter(f.Doc, ". ")[0], ".") && !strings.HasSuffix(f.Doc, ".") {
+				t.Errorf("%s lacks a Do, a Returns or a doc of sentences: %q", name, f.Doc)
+			}
+			for _, p := range f.Params {
+				if p.Description == "" || !p.Type.Known() || p.Required == p.HasDefault {
+					t.Errorf("%s: parameter %s lacks words, a type, or is neither required nor has a default", name, p.Name)
+				}
+			}
+		}
+	}
+	if n != len(rowsWanted) {
+		t.Errorf("%d rows, want %d", n, len(rowsWanted))
+	}
+}
+
+func TestTargetsNameConcreteCapabilities(t *testing.T) {
+	top := newDesk(t, map[string]string{"work/x": ""})
+	d := deskAt(t, &Options{Root: top.dir, WorkDir: "work"})
+	for _, tt := range []struct {
+		row  string
+		args *tool.Dict
+		want string
+	}{
+		{"fs.read", tool.NewDict("path", "../docs/./a.txt"), "fs.read:docs/a.txt"},
+		{"fs.read", tool.NewDict("path", top.dir+"/docs/a.txt"), "fs.read:docs/a.txt"},
+		{"fs.list", tool.NewDict(), "fs.read:work"},
+		{"fs.list", tool.NewDict("path", ".."), "fs.read:."},
+		{"fs.glob", tool.NewDict("pattern", "a/b/*.md"), "fs.read:work/a/b"},
+		{"fs.glob", tool.NewDict("pattern", "*", "path", "../docs/"), "fs.read:docs"},
+		{"fs.search", tool.NewDict("pattern", "x", "glob", "a/*"), "fs.read:work"},
+		{"fs.write", tool.NewDict("path", "a", "content", ""), "fs.write:work/a"},
+		{"fs.move", tool.NewDict("from", "a", "to", "../b/"), "fs.read:work/a fs.write:work/a fs.write:b"},
+		{"fs.restore", tool.NewDict("files", tool.List{tool.NewDict("path", "a", "was", "", "is", ""), tool.NewDict("path", "b/c", "was", "", "is", "")}), "fs.write:a fs.write:b/c"},
+		{"fs.restore", tool.NewDict("files", tool.List{tool.NewDict("path", "a", "was", "", "is", "dir"), tool.NewDict("path", "a/b", "was", "", "is", "dir"), tool.NewDict("path", "ab/c", "was", "", "is", "file")}), "fs.write:a/b fs.write:ab/c"},
+		{"env.get", tool.NewDict("name", "HOME"), "env:HOME"},
+	} {
+		f := d.row(tt.row)
+		args, err := f.Bind(nil, tt.args)
+		noError(t, err)
+		targets, err := f.Target(args)
+		noError(t, err)
+		var got []string
+		for _, c := range targets {
+			got = append(got, c.String())
+		}
+		if strings.Join(got, " ") != tt.want {
+			t.Errorf("%s(%s): target %v, want %s", tt.row, tool.FormatJSON(tt.args, ""), got, tt.want)
+		}
+	}
+}
+
+func TestEnvGet(t *testing.T) {
+	env := map[string]string{"HOME": "/home/me", "EMPTY": "", "BAD": "\xff"}
+	d := deskAt(t, &Options{Env: func(name string) (string, bool) { v, ok := env[name]; return v, ok }})
+	d.grant("env:HOME", "env:EMPTY", "env:UNSET", "env:BAD")
+	for _, tt := range []struct {
+		args []tool.Value
+		want tool.Value
+	}{
+		{[]tool.Value{"name", "HOME"}, "/home/me"},
+		{[]tool.Value{"name", "EMPTY", "default", "x"}, ""},
+		{[]tool.Value{"name", "UNSET"}, nil},
+		{[]tool.Value{"name", "UNSET", "default", int64(3)}, int64(3)},
+	} {
+		if got := d.must("env.get", tt.args...); got != tt.want {
+			t.Errorf("env.get(%v) = %v, want %v", tt.args, got, tt.want)
+		}
+	}
+	d.fails(tool.Denied, "env:SECRET", "env.get", "name", "SECRET")
+	d.fails(tool.Failed, "not UTF-8", "env.get", "name", "BAD")
+	d.grant("env")
+	for _, name := range []string{"", "A=B", "A B", "*", "A\x00", "A\n"} {
+		d.fails(tool.Invalid, "not the name", "env.get", "name", name)
+	}
+}

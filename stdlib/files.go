@@ -1,0 +1,378 @@
+package stdlib
+
+import (
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/cassidy-run/cassidy/runtime/tool"
+)
+
+// An fsLook is what one effect sees of the files: the disk, and over it what
+// the effect's call has staged. Without a stage it is the disk alone.
+type fsLook struct {
+	w     *World
+	ctx   context.Context
+	stage *tool.Stage
+	check func(tool.Capability) error // nil allows nothing
+
+	staged map[string][]string // the staged names by folder; made when first needed
+	budget int                 // how many names this effect may still meet
+	strict bool                // what cannot be named or read is an error, not left out
+}
+
+// fsWalkEntries is how many names one effect may meet while it walks a tree: a
+// large repository has fewer, and meeting them takes about a second.
+const fsWalkEntries = 100_000
+
+func (w *World) look(ctx context.Context, g tool.Grant) *fsLook {
+	return &fsLook{w: w, ctx: ctx, stage: g.Stage, check: g.Check, budget: fsWalkEntries}
+}
+
+// allows asks whether the call may use a capability beyond those that its
+// arguments named.
+func (l *fsLook) allows(c tool.Capability) error {
+	if l.check == nil {
+		return tool.Errorf(tool.Denied, "%s is not granted", c)
+	}
+	return l.check(c)
+}
+
+// An fsSpot is where a path leads: what is there and the open folder that holds
+// it. Between a look and an act on it, the folder stays the same one, whatever
+// happens to its name.
+type fsSpot struct {
+	look   *fsLook
+	asked  string          // the path that was asked for
+	path   string          // where it leads, every link followed
+	name   string          // the last part of path
+	dir    *os.Root        // what holds it; nil where that is not on disk
+	own    bool            // close dir with the spot
+	disk   fs.FileInfo     // what is on disk and not staged over, of the thing itself; nil is nothing
+	staged *tool.FileState // what the call has made of it, or nil
+	behind string          // a file that stands where a folder would have to be, or ""
+	slash  bool            // it was asked for as a folder, with a slash at the end
+}
+
+// An fsKind says what is at a spot.
+type fsKind string
+
+const (
+	fsNothing fsKind = ""
+	fsFile    fsKind = "file"
+	fsFolder  fsKind = "dir"
+	fsOther   fsKind = "other" // a link that was not followed, a pipe, a socket, a device
+)
+
+func (s *fsSpot) kind() fsKind {
+	switch {
+	case s.staged != nil && !s.staged.Exists:
+		return fsNothing
+	case s.staged != nil && s.staged.Dir:
+		return fsFolder
+	case s.staged != nil:
+		return fsFile
+	case s.disk == nil:
+		return fsNothing
+	case s.disk.Mode().IsRegular():
+		return fsFile
+	case s.disk.IsDir():
+		return fsFolder
+	}
+	return fsOther
+}
+
+func (s *fsSpot) close() {
+	if s.own {
+		s.dir.Close()
+	}
+}
+
+// An fsFollow says which links a search for a path follows.
+type fsFollow uint8
+
+const (
+	fsFollowAll     fsFollow = iota // to read
+	fsFollowFolders                 // to write: never through a link in the last place
+	fsFollowNone                    // to commit: what was found is still to be there
+)
+
+// fsMaxLinks is how many links one path may lead over; Linux follows 40.
+const fsMaxLinks = 40
+
+// find looks for a path that [World.resolve] gave. That nothing is there is no
+// error. Each folder on the way is opened from the one that holds it, and is
+// the thing that was looked at, so nobody can slip a link in between.
+func (l *fsLook) find(p string, follow fsFollow) (*fsSpot, error) {
+	var parts []string
+	if p != "." {
+		parts = strings.Split(p, "/")
+	}
+	for range fsMaxLinks {
+		d := fsDescent{look: l, asked: p, parts: parts, follow: follow, dir: l.w.root}
+		s, err := d.run()
+		if !d.again {
+			return s, err
+		}
+		parts = d.parts
+	}
+	return nil, tool.Errorf(tool.Failed, "too many links on the way to %s", l.w.shown(p))
+}
+
+// An fsDescent goes down a path from the root, until it arrives, or meets a link
+// and has to begin again with other parts.
+type fsDescent struct {
+	look   *fsLook
+	asked  string
+	parts  []string
+	follow fsFollow
+	dir    *os.Root // where it stands; nil in a folder that is not on disk
+	again  bool
+}
+
+func (d *fsDescent) run() (*fsSpot, error) {
+	if len(d.parts) == 0 {
+		info, err := d.dir.Lstat(".")
+		if err != nil {
+			return nil, d.look.failed("read", ".", err)
+		}
+		return d.spot(&fsSpot{path: ".", name: ".", disk: info}), nil
+	}
+	for i := range d.parts {
+		s, err := d.step(i)
+		if err != nil || s == nil {
+			d.leave()
+			return nil, err
+		}
+		if i == len(d.parts)-1 || s.kind() != fsFolder {
+			return d.arrive(i, s)
+		}
+		if err := d.enter(s); err != nil {
+			d.leave()
+			return nil, err
+		}
+	}
+	panic("stdlib: a descent that does not arrive")
+}
+
+// step looks at one part. It returns neither spot nor error where the path goes
+// on elsewhere.
+func (d *fsDescent) step(i int) (*fsSpot, error) {
+	l, name := d.look, d.parts[i]
+	if name == ".." { // only from a link; what is before it is no link, so the text decides
+		if i == 0 {
+			return nil, d.escapes()
+		}
+		d.parts, d.again = slices.Delete(slices.Clone(d.parts), i-1, i+1), true
+		return nil, nil
+	}
+	s := &fsSpot{path: strings.Join(d.parts[:i+1], "/"), name: name}
+	if st, ok := l.stage.Changed(s.path); ok {
+		s.staged = &st
+		return d.spot(s), nil
+	}
+	if d.dir == nil {
+		return d.spot(s), nil
+	}
+	info, err := d.dir.Lstat(name)
+	switch {
+	case err == nil:
+		s.disk = info
+	case !errors.Is(err, fs.ErrNotExist):
+		return nil, l.failed("read", d.asked, err)
+	}
+	last := i == len(d.parts)-1
+	if s.disk != nil && s.disk.Mode()&fs.ModeSymlink != 0 && d.follow != fsFollowNone && (!last || d.follow == fsFollowAll) {
+		return nil, d.turn(i)
+	}
+	return d.spot(s), nil
+}
+
+// turn puts where a link leads in the place of its name.
+func (d *fsDescent) turn(i int) error {
+	target, err := d.dir.Readlink(d.parts[i])
+	if err != nil {
+		return d.look.failed("read", d.asked, err)
+	}
+	if d.look.w.absolute(target) {
+		return d.escapes()
+	}
+	parts := slices.Clone(d.parts[:i])
+	for part := range strings.SplitSeq(filepath.ToSlash(target), "/") {
+		if part != "" && part != "." {
+			parts = append(parts, part)
+		}
+	}
+	parts = append(parts, d.parts[i+1:]...)
+	if len(parts) > fsMaxDepth {
+		return tool.Errorf(tool.Failed, "too many folders on the way to %s", d.look.w.shown(d.asked))
+	}
+	d.parts, d.again = parts, true
+	return nil
+}
+
+func (d *fsDescent) escapes() error {
+	return tool.Errorf(tool.Security, "%s is a link that leads out of the project", d.look.w.shown(d.asked)).
+		WithHint("links must be relative and stay inside the project")
+}
+
+// enter goes into a folder.
+func (d *fsDescent) enter(s *fsSpot) error {
+	if s.staged != nil {
+		d.leave()
+		return nil
+	}
+	sub, err := d.look.openFolder(s)
+	if err != nil {
+		return err
+	}
+	d.leave()
+	d.dir = sub
+	return nil
+}
+
+func (d *fsDescent) leave() {
+	if d.dir != nil && d.dir != d.look.w.root {
+		d.dir.Close()
+	}
+	d.dir = nil
+}
+
+// arrive ends a descent: at the last part, or before it where nothing goes on.
+func (d *fsDescent) arrive(i int, s *fsSpot) (*fsSpot, error) {
+	if i == len(d.parts)-1 {
+		s.own = d.dir != nil && d.dir != d.look.w.root
+		return s, nil
+	}
+	d.leave()
+	if s.disk != nil && s.disk.Mode()&fs.ModeSymlink != 0 {
+		return nil, d.look.changed(d.asked)
+	}
+	if slices.Contains(d.parts[i+1:], "..") {
+		return nil, tool.Errorf(tool.Failed, "%s is a link to nothing", d.look.w.shown(d.asked))
+	}
+	end := &fsSpot{path: strings.Join(d.parts, "/"), name: d.parts[len(d.parts)-1]}
+	if st, ok := d.look.stage.Changed(end.path); ok {
+		end.staged = &st // gone with the folder that it was in
+	}
+	if s.kind() != fsNothing {
+		end.behind = s.path
+	}
+	return d.spot(end), nil
+}
+
+func (d *fsDescent) spot(s *fsSpot) *fsSpot {
+	s.look, s.asked, s.dir = d.look, d.asked, d.dir
+	return s
+}
+
+// openFolder opens the folder at a spot: the very one that was looked at.
+func (l *fsLook) openFolder(s *fsSpot) (*os.Root, error) {
+	// The "/." makes it an error to open anything but a folder; a pipe that has
+	// taken its place would else be waited for.
+	sub, err := s.dir.OpenRoot(s.name + "/.")
+	if err != nil {
+		return nil, s.cannotOpen(err)
+	}
+	info, err := sub.Lstat(".")
+	if err != nil || !os.SameFile(info, s.disk) {
+		sub.Close()
+		return nil, l.changed(s.asked)
+	}
+	return sub, nil
+}
+
+// cannotOpen words an error of opening what was looked at: another thing may
+// have taken its place.
+func (s *fsSpot) cannotOpen(err error) error {
+	info, gone := s.dir.Lstat(s.name)
+	if gone != nil || !os.SameFile(info, s.disk) || info.Mode().Type() != s.disk.Mode().Type() {
+		return s.look.changed(s.asked)
+	}
+	return s.look.failed("read", s.asked, err)
+}
+
+// read returns the content of the regular file at a spot.
+func (s *fsSpot) read(limit int64) ([]byte, error) {
+	if s.staged != nil {
+		return s.staged.Data, nil
+	}
+	data, _, err := s.readDisk(limit)
+	return data, err
+}
+
+// readDisk reads what is on disk, and never waits: not for a pipe, and not for
+// a file without end.
+func (s *fsSpot) readDisk(limit int64) ([]byte, fs.FileInfo, error) {
+	if !s.disk.Mode().IsRegular() {
+		return nil, nil, s.irregular()
+	}
+	f, err := s.dir.OpenFile(s.name, os.O_RDONLY|fsNoWait, 0)
+	if err != nil {
+		return nil, nil, s.cannotOpen(err)
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, nil, s.look.failed("read", s.asked, err)
+	}
+	if !info.Mode().IsRegular() || !os.SameFile(info, s.disk) {
+		return nil, nil, s.look.changed(s.asked)
+	}
+	if info.Size() > limit {
+		return nil, nil, s.tooLarge(limit)
+	}
+	data := make([]byte, 0, max(info.Size()+1, 512)) // of some files the size says nothing
+	data, err = fsReadAll(io.LimitReader(f, limit+1), data)
+	switch {
+	case err != nil:
+		return nil, nil, s.look.failed("read", s.asked, err)
+	case int64(len(data)) > limit:
+		return nil, nil, s.tooLarge(limit)
+	}
+	return data, info, nil
+}
+
+// fsReadAll is io.ReadAll into a buffer that has, if the size told the truth,
+// room for everything.
+func fsReadAll(r io.Reader, b []byte) ([]byte, error) {
+	for {
+		if len(b) == cap(b) {
+			b = append(b, 0)[:len(b)]
+		}
+		n, err := r.Read(b[len(b):cap(b)])
+		b = b[:len(b)+n]
+		if err == io.EOF {
+			return b, nil
+		}
+		if err != nil {
+			return b, err
+		}
+	}
+}
+
+// state returns what is on disk at a spot as a stage notes it, with content. A
+// link, a pipe or a file of several names is refused: replacing it would do
+// something else than it seems.
+func (s *fsSpot) state(limit int64) (tool.FileState, fs.FileInfo, error) {
+	switch {
+	case s.disk == nil:
+		return tool.FileState{}, nil, nil
+	case s.disk.IsDir():
+		return tool.FileState{Exists: true, Dir: true, Mode: uint32(s.disk.Mode().Perm())}, s.disk, nil
+	}
+	data, info, err := s.readDisk(limit)
+	if err != nil {
+		return tool.FileState{}, nil, err
+	}
+	if fsLinks(info) > 1 {
+		return tool.FileState{}, nil, tool.Errorf(tool.Denied, "%s is one of several names of a file (a hard link), which may lie outside the project", s.look.w.shown(s.asked)).
+			WithHint("let a person replace it by a copy")
+	}
+	return tool.FileState{Exists: true, Mode: uint32(info.Mode().Perm()), Data: data, Hash: tool.HashBytes(data)}, info, nil
+}

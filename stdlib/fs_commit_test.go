@@ -1,0 +1,445 @@
+package stdlib
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"github.com/cassidy-run/cassidy/runtime/tool"
+)
+
+func TestCommitTellsWhatItDid(t *testing.T) {
+	d := newDesk(t, map[string]string{"a": "1", "b": "2", "same": "s", "dir/": ""})
+	d.must("fs.write", "path", "a", "content", "111")
+	d.must("fs.remove", "path", "b")
+	d.must("fs.write", "path", "new/c", "content", "33")
+	d.must("fs.write", "path", "same", "content", "s")
+	d.must("fs.remove", "path", "dir")
+	out, err := d.run(context.Background(), "fs.commit")
+	noError(t, err)
+	entry := func(path, kind, action string, n int64) *tool.Dict {
+		return tool.NewDict("path", path, "kind", kind, "action", action, "bytes", n)
+	}
+	want := tool.List{
+		entry("a", "file", "changed", 3), entry("b", "file", "removed", 0), entry("dir", "dir", "removed", 0),
+		entry("new", "dir", "created", 0), entry("new/c", "file", "created", 2),
+	}
+	if !tool.Equal(out.Value, want) {
+		t.Errorf("fs.commit = %s, want %s", tool.FormatJSON(out.Value, ""), tool.FormatJSON(want, ""))
+	}
+	if out.Undo == nil || out.Undo.Func != "fs.restore" {
+		t.Errorf("undo = %v, want fs.restore", out.Undo)
+	}
+	if !d.stage.Empty() {
+		t.Error("the stage is not empty after the commit")
+	}
+	out, err = d.run(context.Background(), "fs.commit")
+	if err != nil || !tool.Equal(out.Value, tool.List{}) || out.Undo != nil {
+		t.Errorf("a commit of nothing = %v, %v, want an empty list and no undo", out, err)
+	}
+}
+
+func TestCommitConflicts(t *testing.T) {
+	for _, tt := range []struct {
+		name     string
+		call     func(d *desk) // what the call does
+		meantime func(t *testing.T, dir string)
+		names    string // the path that the error names
+	}{
+		{"changed after the write",
+			func(d *desk) { d.must("fs.write", "path", "a", "content", "mine") },
+			func(t *testing.T, dir string) { putFile(t, dir, "a", "theirs") }, "a"},
+		{"changed to the same length",
+			func(d *desk) { d.must("fs.write", "path", "a", "content", "mine") },
+			func(t *testing.T, dir string) { putFile(t, dir, "a", "0") }, "a"},
+		{"created meanwhile",
+			func(d *desk) { d.must("fs.write", "path", "new", "content", "mine") },
+			func(t *testing.T, dir string) { putFile(t, dir, "new", "theirs") }, "new"},
+		{"created meanwhile, the same",
+			func(d *desk) { d.must("fs.write", "path", "new", "content", "mine") },
+			func(t *testing.T, dir string) { putFile(t, dir, "new", "mine") }, "new"},
+		{"removed meanwhile",
+			func(d *desk) { d.must("fs.edit", "path", "a", "old", "1", "new", "2") },
+			func(t *testing.T, dir string) { noError(t, os.Remove(filepath.Join(dir, "a"))) }, "a"},
+		{"removed by both",
+			func(d *desk) { d.must("fs.remove", "path", "a") },
+			func(t *testing.T, dir string) { noError(t, os.Remove(filepath.Join(dir, "a"))) }, "a"},
+		{"a folder instead of a file",
+			func(d *desk) { d.must("fs.write", "path", "a", "content", "mine") },
+			func(t *testing.T, dir string) {
+				noError(t, os.Remove(filepath.Join(dir, "a")))
+				putFile(t, dir, "a/", "")
+			}, "a"},
+		{"its folder is gone",
+			func(d *desk) { d.must("fs.write", "path", "dir/new", "content", "mine") },
+			func(t *testing.T, dir string) { noError(t, os.RemoveAll(filepath.Join(dir, "dir"))) }, "dir"},
+		{"its folder is a file",
+			func(d *desk) { d.must("fs.write", "path", "dir/new", "content", "mine") },
+			func(t *testing.T, dir string) {
+				noError(t, os.RemoveAll(filepath.Join(dir, "dir")))
+				putFile(t, dir, "dir", "")
+			}, "dir"},
+		{"the folder was made meanwhile",
+			func(d *desk) { d.must("fs.write", "path", "made/x", "content", "mine") },
+			func(t *testing.T, dir string) { putFile(t, dir, "made/", "") }, "made"},
+		{"something new in a folder that goes",
+			func(d *desk) { d.must("fs.remove", "path", "dir", "recursive", true) },
+			func(t *testing.T, dir string) { putFile(t, dir, "dir/late", "theirs") }, "dir/late"},
+		{"something new in a folder that moves",
+			func(d *desk) { d.must("fs.move", "from", "dir", "to", "moved") },
+			func(t *testing.T, dir string) { putFile(t, dir, "dir/.late", "theirs") }, "dir/.late"},
+		{"changed between the read and the write",
+			func(d *desk) { d.must("fs.read", "path", "a"); d.must("fs.write", "path", "b", "content", "mine") },
+			func(t *testing.T, dir string) { putFile(t, dir, "b", "theirs") }, "b"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			d := newDesk(t, map[string]string{"0": "zero", "a": "1", "b": "2", "dir/x": "x", "z": "z"})
+			d.must("fs.write", "path", "0", "content", "first in order")
+			tt.call(d)
+			d.must("fs.write", "path", "z", "content", "last in order")
+			tt.meantime(t, d.dir)
+			before := snapshot(t, d.dir)
+			_, err := d.call("fs.commit")
+			wrong(t, err, tool.Conflict, tt.names+" has changed", "fs.commit")
+			if diff := cmp.Diff(before, snapshot(t, d.dir)); diff != "" {
+				t.Errorf("the disk after the conflict (-want +got):\n%s", diff)
+			}
+			if d.stage.Empty() {
+				t.Error("the stage is empty after a commit that failed: it is the host's to drop")
+			}
+		})
+	}
+}
+
+// What a call builds on is what it first read, not what was there when it wrote.
+func TestConflictWithWhatWasReadFirst(t *testing.T) {
+	d := newDesk(t, map[string]string{"a": "1"})
+	d.must("fs.read", "path", "a")
+	d.must("fs.exists", "path", "b")
+	putFile(t, d.dir, "a", "2")
+	putFile(t, d.dir, "b", "2")
+	d.fails(tool.Conflict, "a has changed meanwhile", "fs.edit", "path", "a", "old", "2", "new", "3")
+	d.fails(tool.Conflict, "a has changed meanwhile", "fs.remove", "path", "a")
+	d.fails(tool.Conflict, "b has changed meanwhile", "fs.write", "path", "b", "content", "mine")
+	d.fails(tool.Conflict, "a has changed meanwhile", "fs.move", "from", "a", "to", "c")
+	d.stage.Reset()
+	d.must("fs.edit", "path", "a", "old", "2", "new", "3")
+	d.after(map[string]string{"a": "3", "b": "2"})
+}
+
+func TestCommitThatFailsHalfWay(t *testing.T) {
+	d := newDesk(t, map[string]string{"a": "1", "gone/x": "x", "kind/y": "y", "m": "m", "z": "z"})
+	d.must("fs.write", "path", "a", "content", "new")
+	d.must("fs.write", "path", "made/deep/b", "content", "new")
+	d.must("fs.remove", "path", "kind", "recursive", true)
+	d.must("fs.write", "path", "kind", "content", "file now")
+	d.must("fs.write", "path", "m", "content", "new")
+	d.must("fs.remove", "path", "gone", "recursive", true)
+	d.must("fs.remove", "path", "z")
+	before := snapshot(t, d.dir)
+
+	l := &fsLook{w: d.w, ctx: context.Background(), budget: fsWalkEntries}
+	steps, err := l.compare(d.stage.Changes())
+	noError(t, err)
+	ops := fsOrder(steps, false)
+	for i := range ops {
+		// What the i-th operation is about changes after it was compared.
+		full := filepath.Join(d.dir, ops[i].path)
+		_, statErr := os.Lstat(full)
+		late := time.Now().Add(time.Hour)
+		switch {
+		case ops[i].info == nil && statErr != nil && ops[i].path == "made":
+			noError(t, os.WriteFile(full, nil, 0o600))
+		case ops[i].info == nil || ops[i].info.IsDir():
+			continue // not before the operations that it follows
+		default:
+			noError(t, os.Chtimes(full, late, late))
+		}
+		changed := snapshot(t, d.dir)
+		wrong(t, l.carryOut(ops), tool.Conflict, "has changed meanwhile", fmt.Sprintf("carryOut with a changed %s", ops[i].path))
+		if diff := cmp.Diff(changed, snapshot(t, d.dir)); diff != "" {
+			t.Errorf("after the failure at %s (-want +got):\n%s", ops[i].path, diff)
+		}
+		if ops[i].info == nil {
+			noError(t, os.Remove(full))
+		}
+		l = &fsLook{w: d.w, ctx: context.Background(), budget: fsWalkEntries}
+		if steps, err = l.compare(d.stage.Changes()); err != nil {
+			t.Fatal(err)
+		}
+		ops = fsOrder(steps, false)
+	}
+	if diff := cmp.Diff(before, snapshot(t, d.dir)); diff != "" {
+		t.Fatalf("the disk after all failures (-want +got):\n%s", diff)
+	}
+	d.after(map[string]string{"a": "new", "made/deep/b": "new", "kind": "file now", "m": "new", "gone": "", "z": ""})
+}
+
+// Where something else changes what a failed commit has written already, the
+// commit does not take that from it, and says so.
+func TestRollBackLeavesWhatIsNotItsOwn(t *testing.T) {
+	d := newDesk(t, map[string]string{"a": "1", "b": "2"})
+	d.must("fs.write", "path", "a", "content", "new a")
+	d.must("fs.write", "path", "b", "content", "new b")
+	l := &fsLook{w: d.w, ctx: context.Background(), budget: fsWalkEntries}
+	steps, err := l.compare(d.stage.Changes())
+	noError(t, err)
+	ops := fsOrder(steps, false)
+	noError(t, l.do(ops[0]))
+	putFile(t, d.dir, "a", "theirs")
+	err = l.rollBack(ops[:1], l.changed("b"))
+	wrong(t, err, tool.Conflict, "b has changed meanwhile; could not be taken back: a", "rollBack")
+	if got := getFile(t, d.dir, "a"); got != "theirs" {
+		t.Errorf("a = %q, want what was put there by somebody else", got)
+	}
+}
+
+func TestF09TwoWritersOfOneFile(t *testing.T) {
+	d := newDesk(t, map[string]string{"f": "0"})
+	first, second := &tool.Stage{}, &tool.Stage{}
+	d.stage = first
+	d.must("fs.write", "path", "f", "content", "first")
+	d.stage = second
+	d.must("fs.write", "path", "f", "content", "second")
+	d.commit()
+	d.stage = first
+	d.fails(tool.Conflict, "f has changed on disk", "fs.commit")
+	if got := getFile(t, d.dir, "f"); got != "second" {
+		t.Errorf("f = %q, want %q", got, "second")
+	}
+
+	// Of many at once, each that began from the same content, one gets through.
+	const writers = 16
+	stages := make([]*tool.Stage, writers)
+	for i := range stages {
+		stages[i] = &tool.Stage{}
+		d.stage = stages[i]
+		d.must("fs.write", "path", "f", "content", strings.Repeat(fmt.Sprint(i), 1000))
+	}
+	errs := make([]error, writers)
+	var wg sync.WaitGroup
+	for i := range stages {
+		wg.Go(func() {
+			_, errs[i] = d.row("fs.commit").Do(context.Background(), tool.Effect{}, tool.Grant{Stage: stages[i]})
+		})
+	}
+	wg.Wait()
+	var won []int
+	for i, err := range errs {
+		if err == nil {
+			won = append(won, i)
+			continue
+		}
+		wrong(t, err, tool.Conflict, "f has changed", "the commit of a writer that came late")
+	}
+	if len(won) != 1 || getFile(t, d.dir, "f") != strings.Repeat(fmt.Sprint(won[0]), 1000) {
+		t.Errorf("writers %v got through, f = %.20q, want one and its content", won, getFile(t, d.dir, "f"))
+	}
+}
+
+func TestRestore(t *testing.T) {
+	d := newDesk(t, map[string]string{"a": "1", "b": "2\xff", "dir/x": "x", "kind/y": "y", "emptied": ""})
+	before := snapshot(t, d.dir)
+	d.must("fs.write", "path", "a", "content", "new")
+	d.must("fs.move", "from", "b", "to", "far/b")
+	d.must("fs.remove", "path", "dir", "recursive", true)
+	d.must("fs.remove", "path", "kind", "recursive", true)
+	d.must("fs.write", "path", "kind", "content", "file")
+	d.must("fs.write", "path", "emptied", "content", "full")
+	undo := d.commit()
+	after := snapshot(t, d.dir)
+
+	redo, err := d.restore(undo)
+	noError(t, err)
+	if diff := cmp.Diff(before, snapshot(t, d.dir)); diff != "" {
+		t.Errorf("after the undo (-want +got):\n%s", diff)
+	}
+	_, err = d.restore(undo)
+	wrong(t, err, tool.Conflict, "has changed on disk", "the same undo again")
+	undo, err = d.restore(redo)
+	noError(t, err)
+	if diff := cmp.Diff(after, snapshot(t, d.dir)); diff != "" {
+		t.Errorf("after the undo of the undo (-want +got):\n%s", diff)
+	}
+
+	d.grant("fs.read", "fs.write:a")
+	_, err = d.restore(undo)
+	wrong(t, err, tool.Denied, "fs.write:", "an undo that is not granted")
+	d.grant("fs.write")
+	putFile(t, d.dir, "far/b", "touched")
+	_, err = d.restore(undo)
+	wrong(t, err, tool.Conflict, "far/b has changed", "an undo of what was changed since")
+	noError(t, os.Remove(filepath.Join(d.dir, "far/b")))
+	putFile(t, d.dir, "far/b", "2\xff")
+	putFile(t, d.dir, "far/other", "")
+	_, err = d.restore(undo)
+	wrong(t, err, tool.Conflict, "far/other has changed", "an undo that would remove what is not its own")
+}
+
+// A grant that allows a write allows its undo, and the undo of that.
+func TestRestoreNeedsNoMoreThanTheWrite(t *testing.T) {
+	d := newDesk(t, map[string]string{"keep": ""}).grant("fs.write:out/*/*.md")
+	before := snapshot(t, d.dir)
+	d.must("fs.write", "path", "out/deep/a.md", "content", "1")
+	redo, err := d.restore(d.commit())
+	noError(t, err)
+	if diff := cmp.Diff(before, snapshot(t, d.dir)); diff != "" {
+		t.Errorf("after the undo (-want +got):\n%s", diff)
+	}
+	_, err = d.restore(redo)
+	noError(t, err)
+	if got := getFile(t, d.dir, "out/deep/a.md"); got != "1" {
+		t.Errorf("out/deep/a.md = %q, want %q", got, "1")
+	}
+}
+
+func TestRestoreOfADamagedRecord(t *testing.T) {
+	d := newDesk(t, map[string]string{"a": "1"})
+	before := snapshot(t, d.dir)
+	file := func(pairs ...tool.Value) tool.List { return tool.List{tool.NewDict(pairs...)} }
+	for _, tt := range []struct {
+		kind  tool.Kind
+		files tool.Value
+	}{
+		{tool.Invalid, tool.List{"a"}},
+		{tool.Security, file()},
+		{tool.Security, file("path", "../a", "was", "", "is", "")},
+		{tool.Security, file("path", "/etc/passwd", "was", "", "is", "file")},
+		{tool.Security, file("path", "a/../a", "was", "", "is", "file")},
+		{tool.Security, file("path", ".", "was", "", "is", "dir")},
+		{tool.Security, file("path", "a\x00", "was", "", "is", "dir")},
+		{tool.Invalid, file("path", "a", "was", "link", "is", "")},
+		{tool.Invalid, file("path", "a", "was", "file", "is", "")},
+		{tool.Invalid, file("path", "a", "was", "file", "content", "text", "is", "")},
+		{tool.Invalid, file("path", "a", "was", "file", "content", []byte{}, "mode", int64(0o4755), "is", "")},
+		{tool.Invalid, file("path", "a", "was", "", "is", "other")},
+		{tool.Invalid, append(file("path", "a", "was", "", "is", ""), file("path", "a", "was", "", "is", "")...)},
+		{tool.Conflict, file("path", "a", "was", "", "is", "file", "is_hash", "")},
+		{tool.Conflict, file("path", "a", "was", "", "is", "file", "is_hash", tool.HashBytes([]byte("2")))},
+		{tool.Conflict, file("path", "no/where", "was", "file", "content", []byte("x"), "is", "")},
+	} {
+		d.fails(tt.kind, "", "fs.restore", "files", tt.files)
+	}
+	if diff := cmp.Diff(before, snapshot(t, d.dir)); diff != "" {
+		t.Errorf("something was written (-want +got):\n%s", diff)
+	}
+}
+
+func TestTempFilesOfKilledHostsAreSwept(t *testing.T) {
+	old, fresh, similar := fsTempName(), fsTempName(), ".cassidy-tmp-notes"
+	d := newDesk(t, map[string]string{"dir/a": "1", "dir/" + old: "x", "dir/" + fresh: "x", "dir/" + similar: "x", "gone/" + old: "x"})
+	ago := time.Now().Add(-2 * time.Hour)
+	for _, name := range []string{"dir/" + old, "dir/" + similar, "gone/" + old} {
+		noError(t, os.Chtimes(filepath.Join(d.dir, name), ago, ago))
+	}
+	if got := fsNamesOf(d.must("fs.list", "path", "dir")); got != "a" {
+		t.Errorf("fs.list = %q, want no temporary file in it", got)
+	}
+	d.must("fs.write", "path", "dir/a", "content", "2")
+	d.must("fs.remove", "path", "gone", "recursive", true)
+	d.after(map[string]string{"dir/a": "2", "dir/" + old: "", "dir/" + fresh: "x", "dir/" + similar: "x", "gone": ""})
+}
+
+// fsRandomOps does random things to files, of which many fail.
+func fsRandomOps(rt *rapid.T, d *desk, label string) {
+	names := []string{"a", "b", "d", "d/a", "d/b", "d/e", "d/e/a", "f", "f/a"}
+	path := rapid.SampledFrom(names)
+	content := rapid.SampledFrom([]tool.Value{"", "x", "yy\n", []byte{0, 0xff}, "long " + strings.Repeat("z", 100)})
+	for i := range rapid.IntRange(1, 12).Draw(rt, label) {
+		at := fmt.Sprintf("%s %d", label, i)
+		switch rapid.IntRange(0, 8).Draw(rt, at) {
+		case 0, 1:
+			_, _ = d.call("fs.write", "path", path.Draw(rt, at), "content", content.Draw(rt, at))
+		case 2:
+			_, _ = d.call("fs.append", "path", path.Draw(rt, at), "content", content.Draw(rt, at))
+		case 3:
+			_, _ = d.call("fs.remove", "path", path.Draw(rt, at), "recursive", rapid.Bool().Draw(rt, at))
+		case 4:
+			_, _ = d.call("fs.move", "from", path.Draw(rt, at), "to", path.Draw(rt, at), "overwrite", rapid.Bool().Draw(rt, at))
+		case 5:
+			_, _ = d.call("fs.mkdir", "path", path.Draw(rt, at))
+		case 7:
+			_, _ = d.call("fs.exists", "path", path.Draw(rt, at))
+		case 8:
+			_, _ = d.call("fs.read_bytes", "path", path.Draw(rt, at))
+		case 6:
+			_, _ = d.call("fs.edit", "path", path.Draw(rt, at), "old", "x", "new", "replaced", "replace_all", true)
+		}
+	}
+}
+
+// seenByScript is the tree as a script sees it: kinds and contents.
+func seenByScript(t tester, d *desk, folder string, all map[string]string) map[string]string {
+	for _, item := range d.must("fs.list", "path", folder).(tool.List) {
+		p := item.(*tool.Dict).Text("path")
+		if item.(*tool.Dict).Text("kind") == "dir" {
+			all[p] = "/"
+			seenByScript(t, d, p, all)
+			continue
+		}
+		all[p] = string(d.must("fs.read_bytes", "path", p).([]byte))
+	}
+	return all
+}
+
+// Whatever a call does: the disk does not change before the commit, the commit
+// makes of it what the call saw, and the undo makes it what it was.
+func TestCommitAndRestoreAreInverse(t *testing.T) {
+	root := t.TempDir()
+	n := 0
+	rapid.Check(t, func(rt *rapid.T) {
+		n++
+		dir := filepath.Join(root, fmt.Sprint(n))
+		noError(rt, os.Mkdir(dir, 0o755))
+		w, err := Open(&Options{Root: dir})
+		noError(rt, err)
+		defer w.Close()
+		d := (&desk{t: rt, w: w, dir: dir, stage: &tool.Stage{}}).grant("fs.read", "fs.write")
+		fsRandomOps(rt, d, "first call")
+		d.commit()
+		for p := range snapshot(rt, dir) {
+			if rapid.IntRange(0, 3).Draw(rt, "mode") == 0 && p != "." {
+				noError(rt, os.Chmod(filepath.Join(dir, p), 0o700))
+			}
+		}
+		before := snapshot(rt, dir)
+
+		fsRandomOps(rt, d, "second call")
+		if diff := cmp.Diff(before, snapshot(rt, dir)); diff != "" {
+			rt.Fatalf("the disk before the commit (-want +got):\n%s", diff)
+		}
+		want := seenByScript(rt, d, ".", map[string]string{})
+		undo := d.commit()
+		after := snapshot(rt, dir)
+		if diff := cmp.Diff(want, seenByScript(rt, d, ".", map[string]string{})); diff != "" {
+			rt.Fatalf("after the commit (-what the call saw +got):\n%s", diff)
+		}
+		if undo == nil {
+			if diff := cmp.Diff(before, after); diff != "" {
+				rt.Fatalf("a commit without undo did this (-want +got):\n%s", diff)
+			}
+			return
+		}
+		redo, err := d.restore(undo)
+		if err != nil {
+			rt.Fatalf("restore: %v", err)
+		}
+		if diff := cmp.Diff(before, snapshot(rt, dir)); diff != "" {
+			rt.Fatalf("after the undo (-want +got):\n%s", diff)
+		}
+		if _, err := d.restore(redo); err != nil {
+			rt.Fatalf("restore of the restore: %v", err)
+		}
+		if diff := cmp.Diff(after, snapshot(rt, dir)); diff != "" {
+			rt.Fatalf("after the undo of the undo (-want +got):\n%s", diff)
+		}
+	})
+}

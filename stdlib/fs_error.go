@@ -1,0 +1,131 @@
+package stdlib
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/cassidy-run/cassidy/runtime/tool"
+)
+
+// failed words an error of the operating system. It names the path as the
+// script knows it: the host's own paths are not the script's to know.
+func (l *fsLook) failed(doing, p string, err error) error {
+	var known *tool.Error
+	if errors.As(err, &known) {
+		return known
+	}
+	for inner := errors.Unwrap(err); inner != nil; inner = errors.Unwrap(err) {
+		err = inner
+	}
+	return tool.Errorf(tool.Failed, "Failed to %s file: %s: %w", doing, l.w.shown(p), err)
+}
+
+// changed is the error for a path that something else changes at this moment.
+func (l *fsLook) changed(p string) error {
+	return tool.Errorf(tool.Conflict, "%s has changed meanwhile", l.w.shown(p)).WithHint("read it again, and try again")
+}
+
+// irregular is the error for a path that cannot be read as a file.
+func (s *fsSpot) irregular() error {
+	shown := s.look.w.shown(s.asked)
+	what := "a device"
+	switch mode := s.disk.Mode(); {
+	case mode.IsDir():
+		return s.isFolder()
+	case mode&fs.ModeSymlink != 0:
+		what = "a link"
+	case mode&fs.ModeNamedPipe != 0:
+		what = "a pipe"
+	case mode&fs.ModeSocket != 0:
+		what = "a socket"
+	}
+	return tool.Errorf(tool.Denied, "%s is not a regular file but %s", shown, what)
+}
+
+func (s *fsSpot) isFolder() error {
+	shown := s.look.w.shown(s.asked)
+	return tool.Errorf(tool.Failed, "%s is a folder", shown).WithHint("fs.list(%q) lists it", shown)
+}
+
+func (s *fsSpot) notFolder() error {
+	return tool.Errorf(tool.Failed, "%s is not a folder", s.look.w.shown(s.asked))
+}
+
+func (s *fsSpot) tooLarge(limit int64) error {
+	return fsLimit("read", "%s is larger than %s", s.look.w.shown(s.asked), fsSize(limit))
+}
+
+func fsLimit(limit, format string, args ...any) *tool.Error {
+	e := tool.Errorf(tool.Limit, format, args...)
+	e.Limit = limit
+	return e
+}
+
+// fsSize writes a number of bytes for a reader.
+func fsSize(n int64) string {
+	if n >= 1<<20 && n%(1<<20) == 0 {
+		return fmt.Sprintf("%d MB", n>>20)
+	}
+	return fmt.Sprintf("%d bytes", n)
+}
+
+// missing is the error for a path where nothing is. What names something near
+// it is the hint.
+func (s *fsSpot) missing() error {
+	l := s.look
+	err := tool.Errorf(tool.Failed, "File not found: %s", l.w.shown(s.asked))
+	if s.behind != "" {
+		return err.WithHint("%s is a file, not a folder", l.w.shown(s.behind))
+	}
+	parent := path.Dir(s.path)
+	if parent == "." && s.path == "." {
+		return err
+	}
+	folder, ferr := l.find(parent, fsFollowNone)
+	if ferr != nil {
+		return err
+	}
+	defer folder.close()
+	if folder.kind() != fsFolder {
+		return err.WithHint("there is no folder %s", l.w.shown(parent))
+	}
+	if near := l.near(folder, s.name); len(near) > 0 {
+		return err.WithHint("did you mean %s?", strings.Join(near, " or "))
+	}
+	return err
+}
+
+// fsNearNames is how many names of a folder are looked at for one that is near.
+const fsNearNames = 1000
+
+// near returns up to three paths in a folder whose names are like the one that
+// was asked for, and that the call may read.
+func (l *fsLook) near(folder *fsSpot, name string) []string {
+	quiet := *l
+	quiet.budget = fsNearNames
+	inside, err := quiet.open(folder)
+	if err != nil {
+		return nil
+	}
+	defer inside.close()
+	var names []string
+	for _, s := range inside.spots {
+		if l.allows(fsReads(s.path)) == nil {
+			names = append(names, s.name)
+		}
+	}
+	var paths []string
+	for len(paths) < 3 {
+		nearest := tool.Nearest(name, names)
+		if nearest == "" {
+			break
+		}
+		names = slices.DeleteFunc(names, func(n string) bool { return n == nearest })
+		paths = append(paths, l.w.shown(path.Join(folder.path, nearest)))
+	}
+	return paths
+}

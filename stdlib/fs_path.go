@@ -1,0 +1,183 @@
+package stdlib
+
+import (
+	"path"
+	"path/filepath"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/cassidy-run/cassidy/runtime/tool"
+)
+
+// Bounds of a path: what Linux takes, and a depth that no project reaches but
+// that keeps every walk and its open folders few.
+const (
+	fsMaxPath  = 4096
+	fsMaxDepth = 128
+)
+
+// resolve turns a path as a script writes it into one that is relative to the
+// root, clean and with slashes; "." is the root. It looks at the text alone.
+// slash tells that the path can only mean a folder.
+func (w *World) resolve(raw string) (clean string, slash bool, err error) {
+	if w.root == nil {
+		return "", false, tool.Errorf(tool.Denied, "no files are lent here")
+	}
+	if err := fsCheckText(raw); err != nil {
+		return "", false, err
+	}
+	clean = raw
+	if w.absolute(raw) {
+		if clean, err = w.inside(raw); err != nil {
+			return "", false, err
+		}
+	} else {
+		clean = path.Join(w.work, raw)
+	}
+	if clean == ".." || strings.HasPrefix(clean, "../") {
+		return "", false, fsOutside(raw)
+	}
+	if strings.Count(clean, "/") >= fsMaxDepth {
+		return "", false, tool.Errorf(tool.Invalid, "a path of more than %d folders", fsMaxDepth)
+	}
+	return clean, strings.HasSuffix(raw, "/") || strings.HasSuffix(raw, "/."), nil
+}
+
+func (w *World) absolute(raw string) bool {
+	return path.IsAbs(raw) || filepath.IsAbs(raw) || filepath.VolumeName(raw) != ""
+}
+
+// inside makes an absolute path relative to the root, whichever of its names
+// the path begins with.
+func (w *World) inside(raw string) (string, error) {
+	clean := path.Clean(filepath.ToSlash(raw))
+	for _, base := range w.bases {
+		if clean == base {
+			return ".", nil
+		}
+		if rest, ok := strings.CutPrefix(clean, strings.TrimSuffix(base, "/")+"/"); ok {
+			return rest, nil
+		}
+	}
+	return "", fsOutside(raw)
+}
+
+// filePath resolves a path that must be a file's, which "a/" is not.
+func (w *World) filePath(raw string) (string, error) {
+	p, slash, err := w.resolve(raw)
+	if err == nil && slash {
+		return "", tool.Errorf(tool.Security, "%q can only be a folder", raw).WithHint("leave the slash away")
+	}
+	return p, err
+}
+
+func fsOutside(raw string) error {
+	return tool.Errorf(tool.Security, "%q leads out of the project", raw).
+		WithHint("paths are relative to the working directory and stay inside the project, as in docs/a.txt")
+}
+
+// fsCheckText refuses text that is no path or that would not show as what it is.
+func fsCheckText(raw string) error {
+	switch {
+	case raw == "":
+		return tool.Errorf(tool.Security, "the path is empty").WithHint(`use "." for the working directory`)
+	case len(raw) > fsMaxPath:
+		return tool.Errorf(tool.Invalid, "a path of more than %d bytes", fsMaxPath)
+	case !fsNameable(raw):
+		return tool.Errorf(tool.Security, "the path %q holds a control character or is not UTF-8", raw)
+	case filepath.Separator == '\\' && strings.ContainsAny(strings.TrimPrefix(raw, filepath.VolumeName(raw)), `\:`):
+		return tool.Errorf(tool.Security, `the path %q holds \ or :`, raw).WithHint("write paths with slashes")
+	}
+	return nil
+}
+
+// fsNameable reports whether a script could write a name that is on disk. One
+// that it could not is left out of lists: it cannot even be a value.
+func fsNameable(name string) bool {
+	return utf8.ValidString(name) && !strings.ContainsFunc(name, unicode.IsControl)
+}
+
+// shown gives a path as the script would write it: relative to where its
+// relative paths begin.
+func (w *World) shown(p string) string {
+	if w.work == "." {
+		return p
+	}
+	rel, err := filepath.Rel(filepath.FromSlash(w.work), filepath.FromSlash(p))
+	if err != nil {
+		return p
+	}
+	return filepath.ToSlash(rel)
+}
+
+// fsReads and fsWrites name what it takes to read or write a path.
+func fsReads(p string) tool.Capability  { return tool.Capability{Name: "fs.read", Target: p} }
+func fsWrites(p string) tool.Capability { return tool.Capability{Name: "fs.write", Target: p} }
+
+// fsTempPrefix begins the names of files that are on their way to become
+// others. Scripts neither see nor write such names.
+const fsTempPrefix = ".cassidy-tmp-"
+
+// protect refuses to write where a change would change what runs next: git's
+// hooks and settings, and the project's tools, policies and trust. The names
+// are compared as the most forgiving file system would.
+func (w *World) protect(p string) error {
+	for name := range strings.SplitSeq(p, "/") {
+		folded := fsFold(name)
+		switch {
+		case folded == ".git" || fsShortName(folded, "git"):
+			return tool.Errorf(tool.Denied, "%s is protected: what git keeps decides which commands it runs", w.shown(p)).
+				WithHint("let a person change it, or use git")
+		case folded == ".cassidy" || fsShortName(folded, "cassid"):
+			return tool.Errorf(tool.Denied, "%s is protected: tools, policies and settings are for people to change", w.shown(p)).
+				WithHint("let a person change it")
+		case strings.HasPrefix(folded, fsTempPrefix):
+			return tool.Errorf(tool.Denied, "%s is protected: names that begin with %s are for files that are being written", w.shown(p), fsTempPrefix)
+		}
+	}
+	return nil
+}
+
+// fsShortName reports whether a name is the one that Windows gives beside a
+// longer one: GIT~1 for .git.
+func fsShortName(folded, stem string) bool {
+	digits, ok := strings.CutPrefix(folded, stem+"~")
+	return ok && digits != "" && strings.Trim(digits, "0123456789") == ""
+}
+
+// fsFold gives the form under which a forgiving file system would find a
+// name: letters folded to small ones (with ß as ss, and the i without and with
+// its dot), full-width forms as ASCII, what is invisible dropped (HFS+, and
+// ext4 with casefold), dots and spaces at the end and a stream after a colon
+// left away (Windows).
+func fsFold(name string) string {
+	var b strings.Builder
+	for _, r := range name {
+		if r >= 0xFF01 && r <= 0xFF5E {
+			r -= 0xFF01 - '!'
+		}
+		switch {
+		case unicode.In(r, unicode.Cf, unicode.Variation_Selector, unicode.Other_Default_Ignorable_Code_Point):
+		case r == 'ß' || r == 'ẞ':
+			b.WriteString("ss")
+		case r == 'ı' || r == 'İ':
+			b.WriteByte('i')
+		default:
+			b.WriteRune(fsSmall(r))
+		}
+	}
+	folded, _, _ := strings.Cut(b.String(), ":")
+	return strings.TrimRight(folded, ". ")
+}
+
+// fsSmall gives the small ASCII letter that a rune folds to, else its own
+// lower case.
+func fsSmall(r rune) rune {
+	for f := unicode.SimpleFold(r); f != r; f = unicode.SimpleFold(f) {
+		if 'a' <= f && f <= 'z' {
+			return f
+		}
+	}
+	return unicode.ToLower(r)
+}

@@ -1,0 +1,212 @@
+package stdlib
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/cassidy-run/cassidy/runtime/tool"
+)
+
+func TestF01PathsThatLeave(t *testing.T) {
+	d := newDesk(t, map[string]string{"a": "x", "sub/b": "y"})
+	inSub := deskAt(t, &Options{Root: d.dir, WorkDir: "sub"})
+	for _, tt := range []struct {
+		path string
+		says string
+	}{
+		{"", "empty"},
+		{"..", "leads out"},
+		{"../x", "leads out"},
+		{"a/../../x", "leads out"},
+		{"./../" + "x", "leads out"},
+		{"sub/../../../etc/passwd", "leads out"},
+		{"/abs", "leads out"},
+		{"/", "leads out"},
+		{"/etc/passwd", "leads out"},
+		{"a\x00b", "control"},
+		{"a\nb", "control"},
+		{"a\x7f", "control"},
+		{"a\u0085b", "control"},
+		{"a/", "can only be a folder"},
+		{"a/.", "can only be a folder"},
+	} {
+		d.fails(tool.Security, tt.says, "fs.read", "path", tt.path)
+		d.fails(tool.Security, tt.says, "fs.read_bytes", "path", tt.path)
+		d.fails(tool.Security, tt.says, "fs.write", "path", tt.path, "content", "x")
+		d.fails(tool.Security, tt.says, "fs.append", "path", tt.path, "content", "x")
+		d.fails(tool.Security, tt.says, "fs.edit", "path", tt.path, "old", "x", "new", "y")
+		if tt.says == "can only be a folder" {
+			continue
+		}
+		for _, name := range []string{"fs.list", "fs.stat", "fs.exists", "fs.remove", "fs.mkdir"} {
+			d.fails(tool.Security, tt.says, name, "path", tt.path)
+		}
+		d.fails(tool.Security, tt.says, "fs.glob", "pattern", "*", "path", tt.path)
+		d.fails(tool.Security, tt.says, "fs.search", "pattern", "x", "path", tt.path)
+		d.fails(tool.Security, tt.says, "fs.move", "from", tt.path, "to", "z")
+		d.fails(tool.Security, tt.says, "fs.move", "from", "a", "to", tt.path)
+	}
+	inSub.fails(tool.Security, "leads out", "fs.read", "path", "../../x")
+	if got := inSub.must("fs.read", "path", "../a"); got != "x" {
+		t.Errorf(`fs.read("../a") from sub = %q, want "x"`, got)
+	}
+	for _, pattern := range []string{"../*", "/etc/*", "/*", "../../**"} {
+		d.fails(tool.Security, "leads out", "fs.glob", "pattern", pattern)
+	}
+	for _, pattern := range []string{"*/../a", "*/./a", "**//a", "[a", "{a", "", `a\`} {
+		d.fails(tool.Invalid, "glob", "fs.glob", "pattern", pattern)
+	}
+	if !d.stage.Empty() {
+		t.Errorf("staged = %v, want nothing", d.stage.Changes())
+	}
+}
+
+func TestResolve(t *testing.T) {
+	dir := t.TempDir()
+	putFile(t, dir, "work/deep/", "")
+	for _, tt := range []struct {
+		work, path, want, shown string
+	}{
+		{"", "a.txt", "a.txt", "a.txt"},
+		{"", ".", ".", "."},
+		{"", "./a//b/./c/../d", "a/b/d", "a/b/d"},
+		{"", "a/../b", "b", "b"},
+		{"", `a\b`, `a\b`, `a\b`},
+		{"", "..a/...", "..a/...", "..a/..."},
+		{"", "日本/é", "日本/é", "日本/é"},
+		{"", " a ", " a ", " a "},
+		{"", "DIR/x", "x", "x"},
+		{"", "DIR", ".", "."},
+		{"", "DIR/work/../x", "x", "x"},
+		{"work", "a.txt", "work/a.txt", "a.txt"},
+		{"work", ".", "work", "."},
+		{"work", "..", ".", ".."},
+		{"work", "../x/y", "x/y", "../x/y"},
+		{"work/deep", "../../x", "x", "../../x"},
+		{"work/deep", "../x", "work/x", "../x"},
+		{"DIR/work", "a", "work/a", "a"},
+	} {
+		w, err := Open(&Options{Root: dir, WorkDir: strings.ReplaceAll(tt.work, "DIR", dir)})
+		noError(t, err)
+		got, _, err := w.resolve(strings.ReplaceAll(tt.path, "DIR", dir))
+		if err != nil || got != tt.want {
+			t.Errorf("resolve(%q) from %q = %q, %v, want %q", tt.path, tt.work, got, err, tt.want)
+		}
+		if got := w.shown(tt.want); got != tt.shown {
+			t.Errorf("shown(%q) from %q = %q, want %q", tt.want, tt.work, got, tt.shown)
+		}
+		noError(t, w.Close())
+	}
+}
+
+func TestOpenRefuses(t *testing.T) {
+	dir := t.TempDir()
+	putFile(t, dir, "file", "")
+	for _, o := range []Options{
+		{Root: dir + "/none"},
+		{Root: dir + "/file"},
+		{Root: dir, WorkDir: ".."},
+		{Root: dir, WorkDir: "/"},
+	} {
+		if w, err := Open(&o); err == nil {
+			t.Errorf("Open(%+v) = %v, want an error", o, w)
+		}
+	}
+}
+
+func TestNoFilesLent(t *testing.T) {
+	w, err := Open(nil)
+	noError(t, err)
+	d := &desk{t: t, w: w, stage: &tool.Stage{}}
+	d.grant("fs.read", "fs.write", "env:HOME")
+	d.fails(tool.Denied, "no files", "fs.read", "path", "a")
+	d.fails(tool.Denied, "no files", "fs.write", "path", "/etc/passwd", "content", "")
+	d.fails(tool.Denied, "no files", "fs.list")
+	d.fails(tool.Denied, "no files", "fs.restore", "files", tool.List{tool.NewDict("path", "a", "was", "", "is", "")})
+	d.fails(tool.Internal, "without files", "fs.commit")
+	if got := d.must("env.get", "name", "HOME", "default", "none"); got != "none" {
+		t.Errorf("env.get = %v, want the default", got)
+	}
+	noError(t, w.Close())
+}
+
+func TestPathTooDeepOrLong(t *testing.T) {
+	d := newDesk(t, nil)
+	d.fails(tool.Invalid, "folders", "fs.read", "path", strings.Repeat("a/", 200)+"b")
+	d.fails(tool.Invalid, "bytes", "fs.read", "path", strings.Repeat("a", 5000))
+	d.fails(tool.Failed, "too long", "fs.read", "path", strings.Repeat("a", 300))
+}
+
+// protectedPaths are ways to write a protected name, as some file system finds it.
+var protectedPaths = []string{
+	".git", ".git/hooks/pre-commit", "a/b/.git/config", ".cassidy", ".cassidy/config.yaml", ".cassidy/tools/x.star", "sub/.cassidy/x",
+	".GIT/config", ".Git/hooks/x", ".CASSIDY/x", ".cAssIdY/tools/x.star",
+	".caſſidy/x", ".caßidy/x", ".caẞidy/x", ".gıt/config", ".gİt/config",
+	".g\u200cit/config", ".gi\u200dt/config", ".git\ufeff/config", ".\u2060git/x", ".g\u00adit/x", ".git\ufe0f/x", ".g\U000e0001it/x", ".cas\u180esidy/x",
+	"．git/x", ".ｇｉｔ/x", ".ＣＡＳＳＩＤＹ/x",
+	".git./config", ".git /config", ".git. . /config", ".git::$INDEX_ALLOCATION/config", ".git:x", "git~1/config", "GIT~2/x", "CASSID~1/x",
+	".cassidy-tmp-00000000000000000000000000000000",
+}
+
+func TestF10F11ProtectedNamesAndTheirAliases(t *testing.T) {
+	d := newDesk(t, map[string]string{
+		".git/config": "[core]", ".cassidy/tools/x.star": "tool", "a.txt": "a", "vendor/.git/HEAD": "ref",
+	})
+	before := snapshot(t, d.dir)
+	for _, p := range protectedPaths {
+		d.fails(tool.Denied, "protected", "fs.write", "path", p, "content", "evil")
+		d.fails(tool.Denied, "protected", "fs.append", "path", p, "content", "evil")
+		d.fails(tool.Denied, "protected", "fs.edit", "path", p, "old", "a", "new", "b")
+		d.fails(tool.Denied, "protected", "fs.remove", "path", p, "recursive", true)
+		d.fails(tool.Denied, "protected", "fs.mkdir", "path", p)
+		d.fails(tool.Denied, "protected", "fs.move", "from", "a.txt", "to", p, "overwrite", true)
+		d.fails(tool.Denied, "protected", "fs.move", "from", p, "to", "b.txt")
+		d.fails(tool.Denied, "protected", "fs.restore", "files", tool.List{tool.NewDict("path", p, "was", "", "is", "file")})
+	}
+	d.fails(tool.Denied, "protected", "fs.remove", "path", "vendor", "recursive", true)
+	d.fails(tool.Denied, "protected", "fs.move", "from", "vendor", "to", "elsewhere")
+	d.commit()
+	if got := snapshot(t, d.dir); len(got) != len(before) {
+		t.Errorf("the project = %v, want %v", got, before)
+	}
+	if got := d.must("fs.read", "path", ".cassidy/tools/x.star"); got != "tool" {
+		t.Errorf("reading .cassidy = %q, want it allowed", got)
+	}
+	if got := d.must("fs.read", "path", ".git/config"); got != "[core]" {
+		t.Errorf("reading .git = %q, want it allowed", got)
+	}
+}
+
+func TestNamesThatAreNotProtected(t *testing.T) {
+	d := newDesk(t, nil)
+	for _, p := range []string{".gitignore", ".github/x.yml", "git", "cassidy", ".cassidyrc", "x.git", "a/digit", "gitx~1", ".gi", "git~x", "日本.git"} {
+		d.must("fs.write", "path", p, "content", "ok")
+	}
+	d.commit()
+}
+
+func FuzzResolve(f *testing.F) {
+	for _, p := range append([]string{"", "..", "a/../../b", "/etc/passwd", "a/./b//c/", "a\x00", "日本", "C:\\x", "./."}, protectedPaths...) {
+		f.Add(p)
+	}
+	w, err := Open(&Options{Root: f.TempDir(), WorkDir: "a/b"})
+	noError(f, err)
+	f.Cleanup(func() { noError(f, w.Close()) })
+	f.Fuzz(func(t *testing.T, raw string) {
+		p, _, err := w.resolve(raw)
+		if err != nil {
+			return
+		}
+		for part := range strings.SplitSeq(p, "/") {
+			if part == ".." || part == "" || (part == "." && p != ".") {
+				t.Fatalf("resolve(%q) = %q, want a clean path inside the root", raw, p)
+			}
+		}
+		if again, _, err := w.resolve(w.shown(p)); err != nil || again != p {
+			t.Fatalf("resolve(shown(%q)) = %q, %v, want the same path", p, again, err)
+		}
+		if strings.Contains(strings.ToLower("/"+p+"/"), "/.git/") && w.protect(p) == nil {
+			t.Fatalf("protect(%q) = nil, want an error", p)
+		}
+	})
+}

@@ -1,0 +1,210 @@
+package stdlib
+
+import (
+	"context"
+	"path"
+	"time"
+	"unicode/utf8"
+
+	"github.com/cassidy-run/cassidy/runtime/tool"
+)
+
+func (w *World) fsReadFuncs() []tool.Func {
+	file := []tool.Param{effectParam("path", tool.TypeString, "the file")}
+	either := []tool.Param{effectParam("path", tool.TypeString, "the file or folder")}
+	return []tool.Func{
+		w.fsReadFunc(w.filePath, (*fsLook).readText, tool.Func{
+			Name:    "read",
+			Doc:     "Read a text file.",
+			Params:  file,
+			Returns: "its text",
+		}),
+		w.fsReadFunc(w.filePath, (*fsLook).readBytes, tool.Func{
+			Name:    "read_bytes",
+			Doc:     "Read a file that may hold anything.",
+			Params:  file,
+			Returns: "its bytes",
+		}),
+		w.fsReadFunc(w.anyPath, (*fsLook).stat, tool.Func{
+			Name:    "stat",
+			Doc:     "Describe a file or folder. It fails where there is none.",
+			Params:  either,
+			Returns: `{"name", "path", "kind": "file", "dir" or "other", "size", "modified": RFC 3339 text}`,
+		}),
+		w.fsReadFunc(w.anyPath, (*fsLook).exists, tool.Func{
+			Name:    "exists",
+			Doc:     "Tell whether there is a file or folder.",
+			Params:  either,
+			Returns: "True or False",
+		}),
+	}
+}
+
+// anyPath resolves a path that may be a file's or a folder's.
+func (w *World) anyPath(raw string) (string, error) {
+	p, _, err := w.resolve(raw)
+	return p, err
+}
+
+// fsReadFunc completes a row that reads the one path of its argument "path".
+func (w *World) fsReadFunc(resolve func(string) (string, error), do func(*fsLook, *tool.Dict) (tool.Value, error), f tool.Func) tool.Func {
+	f.Class = tool.Read
+	f.Target = func(args *tool.Dict) ([]tool.Capability, error) {
+		p, err := resolve(args.Text("path"))
+		if err != nil {
+			return nil, err
+		}
+		return []tool.Capability{fsReads(p)}, nil
+	}
+	f.Do = w.fsDo(do)
+	return f
+}
+
+// fsDo makes the Do of a row from what it does with its call's look.
+func (w *World) fsDo(do func(*fsLook, *tool.Dict) (tool.Value, error)) func(context.Context, tool.Effect, tool.Grant) (tool.Outcome, error) {
+	return func(ctx context.Context, e tool.Effect, g tool.Grant) (tool.Outcome, error) {
+		if err := effectStopped(ctx); err != nil {
+			return tool.Outcome{}, err
+		}
+		v, err := do(w.look(ctx, g), e.Args)
+		if err != nil {
+			return tool.Outcome{}, err
+		}
+		return tool.Outcome{Value: v}, nil
+	}
+}
+
+// seek finds a path to read, over every link. Where links lead to another
+// path, the call must be allowed to read that one too. folder tells that the
+// path as it is written can only mean a folder.
+func (l *fsLook) seek(raw string) (s *fsSpot, folder bool, err error) {
+	p, folder, err := l.w.resolve(raw)
+	if err != nil {
+		return nil, false, err
+	}
+	if s, err = l.find(p, fsFollowAll); err != nil {
+		return nil, false, err
+	}
+	if s.path != p {
+		if err := l.allows(fsReads(s.path)); err != nil {
+			s.close()
+			return nil, false, err
+		}
+	}
+	return s, folder, nil
+}
+
+// toRead is seek for something that has to be there.
+func (l *fsLook) toRead(raw string) (*fsSpot, error) {
+	s, folder, err := l.seek(raw)
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case s.kind() == fsNothing:
+		l.sawNothing(s)
+		err = s.missing()
+	case folder && s.kind() != fsFolder:
+		err = s.notFolder()
+	default:
+		return s, nil
+	}
+	s.close()
+	return nil, err
+}
+
+// content reads a whole file, and notes in the stage what it was, so that a
+// write that builds on it fails where it is no longer that.
+func (l *fsLook) content(args *tool.Dict) ([]byte, error) {
+	if _, err := l.w.filePath(args.Text("path")); err != nil {
+		return nil, err
+	}
+	s, err := l.toRead(args.Text("path"))
+	if err != nil {
+		return nil, err
+	}
+	defer s.close()
+	if s.kind() == fsFolder {
+		return nil, s.isFolder()
+	}
+	data, err := s.read(l.w.limits.Read)
+	if err == nil && s.staged == nil && l.stage != nil {
+		l.stage.Saw(s.path, tool.FileState{Exists: true, Mode: uint32(s.disk.Mode().Perm()), Hash: tool.HashBytes(data)})
+	}
+	return data, err
+}
+
+// sawNothing notes that there was nothing, which is also a thing to build on.
+func (l *fsLook) sawNothing(s *fsSpot) {
+	if l.stage != nil && s.staged == nil {
+		l.stage.Saw(s.path, tool.FileState{})
+	}
+}
+
+func (l *fsLook) readText(args *tool.Dict) (tool.Value, error) {
+	data, err := l.content(args)
+	if err != nil {
+		return nil, err
+	}
+	if !utf8.Valid(data) {
+		return nil, fsNotText(args.Text("path"))
+	}
+	return string(data), nil
+}
+
+func fsNotText(shown string) error {
+	return tool.Errorf(tool.Failed, "%s is not UTF-8 text", shown).WithHint("fs.read_bytes reads it as bytes")
+}
+
+func (l *fsLook) readBytes(args *tool.Dict) (tool.Value, error) {
+	data, err := l.content(args)
+	if err != nil {
+		return nil, err
+	}
+	// Of staged content the stage's own bytes must not leave: who gets a value
+	// may change it.
+	return append(make([]byte, 0, len(data)), data...), nil
+}
+
+func (l *fsLook) stat(args *tool.Dict) (tool.Value, error) {
+	s, err := l.toRead(args.Text("path"))
+	if err != nil {
+		return nil, err
+	}
+	defer s.close()
+	return s.describe(s.asked), nil
+}
+
+func (l *fsLook) exists(args *tool.Dict) (tool.Value, error) {
+	s, folder, err := l.seek(args.Text("path"))
+	if err != nil {
+		return nil, err
+	}
+	defer s.close()
+	if s.kind() == fsNothing {
+		l.sawNothing(s)
+		return false, nil
+	}
+	return !folder || s.kind() == fsFolder, nil
+}
+
+// describe tells what is at a spot, under the path that the script knows it by.
+func (s *fsSpot) describe(p string) *tool.Dict {
+	size, modified := int64(0), s.look.w.now()
+	switch {
+	case s.staged != nil:
+		size = int64(len(s.staged.Data))
+	case s.disk != nil:
+		modified = s.disk.ModTime()
+		if s.disk.Mode().IsRegular() {
+			size = s.disk.Size()
+		}
+	}
+	return tool.NewDict(
+		"name", path.Base(p),
+		"path", s.look.w.shown(p),
+		"kind", string(s.kind()),
+		"size", size,
+		"modified", modified.UTC().Format(time.RFC3339Nano),
+	)
+}

@@ -1,0 +1,259 @@
+package stdlib
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/cassidy-run/cassidy/runtime/tool"
+)
+
+func TestRead(t *testing.T) {
+	d := newDesk(t, map[string]string{
+		"a.txt": "hello\n", "empty": "", "日本.txt": "é", "bom": "\uFEFFx", "crlf": "a\r\nb", "bin": "\xff\x00", "dir/x": "1",
+	})
+	for _, tt := range []struct{ path, want string }{
+		{"a.txt", "hello\n"},
+		{"./dir/../a.txt", "hello\n"},
+		{d.dir + "/a.txt", "hello\n"},
+		{"empty", ""},
+		{"日本.txt", "é"},
+		{"bom", "\uFEFFx"},
+		{"crlf", "a\r\nb"},
+	} {
+		if got := d.must("fs.read", "path", tt.path); got != tt.want {
+			t.Errorf("fs.read(%q) = %q, want %q", tt.path, got, tt.want)
+		}
+		if got := d.must("fs.read_bytes", "path", tt.path); !tool.Equal(got, []byte(tt.want)) {
+			t.Errorf("fs.read_bytes(%q) = %q, want %q", tt.path, got, tt.want)
+		}
+	}
+	d.fails(tool.Failed, "bin is not UTF-8 text\nfs.read_bytes", "fs.read", "path", "bin")
+	if got := d.must("fs.read_bytes", "path", "bin"); !tool.Equal(got, []byte("\xff\x00")) {
+		t.Errorf("fs.read_bytes(bin) = %q, want ff 00", got)
+	}
+	d.fails(tool.Failed, "dir is a folder\nfs.list", "fs.read", "path", "dir")
+	d.fails(tool.Failed, "is a folder", "fs.read", "path", ".")
+	d.fails(tool.Invalid, "missing argument", "fs.read")
+	d.fails(tool.Invalid, "should be string", "fs.read", "path", int64(1))
+}
+
+func TestFileNotFoundNamesWhatIsNear(t *testing.T) {
+	d := newDesk(t, map[string]string{"docs/readme.md": "", "docs/guide.md": "", "file": "", "secret/keys.txt": ""})
+	d.fails(tool.Failed, "File not found: docs/reedme.md\ndid you mean docs/readme.md?", "fs.read", "path", "docs/reedme.md")
+	d.fails(tool.Failed, "File not found: docs/README.md\ndid you mean docs/readme.md?", "fs.stat", "path", "docs/README.md")
+	d.fails(tool.Failed, "File not found: nowhere/x\nthere is no folder nowhere", "fs.read", "path", "nowhere/x")
+	d.fails(tool.Failed, "File not found: file/x\nfile is a file", "fs.read", "path", "file/x")
+	d.fails(tool.Failed, "File not found: zzz\n", "fs.read", "path", "zzz")
+	d.fails(tool.Failed, "File not found: nope", "fs.list", "path", "nope")
+	d.must("fs.write", "path", "docs/staged.md", "content", "")
+	d.fails(tool.Failed, "did you mean docs/staged.md?", "fs.read", "path", "docs/stagd.md")
+	d.grant("fs.read:secret/key.txt", "fs.read:docs/**")
+	_, err := d.call("fs.read", "path", "secret/key.txt")
+	if e := tool.AsError(err, tool.Internal); e == nil || strings.Contains(e.Hint, "keys") {
+		t.Errorf("fs.read(secret/key.txt) = %v, want an error whose hint names nothing that may not be read", err)
+	}
+}
+
+func TestWorkDirInWords(t *testing.T) {
+	top := newDesk(t, map[string]string{"work/a.txt": "a", "other/b.txt": "b", "work/sub/c.txt": "c"})
+	d := deskAt(t, &Options{Root: top.dir, WorkDir: "work"})
+	d.fails(tool.Failed, "File not found: b.txt", "fs.read", "path", "b.txt")
+	d.fails(tool.Failed, "File not found: ../other/c.txt\ndid you mean ../other/b.txt?", "fs.read", "path", "../other/c.txt")
+	for _, tt := range []struct {
+		name string
+		args []tool.Value
+		want tool.Value
+	}{
+		{"fs.glob", []tool.Value{"pattern", "**/*.txt"}, tool.List{"a.txt", "sub/c.txt"}},
+		{"fs.glob", []tool.Value{"pattern", "../other/*"}, tool.List{"../other/b.txt"}},
+		{"fs.glob", []tool.Value{"pattern", "*", "path", "../other"}, tool.List{"../other/b.txt"}},
+		{"fs.search", []tool.Value{"pattern", "b", "path", ".."}, tool.List{tool.NewDict("path", "../other/b.txt", "line", int64(1), "text", "b")}},
+		{"fs.write", []tool.Value{"path", "../new", "content", "xy"}, tool.NewDict("path", "../new", "bytes", int64(2), "created", true)},
+	} {
+		if got := d.must(tt.name, tt.args...); !tool.Equal(got, tt.want) {
+			t.Errorf("%s(%v) = %s, want %s", tt.name, tt.args, tool.FormatJSON(got, ""), tool.FormatJSON(tt.want, ""))
+		}
+	}
+	d.grant("fs.read:work/**")
+	d.fails(tool.Denied, "fs.read:other/b.txt", "fs.read", "path", "../other/b.txt")
+}
+
+func TestStatAndExists(t *testing.T) {
+	d := newDesk(t, map[string]string{"dir/a.txt": "12345"})
+	when := time.Date(2024, 2, 3, 4, 5, 6, 0, time.UTC)
+	noError(t, os.Chtimes(filepath.Join(d.dir, "dir/a.txt"), when, when))
+	want := tool.NewDict("name", "a.txt", "path", "dir/a.txt", "kind", "file", "size", int64(5), "modified", "2024-02-03T04:05:06Z")
+	if got := d.must("fs.stat", "path", "dir/./a.txt"); !tool.Equal(got, want) {
+		t.Errorf("fs.stat = %s, want %s", tool.FormatJSON(got, ""), tool.FormatJSON(want, ""))
+	}
+	for _, tt := range []struct {
+		path, kind string
+		exists     bool
+	}{
+		{"dir", "dir", true}, {"dir/", "dir", true}, {".", "dir", true}, {"dir/a.txt", "file", true},
+		{"dir/b", "", false}, {"x/y/z", "", false}, {"dir/a.txt/b", "", false},
+	} {
+		if got := d.must("fs.exists", "path", tt.path); got != tt.exists {
+			t.Errorf("fs.exists(%q) = %v, want %v", tt.path, got, tt.exists)
+		}
+		if !tt.exists {
+			d.fails(tool.Failed, "File not found", "fs.stat", "path", tt.path)
+			continue
+		}
+		if got := d.must("fs.stat", "path", tt.path).(*tool.Dict).Text("kind"); got != tt.kind {
+			t.Errorf("fs.stat(%q) kind = %q, want %q", tt.path, got, tt.kind)
+		}
+	}
+	if got := d.must("fs.exists", "path", "dir/a.txt/"); got != false {
+		t.Errorf(`fs.exists("dir/a.txt/") = %v, want false: a file is no folder`, got)
+	}
+	d.fails(tool.Failed, "not a folder", "fs.stat", "path", "dir/a.txt/")
+}
+
+func TestList(t *testing.T) {
+	d := newDesk(t, map[string]string{"b": "22", "a.txt": "", "a/x": "", ".hidden": "", ".git/HEAD": "", "z/": "", "bad\xff": "", "new\nline": ""})
+	if got, want := fsNamesOf(d.must("fs.list")), ".git/ .hidden a.txt a/ b z/"; got != want {
+		t.Errorf("fs.list() = %q, want %q", got, want)
+	}
+	if got, want := fsNamesOf(d.must("fs.list", "path", "a")), "x"; got != want {
+		t.Errorf("fs.list(a) = %q, want %q", got, want)
+	}
+	if got := d.must("fs.list", "path", "z"); !tool.Equal(got, tool.List{}) {
+		t.Errorf("fs.list(z) = %v, want an empty list", got)
+	}
+	d.fails(tool.Failed, "b is not a folder", "fs.list", "path", "b")
+}
+
+// fsNamesOf gives the names of a list, a folder's with a slash.
+func fsNamesOf(v tool.Value) string {
+	var names []string
+	for _, item := range v.(tool.List) {
+		name := item.(*tool.Dict).Text("name")
+		if item.(*tool.Dict).Text("kind") == "dir" {
+			name += "/"
+		}
+		names = append(names, name)
+	}
+	return strings.Join(names, " ")
+}
+
+func TestListOfTooMany(t *testing.T) {
+	d := newDesk(t, nil)
+	for i := range 40 {
+		putFile(t, d.dir, fmt.Sprintf("many/%02d", i), "")
+	}
+	small := deskAt(t, &Options{Root: d.dir, Limits: FileLimits{Entries: 39}})
+	small.fails(tool.Limit, "too many files in many", "fs.list", "path", "many")
+	if got := len(d.must("fs.list", "path", "many").(tool.List)); got != 40 {
+		t.Errorf("fs.list(many) gave %d entries, want 40", got)
+	}
+}
+
+// The promise of the limit is that what it lets through is still one value.
+func TestTheLongestListIsAValue(t *testing.T) {
+	entry := (&fsSpot{look: &fsLook{w: &World{now: time.Now, work: "."}}, staged: &tool.FileState{Exists: true}}).describe("a")
+	list := make(tool.List, fsListed)
+	for i := range list {
+		list[i] = entry
+	}
+	if _, err := tool.Append(nil, list); err != nil {
+		t.Errorf("Append(list of %d) = %v, want nil", fsListed, err)
+	}
+}
+
+func TestReadSizeLimit(t *testing.T) {
+	d := newDesk(t, map[string]string{"eight": "12345678", "nine": "123456789"})
+	small := deskAt(t, &Options{Root: d.dir, Limits: FileLimits{Read: 8}})
+	if got := small.must("fs.read", "path", "eight"); got != "12345678" {
+		t.Errorf("fs.read(eight) = %q, want it", got)
+	}
+	small.fails(tool.Limit, "nine is larger than 8 bytes", "fs.read", "path", "nine")
+	putFile(t, d.dir, "big", strings.Repeat("x", 8<<20+1))
+	d.fails(tool.Limit, "big is larger than 8 MB", "fs.read", "path", "big")
+	_, err := d.call("fs.read_bytes", "path", "big")
+	if e := tool.AsError(err, tool.Internal); e == nil || e.Limit != "read" {
+		t.Errorf("fs.read_bytes(big) = %v, want the limit read", err)
+	}
+}
+
+func TestReadsStopWhenTheCallIs(t *testing.T) {
+	d := newDesk(t, map[string]string{"a": "x"})
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	for name, args := range map[string][]tool.Value{
+		"fs.read": {"path", "a"}, "fs.list": nil, "fs.glob": {"pattern", "**"}, "fs.search": {"pattern", "x"},
+		"fs.write": {"path", "b", "content", ""}, "fs.stat": {"path", "a"},
+	} {
+		_, err := d.run(ctx, name, args...)
+		wrong(t, err, tool.Canceled, "canceled", name)
+	}
+	late, cancelLate := context.WithDeadline(context.Background(), time.Unix(0, 0))
+	defer cancelLate()
+	_, err := d.run(late, "fs.read", "path", "a")
+	wrong(t, err, tool.Timeout, "time", "fs.read")
+	why := tool.Errorf(tool.Limit, "enough of you")
+	because, cancelBecause := context.WithCancelCause(context.Background())
+	cancelBecause(why)
+	_, err = d.run(because, "fs.read", "path", "a")
+	if !errors.Is(err, why) {
+		t.Errorf("fs.read = %v, want the cause of the cancelling", err)
+	}
+}
+
+func TestReadsSeeWhatIsStaged(t *testing.T) {
+	d := newDesk(t, map[string]string{"old.txt": "old needle", "gone.txt": "gone needle", "dir/x": "x", "tree/a/b": "b"})
+	d.must("fs.write", "path", "new/deep/file.txt", "content", "a\nnew needle\n")
+	d.must("fs.write", "path", "old.txt", "content", "changed")
+	d.must("fs.remove", "path", "gone.txt")
+	d.must("fs.remove", "path", "tree", "recursive", true)
+	d.must("fs.mkdir", "path", "made")
+	before := snapshot(t, d.dir)
+
+	if got, want := fsNamesOf(d.must("fs.list")), "dir/ made/ new/ old.txt"; got != want {
+		t.Errorf("fs.list() = %q, want %q", got, want)
+	}
+	if got, want := fsNamesOf(d.must("fs.list", "path", "new")), "deep/"; got != want {
+		t.Errorf("fs.list(new) = %q, want %q", got, want)
+	}
+	if got := d.must("fs.glob", "pattern", "**"); !tool.Equal(got, tool.List{"dir/x", "new/deep/file.txt", "old.txt"}) {
+		t.Errorf("fs.glob(**) = %v, want what is staged over what is on disk", got)
+	}
+	want := tool.List{tool.NewDict("path", "new/deep/file.txt", "line", int64(2), "text", "new needle")}
+	if got := d.must("fs.search", "pattern", "needle"); !tool.Equal(got, want) {
+		t.Errorf("fs.search = %s, want %s", tool.FormatJSON(got, ""), tool.FormatJSON(want, ""))
+	}
+	if got := d.must("fs.read", "path", "old.txt"); got != "changed" {
+		t.Errorf("fs.read(old.txt) = %q, want what the call wrote", got)
+	}
+	d.fails(tool.Failed, "File not found: gone.txt", "fs.read", "path", "gone.txt")
+	d.fails(tool.Failed, "File not found: tree/a/b", "fs.read", "path", "tree/a/b")
+	d.fails(tool.Failed, "File not found: tree", "fs.list", "path", "tree")
+	if got := d.must("fs.exists", "path", "tree/a"); got != false {
+		t.Errorf("fs.exists(tree/a) = %v, want false", got)
+	}
+	if got := d.must("fs.stat", "path", "new/deep/file.txt").(*tool.Dict).Int("size", -1); got != 13 {
+		t.Errorf("fs.stat size = %d, want 13", got)
+	}
+	if diff := cmp.Diff(before, snapshot(t, d.dir)); diff != "" {
+		t.Errorf("the disk changed before a commit (-want +got):\n%s", diff)
+	}
+}
+
+func TestBytesThatAreGivenAreTheReadersOwn(t *testing.T) {
+	d := newDesk(t, nil)
+	mine := []byte("abc")
+	d.must("fs.write", "path", "f", "content", mine)
+	mine[0] = 'X'
+	d.must("fs.read_bytes", "path", "f").([]byte)[1] = 'Y'
+	if got := d.must("fs.read", "path", "f"); got != "abc" {
+		t.Errorf("fs.read(f) = %q, want %q", got, "abc")
+	}
+}

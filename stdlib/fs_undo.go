@@ -1,0 +1,171 @@
+package stdlib
+
+import (
+	"context"
+	"io/fs"
+	"slices"
+	"strings"
+
+	"github.com/cassidy-run/cassidy/runtime/tool"
+)
+
+func (w *World) fsCommitFuncs() []tool.Func {
+	return []tool.Func{{
+		Name:     "commit",
+		Doc:      "Carry out on disk what a call has staged, all or nothing, and empty its stage.",
+		Returns:  `a list of {"path", "kind": "file" or "dir", "action": "created", "changed" or "removed", "bytes"}, with paths relative to the project`,
+		Class:    tool.Write,
+		Do:       w.commitStage,
+		Internal: true,
+	}, {
+		Name:     "restore",
+		Doc:      "Take a commit back: put files as they were before it, where they are still as it left them.",
+		Params:   []tool.Param{effectParam("files", tool.TypeArray, "what the commit left to undo it")},
+		Returns:  "a list as of commit",
+		Class:    tool.Write,
+		Target:   w.restoreTarget,
+		Do:       w.restore,
+		Internal: true,
+	}}
+}
+
+// fsReport tells what became of each path.
+func fsReport(changes []tool.Change) tool.List {
+	list := make(tool.List, len(changes))
+	for i, c := range changes {
+		action, is := "changed", c.After
+		switch {
+		case !c.Before.Exists:
+			action = "created"
+		case !c.After.Exists:
+			action, is = "removed", c.Before
+		}
+		list[i] = tool.NewDict("path", c.Path, "kind", string(fsExpected(is)), "action", action, "bytes", int64(len(c.After.Data)))
+	}
+	return list
+}
+
+// fsUndo makes the effect that takes steps back. For each path it holds what
+// was there, and what has to be there for it to be put back.
+func fsUndo(steps []*fsStep) *tool.Effect {
+	files := make(tool.List, len(steps))
+	for i, s := range steps {
+		d := tool.NewDict("path", s.Path, "was", string(fsExpected(s.now)), "is", string(fsExpected(s.After)))
+		if s.now.Exists {
+			d.Put("mode", int64(s.now.Mode))
+		}
+		if s.now.Exists && !s.now.Dir {
+			d.Put("content", s.now.Data)
+		}
+		if s.After.Exists {
+			d.Put("is_mode", int64(s.After.Mode))
+			d.Put("is_hash", s.After.Hash)
+		}
+		files[i] = d
+	}
+	return &tool.Effect{Func: "fs.restore", Args: tool.NewDict("files", files)}
+}
+
+// restorable reads the argument of fs.restore. It comes from a record, which
+// may be damaged, so every part of it is checked.
+func (w *World) restorable(args *tool.Dict) ([]tool.Change, error) {
+	v, _ := args.Get("files")
+	items, _ := tool.Elements(v)
+	changes := make([]tool.Change, 0, len(items))
+	seen := map[string]bool{}
+	for _, item := range items {
+		d, ok := item.(*tool.Dict)
+		if !ok {
+			return nil, tool.Errorf(tool.Invalid, "a file to restore is an object, not %s", tool.TypeOf(item))
+		}
+		c, err := w.restorableOne(d)
+		if err != nil {
+			return nil, err
+		}
+		if seen[c.Path] {
+			return nil, tool.Errorf(tool.Invalid, "%s is to be restored twice", c.Path)
+		}
+		seen[c.Path] = true
+		changes = append(changes, c)
+	}
+	return changes, nil
+}
+
+func (w *World) restorableOne(d *tool.Dict) (tool.Change, error) {
+	c := tool.Change{Path: d.Text("path")}
+	if w.root == nil {
+		return c, tool.Errorf(tool.Denied, "no files are lent here")
+	}
+	if err := fsCheckText(c.Path); err != nil {
+		return c, err
+	}
+	if !fs.ValidPath(c.Path) || c.Path == "." {
+		return c, tool.Errorf(tool.Security, "%q is not a path of the project", c.Path)
+	}
+	if err := w.protect(c.Path); err != nil {
+		return c, err
+	}
+	var ok bool
+	if c.After, ok = fsRecorded(d.Text("was"), d.Int("mode", 0)); ok && c.After.Exists && !c.After.Dir {
+		v, _ := d.Get("content")
+		c.After.Data, ok = v.([]byte)
+		c.After.Hash = tool.HashBytes(c.After.Data)
+	}
+	if ok {
+		c.Before, ok = fsRecorded(d.Text("is"), d.Int("is_mode", 0))
+		c.Before.Hash = d.Text("is_hash")
+	}
+	if !ok {
+		return c, tool.Errorf(tool.Invalid, "the record of %s is damaged", c.Path)
+	}
+	return c, nil
+}
+
+func fsRecorded(kind string, mode int64) (tool.FileState, bool) {
+	if mode < 0 || mode > 0o777 {
+		return tool.FileState{}, false
+	}
+	st := tool.FileState{Exists: true, Mode: uint32(mode)}
+	switch fsKind(kind) {
+	case fsNothing:
+		return tool.FileState{}, true
+	case fsFile:
+		return st, true
+	case fsFolder:
+		st.Dir = true
+		return st, true
+	}
+	return tool.FileState{}, false
+}
+
+func (w *World) restoreTarget(args *tool.Dict) ([]tool.Capability, error) {
+	changes, err := w.restorable(args)
+	if err != nil {
+		return nil, err
+	}
+	var needs []tool.Capability
+	for _, c := range changes {
+		if !fsOnTheWay(c, changes) {
+			needs = append(needs, fsWrites(c.Path))
+		}
+	}
+	return needs, nil
+}
+
+// fsOnTheWay reports whether a change is of a folder that a commit made or
+// removed only because of what is in it. A write takes no right to the folders
+// on its way, so nor does its undo.
+func fsOnTheWay(c tool.Change, all []tool.Change) bool {
+	if c.Before.Exists && !c.Before.Dir || c.After.Exists && !c.After.Dir {
+		return false
+	}
+	return slices.ContainsFunc(all, func(other tool.Change) bool { return strings.HasPrefix(other.Path, c.Path+"/") })
+}
+
+func (w *World) restore(ctx context.Context, e tool.Effect, _ tool.Grant) (tool.Outcome, error) {
+	changes, err := w.restorable(e.Args)
+	if err != nil {
+		return tool.Outcome{}, err
+	}
+	return w.apply(ctx, changes, true)
+}

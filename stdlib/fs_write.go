@@ -1,0 +1,354 @@
+package stdlib
+
+import (
+	"context"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/cassidy-run/cassidy/runtime/tool"
+)
+
+// The permissions of what is new, before the process's umask.
+const (
+	fsNewFile   = 0o644
+	fsNewFolder = 0o755
+)
+
+func (w *World) fsWriteFuncs() []tool.Func {
+	file := effectParam("path", tool.TypeString, "the file")
+	content := effectParam("content", tool.TypeAny, "text or bytes")
+	overwrite := effectOption("overwrite", tool.TypeBoolean, false, "replace a file that is there")
+	return []tool.Func{
+		w.fsWriteFunc(w.filePath, (*fsLook).write, tool.Func{
+			Name:    "write",
+			Doc:     "Write a file, in place of what was there. Folders on the way are made.",
+			Params:  []tool.Param{file, content},
+			Returns: `{"path", "bytes": its size, "created": whether it is new}`,
+		}),
+		w.fsWriteFunc(w.filePath, (*fsLook).append, tool.Func{
+			Name:    "append",
+			Doc:     "Write at the end of a file, or a new one.",
+			Params:  []tool.Param{file, content},
+			Returns: `{"path", "bytes": its size now, "created": whether it is new}`,
+		}),
+		w.editFunc(),
+		w.fsWriteFunc(w.anyPath, (*fsLook).remove, tool.Func{
+			Name: "remove",
+			Doc:  "Remove a file, or an empty folder.",
+			Params: []tool.Param{
+				effectParam("path", tool.TypeString, "the file or folder"),
+				effectOption("recursive", tool.TypeBoolean, false, "a folder with all that is in it"),
+			},
+			Returns: `{"path", "removed": how many files and folders}`,
+		}),
+		{
+			Name:    "move",
+			Doc:     "Move or rename a file or folder. Folders on the way are made.",
+			Params:  []tool.Param{effectParam("from", tool.TypeString, "what to move"), effectParam("to", tool.TypeString, "its new path, with its name"), overwrite},
+			Returns: `{"from", "to", "moved": how many files and folders}`,
+			Class:   tool.Write,
+			Target:  w.moveTarget,
+			Do:      w.fsStaged((*fsLook).move),
+		},
+		w.fsWriteFunc(w.anyPath, (*fsLook).mkdir, tool.Func{
+			Name:    "mkdir",
+			Doc:     "Make a folder, and those on the way to it. It may be there already.",
+			Params:  []tool.Param{effectParam("path", tool.TypeString, "the folder")},
+			Returns: `{"path", "created": whether it is new}`,
+		}),
+	}
+}
+
+// fsWriteFunc completes a row that stages changes of its argument "path".
+func (w *World) fsWriteFunc(resolve func(string) (string, error), do func(*fsLook, *tool.Dict) (tool.Value, error), f tool.Func) tool.Func {
+	f.Class = tool.Write
+	f.Target = func(args *tool.Dict) ([]tool.Capability, error) {
+		p, err := resolve(args.Text("path"))
+		if err == nil {
+			err = w.protect(p)
+		}
+		if err != nil {
+			return nil, err
+		}
+		return []tool.Capability{fsWrites(p)}, nil
+	}
+	f.Do = w.fsStaged(func(l *fsLook, args *tool.Dict) (tool.Value, error) {
+		if _, err := resolve(args.Text("path")); err != nil {
+			return nil, err
+		}
+		return do(l, args)
+	})
+	return f
+}
+
+// fsStaged is fsDo for rows that need a stage.
+func (w *World) fsStaged(do func(*fsLook, *tool.Dict) (tool.Value, error)) func(context.Context, tool.Effect, tool.Grant) (tool.Outcome, error) {
+	return w.fsDo(func(l *fsLook, args *tool.Dict) (tool.Value, error) {
+		if l.stage == nil {
+			return nil, tool.Errorf(tool.Internal, "a write without a stage to keep it")
+		}
+		return do(l, args)
+	})
+}
+
+// toWrite finds a path to write. A link in the last place is not followed;
+// where one on the way leads elsewhere, the call must be allowed to write there.
+func (l *fsLook) toWrite(raw string) (*fsSpot, error) {
+	p, folder, err := l.w.resolve(raw)
+	if err != nil {
+		return nil, err
+	}
+	s, err := l.find(p, fsFollowFolders)
+	if err != nil {
+		return nil, err
+	}
+	s.slash = folder
+	err = l.w.protect(s.path)
+	switch {
+	case err != nil:
+	case s.behind != "":
+		err = tool.Errorf(tool.Failed, "%s is a file, not a folder", l.w.shown(s.behind))
+	case s.path != p && !fsNameable(s.path):
+		err = tool.Errorf(tool.Failed, "%s leads to a path that is not text", l.w.shown(p))
+	case folder && s.kind() != fsFolder && s.kind() != fsNothing:
+		err = s.notFolder()
+	case s.path != p:
+		err = l.allows(fsWrites(s.path))
+	}
+	if err != nil {
+		s.close()
+		return nil, err
+	}
+	return s, nil
+}
+
+// now returns what the call sees at a spot, with its content.
+func (s *fsSpot) now() (tool.FileState, error) {
+	if s.staged != nil {
+		return *s.staged, nil
+	}
+	st, _, err := s.state(s.look.w.fsKept())
+	return st, err
+}
+
+// fsKept is how large a file may be that is replaced, moved or removed: its
+// content is kept for the undo.
+func (w *World) fsKept() int64 { return max(w.limits.Read, w.limits.Write) }
+
+// fsContent gives the bytes of a content argument, in memory of their own.
+func fsContent(args *tool.Dict) ([]byte, error) {
+	v, _ := args.Get("content")
+	switch v := v.(type) {
+	case string:
+		return []byte(v), nil
+	case []byte:
+		return append([]byte{}, v...), nil
+	}
+	return nil, tool.Errorf(tool.Invalid, "argument 'content' should be string or bytes but got %s", tool.TypeOf(v)).
+		WithHint("json.encode or str makes a text of it")
+}
+
+func (l *fsLook) write(args *tool.Dict) (tool.Value, error) {
+	return l.put(args, func(_, content []byte) []byte { return content })
+}
+
+func (l *fsLook) append(args *tool.Dict) (tool.Value, error) {
+	return l.put(args, func(old, content []byte) []byte { return slices.Concat(old, content) })
+}
+
+// put stages what a file becomes, from what it is and the content argument.
+func (l *fsLook) put(args *tool.Dict, become func(old, content []byte) []byte) (tool.Value, error) {
+	content, err := fsContent(args)
+	if err != nil {
+		return nil, err
+	}
+	s, err := l.toWrite(args.Text("path"))
+	if err != nil {
+		return nil, err
+	}
+	defer s.close()
+	old, err := s.now()
+	if err != nil {
+		return nil, err
+	}
+	if old.Dir {
+		return nil, s.isFolder()
+	}
+	data := become(old.Data, content)
+	plan := l.plan()
+	if err := plan.parents(s.path); err != nil {
+		return nil, err
+	}
+	mode := old.Mode
+	if !old.Exists {
+		mode = fsNewFile
+	}
+	plan.add(s.path, old, fsFileState(data, mode))
+	if err := plan.stage(); err != nil {
+		return nil, err
+	}
+	return tool.NewDict("path", l.w.shown(s.asked), "bytes", int64(len(data)), "created", !old.Exists), nil
+}
+
+func fsFileState(data []byte, mode uint32) tool.FileState {
+	return tool.FileState{Exists: true, Mode: mode, Data: data, Hash: tool.HashBytes(data)}
+}
+
+func (l *fsLook) mkdir(args *tool.Dict) (tool.Value, error) {
+	s, err := l.toWrite(args.Text("path"))
+	if err != nil {
+		return nil, err
+	}
+	defer s.close()
+	switch s.kind() {
+	case fsFolder:
+		return tool.NewDict("path", l.w.shown(s.asked), "created", false), nil
+	case fsNothing:
+	default:
+		return nil, s.notFolder()
+	}
+	plan := l.plan()
+	if err := plan.parents(path.Join(s.path, "_")); err != nil {
+		return nil, err
+	}
+	if err := plan.stage(); err != nil {
+		return nil, err
+	}
+	return tool.NewDict("path", l.w.shown(s.asked), "created", true), nil
+}
+
+func (l *fsLook) remove(args *tool.Dict) (tool.Value, error) {
+	s, err := l.toWrite(args.Text("path"))
+	if err != nil {
+		return nil, err
+	}
+	defer s.close()
+	if err := l.removable(s); err != nil {
+		return nil, err
+	}
+	if !args.Bool("recursive") {
+		if err := l.empty(s); err != nil {
+			return nil, err
+		}
+	}
+	plan := l.plan()
+	err = plan.tree(s, func(found *fsSpot, _ tool.FileState) error {
+		if found == s {
+			return nil
+		}
+		return l.allows(fsWrites(found.path))
+	})
+	if err != nil {
+		return nil, err
+	}
+	if err := plan.stage(); err != nil {
+		return nil, err
+	}
+	return tool.NewDict("path", l.w.shown(s.asked), "removed", int64(len(plan.changes))), nil
+}
+
+// empty refuses a folder that holds something.
+func (l *fsLook) empty(s *fsSpot) error {
+	if s.kind() != fsFolder {
+		return nil
+	}
+	l.strict = true
+	in, err := l.open(s)
+	if err != nil {
+		return err
+	}
+	defer in.close()
+	if len(in.spots) > 0 {
+		return tool.Errorf(tool.Failed, "%s is a folder that is not empty", l.w.shown(s.asked)).
+			WithHint("recursive=True removes it with all that is in it")
+	}
+	return nil
+}
+
+// removable refuses what cannot be taken from its place.
+func (l *fsLook) removable(s *fsSpot) error {
+	switch {
+	case s.path == ".":
+		return tool.Errorf(tool.Denied, "%s is the project itself", l.w.shown(s.asked))
+	case s.kind() == fsNothing:
+		l.sawNothing(s)
+		return s.missing()
+	}
+	return nil
+}
+
+func (w *World) moveTarget(args *tool.Dict) ([]tool.Capability, error) {
+	var paths [2]string
+	for i, name := range []string{"from", "to"} {
+		p, err := w.anyPath(args.Text(name))
+		if err == nil {
+			err = w.protect(p)
+		}
+		if err != nil {
+			return nil, err
+		}
+		paths[i] = p
+	}
+	return []tool.Capability{fsReads(paths[0]), fsWrites(paths[0]), fsWrites(paths[1])}, nil
+}
+
+func (l *fsLook) move(args *tool.Dict) (tool.Value, error) {
+	from, err := l.toWrite(args.Text("from"))
+	if err != nil {
+		return nil, err
+	}
+	defer from.close()
+	to, err := l.toWrite(args.Text("to"))
+	if err != nil {
+		return nil, err
+	}
+	defer to.close()
+	if err := l.movable(from, to, args.Bool("overwrite")); err != nil {
+		return nil, err
+	}
+	plan := l.plan()
+	if err := plan.parents(to.path); err != nil {
+		return nil, err
+	}
+	made := len(plan.changes)
+	err = plan.tree(from, func(found *fsSpot, st tool.FileState) error {
+		under := strings.TrimPrefix(found.path, from.path)
+		return plan.moved(found, st, to, under)
+	})
+	if err == nil {
+		err = plan.stage()
+	}
+	if err != nil {
+		return nil, err
+	}
+	return tool.NewDict("from", l.w.shown(from.asked), "to", l.w.shown(to.asked), "moved", int64(len(plan.changes)-made)/2), nil
+}
+
+// movable says whether one path can become another.
+func (l *fsLook) movable(from, to *fsSpot, overwrite bool) error {
+	if err := l.removable(from); err != nil {
+		return err
+	}
+	if from.path != from.asked {
+		if err := l.allows(fsReads(from.path)); err != nil {
+			return err
+		}
+	}
+	shown := l.w.shown(to.asked)
+	switch {
+	case to.path == from.path:
+		return tool.Errorf(tool.Invalid, "%s is where it is already", shown)
+	case strings.HasPrefix(to.path, from.path+"/"):
+		return tool.Errorf(tool.Invalid, "%s is inside %s", shown, l.w.shown(from.asked))
+	case to.slash && from.kind() != fsFolder:
+		return tool.Errorf(tool.Failed, "%s/ can only be a folder", shown).WithHint("give the whole new path, as in %s", l.w.shown(path.Join(to.path, from.name)))
+	case to.kind() == fsFolder:
+		return tool.Errorf(tool.Failed, "%s is a folder", shown).WithHint("give the whole new path, as in %s", l.w.shown(path.Join(to.path, from.name)))
+	case to.kind() != fsNothing && from.kind() == fsFolder:
+		return tool.Errorf(tool.Failed, "%s is a file, and %s a folder", shown, l.w.shown(from.asked))
+	case to.kind() != fsNothing && !overwrite:
+		return tool.Errorf(tool.Failed, "%s exists already", shown).WithHint("overwrite=True replaces it")
+	}
+	return nil
+}

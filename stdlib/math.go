@@ -1,0 +1,375 @@
+package stdlib
+
+import (
+	"math"
+	"math/big"
+	"slices"
+	"strconv"
+
+	"github.com/cassidy-run/cassidy/runtime/tool"
+)
+
+func mathModule() tool.Module {
+	return tool.Module{
+		Name: "math",
+		Doc: "Computes with numbers. Whole numbers stay exact, of any size up to 4096 digits; a result that is no " +
+			"number, as the root of -1, is an error.",
+		Funcs: slices.Concat(mathCurves(), mathAngles(), mathWholes(), mathLists()),
+		Consts: []tool.Const{
+			{Name: "pi", Doc: "The ratio of a circle's circumference to its diameter.", Value: math.Pi},
+			{Name: "e", Doc: "The base of the natural logarithm.", Value: math.E},
+		},
+	}
+}
+
+// mathOne completes a row for a function of one number. Where says for which it
+// is defined, or is "" for all.
+func mathOne(row tool.Func, where string, f func(float64) float64) tool.Func {
+	doc, problem := "The number.", ""
+	if where != "" {
+		doc, problem = "The number, "+where+".", "x should be "+where
+	}
+	row.Params = []tool.Param{pureNeed("x", tool.TypeNumber, doc)}
+	row.Do = pureDo(func(a *tool.Dict) (tool.Value, error) {
+		x, err := mathFloat(a, "x")
+		if err != nil {
+			return nil, err
+		}
+		return mathResult(f(x), problem)
+	})
+	return row
+}
+
+// mathTwo completes a row for a function of two numbers, its parameters. The
+// problem is what is wrong where it is not defined, or "" if it always is.
+func mathTwo(row tool.Func, problem string, f func(float64, float64) float64) tool.Func {
+	row.Do = pureDo(func(a *tool.Dict) (tool.Value, error) {
+		first, err := mathFloat(a, row.Params[0].Name)
+		if err != nil {
+			return nil, err
+		}
+		second, err := mathFloat(a, row.Params[1].Name)
+		if err != nil {
+			return nil, err
+		}
+		return mathResult(f(first, second), problem)
+	})
+	return row
+}
+
+func mathX() tool.Param { return pureNeed("x", tool.TypeNumber, "A number.") }
+
+func mathY() tool.Param { return pureNeed("y", tool.TypeNumber, "Another number.") }
+
+func mathCurves() []tool.Func {
+	return []tool.Func{
+		mathOne(tool.Func{Name: "sqrt", Doc: "Takes the square root.", Returns: "the root, a float"}, "0 or greater", math.Sqrt),
+		mathOne(tool.Func{Name: "exp", Doc: "Raises e to a power.", Returns: "e to the power x, a float"}, "", math.Exp),
+		mathOne(tool.Func{Name: "log2", Doc: "Takes the logarithm to base 2.", Returns: "the logarithm, a float"}, "greater than 0", math.Log2),
+		mathOne(tool.Func{Name: "log10", Doc: "Takes the logarithm to base 10.", Returns: "the logarithm, a float"}, "greater than 0", math.Log10),
+		mathOne(tool.Func{Name: "fabs", Doc: "Drops the sign of a number.", Returns: "the number without its sign, a float"}, "", math.Abs),
+		mathTwo(tool.Func{
+			Name: "fmod", Doc: "Gives what is left of x when y is taken from it as often as possible, with the sign of x.",
+			Returns: "the rest, a float", Params: []tool.Param{mathX(), mathY()},
+		}, "y should not be 0", math.Mod),
+		mathTwo(tool.Func{
+			Name: "hypot", Doc: "Gives the length of the vector (x, y), without going out of range in between.",
+			Returns: "the length, a float", Params: []tool.Param{mathX(), mathY()},
+		}, "", math.Hypot),
+		{
+			Name: "log",
+			Doc:  "Takes the natural logarithm, or that to a base.",
+			Params: []tool.Param{
+				pureNeed("x", tool.TypeNumber, "The number, greater than 0."),
+				pureMaybe("base", tool.TypeNumber, "The base; without it, e."),
+			},
+			Returns: "the logarithm, a float",
+			Do:      pureDo(mathLog),
+		},
+		{
+			Name: "pow",
+			Doc:  "Raises x to the power y; exactly, for whole numbers and y not negative.",
+			Params: []tool.Param{
+				pureNeed("x", tool.TypeNumber, "The base."),
+				pureNeed("y", tool.TypeNumber, "The exponent."),
+			},
+			Returns: "an integer if both are and y is not negative, else a float",
+			Do:      pureDo(mathPow),
+		},
+	}
+}
+
+func mathAngles() []tool.Func {
+	return []tool.Func{
+		mathOne(tool.Func{Name: "sin", Doc: "Takes the sine of an angle in radians.", Returns: "the sine, a float"}, "", math.Sin),
+		mathOne(tool.Func{Name: "cos", Doc: "Takes the cosine of an angle in radians.", Returns: "the cosine, a float"}, "", math.Cos),
+		mathOne(tool.Func{Name: "tan", Doc: "Takes the tangent of an angle in radians.", Returns: "the tangent, a float"}, "", math.Tan),
+		mathOne(tool.Func{Name: "asin", Doc: "Gives the angle with a sine.", Returns: "the angle in radians"}, "from -1 to 1", math.Asin),
+		mathOne(tool.Func{Name: "acos", Doc: "Gives the angle with a cosine; acos(-1) is pi.", Returns: "the angle in radians"}, "from -1 to 1", math.Acos),
+		mathOne(tool.Func{Name: "atan", Doc: "Gives the angle with a tangent.", Returns: "the angle in radians"}, "", math.Atan),
+		mathTwo(tool.Func{
+			Name: "atan2", Doc: "Gives the angle of the vector (x, y), in its right quarter; y comes first.",
+			Returns: "the angle in radians, from -pi to pi", Params: []tool.Param{mathY(), mathX()},
+		}, "", math.Atan2),
+		mathOne(tool.Func{Name: "radians", Doc: "Turns degrees into radians; radians(180) is pi.", Returns: "the angle in radians"}, "",
+			func(x float64) float64 { return x / 180 * math.Pi }),
+		mathOne(tool.Func{Name: "degrees", Doc: "Turns radians into degrees.", Returns: "the angle in degrees"}, "",
+			func(x float64) float64 { return x / math.Pi * 180 }),
+	}
+}
+
+func mathWholes() []tool.Func {
+	x := pureNeed("x", tool.TypeNumber, "The number.")
+	pair := []tool.Param{
+		pureNeed("a", tool.TypeNumber, "A whole number."),
+		pureNeed("b", tool.TypeNumber, "A whole number."),
+	}
+	return []tool.Func{
+		{Name: "floor", Doc: "Rounds down to a whole number.", Params: []tool.Param{x}, Returns: "an integer", Do: mathWhole(math.Floor)},
+		{Name: "ceil", Doc: "Rounds up to a whole number.", Params: []tool.Param{x}, Returns: "an integer", Do: mathWhole(math.Ceil)},
+		{Name: "trunc", Doc: "Rounds toward 0 to a whole number.", Params: []tool.Param{x}, Returns: "an integer", Do: mathWhole(math.Trunc)},
+		{
+			Name: "round",
+			Doc: "Rounds to a number of decimals, halves away from 0. What counts is the number as it is written, " +
+				"so round(2.675, 2) is 2.68.",
+			Params: []tool.Param{
+				x,
+				pureBetween(pureOption("digits", tool.TypeInteger, int64(0), "How many decimals to keep; -2 rounds to hundreds."), -400, 400),
+			},
+			Returns: "an integer if digits is 0 or less or x is one, else a float",
+			Do:      pureDo(mathRound),
+		},
+		{
+			Name: "gcd", Doc: "Gives the greatest number that divides both.", Params: pair, Returns: "an integer, not negative",
+			Do: pureDo(mathGCD),
+		},
+		{
+			Name: "lcm", Doc: "Gives the smallest number that both divide.", Params: pair, Returns: "an integer, not negative",
+			Do: pureDo(mathLCM),
+		},
+		{
+			Name: "factorial", Doc: "Multiplies the whole numbers from 1 to n.",
+			Params:  []tool.Param{pureNeed("n", tool.TypeInteger, "A whole number from 0 to 1000.")},
+			Returns: "an integer",
+			Do:      pureDo(mathFactorial),
+		},
+	}
+}
+
+// mathMaxBits is how large an exact number may be: about 4096 decimal digits,
+// which is the longest that can be read back from JSON.
+const mathMaxBits = 13_600
+
+// mathFloat returns an argument as a finite float.
+func mathFloat(a *tool.Dict, name string) (float64, error) {
+	return mathFinite(pureArg(a, name), "argument '"+name+"'")
+}
+
+func mathFinite(v tool.Value, label string) (float64, error) {
+	f := math.NaN()
+	switch n := v.(type) {
+	case int64:
+		return float64(n), nil
+	case *big.Int:
+		f, _ = new(big.Float).SetInt(n).Float64()
+	case float64:
+		f = n
+	}
+	switch {
+	case math.IsNaN(f):
+		return 0, pureInvalid("%s is not a number (NaN)", label)
+	case math.IsInf(f, 0):
+		return 0, pureInvalid("%s is infinite or too large for a float", label)
+	}
+	return f, nil
+}
+
+// mathResult refuses what is no number. The problem says why it may be none; ""
+// means that only a result beyond the range of floats is.
+func mathResult(f float64, problem string) (tool.Value, error) {
+	if !math.IsNaN(f) && !math.IsInf(f, 0) {
+		return f, nil
+	}
+	if problem != "" {
+		return nil, pureInvalid("the result is no number: %s", problem)
+	}
+	return nil, pureInvalid("the result is too large for a float")
+}
+
+// mathInteger returns a whole number as one, however it is represented.
+func mathInteger(v tool.Value, label string) (*big.Int, error) {
+	switch n := v.(type) {
+	case int64:
+		return big.NewInt(n), nil
+	case *big.Int:
+		if n.BitLen() > mathMaxBits {
+			return nil, pureLimit("%s has more than 4096 digits", label)
+		}
+		return n, nil
+	}
+	f, err := mathFinite(v, label)
+	if err != nil {
+		return nil, err
+	}
+	if f != math.Trunc(f) {
+		return nil, pureInvalid("%s should be a whole number (got %v)", label, f)
+	}
+	i, _ := new(big.Float).SetFloat64(f).Int(nil)
+	return i, nil
+}
+
+func mathLog(a *tool.Dict) (tool.Value, error) {
+	x, err := mathFloat(a, "x")
+	if err != nil {
+		return nil, err
+	}
+	if pureArg(a, "base") == nil {
+		return mathResult(math.Log(x), "x should be greater than 0")
+	}
+	base, err := mathFloat(a, "base")
+	if err != nil {
+		return nil, err
+	}
+	const problem = "x and base should be greater than 0, and base not 1"
+	switch base {
+	case 2:
+		return mathResult(math.Log2(x), problem)
+	case 10:
+		return mathResult(math.Log10(x), problem)
+	}
+	if base <= 0 {
+		return mathResult(math.NaN(), problem)
+	}
+	return mathResult(math.Log(x)/math.Log(base), problem)
+}
+
+func mathPow(a *tool.Dict) (tool.Value, error) {
+	if y, ok := pureArg(a, "y").(int64); ok && y >= 0 && tool.TypeOf(pureArg(a, "x")) == "integer" {
+		x, err := mathInteger(pureArg(a, "x"), "argument 'x'")
+		if err != nil {
+			return nil, err
+		}
+		if x.BitLen() > 1 && y > mathMaxBits/int64(x.BitLen()-1) {
+			return nil, pureLimit("the result has more than 4096 digits")
+		}
+		if x.BitLen() <= 1 { // 0, 1 or -1: only whether y is odd counts
+			y = min(y, 2-y%2)
+		}
+		return tool.Integer(new(big.Int).Exp(x, big.NewInt(y), nil)), nil
+	}
+	x, err := mathFloat(a, "x")
+	if err != nil {
+		return nil, err
+	}
+	y, err := mathFloat(a, "y")
+	if err != nil {
+		return nil, err
+	}
+	return mathResult(math.Pow(x, y), "the power is too large for a float, or not real")
+}
+
+// mathWhole makes the Do of a function that rounds floats; integers are whole
+// already, and huge floats become huge integers.
+func mathWhole(round func(float64) float64) pureRun {
+	return pureDo(func(a *tool.Dict) (tool.Value, error) {
+		v := pureArg(a, "x")
+		if f, ok := v.(float64); ok {
+			v = round(f)
+		}
+		i, err := mathInteger(v, "argument 'x'")
+		if err != nil {
+			return nil, err
+		}
+		return tool.Integer(i), nil
+	})
+}
+
+func mathRound(a *tool.Dict) (tool.Value, error) {
+	digits := a.Int("digits", 0)
+	v := pureArg(a, "x")
+	f, isFloat := v.(float64)
+	if !isFloat {
+		i, err := mathInteger(v, "argument 'x'")
+		if err != nil {
+			return nil, err
+		}
+		return tool.Integer(mathHalfAway(new(big.Rat).SetInt(i), min(digits, 0))), nil
+	}
+	if _, err := mathFloat(a, "x"); err != nil {
+		return nil, err
+	}
+	exact := new(big.Rat).SetFloat64(f)
+	if f != math.Trunc(f) {
+		exact.SetString(strconv.FormatFloat(f, 'g', -1, 64))
+	}
+	scaled := mathHalfAway(exact, digits)
+	if digits <= 0 {
+		return tool.Integer(scaled), nil
+	}
+	rounded, _ := new(big.Rat).SetFrac(scaled, mathTen(digits)).Float64()
+	return rounded, nil
+}
+
+func mathTen(n int64) *big.Int {
+	return new(big.Int).Exp(big.NewInt(10), big.NewInt(n), nil)
+}
+
+// mathHalfAway rounds to a number of decimals. With decimals to keep, it gives
+// the number times ten to that power; without, the rounded number itself.
+func mathHalfAway(x *big.Rat, digits int64) *big.Int {
+	unit := new(big.Rat).SetInt(mathTen(max(digits, -digits)))
+	if digits > 0 {
+		unit.Inv(unit)
+	}
+	scaled := new(big.Rat).Quo(x, unit)
+	half := big.NewRat(int64(scaled.Sign()), 2)
+	scaled.Add(scaled, half)
+	whole := new(big.Int).Quo(scaled.Num(), scaled.Denom()) // toward 0
+	if digits < 0 {
+		whole.Mul(whole, unit.Num())
+	}
+	return whole
+}
+
+func mathPair(a *tool.Dict) (x, y *big.Int, err error) {
+	if x, err = mathInteger(pureArg(a, "a"), "argument 'a'"); err != nil {
+		return nil, nil, err
+	}
+	y, err = mathInteger(pureArg(a, "b"), "argument 'b'")
+	return x, y, err
+}
+
+func mathGCD(a *tool.Dict) (tool.Value, error) {
+	x, y, err := mathPair(a)
+	if err != nil {
+		return nil, err
+	}
+	return tool.Integer(new(big.Int).GCD(nil, nil, new(big.Int).Abs(x), new(big.Int).Abs(y))), nil
+}
+
+func mathLCM(a *tool.Dict) (tool.Value, error) {
+	x, y, err := mathPair(a)
+	if err != nil {
+		return nil, err
+	}
+	if x.Sign() == 0 || y.Sign() == 0 {
+		return int64(0), nil
+	}
+	x, y = new(big.Int).Abs(x), new(big.Int).Abs(y)
+	x.Quo(x, new(big.Int).GCD(nil, nil, x, y))
+	if x.Mul(x, y).BitLen() > mathMaxBits {
+		return nil, pureLimit("the result has more than 4096 digits")
+	}
+	return tool.Integer(x), nil
+}
+
+// mathMaxFactorial keeps a factorial within the digits of exact numbers.
+const mathMaxFactorial = 1000
+
+func mathFactorial(a *tool.Dict) (tool.Value, error) {
+	n, err := pureSize(a, "n", mathMaxFactorial)
+	if err != nil {
+		return nil, err
+	}
+	return tool.Integer(new(big.Int).MulRange(1, int64(n))), nil
+}

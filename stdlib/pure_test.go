@@ -1,0 +1,351 @@
+package stdlib
+
+import (
+	"context"
+	"math/rand/v2"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/cassidy-run/cassidy/runtime/tool"
+)
+
+// A pureNamed is an argument of a test call that is given by name.
+type pureNamed struct {
+	name  string
+	value tool.Value
+}
+
+// pureCall calls a pure function as an engine would: it binds the arguments,
+// those in pureNamed by name, and carries out the row.
+func pureCall(t testing.TB, function string, args ...any) (tool.Value, error) {
+	t.Helper()
+	f := pureFind(t, function)
+	var positional []tool.Value
+	named := &tool.Dict{}
+	for _, a := range args {
+		if n, ok := a.(pureNamed); ok {
+			named.Put(n.name, n.value)
+			continue
+		}
+		positional = append(positional, a)
+	}
+	bound, err := f.Bind(positional, named)
+	if err != nil {
+		return nil, err
+	}
+	r := rand.New(rand.NewPCG(1, 2))
+	grant := tool.Grant{Rand: func() (*rand.Rand, error) { return r, nil }}
+	out, err := f.Do(context.Background(), tool.Effect{Func: function, Args: bound}, grant)
+	if err == nil {
+		pureCheckValue(t, function, out.Value)
+	}
+	return out.Value, err
+}
+
+// pureMust is pureCall for what must not fail.
+func pureMust(t testing.TB, function string, args ...any) tool.Value {
+	t.Helper()
+	v, err := pureCall(t, function, args...)
+	if err != nil {
+		t.Fatalf("%s: %v", function, err)
+	}
+	return v
+}
+
+func pureFind(t testing.TB, function string) *tool.Func {
+	t.Helper()
+	module, name, ok := strings.Cut(function, ".")
+	if !ok {
+		module, name = "", function
+	}
+	for _, m := range Pure() {
+		for i := range m.Funcs {
+			if m.Name == module && m.Funcs[i].Name == name {
+				return &m.Funcs[i]
+			}
+		}
+	}
+	t.Fatalf("there is no function %s", function)
+	return nil
+}
+
+// pureCheckValue fails for a result that could not cross a border: one of a
+// foreign type, or text that is not UTF-8.
+func pureCheckValue(t testing.TB, function string, v tool.Value) {
+	t.Helper()
+	if _, err := tool.Append(nil, v); err != nil && tool.KindOf(err) != tool.Limit {
+		t.Errorf("%s gives what is no value: %v", function, err)
+	}
+}
+
+// A pureCase is one call with what must come of it: a value, or an error whose
+// text holds err.
+type pureCase struct {
+	fn   string
+	args []any
+	want tool.Value
+	err  string
+}
+
+// pureTable runs calls as Starlark makes them and, unless exact is set, again
+// as Lua does, where every number is a float; both must come to the same.
+func pureTable(t *testing.T, exact bool, cases []pureCase) {
+	t.Helper()
+	for _, c := range cases {
+		got, err := pureCall(t, c.fn, c.args...)
+		pureCompare(t, c, got, err)
+		if exact {
+			continue
+		}
+		asLua := make([]any, len(c.args))
+		for i, a := range c.args {
+			asLua[i] = pureFloats(a)
+		}
+		c.args = asLua
+		got, err = pureCall(t, c.fn, c.args...)
+		c.want = pureFloats(c.want)
+		pureCompare(t, c, pureFloats(got), err)
+	}
+}
+
+func pureCompare(t *testing.T, c pureCase, got tool.Value, err error) {
+	t.Helper()
+	switch {
+	case c.err != "":
+		if err == nil || !strings.Contains(err.Error(), c.err) {
+			t.Errorf("%s%v = %s, %v, want an error with %q", c.fn, c.args, pureShow(got), err, c.err)
+		}
+	case err != nil:
+		t.Errorf("%s%v fails: %v, want %s", c.fn, c.args, err, pureShow(c.want))
+	case !tool.Equal(got, c.want):
+		t.Errorf("%s%v = %s, want %s", c.fn, c.args, pureShow(got), pureShow(c.want))
+	}
+}
+
+func pureShow(v tool.Value) string { return tool.TypeOf(v) + " " + tool.FormatJSON(v, "") }
+
+// pureFloats makes every integer in a value a float.
+func pureFloats(v any) any {
+	switch v := v.(type) {
+	case int64:
+		return float64(v)
+	case pureNamed:
+		return pureNamed{v.name, pureFloats(v.value)}
+	case tool.List:
+		out := make(tool.List, len(v))
+		for i := range v {
+			out[i] = pureFloats(v[i])
+		}
+		return out
+	case *tool.Dict:
+		out := &tool.Dict{}
+		for k, item := range v.All() {
+			_ = out.Set(k, pureFloats(item))
+		}
+		return out
+	}
+	return v
+}
+
+func TestPureRowsAreComplete(t *testing.T) {
+	snake := regexp.MustCompile(`^[a-z][a-z0-9]*(_[a-z0-9]+)*$`)
+	modules := map[string]bool{}
+	for _, m := range Pure() {
+		if modules[m.Name] {
+			t.Errorf("module %q is there twice", m.Name)
+		}
+		modules[m.Name] = true
+		if m.Doc == "" || !strings.HasSuffix(m.Doc, ".") {
+			t.Errorf("module %q: its doc %q is no sentence", m.Name, m.Doc)
+		}
+		names := map[string]bool{}
+		for _, f := range m.Funcs {
+			full := m.Name + "." + f.Name
+			switch {
+			case names[f.Name]:
+				t.Errorf("%s is there twice", full)
+			case !snake.MatchString(f.Name):
+				t.Errorf("%s is not in snake_case", full)
+			case !strings.HasSuffix(f.Doc, "."):
+				t.Errorf("%s: its doc %q is no sentence", full, f.Doc)
+			case f.Returns == "" || f.Do == nil:
+				t.Errorf("%s does not say what it returns, or does nothing", full)
+			case f.Class != tool.Pure || f.Target != nil || f.Internal:
+				t.Errorf("%s is not a pure function", full)
+			}
+			names[f.Name] = true
+			pureCheckParams(t, full, f.Params)
+		}
+	}
+	for _, name := range []string{"json", "yaml", "csv", "text", "re", "math", "time", "hash", "base64", "url", "diff", "random", ""} {
+		if !modules[name] {
+			t.Errorf("module %q is missing", name)
+		}
+	}
+}
+
+func pureCheckParams(t *testing.T, full string, params []tool.Param) {
+	seen := map[string]bool{}
+	optional := false
+	for _, p := range params {
+		switch {
+		case seen[p.Name]:
+			t.Errorf("%s: parameter %s is there twice", full, p.Name)
+		case strings.TrimSpace(p.Description) == "" || !strings.HasSuffix(p.Description, "."):
+			t.Errorf("%s: parameter %s is described by %q, which is no sentence", full, p.Name, p.Description)
+		case !p.Type.Known() || p.Type.Name == "":
+			t.Errorf("%s: parameter %s has the type %q", full, p.Name, p.Type.Name)
+		case p.Required && optional:
+			t.Errorf("%s: parameter %s must be given but follows one that need not", full, p.Name)
+		case p.Required && p.HasDefault:
+			t.Errorf("%s: parameter %s must be given and has a default", full, p.Name)
+		}
+		seen[p.Name] = true
+		optional = optional || !p.Required
+	}
+}
+
+// Every function is called with strange values in every place: it may refuse
+// them, but not panic, and not take forever.
+func TestPureFunctionsSurviveStrangeArguments(t *testing.T) {
+	deep := tool.Value(tool.List{})
+	for range 200 {
+		deep = tool.List{deep}
+	}
+	strange := []tool.Value{
+		nil, true, int64(0), int64(-1), int64(1 << 62), pureBig("123456789012345678901234567890"), 0.5, pureNaN(), pureInf(),
+		"", "\x00", "é", "\n\r\n", "%", `\`, "(", strings.Repeat("a b\n", 100), "2026-11-21", "UTC", "http://[::1]:99/%zz?a=%&&=",
+		[]byte{0xff, 0}, tool.List{}, tool.List{nil, "x", int64(1)}, tool.Tuple{int64(1)}, tool.Set{"a"},
+		tool.NewDict(), tool.NewDict("a", tool.List{nil}, "", []byte("x")), deep,
+	}
+	for _, m := range Pure() {
+		for _, f := range m.Funcs {
+			name := strings.TrimPrefix(m.Name+"."+f.Name, ".")
+			for i := range f.Params {
+				for _, v := range strange {
+					pureStrangeCall(t, name, f.Params, i, v)
+				}
+			}
+		}
+	}
+}
+
+// pureStrangeCall gives one argument a strange value and all others one of
+// their type.
+func pureStrangeCall(t *testing.T, name string, params []tool.Param, at int, v tool.Value) {
+	t.Helper()
+	defer func() {
+		if r := recover(); r != nil {
+			t.Errorf("%s with %s = %s panics: %v", name, params[at].Name, pureShow(v), r)
+		}
+	}()
+	var args []any
+	for i, p := range params {
+		value := p.Default
+		switch {
+		case i == at:
+			value = v
+		case !p.Required:
+		case p.Type.Name == tool.TypeString:
+			value = "2026-11-21"
+		case p.Type.Name == tool.TypeArray:
+			value = tool.List{int64(3), int64(4)}
+		case p.Type.Name == tool.TypeObject:
+			value = tool.NewDict("a", "b")
+		case p.Type.Name == tool.TypeAny:
+			value = "a"
+		default:
+			value = int64(2)
+		}
+		args = append(args, pureNamed{p.Name, value})
+	}
+	_, err := pureCall(t, name, args...)
+	if err == nil {
+		return
+	}
+	e, ok := err.(*tool.Error)
+	if !ok || e.Err == nil {
+		t.Errorf("%s with %s = %s fails with %#v, want a *tool.Error", name, params[at].Name, pureShow(v), err)
+		return
+	}
+	if e.Kind == tool.Internal || strings.HasSuffix(e.Message(), ".") {
+		t.Errorf("%s with %s = %s fails with %q (%s)", name, params[at].Name, pureShow(v), e.Message(), e.Kind.Type())
+	}
+}
+
+func TestPureResultsAreBounded(t *testing.T) {
+	long := strings.Repeat("x", 1<<20)
+	lines := strings.Repeat("x\n", 1<<20)
+	for _, c := range []struct {
+		fn   string
+		args []any
+	}{
+		{"text.pad_left", []any{"x", int64(1 << 40)}},
+		{"text.pad_right", []any{"x", int64(9 << 20)}},
+		{"text.center", []any{"x", int64(1 << 62)}},
+		{"text.indent", []any{lines, long}},
+		{"text.lines", []any{lines}},
+		{"text.similarity", []any{long, long}},
+		{"text.slug", []any{strings.Repeat("x ", 1000), long}},
+		{"text.table", []any{tool.List{tool.List{long, "a"}, tool.List{"", "a"}, tool.List{"", "a"}, tool.List{"", "a"}, tool.List{"", "a"},
+			tool.List{"", "a"}, tool.List{"", "a"}, tool.List{"", "a"}, tool.List{"", "a"}}}},
+		{"re.sub", []any{"x", long, strings.Repeat("x", 100)}},
+		{"re.sub", []any{"x", strings.Repeat(`\g<0>`, 5000), "x"}},
+		{"re.find_all", []any{"", long}},
+		{"re.split", []any{"", long}},
+		{"re.test", []any{strings.Repeat(`(a{1000})`, 100), "a"}},
+		{"re.test", []any{long, "a"}},
+		{"csv.parse", []any{strings.Repeat(",", 1<<20), pureNamed{"header", false}}},
+		{"csv.parse", []any{strings.Repeat("a", 1<<10) + strings.Repeat(",", 1<<18) + strings.Repeat("\nx", 1<<17), pureNamed{"header", false}, pureNamed{"fill", true}}},
+		{"csv.parse", []any{pureWideHeader(2000) + strings.Repeat("x\n", 1000), pureNamed{"fill", true}}},
+		{"math.factorial", []any{int64(1 << 40)}},
+		{"math.pow", []any{int64(7), int64(1 << 40)}},
+		{"math.lcm", []any{pureBig("9" + strings.Repeat("0", 3000)), pureBig("7" + strings.Repeat("1", 3000))}},
+		{"math.gcd", []any{pureBig("9" + strings.Repeat("0", 5000)), int64(7)}},
+		{"random.bytes", []any{int64(1 << 40)}},
+		{"diff.unified", []any{lines, ""}},
+		{"diff.stats", []any{"", lines}},
+		{"json.encode", []any{pureDeepList(60, 10_000), int64(16)}},
+		{"yaml.decode", []any{long}},
+		{"url.quote", []any{strings.Repeat("é", 2<<20)}},
+		{"time.format", []any{"2026-11-21", strings.Repeat("%c", 1<<20)}},
+	} {
+		got, err := pureCall(t, c.fn, c.args...)
+		if tool.KindOf(err) != tool.Limit {
+			t.Errorf("%s gives %.80s, %.80v, want an error of kind Limit", c.fn, pureShow(got), err)
+			continue
+		}
+		if tool.AsError(err, tool.Failed).Limit == "" {
+			t.Errorf("%s: its error %q does not name the limit", c.fn, err)
+		}
+	}
+}
+
+func pureWideHeader(n int) string {
+	var b strings.Builder
+	for i := range n {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		b.WriteString("c" + pureMustText(int64(i)))
+	}
+	return b.String() + "\n"
+}
+
+func pureMustText(v tool.Value) string {
+	s, _ := pureScalar(v)
+	return s
+}
+
+func pureDeepList(depth, n int) tool.Value {
+	list := make(tool.List, n)
+	for i := range list {
+		list[i] = int64(i)
+	}
+	var v tool.Value = list
+	for range depth {
+		v = tool.List{v}
+	}
+	return v
+}

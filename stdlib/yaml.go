@@ -1,0 +1,57 @@
+package stdlib
+
+import (
+	"github.com/cassidy-run/cassidy/runtime/tool"
+)
+
+func yamlModule() tool.Module {
+	return tool.Module{
+		Name: "yaml",
+		Doc:  "Reads and writes YAML of the size of front matter and configuration.",
+		Funcs: []tool.Func{
+			{
+				Name:    "encode",
+				Doc:     "Writes a value as YAML in block style, keeping the order of dicts.",
+				Params:  []tool.Param{pureNeed("value", tool.TypeAny, "What to write.")},
+				Returns: "the YAML text, which ends with a line break",
+				Do:      pureDo(yamlEncode),
+			},
+			{
+				Name: "decode",
+				Doc: "Reads one YAML document of at most 64 KB. Aliases, merge keys and tags of one's own are " +
+					"refused; dates stay text.",
+				Params: []tool.Param{
+					pureNeed("text", tool.TypeString, "The YAML text."),
+					pureMaybe("default", tool.TypeAny, "What to give for a broken text instead of failing; None counts."),
+				},
+				Returns: "the value; None for an empty text",
+				Do:      pureDo(yamlDecode),
+			},
+		},
+	}
+}
+
+func yamlEncode(a *tool.Dict) (tool.Value, error) {
+	v := pureArg(a, "value")
+	// A node of the YAML library is large: what could not cross a border for
+	// its size would take all memory here.
+	if _, err := tool.Append(nil, v); err != nil {
+		return nil, err
+	}
+	return tool.FormatYAML(v)
+}
+
+func yamlDecode(a *tool.Dict) (tool.Value, error) {
+	v, err := tool.ParseYAML(a.Text("text"))
+	if e := tool.AsError(err, tool.Invalid); e != nil {
+		// The position is one in this text. Left where it is, it would be taken
+		// for one in the script.
+		at := *e
+		at.Pos = tool.Position{}
+		if e.Pos.Line > 0 {
+			at.Err = pureInvalid("line %d: %w", e.Pos.Line, e.Err).Err
+		}
+		err = &at
+	}
+	return pureDecoded(a, v, err)
+}

@@ -1,0 +1,378 @@
+package tools_test
+
+import (
+	"context"
+	"encoding/base64"
+	"flag"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"github.com/bazelbuild/buildtools/build"
+	"github.com/google/go-cmp/cmp"
+	"github.com/rogpeppe/go-internal/txtar"
+
+	"github.com/cassidy-run/cassidy"
+	"github.com/cassidy-run/cassidy/runtime"
+	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/tools"
+)
+
+var update = flag.Bool("update", false, "write what the calls give into the files of testdata")
+
+// A project is the files of a txtar archive, laid out on disk.
+type project struct {
+	dir  string
+	home string
+	host *runtime.Host
+}
+
+// written is when every file of a project was last changed.
+var written = time.Date(2024, 5, 1, 12, 30, 0, 0, time.UTC)
+
+// lay lays the files out; testdata/README.md says what their names may mean.
+func lay(t *testing.T, files []txtar.File) *project {
+	t.Helper()
+	base := t.TempDir()
+	p := &project{dir: filepath.Join(base, "demo"), home: filepath.Join(base, "home")}
+	for _, dir := range []string{p.dir, p.home} {
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, f := range files {
+		if f.Name != "calls" && f.Name != "want" {
+			p.file(t, f)
+		}
+	}
+	err := filepath.WalkDir(base, func(name string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		return os.Chtimes(name, written, written)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.host, err = cassidy.Open(p.dir, &cassidy.Options{Home: p.home})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { p.host.Close() })
+	return p
+}
+
+func (p *project) file(t *testing.T, f txtar.File) {
+	t.Helper()
+	name, kind, _ := strings.Cut(f.Name, " (")
+	kind, count, _ := strings.Cut(strings.TrimSuffix(kind, ")"), " ")
+	data := f.Data
+	switch kind {
+	case "":
+	case "crlf":
+		data = []byte(strings.ReplaceAll(string(data), "\n", "\r\n"))
+	case "base64":
+		var err error
+		if data, err = base64.StdEncoding.DecodeString(strings.TrimSpace(string(data))); err != nil {
+			t.Fatalf("%s: %v", f.Name, err)
+		}
+	case "times":
+		n, err := strconv.Atoi(count)
+		if err != nil {
+			t.Fatalf("%s: %v", f.Name, err)
+		}
+		data = []byte(strings.Repeat(string(data), n))
+	default:
+		t.Fatalf("%s: there is no kind of file %q", f.Name, kind)
+	}
+	at := filepath.Join(p.dir, filepath.FromSlash(name))
+	if rest, ok := strings.CutPrefix(name, "~/"); ok {
+		at = filepath.Join(p.home, filepath.FromSlash(rest))
+	}
+	dir := filepath.Dir(at)
+	if strings.HasSuffix(name, "/") {
+		dir = at
+	}
+	err := os.MkdirAll(dir, 0o755)
+	if err == nil && dir != at {
+		err = os.WriteFile(at, data, 0o644)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// call runs one line of calls, `NAME {arguments}`, and writes what it gives.
+func (p *project) call(t *testing.T, line string) string {
+	t.Helper()
+	name, text, _ := strings.Cut(line, " ")
+	args, err := tool.ParseJSON([]byte(text))
+	if err != nil {
+		t.Fatalf("%s: %v", line, err)
+	}
+	dict, ok := args.(*tool.Dict)
+	if !ok {
+		t.Fatalf("%s: the arguments are not an object", line)
+	}
+	r, err := p.host.Call(context.Background(), tool.Call{Tool: name, Args: dict, Caller: tool.ByPerson})
+	out := r.Text()
+	if err != nil {
+		out = r.ErrorType + ": " + r.Error
+		if r.Suggestion != "" {
+			out += "\nhint: " + r.Suggestion
+		}
+	}
+	return strings.ReplaceAll(out, filepath.ToSlash(p.home), "$HOME")
+}
+
+// TestCases runs the calls of each archive in testdata and compares what they
+// give with what they gave.
+func TestCases(t *testing.T) {
+	archives, err := filepath.Glob("testdata/*.txtar")
+	if err != nil || len(archives) == 0 {
+		t.Fatalf("no archives in testdata (%v)", err)
+	}
+	for _, name := range archives {
+		t.Run(strings.TrimSuffix(filepath.Base(name), ".txtar"), func(t *testing.T) {
+			archive, err := txtar.ParseFile(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			p := lay(t, archive.Files)
+			var got strings.Builder
+			for line := range strings.Lines(section(t, archive, "calls")) {
+				if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "#") {
+					fmt.Fprintf(&got, "> %s\n%s\n", line, strings.TrimSuffix(p.call(t, line), "\n"))
+				}
+			}
+			if *update {
+				setSection(archive, "want", got.String())
+				if err := os.WriteFile(name, txtar.Format(archive), 0o644); err != nil {
+					t.Fatal(err)
+				}
+				return
+			}
+			if diff := cmp.Diff(section(t, archive, "want"), got.String()); diff != "" {
+				t.Errorf("the calls of %s give something else (-want +got); go test ./tools -update takes it over:\n%s", name, diff)
+			}
+		})
+	}
+}
+
+func section(t *testing.T, a *txtar.Archive, name string) string {
+	t.Helper()
+	for _, f := range a.Files {
+		if f.Name == name {
+			return string(f.Data)
+		}
+	}
+	if name == "want" && *update {
+		return ""
+	}
+	t.Fatalf("the archive has no section %q", name)
+	return ""
+}
+
+func setSection(a *txtar.Archive, name, text string) {
+	for i := range a.Files {
+		if a.Files[i].Name == name {
+			a.Files[i].Data = []byte(text)
+			return
+		}
+	}
+	a.Files = append(a.Files, txtar.File{Name: name, Data: []byte(text)})
+}
+
+// example is a project in which the examples of all tools work.
+func example(t *testing.T) *project {
+	t.Helper()
+	archive, err := txtar.ParseFile("testdata/examples/project.txtar")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return lay(t, archive.Files)
+}
+
+func builtins(t *testing.T) []tool.Tool {
+	t.Helper()
+	p := example(t)
+	if broken := p.host.Broken(); len(broken) > 0 {
+		t.Fatalf("broken: %v", broken)
+	}
+	files, err := fs.Glob(tools.FS(), "*.star")
+	if err != nil {
+		t.Fatal(err)
+	}
+	list := p.host.Tools()
+	if len(list) != len(files) {
+		t.Fatalf("%d tools from %d files", len(list), len(files))
+	}
+	return list
+}
+
+// TestMetadata checks that each built-in tool says of itself all there is to
+// say: help, lists and models show it.
+func TestMetadata(t *testing.T) {
+	groups := []string{"files", "data", "code", "context", "custom"}
+	for _, b := range builtins(t) {
+		missing := func(what string, ok bool) {
+			t.Helper()
+			if !ok {
+				t.Errorf("%s: %s", b.Name, what)
+			}
+		}
+		missing("no title", b.Title != "")
+		missing("the group "+b.Group+" is not one of the standard ones", slices.Contains(groups, b.Group))
+		missing("no tags", len(b.Tags) > 0)
+		missing("no examples", len(b.Examples) > 0)
+		missing("no type of the result", b.Returns != nil && b.Returns.Name != "")
+		missing("no words about the result", b.ReturnsDoc != "")
+		missing("warnings: "+strings.Join(b.Warnings, "; "), len(b.Warnings) == 0)
+		missing("the description does not say when to use it", strings.Contains(b.Description, "Use this"))
+		if n := utf8.RuneCountInString(b.Summary()); n > 80 || !strings.HasSuffix(b.Summary(), ".") {
+			t.Errorf("%s: the first line of its description is no sentence of at most 80 characters: %q (%d)", b.Name, b.Summary(), n)
+		}
+		missing("it is risky but does not say so", b.Risky == b.NeedsApproval())
+		missing("the hint read_only contradicts its needs", b.Hints.ReadOnly != b.NeedsApproval())
+		for _, e := range b.Examples {
+			missing("an example without a description", e.Description != "")
+		}
+		for _, p := range b.Params {
+			missing("no description of "+p.Name, p.Description != "")
+			missing("no type of "+p.Name, p.Type.Name != "" && p.Type.Name != tool.TypeAny)
+		}
+		_, err := os.Stat("testdata/" + b.Name + ".txtar")
+		missing("no cases in testdata", err == nil)
+	}
+}
+
+// TestExamples runs the examples that the tools vouch for.
+func TestExamples(t *testing.T) {
+	for _, b := range builtins(t) {
+		p := example(t)
+		for _, e := range b.Examples {
+			r, err := p.host.Call(t.Context(), tool.Call{Tool: b.Name, Args: e.Args, Caller: tool.ByPerson})
+			if err != nil {
+				t.Errorf("%s: %v", b.CallText(e.Args), err)
+				continue
+			}
+			if r.Text() == "" || strings.HasPrefix(r.Text(), "No ") {
+				t.Errorf("%s found nothing to show: %q", b.CallText(e.Args), r.Text())
+			}
+			if e.HasExpect && !tool.Equal(r.Value, e.Expect) {
+				t.Errorf("%s = %s, want %s", b.CallText(e.Args), tool.FormatJSON(r.Value, ""), tool.FormatJSON(e.Expect, ""))
+			}
+		}
+	}
+}
+
+// TestPresets checks that the presets name tools that there are, and that
+// read_only holds nothing that acts.
+func TestPresets(t *testing.T) {
+	list := builtins(t)
+	for preset, names := range tools.Presets() {
+		for _, name := range names {
+			i := slices.IndexFunc(list, func(b tool.Tool) bool { return b.Name == name })
+			if i < 0 {
+				t.Errorf("preset %s names %s, which is no tool", preset, name)
+			} else if preset == "read_only" && list[i].NeedsApproval() {
+				t.Errorf("preset %s names %s, which acts", preset, name)
+			}
+		}
+	}
+}
+
+// TestFormat checks that the files are written as buildifier writes them, and
+// are short.
+func TestFormat(t *testing.T) {
+	files, err := fs.Glob(tools.FS(), "*.star")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range files {
+		text, err := fs.ReadFile(tools.FS(), name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f, err := build.ParseDefault(name, text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(string(build.Format(f)), string(text)); diff != "" {
+			t.Errorf("%s is not formatted (-want +got):\n%s", name, diff)
+		}
+		if n := strings.Count(string(text), "\n"); n > 120 {
+			t.Errorf("%s has %d lines, more than 120", name, n)
+		}
+	}
+}
+
+// TestDenied checks that what a built-in tool cannot do, it cannot be talked
+// into: no path leads out of the project, and what decides about the next run
+// is not written.
+func TestDenied(t *testing.T) {
+	p := example(t)
+	outside := filepath.Join(filepath.Dir(p.dir), "secret.txt")
+	if err := os.WriteFile(outside, []byte("secret"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(outside, filepath.Join(p.dir, "link.txt")); err != nil {
+		t.Skipf("this system makes no links: %v", err)
+	}
+	for _, path := range []string{"../secret.txt", "src/../../secret.txt", outside, "link.txt", "\x00", "", "..", "a\nb"} {
+		for _, c := range []tool.Call{
+			{Tool: "read_file", Args: tool.NewDict("filepath", path)},
+			{Tool: "read_files", Args: tool.NewDict("file_paths", tool.List{path})},
+			{Tool: "write_file", Args: tool.NewDict("filepath", path, "content", "x", "overwrite", true)},
+			{Tool: "edit_file", Args: tool.NewDict("filepath", path, "old_text", "secret", "new_text", "x")},
+			{Tool: "search_files", Args: tool.NewDict("pattern", "secret", "path", path)},
+			{Tool: "list_files", Args: tool.NewDict("path", path)},
+		} {
+			if path == ".." && (c.Tool == "list_files" || c.Tool == "search_files") || path != ".." {
+				c.Caller = tool.ByPerson
+				if r, err := p.host.Call(t.Context(), c); err == nil {
+					t.Errorf("%s(%q) gave %q", c.Tool, path, r.Text())
+				}
+			}
+		}
+	}
+	for _, path := range []string{".git/hooks/pre-commit", ".cassidy/tools/x.star", ".Git/config"} {
+		c := tool.Call{Tool: "write_file", Args: tool.NewDict("filepath", path, "content", "x"), Caller: tool.ByPerson}
+		if _, err := p.host.Call(t.Context(), c); tool.KindOf(err) != tool.Denied {
+			t.Errorf("write_file(%q): %v, want a denial", path, err)
+		}
+	}
+	if text, err := os.ReadFile(outside); err != nil || string(text) != "secret" {
+		t.Errorf("the file outside holds %q, %v", text, err)
+	}
+}
+
+// TestSteps checks that the largest files cost a reader no more steps than a
+// call has.
+func TestSteps(t *testing.T) {
+	p := example(t)
+	const file = 8 << 20 // the most that can be read
+	for name, line := range map[string]string{"short.txt": "\n", "long.txt": strings.Repeat("x", 60_000) + "\n", "one.txt": "xxxxxxxx"} {
+		text := strings.Repeat(line, file/len(line))
+		if err := os.WriteFile(filepath.Join(p.dir, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range []tool.Call{
+			{Tool: "read_file", Args: tool.NewDict("filepath", name)},
+			{Tool: "read_file", Args: tool.NewDict("filepath", name, "line_numbers", false)},
+			{Tool: "read_files", Args: tool.NewDict("file_paths", tool.List(slices.Repeat([]tool.Value{name}, 3)))},
+		} {
+			r, err := p.host.Call(t.Context(), c)
+			if err != nil || len(r.Text()) > 110_000 {
+				t.Errorf("%s(%s) gave %d bytes, %v", c.Tool, name, len(r.Text()), err)
+			}
+		}
+	}
+}
