@@ -138,9 +138,6 @@ func (g *gate) commit(ctx context.Context) error {
 		return tool.Errorf(tool.Internal, "the host cannot commit writes: it has no %s", commitEffect)
 	}
 	_, err := g.done(ctx, tool.Effect{Func: commitEffect, Args: &tool.Dict{}, Place: g.call.Place.Child(g.effects + 1)})
-	if err == nil {
-		g.stage.Reset()
-	}
 	return err
 }
 

@@ -155,6 +155,16 @@ func TestStagedWritesAreCommittedFirst(t *testing.T) {
 	}
 }
 
+// TestCommitsDoNotResetLimits checks that a call's limits on writing hold over
+// all of it, however often its writes are committed on the way.
+func TestCommitsDoNotResetLimits(t *testing.T) {
+	r := newRig(t, nil)
+	r.script("", "for i in range(300):\n    fs.write('f%d' % i, 'x')\n    if i == 200: time.sleep(0)", "needs = ['fs.write']")
+	if _, err := r.call(); err == nil || tool.AsError(err, tool.Internal).Limit != "files" {
+		t.Errorf("300 files gave %v, want the limit of files", err)
+	}
+}
+
 func TestApproval(t *testing.T) {
 	edited := func(v tool.Value) runtime.Approve {
 		return func(context.Context, tool.Tool, tool.Call) (*tool.Dict, error) { return tool.NewDict("to", v), nil }

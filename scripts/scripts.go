@@ -43,14 +43,20 @@ func function(key string) string {
 }
 
 // taken is what a function in a template must not be called: the words of
-// Starlark and Lua, and the names that the templates use.
+// Starlark and Lua, and the names that scripts are given, which a template or
+// its user's next line may need.
 var taken = strings.Fields(`
 	and as assert async await break class continue def del do elif else elseif end except false finally for
-	from function global goto if import in is lambda load local nil nonlocal not or pass raise repeat return
-	then true try until while with yield
-	args column csv data dict end error example fail filepath float fs handler input int ipairs len lines list
-	math max min number operation pairs param preview re rows sorted str string table text tool tostring type
-	value values`)
+	from global goto if import in is lambda load local nil nonlocal not or pass raise repeat return then true
+	try until while with yield function
+
+	abs all any attempt bool bytes chr coroutine dict dir emit enumerate error example fail float getattr
+	getmetatable hasattr hash int ipairs len list log max min next null ord pairs param pcall print progress
+	range rawequal rawget rawset repr reversed select set setmetatable sorted str string table tonumber tool
+	tostring tuple type unpack uuid xpcall zip
+
+	agent base64 context csv data diff env fs http human json math model random re secret shell skill text
+	time tools url yaml`)
 
 // title makes a title of a tool's key.
 func title(key string) string {

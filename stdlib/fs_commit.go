@@ -37,7 +37,7 @@ func (w *World) commitStage(ctx context.Context, _ tool.Effect, g tool.Grant) (t
 	}
 	out, err := w.apply(ctx, g.Stage.Changes(), false)
 	if err == nil {
-		g.Stage.Reset()
+		g.Stage.Committed()
 	}
 	return out, err
 }

@@ -130,7 +130,7 @@ func TestConflictWithWhatWasReadFirst(t *testing.T) {
 	d.fails(tool.Conflict, "a has changed meanwhile", "fs.remove", "path", "a")
 	d.fails(tool.Conflict, "b has changed meanwhile", "fs.write", "path", "b", "content", "mine")
 	d.fails(tool.Conflict, "a has changed meanwhile", "fs.move", "from", "a", "to", "c")
-	d.stage.Reset()
+	d.stage = &tool.Stage{}
 	d.must("fs.edit", "path", "a", "old", "2", "new", "3")
 	d.after(map[string]string{"a": "3", "b": "2"})
 }

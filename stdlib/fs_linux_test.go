@@ -3,7 +3,11 @@ package stdlib
 import (
 	"fmt"
 	"os"
+	"strings"
+	"syscall"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
 )
@@ -24,4 +28,47 @@ func TestF03LinksOfProc(t *testing.T) {
 	d.fails(tool.Security, "leads out", "fs.list", "path", "root")
 	d.fails(tool.Security, "leads out", "fs.read", "path", "root/etc/passwd")
 	d.fails(tool.Security, "leads out", "fs.read", "path", "exe")
+}
+
+// A disk that takes no more, in the middle of a commit and of a file: what was
+// done is taken back, and no temporary file remains.
+func TestCommitWhereTheDiskIsFull(t *testing.T) {
+	d := newDesk(t, map[string]string{"a": "1", "gone": "2", "kind/x": "3"})
+	d.must("fs.write", "path", "a", "content", "new")
+	d.must("fs.write", "path", "deep/er/b", "content", "new")
+	d.must("fs.remove", "path", "kind", "recursive", true)
+	d.must("fs.write", "path", "kind", "content", "a file now")
+	d.must("fs.remove", "path", "gone")
+	d.must("fs.write", "path", "z", "content", strings.Repeat("z", 7<<20))
+	before := snapshot(t, d.dir)
+
+	// The limit holds for the whole process, whose other files stay far below it.
+	var old syscall.Rlimit
+	noError(t, syscall.Getrlimit(syscall.RLIMIT_FSIZE, &old))
+	noError(t, syscall.Setrlimit(syscall.RLIMIT_FSIZE, &syscall.Rlimit{Cur: 6 << 20, Max: old.Max}))
+	_, err := d.call("fs.commit")
+	noError(t, syscall.Setrlimit(syscall.RLIMIT_FSIZE, &old))
+
+	wrong(t, err, tool.Failed, "Failed to write file: z: file too large", "fs.commit")
+	if diff := cmp.Diff(before, snapshot(t, d.dir)); diff != "" {
+		t.Errorf("after the failed commit (-want +got):\n%s", diff)
+	}
+	d.after(map[string]string{"a": "new", "deep/er/b": "new", "kind": "a file now", "gone": "", "z": strings.Repeat("z", 7<<20)})
+}
+
+// Who runs a host as root does not lose his files to root.
+func TestOwnerIsKept(t *testing.T) {
+	d := newDesk(t, map[string]string{"theirs": "1"})
+	uid, gid := os.Getuid(), os.Getgid()
+	if uid == 0 {
+		uid, gid = 65534, 65534
+		noError(t, os.Chown(d.dir+"/theirs", uid, gid))
+	}
+	d.must("fs.write", "path", "theirs", "content", "2")
+	d.after(map[string]string{"theirs": "2"})
+	info, err := os.Stat(d.dir + "/theirs")
+	noError(t, err)
+	if st := info.Sys().(*syscall.Stat_t); int(st.Uid) != uid || int(st.Gid) != gid {
+		t.Errorf("owner = %d:%d, want %d:%d", st.Uid, st.Gid, uid, gid)
+	}
 }

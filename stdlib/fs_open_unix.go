@@ -3,6 +3,7 @@
 package stdlib
 
 import (
+	"errors"
 	"io/fs"
 	"os"
 	"syscall"
@@ -35,12 +36,16 @@ func fsKeepOwner(f *os.File, old fs.FileInfo) {
 	}
 }
 
-// fsSyncFolder makes the names in a folder durable.
+// fsSyncFolder makes the names in a folder durable, on file systems that can
+// be asked to.
 func fsSyncFolder(dir *os.Root) error {
 	f, err := dir.Open(".")
 	if err != nil {
 		return err
 	}
 	defer f.Close()
-	return f.Sync()
+	if err := f.Sync(); err != nil && !errors.Is(err, syscall.EINVAL) && !errors.Is(err, errors.ErrUnsupported) {
+		return err
+	}
+	return nil
 }

@@ -146,39 +146,32 @@ func (p *fsPlan) stage() error {
 	return nil
 }
 
-// fits says whether what is staged stays within the limits of a call once the
-// plan is added. What ends as it began does not count.
+// fits says whether what the call has written stays within its limits once the
+// plan is added.
 func (p *fsPlan) fits() error {
-	limits := p.look.w.limits
-	all := map[string]tool.Change{}
-	for _, c := range p.look.stage.Changes() {
-		all[c.Path] = c
-	}
+	stage, limits := p.look.stage, p.look.w.limits
+	size := stage.Size()
+	planned := map[string]tool.Change{}
 	for _, c := range p.changes {
-		before := c.old
-		if known, ok := all[c.path]; ok {
-			before = known.Before
+		last, again := planned[c.path]
+		if !again {
+			last.Path, last.Before = c.path, c.old
+			if after, staged := stage.Changed(c.path); staged {
+				last.Before, _ = stage.Seen(c.path)
+				last.After = after
+				size = size.Minus(last)
+			}
+		} else {
+			size = size.Minus(last)
 		}
-		all[c.path] = tool.Change{Path: c.path, Before: before, After: c.new}
-	}
-	var files, folders int
-	var written, kept int64
-	for _, c := range all {
-		switch {
-		case fsSame(c.Before, c.After):
-			continue
-		case c.Before.Dir || c.After.Dir:
-			folders++
-		default:
-			files++
-		}
-		written += int64(len(c.After.Data))
-		kept += int64(len(c.Before.Data))
+		last.After = c.new
+		planned[c.path] = last
+		size = size.Plus(last)
 	}
 	switch {
-	case files > limits.Files || folders > limits.Files:
+	case size.Files > limits.Files || size.Folders > limits.Files:
 		return fsLimit("files", "a call changes at most %d files, and as many folders", limits.Files)
-	case written > limits.Total || kept > limits.Total:
+	case size.Written > limits.Total || size.Kept > limits.Total:
 		return p.look.w.tooMuch()
 	}
 	return nil

@@ -318,7 +318,7 @@ func swapUntil(t *testing.T, stop <-chan struct{}, dir, name, target string) (st
 // editAndCommit changes files below d. It makes none: in the instant in which
 // there is no d, that would be a new one.
 func editAndCommit(d *desk, text string) error {
-	d.stage.Reset()
+	d.stage = &tool.Stage{}
 	for _, p := range []string{"d/file", "d/deep/file"} {
 		old, err := d.call("fs.read", "path", p)
 		if err == nil {

@@ -273,7 +273,7 @@ func TestF12Quotas(t *testing.T) {
 	if got := snapshot(t, d.dir); len(got) != 1 {
 		t.Errorf("%d paths on disk before the commit, want only the root", len(got))
 	}
-	d.stage.Reset()
+	d.stage = &tool.Stage{}
 
 	eight := strings.Repeat("x", 8<<20)
 	d.fails(tool.Limit, "one would be larger than 8 MB", "fs.write", "path", "one", "content", eight+"x")
@@ -292,7 +292,7 @@ func TestF12Quotas(t *testing.T) {
 			t.Errorf("over the limit of %s: %v, want an error of kind Limit", limit, err)
 		}
 	}
-	d.stage.Reset()
+	d.stage = &tool.Stage{}
 	if got := snapshot(t, d.dir); len(got) != 1 {
 		t.Errorf("%d paths on disk after the stage was dropped, want only the root", len(got))
 	}
@@ -304,7 +304,7 @@ func TestF12FoldersAndRemovalsCountToo(t *testing.T) {
 		d.must("fs.mkdir", "path", fmt.Sprintf("d%03d", i))
 	}
 	d.fails(tool.Limit, "at most 256 files", "fs.mkdir", "path", "one-more")
-	d.stage.Reset()
+	d.stage = &tool.Stage{}
 	for i := range 300 {
 		putFile(t, d.dir, fmt.Sprintf("tree/%03d", i), "x")
 	}

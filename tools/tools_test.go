@@ -129,7 +129,7 @@ func (p *project) call(t *testing.T, line string) string {
 			out += "\nhint: " + r.Suggestion
 		}
 	}
-	return strings.ReplaceAll(out, filepath.ToSlash(p.home), "$HOME")
+	return strings.NewReplacer(filepath.ToSlash(p.home), "$HOME", "\r", "␍").Replace(out)
 }
 
 // TestCases runs the calls of each archive in testdata and compares what they

@@ -13,6 +13,7 @@ func main() {
 	// tenth of the time it takes to list ten thousand tools.
 	debug.SetGCPercent(400)
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	context.AfterFunc(ctx, stop) // a second Ctrl-C ends the program at once
 	code := Main(ctx, os.Args[1:], &world{
 		in: os.Stdin, out: os.Stdout, err: os.Stderr, env: os.LookupEnv,
 	})

@@ -2,6 +2,7 @@ package main
 
 import (
 	"flag"
+	"os"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -9,7 +10,13 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the expected output in testdata/script")
 
+// asCassidy, in the environment, has the test binary be the command.
+const asCassidy = "CASSIDY_TEST_AS_COMMAND"
+
 func TestMain(m *testing.M) {
+	if os.Getenv(asCassidy) != "" {
+		main()
+	}
 	testscript.Main(m, map[string]func(){"cassidy": main})
 }
 

@@ -52,7 +52,7 @@ func (d *declaration) tool(stem string) (tool.Tool, error) {
 	t := tool.Tool{
 		Name:        r.text("name", stem),
 		Title:       r.text("title", ""),
-		Description: r.text("description", d.doc.text),
+		Description: strings.TrimSpace(r.text("description", d.doc.text)),
 		Group:       r.text("group", "custom"),
 		Risky:       r.boolean("risky"),
 		AllowExtra:  r.boolean("allow_extra"),
@@ -212,6 +212,14 @@ func describe(v tool.Value) string {
 	return tool.TypeOf(v)
 }
 
+// shown is describe for where the type may be right and the value wrong.
+func shown(v tool.Value) string {
+	if notData(v) != "" {
+		return describe(v)
+	}
+	return tool.Preview(tool.FormatJSON(v, ""), 1)
+}
+
 func (r *fieldReader) text(field, otherwise string) string {
 	v, ok := r.field(field)
 	if !ok {
@@ -243,7 +251,7 @@ func (r *fieldReader) integer(field string) int64 {
 	}
 	i, ok := v.(int64)
 	if !ok || i < 0 {
-		r.wrong(field, "a positive integer", v)
+		r.fail(field, "'%s' should be a positive integer but got %s", field, shown(v))
 	}
 	return i
 }
@@ -403,7 +411,7 @@ func (r *fieldReader) limits() tool.Limits {
 		case name == "cpu":
 			l.CPU = r.duration("limits", v)
 		case !isInt || n <= 0:
-			r.fail("limits", "limit '%s' should be a positive integer but got %s", name, describe(v))
+			r.fail("limits", "limit '%s' should be a positive integer but got %s", name, shown(v))
 		case name == "steps":
 			l.Steps = n
 		case name == "memory":

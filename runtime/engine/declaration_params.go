@@ -113,8 +113,7 @@ func (r *fieldReader) defaults(p *tool.Param, sig sigParam, spec declared) {
 	if v, ok := spec.fields.Get("default"); ok {
 		pos = spec.place("default")
 		if sig.hasDefault && !tool.Equal(v, sig.value) {
-			r.failAt(pos, "params", "the default of '%s' is %s in the signature and %s in param()", p.Name,
-				tool.FormatJSON(sig.value, ""), tool.FormatJSON(v, ""))
+			r.failAt(pos, "params", "the default of '%s' is %s in the signature and %s in param()", p.Name, shown(sig.value), shown(v))
 		}
 		p.Default, p.HasDefault = v, true
 	}
@@ -283,7 +282,7 @@ var exampleFields = []string{"description", "args", "expect"}
 
 func setConstraint(t *tool.Type, name string, v tool.Value) error {
 	wrong := func(want string) error {
-		return tool.Errorf(tool.Invalid, "'%s' should be %s but got %s", name, want, describe(v))
+		return tool.Errorf(tool.Invalid, "'%s' should be %s but got %s", name, want, shown(v))
 	}
 	var ok bool
 	switch name {

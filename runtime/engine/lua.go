@@ -110,12 +110,18 @@ func (l *luaLang) program(f *luaFile, handler string) (p *luaProgram, err error)
 	if err != nil {
 		return nil, f.compileError(err)
 	}
-	return &luaProgram{
+	p = &luaProgram{
 		path:    f.path,
 		text:    f.text,
 		proto:   proto,
 		handler: handler,
 		names:   f.names,
 		library: l.library.part(f.mentions),
-	}, nil
+	}
+	for name := range f.mentions {
+		if f.given[name] == 0 && luaMissing(name) != "" {
+			p.missing = append(p.missing, name)
+		}
+	}
+	return p, nil
 }

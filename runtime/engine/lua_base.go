@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"strings"
 
@@ -24,7 +25,7 @@ var luaGuard = luaBuiltin(func(L *lua.LState) int {
 		}
 		cause := recover()
 		if _, ok := cause.(*lua.ApiError); !ok {
-			v := lua.LString(luaClean("the interpreter failed: " + tool.Errorf(tool.Internal, "%v", cause).Message()))
+			v := lua.LString(luaClean(fmt.Sprintf("the interpreter failed: %v", cause)))
 			luaCallOf(L).note(L, v)
 			cause = &lua.ApiError{Type: lua.ApiErrorPanic, Object: v, StackTrace: "-"}
 		}

@@ -10,6 +10,9 @@ import (
 // Each takes 30 KB at least, and a Go stack of its own depth while it runs.
 const maxCoroutines = 64
 
+// coroutineSteps is what making one costs, in the time of steps.
+const coroutineSteps = 500
+
 // luaCreate makes a coroutine that counts its steps with the rest.
 func luaCreate(native *lua.LState) lua.LGFunction {
 	create := nativeLua(native, "coroutine", "create").(*lua.LFunction).GFunction
@@ -45,6 +48,7 @@ func newCoroutine(L *lua.LState, create lua.LGFunction, made func() *lua.LState)
 	if len(c.coroutines) >= maxCoroutines {
 		c.raise(L, luaLimit("more than %d coroutines at once", maxCoroutines))
 	}
+	c.work(L, coroutineSteps)
 	L.RemoveContext()
 	create(L)
 	L.SetContext(c)
@@ -104,7 +108,9 @@ func resumeWrapped(resume lua.LGFunction) lua.LGFunction {
 }
 
 // luaYield pauses a coroutine. It cannot from inside a builtin that called
-// back, such as pcall or table.sort: the interpreter would lose its place.
+// back, such as pcall or table.sort: the interpreter would lose its place. It
+// does so too where a metamethod or the iterator of a for yields; that cannot
+// be seen here, and ends in some error.
 func luaYield(L *lua.LState) int {
 	for level := 1; level < luaMaxLevels; level++ {
 		debug, ok := L.GetStack(level)

@@ -152,6 +152,8 @@ func (c *luaCall) message(v lua.LValue) (string, int) {
 			return "an error that cannot be shown: " + tool.AsError(err, tool.Failed).Message(), 0
 		}
 		return tool.FormatJSON(value, ""), 0
+	case *lua.LFunction, *lua.LUserData, *lua.LState:
+		return "an error that is a " + v.Type().String(), 0
 	}
 	return v.String(), 0
 }
@@ -193,8 +195,8 @@ func (c *luaCall) hint(line int) string {
 		return r != '_' && (r < 'a' || r > 'z')
 	})
 	for _, word := range words {
-		if hint := luaMissing(word); hint != "" {
-			return hint
+		if slices.Contains(c.program.missing, word) {
+			return luaMissing(word)
 		}
 	}
 	return ""

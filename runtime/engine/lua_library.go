@@ -56,7 +56,7 @@ func luaGuarded(native *lua.LState) []luaGlobal {
 			"setmetatable": luaSetMetatable(native), "unpack": luaUnpack(native), "xpcall": luaXpcall,
 		}), luaField{"null", luaNull})},
 		{name: "string", fields: fields(map[string]lua.LGFunction{
-			"find": luaFind, "format": luaFormat(native), "gfind": luaGmatch, "gmatch": luaGmatch,
+			"find": luaFind, "format": luaFormat(native), "gmatch": luaGmatch,
 			"gsub": luaGsub, "match": luaMatch, "rep": luaRep,
 		})},
 		{name: "table", fields: fields(map[string]lua.LGFunction{"concat": luaConcat})},
@@ -83,6 +83,9 @@ func newLuaLibrary(modules []module) *luaLibrary {
 	for _, g := range luaGuarded(native) {
 		for _, f := range g.fields {
 			l.add(g.name, f.name, f.value)
+			if f.name == "gmatch" {
+				l.add(g.name, "gfind", f.value) // its name in Lua 5.0
+			}
 		}
 	}
 	// A module of ours adds to a library of the same name: math has both.

@@ -40,6 +40,7 @@ type luaProgram struct {
 	names   map[int]string // functions by the line on which they begin
 	returns *tool.Type     // as declared, or nil
 	library *luaLibrary    // what the file mentions of it
+	missing []string       // what the file mentions of Lua that is not there
 }
 
 func (p *luaProgram) call(r *run, entry string) (tool.Value, error) {

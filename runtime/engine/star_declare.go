@@ -60,8 +60,8 @@ func starSyntaxError(err error) error {
 		return tool.Errorf(tool.Invalid, "%w", err)
 	}
 	located := errorAtStar(e.Pos, "%s", e.Msg)
-	if e.Msg == "got ':', want ','" || e.Msg == "got '-', want ':'" {
-		return located.WithHint("if this is meant as a type: types are str, int, float, bool, list[T], dict[str, T], any, and T | None")
+	if strings.HasPrefix(e.Msg, "got ':'") || e.Msg == "got '-', want ':'" {
+		return located.WithHint("if a type is meant: types are those of a def, as in def f(path: str, n: int = 1) -> list[str]:")
 	}
 	return located
 }

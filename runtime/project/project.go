@@ -180,13 +180,20 @@ func (p *Project) conflict(found []tool.Found, same []int) map[int]*tool.Error {
 			lost[i] = nil // it is overridden, as its user wants
 		default:
 			lost[i] = tool.Errorf(tool.Invalid, "two tools have the name '%s': %s", t.Name, otherPaths(found, same, i)).
-				WithHint("Each custom tool must have a unique name; - and _ are the same. Rename one, or set project_overrides_personal: true in your config.yaml")
+				WithHint("Each custom tool must have a unique name; - and _ are the same%s", remedy(count))
 		}
 		if lost[i] != nil {
 			lost[i].Pos = tool.Position{File: t.Path, Line: 1}
 		}
 	}
 	return lost
+}
+
+func remedy(count map[tool.Location]int) string {
+	if count[tool.Project] == 1 && count[tool.Personal] == 1 {
+		return ". Rename one, or set project_overrides_personal: true in your own config.yaml"
+	}
+	return ". Rename one"
 }
 
 func otherPaths(found []tool.Found, same []int, self int) string {

@@ -190,7 +190,8 @@ func (c *checker) items(t *Type, v Value) Value {
 }
 
 // object checks the known fields of an object and lets others be, as JSON
-// Schema does; with Values it checks those too.
+// Schema does; with Values it checks those too. Null for an optional field is
+// absence, as it is for a parameter.
 func (c *checker) object(t *Type, d *Dict) Value {
 	if len(t.Fields) == 0 && t.Values == nil {
 		return d
@@ -202,12 +203,14 @@ func (c *checker) object(t *Type, d *Dict) Value {
 			c.wrong("has a key that is not a string but %s", gotType(k))
 			continue
 		}
-		outside := c.enter(".", name)
 		field, known := findParam(t.Fields, name)
+		if known && v == nil && !field.Required {
+			continue
+		}
+		outside := c.enter(".", name)
 		switch {
 		case known && name != givenAs(d, field):
 			c.wrong("is given twice: it is another name for '%s'", field.Name)
-		case known && v == nil && !field.Required: // as good as absent
 		case known:
 			v = c.value(&field.Type, v)
 		case t.Values != nil:

@@ -23,7 +23,8 @@ func Nearest(got string, valid []string) string {
 	}
 	best, bestDistance := "", max(1, len(got)/3)+1
 	for _, v := range valid {
-		if d := editDistance(strings.ToLower(got), strings.ToLower(v), bestDistance); d < bestDistance {
+		d := editDistance(strings.ToLower(got), strings.ToLower(v), bestDistance)
+		if d < bestDistance && d < max(len(got), len(v)) { // and not all of it
 			best, bestDistance = v, d
 		}
 	}

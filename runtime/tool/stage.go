@@ -13,6 +13,14 @@ import (
 type Stage struct {
 	seen    map[string]FileState // what the call first saw of each path
 	changes map[string]FileState // what each changed path is to become
+	done    StageSize            // what the call has committed before
+}
+
+// A StageSize is how much a call writes, for the limits of a call.
+type StageSize struct {
+	Files, Folders int
+	Written        int64 // bytes of new content
+	Kept           int64 // bytes of old content, kept to undo the change
 }
 
 // A FileState is what is at a path: nothing (the zero value), a directory, or
@@ -41,13 +49,13 @@ func HashBytes(b []byte) string {
 // Empty reports whether there is nothing to commit.
 func (s *Stage) Empty() bool { return s == nil || len(s.changes) == 0 }
 
-// Saw notes what is on disk at a path, the first time the call looks.
-// A commit fails where the disk no longer agrees.
+// Saw notes what is on disk at a path, the first time the call looks; a later
+// look may add the content. A commit fails where the disk no longer agrees.
 func (s *Stage) Saw(path string, st FileState) {
 	if s.seen == nil {
 		s.seen = map[string]FileState{}
 	}
-	if old, ok := s.seen[path]; !ok || (old.Data == nil && old.Hash == st.Hash) {
+	if old, ok := s.seen[path]; !ok || old.Data == nil && old.Exists == st.Exists && old.Dir == st.Dir && old.Hash == st.Hash {
 		s.seen[path] = st
 	}
 }
@@ -88,5 +96,37 @@ func (s *Stage) Changes() []Change {
 	return list
 }
 
-// Reset forgets everything: after a commit, or to drop what was staged.
-func (s *Stage) Reset() { *s = Stage{} }
+// Size returns how much the call has written: what is staged and what it has
+// committed. A path that ends as it began does not count.
+func (s *Stage) Size() StageSize {
+	size := s.done
+	for path, after := range s.changes {
+		size = size.Plus(Change{Path: path, Before: s.seen[path], After: after})
+	}
+	return size
+}
+
+// Plus returns the size with one more change.
+func (z StageSize) Plus(c Change) StageSize {
+	if c.Before.Exists == c.After.Exists && c.Before.Dir == c.After.Dir && c.Before.Hash == c.After.Hash {
+		return z
+	}
+	if c.Before.Dir || c.After.Dir {
+		z.Folders++
+	} else {
+		z.Files++
+	}
+	z.Written += int64(len(c.After.Data))
+	z.Kept += int64(len(c.Before.Data))
+	return z
+}
+
+// Minus returns the size without a change that was counted.
+func (z StageSize) Minus(c Change) StageSize {
+	one := StageSize{}.Plus(c)
+	return StageSize{z.Files - one.Files, z.Folders - one.Folders, z.Written - one.Written, z.Kept - one.Kept}
+}
+
+// Committed forgets what was staged, now that it is on disk; it still counts
+// for [Stage.Size].
+func (s *Stage) Committed() { *s = Stage{done: s.Size()} }

@@ -1,0 +1,140 @@
+package cassidy_test
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/cassidy-run/cassidy/runtime/project"
+	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/stdlib"
+)
+
+var update = flag.Bool("update", false, "rewrite docs/reference.md")
+
+// TestReference keeps docs/reference.md what the rows of stdlib say.
+func TestReference(t *testing.T) {
+	world, err := stdlib.Open(&stdlib.Options{Root: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer world.Close()
+	modules := slices.Concat(stdlib.Pure(), world.Modules(), project.Modules(t.TempDir(), ""))
+	got := referencePage(modules)
+	const file = "docs/reference.md"
+	if *update {
+		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got != string(want) {
+		t.Errorf("%s is not what the rows say; run go test . -run TestReference -update", file)
+	}
+}
+
+func referencePage(modules []tool.Module) string {
+	var b strings.Builder
+	b.WriteString(referenceHead)
+	names := []string{}
+	for _, m := range modules {
+		if !slices.Contains(names, m.Name) {
+			names = append(names, m.Name)
+		}
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		title := name
+		if name == "" {
+			title = "Without a module"
+		}
+		fmt.Fprintf(&b, "\n## %s\n", title)
+		var funcs []tool.Func
+		for _, m := range modules {
+			if m.Name != name {
+				continue
+			}
+			if m.Doc != "" {
+				fmt.Fprintf(&b, "\n%s\n", m.Doc)
+			}
+			funcs = append(funcs, m.Funcs...)
+			for _, c := range m.Consts {
+				fmt.Fprintf(&b, "\n**`%s.%s`** %s\n", name, c.Name, c.Doc)
+			}
+		}
+		slices.SortStableFunc(funcs, func(x, y tool.Func) int { return strings.Compare(x.Name, y.Name) })
+		for i := range funcs {
+			if !funcs[i].Internal {
+				b.WriteString(referenceEntry(name, &funcs[i]))
+			}
+		}
+	}
+	return b.String()
+}
+
+const referenceHead = `# What scripts can use
+
+Made from the rows of the table in package stdlib; do not edit.
+
+The same in Starlark and in Lua. Arguments are given in order or by name:
+` + "`fs.list(\"docs\", hidden = True)`, and in Lua `fs.list(\"docs\", {hidden = true})`" + `.
+A function that needs a capability works in tools that declare it in ` + "`needs`" + `.
+`
+
+func referenceEntry(module string, f *tool.Func) string {
+	var b strings.Builder
+	name := f.Name
+	if module != "" {
+		name = module + "." + f.Name
+	}
+	var params []string
+	args := &tool.Dict{}
+	for _, p := range f.Params {
+		text := p.Name
+		if p.HasDefault {
+			text += " = " + pythonLiteral(p.Default)
+		} else if !p.Required {
+			text += " = None"
+		}
+		params = append(params, text)
+		args.Put(p.Name, "x")
+	}
+	fmt.Fprintf(&b, "\n### `%s(%s)`\n\n%s", name, strings.Join(params, ", "), f.Doc)
+	if f.Target != nil {
+		if needs, err := f.Target(args); err == nil {
+			var list []string
+			for _, c := range needs {
+				if text := "`" + c.Name + "`"; !slices.Contains(list, text) {
+					list = append(list, text)
+				}
+			}
+			fmt.Fprintf(&b, " Needs %s.", strings.Join(list, " and "))
+		}
+	}
+	b.WriteString("\n\n")
+	for _, p := range f.Params {
+		fmt.Fprintf(&b, "- `%s` (%s): %s\n", p.Name, p.Type, p.Description)
+	}
+	if f.Returns != "" {
+		fmt.Fprintf(&b, "- gives %s\n", strings.TrimSuffix(f.Returns, "."))
+	}
+	return b.String()
+}
+
+func pythonLiteral(v tool.Value) string {
+	switch v {
+	case nil:
+		return "None"
+	case true:
+		return "True"
+	case false:
+		return "False"
+	}
+	return tool.FormatJSON(v, "")
+}

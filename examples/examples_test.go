@@ -1,0 +1,585 @@
+package examples_test
+
+import (
+	"context"
+	"encoding/csv"
+	"encoding/json"
+	"math"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/jsonschema-go/jsonschema"
+
+	"github.com/cassidy-run/cassidy"
+	"github.com/cassidy-run/cassidy/runtime"
+	"github.com/cassidy-run/cassidy/runtime/tool"
+)
+
+// project copies the quickstart to a folder of the test's own, since one of
+// its tools writes, and opens it.
+func project(t *testing.T) (dir string, h *runtime.Host) {
+	t.Helper()
+	dir = t.TempDir()
+	if err := os.CopyFS(dir, os.DirFS("quickstart")); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.RemoveAll(filepath.Join(dir, "out")); err != nil { // somebody tried notes_index
+		t.Fatal(err)
+	}
+	return dir, open(t, dir)
+}
+
+func open(t *testing.T, dir string) *runtime.Host {
+	t.Helper()
+	h, err := cassidy.Open(dir, &cassidy.Options{Approve: runtime.ApproveAll})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := h.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return h
+}
+
+// projectTools returns the tools of the quickstart itself.
+func projectTools(h *runtime.Host) []tool.Tool {
+	return slices.DeleteFunc(h.Tools(), func(t tool.Tool) bool { return t.Location != tool.Project })
+}
+
+// call calls a tool and returns what a reader of its JSON gets.
+func call(t *testing.T, h *runtime.Host, name string, args *tool.Dict) any {
+	t.Helper()
+	r, err := h.Call(context.Background(), tool.Call{Tool: name, Args: args})
+	if err != nil {
+		t.Fatalf("%s(%s): %v", name, tool.FormatJSON(args, ""), err)
+	}
+	return plain(t, r.Value)
+}
+
+// plain turns a value into what encoding/json makes of it, in which the order
+// of an object does not count.
+func plain(t *testing.T, v tool.Value) any {
+	t.Helper()
+	text, err := tool.AppendJSON(nil, v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var p any
+	if err := json.Unmarshal(text, &p); err != nil {
+		t.Fatalf("%s: %v", text, err)
+	}
+	return p
+}
+
+func write(t *testing.T, dir, name, text string) {
+	t.Helper()
+	file := filepath.Join(dir, filepath.FromSlash(name))
+	if err := os.MkdirAll(filepath.Dir(file), 0o777); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(file, []byte(text), 0o666); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestQuickstartDeclares(t *testing.T) {
+	_, h := project(t)
+	for _, e := range h.Broken() {
+		t.Errorf("broken: %v", e)
+	}
+	needs := map[string]string{}
+	for _, x := range projectTools(h) {
+		var texts []string
+		for _, c := range x.Needs {
+			texts = append(texts, c.String())
+		}
+		needs[x.Name] = filepath.Ext(x.Path) + " " + strings.Join(texts, " ")
+		if len(x.Warnings) > 0 || x.State != tool.Ready {
+			t.Errorf("%s: state %s %s, warnings %q", x.Name, x.State, x.Reason, x.Warnings)
+		}
+		if n := len(x.Summary()); n > 80 {
+			t.Errorf("%s: the first line of the description has %d characters, want at most 80", x.Name, n)
+		}
+		for _, p := range x.Params {
+			if p.Description == "" || p.Type.Name == "" || p.Type.Name == tool.TypeAny {
+				t.Errorf("%s: parameter %s has type %q and description %q", x.Name, p.Name, p.Type, p.Description)
+			}
+		}
+		if x.Returns == nil || !x.Hints.Idempotent || x.Hints.ReadOnly == x.NeedsApproval() {
+			t.Errorf("%s: returns %v, hints %+v, needs approval %v", x.Name, x.Returns, x.Hints, x.NeedsApproval())
+		}
+	}
+	want := map[string]string{
+		"word_count":   ".star fs.read",
+		"column_stats": ".star fs.read:data/**",
+		"notes_index":  ".star fs.read:notes/** fs.write:out/notes-index.md",
+		"log_summary":  ".lua fs.read:data/**",
+		"open_tasks":   ".lua fs.read:notes/**",
+		"broken_links": ".md fs.read",
+	}
+	if diff := cmp.Diff(want, needs); diff != "" {
+		t.Errorf("languages and needs (-want +got):\n%s", diff)
+	}
+}
+
+func TestQuickstartExamples(t *testing.T) {
+	_, h := project(t)
+	for _, x := range projectTools(h) {
+		promised := 0
+		for _, e := range x.Examples {
+			t.Run(x.Name+"/"+e.Description, func(t *testing.T) {
+				_, h := project(t)
+				got := call(t, h, x.Name, e.Args)
+				if !e.HasExpect {
+					return
+				}
+				promised++
+				if diff := cmp.Diff(plain(t, e.Expect), got); diff != "" {
+					t.Errorf("(-expect +got):\n%s", diff)
+				}
+			})
+		}
+		if promised == 0 {
+			t.Errorf("%s has no example that says what to expect", x.Name)
+		}
+	}
+}
+
+// TestQuickstartDefinitions checks what a model of each vendor is told: that
+// it is complete, and that the examples fit it.
+func TestQuickstartDefinitions(t *testing.T) {
+	_, h := project(t)
+	schemaAt := map[tool.Format][]string{
+		tool.JSONSchema: {},
+		tool.OpenAI:     {"function", "parameters"},
+		tool.Anthropic:  {"input_schema"},
+		tool.MCP:        {"inputSchema"},
+	}
+	for _, x := range projectTools(h) {
+		for _, f := range tool.Formats() {
+			d, err := x.Definition(f)
+			if err != nil {
+				t.Errorf("%s as %s: %v", x.Name, f, err)
+				continue
+			}
+			text := tool.FormatJSON(d, "")
+			if f != tool.JSONSchema && !strings.Contains(text, `"name":"`+x.Name+`"`) || !strings.Contains(text, x.Summary()) {
+				t.Errorf("%s as %s lacks the name or the description: %s", x.Name, f, text)
+			}
+			var v tool.Value = d
+			for _, key := range schemaAt[f] {
+				v, _ = v.(*tool.Dict).Get(key)
+			}
+			checkSchema(t, x, f, v)
+		}
+	}
+}
+
+func checkSchema(t *testing.T, x tool.Tool, f tool.Format, v tool.Value) {
+	t.Helper()
+	text, err := tool.AppendJSON(nil, v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var s jsonschema.Schema
+	if err := json.Unmarshal(text, &s); err != nil {
+		t.Fatalf("%s as %s: %v in %s", x.Name, f, err, text)
+	}
+	r, err := s.Resolve(nil)
+	if err != nil {
+		t.Fatalf("%s as %s: %v in %s", x.Name, f, err, text)
+	}
+	for _, p := range x.Params {
+		if s.Properties[p.Name] == nil || s.Properties[p.Name].Description != p.Description {
+			t.Errorf("%s as %s lacks %s or its description: %s", x.Name, f, p.Name, text)
+		}
+	}
+	for _, e := range x.Examples {
+		if err := r.Validate(plain(t, e.Args)); err != nil {
+			t.Errorf("%s as %s refuses its own example %q: %v", x.Name, f, e.Description, err)
+		}
+	}
+	if r.Validate(map[string]any{"no such parameter": 1}) == nil {
+		t.Errorf("%s as %s accepts an unknown parameter", x.Name, f)
+	}
+}
+
+// TestColumnStats computes the statistics once more, by other formulas.
+func TestColumnStats(t *testing.T) {
+	_, h := project(t)
+	file, err := os.Open("quickstart/data/co2.csv")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	records, err := csv.NewReader(file).ReadAll()
+	if err != nil {
+		t.Fatal(err)
+	}
+	header, rows := records[0], records[1:]
+	if len(rows) != 66 || rows[0][0] != "1959" || rows[65][0] != "2024" {
+		t.Fatalf("co2.csv has %d rows from %v to %v, want the years 1959 to 2024", len(rows), rows[0], rows[len(rows)-1])
+	}
+	year := column(t, rows, 0)
+	want := map[string]any{}
+	for i, name := range header {
+		values := column(t, rows, i)
+		want[name] = statistics(values)
+		if name == "co2_ppm" {
+			slope, r2 := line(year, values)
+			want[name].(map[string]any)["slope"] = six(slope)
+			want[name].(map[string]any)["r_squared"] = six(r2)
+		}
+	}
+	got := call(t, h, "column_stats", tool.NewDict("path", "data/co2.csv", "columns", tool.List{"year", "co2_ppm"}, "over", "year"))
+	delete(want, "uncertainty_ppm") // constant: no line fits it better than another
+	if diff := cmp.Diff(map[string]any{"rows": 66.0, "columns": want}, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func column(t *testing.T, rows [][]string, i int) []float64 {
+	t.Helper()
+	var values []float64
+	for _, row := range rows {
+		x, err := strconv.ParseFloat(row[i], 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		values = append(values, x)
+	}
+	return values
+}
+
+func statistics(values []float64) map[string]any {
+	sorted := slices.Sorted(slices.Values(values))
+	n := len(sorted)
+	sum, squares := 0.0, 0.0
+	for _, x := range values {
+		sum += x
+	}
+	for _, x := range values {
+		squares += (x - sum/float64(n)) * (x - sum/float64(n))
+	}
+	return map[string]any{
+		"count": float64(n), "missing": 0.0, "min": sorted[0], "max": sorted[n-1],
+		"mean": six(sum / float64(n)), "median": six((sorted[(n-1)/2] + sorted[n/2]) / 2),
+		"stdev": six(math.Sqrt(squares / float64(n-1))),
+	}
+}
+
+// line fits a line by the normal equations.
+func line(xs, ys []float64) (slope, r2 float64) {
+	var n, x, y, xx, yy, xy float64
+	for i := range xs {
+		dx, dy := xs[i]-1991, ys[i]-360 // near the means, so that little cancels
+		n, x, y = n+1, x+dx, y+dy
+		xx, yy, xy = xx+dx*dx, yy+dy*dy, xy+dx*dy
+	}
+	r := (n*xy - x*y) / math.Sqrt((n*xx-x*x)*(n*yy-y*y))
+	return (n*xy - x*y) / (n*xx - x*x), r * r
+}
+
+// six rounds to six significant digits.
+func six(x float64) float64 {
+	short, _ := strconv.ParseFloat(strconv.FormatFloat(x, 'g', 6, 64), 64)
+	return short
+}
+
+func TestColumnStatsOfOddTables(t *testing.T) {
+	for _, tt := range []struct{ name, csv, over, want string }{
+		{"text", "a\nx\ny\nx\n", "", `{"rows": 3, "columns": {"a": {"count": 3, "missing": 0, "distinct": 2}}}`},
+		{"one row", "a\n-2.5\n", "", `{"rows": 1, "columns": {"a": {"count": 1, "missing": 0, "min": -2.5, "max": -2.5, "mean": -2.5, "median": -2.5, "stdev": null}}}`},
+		{"empty cells", "a,b\n,1\n,2\n", "", `{"rows": 2, "columns": {
+			"a": {"count": 0, "missing": 2, "distinct": 0},
+			"b": {"count": 2, "missing": 0, "min": 1, "max": 2, "mean": 1.5, "median": 1.5, "stdev": 0.707107}}}`},
+		{"numbers and text", "a\n1\nn/a\n", "", `{"rows": 2, "columns": {"a": {"count": 2, "missing": 0, "distinct": 2}}}`},
+		{"a vertical line", "a,b\n1,2\n1,3\n", "a", `{"rows": 2, "columns": {
+			"a": {"count": 2, "missing": 0, "min": 1, "max": 1, "mean": 1, "median": 1, "stdev": 0},
+			"b": {"count": 2, "missing": 0, "min": 2, "max": 3, "mean": 2.5, "median": 2.5, "stdev": 0.707107, "slope": null, "r_squared": null}}}`},
+		{"over text", "a,b\nx,2\ny,3\n", "a", `{"rows": 2, "columns": {
+			"a": {"count": 2, "missing": 0, "distinct": 2},
+			"b": {"count": 2, "missing": 0, "min": 2, "max": 3, "mean": 2.5, "median": 2.5, "stdev": 0.707107, "slope": null, "r_squared": null}}}`},
+		{"small and large", "a,b\n0,1e-9\n1,3e-9\n2,5e-9\n", "a", `{"rows": 3, "columns": {
+			"a": {"count": 3, "missing": 0, "min": 0, "max": 2, "mean": 1, "median": 1, "stdev": 1},
+			"b": {"count": 3, "missing": 0, "min": 1e-9, "max": 5e-9, "mean": 3e-9, "median": 3e-9, "stdev": 2e-9, "slope": 2e-9, "r_squared": 1}}}`},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			dir, h := project(t)
+			write(t, dir, "data/odd.csv", tt.csv)
+			args := tool.NewDict("path", "data/odd.csv")
+			if tt.over != "" {
+				args.Put("over", tt.over)
+			}
+			checkJSON(t, call(t, h, "column_stats", args), tt.want)
+		})
+	}
+}
+
+func checkJSON(t *testing.T, got any, want string) {
+	t.Helper()
+	var w any
+	if err := json.Unmarshal([]byte(want), &w); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(w, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// TestLogSummary sums the log up once more, with a regular expression.
+func TestLogSummary(t *testing.T) {
+	_, h := project(t)
+	text, err := os.ReadFile("quickstart/data/shop.log")
+	if err != nil {
+		t.Fatal(err)
+	}
+	levels, failed := map[string]any{}, map[string]float64{}
+	requests, other := 0.0, 0.0
+	slowest := 0
+	lineForm := regexp.MustCompile(`^(\S+Z) +([A-Z]+) +(?:request .*status=(\d+) ms=(\d+)$)?`)
+	for line := range strings.Lines(string(text)) {
+		m := lineForm.FindStringSubmatch(strings.TrimSuffix(line, "\n"))
+		if m == nil {
+			other++
+			continue
+		}
+		n, _ := levels[m[2]].(float64)
+		levels[m[2]] = n + 1
+		if m[3] != "" {
+			requests++
+			ms, _ := strconv.Atoi(m[4])
+			slowest = max(slowest, ms)
+		}
+		if strings.HasPrefix(m[3], "5") {
+			failed[m[1][:13]+":00"]++
+		}
+	}
+	got := call(t, h, "log_summary", tool.NewDict("slowest", int64(100))).(map[string]any)
+	if diff := cmp.Diff(levels, got["levels"]); diff != "" {
+		t.Errorf("levels (-want +got):\n%s", diff)
+	}
+	if got["requests"] != requests || got["other_lines"] != other {
+		t.Errorf("%v requests and %v other lines, want %v and %v", got["requests"], got["other_lines"], requests, other)
+	}
+	for _, v := range got["hours_with_errors"].([]any) {
+		hour := v.(map[string]any)
+		if want := failed[hour["hour"].(string)]; hour["failed"] != want {
+			t.Errorf("%v: %v failed, want %v", hour["hour"], hour["failed"], want)
+		}
+		delete(failed, hour["hour"].(string))
+	}
+	if len(failed) > 0 {
+		t.Errorf("hours that are missing: %v", failed)
+	}
+	list := got["slowest"].([]any)
+	if len(list) != 100 || list[0].(map[string]any)["ms"] != float64(slowest) {
+		t.Errorf("the slowest of %d is %v, want 100 and %d ms", len(list), list[0], slowest)
+	}
+	if !slices.IsSortedFunc(list, func(a, b any) int {
+		return int(b.(map[string]any)["ms"].(float64) - a.(map[string]any)["ms"].(float64))
+	}) {
+		t.Errorf("not from the slowest on: %v", list)
+	}
+}
+
+func TestLogSummaryOfOddLogs(t *testing.T) {
+	for _, tt := range []struct{ name, log, want string }{
+		{"no requests", "2026-01-01T00:00:00Z INFO hello\r\n", `{"other_lines": 0, "levels": {"INFO": 1}, "errors": 0,
+			"requests": 0, "failed": 0, "failed_percent": 0, "hours_with_errors": [], "slowest": []}`},
+		{"an hour comes back", "2026-01-01T01:00:00Z ERROR a\n2026-01-01T02:00:00Z INFO b\n2026-01-01T01:59:59Z ERROR c",
+			`{"other_lines": 0, "levels": {"ERROR": 2, "INFO": 1}, "errors": 2, "requests": 0, "failed": 0, "failed_percent": 0,
+			"hours_with_errors": [{"hour": "2026-01-01T01:00", "errors": 2, "requests": 0, "failed": 0, "failed_percent": 0}], "slowest": []}`},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			dir, h := project(t)
+			write(t, dir, "data/odd.log", tt.log)
+			checkJSON(t, call(t, h, "log_summary", tool.NewDict("path", "data/odd.log")), tt.want)
+		})
+	}
+}
+
+func TestOpenTasks(t *testing.T) {
+	dir, h := project(t)
+	if err := os.RemoveAll(filepath.Join(dir, "notes")); err != nil {
+		t.Fatal(err)
+	}
+	write(t, dir, "notes/deep/a.md", "- [ ] before any heading\r\n# Plan #1\r\n  * [X] done\r\n+ [ ] Näxt  \r\n- [y] no task\r\n-[ ] no task\r\n")
+	write(t, dir, "notes/b.md", "~~~\n- [ ] in code\n```\n- [ ] still in code\n~~~\n- [ ] last, 100% [sure](x.md)")
+	checkJSON(t, call(t, h, "open_tasks", nil), `{"open": 3, "done": 1, "tasks": [
+		{"where": "notes/b.md:6", "section": "", "task": "last, 100% [sure](x.md)"},
+		{"where": "notes/deep/a.md:1", "section": "", "task": "before any heading"},
+		{"where": "notes/deep/a.md:4", "section": "Plan #1", "task": "Näxt"}]}`)
+	checkJSON(t, call(t, h, "open_tasks", tool.NewDict("containing", "100% [SURE]")), `{"open": 1, "done": 0, "tasks": [
+		{"where": "notes/b.md:6", "section": "", "task": "last, 100% [sure](x.md)"}]}`)
+}
+
+func TestBrokenLinks(t *testing.T) {
+	dir, h := project(t)
+	write(t, dir, "odd/pages/a.md", strings.Join([]string{
+		"# Größe & Zahl",
+		"## Same",
+		"## Same",
+		"[up](../b.md), [self](#größe--zahl), [again](#same-1), [folder](..), [percent](<../a%20b.md>), [title](../b.md \"B\")",
+		"[web](https://example.com/x.md), [mail](mailto:a@example.com), [other](//example.com)",
+		"`[code](nowhere.md)`",
+		"```",
+		"[code](nowhere.md)",
+		"```",
+		"![image](image.png) and [none](#same-2)",
+		"[out](../../../etc/passwd) [in b](../b.md#Missing)",
+	}, "\n"))
+	write(t, dir, "odd/b.md", "no heading\n")
+	write(t, dir, "odd/a b.md", "# Blank\n")
+	checkJSON(t, call(t, h, "broken_links", tool.NewDict("path", "odd")), `{"files": 3, "links": 10, "broken": [
+		{"file": "odd/pages/a.md", "line": 10, "link": "image.png", "reason": "there is no file odd/pages/image.png"},
+		{"file": "odd/pages/a.md", "line": 10, "link": "#same-2", "reason": "odd/pages/a.md has no heading #same-2"},
+		{"file": "odd/pages/a.md", "line": 11, "link": "../../../etc/passwd", "reason": "it leads out of the project"},
+		{"file": "odd/pages/a.md", "line": 11, "link": "../b.md#Missing", "reason": "odd/b.md has no heading #Missing"}]}`)
+}
+
+func TestNotesIndex(t *testing.T) {
+	dir, h := project(t)
+	call(t, h, "notes_index", tool.NewDict("depth", int64(6)))
+	file := filepath.Join(dir, "out", "notes-index.md")
+	first, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.HasPrefix(string(first), "# Notes\n\n- [Handbook](../notes/handbook.md)\n") {
+		t.Errorf("the index begins with %q", first[:min(60, len(first))])
+	}
+	if got := call(t, h, "broken_links", tool.NewDict("path", "out")).(map[string]any); got["links"] == 0.0 || len(got["broken"].([]any)) > 0 {
+		t.Errorf("links of the index: %v", got)
+	}
+	call(t, h, "notes_index", tool.NewDict("depth", int64(6)))
+	if again, _ := os.ReadFile(file); string(again) != string(first) {
+		t.Errorf("the second index is\n%s\nwant\n%s", again, first)
+	}
+}
+
+// TestNotesIndexAsks checks that a model gets nothing written unasked.
+func TestNotesIndexAsks(t *testing.T) {
+	dir, _ := project(t)
+	h, err := cassidy.Open(dir, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer h.Close()
+	_, err = h.Call(context.Background(), tool.Call{Tool: "notes_index"})
+	if tool.KindOf(err) != tool.Denied || err == nil {
+		t.Errorf("a model's call without approval: %v, want it denied", err)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "out")); err == nil {
+		t.Error("it has written all the same")
+	}
+}
+
+func TestWrongInput(t *testing.T) {
+	for _, tt := range []struct {
+		tool string
+		args *tool.Dict
+		kind tool.Kind
+		want string
+	}{
+		{"word_count", tool.NewDict(), tool.Invalid, "Missing required parameter: filepath"},
+		{"word_count", tool.NewDict("filepath", "notes/no.md"), tool.Failed, "File not found: notes/no.md"},
+		{"word_count", tool.NewDict("filepath", "../secret"), tool.Security, "../secret"},
+		{"word_count", tool.NewDict("filepath", "README.md", "min_length", int64(0)), tool.Invalid, "'min_length' must be >= 1"},
+		{"column_stats", tool.NewDict("path", "data/co2.csv", "columns", tool.List{"co2"}), tool.Failed,
+			`there is no column "co2"; the columns are year, co2_ppm, uncertainty_ppm`},
+		{"column_stats", tool.NewDict("path", "data/co2.csv", "over", "month"), tool.Failed, `there is no column "month"`},
+		{"column_stats", tool.NewDict("path", "data/empty.csv"), tool.Failed, "data/empty.csv has no rows below its header"},
+		{"column_stats", tool.NewDict("path", "data/ragged.csv"), tool.Invalid, "row 1 (line 2) has 3 cells where the header has 2"},
+		{"column_stats", tool.NewDict("path", "notes/words.md"), tool.Denied, "fs.read:notes/words.md"},
+		{"log_summary", tool.NewDict("path", "data/co2.csv"), tool.Failed, "data/co2.csv is no log"},
+		{"log_summary", tool.NewDict("slowest", int64(101)), tool.Invalid, "'slowest' must be <= 100"},
+		{"open_tasks", tool.NewDict("path", "data"), tool.Denied, "fs.read:data"},
+		{"open_tasks", tool.NewDict("containig", "x"), tool.Invalid, "did you mean \"containing\""},
+		{"broken_links", tool.NewDict("path", "nowhere"), tool.Failed, "File not found: nowhere"},
+		{"broken_links", tool.NewDict("path", "bare"), tool.Failed, "there are no Markdown files below bare"},
+		{"notes_index", tool.NewDict("depth", int64(7)), tool.Invalid, "'depth' must be <= 6"},
+		{"notes_index", tool.NewDict("title", "two\nlines"), tool.Invalid, "'title'"},
+	} {
+		t.Run(tt.tool+" "+tt.want, func(t *testing.T) {
+			dir, h := project(t)
+			write(t, dir, "data/empty.csv", "a,b\n")
+			write(t, dir, "data/ragged.csv", "a,b\n1,2,3\n")
+			write(t, dir, "bare/file.txt", "no Markdown\n")
+			_, err := h.Call(context.Background(), tool.Call{Tool: tt.tool, Args: tt.args})
+			if err == nil || tool.KindOf(err) != tt.kind || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("got %v of kind %v, want %q of kind %v", err, tool.KindOf(err), tt.want, tt.kind)
+			}
+			if _, err := os.Stat(filepath.Join(dir, "out")); err == nil {
+				t.Error("it has written something")
+			}
+		})
+	}
+}
+
+// TestEmbed builds the program that embedders copy from, and runs it.
+func TestEmbed(t *testing.T) {
+	program := filepath.Join(t.TempDir(), "embed.exe")
+	if out, err := exec.Command("go", "build", "-o", program, "./embed").CombinedOutput(); err != nil {
+		t.Fatalf("go build: %v\n%s", err, out)
+	}
+	cmd := exec.Command(program)
+	cmd.Dir = ".." // where its default is
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	want := `word_count: {
+  "words": 152,
+  "distinct": 111
+}
+order_status: {
+  "order": 1025,
+  "status": "waiting for payment"
+}
+`
+	if diff := cmp.Diff(want, string(out)); diff != "" {
+		t.Errorf("output (-want +got):\n%s", diff)
+	}
+	for _, tt := range []struct{ dir, want string }{
+		{filepath.Join(t.TempDir(), "none"), "embed: there is no folder"},
+		{t.TempDir(), "Unknown tool"},
+	} {
+		out, err := exec.Command(program, tt.dir).CombinedOutput()
+		if err == nil || !strings.Contains(string(out), tt.want) {
+			t.Errorf("embed %s: %v and %q, want a failure with %q", tt.dir, err, out, tt.want)
+		}
+	}
+}
+
+// TestNotesAreSound checks that the files say of themselves what is true.
+func TestNotesAreSound(t *testing.T) {
+	_, h := project(t)
+	names := []string{}
+	for _, x := range projectTools(h) {
+		names = append(names, x.Name)
+	}
+	readme, err := os.ReadFile("quickstart/README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range names {
+		if !strings.Contains(string(readme), "| `"+name+"` |") {
+			t.Errorf("README.md does not list %s", name)
+		}
+	}
+	// One link is broken on purpose; those of all other pages hold.
+	got := call(t, h, "broken_links", tool.NewDict("path", ".")).(map[string]any)
+	if broken := got["broken"].([]any); len(broken) != 1 || got["links"].(float64) < 8 {
+		t.Errorf("broken links of the whole project: %v", got)
+	}
+}

@@ -1,0 +1,237 @@
+package scripts_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/cassidy-run/cassidy"
+	"github.com/cassidy-run/cassidy/runtime"
+	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/scripts"
+)
+
+var langs = []string{"star", "lua", "md"}
+
+// create writes tools into a new project, which holds nothing else but what
+// every new project does, and opens it.
+func create(t *testing.T, template, lang string, names ...string) *runtime.Host {
+	t.Helper()
+	dir := t.TempDir()
+	write := func(name, text string) {
+		file := filepath.Join(dir, ".cassidy", name)
+		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("config.yaml", scripts.ProjectConfig())
+	for _, name := range names {
+		text, ok := scripts.Template(template, lang, name)
+		if !ok {
+			t.Fatalf("there is no template %s in %s", template, lang)
+		}
+		write("tools/"+name+"."+lang, text)
+	}
+	h, err := cassidy.Open(dir, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { h.Close() })
+	for _, e := range h.Broken() {
+		t.Errorf("template %s in %s: %v (hint: %s)", template, lang, e, e.Hint)
+	}
+	return h
+}
+
+func find(t *testing.T, h *runtime.Host, name string) tool.Tool {
+	t.Helper()
+	found, err := h.Tool(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
+}
+
+// TestExamples checks that what a user has just created runs, as it is.
+func TestExamples(t *testing.T) {
+	for _, template := range scripts.Templates() {
+		for _, lang := range langs {
+			h := create(t, template, lang, "word-count2")
+			made := find(t, h, "word_count2")
+			if made.Title != "Word Count2" || made.Name != "word-count2" || len(made.Warnings) > 0 || len(made.Examples) == 0 {
+				t.Errorf("%s in %s: %q, %q, %d examples, warnings %q", template, lang, made.Name, made.Title, len(made.Examples), made.Warnings)
+			}
+			for _, e := range made.Examples {
+				r, err := h.Call(t.Context(), tool.Call{Tool: made.Name, Args: e.Args})
+				if err != nil {
+					t.Errorf("%s in %s: %v", template, lang, err)
+				} else if e.HasExpect && !tool.Equal(r.Value, e.Expect) {
+					t.Errorf("%s in %s gave %s, want %s", template, lang, r.Text(), tool.FormatJSON(e.Expect, "  "))
+				}
+			}
+		}
+	}
+}
+
+// TestSameTool checks that a template is the same tool in every language: to a
+// model, to a person, and in what its calls give.
+func TestSameTool(t *testing.T) {
+	calls := map[string][]*tool.Dict{
+		"basic": {
+			tool.NewDict("input", "Hello World"),
+			tool.NewDict("input", "  Crème   brûlée! "),
+			tool.NewDict("input", "?!"),
+			tool.NewDict("input", ""),
+			tool.NewDict("input", int64(3)),
+			tool.NewDict(),
+		},
+		"file_operation": {
+			tool.NewDict("filepath", ".cassidy/config.yaml"),
+			tool.NewDict("filepath", ".cassidy/config.yaml", "preview", int64(0)),
+			tool.NewDict("filepath", ".cassidy/config.yaml", "preview", int64(100)),
+			tool.NewDict("filepath", "nowhere.txt"),
+			tool.NewDict("filepath", ".cassidy"),
+			tool.NewDict("filepath", "../x"),
+			tool.NewDict("filepath", ".cassidy/config.yaml", "preview", int64(-1)),
+		},
+		"data_operation": {
+			tool.NewDict("data", "name,score\nAda,9\nGrace,8\n"),
+			tool.NewDict("data", "b,a,c\n1,x,\n2,,\n2,x,\n", "operation", "summary"),
+			tool.NewDict("data", "name,ok\nAda,true\nGrace,7\n", "operation", "summary"),
+			tool.NewDict("data", "name,score\nAda,9\nGrace,\nAlan,x\n", "operation", "head", "rows", int64(2)),
+			tool.NewDict("data", "name,score\nAda,9\n", "operation", "names"),
+			tool.NewDict("data", "name,score\n"),
+			tool.NewDict("data", "name,score\nAda,9\n", "operation", "tail"),
+			tool.NewDict("data", "name,score\nAda\n"),
+			tool.NewDict("data", "name,name\nAda,1\n"),
+			tool.NewDict("data", "\n"),
+			tool.NewDict("data", "nowhere.csv"),
+			tool.NewDict("data", "a\nb\n", "rows", int64(0)),
+		},
+	}
+	for _, template := range scripts.Templates() {
+		want := ""
+		for _, lang := range langs {
+			h := create(t, template, lang, "my_tool")
+			got := portrait(t, h, find(t, h, "my_tool"), calls[template])
+			if lang == langs[0] {
+				want = got
+			}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("template %s is another tool in %s than in %s (-want +got):\n%s", template, lang, langs[0], diff)
+			}
+		}
+		if n := strings.Count(want, `"success":true`); n < 2 || n == len(calls[template]) {
+			t.Errorf("template %s: %d of %d calls succeed; some should and some should not", template, n, len(calls[template]))
+		}
+	}
+}
+
+// portrait writes down all that can be seen of a tool.
+func portrait(t *testing.T, h *runtime.Host, made tool.Tool, calls []*tool.Dict) string {
+	t.Helper()
+	var b strings.Builder
+	for _, format := range []tool.Format{tool.JSONSchema, tool.OpenAI, tool.Anthropic, tool.MCP} {
+		d, err := made.Definition(format)
+		if err != nil {
+			t.Fatal(err)
+		}
+		fmt.Fprintf(&b, "%s\n", tool.FormatJSON(d, "  "))
+	}
+	fmt.Fprintf(&b, "%q %q %q %v %v %v %v\n", made.Name, made.Title, made.Group, made.Risky, made.Hints, made.Needs, made.Tags)
+	for _, e := range made.Examples {
+		fmt.Fprintf(&b, "%s: %s = %s\n", e.Description, made.CallText(e.Args), tool.FormatJSON(e.Expect, ""))
+	}
+	for _, args := range calls {
+		r, err := h.Call(t.Context(), tool.Call{Tool: made.Name, Args: args})
+		if (err == nil) != r.Success {
+			t.Errorf("success is %v, but the error is %v", r.Success, err)
+		}
+		r.Usage = tool.Usage{}
+		if d, ok := r.Value.(*tool.Dict); ok && d.Has("modified") {
+			d.Put("modified", "…") // each project has just been written
+		}
+		text, err := r.MarshalJSON()
+		if err != nil {
+			t.Fatal(err)
+		}
+		fmt.Fprintf(&b, "%s\n  %s\n", made.CallText(args), text)
+	}
+	return b.String()
+}
+
+// TestNames checks that a tool of any name is one that runs, also where its
+// name means something in the language.
+func TestNames(t *testing.T) {
+	names := strings.Fields(`
+		and break class def do else end fail false for from function global if import in is lambda load local nil
+		not or param pass raise repeat return then tool true try until while with yield example example2 null
+		args base64 bool context csv data dict diff env error filepath float fs hash http input int ipairs json len
+		list log math max mean min name names my_tool my-other-tool number operation pairs preview print range re
+		records rows set skill sorted source str string table text time tools type unpack url uuid values yaml
+		a a1 x-1_y aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa`)
+	for _, template := range scripts.Templates() {
+		for _, lang := range langs {
+			h := create(t, template, lang, names...)
+			for _, name := range names {
+				made := find(t, h, name)
+				if made.Location != tool.Project {
+					t.Errorf("%s is a tool of its own", name)
+					continue
+				}
+				if _, err := h.Call(t.Context(), tool.Call{Tool: name, Args: made.Examples[0].Args}); err != nil {
+					t.Errorf("%s in %s as %s: %v", template, lang, name, err)
+				}
+			}
+		}
+	}
+}
+
+// TestText checks what a template says to the person who opens it.
+func TestText(t *testing.T) {
+	for _, template := range scripts.Templates() {
+		for _, lang := range langs {
+			text, ok := scripts.Template(template, lang, "word-count")
+			for _, want := range []string{"Testing", "cassidy tool validate word-count", "cassidy tool example word-count", "Word Count", "word_count"} {
+				if !ok || !strings.Contains(text, want) {
+					t.Errorf("template %s in %s does not say %q", template, lang, want)
+				}
+			}
+			for _, left := range []string{"my_tool", "my-tool", "My Tool", "\t"} {
+				if strings.Contains(text, left) {
+					t.Errorf("template %s in %s still says %q", template, lang, left)
+				}
+			}
+		}
+	}
+}
+
+func TestNoTemplate(t *testing.T) {
+	for _, c := range []struct{ template, lang string }{{"", "star"}, {"basic", ""}, {"basic", "py"}, {"../config", "yaml"}, {"config", "yaml"}, {"Basic", "star"}} {
+		if text, ok := scripts.Template(c.template, c.lang, "x"); ok || text != "" {
+			t.Errorf("Template(%q, %q) = %q, %v, want none", c.template, c.lang, text, ok)
+		}
+	}
+}
+
+// TestProjectConfig checks that a new project's settings say nothing but what
+// they are.
+func TestProjectConfig(t *testing.T) {
+	text := scripts.ProjectConfig()
+	v, err := tool.ParseYAML(text)
+	if v != nil || err != nil {
+		t.Errorf("ParseYAML(ProjectConfig()) = %v, %v, want nil", v, err)
+	}
+	for line := range strings.Lines(text) {
+		if !strings.HasPrefix(line, "#") {
+			t.Errorf("the line %q is no comment", line)
+		}
+	}
+}
