@@ -18,7 +18,9 @@ package cassidy
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"time"
 
@@ -86,7 +88,7 @@ func Open(dir string, o *Options) (*runtime.Host, error) {
 	effects = append(effects, opts.Modules...)
 	box := sandbox.NewInline(append(stdlib.Pure(), effects...)...)
 	find := &project.Options{
-		Describe: box.Describe, Builtin: tools.FS(),
+		Describe: box.Describe, Reader: readerID(), Builtin: tools.FS(),
 		Home: opts.Home, Config: opts.Config, Cache: opts.Cache,
 	}
 	if opts.NoBuiltins {
@@ -107,6 +109,20 @@ func Open(dir string, o *Options) (*runtime.Host, error) {
 		return nil, errors.Join(err, world.Close())
 	}
 	return host, nil
+}
+
+// readerID names the build of the program: another one may read the same file
+// as another tool.
+func readerID() string {
+	exe, err := os.Executable()
+	if err != nil {
+		return ""
+	}
+	info, err := os.Stat(exe)
+	if err != nil {
+		return ""
+	}
+	return fmt.Sprintf("%d %d", info.Size(), info.ModTime().UnixNano())
 }
 
 func discover(ctx context.Context, root string, o *project.Options) ([]tool.Found, []*tool.Error, error) {

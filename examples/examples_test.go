@@ -499,7 +499,7 @@ func TestWrongInput(t *testing.T) {
 			`there is no column "co2"; the columns are year, co2_ppm, uncertainty_ppm`},
 		{"column_stats", tool.NewDict("path", "data/co2.csv", "over", "month"), tool.Failed, `there is no column "month"`},
 		{"column_stats", tool.NewDict("path", "data/empty.csv"), tool.Failed, "data/empty.csv has no rows below its header"},
-		{"column_stats", tool.NewDict("path", "data/ragged.csv"), tool.Invalid, "row 1 (line 2) has 3 cells where the header has 2"},
+		{"column_stats", tool.NewDict("path", "data/ragged.csv"), tool.Failed, "row 1 (line 2) has 3 cells where the header has 2"},
 		{"column_stats", tool.NewDict("path", "notes/words.md"), tool.Denied, "fs.read:notes/words.md"},
 		{"log_summary", tool.NewDict("path", "data/co2.csv"), tool.Failed, "data/co2.csv is no log"},
 		{"log_summary", tool.NewDict("slowest", int64(101)), tool.Invalid, "'slowest' must be <= 100"},

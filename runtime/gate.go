@@ -74,8 +74,13 @@ func (g *gate) check(c tool.Capability) error {
 	if tool.AllowsAny(g.tool.Needs, c) {
 		return nil
 	}
-	return tool.Errorf(tool.Denied, "the tool '%s' does not declare that it needs %s", g.tool.Name, c).
-		WithHint("add %q to its needs", c.Name)
+	err := tool.Errorf(tool.Denied, "the tool '%s' does not declare that it needs %s", g.tool.Name, c)
+	for _, declared := range g.tool.Needs {
+		if declared.Name == c.Name {
+			return err.WithHint("it declares %s only", declared)
+		}
+	}
+	return err.WithHint("its author can add %q to its needs", c.Name)
 }
 
 // begun commits what the call has staged before anything outside the project

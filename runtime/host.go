@@ -76,7 +76,7 @@ func ApproveAll(_ context.Context, _ tool.Tool, c tool.Call) (*tool.Dict, error)
 }
 
 // A Handler is a tool written in Go. It gets checked and complete arguments.
-// An error that is not a *[tool.Error] is reported as one of kind Failed.
+// Its result is a [tool.Value], or what [tool.FromGo] takes. An error that is not a *[tool.Error] is reported as one of kind Failed.
 type Handler func(ctx context.Context, args *tool.Dict) (tool.Value, error)
 
 // A Host runs tools. It is safe for concurrent use.
@@ -178,6 +178,9 @@ func (h *Host) register(t tool.Tool, do Handler, replace bool) error {
 		run = func(ctx context.Context, c tool.Call, _ tool.Effector) (tool.Outcome, error) {
 			start := time.Now()
 			v, err := do(ctx, c.Args)
+			if err == nil {
+				v, err = tool.FromGo(v)
+			}
 			return tool.Outcome{Value: v, Usage: tool.Usage{Wall: time.Since(start)}}, err
 		}
 	}

@@ -81,6 +81,10 @@ func (s *fsSpot) missing() error {
 	if s.behind != "" {
 		return err.WithHint("%s is a file, not a folder", l.w.shown(s.behind))
 	}
+	if elsewhere := l.fromRoot(s.asked); elsewhere != "" {
+		return err.WithHint("relative paths begin at %s, where you work; the project has %s: work in its root, or write %s",
+			l.w.work, elsewhere, l.w.shown(elsewhere))
+	}
 	parent := path.Dir(s.path)
 	if parent == "." && s.path == "." {
 		return err
@@ -97,6 +101,25 @@ func (s *fsSpot) missing() error {
 		return err.WithHint("did you mean %s?", strings.Join(near, " or "))
 	}
 	return err
+}
+
+// fromRoot returns the path that a script would have meant if it took paths to
+// begin at the project's root while the user works in a folder below, and if
+// there is such a file; else "".
+func (l *fsLook) fromRoot(asked string) string {
+	meant, below := strings.CutPrefix(asked, l.w.work+"/")
+	if l.w.work == "." || !below {
+		return ""
+	}
+	s, err := l.find(meant, fsFollowNone)
+	if err != nil {
+		return ""
+	}
+	defer s.close()
+	if s.kind() == fsNothing {
+		return ""
+	}
+	return meant
 }
 
 // fsNearNames is how many names of a folder are looked at for one that is near.

@@ -46,7 +46,9 @@ func FuzzArguments(f *testing.F) {
 			return // what would write beside the test's own folder
 		}
 		var told strings.Builder
-		env := func(name string) (string, bool) { return map[string]string{"CASSIDY_HOME": dir}[name], name == "CASSIDY_HOME" }
+		env := func(name string) (string, bool) {
+			return map[string]string{"CASSIDY_HOME": dir}[name], name == "CASSIDY_HOME"
+		}
 		w := &world{in: strings.NewReader(""), out: io.Discard, err: &told, env: env}
 		code := Main(context.Background(), append([]string{"--dir", dir}, args...), w)
 		if code != 0 && told.Len() == 0 && !slices.Contains(args, "--quiet") {

@@ -40,7 +40,8 @@ func (c *command) runTool(ctx *cli.Context, h *runtime.Host) error {
 	if err != nil {
 		return c.failed(err)
 	}
-	return c.call(ctx, h, tool.Call{Tool: t.Name, Args: args, Texts: texts, Caller: tool.ByPerson})
+	_, err = c.call(ctx, h, tool.Call{Tool: t.Name, Args: args, Texts: texts, Caller: tool.ByPerson})
+	return err
 }
 
 // arguments reads the arguments of a call from the command line.
@@ -127,7 +128,7 @@ func readAll(r io.Reader) ([]byte, error) {
 
 // call runs a call, with what it tells on standard error, and prints its
 // result.
-func (c *command) call(ctx *cli.Context, h *runtime.Host, call tool.Call) error {
+func (c *command) call(ctx *cli.Context, h *runtime.Host, call tool.Call) (tool.Result, error) {
 	unsubscribe := h.Events.Subscribe(tool.AnyEvent, c.follow)
 	result, err := h.Call(ctx.Context, call)
 	unsubscribe()
@@ -135,16 +136,16 @@ func (c *command) call(ctx *cli.Context, h *runtime.Host, call tool.Call) error 
 		if ctx.Context.Err() != nil {
 			err = tool.Errorf(tool.Canceled, "interrupted")
 		}
-		return c.failed(err)
+		return result, c.failed(err)
 	}
 	if c.json {
 		c.printResult(result)
-		return nil
+		return result, nil
 	}
 	if text := result.Text(); text != "" {
 		c.print(strings.TrimSuffix(text, "\n") + "\n")
 	}
-	return nil
+	return result, nil
 }
 
 // failed tells of a call that failed. With --json it is a result like any
@@ -241,8 +242,10 @@ func (c *command) runExample(ctx *cli.Context, h *runtime.Host, t *tool.Tool, nu
 	}
 	e := t.Examples[n-1]
 	c.note("%s", t.CallText(e.Args))
-	if err := c.call(ctx, h, tool.Call{Tool: t.Name, Args: e.Args, Caller: tool.ByPerson}); err != nil {
-		return err
+	result, err := c.call(ctx, h, tool.Call{Tool: t.Name, Args: e.Args, Caller: tool.ByPerson})
+	if err == nil && e.HasExpect && !tool.Alike(result.Value, e.Expect) {
+		c.say("this is not what the example expects: %s", tool.FormatJSON(e.Expect, ""))
+		return errSilent
 	}
-	return nil
+	return err
 }

@@ -243,6 +243,9 @@ func helpPage(t *tool.Tool, paint func(code, text string) string) string {
 			kind = t.Returns.String()
 		}
 		p.WriteString(wrap(strings.TrimSuffix(kind+": "+printable(t.ReturnsDoc), ": "), "  ", pageWidth))
+		if t.Returns != nil {
+			p.fields(t.Returns.Fields)
+		}
 	}
 	p.examples(t)
 	p.facts(t)
@@ -255,6 +258,17 @@ func helpPage(t *tool.Tool, paint func(code, text string) string) string {
 	p.fact("From", strings.TrimSpace(string(t.Location)+" "+t.Path))
 	p.fact("Overhead", fmt.Sprintf("about %d tokens of a model's context", t.EstimateOverhead()))
 	return p.String()
+}
+
+// fields lists the properties of a result.
+func (p *page) fields(fields []tool.Param) {
+	width := 0
+	for _, f := range fields {
+		width = max(width, len(f.Name))
+	}
+	for _, f := range fields {
+		p.WriteString(wrap(printable(f.Description), fmt.Sprintf("    %s  (%s) ", pad(f.Name, width), f.Type), pageWidth))
+	}
 }
 
 func (p *page) needs(t *tool.Tool) {
@@ -295,7 +309,7 @@ func (p *page) examples(t *tool.Tool) {
 		if e.Description != "" {
 			p.WriteString(wrap(printable(e.Description), "  ", pageWidth))
 		}
-		p.line("    cassidy tool run %s", printable(t.Name+shellArgs(t, e.Args)))
+		p.line("    cassidy tool run %s", printable(t.Name+shellArgs(e.Args)))
 		if e.HasExpect {
 			p.line("    → %s", clip(printable(tool.FormatJSON(e.Expect, "")), pageWidth-6))
 		}
@@ -304,17 +318,34 @@ func (p *page) examples(t *tool.Tool) {
 
 // shellArgs writes arguments as they are typed: key=value, quoted where a
 // shell would read more into it.
-func shellArgs(t *tool.Tool, args *tool.Dict) string {
+func shellArgs(args *tool.Dict) string {
 	var b strings.Builder
 	for k, v := range args.All() {
 		name, _ := k.(string)
-		text, isText := v.(string)
-		if !isText {
-			text = tool.FormatJSON(v, "")
-		}
-		b.WriteString(" " + name + "=" + shellQuote(text))
+		b.WriteString(" " + name + "=" + shellQuote(argText(v)))
 	}
 	return b.String()
+}
+
+// argText writes a value as one types it: a list of words with commas between,
+// anything else but a string as JSON.
+func argText(v tool.Value) string {
+	if s, ok := v.(string); ok {
+		return s
+	}
+	items, _ := tool.Elements(v)
+	words := make([]string, len(items))
+	for i, item := range items {
+		word, ok := item.(string)
+		if !ok || word == "" || strings.ContainsAny(word, ",[{ ") {
+			return tool.FormatJSON(v, "")
+		}
+		words[i] = word
+	}
+	if len(words) == 0 {
+		return tool.FormatJSON(v, "")
+	}
+	return strings.Join(words, ",")
 }
 
 func shellQuote(text string) string {

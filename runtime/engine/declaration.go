@@ -67,7 +67,7 @@ func (d *declaration) tool(stem string) (tool.Tool, error) {
 		Overhead:    int(r.integer("overhead")),
 		Params:      r.params(),
 		Returns:     r.returns(),
-		ReturnsDoc:  d.doc.returns,
+		ReturnsDoc:  r.returnsDoc(),
 		Examples:    r.examples(),
 		Loads:       d.loads,
 	}
@@ -437,6 +437,20 @@ func (r *fieldReader) returns() *tool.Type {
 	}
 	r.warnUnknown(t, "the result")
 	return &t
+}
+
+// returnsDoc is what the docstring says of the result, else the description of
+// returns = param(…).
+func (r *fieldReader) returnsDoc() string {
+	if r.d.doc.returns != "" {
+		return r.d.doc.returns
+	}
+	v, _ := r.field("returns")
+	fields, _ := v.(*tool.Dict)
+	if p, ok := v.(declared); ok {
+		fields = p.fields
+	}
+	return strings.TrimSpace(fields.Text("description"))
 }
 
 func (r *fieldReader) examples() []tool.Example {

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -56,7 +57,7 @@ func describeAll(t *testing.T, name string) {
 			continue
 		}
 		stem := strings.TrimSuffix(f.Name, filepath.Ext(f.Name))
-		got := described(engine.New(&engine.Options{Modules: starModules(nil)}), tool.Script{Path: f.Name, Source: string(f.Data), Libs: libs})
+		got := described(engine.New(&engine.Options{Modules: starModules(new(atomic.Int64))}), tool.Script{Path: f.Name, Source: string(f.Data), Libs: libs})
 		updated.Files = append(updated.Files, txtar.File{Name: stem + ".want", Data: []byte(got)})
 		if got != want[stem] && !*updateDeclared {
 			t.Errorf("Describe(%s): (-want +got)\n%s", f.Name, cmp.Diff(want[stem], got))

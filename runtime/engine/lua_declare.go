@@ -287,7 +287,7 @@ func (f *luaFile) declared(kind string, call *ast.FuncCallExpr, args []ast.Expr,
 	if kind == "example" {
 		names = exampleFields
 	}
-	d := declared{kind: kind, fields: &tool.Dict{}, pos: tool.Position{File: f.path, Line: call.Line()}}
+	d := declared{kind: kind, fields: &tool.Dict{}, at: map[string]tool.Position{}, pos: tool.Position{File: f.path, Line: call.Line()}}
 	if len(args) > len(names) {
 		return nil, f.errorAt(args[len(names)].Line(), "%s() takes at most %d arguments", kind, len(names))
 	}
@@ -299,7 +299,10 @@ func (f *luaFile) declared(kind string, call *ast.FuncCallExpr, args []ast.Expr,
 			return f.errorAt(x.Line(), "'%s' is given twice", name)
 		}
 		v, err := f.literal(x, depth-1)
-		d.fields.Put(name, v)
+		if err == nil && (v != nil || name == "default" || name == "expect") { // else it is absent, as in Lua
+			d.fields.Put(name, v)
+			d.at[name] = tool.Position{File: f.path, Line: x.Line()}
+		}
 		return err
 	}
 	for i, x := range args {
@@ -319,7 +322,23 @@ func (f *luaFile) declared(kind string, call *ast.FuncCallExpr, args []ast.Expr,
 			return nil, err
 		}
 	}
+	if kind == "param" {
+		fitParam(d.fields)
+	}
 	return d, nil
+}
+
+// fitParam makes the empty tables of a param(…) objects where its own type
+// says so, and returns that type.
+func fitParam(fields *tool.Dict) tool.Type {
+	if properties, ok := fields.Get("properties"); ok {
+		fields.Put("properties", fitTable(tool.Type{Name: tool.TypeObject}, properties))
+	}
+	t, err := typeWith(tool.Type{}, fields)
+	if v, ok := fields.Get("default"); ok && err == nil { // an error is told where the tool is made
+		fields.Put("default", fitTable(t, v))
+	}
+	return t
 }
 
 // fitEmptyTables makes the empty tables of a declaration objects where the
@@ -329,19 +348,8 @@ func (d *declaration) fitEmptyTables() {
 	v, _ := d.fields.Get("params")
 	params, _ := v.(*tool.Dict)
 	for k, v := range params.All() {
-		fields := declaredFields(v, "param")
-		if properties, ok := fields.Get("properties"); ok {
-			fields.Put("properties", fitTable(tool.Type{Name: tool.TypeObject}, properties))
-		}
-		t, err := typeWith(tool.Type{}, fields)
-		if err != nil {
-			continue // it is told where the tool is made of the declaration
-		}
-		if v, ok := fields.Get("default"); ok {
-			fields.Put("default", fitTable(t, v))
-		}
 		if name, ok := k.(string); ok {
-			types[name] = t
+			types[name] = fitParam(declaredFields(v, "param"))
 		}
 	}
 	r := fieldReader{d: d}

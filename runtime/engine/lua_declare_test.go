@@ -42,7 +42,7 @@ Twice.]], group = GROUPS, risky = true, allow_extra = true, version = "1.2", ava
     table = param("object", "by number", { default = { ["a b"] = 1, [7] = "x" } }),
     ordered = param("array", "by number", { default = { [2] = "b", [1] = "a" } }),
     holes = param("array", "with null", { default = { 1, nil, null, 4 } }),
-    word = "string",
+    word = { type = "string", required = false },
     plain = { type = "string", description = "a plain table", default = "" },
     other = param("string", "by another name", { aliases = { "another" }, default = "x" }),
     nothing = param("string", "absent is null", { default = nil }),
@@ -110,7 +110,7 @@ func TestLuaDescribesWhatStarlarkDoes(t *testing.T) {
 	for i := range want.Params {
 		p := &want.Params[i]
 		if p.Name == "word" { // in Starlark a parameter with None as default, here one without any
-			p.HasDefault, p.Required = false, true
+			p.HasDefault = false
 		}
 	}
 	if diff := cmp.Diff(want, got, cmp.Comparer(func(a, b *tool.Dict) bool { return tool.Equal(a, b) })); diff != "" {
@@ -135,6 +135,7 @@ func TestLuaDescribeForms(t *testing.T) {
 		{"a name that only hides a constant", "local d = 'd'\nlocal function run(d) d = 1 for d = 1, 2 do d = 2 end end\nreturn tool{description = d, handler = run}"},
 		{"tool is a word in strings", "local s = 'tool{}'\nreturn tool{description = 'd', handler = function() return s end}"},
 		{"a table for an object", `return tool{description = "d", params = {}, hints = {}, limits = {}, handler = function() end}`},
+		{"a parameter that is only a type", `return tool{description = "d", params = { a = "string" }, handler = function() end}`},
 		{"nothing of it is run", "while true do end\nreturn tool{description = 'd', handler = function() end}"},
 		{"a second tool of the script's own", "local t = {tool = function() end}\nt.tool{}\nreturn tool{description = 'd', handler = function() end}"},
 	} {
@@ -207,7 +208,7 @@ func TestLuaDescribeErrors(t *testing.T) {
 		{"return tool{\n params = {\n a = 1, a = 2}, " + rest, `the key "a" is given twice`, 3, ""},
 		{"return tool{\n params = {\n [nil] = 2}, " + rest, "null cannot be a key", 3, ""},
 		{"return tool{\n params = {\n [{}] = 2}, " + rest, "array cannot be a key", 3, ""},
-		{"return tool{\n examples = {\n  example('d', {nope = 1})}, " + rest, "Unknown parameter: nope", 2, ""},
+		{"return tool{\n examples = {\n  example('d', {nope = 1})}, " + rest, "Unknown parameter: nope", 3, ""},
 		{"return tool{\n examples = {\n  example('d', {}, 1, 2)}, " + rest, "example() takes at most 3 arguments", 3, ""},
 		{"return tool{\n limits = {steps = 'many'}, " + rest, "limit 'steps' should be a positive integer", 2, ""},
 		{"return tool{\n timeout = 9007199254740993, " + rest, "beyond what a Lua number holds exactly", 2, ""},

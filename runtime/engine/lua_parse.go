@@ -18,6 +18,11 @@ import (
 // take a gigabyte of stack, which nothing can stop.
 const maxLuaNesting = 1000
 
+// maxLuaConstants bounds the work of the compiler on constants: it looks each
+// one up by going through those that the function has so far. This many
+// comparisons take it about half a second.
+const maxLuaConstants = 50_000_000
+
 // luaFile is a Lua file as it was parsed.
 type luaFile struct {
 	path  string
@@ -142,6 +147,9 @@ type luaWalker struct {
 	inner int       // how many functions are around
 	depth int
 	err   error
+
+	constants map[string]bool // of the function around, by how they are written
+	compared  int             // how often the compiler will compare constants
 }
 
 // A luaScope holds the local names of a block. Those of the top level are not
@@ -174,8 +182,19 @@ func (w *luaWalker) enter(line int) bool {
 	return true
 }
 
+// use notes a constant of the function around.
+func (w *luaWalker) use(constant string, line int) {
+	w.compared += len(w.constants)
+	w.constants[constant] = true
+	if w.compared > maxLuaConstants && w.err == nil {
+		w.err = w.file.errorAt(line, "too many different constants in one function").
+			WithHint("move large tables of data into a file, and read it with fs.read")
+	}
+}
+
 // top goes through the statements of the file itself.
 func (w *luaWalker) top(stmts []ast.Stmt) {
+	w.constants = map[string]bool{}
 	for i, stmt := range stmts {
 		if _, ok := stmt.(*ast.ReturnStmt); ok && i == len(stmts)-1 {
 			w.inner++ // so that it is not noted as one too many
@@ -320,6 +339,11 @@ func (w *luaWalker) expr(x ast.Expr) {
 	switch x := x.(type) {
 	case *ast.IdentExpr:
 		w.file.mentions[x.Value] = true
+		w.use(x.Value, x.Line())
+	case *ast.StringExpr:
+		w.use(x.Value, x.Line())
+	case *ast.NumberExpr:
+		w.use("#"+x.Value, x.Line())
 	case *ast.AttrGetExpr:
 		w.expr(x.Object)
 		w.expr(x.Key)
@@ -347,9 +371,12 @@ func (w *luaWalker) expr(x ast.Expr) {
 	case *ast.UnaryLenOpExpr:
 		w.expr(x.Expr)
 	case *ast.FunctionExpr:
+		around := w.constants
+		w.constants = map[string]bool{}
 		w.inner++
 		w.block(x.Stmts, x.ParList.Names...)
 		w.inner--
+		w.constants = around
 	}
 }
 

@@ -143,9 +143,14 @@ func (r *run) tooManySteps() *tool.Error {
 	return e
 }
 
-// withOp names the function in an error that does not name one yet.
+// withOp names the function in an error that does not name one yet. What was
+// wrong in a call that the script made is no mistake of who called the tool,
+// whose arguments have passed their check.
 func withOp(err error, name string) error {
 	e := *tool.AsError(err, tool.Internal)
+	if e.Kind == tool.Invalid {
+		e.Kind = tool.Failed
+	}
 	if e.Op == "" && !strings.HasPrefix(e.Message(), name) {
 		e.Op = name
 	}

@@ -141,10 +141,20 @@ func (l *starLang) initialize(f *starFile, libs *starLibs) (starlark.StringDict,
 	thread.Load = func(_ *starlark.Thread, name string) (starlark.StringDict, error) { return libs.load(name) }
 	globals, err := prog.Init(thread, l.predeclared)
 	if err != nil {
-		return nil, starError(err, r.fatal)
+		return nil, atLoad(starError(err, r.fatal))
 	}
 	globals.Freeze()
 	return globals, nil
+}
+
+// atLoad makes the error of a file's top level one about the file: no call has
+// been made yet that could have failed.
+func atLoad(err error) error {
+	e := *tool.AsError(err, tool.Invalid)
+	if e.Kind == tool.Failed || e.Kind == tool.Internal {
+		e.Kind = tool.Invalid
+	}
+	return &e
 }
 
 // whileLoading is the effector of a file's top level.
@@ -170,5 +180,5 @@ func (m *starModule) Attr(name string) (starlark.Value, error) {
 	if v, ok := m.attrs[name]; ok {
 		return v, nil
 	}
-	return nil, nil
+	return nil, starlark.NoSuchAttrError(m.name + " has no function " + name)
 }

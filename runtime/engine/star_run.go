@@ -52,6 +52,9 @@ func (p *starProgram) call(r *run, entry string) (tool.Value, error) {
 		}
 		return nil, starError(err, r.fatal)
 	}
+	if r.fatal != nil { // the last thing it did was to print
+		return nil, inFunction(r.fatal, fn)
+	}
 	result, err := fromStar(v)
 	if err != nil {
 		return nil, inFunction(err, fn)
@@ -114,9 +117,13 @@ func starKwargs(fn *starlark.Function, args *tool.Dict) ([]starlark.Tuple, error
 	return kwargs, nil
 }
 
-func (r *run) print(_ *starlark.Thread, text string) {
-	// A lost line of print is no reason to fail: the effect's own limits speak.
+// print tells the user. That a line is lost is no reason to fail, unless it is
+// what ends the run.
+func (r *run) print(thread *starlark.Thread, text string) {
 	_, _ = r.effect("log", tool.NewDict("message", text))
+	if r.fatal != nil {
+		thread.Cancel("stopped")
+	}
 }
 
 // starBuiltin is a function of a module as Starlark calls it.

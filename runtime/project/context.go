@@ -88,13 +88,29 @@ func (b *briefing) line(format string, args ...any) { fmt.Fprintf(b, format+"\n"
 // manifests is where projects of several kinds say their name.
 var manifests = []struct {
 	file string
-	name *regexp.Regexp
+	name func(text string) string
 }{
-	{"go.mod", regexp.MustCompile(`(?m)^module\s+"?([^\s"]+)`)},
-	{"package.json", regexp.MustCompile(`(?m)^(?:\{|  |\t)\s*"name"\s*:\s*"([^"]+)"`)},
-	{"Cargo.toml", regexp.MustCompile(`(?m)^name\s*=\s*"([^"]+)"`)},
-	{"pyproject.toml", regexp.MustCompile(`(?m)^name\s*=\s*"([^"]+)"`)},
-	{"DESCRIPTION", regexp.MustCompile(`(?m)^Package:\s*(\S+)`)},
+	{"go.mod", firstMatch(`(?m)^module\s+"?([^\s"]+)`)},
+	{"package.json", func(text string) string {
+		v, _ := tool.ParseJSON([]byte(text)) // one that is broken has no name
+		fields, _ := v.(*tool.Dict)
+		return fields.Text("name")
+	}},
+	{"Cargo.toml", firstMatch(`(?m)^name\s*=\s*"([^"]+)"`)},
+	{"pyproject.toml", firstMatch(`(?m)^name\s*=\s*"([^"]+)"`)},
+	{"DESCRIPTION", firstMatch(`(?m)^Package:\s*(\S+)`)},
+}
+
+// firstMatch returns a function that gives what the group of a pattern matches
+// first in a text.
+func firstMatch(pattern string) func(string) string {
+	re := regexp.MustCompile(pattern)
+	return func(text string) string {
+		if found := re.FindStringSubmatch(text); found != nil {
+			return found[1]
+		}
+		return ""
+	}
 }
 
 // project tells the project's name. The path of its folder is the user's own
@@ -109,8 +125,8 @@ func (b *briefing) project(folder string) {
 		if err != nil {
 			continue
 		}
-		if found := m.name.FindSubmatch(text); found != nil {
-			name = oneLine(string(found[1]))
+		if found := oneLine(m.name(string(text))); found != "" {
+			name = found
 			break
 		}
 	}
@@ -137,8 +153,12 @@ func (b *briefing) git(commits bool) {
 	}
 	ref := oneLine(string(head))
 	branch, onBranch := strings.CutPrefix(ref, "ref: refs/heads/")
-	if !onBranch {
-		branch = "none (detached at " + ref[:min(len(ref), 7)] + ")"
+	switch {
+	case onBranch && branch != "":
+	case commitID.MatchString(ref):
+		branch = "none (detached at " + ref[:7] + ")"
+	default:
+		return // not git's
 	}
 	b.line("Git branch: %s", branch)
 	if !commits {
@@ -156,6 +176,9 @@ func (b *briefing) git(commits bool) {
 
 // shownCommits is how many commits are told.
 const shownCommits = 5
+
+// commitID matches the name of a commit.
+var commitID = regexp.MustCompile(`^[0-9a-f]{40,64}$`)
 
 // commitAction matches what git's log says of a step that made a commit.
 var commitAction = regexp.MustCompile(`^(commit( \([a-z]+\))?|cherry-pick|revert|rebase \(pick\)|am): `)

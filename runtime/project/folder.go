@@ -85,7 +85,7 @@ func (f *folder) load(ctx context.Context) ([]tool.Found, []*tool.Error, error) 
 	if err != nil {
 		return nil, nil, err
 	}
-	f.old = readIndex(f.indexFile())
+	f.old = readIndex(f.indexFile(), f.opts.Reader)
 	if err := f.readLibs(); err != nil {
 		return nil, nil, err
 	}
@@ -96,7 +96,7 @@ func (f *folder) load(ctx context.Context) ([]tool.Found, []*tool.Error, error) 
 	}
 	if fresh || len(findings) != len(f.old.findings) || len(f.libs) != len(f.old.libs) {
 		// An index that cannot be written only means reading the files again.
-		_ = writeIndex(f.indexFile(), findings, f.libs)
+		_ = writeIndex(f.indexFile(), f.opts.Reader, findings, f.libs)
 	}
 	found := make([]tool.Found, 0, len(findings))
 	var broken []*tool.Error

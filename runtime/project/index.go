@@ -15,7 +15,8 @@ import (
 // that the next load need read only what has changed. Losing it costs time and
 // nothing else, so whatever is odd about it makes it empty.
 type index struct {
-	written  int64 // Unix nanoseconds
+	reader   string // who described the files
+	written  int64  // Unix nanoseconds
 	findings map[string]finding
 	libs     map[string]stamped
 }
@@ -47,7 +48,7 @@ func (f *folder) indexFile() string {
 }
 
 // readIndex reads an index, or returns an empty one.
-func readIndex(file string) *index {
+func readIndex(file, reader string) *index {
 	if file == "" {
 		return &index{}
 	}
@@ -56,7 +57,7 @@ func readIndex(file string) *index {
 		return &index{}
 	}
 	x, err := decodeIndex(data)
-	if err != nil {
+	if err != nil || x.reader != reader {
 		return &index{}
 	}
 	return x
@@ -73,7 +74,7 @@ func decodeIndex(data []byte) (*index, error) {
 		return nil, errIndex
 	}
 	r := indexReader{rest: string(body[len(indexVersion):])}
-	x := &index{written: r.int()}
+	x := &index{reader: r.text(), written: r.int()}
 	n := r.count()
 	x.libs = make(map[string]stamped, n)
 	for range n {
@@ -152,11 +153,11 @@ func (r *indexReader) finding() finding {
 
 // writeIndex writes an index beside its place and moves it there, so that a
 // reader sees the old one or the new one.
-func writeIndex(file string, findings []finding, libs map[string]stamped) error {
+func writeIndex(file, reader string, findings []finding, libs map[string]stamped) error {
 	if file == "" {
 		return nil
 	}
-	data, err := encodeIndex(time.Now().UnixNano(), findings, libs)
+	data, err := encodeIndex(reader, time.Now().UnixNano(), findings, libs)
 	if err != nil {
 		return err
 	}
@@ -178,8 +179,9 @@ func writeIndex(file string, findings []finding, libs map[string]stamped) error 
 	return nil
 }
 
-func encodeIndex(written int64, findings []finding, libs map[string]stamped) ([]byte, error) {
+func encodeIndex(reader string, written int64, findings []finding, libs map[string]stamped) ([]byte, error) {
 	w := indexWriter{buf: []byte(indexVersion)}
+	w.text(reader)
 	w.int(written)
 	w.int(int64(len(libs)))
 	for name, s := range libs {

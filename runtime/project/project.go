@@ -58,6 +58,8 @@ func sameFile(a, b string) bool {
 type Options struct {
 	// Describe reads what a tool's file declares.
 	Describe func(context.Context, tool.Script) (tool.Tool, error)
+	// Reader names who Describe is: what another one noted is not believed.
+	Reader string
 	// Builtin holds cassidy's own tools; nil means none.
 	Builtin fs.FS
 	// Home is the user's folder, with tools/ and config.yaml; "" means none.

@@ -22,9 +22,11 @@ var bfclContradictions = map[string]struct {
 	reason string
 }{
 	"simple_python_149": {1, `company_names is a list of strings, and [["Apple"], ["Microsoft"]] is accepted`},
-	"simple_python_200": {5, "fuel_efficiency is required, and may be left out"},
+	"simple_python_17":  {1, "formatted is required, and may be left out"},
+	"simple_python_200": {6, "fuel_efficiency is required, and may be left out, in the first way too"},
 	"simple_python_307": {1, "venue is a string, and true is accepted"},
 	"simple_python_358": {2, `diet has an enum with "Gluten Free", and "GF" and "gluten free" are accepted`},
+	"parallel_88":       {1, "initial_velocity is required, and may be left out"},
 	"multiple_76":       {1, `material has an enum with "Bronze", and "bronze" is accepted`},
 }
 

@@ -38,14 +38,18 @@ func NewSchemaChecker(schema []byte, load func(uri string) ([]byte, error)) (c *
 				return nil, err
 			}
 			doc, remote, err := parseSchema(data)
+			if err != nil {
+				return nil, err
+			}
 			docs[uri.String()] = doc
-			return remote, err
+			remote.Schema = s.Schema
+			return remote, nil
 		},
 	})
 	if err != nil {
 		return nil, Errorf(Invalid, "resolve JSON Schema: %s", shorten(err.Error()))
 	}
-	work, err := newSchemaWork(docs)
+	work, err := newSchemaWork(docs, s.Schema == draft07)
 	if err != nil {
 		return nil, Errorf(Invalid, "resolve JSON Schema: %w", err)
 	}
@@ -63,7 +67,26 @@ func parseSchema(data []byte) (Value, *jsonschema.Schema, error) {
 	if err := json.Unmarshal(data, s); err != nil {
 		return nil, nil, Errorf(Invalid, "read JSON Schema: %s", shorten(err.Error()))
 	}
+	s.Schema = schemaDraft(s.Schema)
 	return v, s, nil
+}
+
+// The drafts that the library knows, by the one name that it knows them under.
+const (
+	draft07     = "http://json-schema.org/draft-07/schema#"
+	draft202012 = "https://json-schema.org/draft/2020-12/schema"
+)
+
+// schemaDraft gives the draft that a $schema means. The older ones are read as
+// draft 07, which differs from them in little; anything else as 2020-12, the
+// default of MCP, even somebody's own dialect, which is mostly a part of it.
+func schemaDraft(name string) string {
+	_, name, _ = strings.Cut(strings.TrimSuffix(name, "#"), "://json-schema.org/")
+	switch name {
+	case "draft-04/schema", "draft-06/schema", "draft-07/schema":
+		return draft07
+	}
+	return draft202012
 }
 
 // recoverSchema turns a panic of the library, which asserts what it expects of

@@ -1,7 +1,9 @@
 package tool
 
 import (
+	"iter"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -44,6 +46,9 @@ var (
 		"additionalProperties", "propertyNames", "unevaluatedProperties", "contentSchema"}
 	eachMaps = []string{"patternProperties"}
 	defMaps  = []string{"$defs", "definitions"}
+	// otherKeywords hold no schemas, but lead to some or name them, or are
+	// read by link itself.
+	otherKeywords = []string{"$id", "$ref", "$dynamicRef", "$anchor", "$dynamicAnchor", "$schema", "prefixItems", "properties"}
 )
 
 // A schemaReader turns schemas into nodes and finds what references mean.
@@ -57,102 +62,142 @@ type schemaReader struct {
 }
 
 // newSchemaWork reads schemas that the library has accepted, by the URI under
-// which each was loaded; "" is the one to check against.
-func newSchemaWork(docs map[string]Value) (*schemaWork, error) {
+// which each was loaded; "" is the one to check against. Where the library and
+// this reading could differ, in what a name means, the schema is refused.
+func newSchemaWork(docs map[string]Value, oldStyle bool) (*schemaWork, error) {
 	r := &schemaReader{
 		nodes: map[*Dict]*schemaNode{}, bases: map[*Dict]*url.URL{}, byURI: map[string]*Dict{},
-		anchors: map[string]*Dict{}, dynamic: map[string][]*Dict{},
+		anchors: map[string]*Dict{}, dynamic: map[string][]*Dict{}, oldStyle: oldStyle,
 	}
-	root, ok := docs[""].(*Dict)
-	if !ok {
-		return &schemaWork{&schemaNode{}}, nil // true or false
-	}
-	r.oldStyle = strings.Contains(root.Text("$schema"), "draft-07")
 	for uri, doc := range docs {
 		base, err := url.Parse(uri)
 		if err != nil {
 			return nil, err
 		}
 		if d, ok := doc.(*Dict); ok {
-			r.byURI[uri] = d
-			r.find(d, base)
+			if err := r.name(r.byURI, uri, d); err != nil {
+				return nil, err
+			}
+			if err := r.find(d, base); err != nil {
+				return nil, err
+			}
 		}
 	}
-	var err error
 	for d := range r.bases {
-		if err = r.link(d); err != nil {
+		if err := r.link(d); err != nil {
 			return nil, err
 		}
 	}
-	return &schemaWork{r.nodes[root]}, nil
+	root, _ := docs[""].(*Dict)
+	return &schemaWork{r.nodes[root]}, nil // nil for true and false
+}
+
+// name notes what a URI or an anchor means: one schema and no other.
+func (r *schemaReader) name(names map[string]*Dict, name string, d *Dict) error {
+	if old, ok := names[name]; ok && old != d {
+		return Errorf(Invalid, "two schemas are named %q", name)
+	}
+	names[name] = d
+	return nil
 }
 
 // find notes a schema and the schemas inside it, with their URIs and anchors.
-func (r *schemaReader) find(d *Dict, base *url.URL) {
-	if r.nodes[d] != nil {
-		return
+func (r *schemaReader) find(d *Dict, base *url.URL) error {
+	if err := exactKeywords(d); err != nil {
+		return err
 	}
-	id := d.Text("$id")
-	switch {
-	case id == "" || r.oldStyle && d.Has("$ref"):
-	case strings.HasPrefix(id, "#"):
-		r.anchors[base.String()+id] = d
-	default:
-		if u, err := url.Parse(id); err == nil {
-			base = base.ResolveReference(u)
-			r.byURI[base.String()] = d
-		}
+	base, err := r.identify(d, base)
+	if err != nil {
+		return err
 	}
 	r.nodes[d], r.bases[d] = &schemaNode{}, base
-	if name := d.Text("$anchor"); name != "" {
-		r.anchors[base.String()+"#"+name] = d
-	}
-	if name := d.Text("$dynamicAnchor"); name != "" {
-		r.anchors[base.String()+"#"+name] = d
-		r.dynamic[name] = append(r.dynamic[name], d)
-	}
-	for _, keywords := range [][]string{hereKeywords, eachKeywords, {"prefixItems"}} {
-		for _, k := range keywords {
-			r.findAll(heldSchemas(d, k), base)
+	for _, name := range []string{"$anchor", "$dynamicAnchor"} {
+		if anchor := d.Text(name); anchor != "" && !r.oldStyle {
+			if err := r.name(r.anchors, base.String()+"#"+anchor, d); err != nil {
+				return err
+			}
 		}
 	}
-	for _, maps := range [][]string{hereMaps, eachMaps, defMaps, {"properties"}} {
-		for _, k := range maps {
-			r.findAll(heldByName(d, k), base)
+	if anchor := d.Text("$dynamicAnchor"); anchor != "" {
+		r.dynamic[anchor] = append(r.dynamic[anchor], d)
+	}
+	for k := range d.All() {
+		for _, inner := range append(heldSchemas(d, k.(string)), heldByName(d, k.(string))...) {
+			if err := r.find(inner, base); err != nil {
+				return err
+			}
 		}
 	}
+	return nil
 }
 
-func (r *schemaReader) findAll(schemas []*Dict, base *url.URL) {
-	for _, s := range schemas {
-		r.find(s, base)
+// identify notes a schema by its $id and returns the base URI of what is in it.
+func (r *schemaReader) identify(d *Dict, base *url.URL) (*url.URL, error) {
+	id := d.Text("$id")
+	if id == "" || r.oldStyle && d.Text("$ref") != "" {
+		return base, nil
 	}
+	u, err := url.Parse(id)
+	if err != nil {
+		return nil, err
+	}
+	if u.Fragment != "" { // draft 07, which has no $anchor
+		return base, r.name(r.anchors, base.String()+"#"+strings.TrimPrefix(id, "#"), d)
+	}
+	base = base.ResolveReference(u)
+	return base, r.name(r.byURI, base.String(), d)
+}
+
+// exactKeywords refuses keywords in another case, such as $Ref: the library,
+// by way of encoding/json, takes them for the keyword, and nobody else does.
+func exactKeywords(d *Dict) error {
+	for k := range d.All() {
+		name := k.(string)
+		for _, list := range [][]string{hereKeywords, hereMaps, eachKeywords, eachMaps, defMaps, otherKeywords} {
+			for _, keyword := range list {
+				if name != keyword && strings.EqualFold(name, keyword) {
+					return Errorf(Invalid, "the keyword %q: write it as %q", name, keyword)
+				}
+			}
+		}
+	}
+	return nil
 }
 
 // heldSchemas returns the schemas under a keyword that holds one or a list.
 // True and false are left out: they apply nothing.
 func heldSchemas(d *Dict, keyword string) []*Dict {
+	if !slices.Contains(hereKeywords, keyword) && !slices.Contains(eachKeywords, keyword) && keyword != "prefixItems" {
+		return nil
+	}
 	v, _ := d.Get(keyword)
 	if s, ok := v.(*Dict); ok {
 		return []*Dict{s}
 	}
 	items, _ := Elements(v)
-	var list []*Dict
-	for _, item := range items {
-		if s, ok := item.(*Dict); ok {
-			list = append(list, s)
-		}
-	}
-	return list
+	return dictsOf(slices.Values(items))
 }
 
+// heldByName returns the schemas under a keyword that holds an object of them.
 func heldByName(d *Dict, keyword string) []*Dict {
+	if !slices.Contains(hereMaps, keyword) && !slices.Contains(eachMaps, keyword) && !slices.Contains(defMaps, keyword) && keyword != "properties" {
+		return nil
+	}
 	v, _ := d.Get(keyword)
 	m, _ := v.(*Dict)
-	var list []*Dict
-	for _, item := range m.All() {
-		if s, ok := item.(*Dict); ok {
-			list = append(list, s)
+	return dictsOf(func(yield func(Value) bool) {
+		for _, item := range m.All() {
+			if !yield(item) {
+				return
+			}
+		}
+	})
+}
+
+func dictsOf(items iter.Seq[Value]) (list []*Dict) {
+	for item := range items {
+		if d, ok := item.(*Dict); ok {
+			list = append(list, d)
 		}
 	}
 	return list
@@ -216,24 +261,26 @@ func (r *schemaReader) follow(d *Dict, ref string, dynamic bool) ([]*Dict, error
 	u = r.bases[d].ResolveReference(u)
 	fragment := u.Fragment
 	u.Fragment, u.RawFragment = "", ""
-	var target *Dict
+	var target Value = r.anchors[u.String()+"#"+fragment]
 	if fragment == "" || strings.HasPrefix(fragment, "/") {
 		target = pointed(r.byURI[u.String()], fragment)
-	} else {
-		target = r.anchors[u.String()+"#"+fragment]
 	}
-	if target == nil || r.nodes[target] == nil {
+	if _, ok := target.(bool); ok {
+		return nil, nil // it applies nothing
+	}
+	d, _ = target.(*Dict)
+	if r.nodes[d] == nil {
 		return nil, Errorf(Invalid, "cannot follow the reference %q", ref)
 	}
-	targets := []*Dict{target}
+	targets := []*Dict{d}
 	if dynamic {
 		targets = append(targets, r.dynamic[fragment]...)
 	}
 	return targets, nil
 }
 
-// pointed returns the schema at a JSON Pointer (RFC 6901), or nil.
-func pointed(d *Dict, pointer string) *Dict {
+// pointed returns what is at a JSON Pointer (RFC 6901), or nil.
+func pointed(d *Dict, pointer string) Value {
 	var v Value = d
 	for part := range strings.SplitSeq(strings.TrimPrefix(pointer, "/"), "/") {
 		if pointer == "" {
@@ -253,8 +300,7 @@ func pointed(d *Dict, pointer string) *Dict {
 			return nil
 		}
 	}
-	target, _ := v.(*Dict)
-	return target
+	return v
 }
 
 // bound says whether checking a value is too much work.

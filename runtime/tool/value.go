@@ -6,6 +6,7 @@ import (
 	"iter"
 	"math"
 	"math/big"
+	"slices"
 )
 
 // A Value is what crosses every border of cassidy. Its dynamic type is one of
@@ -52,15 +53,20 @@ type Entry struct {
 const linearEntries = 8
 
 // NewDict returns a dict of string keys from alternating names and values, as
-// in NewDict("path", "a.txt", "limit", int64(3)). It panics if a name is not a
-// string or has no value: that is a mistake in the calling code.
+// in NewDict("path", "a.txt", "limit", 3). Values may be what [FromGo] takes. It
+// panics if a name is not a string or has no value, and for a value of another
+// type: that is a mistake in the calling code.
 func NewDict(pairs ...Value) *Dict {
 	if len(pairs)%2 != 0 {
 		panic("tool.NewDict: a name without a value")
 	}
 	d := &Dict{entries: make([]Entry, 0, len(pairs)/2)}
 	for i := 0; i < len(pairs); i += 2 {
-		d.Put(pairs[i].(string), pairs[i+1])
+		v, err := FromGo(pairs[i+1])
+		if err != nil {
+			panic("tool.NewDict: " + err.Error())
+		}
+		d.Put(pairs[i].(string), v)
 	}
 	return d
 }
@@ -268,6 +274,37 @@ func Equal(a, b Value) bool {
 	x, errX := Append(nil, a)
 	y, errY := Append(nil, b)
 	return errX == nil && errY == nil && bytes.Equal(x, y)
+}
+
+// Alike reports whether two values say the same to a reader of JSON: 1 is 1.0,
+// a tuple a list, and the order of a dict is of no account.
+func Alike(a, b Value) bool {
+	if order, comparable := compareNumbers(a, b); comparable {
+		return order == 0
+	}
+	if x, ok := Elements(a); ok {
+		y, ok := Elements(b)
+		return ok && slices.EqualFunc(x, y, Alike)
+	}
+	x, ok := a.(*Dict)
+	if !ok {
+		return Equal(a, b)
+	}
+	y, ok := b.(*Dict)
+	if !ok || x.Len() != y.Len() {
+		return false
+	}
+	for k, v := range x.All() {
+		hash, err := hashable(k)
+		if err != nil {
+			return false
+		}
+		i, ok := y.find(hash)
+		if !ok || !Alike(v, y.entries[i].Value) {
+			return false
+		}
+	}
+	return true
 }
 
 // TypeOf names a value's type in the words of JSON, which are those of every

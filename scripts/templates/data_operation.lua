@@ -72,7 +72,7 @@ end
 
 return tool{
   title = "My Tool",
-  description = [[Look into a table: sum it up, show its first rows, or name its columns.
+  description = [[Look into a table: sum it up, or show some of it.
 
 Use this to learn what is in a CSV file or text before working with it.]],
   group = "data",

@@ -35,7 +35,7 @@ end
 
 return tool{
   title = "My Tool",
-  description = [[Report on a text file: its size, its words, and how it begins.
+  description = [[Report on a text file: its size, words and beginning.
 
 Use this to get an idea of a file before reading all of it.]],
   group = "files",

@@ -1,0 +1,274 @@
+package project_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"unicode"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"github.com/cassidy-run/cassidy/runtime/project"
+	"github.com/cassidy-run/cassidy/runtime/tool"
+)
+
+func TestSkillFiles(t *testing.T) {
+	const file = ".cassidy/skills/a-skill.md"
+	base := project.Skill{Key: "a-skill", Name: "a-skill", Description: "d", Auto: true, Location: tool.Project, Path: file}
+	skill := func(change func(*project.Skill)) *project.Skill {
+		s := base
+		change(&s)
+		return &s
+	}
+	old := []string{"fields with bold names are deprecated: write them as YAML between two lines ---"}
+	for _, c := range []struct {
+		name, text string
+		want       *project.Skill
+		err        string // "line: message"
+	}{
+		{"the least", "---\ndescription: d\n---\n", &base, ""},
+		{"no line break at the end", "---\ndescription: d\n---", &base, ""},
+		{"Windows", "\ufeff---\r\ndescription: d\r\n---\r\nBody", &base, ""},
+		{
+			"everything", "---\nname: A Skill\ntitle: T\ndescription: \"d: e\"\nauto_invoke: false\nrequires: [x, y-z]\nother: [1]\n---\n# H",
+			skill(func(s *project.Skill) {
+				s.Name, s.Title, s.Description, s.Auto, s.Requires = "A Skill", "T", "d: e", false, []string{"x", "y-z"}
+			}), "",
+		},
+		{"requires as text", "---\ndescription: d\nrequires: x, y\n---\n", skill(func(s *project.Skill) { s.Requires = []string{"x", "y"} }), ""},
+		{"nothing required", "---\ndescription: d\nrequires:\nauto_invoke:\nname:\n---\n", &base, ""},
+		{"a long description", "---\ndescription: |\n  d\n  e\n---\n", skill(func(s *project.Skill) { s.Description = "d e" }), ""},
+		{"control characters", "---\ndescription: \"d\\e[31m\"\n---\n", skill(func(s *project.Skill) { s.Description = "d[31m" }), ""},
+		{
+			"the old form", "**Name:** T\n**Description:** d\n**Auto-invoke:** No\n**Requires:** x, y\n\nBody",
+			skill(func(s *project.Skill) {
+				s.Title, s.Auto, s.Requires, s.Warnings = "T", false, []string{"x", "y"}, old
+			}), "",
+		},
+		{"the old form below a heading", "# H\n\n**Description:** d\n", skill(func(s *project.Skill) { s.Warnings = old }), ""},
+		{"no description", "---\nname: x\n---\n", nil, "0: the description is missing"},
+		{"a blank description", "---\ndescription: ' '\n---\n", nil, "0: the description is missing"},
+		{"no front matter", "Just text", nil, "1: No valid YAML frontmatter found: the file does not begin with ---"},
+		{"an empty file", "", nil, "1: No valid YAML frontmatter found: the file does not begin with ---"},
+		{"no end", "---\ndescription: d\n", nil, "1: No valid YAML frontmatter found: the second --- is missing"},
+		{"no fields", "---\n- a\n---\n", nil, "1: No valid YAML frontmatter found: it should be fields, as in description: …"},
+		{"broken YAML", "---\ndescription: d\n  x: [\n---\n", nil, "3: "},
+		{"a number", "---\ndescription: 3\n---\n", nil, "0: 'description' should be a string but got integer"},
+		{"a word for a truth", "---\ndescription: d\nauto_invoke: \"no\"\n---\n", nil, "0: 'auto_invoke' should be true or false but got string"},
+		{"a number required", "---\ndescription: d\nrequires: [1]\n---\n", nil, "0: 'requires' should be a list of skills but holds integer"},
+		{"an object required", "---\ndescription: d\nrequires: {a: 1}\n---\n", nil, "0: 'requires' should be a list of skills but got object"},
+		{"an alias", "---\nx: &a [1]\ndescription: *a\n---\n", nil, "3: "},
+		{"no UTF-8", "---\ndescription: \xff\n---\n", nil, "0: the file is not UTF-8 text"},
+		{"far too long", "---\ndescription: d\n---\n" + strings.Repeat("x", 256<<10), nil, "0: the file is longer than 256 KB"},
+	} {
+		root := t.TempDir()
+		put(t, root, file, c.text)
+		put(t, root, ".cassidy/skills/other.md", "---\ndescription: always there\n---\n")
+		skills, broken := project.Skills(root, "")
+		if n := len(skills); n == 0 || skills[n-1].Key != "other" || skills[n-1].Description != "always there" {
+			t.Errorf("%s: the other skill is lost: %v", c.name, skills)
+			continue
+		}
+		var got *project.Skill
+		if len(skills) == 2 {
+			got = &skills[0]
+		}
+		if diff := cmp.Diff(c.want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", c.name, diff)
+		}
+		switch {
+		case c.err == "" && len(broken) > 0, c.err != "" && len(broken) != 1:
+			t.Errorf("%s: broken is %v, want %q", c.name, broken, c.err)
+		case c.err != "":
+			e := broken[0]
+			if text := fmt.Sprintf("%d: %s", e.Pos.Line, e.Message()); !strings.HasPrefix(text, c.err) || e.Pos.File != file {
+				t.Errorf("%s: broken is %s %q, want %q", c.name, e.Pos.File, text, c.err)
+			}
+		}
+	}
+}
+
+// TestSkillPlaces checks which files are skills, and in which order they come.
+func TestSkillPlaces(t *testing.T) {
+	root, home := t.TempDir(), t.TempDir()
+	text := "---\ndescription: d\n---\n"
+	put(t, root, ".cassidy/skills/b.md", text)
+	put(t, root, ".cassidy/skills/a.md", text)
+	put(t, home, "skills/c.md", text)
+	for _, not := range []string{"README.md", ".x.md", "x.txt", "folder.md/y.md", "deeper/z.md"} {
+		put(t, root, ".cassidy/skills/"+not, text)
+	}
+	got := ""
+	skills, broken := project.Skills(root, home)
+	for _, s := range skills {
+		got += fmt.Sprintf("%s %s; ", s.Location, s.Key)
+	}
+	if want := "project a; project b; personal c; "; got != want || len(broken) > 0 {
+		t.Errorf("Skills = %q, %v, want %q", got, broken, want)
+	}
+	for _, c := range []struct{ root, home string }{{"", ""}, {t.TempDir(), t.TempDir()}, {"", filepath.Join(home, "gone")}} {
+		if skills, broken := project.Skills(c.root, c.home); len(skills)+len(broken) > 0 {
+			t.Errorf("Skills(%q, %q) = %v, %v, want none", c.root, c.home, skills, broken)
+		}
+	}
+}
+
+// TestSkillTwins checks that nobody's skill is silently another's.
+func TestSkillTwins(t *testing.T) {
+	root, home := t.TempDir(), t.TempDir()
+	text := "---\ndescription: d\n---\n"
+	put(t, root, ".cassidy/skills/my-skill.md", text)
+	put(t, home, "skills/my_skill.md", text)
+	put(t, home, "skills/fine.md", text)
+	skills, broken := project.Skills(root, home)
+	if len(skills) != 1 || skills[0].Key != "fine" {
+		t.Errorf("Skills = %v, want only the one that has a name of its own", skills)
+	}
+	if len(broken) != 2 || !strings.Contains(broken[0].Error(), filepath.ToSlash(home)) || broken[0].Hint == "" {
+		t.Errorf("broken = %v, want both of the one name", broken)
+	}
+}
+
+func newSkill(name string, more ...tool.Value) *tool.Dict {
+	d := tool.NewDict("name", name, "title", "T", "description", "d", "content", "c")
+	for i := 0; i < len(more); i += 2 {
+		d.Put(more[i].(string), more[i+1])
+	}
+	return d
+}
+
+// TestSkillCreate checks that what is created is what is read back, whatever
+// words are in it.
+func TestSkillCreate(t *testing.T) {
+	rapid.Check(t, func(r *rapid.T) {
+		root, err := os.MkdirTemp(t.TempDir(), "")
+		if err != nil {
+			r.Fatal(err)
+		}
+		odd := rapid.SampledFrom([]string{"", "a", "'", `"`, `\`, "\n---\n", "# ", ": ", "{", "[", "*a", "&a", "!!int 3", "true", "null", "~", "\u2028", "\ufeff", "\x00", "\x1b", "\u0085", "\U0001f600", "\uffff", "- "})
+		text := rapid.Custom(func(r *rapid.T) string {
+			return "x" + rapid.String().Draw(r, "words") + odd.Draw(r, "odd") + rapid.String().Draw(r, "more")
+		})
+		title, description, content := text.Draw(r, "title"), odd.Draw(r, "begin")+text.Draw(r, "description"), text.Draw(r, "content")
+		auto := rapid.Bool().Draw(r, "auto")
+		args := tool.NewDict("name", "n", "title", title, "description", description, "content", content, "auto_invoke", auto, "requires", tool.List{"other", "null", "1"})
+		if _, err := effect(t.Context(), root, "", "skill.create", args); err != nil {
+			r.Fatalf("skill.create: %v", err)
+		}
+		skills, broken := project.Skills(root, "")
+		if len(broken) > 0 || len(skills) != 1 {
+			r.Fatalf("Skills = %v, %v, want the one that was created", skills, broken)
+		}
+		want := project.Skill{
+			Key: "n", Name: "n", Title: shown(title), Description: shown(description), Auto: auto,
+			Requires: []string{"other", "null", "1"}, Location: tool.Project, Path: ".cassidy/skills/n.md",
+		}
+		if diff := cmp.Diff(want, skills[0]); diff != "" {
+			r.Fatalf("read back (-want +got):\n%s", diff)
+		}
+	})
+}
+
+// shown is a text as it can be shown on one line.
+func shown(text string) string {
+	text = strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) && r != '\n' && r != '\t' {
+			return -1
+		}
+		return r
+	}, text)
+	return strings.Join(strings.Fields(text), " ")
+}
+
+func TestSkillRefused(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		args *tool.Dict
+		kind tool.Kind
+		want string
+	}{
+		{"capitals", newSkill("Make-Release"), tool.Invalid, "Skill name must be kebab-case"},
+		{"a path", newSkill("../x"), tool.Invalid, "Skill name must be kebab-case"},
+		{"an absolute path", newSkill("/tmp/x"), tool.Invalid, "Skill name must be kebab-case"},
+		{"underscores", newSkill("a_b"), tool.Invalid, "Skill name must be kebab-case"},
+		{"hyphens alone", newSkill("--"), tool.Invalid, "Skill name must be kebab-case"},
+		{"a hyphen first", newSkill("-rf"), tool.Invalid, "Skill name must be kebab-case"},
+		{"a line break", newSkill("a\n"), tool.Invalid, "Skill name must be kebab-case"},
+		{"nothing", newSkill(""), tool.Invalid, "Skill name must be kebab-case"},
+		{"a long name", newSkill(strings.Repeat("a", 65)), tool.Invalid, "Skill name must be kebab-case"},
+		{"letters of others", newSkill("größe"), tool.Invalid, "Skill name must be kebab-case"},
+		{"a required path", newSkill("a", "requires", tool.List{"../x"}), tool.Invalid, "Skill name must be kebab-case"},
+		{"no title", newSkill("a", "title", " \n"), tool.Invalid, "must not be empty"},
+		{"no description", newSkill("a", "description", "\x00"), tool.Invalid, "must not be empty"},
+		{"no content", newSkill("a", "content", "\n"), tool.Invalid, "must not be empty"},
+		{"front matter in the content", newSkill("a", "content", "\n---\nname: b\n---\n"), tool.Invalid, "front matter of its own"},
+		{"much content", newSkill("a", "content", strings.Repeat("x", 300<<10)), tool.Limit, "a skill of more than 256 KB"},
+		{"a long description", newSkill("a", "description", strings.Repeat("\u200b", 9000)), tool.Limit, "very long"},
+		{"another location", newSkill("a", "location", "elsewhere"), tool.Invalid, "location"},
+		{"nobody's", newSkill("a", "location", "personal"), tool.Invalid, "there is no folder for personal skills"},
+		{"a twin", newSkill("there"), tool.Failed, "Skill already exists: .cassidy/skills/there.md"},
+		{"a broken twin", newSkill("broken"), tool.Failed, "Skill already exists: .cassidy/skills/broken.md"},
+		{"a twin but for the hyphen", newSkill("a-b"), tool.Failed, "Skill already exists: .cassidy/skills/a_b.md"},
+	} {
+		root := t.TempDir()
+		put(t, root, ".cassidy/skills/there.md", "---\ndescription: d\n---\n")
+		put(t, root, ".cassidy/skills/a_b.md", "---\ndescription: d\n---\n")
+		put(t, root, ".cassidy/skills/broken.md", "broken")
+		_, err := effect(t.Context(), root, "", "skill.create", c.args)
+		if err == nil || tool.KindOf(err) != c.kind || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v, want %q", c.name, err, c.want)
+		}
+		entries, _ := os.ReadDir(filepath.Join(root, ".cassidy", "skills"))
+		if len(entries) != 3 {
+			t.Errorf("%s: the folder holds %v", c.name, entries)
+		}
+	}
+}
+
+// TestSkillPersonal checks where a user's own skills go, and that a project
+// cannot be given one of their names.
+func TestSkillPersonal(t *testing.T) {
+	root, home := t.TempDir(), filepath.Join(t.TempDir(), "new", "home")
+	out, err := effect(t.Context(), root, home, "skill.create", newSkill("a", "location", "personal"))
+	file := filepath.Join(home, "skills", "a.md")
+	if err != nil || !strings.HasPrefix(fmt.Sprint(out.Value), "Created skill: "+filepath.ToSlash(file)+"\n\nNext steps:\n") {
+		t.Fatalf("skill.create = %v, %v", out.Value, err)
+	}
+	if _, err := os.Stat(file); err != nil {
+		t.Error(err)
+	}
+	if _, err := effect(t.Context(), root, home, "skill.create", newSkill("a")); err == nil || !strings.Contains(err.Error(), "Skill already exists: "+filepath.ToSlash(file)) {
+		t.Errorf("skill.create of the same name in the project: %v", err)
+	}
+	if _, err := effect(t.Context(), "", "", "skill.create", newSkill("a")); tool.KindOf(err) != tool.Invalid {
+		t.Errorf("skill.create without any folder: %v, want that it is invalid", err)
+	}
+}
+
+// TestSkillRace checks that of many who create one skill, one does.
+func TestSkillRace(t *testing.T) {
+	root := t.TempDir()
+	var wait sync.WaitGroup
+	errs := make([]error, 8)
+	for i := range errs {
+		wait.Go(func() {
+			_, errs[i] = effect(t.Context(), root, "", "skill.create", newSkill("a", "content", strings.Repeat(fmt.Sprint(i), 1000)))
+		})
+	}
+	wait.Wait()
+	created := 0
+	for _, err := range errs {
+		if err == nil {
+			created++
+		} else if !strings.Contains(err.Error(), "Skill already exists") {
+			t.Error(err)
+		}
+	}
+	if created != 1 {
+		t.Errorf("%d of %d created the skill, want 1", created, len(errs))
+	}
+}
