@@ -382,7 +382,7 @@ func TestAnnotateCorpus(t *testing.T) {
 			if err != nil || got.text != chunk || len(got.functions) > 0 {
 				t.Errorf("%s: stripAnnotations changes a file without annotations: %v\n%s", name, err, cmp.Diff(chunk, got.text))
 			}
-			with, without, n := annotateAll(name, chunk)
+			with, without, n := annotateAll(name, chunk, ": int", ":list[é,\n x]", " : str | None")
 			functions += n
 			if got, err := stripAnnotations(name, with); err != nil || got.text != without {
 				t.Errorf("%s: %v (-want +got)\n%s", name, err, cmp.Diff(without, got.text))
@@ -395,9 +395,9 @@ func TestAnnotateCorpus(t *testing.T) {
 	}
 }
 
-// annotateAll puts a type behind each parameter of each def of a file, and
-// into a copy as many spaces.
-func annotateAll(name, text string) (with, without string, functions int) {
+// annotateAll puts one of the types behind each parameter of each def of a
+// file, and into a copy as many spaces.
+func annotateAll(name, text string, types ...string) (with, without string, functions int) {
 	file, err := fileOptions.Parse(name, text, 0)
 	if err != nil {
 		return text, text, 0
@@ -432,7 +432,7 @@ func annotateAll(name, text string) (with, without string, functions int) {
 			continue // of a def inside, which the walk meets later
 		}
 		p.write(text[last:at])
-		p.annotate([]string{": int", ":list[é,\n x]", " : str | None"}[i%3], false)
+		p.annotate(types[i%len(types)], false)
 		last = at
 	}
 	p.write(text[last:])

@@ -510,6 +510,7 @@ func (r *fieldReader) unknown() {
 		}
 		valid := slices.DeleteFunc(slices.Clone(r.used), func(s string) bool { return s == "handler" || s == "parameters" })
 		slices.Sort(valid)
+		valid = slices.Compact(valid)
 		r.err = r.d.errorAt(name, "tool() has no field '%s'%s", name, tool.DidYouMean(name, valid)).
 			WithHint("the fields are %s", strings.Join(valid, ", "))
 	}

@@ -66,6 +66,9 @@ func luaArguments(f function, args []lua.LValue) ([]tool.Value, *tool.Dict, erro
 			}
 		}
 	}
+	for n := len(args); n > 0 && n <= len(f.Params) && args[n-1] == lua.LNil && !f.Params[n-1].Required; n-- {
+		args = args[:n-1] // nil is absent, where it may be
+	}
 	positional := make([]tool.Value, len(args))
 	for i, arg := range args {
 		v, err := fromLua(arg)

@@ -20,10 +20,10 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/tool"
 )
 
-// suiteFiles are the test programs of gopher-lua, its own and those of Lua 5.1
+// luaSuiteFiles are the test programs of gopher-lua, its own and those of Lua 5.1
 // that it runs: all end well there. Where one fails here, line and lacks say
 // where, and which part of Lua it wants that the sandbox takes away.
-var suiteFiles = []struct {
+var luaSuiteFiles = []struct {
 	file  string
 	line  int
 	lacks string
@@ -53,12 +53,12 @@ var suiteFiles = []struct {
 	{"_lua5.1-tests/vararg.lua", 101, "loadstring"},
 }
 
-// takenAway are the names of Lua that scripts do not have.
-var takenAway = []string{"io", "os", "debug", "package", "channel", "require", "module", "load", "loadstring",
+// luaTakenAway are the names of Lua that scripts do not have.
+var luaTakenAway = []string{"io", "os", "debug", "package", "channel", "require", "module", "load", "loadstring",
 	"loadfile", "dofile", "collectgarbage", "setfenv", "getfenv", "newproxy"}
 
-// suiteDir copies the test programs, since some write files beside them.
-func suiteDir(t *testing.T) string {
+// luaSuiteDir copies the test programs, since some write files beside them.
+func luaSuiteDir(t *testing.T) string {
 	t.Helper()
 	out, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "github.com/yuin/gopher-lua").Output()
 	from := strings.TrimSpace(string(out))
@@ -74,8 +74,8 @@ func suiteDir(t *testing.T) string {
 	return dir
 }
 
-// runNative runs a program as gopher-lua's own tests do.
-func runNative(name, text string) error {
+// runLuaNatively runs a program as gopher-lua's own tests do.
+func runLuaNatively(name, text string) error {
 	L := lua.NewState(lua.Options{RegistrySize: 1024 * 20, CallStackSize: 1024})
 	defer L.Close()
 	L.SetGlobal("print", L.NewFunction(func(*lua.LState) int { return 0 }))
@@ -87,8 +87,8 @@ func runNative(name, text string) error {
 	return L.PCall(0, lua.MultRet, nil)
 }
 
-// runOurs runs a program as the handler of a tool, with the same lines.
-func runOurs(name, text string) error {
+// runLuaHere runs a program as the handler of a tool, with the same lines.
+func runLuaHere(name, text string) error {
 	s := tool.Script{Path: name, Source: "return tool{description = 'a test', handler = function(...) (function(...) " + text + "\nend)(...) end}"}
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
@@ -97,9 +97,9 @@ func runOurs(name, text string) error {
 	return err
 }
 
-// A suiteGroup is a run of statements of a program that stand on lines of
+// A luaGroup is a run of statements of a program that stand on lines of
 // their own.
-type suiteGroup struct {
+type luaGroup struct {
 	from, to int // lines; to is the first that is not of it
 	count    int // of statements
 	mentions map[string]bool
@@ -108,13 +108,13 @@ type suiteGroup struct {
 	dropped  bool
 }
 
-func suiteGroups(t *testing.T, name, text string) []*suiteGroup {
+func luaGroups(t *testing.T, name, text string) []*luaGroup {
 	t.Helper()
 	stmts, err := parse.Parse(strings.NewReader(text), name)
 	if err != nil {
 		t.Fatal(err)
 	}
-	var groups []*suiteGroup
+	var groups []*luaGroup
 	for _, stmt := range stmts {
 		f := &luaFile{functions: map[string]ast.Expr{}, constants: map[string]ast.Expr{}, given: map[string]int{},
 			names: map[int]string{}, mentions: map[string]bool{}}
@@ -125,7 +125,7 @@ func suiteGroups(t *testing.T, name, text string) []*suiteGroup {
 			if n > 0 {
 				groups[n-1].to = line
 			}
-			groups = append(groups, &suiteGroup{from: line, to: 2 + strings.Count(text, "\n"),
+			groups = append(groups, &luaGroup{from: line, to: 2 + strings.Count(text, "\n"),
 				mentions: map[string]bool{}, gives: map[string]bool{}, makes: map[string]bool{}})
 		}
 		g := groups[len(groups)-1]
@@ -143,9 +143,9 @@ func suiteGroups(t *testing.T, name, text string) []*suiteGroup {
 	return groups
 }
 
-// dropDependent drops the groups that name what is taken away, or what only a
+// dropLuaDependent drops the groups that name what is taken away, or what only a
 // dropped group would have made.
-func dropDependent(groups []*suiteGroup, taken []string) {
+func dropLuaDependent(groups []*luaGroup, taken []string) {
 	missing := map[string]bool{}
 	for _, name := range taken {
 		missing[name] = true
@@ -166,8 +166,8 @@ func dropDependent(groups []*suiteGroup, taken []string) {
 	}
 }
 
-// kept returns a program without what was dropped, each line where it was.
-func kept(text string, groups []*suiteGroup) string {
+// keptLua returns a program without what was dropped, each line where it was.
+func keptLua(text string, groups []*luaGroup) string {
 	lines := strings.Split(text, "\n")
 	for _, g := range groups {
 		for i := g.from; g.dropped && i < min(g.to, len(lines)+1); i++ {
@@ -177,10 +177,10 @@ func kept(text string, groups []*suiteGroup) string {
 	return strings.Join(lines, "\n")
 }
 
-// withSuite calls a test for each program, in the folder where it stands.
-func withSuite(t *testing.T, test func(t *testing.T, i int, name, text string)) {
-	dir := suiteDir(t)
-	for i, s := range suiteFiles {
+// withLuaSuite calls a test for each program, in the folder where it stands.
+func withLuaSuite(t *testing.T, test func(t *testing.T, i int, name, text string)) {
+	dir := luaSuiteDir(t)
+	for i, s := range luaSuiteFiles {
 		t.Run(s.file, func(t *testing.T) {
 			text, err := os.ReadFile(filepath.Join(dir, s.file))
 			if err != nil {
@@ -196,12 +196,12 @@ func withSuite(t *testing.T, test func(t *testing.T, i int, name, text string)) 
 // the first use of what is taken away.
 func TestLuaSuite(t *testing.T) {
 	whole := 0
-	withSuite(t, func(t *testing.T, i int, name, text string) {
-		want := suiteFiles[i]
-		if err := runNative(name, text); err != nil {
+	withLuaSuite(t, func(t *testing.T, i int, name, text string) {
+		want := luaSuiteFiles[i]
+		if err := runLuaNatively(name, text); err != nil {
 			t.Errorf("%s with gopher-lua: %v, want no error", want.file, err)
 		}
-		err := runOurs(name, text)
+		err := runLuaHere(name, text)
 		if want.lacks == "" && err == nil {
 			whole++
 			return
@@ -215,7 +215,7 @@ func TestLuaSuite(t *testing.T) {
 			t.Errorf("%s: line %d does not use %q:\n%s", want.file, want.line, want.lacks, near)
 		}
 	})
-	t.Logf("%d of %d programs run as a whole; the others need what is taken away", whole, len(suiteFiles))
+	t.Logf("%d of %d programs run as a whole; the others need what is taken away", whole, len(luaSuiteFiles))
 }
 
 // TestLuaSuiteStatements runs what is left of each program without the
@@ -223,24 +223,24 @@ func TestLuaSuite(t *testing.T) {
 // works with gopher-lua fails here.
 func TestLuaSuiteStatements(t *testing.T) {
 	all, ran := 0, 0
-	withSuite(t, func(t *testing.T, _ int, name, text string) {
-		groups := suiteGroups(t, name, text)
+	withLuaSuite(t, func(t *testing.T, _ int, name, text string) {
+		groups := luaGroups(t, name, text)
 		// What only waits or measures has a stand-in, in both.
-		prelude, taken := "local function collectgarbage() return 0 end ", slices.Clone(takenAway)
+		prelude, taken := "local function collectgarbage() return 0 end ", slices.Clone(luaTakenAway)
 		taken = slices.DeleteFunc(taken, func(name string) bool { return name == "collectgarbage" })
 		if name == "sort.lua" {
 			prelude += "local os = {clock = function() return 0 end} "
 			taken = slices.DeleteFunc(taken, func(name string) bool { return name == "os" })
 		}
-		dropDependent(groups, taken)
-		for err := runNative(name, prelude+kept(text, groups)); err != nil; err = runNative(name, prelude+kept(text, groups)) {
-			dropAt(t, groups, lineIn(name, "main chunk", err), err)
-			dropDependent(groups, taken)
+		dropLuaDependent(groups, taken)
+		for err := runLuaNatively(name, prelude+keptLua(text, groups)); err != nil; err = runLuaNatively(name, prelude+keptLua(text, groups)) {
+			dropLuaAt(t, groups, luaLineIn(name, "main chunk", err), err)
+			dropLuaDependent(groups, taken)
 		}
-		for err := runOurs(name, prelude+kept(text, groups)); err != nil; err = runOurs(name, prelude+kept(text, groups)) {
+		for err := runLuaHere(name, prelude+keptLua(text, groups)); err != nil; err = runLuaHere(name, prelude+keptLua(text, groups)) {
 			t.Errorf("%s: %v, want no error, as with gopher-lua", name, err)
-			dropAt(t, groups, lineIn(name, "a function of line 1", err), err)
-			dropDependent(groups, taken)
+			dropLuaAt(t, groups, luaLineIn(name, "a function of line 1", err), err)
+			dropLuaDependent(groups, taken)
 		}
 		count, left := 0, 0
 		for _, g := range groups {
@@ -258,8 +258,8 @@ func TestLuaSuiteStatements(t *testing.T) {
 	}
 }
 
-// dropAt drops the group at a line, so that the rest can be seen.
-func dropAt(t *testing.T, groups []*suiteGroup, line int, err error) {
+// dropLuaAt drops the group at a line, so that the rest can be seen.
+func dropLuaAt(t *testing.T, groups []*luaGroup, line int, err error) {
 	t.Helper()
 	for _, g := range groups {
 		if g.from <= line && line < g.to && !g.dropped {
@@ -270,8 +270,8 @@ func dropAt(t *testing.T, groups []*suiteGroup, line int, err error) {
 	t.Fatalf("no statement at line %d, of the error %v", line, err)
 }
 
-// lineIn returns the line at which a function was when an error was raised.
-func lineIn(name, function string, err error) int {
+// luaLineIn returns the line at which a function was when an error was raised.
+func luaLineIn(name, function string, err error) int {
 	var native *lua.ApiError
 	trace := ""
 	if errors.As(err, &native) {

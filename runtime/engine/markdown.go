@@ -25,7 +25,11 @@ func (m *markdown) declare(src source) (*declaration, error) {
 	}
 	d, err := file.code.block(source{path: src.path, text: file.text, libs: src.libs})
 	if err != nil {
-		return nil, err
+		e := *tool.AsError(err, tool.Invalid)
+		if e.Pos.Line == 0 {
+			e.Pos = tool.Position{File: src.path, Line: file.line}
+		}
+		return nil, &e
 	}
 	d.pos = tool.Position{File: src.path, Line: 1}
 	v, err := tool.ParseYAML(file.meta)
@@ -44,6 +48,11 @@ func inFrontMatter(err error, path string) error {
 	e := *tool.AsError(err, tool.Invalid)
 	e.Pos.File = path
 	e.Pos.Line++ // the line --- above
+	for _, problem := range []string{"node content", "'-' indicator", "key", "',' or ']'", "',' or '}'"} {
+		if strings.HasSuffix(e.Message(), "did not find expected "+problem) {
+			e.Pos.Line++ // yaml.v3 counts from 0 in what its parser says, from 1 in what its scanner does
+		}
+	}
 	return &e
 }
 
@@ -169,6 +178,7 @@ func (m *markdown) compile(s tool.Script) (program, error) {
 type markdownFile struct {
 	meta string   // the front matter
 	text string   // the code, on the lines on which it stands in the file
+	line int      // above the code
 	code language // in which it is written
 }
 
@@ -200,6 +210,7 @@ func (m *markdown) split(path, text string) (markdownFile, error) {
 	return markdownFile{
 		meta: strings.Join(lines[1:end], "\n"),
 		text: strings.Repeat("\n", from) + strings.Join(lines[from:to], "\n") + "\n",
+		line: from,
 		code: m.languageOf(lines, end+1, from),
 	}, nil
 }

@@ -68,14 +68,16 @@ func (r *run) invoke(f function, positional []tool.Value, named *tool.Dict) (too
 	if err != nil {
 		return nil, withOp(err, f.name)
 	}
-	var out tool.Outcome
 	if f.Class == tool.Pure {
-		out, err = f.Do(r.ctx, tool.Effect{Func: f.name, Args: args}, tool.Grant{Rand: r.rand})
-	} else {
-		out, err = r.effect(f.name, args)
+		out, err := f.Do(r.ctx, tool.Effect{Func: f.name, Args: args}, tool.Grant{Rand: r.rand})
+		if err != nil {
+			return nil, withOp(err, f.name)
+		}
+		return out.Value, nil
 	}
+	out, err := r.effect(f.name, args)
 	if err != nil {
-		return nil, withOp(err, f.name)
+		return nil, inScript(err) // it is a sentence of its own, for people and models
 	}
 	return out.Value, nil
 }
@@ -85,7 +87,7 @@ func (r *run) effect(name string, args *tool.Dict) (tool.Outcome, error) {
 		return tool.Outcome{}, r.fatal
 	}
 	if r.do == nil {
-		return tool.Outcome{}, tool.Errorf(tool.Denied, "not available here")
+		return tool.Outcome{}, tool.Errorf(tool.Denied, "%s is not available here", name)
 	}
 	r.effects++
 	out, err := r.do(r.ctx, tool.Effect{Func: name, Args: args, Place: r.call.Place.Child(r.effects)})
@@ -143,16 +145,22 @@ func (r *run) tooManySteps() *tool.Error {
 	return e
 }
 
-// withOp names the function in an error that does not name one yet. What was
-// wrong in a call that the script made is no mistake of who called the tool,
-// whose arguments have passed their check.
-func withOp(err error, name string) error {
+// inScript makes an error one that happened in a script: what was wrong in a
+// call that the script made is no mistake of who called the tool, whose
+// arguments have passed their check.
+func inScript(err error) *tool.Error {
 	e := *tool.AsError(err, tool.Internal)
 	if e.Kind == tool.Invalid {
 		e.Kind = tool.Failed
 	}
+	return &e
+}
+
+// withOp is inScript, and names the function in an error that does not name one.
+func withOp(err error, name string) error {
+	e := inScript(err)
 	if e.Op == "" && !strings.HasPrefix(e.Message(), name) {
 		e.Op = name
 	}
-	return &e
+	return e
 }

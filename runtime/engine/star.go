@@ -158,8 +158,9 @@ func atLoad(err error) error {
 }
 
 // whileLoading is the effector of a file's top level.
-func whileLoading(context.Context, tool.Effect) (tool.Outcome, error) {
-	return tool.Outcome{}, tool.Errorf(tool.Invalid, "not available while the file is loaded").
+func whileLoading(_ context.Context, e tool.Effect) (tool.Outcome, error) {
+	name, _ := strings.CutSuffix(e.Func, ".seed") // a script draws from random and knows no seed
+	return tool.Outcome{}, tool.Errorf(tool.Invalid, "%s is not available while the file is loaded", name).
 		WithHint("call it inside a function")
 }
 

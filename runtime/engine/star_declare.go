@@ -24,6 +24,10 @@ type starFile struct {
 }
 
 func parseStar(path, text string) (*starFile, error) {
+	return parseDialect(fileOptions, path, text)
+}
+
+func parseDialect(options *syntax.FileOptions, path, text string) (*starFile, error) {
 	text, err := plainText(path, text)
 	if err != nil {
 		return nil, err
@@ -32,7 +36,7 @@ func parseStar(path, text string) (*starFile, error) {
 	if err != nil {
 		return nil, err
 	}
-	tree, err := fileOptions.Parse(path, stripped.text, 0)
+	tree, err := options.Parse(path, stripped.text, 0)
 	if err != nil {
 		return nil, starSyntaxError(err)
 	}

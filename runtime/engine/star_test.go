@@ -98,7 +98,7 @@ func TestStarLoad(t *testing.T) {
 		{"fails in the lib", "load('lib/fails.star', 'late')\ndef f():\n    return late(1)", "lib/fails.star:3:14: floored division by zero [x.star:3:16: in f lib/fails.star:3:14: in late]"},
 		{"top level of the lib", "load('lib/top.star', 'x')\ndef f(): pass", "lib/top.star:2:8: list index 1 out of range [-1:0] [lib/top.star:2:8: in <toplevel>]"},
 		{"undefined in the lib", "load('lib/undefined.star', 'x')\ndef f(): pass", "lib/undefined.star:3:23: undefined: nope [x.star:1:1: in <toplevel>]"},
-		{"effect in the lib", "load('lib/effect.star', 'x')\ndef f(): pass", "lib/effect.star:1:12: fs.read: not available while the file is loaded [lib/effect.star:1:12: in <toplevel>]"},
+		{"effect in the lib", "load('lib/effect.star', 'x')\ndef f(): pass", "lib/effect.star:1:12: fs.read is not available while the file is loaded [lib/effect.star:1:12: in <toplevel>]"},
 		{"fail in the lib", "load('lib/fail.star', 'x')\ndef f(): pass", "lib/fail.star:1:5: not today [lib/fail.star:1:5: in <toplevel>]"},
 		{"slow lib", "load('lib/slow.star', 'x')\ndef f(): pass", "lib/slow.star:1:6: the script took more than 5000000 steps [lib/slow.star:1:6: in <toplevel>]"},
 		{"not there", "load('lib/none.star', 'x')\ndef f(): pass", "x.star:1:1: there is no file lib/none.star"},
@@ -403,16 +403,16 @@ func TestStarErrors(t *testing.T) {
 		{"recursion", "def f(a): return f(a)", nil, "system_error|x.star:1:18: function f called recursively||x.star:1:19: in f,x.star:1:18: in f"},
 		{"global", "X = []\ndef f(a): X.append(1)", nil, "system_error|x.star:2:19: append: cannot append to frozen list||x.star:2:19: in f"},
 		{"default", "def f(a, x = {}): x['a'] = 1", nil, "system_error|x.star:1:20: cannot insert into frozen hash table||x.star:1:20: in f"},
-		{"denied", "def f(a):\n    fs.read('a')", refuse, "permission_error|x.star:2:12: fs.read: not granted|grant it|x.star:2:12: in f"},
-		{"no effector", "def f(a):\n    fs.read('a')", nil, "permission_error|x.star:2:12: fs.read: not available here||x.star:2:12: in f"},
+		{"denied", "def f(a):\n    fs.read('a')", refuse, "permission_error|x.star:2:12: not granted|grant it|x.star:2:12: in f"},
+		{"no effector", "def f(a):\n    fs.read('a')", nil, "permission_error|x.star:2:12: fs.read is not available here||x.star:2:12: in f"},
 		{"pure function", "def f(a): return math.positive(-1)", nil, "user_error|x.star:1:31: math.positive: -1 is not positive|give a positive number|x.star:1:31: in f"},
 		{"wrong argument", "def f(a): return math.positive('x')", nil, "user_error|x.star:1:31: math.positive: argument 'n' should be integer but got string||x.star:1:31: in f"},
 		{"unknown argument", "def f(a): return math.positive(m = 1)", nil, `user_error|x.star:1:31: math.positive: unexpected argument "m"||x.star:1:31: in f`},
 		{"no such function", "def f(a): return fs.reed('x')", nil, "system_error|x.star:1:20: fs has no function reed (did you mean .read?)||x.star:1:20: in f"},
 		{"internal function", "def f(a): return random.seed()", nil, "system_error|x.star:1:24: random has no function seed||x.star:1:24: in f"},
 		{"module is not for change", "def f(a): fs.read = 1", nil, "system_error|x.star:1:13: can't assign to .read field of module||x.star:1:13: in f"},
-		{"effect at the top", "x = 1\ny = fs.read('a')\ndef f(a): pass", refuse, "validation_error|x.star:2:12: fs.read: not available while the file is loaded|call it inside a function|x.star:2:12: in <toplevel>"},
-		{"random at the top", "y = random.int(3)\ndef f(a): pass", refuse, "validation_error|x.star:1:15: random.int: not available while the file is loaded|call it inside a function|x.star:1:15: in <toplevel>"},
+		{"effect at the top", "x = 1\ny = fs.read('a')\ndef f(a): pass", refuse, "validation_error|x.star:2:12: fs.read is not available while the file is loaded|call it inside a function|x.star:2:12: in <toplevel>"},
+		{"random at the top", "y = random.int(3)\ndef f(a): pass", refuse, "validation_error|x.star:1:15: random.int: random is not available while the file is loaded|call it inside a function|x.star:1:15: in <toplevel>"},
 		{"no function", "def g(): pass", nil, `validation_error|x.star: there is no function "f"||`},
 		{"no function but a constant", "f = 1\ndef g(): pass", nil, `validation_error|x.star: there is no function "f"||`},
 		{"undefined", "def f(a): return sum([1])", nil, "validation_error|x.star:1:18: undefined: sum|use math.sum(values)|"},
@@ -434,7 +434,7 @@ func TestStarErrorOfAnotherTool(t *testing.T) {
 	inner := tool.Errorf(tool.Failed, "no")
 	inner.Pos, inner.Trace = tool.Position{File: "other.star", Line: 7, Col: 3}, []string{"other.star:7:3: in g"}
 	_, err := starRun("def f(): fs.read('a')", nil, func(context.Context, tool.Effect) (tool.Outcome, error) { return tool.Outcome{}, inner })
-	if e := starError(t, err); e.Error() != "other.star:7:3: fs.read: no" || len(e.Trace) != 1 {
+	if e := starError(t, err); e.Error() != "other.star:7:3: no" || len(e.Trace) != 1 {
 		t.Errorf("got %v, trace %v, want other.star:7:3 and its trace", e, e.Trace)
 	}
 }

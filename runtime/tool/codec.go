@@ -245,6 +245,15 @@ func (r *reader) byte() (byte, error) {
 }
 
 func (r *reader) uvarint() (uint64, error) {
+	if r.rest != "" && r.rest[0] < 0x80 { // as most are
+		u := r.rest[0]
+		r.rest = r.rest[1:]
+		return uint64(u), nil
+	}
+	return r.longUvarint()
+}
+
+func (r *reader) longUvarint() (uint64, error) {
 	var u uint64
 	for i := 0; i < len(r.rest) && i < binary.MaxVarintLen64; i++ {
 		c := r.rest[i]

@@ -1,0 +1,191 @@
+package engine_test
+
+import (
+	"fmt"
+	"math"
+	"math/big"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"pgregory.net/rapid"
+
+	"github.com/cassidy-run/cassidy/runtime/engine"
+	"github.com/cassidy-run/cassidy/runtime/tool"
+)
+
+// luaEcho is a tool that returns its argument v.
+var luaEcho = luaTool("return args.v")
+
+func TestLuaValues(t *testing.T) {
+	e := engine.New(nil)
+	dict := func(pairs ...tool.Value) *tool.Dict {
+		d := &tool.Dict{}
+		for i := 0; i < len(pairs); i += 2 {
+			if err := d.Set(pairs[i], pairs[i+1]); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return d
+	}
+	for _, c := range []struct{ in, want tool.Value }{
+		{nil, nil},
+		{true, true},
+		{int64(1) << 53, int64(1) << 53},
+		{-int64(1) << 53, -int64(1) << 53},
+		{2.5, 2.5},
+		{3.0, int64(3)},
+		{1e300, 1e300},
+		{math.Inf(-1), math.Inf(-1)},
+		{"", ""},
+		{"a\x00ö", "a\x00ö"},
+		{[]byte("text"), "text"},
+		{[]byte{0xff, 0}, []byte{0xff, 0}},
+		{tool.List{int64(1), nil, "x"}, tool.List{int64(1), nil, "x"}},
+		{tool.List{nil, nil}, tool.List{nil, nil}},
+		{tool.Tuple{int64(1)}, tool.List{int64(1)}},
+		{tool.Set{"a", "b"}, tool.List{"a", "b"}},
+		{tool.List{}, tool.List{}},
+		{&tool.Dict{}, tool.List{}},
+		{dict("z", int64(1), "a", nil, "m", tool.List{}), dict("z", int64(1), "a", nil, "m", tool.List{})},
+		{dict(int64(5), "five", "x", "y"), dict(int64(5), "five", "x", "y")},
+		{dict("x", "y", int64(1), "one"), dict(int64(1), "one", "x", "y")},
+		{dict(int64(1), "a", int64(2), "b"), tool.List{"a", "b"}},
+		{dict(true, "t", 1.5, "f", nil, "n", []byte{0xff}, "b"), dict(true, "t", 1.5, "f", nil, "n", []byte{0xff}, "b")},
+	} {
+		out, err := e.Run(t.Context(), luaEcho, tool.Call{Args: tool.NewDict("v", c.in)}, nil)
+		if err != nil || !tool.Equal(out.Value, c.want) {
+			t.Errorf("echo(%#v) = %#v, %v; want %#v", c.in, out.Value, err, c.want)
+		}
+	}
+	for _, c := range []struct {
+		in   tool.Value
+		want string
+	}{
+		{int64(1)<<53 + 1, "argument 'v': the integer 9007199254740993 is beyond what a Lua number holds exactly"},
+		{int64(math.MinInt64), "argument 'v': the integer -9223372036854775808 is beyond"},
+		{new(big.Int).Lsh(big.NewInt(1), 70), "argument 'v': the integer 1180591620717411303424 is beyond"},
+		{tool.List{int64(1) << 60}, "argument 'v': the integer 1152921504606846976 is beyond"},
+		{dict(tool.Tuple{"a"}, "x"), "argument 'v': a dict with a tuple as key cannot enter Lua"},
+		{dict(math.NaN(), "x"), "argument 'v': a dict with NaN as key cannot enter Lua"},
+	} {
+		_, err := e.Run(t.Context(), luaEcho, tool.Call{Args: tool.NewDict("v", c.in)}, nil)
+		if got := tool.AsError(err, tool.Internal); got == nil || got.Kind != tool.Failed || !strings.HasPrefix(got.Message(), c.want) {
+			t.Errorf("echo(%v): %v, want %s", c.in, err, c.want)
+		}
+	}
+}
+
+// TestLuaTables returns tables that a script has made.
+func TestLuaTables(t *testing.T) {
+	for _, c := range []struct{ body, want string }{
+		{"return {1, 2, 3}", "[1,2,3]"},
+		{"return {[2] = 'b', [1] = 'a'}", `["a","b"]`},
+		{"return {1, nil, 3}", `{"1":1,"3":3}`},
+		{"return {1, null, 3}", "[1,null,3]"},
+		{"return {n = null}", `{"n":null}`},
+		{"return null", "null"},
+		{"return {0.1 + 0.2, 1e15, -0, 2^53, 2^53 + 2}", "[0.30000000000000004,1000000000000000,0,9007199254740992,9007199254740994.0]"},
+		{"return {[0] = 'zero', 'one', x = 'X'}", `{"1":"one","0":"zero","x":"X"}`},
+		{"local t = {} t.b = 1 t.a = 2 t.c = 3 t.a = 4 return t", `{"b":1,"a":4,"c":3}`},
+		{"local t = {} t.b = 1 t.a = 2 t.b = nil t.c = 3 t.b = 5 return t", `{"b":5,"a":2,"c":3}`},
+		{"local t = {} for i = 20, 1, -1 do t['k' .. i] = i end local n = 20 for k in pairs(t) do if t[k] ~= n then return k end n = n - 1 end return 'in order'", `"in order"`},
+		{"return setmetatable({1}, {__index = function() return 2 end, __len = function() return 9 end})", "[1]"},
+		{"local t = {1, 2} table.remove(t) return t", "[1]"},
+		{"local t = {1, 2} t[2] = nil return t", "[1]"},
+	} {
+		got, _, err := runLua(t, luaTool(c.body), nil)
+		if err != nil || got != c.want {
+			t.Errorf("%s = %s, %v; want %s", c.body, got, err, c.want)
+		}
+	}
+	for _, c := range []struct{ body, want string }{
+		{"local t = {} t.t = t return t", "a value nested more than 64 deep cannot leave the script (does it contain itself?)"},
+		{"local t = {} for i = 1, 100 do t = {t} end return t", "a value nested more than 64 deep"},
+		{"local t = {1} for i = 1, 40 do t = {t, t} end return t", "a value of more than 100000 parts"},
+		{"local t = {} for i = 1, 100001 do t[i] = i end return t", "a value of more than 100000 parts"},
+		{"return {[{}] = 1}", "a table with a table as key cannot leave the script"},
+		{"return {print = print}", "a function cannot leave the script"},
+		{"return {[print] = 1}", "a function cannot leave the script"},
+		{"return pure.encode({f = print})", "pure.encode: a function cannot leave the script"},
+	} {
+		_, _, err := runLua(t, luaTool(c.body), nil)
+		if got := tool.AsError(err, tool.Internal); got == nil || !strings.HasPrefix(got.Message(), c.want) {
+			t.Errorf("%s: %v, want %s", c.body, err, c.want)
+		}
+	}
+	fits := "local t = {1} for i = 1, 63 do t = {t} end return t"
+	if _, _, err := runLua(t, luaTool(fits), nil); err != nil {
+		t.Errorf("%s: %v, want no error", fits, err)
+	}
+}
+
+// afterLua is what a value is once it has been in Lua and back.
+func afterLua(v tool.Value) tool.Value {
+	switch v := v.(type) {
+	case float64:
+		if v == math.Trunc(v) && math.Abs(v) <= 1<<53 {
+			return int64(v)
+		}
+	case []byte:
+		if utf8.Valid(v) {
+			return string(v)
+		}
+	case *tool.Dict:
+		if v.Len() == 0 {
+			return tool.List{}
+		}
+		d := &tool.Dict{}
+		for k, x := range v.All() {
+			d.Put(k.(string), afterLua(x))
+		}
+		return d
+	}
+	items, ok := tool.Elements(v)
+	if !ok {
+		return v
+	}
+	list := make(tool.List, len(items))
+	for i, item := range items {
+		list[i] = afterLua(item)
+	}
+	return list
+}
+
+func luaValueGen() *rapid.Generator[tool.Value] {
+	leaf := rapid.OneOf(
+		rapid.Just[tool.Value](nil),
+		rapid.Map(rapid.Bool(), func(b bool) tool.Value { return b }),
+		rapid.Map(rapid.Int64Range(-1<<53, 1<<53), func(i int64) tool.Value { return i }),
+		rapid.Map(rapid.Float64(), func(f float64) tool.Value { return f }),
+		rapid.Map(rapid.String(), func(s string) tool.Value { return s }),
+		rapid.Map(rapid.SliceOf(rapid.Byte()), func(b []byte) tool.Value { return b }),
+	)
+	return rapid.Custom(func(t *rapid.T) tool.Value { return luaValueOf(t, leaf, 4) })
+}
+
+func luaValueOf(t *rapid.T, leaf *rapid.Generator[tool.Value], depth int) tool.Value {
+	kind := rapid.IntRange(0, 6).Draw(t, "kind")
+	if depth == 0 || kind < 3 {
+		return leaf.Draw(t, "leaf")
+	}
+	n := rapid.IntRange(0, 12).Draw(t, "length")
+	items := make([]tool.Value, n)
+	d := &tool.Dict{}
+	for i := range items {
+		items[i] = luaValueOf(t, leaf, depth-1)
+		d.Put(fmt.Sprintf("%s%d", rapid.StringN(0, 3, -1).Draw(t, "key"), i), items[i])
+	}
+	return []tool.Value{tool.List(items), tool.Tuple(items), tool.Set(items), d}[kind-3]
+}
+
+func TestLuaRoundTrip(t *testing.T) {
+	e := engine.New(nil)
+	rapid.Check(t, func(t *rapid.T) {
+		v := luaValueGen().Draw(t, "value")
+		out, err := e.Run(t.Context(), luaEcho, tool.Call{Args: tool.NewDict("v", v)}, nil)
+		if want := afterLua(v); err != nil || !tool.Equal(out.Value, want) {
+			t.Fatalf("echo(%#v) = %#v, %v; want %#v", v, out.Value, err, want)
+		}
+	})
+}

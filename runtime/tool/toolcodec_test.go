@@ -1,0 +1,259 @@
+package tool
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"reflect"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+)
+
+func TestToolCodecRoundTrip(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		tool := genTool().Draw(t, "tool")
+		b, err := AppendTool([]byte("x"), &tool)
+		if err != nil {
+			t.Fatalf("AppendTool: %v", err)
+		}
+		got, err := DecodeTool(string(b[1:]))
+		if err != nil {
+			t.Fatalf("DecodeTool: %v", err)
+		}
+		if diff := difference(reflect.ValueOf(got), reflect.ValueOf(tool), "tool"); diff != "" {
+			t.Fatal(diff)
+		}
+	})
+}
+
+// difference says where two values of any Go type differ; the values of tools
+// inside are compared as such, since NaN is no reason to differ.
+func difference(a, b reflect.Value, where string) string {
+	switch {
+	case a.Type() == reflect.TypeFor[Value]() || a.Type() == reflect.TypeFor[*Dict]():
+		x, y := a.Interface(), b.Interface()
+		if !Equal(x, y) || a.IsNil() != b.IsNil() {
+			return fmt.Sprintf("%s: got %s, want %s", where, FormatJSON(x, ""), FormatJSON(y, ""))
+		}
+		return ""
+	case a.Kind() == reflect.Struct:
+		for i := range a.NumField() {
+			if d := difference(a.Field(i), b.Field(i), where+"."+a.Type().Field(i).Name); d != "" {
+				return d
+			}
+		}
+		return ""
+	case a.Kind() == reflect.Pointer && !a.IsNil() && !b.IsNil():
+		return difference(a.Elem(), b.Elem(), where)
+	case a.Kind() == reflect.Slice && a.Len() == b.Len() && a.IsNil() == b.IsNil():
+		for i := range a.Len() {
+			if d := difference(a.Index(i), b.Index(i), fmt.Sprintf("%s[%d]", where, i)); d != "" {
+				return d
+			}
+		}
+		return ""
+	}
+	if !reflect.DeepEqual(a.Interface(), b.Interface()) {
+		return fmt.Sprintf("%s: got %v, want %v", where, a, b)
+	}
+	return ""
+}
+
+// Every field of a tool, of a type and of a parameter must be written: one that
+// is added and forgotten here would be lost without a word.
+func TestToolCodecKnowsEveryField(t *testing.T) {
+	for _, tt := range []struct {
+		of     reflect.Type
+		fields int
+	}{
+		{reflect.TypeFor[Tool](), 27}, {reflect.TypeFor[Param](), 8}, {reflect.TypeFor[Type](), 11}, {reflect.TypeFor[Example](), 4},
+		{reflect.TypeFor[Hints](), 4}, {reflect.TypeFor[Limits](), 4}, {reflect.TypeFor[Deprecation](), 3}, {reflect.TypeFor[Capability](), 2},
+	} {
+		if got := tt.of.NumField(); got != tt.fields {
+			t.Errorf("%s has %d fields, and AppendTool writes %d: add the new one there, in DecodeTool and in genTool, and change toolVersion", tt.of, got, tt.fields)
+		}
+	}
+}
+
+func TestToolCodecEmpties(t *testing.T) {
+	tool := Tool{Name: "t", Tags: []string{}, Params: []Param{}, Schema: []byte{}, Needs: []Capability{}, Hints: Hints{Other: map[string]bool{}},
+		Examples: []Example{{Args: &Dict{}}, {}}}
+	b, err := AppendTool(nil, &tool)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := DecodeTool(string(b))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := Tool{Name: "t", Examples: []Example{{Args: &Dict{}}, {}}}
+	if diff := difference(reflect.ValueOf(got), reflect.ValueOf(want), "tool"); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestAppendToolRefuses(t *testing.T) {
+	self := Type{Name: TypeArray}
+	self.Items = &self
+	deep := Type{}
+	for range MaxDepth {
+		deep = Type{Name: TypeArray, Items: &Type{Name: deep.Name, Items: deep.Items}}
+	}
+	tests := []struct {
+		name  string
+		tool  Tool
+		limit string
+	}{
+		{"text that is not UTF-8", Tool{Name: "a\xff"}, ""},
+		{"a tag that is not UTF-8", Tool{Tags: []string{"a\xff"}}, ""},
+		{"a default that is no value", Tool{Params: []Param{{Default: 3, HasDefault: true}}}, ""},
+		{"a type that holds itself", Tool{Returns: &self}, "depth"},
+		{"types too deep", Tool{Returns: &deep}, "depth"},
+		{"too many tags", Tool{Tags: make([]string, MaxNodes+1)}, "nodes"},
+		{"too many parameters", Tool{Params: make([]Param, MaxNodes)}, "nodes"},
+		{"too many values", Tool{Params: []Param{{Type: Type{Enum: make([]Value, MaxNodes)}}}}, "nodes"},
+		{"too many values in all", Tool{Examples: []Example{{Expect: make(List, MaxNodes/2)}, {Expect: make(List, MaxNodes/2)}}}, "nodes"},
+	}
+	for _, tt := range tests {
+		b, err := AppendTool(nil, &tt.tool)
+		if err == nil {
+			t.Errorf("%s: AppendTool = %d bytes, want an error", tt.name, len(b))
+		} else if got := AsError(err, Internal).Limit; got != tt.limit {
+			t.Errorf("%s: limit %q, want %q (%v)", tt.name, got, tt.limit, err)
+		}
+	}
+	full := Tool{Tags: make([]string, MaxNodes-paramSize), Params: make([]Param, 1)}
+	b, err := AppendTool(nil, &full)
+	if err != nil {
+		t.Fatalf("a tool of as many parts as there may be: %v", err)
+	}
+	if _, err := DecodeTool(string(b)); err != nil {
+		t.Errorf("it cannot be read back: %v", err)
+	}
+}
+
+func TestDecodeToolRefuses(t *testing.T) {
+	tool := typicalTool(1)
+	good, err := AppendTool(nil, &tool)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n := range good { // cut off anywhere
+		if _, err := DecodeTool(string(good[:n])); err == nil {
+			t.Errorf("cut off at %d of %d: DecodeTool = nil, want an error", n, len(good))
+		}
+	}
+	if _, err := DecodeTool(string(good) + "x"); err == nil || !strings.Contains(err.Error(), "1 bytes left over") {
+		t.Errorf("more after the tool: got %v", err)
+	}
+	for version := range 256 {
+		if _, err := DecodeTool(string(byte(version)) + string(good[1:])); (err == nil) != (version == toolVersion) {
+			t.Errorf("version %d: got %v", version, err)
+		}
+	}
+}
+
+// What claims more than there is must not be allocated.
+func TestDecodeToolAllocatesWhatWasSent(t *testing.T) {
+	const sent = 50_000
+	head := append([]byte{toolVersion}, make([]byte, 12+1+1+6)...) // all empty, up to the tags
+	claim := func(skip int, n uint64) []byte {
+		b := append(bytes.Clone(head), make([]byte, skip)...)
+		return append(binary.AppendUvarint(b, n), make([]byte, sent)...)
+	}
+	tests := []struct {
+		name string
+		data []byte
+	}{
+		{"tags", claim(0, 1<<40)},
+		{"needs", claim(3, sent/needSize)},
+		{"hints", claim(4, sent/hintSize)},
+		{"parameters", claim(5, sent/paramSize)},
+		{"more parameters than bytes", claim(5, sent/paramSize+2)},
+		{"examples", claim(6, sent/exampleSize)},
+	}
+	for _, tt := range tests {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		_, _ = DecodeTool(string(tt.data))
+		runtime.ReadMemStats(&after)
+		if got, most := after.TotalAlloc-before.TotalAlloc, uint64(60*len(tt.data)); got > most {
+			t.Errorf("%s: %d bytes sent, %d allocated, want at most %d", tt.name, len(tt.data), got, most)
+		}
+	}
+}
+
+// typicalTool is the 40-line tool of the design, with small changes.
+func typicalTool(i int) Tool {
+	name := fmt.Sprintf("word_count_%d", i)
+	returns := Type{Name: TypeObject, Values: &Type{Name: TypeInteger}}
+	return Tool{
+		Name: name, Title: "Word count", Group: "files", Risky: false,
+		Description: "Count the words of a text file.\n\nWords are what stands between white space. Use it for prose; for code see lines.",
+		Hints:       Hints{ReadOnly: true, Idempotent: true},
+		Params: []Param{
+			{Name: "filepath", Type: Type{Name: TypeString}, Description: "File to read, relative to the working directory.", Required: true, Aliases: []string{"path"}},
+			{Name: "min_length", Type: Type{Name: TypeInteger, Min: int64(1), Max: int64(100)}, Description: "Ignore shorter words.", Default: int64(1), HasDefault: true},
+			{Name: "stop_words", Type: Type{Name: TypeArray, Items: &Type{Name: TypeString}}, Description: "Words that do not count.", Default: List{}, HasDefault: true},
+			{Name: "mode", Type: Type{Name: TypeString, Enum: []Value{"all", "distinct"}}, Description: "Which words to count.", Default: "all", HasDefault: true},
+		},
+		Returns: &returns, ReturnsDoc: "words and distinct: how many in all, how many different.",
+		Needs:    []Capability{{Name: "fs.read"}},
+		Examples: []Example{{Description: "Count the README", Args: NewDict("filepath", "README.md", "min_length", int64(3))}},
+		Tags:     []string{"text", "io"}, Version: "1.2.0", Timeout: 10 * time.Second,
+		Location: Project, Path: ".cassidy/tools/" + name + ".star", Hash: strings.Repeat("0123456789abcdef", 4),
+		State: Ready,
+	}
+}
+
+func FuzzDecodeTool(f *testing.F) {
+	for _, tool := range []Tool{{}, typicalTool(1), {Schema: []byte("{}"), Deprecated: &Deprecation{Since: "1"}, Hints: Hints{Other: map[string]bool{"a": true, "b": false}}}} {
+		b, err := AppendTool(nil, &tool)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(b)
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		tool, err := DecodeTool(string(data))
+		if err != nil {
+			return
+		}
+		again, err := AppendTool(nil, &tool)
+		if err != nil {
+			t.Fatalf("AppendTool(DecodeTool(%x)): %v", data, err)
+		}
+		if !bytes.Equal(again, data) {
+			t.Fatalf("AppendTool(DecodeTool(b)) = %x, want %x", again, data)
+		}
+	})
+}
+
+func BenchmarkDecodeTool(b *testing.B) {
+	const n = 10_000
+	tools := make([]string, n)
+	bytes := 0
+	for i := range tools {
+		tool := typicalTool(i)
+		data, err := AppendTool(nil, &tool)
+		if err != nil {
+			b.Fatal(err)
+		}
+		tools[i] = string(data)
+		bytes += len(data)
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		for _, data := range tools {
+			if _, err := DecodeTool(data); err != nil {
+				b.Fatal(err)
+			}
+		}
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/n, "ns/tool")
+	b.ReportMetric(float64(bytes)/n, "bytes/tool")
+}
