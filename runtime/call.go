@@ -28,7 +28,7 @@ func (h *Host) Call(ctx context.Context, c tool.Call) (tool.Result, error) {
 	}
 	r := tool.Succeed(out)
 	h.emit(tool.CallEnd, c, func() *tool.Dict {
-		return tool.NewDict("success", true, "result", r.Value, "preview", r.Preview)
+		return tool.NewDict("success", true, "result", r.Value, "preview", r.Preview())
 	})
 	return r, nil
 }

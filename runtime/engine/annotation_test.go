@@ -438,3 +438,49 @@ func annotateAll(name, text string, types ...string) (with, without string, func
 	p.write(text[last:])
 	return p.with.String(), p.without.String(), functions
 }
+
+// FuzzStripAnnotations strips anything: no character may move, and what
+// go.starlark.net accepts as it is must stay as it is.
+func FuzzStripAnnotations(f *testing.F) {
+	for _, text := range annotationTypes {
+		f.Add("def f(a: " + text + " = 1, *b) -> " + text + ":\n  return lambda x: {1: 2}\n")
+	}
+	for _, text := range append(bodyTexts, defaultTexts...) {
+		f.Add("def f(a = " + text + "):\n  " + text + "\n")
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		text, err := plainText("x.star", text)
+		if err != nil {
+			return
+		}
+		got, err := stripAnnotations("x.star", text)
+		if err != nil {
+			return
+		}
+		if _, err := fileOptions.Parse("x.star", text, 0); err == nil && got.text != text {
+			t.Fatalf("stripAnnotations changes %q, which is Starlark, to %q", text, got.text)
+		}
+		before, after := strings.Split(text, "\n"), strings.Split(got.text, "\n")
+		if len(before) != len(after) {
+			t.Fatalf("stripAnnotations(%q) = %q, of other lines", text, got.text)
+		}
+		for i := range before {
+			old, now := []rune(before[i]), []rune(after[i])
+			if len(now) == len(old)+1 && now[len(old)] == '\\' {
+				now = now[:len(old)] // the line break behind it is escaped
+			}
+			if len(now) != len(old) {
+				t.Fatalf("stripAnnotations(%q) = %q: line %d has another length", text, got.text, i+1)
+			}
+			for c := range old {
+				if old[c] != now[c] && now[c] != ' ' {
+					t.Fatalf("stripAnnotations(%q) = %q: line %d, column %d is another character", text, got.text, i+1, c+1)
+				}
+			}
+		}
+		again, err := stripAnnotations("x.star", got.text)
+		if err != nil || again.text != got.text {
+			t.Fatalf("stripAnnotations(%q) = %q, and again %q", text, got.text, again.text)
+		}
+	})
+}

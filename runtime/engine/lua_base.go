@@ -36,17 +36,23 @@ var luaGuard = luaBuiltin(func(L *lua.LState) int {
 	return L.GetTop()
 })
 
-// guarded calls a function that lies on the stack with its arguments, nargs of
+// caughtSteps is what an error that is caught costs, in the time of steps.
+const caughtSteps = 100
+
+// guardedLua calls a function that lies on the stack with its arguments, nargs of
 // them, and reports what it raised. If it did, nothing is left of them.
 func guardedLua(L *lua.LState, nargs int) *lua.ApiError {
 	L.Push(luaNoop)
 	L.Call(0, 0) // raises here, not in PCall, where there is no room for luaGuard
 	L.Insert(luaGuard, L.GetTop()-nargs)
+	c := luaCallOf(L)
+	c.guards++
 	err := L.PCall(nargs+1, lua.MultRet, nil)
+	c.guards--
 	if err == nil {
 		return nil
 	}
-	luaCallOf(L).failure = nil // the next is another
+	c.work(L, caughtSteps)
 	return err.(*lua.ApiError)
 }
 

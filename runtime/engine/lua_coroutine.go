@@ -40,7 +40,9 @@ func luaWrap(native *lua.LState) lua.LGFunction {
 // newCoroutine has the interpreter make a coroutine. Where there is a context
 // it would derive one, whose Done is not ours: steps would go uncounted.
 func newCoroutine(L *lua.LState, create lua.LGFunction, made func() *lua.LState) {
-	L.CheckFunction(1)
+	if L.CheckFunction(1).IsG {
+		L.ArgError(1, "function of the script expected, got a builtin") // with which the interpreter never ends
+	}
 	c := luaCallOf(L)
 	if len(c.coroutines) >= maxCoroutines {
 		c.coroutines = slices.DeleteFunc(c.coroutines, func(t *lua.LState) bool { return t.Dead })

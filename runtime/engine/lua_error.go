@@ -45,16 +45,19 @@ func luaPanic(L *lua.LState) {
 	panic(&lua.ApiError{Type: lua.ApiErrorRun, Object: v, StackTrace: "-"})
 }
 
-// note keeps where an error was raised. What a coroutine raises comes by once
-// more in the one that resumed it.
+// note keeps where an error was raised, unless a pcall will catch it. What a
+// coroutine raises comes by once more in the one that resumed it.
 func (c *luaCall) note(L *lua.LState, v lua.LValue) {
-	if !c.own && c.failure != nil && c.failure.value == v {
-		return
-	}
-	c.failure = &luaFailure{value: v, own: c.own, frames: c.frames(L)}
+	own := c.own
 	c.own = false
-	if c.halted != nil && c.stoppedAt == nil {
-		c.stoppedAt = c.failure
+	switch {
+	case c.halted != nil:
+		if c.stoppedAt == nil {
+			c.stoppedAt = &luaFailure{value: v, frames: c.frames(L)}
+		}
+	case c.guards > 0 || !own && c.failure != nil && c.failure.value == v:
+	default:
+		c.failure = &luaFailure{value: v, own: own, frames: c.frames(L)}
 	}
 }
 

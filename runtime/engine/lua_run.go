@@ -73,6 +73,7 @@ type luaCall struct {
 
 	coroutines []*lua.LState // those that have not ended
 
+	guards    int         // how many pcalls are around
 	own       bool        // the error being raised is the script's own error(…)
 	failure   *luaFailure // the last error raised
 	stoppedAt *luaFailure // the first after the script was stopped

@@ -200,8 +200,9 @@ func TestLuaErrors(t *testing.T) {
 		{"error in a coroutine in another", "coroutine.wrap(function() coroutine.wrap(function() error('no') end)() end)()", tool.Failed, "no", ""},
 		{"nil in a coroutine", "coroutine.wrap(function() local x = nil + 1 end)()", tool.Internal, "cannot perform add operation between nil and number", ""},
 		{"an interpreter's fault", "pure.panics()", tool.Internal, "the interpreter failed: a fault of ours", ""},
+		{"a coroutine of a builtin", "coroutine.wrap(print)()", tool.Internal, "bad argument #1 to wrap (function of the script expected, got a builtin)", ""},
 		{"a function as result", "return print", tool.Failed, "a function cannot leave the script", "call it"},
-		{"a coroutine as result", "return coroutine.create(print)", tool.Failed, "a thread cannot leave the script", ""},
+		{"a coroutine as result", "return coroutine.create(function() end)", tool.Failed, "a thread cannot leave the script", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			_, _, err := runLua(t, luaTool(c.body), nil)

@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -32,7 +31,7 @@ func (p *starProgram) call(r *run, entry string) (tool.Value, error) {
 		e.Pos = tool.Position{File: p.path}
 		return nil, e
 	}
-	kwargs, err := starKwargs(fn, r.call.Args)
+	args, kwargs, err := starArgs(fn, r.call.Args)
 	if err != nil {
 		return nil, err
 	}
@@ -40,11 +39,7 @@ func (p *starProgram) call(r *run, entry string) (tool.Value, error) {
 		return nil, r.stopped()
 	}
 	thread := r.thread(r.call.Tool)
-	if r.ctx.Done() != nil {
-		stop := context.AfterFunc(r.ctx, func() { thread.Cancel("stopped") })
-		defer stop()
-	}
-	v, err := starlark.Call(thread, fn, nil, kwargs)
+	v, err := starlark.Call(thread, fn, args, kwargs)
 	r.steps = int64(thread.ExecutionSteps())
 	if err != nil {
 		if r.fatal == nil && r.ctx.Err() != nil {
@@ -73,48 +68,62 @@ func inFunction(err error, fn *starlark.Function) error {
 func (r *run) thread(name string) *starlark.Thread {
 	thread := &starlark.Thread{Name: name, Print: r.print}
 	thread.SetLocal(runKey, r)
-	thread.SetMaxExecutionSteps(uint64(r.call.Limits.Steps))
-	thread.OnMaxSteps = func(t *starlark.Thread) {
-		r.fatal = r.tooManySteps()
-		t.Cancel("too many steps")
-	}
+	thread.SetMaxExecutionSteps(uint64(min(lookSteps, r.call.Limits.Steps)))
+	thread.OnMaxSteps = r.look
 	return thread
 }
 
-// starKwargs gives a function its arguments by name; a parameter without a
-// default for which there is none is None.
-func starKwargs(fn *starlark.Function, args *tool.Dict) ([]starlark.Tuple, error) {
-	kwargs := make([]starlark.Tuple, 0, args.Len())
-	pairs := make([]starlark.Value, 2*max(args.Len(), fn.NumParams())) // one allocation for all tuples
-	add := func(name string, v starlark.Value) {
-		pair := pairs[:2:2]
-		pairs = pairs[2:]
-		pair[0], pair[1] = starlark.String(name), v
-		kwargs = append(kwargs, pair)
+// lookSteps is how many steps a script takes before it is looked at whether it
+// should stop: a millisecond or so. Watching the context from beside would
+// cost more than most calls take.
+const lookSteps = 20_000
+
+// look ends the run if it has used up its steps or its context is done.
+func (r *run) look(t *starlark.Thread) {
+	steps := int64(t.ExecutionSteps())
+	switch {
+	case steps >= r.call.Limits.Steps:
+		r.fatal = r.tooManySteps()
+		t.Cancel("too many steps")
+	case r.ctx.Err() != nil:
+		r.fatal = r.stopped()
+		t.Cancel("stopped")
+	default:
+		t.SetMaxExecutionSteps(uint64(min(steps+lookSteps, r.call.Limits.Steps)))
 	}
-	named := fn.NumParams()
+}
+
+// starArgs gives a function its arguments, by place as far as that goes, since
+// that is quicker, then by name. A parameter without a default for which there
+// is none is None.
+func starArgs(fn *starlark.Function, args *tool.Dict) (starlark.Tuple, []starlark.Tuple, error) {
+	named := fn.NumParams() // *args and **kwargs are last
 	if fn.HasVarargs() {
 		named--
 	}
 	if fn.HasKwargs() {
 		named--
 	}
-	for i := range named { // *args and **kwargs are last
+	places := named - fn.NumKwonlyParams()
+	positional := make(starlark.Tuple, 0, places)
+	var kwargs []starlark.Tuple
+	for i := range named {
 		name, _ := fn.Param(i)
 		arg, ok := args.Get(name)
-		if !ok {
-			if fn.ParamDefault(i) == nil {
-				add(name, starlark.None)
-			}
+		if !ok && fn.ParamDefault(i) != nil {
 			continue
 		}
 		v, err := toStar(arg)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
-		add(name, v)
+		if i == len(positional) && i < places {
+			positional = append(positional, v)
+		} else {
+			kwargs = append(kwargs, starlark.Tuple{starlark.String(name), v})
+		}
 	}
-	return kwargs, nil
+	return positional, kwargs, nil
 }
 
 // print tells the user. That a line is lost is no reason to fail, unless it is

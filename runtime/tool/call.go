@@ -71,22 +71,17 @@ type Result struct {
 	ErrorType  string // see [Kind.Type]
 	Suggestion string // what to do about the error, or ""
 	Value      Value  // the tool's result
-	Preview    string // the first lines of the result
 	Usage      Usage
 }
 
 // Succeed returns the result of a call that came to an outcome.
 func Succeed(o Outcome) Result {
-	r := Result{Success: true, Value: o.Value, Usage: o.Usage}
-	r.Preview = Preview(r.Text(), PreviewLines)
-	return r
+	return Result{Success: true, Value: o.Value, Usage: o.Usage}
 }
 
 // Fail returns the result of a call that failed.
 func Fail(err *Error, u Usage) Result {
-	r := Result{Error: err.Message(), ErrorType: err.Kind.Type(), Suggestion: err.Hint, Usage: u}
-	r.Preview = Preview(r.Error, PreviewLines)
-	return r
+	return Result{Error: err.Message(), ErrorType: err.Kind.Type(), Suggestion: err.Hint, Usage: u}
 }
 
 // Text returns the result as text: a string as it is, nothing for null, and
@@ -101,6 +96,14 @@ func (r Result) Text() string {
 	return FormatJSON(r.Value, "  ")
 }
 
+// Preview returns the first lines of the result, or of the error.
+func (r Result) Preview() string {
+	if !r.Success {
+		return Preview(r.Error, PreviewLines)
+	}
+	return Preview(r.Text(), PreviewLines)
+}
+
 // MarshalJSON gives the object of a result, always with all of its fields:
 // success, error, error_type, suggestion, result, preview and usage.
 func (r Result) MarshalJSON() ([]byte, error) {
@@ -110,7 +113,7 @@ func (r Result) MarshalJSON() ([]byte, error) {
 		"error_type", r.ErrorType,
 		"suggestion", r.Suggestion,
 		"result", r.Value,
-		"preview", r.Preview,
+		"preview", r.Preview(),
 		"usage", NewDict(
 			"steps", r.Usage.Steps,
 			"effects", int64(r.Usage.Effects),

@@ -118,14 +118,15 @@ type Grant struct {
 
 // Bind matches positional and named arguments to the parameters of f, fills in
 // defaults and checks types. The result holds every argument by its
-// parameter's name, without those that are absent and have no default.
+// parameter's name and in the order of the parameters, without those that are
+// absent, or null and not required, and have no default.
 func (f *Func) Bind(positional []Value, named *Dict) (*Dict, error) {
 	if len(positional) > len(f.Params) {
 		return nil, Errorf(Invalid, "takes at most %d arguments, got %d", len(f.Params), len(positional))
 	}
-	args := &Dict{entries: make([]Entry, 0, len(f.Params))}
+	given := &Dict{entries: make([]Entry, 0, len(f.Params))}
 	for i, v := range positional {
-		args.Put(f.Params[i].Name, v)
+		given.Put(f.Params[i].Name, v)
 	}
 	for k, v := range named.All() {
 		name, _ := k.(string)
@@ -133,28 +134,27 @@ func (f *Func) Bind(positional []Value, named *Dict) (*Dict, error) {
 		if !ok {
 			return nil, Errorf(Invalid, "unexpected argument %q%s", name, DidYouMean(name, paramNames(f.Params)))
 		}
-		if args.Has(p.Name) {
+		if given.Has(p.Name) {
 			return nil, Errorf(Invalid, "argument %q is given twice", p.Name)
 		}
-		args.Put(p.Name, v)
+		given.Put(p.Name, v)
 	}
+	args := &Dict{entries: make([]Entry, 0, len(f.Params))}
 	for i := range f.Params {
 		p := &f.Params[i]
-		v, given := args.Get(p.Name)
-		if !given || (v == nil && !p.Required) {
-			switch {
-			case p.Required:
-				return nil, Errorf(Invalid, "missing argument %q", p.Name)
-			case p.HasDefault:
-				args.Put(p.Name, p.Default)
+		v, ok := given.Get(p.Name)
+		switch {
+		case ok && (v != nil || p.Required):
+			checked, problems := checkValue(p.Type, v, "argument '"+p.Name+"'")
+			if len(problems) > 0 {
+				return nil, Errorf(Invalid, "%s", strings.Join(problems, "; "))
 			}
-			continue
+			args.Put(p.Name, checked)
+		case p.Required:
+			return nil, Errorf(Invalid, "missing argument %q", p.Name)
+		case p.HasDefault:
+			args.Put(p.Name, p.Default)
 		}
-		checked, problems := checkValue(p.Type, v, "argument '"+p.Name+"'")
-		if len(problems) > 0 {
-			return nil, Errorf(Invalid, "%s", strings.Join(problems, "; "))
-		}
-		args.Put(p.Name, checked)
 	}
 	return args, nil
 }

@@ -368,6 +368,9 @@ func (p *jsonParser) hex4() (rune, error) {
 // any other key, and two keys that would be written the same. [MaxDepth] and
 // [MaxNodes] hold, and so does the number of digits that [ParseJSON] reads.
 func AppendJSON(dst []byte, v Value) ([]byte, error) {
+	if dst == nil {
+		dst = make([]byte, 0, 128) // most values are short: one allocation does
+	}
 	w := jsonWriter{buf: dst, nodes: MaxNodes}
 	err := w.value(v, MaxDepth)
 	return w.buf, err

@@ -15,15 +15,20 @@ func didYouMean(name string) string {
 	return `; did you mean "` + name + `"?`
 }
 
+// longestName is how long a name may be to be compared with others: what is
+// longer is no slip of the fingers.
+const longestName = 200
+
 // Nearest returns the valid name with the fewest edits from got, if they are
 // at most a third of its letters (and at least one), or that got abbreviates.
 func Nearest(got string, valid []string) string {
-	if got == "" {
+	if got == "" || len(got) > longestName {
 		return ""
 	}
+	lower := strings.ToLower(got)
 	best, bestDistance := "", max(1, len(got)/3)+1
 	for _, v := range valid {
-		d := editDistance(strings.ToLower(got), strings.ToLower(v), bestDistance)
+		d := editDistance(lower, strings.ToLower(v), bestDistance)
 		if d < bestDistance && d < max(len(got), len(v)) { // and not all of it
 			best, bestDistance = v, d
 		}
@@ -41,10 +46,11 @@ func Nearest(got string, valid []string) string {
 // editDistance is the Levenshtein distance of two short names, or limit if it
 // is not smaller.
 func editDistance(a, b string, limit int) int {
-	if len(a)-len(b) >= limit || len(b)-len(a) >= limit || len(a) > 200 || len(b) > 200 {
+	if len(a)-len(b) >= limit || len(b)-len(a) >= limit || len(b) > longestName {
 		return limit
 	}
-	row := make([]int, len(b)+1)
+	var buf [longestName + 1]int
+	row := buf[:len(b)+1]
 	for j := range row {
 		row[j] = j
 	}

@@ -56,9 +56,9 @@ func (t Type) String() string {
 	case t.Name == "":
 		s = TypeAny
 	case t.Name == TypeArray && t.Items != nil:
-		s = "array of " + t.Items.String()
+		s = "array of " + t.Items.within()
 	case t.Name == TypeObject && t.Values != nil:
-		s = "object of " + t.Values.String()
+		s = "object of " + t.Values.within()
 	default:
 		s = t.Name
 	}
@@ -66,6 +66,14 @@ func (t Type) String() string {
 		s += " or null"
 	}
 	return s
+}
+
+// within names the type as a part of another's name.
+func (t Type) within() string {
+	if t.Nullable {
+		return "(" + t.String() + ")"
+	}
+	return t.String()
 }
 
 func paramNames(params []Param) []string {

@@ -1,0 +1,291 @@
+package engine_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"unicode/utf8"
+
+	"go.starlark.net/starlark"
+	"go.starlark.net/syntax"
+	"golang.org/x/tools/txtar"
+
+	"github.com/cassidy-run/cassidy/runtime/engine"
+	"github.com/cassidy-run/cassidy/runtime/tool"
+)
+
+func TestEngineRefuses(t *testing.T) {
+	tests := []struct {
+		name   string
+		script tool.Script
+		want   string
+		kind   tool.Kind
+	}{
+		{"another language", tool.Script{Path: "x.py", Source: "def f(): pass"}, "x.py is not a script", tool.Invalid},
+		{"no suffix", tool.Script{Path: "dir/x", Source: ""}, "dir/x is not a script", tool.Invalid},
+		{"too long", tool.Script{Path: "x.star", Source: strings.Repeat("#", engine.MaxSource+1)}, "x.star: the file is longer than 256 KB", tool.Limit},
+		{"too long in Markdown", tool.Script{Path: "x.md", Source: strings.Repeat("#", engine.MaxSource+1)}, "x.md: the file is longer than 256 KB", tool.Limit},
+	}
+	for _, test := range tests {
+		e := engine.New(nil)
+		_, describeErr := e.Describe(test.script)
+		_, runErr := e.Run(context.Background(), test.script, tool.Call{}, nil)
+		for _, err := range []error{describeErr, e.Compile(test.script), runErr} {
+			if err == nil || err.Error() != test.want || tool.KindOf(err) != test.kind {
+				t.Errorf("%s: %v, want %s", test.name, err, test.want)
+			}
+		}
+	}
+}
+
+// TestEngineKeepsFew compiles more scripts than are kept, twice: each still
+// gives its own result.
+func TestEngineKeepsFew(t *testing.T) {
+	e := engine.New(nil)
+	var group sync.WaitGroup
+	for i := range 2 {
+		for n := range 400 {
+			group.Go(func() {
+				s := tool.Script{Path: "x.star", Source: fmt.Sprintf("load('lib/x.star', 'x')\ndef f(): return [x, %d]", n), Libs: map[string]string{"lib/x.star": fmt.Sprintf("x = %d", n)}}
+				out, err := e.Run(context.Background(), s, tool.Call{}, nil)
+				if got, want := tool.FormatJSON(out.Value, ""), fmt.Sprintf("[%d,%d]", n, n); err != nil || got != want {
+					t.Errorf("round %d: %s, %v, want %s", i, got, err, want)
+				}
+			})
+		}
+	}
+	group.Wait()
+}
+
+// TestEngineTellsScriptsApart runs scripts that differ in one thing only.
+func TestEngineTellsScriptsApart(t *testing.T) {
+	e := engine.New(nil)
+	for _, test := range []struct {
+		script tool.Script
+		want   string
+	}{
+		{tool.Script{Path: "x.star", Source: "def f(): return 1"}, "1"},
+		{tool.Script{Path: "x.star", Source: "def f(): return 2"}, "2"},
+		{tool.Script{Path: "x.md", Source: "---\n---\n```starlark\ndef f(): return 3\n```\n"}, "3"},
+		{tool.Script{Path: "x.star", Source: "load('lib/a.star', 'a')\ndef f(): return a", Libs: map[string]string{"lib/a.star": "a = 4"}}, "4"},
+		{tool.Script{Path: "x.star", Source: "load('lib/a.star', 'a')\ndef f(): return a", Libs: map[string]string{"lib/a.star": "a = 5"}}, "5"},
+		{tool.Script{Path: "x.star", Source: "def f(): return 1"}, "1"},
+	} {
+		out, err := e.Run(context.Background(), test.script, tool.Call{}, nil)
+		if got := tool.FormatJSON(out.Value, ""); err != nil || got != test.want {
+			t.Errorf("Run(%q) = %s, %v, want %s", test.script.Source, got, err, test.want)
+		}
+	}
+}
+
+// TestEngineHandler runs what a call without an entry means.
+func TestEngineHandler(t *testing.T) {
+	tests := []struct{ name, src, want string }{
+		{"x.star", "def _g(): return 1\ndef h(): return 2\ndef other(): return 3\ntool(h, name = 'x', description = 'd')", "2"},
+		{"x.star", "def _g(): return 1\ndef only(): return 2", "2"},
+		{"x.star", "def g(): return 1\ndef x(): return 2", "2"},
+		{"x.star", "def g(): return 1\ndef handler(): return 2", "2"},
+		{"x.star", "def g(): return 1\ndef h(): return 2", `x.star: there is no function ""`},
+		{"x.star", "def h(): return 2\ntool(h, nonsense = 1 + 1)", "2"}, // Describe is who refuses it
+		{"x.star", "x = 1", "x.star: the file declares no tool"},
+	}
+	for _, test := range tests {
+		out, err := engine.New(nil).Run(context.Background(), tool.Script{Path: test.name, Source: test.src}, tool.Call{}, nil)
+		got := tool.FormatJSON(out.Value, "")
+		if err != nil {
+			got = err.Error()
+		}
+		if got != test.want {
+			t.Errorf("Run(%q) = %s, want %s", test.src, got, test.want)
+		}
+	}
+}
+
+// fuzzDescribe lets Describe read anything: it must come back with a tool that
+// can be sent and is valid, or with an error that names the file.
+func fuzzDescribe(f *testing.F, name string) {
+	archives, _ := filepath.Glob("testdata/*.txtar")
+	libs := map[string]string{"lib/a.star": "load('lib/b.star', 'b')\na = b", "lib/b.star": "b = 1", "lib/c.star": "load('lib/c.star', 'c')"}
+	for _, a := range archives {
+		archive, err := txtar.ParseFile(a)
+		if err != nil {
+			f.Fatal(err)
+		}
+		for _, file := range archive.Files {
+			if filepath.Ext(file.Name) == filepath.Ext(name) {
+				f.Add(string(file.Data))
+			}
+		}
+	}
+	e := starEngine()
+	f.Fuzz(func(t *testing.T, src string) {
+		described, err := e.Describe(tool.Script{Path: name, Source: src, Libs: libs})
+		if err != nil {
+			var known *tool.Error
+			if !errors.As(err, &known) || known.Pos.File == "" || known.Message() == "" {
+				t.Fatalf("Describe(%q) = %#v, want an error with a file", src, err)
+			}
+			if lines := 1 + strings.Count(src, "\n") + strings.Count(src, "\r"); known.Pos.File == name && known.Pos.Line > lines {
+				t.Fatalf("Describe(%q) = %v, which is beyond its %d lines", src, err, lines)
+			}
+			if !utf8.ValidString(err.Error()) {
+				t.Fatalf("Describe(%q) = %q, want UTF-8", src, err)
+			}
+			return
+		}
+		if err := described.Validate(); err != nil {
+			t.Fatalf("Describe(%q) gives a tool that is not valid: %v", src, err)
+		}
+		if _, err := tool.AppendTool(nil, &described); err != nil {
+			t.Fatalf("Describe(%q) gives a tool that cannot be sent: %v", src, err)
+		}
+		for _, format := range tool.Formats() {
+			if _, err := described.Definition(format); err != nil {
+				t.Fatalf("Describe(%q) gives a tool without a %s: %v", src, format, err)
+			}
+		}
+	})
+}
+
+func FuzzDescribeStar(f *testing.F) { fuzzDescribe(f, "x.star") }
+
+func FuzzDescribeMarkdown(f *testing.F) { fuzzDescribe(f, "x.md") }
+
+// trivial is a tool that does next to nothing, so that what is measured is
+// what a call costs.
+const trivial = `
+def greet(name: str, times: int = 1) -> str:
+    "Greets."
+    return "hello " + name
+tool(greet, name = "x")
+`
+
+// BenchmarkStarCall is one call of a trivial tool: through the engine, and
+// through go.starlark.net alone with a fresh thread on a frozen module.
+func BenchmarkStarCall(b *testing.B) {
+	b.Run("engine", func(b *testing.B) {
+		e := starEngine()
+		s := tool.Script{Path: "x.star", Source: trivial}
+		s.Hash = s.Sum()
+		call := tool.Call{Tool: "x", Args: tool.NewDict("name", "world", "times", int64(1))}
+		b.ReportAllocs()
+		for b.Loop() {
+			if out, err := e.Run(context.Background(), s, call, nil); err != nil || out.Value != "hello world" {
+				b.Fatal(out, err)
+			}
+		}
+	})
+	b.Run("engine with a deadline", func(b *testing.B) {
+		e := starEngine()
+		s := tool.Script{Path: "x.star", Source: trivial}
+		s.Hash = s.Sum()
+		call := tool.Call{Tool: "x", Args: tool.NewDict("name", "world", "times", int64(1))}
+		ctx, cancel := context.WithCancel(context.Background())
+		defer cancel()
+		b.ReportAllocs()
+		for b.Loop() {
+			if out, err := e.Run(ctx, s, call, nil); err != nil || out.Value != "hello world" {
+				b.Fatal(out, err)
+			}
+		}
+	})
+	b.Run("bare", func(b *testing.B) {
+		globals, err := starlark.ExecFileOptions(&syntax.FileOptions{}, &starlark.Thread{}, "x.star", "def greet(name, times = 1):\n    return 'hello ' + name", nil)
+		if err != nil {
+			b.Fatal(err)
+		}
+		globals.Freeze()
+		b.ReportAllocs()
+		for b.Loop() {
+			thread := &starlark.Thread{Name: "x"}
+			thread.SetMaxExecutionSteps(engine.DefaultSteps)
+			kwargs := []starlark.Tuple{{starlark.String("name"), starlark.String("world")}, {starlark.String("times"), starlark.MakeInt(1)}}
+			v, err := starlark.Call(thread, globals["greet"], nil, kwargs)
+			if err != nil || v != starlark.String("hello world") {
+				b.Fatal(v, err)
+			}
+		}
+	})
+}
+
+// fortyLines is a tool as people write them.
+const fortyLines = `"""Word statistics for text files."""
+
+STOP = ["the", "a", "of"]
+
+def _clean(word: str) -> str:
+    return word.strip(".,;:!?").lower()
+
+def _count(words: list[str], min_length: int) -> dict[str, int]:
+    counts = {}
+    for w in words:
+        w = _clean(w)
+        if len(w) < min_length or w in STOP:
+            continue
+        counts[w] = counts.get(w, 0) + 1
+    return counts
+
+def word_count(filepath: str, min_length: int = 1, top: int | None = None) -> dict[str, any]:
+    """Count the words of a text file.
+
+    Args:
+      filepath: File to read, relative to the working directory.
+      min_length: Ignore shorter words.
+      top: How many of the most frequent ones to give.
+
+    Returns:
+      words and distinct: how many in all, how many different.
+    """
+    counts = _count(fs.read(filepath).split(), min_length)
+    return {"words": sum_of(counts.values()), "distinct": len(counts)}
+
+def sum_of(values):
+    total = 0
+    for v in values:
+        total += v
+    return total
+
+tool(
+    word_count,
+    group = "files",
+    needs = ["fs.read"],
+    params = {"min_length": param(min = 1, max = 100)},
+    examples = [example("Count the README", args = {"filepath": "README.md"})],
+)
+`
+
+func BenchmarkDescribe(b *testing.B) {
+	e := starEngine()
+	s := tool.Script{Path: "word_count.star", Source: fortyLines}
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := e.Describe(s); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// BenchmarkFirstCall compiles the tool each time, as a host does that has not
+// seen it before.
+func BenchmarkFirstCall(b *testing.B) {
+	s := tool.Script{Path: "word_count.star", Source: fortyLines}
+	s.Hash = s.Sum()
+	call := tool.Call{Tool: "word_count", Args: tool.NewDict("filepath", "README.md", "min_length", int64(1))}
+	do := func(context.Context, tool.Effect) (tool.Outcome, error) {
+		return tool.Outcome{Value: "one two two"}, nil
+	}
+	e := starEngine()
+	b.ReportAllocs()
+	n := 0
+	for b.Loop() {
+		n++
+		s.Hash = fmt.Sprint(n)
+		if _, err := e.Run(context.Background(), s, call, do); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

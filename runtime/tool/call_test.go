@@ -1,0 +1,148 @@
+package tool
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestResultJSON(t *testing.T) {
+	usage := Usage{Steps: 12, Effects: 2, Wall: 1500 * time.Microsecond}
+	tests := []struct {
+		name string
+		r    Result
+		want string
+	}{
+		{"success", Succeed(Outcome{Value: NewDict("words", int64(3)), Usage: usage}),
+			`{"success":true,"error":"","error_type":"","suggestion":"","result":{"words":3},"preview":"{\n  \"words\": 3\n}","usage":{"steps":12,"effects":2,"wall_ms":1.5}}`},
+		{"nothing", Succeed(Outcome{}),
+			`{"success":true,"error":"","error_type":"","suggestion":"","result":null,"preview":"","usage":{"steps":0,"effects":0,"wall_ms":0.0}}`},
+		{"text", Succeed(Outcome{Value: "a\nb\nc\nd"}),
+			`{"success":true,"error":"","error_type":"","suggestion":"","result":"a\nb\nc\nd","preview":"a\nb\nc\n… 1 more line","usage":{"steps":0,"effects":0,"wall_ms":0.0}}`},
+		{"failure", Fail(Errorf(Denied, "no").WithHint("ask"), usage),
+			`{"success":false,"error":"no","error_type":"permission_error","suggestion":"ask","result":null,"preview":"no","usage":{"steps":12,"effects":2,"wall_ms":1.5}}`},
+		{"an error without a text", Fail(&Error{Err: errors.New("")}, Usage{}),
+			`{"success":false,"error":"unknown error","error_type":"user_error","suggestion":"","result":null,"preview":"unknown error","usage":{"steps":0,"effects":0,"wall_ms":0.0}}`},
+	}
+	for _, tt := range tests {
+		got, err := json.Marshal(tt.r)
+		if err != nil {
+			t.Errorf("%s: %v", tt.name, err)
+			continue
+		}
+		var compact bytes.Buffer // encoding/json escapes more than it must
+		if err := json.Compact(&compact, []byte(tt.want)); err != nil {
+			t.Fatal(err)
+		}
+		if string(got) != compact.String() {
+			t.Errorf("%s:\n got %s\nwant %s", tt.name, got, compact.String())
+		}
+		if tt.r.Success != (tt.r.Error == "") {
+			t.Errorf("C33 %s: success is %v and the error %q", tt.name, tt.r.Success, tt.r.Error)
+		}
+	}
+}
+
+func TestErrorTypes(t *testing.T) {
+	want := map[Kind]string{
+		Failed: "user_error", Invalid: "validation_error", NotFound: "validation_error", Denied: "permission_error", Limit: "limit_error", Canceled: "cancelled",
+		Unavailable: "system_error", Timeout: "timeout_error", Command: "command_failed", Security: "security_error", Internal: "system_error", Conflict: "user_error",
+	}
+	if len(want) != len(kindType) {
+		t.Errorf("there are %d kinds, want %d", len(kindType), len(want))
+	}
+	for kind, name := range want {
+		if got := kind.Type(); got != name {
+			t.Errorf("kind %d: Type() = %q, want %q", kind, got, name)
+		}
+	}
+	if got := Kind(200).Type(); got != "system_error" {
+		t.Errorf("an unknown kind: Type() = %q, want system_error", got)
+	}
+}
+
+func TestErrorText(t *testing.T) {
+	e := &Error{Kind: Failed, Op: "fs.read", Err: errors.New("no such file"), Pos: Position{"a.star", 3, 7}}
+	if got, want := e.Error(), "a.star:3:7: fs.read: no such file"; got != want {
+		t.Errorf("Error() = %q, want %q", got, want)
+	}
+	if got, want := e.Message(), "fs.read: no such file"; got != want {
+		t.Errorf("Message() = %q, want %q", got, want)
+	}
+	for p, want := range map[Position]string{{File: "a"}: "a", {File: "a", Line: 2}: "a:2", {File: "a", Line: 2, Col: 5}: "a:2:5"} {
+		if got := p.String(); got != want {
+			t.Errorf("%#v.String() = %q, want %q", p, got, want)
+		}
+	}
+	hinted := e.WithHint("try %d", 3)
+	if hinted.Hint != "try 3" || e.Hint != "" || hinted.Pos != e.Pos {
+		t.Errorf("WithHint gave %+v and left %+v", hinted, e)
+	}
+	wrapped := Errorf(Invalid, "outer: %w", e)
+	if !errors.Is(wrapped, e) || AsError(wrapped, Internal) != wrapped || KindOf(wrapped) != Invalid {
+		t.Errorf("%v is not what it wraps", wrapped)
+	}
+	plain := errors.New("x")
+	if got := AsError(plain, Failed); got.Kind != Failed || !errors.Is(got, plain) {
+		t.Errorf("AsError of a plain error = %+v", got)
+	}
+	if AsError(nil, Failed) != nil {
+		t.Errorf("AsError(nil) is not nil")
+	}
+	if KindOf(plain) != Internal {
+		t.Errorf("KindOf a plain error = %d, want Internal", KindOf(plain))
+	}
+}
+
+func TestPreview(t *testing.T) {
+	wide := strings.Repeat("x", previewWidth)
+	tests := []struct {
+		name, in string
+		lines    int
+		want     string
+	}{
+		{"nothing", "", 3, ""},
+		{"few lines", "a\nb\n", 3, "a\nb"},
+		{"as many", "a\nb\nc\n\n", 3, "a\nb\nc"},
+		{"one more", "a\nb\nc\nd\n", 3, "a\nb\nc\n… 1 more line"},
+		{"many more", "a" + strings.Repeat("\nb", 100), 1, "a\n… 100 more lines"},
+		{"a full line", wide, 3, wide},
+		{"a long line", wide + "y", 3, wide + "…"},
+		{"of characters", strings.Repeat("é", previewWidth), 3, strings.Repeat("é", previewWidth)},
+		{"of many characters", strings.Repeat("😀", 10*previewWidth), 3, strings.Repeat("😀", previewWidth) + "…"},
+	}
+	for _, tt := range tests {
+		if got := Preview(tt.in, tt.lines); got != tt.want {
+			t.Errorf("%s: Preview = %q, want %q", tt.name, got, tt.want)
+		}
+	}
+}
+
+func TestScriptSum(t *testing.T) {
+	base := Script{Name: "t", Path: "a.star", Source: "x", Libs: map[string]string{"lib/a.star": "1", "lib/b.star": "2"}}
+	sum := base.Sum()
+	if len(sum) != 64 || sum != base.Sum() {
+		t.Errorf("Sum() = %q", sum)
+	}
+	renamed := base
+	renamed.Name, renamed.Path, renamed.Hash = "u", "b.star", "old"
+	if renamed.Sum() != sum {
+		t.Errorf("another name gives another sum")
+	}
+	others := []Script{
+		{Source: "y", Libs: base.Libs},
+		{Source: "x"},
+		{Source: "x", Libs: map[string]string{"lib/a.star": "1", "lib/b.star": "3"}},
+		{Source: "x", Libs: map[string]string{"lib/a.star": "1", "lib/c.star": "2"}},
+		{Source: "x", Libs: map[string]string{"lib/a.star1": "", "lib/b.star": "2"}},
+		{Source: "x10:lib/a.star1:110:lib/b.star1:2"},
+	}
+	for i, s := range others {
+		if s.Sum() == sum {
+			t.Errorf("script %d has the same sum", i)
+		}
+	}
+}

@@ -1,0 +1,289 @@
+package tool
+
+import (
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestParseCapability(t *testing.T) {
+	tests := []struct {
+		in   string
+		want Capability
+	}{
+		{"fs.read", Capability{"fs.read", ""}},
+		{"fs.read:docs/**", Capability{"fs.read", "docs/**"}},
+		{"fs.read:.", Capability{"fs.read", "."}},
+		{"fs.read:a b/é.csv", Capability{"fs.read", "a b/é.csv"}},
+		{"fs.write:{out,tmp}/*.{csv,json}", Capability{"fs.write", "{out,tmp}/*.{csv,json}"}},
+		{"fs.read:a:b", Capability{"fs.read", "a:b"}},
+		{"fs.read:..a/b..", Capability{"fs.read", "..a/b.."}},
+		{"http:api.example.com", Capability{"http", "api.example.com"}},
+		{"http.get:*.example.com", Capability{"http.get", "*.example.com"}},
+		{"http.get:*.example.com:8443", Capability{"http.get", "*.example.com:8443"}},
+		{"http:localhost:8080", Capability{"http", "localhost:8080"}},
+		{"http:127.0.0.1", Capability{"http", "127.0.0.1"}},
+		{"http:[::1]:8080", Capability{"http", "[::1]:8080"}},
+		{"http:[::1]", Capability{"http", "[::1]"}},
+		{"http.delete", Capability{"http.delete", ""}},
+		{"shell:git", Capability{"shell", "git"}},
+		{"shell:sh", Capability{"shell", "sh"}},
+		{"env:HOME", Capability{"env", "HOME"}},
+		{"secret:TOKEN@api.example.com", Capability{"secret", "TOKEN@api.example.com"}},
+		{"secret:TOKEN@*.example.com:8443", Capability{"secret", "TOKEN@*.example.com:8443"}},
+		{"tool:read_file", Capability{"tool", "read_file"}},
+		{"tool:@files", Capability{"tool", "@files"}},
+		{"model", Capability{"model", ""}},
+		{"human", Capability{"human", ""}},
+		{"skill.create", Capability{"skill.create", ""}},
+		{"context.read", Capability{"context.read", ""}},
+	}
+	for _, tt := range tests {
+		got, err := ParseCapability(tt.in)
+		if err != nil || got != tt.want {
+			t.Errorf("ParseCapability(%q) = %v, %v, want %v", tt.in, got, err, tt.want)
+		}
+		if got.String() != tt.in {
+			t.Errorf("ParseCapability(%q).String() = %q, want the same", tt.in, got)
+		}
+	}
+}
+
+func TestParseCapabilityRefuses(t *testing.T) {
+	tests := []struct{ in, want, hint string }{
+		{"", `unknown capability ""`, "capabilities are fs.read, "},
+		{"fs.reed", `unknown capability "fs.reed"; did you mean "fs.read"?`, "capabilities are fs.read, "},
+		{"fs.reed:docs/**", `unknown capability "fs.reed:docs/**"; did you mean "fs.read"?`, ""},
+		{"FS.READ", `unknown capability "FS.READ"; did you mean "fs.read"?`, ""},
+		{"network", `unknown capability "network"`, ""},
+		{"*", `unknown capability "*"`, ""},
+		{" fs.read", `unknown capability " fs.read"; did you mean "fs.read"?`, ""},
+		{"model:gpt", `capability "model" takes no target`, `write just "model"`},
+		{"human:", `capability "human" takes no target`, ""},
+		{"fs.read:", `capability "fs.read:" has an empty target`, `write "fs.read" for every target`},
+		{"fs.read:[", `"[" is not a valid glob`, "as in docs/** or *.csv"},
+		{"fs.read:{a", `"{a" is not a valid glob`, ""},
+		{"fs.read:/etc/passwd", `"/etc/passwd" does not stay inside the project`, "globs are relative to the project, with slashes, as in docs/**"},
+		{"fs.read:../x", `"../x" does not stay inside the project`, ""},
+		{"fs.read:a/../../x", `"a/../../x" does not stay inside the project`, ""},
+		{`fs.read:a\b`, `"a\\b" does not stay inside the project`, ""},
+		{"fs.read:docs/", `"docs/" would match no file`, "write it without empty or . parts, as in docs/**"},
+		{"fs.read:./docs/**", `"./docs/**" would match no file`, ""},
+		{"fs.read:a//b", `"a//b" would match no file`, ""},
+		{"fs.read:" + strings.Repeat("{a,b}", 5), `"{a,b}{a,b}{a,b}{a,b}{a,b}" has too many alternatives`, "write several capabilities"},
+		{"fs.read:{" + strings.Repeat("a,", 17) + "a}", `has too many alternatives`, ""},
+		{"fs.read:" + strings.Repeat("a", maxTarget+1), `is longer than 256 bytes`, ""},
+		{"fs.read:a\nb", `capability "fs.read:a\nb" holds a character that cannot be seen`, ""},
+		{"fs.read:a\u202eb", `holds a character that cannot be seen`, ""},
+		{"fs.read:a\u200bb", `holds a character that cannot be seen`, ""},
+		{"fs.read:a\xff", `holds a character that cannot be seen`, ""},
+		{"http:API.example.com", `"API.example.com" is not a host`, "a host is lower-case, as in api.example.com, *.example.com or localhost:8080"},
+		{"http:https://example.com", `"https://example.com" is not a host`, ""},
+		{"http:example.com/path", `"example.com/path" is not a host`, ""},
+		{"http:*", `"*" is not a host`, ""},
+		{"http:*.", `"*." is not a host`, ""},
+		{"http:a.*.com", `"a.*.com" is not a host`, ""},
+		{"http:*example.com", `"*example.com" is not a host`, ""},
+		{"http:.example.com", `".example.com" is not a host`, ""},
+		{"http:example..com", `"example..com" is not a host`, ""},
+		{"http:user@example.com", `"user@example.com" is not a host`, ""},
+		{"http:münchen.de", `"münchen.de" is not a host`, ""},
+		{"http:example.com:", `"example.com:" is not a host`, ""},
+		{"http:example.com:0", `"example.com:0" is not a host`, ""},
+		{"http:example.com:080", `"example.com:080" is not a host`, ""},
+		{"http:example.com:65536", `"example.com:65536" is not a host`, ""},
+		{"http:example.com:http", `"example.com:http" is not a host`, ""},
+		{"http:::1", `"::1" is not a host`, ""},
+		{"http:[::1", `"[::1" is not a host`, ""},
+		{"http:[evil.com]", `"[evil.com]" is not a host`, ""},
+		{"shell:git commit", `"git commit" is not a plain name`, ""},
+		{"shell:*", `"*" is not a plain name`, ""},
+		{"env:A*", `"A*" is not a plain name`, ""},
+		{"secret:TOKEN", `"TOKEN" names no host for the secret`, "write secret:NAME@HOST"},
+		{"secret:@host", `"@host" names no host for the secret`, ""},
+		{"secret:TOKEN@", `"" is not a host`, ""},
+		{"secret:*@a.com", `"*" is not a plain name`, ""},
+	}
+	for _, tt := range tests {
+		c, err := ParseCapability(tt.in)
+		if err == nil {
+			t.Errorf("ParseCapability(%q) = %v, want an error", tt.in, c)
+			continue
+		}
+		e := AsError(err, Internal)
+		if e.Kind != Invalid || !strings.Contains(e.Error(), tt.want) || !strings.HasPrefix(e.Hint, tt.hint) {
+			t.Errorf("ParseCapability(%.60q)\n got %v (hint %q)\nwant %s (hint %q)", tt.in, e, e.Hint, tt.want, tt.hint)
+		}
+	}
+}
+
+func TestCapabilityAllows(t *testing.T) {
+	tests := []struct {
+		has, asks string
+		want      bool
+	}{
+		{"fs.read", "fs.read:docs/a.md", true},
+		{"fs.read", "fs.read:.", true},
+		{"fs.read", "fs.write:docs/a.md", false},
+		{"fs.write", "fs.read:docs/a.md", false},
+		{"fs.read:docs/**", "fs.read:docs/a.md", true},
+		{"fs.read:docs/**", "fs.read:docs/a/b/c.md", true},
+		{"fs.read:docs/**", "fs.read:docs", true},
+		{"fs.read:docs/**", "fs.read:docs2/a.md", false},
+		{"fs.read:docs/**", "fs.read:a/docs/b", false},
+		{"fs.read:docs/*", "fs.read:docs/a/b", false},
+		{"fs.read:*.csv", "fs.read:a.csv", true},
+		{"fs.read:*.csv", "fs.read:sub/a.csv", false},
+		{"fs.read:**/*.csv", "fs.read:sub/a.csv", true},
+		{"fs.read:**/*.csv", "fs.read:a.csv", true},
+		{"fs.read:{a,b}/[0-9].txt", "fs.read:b/7.txt", true},
+		{"fs.read:{a,b}/[0-9].txt", "fs.read:c/7.txt", false},
+		{"fs.read:a.md", "fs.read:A.md", false},
+		{"fs.read:**", "fs.read:../x", false},
+		{"fs.read", "fs.read:../x", false},
+		{"fs.read", "fs.read:/etc/passwd", false},
+		{"fs.read:docs/**", "fs.read:docs/../secret", false},
+		{"fs.read:docs/**", "fs.read", false},
+		{"http:api.example.com", "http.get:api.example.com", true},
+		{"http:api.example.com", "http.delete:api.example.com", true},
+		{"http:api.example.com", "http:api.example.com", true},
+		{"http.get:api.example.com", "http.post:api.example.com", false},
+		{"http.get:api.example.com", "http:api.example.com", false},
+		{"http", "http.get:anything.com", true},
+		{"http.get", "http.get:anything.com", true},
+		{"http.get", "http.post:anything.com", false},
+		{"http:example.com", "http.get:api.example.com", false},
+		{"http:example.com", "http.get:notexample.com", false},
+		{"http:*.example.com", "http.get:api.example.com", true},
+		{"http:*.example.com", "http.get:a.b.example.com", true},
+		{"http:*.example.com", "http.get:example.com", false},
+		{"http:*.example.com", "http.get:evilexample.com", false},
+		{"http:*.example.com", "http.get:api.example.com.evil.com", false},
+		{"http:*.example.com", "http.get:api.example.com:8443", false},
+		{"http:*.example.com:8443", "http.get:api.example.com:8443", true},
+		{"http:*.example.com:8443", "http.get:api.example.com", false},
+		{"http:localhost:8080", "http.get:localhost:8080", true},
+		{"http:localhost:8080", "http.get:localhost", false},
+		{"http:localhost", "http.get:localhost:8080", false},
+		{"shell:git", "shell:git", true},
+		{"shell:git", "shell:sh", false},
+		{"shell:sh", "shell:git", false},
+		{"shell", "shell:sh", true},
+		{"env:HOME", "env:HOME", true},
+		{"env:HOME", "env:HOMER", false},
+		{"env", "env:ANY", true},
+		{"secret:T@api.example.com", "secret:T@api.example.com", true},
+		{"secret:T@api.example.com", "secret:T@evil.com", false},
+		{"secret:T@api.example.com", "secret:U@api.example.com", false},
+		{"secret:T@*.example.com", "secret:T@api.example.com", true},
+		{"secret:T@*.example.com", "secret:T@example.com", false},
+		{"tool:read_file", "tool:read_file", true},
+		{"tool:read_file", "tool:read_files", false},
+		{"tool:@files", "tool:@files", true},
+		{"tool", "tool:anything", true},
+		{"model", "model", true},
+		{"model", "human", false},
+	}
+	for _, tt := range tests {
+		has, err := ParseCapability(tt.has)
+		if err != nil {
+			t.Errorf("ParseCapability(%q): %v", tt.has, err)
+			continue
+		}
+		name, target, _ := strings.Cut(tt.asks, ":")
+		asks := Capability{name, target}
+		if got := has.Allows(asks); got != tt.want {
+			t.Errorf("%q allows %q = %v, want %v", tt.has, tt.asks, got, tt.want)
+		}
+		if got := AllowsAny([]Capability{{Name: "human"}, has}, asks); got != (tt.want || tt.asks == "human") {
+			t.Errorf("human or %q allows %q = %v, want %v", tt.has, tt.asks, got, tt.want)
+		}
+	}
+}
+
+// What is nothing allows nothing, and what has no form that ParseCapability
+// knows is not allowed because of a name that looks like one.
+func TestCapabilityAllowsNothing(t *testing.T) {
+	asks := Capability{"fs.read", "a"}
+	for _, has := range []Capability{{}, {"", "a"}, {"fs", ""}, {"fs.", ""}, {"fs.read", "["}, {"model", "x"}} {
+		if has.Allows(asks) {
+			t.Errorf("%#v allows %v", has, asks)
+		}
+	}
+	if (Capability{"http.", ""}).Allows(Capability{"http.get", "a"}) || (Capability{"nothing", "a"}).Allows(Capability{"nothing", "a"}) {
+		t.Errorf("an unknown capability allows something")
+	}
+	if AllowsAny(nil, asks) {
+		t.Errorf("no capability allows something")
+	}
+	// The empty host before the suffix is no subdomain.
+	if (Capability{"http", "*.example.com"}).Allows(Capability{"http.get", ".example.com"}) {
+		t.Errorf("*.example.com allows .example.com")
+	}
+}
+
+func TestCapabilityActs(t *testing.T) {
+	acts := map[string]bool{
+		"fs.read": false, "fs.write": true, "http": true, "http.get": true, "http.head": true, "http.post": true, "http.put": true, "http.patch": true,
+		"http.delete": true, "shell": true, "env": false, "secret": true, "tool": false, "model": false, "human": false, "skill.create": true, "context.read": false,
+	}
+	for _, name := range CapabilityNames() {
+		want, known := acts[name]
+		if !known {
+			t.Errorf("%s is not in this test: does it write, run or send?", name)
+		}
+		if got := (Capability{Name: name}).Acts(); got != want {
+			t.Errorf("%s: Acts() = %v, want %v", name, got, want)
+		}
+		tool := Tool{Needs: []Capability{{Name: name, Target: "x"}}}
+		if got := tool.NeedsApproval(); got != want {
+			t.Errorf("a tool that needs %s: NeedsApproval() = %v, want %v", name, got, want)
+		}
+	}
+	if len(acts) != len(CapabilityNames()) {
+		t.Errorf("there are %d capabilities, want %d", len(CapabilityNames()), len(acts))
+	}
+	if !(Capability{Name: "later"}).Acts() {
+		t.Errorf("an unknown capability does not act")
+	}
+}
+
+// The globs of a stranger's tool are matched by the host.
+func TestCapabilityMatchIsQuick(t *testing.T) {
+	patterns := []string{
+		strings.Repeat("{a,aa}", maxBraces) + "b", "{" + strings.Repeat("{a,", 3) + strings.Repeat("aa}", 3) + "}b", "{" + strings.Repeat("a,", 8) + "a}{" + strings.Repeat("a,", 8) + "a}b",
+		strings.Repeat("*a", 60) + "b", strings.Repeat("**/a/", 40) + "b", strings.Repeat("**/", 80) + "b", strings.Repeat("{**/,}", maxBraces) + "b", strings.Repeat("?*", 100) + "b", strings.Repeat("[a-z]*", 40),
+	}
+	paths := []string{strings.Repeat("a", 4000), strings.Repeat("a/", 2000) + "c"}
+	for _, pattern := range patterns {
+		c, err := ParseCapability("fs.read:" + pattern)
+		if err != nil {
+			continue // refused is quick too
+		}
+		for _, path := range paths {
+			start := time.Now()
+			c.Allows(Capability{"fs.read", path})
+			if took := time.Since(start); took > 500*time.Millisecond {
+				t.Errorf("%.40s… of %d took %v", pattern, len(path), took)
+			}
+		}
+	}
+}
+
+func FuzzParseCapability(f *testing.F) {
+	for _, s := range []string{"fs.read:docs/**", "http.get:*.example.com:80", "secret:T@h", "shell:sh", "tool:@g", "model", "env:A", "http:[::1]:1", "fs.write:{a,b}/[!c]*"} {
+		f.Add(s, "docs/a.md")
+	}
+	f.Fuzz(func(t *testing.T, text, target string) {
+		c, err := ParseCapability(text)
+		if err != nil {
+			return
+		}
+		if c.String() != text {
+			t.Fatalf("ParseCapability(%q).String() = %q, want the same", text, c)
+		}
+		if strings.HasPrefix(c.Name, "fs.") && strings.Contains("/"+target+"/", "/../") && c.Allows(Capability{c.Name, target}) {
+			t.Fatalf("%q allows %q", text, target)
+		}
+	})
+}
