@@ -11,12 +11,20 @@ import (
 // working directory, whatever a caller says.
 const hostParam = "working_dir"
 
+// maxParams is how many parameters a tool may have: more than anybody could
+// tell a model, and few enough to be compared with each other.
+const maxParams = 255
+
 // params joins what the signature and the declaration say of the parameters:
 // names, order and defaults come from the signature where there is one, types
 // from its annotations, descriptions from the docstring; param(…) adds to that
 // or overrides it.
 func (r *fieldReader) params() []tool.Param {
 	specs, order := r.paramSpecs()
+	if max(len(r.d.signature), len(order)) > maxParams {
+		r.fail("params", "a tool with more than %d parameters", maxParams)
+		return nil
+	}
 	var params []tool.Param
 	for _, sig := range r.d.signature {
 		params = append(params, r.param(sig, specs[sig.name]))

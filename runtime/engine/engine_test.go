@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"runtime/debug"
 	"strings"
 	"sync"
 	"testing"
@@ -103,6 +104,100 @@ func TestEngineHandler(t *testing.T) {
 			t.Errorf("Run(%q) = %s, want %s", test.src, got, test.want)
 		}
 	}
+}
+
+// TestEngineWorstSources gives the engine files that are as long as they may be
+// and made to exhaust a parser. Each must end, in a tool or an error, within a
+// quarter of the stack that a worker has: beyond that the process would die,
+// and so would this test.
+func TestEngineWorstSources(t *testing.T) {
+	defer debug.SetMaxStack(debug.SetMaxStack(16 << 20))
+	for _, s := range worstSources() {
+		s.Libs = map[string]string{"lib/x.star": "x = 1"}
+		e := engine.New(nil)
+		_, err := e.Describe(s)
+		for _, err := range []error{err, e.Compile(s)} {
+			var known *tool.Error
+			if err != nil && (!errors.As(err, &known) || known.Pos.File != s.Path) {
+				t.Errorf("%s, %s: %v, want an error of the file", s.Name, s.Path, err)
+			}
+		}
+	}
+}
+
+func worstSources() []tool.Script {
+	filled := func(before, unit, after string) string {
+		return before + strings.Repeat(unit, (engine.MaxSource-len(before)-len(after)-150)/len(unit)) + after
+	}
+	numbered := func(n int, format string) string {
+		var b strings.Builder
+		for i := range n {
+			fmt.Fprintf(&b, format, i)
+		}
+		return b.String()
+	}
+	nested := func(line string) string {
+		var b strings.Builder
+		for depth := 0; b.Len() < engine.MaxSource-2000; depth++ {
+			b.WriteString(strings.Repeat(" ", depth) + line + "\n")
+		}
+		return b.String() + strings.Repeat(" ", 1000) + "pass\n"
+	}
+	var scripts []tool.Script
+	for name, src := range map[string]string{
+		"a chain of +":                 filled("x = y", "+y", ""),
+		"a chain of and":               filled("x = y", " and y", ""),
+		"a chain of attributes":        filled("x = y", ".a", ""),
+		"a chain of calls":             filled("x = y", "()", ""),
+		"a chain of calls with commas": filled("x = y", "(1,)", ""),
+		"a chain of indexes":           filled("x = y", "[0]", ""),
+		"a chain of slices":            filled("x = y", "[:]", ""),
+		"a chain of strings":           filled("x = ", "'a' + ", "'a'"),
+		"a chain in a default":         filled("def g(a: int = y", "+y", "): pass"),
+		"a chain in an annotation":     filled("def g(a: y", "|y", "): pass"),
+		"a chain of lines":             filled("x = (y", "\n+ y", ")"),
+		"brackets in an annotation":    filled("def g(a: ", "y[", ""),
+		"signs":                        filled("x = ", "-", "1"),
+		"nots":                         filled("x = ", "not ", "1"),
+		"conditions":                   filled("x = ", "1 if 1 else ", "1"),
+		"lambdas":                      filled("x = ", "lambda: ", "1"),
+		"parentheses":                  filled("x = ", "(", ""),
+		"brackets":                     filled("x = ", "[", ""),
+		"braces":                       filled("x = ", "{1:", ""),
+		"for clauses":                  filled("x = [1 ", "for a in b ", "]"),
+		"if clauses":                   filled("x = [1 for a in b ", "if a ", "]"),
+		"elifs":                        filled("def g(x):\n  if x:\n    pass\n", "  elif x:pass\n", ""),
+		"nested ifs":                   nested("if 1:"),
+		"nested defs":                  nested("def g():"),
+		"digits":                       filled("x = ", "9", ""),
+		"a list":                       filled("x = [", "1,", "]"),
+		"a tuple":                      filled("x = (", "1,", ")"),
+		"a dict":                       filled("x = {", "1:1,", "}"),
+		"comments":                     filled("", "#\n", ""),
+		"locals":                       "def g():\n" + numbered(20000, " v%d = 1\n"),
+		"parameters":                   "def f(" + numbered(20000, "v%d,") + "): pass",
+		"a docstring's parameters":     "def f(a):\n '''x\n\n Args:\n" + numbered(15000, "  w%d: x\n") + " '''",
+		"functions":                    numbered(15000, "def f%d(): pass\n"),
+		"constants":                    "A = []\n" + numbered(8000, "B%d = [A, A]\n"),
+		"loads":                        numbered(6000, "load('lib/x.star', x%d = 'x')\n"),
+		"properties":                   "P = param('object', properties = {" + numbered(6000, "'v%d': 'string',") + "}, required = [" + numbered(6000, "'v%d',") + "])",
+	} {
+		scripts = append(scripts,
+			tool.Script{Name: name, Path: "x.star", Source: "y = 1\nb = []\ndef f(a: int = 1):\n  'Says.' # c\ntool(f, name = 'x')\n" + src},
+			tool.Script{Name: name, Path: "x.star", Source: src + "\ntool(f, name = 'x', params = {'a': P}, tags = [B7])"},
+			tool.Script{Name: name, Path: "x.md", Source: "---\ndescription: x\n---\n```python\n" + src + "\n```"})
+	}
+	for name, src := range map[string]string{
+		"fields":      "---\n" + numbered(7000, "v%d: 1\n") + "---\n```python\ndef f(): pass\n```",
+		"parameters":  "---\nparameters:\n" + numbered(4500, "- name: v%d\n") + "---\n```python\ndef f(): pass\n```",
+		"fences":      "---\n---\n" + strings.Repeat("```x\n```\n", 29000),
+		"open fences": "---\n---\n" + strings.Repeat("````\n```\n", 29000),
+		"brackets":    "---\nx: " + strings.Repeat("[", 60000) + "\n---\n",
+		"dashes":      "---\n" + strings.Repeat("- ", 30000) + "\n---\n```python\ndef f(): pass\n```",
+	} {
+		scripts = append(scripts, tool.Script{Name: name, Path: "x.md", Source: src})
+	}
+	return scripts
 }
 
 // fuzzDescribe lets Describe read anything: it must come back with a tool that

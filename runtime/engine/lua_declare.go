@@ -124,6 +124,10 @@ func (f *luaFile) literal(x ast.Expr, depth int) (tool.Value, error) {
 	if depth == 0 {
 		return nil, f.errorAt(x.Line(), "nested more than %d deep", tool.MaxDepth)
 	}
+	// A constant that names another twice, and so on, is a tree of any size.
+	if f.read++; f.read > tool.MaxNodes {
+		return nil, f.errorAt(x.Line(), "the declaration has more than %d parts", tool.MaxNodes)
+	}
 	switch x := x.(type) {
 	case *ast.NilExpr:
 		return nil, nil

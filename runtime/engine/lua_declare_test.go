@@ -2,6 +2,7 @@ package engine_test
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -34,7 +35,7 @@ Twice.]], group = GROUPS, risky = true, allow_extra = true, version = "1.2", ava
     text = param("string", "a text", { required = true, min_length = 1, max_length = 80, pattern = "^a" }),
     fruit = param{ type = "string", enum = fruit, default = "pear" },
     count = param("integer", "how often", { default = (3), min = LEAST, max = 0x10 }),
-    ratio = param("number", "of them", { default = 0.5 }),
+    ratio = param("number", "of them", { default = -0.5 }),
     size = param("number", nil, { default = 1e3 }),
     flags = param("boolean", "on", false, true),
     options = param("object", "more", { default = {}, properties = { depth = param("integer", "how deep", { default = 2 }), empty = param("object", "", { properties = {} }) } }),
@@ -60,7 +61,7 @@ Twice.]], group = GROUPS, risky = true, allow_extra = true, version = "1.2", ava
 	starFields = `
 GROUPS = "data"
 FRUIT = ["apple", "pear"]
-def run(text, fruit = "pear", count = 3, ratio = 0.5, size = 1000, flags = True, options = {}, lines = [], table = {"a b": 1, 7: "x"}, ordered = ["a", "b"], holes = [1, None, None, 4], word = None, plain = "", other = "x", nothing = None):
+def run(text, fruit = "pear", count = 3, ratio = -0.5, size = 1000, flags = True, options = {}, lines = [], table = {"a b": 1, 7: "x"}, ordered = ["a", "b"], holes = [1, None, None, 4], word = None, plain = "", other = "x", nothing = None):
     return text
 def is_there():
     return True
@@ -189,6 +190,9 @@ func TestLuaDescribeErrors(t *testing.T) {
 		{"local x = 1\nlocal function f() x = 2 end\nreturn tool{\n timeout = x, " + rest, "x is given a value more than once", 4, ""},
 		{"do local x = 1 end\nreturn tool{\n timeout = x, " + rest, "x is not a constant", 3, ""},
 		{"local x, y = f(), 1\nreturn tool{\n timeout = x, " + rest, "a declaration is read without running it", 1, ""},
+		{"local a = {a, a}\nreturn tool{\n title = a, " + rest, "nested more than 64 deep", 1, ""},
+		{"local a = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1}\nlocal b = {a, a, a, a, a, a, a, a, a, a}\nlocal c = {b, b, b, b, b, b, b, b, b, b}\n" +
+			"local d = {c, c, c, c, c, c, c, c, c, c}\nlocal e = {d, d, d, d, d, d, d, d, d, d}\nreturn tool{\n title = e, " + rest, "the declaration has more than 100000 parts", 0, ""},
 		{"local a = a\nreturn tool{\n title = a, " + rest, "nested more than 64 deep", 1, ""},
 		{"local function f() end\nreturn tool{\n title = f, " + rest, "'title' should be a string but got the function f", 3, ""},
 		{"return tool{\n title = function() end, " + rest, "'title' should be a string but got the function title", 2, ""},
@@ -264,6 +268,7 @@ func TestLuaHostileSource(t *testing.T) {
 		{"a long number", "x = " + repeat("9"), ""},
 		{"a long name", repeat("x") + " = 1", ""},
 		{"a long comment", "--[==[" + repeat("]") + "]==]", ""},
+		{"many numbers", "x = {" + manyNumbers(size) + "}", "too many different constants in one function"},
 		{"many locals", strings.Repeat("local x = 1\n", 300), "too many local variables"},
 		{"many labels", "do goto l end ::l:: " + strings.Repeat("do goto m end ", 10000) + "::m::", ""},
 		{"too long", strings.Repeat("-", engine.MaxSource), "longer than 256 KB"},
@@ -283,6 +288,15 @@ func TestLuaHostileSource(t *testing.T) {
 			}
 		})
 	}
+}
+
+// manyNumbers writes as many different numbers as there is room for.
+func manyNumbers(size int) string {
+	var b strings.Builder
+	for i := 0; b.Len() < size-10; i++ {
+		fmt.Fprintf(&b, "%d,", i)
+	}
+	return b.String()
 }
 
 func FuzzLuaDescribe(f *testing.F) {

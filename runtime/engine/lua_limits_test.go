@@ -142,6 +142,17 @@ func TestLuaTakenAway(t *testing.T) {
 	if err != nil || got != want {
 		t.Errorf("globals: %s, %v; want %s", got, err, want)
 	}
+	for library, want := range map[string]string{
+		"coroutine": "create resume running status wrap yield",
+		"math":      "abs acos asin atan atan2 ceil cos cosh deg exp floor fmod frexp huge ldexp log log10 max min mod modf pi pow rad random randomseed sin sinh sqrt sum tan tanh",
+		"string":    "byte char dump find format gfind gmatch gsub len lower match rep reverse sub upper",
+		"table":     "concat getn insert maxn remove sort",
+	} {
+		got, _, err := runLua(t, luaTool("local names = {} for name in pairs("+library+") do names[#names + 1] = name end table.sort(names) return table.concat(names, ' ')"), nil)
+		if err != nil || got != `"`+want+`"` {
+			t.Errorf("%s: %s, %v; want %s", library, got, err, want)
+		}
+	}
 }
 
 func TestLuaSteps(t *testing.T) {

@@ -37,6 +37,7 @@ type luaFile struct {
 	mentions  map[string]bool     // every name in the file that could be a global's
 	tools     []int               // the lines with a call of tool
 	returns   []int               // the lines of the top level's returns but for the last
+	read      int                 // how many parts of the declaration have been read
 }
 
 func parseLua(path, text string) (*luaFile, error) {

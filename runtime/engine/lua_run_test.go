@@ -188,6 +188,7 @@ func TestLuaErrors(t *testing.T) {
 		{"arithmetic", "return 1 + {}", tool.Internal, "cannot perform add operation between number and table", ""},
 		{"a wrong argument", "return ('x'):rep({})", tool.Internal, "bad argument #2 to rep (number expected, got table)", ""},
 		{"too deep", "local function f() return 1 + f() end f()", tool.Internal, "stack overflow", ""},
+		{"an empty interval", "return math.random(3, 2)", tool.Internal, "bad argument #2 to random (interval is empty)", ""},
 		{"io", "io.open('x')", tool.Internal, "attempt to index a non-table object(nil) with key 'open'", "fs.read(path)"},
 		{"require", "require('x')", tool.Internal, "attempt to call a non-function object", "a Lua tool is one file"},
 		{"a name of the script's own gives no hint", "local os = nil os.x()", tool.Internal, "attempt to index", "there is no os"},

@@ -59,6 +59,7 @@ func inFrontMatter(err error, path string) error {
 // addFrontMatter adds the metadata, in the words of the first tools, to what
 // the handler's own signature and documentation say.
 func (d *declaration) addFrontMatter(fields *tool.Dict, text string) error {
+	lines := linesOf(text)
 	for k, v := range fields.All() {
 		name, ok := k.(string)
 		if !ok {
@@ -68,10 +69,10 @@ func (d *declaration) addFrontMatter(fields *tool.Dict, text string) error {
 		if field == "" {
 			field = name
 		}
-		d.at[field] = tool.Position{File: d.pos.File, Line: lineOfField(text, name) + 1}
+		d.at[field] = tool.Position{File: d.pos.File, Line: max(lines.field[name], 1) + 1}
 		switch {
 		case field == "params":
-			params, err := d.frontMatterParams(v, text)
+			params, err := d.frontMatterParams(v, lines.param)
 			if err != nil {
 				return err
 			}
@@ -98,7 +99,7 @@ func (d *declaration) addFrontMatter(fields *tool.Dict, text string) error {
 }
 
 // frontMatterParams reads the list of parameters, each with its name.
-func (d *declaration) frontMatterParams(v tool.Value, text string) (tool.Value, error) {
+func (d *declaration) frontMatterParams(v tool.Value, lines map[string]int) (tool.Value, error) {
 	if _, ok := v.(*tool.Dict); ok || v == nil {
 		return v, nil // by name, as in the other forms
 	}
@@ -125,8 +126,11 @@ func (d *declaration) frontMatterParams(v tool.Value, text string) (tool.Value, 
 		if !d.hasParamDefault(name) && !spec.Has("required") && !spec.Has("default") {
 			spec.Put("required", false) // in front matter only a literal true is required
 		}
-		pos := tool.Position{File: d.pos.File, Line: lineOfParam(text, name) + 1}
-		params.Put(name, declared{kind: "param", fields: spec, pos: pos})
+		p := declared{kind: "param", fields: spec}
+		if line := lines[name]; line > 0 {
+			p.pos = tool.Position{File: d.pos.File, Line: line + 1}
+		}
+		params.Put(name, p)
 	}
 	return params, nil
 }
@@ -140,25 +144,25 @@ func (d *declaration) hasParamDefault(name string) bool {
 	return false
 }
 
-// lineOfParam returns the line of the front matter that names a parameter; -1
-// where it does so in an unusual way.
-func lineOfParam(text, name string) int {
-	for i, line := range strings.Split(text, "\n") {
-		value, ok := strings.CutPrefix(strings.TrimLeft(line, "- \t"), "name:")
-		if ok && !strings.HasPrefix(line, "name:") && strings.Trim(value, ` \t"'`) == name {
-			return i + 1
-		}
-	}
-	return -1
-}
+// frontMatterLines says in which line of the front matter a field or parameter
+// is named, where it is in the usual way.
+type frontMatterLines struct{ field, param map[string]int }
 
-func lineOfField(text, name string) int {
+func linesOf(text string) frontMatterLines {
+	lines := frontMatterLines{map[string]int{}, map[string]int{}}
 	for i, line := range strings.Split(text, "\n") {
-		if strings.HasPrefix(line, name+":") || strings.HasPrefix(line, `"`+name+`":`) {
-			return i + 1
+		name, value, _ := strings.Cut(strings.TrimLeft(line, "- \t"), ":")
+		name, at := strings.Trim(name, `"'`), lines.field
+		if inner := strings.IndexAny(line, "- \t") == 0; inner && name != "name" {
+			continue
+		} else if inner {
+			name, at = strings.Trim(value, " \t\"'"), lines.param
+		}
+		if at[name] == 0 {
+			at[name] = i + 1
 		}
 	}
-	return 1
+	return lines
 }
 
 func (m *markdown) block(source) (*declaration, error) {

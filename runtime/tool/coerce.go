@@ -2,8 +2,6 @@ package tool
 
 import (
 	"fmt"
-	"math/big"
-	"strconv"
 	"strings"
 )
 
@@ -25,7 +23,7 @@ func (t *Tool) Coerce(args *Dict) (*Dict, []string) {
 		}
 		read, changed := p.Type.fromText(text)
 		if changed {
-			notes = append(notes, fmt.Sprintf("%s: read %q as %s", name, text, TypeOf(read)))
+			notes = append(notes, fmt.Sprintf("%s: read %q as %s", name, cut(text, 60), TypeOf(read)))
 		}
 		result.Put(name, read)
 	}
@@ -39,19 +37,9 @@ func (t Type) fromText(text string) (Value, bool) {
 		return nil, true
 	}
 	switch t.Name {
-	case TypeInteger:
-		if i, ok := new(big.Int).SetString(trimmed, 10); ok && len(trimmed) <= maxDigits {
-			return Integer(i), true
-		}
-		if f, err := strconv.ParseFloat(trimmed, 64); err == nil {
-			return f, true
-		}
-	case TypeNumber:
-		if i, err := strconv.ParseInt(trimmed, 10, 64); err == nil {
-			return i, true
-		}
-		if f, err := strconv.ParseFloat(trimmed, 64); err == nil {
-			return f, true
+	case TypeInteger, TypeNumber:
+		if n, ok := numberFromText(trimmed); ok {
+			return n, true
 		}
 	case TypeBoolean, TypeLogical:
 		switch strings.ToLower(trimmed) {
@@ -70,6 +58,16 @@ func (t Type) fromText(text string) (Value, bool) {
 		return anyFromText(text, trimmed)
 	}
 	return text, false
+}
+
+// numberFromText reads a decimal number; not hexadecimals, and neither NaN nor
+// infinity, which no bound of a parameter would expect.
+func numberFromText(text string) (Value, bool) {
+	if coreBase(text) != 10 && !isCoreFloat(strings.TrimLeft(text, "+-")) {
+		return nil, false
+	}
+	n, _, err := coreScalar(text)
+	return n, err == nil && numeric(n)
 }
 
 // listFromText reads JSON, or items with commas between them.

@@ -177,7 +177,8 @@ func (p *jsonParser) object(depth int) (Value, error) {
 		if err != nil {
 			return nil, err
 		}
-		d.Put(name, v)
+		var key any = name // boxed once
+		d.add(key, key, v)
 		p.space()
 		switch p.next() {
 		case ',':

@@ -155,6 +155,7 @@ func TestNewSchemaCheckerRefuses(t *testing.T) {
 		`{"$REF":"#"}`, `{"not":{"\u017fchema":1,"AllOf":[]}}`, `{"$defs":{"a":{"$id":"http://a/b"},"b":{"$id":"http://a/b","$ref":"http://a/b"}}}`,
 		`{"$defs":{"a":{"$anchor":"x"},"b":{"$dynamicAnchor":"x"}}}`, `{"$schema":"http://json-schema.org/draft-07/schema#","definitions":{"a":{"$id":"#x"},"b":{"$id":"#x"}}}`,
 		`{"$ref":"#/$defs/none"}`, `{"$ref":"#none"}`, `{"$ref":"%"}`, `{"$id":"%"}`, `{"$id":"#a"}`, `{"minLength":"a"}`, `{"required":"a"}`,
+		`{"$comment":"` + strings.Repeat("x", MaxSchema) + `"}`,
 		strings.Repeat(`{"not":`, MaxDepth+1) + `true` + strings.Repeat(`}`, MaxDepth+1),
 	} {
 		if _, err := NewSchemaChecker([]byte(schema), nil); err == nil {
@@ -192,7 +193,7 @@ func TestSchemaHostile(t *testing.T) {
 		{"in draft 07", `{"$schema":"http://json-schema.org/draft-07/schema#","$id":"http://a/b#c","definitions":{"a":{"$id":"#x","allOf":[{"$ref":"#x"}]}},"$ref":"#/definitions/a"}`, `1`, ""},
 		{"deep inside", `{"properties":{"a":{"items":{"anyOf":[{"$ref":"#/properties/a/items"}]}}}}`, `{"a":[1]}`, ""},
 		{"twice and twice again", chain(40, `{"allOf":[NEXT,NEXT]}`), `1`, "steps"},
-		{"a long way", chain(30_000, `NEXT`), `1`, "depth"},
+		{"a long way", chain(7_000, `NEXT`), `1`, "depth"},
 		{"twice at each level of the value", `{"$defs":{"n":{"properties":{"a":{"$ref":"#"}}}},"allOf":[{"$ref":"#/$defs/n"},{"$ref":"#/$defs/n"}]}`, nested, "steps"},
 		{"many that quote a long value", `{"properties":{"a":{"anyOf":[` + strings.Repeat(`{"$ref":"#/$defs/n"},`, 5000) + `false]}},"$defs":{"n":{"type":"integer"}}}`, wide, "steps"},
 	}
@@ -241,6 +242,13 @@ func TestCheckRawSchema(t *testing.T) {
 		if !errors.As(err, &e) || e.Kind != Invalid || !strings.HasPrefix(e.Error(), "Tool input validation failed for 't':\n  - ") || e.Hint != "cassidy tool schema t shows what it takes" {
 			t.Errorf("Check(%s) = %s, %v, want a refusal", args, FormatJSON(got, ""), err)
 		}
+	}
+	if err := tool.Validate(); err != nil || tool.Compiled == nil {
+		t.Errorf("Validate() = %v, and left the schema unread", err)
+	}
+	tool.Schema = []byte(`{"maxProperties":0}`) // what was read counts no longer
+	if _, err := tool.Check(readArgs(t, `{"n":3}`)); err == nil {
+		t.Errorf("the old schema is still used")
 	}
 	if got, err := (&Tool{Name: "t", Schema: []byte(`{}`)}).Check(nil); err != nil || got == nil {
 		t.Errorf("Check(nil) = %v, %v, want an empty dict", got, err)

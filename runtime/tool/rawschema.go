@@ -12,11 +12,18 @@ import (
 
 // A SchemaChecker checks values against a JSON Schema (draft 2020-12 or 07)
 // that somebody else wrote, as a tool of an MCP server brings one. Such a
-// schema can be hostile: see [schemaWork].
+// schema can be hostile: one that refers to itself without end, or makes a
+// check too much work, is refused when a value is checked. It is safe for
+// concurrent use.
 type SchemaChecker struct {
+	source   string
 	resolved *jsonschema.Resolved
 	work     *schemaWork
 }
+
+// MaxSchema is how long a JSON Schema may be, in bytes. A model reads it on
+// every turn, so a longer one is of no use to anybody.
+const MaxSchema = 256 << 10
 
 // NewSchemaChecker reads a schema. A $ref beyond the schema itself is asked of
 // load, by its absolute URI; with a nil load, the default, it is an error:
@@ -53,15 +60,18 @@ func NewSchemaChecker(schema []byte, load func(uri string) ([]byte, error)) (c *
 	if err != nil {
 		return nil, Errorf(Invalid, "resolve JSON Schema: %w", err)
 	}
-	return &SchemaChecker{resolved, work}, nil
+	return &SchemaChecker{string(schema), resolved, work}, nil
 }
 
 // parseSchema reads a schema twice: into the library's form, and as a value
 // within our bounds of depth and size.
 func parseSchema(data []byte) (Value, *jsonschema.Schema, error) {
+	if len(data) > MaxSchema {
+		return nil, nil, limitError("source", "a JSON Schema of more than %d KB", MaxSchema>>10)
+	}
 	v, err := ParseJSON(data)
 	if err != nil {
-		return nil, nil, Errorf(Invalid, "read JSON Schema: %w", err)
+		return nil, nil, Errorf(KindOf(err), "read JSON Schema: %w", err)
 	}
 	s := new(jsonschema.Schema)
 	if err := json.Unmarshal(data, s); err != nil {
@@ -159,9 +169,12 @@ func schemaProblem(err error) string {
 func shorten(text string) string { return cut(text, 500) }
 
 func (t *Tool) checkRaw(args *Dict) (*Dict, error) {
-	schema, err := NewSchemaChecker(t.Schema, nil)
-	if err != nil {
-		return nil, err
+	schema := t.Compiled
+	if schema == nil || schema.source != string(t.Schema) {
+		var err error
+		if schema, err = NewSchemaChecker(t.Schema, nil); err != nil {
+			return nil, err
+		}
 	}
 	if args == nil {
 		args = &Dict{}

@@ -40,6 +40,10 @@ type Tool struct {
 	Hash     string // of the file and what it loads, or ""
 	State    State
 	Reason   string // why it is not ready, or ""
+
+	// Compiled is Schema ready for use. [Tool.Validate] sets it; without it,
+	// or where it is of another schema, each check reads Schema anew.
+	Compiled *SchemaChecker
 }
 
 // A Location says where a tool comes from.

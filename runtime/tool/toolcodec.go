@@ -23,11 +23,11 @@ const (
 	hintSize    = 2 // name, flag
 )
 
-// AppendTool appends the binary form of a tool to dst: all that a [Tool] holds,
-// for the wire and for an index on disk. The form is canonical, and
-// [DecodeTool] reads back what was written; only an empty slice or map comes
-// back as nil. It fails for text that is not UTF-8, and for values and nested
-// types beyond [MaxDepth] and [MaxNodes].
+// AppendTool appends the binary form of a tool to dst: all that a [Tool] holds
+// but Compiled, for the wire and for an index on disk. The form is canonical,
+// and [DecodeTool] reads back what was written; only an empty slice or map
+// comes back as nil. It fails for text that is not UTF-8, and for values and
+// nested types beyond [MaxDepth] and [MaxNodes].
 func AppendTool(dst []byte, t *Tool) ([]byte, error) {
 	w := toolWriter{w: writer{buf: append(dst, toolVersion), nodes: MaxNodes}}
 	w.tool(t)

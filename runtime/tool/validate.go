@@ -35,9 +35,11 @@ func (t *Tool) Validate() error {
 		}
 	}
 	if len(t.Schema) > 0 {
-		if _, err := NewSchemaChecker(t.Schema, nil); err != nil {
+		compiled, err := NewSchemaChecker(t.Schema, nil)
+		if err != nil {
 			return err
 		}
+		t.Compiled = compiled
 	}
 	for i, e := range t.Examples {
 		if _, err := t.Check(e.Args); err != nil {

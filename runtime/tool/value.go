@@ -164,6 +164,11 @@ func (d *Dict) put(hash any, key, v Value) {
 		d.entries[i].Value = v
 		return
 	}
+	d.add(hash, key, v)
+}
+
+// add appends a key that is not there yet.
+func (d *Dict) add(hash any, key, v Value) {
 	d.entries = append(d.entries, Entry{key, v})
 	switch {
 	case d.index != nil:
@@ -182,7 +187,14 @@ func (d *Dict) find(hash any) (int, bool) {
 		i, ok := d.index[hash]
 		return i, ok
 	}
+	name, isText := hash.(string)
 	for i := range d.entries {
+		if isText { // as nearly all keys are
+			if s, ok := d.entries[i].Key.(string); ok && s == name {
+				return i, true
+			}
+			continue
+		}
 		if h, _ := hashable(d.entries[i].Key); h == hash {
 			return i, true
 		}
