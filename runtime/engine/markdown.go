@@ -174,8 +174,19 @@ func (m *markdown) compile(s tool.Script) (program, error) {
 	if err != nil {
 		return nil, err
 	}
+	source := source{path: s.Path, text: s.Source, libs: s.Libs}
 	s.Source = file.text
-	return file.code.compile(s)
+	p, err := file.code.compile(s)
+	if lua, ok := p.(*luaProgram); ok {
+		// What an empty table of Lua is, the front matter says.
+		d, err := m.declare(source)
+		if err != nil {
+			return nil, err
+		}
+		r := fieldReader{d: d}
+		lua.returns = r.returns()
+	}
+	return p, err
 }
 
 // markdownFile is a Markdown tool taken apart.

@@ -160,3 +160,19 @@ func TestMarkdownOptional(t *testing.T) {
 		t.Errorf("Run = %s, %v, want [null,\"x\"]", got, err)
 	}
 }
+
+// TestMarkdownLuaEmptyTable checks that an empty table of a Lua handler is what
+// the front matter declares, as it is in a Lua file.
+func TestMarkdownLuaEmptyTable(t *testing.T) {
+	for returns, want := range map[string]string{"object": "{}", "array": "[]"} {
+		s := tool.Script{Path: "x.md", Source: "---\ndescription: Give nothing.\nreturns: " + returns +
+			"\n---\n```lua\nfunction(args) return {} end\n```\n"}
+		out, err := engine.New(nil).Run(context.Background(), s, tool.Call{}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := tool.FormatJSON(out.Value, ""); got != want {
+			t.Errorf("returns %s: {} is %s, want %s", returns, got, want)
+		}
+	}
+}

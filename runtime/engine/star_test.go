@@ -195,6 +195,24 @@ func TestStarCompileOnce(t *testing.T) {
 	}
 }
 
+// TestStarSharedIsFrozen has one tool try to change what another one loads too.
+func TestStarSharedIsFrozen(t *testing.T) {
+	e := starEngine()
+	libs := map[string]string{"lib/a.star": "words = ['a', {'b': []}]"}
+	run := func(path, body string) (tool.Outcome, error) {
+		return e.Run(context.Background(), tool.Script{Path: path, Source: "load('lib/a.star', 'words')\ndef f():\n    " + body, Libs: libs}, tool.Call{}, nil)
+	}
+	for _, body := range []string{"words.append(1)", "words[1]['c'] = 1", "words[1]['b'].append(1)", "words.clear()", "words[1].update(x = 1)"} {
+		if _, err := run("x.star", body); err == nil || !strings.Contains(err.Error(), "frozen") {
+			t.Errorf("%s: %v, want that it is frozen", body, err)
+		}
+	}
+	out, err := run("y.star", "return words")
+	if got := tool.FormatJSON(out.Value, ""); err != nil || got != `["a",{"b":[]}]` {
+		t.Errorf("the other tool sees %s, %v, want it unchanged", got, err)
+	}
+}
+
 // TestStarCyclesTogether compiles two tools that enter one cycle of loads from
 // two sides at once. Each must get its error; neither may wait for the other.
 func TestStarCyclesTogether(t *testing.T) {
