@@ -13,7 +13,7 @@ func luaFunction(f function) *lua.LFunction {
 		c := luaCallOf(L)
 		v, err := c.invoke(L, f)
 		if err != nil {
-			c.raise(L, withOp(err, f.name))
+			c.raise(L, err)
 		}
 		L.Push(v)
 		return 1
@@ -36,7 +36,7 @@ func (c *luaCall) invoke(L *lua.LState, f function) (lua.LValue, error) {
 	}
 	positional, named, err := luaArguments(f, args)
 	if err != nil {
-		return nil, err
+		return nil, withOp(err, f.name)
 	}
 	v, err := c.r.invoke(f, positional, named)
 	if c.r.fatal != nil {
@@ -45,7 +45,11 @@ func (c *luaCall) invoke(L *lua.LState, f function) (lua.LValue, error) {
 	if err != nil {
 		return nil, err
 	}
-	return toLua(L, v)
+	result, err := toLua(L, v)
+	if err != nil {
+		return nil, withOp(err, f.name)
+	}
+	return result, nil
 }
 
 // luaArguments sorts the arguments of a call. Lua has no arguments by name, so

@@ -119,7 +119,8 @@ type Grant struct {
 // Bind matches positional and named arguments to the parameters of f, fills in
 // defaults and checks types. The result holds every argument by its
 // parameter's name and in the order of the parameters, without those that are
-// absent, or null and not required, and have no default.
+// absent and have no default. Null for a parameter that is not required means
+// its default; where it has none, null is passed on.
 func (f *Func) Bind(positional []Value, named *Dict) (*Dict, error) {
 	if len(positional) > len(f.Params) {
 		return nil, Errorf(Invalid, "takes at most %d arguments, got %d", len(f.Params), len(positional))
@@ -154,6 +155,8 @@ func (f *Func) Bind(positional []Value, named *Dict) (*Dict, error) {
 			return nil, Errorf(Invalid, "missing argument %q", p.Name)
 		case p.HasDefault:
 			args.Put(p.Name, p.Default)
+		case ok:
+			args.Put(p.Name, nil)
 		}
 	}
 	return args, nil

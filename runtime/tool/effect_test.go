@@ -37,7 +37,7 @@ func TestBind(t *testing.T) {
 		{"both", List{"a"}, NewDict("encoding", "utf-8"), `{"path":"a","limit":10,"encoding":"utf-8"}`, ""},
 		{"an alias", List{"a"}, NewDict("max", int64(3)), `{"path":"a","limit":3}`, ""},
 		{"defaults", List{"a"}, nil, `{"path":"a","limit":10}`, ""},
-		{"null for an optional one", List{"a", nil, nil}, nil, `{"path":"a","limit":10}`, ""},
+		{"null for an optional one", List{"a", nil, nil}, nil, `{"path":"a","limit":10,"encoding":null}`, ""},
 		{"missing", nil, nil, "", `missing argument "path"`},
 		{"null for a required one", List{nil}, nil, "", "argument 'path' should be string but got null"},
 		{"too many", List{"a", int64(1), "b", "c"}, nil, "", "takes at most 3 arguments, got 4"},

