@@ -538,14 +538,8 @@ func TestEmbed(t *testing.T) {
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	want := `word_count: {
-  "words": 152,
-  "distinct": 111
-}
-order_status: {
-  "order": 1025,
-  "status": "waiting for payment"
-}
+	want := `word_count: {"words": 152, "distinct": 111}
+order_status: {"order": 1025, "status": "waiting for payment"}
 `
 	if diff := cmp.Diff(want, string(out)); diff != "" {
 		t.Errorf("output (-want +got):\n%s", diff)

@@ -46,7 +46,7 @@ func run(ctx context.Context, dir string) error {
 
 	for _, call := range []tool.Call{
 		{Tool: "word_count", Args: tool.NewDict("filepath", "notes/handbook.md")},
-		{Tool: "order_status", Args: tool.NewDict("order", int64(1025))},
+		{Tool: "order_status", Args: tool.NewDict("order", 1025)},
 	} {
 		result, err := host.Call(ctx, call)
 		if err != nil {

@@ -17,7 +17,7 @@ func TestResultJSON(t *testing.T) {
 		want string
 	}{
 		{"success", Succeed(Outcome{Value: NewDict("words", int64(3)), Usage: usage}),
-			`{"success":true,"error":"","error_type":"","suggestion":"","result":{"words":3},"preview":"{\n  \"words\": 3\n}","usage":{"steps":12,"effects":2,"wall_ms":1.5}}`},
+			`{"success":true,"error":"","error_type":"","suggestion":"","result":{"words":3},"preview":"{\"words\": 3}","usage":{"steps":12,"effects":2,"wall_ms":1.5}}`},
 		{"nothing", Succeed(Outcome{}),
 			`{"success":true,"error":"","error_type":"","suggestion":"","result":null,"preview":"","usage":{"steps":0,"effects":0,"wall_ms":0.0}}`},
 		{"text", Succeed(Outcome{Value: "a\nb\nc\nd"}),

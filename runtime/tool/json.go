@@ -7,7 +7,6 @@ import (
 	"math"
 	"math/big"
 	"strconv"
-	"strings"
 	"unicode/utf16"
 	"unicode/utf8"
 )
@@ -377,21 +376,23 @@ func AppendJSON(dst []byte, v Value) ([]byte, error) {
 	return w.buf, err
 }
 
-// FormatJSON returns a value as JSON text for people, on several lines if
-// indent is not empty. What has no JSON form is written as a text in its place.
+// FormatJSON returns a value as JSON text for people. With an indent, lists and
+// objects that do not fit on a line are spread over several. What has no JSON
+// form is written as a text in its place.
 func FormatJSON(v Value, indent string) string {
-	w := jsonWriter{indent: indent, lenient: true, nodes: MaxNodes}
+	w := jsonWriter{lenient: true, nodes: MaxNodes}
 	if err := w.value(v, MaxDepth); err != nil {
 		return "(" + err.Error() + ")"
 	}
-	return string(w.buf)
+	if indent == "" {
+		return string(w.buf)
+	}
+	return layOut(w.buf, indent)
 }
 
 type jsonWriter struct {
 	buf     []byte
-	indent  string
 	lenient bool
-	level   int
 	nodes   int
 }
 
@@ -494,30 +495,18 @@ func (w *jsonWriter) text(s string) {
 	w.buf = append(w.buf, '"')
 }
 
-func (w *jsonWriter) newline() {
-	if w.indent != "" {
-		w.buf = append(append(w.buf, '\n'), strings.Repeat(w.indent, w.level)...)
-	}
-}
-
 func (w *jsonWriter) array(items []Value, depth int) error {
 	if depth == 0 {
 		return limitError("depth", "a value nested more than %d deep", MaxDepth)
 	}
 	w.buf = append(w.buf, '[')
-	w.level++
 	for i, v := range items {
 		if i > 0 {
 			w.buf = append(w.buf, ',')
 		}
-		w.newline()
 		if err := w.value(v, depth-1); err != nil {
 			return err
 		}
-	}
-	w.level--
-	if len(items) > 0 {
-		w.newline()
 	}
 	w.buf = append(w.buf, ']')
 	return nil
@@ -528,14 +517,12 @@ func (w *jsonWriter) object(d *Dict, depth int) error {
 		return limitError("depth", "a value nested more than %d deep", MaxDepth)
 	}
 	w.buf = append(w.buf, '{')
-	w.level++
 	first := true
 	for k, v := range d.All() {
 		if !first {
 			w.buf = append(w.buf, ',')
 		}
 		first = false
-		w.newline()
 		name, ok := k.(string)
 		if !ok {
 			var err error
@@ -545,16 +532,9 @@ func (w *jsonWriter) object(d *Dict, depth int) error {
 		}
 		w.text(name)
 		w.buf = append(w.buf, ':')
-		if w.indent != "" {
-			w.buf = append(w.buf, ' ')
-		}
 		if err := w.value(v, depth-1); err != nil {
 			return err
 		}
-	}
-	w.level--
-	if !first {
-		w.newline()
 	}
 	w.buf = append(w.buf, '}')
 	return nil

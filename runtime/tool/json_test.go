@@ -307,23 +307,6 @@ func TestAppendJSON(t *testing.T) {
 	}
 }
 
-func TestFormatJSONIndents(t *testing.T) {
-	v := NewDict("a", List{int64(1), &Dict{}, List{}}, "b", NewDict("c", nil))
-	want := `{
-  "a": [
-    1,
-    {},
-    []
-  ],
-  "b": {
-    "c": null
-  }
-}`
-	if got := FormatJSON(v, "  "); got != want {
-		t.Errorf("got %s\nwant %s", got, want)
-	}
-}
-
 // Hostile texts of 200,000 characters must take time in proportion. The bound is
 // generous, for a busy machine; quadratic time would be minutes.
 func TestParseJSONIsLinear(t *testing.T) {
