@@ -64,13 +64,18 @@ func (h *Host) call(ctx context.Context, c tool.Call) (tool.Outcome, error) {
 // arguments checks the arguments of a call and completes them with what the
 // host itself provides.
 func (h *Host) arguments(t *tool.Tool, c tool.Call) (*tool.Dict, error) {
-	args := c.Args
+	args, notes := c.Args, t.Renamed(c.Args)
 	if c.Texts {
-		args, _ = t.Coerce(args)
+		var read []string
+		args, read = t.Coerce(args)
+		notes = append(notes, read...)
 	}
 	checked, err := t.Check(args)
 	if err != nil {
 		return nil, err
+	}
+	if len(notes) > 0 {
+		h.emit(tool.ArgsRead, c, func() *tool.Dict { return tool.NewDict("notes", notes) })
 	}
 	for _, p := range t.Params {
 		if p.FromHost {

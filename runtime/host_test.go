@@ -285,6 +285,23 @@ func TestEventsOfACall(t *testing.T) {
 	}
 }
 
+func TestArgumentsThatWereReadDifferently(t *testing.T) {
+	r := newRig(t, nil)
+	r.script("n: int", "return n", "params = {'n': param(aliases = ['number'])}")
+	var notes []string
+	stop := r.Events.Subscribe(tool.ArgsRead, func(e tool.Event) { notes = append(notes, tool.FormatJSON(e.Data, "")) })
+	defer stop()
+	got, err := r.Call(context.Background(), tool.Call{Tool: "t", Args: tool.NewDict("number", "3"), Texts: true})
+	if err != nil || got.Value != int64(3) {
+		t.Errorf("result = %v, %v, want 3", got.Value, err)
+	}
+	for _, want := range []string{"number: read as n", `number: read \"3\" as`} {
+		if !strings.Contains(strings.Join(notes, " "), want) {
+			t.Errorf("told %s, want %s", notes, want)
+		}
+	}
+}
+
 func TestWhatIsLoggedTooMuchIsDropped(t *testing.T) {
 	r := newRig(t, nil)
 	r.script("", "for i in range(300): print(i)\nreturn 'ok'", "")

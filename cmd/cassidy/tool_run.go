@@ -184,9 +184,9 @@ func (c *command) follow(e tool.Event) {
 		if c.terminal(c.err) || c.verbose {
 			c.note("%s: %s%s", e.Tool, e.Data.Text("message"), share(e.Data))
 		}
-	case tool.EffectDone:
+	case tool.EffectDone, tool.ArgsRead:
 		if c.verbose {
-			c.say("%s: %s", e.Tool, tool.FormatJSON(e.Data, ""))
+			c.say("%s: %s %s", e.Tool, e.Type, tool.FormatJSON(e.Data, ""))
 		}
 	case tool.CallStart, tool.CallEnd, tool.ErrorEvent: // the result says it
 	}

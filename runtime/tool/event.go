@@ -22,6 +22,7 @@ type EventType string
 // holds.
 const (
 	CallStart   EventType = "tool_call_start"   // [arguments]
+	ArgsRead    EventType = "arguments_read"    // [notes] where they were not taken as they came
 	OutputChunk EventType = "tool_output_chunk" // [chunk]
 	Progress    EventType = "progress"          // [message, done, total]
 	Log         EventType = "log"               // [message]

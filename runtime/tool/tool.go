@@ -208,6 +208,19 @@ func (t *Tool) NeedsApproval() bool {
 	return false
 }
 
+// Renamed says in words which arguments came under another name than their
+// parameter's own.
+func (t *Tool) Renamed(args *Dict) []string {
+	var notes []string
+	for k := range args.All() {
+		name, _ := k.(string)
+		if p, ok := t.Param(name); ok && p.Name != name {
+			notes = append(notes, name+": read as "+p.Name)
+		}
+	}
+	return notes
+}
+
 // Param returns a parameter by its name or one of its aliases.
 func (t *Tool) Param(name string) (*Param, bool) { return findParam(t.Params, name) }
 
