@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/cassidy-run/cassidy/runtime"
@@ -282,6 +284,37 @@ func TestEventsOfACall(t *testing.T) {
 	want := "tool_call_start t,tool_output_chunk t,progress t,log t,tool_call_end t"
 	if s := strings.Join(got, ","); s != want {
 		t.Errorf("events = %s, want %s", s, want)
+	}
+}
+
+// TestParallelCallsDoNotMix checks defect 9 of the documents: what a call tells
+// carries its own ID, and two calls of one tool know nothing of each other.
+func TestParallelCallsDoNotMix(t *testing.T) {
+	r := newRig(t, nil)
+	r.script("n: int", "emit(str(n))\nlog(str(n))\nreturn n", "")
+	var mu sync.Mutex
+	told := map[string][]string{} // what each call told
+	stop := r.Events.Subscribe(tool.AnyEvent, func(e tool.Event) {
+		mu.Lock()
+		defer mu.Unlock()
+		told[e.Call] = append(told[e.Call], e.Data.Text("chunk")+e.Data.Text("message"))
+	})
+	defer stop()
+	var wait sync.WaitGroup
+	for n := range 50 {
+		wait.Go(func() {
+			got, err := r.Call(context.Background(), tool.Call{ID: strconv.Itoa(n), Tool: "t", Args: tool.NewDict("n", n)})
+			if err != nil || got.Value != int64(n) {
+				t.Errorf("call %d = %v, %v", n, got.Value, err)
+			}
+		})
+	}
+	wait.Wait()
+	for n := range 50 {
+		id := strconv.Itoa(n)
+		if want := "," + id + "," + id + ","; strings.Join(told[id], ",") != want {
+			t.Errorf("call %s told %q, want %q", id, strings.Join(told[id], ","), want)
+		}
 	}
 }
 
