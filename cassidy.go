@@ -39,6 +39,10 @@ type Options struct {
 	// Home is the user's folder, with tools/, skills/ and config.yaml. ""
 	// means none.
 	Home string
+	// Ceiling says how far above dir to look for the project that it belongs to:
+	// up to this folder, which is none itself, as the one in which the user
+	// lives. "" means that dir itself is the project.
+	Ceiling string
 	// Config is a file to read in place of the config.yaml in Home.
 	Config string
 	// Cache is a folder in which to remember what tools' files declare, so
@@ -47,7 +51,7 @@ type Options struct {
 	// Env looks up an environment variable for scripts that declare that they
 	// need it. Nil means that none is set.
 	Env func(name string) (string, bool)
-	// Modules are further effects for scripts.
+	// Modules are further effects for scripts; see [runtime.Options].Modules.
 	Modules []tool.Module
 	// Timeout is the wall time of a call; 0 means 30 seconds.
 	Timeout time.Duration
@@ -58,9 +62,9 @@ type Options struct {
 	NoBuiltins bool
 }
 
-// Open opens a host over a folder. The project is the nearest folder at or
-// above dir that holds .cassidy, else dir itself; a script can reach files
-// below it, and relative paths begin at dir. A tool's file that is not right
+// Open opens a host over a folder. The project is dir itself, or with
+// Options.Ceiling the nearest folder at or above it that holds .cassidy; a script
+// can reach files below it, and relative paths begin at dir. A tool's file that is not right
 // is no error of Open: see [runtime.Host.Broken]. Options may be nil.
 //
 // Close the host when done.
@@ -73,7 +77,7 @@ func Open(dir string, o *Options) (*runtime.Host, error) {
 	if err != nil {
 		return nil, tool.Errorf(tool.Invalid, "open %s: %w", dir, err)
 	}
-	root, inProject := project.Find(dir, opts.Home)
+	root, inProject := project.Find(dir, opts.Home, opts.Ceiling)
 	if !inProject {
 		root = dir
 	}

@@ -24,23 +24,30 @@ func (h *Host) Call(ctx context.Context, c tool.Call) (tool.Result, error) {
 		h.emit(tool.ErrorEvent, c, func() *tool.Dict {
 			return tool.NewDict("error", e.Message(), "error_type", e.Kind.Type(), "toolName", c.Tool)
 		})
-		return tool.Fail(e, out.Usage), e
+		return h.ended(c, tool.Fail(e, out.Usage)), e
 	}
-	r := tool.Succeed(out)
+	return h.ended(c, tool.Succeed(out)), nil
+}
+
+// ended tells that a call has ended, however it did.
+func (h *Host) ended(c tool.Call, r tool.Result) tool.Result {
 	h.emit(tool.CallEnd, c, func() *tool.Dict {
-		return tool.NewDict("success", true, "result", r.Value, "preview", r.Preview())
+		return tool.NewDict("success", r.Success, "result", r.Value, "preview", r.Preview())
 	})
-	return r, nil
+	return r
 }
 
 // call is the pipeline itself.
 func (h *Host) call(ctx context.Context, c tool.Call) (tool.Outcome, error) {
-	t, run, err := h.registry.Lookup(c.Tool)
+	t, run, err := h.lookup(c.Tool)
 	if err != nil {
 		return tool.Outcome{}, err
 	}
 	if t.State == tool.NotHere || t.State == tool.Untrusted {
 		return tool.Outcome{}, tool.Errorf(tool.Denied, "the tool '%s' is %s: %s", t.Name, t.State, t.Reason)
+	}
+	if err := h.usable(ctx, t); err != nil {
+		return tool.Outcome{}, err
 	}
 	if c.Args, err = h.arguments(t, c); err != nil {
 		return tool.Outcome{}, err
@@ -48,17 +55,8 @@ func (h *Host) call(ctx context.Context, c tool.Call) (tool.Outcome, error) {
 	if c.Args, err = h.approve(ctx, t, c); err != nil {
 		return tool.Outcome{}, err
 	}
-	if err := h.usable(ctx, t); err != nil {
-		return tool.Outcome{}, err
-	}
-	out, err := h.execute(ctx, t, c, run)
-	if err != nil {
-		return out, err
-	}
-	if out.Value, err = t.CheckResult(out.Value); err != nil {
-		return tool.Outcome{Usage: out.Usage}, err
-	}
-	return out, nil
+	c.Entry = "" // the other functions of a script are the host's to call
+	return h.execute(ctx, t, c, run)
 }
 
 // arguments checks the arguments of a call and completes them with what the
@@ -95,15 +93,22 @@ func (h *Host) approve(ctx context.Context, t *tool.Tool, c tool.Call) (*tool.Di
 		return nil, tool.Errorf(tool.Denied, "the tool '%s' needs approval, and there is nobody to give it", t.Name).
 			WithHint("set Options.Approve")
 	}
-	asked := c.Args
+	asked := &tool.Dict{}
+	for k, v := range c.Args.All() {
+		name, _ := k.(string)
+		if p, ok := t.Param(name); ok && !p.FromHost {
+			asked.Put(name, v)
+		}
+	}
+	c.Args, c.Texts = asked, false
 	args, err := h.opts.Approve(ctx, *t, c)
 	if err != nil {
 		return nil, tool.AsError(err, tool.Denied)
 	}
-	if tool.Equal(args, asked) {
-		return asked, nil
+	if args == nil {
+		return nil, tool.Errorf(tool.Denied, "the call of '%s' was not approved", t.Name)
 	}
-	c.Args, c.Texts = args, false
+	c.Args = args
 	return h.arguments(t, c)
 }
 
@@ -116,16 +121,20 @@ func (h *Host) execute(ctx context.Context, t *tool.Tool, c tool.Call, run tool.
 	}
 	limited, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	if c.Limits == (tool.Limits{}) {
-		c.Limits = t.Limits
-	}
+	c.Limits = c.Limits.Or(t.Limits)
 	g := h.newGate(t, c)
 	out, err := safely(limited, run, c, g.effect)
+	if err == nil {
+		err = limited.Err() // a result that comes too late is none
+	}
+	if err == nil {
+		out.Value, err = t.CheckResult(out.Value)
+	}
 	if err == nil {
 		err = checkSize(out.Value, c.Limits.Result)
 	}
 	if err == nil {
-		err = g.commit(limited)
+		err = g.commit(limited, c.Place.Child(g.effects+1))
 	}
 	if err != nil && ctx.Err() == nil && errors.Is(limited.Err(), context.DeadlineExceeded) {
 		err = wallError(timeout)
@@ -206,7 +215,7 @@ func (h *Host) askAvailable(ctx context.Context, t *tool.Tool) error {
 	ctx, cancel := context.WithTimeout(ctx, availableTimeout)
 	defer cancel()
 	c := tool.Call{ID: h.nextID(), Tool: t.Name, Args: &tool.Dict{}, Entry: t.Available, Limits: t.Limits}
-	out, err := run(ctx, c, h.newGate(t, c).effect)
+	out, err := safely(ctx, run, c, h.newGate(t, c).look)
 	if err != nil {
 		return tool.Errorf(tool.Unavailable, "the tool '%s' is not available here: %s", t.Name, tool.AsError(err, tool.Internal).Message())
 	}

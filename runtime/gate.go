@@ -2,6 +2,7 @@ package runtime
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
@@ -21,6 +22,7 @@ type gate struct {
 	effects  int
 	logBytes int
 	logLines int
+	silenced bool // it has told too much
 }
 
 func (h *Host) newGate(t *tool.Tool, c tool.Call) *gate {
@@ -33,6 +35,19 @@ func (g *gate) effect(ctx context.Context, e tool.Effect) (tool.Outcome, error) 
 		g.steps = g.counted(g.granted(g.begun(g.done)))
 	}
 	return g.steps(ctx, e)
+}
+
+// look is the Effector of a question that nobody asked for, as whether a tool
+// can be used here: it may read, and changes nothing.
+func (g *gate) look(ctx context.Context, e tool.Effect) (tool.Outcome, error) {
+	if f := g.host.funcs[e.Func]; f != nil {
+		switch f.Class {
+		case tool.Recorded, tool.Read, tool.Notice:
+		default:
+			return tool.Outcome{}, tool.Errorf(tool.Denied, "%s is not for finding out whether a tool can be used", e.Func)
+		}
+	}
+	return g.effect(ctx, e)
 }
 
 // counted bounds how often a call may ask.
@@ -89,26 +104,32 @@ func (g *gate) begun(next tool.Effector) tool.Effector {
 	return func(ctx context.Context, e tool.Effect) (tool.Outcome, error) {
 		switch g.host.funcs[e.Func].Class {
 		case tool.External, tool.Repeatable:
-			if err := g.commit(ctx); err != nil {
+			if err := g.commit(ctx, e.Place.Child(0)); err != nil {
 				return tool.Outcome{}, err
 			}
 		case tool.Notice:
-			if err := g.countLog(e.Args); err != nil {
-				return tool.Outcome{}, nil // what is too much is not told; the call goes on
+			if !g.mayTell(e.Args) {
+				return tool.Outcome{}, nil // the call goes on
 			}
 		}
 		return next(ctx, e)
 	}
 }
 
-// countLog bounds what a call tells.
-func (g *gate) countLog(args *tool.Dict) error {
+// mayTell bounds what a call tells. The first piece that is too much is
+// replaced by a word about it.
+func (g *gate) mayTell(args *tool.Dict) bool {
+	if g.silenced {
+		return false
+	}
 	g.logLines++
 	g.logBytes += len(tool.FormatJSON(args, ""))
-	if g.logLines > MaxLogLines || g.logBytes > MaxLogBytes {
-		return tool.Errorf(tool.Limit, "the call logged more than %d lines or %d KB", MaxLogLines, MaxLogBytes>>10)
+	g.silenced = g.logLines > MaxLogLines || g.logBytes > MaxLogBytes
+	if g.silenced {
+		g.tell(tool.Event{Type: tool.Log, Data: tool.NewDict("message",
+			fmt.Sprintf("(what it tells from here on is left out: a call may tell %d pieces and %d KB)", MaxLogLines, MaxLogBytes>>10))})
 	}
-	return nil
+	return !g.silenced
 }
 
 // done carries the effect out. Nobody else calls a Func of the host.
@@ -134,15 +155,16 @@ func (g *gate) tell(e tool.Event) {
 	g.host.emit(e.Type, g.call, func() *tool.Dict { return e.Data })
 }
 
-// commit carries out what the call has staged.
-func (g *gate) commit(ctx context.Context) error {
+// commit carries out what the call has staged, at a place of its own: before
+// an effect at 3 that is 3.0.
+func (g *gate) commit(ctx context.Context, at tool.Place) error {
 	if g.stage.Empty() {
 		return nil
 	}
 	if g.host.funcs[commitEffect] == nil {
 		return tool.Errorf(tool.Internal, "the host cannot commit writes: it has no %s", commitEffect)
 	}
-	_, err := g.done(ctx, tool.Effect{Func: commitEffect, Args: &tool.Dict{}, Place: g.call.Place.Child(g.effects + 1)})
+	_, err := g.done(ctx, tool.Effect{Func: commitEffect, Args: &tool.Dict{}, Place: at})
 	return err
 }
 

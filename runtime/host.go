@@ -12,8 +12,9 @@ package runtime
 
 import (
 	"context"
-	"fmt"
 	"maps"
+	"path"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -45,7 +46,9 @@ const (
 type Options struct {
 	// Sandbox runs the scripts. Nil: scripts cannot be registered.
 	Sandbox sandbox.Sandbox
-	// Modules are the effects that scripts may ask for.
+	// Modules are the effects that scripts may ask for. What a program lends
+	// beside the usual takes capabilities named use, as in use:stock/read; a
+	// tool needs to declare them.
 	Modules []tool.Module
 	// Discover finds the tools that are scripts, and the files that are broken.
 	// It is asked once by New, and again by [Host.Refresh]. Nil: none.
@@ -66,7 +69,7 @@ type Options struct {
 
 // An Approve decides on a call that needs approval. It gets the tool and the
 // call, and returns the arguments to run with, which may be others than those
-// of the call; they are checked again. To refuse it returns an error, best of
+// of the call; they are checked again. Nil means those of the call. To refuse it returns an error, best of
 // kind Denied.
 type Approve func(ctx context.Context, t tool.Tool, c tool.Call) (*tool.Dict, error)
 
@@ -75,8 +78,11 @@ func ApproveAll(_ context.Context, _ tool.Tool, c tool.Call) (*tool.Dict, error)
 	return c.Args, nil
 }
 
-// A Handler is a tool written in Go. It gets checked and complete arguments.
-// Its result is a [tool.Value], or what [tool.FromGo] takes. An error that is not a *[tool.Error] is reported as one of kind Failed.
+// A Handler is a tool written in Go. It gets checked and complete arguments. It
+// must end when its context does: the host waits for it, whatever the time.
+// It does not change them: a
+// default among them is shared by all calls. Its result is a [tool.Value], or
+// what [tool.FromGo] takes. An error that is not a *[tool.Error] is reported as one of kind Failed.
 type Handler func(ctx context.Context, args *tool.Dict) (tool.Value, error)
 
 // A Host runs tools. It is safe for concurrent use.
@@ -104,21 +110,52 @@ func New(o *Options) (*Host, error) {
 		h.opts.Timeout = DefaultTimeout
 	}
 	for _, m := range h.opts.Modules {
-		for i := range m.Funcs {
-			name := m.Funcs[i].Name
-			if m.Name != "" {
-				name = m.Name + "." + name
-			}
-			if h.funcs[name] != nil {
-				return nil, fmt.Errorf("the effect %s is there twice", name)
-			}
-			h.funcs[name] = &m.Funcs[i]
+		if err := h.lend(m); err != nil {
+			return nil, err
 		}
+	}
+	if h.opts.Timeout < 0 {
+		return nil, tool.Errorf(tool.Invalid, "Options.Timeout is negative")
 	}
 	if h.opts.Discover == nil {
 		return h, nil
 	}
 	return h, h.Refresh(context.Background())
+}
+
+// lend makes the functions of a module effects that scripts can ask for.
+func (h *Host) lend(m tool.Module) error {
+	for i := range m.Funcs {
+		f := &m.Funcs[i]
+		name := f.Name
+		if m.Name != "" {
+			name = m.Name + "." + name
+		}
+		acts := f.Class == tool.Write || f.Class == tool.External
+		switch {
+		case m.Name != "" && !identifier(m.Name) || !identifier(f.Name):
+			return tool.Errorf(tool.Invalid, "%q is no name that a script could write", name)
+		case h.funcs[name] != nil:
+			return tool.Errorf(tool.Invalid, "the effect %s is there twice", name)
+		case f.Do == nil:
+			return tool.Errorf(tool.Invalid, "the effect %s has no Do", name)
+		case acts && f.Target == nil && !f.Internal:
+			return tool.Errorf(tool.Invalid, "the effect %s acts, but has no Target: any tool could use it", name).
+				WithHint("give the capabilities that it takes, such as use:%s", name)
+		}
+		h.funcs[name] = f
+	}
+	return nil
+}
+
+// identifier reports whether a script can write a name.
+func identifier(name string) bool {
+	for i, r := range name {
+		if r != '_' && !('a' <= r && r <= 'z') && !('A' <= r && r <= 'Z') && !(i > 0 && '0' <= r && r <= '9') {
+			return false
+		}
+	}
+	return name != ""
 }
 
 // Refresh looks for scripts again: new files become tools, changed ones are
@@ -167,22 +204,23 @@ func (h *Host) Replace(t tool.Tool, do Handler) error {
 }
 
 func (h *Host) register(t tool.Tool, do Handler, replace bool) error {
-	if t.Location == "" {
-		t.Location = tool.Embedded
-	}
-	if t.State == "" {
-		t.State = tool.Ready
-	}
+	t.Location, t.State, t.Reason, t.Path, t.Hash = tool.Embedded, tool.Ready, "", "", ""
 	var run tool.Runner
 	if do != nil {
 		run = func(ctx context.Context, c tool.Call, _ tool.Effector) (tool.Outcome, error) {
 			start := time.Now()
 			v, err := do(ctx, c.Args)
+			if e, ok := err.(*tool.Error); ok && e == nil {
+				err = nil // a *tool.Error that is nil makes an error that is not
+			}
 			if err == nil {
 				v, err = tool.FromGo(v)
 			}
 			return tool.Outcome{Value: v, Usage: tool.Usage{Wall: time.Since(start)}}, err
 		}
+	}
+	if err := t.Normalize(); err != nil {
+		return err
 	}
 	if err := t.Validate(); err != nil {
 		return err
@@ -244,11 +282,27 @@ func (h *Host) Tools() []tool.Tool {
 
 // Tool returns a tool by its name, in either spelling.
 func (h *Host) Tool(name string) (tool.Tool, error) {
-	t, _, err := h.registry.Lookup(name)
+	t, _, err := h.lookup(name)
 	if err != nil {
 		return tool.Tool{}, err
 	}
 	return *t, nil
+}
+
+// lookup finds a tool. Where there is none but a broken file has the name, what
+// is wrong with the file says more.
+func (h *Host) lookup(name string) (*tool.Tool, tool.Runner, error) {
+	t, run, err := h.registry.Lookup(name)
+	if err == nil {
+		return t, run, nil
+	}
+	for _, e := range h.Broken() {
+		file := path.Base(filepath.ToSlash(e.Pos.File))
+		if tool.Key(strings.TrimSuffix(file, path.Ext(file))) == tool.Key(name) {
+			return nil, nil, e
+		}
+	}
+	return nil, nil, err
 }
 
 // Groups counts the tools of each group.

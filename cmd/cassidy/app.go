@@ -36,7 +36,8 @@ type command struct {
 
 // Main runs the command and returns its exit code.
 func Main(ctx context.Context, args []string, w *world) int {
-	c := &command{world: w}
+	out := &output{w: w.out}
+	c := &command{world: &world{in: w.in, out: out, err: w.err, env: w.env}}
 	app := newApp(c)
 	// Whether to answer in JSON must be known even if the flags are wrong.
 	c.json = slices.Contains(args, "--json")
@@ -44,7 +45,26 @@ func Main(ctx context.Context, args []string, w *world) int {
 	if err == nil {
 		err = app.RunContext(ctx, append([]string{"cassidy"}, args...))
 	}
-	return c.exit(ctx, err)
+	if code := c.exit(ctx, err); code != 0 || out.err == nil {
+		return code
+	}
+	c.say("cannot write the output: %v", out.err)
+	return 1
+}
+
+// An output is a writer that remembers its first error, so that a result that
+// went nowhere is no success.
+type output struct {
+	w   io.Writer
+	err error
+}
+
+func (o *output) Write(p []byte) (int, error) {
+	n, err := o.w.Write(p)
+	if o.err == nil {
+		o.err = err
+	}
+	return n, err
 }
 
 func newApp(c *command) *cli.App {
@@ -133,13 +153,29 @@ func (c *command) home() string {
 		}
 		return home
 	}
-	if home, ok := c.env("HOME"); ok && home != "" {
-		return filepath.Join(home, ".cassidy")
-	}
-	if home, err := os.UserHomeDir(); err == nil {
+	if home := c.userHome(); home != "" {
 		return filepath.Join(home, ".cassidy")
 	}
 	return ""
+}
+
+// userHome returns the folder in which the user lives, or "".
+func (c *command) userHome() string {
+	for _, name := range []string{"HOME", "USERPROFILE"} {
+		if home, ok := c.env(name); ok && home != "" {
+			return home
+		}
+	}
+	return ""
+}
+
+// ceiling is how far up a project is looked for: below the user's home folder,
+// or anywhere where there is none.
+func (c *command) ceiling() string {
+	if home := c.userHome(); home != "" {
+		return home
+	}
+	return string(filepath.Separator)
 }
 
 func (c *command) cache() string {
@@ -156,7 +192,7 @@ func (c *command) open() (*runtime.Host, error) {
 		return nil, err
 	}
 	return cassidy.Open(dir, &cassidy.Options{
-		Home: c.home(), Config: c.config, Cache: c.cache(), Env: c.env,
+		Home: c.home(), Ceiling: c.ceiling(), Config: c.config, Cache: c.cache(), Env: c.env,
 	})
 }
 
@@ -177,6 +213,9 @@ func versionCommand(c *command) *cli.Command {
 		Name:  "version",
 		Usage: "print the version",
 		Action: func(ctx *cli.Context) error {
+			if _, err := exactly(ctx); err != nil {
+				return err
+			}
 			if c.json {
 				return c.printJSON(tool.NewDict("version", version()))
 			}

@@ -42,9 +42,13 @@ type reordering struct {
 	path     []string
 	local    []string
 	rest     []string
+	help     bool
 }
 
 func (r *reordering) all() []string {
+	if r.help {
+		return slices.Concat(r.path, []string{"--help"}) // whatever else was asked for
+	}
 	all := slices.Concat(r.global, r.path, r.local)
 	if len(r.rest) > 0 {
 		all = append(append(all, "--"), r.rest...)
@@ -54,6 +58,10 @@ func (r *reordering) all() []string {
 
 // word takes a word that is no flag: the name of a command, or an argument.
 func (r *reordering) word(word string) {
+	if word == "help" && len(r.path) == 0 && len(r.rest) == 0 {
+		r.help = true
+		return
+	}
 	if len(r.rest) == 0 {
 		for _, c := range r.commands {
 			if c.HasName(word) {
@@ -77,7 +85,11 @@ func (r *reordering) flag(args []string) (int, error) {
 	}
 	if f == nil {
 		if name == "help" || name == "h" {
-			r.local = append(r.local, "--help")
+			r.help = true
+			return 1, nil
+		}
+		if name == "version" && len(r.path) == 0 {
+			r.path = []string{"version"}
 			return 1, nil
 		}
 		return 0, tool.Errorf(tool.Invalid, "there is no flag %s%s", args[0], tool.DidYouMean(name, r.names())).

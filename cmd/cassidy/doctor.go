@@ -54,7 +54,7 @@ func (c *command) checkProject() finding {
 	if err != nil {
 		return finding{name: "project", value: err.Error(), bad: true}
 	}
-	root, ok := project.Find(dir, c.home())
+	root, ok := project.Find(dir, c.home(), c.ceiling())
 	if !ok {
 		return finding{name: "project", value: "none at or above " + dir, hint: "cassidy init makes this folder one"}
 	}
@@ -66,8 +66,12 @@ func (c *command) checkHome() finding {
 	if home == "" {
 		return finding{name: "home", value: "none", hint: "set CASSIDY_HOME to keep personal tools"}
 	}
-	if _, err := os.Stat(home); errors.Is(err, fs.ErrNotExist) {
+	info, err := os.Stat(home)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
 		return finding{name: "home", value: home + " (not made yet)"}
+	case err != nil || !info.IsDir():
+		return finding{name: "home", value: home + " is not a folder that can be read", bad: true, hint: "set CASSIDY_HOME to one"}
 	}
 	return finding{name: "home", value: home}
 }

@@ -32,23 +32,12 @@ func (c *command) initProject() error {
 	if err != nil {
 		return err
 	}
-	var created tool.List
-	tools := filepath.Join(dir, project.Folder, "tools")
-	if _, err := os.Stat(tools); errors.Is(err, fs.ErrNotExist) {
-		created = append(created, project.Folder+"/tools")
-	}
-	if err := os.MkdirAll(tools, 0o777); err != nil {
-		return fileError(err)
-	}
-	written, err := writeNew(filepath.Join(dir, project.Folder, "config.yaml"), scripts.ProjectConfig())
+	created, err := c.newProject(dir)
 	if err != nil {
 		return err
 	}
-	if written {
-		created = append(created, project.Folder+"/config.yaml")
-	}
 	if c.json {
-		return c.printJSON(tool.NewDict("project", dir, "created", append(tool.List{}, created...)))
+		return c.printJSON(tool.NewDict("project", dir, "created", created))
 	}
 	if len(created) == 0 {
 		c.note("%s is a project already", dir)
@@ -58,6 +47,37 @@ func (c *command) initProject() error {
 	}
 	c.note("next: cassidy tool new my_tool")
 	return nil
+}
+
+// makeProject makes a folder a project, where it is none.
+func (c *command) makeProject(dir string) error {
+	_, err := c.newProject(dir)
+	return err
+}
+
+// newProject creates what a project has, and says what it created.
+func (c *command) newProject(dir string) (tool.List, error) {
+	if home := c.userHome(); home != "" {
+		if abs, err := filepath.Abs(home); err == nil && abs == dir {
+			return nil, tool.Errorf(tool.Invalid, "your home folder cannot be a project").WithHint("make a folder for it, or use --location personal")
+		}
+	}
+	created := tool.List{}
+	tools := filepath.Join(dir, project.Folder, "tools")
+	if _, err := os.Stat(tools); errors.Is(err, fs.ErrNotExist) {
+		created = append(created, project.Folder+"/tools")
+	}
+	if err := os.MkdirAll(tools, 0o777); err != nil {
+		return nil, fileError(err)
+	}
+	written, err := writeNew(filepath.Join(dir, project.Folder, "config.yaml"), scripts.ProjectConfig())
+	if err != nil {
+		return nil, err
+	}
+	if written {
+		created = append(created, project.Folder+"/config.yaml")
+	}
+	return created, nil
 }
 
 // writeNew writes a file that must not exist yet; it says whether it did.

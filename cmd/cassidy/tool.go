@@ -1,6 +1,9 @@
 package main
 
 import (
+	"maps"
+	"slices"
+
 	"github.com/urfave/cli/v2"
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
@@ -63,8 +66,8 @@ func describe(t *tool.Tool) *tool.Dict {
 
 func hintDict(h tool.Hints) *tool.Dict {
 	d := tool.NewDict("read_only", h.ReadOnly, "idempotent", h.Idempotent, "open_world", h.OpenWorld)
-	for name, v := range h.Other {
-		d.Put(name, v)
+	for _, name := range slices.Sorted(maps.Keys(h.Other)) {
+		d.Put(name, h.Other[name])
 	}
 	return d
 }

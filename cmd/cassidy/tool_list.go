@@ -60,7 +60,9 @@ func (c *command) listTools(ctx *cli.Context, h *runtime.Host) error {
 	} else {
 		c.printList(tools)
 		c.tellBroken(broken)
-		c.listFooter(ctx.String("location"), tools)
+		if c.terminal(c.err) || len(tools) == 0 {
+			c.listFooter(ctx.String("location"), tools)
+		}
 	}
 	if ctx.Bool("strict") && len(broken) > 0 {
 		return errSilent

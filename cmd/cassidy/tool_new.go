@@ -126,6 +126,9 @@ func alreadyExists(path string) error {
 func (c *command) toolsDir(location string) (dir, shown string, err error) {
 	switch location {
 	case string(tool.Personal):
+		if c.home() == "" {
+			return "", "", tool.Errorf(tool.Invalid, "there is no place for personal tools").WithHint("set CASSIDY_HOME to a folder")
+		}
 		dir = filepath.Join(c.home(), "tools")
 		return dir, dir, nil
 	case string(tool.Project):
@@ -133,9 +136,12 @@ func (c *command) toolsDir(location string) (dir, shown string, err error) {
 		if err != nil {
 			return "", "", err
 		}
-		root, ok := project.Find(work, c.home())
+		root, ok := project.Find(work, c.home(), c.ceiling())
 		if !ok {
 			root = work
+			if err := c.makeProject(work); err != nil {
+				return "", "", err
+			}
 		}
 		return filepath.Join(root, project.Folder, "tools"), project.Folder + "/tools", nil
 	}
@@ -266,7 +272,9 @@ func validPage(t *tool.Tool, paint func(code, text string) string) string {
 		}
 		fmt.Fprintf(&b, "    %s (%s, %s)\n", printable(p.Name), p.Type, need)
 	}
-	tick("Examples (%d), each passes the check", len(t.Examples))
+	if len(t.Examples) > 0 {
+		tick("Examples (%d), each with arguments that pass the check", len(t.Examples))
+	}
 	tick("Handler function is valid")
 	for _, w := range t.Warnings {
 		fmt.Fprintf(&b, "%s %s\n", paint(yellow, "!"), printable(w))

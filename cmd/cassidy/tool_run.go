@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"errors"
 	"io"
 	"os"
@@ -36,52 +37,62 @@ func (c *command) runTool(ctx *cli.Context, h *runtime.Host) error {
 	if err != nil {
 		return c.failed(err)
 	}
-	args, texts, err := c.arguments(&t, words[1:], ctx.String("input"))
+	args, err := c.arguments(&t, words[1:], ctx.String("input"), ctx.IsSet("input"))
 	if err != nil {
 		return c.failed(err)
 	}
-	_, err = c.call(ctx, h, tool.Call{Tool: t.Name, Args: args, Texts: texts, Caller: tool.ByPerson})
+	_, err = c.call(ctx, h, tool.Call{Tool: t.Name, Args: args, Caller: tool.ByPerson})
 	return err
 }
 
 // arguments reads the arguments of a call from the command line.
-func (c *command) arguments(t *tool.Tool, words []string, input string) (args *tool.Dict, texts bool, err error) {
-	if input != "" && len(words) > 0 {
-		return nil, false, tool.Errorf(tool.Invalid, "--input and %q both give arguments", words[0]).WithHint("use one of them")
+func (c *command) arguments(t *tool.Tool, words []string, input string, given bool) (*tool.Dict, error) {
+	if given && len(words) > 0 {
+		return nil, tool.Errorf(tool.Invalid, "--input and %q both give arguments", words[0]).WithHint("use one of them")
 	}
-	if input != "" {
-		args, err = c.inputArgs(input)
-		return args, false, err
+	if given {
+		return c.inputArgs(input)
 	}
-	args, err = parsePairs(t, words)
-	return args, true, err
+	args, notes, err := parsePairs(t, words)
+	if c.verbose {
+		for _, note := range notes {
+			c.say("%s", note)
+		}
+	}
+	return args, err
 }
 
-// parsePairs reads key=value and key:=JSON.
-func parsePairs(t *tool.Tool, words []string) (*tool.Dict, error) {
-	args := &tool.Dict{}
+// parsePairs reads key=value, by the declared types, and key:=JSON. The notes
+// say what was read as what.
+func parsePairs(t *tool.Tool, words []string) (args *tool.Dict, notes []string, err error) {
+	args = &tool.Dict{}
 	for _, word := range words {
 		key, value, ok := strings.Cut(word, "=")
 		if !ok || key == "" || key == ":" {
 			e := tool.Errorf(tool.Invalid, "%q is not key=value", word)
-			return nil, e.WithHint("cassidy tool run %s", usage(t))
+			return nil, nil, e.WithHint("cassidy tool run %s", usage(t))
 		}
-		var v tool.Value = value
-		if name, isJSON := strings.CutSuffix(key, ":"); isJSON {
-			var err error
-			if v, err = tool.ParseJSON([]byte(value)); err != nil {
-				return nil, tool.Errorf(tool.Invalid, "%s: %w", key, tool.AsError(err, tool.Invalid).Err)
+		name, isJSON := strings.CutSuffix(key, ":")
+		if args.Has(name) {
+			return nil, nil, tool.Errorf(tool.Invalid, "%q is given twice", name)
+		}
+		if isJSON {
+			v, err := tool.ParseJSON([]byte(value))
+			if err != nil {
+				return nil, nil, tool.Errorf(tool.Invalid, "%s: %w", name, tool.AsError(err, tool.Invalid).Err)
 			}
-			key = name
-		} else if !validText(value) {
-			return nil, tool.Errorf(tool.Invalid, "the value of %s is not UTF-8", key).WithHint("put the text into a file, and its name here")
+			args.Put(name, v)
+			continue
 		}
-		if args.Has(key) {
-			return nil, tool.Errorf(tool.Invalid, "%q is given twice", key)
+		if !validText(value) {
+			return nil, nil, tool.Errorf(tool.Invalid, "the value of %s is not UTF-8", name).WithHint("put the text into a file, and its name here")
 		}
-		args.Put(key, v)
+		read, more := t.Coerce(tool.NewDict(name, value))
+		v, _ := read.Get(name)
+		args.Put(name, v)
+		notes = append(notes, more...)
 	}
-	return args, nil
+	return args, notes, nil
 }
 
 func validText(s string) bool { return strings.ToValidUTF8(s, "") == s }
@@ -120,6 +131,7 @@ func (c *command) inputArgs(input string) (*tool.Dict, error) {
 
 func readAll(r io.Reader) ([]byte, error) {
 	text, err := io.ReadAll(io.LimitReader(r, maxInput+1))
+	text = bytes.TrimPrefix(text, []byte("\ufeff"))
 	if err == nil && len(text) > maxInput {
 		return nil, errors.New("the input is longer than " + strconv.Itoa(maxInput>>20) + " MB")
 	}
@@ -136,13 +148,17 @@ func (c *command) call(ctx *cli.Context, h *runtime.Host, call tool.Call) (tool.
 		if ctx.Context.Err() != nil {
 			err = tool.Errorf(tool.Canceled, "interrupted")
 		}
-		return result, c.failed(err)
+		return result, c.failedWith(err, result.Usage)
 	}
 	if c.json {
 		c.printResult(result)
 		return result, nil
 	}
-	if text := result.Text(); text != "" {
+	text := result.Text()
+	if c.terminal(c.out) {
+		text = printable(text)
+	}
+	if text != "" {
 		c.print(strings.TrimSuffix(text, "\n") + "\n")
 	}
 	return result, nil
@@ -150,11 +166,13 @@ func (c *command) call(ctx *cli.Context, h *runtime.Host, call tool.Call) (tool.
 
 // failed tells of a call that failed. With --json it is a result like any
 // other.
-func (c *command) failed(err error) error {
+func (c *command) failed(err error) error { return c.failedWith(err, tool.Usage{}) }
+
+func (c *command) failedWith(err error, u tool.Usage) error {
 	e := tool.AsError(err, tool.Failed)
 	c.tell(e)
 	if c.json {
-		c.printResult(tool.Fail(e, tool.Usage{}))
+		c.printResult(tool.Fail(e, u))
 	}
 	return &toldError{e}
 }

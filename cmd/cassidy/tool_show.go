@@ -38,12 +38,10 @@ func (c *command) find(h *runtime.Host, name string) (tool.Tool, error) {
 		}
 		return t, nil
 	}
-	for _, e := range h.Broken() {
-		if tool.Key(fileStem(e.Pos.File)) == tool.Key(name) {
-			return t, e
-		}
-	}
 	e := *tool.AsError(err, tool.NotFound)
+	if e.Kind != tool.NotFound {
+		return t, &e
+	}
 	e.Err = fmt.Errorf("%s", strings.Replace(e.Err.Error(), "Unknown tool", "Tool not found", 1))
 	return t, (&e).WithHint("cassidy tool list shows the tools")
 }

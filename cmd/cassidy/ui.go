@@ -50,7 +50,7 @@ func (c *command) exit(ctx context.Context, err error) int {
 	}
 	var told *toldError
 	if errors.As(err, &told) {
-		return exitCodes[told.err.Kind]
+		return exitCode(told.err.Kind)
 	}
 	e := tool.AsError(err, tool.Internal)
 	if ctx.Err() != nil {
@@ -60,7 +60,14 @@ func (c *command) exit(ctx context.Context, err error) int {
 	if c.json {
 		_ = c.printJSON(tool.NewDict("success", false, "error", e.Error(), "error_type", e.Kind.Type(), "suggestion", e.Hint))
 	}
-	return exitCodes[e.Kind]
+	return exitCode(e.Kind)
+}
+
+func exitCode(k tool.Kind) int {
+	if code, ok := exitCodes[k]; ok {
+		return code
+	}
+	return 1
 }
 
 // A toldError is an error of which the user has been told.
@@ -129,6 +136,9 @@ func printable(text string) string {
 
 // terminal reports whether somebody reads this as it is written.
 func (c *command) terminal(w io.Writer) bool {
+	if o, ok := w.(*output); ok {
+		w = o.w
+	}
 	f, ok := w.(*os.File)
 	if !ok {
 		return false

@@ -3,6 +3,7 @@ package engine
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
 )
@@ -251,7 +252,8 @@ func typeWith(t tool.Type, fields *tool.Dict) (tool.Type, error) {
 func (d declared) typed(t tool.Type) (tool.Type, error) {
 	for k := range d.fields.All() {
 		if name, _ := k.(string); !slices.Contains(paramFields, name) {
-			return t, tool.Errorf(tool.Invalid, "param() has no field '%s'%s", name, tool.DidYouMean(name, paramFields))
+			return t, tool.Errorf(tool.Invalid, "param() has no field '%s'%s", name, tool.DidYouMean(name, paramFields)).
+				WithHint("the fields are %s", strings.Join(paramFields, ", "))
 		}
 	}
 	if v, ok := d.fields.Get("type"); ok && v != nil {

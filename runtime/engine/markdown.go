@@ -123,8 +123,8 @@ func (d *declaration) frontMatterParams(v tool.Value, lines map[string]int) (too
 				spec.Put(key, x)
 			}
 		}
-		if !d.hasParamDefault(name) && !spec.Has("required") && !spec.Has("default") {
-			spec.Put("required", false) // in front matter only a literal true is required
+		if !d.signed && !spec.Has("required") && !spec.Has("default") {
+			spec.Put("required", false) // where no signature says more, only a literal true is required
 		}
 		p := declared{kind: "param", fields: spec}
 		if line := lines[name]; line > 0 {

@@ -139,10 +139,10 @@ func TestMarkdownRuns(t *testing.T) {
 	}
 }
 
-// TestMarkdownOptional calls a tool whose front matter does not say that its
-// parameter is required: it is None where it is absent.
+// TestMarkdownOptional calls a tool whose front matter says that a parameter is
+// optional, though its handler has no default: it is None where it is absent.
 func TestMarkdownOptional(t *testing.T) {
-	s := tool.Script{Path: "x.md", Source: "---\ndescription: x\nparameters:\n  - name: a\n  - name: b\n    type: string\n    required: true\n---\n```python\ndef f(a, b): return [a, b]\n```\n"}
+	s := tool.Script{Path: "x.md", Source: "---\ndescription: x\nparameters:\n  - name: a\n    required: false\n  - name: b\n    type: string\n---\n```python\ndef f(a, b): return [a, b]\n```\n"}
 	e := starEngine()
 	described, err := e.Describe(s)
 	if err != nil {

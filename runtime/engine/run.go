@@ -64,6 +64,12 @@ type run struct {
 // invoke calls one function for the script. Arguments come as the script gave
 // them.
 func (r *run) invoke(f function, positional []tool.Value, named *tool.Dict) (tool.Value, error) {
+	if r.fatal == nil && r.ctx.Err() != nil {
+		r.fatal = r.stopped()
+	}
+	if r.fatal != nil {
+		return nil, r.fatal
+	}
 	args, err := f.Bind(positional, named)
 	if err != nil {
 		return nil, withOp(err, f.name)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"time"
 
 	"go.starlark.net/resolve"
 	"go.starlark.net/starlark"
@@ -76,7 +77,33 @@ func (l *starLang) complete(d *declaration, f *starFile, libs map[string]string)
 	if err := resolve.File(f.syntax, l.predeclared.Has, starlark.Universe.Has); err != nil {
 		return starCompileError(err)
 	}
-	return nil
+	return l.checkModules(f)
+}
+
+// checkModules says whether each function of a module that the file names is
+// there, as in fs.reed.
+func (l *starLang) checkModules(f *starFile) error {
+	var wrong error
+	syntax.Walk(f.syntax, func(n syntax.Node) bool {
+		dot, ok := n.(*syntax.DotExpr)
+		if !ok || wrong != nil {
+			return wrong == nil
+		}
+		id, ok := dot.X.(*syntax.Ident)
+		if !ok {
+			return true
+		}
+		binding, _ := id.Binding.(*resolve.Binding)
+		m, isModule := l.predeclared[id.Name].(*starModule)
+		if binding == nil || binding.Scope != resolve.Predeclared || !isModule || m.attrs.Has(dot.Name.Name) {
+			return true
+		}
+		names := m.AttrNames()
+		wrong = errorAtStar(dot.NamePos, "%s has no function %s%s", m.name, dot.Name.Name, tool.DidYouMean(dot.Name.Name, names)).
+			WithHint("it has %s", strings.Join(names, ", "))
+		return false
+	})
+	return wrong
 }
 
 func (l *starLang) block(src source) (*declaration, error) {
@@ -129,6 +156,10 @@ func (l *starLang) compile(s tool.Script) (program, error) {
 	return p, nil
 }
 
+// loadTime is how long the top level of a file may run. It is run once for all
+// calls, so no call's own time is the measure.
+const loadTime = 2 * time.Second
+
 // initialize runs the top level of a file and freezes what it made. Effects
 // are not to be had there.
 func (l *starLang) initialize(f *starFile, libs *starLibs) (starlark.StringDict, error) {
@@ -136,7 +167,9 @@ func (l *starLang) initialize(f *starFile, libs *starLibs) (starlark.StringDict,
 	if err != nil {
 		return nil, starCompileError(err)
 	}
-	r := &run{ctx: context.Background(), do: whileLoading}
+	ctx, cancel := context.WithTimeout(context.Background(), loadTime)
+	defer cancel()
+	r := &run{ctx: ctx, do: whileLoading}
 	r.call.Limits.Steps = DefaultSteps
 	thread := r.thread(f.path)
 	thread.Load = func(_ *starlark.Thread, name string) (starlark.StringDict, error) { return libs.load(name) }

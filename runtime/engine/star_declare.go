@@ -38,7 +38,7 @@ func parseDialect(options *syntax.FileOptions, path, text string) (*starFile, er
 	}
 	tree, err := options.Parse(path, stripped.text, 0)
 	if err != nil {
-		return nil, starSyntaxError(err)
+		return nil, starSyntaxError(err, text)
 	}
 	f := &starFile{path: path, text: stripped.text, syntax: tree, functions: stripped.functions,
 		defs: map[string]*syntax.DefStmt{}, constants: map[string]syntax.Expr{}, nodes: tool.MaxNodes}
@@ -58,16 +58,62 @@ func parseDialect(options *syntax.FileOptions, path, text string) (*starFile, er
 // fileOptions is the dialect of tools: Starlark as specified, plus sets.
 var fileOptions = &syntax.FileOptions{Set: true}
 
-func starSyntaxError(err error) error {
+func starSyntaxError(err error, text string) error {
 	var e syntax.Error
 	if !errors.As(err, &e) {
 		return tool.Errorf(tool.Invalid, "%w", err)
 	}
 	located := errorAtStar(e.Pos, "%s", e.Msg)
+	line, _, _ := strings.Cut(afterLines(text, int(e.Pos.Line)-1), "\n")
+	if hint := pythonHint(line); hint != "" {
+		return located.WithHint("%s", hint)
+	}
 	if strings.HasPrefix(e.Msg, "got ':'") || e.Msg == "got '-', want ':'" {
 		return located.WithHint("if a type is meant: types are those of a def, as in def f(path: str, n: int = 1) -> list[str]:")
 	}
 	return located
+}
+
+// afterLines returns the text behind its first n lines.
+func afterLines(text string, n int) string {
+	for range n {
+		_, text, _ = strings.Cut(text, "\n")
+	}
+	return text
+}
+
+// pythonHints says what to write for what Starlark does not take over from
+// Python, by the word that a line begins with.
+var pythonHints = map[string]string{
+	"import": "scripts have their modules without an import; shared files are loaded with load(\"lib/name.star\", \"function\")",
+	"from":   "scripts have their modules without an import; shared files are loaded with load(\"lib/name.star\", \"function\")",
+	"try":    "Starlark has no exceptions: check first, and call fail(\"what is wrong\")",
+	"except": "Starlark has no exceptions: check first, and call fail(\"what is wrong\")",
+	"raise":  "call fail(\"what is wrong\")",
+	"with":   "files need not be closed: use fs.read(path) and fs.write(path, content)",
+	"class":  "Starlark has no classes: use dicts and functions",
+	"while":  "use for i in range(…) with break",
+	"assert": "write if not …: fail(\"what is wrong\")",
+	"del":    "use pop, or build a new list or dict",
+	"global": "values of the file cannot be changed: pass them on and return them",
+	"yield":  "build a list and return it",
+	"async":  "calls wait for their results: leave async and await out",
+	"await":  "calls wait for their results: leave async and await out",
+}
+
+func pythonHint(line string) string {
+	line = strings.TrimSpace(line)
+	word := strings.FieldsFunc(line+" ", func(r rune) bool { return r < 'a' || r > 'z' })
+	if len(word) > 0 && strings.HasPrefix(line, word[0]) && pythonHints[word[0]] != "" {
+		return pythonHints[word[0]]
+	}
+	switch {
+	case strings.Contains(line, ` f"`) || strings.Contains(line, ` f'`) || strings.Contains(line, `(f"`) || strings.Contains(line, `(f'`):
+		return `Starlark has no f-strings: write "%s is %d" % (name, n), or "{} is {}".format(name, n)`
+	case strings.Contains(line, " is not ") || strings.Contains(line, " is "):
+		return "Starlark has no is: write == or !="
+	}
+	return ""
 }
 
 func errorAtStar(pos syntax.Position, format string, args ...any) *tool.Error {

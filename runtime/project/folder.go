@@ -237,6 +237,13 @@ func (f *folder) fileError(name string, err error) *tool.Error {
 	if errors.As(err, &path) {
 		e.Err = path.Err
 	}
+	if strings.Contains(e.Message(), "escapes from parent") {
+		e.Op, e.Err = "", errors.New("a link that leads out of the project")
+	}
+	if e.Pos.File != "" && e.Pos.File != f.shown(name) { // a shared file that this one loads
+		e.Op, e.Err = "", fmt.Errorf("it loads %s, where %s", e.Pos, e.Message())
+		e.Pos = tool.Position{}
+	}
 	if e.Pos.File == "" {
 		e.Pos.File = f.shown(name)
 	}

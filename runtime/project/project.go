@@ -10,7 +10,9 @@ package project
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -25,20 +27,25 @@ import (
 const Folder = ".cassidy"
 
 // Find returns the root of the project that a directory belongs to: the
-// nearest one at or above it that holds a .cassidy folder. A user's own
-// ~/.cassidy, given as home, makes no project of the folder it lies in.
-func Find(dir, home string) (root string, ok bool) {
+// nearest one at or above it that holds a .cassidy folder. The user's own, given
+// as home, makes no project of the folder it lies in. The search goes up to the
+// ceiling, the folder in which a user lives, which is no project; with "" it does
+// not go up at all.
+func Find(dir, home, ceiling string) (root string, ok bool) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
 		return "", false
 	}
 	for {
+		if sameFile(dir, ceiling) && filepath.Dir(dir) != dir {
+			return "", false
+		}
 		candidate := filepath.Join(dir, Folder)
 		if info, err := os.Stat(candidate); err == nil && info.IsDir() && !sameFile(candidate, home) {
 			return dir, true
 		}
 		parent := filepath.Dir(dir)
-		if parent == dir {
+		if parent == dir || ceiling == "" {
 			return "", false
 		}
 		dir = parent
@@ -80,8 +87,8 @@ type Project struct {
 
 // Load reads the tools of cassidy, of the project at root, and of the user, in
 // that order. An empty root means no project. A file that is not right is
-// reported in Broken and hides no other. The error is for what makes a load
-// impossible: a folder that cannot be read, a broken config.
+// reported in Broken and hides no other, and so is a folder that cannot be
+// read. The error is for a broken config.
 func Load(ctx context.Context, root string, o *Options) (*Project, error) {
 	p := &Project{Root: root}
 	var err error
@@ -90,17 +97,18 @@ func Load(ctx context.Context, root string, o *Options) (*Project, error) {
 	}
 	var found []tool.Found
 	for _, place := range places(root, o) {
-		f, err := place.open()
-		if err != nil {
-			return nil, err
+		tools, broken, err := place.load(ctx, o)
+		if ctx.Err() != nil {
+			return nil, tool.AsError(ctx.Err(), tool.Canceled)
 		}
-		scan := &folder{place: place, files: f, opts: o}
-		tools, broken, err := scan.load(ctx)
-		if closer, ok := f.(interface{ Close() error }); ok {
-			_ = closer.Close() // it was only read from
-		}
-		if err != nil {
-			return nil, fmt.Errorf("read the tools in %s: %w", place.shown, err)
+		if err != nil { // the other places have their tools all the same
+			e := *tool.AsError(err, tool.Invalid)
+			var path *fs.PathError
+			if errors.As(err, &path) {
+				e.Err = fmt.Errorf("the folder cannot be read: %w", path.Err)
+			}
+			e.Pos = tool.Position{File: place.shown}
+			broken = append(broken, &e)
 		}
 		found = append(found, tools...)
 		p.Broken = append(p.Broken, broken...)
@@ -131,6 +139,18 @@ func places(root string, o *Options) []place {
 		list = append(list, place{location: tool.Personal, dir: dir, shown: filepath.ToSlash(dir)})
 	}
 	return list
+}
+
+func (p place) load(ctx context.Context, o *Options) ([]tool.Found, []*tool.Error, error) {
+	files, err := p.open()
+	if err != nil {
+		return nil, nil, err
+	}
+	if closer, ok := files.(io.Closer); ok {
+		defer closer.Close()
+	}
+	f := &folder{place: p, files: files, opts: o}
+	return f.load(ctx)
 }
 
 // withoutConflicts leaves out the tools whose name another one has: a custom

@@ -298,16 +298,22 @@ func TestFind(t *testing.T) {
 	if err := os.MkdirAll(deep, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if got, ok := project.Find(deep, ""); ok {
+	if got, ok := project.Find(deep, "", "/"); ok {
 		t.Errorf("Find = %s, want none", got)
 	}
 	if err := os.Mkdir(filepath.Join(root, ".cassidy"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if got, ok := project.Find(deep, ""); !ok || got != root {
+	if got, ok := project.Find(deep, "", "/"); !ok || got != root {
 		t.Errorf("Find = %s, %v, want %s", got, ok, root)
 	}
-	if got, ok := project.Find(deep, filepath.Join(root, ".cassidy")); ok {
+	if got, ok := project.Find(deep, filepath.Join(root, ".cassidy"), "/"); ok {
 		t.Errorf("Find took the user's own folder for a project: %s", got)
+	}
+	if got, ok := project.Find(deep, "", ""); ok {
+		t.Errorf("Find went up without a ceiling, to %s", got)
+	}
+	if got, ok := project.Find(deep, "", root); ok {
+		t.Errorf("Find took the folder that a user lives in for a project: %s", got)
 	}
 }

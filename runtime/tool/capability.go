@@ -18,6 +18,7 @@ import (
 //	env:HOME               an environment variable
 //	secret:TOKEN@api.example.com
 //	tool:read_file         another tool, or tool:@files for a group
+//	use:stock/**           what a program lends beside the usual, as it names it
 type Capability struct {
 	Name   string
 	Target string
@@ -50,6 +51,7 @@ var capabilityRules = []capabilityRule{
 	{"human", false, nil, nil},
 	{"skill.create", true, nil, nil},
 	{"context.read", false, nil, nil},
+	{"use", true, matchPath, checkGlob},
 }
 
 func ruleFor(name string) (capabilityRule, bool) {
@@ -117,7 +119,7 @@ func (c Capability) String() string {
 // Acts reports whether the capability lets a tool write, run or send.
 func (c Capability) Acts() bool {
 	r, ok := ruleFor(c.Name)
-	return !ok || r.acts
+	return !ok || r.acts || c.Name == "env" && c.Target == "" // every variable, and so every secret among them
 }
 
 // Allows reports whether c, as it was declared or granted, covers a concrete

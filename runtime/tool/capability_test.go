@@ -225,7 +225,7 @@ func TestCapabilityAllowsNothing(t *testing.T) {
 func TestCapabilityActs(t *testing.T) {
 	acts := map[string]bool{
 		"fs.read": false, "fs.write": true, "http": true, "http.get": true, "http.head": true, "http.post": true, "http.put": true, "http.patch": true,
-		"http.delete": true, "shell": true, "env": false, "secret": true, "tool": false, "model": false, "human": false, "skill.create": true, "context.read": false,
+		"http.delete": true, "shell": true, "env": true, "use": true, "secret": true, "tool": false, "model": false, "human": false, "skill.create": true, "context.read": false,
 	}
 	for _, name := range CapabilityNames() {
 		want, known := acts[name]
@@ -236,6 +236,7 @@ func TestCapabilityActs(t *testing.T) {
 			t.Errorf("%s: Acts() = %v, want %v", name, got, want)
 		}
 		tool := Tool{Needs: []Capability{{Name: name, Target: "x"}}}
+		want = want && name != "env" // one variable that is named is no secret among many
 		if got := tool.NeedsApproval(); got != want {
 			t.Errorf("a tool that needs %s: NeedsApproval() = %v, want %v", name, got, want)
 		}

@@ -1,6 +1,7 @@
 package tool
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -48,6 +49,16 @@ func (k Kind) Type() string {
 		return kindType[k]
 	}
 	return kindType[Internal]
+}
+
+// String returns the kind's name, as in "not found".
+func (k Kind) String() string {
+	names := [...]string{"failed", "invalid", "not found", "denied", "limit", "canceled", "unavailable",
+		"timeout", "command", "security", "internal", "conflict"}
+	if int(k) < len(names) {
+		return names[k]
+	}
+	return names[Internal]
 }
 
 // An Error is the one error that crosses the borders between cassidy's
@@ -120,15 +131,27 @@ func (e *Error) WithHint(format string, args ...any) *Error {
 	return &c
 }
 
-// AsError returns err as an [Error]: itself where it is or wraps one, else an
-// error of the kind that is given. It is nil for nil.
+// AsError returns err as an [Error]: itself where it is one; where it wraps one,
+// that with the text of err; and else an error of the kind that is given. The
+// end of a context is an error of kind Canceled or Timeout. It is nil for nil.
 func AsError(err error, otherwise Kind) *Error {
 	if err == nil {
 		return nil
 	}
-	var e *Error
-	if errors.As(err, &e) {
+	e, ok := err.(*Error)
+	switch {
+	case ok && e != nil:
 		return e
+	case ok:
+		return Errorf(otherwise, "unknown error")
+	case errors.As(err, &e) && e != nil:
+		wrapped := *e
+		wrapped.Op, wrapped.Err, wrapped.Pos = "", err, Position{}
+		return &wrapped
+	case errors.Is(err, context.Canceled):
+		otherwise = Canceled
+	case errors.Is(err, context.DeadlineExceeded):
+		otherwise = Timeout
 	}
 	return &Error{Kind: otherwise, Err: err}
 }

@@ -1,6 +1,7 @@
 package tool
 
 import (
+	"cmp"
 	"strings"
 	"time"
 	"unicode"
@@ -107,6 +108,16 @@ type Limits struct {
 	CPU    time.Duration // of the script, without the time the host works for it
 	Memory int64         // bytes
 	Result int           // bytes of the result
+}
+
+// Or returns the limits, with others for those that are not set.
+func (l Limits) Or(others Limits) Limits {
+	return Limits{
+		Steps:  cmp.Or(l.Steps, others.Steps),
+		CPU:    cmp.Or(l.CPU, others.CPU),
+		Memory: cmp.Or(l.Memory, others.Memory),
+		Result: cmp.Or(l.Result, others.Result),
+	}
 }
 
 // Key returns the one form of a tool's name under which it is found:

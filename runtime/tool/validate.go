@@ -23,6 +23,11 @@ func (t *Tool) Validate() error {
 		return Errorf(Invalid, "tool '%s' has no description", t.Name).
 			WithHint("say in a sentence what it does and when to use it")
 	}
+	for _, c := range t.Needs {
+		if _, err := ParseCapability(c.String()); err != nil {
+			return err
+		}
+	}
 	if len(t.Description) > MaxDescription {
 		return Errorf(Invalid, "the description is longer than %d KB", MaxDescription>>10)
 	}

@@ -71,6 +71,14 @@ func NewDict(pairs ...Value) *Dict {
 	return d
 }
 
+// String returns the dict as JSON, for messages.
+func (d *Dict) String() string {
+	if d == nil {
+		return "{}"
+	}
+	return FormatJSON(d, "")
+}
+
 // Len returns the number of entries.
 func (d *Dict) Len() int {
 	if d == nil {

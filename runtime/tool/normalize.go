@@ -1,0 +1,61 @@
+package tool
+
+import "slices"
+
+// Normalize turns the values in a definition that a Go program wrote, such as
+// Min: 1 or Default: []string{"a"}, into their one form, see [FromGo]; a
+// default counts as one without HasDefault too.
+func (t *Tool) Normalize() error {
+	t.Params = slices.Clone(t.Params)
+	if err := normalizeParams(t.Params); err != nil {
+		return err
+	}
+	if t.Returns != nil {
+		returns := *t.Returns
+		t.Returns = &returns
+		return returns.normalize()
+	}
+	return nil
+}
+
+func normalizeParams(params []Param) error {
+	for i := range params {
+		p := &params[i]
+		v, err := FromGo(p.Default)
+		if err == nil {
+			err = p.Type.normalize()
+		}
+		if err != nil {
+			return Errorf(Invalid, "parameter '%s': %w", p.Name, err)
+		}
+		p.Default = v
+		p.HasDefault = p.HasDefault || v != nil
+	}
+	return nil
+}
+
+func (t *Type) normalize() error {
+	t.Enum = slices.Clone(t.Enum)
+	values := []*Value{&t.Min, &t.Max}
+	for i := range t.Enum {
+		values = append(values, &t.Enum[i])
+	}
+	for _, v := range values {
+		one, err := FromGo(*v)
+		if err != nil {
+			return err
+		}
+		*v = one
+	}
+	for _, inner := range []**Type{&t.Items, &t.Values} {
+		if *inner != nil {
+			c := **inner
+			*inner = &c
+			if err := c.normalize(); err != nil {
+				return err
+			}
+		}
+	}
+	t.Fields = slices.Clone(t.Fields)
+	return normalizeParams(t.Fields)
+}
