@@ -69,7 +69,7 @@ type Options struct {
 
 // An Approve decides on a call that needs approval. It gets the tool and the
 // call, and returns the arguments to run with, which may be others than those
-// of the call; they are checked again. Nil means those of the call. To refuse it returns an error, best of
+// of the call; they are checked again. Nil is no approval. To refuse it returns an error, best of
 // kind Denied.
 type Approve func(ctx context.Context, t tool.Tool, c tool.Call) (*tool.Dict, error)
 
@@ -95,6 +95,9 @@ type Host struct {
 	funcs    map[string]*tool.Func // every effect, as in "fs.read"
 	calls    atomic.Int64          // counted to name them
 
+	refreshing sync.Mutex          // one search at a time
+	discovered map[*tool.Tool]bool // the tools that the last one found
+
 	mu        sync.Mutex
 	broken    []*tool.Error    // the files that could not be read
 	available map[string]error // what tools' own checks said, by key
@@ -119,6 +122,9 @@ func New(o *Options) (*Host, error) {
 	}
 	if h.opts.Discover == nil {
 		return h, nil
+	}
+	if h.opts.Sandbox == nil {
+		return nil, tool.Errorf(tool.Invalid, "Options.Discover finds scripts, and there is no Sandbox to run them in")
 	}
 	return h, h.Refresh(context.Background())
 }
@@ -164,18 +170,29 @@ func (h *Host) Refresh(ctx context.Context) error {
 	if h.opts.Discover == nil {
 		return nil
 	}
+	h.refreshing.Lock()
+	defer h.refreshing.Unlock()
 	found, broken, err := h.opts.Discover(ctx)
 	if err != nil {
 		return err
 	}
-	h.registry.Remove(func(t *tool.Tool) bool { return t.Location != tool.Embedded })
-	for _, f := range found {
-		if err := h.RegisterScript(f.Tool, f.Load); err != nil {
-			e := *tool.AsError(err, tool.Invalid)
-			e.Pos.File = f.Tool.Path
-			broken = append(broken, &e)
+	discovered := map[*tool.Tool]bool{}
+	h.registry.Exchange(func(t *tool.Tool) bool { return h.discovered[t] }, func(r *tool.Registry) {
+		for i := range found {
+			t := &found[i].Tool
+			if t.State == "" {
+				t.State = tool.Ready
+			}
+			if err := r.Register(t, h.scriptRunner(found[i].Load), false); err != nil {
+				e := *tool.AsError(err, tool.Invalid)
+				e.Pos.File = t.Path
+				broken = append(broken, &e)
+				continue
+			}
+			discovered[t] = true
 		}
-	}
+	})
+	h.discovered = discovered
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.broken = broken
@@ -271,22 +288,31 @@ func (h *Host) Tools() []tool.Tool {
 	list := h.registry.Tools()
 	tools := make([]tool.Tool, len(list))
 	for i, t := range list {
-		tools[i] = *t
-		if err := h.usable(context.Background(), t); err != nil && t.State == tool.Ready {
-			tools[i].State = tool.NotHere
-			tools[i].Reason = tool.AsError(err, tool.Unavailable).Message()
-		}
+		tools[i] = h.described(t)
 	}
 	return tools
 }
 
-// Tool returns a tool by its name, in either spelling.
+// described returns a tool with the state that it is in.
+func (h *Host) described(t *tool.Tool) tool.Tool {
+	d := *t
+	if d.State != tool.Ready {
+		return d
+	}
+	if err := h.usable(context.Background(), t); err != nil {
+		d.State, d.Reason = tool.NotHere, tool.AsError(err, tool.Unavailable).Message()
+	}
+	return d
+}
+
+// Tool returns a tool by its name, in either spelling, with its state as in
+// [Host.Tools].
 func (h *Host) Tool(name string) (tool.Tool, error) {
 	t, _, err := h.lookup(name)
 	if err != nil {
 		return tool.Tool{}, err
 	}
-	return *t, nil
+	return h.described(t), nil
 }
 
 // lookup finds a tool. Where there is none but a broken file has the name, what

@@ -167,6 +167,68 @@ func TestCommitsDoNotResetLimits(t *testing.T) {
 	}
 }
 
+// TestAWrongResultWritesNothing checks that a call whose result is not what its
+// tool declares fails as a whole.
+func TestAWrongResultWritesNothing(t *testing.T) {
+	r := newRig(t, nil)
+	r.script("", "fs.write('out.txt', 'x')\nreturn 'no integer'", "returns = 'integer', needs = ['fs.write']")
+	if _, err := r.call(); err == nil {
+		t.Error("a wrong result passed")
+	}
+	if got := r.file("out.txt"); got != "none" {
+		t.Errorf("out.txt = %q, want none", got)
+	}
+}
+
+// TestAskingWhetherAToolIsAvailableChangesNothing checks that listing tools,
+// which asks each, writes nothing, sleeps for nobody and starts nothing.
+func TestAskingWhetherAToolIsAvailableChangesNothing(t *testing.T) {
+	for _, do := range []string{"fs.write('pwned.txt', 'x')", "time.sleep(60)"} {
+		r := newRig(t, nil)
+		s := tool.Script{Path: "t.star", Source: "def here():\n    " + do + "\n    return True\n\ndef f():\n    \"Do it.\"\n\ntool(f, name = 't', available = here, needs = ['fs.write'])\n"}
+		described, err := r.Describe(context.Background(), s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := r.RegisterScript(described, func() (tool.Script, error) { return s, nil }); err != nil {
+			t.Fatal(err)
+		}
+		if got := r.Tools()[0]; got.State != tool.NotHere {
+			t.Errorf("%s: state = %s, want unavailable", do, got.State)
+		}
+		if got := r.file("pwned.txt"); got != "none" {
+			t.Errorf("listing wrote pwned.txt: %q", got)
+		}
+	}
+}
+
+// TestTimeHoldsBetweenBuiltins checks that a call that calls one long builtin
+// after the other ends when its time is over.
+func TestTimeHoldsBetweenBuiltins(t *testing.T) {
+	r := newRig(t, nil)
+	r.script("", "s = 'word ' * 200000\nfor i in range(100000): text.count(s)\nreturn 'done'", "timeout = 0.1")
+	if _, err := r.call(); err == nil || tool.KindOf(err) != tool.Timeout {
+		t.Errorf("error = %v, want a timeout", err)
+	}
+}
+
+// TestEffectsHavePlacesOfTheirOwn checks that no two effects of a call stand at
+// one place, commits among them.
+func TestEffectsHavePlacesOfTheirOwn(t *testing.T) {
+	r := newRig(t, nil)
+	r.script("", "fs.write('a', 'x')\ntime.sleep(0)\nfs.read('a')\nfs.write('b', 'x')", "needs = ['fs.read', 'fs.write']")
+	var got []string
+	stop := r.Events.Subscribe(tool.EffectDone, func(e tool.Event) { got = append(got, e.Data.Text("place")+" "+e.Data.Text("func")) })
+	defer stop()
+	if _, err := r.call(); err != nil {
+		t.Fatal(err)
+	}
+	want := "1 fs.write, 2.0 fs.commit, 2 time.sleep, 3 fs.read, 4 fs.write, 5 fs.commit"
+	if s := strings.Join(got, ", "); s != want {
+		t.Errorf("effects = %s, want %s", s, want)
+	}
+}
+
 func TestApproval(t *testing.T) {
 	edited := func(v tool.Value) runtime.Approve {
 		return func(context.Context, tool.Tool, tool.Call) (*tool.Dict, error) { return tool.NewDict("to", v), nil }
@@ -184,6 +246,11 @@ func TestApproval(t *testing.T) {
 		{"approved", tool.ByModel, runtime.ApproveAll, 0, "a.txt"},
 		{"edited", tool.ByModel, edited("b.txt"), 0, "b.txt"},
 		{"edited wrongly", tool.ByModel, edited(int64(1)), tool.Invalid, ""},
+		{"edited wrongly in place", tool.ByModel, func(_ context.Context, _ tool.Tool, c tool.Call) (*tool.Dict, error) {
+			c.Args.Put("to", int64(1))
+			return c.Args, nil
+		}, tool.Invalid, ""},
+		{"no word at all", tool.ByModel, func(context.Context, tool.Tool, tool.Call) (*tool.Dict, error) { return nil, nil }, tool.Denied, ""},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -267,8 +334,8 @@ func TestWorkingDirIsTheHosts(t *testing.T) {
 	if err != nil || got.Value != r.dir {
 		t.Errorf("working_dir = %v, %v, want %s", got.Value, err, r.dir)
 	}
-	if _, err := r.call("working_dir", "/"); err == nil {
-		t.Error("a caller could set working_dir")
+	if got, err := r.call("working_dir", "/"); err != nil || got.Value != r.dir {
+		t.Errorf("with a caller's word working_dir = %v, %v, want %s", got.Value, err, r.dir)
 	}
 }
 

@@ -31,11 +31,6 @@ func (c *command) aboutTool(do func(ctx *cli.Context, h *runtime.Host, t tool.To
 func (c *command) find(h *runtime.Host, name string) (tool.Tool, error) {
 	t, err := h.Tool(name)
 	if err == nil {
-		for _, u := range h.Tools() {
-			if u.Name == t.Name {
-				return u, nil // with its state
-			}
-		}
 		return t, nil
 	}
 	e := *tool.AsError(err, tool.NotFound)

@@ -64,7 +64,7 @@ func (d *declaration) tool(stem string) (tool.Tool, error) {
 		Deprecated:  r.deprecated(),
 		Timeout:     r.seconds("timeout"),
 		Limits:      r.limits(),
-		Overhead:    int(r.integer("overhead")),
+		Overhead:    int(max(r.integer("overhead"), r.integer("token_overhead"))),
 		Params:      r.params(),
 		Returns:     r.returns(),
 		ReturnsDoc:  r.returnsDoc(),

@@ -25,6 +25,9 @@ func (l *luaLang) declare(src source) (*declaration, error) {
 		return nil, err
 	}
 	d, _, err := f.declaration()
+	if err == nil {
+		_, err = l.compile(tool.Script{Path: src.path, Source: src.text}) // it runs nothing of the file
+	}
 	return d, err
 }
 
@@ -35,6 +38,9 @@ func (l *luaLang) block(src source) (*declaration, error) {
 	}
 	handler, err := f.handlerOf(stem(src.path))
 	if err != nil {
+		return nil, err
+	}
+	if _, err := l.compileBlock(tool.Script{Path: src.path, Source: src.text}); err != nil {
 		return nil, err
 	}
 	return &declaration{handler: handler, fields: &tool.Dict{}, at: map[string]tool.Position{}}, nil

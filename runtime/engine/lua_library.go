@@ -93,6 +93,13 @@ func newLuaLibrary(modules []module) *luaLibrary {
 		for _, f := range m.funcs {
 			l.add(m.name, f.Name, luaFunction(f))
 		}
+		for _, c := range m.consts {
+			v, err := toLua(native, c.Value)
+			if err != nil {
+				panic("a constant of " + m.name + " is no value: " + err.Error())
+			}
+			l.add(m.name, c.Name, v)
+		}
 	}
 	l.strings = stringMetatable(native, l.global("string").table(native))
 	return l

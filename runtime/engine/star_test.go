@@ -501,8 +501,8 @@ func TestStarLimits(t *testing.T) {
 		cancel()
 		return tool.Outcome{}, inside.Err()
 	}
-	if got := run(context.Background(), "def f(): fs.read('a')", unlimited, do); got.Kind != tool.Internal {
-		t.Errorf("an effect that was cancelled on its own: %#v, want Internal", got)
+	if got := run(context.Background(), "def f(): fs.read('a')", unlimited, do); got.Kind != tool.Canceled {
+		t.Errorf("an effect that was cancelled on its own: %#v, want Canceled", got)
 	}
 }
 

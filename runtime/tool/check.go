@@ -137,7 +137,8 @@ func (c *checker) names(params []Param, args *Dict, allowExtra bool) {
 		switch {
 		case !ok:
 			c.add("Parameter names must be strings, got " + gotType(k))
-		case known && !p.FromHost:
+		case known && p.FromHost: // the host's own value takes its place
+		case known:
 			if name != givenAs(args, p) {
 				c.add(fmt.Sprintf("Parameter '%s' is given twice: '%s' is another name for it", p.Name, name))
 			}

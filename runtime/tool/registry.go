@@ -2,7 +2,6 @@ package tool
 
 import (
 	"context"
-	"slices"
 	"strings"
 	"sync"
 )
@@ -53,17 +52,23 @@ func (r *Registry) Register(t *Tool, run Runner, replace bool) error {
 	return nil
 }
 
-// Remove takes tools out, so that a refresh leaves none behind whose file is gone.
-func (r *Registry) Remove(drop func(*Tool) bool) {
+// Exchange takes tools out and puts others in; who looks a tool up meanwhile
+// waits, and sees all of it or nothing. The fill may only register.
+func (r *Registry) Exchange(drop func(*Tool) bool, fill func(*Registry)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.names = slices.DeleteFunc(r.names, func(key string) bool {
-		if !drop(r.tools[key].tool) {
-			return false
+	var fresh Registry
+	for _, key := range r.names {
+		if kept := r.tools[key]; !drop(kept.tool) {
+			fresh.names = append(fresh.names, key)
+			if fresh.tools == nil {
+				fresh.tools = map[string]registered{}
+			}
+			fresh.tools[key] = kept
 		}
-		delete(r.tools, key)
-		return true
-	})
+	}
+	fill(&fresh)
+	r.tools, r.names = fresh.tools, fresh.names
 }
 
 // Lookup returns a tool and how to run it, by its name in either spelling.

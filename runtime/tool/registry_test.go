@@ -109,14 +109,14 @@ func TestRegistryOfManyHintsAtSome(t *testing.T) {
 }
 
 // B24: what is gone after a refresh leaves no name behind.
-func TestRegistryB24Remove(t *testing.T) {
+func TestRegistryB24Exchange(t *testing.T) {
 	var r Registry
 	for _, tool := range []*Tool{named("a", Builtin), named("b", Project), named("c", Embedded), named("d", Project)} {
 		if err := r.Register(tool, runNothing, false); err != nil {
 			t.Fatal(err)
 		}
 	}
-	r.Remove(func(t *Tool) bool { return t.Location == Project })
+	r.Exchange(func(t *Tool) bool { return t.Location == Project }, func(*Registry) {})
 	if got, want := toolNames(&r), []string{"a", "c"}; !slices.Equal(got, want) {
 		t.Errorf("left are %v, want %v", got, want)
 	}
@@ -154,7 +154,7 @@ func TestRegistryB18Concurrent(t *testing.T) {
 				}
 				_ = r.Tools()
 				if j%10 == 9 {
-					r.Remove(func(t *Tool) bool { return t.Name == name })
+					r.Exchange(func(t *Tool) bool { return t.Name == name }, func(*Registry) {})
 				}
 			}
 		})
