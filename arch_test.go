@@ -31,7 +31,7 @@ var layers = map[string]struct {
 	"runtime":         {"Package runtime is the host", "runtime/tool sandbox", "who decides what is allowed does none of it"},
 	"tools":           {"Package tools holds the built-in tools", "", "data only"},
 	"scripts":         {"Package scripts holds the built-in policies, prompts and templates", "", "data only"},
-	".":               {"Package cassidy opens a host with the usual parts", "runtime/tool runtime runtime/project stdlib sandbox tools scripts", "the one place that chooses the parts"},
+	".":               {"Package cassidy opens a host with the usual parts", "runtime/tool runtime runtime/project stdlib sandbox tools", "the one place that chooses the parts"},
 	"cmd/cassidy":     {"Cassidy runs tools for language models, in a sandbox.", ". runtime/tool runtime runtime/project scripts", "words for people; what a program could want too is in a library"},
 	"examples/embed":  {"Embed", ". runtime/tool runtime", "what an embedder sees"},
 }

@@ -26,15 +26,15 @@ func TestDocsTools(t *testing.T) {
 		{"docs/writing-tools.md", []string{"top_words.star", "longest_line.lua", "initials.md"}},
 	} {
 		t.Run(page.file, func(t *testing.T) {
-			text := readFile(t, page.file)
+			text := readPage(t, page.file)
 			dir := t.TempDir()
-			writeFile(t, filepath.Join(dir, "README.md"), readFile(t, "README.md")) // what the examples read
+			putFile(t, filepath.Join(dir, "README.md"), readPage(t, "README.md")) // what the examples read
 			var got []string
 			for _, b := range docBlocks(text) {
 				switch {
 				case b.name != "":
 					got = append(got, b.name)
-					writeFile(t, filepath.Join(dir, ".cassidy/tools", b.name), b.code)
+					putFile(t, filepath.Join(dir, ".cassidy/tools", b.name), b.code)
 				case declares.MatchString(b.code):
 					t.Errorf("line %d: a tool's file whose name the line before does not give", b.line)
 				}
@@ -77,7 +77,7 @@ func runDocExamples(t *testing.T, h *runtime.Host, name string) {
 // TestDocsConfig loads docs/config.yaml as the user's, and looks whether its
 // field means what the page says, as it is and the other way round.
 func TestDocsConfig(t *testing.T) {
-	asWritten := readFile(t, "docs/config.yaml")
+	asWritten := readPage(t, "docs/config.yaml")
 	const field = "\nproject_overrides_personal: "
 	otherwise := strings.Replace(asWritten, field+"false", field+"true", 1)
 	if otherwise == asWritten {
@@ -94,9 +94,9 @@ func TestDocsConfig(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			dir, home := t.TempDir(), t.TempDir()
 			const code = "def twice():\n    \"\"\"Be there twice.\"\"\"\n\ntool(twice)\n"
-			writeFile(t, filepath.Join(dir, ".cassidy/tools/twice.star"), code)
-			writeFile(t, filepath.Join(home, "tools/twice.star"), code)
-			writeFile(t, filepath.Join(home, "config.yaml"), test.config)
+			putFile(t, filepath.Join(dir, ".cassidy/tools/twice.star"), code)
+			putFile(t, filepath.Join(home, "tools/twice.star"), code)
+			putFile(t, filepath.Join(home, "config.yaml"), test.config)
 			h, err := cassidy.Open(dir, &cassidy.Options{Home: home})
 			if err != nil {
 				t.Fatal(err)
@@ -169,7 +169,7 @@ func openDocs(t *testing.T, dir string, o *cassidy.Options) *runtime.Host {
 	return h
 }
 
-func readFile(t *testing.T, name string) string {
+func readPage(t *testing.T, name string) string {
 	t.Helper()
 	text, err := os.ReadFile(name)
 	if err != nil {
@@ -178,7 +178,7 @@ func readFile(t *testing.T, name string) string {
 	return string(text)
 }
 
-func writeFile(t *testing.T, name, text string) {
+func putFile(t *testing.T, name, text string) {
 	t.Helper()
 	if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
 		t.Fatal(err)

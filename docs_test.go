@@ -83,7 +83,7 @@ const referenceHead = `# What scripts can use
 Made from the rows of the table in package stdlib; do not edit.
 
 The same in Starlark and in Lua. Arguments are given in order or by name:
-` + "`fs.list(\"docs\", hidden = True)`, and in Lua `fs.list(\"docs\", {hidden = true})`" + `.
+` + "`fs.glob(\"*.md\", hidden = True)`, and in Lua `fs.glob(\"*.md\", {hidden = true})`" + `.
 A function that needs a capability works in tools that declare it in ` + "`needs`" + `.
 `
 
@@ -137,4 +137,21 @@ func pythonLiteral(v tool.Value) string {
 		return "False"
 	}
 	return tool.FormatJSON(v, "")
+}
+
+// TestReadmeGo checks that the Go of the README is that of examples/embed.
+func TestReadmeGo(t *testing.T) {
+	readme, err := os.ReadFile("README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	program, err := os.ReadFile("examples/embed/main.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(readme), "```go\n")
+	code, _, ok := strings.Cut(rest, "```")
+	if !ok || !strings.Contains(strings.ReplaceAll(string(program), "\n\t", "\n"), code) {
+		t.Errorf("the Go of the README is not in examples/embed/main.go:\n%s", code)
+	}
 }

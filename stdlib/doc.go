@@ -1,5 +1,5 @@
 // Package stdlib is what scripts can use: pure functions, and effects on files,
-// network and processes.
+// the clock and the environment.
 //
 // Each function is one row, a [tool.Func]: its name, its words for a reader,
 // its parameters and what it does. The bindings for every language, the gate,

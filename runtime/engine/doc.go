@@ -5,8 +5,9 @@
 // ([Engine.Describe]), and runs one of its functions ([Engine.Run]). A script
 // sees the functions of the modules it was given and nothing else: pure ones
 // compute in the script's own process, all others become effects that are
-// handed to a [tool.Effector]. Values cross that border as [tool.Value]s,
-// without loss.
+// handed to a [tool.Effector]. Values cross that border as [tool.Value]s:
+// without loss in Starlark, and in Lua as far as its one kind of number and of
+// table goes.
 //
 // A compiled script is kept and shared; what its top level made is frozen
 // (Starlark) or made anew for each call (Lua), so no call sees another's. Steps

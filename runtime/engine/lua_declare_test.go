@@ -275,13 +275,9 @@ func TestLuaHostileSource(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := luaScript(c.code + "\nreturn tool{description = 'd', handler = function() end}")
-			start := time.Now()
 			e := engine.New(nil)
 			_, describeErr := e.Describe(s)
 			compileErr := e.Compile(s)
-			if took := time.Since(start); took > 10*time.Second {
-				t.Errorf("took %v", took)
-			}
 			err := errors.Join(describeErr, compileErr)
 			if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
 				t.Errorf("Describe, Compile: %.200v, want %q", err, c.want)

@@ -18,20 +18,18 @@ import (
 // be asked: R35 (t[67108863] = 1), doubling a string with .., and what a
 // script keeps in tables. Those are the worker process's.
 
-// bomb runs a handler's body under the default limits and returns the error,
-// what was allocated, and how long it took.
-func bomb(t *testing.T, body string, call tool.Call) (*tool.Error, uint64, time.Duration) {
+// bomb runs a handler's body under the default limits and returns the error and
+// what was allocated.
+func bomb(t *testing.T, body string, call tool.Call) (*tool.Error, uint64) {
 	t.Helper()
 	e := engine.New(&engine.Options{Modules: luaModules()})
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	start := time.Now()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	_, err := e.Run(ctx, luaTool(body), call, (&luaWorld{}).do)
-	took := time.Since(start)
 	runtime.ReadMemStats(&after)
-	return tool.AsError(err, tool.Internal), after.TotalAlloc - before.TotalAlloc, took
+	return tool.AsError(err, tool.Internal), after.TotalAlloc - before.TotalAlloc
 }
 
 func TestLuaBombs(t *testing.T) {
@@ -82,15 +80,12 @@ func TestLuaBombs(t *testing.T) {
 		{"R40 concat with long separators", "local t = {} for i = 1, 1000 do t[i] = '' end return table.concat(t, ('x'):rep(1e5))", "memory", 4 * megabyte},
 	} {
 		t.Run(c.id, func(t *testing.T) {
-			err, allocated, took := bomb(t, c.body, tool.Call{})
+			err, allocated := bomb(t, c.body, tool.Call{})
 			if err == nil || err.Limit != c.limit || c.limit != "" && err.Kind != tool.Limit {
 				t.Errorf("error %v, limit %q; want limit %q", err, err.Limit, c.limit)
 			}
 			if allocated > c.allocated {
 				t.Errorf("allocated %d MB, want at most %d MB", allocated/megabyte, c.allocated/megabyte)
-			}
-			if took > 20*time.Second {
-				t.Errorf("took %v", took)
 			}
 		})
 	}
@@ -114,12 +109,12 @@ func TestLuaFailsSoon(t *testing.T) {
 		{"a loop of __index", "local t = {} setmetatable(t, {__index = t}) return t.x", "too many recursions"},
 	} {
 		t.Run(c.id, func(t *testing.T) {
-			err, allocated, took := bomb(t, c.body, tool.Call{})
+			err, allocated := bomb(t, c.body, tool.Call{})
 			if err == nil || !strings.Contains(err.Message(), c.want) {
 				t.Errorf("error %v, want %q", err, c.want)
 			}
-			if allocated > 64<<20 || took > 10*time.Second {
-				t.Errorf("allocated %d MB in %v", allocated>>20, took)
+			if allocated > 64<<20 {
+				t.Errorf("allocated %d MB", allocated>>20)
 			}
 		})
 	}
@@ -225,13 +220,9 @@ func TestLuaStops(t *testing.T) {
 		t.Run("deadline "+body, func(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 			defer cancel()
-			start := time.Now()
 			_, err := e.Run(ctx, luaTool(body), unlimited, nil)
 			if got := tool.AsError(err, tool.Internal); got == nil || got.Kind != tool.Timeout || got.Limit != "wall" {
 				t.Errorf("error %v, want a timeout", err)
-			}
-			if took := time.Since(start); took > 5*time.Second {
-				t.Errorf("stopped after %v", took)
 			}
 		})
 	}

@@ -99,7 +99,8 @@ func (l *starLang) checkModules(f *starFile) error {
 			return true
 		}
 		names := m.AttrNames()
-		wrong = errorAtStar(dot.NamePos, "%s has no function %s%s", m.name, dot.Name.Name, tool.DidYouMean(dot.Name.Name, names)).
+		start, _ := dot.Span()
+		wrong = errorAtStar(start, "%s has no function %s%s", m.name, dot.Name.Name, tool.DidYouMean(dot.Name.Name, names)).
 			WithHint("it has %s", strings.Join(names, ", "))
 		return false
 	})

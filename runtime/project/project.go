@@ -1,5 +1,5 @@
-// Package project reads what a folder holds: tools, skills, policies, config,
-// trust and lock.
+// Package project reads what a folder holds: tools, skills, context and
+// config.
 //
 // [Find] finds the folder that a project begins at. [Load] reads the tools of
 // a project, of a user and of cassidy itself, and reports each file that is

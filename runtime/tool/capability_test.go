@@ -3,7 +3,6 @@ package tool
 import (
 	"strings"
 	"testing"
-	"time"
 )
 
 func TestParseCapability(t *testing.T) {
@@ -250,7 +249,9 @@ func TestCapabilityActs(t *testing.T) {
 }
 
 // The globs of a stranger's tool are matched by the host.
-func TestCapabilityMatchIsQuick(t *testing.T) {
+// TestCapabilityHostilePatterns would not end if a pattern could make a match
+// try everything.
+func TestCapabilityHostilePatterns(t *testing.T) {
 	patterns := []string{
 		strings.Repeat("{a,aa}", maxBraces) + "b", "{" + strings.Repeat("{a,", 3) + strings.Repeat("aa}", 3) + "}b", "{" + strings.Repeat("a,", 8) + "a}{" + strings.Repeat("a,", 8) + "a}b",
 		strings.Repeat("*a", 60) + "b", strings.Repeat("**/a/", 40) + "b", strings.Repeat("**/", 80) + "b", strings.Repeat("{**/,}", maxBraces) + "b", strings.Repeat("?*", 100) + "b", strings.Repeat("[a-z]*", 40),
@@ -262,10 +263,8 @@ func TestCapabilityMatchIsQuick(t *testing.T) {
 			continue // refused is quick too
 		}
 		for _, path := range paths {
-			start := time.Now()
-			c.Allows(Capability{"fs.read", path})
-			if took := time.Since(start); took > 5*time.Second {
-				t.Errorf("%.40s… of %d took %v", pattern, len(path), took)
+			if strings.HasSuffix(pattern, "b") && c.Allows(Capability{"fs.read", path}) {
+				t.Errorf("%.40s allows %.20s…, which has no b", pattern, path)
 			}
 		}
 	}

@@ -156,8 +156,12 @@ func AsError(err error, otherwise Kind) *Error {
 	return &Error{Kind: otherwise, Err: err}
 }
 
-// KindOf returns the kind of an error; one that is not an [Error] is Internal.
+// KindOf returns the kind of an error. One that is not an [Error] is Internal,
+// and so, since it is a mistake to ask, is nil.
 func KindOf(err error) Kind {
+	if err == nil {
+		return Internal
+	}
 	return AsError(err, Internal).Kind
 }
 

@@ -19,14 +19,15 @@ type Event struct {
 type EventType string
 
 // The events of a call, in the order in which they come. In brackets what Data
-// holds.
+// holds. A call that fails ends with an error and then, like any other, with a
+// tool_call_end.
 const (
-	CallStart   EventType = "tool_call_start"   // [arguments]
+	CallStart   EventType = "tool_call_start"   // [arguments, toolName, reasoning]
 	ArgsRead    EventType = "arguments_read"    // [notes] where they were not taken as they came
 	OutputChunk EventType = "tool_output_chunk" // [chunk]
 	Progress    EventType = "progress"          // [message, done, total]
 	Log         EventType = "log"               // [message]
-	EffectDone  EventType = "effect"            // [func, place, success, error]
+	EffectDone  EventType = "effect"            // [func, place, success, wall_ms, error]
 	CallEnd     EventType = "tool_call_end"     // [success, result, preview]
 	ErrorEvent  EventType = "error"             // [error, error_type, toolName]
 )

@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 )
 
 // suiteDir holds the JSON-Schema-Test-Suite, which lies beside the project and
@@ -198,7 +197,6 @@ func TestSchemaHostile(t *testing.T) {
 		{"many that quote a long value", `{"properties":{"a":{"anyOf":[` + strings.Repeat(`{"$ref":"#/$defs/n"},`, 5000) + `false]}},"$defs":{"n":{"type":"integer"}}}`, wide, "steps"},
 	}
 	for _, tt := range tests {
-		start := time.Now()
 		c, err := NewSchemaChecker([]byte(tt.schema), nil)
 		if err != nil {
 			t.Errorf("%s: %v", tt.name, err)
@@ -208,9 +206,6 @@ func TestSchemaHostile(t *testing.T) {
 		var e *Error
 		if !errors.As(err, &e) || e.Limit != tt.limit || (tt.limit == "") != strings.Contains(err.Error(), "refers to itself without end") {
 			t.Errorf("%s: got %v, want the limit %q, or that it refers to itself", tt.name, err, tt.limit)
-		}
-		if took := time.Since(start); took > 10*time.Second {
-			t.Errorf("%s: took %v", tt.name, took)
 		}
 	}
 	harmless := []struct{ name, schema, data string }{
