@@ -256,7 +256,7 @@ func (t *Type) violation(v Value) string {
 	if beyond(v, t.Max, +1) {
 		return fmt.Sprintf("must be <= %s (got %s)", FormatJSON(t.Max, ""), displayValue(v))
 	}
-	if len(t.Enum) > 0 && !slices.ContainsFunc(t.Enum, func(e Value) bool { return sameJSON(e, v) }) {
+	if len(t.Enum) > 0 && !slices.ContainsFunc(t.Enum, func(e Value) bool { return Alike(e, v) }) {
 		names := make([]string, len(t.Enum))
 		for i, e := range t.Enum {
 			names[i] = displayValue(e)
@@ -274,32 +274,6 @@ func (t *Type) lengthViolation(n int, unit string) string {
 		return fmt.Sprintf("must have at most %d %s (got %d)", *t.MaxLength, unit, n)
 	}
 	return ""
-}
-
-// sameJSON reports whether two values are the same in the eyes of JSON Schema,
-// to which 1 is 1.0 and the order of an object means nothing.
-func sameJSON(a, b Value) bool {
-	if numeric(a) && numeric(b) {
-		order, ok := compareNumbers(a, b)
-		return ok && order == 0
-	}
-	if x, ok := Elements(a); ok {
-		y, ok := Elements(b)
-		return ok && slices.EqualFunc(x, y, sameJSON)
-	}
-	x, okX := a.(*Dict)
-	y, okY := b.(*Dict)
-	if !okX || !okY {
-		return Equal(a, b)
-	}
-	for k, v := range x.All() {
-		name, _ := k.(string)
-		other, ok := y.Get(name)
-		if !ok || !sameJSON(v, other) {
-			return false
-		}
-	}
-	return x.Len() == y.Len()
 }
 
 // displayValue writes a value as a person would in a list: a string without
