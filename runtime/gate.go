@@ -18,8 +18,9 @@ type gate struct {
 	call  tool.Call
 	stage tool.Stage
 
-	steps    tool.Effector // the wrappers, put together for the first effect
-	effects  int
+	wrapped  tool.Effector // put together for the first effect
+	effects  int           // how many have come, notices among them
+	notices  int
 	logBytes int
 	logLines int
 	silenced bool // it has told too much
@@ -31,10 +32,10 @@ func (h *Host) newGate(t *tool.Tool, c tool.Call) *gate {
 
 // effect is the call's Effector.
 func (g *gate) effect(ctx context.Context, e tool.Effect) (tool.Outcome, error) {
-	if g.steps == nil {
-		g.steps = g.counted(g.granted(g.begun(g.done)))
+	if g.wrapped == nil {
+		g.wrapped = g.counted(g.granted(g.begun(g.done)))
 	}
-	return g.steps(ctx, e)
+	return g.wrapped(ctx, e)
 }
 
 // look is the Effector of a question that nobody asked for, as whether a tool
@@ -50,10 +51,14 @@ func (g *gate) look(ctx context.Context, e tool.Effect) (tool.Outcome, error) {
 	return g.effect(ctx, e)
 }
 
-// counted bounds how often a call may ask.
+// counted bounds how often a call may ask. What it tells has bounds of its own.
 func (g *gate) counted(next tool.Effector) tool.Effector {
 	return func(ctx context.Context, e tool.Effect) (tool.Outcome, error) {
-		if g.effects++; g.effects > MaxEffects {
+		g.effects++
+		if f := g.host.funcs[e.Func]; f != nil && f.Class == tool.Notice {
+			g.notices++
+		}
+		if g.effects-g.notices > MaxEffects {
 			err := tool.Errorf(tool.Limit, "the call asked for more than %d effects", MaxEffects)
 			err.Limit = "effects"
 			return tool.Outcome{}, err

@@ -98,7 +98,7 @@ func TestCallFailsWithTheRightKind(t *testing.T) {
 		{"undeclared", "", "return fs.read('a.txt')", "", nil, tool.Denied, "does not declare that it needs fs.read:a.txt"},
 		{"other target", "", "return fs.read('a.txt')", "needs = ['fs.read:docs/**']", nil, tool.Denied, "does not declare that it needs fs.read:a.txt"},
 		{"steps", "", "for _ in range(10000000): pass", "limits = {'steps': 1000}", nil, tool.Limit, "more than 1000 steps"},
-		{"effects", "", "for i in range(2000): log('x')", "", nil, tool.Limit, "more than 1000 effects"},
+		{"effects", "", "for i in range(2000): fs.exists('x')", "needs = ['fs.read']", nil, tool.Limit, "more than 1000 effects"},
 		{"time", "", "time.sleep(60)", "timeout = 0.05", nil, tool.Timeout, "longer than 50ms"},
 		{"long result", "", "return 'x' * 2000000", "", nil, tool.Limit, "the result is"},
 		{"nan", "", "return float('nan')", "", nil, tool.Failed, "JSON"},
@@ -404,7 +404,7 @@ func TestArgumentsThatWereReadDifferently(t *testing.T) {
 
 func TestWhatIsLoggedTooMuchIsDropped(t *testing.T) {
 	r := newRig(t, nil)
-	r.script("", "for i in range(300): print(i)\nreturn 'ok'", "")
+	r.script("", "for i in range(3000): print(i)\nreturn 'ok'", "")
 	lines := 0
 	stop := r.Events.Subscribe(tool.Log, func(tool.Event) { lines++ })
 	defer stop()

@@ -135,15 +135,6 @@ func (d *declaration) frontMatterParams(v tool.Value, lines map[string]int) (too
 	return params, nil
 }
 
-func (d *declaration) hasParamDefault(name string) bool {
-	for _, p := range d.signature {
-		if p.name == name {
-			return p.hasDefault
-		}
-	}
-	return false
-}
-
 // frontMatterLines says in which line of the front matter a field or parameter
 // is named, where it is in the usual way.
 type frontMatterLines struct{ field, param map[string]int }
