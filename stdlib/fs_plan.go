@@ -124,6 +124,9 @@ func (p *fsPlan) stage() error {
 		if int64(len(c.new.Data)) > l.w.limits.Write {
 			return fsLimit("writes", "%s would be larger than %s", l.w.shown(c.path), fsSize(l.w.limits.Write))
 		}
+		if c.old.Exists && !c.old.Dir && c.new.Exists && c.old.Mode&0o222 == 0 {
+			return tool.Errorf(tool.Denied, "%s is read-only", l.w.shown(c.path)).WithHint("its owner can make it writable; a tool does not")
+		}
 		if _, staged := l.stage.Changed(c.path); staged {
 			continue
 		}

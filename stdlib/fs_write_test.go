@@ -3,6 +3,8 @@ package stdlib
 import (
 	"context"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -331,5 +333,21 @@ func TestWriteRowsStopWhenTheCallIs(t *testing.T) {
 	wrong(t, err, tool.Canceled, "canceled", "fs.commit")
 	if got := snapshot(t, d.dir); got["b"] != "" || d.stage.Empty() {
 		t.Errorf("after a commit that was stopped: b = %q, stage empty = %v, want nothing done", got["b"], d.stage.Empty())
+	}
+}
+
+// TestReadOnlyFilesStay checks that a file whose owner took away the right to
+// write it is not replaced, though its folder would allow it.
+func TestReadOnlyFilesStay(t *testing.T) {
+	d := newDesk(t, map[string]string{"a.txt": "old"})
+	if err := os.Chmod(filepath.Join(d.dir, "a.txt"), 0o444); err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range [][]tool.Value{
+		{"fs.write", "path", "a.txt", "content", "new"},
+		{"fs.append", "path", "a.txt", "content", "new"},
+		{"fs.edit", "path", "a.txt", "old", "old", "new", "new"},
+	} {
+		d.fails(tool.Denied, "a.txt is read-only", args[0].(string), args[1:]...)
 	}
 }
