@@ -88,6 +88,9 @@ func Open(dir string, o *Options) (*runtime.Host, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := noneOfOurs(opts.Modules); err != nil {
+		return nil, errors.Join(err, world.Close())
+	}
 	effects := append(world.Modules(), project.Modules(root, opts.Home)...)
 	effects = append(effects, opts.Modules...)
 	box := sandbox.NewInline(append(stdlib.Pure(), effects...)...)
@@ -113,6 +116,25 @@ func Open(dir string, o *Options) (*runtime.Host, error) {
 		return nil, errors.Join(err, world.Close())
 	}
 	return host, nil
+}
+
+// noneOfOurs refuses a lent function that has the name of a pure one of ours:
+// the host, which does not know those, could not.
+func noneOfOurs(lent []tool.Module) error {
+	ours := map[string]bool{}
+	for _, m := range stdlib.Pure() {
+		for _, f := range m.Funcs {
+			ours[m.Name+"."+f.Name] = true
+		}
+	}
+	for _, m := range lent {
+		for _, f := range m.Funcs {
+			if name := m.Name + "." + f.Name; ours[name] {
+				return tool.Errorf(tool.Invalid, "Options.Modules has %s, which scripts have already", name)
+			}
+		}
+	}
+	return nil
 }
 
 // readerID names the build of the program: another one may read the same file

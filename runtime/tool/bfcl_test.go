@@ -57,6 +57,9 @@ func TestBFCL(t *testing.T) {
 				calls++
 				n, problems := checkBFCL(q.tools[call.function], call)
 				alternatives += n
+				if len(problems) == n {
+					t.Errorf("%s: none of the %d ways to write the call passes: %v", q.id, n, problems)
+				}
 				wrong[q.id] = append(wrong[q.id], problems...)
 			}
 		}

@@ -1,0 +1,89 @@
+package cassidy_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/cassidy-run/cassidy"
+	"github.com/cassidy-run/cassidy/runtime"
+	"github.com/cassidy-run/cassidy/runtime/tool"
+)
+
+// Call a tool of a folder, and read why a call failed.
+func ExampleOpen() {
+	host, err := cassidy.Open("examples/quickstart", nil)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer host.Close()
+	result, err := host.Call(context.Background(), tool.Call{
+		Tool: "word_count",
+		Args: tool.NewDict("filepath", "notes/handbook.md"),
+	})
+	fmt.Println(result.Text(), err)
+	_, err = host.Call(context.Background(), tool.Call{Tool: "word_count"})
+	fmt.Println(tool.KindOf(err))
+	// Output:
+	// {"words": 152, "distinct": 111} <nil>
+	// invalid
+}
+
+// Lend scripts a function of the program's own. A tool that uses it must
+// declare the capability that its Target gives.
+func ExampleOptions_modules() {
+	dir, err := os.MkdirTemp("", "cassidy")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer os.RemoveAll(dir)
+	script := `
+def in_stock(item: str) -> int:
+    """Tell how many of an item there are."""
+    return stock.count(item)
+
+tool(in_stock, needs = ["use:stock/*"])
+`
+	file := filepath.Join(dir, ".cassidy", "tools", "in_stock.star")
+	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+		fmt.Println(err)
+		return
+	}
+	if err := os.WriteFile(file, []byte(script), 0o644); err != nil {
+		fmt.Println(err)
+		return
+	}
+	stock := tool.Module{Name: "stock", Doc: "The warehouse.", Funcs: []tool.Func{{
+		Name:   "count",
+		Doc:    "Counts an item.",
+		Params: []tool.Param{{Name: "item", Type: tool.Type{Name: tool.TypeString}, Required: true}},
+		Class:  tool.External,
+		Target: func(args *tool.Dict) ([]tool.Capability, error) {
+			return []tool.Capability{{Name: "use", Target: "stock/" + args.Text("item")}}, nil
+		},
+		Do: func(_ context.Context, e tool.Effect, _ tool.Grant) (tool.Outcome, error) {
+			return tool.Outcome{Value: int64(len(e.Args.Text("item")))}, nil
+		},
+	}}}
+	host, err := cassidy.Open(dir, &cassidy.Options{Modules: []tool.Module{stock}, Approve: runtime.ApproveAll})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer host.Close()
+	result, err := host.Call(context.Background(), tool.Call{Tool: "in_stock", Args: tool.NewDict("item", "bolts")})
+	fmt.Println(result.Value, err)
+	// Output: 5 <nil>
+}
+
+func TestOpenRefusesModulesThatHideOurs(t *testing.T) {
+	text := tool.Module{Name: "text", Funcs: []tool.Func{{Name: "count"}}}
+	if h, err := cassidy.Open(t.TempDir(), &cassidy.Options{Modules: []tool.Module{text}}); err == nil {
+		h.Close()
+		t.Error("Open took a module that hides text.count")
+	}
+}
