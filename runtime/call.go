@@ -15,15 +15,15 @@ func (h *Host) Call(ctx context.Context, c tool.Call) (tool.Result, error) {
 	if c.ID == "" {
 		c.ID = h.nextID()
 	}
-	h.emit(tool.CallStart, c, func() *tool.Dict {
-		return tool.NewDict("arguments", c.Args, "toolName", c.Tool, "reasoning", c.Reasoning)
-	})
+	if h.Events.Wanted() {
+		h.emit(tool.CallStart, c, tool.NewDict("arguments", c.Args, "toolName", c.Tool, "reasoning", c.Reasoning))
+	}
 	out, err := h.call(ctx, c)
 	if err != nil {
-		e := finish(err, c.Tool)
-		h.emit(tool.ErrorEvent, c, func() *tool.Dict {
-			return tool.NewDict("error", e.Message(), "error_type", e.Kind.Type(), "toolName", c.Tool)
-		})
+		e := finish(err)
+		if h.Events.Wanted() {
+			h.emit(tool.ErrorEvent, c, tool.NewDict("error", e.Message(), "error_type", e.Kind.Type(), "toolName", c.Tool))
+		}
 		return h.ended(c, tool.Fail(e, out.Usage)), e
 	}
 	return h.ended(c, tool.Succeed(out)), nil
@@ -31,9 +31,9 @@ func (h *Host) Call(ctx context.Context, c tool.Call) (tool.Result, error) {
 
 // ended tells that a call has ended, however it did.
 func (h *Host) ended(c tool.Call, r tool.Result) tool.Result {
-	h.emit(tool.CallEnd, c, func() *tool.Dict {
-		return tool.NewDict("success", r.Success, "result", r.Value, "preview", r.Preview())
-	})
+	if h.Events.Wanted() {
+		h.emit(tool.CallEnd, c, tool.NewDict("success", r.Success, "result", r.Value, "preview", r.Preview()))
+	}
 	return r
 }
 
@@ -73,7 +73,7 @@ func (h *Host) arguments(t *tool.Tool, c tool.Call) (*tool.Dict, error) {
 		return nil, err
 	}
 	if len(notes) > 0 {
-		h.emit(tool.ArgsRead, c, func() *tool.Dict { return tool.NewDict("notes", notes) })
+		h.emit(tool.ArgsRead, c, tool.NewDict("notes", notes))
 	}
 	for _, p := range t.Params {
 		if p.FromHost {
@@ -230,7 +230,7 @@ func (h *Host) askAvailable(ctx context.Context, t *tool.Tool) error {
 const availableTimeout = 2 * time.Second
 
 // finish makes the error of a call presentable.
-func finish(err error, name string) *tool.Error {
+func finish(err error) *tool.Error {
 	e := *tool.AsError(err, tool.Failed)
 	if text := clip(e.Message()); text != e.Message() {
 		e.Op, e.Err = "", errors.New(text)
@@ -238,9 +238,7 @@ func finish(err error, name string) *tool.Error {
 	return &e
 }
 
-// emit tells an event, if anybody listens.
-func (h *Host) emit(kind tool.EventType, c tool.Call, data func() *tool.Dict) {
-	if h.Events.Wanted() {
-		h.Events.Emit(tool.Event{Type: kind, Time: time.Now(), Call: c.ID, Tool: c.Tool, Data: data()})
-	}
+// emit tells an event of a call.
+func (h *Host) emit(kind tool.EventType, c tool.Call, data *tool.Dict) {
+	h.Events.Emit(tool.Event{Type: kind, Time: time.Now(), Call: c.ID, Tool: c.Tool, Data: data})
 }

@@ -142,22 +142,20 @@ func (g *gate) done(ctx context.Context, e tool.Effect) (tool.Outcome, error) {
 	f := g.host.funcs[e.Func]
 	start := time.Now()
 	out, err := f.Do(ctx, e, tool.Grant{Call: g.call, Check: g.check, Stage: &g.stage, Emit: g.tell})
-	if f.Class != tool.Notice {
-		g.host.emit(tool.EffectDone, g.call, func() *tool.Dict {
-			d := tool.NewDict("func", e.Func, "place", e.Place.String(), "success", err == nil,
-				"wall_ms", float64(time.Since(start).Microseconds())/1000)
-			if err != nil {
-				d.Put("error", tool.AsError(err, tool.Failed).Message())
-			}
-			return d
-		})
+	if f.Class != tool.Notice && g.host.Events.Wanted() {
+		d := tool.NewDict("func", e.Func, "place", e.Place.String(), "success", err == nil,
+			"wall_ms", float64(time.Since(start).Microseconds())/1000)
+		if err != nil {
+			d.Put("error", tool.AsError(err, tool.Failed).Message())
+		}
+		g.host.emit(tool.EffectDone, g.call, d)
 	}
 	return out, err
 }
 
 // tell brings an event of the call to whoever listens.
 func (g *gate) tell(e tool.Event) {
-	g.host.emit(e.Type, g.call, func() *tool.Dict { return e.Data })
+	g.host.emit(e.Type, g.call, e.Data)
 }
 
 // commit carries out what the call has staged, at a place of its own: before
