@@ -96,7 +96,7 @@ func (h *Host) approve(ctx context.Context, t *tool.Tool, c tool.Call) (*tool.Di
 	asked := &tool.Dict{}
 	for k, v := range c.Args.All() {
 		name, _ := k.(string)
-		if p, ok := t.Param(name); ok && !p.FromHost {
+		if p, ok := t.Param(name); !ok || !p.FromHost {
 			asked.Put(name, v)
 		}
 	}

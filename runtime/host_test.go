@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/cassidy-run/cassidy/runtime"
 	"github.com/cassidy-run/cassidy/runtime/tool"
@@ -273,6 +274,41 @@ func TestApproval(t *testing.T) {
 				t.Errorf("%s = %q, want x", c.written, got)
 			}
 		})
+	}
+}
+
+// TestApprovalOfARawSchema checks that the arguments of a tool whose schema
+// somebody else wrote come through an approval.
+func TestApprovalOfARawSchema(t *testing.T) {
+	r := newRig(t, func(o *runtime.Options) { o.Approve = runtime.ApproveAll })
+	remote := tool.Tool{Name: "t", Description: "Greet.", Risky: true,
+		Schema: []byte(`{"type":"object","properties":{"who":{"type":"string"}},"required":["who"]}`)}
+	err := r.Register(remote, func(_ context.Context, args *tool.Dict) (tool.Value, error) { return args.Text("who"), nil })
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := r.Call(context.Background(), tool.Call{Tool: "t", Args: tool.NewDict("who", "Ada")})
+	if err != nil || got.Value != "Ada" {
+		t.Errorf("result = %v, %v, want Ada", got.Value, err)
+	}
+	if _, err := r.Call(context.Background(), tool.Call{Tool: "t", Args: tool.NewDict("who", 1)}); err == nil || tool.KindOf(err) != tool.Invalid {
+		t.Errorf("error = %v, want invalid arguments", err)
+	}
+}
+
+// TestALateResultIsNone checks that a handler that ignores its context has
+// nothing of what it returns too late.
+func TestALateResultIsNone(t *testing.T) {
+	r := newRig(t, func(o *runtime.Options) { o.Timeout = time.Millisecond })
+	err := r.Register(tool.Tool{Name: "t", Description: "Be late."}, func(ctx context.Context, _ *tool.Dict) (tool.Value, error) {
+		<-ctx.Done()
+		return "late", nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := r.call(); err == nil || tool.KindOf(err) != tool.Timeout {
+		t.Errorf("result = %v, %v, want a timeout", got.Value, err)
 	}
 }
 
