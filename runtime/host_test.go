@@ -145,6 +145,33 @@ if not ok: fail('after the write')
 	}
 }
 
+// TestNarrowNeeds checks that a tool which may read some files of a folder can
+// find them there, and sees nothing else of it.
+func TestNarrowNeeds(t *testing.T) {
+	r := newRig(t, nil)
+	if err := os.Mkdir(filepath.Join(r.dir, "docs"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"docs/a.txt", "docs/b.md", "c.txt"} {
+		if err := os.WriteFile(filepath.Join(r.dir, name), []byte("x"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r.script("", "return [fs.glob('docs/*.txt'), [e['name'] for e in fs.list('docs')], [m['path'] for m in fs.search('x', path = 'docs')]]",
+		"needs = ['fs.read:docs/*.txt']")
+	got, err := r.call()
+	if want := `[["docs/a.txt"],["a.txt"],["docs/a.txt"]]`; err != nil || tool.FormatJSON(got.Value, "") != want {
+		t.Errorf("it sees %s, %v, want %s", tool.FormatJSON(got.Value, ""), err, want)
+	}
+	for _, path := range []string{"docs/b.md", "c.txt", "."} {
+		r := newRig(t, nil)
+		r.script("", "return fs.exists('"+path+"')", "needs = ['fs.read:docs/*.txt']")
+		if _, err := r.call(); err == nil || tool.KindOf(err) != tool.Denied {
+			t.Errorf("looking at %s = %v, want it denied", path, err)
+		}
+	}
+}
+
 // TestStagedWritesAreCommittedFirst checks that what a call has written is on
 // disk before it sleeps, when somebody else may look.
 func TestStagedWritesAreCommittedFirst(t *testing.T) {

@@ -34,7 +34,7 @@ type capabilityRule struct {
 
 // capabilityRules is every capability there is. http:HOST covers http.get:HOST.
 var capabilityRules = []capabilityRule{
-	{"fs.read", false, matchPath, checkGlob},
+	{"fs.read", false, matchRead, checkGlob},
 	{"fs.write", true, matchPath, checkGlob},
 	{"http", true, matchHost, checkHost},
 	{"http.get", true, matchHost, checkHost},
@@ -151,6 +151,16 @@ func AllowsAny(set []Capability, concrete Capability) bool {
 		}
 	}
 	return false
+}
+
+// matchRead is matchPath, and lets a tool that may read docs/*.txt look into the
+// folder docs: what it may not read there is left out of what it sees.
+func matchRead(pattern, path string) bool {
+	if matchPath(pattern, path) {
+		return true
+	}
+	base, _ := doublestar.SplitPattern(pattern)
+	return base == path && base != pattern
 }
 
 func matchPath(pattern, path string) bool {
