@@ -57,11 +57,6 @@ func (c *command) makeProject(dir string) error {
 
 // newProject creates what a project has, and says what it created.
 func (c *command) newProject(dir string) (tool.List, error) {
-	if home := c.userHome(); home != "" {
-		if abs, err := filepath.Abs(home); err == nil && abs == dir {
-			return nil, tool.Errorf(tool.Invalid, "your home folder cannot be a project").WithHint("make a folder for it, or use --location personal")
-		}
-	}
 	created := tool.List{}
 	tools := filepath.Join(dir, project.Folder, "tools")
 	if _, err := os.Stat(tools); errors.Is(err, fs.ErrNotExist) {
@@ -69,6 +64,10 @@ func (c *command) newProject(dir string) (tool.List, error) {
 	}
 	if err := os.MkdirAll(tools, 0o777); err != nil {
 		return nil, fileError(err)
+	}
+	if c.home() == filepath.Join(dir, project.Folder) {
+		c.note("this is where your personal tools lie, for all projects")
+		return created, nil
 	}
 	written, err := writeNew(filepath.Join(dir, project.Folder, "config.yaml"), scripts.ProjectConfig())
 	if err != nil {

@@ -28,16 +28,16 @@ const Folder = ".cassidy"
 
 // Find returns the root of the project that a directory belongs to: the
 // nearest one at or above it that holds a .cassidy folder. The user's own, given
-// as home, makes no project of the folder it lies in. The search goes up to the
-// ceiling, the folder in which a user lives, which is no project; with "" it does
-// not go up at all.
+// as home, makes no project of the folder it lies in. The search goes up and ends
+// below the ceiling, the folder in which a user lives: work below it does not
+// reach all of it. With "" the search does not go up at all.
 func Find(dir, home, ceiling string) (root string, ok bool) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
 		return "", false
 	}
-	for {
-		if sameFile(dir, ceiling) && filepath.Dir(dir) != dir {
+	for start := dir; ; {
+		if dir != start && sameFile(dir, ceiling) && filepath.Dir(dir) != dir {
 			return "", false
 		}
 		candidate := filepath.Join(dir, Folder)

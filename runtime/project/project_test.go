@@ -316,4 +316,7 @@ func TestFind(t *testing.T) {
 	if got, ok := project.Find(deep, "", root); ok {
 		t.Errorf("Find took the folder that a user lives in for a project: %s", got)
 	}
+	if got, ok := project.Find(root, "", root); !ok || got != root {
+		t.Errorf("Find where the user lives = %s, %v, want %s: it was asked for", got, ok, root)
+	}
 }
