@@ -77,7 +77,7 @@ func TestResolve(t *testing.T) {
 		{"", " a ", " a ", " a "},
 		{"", "DIR/x", "x", "x"},
 		{"", "DIR", ".", "."},
-		{"", "DIR/work/../x", "x", "x"},
+		{"", "DIR/docs/../x", "x", "x"},
 		{"work", "a.txt", "work/a.txt", "a.txt"},
 		{"work", ".", "work", "."},
 		{"work", "..", ".", ".."},
