@@ -340,11 +340,6 @@ func (h *Host) Groups() map[string]int {
 	return groups
 }
 
-// InGroup returns the tools of a group.
-func (h *Host) InGroup(group string) []tool.Tool {
-	return slices.DeleteFunc(h.Tools(), func(t tool.Tool) bool { return t.DisplayGroup() != group })
-}
-
 // Select returns the tools that words name: a tool's name, "@group", or
 // "preset:NAME"; "auto", "all" and no word at all mean every tool. Tools that
 // cannot be used here are left out unless they are named. An unknown word is

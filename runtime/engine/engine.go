@@ -115,8 +115,8 @@ func (e *Engine) Describe(s tool.Script) (tool.Tool, error) {
 	return t, nil
 }
 
-// Compile says whether a script compiles: what [Engine.Describe] cannot see,
-// such as a name that is not defined.
+// Compile says whether a script can be made ready to run. It runs the top level
+// of a Starlark file, which [Engine.Describe] never does.
 func (e *Engine) Compile(s tool.Script) error {
 	_, err := e.program(s)
 	return err

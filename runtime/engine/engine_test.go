@@ -384,3 +384,32 @@ func BenchmarkFirstCall(b *testing.B) {
 		}
 	}
 }
+
+// TestConstantsInBothLanguages checks that a module's constants are the same
+// value in Starlark and in Lua.
+func TestConstantsInBothLanguages(t *testing.T) {
+	e := engine.New(&engine.Options{Modules: []tool.Module{{Name: "unit", Consts: []tool.Const{{Name: "dozen", Value: int64(12)}}}}})
+	for path, source := range map[string]string{
+		"x.star": "def x():\n    \"D.\"\n    return unit.dozen\n\ntool(x)\n",
+		"x.lua":  "return tool{ description = \"D.\", handler = function() return unit.dozen end }\n",
+	} {
+		out, err := e.Run(context.Background(), tool.Script{Path: path, Source: source}, tool.Call{}, nil)
+		if err != nil || out.Value != int64(12) {
+			t.Errorf("%s: unit.dozen = %v, %v, want 12", path, out.Value, err)
+		}
+	}
+}
+
+// TestDescribeSeesWhatCannotRun checks that what only compiling shows is an
+// error of the file.
+func TestDescribeSeesWhatCannotRun(t *testing.T) {
+	e := engine.New(&engine.Options{Modules: []tool.Module{{Name: "fs", Funcs: []tool.Func{{Name: "read"}}}}})
+	for _, c := range []struct{ path, source, want string }{
+		{"x.star", "def x():\n    \"D.\"\n    return fs.reed('a')\n\ntool(x)\n", `x.star:3:12: fs has no function reed; did you mean "read"?`},
+		{"x.lua", "return tool{ description = \"D.\", handler = function() goto nowhere end }\n", "x.lua:1"},
+	} {
+		if _, err := e.Describe(tool.Script{Path: c.path, Source: c.source}); err == nil || !strings.HasPrefix(err.Error(), c.want) {
+			t.Errorf("Describe = %v, want %s", err, c.want)
+		}
+	}
+}

@@ -320,3 +320,18 @@ func TestFind(t *testing.T) {
 		t.Errorf("Find where the user lives = %s, %v, want %s: it was asked for", got, ok, root)
 	}
 }
+
+// TestAFolderThatCannotBeReadHidesNoOther checks that the built-in tools are
+// there whatever the project's folder of tools is.
+func TestAFolderThatCannotBeReadHidesNoOther(t *testing.T) {
+	b := newBench(t)
+	b.opts.Builtin = fstest.MapFS{"read_file.star": {Data: []byte(star("Built in."))}}
+	b.write(".cassidy/tools", "a file, not a folder")
+	p, _ := b.load()
+	if got, want := names(p), "read_file=Built in."; got != want {
+		t.Errorf("tools = %s, want %s", got, want)
+	}
+	if got, want := broken(p), ".cassidy/tools"; got != want {
+		t.Errorf("broken = %s, want %s", got, want)
+	}
+}
