@@ -1,7 +1,7 @@
 # The same as CI does, by hand. Everything works without cgo but the race
 # detector, which needs a C compiler.
 
-.PHONY: check test race lint fmt bench fuzz
+.PHONY: check test race lint fmt bench fuzz soak
 
 check: fmt-check lint test race
 
@@ -16,6 +16,13 @@ lint: .ci/bin/staticcheck
 	GOOS=darwin go vet ./...
 	GOOS=windows go vet ./...
 	.ci/bin/staticcheck ./...
+
+# It builds for the other systems, where nobody runs it here.
+.PHONY: cross
+cross:
+	GOOS=darwin GOARCH=arm64 go build -o /dev/null ./cmd/cassidy
+	GOOS=windows go build -o /dev/null ./cmd/cassidy
+	GOARCH=arm64 go build -o /dev/null ./cmd/cassidy
 
 .ci/bin/staticcheck: .ci/lint/go.mod
 	go build -C .ci/lint -o ../bin/staticcheck honnef.co/go/tools/cmd/staticcheck
@@ -36,3 +43,7 @@ fuzz:
 	  for target in $$(go test -list '^Fuzz' $$pkg | grep '^Fuzz'); do \
 	    echo "$$pkg $$target"; go test -run '^$$' -fuzz "^$$target$$" -fuzztime 20s $$pkg || exit 1; \
 	  done; done
+
+# Ten thousand hostile calls in a row, for a quarter of an hour or so.
+soak:
+	CASSIDY_SOAK=10000 go test -count 1 -timeout 2h -v -run '^TestR42Soak$$' ./sandbox/

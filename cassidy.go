@@ -1,7 +1,7 @@
 // Package cassidy opens a host with the usual parts, for programs that embed
 // it.
 //
-//	host, err := cassidy.Open(".", nil)
+//	host, err := cassidy.Open(".", &cassidy.Options{TrustProject: true})
 //	…
 //	defer host.Close()
 //	result, err := host.Call(ctx, tool.Call{
@@ -10,18 +10,26 @@
 //	})
 //
 // [Open] finds the tools of a folder: files that end in .star, .lua or .md in
-// its .cassidy/tools. Beside them stand the built-in tools and those that the
-// program registers itself with [runtime.Host.Register]. See package
+// its .cassidy/tools. They may be a stranger's, so they can be listed but not
+// called before somebody has reviewed them: Options.TrustProject says that the
+// program has, Options.State where its user has with cassidy trust. Beside them
+// stand the built-in tools and those that the program registers itself with
+// [runtime.Host.Register]. See package
 // [runtime] for what a host does with a call, and package tool for the words.
 package cassidy
 
 import (
 	"context"
+	"crypto/x509"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
+	"net/netip"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/cassidy-run/cassidy/runtime"
@@ -33,8 +41,8 @@ import (
 )
 
 // Options are what a program may choose. The zero value offers the built-in
-// tools and those of the folder, and nothing of the user's: no personal tools,
-// no environment, no cache.
+// tools, lists those of the folder as untrusted, and has nothing of the user's:
+// no personal tools, no environment, no cache, nothing that he trusts.
 type Options struct {
 	// Home is the user's folder, with tools/, skills/ and config.yaml. ""
 	// means none.
@@ -48,9 +56,23 @@ type Options struct {
 	// Cache is a folder in which to remember what tools' files declare, so
 	// that the next Open reads only those that changed. "" means none.
 	Cache string
+	// State is the user's folder in which it is remembered what of a project he
+	// trusts. "" means that nothing is.
+	State string
+	// TrustProject says that the folder's tools, skills and notes are the
+	// program's own or were reviewed elsewhere: they are used without asking.
+	TrustProject bool
 	// Env looks up an environment variable for scripts that declare that they
 	// need it. Nil means that none is set.
 	Env func(name string) (string, bool)
+	// Secrets looks up a secret that the user's config does not have. Nil
+	// means that there is none.
+	Secrets func(name string) (string, bool)
+	// Private are addresses inside the user's own network that scripts may
+	// reach where they are granted the host, beside those of his config.
+	Private []netip.Prefix
+	// Roots are the authorities that https trusts. Nil means the system's.
+	Roots *x509.CertPool
 	// Modules are further effects for scripts; see [runtime.Options].Modules.
 	Modules []tool.Module
 	// Timeout is the wall time of a call; 0 means 30 seconds.
@@ -58,6 +80,16 @@ type Options struct {
 	// Approve decides on calls of risky tools that no person made. Nil denies
 	// them; see [runtime.ApproveAll].
 	Approve runtime.Approve
+	// Audit is a file that gets a line of JSON for each effect and call that
+	// somebody allowed, or that was refused. It is kept at 10 MB, with the 10 MB
+	// before beside it. "" keeps none.
+	Audit string
+	// Sandbox says where scripts run that are not cassidy's own. "" is what the
+	// user's config says, else [Process].
+	Sandbox Mode
+	// Worker is the program that workers are: one whose main begins with
+	// [sandbox.Main]. "" is this one.
+	Worker string
 	// NoBuiltins leaves out the built-in tools.
 	NoBuiltins bool
 }
@@ -81,41 +113,107 @@ func Open(dir string, o *Options) (*runtime.Host, error) {
 	if !inProject {
 		root = dir
 	}
-	world, err := stdlib.Open(&stdlib.Options{Root: root, WorkDir: dir, Env: opts.Env})
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, tool.Errorf(tool.Invalid, "there is no folder %s", dir)
-	}
-	if err != nil {
+	if err := noneOfOurs(opts.Modules); err != nil {
 		return nil, err
 	}
-	if err := noneOfOurs(opts.Modules); err != nil {
-		return nil, errors.Join(err, world.Close())
-	}
-	effects := append(world.Modules(), project.Modules(root, opts.Home)...)
-	effects = append(effects, opts.Modules...)
-	box := sandbox.NewInline(append(stdlib.Pure(), effects...)...)
 	find := &project.Options{
-		Describe: box.Describe, Reader: readerID(), Builtin: tools.FS(),
-		Home: opts.Home, Config: opts.Config, Cache: opts.Cache,
+		Reader: readerID(), Builtin: tools.FS(), Home: opts.Home, Config: opts.Config, Cache: opts.Cache,
+		Trust: project.NewTrust(opts.State), TrustOnce: opts.TrustProject,
 	}
 	if opts.NoBuiltins {
 		find.Builtin = nil
 	}
-	host, err := runtime.New(&runtime.Options{
-		Sandbox: box, Modules: effects, WorkDir: dir, Timeout: opts.Timeout, Approve: opts.Approve,
-		Presets: tools.Presets(),
-		Discover: func(ctx context.Context) ([]tool.Found, []*tool.Error, error) {
-			if !inProject {
-				return discover(ctx, "", find)
-			}
-			return discover(ctx, root, find)
-		},
-		Close: world.Close,
-	})
+	lookIn := "" // where tools are looked for
+	if inProject {
+		lookIn = root
+	}
+	config, err := project.ReadConfig(lookIn, find)
+	if err != nil {
+		return nil, err
+	}
+	world, err := openWorld(root, dir, &opts, &config)
+	if err != nil {
+		return nil, err
+	}
+	effects := append(world.Modules(), project.Modules(root, find)...)
+	effects = append(effects, opts.Modules...)
+	box, err := openBoxes(&opts, config.Sandbox, effects)
 	if err != nil {
 		return nil, errors.Join(err, world.Close())
 	}
+	find.Describe, find.DescribeBuiltin = box.strangers.Describe, box.ours.Describe
+	stopAudit := func() {}
+	host, err := runtime.New(&runtime.Options{
+		Sandbox: box.strangers, Builtin: box.ours, Modules: effects, WorkDir: dir,
+		Timeout: opts.Timeout, MaxTimeout: config.Limits.Timeout, Limits: config.Limits.Limits, Rules: config.Rules, Approve: opts.Approve,
+		Presets:  tools.Presets(),
+		Discover: func(ctx context.Context) ([]tool.Found, []*tool.Error, error) { return discover(ctx, lookIn, find) },
+		Close: func() error {
+			stopAudit()
+			return errors.Join(box.close(), world.Close())
+		},
+	})
+	if err != nil {
+		return nil, errors.Join(err, box.close(), world.Close())
+	}
+	if opts.Audit != "" {
+		stopAudit = auditTo(opts.Audit, &host.Events)
+	}
 	return host, nil
+}
+
+// openWorld opens what the effects of scripts act on.
+func openWorld(root, dir string, o *Options, c *project.Config) (*stdlib.World, error) {
+	var commands map[string]stdlib.CommandRule
+	if c.Commands != nil {
+		var err error
+		if commands, err = stdlib.ParseCommands(c.Commands); err != nil {
+			return nil, err
+		}
+	}
+	world, err := stdlib.Open(&stdlib.Options{
+		Root: root, WorkDir: dir, Protect: []string{o.Home, o.State, o.Cache, o.Config, o.Audit}, Env: o.Env, Launch: launcher(c.Sandbox), Commands: commands,
+		Secrets: secrets(o, c.Secrets), Private: slices.Concat(o.Private, c.PrivateHosts), Roots: o.Roots,
+	})
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, tool.Errorf(tool.Invalid, "there is no folder %s", dir)
+	}
+	return world, err
+}
+
+// launcher returns what runs commands, or nil where they cannot be confined and
+// must be.
+func launcher(c project.SandboxConfig) tool.Launcher {
+	if !sandbox.LaunchConfined() && required(c) {
+		return nil
+	}
+	return sandbox.Launch
+}
+
+// maxSecret is how long a file may be that holds a secret.
+const maxSecret = 64 << 10
+
+// secrets returns how secrets are looked up: where the user's config says, then
+// as the program does. They are read when they are used.
+func secrets(o *Options, sources map[string]project.SecretSource) func(string) (string, bool) {
+	return func(name string) (string, bool) {
+		from, ok := sources[name]
+		switch {
+		case ok && from.Env != "" && o.Env != nil:
+			return o.Env(from.Env)
+		case ok && from.File != "":
+			f, err := os.Open(from.File)
+			if err != nil {
+				return "", false
+			}
+			defer f.Close()
+			text, err := io.ReadAll(io.LimitReader(f, maxSecret))
+			return strings.TrimRight(string(text), "\r\n"), err == nil
+		case !ok && o.Secrets != nil:
+			return o.Secrets(name)
+		}
+		return "", false
+	}
 }
 
 // noneOfOurs refuses a lent function that has the name of a pure one of ours:

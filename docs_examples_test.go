@@ -4,14 +4,19 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/cassidy-run/cassidy"
+	"github.com/cassidy-run/cassidy/internal/testworker"
 	"github.com/cassidy-run/cassidy/runtime"
+	"github.com/cassidy-run/cassidy/runtime/project"
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/stdlib"
 )
 
 // TestDocsTools runs the tools that the pages show. A block of code is a whole
@@ -42,9 +47,11 @@ func TestDocsTools(t *testing.T) {
 			if !slices.Equal(got, page.want) {
 				t.Fatalf("files shown = %q, want %q", got, page.want)
 			}
-			h := openDocs(t, dir, &cassidy.Options{Approve: runtime.ApproveAll})
-			for _, name := range got {
-				runDocExamples(t, h, strings.TrimSuffix(name, filepath.Ext(name)))
+			for _, mode := range []cassidy.Mode{cassidy.Inline, cassidy.Process} {
+				h := openDocs(t, dir, &cassidy.Options{TrustProject: true, Approve: runtime.ApproveAll, Sandbox: mode, Worker: testworker.Exec()})
+				for _, name := range got {
+					runDocExamples(t, h, strings.TrimSuffix(name, filepath.Ext(name)))
+				}
 			}
 		})
 	}
@@ -97,7 +104,7 @@ func TestDocsConfig(t *testing.T) {
 			putFile(t, filepath.Join(dir, ".cassidy/tools/twice.star"), code)
 			putFile(t, filepath.Join(home, "tools/twice.star"), code)
 			putFile(t, filepath.Join(home, "config.yaml"), test.config)
-			h, err := cassidy.Open(dir, &cassidy.Options{Home: home})
+			h, err := cassidy.Open(dir, &cassidy.Options{Home: home, TrustProject: true, Worker: testworker.Exec()})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -110,6 +117,46 @@ func TestDocsConfig(t *testing.T) {
 				t.Errorf("the tool is from %q, want %q", found.Location, test.want)
 			}
 		})
+	}
+}
+
+// TestDocsConfigFields checks that docs/config.yaml has every field, says the
+// defaults, and gives examples that are right.
+func TestDocsConfigFields(t *testing.T) {
+	asWritten := readPage(t, "docs/config.yaml")
+	example := regexp.MustCompile(`(?m)^#(\S.*|  .*)$`)
+	var examples []string
+	for _, m := range example.FindAllStringSubmatch(asWritten, -1) {
+		examples = append(examples, m[1])
+	}
+	read := func(text string) (project.Config, error) {
+		file := filepath.Join(t.TempDir(), "config.yaml")
+		putFile(t, file, text)
+		return project.ReadConfig("", &project.Options{Config: file})
+	}
+	got, err := read(asWritten)
+	if err != nil || !reflect.DeepEqual(got, project.Config{Sandbox: project.SandboxConfig{Mode: project.SandboxProcess}}) {
+		t.Errorf("docs/config.yaml = %+v, %v, want the defaults", got, err)
+	}
+	got, err = read(strings.Join(examples, "\n"))
+	if err != nil {
+		t.Fatalf("the examples of docs/config.yaml: %v", err)
+	}
+	if len(got.Rules) != 6 || len(got.Secrets) != 2 || len(got.PrivateHosts) != 3 || got.Commands.Len() != 2 || got.Limits.Timeout != 5*time.Minute {
+		t.Errorf("the examples of docs/config.yaml = %+v", got)
+	}
+	if _, err := stdlib.ParseCommands(got.Commands); err != nil {
+		t.Errorf("the commands of docs/config.yaml: %v", err)
+	}
+	_, err = read("nonsense: 1\n")
+	_, names, ok := strings.Cut(tool.AsError(err, tool.Internal).Hint, "the fields are ")
+	if !ok {
+		t.Fatalf("an unknown field: %v, want a hint with the fields", err)
+	}
+	for name := range strings.SplitSeq(names, ", ") {
+		if !regexp.MustCompile(`(?m)^#?` + name + ":").MatchString(asWritten) {
+			t.Errorf("docs/config.yaml lacks the field %s", name)
+		}
 	}
 }
 
@@ -154,6 +201,7 @@ func docBlocks(page string) []docBlock {
 // openDocs opens a folder in which every tool must be right.
 func openDocs(t *testing.T, dir string, o *cassidy.Options) *runtime.Host {
 	t.Helper()
+	o.Worker = testworker.Exec()
 	h, err := cassidy.Open(dir, o)
 	if err != nil {
 		t.Fatal(err)

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/cassidy-run/cassidy/runtime"
 	"github.com/cassidy-run/cassidy/runtime/project"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/stdlib"
@@ -22,7 +23,7 @@ func TestReference(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer world.Close()
-	modules := slices.Concat(stdlib.Pure(), world.Modules(), project.Modules(t.TempDir(), ""))
+	modules := slices.Concat(stdlib.Pure(), world.Modules(), project.Modules(t.TempDir(), &project.Options{}), runtime.Modules())
 	got := referencePage(modules)
 	const file = "docs/reference.md"
 	if *update {

@@ -57,12 +57,23 @@ const greet = `def greet(name: str, times: int = 1) -> dict[str, str]:
 tool(greet)
 `
 
+const luaGreet = `return tool{
+  description = "Greet somebody.",
+  params = { name = param("string"), times = param("integer", "How often.", { default = 1 }) },
+  handler = function(args) return { text = string.rep("Hello ", args.times) .. args.name } end,
+}`
+
 // host opens a host over a folder with one trivial tool.
-func host(b *testing.B, name, source string) *runtime.Host {
+func host(b *testing.B, mode cassidy.Mode, name, source string) *runtime.Host {
 	b.Helper()
 	dir := b.TempDir()
 	writeTool(b, dir, name, source)
-	h, err := cassidy.Open(dir, nil)
+	return openHost(b, dir, mode)
+}
+
+func openHost(b *testing.B, dir string, mode cassidy.Mode) *runtime.Host {
+	b.Helper()
+	h, err := cassidy.Open(dir, &cassidy.Options{TrustProject: true, Sandbox: mode})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -123,13 +134,13 @@ func bareStarlark(b *testing.B) func() {
 // BenchmarkCall is a call of a trivial tool through everything: look up,
 // check, gate, run, check the result, deadline.
 func BenchmarkCall(b *testing.B) {
-	h := host(b, "greet.star", greet)
+	h := host(b, cassidy.Inline, "greet.star", greet)
 	compare(b, 2, func() { callJSON(b, h, "greet") }, bareStarlark(b))
 }
 
 // BenchmarkCallAllocs counts what a call allocates; the goal is 45.
 func BenchmarkCallAllocs(b *testing.B) {
-	h := host(b, "greet.star", greet)
+	h := host(b, cassidy.Inline, "greet.star", greet)
 	b.ReportAllocs()
 	for b.Loop() {
 		callJSON(b, h, "greet")
@@ -139,11 +150,7 @@ func BenchmarkCallAllocs(b *testing.B) {
 // BenchmarkCallLua is the same tool in Lua, against bash, which is what a
 // folder of tools is made of elsewhere.
 func BenchmarkCallLua(b *testing.B) {
-	h := host(b, "greet.lua", `return tool{
-  description = "Greet somebody.",
-  params = { name = param("string"), times = param("integer", "How often.", { default = 1 }) },
-  handler = function(args) return { text = string.rep("Hello ", args.times) .. args.name } end,
-}`)
+	h := host(b, cassidy.Inline, "greet.lua", luaGreet)
 	compare(b, 0.1, func() { callJSON(b, h, "greet") }, func() {
 		if err := exec.Command("bash", "-c", "echo Hello $0", "Ada").Run(); err != nil {
 			b.Skip("no bash here:", err)

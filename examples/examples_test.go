@@ -18,6 +18,7 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 
 	"github.com/cassidy-run/cassidy"
+	"github.com/cassidy-run/cassidy/internal/testworker"
 	"github.com/cassidy-run/cassidy/runtime"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 )
@@ -26,6 +27,11 @@ import (
 // its tools writes, and opens it.
 func project(t *testing.T) (dir string, h *runtime.Host) {
 	t.Helper()
+	return projectIn(t, cassidy.Process)
+}
+
+func projectIn(t *testing.T, mode cassidy.Mode) (dir string, h *runtime.Host) {
+	t.Helper()
 	dir = t.TempDir()
 	if err := os.CopyFS(dir, os.DirFS("quickstart")); err != nil {
 		t.Fatal(err)
@@ -33,12 +39,12 @@ func project(t *testing.T) (dir string, h *runtime.Host) {
 	if err := os.RemoveAll(filepath.Join(dir, "out")); err != nil { // somebody tried notes_index
 		t.Fatal(err)
 	}
-	return dir, open(t, dir)
+	return dir, open(t, dir, mode)
 }
 
-func open(t *testing.T, dir string) *runtime.Host {
+func open(t *testing.T, dir string, mode cassidy.Mode) *runtime.Host {
 	t.Helper()
-	h, err := cassidy.Open(dir, &cassidy.Options{Approve: runtime.ApproveAll})
+	h, err := cassidy.Open(dir, &cassidy.Options{TrustProject: true, Approve: runtime.ApproveAll, Sandbox: mode, Worker: testworker.Exec()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -137,8 +143,13 @@ func TestQuickstartExamples(t *testing.T) {
 		promised := 0
 		for _, e := range x.Examples {
 			t.Run(x.Name+"/"+e.Description, func(t *testing.T) {
+				_, inline := projectIn(t, cassidy.Inline)
+				want := call(t, inline, x.Name, e.Args)
 				_, h := project(t)
 				got := call(t, h, x.Name, e.Args)
+				if diff := cmp.Diff(want, got); diff != "" {
+					t.Errorf("not the same in a worker (-in process +worker):\n%s", diff)
+				}
 				if !e.HasExpect {
 					return
 				}
@@ -470,7 +481,7 @@ func TestNotesIndex(t *testing.T) {
 // TestNotesIndexAsks checks that a model gets nothing written unasked.
 func TestNotesIndexAsks(t *testing.T) {
 	dir, _ := project(t)
-	h, err := cassidy.Open(dir, nil)
+	h, err := cassidy.Open(dir, &cassidy.Options{TrustProject: true, Worker: testworker.Exec()})
 	if err != nil {
 		t.Fatal(err)
 	}

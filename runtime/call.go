@@ -12,13 +12,18 @@ import (
 // shape the result. Every failure is a *[tool.Error], and the [tool.Result]
 // then holds the same for a reader of its JSON.
 func (h *Host) Call(ctx context.Context, c tool.Call) (tool.Result, error) {
+	return h.run(ctx, c, nil)
+}
+
+// run is Call, also for a call that another one makes.
+func (h *Host) run(ctx context.Context, c tool.Call, above *gate) (tool.Result, error) {
 	if c.ID == "" {
 		c.ID = h.nextID()
 	}
 	if h.Events.Wanted() {
 		h.emit(tool.CallStart, c, tool.NewDict("arguments", c.Args, "toolName", c.Tool, "reasoning", c.Reasoning))
 	}
-	out, err := h.call(ctx, c)
+	out, err := h.call(ctx, c, above)
 	if err != nil {
 		e := finish(err)
 		if h.Events.Wanted() {
@@ -38,25 +43,26 @@ func (h *Host) ended(c tool.Call, r tool.Result) tool.Result {
 }
 
 // call is the pipeline itself.
-func (h *Host) call(ctx context.Context, c tool.Call) (tool.Outcome, error) {
+func (h *Host) call(ctx context.Context, c tool.Call, above *gate) (tool.Outcome, error) {
 	t, run, err := h.lookup(c.Tool)
 	if err != nil {
 		return tool.Outcome{}, err
 	}
-	if t.State == tool.NotHere || t.State == tool.Untrusted {
-		return tool.Outcome{}, tool.Errorf(tool.Denied, "the tool '%s' is %s: %s", t.Name, t.State, t.Reason)
+	c.Entry = "" // the other functions of a script are the host's to call
+	g := h.gate(t, c, above)
+	if err := g.admit(); err != nil {
+		return tool.Outcome{}, err
 	}
 	if err := h.usable(ctx, t); err != nil {
 		return tool.Outcome{}, err
 	}
-	if c.Args, err = h.arguments(t, c); err != nil {
+	if g.call.Args, err = h.arguments(t, c); err != nil {
 		return tool.Outcome{}, err
 	}
-	if c.Args, err = h.approve(ctx, t, c); err != nil {
+	if err := g.approve(ctx); err != nil {
 		return tool.Outcome{}, err
 	}
-	c.Entry = "" // the other functions of a script are the host's to call
-	return h.execute(ctx, t, c, run)
+	return g.execute(ctx, run)
 }
 
 // arguments checks the arguments of a call and completes them with what the
@@ -83,61 +89,27 @@ func (h *Host) arguments(t *tool.Tool, c tool.Call) (*tool.Dict, error) {
 	return checked, nil
 }
 
-// approve asks about a call that needs approval. A person who named the tool
-// and typed its arguments has approved that call.
-func (h *Host) approve(ctx context.Context, t *tool.Tool, c tool.Call) (*tool.Dict, error) {
-	if !t.NeedsApproval() || c.Caller == tool.ByPerson {
-		return c.Args, nil
-	}
-	if h.opts.Approve == nil {
-		return nil, tool.Errorf(tool.Denied, "the tool '%s' needs approval, and there is nobody to give it", t.Name).
-			WithHint("set Options.Approve")
-	}
-	asked := &tool.Dict{}
-	for k, v := range c.Args.All() {
-		name, _ := k.(string)
-		if p, ok := t.Param(name); !ok || !p.FromHost {
-			asked.Put(name, v)
-		}
-	}
-	c.Args, c.Texts = asked, false
-	args, err := h.opts.Approve(ctx, *t, c)
-	if err != nil {
-		return nil, tool.AsError(err, tool.Denied)
-	}
-	if args == nil {
-		return nil, tool.Errorf(tool.Denied, "the call of '%s' was not approved", t.Name)
-	}
-	c.Args = args
-	return h.arguments(t, c)
-}
-
 // execute runs a checked and approved call within its limits. What it staged
 // is committed after it has returned a valid result, else dropped.
-func (h *Host) execute(ctx context.Context, t *tool.Tool, c tool.Call, run tool.Runner) (tool.Outcome, error) {
-	timeout := t.Timeout
-	if timeout == 0 {
-		timeout = h.opts.Timeout
-	}
-	limited, cancel := context.WithTimeout(ctx, timeout)
-	defer cancel()
-	c.Limits = c.Limits.Or(t.Limits)
-	g := h.newGate(t, c)
-	out, err := safely(limited, run, c, g.effect)
+func (g *gate) execute(ctx context.Context, run tool.Runner) (tool.Outcome, error) {
+	g.call.Limits = g.host.limits(g.call, g.tool)
+	limited := g.wall.start(ctx, g.host.timeout(g.tool))
+	defer g.wall.stop()
+	out, err := safely(limited, run, g.call, g.effect)
 	if err == nil {
-		err = limited.Err() // a result that comes too late is none
+		err = context.Cause(limited) // a result that comes too late is none
 	}
 	if err == nil {
-		out.Value, err = t.CheckResult(out.Value)
+		out.Value, err = g.tool.CheckResult(out.Value)
 	}
 	if err == nil {
-		err = checkSize(out.Value, c.Limits.Result)
+		err = checkSize(out.Value, g.call.Limits.Result)
 	}
 	if err == nil {
-		err = g.commit(limited, c.Place.Child(g.effects+1))
+		err = g.commit(limited, g.call.Place.Child(g.effects+1))
 	}
-	if err != nil && ctx.Err() == nil && errors.Is(limited.Err(), context.DeadlineExceeded) {
-		err = wallError(timeout)
+	if err != nil && ctx.Err() == nil && g.wall.isOver() {
+		err = g.wall.err()
 	}
 	return out, err
 }
@@ -152,18 +124,9 @@ func safely(ctx context.Context, run tool.Runner, c tool.Call, do tool.Effector)
 	return run(ctx, c, do)
 }
 
-func wallError(timeout time.Duration) *tool.Error {
-	e := tool.Errorf(tool.Timeout, "the call took longer than %v", timeout)
-	e.Limit = "wall"
-	return e
-}
-
 // checkSize says whether a result can be passed on: it has a JSON form, and is
 // not too long.
 func checkSize(v tool.Value, limit int) error {
-	if limit == 0 {
-		limit = DefaultResult
-	}
 	switch v := v.(type) {
 	case nil, bool, int64:
 		return nil
@@ -214,8 +177,11 @@ func (h *Host) askAvailable(ctx context.Context, t *tool.Tool) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, availableTimeout)
 	defer cancel()
-	c := tool.Call{ID: h.nextID(), Tool: t.Name, Args: &tool.Dict{}, Entry: t.Available, Limits: t.Limits}
-	out, err := safely(ctx, run, c, h.newGate(t, c).look)
+	c := tool.Call{ID: h.nextID(), Tool: t.Name, Args: &tool.Dict{}, Entry: t.Available}
+	c.Limits = h.limits(c, t)
+	g := h.gate(t, c, nil)
+	g.looking = true
+	out, err := safely(ctx, run, c, g.look)
 	if err != nil {
 		return tool.Errorf(tool.Unavailable, "the tool '%s' is not available here: %s", t.Name, tool.AsError(err, tool.Internal).Message())
 	}

@@ -26,56 +26,45 @@ import (
 	"github.com/cassidy-run/cassidy/sandbox"
 )
 
-// The defaults of a call's limits.
-const (
-	// DefaultTimeout is the wall time of one call.
-	DefaultTimeout = 30 * time.Second
-	// DefaultResult is how long a result may be, in bytes.
-	DefaultResult = 1 << 20
-	// MaxEffects is how many effects one call may ask for.
-	MaxEffects = 1000
-	// MaxErrorText is how much of an error's text is kept, in bytes.
-	MaxErrorText = 4 << 10
-	// MaxLogBytes and MaxLogLines are how much a call may log.
-	MaxLogBytes = 64 << 10
-	MaxLogLines = 200
-)
-
 // Options are the parts of a host. The zero value is the safe one: no scripts,
 // no effects, and nothing that needs approval is run.
 type Options struct {
 	// Sandbox runs the scripts. Nil: scripts cannot be registered.
 	Sandbox sandbox.Sandbox
+	// Builtin runs those that come with cassidy, whose Location is
+	// [tool.Builtin]. Nil: Sandbox runs them as well.
+	Builtin sandbox.Sandbox
 	// Modules are the effects that scripts may ask for. What a program lends
 	// beside the usual takes capabilities named use, as in use:stock/read; a
-	// tool needs to declare them.
+	// tool needs to declare them. The rows of [Modules] are the host's own and
+	// are not given here.
 	Modules []tool.Module
 	// Discover finds the tools that are scripts, and the files that are broken.
-	// It is asked once by New, and again by [Host.Refresh]. Nil: none.
+	// It is asked once by New, and again by [Host.Refresh]. Nil: none. A tool that
+	// is built in or personal is granted what it needs; any other has what
+	// its Granted says, which may be nothing.
 	Discover func(ctx context.Context) (found []tool.Found, broken []*tool.Error, err error)
 	// Presets are named selections of tools, for [Host.Select].
 	Presets map[string][]string
 	// WorkDir is given to a tool whose parameter working_dir asks for it.
 	WorkDir string
 	// Timeout is the wall time of a call whose tool sets none; 0 means
-	// DefaultTimeout.
+	// tool.DefaultTimeout.
 	Timeout time.Duration
-	// Approve decides on calls that need approval: those of risky tools, unless
-	// a person made them. Nil denies them all.
+	// MaxTimeout is the most that a tool may set for itself; 0 is any.
+	MaxTimeout time.Duration
+	// Limits are the most that a call may have, whatever its tool asks for. A
+	// zero field bounds nothing.
+	Limits tool.Limits
+	// Rules are what the user lets tools do unasked, wants to be asked about
+	// each time, or refuses.
+	Rules []tool.Rule
+	// Approve decides on what needs approval: calls of tools that can act,
+	// unless a person made them or a rule allows all of it, and what a rule
+	// wants asked. Nil denies it.
 	Approve Approve
 	// Close is called by [Host.Close]: it releases what the modules hold.
 	Close func() error
-}
-
-// An Approve decides on a call that needs approval. It gets the tool and the
-// call, and returns the arguments to run with, which may be others than those
-// of the call; they are checked again. Nil is no approval. To refuse it returns an error, best of
-// kind Denied.
-type Approve func(ctx context.Context, t tool.Tool, c tool.Call) (*tool.Dict, error)
-
-// ApproveAll approves every call: for programs whose tools are all their own.
-func ApproveAll(_ context.Context, _ tool.Tool, c tool.Call) (*tool.Dict, error) {
-	return c.Args, nil
 }
 
 // A Handler is a tool written in Go. It gets checked and complete arguments. It
@@ -91,6 +80,7 @@ type Host struct {
 	Events tool.Events
 
 	opts     Options
+	rules    []tool.Rule
 	registry tool.Registry
 	funcs    map[string]*tool.Func // every effect, as in "fs.read"
 	calls    atomic.Int64          // counted to name them
@@ -98,27 +88,35 @@ type Host struct {
 	refreshing sync.Mutex          // one search at a time
 	discovered map[*tool.Tool]bool // the tools that the last one found
 
+	asking chan struct{} // holds one while somebody is asked
+
 	mu        sync.Mutex
-	broken    []*tool.Error    // the files that could not be read
-	available map[string]error // what tools' own checks said, by key
+	always    map[approval]bool // what was approved for good
+	broken    []*tool.Error     // the files that could not be read
+	available map[string]error  // what tools' own checks said, by key
 }
 
 // New returns a host. Options may be nil.
 func New(o *Options) (*Host, error) {
-	h := &Host{funcs: map[string]*tool.Func{}, available: map[string]error{}}
+	h := &Host{funcs: map[string]*tool.Func{}, available: map[string]error{}, asking: make(chan struct{}, 1)}
 	if o != nil {
 		h.opts = *o
 	}
+	var err error
+	if h.rules, err = checkRules(h.opts.Rules); err != nil {
+		return nil, err
+	}
+	h.lendOwn()
 	if h.opts.Timeout == 0 {
-		h.opts.Timeout = DefaultTimeout
+		h.opts.Timeout = tool.DefaultTimeout
 	}
 	for _, m := range h.opts.Modules {
 		if err := h.lend(m); err != nil {
 			return nil, err
 		}
 	}
-	if h.opts.Timeout < 0 {
-		return nil, tool.Errorf(tool.Invalid, "Options.Timeout is negative")
+	if h.opts.Timeout < 0 || h.opts.MaxTimeout < 0 {
+		return nil, tool.Errorf(tool.Invalid, "Options.Timeout and MaxTimeout must not be negative")
 	}
 	if h.opts.Discover == nil {
 		return h, nil
@@ -183,7 +181,10 @@ func (h *Host) Refresh(ctx context.Context) error {
 			if t.State == "" {
 				t.State = tool.Ready
 			}
-			if err := r.Register(t, h.scriptRunner(found[i].Load), false); err != nil {
+			if t.Location == tool.Builtin || t.Location == tool.Personal {
+				grantNeeds(t)
+			}
+			if err := r.Register(t, h.scriptRunner(t.Location, found[i].Load), false); err != nil {
 				e := *tool.AsError(err, tool.Invalid)
 				e.Pos.File = t.Path
 				broken = append(broken, &e)
@@ -200,6 +201,14 @@ func (h *Host) Refresh(ctx context.Context) error {
 	return nil
 }
 
+// grantNeeds grants a tool what it needs, where nobody has said what it is
+// granted.
+func grantNeeds(t *tool.Tool) {
+	if t.Granted == nil && t.State != tool.Untrusted {
+		t.Granted = t.Needs
+	}
+}
+
 // Broken returns the files in which the last search found no usable tool, each
 // with its position and reason.
 func (h *Host) Broken() []*tool.Error {
@@ -209,7 +218,9 @@ func (h *Host) Broken() []*tool.Error {
 }
 
 // Register adds a tool written in Go. It fails where the definition is not
-// valid and where another tool has the name. See [tool.Registry.Register].
+// valid and where another tool has the name. See [tool.Registry.Register]. The
+// tool is granted what it needs, unless its Granted says otherwise. What a
+// handler does in Go passes no gate: Needs says what people are asked about.
 func (h *Host) Register(t tool.Tool, do Handler) error {
 	return h.register(t, do, false)
 }
@@ -242,11 +253,13 @@ func (h *Host) register(t tool.Tool, do Handler, replace bool) error {
 	if err := t.Validate(); err != nil {
 		return err
 	}
+	grantNeeds(&t)
 	return h.registry.Register(&t, run, replace)
 }
 
 // RegisterScript adds a tool written as a script; t is what the sandbox read
-// from it. The source is asked for with load, on the first call.
+// from it. The source is asked for with load, on the first call. The tool is
+// granted what it needs, unless its Granted says otherwise or it is untrusted.
 func (h *Host) RegisterScript(t tool.Tool, load func() (tool.Script, error)) error {
 	if h.opts.Sandbox == nil {
 		return tool.Errorf(tool.Invalid, "the host has no sandbox to run '%s' in", t.Name)
@@ -254,10 +267,15 @@ func (h *Host) RegisterScript(t tool.Tool, load func() (tool.Script, error)) err
 	if t.State == "" {
 		t.State = tool.Ready
 	}
-	return h.registry.Register(&t, h.scriptRunner(load), false)
+	grantNeeds(&t)
+	return h.registry.Register(&t, h.scriptRunner(t.Location, load), false)
 }
 
-func (h *Host) scriptRunner(load func() (tool.Script, error)) tool.Runner {
+func (h *Host) scriptRunner(from tool.Location, load func() (tool.Script, error)) tool.Runner {
+	box := h.opts.Sandbox
+	if from == tool.Builtin && h.opts.Builtin != nil {
+		box = h.opts.Builtin
+	}
 	var loaded atomic.Pointer[tool.Script]
 	return func(ctx context.Context, c tool.Call, do tool.Effector) (tool.Outcome, error) {
 		s := loaded.Load()
@@ -269,7 +287,7 @@ func (h *Host) scriptRunner(load func() (tool.Script, error)) tool.Runner {
 			s = &fresh
 			loaded.Store(s)
 		}
-		return h.opts.Sandbox.Run(ctx, *s, c, do)
+		return box.Run(ctx, *s, c, do)
 	}
 }
 
@@ -342,8 +360,9 @@ func (h *Host) Groups() map[string]int {
 
 // Select returns the tools that words name: a tool's name, "@group", or
 // "preset:NAME"; "auto", "all" and no word at all mean every tool. Tools that
-// cannot be used here are left out unless they are named. An unknown word is
-// an error that names the nearest.
+// cannot be used here are left out unless they are named. To name one that
+// nobody has reviewed is an error, and so is an unknown word, which names the
+// nearest.
 func (h *Host) Select(words ...string) ([]tool.Tool, error) {
 	var names []string
 	for _, word := range words {
@@ -362,6 +381,9 @@ func (h *Host) Select(words ...string) ([]tool.Tool, error) {
 		t, err := h.Tool(name)
 		if err != nil {
 			return nil, err
+		}
+		if t.State == tool.Untrusted {
+			return nil, untrusted(&t)
 		}
 		if key := tool.Key(name); !seen[key] {
 			seen[key] = true
@@ -425,18 +447,16 @@ func (h *Host) Close() error {
 	return h.opts.Close()
 }
 
+// untrusted is the error of a tool that nobody has reviewed.
+func untrusted(t *tool.Tool) error {
+	reason := t.Reason
+	if reason == "" {
+		reason = "nobody has reviewed it yet"
+	}
+	return tool.Errorf(tool.Denied, "the tool '%s' is untrusted: %s", t.Name, reason).WithHint("review it with: cassidy trust")
+}
+
 func (h *Host) nextID() string { return "call-" + strconv.FormatInt(h.calls.Add(1), 10) }
 
-// clip cuts an error's text to what is kept of it, without control characters.
-func clip(text string) string {
-	text = strings.Map(func(r rune) rune {
-		if r < 0x20 && r != '\n' && r != '\t' || r == 0x7f {
-			return -1
-		}
-		return r
-	}, text)
-	if len(text) <= MaxErrorText {
-		return text
-	}
-	return strings.ToValidUTF8(text[:MaxErrorText], "") + "…"
-}
+// clip makes an error's text what is kept of it.
+func clip(text string) string { return tool.Clean(text, MaxErrorText) }

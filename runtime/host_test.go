@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -32,7 +33,7 @@ func newRig(t testing.TB, change func(*runtime.Options)) *rig {
 	if err != nil {
 		t.Fatal(err)
 	}
-	box := sandbox.NewInline(append(stdlib.Pure(), world.Modules()...)...)
+	box := sandbox.NewInline(slices.Concat(stdlib.Pure(), world.Modules(), runtime.Modules())...)
 	opts := &runtime.Options{Sandbox: box, Modules: world.Modules(), WorkDir: dir, Close: world.Close}
 	if change != nil {
 		change(opts)
@@ -258,8 +259,8 @@ func TestEffectsHavePlacesOfTheirOwn(t *testing.T) {
 }
 
 func TestApproval(t *testing.T) {
-	edited := func(v tool.Value) runtime.Approve {
-		return func(context.Context, tool.Tool, tool.Call) (*tool.Dict, error) { return tool.NewDict("to", v), nil }
+	answer := func(a runtime.Answer, err error) runtime.Approve {
+		return func(context.Context, runtime.Question) (runtime.Answer, error) { return a, err }
 	}
 	cases := []struct {
 		name    string
@@ -270,20 +271,23 @@ func TestApproval(t *testing.T) {
 	}{
 		{"a person's own call is approved", tool.ByPerson, nil, 0, "a.txt"},
 		{"nobody to ask", tool.ByModel, nil, tool.Denied, ""},
-		{"refused", tool.ByModel, func(context.Context, tool.Tool, tool.Call) (*tool.Dict, error) { return nil, errors.New("no") }, tool.Denied, ""},
+		{"refused with an error", tool.ByModel, answer(runtime.Answer{Yes: true}, errors.New("no")), tool.Denied, ""},
 		{"approved", tool.ByModel, runtime.ApproveAll, 0, "a.txt"},
-		{"edited", tool.ByModel, edited("b.txt"), 0, "b.txt"},
-		{"edited wrongly", tool.ByModel, edited(int64(1)), tool.Invalid, ""},
-		{"edited wrongly in place", tool.ByModel, func(_ context.Context, _ tool.Tool, c tool.Call) (*tool.Dict, error) {
-			c.Args.Put("to", int64(1))
-			return c.Args, nil
+		{"edited", tool.ByModel, answer(runtime.Answer{Yes: true, Args: tool.NewDict("to", "b.txt")}, nil), 0, "b.txt"},
+		{"edited wrongly", tool.ByModel, answer(runtime.Answer{Yes: true, Args: tool.NewDict("to", int64(1))}, nil), tool.Invalid, ""},
+		{"edited wrongly in place", tool.ByModel, func(_ context.Context, q runtime.Question) (runtime.Answer, error) {
+			q.Call.Args.Put("to", int64(1))
+			return runtime.Answer{Yes: true}, nil
 		}, tool.Invalid, ""},
-		{"no word at all", tool.ByModel, func(context.Context, tool.Tool, tool.Call) (*tool.Dict, error) { return nil, nil }, tool.Denied, ""},
+		{"no word at all", tool.ByModel, answer(runtime.Answer{}, nil), tool.Denied, ""},
+		{"always is no yes", tool.ByModel, answer(runtime.Answer{Always: true}, nil), tool.Denied, ""},
+		{"arguments are no yes", tool.ByModel, answer(runtime.Answer{Args: tool.NewDict("to", "b.txt")}, nil), tool.Denied, ""},
+		{"a panic", tool.ByModel, func(context.Context, runtime.Question) (runtime.Answer, error) { panic("oh") }, tool.Internal, ""},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			r := newRig(t, func(o *runtime.Options) { o.Approve = c.approve })
-			r.script("to: str", "fs.write(to, 'x')", "needs = ['fs.write']")
+			r.script("to: str", "fs.write(to, 'x')", "needs = ['fs.write'], risky = True")
 			_, err := r.Call(context.Background(), tool.Call{Tool: "t", Args: tool.NewDict("to", "a.txt"), Caller: c.caller})
 			if c.written == "" {
 				if err == nil || tool.KindOf(err) != c.kind {

@@ -3,6 +3,7 @@ package sandbox_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
@@ -12,7 +13,20 @@ import (
 
 // TestInline runs the suite of every sandbox over the one in this process.
 func TestInline(t *testing.T) {
-	testSandbox(t, func(modules ...tool.Module) sandbox.Sandbox { return sandbox.NewInline(modules...) })
+	testSandbox(t, func(modules ...tool.Module) sandbox.Sandbox {
+		return sandbox.NewInline(append(stdlib.Pure(), modules...)...)
+	})
+}
+
+// TestProcess runs it over workers.
+func TestProcess(t *testing.T) {
+	for _, strict := range []bool{false, true} {
+		t.Run(fmt.Sprintf("strict %v", strict), func(t *testing.T) {
+			testSandbox(t, func(modules ...tool.Module) sandbox.Sandbox {
+				return newProcess(t, &sandbox.Options{Strict: strict}, modules...)
+			})
+		})
+	}
 }
 
 // world is an effect for scripts to ask for; only its row is known to a
@@ -23,7 +37,7 @@ var world = tool.Module{Name: "world", Funcs: []tool.Func{{
 
 // testSandbox is what any sandbox must do.
 func testSandbox(t *testing.T, open func(...tool.Module) sandbox.Sandbox) {
-	box := open(append(stdlib.Pure(), world)...)
+	box := open(world)
 	ctx := context.Background()
 	script := tool.Script{Path: "echo.star", Source: `def echo(value = None):
     """Give back what the world says of a value."""

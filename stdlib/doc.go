@@ -1,5 +1,5 @@
 // Package stdlib is what scripts can use: pure functions, and effects on files,
-// the clock and the environment.
+// the network, the clock and the environment.
 //
 // Each function is one row, a [tool.Func]: its name, its words for a reader,
 // its parameters and what it does. The bindings for every language, the gate,
@@ -17,4 +17,10 @@
 // The effects act on the world and run in the host. A row that does so says
 // which capabilities a call takes (Target) and what would take it back (the
 // Undo of its outcome).
+//
+// What http asks for goes to the host that was granted, and to an address of
+// the public internet: the name is brought into one form before it is matched,
+// and the address is judged when the system is about to connect to it. Secrets
+// are placeholders in scripts; their values are put in last, for the host that
+// they are meant for, and taken out of whatever comes back.
 package stdlib

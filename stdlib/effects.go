@@ -2,7 +2,9 @@ package stdlib
 
 import (
 	"context"
+	"crypto/x509"
 	"errors"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"slices"
@@ -15,19 +17,36 @@ import (
 )
 
 // Options say what the effects of scripts may touch. The zero value lends no
-// files and no environment.
+// files, no environment and no secret, and of the network only the public part.
 type Options struct {
 	// Root is the project's folder: files outside it do not exist for a
 	// script. "" means no files.
 	Root string
 	// WorkDir is where relative paths begin, a folder inside Root. "" means Root.
 	WorkDir string
+	// Protect names folders and files that no script may change, wherever they
+	// lie: what a user keeps of what he trusts, above all.
+	Protect []string
 	// Env answers for environment variables. Nil means that none is set.
 	Env func(name string) (string, bool)
 	// Now tells the time. Nil means time.Now.
 	Now func() time.Time
+	// Launch runs other programs, confined. Nil means that none are run.
+	Launch tool.Launcher
+	// Commands are the user's own rules for commands, by their names, see
+	// [ParseCommands]. Without one a command may run in the ways in which it
+	// only reads, or not at all.
+	Commands map[string]CommandRule
 	// Limits bound what files may cost. Zero fields mean the defaults.
 	Limits FileLimits
+	// Private names the addresses that http may reach beside those of the public
+	// internet, as 127.0.0.1/32 for a server on this machine. Nil means none.
+	Private []netip.Prefix
+	// Roots are the authorities whose certificates http trusts. Nil means the
+	// system's.
+	Roots *x509.CertPool
+	// Secrets answers for the values of secrets. Nil means that there are none.
+	Secrets func(name string) (string, bool)
 }
 
 // FileLimits bound what the effects on files may cost. A zero field means its
@@ -61,15 +80,20 @@ func (l FileLimits) orDefaults() FileLimits {
 }
 
 // A World is what the effects of scripts act on: the files of one project, the
-// clock and the environment variables that it is lent. It is safe for
-// concurrent use.
+// network, the clock, and the environment variables and secrets that it is
+// lent. It is safe for concurrent use.
 type World struct {
 	root   *os.Root // nil: no files
 	bases  []string // the root's absolute names: as given, and with links followed
+	kept   []string // what no script may change, relative to the root and folded
 	work   string   // where relative paths begin, relative to the root; "." is the root
 	env    func(string) (string, bool)
 	now    func() time.Time
 	limits FileLimits
+	shell  shellWorld
+
+	http    *httpNet
+	secrets *secretBox
 	// committing keeps the check of a commit and its writes together, so that
 	// of two calls that changed one file the second meets the conflict.
 	committing sync.Mutex
@@ -82,7 +106,10 @@ func Open(o *Options) (*World, error) {
 	if o == nil {
 		o = &Options{}
 	}
-	w := &World{work: ".", env: o.Env, now: o.Now, limits: o.Limits.orDefaults()}
+	w := &World{
+		work: ".", env: o.Env, now: o.Now, limits: o.Limits.orDefaults(), shell: newShellWorld(o),
+		http: newHTTPNet(o), secrets: &secretBox{lookup: o.Secrets},
+	}
 	if w.env == nil {
 		w.env = func(string) (string, bool) { return "", false }
 	}
@@ -95,6 +122,7 @@ func Open(o *Options) (*World, error) {
 	if err := w.openRoot(o.Root); err != nil {
 		return nil, err
 	}
+	w.keepOut(o.Protect)
 	if o.WorkDir == "" {
 		return w, nil
 	}
@@ -141,9 +169,12 @@ func (w *World) Modules() []tool.Module {
 			Doc:   "Files of the project. Paths are relative to the working directory. Changes are seen by the call at once, and reach the disk when it succeeds.",
 			Funcs: slices.Concat(w.fsReadFuncs(), w.fsWalkFuncs(), w.fsWriteFuncs(), w.fsCommitFuncs()),
 		},
+		w.httpModule(),
+		{Doc: "Secrets that the user lends.", Funcs: w.secretFuncs()},
 		{Name: "env", Doc: "Environment variables that the user lends.", Funcs: w.envFuncs()},
 		{Name: "time", Doc: "The clock.", Funcs: w.timeFuncs()},
 		{Name: "random", Doc: "Random numbers.", Funcs: w.randomFuncs()},
+		w.shellModule(),
 		{Doc: "What a call tells its user while it runs.", Funcs: w.noticeFuncs()},
 	}
 }

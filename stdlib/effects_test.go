@@ -29,9 +29,18 @@ var rowsWanted = map[string]struct {
 	"fs.commit":     {tool.Write, true, false},
 	"fs.restore":    {tool.Write, true, true},
 	"env.get":       {tool.Read, false, true},
+	"http.get":      {tool.Repeatable, false, true},
+	"http.head":     {tool.Repeatable, false, true},
+	"http.post":     {tool.External, false, true},
+	"http.put":      {tool.External, false, true},
+	"http.patch":    {tool.External, false, true},
+	"http.delete":   {tool.External, false, true},
+	"http.request":  {tool.External, false, true},
+	"secret":        {tool.Read, false, true},
 	"time.now":      {tool.Recorded, false, false},
 	"time.sleep":    {tool.Repeatable, false, false},
 	"random.seed":   {tool.Recorded, true, false},
+	"shell.run":     {tool.External, false, true},
 	"emit":          {tool.Notice, false, false},
 	"progress":      {tool.Notice, false, false},
 	"log":           {tool.Notice, false, false},
@@ -89,6 +98,9 @@ func TestTargetsNameConcreteCapabilities(t *testing.T) {
 		{"fs.restore", tool.NewDict("files", tool.List{tool.NewDict("path", "a", "was", "", "is", ""), tool.NewDict("path", "b/c", "was", "", "is", "")}), "fs.write:a fs.write:b/c"},
 		{"fs.restore", tool.NewDict("files", tool.List{tool.NewDict("path", "a", "was", "", "is", "dir"), tool.NewDict("path", "a/b", "was", "", "is", "dir"), tool.NewDict("path", "ab/c", "was", "", "is", "file")}), "fs.write:a/b fs.write:ab/c"},
 		{"env.get", tool.NewDict("name", "HOME"), "env:HOME"},
+		{"http.get", tool.NewDict("url", "https://API.example.com:443/x"), "http.get:api.example.com"},
+		{"http.post", tool.NewDict("url", "http://example.com:8080"), "http.post:example.com:8080"},
+		{"http.request", tool.NewDict("method", "patch", "url", "http://[2606:4700:0::1111]:443/"), "http.patch:[2606:4700::1111]:443"},
 	} {
 		f := d.row(tt.row)
 		args, err := f.Bind(nil, tt.args)

@@ -3,6 +3,7 @@ package stdlib
 import (
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -123,6 +124,10 @@ const fsTempPrefix = ".cassidy-tmp-"
 // hooks and settings, and the project's tools, policies and trust. The names
 // are compared as the most forgiving file system would.
 func (w *World) protect(p string) error {
+	if w.isKept(p) {
+		return tool.Errorf(tool.Denied, "%s is protected: it holds what you trust and your settings", w.shown(p)).
+			WithHint("let a person change it")
+	}
 	for name := range strings.SplitSeq(p, "/") {
 		folded := fsFold(name)
 		switch {
@@ -137,6 +142,49 @@ func (w *World) protect(p string) error {
 		}
 	}
 	return nil
+}
+
+// keepOut notes which of some folders and files lie in the project.
+func (w *World) keepOut(names []string) {
+	for _, name := range names {
+		abs, err := filepath.Abs(name)
+		if name == "" || err != nil {
+			continue
+		}
+		followed, err := filepath.EvalSymlinks(abs)
+		if err != nil {
+			followed = abs // it is not there yet
+		}
+		for _, at := range []string{abs, followed} {
+			if p, err := w.inside(at); err == nil && p != "." {
+				w.kept = append(w.kept, fsFoldPath(p))
+			}
+		}
+	}
+}
+
+// isKept reports whether a path is, or lies in, what no script may change.
+func (w *World) isKept(p string) bool {
+	if len(w.kept) == 0 {
+		return false
+	}
+	folded := fsFoldPath(p) + "/"
+	return slices.ContainsFunc(w.kept, func(kept string) bool { return strings.HasPrefix(folded, kept+"/") })
+}
+
+// holdsKept reports whether what no script may change lies in a folder.
+func (w *World) holdsKept(p string) bool {
+	folded := fsFoldPath(p) + "/"
+	return slices.ContainsFunc(w.kept, func(kept string) bool { return strings.HasPrefix(kept+"/", folded) })
+}
+
+// fsFoldPath folds each name of a path.
+func fsFoldPath(p string) string {
+	names := strings.Split(p, "/")
+	for i, name := range names {
+		names[i] = fsFold(name)
+	}
+	return strings.Join(names, "/")
 }
 
 // fsShortName reports whether a name is the one that Windows gives beside a

@@ -1,6 +1,7 @@
 package stdlib
 
 import (
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -174,6 +175,25 @@ func TestF10F11ProtectedNamesAndTheirAliases(t *testing.T) {
 	}
 	if got := d.must("fs.read", "path", ".git/config"); got != "[core]" {
 		t.Errorf("reading .git = %q, want it allowed", got)
+	}
+}
+
+// TestF10WhatTheUserKeepsIsProtected checks that a user's own folder cannot be
+// changed where it lies in the project, by any of its names.
+func TestF10WhatTheUserKeepsIsProtected(t *testing.T) {
+	dir := t.TempDir()
+	putFile(t, dir, "mine/home/state/trust", "old")
+	putFile(t, dir, "mine/homely", "x")
+	d := deskAt(t, &Options{Root: dir, Protect: []string{filepath.Join(dir, "mine/home"), "", filepath.Join(dir, "../elsewhere")}})
+	for _, p := range []string{"mine/home/state/trust", "mine/home/new", "mine/home", "mine/../mine/HOME/x", "MINE/Home/x"} {
+		d.fails(tool.Denied, "protected", "fs.write", "path", p, "content", "evil")
+	}
+	d.fails(tool.Denied, "protected", "fs.remove", "path", "mine", "recursive", true)
+	d.fails(tool.Denied, "protected", "fs.move", "from", "mine/home", "to", "moved")
+	d.must("fs.write", "path", "mine/homely", "content", "y")
+	d.must("fs.write", "path", "elsewhere", "content", "y")
+	if !d.w.holdsKept("mine") || d.w.holdsKept("homely") {
+		t.Error("a command could write the folder that holds what is kept, or not the others")
 	}
 }
 

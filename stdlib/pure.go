@@ -16,7 +16,7 @@ import (
 func Pure() []tool.Module {
 	return []tool.Module{
 		jsonModule(), yamlModule(), csvModule(), textModule(), reModule(), mathModule(), pureTimeModule(),
-		hashModule(), base64Module(), urlModule(), diffModule(), randomModule(), uuidModule(),
+		hashModule(), base64Module(), urlModule(), htmlModule(), diffModule(), shellSplitModule(), randomModule(), uuidModule(),
 	}
 }
 

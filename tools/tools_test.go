@@ -1,7 +1,6 @@
 package tools_test
 
 import (
-	"context"
 	"encoding/base64"
 	"flag"
 	"fmt"
@@ -19,7 +18,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/rogpeppe/go-internal/txtar"
 
-	"github.com/cassidy-run/cassidy"
 	"github.com/cassidy-run/cassidy/runtime"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/tools"
@@ -29,16 +27,17 @@ var update = flag.Bool("update", false, "write what the calls give into the file
 
 // A project is the files of a txtar archive, laid out on disk.
 type project struct {
-	dir  string
-	home string
-	host *runtime.Host
+	dir    string
+	home   string
+	host   *runtime.Host
+	worker *project // the same again, with workers
 }
 
 // written is when every file of a project was last changed.
 var written = time.Date(2024, 5, 1, 12, 30, 0, 0, time.UTC)
 
-// lay lays the files out; testdata/README.md says what their names may mean.
-func lay(t *testing.T, files []txtar.File) *project {
+// layFiles lays the files out; testdata/README.md says what their names may mean.
+func layFiles(t *testing.T, files []txtar.File) *project {
 	t.Helper()
 	base := t.TempDir()
 	p := &project{dir: filepath.Join(base, "demo"), home: filepath.Join(base, "home")}
@@ -61,11 +60,6 @@ func lay(t *testing.T, files []txtar.File) *project {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p.host, err = cassidy.Open(p.dir, &cassidy.Options{Home: p.home})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { p.host.Close() })
 	return p
 }
 
@@ -109,6 +103,16 @@ func (p *project) file(t *testing.T, f txtar.File) {
 	}
 }
 
+// write adds a file.
+func (p *project) write(t *testing.T, name, text string) {
+	t.Helper()
+	for _, p := range p.both() {
+		if err := os.WriteFile(filepath.Join(p.dir, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 // call runs one line of calls, `NAME {arguments}`, and writes what it gives.
 func (p *project) call(t *testing.T, line string) string {
 	t.Helper()
@@ -121,7 +125,7 @@ func (p *project) call(t *testing.T, line string) string {
 	if !ok {
 		t.Fatalf("%s: the arguments are not an object", line)
 	}
-	r, err := p.host.Call(context.Background(), tool.Call{Tool: name, Args: dict, Caller: tool.ByPerson})
+	r, err := p.do(t, tool.Call{Tool: name, Args: dict, Caller: tool.ByPerson})
 	out := r.Text()
 	if err != nil {
 		out = r.ErrorType + ": " + r.Error
@@ -240,7 +244,7 @@ func TestMetadata(t *testing.T) {
 			t.Errorf("%s: the first line of its description is no sentence of at most 80 characters: %q (%d)", b.Name, b.Summary(), n)
 		}
 		missing("it is risky but does not say so", b.Risky == b.NeedsApproval())
-		missing("the hint read_only contradicts its needs", b.Hints.ReadOnly != b.NeedsApproval())
+		missing("the hint read_only contradicts its needs", b.Hints.ReadOnly != b.NeedsApproval() || b.Hints.OpenWorld)
 		for _, e := range b.Examples {
 			missing("an example without a description", e.Description != "")
 		}
@@ -253,12 +257,16 @@ func TestMetadata(t *testing.T) {
 	}
 }
 
-// TestExamples runs the examples that the tools vouch for.
+// TestExamples runs the examples that the tools vouch for, but those that need
+// a network.
 func TestExamples(t *testing.T) {
 	for _, b := range builtins(t) {
 		p := example(t)
 		for _, e := range b.Examples {
-			r, err := p.host.Call(t.Context(), tool.Call{Tool: b.Name, Args: e.Args, Caller: tool.ByPerson})
+			if b.Hints.OpenWorld {
+				continue
+			}
+			r, err := p.do(t, tool.Call{Tool: b.Name, Args: e.Args, Caller: tool.ByPerson})
 			if err != nil {
 				t.Errorf("%s: %v", b.CallText(e.Args), err)
 				continue
@@ -323,8 +331,10 @@ func TestDenied(t *testing.T) {
 	if err := os.WriteFile(outside, []byte("secret"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Symlink(outside, filepath.Join(p.dir, "link.txt")); err != nil {
-		t.Fatal(err)
+	for _, p := range p.both() {
+		if err := os.Symlink(outside, filepath.Join(p.dir, "link.txt")); err != nil {
+			t.Fatal(err)
+		}
 	}
 	for _, path := range []string{"../secret.txt", "src/../../secret.txt", outside, "link.txt", "\x00", "", "..", "a\nb"} {
 		for _, c := range []tool.Call{
@@ -336,14 +346,14 @@ func TestDenied(t *testing.T) {
 			{Tool: "list_files", Args: tool.NewDict("path", path)},
 		} {
 			c.Caller = tool.ByPerson
-			if r, err := p.host.Call(t.Context(), c); err == nil {
+			if r, err := p.do(t, c); err == nil {
 				t.Errorf("%s(%q) gave %q", c.Tool, path, r.Text())
 			}
 		}
 	}
 	for _, path := range []string{".git/hooks/pre-commit", ".cassidy/tools/x.star", ".Git/config"} {
 		c := tool.Call{Tool: "write_file", Args: tool.NewDict("filepath", path, "content", "x"), Caller: tool.ByPerson}
-		if _, err := p.host.Call(t.Context(), c); tool.KindOf(err) != tool.Denied {
+		if _, err := p.do(t, c); tool.KindOf(err) != tool.Denied {
 			t.Errorf("write_file(%q): %v, want a denial", path, err)
 		}
 	}
@@ -358,9 +368,7 @@ func TestRoom(t *testing.T) {
 	p := example(t)
 	line := strings.Repeat("x", 999) + "\n"
 	for name, text := range map[string]string{"long.txt": strings.Repeat(line, 1500), "wide.txt": strings.Repeat("ä", 5000)} {
-		if err := os.WriteFile(filepath.Join(p.dir, name), []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		p.write(t, name, text)
 	}
 	for _, c := range []struct {
 		call string
@@ -394,15 +402,13 @@ func TestSteps(t *testing.T) {
 	const file = 8 << 20 // the most that can be read
 	for name, line := range map[string]string{"short.txt": "\n", "long.txt": strings.Repeat("x", 60_000) + "\n", "one.txt": "xxxxxxxx"} {
 		text := strings.Repeat(line, file/len(line))
-		if err := os.WriteFile(filepath.Join(p.dir, name), []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		p.write(t, name, text)
 		for _, c := range []tool.Call{
 			{Tool: "read_file", Args: tool.NewDict("filepath", name)},
 			{Tool: "read_file", Args: tool.NewDict("filepath", name, "line_numbers", false)},
 			{Tool: "read_files", Args: tool.NewDict("file_paths", tool.List(slices.Repeat([]tool.Value{name}, 3)))},
 		} {
-			r, err := p.host.Call(t.Context(), c)
+			r, err := p.do(t, c)
 			if err != nil || len(r.Text()) > 110_000 {
 				t.Errorf("%s(%s) gave %d bytes, %v", c.Tool, name, len(r.Text()), err)
 			}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"io"
 	"os"
 	"path/filepath"
@@ -32,6 +33,10 @@ type command struct {
 	json    bool
 	quiet   bool
 	verbose bool
+	// trustOnce lets everything of the project through, for this command.
+	trustOnce bool
+	approve   runtime.Approve // who decides on what needs approval; nil denies it
+	screen    screen          // what people are shown while calls run
 }
 
 // Main runs the command and returns its exit code.
@@ -71,7 +76,7 @@ func newApp(c *command) *cli.App {
 	return &cli.App{
 		Name:      "cassidy",
 		Usage:     "run tools for language models, in a sandbox",
-		UsageText: "cassidy [--dir DIR] [--json] [--quiet|--verbose] [--config FILE] COMMAND …",
+		UsageText: "cassidy [--dir DIR] [--json] [--quiet|--verbose] [--config FILE] [--trust-once] COMMAND …",
 		Description: "A tool is a script in .cassidy/tools: typed, documented, usable at once.\n" +
 			"Begin with:  cassidy init  ·  cassidy tool new NAME  ·  cassidy tool list",
 		Writer:          c.out,
@@ -84,8 +89,9 @@ func newApp(c *command) *cli.App {
 			&cli.BoolFlag{Name: "quiet", Usage: "print results and errors only", Destination: &c.quiet},
 			&cli.BoolFlag{Name: "verbose", Usage: "print more of what happens", Destination: &c.verbose},
 			&cli.StringFlag{Name: "config", Usage: "read `FILE` instead of the user's config.yaml", Destination: &c.config},
+			&cli.BoolFlag{Name: "trust-once", Usage: "trust what is in this project, for this command only", Destination: &c.trustOnce},
 		},
-		Commands:       []*cli.Command{initCommand(c), toolCommand(c), doctorCommand(c), versionCommand(c)},
+		Commands:       []*cli.Command{initCommand(c), toolCommand(c), trustCommand(c), doctorCommand(c), versionCommand(c)},
 		Action:         func(ctx *cli.Context) error { return noCommand(ctx, "cassidy") },
 		OnUsageError:   func(_ *cli.Context, err error, _ bool) error { return usageError(err) },
 		ExitErrHandler: func(*cli.Context, error) {}, // Main decides on the exit code
@@ -178,11 +184,34 @@ func (c *command) ceiling() string {
 	return string(filepath.Separator)
 }
 
+// auditFile is where what was allowed or refused is recorded, or "".
+func (c *command) auditFile() string {
+	if home := c.home(); home != "" {
+		return filepath.Join(home, "state", "audit.jsonl")
+	}
+	return ""
+}
+
 func (c *command) cache() string {
 	if home := c.home(); home != "" {
 		return filepath.Join(home, "cache")
 	}
 	return ""
+}
+
+// state returns the folder in which what happened is remembered, or "".
+func (c *command) state() string {
+	if home := c.home(); home != "" {
+		return filepath.Join(home, "state")
+	}
+	return ""
+}
+
+// worker returns another build of cassidy to run tools in, or "" for this one:
+// for a build that cannot, as one with the race detector.
+func (c *command) worker() string {
+	program, _ := c.env("CASSIDY_WORKER")
+	return program
 }
 
 // open opens the host over the folder to work in.
@@ -191,9 +220,17 @@ func (c *command) open() (*runtime.Host, error) {
 	if err != nil {
 		return nil, err
 	}
-	return cassidy.Open(dir, &cassidy.Options{
+	h, err := cassidy.Open(dir, &cassidy.Options{
 		Home: c.home(), Ceiling: c.ceiling(), Config: c.config, Cache: c.cache(), Env: c.env,
+		State: c.state(), TrustProject: c.trustOnce,
+		Approve: c.approve, Audit: c.auditFile(), Worker: c.worker(),
 	})
+	if err == nil && c.trustOnce {
+		if err = c.tellTrustedOnce(h); err != nil {
+			return nil, errors.Join(err, h.Close())
+		}
+	}
+	return h, err
 }
 
 // withHost is a command that needs a host.

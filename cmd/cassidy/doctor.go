@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"io/fs"
 	"os"
@@ -10,8 +11,12 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/cassidy-run/cassidy"
+	"github.com/cassidy-run/cassidy/runtime"
 	"github.com/cassidy-run/cassidy/runtime/project"
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/sandbox"
+	"github.com/cassidy-run/cassidy/stdlib"
 )
 
 func doctorCommand(c *command) *cli.Command {
@@ -39,14 +44,50 @@ func (c *command) doctor() error {
 	findings := []finding{
 		{name: "cassidy", value: version()},
 		{name: "system", value: goruntime.GOOS + "/" + goruntime.GOARCH + ", " + goruntime.Version()},
-		{name: "sandbox", value: "inline: tools run in this process, with steps and time bounded and files confined; " +
-			"memory is not bounded, so run only tools that you have read"},
+		c.checkSandbox(),
 		c.checkProject(),
 		c.checkHome(),
 		c.checkCache(),
 	}
 	findings = append(findings, c.checkTools()...)
 	return c.printFindings(findings)
+}
+
+// checkSandbox says where tools run and what keeps them in there. It tries it:
+// a promise that nobody has seen kept is none.
+func (c *command) checkSandbox() finding {
+	const name = "sandbox"
+	config, err := project.ReadConfig("", &project.Options{Home: c.home(), Config: c.config})
+	if err != nil {
+		return finding{name: name, value: "not known: the config is broken", bad: true}
+	}
+	mode := config.Sandbox.Mode
+	if mode == cassidy.Inline {
+		return finding{name: name, value: "inline: tools run in this process, with steps and time bounded and files confined; " +
+			"a tool can exhaust its memory or hang it, so run only tools that you trust", hint: "sandbox: process, in your config.yaml, confines them"}
+	}
+	if mode == "" {
+		mode = cassidy.Process
+	}
+	layers, err := sandbox.Promise()
+	f := finding{name: name, value: string(mode) + ": each tool has " + strings.Join(layers, "; ")}
+	if err != nil {
+		e := tool.AsError(err, tool.Unavailable)
+		f.value += "; " + e.Message()
+		f.bad, f.hint = goruntime.GOOS == "linux" && (config.Sandbox.Required == nil || *config.Sandbox.Required), e.Hint
+		return f
+	}
+	box, err := sandbox.New(&sandbox.Options{Exec: c.worker()}, stdlib.Pure()...)
+	if err == nil {
+		_, err = box.Describe(context.Background(), tool.Script{Path: "probe.star", Source: "def probe():\n    \"Probe.\"\n\ntool(probe)\n"})
+		err = errors.Join(err, box.Close())
+	}
+	if err != nil {
+		f.value, f.bad = string(mode)+": "+tool.AsError(err, tool.Internal).Error(), true
+		return f
+	}
+	f.value += ". Tried: a worker started, sealed itself, and was verified"
+	return f
 }
 
 func (c *command) checkProject() finding {
@@ -103,10 +144,10 @@ func (c *command) checkTools() []finding {
 	}
 	defer h.Close()
 	count := map[tool.Location]int{}
-	var findings []finding
+	findings := append(c.checkConfig(), c.checkTrust(h)...)
 	for _, t := range h.Tools() {
 		count[t.Location]++
-		if t.State != tool.Ready {
+		if t.State == tool.NotHere {
 			findings = append(findings, finding{name: "tool " + t.Name, value: string(t.State) + ": " + t.Reason})
 		}
 	}
@@ -116,6 +157,39 @@ func (c *command) checkTools() []finding {
 		findings = append(findings, finding{name: "file", value: e.Error(), bad: true, hint: e.Hint})
 	}
 	return append([]finding{counts}, findings...)
+}
+
+// checkConfig tells what the configs say that counts for nothing.
+func (c *command) checkConfig() []finding {
+	root, err := c.root()
+	if err != nil {
+		return nil // said already
+	}
+	config, err := project.ReadConfig(root, &project.Options{Home: c.home(), Config: c.config})
+	if err != nil {
+		return nil // no host would have been opened
+	}
+	var findings []finding
+	for _, w := range config.Warnings {
+		findings = append(findings, finding{name: "config", value: w})
+	}
+	return findings
+}
+
+// checkTrust counts what waits for a review.
+func (c *command) checkTrust(h *runtime.Host) []finding {
+	root, err := c.root()
+	if err != nil {
+		return nil // said already
+	}
+	r, err := c.review(context.Background(), h, root)
+	if err != nil {
+		return []finding{{name: "trust", value: err.Error(), bad: true}}
+	}
+	if n := len(r.Untrusted()); n > 0 {
+		return []finding{{name: "trust", value: count(n, "file") + " of the project untrusted, and not used", hint: "cassidy trust shows what they may do, and asks"}}
+	}
+	return nil
 }
 
 func plural(n int, what string) string { return tool.FormatJSON(int64(n), "") + " " + what }

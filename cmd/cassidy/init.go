@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"io/fs"
 	"os"
@@ -58,6 +59,8 @@ func (c *command) makeProject(dir string) error {
 // newProject creates what a project has, and says what it created.
 func (c *command) newProject(dir string) (tool.List, error) {
 	created := tool.List{}
+	_, err := os.Lstat(filepath.Join(dir, project.Folder))
+	fresh := errors.Is(err, fs.ErrNotExist)
 	tools := filepath.Join(dir, project.Folder, "tools")
 	if _, err := os.Stat(tools); errors.Is(err, fs.ErrNotExist) {
 		created = append(created, project.Folder+"/tools")
@@ -76,7 +79,31 @@ func (c *command) newProject(dir string) (tool.List, error) {
 	if written {
 		created = append(created, project.Folder+"/config.yaml")
 	}
+	if fresh {
+		c.markOwn(dir)
+	}
 	return created, nil
+}
+
+// markOwn marks a project that was just made as the user's own, unless there
+// are files in it already that a model would obey: those may be a stranger's.
+func (c *command) markOwn(dir string) {
+	if c.state() == "" {
+		return // there is no place to remember it
+	}
+	find := &project.Options{Home: c.home(), Trust: project.NewTrust(c.state())}
+	r, err := project.ReviewProject(context.Background(), dir, find)
+	switch {
+	case err != nil:
+	case len(r.Files)+len(r.Broken) > 0:
+		c.note("there are notes for a model here already: if they are yours, run cassidy trust --author")
+		return
+	default:
+		err = find.Trust.MarkAuthor(dir)
+	}
+	if err != nil {
+		c.tell(tool.AsError(err, tool.Failed)) // the project is there: it can be trusted like any other
+	}
 }
 
 // writeNew writes a file that must not exist yet; it says whether it did.

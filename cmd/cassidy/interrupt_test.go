@@ -8,6 +8,8 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+
+	"github.com/cassidy-run/cassidy/internal/testworker"
 )
 
 // TestInterrupt sends the signal of Ctrl-C to a tool that is waiting, and to
@@ -36,8 +38,8 @@ func TestInterrupt(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			cmd := exec.Command(exe, "--dir", dir, "tool", "run", "slow")
-			cmd.Env = append(os.Environ(), asCassidy+"=1", "CASSIDY_HOME="+filepath.Join(dir, "home"))
+			cmd := exec.Command(exe, "--dir", dir, "--trust-once", "tool", "run", "slow")
+			cmd.Env = append(os.Environ(), asCassidy+"=1", "CASSIDY_HOME="+filepath.Join(dir, "home"), "CASSIDY_WORKER="+testworker.Exec())
 			stderr, err := cmd.StderrPipe()
 			if err != nil {
 				t.Fatal(err)

@@ -6,9 +6,13 @@ import (
 	"os"
 	"os/signal"
 	"runtime/debug"
+
+	"github.com/cassidy-run/cassidy/sandbox"
+	"github.com/cassidy-run/cassidy/stdlib"
 )
 
 func main() {
+	sandbox.Main(stdlib.Pure()...) // in a worker it does not return
 	// The command lives for a moment: collecting garbage less often saves a
 	// tenth of the time it takes to list ten thousand tools.
 	debug.SetGCPercent(400)

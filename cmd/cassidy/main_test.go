@@ -6,6 +6,10 @@ import (
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/cassidy-run/cassidy/internal/testworker"
+	"github.com/cassidy-run/cassidy/sandbox"
+	"github.com/cassidy-run/cassidy/stdlib"
 )
 
 var update = flag.Bool("update", false, "rewrite the expected output in testdata/script")
@@ -14,10 +18,14 @@ var update = flag.Bool("update", false, "rewrite the expected output in testdata
 const asCassidy = "CASSIDY_TEST_AS_COMMAND"
 
 func TestMain(m *testing.M) {
+	sandbox.Main(stdlib.Pure()...)
 	if os.Getenv(asCassidy) != "" {
 		main()
 	}
-	testscript.Main(m, map[string]func(){"cassidy": main})
+	if os.Getenv(asAsker) != "" {
+		os.Exit(askProcess())
+	}
+	testscript.Main(testworker.Suite{M: m}, map[string]func(){"cassidy": main})
 }
 
 // TestScripts runs the command as a user would; each file of testdata/script
@@ -28,6 +36,7 @@ func TestScripts(t *testing.T) {
 		UpdateScripts: *update,
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("CASSIDY_HOME", env.WorkDir+"/home")
+			env.Setenv("CASSIDY_WORKER", testworker.Exec())
 			return nil
 		},
 	})

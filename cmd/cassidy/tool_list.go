@@ -60,6 +60,7 @@ func (c *command) listTools(ctx *cli.Context, h *runtime.Host) error {
 	} else {
 		c.printList(tools)
 		c.tellBroken(broken)
+		c.tellUntrusted(tools)
 		if c.terminal(c.err) || len(tools) == 0 {
 			c.listFooter(ctx.String("location"), tools)
 		}
@@ -125,6 +126,22 @@ func listLine(t *tool.Tool, width int, paint func(code, text string) string) str
 		line += paint(dim, "  "+pad("", width)+"  ["+printable(strings.Join(marks, " · "))+"]") + "\n"
 	}
 	return line
+}
+
+// tellUntrusted says how many tools wait for a review.
+func (c *command) tellUntrusted(tools []tool.Tool) {
+	n := 0
+	for i := range tools {
+		if tools[i].State == tool.Untrusted {
+			n++
+		}
+	}
+	switch {
+	case n == 1:
+		c.note("1 tool is untrusted: review it with cassidy trust")
+	case n > 1:
+		c.note("%d tools are untrusted: review them with cassidy trust", n)
+	}
 }
 
 // tellBroken tells of each file that is not right.

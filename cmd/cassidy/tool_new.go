@@ -63,6 +63,11 @@ func (c *command) newTool(ctx *cli.Context, h *runtime.Host) error {
 	if !written {
 		return alreadyExists(shown + "/" + base)
 	}
+	if ctx.String("location") == string(tool.Project) {
+		if err := c.recordOwn(ctx.Context, h, filepath.Dir(filepath.Dir(dir)), shown+"/"+base); err != nil {
+			c.tell(tool.AsError(err, tool.Failed)) // the file is there: it can be reviewed like any other
+		}
+	}
 	if c.json {
 		err = c.printJSON(tool.NewDict("name", name, "path", file))
 	} else {
@@ -249,7 +254,7 @@ func (c *command) report(name string, t tool.Tool, err error) tool.Value {
 	if !c.json {
 		c.print(validPage(&t, c.paint()))
 	}
-	return tool.NewDict("name", t.Name, "valid", true, "warnings", warnings)
+	return tool.NewDict("name", t.Name, "valid", true, "state", string(t.State), "warnings", warnings)
 }
 
 func validPage(t *tool.Tool, paint func(code, text string) string) string {
@@ -279,6 +284,10 @@ func validPage(t *tool.Tool, paint func(code, text string) string) string {
 	for _, w := range t.Warnings {
 		fmt.Fprintf(&b, "%s %s\n", paint(yellow, "!"), printable(w))
 	}
-	fmt.Fprintf(&b, "%s is valid and ready to use\n", t.Name)
+	ready := "ready to use"
+	if t.State == tool.Untrusted {
+		ready = "untrusted: " + printable(t.Reason)
+	}
+	fmt.Fprintf(&b, "%s is valid and %s\n", t.Name, ready)
 	return b.String()
 }

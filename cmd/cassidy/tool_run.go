@@ -21,10 +21,9 @@ func runCommand(c *command) *cli.Command {
 		ArgsUsage: "NAME [key=value …]",
 		Description: "Arguments are key=value, read as the declared types; key:=JSON gives any value.\n" +
 			"Or all at once as a JSON object: --input '{\"key\": 1}', --input @FILE, --input - (standard input).",
-		Flags: []cli.Flag{
-			&cli.StringFlag{Name: "input", Usage: "the arguments as a `JSON` object, @FILE, or - for standard input"},
-		},
-		Action: c.withHost(c.runTool),
+		Flags: append(approvalFlags(),
+			&cli.StringFlag{Name: "input", Usage: "the arguments as a `JSON` object, @FILE, or - for standard input"}),
+		Action: c.asking(c.runTool),
 	}
 }
 
@@ -35,6 +34,9 @@ func (c *command) runTool(ctx *cli.Context, h *runtime.Host) error {
 	}
 	t, err := c.find(h, words[0])
 	if err != nil {
+		return c.failed(err)
+	}
+	if err := untrusted(&t); err != nil {
 		return c.failed(err)
 	}
 	args, err := c.arguments(&t, words[1:], ctx.String("input"), ctx.IsSet("input"))
@@ -185,8 +187,18 @@ func (c *command) printResult(r tool.Result) {
 	c.print(string(text) + "\n")
 }
 
-// follow shows what a call tells while it runs.
+// follow shows what a call tells while it runs, but not in the middle of a
+// question.
 func (c *command) follow(e tool.Event) {
+	switch e.Type {
+	case tool.CallStart, tool.CallEnd, tool.ErrorEvent: // the result says it
+	default:
+		c.screen.follow(e, c.show)
+	}
+}
+
+// show shows an event.
+func (c *command) show(e tool.Event) {
 	switch e.Type {
 	case tool.OutputChunk:
 		if chunk, ok := e.Data.Get("chunk"); ok && !c.quiet {
@@ -202,11 +214,10 @@ func (c *command) follow(e tool.Event) {
 		if c.terminal(c.err) || c.verbose {
 			c.note("%s: %s%s", e.Tool, e.Data.Text("message"), share(e.Data))
 		}
-	case tool.EffectDone, tool.ArgsRead:
+	case tool.EffectDone, tool.ArgsRead, tool.Audit:
 		if c.verbose {
 			c.say("%s: %s %s", e.Tool, e.Type, tool.FormatJSON(e.Data, ""))
 		}
-	case tool.CallStart, tool.CallEnd, tool.ErrorEvent: // the result says it
 	}
 }
 
@@ -228,7 +239,8 @@ func exampleCommand(c *command) *cli.Command {
 		Name:      "example",
 		Usage:     "run an example of a tool",
 		ArgsUsage: "NAME [NUMBER]",
-		Action: c.withHost(func(ctx *cli.Context, h *runtime.Host) error {
+		Flags:     approvalFlags(),
+		Action: c.asking(func(ctx *cli.Context, h *runtime.Host) error {
 			words := ctx.Args().Slice()
 			if len(words) == 1 {
 				words = append(words, "1")
@@ -246,6 +258,9 @@ func exampleCommand(c *command) *cli.Command {
 }
 
 func (c *command) runExample(ctx *cli.Context, h *runtime.Host, t *tool.Tool, number string) error {
+	if err := untrusted(t); err != nil {
+		return c.failed(err)
+	}
 	if len(t.Examples) == 0 {
 		return tool.Errorf(tool.Failed, "the tool '%s' has no examples", t.Name)
 	}

@@ -362,6 +362,9 @@ func schemaCommand(c *command) *cli.Command {
 			if err != nil {
 				return err
 			}
+			if t.State == tool.Untrusted {
+				c.note("the tool '%s' is untrusted: %s", t.Name, t.Reason)
+			}
 			if c.json {
 				return c.printJSON(d)
 			}

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
@@ -93,9 +94,11 @@ func (c *command) tell(e *tool.Error) {
 	}
 }
 
-// say prints a message on standard error.
+// say prints a message on standard error. Its later lines are indented: what a
+// stranger wrote must not pass for another message of ours.
 func (c *command) say(format string, args ...any) {
-	fmt.Fprintf(c.err, "cassidy: %s\n", printable(fmt.Sprintf(format, args...)))
+	text := printable(fmt.Sprintf(format, args...))
+	fmt.Fprintf(c.err, "cassidy: %s\n", strings.ReplaceAll(text, "\n", "\n  "))
 }
 
 // note prints a message that --quiet suppresses.
@@ -123,15 +126,51 @@ func (c *command) printJSON(v tool.Value) error {
 	return nil
 }
 
-// printable drops the control characters that a stranger's text could steer
-// the terminal with.
+// printable drops the characters that a stranger's text could steer the
+// terminal with: controls, and those that change the order in which what
+// follows is shown. See [visible] for what a person is to decide on.
 func printable(text string) string {
 	return strings.Map(func(r rune) rune {
-		if r != '\n' && r != '\t' && (r < 0x20 || 0x7f <= r && r < 0xa0) || r == utf8.RuneError {
+		if r == '\n' || r == '\t' {
+			return r
+		}
+		if unicode.In(r, unicode.Cc, unicode.Bidi_Control, unicode.Zl, unicode.Zp) || r == utf8.RuneError {
 			return -1
 		}
 		return r
 	}, text)
+}
+
+// visible writes out what a person would not see, or not as what it is:
+// ⟨U+202E⟩ for a character that turns the text around, ⟨U+000D⟩ for one that has
+// the rest of a line written over it, ⟨ff⟩ for a byte that is no UTF-8. Line
+// ends and tabs stay.
+func visible(text string) string {
+	var b strings.Builder
+	for i, r := range text {
+		switch {
+		case r == utf8.RuneError && !strings.HasPrefix(text[i:], string(utf8.RuneError)):
+			fmt.Fprintf(&b, "⟨%02x⟩", text[i])
+		case r == '\n' || r == '\t' || seen(r):
+			b.WriteRune(r)
+		default:
+			fmt.Fprintf(&b, "⟨U+%04X⟩", r)
+		}
+	}
+	return b.String()
+}
+
+// visibleLine is visible for a text that must stay on one line.
+func visibleLine(text string) string {
+	return strings.ReplaceAll(visible(text), "\n", "⟨U+000A⟩")
+}
+
+// seen reports whether a character is seen as what it is: it leaves ink, or is
+// the plain space.
+func seen(r rune) bool {
+	const braille = 0x2800 // a pattern without dots
+	return unicode.IsPrint(r) && r != braille &&
+		!unicode.In(r, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector)
 }
 
 // terminal reports whether somebody reads this as it is written.
@@ -152,13 +191,22 @@ func (c *command) terminal(w io.Writer) bool {
 }
 
 // paint returns the function that colours text for standard output.
-func (c *command) paint() func(code, text string) string {
+func (c *command) paint() func(code, text string) string { return c.paintOn(c.out) }
+
+// paintOn returns the function that colours text for where it is written to.
+// The code "" is no colour.
+func (c *command) paintOn(w io.Writer) func(code, text string) string {
 	_, noColor := c.env("NO_COLOR")
 	term, _ := c.env("TERM")
-	if noColor || term == "dumb" || !c.terminal(c.out) {
+	if noColor || term == "dumb" || !c.terminal(w) {
 		return func(_, text string) string { return text }
 	}
-	return func(code, text string) string { return "\x1b[" + code + "m" + text + "\x1b[0m" }
+	return func(code, text string) string {
+		if code == "" {
+			return text
+		}
+		return "\x1b[" + code + "m" + text + "\x1b[0m"
+	}
 }
 
 // The colours in use.

@@ -14,9 +14,13 @@ import (
 
 	"github.com/cassidy-run/cassidy"
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/sandbox"
+	"github.com/cassidy-run/cassidy/stdlib"
 )
 
 func main() {
+	sandbox.Main(stdlib.Pure()...) // tools run in processes of their own: this program again
+
 	dir := "examples/quickstart"
 	if len(os.Args) > 1 {
 		dir = os.Args[1]
@@ -28,7 +32,8 @@ func main() {
 }
 
 func run(ctx context.Context, dir string) error {
-	host, err := cassidy.Open(dir, nil)
+	// The tools of the folder are the program's own.
+	host, err := cassidy.Open(dir, &cassidy.Options{TrustProject: true})
 	if err != nil {
 		return err
 	}

@@ -7,13 +7,11 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync/atomic"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/tools/txtar"
 
-	"github.com/cassidy-run/cassidy/runtime/engine"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 )
 
@@ -47,6 +45,7 @@ func describeAll(t *testing.T, name string) {
 			want[stem] = string(f.Data)
 		}
 	}
+	e := both(t, "star")
 	updated := &txtar.Archive{Comment: archive.Comment}
 	for _, f := range archive.Files {
 		if strings.HasSuffix(f.Name, ".want") {
@@ -57,7 +56,7 @@ func describeAll(t *testing.T, name string) {
 			continue
 		}
 		stem := strings.TrimSuffix(f.Name, filepath.Ext(f.Name))
-		got := described(engine.New(&engine.Options{Modules: starModules(new(atomic.Int64))}), tool.Script{Path: f.Name, Source: string(f.Data), Libs: libs})
+		got := described(e, tool.Script{Path: f.Name, Source: string(f.Data), Libs: libs})
 		updated.Files = append(updated.Files, txtar.File{Name: stem + ".want", Data: []byte(got)})
 		if got != want[stem] && !*updateDeclared {
 			t.Errorf("Describe(%s): (-want +got)\n%s", f.Name, cmp.Diff(want[stem], got))
@@ -71,7 +70,7 @@ func describeAll(t *testing.T, name string) {
 }
 
 // described writes what Describe says of a script: the tool, or the error.
-func described(e *engine.Engine, s tool.Script) string {
+func described(e *twice, s tool.Script) string {
 	got, err := e.Describe(s)
 	if err != nil {
 		var known *tool.Error

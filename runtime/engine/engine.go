@@ -11,10 +11,8 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/tool"
 )
 
-// Defaults and bounds of an engine.
+// The bounds of an engine.
 const (
-	// DefaultSteps is how many steps a call may take: a fifth of a second or so.
-	DefaultSteps = 5_000_000
 	// MaxSource is how long one file may be. The parsers recurse: text beyond
 	// this can cost a gigabyte of stack before anything can stop it.
 	MaxSource = 256 << 10
@@ -29,7 +27,7 @@ const (
 // but the languages themselves.
 type Options struct {
 	Modules []tool.Module // functions by module; those of class Pure are run in place
-	Steps   int64         // of one call; 0 means DefaultSteps
+	Steps   int64         // of one call; 0 means [tool.DefaultSteps]
 }
 
 // An Engine reads and runs scripts. It is safe for concurrent use.
@@ -78,7 +76,7 @@ func New(o *Options) *Engine {
 		opts = *o
 	}
 	if opts.Steps == 0 {
-		opts.Steps = DefaultSteps
+		opts.Steps = tool.DefaultSteps
 	}
 	e := &Engine{
 		steps:    opts.Steps,
@@ -97,7 +95,7 @@ func New(o *Options) *Engine {
 // Describe reads what a tool's file declares. Nothing of it is run. An error
 // has the position in the file.
 func (e *Engine) Describe(s tool.Script) (tool.Tool, error) {
-	if err := checkSize(s); err != nil {
+	if err := CheckSize(s); err != nil {
 		return tool.Tool{}, err
 	}
 	lang, err := e.language(s.Path)
@@ -173,7 +171,7 @@ func (e *Engine) entry(key scriptKey) *compiling {
 }
 
 func (e *Engine) compile(s tool.Script) (program, error) {
-	if err := checkSize(s); err != nil {
+	if err := CheckSize(s); err != nil {
 		return nil, err
 	}
 	lang, err := e.language(s.Path)
@@ -195,7 +193,9 @@ func (e *Engine) language(file string) (language, error) {
 		WithHint("scripts end in %s", strings.Join(tool.ScriptSuffixes(), ", "))
 }
 
-func checkSize(s tool.Script) error {
+// CheckSize says whether a script is short enough to be read at all: for who
+// would send it somewhere first.
+func CheckSize(s tool.Script) error {
 	if len(s.Source) <= MaxSource {
 		return nil
 	}

@@ -31,8 +31,8 @@ func TestEngineRefuses(t *testing.T) {
 		{"too long", tool.Script{Path: "x.star", Source: strings.Repeat("#", engine.MaxSource+1)}, "x.star: the file is longer than 256 KB", tool.Limit},
 		{"too long in Markdown", tool.Script{Path: "x.md", Source: strings.Repeat("#", engine.MaxSource+1)}, "x.md: the file is longer than 256 KB", tool.Limit},
 	}
+	e := both(t, "none")
 	for _, test := range tests {
-		e := engine.New(nil)
 		_, describeErr := e.Describe(test.script)
 		_, runErr := e.Run(context.Background(), test.script, tool.Call{}, nil)
 		for _, err := range []error{describeErr, e.Compile(test.script), runErr} {
@@ -44,7 +44,8 @@ func TestEngineRefuses(t *testing.T) {
 }
 
 // TestEngineKeepsFew compiles more scripts than are kept, twice: each still
-// gives its own result.
+// gives its own result. It is about what one engine keeps, while a worker has
+// one script: the engine alone.
 func TestEngineKeepsFew(t *testing.T) {
 	e := engine.New(nil)
 	var group sync.WaitGroup
@@ -64,7 +65,7 @@ func TestEngineKeepsFew(t *testing.T) {
 
 // TestEngineTellsScriptsApart runs scripts that differ in one thing only.
 func TestEngineTellsScriptsApart(t *testing.T) {
-	e := engine.New(nil)
+	e := both(t, "none")
 	for _, test := range []struct {
 		script tool.Script
 		want   string
@@ -94,8 +95,9 @@ func TestEngineHandler(t *testing.T) {
 		{"x.star", "def h(): return 2\ntool(h, nonsense = 1 + 1)", "2"}, // Describe is who refuses it
 		{"x.star", "x = 1", "x.star: the file declares no tool"},
 	}
+	e := both(t, "none")
 	for _, test := range tests {
-		out, err := engine.New(nil).Run(context.Background(), tool.Script{Path: test.name, Source: test.src}, tool.Call{}, nil)
+		out, err := e.Run(context.Background(), tool.Script{Path: test.name, Source: test.src}, tool.Call{}, nil)
 		got := tool.FormatJSON(out.Value, "")
 		if err != nil {
 			got = err.Error()
@@ -112,9 +114,9 @@ func TestEngineHandler(t *testing.T) {
 // and so would this test.
 func TestEngineWorstSources(t *testing.T) {
 	defer debug.SetMaxStack(debug.SetMaxStack(16 << 20))
+	e := both(t, "none").may("cpu", "memory")
 	for _, s := range worstSources() {
 		s.Libs = map[string]string{"lib/x.star": "x = 1"}
-		e := engine.New(nil)
 		_, err := e.Describe(s)
 		for _, err := range []error{err, e.Compile(s)} {
 			var known *tool.Error
@@ -297,7 +299,7 @@ func BenchmarkStarCall(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
 			thread := &starlark.Thread{Name: "x"}
-			thread.SetMaxExecutionSteps(engine.DefaultSteps)
+			thread.SetMaxExecutionSteps(tool.DefaultSteps)
 			kwargs := []starlark.Tuple{{starlark.String("name"), starlark.String("world")}, {starlark.String("times"), starlark.MakeInt(1)}}
 			v, err := starlark.Call(thread, globals["greet"], nil, kwargs)
 			if err != nil || v != starlark.String("hello world") {
@@ -385,10 +387,18 @@ func BenchmarkFirstCall(b *testing.B) {
 	}
 }
 
+func dozenModules() []tool.Module {
+	return []tool.Module{{Name: "unit", Consts: []tool.Const{{Name: "dozen", Value: int64(12)}}}}
+}
+
+func readModules() []tool.Module {
+	return []tool.Module{{Name: "fs", Funcs: []tool.Func{{Name: "read"}}}}
+}
+
 // TestConstantsInBothLanguages checks that a module's constants are the same
 // value in Starlark and in Lua.
 func TestConstantsInBothLanguages(t *testing.T) {
-	e := engine.New(&engine.Options{Modules: []tool.Module{{Name: "unit", Consts: []tool.Const{{Name: "dozen", Value: int64(12)}}}}})
+	e := both(t, "dozen")
 	for path, source := range map[string]string{
 		"x.star": "def x():\n    \"D.\"\n    return unit.dozen\n\ntool(x)\n",
 		"x.lua":  "return tool{ description = \"D.\", handler = function() return unit.dozen end }\n",
@@ -403,7 +413,7 @@ func TestConstantsInBothLanguages(t *testing.T) {
 // TestDescribeSeesWhatCannotRun checks that what only compiling shows is an
 // error of the file.
 func TestDescribeSeesWhatCannotRun(t *testing.T) {
-	e := engine.New(&engine.Options{Modules: []tool.Module{{Name: "fs", Funcs: []tool.Func{{Name: "read"}}}}})
+	e := both(t, "read")
 	for _, c := range []struct{ path, source, want string }{
 		{"x.star", "def x():\n    \"D.\"\n    return fs.reed('a')\n\ntool(x)\n", `x.star:3:12: fs has no function reed; did you mean "read"?`},
 		{"x.lua", "return tool{ description = \"D.\", handler = function() goto nowhere end }\n", "x.lua:1"},

@@ -123,7 +123,7 @@ func luaPrint(L *lua.LState) int {
 	// A lost line of print is no reason to fail: the effect's own limits speak.
 	_, _ = c.r.effect("log", tool.NewDict("message", strings.Join(parts, "\t")))
 	if c.r.fatal != nil {
-		c.stop.Store(true)
+		c.stop = true
 	}
 	return 0
 }
@@ -168,7 +168,7 @@ func luaRandom(L *lua.LState) int {
 	}
 	random, err := c.r.rand()
 	if c.r.fatal != nil {
-		c.stop.Store(true)
+		c.stop = true
 	}
 	if err != nil {
 		c.raise(L, withOp(err, "math.random"))

@@ -27,7 +27,7 @@ func luaBuiltin(fn lua.LGFunction) *lua.LFunction {
 // invoke calls a function of a module with the arguments at hand.
 func (c *luaCall) invoke(L *lua.LState, f function) (lua.LValue, error) {
 	if c.loading && f.Class != tool.Pure {
-		return nil, tool.Errorf(tool.Invalid, "%s is not available while the file is loaded", f.name).
+		return nil, tool.Errorf(tool.Invalid, "%s is not available while the file is loaded", f.shown()).
 			WithHint("call it inside a function")
 	}
 	args := make([]lua.LValue, L.GetTop())
@@ -36,18 +36,18 @@ func (c *luaCall) invoke(L *lua.LState, f function) (lua.LValue, error) {
 	}
 	positional, named, err := luaArguments(f, args)
 	if err != nil {
-		return nil, withOp(err, f.name)
+		return nil, withOp(err, f.shown())
 	}
 	v, err := c.r.invoke(f, positional, named)
 	if c.r.fatal != nil {
-		c.stop.Store(true) // before the script's next step
+		c.stop = true // before the script's next step
 	}
 	if err != nil {
 		return nil, err
 	}
 	result, err := toLua(L, v)
 	if err != nil {
-		return nil, withOp(err, f.name)
+		return nil, withOp(err, f.shown())
 	}
 	return result, nil
 }

@@ -95,7 +95,7 @@ tool(run,
 )
 
 func TestLuaDescribesWhatStarlarkDoes(t *testing.T) {
-	e := engine.New(nil)
+	e := both(t, "none")
 	got, err := e.Describe(luaScript(luaFields))
 	if err != nil {
 		t.Fatalf("Describe(lua): %v", err)
@@ -141,7 +141,7 @@ func TestLuaDescribeForms(t *testing.T) {
 		{"a second tool of the script's own", "local t = {tool = function() end}\nt.tool{}\nreturn tool{description = 'd', handler = function() end}"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			got, err := engine.New(nil).Describe(luaScript(c.source))
+			got, err := both(t, "none").Describe(luaScript(c.source))
 			if err != nil || got.Description != "d" || got.Name != "sample" {
 				t.Errorf("Describe = %q %q, %v; want sample, d", got.Name, got.Description, err)
 			}
@@ -225,7 +225,7 @@ func TestLuaDescribeErrors(t *testing.T) {
 		{"x = 1 @ 2", `Invalid token near "@"`, 1, ""},
 		{"#!x\n" + strings.Repeat("x = ", 3), "syntax error", 2, ""},
 	} {
-		_, err := engine.New(nil).Describe(luaScript(c.source))
+		_, err := both(t, "none").Describe(luaScript(c.source))
 		var e *tool.Error
 		if !errors.As(err, &e) {
 			t.Errorf("Describe(%q): error %v, want %q", c.source, err, c.want)
@@ -241,7 +241,7 @@ func TestLuaDescribeErrors(t *testing.T) {
 }
 
 func TestLuaColumns(t *testing.T) {
-	_, err := engine.New(nil).Describe(luaScript("local x = 'äöü' @ 1"))
+	_, err := both(t, "none").Describe(luaScript("local x = 'äöü' @ 1"))
 	if want := "sample.lua:1:17: Invalid token near \"@\""; err == nil || err.Error() != want {
 		t.Errorf("Describe = %v, want %s", err, want)
 	}
@@ -275,7 +275,7 @@ func TestLuaHostileSource(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := luaScript(c.code + "\nreturn tool{description = 'd', handler = function() end}")
-			e := engine.New(nil)
+			e := both(t, "none").may("memory", "cpu")
 			_, describeErr := e.Describe(s)
 			compileErr := e.Compile(s)
 			err := errors.Join(describeErr, compileErr)

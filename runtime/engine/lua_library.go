@@ -21,6 +21,7 @@ type luaGlobal struct {
 	name   string
 	value  lua.LValue
 	fields []luaField
+	other  *function // what a field that is not there is, or nil
 }
 
 type luaField struct {
@@ -99,6 +100,9 @@ func newLuaLibrary(modules []module) *luaLibrary {
 				panic("a constant of " + m.name + " is no value: " + err.Error())
 			}
 			l.add(m.name, c.Name, v)
+		}
+		if m.other != nil && m.name != "" {
+			l.global(m.name).other = m.other
 		}
 	}
 	l.strings = stringMetatable(native, l.global("string").table(native))
@@ -184,7 +188,27 @@ func (g *luaGlobal) table(L *lua.LState) *lua.LTable {
 	for _, f := range g.fields {
 		table.RawSetString(f.name, f.value)
 	}
+	if g.other != nil {
+		mt := L.CreateTable(0, 2)
+		mt.RawSetString("__index", luaOther(*g.other))
+		mt.RawSetString("__metatable", lua.LFalse)
+		table.Metatable = mt
+	}
 	return table
+}
+
+// luaOther gives the function that stands for a field which a module does not
+// have.
+func luaOther(f function) *lua.LFunction {
+	return luaBuiltin(func(L *lua.LState) int {
+		name, ok := L.Get(2).(lua.LString)
+		if !ok {
+			L.Push(lua.LNil)
+			return 1
+		}
+		L.Push(luaFunction(f.called(string(name))))
+		return 1
+	})
 }
 
 // stringMetatable makes the methods of strings, as in s:upper(), those of a

@@ -8,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/cassidy-run/cassidy/runtime/engine"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 )
 
@@ -22,13 +21,16 @@ import (
 // what was allocated.
 func bomb(t *testing.T, body string, call tool.Call) (*tool.Error, uint64) {
 	t.Helper()
-	e := engine.New(&engine.Options{Modules: luaModules()})
+	e := both(t, "lua")
 	var before, after runtime.MemStats
-	runtime.ReadMemStats(&before)
+	e.around = func(run func()) {
+		runtime.ReadMemStats(&before)
+		run()
+		runtime.ReadMemStats(&after)
+	}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	_, err := e.Run(ctx, luaTool(body), call, (&luaWorld{}).do)
-	runtime.ReadMemStats(&after)
 	return tool.AsError(err, tool.Internal), after.TotalAlloc - before.TotalAlloc
 }
 
@@ -151,7 +153,7 @@ func TestLuaTakenAway(t *testing.T) {
 }
 
 func TestLuaSteps(t *testing.T) {
-	e := engine.New(&engine.Options{Steps: 1000})
+	e := bothSteps(t, "none", 1000)
 	out, err := e.Run(t.Context(), luaTool("for i = 1, 10 do end"), tool.Call{}, nil)
 	if err != nil || out.Usage.Steps < 10 || out.Usage.Steps > 100 {
 		t.Errorf("a short loop took %d steps, %v; want 10 to 100", out.Usage.Steps, err)
@@ -176,7 +178,7 @@ func TestLuaSteps(t *testing.T) {
 
 func TestLuaStops(t *testing.T) {
 	s := luaTool("while true do pcall(fs.read, 'a') end")
-	e := engine.New(&engine.Options{Modules: luaModules()})
+	e := both(t, "lua")
 	unlimited := tool.Call{Limits: tool.Limits{Steps: 1 << 50}}
 
 	t.Run("cancelled", func(t *testing.T) {
@@ -245,11 +247,11 @@ func TestLuaStops(t *testing.T) {
 }
 
 func TestLuaWithoutWorld(t *testing.T) {
-	_, err := engine.New(&engine.Options{Modules: luaModules()}).Run(t.Context(), luaTool("fs.read('a')"), tool.Call{}, nil)
+	_, err := both(t, "lua").Run(t.Context(), luaTool("fs.read('a')"), tool.Call{}, nil)
 	if tool.KindOf(err) != tool.Denied {
 		t.Errorf("error %v, want a denial", err)
 	}
-	out, err := engine.New(nil).Run(t.Context(), luaTool("print('nobody hears this') return fs == nil"), tool.Call{}, nil)
+	out, err := both(t, "none").Run(t.Context(), luaTool("print('nobody hears this') return fs == nil"), tool.Call{}, nil)
 	if err != nil || out.Value != true {
 		t.Errorf("without modules: %v, %v; want true", out.Value, err)
 	}

@@ -4,7 +4,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/cassidy-run/cassidy/runtime/engine"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 )
 
@@ -40,7 +39,7 @@ func TestLuaMarkdown(t *testing.T) {
 		{"carriage returns", "function run(args)\r\n" + count + "\r\nend"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			e, s := engine.New(nil), luaMarkdown(c.code)
+			e, s := both(t, "none"), luaMarkdown(c.code)
 			got, err := e.Describe(s)
 			if err != nil || got.Name != "word-count" || len(got.Params) != 1 || !got.Params[0].Required {
 				t.Fatalf("Describe = %+v, %v", got, err)
@@ -67,7 +66,7 @@ func TestLuaMarkdownErrors(t *testing.T) {
 		{"\n\nfunction a( end", "syntax error near \"end\"", 14},
 		{"function(args)\n  x = = 1\nend", "syntax error near \"=\"", 13},
 	} {
-		_, err := engine.New(nil).Describe(luaMarkdown(c.code))
+		_, err := both(t, "none").Describe(luaMarkdown(c.code))
 		got := tool.AsError(err, tool.Internal)
 		if got == nil || !strings.HasPrefix(got.Message(), c.want) || c.line != 0 && got.Pos.Line != c.line {
 			t.Errorf("Describe(%q): %v, want %s at line %d", c.code, err, c.want, c.line)
@@ -77,7 +76,7 @@ func TestLuaMarkdownErrors(t *testing.T) {
 
 func TestLuaMarkdownLines(t *testing.T) {
 	s := luaMarkdown("-- a comment\nfunction(args)\n  local x = nil\n  return x.y\nend")
-	_, err := engine.New(nil).Run(t.Context(), s, tool.Call{Args: tool.NewDict("text", "")}, nil)
+	_, err := both(t, "none").Run(t.Context(), s, tool.Call{Args: tool.NewDict("text", "")}, nil)
 	got := tool.AsError(err, tool.Internal)
 	if got == nil || got.Pos != (tool.Position{File: "word-count.md", Line: 15}) || len(got.Trace) != 1 || got.Trace[0] != "word-count.md:15: in handler" {
 		t.Errorf("error %v, trace %q; want one at line 15 of the handler", err, got.Trace)
@@ -87,7 +86,7 @@ func TestLuaMarkdownLines(t *testing.T) {
 func TestLuaMarkdownAvailable(t *testing.T) {
 	s := luaMarkdown("local function here() return true end\nlocal function word_count(args) return here() end")
 	s.Source = strings.Replace(s.Source, "description: Counts.", "description: Counts.\navailable: here", 1)
-	e := engine.New(nil)
+	e := both(t, "none")
 	described, err := e.Describe(s)
 	if err != nil || described.Available != "here" {
 		t.Fatalf("Describe: available %q, %v; want here", described.Available, err)

@@ -1,7 +1,6 @@
-package engine
+package engine_test
 
 import (
-	"context"
 	"fmt"
 	"strings"
 	"testing"
@@ -38,7 +37,7 @@ local function result(s, p, r)
 end
 `
 
-func nativePattern(t fataler, s, p, r string) string {
+func nativePattern(t *rapid.T, s, p, r string) string {
 	L := lua.NewState()
 	defer L.Close()
 	if err := L.DoString(patternResult + "answer = result"); err != nil {
@@ -50,11 +49,9 @@ func nativePattern(t fataler, s, p, r string) string {
 	return L.Get(-1).String()
 }
 
-type fataler interface{ Fatalf(string, ...any) }
-
-func ourPattern(t fataler, s, p, r string) string {
+func ourPattern(t *rapid.T, e *twice, s, p, r string) string {
 	script := tool.Script{Path: "sample.lua", Source: patternResult + `return tool{description = "d", handler = function(args) return result(args.s, args.p, args.r) end}`}
-	out, err := New(nil).Run(t.(interface{ Context() context.Context }).Context(), script, tool.Call{Args: tool.NewDict("s", s, "p", p, "r", r)}, nil)
+	out, err := e.Run(t.Context(), script, tool.Call{Args: tool.NewDict("s", s, "p", p, "r", r)}, nil)
 	if err != nil {
 		t.Fatalf("%v", err)
 	}
@@ -100,11 +97,12 @@ func drawLuaPattern(t *rapid.T) string {
 }
 
 func TestLuaPatternsLikeTheInterpreter(t *testing.T) {
+	e := both(t, "none")
 	text := rapid.StringOfN(rapid.RuneFrom([]rune("aab1 ().,_ö")), 0, 20, -1)
 	rapid.Check(t, func(t *rapid.T) {
 		s, p := text.Draw(t, "text"), drawLuaPattern(t)
 		r := rapid.SampledFrom([]string{"x", "", "<%0>", "%%", "%1", "%2-", "%"}).Draw(t, "replacement")
-		if got, want := ourPattern(t, s, p, r), nativePattern(t, s, p, r); got != want {
+		if got, want := ourPattern(t, e, s, p, r), nativePattern(t, s, p, r); got != want {
 			t.Fatalf("find, match, gsub, gmatch of (%q, %q, %q):\n%s\nwant, as with gopher-lua:\n%s", s, p, r, got, want)
 		}
 	})
@@ -112,6 +110,7 @@ func TestLuaPatternsLikeTheInterpreter(t *testing.T) {
 
 // TestLuaPatterns has what Lua's manual says, also where gopher-lua does not.
 func TestLuaPatterns(t *testing.T) {
+	e := both(t, "none")
 	for _, c := range []struct{ code, want string }{
 		{`("THE (quick) fox"):find("%((%a+)%)")`, "5|11|quick"},
 		{`("abc"):find("b", 1, true)`, "2|2"},
@@ -155,7 +154,7 @@ func TestLuaPatterns(t *testing.T) {
 		{`table.concat({})`, ""},
 	} {
 		script := tool.Script{Path: "sample.lua", Source: patternResult + `return tool{description = "d", handler = function(args) return all(` + c.code + `) end}`}
-		out, err := New(nil).Run(t.Context(), script, tool.Call{}, nil)
+		out, err := e.Run(t.Context(), script, tool.Call{}, nil)
 		if err != nil || out.Value != c.want {
 			t.Errorf("%s = %q, %v; want %q", c.code, out.Value, err, c.want)
 		}
@@ -191,7 +190,7 @@ func TestLuaPatterns(t *testing.T) {
 		{`("%"):format(1)`, "invalid format (it ends with '%')"},
 	} {
 		script := tool.Script{Path: "sample.lua", Source: `return tool{description = "d", handler = function(args) return ` + c.code + ` end}`}
-		_, err := New(nil).Run(t.Context(), script, tool.Call{}, nil)
+		_, err := e.Run(t.Context(), script, tool.Call{}, nil)
 		if got := tool.AsError(err, tool.Internal); got == nil || !strings.HasPrefix(got.Message(), c.want) {
 			t.Errorf("%s: %v, want %s", c.code, err, c.want)
 		}

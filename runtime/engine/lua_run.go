@@ -2,7 +2,6 @@ package engine
 
 import (
 	"context"
-	"sync/atomic"
 
 	lua "github.com/yuin/gopher-lua"
 
@@ -45,11 +44,7 @@ type luaProgram struct {
 
 func (p *luaProgram) call(r *run, entry string) (tool.Value, error) {
 	c := &luaCall{Context: r.ctx, r: r, program: p, limit: r.call.Limits.Steps}
-	if r.ctx.Done() != nil {
-		c.stop.Store(r.ctx.Err() != nil)
-		stop := context.AfterFunc(r.ctx, func() { c.stop.Store(true) })
-		defer stop()
-	}
+	c.stop = r.ctx.Err() != nil
 	v, err := c.run(entry)
 	r.steps = min(c.steps, c.limit)
 	if err != nil || entry != "" || p.returns == nil {
@@ -67,7 +62,8 @@ type luaCall struct {
 	program *luaProgram
 	limit   int64
 	steps   int64
-	stop    atomic.Bool   // set once the script may not go on
+	looked  int64         // the steps when the context was last asked
+	stop    bool          // the script may not go on
 	halted  chan struct{} // closed; what Done returns then
 	loading bool          // while the top level runs
 
@@ -80,6 +76,10 @@ type luaCall struct {
 	cause     *tool.Error // what the last failed function of a module gave
 }
 
+// luaLook is how many steps a script takes before its context is asked: a tenth
+// of a millisecond or so.
+const luaLook = 4096
+
 // luaCallOf returns the call that a state, of it or of a coroutine, runs for.
 func luaCallOf(L *lua.LState) *luaCall { return L.Context().(*luaCall) }
 
@@ -87,7 +87,11 @@ func luaCallOf(L *lua.LState) *luaCall { return L.Context().(*luaCall) }
 // asks again at each instruction, so no pcall and no coroutine gets past it.
 func (c *luaCall) Done() <-chan struct{} {
 	c.steps++
-	if c.steps <= c.limit && !c.stop.Load() {
+	if c.steps-c.looked >= luaLook {
+		c.looked = c.steps
+		c.stop = c.stop || c.r.ctx.Err() != nil
+	}
+	if c.steps <= c.limit && !c.stop {
 		return nil
 	}
 	if c.halted == nil {
@@ -104,7 +108,7 @@ func (c *luaCall) halt() {
 	default:
 		c.r.fatal = c.r.tooManySteps()
 	}
-	c.stop.Store(true)
+	c.stop = true
 	c.halted = make(chan struct{})
 	close(c.halted)
 }

@@ -72,7 +72,7 @@ func (w *luaWorld) do(_ context.Context, e tool.Effect) (tool.Outcome, error) {
 func runLua(t *testing.T, s tool.Script, args *tool.Dict) (string, *luaWorld, error) {
 	t.Helper()
 	w := &luaWorld{}
-	out, err := engine.New(&engine.Options{Modules: luaModules()}).Run(t.Context(), s, tool.Call{Args: args}, w.do)
+	out, err := both(t, "lua").Run(t.Context(), s, tool.Call{Args: args}, w.do)
 	return tool.FormatJSON(out.Value, ""), w, err
 }
 
@@ -287,7 +287,7 @@ return tool{
 	}
 	nested := tool.Errorf(tool.Failed, "the inner tool's")
 	nested.Pos, nested.Trace = tool.Position{File: "inner.star", Line: 9}, []string{"inner.star:9:1: in f"}
-	_, err = engine.New(&engine.Options{Modules: luaModules()}).Run(t.Context(), luaTool("fs.read('a')"), tool.Call{},
+	_, err = both(t, "lua").Run(t.Context(), luaTool("fs.read('a')"), tool.Call{},
 		func(context.Context, tool.Effect) (tool.Outcome, error) { return tool.Outcome{}, nested })
 	if e := tool.AsError(err, tool.Internal); e == nil || e.Pos != nested.Pos || !slices.Equal(e.Trace, nested.Trace) {
 		t.Errorf("error %#v, want the place in the inner tool", e)
@@ -322,7 +322,7 @@ func TestLuaEntry(t *testing.T) {
 	s := luaScript(`local function there(args) return next(args) == nil and "here" end
 local function hidden() return 1 end
 return tool{description = "d", available = there, handler = function() return hidden() end}`)
-	e := engine.New(nil)
+	e := both(t, "none")
 	described, err := e.Describe(s)
 	if err != nil {
 		t.Fatal(err)
@@ -392,7 +392,7 @@ return tool{description = "d", handler = function(args)
   end
   return { ("x"):upper(), string.format("%d", 1), math.pi > 3.1, leaked == nil, kept, fs.read("a"), tostring(null), pcall(getmetatable, "") }
 end}`)
-	e := engine.New(&engine.Options{Modules: luaModules()})
+	e := both(t, "lua")
 	w := &luaWorld{}
 	const want = `["X","1",true,true,1,"text of a","null",true,false]`
 	for i, poison := range []bool{false, true, false, true, true, false} {
@@ -412,7 +412,7 @@ end}`)
 }
 
 func TestLuaConcurrently(t *testing.T) {
-	e := engine.New(&engine.Options{Modules: luaModules()})
+	e := both(t, "lua")
 	s := luaTool(`local co = coroutine.wrap(function(n) coroutine.yield(n) error("x") end)
 local first = co(args.n) pcall(co)
 return { first, ("a%sb"):format(args.n):gsub("%a", string.upper), math.random(1, 3) > 0, tostring(null), fs.read{path = "a"} }`)

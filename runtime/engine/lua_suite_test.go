@@ -1,4 +1,4 @@
-package engine
+package engine_test
 
 import (
 	"context"
@@ -14,9 +14,9 @@ import (
 	"time"
 
 	lua "github.com/yuin/gopher-lua"
-	"github.com/yuin/gopher-lua/ast"
 	"github.com/yuin/gopher-lua/parse"
 
+	"github.com/cassidy-run/cassidy/runtime/engine"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 )
 
@@ -88,12 +88,12 @@ func runLuaNatively(name, text string) error {
 }
 
 // runLuaHere runs a program as the handler of a tool, with the same lines.
-func runLuaHere(name, text string) error {
+func runLuaHere(t *testing.T, name, text string) error {
 	s := tool.Script{Path: name, Source: "return tool{description = 'a test', handler = function(...) (function(...) " + text + "\nend)(...) end}"}
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	seed := func(context.Context, tool.Effect) (tool.Outcome, error) { return tool.Outcome{Value: int64(1)}, nil }
-	_, err := New(nil).Run(ctx, s, tool.Call{Limits: tool.Limits{Steps: 1 << 40}}, seed)
+	_, err := both(t, "none").Run(ctx, s, tool.Call{Limits: tool.Limits{Steps: 1 << 40}}, seed)
 	return err
 }
 
@@ -116,10 +116,7 @@ func luaGroups(t *testing.T, name, text string) []*luaGroup {
 	}
 	var groups []*luaGroup
 	for _, stmt := range stmts {
-		f := &luaFile{functions: map[string]ast.Expr{}, constants: map[string]ast.Expr{}, given: map[string]int{},
-			names: map[int]string{}, mentions: map[string]bool{}}
-		w := luaWalker{file: f}
-		w.top([]ast.Stmt{stmt})
+		mentioned, given, made := engine.LuaNames(stmt)
 		line := stmt.Line()
 		if n := len(groups); n == 0 || groups[n-1].from < line {
 			if n > 0 {
@@ -130,13 +127,13 @@ func luaGroups(t *testing.T, name, text string) []*luaGroup {
 		}
 		g := groups[len(groups)-1]
 		g.count++
-		for name := range f.mentions {
+		for _, name := range mentioned {
 			g.mentions[name] = true
 		}
-		for name := range f.given {
+		for _, name := range given {
 			g.gives[name] = true
 		}
-		for name := range f.constants {
+		for _, name := range made {
 			g.makes[name] = true
 		}
 	}
@@ -201,7 +198,7 @@ func TestLuaSuite(t *testing.T) {
 		if err := runLuaNatively(name, text); err != nil {
 			t.Errorf("%s with gopher-lua: %v, want no error", want.file, err)
 		}
-		err := runLuaHere(name, text)
+		err := runLuaHere(t, name, text)
 		if want.lacks == "" && err == nil {
 			whole++
 			return
@@ -237,7 +234,7 @@ func TestLuaSuiteStatements(t *testing.T) {
 			dropLuaAt(t, groups, luaLineIn(name, "main chunk", err), err)
 			dropLuaDependent(groups, taken)
 		}
-		for err := runLuaHere(name, prelude+keptLua(text, groups)); err != nil; err = runLuaHere(name, prelude+keptLua(text, groups)) {
+		for err := runLuaHere(t, name, prelude+keptLua(text, groups)); err != nil; err = runLuaHere(t, name, prelude+keptLua(text, groups)) {
 			t.Errorf("%s: %v, want no error, as with gopher-lua", name, err)
 			dropLuaAt(t, groups, luaLineIn(name, "a function of line 1", err), err)
 			dropLuaDependent(groups, taken)

@@ -64,7 +64,7 @@ deprecated: {since: "1", replacement: wc}
 ---
 Words.
 ` + "```starlark\n" + handler + "```\n"
-	e := starEngine()
+	e := both(t, "star")
 	var forms [2][]byte
 	var schemas [2]string
 	for i, s := range []tool.Script{{Path: "word_count.star", Source: star}, {Path: "word_count.md", Source: markdown}} {
@@ -100,7 +100,8 @@ Words.
 // TestDescribeRunsNothing reads files whose top level does something.
 func TestDescribeRunsNothing(t *testing.T) {
 	var counter atomic.Int64
-	e := engine.New(&engine.Options{Modules: starModules(&counter)})
+	e := both(t, "star")
+	e.engine = engine.New(&engine.Options{Modules: starModules(&counter)}) // a worker counts for itself
 	const code = "load('lib/x.star', 'n')\ncount.up()\nx = [][1]\ndef x1(): pass\n"
 	libs := map[string]string{"lib/x.star": "n = count.up()"}
 	for _, s := range []tool.Script{
@@ -128,7 +129,7 @@ func TestMarkdownRuns(t *testing.T) {
 		{"not UTF-8", "---\ndescription: x\n---\n```python\ndef f(): return '\xff'\n```\n", "x.md:5:18: the byte 0xff is no text"},
 	}
 	for _, test := range tests {
-		out, err := starEngine().Run(context.Background(), tool.Script{Path: "x.md", Source: test.src}, tool.Call{}, nil)
+		out, err := both(t, "star").Run(context.Background(), tool.Script{Path: "x.md", Source: test.src}, tool.Call{}, nil)
 		got := tool.FormatJSON(out.Value, "")
 		if err != nil {
 			got = err.Error()
@@ -143,7 +144,7 @@ func TestMarkdownRuns(t *testing.T) {
 // optional, though its handler has no default: it is None where it is absent.
 func TestMarkdownOptional(t *testing.T) {
 	s := tool.Script{Path: "x.md", Source: "---\ndescription: x\nparameters:\n  - name: a\n    required: false\n  - name: b\n    type: string\n---\n```python\ndef f(a, b): return [a, b]\n```\n"}
-	e := starEngine()
+	e := both(t, "star")
 	described, err := e.Describe(s)
 	if err != nil {
 		t.Fatal(err)
@@ -167,7 +168,7 @@ func TestMarkdownLuaEmptyTable(t *testing.T) {
 	for returns, want := range map[string]string{"object": "{}", "array": "[]"} {
 		s := tool.Script{Path: "x.md", Source: "---\ndescription: Give nothing.\nreturns: " + returns +
 			"\n---\n```lua\nfunction(args) return {} end\n```\n"}
-		out, err := engine.New(nil).Run(context.Background(), s, tool.Call{}, nil)
+		out, err := both(t, "none").Run(context.Background(), s, tool.Call{}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

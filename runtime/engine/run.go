@@ -15,12 +15,29 @@ type module struct {
 	name   string // "" for the functions that need no module's name
 	funcs  []function
 	consts []tool.Const
+	other  *function // what stands for every name that is not there, or nil
 }
 
 // A function is one function that a script can call.
 type function struct {
 	*tool.Func
-	name string // as in "fs.read"
+	name  string // as in "fs.read"
+	alias string // the name that a script wrote for a [tool.Func] that is Other, or ""
+}
+
+// called returns the function as it is called by a name that its module does
+// not have.
+func (f function) called(alias string) function {
+	f.alias = alias
+	return f
+}
+
+// shown is how errors name the function: as the script wrote it.
+func (f function) shown() string {
+	if f.alias == "" {
+		return f.name
+	}
+	return strings.TrimSuffix(f.name, f.Name) + f.alias
 }
 
 func mergeModules(list []tool.Module) []module {
@@ -35,8 +52,13 @@ func mergeModules(list []tool.Module) []module {
 		}
 		merged[i].consts = append(merged[i].consts, m.Consts...)
 		for f := range m.Funcs {
-			if !m.Funcs[f].Internal {
-				merged[i].funcs = append(merged[i].funcs, newFunction(m.Name, &m.Funcs[f]))
+			if m.Funcs[f].Internal {
+				continue
+			}
+			fn := newFunction(m.Name, &m.Funcs[f])
+			merged[i].funcs = append(merged[i].funcs, fn)
+			if fn.Other {
+				merged[i].other = &fn
 			}
 		}
 	}
@@ -45,9 +67,9 @@ func mergeModules(list []tool.Module) []module {
 
 func newFunction(module string, f *tool.Func) function {
 	if module == "" {
-		return function{f, f.Name}
+		return function{Func: f, name: f.Name}
 	}
-	return function{f, module + "." + f.Name}
+	return function{Func: f, name: module + "." + f.Name}
 }
 
 // A run is one call of a function of a script, while it lasts.
@@ -70,14 +92,20 @@ func (r *run) invoke(f function, positional []tool.Value, named *tool.Dict) (too
 	if r.fatal != nil {
 		return nil, r.fatal
 	}
+	if f.alias != "" {
+		if len(positional) > 0 {
+			return nil, withOp(tool.Errorf(tool.Invalid, "takes its arguments by name"), f.shown())
+		}
+		positional = []tool.Value{f.alias}
+	}
 	args, err := f.Bind(positional, named)
 	if err != nil {
-		return nil, withOp(err, f.name)
+		return nil, withOp(err, f.shown())
 	}
 	if f.Class == tool.Pure {
 		out, err := f.Do(r.ctx, tool.Effect{Func: f.name, Args: args}, tool.Grant{Rand: r.rand})
 		if err != nil {
-			return nil, withOp(err, f.name)
+			return nil, withOp(err, f.shown())
 		}
 		return out.Value, nil
 	}
@@ -98,17 +126,22 @@ func (r *run) effect(name string, args *tool.Dict) (tool.Outcome, error) {
 	r.effects++
 	out, err := r.do(r.ctx, tool.Effect{Func: name, Args: args, Place: r.call.Place.Child(r.effects)})
 	if err != nil {
-		if e := tool.AsError(err, tool.Internal); final(e) {
+		if e := tool.AsError(err, tool.Internal); Final(e) {
 			r.fatal = e
 		}
 	}
 	return out, err
 }
 
-// final reports whether an error ends the script, whatever it does about it:
-// else a loop around a caught error would never end.
-func final(e *tool.Error) bool {
-	return e.Kind == tool.Canceled || e.Kind == tool.Timeout || e.Limit == "effects"
+// Final reports whether the error of an effect ends the script, whatever it does about it:
+// else a loop around a caught error would never end. That one effect took too
+// long, as a request of a slow server, is not the end.
+func Final(e *tool.Error) bool {
+	switch e.Limit {
+	case "wall", "effects", "traffic":
+		return true
+	}
+	return e.Kind == tool.Canceled || e.Kind == tool.Timeout && e.Limit == ""
 }
 
 // rand returns the call's random numbers. Their seed is one recorded effect,

@@ -44,7 +44,7 @@ func newStarlark(modules []module) *starLang {
 			attrs[c.Name] = v
 		}
 		if m.name != "" {
-			l.predeclared[m.name] = &starModule{m.name, attrs}
+			l.predeclared[m.name] = &starModule{m.name, attrs, m.other}
 			continue
 		}
 		for name, b := range attrs {
@@ -95,7 +95,7 @@ func (l *starLang) checkModules(f *starFile) error {
 		}
 		binding, _ := id.Binding.(*resolve.Binding)
 		m, isModule := l.predeclared[id.Name].(*starModule)
-		if binding == nil || binding.Scope != resolve.Predeclared || !isModule || m.attrs.Has(dot.Name.Name) {
+		if binding == nil || binding.Scope != resolve.Predeclared || !isModule || m.attrs.Has(dot.Name.Name) || m.other != nil {
 			return true
 		}
 		names := m.AttrNames()
@@ -171,7 +171,7 @@ func (l *starLang) initialize(f *starFile, libs *starLibs) (starlark.StringDict,
 	ctx, cancel := context.WithTimeout(context.Background(), loadTime)
 	defer cancel()
 	r := &run{ctx: ctx, do: whileLoading}
-	r.call.Limits.Steps = DefaultSteps
+	r.call.Limits.Steps = tool.DefaultSteps
 	thread := r.thread(f.path)
 	thread.Load = func(_ *starlark.Thread, name string) (starlark.StringDict, error) { return libs.load(name) }
 	globals, err := prog.Init(thread, l.predeclared)
@@ -203,6 +203,7 @@ func whileLoading(_ context.Context, e tool.Effect) (tool.Outcome, error) {
 type starModule struct {
 	name  string
 	attrs starlark.StringDict
+	other *function // what any other attribute is, or nil
 }
 
 func (m *starModule) String() string        { return "<module " + m.name + ">" }
@@ -215,6 +216,9 @@ func (m *starModule) AttrNames() []string   { return m.attrs.Keys() }
 func (m *starModule) Attr(name string) (starlark.Value, error) {
 	if v, ok := m.attrs[name]; ok {
 		return v, nil
+	}
+	if m.other != nil {
+		return starBuiltin(m.other.called(name)), nil
 	}
 	return nil, starlark.NoSuchAttrError(m.name + " has no function " + name)
 }

@@ -137,13 +137,13 @@ func (r *run) print(thread *starlark.Thread, text string) {
 
 // starBuiltin is a function of a module as Starlark calls it.
 func starBuiltin(f function) *starlark.Builtin {
-	return starlark.NewBuiltin(f.name, func(thread *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
+	return starlark.NewBuiltin(f.shown(), func(thread *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
 		r := thread.Local(runKey).(*run)
 		positional := make([]tool.Value, len(args))
 		for i, a := range args {
 			v, err := fromStar(a)
 			if err != nil {
-				return nil, withOp(err, f.name)
+				return nil, withOp(err, f.shown())
 			}
 			positional[i] = v
 		}
@@ -151,7 +151,7 @@ func starBuiltin(f function) *starlark.Builtin {
 		for _, kv := range kwargs {
 			v, err := fromStar(kv[1])
 			if err != nil {
-				return nil, withOp(err, f.name)
+				return nil, withOp(err, f.shown())
 			}
 			named.Put(string(kv[0].(starlark.String)), v)
 		}

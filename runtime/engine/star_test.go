@@ -63,8 +63,9 @@ func starEngine() *engine.Engine {
 }
 
 // starRun runs the function f of a script.
-func starRun(src string, args *tool.Dict, do tool.Effector) (tool.Outcome, error) {
-	return starEngine().Run(context.Background(), tool.Script{Path: "x.star", Source: src}, tool.Call{Tool: "x", Entry: "f", Args: args}, do)
+func starRun(t testing.TB, src string, args *tool.Dict, do tool.Effector) (tool.Outcome, error) {
+	t.Helper()
+	return both(t, "star").Run(context.Background(), tool.Script{Path: "x.star", Source: src}, tool.Call{Tool: "x", Entry: "f", Args: args}, do)
 }
 
 func starError(t *testing.T, err error) *tool.Error {
@@ -104,7 +105,7 @@ func TestStarLoad(t *testing.T) {
 		{"not there", "load('lib/none.star', 'x')\ndef f(): pass", "x.star:1:1: there is no file lib/none.star"},
 		{"outside", "load('../none.star', 'x')\ndef f(): pass", `x.star:1:1: "../none.star" cannot be loaded`},
 	}
-	e := starEngine()
+	e := both(t, "star")
 	for _, test := range tests {
 		out, err := e.Run(context.Background(), tool.Script{Path: "x.star", Source: test.src, Libs: libs}, tool.Call{Entry: "f"}, nil)
 		got := tool.FormatJSON(out.Value, "")
@@ -148,8 +149,8 @@ func TestStarLoadLimits(t *testing.T) {
 		{"too long together", sum, true},
 	}
 	for _, test := range tests {
-		_, describeErr := starEngine().Describe(test.script)
-		for _, err := range []error{describeErr, starEngine().Compile(test.script)} {
+		_, describeErr := both(t, "star").Describe(test.script)
+		for _, err := range []error{describeErr, both(t, "star").Compile(test.script)} {
 			if (err != nil) != test.fails {
 				t.Errorf("%s: %v, want an error: %v", test.name, err, test.fails)
 			}
@@ -161,7 +162,9 @@ func TestStarLoadLimits(t *testing.T) {
 }
 
 // TestStarCompileOnce lets many goroutines run two tools that share files: each
-// top level runs once.
+// top level runs once. It counts calls of a function in this process, and is
+// about what one engine shares among scripts, of which a worker has one: the
+// engine alone.
 func TestStarCompileOnce(t *testing.T) {
 	var counter atomic.Int64
 	e := engine.New(&engine.Options{Modules: starModules(&counter)})
@@ -197,7 +200,7 @@ func TestStarCompileOnce(t *testing.T) {
 
 // TestStarSharedIsFrozen has one tool try to change what another one loads too.
 func TestStarSharedIsFrozen(t *testing.T) {
-	e := starEngine()
+	e := both(t, "star")
 	libs := map[string]string{"lib/a.star": "words = ['a', {'b': []}]"}
 	run := func(path, body string) (tool.Outcome, error) {
 		return e.Run(context.Background(), tool.Script{Path: path, Source: "load('lib/a.star', 'words')\ndef f():\n    " + body, Libs: libs}, tool.Call{}, nil)
@@ -218,7 +221,7 @@ func TestStarSharedIsFrozen(t *testing.T) {
 func TestStarCyclesTogether(t *testing.T) {
 	libs := map[string]string{"lib/a.star": "load('lib/b.star', 'x')", "lib/b.star": "load('lib/a.star', 'x')"}
 	for range 50 {
-		e := starEngine()
+		e := both(t, "star")
 		var group sync.WaitGroup
 		for _, name := range []string{"a", "b"} {
 			group.Go(func() {
@@ -299,7 +302,7 @@ func manyStarValues(t *rapid.T, depth int) []tool.Value {
 // TestStarValues sends values through a script, through a pure function and
 // through an effect: they must come back as they were.
 func TestStarValues(t *testing.T) {
-	e := starEngine()
+	e := both(t, "star")
 	script := tool.Script{Path: "x.star", Source: "def f(x): return [x, id(x), id(x = x), fs.echo(x), [y for y in [x]][0]]"}
 	script.Hash = script.Sum()
 	rapid.Check(t, func(t *rapid.T) {
@@ -348,7 +351,7 @@ func TestStarValuesThatCannotLeave(t *testing.T) {
 	}
 	for _, test := range tests {
 		for door, body := range map[string]string{"result": test.body, "effect": strings.Replace(test.body, "return ", "fs.echo(", 1) + ")", "function": strings.Replace(test.body, "return ", "id(x = ", 1) + ")"} {
-			_, err := starRun("def f():\n    "+body, nil, func(context.Context, tool.Effect) (tool.Outcome, error) {
+			_, err := starRun(t, "def f():\n    "+body, nil, func(context.Context, tool.Effect) (tool.Outcome, error) {
 				t.Errorf("%s left the script", test.name)
 				return tool.Outcome{}, nil
 			})
@@ -359,13 +362,34 @@ func TestStarValuesThatCannotLeave(t *testing.T) {
 		}
 	}
 	// What the codec takes, the engine lets through.
-	out, err := starRun("def f():\n    x = []\n    for i in range(63): x = [x]\n    return x", nil, nil)
+	out, err := starRun(t, "def f():\n    x = []\n    for i in range(63): x = [x]\n    return x", nil, nil)
 	if _, encodeErr := tool.Append(nil, out.Value); err != nil || encodeErr != nil {
 		t.Errorf("a list 64 deep: %v, %v", err, encodeErr)
 	}
-	out, err = starRun("def f(): return list(range(99999))", nil, nil)
+	out, err = starRun(t, "def f(): return list(range(99999))", nil, nil)
 	if _, encodeErr := tool.Append(nil, out.Value); err != nil || encodeErr != nil {
 		t.Errorf("a list of 99999: %v, %v", err, encodeErr)
+	}
+}
+
+// TestStarLargestValues sends the deepest and the longest values through every
+// door at once.
+func TestStarLargestValues(t *testing.T) {
+	deep := tool.Value(int64(1))
+	for range tool.MaxDepth {
+		deep = tool.List{deep}
+	}
+	long := tool.List(slices.Repeat([]tool.Value{true}, tool.MaxNodes-1))
+	e := both(t, "star")
+	for _, v := range []tool.Value{deep, long} {
+		out, err := e.Run(t.Context(), tool.Script{Path: "x.star", Source: "def f(x, y): return fs.echo(id(x))"},
+			tool.Call{Args: tool.NewDict("x", v, "y", v)}, func(_ context.Context, e tool.Effect) (tool.Outcome, error) {
+				x, _ := e.Args.Get("x")
+				return tool.Outcome{Value: x}, nil
+			})
+		if err != nil || !tool.Equal(out.Value, v) {
+			t.Errorf("a value of the greatest size did not come back: %v", err)
+		}
 	}
 }
 
@@ -397,7 +421,7 @@ func TestStarResults(t *testing.T) {
 		{"tabs with annotations", "def f(a: int = 1):\n\tif a:\n\t\treturn a\n", nil, "1"},
 	}
 	for _, test := range tests {
-		out, err := starRun(test.src, test.args, nil)
+		out, err := starRun(t, test.src, test.args, nil)
 		if got := tool.FormatJSON(out.Value, ""); err != nil || got != test.want {
 			t.Errorf("%s: %s, %v, want %s", test.name, got, err, test.want)
 		}
@@ -440,7 +464,7 @@ func TestStarErrors(t *testing.T) {
 		{"steps at the top", "x = [i for i in range(10000000)]\ndef f(a): pass", nil, `limit_error|x.star:1:6: the script took more than 5000000 steps|do less in one call, use a builtin for the hot loop, or declare limits = {"steps": …}|x.star:1:6: in <toplevel>`},
 	}
 	for _, test := range tests {
-		_, err := starRun(test.src, tool.NewDict("a", nil), test.do)
+		_, err := starRun(t, test.src, tool.NewDict("a", nil), test.do)
 		e := starError(t, err)
 		got := strings.Join([]string{e.Kind.Type(), e.Error(), e.Hint, strings.Join(e.Trace, ",")}, "|")
 		if got != test.want {
@@ -454,14 +478,14 @@ func TestStarErrors(t *testing.T) {
 func TestStarErrorOfAnotherTool(t *testing.T) {
 	inner := tool.Errorf(tool.Failed, "no")
 	inner.Pos, inner.Trace = tool.Position{File: "other.star", Line: 7, Col: 3}, []string{"other.star:7:3: in g"}
-	_, err := starRun("def f(): fs.read('a')", nil, func(context.Context, tool.Effect) (tool.Outcome, error) { return tool.Outcome{}, inner })
+	_, err := starRun(t, "def f(): fs.read('a')", nil, func(context.Context, tool.Effect) (tool.Outcome, error) { return tool.Outcome{}, inner })
 	if e := starError(t, err); e.Error() != "other.star:7:3: no" || len(e.Trace) != 1 {
 		t.Errorf("got %v, trace %v, want other.star:7:3 and its trace", e, e.Trace)
 	}
 }
 
 func TestStarLimits(t *testing.T) {
-	e := starEngine()
+	e := both(t, "star")
 	run := func(ctx context.Context, src string, limits tool.Limits, do tool.Effector) *tool.Error {
 		t.Helper()
 		_, err := e.Run(ctx, tool.Script{Path: "x.star", Source: src}, tool.Call{Entry: "f", Limits: limits}, do)
@@ -512,7 +536,7 @@ func TestStarFinalErrors(t *testing.T) {
 	limit.Limit = "effects"
 	for _, final := range []*tool.Error{limit, tool.Errorf(tool.Canceled, "given up"), tool.Errorf(tool.Timeout, "too late")} {
 		asked := 0
-		_, err := starRun("def f():\n    for i in range(9):\n        print(i)", nil, func(context.Context, tool.Effect) (tool.Outcome, error) {
+		_, err := starRun(t, "def f():\n    for i in range(9):\n        print(i)", nil, func(context.Context, tool.Effect) (tool.Outcome, error) {
 			asked++
 			return tool.Outcome{}, final
 		})
@@ -548,7 +572,7 @@ tool(f)
 		}
 		return tool.Outcome{Value: e.Args.Text("path") + "!"}, nil
 	}
-	e := starEngine()
+	e := both(t, "star")
 	run := func(c tool.Call) tool.Outcome {
 		t.Helper()
 		effects = nil
@@ -584,7 +608,7 @@ tool(f)
 
 func TestStarSeed(t *testing.T) {
 	for _, seed := range []tool.Value{nil, "7", 7.5} {
-		_, err := starRun("def f(): return random.int(3)", nil, func(context.Context, tool.Effect) (tool.Outcome, error) { return tool.Outcome{Value: seed}, nil })
+		_, err := starRun(t, "def f(): return random.int(3)", nil, func(context.Context, tool.Effect) (tool.Outcome, error) { return tool.Outcome{Value: seed}, nil })
 		if starError(t, err).Kind != tool.Internal {
 			t.Errorf("seed %v: %v, want an internal error", seed, err)
 		}
@@ -594,7 +618,7 @@ func TestStarSeed(t *testing.T) {
 // TestStarConcurrency runs one script 100 times at once: no call sees another's
 // values, effects or places.
 func TestStarConcurrency(t *testing.T) {
-	e := starEngine()
+	e := both(t, "star")
 	src := "def f(n):\n    seen = {}\n    for i in range(20):\n        seen[i] = fs.echo([n, i])\n    return [seen[i][0] for i in range(20)]"
 	var group sync.WaitGroup
 	for n := range int64(100) {

@@ -47,20 +47,8 @@ var suiteUnchecked = map[string]bool{"benchmark.star": true, "paths.star": true,
 // with the same errors at the same places; and once more with annotations put
 // into every function, in the same lines.
 func TestStarlarkSuite(t *testing.T) {
-	dir := starlarkTests(t)
-	if dir == "" {
-		t.Skip("SKIPPED: go.starlark.net's own tests are not in the module cache")
-	}
-	var files []string
-	for _, part := range []string{"starlark", "syntax", "resolve"} {
-		found, err := filepath.Glob(filepath.Join(dir, "..", "..", part, "testdata", "*.star"))
-		if err != nil || len(found) == 0 {
-			t.Fatalf("no tests of %s: %v", part, err)
-		}
-		files = append(files, found...)
-	}
 	chunks, equal, annotated := 0, 0, 0
-	for _, file := range files {
+	for _, file := range suiteFiles(t) {
 		name := filepath.Base(file)
 		if why := suiteSkipped[name]; why != "" {
 			t.Logf("not run: %s %s", name, why)
@@ -84,7 +72,7 @@ func TestStarlarkSuite(t *testing.T) {
 				continue
 			}
 			equal++
-			if with, _, functions := annotateAll(c.file, c.text, ": int", ":list[é, x]", " : str | None"); functions > 0 {
+			if with, functions := c.annotated(); functions > 0 {
 				annotated++
 				if diff := cmp.Diff(want.lines(), runOurs(c, with).lines()); diff != "" {
 					t.Errorf("%s with annotations: (-native +ours)\n%s", key, diff)
@@ -96,6 +84,55 @@ func TestStarlarkSuite(t *testing.T) {
 	if chunks < 180 || equal+len(suiteDiffers) != chunks {
 		t.Errorf("ran %d chunks, want all there are and each accounted for", chunks)
 	}
+}
+
+// suiteFiles are the files of go.starlark.net's own tests.
+func suiteFiles(t *testing.T) []string {
+	dir := starlarkTests(t)
+	if dir == "" {
+		t.Skip("SKIPPED: go.starlark.net's own tests are not in the module cache")
+	}
+	var files []string
+	for _, part := range []string{"starlark", "syntax", "resolve"} {
+		found, err := filepath.Glob(filepath.Join(dir, "..", "..", part, "testdata", "*.star"))
+		if err != nil || len(found) == 0 {
+			t.Fatalf("no tests of %s: %v", part, err)
+		}
+		files = append(files, found...)
+	}
+	return files
+}
+
+// SuiteChunks calls yield with each chunk that [TestStarlarkSuite] runs, with
+// annotations and without.
+func SuiteChunks(t *testing.T, yield func(file, text string)) {
+	for _, file := range suiteFiles(t) {
+		if suiteSkipped[filepath.Base(file)] != "" {
+			continue
+		}
+		for _, c := range readChunks(t, file) {
+			yield(c.file, c.text)
+			if with, functions := c.annotated(); functions > 0 {
+				yield(c.file, with)
+			}
+		}
+	}
+}
+
+// SuiteModule has suite.run, which runs a chunk as [TestStarlarkSuite] does and
+// writes how it ended. No script could be that chunk: it needs more of the
+// language than scripts have, and values that are made in Go.
+func SuiteModule() tool.Module {
+	text := func(name string) tool.Param {
+		return tool.Param{Name: name, Type: tool.Type{Name: tool.TypeString}, Required: true}
+	}
+	return tool.Module{Name: "suite", Funcs: []tool.Func{{
+		Name: "run", Params: []tool.Param{text("file"), text("text")},
+		Do: func(_ context.Context, e tool.Effect, _ tool.Grant) (tool.Outcome, error) {
+			c := chunk{file: e.Args.Text("file"), text: e.Args.Text("text")}
+			return tool.Outcome{Value: fmt.Sprintf("%q", runOurs(c, c.text))}, nil
+		},
+	}}}
 }
 
 // A chunk is one program of a test file: its lines are those of the file, and
@@ -126,6 +163,12 @@ func readChunks(t *testing.T, file string) []chunk {
 		chunks = append(chunks, c)
 	}
 	return chunks
+}
+
+// annotated returns the chunk with annotations in all its functions.
+func (c chunk) annotated() (text string, functions int) {
+	text, _, functions = annotateAll(c.file, c.text, ": int", ":list[é, x]", " : str | None")
+	return text, functions
 }
 
 // check makes sure that the chunk ran natively as its authors expect, or what
@@ -263,7 +306,7 @@ func runOursIn(c chunk, text string, o *outcome) error {
 		return starCompileError(err)
 	}
 	r := &run{ctx: context.Background(), do: whileLoading}
-	r.call.Limits.Steps = DefaultSteps
+	r.call.Limits.Steps = tool.DefaultSteps
 	thread := r.thread(file.path)
 	thread.Load = suiteLoad
 	starlarktest.SetReporter(thread, o)
@@ -286,7 +329,7 @@ func suiteLoad(thread *starlark.Thread, module string) (starlark.StringDict, err
 	case "math.star":
 		return starlark.StringDict{"math": math.Module}, nil
 	}
-	return starlark.ExecFileOptions(&syntax.FileOptions{}, thread, filepath.Join(filepath.Dir(thread.CallFrame(0).Pos.Filename()), module), nil, nil)
+	return nil, fmt.Errorf("there is no module %s", module)
 }
 
 func suitePredeclared() starlark.StringDict {

@@ -41,13 +41,15 @@ const (
 // A briefing is the text about a project while it is written.
 type briefing struct {
 	strings.Builder
-	root fs.FS // the project's files, or nil
-	home fs.FS // the user's own, or nil
+	root   fs.FS // the project's files, or nil
+	home   fs.FS // the user's own, or nil
+	ledger *ledger
+	left   int // how many files are left out, since they are untrusted
 }
 
 // projectContext tells what a model should know of a project.
-func projectContext(ctx context.Context, root, home, level string) (string, error) {
-	b := &briefing{}
+func projectContext(ctx context.Context, root string, o *Options, level string) (string, error) {
+	b := &briefing{ledger: o.ledger(root)}
 	name := "none"
 	if root != "" {
 		dir, err := os.OpenRoot(root)
@@ -57,15 +59,16 @@ func projectContext(ctx context.Context, root, home, level string) (string, erro
 		defer dir.Close()
 		b.root, name = dir.FS(), folderName(root)
 	}
-	if home != "" {
-		b.home = os.DirFS(home)
+	if o.Home != "" {
+		b.home = os.DirFS(o.Home)
 	}
 	b.project(name)
 	if level != levelMinimal {
 		b.git(level == levelComprehensive)
 	}
 	b.notes()
-	b.skills(Skills(root, home))
+	b.skills(Skills(root, o))
+	b.leftOut()
 	if level != levelMinimal {
 		if err := b.files(ctx, level == levelComprehensive); err != nil {
 			return "", err
@@ -229,12 +232,17 @@ func (b *briefing) notes() {
 		if err != nil || slices.ContainsFunc(told, func(old fs.FileInfo) bool { return os.SameFile(old, info) }) {
 			return // not there, or the same file by another name
 		}
-		data, _, err := readHead(files, name, maxNoteRead)
-		text := strings.TrimSpace(plain(string(data)))
+		data, cut, err := readHead(files, name, maxSource)
+		text := strings.TrimSpace(plain(string(data[:min(len(data), maxNoteRead)])))
 		if err != nil || text == "" {
 			return
 		}
-		if len(told) == 0 {
+		if whose == "" && (cut || b.ledger.file(KindNotes, name, tool.HashBytes(data)) != "") {
+			told = append(told, info)
+			b.left++
+			return
+		}
+		if len(told) == b.left {
 			b.line("\n## Project Memory")
 		}
 		told = append(told, info)
@@ -285,6 +293,17 @@ func ruleFiles(files fs.FS, dir string, depth int) []string {
 
 // skills tells which skills there are, and which files would be some.
 func (b *briefing) skills(skills []Skill, broken []*tool.Error) {
+	skills = slices.DeleteFunc(skills, func(s Skill) bool {
+		if s.State == tool.Untrusted {
+			b.left++
+		}
+		return s.State == tool.Untrusted
+	})
+	if !b.ledger.all && !b.ledger.author { // what is wrong with a stranger's file may say what he wants
+		before := len(broken)
+		broken = slices.DeleteFunc(broken, func(e *tool.Error) bool { return strings.HasPrefix(e.Pos.File, Folder+"/") })
+		b.left += before - len(broken)
+	}
 	if len(skills) == 0 && len(broken) == 0 {
 		return
 	}
@@ -302,6 +321,21 @@ func (b *briefing) skills(skills []Skill, broken []*tool.Error) {
 	for _, e := range broken {
 		b.line("- not usable: %s: %s", oneLine(path.Base(e.Pos.File)), oneLine(e.Message()))
 	}
+}
+
+// leftOut tells that there is more, and nothing of what it says.
+func (b *briefing) leftOut() {
+	if b.left > 0 {
+		b.line("\nNotes and skills of the project are left out, since nobody has reviewed them (%s): cassidy trust shows them, and asks.",
+			countOf(b.left, "file"))
+	}
+}
+
+func countOf(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
 }
 
 // oneLine gives a text on one line, without what could not be shown.

@@ -16,7 +16,7 @@ import (
 
 // effect carries out one effect of the project's modules, as a host would.
 func effect(ctx context.Context, root, home, name string, named *tool.Dict) (tool.Outcome, error) {
-	for _, m := range project.Modules(root, home) {
+	for _, m := range project.Modules(root, mine(home)) {
 		for _, f := range m.Funcs {
 			if m.Name+"."+f.Name != name {
 				continue
@@ -30,6 +30,9 @@ func effect(ctx context.Context, root, home, name string, named *tool.Dict) (too
 	}
 	return tool.Outcome{}, fmt.Errorf("there is no effect %s", name)
 }
+
+// mine are the options of a user with a home who trusts the project.
+func mine(home string) *project.Options { return &project.Options{Home: home, TrustOnce: true} }
 
 // contextOf reads the context of a project at a level.
 func contextOf(t *testing.T, root, home, level string) string {
@@ -47,7 +50,7 @@ func contextOf(t *testing.T, root, home, level string) string {
 
 func TestModules(t *testing.T) {
 	want := map[string]tool.Class{"context.read": tool.Read, "skill.create": tool.External}
-	for _, m := range project.Modules("", "") {
+	for _, m := range project.Modules("", &project.Options{}) {
 		for _, f := range m.Funcs {
 			name := m.Name + "." + f.Name
 			class, ok := want[name]

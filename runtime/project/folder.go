@@ -11,8 +11,10 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
@@ -105,7 +107,9 @@ func (f *folder) load(ctx context.Context) ([]tool.Found, []*tool.Error, error) 
 			broken = append(broken, findings[i].err)
 			continue
 		}
-		found = append(found, f.found(&findings[i]))
+		x := f.found(&findings[i])
+		f.judge(&x.Tool, &findings[i])
+		found = append(found, x)
 	}
 	return found, broken, nil
 }
@@ -196,7 +200,7 @@ var errNotRegular = errors.New("not a regular file")
 const maxSource = 1 << 20
 
 func (f *folder) read(name string) (string, error) {
-	file, err := f.files.Open(name)
+	file, err := openRegular(f.files, name)
 	if err != nil {
 		return "", err
 	}
@@ -216,8 +220,13 @@ func (f *folder) read(name string) (string, error) {
 // describe reads what a file declares.
 func (f *folder) describe(ctx context.Context, name string, stamp stamped) finding {
 	result := finding{name: name, stamp: stamp}
+	result.stamp.text = "" // it is read again when the tool is called
 	script := tool.Script{Path: f.shown(name), Source: stamp.text, Libs: f.texts()}
-	t, err := f.opts.Describe(ctx, script)
+	read := f.opts.Describe
+	if f.place.location == tool.Builtin && f.opts.DescribeBuiltin != nil {
+		read = f.opts.DescribeBuiltin
+	}
+	t, err := read(ctx, script)
 	if err != nil {
 		result.err = f.fileError(name, err)
 		result.libs = f.libsHash(&result)
@@ -247,11 +256,27 @@ func (f *folder) fileError(name string, err error) *tool.Error {
 	if e.Pos.File == "" {
 		e.Pos.File = f.shown(name)
 	}
+	if strings.ContainsFunc(e.Pos.File, func(r rune) bool { return !unicode.IsPrint(r) }) {
+		e.Pos.File = strconv.Quote(e.Pos.File) // a name can hold lines of its own
+	}
 	return &e
 }
 
 // shown is how messages name a file of the folder.
 func (f *folder) shown(name string) string { return f.place.shown + "/" + name }
+
+// judge says whether a tool may be used, and what it is granted: a user's own
+// and cassidy's what they need, a project's what was trusted.
+func (f *folder) judge(t *tool.Tool, r *finding) {
+	t.State, t.Granted = tool.Ready, t.Needs
+	if f.place.location != tool.Project {
+		return
+	}
+	granted, reason := f.place.ledger.tool(t, r.stamp.hash, f.libs)
+	if t.Granted = granted; reason != "" {
+		t.State, t.Reason = tool.Untrusted, reason
+	}
+}
 
 // found gives a tool the way to its source.
 func (f *folder) found(r *finding) tool.Found {
@@ -293,10 +318,18 @@ func (f *folder) script(name string, loads []string, want string) (tool.Script, 
 	return s, nil
 }
 
+// The bounds of all shared files of a folder: thirty times what one tool may
+// load. A stranger's folder is read before anybody has looked at it.
+const (
+	maxLibs     = 1000
+	maxLibBytes = 32 << 20
+)
+
 // readLibs looks at the shared files, all of them: they are few, and a tool is
 // described anew when one that it loads has changed.
 func (f *folder) readLibs() error {
 	f.libs = map[string]stamped{}
+	bytes := int64(0)
 	return fs.WalkDir(f.files, "lib", func(name string, d fs.DirEntry, err error) error {
 		if name == "lib" && errors.Is(err, fs.ErrNotExist) {
 			return fs.SkipAll
@@ -307,6 +340,9 @@ func (f *folder) readLibs() error {
 		stamp, err := f.stamp(name, d)
 		if err != nil {
 			return nil // loading it will say so
+		}
+		if bytes += stamp.size; bytes > maxLibBytes || len(f.libs) >= maxLibs {
+			return tool.Errorf(tool.Limit, "the shared files are more than %d, or %d MB", maxLibs, maxLibBytes>>20)
 		}
 		old, ok := f.old.libs[name]
 		if ok && f.old.trusts(old, stamp) {

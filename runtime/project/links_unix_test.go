@@ -72,7 +72,7 @@ func TestSpecialFiles(t *testing.T) {
 			t.Errorf("the context does not say %q:\n%s", want, text)
 		}
 	}
-	skills, broken := project.Skills(root, home)
+	skills, broken := project.Skills(root, mine(home))
 	if len(skills) != 1 || skills[0].Key != "linked" || len(broken) != 3 {
 		t.Errorf("Skills = %v, %v, want the one that is linked inside", skills, broken)
 	}
@@ -87,7 +87,7 @@ func TestSkillFolderOutside(t *testing.T) {
 	if err := os.Symlink(outside, filepath.Join(root, ".cassidy", "skills")); err != nil {
 		t.Fatal(err)
 	}
-	if skills, broken := project.Skills(root, ""); len(skills) > 0 || len(broken) != 1 {
+	if skills, broken := project.Skills(root, mine("")); len(skills) > 0 || len(broken) != 1 {
 		t.Errorf("Skills = %v, %v, want that the folder is refused", skills, broken)
 	}
 	if _, err := effect(t.Context(), root, "", "skill.create", newSkill("new")); err == nil || strings.Contains(err.Error(), root) {
@@ -101,7 +101,7 @@ func TestSkillFolderOutside(t *testing.T) {
 	if err := os.Symlink(outside, filepath.Join(home, "skills")); err != nil {
 		t.Fatal(err)
 	}
-	if skills, broken := project.Skills("", home); len(skills) != 1 || len(broken) > 0 {
+	if skills, broken := project.Skills("", mine(home)); len(skills) != 1 || len(broken) > 0 {
 		t.Errorf("Skills = %v, %v, want the user's own", skills, broken)
 	}
 }

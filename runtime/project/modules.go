@@ -9,16 +9,17 @@ import (
 // Modules returns the effects on what a project knows of itself: context.read
 // tells it, and skill.create adds to it. They have capabilities of their own,
 // so that a tool can have them without the right to read or write .cassidy.
-// root is the project's folder, home the user's own; "" means that there is
-// none.
-func Modules(root, home string) []tool.Module {
+// root is the project's folder; "" means that there is none. Of the options
+// Home, Trust and TrustOnce count: what of the project the user does not trust is
+// not told.
+func Modules(root string, o *Options) []tool.Module {
 	return []tool.Module{
-		{Name: "context", Doc: "What a model should know of the project.", Funcs: []tool.Func{contextRead(root, home)}},
-		{Name: "skill", Doc: "Instructions for kinds of tasks.", Funcs: []tool.Func{skillCreate(root, home)}},
+		{Name: "context", Doc: "What a model should know of the project.", Funcs: []tool.Func{contextRead(root, o)}},
+		{Name: "skill", Doc: "Instructions for kinds of tasks.", Funcs: []tool.Func{skillCreate(root, o)}},
 	}
 }
 
-func contextRead(root, home string) tool.Func {
+func contextRead(root string, o *Options) tool.Func {
 	level := tool.Param{
 		Name: "level", Type: tool.Type{Name: tool.TypeString, Enum: []tool.Value{levelMinimal, levelStandard, levelComprehensive}},
 		Description: "how much to tell", Default: levelStandard, HasDefault: true,
@@ -31,13 +32,13 @@ func contextRead(root, home string) tool.Func {
 		Class:   tool.Read,
 		Target:  needs("context.read"),
 		Do: func(ctx context.Context, e tool.Effect, _ tool.Grant) (tool.Outcome, error) {
-			text, err := projectContext(ctx, root, home, e.Args.Text("level"))
+			text, err := projectContext(ctx, root, o, e.Args.Text("level"))
 			return tool.Outcome{Value: text}, err
 		},
 	}
 }
 
-func skillCreate(root, home string) tool.Func {
+func skillCreate(root string, o *Options) tool.Func {
 	text := func(name, doc string) tool.Param {
 		return tool.Param{Name: name, Type: tool.Type{Name: tool.TypeString}, Description: doc, Required: true}
 	}
@@ -65,7 +66,7 @@ func skillCreate(root, home string) tool.Func {
 		Class:   tool.External,
 		Target:  needs("skill.create"),
 		Do: func(_ context.Context, e tool.Effect, _ tool.Grant) (tool.Outcome, error) {
-			text, err := createSkill(root, home, newSkill(e.Args))
+			text, err := createSkill(root, o, newSkill(e.Args))
 			if err != nil {
 				return tool.Outcome{}, err
 			}

@@ -1,11 +1,15 @@
-// Package project reads what a folder holds: tools, skills, context and
-// config.
+// Package project reads what a folder holds: tools, skills, context, config,
+// and what of it its user trusts.
 //
 // [Find] finds the folder that a project begins at. [Load] reads the tools of
 // a project, of a user and of cassidy itself, and reports each file that is
 // not right beside those that are. What a file declares is read by parsing,
 // by a function that the caller lends, and remembered in an index, so that
 // the next load reads only the files that changed.
+//
+// A project may be a stranger's. What of it can run, or is obeyed by a model,
+// counts only when its user has reviewed it: [ReviewProject] shows it to him,
+// and a [Trust] remembers it.
 package project
 
 import (
@@ -65,6 +69,8 @@ func sameFile(a, b string) bool {
 type Options struct {
 	// Describe reads what a tool's file declares.
 	Describe func(context.Context, tool.Script) (tool.Tool, error)
+	// DescribeBuiltin reads cassidy's own files; nil: Describe does.
+	DescribeBuiltin func(context.Context, tool.Script) (tool.Tool, error)
 	// Reader names who Describe is: what another one noted is not believed.
 	Reader string
 	// Builtin holds cassidy's own tools; nil means none.
@@ -75,6 +81,11 @@ type Options struct {
 	Config string
 	// Cache is a folder for the index; "" means that none is kept.
 	Cache string
+	// Trust is what the user has reviewed. Nil trusts nothing of a project.
+	Trust *Trust
+	// TrustOnce trusts everything of the project, for as long as the process
+	// lives: for who has reviewed it elsewhere.
+	TrustOnce bool
 }
 
 // A Project is what [Load] found.
@@ -86,17 +97,20 @@ type Project struct {
 }
 
 // Load reads the tools of cassidy, of the project at root, and of the user, in
-// that order. An empty root means no project. A file that is not right is
+// that order. An empty root means no project. A project's tool that the user does
+// not trust is found like any other, with the state Untrusted and the reason. A file that is not right is
 // reported in Broken and hides no other, and so is a folder that cannot be
 // read. The error is for a broken config.
 func Load(ctx context.Context, root string, o *Options) (*Project, error) {
 	p := &Project{Root: root}
 	var err error
-	if p.Config, err = loadConfig(root, o); err != nil {
+	if p.Config, err = ReadConfig(root, o); err != nil {
 		return nil, err
 	}
 	var found []tool.Found
+	ledger := o.ledger(root)
 	for _, place := range places(root, o) {
+		place.ledger = ledger
 		tools, broken, err := place.load(ctx, o)
 		if ctx.Err() != nil {
 			return nil, tool.AsError(ctx.Err(), tool.Canceled)
@@ -124,6 +138,7 @@ type place struct {
 	dir      string // of the tools, on disk; "" for built-in ones
 	shown    string // how messages name the folder
 	builtin  fs.FS
+	ledger   *ledger // what is trusted of a project
 }
 
 func places(root string, o *Options) []place {
@@ -189,6 +204,12 @@ func (p *Project) conflict(found []tool.Found, same []int) map[int]*tool.Error {
 	for _, i := range same {
 		count[found[i].Tool.Location]++
 	}
+	strangers := count[tool.Personal] > 0 // where a stranger's tool must not take the user's away
+	for _, i := range same {
+		if strangers && found[i].Tool.State == tool.Untrusted {
+			count[tool.Project]--
+		}
+	}
 	for _, i := range same {
 		t := &found[i].Tool
 		switch {
@@ -196,6 +217,11 @@ func (p *Project) conflict(found []tool.Found, same []int) map[int]*tool.Error {
 			continue
 		case count[tool.Builtin] > 0:
 			lost[i] = tool.Errorf(tool.Invalid, "the built-in tool '%s' has this name", t.Name).WithHint("Rename your custom tool")
+		case strangers && t.State == tool.Untrusted:
+			lost[i] = tool.Errorf(tool.Invalid, "a personal tool has the name '%s', and nobody has reviewed this one", t.Name).
+				WithHint("rename one of them, and run cassidy trust")
+		case count[tool.Project] == 0 && count[tool.Personal] == 1:
+			continue
 		case p.Config.ProjectOverridesPersonal && count[tool.Project] == 1 && t.Location == tool.Project:
 			continue
 		case p.Config.ProjectOverridesPersonal && count[tool.Project] == 1 && count[tool.Personal] == 1:

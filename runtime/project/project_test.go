@@ -31,7 +31,7 @@ func newBench(t *testing.T) *bench {
 	b := &bench{t: t, root: t.TempDir(), home: t.TempDir()}
 	e := engine.New(nil)
 	b.opts = project.Options{
-		Home: b.home, Cache: filepath.Join(b.home, "cache"),
+		Home: b.home, Cache: filepath.Join(b.home, "cache"), TrustOnce: true,
 		Describe: func(_ context.Context, s tool.Script) (tool.Tool, error) {
 			b.described.Add(1)
 			return e.Describe(s)
@@ -46,6 +46,9 @@ func (b *bench) write(name, text string) {
 	b.t.Helper()
 	b.writeAt(filepath.Join(b.root, name), text, time.Now().Add(-time.Hour))
 }
+
+// long is some time ago.
+func (b *bench) long() time.Time { return time.Now().Add(-time.Hour) }
 
 func (b *bench) writeAt(file, text string, at time.Time) {
 	b.t.Helper()

@@ -26,7 +26,9 @@ type Skill struct {
 	Auto        bool   // a model may use it without being told to
 	Requires    []string
 	Location    tool.Location
-	Path        string   // as messages name the file
+	Path        string // as messages name the file
+	State       tool.State
+	Reason      string   // why it is untrusted, or ""
 	Warnings    []string // what is odd about the file but not wrong
 }
 
@@ -41,11 +43,15 @@ const (
 
 // Skills reads the skills of a project and of its user, by location and name.
 // A file that is not right is reported and hides no other; of two skills with
-// one name neither is used. "" for a folder means that there is none.
-func Skills(root, home string) ([]Skill, []*tool.Error) {
+// one name neither is used. A project's skill that the user does not trust is
+// among them, in the state Untrusted. An empty root means that there is no
+// project; of the options Home, Trust and TrustOnce count.
+func Skills(root string, o *Options) ([]Skill, []*tool.Error) {
 	var all []Skill
 	var broken []*tool.Error
-	for _, place := range skillPlaces(root, home) {
+	ledger := o.ledger(root)
+	for _, place := range skillPlaces(root, o.Home) {
+		place.ledger = ledger
 		skills, errs := place.skills()
 		all, broken = append(all, skills...), append(broken, errs...)
 	}
@@ -59,16 +65,17 @@ type skillPlace struct {
 	base     string // the project's root, or the user's folder
 	dir      string // of the skills, below base, with slashes
 	shown    string // how messages name it
+	ledger   *ledger
 }
 
 func skillPlaces(root, home string) []skillPlace {
 	var places []skillPlace
 	if root != "" {
 		dir := Folder + "/" + skillsDir
-		places = append(places, skillPlace{tool.Project, root, dir, dir})
+		places = append(places, skillPlace{location: tool.Project, base: root, dir: dir, shown: dir})
 	}
 	if home != "" {
-		places = append(places, skillPlace{tool.Personal, home, skillsDir, filepath.ToSlash(filepath.Join(home, skillsDir))})
+		places = append(places, skillPlace{location: tool.Personal, base: home, dir: skillsDir, shown: filepath.ToSlash(filepath.Join(home, skillsDir))})
 	}
 	if len(places) == 2 && sameFile(places[0].path(), places[1].path()) {
 		return places[1:] // the user's own folder, seen from the folder it lies in
@@ -112,7 +119,7 @@ func (p skillPlace) skills() ([]Skill, []*tool.Error) {
 	}
 	for _, e := range entries {
 		name := e.Name()
-		if e.IsDir() || path.Ext(name) != ".md" || strings.HasPrefix(name, ".") || strings.EqualFold(name, "README.md") {
+		if !isSkillFile(e) {
 			continue
 		}
 		s, err := p.skill(files, name)
@@ -123,6 +130,11 @@ func (p skillPlace) skills() ([]Skill, []*tool.Error) {
 		skills = append(skills, s)
 	}
 	return skills, broken
+}
+
+func isSkillFile(e fs.DirEntry) bool {
+	name := e.Name()
+	return !e.IsDir() && path.Ext(name) == ".md" && !strings.HasPrefix(name, ".") && !strings.EqualFold(name, "README.md")
 }
 
 // fileError makes any error one about a file of the place, or about the place.
@@ -147,7 +159,12 @@ func (p skillPlace) skill(files fs.FS, name string) (Skill, error) {
 		return Skill{}, tool.Errorf(tool.Invalid, "the file is not UTF-8 text")
 	}
 	key := strings.TrimSuffix(name, ".md")
-	s := Skill{Key: key, Name: key, Auto: true, Location: p.location, Path: path.Join(p.shown, name)}
+	s := Skill{Key: key, Name: key, Auto: true, Location: p.location, Path: path.Join(p.shown, name), State: tool.Ready}
+	if p.location == tool.Project {
+		if s.Reason = p.ledger.file(KindSkill, s.Path, tool.HashBytes(data)); s.Reason != "" {
+			s.State = tool.Untrusted
+		}
+	}
 	return s, s.read(string(data))
 }
 
@@ -266,9 +283,15 @@ func (s *Skill) readBold(lines []string) error {
 }
 
 // withoutTwins leaves out the skills whose name another one has: a project
-// must not slip its own instructions under the name of the user's.
+// must not slip its own instructions under the name of the user's, and one that
+// nobody has reviewed must not switch his off.
 func withoutTwins(all []Skill) (kept []Skill, twins []*tool.Error) {
 	paths := map[string][]string{}
+	personal := map[string]bool{}
+	for _, s := range all {
+		personal[tool.Key(s.Key)] = personal[tool.Key(s.Key)] || s.Location == tool.Personal
+	}
+	all = slices.DeleteFunc(slices.Clone(all), func(s Skill) bool { return s.State == tool.Untrusted && personal[tool.Key(s.Key)] })
 	for _, s := range all {
 		paths[tool.Key(s.Key)] = append(paths[tool.Key(s.Key)], s.Path)
 	}
@@ -311,16 +334,16 @@ type skillText struct {
 }
 
 // createSkill writes the file of a new skill, and says what to do next.
-func createSkill(root, home string, s skillText) (string, error) {
+func createSkill(root string, o *Options, s skillText) (string, error) {
 	if err := s.check(); err != nil {
 		return "", err
 	}
-	places := skillPlaces(root, home)
+	places := skillPlaces(root, o.Home)
 	at := slices.IndexFunc(places, func(p skillPlace) bool { return p.location == s.Location })
 	if at < 0 {
 		return "", tool.Errorf(tool.Invalid, "there is no folder for %s skills here", s.Location).WithHint("choose the other location")
 	}
-	skills, broken := Skills(root, home)
+	skills, broken := Skills(root, o)
 	if taken := s.taken(skills, broken); taken != "" {
 		return "", skillExists(taken)
 	}

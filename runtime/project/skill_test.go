@@ -18,7 +18,7 @@ import (
 
 func TestSkillFiles(t *testing.T) {
 	const file = ".cassidy/skills/a-skill.md"
-	base := project.Skill{Key: "a-skill", Name: "a-skill", Description: "d", Auto: true, Location: tool.Project, Path: file}
+	base := project.Skill{Key: "a-skill", Name: "a-skill", Description: "d", Auto: true, Location: tool.Project, Path: file, State: tool.Ready}
 	skill := func(change func(*project.Skill)) *project.Skill {
 		s := base
 		change(&s)
@@ -68,7 +68,7 @@ func TestSkillFiles(t *testing.T) {
 		root := t.TempDir()
 		put(t, root, file, c.text)
 		put(t, root, ".cassidy/skills/other.md", "---\ndescription: always there\n---\n")
-		skills, broken := project.Skills(root, "")
+		skills, broken := project.Skills(root, mine(""))
 		if n := len(skills); n == 0 || skills[n-1].Key != "other" || skills[n-1].Description != "always there" {
 			t.Errorf("%s: the other skill is lost: %v", c.name, skills)
 			continue
@@ -103,7 +103,7 @@ func TestSkillPlaces(t *testing.T) {
 		put(t, root, ".cassidy/skills/"+not, text)
 	}
 	got := ""
-	skills, broken := project.Skills(root, home)
+	skills, broken := project.Skills(root, mine(home))
 	for _, s := range skills {
 		got += fmt.Sprintf("%s %s; ", s.Location, s.Key)
 	}
@@ -111,7 +111,7 @@ func TestSkillPlaces(t *testing.T) {
 		t.Errorf("Skills = %q, %v, want %q", got, broken, want)
 	}
 	for _, c := range []struct{ root, home string }{{"", ""}, {t.TempDir(), t.TempDir()}, {"", filepath.Join(home, "gone")}} {
-		if skills, broken := project.Skills(c.root, c.home); len(skills)+len(broken) > 0 {
+		if skills, broken := project.Skills(c.root, mine(c.home)); len(skills)+len(broken) > 0 {
 			t.Errorf("Skills(%q, %q) = %v, %v, want none", c.root, c.home, skills, broken)
 		}
 	}
@@ -124,7 +124,7 @@ func TestSkillTwins(t *testing.T) {
 	put(t, root, ".cassidy/skills/my-skill.md", text)
 	put(t, home, "skills/my_skill.md", text)
 	put(t, home, "skills/fine.md", text)
-	skills, broken := project.Skills(root, home)
+	skills, broken := project.Skills(root, mine(home))
 	if len(skills) != 1 || skills[0].Key != "fine" {
 		t.Errorf("Skills = %v, want only the one that has a name of its own", skills)
 	}
@@ -159,13 +159,13 @@ func TestSkillCreate(t *testing.T) {
 		if _, err := effect(t.Context(), root, "", "skill.create", args); err != nil {
 			r.Fatalf("skill.create: %v", err)
 		}
-		skills, broken := project.Skills(root, "")
+		skills, broken := project.Skills(root, mine(""))
 		if len(broken) > 0 || len(skills) != 1 {
 			r.Fatalf("Skills = %v, %v, want the one that was created", skills, broken)
 		}
 		want := project.Skill{
 			Key: "n", Name: "n", Title: shown(title), Description: shown(description), Auto: auto,
-			Requires: []string{"other", "null", "1"}, Location: tool.Project, Path: ".cassidy/skills/n.md",
+			Requires: []string{"other", "null", "1"}, Location: tool.Project, Path: ".cassidy/skills/n.md", State: tool.Ready,
 		}
 		if diff := cmp.Diff(want, skills[0]); diff != "" {
 			r.Fatalf("read back (-want +got):\n%s", diff)

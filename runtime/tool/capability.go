@@ -180,10 +180,12 @@ func matchHost(pattern, host string) bool {
 	return pattern == host
 }
 
+// matchSecret compares a secret for a host; one for no host yet, NAME@, is
+// covered where any is.
 func matchSecret(pattern, secret string) bool {
 	name, host, _ := strings.Cut(pattern, "@")
 	otherName, otherHost, ok := strings.Cut(secret, "@")
-	return ok && name == otherName && matchHost(host, otherHost)
+	return ok && name == otherName && (otherHost == "" || matchHost(host, otherHost))
 }
 
 // What one glob may hold. Its alternatives multiply, {a,b}{a,b}… is twice the

@@ -84,6 +84,13 @@ type Func struct {
 	Target func(args *Dict) ([]Capability, error)
 	// Do carries it out. The arguments are complete and of the right types.
 	Do func(ctx context.Context, e Effect, g Grant) (Outcome, error)
+	// Rest is the name under which named arguments that are no parameter's
+	// come, together in a dict. "" refuses them.
+	Rest string
+	// Other marks the one row of a module that stands for every name that the
+	// module does not have: tools.slug(x = 1) is tools.call("slug", x = 1),
+	// where tools.call is that row. The name is its first argument.
+	Other bool
 	// Internal marks a row that a script cannot name: the host or the engine
 	// calls it.
 	Internal bool
@@ -111,16 +118,22 @@ type Grant struct {
 	// asks it again where the target turns out to be another than the
 	// arguments said, as after a redirect.
 	Check func(Capability) error
-	Stage *Stage                     // where the writes of the call wait
-	Emit  func(Event)                // tells the call's events
-	Rand  func() (*rand.Rand, error) // the call's random numbers, from one seed
+	// Narrowed names a rule that denies or asks for a part of what a capability
+	// name covers, or "": for a function that cannot ask about each part, as one
+	// that starts a command which may read any file.
+	Narrowed func(name string) string
+	Stage    *Stage                     // where the writes of the call wait
+	Emit     func(Event)                // tells the call's events
+	Rand     func() (*rand.Rand, error) // the call's random numbers, from one seed
 }
 
 // Bind matches positional and named arguments to the parameters of f, fills in
 // defaults and checks types. The result holds every argument by its
 // parameter's name and in the order of the parameters, without those that are
 // absent and have no default. Null for a parameter that is not required means
-// its default; where it has none, null is passed on.
+// its default; where it has none, null is passed on. What Rest collects comes
+// last, and there an argument may have the name of a parameter that was given
+// by its place.
 func (f *Func) Bind(positional []Value, named *Dict) (*Dict, error) {
 	if len(positional) > len(f.Params) {
 		return nil, Errorf(Invalid, "takes at most %d arguments, got %d", len(f.Params), len(positional))
@@ -129,9 +142,17 @@ func (f *Func) Bind(positional []Value, named *Dict) (*Dict, error) {
 	for i, v := range positional {
 		given.Put(f.Params[i].Name, v)
 	}
+	var rest *Dict
+	if f.Rest != "" {
+		rest = &Dict{}
+	}
 	for k, v := range named.All() {
 		name, _ := k.(string)
 		p, ok := findParam(f.Params, name)
+		if rest != nil && (!ok || given.Has(p.Name)) {
+			rest.Put(name, v)
+			continue
+		}
 		if !ok {
 			return nil, Errorf(Invalid, "unexpected argument %q%s", name, DidYouMean(name, paramNames(f.Params)))
 		}
@@ -158,6 +179,9 @@ func (f *Func) Bind(positional []Value, named *Dict) (*Dict, error) {
 		case ok:
 			args.Put(p.Name, nil)
 		}
+	}
+	if rest != nil {
+		args.Put(f.Rest, rest)
 	}
 	return args, nil
 }

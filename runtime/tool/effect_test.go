@@ -60,3 +60,35 @@ func TestBind(t *testing.T) {
 		}
 	}
 }
+
+// TestBindRest checks that a function that takes any named arguments gets them
+// together, whatever they are called.
+func TestBindRest(t *testing.T) {
+	f := Func{Name: "call", Params: []Param{required("name", Type{Name: TypeString})}, Rest: "args"}
+	tests := []struct {
+		name       string
+		positional []Value
+		named      *Dict
+		want       string
+		err        string
+	}{
+		{"none", List{"a"}, nil, `{"name":"a","args":{}}`, ""},
+		{"any", List{"a"}, NewDict("x", int64(1), "y", nil), `{"name":"a","args":{"x":1,"y":null}}`, ""},
+		{"one with the name of a parameter", List{"a"}, NewDict("name", "b"), `{"name":"a","args":{"name":"b"}}`, ""},
+		{"one with the name of them all", List{"a"}, NewDict("args", "b"), `{"name":"a","args":{"args":"b"}}`, ""},
+		{"the parameter by its name", nil, NewDict("x", int64(1), "name", "a"), `{"name":"a","args":{"x":1}}`, ""},
+		{"missing", nil, NewDict("x", int64(1)), "", `missing argument "name"`},
+		{"too many by place", List{"a", "b"}, nil, "", "takes at most 1 arguments, got 2"},
+	}
+	for _, tt := range tests {
+		got, err := f.Bind(tt.positional, tt.named)
+		switch {
+		case tt.err != "":
+			if err == nil || err.Error() != tt.err {
+				t.Errorf("%s: got %s, %v, want the error %s", tt.name, FormatJSON(got, ""), err, tt.err)
+			}
+		case err != nil || FormatJSON(got, "") != tt.want:
+			t.Errorf("%s: got %s, %v, want %s", tt.name, FormatJSON(got, ""), err, tt.want)
+		}
+	}
+}

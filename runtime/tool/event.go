@@ -28,6 +28,7 @@ const (
 	Progress    EventType = "progress"          // [message, done, total]
 	Log         EventType = "log"               // [message]
 	EffectDone  EventType = "effect"            // [func, place, success, wall_ms, error]
+	Audit       EventType = "audit"             // [decision, func, capabilities, place, caller, why]: what was allowed by somebody, or refused
 	CallEnd     EventType = "tool_call_end"     // [success, result, preview]
 	ErrorEvent  EventType = "error"             // [error, error_type, toolName]
 )

@@ -40,7 +40,8 @@ type Tool struct {
 	Path     string // the file that declares it, or ""
 	Hash     string // of the file and what it loads, or ""
 	State    State
-	Reason   string // why it is not ready, or ""
+	Reason   string       // why it is not ready, or ""
+	Granted  []Capability // what the user lets it do; an effect needs it here and in Needs
 
 	// Compiled is Schema ready for use. [Tool.Validate] sets it; without it,
 	// or where it is of another schema, each check reads Schema anew.
@@ -108,6 +109,26 @@ type Limits struct {
 	CPU    time.Duration // of the script, without the time the host works for it
 	Memory int64         // bytes
 	Result int           // bytes of the result
+}
+
+// The limits of a call whose tool sets none.
+const (
+	// DefaultTimeout is the wall time of one call.
+	DefaultTimeout = 30 * time.Second
+	// DefaultSteps is how many steps a script may take: a fifth of a second or so.
+	DefaultSteps = 5_000_000
+	// DefaultCPU is how long a script may compute, without what the host does
+	// for it: ten times what its steps usually take.
+	DefaultCPU = 2 * time.Second
+	// DefaultMemory is how much memory a script may take, in bytes.
+	DefaultMemory = 128 << 20
+	// DefaultResult is how long a result may be, in bytes.
+	DefaultResult = 1 << 20
+)
+
+// DefaultLimits returns the limits of a call whose tool sets none.
+func DefaultLimits() Limits {
+	return Limits{Steps: DefaultSteps, CPU: DefaultCPU, Memory: DefaultMemory, Result: DefaultResult}
 }
 
 // Or returns the limits, with others for those that are not set.

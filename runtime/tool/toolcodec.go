@@ -12,7 +12,7 @@ import (
 
 // toolVersion begins the binary form of a tool. It changes with the form, so
 // that what an older or newer program wrote is refused and not misread.
-const toolVersion = 2
+const toolVersion = 3
 
 // The least that one of each thing takes in the binary form, in bytes. A count
 // is checked against it before anything is allocated.
@@ -51,10 +51,8 @@ func (w *toolWriter) tool(t *Tool) {
 	w.texts(t.Tags)
 	w.texts(t.Loads)
 	w.texts(t.Warnings)
-	w.count(len(t.Needs), needSize)
-	for _, c := range t.Needs {
-		w.text(c.Name, c.Target)
-	}
+	w.capabilities(t.Needs)
+	w.capabilities(t.Granted)
 	w.count(len(t.Hints.Other), hintSize)
 	for _, name := range slices.Sorted(maps.Keys(t.Hints.Other)) {
 		w.text(name)
@@ -123,6 +121,13 @@ func (w *toolWriter) count(n, size int) {
 		w.fail(limitError("nodes", "a tool of more than %d parts", MaxNodes))
 	}
 	w.w.buf = binary.AppendUvarint(w.w.buf, uint64(n))
+}
+
+func (w *toolWriter) capabilities(list []Capability) {
+	w.count(len(list), needSize)
+	for _, c := range list {
+		w.text(c.Name, c.Target)
+	}
 }
 
 func (w *toolWriter) value(v Value) {
@@ -227,7 +232,8 @@ func (r *toolReader) tool(t *Tool) {
 	t.Limits = Limits{Steps: r.int64(), CPU: time.Duration(r.int64()), Memory: r.int64(), Result: r.int()}
 	t.Overhead = r.int()
 	t.Tags, t.Loads, t.Warnings = r.texts(), r.texts(), r.texts()
-	t.Needs = r.needs()
+	t.Needs = r.capabilities()
+	t.Granted = r.capabilities()
 	t.Hints.Other = r.hints()
 	t.Params = r.params(MaxDepth)
 	if hasReturns {
@@ -314,7 +320,7 @@ func (r *toolReader) texts() []string {
 	return list
 }
 
-func (r *toolReader) needs() []Capability {
+func (r *toolReader) capabilities() []Capability {
 	n := r.count(needSize)
 	if n == 0 {
 		return nil

@@ -71,7 +71,7 @@ func TestToolCodecKnowsEveryField(t *testing.T) {
 		of     reflect.Type
 		fields int
 	}{
-		{reflect.TypeFor[Tool](), 28}, {reflect.TypeFor[Param](), 8}, {reflect.TypeFor[Type](), 11}, {reflect.TypeFor[Example](), 4},
+		{reflect.TypeFor[Tool](), 29}, {reflect.TypeFor[Param](), 8}, {reflect.TypeFor[Type](), 11}, {reflect.TypeFor[Example](), 4},
 		{reflect.TypeFor[Hints](), 4}, {reflect.TypeFor[Limits](), 4}, {reflect.TypeFor[Deprecation](), 3}, {reflect.TypeFor[Capability](), 2},
 	} {
 		if got := tt.of.NumField(); got != tt.fields {
@@ -172,10 +172,11 @@ func TestDecodeToolAllocatesWhatWasSent(t *testing.T) {
 	}{
 		{"tags", claim(0, 1<<40)},
 		{"needs", claim(3, sent/needSize)},
-		{"hints", claim(4, sent/hintSize)},
-		{"parameters", claim(5, sent/paramSize)},
-		{"more parameters than bytes", claim(5, sent/paramSize+2)},
-		{"examples", claim(6, sent/exampleSize)},
+		{"grants", claim(4, sent/needSize)},
+		{"hints", claim(5, sent/hintSize)},
+		{"parameters", claim(6, sent/paramSize)},
+		{"more parameters than bytes", claim(6, sent/paramSize+2)},
+		{"examples", claim(7, sent/exampleSize)},
 	}
 	for _, tt := range tests {
 		var before, after runtime.MemStats

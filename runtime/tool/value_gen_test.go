@@ -204,6 +204,7 @@ func genTool() *rapid.Generator[Tool] {
 		}
 		for range rapid.IntRange(0, 2).Draw(t, "needs") {
 			tool.Needs = append(tool.Needs, Capability{Name: text("capability"), Target: text("target")})
+			tool.Granted = append(tool.Granted, Capability{Name: text("granted"), Target: text("target")})
 		}
 		if flag("deprecated") {
 			tool.Deprecated = &Deprecation{Since: text("since"), Replacement: text("replacement"), Message: text("message")}

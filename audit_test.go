@@ -1,0 +1,214 @@
+package cassidy
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/cassidy-run/cassidy/internal/testworker"
+	"github.com/cassidy-run/cassidy/runtime/tool"
+)
+
+func auditEvent(pairs ...tool.Value) tool.Event {
+	at := time.Date(2026, 3, 4, 5, 6, 7, 89_600_000, time.FixedZone("", 3600))
+	return tool.Event{Type: tool.Audit, Time: at, Call: "call-1", Tool: "put_note", Data: tool.NewDict(pairs...)}
+}
+
+func TestAuditLine(t *testing.T) {
+	tests := []struct {
+		name string
+		data []tool.Value
+		want string
+	}{
+		{"what the host tells", []tool.Value{"decision", "denied", "func", "fs.write", "capabilities", []string{"fs.write:a", "fs.read:a"},
+			"place", "3.1", "caller", "model", "why", "a rule"},
+			`,"decision":"denied","func":"fs.write","capabilities":["fs.write:a","fs.read:a"],"place":"3.1","caller":"model","why":"a rule"}`},
+		{"nothing", nil, `}`},
+		{"what cannot be seen", []tool.Value{"why", "a\x1b[2J\nb\u202ec\u200b\x7f"}, `,"why":"a<U+001B>[2J<U+000A>b<U+202E>c<U+200B><U+007F>"}`},
+		{"names that are taken", []tool.Value{"time", "never", "tool", "other", "call", "call-2", "why", "x"}, `,"why":"x"}`},
+		{"a name with a control character", []tool.Value{"a\nb", true}, `,"a<U+000A>b":true}`},
+		{"a long text", []tool.Value{"why", strings.Repeat("x", 2000)}, `,"why":"` + strings.Repeat("x", maxAuditText) + `…"}`},
+		{"a long list", []tool.Value{"capabilities", make([]int, 1000)}, `,"capabilities":[` + strings.Repeat("0,", maxAuditItems) + `"… and 900 more"]}`},
+		{"a deep value", []tool.Value{"why", tool.List{tool.List{tool.List{"x"}}}}, `,"why":[["…"]]}`},
+		{"a number", []tool.Value{"n", 1.5, "args", tool.NewDict("a", 1, "b", []byte{1})}, `,"n":"1.5","args":{"a":1,"b":"\"AQ==\""}}`},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			got, err := auditLine(auditEvent(tt.data...))
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := `{"time":"2026-03-04T04:06:07.089Z","tool":"put_note","call":"call-1"` + tt.want + "\n"
+			var compact strings.Builder // AppendJSON puts spaces as Python does
+			if err := json.NewEncoder(&compact).Encode(json.RawMessage(got)); err != nil {
+				t.Fatalf("%q is no JSON: %v", got, err)
+			}
+			if strings.Count(string(got), "\n") != 1 {
+				t.Errorf("%q is not one line", got)
+			}
+			if diff := cmp.Diff(unescaped(want), unescaped(compact.String())); diff != "" {
+				t.Errorf("line (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// unescaped undoes what encoding/json does for HTML.
+func unescaped(text string) string {
+	return strings.NewReplacer(`\u003c`, "<", `\u003e`, ">").Replace(text)
+}
+
+// TestAuditFile goes through a host, as a program would.
+func TestAuditFile(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "home", "state", "audit.jsonl")
+	h, err := Open(t.TempDir(), &Options{Audit: file, Worker: testworker.Exec()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(file); err == nil {
+		t.Error("there is an audit file before anything was decided")
+	}
+	h.Events.Emit(auditEvent("decision", "allowed"))
+	h.Events.Emit(tool.Event{Type: tool.Log, Data: tool.NewDict("message", "no audit")})
+	h.Events.Emit(auditEvent("decision", "denied"))
+	if err := h.Close(); err != nil {
+		t.Fatal(err)
+	}
+	h.Events.Emit(auditEvent("decision", "too late"))
+	if got := decisions(t, file); !cmp.Equal(got, []string{"allowed", "denied"}) {
+		t.Errorf("recorded %v, want allowed and denied", got)
+	}
+	if runtime.GOOS == "windows" {
+		return // modes mean nothing there
+	}
+	for name, want := range map[string]os.FileMode{file: 0o600, filepath.Dir(file): 0o700} {
+		info, err := os.Stat(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := info.Mode().Perm(); got != want {
+			t.Errorf("mode of %s = %o, want %o", filepath.Base(name), got, want)
+		}
+	}
+}
+
+// decisions returns what a file has recorded, each line of which must be JSON.
+func decisions(t *testing.T, file string) []string {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var list []string
+	for line := range strings.Lines(string(text)) {
+		var d struct{ Decision string }
+		if err := json.Unmarshal([]byte(line), &d); err != nil || !strings.HasSuffix(line, "\n") {
+			t.Fatalf("line %q: %v", line, err)
+		}
+		list = append(list, d.Decision)
+	}
+	return list
+}
+
+// TestAuditRotates fills the file: it is put aside, once, and goes on.
+func TestAuditRotates(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "audit.jsonl")
+	line, err := auditLine(auditEvent("decision", "0"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := &audit{file: file, max: int64(3 * len(line)), events: &tool.Events{}}
+	for _, d := range []string{"0", "1", "2", "3", "4", "5", "6"} {
+		a.record(auditEvent("decision", d))
+	}
+	if got, want := decisions(t, file), []string{"6"}; !cmp.Equal(got, want) {
+		t.Errorf("the file holds %v, want %v", got, want)
+	}
+	if got, want := decisions(t, aside(file)), []string{"3", "4", "5"}; !cmp.Equal(got, want) {
+		t.Errorf("beside it there are %v, want %v", got, want)
+	}
+	if got, want := filepath.Base(aside(file)), "audit.1.jsonl"; got != want {
+		t.Errorf("the full file is called %s, want %s", got, want)
+	}
+}
+
+// TestAuditTogether has several hosts record in one file at a time.
+func TestAuditTogether(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "audit.jsonl")
+	const hosts, lines = 8, 100
+	var done sync.WaitGroup
+	for range hosts {
+		var events tool.Events
+		stop := auditTo(file, &events)
+		done.Go(func() {
+			defer stop()
+			for range lines {
+				events.Emit(auditEvent("decision", "allowed", "why", strings.Repeat("x", 1000)))
+			}
+		})
+	}
+	done.Wait()
+	if got := len(decisions(t, file)); got != hosts*lines {
+		t.Errorf("%d lines, want %d", got, hosts*lines)
+	}
+}
+
+// TestAuditFails checks that a file that cannot be written fails nothing, and
+// is told of once, and again only after it could be.
+func TestAuditFails(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "audit.jsonl")
+	if err := os.Mkdir(file, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	var events tool.Events
+	var told []string
+	events.Subscribe(tool.Log, func(e tool.Event) { told = append(told, e.Data.Text("message")) })
+	defer auditTo(file, &events)()
+	for range 3 {
+		events.Emit(auditEvent("decision", "allowed"))
+	}
+	want := []string{"what is allowed or refused is not recorded: " + file + ": this is not a file"}
+	if diff := cmp.Diff(want, told); diff != "" {
+		t.Errorf("told (-want +got):\n%s", diff)
+	}
+	if err := os.Remove(file); err != nil {
+		t.Fatal(err)
+	}
+	events.Emit(auditEvent("decision", "allowed"))
+	if got := decisions(t, file); len(got) != 1 {
+		t.Errorf("recorded %v, want what came when it could be", got)
+	}
+	if err := os.Rename(file, file+".old"); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(file, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	events.Emit(auditEvent("decision", "allowed"))
+	if len(told) != 2 {
+		t.Errorf("told %q, want it told again", told)
+	}
+}
+
+// TestAuditNoFolder checks a folder that cannot be made.
+func TestAuditNoFolder(t *testing.T) {
+	blocked := filepath.Join(t.TempDir(), "state")
+	if err := os.WriteFile(blocked, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var events tool.Events
+	var told []string
+	events.Subscribe(tool.Log, func(e tool.Event) { told = append(told, e.Data.Text("message")) })
+	defer auditTo(filepath.Join(blocked, "audit.jsonl"), &events)()
+	events.Emit(auditEvent("decision", "allowed"))
+	if len(told) != 1 || !strings.Contains(told[0], "not recorded") {
+		t.Errorf("told %q, want that it is not recorded", told)
+	}
+}

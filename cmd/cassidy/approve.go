@@ -1,0 +1,341 @@
+package main
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/cassidy-run/cassidy/runtime"
+	"github.com/cassidy-run/cassidy/runtime/tool"
+)
+
+// approvalFlags are the flags of the commands that run tools.
+func approvalFlags() []cli.Flag {
+	return []cli.Flag{
+		&cli.BoolFlag{Name: "yes", Usage: "approve whatever asks for approval in this run"},
+		&cli.BoolFlag{Name: "deny", Usage: "refuse whatever asks for approval, without asking"},
+	}
+}
+
+// asking is a command that needs a host, whose approvals the user gives.
+func (c *command) asking(do func(ctx *cli.Context, h *runtime.Host) error) cli.ActionFunc {
+	return func(ctx *cli.Context) error {
+		var err error
+		if c.approve, err = c.approver(ctx); err != nil {
+			return err
+		}
+		return c.withHost(do)(ctx)
+	}
+}
+
+// approver returns who decides on what needs approval: the flags, or the
+// person at the terminal.
+func (c *command) approver(ctx *cli.Context) (runtime.Approve, error) {
+	yes, no := ctx.Bool("yes"), ctx.Bool("deny")
+	switch {
+	case yes && no:
+		return nil, tool.Errorf(tool.Invalid, "--yes and --deny say opposite things").WithHint("use one of them")
+	case yes:
+		return runtime.ApproveAll, nil
+	case no:
+		return func(context.Context, runtime.Question) (runtime.Answer, error) {
+			return runtime.Answer{Why: "--deny refuses whatever asks for approval"}, nil
+		}, nil
+	}
+	a := newAsker(c)
+	a.inputRead = ctx.String("input") == "-"
+	return a.approve, nil
+}
+
+// An asker puts questions to the person at the terminal, one at a time. Only
+// an explicit yes approves.
+type asker struct {
+	*command
+	turn      chan struct{} // held while a question is open
+	term      *terminal     // nil until the first question
+	inputRead bool          // standard input held the arguments, and nothing else
+}
+
+func newAsker(c *command) *asker {
+	return &asker{command: c, turn: make(chan struct{}, 1)}
+}
+
+// approve is the asker's [runtime.Approve].
+func (a *asker) approve(ctx context.Context, q runtime.Question) (runtime.Answer, error) {
+	select {
+	case a.turn <- struct{}{}:
+		defer func() { <-a.turn }()
+	case <-ctx.Done():
+	}
+	if err := ctx.Err(); err != nil {
+		return runtime.Answer{}, err
+	}
+	if a.term == nil {
+		a.term = openTerminal(a.command, a.inputRead)
+	}
+	if a.term == nil {
+		return runtime.Answer{}, a.nobody(&q)
+	}
+	a.screen.hold()
+	defer a.screen.release(a.show)
+	a.term.drop()
+	return a.ask(ctx, &q)
+}
+
+// nobody refuses for want of a terminal, and says how to do without one.
+func (a *asker) nobody(q *runtime.Question) error {
+	config := a.config
+	if config == "" {
+		config = "your config.yaml"
+		if home := a.home(); home != "" {
+			config = filepath.Join(home, "config.yaml")
+		}
+	}
+	rules := tool.List{}
+	what := ""
+	for _, c := range q.Takes {
+		if c.Acts() || q.Effect != nil {
+			rules = append(rules, c.String())
+			what = " to use " + visible(c.String())
+		}
+	}
+	if len(rules) != 1 {
+		what = "" // several would be no sentence
+	}
+	if len(rules) == 0 {
+		rules = tool.List{"tool:" + q.Tool.Name}
+	}
+	return tool.Errorf(tool.Denied, "the tool '%s' needs approval%s, and there is no terminal to ask on", q.Tool.Name, what).
+		WithHint("--yes approves it in this run; allow: %s in %s approves it for good", tool.FormatJSON(rules, ""), config)
+}
+
+// ask shows a question and reads what the person says, until that is an
+// answer.
+func (a *asker) ask(ctx context.Context, q *runtime.Question) (runtime.Answer, error) {
+	var edited *tool.Dict
+	editable := q.Effect == nil && q.Changes == nil
+	a.put(q, false)
+	for {
+		a.prompt(choices(editable))
+		line, err := a.term.line(ctx)
+		if err != nil {
+			return runtime.Answer{}, a.ended(ctx)
+		}
+		switch word := strings.ToLower(strings.TrimSpace(line)); {
+		case word == "y" || word == "yes":
+			return runtime.Answer{Yes: true, Args: edited}, nil
+		case word == "a" || word == "always":
+			return runtime.Answer{Yes: true, Always: true, Args: edited}, nil
+		case word == "" || word == "n" || word == "no":
+			return runtime.Answer{}, nil
+		case word == "v" || word == "view":
+			a.put(q, true)
+		case editable && (word == "e" || word == "edit"):
+			args, err := a.edited(ctx, q)
+			if err != nil {
+				return runtime.Answer{}, err
+			}
+			if args != nil {
+				edited, q.Call.Args = args, args
+			}
+			a.put(q, false)
+		default:
+			a.term.print(helpText(q, editable))
+		}
+	}
+}
+
+// ended is why there is no line: the person pressed Ctrl-C, or has gone, which
+// is a no.
+func (a *asker) ended(ctx context.Context) error {
+	a.term.print("\n") // the cursor stands after the prompt
+	return ctx.Err()
+}
+
+// put shows the question: all of it, or as much as helps to decide.
+func (a *asker) put(q *runtime.Question, all bool) {
+	r := review{paint: a.paintOn(a.term.out), width: a.term.width(), all: all}
+	r.question(q)
+	a.term.print("\n" + r.String())
+}
+
+func (a *asker) prompt(text string) { a.term.print("cassidy: " + text + " ") }
+
+func choices(editable bool) string {
+	if editable {
+		return "[y]es [n]o [e]dit [v]iew [a]lways ?"
+	}
+	return "[y]es [n]o [v]iew [a]lways ?"
+}
+
+func helpText(q *runtime.Question, editable bool) string {
+	lines := []string{
+		"  y  yes, this once",
+		"  n  no; so is an empty answer",
+	}
+	if editable {
+		lines = append(lines, "  e  edit the parameters first; they are checked and shown again")
+	}
+	lines = append(lines,
+		"  v  view all of it, nothing left out",
+		"  a  always: yes, and to whatever "+q.Tool.Name+", unchanged, asks of this kind until cassidy ends",
+		"  Ctrl-C ends the whole run")
+	return strings.Join(lines, "\n") + "\n"
+}
+
+// edited has the person edit the arguments of a call until they are right. It
+// returns nil where they are to stay what they were.
+func (a *asker) edited(ctx context.Context, q *runtime.Question) (*tool.Dict, error) {
+	before := shownArgs(&q.Tool, q.Call.Args)
+	text := visible(tool.FormatJSON(before, "  ")) + "\n"
+	for {
+		var err error
+		if text, err = a.rewritten(ctx, text); err == nil {
+			var after *tool.Dict
+			if after, err = readEdited(&q.Tool, before, text); err == nil {
+				return after, nil
+			}
+		}
+		if ctx.Err() != nil {
+			return nil, a.ended(ctx)
+		}
+		e := tool.AsError(err, tool.Invalid)
+		a.term.print("cassidy: " + visible(e.Message()) + "\n")
+		a.prompt("[enter] edits again, [n]o leaves the parameters as they were ?")
+		line, err := a.term.line(ctx)
+		if err != nil && ctx.Err() != nil {
+			return nil, a.ended(ctx)
+		}
+		if err != nil || strings.TrimSpace(line) != "" {
+			return nil, nil
+		}
+	}
+}
+
+// rewritten has the person change a text: in an editor, or where none is set,
+// by typing another.
+func (a *asker) rewritten(ctx context.Context, text string) (string, error) {
+	words := a.editor()
+	if len(words) == 0 {
+		a.term.print("cassidy: type the parameters as a JSON object, and then an empty line (EDITOR would have an editor open here)\n")
+		return a.term.object(ctx)
+	}
+	file, err := os.CreateTemp("", "cassidy-*.json")
+	if err != nil {
+		return text, fileError(err)
+	}
+	defer os.Remove(file.Name())
+	_, err = file.WriteString(text)
+	if closeErr := file.Close(); err == nil {
+		err = closeErr
+	}
+	if err != nil {
+		return text, fileError(err)
+	}
+	cmd := exec.CommandContext(ctx, words[0], append(words[1:], file.Name())...)
+	// The result of the call goes to standard output, and nothing else.
+	cmd.Stdout, cmd.Stderr = a.term.out, a.term.out
+	if a.term.file != nil {
+		cmd.Stdin = a.term.file
+	}
+	if err := cmd.Run(); err != nil {
+		return text, tool.Errorf(tool.Failed, "%s: %w", words[0], err)
+	}
+	f, err := os.Open(file.Name()) // anew: many editors put another file in its place
+	if err != nil {
+		return text, fileError(err)
+	}
+	defer f.Close()
+	after, err := readAll(f)
+	if err != nil {
+		return text, tool.Errorf(tool.Invalid, "%w", err)
+	}
+	return string(after), nil
+}
+
+// editor returns the command of the user's editor, or nothing.
+func (c *command) editor() []string {
+	for _, name := range []string{"VISUAL", "EDITOR"} {
+		if editor, _ := c.env(name); strings.TrimSpace(editor) != "" {
+			return strings.Fields(editor)
+		}
+	}
+	return nil
+}
+
+// readEdited reads arguments that a person has edited. What was left as it was
+// stays the very value, which JSON may not have had a form for.
+func readEdited(t *tool.Tool, before *tool.Dict, text string) (*tool.Dict, error) {
+	v, err := tool.ParseJSON([]byte(text))
+	if err != nil {
+		return nil, err
+	}
+	read, ok := v.(*tool.Dict)
+	if !ok {
+		return nil, tool.Errorf(tool.Invalid, "the parameters should be a JSON object but are %s", tool.TypeOf(v))
+	}
+	after := &tool.Dict{}
+	for k, v := range read.All() {
+		name, _ := k.(string)
+		if old, ok := before.Get(name); ok && tool.FormatJSON(old, "") == tool.FormatJSON(v, "") {
+			v = old
+		}
+		after.Put(name, v)
+	}
+	if _, err := t.Check(after); err != nil {
+		return nil, err
+	}
+	return after, nil
+}
+
+// shownArgs returns the arguments without those that the host fills in.
+func shownArgs(t *tool.Tool, args *tool.Dict) *tool.Dict {
+	shown := &tool.Dict{}
+	for k, v := range args.All() {
+		name, _ := k.(string)
+		if p, ok := t.Param(name); !ok || !p.FromHost {
+			shown.Put(name, v)
+		}
+	}
+	return shown
+}
+
+// A screen keeps a question apart from what calls tell: while one is open,
+// their events wait, so that no tool can write into it.
+type screen struct {
+	mu      sync.Mutex
+	asking  bool
+	waiting []tool.Event
+}
+
+func (s *screen) hold() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.asking = true
+}
+
+// release shows the events that had to wait.
+func (s *screen) release(show func(tool.Event)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, e := range s.waiting {
+		show(e)
+	}
+	s.asking, s.waiting = false, nil
+}
+
+// follow shows an event, now or after the question that is open.
+func (s *screen) follow(e tool.Event, show func(tool.Event)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.asking {
+		s.waiting = append(s.waiting, e)
+		return
+	}
+	show(e)
+}

@@ -1,0 +1,12 @@
+package main
+
+import (
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// dropInput forgets what was typed and not read.
+func dropInput(f *os.File) {
+	_ = unix.IoctlSetInt(int(f.Fd()), unix.TCFLSH, unix.TCIFLUSH) // else it is not forgotten
+}

@@ -1,0 +1,21 @@
+//go:build !(linux || darwin || dragonfly || freebsd || netbsd || openbsd)
+
+package main
+
+import "os"
+
+// columns returns how wide a terminal is taken to be, or 0 for what is none.
+func columns(f *os.File) int {
+	info, err := f.Stat()
+	if err != nil || info.Mode()&os.ModeCharDevice == 0 {
+		return 0
+	}
+	if null, err := os.Stat(os.DevNull); err == nil && os.SameFile(info, null) {
+		return 0
+	}
+	return pageWidth
+}
+
+// dropInput would forget what was typed and not read, which this system has no
+// simple call for.
+func dropInput(*os.File) {}

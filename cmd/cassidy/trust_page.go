@@ -1,0 +1,279 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/aymanbagabas/go-udiff"
+
+	"github.com/cassidy-run/cassidy/runtime/project"
+	"github.com/cassidy-run/cassidy/runtime/tool"
+)
+
+// kindWords says what a file is for.
+var kindWords = map[project.Kind]string{
+	project.KindTool:     "tool",
+	project.KindLib:      "code that tools load",
+	project.KindPolicy:   "policy: code that steers a model",
+	project.KindWorkflow: "workflow: code that calls tools",
+	project.KindSkill:    "skill: a model follows what it says",
+	project.KindNotes:    "notes: a model follows what they say",
+	project.KindServers:  "servers: programs that are started with your rights",
+}
+
+func capabilityTexts(list []tool.Capability) []string {
+	texts := make([]string, len(list))
+	for i, c := range list {
+		texts[i] = c.String()
+	}
+	return texts
+}
+
+func capabilityList(list []tool.Capability) tool.List {
+	texts := tool.List{}
+	for _, c := range list {
+		texts = append(texts, c.String())
+	}
+	return texts
+}
+
+// inShort says on one line what a file may do.
+func inShort(f *project.File) string {
+	if f.Tool == nil {
+		return kindWords[f.Kind]
+	}
+	if len(f.Tool.Needs) == 0 {
+		return "tool, only computes"
+	}
+	return "tool, needs " + visibleLine(strings.Join(capabilityTexts(worstFirst(f.Tool.Needs)), ", "))
+}
+
+// added and removed compare what a file needs with what was trusted of it.
+func changedNeeds(f *project.File) (added, removed []tool.Capability) {
+	if f.Was == nil || f.Tool == nil {
+		return nil, nil
+	}
+	for _, c := range f.Tool.Needs {
+		if !slices.Contains(f.Was.Needs, c) {
+			added = append(added, c)
+		}
+	}
+	for _, c := range f.Was.Needs {
+		if !slices.Contains(f.Tool.Needs, c) {
+			removed = append(removed, c)
+		}
+	}
+	return added, removed
+}
+
+// raisedLimits says which limits of a tool are above the usual.
+func raisedLimits(t *tool.Tool) []string {
+	var list []string
+	if t.Limits.Steps > tool.DefaultSteps {
+		list = append(list, fmt.Sprintf("%d steps (usually %d)", t.Limits.Steps, tool.DefaultSteps))
+	}
+	if t.Limits.CPU > tool.DefaultCPU {
+		list = append(list, fmt.Sprintf("%v of computing (usually %v)", t.Limits.CPU, tool.DefaultCPU))
+	}
+	if t.Limits.Memory > tool.DefaultMemory {
+		list = append(list, fmt.Sprintf("%d MB of memory (usually %d)", t.Limits.Memory>>20, tool.DefaultMemory>>20))
+	}
+	if t.Limits.Result > tool.DefaultResult {
+		list = append(list, fmt.Sprintf("a result of %d MB (usually %d)", t.Limits.Result>>20, tool.DefaultResult>>20))
+	}
+	if t.Timeout > tool.DefaultTimeout {
+		list = append(list, fmt.Sprintf("%v a call (usually %v)", t.Timeout, tool.DefaultTimeout))
+	}
+	return list
+}
+
+// A reviewPage shows files to who shall trust them. Whatever a file says is
+// shown so that it is seen: nothing in it can steer the terminal or hide.
+// Each of its lines stands behind something that no file can write there, on
+// every line of the terminal.
+type reviewPage struct {
+	page
+	width int // columns
+}
+
+// factWidth is how far in a fact begins.
+const factWidth = 12
+
+// fact writes what cassidy says of a file, with a file's own words in it.
+func (p *reviewPage) fact(label, text, code string) {
+	before := "  " + p.paint(code, pad(label, factWidth-3)) + " "
+	for _, line := range wrapped(visibleLine(text), max(p.width-factWidth, minText)) {
+		p.WriteString(before + line + "\n")
+		before = strings.Repeat(" ", factWidth)
+	}
+}
+
+// quote writes a line of a file behind a margin.
+func (p *reviewPage) quote(before, line, code string) {
+	rest := strings.Repeat(" ", utf8.RuneCountInString(before)-2) + "┊ "
+	for _, piece := range fold(visibleLine(line), max(p.width-utf8.RuneCountInString(before), minText)) {
+		p.WriteString(p.paint(dim, before) + p.paint(code, piece) + "\n")
+		before = rest
+	}
+}
+
+// wrapped cuts a text into lines between words, and where a word is longer, in
+// it.
+func wrapped(text string, width int) []string {
+	var lines []string
+	line := ""
+	for word := range strings.FieldsSeq(text) {
+		switch {
+		case line == "":
+			line = word
+		case utf8.RuneCountInString(line)+1+utf8.RuneCountInString(word) <= width:
+			line += " " + word
+		default:
+			lines = append(lines, fold(line, width)...)
+			line = word
+		}
+	}
+	return append(lines, fold(line, width)...)
+}
+
+// overview is one line for each file.
+func (p *reviewPage) overview(root string, files []project.File) {
+	verb := "are"
+	if len(files) == 1 {
+		verb = "is"
+	}
+	p.line("%s in %s %s not trusted:\n", count(len(files), "file"), visibleLine(root), verb)
+	for i := range files {
+		p.line("  %s  %s", visibleLine(files[i].Path), p.paint(dim, "("+inShort(&files[i])+")"))
+	}
+}
+
+// file shows one file: what it may do, and its code, or what of it changed.
+func (p *reviewPage) file(f *project.File, full bool) {
+	state := "new"
+	if f.Was != nil {
+		state = "changed"
+	}
+	p.line("\n%s  %s", p.paint(bold, visibleLine(f.Path)), p.paint(yellow, state))
+	p.item("what", kindWords[f.Kind])
+	p.item("why", strings.TrimSuffix(f.Reason, "; run cassidy trust"))
+	if f.Tool != nil {
+		p.tool(f)
+	}
+	p.line("")
+	switch {
+	case f.Was == nil || !f.HasOld:
+		if f.Was != nil {
+			p.line("  (how it read before is lost; this is all of it)")
+		}
+		p.code(f.Text, full)
+	case f.OldText == f.Text:
+		p.line("  (the file itself is as it was)")
+	default:
+		p.diff(f)
+	}
+}
+
+// item is one fact that needs no colour.
+func (p *reviewPage) item(name, text string) { p.fact(name, text, "") }
+
+func (p *reviewPage) tool(f *project.File) {
+	t := f.Tool
+	p.item("says", t.Summary())
+	added, removed := changedNeeds(f)
+	for _, c := range worstFirst(t.Needs) {
+		name, code := "may", ""
+		if c.Acts() {
+			name, code = "RISKY", red
+		}
+		words := inWords(c)
+		if slices.Contains(added, c) {
+			words = "now also " + words
+		}
+		p.fact(name, words, code)
+	}
+	if len(t.Needs) == 0 {
+		p.item("may", "only compute: it reaches no files, no network and no commands")
+	}
+	for _, c := range removed {
+		p.item("no longer", inWords(c))
+	}
+	for _, limit := range raisedLimits(t) {
+		p.item("takes", limit)
+	}
+	p.item("takes", count(len(t.Params), "parameter"))
+	if len(t.Loads) > 0 {
+		p.item("loads", strings.Join(t.Loads, ", "))
+	}
+}
+
+// shownLines is how much of a new file is shown at once: the longest that
+// people read to its end.
+const shownLines = 400
+
+// code shows a file with its line numbers.
+func (p *reviewPage) code(text string, full bool) {
+	lines := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
+	for i, line := range lines {
+		if i == shownLines && !full {
+			p.line("%s", p.paint(yellow, fmt.Sprintf("  … %d more lines: cassidy trust --full shows them", len(lines)-i)))
+			return
+		}
+		p.quote(fmt.Sprintf("%5d │ ", i+1), strings.TrimSuffix(line, "\r"), "")
+	}
+}
+
+// diff shows what of a file changed.
+func (p *reviewPage) diff(f *project.File) {
+	text, err := udiff.ToUnified("trusted", "now", f.OldText, udiff.Lines(f.OldText, f.Text), udiff.DefaultContextLines)
+	if err != nil {
+		p.code(f.Text, true)
+		return
+	}
+	for line := range strings.Lines(text) {
+		code := ""
+		switch line[0] {
+		case '+':
+			code = green
+		case '-':
+			code = red
+		}
+		p.quote("  │ ", strings.TrimSuffix(line, "\n"), code)
+	}
+}
+
+// reviewJSON is a review for a program.
+func reviewJSON(r *project.Review, files []project.File, trusted bool) *tool.Dict {
+	list := tool.List{}
+	for i := range files {
+		f := &files[i]
+		added, removed := changedNeeds(f)
+		d := tool.NewDict("path", f.Path, "kind", string(f.Kind), "reason", f.Reason, "hash", f.Hash, "changed", f.Was != nil)
+		if t := f.Tool; t != nil {
+			limits, loads := tool.List{}, tool.List{}
+			for _, l := range raisedLimits(t) {
+				limits = append(limits, l)
+			}
+			for _, l := range t.Loads {
+				loads = append(loads, l)
+			}
+			d.Put("name", t.Name)
+			d.Put("description", t.Description)
+			d.Put("needs", capabilityList(t.Needs))
+			d.Put("added", capabilityList(added))
+			d.Put("removed", capabilityList(removed))
+			d.Put("risky", t.NeedsApproval())
+			d.Put("raised_limits", limits)
+			d.Put("parameters", int64(len(t.Params)))
+			d.Put("loads", loads)
+		}
+		d.Put("text", f.Text)
+		if f.HasOld {
+			d.Put("old_text", f.OldText)
+		}
+		list = append(list, d)
+	}
+	return tool.NewDict("project", r.Root, "author", r.Author, "trusted", trusted, "files", list, "errors", brokenList(r.Broken))
+}

@@ -1,0 +1,124 @@
+// Package testworker lets tests run scripts in workers, whichever way they are
+// built: a test is its own worker, but one that is built with the race
+// detector has another, the same test without it.
+//
+// A package whose tests need workers says so once:
+//
+//	func TestMain(m *testing.M) { testworker.Main(m, stdlib.Pure()...) }
+//
+// and gives [Exec] to whoever starts them: to [sandbox.Options], or in an
+// environment variable to a command that the test runs.
+package testworker
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/sandbox"
+)
+
+// Main is all that a TestMain has to do. In a worker it does not return; the
+// modules are those of [sandbox.Main].
+func Main(m *testing.M, modules ...tool.Module) {
+	sandbox.Main(modules...)
+	os.Exit(Suite{m}.Run())
+}
+
+// A Suite is the tests of a package, for a TestMain that has more to do than
+// [Main] does: it calls sandbox.Main first, and Run where others call m.Run.
+type Suite struct{ M *testing.M }
+
+// Run runs the tests, removes what [Exec] has made for them, and returns the
+// exit code.
+func (s Suite) Run() int {
+	dir, err := os.Getwd()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "testworker:", err)
+		return 1
+	}
+	b := &builder{source: dir}
+	current.Store(b)
+	code := s.M.Run()
+	if err := b.remove(); err != nil {
+		fmt.Fprintln(os.Stderr, "testworker:", err)
+		return 1
+	}
+	return code
+}
+
+// Exec returns the program to start as a worker, for sandbox.Options.Exec: ""
+// where the test itself can be one. Else it is built, once.
+func Exec() string {
+	if !raceDetector {
+		return ""
+	}
+	b := current.Load()
+	if b == nil {
+		panic("testworker: the TestMain of the package must call testworker.Main")
+	}
+	b.once.Do(b.build)
+	if b.err != nil {
+		panic("testworker: " + b.err.Error())
+	}
+	return b.program
+}
+
+// Copy gives a program another name, by which it knows what to be.
+func Copy(to, from string) error {
+	if err := os.Link(from, to); err == nil {
+		return nil
+	}
+	in, err := os.Open(from)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	out, err := os.OpenFile(to, os.O_CREATE|os.O_WRONLY, 0o755)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(out, in)
+	return errors.Join(err, out.Close())
+}
+
+// current builds the worker of these tests.
+var current atomic.Pointer[builder]
+
+// A builder builds one worker, the first time that somebody needs it.
+type builder struct {
+	source  string // the package's folder: tests may have left it by then
+	once    sync.Once
+	dir     string // made for the program
+	program string
+	err     error
+}
+
+// build compiles the package's own tests without the race detector: no other
+// program has the modules that their TestMain gives to a worker.
+func (b *builder) build() {
+	if b.dir, b.err = os.MkdirTemp("", "testworker"); b.err != nil {
+		return
+	}
+	b.program = filepath.Join(b.dir, "worker.exe")
+	c := exec.Command("go", "test", "-c", "-race=false", "-o", b.program, ".")
+	c.Dir = b.source
+	c.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := c.CombinedOutput(); err != nil {
+		b.err = fmt.Errorf("go test -c in %s: %w\n%s", b.source, err, out)
+	}
+}
+
+func (b *builder) remove() error {
+	if b.dir == "" {
+		return nil
+	}
+	return os.RemoveAll(b.dir)
+}

@@ -1,0 +1,53 @@
+package runtime
+
+import (
+	"github.com/cassidy-run/cassidy/runtime/tool"
+)
+
+// A decision is what was decided about a call or an effect of it.
+type decision struct {
+	what  string // the effect, or callItself
+	place tool.Place
+	takes []tool.Capability
+	why   string
+}
+
+// callItself is what a decision is about that lets a tool be called.
+const callItself = "call"
+
+// allowed tells that somebody has let something be done: a person, a rule, or
+// who approved it for good.
+func (g *gate) allowed(d decision) { g.audit("allowed", d) }
+
+// refused tells that something was refused, and returns its error.
+func (g *gate) refused(d decision, err error) error {
+	if g.host.Events.Wanted() {
+		d.why = tool.AsError(err, tool.Denied).Message()
+		g.audit("denied", d)
+	}
+	return err
+}
+
+// audit tells who decided what. It holds no arguments, which could be secrets,
+// but for what the capabilities name.
+func (g *gate) audit(word string, d decision) {
+	if !g.host.Events.Wanted() {
+		return
+	}
+	takes := make(tool.List, len(d.takes))
+	for i, c := range d.takes {
+		takes[i] = c.String()
+	}
+	g.host.emit(tool.Audit, g.call, tool.NewDict("decision", word, "func", d.what, "capabilities", takes,
+		"place", d.place.String(), "caller", callerText(g.call.Caller), "why", clip(d.why)))
+}
+
+func callerText(c tool.Caller) string {
+	switch c {
+	case tool.ByPerson:
+		return "person"
+	case tool.ByScript:
+		return "script"
+	}
+	return "model"
+}

@@ -1,0 +1,537 @@
+package project
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/cassidy-run/cassidy/runtime/tool"
+)
+
+// A Trust is what a user has reviewed, project by project. It lies in the user's
+// state folder and never in the project, which could else trust itself. The
+// nil Trust trusts nothing.
+//
+// What is trusted is a file as it read when it was reviewed: another text is
+// another file. Only in a project that the user has marked as his own, and for
+// files that he has written himself, do edits stay trusted, while they add no
+// capability. Everything under .cassidy is covered that can run or that a model
+// obeys, and so are the notes beside it. Its config.yaml is not: it can only
+// ask and deny.
+type Trust struct {
+	dir string // "" where nothing is remembered
+}
+
+// NewTrust returns what is trusted as the user's state folder remembers it;
+// with "" nothing is, and nothing can be.
+func NewTrust(state string) *Trust {
+	if state == "" {
+		return &Trust{}
+	}
+	return &Trust{dir: filepath.Join(state, "trust")}
+}
+
+// A Kind says what a file of a project is for.
+type Kind string
+
+const (
+	KindTool     Kind = "tool"
+	KindLib      Kind = "lib" // what tools load
+	KindPolicy   Kind = "policy"
+	KindWorkflow Kind = "workflow"
+	KindSkill    Kind = "skill"
+	KindNotes    Kind = "notes" // what a model is told of the project
+	KindServers  Kind = "servers"
+)
+
+// A Record is what was trusted of one file.
+type Record struct {
+	Path    string // from the project's root, with slashes
+	Kind    Kind
+	Hash    string // of a tool's file with what it loads; of another file's text
+	Text    string // the hash of the file's own text
+	Needs   []tool.Capability
+	Limits  tool.Limits
+	Timeout time.Duration
+	When    time.Time
+	Own     bool // the user has written it: his edits stay trusted
+	Revoked bool // the trust was taken back, whatever else would speak for it
+}
+
+// A ledger is what is trusted of one project, as it was when it was read.
+type ledger struct {
+	all     bool // everything is, for as long as the process lives
+	author  bool // the project is the user's own
+	damaged bool // there was a record, and it cannot be read
+	files   map[string]Record
+	needs   []tool.Capability // of all files, once they were asked for
+}
+
+// allNeeds returns every capability that is trusted in the project.
+func (l *ledger) allNeeds() []tool.Capability {
+	if l.needs == nil {
+		l.needs = []tool.Capability{}
+		for _, r := range l.files {
+			for _, c := range r.Needs {
+				if !slices.Contains(l.needs, c) {
+					l.needs = append(l.needs, c)
+				}
+			}
+		}
+	}
+	return l.needs
+}
+
+// ledger returns what is trusted of a project.
+func (o *Options) ledger(root string) *ledger {
+	switch {
+	case o.TrustOnce:
+		return &ledger{all: true}
+	case root == "":
+		return &ledger{}
+	}
+	return o.Trust.read(root)
+}
+
+// What the user should type; every reason why a file is not trusted ends so.
+const runTrust = "; run cassidy trust"
+
+// file says why a file with this text is not trusted; "" means that it is.
+func (l *ledger) file(kind Kind, name, text string) string {
+	r, known := l.files[name]
+	switch {
+	case l.all:
+		return ""
+	case known && r.Revoked:
+		return "its trust was taken back" + runTrust
+	case known && r.Text == text:
+		return ""
+	case kind != KindServers && (l.author || known && r.Own):
+		return "" // edits of one's own; a list of servers starts programs, so each is asked about
+	}
+	return l.unknown(known)
+}
+
+func (l *ledger) unknown(known bool) string {
+	switch {
+	case known:
+		return "it has changed since it was trusted" + runTrust
+	case l.damaged:
+		return "the record of what is trusted here is damaged" + runTrust
+	}
+	return "nobody has reviewed it yet" + runTrust
+}
+
+// tool says why a tool is not trusted, "" meaning that it is, and what it is
+// granted. text is the hash of its own file, libs those of the shared files.
+func (l *ledger) tool(t *tool.Tool, text string, libs map[string]stamped) (granted []tool.Capability, reason string) {
+	if l.all {
+		return t.Needs, ""
+	}
+	for _, lib := range t.Loads {
+		if r, known := l.files[toolsDir+"/"+lib]; known && r.Revoked {
+			return nil, "the trust of " + lib + ", which it loads, was taken back" + runTrust
+		}
+	}
+	r, known := l.files[t.Path]
+	switch {
+	case known && r.Revoked:
+		return nil, "its trust was taken back" + runTrust
+	case known && r.Hash == t.Hash && r.Kind == KindTool:
+		return r.Needs, ""
+	case l.author || known && r.Own:
+		return l.own(t, text, libs)
+	case known && r.Text == text:
+		return nil, l.changedLib(t, libs) + ", which it loads, has changed since it was trusted" + runTrust
+	}
+	return nil, l.unknown(known)
+}
+
+// own judges a tool that its user has written: one that he has trusted before
+// may change, and in his own project there may be new ones, while no
+// capability is added to what was recorded.
+func (l *ledger) own(t *tool.Tool, text string, libs map[string]stamped) (granted []tool.Capability, reason string) {
+	r, known := l.files[t.Path]
+	had := r.Needs
+	if !known {
+		had = l.allNeeds()
+	}
+	added := raised(t, r)
+	for _, c := range t.Needs {
+		switch {
+		case coveredBy(had, c):
+		case harmless(c) && !acts(t.Needs):
+			had = append(had[:len(had):len(had)], c)
+		default:
+			added = append(added, c.String())
+		}
+	}
+	switch {
+	case len(added) > 0 && known:
+		return nil, "it now also needs " + strings.Join(added, ", ") + runTrust
+	case len(added) > 0:
+		return nil, "it is new, and needs " + strings.Join(added, ", ") + runTrust
+	}
+	for _, lib := range t.Loads { // in another's project it may load what is not the user's own
+		if l.file(KindLib, toolsDir+"/"+lib, libs[lib].hash) != "" {
+			return nil, lib + ", which it loads, is not trusted" + runTrust
+		}
+	}
+	if known {
+		return had, ""
+	}
+	return t.Needs, ""
+}
+
+// raised says which limits of a tool are above those that were recorded of it,
+// or above the usual.
+func raised(t *tool.Tool, r Record) []string {
+	now, had := t.Limits.Or(tool.DefaultLimits()), r.Limits.Or(tool.DefaultLimits())
+	var list []string
+	for _, l := range []struct {
+		more bool
+		what string
+	}{
+		{now.Steps > max(had.Steps, tool.DefaultSteps), "more steps"},
+		{now.CPU > max(had.CPU, tool.DefaultCPU), "more computing"},
+		{now.Memory > max(had.Memory, tool.DefaultMemory), "more memory"},
+		{now.Result > max(had.Result, tool.DefaultResult), "a longer result"},
+		{t.Timeout > max(r.Timeout, tool.DefaultTimeout), "more time"},
+	} {
+		if l.more {
+			list = append(list, l.what)
+		}
+	}
+	return list
+}
+
+func acts(needs []tool.Capability) bool {
+	return slices.ContainsFunc(needs, tool.Capability.Acts)
+}
+
+// harmless reports whether a capability gives nothing that the built-in tools
+// do not give to every model: looking at the project, by who can do no more.
+func harmless(c tool.Capability) bool { return c.Name == "fs.read" || c.Name == "context.read" }
+
+// coveredBy reports whether a set of capabilities holds one that is declared,
+// or a wider one. Patterns are compared as they are written.
+func coveredBy(set []tool.Capability, c tool.Capability) bool {
+	return slices.ContainsFunc(set, func(had tool.Capability) bool {
+		sameName := had.Name == c.Name || had.Name == "http" && strings.HasPrefix(c.Name, "http.")
+		return sameName && (had.Target == "" || had.Target == c.Target)
+	})
+}
+
+// changedLib names a shared file that is not as it was trusted.
+func (l *ledger) changedLib(t *tool.Tool, libs map[string]stamped) string {
+	for _, lib := range t.Loads {
+		if r, known := l.files[toolsDir+"/"+lib]; !known || r.Text != libs[lib].hash {
+			return lib
+		}
+	}
+	return "a file"
+}
+
+// Trusts says whether a file of a project is trusted as it reads now: nil, or
+// an error of kind Denied with the reason. It is not for tools, which are
+// trusted with what they load: see [Load].
+func (o *Options) Trusts(root string, kind Kind, name, text string) error {
+	reason := o.ledger(root).file(kind, name, tool.HashBytes([]byte(text)))
+	if reason == "" {
+		return nil
+	}
+	return tool.Errorf(tool.Denied, "%s is untrusted: %s", name, reason).WithHint("cassidy trust shows it, and asks")
+}
+
+// List returns what is trusted of a project, by path, and whether the project
+// is marked as the user's own. A record that is damaged is an error.
+func (t *Trust) List(root string) (records []Record, author bool, err error) {
+	l := t.read(root)
+	if l.damaged {
+		return nil, false, tool.Errorf(tool.Failed, "the record of what is trusted here is damaged, and nothing is").
+			WithHint("cassidy trust reviews everything again")
+	}
+	for _, name := range slices.Sorted(maps.Keys(l.files)) {
+		records = append(records, l.files[name])
+	}
+	return records, l.author, nil
+}
+
+// Record trusts files of a project as they were reviewed. With own they are
+// the user's own work, and his edits stay trusted.
+func (t *Trust) Record(root string, files []File, own bool) error {
+	err := t.update(root, func(l *ledger) error {
+		for i := range files {
+			f := &files[i]
+			r := Record{Path: f.Path, Kind: f.Kind, Hash: f.Hash, Text: f.TextHash, When: time.Now(), Own: own}
+			if f.Tool != nil {
+				r.Needs, r.Limits, r.Timeout = f.Tool.Needs, f.Tool.Limits, f.Tool.Timeout
+			}
+			l.files[f.Path] = r
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	for i := range files {
+		if err := t.keepText(root, files[i].TextHash, files[i].Text); err != nil {
+			return trustError(err)
+		}
+	}
+	return nil
+}
+
+// MarkAuthor marks a project as the user's own.
+func (t *Trust) MarkAuthor(root string) error {
+	return t.update(root, func(l *ledger) error {
+		l.author = true
+		return nil
+	})
+}
+
+// Revoke takes back the trust of files of a project. Without any it forgets the
+// project, and that it is the user's own.
+func (t *Trust) Revoke(root string, names ...string) error {
+	if len(names) == 0 {
+		return t.forget(root)
+	}
+	return t.update(root, func(l *ledger) error {
+		for _, name := range names {
+			r, known := l.files[name]
+			if _, err := os.Lstat(filepath.Join(root, filepath.FromSlash(name))); !known && (!l.author || err != nil) {
+				return tool.Errorf(tool.Invalid, "%s is not trusted%s", name, tool.DidYouMean(name, slices.Sorted(maps.Keys(l.files)))).
+					WithHint("cassidy trust --list shows what is")
+			}
+			l.files[name] = Record{Path: name, Kind: r.Kind, When: time.Now(), Revoked: true}
+		}
+		return nil
+	})
+}
+
+// projectDir is where the records of a project lie, named by the project's real
+// path: a link to it is the same project.
+func (t *Trust) projectDir(root string) (dir, real string, err error) {
+	if t == nil || t.dir == "" {
+		return "", "", tool.Errorf(tool.Invalid, "there is no place to remember what is trusted").
+			WithHint("set CASSIDY_HOME to a folder")
+	}
+	real, err = filepath.Abs(root)
+	if err == nil {
+		real, err = filepath.EvalSymlinks(real)
+	}
+	if err != nil {
+		return "", "", trustError(err)
+	}
+	return filepath.Join(t.dir, tool.HashBytes([]byte(real))[:32]), real, nil
+}
+
+func trustError(err error) error {
+	var inner *fs.PathError
+	var link *os.LinkError
+	switch {
+	case errors.As(err, &inner):
+		err = inner.Err
+	case errors.As(err, &link):
+		err = link.Err
+	}
+	return tool.Errorf(tool.Failed, "what is trusted cannot be remembered: %w", err)
+}
+
+// A project's record is a file named by a number, in a folder of the project's
+// own. Who changes it writes the next number, which fails where another process
+// was first: then he reads again. So no change is lost, and no lock can be left
+// behind. The highest number holds; some before it are kept, so that nobody can
+// take a number that was used already.
+const keptRecords = 8
+
+// maxRecord is how long a record is read: that of some hundred thousand files.
+const maxRecord = 64 << 20
+
+// maxTries is how often a change is tried when others are first.
+const maxTries = 100
+
+// read returns what is trusted of a project. Whatever is odd about the record
+// means nothing.
+func (t *Trust) read(root string) *ledger {
+	dir, real, err := t.projectDir(root)
+	if err != nil {
+		return &ledger{}
+	}
+	l, _ := readRecord(dir, real)
+	return l
+}
+
+// readRecord reads the record with the highest number, and says which it is: 0
+// for none.
+func readRecord(dir, real string) (*ledger, int) {
+	for range maxTries {
+		numbers, err := recordNumbers(dir)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return &ledger{damaged: true}, 0
+		}
+		if len(numbers) == 0 {
+			return &ledger{}, 0
+		}
+		last := numbers[len(numbers)-1]
+		data, _, err := readHead(os.DirFS(dir), recordName(last), maxRecord)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue // a newer one is there by now
+		}
+		l, ok := decodeLedger(data, real)
+		if err != nil || !ok {
+			return &ledger{damaged: true}, last
+		}
+		return l, last
+	}
+	return &ledger{damaged: true}, 0
+}
+
+func recordName(n int) string { return fmt.Sprintf("%012d", n) }
+
+func recordNumbers(dir string) ([]int, error) {
+	entries, err := os.ReadDir(dir) // sorted by name
+	if err != nil {
+		return nil, err
+	}
+	var numbers []int
+	for _, e := range entries {
+		var n int
+		if _, err := fmt.Sscanf(e.Name(), "%d", &n); err == nil && n > 0 && recordName(n) == e.Name() {
+			numbers = append(numbers, n)
+		}
+	}
+	return numbers, nil
+}
+
+// update changes the record of a project. A damaged one is begun anew.
+func (t *Trust) update(root string, change func(*ledger) error) error {
+	dir, real, err := t.projectDir(root)
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return trustError(err)
+	}
+	for range maxTries {
+		l, last := readRecord(dir, real)
+		if l.files == nil {
+			l.files = map[string]Record{}
+		}
+		if err := change(l); err != nil {
+			return err
+		}
+		err = writeRecord(dir, last+1, encodeLedger(l, real))
+		if err == nil {
+			return pruneRecords(dir, keptRecords)
+		}
+		if !errors.Is(err, fs.ErrExist) {
+			return trustError(err)
+		}
+	}
+	return trustError(err)
+}
+
+// writeRecord writes the record with a number; fs.ErrExist says that another
+// process was first.
+func writeRecord(dir string, n int, data []byte) error {
+	temp, err := writeTemp(dir, data, (*os.File).Sync)
+	if err != nil {
+		return err
+	}
+	err = os.Link(temp, filepath.Join(dir, recordName(n)))
+	return errors.Join(err, os.Remove(temp))
+}
+
+// writeTemp writes a new file, whole or not at all, and hands it to then before
+// it is closed.
+func writeTemp(dir string, data []byte, then func(*os.File) error) (string, error) {
+	temp, err := os.CreateTemp(dir, ".new-*")
+	if err != nil {
+		return "", err
+	}
+	_, err = temp.Write(data)
+	if err = errors.Join(err, then(temp), temp.Close()); err != nil {
+		return "", errors.Join(err, os.Remove(temp.Name()))
+	}
+	return temp.Name(), nil
+}
+
+// pruneRecords removes all but the last records.
+func pruneRecords(dir string, keep int) error {
+	numbers, err := recordNumbers(dir)
+	if err != nil {
+		return trustError(err)
+	}
+	for _, n := range numbers[:max(0, len(numbers)-keep)] {
+		if err := os.Remove(filepath.Join(dir, recordName(n))); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return trustError(err)
+		}
+	}
+	return nil
+}
+
+// forget writes an empty record, which outdoes one that another process is
+// about to write, and removes those before it and the texts.
+func (t *Trust) forget(root string) error {
+	err := t.update(root, func(l *ledger) error {
+		*l = ledger{files: map[string]Record{}}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	dir, _, err := t.projectDir(root)
+	if err != nil {
+		return err
+	}
+	if err := os.RemoveAll(filepath.Join(dir, textsDir)); err != nil {
+		return trustError(err)
+	}
+	return pruneRecords(dir, 1)
+}
+
+// textsDir is where the texts of trusted files are kept, by hash, so that the
+// next review can show what has changed.
+const textsDir = "texts"
+
+func (t *Trust) keepText(root, hash, text string) error {
+	dir, _, err := t.projectDir(root)
+	if err != nil {
+		return err
+	}
+	dir = filepath.Join(dir, textsDir)
+	file := filepath.Join(dir, hash)
+	if _, err := os.Stat(file); err == nil {
+		return nil
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	// Losing it in a crash only loses a comparison, so nobody waits for the disk.
+	temp, err := writeTemp(dir, []byte(text), func(*os.File) error { return nil })
+	if err != nil {
+		return err
+	}
+	return os.Rename(temp, file)
+}
+
+// keptText returns a text that was trusted before, if it is still there.
+func (t *Trust) keptText(root, hash string) (string, bool) {
+	dir, _, err := t.projectDir(root)
+	if err != nil || hash == "" || strings.Trim(hash, "0123456789abcdef") != "" {
+		return "", false
+	}
+	data, _, err := readHead(os.DirFS(dir), path.Join(textsDir, hash), maxSource)
+	if err != nil || tool.HashBytes(data) != hash {
+		return "", false
+	}
+	return string(data), true
+}

@@ -1,0 +1,269 @@
+package project
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"unicode/utf8"
+
+	"github.com/cassidy-run/cassidy/runtime/tool"
+)
+
+// A File is a file of a project that counts only when its user trusts it, as it
+// read when it was reviewed.
+type File struct {
+	Path     string // from the project's root, with slashes
+	Kind     Kind
+	Text     string
+	TextHash string
+	Hash     string     // of a tool's file with what it loads; else TextHash
+	Tool     *tool.Tool // what a tool's file declares; else nil
+	Reason   string     // why it is not trusted, or "" where it is
+	Was      *Record    // what was trusted of it before, or nil
+	OldText  string     // how it read then, where HasOld
+	HasOld   bool
+}
+
+// A Review is everything in a project that asks for trust.
+type Review struct {
+	Root   string
+	Author bool // the project is marked as the user's own
+	Files  []File
+	// Broken are the files that cannot be reviewed, and so cannot be used.
+	Broken []*tool.Error
+}
+
+// Untrusted returns the files that are not trusted: what tools load first,
+// then the tools, then the rest.
+func (r *Review) Untrusted() []File {
+	return slices.DeleteFunc(slices.Clone(r.Files), func(f File) bool { return f.Reason == "" })
+}
+
+// maxReviewed is how many files of one kind a review takes: far more than
+// anybody reads.
+const maxReviewed = 20_000
+
+// maxReviewBytes is how much text a review takes, of all files.
+const maxReviewBytes = 64 << 20
+
+// ReviewProject reads the files of a project that count only when they are
+// trusted, without running any.
+func ReviewProject(ctx context.Context, root string, o *Options) (*Review, error) {
+	dir, err := os.OpenRoot(root)
+	if err != nil {
+		return nil, tool.Errorf(tool.Failed, "the project's folder cannot be opened: %w", errors.Unwrap(err))
+	}
+	defer dir.Close()
+	l := o.ledger(root)
+	v := &reviewing{Review: Review{Root: root, Author: l.author}, ctx: ctx, root: dir, files: dir.FS(), ledger: l, opts: o}
+	if !sameFile(filepath.Join(root, Folder), o.Home) { // where the user's own folder lies, it is no project's
+		v.tools()
+		v.folder(Folder+"/policies", KindPolicy, ".star")
+		v.folder(Folder+"/workflows", KindWorkflow, ".star")
+		v.skills()
+		v.file(Folder+"/mcp.json", KindServers)
+		v.folder(Folder+"/rules", KindNotes, ".md")
+	}
+	for _, name := range noteNames {
+		v.file(name, KindNotes)
+	}
+	if ctx.Err() != nil {
+		return nil, tool.AsError(ctx.Err(), tool.Canceled)
+	}
+	v.compare()
+	return &v.Review, nil
+}
+
+// A reviewing is a review while it is made.
+type reviewing struct {
+	Review
+	ctx    context.Context
+	root   *os.Root
+	files  fs.FS
+	ledger *ledger
+	opts   *Options
+	bytes  int // of all texts so far
+}
+
+func (v *reviewing) broken(name string, err error) {
+	var inner *fs.PathError
+	e := *tool.AsError(err, tool.Invalid)
+	if errors.As(err, &inner) {
+		e.Err = inner.Err
+	}
+	e.Pos.File = name
+	v.Broken = append(v.Broken, &e)
+}
+
+// tools takes the tools and what they load.
+func (v *reviewing) tools() {
+	f := &folder{
+		place: place{location: tool.Project, shown: toolsDir}, files: rootFiles{v.root}, opts: v.opts, old: &index{},
+	}
+	entries, more, err := readFolder(v.files, toolsDir, maxReviewed)
+	if errors.Is(err, fs.ErrNotExist) {
+		return
+	}
+	if err == nil {
+		err = f.readLibs()
+	}
+	if err != nil {
+		v.broken(toolsDir, err)
+		return
+	}
+	if more {
+		v.broken(toolsDir, tool.Errorf(tool.Limit, "more than %d files: the rest is not reviewed", maxReviewed))
+	}
+	f.texts = sync.OnceValue(f.libTexts)
+	var tools []File
+	loaded := map[string]bool{}
+	for _, e := range f.toolFiles(entries) {
+		if v.ctx.Err() != nil {
+			return
+		}
+		x, ok := v.tool(f, e)
+		if !ok {
+			continue
+		}
+		for _, lib := range x.Tool.Loads {
+			loaded[lib] = true
+		}
+		tools = append(tools, x)
+	}
+	for name, stamp := range f.libs {
+		if loaded[name] { // what nothing loads does nothing
+			name = toolsDir + "/" + name
+			v.add(File{Path: name, Kind: KindLib, Text: f.texts()[strings.TrimPrefix(name, toolsDir+"/")], TextHash: stamp.hash, Hash: stamp.hash})
+		}
+	}
+	slices.SortFunc(v.Files, func(a, b File) int { return strings.Compare(a.Path, b.Path) })
+	v.Files = append(v.Files, tools...)
+}
+
+// tool takes one tool, with its reason.
+func (v *reviewing) tool(f *folder, e fs.DirEntry) (File, bool) {
+	name := e.Name()
+	if _, err := f.stamp(name, e); err != nil {
+		v.Broken = append(v.Broken, f.fileError(name, err))
+		return File{}, false
+	}
+	text, err := f.read(name)
+	if err != nil {
+		v.Broken = append(v.Broken, f.fileError(name, err))
+		return File{}, false
+	}
+	if !v.room(f.shown(name), len(text)) {
+		return File{}, false
+	}
+	hash := tool.HashBytes([]byte(text))
+	r := f.describe(v.ctx, name, stamped{text: text, hash: hash})
+	if r.err != nil {
+		v.Broken = append(v.Broken, r.err)
+		return File{}, false
+	}
+	x := File{Path: f.shown(name), Kind: KindTool, Text: text, TextHash: hash, Hash: r.tool.Hash, Tool: r.tool}
+	_, x.Reason = v.ledger.tool(r.tool, hash, f.libs)
+	return x, true
+}
+
+// add takes a file that is no tool.
+func (v *reviewing) add(f File) {
+	f.Reason = v.ledger.file(f.Kind, f.Path, f.TextHash)
+	v.Files = append(v.Files, f)
+}
+
+// file takes a file, if it is there.
+func (v *reviewing) file(name string, kind Kind) {
+	data, cut, err := readHead(v.files, name, maxSource)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return
+	case err != nil:
+		v.broken(name, err)
+		return
+	case cut:
+		v.broken(name, tool.Errorf(tool.Limit, "the file is longer than %d KB", maxSource>>10))
+		return
+	case !utf8.Valid(data):
+		v.broken(name, tool.Errorf(tool.Invalid, "the file is not UTF-8 text"))
+		return
+	}
+	if !v.room(name, len(data)) {
+		return
+	}
+	hash := tool.HashBytes(data)
+	v.add(File{Path: name, Kind: kind, Text: string(data), TextHash: hash, Hash: hash})
+}
+
+// room says whether a text of this length is still taken.
+func (v *reviewing) room(name string, n int) bool {
+	if v.bytes > maxReviewBytes {
+		return false // said before
+	}
+	if v.bytes += n; v.bytes > maxReviewBytes {
+		v.broken(name, tool.Errorf(tool.Limit, "more than %d MB: what follows is not reviewed", maxReviewBytes>>20))
+		return false
+	}
+	return true
+}
+
+// folder takes the files with a suffix in a folder and those below it.
+func (v *reviewing) folder(dir string, kind Kind, suffix string) {
+	err := fs.WalkDir(v.files, dir, func(name string, d fs.DirEntry, err error) error {
+		switch {
+		case errors.Is(err, fs.ErrNotExist) && name == dir:
+			return fs.SkipAll
+		case err != nil:
+			v.broken(name, err)
+			return fs.SkipDir
+		case d.IsDir() && strings.Count(name, "/")-strings.Count(dir, "/") > maxRuleDirs:
+			return fs.SkipDir
+		case len(v.Files) >= maxReviewed:
+			return tool.Errorf(tool.Limit, "more than %d files: the rest is not reviewed", maxReviewed)
+		case !d.IsDir() && path.Ext(name) == suffix:
+			v.file(name, kind)
+		}
+		return nil
+	})
+	if err != nil {
+		v.broken(dir, err)
+	}
+}
+
+// skills takes the skills of the project, those that are broken too: their
+// text is told to nobody, but they may be mended by a touch.
+func (v *reviewing) skills() {
+	dir := Folder + "/" + skillsDir
+	entries, _, err := readFolder(v.files, dir, maxSkills)
+	if errors.Is(err, fs.ErrNotExist) {
+		return
+	}
+	if err != nil {
+		v.broken(dir, err)
+		return
+	}
+	for _, e := range entries {
+		if isSkillFile(e) {
+			v.file(path.Join(dir, e.Name()), KindSkill)
+		}
+	}
+}
+
+// compare adds to each file what was trusted of it before.
+func (v *reviewing) compare() {
+	for i := range v.Files {
+		f := &v.Files[i]
+		if r, ok := v.ledger.files[f.Path]; ok && !r.Revoked {
+			f.Was = &r
+			if f.Reason != "" {
+				f.OldText, f.HasOld = v.opts.Trust.keptText(v.Root, r.Text)
+			}
+		}
+	}
+}

@@ -1,0 +1,210 @@
+package runtime
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/cassidy-run/cassidy/runtime/tool"
+)
+
+// checkRules returns rules ready to be asked: with the names of tools in their
+// one form. A rule that could match nothing is an error, since who wrote it
+// relies on it.
+func checkRules(rules []tool.Rule) ([]tool.Rule, error) {
+	list := slices.Clone(rules)
+	for i := range list {
+		r := &list[i]
+		if r.Verdict < tool.Allow || r.Verdict > tool.Deny {
+			return nil, tool.Errorf(tool.Invalid, "Options.Rules: the rule on %s has no verdict", r.Capability)
+		}
+		if _, err := tool.ParseCapability(r.Capability.String()); err != nil {
+			return nil, tool.Errorf(tool.Invalid, "Options.Rules: %w", err)
+		}
+		if c := &r.Capability; c.Name == "tool" && !strings.HasPrefix(c.Target, "@") {
+			c.Target = tool.Key(c.Target)
+		}
+	}
+	return list, nil
+}
+
+// judge says what the rules make of a capability that a call wants. Those that
+// called it are judged as well: what a tool may not, it may not have done.
+func (g *gate) judge(c tool.Capability) (tool.Verdict, *tool.Rule) {
+	if len(g.host.rules) == 0 {
+		return tool.Unruled, nil
+	}
+	verdict, decides := tool.Judge(g.host.rules, g.tool, c)
+	for up := g.above; up != nil; up = up.above {
+		if v, r := tool.Judge(g.host.rules, up.tool, c); v >= tool.Ask && v > verdict {
+			verdict, decides = v, r
+		}
+	}
+	return verdict, decides
+}
+
+// narrowed names a rule that denies or asks for a part of what a capability
+// covers, to the call or to one that made it.
+func (g *gate) narrowed(name string) string {
+	for i := range g.host.rules {
+		r := &g.host.rules[i]
+		if r.Verdict < tool.Ask || r.Capability.Name != name {
+			continue
+		}
+		for at := g; at != nil; at = at.above {
+			if r.About(at.tool) {
+				return ruleText(r)
+			}
+		}
+	}
+	return ""
+}
+
+// nobody stands for a model or a person in a rule about who calls a tool. No
+// rule can name its group.
+var nobody = &tool.Tool{Group: " "}
+
+// judgeCall says what the rules make of the call itself.
+func (g *gate) judgeCall() (tool.Verdict, *tool.Rule) {
+	if len(g.host.rules) == 0 {
+		return tool.Unruled, nil
+	}
+	verdict, decides := tool.Unruled, (*tool.Rule)(nil)
+	judge := func(caller *tool.Tool) {
+		for _, target := range []string{tool.Key(g.tool.Name), "@" + g.tool.DisplayGroup()} {
+			if v, r := tool.Judge(g.host.rules, caller, tool.Capability{Name: "tool", Target: target}); v > verdict {
+				verdict, decides = v, r
+			}
+		}
+	}
+	if g.above == nil {
+		judge(nobody)
+	}
+	for up := g.above; up != nil; up = up.above {
+		judge(up.tool)
+	}
+	return verdict, decides
+}
+
+// within says whether a tool, and each that called it, has declared a concrete
+// capability and was granted it.
+func (g *gate) within(c tool.Capability) error {
+	for at := g; at != nil; at = at.above {
+		if !g.host.includes(at.tool.Needs, c) {
+			return g.undeclared(at.tool, c)
+		}
+		if !g.host.includes(at.tool.Granted, c) {
+			return g.ungranted(at.tool, c)
+		}
+	}
+	return nil
+}
+
+// includes reports whether a set covers a concrete capability. A tool is
+// covered also by its group, and in either spelling of its name.
+func (h *Host) includes(set []tool.Capability, c tool.Capability) bool {
+	if c.Name != "tool" {
+		return tool.AllowsAny(set, c)
+	}
+	group := ""
+	if t, _, err := h.registry.Lookup(c.Target); err == nil {
+		group = "@" + t.DisplayGroup()
+	}
+	return slices.ContainsFunc(set, func(has tool.Capability) bool {
+		return has.Name == "tool" &&
+			(has.Target == "" || has.Target == group || tool.Key(has.Target) == tool.Key(c.Target))
+	})
+}
+
+func (g *gate) undeclared(t *tool.Tool, c tool.Capability) error {
+	err := tool.Errorf(tool.Denied, "%s does not declare that it needs %s", g.who(t), c)
+	var same []tool.Capability
+	for _, declared := range t.Needs {
+		if declared.Name == c.Name {
+			same = append(same, declared)
+		}
+	}
+	if len(same) > 0 {
+		return err.WithHint("it declares %s only", capabilityList(same))
+	}
+	return err.WithHint("its author can add %q to its needs", c.String())
+}
+
+func (g *gate) ungranted(t *tool.Tool, c tool.Capability) error {
+	err := tool.Errorf(tool.Denied, "%s was not granted %s", g.who(t), c)
+	if t.Location == tool.Project {
+		return err.WithHint("review it with: cassidy trust")
+	}
+	return err.WithHint("it may do only what its user has granted it")
+}
+
+// who names a tool in an error, and if it is not the one of the call, why it
+// matters.
+func (g *gate) who(t *tool.Tool) string {
+	if t == g.tool {
+		return "the tool '" + t.Name + "'"
+	}
+	return "the tool '" + t.Name + "', for which '" + g.tool.Name + "' works,"
+}
+
+// denied is the error of what a rule refuses.
+func denied(what string, r *tool.Rule) error {
+	return tool.Errorf(tool.Denied, "%s is refused by a rule: %s", what, ruleText(r)).
+		WithHint("the rule is in %s", ruleSource(r))
+}
+
+// ruleText shows a rule as people know it.
+func ruleText(r *tool.Rule) string {
+	text := r.Verdict.String() + " " + r.Capability.String()
+	if r.Tool != "" {
+		text += " for " + r.Tool
+	}
+	return text + " (" + ruleSource(r) + ")"
+}
+
+func ruleSource(r *tool.Rule) string {
+	if r.Source == "" {
+		return "the program's own rules"
+	}
+	return r.Source
+}
+
+// open returns what a tool needs to act and no rule of its user allows, and a
+// rule that allows something else of it.
+func (h *Host) open(t *tool.Tool) (open []tool.Capability, by *tool.Rule) {
+	for _, need := range t.Needs {
+		if !need.Acts() {
+			continue
+		}
+		if r := h.allowing(t, need); r != nil {
+			by = r
+		} else {
+			open = append(open, need)
+		}
+	}
+	return open, by
+}
+
+// allowing returns a rule that allows all of what a tool needs. A need that is
+// a pattern is never compared with another pattern: the rule has the same one,
+// or none.
+func (h *Host) allowing(t *tool.Tool, need tool.Capability) *tool.Rule {
+	for i := range h.rules {
+		r := &h.rules[i]
+		if r.Verdict != tool.Allow {
+			continue
+		}
+		whole := *r
+		if r.Capability == need {
+			whole.Capability.Target = ""
+		}
+		if (whole.Capability.Target == "" || literal(need.Target)) && whole.Covers(t, need) {
+			return r
+		}
+	}
+	return nil
+}
+
+// literal reports whether the target of a need stands for one thing only.
+func literal(target string) bool {
+	return target != "" && !strings.ContainsAny(target, `*?[]{}\`)
+}

@@ -1,0 +1,88 @@
+package runtime
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/cassidy-run/cassidy/runtime/tool"
+)
+
+// A wall ends a call that takes too long. Its clock stands still while the call
+// waits for a person, or for a call that it has made.
+type wall struct {
+	limit  time.Duration
+	cancel context.CancelCauseFunc
+
+	mu    sync.Mutex
+	timer *time.Timer
+	left  time.Duration // when the clock was last set going
+	since time.Time     // when that was
+	waits int           // how many things are waited for
+	over  bool
+	ended bool
+}
+
+// start sets the clock going. The context that it returns ends with it.
+func (w *wall) start(ctx context.Context, limit time.Duration) context.Context {
+	ctx, w.cancel = context.WithCancelCause(ctx)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.limit, w.left, w.since = limit, limit, time.Now()
+	w.timer = time.AfterFunc(limit, w.ring)
+	return ctx
+}
+
+// stop ends the context, and the clock for good.
+func (w *wall) stop() {
+	w.mu.Lock()
+	w.ended = true
+	w.timer.Stop()
+	w.mu.Unlock()
+	w.cancel(nil)
+}
+
+func (w *wall) ring() {
+	w.mu.Lock()
+	over := w.waits == 0 && !w.ended
+	w.over = w.over || over
+	w.mu.Unlock()
+	if over {
+		w.cancel(w.err())
+	}
+}
+
+// pause stops the clock until resume is called as often. A clock that has not
+// been started yet has none.
+func (w *wall) pause() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.waits++; w.waits > 1 || w.timer == nil {
+		return
+	}
+	w.timer.Stop()
+	w.left = max(0, w.left-time.Since(w.since))
+}
+
+func (w *wall) resume() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.waits--; w.waits > 0 || w.timer == nil || w.ended || w.over {
+		return
+	}
+	w.since = time.Now()
+	w.timer.Reset(w.left)
+}
+
+// isOver reports whether the time ran out.
+func (w *wall) isOver() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.over
+}
+
+func (w *wall) err() *tool.Error {
+	e := tool.Errorf(tool.Timeout, "the call took longer than %v", w.limit)
+	e.Limit = "wall"
+	return e
+}

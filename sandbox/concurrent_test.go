@@ -1,0 +1,494 @@
+package sandbox_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/sandbox"
+)
+
+// poolIsQuiet checks that nothing is left of calls that are over: nobody
+// computes or waits, and every worker idles.
+func poolIsQuiet(t testing.TB, box *sandbox.Process) {
+	t.Helper()
+	box.WaitForSpare()
+	got := box.State()
+	want := sandbox.PoolState{Idle: got.Idle, Alive: got.Idle, Counted: got.Idle}
+	if got != want {
+		t.Errorf("the pool holds %+v, want %+v", got, want)
+	}
+}
+
+// script makes a script of a function f() whose body this is.
+func script(name, body string) tool.Script {
+	return tool.Script{Path: name + ".star", Source: "def f(value = None):\n    \"F.\"\n    " + strings.ReplaceAll(body, "\n", "\n    ") + "\n\ntool(f)\n"}
+}
+
+// The bodies of scripts that do a thing each.
+const (
+	spins     = "return [all(range(1, (1 << 31) - 1)) for _ in range(1000)]"
+	swells    = "return len([0] * ((1 << 30) - 1))"
+	computes  = "x = 0\nfor i in range(20000): x += i\nreturn x"
+	asksOften = "for i in range(50): value = world.ask(value)\nreturn value"
+	replies   = "return 'x' * 500000"
+)
+
+// TestR41Neighbours runs 64 bombs of 8 tools at once: each ends by a limit, and
+// a tool that has nothing to do with them goes on giving the right answer.
+func TestR41Neighbours(t *testing.T) {
+	box := newProcess(t, nil, world)
+	nextCallIsRight(t, box)
+	before := residentMB(t)
+	var bombs sync.WaitGroup
+	for i := range 64 {
+		body, want := spins, "cpu"
+		if i%2 == 1 {
+			body, want = swells, "memory"
+		}
+		s := script(fmt.Sprintf("bomb%d", i%8), body)
+		bombs.Go(func() {
+			_, err := box.Run(context.Background(), s, tool.Call{Limits: tool.Limits{CPU: 100 * time.Millisecond}}, nil)
+			if e := tool.AsError(err, tool.Internal); e == nil || e.Limit != want {
+				t.Errorf("%s ended by %v, want the limit %s", s.Path, err, want)
+			}
+		})
+	}
+	over := make(chan struct{})
+	go func() { bombs.Wait(); close(over) }()
+	calls := 0
+	for going := true; going; calls++ {
+		nextCallIsRight(t, box)
+		select {
+		case <-over:
+			going = false
+		default:
+		}
+	}
+	if calls < 10 {
+		t.Errorf("the neighbour was called %d times meanwhile, want more", calls)
+	}
+	if grown := residentMB(t) - before; grown > 64 {
+		t.Errorf("the host has grown by %d MB, want at most 64", grown)
+	}
+	poolIsQuiet(t, box)
+}
+
+// TestCancelStorm ends calls at any instant: while they wait, start, compute,
+// ask for something or reply. Those that nobody ends must not notice.
+func TestCancelStorm(t *testing.T) {
+	calls := 1500
+	if testing.Short() || sandbox.RaceDetector {
+		calls = 400
+	}
+	box := newProcess(t, &sandbox.Options{Running: 3, PerDomain: 1}, world)
+	bodies := []string{"return value", spins, computes, asksOften, replies, "return world.ask('wait')"}
+	one := func(rnd *rand.Rand) {
+		which := rnd.IntN(len(bodies))
+		ctx, cancel := context.WithCancel(context.Background())
+		timer := time.AfterFunc(time.Duration(rnd.IntN(8000))*time.Microsecond, cancel)
+		defer timer.Stop()
+		defer cancel()
+		var over atomic.Bool
+		_, err := box.Run(ctx, script(fmt.Sprintf("f%d", which), bodies[which]), tool.Call{Args: tool.NewDict("value", "x")}, func(ctx context.Context, e tool.Effect) (tool.Outcome, error) {
+			if over.Load() {
+				t.Error("an effect was served after its call had returned")
+			}
+			what, _ := e.Args.Get("what")
+			if what == "wait" {
+				<-ctx.Done()
+			}
+			return tool.Outcome{Value: what}, nil
+		})
+		over.Store(true)
+		if err != nil && tool.KindOf(err) != tool.Canceled {
+			t.Errorf("a cancelled call gave %v of kind %s", err, tool.KindOf(err))
+		}
+		if which == 5 && err == nil {
+			t.Error("a call that waits for its end has succeeded")
+		}
+	}
+	var all sync.WaitGroup
+	for seed := range 8 {
+		all.Go(func() {
+			rnd := rand.New(rand.NewPCG(uint64(seed), 0))
+			for range calls / 8 {
+				one(rnd)
+				s := script("f0", bodies[0]) // the domain is that of calls which are cancelled
+				out, err := box.Run(context.Background(), s, tool.Call{Args: tool.NewDict("value", "y")}, nil)
+				if err != nil || out.Value != "y" {
+					t.Errorf("a call that nobody cancelled gave %v, %v, want y", out.Value, err)
+				}
+			}
+		})
+	}
+	all.Wait()
+	poolIsQuiet(t, box)
+}
+
+// TestNoEffectAfterTheEnd cancels a call in its first effect: there is no second.
+func TestNoEffectAfterTheEnd(t *testing.T) {
+	box := newProcess(t, nil, world)
+	for range 50 {
+		ctx, cancel := context.WithCancel(context.Background())
+		served := 0
+		_, err := box.Run(ctx, script("f", asksOften), tool.Call{}, func(context.Context, tool.Effect) (tool.Outcome, error) {
+			served++
+			cancel()
+			return tool.Outcome{}, nil
+		})
+		if err == nil || tool.KindOf(err) != tool.Canceled || served != 1 {
+			t.Errorf("%v after %d effects, want cancelled after one", err, served)
+		}
+	}
+	poolIsQuiet(t, box)
+}
+
+// TestCloseInTheMiddle closes a sandbox whose calls are at any point.
+func TestCloseInTheMiddle(t *testing.T) {
+	rounds := 15
+	if testing.Short() || sandbox.RaceDetector {
+		rounds = 5
+	}
+	for round := range rounds {
+		box := newProcess(t, &sandbox.Options{Running: 2, PerDomain: 1}, world)
+		begun := make(chan struct{})
+		var once sync.Once
+		var do tool.Effector
+		do = func(ctx context.Context, e tool.Effect) (tool.Outcome, error) {
+			once.Do(func() { close(begun) })
+			return box.Run(ctx, script("nested", "return 1"), tool.Call{}, do)
+		}
+		var all sync.WaitGroup
+		for i := range 12 {
+			s := script(fmt.Sprintf("f%d", i%4), []string{computes, asksOften, spins, replies}[i%4])
+			all.Go(func() {
+				for {
+					_, err := box.Run(context.Background(), s, tool.Call{Limits: tool.Limits{CPU: 20 * time.Millisecond}}, do)
+					e := tool.AsError(err, tool.Internal)
+					if e != nil && e.Kind == tool.Canceled {
+						return
+					}
+					if e != nil && e.Limit != "cpu" {
+						t.Errorf("a call of a sandbox that is closed meanwhile gave %v of kind %s", e, e.Kind)
+						return
+					}
+				}
+			})
+		}
+		<-begun
+		time.Sleep(time.Duration(round) * 7 * time.Millisecond) // another instant each time
+		for range 2 {
+			all.Go(func() { box.Close() })
+		}
+		all.Wait()
+		box.Close()
+		if got, want := box.State(), (sandbox.PoolState{}); got != want {
+			t.Errorf("a closed pool holds %+v, want nothing", got)
+		}
+		if _, err := box.Run(context.Background(), echoScript, tool.Call{}, nil); err == nil || tool.KindOf(err) != tool.Canceled {
+			t.Errorf("a call of a closed sandbox gave %v, want cancelled", err)
+		}
+	}
+}
+
+// TestNested has calls make calls, of their own script and of others, sixteen
+// deep, where one may compute at a time.
+func TestNested(t *testing.T) {
+	const deep = 16
+	for _, strict := range []bool{false, true} {
+		t.Run(fmt.Sprintf("strict %v", strict), func(t *testing.T) {
+			box := newProcess(t, &sandbox.Options{PerDomain: 1, Running: 1, Strict: strict}, world)
+			ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+			defer cancel()
+			var call func(ctx context.Context, depth int64) (tool.Outcome, error)
+			call = func(ctx context.Context, depth int64) (tool.Outcome, error) {
+				s := script([]string{"own", "own", "other"}[depth%3], "return 1 if value == 0 else 1 + world.ask(value - 1)")
+				return box.Run(ctx, s, tool.Call{Args: tool.NewDict("value", depth)}, func(ctx context.Context, e tool.Effect) (tool.Outcome, error) {
+					next, _ := e.Args.Get("what")
+					return call(ctx, next.(int64))
+				})
+			}
+			var all sync.WaitGroup
+			for range 4 {
+				all.Go(func() {
+					out, err := call(ctx, deep-1)
+					if err != nil || out.Value != int64(deep) {
+						t.Errorf("nested calls gave %v, %v, want %d", out.Value, err, deep)
+					}
+				})
+			}
+			all.Wait()
+			poolIsQuiet(t, box)
+		})
+	}
+}
+
+// TestNestedFailure ends the innermost call by a limit, and by a cancellation
+// while all the others wait for it.
+func TestNestedFailure(t *testing.T) {
+	box := newProcess(t, &sandbox.Options{PerDomain: 1, Running: 1}, world)
+	for _, innermost := range []string{swells, spins, "return world.ask('cancel')", "fail('no')"} {
+		ctx, cancel := context.WithCancel(context.Background())
+		var call func(ctx context.Context, depth int) (tool.Outcome, error)
+		call = func(ctx context.Context, depth int) (tool.Outcome, error) {
+			body := "return world.ask('more')"
+			if depth == 0 {
+				body = innermost
+			}
+			return box.Run(ctx, script("f", body), tool.Call{Limits: tool.Limits{CPU: 50 * time.Millisecond}}, func(ctx context.Context, e tool.Effect) (tool.Outcome, error) {
+				if what, _ := e.Args.Get("what"); what == "cancel" {
+					cancel()
+					return tool.Outcome{}, nil
+				}
+				return call(ctx, depth-1)
+			})
+		}
+		_, err := call(ctx, 5)
+		want := map[string]tool.Kind{swells: tool.Limit, spins: tool.Limit, "fail('no')": tool.Failed}
+		kind, ok := want[innermost]
+		if !ok {
+			kind = tool.Canceled
+		}
+		if err == nil || tool.KindOf(err) != kind {
+			t.Errorf("%q at the bottom gave %v, want %s", innermost, err, kind)
+		}
+		cancel()
+		poolIsQuiet(t, box)
+		nextCallIsRight(t, box)
+	}
+}
+
+// TestStrictSharesNothing checks that no process is used twice.
+func TestStrictSharesNothing(t *testing.T) {
+	box := newProcess(t, &sandbox.Options{Strict: true}, world)
+	seen := map[int]int{}
+	var mu sync.Mutex
+	var all sync.WaitGroup
+	const calls = 30
+	for range 3 {
+		all.Go(func() {
+			for range calls / 3 {
+				out, err := box.Run(context.Background(), script("f", asksOften), tool.Call{Args: tool.NewDict("value", "x")}, func(_ context.Context, e tool.Effect) (tool.Outcome, error) {
+					what, _ := e.Args.Get("what")
+					return tool.Outcome{Value: what}, nil
+				})
+				if err != nil || out.Value != "x" {
+					t.Errorf("a strict call gave %v, %v, want x", out.Value, err)
+				}
+				mu.Lock()
+				for _, pid := range box.Workers() {
+					seen[pid]++
+				}
+				mu.Unlock()
+			}
+		})
+	}
+	all.Wait()
+	poolIsQuiet(t, box)
+	if got := box.State(); got.Idle > 1 {
+		t.Errorf("%d workers idle, want the spare at most", got.Idle)
+	}
+	if len(seen) < calls/3 {
+		t.Errorf("%d processes were seen in %d calls, want one for each", len(seen), calls)
+	}
+}
+
+// TestThreadsThatEnd ends threads of the program, as a goroutine does that has
+// locked its own: no worker may end with them.
+func TestThreadsThatEnd(t *testing.T) {
+	box := newProcess(t, nil, world)
+	for range 10 {
+		_, err := box.Run(context.Background(), script("f", "return world.ask(1)"), tool.Call{}, func(context.Context, tool.Effect) (tool.Outcome, error) {
+			var all sync.WaitGroup
+			for range 8 {
+				all.Go(func() { runtime.LockOSThread() })
+			}
+			all.Wait()
+			return tool.Outcome{}, nil
+		})
+		if err != nil {
+			t.Fatalf("a worker ended with a thread: %v", err)
+		}
+	}
+}
+
+// TestEffectThatPanics checks that a program which survives the panic of its
+// own effect has lost no worker and no turn.
+func TestEffectThatPanics(t *testing.T) {
+	box := newProcess(t, &sandbox.Options{PerDomain: 1, Running: 1}, world)
+	for _, how := range []func(){func() { panic("oops") }, runtime.Goexit} {
+		over := make(chan struct{})
+		go func() {
+			defer close(over)
+			defer func() { _ = recover() }()
+			_, err := box.Run(context.Background(), script("f", "return world.ask(1)"), tool.Call{}, func(context.Context, tool.Effect) (tool.Outcome, error) {
+				how()
+				return tool.Outcome{}, nil
+			})
+			t.Errorf("the call returned %v", err)
+		}()
+		<-over
+		poolIsQuiet(t, box)
+		nextCallIsRight(t, box)
+	}
+}
+
+// TestTooManyAlive checks that calls which wait for the host cannot make more
+// and more processes.
+func TestTooManyAlive(t *testing.T) {
+	box := newProcess(t, nil, world)
+	for i := range 3 { // workers that idle make room
+		if _, err := box.Run(context.Background(), script(fmt.Sprintf("idle%d", i), "return 1"), tool.Call{}, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	box.WaitForSpare()
+	box.SetMost(4)
+	release, inside := make(chan struct{}), make(chan struct{})
+	var all sync.WaitGroup
+	for i := range 4 {
+		all.Go(func() {
+			_, err := box.Run(context.Background(), script(fmt.Sprintf("f%d", i), "return world.ask(1)"), tool.Call{}, func(context.Context, tool.Effect) (tool.Outcome, error) {
+				inside <- struct{}{}
+				<-release
+				return tool.Outcome{}, nil
+			})
+			if err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	for range 4 {
+		<-inside
+	}
+	_, err := box.Run(context.Background(), script("f5", "return 1"), tool.Call{}, nil)
+	if e := tool.AsError(err, tool.Internal); e == nil || e.Limit != "queue" {
+		t.Errorf("one more gave %v, want the limit queue", err)
+	}
+	if got := len(box.Workers()); got != 4 {
+		t.Errorf("there are %d workers, want 4", got)
+	}
+	close(release)
+	all.Wait()
+	poolIsQuiet(t, box)
+	nextCallIsRight(t, box)
+}
+
+// TestQueueIsBounded checks that who comes when too many wait is told so.
+func TestQueueIsBounded(t *testing.T) {
+	box := newProcess(t, &sandbox.Options{PerDomain: 1, Running: 1}, world)
+	ctx, cancel := context.WithCancel(context.Background())
+	var all sync.WaitGroup
+	all.Go(func() { _, _ = box.Run(ctx, script("f", spins), tool.Call{Limits: tool.Limits{CPU: time.Hour}}, nil) })
+	for box.State().Running == 0 {
+		runtime.Gosched()
+	}
+	var full atomic.Int32
+	for range 400 {
+		all.Go(func() {
+			_, err := box.Run(ctx, echoScript, tool.Call{Args: tool.NewDict("value", "x")}, nil)
+			e := tool.AsError(err, tool.Internal)
+			if e != nil && e.Limit == "queue" {
+				full.Add(1)
+			} else if e != nil && e.Kind != tool.Canceled {
+				t.Error(e)
+			}
+			if full.Load() >= 100 {
+				cancel()
+			}
+		})
+	}
+	all.Wait()
+	cancel()
+	poolIsQuiet(t, box)
+	nextCallIsRight(t, box)
+}
+
+// TestLongAnswersAreNotKept checks that workers which idle keep nothing in the
+// host of what they said.
+func TestLongAnswersAreNotKept(t *testing.T) {
+	box := newProcess(t, nil, world)
+	nextCallIsRight(t, box)
+	before := heapMB()
+	for i := range 16 {
+		_, err := box.Run(context.Background(), script(fmt.Sprintf("f%d", i), "return 'x' * 8000000"), tool.Call{}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if grown := heapMB() - before; grown > 8 {
+		t.Errorf("the host keeps %d MB, want at most 8", grown)
+	}
+}
+
+// heapMB is what the Go heap holds that is in use.
+func heapMB() int {
+	runtime.GC()
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int(m.HeapAlloc >> 20)
+}
+
+// TestOverIsOver has scripts go on after what ends them: none gets an effect
+// more, and none is taken for an attack.
+func TestOverIsOver(t *testing.T) {
+	limit := func(name string) error {
+		e := tool.Errorf(tool.Limit, "too much")
+		e.Limit = name
+		return e
+	}
+	long := strings.Repeat("x", 7<<20)
+	for _, script := range []tool.Script{
+		{Path: "f.star", Source: "def f():\n    for i in range(100):\n        print(i)\n\ntool(f)\n"},
+		{Path: "f.lua", Source: "return tool{description = \"F.\", handler = function() for i = 1, 100 do pcall(world.ask, 1) pcall(print, 1) end end}\n"},
+	} {
+		for name, end := range map[string]error{
+			"canceled": tool.Errorf(tool.Canceled, "no more"), "timeout": tool.Errorf(tool.Timeout, "no more"),
+			"effects": limit("effects"), "traffic": limit("traffic"), "long replies": nil,
+		} {
+			t.Run(script.Path+" "+name, func(t *testing.T) {
+				box := newProcess(t, nil, world, tool.Module{Funcs: []tool.Func{{Name: "log", Class: tool.Notice, Params: []tool.Param{{Name: "message"}}}}})
+				asked := 0
+				_, err := box.Run(context.Background(), script, tool.Call{}, func(context.Context, tool.Effect) (tool.Outcome, error) {
+					asked++
+					return tool.Outcome{Value: long}, end
+				})
+				if err == nil || tool.KindOf(err) == tool.Security {
+					t.Errorf("the call gave %v, want what ended it", err)
+				}
+				if end != nil && asked != 1 || asked < 1 || asked > 6 {
+					t.Errorf("%d effects were asked for, want one, or a few where the replies are what is too much", asked)
+				}
+				poolIsQuiet(t, box)
+			})
+		}
+	}
+}
+
+// TestASlowEffectIsNotTheEnd checks that a script may catch that one effect took
+// too long, and go on: its worker is an honest one.
+func TestASlowEffectIsNotTheEnd(t *testing.T) {
+	box := newProcess(t, nil, world)
+	s := tool.Script{Path: "f.lua", Source: "return tool{description = \"F.\", handler = function() pcall(world.ask, 1) return world.ask(2) end}\n"}
+	asked := 0
+	out, err := box.Run(context.Background(), s, tool.Call{}, func(context.Context, tool.Effect) (tool.Outcome, error) {
+		if asked++; asked == 1 {
+			slow := tool.Errorf(tool.Timeout, "the server was too slow")
+			slow.Limit = "http"
+			return tool.Outcome{}, slow
+		}
+		return tool.Outcome{Value: "answer"}, nil
+	})
+	if err != nil || out.Value != "answer" {
+		t.Errorf("after a slow effect: %v, %v, want an answer", out.Value, err)
+	}
+}

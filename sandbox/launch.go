@@ -1,0 +1,63 @@
+package sandbox
+
+import (
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/cassidy-run/cassidy/runtime/tool"
+)
+
+// What a process gets that does not say what it needs.
+const (
+	launchTimeout   = 30 * time.Second
+	launchMemory    = 512 << 20
+	launchProcesses = 64
+)
+
+// launchMaxArgs bounds the arguments and environment of a process: what Linux
+// takes of one argument.
+const launchMaxArgs = 128 << 10
+
+// launchComplete gives a process with what it left out filled in, or says what
+// is wrong with it.
+func launchComplete(p *tool.Process) (*tool.Process, error) {
+	full := *p
+	if full.Timeout <= 0 {
+		full.Timeout = launchTimeout
+	}
+	if full.Memory <= 0 {
+		full.Memory = launchMemory
+	}
+	if full.Processes <= 0 {
+		full.Processes = launchProcesses
+	}
+	size := 0
+	for _, text := range append(append([]string{p.Path, p.Dir}, p.Args...), p.Env...) {
+		size += len(text)
+		if strings.ContainsRune(text, 0) {
+			return nil, tool.Errorf(tool.Invalid, "an argument of a command cannot hold the character NUL")
+		}
+	}
+	if size > launchMaxArgs {
+		return nil, tool.Errorf(tool.Invalid, "the arguments of a command are longer than %d KB in all", launchMaxArgs>>10)
+	}
+	for _, name := range append(append([]string{p.Path, p.Dir}, p.Read...), p.Write...) {
+		if !filepath.IsAbs(name) {
+			return nil, tool.Errorf(tool.Invalid, "%q is not an absolute path", name)
+		}
+	}
+	return &full, nil
+}
+
+func launchTooLong(d time.Duration) *tool.Error {
+	e := tool.Errorf(tool.Timeout, "the command took longer than %v", d)
+	e.Limit = "wall"
+	return e
+}
+
+func launchLimit(limit, format string, args ...any) *tool.Error {
+	e := tool.Errorf(tool.Limit, format, args...)
+	e.Limit = limit
+	return e
+}

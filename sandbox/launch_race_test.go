@@ -1,0 +1,6 @@
+//go:build race
+
+package sandbox
+
+// launchRace tells that the stages start slowly.
+const launchRace = true

@@ -1,0 +1,46 @@
+package sandbox_test
+
+import (
+	"runtime"
+	"testing"
+
+	"github.com/cassidy-run/cassidy/internal/testworker"
+	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/sandbox"
+	"github.com/cassidy-run/cassidy/stdlib"
+)
+
+// TestMain makes the test its own worker; with the race detector it builds one.
+func TestMain(m *testing.M) {
+	if sandbox.HardenTestMain() || sandbox.LaunchTestMain() || hostileMain() {
+		return
+	}
+	testworker.Main(m, stdlib.Pure()...)
+}
+
+// skipWithoutWorkers skips where no worker can be confined.
+func skipWithoutWorkers(t testing.TB) {
+	t.Helper()
+	if runtime.GOOS != "linux" {
+		t.Skip("only Linux confines workers")
+	}
+}
+
+// newProcess opens a sandbox of workers, with the pure modules and these.
+func newProcess(t testing.TB, o *sandbox.Options, modules ...tool.Module) *sandbox.Process {
+	t.Helper()
+	skipWithoutWorkers(t)
+	var opts sandbox.Options
+	if o != nil {
+		opts = *o
+	}
+	if opts.Exec == "" {
+		opts.Exec = testworker.Exec()
+	}
+	p, err := sandbox.New(&opts, append(stdlib.Pure(), modules...)...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { p.Close() })
+	return p
+}

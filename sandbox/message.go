@@ -1,0 +1,270 @@
+package sandbox
+
+import (
+	"encoding/binary"
+	"errors"
+	"time"
+
+	"github.com/cassidy-run/cassidy/runtime/tool"
+)
+
+// The bodies of frames are fields: values in the form of [tool.Append], each
+// behind its length, a little-endian u32. They are no list, in which a value
+// could be less deep and of fewer parts than it may be by itself. Reading is
+// strict, since either side may be lied to: a field that is missing, of another
+// type or too much is errMessage.
+
+var errMessage = errors.New("not a message of this protocol")
+
+// fields reads the fields of a message one after the other.
+type fields struct {
+	list tool.List
+	bad  bool
+}
+
+const (
+	fieldHead = 4 // the length of a field
+	// maxParts is how many values a message may consist of in all: a few of the
+	// largest that there are. A frame of nothing but nils would else be made
+	// into many times its size.
+	maxParts = 4 * tool.MaxNodes
+)
+
+func appendFields(dst []byte, list tool.List) ([]byte, error) {
+	parts := 0
+	for _, v := range list {
+		start := len(dst)
+		dst = append(dst, make([]byte, fieldHead)...)
+		var err error
+		if dst, err = tool.Append(dst, v); err != nil {
+			return dst, err
+		}
+		if parts += partsOf(v); parts > maxParts {
+			e := tool.Errorf(tool.Limit, "values of more than %d parts together", maxParts)
+			e.Limit = "nodes"
+			return dst, e
+		}
+		binary.LittleEndian.PutUint32(dst[start:], uint32(len(dst)-start-fieldHead))
+	}
+	return dst, nil
+}
+
+func readFields(body []byte) *fields {
+	f, parts := &fields{}, 0
+	for len(body) > 0 {
+		if len(body) < fieldHead {
+			return &fields{bad: true}
+		}
+		n := int64(binary.LittleEndian.Uint32(body))
+		if body = body[fieldHead:]; n > int64(len(body)) {
+			return &fields{bad: true}
+		}
+		v, err := tool.Decode(body[:n])
+		if parts += partsOf(v); err != nil || parts > maxParts {
+			return &fields{bad: true}
+		}
+		f.list, body = append(f.list, v), body[n:]
+	}
+	return f
+}
+
+// partsOf counts the values that a value consists of.
+func partsOf(v tool.Value) int {
+	parts := 1
+	if d, ok := v.(*tool.Dict); ok {
+		for k, v := range d.All() {
+			parts += partsOf(k) + partsOf(v)
+		}
+		return parts
+	}
+	items, _ := tool.Elements(v)
+	for _, item := range items {
+		parts += partsOf(item)
+	}
+	return parts
+}
+
+// flat are the arguments of a call as the last fields of a message: each name,
+// and what it is.
+func flat(args *tool.Dict) tool.List {
+	if args == nil {
+		return nil
+	}
+	list := make(tool.List, 0, 2*args.Len())
+	for name, v := range args.All() {
+		list = append(list, name, v)
+	}
+	return list
+}
+
+// args reads all that is left as arguments.
+func (f *fields) args() *tool.Dict {
+	args := &tool.Dict{}
+	for !f.bad && len(f.list) > 0 {
+		name, v := field[string](f), f.value()
+		_, twice := args.Get(name)
+		f.bad = f.bad || twice
+		args.Put(name, v)
+	}
+	return args
+}
+
+func (f *fields) value() tool.Value {
+	if f.bad || len(f.list) == 0 {
+		f.bad = true
+		return nil
+	}
+	v := f.list[0]
+	f.list = f.list[1:]
+	return v
+}
+
+// field reads a field of one type.
+func field[T tool.Value](f *fields) T {
+	v, ok := f.value().(T)
+	f.bad = f.bad || !ok
+	return v
+}
+
+// done says whether all was read and nothing is left.
+func (f *fields) done() error {
+	if f.bad || len(f.list) > 0 {
+		return errMessage
+	}
+	return nil
+}
+
+// A scriptMessage is a script on its way into a worker.
+func scriptMessage(s tool.Script) tool.List {
+	libs := &tool.Dict{}
+	for name, text := range s.Libs {
+		libs.Put(name, []byte(text)) // a file may hold any bytes; the engine says what is wrong with them
+	}
+	return tool.List{s.Name, s.Path, []byte(s.Source), libs, s.Hash}
+}
+
+func readScript(body []byte) (tool.Script, error) {
+	f := readFields(body)
+	s := tool.Script{Name: field[string](f), Path: field[string](f), Source: string(field[[]byte](f))}
+	libs := field[*tool.Dict](f)
+	s.Hash = field[string](f)
+	if err := f.done(); err != nil {
+		return tool.Script{}, err
+	}
+	s.Libs = make(map[string]string, libs.Len())
+	for k, v := range libs.All() {
+		name, isText := k.(string)
+		text, isBytes := v.([]byte)
+		if !isText || !isBytes {
+			return tool.Script{}, errMessage
+		}
+		s.Libs[name] = string(text)
+	}
+	return s, nil
+}
+
+// callMessage is what a worker needs to know of a call: not who made it, nor
+// where in a run it stands.
+func callMessage(c tool.Call) tool.List {
+	return append(tool.List{c.Tool, c.Entry, c.Limits.Steps, int64(c.Limits.CPU), int64(c.Limits.Result)}, flat(c.Args)...)
+}
+
+func readCall(body []byte) (tool.Call, error) {
+	f := readFields(body)
+	c := tool.Call{Tool: field[string](f), Entry: field[string](f)}
+	c.Limits.Steps = field[int64](f)
+	c.Limits.CPU = time.Duration(field[int64](f))
+	c.Limits.Result = int(field[int64](f))
+	c.Args = f.args()
+	return c, f.done()
+}
+
+// errorFields are an error as it crosses: what is said, and not what it wraps.
+func errorFields(e *tool.Error) tool.List {
+	trace := make(tool.List, len(e.Trace))
+	for i, line := range e.Trace {
+		trace[i] = tool.Clean(line, maxText)
+	}
+	text := ""
+	if e.Err != nil {
+		text = e.Err.Error()
+	}
+	return tool.List{int64(e.Kind), tool.Clean(e.Op, maxText), tool.Clean(text, maxText), tool.Clean(e.Hint, maxText), tool.Clean(e.Limit, maxText),
+		tool.Clean(e.Pos.File, maxText), int64(e.Pos.Line), int64(e.Pos.Col), trace}
+}
+
+// The bounds of an error that comes from a worker.
+const (
+	maxText  = 4 << 10
+	maxTrace = 64
+)
+
+// readError reads errorFields.
+func readError(f *fields) *tool.Error {
+	kind := field[int64](f)
+	e := &tool.Error{Kind: tool.Kind(kind), Op: field[string](f)}
+	e.Err = errors.New(tool.Clean(field[string](f), maxText))
+	e.Op, e.Hint, e.Limit = tool.Clean(e.Op, maxText), tool.Clean(field[string](f), maxText), tool.Clean(field[string](f), maxText)
+	e.Pos.File = tool.Clean(field[string](f), maxText)
+	e.Pos.Line, e.Pos.Col = int(field[int64](f)), int(field[int64](f))
+	for _, v := range field[tool.List](f) {
+		line, ok := v.(string)
+		f.bad = f.bad || !ok
+		if len(e.Trace) < maxTrace {
+			e.Trace = append(e.Trace, tool.Clean(line, maxText))
+		}
+	}
+	f.bad = f.bad || kind < 0 || kind > int64(tool.Conflict)
+	return e
+}
+
+// effectRows are the functions that a worker may ask for, as plain values: all
+// but the pure ones, which it has itself, and those that only a host calls.
+func effectRows(modules []tool.Module) (tool.List, error) {
+	rows := tool.List{}
+	for _, m := range modules {
+		for i := range m.Funcs {
+			f := &m.Funcs[i]
+			if f.Class == tool.Pure || f.Internal {
+				continue
+			}
+			// A tool has parameters too, and a form of its own.
+			form, err := tool.AppendTool(nil, &tool.Tool{Name: f.Name, Params: f.Params})
+			if err != nil {
+				return nil, tool.Errorf(tool.Invalid, "the effect %s.%s cannot be told to a worker: %w", m.Name, f.Name, err)
+			}
+			rows = append(rows, tool.List{m.Name, int64(f.Class), form, f.Rest, f.Other})
+		}
+		for _, c := range m.Consts {
+			rows = append(rows, tool.List{m.Name, c.Name, c.Value})
+		}
+	}
+	return rows, nil
+}
+
+// readRows makes modules of effectRows.
+func readRows(rows tool.List) ([]tool.Module, error) {
+	var modules []tool.Module
+	for _, row := range rows {
+		list, _ := row.(tool.List)
+		f := &fields{list: list}
+		m := tool.Module{Name: field[string](f)}
+		switch kind := f.value().(type) {
+		case int64:
+			t, err := tool.DecodeTool(string(field[[]byte](f)))
+			if err != nil {
+				return nil, err
+			}
+			m.Funcs = []tool.Func{{Name: t.Name, Params: t.Params, Class: tool.Class(kind), Rest: field[string](f), Other: field[bool](f)}}
+		case string:
+			m.Consts = []tool.Const{{Name: kind, Value: f.value()}}
+		default:
+			return nil, errMessage
+		}
+		if err := f.done(); err != nil {
+			return nil, err
+		}
+		modules = append(modules, m)
+	}
+	return modules, nil
+}

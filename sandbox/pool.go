@@ -1,0 +1,428 @@
+package sandbox
+
+import (
+	"context"
+	"maps"
+	"math"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/cassidy-run/cassidy/runtime/tool"
+)
+
+// The sizes of a pool.
+const (
+	// maxIdle is how many workers are kept for scripts that may be called again.
+	maxIdle = 16
+	// maxWaiting is how many requests may wait for their turn.
+	maxWaiting = 256
+	// maxCalls and maxAge end a worker's life.
+	maxCalls = 10_000
+	maxAge   = 10 * time.Minute
+	// maxAlive is how many workers there may be, those among them that wait for
+	// the host and so are not counted as running: each is a process and three
+	// descriptors.
+	maxAlive = 256
+)
+
+// A job says which worker a request needs: one of a domain, which is one
+// script, with a budget of memory. The script is the domain but where files are
+// only read, which all are by the same workers: one that makes its worker break
+// the rules must not keep the others from being read.
+type job struct {
+	domain string
+	memory int64
+	script string
+}
+
+// A pool keeps workers: those of the scripts that were called last, and one
+// that belongs to nobody yet, so that the next script need not wait for it. It
+// also decides who may compute: a domain that has little running goes before
+// one that has more, and a worker that waits for the host does not count.
+type pool struct {
+	opts     Options
+	rows     tool.List // the effects, for new workers
+	confined bool      // whether a worker must be
+	starter  *starter
+	guard    guard // of the workers
+
+	mu      sync.Mutex
+	alive   map[*child]bool
+	idle    []*child // the one that was used last is last
+	spare   *child
+	making  sync.WaitGroup // of the spare
+	isMade  bool           // being made
+	used    bool           // a worker has been given back
+	count   int            // of workers, those that are being started among them
+	most    int            // of them
+	refused map[string]*tool.Error
+	running map[string]int // by domain
+	total   int
+	waiting []*turn
+	closed  bool
+}
+
+// A turn is somebody waiting to compute.
+type turn struct {
+	domain string
+	given  chan struct{}
+	over   bool // the pool was closed instead
+}
+
+func newPool(o *Options, rows tool.List, confined bool) *pool {
+	p := &pool{opts: *o, rows: rows, confined: confined, starter: newStarter(), most: maxAlive,
+		alive: map[*child]bool{}, refused: map[string]*tool.Error{}, running: map[string]int{}}
+	p.guard.workers = p.workers
+	if p.opts.Running <= 0 {
+		p.opts.Running = 32
+	}
+	if p.opts.PerDomain <= 0 {
+		p.opts.PerDomain = 2
+	}
+	return p
+}
+
+// get waits for the domain's turn and returns a worker for it: one of its own,
+// or, if fresh, one that nobody has used.
+func (p *pool) get(ctx context.Context, j job, fresh bool) (*child, error) {
+	if err := p.enter(ctx, j); err != nil {
+		return nil, err
+	}
+	var c *child
+	if !fresh {
+		c = p.take(j)
+	}
+	if c == nil {
+		var err error
+		if c, err = p.start(j.memory); err != nil {
+			p.leave(j.domain)
+			return nil, err
+		}
+	}
+	c.domain = j.domain
+	p.guard.wake()
+	return c, nil
+}
+
+// workers returns all workers that there are.
+func (p *pool) workers() []*child {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.Collect(maps.Keys(p.alive))
+}
+
+// take returns a worker that is there already, or nil.
+func (p *pool) take(j job) *child {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for i := len(p.idle) - 1; i >= 0; i-- {
+		if c := p.idle[i]; c.domain == j.domain && c.memory == j.memory {
+			p.idle = slices.Delete(p.idle, i, i+1)
+			return c
+		}
+	}
+	c := p.spare
+	if c == nil || c.memory != j.memory {
+		return nil
+	}
+	p.spare = nil
+	return c
+}
+
+// makeSpare starts a worker for whoever comes next. The lock is held.
+func (p *pool) makeSpare() {
+	if p.spare != nil || p.isMade || p.closed || p.count >= p.most {
+		return
+	}
+	p.isMade = true
+	p.making.Go(func() {
+		c, err := p.start(tool.DefaultMemory)
+		p.mu.Lock()
+		p.isMade = false
+		late := err == nil && p.closed
+		if err == nil && !late {
+			p.spare = c
+		} // else who needs one starts one, and is told why it cannot be
+		p.mu.Unlock()
+		if late {
+			p.end(c)
+		}
+	})
+}
+
+// put takes a worker back that has answered.
+func (p *pool) put(c *child) {
+	p.leave(c.domain)
+	if p.opts.Strict || c.gone() || c.call >= maxCalls || time.Since(c.born) > maxAge {
+		p.end(c)
+		return
+	}
+	p.mu.Lock()
+	if p.closed {
+		p.mu.Unlock()
+		p.end(c)
+		return
+	}
+	p.idle = append(p.idle, c)
+	if p.used { // a program that makes one call needs no spare
+		p.makeSpare()
+	}
+	p.used = true
+	var oldest *child
+	if len(p.idle) > maxIdle {
+		oldest = p.idle[0]
+		p.idle = slices.Delete(p.idle, 0, 1)
+	}
+	p.mu.Unlock()
+	if oldest != nil {
+		p.end(oldest)
+	}
+}
+
+// drop ends a worker that is not to be used again.
+func (p *pool) drop(c *child) {
+	p.leave(c.domain)
+	p.end(c)
+}
+
+// refuse has nothing of a script run any more, not what waits either.
+func (p *pool) refuse(script string, reason *tool.Error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.refused[script] = reason.WithHint("it is not run again until its file changes or the host is started anew")
+}
+
+func (p *pool) end(c *child) {
+	c.close()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.alive, c)
+	p.count--
+	p.makeSpare()
+}
+
+// start starts a worker, which is known from then on.
+func (p *pool) start(memory int64) (*child, error) {
+	if err := p.reserve(); err != nil {
+		return nil, err
+	}
+	c, err := newChild(p.spawn, p.rows, memory, p.confined)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	switch {
+	case p.closed:
+		if err == nil {
+			c.close()
+		}
+		c, err = nil, errClosed()
+		fallthrough
+	case err != nil:
+		p.count--
+	default:
+		p.alive[c] = true
+	}
+	return c, err
+}
+
+// spawn starts the process of a worker.
+func (p *pool) spawn() (c *child, err error) {
+	if !p.starter.do(func() { c, err = spawn(p.opts.Exec) }) {
+		err = errClosed()
+	}
+	return c, err
+}
+
+// reserve makes room for one more worker. Where there are too many, one that
+// idles has to go; if none does, all wait for the host, and it is better to
+// say so than to wait for them: they may be waiting for this one.
+func (p *pool) reserve() error {
+	p.mu.Lock()
+	if p.closed {
+		p.mu.Unlock()
+		return errClosed()
+	}
+	if p.count < p.most {
+		p.count++
+		p.mu.Unlock()
+		return nil
+	}
+	if len(p.idle) == 0 {
+		p.mu.Unlock()
+		return queueError("%d calls are under way already", p.most)
+	}
+	c := p.idle[0]
+	p.idle = slices.Delete(p.idle, 0, 1)
+	p.count++ // before the other is gone: its place is ours
+	p.mu.Unlock()
+	p.end(c)
+	return nil
+}
+
+// enter waits until one more worker of a domain may compute, if it may at all.
+func (p *pool) enter(ctx context.Context, j job) error {
+	if ctx.Err() != nil {
+		return ended(ctx)
+	}
+	if err := p.mayEnter(j.script, maxWaiting); err != nil {
+		return err
+	}
+	if err := p.await(ctx, j.domain); err != nil {
+		return err
+	}
+	// Much may have happened meanwhile.
+	if err := p.mayEnter(j.script, math.MaxInt); err != nil {
+		p.leave(j.domain)
+		return err
+	}
+	return nil
+}
+
+// await waits for a domain's turn.
+func (p *pool) await(ctx context.Context, domain string) error {
+	p.mu.Lock()
+	if p.closed {
+		p.mu.Unlock()
+		return errClosed()
+	}
+	if p.mayRun(domain) {
+		p.begin(domain)
+		p.mu.Unlock()
+		return nil
+	}
+	t := &turn{domain: domain, given: make(chan struct{})}
+	p.waiting = append(p.waiting, t)
+	p.mu.Unlock()
+	select {
+	case <-t.given:
+		if t.over {
+			return errClosed()
+		}
+		return nil
+	case <-ctx.Done():
+		p.mu.Lock()
+		i := slices.Index(p.waiting, t)
+		if i >= 0 {
+			p.waiting = slices.Delete(p.waiting, i, i+1)
+		}
+		given := i < 0 && !t.over // just now
+		p.mu.Unlock()
+		if given {
+			p.leave(domain)
+		}
+		return ended(ctx)
+	}
+}
+
+// mayEnter says why a script may not be run, if so many wait already or for
+// good.
+func (p *pool) mayEnter(script string, most int) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed {
+		return errClosed()
+	}
+	if e := p.refused[script]; e != nil {
+		return e
+	}
+	if len(p.waiting) >= most {
+		return queueError("%d calls wait already", most)
+	}
+	return nil
+}
+
+func queueError(format string, n int) *tool.Error {
+	e := tool.Errorf(tool.Limit, format, n)
+	e.Limit = "queue"
+	return e.WithHint("try again later")
+}
+
+func errClosed() *tool.Error { return tool.Errorf(tool.Canceled, "the sandbox is closed") }
+
+func (p *pool) mayRun(domain string) bool {
+	return p.total < p.opts.Running && p.running[domain] < p.opts.PerDomain
+}
+
+func (p *pool) begin(domain string) {
+	p.running[domain]++
+	p.total++
+}
+
+// leave says that a worker of a domain computes no more, and lets others.
+func (p *pool) leave(domain string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.total--
+	if p.running[domain]--; p.running[domain] == 0 {
+		delete(p.running, domain)
+	}
+	for {
+		next := p.next()
+		if next < 0 {
+			return
+		}
+		t := p.waiting[next]
+		p.waiting = slices.Delete(p.waiting, next, next+1)
+		p.begin(t.domain)
+		close(t.given)
+	}
+}
+
+// next returns who is to compute next: the first of the domain that has least
+// running. It is -1 where nobody may.
+func (p *pool) next() int {
+	best := -1
+	for i, t := range p.waiting {
+		if p.mayRun(t.domain) && (best < 0 || p.running[t.domain] < p.running[p.waiting[best].domain]) {
+			best = i
+		}
+	}
+	return best
+}
+
+// rest and resume are around what the host does for a worker, which may be
+// long and may need other workers.
+func (p *pool) rest(c *child) { p.leave(c.domain) }
+
+// resume waits until the worker may compute again. If that cannot be, since its
+// call is over or the pool is closed, it is ended, and counted as running until
+// it is dropped.
+func (p *pool) resume(ctx context.Context, c *child) {
+	defer p.guard.wake() // it may have slept while the host worked
+	if err := p.await(ctx, c.domain); err != nil {
+		c.kill(tool.AsError(err, tool.Canceled))
+		p.mu.Lock()
+		p.begin(c.domain)
+		p.mu.Unlock()
+	}
+}
+
+// close ends all workers; the calls of those in use fail.
+func (p *pool) close() {
+	p.mu.Lock()
+	first := !p.closed
+	p.closed = true
+	all := p.idle
+	if p.spare != nil {
+		all = append(all, p.spare)
+	}
+	p.idle, p.spare = nil, nil
+	for _, t := range p.waiting {
+		t.over = true
+		close(t.given)
+	}
+	p.waiting = nil
+	for c := range p.alive {
+		c.kill(errClosed())
+	}
+	p.mu.Unlock()
+	for _, c := range all {
+		p.end(c)
+	}
+	p.making.Wait()
+	p.guard.closed.Store(true)
+	p.guard.done.Wait()
+	if first {
+		p.starter.close()
+	}
+}

@@ -1,0 +1,379 @@
+package sandbox
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/cassidy-run/cassidy/runtime/engine"
+	"github.com/cassidy-run/cassidy/runtime/tool"
+)
+
+// Options say how workers are run. The zero value is what most programs want.
+type Options struct {
+	// Exec is the program to start as a worker. "" is this one, whose main must
+	// begin with [Main]; so must the other's.
+	Exec string
+	// Strict gives each call a process of its own.
+	Strict bool
+	// Unconfined lets workers run where the system cannot confine them: then a
+	// script cannot exhaust or hang the host, but one that breaks out of its
+	// interpreter is free. See [Promise].
+	Unconfined bool
+	// Running is how many workers may compute at one time; 0 means 32.
+	Running int
+	// PerDomain is how many of them may be one script's; 0 means 2.
+	PerDomain int
+}
+
+// What a script may compute that is no part of a call.
+const (
+	// describeCPU is for reading what a file declares.
+	describeCPU = 500 * time.Millisecond
+	// loadCPU is for the top level of a file.
+	loadCPU = 2 * time.Second
+)
+
+// Process is the [Sandbox] that runs scripts in other processes, in which they
+// can compute and do nothing else: what they ask of the world is done by the
+// host. A script that takes too much memory or time, or crashes its
+// interpreter, costs its worker and no more.
+//
+// No worker runs two scripts. It is safe for concurrent use; close it when done.
+type Process struct {
+	pool    *pool
+	effects map[string]*tool.Func // what a script can ask for, by its full name
+}
+
+// New returns a sandbox whose scripts have the functions of these modules: the
+// pure ones in the worker, whose program has given them to [Main], the others
+// as effects. Options may be nil. It fails where the system cannot confine a
+// worker, unless Options.Unconfined is set, and in a program that has not
+// called Main.
+func New(o *Options, modules ...tool.Module) (*Process, error) {
+	_, err := Promise()
+	return newProcess(o, err, modules)
+}
+
+// newProcess is New on a system of which missing says what it cannot promise.
+func newProcess(o *Options, missing error, modules []tool.Module) (*Process, error) {
+	var opts Options
+	if o != nil {
+		opts = *o
+	}
+	switch {
+	case os.Args[0] == workerName:
+		return nil, tool.Errorf(tool.Invalid, "a worker cannot have workers").
+			WithHint("call sandbox.Main first in the main of the program")
+	case opts.Exec == "" && !ready.Load():
+		return nil, tool.Errorf(tool.Invalid, "this program cannot be its own worker").
+			WithHint("call sandbox.Main(stdlib.Pure()...) first in its main; a test does so in TestMain")
+	case opts.Exec == "" && raceDetector:
+		return nil, tool.Errorf(tool.Invalid, "a program built with -race cannot be a worker: it needs more memory than a worker may have").
+			WithHint("name a worker that is built without it in Options.Exec")
+	}
+	if missing != nil && !opts.Unconfined {
+		return nil, missing
+	}
+	p := &Process{effects: map[string]*tool.Func{}}
+	for _, m := range modules {
+		for i := range m.Funcs {
+			if f := &m.Funcs[i]; f.Class != tool.Pure && !f.Internal {
+				p.effects[fullName(m.Name, f.Name)] = f
+			}
+		}
+	}
+	for name, f := range engineEffects() {
+		if p.effects[name] == nil {
+			p.effects[name] = f
+		}
+	}
+	rows, err := effectRows(modules)
+	if err != nil {
+		return nil, err
+	}
+	p.pool = newPool(&opts, rows, missing == nil)
+	return p, nil
+}
+
+// engineEffects are those that the engine asks for by itself, with or without
+// a row for scripts: the seed of random numbers, and what print says.
+func engineEffects() map[string]*tool.Func {
+	return map[string]*tool.Func{
+		"random.seed": {Name: "seed"},
+		"log":         {Name: "log", Params: []tool.Param{{Name: "message", Type: tool.Type{Name: tool.TypeString}}}},
+	}
+}
+
+func fullName(module, function string) string {
+	if module == "" {
+		return function
+	}
+	return module + "." + function
+}
+
+// Promise says in plain words by what this system confines a worker, layer by
+// layer. The error, of kind Unavailable, says what is missing.
+func Promise() ([]string, error) {
+	layers, err := promise()
+	if err != nil {
+		return layers, tool.Errorf(tool.Unavailable, "this system cannot confine a worker: %w", err).
+			WithHint("sandbox: {required: false} in your config.yaml runs tools all the same; then run only tools that you trust")
+	}
+	return layers, nil
+}
+
+// Close ends all workers. Calls that are under way fail.
+func (p *Process) Close() error {
+	p.pool.close()
+	return nil
+}
+
+// Describe implements [Sandbox].
+func (p *Process) Describe(ctx context.Context, s tool.Script) (tool.Tool, error) {
+	if err := engine.CheckSize(s); err != nil {
+		return tool.Tool{}, err
+	}
+	var t tool.Tool
+	_, err := p.ask(ctx, job{describing, tool.DefaultMemory, scriptKey(s)}, func(c *child) (a answer, err error) {
+		c.watch.reset(describeCPU)
+		if a, err = c.request(sendDescribe, scriptMessage(s), nil); err != nil || a.failed != nil {
+			return a, err
+		}
+		form := field[[]byte](a.fields)
+		if t, err = tool.DecodeTool(string(form)); err != nil {
+			return a, c.violation(err.Error())
+		}
+		return a, c.unless(a.fields)
+	})
+	if err != nil {
+		return tool.Tool{}, inFile(err, s.Path)
+	}
+	return t, nil
+}
+
+// scriptKey names a script by where it is and what it holds.
+func scriptKey(s tool.Script) string {
+	if s.Hash == "" {
+		s.Hash = s.Sum()
+	}
+	return s.Path + "\n" + s.Hash
+}
+
+// describing is the domain of the workers that read what files declare.
+const describing = "describe"
+
+// inFile gives the error of a worker that was killed the file that it was about.
+func inFile(err error, file string) error {
+	e := *tool.AsError(err, tool.Internal)
+	if e.Pos.File == "" && e.Kind == tool.Limit {
+		e.Pos.File = file
+	}
+	return &e
+}
+
+// Run implements [Sandbox].
+func (p *Process) Run(ctx context.Context, s tool.Script, c tool.Call, do tool.Effector) (tool.Outcome, error) {
+	if err := engine.CheckSize(s); err != nil {
+		return tool.Outcome{}, err
+	}
+	if s.Hash == "" {
+		s.Hash = s.Sum() // here, or the worker would do it
+	}
+	c.Limits = c.Limits.Or(tool.Limits{Steps: tool.DefaultSteps, CPU: tool.DefaultCPU, Memory: tool.DefaultMemory})
+	start := time.Now()
+	r := &remote{process: p, ctx: ctx, script: s, call: c, do: do}
+	key := scriptKey(s)
+	_, err := p.ask(ctx, job{key, c.Limits.Memory, key}, r.run)
+	if err != nil {
+		r.out.Value = nil
+	}
+	r.out.Usage.Effects, r.out.Usage.Wall = r.effects, time.Since(start)
+	return r.out, err
+}
+
+// ask has a worker do something, and says what came of it. If the worker was
+// gone before it had begun, another does it.
+func (p *Process) ask(ctx context.Context, j job, do func(*child) (answer, error)) (answer, error) {
+	for again := false; ; again = true {
+		c, err := p.pool.get(ctx, j, again)
+		if err != nil {
+			return answer{}, err
+		}
+		a, err := p.attempt(ctx, j, c, do)
+		var idle *diedIdle
+		if !errors.As(err, &idle) {
+			return a, err
+		}
+		if again {
+			return a, idle.error
+		}
+	}
+}
+
+// attempt has one worker do it. A worker that failed to answer is not used
+// again; one that broke the rules is the last of its script.
+func (p *Process) attempt(ctx context.Context, j job, c *child, do func(*child) (answer, error)) (a answer, err error) {
+	keep := false // nor if an effect panics
+	defer func() {
+		if keep {
+			p.pool.put(c)
+		} else {
+			p.pool.drop(c)
+		}
+	}()
+	// When the call's time is over so is the worker's, whatever it does.
+	stop := context.AfterFunc(ctx, func() { c.kill(ended(ctx)) })
+	defer stop()
+	a, err = do(c)
+	if !stop() {
+		c.kill(ended(ctx)) // now: what is about to do it must not meet the next call
+	}
+	if ctx.Err() != nil && err == nil && a.failed == nil {
+		err = ended(ctx) // a result that comes too late is none
+	}
+	var bad *broken
+	var unsent *notSent
+	switch {
+	case err == nil && a.failed == nil:
+		keep = true
+	case err == nil:
+		// What it holds is no good start for another call, and a script whose top
+		// level ran out of time would be remembered as one that always does.
+		keep = a.failed.Kind != tool.Limit && a.failed.Kind != tool.Timeout
+		err = a.failed
+	case errors.As(err, &unsent):
+		keep = true
+		err = tool.AsError(unsent.error, tool.Invalid)
+	case errors.As(err, &bad):
+		reason := tool.AsError(bad.error, tool.Security)
+		p.pool.refuse(j.script, reason)
+		err = reason
+	}
+	return a, err
+}
+
+// ended says why a context ended.
+func ended(ctx context.Context) *tool.Error {
+	var cause *tool.Error
+	if errors.As(context.Cause(ctx), &cause) {
+		return cause
+	}
+	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		e := tool.Errorf(tool.Timeout, "the time ran out")
+		e.Limit = "wall"
+		return e
+	}
+	return tool.Errorf(tool.Canceled, "the call was cancelled")
+}
+
+// A remote is a call that a worker makes, as the host sees it: what the call
+// is and where it stands is known here and never asked of the worker.
+type remote struct {
+	process *Process
+	ctx     context.Context
+	script  tool.Script
+	call    tool.Call
+	do      tool.Effector
+	effects int
+	out     tool.Outcome
+}
+
+// run makes the call in a worker.
+func (r *remote) run(c *child) (answer, error) {
+	if !c.loaded {
+		c.watch.reset(loadCPU)
+		a, err := c.request(sendLoad, scriptMessage(r.script), nil)
+		if err != nil || a.failed != nil {
+			return a, err
+		}
+		if err := c.unless(a.fields); err != nil {
+			return a, err
+		}
+		c.loaded = true
+	}
+	c.watch.reset(r.call.Limits.CPU)
+	a, err := c.request(sendCall, callMessage(r.call), func(name string, args *tool.Dict) tool.List { return r.serve(c, name, args) })
+	if err != nil || a.failed != nil {
+		r.out.Usage.Steps = a.steps
+		return a, err
+	}
+	r.out.Usage.Steps = field[int64](a.fields)
+	r.out.Value = a.value()
+	return a, c.unless(a.fields)
+}
+
+// serve carries out an effect that the worker asks for. It is checked again,
+// since a worker may ask for anything.
+func (r *remote) serve(c *child, name string, args *tool.Dict) tool.List {
+	out, err := r.resting(c, name, args)
+	if err != nil {
+		return c.failure(err)
+	}
+	return tool.List{true, out.Value}
+}
+
+// resting carries out an effect while the worker does not count as running.
+func (r *remote) resting(c *child, name string, args *tool.Dict) (tool.Outcome, error) {
+	r.process.pool.rest(c)
+	defer r.process.pool.resume(r.ctx, c) // also if the effect panics
+	return r.effect(name, args)
+}
+
+func (r *remote) effect(name string, args *tool.Dict) (tool.Outcome, error) {
+	if r.do != nil {
+		r.effects++ // as the engine counts: where nobody is asked, nothing was
+	}
+	f := r.process.effects[name]
+	if f == nil || r.do == nil {
+		return tool.Outcome{}, tool.Errorf(tool.Denied, "%s is not available here", name)
+	}
+	bound, err := rebind(f, args)
+	if err != nil {
+		return tool.Outcome{}, err
+	}
+	if err := r.ctx.Err(); err != nil {
+		return tool.Outcome{}, ended(r.ctx)
+	}
+	return r.do(r.ctx, tool.Effect{Func: name, Args: bound, Place: r.call.Place.Child(r.effects)})
+}
+
+// rebind checks arguments that a worker says it has bound.
+func rebind(f *tool.Func, args *tool.Dict) (*tool.Dict, error) {
+	if f.Rest == "" {
+		return f.Bind(nil, args)
+	}
+	v, _ := args.Get(f.Rest)
+	rest, ok := v.(*tool.Dict)
+	if !ok {
+		return nil, tool.Errorf(tool.Invalid, "%s lacks its other arguments", f.Name)
+	}
+	named, plain := &tool.Dict{}, *f
+	plain.Rest = ""
+	for k, v := range args.All() {
+		if name, _ := k.(string); name != f.Rest {
+			named.Put(name, v)
+		}
+	}
+	bound, err := plain.Bind(nil, named)
+	if err == nil {
+		bound.Put(f.Rest, rest)
+	}
+	return bound, err
+}
+
+// A notSent is a request that could not be put into a frame; the worker knows
+// nothing of it.
+type notSent struct{ error }
+
+func (n *notSent) Unwrap() error { return n.error }
+
+var errTraffic = fmt.Errorf("the call is sent more than %d MB", maxTraffic>>20)
+
+// A diedIdle is the error of a worker that ended before it had asked for
+// anything or answered: most likely somebody killed it.
+type diedIdle struct{ error }
+
+func (d *diedIdle) Unwrap() error { return d.error }

@@ -1,0 +1,305 @@
+package sandbox
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"runtime/debug"
+	"sync/atomic"
+	"time"
+
+	"github.com/cassidy-run/cassidy/runtime/engine"
+	"github.com/cassidy-run/cassidy/runtime/tool"
+)
+
+// workerName is what a worker finds as its own name. It is no secret: who
+// starts a program under it gets a process that reads frames and can do nothing.
+const workerName = "cassidy-worker"
+
+// ready says that Main has run, and so that this program can be its own worker.
+var ready atomic.Bool
+
+// Main makes a program able to be a worker of its own: it must be the first
+// thing that its main does. In a worker it runs scripts until the host goes,
+// and does not return; else it returns at once. The modules are the pure
+// functions that scripts have, stdlib.Pure() and whatever a program lends
+// beside them.
+//
+// A program that does not call it cannot use [New]: its workers would be
+// copies of the whole program, and start workers of their own.
+func Main(modules ...tool.Module) {
+	if launchMain() {
+		os.Exit(0)
+	}
+	if os.Args[0] != workerName {
+		ready.Store(true)
+		return
+	}
+	in, out, err := workerEnds()
+	if err == nil {
+		err = work(in, out, modules)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "worker:", err)
+		os.Exit(1)
+	}
+	os.Exit(0)
+}
+
+// A worker is the end of the socket at which scripts run.
+type worker struct {
+	in     frameReader
+	out    io.Writer
+	buf    []byte // of the frame that is being sent
+	call   uint32 // the one that is being answered
+	seq    uint32
+	engine *engine.Engine
+	script tool.Script
+	sent   int // bytes of the call, out
+	broken error
+}
+
+// work answers frames until there are no more. The first makes the worker what
+// it is, and seals it.
+func work(in io.Reader, out io.Writer, pure []tool.Module) error {
+	w := &worker{in: frameReader{from: in}, out: out}
+	for {
+		f, err := w.in.next()
+		switch {
+		case err == io.EOF:
+			return nil // the host has gone, or has no more use for it
+		case err != nil:
+			return err
+		case f.seq != 0:
+			return errFrame
+		case f.kind == sendInit && w.engine == nil:
+			err = w.init(f, pure)
+		case f.kind == sendInit || w.engine == nil:
+			return errFrame
+		default:
+			err = w.answer(f)
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// init makes the engine and gives up every power.
+func (w *worker) init(f frame, pure []tool.Module) error {
+	m := readFields(f.body)
+	memory, confined, rows := field[int64](m), field[bool](m), field[tool.List](m)
+	if err := m.done(); err != nil {
+		return err
+	}
+	effects, err := readRows(rows)
+	if err != nil {
+		return err
+	}
+	engine.Confine()
+	w.engine = engine.New(&engine.Options{Modules: append(pure[:len(pure):len(pure)], effects...)})
+	w.warmUp()
+	seal := harden
+	if !confined {
+		seal = hardenAsFar
+	}
+	if err := seal(memory); err != nil {
+		return err
+	}
+	w.begin(f.call)
+	return w.send(sayReady, tool.List{})
+}
+
+// warmUp does what is done once, so that memory is measured afterwards and the
+// first call need not wait for it.
+func (w *worker) warmUp() {
+	const star, lua = "def f():\n    \"F.\"\n    return 1\n\ntool(f, name = \"f\")\n", "return tool{description = \"F.\", handler = function() return 1 end}\n"
+	for path, text := range map[string]string{"f.star": star, "f.lua": lua} {
+		s := tool.Script{Path: path, Source: text}
+		_, _ = w.engine.Describe(s) // what is wrong here is wrong for every script, and said there
+		_, _ = w.engine.Run(context.Background(), s, tool.Call{Args: &tool.Dict{}}, nil)
+	}
+	debug.FreeOSMemory()
+}
+
+// begin starts the answer to a frame of the host.
+func (w *worker) begin(call uint32) { w.call, w.seq, w.sent, w.broken = call, 0, 0, nil }
+
+// send sends a frame of the call.
+func (w *worker) send(kind frameType, body tool.List) error {
+	w.seq++
+	buf, err := appendFields(appendFrame(w.buf[:0], kind, w.call, w.seq), body)
+	if err != nil {
+		w.seq--
+		return err
+	}
+	if err := endFrame(buf); err != nil {
+		w.seq--
+		return tooLong(err)
+	}
+	if w.sent += len(buf); kind == askEffect && w.sent > maxTraffic {
+		w.seq--
+		return tooLong(fmt.Errorf("the call sends more than %d MB", maxTraffic>>20))
+	}
+	if cap(buf) <= keepBuffer {
+		w.buf = buf
+	}
+	_, err = w.out.Write(buf)
+	if err != nil {
+		w.broken = err
+	}
+	return err
+}
+
+func tooLong(err error) error {
+	e := tool.Errorf(tool.Limit, "%w", err)
+	e.Limit = "traffic"
+	return e
+}
+
+// answer answers one request of the host. The error is one of the connection.
+func (w *worker) answer(f frame) error {
+	w.begin(f.call)
+	body, err := w.do(f)
+	if w.broken != nil {
+		return w.broken
+	}
+	if err == nil {
+		if err = w.send(sayDone, body); err == nil || w.broken != nil {
+			return w.broken
+		}
+	}
+	return w.send(sayFailed, append(errorFields(tool.AsError(err, tool.Internal)), lastSteps(body)))
+}
+
+// lastSteps is what an answer that failed says of its steps.
+func lastSteps(body tool.List) tool.Value {
+	if len(body) > 0 {
+		if n, ok := body[0].(int64); ok {
+			return n
+		}
+	}
+	return int64(0)
+}
+
+func (w *worker) do(f frame) (tool.List, error) {
+	switch f.kind {
+	case sendDescribe:
+		s, err := readScript(f.body)
+		if err != nil {
+			return nil, err
+		}
+		t, err := w.engine.Describe(s)
+		if err != nil {
+			return nil, err
+		}
+		form, err := tool.AppendTool(nil, &t)
+		return tool.List{form}, err
+	case sendLoad:
+		s, err := readScript(f.body)
+		if err != nil {
+			return nil, err
+		}
+		w.script = s
+		return tool.List{}, w.engine.Compile(s)
+	case sendCall:
+		return w.run(f.body)
+	default:
+		return nil, errFrame
+	}
+}
+
+// run makes a call of the script. The first field of the answer is how many
+// steps it took, whatever came of it.
+func (w *worker) run(body []byte) (tool.List, error) {
+	c, err := readCall(body)
+	if err != nil {
+		return nil, err
+	}
+	ctx := newBudget(c.Limits.CPU)
+	out, err := w.engine.Run(ctx, w.script, c, w.effect)
+	answer := tool.List{out.Usage.Steps, out.Value}
+	if err == nil && ctx.Err() != nil {
+		err = ctx.over // a result that comes too late is none
+	}
+	return answer, err
+}
+
+// A budget is the context of a call that ends when the process has used so
+// much processor time: what the host does meanwhile does not count. It has no
+// timer, which would cost more than most calls do; the engine asks it often.
+type budget struct {
+	context.Context
+	cpu  time.Duration
+	ends time.Duration // on the clock of the process
+	over *tool.Error
+}
+
+func newBudget(cpu time.Duration) *budget {
+	b := &budget{Context: context.Background(), cpu: cpu}
+	if cpu > 0 {
+		b.ends = processTime() + cpu
+	}
+	return b
+}
+
+// Err reports whether the time is used up.
+func (b *budget) Err() error {
+	if b.over == nil && b.ends > 0 && processTime() > b.ends {
+		b.over = cpuError(b.cpu)
+	}
+	if b.over == nil {
+		return nil
+	}
+	return b.over
+}
+
+func cpuError(budget time.Duration) *tool.Error {
+	e := tool.Errorf(tool.Limit, "the script computed for longer than %v", budget).
+		WithHint("do less in one call, use a builtin for the hot loop, or declare limits = {\"cpu\": …}")
+	e.Limit = "cpu"
+	return e
+}
+
+// effect asks the host for one effect and waits for what comes of it.
+func (w *worker) effect(_ context.Context, e tool.Effect) (tool.Outcome, error) {
+	if w.broken != nil {
+		return tool.Outcome{}, w.broken
+	}
+	if err := w.send(askEffect, append(tool.List{e.Func}, flat(e.Args)...)); err != nil {
+		return tool.Outcome{}, err
+	}
+	f, err := w.in.next()
+	if err != nil {
+		return tool.Outcome{}, w.fail(err)
+	}
+	w.seq++
+	if f.kind != sendReply || f.call != w.call || f.seq != w.seq {
+		return tool.Outcome{}, w.fail(errFrame)
+	}
+	m := readFields(f.body)
+	w.in.release() // the script needs the room
+	if field[bool](m) {
+		v := m.value()
+		if err := m.done(); err != nil {
+			return tool.Outcome{}, w.fail(err)
+		}
+		return tool.Outcome{Value: v}, nil
+	}
+	failure := readError(m)
+	if err := m.done(); err != nil {
+		return tool.Outcome{}, w.fail(err)
+	}
+	return tool.Outcome{}, failure
+}
+
+// fail ends the connection. The script is told what no script can catch.
+func (w *worker) fail(err error) error {
+	w.broken = err
+	if errors.Is(err, io.EOF) {
+		w.broken = io.ErrUnexpectedEOF
+	}
+	return tool.Errorf(tool.Canceled, "the host has gone")
+}

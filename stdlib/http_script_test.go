@@ -1,0 +1,76 @@
+package stdlib
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/cassidy-run/cassidy/runtime"
+	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/sandbox"
+)
+
+// TestHTTPFromScripts checks that http and secret are the same from either
+// language and through a host, and that no event tells the value of a secret.
+func TestHTTPFromScripts(t *testing.T) {
+	for path, source := range map[string]string{
+		"ask.star": `
+def ask():
+    "Ask a server."
+    token = secret("TOKEN")
+    a = http.get("https://example.com/a", headers = {"Authorization": "Bearer " + token}, params = {"n": 1})
+    b = http.post("https://example.com/b", json = {"x": [1, None, True]}, auth = ["me", token])
+    c = http.request("put", "https://example.com/c", form = {"y": "z"}, body = None)
+    log(a)
+    return [token, a["json"]["got"], a["ok"], b["json"]["got"], c["status"], c["json"]["got"], a["headers"]["x-echo"]]
+
+tool(ask, needs = ["http:example.com", "secret:TOKEN@example.com"])
+`,
+		"ask.lua": `
+return tool{
+  description = "Ask a server.",
+  needs = {"http:example.com", "secret:TOKEN@example.com"},
+  handler = function()
+    local token = secret("TOKEN")
+    local a = http.get("https://example.com/a", {headers = {Authorization = "Bearer " .. token}, params = {n = 1}})
+    local b = http.post("https://example.com/b", {json = json.decode('{"x": [1, null, true]}'), auth = {"me", token}})
+    local c = http.request("put", "https://example.com/c", {form = {y = "z"}})
+    log(a)
+    return {token, a.json.got, a.ok, b.json.got, c.status, c.json.got, a.headers["x-echo"]}
+  end,
+}
+`,
+	} {
+		d := newTLSWeb(t, &Options{Secrets: secretsOf("TOKEN", aToken)}, func(w http.ResponseWriter, r *http.Request) {
+			body, _ := io.ReadAll(r.Body)
+			user, password, _ := r.BasicAuth()
+			w.Header().Set("X-Echo", r.Header.Get("Authorization"))
+			text := fmt.Sprintf("%s %s %s %s %s", r.Method, r.RequestURI, r.Header.Get("Authorization"), user+password, body)
+			io.WriteString(w, tool.FormatJSON(tool.NewDict("got", text), ""))
+		})
+		host, err := runtime.New(&runtime.Options{
+			Sandbox: sandbox.NewInline(append(Pure(), d.w.Modules()...)...), Modules: d.w.Modules(),
+		})
+		noError(t, err)
+		var told strings.Builder
+		host.Events.Subscribe(tool.AnyEvent, func(e tool.Event) { fmt.Fprintln(&told, e.Type, e.Data) })
+		script := tool.Script{Name: "ask", Path: path, Source: source}
+		described, err := host.Describe(t.Context(), script)
+		noError(t, err)
+		noError(t, host.RegisterScript(described, func() (tool.Script, error) { return script, nil }))
+		r, err := host.Call(t.Context(), tool.Call{Tool: "ask", Args: &tool.Dict{}, Caller: tool.ByPerson})
+		noError(t, err)
+		want := tool.List{
+			"{{secret:TOKEN}}", "GET /a?n=1 Bearer {{secret:TOKEN}}  ", true,
+			`POST /b Basic {{secret:TOKEN}} me{{secret:TOKEN}} {"x":[1,null,true]}`, int64(200), "PUT /c   y=z", "Bearer {{secret:TOKEN}}",
+		}
+		if got := tool.FormatJSON(r.Value, ""); got != tool.FormatJSON(want, "") {
+			t.Errorf("%s gives\n%s, want\n%s", path, got, tool.FormatJSON(want, ""))
+		}
+		if !strings.Contains(told.String(), "{{secret:TOKEN}}") || strings.Contains(told.String(), aToken) {
+			t.Errorf("%s: the events are\n%s", path, told.String())
+		}
+	}
+}

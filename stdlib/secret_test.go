@@ -1,0 +1,349 @@
+package stdlib
+
+import (
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/cassidy-run/cassidy/runtime/tool"
+)
+
+// token is a value with characters that every encoding writes differently.
+const token = `t0k<en>&"/+=?ä-value`
+
+func secretsOf(pairs ...string) func(string) (string, bool) {
+	return func(name string) (string, bool) {
+		for i := 0; i < len(pairs); i += 2 {
+			if pairs[i] == name {
+				return pairs[i+1], true
+			}
+		}
+		return "", false
+	}
+}
+
+// aToken is a token that a header can hold.
+const aToken = "ghp_16C7e42F292c6912E7710c838347Ae178B4a"
+
+func TestSecretIsAPlaceholder(t *testing.T) {
+	d := newWeb(t, &Options{Secrets: secretsOf("TOKEN", aToken+"\n", "EMPTY", "", "SHORT", "abc", "a.b-c_1", "value")})
+	if got := d.must("secret", "name", "TOKEN"); got != "{{secret:TOKEN}}" {
+		t.Errorf("secret(TOKEN) = %q, want {{secret:TOKEN}}", got)
+	}
+	d.must("secret", "name", "a.b-c_1")
+	d.fails(tool.Unavailable, "secrets: {OTHER: {env: OTHER}}", "secret", "name", "OTHER")
+	d.fails(tool.Unavailable, "has no value", "secret", "name", "EMPTY")
+	d.fails(tool.Failed, "too short", "secret", "name", "SHORT")
+	for _, name := range []string{"", " ", "a b", "TOKEN}}", "{{secret:TOKEN}}", "a@b", "a\nb", "ä", "-a", strings.Repeat("a", 101)} {
+		d.fails(tool.Invalid, "not the name of a secret", "secret", "name", name)
+	}
+	newWeb(t, nil).fails(tool.Unavailable, "has no value", "secret", "name", "TOKEN")
+}
+
+// TestSecretIsSent checks where a secret goes, and what the script sees of it.
+func TestSecretIsSent(t *testing.T) {
+	var got *http.Request
+	d := newTLSWeb(t, &Options{Secrets: secretsOf("TOKEN", aToken, "Q", token, "USER", "ada:lovelace")}, func(w http.ResponseWriter, r *http.Request) {
+		got = r
+		w.Header().Set("X-Echo", r.Header.Get("Authorization"))
+		w.Header().Set("Content-Type", "application/json")
+		json.NewEncoder(w).Encode(map[string]any{"auth": r.Header.Get("Authorization"), "query": r.URL.Query().Get("key"), "url": r.RequestURI})
+	})
+	d.grant("http.get:example.com", "secret:TOKEN@example.com", "secret:Q@*.com", "secret:USER@example.com")
+	const u = "https://example.com/"
+
+	a := d.answer("http.get", "url", u, "headers", tool.NewDict("Authorization", "Bearer {{secret:TOKEN}}", "X-Two", "{{secret:TOKEN}}.{{secret:TOKEN}}"))
+	if got.Header.Get("Authorization") != "Bearer "+aToken || got.Header.Get("X-Two") != aToken+"."+aToken {
+		t.Errorf("the server got %v", got.Header)
+	}
+	headers, _ := pureArg(a, "headers").(*tool.Dict)
+	value, _ := pureArg(a, "json").(*tool.Dict)
+	if headers.Text("x-echo") != "Bearer {{secret:TOKEN}}" || value.Text("auth") != "Bearer {{secret:TOKEN}}" {
+		t.Errorf("the script got %s", a)
+	}
+	hidden(t, "a header", a, aToken)
+
+	a = d.answer("http.get", "url", u+"?a=1", "params", tool.NewDict("key", "{{secret:Q}}", "n", int64(1)))
+	if q := got.URL.Query(); q.Get("key") != token || q.Get("a") != "1" || q.Get("n") != "1" {
+		t.Errorf("the server got %s", got.URL)
+	}
+	if want := u + "?a=1&key={{secret:Q}}&n=1"; a.Text("url") != want {
+		t.Errorf("the script got the URL %s, want %s", a.Text("url"), want)
+	}
+	hidden(t, "a query", a, token)
+
+	a = d.answer("http.get", "url", u, "auth", tool.List{"me", "{{secret:TOKEN}}"})
+	if user, password, _ := got.BasicAuth(); user != "me" || password != aToken {
+		t.Errorf("the server got %q and %q", user, password)
+	}
+	hidden(t, "a password", a, aToken)
+	hidden(t, "a password", a, base64.StdEncoding.EncodeToString([]byte("me:"+aToken)))
+	d.answer("http.get", "url", u, "auth", tool.List{"{{secret:TOKEN}}", ""})
+	if user, password, _ := got.BasicAuth(); user != aToken || password != "" {
+		t.Errorf("the server got %q and %q", user, password)
+	}
+}
+
+// hidden checks that a value is in no part of what a script gets.
+func hidden(t *testing.T, what string, v tool.Value, value string) {
+	t.Helper()
+	if text := tool.FormatJSON(v, ""); strings.Contains(text, value) || strings.Contains(text, url.QueryEscape(value)) {
+		t.Errorf("%s: the value is in %s", what, text)
+	}
+}
+
+// TestSecretIsScrubbed checks the forms in which a server may give a value back.
+func TestSecretIsScrubbed(t *testing.T) {
+	quoted, err := json.Marshal(token)
+	noError(t, err)
+	plain := []byte(token)
+	for _, form := range []string{
+		token, url.QueryEscape(token), url.PathEscape(token), strings.ToLower(url.QueryEscape("<>")) + token, string(quoted), tool.FormatJSON(token, ""),
+		strings.ReplaceAll(strings.Trim(tool.FormatJSON(token, ""), `"`), "/", `\/`), hex.EncodeToString(plain), fmt.Sprintf("%X", plain),
+		base64.StdEncoding.EncodeToString(plain), base64.URLEncoding.EncodeToString(plain), base64.RawStdEncoding.EncodeToString(plain), base64.RawURLEncoding.EncodeToString(plain),
+		"t0k&lt;en&gt;&amp;&#34;/+=?ä-value", secretLowerHex(url.QueryEscape(token)), urlEncode(token, ""),
+		"x" + token + "y" + token, strings.Repeat(token, 3), "\xff" + token,
+	} {
+		d := newTLSWeb(t, &Options{Secrets: secretsOf("T", token)}, func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("X-Echo", strings.Map(func(r rune) rune {
+				if r < ' ' {
+					return -1
+				}
+				return r
+			}, form))
+			io.WriteString(w, "it is "+form+".")
+		})
+		d.must("secret", "name", "T")
+		a := d.answer("http.get", "url", "https://example.com/")
+		body := a.Text("text")
+		if raw, ok := pureArg(a, "bytes").([]byte); ok {
+			body = string(raw)
+		}
+		headers, _ := pureArg(a, "headers").(*tool.Dict)
+		for _, got := range []string{body, headers.Text("x-echo")} {
+			if strings.Contains(got, form) || !strings.Contains(got, "{{secret:T}}") {
+				t.Errorf("%q came back as %q", form, got)
+			}
+		}
+	}
+	for before := range 5 {
+		for after := range 4 {
+			text := strings.Repeat("u", before) + aToken + strings.Repeat("v", after)
+			box := &secretBox{}
+			box.hide("T", aToken)
+			got := box.scrub(base64.StdEncoding.EncodeToString([]byte(text)))
+			if !strings.Contains(got, "{{secret:T}}") || len(got) > 24+(before+after)*2 {
+				t.Errorf("base64 of %q came back as %q", text, got)
+			}
+		}
+	}
+}
+
+// TestSecretErrors checks that no error holds a value.
+func TestSecretErrors(t *testing.T) {
+	fails := func(d *webDesk, says, url string, args ...tool.Value) {
+		t.Helper()
+		_, err := d.call("http.get", append([]tool.Value{"url", url, "headers", tool.NewDict("X", "{{secret:T}}")}, args...)...)
+		e := tool.AsError(err, tool.Internal)
+		if e == nil || !strings.Contains(e.Message(), says) {
+			t.Fatalf("http.get = %v, want %q", err, says)
+		}
+		if text := e.Error() + e.Hint; strings.Contains(text, aToken) {
+			t.Errorf("the error %q holds the value", text)
+		}
+	}
+	options := func() *Options { return &Options{Secrets: secretsOf("T", aToken), Private: loopback} }
+	echo := func(format string) http.HandlerFunc {
+		return func(w http.ResponseWriter, r *http.Request) {
+			conn, _, _ := w.(http.Hijacker).Hijack()
+			defer conn.Close()
+			fmt.Fprintf(conn, format, r.Header.Get("X"))
+		}
+	}
+	fails(newTLSWeb(t, options(), echo("HTTP/1.1 200 OK\r\n%s\r\n\r\n")), "malformed", "https://example.com/")
+	fails(newTLSWeb(t, options(), echo("%s")), "malformed", "https://example.com/")
+	fails(newTLSWeb(t, options(), echo("HTTP/1.1 200 OK\r\nContent-Encoding: %s\r\n\r\n")), "was not asked for", "https://example.com/")
+	fails(newTLSWeb(t, options(), echo("HTTP/1.1 302 Found\r\nLocation: %s://x\r\n\r\n")), "redirects", "https://example.com/")
+	fails(newTLSWeb(t, options(), echo("HTTP/1.1 302 Found\r\nLocation: https://127.1/%s\r\n\r\n")), "redirects", "https://example.com/")
+	fails(newTLSWeb(t, options(), echo("HTTP/1.1 302 Found\r\nLocation: https://%s\r\n\r\n")), "redirects", "https://example.com/")
+	d := newTLSWeb(t, options(), text("x"))
+	fails(d, "the secret NONE has no value", "https://example.com/", "params", tool.NewDict("a", "{{secret:T}}", "b", "{{secret:NONE}}"))
+}
+
+// TestSecretGrants checks that a placeholder is worth nothing without a grant
+// for the very host that is asked, and that it is sent nowhere as it is.
+func TestSecretGrants(t *testing.T) {
+	d := newTLSWeb(t, &Options{Secrets: secretsOf("TOKEN", aToken, "OTHER", "other-value")}, func(_ http.ResponseWriter, r *http.Request) {
+		t.Errorf("%s%s reached the server with %v", r.Host, r.URL, r.Header)
+	})
+	d.to["8443"] = d.to["443"]
+	d.grant("http", "secret:TOKEN@example.com", "secret:TOKEN@*.trusted.example", "secret:TOKEN@example.com:8443")
+	for _, tt := range []struct{ url, name, says string }{
+		{"https://example.com/", "OTHER", "secret:OTHER@example.com is not granted"},
+		{"https://example.com/", "token", "secret:token@example.com is not granted"},
+		{"https://evil.example/", "TOKEN", "secret:TOKEN@evil.example is not granted"},
+		{"https://www.example.com/", "TOKEN", "secret:TOKEN@www.example.com is not granted"},
+		{"https://example.com.evil.example/", "TOKEN", "is not granted"},
+		{"https://trusted.example/", "TOKEN", "is not granted"},
+		{"https://nottrusted.example/", "TOKEN", "is not granted"},
+		{"https://example.com:9443/", "TOKEN", "secret:TOKEN@example.com:9443 is not granted"},
+		{"https://a.trusted.example:8443/", "TOKEN", "is not granted"},
+		{"http://example.com/", "TOKEN", "only over https"},
+	} {
+		placeholder := "{{secret:" + tt.name + "}}"
+		d.fails(tool.Denied, tt.says, "http.get", "url", tt.url, "headers", tool.NewDict("Authorization", "Bearer "+placeholder))
+		d.fails(tool.Denied, tt.says, "http.get", "url", tt.url, "params", tool.NewDict("key", placeholder))
+		d.fails(tool.Denied, tt.says, "http.post", "url", tt.url, "auth", tool.List{"me", placeholder})
+		d.fails(tool.Denied, tt.says, "http.post", "url", tt.url, "auth", tool.List{placeholder, "x"})
+	}
+	d.grant("http")
+	d.fails(tool.Denied, "is not granted", "http.get", "url", "https://example.com/", "headers", tool.NewDict("X", "{{secret:TOKEN}}"))
+	d.grant("http", "secret")
+	const u = "https://example.com/"
+	for _, args := range [][]tool.Value{
+		{"url", u + "{{secret:TOKEN}}"},
+		{"url", u + "?key={{secret:TOKEN}}"},
+		{"url", u + "?key=%7b%7bsecret%3aTOKEN%7d%7d"},
+		{"url", u, "body", "token={{secret:TOKEN}}"},
+		{"url", u, "body", []byte("{{secret:TOKEN}}")},
+		{"url", u, "json", tool.NewDict("comment", tool.List{"{{secret:TOKEN}}"})},
+		{"url", u, "json", tool.NewDict("{{secret:TOKEN}}", int64(1))},
+		{"url", u, "form", tool.NewDict("key", "{{secret:TOKEN}}")},
+		{"url", u, "params", tool.NewDict("q", "what is {{secret:TOKEN}}?")},
+		{"url", u, "params", tool.NewDict("q", tool.List{"{{secret:TOKEN}}"})},
+		{"url", u, "params", tool.NewDict("{{secret:TOKEN}}", "x")},
+	} {
+		d.fails(tool.Denied, "a secret's placeholder cannot stand", "http.post", args...)
+	}
+	d.fails(tool.Denied, "is not a secret's placeholder", "http.get", "url", u, "headers", tool.NewDict("X", "{{secret:}}"))
+	d.fails(tool.Denied, "is not a secret's placeholder", "http.get", "url", u, "headers", tool.NewDict("X", "{{secret:TOKEN"))
+	d.fails(tool.Unavailable, "has no value", "http.get", "url", u, "headers", tool.NewDict("X", "{{secret:NONE}}"))
+	d.fails(tool.Denied, "not the name of a header", "http.get", "url", u, "headers", tool.NewDict("{{secret:TOKEN}}", "X"))
+
+	broken := newTLSWeb(t, &Options{Secrets: secretsOf("TOKEN", "one\r\nHost: evil")}, func(_ http.ResponseWriter, r *http.Request) { t.Errorf("%v was sent", r.Header) })
+	broken.fails(tool.Failed, "holds characters that a header cannot", "http.get", "url", u, "headers", tool.NewDict("X", "{{secret:TOKEN}}"))
+}
+
+// TestSecretOverHTTP checks that a secret goes unencrypted only to an address
+// that the user's config names, even if it is not the only one of a name.
+func TestSecretOverHTTP(t *testing.T) {
+	d := newWeb(t, &Options{Secrets: secretsOf("TOKEN", aToken), Private: loopback})
+	got := ""
+	d.serve("80", func(_ http.ResponseWriter, r *http.Request) { got = r.Header.Get("X") + r.URL.RawQuery })
+	for _, args := range [][]tool.Value{{"headers", tool.NewDict("X", "{{secret:TOKEN}}")}, {"params", tool.NewDict("X", "{{secret:TOKEN}}")}} {
+		got = ""
+		d.must("http.get", append([]tool.Value{"url", "http://localhost/"}, args...)...)
+		if !strings.HasSuffix(got, aToken) {
+			t.Errorf("the server got %q, want it to end in %q", got, aToken)
+		}
+		d.names["mixed.example"] = []string{"93.184.215.14 127.0.0.1"}
+		d.must("http.get", append([]tool.Value{"url", "http://mixed.example/"}, args...)...)
+		d.fails(tool.Denied, "only over https", "http.get", append([]tool.Value{"url", "http://example.com/"}, args...)...)
+	}
+	for _, address := range d.dialed {
+		if address != "127.0.0.1:80" {
+			t.Errorf("dialed %s", address)
+		}
+	}
+}
+
+func TestH09SecretsAndRedirects(t *testing.T) {
+	var first, second http.Header
+	other := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { second = r.Header }))
+	defer other.Close()
+	start := func(to string) *webDesk {
+		first, second = nil, nil
+		d := newTLSWeb(t, &Options{Secrets: secretsOf("TOKEN", aToken)}, func(w http.ResponseWriter, r *http.Request) {
+			if first == nil {
+				first = r.Header
+				http.Redirect(w, r, to, http.StatusTemporaryRedirect)
+				return
+			}
+			second = r.Header
+			io.WriteString(w, "from "+r.Host+r.URL.Path)
+		})
+		d.to["8443"] = d.to["443"]
+		return d
+	}
+	sent := tool.NewDict("Authorization", "Bearer {{secret:TOKEN}}", "X-Key", "{{secret:TOKEN}}", "X-Plain-Key", "abc", "Accept", "text/x {{secret:TOKEN}}",
+		"User-Agent", "me", "Range", "bytes=0-9")
+	// Each of these is another host; the test's certificate holds for the names.
+	for _, to := range []string{"https://a.example.com/", "https://127.0.0.1/", "https://example.com:8443/", "//a.example.com/x"} {
+		d := start(to)
+		d.w.http.private = loopback
+		a := d.answer("http.get", "url", "https://example.com/", "headers", sent)
+		if first.Get("Authorization") != "Bearer "+aToken || first.Get("X-Key") != aToken {
+			t.Errorf("the first host got %v", first)
+		}
+		for _, name := range []string{"Authorization", "X-Key", "X-Plain-Key"} {
+			if got, ok := second[name]; ok {
+				t.Errorf("after a redirect to %s the header %s is %q, want none", to, name, got)
+			}
+		}
+		if got := second.Get("Accept"); got != "*/*" || second.Get("User-Agent") != "me" || second.Get("Range") != "bytes=0-9" {
+			t.Errorf("after a redirect to %s the header is %v", to, second)
+		}
+		hidden(t, to, a, aToken)
+	}
+	for _, auth := range []tool.List{{"me", "{{secret:TOKEN}}"}, {"me", "plain"}} {
+		start("https://a.example.com/").must("http.get", "url", "https://example.com/", "auth", auth)
+		if first.Get("Authorization") == "" || second == nil || second.Get("Authorization") != "" {
+			t.Errorf("with auth %v the hosts got %v and %v", auth, first, second)
+		}
+	}
+	// On the same host they stay.
+	for _, to := range []string{"/x", "https://EXAMPLE.com:443/x", "//example.com./x"} {
+		start(to).must("http.get", "url", "https://example.com/", "headers", sent)
+		if second.Get("Authorization") != "Bearer "+aToken || second.Get("X-Plain-Key") != "abc" {
+			t.Errorf("after a redirect to %s the header is %v", to, second)
+		}
+	}
+	// A server cannot hand a secret on in the URL, nor take it to http.
+	for _, to := range []string{"https://a.example.com/?k=" + aToken, "https://a.example.com/" + base64.URLEncoding.EncodeToString([]byte("me:"+aToken)), "https://" + strings.ToLower(aToken) + ".evil.example/"} {
+		d := start(to)
+		d.grant("http:example.com", "http:*.example.com", "secret")
+		if _, err := d.call("http.get", "url", "https://example.com/", "headers", sent); tool.KindOf(err) != tool.Denied && tool.KindOf(err) != tool.Invalid || second != nil {
+			t.Errorf("a redirect to %s: %v, want a denial", to, err)
+		} else if strings.Contains(err.Error(), aToken) {
+			t.Errorf("the error %q holds the value", err)
+		}
+	}
+	d := start("http://example.com/")
+	d.to["80"] = other.Listener.Addr().String()
+	d.fails(tool.Denied, "from https to http", "http.get", "url", "https://example.com/", "headers", sent)
+	// What was in the query of the first does not follow.
+	d = start("https://a.example.com/")
+	if a := d.answer("http.get", "url", "https://example.com/", "params", tool.NewDict("key", "{{secret:TOKEN}}")); a.Text("url") != "https://a.example.com/" {
+		t.Errorf("the URL in the end is %s", a.Text("url"))
+	}
+}
+
+// TestSecretInEscapedJSON checks that a value is hidden also where JSON writes
+// it so that its text does not show it.
+func TestSecretInEscapedJSON(t *testing.T) {
+	d := newTLSWeb(t, &Options{Secrets: secretsOf("TOKEN", aToken)}, func(w http.ResponseWriter, r *http.Request) {
+		var escaped strings.Builder
+		for _, c := range r.Header.Get("Authorization") {
+			fmt.Fprintf(&escaped, `\u%04x`, c)
+		}
+		w.Header().Set("Content-Type", "application/json")
+		fmt.Fprintf(w, `{"%s": ["%s", 1]}`, escaped.String(), escaped.String())
+	})
+	d.grant("http.get:example.com", "secret:TOKEN@example.com")
+	r := d.must("http.get", "url", "https://example.com/", "headers", tool.NewDict("Authorization", "{{secret:TOKEN}}")).(*tool.Dict)
+	want := tool.NewDict("{{secret:TOKEN}}", tool.List{"{{secret:TOKEN}}", int64(1)})
+	if got, _ := r.Get("json"); !tool.Equal(got, want) {
+		t.Errorf("json = %s, want %s", tool.FormatJSON(got, ""), tool.FormatJSON(want, ""))
+	}
+	again, err := tool.ParseJSON([]byte(r.Text("text")))
+	if err != nil || !tool.Equal(again, want) {
+		t.Errorf("text = %s, %v, want %s", r.Text("text"), err, tool.FormatJSON(want, ""))
+	}
+}

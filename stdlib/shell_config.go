@@ -1,0 +1,180 @@
+package stdlib
+
+import (
+	"path/filepath"
+	"strings"
+
+	"github.com/cassidy-run/cassidy/runtime/tool"
+)
+
+// A CommandRule says how a command may run that is not among those which only
+// read, or runs differently: what the user's own config says about it. The zero
+// value adds nothing to what the command may do without it.
+type CommandRule struct {
+	// Path is the program; "" means the one in the system's folders.
+	Path string
+	// Any lets it take any arguments ("exec: any").
+	Any bool
+	// Args are the arguments that it may take, one command line each: words
+	// as they are, * for one word that does not begin with -, and ** at the
+	// end for anything. Without Any, whatever fits none is refused.
+	Args []string
+	// Network lets it open connections.
+	Network bool
+	// Env is what it is told beside PATH, HOME, LANG and TERM.
+	Env map[string]string
+	// Read and Write are folders and files outside the project that it may
+	// read, and that it may change, absolute.
+	Read, Write []string
+}
+
+// check says whether arguments fit one of a rule's lines.
+func (r CommandRule) check(name string, args []string) error {
+	for _, line := range r.Args {
+		if fitsLine(strings.Fields(line), args) {
+			return nil
+		}
+	}
+	return tool.Errorf(tool.Denied, "%s may not take these arguments", name).
+		WithHint("the user's config allows it: %s", strings.Join(r.Args, "; "))
+}
+
+func fitsLine(line, args []string) bool {
+	for i, word := range line {
+		switch {
+		case word == "**" && i == len(line)-1:
+			return true
+		case i >= len(args):
+			return false
+		case word == "*" && strings.HasPrefix(args[i], "-"):
+			return false
+		case word != "*" && word != args[i]:
+			return false
+		}
+	}
+	return len(line) == len(args)
+}
+
+// ParseCommands reads what a user's config says of commands, by their names:
+//
+//	commands:
+//	  make: {exec: any}
+//	  mytool: {path: /opt/bin/mytool, exec: any}
+//	  go: {args: ["vet ./...", "test **"], env: {GOCACHE: /home/me/.cache/go-build}, write: [/home/me/.cache/go-build]}
+//	  curl: {exec: any, network: true}
+//
+// Null is no rules.
+func ParseCommands(v tool.Value) (map[string]CommandRule, error) {
+	if v == nil {
+		return nil, nil
+	}
+	d, ok := v.(*tool.Dict)
+	if !ok {
+		return nil, tool.Errorf(tool.Invalid, "commands should name each command with its rule, got %s", tool.TypeOf(v)).
+			WithHint("as in commands: {make: {exec: any}}")
+	}
+	rules := map[string]CommandRule{}
+	for k, v := range d.All() {
+		name, _ := k.(string)
+		if !shellName.MatchString(name) {
+			return nil, tool.Errorf(tool.Invalid, "commands: %q is not the plain name of a command", name).
+				WithHint("the program's file goes into path, as in %s: {path: /opt/bin/mytool, exec: any}", "mytool")
+		}
+		rule, err := parseCommand(name, v)
+		if err != nil {
+			return nil, err
+		}
+		rules[name] = rule
+	}
+	return rules, nil
+}
+
+func parseCommand(name string, v tool.Value) (CommandRule, error) {
+	fail := func(format string, args ...any) (CommandRule, error) {
+		return CommandRule{}, tool.Errorf(tool.Invalid, "commands: %s: "+format, append([]any{name}, args...)...).
+			WithHint("as in %s: {exec: any}, or %s: {path: /opt/bin/%s, args: [\"check *\"]}", name, name, name)
+	}
+	d, ok := v.(*tool.Dict)
+	if !ok {
+		return fail("should be a rule, got %s", tool.TypeOf(v))
+	}
+	var rule CommandRule
+	for k, v := range d.All() {
+		var err error
+		switch field, _ := k.(string); field {
+		case "path":
+			if rule.Path, ok = v.(string); !ok || !filepath.IsAbs(rule.Path) {
+				return fail("path should be an absolute path, got %s", tool.FormatJSON(v, ""))
+			}
+		case "exec":
+			if v != "any" {
+				return fail("exec can only be any, got %s", tool.FormatJSON(v, ""))
+			}
+			rule.Any = true
+		case "network":
+			if rule.Network, ok = v.(bool); !ok {
+				return fail("network should be true or false, got %s", tool.FormatJSON(v, ""))
+			}
+		case "args":
+			rule.Args, err = configTexts(v)
+		case "read":
+			rule.Read, err = configPaths(v)
+		case "write":
+			rule.Write, err = configPaths(v)
+		case "env":
+			rule.Env, err = configEnv(v)
+		default:
+			return fail("there is no field %q%s", field, tool.DidYouMean(field, []string{"path", "exec", "args", "network", "read", "write", "env"}))
+		}
+		if err != nil {
+			return fail("%v: %w", k, err)
+		}
+	}
+	if _, known := commandTable[name]; !known && name != "git" && name != shellAnyLine && !rule.Any && len(rule.Args) == 0 {
+		return fail("says nothing of its arguments")
+	}
+	return rule, nil
+}
+
+func configTexts(v tool.Value) ([]string, error) {
+	list, ok := v.(tool.List)
+	if !ok {
+		return nil, tool.Errorf(tool.Invalid, "should be a list, got %s", tool.TypeOf(v))
+	}
+	var texts []string
+	for _, item := range list {
+		text, ok := item.(string)
+		if !ok {
+			return nil, tool.Errorf(tool.Invalid, "should hold strings, got %s", tool.FormatJSON(item, ""))
+		}
+		texts = append(texts, text)
+	}
+	return texts, nil
+}
+
+func configPaths(v tool.Value) ([]string, error) {
+	paths, err := configTexts(v)
+	for _, p := range paths {
+		if !filepath.IsAbs(p) {
+			return nil, tool.Errorf(tool.Invalid, "%q is not an absolute path", p)
+		}
+	}
+	return paths, err
+}
+
+func configEnv(v tool.Value) (map[string]string, error) {
+	d, ok := v.(*tool.Dict)
+	if !ok {
+		return nil, tool.Errorf(tool.Invalid, "should name variables with their values, got %s", tool.TypeOf(v))
+	}
+	env := map[string]string{}
+	for k, v := range d.All() {
+		name, _ := k.(string)
+		value, ok := v.(string)
+		if !ok || name == "" || strings.ContainsAny(name, "=\x00") || strings.ContainsRune(value, 0) {
+			return nil, tool.Errorf(tool.Invalid, "%q should be a variable's name, with a string", name)
+		}
+		env[name] = value
+	}
+	return env, nil
+}

@@ -1,0 +1,190 @@
+package stdlib
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+	"unicode"
+
+	"mvdan.cc/sh/v3/syntax"
+
+	"github.com/cassidy-run/cassidy/runtime/tool"
+)
+
+// shellLongestLine is how long a command line may be: longer than people and
+// models write, and short enough that what it nests fits on a stack.
+const shellLongestLine = 32 << 10
+
+func shellSplitModule() tool.Module {
+	return tool.Module{Name: "shell", Doc: "Other programs.", Funcs: []tool.Func{{
+		Name: "split",
+		Doc: "Take a command line apart as a shell would, where that needs no shell: one command whose words are known beforehand, " +
+			"without variables, patterns, pipes, redirections and several commands.",
+		Params:  []tool.Param{pureNeed("line", tool.TypeString, "The command line, as in git log -n 5 'my file'.")},
+		Returns: `a dictionary: argv, the list for shell.run; or dynamic, why only a shell can run the line, as in "it has a pipe"`,
+		Do: pureDo(func(a *tool.Dict) (tool.Value, error) {
+			argv, why, err := splitLine(a.Text("line"))
+			switch {
+			case err != nil:
+				return nil, err
+			case why != "":
+				return tool.NewDict("dynamic", why), nil
+			}
+			list := make(tool.List, len(argv))
+			for i, word := range argv {
+				list[i] = word
+			}
+			return tool.NewDict("argv", list), nil
+		}),
+	}}}
+}
+
+// splitLine gives the words of a command line, or why they are known to a shell
+// alone.
+func splitLine(line string) (argv []string, dynamic string, err error) {
+	if len(line) > shellLongestLine {
+		return nil, "", pureLimit("the command line is longer than %d KB", shellLongestLine>>10)
+	}
+	if strings.ContainsRune(line, 0) {
+		return nil, "", pureInvalid("the command line holds the character NUL")
+	}
+	if strings.ContainsFunc(line, func(r rune) bool { return unicode.IsControl(r) && r != '\n' && r != '\t' }) {
+		return nil, "it has a control character", nil // which each shell reads in its own way
+	}
+	file, err := syntax.NewParser(syntax.Variant(syntax.LangPOSIX)).Parse(strings.NewReader(line), "")
+	if err != nil {
+		text, _, _ := strings.Cut(err.Error(), "\n")
+		return nil, "", pureInvalid("this is no command line: %s", text).WithHint("it is read by sh, not by bash: without [[ ]], arrays and <( )")
+	}
+	if len(file.Stmts) == 0 {
+		return nil, "", pureInvalid("the command line is empty")
+	}
+	if len(file.Stmts) > 1 {
+		return nil, "it has several commands", nil
+	}
+	call, why := simpleCall(file.Stmts[0])
+	if why != "" {
+		return nil, why, nil
+	}
+	for _, word := range call.Args {
+		text, why := staticWord(word)
+		if why != "" {
+			return nil, why, nil
+		}
+		argv = append(argv, text)
+	}
+	if slices.Contains(shellBuiltins(), argv[0]) {
+		return nil, argv[0] + " is a part of the shell", nil
+	}
+	return argv, "", nil
+}
+
+// simpleCall gives the one command that a statement is, or why it is more.
+func simpleCall(s *syntax.Stmt) (*syntax.CallExpr, string) {
+	switch {
+	case s.Negated:
+		return nil, "its exit code is negated"
+	case s.Background || s.Coprocess || s.Disown:
+		return nil, "it runs in the background"
+	case len(s.Redirs) > 0:
+		return nil, "it has a redirection"
+	}
+	switch c := s.Cmd.(type) {
+	case *syntax.CallExpr:
+		if len(c.Assigns) > 0 {
+			return nil, "it sets a variable"
+		}
+		return c, ""
+	case *syntax.BinaryCmd:
+		if c.Op == syntax.Pipe || c.Op == syntax.PipeAll {
+			return nil, "it has a pipe"
+		}
+		return nil, "it has several commands"
+	}
+	return nil, "it is a program for the shell"
+}
+
+// staticWord gives the text of a word, or why only the shell knows it.
+func staticWord(w *syntax.Word) (text, dynamic string) {
+	var b strings.Builder
+	for i, part := range w.Parts {
+		switch p := part.(type) {
+		case *syntax.Lit:
+			if why := b.Len() == 0 && i == 0 && strings.HasPrefix(p.Value, "~"); why {
+				return "", "it names a home folder by ~"
+			}
+			if why := litMeans(p.Value); why != "" {
+				return "", why
+			}
+			b.WriteString(unescape(p.Value, ""))
+		case *syntax.SglQuoted:
+			if p.Dollar {
+				return "", "it has a quote that begins with $"
+			}
+			b.WriteString(p.Value)
+		case *syntax.DblQuoted:
+			if p.Dollar {
+				return "", "it has a quote that begins with $"
+			}
+			for _, inner := range p.Parts {
+				lit, ok := inner.(*syntax.Lit)
+				if !ok {
+					return "", "it has a variable or another substitution"
+				}
+				b.WriteString(unescape(lit.Value, "$`\"\\\n"))
+			}
+		default:
+			return "", "it has a variable or another substitution"
+		}
+	}
+	return b.String(), ""
+}
+
+// braces are what some shells take for several words: {a,b} and {1..9}.
+var braces = regexp.MustCompile(`\{[^{}]*(,|\.\.)[^{}]*\}|\{[^{}]*,`)
+
+// litMeans says what text without quotes means to a shell beside itself.
+func litMeans(text string) string {
+	bare := strings.Builder{}
+	for i := 0; i < len(text); i++ {
+		if text[i] == '\\' {
+			i++ // what follows means itself
+			continue
+		}
+		bare.WriteByte(text[i])
+	}
+	switch {
+	case strings.ContainsAny(bare.String(), "*?["):
+		return "it has a pattern for names of files"
+	case braces.MatchString(bare.String()):
+		return "it has braces that stand for several words"
+	}
+	return ""
+}
+
+// unescape takes away the backslashes that say that what follows means itself:
+// all, or those before one of some characters. A line that goes on after a
+// backslash is one.
+func unescape(text, only string) string {
+	var b strings.Builder
+	for i := 0; i < len(text); i++ {
+		if text[i] == '\\' && i+1 < len(text) && (only == "" || strings.IndexByte(only, text[i+1]) >= 0) {
+			i++
+			if text[i] == '\n' {
+				continue
+			}
+		}
+		b.WriteByte(text[i])
+	}
+	return b.String()
+}
+
+// shellBuiltins lists the commands that change or ask the shell itself, and are
+// no programs.
+func shellBuiltins() []string {
+	return []string{
+		".", ":", "alias", "bg", "break", "builtin", "cd", "command", "continue", "declare", "dirs", "eval", "exec", "exit", "export", "fc", "fg", "getopts", "hash", "history",
+		"jobs", "let", "local", "popd", "pushd", "read", "readonly", "return", "set", "shift", "shopt", "source", "time", "times", "trap", "type", "typeset", "ulimit", "umask",
+		"unalias", "unset", "wait",
+	}
+}

@@ -1,0 +1,128 @@
+package tools_test
+
+import (
+	"bytes"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/rogpeppe/go-internal/txtar"
+
+	"github.com/cassidy-run/cassidy"
+	"github.com/cassidy-run/cassidy/internal/testworker"
+	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/tools"
+)
+
+// What the tools are called for here they are called for twice: as they come
+// with cassidy, in this process, and in workers, in a project that is the same.
+// Nobody may be able to tell which it was.
+
+// lay lays a project out, and another one like it whose tools run in workers:
+// the same files, as tools of the user's own, which cassidy runs there.
+func lay(t *testing.T, files []txtar.File) *project {
+	t.Helper()
+	p := layFiles(t, files)
+	p.open(t, &cassidy.Options{Sandbox: cassidy.Inline})
+	p.worker = layFiles(t, files)
+	err := os.CopyFS(filepath.Join(p.worker.home, "tools"), onlyTools(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.worker.open(t, &cassidy.Options{NoBuiltins: true, Sandbox: cassidy.Process, Worker: testworker.Exec()})
+	t.Cleanup(func() { p.sameFiles(t) })
+	for _, x := range p.worker.host.Tools() {
+		if x.Location != tool.Personal {
+			t.Fatalf("%s is %s: cassidy would not run it in a worker", x.Name, x.Location)
+		}
+	}
+	return p
+}
+
+// onlyTools are the files of the built-in tools, as on disk.
+func onlyTools(t *testing.T) fs.FS {
+	t.Helper()
+	dir := t.TempDir()
+	if err := os.CopyFS(dir, tools.FS()); err != nil {
+		t.Fatal(err)
+	}
+	return os.DirFS(dir)
+}
+
+func (p *project) open(t *testing.T, o *cassidy.Options) {
+	t.Helper()
+	o.Home, o.TrustProject = p.home, true
+	var err error
+	if p.host, err = cassidy.Open(p.dir, o); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { p.host.Close() })
+}
+
+// both are the project and the one whose tools run in workers.
+func (p *project) both() []*project { return []*project{p, p.worker} }
+
+// do calls a tool in both and compares the results as who called would get
+// them, but for the time that they took. It returns that of this process.
+func (p *project) do(t *testing.T, c tool.Call) (tool.Result, error) {
+	t.Helper()
+	r, err := p.host.Call(t.Context(), c)
+	first := r
+	again, errAgain := p.worker.host.Call(t.Context(), c)
+	if (err == nil) != (errAgain == nil) || tool.KindOf(err) != tool.KindOf(errAgain) {
+		t.Errorf("%s in a worker: %v, want %v", c.Tool, errAgain, err)
+	}
+	if c.Tool == "list_processes" && r.Success { // no moment's processes are another's
+		r.Value, again.Value, r.Usage, again.Usage = nil, nil, tool.Usage{}, tool.Usage{}
+	}
+	if diff := cmp.Diff(p.shown(t, r), p.shown(t, again)); diff != "" {
+		t.Errorf("%s(%s) is not the same in a worker (-in process +worker):\n%.2000s", c.Tool, tool.FormatJSON(c.Args, ""), diff)
+	}
+	return first, err
+}
+
+// shown is a result as JSON, without the time and without where the projects
+// are.
+func (p *project) shown(t *testing.T, r tool.Result) string {
+	t.Helper()
+	r.Usage.Wall = 0
+	text, err := r.MarshalJSON()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range p.both() {
+		if p.dir == "" {
+			continue // no files
+		}
+		text = bytes.ReplaceAll(text, []byte(filepath.ToSlash(filepath.Dir(p.dir))), []byte("$BASE"))
+	}
+	return string(text)
+}
+
+// sameFiles checks that the tools have left the same behind.
+func (p *project) sameFiles(t *testing.T) {
+	t.Helper()
+	if diff := cmp.Diff(p.files(t), p.worker.files(t)); diff != "" {
+		t.Errorf("the files are not the same with workers (-in process +worker):\n%.2000s", diff)
+	}
+}
+
+// files are the texts of a project's files, by name.
+func (p *project) files(t *testing.T) map[string]string {
+	t.Helper()
+	texts := map[string]string{}
+	err := fs.WalkDir(os.DirFS(p.dir), ".", func(name string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		text, err := os.ReadFile(filepath.Join(p.dir, name))
+		texts[name] = string(text)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return texts
+}

@@ -1,0 +1,220 @@
+package tools_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/cassidy-run/cassidy/runtime"
+	found "github.com/cassidy-run/cassidy/runtime/project"
+	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/sandbox"
+	"github.com/cassidy-run/cassidy/stdlib"
+	"github.com/cassidy-run/cassidy/tools"
+)
+
+// commandHost opens a host over a folder whose tools can run commands.
+func commandHost(t *testing.T, dir string, commands map[string]stdlib.CommandRule) *runtime.Host {
+	t.Helper()
+	if !sandbox.LaunchConfined() {
+		t.Skip("THIS MACHINE CANNOT CONFINE COMMANDS")
+	}
+	world, err := stdlib.Open(&stdlib.Options{Root: dir, Launch: sandbox.Launch, Commands: commands})
+	if err != nil {
+		t.Fatal(err)
+	}
+	find := &found.Options{Builtin: tools.FS()}
+	effects := append(world.Modules(), found.Modules(dir, find)...)
+	box := sandbox.NewInline(slices.Concat(stdlib.Pure(), effects, runtime.Modules())...)
+	find.Describe = box.Describe
+	host, err := runtime.New(&runtime.Options{
+		Sandbox: box, Modules: effects, WorkDir: dir,
+		Discover: func(ctx context.Context) ([]tool.Found, []*tool.Error, error) {
+			p, err := found.Load(ctx, dir, find)
+			if err != nil {
+				return nil, nil, err
+			}
+			return p.Tools, p.Broken, nil
+		},
+		Close: world.Close,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { host.Close() })
+	return host
+}
+
+// ask makes one call, and returns its result as a dictionary.
+func ask(t *testing.T, host *runtime.Host, name string, args ...tool.Value) *tool.Dict {
+	t.Helper()
+	r, err := host.Call(t.Context(), tool.Call{Tool: name, Args: tool.NewDict(args...), Caller: tool.ByPerson})
+	if err != nil {
+		t.Fatalf("%s%s: %v", name, tool.FormatJSON(tool.NewDict(args...), ""), err)
+	}
+	return r.Value.(*tool.Dict)
+}
+
+// needProgram skips where a program is missing, which a person sees.
+func needProgram(t *testing.T, name string) {
+	t.Helper()
+	if _, err := exec.LookPath(name); err != nil {
+		t.Skipf("THIS MACHINE HAS NO %s", name)
+	}
+}
+
+// TestRunCommandOutput checks how much of a long output a caller gets, and that
+// the last lines are among it.
+func TestRunCommandOutput(t *testing.T) {
+	host := commandHost(t, t.TempDir(), nil)
+	r := ask(t, host, "run_command", "command", "seq 1 20000")
+	out := r.Text("stdout")
+	cut, _ := r.Get("truncated")
+	if cut != true || len(out) > 31_000 || !strings.HasPrefix(out, "1\n2\n") || !strings.HasSuffix(out, "19999\n20000\n") || !strings.Contains(out, "bytes are left out") {
+		t.Errorf("%d bytes, truncated %v: %.40q … %.40q", len(out), cut, out, out[max(0, len(out)-40):])
+	}
+	r = ask(t, host, "run_command", "command", "yes | head -c 3000000; echo never >&2")
+	cut, _ = r.Get("truncated")
+	code, _ := r.Get("exit_code")
+	if cut != true || code != int64(-1) || r.Text("stderr") != "" {
+		t.Errorf("more than 1 MB: truncated %v, exit code %v, stderr %q, want true and -1", cut, code, r.Text("stderr"))
+	}
+	r = ask(t, host, "run_command", "command", "printf 'é%.0s' $(seq 1 20000)")
+	if out := r.Text("stdout"); strings.Contains(out, "�") || len(out) > 31_000 {
+		t.Errorf("characters are cut in two: %d bytes", len(out))
+	}
+}
+
+// TestRunCommandEvents checks that what a command says is told as it comes.
+func TestRunCommandEvents(t *testing.T) {
+	host := commandHost(t, t.TempDir(), nil)
+	var told strings.Builder
+	defer host.Events.Subscribe(tool.OutputChunk, func(e tool.Event) { told.WriteString(e.Tool + ":" + e.Data.Text("chunk")) })()
+	ask(t, host, "run_command", "command", "echo one")
+	if told.String() != "run_command:one\n" {
+		t.Errorf("told %q, want the output", told.String())
+	}
+}
+
+// TestRunCommandByConfig checks that what the user's config allows runs, with
+// its arguments as they are.
+func TestRunCommandByConfig(t *testing.T) {
+	needProgram(t, "find")
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "a b"), nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	host := commandHost(t, dir, map[string]stdlib.CommandRule{"find": {Any: true}})
+	if out := ask(t, host, "run_command", "command", `find . -name "a*" -print`).Text("stdout"); out != "./a b\n" {
+		t.Errorf("find gave %q, want ./a b", out)
+	}
+	r := ask(t, host, "run_command", "command", `find . -name "a*" -delete`)
+	if _, err := os.Stat(filepath.Join(dir, "a b")); err != nil || !strings.Contains(r.Text("stderr"), "ermission denied") {
+		t.Errorf("find -delete: %v, %q; a tool that does not write must not", err, r.Text("stderr"))
+	}
+}
+
+// TestGitStatus checks every kind of change in a repository of a day's work.
+func TestGitStatus(t *testing.T) {
+	needProgram(t, "git")
+	base := t.TempDir()
+	dir := filepath.Join(base, "repo")
+	git := func(at string, args ...string) {
+		t.Helper()
+		cmd := exec.Command("git", args...)
+		cmd.Dir = at
+		cmd.Env = []string{
+			"PATH=" + os.Getenv("PATH"), "HOME=/nonexistent", "GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=/dev/null", "GIT_AUTHOR_NAME=a", "GIT_AUTHOR_EMAIL=a@b",
+			"GIT_COMMITTER_NAME=a", "GIT_COMMITTER_EMAIL=a@b", "GIT_AUTHOR_DATE=2024-05-01T12:00:00Z", "GIT_COMMITTER_DATE=2024-05-01T12:00:00Z",
+		}
+		if out, err := cmd.CombinedOutput(); err != nil && args[0] != "merge" {
+			t.Fatalf("git %q: %v\n%s", args, err, out)
+		}
+	}
+	write := func(name, text string) {
+		t.Helper()
+		at := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(at), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(at, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	git(base, "init", "-q", "--bare", "-b", "main", "origin.git")
+	git(base, "init", "-q", "-b", "main", "repo")
+	for _, name := range []string{"same", "changed", "staged", "old name", "gone", "both"} {
+		write(name, strings.Repeat(name+"\n", 10))
+	}
+	git(dir, "add", ".")
+	git(dir, "commit", "-q", "-m", "first")
+	git(dir, "remote", "add", "origin", "../origin.git")
+	git(dir, "push", "-q", "-u", "origin", "main")
+	host := commandHost(t, dir, nil)
+	if r := ask(t, host, "git_status"); !strings.Contains(tool.FormatJSON(r, ""), `"upstream":"origin/main","ahead":0,"behind":0,"clean":true,"staged":[]`) {
+		t.Errorf("a clean repository is %s", tool.FormatJSON(r, ""))
+	}
+	git(dir, "commit", "-q", "--allow-empty", "-m", "second")
+	write("changed", "x\n")
+	write("staged", "x\n")
+	write("both", "x\n")
+	write("dir/new é", "x\n")
+	git(dir, "add", "staged", "both")
+	write("both", "y\n")
+	git(dir, "mv", "old name", "new name")
+	git(dir, "rm", "-q", "gone")
+	r := ask(t, host, "git_status")
+	want := `"branch":"main","commit":"","upstream":"origin/main","ahead":1,"behind":0,"clean":false,"staged":["both","gone","new name","staged"],"changed":["both","changed"],"untracked":["dir/new é"],"conflicts":[]`
+	r.Put("commit", "")
+	if diff := cmp.Diff("{"+want+"}", tool.FormatJSON(r, "")); diff != "" {
+		t.Errorf("git_status (-want +got):\n%s", diff)
+	}
+	git(dir, "stash", "-q")
+	git(dir, "checkout", "-q", "-b", "other")
+	write("same", "theirs\n")
+	git(dir, "commit", "-q", "-am", "theirs")
+	git(dir, "checkout", "-q", "--detach", "main")
+	write("same", "ours\n")
+	git(dir, "commit", "-q", "-am", "ours")
+	git(dir, "merge", "-q", "other")
+	if r := ask(t, host, "git_status"); r.Text("branch") != "" || !strings.Contains(tool.FormatJSON(r, ""), `"conflicts":["same"]`) {
+		t.Errorf("a conflict on no branch is %s", tool.FormatJSON(r, ""))
+	}
+	outside := commandHost(t, t.TempDir(), nil)
+	_, err := outside.Call(t.Context(), tool.Call{Tool: "git_status", Args: tool.NewDict(), Caller: tool.ByPerson})
+	if tool.KindOf(err) != tool.Failed || !strings.Contains(fmt.Sprint(err), "not a git repository") {
+		t.Errorf("outside of a repository: %v, want it said", err)
+	}
+}
+
+// TestListProcesses checks that a process is found, and that its arguments are
+// not shown.
+func TestListProcesses(t *testing.T) {
+	needProgram(t, "ps")
+	sleeper := exec.Command("sleep", "61.75")
+	if err := sleeper.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = sleeper.Process.Kill(); _ = sleeper.Wait() }()
+	host := commandHost(t, t.TempDir(), nil)
+	for _, sort := range []string{"cpu", "memory", "pid"} {
+		r := ask(t, host, "list_processes", "name", "SLEEP", "sort", sort, "limit", int64(1000))
+		text := tool.FormatJSON(r, "")
+		if !strings.Contains(text, fmt.Sprintf(`"pid":%d,"parent":%d,`, sleeper.Process.Pid, os.Getpid())) || strings.Contains(text, "61.75") {
+			t.Errorf("sleep is %s", text)
+		}
+	}
+	r := ask(t, host, "list_processes", "sort", "pid", "limit", int64(2))
+	list, _ := r.Get("processes")
+	total, _ := r.Get("total")
+	if got := list.(tool.List); len(got) != 2 || total.(int64) < 3 {
+		t.Errorf("limit 2 gave %d of %v", len(got), total)
+	}
+}
