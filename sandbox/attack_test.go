@@ -168,7 +168,7 @@ func (a attack) limits() tool.Limits {
 	if strings.Contains(a.want, "cpu") {
 		return tool.Limits{CPU: 300 * time.Millisecond}
 	}
-	return tool.Limits{}
+	return tool.Limits{CPU: 20 * time.Second}
 }
 
 // TestAttacks runs what would take a host down, and looks how the host is

@@ -21,10 +21,12 @@ func TestR43KilledFromOutside(t *testing.T) {
 		t.Run("idle "+signal.String(), func(t *testing.T) {
 			box := newProcess(t, nil, world)
 			nextCallIsRight(t, box)
+			box.WaitForSpare()
 			for _, pid := range box.Workers() {
 				if err := syscall.Kill(pid, signal); err != nil {
 					t.Fatal(err)
 				}
+				waitUntilEnded(t, pid)
 			}
 			if signal == syscall.SIGSTOP {
 				_, err := box.Run(context.Background(), echoScript, tool.Call{Args: tool.NewDict("value", "x")}, nil)
@@ -89,14 +91,14 @@ func TestR43KilledFromOutside(t *testing.T) {
 	}
 }
 
-// waitUntilEnded waits until a worker that was killed has ended: on a busy
-// machine it might else do what it is asked next.
+// waitUntilEnded waits until a worker that was killed has ended, or is stopped:
+// on a busy machine it might else do what it is asked next.
 func waitUntilEnded(t *testing.T, pid int) {
 	t.Helper()
 	for deadline := time.Now().Add(time.Minute); ; {
 		text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
 		_, state, _ := strings.Cut(string(text), ") ")
-		if err != nil || strings.HasPrefix(state, "Z") || strings.HasPrefix(state, "X") {
+		if err != nil || strings.ContainsAny(state[:1], "ZXT") {
 			return
 		}
 		if time.Now().After(deadline) {

@@ -22,11 +22,12 @@ func launchMain() (handled bool) {
 	if len(os.Args) != 1 {
 		return false
 	}
+	// Not os.Exit: built with the race detector, that waits a second for others.
 	switch os.Args[0] {
 	case launchStage:
-		os.Exit(superviseMain())
+		syscall.Exit(superviseMain())
 	case confineStage:
-		os.Exit(confineMain())
+		syscall.Exit(confineMain())
 	}
 	return false
 }
