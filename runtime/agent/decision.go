@@ -1,0 +1,51 @@
+package agent
+
+import "github.com/cassidy-run/cassidy/runtime/tool"
+
+// A Decision is what a model's reply asks for: to call a tool, or that the task
+// is done.
+type Decision struct {
+	Kind      DecisionKind
+	Action    string     // the tool's name, as it is offered where it is one of those
+	Input     *tool.Dict // its arguments, never nil of a Call
+	Texts     bool       // Input was written without types: strings are to be read as the declared types
+	Reasoning string
+	Status    Status
+	Format    Format   // how it was written, or "" of a None
+	Answer    string   // the text of a Final, or of a None
+	Error     string   // what is wrong, of an Invalid: for the model, with the position
+	Inferred  bool     // no call was written, but the text names one
+	Repaired  []string // what was mended to read it, in words
+	ID        string   // of a native call
+}
+
+// A DecisionKind says what a decision is.
+type DecisionKind string
+
+const (
+	ToolCall DecisionKind = "call"
+	Final    DecisionKind = "final" // the answer
+	None     DecisionKind = "none"  // the reply asks for nothing
+	Invalid  DecisionKind = "error" // a call was meant, but cannot be read
+)
+
+// A Status is what a model says about what follows its call.
+type Status string
+
+const (
+	Continue Status = "continue"
+	LastCall Status = "final" // the call is made, then comes the answer
+)
+
+// A Format is a way to write decisions.
+type Format string
+
+const (
+	PureJSON Format = "pure_json" // {"tool_decision": {...}}
+	XMLJSON  Format = "xml_json"  // <TOOL_DECISION> with INPUT: as JSON
+	Markdown Format = "markdown"  // <TOOL_DECISION> with a list of parameters
+	Native   Format = "native"    // the API's own calls
+	// Other is what a model wrote in a form that nobody asked it for, such as
+	// another vendor's tags or a bare JSON call.
+	Other Format = "other"
+)
