@@ -185,7 +185,7 @@ func (w *hostile) read() (kind uint8, call uint32, body []byte) {
 	return kind, call, body
 }
 
-func (w *hostile) wait() { select {} }
+func (w *hostile) wait() { time.Sleep(time.Hour) } // select {} alone would be found to be a deadlock
 
 // hostileProcess opens a sandbox whose workers are hostile.
 func hostileProcess(t *testing.T, mode string) *sandbox.Process {
