@@ -4,6 +4,7 @@ import (
 	goruntime "runtime"
 
 	"github.com/cassidy-run/cassidy/runtime"
+	"github.com/cassidy-run/cassidy/runtime/agent"
 	"github.com/cassidy-run/cassidy/runtime/project"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/sandbox"
@@ -37,6 +38,7 @@ type boxes struct {
 func openBoxes(o *Options, c project.SandboxConfig, effects []tool.Module) (boxes, error) {
 	modules := append(stdlib.Pure(), effects...)
 	modules = append(modules, runtime.Modules()...)
+	modules = append(modules, agent.Modules()...)
 	inline := sandbox.NewInline(modules...)
 	mode := o.Sandbox
 	if mode == "" {

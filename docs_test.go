@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/cassidy-run/cassidy/runtime"
+	"github.com/cassidy-run/cassidy/runtime/agent"
 	"github.com/cassidy-run/cassidy/runtime/project"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/stdlib"
@@ -23,7 +24,7 @@ func TestReference(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer world.Close()
-	modules := slices.Concat(stdlib.Pure(), world.Modules(), project.Modules(t.TempDir(), &project.Options{}), runtime.Modules())
+	modules := slices.Concat(stdlib.Pure(), world.Modules(), project.Modules(t.TempDir(), &project.Options{}), runtime.Modules(), agent.Modules())
 	got := referencePage(modules)
 	const file = "docs/reference.md"
 	if *update {

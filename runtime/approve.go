@@ -280,7 +280,7 @@ func capabilityList(list []tool.Capability) string {
 // about; anything else is an error.
 func (g *gate) ask(ctx context.Context, q Question) (answer Answer, how string, err error) {
 	h, a := g.host, g.approvalOf(q)
-	root := g.root()
+	made := g.made()
 	switch {
 	case h.remembers(a):
 		return Answer{Yes: true}, approvedBefore, nil
@@ -288,7 +288,7 @@ func (g *gate) ask(ctx context.Context, q Question) (answer Answer, how string, 
 		return Answer{}, "", g.nobodyToAsk(q)
 	case ctx.Value(askingKey{}) != nil:
 		return Answer{}, "", tool.Errorf(tool.Denied, "%s: a question is open already", needsApproval(q))
-	case root.refusals.Load() >= maxRefusals:
+	case made.refusals.Load() >= maxRefusals:
 		return Answer{}, "", tool.Errorf(tool.Denied, "%s: the call was refused %d times already", needsApproval(q), maxRefusals)
 	}
 	g.wall.pause()
@@ -306,7 +306,7 @@ func (g *gate) ask(ctx context.Context, q Question) (answer Answer, how string, 
 		err = notApproved(q, answer.Why)
 	}
 	if err != nil {
-		root.refusals.Add(1)
+		made.refusals.Add(1)
 		return Answer{}, "", tool.AsError(err, tool.Denied)
 	}
 	if answer.Always && answer.Args == nil {

@@ -34,12 +34,16 @@ func (g *gate) audit(word string, d decision) {
 	if !g.host.Events.Wanted() {
 		return
 	}
-	takes := make(tool.List, len(d.takes))
-	for i, c := range d.takes {
-		takes[i] = c.String()
-	}
-	g.host.emit(tool.Audit, g.call, tool.NewDict("decision", word, "func", d.what, "capabilities", takes,
+	g.host.emit(tool.Audit, g.call, tool.NewDict("decision", word, "func", d.what, "capabilities", capabilityTexts(d.takes),
 		"place", d.place.String(), "caller", callerText(g.call.Caller), "why", clip(d.why)))
+}
+
+func capabilityTexts(list []tool.Capability) tool.List {
+	texts := make(tool.List, len(list))
+	for i, c := range list {
+		texts[i] = c.String()
+	}
+	return texts
 }
 
 func callerText(c tool.Caller) string {

@@ -11,15 +11,17 @@ import (
 // Call runs one call of a tool: look up, check, approve, execute, check and
 // shape the result. Every failure is a *[tool.Error], and the [tool.Result]
 // then holds the same for a reader of its JSON.
+//
+// Made with the context of an effect, or of a handler in Go, it is a call that
+// the other one makes: it may do no more than that may, and those above it.
 func (h *Host) Call(ctx context.Context, c tool.Call) (tool.Result, error) {
-	return h.run(ctx, c, nil)
+	above, done := h.forWhom(ctx, &c)
+	defer done()
+	return h.run(ctx, c, above)
 }
 
-// run is Call, also for a call that another one makes.
+// run is Call, for the call whose gate is above, if it has one.
 func (h *Host) run(ctx context.Context, c tool.Call, above *gate) (tool.Result, error) {
-	if c.ID == "" {
-		c.ID = h.nextID()
-	}
 	if h.Events.Wanted() {
 		h.emit(tool.CallStart, c, tool.NewDict("arguments", c.Args, "toolName", c.Tool, "reasoning", c.Reasoning))
 	}
@@ -95,6 +97,9 @@ func (g *gate) execute(ctx context.Context, run tool.Runner) (tool.Outcome, erro
 	g.call.Limits = g.host.limits(g.call, g.tool)
 	limited := g.wall.start(ctx, g.host.timeout(g.tool))
 	defer g.wall.stop()
+	if g.tool.Location == tool.Embedded { // a handler in Go can make calls
+		limited = g.doneFor(limited, g.call.ID+"/1", g.call.Place.Child(1))
+	}
 	out, err := safely(limited, run, g.call, g.effect)
 	if err == nil {
 		err = context.Cause(limited) // a result that comes too late is none

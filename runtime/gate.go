@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strconv"
 	"sync/atomic"
 	"time"
 
@@ -23,11 +24,16 @@ type gate struct {
 	stage tool.Stage
 	wall  wall
 
+	// Of a program; lent is nil where it is a call.
+	lent   map[string]*tool.Func // what this run alone may ask for
+	review func(*tool.Tool, []tool.Change) error
+
 	// What somebody is asked, and has said; see approve.go.
 	asksChanges bool              // nobody has approved yet that it writes
 	declined    error             // what was said to its changes, if no
 	settled     map[string]bool   // paths whose changes were approved
 	approved    []tool.Capability // for the effect under way
+	takes       []tool.Capability // by the effect under way
 	doing       tool.Effect       // the effect under way, and its context
 	doingIn     context.Context
 	looking     bool // nobody asked for the call, so nobody is asked about it
@@ -60,6 +66,26 @@ func (g *gate) root() *gate {
 	return g
 }
 
+// isProgram reports whether what runs is a [Program] and no tool.
+func (g *gate) isProgram() bool { return g.lent != nil }
+
+// made returns the gate of the call that all of this is for: that of no tool,
+// or of a program.
+func (g *gate) made() *gate {
+	for g.above != nil && !g.above.isProgram() {
+		g = g.above
+	}
+	return g
+}
+
+// fn returns the row of an effect, or nil where there is none.
+func (g *gate) fn(name string) *tool.Func {
+	if f := g.lent[name]; f != nil {
+		return f
+	}
+	return g.host.funcs[name]
+}
+
 // admit refuses a call that must not be made, whoever makes it and whatever
 // its arguments are.
 func (g *gate) admit() error {
@@ -73,9 +99,7 @@ func (g *gate) admit() error {
 func (g *gate) admissible() error {
 	switch t := g.tool; {
 	case g.depth > MaxDepth:
-		err := tool.Errorf(tool.Limit, "tools call tools more than %d deep", MaxDepth)
-		err.Limit = "depth"
-		return err
+		return tooDeep()
 	case t.State == tool.Untrusted:
 		return untrusted(t)
 	case t.State == tool.NotHere:
@@ -85,6 +109,12 @@ func (g *gate) admissible() error {
 		return denied("the call of '"+g.tool.Name+"'", r)
 	}
 	return nil
+}
+
+func tooDeep() error {
+	err := tool.Errorf(tool.Limit, "tools call tools more than %d deep", MaxDepth)
+	err.Limit = "depth"
+	return err
 }
 
 // effect is the call's Effector.
@@ -98,7 +128,7 @@ func (g *gate) effect(ctx context.Context, e tool.Effect) (tool.Outcome, error) 
 // look is the Effector of a question that nobody asked for, as whether a tool
 // can be used here: it may read, and changes nothing.
 func (g *gate) look(ctx context.Context, e tool.Effect) (tool.Outcome, error) {
-	if f := g.host.funcs[e.Func]; f != nil {
+	if f := g.fn(e.Func); f != nil {
 		switch {
 		case f.Do == nil: // the host's own: a tool's availability is no matter of other tools
 		case f.Class == tool.Recorded, f.Class == tool.Read, f.Class == tool.Notice:
@@ -112,37 +142,40 @@ func (g *gate) look(ctx context.Context, e tool.Effect) (tool.Outcome, error) {
 func (g *gate) counted(next tool.Effector) tool.Effector {
 	return func(ctx context.Context, e tool.Effect) (tool.Outcome, error) {
 		g.effects++
-		most := MaxEffects
-		if f := g.host.funcs[e.Func]; f != nil && f.Class == tool.Notice {
+		if f := g.fn(e.Func); f != nil && f.Class == tool.Notice {
 			g.notices++
 		} else if g.root().tree.Add(1) > MaxTreeEffects {
-			most = MaxTreeEffects
+			return tool.Outcome{}, tooManyEffects(MaxTreeEffects)
 		}
-		if g.effects-g.notices > MaxEffects || most > MaxEffects {
-			err := tool.Errorf(tool.Limit, "the call asked for more than %d effects", most)
-			err.Limit = "effects"
-			return tool.Outcome{}, err
+		if g.effects-g.notices > MaxEffects && !g.isProgram() {
+			return tool.Outcome{}, tooManyEffects(MaxEffects)
 		}
 		return next(ctx, e)
 	}
 }
 
+func tooManyEffects(most int) error {
+	err := tool.Errorf(tool.Limit, "the call asked for more than %d effects", most)
+	err.Limit = "effects"
+	return err
+}
+
 // granted refuses what the call may not do.
 func (g *gate) granted(next tool.Effector) tool.Effector {
 	return func(ctx context.Context, e tool.Effect) (tool.Outcome, error) {
-		f, ok := g.host.funcs[e.Func]
-		if !ok || f.Internal && f.Class != tool.Recorded {
+		f := g.fn(e.Func)
+		if f == nil || f.Internal && f.Class != tool.Recorded {
 			err := tool.Errorf(tool.Denied, "there is no effect %s", e.Func)
 			return tool.Outcome{}, g.refused(decision{what: e.Func, place: e.Place}, err)
 		}
-		g.approved = g.approved[:0]
+		g.approved, g.takes = g.approved[:0], nil
 		if f.Target != nil {
-			takes, err := targets(f, e)
-			if err == nil {
-				err = g.permit(ctx, e, takes)
+			var err error
+			if g.takes, err = targets(f, e); err == nil {
+				err = g.permit(ctx, e, g.takes)
 			}
 			if err != nil {
-				return tool.Outcome{}, g.failed(e, takes, err)
+				return tool.Outcome{}, g.failed(e, g.takes, err)
 			}
 		}
 		return next(ctx, e)
@@ -205,7 +238,7 @@ func (g *gate) check(c tool.Capability) error {
 		if slices.Contains(g.approved, c) {
 			return nil
 		}
-		if g.looking || g.host.funcs[g.doing.Func].Class == tool.Read {
+		if g.looking || g.fn(g.doing.Func).Class == tool.Read {
 			return tool.Errorf(tool.Denied, "%s is only to be had by its name: %s", c, ruleText(r))
 		}
 		return g.askEffect(g.doingIn, g.doing, []tool.Capability{c}, r)
@@ -226,7 +259,7 @@ func (g *gate) failed(e tool.Effect, takes []tool.Capability, err error) error {
 // or another call, can look at it.
 func (g *gate) begun(next tool.Effector) tool.Effector {
 	return func(ctx context.Context, e tool.Effect) (tool.Outcome, error) {
-		switch g.host.funcs[e.Func].Class {
+		switch g.fn(e.Func).Class {
 		case tool.External, tool.Repeatable:
 			if err := g.commit(ctx, e.Place.Child(0)); err != nil {
 				return tool.Outcome{}, err
@@ -258,11 +291,11 @@ func (g *gate) mayTell(args *tool.Dict) bool {
 
 // done carries the effect out. Nobody else calls a Func of the host.
 func (g *gate) done(ctx context.Context, e tool.Effect) (tool.Outcome, error) {
-	f := g.host.funcs[e.Func]
-	start := time.Now()
+	f := g.fn(e.Func)
+	start, takes := time.Now(), g.takes
 	out, err := g.carryOut(ctx, f, e)
 	if f.Class != tool.Notice && g.host.Events.Wanted() {
-		d := tool.NewDict("func", e.Func, "place", e.Place.String(), "success", err == nil,
+		d := tool.NewDict("func", e.Func, "place", e.Place.String(), "capabilities", capabilityTexts(takes), "success", err == nil,
 			"wall_ms", float64(time.Since(start).Microseconds())/1000)
 		if err != nil {
 			d.Put("error", tool.AsError(err, tool.Failed).Message())
@@ -281,6 +314,7 @@ func (g *gate) carryOut(ctx context.Context, f *tool.Func, e tool.Effect) (out t
 	if f.Do == nil {
 		return g.own(ctx, e)
 	}
+	ctx = g.doneFor(ctx, g.call.ID+"/"+strconv.Itoa(g.effects), e.Place)
 	g.doing, g.doingIn = e, ctx
 	return f.Do(ctx, e, tool.Grant{Call: g.call, Check: g.check, Narrowed: g.narrowed, Stage: &g.stage, Emit: g.tell})
 }
@@ -306,9 +340,18 @@ func (g *gate) commit(ctx context.Context, at tool.Place) error {
 	if g.host.funcs[commitEffect] == nil {
 		return tool.Errorf(tool.Internal, "the host cannot commit writes: it has no %s", commitEffect)
 	}
+	for up := g.above; up != nil; up = up.above {
+		if up.review == nil {
+			continue
+		}
+		if err := up.review(g.tool, g.stage.Changes()); err != nil {
+			return err
+		}
+	}
 	if err := g.approveChanges(ctx, at); err != nil {
 		return err
 	}
+	g.takes = nil
 	_, err := g.done(ctx, tool.Effect{Func: commitEffect, Args: &tool.Dict{}, Place: at})
 	return err
 }

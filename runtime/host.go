@@ -272,10 +272,7 @@ func (h *Host) RegisterScript(t tool.Tool, load func() (tool.Script, error)) err
 }
 
 func (h *Host) scriptRunner(from tool.Location, load func() (tool.Script, error)) tool.Runner {
-	box := h.opts.Sandbox
-	if from == tool.Builtin && h.opts.Builtin != nil {
-		box = h.opts.Builtin
-	}
+	box := h.boxFor(from)
 	var loaded atomic.Pointer[tool.Script]
 	return func(ctx context.Context, c tool.Call, do tool.Effector) (tool.Outcome, error) {
 		s := loaded.Load()
@@ -289,6 +286,14 @@ func (h *Host) scriptRunner(from tool.Location, load func() (tool.Script, error)
 		}
 		return box.Run(ctx, *s, c, do)
 	}
+}
+
+// boxFor returns the sandbox of scripts that come from somewhere, or nil.
+func (h *Host) boxFor(from tool.Location) sandbox.Sandbox {
+	if from == tool.Builtin && h.opts.Builtin != nil {
+		return h.opts.Builtin
+	}
+	return h.opts.Sandbox
 }
 
 // Describe reads what a tool's file declares, without running it.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"strconv"
+	"sync"
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
 )
@@ -26,6 +27,13 @@ func Modules() []tool.Module {
 			Class:   tool.External,
 			Target:  toolTarget,
 		}, {
+			Name:    toolsCallAll[len(toolsPrefix):],
+			Doc:     "Call several tools at a time: tools.call_all([(\"slug\", {\"title\": \"x\"}), (\"now\", {})]). One that fails is told in its place and stops none.",
+			Params:  []tool.Param{{Name: "calls", Type: tool.Type{Name: tool.TypeArray}, Description: "pairs of a tool's name and its arguments, at most 100", Required: true}},
+			Returns: `a list of {"ok", "value", "error", "error_type"}, in the order of the calls`,
+			Class:   tool.External,
+			Target:  toolTargets,
+		}, {
 			Name:    toolsList[len(toolsPrefix):],
 			Doc:     "List the tools that may be called.",
 			Returns: `a list of {"name", "description", "group"}`,
@@ -45,6 +53,7 @@ func Modules() []tool.Module {
 const (
 	toolsPrefix   = "tools."
 	toolsCall     = "tools.call"
+	toolsCallAll  = "tools.call_all"
 	toolsList     = "tools.list"
 	toolsDescribe = "tools.describe"
 )
@@ -57,6 +66,23 @@ func toolTarget(args *tool.Dict) ([]tool.Capability, error) {
 		return nil, tool.Errorf(tool.NotFound, "Unknown tool: %.80q", name)
 	}
 	return []tool.Capability{{Name: "tool", Target: name}}, nil
+}
+
+// toolTargets are the capabilities that calling several tools takes.
+func toolTargets(args *tool.Dict) ([]tool.Capability, error) {
+	calls, err := readCalls(args)
+	if err != nil {
+		return nil, err
+	}
+	var takes []tool.Capability
+	for _, c := range calls {
+		one, err := toolTarget(tool.NewDict("name", c.name))
+		if err != nil {
+			return nil, err
+		}
+		takes = append(takes, one...)
+	}
+	return takes, nil
 }
 
 // lendOwn makes the rows of [Modules] effects.
@@ -73,6 +99,8 @@ func (g *gate) own(ctx context.Context, e tool.Effect) (tool.Outcome, error) {
 	switch e.Func {
 	case toolsCall:
 		return g.callTool(ctx, e)
+	case toolsCallAll:
+		return g.callAll(ctx, e)
 	case toolsList:
 		return g.listTools(ctx)
 	case toolsDescribe:
@@ -84,24 +112,118 @@ func (g *gate) own(ctx context.Context, e tool.Effect) (tool.Outcome, error) {
 // callTool makes a call for the script. Its own time stands still meanwhile:
 // the other call has a time of its own.
 func (g *gate) callTool(ctx context.Context, e tool.Effect) (tool.Outcome, error) {
-	name := e.Args.Text("name")
 	given, _ := e.Args.Get("args")
 	args, _ := given.(*tool.Dict)
 	g.wall.pause()
 	defer g.wall.resume()
+	v, err := g.callOne(ctx, oneCall{e.Args.Text("name"), args}, strconv.Itoa(g.effects), e.Place)
+	return tool.Outcome{Value: v}, err
+}
+
+// A oneCall is a call that a script wants.
+type oneCall struct {
+	name string
+	args *tool.Dict
+}
+
+func (g *gate) callOne(ctx context.Context, c oneCall, id string, at tool.Place) (tool.Value, error) {
 	r, err := g.host.run(ctx, tool.Call{
-		ID:     g.call.ID + "/" + strconv.Itoa(g.effects),
-		Tool:   name,
-		Args:   args,
+		ID:     g.call.ID + "/" + id,
+		Tool:   c.name,
+		Args:   c.args,
 		Caller: tool.ByScript, Reasoning: g.call.Reasoning,
-		Place: e.Place,
+		Place: at,
 	}, g)
 	if err != nil {
 		failed := *tool.AsError(err, tool.Failed)
-		failed.Op, failed.Err = name, errors.New(failed.Message())
-		return tool.Outcome{}, &failed
+		failed.Op, failed.Err = c.name, errors.New(failed.Message())
+		return nil, &failed
 	}
-	return tool.Outcome{Value: r.Value}, nil
+	return r.Value, nil
+}
+
+const (
+	// maxCallAll is how many calls tools.call_all makes.
+	maxCallAll = 100
+	// atOnce is how many of them are under way at one time.
+	atOnce = 8
+)
+
+// readCalls reads the calls that tools.call_all is to make.
+func readCalls(args *tool.Dict) ([]oneCall, error) {
+	given, _ := args.Get("calls")
+	list, _ := tool.Elements(given)
+	if len(list) > maxCallAll {
+		return nil, tool.Errorf(tool.Limit, "%d calls are more than %d", len(list), maxCallAll)
+	}
+	calls := make([]oneCall, len(list))
+	for i, v := range list {
+		var ok bool
+		if calls[i], ok = readCall(v); !ok {
+			return nil, tool.Errorf(tool.Invalid, `call %d should be a pair of a name and arguments: ("slug", {"title": "x"})`, i+1)
+		}
+	}
+	return calls, nil
+}
+
+// readCall reads a pair of a name and arguments, which may be left out. Without
+// any, in Lua they look like an empty list.
+func readCall(v tool.Value) (c oneCall, ok bool) {
+	pair, _ := tool.Elements(v)
+	if len(pair) == 0 || len(pair) > 2 {
+		return c, false
+	}
+	if c.name, ok = pair[0].(string); !ok || len(pair) == 1 {
+		return c, ok
+	}
+	if c.args, ok = pair[1].(*tool.Dict); ok {
+		return c, true
+	}
+	list, isList := tool.Elements(pair[1])
+	return c, isList && len(list) == 0
+}
+
+// callAll makes several calls at a time; the i-th stands at the i-th place
+// inside the effect. Only the end of all is an error.
+func (g *gate) callAll(ctx context.Context, e tool.Effect) (tool.Outcome, error) {
+	calls, err := readCalls(e.Args)
+	if err != nil {
+		return tool.Outcome{}, err
+	}
+	g.wall.pause()
+	defer g.wall.resume()
+	results, errs := make(tool.List, len(calls)), make([]error, len(calls))
+	var all sync.WaitGroup
+	free := make(chan struct{}, atOnce)
+	effect := strconv.Itoa(g.effects)
+	for i, c := range calls {
+		free <- struct{}{}
+		all.Go(func() {
+			defer func() { <-free }()
+			var v tool.Value
+			v, errs[i] = g.callOne(ctx, c, effect+"."+strconv.Itoa(i+1), e.Place.Child(i+1))
+			results[i] = attempted(v, errs[i])
+		})
+	}
+	all.Wait()
+	if ctx.Err() != nil {
+		return tool.Outcome{}, tool.AsError(context.Cause(ctx), tool.Canceled)
+	}
+	for _, err := range errs {
+		if err != nil && tool.AsError(err, tool.Failed).Limit == "effects" {
+			return tool.Outcome{}, err // of all together, which no script may catch
+		}
+	}
+	return tool.Outcome{Value: results}, nil
+}
+
+// attempted is what a script is told of a call that may have failed.
+func attempted(v tool.Value, err error) *tool.Dict {
+	if err == nil {
+		return tool.NewDict("ok", true, "value", v, "error", "", "error_type", "")
+	}
+	e := tool.AsError(err, tool.Failed)
+	return tool.NewDict("ok", false, "value", nil, "error", e.Message(), "error_type", e.Kind.Type())
 }
 
 // usableBy says whether the call could call a tool: for the capabilities

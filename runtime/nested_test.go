@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/cassidy-run/cassidy/runtime"
@@ -23,6 +24,11 @@ func TestToolsThatCallTools(t *testing.T) {
 		{"list", "t.star", star("t", "", "return tools.list()", "needs = ['tool:@texts']"), `[{"name":"echo","description":"Do it.","group":"texts"}]`},
 		{"describe", "t.star", star("t", "", "return tools.describe('echo')", "needs = ['tool:echo']"),
 			`{"name":"echo","description":"Do it.","group":"texts","parameters":{"type":"object","properties":{"text":{"type":"string"},"n":{"type":"integer","default":1}},"required":["text"],"additionalProperties":false}}`},
+		{"several", "t.star", star("t", "", "return [r['value'] for r in tools.call_all([('echo', {'text': x}) for x in ['a', 'b', 'c']])]", "needs = ['tool:echo']"), `[["a",1],["b",1],["c",1]]`},
+		{"none", "t.star", star("t", "", "return tools.call_all([])", "needs = ['tool:echo']"), `[]`},
+		{"several, of which some fail", "t.star", star("t", "", "return tools.call_all([('echo', {}), ['my_tool', {}], ('nope', {})])[1:]", "needs = ['tool']"),
+			`[{"ok":true,"value":"mine","error":"","error_type":""},{"ok":false,"value":null,"error":"nope: Unknown tool: nope","error_type":"validation_error"}]`},
+		{"several, in Lua", "t.lua", lua(`return tools.call_all({{"echo", {text = "x"}}, {"my_tool", {}}})[2].value`, "tool"), `"mine"`},
 		{"Lua, by name", "t.lua", lua(`return tools.call("echo", {text = "x", n = 2})`, "tool:echo"), `["x",2]`},
 		{"Lua, as a function", "t.lua", lua(`return { tools.echo{text = "x"}, tools.echo({text = "y"}) }`, "tool:echo"), `[["x",1],["y",1]]`},
 		{"Lua, without arguments", "t.lua", lua(`return { tools.my_tool(), tools.my_tool{}, tools.call("my-tool") }`, "tool:my_tool"), `["mine","mine","mine"]`},
@@ -269,6 +275,60 @@ func TestPlacesAndNamesOfChildren(t *testing.T) {
 	}
 	if r.file("a") != "yyx" {
 		t.Errorf("a = %q, want yyx", r.file("a"))
+	}
+}
+
+// TestPlacesOfCallsAtATime checks that calls which are made together are told
+// apart: the i-th stands at the i-th place inside the effect.
+func TestPlacesOfCallsAtATime(t *testing.T) {
+	r := newRig(t, nil)
+	r.add("t.star", star("t", "", "tools.call_all([('b', {'x': str(i)}) for i in range(20)])", "needs = ['tool:b', 'fs.read']"), nil)
+	r.add("b.star", star("b", "x: str", "return fs.exists(x)", "needs = ['fs.read']"), nil)
+	var mu sync.Mutex
+	var got []string
+	defer r.Events.Subscribe(tool.EffectDone, func(e tool.Event) {
+		mu.Lock()
+		defer mu.Unlock()
+		if e.Data.Text("func") == "fs.exists" {
+			takes, _ := e.Data.Get("capabilities")
+			got = append(got, e.Call+" "+e.Data.Text("place")+" "+tool.FormatJSON(takes, ""))
+		}
+	})()
+	if _, err := r.Call(context.Background(), tool.Call{ID: "c", Tool: "t", Caller: tool.ByPerson}); err != nil {
+		t.Fatal(err)
+	}
+	var want []string
+	for i := range 20 {
+		want = append(want, fmt.Sprintf(`c/1.%d 1.%d.1 ["fs.read:%d"]`, i+1, i+1, i))
+	}
+	slices.Sort(want)
+	slices.Sort(got)
+	if !slices.Equal(got, want) {
+		t.Errorf("effects = %q, want %q", got, want)
+	}
+}
+
+// TestCallsAtATimeAreBounded checks what of tools.call_all a script cannot have.
+func TestCallsAtATimeAreBounded(t *testing.T) {
+	for _, c := range []struct {
+		calls, needs string
+		want         tool.Kind
+	}{
+		{"[('b', {})] * 101", "tool:b", tool.Limit},
+		{"[('b', {}), ('c', {})]", "tool:b", tool.Denied},
+		{"[('b', {}, 1)]", "tool", tool.Failed},
+		{"[()]", "tool", tool.Failed},
+		{"[('b', 1)]", "tool", tool.Failed},
+		{"['b']", "tool", tool.Failed},
+		{"[('../b', {})]", "tool", tool.NotFound},
+	} {
+		r := newRig(t, nil)
+		r.add("b.star", star("b", "", "return 1", ""), nil)
+		r.add("c.star", star("c", "", "return 1", ""), nil)
+		r.add("t.star", star("t", "", "return tools.call_all("+c.calls+")", "needs = ['"+c.needs+"']"), nil)
+		if _, err := r.call(); tool.KindOf(err) != c.want {
+			t.Errorf("call_all(%s) with %s gave %v, want %v", c.calls, c.needs, err, c.want)
+		}
 	}
 }
 

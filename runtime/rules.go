@@ -1,6 +1,7 @@
 package runtime
 
 import (
+	"iter"
 	"slices"
 	"strings"
 
@@ -34,7 +35,7 @@ func (g *gate) judge(c tool.Capability) (tool.Verdict, *tool.Rule) {
 		return tool.Unruled, nil
 	}
 	verdict, decides := tool.Judge(g.host.rules, g.tool, c)
-	for up := g.above; up != nil; up = up.above {
+	for up := range g.callers() {
 		if v, r := tool.Judge(g.host.rules, up.tool, c); v >= tool.Ask && v > verdict {
 			verdict, decides = v, r
 		}
@@ -50,8 +51,11 @@ func (g *gate) narrowed(name string) string {
 		if r.Verdict < tool.Ask || r.Capability.Name != name {
 			continue
 		}
-		for at := g; at != nil; at = at.above {
-			if r.About(at.tool) {
+		if r.About(g.tool) {
+			return ruleText(r)
+		}
+		for up := range g.callers() {
+			if r.About(up.tool) {
 				return ruleText(r)
 			}
 		}
@@ -76,27 +80,55 @@ func (g *gate) judgeCall() (tool.Verdict, *tool.Rule) {
 			}
 		}
 	}
-	if g.above == nil {
-		judge(nobody)
-	}
-	for up := g.above; up != nil; up = up.above {
+	called := false
+	for up := range g.callers() {
+		called = true
 		judge(up.tool)
+	}
+	if !called {
+		judge(nobody)
 	}
 	return verdict, decides
 }
 
 // within says whether a tool, and each that called it, has declared a concrete
-// capability and was granted it.
+// capability and was granted it. A tool in Go bounds no call that it makes:
+// what it does itself passes no gate either.
 func (g *gate) within(c tool.Capability) error {
-	for at := g; at != nil; at = at.above {
-		if !g.host.includes(at.tool.Needs, c) {
-			return g.undeclared(at.tool, c)
+	if err := g.has(g.tool, c); err != nil {
+		return err
+	}
+	for up := range g.callers() {
+		if up.tool.Location == tool.Embedded {
+			continue
 		}
-		if !g.host.includes(at.tool.Granted, c) {
-			return g.ungranted(at.tool, c)
+		if err := g.has(up.tool, c); err != nil {
+			return err
 		}
 	}
 	return nil
+}
+
+func (g *gate) has(t *tool.Tool, c tool.Capability) error {
+	if !g.host.includes(t.Needs, c) {
+		return g.undeclared(t, c)
+	}
+	if !g.host.includes(t.Granted, c) {
+		return g.ungranted(t, c)
+	}
+	return nil
+}
+
+// callers are the gates of the tools that made the call, the nearest first. A
+// program is none: it is not called by its own name, and has no rights to lend.
+func (g *gate) callers() iter.Seq[*gate] {
+	return func(yield func(*gate) bool) {
+		for up := g.above; up != nil; up = up.above {
+			if !up.isProgram() && !yield(up) {
+				return
+			}
+		}
+	}
 }
 
 // includes reports whether a set covers a concrete capability. A tool is
@@ -116,6 +148,9 @@ func (h *Host) includes(set []tool.Capability, c tool.Capability) bool {
 }
 
 func (g *gate) undeclared(t *tool.Tool, c tool.Capability) error {
+	if g.isProgram() && t == g.tool {
+		return tool.Errorf(tool.Denied, "%s may not use %s itself", g.who(t), c).WithHint("it acts through the tools that it calls")
+	}
 	err := tool.Errorf(tool.Denied, "%s does not declare that it needs %s", g.who(t), c)
 	var same []tool.Capability
 	for _, declared := range t.Needs {
@@ -140,6 +175,9 @@ func (g *gate) ungranted(t *tool.Tool, c tool.Capability) error {
 // who names a tool in an error, and if it is not the one of the call, why it
 // matters.
 func (g *gate) who(t *tool.Tool) string {
+	if g.isProgram() && t == g.tool {
+		return "the " + t.Name
+	}
 	if t == g.tool {
 		return "the tool '" + t.Name + "'"
 	}

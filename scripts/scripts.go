@@ -4,12 +4,14 @@ package scripts
 
 import (
 	"embed"
+	"io/fs"
+	"path"
 	"slices"
 	"strings"
 	"unicode"
 )
 
-//go:embed templates
+//go:embed templates policies prompts
 var files embed.FS
 
 // Templates returns the names of the templates for new tools.
@@ -24,13 +26,10 @@ func Template(template, lang, name string) (text string, ok bool) {
 	if !slices.Contains(Templates(), template) || !slices.Contains([]string{"star", "lua", "md"}, lang) {
 		return "", false
 	}
-	data, err := files.ReadFile("templates/" + template + "." + lang)
-	if err != nil {
-		panic("scripts: " + err.Error()) // the table above and the folder disagree
-	}
+	text = read("templates/" + template + "." + lang)
 	key := strings.ReplaceAll(name, "-", "_")
 	fill := strings.NewReplacer("my_tool", function(key), "my-tool", name, "My Tool", title(key))
-	return fill.Replace(string(data)), true
+	return fill.Replace(text), true
 }
 
 // function returns a name for a tool's function: the tool's own, unless that
@@ -60,7 +59,7 @@ var taken = strings.Fields(`
 
 // title makes a title of a tool's key.
 func title(key string) string {
-	words := strings.Split(key, "_")
+	words := strings.FieldsFunc(key, func(r rune) bool { return r == '_' })
 	for i, w := range words {
 		r := []rune(w)
 		words[i] = string(append([]rune{unicode.ToUpper(r[0])}, r[1:]...))
@@ -70,9 +69,61 @@ func title(key string) string {
 
 // ProjectConfig returns the config.yaml of a new project: comments alone.
 func ProjectConfig() string {
-	data, err := files.ReadFile("templates/config.yaml")
+	return read("templates/config.yaml")
+}
+
+// Policies returns the names of the built-in policies.
+func Policies() []string { return []string{"task", "chat", "plan", "review"} }
+
+// Policy returns the source of a built-in policy. It reports false where there
+// is none of that name.
+func Policy(name string) (source string, ok bool) {
+	if !slices.Contains(Policies(), name) {
+		return "", false
+	}
+	return read("policies/" + name + ".star"), true
+}
+
+// PolicyLibs returns the files that policies load, by the names under which
+// they do.
+func PolicyLibs() map[string]string {
+	return map[string]string{"lib/loop.star": read("policies/lib/loop.star")}
+}
+
+func read(name string) string {
+	data, err := files.ReadFile(name)
 	if err != nil {
-		panic("scripts: " + err.Error())
+		panic("scripts: " + err.Error()) // a table above and the folder disagree
 	}
 	return string(data)
+}
+
+// Prompt returns the text of a prompt by its name below prompts, as in "task"
+// or "turn/denied", without the end of its last line. It reports false where
+// there is none. A text may have holes, written {{name}}.
+func Prompt(name string) (text string, ok bool) {
+	if path.Clean("/"+name) != "/"+name {
+		return "", false // it would leave prompts, or find a file by a second name
+	}
+	data, err := files.ReadFile("prompts/" + name + ".md")
+	if err != nil {
+		return "", false
+	}
+	return strings.TrimSuffix(string(data), "\n"), true
+}
+
+// Prompts returns the names of all prompts, sorted.
+func Prompts() []string {
+	var names []string
+	err := fs.WalkDir(files, "prompts", func(file string, d fs.DirEntry, err error) error {
+		if err == nil && !d.IsDir() {
+			names = append(names, strings.TrimSuffix(strings.TrimPrefix(file, "prompts/"), ".md"))
+		}
+		return err
+	})
+	if err != nil {
+		panic("scripts: " + err.Error()) // the folder is in the program itself
+	}
+	slices.Sort(names)
+	return names
 }

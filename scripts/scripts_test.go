@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -233,6 +234,34 @@ func TestProjectConfig(t *testing.T) {
 	for line := range strings.Lines(text) {
 		if !strings.HasPrefix(line, "#") {
 			t.Errorf("the line %q is no comment", line)
+		}
+	}
+}
+
+// TestPrompts checks that each prompt is found by its name alone, and is the
+// text of a file as a person would leave it.
+func TestPrompts(t *testing.T) {
+	names := scripts.Prompts()
+	for _, want := range []string{"task", "chat", "plan", "review", "compact", "format/pure_json", "turn/denied"} {
+		if !slices.Contains(names, want) {
+			t.Errorf("Prompts() lacks %q: %q", want, names)
+		}
+	}
+	for _, name := range names {
+		text, ok := scripts.Prompt(name)
+		if !ok || text == "" || text != strings.TrimSpace(text) {
+			t.Errorf("Prompt(%q) = %q, %v, want a text without space around it", name, text, ok)
+		}
+		if strings.ContainsAny(text, "\t\r") || strings.Contains(text, "\n\n\n") {
+			t.Errorf("the prompt %s has tabs, returns or two blank lines in a row", name)
+		}
+		if left := strings.Count(text, "{{"); left != strings.Count(text, "}}") {
+			t.Errorf("the prompt %s has a hole that is not closed", name)
+		}
+	}
+	for _, name := range []string{"", "nothing", "Task", "task.md", "../templates/basic", "/task", "turn", "turn/", "./task", "turn/../task", "turn//denied"} {
+		if text, ok := scripts.Prompt(name); ok || text != "" {
+			t.Errorf("Prompt(%q) = %q, %v, want none", name, text, ok)
 		}
 	}
 }

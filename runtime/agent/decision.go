@@ -1,17 +1,19 @@
 package agent
 
-import "github.com/cassidy-run/cassidy/runtime/tool"
+import (
+	"github.com/cassidy-run/cassidy/runtime/tool"
+)
 
 // A Decision is what a model's reply asks for: to call a tool, or that the task
 // is done.
 type Decision struct {
 	Kind      DecisionKind
 	Action    string     // the tool's name, as it is offered where it is one of those
-	Input     *tool.Dict // its arguments, never nil of a Call
+	Input     *tool.Dict // its arguments, never nil of a ToolCall
 	Texts     bool       // Input was written without types: strings are to be read as the declared types
 	Reasoning string
 	Status    Status
-	Format    Format   // how it was written, or "" of a None
+	Format    Format   // how it was written, or "" where nothing was
 	Answer    string   // the text of a Final, or of a None
 	Error     string   // what is wrong, of an Invalid: for the model, with the position
 	Inferred  bool     // no call was written, but the text names one
@@ -49,3 +51,31 @@ const (
 	// another vendor's tags or a bare JSON call.
 	Other Format = "other"
 )
+
+// MarshalJSON gives the object of a decision, always with all of its fields:
+// kind, action, input, reasoning, status, format, answer, error, inferred and
+// repaired. The input is null where nothing is called.
+func (d Decision) MarshalJSON() ([]byte, error) { return tool.AppendJSON(nil, d.fields()) }
+
+func (d Decision) fields() *tool.Dict {
+	var input tool.Value
+	if d.Input != nil {
+		input = d.Input
+	}
+	repaired := tool.List{}
+	for _, what := range d.Repaired {
+		repaired = append(repaired, what)
+	}
+	return tool.NewDict(
+		"kind", string(d.Kind),
+		"action", d.Action,
+		"input", input,
+		"reasoning", d.Reasoning,
+		"status", string(d.Status),
+		"format", string(d.Format),
+		"answer", d.Answer,
+		"error", d.Error,
+		"inferred", d.Inferred,
+		"repaired", repaired,
+	)
+}

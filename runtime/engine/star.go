@@ -30,6 +30,7 @@ func newStarlark(modules []module) *starLang {
 			return starlark.None, nil
 		})
 	}
+	l.predeclared[attemptName] = starlark.NewBuiltin(attemptName, starAttempt)
 	for _, m := range modules {
 		attrs := starlark.StringDict{}
 		for _, f := range m.funcs {
@@ -150,7 +151,7 @@ func (l *starLang) compile(s tool.Script) (program, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &starProgram{path: s.Path, globals: globals}
+	p := &starProgram{path: s.Path, globals: globals, modules: l.predeclared}
 	if handler != nil {
 		p.handler = handler.Name.Name
 	}

@@ -16,14 +16,16 @@ type starProgram struct {
 	path    string
 	handler string
 	globals starlark.StringDict
+	modules starlark.StringDict // what scripts are given, by name
 }
 
 // runKey is where a thread keeps its run.
 const runKey = "run"
 
 func (p *starProgram) call(r *run, entry string) (tool.Value, error) {
+	lent := p.modules
 	if entry == "" {
-		entry = p.handler
+		entry, lent = p.handler, nil
 	}
 	fn, ok := p.globals[entry].(*starlark.Function)
 	if !ok {
@@ -31,7 +33,7 @@ func (p *starProgram) call(r *run, entry string) (tool.Value, error) {
 		e.Pos = tool.Position{File: p.path}
 		return nil, e
 	}
-	args, kwargs, err := starArgs(fn, r.call.Args)
+	args, kwargs, err := starArgs(fn, r.call.Args, lent)
 	if err != nil {
 		return nil, err
 	}
@@ -95,8 +97,9 @@ func (r *run) look(t *starlark.Thread) {
 
 // starArgs gives a function its arguments, by place as far as that goes, since
 // that is quicker, then by name. A parameter without a default for which there
-// is none is None.
-func starArgs(fn *starlark.Function, args *tool.Dict) (starlark.Tuple, []starlark.Tuple, error) {
+// is none is None, or the module of its name among those that are lent:
+// def policy(task, agent) is given the module agent.
+func starArgs(fn *starlark.Function, args *tool.Dict, lent starlark.StringDict) (starlark.Tuple, []starlark.Tuple, error) {
 	named := fn.NumParams() // *args and **kwargs are last
 	if fn.HasVarargs() {
 		named--
@@ -116,6 +119,9 @@ func starArgs(fn *starlark.Function, args *tool.Dict) (starlark.Tuple, []starlar
 		v, err := toStar(arg)
 		if err != nil {
 			return nil, nil, err
+		}
+		if m, isModule := lent[name].(*starModule); isModule && !ok {
+			v = m
 		}
 		if i == len(positional) && i < places {
 			positional = append(positional, v)
@@ -197,6 +203,8 @@ func undefinedHint(name string) string {
 		return "use math.round(number, digits)"
 	case "requests", "urllib":
 		return "use http.get(url)"
+	case "try", "except":
+		return "use attempt(fn, args…), which gives {\"ok\", \"value\", \"error\"}"
 	case "os", "subprocess", "sys", "pathlib":
 		return "scripts have fs, env and time instead of Python's modules"
 	}

@@ -644,3 +644,71 @@ func TestStarConcurrency(t *testing.T) {
 	}
 	group.Wait()
 }
+
+// TestStarEntryIsLentModules checks that a parameter of an entry which is given
+// nothing, and has the name of a module, is that module; an argument that is
+// given, a default and a tool's own parameters stay what they are.
+func TestStarEntryIsLentModules(t *testing.T) {
+	for name, c := range map[string]struct {
+		src   string
+		entry string
+		args  *tool.Dict
+		want  tool.Value
+	}{
+		"module":        {"def f(task, fs):\n    return fs.read(task)\n", "f", tool.NewDict("task", "a"), "a!"},
+		"by name only":  {"def f(task, *, fs):\n    return fs.read(task)\n", "f", tool.NewDict("task", "a"), "a!"},
+		"given":         {"def f(fs):\n    return fs\n", "f", tool.NewDict("fs", "mine"), "mine"},
+		"given nothing": {"def f(fs):\n    return fs\n", "f", tool.NewDict("fs", nil), nil},
+		"default":       {"def f(fs = 1):\n    return fs\n", "f", &tool.Dict{}, int64(1)},
+		"no module":     {"def f(agent):\n    return agent\n", "f", &tool.Dict{}, nil},
+		"a function":    {"def f(id):\n    return id\n", "f", &tool.Dict{}, nil},
+		"a tool's own":  {"def f(fs):\n    \"F.\"\n    return fs\n\ntool(f)\n", "", &tool.Dict{}, nil},
+	} {
+		do := func(_ context.Context, e tool.Effect) (tool.Outcome, error) {
+			return tool.Outcome{Value: e.Args.Text("path") + "!"}, nil
+		}
+		out, err := both(t, "star").Run(context.Background(), tool.Script{Path: "f.star", Source: c.src}, tool.Call{Entry: c.entry, Args: c.args}, do)
+		if err != nil || !tool.Equal(out.Value, c.want) {
+			t.Errorf("%s: gave %v, %v, want %v", name, out.Value, err, c.want)
+		}
+	}
+}
+
+// TestStarAttempt checks what a script can catch, and what it cannot.
+func TestStarAttempt(t *testing.T) {
+	const got = "def f():\n    return attempt(%s)\n"
+	do := func(_ context.Context, e tool.Effect) (tool.Outcome, error) {
+		if e.Args.Text("path") == "late" {
+			return tool.Outcome{}, tool.Errorf(tool.Canceled, "it is over")
+		}
+		return tool.Outcome{}, tool.Errorf(tool.Denied, "no reading of %s", e.Args.Text("path"))
+	}
+	for call, want := range map[string]string{
+		`lambda x: x + 1, 2`:                  `{"ok":true,"value":3,"error":"","error_type":""}`,
+		`lambda *a, **k: [a, k], 1, b = 2`:    `{"ok":true,"value":[[1],{"b":2}],"error":"","error_type":""}`,
+		`lambda: fail("no")`:                  `{"ok":false,"value":null,"error":"no","error_type":"user_error"}`,
+		`fs.read, "a"`:                        `{"ok":false,"value":null,"error":"no reading of a","error_type":"permission_error"}`,
+		`lambda: attempt(fs.read, "a")["ok"]`: `{"ok":true,"value":false,"error":"","error_type":""}`,
+		`fs.read`:                             `{"ok":false,"value":null,"error":"fs.read: missing argument \"path\"","error_type":"user_error"}`,
+		`lambda: [][1]`:                       `{"ok":false,"value":null,"error":"index 1 out of range: empty list","error_type":"system_error"}`,
+	} {
+		out, err := starRun(t, fmt.Sprintf(got, call), nil, do)
+		if text := tool.FormatJSON(out.Value, ""); err != nil || compact(text) != compact(want) {
+			t.Errorf("attempt(%s) = %s, %v, want %s", call, text, err, want)
+		}
+	}
+	for call, want := range map[string]tool.Kind{
+		`fs.read, "late"`:                       tool.Canceled,
+		`lambda: [i for i in range(100000000)]`: tool.Limit,
+		``:                                      tool.Failed,
+		`"f"`:                                   tool.Failed,
+	} {
+		if _, err := starRun(t, fmt.Sprintf(got, call), nil, do); tool.KindOf(err) != want {
+			t.Errorf("attempt(%s) fails with %v, want %v", call, err, want)
+		}
+	}
+}
+
+func compact(text string) string {
+	return strings.NewReplacer(": ", ":", ", ", ",").Replace(text)
+}

@@ -27,7 +27,8 @@ type Model interface {
 	// the model or the network is away, the key is wrong or the model unknown;
 	// Timeout and Canceled where it took too long or was no longer wanted;
 	// Limit where the conversation is too long, or too much was asked of the
-	// account.
+	// account: its Limit is "context", "message" (one is too long), "reply" (the
+	// answer is) or "rate"; and Invalid where the request cannot be right.
 	Ask(ctx context.Context, r *Request) (*Reply, error)
 }
 
@@ -43,8 +44,9 @@ type Request struct {
 	Thread string
 	// MaxTokens bounds the answer; 0 means the model's own default.
 	MaxTokens int
-	// Text is called with each piece of the answer's text as it comes, where
-	// the API streams; nil where nobody watches.
+	// Text is called with each piece of the answer's text as it comes, and once
+	// with all of it where the API does not stream; nil where nobody watches. It
+	// is called by the goroutine that asks. Where Ask fails, pieces may have come.
 	Text func(piece string)
 }
 

@@ -34,6 +34,9 @@ type Config struct {
 	// Commands is what the user's config says of commands, as it is written
 	// there; nil where it says nothing.
 	Commands *tool.Dict
+	// Model is who decides where nobody says, as in openai:NAME; "" says nothing.
+	// Only the user's config decides.
+	Model string
 	// Limits cap what tools ask for; a field that is zero caps nothing. Only
 	// the user's config decides.
 	Limits LimitCaps
@@ -88,6 +91,7 @@ var configFields = []struct {
 	{"http", false, (*configReader).http},
 	{"commands", false, (*configReader).commands},
 	{"limits", false, (*configReader).limits},
+	{"model", false, (*configReader).model},
 }
 
 // ReadConfig reads the user's config and that of the project at root; an empty
@@ -453,4 +457,13 @@ func (r *configReader) readBounded() (string, error) {
 		err = fmt.Errorf("longer than %d KB", maxConfig>>10)
 	}
 	return string(text), err
+}
+
+func (r *configReader) model(v tool.Value) error {
+	text, ok := v.(string)
+	if !ok {
+		return tool.Errorf(tool.Invalid, "model should be a name, as in openai:NAME, but is %s", tool.TypeOf(v))
+	}
+	r.to.Model = text
+	return nil
 }

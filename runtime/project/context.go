@@ -47,8 +47,14 @@ type briefing struct {
 	left   int // how many files are left out, since they are untrusted
 }
 
-// projectContext tells what a model should know of a project.
-func projectContext(ctx context.Context, root string, o *Options, level string) (string, error) {
+// Context tells what a model should know of a project, in Markdown of at most
+// 8,000 characters: at level minimal its notes and skills, at standard its files
+// and git branch too, at comprehensive also commits. An empty root means that
+// there is no project; of the options Home, Trust and TrustOnce count.
+func Context(ctx context.Context, root string, o *Options, level string) (string, error) {
+	if levels := []string{levelMinimal, levelStandard, levelComprehensive}; !slices.Contains(levels, level) {
+		return "", tool.Errorf(tool.Invalid, "there is no level %q%s", level, tool.DidYouMean(level, levels)).WithHint("the levels are %s", strings.Join(levels, ", "))
+	}
 	b := &briefing{ledger: o.ledger(root)}
 	name := "none"
 	if root != "" {

@@ -32,7 +32,7 @@ func contextRead(root string, o *Options) tool.Func {
 		Class:   tool.Read,
 		Target:  needs("context.read"),
 		Do: func(ctx context.Context, e tool.Effect, _ tool.Grant) (tool.Outcome, error) {
-			text, err := projectContext(ctx, root, o, e.Args.Text("level"))
+			text, err := Context(ctx, root, o, e.Args.Text("level"))
 			return tool.Outcome{Value: text}, err
 		},
 	}
@@ -66,11 +66,11 @@ func skillCreate(root string, o *Options) tool.Func {
 		Class:   tool.External,
 		Target:  needs("skill.create"),
 		Do: func(_ context.Context, e tool.Effect, _ tool.Grant) (tool.Outcome, error) {
-			text, err := createSkill(root, o, newSkill(e.Args))
+			s, err := CreateSkill(root, o, *newSkill(e.Args))
 			if err != nil {
 				return tool.Outcome{}, err
 			}
-			return tool.Outcome{Value: text}, nil
+			return tool.Outcome{Value: createdSkill(&s)}, nil
 		},
 	}
 }

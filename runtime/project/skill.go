@@ -2,14 +2,12 @@ package project
 
 import (
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
 	"slices"
 	"strings"
-	"unicode"
 	"unicode/utf8"
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
@@ -50,7 +48,7 @@ func Skills(root string, o *Options) ([]Skill, []*tool.Error) {
 	var all []Skill
 	var broken []*tool.Error
 	ledger := o.ledger(root)
-	for _, place := range skillPlaces(root, o.Home) {
+	for _, place := range userPlaces(root, o.Home, skillsDir) {
 		place.ledger = ledger
 		skills, errs := place.skills()
 		all, broken = append(all, skills...), append(broken, errs...)
@@ -59,8 +57,8 @@ func Skills(root string, o *Options) ([]Skill, []*tool.Error) {
 	return kept, append(broken, errs...)
 }
 
-// A skillPlace is a folder in which skills lie.
-type skillPlace struct {
+// A userPlace is a folder in which skills or policies lie.
+type userPlace struct {
 	location tool.Location
 	base     string // the project's root, or the user's folder
 	dir      string // of the skills, below base, with slashes
@@ -68,14 +66,14 @@ type skillPlace struct {
 	ledger   *ledger
 }
 
-func skillPlaces(root, home string) []skillPlace {
-	var places []skillPlace
+func userPlaces(root, home, folder string) []userPlace {
+	var places []userPlace
 	if root != "" {
-		dir := Folder + "/" + skillsDir
-		places = append(places, skillPlace{location: tool.Project, base: root, dir: dir, shown: dir})
+		dir := Folder + "/" + folder
+		places = append(places, userPlace{location: tool.Project, base: root, dir: dir, shown: dir})
 	}
 	if home != "" {
-		places = append(places, skillPlace{location: tool.Personal, base: home, dir: skillsDir, shown: filepath.ToSlash(filepath.Join(home, skillsDir))})
+		places = append(places, userPlace{location: tool.Personal, base: home, dir: folder, shown: filepath.ToSlash(filepath.Join(home, folder))})
 	}
 	if len(places) == 2 && sameFile(places[0].path(), places[1].path()) {
 		return places[1:] // the user's own folder, seen from the folder it lies in
@@ -83,11 +81,11 @@ func skillPlaces(root, home string) []skillPlace {
 	return places
 }
 
-func (p skillPlace) path() string { return filepath.Join(p.base, filepath.FromSlash(p.dir)) }
+func (p userPlace) path() string { return filepath.Join(p.base, filepath.FromSlash(p.dir)) }
 
 // open returns the files below base. Of a project, links that lead out of it
 // are refused; a user's own may.
-func (p skillPlace) open() (fs.FS, func(), error) {
+func (p userPlace) open() (fs.FS, func(), error) {
 	if p.location == tool.Personal {
 		return os.DirFS(p.base), func() {}, nil
 	}
@@ -99,7 +97,7 @@ func (p skillPlace) open() (fs.FS, func(), error) {
 }
 
 // skills reads what the place holds.
-func (p skillPlace) skills() ([]Skill, []*tool.Error) {
+func (p userPlace) skills() ([]Skill, []*tool.Error) {
 	files, done, err := p.open()
 	if err != nil {
 		return nil, []*tool.Error{p.fileError("", err)}
@@ -122,7 +120,7 @@ func (p skillPlace) skills() ([]Skill, []*tool.Error) {
 		if !isSkillFile(e) {
 			continue
 		}
-		s, err := p.skill(files, name)
+		s, _, err := p.skill(files, name)
 		if err != nil {
 			broken = append(broken, p.fileError(name, err))
 			continue
@@ -138,7 +136,7 @@ func isSkillFile(e fs.DirEntry) bool {
 }
 
 // fileError makes any error one about a file of the place, or about the place.
-func (p skillPlace) fileError(name string, err error) *tool.Error {
+func (p userPlace) fileError(name string, err error) *tool.Error {
 	e := *tool.AsError(err, tool.Invalid)
 	var inner *fs.PathError
 	if errors.As(err, &inner) {
@@ -148,36 +146,38 @@ func (p skillPlace) fileError(name string, err error) *tool.Error {
 	return &e
 }
 
-func (p skillPlace) skill(files fs.FS, name string) (Skill, error) {
+// skill reads one skill's file: what is known of it, and its instructions.
+func (p userPlace) skill(files fs.FS, name string) (s Skill, body string, err error) {
 	data, cut, err := readHead(files, path.Join(p.dir, name), maxSkill)
 	switch {
 	case err != nil:
-		return Skill{}, err
+		return Skill{}, "", err
 	case cut:
-		return Skill{}, tool.Errorf(tool.Limit, "the file is longer than %d KB", maxSkill>>10)
+		return Skill{}, "", tool.Errorf(tool.Limit, "the file is longer than %d KB", maxSkill>>10)
 	case !utf8.Valid(data):
-		return Skill{}, tool.Errorf(tool.Invalid, "the file is not UTF-8 text")
+		return Skill{}, "", tool.Errorf(tool.Invalid, "the file is not UTF-8 text")
 	}
 	key := strings.TrimSuffix(name, ".md")
-	s := Skill{Key: key, Name: key, Auto: true, Location: p.location, Path: path.Join(p.shown, name), State: tool.Ready}
+	s = Skill{Key: key, Name: key, Auto: true, Location: p.location, Path: path.Join(p.shown, name), State: tool.Ready}
 	if p.location == tool.Project {
 		if s.Reason = p.ledger.file(KindSkill, s.Path, tool.HashBytes(data)); s.Reason != "" {
 			s.State = tool.Untrusted
 		}
 	}
-	return s, s.read(string(data))
+	body, err = s.read(string(data))
+	return s, body, err
 }
 
-// read takes what a skill's file says of it.
-func (s *Skill) read(text string) error {
+// read takes what a skill's file says of it, and returns the instructions.
+func (s *Skill) read(text string) (body string, err error) {
 	text = strings.ReplaceAll(strings.TrimPrefix(text, "\ufeff"), "\r\n", "\n")
 	lines := strings.Split(text, "\n")
 	if strings.TrimRight(lines[0], " \t") != "---" {
-		return s.readBold(lines)
+		return text, s.readBold(lines) // its fields are a part of the text
 	}
 	end := 1 + slices.IndexFunc(lines[1:], func(line string) bool { return strings.TrimRight(line, " \t") == "---" })
 	if end == 0 {
-		return skillForm("No valid YAML frontmatter found: the second --- is missing")
+		return "", skillForm("No valid YAML frontmatter found: the second --- is missing")
 	}
 	v, err := tool.ParseYAML(strings.Join(lines[1:end], "\n"))
 	if err != nil {
@@ -185,13 +185,13 @@ func (s *Skill) read(text string) error {
 		if e.Pos.Line > 0 {
 			e.Pos.Line++ // the line --- above
 		}
-		return &e
+		return "", &e
 	}
 	fields, ok := v.(*tool.Dict)
 	if !ok {
-		return skillForm("No valid YAML frontmatter found: it should be fields, as in description: …")
+		return "", skillForm("No valid YAML frontmatter found: it should be fields, as in description: …")
 	}
-	return s.readFields(fields)
+	return strings.Join(lines[end+1:], "\n"), s.readFields(fields)
 }
 
 func skillForm(format string, args ...any) error {
@@ -250,7 +250,7 @@ func (s *Skill) readRequires(v tool.Value) error {
 }
 
 func splitNames(text string) []string {
-	return strings.FieldsFunc(text, func(r rune) bool { return r == ',' || r == ' ' || r == '\t' || r == '\n' })
+	return strings.FieldsFunc(plain(text), func(r rune) bool { return r == ',' || r == ' ' || r == '\t' || r == '\n' })
 }
 
 // maxBoldLines is how far down a file the old form's fields may stand.
@@ -286,219 +286,33 @@ func (s *Skill) readBold(lines []string) error {
 // must not slip its own instructions under the name of the user's, and one that
 // nobody has reviewed must not switch his off.
 func withoutTwins(all []Skill) (kept []Skill, twins []*tool.Error) {
-	paths := map[string][]string{}
-	personal := map[string]bool{}
+	paths, personal := map[string][]string{}, map[string]bool{}
 	for _, s := range all {
 		personal[tool.Key(s.Key)] = personal[tool.Key(s.Key)] || s.Location == tool.Personal
 	}
-	all = slices.DeleteFunc(slices.Clone(all), func(s Skill) bool { return s.State == tool.Untrusted && personal[tool.Key(s.Key)] })
-	for _, s := range all {
-		paths[tool.Key(s.Key)] = append(paths[tool.Key(s.Key)], s.Path)
+	switchedOff := func(s *Skill) bool { return s.State == tool.Untrusted && personal[tool.Key(s.Key)] }
+	for i := range all {
+		if s := &all[i]; !switchedOff(s) {
+			paths[tool.Key(s.Key)] = append(paths[tool.Key(s.Key)], s.Path)
+		}
 	}
-	for _, s := range all {
+	for i := range all {
+		s := &all[i]
 		same := paths[tool.Key(s.Key)]
-		if len(same) == 1 {
-			kept = append(kept, s)
+		var e *tool.Error
+		switch {
+		case switchedOff(s):
+			e = tool.Errorf(tool.Invalid, "a personal skill has the name '%s', and nobody has reviewed this one", s.Key).
+				WithHint("rename one of them, and run cassidy trust")
+		case len(same) > 1:
+			others := slices.DeleteFunc(slices.Clone(same), func(p string) bool { return p == s.Path })
+			e = tool.Errorf(tool.Invalid, "two skills have the name '%s': also %s", s.Key, strings.Join(others, ", ")).WithHint("rename one of the files")
+		default:
+			kept = append(kept, *s)
 			continue
 		}
-		others := slices.DeleteFunc(slices.Clone(same), func(p string) bool { return p == s.Path })
-		e := tool.Errorf(tool.Invalid, "two skills have the name '%s': also %s", s.Key, strings.Join(others, ", ")).WithHint("rename one of the files")
 		e.Pos = tool.Position{File: s.Path, Line: 1}
 		twins = append(twins, e)
 	}
 	return kept, twins
-}
-
-// newSkill takes a skill from the arguments of skill.create.
-func newSkill(args *tool.Dict) skillText {
-	s := skillText{
-		Skill: Skill{
-			Key: args.Text("name"), Title: oneLine(args.Text("title")), Description: oneLine(args.Text("description")),
-			Auto: args.Bool("auto_invoke"), Location: tool.Location(args.Text("location")),
-		},
-		content: strings.TrimSpace(strings.ReplaceAll(args.Text("content"), "\r\n", "\n")),
-	}
-	v, _ := args.Get("requires")
-	items, _ := tool.Elements(v)
-	for _, item := range items {
-		name, _ := item.(string)
-		s.Requires = append(s.Requires, name)
-	}
-	return s
-}
-
-// A skillText is a skill with its instructions.
-type skillText struct {
-	Skill
-	content string
-}
-
-// createSkill writes the file of a new skill, and says what to do next.
-func createSkill(root string, o *Options, s skillText) (string, error) {
-	if err := s.check(); err != nil {
-		return "", err
-	}
-	places := skillPlaces(root, o.Home)
-	at := slices.IndexFunc(places, func(p skillPlace) bool { return p.location == s.Location })
-	if at < 0 {
-		return "", tool.Errorf(tool.Invalid, "there is no folder for %s skills here", s.Location).WithHint("choose the other location")
-	}
-	skills, broken := Skills(root, o)
-	if taken := s.taken(skills, broken); taken != "" {
-		return "", skillExists(taken)
-	}
-	file := path.Join(places[at].shown, s.Key+".md")
-	if err := places[at].write(s.Key+".md", s.file()); errors.Is(err, fs.ErrExist) {
-		return "", skillExists(file)
-	} else if err != nil {
-		var inner *fs.PathError
-		if errors.As(err, &inner) {
-			err = inner.Err
-		}
-		return "", tool.Errorf(tool.Failed, "cannot write %s: %w", file, err)
-	}
-	return s.created(file, skills), nil
-}
-
-func skillExists(file string) error {
-	return tool.Errorf(tool.Failed, "Skill already exists: %s", file).WithHint("choose a different name, or let the user change that file")
-}
-
-// taken returns the file that has the skill's name already, or "". A file that
-// is broken has it too.
-func (s *skillText) taken(skills []Skill, broken []*tool.Error) string {
-	for _, other := range skills {
-		if tool.Key(other.Key) == tool.Key(s.Key) {
-			return other.Path
-		}
-	}
-	for _, e := range broken {
-		if stem, ok := strings.CutSuffix(path.Base(e.Pos.File), ".md"); ok && tool.Key(stem) == tool.Key(s.Key) {
-			return e.Pos.File
-		}
-	}
-	return ""
-}
-
-// check says what is wrong with a new skill.
-func (s *skillText) check() error {
-	if !kebabCase(s.Key) {
-		return tool.Errorf(tool.Invalid, "Skill name must be kebab-case: %q", s.Key).
-			WithHint("small letters and digits in words joined by -, at most %d, as in make-release", tool.MaxName)
-	}
-	for _, name := range s.Requires {
-		if !kebabCase(name) {
-			return tool.Errorf(tool.Invalid, "Skill name must be kebab-case: %q in requires", name).WithHint("give the names of skills, as in make-release")
-		}
-	}
-	switch {
-	case s.Title == "" || s.Description == "" || s.content == "":
-		return tool.Errorf(tool.Invalid, "title, description and content must not be empty")
-	case strings.HasPrefix(s.content, "---\n"):
-		return tool.Errorf(tool.Invalid, "the content begins with front matter of its own").WithHint("give only the instructions: the fields are written from the other arguments")
-	case len(s.file()) > maxSkill || len(s.Title)+len(s.Description) > tool.MaxYAML/8:
-		return tool.Errorf(tool.Limit, "a skill of more than %d KB, or a very long title or description", maxSkill>>10)
-	}
-	return nil
-}
-
-// kebabCase reports whether a name is one of small letters and digits in words
-// joined by "-".
-func kebabCase(name string) bool {
-	if len(name) > tool.MaxName {
-		return false
-	}
-	for word := range strings.SplitSeq(name, "-") {
-		if word == "" || strings.Trim(word, "abcdefghijklmnopqrstuvwxyz0123456789") != "" {
-			return false
-		}
-	}
-	return true
-}
-
-// file writes the skill as its file holds it.
-func (s *skillText) file() string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "---\nname: %s\ntitle: %s\ndescription: %s\nauto_invoke: %t\n", quoteYAML(s.Key), quoteYAML(s.Title), quoteYAML(s.Description), s.Auto)
-	if len(s.Requires) > 0 {
-		b.WriteString("requires:\n")
-		for _, name := range s.Requires {
-			b.WriteString("  - " + quoteYAML(name) + "\n")
-		}
-	}
-	b.WriteString("---\n\n")
-	if !strings.HasPrefix(s.content, "# ") {
-		b.WriteString("# " + s.Title + "\n\n")
-	}
-	return b.String() + s.content + "\n"
-}
-
-// quoteYAML writes a string in double quotes, so that nothing in it can be
-// taken for anything else.
-func quoteYAML(text string) string {
-	var b strings.Builder
-	b.WriteByte('"')
-	for _, r := range text {
-		switch {
-		case r == '"' || r == '\\':
-			b.WriteString(`\` + string(r))
-		case unicode.IsPrint(r):
-			b.WriteRune(r)
-		default:
-			fmt.Fprintf(&b, `\U%08X`, r)
-		}
-	}
-	b.WriteByte('"')
-	return b.String()
-}
-
-// write creates a file in the place; one that exists is an error.
-func (p skillPlace) write(name, text string) error {
-	if p.location == tool.Project {
-		root, err := os.OpenRoot(p.base)
-		if err != nil {
-			return err
-		}
-		defer root.Close()
-		if err := root.MkdirAll(p.dir, 0o755); err != nil {
-			return err
-		}
-		name = path.Join(p.dir, name)
-		return writeNew(name, text, root.OpenFile, root.Remove)
-	}
-	if err := os.MkdirAll(p.path(), 0o755); err != nil {
-		return err
-	}
-	return writeNew(filepath.Join(p.path(), name), text, os.OpenFile, os.Remove)
-}
-
-// writeNew writes a file that must not exist yet; of one that cannot be written
-// whole nothing stays.
-func writeNew(name, text string, open func(string, int, fs.FileMode) (*os.File, error), remove func(string) error) error {
-	f, err := open(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
-	if err != nil {
-		return err
-	}
-	_, err = f.WriteString(text)
-	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
-		return errors.Join(err, remove(name))
-	}
-	return nil
-}
-
-// created tells that a skill is there, and what to do next.
-func (s *skillText) created(file string, skills []Skill) string {
-	how := "name it in the task"
-	if s.Auto {
-		how += "; a model may also choose it by its description"
-	}
-	text := "Created skill: " + file + "\n\nNext steps:\n" +
-		"- Test: read the file, and go through its steps once\n" +
-		"- Use in tasks: " + how
-	for _, name := range s.Requires {
-		if !slices.ContainsFunc(skills, func(other Skill) bool { return other.Key == name }) {
-			text += "\n- Create the skill " + name + " too: this one requires it, and there is none"
-		}
-	}
-	return text
 }

@@ -202,6 +202,7 @@ func TestSkillRefused(t *testing.T) {
 		{"a long name", newSkill(strings.Repeat("a", 65)), tool.Invalid, "Skill name must be kebab-case"},
 		{"letters of others", newSkill("größe"), tool.Invalid, "Skill name must be kebab-case"},
 		{"a required path", newSkill("a", "requires", tool.List{"../x"}), tool.Invalid, "Skill name must be kebab-case"},
+		{"itself", newSkill("a", "requires", tool.List{"a"}), tool.Invalid, "cannot require itself"},
 		{"no title", newSkill("a", "title", " \n"), tool.Invalid, "must not be empty"},
 		{"no description", newSkill("a", "description", "\x00"), tool.Invalid, "must not be empty"},
 		{"no content", newSkill("a", "content", "\n"), tool.Invalid, "must not be empty"},

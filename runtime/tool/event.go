@@ -27,10 +27,23 @@ const (
 	OutputChunk EventType = "tool_output_chunk" // [chunk]
 	Progress    EventType = "progress"          // [message, done, total]
 	Log         EventType = "log"               // [message]
-	EffectDone  EventType = "effect"            // [func, place, success, wall_ms, error]
+	EffectDone  EventType = "effect"            // [func, place, capabilities, success, wall_ms, error]
 	Audit       EventType = "audit"             // [decision, func, capabilities, place, caller, why]: what was allowed by somebody, or refused
 	CallEnd     EventType = "tool_call_end"     // [success, result, preview]
 	ErrorEvent  EventType = "error"             // [error, error_type, toolName]
+)
+
+// The events of a run, which an agent or a workflow makes. Call is the run's ID
+// then, and the IDs of the calls that it makes begin with it.
+const (
+	RunStart    EventType = "run_start"    // [run, task, model, policy, format, tools, tool_overhead, effective_limit]
+	ModelAsk    EventType = "model_ask"    // [iteration, messages, tokens]
+	ModelText   EventType = "model_text"   // [text]: a piece of the answer, as it comes
+	ModelReply  EventType = "model_reply"  // [iteration, text, calls, input_tokens, output_tokens]
+	Decided     EventType = "decision"     // [kind, action, input, reasoning, ...]: what was read in the reply
+	SkillLoaded EventType = "skill_loaded" // [name, notes]
+	Compacted   EventType = "compacted"    // [success, summary, tokens_before, tokens_after, error]
+	RunEnd      EventType = "run_end"      // [run, reason, answer, success, iterations, error]
 )
 
 // AnyEvent subscribes to every type.

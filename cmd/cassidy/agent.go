@@ -1,0 +1,223 @@
+package main
+
+import (
+	"context"
+	"os"
+	"path"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/cassidy-run/cassidy/runtime"
+	"github.com/cassidy-run/cassidy/runtime/agent"
+	"github.com/cassidy-run/cassidy/runtime/project"
+	"github.com/cassidy-run/cassidy/runtime/tool"
+)
+
+// agentFlags are the flags of the commands that ask a model.
+func agentFlags(tools, policy string) []cli.Flag {
+	return append(approvalFlags(),
+		&cli.StringFlag{Name: "model", Usage: "who decides: `MODEL` is cassidy, openai:NAME, anthropic:NAME, ollama:NAME or script:FILE.star"},
+		&cli.StringSliceFlag{Name: "tools", Usage: "what the model may call: auto, none, names, @group, preset:NAME; `LIST` may have several, with commas", DefaultText: tools},
+		&cli.StringFlag{Name: "policy", Usage: "the script that leads the agent: `NAME` is task, chat, plan, review or a file of .cassidy/policies", DefaultText: policy},
+		&cli.StringFlag{Name: "format", Usage: "how the model writes its decisions: `FORMAT` is pure_json, xml_json, markdown or native", DefaultText: "native where the model has it, else pure_json"},
+		&cli.StringFlag{Name: "max-iterations", Usage: "ask the model at most `N` times, or \"unlimited\""},
+		&cli.StringFlag{Name: "context", Usage: "what the model is told of the project: `LEVEL` is none, minimal, standard or comprehensive", DefaultText: "minimal"},
+		&cli.StringSliceFlag{Name: "skill", Usage: "begin with the skill `NAME`"},
+		&cli.BoolFlag{Name: "repeat-instructions", Usage: "tell the model with every message how to write decisions"},
+		&cli.BoolFlag{Name: "no-inference", Usage: "take only what is written as a call for one"},
+		&cli.StringFlag{Name: "run-id", Usage: "name the run `ID`"},
+	)
+}
+
+// An agentSetup is what the flags of such a command say.
+type agentSetup struct {
+	options agent.Options
+	runID   string
+	skills  []string // to begin with
+}
+
+// unlimited is how often a model is asked where its user sets no bound: as often
+// as a run may ask for anything.
+const unlimited = runtime.MaxTreeEffects
+
+// agentSetup reads the flags.
+func (c *command) agentSetup(ctx *cli.Context, h *runtime.Host, defaultTools []string, policy string) (*agentSetup, error) {
+	s := &agentSetup{runID: ctx.String("run-id"), skills: names(ctx.StringSlice("skill"))}
+	if s.runID != "" && !runName(s.runID) {
+		return nil, tool.Errorf(tool.Invalid, "%q cannot name a run", s.runID).WithHint("use letters, digits, - and _")
+	}
+	o := &s.options
+	o.Format = agent.Format(ctx.String("format"))
+	o.RepeatInstructions, o.NoInference = ctx.Bool("repeat-instructions"), ctx.Bool("no-inference")
+	var err error
+	if o.Model, err = c.openModel(h, ctx.String("model"), o.Format == agent.Native); err != nil {
+		return nil, err
+	}
+	o.Tools = defaultTools
+	if words := names(ctx.StringSlice("tools")); len(words) > 0 {
+		o.Tools = words
+	}
+	if len(o.Tools) == 1 && o.Tools[0] == "none" {
+		o.Tools = []string{}
+	}
+	if o.Policy = ctx.String("policy"); o.Policy == "" {
+		o.Policy = policy
+	}
+	if o.Iterations, err = c.iterations(ctx.String("max-iterations")); err != nil {
+		return nil, err
+	}
+	return s, c.fillProject(ctx.Context, o, ctx.String("context"))
+}
+
+// runName reports whether a name is made of what file names can hold.
+func runName(id string) bool {
+	return len(id) <= 100 && strings.Trim(id, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_") == ""
+}
+
+// iterations reads how often the model may be asked; 0 is the policy's own
+// number.
+func (c *command) iterations(text string) (int, error) {
+	switch strings.ToLower(text) {
+	case "":
+		return 0, nil
+	case "unlimited", "inf":
+		c.note("the model is asked without a bound: Ctrl-C ends the run")
+		return unlimited, nil
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 1 {
+		return 0, tool.Errorf(tool.Invalid, "--max-iterations must be a positive number, not %q", text).WithHint("or unlimited")
+	}
+	return min(n, unlimited), nil
+}
+
+// fillProject gives an agent what the folder has for it: notes, skills and
+// policies.
+func (c *command) fillProject(ctx context.Context, o *agent.Options, level string) error {
+	dir, err := c.workDir()
+	if err != nil {
+		return err
+	}
+	root, inProject := project.Find(dir, c.home(), c.ceiling())
+	if !inProject {
+		root = ""
+	}
+	find := c.findOptions()
+	if level == "" {
+		level = "minimal"
+	}
+	if level != "none" {
+		if o.Context, err = project.Context(ctx, root, find, level); err != nil {
+			return err
+		}
+	}
+	skills, _ := project.Skills(root, find) // doctor and skill list tell of broken ones
+	for _, s := range skills {
+		if s.Auto && s.State == tool.Ready {
+			o.Skills = append(o.Skills, agent.Skill{Name: s.Key, Description: s.Description, Requires: s.Requires})
+		}
+	}
+	o.LoadSkill = func(name string) (string, []string, error) {
+		loaded, err := project.LoadSkill(root, find, name)
+		return loaded.Text, loaded.Notes, err
+	}
+	o.Policies = func(name string) (agent.Policy, error) { return findPolicy(root, find, name) }
+	o.WorkDir = dir
+	o.Keep = c.keeper(root, dir)
+	return nil
+}
+
+// findOptions are those with which the parts of a project are found.
+func (c *command) findOptions() *project.Options {
+	return &project.Options{Home: c.home(), Config: c.config, Trust: project.NewTrust(c.state()), TrustOnce: c.trustOnce}
+}
+
+// findPolicy finds a policy by its name. One of the user's or the project's
+// never takes the place of one that comes with cassidy.
+func findPolicy(root string, o *project.Options, name string) (agent.Policy, error) {
+	p, notBuiltin := agent.Builtin(name)
+	if notBuiltin == nil {
+		return p, nil
+	}
+	found, broken := project.Policies(root, o)
+	var known []string
+	for i := range found {
+		known = append(known, found[i].Name)
+		if tool.Key(found[i].Name) != tool.Key(name) {
+			continue
+		}
+		s, err := found[i].Script(agent.PolicyLibs())
+		return agent.Policy{Name: found[i].Name, Script: s, Location: found[i].Location}, err
+	}
+	for _, e := range broken {
+		if strings.TrimSuffix(filepath.Base(e.Pos.File), ".star") == name {
+			return agent.Policy{}, e
+		}
+	}
+	if len(known) == 0 {
+		return agent.Policy{}, notBuiltin
+	}
+	e := tool.AsError(notBuiltin, tool.Invalid)
+	return agent.Policy{}, e.WithHint("%s, and here %s", e.Hint, strings.Join(known, ", "))
+}
+
+// keeper returns what keeps the whole of a result that is too long for a model:
+// in the project, where tools can read it, and out of its version control; or,
+// where there is no project, in the user's state, for him alone.
+func (c *command) keeper(root, dir string) func(name, text string) (string, error) {
+	base, folder := root, path.Join(project.Folder, "results")
+	if base == "" {
+		base, folder = c.state(), "results"
+	}
+	return func(name, text string) (string, error) {
+		if base == "" {
+			return "", tool.Errorf(tool.Unavailable, "there is no folder to keep it in")
+		}
+		file := path.Join(folder, name)
+		if err := keep(base, map[string]string{file: text, path.Join(folder, ".gitignore"): "*\n"}); err != nil {
+			return "", fileError(err)
+		}
+		if root == "" {
+			c.note("the whole of a long result is in %s", filepath.Join(base, filepath.FromSlash(file)))
+			return "", nil
+		}
+		shown, err := filepath.Rel(dir, filepath.Join(base, filepath.FromSlash(file)))
+		return filepath.ToSlash(shown), err
+	}
+}
+
+// keep writes files below a folder. Links in it lead nowhere else.
+func keep(base string, files map[string]string) error {
+	if err := os.MkdirAll(base, 0o700); err != nil {
+		return err
+	}
+	r, err := os.OpenRoot(base)
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	for name, text := range files {
+		if err := r.MkdirAll(path.Dir(name), 0o700); err != nil {
+			return err
+		}
+		if err := r.WriteFile(name, []byte(text), 0o600); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// exitOf ends a run with the code that its reason has.
+func (c *command) exitOf(r *agent.Result) error {
+	kind, ok := map[agent.Reason]tool.Kind{
+		agent.ReasonNoDecision: tool.Failed, agent.ReasonMaxIterations: tool.Limit, agent.ReasonLoop: tool.Failed,
+		agent.ReasonDenied: tool.Denied, agent.ReasonLimit: tool.Limit, agent.ReasonError: tool.Failed,
+	}[r.Reason]
+	if !ok {
+		return nil
+	}
+	return &toldError{tool.Errorf(kind, "%s", r.Reason)}
+}

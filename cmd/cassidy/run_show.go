@@ -1,0 +1,231 @@
+package main
+
+import (
+	"context"
+	"io"
+	"strconv"
+	"strings"
+
+	"github.com/cassidy-run/cassidy/runtime"
+	"github.com/cassidy-run/cassidy/runtime/agent"
+	"github.com/cassidy-run/cassidy/runtime/tool"
+)
+
+// showRun shows what happens in a run, on standard error, or with --json as a
+// line of JSON each on standard output, until the function that it returns is
+// called.
+func (c *command) showRun(h *runtime.Host, s *agent.Session) (stop func()) {
+	show := c.runLines(s.ID)
+	if c.json {
+		show = c.printEvent
+	}
+	return h.Events.Subscribe(tool.AnyEvent, func(e tool.Event) { c.screen.follow(e, show) })
+}
+
+// printEvent prints an event as a line. The end of the run is printed as its
+// result.
+func (c *command) printEvent(e tool.Event) {
+	if e.Type == tool.RunEnd {
+		return
+	}
+	d := tool.NewDict("type", string(e.Type), "time", e.Time.UTC().Format("2006-01-02T15:04:05.000Z07:00"), "call", e.Call)
+	if e.Tool != "" {
+		d.Put("tool", e.Tool)
+	}
+	for k, v := range e.Data.All() {
+		if name, ok := k.(string); ok {
+			d.Put(name, v)
+		}
+	}
+	text, err := tool.AppendJSON(nil, d)
+	if err != nil {
+		return // a value without a JSON form is in no event of ours
+	}
+	c.print(string(text) + "\n")
+}
+
+// runLines returns what shows the events of a run to a person: a line for each
+// step.
+func (c *command) runLines(run string) func(tool.Event) {
+	paint := c.paintOn(c.err)
+	return func(e tool.Event) {
+		nested := strings.Count(strings.TrimPrefix(e.Call, run), "/") > 1
+		switch {
+		case e.Type == tool.RunStart && e.Call == run:
+			c.verbosely("%s, policy %s, format %s, %d tools: %d tokens of the context", e.Data.Text("model"), e.Data.Text("policy"),
+				e.Data.Text("format"), length(e.Data, "tools"), e.Data.Int("tool_overhead", 0))
+		case e.Type == tool.ModelReply && e.Call == run:
+			c.verbosely("%s", e.Data.Text("text"))
+		case e.Type == tool.Decided && e.Call == run:
+			c.showDecision(e.Data, paint)
+		case e.Type == tool.CallEnd && !nested:
+			c.showCallEnd(e, paint)
+		case e.Type == tool.SkillLoaded:
+			c.note("skill %s", e.Data.Text("name"))
+		case e.Type == tool.Compacted:
+			c.note("compacted: %d tokens, now %d%s", e.Data.Int("tokens_before", 0), e.Data.Int("tokens_after", 0), orError(e.Data))
+		case e.Type == tool.CallStart, e.Type == tool.ErrorEvent, e.Type == tool.RunEnd, e.Type == tool.RunStart,
+			e.Type == tool.ModelAsk, e.Type == tool.ModelText, e.Type == tool.ModelReply, e.Type == tool.Decided:
+		default:
+			c.show(e)
+		}
+	}
+}
+
+func (c *command) verbosely(format string, args ...any) {
+	if c.verbose {
+		c.say(format, args...)
+	}
+}
+
+func length(d *tool.Dict, name string) int {
+	v, _ := d.Get(name)
+	list, _ := tool.Elements(v)
+	return len(list)
+}
+
+func orError(d *tool.Dict) string {
+	if text := d.Text("error"); text != "" {
+		return " (" + text + ")"
+	}
+	return ""
+}
+
+// lineWidth is how much of a call or a result a line shows.
+const lineWidth = 100
+
+// showDecision shows what the model wants.
+func (c *command) showDecision(d *tool.Dict, paint func(code, text string) string) {
+	if c.quiet {
+		return
+	}
+	switch d.Text("kind") {
+	case "call":
+		input, _ := d.Get("input")
+		args, _ := input.(*tool.Dict)
+		line := visibleLine(d.Text("action") + callArgs(args))
+		if why := oneLine(d.Text("reasoning")); why != "" {
+			line += paint(dim, visibleLine("  "+clip(why, lineWidth)))
+		}
+		if d.Bool("inferred") {
+			line += paint(dim, "  (inferred)")
+		}
+		c.sayLine(line)
+	case "error":
+		c.sayLine(paint(yellow, visibleLine("the reply could not be read: "+oneLine(d.Text("error")))))
+	}
+}
+
+// callArgs shows arguments on one line.
+func callArgs(args *tool.Dict) string {
+	var b strings.Builder
+	for k, v := range args.All() {
+		name, _ := k.(string)
+		text := tool.FormatJSON(v, "")
+		if s, ok := v.(string); ok && !strings.ContainsAny(s, " \n\t\"") {
+			text = s
+		}
+		b.WriteString(" " + name + "=" + clip(oneLine(text), lineWidth/2))
+	}
+	return b.String()
+}
+
+func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
+
+func (c *command) showCallEnd(e tool.Event, paint func(code, text string) string) {
+	if c.quiet {
+		return
+	}
+	mark := paint(green, "✓")
+	if !e.Data.Bool("success") {
+		mark = paint(red, "✗")
+	}
+	line := oneLine(e.Data.Text("preview"))
+	if v, _ := e.Data.Get("result"); v != nil {
+		if _, isText := v.(string); !isText {
+			line = tool.FormatJSON(v, "")
+		}
+	}
+	line = clip(line, lineWidth)
+	c.sayLine("  " + mark + " " + paint(dim, visibleLine(line)))
+}
+
+// sayLine prints a line that may hold colours: what strangers wrote in it has
+// been made visible.
+func (c *command) sayLine(line string) { _, _ = io.WriteString(c.err, "cassidy: "+line+"\n") }
+
+// ended prints the result of a run and ends the command with the code that it
+// has.
+func (c *command) ended(ctx context.Context, r *agent.Result, err error) error {
+	var told *tool.Error
+	if err != nil {
+		told = tool.AsError(err, tool.Failed)
+		if ctx.Err() != nil {
+			told = tool.Errorf(tool.Canceled, "interrupted")
+		}
+	}
+	if c.json && r != nil {
+		c.printRunEnd(r, told)
+	}
+	if told != nil {
+		c.tell(told)
+		return &toldError{told}
+	}
+	if !c.json {
+		c.printAnswer(r)
+	}
+	return c.exitOf(r)
+}
+
+func (c *command) printRunEnd(r *agent.Result, err *tool.Error) {
+	text, jsonErr := r.MarshalJSON()
+	if jsonErr != nil {
+		c.say("cannot write the result: %v", jsonErr)
+		return
+	}
+	if err == nil {
+		c.print(string(text) + "\n")
+		return
+	}
+	v, _ := tool.ParseJSON(text)
+	d, _ := v.(*tool.Dict)
+	d.Put("error", err.Message())
+	d.Put("error_type", err.Kind.Type())
+	d.Put("suggestion", err.Hint)
+	text, _ = tool.AppendJSON(nil, d)
+	c.print(string(text) + "\n")
+}
+
+// printAnswer prints the answer, and says where a run did not get to one.
+func (c *command) printAnswer(r *agent.Result) {
+	answer := r.Answer
+	if c.terminal(c.out) {
+		answer = printable(answer)
+	}
+	if answer != "" {
+		c.print(strings.TrimSuffix(answer, "\n") + "\n")
+	}
+	switch r.Reason {
+	case agent.ReasonFinal:
+	case agent.ReasonMaxIterations:
+		c.say("incomplete: the model was asked %s without coming to an end", times(r.Iterations))
+		c.say("hint: --max-iterations N lets it be asked more often")
+	case agent.ReasonNoDecision:
+		c.say("the model neither called a tool nor said that the task is complete, though it was reminded")
+		c.say("hint: another --format may suit it better; cassidy format-test tells which")
+	case agent.ReasonLoop:
+		c.say("the model made the same call again and again, and was stopped")
+	case agent.ReasonDenied:
+		c.say("what the model wanted was refused again and again")
+		c.say("hint: --yes approves what is asked in this run; rules in your config.yaml approve it for good")
+	default:
+		c.say("the run ended: %s", r.Reason)
+	}
+}
+
+func times(n int) string {
+	if n == 1 {
+		return "once"
+	}
+	return strconv.Itoa(n) + " times"
+}

@@ -1,0 +1,212 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/cassidy-run/cassidy/runtime"
+	"github.com/cassidy-run/cassidy/runtime/project"
+	"github.com/cassidy-run/cassidy/runtime/tool"
+)
+
+func skillCommand(c *command) *cli.Command {
+	return &cli.Command{
+		Name:            "skill",
+		Usage:           "list, show and write skills: instructions for kinds of tasks",
+		Subcommands:     []*cli.Command{listSkillsCommand(c), showSkillCommand(c), newSkillCommand(c)},
+		HideHelpCommand: true,
+		Action:          func(ctx *cli.Context) error { return noCommand(ctx, "cassidy skill") },
+	}
+}
+
+// skillOptions say where skills lie, and which are trusted.
+func (c *command) skillOptions() *project.Options {
+	return &project.Options{Home: c.home(), Trust: project.NewTrust(c.state()), TrustOnce: c.trustOnce}
+}
+
+func listSkillsCommand(c *command) *cli.Command {
+	return &cli.Command{
+		Name:  "list",
+		Usage: "list the skills, and the files that are not right",
+		Flags: []cli.Flag{
+			&cli.StringFlag{Name: "location", Usage: "only those from `WHERE`: all, project or personal", Value: "all"},
+		},
+		Action: c.withHost(c.listSkills),
+	}
+}
+
+func (c *command) listSkills(ctx *cli.Context, _ *runtime.Host) error {
+	if _, err := exactly(ctx); err != nil {
+		return err
+	}
+	location := ctx.String("location")
+	if err := checkSkillLocation(location, "all", "project", "personal"); err != nil {
+		return err
+	}
+	root, err := c.root()
+	if err != nil {
+		return err
+	}
+	all, broken := project.Skills(root, c.skillOptions())
+	var skills []project.Skill
+	for _, s := range all {
+		if location == "all" || location == string(s.Location) {
+			skills = append(skills, s)
+		}
+	}
+	if c.json {
+		list := tool.List{}
+		for i := range skills {
+			list = append(list, skillDict(&skills[i]))
+		}
+		return c.printJSON(tool.NewDict("skills", list, "errors", brokenList(broken)))
+	}
+	c.printSkills(skills)
+	c.tellBroken(broken)
+	c.skillFooter(skills)
+	return nil
+}
+
+func checkSkillLocation(word string, known ...string) error {
+	for _, k := range known {
+		if word == k {
+			return nil
+		}
+	}
+	return tool.Errorf(tool.Invalid, "there is no location %q%s", word, tool.DidYouMean(word, known)).
+		WithHint("locations are %s", strings.Join(known, ", "))
+}
+
+// skillDict returns what --json tells of a skill.
+func skillDict(s *project.Skill) *tool.Dict {
+	d := tool.NewDict(
+		"name", s.Key,
+		"called", s.Name,
+		"title", s.Title,
+		"description", s.Description,
+		"auto_invoke", s.Auto,
+		"requires", textList(s.Requires),
+		"location", string(s.Location),
+		"path", s.Path,
+		"state", string(s.State),
+		"warnings", textList(s.Warnings),
+	)
+	if s.Reason != "" {
+		d.Put("reason", s.Reason)
+	}
+	return d
+}
+
+func textList(texts []string) tool.List {
+	list := tool.List{}
+	for _, text := range texts {
+		list = append(list, text)
+	}
+	return list
+}
+
+// printSkills prints skills by location, in the order they come in.
+func (c *command) printSkills(skills []project.Skill) {
+	count := map[tool.Location]int{}
+	width := 0
+	for i := range skills {
+		count[skills[i].Location]++
+		width = max(width, min(len(skills[i].Key), 28))
+	}
+	p := page{paint: c.paint()}
+	var group tool.Location
+	for i := range skills {
+		s := &skills[i]
+		if s.Location != group {
+			if group != "" {
+				p.line("")
+			}
+			group = s.Location
+			p.line("%s", p.paint(bold, fmt.Sprintf("%s (%d)", group, count[group])))
+		}
+		p.line("  %s  %s", pad(visibleLine(s.Key), width), clip(printable(s.Description), pageWidth-4-width))
+		p.line("  %s  %s", pad("", width), p.paint(dim, printable("["+strings.Join(skillMarks(s), " · ")+"]")))
+	}
+	c.print(p.String())
+}
+
+// skillMarks says how a skill is used, and what speaks against it.
+func skillMarks(s *project.Skill) []string {
+	how := "manual"
+	if s.Auto {
+		how = "auto"
+	}
+	marks := []string{how, string(s.Location)}
+	if tool.Key(s.Name) != tool.Key(s.Key) {
+		marks = append(marks, "called "+s.Name)
+	}
+	if len(s.Requires) > 0 {
+		marks = append(marks, "requires: "+strings.Join(s.Requires, ", "))
+	}
+	if s.State != tool.Ready {
+		marks = append(marks, string(s.State)+": "+s.Reason)
+	}
+	return append(marks, s.Warnings...)
+}
+
+// skillFooter says what to type next.
+func (c *command) skillFooter(skills []project.Skill) {
+	untrusted := 0
+	for i := range skills {
+		if skills[i].State == tool.Untrusted {
+			untrusted++
+		}
+	}
+	switch {
+	case len(skills) == 0:
+		c.note("No skills found; cassidy skill new NAME makes one")
+	case untrusted == 1:
+		c.note("1 skill is untrusted: review it with cassidy trust")
+	case untrusted > 1:
+		c.note("%d skills are untrusted: review them with cassidy trust", untrusted)
+	case c.terminal(c.err):
+		c.note("cassidy skill show NAME shows one as a model is given it")
+	}
+}
+
+func showSkillCommand(c *command) *cli.Command {
+	return &cli.Command{
+		Name:      "show",
+		Usage:     "show a skill as a model is given it, with those that it requires",
+		ArgsUsage: "NAME",
+		Action:    c.withHost(c.showSkill),
+	}
+}
+
+func (c *command) showSkill(ctx *cli.Context, _ *runtime.Host) error {
+	args, err := exactly(ctx, "NAME")
+	if err != nil {
+		return err
+	}
+	root, err := c.root()
+	if err != nil {
+		return err
+	}
+	s, err := project.LoadSkill(root, c.skillOptions(), args[0])
+	if err != nil {
+		return err
+	}
+	for _, note := range s.Notes {
+		c.note("%s", note)
+	}
+	if c.json {
+		d := skillDict(&s.Skill)
+		d.Put("parts", textList(s.Parts))
+		d.Put("notes", textList(s.Notes))
+		d.Put("text", s.Text)
+		return c.printJSON(d)
+	}
+	text := s.Text
+	if c.terminal(c.out) {
+		text = printable(text)
+	}
+	c.print(text + "\n")
+	return nil
+}

@@ -1,0 +1,118 @@
+package main
+
+import (
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/cassidy-run/cassidy/runtime"
+	"github.com/cassidy-run/cassidy/runtime/agent"
+	"github.com/cassidy-run/cassidy/runtime/tool"
+)
+
+func taskCommand(c *command) *cli.Command {
+	return &cli.Command{
+		Name:      "task",
+		Usage:     "have a model work on a task with tools",
+		ArgsUsage: `"TASK"`,
+		Description: "The model calls tools until the task is done; the answer is printed on standard output, what happens on\n" +
+			"standard error. What can write, run or send is asked about first: --yes approves it, --deny refuses it.\n" +
+			"--dry-run checks everything and calls nothing. With --json each event is a line, and the last is the result.",
+		Flags: append(agentFlags("auto", "task"),
+			&cli.BoolFlag{Name: "dry-run", Usage: "check the task, the tools, the model and the policy, and call nothing"}),
+		Action: c.asking(c.runTask),
+	}
+}
+
+func (c *command) runTask(ctx *cli.Context, h *runtime.Host) error {
+	words, err := exactly(ctx, `"TASK"`)
+	if err != nil {
+		return err
+	}
+	task := strings.TrimSpace(words[0])
+	if task == "" {
+		return tool.Errorf(tool.Invalid, "Task cannot be empty").WithHint(`cassidy task "what to do"`)
+	}
+	setup, err := c.agentSetup(ctx, h, []string{"auto"}, "task")
+	if err != nil {
+		return err
+	}
+	a, err := c.newAgent(h, setup)
+	if err != nil {
+		return err
+	}
+	if ctx.Bool("dry-run") {
+		return c.printDryRun(a, setup, task)
+	}
+	s := a.NewSession(setup.runID)
+	text, err := c.withSkills(s, setup.skills, task)
+	if err != nil {
+		return err
+	}
+	if warning := a.OverheadReport().Warning(); warning != "" {
+		c.note("%s", warning)
+	}
+	defer c.showRun(h, s)()
+	r, err := s.Turn(ctx.Context, text)
+	return c.ended(ctx.Context, r, err)
+}
+
+// newAgent makes the agent that the flags ask for, and gives the host the tool
+// with which it has others.
+func (c *command) newAgent(h *runtime.Host, s *agentSetup) (*agent.Agent, error) {
+	o := s.options
+	if err := agent.Register(h, func() (*agent.Options, error) { return &o, nil }); err != nil {
+		return nil, err
+	}
+	return agent.New(h, &o)
+}
+
+// withSkills puts the text of skills before a message.
+func (c *command) withSkills(s *agent.Session, skills []string, message string) (string, error) {
+	var parts []string
+	for _, name := range skills {
+		text, err := s.UseSkill(name)
+		if err != nil {
+			return "", err
+		}
+		parts = append(parts, text)
+	}
+	return strings.Join(append(parts, message), "\n\n"), nil
+}
+
+// printDryRun tells what a run would work with.
+func (c *command) printDryRun(a *agent.Agent, s *agentSetup, task string) error {
+	names := tool.List{}
+	for _, t := range a.Tools() {
+		names = append(names, t.Name)
+	}
+	overhead, limit := a.Budget()
+	if c.json {
+		return c.printJSON(tool.NewDict("dry_run", true, "validated", true, "task", task, "tools", names, "working_dir", s.options.WorkDir,
+			"model", s.options.Model.Name(), "policy", a.Policy().Name, "format", string(a.Format()),
+			"tool_overhead", int64(overhead), "effective_limit", int64(limit)))
+	}
+	var b strings.Builder
+	line := func(name, value string) { b.WriteString(pad(name+":", 12) + value + "\n") }
+	line("task", printable(task))
+	line("tools", joined(names))
+	line("folder", s.options.WorkDir)
+	line("model", s.options.Model.Name())
+	line("policy", a.Policy().Name)
+	line("format", string(a.Format()))
+	line("overhead", a.OverheadReport().String())
+	c.print(b.String())
+	c.note("dry run: everything is in order, and nothing was called")
+	return nil
+}
+
+func joined(list tool.List) string {
+	words := make([]string, len(list))
+	for i, v := range list {
+		words[i], _ = v.(string)
+	}
+	if len(words) == 0 {
+		return "none"
+	}
+	return strings.Join(words, ", ")
+}

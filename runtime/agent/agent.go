@@ -1,0 +1,193 @@
+package agent
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/cassidy-run/cassidy/runtime"
+	"github.com/cassidy-run/cassidy/runtime/model"
+	"github.com/cassidy-run/cassidy/runtime/tool"
+)
+
+// Options are what a program may choose of an agent. Only Model is required.
+type Options struct {
+	// Model is who decides.
+	Model model.Model
+	// Tools are words for [runtime.Host.Select]: what the model is offered. Nil
+	// means all that can be used; an empty list none.
+	Tools []string
+	// Policy is the script that leads the agent, by its name. "" means "task".
+	Policy string
+	// Policies finds a policy by its name. Nil means those that come with
+	// cassidy, see [Builtin].
+	Policies func(name string) (Policy, error)
+	// Format is how the model is told to write its decisions. "" means Native
+	// where the model has it, else PureJSON. Whatever is asked for, each is read.
+	Format Format
+	// Iterations is how often the model is asked at most; 0 means what the
+	// policy takes: 10, and 5 in a chat.
+	Iterations int
+	// Context is what the model is told of the project before the task.
+	Context string
+	// WorkDir is named to the model.
+	WorkDir string
+	// Skills are those that the model may use of its own accord; LoadSkill
+	// returns the text of any, with notes for the user.
+	Skills    []Skill
+	LoadSkill func(name string) (text string, notes []string, err error)
+	// Budget bounds the conversation; its zero fields mean defaults.
+	Budget Budget
+	// RepeatInstructions tells the model with each message how to write its
+	// decisions, not only with the first.
+	RepeatInstructions bool
+	// NoInference keeps a reply that only names a tool from being taken for a
+	// call.
+	NoInference bool
+	// MaxResult is how much of a tool's result the model gets, in characters; 0
+	// means [DefaultResultText]. Keep is given the whole of a longer one, under a name, and
+	// says where it has put it; nil keeps nothing.
+	MaxResult int
+	Keep      func(name, text string) (where string, err error)
+	// BeforeAsk is called with each request before the model gets it, and may
+	// change or refuse it.
+	BeforeAsk func(ctx context.Context, r *model.Request) error
+	// Depth is how deep sub-agents may be; 0 means 1: an agent's own agents
+	// have none.
+	Depth int
+}
+
+// An Agent lets a model reach goals with the tools of a host.
+type Agent struct {
+	host   *runtime.Host
+	opts   Options
+	policy Policy
+	tools  []tool.Tool
+	format Format
+}
+
+// New returns an agent that acts through a host, which must know [Modules]. It
+// fails where the options name what there is not.
+func New(h *runtime.Host, o *Options) (*Agent, error) {
+	a := &Agent{host: h, opts: *o}
+	if a.opts.Model == nil {
+		return nil, tool.Errorf(tool.Invalid, "an agent needs a model")
+	}
+	if a.opts.Iterations < 0 {
+		return nil, tool.Errorf(tool.Invalid, "the number of iterations must be positive, not %d", a.opts.Iterations)
+	}
+	a.opts.Policy = cmp.Or(a.opts.Policy, "task")
+	a.opts.Depth = cmp.Or(a.opts.Depth, 1)
+	a.opts.MaxResult = cmp.Or(a.opts.MaxResult, DefaultResultText)
+	find := a.opts.Policies
+	if find == nil {
+		find = Builtin
+	}
+	var err error
+	if a.policy, err = find(a.opts.Policy); err != nil {
+		return nil, err
+	}
+	if a.format, err = chooseFormat(a.opts.Format, a.opts.Model); err != nil {
+		return nil, err
+	}
+	return a, a.offer(a.opts.Tools)
+}
+
+// offer selects the tools that the model may call. One that is named and cannot
+// be used here is an error; of those that a group or "auto" stands for it is
+// left out.
+func (a *Agent) offer(words []string) error {
+	a.tools = nil
+	if words != nil && len(words) == 0 {
+		return nil
+	}
+	tools, err := a.host.Select(words...)
+	if err != nil {
+		return err
+	}
+	for _, t := range tools {
+		if t.State == tool.Ready {
+			a.tools = append(a.tools, t)
+			continue
+		}
+		if slices.Contains(words, t.Name) {
+			return tool.Errorf(tool.Unavailable, "the tool '%s' is %s: %s", t.Name, t.State, t.Reason)
+		}
+	}
+	return nil
+}
+
+// chooseFormat says how the model is to write its decisions.
+func chooseFormat(wanted Format, m model.Model) (Format, error) {
+	switch wanted {
+	case "":
+		if m.Native() {
+			return Native, nil
+		}
+		return PureJSON, nil
+	case PureJSON, XMLJSON, Markdown:
+		return wanted, nil
+	case Native:
+		if m.Native() {
+			return Native, nil
+		}
+		return "", tool.Errorf(tool.Invalid, "the model %s has no calls of its own", m.Name()).
+			WithHint("take the format %s, %s or %s", PureJSON, XMLJSON, Markdown)
+	}
+	known := []string{string(PureJSON), string(XMLJSON), string(Markdown), string(Native)}
+	return "", tool.Errorf(tool.Invalid, "there is no format %q%s", wanted, tool.DidYouMean(string(wanted), known)).
+		WithHint("the formats are %s", strings.Join(known, ", "))
+}
+
+// Tools returns what the model is offered.
+func (a *Agent) Tools() []tool.Tool { return slices.Clone(a.tools) }
+
+// Format returns how the model is told to write its decisions.
+func (a *Agent) Format() Format { return a.format }
+
+// Policy returns the policy that leads the agent.
+func (a *Agent) Policy() Policy { return a.policy }
+
+// Budget returns what the tools cost of the context, in tokens, and how many are
+// left for the conversation.
+func (a *Agent) Budget() (overhead, limit int) {
+	account := NewAccount(a.opts.Budget, a.tools, a.format)
+	return account.Overhead(), account.EffectiveLimit()
+}
+
+// OverheadReport says what the tools cost of the context, one by one.
+func (a *Agent) OverheadReport() OverheadReport {
+	account := NewAccount(a.opts.Budget, a.tools, a.format)
+	return Overhead(a.tools, account.Budget().Limit)
+}
+
+// role is how the model is spoken to: as the policy's name says, where there
+// are words for it.
+func (a *Agent) role() string {
+	if slices.Contains(Roles(), a.policy.Name) {
+		return a.policy.Name
+	}
+	return "task"
+}
+
+// Run has the model work on a task until it is done, or cannot be. The result
+// says why it ended; the error is what broke it off, a *[tool.Error], and nil
+// where the policy came to an end.
+func (a *Agent) Run(ctx context.Context, task string) (*Result, error) {
+	if strings.TrimSpace(task) == "" {
+		return nil, tool.Errorf(tool.Invalid, "Task cannot be empty").WithHint(`say what to do: cassidy task "…"`)
+	}
+	return a.NewSession("").Turn(ctx, task)
+}
+
+// NewID returns a name for a run that no other has: the time, so that a list
+// of them is in order, and some chance.
+func NewID() string {
+	var b [3]byte
+	_, _ = rand.Read(b[:]) // it never fails
+	return time.Now().UTC().Format("20060102-150405-") + hex.EncodeToString(b[:])
+}

@@ -1,0 +1,165 @@
+package agent
+
+import (
+	"context"
+	"strings"
+
+	"github.com/cassidy-run/cassidy/runtime/model"
+	"github.com/cassidy-run/cassidy/runtime/tool"
+)
+
+// doAsk is agent.ask: it sends the results of calls and a message, and gives the
+// model's reply. Where that fails, the conversation is as it was before.
+func (t *turn) doAsk(ctx context.Context, e tool.Effect) (tool.Value, error) {
+	message := e.Args.Text("message")
+	results, err := readResults(e.Args)
+	if err != nil {
+		return nil, err
+	}
+	more := t.compose(message, results)
+	if len(more) == 0 {
+		return nil, tool.Errorf(tool.Invalid, "agent.ask has nothing to say: it needs a message or results")
+	}
+	t.result.Iterations++
+	reply, err := t.put(ctx, more)
+	if err != nil {
+		return nil, err
+	}
+	t.result.References = reply.References
+	calls := tool.List{}
+	for _, c := range reply.Calls {
+		calls = append(calls, nativeDict(c))
+	}
+	t.emit(tool.ModelReply, tool.NewDict("iteration", int64(t.result.Iterations), "text", reply.Text, "calls", calls,
+		"input_tokens", int64(reply.Usage.InputTokens), "output_tokens", int64(reply.Usage.OutputTokens)))
+	return tool.NewDict("text", reply.Text, "calls", calls, "stop", string(reply.Stop), "iteration", int64(t.result.Iterations),
+		"full", t.account.Full()), nil
+}
+
+// put has the model answer the conversation with more messages at its end, and
+// keeps both.
+func (s *Session) put(ctx context.Context, more []model.Message) (*model.Reply, error) {
+	for _, m := range more {
+		warning, err := s.account.Check(m.Text)
+		if err != nil {
+			return nil, err
+		}
+		if warning != "" {
+			s.emit(tool.Log, tool.NewDict("message", warning))
+		}
+	}
+	r := &model.Request{Messages: append(s.messages[:len(s.messages):len(s.messages)], more...), Thread: s.thread}
+	if s.agent.format == Native {
+		r.Tools = s.agent.tools
+	}
+	if s.agent.host.Events.Wanted() {
+		s.emit(tool.ModelAsk, tool.NewDict("iteration", int64(s.turn.result.Iterations), "messages", int64(len(r.Messages)), "tokens", int64(s.account.Used())))
+		r.Text = func(piece string) { s.emit(tool.ModelText, tool.NewDict("text", piece)) }
+	}
+	if s.agent.opts.BeforeAsk != nil {
+		if err := s.agent.opts.BeforeAsk(ctx, r); err != nil {
+			return nil, err
+		}
+	}
+	reply, err := s.agent.opts.Model.Ask(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	s.messages = append(r.Messages[:len(r.Messages):len(r.Messages)], reply.Message())
+	s.thread, s.open = reply.Thread, reply.Calls
+	for i := len(s.messages) - len(more) - 1; i < len(s.messages); i++ {
+		s.account.AddMessage(&s.messages[i])
+	}
+	s.account.Reported(reply.Usage.InputTokens, reply.Usage.OutputTokens)
+	usage := &s.turn.result.Usage
+	usage.InputTokens += reply.Usage.InputTokens
+	usage.OutputTokens += reply.Usage.OutputTokens
+	usage.CachedTokens += reply.Usage.CachedTokens
+	return reply, nil
+}
+
+// A callResult is what a model is told about one call.
+type callResult struct{ id, text string }
+
+func readResults(args *tool.Dict) (list []callResult, err error) {
+	given, _ := args.Get("results")
+	elements, _ := tool.Elements(given)
+	for _, v := range elements {
+		d, ok := v.(*tool.Dict)
+		if !ok || !d.Has("text") {
+			return nil, tool.Errorf(tool.Invalid, `agent.ask takes results as [{"id": …, "text": …}]`)
+		}
+		list = append(list, callResult{d.Text("id"), d.Text("text")})
+	}
+	return list, nil
+}
+
+// notRun is what a model is told of a call that nobody made.
+const notRun = "This call was not made."
+
+// compose makes the messages that come next: an answer to each native call of
+// the last reply, since no API goes on without, and the rest as the user's.
+func (t *turn) compose(message string, results []callResult) []model.Message {
+	var more []model.Message
+	for _, c := range t.open {
+		m := model.Message{Role: model.ToolRole, CallID: c.ID, Tool: c.Tool, Text: notRun, Failed: true}
+		for i, r := range results {
+			if r.id == c.ID {
+				m.Text, m.Failed = r.text, !t.succeeded(c.ID)
+				results = append(results[:i:i], results[i+1:]...)
+				break
+			}
+		}
+		more = append(more, m)
+	}
+	var parts []string
+	for _, r := range results {
+		parts = append(parts, r.text)
+	}
+	if message != "" {
+		parts = append(parts, message)
+	}
+	text := strings.Join(parts, "\n\n")
+	if text == "" {
+		return more
+	}
+	if t.told && len(t.messages) > 0 {
+		text = t.withReminder(text)
+	}
+	return append(more, model.Message{Role: model.User, Text: text})
+}
+
+// withReminder adds to a message how decisions are written: in a line, or in
+// full.
+func (s *Session) withReminder(text string) string {
+	switch {
+	case len(s.agent.tools) == 0 || s.agent.format == Native:
+		return text
+	case s.agent.opts.RepeatInstructions:
+		return text + "\n\n" + s.prompt.Instructions()
+	}
+	return text + "\n\n" + s.prompt.Reminder()
+}
+
+// plain reports whether there is nothing to tell a model but what the user says:
+// a chat without tools, skills or context.
+func (s *Session) plain() bool {
+	return len(s.prompt.Tools) == 0 && len(s.prompt.Skills) == 0 && s.prompt.Context == "" && s.prompt.Role == "chat"
+}
+
+// doPrompt is agent.prompt: the task with all that the model must know, or the
+// message alone where it knows that already.
+func (t *turn) doPrompt(_ context.Context, e tool.Effect) (tool.Value, error) {
+	text := e.Args.Text("task")
+	if n := e.Args.Int("iterations", 0); n > 0 {
+		t.prompt.Iterations = int(n)
+	}
+	if t.told && len(t.messages) > 0 {
+		return text, nil
+	}
+	t.told, t.question = true, text
+	if t.plain() {
+		return text, nil
+	}
+	return t.prompt.Message(text), nil
+}

@@ -1,0 +1,163 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/cassidy-run/cassidy/runtime/tool"
+)
+
+// doCall is agent.call: it makes the call that a decision asks for. What goes
+// wrong is an outcome like any other, which the model is told; only the end of
+// the run itself is an error.
+func (t *turn) doCall(ctx context.Context, e tool.Effect) (tool.Value, error) {
+	given, _ := e.Args.Get("decision")
+	d, err := readDecision(given)
+	if err != nil {
+		return nil, err
+	}
+	record := CallRecord{Iteration: t.result.Iterations, Action: d.Action, Input: d.Input, Reasoning: d.Reasoning, Inferred: d.Inferred}
+	o := t.carryOut(ctx, d, e.Place)
+	if ctx.Err() != nil {
+		return nil, tool.AsError(context.Cause(ctx), tool.Canceled)
+	}
+	record.Success, record.Result, record.Error = o.result.Success, o.result.Value, o.result.Error
+	t.mu.Lock()
+	t.result.Calls = append(t.result.Calls, record)
+	if d.ID != "" {
+		if t.answered == nil {
+			t.answered = map[string]bool{}
+		}
+		t.answered[d.ID] = o.result.Success
+	}
+	t.mu.Unlock()
+	return o.dict(), nil
+}
+
+// succeeded reports whether the native call of this ID did.
+func (t *turn) succeeded(id string) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.answered[id]
+}
+
+// An outcome is what came of a decision.
+type outcome struct {
+	result    tool.Result
+	text      string // what the model is told
+	denied    bool
+	redundant bool // it was made before, and its result stands
+	complete  bool // the call says that the task is done
+}
+
+func (o *outcome) dict() *tool.Dict {
+	return tool.NewDict("success", o.result.Success, "result", o.result.Value, "error", o.result.Error, "error_type", o.result.ErrorType,
+		"suggestion", o.result.Suggestion, "text", o.text, "denied", o.denied, "redundant", o.redundant, "complete", o.complete)
+}
+
+// completes is the tool whose call ends a task.
+const completes = "task_complete"
+
+// carryOut makes a call, if the model may make it and it is not the same again.
+func (t *turn) carryOut(ctx context.Context, d Decision, at tool.Place) outcome {
+	if d.Kind == Invalid {
+		return t.failed(d, tool.Errorf(tool.Invalid, "%s", d.Error))
+	}
+	offered := t.offered(d.Action)
+	if offered == nil {
+		return outcome{result: tool.Fail(tool.Errorf(tool.NotFound, "Unknown tool: %s", d.Action), tool.Usage{}), text: t.prompt.UnknownTool(d.Action)}
+	}
+	d.Action = offered.Name
+	key := callKey(offered, d.Input)
+	if earlier, ok := t.memory.find(key); ok {
+		return outcome{result: tool.Succeed(tool.Outcome{Value: earlier.value}), text: redundant(offered.Name, earlier.number), redundant: true}
+	}
+	r, err := t.agent.host.Call(ctx, tool.Call{Tool: offered.Name, Args: d.Input, Texts: d.Texts, Reasoning: d.Reasoning, Caller: tool.ByModel, Place: at})
+	if err != nil {
+		e := *tool.AsError(err, tool.Failed)
+		e.Op, e.Err = clipCall(offered.CallText(d.Input)), errors.New(e.Message())
+		return t.failed(d, &e)
+	}
+	o := outcome{result: r, text: t.resultText(offered.Name, r), complete: tool.Key(offered.Name) == completes && offered.Location == tool.Builtin}
+	t.memory.note(offered, key, r.Value, len(t.result.Calls)+1)
+	return o
+}
+
+// clipCall shortens a call as an error names it: the model knows what it sent.
+func clipCall(text string) string {
+	const most = 200
+	if utf8.RuneCountInString(text) <= most {
+		return text
+	}
+	return string([]rune(text)[:most]) + "…)"
+}
+
+// redundant tells the model that it has the result of a call already.
+func redundant(name string, number int) string {
+	return fmt.Sprintf("RESULT (%s):\nThis is the same as your call %d, and nothing has changed since: its result above still holds.", name, number)
+}
+
+// failed is the outcome of a call that failed, in the words for the model.
+func (t *turn) failed(d Decision, e *tool.Error) outcome {
+	o := outcome{result: tool.Fail(e, tool.Usage{})}
+	if e.Kind == tool.Denied {
+		o.denied, o.text = true, t.prompt.Denied(e.Message())
+		return o
+	}
+	o.text = t.resultText(d.Action, o.result)
+	return o
+}
+
+// offered returns the tool of a name that the model was offered, or nil.
+func (t *turn) offered(name string) *tool.Tool {
+	for i := range t.agent.tools {
+		if tool.Key(t.agent.tools[i].Name) == tool.Key(name) {
+			return &t.agent.tools[i]
+		}
+	}
+	return nil
+}
+
+// resultText tells the model what came of a call. Where that is too long, the
+// whole is kept, and the text says where.
+func (t *turn) resultText(name string, r tool.Result) string {
+	limit, where := t.agent.opts.MaxResult, ""
+	if whole := r.Text(); utf8.RuneCountInString(whole) > limit && t.agent.opts.Keep != nil {
+		kept, err := t.agent.opts.Keep(fmt.Sprintf("%s/%d-%s.txt", t.ID, len(t.result.Calls)+1, tool.Key(name)), whole)
+		if err == nil {
+			where = kept
+		}
+	}
+	return ResultText(name, r, limit, where)
+}
+
+// doSkill is agent.skill: it gives the text of a skill that the model asked for.
+func (t *turn) doSkill(_ context.Context, e tool.Effect) (tool.Value, error) {
+	name := e.Args.Text("name")
+	text, err := t.UseSkill(name)
+	if err != nil {
+		text := t.prompt.SkillUnknown(name)
+		if tool.KindOf(err) != tool.NotFound {
+			text = ResultText("skill "+name, tool.Fail(tool.AsError(err, tool.Failed), tool.Usage{}), DefaultResultText, "")
+		}
+		return tool.NewDict("success", false, "text", text), nil
+	}
+	return tool.NewDict("success", true, "text", text), nil
+}
+
+// UseSkill returns what a model is told where it uses a skill, or its user has
+// it do so.
+func (s *Session) UseSkill(name string) (string, error) {
+	if s.agent.opts.LoadSkill == nil {
+		return "", tool.Errorf(tool.NotFound, "there are no skills here")
+	}
+	text, notes, err := s.agent.opts.LoadSkill(strings.TrimSpace(name))
+	if err != nil {
+		return "", err
+	}
+	s.emit(tool.SkillLoaded, tool.NewDict("name", name, "notes", notes))
+	return s.prompt.SkillLoaded(name, text), nil
+}

@@ -1,0 +1,132 @@
+package agent
+
+import (
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/cassidy-run/cassidy/runtime/tool"
+)
+
+// A memory is what a turn knows of the calls that it has made: one that only
+// reads is not made again while nothing can have changed.
+type memory struct {
+	mu    sync.Mutex
+	calls map[string]earlier
+}
+
+// An earlier call is one that succeeded.
+type earlier struct {
+	value  tool.Value
+	number int // among the calls of the turn, from 1
+}
+
+// callKey names a call by what it asks for.
+func callKey(t *tool.Tool, args *tool.Dict) string {
+	names := make([]string, 0, args.Len())
+	for k := range args.All() {
+		if name, ok := k.(string); ok {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	var b strings.Builder
+	b.WriteString(tool.Key(t.Name))
+	for _, name := range names {
+		v, _ := args.Get(name)
+		b.WriteString("\x00" + name + "\x00" + tool.FormatJSON(v, ""))
+	}
+	return b.String()
+}
+
+func (m *memory) find(key string) (earlier, bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	c, ok := m.calls[key]
+	return c, ok
+}
+
+// note remembers a call that reads and would give the same again. Any other
+// may have changed what those before it have read.
+func (m *memory) note(t *tool.Tool, key string, v tool.Value, number int) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if !t.Hints.ReadOnly || t.NeedsApproval() {
+		m.calls = nil
+		return
+	}
+	if !t.Hints.Idempotent || t.Hints.OpenWorld {
+		return // what is outside changes by itself
+	}
+	if m.calls == nil {
+		m.calls = map[string]earlier{}
+	}
+	m.calls[key] = earlier{v, number}
+}
+
+func (m *memory) forget() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.calls = nil
+}
+
+// Seen is when a session's tools have last read and written a file; a zero time
+// means never.
+type Seen struct{ Read, Written time.Time }
+
+// Files returns the files that the session's tools have read and written, by
+// their paths in the project.
+func (s *Session) Files() map[string]Seen {
+	s.seeing.Lock()
+	defer s.seeing.Unlock()
+	files := make(map[string]Seen, len(s.files))
+	for path, seen := range s.files {
+		files[path] = seen
+	}
+	return files
+}
+
+// watchFiles notes which files the tools of the session read. To know that a
+// file exists is not to know what is in it.
+func (t *turn) watchFiles(e tool.Event) {
+	effect := e.Data.Text("func")
+	if effect != "fs.read" && effect != "fs.read_bytes" || !e.Data.Bool("success") || !strings.HasPrefix(e.Call, t.ID) {
+		return
+	}
+	t.seeing.Lock()
+	defer t.seeing.Unlock()
+	takes, _ := e.Data.Get("capabilities")
+	list, _ := tool.Elements(takes)
+	for _, v := range list {
+		text, _ := v.(string)
+		if path, ok := strings.CutPrefix(text, "fs.read:"); ok {
+			seen := t.files[path]
+			seen.Read = e.Time
+			t.files[path] = seen
+		}
+	}
+}
+
+// reviewChanges notes what a tool is about to write. It refuses to let a
+// built-in one replace what the model has not read: that would destroy what it
+// does not know. Tools that somebody wrote for the project know what they
+// replace.
+func (t *turn) reviewChanges(by *tool.Tool, changes []tool.Change) error {
+	t.seeing.Lock()
+	defer t.seeing.Unlock()
+	for _, c := range changes {
+		known := t.files[c.Path] != Seen{}
+		replaces := c.Before.Exists && !c.Before.Dir && c.After.Exists && c.Before.Hash != c.After.Hash
+		if by.Location == tool.Builtin && replaces && !known {
+			return tool.Errorf(tool.Conflict, "%s exists and has not been read in this conversation: nothing was written", c.Path).
+				WithHint("read it first, then write it again")
+		}
+	}
+	for _, c := range changes {
+		seen := t.files[c.Path]
+		seen.Written = time.Now()
+		t.files[c.Path] = seen
+	}
+	return nil
+}

@@ -1,0 +1,200 @@
+package agent
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/cassidy-run/cassidy/runtime/model"
+	"github.com/cassidy-run/cassidy/runtime/tool"
+)
+
+// Modules returns the functions that a policy has, in the module agent. A
+// sandbox that runs policies needs to know them; they work only in a policy,
+// while it leads an agent.
+func Modules() []tool.Module { return (*turn)(nil).modules() }
+
+// modules are the functions of a policy, working for this turn.
+func (t *turn) modules() []tool.Module {
+	text := func(name, doc string, required bool) tool.Param {
+		return tool.Param{Name: name, Type: tool.Type{Name: tool.TypeString}, Description: doc, Required: required, HasDefault: !required, Default: defaultText(required)}
+	}
+	value := func(name, doc string) tool.Param {
+		return tool.Param{Name: name, Type: tool.Type{Name: tool.TypeObject}, Description: doc, Required: true}
+	}
+	return []tool.Module{{
+		Name: "agent",
+		Doc:  "What leads an agent. Only policies have it: files in .cassidy/policies with a function policy(task, agent).",
+		Funcs: []tool.Func{
+			t.row("prompt", tool.Recorded, "Give the text that begins a conversation: the tools, how to call them, the context and the task; later in a conversation the task alone.",
+				"the text", (*turn).doPrompt, text("task", "what the user wants", true),
+				tool.Param{Name: "iterations", Type: tool.Type{Name: tool.TypeInteger}, Description: "how many replies the model is told that it has; 0 says nothing", HasDefault: true, Default: int64(0)}),
+			t.row("ask", tool.Repeatable, "Ask the model. It is sent the results of the calls that it wanted, and a message, or one of the two.",
+				`{"text", "calls", "stop": why the reply ended, "iteration", "full": whether the conversation should be compacted}`, (*turn).doAsk,
+				text("message", "what to say", false),
+				tool.Param{Name: "results", Type: tool.Type{Name: tool.TypeArray}, Description: `what came of calls: [{"id": of the decision, "text"}]`, HasDefault: true, Default: tool.List{}}),
+			t.row("decide", tool.Recorded, "Read what a reply asks for.",
+				`a list of {"kind": "call", "final", "skill", "none" or "error", "action", "input", "reasoning", "status", "format", "answer", "error", "inferred", "id"}; it is never empty`,
+				(*turn).doDecide, value("reply", "what agent.ask gave")),
+			t.row("call", tool.External, "Call a tool for the model. That a call fails or is refused is an outcome too.",
+				`{"success", "result", "error", "error_type", "suggestion", "text": for the model, "denied", "redundant", "complete": whether it says that the task is done}`,
+				(*turn).doCall, value("decision", `what agent.decide gave: {"action", "input", "id"}`)),
+			t.row("result_text", tool.Recorded, "Give the text with which a model is told what came of a call.",
+				"the text", (*turn).doResultText, value("decision", "what agent.decide gave"), value("outcome", "what agent.call gave")),
+			t.row("skill", tool.Read, "Load a skill that the model asked for.",
+				`{"success", "text": for the model}`, (*turn).doSkill, text("name", "the skill's name", true)),
+			t.row("note", tool.Recorded, "Give one of the texts with which a model is reminded: "+strings.Join(notes, ", ")+".",
+				"the text", (*turn).doNote, text("name", "which", true), text("detail", "what it is about", false),
+				tool.Param{Name: "times", Type: tool.Type{Name: tool.TypeInteger}, Description: "how often it happened", HasDefault: true, Default: int64(1)}),
+			t.row("compact", tool.Repeatable, "Replace the conversation by a summary, which the model writes, and its last messages.",
+				`{"success", "summary", "tokens_before", "tokens_after", "error"}`, (*turn).doCompact),
+			t.row("limits", tool.Recorded, "Give what the run is bounded by.",
+				`{"iterations": 0 where its user has set none, "tools": how many, "used" and "limit": tokens, "full"}`, (*turn).doLimits),
+			t.row("finish", tool.Recorded, "End the run: return agent.finish(\"final\", answer). The reasons are "+strings.Join(reasons, ", ")+".",
+				"what the policy is to return", (*turn).doFinish, text("reason", "why it ends", true), text("answer", "for the user", false)),
+		},
+	}}
+}
+
+func defaultText(required bool) tool.Value {
+	if required {
+		return nil
+	}
+	return ""
+}
+
+// row makes a function of the module. Without a turn it is only described.
+func (t *turn) row(name string, class tool.Class, doc, returns string, do func(*turn, context.Context, tool.Effect) (tool.Value, error), params ...tool.Param) tool.Func {
+	f := tool.Func{Name: name, Doc: doc, Params: params, Returns: returns, Class: class}
+	if t != nil {
+		f.Do = func(ctx context.Context, e tool.Effect, _ tool.Grant) (tool.Outcome, error) {
+			v, err := do(t, ctx, e)
+			return tool.Outcome{Value: v}, err
+		}
+	}
+	return f
+}
+
+// doDecide is agent.decide.
+func (t *turn) doDecide(_ context.Context, e tool.Effect) (tool.Value, error) {
+	given, _ := e.Args.Get("reply")
+	d, _ := given.(*tool.Dict)
+	reply := &model.Reply{Text: d.Text("text"), Stop: model.Stop(d.Text("stop"))}
+	calls, _ := d.Get("calls")
+	list, _ := tool.Elements(calls)
+	for _, v := range list {
+		c, ok := v.(*tool.Dict)
+		if !ok {
+			return nil, tool.Errorf(tool.Invalid, "agent.decide takes what agent.ask gave")
+		}
+		reply.Calls = append(reply.Calls, readNativeDict(c))
+	}
+	read := t.read(reply)
+	decisions := make(tool.List, 0, len(read))
+	for _, d := range read {
+		decisions = append(decisions, d)
+		t.emit(tool.Decided, d)
+	}
+	return decisions, nil
+}
+
+// read reads the decisions of a reply, as a policy gets them. A skill counts
+// where no call was written.
+func (t *turn) read(reply *model.Reply) []*tool.Dict {
+	if len(t.agent.tools) == 0 && len(reply.Calls) == 0 && len(t.agent.opts.Skills) == 0 {
+		return []*tool.Dict{Decision{Kind: None, Answer: reply.Text}.dict()}
+	}
+	decisions := ReadNative(reply, ReadOptions{Tools: t.agent.tools, Format: t.agent.format, NoInference: t.agent.opts.NoInference})
+	if k := decisions[0].Kind; k == None || k == Final || decisions[0].Inferred {
+		if name, ok := ReadSkill(reply.Text); ok && t.agent.opts.LoadSkill != nil {
+			d := Decision{Kind: "skill", Action: name}
+			return []*tool.Dict{d.dict()}
+		}
+	}
+	list := make([]*tool.Dict, len(decisions))
+	for i, d := range decisions {
+		list[i] = d.dict()
+	}
+	return list
+}
+
+// dict is the decision as a policy gets it.
+func (d Decision) dict() *tool.Dict {
+	fields := d.fields()
+	fields.Put("id", d.ID)
+	fields.Put("texts", d.Texts)
+	return fields
+}
+
+// readDecision takes a decision back from a policy, which may have made one
+// itself.
+func readDecision(v tool.Value) (Decision, error) {
+	d, ok := v.(*tool.Dict)
+	if !ok || d.Text("action") == "" && d.Text("kind") != string(Invalid) {
+		return Decision{}, tool.Errorf(tool.Invalid, `agent.call takes a decision: {"action": …, "input": {…}}`)
+	}
+	input, _ := d.Get("input")
+	args, ok := input.(*tool.Dict)
+	if !ok {
+		args = &tool.Dict{}
+	}
+	return Decision{
+		Kind: DecisionKind(d.Text("kind")), Action: d.Text("action"), Input: args, Reasoning: d.Text("reasoning"),
+		Error: d.Text("error"), Inferred: d.Bool("inferred"), ID: d.Text("id"), Texts: d.Bool("texts"),
+	}, nil
+}
+
+func nativeDict(c model.Call) *tool.Dict {
+	d := tool.NewDict("id", c.ID, "tool", c.Tool, "args", nil, "raw", c.Raw)
+	if c.Args != nil {
+		d.Put("args", c.Args)
+	}
+	return d
+}
+
+func readNativeDict(d *tool.Dict) model.Call {
+	args, _ := d.Get("args")
+	c := model.Call{ID: d.Text("id"), Tool: d.Text("tool"), Raw: d.Text("raw")}
+	c.Args, _ = args.(*tool.Dict)
+	return c
+}
+
+func (t *turn) doResultText(_ context.Context, e tool.Effect) (tool.Value, error) {
+	v, _ := e.Args.Get("outcome")
+	outcome, _ := v.(*tool.Dict)
+	return outcome.Text("text"), nil
+}
+
+func (t *turn) doNote(_ context.Context, e tool.Effect) (tool.Value, error) {
+	name, detail := e.Args.Text("name"), e.Args.Text("detail")
+	switch name {
+	case "no_decision":
+		return t.prompt.NoDecision(), nil
+	case "bad_decision":
+		return t.prompt.BrokenDecision(detail), nil
+	case "loop":
+		return t.prompt.LoopWarning(detail, int(e.Args.Int("times", 1))), nil
+	case "answer_now":
+		return t.prompt.LastTurn(), nil
+	case "last_turn":
+		return t.prompt.LastIteration(), nil
+	}
+	return nil, tool.Errorf(tool.Invalid, "there is no note %q%s", name, tool.DidYouMean(name, notes)).WithHint("the notes are %s", strings.Join(notes, ", "))
+}
+
+// notes are the texts with which a policy reminds a model.
+var notes = []string{"no_decision", "bad_decision", "loop", "answer_now", "last_turn"}
+
+func (t *turn) doLimits(context.Context, tool.Effect) (tool.Value, error) {
+	return tool.NewDict("iterations", int64(t.agent.opts.Iterations), "tools", int64(len(t.agent.tools)),
+		"used", int64(t.account.Used()), "limit", int64(t.account.EffectiveLimit()), "full", t.account.Full()), nil
+}
+
+func (t *turn) doFinish(_ context.Context, e tool.Effect) (tool.Value, error) {
+	reason := e.Args.Text("reason")
+	if !slices.Contains(reasons, reason) {
+		return nil, tool.Errorf(tool.Invalid, "there is no reason %q%s", reason, tool.DidYouMean(reason, reasons)).
+			WithHint("the reasons are %s", strings.Join(reasons, ", "))
+	}
+	return tool.NewDict("reason", reason, "answer", e.Args.Text("answer")), nil
+}

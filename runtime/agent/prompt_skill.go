@@ -1,0 +1,82 @@
+package agent
+
+import (
+	"strings"
+)
+
+// A Skill is what a model is told of a skill before it loads it.
+type Skill struct {
+	Name        string // under which it is loaded
+	Description string // what it is for and when to use it
+	Requires    []string
+}
+
+const (
+	skillOpen  = "<USE_SKILL>"
+	skillClose = "</USE_SKILL>"
+	maxSkill   = 100 // bytes of a skill's name
+)
+
+// skillSection lists the skills that a model may load by itself.
+func (p *Prompt) skillSection() string {
+	if len(p.Skills) == 0 {
+		return ""
+	}
+	lines := make([]string, len(p.Skills))
+	for i, s := range p.Skills {
+		lines[i] = "- **" + oneLine(s.Name) + "**: " + oneLine(s.Description)
+		if len(s.Requires) > 0 {
+			lines[i] += " (requires: " + oneLine(strings.Join(s.Requires, ", ")) + ")"
+		}
+	}
+	return say("skills", "skills", strings.Join(lines, "\n"))
+}
+
+// ReadSkill returns the skill that a reply asks for with
+// <USE_SKILL>name</USE_SKILL>. The tag counts at the beginning of a line and
+// outside of code. It does not count in a reply that calls a tool or ends the
+// task, nor in one that looks as if it meant to.
+func ReadSkill(reply string) (name string, ok bool) {
+	if !strings.Contains(reply, skillOpen) || strings.Contains(reply, "<TOOL_DECISION>") || strings.Contains(reply, `"tool_decision"`) {
+		return "", false
+	}
+	var f codeLines
+	for line := range strings.Lines(reply) {
+		if f.step(line) {
+			continue
+		}
+		if endsTask(line) {
+			return "", false
+		}
+		if name == "" {
+			name = skillTag(line)
+		}
+	}
+	return name, name != ""
+}
+
+// skillTag returns the name in a line that begins with the tag of a skill.
+func skillTag(line string) string {
+	rest, ok := strings.CutPrefix(line, skillOpen)
+	if !ok {
+		return ""
+	}
+	name, _, ok := strings.Cut(rest, skillClose)
+	name = strings.TrimSpace(name)
+	if !ok || name == "" || len(name) > maxSkill || strings.IndexFunc(name, noSkillName) >= 0 {
+		return ""
+	}
+	return name
+}
+
+// noSkillName reports whether a character cannot be part of a skill's name.
+func noSkillName(r rune) bool {
+	return !('a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || r == '-' || r == '_')
+}
+
+// endsTask reports whether a line begins with TASK COMPLETE.
+func endsTask(line string) bool {
+	line = strings.TrimLeft(line, " ")
+	const mark = "TASK COMPLETE"
+	return len(line) >= len(mark) && (strings.EqualFold(line[:len(mark)], mark) || strings.EqualFold(line[:len(mark)], "TASK_COMPLETE"))
+}

@@ -1,0 +1,196 @@
+package agent
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/cassidy-run/cassidy/runtime/tool"
+)
+
+const (
+	// maxExample is how long an example may be, in bytes, to be shown: a long
+	// one teaches no more than the parameters do.
+	maxExample = 400
+	// maxChoices is how many values of a parameter are listed.
+	maxChoices = 30
+	// maxNesting is how deep the fields of an object are listed. A check names
+	// what is wrong deeper down.
+	maxNesting = 3
+	// maxSchema is how much of a schema is shown, in bytes, that cannot be read
+	// as a list of parameters.
+	maxSchema = 4000
+)
+
+// toolDocs tells what the tools are.
+func (p *Prompt) toolDocs() string {
+	brief := p.Docs == DocsBrief || p.Docs != DocsDetailed && len(p.Tools) > maxDetailed
+	docs := make([]string, len(p.Tools))
+	for i := range p.Tools {
+		if brief {
+			docs[i] = briefDoc(&p.Tools[i])
+		} else {
+			docs[i] = detailedDoc(&p.Tools[i])
+		}
+	}
+	return strings.Join(docs, "\n\n")
+}
+
+// undocumented reports whether nothing is known of a tool but its name.
+func undocumented(t *tool.Tool) bool {
+	return t.Description == "" && len(t.Params) == 0 && len(t.Schema) == 0
+}
+
+// briefDoc describes a tool in one line.
+func briefDoc(t *tool.Tool) string {
+	if undocumented(t) {
+		return "- " + oneLine(t.Name)
+	}
+	params, _ := shownParams(t)
+	names := make([]string, len(params))
+	for i := range params {
+		names[i] = oneLine(params[i].Name)
+	}
+	line := fmt.Sprintf("- **%s(%s)**: %s", oneLine(t.Name), strings.Join(names, ", "), oneLine(t.Description))
+	for _, h := range hintWords(t) {
+		line += " [" + h + "]"
+	}
+	return line
+}
+
+// detailedDoc describes a tool in a section of its own.
+func detailedDoc(t *tool.Tool) string {
+	if undocumented(t) {
+		return "### " + oneLine(t.Name) + "\n\nNo documentation available."
+	}
+	parts := []string{"### " + oneLine(t.Name), "**Description:** " + quoteHeadings(guest(t.Description))}
+	params, err := shownParams(t)
+	if len(params) > 0 {
+		parts = append(parts, "**Parameters:**")
+		parts = appendParams(parts, params, 0)
+	}
+	if err != nil {
+		parts = append(parts, "**Parameters**, as a JSON Schema: "+codeSpan(tool.Clean(oneLine(string(t.Schema)), maxSchema)))
+	}
+	if hints := hintWords(t); len(hints) > 0 {
+		parts = append(parts, "**Hints:** "+strings.Join(hints, ", "))
+	}
+	if len(t.Examples) > 0 {
+		if call := t.CallText(t.Examples[0].Args); len(call) <= maxExample {
+			parts = append(parts, "**Example:** "+codeSpan(oneLine(call)))
+		}
+	}
+	return strings.Join(parts, "\n")
+}
+
+// quoteHeadings puts "> " before the headings of a description, which could
+// else be taken for the name of another tool.
+func quoteHeadings(text string) string {
+	lines := strings.Split(text, "\n")
+	for i, line := range lines {
+		if strings.HasPrefix(strings.TrimSpace(line), "#") {
+			lines[i] = "> " + line
+		}
+	}
+	return strings.Join(lines, "\n")
+}
+
+// shownParams returns the parameters that a caller gives. The error says that
+// the tool's own schema cannot be read as such a list.
+func shownParams(t *tool.Tool) ([]tool.Param, error) {
+	params := t.Params
+	if len(t.Schema) > 0 {
+		v, err := tool.ParseJSON(t.Schema)
+		if err != nil {
+			return nil, err
+		}
+		schema, ok := v.(*tool.Dict)
+		if !ok {
+			return nil, tool.Errorf(tool.Invalid, "the schema is no object")
+		}
+		if params, err = tool.ParamsFromSchema(schema); err != nil {
+			return nil, err
+		}
+	}
+	var shown []tool.Param
+	for i := range params {
+		if !params[i].FromHost {
+			shown = append(shown, params[i])
+		}
+	}
+	return shown, nil
+}
+
+// appendParams adds a line for each parameter, with the fields of an object
+// below it.
+func appendParams(lines []string, params []tool.Param, depth int) []string {
+	for i := range params {
+		x := &params[i]
+		need := "optional"
+		if x.Required {
+			need = "required"
+		}
+		line := fmt.Sprintf("%s- %s (%s) (%s)", strings.Repeat("  ", depth), codeSpan(oneLine(x.Name)), oneLine(x.Type.String()), need)
+		if text := strings.TrimSpace(oneLine(x.Description) + constraintWords(x)); text != "" {
+			line += ": " + text
+		}
+		lines = append(lines, line)
+		if fields := x.Type.Fields; len(fields) > 0 && depth+1 < maxNesting {
+			lines = appendParams(lines, fields, depth+1)
+		} else if x.Type.Items != nil && len(x.Type.Items.Fields) > 0 && depth+1 < maxNesting {
+			lines = appendParams(lines, x.Type.Items.Fields, depth+1)
+		}
+	}
+	return lines
+}
+
+// constraintWords says which values a parameter takes, as far as that helps to
+// choose one.
+func constraintWords(x *tool.Param) string {
+	var facts []string
+	if choices := x.Type.Enum; len(choices) > 0 {
+		facts = append(facts, "one of "+choiceWords(choices))
+	} else if x.Type.Items != nil && len(x.Type.Items.Enum) > 0 {
+		facts = append(facts, "of "+choiceWords(x.Type.Items.Enum))
+	}
+	switch {
+	case x.Type.Min != nil && x.Type.Max != nil:
+		facts = append(facts, fmt.Sprintf("%s to %s", tool.FormatJSON(x.Type.Min, ""), tool.FormatJSON(x.Type.Max, "")))
+	case x.Type.Min != nil:
+		facts = append(facts, "at least "+tool.FormatJSON(x.Type.Min, ""))
+	case x.Type.Max != nil:
+		facts = append(facts, "at most "+tool.FormatJSON(x.Type.Max, ""))
+	}
+	if x.Type.Pattern != "" {
+		facts = append(facts, "fits "+codeSpan(oneLine(x.Type.Pattern)))
+	}
+	if x.HasDefault && x.Default != nil {
+		facts = append(facts, "default "+oneLine(tool.FormatJSON(x.Default, "")))
+	}
+	if len(facts) == 0 {
+		return ""
+	}
+	return " [" + strings.Join(facts, "; ") + "]"
+}
+
+func choiceWords(values []tool.Value) string {
+	words := make([]string, 0, maxChoices+1)
+	for i, v := range values {
+		if i == maxChoices {
+			words = append(words, fmt.Sprintf("… %d more", len(values)-i))
+			break
+		}
+		words = append(words, oneLine(tool.FormatJSON(v, "")))
+	}
+	return strings.Join(words, ", ")
+}
+
+func hintWords(t *tool.Tool) []string {
+	var words []string
+	if t.Hints.ReadOnly {
+		words = append(words, "read-only")
+	}
+	if t.Hints.Idempotent {
+		words = append(words, "idempotent")
+	}
+	return words
+}

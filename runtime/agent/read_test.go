@@ -1,0 +1,219 @@
+package agent
+
+import (
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/tools/txtar"
+	"pgregory.net/rapid"
+
+	"github.com/cassidy-run/cassidy/runtime/model"
+	"github.com/cassidy-run/cassidy/runtime/tool"
+)
+
+// checkDecisions checks what holds of every answer of Read.
+func checkDecisions(t interface{ Fatalf(string, ...any) }, got []Decision) {
+	if len(got) == 0 || len(got) > maxCalls {
+		t.Fatalf("got %d decisions", len(got))
+	}
+	for _, d := range got {
+		switch {
+		case d.Kind == ToolCall && (d.Input == nil || d.Action == "" || d.Format == "" || d.Error != ""):
+			t.Fatalf("got an incomplete call: %+v", d)
+		case d.Kind != ToolCall && len(got) > 1:
+			t.Fatalf("got %s among %d decisions", d.Kind, len(got))
+		case (d.Kind == Invalid) != (d.Error != ""):
+			t.Fatalf("got %s with the error %q", d.Kind, d.Error)
+		case d.Kind == Final && d.Answer == "":
+			t.Fatalf("got a final without an answer")
+		case d.Status != Continue && d.Status != LastCall:
+			t.Fatalf("got the status %q", d.Status)
+		}
+		if _, err := d.MarshalJSON(); err != nil {
+			t.Fatalf("MarshalJSON: %v", err)
+		}
+	}
+}
+
+func FuzzRead(f *testing.F) {
+	for _, name := range []string{"ours", "foreign", "none", "broken", "repaired", "final", "inferred"} {
+		archive, err := txtar.ParseFile("testdata/decisions/" + name + ".txtar")
+		if err != nil {
+			f.Fatal(err)
+		}
+		for i := 0; i < len(archive.Files); i += 2 {
+			f.Add(string(archive.Files[i].Data))
+		}
+	}
+	for _, reply := range hostileReplies() {
+		f.Add(reply[:300])
+	}
+	tools := caseTools(f)
+	f.Fuzz(func(t *testing.T, reply string) {
+		o := ReadOptions{Tools: tools}
+		got := Read(reply, o)
+		checkDecisions(t, got)
+		if again := Read(reply, o); !reflect.DeepEqual(got, again) {
+			t.Fatalf("the same reply read twice gave %+v and %+v", got, again)
+		}
+		checkDecisions(t, read(reply, o, true))
+		checkDecisions(t, Read(reply, ReadOptions{}))
+	})
+}
+
+// TestProseIsNoCall checks that no text without a tool's name, braces or
+// brackets is ever a call or an error.
+func TestProseIsNoCall(t *testing.T) {
+	tools := caseTools(t)
+	words := []string{"I'll", "use", "the", "tool", "now", "ACTION:", "INPUT:", "\n", "`", "\"a.txt\"", "<tool_call>", "</tool_call>", "```json", "```",
+		"call", "REASONING:", "- key: value", "## Parameters", "let me", "STATUS: final", "<think>", "</think>", "[TOOL_CALLS]", "(x=1)", "read", "file", "...", "é"}
+	rapid.Check(t, func(t *rapid.T) {
+		reply := strings.Join(rapid.SliceOf(rapid.SampledFrom(words)).Draw(t, "words"), rapid.SampledFrom([]string{" ", "\n", ""}).Draw(t, "between"))
+		for _, name := range tools {
+			if strings.Contains(tool.Key(reply), tool.Key(name.Name)) {
+				t.Skip("it names a tool")
+			}
+		}
+		if got := Read(reply, ReadOptions{Tools: tools}); got[0].Kind != None {
+			t.Fatalf("Read(%q) = %+v, want none", reply, got)
+		}
+	})
+}
+
+// TestReadIsLinear reads hostile replies that are long enough to take minutes in
+// quadratic time.
+func TestReadIsLinear(t *testing.T) {
+	tools := caseTools(t)
+	for name, reply := range hostileReplies() {
+		done := make(chan []Decision, 1)
+		go func() { done <- Read(strings.Repeat(reply, 5), ReadOptions{Tools: tools}) }()
+		select {
+		case got := <-done:
+			checkDecisions(t, got)
+		case <-time.After(time.Minute):
+			t.Fatalf("%s: still reading after a minute", name)
+		}
+	}
+}
+
+func TestReadManyCalls(t *testing.T) {
+	one := `{"tool_decision":{"action":"f","input":{}}}` + "\n"
+	if got := Read(strings.Repeat(one, maxCalls), ReadOptions{}); len(got) != maxCalls {
+		t.Errorf("got %d decisions, want %d", len(got), maxCalls)
+	}
+	for _, n := range []int{maxCalls + 1, 10 * maxCandidates} {
+		if got := Read(strings.Repeat(one, n), ReadOptions{}); len(got) != 1 || got[0].Kind != Invalid || !strings.Contains(got[0].Error, "too many") {
+			t.Errorf("%d calls: got %+v, want an error", n, got[0])
+		}
+	}
+}
+
+func TestReadPrefersTheFormat(t *testing.T) {
+	reply := `{"tool_decision":{"action":"f","input":{"a":"1"}}}
+<TOOL_DECISION>
+ACTION: f
+INPUT: {"a": "1"}
+</TOOL_DECISION>`
+	for _, c := range []struct{ asked, want Format }{{"", PureJSON}, {PureJSON, PureJSON}, {XMLJSON, XMLJSON}, {Markdown, PureJSON}} {
+		if got := Read(reply, ReadOptions{Format: c.asked}); len(got) != 1 || got[0].Format != c.want {
+			t.Errorf("asked for %q: got %+v, want one call as %s", c.asked, got, c.want)
+		}
+	}
+}
+
+func TestReadPositions(t *testing.T) {
+	got := Read("é: look\n{\"tool_decision\": {\"action\": \"ü\", \"input\": {x y}}}", ReadOptions{})[0]
+	if want := `line 2, column 47 of your reply: the JSON of the call is not valid: "y" where a colon should follow`; !strings.HasPrefix(got.Error, want) {
+		t.Errorf("got %q, want it to begin with %q", got.Error, want)
+	}
+}
+
+func TestNoInference(t *testing.T) {
+	reply := "I'll use read_file on 'a.txt'."
+	for off, want := range map[bool]DecisionKind{false: ToolCall, true: None} {
+		if got := Read(reply, ReadOptions{Tools: caseTools(t), NoInference: off})[0]; got.Kind != want || got.Inferred == off {
+			t.Errorf("NoInference %v: got %+v, want %s", off, got, want)
+		}
+	}
+}
+
+func TestReadNative(t *testing.T) {
+	tools := caseTools(t)
+	args := tool.NewDict("filepath", "a.txt")
+	for _, c := range []struct {
+		name string
+		call model.Call
+		stop model.Stop
+		want string // as describe writes it, or a part of the error
+	}{
+		{"object", model.Call{Tool: "read_file", Args: args}, model.StopCalls, `call native read_file {"filepath":"a.txt"} reasoning=Look.`},
+		{"text", model.Call{Tool: "read_file", Raw: ` {"filepath": "a.txt"} `}, model.StopCalls, `call native read_file {"filepath":"a.txt"} reasoning=Look.`},
+		{"text twice", model.Call{Tool: "read_file", Raw: `"{\"filepath\": \"a.txt\"}"`}, model.StopCalls, `call native read_file {"filepath":"a.txt"} reasoning=Look.`},
+		{"nothing", model.Call{Tool: "clock"}, model.StopCalls, `call native clock {} reasoning=Look.`},
+		{"mended", model.Call{Tool: "read_file", Raw: `{'filepath': "a.txt",}`}, model.StopCalls, `call native read_file {"filepath":"a.txt"} reasoning=Look.`},
+		{"unclosed", model.Call{Tool: "read_file", Raw: `{"filepath": "a.txt"`}, model.StopCalls, `call native read_file {"filepath":"a.txt"} reasoning=Look.`},
+		{"cut off", model.Call{Tool: "read_file", Raw: `{"filepath": "a.txt"`}, model.StopLength, "cut off"},
+		{"another spelling", model.Call{Tool: "my_tool", Args: &tool.Dict{}}, model.StopCalls, `call native my-tool {} reasoning=Look.`},
+		{"unknown tool", model.Call{Tool: "nope", Args: &tool.Dict{}}, model.StopCalls, `call native nope {} reasoning=Look.`},
+		{"a list", model.Call{Tool: "clock", Raw: `[1]`}, model.StopCalls, "should be a JSON object, but are array"},
+		{"broken", model.Call{Tool: "clock", Raw: `{"a": }`}, model.StopCalls, "line 1, column 7"},
+		{"two values", model.Call{Tool: "clock", Raw: `{} {}`}, model.StopCalls, "where the end should follow"},
+	} {
+		c.call.ID = "id-1"
+		got := ReadNative(&model.Reply{Text: "Look.", Calls: []model.Call{c.call}, Stop: c.stop}, ReadOptions{Tools: tools})
+		if len(got) != 1 || got[0].ID != "id-1" {
+			t.Errorf("%s: got %+v, want one decision of id-1", c.name, got)
+			continue
+		}
+		if text := describe(tools, got[0]); text != c.want && !(got[0].Kind == Invalid && strings.Contains(text, c.want)) {
+			t.Errorf("%s: got %s, want %s", c.name, text, c.want)
+		}
+	}
+}
+
+// A reply that reached its longest may lack a part of its last call.
+func TestReadCutOff(t *testing.T) {
+	tools := caseTools(t)
+	for _, c := range []struct{ reply, want string }{
+		{"<TOOL_DECISION>\nACTION: write_file\n## Parameters\n- path: a\n- content: half of", "cut off at its longest"},
+		{`{"tool_decision":{"action":"read_file","input":{"filepath":"a.txt"}`, "cut off at its longest"},
+		{`{"tool_decision":{"action":"read_file","input":{"filepath":"a.txt"}}}` + " and then", `call pure_json read_file {"filepath":"a.txt"}`},
+	} {
+		got := ReadNative(&model.Reply{Text: c.reply, Stop: model.StopLength}, ReadOptions{Tools: tools})
+		if text := describe(tools, got[0]); !strings.Contains(text, c.want) {
+			t.Errorf("%q: got %s, want %s", c.reply, text, c.want)
+		}
+	}
+}
+
+func TestParseTools(t *testing.T) {
+	const params = `{"type":"object","properties":{"a":{"type":"string"}},"required":["a"]}`
+	for _, c := range []struct{ name, data string }{
+		{"openai", `[{"type":"function","function":{"name":"f","description":"d","parameters":` + params + `}}]`},
+		{"anthropic", `[{"name":"f","description":"d","input_schema":` + params + `}]`},
+		{"mcp", `{"tools":[{"name":"f","description":"d","inputSchema":` + params + `}]}`},
+		{"one", `{"name":"f","description":"d","parameters":` + params + `}`},
+		{"lines", "\n" + `{"name":"f","description":"d","parameters":` + params + "}\n" + `{"name":"g"}` + "\n"},
+		{"bfcl", `{"id":"x","question":[],"function":[{"name":"f","description":"d","parameters":{"type":"dict","properties":{"a":{"type":"string"}},"required":["a"]}}]}`},
+		{"functions", `{"functions":[{"name":"f","description":"d","parameters":` + params + `}]}`},
+	} {
+		tools, err := ParseTools([]byte(c.data))
+		if err != nil || tools[0].Name != "f" || tools[0].Description != "d" || len(tools[0].Params) != 1 || !tools[0].Params[0].Required {
+			t.Errorf("%s: got %+v, %v", c.name, tools, err)
+		}
+	}
+	for name, data := range map[string]string{
+		"nothing": ``, "a text": `"f"`, "no name": `[{"description":"d"}]`, "empty": `[]`, "a broken line": "{\"name\":\"f\"}\n{", "bad parameters": `[{"name":"f","parameters":[]}]`,
+		"bad needs": `[{"name":"f","needs":["nope:x"]}]`,
+	} {
+		if tools, err := ParseTools([]byte(data)); tool.KindOf(err) != tool.Invalid {
+			t.Errorf("%s: got %+v, %v, want an error of kind Invalid", name, tools, err)
+		}
+	}
+	listed := caseTools(t)
+	if !listed[0].Hints.ReadOnly || listed[0].NeedsApproval() || !listed[5].NeedsApproval() {
+		t.Errorf("the hints were not read: %+v, %+v", listed[0], listed[5])
+	}
+}

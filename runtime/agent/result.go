@@ -1,0 +1,128 @@
+package agent
+
+import (
+	"time"
+
+	"github.com/cassidy-run/cassidy/runtime/tool"
+)
+
+// A Result is what came of a run, or of one turn of a chat.
+type Result struct {
+	Run            string // its ID
+	Task           string
+	Reason         Reason
+	Answer         string
+	Value          tool.Value // what else the policy returned, or nil
+	Iterations     int        // how often the model was asked
+	Calls          []CallRecord
+	References     []string // the sources that the model names with its last reply
+	Thread         string   // of the model's API, or ""
+	Usage          Usage
+	Overhead       int // what the tools cost of the context, in tokens
+	EffectiveLimit int // the tokens that are left for the conversation beside them
+}
+
+// Success reports whether the run reached its end.
+func (r *Result) Success() bool { return r.Reason == ReasonFinal }
+
+// Incomplete reports whether the run was ended by the number of its iterations.
+func (r *Result) Incomplete() bool { return r.Reason == ReasonMaxIterations }
+
+// A CallRecord is one call that a model made, or tried to make.
+type CallRecord struct {
+	Iteration int
+	Action    string
+	Input     *tool.Dict
+	Reasoning string
+	Success   bool
+	Result    tool.Value // of a call that succeeded
+	Error     string     // of one that did not
+	Inferred  bool
+}
+
+// Usage is what a run cost.
+type Usage struct {
+	InputTokens  int // as the provider reports them; 0 where it does not
+	OutputTokens int
+	CachedTokens int
+	Estimated    int // tokens of the conversation, as estimated here
+	Wall         time.Duration
+}
+
+// A Reason says why a run ended.
+type Reason string
+
+const (
+	ReasonFinal         Reason = "final"          // the model gave its answer
+	ReasonNoDecision    Reason = "no_decision"    // it neither called a tool nor finished, though reminded
+	ReasonMaxIterations Reason = "max_iterations" // it was asked as often as it may be
+	ReasonLoop          Reason = "loop"           // it went on calling the same
+	ReasonDenied        Reason = "denied"         // what it wanted was refused again and again
+	ReasonLimit         Reason = "limit"          // a limit of the run or of the model was reached
+	ReasonError         Reason = "error"          // the policy or the model failed
+	ReasonCancelled     Reason = "cancelled"
+	ReasonTimeout       Reason = "timeout"
+)
+
+// reasons are those that a policy may give.
+var reasons = []string{string(ReasonFinal), string(ReasonNoDecision), string(ReasonMaxIterations), string(ReasonLoop),
+	string(ReasonDenied), string(ReasonLimit), string(ReasonError)}
+
+// reasonOf says why a run ended that an error broke off.
+func reasonOf(err error) Reason {
+	switch tool.KindOf(err) {
+	case tool.Canceled:
+		return ReasonCancelled
+	case tool.Timeout:
+		return ReasonTimeout
+	case tool.Limit:
+		return ReasonLimit
+	}
+	return ReasonError
+}
+
+// MarshalJSON gives the line with which a run ends in the output of the
+// command: run, reason, answer, result, success, iterations, calls, usage and
+// so on, under the type run_end.
+func (r *Result) MarshalJSON() ([]byte, error) {
+	calls := tool.List{}
+	for i := range r.Calls {
+		calls = append(calls, r.Calls[i].dict())
+	}
+	references := tool.List{}
+	for _, ref := range r.References {
+		references = append(references, ref)
+	}
+	return tool.AppendJSON(nil, tool.NewDict(
+		"type", "run_end",
+		"run", r.Run,
+		"reason", string(r.Reason),
+		"answer", r.Answer,
+		"result", r.Value,
+		"success", r.Success(),
+		"incomplete", r.Incomplete(),
+		"iterations", int64(r.Iterations),
+		"calls", calls,
+		"references", references,
+		"thread", r.Thread,
+		"tool_overhead", int64(r.Overhead),
+		"effective_limit", int64(r.EffectiveLimit),
+		"usage", tool.NewDict(
+			"input_tokens", int64(r.Usage.InputTokens),
+			"output_tokens", int64(r.Usage.OutputTokens),
+			"cached_tokens", int64(r.Usage.CachedTokens),
+			"estimated_tokens", int64(r.Usage.Estimated),
+			"wall_ms", float64(r.Usage.Wall.Microseconds())/1000,
+		)))
+}
+
+func (c *CallRecord) dict() *tool.Dict {
+	d := tool.NewDict("iteration", int64(c.Iteration), "action", c.Action, "input", c.Input, "reasoning", c.Reasoning,
+		"inferred", c.Inferred, "success", c.Success)
+	if c.Success {
+		d.Put("result", c.Result)
+	} else {
+		d.Put("error", c.Error)
+	}
+	return d
+}

@@ -1,0 +1,96 @@
+package agent
+
+import (
+	"context"
+	"strings"
+
+	"github.com/cassidy-run/cassidy/runtime"
+	"github.com/cassidy-run/cassidy/runtime/tool"
+)
+
+// toolName is the tool with which an agent, or a script, has another agent work.
+const toolName = "agent"
+
+// Register gives a host the tool agent(task, tools, policy): a model, or a
+// script that may use it, has another agent work on a part of a task. That one
+// can do no more than its caller may, offers no tools but its caller's, and by
+// default has no agents of its own. options is asked for each time.
+func Register(h *runtime.Host, options func() (*Options, error)) error {
+	return h.Register(tool.Tool{
+		Name:  toolName,
+		Title: "Agent",
+		Description: "Have another agent work on a part of the task, with a conversation of its own, and get its answer.\n\n" +
+			"Use this for a part that needs many steps of which only the outcome matters, such as finding something in many files. It knows nothing of this conversation: say all that it needs.",
+		Group: "context",
+		Needs: []tool.Capability{{Name: "model"}},
+		Hints: tool.Hints{OpenWorld: true},
+		Params: []tool.Param{
+			{Name: "task", Type: tool.Type{Name: tool.TypeString}, Description: "what it is to do, and what to answer", Required: true},
+			{Name: "tools", Type: tool.Type{Name: tool.TypeArray, Items: &tool.Type{Name: tool.TypeString}}, Description: "the names of the tools that it may use; without them, those of this conversation"},
+			{Name: "policy", Type: tool.Type{Name: tool.TypeString}, Description: "how it works: task, plan or review", HasDefault: true, Default: "task"},
+		},
+		Returns: &tool.Type{Name: tool.TypeString},
+		Tags:    []string{"agent"},
+	}, func(ctx context.Context, args *tool.Dict) (tool.Value, error) {
+		o, err := options()
+		if err != nil {
+			return nil, err
+		}
+		return runFor(ctx, h, *o, args)
+	})
+}
+
+// runFor runs an agent for the one whose turn the context is of, if any.
+func runFor(ctx context.Context, h *runtime.Host, o Options, args *tool.Dict) (tool.Value, error) {
+	above, _ := ctx.Value(turnKey{}).(*turn)
+	depth := 0
+	for up := above; up != nil; up = up.above {
+		depth++
+	}
+	// The first turn is the user's own; those below it are agents of agents.
+	most := max(o.Depth, 1)
+	if depth > most {
+		return nil, tool.Errorf(tool.Denied, "agents may have agents %d deep, and no deeper", most)
+	}
+	given, _ := args.Get("tools")
+	words, _ := tool.Elements(given)
+	o.Policy, o.Tools = args.Text("policy"), nil
+	for _, w := range words {
+		text, _ := w.(string)
+		o.Tools = append(o.Tools, text)
+	}
+	o.Skills, o.LoadSkill, o.Context = nil, nil, ""
+	sub, err := New(h, &o)
+	if err != nil {
+		return nil, err
+	}
+	sub.narrow(above, depth+1 > most)
+	r, err := sub.Run(ctx, args.Text("task"))
+	if err != nil {
+		return nil, err
+	}
+	if !r.Success() {
+		return nil, tool.Errorf(tool.Failed, "the agent ended without an answer (%s)%s", r.Reason, soFar(r.Answer))
+	}
+	return r.Answer, nil
+}
+
+func soFar(answer string) string {
+	if answer = strings.TrimSpace(answer); answer == "" {
+		return ""
+	}
+	return ": " + answer
+}
+
+// narrow leaves an agent the tools that its caller was offered too, and the
+// tool agent only where it may have agents itself.
+func (a *Agent) narrow(above *turn, last bool) {
+	var kept []tool.Tool
+	for _, t := range a.tools {
+		if above != nil && above.offered(t.Name) == nil || last && t.Name == toolName {
+			continue
+		}
+		kept = append(kept, t)
+	}
+	a.tools = kept
+}

@@ -1,0 +1,471 @@
+package model
+
+import (
+	"cmp"
+	"context"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/cassidy-run/cassidy/runtime/tool"
+)
+
+const (
+	// AnthropicVersion is the version of the Messages API that is spoken by
+	// default. It has no sampling parameters, and none are ever sent.
+	AnthropicVersion = "2026-10-21"
+	// AnthropicVersion2023 is the version that older gateways know.
+	AnthropicVersion2023 = "2023-06-01"
+	// anthropicMaxTokens is the longest answer where nobody says it, since the
+	// API wants a number: long enough for a large file, and short enough to
+	// come within minutes.
+	anthropicMaxTokens = 16_000
+)
+
+// AnthropicOptions say how a model of Anthropic's is reached. Model is required.
+type AnthropicOptions struct {
+	Model     string
+	BaseURL   string // without /v1; default https://api.anthropic.com
+	Key       string
+	Auth      Auth   // AuthKey, the default, or AuthBearer, as the vendor's newest clients have it
+	Version   string // of the API; default AnthropicVersion
+	MaxTokens int    // of an answer whose request sets none; default 16,000
+
+	Client   *http.Client  // default: one without a proxy; its redirects are not followed
+	Timeout  time.Duration // how long the API may keep silent; default 10 minutes
+	MaxReply int64         // bytes of an answer; default 8 MB
+	KeyHint  string        // what to do about a wrong key; default "check the key"
+	// Sleep waits between attempts; default is to wait. It returns the
+	// context's error where that ends first.
+	Sleep func(ctx context.Context, d time.Duration) error
+}
+
+type anthropic struct {
+	o AnthropicOptions
+	w *wire
+}
+
+// NewAnthropic returns a model that is asked with Anthropic's Messages API. It
+// fails where no model is named, or the key or the address cannot be one.
+func NewAnthropic(opts *AnthropicOptions) (Model, error) {
+	o := AnthropicOptions{}
+	if opts != nil {
+		o = *opts
+	}
+	if o.Model == "" {
+		return nil, noModel("anthropic", "anthropic:claude-sonnet-4-5")
+	}
+	if o.Auth != "" && o.Auth != AuthKey && o.Auth != AuthBearer {
+		return nil, tool.Errorf(tool.Invalid, "anthropic: unknown auth style %q", string(o.Auth)).
+			WithHint("auth styles are x-api-key and bearer")
+	}
+	o.Version = cmp.Or(o.Version, AnthropicVersion)
+	o.MaxTokens = cmp.Or(o.MaxTokens, anthropicMaxTokens)
+	base := strings.TrimSuffix(strings.TrimRight(o.BaseURL, "/"), "/v1") // as some write it
+	w, err := newWire(link{name: "anthropic:" + o.Model, base: base, usual: "https://api.anthropic.com", key: o.Key,
+		keyHint: o.KeyHint, client: o.Client, timeout: o.Timeout, maxReply: o.MaxReply, sleep: o.Sleep})
+	if err != nil {
+		return nil, err
+	}
+	return &anthropic{o, w}, nil
+}
+
+func (m *anthropic) Name() string { return m.w.name }
+func (m *anthropic) Native() bool { return true }
+
+// Ask implements [Model].
+func (m *anthropic) Ask(ctx context.Context, r *Request) (*Reply, error) {
+	start := time.Now()
+	reply, f := m.ask(ctx, r)
+	return answer(start, reply, f)
+}
+
+func (m *anthropic) ask(ctx context.Context, r *Request) (*Reply, *failure) {
+	body, f := m.body(r)
+	if f != nil {
+		return nil, f
+	}
+	res, f := m.w.send(ctx, &query{path: "/v1/messages", header: m.header(), body: body, stream: r.Text != nil})
+	if f != nil {
+		if f.status == 401 && m.o.Auth != AuthBearer {
+			f.err.Hint += "; or set the auth style to bearer"
+		}
+		return nil, f
+	}
+	defer res.close()
+	var reply *Reply
+	if res.is("text/event-stream") {
+		reply, f = res.assemble(true, &anthropicStream{draft: draft{w: m.w, tell: r.Text}})
+	} else {
+		reply, f = m.read(res, r)
+	}
+	if f != nil {
+		return nil, f
+	}
+	return m.w.finish(r, reply)
+}
+
+func (m *anthropic) header() http.Header {
+	h := http.Header{"Anthropic-Version": {m.o.Version}}
+	switch {
+	case m.o.Key == "": // of a gateway that has its own
+	case m.o.Auth == AuthBearer:
+		h.Set("Authorization", "Bearer "+m.o.Key)
+	default:
+		h.Set("X-Api-Key", m.o.Key)
+	}
+	return h
+}
+
+func (m *anthropic) body(r *Request) (*tool.Dict, *failure) {
+	if f := m.w.check(r); f != nil {
+		return nil, f
+	}
+	tools, f := m.w.definitions(r.Tools, tool.Anthropic)
+	if f != nil {
+		return nil, f
+	}
+	body := tool.NewDict("model", m.o.Model, "max_tokens", int64(cmp.Or(r.MaxTokens, m.o.MaxTokens)))
+	if r.System != "" {
+		body.Put("system", r.System)
+	}
+	messages := r.Messages
+	if tools == nil { // without which the API takes no calls either
+		messages = worded(messages)
+	}
+	body.Put("messages", anthropicMessages(messages))
+	if tools != nil {
+		body.Put("tools", tools)
+	}
+	if r.Text != nil {
+		body.Put("stream", true)
+	}
+	return body, nil
+}
+
+// anthropicMessages writes the conversation with alternating roles: results of
+// tools are blocks of the user's message, before what else the user says.
+func anthropicMessages(messages []Message) tool.List {
+	var list tool.List
+	var last *tool.Dict
+	for i := range messages {
+		m := &messages[i]
+		role, blocks := "user", anthropicBlocks(m)
+		if m.Role == Assistant {
+			role = "assistant"
+		}
+		if len(blocks) == 0 {
+			continue // an answer without a word, which the API takes from nobody
+		}
+		if last.Text("role") == role {
+			before, _ := last.Get("content")
+			last.Put("content", append(before.(tool.List), blocks...))
+			continue
+		}
+		last = tool.NewDict("role", role, "content", blocks)
+		list = append(list, last)
+	}
+	return list
+}
+
+// anthropicBlocks returns a message as the blocks of its content.
+func anthropicBlocks(m *Message) tool.List {
+	if m.Role == ToolRole {
+		d := tool.NewDict("type", "tool_result", "tool_use_id", m.CallID)
+		if m.Text != "" {
+			d.Put("content", m.Text)
+		}
+		if m.Failed {
+			d.Put("is_error", true)
+		}
+		return tool.List{d}
+	}
+	if blocks := anthropicOpaque(m); blocks != nil {
+		return blocks
+	}
+	blocks := textBlocks(m.Text)
+	for i := range m.Calls {
+		c := &m.Calls[i]
+		blocks = append(blocks, tool.NewDict("type", "tool_use", "id", c.ID, "name", c.Tool, "input", c.argsObject()))
+	}
+	return blocks
+}
+
+// textBlocks returns a text as a block, and none for one without a word, which
+// the API refuses.
+func textBlocks(text string) tool.List {
+	if strings.TrimSpace(text) == "" {
+		return nil
+	}
+	return tool.List{tool.NewDict("type", "text", "text", text)}
+}
+
+// anthropicOpaque returns the blocks as the API sent them, in their order, if
+// they are still those of the message: its text or calls may have been changed
+// since.
+func anthropicOpaque(m *Message) tool.List {
+	if len(m.Opaque) == 0 {
+		return nil
+	}
+	v, _ := tool.ParseJSON(m.Opaque)
+	blocks, _ := v.(tool.List)
+	text, calls := "", 0
+	for _, b := range blocks {
+		d, _ := b.(*tool.Dict)
+		switch d.Text("type") {
+		case "text":
+			text += d.Text("text")
+		case "tool_use":
+			if calls >= len(m.Calls) || m.Calls[calls].ID != d.Text("id") {
+				return nil
+			}
+			calls++
+		}
+	}
+	if text != m.Text || calls != len(m.Calls) {
+		return nil
+	}
+	return blocks
+}
+
+// opaque returns what must be sent back unchanged: all blocks, if there are any
+// but text and calls, such as signed reasoning; else nil.
+func opaque(blocks tool.List) []byte {
+	keep := false
+	var kept tool.List
+	for _, b := range blocks {
+		d, _ := b.(*tool.Dict)
+		kind := d.Text("type")
+		keep = keep || kind != "text" && kind != "tool_use"
+		if kind != "text" || strings.TrimSpace(d.Text("text")) != "" {
+			kept = append(kept, b)
+		}
+	}
+	if !keep {
+		return nil
+	}
+	data, err := tool.AppendJSON(nil, kept)
+	if err != nil { // too large: the conversation goes on without it
+		return nil
+	}
+	return data
+}
+
+func anthropicStop(reason string) Stop {
+	switch reason {
+	case "":
+		return ""
+	case "max_tokens", "model_context_window_exceeded":
+		return StopLength
+	case "tool_use":
+		return StopCalls
+	case "refusal":
+		return StopRefuse
+	}
+	return StopEnd
+}
+
+// anthropicUsage reads what a reply cost. The API counts the input that its
+// cache held, or now holds, apart from the rest.
+func anthropicUsage(u *tool.Dict) Usage {
+	cached := u.Int("cache_read_input_tokens", 0)
+	return Usage{
+		InputTokens:  int(u.Int("input_tokens", 0) + u.Int("cache_creation_input_tokens", 0) + cached),
+		OutputTokens: int(u.Int("output_tokens", 0)),
+		CachedTokens: int(cached),
+	}
+}
+
+// read reads an answer that came as a whole.
+func (m *anthropic) read(res *response, r *Request) (*Reply, *failure) {
+	body, f := res.object()
+	if f != nil {
+		return nil, f
+	}
+	if f := m.w.anthropicError(body); f != nil {
+		return nil, f
+	}
+	content, _ := body.Get("content")
+	blocks, ok := content.(tool.List)
+	if !ok {
+		return nil, m.w.fail(tool.Errorf(tool.Unavailable, "the answer holds no content").WithHint("check the base URL %s", m.w.base))
+	}
+	d := draft{w: m.w, tell: r.Text, stop: anthropicStop(body.Text("stop_reason")), usage: anthropicUsage(child(body, "usage"))}
+	var calls []Call
+	for _, b := range children(body, "content") {
+		switch b.Text("type") {
+		case "text":
+			if f := d.say(b.Text("text")); f != nil {
+				return nil, f
+			}
+		case "tool_use":
+			input, _ := b.Get("input")
+			calls = append(calls, newCall(b.Text("id"), b.Text("name"), input))
+		}
+	}
+	reply := d.reply()
+	reply.Calls, reply.Opaque = calls, opaque(blocks)
+	return reply, nil
+}
+
+// anthropicError returns the failure that an event or a body tells.
+func (w *wire) anthropicError(body *tool.Dict) *failure {
+	e := child(body, "error")
+	if e == nil && body.Text("type") != "error" {
+		return nil
+	}
+	status := 500
+	switch e.Text("type") {
+	case "invalid_request_error":
+		status = 400
+	case "authentication_error":
+		status = 401
+	case "billing_error":
+		status = 402
+	case "permission_error":
+		status = 403
+	case "not_found_error":
+		status = 404
+	case "request_too_large":
+		status = 413
+	case "rate_limit_error":
+		status = 429
+	case "timeout_error":
+		status = 504
+	case "overloaded_error":
+		status = 529
+	}
+	return w.failStatus(status, w.short(errorText(body)+" ("+e.Text("type")+")"))
+}
+
+// An anthropicStream assembles the events of a streamed message, block by
+// block.
+type anthropicStream struct {
+	draft
+	blocks   []*blockDraft
+	finished bool
+}
+
+// A blockDraft is one block of the content that is being written.
+type blockDraft struct {
+	index     int64
+	block     *tool.Dict // as it began
+	text      strings.Builder
+	thinking  strings.Builder
+	signature strings.Builder
+	input     strings.Builder
+}
+
+func (s *anthropicStream) take(event *tool.Dict) (bool, *failure) {
+	switch event.Text("type") {
+	case "error":
+		return false, s.w.anthropicError(event)
+	case "message_start":
+		s.usage = anthropicUsage(child(child(event, "message"), "usage"))
+	case "content_block_start":
+		return false, s.start(event)
+	case "content_block_delta":
+		return false, s.delta(event)
+	case "message_delta":
+		s.stop = anthropicStop(child(event, "delta").Text("stop_reason"))
+		s.count(child(event, "usage"))
+	case "message_stop":
+		s.finished = true
+		return true, nil
+	} // ping, and what a later version may add
+	return false, nil
+}
+
+func (s *anthropicStream) start(event *tool.Dict) *failure {
+	b := &blockDraft{index: event.Int("index", 0), block: child(event, "content_block")}
+	if b.block == nil {
+		return s.w.fail(tool.Errorf(tool.Unavailable, "the answer cannot be read: a block without content"))
+	}
+	s.blocks = append(s.blocks, b)
+	b.text.WriteString(s.w.said(b.block.Text("text"))) // usually empty
+	if f := s.room(partSize + len(b.block.Text("thinking")) + len(b.block.Text("data")) + len(b.block.Text("id"))); f != nil {
+		return f
+	}
+	if b.block.Text("type") != "text" {
+		return nil
+	}
+	return s.say(b.block.Text("text"))
+}
+
+func (s *anthropicStream) delta(event *tool.Dict) *failure {
+	b := s.at(event.Int("index", 0))
+	if b == nil {
+		return s.w.fail(tool.Errorf(tool.Unavailable, "the answer cannot be read: a piece of a block that did not begin"))
+	}
+	d := child(event, "delta")
+	switch d.Text("type") {
+	case "text_delta":
+		b.text.WriteString(s.w.said(d.Text("text")))
+		return s.say(d.Text("text"))
+	case "input_json_delta":
+		b.input.WriteString(d.Text("partial_json"))
+		return s.room(len(d.Text("partial_json")))
+	case "thinking_delta":
+		b.thinking.WriteString(d.Text("thinking"))
+		return s.room(len(d.Text("thinking")))
+	case "signature_delta":
+		b.signature.WriteString(d.Text("signature"))
+		return s.room(len(d.Text("signature")))
+	}
+	return nil
+}
+
+func (s *anthropicStream) at(index int64) *blockDraft {
+	for i := len(s.blocks) - 1; i >= 0; i-- {
+		if s.blocks[i].index == index {
+			return s.blocks[i]
+		}
+	}
+	return nil
+}
+
+// count takes the last word on the usage, which repeats the input only where
+// that changed.
+func (s *anthropicStream) count(u *tool.Dict) {
+	last := anthropicUsage(u)
+	s.usage.OutputTokens = max(s.usage.OutputTokens, last.OutputTokens)
+	if last.InputTokens > 0 {
+		s.usage.InputTokens, s.usage.CachedTokens = last.InputTokens, last.CachedTokens
+	}
+}
+
+// reply implements [streamer].
+func (s *anthropicStream) reply() (*Reply, bool) {
+	reply := s.draft.reply()
+	var blocks tool.List
+	for _, b := range s.blocks {
+		d := tool.NewDict()
+		for k, v := range b.block.All() {
+			d.Put(k.(string), v)
+		}
+		switch d.Text("type") {
+		case "text":
+			d.Put("text", b.text.String())
+		case "thinking":
+			d.Put("thinking", d.Text("thinking")+b.thinking.String())
+			d.Put("signature", d.Text("signature")+b.signature.String())
+		case "tool_use":
+			c := b.call()
+			d.Put("input", c.argsObject())
+			reply.Calls = append(reply.Calls, c)
+		}
+		blocks = append(blocks, d)
+	}
+	reply.Opaque = opaque(blocks)
+	return reply, s.finished
+}
+
+// call returns the call that a block of tool use makes. Its input comes in
+// pieces, or, from some gateways, whole at the start.
+func (b *blockDraft) call() Call {
+	input, _ := b.block.Get("input")
+	if b.input.Len() > 0 {
+		input = b.input.String()
+	}
+	return newCall(b.block.Text("id"), b.block.Text("name"), input)
+}

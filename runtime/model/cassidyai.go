@@ -1,0 +1,352 @@
+package model
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"time"
+	"unicode/utf8"
+
+	"github.com/cassidy-run/cassidy/runtime/tool"
+)
+
+// An Auth is a way to send a key. The documents of CassidyAI and its servers do
+// not agree on one, and Anthropic is changing from one to the other.
+type Auth string
+
+const (
+	AuthKey    Auth = "x-api-key" // a header of its own: what is known to work
+	AuthBearer Auth = "bearer"    // Authorization: Bearer, as is documented
+	// AuthAuto begins with AuthKey. Where making a thread is answered with 401,
+	// it tries AuthBearer once, and stays with it if that works.
+	// It is for CassidyAI alone.
+	AuthAuto Auth = "auto"
+)
+
+const (
+	// cassidyTimeout is the time that a message is given: the server in front
+	// of the API gives up after 100 seconds, with status 524.
+	cassidyTimeout = 5 * time.Minute
+	// cassidyThreadTimeout is the time that making or reading a thread is given.
+	cassidyThreadTimeout = 2 * time.Minute
+	// cassidyMaxMessage is how many characters a message may have; above it the
+	// API is known to fail.
+	cassidyMaxMessage = 250_000
+)
+
+// cassidyChunking stands before a task that took too long the first time.
+const cassidyChunking = `IMPORTANT: The previous attempt at this task timed out. Do it in smaller steps: answer
+with the first part only, keep it short, and say what is left. You will be asked
+to go on.
+
+Original task:
+
+`
+
+// CassidyOptions say how a CassidyAI assistant is reached. Key and Assistant
+// are required.
+type CassidyOptions struct {
+	BaseURL    string // default https://app.cassidyai.com/api
+	Key        string
+	Assistant  string // its ID
+	Auth       Auth   // default AuthKey
+	MaxMessage int    // characters of one message; default 250,000
+
+	Client   *http.Client  // default: one without a proxy; its redirects are not followed
+	Timeout  time.Duration // for the answer to a message; default 5 minutes
+	MaxReply int64         // bytes of an answer; default 8 MB
+	KeyHint  string        // what to do about a wrong key; default "check the key"
+	// Sleep waits between attempts; default is to wait. It returns the
+	// context's error where that ends first.
+	Sleep func(ctx context.Context, d time.Duration) error
+}
+
+type cassidy struct {
+	o      CassidyOptions
+	w      *wire       // for messages
+	quick  *wire       // for all else
+	bearer atomic.Bool // which header carries the key
+}
+
+// NewCassidy returns a model that is asked through CassidyAI's threads. It
+// fails where the key or the assistant is missing, or the key, the address or
+// the auth style cannot be one.
+func NewCassidy(opts *CassidyOptions) (Model, error) {
+	o := CassidyOptions{}
+	if opts != nil {
+		o = *opts
+	}
+	o.MaxMessage, o.Auth = cmp.Or(o.MaxMessage, cassidyMaxMessage), cmp.Or(o.Auth, AuthKey)
+	switch {
+	case o.Key == "":
+		return nil, tool.Errorf(tool.Invalid, "cassidy: no key").WithHint("%s", cmp.Or(o.KeyHint, "set the key"))
+	case o.Assistant == "":
+		return nil, tool.Errorf(tool.Invalid, "cassidy: no assistant").WithHint("set the assistant's ID")
+	case o.Auth != AuthKey && o.Auth != AuthBearer && o.Auth != AuthAuto:
+		return nil, tool.Errorf(tool.Invalid, "cassidy: unknown auth style %q", string(o.Auth)).
+			WithHint("auth styles are x-api-key, bearer and auto")
+	}
+	l := link{name: "cassidy", base: o.BaseURL, usual: "https://app.cassidyai.com/api", key: o.Key, keyHint: o.KeyHint,
+		client: o.Client, timeout: cmp.Or(o.Timeout, cassidyTimeout), maxReply: o.MaxReply, sleep: o.Sleep}
+	w, err := newWire(l)
+	if err != nil {
+		return nil, err
+	}
+	w.lostHint = "check the ID of the assistant, and the base URL " + w.base
+	w.prefix = "Cassidy API request failed "
+	quick := *w
+	quick.timeout = min(w.timeout, cassidyThreadTimeout)
+	m := &cassidy{o: o, w: w, quick: &quick}
+	m.bearer.Store(o.Auth == AuthBearer)
+	return m, nil
+}
+
+func (m *cassidy) Name() string { return m.w.name }
+func (m *cassidy) Native() bool { return false }
+
+// Ask implements [Model]. The tools travel in the text, so those of the request
+// are not looked at.
+func (m *cassidy) Ask(ctx context.Context, r *Request) (*Reply, error) {
+	start := time.Now()
+	reply, f := m.ask(ctx, r)
+	if f == nil && r.Text != nil {
+		r.Text(reply.Text)
+	}
+	return answer(start, reply, f)
+}
+
+func (m *cassidy) ask(ctx context.Context, r *Request) (*Reply, *failure) {
+	text, f := m.message(r)
+	if f != nil {
+		return nil, f
+	}
+	thread := r.Thread
+	if thread == "" {
+		if thread, f = m.create(ctx); f != nil {
+			return nil, f
+		}
+	}
+	reply, f := m.say(ctx, thread, text)
+	if f != nil && f.unsure() && ctx.Err() == nil {
+		reply, f = m.recover(ctx, r, thread, text, f)
+	}
+	if f != nil {
+		return nil, f
+	}
+	reply.Thread = thread
+	return reply, nil
+}
+
+// message returns what is to be sent: in a new thread all, and else what the
+// thread has not seen.
+func (m *cassidy) message(r *Request) (string, *failure) {
+	if strings.HasPrefix(r.Thread, "conv_") {
+		return "", m.w.fail(tool.Errorf(tool.Invalid, "%q is the ID of a saved conversation, not of a thread", tool.Clean(r.Thread, 60)).
+			WithHint("use the thread's ID, which that conversation holds"))
+	}
+	if r.Thread != "" && strings.TrimSpace(r.Thread) == "" {
+		return "", m.w.fail(tool.Errorf(tool.Invalid, "Thread ID is required"))
+	}
+	system, messages := r.System, r.Messages
+	for i := len(messages) - 1; i >= 0 && r.Thread != ""; i-- {
+		if messages[i].Role == Assistant {
+			system, messages = "", messages[i+1:]
+			break
+		}
+	}
+	for _, one := range messages {
+		if one.Role == User && strings.TrimSpace(one.Text) == "" {
+			messages = nil
+		}
+	}
+	if len(messages) == 0 || messages[len(messages)-1].Role == Assistant {
+		return "", m.w.fail(tool.Errorf(tool.Invalid, "Message cannot be empty"))
+	}
+	text := transcript(system, messages)
+	if n := utf8.RuneCountInString(text); n > m.o.MaxMessage {
+		return "", m.w.fail(limitError(limitMessage, "a message of %d characters, more than the %d that the API takes", n, m.o.MaxMessage).
+			WithHint("send less at a time"))
+	}
+	return text, nil
+}
+
+// create makes a thread and returns its ID.
+func (m *cassidy) create(ctx context.Context) (string, *failure) {
+	q := &query{path: "/assistants/thread/create", body: tool.NewDict("assistant_id", m.o.Assistant), retry: cassidyRepeats}
+	bearer := m.bearer.Load()
+	body, f := m.exchange(ctx, m.quick, q, bearer)
+	if f != nil && f.status == 401 && m.o.Auth == AuthAuto {
+		var other *failure
+		if body, other = m.exchange(ctx, m.quick, q, !bearer); other == nil {
+			m.bearer.Store(!bearer)
+			f = nil
+		} else if other.status != 401 {
+			f = other
+		} else {
+			f.err.Err = errors.New(f.err.Err.Error() + "; then as " + string(style(!bearer)))
+		}
+	}
+	if f != nil {
+		return "", f
+	}
+	thread := body.Text("thread_id")
+	if thread == "" {
+		return "", m.w.fail(tool.Errorf(tool.Unavailable, "API returned no thread_id").WithHint("check the assistant's ID and the base URL %s", m.w.base))
+	}
+	return thread, nil
+}
+
+// say sends a message, and returns the answer.
+func (m *cassidy) say(ctx context.Context, thread, text string) (*Reply, *failure) {
+	q := &query{path: "/assistants/message/create", body: tool.NewDict("thread_id", thread, "message", text), retry: cassidyRetries}
+	body, f := m.exchange(ctx, m.w, q, m.bearer.Load())
+	if f != nil {
+		return nil, f
+	}
+	for _, name := range []string{"content", "message", "response"} {
+		if said := body.Text(name); strings.TrimSpace(said) != "" {
+			return &Reply{Text: m.w.said(said), Stop: StopEnd, References: references(body)}, nil
+		}
+	}
+	if v, _ := body.Get("error"); v != nil {
+		return nil, m.w.failIn(body)
+	}
+	return nil, m.w.empty()
+}
+
+// exchange sends one request. What goes wrong names the header that carried
+// the key.
+func (m *cassidy) exchange(ctx context.Context, w *wire, q *query, bearerAuth bool) (*tool.Dict, *failure) {
+	q.header = http.Header{"X-Api-Key": {m.o.Key}}
+	if bearerAuth {
+		q.header = bearer(m.o.Key)
+	}
+	body, f := w.ask(ctx, q)
+	if f == nil {
+		return body, nil
+	}
+	if f.status != 0 {
+		f.err.Err = errors.New(f.err.Err.Error() + " (key sent as " + string(style(bearerAuth)) + ")")
+	}
+	if f.status == 401 && m.o.Auth != AuthAuto {
+		f.err.Hint += "; or set the auth style to " + string(style(!bearerAuth))
+	}
+	return nil, f
+}
+
+func style(bearerAuth bool) Auth {
+	if bearerAuth {
+		return AuthBearer
+	}
+	return AuthKey
+}
+
+// cassidyRetries says what is tried again: what the server answers before it
+// has taken the message.
+func cassidyRetries(f *failure) bool {
+	return f.unsent && f.cut || f.status == 429 || f.status == 502 || f.status == 503 || f.status == 504
+}
+
+// cassidyRepeats says what is tried again of requests that do no harm twice.
+func cassidyRepeats(f *failure) bool { return f.cut || cassidyRetries(f) }
+
+// unsure reports whether the server may have stored the message, and may even
+// answer it still: it took too long, or the connection broke.
+func (f *failure) unsure() bool { return f.status == 524 || (f.slow || f.cut) && !f.unsent }
+
+// recover finds out what became of a message whose answer did not come: the
+// answer is in the thread, or the message is sent once more, with the advice to
+// do the task in parts. Where the thread cannot be read, nothing is sent.
+func (m *cassidy) recover(ctx context.Context, r *Request, thread, text string, f *failure) (*Reply, *failure) {
+	reply, looked := m.look(ctx, r, thread, text)
+	if reply != nil || looked != nil {
+		return reply, firstOf(reply, looked, f)
+	}
+	text = cassidyChunking + text
+	reply, again := m.say(ctx, thread, text)
+	if again == nil || !again.unsure() || ctx.Err() != nil {
+		return reply, again
+	}
+	reply, looked = m.look(ctx, r, thread, text)
+	return reply, firstOf(reply, looked, again)
+}
+
+// firstOf returns what is to be told where an exchange failed and the look at
+// the thread did too, or found nothing: that of the exchange, unless the caller
+// gave up meanwhile.
+func firstOf(reply *Reply, looked, f *failure) *failure {
+	switch {
+	case reply != nil:
+		return nil
+	case looked != nil && (looked.err.Kind == tool.Canceled || looked.err.Kind == tool.Timeout && !looked.slow):
+		return looked
+	}
+	f.err.Hint = "the message may be in the thread all the same; try a smaller task, or a part of it"
+	return f
+}
+
+// look reads the thread, and returns the answer to a text if it is there.
+func (m *cassidy) look(ctx context.Context, r *Request, thread, text string) (*Reply, *failure) {
+	q := &query{method: http.MethodGet, path: "/assistants/thread/get?thread_id=" + url.QueryEscape(thread), retry: cassidyRepeats}
+	body, f := m.exchange(ctx, m.quick, q, m.bearer.Load())
+	if f != nil {
+		return nil, f
+	}
+	messages := children(body, "messages")
+	if len(messages) < 2 {
+		return nil, nil
+	}
+	last := messages[len(messages)-1]
+	said := threadText(last)
+	if !strings.EqualFold(last.Text("role"), string(Assistant)) || strings.TrimSpace(said) == "" || said == lastAnswer(r) {
+		return nil, nil // of which the last is no answer, or that of an earlier message with the same text
+	}
+	before := messages[len(messages)-2]
+	if strings.EqualFold(before.Text("role"), string(Assistant)) || !sameText(threadText(before), text) {
+		return nil, nil
+	}
+	return &Reply{Text: m.w.said(said), Stop: StopEnd, References: references(last)}, nil
+}
+
+func threadText(message *tool.Dict) string {
+	return cmp.Or(message.Text("content"), message.Text("message"))
+}
+
+// lastAnswer returns the last that the model is known to have said.
+func lastAnswer(r *Request) string {
+	for i := len(r.Messages) - 1; i >= 0; i-- {
+		if r.Messages[i].Role == Assistant {
+			return r.Messages[i].Text
+		}
+	}
+	return ""
+}
+
+// sameText compares what was sent with what was stored, which may have other
+// white space at its ends and lines.
+func sameText(a, b string) bool {
+	return strings.Join(strings.Fields(a), " ") == strings.Join(strings.Fields(b), " ")
+}
+
+// references returns the sources that an answer names; [[n]] in its text is the
+// n-th.
+func references(body *tool.Dict) []string {
+	v, _ := body.Get("references")
+	items, _ := tool.Elements(v)
+	var list []string
+	for i, item := range items {
+		line, _ := item.(string)
+		if d, ok := item.(*tool.Dict); ok {
+			line = strings.TrimSpace(d.Text("name") + " " + d.Text("url"))
+		}
+		if line != "" {
+			list = append(list, "["+strconv.Itoa(i+1)+"] "+tool.Clean(line, 2000))
+		}
+	}
+	return list
+}

@@ -1,0 +1,667 @@
+package model_test
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/cassidy-run/cassidy/runtime/model"
+	"github.com/cassidy-run/cassidy/runtime/tool"
+)
+
+// A bench is a model of one kind with the fake behind it.
+type bench struct {
+	t *testing.T
+	m model.Model
+	f *fake // nil of a script
+	// next says what the model does next.
+	next func(turns ...turn)
+}
+
+// A kind is one way to be a model.
+type kind struct {
+	name                    string
+	native, streams, remote bool
+	vendor                  func() vendor
+	open                    func(base string, o options) (model.Model, error)
+}
+
+// options are those that all kinds share.
+type options struct {
+	key      string
+	client   *http.Client
+	timeout  time.Duration
+	maxReply int64
+	sleep    func(context.Context, time.Duration) error
+}
+
+func kinds() []kind {
+	return []kind{{
+		name: "cassidy", remote: true,
+		vendor: func() vendor { return &fakeCassidy{} },
+		open: func(base string, o options) (model.Model, error) {
+			return model.NewCassidy(&model.CassidyOptions{BaseURL: base + "/api", Assistant: "asst-1",
+				Key: o.key, Client: o.client, Timeout: o.timeout, MaxReply: o.maxReply, Sleep: o.sleep, KeyHint: "set THE_KEY"})
+		},
+	}, {
+		name: "openai", native: true, streams: true, remote: true,
+		vendor: func() vendor { return fakeOpenAI{} },
+		open: func(base string, o options) (model.Model, error) {
+			return model.NewOpenAI(&model.OpenAIOptions{BaseURL: base + "/v1/", Model: "m",
+				Key: o.key, Client: o.client, Timeout: o.timeout, MaxReply: o.maxReply, Sleep: o.sleep, KeyHint: "set THE_KEY"})
+		},
+	}, {
+		name: "anthropic", native: true, streams: true, remote: true,
+		vendor: func() vendor { return fakeAnthropic{version: "2026-10-21"} },
+		open: func(base string, o options) (model.Model, error) {
+			return model.NewAnthropic(&model.AnthropicOptions{BaseURL: base, Model: "m",
+				Key: o.key, Client: o.client, Timeout: o.timeout, MaxReply: o.maxReply, Sleep: o.sleep, KeyHint: "set THE_KEY"})
+		},
+	}, {
+		name: "anthropic thinking", native: true, streams: true, remote: true,
+		vendor: func() vendor { return fakeAnthropic{version: "2023-06-01", thinking: true} },
+		open: func(base string, o options) (model.Model, error) {
+			return model.NewAnthropic(&model.AnthropicOptions{BaseURL: base + "/v1", Model: "m", Version: model.AnthropicVersion2023,
+				Key: o.key, Client: o.client, Timeout: o.timeout, MaxReply: o.maxReply, Sleep: o.sleep, KeyHint: "set THE_KEY"})
+		},
+	}, ollamaKind("ollama", 0), ollamaKind("ollama text", 1), ollamaKind("ollama twice", 2), {
+		name: "script", native: true,
+	}}
+}
+
+func ollamaKind(name string, text int) kind {
+	return kind{
+		name: name, native: true, streams: true, remote: true,
+		vendor: func() vendor { return fakeOllama{text} },
+		open: func(base string, o options) (model.Model, error) {
+			return model.NewOllama(&model.OllamaOptions{BaseURL: base, Model: "m", Context: 8192,
+				Key: o.key, Client: o.client, Timeout: o.timeout, MaxReply: o.maxReply, Sleep: o.sleep, KeyHint: "set THE_KEY"})
+		},
+	}
+}
+
+// start opens a model of a kind.
+func (k kind) start(t *testing.T, o options) *bench {
+	t.Helper()
+	if !k.remote {
+		return startScript(t)
+	}
+	f := newFake(t, k.vendor())
+	if o.key == "" {
+		o.key = testKey
+	}
+	if o.sleep == nil {
+		o.sleep = f.sleep
+	}
+	if o.client == nil {
+		o.client = &http.Client{Transport: &http.Transport{}}
+		t.Cleanup(o.client.CloseIdleConnections)
+	}
+	m, err := k.open(f.server.URL, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &bench{t, m, f, f.next}
+}
+
+// startScript opens a model that a function plays.
+func startScript(t *testing.T) *bench {
+	var mu sync.Mutex
+	var turns []turn
+	play := func(ctx context.Context, messages tool.List, n int) (tool.Value, error) {
+		answers := 0
+		for _, m := range messages {
+			d := m.(*tool.Dict)
+			strict(t, "a message", d, fields{"role": "string!", "content": "string!", "tool_calls": "array", "tool_call_id": "string", "name": "string"})
+			for _, c := range dicts(t, d, "tool_calls") {
+				strict(t, "a call", c, fields{"id": "string!", "name": "string!", "arguments": "object|string!"})
+			}
+			if d.Text("role") == "assistant" {
+				answers++
+			}
+		}
+		if n != answers {
+			t.Errorf("turn %d after %d answers", n, answers)
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		if len(turns) == 0 {
+			t.Error("asked once too often")
+			return nil, nil
+		}
+		next := turns[0]
+		turns = turns[1:]
+		if len(next.calls) == 0 {
+			return next.text, nil
+		}
+		var calls tool.List
+		for _, c := range next.calls {
+			calls = append(calls, tool.NewDict("name", c.tool, "arguments", parse(t, c.args)))
+		}
+		return tool.NewDict("content", next.text, "tool_calls", calls), nil
+	}
+	return &bench{t, model.NewScript("answers.star", true, play), nil, func(more ...turn) {
+		mu.Lock()
+		defer mu.Unlock()
+		turns = append(turns, more...)
+	}}
+}
+
+func (b *bench) ask(r *model.Request) *model.Reply {
+	b.t.Helper()
+	reply, err := b.m.Ask(context.Background(), r)
+	if err != nil {
+		b.t.Fatalf("Ask: %v", err)
+	}
+	return reply
+}
+
+// fails asks, wants an error of a kind whose text and hint hold some words, and
+// returns it.
+func (b *bench) fails(ctx context.Context, r *model.Request, want tool.Kind, words ...string) *tool.Error {
+	b.t.Helper()
+	reply, err := b.m.Ask(ctx, r)
+	var e *tool.Error
+	if !errors.As(err, &e) {
+		b.t.Fatalf("Ask = %+v, %v, want an error", reply, err)
+	}
+	if e.Kind != want {
+		b.t.Errorf("Ask fails with %q, of kind %q, want %q", e, e.Kind, want)
+	}
+	if !strings.HasPrefix(e.Error(), b.m.Name()+": ") {
+		b.t.Errorf("the error %q does not begin with the model's name", e)
+	}
+	noKey(b.t, e)
+	for _, w := range words {
+		if !strings.Contains(e.Error()+"\n"+e.Hint, w) {
+			b.t.Errorf("the error %q, hint %q, does not say %q", e, e.Hint, w)
+		}
+	}
+	return e
+}
+
+// noKey fails the test where an error tells the key.
+func noKey(t *testing.T, e *tool.Error) {
+	t.Helper()
+	all := e.Error() + e.Hint + e.Op + tool.FormatJSON(e.Error(), "")
+	for err := e.Err; err != nil; err = errors.Unwrap(err) {
+		all += err.Error()
+	}
+	for _, form := range []string{testKey, testKey[:8], "0123456789-abcdefghij", base64.StdEncoding.EncodeToString([]byte(testKey))} {
+		if strings.Contains(all, form) {
+			t.Errorf("the error tells the key: %s", all)
+		}
+	}
+}
+
+// messages returns the requests that asked for an answer.
+func (f *fake) messages() []request {
+	var list []request
+	for _, q := range f.requests() {
+		if !strings.Contains(q.path, "/thread/") {
+			list = append(list, q)
+		}
+	}
+	return list
+}
+
+// A row is one promise that every kind keeps.
+type row struct {
+	name  string
+	needs string // "native", "streams" or "remote", or "" for all kinds
+	run   func(t *testing.T, k kind)
+}
+
+func TestConformance(t *testing.T) {
+	rows := append(append(append(answerRows(), failureRows()...), streamRows()...), cancelRows()...)
+	for _, k := range kinds() {
+		t.Run(k.name, func(t *testing.T) {
+			for _, r := range rows {
+				has := map[string]bool{"": true, "native": k.native, "streams": k.streams, "remote": k.remote}
+				if has[r.needs] {
+					t.Run(r.name, func(t *testing.T) { r.run(t, k) })
+				}
+			}
+		})
+	}
+}
+
+func answerRows() []row {
+	return []row{{"plain answer", "", func(t *testing.T, k kind) {
+		b := k.start(t, options{})
+		b.next(turn{text: "It is four — vier, 四.\n"})
+		got := b.ask(&model.Request{System: "Be brief.", Messages: []model.Message{user("What is 2+2?")}, MaxTokens: 50})
+		if got.Text != "It is four — vier, 四.\n" || got.Stop != model.StopEnd || len(got.Calls) > 0 {
+			t.Errorf("Ask = %+v", got)
+		}
+		if k.native && k.remote && (got.Usage.InputTokens != 12 || got.Usage.OutputTokens != 5 || got.Usage.Wall <= 0) {
+			t.Errorf("usage = %+v, want 12 tokens of input and 5 of output", got.Usage)
+		}
+		if (k.name == "openai" || k.name == "anthropic") && got.Usage.CachedTokens != 4 {
+			t.Errorf("%d cached tokens, want 4", got.Usage.CachedTokens)
+		}
+	}}, {"streamed answer", "", func(t *testing.T, k kind) {
+		b := k.start(t, options{})
+		b.next(turn{text: "One two three — 四 \n\n data: 五."})
+		var pieces []string
+		got := b.ask(&model.Request{Messages: []model.Message{user("Count.")}, Text: func(p string) { pieces = append(pieces, p) }})
+		if all := strings.Join(pieces, ""); all != got.Text || got.Text != "One two three — 四 \n\n data: 五." {
+			t.Errorf("the pieces are %q, the text is %q", all, got.Text)
+		}
+		if k.streams && len(pieces) < 3 {
+			t.Errorf("%d pieces", len(pieces))
+		}
+	}}, {"calls", "native", testCalls}, {"stopped early", "remote", func(t *testing.T, k kind) {
+		if !k.native {
+			t.Skip("the API does not say it")
+		}
+		b := k.start(t, options{})
+		b.next(turn{text: "It is", length: true}, turn{text: "No.", refuse: true})
+		if got := b.ask(&model.Request{Messages: []model.Message{user("Go on.")}}); got.Stop != model.StopLength {
+			t.Errorf("stop = %q, want %q", got.Stop, model.StopLength)
+		}
+		got := b.ask(&model.Request{Messages: []model.Message{user("Go on.")}})
+		if !strings.HasPrefix(k.name, "ollama") && got.Stop != model.StopRefuse {
+			t.Errorf("stop = %q, want %q", got.Stop, model.StopRefuse)
+		}
+	}}, {"conversation continued", "", func(t *testing.T, k kind) {
+		b := k.start(t, options{})
+		b.next(turn{text: "Four."}, turn{text: "Eight."}, turn{text: "Nine."})
+		r := &model.Request{System: "Be brief.", Messages: []model.Message{user("What is 2+2?")}}
+		for _, question := range []string{"Twice that?", "Plus one?"} {
+			got := b.ask(r)
+			r.Thread = got.Thread
+			r.Messages = append(r.Messages, got.Message(), user(question))
+		}
+		if got := b.ask(r); got.Text != "Nine." || got.Thread != r.Thread {
+			t.Errorf("Ask = %+v, want Nine. in the thread %q", got, r.Thread)
+		}
+	}}, {"two questions at once", "", func(t *testing.T, k kind) {
+		b := k.start(t, options{})
+		b.next(turn{text: "Both."})
+		if got := b.ask(&model.Request{Messages: []model.Message{user("One?"), user("Two?")}}); got.Text != "Both." {
+			t.Errorf("Ask = %+v", got)
+		}
+	}}, {"nothing asked", "remote", func(t *testing.T, k kind) {
+		b := k.start(t, options{})
+		for _, messages := range [][]model.Message{nil, {user("")}, {user(" \n")}, {user("a"), {Role: model.Assistant, Text: "b"}}} {
+			b.fails(t.Context(), &model.Request{Messages: messages}, tool.Invalid)
+		}
+		if n := len(b.f.requests()); n > 0 {
+			t.Errorf("%d requests were sent all the same", n)
+		}
+	}}}
+}
+
+// testCalls has a model make one call, then two at once, and answer when it has
+// the results; all this streamed and not.
+func testCalls(t *testing.T, k kind) {
+	for _, watched := range []bool{false, true} {
+		b := k.start(t, options{})
+		args := `{"path":"a \"b\".txt","limit":3}`
+		b.next(turn{text: "Let me look.", calls: []fakeCall{{"toolu_1", "read_file", args}}},
+			turn{calls: []fakeCall{{"toolu_2", "read_file", `{"path":"b"}`}, {"toolu_3", "read_file", `{"path":"c"}`}}},
+			turn{text: "Done."})
+		r := &model.Request{System: "Be brief.", Messages: []model.Message{user("Read.")}, Tools: []tool.Tool{readFile()}}
+		if watched {
+			r.Text = func(string) {}
+		}
+		got := b.ask(r)
+		if got.Text != "Let me look." || got.Stop != model.StopCalls || len(got.Calls) != 1 || got.Calls[0].Tool != "read_file" ||
+			got.Calls[0].Args.String() != args || got.Calls[0].ID == "" {
+			t.Fatalf("Ask = %+v", got)
+		}
+		r.Messages = append(r.Messages, got.Message(),
+			model.Message{Role: model.ToolRole, CallID: got.Calls[0].ID, Tool: "read_file", Text: "no such file", Failed: true})
+		two := b.ask(r)
+		if len(two.Calls) != 2 || two.Calls[0].ID == two.Calls[1].ID || two.Calls[0].ID == got.Calls[0].ID || two.Calls[1].Args.Text("path") != "c" {
+			t.Fatalf("Ask = %+v", two)
+		}
+		r.Messages = append(r.Messages, two.Message(),
+			model.Message{Role: model.ToolRole, CallID: two.Calls[0].ID, Tool: "read_file", Text: "B"},
+			model.Message{Role: model.ToolRole, CallID: two.Calls[1].ID, Tool: "read_file", Text: ""}, user("Hurry."))
+		if last := b.ask(r); last.Text != "Done." || last.Stop != model.StopEnd {
+			t.Errorf("Ask = %+v", last)
+		}
+		if !k.remote {
+			continue
+		}
+		b.fails(t.Context(), &model.Request{Messages: []model.Message{user("a"), got.Message(), user("b")}}, tool.Invalid, "has no result")
+	}
+}
+
+func hello() *model.Request { return &model.Request{Messages: []model.Message{user("Hello.")}} }
+
+func watched() *model.Request {
+	r := hello()
+	r.Text = func(string) {}
+	return r
+}
+
+func failureRows() []row {
+	ok := turn{text: "Hi."}
+	html := "<html><head><title>502 Bad\n Gateway</title></head><body>…</body></html>"
+	return []row{{"bad key", "remote", func(t *testing.T, k kind) {
+		b := k.start(t, options{key: "sk-test-wrong"})
+		e := b.fails(t.Context(), hello(), tool.Unavailable, "HTTP 401", "it went wrong", "set THE_KEY")
+		if strings.Contains(e.Error(), "sk-test-wrong") || len(b.f.requests()) != 1 {
+			t.Errorf("%v, after %d requests", e, len(b.f.requests()))
+		}
+	}}, {"too many requests", "remote", func(t *testing.T, k kind) {
+		b := k.start(t, options{})
+		b.next(turn{status: 429, header: "Retry-After: 7"}, ok)
+		b.ask(hello())
+		if s := b.f.slept; len(s) != 1 || s[0] < 7*time.Second || s[0] > 8*time.Second {
+			t.Errorf("waited %v, want 7 seconds and a little", s)
+		}
+		b.next(turn{status: 429, header: "Retry-After: 900"})
+		if e := b.fails(t.Context(), hello(), tool.Limit, "HTTP 429", "wait 15m0s"); e.Limit != "rate" {
+			t.Errorf("limit = %q", e.Limit)
+		}
+	}}, {"server error, then success", "remote", func(t *testing.T, k kind) {
+		for _, r := range []*model.Request{hello(), watched()} {
+			b := k.start(t, options{})
+			b.next(turn{status: 502, body: html}, turn{status: 503}, ok)
+			if got := b.ask(r); got.Text != "Hi." || len(b.f.messages()) != 3 || len(b.f.slept) != 2 {
+				t.Errorf("Ask = %+v after %d requests, waits %v", got, len(b.f.messages()), b.f.slept)
+			}
+		}
+	}}, {"server error, three times", "remote", func(t *testing.T, k kind) {
+		b := k.start(t, options{})
+		b.next(turn{status: 503}, turn{status: 503}, turn{status: 503})
+		b.fails(t.Context(), hello(), tool.Unavailable, "HTTP 503", "it went wrong")
+		if n := len(b.f.messages()); n != 3 {
+			t.Errorf("%d requests, want 3", n)
+		}
+	}}, {"unknown model", "remote", func(t *testing.T, k kind) {
+		b := k.start(t, options{})
+		b.next(turn{status: 404})
+		b.fails(t.Context(), hello(), tool.Unavailable, "HTTP 404", "it went wrong")
+	}}, {"conversation too long", "remote", func(t *testing.T, k kind) {
+		b := k.start(t, options{})
+		b.next(turn{status: 400})
+		if e := b.fails(t.Context(), hello(), tool.Limit, "HTTP 400"); e.Limit != "context" {
+			t.Errorf("limit = %q", e.Limit)
+		}
+	}}, {"web pages", "remote", func(t *testing.T, k kind) {
+		b := k.start(t, options{})
+		b.next(turn{status: 418, header: "Content-Type: text/html", body: html}, turn{status: 418, body: "<html>"}, turn{status: 418, body: "EMPTY"},
+			turn{status: 418, body: strings.Repeat("word ", 100)}, turn{status: 418, body: `{"error":"flat"}`}, turn{status: 418, body: `[]`},
+			turn{header: "Content-Type: text/html", body: html})
+		b.fails(t.Context(), hello(), tool.Invalid, "Server error: 502 Bad Gateway")
+		b.fails(t.Context(), hello(), tool.Invalid, "Server returned HTML error page")
+		b.fails(t.Context(), hello(), tool.Invalid, "Empty error response from server")
+		if e := b.fails(t.Context(), hello(), tool.Invalid, "word word"); len(e.Error()) > 300 {
+			t.Errorf("the error has %d bytes", len(e.Error()))
+		}
+		b.fails(t.Context(), hello(), tool.Invalid, ": flat")
+		b.fails(t.Context(), hello(), tool.Invalid, "Unknown API error")
+		b.fails(t.Context(), hello(), tool.Unavailable, "not JSON", "502 Bad Gateway", "check the base URL")
+	}}, {"empty reply", "", func(t *testing.T, k kind) {
+		b := k.start(t, options{})
+		b.next(turn{text: " \n"})
+		b.fails(t.Context(), hello(), tool.Unavailable, "the answer is empty")
+		if k.remote {
+			b.next(turn{body: "EMPTY"})
+			b.fails(t.Context(), hello(), tool.Unavailable)
+		}
+	}}, {"wrong JSON", "remote", func(t *testing.T, k kind) {
+		b := k.start(t, options{})
+		for _, body := range []string{`{"choices":[}`, `{"content":7,"choices":null,"message":1,"error":null}`, `[]`, `{}`, `"hi"`} {
+			b.next(turn{header: "Content-Type: application/json", body: body})
+			b.fails(t.Context(), hello(), tool.Unavailable)
+		}
+	}}, {"redirect to another host", "remote", testRedirect}, {"the key comes back", "remote", func(t *testing.T, k kind) {
+		b := k.start(t, options{})
+		encoded := base64.StdEncoding.EncodeToString([]byte(testKey))
+		padded := strings.Repeat("x", 190) + testKey
+		for _, echo := range []string{testKey, encoded, "Bearer " + testKey, tool.FormatJSON(testKey, ""), padded} {
+			for _, body := range []string{"you sent " + echo, js("message", echo), js("error", tool.NewDict("message", echo, "code", echo)),
+				"<html><title>" + echo + "</title>"} {
+				b.next(turn{status: 400, body: body}, turn{body: body})
+				b.fails(t.Context(), hello(), tool.Invalid)
+				if reply, err := b.m.Ask(t.Context(), hello()); err == nil {
+					if strings.Contains(reply.Text, testKey) {
+						t.Errorf("the key is in the reply %q", reply.Text)
+					}
+				} else {
+					noKey(t, err.(*tool.Error))
+				}
+			}
+		}
+	}}, {"nobody listens", "remote", func(t *testing.T, k kind) {
+		b := k.start(t, options{})
+		b.f.server.Close()
+		b.fails(t.Context(), hello(), tool.Unavailable, "cannot be reached", "check the network")
+		if len(b.f.slept) != 2 {
+			t.Errorf("waited %v, want two waits", b.f.slept)
+		}
+	}}, {"very long reply", "remote", func(t *testing.T, k kind) {
+		b := k.start(t, options{maxReply: 100_000})
+		b.next(turn{text: strings.Repeat("long ", 10_000)}, turn{text: strings.Repeat("long ", 100_000)})
+		if got := b.ask(hello()); len(got.Text) != 50_000 {
+			t.Errorf("%d bytes, want 50000", len(got.Text))
+		}
+		if e := b.fails(t.Context(), hello(), tool.Limit, "longer than 100000 bytes"); e.Limit != "reply" {
+			t.Errorf("limit = %q", e.Limit)
+		}
+	}}, {"not UTF-8", "remote", func(t *testing.T, k kind) {
+		b := k.start(t, options{})
+		b.next(turn{status: 418, body: "caf\xe9 \xff\xfe"})
+		b.fails(t.Context(), hello(), tool.Invalid, "caf\ufffd")
+		b.next(turn{header: "Content-Type: application/json", body: strings.ReplaceAll(map[bool]string{
+			true:  `{"choices":[{"message":{"content":"caf@"},"finish_reason":"stop"}],"content":[{"type":"text","text":"caf@"}],"message":{"content":"caf@"},"done":true}`,
+			false: `{"content":"caf@"}`}[k.native], "@", "\xe9")})
+		if got := b.ask(hello()); got.Text != "caf\ufffd" {
+			t.Errorf("text = %q", got.Text)
+		}
+	}}}
+}
+
+// testRedirect sends a model to another host, which must hear nothing.
+func testRedirect(t *testing.T, k kind) {
+	other := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		t.Errorf("%s %s came to the other host, with %v", r.Method, r.URL, r.Header)
+	}))
+	defer other.Close()
+	for _, status := range []int{301, 302, 303, 307, 308} {
+		b := k.start(t, options{client: &http.Client{Transport: &http.Transport{DisableKeepAlives: true},
+			CheckRedirect: func(*http.Request, []*http.Request) error { return nil }}})
+		b.next(turn{status: status, header: "Location: " + other.URL + "/v1/messages?key=" + "secret"})
+		e := b.fails(t.Context(), hello(), tool.Unavailable, "redirects to "+other.URL, "set the base URL")
+		if strings.Contains(e.Error(), "secret") {
+			t.Errorf("the error repeats the query: %v", e)
+		}
+	}
+}
+
+func streamRows() []row {
+	return []row{{"cut stream", "remote", func(t *testing.T, k kind) {
+		b := k.start(t, options{})
+		if !k.streams {
+			b.next(turn{text: "one two three four", cut: true}, turn{text: "one two three four", cut: true})
+			b.f.vendor.(*fakeCassidy).lost = 500
+			b.fails(t.Context(), hello(), tool.Unavailable, "cut before the answer was complete")
+			return
+		}
+		b.next(turn{text: "one two three four", cut: true})
+		var got string
+		r := hello()
+		r.Text = func(p string) { got += p }
+		b.fails(t.Context(), r, tool.Unavailable, "cut before the answer was complete")
+		if got != "one two " || len(b.f.messages()) != 1 {
+			t.Errorf("%q came, after %d requests; want nothing to be sent again", got, len(b.f.messages()))
+		}
+	}}, {"stream without end", "streams", func(t *testing.T, k kind) {
+		b := k.start(t, options{maxReply: 1 << 20})
+		b.next(turn{text: "on ", endless: true})
+		b.fails(t.Context(), watched(), tool.Limit, "longer than 1048576 bytes")
+	}}, {"stream without words", "streams", func(t *testing.T, k kind) {
+		b := k.start(t, options{maxReply: 1000})
+		header := "Content-Type: text/event-stream"
+		if strings.HasPrefix(k.name, "ollama") {
+			header = "Content-Type: application/x-ndjson"
+		}
+		b.next(turn{header: header, body: strings.Repeat("\n", 100_000)}, turn{header: header, body: strings.Repeat("x", 100_000)},
+			turn{header: header, body: "data: nonsense\n\nnonsense\n"}, turn{header: header, body: "EMPTY"})
+		b.fails(t.Context(), watched(), tool.Limit)
+		b.fails(t.Context(), watched(), tool.Limit)
+		b.fails(t.Context(), watched(), tool.Unavailable, "not JSON")
+		b.fails(t.Context(), watched(), tool.Unavailable, "cut before")
+	}}, {"error in the stream", "streams", func(t *testing.T, k kind) {
+		b := k.start(t, options{})
+		body, header := `{"error":{"message":"overloaded","type":"overloaded_error"},"type":"error"}`, "Content-Type: application/x-ndjson"
+		if !strings.HasPrefix(k.name, "ollama") {
+			body, header = "event: error\ndata: "+body+"\n\n", "Content-Type: text/event-stream"
+		}
+		b.next(turn{header: header, body: body})
+		b.fails(t.Context(), watched(), tool.Unavailable, "overloaded")
+	}}, {"silence", "remote", func(t *testing.T, k kind) {
+		b := k.start(t, options{timeout: 50 * time.Millisecond})
+		if !k.streams {
+			b.next(turn{mute: true}, turn{mute: true})
+			b.fails(t.Context(), hello(), tool.Timeout, "no answer in 50ms")
+			return
+		}
+		b.next(turn{text: "one two", hold: true})
+		b.fails(t.Context(), watched(), tool.Timeout, "no answer in 50ms")
+		<-b.f.gone
+	}}}
+}
+
+func cancelRows() []row {
+	return []row{{"cancel before", "", func(t *testing.T, k kind) {
+		b := k.start(t, options{})
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		b.fails(ctx, hello(), tool.Canceled, "canceled")
+		ctx, cancel = context.WithDeadline(t.Context(), time.Unix(0, 0))
+		defer cancel()
+		b.fails(ctx, hello(), tool.Timeout, "time ran out")
+	}}, {"cancel while waiting", "remote", func(t *testing.T, k kind) {
+		before := runtime.NumGoroutine()
+		b := k.start(t, options{client: &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}})
+		b.next(turn{mute: true})
+		ctx, cancel := context.WithCancel(t.Context())
+		go func() {
+			<-b.f.reach
+			cancel()
+		}()
+		b.fails(ctx, hello(), tool.Canceled)
+		<-b.f.gone
+		b.f.server.Close()
+		settles(t, before)
+	}}, {"cancel while streaming", "streams", func(t *testing.T, k kind) {
+		before := runtime.NumGoroutine()
+		b := k.start(t, options{client: &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}})
+		b.next(turn{text: "one two three", hold: true})
+		ctx, cancel := context.WithCancel(t.Context())
+		r := hello()
+		r.Text = func(string) { cancel() }
+		b.fails(ctx, r, tool.Canceled)
+		<-b.f.gone
+		b.f.server.Close()
+		settles(t, before)
+	}}, {"cancel between attempts", "remote", func(t *testing.T, k kind) {
+		ctx, cancel := context.WithCancel(t.Context())
+		b := k.start(t, options{sleep: func(ctx context.Context, d time.Duration) error {
+			cancel()
+			return ctx.Err()
+		}})
+		b.next(turn{status: 503})
+		b.fails(ctx, hello(), tool.Canceled)
+		if n := len(b.f.messages()); n != 1 {
+			t.Errorf("%d requests, want 1", n)
+		}
+	}}, {"the time runs out between attempts", "remote", func(t *testing.T, k kind) {
+		f := newFake(t, k.vendor())
+		m, err := k.open(f.server.URL, options{key: testKey, client: closing()}) // which waits by the clock
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.next(turn{status: 503, header: "Retry-After: 30"})
+		ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+		defer cancel()
+		(&bench{t, m, f, f.next}).fails(ctx, hello(), tool.Timeout)
+	}}, {"cancel while connecting", "remote", func(t *testing.T, k kind) {
+		ctx, cancel := context.WithCancel(t.Context())
+		b := k.start(t, options{client: &http.Client{Transport: roundTripper(func(r *http.Request) (*http.Response, error) {
+			cancel()
+			<-r.Context().Done()
+			return nil, r.Context().Err()
+		})}})
+		b.fails(ctx, hello(), tool.Canceled)
+	}}, {"many at once", "", func(t *testing.T, k kind) {
+		b := k.start(t, options{})
+		var all sync.WaitGroup
+		for range 8 {
+			b.next(turn{text: "Hi."})
+			all.Go(func() {
+				if got, err := b.m.Ask(t.Context(), hello()); err != nil || got.Text != "Hi." {
+					t.Errorf("Ask = %+v, %v", got, err)
+				}
+			})
+		}
+		all.Wait()
+	}}}
+}
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+// settles waits until there are no more goroutines than before.
+func settles(t *testing.T, before int) {
+	t.Helper()
+	for end := time.Now().Add(10 * time.Second); runtime.NumGoroutine() > before; time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			buf := make([]byte, 1<<16)
+			t.Fatalf("%d goroutines, %d before\n%s", runtime.NumGoroutine(), before, buf[:runtime.Stack(buf, true)])
+		}
+	}
+}
+
+// TestWords compares a conversation with what each API is sent, byte by byte:
+// what the vendors' own clients send for it.
+func TestWords(t *testing.T) {
+	for _, k := range kinds() {
+		want, ok := map[string]string{
+			"openai": `{"model":"m","messages":[{"role":"system","content":"Be brief."},{"role":"user","content":"Read a.txt"},` +
+				`{"role":"assistant","content":null,"tool_calls":[{"id":"c1","type":"function","function":{"name":"read_file","arguments":"{\"path\":\"a.txt\"}"}}]},` +
+				`{"role":"tool","content":"hello","tool_call_id":"c1"}],"max_completion_tokens":100}`,
+			"anthropic": `{"model":"m","max_tokens":100,"system":"Be brief.","messages":[{"role":"user","content":[{"type":"text","text":"Read a.txt"}]},` +
+				`{"role":"assistant","content":[{"type":"tool_use","id":"c1","name":"read_file","input":{"path":"a.txt"}}]},` +
+				`{"role":"user","content":[{"type":"tool_result","tool_use_id":"c1","content":"hello"}]}]}`,
+			"ollama": `{"model":"m","messages":[{"role":"system","content":"Be brief."},{"role":"user","content":"Read a.txt"},` +
+				`{"role":"assistant","content":"","tool_calls":[{"function":{"name":"read_file","arguments":{"path":"a.txt"}}}]},` +
+				`{"role":"tool","content":"hello","tool_name":"read_file"}],"stream":false,"options":{"num_predict":100,"num_ctx":8192}}`,
+		}[k.name]
+		if !ok {
+			continue
+		}
+		b := k.start(t, options{})
+		b.next(turn{text: "Done."})
+		b.ask(&model.Request{System: "Be brief.", MaxTokens: 100, Tools: []tool.Tool{readFile()}, Messages: []model.Message{user("Read a.txt"),
+			{Role: model.Assistant, Calls: []model.Call{{ID: "c1", Tool: "read_file", Args: tool.NewDict("path", "a.txt")}}},
+			{Role: model.ToolRole, CallID: "c1", Tool: "read_file", Text: "hello"}}})
+		body := b.f.requests()[0].body
+		got := tool.NewDict()
+		for k, v := range body.All() {
+			if k != "tools" { // which the fakes look at
+				got.Put(k.(string), v)
+			}
+		}
+		if d := cmp.Diff(want, got.String()); d != "" {
+			t.Errorf("%s (-want +got):\n%s", k.name, d)
+		}
+	}
+}

@@ -1,0 +1,127 @@
+package model
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/cassidy-run/cassidy/runtime/tool"
+)
+
+// check says what no API with native calls would take, in clearer words than
+// theirs: an empty message, an answer to no call, or a call without an answer.
+func (w *wire) check(r *Request) *failure {
+	invalid := func(format string, args ...any) *failure { return w.fail(tool.Errorf(tool.Invalid, format, args...)) }
+	if len(r.Messages) == 0 {
+		return invalid("the conversation is empty")
+	}
+	open := map[string]bool{}
+	for _, m := range r.Messages {
+		switch m.Role {
+		case ToolRole:
+			if !open[m.CallID] {
+				return invalid("the result of %s answers no call %q before it", m.Tool, m.CallID)
+			}
+			delete(open, m.CallID)
+			continue
+		case User:
+			if strings.TrimSpace(m.Text) == "" {
+				return invalid("a message is empty")
+			}
+		case Assistant:
+		default:
+			return invalid("a message has the role %q", string(m.Role))
+		}
+		for id := range open {
+			return invalid("the call %q has no result", id)
+		}
+		for _, c := range m.Calls {
+			open[c.ID] = true
+		}
+	}
+	for id := range open {
+		return invalid("the call %q has no result", id)
+	}
+	if r.Messages[len(r.Messages)-1].Role == Assistant {
+		return invalid("the last message is the model's own")
+	}
+	return nil
+}
+
+// definitions returns the tools in one vendor's form, or nil for none.
+func (w *wire) definitions(tools []tool.Tool, format tool.Format) (tool.List, *failure) {
+	var list tool.List
+	for i := range tools {
+		d, err := tools[i].Definition(format)
+		if err != nil {
+			return nil, w.fail(tool.AsError(err, tool.Invalid))
+		}
+		list = append(list, d)
+	}
+	return list, nil
+}
+
+// inWords returns a message with its calls or its result written out, for a
+// model that knows of none.
+func (m *Message) inWords() string {
+	if m.Role == ToolRole {
+		word := "RESULT"
+		if m.Failed {
+			word = "ERROR"
+		}
+		return word + " (" + m.Tool + "):\n" + m.Text
+	}
+	parts := []string{m.Text}
+	if m.Text == "" {
+		parts = nil
+	}
+	for i := range m.Calls {
+		parts = append(parts, "CALL ("+m.Calls[i].Tool+"): "+m.Calls[i].argsText())
+	}
+	return strings.Join(parts, "\n\n")
+}
+
+// worded returns messages with the calls and results written out.
+func worded(messages []Message) []Message {
+	list := slices.Clone(messages)
+	for i := range list {
+		m := &list[i]
+		switch {
+		case m.Role == ToolRole:
+			*m = Message{Role: User, Text: m.inWords()}
+		case len(m.Calls) > 0:
+			*m = Message{Role: m.Role, Text: m.inWords()}
+		}
+	}
+	return list
+}
+
+// transcript writes a conversation as one text: the instruction, what was said
+// before, and last what is to be answered.
+func transcript(system string, messages []Message) string {
+	var parts []string
+	if system != "" {
+		parts = append(parts, system)
+	}
+	last := len(messages)
+	for last > 0 && messages[last-1].Role != Assistant {
+		last--
+	}
+	if last > 0 {
+		parts = append(parts, "[The conversation so far]")
+		for _, m := range messages[:last] {
+			text := m.inWords()
+			switch m.Role {
+			case User:
+				text = "USER:\n" + text
+			case Assistant:
+				text = "ASSISTANT:\n" + text
+			}
+			parts = append(parts, text)
+		}
+		parts = append(parts, "[Answer what follows]")
+	}
+	for _, m := range messages[last:] {
+		parts = append(parts, m.inWords())
+	}
+	return strings.Join(parts, "\n\n")
+}

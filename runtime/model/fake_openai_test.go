@@ -1,0 +1,143 @@
+package model_test
+
+import (
+	"io"
+	"net/http"
+
+	"github.com/cassidy-run/cassidy/runtime/tool"
+)
+
+// The request of POST /chat/completions as OpenAI documents it.
+var openAIRequest = fields{
+	"model": "string!", "messages": "array!", "tools": "array", "tool_choice": "string|object", "parallel_tool_calls": "boolean",
+	"max_completion_tokens": "integer", "stream": "boolean", "stream_options": "object", "stop": "string|array", "n": "integer",
+	"temperature": "number", "top_p": "number", "seed": "integer", "user": "string", "store": "boolean", "metadata": "object",
+	"response_format": "object", "reasoning_effort": "string", "service_tier": "string", "verbosity": "string",
+}
+
+var openAIMessage = map[string]fields{
+	"system":    {"role": "string!", "content": "string!", "name": "string"},
+	"user":      {"role": "string!", "content": "string!", "name": "string"},
+	"assistant": {"role": "string!", "content": "string|null!", "name": "string", "refusal": "string|null", "tool_calls": "array"},
+	"tool":      {"role": "string!", "content": "string!", "tool_call_id": "string!"},
+}
+
+type fakeOpenAI struct{}
+
+func (fakeOpenAI) authorized(q request) bool {
+	return q.header.Get("Authorization") == "Bearer "+testKey && q.header.Get("X-Api-Key") == ""
+}
+
+func (fakeOpenAI) fail(status int) string {
+	if status == 400 {
+		return `{"error":{"message":"This model's maximum context length is 8192 tokens.","type":"invalid_request_error","param":"messages","code":"context_length_exceeded"}}`
+	}
+	return `{"error":{"message":"it went wrong","type":"server_error","param":null,"code":null}}`
+}
+
+func (fakeOpenAI) check(f *fake, q request) bool {
+	t := f.t
+	if q.method != "POST" || q.path != "/v1/chat/completions" || q.header.Get("Content-Type") != "application/json" {
+		t.Errorf("%s %s, %q", q.method, q.path, q.header.Get("Content-Type"))
+	}
+	strict(t, "the request", q.body, openAIRequest)
+	if q.body.Bool("stream") != q.body.Has("stream_options") {
+		t.Errorf("stream_options go with stream alone")
+	}
+	if q.body.Has("stream_options") {
+		strict(t, "stream_options", inner(q.body, "stream_options"), fields{"include_usage": "boolean", "include_obfuscation": "boolean"})
+	}
+	for _, d := range dicts(t, q.body, "tools") {
+		strict(t, "a tool", d, fields{"type": "string!", "function": "object!"})
+		fn := inner(d, "function")
+		strict(t, "a function", fn, fields{"name": "string!", "description": "string", "parameters": "object", "strict": "boolean"})
+		checkParameters(t, inner(fn, "parameters"))
+	}
+	open := map[string]bool{}
+	for _, m := range dicts(t, q.body, "messages") {
+		role := m.Text("role")
+		strict(t, "a message of "+role, m, openAIMessage[role])
+		if role == "tool" {
+			if id := m.Text("tool_call_id"); !open[id] {
+				t.Errorf("the result %q answers no call", id)
+			}
+			delete(open, m.Text("tool_call_id"))
+			continue
+		}
+		if len(open) > 0 {
+			t.Errorf("%s speaks before all calls are answered", role)
+		}
+		if v, _ := m.Get("content"); v == nil && !m.Has("tool_calls") {
+			t.Errorf("a message of %s without content or calls", role)
+		}
+		for _, c := range dicts(t, m, "tool_calls") {
+			strict(t, "a call", c, fields{"id": "string!", "type": "string!", "function": "object!"})
+			strict(t, "a call's function", inner(c, "function"), fields{"name": "string!", "arguments": "string!"})
+			open[c.Text("id")] = true
+		}
+	}
+	if len(open) > 0 {
+		t.Errorf("calls without results: %v", open)
+	}
+	return true
+}
+
+func (fakeOpenAI) finish(t turn) string {
+	switch {
+	case t.length:
+		return "length"
+	case t.refuse:
+		return "content_filter"
+	case len(t.calls) > 0:
+		return "tool_calls"
+	}
+	return "stop"
+}
+
+func (v fakeOpenAI) play(f *fake, w http.ResponseWriter, q request, t turn) {
+	usage := tool.NewDict("prompt_tokens", 12, "completion_tokens", 5, "total_tokens", 17, "prompt_tokens_details", tool.NewDict("cached_tokens", 4))
+	if q.body.Bool("stream") {
+		v.stream(w, t, usage)
+		return
+	}
+	message := tool.NewDict("role", "assistant", "content", t.text, "refusal", nil)
+	var calls tool.List
+	for _, c := range t.calls {
+		calls = append(calls, tool.NewDict("id", c.id, "type", "function", "function", tool.NewDict("name", c.tool, "arguments", c.args)))
+	}
+	if calls != nil {
+		message.Put("tool_calls", calls)
+		if t.text == "" {
+			message.Put("content", nil)
+		}
+	}
+	w.Header().Set("Content-Type", "application/json")
+	io.WriteString(w, js("id", "chatcmpl-1", "object", "chat.completion", "created", 1, "model", "m", "usage", usage,
+		"choices", tool.List{tool.NewDict("index", 0, "message", message, "finish_reason", v.finish(t), "logprobs", nil)}))
+}
+
+func (v fakeOpenAI) stream(w http.ResponseWriter, t turn, usage *tool.Dict) {
+	w.Header().Set("Content-Type", "text/event-stream; charset=utf-8")
+	chunk := func(delta *tool.Dict, finish tool.Value) string {
+		return "data: " + js("id", "chatcmpl-1", "object", "chat.completion.chunk", "created", 1, "model", "m", "usage", nil,
+			"choices", tool.List{tool.NewDict("index", 0, "delta", delta, "finish_reason", finish)}) + "\n\n"
+	}
+	var last []string
+	for i, c := range t.calls { // the name, then the arguments in halves, interleaved
+		last = append(last, chunk(tool.NewDict("tool_calls", tool.List{tool.NewDict("index", i, "id", c.id, "type", "function",
+			"function", tool.NewDict("name", c.tool, "arguments", ""))}), nil))
+	}
+	for half := range 2 {
+		for i, c := range t.calls {
+			part := c.args[:len(c.args)/2]
+			if half == 1 {
+				part = c.args[len(c.args)/2:]
+			}
+			last = append(last, chunk(tool.NewDict("tool_calls", tool.List{tool.NewDict("index", i, "function", tool.NewDict("arguments", part))}), nil))
+		}
+	}
+	last = append(last, chunk(tool.NewDict(), v.finish(t)),
+		"data: "+js("id", "chatcmpl-1", "object", "chat.completion.chunk", "choices", tool.List{}, "usage", usage)+"\n\n", "data: [DONE]\n\n")
+	stream(w, t, []string{": a comment\n\n", chunk(tool.NewDict("role", "assistant", "content", ""), nil)},
+		func(p string) string { return chunk(tool.NewDict("content", p), nil) }, last)
+}

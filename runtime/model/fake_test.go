@@ -1,0 +1,305 @@
+package model_test
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/cassidy-run/cassidy/runtime/model"
+	"github.com/cassidy-run/cassidy/runtime/tool"
+)
+
+// The key of the tests. It has letters that base64, JSON and HTML write
+// otherwise, and is long enough to be hidden everywhere.
+const testKey = `sk-test/+&"key"-0123456789-abcdefghij`
+
+// A turn is what a fake model does next, in no vendor's words.
+type turn struct {
+	text    string
+	pieces  []string // the text as it is streamed; nil: word by word
+	calls   []fakeCall
+	length  bool     // it stops at its longest answer
+	refuse  bool     // the provider refuses
+	status  int      // an error of the server's, with body and header
+	header  string   // "Name: value"
+	body    string   // the whole body of the answer, in place of a right one
+	cut     bool     // the connection breaks after the first half of the pieces
+	hold    bool     // nothing comes after the first piece
+	mute    bool     // no answer at all comes
+	endless bool     // the text has no end
+	stores  []string // of CassidyAI: what is in the thread afterwards; "=" is the message itself
+}
+
+type fakeCall struct{ id, tool, args string }
+
+func (t turn) streamed() []string {
+	if t.pieces != nil {
+		return t.pieces
+	}
+	return strings.SplitAfter(t.text, " ")
+}
+
+// A request is one that a fake got.
+type request struct {
+	method, path string
+	header       http.Header
+	body         *tool.Dict
+}
+
+// A fake is a server that plays one vendor's API, and is strict about it.
+type fake struct {
+	t      *testing.T
+	server *httptest.Server
+	vendor vendor
+	mu     sync.Mutex
+	turns  []turn
+	log    []request
+	slept  []time.Duration
+	gone   chan struct{} // gets one for each client that left a held answer
+	reach  chan struct{} // gets one for each held request that arrived
+}
+
+// A vendor is what is particular to a fake.
+type vendor interface {
+	// check fails the test for a request that the API would not take, and
+	// reports whether a turn is to be played for it.
+	check(f *fake, q request) bool
+	// authorized reports whether a request carries the key.
+	authorized(q request) bool
+	// play writes a right answer.
+	play(f *fake, w http.ResponseWriter, q request, t turn)
+	// fail returns the body of an error.
+	fail(status int) string
+}
+
+func newFake(t *testing.T, v vendor) *fake {
+	f := &fake{t: t, vendor: v, gone: make(chan struct{}, 10), reach: make(chan struct{}, 10)}
+	f.server = httptest.NewServer(f)
+	t.Cleanup(f.server.Close)
+	return f
+}
+
+// next adds to what the model does.
+func (f *fake) next(turns ...turn) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.turns = append(f.turns, turns...)
+}
+
+func (f *fake) requests() []request {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return slices.Clone(f.log)
+}
+
+// sleep is the models' clock: it keeps nobody waiting.
+func (f *fake) sleep(ctx context.Context, d time.Duration) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.slept = append(f.slept, d)
+	return ctx.Err()
+}
+
+func (f *fake) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	q := request{r.Method, r.URL.Path, r.Header, nil}
+	if r.URL.RawQuery != "" {
+		q.path += "?" + r.URL.RawQuery
+	}
+	data, _ := io.ReadAll(r.Body)
+	if len(data) > 0 {
+		v, err := tool.ParseJSON(data)
+		d, ok := v.(*tool.Dict)
+		if err != nil || !ok {
+			f.t.Errorf("%s %s: the body is no object: %v\n%s", q.method, q.path, err, data)
+		}
+		q.body = d
+	}
+	if bytes.Contains(data, []byte("sk-test")) || strings.Contains(r.URL.String(), "sk-test") {
+		f.t.Errorf("%s: the key is in the address or the body", q.path)
+	}
+	f.mu.Lock()
+	f.log = append(f.log, q)
+	f.mu.Unlock()
+	if !f.vendor.authorized(q) {
+		f.error(w, 401, turn{})
+		return
+	}
+	if !f.vendor.check(f, q) {
+		f.vendor.play(f, w, q, turn{})
+		return
+	}
+	f.playTurn(w, r, q)
+}
+
+func (f *fake) playTurn(w http.ResponseWriter, r *http.Request, q request) {
+	f.mu.Lock()
+	if len(f.turns) == 0 {
+		f.mu.Unlock()
+		f.t.Errorf("%s: asked once too often", q.path)
+		f.error(w, 500, turn{})
+		return
+	}
+	t := f.turns[0]
+	f.turns = f.turns[1:]
+	f.mu.Unlock()
+	if name, value, ok := strings.Cut(t.header, ": "); ok {
+		w.Header().Set(name, value)
+	}
+	if v, ok := f.vendor.(interface{ before(q request, t turn) }); ok {
+		v.before(q, t)
+	}
+	switch {
+	case t.mute:
+		f.hold(r)
+	case t.status != 0:
+		f.error(w, t.status, t)
+	case t.body != "":
+		io.WriteString(w, strings.TrimPrefix(t.body, "EMPTY"))
+	default:
+		f.vendor.play(f, w, q, t)
+		if t.hold {
+			f.hold(r)
+		}
+	}
+}
+
+// hold waits until the client leaves.
+func (f *fake) hold(r *http.Request) {
+	f.reach <- struct{}{}
+	<-r.Context().Done()
+	f.gone <- struct{}{}
+}
+
+func (f *fake) error(w http.ResponseWriter, status int, t turn) {
+	if w.Header().Get("Content-Type") == "" {
+		w.Header().Set("Content-Type", "application/json")
+	}
+	w.WriteHeader(status)
+	if t.body == "" {
+		t.body = f.vendor.fail(status)
+	}
+	io.WriteString(w, strings.TrimPrefix(t.body, "EMPTY"))
+}
+
+// stream writes frames one by one, as a turn wants them written.
+func stream(w http.ResponseWriter, t turn, first []string, each func(piece string) string, last []string) {
+	flush := http.NewResponseController(w)
+	write := func(s string) bool {
+		_, err := io.WriteString(w, s)
+		return err == nil && flush.Flush() == nil
+	}
+	for _, s := range first {
+		write(s)
+	}
+	pieces := t.streamed()
+	for i, p := range pieces {
+		if t.cut && i >= len(pieces)/2 || t.hold && i > 0 {
+			break
+		}
+		write(each(p))
+	}
+	for t.endless && write(each(strings.Repeat("on and on ", 1000))) {
+	}
+	switch {
+	case t.cut:
+		panic(http.ErrAbortHandler)
+	case t.hold || t.endless:
+		return
+	}
+	for _, s := range last {
+		write(s)
+	}
+}
+
+// fields are the names and types that an object may have: "string", "integer",
+// "number", "boolean", "array", "object", several joined by "|". One that ends
+// in "!" must be there.
+type fields map[string]string
+
+// strict fails the test where an object is not as a table says.
+func strict(t *testing.T, where string, d *tool.Dict, table fields) {
+	t.Helper()
+	if d == nil {
+		t.Errorf("%s: not an object", where)
+	}
+	for k, v := range d.All() {
+		want, ok := table[k.(string)]
+		if !ok {
+			t.Errorf("%s: unknown field %q", where, k)
+			continue
+		}
+		types := strings.Split(strings.TrimSuffix(want, "!"), "|")
+		got := tool.TypeOf(v)
+		if !slices.Contains(types, got) && !(got == "integer" && slices.Contains(types, "number")) {
+			t.Errorf("%s: %q is %s, want %s", where, k, got, want)
+		}
+	}
+	for name, want := range table {
+		if strings.HasSuffix(want, "!") && !d.Has(name) {
+			t.Errorf("%s: the field %q is missing", where, name)
+		}
+	}
+}
+
+// dicts returns the objects of the list under a name, and fails for any other
+// thing there.
+func dicts(t *testing.T, d *tool.Dict, name string) []*tool.Dict {
+	t.Helper()
+	v, _ := d.Get(name)
+	items, _ := v.(tool.List)
+	var list []*tool.Dict
+	for _, item := range items {
+		one, ok := item.(*tool.Dict)
+		if !ok {
+			t.Errorf("%s holds %s, want objects", name, tool.TypeOf(item))
+			continue
+		}
+		list = append(list, one)
+	}
+	return list
+}
+
+func inner(d *tool.Dict, name string) *tool.Dict {
+	v, _ := d.Get(name)
+	c, _ := v.(*tool.Dict)
+	return c
+}
+
+// js writes a value as JSON.
+func js(pairs ...tool.Value) string { return tool.NewDict(pairs...).String() }
+
+func parse(t *testing.T, text string) tool.Value {
+	t.Helper()
+	v, err := tool.ParseJSON([]byte(text))
+	if err != nil {
+		t.Errorf("%s: %v", text, err)
+	}
+	return v
+}
+
+// readFile is the tool of the tests.
+func readFile() tool.Tool {
+	return tool.Tool{Name: "read_file", Description: "Read a file.", Params: []tool.Param{
+		{Name: "path", Type: tool.Type{Name: tool.TypeString}, Description: "which file", Required: true},
+		{Name: "limit", Type: tool.Type{Name: tool.TypeInteger}},
+	}}
+}
+
+// checkParameters fails the test where a schema is not that of readFile.
+func checkParameters(t *testing.T, schema *tool.Dict) {
+	t.Helper()
+	want := `{"type":"object","properties":{"path":{"type":"string","description":"which file"},"limit":{"type":"integer"}},` +
+		`"required":["path"],"additionalProperties":false}`
+	if schema.String() != want {
+		t.Errorf("the tool's schema is %s, want %s", schema, want)
+	}
+}
+
+func user(text string) model.Message { return model.Message{Role: model.User, Text: text} }

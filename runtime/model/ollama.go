@@ -1,0 +1,248 @@
+package model
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/cassidy-run/cassidy/runtime/tool"
+)
+
+// OllamaOptions say how a model of an Ollama server is reached. Model is
+// required.
+type OllamaOptions struct {
+	Model   string
+	BaseURL string // default http://127.0.0.1:11434; a host alone will do
+	Key     string // sent as a bearer token, for servers that want one
+	// Context is how many tokens the server keeps of a conversation, its
+	// num_ctx. The default is the server's, which is small, and what is beyond
+	// it is forgotten without a word.
+	Context int
+	// Plain says that the model takes no tools: calls travel in its text.
+	Plain bool
+
+	Client   *http.Client  // default: one without a proxy; its redirects are not followed
+	Timeout  time.Duration // how long the API may keep silent; default 10 minutes
+	MaxReply int64         // bytes of an answer; default 8 MB
+	KeyHint  string        // what to do about a wrong key; default "check the key"
+	// Sleep waits between attempts; default is to wait. It returns the
+	// context's error where that ends first.
+	Sleep func(ctx context.Context, d time.Duration) error
+}
+
+type ollama struct {
+	o OllamaOptions
+	w *wire
+}
+
+// NewOllama returns a model that is asked with Ollama's chat API. It fails
+// where no model is named, or the key or the address cannot be one.
+func NewOllama(opts *OllamaOptions) (Model, error) {
+	o := OllamaOptions{}
+	if opts != nil {
+		o = *opts
+	}
+	if o.Model == "" {
+		return nil, noModel("ollama", "ollama:qwen3")
+	}
+	w, err := newWire(link{name: "ollama:" + o.Model, base: ollamaBase(o.BaseURL), usual: "http://127.0.0.1:11434", key: o.Key,
+		keyHint: o.KeyHint, client: o.Client, timeout: o.Timeout, maxReply: o.MaxReply, sleep: o.Sleep})
+	if err != nil {
+		return nil, err
+	}
+	w.lostHint = "fetch it: ollama pull " + o.Model
+	return &ollama{o, w}, nil
+}
+
+// ollamaBase makes an address of what OLLAMA_HOST may hold: a host, a port, or
+// the address that the server listens on.
+func ollamaBase(host string) string {
+	if host == "" || strings.Contains(host, "://") {
+		return host
+	}
+	name, path, _ := strings.Cut(host, "/")
+	if !strings.Contains(name[strings.LastIndexByte(name, ']')+1:], ":") {
+		name += ":11434"
+	}
+	if rest, all := strings.CutPrefix(name, "0.0.0.0:"); all || strings.HasPrefix(name, ":") {
+		name = "127.0.0.1:" + strings.TrimPrefix(rest, ":")
+	}
+	return "http://" + name + "/" + path
+}
+
+func (m *ollama) Name() string { return m.w.name }
+func (m *ollama) Native() bool { return !m.o.Plain }
+
+// Ask implements [Model].
+func (m *ollama) Ask(ctx context.Context, r *Request) (*Reply, error) {
+	start := time.Now()
+	reply, f := m.ask(ctx, r)
+	return answer(start, reply, f)
+}
+
+func (m *ollama) ask(ctx context.Context, r *Request) (*Reply, *failure) {
+	body, f := m.body(r)
+	if f != nil {
+		return nil, f
+	}
+	res, f := m.w.send(ctx, &query{path: "/api/chat", header: bearer(m.o.Key), body: body, stream: r.Text != nil})
+	if f != nil {
+		return nil, f
+	}
+	defer res.close()
+	s := &ollamaStream{draft: draft{w: m.w, tell: r.Text}}
+	var reply *Reply
+	if r.Text != nil {
+		reply, f = res.assemble(false, s)
+	} else {
+		reply, f = s.whole(res)
+	}
+	if f != nil {
+		return nil, f
+	}
+	return m.w.finish(r, reply)
+}
+
+func (m *ollama) body(r *Request) (*tool.Dict, *failure) {
+	if f := m.w.check(r); f != nil {
+		return nil, f
+	}
+	tools, f := m.w.definitions(r.Tools, tool.OpenAI) // Ollama's are the same
+	if f != nil {
+		return nil, f
+	}
+	messages := r.Messages
+	if m.o.Plain {
+		messages, tools = worded(messages), nil
+	}
+	body := tool.NewDict("model", m.o.Model, "messages", ollamaMessages(r.System, messages))
+	if tools != nil {
+		body.Put("tools", tools)
+	}
+	body.Put("stream", r.Text != nil) // which would be true by default
+	options := tool.NewDict()
+	if r.MaxTokens > 0 {
+		options.Put("num_predict", int64(r.MaxTokens))
+	}
+	if m.o.Context > 0 {
+		options.Put("num_ctx", int64(m.o.Context))
+	}
+	if options.Len() > 0 {
+		body.Put("options", options)
+	}
+	return body, nil
+}
+
+func ollamaMessages(system string, messages []Message) tool.List {
+	var list tool.List
+	if system != "" {
+		list = append(list, tool.NewDict("role", "system", "content", system))
+	}
+	for i := range messages {
+		m := &messages[i]
+		d := tool.NewDict("role", string(m.Role), "content", m.Text)
+		switch m.Role {
+		case ToolRole:
+			d.Put("tool_name", m.Tool)
+		case Assistant:
+			if thinking := ollamaThinking(m.Opaque); thinking != "" {
+				d.Put("thinking", thinking)
+			}
+			if len(m.Calls) > 0 {
+				d.Put("tool_calls", ollamaCalls(m.Calls))
+			}
+		}
+		list = append(list, d)
+	}
+	return list
+}
+
+// ollamaCalls writes calls as Ollama has them: without IDs, so that results
+// are told apart by their order.
+func ollamaCalls(calls []Call) tool.List {
+	var list tool.List
+	for i := range calls {
+		c := &calls[i]
+		list = append(list, tool.NewDict("function", tool.NewDict("name", c.Tool, "arguments", c.argsObject())))
+	}
+	return list
+}
+
+// ollamaThinking returns the reasoning that a message keeps, which the models
+// that reason between their calls want back.
+func ollamaThinking(opaque []byte) string {
+	if len(opaque) == 0 {
+		return ""
+	}
+	v, _ := tool.ParseJSON(opaque)
+	d, _ := v.(*tool.Dict)
+	return d.Text("thinking")
+}
+
+// An ollamaStream assembles the objects of an answer, of which a whole answer
+// is the only one.
+type ollamaStream struct {
+	draft
+	made     []Call
+	thinking strings.Builder
+	finished bool
+}
+
+// whole reads an answer that came as a whole.
+func (s *ollamaStream) whole(res *response) (*Reply, *failure) {
+	body, f := res.object()
+	if f != nil {
+		return nil, f
+	}
+	if _, f := s.take(body); f != nil {
+		return nil, f
+	}
+	if child(body, "message") == nil {
+		return nil, s.w.fail(tool.Errorf(tool.Unavailable, "the answer holds no message").WithHint("check the base URL %s", s.w.base))
+	}
+	reply, _ := s.reply()
+	return reply, nil
+}
+
+func (s *ollamaStream) take(piece *tool.Dict) (bool, *failure) {
+	if f := s.w.failIn(piece); f != nil {
+		return false, f
+	}
+	message := child(piece, "message")
+	if f := s.say(message.Text("content")); f != nil {
+		return false, f
+	}
+	s.thinking.WriteString(message.Text("thinking"))
+	if f := s.room(len(message.Text("thinking"))); f != nil {
+		return false, f
+	}
+	for _, call := range children(message, "tool_calls") {
+		function := child(call, "function")
+		args, _ := function.Get("arguments")
+		c := newCall(call.Text("id"), function.Text("name"), args)
+		s.made = append(s.made, c)
+		if f := s.room(partSize + len(c.argsText()) + len(c.Tool)); f != nil {
+			return false, f
+		}
+	}
+	if !piece.Bool("done") {
+		return false, nil
+	}
+	s.finished = true
+	s.usage = Usage{InputTokens: int(piece.Int("prompt_eval_count", 0)), OutputTokens: int(piece.Int("eval_count", 0))}
+	if piece.Text("done_reason") == "length" {
+		s.stop = StopLength
+	}
+	return true, nil
+}
+
+// reply implements [streamer].
+func (s *ollamaStream) reply() (*Reply, bool) {
+	reply := s.draft.reply()
+	reply.Calls = s.made
+	if s.thinking.Len() > 0 {
+		reply.Opaque = []byte(tool.NewDict("thinking", s.thinking.String()).String())
+	}
+	return reply, s.finished
+}

@@ -1,0 +1,291 @@
+package model
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"errors"
+	"html"
+	"io"
+	"net/url"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/cassidy-run/cassidy/runtime/tool"
+)
+
+// maxSaid is how much of what a server says an error repeats, in bytes.
+const maxSaid = 200
+
+// Which limit an error of kind Limit speaks of.
+const (
+	limitContext = "context" // the conversation is too long for the model
+	limitRate    = "rate"    // too much was asked of the account
+	limitMessage = "message" // one message is too long for the API
+	limitReply   = "reply"   // the answer is too long to be read
+)
+
+// fail makes an error a failure, under the model's name and without the key.
+func (w *wire) fail(err *tool.Error) *failure {
+	e := *err
+	e.Op = w.name
+	e.Err = errors.New(w.hide(err.Message()))
+	e.Hint = w.hide(err.Hint)
+	return &failure{err: &e}
+}
+
+// failStatus is a failure as the server's status says it.
+func (w *wire) failStatus(status int, said string) *failure {
+	f := w.fail(w.statusError(status, said))
+	f.status = status
+	return f
+}
+
+// statusError says what a status means for the one who asked.
+func (w *wire) statusError(status int, said string) *tool.Error {
+	text := "HTTP " + strconv.Itoa(status) + ": " + said
+	if w.prefix != "" {
+		text = w.prefix + "(HTTP " + strconv.Itoa(status) + "): " + said
+	}
+	switch {
+	case status == 401 || status == 403:
+		return tool.Errorf(tool.Unavailable, "%s", text).WithHint("%s", w.keyHint)
+	case status == 404:
+		return tool.Errorf(tool.Unavailable, "%s", text).WithHint("%s", w.lostHint)
+	case status == 413 || status/100 == 4 && status != 429 && contextWords(said):
+		return limitError(limitContext, "%s", text).WithHint("shorten the conversation")
+	case status == 429 || status == 402:
+		return limitError(limitRate, "%s", text).WithHint("wait a little, or look at the account's limits and its balance")
+	case status/100 == 4:
+		return tool.Errorf(tool.Invalid, "%s", text).WithHint("the model or the server does not take this request: see what it says")
+	case status == 524: // of Cloudflare: the server behind it took too long
+		return tool.Errorf(tool.Timeout, "%s", text).WithHint("try a smaller task, or a part of it")
+	case status/100 == 3:
+		return tool.Errorf(tool.Unavailable, "%s", text).WithHint("set the base URL to where the API is")
+	}
+	return tool.Errorf(tool.Unavailable, "%s", text).WithHint("the provider has a problem: try again later")
+}
+
+func limitError(limit, format string, args ...any) *tool.Error {
+	e := tool.Errorf(tool.Limit, format, args...)
+	e.Limit = limit
+	return e
+}
+
+// contextWords reports whether an error speaks of a conversation that is too long.
+// There is no common code for it, so these are the words of OpenAI, Anthropic,
+// llama.cpp, vLLM and LM Studio.
+func contextWords(said string) bool {
+	said = strings.ToLower(said)
+	return slices.ContainsFunc([]string{"context_length_exceeded", "prompt is too long", "context length", "context limit",
+		"context size", "context_size", "context window", "input is too long"}, func(words string) bool {
+		return strings.Contains(said, words)
+	})
+}
+
+// refused reads why the server refused.
+func (w *wire) refused(r *response) *failure {
+	if r.status/100 == 3 {
+		return w.failStatus(r.status, "the server redirects to "+redirectHost(r.header.Get("Location"))+", which is not followed")
+	}
+	body, err := io.ReadAll(io.LimitReader(r.body, maxErrorBody))
+	if err != nil && r.ctx.Err() != nil {
+		return w.ended(r.ctx, err)
+	}
+	said := w.explain(body)
+	if code := errorCode(body); code != "" && !strings.Contains(said, code) {
+		said += " (" + tool.Clean(code, 60) + ")"
+	}
+	f := w.failStatus(r.status, said)
+	f.after = retryAfter(r.header)
+	f.final = strings.Contains(said, "insufficient_quota") || // a wait brings no money
+		r.header.Get("X-Should-Retry") == "false" // which OpenAI and Anthropic send, and their clients obey
+	if f.after > 0 && (r.status == 429 || r.status == 503 || r.status == 529) {
+		f.err.Hint = "the provider asks to wait " + f.after.Round(time.Millisecond).String()
+	}
+	return f
+}
+
+// redirectHost returns where a redirect leads, without what could be a secret.
+func redirectHost(location string) string {
+	u, err := url.Parse(location)
+	if err != nil || u.Host == "" {
+		return "another path"
+	}
+	return tool.Clean(u.Scheme+"://"+u.Host, 100)
+}
+
+var htmlTitle = regexp.MustCompile(`(?is)<title[^>]*>\s*(.*?)\s*</title`)
+
+// explain returns what the body of an error says, on one line.
+func (w *wire) explain(body []byte) string {
+	body = bytes.TrimSpace(bytes.ToValidUTF8(body, []byte("\ufffd")))
+	if len(body) == 0 {
+		return "Empty error response from server"
+	}
+	if v, err := tool.ParseJSON(body); err == nil {
+		return w.short(errorText(v))
+	}
+	if body[0] == '<' || bytes.Contains(bytes.ToLower(body), []byte("<html")) {
+		title := htmlTitle.FindSubmatch(body)
+		if title == nil || len(title[1]) == 0 {
+			return "Server returned HTML error page (likely 500/502/503 error)"
+		}
+		return w.short("Server error: " + html.UnescapeString(string(title[1])))
+	}
+	return w.short(string(body))
+}
+
+// errorText finds the message in an error's JSON.
+func errorText(v tool.Value) string {
+	if list, ok := v.(tool.List); ok && len(list) > 0 {
+		v = list[0] // as Google's servers have it
+	}
+	d, ok := v.(*tool.Dict)
+	if !ok {
+		return "Unknown API error"
+	}
+	for _, name := range []string{"message", "error", "detail"} {
+		switch said, _ := d.Get(name); said := said.(type) {
+		case string:
+			if said != "" {
+				return said
+			}
+		case *tool.Dict:
+			return errorText(said)
+		}
+	}
+	return "Unknown API error"
+}
+
+// errorCode finds the code of an error, which says more than its message
+// whether a conversation was too long or an account is empty.
+func errorCode(body []byte) string {
+	v, _ := tool.ParseJSON(body)
+	d, _ := v.(*tool.Dict)
+	inner, _ := d.Get("error")
+	e, _ := inner.(*tool.Dict)
+	if code := e.Text("code"); code != "" {
+		return code
+	}
+	return e.Text("type")
+}
+
+// short makes a foreign text fit for an error: one line, not too long, and
+// without the key, of which a cut could otherwise leave a part.
+func (w *wire) short(text string) string {
+	return tool.Clean(w.hide(strings.Join(strings.Fields(text), " ")), maxSaid)
+}
+
+// failIn returns the failure that a server tells with a status of success.
+func (w *wire) failIn(body *tool.Dict) *failure {
+	v, _ := body.Get("error")
+	if v == nil {
+		return nil
+	}
+	e, _ := v.(*tool.Dict)
+	status := int(e.Int("code", 500))
+	if status < 400 || status > 599 {
+		status = 500
+	}
+	said := errorText(tool.NewDict("error", v))
+	if code := e.Text("code"); code != "" {
+		said += " (" + code + ")"
+	}
+	if contextWords(said) {
+		status = 400
+	}
+	return w.failStatus(status, w.short(said))
+}
+
+// lost says why an exchange broke off.
+func (w *wire) lost(ctx, inner context.Context, err error) *failure {
+	var slow interface{ Timeout() bool }
+	switch {
+	case ctx.Err() != nil:
+		return w.ended(ctx, err)
+	case errors.Is(err, errLong):
+		return w.tooLong()
+	case context.Cause(inner) == errSlow, errors.As(err, &slow) && slow.Timeout():
+		f := w.fail(tool.Errorf(tool.Timeout, "no answer in %s", w.timeout).WithHint("ask for less at a time, or raise the timeout"))
+		f.slow = true
+		return f
+	}
+	var outer *url.Error // whose text holds the address, and so a path that nobody needs
+	if errors.As(err, &outer) {
+		err = outer.Err
+	}
+	e := tool.Errorf(tool.Unavailable, "%s cannot be reached: %s", w.base, w.short(err.Error())).
+		WithHint("check the network and the base URL, and that the server runs")
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		e = tool.Errorf(tool.Unavailable, "the connection was cut before the answer was complete").WithHint("ask again")
+	}
+	f := w.fail(e)
+	f.cut = true
+	return f
+}
+
+// tooLong is an answer that is longer than what is read of one.
+func (w *wire) tooLong() *failure {
+	return w.fail(limitError(limitReply, "the answer is longer than %d bytes", w.maxReply).
+		WithHint("ask for less, or raise the limit of a reply"))
+}
+
+// ended says that the caller's context is over.
+func (w *wire) ended(ctx context.Context, err error) *failure {
+	if ctx.Err() != nil {
+		err = ctx.Err()
+	}
+	if errors.Is(err, context.DeadlineExceeded) {
+		return w.fail(tool.Errorf(tool.Timeout, "the time ran out before the model answered"))
+	}
+	return w.fail(tool.Errorf(tool.Canceled, "canceled"))
+}
+
+// empty is an answer that says nothing.
+func (w *wire) empty() *failure {
+	return w.fail(tool.Errorf(tool.Unavailable, "the answer is empty").WithHint("ask again"))
+}
+
+// secretShortest is how long a key must be to be hidden: a shorter one would
+// turn up by chance, and is none.
+const secretShortest = 4
+
+// secretForms returns the forms in which a server could send a key back, the
+// longest first, so that none is hidden only in part.
+func secretForms(key string) []string {
+	if len(key) < secretShortest {
+		return nil
+	}
+	forms := []string{key, url.QueryEscape(key), url.PathEscape(key), html.EscapeString(key)}
+	quoted := tool.FormatJSON(key, "")
+	forms = append(forms, quoted[1:len(quoted)-1], strings.ReplaceAll(key, "/", `\/`))
+	for _, text := range []string{key, "Bearer " + key} {
+		forms = append(forms, base64.RawStdEncoding.EncodeToString([]byte(text)), base64.RawURLEncoding.EncodeToString([]byte(text)))
+	}
+	slices.SortFunc(forms, func(a, b string) int { return len(b) - len(a) })
+	return slices.Compact(forms)
+}
+
+// keyShortest is how long a key must be to be hidden in what a model says too.
+// The made-up keys of local servers are words that an answer may hold.
+const keyShortest = 20
+
+// said is a model's text as it is passed on.
+func (w *wire) said(text string) string {
+	if w.keyLength < keyShortest {
+		return text
+	}
+	return w.hide(text)
+}
+
+// hide takes the key out of a text.
+func (w *wire) hide(text string) string {
+	for _, form := range w.secrets {
+		text = strings.ReplaceAll(text, form, "[key]")
+	}
+	return text
+}

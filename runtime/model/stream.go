@@ -1,0 +1,132 @@
+package model
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"io"
+	"strings"
+
+	"github.com/cassidy-run/cassidy/runtime/tool"
+)
+
+// lines yields the lines of a stream without their ends, which are LF, CRLF or
+// CR. It stops where take returns false or an error. The last line counts also
+// where its end is missing.
+func (r *response) lines(take func(line []byte) (more bool, err error)) error {
+	s := bufio.NewScanner(r.body)
+	s.Buffer(make([]byte, 0, 4096), int(r.w.maxReply)+1)
+	s.Split(splitLines)
+	for s.Scan() {
+		r.touch()
+		if more, err := take(s.Bytes()); !more || err != nil {
+			return err
+		}
+	}
+	if errors.Is(s.Err(), bufio.ErrTooLong) {
+		return errLong
+	}
+	return s.Err()
+}
+
+// splitLines is a [bufio.SplitFunc]. A CR where the bytes end may be half of a
+// CRLF, so the line waits for the next byte.
+func splitLines(data []byte, atEOF bool) (int, []byte, error) {
+	i := bytes.IndexAny(data, "\r\n")
+	switch {
+	case i < 0 && atEOF && len(data) > 0:
+		return len(data), data, nil
+	case i < 0:
+		return 0, nil, nil
+	case data[i] == '\r' && i+1 == len(data) && !atEOF:
+		return 0, nil, nil
+	case data[i] == '\r' && i+1 < len(data) && data[i+1] == '\n':
+		return i + 2, data[:i], nil
+	}
+	return i + 1, data[:i], nil
+}
+
+// events yields the server-sent events of a stream: the name, or "", and the
+// data. One that the end of the stream cuts off does not count. It stops where
+// take returns false or an error.
+func (r *response) events(take func(name, data string) (more bool, err error)) error {
+	var name string
+	var data []string
+	first := true
+	return r.lines(func(line []byte) (bool, error) {
+		if first {
+			line, first = bytes.TrimPrefix(line, []byte("\ufeff")), false
+		}
+		if len(line) == 0 {
+			n, d := name, data
+			name, data = "", nil
+			if d == nil {
+				return true, nil
+			}
+			return take(n, strings.Join(d, "\n"))
+		}
+		field, value, _ := strings.Cut(string(line), ":")
+		value = strings.TrimPrefix(value, " ")
+		switch field {
+		case "event":
+			name = value
+		case "data":
+			data = append(data, value)
+		} // a comment, or a field that only a browser needs
+		return true, nil
+	})
+}
+
+// A streamer assembles the pieces of one API's stream.
+type streamer interface {
+	// take reads one piece, and reports whether it was the last.
+	take(piece *tool.Dict) (last bool, f *failure)
+	// reply returns what was assembled; complete says whether the API had said
+	// that it is all.
+	reply() (r *Reply, complete bool)
+}
+
+// errTaken ends a stream whose failure is known.
+var errTaken = errors.New("the stream failed")
+
+// assemble reads a stream to its end. Named says that the pieces are events;
+// otherwise each line is one.
+func (r *response) assemble(events bool, s streamer) (*Reply, *failure) {
+	var failed *failure
+	take := func(_, data string) (bool, error) {
+		if data = strings.TrimSpace(data); data == "" {
+			return true, nil
+		}
+		if data == "[DONE]" {
+			return false, nil
+		}
+		piece, f := r.w.object([]byte(data))
+		if f == nil {
+			var last bool
+			if last, f = s.take(piece); f == nil {
+				return !last, nil
+			}
+		}
+		failed = f
+		return false, errTaken
+	}
+	var err error
+	if events {
+		err = r.events(take)
+	} else {
+		err = r.lines(func(line []byte) (bool, error) { return take("", string(line)) })
+	}
+	if failed != nil {
+		return nil, failed
+	}
+	reply, complete := s.reply()
+	switch {
+	case err != nil:
+		return nil, r.w.lost(r.ctx, r.inner, err)
+	case r.ctx.Err() != nil:
+		return nil, r.w.ended(r.ctx, r.ctx.Err())
+	case !complete:
+		return nil, r.w.lost(r.ctx, r.inner, io.ErrUnexpectedEOF)
+	}
+	return reply, nil
+}

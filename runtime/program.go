@@ -1,0 +1,138 @@
+package runtime
+
+import (
+	"context"
+	"strconv"
+	"sync/atomic"
+
+	"github.com/cassidy-run/cassidy/runtime/tool"
+)
+
+// A Program is a script that is run for itself and not as a tool, such as the
+// policy of an agent.
+//
+// It can compute, and ask for the effects that it is lent and for those that
+// need no capability: it declares none, and so reads, writes and sends nothing
+// itself. What it has done through a lent effect, as a call of a tool, is not
+// bounded by that, but by whoever called the program.
+//
+// It has no time of its own, since it waits for models and people; its steps,
+// processor time and memory are those of a call. It may ask for
+// [MaxTreeEffects] effects, with those of all that it calls.
+type Program struct {
+	Name   string // as events and errors name it: "policy review"
+	Script tool.Script
+	Entry  string // its function
+	// Args are its arguments. A parameter for which there is none, and which has
+	// the name of a module, is that module.
+	Args *tool.Dict
+	// Builtin says that the script is cassidy's own, and runs where those do.
+	Builtin bool
+	// Modules are the effects that this run is lent, beside those of the host.
+	// The sandbox must know their rows.
+	Modules []tool.Module
+	// Review is asked before a tool that was called for the program, however far
+	// down, changes files. An error refuses it. Nil refuses nothing.
+	Review func(by *tool.Tool, changes []tool.Change) error
+	ID     string     // names the run in events; the host makes one up if it is empty
+	Place  tool.Place // of its effects; nil for a run of its own
+}
+
+// Run runs a program. Made with the context of an effect, or of a handler in
+// Go, it is run for that call: it may have nothing done that the call, and
+// those above it, may not.
+func (h *Host) Run(ctx context.Context, p *Program) (tool.Outcome, error) {
+	location := tool.Embedded
+	if p.Builtin {
+		location = tool.Builtin
+	}
+	c := tool.Call{ID: p.ID, Tool: p.Name, Entry: p.Entry, Args: p.Args, Place: p.Place, Caller: tool.ByScript}
+	above, done := h.forWhom(ctx, &c)
+	defer done()
+	g := h.gate(&tool.Tool{Name: p.Name, Location: location}, c, above)
+	if err := g.lend(p.Modules); err != nil {
+		return tool.Outcome{}, err
+	}
+	if g.depth > MaxDepth {
+		return tool.Outcome{}, tooDeep()
+	}
+	g.review = p.Review
+	g.call.Limits = h.limits(c, g.tool)
+	box := h.boxFor(location)
+	if box == nil {
+		return tool.Outcome{}, tool.Errorf(tool.Invalid, "the host has no sandbox to run '%s' in", p.Name)
+	}
+	run := func(ctx context.Context, c tool.Call, do tool.Effector) (tool.Outcome, error) {
+		return box.Run(ctx, p.Script, c, do)
+	}
+	out, err := safely(ctx, run, g.call, g.effect)
+	if err == nil {
+		err = checkSize(out.Value, g.call.Limits.Result)
+	}
+	if err != nil {
+		return out, finish(err)
+	}
+	return out, nil
+}
+
+// lend makes the gate that of a program.
+func (g *gate) lend(modules []tool.Module) error {
+	g.lent = map[string]*tool.Func{}
+	for _, m := range modules {
+		for i := range m.Funcs {
+			f := &m.Funcs[i]
+			name := m.Name + "." + f.Name
+			if g.host.funcs[name] != nil || f.Do == nil {
+				return tool.Errorf(tool.Invalid, "the program '%s' cannot be lent %s", g.tool.Name, name)
+			}
+			g.lent[name] = f
+		}
+	}
+	return nil
+}
+
+// originKey marks the context of what is done for a call, with its [origin].
+type originKey struct{}
+
+// An origin is for whom something is done: an effect of a call, or a call of
+// a tool that is written in Go.
+type origin struct {
+	gate  *gate
+	id    string // of the first call that is made for it
+	place tool.Place
+	made  atomic.Int32
+}
+
+// doneFor returns the context of what an effect, or a handler, does.
+func (g *gate) doneFor(ctx context.Context, id string, place tool.Place) context.Context {
+	return context.WithValue(ctx, originKey{}, &origin{gate: g, id: id, place: place})
+}
+
+// forWhom finds the call for which another is made, by the context that it is
+// made with: it names and places the new one, and stops the other's clock until
+// done is called. It is nil for a call that is made for nobody. A call made by
+// an effect stands at the effect's place; who makes several gives each its own.
+func (h *Host) forWhom(ctx context.Context, c *tool.Call) (above *gate, done func()) {
+	o, _ := ctx.Value(originKey{}).(*origin)
+	if o == nil || o.gate.host != h {
+		if c.ID == "" {
+			c.ID = h.nextID()
+		}
+		return nil, func() {}
+	}
+	n := int(o.made.Add(1))
+	if c.ID == "" {
+		c.ID = o.id
+		if n > 1 {
+			c.ID += "." + strconv.Itoa(n)
+		}
+	}
+	if c.Place == nil {
+		c.Place = o.place
+		if n > 1 {
+			c.Place = o.place.Child(n)
+		}
+	}
+	o.gate.wall.pause()
+	return o.gate, o.gate.wall.resume
+}

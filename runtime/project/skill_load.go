@@ -1,0 +1,257 @@
+package project
+
+import (
+	"fmt"
+	"path"
+	"strings"
+
+	"github.com/cassidy-run/cassidy/runtime/tool"
+)
+
+// A LoadedSkill is a skill with what a model is given of it.
+type LoadedSkill struct {
+	Skill
+	Text  string   // the instructions, after those of the skills that it requires
+	Parts []string // the keys of the skills in Text, in order; its own is the last
+	Notes []string // what was left out, and what is odd about the files
+}
+
+const (
+	// maxSkillText is how many bytes of instructions are loaded together: more
+	// than any model reads with profit.
+	maxSkillText = 1 << 20
+	// maxSkillParts is how many skills are loaded together, as a skill that is
+	// built on more of them is surely a mistake.
+	maxSkillParts = 64
+	// maxSkillNotes is how many notes are made. Nobody reads more, and what is
+	// required after them is not looked for.
+	maxSkillNotes = 50
+	// maxSkillHint is how many skills a hint names.
+	maxSkillHint = 20
+)
+
+// LoadSkill finds a skill by its key or its name, and loads it with the skills
+// that it requires, each once and before those that require it. In names "-"
+// and "_" are the same. What is required and is missing, not right or not
+// trusted is left out with a note, and so is what would lead back to itself.
+//
+// A skill that there is not is NotFound, one of the project that the user does
+// not trust is Denied, and one whose file is not right Invalid. An empty root
+// means that there is no project; of the options Home, Trust and TrustOnce
+// count.
+func LoadSkill(root string, o *Options, name string) (LoadedSkill, error) {
+	l := newSkillLoading(root, o)
+	s, err := l.find(oneLine(name))
+	if err != nil {
+		return LoadedSkill{}, err
+	}
+	main, body, err := l.read(s)
+	if err != nil {
+		return LoadedSkill{}, err
+	}
+	l.require(&main)
+	l.parts = append(l.parts, skillPart{main.Key, body})
+	loaded := LoadedSkill{Skill: main, Text: l.text(), Notes: l.notes}
+	for _, p := range l.parts {
+		loaded.Parts = append(loaded.Parts, p.key)
+	}
+	return loaded, nil
+}
+
+// A skillLoading is one skill while it is loaded with what it requires.
+type skillLoading struct {
+	skills []Skill
+	broken []*tool.Error
+	places map[tool.Location]userPlace
+	ledger *ledger
+	byKey  map[string]*Skill   // those that are ready, by the key of their key
+	byName map[string][]*Skill // and by the key of a name that is another
+	begun  map[string]bool     // by key; true while it is loaded, false after
+	bytes  int
+	parts  []skillPart
+	notes  []string
+}
+
+type skillPart struct{ key, body string }
+
+func newSkillLoading(root string, o *Options) *skillLoading {
+	l := &skillLoading{
+		ledger: o.ledger(root), places: map[tool.Location]userPlace{},
+		byKey: map[string]*Skill{}, byName: map[string][]*Skill{}, begun: map[string]bool{},
+	}
+	l.skills, l.broken = Skills(root, o)
+	for _, place := range userPlaces(root, o.Home, skillsDir) {
+		place.ledger = l.ledger
+		l.places[place.location] = place
+	}
+	for i := range l.skills {
+		s := &l.skills[i]
+		if s.State != tool.Ready {
+			continue
+		}
+		l.byKey[tool.Key(s.Key)] = s
+		if name := tool.Key(s.Name); name != tool.Key(s.Key) {
+			l.byName[name] = append(l.byName[name], s)
+		}
+	}
+	return l
+}
+
+// find returns the skill of a key or a name. One that can be used comes before
+// any that cannot: a stranger's file takes away no skill of the user's.
+func (l *skillLoading) find(name string) (*Skill, error) {
+	key := tool.Key(name)
+	if s := l.byKey[key]; s != nil {
+		return s, nil
+	}
+	switch same := l.byName[key]; {
+	case len(same) == 1:
+		return same[0], nil
+	case len(same) > 1:
+		return nil, tool.Errorf(tool.Invalid, "two skills are called '%.80s': %s, %s", name, same[0].Key, same[1].Key).
+			WithHint("give the name of the file, as in %s", same[0].Key)
+	}
+	for i := range l.skills {
+		if s := &l.skills[i]; s.State == tool.Untrusted && (tool.Key(s.Key) == key || tool.Key(s.Name) == key) {
+			return nil, untrustedSkill(name, s.Reason)
+		}
+	}
+	for _, e := range l.broken {
+		if stem, ok := strings.CutSuffix(path.Base(e.Pos.File), ".md"); ok && tool.Key(stem) == key {
+			return nil, l.notRight(e)
+		}
+	}
+	return nil, l.unknown(name)
+}
+
+// untrustedSkill names a skill as it was asked for: what else a stranger calls
+// it may be words for a model.
+func untrustedSkill(name, reason string) error {
+	return tool.Errorf(tool.Denied, "the skill '%.80s' is untrusted: %s", name, reason).
+		WithHint("cassidy trust shows it, and asks")
+}
+
+// notRight is the error of using a file that is broken. What is wrong with a
+// stranger's file may say what he wants, and this may reach a model.
+func (l *skillLoading) notRight(e *tool.Error) error {
+	if !strings.HasPrefix(e.Pos.File, Folder+"/") || l.ledger.all || l.ledger.author {
+		return e
+	}
+	hidden := tool.Errorf(tool.Invalid, "the file is not right, and nobody has reviewed it").WithHint("cassidy skill list tells what is wrong with it")
+	hidden.Pos.File = e.Pos.File
+	return hidden
+}
+
+func (l *skillLoading) unknown(name string) error {
+	var ready []string
+	for i := range l.skills {
+		if l.skills[i].State == tool.Ready {
+			ready = append(ready, l.skills[i].Key)
+		}
+	}
+	e := tool.Errorf(tool.NotFound, "Unknown skill: %.80s%s", name, tool.DidYouMean(name, ready))
+	switch n := len(ready) - maxSkillHint; {
+	case len(ready) == 0:
+		return e.WithHint("there are no skills here; cassidy skill new NAME makes one")
+	case n > 0:
+		return e.WithHint("skills are %s, and %d more", strings.Join(ready[:maxSkillHint], ", "), n)
+	}
+	return e.WithHint("skills are %s", strings.Join(ready, ", "))
+}
+
+// read reads a skill's file again, with its instructions. It may have changed
+// since it was listed, so whether it is trusted is judged by what is read now.
+func (l *skillLoading) read(listed *Skill) (s Skill, body string, err error) {
+	place, name := l.places[listed.Location], path.Base(listed.Path)
+	files, done, err := place.open()
+	if err != nil {
+		return Skill{}, "", place.fileError(name, err)
+	}
+	defer done()
+	s, body, err = place.skill(files, name)
+	switch {
+	case err != nil:
+		return Skill{}, "", l.notRight(place.fileError(name, err))
+	case s.State == tool.Untrusted:
+		return Skill{}, "", untrustedSkill(s.Key, s.Reason)
+	}
+	body = strings.TrimRight(strings.TrimLeft(plain(body), "\n"), " \t\n")
+	if l.bytes+len(body) > maxSkillText {
+		return Skill{}, "", tool.Errorf(tool.Limit, "together they are longer than %d KB", maxSkillText>>10)
+	}
+	l.bytes += len(body)
+	for _, w := range s.Warnings {
+		l.note("'%s': %s", s.Key, w)
+	}
+	if body == "" {
+		l.note("'%s': the file holds no instructions", s.Key)
+	}
+	return s, body, nil
+}
+
+// require loads what a skill requires, before the skill itself.
+func (l *skillLoading) require(s *Skill) {
+	l.begun[s.Key] = true
+	for _, name := range s.Requires {
+		if len(l.notes) > maxSkillNotes {
+			break
+		}
+		if err := l.dependency(name); err != nil {
+			l.note("'%s' requires '%.80s', which is left out: %s", s.Key, name, tool.AsError(err, tool.Failed).Message())
+		}
+	}
+	l.begun[s.Key] = false
+}
+
+// dependency loads a skill that another one requires.
+func (l *skillLoading) dependency(name string) error {
+	listed, err := l.find(name)
+	if err != nil {
+		return err
+	}
+	switch loading, begun := l.begun[listed.Key]; {
+	case loading:
+		return tool.Errorf(tool.Invalid, "it requires itself, by way of others or at once")
+	case begun:
+		return nil
+	case len(l.begun) == maxSkillParts:
+		return tool.Errorf(tool.Limit, "more than %d skills are required", maxSkillParts)
+	}
+	s, body, err := l.read(listed)
+	if err != nil {
+		return err
+	}
+	l.require(&s)
+	l.parts = append(l.parts, skillPart{s.Key, body})
+	return nil
+}
+
+func (l *skillLoading) note(format string, args ...any) {
+	switch n := len(l.notes); {
+	case n < maxSkillNotes:
+		l.notes = append(l.notes, fmt.Sprintf(format, args...))
+	case n == maxSkillNotes:
+		l.notes = append(l.notes, "there is more that is not right, and it is left out")
+	}
+}
+
+// text joins the parts, the skill itself last. A skill that stands alone is its
+// instructions and nothing else.
+func (l *skillLoading) text() string {
+	last := len(l.parts) - 1
+	main := l.parts[last]
+	if last == 0 {
+		return main.body
+	}
+	rule := strings.Repeat("=", 70)
+	var b strings.Builder
+	fmt.Fprintf(&b, "## Referenced Skills\n\n'%s' builds on these skills:\n", main.key)
+	for i, p := range l.parts {
+		what := "DEPENDENCY"
+		if i == last {
+			what = "MAIN SKILL"
+		}
+		fmt.Fprintf(&b, "\n%s\n%s: %s\n%s\n\n%s\n", rule, what, p.key, rule, p.body)
+	}
+	return strings.TrimRight(b.String(), "\n")
+}
