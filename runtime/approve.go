@@ -186,10 +186,7 @@ func (g *gate) approveChanges(ctx context.Context, at tool.Place) error {
 		return g.declined
 	}
 	changes, covered, by := g.openChanges()
-	d := decision{what: commitEffect, place: at}
-	for _, c := range changes {
-		d.takes = append(d.takes, tool.Capability{Name: "fs.write", Target: c.Path})
-	}
+	d := decision{what: commitEffect, place: at, takes: writes(changes)}
 	if covered {
 		if by != nil {
 			d.why = "a rule allows it: " + ruleText(by)

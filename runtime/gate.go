@@ -34,6 +34,7 @@ type gate struct {
 	settled     map[string]bool   // paths whose changes were approved
 	approved    []tool.Capability // for the effect under way
 	takes       []tool.Capability // by the effect under way
+	lends       bool              // the effect under way is lent to the program
 	doing       tool.Effect       // the effect under way, and its context
 	doingIn     context.Context
 	looking     bool // nobody asked for the call, so nobody is asked about it
@@ -108,7 +109,9 @@ func (g *gate) admissible() error {
 	if verdict, r := g.judgeCall(); verdict == tool.Deny {
 		return denied("the call of '"+g.tool.Name+"'", r)
 	}
-	return nil
+	// A script that calls it declares this before; one for which a handler in
+	// Go or a program calls it does not get more that way.
+	return g.callersHave(tool.Capability{Name: "tool", Target: g.tool.Name})
 }
 
 func tooDeep() error {
@@ -168,7 +171,7 @@ func (g *gate) granted(next tool.Effector) tool.Effector {
 			err := tool.Errorf(tool.Denied, "there is no effect %s", e.Func)
 			return tool.Outcome{}, g.refused(decision{what: e.Func, place: e.Place}, err)
 		}
-		g.approved, g.takes = g.approved[:0], nil
+		g.approved, g.takes, g.lends = g.approved[:0], nil, g.lent[e.Func] != nil
 		if f.Target != nil {
 			var err error
 			if g.takes, err = targets(f, e); err == nil {
@@ -351,9 +354,18 @@ func (g *gate) commit(ctx context.Context, at tool.Place) error {
 	if err := g.approveChanges(ctx, at); err != nil {
 		return err
 	}
-	g.takes = nil
+	g.takes = writes(g.stage.Changes())
 	_, err := g.done(ctx, tool.Effect{Func: commitEffect, Args: &tool.Dict{}, Place: at})
 	return err
+}
+
+// writes are the capabilities that changes take.
+func writes(changes []tool.Change) []tool.Capability {
+	list := make([]tool.Capability, len(changes))
+	for i, c := range changes {
+		list[i] = tool.Capability{Name: "fs.write", Target: c.Path}
+	}
+	return list
 }
 
 // commitEffect is the effect that carries out a call's staged writes.

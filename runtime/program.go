@@ -130,7 +130,7 @@ func (h *Host) forWhom(ctx context.Context, c *tool.Call) (above *gate, done fun
 	if c.Place == nil {
 		c.Place = o.place
 		if n > 1 {
-			c.Place = o.place.Child(n)
+			c.Place = o.place.Child(0).Child(n) // 0 is no effect's, so this is nobody's
 		}
 	}
 	o.gate.wall.pause()

@@ -92,12 +92,20 @@ func (g *gate) judgeCall() (tool.Verdict, *tool.Rule) {
 }
 
 // within says whether a tool, and each that called it, has declared a concrete
-// capability and was granted it. A tool in Go bounds no call that it makes:
-// what it does itself passes no gate either.
+// capability and was granted it.
 func (g *gate) within(c tool.Capability) error {
+	if g.lends { // what a program is lent, it has
+		return g.callersHave(c)
+	}
 	if err := g.has(g.tool, c); err != nil {
 		return err
 	}
+	return g.callersHave(c)
+}
+
+// callersHave says the same of those that called the tool. A tool in Go bounds
+// no call that it makes: what it does itself passes no gate either.
+func (g *gate) callersHave(c tool.Capability) error {
 	for up := range g.callers() {
 		if up.tool.Location == tool.Embedded {
 			continue

@@ -23,6 +23,8 @@ type world struct {
 	in       io.Reader
 	out, err io.Writer
 	env      func(string) (string, bool)
+	// interrupts has Ctrl-C end one turn of a session; nil has it end none.
+	interrupts *interrupts
 }
 
 // A command is one run of cassidy: the world with what the global flags say.
@@ -37,12 +39,14 @@ type command struct {
 	trustOnce bool
 	approve   runtime.Approve // who decides on what needs approval; nil denies it
 	screen    screen          // what people are shown while calls run
+	console   *terminal       // of a chat, on which its questions are asked too; nil outside of one
+	inputRead bool            // standard input held what was asked for, and nothing else
 }
 
 // Main runs the command and returns its exit code.
 func Main(ctx context.Context, args []string, w *world) int {
 	out := &output{w: w.out}
-	c := &command{world: &world{in: w.in, out: out, err: w.err, env: w.env}}
+	c := &command{world: &world{in: w.in, out: out, err: w.err, env: w.env, interrupts: w.interrupts}}
 	app := newApp(c)
 	// Whether to answer in JSON must be known even if the flags are wrong.
 	c.json = slices.Contains(args, "--json")
@@ -91,7 +95,8 @@ func newApp(c *command) *cli.App {
 			&cli.StringFlag{Name: "config", Usage: "read `FILE` instead of the user's config.yaml", Destination: &c.config},
 			&cli.BoolFlag{Name: "trust-once", Usage: "trust what is in this project, for this command only", Destination: &c.trustOnce},
 		},
-		Commands:       []*cli.Command{initCommand(c), taskCommand(c), toolCommand(c), skillCommand(c), trustCommand(c), doctorCommand(c), versionCommand(c)},
+		Commands: []*cli.Command{initCommand(c), taskCommand(c), chatCommand(c), toolCommand(c), skillCommand(c), trustCommand(c),
+			decisionCommand(c), formatTestCommand(c), doctorCommand(c), versionCommand(c)},
 		Action:         func(ctx *cli.Context) error { return noCommand(ctx, "cassidy") },
 		OnUsageError:   func(_ *cli.Context, err error, _ bool) error { return usageError(err) },
 		ExitErrHandler: func(*cli.Context, error) {}, // Main decides on the exit code

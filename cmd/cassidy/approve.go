@@ -47,18 +47,16 @@ func (c *command) approver(ctx *cli.Context) (runtime.Approve, error) {
 			return runtime.Answer{Why: "--deny refuses whatever asks for approval"}, nil
 		}, nil
 	}
-	a := newAsker(c)
-	a.inputRead = ctx.String("input") == "-"
-	return a.approve, nil
+	c.inputRead = ctx.String("input") == "-"
+	return newAsker(c).approve, nil
 }
 
 // An asker puts questions to the person at the terminal, one at a time. Only
 // an explicit yes approves.
 type asker struct {
 	*command
-	turn      chan struct{} // held while a question is open
-	term      *terminal     // nil until the first question
-	inputRead bool          // standard input held the arguments, and nothing else
+	turn chan struct{} // held while a question is open
+	term *terminal     // nil until the first question
 }
 
 func newAsker(c *command) *asker {
@@ -74,6 +72,9 @@ func (a *asker) approve(ctx context.Context, q runtime.Question) (runtime.Answer
 	}
 	if err := ctx.Err(); err != nil {
 		return runtime.Answer{}, err
+	}
+	if a.term == nil {
+		a.term = a.console
 	}
 	if a.term == nil {
 		a.term = openTerminal(a.command, a.inputRead)
@@ -311,11 +312,13 @@ type screen struct {
 	mu      sync.Mutex
 	asking  bool
 	waiting []tool.Event
+	spinner *spinner // what turns while nothing comes, or nil
 }
 
 func (s *screen) hold() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.spinner.erase()
 	s.asking = true
 }
 

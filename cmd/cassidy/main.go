@@ -2,9 +2,7 @@
 package main
 
 import (
-	"context"
 	"os"
-	"os/signal"
 	"runtime/debug"
 
 	"github.com/cassidy-run/cassidy/sandbox"
@@ -16,11 +14,8 @@ func main() {
 	// The command lives for a moment: collecting garbage less often saves a
 	// tenth of the time it takes to list ten thousand tools.
 	debug.SetGCPercent(400)
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	context.AfterFunc(ctx, stop) // a second Ctrl-C ends the program at once
-	code := Main(ctx, os.Args[1:], &world{
-		in: os.Stdin, out: os.Stdout, err: os.Stderr, env: os.LookupEnv,
-	})
-	stop()
-	os.Exit(code)
+	ctx, interrupts := catchInterrupts()
+	os.Exit(Main(ctx, os.Args[1:], &world{
+		in: os.Stdin, out: os.Stdout, err: os.Stderr, env: os.LookupEnv, interrupts: interrupts,
+	}))
 }

@@ -1,7 +1,7 @@
 package main
 
 import (
-	"bufio"
+	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -13,14 +13,15 @@ import (
 
 // A terminal is where a person is asked: text goes out, and lines come in.
 type terminal struct {
-	in      *bufio.Reader
-	file    *os.File // what in reads from; nil in tests
+	in      io.Reader
+	file    *os.File // what in is; nil in tests
 	out     io.Writer
-	pending chan typedLine // of a read that is under way, or nil
+	typed   []byte         // what was read and not taken yet
+	reading chan typedPart // of a read that is under way, or nil
 }
 
-type typedLine struct {
-	text string
+type typedPart struct {
+	text []byte
 	err  error
 }
 
@@ -49,7 +50,7 @@ func openTerminal(c *command, inputRead bool) *terminal {
 }
 
 func newTerminal(f *os.File, out io.Writer) *terminal {
-	return &terminal{in: bufio.NewReader(f), file: f, out: out}
+	return &terminal{in: f, file: f, out: out}
 }
 
 func (t *terminal) print(text string) { _, _ = io.WriteString(t.out, text) }
@@ -74,54 +75,61 @@ func widthOf(w io.Writer) int {
 // a tool may have talked somebody into typing it.
 func (t *terminal) drop() {
 	select {
-	case <-t.pending:
-		t.pending = nil
+	case <-t.reading:
+		t.reading = nil
 	default:
 	}
 	if t.file == nil {
 		return
 	}
 	dropInput(t.file)
-	if t.pending == nil {
-		_, _ = t.in.Discard(t.in.Buffered())
+	t.typed = nil
+}
+
+// more waits for more to be typed, no longer than the context lasts. A read
+// cannot be called off, so one that is under way serves whoever reads next.
+func (t *terminal) more(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if t.reading == nil {
+		t.reading = make(chan typedPart, 1)
+		go func(to chan<- typedPart) {
+			part := make([]byte, 4096)
+			n, err := t.in.Read(part)
+			to <- typedPart{part[:n], err}
+		}(t.reading)
+	}
+	select {
+	case part := <-t.reading:
+		t.reading = nil
+		t.typed = append(t.typed, part.text...)
+		if part.err != nil && len(part.text) == 0 { // else it comes again
+			t.typed = nil // half a line is none
+			return part.err
+		}
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
 	}
 }
 
-// line reads a line, without its end. It waits no longer than the context
-// lasts; a read cannot be called off, so one that is under way serves the next
-// line.
+// line reads a line, without its end.
 func (t *terminal) line(ctx context.Context) (string, error) {
 	if err := ctx.Err(); err != nil {
 		return "", err
 	}
-	if t.pending == nil {
-		t.pending = make(chan typedLine, 1)
-		go func(to chan<- typedLine) {
-			text, err := readLine(t.in)
-			to <- typedLine{text, err}
-		}(t.pending)
-	}
-	select {
-	case typed := <-t.pending:
-		t.pending = nil
-		return typed.text, typed.err
-	case <-ctx.Done():
-		return "", ctx.Err()
-	}
-}
-
-// readLine reads a line that is ended; half a line is none.
-func readLine(r *bufio.Reader) (string, error) {
-	var line []byte
 	for {
-		part, err := r.ReadSlice('\n')
-		line = append(line, part...)
-		switch {
-		case len(line) > maxLine:
+		if end := bytes.IndexByte(t.typed, '\n'); end >= 0 {
+			line := string(t.typed[:end])
+			t.typed = t.typed[end+1:]
+			return strings.TrimSuffix(line, "\r"), nil
+		}
+		if len(t.typed) > maxLine {
+			t.typed = nil
 			return "", errors.New("the line is too long")
-		case err == nil:
-			return strings.TrimSuffix(strings.TrimSuffix(string(line), "\n"), "\r"), nil
-		case !errors.Is(err, bufio.ErrBufferFull):
+		}
+		if err := t.more(ctx); err != nil {
 			return "", err
 		}
 	}

@@ -12,3 +12,9 @@ import (
 func dropInput(f *os.File) {
 	_ = unix.IoctlSetPointerInt(int(f.Fd()), unix.TIOCFLUSH, unix.TCIFLUSH) // else it is not forgotten
 }
+
+// The requests with which the kernel tells and changes how a terminal reads.
+const (
+	readTermios  = unix.TIOCGETA
+	writeTermios = unix.TIOCSETA
+)

@@ -2,7 +2,11 @@
 
 package main
 
-import "os"
+import (
+	"context"
+	"errors"
+	"os"
+)
 
 // columns returns how wide a terminal is taken to be, or 0 for what is none.
 func columns(f *os.File) int {
@@ -19,3 +23,12 @@ func columns(f *os.File) int {
 // dropInput would forget what was typed and not read, which this system has no
 // simple call for.
 func dropInput(*os.File) {}
+
+// byKey would have a terminal tell each key as it is pressed.
+func byKey(*os.File) (restore func(), err error) { return nil, errors.ErrUnsupported }
+
+// untilEnded returns a context that ends when the system asks the program to
+// end, where it has a way to ask.
+func untilEnded(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithCancel(ctx)
+}

@@ -3,7 +3,9 @@
 package main
 
 import (
+	"context"
 	"os"
+	"os/signal"
 
 	"golang.org/x/sys/unix"
 )
@@ -18,4 +20,28 @@ func columns(f *os.File) int {
 		return pageWidth
 	}
 	return int(size.Col)
+}
+
+// byKey has a terminal tell each key as it is pressed, Ctrl-C among them, and
+// show none, until the function that it returns is called.
+func byKey(f *os.File) (restore func(), err error) {
+	fd := int(f.Fd())
+	before, err := unix.IoctlGetTermios(fd, readTermios)
+	if err != nil {
+		return nil, err
+	}
+	now := *before
+	now.Iflag &^= unix.ICRNL | unix.INLCR | unix.IGNCR | unix.IXON | unix.ISTRIP
+	now.Lflag &^= unix.ICANON | unix.ECHO | unix.ISIG | unix.IEXTEN
+	now.Cc[unix.VMIN], now.Cc[unix.VTIME] = 1, 0
+	if err := unix.IoctlSetTermios(fd, writeTermios, &now); err != nil {
+		return nil, err
+	}
+	return func() { _ = unix.IoctlSetTermios(fd, writeTermios, before) }, nil // a terminal that has gone needs none
+}
+
+// untilEnded returns a context that ends when the system asks the program to
+// end, or the terminal hangs up.
+func untilEnded(ctx context.Context) (context.Context, context.CancelFunc) {
+	return signal.NotifyContext(ctx, unix.SIGTERM, unix.SIGHUP)
 }

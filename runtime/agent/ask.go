@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	"github.com/cassidy-run/cassidy/runtime/model"
@@ -16,12 +17,18 @@ func (t *turn) doAsk(ctx context.Context, e tool.Effect) (tool.Value, error) {
 	if err != nil {
 		return nil, err
 	}
+	if most := t.agent.opts.Iterations; most > 0 && t.result.Iterations >= most {
+		return nil, tooManyIterations(most)
+	}
 	more := t.compose(message, results)
 	if len(more) == 0 {
 		return nil, tool.Errorf(tool.Invalid, "agent.ask has nothing to say: it needs a message or results")
 	}
 	t.result.Iterations++
 	reply, err := t.put(ctx, more)
+	if noRoom(err) && t.makeRoom(ctx) {
+		reply, err = t.put(ctx, t.compose(message, results))
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -34,6 +41,28 @@ func (t *turn) doAsk(ctx context.Context, e tool.Effect) (tool.Value, error) {
 		"input_tokens", int64(reply.Usage.InputTokens), "output_tokens", int64(reply.Usage.OutputTokens)))
 	return tool.NewDict("text", reply.Text, "calls", calls, "stop", string(reply.Stop), "iteration", int64(t.result.Iterations),
 		"full", t.account.Full()), nil
+}
+
+// tooManyIterations ends a policy that asks more often than its user lets it.
+func tooManyIterations(most int) error {
+	err := tool.Errorf(tool.Limit, "the model was asked %d times, and may not be asked again", most)
+	err.Limit = iterationsLimit
+	return err
+}
+
+const iterationsLimit = "iterations"
+
+// noRoom reports whether a conversation became too long by what was to be sent.
+func noRoom(err error) bool {
+	e := tool.AsError(err, tool.Failed)
+	return e != nil && e.Kind == tool.Limit && (e.Limit == "conversation" || e.Limit == "context")
+}
+
+// makeRoom compacts the conversation, if it can be.
+func (t *turn) makeRoom(ctx context.Context) bool {
+	v, err := t.doCompact(ctx, tool.Effect{})
+	d, _ := v.(*tool.Dict)
+	return err == nil && d.Bool("success")
 }
 
 // put has the model answer the conversation with more messages at its end, and
@@ -66,7 +95,7 @@ func (s *Session) put(ctx context.Context, more []model.Message) (*model.Reply, 
 		return nil, err
 	}
 	s.messages = append(r.Messages[:len(r.Messages):len(r.Messages)], reply.Message())
-	s.thread, s.open = reply.Thread, reply.Calls
+	s.thread, s.open, s.made = reply.Thread, reply.Calls, nil
 	for i := len(s.messages) - len(more) - 1; i < len(s.messages); i++ {
 		s.account.AddMessage(&s.messages[i])
 	}
@@ -97,22 +126,44 @@ func readResults(args *tool.Dict) (list []callResult, err error) {
 // notRun is what a model is told of a call that nobody made.
 const notRun = "This call was not made."
 
-// compose makes the messages that come next: an answer to each native call of
-// the last reply, since no API goes on without, and the rest as the user's.
-func (t *turn) compose(message string, results []callResult) []model.Message {
+// answers makes an answer to each native call of the last reply, since no API
+// goes on without: what came of the call, or that nobody made it.
+func (s *Session) answers() []model.Message {
 	var more []model.Message
-	for _, c := range t.open {
+	for _, c := range s.open {
 		m := model.Message{Role: model.ToolRole, CallID: c.ID, Tool: c.Tool, Text: notRun, Failed: true}
-		for i, r := range results {
-			if r.id == c.ID {
-				m.Text, m.Failed = r.text, !t.succeeded(c.ID)
-				results = append(results[:i:i], results[i+1:]...)
-				break
-			}
+		if i := slices.IndexFunc(s.made, func(made madeCall) bool { return made.id == c.ID }); i >= 0 {
+			m.Text, m.Failed = s.made[i].text, !s.made[i].success
 		}
 		more = append(more, m)
 	}
+	return more
+}
+
+// leftOver are the results of calls that an earlier turn made and did not come
+// to tell, beside those that answers tells.
+func (t *turn) leftOver() []string {
 	var parts []string
+	for _, made := range t.made {
+		answered := slices.ContainsFunc(t.open, func(c model.Call) bool { return made.id == c.ID })
+		if made.turn != t && !answered && !made.last {
+			parts = append(parts, made.text)
+		}
+	}
+	return parts
+}
+
+// compose makes the messages that come next: the answers to native calls, as
+// the policy words them if it does, and the rest as the user's.
+func (t *turn) compose(message string, results []callResult) []model.Message {
+	more := t.answers()
+	for k := range more {
+		if i := slices.IndexFunc(results, func(r callResult) bool { return r.id == more[k].CallID }); i >= 0 {
+			more[k].Text = results[i].text
+			results = append(results[:i:i], results[i+1:]...)
+		}
+	}
+	parts := t.leftOver()
 	for _, r := range results {
 		parts = append(parts, r.text)
 	}
@@ -135,6 +186,8 @@ func (s *Session) withReminder(text string) string {
 	switch {
 	case len(s.agent.tools) == 0 || s.agent.format == Native:
 		return text
+	case strings.HasSuffix(text, s.prompt.LastTurn()), strings.HasSuffix(text, s.prompt.LastIteration()):
+		return text // which says how to answer, and that nothing else is wanted
 	case s.agent.opts.RepeatInstructions:
 		return text + "\n\n" + s.prompt.Instructions()
 	}

@@ -37,20 +37,22 @@ func (s *Session) compact(ctx context.Context) (summary string, err error) {
 	if len(s.messages) == 0 {
 		return "", tool.Errorf(tool.Invalid, "there is nothing to compact yet")
 	}
-	messages, thread, open, account := s.messages, s.thread, s.open, s.account
-	ask := make([]model.Message, 0, len(s.open)+1)
-	for _, c := range s.open {
-		ask = append(ask, model.Message{Role: model.ToolRole, CallID: c.ID, Tool: c.Tool, Text: notRun, Failed: true})
+	messages, thread, open, made, account := s.messages, s.thread, s.open, s.made, s.account
+	answers := s.answers()
+	for i := range answers { // they may be what there is no room for, and are sent whole afterwards
+		answers[i].Text = cutMiddle(answers[i].Text, leastResult, shortNote)
 	}
-	reply, err := s.put(ctx, append(ask, model.Message{Role: model.User, Text: s.prompt.CompactRequest()}))
+	reply, err := s.put(ctx, append(answers, model.Message{Role: model.User, Text: s.prompt.CompactRequest()}))
 	if err == nil && reply.Text == "" {
 		err = tool.Errorf(tool.Failed, "the model wrote no summary")
 	}
-	s.messages, s.thread, s.open, s.account = messages, thread, open, account
+	s.messages, s.thread, s.open, s.made, s.account = messages, thread, open, made, account
 	if err != nil {
 		return "", err
 	}
-	s.restart(s.prompt.Continue(s.question, reply.Text, messages, nil))
+	// Half as many characters as there are tokens: a sixth of what there is room for.
+	keep := &Keep{Chars: max(1, min(defaultKept, s.account.EffectiveLimit()/2))}
+	s.restart(s.prompt.Continue(s.question, reply.Text, messages, keep))
 	s.turn.memory.forget() // what it points to may be gone
 	return reply.Text, nil
 }

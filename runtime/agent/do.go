@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
@@ -22,26 +23,27 @@ func (t *turn) doCall(ctx context.Context, e tool.Effect) (tool.Value, error) {
 	record := CallRecord{Iteration: t.result.Iterations, Action: d.Action, Input: d.Input, Reasoning: d.Reasoning, Inferred: d.Inferred}
 	o := t.carryOut(ctx, d, e.Place)
 	if ctx.Err() != nil {
+		o = t.failed(d, tool.Errorf(tool.Canceled, "the call was broken off, and may have done a part of its work"))
+		t.noteMade(d, o)
 		return nil, tool.AsError(context.Cause(ctx), tool.Canceled)
 	}
 	record.Success, record.Result, record.Error = o.result.Success, o.result.Value, o.result.Error
+	if !o.made {
+		t.agent.host.Events.Emit(tool.Event{Type: tool.CallEnd, Time: time.Now(), Call: t.ID, Tool: d.Action, Data: tool.NewDict(
+			"success", o.result.Success, "result", nil, "preview", tool.Preview(o.text, tool.PreviewLines))})
+	}
 	t.mu.Lock()
 	t.result.Calls = append(t.result.Calls, record)
-	if d.ID != "" {
-		if t.answered == nil {
-			t.answered = map[string]bool{}
-		}
-		t.answered[d.ID] = o.result.Success
-	}
 	t.mu.Unlock()
+	t.noteMade(d, o)
 	return o.dict(), nil
 }
 
-// succeeded reports whether the native call of this ID did.
-func (t *turn) succeeded(id string) bool {
+// noteMade keeps what came of a call until the model has been told.
+func (t *turn) noteMade(d Decision, o outcome) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.answered[id]
+	t.made = append(t.made, madeCall{callResult: callResult{d.ID, o.text}, turn: t, success: o.result.Success, last: o.complete})
 }
 
 // An outcome is what came of a decision.
@@ -49,6 +51,7 @@ type outcome struct {
 	result    tool.Result
 	text      string // what the model is told
 	denied    bool
+	made      bool // the host has run the call, or refused to
 	redundant bool // it was made before, and its result stands
 	complete  bool // the call says that the task is done
 }
@@ -79,9 +82,11 @@ func (t *turn) carryOut(ctx context.Context, d Decision, at tool.Place) outcome 
 	if err != nil {
 		e := *tool.AsError(err, tool.Failed)
 		e.Op, e.Err = clipCall(offered.CallText(d.Input)), errors.New(e.Message())
-		return t.failed(d, &e)
+		o := t.failed(d, &e)
+		o.made = true
+		return o
 	}
-	o := outcome{result: r, text: t.resultText(offered.Name, r), complete: tool.Key(offered.Name) == completes && offered.Location == tool.Builtin}
+	o := outcome{made: true, result: r, text: t.resultText(offered.Name, r), complete: tool.Key(offered.Name) == completes && offered.Location == tool.Builtin}
 	t.memory.note(offered, key, r.Value, len(t.result.Calls)+1)
 	return o
 }

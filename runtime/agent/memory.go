@@ -87,11 +87,14 @@ func (s *Session) Files() map[string]Seen {
 	return files
 }
 
-// watchFiles notes which files the tools of the session read. To know that a
-// file exists is not to know what is in it.
+// watchFiles notes which files the tools of the session read and write. To know
+// that a file exists is not to know what is in it. What an agent of its own has
+// written, the model does not know any more.
 func (t *turn) watchFiles(e tool.Event) {
-	effect := e.Data.Text("func")
-	if effect != "fs.read" && effect != "fs.read_bytes" || !e.Data.Bool("success") || !strings.HasPrefix(e.Call, t.ID) {
+	call, ours := strings.CutPrefix(e.Call, t.ID+"/")
+	effect, others := e.Data.Text("func"), strings.HasPrefix(call, agentID)
+	read := effect == "fs.read" || effect == "fs.read_bytes"
+	if !ours || !e.Data.Bool("success") || !read && effect != "fs.commit" || read && others {
 		return
 	}
 	t.seeing.Lock()
@@ -100,21 +103,30 @@ func (t *turn) watchFiles(e tool.Event) {
 	list, _ := tool.Elements(takes)
 	for _, v := range list {
 		text, _ := v.(string)
-		if path, ok := strings.CutPrefix(text, "fs.read:"); ok {
-			seen := t.files[path]
+		_, path, _ := strings.Cut(text, ":")
+		seen := t.files[path]
+		switch {
+		case others:
+			delete(t.files, path)
+			continue
+		case read:
 			seen.Read = e.Time
-			t.files[path] = seen
+		default:
+			seen.Written = e.Time
 		}
+		t.files[path] = seen
 	}
 }
 
-// reviewChanges notes what a tool is about to write. It refuses to let a
-// built-in one replace what the model has not read: that would destroy what it
-// does not know. Tools that somebody wrote for the project know what they
-// replace.
+// reviewChanges refuses to let a built-in tool replace what the model has not
+// read: that would destroy what it does not know. Tools that somebody wrote for
+// the project know what they replace.
 func (t *turn) reviewChanges(by *tool.Tool, changes []tool.Change) error {
 	t.seeing.Lock()
 	defer t.seeing.Unlock()
+	if t.working.Load() > 0 {
+		return nil // an agent of its own writes, and was asked about it
+	}
 	for _, c := range changes {
 		known := t.files[c.Path] != Seen{}
 		replaces := c.Before.Exists && !c.Before.Dir && c.After.Exists && c.Before.Hash != c.After.Hash
@@ -122,11 +134,6 @@ func (t *turn) reviewChanges(by *tool.Tool, changes []tool.Change) error {
 			return tool.Errorf(tool.Conflict, "%s exists and has not been read in this conversation: nothing was written", c.Path).
 				WithHint("read it first, then write it again")
 		}
-	}
-	for _, c := range changes {
-		seen := t.files[c.Path]
-		seen.Written = time.Now()
-		t.files[c.Path] = seen
 	}
 	return nil
 }

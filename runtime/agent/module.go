@@ -66,6 +66,9 @@ func defaultText(required bool) tool.Value {
 // row makes a function of the module. Without a turn it is only described.
 func (t *turn) row(name string, class tool.Class, doc, returns string, do func(*turn, context.Context, tool.Effect) (tool.Value, error), params ...tool.Param) tool.Func {
 	f := tool.Func{Name: name, Doc: doc, Params: params, Returns: returns, Class: class}
+	if class == tool.Repeatable { // it asks the model
+		f.Target = func(*tool.Dict) ([]tool.Capability, error) { return []tool.Capability{{Name: "model"}}, nil }
+	}
 	if t != nil {
 		f.Do = func(ctx context.Context, e tool.Effect, _ tool.Grant) (tool.Outcome, error) {
 			v, err := do(t, ctx, e)
@@ -99,9 +102,9 @@ func (t *turn) doDecide(_ context.Context, e tool.Effect) (tool.Value, error) {
 }
 
 // read reads the decisions of a reply, as a policy gets them. A skill counts
-// where no call was written.
+// where no call was written. In a chat that offers nothing, all is an answer.
 func (t *turn) read(reply *model.Reply) []*tool.Dict {
-	if len(t.agent.tools) == 0 && len(reply.Calls) == 0 && len(t.agent.opts.Skills) == 0 {
+	if t.prompt.chats() && len(t.agent.tools) == 0 && len(reply.Calls) == 0 && len(t.agent.opts.Skills) == 0 {
 		return []*tool.Dict{Decision{Kind: None, Answer: reply.Text}.dict()}
 	}
 	decisions := ReadNative(reply, ReadOptions{Tools: t.agent.tools, Format: t.agent.format, NoInference: t.agent.opts.NoInference})

@@ -36,15 +36,17 @@ func Builtin(name string) (Policy, error) {
 // loop of the built-in ones.
 func PolicyLibs() map[string]string { return scripts.PolicyLibs() }
 
-// plainly leaves out of an error where in a policy of our own it came up, unless
-// the mistake is there: what failed was the model, or a limit.
-func (p *Policy) plainly(err error) error {
+// name is how events and errors name the policy.
+func (p *Policy) name() string { return "policy " + p.Name }
+
+// placeless returns the error of a run without the line of the policy at which
+// it came up, if the policy is ours: that helps nobody, unless it is its fault.
+func (p *Policy) placeless(err error) error {
 	e := *tool.AsError(err, tool.Failed)
-	if p.Location == tool.Builtin && e.Kind != tool.Internal {
-		e.Pos, e.Trace = tool.Position{}, nil
+	_, loaded := p.Script.Libs[e.Pos.File]
+	if p.Location != tool.Builtin || e.Kind == tool.Internal || e.Pos.File != p.Script.Path && !loaded {
+		return err
 	}
+	e.Pos, e.Trace = tool.Position{}, nil
 	return &e
 }
-
-// name is how the host names the policy.
-func (p *Policy) name() string { return "policy " + p.Name }

@@ -20,6 +20,9 @@ func (p *Prompt) Reminder() string {
 	if len(p.Tools) == 0 || p.format() == Native {
 		return ""
 	}
+	if p.chats() {
+		return say("turn/reminder_chat", "decision", p.decision())
+	}
 	return say("turn/reminder", "decision", p.decision())
 }
 

@@ -70,6 +70,9 @@ var reasons = []string{string(ReasonFinal), string(ReasonNoDecision), string(Rea
 
 // reasonOf says why a run ended that an error broke off.
 func reasonOf(err error) Reason {
+	if tool.AsError(err, tool.Failed).Limit == iterationsLimit {
+		return ReasonMaxIterations
+	}
 	switch tool.KindOf(err) {
 	case tool.Canceled:
 		return ReasonCancelled

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/cassidy-run/cassidy/runtime"
@@ -24,6 +25,7 @@ type Session struct {
 	question string       // what the first message, or the one after a compaction, asks
 	told     bool         // the model has got its instructions
 	open     []model.Call // calls of the last reply that have no result yet
+	made     []madeCall   // calls since the last reply: the model knows of none what came of it
 	turn     *turn
 
 	seeing sync.Mutex
@@ -51,11 +53,21 @@ func (a *Agent) NewSession(id string) *Session {
 // A turn is what comes of one message of the user.
 type turn struct {
 	*Session
-	above    *turn // of the agent whose tool has this one work, or nil
-	result   Result
-	memory   memory
-	mu       sync.Mutex      // tools may run several at a time
-	answered map[string]bool // native calls by ID: whether they succeeded
+	above   *turn // of the agent whose tool has this one work, or nil
+	result  Result
+	memory  memory
+	agents  atomic.Int32 // how many it has had work for it
+	working atomic.Int32 // and how many of them do so now
+	mu      sync.Mutex   // tools may run several at a time
+}
+
+// A madeCall is what a model will be told of a call, in this turn or where it is
+// broken off before that, in the next.
+type madeCall struct {
+	callResult
+	turn    *turn
+	success bool
+	last    bool // the call that ended the task
 }
 
 // Turn has the policy answer a message. It is [Agent.Run] in a conversation
@@ -78,7 +90,7 @@ func (s *Session) Turn(ctx context.Context, message string) (*Result, error) {
 		err = t.finish(out.Value)
 	}
 	if err != nil {
-		err = s.agent.policy.plainly(err)
+		err = t.agent.policy.placeless(err)
 		t.result.Reason = reasonOf(err)
 	}
 	t.result.Thread, t.result.Usage.Estimated, t.result.Usage.Wall = s.thread, s.account.Used(), time.Since(start)
@@ -135,3 +147,29 @@ func (s *Session) Usage() (used, limit int) { return s.account.Used(), s.account
 
 // Messages returns the conversation so far.
 func (s *Session) Messages() []model.Message { return slices.Clone(s.messages) }
+
+// Nearly reports whether the conversation is so long that its user should know.
+func (s *Session) Nearly() bool { return s.account.Nearly() }
+
+// Agent returns the agent that answers, with the tools of the last
+// [Session.Offer].
+func (s *Session) Agent() *Agent { return s.agent }
+
+// Offer has the model choose among other tools from the next turn on, of which
+// it is told then. words are for [runtime.Host.Select]; none of them means no
+// tools. Where they name what there is not, all stays as it was.
+func (s *Session) Offer(words ...string) error {
+	a := *s.agent
+	if err := a.offer(append([]string{}, words...)); err != nil {
+		return err
+	}
+	s.agent, s.prompt.Tools = &a, a.tools
+	if len(a.tools) > 0 {
+		s.told = false
+	}
+	s.account = *NewAccount(a.opts.Budget, a.tools, a.format)
+	for i := range s.messages {
+		s.account.AddMessage(&s.messages[i])
+	}
+	return nil
+}

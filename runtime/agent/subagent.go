@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"strconv"
 	"strings"
 
 	"github.com/cassidy-run/cassidy/runtime"
@@ -10,6 +11,9 @@ import (
 
 // toolName is the tool with which an agent, or a script, has another agent work.
 const toolName = "agent"
+
+// agentID begins the part of an ID that names an agent of the run before it.
+const agentID = "agent-"
 
 // Register gives a host the tool agent(task, tools, policy): a model, or a
 // script that may use it, has another agent work on a part of a task. That one
@@ -65,7 +69,14 @@ func runFor(ctx context.Context, h *runtime.Host, o Options, args *tool.Dict) (t
 		return nil, err
 	}
 	sub.narrow(above, depth+1 > most)
-	r, err := sub.Run(ctx, args.Text("task"))
+	id := ""
+	if above != nil {
+		id = above.ID + "/" + agentID + strconv.Itoa(int(above.agents.Add(1)))
+		above.working.Add(1)
+		defer above.working.Add(-1)
+	}
+	r, err := sub.NewSession(id).Turn(ctx, args.Text("task"))
+	above.spent(r.Usage)
 	if err != nil {
 		return nil, err
 	}
@@ -73,6 +84,18 @@ func runFor(ctx context.Context, h *runtime.Host, o Options, args *tool.Dict) (t
 		return nil, tool.Errorf(tool.Failed, "the agent ended without an answer (%s)%s", r.Reason, soFar(r.Answer))
 	}
 	return r.Answer, nil
+}
+
+// spent adds what an agent of its own has cost to what the turn has.
+func (t *turn) spent(u Usage) {
+	if t == nil {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.result.Usage.InputTokens += u.InputTokens
+	t.result.Usage.OutputTokens += u.OutputTokens
+	t.result.Usage.CachedTokens += u.CachedTokens
 }
 
 func soFar(answer string) string {

@@ -1,0 +1,214 @@
+package main
+
+import (
+	"context"
+	"strconv"
+	"strings"
+
+	"github.com/cassidy-run/cassidy/runtime/project"
+	"github.com/cassidy-run/cassidy/runtime/tool"
+)
+
+// A chatAction is what can be typed in a session beside messages.
+type chatAction struct {
+	name, args, usage string
+	do                func(t *chatSession, ctx context.Context, args []string) error
+}
+
+// chatActions are the commands of a session.
+func chatActions() []chatAction {
+	return []chatAction{
+		{"help", "", "list the commands", (*chatSession).help},
+		{"tools", "[auto|none|NAMES…]", "list the tools that the model may call, or offer others", (*chatSession).tools},
+		{"skill", "[NAME]", "list the skills, or use one with the next message", (*chatSession).skill},
+		{"compact", "", "have the model summarize the conversation, and go on from there", (*chatSession).compact},
+		{"context", "", "tell how long the conversation is", (*chatSession).context},
+		{"model", "", "tell which model answers", (*chatSession).model},
+		{"clear", "", "begin a new conversation", (*chatSession).clear},
+		{"quit", "", "end the session; so do /exit and Ctrl-D", (*chatSession).quit},
+		{"exit", "", "", (*chatSession).quit},
+	}
+}
+
+// do does a command.
+func (t *chatSession) do(ctx context.Context, line string) error {
+	words := strings.Fields(line[1:])
+	name := ""
+	if len(words) > 0 {
+		name = words[0]
+	}
+	var known []string
+	for _, k := range chatActions() {
+		known = append(known, "/"+k.name)
+		if !strings.EqualFold(k.name, name) {
+			continue
+		}
+		if k.args == "" && len(words) > 1 {
+			return tool.Errorf(tool.Invalid, "/%s takes no more words", k.name)
+		}
+		return k.do(t, ctx, words[1:])
+	}
+	return tool.Errorf(tool.Invalid, "there is no command /%s%s", name, tool.DidYouMean("/"+name, known)).
+		WithHint("/help lists the commands; begin a message with // to send it with one slash")
+}
+
+func (t *chatSession) help(context.Context, []string) error {
+	var b strings.Builder
+	for _, k := range chatActions() {
+		if k.usage != "" {
+			b.WriteString(pad("  /"+k.name+" "+k.args, 30) + k.usage + "\n")
+		}
+	}
+	for _, line := range [][2]string{
+		{`text \`, "goes on in the next line"}, {"//text", "is sent with one slash"},
+		{"↑ ↓", "bring back what was typed before"}, {"Ctrl-C", "stops the answer, or clears the line; twice ends the session"},
+	} {
+		b.WriteString(pad("  "+line[0], 30) + line[1] + "\n")
+	}
+	t.page(b.String())
+	return nil
+}
+
+// page shows what a command of the session tells.
+func (t *chatSession) page(text string) { t.console.print(text) }
+
+func (t *chatSession) tools(_ context.Context, args []string) error {
+	if words := names(args); len(words) > 0 {
+		if len(words) == 1 && words[0] == "none" {
+			words = nil
+		}
+		if err := t.session.Offer(words...); err != nil {
+			return err
+		}
+		t.note("the model has %s from the next message on", toolCount(len(t.session.Agent().Tools())))
+		t.warnOverhead(t.session)
+		return nil
+	}
+	offered := t.session.Agent().Tools()
+	if len(offered) == 0 {
+		t.note("the model has no tools; /tools auto offers all, /tools NAMES… some")
+		return nil
+	}
+	width := 0
+	for i := range offered {
+		width = max(width, len(offered[i].Name))
+	}
+	var b strings.Builder
+	for i := range offered {
+		description, _, _ := strings.Cut(offered[i].Description, "\n")
+		b.WriteString(t.row(offered[i].Name, width, description))
+	}
+	t.page(b.String())
+	return nil
+}
+
+// row is a line of a list: a name, and as much about it as fits.
+func (t *chatSession) row(name string, width int, about string) string {
+	return "  " + clip(visibleLine(pad(name, width)+"  "+oneLine(about)), t.console.width()-3) + "\n"
+}
+
+func (t *chatSession) skill(_ context.Context, args []string) error {
+	if len(args) > 0 {
+		return t.useSkill(strings.Join(args, " "))
+	}
+	dir, err := t.workDir()
+	if err != nil {
+		return err
+	}
+	root, inProject := project.Find(dir, t.home(), t.ceiling())
+	if !inProject {
+		root = ""
+	}
+	skills, _ := project.Skills(root, t.findOptions())
+	if len(skills) == 0 {
+		t.note("there are no skills; they are Markdown files in .cassidy/skills")
+		return nil
+	}
+	width := 0
+	for i := range skills {
+		width = max(width, len(skills[i].Key))
+	}
+	var b strings.Builder
+	for i := range skills {
+		s := &skills[i]
+		about := s.Description
+		if s.State != tool.Ready {
+			about = "(" + string(s.State) + ") " + s.Reason
+		}
+		b.WriteString(t.row(s.Key, width, about))
+	}
+	t.page(b.String())
+	return nil
+}
+
+// useSkill puts a skill before the next message.
+func (t *chatSession) useSkill(name string) error {
+	text, err := t.session.UseSkill(name)
+	if err != nil {
+		return err
+	}
+	t.skills = append(t.skills, text)
+	t.note("the next message is sent with the skill %s", name)
+	return nil
+}
+
+func (t *chatSession) compact(ctx context.Context, _ []string) error {
+	turn, done := t.interrupts.during(ctx)
+	defer done()
+	spinner := t.newSpinner()
+	spinner.wait("compacting the conversation")
+	stop := t.screen.spin(spinner)
+	before, after, err := t.session.Compact(turn)
+	stop()
+	switch {
+	case turn.Err() != nil:
+		t.say("stopped; the conversation is as it was")
+		return nil
+	case err != nil:
+		return err
+	}
+	t.warned = false
+	t.note("compacted: %s tokens, now %s", commas(before), commas(after))
+	return nil
+}
+
+func (t *chatSession) context(context.Context, []string) error {
+	a := t.session.Agent()
+	overhead, _ := a.Budget()
+	t.page("  " + t.usage() + " in " + count(len(t.session.Messages()), "message") + "; the tools take " + commas(overhead) + "\n")
+	return nil
+}
+
+func (t *chatSession) model(context.Context, []string) error {
+	a := t.session.Agent()
+	t.page("  " + visibleLine(t.setup.options.Model.Name()) + ", format " + string(a.Format()) + ", policy " + visibleLine(a.Policy().Name) + "\n")
+	return nil
+}
+
+func (t *chatSession) clear(context.Context, []string) error {
+	t.session = t.session.Agent().NewSession("")
+	t.skills, t.warned = nil, false
+	t.note("a new conversation begins")
+	return nil
+}
+
+func (t *chatSession) quit(context.Context, []string) error {
+	t.over = true
+	return nil
+}
+
+func toolCount(n int) string {
+	if n == 0 {
+		return "no tools"
+	}
+	return count(n, "tool")
+}
+
+// commas writes a number as in 200,000.
+func commas(n int) string {
+	s := strconv.Itoa(n)
+	for i := len(s) - 3; i > 0 && s[i-1] != '-'; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return s
+}

@@ -1,0 +1,479 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sys/unix"
+
+	"github.com/cassidy-run/cassidy/internal/testworker"
+)
+
+// A sitting is a person at a terminal on which cassidy chat runs.
+type sitting struct {
+	t       *testing.T
+	person  *os.File
+	program *os.File // stays open, so that the terminal outlives the session
+	before  unix.Termios
+	cmd     *exec.Cmd
+	home    string
+
+	mu   sync.Mutex
+	text strings.Builder
+	news *sync.Cond
+	seen int // how much of the text was expected already
+}
+
+// sit starts a session in a folder.
+func sit(t *testing.T, dir string, env []string, args ...string) *sitting {
+	t.Helper()
+	person, program := openPTY(t)
+	if err := unix.IoctlSetWinsize(int(person.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Row: 24, Col: 80}); err != nil {
+		t.Fatal(err)
+	}
+	before, err := unix.IoctlGetTermios(int(program.Fd()), unix.TCGETS)
+	if err != nil {
+		t.Fatal(err)
+	}
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &sitting{t: t, person: person, program: program, before: *before, home: filepath.Join(dir, "home")}
+	s.news = sync.NewCond(&s.mu)
+	s.cmd = exec.Command(exe, append([]string{"--dir", dir, "chat"}, args...)...)
+	s.cmd.Env = append(os.Environ(), asCassidy+"=1", "TERM=xterm", "CASSIDY_HOME="+s.home, "CASSIDY_WORKER="+testworker.Exec())
+	s.cmd.Env = append(s.cmd.Env, env...)
+	s.cmd.Stdin, s.cmd.Stdout, s.cmd.Stderr = program, program, program
+	s.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true, Ctty: 0}
+	if err := s.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	go s.watch()
+	return s
+}
+
+func (s *sitting) watch() {
+	buf := make([]byte, 4096)
+	for {
+		n, err := s.person.Read(buf)
+		s.mu.Lock()
+		s.text.Write(buf[:n])
+		s.news.Broadcast()
+		s.mu.Unlock()
+		if err != nil {
+			return
+		}
+	}
+}
+
+// expect waits until something new is shown.
+func (s *sitting) expect(want string) {
+	s.t.Helper()
+	late := false
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	defer time.AfterFunc(time.Minute, func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		late = true
+		s.news.Broadcast()
+	}).Stop()
+	for {
+		if at := strings.Index(s.text.String()[s.seen:], want); at >= 0 {
+			s.seen += at + len(want)
+			return
+		}
+		if late {
+			_ = s.cmd.Process.Kill()
+			s.t.Fatalf("it does not show %q after:\n%s\nbut:\n%q", want, s.text.String()[:s.seen], s.text.String()[s.seen:])
+		}
+		s.news.Wait()
+	}
+}
+
+// shown is all that was shown.
+func (s *sitting) shown() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.text.String()
+}
+
+// atPrompt waits until a message can be typed.
+func (s *sitting) atPrompt() { s.t.Helper(); s.expect("> \x1b7") }
+
+func (s *sitting) types(keys string) {
+	s.t.Helper()
+	if _, err := io.WriteString(s.person, keys); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// ends waits for the end of the session, and checks that it has left the
+// terminal as it was.
+func (s *sitting) ends(code int) {
+	s.t.Helper()
+	late := time.AfterFunc(time.Minute, func() { _ = s.cmd.Process.Kill() })
+	_ = s.cmd.Wait() // the exit code says it
+	late.Stop()
+	if got := s.cmd.ProcessState.ExitCode(); got != code {
+		s.t.Errorf("exit code = %d, want %d; it showed:\n%s", got, code, s.shown())
+	}
+	after, err := unix.IoctlGetTermios(int(s.program.Fd()), unix.TCGETS)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	if diff := cmp.Diff(s.before, *after); diff != "" {
+		s.t.Errorf("the terminal is not as it was (-before +after):\n%s", diff)
+	}
+}
+
+// talkingServer speaks like OpenAI's. It streams an answer to each message,
+// to "be silent" a beginning and no
+// end, and "refuse" it refuses.
+func talkingServer(t *testing.T) (env []string, asked func() []string) {
+	t.Helper()
+	var mu sync.Mutex
+	var messages []string
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var body struct {
+			Messages []struct{ Role, Content string }
+		}
+		if err := json.NewDecoder(r.Body).Decode(&body); err != nil || len(body.Messages) == 0 {
+			http.Error(w, "no messages", http.StatusBadRequest)
+			return
+		}
+		last := body.Messages[len(body.Messages)-1].Content
+		mu.Lock()
+		messages = append(messages, last)
+		mu.Unlock()
+		w.Header().Set("Content-Type", "text/event-stream")
+		say := func(text, stop string) {
+			fmt.Fprintf(w, "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":%q},\"finish_reason\":%s}]}\n\n", text, stop)
+			w.(http.Flusher).Flush()
+		}
+		if last == "refuse" {
+			http.Error(w, `{"error": {"message": "no such thing"}}`, http.StatusBadRequest)
+			return
+		}
+		if last == "be silent" {
+			say("I begin", "null")
+			<-r.Context().Done()
+			return
+		}
+		say("You said ", "null")
+		say(fmt.Sprintf("%d: ", len(body.Messages)), "null")
+		say(last+".", `"stop"`)
+		fmt.Fprint(w, "data: [DONE]\n\n")
+	}))
+	t.Cleanup(func() { server.CloseClientConnections(); server.Close() })
+	env = []string{"OPENAI_API_KEY=x", "OPENAI_BASE_URL=" + server.URL}
+	return env, func() []string {
+		mu.Lock()
+		defer mu.Unlock()
+		return messages
+	}
+}
+
+func TestChatSession(t *testing.T) {
+	env, _ := talkingServer(t)
+	s := sit(t, t.TempDir(), env, "--model", "openai:small")
+	s.expect("openai:small, no tools; /help lists the commands")
+	s.atPrompt()
+	s.types("hello\r")
+	s.expect("You said 1: hello.\r\n")
+	s.atPrompt()
+	s.types("/tols\r")
+	s.expect(`there is no command /tols; did you mean "/tools"?`)
+	s.atPrompt()
+	s.types("/tools\r")
+	s.expect("the model has no tools; /tools auto offers all")
+	s.atPrompt()
+	s.types("/tools read_file\r")
+	s.expect("the model has 1 tool from the next message on")
+	s.atPrompt()
+	s.types("/tools\r")
+	s.expect("read_file  ")
+	s.atPrompt()
+	s.types("/tools none\r")
+	s.atPrompt()
+
+	// Ctrl-C stops the turn and not the session, whose conversation goes on.
+	s.types("be silent\r")
+	s.expect("I begin")
+	s.types("\x03")
+	s.expect("stopped; the message is not part of the conversation")
+	s.atPrompt()
+	s.types("//slash\r")
+	s.expect("You said 3: /slash.\r\n")
+	s.atPrompt()
+	s.types("/context\r")
+	s.expect("in 4 messages; the tools take 0")
+	s.atPrompt()
+	s.types("refuse\r")
+	s.expect("> refuse")
+	s.expect("cassidy: openai:small: ")
+	s.expect("no such thing")
+	s.atPrompt()
+	s.types("/compact\r")
+	s.expect("compacted: ")
+	s.atPrompt()
+	s.types("/clear\r")
+	s.expect("a new conversation begins")
+	s.atPrompt()
+	s.types("again\r")
+	s.expect("You said 1: again.")
+	s.atPrompt()
+	s.types("/quit\r")
+	s.ends(0)
+
+	info, err := os.Stat(filepath.Join(s.home, "state", "chat_history"))
+	if err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("the history has the mode %v (%v), want 0600", info.Mode(), err)
+	}
+}
+
+// TestChatKeys types with the keys of a terminal; the server says what came of
+// it.
+func TestChatKeys(t *testing.T) {
+	tests := []struct{ name, keys, want string }{
+		{"backspace", "helloo\x7f\r", "hello"},
+		{"left and right", "hllo\x1b[D\x1b[D\x1b[De\x1b[C\x1b[C\x1b[C!\r", "hello!"},
+		{"home and end", "ello\x01h\x05!\x1b[H\"\x1b[F\"\r", `"hello!"`},
+		{"words", "one two three\x1b[1;5D\x1b[1;5D\x17x \r", "x two three"},
+		{"kill", "one two\x1bb\x0b\x15three\r", "three"},
+		{"delete", "ab\x01\x1b[3~\x04c\r", "c"},
+		{"wide", "日本\x1b[D語\r", "日語本"},
+		{"history", "\x1b[A\x1b[A\x1b[B!\r", "日語本!"},
+		{"back from history", "new\x1b[A\x1b[B er\r", "new er"},
+		{"continued", "one\\\rtwo\r", "one\ntwo"},
+		{"pasted", "\x1b[200~one\rtwo\ttabs\x1b[201~ three\r", "one\ntwo\ttabs three"},
+		{"unknown keys", "a\x1b[15~\x1bxb\x1bOP\x00c\r", "abc"},
+		{"Ctrl-C clears", "wrong\x03right\r", "right"},
+		{"longer than the terminal", strings.Repeat("abcdefghi ", 20) + "\x01x\r", "x" + strings.TrimSpace(strings.Repeat("abcdefghi ", 20))},
+	}
+	env, asked := talkingServer(t)
+	s := sit(t, t.TempDir(), env, "--model", "openai:small")
+	for i, tt := range tests {
+		s.atPrompt()
+		s.types(tt.keys)
+		s.expect("You said ")
+		s.expect(".\r\n")
+		if got := asked(); len(got) != i+1 || got[i] != tt.want {
+			t.Errorf("%s: the model was asked %q, want %q at the end", tt.name, got, tt.want)
+		}
+	}
+	s.atPrompt()
+	s.types("\x04")
+	s.ends(0)
+}
+
+func TestChatEnds(t *testing.T) {
+	tests := []struct {
+		name string
+		env  string
+		do   func(s *sitting)
+		exit int
+	}{
+		{"Ctrl-C twice", "", func(s *sitting) {
+			s.types("\x03")
+			s.expect("Ctrl-C again ends the session")
+			s.atPrompt()
+			s.types("\x03")
+		}, 0},
+		{"terminated at the prompt", "", func(s *sitting) { _ = s.cmd.Process.Signal(unix.SIGTERM) }, 130},
+		{"interrupted from outside at the prompt", "", func(s *sitting) {
+			_ = s.cmd.Process.Signal(os.Interrupt)
+			s.expect("Ctrl-C again ends the session")
+			s.atPrompt()
+			s.types("/exit\r")
+		}, 0},
+		{"terminated in a turn", "", func(s *sitting) {
+			s.types("be silent\r")
+			s.expect("I begin")
+			_ = s.cmd.Process.Signal(unix.SIGTERM)
+		}, 130},
+		{"hung up", "", func(s *sitting) { _ = s.cmd.Process.Signal(unix.SIGHUP) }, 130},
+		{"without colour", "NO_COLOR=1", func(s *sitting) { s.types("/quit\r") }, 0},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			env, _ := talkingServer(t)
+			s := sit(t, t.TempDir(), append(env, tt.env), "--model", "openai:small")
+			s.atPrompt()
+			tt.do(s)
+			s.ends(tt.exit)
+		})
+	}
+}
+
+// TestChatDumb has a session on a terminal that only writes lines.
+func TestChatDumb(t *testing.T) {
+	env, asked := talkingServer(t)
+	s := sit(t, t.TempDir(), append(env, "TERM=dumb"), "--model", "openai:small")
+	s.expect("\r\n> ")
+	s.types("half\x03")
+	s.expect("Ctrl-C again ends the session")
+	s.expect("\r\n> ")
+	s.types("one\\\n")
+	s.expect("… ")
+	s.types("two\n")
+	s.expect("You said 1: one\r\ntwo.\r\n> ")
+	s.types("be silent\n")
+	s.expect("I begin")
+	s.types("\x03")
+	s.expect("stopped")
+	s.expect("> ")
+	s.types("/quit\n")
+	s.ends(0)
+	if diff := cmp.Diff([]string{"one\ntwo", "be silent"}, asked()); diff != "" {
+		t.Errorf("the model was asked (-want +got):\n%s", diff)
+	}
+	if shown := s.shown(); strings.Contains(shown, "\x1b") {
+		t.Errorf("a terminal that only writes lines got %q", shown)
+	}
+}
+
+// TestChatMessage has one message answered on a terminal, as it comes.
+func TestChatMessage(t *testing.T) {
+	env, _ := talkingServer(t)
+	s := sit(t, t.TempDir(), append(env, "NO_COLOR=1"), "hello", "--model", "openai:small")
+	s.ends(0)
+	s.expect("You said 1: hello.\r\n")
+	if got, want := s.shown(), "You said 1: hello.\r\n"; got != want {
+		t.Errorf("it shows %q, want %q", got, want)
+	}
+
+	s = sit(t, t.TempDir(), env, "be silent", "--model", "openai:small")
+	s.expect("I begin")
+	s.types("\x03")
+	s.ends(130)
+	s.expect("\r\ncassidy: interrupted\r\n")
+}
+
+// TestChatIncomplete has a turn end with a call, which is not shown as an answer.
+func TestChatIncomplete(t *testing.T) {
+	dir := t.TempDir()
+	const model = `def reply(messages, turn):
+    return 'I look.\n{"tool_decision": {"action": "list_files", "input": {}, "reasoning": "", "status": "continue"}}'
+`
+	if err := os.WriteFile(filepath.Join(dir, "m.star"), []byte(model), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	s := sit(t, dir, []string{"NO_COLOR=1"}, "hello", "--model", "script:"+filepath.Join(dir, "m.star"), "--tools", "list_files", "--max-iterations", "1")
+	s.ends(4)
+	s.expect("I look.\r\n")
+	s.expect("cassidy: 1. list_files ✓\r\ncassidy: Incomplete (max iterations reached)\r\n")
+	if shown := s.shown(); strings.Contains(shown, "tool_decision") {
+		t.Errorf("it shows what is for machines:\n%s", shown)
+	}
+}
+
+// TestChatLong has a conversation become long: the user is told once, and later
+// it is compacted.
+func TestChatLong(t *testing.T) {
+	dir := t.TempDir()
+	const model = `def reply(messages, turn):
+    last = messages[-1]["content"]
+    if last == "long":
+        return "x" * 90000
+    return "%d messages" % len(messages) if last == "how many" else "A summary."
+`
+	if err := os.WriteFile(filepath.Join(dir, "m.star"), []byte(model), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	s := sit(t, dir, nil, "--model", "script:"+filepath.Join(dir, "m.star"))
+	for range 5 { // a fifth of the limit each
+		s.atPrompt()
+		s.types("long\r")
+	}
+	s.expect("the conversation is long: ")
+	s.expect("/compact shortens it")
+	s.atPrompt()
+	s.types("how many\r")
+	s.expect("cassidy: compacted: ")
+	s.expect(" messages\r\n")
+	s.atPrompt()
+	s.types("/quit\r")
+	s.ends(0)
+	if n := strings.Count(s.shown(), "the conversation is long"); n != 1 {
+		t.Errorf("the user was told %d times that the conversation is long, want once", n)
+	}
+}
+
+// TestChatSpinner has something turn while nothing comes, and nothing of it
+// stay.
+func TestChatSpinner(t *testing.T) {
+	silent := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		<-r.Context().Done()
+	}))
+	defer silent.Close()
+	s := sit(t, t.TempDir(), []string{"OPENAI_API_KEY=x", "OPENAI_BASE_URL=" + silent.URL}, "--model", "openai:small")
+	s.atPrompt()
+	s.types("hello\r")
+	s.expect(" thinking")
+	s.types("\x03")
+	s.expect("\r\x1b[Kcassidy: stopped; ")
+	s.atPrompt()
+	s.types("/quit\r")
+	s.ends(0)
+}
+
+// TestChatTools has a model call a tool that asks; the answer is typed on the
+// terminal of the session.
+func TestChatTools(t *testing.T) {
+	dir := t.TempDir()
+	model := `def reply(messages, turn):
+    last = "\n\n" + messages[-1]["content"] + "\n\n"
+    asked = "\n\nwrite\n\n" in last # after what came of a turn that was broken off
+    if "RESULT" in last and not asked:
+        return "Done.\n\nTASK COMPLETE: It is written."
+    if ("ERROR" in last or "not approve" in last) and not asked:
+        return "Then not."
+    return 'I write it.\n\n` + "```json" + `\n{"tool_decision": {"action": "write_file", "input": {"filepath": "a.txt", "content": "x"}, "reasoning": "so", "status": "continue"}}\n` + "```" + `'
+`
+	if err := os.WriteFile(filepath.Join(dir, "m.star"), []byte(model), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	s := sit(t, dir, nil, "--model", "script:"+filepath.Join(dir, "m.star"), "--tools", "write_file")
+	s.atPrompt()
+	s.types("write\r")
+	s.expect("I write it.\r\n")
+	s.expect(" ? ")
+	s.types("n\n")
+	s.expect("Then not.\r\n")
+	s.expect("1. write_file \x1b[31m✗")
+	s.atPrompt()
+	s.types("write\r")
+	s.expect(" ? ")
+	s.types("\x03")
+	s.expect("stopped; the model knows the conversation up to here")
+	s.atPrompt()
+	s.types("write\r")
+	s.expect(" ? ")
+	s.types("y\n")
+	s.expect("Done.\r\n\r\nIt is written.\r\n")
+	s.expect("1. write_file \x1b[32m✓")
+	s.atPrompt()
+	s.types("/quit\r")
+	s.ends(0)
+	if shown := s.shown(); strings.Contains(shown, "tool_decision") || strings.Contains(shown, "TASK COMPLETE") {
+		t.Errorf("it shows what is for machines:\n%s", shown)
+	}
+	if text, err := os.ReadFile(filepath.Join(dir, "a.txt")); string(text) != "x" {
+		t.Errorf("a.txt = %q, %v, want x", text, err)
+	}
+}

@@ -1,0 +1,169 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/cassidy-run/cassidy/runtime"
+	"github.com/cassidy-run/cassidy/runtime/agent"
+	"github.com/cassidy-run/cassidy/runtime/tool"
+)
+
+// A chatSession is a session of cassidy chat on a terminal.
+type chatSession struct {
+	*command
+	host    *runtime.Host
+	session *agent.Session
+	setup   *agentSetup
+	editor  editor
+	skills  []string // texts that go before the next message
+	warned  bool     // that the conversation is long
+	leaving bool     // Ctrl-C was pressed at an empty prompt
+	over    bool
+}
+
+// What stands before what is typed, and before its later lines.
+const (
+	prompt     = "> "
+	promptMore = "… "
+)
+
+// reads reports whether standard input is a terminal.
+func (c *command) reads() bool {
+	f, ok := c.in.(*os.File)
+	return ok && columns(f) > 0
+}
+
+// run talks until the person ends it.
+func (t *chatSession) run(ctx context.Context) error {
+	defer t.interrupts.inSession()()
+	ctx, stop := untilEnded(ctx)
+	defer stop()
+	past := ""
+	if state := t.state(); state != "" {
+		past = filepath.Join(state, "chat_history")
+	}
+	t.editor = editor{term: t.console, past: openHistory(past), plain: t.dumb()}
+	for _, name := range t.setup.skills {
+		if err := t.useSkill(name); err != nil {
+			return err
+		}
+	}
+	t.note("%s, %s; /help lists the commands, Ctrl-D ends", t.setup.options.Model.Name(), toolCount(len(t.session.Agent().Tools())))
+	t.warnOverhead(t.session)
+	for !t.over {
+		typed, err := t.typed(ctx)
+		switch {
+		case ctx.Err() != nil:
+			return tool.Errorf(tool.Canceled, "interrupted")
+		case errors.Is(err, errInterrupted):
+			t.interrupted(typed)
+		case err != nil: // Ctrl-D, or the terminal has gone
+			return nil
+		default:
+			t.leaving = false
+			t.answer(ctx, typed)
+		}
+	}
+	return nil
+}
+
+// interrupted is Ctrl-C at the prompt: it throws away what was typed, and ends
+// the session where nothing was, the second time.
+func (t *chatSession) interrupted(typed string) {
+	if typed != "" {
+		t.leaving = false
+		return
+	}
+	if t.over = t.leaving; !t.over {
+		t.leaving = true
+		t.note("Ctrl-C again ends the session")
+	}
+}
+
+// typed reads a message: a line, and the next where it ends with a backslash.
+func (t *chatSession) typed(ctx context.Context) (string, error) {
+	var lines []string
+	ask := prompt
+	for {
+		turn, done := t.interrupts.during(ctx)
+		line, err := t.editor.read(turn, ask)
+		done()
+		if errors.Is(err, context.Canceled) && ctx.Err() == nil {
+			err = errInterrupted
+		}
+		more, goesOn := strings.CutSuffix(line, `\`)
+		lines = append(lines, more)
+		if err != nil {
+			return strings.Join(lines, "\n"), err
+		}
+		if !goesOn {
+			return strings.Join(lines, "\n"), nil
+		}
+		ask = promptMore
+	}
+}
+
+// answer does what was typed: a command, or a turn.
+func (t *chatSession) answer(ctx context.Context, typed string) {
+	message := strings.TrimSpace(typed)
+	if message == "" {
+		return
+	}
+	t.editor.past.add(strings.TrimRight(typed, " \n"))
+	var err error
+	switch {
+	case strings.HasPrefix(message, "//"):
+		err = t.turn(ctx, message[1:])
+	case message[0] == '/':
+		err = t.do(ctx, message)
+	default:
+		err = t.turn(ctx, message)
+	}
+	if err != nil {
+		t.tell(tool.AsError(err, tool.Failed))
+	}
+}
+
+// turn has the model answer a message. Ctrl-C ends it, and nothing else.
+func (t *chatSession) turn(ctx context.Context, message string) error {
+	turn, done := t.interrupts.during(ctx)
+	defer done()
+	before := len(t.session.Messages())
+	view, stop := t.showChat(t.host, t.session)
+	r, err := t.session.Turn(turn, strings.Join(append(t.skills, message), "\n\n"))
+	stop()
+	heard := len(t.session.Messages()) > before
+	if heard {
+		t.skills = nil
+	}
+	switch {
+	case turn.Err() != nil && heard:
+		t.say("stopped; the model knows the conversation up to here")
+	case turn.Err() != nil:
+		t.say("stopped; the message is not part of the conversation")
+	case err != nil:
+		return t.withoutPlace(t.session, err)
+	default:
+		view.ended(r)
+		t.warnLength()
+	}
+	return nil
+}
+
+// warnLength says so once where the conversation has become long.
+func (t *chatSession) warnLength() {
+	if t.session.Nearly() && !t.warned {
+		t.warned = true
+		t.note("the conversation is long: %s; /compact shortens it, /clear begins a new one", t.usage())
+	}
+}
+
+// usage says how long the conversation is.
+func (t *chatSession) usage() string {
+	used, limit := t.session.Usage()
+	return commas(used) + " of " + commas(limit) + " tokens"
+}

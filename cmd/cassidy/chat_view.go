@@ -1,0 +1,151 @@
+package main
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/cassidy-run/cassidy/runtime"
+	"github.com/cassidy-run/cassidy/runtime/agent"
+	"github.com/cassidy-run/cassidy/runtime/tool"
+)
+
+// A chatView shows the turns of a chat to a person: on a terminal the answer as
+// it comes, a line for each call, and something that turns while nothing comes.
+type chatView struct {
+	*command
+	run     string
+	lines   func(tool.Event)
+	spinner *spinner
+	streams bool // the answer is shown as it comes
+	whole   bool // nothing that the model says can be a decision
+	reply   *replyText
+	asked   int64 // the iteration of the last request
+	midLine bool  // of the answer: what is not part of it begins a new one
+}
+
+// showChat shows what happens in a turn, until the function that it returns is
+// called.
+func (c *command) showChat(h *runtime.Host, s *agent.Session) (v *chatView, stop func()) {
+	v = &chatView{
+		command: c, run: s.ID, lines: c.runLines(s.ID), spinner: c.newSpinner(),
+		streams: c.terminal(c.out) && !c.json, whole: len(s.Agent().Tools()) == 0, reply: &replyText{},
+	}
+	if c.json {
+		return v, c.showRun(h, s)
+	}
+	stopSpinning := c.screen.spin(v.spinner)
+	unsubscribe := h.Events.Subscribe(tool.AnyEvent, func(e tool.Event) { c.screen.follow(e, v.show) })
+	return v, func() {
+		unsubscribe()
+		stopSpinning()
+		v.endLine()
+	}
+}
+
+// show shows an event. It holds the screen's lock.
+func (v *chatView) show(e tool.Event) {
+	own := e.Call == v.run
+	switch {
+	case e.Type == tool.ModelText && own:
+		v.text(e.Data.Text("text"))
+		return
+	case e.Type == tool.ModelText, e.Type == tool.ModelReply && !own, e.Type == tool.RunEnd:
+		return
+	}
+	v.spinner.erase()
+	v.endLine()
+	if e.Type != tool.ModelReply || !v.streams {
+		v.lines(e)
+	}
+	v.wait(e, own)
+}
+
+// wait says what comes next, where that may take long.
+func (v *chatView) wait(e tool.Event, own bool) {
+	switch {
+	case e.Type == tool.OutputChunk, e.Type == tool.ModelReply:
+		v.spinner.hide() // what was written may end within a line
+	case e.Type == tool.ModelAsk && own:
+		// A second request in one iteration is for the summary with which a
+		// conversation is compacted. Nobody reads that as it comes.
+		iteration := e.Data.Int("iteration", 0)
+		if iteration == v.asked {
+			v.reply = nil
+			v.spinner.wait("compacting the conversation")
+			return
+		}
+		v.asked, v.reply = iteration, &replyText{whole: v.whole}
+		v.spinner.wait("thinking")
+	case e.Type == tool.CallStart:
+		v.spinner.wait(e.Tool)
+	case e.Type == tool.CallEnd:
+		v.spinner.wait("working")
+	}
+}
+
+// text shows a piece of a reply.
+func (v *chatView) text(piece string) {
+	if !v.streams || v.reply == nil {
+		return
+	}
+	wasHeld := v.reply.held()
+	if out := v.reply.add(piece); out != "" {
+		v.spinner.hide()
+		v.print(out)
+		v.midLine = true
+	}
+	if v.reply.held() && !wasHeld {
+		v.endLine()
+		v.spinner.wait("deciding")
+	}
+}
+
+// endLine ends the line of the answer that is being written.
+func (v *chatView) endLine() {
+	if v.midLine {
+		v.print("\n")
+		v.midLine = false
+	}
+}
+
+// ended shows what a turn came to: what is left of its answer, and why there is
+// none.
+func (v *chatView) ended(r *agent.Result) {
+	left := *r
+	if v.streams && v.reply != nil {
+		if left.Answer = v.reply.rest(r.Answer); v.reply.shown.Len() > 0 {
+			left.Answer = strings.TrimPrefix(left.Answer, "\n") // that line has been ended
+		}
+		if v.reply.held() && !r.Success() {
+			left.Answer = "" // a decision, on which the turn ended
+		}
+	}
+	if r.Incomplete() {
+		left.Reason = agent.ReasonFinal
+	}
+	v.printAnswer(&left)
+	if v.verbose || v.terminal(v.err) {
+		v.listCalls(r.Calls)
+	}
+	if r.Incomplete() {
+		v.say("Incomplete (max iterations reached)")
+		v.say("hint: --max-iterations N lets the model be asked more often than %s", times(r.Iterations))
+	}
+}
+
+// listCalls names the calls of a turn and how each went.
+func (v *chatView) listCalls(calls []agent.CallRecord) {
+	if len(calls) == 0 || v.quiet {
+		return
+	}
+	paint := v.paintOn(v.err)
+	words := make([]string, len(calls))
+	for i := range calls {
+		mark := paint(green, "✓")
+		if !calls[i].Success {
+			mark = paint(red, "✗")
+		}
+		words[i] = strconv.Itoa(i+1) + ". " + visibleLine(calls[i].Action) + " " + mark
+	}
+	v.sayLine(strings.Join(words, "  "))
+}

@@ -1,0 +1,290 @@
+package agent_test
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/cassidy-run/cassidy"
+	"github.com/cassidy-run/cassidy/internal/testworker"
+	"github.com/cassidy-run/cassidy/runtime"
+	"github.com/cassidy-run/cassidy/runtime/agent"
+	"github.com/cassidy-run/cassidy/runtime/model"
+	"github.com/cassidy-run/cassidy/runtime/tool"
+)
+
+var update = flag.Bool("update", false, "rewrite the transcripts in testdata")
+
+// A play is what a model says, one after the other: a text, a dict with native
+// calls, an error, or a function that is called for one of them.
+type play []any
+
+// A stage is a host over a folder of its own, a model that plays, and a record
+// of all that happens between them.
+type stage struct {
+	*runtime.Host
+	t       testing.TB
+	dir     string
+	session *agent.Session
+
+	mu   sync.Mutex
+	log  strings.Builder
+	sent int // how many messages of the conversation are in the log
+}
+
+// A setting is what a stage is made of.
+type setting struct {
+	files   map[string]string
+	approve runtime.Approve
+	process bool // scripts run in workers
+	native  bool
+	replies play
+	options agent.Options // without a Model
+	before  func(s *stage, o *agent.Options)
+}
+
+// newStage opens the host and the session of a run that is named "run".
+func newStage(t testing.TB, set setting) *stage {
+	t.Helper()
+	s := &stage{t: t, dir: t.TempDir()}
+	for name, text := range set.files {
+		s.write(name, text)
+	}
+	mode := cassidy.Inline
+	if set.process {
+		mode = cassidy.Process
+	}
+	var err error
+	s.Host, err = cassidy.Open(s.dir, &cassidy.Options{TrustProject: true, Approve: set.approve, Sandbox: mode, Worker: testworker.Exec()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Host.Close() })
+	o := set.options
+	o.WorkDir, o.Model = s.dir, s.model(set.native, set.replies)
+	if set.before != nil {
+		set.before(s, &o)
+	}
+	if o.Tools == nil {
+		o.Tools = []string{"read_file", "list_files", "write_file"}
+	}
+	a, err := agent.New(s.Host, &o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.session = a.NewSession("run")
+	t.Cleanup(s.Events.Subscribe(tool.AnyEvent, s.record))
+	return s
+}
+
+// model plays the replies. What it is sent is written down, as far as it is
+// new, and must be a conversation that every API would take.
+func (s *stage) model(native bool, replies play) model.Model {
+	asked := 0
+	return model.NewScript("replies", native, func(ctx context.Context, messages tool.List, _ int) (tool.Value, error) {
+		s.seen(messages)
+		if asked == len(replies) {
+			return nil, tool.Errorf(tool.Failed, "the model has no more to say")
+		}
+		next := replies[asked]
+		asked++
+		if f, ok := next.(func(ctx context.Context) any); ok {
+			next = f(ctx)
+		}
+		if err, ok := next.(error); ok {
+			return nil, err
+		}
+		return next, nil
+	})
+}
+
+// seen writes down the messages that a model has not got before.
+func (s *stage) seen(messages tool.List) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if why := illFormed(messages); why != "" {
+		s.t.Errorf("the model is sent a conversation that no API takes: %s", why)
+	}
+	from := s.sent
+	if from >= len(messages) {
+		from = 0 // it was compacted, or is another agent's
+	}
+	s.sent = len(messages) + 1 // with the reply
+	for _, m := range messages[from:] {
+		d := m.(*tool.Dict)
+		who := d.Text("role")
+		if id := d.Text("tool_call_id"); id != "" {
+			who += " " + d.Text("name") + " " + id
+		}
+		s.say("> "+who, unprompted(d.Text("content")))
+	}
+}
+
+// unprompted leaves out what a prompt says in every conversation.
+func unprompted(text string) string {
+	for _, heading := range []string{"# Context\n", "# User Question\n"} {
+		if i := strings.Index(text, heading); i > 0 {
+			return "(the prompt)\n" + text[i:]
+		}
+	}
+	return text
+}
+
+// illFormed says what is wrong with a conversation, or "".
+func illFormed(messages tool.List) string {
+	open := map[string]bool{}
+	for i, m := range messages {
+		d := m.(*tool.Dict)
+		role := d.Text("role")
+		if role == "tool" {
+			if !open[d.Text("tool_call_id")] {
+				return fmt.Sprintf("message %d answers no call: %s", i, d)
+			}
+			delete(open, d.Text("tool_call_id"))
+			continue
+		}
+		if len(open) > 0 {
+			return fmt.Sprintf("message %d comes before the results of %v", i, open)
+		}
+		if role == "user" && strings.TrimSpace(d.Text("content")) == "" {
+			return fmt.Sprintf("message %d is empty", i)
+		}
+		calls, _ := d.Get("tool_calls")
+		list, _ := tool.Elements(calls)
+		for _, c := range list {
+			open[c.(*tool.Dict).Text("id")] = true
+		}
+	}
+	switch {
+	case len(open) > 0:
+		return fmt.Sprintf("the calls %v have no result", open)
+	case len(messages) > 0 && messages[len(messages)-1].(*tool.Dict).Text("role") == "assistant":
+		return "the last message is the model's own"
+	}
+	return ""
+}
+
+// record writes down an event, without times and counts of tokens. That a
+// policy's own effects succeed is in what comes of them.
+func (s *stage) record(e tool.Event) {
+	if e.Type == tool.ModelText || e.Type == tool.EffectDone && strings.HasPrefix(e.Data.Text("func"), "agent.") && e.Data.Bool("success") {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	head := string(e.Type) + " " + e.Call
+	if e.Type == tool.RunStart && e.Call != "run" {
+		s.sent = 0
+	}
+	body := ""
+	for k, v := range e.Data.All() {
+		name := k.(string)
+		switch {
+		case name == "wall_ms", strings.Contains(name, "token"), name == "tool_overhead", name == "effective_limit", name == "run", name == "toolName":
+		case v == nil, v == "", v == false, len(elements(v)) == 0 && isList(v):
+		case e.Type == tool.ModelReply && name == "text", e.Type == tool.Compacted && name == "summary":
+			body = v.(string)
+		case e.Type == tool.CallEnd && name == "result":
+		default:
+			head += " " + name + "=" + tool.FormatJSON(v, "")
+		}
+	}
+	s.say(head, body)
+}
+
+func isList(v tool.Value) bool { _, ok := v.(tool.List); return ok }
+
+func elements(v tool.Value) tool.List {
+	list, _ := v.(tool.List)
+	return list
+}
+
+// say writes a line, and below it a text.
+func (s *stage) say(head, body string) {
+	s.log.WriteString(strings.TrimSpace(head) + "\n")
+	if body == "" {
+		return
+	}
+	for line := range strings.SplitSeq(body, "\n") {
+		s.log.WriteString(strings.TrimRight("    "+line, " ") + "\n")
+	}
+}
+
+// turn has the agent answer a message, and writes down what came of it.
+func (s *stage) turn(ctx context.Context, message string) (*agent.Result, error) {
+	r, err := s.session.Turn(ctx, message)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.say(fmt.Sprintf("= %s after %d", r.Reason, r.Iterations), r.Answer)
+	for _, c := range r.Calls {
+		s.say(fmt.Sprintf("  %d %s success=%v", c.Iteration, c.Action, c.Success), c.Error)
+	}
+	if err != nil {
+		s.say("  "+tool.KindOf(err).Type(), tool.AsError(err, tool.Failed).Message())
+	}
+	return r, err
+}
+
+// compare holds what was written down against the file of this name.
+func (s *stage) compare(name string) {
+	s.t.Helper()
+	got := strings.ReplaceAll(s.log.String(), s.dir, "DIR")
+	file := filepath.Join("testdata", "transcripts", name+".txt")
+	if *update {
+		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
+			s.t.Fatal(err)
+		}
+		return
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), got); diff != "" {
+		s.t.Errorf("the transcript %s differs (-want +got):\n%s", name, diff)
+	}
+}
+
+func (s *stage) write(name, text string) {
+	s.t.Helper()
+	file := filepath.Join(s.dir, filepath.FromSlash(name))
+	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+		s.t.Fatal(err)
+	}
+	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+func (s *stage) file(name string) string {
+	text, err := os.ReadFile(filepath.Join(s.dir, filepath.FromSlash(name)))
+	if err != nil {
+		return "none"
+	}
+	return string(text)
+}
+
+// call is a decision as a model writes it in JSON.
+func call(name string, args ...tool.Value) string { return callAs("continue", name, args...) }
+
+// callAs is a decision with this status.
+func callAs(status, name string, args ...tool.Value) string {
+	return tool.FormatJSON(tool.NewDict("tool_decision",
+		tool.NewDict("action", name, "input", tool.NewDict(args...), "reasoning", "it is needed", "status", status)), "")
+}
+
+// calls is a reply with native calls, each a name and its arguments.
+func calls(text string, pairs ...any) *tool.Dict {
+	list := tool.List{}
+	for i := 0; i < len(pairs); i += 2 {
+		list = append(list, tool.NewDict("name", pairs[i].(string), "arguments", pairs[i+1].(tool.Value)))
+	}
+	return tool.NewDict("content", text, "tool_calls", list)
+}

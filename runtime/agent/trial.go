@@ -1,0 +1,227 @@
+package agent
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/cassidy-run/cassidy/runtime"
+	"github.com/cassidy-run/cassidy/runtime/model"
+	"github.com/cassidy-run/cassidy/runtime/tool"
+)
+
+// A TrialTask is a small task that shows whether a model can call tools in a
+// format.
+type TrialTask struct {
+	Name  string            // how hard it is: simple, moderate or complex
+	Task  string            // what the model is told
+	Tool  string            // the tool that does it
+	Files map[string]string // what must be in the folder, by path with slashes
+	// Finds is what the tool brings back if it is called for the right thing.
+	// However a model writes its arguments, this is what they must have meant.
+	Finds []string
+}
+
+// TrialTools are the tools that a model is offered in a trial, of which one is
+// right.
+func TrialTools() []string { return []string{"list_files", "read_file", "search_files"} }
+
+// TrialTasks returns the tasks with which formats are compared: one that needs
+// no arguments, one whose argument has spaces and quotes around it, and one
+// whose tool takes several.
+func TrialTasks() []TrialTask {
+	files := map[string]string{
+		"my script.R":  "# Marks the end of the report.\nclosing <- \"tangerine-41\"\nprint(closing)\n",
+		"my_script.R":  "# Not this one: its name has no spaces.\nclosing <- \"none\"\n",
+		"R/load.R":     "load_data <- function(path) {\n  utils::read.csv(path)\n}\n",
+		"R/clean.R":    "clean_data <- function(table) {\n  table[stats::complete.cases(table), ]\n}\n",
+		"R/plot.R":     "draw <- function(table) {\n  graphics::plot(table)\n}\n",
+		"notes/log.md": "The data came on Monday.\n",
+	}
+	return []TrialTask{{
+		Name: "simple", Task: "List the R files in the working directory itself, and tell me their names.",
+		Tool: "list_files", Files: files, Finds: []string{"my script.R", "my_script.R"},
+	}, {
+		Name: "moderate", Task: "Read the file 'my script.R' (its name has a space) and tell me the text that it prints.",
+		Tool: "read_file", Files: files, Finds: []string{"tangerine-41"},
+	}, {
+		Name: "complex", Task: "Search the R files below the working directory for the functions whose names contain 'data', and tell me their names and files.",
+		Tool: "search_files", Files: files, Finds: []string{"R/clean.R", "clean_data", "R/load.R", "load_data"},
+	}}
+}
+
+// TrialFormats returns the formats that a model can be tried in, in the order
+// in which they are preferred if it is good at several.
+func TrialFormats(m model.Model) []Format {
+	all := []Format{PureJSON, XMLJSON, Markdown}
+	if m.Native() {
+		all = append([]Format{Native}, all...)
+	}
+	return all
+}
+
+// A Trial is what came of one try at a task.
+type Trial struct {
+	Format     Format
+	Task       string // its name
+	Success    bool   // the run ended with an answer, and the right call was made
+	Why        string // what was missing, if it did not succeed
+	Reason     Reason
+	Iterations int // how often the model was asked
+	Calls      int // how many calls were read in its replies
+	AsAsked    int // and how many of them were in this format
+	Wall       time.Duration
+}
+
+// Try has a model do the task once, in a format, over a folder that holds the
+// task's Files and that the host was opened for. Of the options it takes Model,
+// WorkDir, Iterations, NoInference and RepeatInstructions. That the model does
+// badly is no error. The error is of kind Unavailable where there is no model to
+// try, and Canceled where nobody wants to know any more.
+func (t *TrialTask) Try(ctx context.Context, h *runtime.Host, f Format, o Options) (Trial, error) {
+	a, err := New(h, &Options{
+		Model: o.Model, WorkDir: o.WorkDir, Iterations: o.Iterations, NoInference: o.NoInference, RepeatInstructions: o.RepeatInstructions,
+		Format: f, Policy: "task", Tools: TrialTools(),
+	})
+	if err != nil {
+		return Trial{}, err
+	}
+	trial := Trial{Format: f, Task: t.Name}
+	s := a.NewSession("")
+	defer h.Events.Subscribe(tool.Decided, func(e tool.Event) {
+		if e.Call == s.ID && e.Data.Text("kind") == string(ToolCall) {
+			trial.Calls++
+			if e.Data.Text("format") == string(f) {
+				trial.AsAsked++
+			}
+		}
+	})()
+	start := time.Now()
+	r, err := s.Turn(ctx, t.Task)
+	trial.Wall = time.Since(start)
+	if kind := tool.KindOf(err); err != nil && (kind == tool.Unavailable || kind == tool.Canceled) {
+		return trial, err
+	}
+	trial.Reason, trial.Iterations = r.Reason, r.Iterations
+	trial.Why = t.missing(r, err)
+	trial.Success = trial.Why == ""
+	return trial, nil
+}
+
+// missing says what a run lacks to be a success, or "".
+func (t *TrialTask) missing(r *Result, err error) string {
+	if err != nil {
+		return tool.AsError(err, tool.Failed).Message()
+	}
+	if why := t.notCalled(r.Calls); why != "" {
+		return why
+	}
+	if r.Reason != ReasonFinal {
+		return "the run ended with the reason " + string(r.Reason)
+	}
+	return ""
+}
+
+// notCalled says why none of the calls was the right one, or "".
+func (t *TrialTask) notCalled(calls []CallRecord) string {
+	why := t.Tool + " was not called"
+	for _, c := range calls {
+		if tool.Key(c.Action) != t.Tool {
+			continue
+		}
+		if !c.Success {
+			why = t.Tool + " failed: " + c.Error
+			continue
+		}
+		found, _ := c.Result.(string)
+		lacks := slices.IndexFunc(t.Finds, func(s string) bool { return !strings.Contains(found, s) })
+		if lacks < 0 {
+			return ""
+		}
+		why = t.Tool + " was called for something else: " + oneLine(c.Input.String())
+	}
+	return why
+}
+
+// A FormatScore sums up the trials in one format.
+type FormatScore struct {
+	Format     Format
+	Trials     int
+	Successes  int
+	Iterations float64 // mean of the trials that succeeded; 0 where none did
+	Calls      int
+	AsAsked    int
+	Tasks      []TaskScore // in the order of the trials
+}
+
+// A TaskScore sums up the trials of one task in one format.
+type TaskScore struct {
+	Task       string
+	Trials     int
+	Successes  int
+	Iterations float64
+}
+
+// Rate is the share of the trials that succeeded.
+func (s *FormatScore) Rate() float64 { return float64(s.Successes) / float64(max(s.Trials, 1)) }
+
+// Scores sums up trials by format, in the order in which formats come first.
+func Scores(trials []Trial) []FormatScore {
+	var scores []FormatScore
+	for _, t := range trials {
+		i := slices.IndexFunc(scores, func(s FormatScore) bool { return s.Format == t.Format })
+		if i < 0 {
+			i = len(scores)
+			scores = append(scores, FormatScore{Format: t.Format})
+		}
+		scores[i].add(t)
+	}
+	return scores
+}
+
+func (s *FormatScore) add(t Trial) {
+	i := slices.IndexFunc(s.Tasks, func(k TaskScore) bool { return k.Task == t.Task })
+	if i < 0 {
+		i = len(s.Tasks)
+		s.Tasks = append(s.Tasks, TaskScore{Task: t.Task})
+	}
+	task := &s.Tasks[i]
+	s.Trials++
+	task.Trials++
+	s.Calls += t.Calls
+	s.AsAsked += t.AsAsked
+	if t.Success {
+		s.Iterations = addToMean(s.Iterations, t.Iterations, s.Successes)
+		task.Iterations = addToMean(task.Iterations, t.Iterations, task.Successes)
+		s.Successes++
+		task.Successes++
+	}
+}
+
+// addToMean returns the mean of n numbers and one more.
+func addToMean(mean float64, more, n int) float64 {
+	return (mean*float64(n) + float64(more)) / float64(n+1)
+}
+
+// Preferred returns the format to use, or "" where none succeeded: the one that
+// succeeds most often, then the one that the model keeps to, then the one with
+// the fewest iterations, then the first.
+func Preferred(scores []FormatScore) Format {
+	best := FormatScore{}
+	for _, s := range scores {
+		if s.Successes > 0 && (best.Trials == 0 || better(s, best) > 0) {
+			best = s
+		}
+	}
+	return best.Format
+}
+
+func better(a, b FormatScore) int {
+	return cmp.Or(
+		cmp.Compare(a.Rate(), b.Rate()),
+		cmp.Compare(a.AsAsked*b.Calls, b.AsAsked*a.Calls),
+		cmp.Compare(b.Iterations, a.Iterations),
+	)
+}
