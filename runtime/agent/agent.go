@@ -155,20 +155,20 @@ func (a *Agent) Policy() Policy { return a.policy }
 // Budget returns what the tools cost of the context, in tokens, and how many are
 // left for the conversation.
 func (a *Agent) Budget() (overhead, limit int) {
-	account := NewAccount(a.opts.Budget, a.tools, a.format)
+	account := newAccount(a.opts.Budget, a.tools, a.format)
 	return account.Overhead(), account.EffectiveLimit()
 }
 
 // OverheadReport says what the tools cost of the context, one by one.
 func (a *Agent) OverheadReport() OverheadReport {
-	account := NewAccount(a.opts.Budget, a.tools, a.format)
+	account := newAccount(a.opts.Budget, a.tools, a.format)
 	return Overhead(a.tools, account.Budget().Limit)
 }
 
 // role is how the model is spoken to: as the policy's name says, where there
 // are words for it.
 func (a *Agent) role() string {
-	if slices.Contains(Roles(), a.policy.Name) {
+	if slices.Contains(roles(), a.policy.Name) {
 		return a.policy.Name
 	}
 	return "task"

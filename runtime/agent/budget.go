@@ -46,11 +46,11 @@ func (b Budget) withDefaults() Budget {
 	return b
 }
 
-// An Account keeps count of what a conversation has used. It counts each
+// An account keeps count of what a conversation has used. It counts each
 // message once, by an estimate, and takes the provider's own count where there
 // is one. Nothing of it is kept: after a compaction and in another process, a
 // new account is told the messages again. It is not safe for concurrent use.
-type Account struct {
+type account struct {
 	budget   Budget
 	overhead int // tokens of the tools and the words around them
 	beside   int // the part of the overhead that is in no message
@@ -59,11 +59,11 @@ type Account struct {
 	chars    int // of all that was added
 }
 
-// NewAccount returns the account of a conversation in which the tools are
+// newAccount returns the account of a conversation in which the tools are
 // offered. The definitions of native tools count at once; otherwise they are in
 // the text of the first message.
-func NewAccount(b Budget, tools []tool.Tool, f Format) *Account {
-	a := &Account{budget: b.withDefaults()}
+func newAccount(b Budget, tools []tool.Tool, f Format) *account {
+	a := &account{budget: b.withDefaults()}
 	if len(tools) > 0 {
 		a.overhead = Overhead(tools, a.budget.Limit).Total
 	}
@@ -74,16 +74,16 @@ func NewAccount(b Budget, tools []tool.Tool, f Format) *Account {
 }
 
 // Budget returns the budget, with the defaults filled in.
-func (a *Account) Budget() Budget { return a.budget }
+func (a *account) Budget() Budget { return a.budget }
 
 // Add counts a text that is now part of the conversation.
-func (a *Account) Add(text string) {
+func (a *account) Add(text string) {
 	a.guessed += tool.EstimateTokens(text)
 	a.chars += utf8.RuneCountInString(text)
 }
 
 // AddMessage counts a message with its calls.
-func (a *Account) AddMessage(m *model.Message) {
+func (a *account) AddMessage(m *model.Message) {
 	a.Add(m.Text)
 	for _, c := range m.Calls {
 		a.Add(c.Tool + callArgs(c))
@@ -95,44 +95,44 @@ func (a *Account) AddMessage(m *model.Message) {
 // must have been added before. Zeros change nothing. Nor does a count below a
 // quarter of the estimate, which no text explains: it comes from a server that
 // leaves out what it had in its cache, or that has cut the conversation.
-func (a *Account) Reported(input, output int) {
+func (a *account) Reported(input, output int) {
 	if n := input + output; n > 0 && 4*n >= a.Used() {
 		a.reported, a.guessed, a.beside = n, 0, 0
 	}
 }
 
 // Used returns how many tokens the conversation has, as far as is known.
-func (a *Account) Used() int { return a.reported + a.guessed + a.beside }
+func (a *account) Used() int { return a.reported + a.guessed + a.beside }
 
 // Overhead returns what the tools cost, in tokens; 0 where there are none.
-func (a *Account) Overhead() int { return a.overhead }
+func (a *account) Overhead() int { return a.overhead }
 
 // EffectiveLimit returns how many tokens are left for all but the tools and the
 // answer.
-func (a *Account) EffectiveLimit() int {
+func (a *account) EffectiveLimit() int {
 	return max(0, a.budget.Limit-a.overhead-a.budget.Reserve)
 }
 
 // share returns how full the conversation is: 1 is at its limit.
-func (a *Account) share() float64 {
+func (a *account) share() float64 {
 	return max(float64(a.Used())/float64(a.budget.Limit), float64(a.chars)/float64(a.budget.ThreadMax))
 }
 
 // Nearly reports whether the conversation is so long that its user should know.
-func (a *Account) Nearly() bool { return a.share() >= a.budget.WarnAt }
+func (a *account) Nearly() bool { return a.share() >= a.budget.WarnAt }
 
 // Full reports whether the conversation is to be compacted before more is said.
-func (a *Account) Full() bool { return a.share() >= a.budget.CompactAt }
+func (a *account) Full() bool { return a.share() >= a.budget.CompactAt }
 
 // String says how full the conversation is, for people.
-func (a *Account) String() string {
+func (a *account) String() string {
 	return fmt.Sprintf("%s of %s tokens (%.0f %%)", withCommas(a.Used()), withCommas(a.budget.Limit), 100*a.share())
 }
 
 // Check looks at a message before it is sent. The error, of kind Limit, says
 // that it cannot be: it is too long by itself, or for the room that is left.
 // The warning is for the user, or "".
-func (a *Account) Check(message string) (warning string, err error) {
+func (a *account) Check(message string) (warning string, err error) {
 	b := &a.budget
 	chars := utf8.RuneCountInString(message)
 	if chars > b.MessageMax {

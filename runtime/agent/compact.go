@@ -51,7 +51,7 @@ func (s *Session) compact(ctx context.Context) (summary string, err error) {
 		return "", err
 	}
 	// Half as many characters as there are tokens: a sixth of what there is room for.
-	keep := &Keep{Chars: max(1, min(defaultKept, s.account.EffectiveLimit()/2))}
+	keep := &keep{Chars: max(1, min(defaultKept, s.account.EffectiveLimit()/2))}
 	s.restart(s.prompt.Continue(s.question, reply.Text, messages, keep))
 	s.turn.memory.forget() // what it points to may be gone
 	return reply.Text, nil
@@ -60,7 +60,7 @@ func (s *Session) compact(ctx context.Context) (summary string, err error) {
 // restart makes the conversation another one, which the model gets whole.
 func (s *Session) restart(messages []model.Message) {
 	s.messages, s.thread, s.open, s.told = messages, "", nil, true
-	s.account = *NewAccount(s.agent.opts.Budget, s.agent.tools, s.agent.format)
+	s.account = *newAccount(s.agent.opts.Budget, s.agent.tools, s.agent.format)
 	for i := range messages {
 		s.account.AddMessage(&messages[i])
 	}

@@ -136,7 +136,7 @@ func (t *turn) resultText(name string, r tool.Result) string {
 			where = kept
 		}
 	}
-	return ResultText(name, r, limit, where)
+	return resultText(name, r, limit, where)
 }
 
 // doSkill is agent.skill: it gives the text of a skill that the model asked for.
@@ -146,7 +146,7 @@ func (t *turn) doSkill(_ context.Context, e tool.Effect) (tool.Value, error) {
 	if err != nil {
 		text := t.prompt.SkillUnknown(name)
 		if tool.KindOf(err) != tool.NotFound {
-			text = ResultText("skill "+name, tool.Fail(tool.AsError(err, tool.Failed), tool.Usage{}), DefaultResultText, "")
+			text = resultText("skill "+name, tool.Fail(tool.AsError(err, tool.Failed), tool.Usage{}), DefaultResultText, "")
 		}
 		return tool.NewDict("success", false, "text", text), nil
 	}

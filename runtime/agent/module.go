@@ -109,7 +109,7 @@ func (t *turn) read(reply *model.Reply) []*tool.Dict {
 	}
 	decisions := ReadNative(reply, ReadOptions{Tools: t.agent.tools, Format: t.agent.format, NoInference: t.agent.opts.NoInference})
 	if k := decisions[0].Kind; k == None || k == Final || decisions[0].Inferred {
-		if name, ok := ReadSkill(reply.Text); ok && t.agent.opts.LoadSkill != nil {
+		if name, ok := readSkill(reply.Text); ok && t.agent.opts.LoadSkill != nil {
 			d := Decision{Kind: "skill", Action: name}
 			return []*tool.Dict{d.dict()}
 		}

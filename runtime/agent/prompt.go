@@ -9,53 +9,53 @@ import (
 	"github.com/cassidy-run/cassidy/scripts"
 )
 
-// A Prompt is what a model is told at the start of a conversation. Its zero
+// A prompt is what a model is told at the start of a conversation. Its zero
 // value tells nothing but the question.
 //
 // The sections stand in one order: the opening, # Available Tools with how to
 // ask for one, the skills, # Context, and # User Question as the last. Only a
-// Prompt writes these headings: where a description, a context file, a skill or
+// prompt writes these headings: where a description, a context file, a skill or
 // a result has such a line, it is shown as a quotation.
-type Prompt struct {
-	// Role is how the model is spoken to: one of [Roles]; or "" for no opening,
+type prompt struct {
+	// Role is how the model is spoken to: one of [roles]; or "" for no opening,
 	// which leaves the bare sections.
 	Role       string
 	Tools      []tool.Tool // that it may call
 	Format     Format      // in which it writes decisions; "" means PureJSON
-	Docs       Docs        // how much it is told of each tool
+	Docs       docs        // how much it is told of each tool
 	Skills     []Skill     // that it may load by itself
 	Context    string      // what it should know of the project, or ""
 	WorkDir    string      // as tools see it, or ""
 	Iterations int         // how many replies it has; 0 is not said
 }
 
-// Docs says how much a model is told of each tool.
-type Docs string
+// docs says how much a model is told of each tool.
+type docs string
 
 const (
-	DocsAuto     Docs = ""         // detailed up to ten tools, brief above
-	DocsDetailed Docs = "detailed" // every parameter with its type and meaning
-	DocsBrief    Docs = "brief"    // one line, with the names of the parameters
+	docsAuto     docs = ""         // detailed up to ten tools, brief above
+	docsDetailed docs = "detailed" // every parameter with its type and meaning
+	docsBrief    docs = "brief"    // one line, with the names of the parameters
 )
 
 // maxDetailed is how many tools are described in detail unless it is said
 // otherwise.
 const maxDetailed = 10
 
-// Roles returns the roles that there is an opening for.
-func Roles() []string { return []string{"task", "chat", "plan", "review"} }
+// roles returns the roles that there is an opening for.
+func roles() []string { return []string{"task", "chat", "plan", "review"} }
 
 // Check returns an error of kind Invalid where the role, the format or the kind
 // of docs is unknown. A prompt that is used without a check takes what it does
 // not know for "".
-func (p *Prompt) Check() error {
+func (p *prompt) Check() error {
 	for _, c := range []struct {
 		what, got string
 		valid     []string
 	}{
-		{"role", p.Role, Roles()},
+		{"role", p.Role, roles()},
 		{"format", string(p.Format), []string{string(PureJSON), string(XMLJSON), string(Markdown), string(Native)}},
-		{"kind of docs", string(p.Docs), []string{string(DocsDetailed), string(DocsBrief)}},
+		{"kind of docs", string(p.Docs), []string{string(docsDetailed), string(docsBrief)}},
 	} {
 		if c.got != "" && !slices.Contains(c.valid, c.got) {
 			return tool.Errorf(tool.Invalid, "unknown %s %q%s", c.what, c.got, tool.DidYouMean(c.got, c.valid)).
@@ -67,7 +67,7 @@ func (p *Prompt) Check() error {
 
 // Message returns the first message of a conversation, and the first after a
 // compaction: all of the prompt, with the question at its end.
-func (p *Prompt) Message(question string) string {
+func (p *prompt) Message(question string) string {
 	sections := nonEmpty(p.opening(), p.Instructions(), p.skillSection(), contextSection(p.Context))
 	if len(sections) == 0 {
 		return question
@@ -77,8 +77,8 @@ func (p *Prompt) Message(question string) string {
 
 // opening returns what stands before the sections: the role, and for a model
 // with native calls how to end.
-func (p *Prompt) opening() string {
-	if !slices.Contains(Roles(), p.Role) {
+func (p *prompt) opening() string {
+	if !slices.Contains(roles(), p.Role) {
 		return ""
 	}
 	iterations := ""
@@ -96,10 +96,10 @@ func (p *Prompt) opening() string {
 }
 
 // chats reports whether a reply without a decision is an answer as it is.
-func (p *Prompt) chats() bool { return p.Role == "chat" || p.Role == "" }
+func (p *prompt) chats() bool { return p.Role == "chat" || p.Role == "" }
 
 // format returns the format, or the default.
-func (p *Prompt) format() Format {
+func (p *prompt) format() Format {
 	switch p.Format {
 	case XMLJSON, Markdown, Native:
 		return p.Format
@@ -110,7 +110,7 @@ func (p *Prompt) format() Format {
 // Instructions returns the section # Available Tools: what the tools are and how
 // to ask for one; "" where both travel beside the text, or there are no tools.
 // It is a part of the first message, and may be repeated in later ones.
-func (p *Prompt) Instructions() string {
+func (p *prompt) Instructions() string {
 	if len(p.Tools) == 0 || p.format() == Native {
 		return ""
 	}
@@ -122,7 +122,7 @@ func (p *Prompt) Instructions() string {
 }
 
 // taskComplete says that a tool can end the task too, where it is offered.
-func (p *Prompt) taskComplete() string {
+func (p *prompt) taskComplete() string {
 	for i := range p.Tools {
 		if tool.Key(p.Tools[i].Name) == "task_complete" {
 			return say("format/task_complete", "task_complete", p.Tools[i].Name)
@@ -132,7 +132,7 @@ func (p *Prompt) taskComplete() string {
 }
 
 // decision names in a few words what the format asks for.
-func (p *Prompt) decision() string {
+func (p *prompt) decision() string {
 	switch p.format() {
 	case PureJSON:
 		return "tool_decision object"

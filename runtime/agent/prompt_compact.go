@@ -23,8 +23,8 @@ const (
 	leastResult = 1_000
 )
 
-// A Keep says what goes on when a conversation is compacted.
-type Keep struct {
+// A keep says what goes on when a conversation is compacted.
+type keep struct {
 	Pairs int // replies, with what belongs to them; 0 means 2
 	Chars int // that they may have in all; 0 means 100,000
 }
@@ -39,9 +39,9 @@ type Keep struct {
 // messages are kept, but never less than the last reply and what follows it. In
 // a chat the question is that of the user which the kept messages answer.
 // Compact between a message and its answer, when all results are there.
-func (p *Prompt) Continue(question, summary string, old []model.Message, k *Keep) []model.Message {
+func (p *prompt) Continue(question, summary string, old []model.Message, k *keep) []model.Message {
 	if k == nil {
-		k = &Keep{}
+		k = &keep{}
 	}
 	chars := cmp.Or(k.Chars, defaultKept)
 	var kept []model.Message

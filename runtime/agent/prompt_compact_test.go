@@ -91,9 +91,9 @@ func TestContinue(t *testing.T) {
 		{"calls without results", "task", []string{"u:prompt", "c:1 2", "r:2", "c:3"}, 0,
 			"the task", []string{"c:2", "r:2"}},
 	} {
-		p := testPrompt(c.role, Native, DocsAuto)
+		p := testPrompt(c.role, Native, docsAuto)
 		old := talk(c.old...)
-		got := p.Continue("the task", "I found it.", old, &Keep{Pairs: c.pairs})
+		got := p.Continue("the task", "I found it.", old, &keep{Pairs: c.pairs})
 		if diff := cmp.Diff(c.want, lines(got)); diff != "" {
 			t.Errorf("%s: the messages (-want +got):\n%s", c.name, diff)
 		}
@@ -107,17 +107,17 @@ func TestContinue(t *testing.T) {
 		if !reflect.DeepEqual(old, talk(c.old...)) {
 			t.Errorf("%s: the old conversation was changed", c.name)
 		}
-		if p.Context != testPrompt(c.role, Native, DocsAuto).Context {
+		if p.Context != testPrompt(c.role, Native, docsAuto).Context {
 			t.Errorf("%s: the prompt was changed", c.name)
 		}
 	}
 }
 
 func TestContinueText(t *testing.T) {
-	p := &Prompt{Role: "task", Tools: promptTools()}
+	p := &prompt{Role: "task", Tools: promptTools()}
 	long := "RESULT (x):\n" + strings.Repeat("0123456789\n", 10_000)
 	old := talk("u:prompt", "a:1", "u:"+long, "a:2", "u:RESULT (x):\nshort")
-	got := p.Continue("task", strings.Repeat("s", 50_000), old, &Keep{Chars: 5_000})
+	got := p.Continue("task", strings.Repeat("s", 50_000), old, &keep{Chars: 5_000})
 	if n := countChars(got[1:]); n > 5_000 || n < 1_500 || len(got) != 5 || got[4].Text != "RESULT (x):\nshort" {
 		t.Errorf("%d messages of %d characters are kept: %q", len(got), n, lines(got))
 	}
@@ -129,7 +129,7 @@ func TestContinueText(t *testing.T) {
 	}
 
 	old = talk("u:prompt", "a:"+strings.Repeat("a", 9_000), "u:RESULT (x):\n1", "a:2", "u:RESULT (x):\n2")
-	got = p.Continue("task", "", old, &Keep{Chars: 5_000})
+	got = p.Continue("task", "", old, &keep{Chars: 5_000})
 	if want := []string{"a:2", "u:RESULT (x):\n2"}; !slices.Equal(lines(got), want) {
 		t.Errorf("a long reply is kept: %q", lines(got))
 	}
@@ -162,8 +162,8 @@ func TestContinueAny(t *testing.T) {
 			script = append(script, "a:last")
 		}
 		old := talk(script...)
-		keep := &Keep{Pairs: rapid.IntRange(0, 6).Draw(t, "pairs"), Chars: rapid.IntRange(0, 20_000).Draw(t, "chars")}
-		p := &Prompt{Role: role, Format: Native}
+		keep := &keep{Pairs: rapid.IntRange(0, 6).Draw(t, "pairs"), Chars: rapid.IntRange(0, 20_000).Draw(t, "chars")}
+		p := &prompt{Role: role, Format: Native}
 		got := p.Continue("the task", "so far", old, keep)
 
 		kept := got[1:]

@@ -26,7 +26,7 @@ func guest(text string) string {
 	return text
 }
 
-// ourSections are the headings that only a Prompt writes, and ourMarks how the
+// ourSections are the headings that only a prompt writes, and ourMarks how the
 // texts begin that only a policy sends, all in lower case.
 var (
 	ourSections = []string{"available tools", "tool usage format", "skills", "context", "user question"}

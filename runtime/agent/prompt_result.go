@@ -15,14 +15,14 @@ const DefaultResultText = 30_000
 // something to stand between.
 const minResultText = 500
 
-// ResultText tells a model what came of a call. What is longer than limit
+// resultText tells a model what came of a call. What is longer than limit
 // characters loses its middle, with a note that says how to get the rest: from
 // whole, the file in which all of it is kept, or where that is "" by asking for
 // less. A limit of 0 means [DefaultResultText].
 //
 // The text is the result's own, character for character, but for a line that
 // would begin a section or another result: that is shown as a quotation.
-func ResultText(name string, r tool.Result, limit int, whole string) string {
+func resultText(name string, r tool.Result, limit int, whole string) string {
 	if limit <= 0 {
 		limit = DefaultResultText
 	}

@@ -18,7 +18,7 @@ const (
 )
 
 // skillSection lists the skills that a model may load by itself.
-func (p *Prompt) skillSection() string {
+func (p *prompt) skillSection() string {
 	if len(p.Skills) == 0 {
 		return ""
 	}
@@ -32,11 +32,11 @@ func (p *Prompt) skillSection() string {
 	return say("skills", "skills", strings.Join(lines, "\n"))
 }
 
-// ReadSkill returns the skill that a reply asks for with
+// readSkill returns the skill that a reply asks for with
 // <USE_SKILL>name</USE_SKILL>. The tag counts at the beginning of a line and
 // outside of code. It does not count in a reply that calls a tool or ends the
 // task, nor in one that looks as if it meant to.
-func ReadSkill(reply string) (name string, ok bool) {
+func readSkill(reply string) (name string, ok bool) {
 	if !strings.Contains(reply, skillOpen) || strings.Contains(reply, "<TOOL_DECISION>") || strings.Contains(reply, `"tool_decision"`) {
 		return "", false
 	}

@@ -52,8 +52,8 @@ func promptTools() []tool.Tool {
 	}
 }
 
-func testPrompt(role string, f Format, d Docs) *Prompt {
-	return &Prompt{
+func testPrompt(role string, f Format, d docs) *prompt {
+	return &prompt{
 		Role: role, Format: f, Docs: d, Tools: promptTools(),
 		Skills:  []Skill{{Name: "release", Description: "How to make\na release.", Requires: []string{"changelog", "tests"}}, {Name: "tests", Description: "How to test."}},
 		Context: "## Project\n\nA small library.\n", WorkDir: "/home/ada/library", Iterations: 10,
@@ -61,14 +61,14 @@ func testPrompt(role string, f Format, d Docs) *Prompt {
 }
 
 func TestGoldenPrompts(t *testing.T) {
-	for _, role := range append([]string{""}, Roles()...) {
+	for _, role := range append([]string{""}, roles()...) {
 		name := role
 		if name == "" {
 			name = "bare"
 		}
 		got := &txtar.Archive{Comment: []byte("What a model is told at first, by format and kind of docs.\nTo rewrite: go test ./runtime/agent -run TestGoldenPrompts -update-prompts\n\n")}
 		for _, f := range append(textFormats, Native) {
-			for _, d := range []Docs{DocsDetailed, DocsBrief} {
+			for _, d := range []docs{docsDetailed, docsBrief} {
 				p := testPrompt(role, f, d)
 				if err := p.Check(); err != nil {
 					t.Fatal(err)
@@ -113,13 +113,13 @@ func TestSeedInstructions(t *testing.T) {
 	}
 	reader := tool.Tool{Name: "look", Description: "Look.", Params: []tool.Param{{Name: "at", Type: tool.Type{Name: "string"}, Required: true, Description: "What."}}}
 	for _, f := range textFormats {
-		p := &Prompt{Format: f, Tools: []tool.Tool{reader}, Context: "Some facts."}
+		p := &prompt{Format: f, Tools: []tool.Tool{reader}, Context: "Some facts."}
 		want := "# Available Tools\n\n### look\n**Description:** Look.\n**Parameters:**\n- `at` (string) (required): What.\n\n" +
 			words[f] + "\n\n# Context\n\nSome facts.\n\n---\n\n# User Question\n\nWhy?"
 		if diff := cmp.Diff(want, p.Message("Why?")); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", f, diff)
 		}
-		for _, role := range Roles() {
+		for _, role := range roles() {
 			p.Role = role
 			if !strings.Contains(p.Message("Why?"), "\n\n"+words[f]+"\n\n") {
 				t.Errorf("%s, %s: the instructions are not those of the first version", role, f)
@@ -131,12 +131,12 @@ func TestSeedInstructions(t *testing.T) {
 // TestBare checks that without a role, tools or context there is nothing but
 // the question.
 func TestBare(t *testing.T) {
-	for _, p := range []*Prompt{{}, {Format: Native, Tools: promptTools()}, {Context: " \n", WorkDir: "/w", Iterations: 3}} {
+	for _, p := range []*prompt{{}, {Format: Native, Tools: promptTools()}, {Context: " \n", WorkDir: "/w", Iterations: 3}} {
 		if got := p.Message("Why?\n"); got != "Why?\n" {
 			t.Errorf("Message = %q, want the question alone", got)
 		}
 	}
-	p := &Prompt{Context: "facts"}
+	p := &prompt{Context: "facts"}
 	if got, want := p.Message("Why?"), "# Context\n\nfacts\n\n---\n\n# User Question\n\nWhy?"; got != want {
 		t.Errorf("Message = %q, want %q", got, want)
 	}
@@ -145,20 +145,20 @@ func TestBare(t *testing.T) {
 func TestPromptParts(t *testing.T) {
 	for _, c := range []struct {
 		name     string
-		change   func(*Prompt)
+		change   func(*prompt)
 		has, not []string
 	}{
-		{"no folder", func(p *Prompt) { p.WorkDir = "" }, nil, []string{"working directory is", "{{", "\n\n\n"}},
-		{"no end", func(p *Prompt) { p.Iterations = 0 }, nil, []string{"replies", "{{", "\n\n\n"}},
-		{"no tools", func(p *Prompt) { p.Tools = nil }, []string{"TASK COMPLETE: ["}, []string{"# Available", "tool_decision", "exactly as they are given"}},
-		{"chat without tools", func(p *Prompt) { p.Role, p.Tools = "chat", nil }, nil, []string{"# Available", "TASK COMPLETE", "{{", "You may use tools"}},
-		{"native", func(p *Prompt) { p.Format = Native }, []string{"TASK COMPLETE: [", "Never make up"}, []string{"# Available", "tool_decision", "read_file"}},
-		{"native chat", func(p *Prompt) { p.Role, p.Format = "chat", Native }, []string{"Never make up"}, []string{"TASK COMPLETE"}},
-		{"no task_complete", func(p *Prompt) { p.Tools = p.Tools[:2] }, nil, []string{"task_complete"}},
-		{"task-complete", func(p *Prompt) { p.Tools[2].Name = "task-complete" }, []string{"Calling the tool task-complete "}, nil},
-		{"unknown role", func(p *Prompt) { p.Role = "compact" }, nil, []string{"nearly reached its limit"}},
+		{"no folder", func(p *prompt) { p.WorkDir = "" }, nil, []string{"working directory is", "{{", "\n\n\n"}},
+		{"no end", func(p *prompt) { p.Iterations = 0 }, nil, []string{"replies", "{{", "\n\n\n"}},
+		{"no tools", func(p *prompt) { p.Tools = nil }, []string{"TASK COMPLETE: ["}, []string{"# Available", "tool_decision", "exactly as they are given"}},
+		{"chat without tools", func(p *prompt) { p.Role, p.Tools = "chat", nil }, nil, []string{"# Available", "TASK COMPLETE", "{{", "You may use tools"}},
+		{"native", func(p *prompt) { p.Format = Native }, []string{"TASK COMPLETE: [", "Never make up"}, []string{"# Available", "tool_decision", "read_file"}},
+		{"native chat", func(p *prompt) { p.Role, p.Format = "chat", Native }, []string{"Never make up"}, []string{"TASK COMPLETE"}},
+		{"no task_complete", func(p *prompt) { p.Tools = p.Tools[:2] }, nil, []string{"task_complete"}},
+		{"task-complete", func(p *prompt) { p.Tools[2].Name = "task-complete" }, []string{"Calling the tool task-complete "}, nil},
+		{"unknown role", func(p *prompt) { p.Role = "compact" }, nil, []string{"nearly reached its limit"}},
 	} {
-		p := testPrompt("task", PureJSON, DocsAuto)
+		p := testPrompt("task", PureJSON, docsAuto)
 		c.change(p)
 		got := p.Message("Why?")
 		for _, s := range c.has {
@@ -176,14 +176,14 @@ func TestPromptParts(t *testing.T) {
 
 func TestPromptCheck(t *testing.T) {
 	for _, c := range []struct {
-		p    Prompt
+		p    prompt
 		want string
 	}{
-		{Prompt{}, ""},
-		{Prompt{Role: "review", Format: Native, Docs: DocsBrief}, ""},
-		{Prompt{Role: "tsk"}, `unknown role "tsk"; did you mean "task"?`},
-		{Prompt{Format: Other}, `unknown format "other"`},
-		{Prompt{Docs: "long"}, `unknown kind of docs "long"`},
+		{prompt{}, ""},
+		{prompt{Role: "review", Format: Native, Docs: docsBrief}, ""},
+		{prompt{Role: "tsk"}, `unknown role "tsk"; did you mean "task"?`},
+		{prompt{Format: Other}, `unknown format "other"`},
+		{prompt{Docs: "long"}, `unknown kind of docs "long"`},
 	} {
 		got := ""
 		if err := c.p.Check(); err != nil {
@@ -204,8 +204,8 @@ func TestDocsAuto(t *testing.T) {
 		n     int
 		docs  Docs
 		brief bool
-	}{{10, DocsAuto, false}, {11, DocsAuto, true}, {11, DocsDetailed, false}, {1, DocsBrief, true}} {
-		p := &Prompt{Docs: c.docs}
+	}{{10, docsAuto, false}, {11, docsAuto, true}, {11, docsDetailed, false}, {1, docsBrief, true}} {
+		p := &prompt{Docs: c.docs}
 		for range c.n {
 			p.Tools = append(p.Tools, promptTools()[0])
 		}
@@ -220,7 +220,7 @@ func TestDocsAuto(t *testing.T) {
 func TestAllNames(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		name := rapid.StringMatching(`[a-z][a-z0-9]{0,8}(_[a-z0-9]{1,5})?`)
-		p := &Prompt{Role: rapid.SampledFrom(append(Roles(), "")).Draw(t, "role"), Format: rapid.SampledFrom(textFormats).Draw(t, "format")}
+		p := &prompt{Role: rapid.SampledFrom(append(roles(), "")).Draw(t, "role"), Format: rapid.SampledFrom(textFormats).Draw(t, "format")}
 		for range rapid.IntRange(1, 15).Draw(t, "tools") {
 			made := tool.Tool{Name: name.Draw(t, "tool"), Description: rapid.String().Draw(t, "description")}
 			for _, x := range rapid.SliceOfNDistinct(name, 0, 5, rapid.ID).Draw(t, "params") {
@@ -262,7 +262,7 @@ func TestHoles(t *testing.T) {
 			t.Errorf("the prompt %s has an unknown hole:\n%s", name, text)
 		}
 	}
-	p := testPrompt("task", PureJSON, DocsAuto)
+	p := testPrompt("task", PureJSON, docsAuto)
 	p.WorkDir, p.Context = "{{iterations}}", "{{question}}"
 	if text := p.Message("{{workdir}}"); !strings.Contains(text, "directory is {{iterations}}.") || !strings.HasSuffix(text, "\n{{workdir}}") || !strings.Contains(text, "\n{{question}}\n") {
 		t.Errorf("a value is read as a hole:\n%s", text)

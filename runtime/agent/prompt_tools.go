@@ -22,8 +22,8 @@ const (
 )
 
 // toolDocs tells what the tools are.
-func (p *Prompt) toolDocs() string {
-	brief := p.Docs == DocsBrief || p.Docs != DocsDetailed && len(p.Tools) > maxDetailed
+func (p *prompt) toolDocs() string {
+	brief := p.Docs == docsBrief || p.Docs != docsDetailed && len(p.Tools) > maxDetailed
 	docs := make([]string, len(p.Tools))
 	for i := range p.Tools {
 		if brief {

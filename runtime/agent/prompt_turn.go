@@ -16,7 +16,7 @@ const maxProblem = 4 << 10
 
 // Reminder returns the line that each later message ends with, so that the
 // format stays in sight; "" where a model needs none.
-func (p *Prompt) Reminder() string {
+func (p *prompt) Reminder() string {
 	if len(p.Tools) == 0 || p.format() == Native {
 		return ""
 	}
@@ -27,7 +27,7 @@ func (p *Prompt) Reminder() string {
 }
 
 // formatText repeats how to write a decision.
-func (p *Prompt) formatText() string {
+func (p *prompt) formatText() string {
 	if len(p.Tools) == 0 {
 		return say("format/native")
 	}
@@ -35,10 +35,10 @@ func (p *Prompt) formatText() string {
 }
 
 // NoDecision tells a model that its reply asked for nothing.
-func (p *Prompt) NoDecision() string { return say("turn/no_decision", "format", p.formatText()) }
+func (p *prompt) NoDecision() string { return say("turn/no_decision", "format", p.formatText()) }
 
 // BrokenDecision tells a model that its call cannot be read, and why.
-func (p *Prompt) BrokenDecision(problem string) string {
+func (p *prompt) BrokenDecision(problem string) string {
 	format := ""
 	if p.format() != Native {
 		format = p.formatText()
@@ -48,7 +48,7 @@ func (p *Prompt) BrokenDecision(problem string) string {
 
 // UnknownTool tells a model that there is no tool of this name, and which there
 // are.
-func (p *Prompt) UnknownTool(name string) string {
+func (p *prompt) UnknownTool(name string) string {
 	names := make([]string, len(p.Tools))
 	for i := range p.Tools {
 		names[i] = oneLine(p.Tools[i].Name)
@@ -58,7 +58,7 @@ func (p *Prompt) UnknownTool(name string) string {
 
 // SkillUnknown tells a model that there is no skill of this name, and which
 // there are.
-func (p *Prompt) SkillUnknown(name string) string {
+func (p *prompt) SkillUnknown(name string) string {
 	names := make([]string, len(p.Skills))
 	for i, s := range p.Skills {
 		names[i] = oneLine(s.Name)
@@ -79,28 +79,28 @@ func unknown(prompt, name string, names []string) string {
 }
 
 // SkillLoaded gives a model the instructions of a skill that it asked for.
-func (p *Prompt) SkillLoaded(name, text string) string {
+func (p *prompt) SkillLoaded(name, text string) string {
 	return say("turn/skill_loaded", "name", oneLine(name), "text", guest(text))
 }
 
 // Denied tells a model that the user said no, with the user's words where
 // there are some.
-func (p *Prompt) Denied(reason string) string {
+func (p *prompt) Denied(reason string) string {
 	return say("turn/denied", "reason", oneLine(tool.Clean(reason, maxProblem)))
 }
 
 // LoopWarning tells a model that it repeats a call that gives nothing new.
-func (p *Prompt) LoopWarning(name string, times int) string {
+func (p *prompt) LoopWarning(name string, times int) string {
 	return say("turn/loop", "name", oneLine(name), "times", strconv.Itoa(times))
 }
 
 // LastTurn asks a model for its answer, since no tool is run any more: after
 // the call that it marked as its last, and where its replies are used up.
-func (p *Prompt) LastTurn() string { return say("turn/last_turn") }
+func (p *prompt) LastTurn() string { return say("turn/last_turn") }
 
 // LastIteration tells a model that this is its last reply.
-func (p *Prompt) LastIteration() string { return say("turn/last_iteration") }
+func (p *prompt) LastIteration() string { return say("turn/last_iteration") }
 
 // CompactRequest asks a model for the summary with which its conversation goes
-// on in another; see [Prompt.Continue].
-func (p *Prompt) CompactRequest() string { return say("compact") }
+// on in another; see [prompt.Continue].
+func (p *prompt) CompactRequest() string { return say("compact") }

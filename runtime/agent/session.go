@@ -18,8 +18,8 @@ type Session struct {
 	ID string // of the run, as events and results name it
 
 	agent    *Agent
-	prompt   Prompt
-	account  Account
+	prompt   prompt
+	account  account
 	messages []model.Message
 	thread   string
 	question string       // what the first message, or the one after a compaction, asks
@@ -42,10 +42,10 @@ func (a *Agent) NewSession(id string) *Session {
 	return &Session{
 		ID:    id,
 		agent: a,
-		prompt: Prompt{
+		prompt: prompt{
 			Role: a.role(), Tools: a.tools, Format: a.format, Skills: o.Skills, Context: o.Context, WorkDir: o.WorkDir, Iterations: o.Iterations,
 		},
-		account: *NewAccount(o.Budget, a.tools, a.format),
+		account: *newAccount(o.Budget, a.tools, a.format),
 		files:   map[string]Seen{},
 	}
 }
@@ -167,7 +167,7 @@ func (s *Session) Offer(words ...string) error {
 	if len(a.tools) > 0 {
 		s.told = false
 	}
-	s.account = *NewAccount(a.opts.Budget, a.tools, a.format)
+	s.account = *newAccount(a.opts.Budget, a.tools, a.format)
 	for i := range s.messages {
 		s.account.AddMessage(&s.messages[i])
 	}
