@@ -51,8 +51,8 @@ func (s *Session) compact(ctx context.Context) (summary string, err error) {
 		return "", err
 	}
 	// Half as many characters as there are tokens: a sixth of what there is room for.
-	keep := &keep{Chars: max(1, min(defaultKept, s.account.EffectiveLimit()/2))}
-	s.restart(s.prompt.Continue(s.question, reply.Text, messages, keep))
+	k := &keep{Chars: max(1, min(defaultKept, s.account.EffectiveLimit()/2))}
+	s.restart(s.prompt.Continue(s.question, reply.Text, messages, k))
 	s.turn.memory.forget() // what it points to may be gone
 	return reply.Text, nil
 }

@@ -202,7 +202,7 @@ func TestPromptCheck(t *testing.T) {
 func TestDocsAuto(t *testing.T) {
 	for _, c := range []struct {
 		n     int
-		docs  Docs
+		docs  docs
 		brief bool
 	}{{10, docsAuto, false}, {11, docsAuto, true}, {11, docsDetailed, false}, {1, docsBrief, true}} {
 		p := &prompt{Docs: c.docs}
