@@ -137,6 +137,9 @@ func (g *gate) callOne(ctx context.Context, c oneCall, id string, at tool.Place)
 	if err != nil {
 		failed := *tool.AsError(err, tool.Failed)
 		failed.Op, failed.Err = c.name, errors.New(failed.Message())
+		if failed.Limit == "wall" || failed.Limit == "effects" && g.root().tree.Load() <= MaxTreeEffects {
+			failed.Limit = "call" // of the other one: this one can go on
+		}
 		return nil, &failed
 	}
 	return r.Value, nil

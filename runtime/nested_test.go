@@ -182,6 +182,22 @@ func TestCallsGoSoDeep(t *testing.T) {
 	}
 }
 
+// TestATimeoutOfAChildCanBeCaught checks that a script can go on after a call
+// which took too long: that was not its own time.
+func TestATimeoutOfAChildCanBeCaught(t *testing.T) {
+	for _, call := range []string{
+		"return attempt(tools.b)['error_type']",
+		"return tools.call_all([('b', {})])[0]['error_type']",
+	} {
+		r := newRig(t, nil)
+		r.add("b.star", star("b", "", "time.sleep(5)", "timeout = 0.01"), nil)
+		r.add("t.star", star("t", "", call, "needs = ['tool']"), nil)
+		if got, err := r.call(); err != nil || got.Value != "timeout_error" {
+			t.Errorf("%s gave %v, %v, want the kind of error", call, got.Value, err)
+		}
+	}
+}
+
 // TestAFailedChild checks what becomes of its error.
 func TestAFailedChild(t *testing.T) {
 	cases := []struct {
@@ -191,7 +207,7 @@ func TestAFailedChild(t *testing.T) {
 	}{
 		{"it fails", "fail('no such thing')", "", "tools.b()", tool.Failed, "", "b: no such thing"},
 		{"its steps", "for _ in range(10000): pass", "limits = {'steps': 100}", "tools.b()", tool.Limit, "steps", "b: the script took more than 100 steps"},
-		{"its time", "time.sleep(5)", "timeout = 0.01", "tools.b()", tool.Timeout, "wall", "b: the call took longer than 10ms"},
+		{"its time", "time.sleep(5)", "timeout = 0.01", "tools.b()", tool.Timeout, "call", "b: the call took longer than 10ms"},
 		{"its result", "return 1", "returns = 'string'", "tools.b()", tool.Failed, "", "b: the result of 'b' is not what it declares"},
 		{"wrong arguments", "return 1", "", "tools.b(x = 1)", tool.Failed, "", "b: "},
 		{"no such tool", "return 1", "", "tools.nope()", tool.NotFound, "", "nope: Unknown tool: nope"},

@@ -91,8 +91,9 @@ func (g *gate) lend(modules []tool.Module) error {
 	return nil
 }
 
-// originKey marks the context of what is done for a call, with its [origin].
-type originKey struct{}
+// originKey marks the context of what is done for a call of a host, with its
+// [origin].
+type originKey struct{ host *Host }
 
 // An origin is for whom something is done: an effect of a call, or a call of
 // a tool that is written in Go.
@@ -105,7 +106,7 @@ type origin struct {
 
 // doneFor returns the context of what an effect, or a handler, does.
 func (g *gate) doneFor(ctx context.Context, id string, place tool.Place) context.Context {
-	return context.WithValue(ctx, originKey{}, &origin{gate: g, id: id, place: place})
+	return context.WithValue(ctx, originKey{g.host}, &origin{gate: g, id: id, place: place})
 }
 
 // forWhom finds the call for which another is made, by the context that it is
@@ -113,8 +114,8 @@ func (g *gate) doneFor(ctx context.Context, id string, place tool.Place) context
 // done is called. It is nil for a call that is made for nobody. A call made by
 // an effect stands at the effect's place; who makes several gives each its own.
 func (h *Host) forWhom(ctx context.Context, c *tool.Call) (above *gate, done func()) {
-	o, _ := ctx.Value(originKey{}).(*origin)
-	if o == nil || o.gate.host != h {
+	o, _ := ctx.Value(originKey{h}).(*origin)
+	if o == nil {
 		if c.ID == "" {
 			c.ID = h.nextID()
 		}

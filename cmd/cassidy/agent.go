@@ -2,6 +2,8 @@ package main
 
 import (
 	"context"
+	"errors"
+	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
@@ -59,6 +61,8 @@ func (c *command) agentSetup(ctx *cli.Context, h *runtime.Host, defaultTools []s
 	o.Tools = defaultTools
 	if words := names(ctx.StringSlice("tools")); len(words) > 0 {
 		o.Tools = words
+	} else if ctx.IsSet("tools") {
+		return nil, tool.Errorf(tool.Invalid, "--tools names no tools").WithHint("--tools none offers none, --tools auto all")
 	}
 	if len(o.Tools) == 1 && o.Tools[0] == "none" {
 		o.Tools = []string{}
@@ -111,7 +115,11 @@ func (c *command) fillProject(ctx context.Context, o *agent.Options, level strin
 	}
 	if level != "none" {
 		if o.Context, err = project.Context(ctx, root, find, level); err != nil {
-			return err
+			e := tool.AsError(err, tool.Failed)
+			if e.Hint != "" {
+				e = e.WithHint("%s; none tells nothing", e.Hint)
+			}
+			return e
 		}
 	}
 	skills, _ := project.Skills(root, find) // doctor and skill list tell of broken ones
@@ -200,14 +208,31 @@ func keep(base string, files map[string]string) error {
 	}
 	defer r.Close()
 	for name, text := range files {
-		if err := r.MkdirAll(path.Dir(name), 0o700); err != nil {
-			return err
-		}
-		if err := r.WriteFile(name, []byte(text), 0o600); err != nil {
+		if err := keepNew(r, name, text); err != nil && (path.Base(name) != ".gitignore" || !errors.Is(err, fs.ErrExist)) {
 			return err
 		}
 	}
 	return nil
+}
+
+// keepNew writes a file that is not there yet, in folders that are none but
+// folders: a project may bring links that lead to its other files.
+func keepNew(r *os.Root, name, text string) error {
+	dir := path.Dir(name)
+	if err := r.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	for at := dir; at != "."; at = path.Dir(at) {
+		if info, err := r.Lstat(at); err != nil || !info.IsDir() {
+			return errors.Join(err, errors.New(at+" is no folder"))
+		}
+	}
+	f, err := r.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteString(text)
+	return errors.Join(err, f.Close())
 }
 
 // exitOf ends a run with the code that its reason has.

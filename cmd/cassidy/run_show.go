@@ -16,18 +16,18 @@ import (
 // called.
 func (c *command) showRun(h *runtime.Host, s *agent.Session) (stop func()) {
 	show := c.runLines(s.ID)
-	if c.json {
-		show = c.printEvent
+	if run := s.ID; c.json {
+		show = func(e tool.Event) {
+			if e.Type != tool.RunEnd || e.Call != run { // its end is printed as its result
+				c.printEvent(e)
+			}
+		}
 	}
 	return h.Events.Subscribe(tool.AnyEvent, func(e tool.Event) { c.screen.follow(e, show) })
 }
 
-// printEvent prints an event as a line. The end of the run is printed as its
-// result.
+// printEvent prints an event as a line.
 func (c *command) printEvent(e tool.Event) {
-	if e.Type == tool.RunEnd {
-		return
-	}
 	d := tool.NewDict("type", string(e.Type), "time", e.Time.UTC().Format("2006-01-02T15:04:05.000Z07:00"), "call", e.Call)
 	if e.Tool != "" {
 		d.Put("tool", e.Tool)
@@ -48,6 +48,7 @@ func (c *command) printEvent(e tool.Event) {
 // step.
 func (c *command) runLines(run string) func(tool.Event) {
 	paint := c.paintOn(c.err)
+	output := c.outputLines()
 	return func(e tool.Event) {
 		nested := strings.Count(strings.TrimPrefix(e.Call, run), "/") > 1
 		switch {
@@ -60,6 +61,10 @@ func (c *command) runLines(run string) func(tool.Event) {
 			c.showDecision(e.Data, paint)
 		case e.Type == tool.CallEnd && !nested:
 			c.showCallEnd(e, paint)
+		case e.Type == tool.OutputChunk:
+			output(e)
+		case e.Type == tool.Log && e.Tool == "":
+			c.note("%s", e.Data.Text("message"))
 		case e.Type == tool.SkillLoaded:
 			c.note("skill %s", e.Data.Text("name"))
 		case e.Type == tool.Compacted:
@@ -68,6 +73,32 @@ func (c *command) runLines(run string) func(tool.Event) {
 			e.Type == tool.ModelAsk, e.Type == tool.ModelText, e.Type == tool.ModelReply, e.Type == tool.Decided:
 		default:
 			c.show(e)
+		}
+	}
+}
+
+// maxOutput is how many lines of what one call says are shown in a run.
+const maxOutput = 20
+
+// outputLines returns what shows the output of calls, so that no line of it can
+// be taken for one of ours, and not more of it than somebody can follow.
+func (c *command) outputLines() func(tool.Event) {
+	shown := map[string]int{}
+	return func(e tool.Event) {
+		chunk, _ := e.Data.Get("chunk")
+		text, isText := chunk.(string)
+		if !isText {
+			text = tool.FormatJSON(chunk, "")
+		}
+		for line := range strings.Lines(text) {
+			shown[e.Call]++
+			if c.quiet || shown[e.Call] > maxOutput && !c.verbose {
+				continue
+			}
+			_, _ = io.WriteString(c.err, "  │ "+printable(strings.TrimRight(line, "\r\n"))+"\n")
+			if shown[e.Call] == maxOutput && !c.verbose {
+				_, _ = io.WriteString(c.err, "  │ … the rest is not shown; --verbose shows it\n")
+			}
 		}
 	}
 }

@@ -33,6 +33,9 @@ func (c *command) runTask(ctx *cli.Context, h *runtime.Host) error {
 	if task == "" {
 		return tool.Errorf(tool.Invalid, "Task cannot be empty").WithHint(`cassidy task "what to do"`)
 	}
+	if !validText(task) {
+		return tool.Errorf(tool.Invalid, "the task is not UTF-8 text").WithHint("put the data into a file, and name it in the task")
+	}
 	setup, err := c.agentSetup(ctx, h, []string{"auto"}, "task")
 	if err != nil {
 		return err
@@ -62,7 +65,7 @@ func (c *command) runTask(ctx *cli.Context, h *runtime.Host) error {
 func (c *command) newAgent(h *runtime.Host, s *agentSetup) (*agent.Agent, error) {
 	o := s.options
 	if err := agent.Register(h, func() (*agent.Options, error) { return &o, nil }); err != nil {
-		return nil, err
+		c.note("no agents of agents here: %v", err) // a tool of the project or of the user's has the name
 	}
 	return agent.New(h, &o)
 }

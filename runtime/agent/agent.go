@@ -91,6 +91,9 @@ func New(h *runtime.Host, o *Options) (*Agent, error) {
 	if a.policy, err = find(a.opts.Policy); err != nil {
 		return nil, err
 	}
+	if err := a.policy.check(); err != nil {
+		return nil, err
+	}
 	if a.format, err = chooseFormat(a.opts.Format, a.opts.Model); err != nil {
 		return nil, err
 	}

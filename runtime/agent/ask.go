@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/cassidy-run/cassidy/runtime/model"
 	"github.com/cassidy-run/cassidy/runtime/tool"
@@ -20,14 +21,15 @@ func (t *turn) doAsk(ctx context.Context, e tool.Effect) (tool.Value, error) {
 	if most := t.agent.opts.Iterations; most > 0 && t.result.Iterations >= most {
 		return nil, tooManyIterations(most)
 	}
+	results = t.fitting(results)
 	more := t.compose(message, results)
 	if len(more) == 0 {
 		return nil, tool.Errorf(tool.Invalid, "agent.ask has nothing to say: it needs a message or results")
 	}
 	t.result.Iterations++
-	reply, err := t.put(ctx, more)
+	reply, err := t.say(ctx, more)
 	if noRoom(err) && t.makeRoom(ctx) {
-		reply, err = t.put(ctx, t.compose(message, results))
+		reply, err = t.say(ctx, t.compose(message, results))
 	}
 	if err != nil {
 		return nil, err
@@ -65,18 +67,43 @@ func (t *turn) makeRoom(ctx context.Context) bool {
 	return err == nil && d.Bool("success")
 }
 
+// fitting cuts results that are too long together for a message, the longest
+// first.
+func (t *turn) fitting(results []callResult) []callResult {
+	const share = 5 // of a message is kept for all else
+	room, total := t.account.Budget().MessageMax*(share-1)/share, 0
+	for _, r := range results {
+		total += utf8.RuneCountInString(r.text)
+	}
+	if total <= room {
+		return results
+	}
+	fit := slices.Clone(results)
+	for i := range fit {
+		fit[i].text = cutMiddle(fit[i].text, room/len(fit), shortNote)
+	}
+	return fit
+}
+
+// say is put, where there is room for the messages.
+func (s *Session) say(ctx context.Context, more []model.Message) (*model.Reply, error) {
+	var all strings.Builder
+	for _, m := range more {
+		all.WriteString(m.Text)
+	}
+	warning, err := s.account.Check(all.String())
+	if err != nil {
+		return nil, err
+	}
+	if warning != "" {
+		s.emit(tool.Log, tool.NewDict("message", warning))
+	}
+	return s.put(ctx, more)
+}
+
 // put has the model answer the conversation with more messages at its end, and
 // keeps both.
 func (s *Session) put(ctx context.Context, more []model.Message) (*model.Reply, error) {
-	for _, m := range more {
-		warning, err := s.account.Check(m.Text)
-		if err != nil {
-			return nil, err
-		}
-		if warning != "" {
-			s.emit(tool.Log, tool.NewDict("message", warning))
-		}
-	}
 	r := &model.Request{Messages: append(s.messages[:len(s.messages):len(s.messages)], more...), Thread: s.thread}
 	if s.agent.format == Native {
 		r.Tools = s.agent.tools
@@ -94,9 +121,13 @@ func (s *Session) put(ctx context.Context, more []model.Message) (*model.Reply, 
 	if err != nil {
 		return nil, err
 	}
+	known := len(s.messages)
+	if len(r.Messages) != known+len(more) { // BeforeAsk has made it another conversation
+		s.account, known = *newAccount(s.agent.opts.Budget, s.agent.tools, s.agent.format), 0
+	}
 	s.messages = append(r.Messages[:len(r.Messages):len(r.Messages)], reply.Message())
 	s.thread, s.open, s.made = reply.Thread, reply.Calls, nil
-	for i := len(s.messages) - len(more) - 1; i < len(s.messages); i++ {
+	for i := known; i < len(s.messages); i++ {
 		s.account.AddMessage(&s.messages[i])
 	}
 	s.account.Reported(reply.Usage.InputTokens, reply.Usage.OutputTokens)

@@ -25,6 +25,10 @@ func (t *turn) doCompact(ctx context.Context, _ tool.Effect) (tool.Value, error)
 // Compact replaces the conversation by a summary of it, which the model writes,
 // and its last messages. Where that fails, it stays as it was.
 func (s *Session) Compact(ctx context.Context) (before, after int, err error) {
+	if !s.busy.TryLock() {
+		return 0, 0, errBusy()
+	}
+	defer s.busy.Unlock()
 	if s.turn == nil {
 		s.turn = &turn{Session: s}
 	}

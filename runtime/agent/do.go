@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -78,6 +79,9 @@ func (t *turn) carryOut(ctx context.Context, d Decision, at tool.Place) outcome 
 	if earlier, ok := t.memory.find(key); ok {
 		return outcome{result: tool.Succeed(tool.Outcome{Value: earlier.value}), text: redundant(offered.Name, earlier.number), redundant: true}
 	}
+	if !onlyReads(offered) {
+		t.memory.forget()
+	}
 	r, err := t.agent.host.Call(ctx, tool.Call{Tool: offered.Name, Args: d.Input, Texts: d.Texts, Reasoning: d.Reasoning, Caller: tool.ByModel, Place: at})
 	if err != nil {
 		e := *tool.AsError(err, tool.Failed)
@@ -102,7 +106,7 @@ func clipCall(text string) string {
 
 // redundant tells the model that it has the result of a call already.
 func redundant(name string, number int) string {
-	return fmt.Sprintf("RESULT (%s):\nThis is the same as your call %d, and nothing has changed since: its result above still holds.", name, number)
+	return fmt.Sprintf("RESULT (%s):\nThis is the same as your call %d, and no call of yours has changed anything since: its result above still holds.", name, number)
 }
 
 // failed is the outcome of a call that failed, in the words for the model.
@@ -142,6 +146,9 @@ func (t *turn) resultText(name string, r tool.Result) string {
 // doSkill is agent.skill: it gives the text of a skill that the model asked for.
 func (t *turn) doSkill(_ context.Context, e tool.Effect) (tool.Value, error) {
 	name := e.Args.Text("name")
+	if !slices.ContainsFunc(t.agent.opts.Skills, func(s Skill) bool { return tool.Key(s.Name) == tool.Key(name) }) {
+		return tool.NewDict("success", false, "text", t.prompt.SkillUnknown(name)), nil
+	}
 	text, err := t.UseSkill(name)
 	if err != nil {
 		text := t.prompt.SkillUnknown(name)

@@ -47,16 +47,15 @@ func (m *memory) find(key string) (earlier, bool) {
 	return c, ok
 }
 
-// note remembers a call that reads and would give the same again. Any other
-// may have changed what those before it have read.
+// onlyReads reports whether a call of a tool changes nothing. Any other may
+// change what those before it have read, also one that fails.
+func onlyReads(t *tool.Tool) bool { return t.Hints.ReadOnly && !t.NeedsApproval() }
+
+// note remembers a call that reads and would give the same again.
 func (m *memory) note(t *tool.Tool, key string, v tool.Value, number int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if !t.Hints.ReadOnly || t.NeedsApproval() {
-		m.calls = nil
-		return
-	}
-	if !t.Hints.Idempotent || t.Hints.OpenWorld {
+	if !onlyReads(t) || !t.Hints.Idempotent || t.Hints.OpenWorld {
 		return // what is outside changes by itself
 	}
 	if m.calls == nil {

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"regexp"
 	"strings"
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
@@ -31,6 +32,19 @@ func Builtin(name string) (Policy, error) {
 		Name: name, Path: "policies/" + name + ".star", Source: source, Libs: PolicyLibs(),
 	}}, nil
 }
+
+// check says whether a policy's script has the function that is run.
+func (p *Policy) check() error {
+	if p.Location == tool.Builtin || hasEntry.MatchString(p.Script.Source) {
+		return nil
+	}
+	e := tool.Errorf(tool.Invalid, "the policy '%s' has no function %s", p.Name, entry).
+		WithHint("it begins with: def %s(task, agent):", entry)
+	e.Pos.File = p.Script.Path
+	return e
+}
+
+var hasEntry = regexp.MustCompile(`(?m)^def[ \t]+` + entry + `[ \t]*\(`)
 
 // PolicyLibs are the files that every policy may load: "lib/loop.star" has the
 // loop of the built-in ones.

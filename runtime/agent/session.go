@@ -3,6 +3,7 @@ package agent
 import (
 	"context"
 	"slices"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -15,8 +16,12 @@ import (
 // A Session is a conversation with a model, of one turn or, in a chat, of many.
 // It is for one turn at a time.
 type Session struct {
-	ID string // of the run, as events and results name it
+	// ID names the turn that is under way, or comes next, in events and results.
+	ID string
 
+	first    string     // the ID of the first turn
+	turns    int        // that have ended
+	busy     sync.Mutex // held during a turn
 	agent    *Agent
 	prompt   prompt
 	account  account
@@ -41,6 +46,7 @@ func (a *Agent) NewSession(id string) *Session {
 	o := &a.opts
 	return &Session{
 		ID:    id,
+		first: id,
 		agent: a,
 		prompt: prompt{
 			Role: a.role(), Tools: a.tools, Format: a.format, Skills: o.Skills, Context: o.Context, WorkDir: o.WorkDir, Iterations: o.Iterations,
@@ -72,8 +78,13 @@ type madeCall struct {
 
 // Turn has the policy answer a message. It is [Agent.Run] in a conversation
 // that goes on: what was said before is known, and a turn that was broken off
-// leaves it well formed.
+// leaves it well formed. It is refused while another is under way.
 func (s *Session) Turn(ctx context.Context, message string) (*Result, error) {
+	if !s.busy.TryLock() {
+		return nil, errBusy()
+	}
+	defer s.busy.Unlock()
+	defer s.next()
 	start := time.Now()
 	above, _ := ctx.Value(turnKey{}).(*turn)
 	t := &turn{Session: s, above: above, result: Result{Run: s.ID, Task: message}}
@@ -96,6 +107,16 @@ func (s *Session) Turn(ctx context.Context, message string) (*Result, error) {
 	t.result.Thread, t.result.Usage.Estimated, t.result.Usage.Wall = s.thread, s.account.Used(), time.Since(start)
 	t.emitEnd(err)
 	return &t.result, err
+}
+
+// next names the turn that comes after one.
+func (s *Session) next() {
+	s.turns++
+	s.ID = s.first + "." + strconv.Itoa(s.turns+1)
+}
+
+func errBusy() error {
+	return tool.Errorf(tool.Conflict, "the session is answering already").WithHint("wait for its turn to end, or make another session")
 }
 
 // turnKey marks the context of a turn.

@@ -100,6 +100,21 @@ func TestReasonsOfErrors(t *testing.T) {
 	}
 }
 
+// TestAPolicyIsAFunction checks that a file without one leads no agent.
+func TestAPolicyIsAFunction(t *testing.T) {
+	h, err := runtime.New(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := model.NewScript("m", false, func(context.Context, tool.List, int) (tool.Value, error) { return "x", nil })
+	_, err = agent.New(h, &agent.Options{Model: m, Tools: []string{}, Policies: func(string) (agent.Policy, error) {
+		return agent.Policy{Name: "mine", Location: tool.Personal, Script: tool.Script{Path: "mine.star", Source: "def rule(task, agent):\n    pass\n"}}, nil
+	}})
+	if e := tool.AsError(err, tool.Internal); e == nil || e.Kind != tool.Invalid || e.Pos.File != "mine.star" || !strings.Contains(e.Hint, "def policy(task, agent):") {
+		t.Errorf("New gave %v, want what the file lacks", err)
+	}
+}
+
 // TestPoliciesThatAreNotRight checks that a policy can do nothing but lead, and
 // what becomes of one that fails.
 func TestPoliciesThatAreNotRight(t *testing.T) {
@@ -120,7 +135,6 @@ func TestPoliciesThatAreNotRight(t *testing.T) {
 		{"it asks nothing", "def policy(task, agent):\n    return agent.ask()", agent.ReasonError, tool.Failed, "agent.ask has nothing to say"},
 		{"it never ends", "def policy(task, agent):\n    for _ in range(1000000000):\n        pass", agent.ReasonLimit, tool.Limit, "steps"},
 		{"it asks without end", "def policy(task, agent):\n    for _ in range(20000):\n        agent.limits()", agent.ReasonLimit, tool.Limit, "more than 10000 effects"},
-		{"it has no policy", "def rule(task, agent):\n    pass", agent.ReasonError, tool.Invalid, "policy"},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {

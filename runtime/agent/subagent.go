@@ -59,6 +59,9 @@ func runFor(ctx context.Context, h *runtime.Host, o Options, args *tool.Dict) (t
 	given, _ := args.Get("tools")
 	words, _ := tool.Elements(given)
 	o.Policy, o.Tools = args.Text("policy"), nil
+	if args.Has("tools") {
+		o.Tools = []string{} // an empty list is none
+	}
 	for _, w := range words {
 		text, _ := w.(string)
 		o.Tools = append(o.Tools, text)

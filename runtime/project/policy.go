@@ -52,7 +52,11 @@ func Policies(root string, o *Options) ([]Policy, []*tool.Error) {
 		place.ledger = ledger
 		found, errs := place.policies()
 		for _, p := range found {
-			if i := slices.IndexFunc(all, func(q Policy) bool { return q.Name == p.Name }); i >= 0 {
+			if i := slices.IndexFunc(all, func(q Policy) bool { return tool.Key(q.Name) == tool.Key(p.Name) }); i >= 0 {
+				if all[i].State == tool.Untrusted && p.State == tool.Ready {
+					all[i] = p // a stranger's takes nobody's name
+					continue
+				}
 				errs = append(errs, place.fileError(path.Base(p.Path), tool.Errorf(tool.Conflict, "%s has the same name", all[i].Path).WithHint("rename one of them")))
 				all = slices.Delete(all, i, i+1)
 				continue
