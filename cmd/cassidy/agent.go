@@ -218,11 +218,12 @@ func keep(base string, files map[string]string) error {
 // keepNew writes a file that is not there yet, in folders that are none but
 // folders: a project may bring links that lead to its other files.
 func keepNew(r *os.Root, name, text string) error {
-	dir := path.Dir(name)
-	if err := r.MkdirAll(dir, 0o700); err != nil {
-		return err
-	}
-	for at := dir; at != "."; at = path.Dir(at) {
+	at := ""
+	for _, part := range strings.Split(path.Dir(name), "/") {
+		at = path.Join(at, part)
+		if err := r.Mkdir(at, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+			return err
+		}
 		if info, err := r.Lstat(at); err != nil || !info.IsDir() {
 			return errors.Join(err, errors.New(at+" is no folder"))
 		}

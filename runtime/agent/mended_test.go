@@ -1,0 +1,196 @@
+package agent_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/cassidy-run/cassidy/runtime"
+	"github.com/cassidy-run/cassidy/runtime/agent"
+	"github.com/cassidy-run/cassidy/runtime/model"
+	"github.com/cassidy-run/cassidy/runtime/tool"
+)
+
+// TestWhatAFailedCallChanged checks that a result is not said to hold still
+// after a call that wrote, and then failed.
+func TestWhatAFailedCallChanged(t *testing.T) {
+	s := newStage(t, setting{
+		files:   map[string]string{"a.txt": "old"},
+		approve: runtime.ApproveAll,
+		replies: play{readsA(), call("spoil"), readsA(), "TASK COMPLETE: done"},
+		before: func(s *stage, o *agent.Options) {
+			o.Tools = []string{"read_file", "spoil"}
+			spoil := tool.Tool{Name: "spoil", Description: "Write, and fail.", Needs: []tool.Capability{{Name: "fs.write"}}}
+			if err := s.Register(spoil, func(context.Context, *tool.Dict) (tool.Value, error) {
+				if err := os.WriteFile(filepath.Join(s.dir, "a.txt"), []byte("new"), 0o644); err != nil {
+					return nil, err
+				}
+				return nil, tool.Errorf(tool.Failed, "too late")
+			}); err != nil {
+				t.Fatal(err)
+			}
+		},
+	})
+	r, err := s.turn(context.Background(), "look twice")
+	if err != nil || len(r.Calls) != 3 {
+		t.Fatalf("the turn made %d calls, %v, want three", len(r.Calls), err)
+	}
+	if text, _ := r.Calls[2].Result.(string); !strings.Contains(text, "new") || strings.Contains(s.log.String(), "This is the same as your call") {
+		t.Errorf("the second look gave %q, want what is there now", text)
+	}
+}
+
+// TestOnlyOfferedSkillsAreLoaded checks that a model loads no skill that its
+// user has kept for himself.
+func TestOnlyOfferedSkillsAreLoaded(t *testing.T) {
+	var loaded []string
+	s := newStage(t, setting{
+		files:   twoFiles,
+		replies: play{"<USE_SKILL>manual</USE_SKILL>", "<USE_SKILL>good-one</USE_SKILL>", "TASK COMPLETE: done"},
+		options: agent.Options{
+			Skills: []agent.Skill{{Name: "good_one", Description: "Good."}},
+			LoadSkill: func(name string) (string, []string, error) {
+				loaded = append(loaded, name)
+				return "Be good.", nil, nil
+			},
+		},
+	})
+	if _, err := s.turn(context.Background(), "do it"); err != nil {
+		t.Fatal(err)
+	}
+	if strings.Join(loaded, " ") != "good-one" || !strings.Contains(s.log.String(), "ERROR: Skill 'manual' not available.") {
+		t.Errorf("loaded %q, want good-one alone\n%s", loaded, s.log.String())
+	}
+}
+
+// TestResultsFitInAMessage checks that calls whose results are too long
+// together do not end a run.
+func TestResultsFitInAMessage(t *testing.T) {
+	for _, native := range []bool{false, true} {
+		var longest int
+		s := newStage(t, setting{
+			files: twoFiles, native: native,
+			before: func(s *stage, o *agent.Options) {
+				o.Tools = []string{"much"}
+				o.BeforeAsk = func(_ context.Context, r *model.Request) error {
+					sum := 0
+					for i := len(r.Messages) - 1; i >= 0 && r.Messages[i].Role != model.Assistant; i-- {
+						sum += utf8.RuneCountInString(r.Messages[i].Text)
+					}
+					longest = max(longest, sum)
+					return nil
+				}
+				much := tool.Tool{Name: "much", Description: "Say much.", Params: []tool.Param{{Name: "n", Type: tool.Type{Name: tool.TypeInteger}, Required: true}}}
+				if err := s.Register(much, func(context.Context, *tool.Dict) (tool.Value, error) { return strings.Repeat("word ", 5900), nil }); err != nil {
+					t.Fatal(err)
+				}
+				var first any
+				var texts []string
+				var list []any
+				for n := range 12 {
+					texts = append(texts, call("much", "n", int64(n)))
+					list = append(list, "much", tool.NewDict("n", int64(n)))
+				}
+				if first = strings.Join(texts, "\n"); native {
+					first = calls("", list...)
+				}
+				o.Model = s.model(native, play{first, "TASK COMPLETE: done"})
+			},
+		})
+		r, err := s.turn(context.Background(), "say much")
+		if err != nil || !r.Success() || len(r.Calls) != 12 {
+			t.Errorf("native %v: the run ended with %s after %d calls, %v, want an answer after 12", native, r.Reason, len(r.Calls), err)
+		}
+		if longest > 250_000 || longest < 150_000 {
+			t.Errorf("native %v: %d characters were sent at a time, want most of what a message may have", native, longest)
+		}
+	}
+}
+
+// TestBeforeAskMayShorten checks that a hook may send another conversation than
+// there was.
+func TestBeforeAskMayShorten(t *testing.T) {
+	s := newStage(t, setting{files: twoFiles, replies: play{readsA(), "TASK COMPLETE: done", "TASK COMPLETE: again"}, options: agent.Options{
+		BeforeAsk: func(_ context.Context, r *model.Request) error {
+			if len(r.Messages) > 1 {
+				r.Messages, r.Thread = r.Messages[len(r.Messages)-1:], ""
+			}
+			return nil
+		},
+	}})
+	for _, want := range []string{"done", "again"} {
+		if r, err := s.turn(context.Background(), "do it"); err != nil || r.Answer != want {
+			t.Errorf("the answer is %q, %v, want %s", r.Answer, err, want)
+		}
+	}
+	if n := len(s.session.Messages()); n != 2 {
+		t.Errorf("the conversation has %d messages, want the last and its answer", n)
+	}
+}
+
+// TestOneTurnAtATime checks that a session which is answering says so.
+func TestOneTurnAtATime(t *testing.T) {
+	begun, end := make(chan struct{}), make(chan struct{})
+	s := newStage(t, setting{files: twoFiles, replies: play{func(context.Context) any {
+		close(begun)
+		<-end
+		return "TASK COMPLETE: done"
+	}}})
+	var all sync.WaitGroup
+	all.Go(func() {
+		if r, err := s.session.Turn(context.Background(), "do it"); err != nil || r.Answer != "done" {
+			t.Errorf("the first turn gave %v, want its answer", err)
+		}
+	})
+	<-begun
+	if _, err := s.session.Turn(context.Background(), "and this"); tool.KindOf(err) != tool.Conflict {
+		t.Errorf("a second turn gave %v, want it refused", err)
+	}
+	if _, _, err := s.session.Compact(context.Background()); tool.KindOf(err) != tool.Conflict {
+		t.Errorf("compacting gave %v, want it refused", err)
+	}
+	close(end)
+	all.Wait()
+}
+
+// TestTurnsHaveNamesOfTheirOwn checks that what happens in a later turn is told
+// apart from what happened in the first.
+func TestTurnsHaveNamesOfTheirOwn(t *testing.T) {
+	s := newStage(t, setting{files: twoFiles, replies: play{"TASK COMPLETE: a", "TASK COMPLETE: b", "TASK COMPLETE: c"}})
+	for _, want := range []string{"run", "run.2", "run.3"} {
+		if r, err := s.turn(context.Background(), "x"); err != nil || r.Run != want {
+			t.Errorf("the turn is called %q, %v, want %s", r.Run, err, want)
+		}
+	}
+}
+
+// TestAnEmptyListOfToolsIsNone checks what an agent of an agent is offered.
+func TestAnEmptyListOfToolsIsNone(t *testing.T) {
+	var offered []int
+	s := newStage(t, setting{
+		files:   twoFiles,
+		replies: play{call("agent", "task", "x", "tools", tool.List{}), "TASK COMPLETE: none", call("agent", "task", "x"), "TASK COMPLETE: all", "TASK COMPLETE: done"},
+		before: func(s *stage, o *agent.Options) {
+			o.Tools = []string{"read_file", "list_files", "agent"}
+			sub := *o
+			if err := agent.Register(s.Host, func() (*agent.Options, error) { return &sub, nil }); err != nil {
+				t.Fatal(err)
+			}
+		},
+	})
+	defer s.Events.Subscribe(tool.RunStart, func(e tool.Event) {
+		list, _ := e.Data.Get("tools")
+		tools, _ := tool.Elements(list)
+		offered = append(offered, len(tools))
+	})()
+	if _, err := s.turn(context.Background(), "do it"); err != nil {
+		t.Fatal(err)
+	}
+	if len(offered) != 3 || offered[1] != 0 || offered[2] != 2 {
+		t.Errorf("%v tools were offered, want 3, none and the other two", offered)
+	}
+}
