@@ -1,6 +1,8 @@
 // Package cassidy opens a host with the usual parts, for programs that embed
 // it.
 //
+//	sandbox.Main(stdlib.Pure()...) // first in main: tools run in processes of their own, this program again
+//	…
 //	host, err := cassidy.Open(".", &cassidy.Options{TrustProject: true})
 //	…
 //	defer host.Close()

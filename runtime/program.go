@@ -3,6 +3,7 @@ package runtime
 import (
 	"context"
 	"strconv"
+	"strings"
 	"sync/atomic"
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
@@ -73,6 +74,19 @@ func (h *Host) Run(ctx context.Context, p *Program) (tool.Outcome, error) {
 		return out, finish(err)
 	}
 	return out, nil
+}
+
+// Check says whether a program's script can be run: whether it is one, and its
+// top level does not fail.
+func (h *Host) Check(ctx context.Context, p *Program) error {
+	const none = " " // a name that no function has
+	q := *p
+	q.Entry, q.Args, q.Modules = none, nil, nil
+	_, err := h.Run(ctx, &q)
+	if e := tool.AsError(err, tool.Internal); e != nil && strings.HasSuffix(e.Message(), strconv.Quote(none)) {
+		return nil // there is no such function: it was looked for in a script that is right
+	}
+	return err
 }
 
 // lend makes the gate that of a program.

@@ -867,8 +867,9 @@ func burn() error {
 	ended := make(chan bool)
 	go func() {
 		runtime.LockOSThread()
-		var t unix.Timespec // of this thread, however busy the machine is
-		for t.Nano() < int64(100*time.Millisecond) {
+		var start, t unix.Timespec // of this thread, however busy the machine is, and whatever it did before
+		unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &start)
+		for t = start; t.Nano()-start.Nano() < int64(100*time.Millisecond); {
 			unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &t)
 		}
 		close(ended)

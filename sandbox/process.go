@@ -68,7 +68,7 @@ func newProcess(o *Options, missing error, modules []tool.Module) (*Process, err
 		return nil, tool.Errorf(tool.Invalid, "a worker cannot have workers").
 			WithHint("call sandbox.Main first in the main of the program")
 	case opts.Exec == "" && !ready.Load():
-		return nil, tool.Errorf(tool.Invalid, "this program cannot be its own worker").
+		return nil, tool.Errorf(tool.Invalid, "this program cannot be its own worker: its main does not begin with sandbox.Main").
 			WithHint("call sandbox.Main(stdlib.Pure()...) first in its main; a test does so in TestMain")
 	case opts.Exec == "" && raceDetector:
 		return nil, tool.Errorf(tool.Invalid, "a program built with -race cannot be a worker: it needs more memory than a worker may have").

@@ -421,19 +421,21 @@ func TestF09KilledAtAnyInstant(t *testing.T) {
 			seen[got[0]]++
 		}
 	}
-	if len(seen) < 2 {
-		t.Errorf("only saw %v: the commits did not take place", seen)
+	if delete(seen, 'A'); len(seen) == 0 {
+		t.Error("only saw what was there at first: the commits did not take place")
 	}
 }
 
 // commitUntilKilled writes one content after the other, for ever.
 func commitUntilKilled(t *testing.T, dir string) {
 	d := deskAt(t, &Options{Root: dir})
-	fmt.Println("begun")
-	for i := 0; ; i++ {
+	for i := 1; ; i++ {
 		content := contentOf('A' + byte(i%26))
 		d.must("fs.write", "path", "sub/f", "content", content)
 		d.must("fs.write", "path", "sub/g", "content", content)
 		d.commit()
+		if i == 1 {
+			fmt.Println("begun")
+		}
 	}
 }

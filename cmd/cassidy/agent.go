@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/urfave/cli/v2"
 
@@ -19,7 +20,7 @@ import (
 )
 
 // agentFlags are the flags of the commands that ask a model.
-func agentFlags(tools, policy string) []cli.Flag {
+func agentFlags(tools, policy string, patience time.Duration) []cli.Flag {
 	return append(approvalFlags(),
 		&cli.StringFlag{Name: "model", Usage: "who decides: `MODEL` is cassidy, openai:NAME, anthropic:NAME, ollama:NAME or script:FILE.star"},
 		&cli.StringSliceFlag{Name: "tools", Usage: "what the model may call: auto, none, names, @group, preset:NAME; `LIST` may have several, with commas", DefaultText: tools},
@@ -31,6 +32,7 @@ func agentFlags(tools, policy string) []cli.Flag {
 		&cli.BoolFlag{Name: "repeat-instructions", Usage: "tell the model with every message how to write decisions"},
 		&cli.BoolFlag{Name: "no-inference", Usage: "take only what is written as a call for one"},
 		&cli.StringFlag{Name: "run-id", Usage: "name the run `ID`"},
+		&cli.DurationFlag{Name: "timeout", Value: patience, Usage: "give a model up that has said nothing for a `TIME` as 90s or 5m"},
 	)
 }
 
@@ -55,9 +57,14 @@ func (c *command) agentSetup(ctx *cli.Context, h *runtime.Host, defaultTools []s
 	o.Format = agent.Format(ctx.String("format"))
 	o.RepeatInstructions, o.NoInference = ctx.Bool("repeat-instructions"), ctx.Bool("no-inference")
 	var err error
-	if o.Model, err = c.openModel(h, ctx.String("model"), o.Format == agent.Native); err != nil {
+	if o.Model, err = c.openModel(ctx.Context, h, ctx.String("model"), o.Format == agent.Native); err != nil {
 		return nil, err
 	}
+	patience := ctx.Duration("timeout")
+	if patience <= 0 {
+		return nil, tool.Errorf(tool.Invalid, "--timeout must be a positive time, not %s", patience).WithHint("as 90s or 5m")
+	}
+	o.Model = &patientModel{o.Model, patience}
 	o.Tools = defaultTools
 	if words := names(ctx.StringSlice("tools")); len(words) > 0 {
 		o.Tools = words

@@ -10,7 +10,6 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime"
 	"github.com/cassidy-run/cassidy/runtime/agent"
-	"github.com/cassidy-run/cassidy/runtime/model"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 )
 
@@ -35,13 +34,13 @@ func chatCommand(c *command) *cli.Command {
 }
 
 func chatFlags() []cli.Flag {
-	flags := agentFlags("none", "chat")
+	flags := agentFlags("none", "chat", chatTimeout)
 	for _, f := range flags {
 		if level, ok := f.(*cli.StringFlag); ok && level.Name == "context" {
 			level.DefaultText = "none, and minimal with tools"
 		}
 	}
-	return append(flags, &cli.DurationFlag{Name: "timeout", Value: chatTimeout, Usage: "give a model up that has said nothing for a `TIME` as 90s or 5m"})
+	return flags
 }
 
 func (c *command) runChat(ctx *cli.Context, h *runtime.Host) error {
@@ -105,15 +104,10 @@ func (c *command) chatSetup(ctx *cli.Context, h *runtime.Host) (*agentSetup, err
 			return nil, err
 		}
 	}
-	patience := ctx.Duration("timeout")
-	if patience <= 0 {
-		return nil, tool.Errorf(tool.Invalid, "--timeout must be a positive time, not %s", patience).WithHint("as 90s or 5m")
-	}
 	setup, err := c.agentSetup(ctx, h, []string{}, "chat")
 	if err != nil {
 		return nil, err
 	}
-	setup.options.Model = &patientModel{setup.options.Model, patience}
 	if plain {
 		setup.options.Skills = nil
 	}
@@ -155,31 +149,4 @@ func (c *command) warnOverhead(s *agent.Session) {
 			c.note("%s", warning)
 		}
 	}
-}
-
-// A patientModel is a model of which so much silence is borne.
-type patientModel struct {
-	model.Model
-	patience time.Duration
-}
-
-// Ask implements [model.Model].
-func (m *patientModel) Ask(ctx context.Context, r *model.Request) (*model.Reply, error) {
-	late := tool.Errorf(tool.Timeout, "the model %s has said nothing for %s", m.Name(), m.patience).WithHint("--timeout gives it more time")
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	timer := time.AfterFunc(m.patience, func() { cancel(late) })
-	defer timer.Stop()
-	heard := *r
-	if r.Text != nil {
-		heard.Text = func(piece string) {
-			timer.Reset(m.patience)
-			r.Text(piece)
-		}
-	}
-	reply, err := m.Model.Ask(ctx, &heard)
-	if err != nil && context.Cause(ctx) == error(late) {
-		return nil, late
-	}
-	return reply, err
 }

@@ -168,6 +168,10 @@ func (t *chatSession) compact(ctx context.Context, _ []string) error {
 		return err
 	}
 	t.warned = false
+	if after >= before {
+		t.note("compacted, though it was short: %s tokens, now %s with the summary", commas(before), commas(after))
+		return nil
+	}
 	t.note("compacted: %s tokens, now %s", commas(before), commas(after))
 	return nil
 }

@@ -85,7 +85,7 @@ func (c *command) formatTest(ctx *cli.Context, h *runtime.Host) (*formatTest, er
 	if t.iterations, err = countFlag(ctx, "max-iterations", unlimited); err != nil {
 		return nil, err
 	}
-	if t.model, err = c.openModel(h, ctx.String("model"), slices.Contains(t.formats, agent.Native)); err != nil {
+	if t.model, err = c.openModel(ctx.Context, h, ctx.String("model"), slices.Contains(t.formats, agent.Native)); err != nil {
 		return nil, err
 	}
 	known := agent.TrialFormats(t.model)

@@ -20,7 +20,7 @@ type interrupts struct {
 
 // catchInterrupts returns a context that Ctrl-C ends, outside of sessions.
 func catchInterrupts() (context.Context, *interrupts) {
-	ctx, cancel := context.WithCancel(context.Background())
+	ctx, cancel := untilTerminated(context.Background())
 	i := &interrupts{signals: make(chan os.Signal, 1), command: cancel}
 	signal.Notify(i.signals, os.Interrupt)
 	go i.watch()

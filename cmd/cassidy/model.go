@@ -4,8 +4,10 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/cassidy-run/cassidy/runtime"
 	"github.com/cassidy-run/cassidy/runtime/model"
@@ -24,7 +26,7 @@ const modelChoices = "--model takes cassidy, openai:NAME, anthropic:NAME, ollama
 
 // openModel returns the model that a word names: that of the flag, else of the
 // user's config, else the first whose key is set.
-func (c *command) openModel(h *runtime.Host, word string, native bool) (model.Model, error) {
+func (c *command) openModel(ctx context.Context, h *runtime.Host, word string, native bool) (model.Model, error) {
 	if word == "" {
 		config, err := project.ReadConfig("", &project.Options{Home: c.home(), Config: c.config})
 		if err != nil {
@@ -49,7 +51,7 @@ func (c *command) openModel(h *runtime.Host, word string, native bool) (model.Mo
 	case "ollama":
 		return c.ollamaModel(name)
 	case "script":
-		return c.scriptModel(h, name, native)
+		return c.scriptModel(ctx, h, name, native)
 	}
 	known := []string{"cassidy", "openai", "anthropic", "ollama", "script"}
 	return nil, tool.Errorf(tool.Invalid, "there is no model %q%s", word, tool.DidYouMean(kind, known)).WithHint("%s", modelChoices)
@@ -132,7 +134,7 @@ func (c *command) ollamaModel(name string) (model.Model, error) {
 
 // scriptModel returns a model that a script plays, in the sandbox and without
 // any capability.
-func (c *command) scriptModel(h *runtime.Host, file string, native bool) (model.Model, error) {
+func (c *command) scriptModel(ctx context.Context, h *runtime.Host, file string, native bool) (model.Model, error) {
 	if file == "" {
 		return nil, tool.Errorf(tool.Invalid, "which script?").WithHint("--model script:FILE.star")
 	}
@@ -144,6 +146,12 @@ func (c *command) scriptModel(h *runtime.Host, file string, native bool) (model.
 		return nil, tool.Errorf(tool.Invalid, "the model script:%s: %w", file, fileError(err)).WithHint("give the path of a Starlark file with def reply(messages, turn)")
 	}
 	s := tool.Script{Name: "model", Path: filepath.ToSlash(file), Source: string(source)}
+	if !hasReply.MatchString(s.Source) {
+		return nil, tool.Errorf(tool.Invalid, "the model script:%s has no function reply", file).WithHint("it begins with: def reply(messages, turn):")
+	}
+	if err := h.Check(ctx, &runtime.Program{Name: "model script:" + file, Script: s}); err != nil {
+		return nil, err
+	}
 	return model.NewScript(file, native, func(ctx context.Context, messages tool.List, turn int) (tool.Value, error) {
 		out, err := h.Run(ctx, &runtime.Program{
 			Name: "model script:" + file, Script: s, Entry: "reply", Args: tool.NewDict("messages", messages, "turn", int64(turn)),
@@ -151,6 +159,8 @@ func (c *command) scriptModel(h *runtime.Host, file string, native bool) (model.
 		return out.Value, err
 	}), nil
 }
+
+var hasReply = regexp.MustCompile(`(?m)^def[ \t]+reply[ \t]*\(`)
 
 // names returns the words of a flag that takes a list.
 func names(list []string) []string {
@@ -163,4 +173,31 @@ func names(list []string) []string {
 		}
 	}
 	return all
+}
+
+// A patientModel is a model of which so much silence is borne.
+type patientModel struct {
+	model.Model
+	patience time.Duration
+}
+
+// Ask implements [model.Model].
+func (m *patientModel) Ask(ctx context.Context, r *model.Request) (*model.Reply, error) {
+	late := tool.Errorf(tool.Timeout, "the model %s has said nothing for %s", m.Name(), m.patience).WithHint("--timeout gives it more time")
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	timer := time.AfterFunc(m.patience, func() { cancel(late) })
+	defer timer.Stop()
+	heard := *r
+	if r.Text != nil {
+		heard.Text = func(piece string) {
+			timer.Reset(m.patience)
+			r.Text(piece)
+		}
+	}
+	reply, err := m.Model.Ask(ctx, &heard)
+	if err != nil && context.Cause(ctx) == error(late) {
+		return nil, late
+	}
+	return reply, err
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"strings"
+	"time"
 
 	"github.com/urfave/cli/v2"
 
@@ -9,6 +10,9 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/agent"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 )
+
+// taskTimeout is how long a model may think about a step of a task.
+const taskTimeout = 10 * time.Minute
 
 func taskCommand(c *command) *cli.Command {
 	return &cli.Command{
@@ -18,7 +22,7 @@ func taskCommand(c *command) *cli.Command {
 		Description: "The model calls tools until the task is done; the answer is printed on standard output, what happens on\n" +
 			"standard error. What can write, run or send is asked about first: --yes approves it, --deny refuses it.\n" +
 			"--dry-run checks everything and calls nothing. With --json each event is a line, and the last is the result.",
-		Flags: append(agentFlags("auto", "task"),
+		Flags: append(agentFlags("auto", "task", taskTimeout),
 			&cli.BoolFlag{Name: "dry-run", Usage: "check the task, the tools, the model and the policy, and call nothing"}),
 		Action: c.asking(c.runTask),
 	}
@@ -30,6 +34,13 @@ func (c *command) runTask(ctx *cli.Context, h *runtime.Host) error {
 		return err
 	}
 	task := strings.TrimSpace(words[0])
+	if task == "-" {
+		text, err := readAll(c.in)
+		if err != nil {
+			return tool.Errorf(tool.Invalid, "cannot read the task: %w", err)
+		}
+		task, c.inputRead = strings.TrimSpace(string(text)), true
+	}
 	if task == "" {
 		return tool.Errorf(tool.Invalid, "Task cannot be empty").WithHint(`cassidy task "what to do"`)
 	}
@@ -45,6 +56,9 @@ func (c *command) runTask(ctx *cli.Context, h *runtime.Host) error {
 		return err
 	}
 	if ctx.Bool("dry-run") {
+		if err := a.Check(ctx.Context); err != nil {
+			return err
+		}
 		return c.printDryRun(a, setup, task)
 	}
 	s := a.NewSession(setup.runID)
@@ -67,6 +81,7 @@ func (c *command) newAgent(h *runtime.Host, s *agentSetup) (*agent.Agent, error)
 	if err := agent.Register(h, func() (*agent.Options, error) { return &o, nil }); err != nil {
 		c.note("no agents of agents here: %v", err) // a tool of the project or of the user's has the name
 	}
+	c.tellUntrusted(h.Tools())
 	return agent.New(h, &o)
 }
 

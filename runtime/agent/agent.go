@@ -30,7 +30,7 @@ type Options struct {
 	// where the model has it, else PureJSON. Whatever is asked for, each is read.
 	Format Format
 	// Iterations is how often the model is asked at most; 0 means what the
-	// policy takes: 10, and 5 in a chat.
+	// policy takes, 10 and 5 in a chat, and never more than 50.
 	Iterations int
 	// Context is what the model is told of the project before the task.
 	Context string
@@ -61,6 +61,10 @@ type Options struct {
 	Depth int
 }
 
+// maxIterations is how often a model is asked where nobody says: a policy could
+// else ask it as often as a run may ask for anything.
+const maxIterations = 50
+
 // An Agent lets a model reach goals with the tools of a host.
 type Agent struct {
 	host   *runtime.Host
@@ -73,7 +77,10 @@ type Agent struct {
 // New returns an agent that acts through a host, which must know [Modules]. It
 // fails where the options name what there is not.
 func New(h *runtime.Host, o *Options) (*Agent, error) {
-	a := &Agent{host: h, opts: *o}
+	a := &Agent{host: h}
+	if o != nil {
+		a.opts = *o
+	}
 	if a.opts.Model == nil {
 		return nil, tool.Errorf(tool.Invalid, "an agent needs a model")
 	}
@@ -151,6 +158,12 @@ func (a *Agent) Tools() []tool.Tool { return slices.Clone(a.tools) }
 
 // Format returns how the model is told to write its decisions.
 func (a *Agent) Format() Format { return a.format }
+
+// Check says whether the policy's script can be run, as far as that is known
+// without running it.
+func (a *Agent) Check(ctx context.Context) error {
+	return a.host.Check(ctx, &runtime.Program{Name: a.policy.name(), Script: a.policy.Script, Builtin: a.policy.Location == tool.Builtin})
+}
 
 // Policy returns the policy that leads the agent.
 func (a *Agent) Policy() Policy { return a.policy }

@@ -1,7 +1,9 @@
 package agent
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -18,7 +20,7 @@ func (t *turn) doAsk(ctx context.Context, e tool.Effect) (tool.Value, error) {
 	if err != nil {
 		return nil, err
 	}
-	if most := t.agent.opts.Iterations; most > 0 && t.result.Iterations >= most {
+	if most := cmp.Or(t.agent.opts.Iterations, maxIterations); t.result.Iterations >= most {
 		return nil, tooManyIterations(most)
 	}
 	results = t.fitting(results)
@@ -118,14 +120,22 @@ func (s *Session) put(ctx context.Context, more []model.Message) (*model.Reply, 
 		}
 	}
 	reply, err := s.agent.opts.Model.Ask(ctx, r)
-	if err != nil {
+	said := noAnswer
+	switch {
+	case errors.Is(err, model.ErrEmpty): // it can be reminded
+		reply = &model.Reply{Thread: r.Thread, Stop: model.StopEnd}
+	case err != nil:
 		return nil, err
+	case reply == nil:
+		return nil, tool.Errorf(tool.Internal, "the model %s gave neither a reply nor an error", s.agent.opts.Model.Name())
+	default:
+		said = reply.Message()
 	}
 	known := len(s.messages)
 	if len(r.Messages) != known+len(more) { // BeforeAsk has made it another conversation
 		s.account, known = *newAccount(s.agent.opts.Budget, s.agent.tools, s.agent.format), 0
 	}
-	s.messages = append(r.Messages[:len(r.Messages):len(r.Messages)], reply.Message())
+	s.messages = append(r.Messages[:len(r.Messages):len(r.Messages)], said)
 	s.thread, s.open, s.made = reply.Thread, reply.Calls, nil
 	for i := known; i < len(s.messages); i++ {
 		s.account.AddMessage(&s.messages[i])
@@ -137,6 +147,10 @@ func (s *Session) put(ctx context.Context, more []model.Message) (*model.Reply, 
 	usage.CachedTokens += reply.Usage.CachedTokens
 	return reply, nil
 }
+
+// noAnswer stands in a conversation for a reply that was empty: no API takes it
+// back as it was.
+var noAnswer = model.Message{Role: model.Assistant, Text: "(no answer)"}
 
 // A callResult is what a model is told about one call.
 type callResult struct{ id, text string }

@@ -114,6 +114,9 @@ func (t *turn) failed(d Decision, e *tool.Error) outcome {
 	o := outcome{result: tool.Fail(e, tool.Usage{})}
 	if e.Kind == tool.Denied {
 		o.denied, o.text = true, t.prompt.Denied(e.Message())
+		if !strings.Contains(e.Message(), "was not approved") { // a rule, or that there is nobody to ask
+			o.text = t.resultText(d.Action, o.result)
+		}
 		return o
 	}
 	o.text = t.resultText(d.Action, o.result)

@@ -49,7 +49,7 @@ func (t *turn) modules() []tool.Module {
 			t.row("compact", tool.Repeatable, "Replace the conversation by a summary, which the model writes, and its last messages.",
 				`{"success", "summary", "tokens_before", "tokens_after", "error"}`, (*turn).doCompact),
 			t.row("limits", tool.Recorded, "Give what the run is bounded by.",
-				`{"iterations": 0 where its user has set none, "tools": how many, "used" and "limit": tokens, "full"}`, (*turn).doLimits),
+				`{"iterations": 0 where its user has set none, "tools": how many, "native": whether the model has calls of its own, "used" and "limit": tokens, "full"}`, (*turn).doLimits),
 			t.row("finish", tool.Recorded, "End the run: return agent.finish(\"final\", answer). The reasons are "+strings.Join(reasons, ", ")+".",
 				"what the policy is to return", (*turn).doFinish, text("reason", "why it ends", true), text("answer", "for the user", false)),
 		},
@@ -189,7 +189,7 @@ func (t *turn) doNote(_ context.Context, e tool.Effect) (tool.Value, error) {
 var notes = []string{"no_decision", "bad_decision", "loop", "answer_now", "last_turn"}
 
 func (t *turn) doLimits(context.Context, tool.Effect) (tool.Value, error) {
-	return tool.NewDict("iterations", int64(t.agent.opts.Iterations), "tools", int64(len(t.agent.tools)),
+	return tool.NewDict("iterations", int64(t.agent.opts.Iterations), "tools", int64(len(t.agent.tools)), "native", t.agent.format == Native,
 		"used", int64(t.account.Used()), "limit", int64(t.account.EffectiveLimit()), "full", t.account.Full()), nil
 }
 

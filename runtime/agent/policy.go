@@ -58,9 +58,12 @@ func (p *Policy) name() string { return "policy " + p.Name }
 func (p *Policy) placeless(err error) error {
 	e := *tool.AsError(err, tool.Failed)
 	_, loaded := p.Script.Libs[e.Pos.File]
-	if p.Location != tool.Builtin || e.Kind == tool.Internal || e.Pos.File != p.Script.Path && !loaded {
+	ours := loaded || e.Pos.File == p.Script.Path
+	if p.Location != tool.Builtin || e.Kind == tool.Internal && ours {
 		return err
 	}
-	e.Pos, e.Trace = tool.Position{}, nil
+	if e.Trace = nil; ours {
+		e.Pos = tool.Position{}
+	}
 	return &e
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime"
 	"github.com/cassidy-run/cassidy/runtime/agent"
+	"github.com/cassidy-run/cassidy/runtime/model"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 )
 
@@ -253,7 +254,13 @@ func TestTranscriptsOfNativeCalls(t *testing.T) {
 		setting: setting{files: twoFiles, native: true, replies: play{readsA(), done}},
 	}, {
 		name: "native_no_decision", reason: agent.ReasonNoDecision,
-		setting: setting{files: twoFiles, native: true, replies: play{"Hm.", "Well.", "So."}},
+		setting: setting{files: twoFiles, native: true, replies: play{"Hm.", model.ErrEmpty, model.ErrEmpty}},
+	}, {
+		name: "native_text", reason: agent.ReasonFinal,
+		setting: setting{files: twoFiles, native: true, replies: play{"Hm.", "Well."}},
+	}, {
+		name: "native_empty", reason: agent.ReasonFinal,
+		setting: setting{files: twoFiles, native: true, replies: play{calls("", "read_file", tool.NewDict("filepath", "a.txt")), model.ErrEmpty, done}},
 	}})
 }
 

@@ -245,9 +245,13 @@ func (w *wire) ended(ctx context.Context, err error) *failure {
 	return w.fail(tool.Errorf(tool.Canceled, "canceled"))
 }
 
+// ErrEmpty is what is wrong with an answer that says nothing and calls nothing.
+// The conversation can go on after it.
+var ErrEmpty = errors.New("the answer is empty")
+
 // empty is an answer that says nothing.
 func (w *wire) empty() *failure {
-	return w.fail(tool.Errorf(tool.Unavailable, "the answer is empty").WithHint("ask again"))
+	return w.fail(tool.Errorf(tool.Unavailable, "%w", ErrEmpty).WithHint("ask again"))
 }
 
 // secretShortest is how long a key must be to be hidden: a shorter one would
