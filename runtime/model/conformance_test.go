@@ -409,7 +409,9 @@ func failureRows() []row {
 	}}, {"empty reply", "", func(t *testing.T, k kind) {
 		b := k.start(t, options{})
 		b.next(turn{text: " \n"})
-		b.fails(t.Context(), hello(), tool.Unavailable, "the answer is empty")
+		if err := b.fails(t.Context(), hello(), tool.Unavailable, "the answer is empty"); !errors.Is(err, model.ErrEmpty) {
+			t.Errorf("%v is not ErrEmpty", err)
+		}
 		if k.remote {
 			b.next(turn{body: "EMPTY"})
 			b.fails(t.Context(), hello(), tool.Unavailable)

@@ -251,7 +251,9 @@ var ErrEmpty = errors.New("the answer is empty")
 
 // empty is an answer that says nothing.
 func (w *wire) empty() *failure {
-	return w.fail(tool.Errorf(tool.Unavailable, "%w", ErrEmpty).WithHint("ask again"))
+	f := w.fail(tool.Errorf(tool.Unavailable, "%w", ErrEmpty).WithHint("ask again"))
+	f.err.Err = ErrEmpty // fail keeps only words
+	return f
 }
 
 // secretShortest is how long a key must be to be hidden: a shorter one would
