@@ -44,7 +44,28 @@ func (t *turn) doCall(ctx context.Context, e tool.Effect) (tool.Value, error) {
 func (t *turn) noteMade(d Decision, o outcome) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	t.hear(o.heard)
 	t.made = append(t.made, madeCall{callResult: callResult{d.ID, o.text}, turn: t, success: o.result.Success, last: o.complete})
+}
+
+// keptHeard is how much of what tools said is kept, in bytes: more than a
+// conversation can hold.
+const keptHeard = 4 << 20
+
+// hear keeps what a tool said: a call that is written there word for word is
+// none of the model's own.
+func (s *Session) hear(text string) {
+	if text == "" {
+		return
+	}
+	s.heard = append(s.heard, text)
+	size := 0
+	for i := len(s.heard) - 1; i >= 0; i-- {
+		if size += len(s.heard[i]); size > keptHeard {
+			s.heard = s.heard[i+1:]
+			return
+		}
+	}
 }
 
 // An outcome is what came of a decision.
@@ -52,9 +73,10 @@ type outcome struct {
 	result    tool.Result
 	text      string // what the model is told
 	denied    bool
-	made      bool // the host has run the call, or refused to
-	redundant bool // it was made before, and its result stands
-	complete  bool // the call says that the task is done
+	heard     string // what the tool itself said
+	made      bool   // the host has run the call, or refused to
+	redundant bool   // it was made before, and its result stands
+	complete  bool   // the call says that the task is done
 }
 
 func (o *outcome) dict() *tool.Dict {
@@ -85,12 +107,15 @@ func (t *turn) carryOut(ctx context.Context, d Decision, at tool.Place) outcome 
 	r, err := t.agent.host.Call(ctx, tool.Call{Tool: offered.Name, Args: d.Input, Texts: d.Texts, Reasoning: d.Reasoning, Caller: tool.ByModel, Place: at})
 	if err != nil {
 		e := *tool.AsError(err, tool.Failed)
+		heard := e.Message()
 		e.Op, e.Err = clipCall(offered.CallText(d.Input)), errors.New(e.Message())
 		o := t.failed(d, &e)
-		o.made = true
+		if o.made = true; e.Kind == tool.Failed || e.Kind == tool.Command { // which is the tool's word, and not ours
+			o.heard = heard
+		}
 		return o
 	}
-	o := outcome{made: true, result: r, text: t.resultText(offered.Name, r), complete: tool.Key(offered.Name) == completes && offered.Location == tool.Builtin}
+	o := outcome{made: true, heard: r.Text(), result: r, text: t.resultText(offered.Name, r), complete: tool.Key(offered.Name) == completes && offered.Location == tool.Builtin}
 	t.memory.note(offered, key, r.Value, len(t.result.Calls)+1)
 	return o
 }

@@ -107,7 +107,7 @@ func (t *turn) read(reply *model.Reply) []*tool.Dict {
 	if t.prompt.chats() && len(t.agent.tools) == 0 && len(reply.Calls) == 0 && len(t.agent.opts.Skills) == 0 {
 		return []*tool.Dict{Decision{Kind: None, Answer: reply.Text}.dict()}
 	}
-	decisions := ReadNative(reply, ReadOptions{Tools: t.agent.tools, Format: t.agent.format, NoInference: t.agent.opts.NoInference})
+	decisions := ReadNative(reply, ReadOptions{Tools: t.agent.tools, Format: t.agent.format, NoInference: t.agent.opts.NoInference, Heard: t.heard})
 	if k := decisions[0].Kind; k == None || k == Final || decisions[0].Inferred {
 		if name, ok := readSkill(reply.Text); ok && t.agent.opts.LoadSkill != nil {
 			d := Decision{Kind: "skill", Action: name}

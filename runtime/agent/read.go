@@ -20,6 +20,11 @@ type ReadOptions struct {
 	// NoInference keeps a reply without any call from being taken for one, see
 	// [Decision.Inferred].
 	NoInference bool
+	// Heard are texts that the model got from tools, the latest last. A call that
+	// stands in one of them as it is written in the reply, white space aside, is a
+	// quotation. It must be 20 bytes long for that; of all texts together the last
+	// MiB is looked at.
+	Heard []string
 }
 
 const (
@@ -35,7 +40,8 @@ const (
 // are written, or one decision of another kind. It never returns none.
 //
 // A call in one of our formats is taken wherever it stands, unless the words
-// around it show it as an example or quote it. Where a part of it cannot be
+// around it, or its place, show it as an example or a quotation; behind "TASK
+// COMPLETE:" only as a block of its own. Where a part of it cannot be
 // read, nothing of the reply is called: the decision is an Invalid. Then come
 // the calls in the tags of other vendors, then "TASK COMPLETE:", then calls that
 // are bare JSON or look like a function's call, and at last a call that the text
@@ -106,11 +112,16 @@ type reader struct {
 	// nested is up to where the text is the inside of something broken: what
 	// looks like a call there is a part of what was not understood.
 	nested   int
-	torn     bool // calls stand on both sides of a stray tag of thinking
-	tried    int  // up to where the text was read as arguments of a call, in vain
-	said     int  // how much the reply says around its candidates
-	complete int  // where "TASK COMPLETE" stands, from 1; 0 for nowhere
-	answer   int  // and where its answer starts
+	torn     bool     // calls stand on both sides of a stray tag of thinking
+	tried    int      // up to where the text was read as arguments of a call, in vain
+	said     int      // how much the reply says around its candidates
+	complete int      // where "TASK COMPLETE" stands, from 1; 0 for nowhere
+	answer   int      // and where its answer starts
+	heard    []string // what tools said, as it is compared; nil before the first time
+	// mixedFence and pureFence are the last fences that were found to hold other
+	// text beside calls, and none.
+	mixedFence, pureFence int
+	indent                int // how far all lines are indented, from 1; 0 for not known yet
 }
 
 // scan walks through the reply once.
@@ -137,6 +148,7 @@ func (s *reader) scan() {
 		case '{', '[':
 			next = s.brace(i)
 		}
+		line = line || next > i && next == s.lastThought() && s.thoughtBeginsLine()
 		i = next
 	}
 	if s.inFence {

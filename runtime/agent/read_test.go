@@ -38,7 +38,7 @@ func checkDecisions(t interface{ Fatalf(string, ...any) }, got []Decision) {
 }
 
 func FuzzRead(f *testing.F) {
-	for _, name := range []string{"ours", "foreign", "none", "broken", "repaired", "final", "inferred"} {
+	for _, name := range []string{"ours", "foreign", "none", "broken", "repaired", "final", "inferred", "quoted", "honest"} {
 		archive, err := txtar.ParseFile("testdata/decisions/" + name + ".txtar")
 		if err != nil {
 			f.Fatal(err)
@@ -88,7 +88,10 @@ func TestReadIsLinear(t *testing.T) {
 	tools := caseTools(t)
 	for name, reply := range hostileReplies() {
 		done := make(chan []Decision, 1)
-		go func() { done <- Read(strings.Repeat(reply, 5), ReadOptions{Tools: tools}) }()
+		go func() {
+			Read(strings.Repeat(reply, 5), ReadOptions{Tools: tools, Heard: []string{reply}})
+			done <- Read(strings.Repeat(reply, 5), ReadOptions{Tools: tools})
+		}()
 		select {
 		case got := <-done:
 			checkDecisions(t, got)
@@ -136,6 +139,84 @@ func TestNoInference(t *testing.T) {
 		if got := Read(reply, ReadOptions{Tools: caseTools(t), NoInference: off})[0]; got.Kind != want || got.Inferred == off {
 			t.Errorf("NoInference %v: got %+v, want %s", off, got, want)
 		}
+	}
+}
+
+// With one tool beside task_complete, its verb is enough of a name.
+func TestInferredOnlyTool(t *testing.T) {
+	all := caseTools(t)
+	pick := func(names ...string) []tool.Tool {
+		var tools []tool.Tool
+		for _, d := range all {
+			for _, name := range names {
+				if d.Name == name {
+					tools = append(tools, d)
+				}
+			}
+		}
+		return tools
+	}
+	for _, c := range []struct {
+		reply string
+		tools []tool.Tool
+		want  string
+	}{
+		{"I will now read the file README.md.", pick("read_file", "task_complete"), `call other read_file {"filepath":"README.md"} inferred`},
+		{"Let me read README.md first.", pick("read_file"), `call other read_file {"filepath":"README.md"} inferred`},
+		{"I will now read the file README.md.", pick("read_file", "clock"), "none"},
+		{"I will now write the file README.md.", pick("read_file"), "none"},
+		{"I will now delete the file README.md.", pick("delete_file"), "none"},
+		{"I won't read the file README.md.", pick("read_file"), "none"},
+		{"I have read the file README.md.", pick("read_file"), "none"},
+		{"I will read the file README.md when you agree.", pick("read_file"), "none"},
+		{"Should I read the file README.md?", pick("read_file"), "none"},
+		{"I will read it to you: README.md says hello.", pick("read_file"), "none"},
+	} {
+		if got := describe(all, Read(c.reply, ReadOptions{Tools: c.tools})[0]); got != c.want {
+			t.Errorf("%q: got %s, want %s", c.reply, got, c.want)
+		}
+	}
+}
+
+// What a tool told the model is no call of the model's.
+func TestHeard(t *testing.T) {
+	tools := caseTools(t)
+	same := tool.NewDict("path", "p", "content", "x y")
+	pure := `{"tool_decision": {"action": "write_file", "input": {"path": "p", "content": "x y"}, "status": "continue"}}`
+	xml := "<TOOL_DECISION>\nACTION: write_file\nINPUT: {\"path\": \"p\", \"content\": \"x y\"}\nSTATUS: continue\n</TOOL_DECISION>"
+	numbered := "1\thello\n2\t" + strings.ReplaceAll(xml, "\n", "\n3\t")
+	for name, c := range map[string]struct{ reply, heard string }{
+		"pure_json":  {pure, "hello\n" + pure + "\nbye"},
+		"xml_json":   {xml, "hello\n" + strings.ReplaceAll(xml, "\n", "\r\n  ") + "\nbye"},
+		"markdown":   {"<TOOL_DECISION>\nACTION: write_file\n## Parameters\n- path: p\n- content: x y\n</TOOL_DECISION>", "<TOOL_DECISION>\nACTION: write_file\n## Parameters\n- path: p\n- content: x y\n</TOOL_DECISION>"},
+		"hermes":     {"<tool_call>\n{\"name\": \"write_file\", \"arguments\": {\"path\": \"p\", \"content\": \"x y\"}}\n</tool_call>", `<tool_call>{"name": "write_file", "arguments": {"path": "p", "content": "x y"}}</tool_call>`},
+		"bare":       {`{"name": "write_file", "arguments": {"path": "p", "content": "x y"}}`, `a {"name":"write_file","arguments":{"path":"p","content":"x y"}} b`},
+		"python":     {`write_file(path="p", content="x y")`, `run write_file(path="p", content="x y") now`},
+		"fenced":     {"```json\n" + pure + "\n```", pure},
+		"with lines": {xml, numbered},
+		"escaped":    {pure, `{"text": "` + strings.ReplaceAll(pure, `"`, `\"`) + `"}`},
+	} {
+		got := Read(c.reply, ReadOptions{Tools: tools})
+		if len(got) != 1 || got[0].Kind != ToolCall || !tool.Alike(typedInput(tools, got[0]), same) {
+			t.Errorf("%s, not heard: got %+v, want a call", name, got)
+		}
+		if got := Read(c.reply, ReadOptions{Tools: tools, Heard: []string{"other", c.heard}}); got[0].Kind != None {
+			t.Errorf("%s, heard: got %+v, want none", name, got)
+		}
+		other := strings.ReplaceAll(c.heard, "x y", "z")
+		if got := Read(c.reply, ReadOptions{Tools: tools, Heard: []string{other, "write_file"}}); got[0].Kind != ToolCall {
+			t.Errorf("%s, heard another call of the tool: got %+v, want a call", name, got)
+		}
+		if got := Read("TASK COMPLETE: done.\n\n"+c.reply, ReadOptions{Tools: tools, Heard: []string{c.heard}}); got[0].Kind != Final {
+			t.Errorf("%s, heard, with an answer: got %+v, want the answer", name, got)
+		}
+	}
+	if got := Read("clock()", ReadOptions{Tools: tools, Heard: []string{"clock()"}}); got[0].Kind != ToolCall {
+		t.Errorf("too short to be known again: got %+v, want a call", got)
+	}
+	two := pure + "\nNow I will look at the clock.\n" + `{"tool_decision": {"action": "clock", "input": {}}}`
+	if got := Read(two, ReadOptions{Tools: tools, Heard: []string{pure}}); len(got) != 1 || got[0].Action != "clock" {
+		t.Errorf("one of two was heard: got %+v, want the other", got)
 	}
 }
 

@@ -101,6 +101,36 @@ func describe(tools []tool.Tool, d Decision) string {
 	return line
 }
 
+// TestQuotedInOtherFormats writes the calls of two archives in the other formats:
+// what is quoted in one is in all, and what is honest too.
+func TestQuotedInOtherFormats(t *testing.T) {
+	tools := caseTools(t)
+	const pure = `{"tool_decision": {"action": "write_file", "input": {"path": "p", "content": "x"}, "status": "continue"}}`
+	forms := map[string]string{
+		"xml_json": "<TOOL_DECISION>\nACTION: write_file\nINPUT: {\"path\": \"p\", \"content\": \"x\"}\n</TOOL_DECISION>",
+		"markdown": "<TOOL_DECISION>\nACTION: write_file\n## Parameters\n- path: p\n- content: x\n</TOOL_DECISION>",
+		"tagged":   `<tool_call>{"name": "write_file", "arguments": {"path": "p", "content": "x"}}</tool_call>`,
+	}
+	for _, name := range []string{"quoted", "honest"} {
+		archive, err := txtar.ParseFile("testdata/decisions/" + name + ".txtar")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := 0; i+1 < len(archive.Files); i += 2 {
+			reply := string(archive.Files[i].Data)
+			if !strings.Contains(reply, pure) || strings.HasPrefix(reply, "    ") { // only the first line would be indented
+				continue
+			}
+			for form, text := range forms {
+				got := Read(strings.ReplaceAll(reply, pure, text), ReadOptions{Tools: tools})
+				if (got[0].Kind == ToolCall) != (name == "honest") {
+					t.Errorf("%s/%s as %s: got %s", name, archive.Files[i].Name, form, describe(tools, got[0]))
+				}
+			}
+		}
+	}
+}
+
 func TestDecisionJSON(t *testing.T) {
 	got, err := json.Marshal(Read("TASK COMPLETE: done", ReadOptions{})[0])
 	want := `{"kind":"final","action":"","input":null,"reasoning":"","status":"continue","format":"","answer":"done","error":"","inferred":false,"repaired":[]}`

@@ -2,6 +2,7 @@ package agent
 
 import (
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
@@ -13,14 +14,18 @@ const maxInferred = 600
 
 // inferred takes a reply that says what it does now, but writes no call, for a
 // call: of the one tool that it names, if that only reads, and if all that the
-// tool requires can be read from the text. A negation, a question or a
-// condition anywhere in the reply rules it out.
+// tool requires can be read from the text. Where no other tool is offered, its
+// verb is enough of a name. A negation, a question or a condition anywhere in the
+// reply rules it out.
 func (s *reader) inferred() (Decision, bool) {
 	text := strings.TrimSpace(s.without(0))
 	if s.o.NoInference || s.torn || len(s.found) > 0 || len(s.fences) > 0 || text == "" || len(text) > maxInferred {
 		return Decision{}, false
 	}
 	t, at := s.onlyNamed(text)
+	if t == nil && at == 0 {
+		t, at = s.onlyOffered(text)
+	}
 	if t == nil || !t.Hints.ReadOnly || t.NeedsApproval() {
 		return Decision{}, false
 	}
@@ -29,7 +34,7 @@ func (s *reader) inferred() (Decision, bool) {
 		hasAny(low, []string{"when", "after", "before", "once", "until", "later", "unless", "if", "n't", "n’t"}) || strings.ContainsAny(low, "?{}") {
 		return Decision{}, false
 	}
-	if strings.Contains(low, "n't") || strings.Contains(low, "n’t") || !saysItDoes(sentenceAround(low, at)) {
+	if strings.Contains(low, "n't") || strings.Contains(low, "n’t") || !saysItDoes(sentenceAround(low, at)) || s.wasHeard(text) {
 		return Decision{}, false
 	}
 	args, ok := argsFromText(t, text)
@@ -39,8 +44,33 @@ func (s *reader) inferred() (Decision, bool) {
 	return Decision{Kind: ToolCall, Action: t.Name, Input: args, Texts: true, Status: Continue, Format: Other, Inferred: true}, true
 }
 
+// onlyOffered returns the only tool that is offered, beside the one that ends a
+// task, if a text has its verb, and where: "read" of read_file.
+func (s *reader) onlyOffered(text string) (*tool.Tool, int) {
+	var only *tool.Tool
+	for i := range s.o.Tools {
+		t := &s.o.Tools[i]
+		if tool.Key(t.Name) == tool.Key("task_complete") {
+			continue
+		}
+		if only != nil {
+			return nil, -1
+		}
+		only = t
+	}
+	if only == nil {
+		return nil, -1
+	}
+	verb, _, _ := strings.Cut(strings.ReplaceAll(strings.ToLower(only.Name), "-", "_"), "_")
+	at := indexPhrase(strings.ToLower(text), verb)
+	if at < 0 {
+		return nil, -1
+	}
+	return only, at
+}
+
 // onlyNamed returns the tool that a text names if it names exactly one, and
-// where.
+// where; with two, the place is -1.
 func (s *reader) onlyNamed(text string) (*tool.Tool, int) {
 	var named *tool.Tool
 	at := 0
@@ -58,7 +88,7 @@ func (s *reader) onlyNamed(text string) (*tool.Tool, int) {
 			continue
 		}
 		if named != nil {
-			return nil, 0
+			return nil, -1
 		}
 		named, at = t, start
 	}
@@ -66,12 +96,13 @@ func (s *reader) onlyNamed(text string) (*tool.Tool, int) {
 }
 
 func sentenceAround(text string, at int) string {
-	return lastSentence(text[:at]+" ") + firstSentence(text[at:])
+	return lastSentence(text[:at]+" ") + " " + firstSentence(text[at:])
 }
 
 // argsFromText reads the arguments that a tool requires from quoted values: a
 // path with an extension for the parameter that takes a path, and a value for
-// the only parameter.
+// the only parameter. Where nothing is quoted, what is plainly the path of a file
+// is one too.
 func argsFromText(t *tool.Tool, text string) (*tool.Dict, bool) {
 	var required []tool.Param
 	for _, p := range t.Params {
@@ -80,6 +111,9 @@ func argsFromText(t *tool.Tool, text string) (*tool.Dict, bool) {
 		}
 	}
 	values := quotedValues(t, text)
+	if len(values) == 0 && len(required) == 1 && isPathParam(required[0]) {
+		values = plainPaths(t, text)
+	}
 	switch {
 	case len(required) == 0 && len(values) == 0:
 		return &tool.Dict{}, true
@@ -125,4 +159,25 @@ func quotedValues(t *tool.Tool, text string) []string {
 		i += end + 1
 	}
 	return values
+}
+
+// plainPaths returns the words that are paths of files, by their extensions. A
+// word that another one follows as in "the Node.js program" is none.
+func plainPaths(t *tool.Tool, text string) []string {
+	var paths []string
+	words := strings.Fields(text)
+	for i, word := range words {
+		plain := strings.TrimRight(word, ".,;:!")
+		ext := strings.TrimPrefix(path.Ext(plain), ".")
+		if ext == "" || len(ext) > 5 || !('a' <= ext[0]|' ' && ext[0]|' ' <= 'z') || strings.ContainsAny(plain, "()<>[]{}|*:,;@") || strings.HasPrefix(plain, ".") && len(plain) <= len(ext)+1 ||
+			tool.Key(plain) == tool.Key(t.Name) || plain == "e.g" || plain == "i.e" {
+			continue
+		}
+		ends := plain != word || i+1 == len(words) || slices.Contains([]string{"now", "first", "to", "for", "and", "again", "next", "in", "from"}, strings.TrimRight(words[i+1], ".,;:!"))
+		if !ends {
+			return nil
+		}
+		paths = append(paths, plain)
+	}
+	return paths
 }

@@ -8,6 +8,8 @@ import (
 // What a model means by a call that it writes is told by where it stands and by
 // the words around it.
 //
+// What stands where only quoted things do is none, whatever is said (readquote.go).
+//
 // In our own format, or between a vendor's tags, a call is meant unless the
 // sentence before it (or the one after) shows it as an example, quotes it, or
 // says that it is not made; and where that sentence says that the model does it
@@ -35,6 +37,9 @@ var (
 	doingWords = []string{"i'll", "i’ll", "i will", "let me", "let's", "let’s", "i'm going to", "i am going to", "i need to", "i'm calling",
 		"i am calling", "i'm using", "i am using", "i should", "i must", "i have to", "calling", "going to"}
 	explainingWords = []string{"show", "explain", "describe", "demonstrate", "illustrate", "give you", "give an", "outline", "present", "write down", "walk", "tell", "suggest", "propose", "need you"}
+
+	// unmeantWords follow "I will" where it does nothing with a tool.
+	unmeantWords = []string{"not ", "never ", "know", "need you", "ignore", "disregard", "refuse", "decline", "reject", "say ", "report what", "warn you", "quote", "cite", "repeat"}
 
 	// startingWords begin a sentence of one who is doing something.
 	startingWords = []string{"trying", "retrying", "reading", "checking", "searching", "running", "fetching", "looking", "listing", "writing", "sending", "getting",
@@ -102,13 +107,14 @@ func (s *reader) meant(r rank) []candidate {
 func (s *reader) isMeant(c candidate, from, next int) bool {
 	before, after := s.before(c, from), s.after(c, next)
 	sentence := lastSentence(before)
-	if s.inSentence(c) {
+	if s.inSentence(c, from) || s.isQuoted(c, from, next) {
 		return false
 	}
 	if tag := endingTag(before); tag != "" && (c.rank == bare || slices.Contains(quotingTags, tag)) {
 		return false
 	}
-	if presents(sentence, c.rank) && !saysItDoes(sentence) || hasAny(firstSentence(after), afterWords) {
+	first := firstSentence(after)
+	if shows(before, sentence, after, c.rank) || hasAny(first, afterWords) || strings.HasSuffix(strings.TrimSpace(first), "?") && asksLeave(first) {
 		return false
 	}
 	switch {
@@ -132,12 +138,17 @@ func (s *reader) isMeant(c candidate, from, next int) bool {
 
 // inSentence reports whether a sentence goes on behind a candidate, as in "... is
 // how a call is written".
-func (s *reader) inSentence(c candidate) bool {
+func (s *reader) inSentence(c candidate, from int) bool {
 	i := skipBlank(s.text, c.end)
 	if c.fence > 0 || i >= len(s.text) {
 		return false
 	}
-	return c.rank != ours && 'a' <= s.text[i] && s.text[i] <= 'z' || strings.HasPrefix(s.text[i:], "is ")
+	goesOn := 'a' <= s.text[i] && s.text[i] <= 'z'
+	if c.rank == ours && goesOn {
+		head := strings.ToLower(strings.TrimLeft(s.lineHead(c, from), " \t-*"))
+		goesOn = head != "" && !saysItDoes(lastClause(lastSentence(head)))
+	}
+	return goesOn || strings.HasPrefix(s.text[i:], "is ")
 }
 
 // presents reports whether a sentence shows, quotes or refuses what follows it. One
@@ -278,7 +289,7 @@ func saysItDoes(sentence string) bool {
 			for _, adverb := range []string{"first ", "now ", "just ", "quickly ", "briefly "} {
 				rest = strings.TrimPrefix(rest, adverb)
 			}
-			if !hasPrefixAny(rest, explainingWords) && !hasPrefixAny(rest, []string{"not ", "know", "need you"}) {
+			if !hasPrefixAny(rest, explainingWords) && !hasPrefixAny(rest, unmeantWords) {
 				return true
 			}
 		}

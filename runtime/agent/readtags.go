@@ -127,6 +127,14 @@ func (s *reader) lastThought() int {
 	return -1
 }
 
+// thoughtBeginsLine reports whether the last thinking began where a line does, so
+// that what follows it begins one too.
+func (s *reader) thoughtBeginsLine() bool {
+	last := s.thoughts[len(s.thoughts)-1][0]
+	start := len(strings.TrimRight(s.text[:last], " \t"))
+	return start == 0 || s.text[start-1] == '\n' || len(s.thoughts) > 1 && start == s.thoughts[len(s.thoughts)-2][1]
+}
+
 // skipMarks steps over white space and the marks of vendors.
 func skipMarks(text string, at int) int {
 	for {
@@ -196,6 +204,9 @@ func (s *reader) oneTagged(start, at int) (int, bool) {
 			s.nested = s.brokenEnd(at, err.at)
 		}
 		return max(err.at, at+1), false
+	}
+	if end, ok := s.elements(c, at); ok {
+		return end, true
 	}
 	t, name, next := s.nameAt(at)
 	if t == nil {

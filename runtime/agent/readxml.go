@@ -174,3 +174,49 @@ func (s *reader) argPairs(c candidate, t *tool.Tool, name string, at int) (int, 
 	}
 	return at, sh.call
 }
+
+// elements reads <name>NAME</name><input>{...}</input>, with any of the keys that
+// calls have in JSON for the tags.
+func (s *reader) elements(c candidate, at int) (int, bool) {
+	key, from := elementAt(s.text, at, nameKeys)
+	if key == "" {
+		return at, false
+	}
+	t, name, next := s.nameAt(skipSpace(s.text, from))
+	next = skipSpace(s.text, next)
+	if t == nil || !strings.HasPrefix(s.text[next:], "</"+key+">") {
+		return at, false
+	}
+	args, from := elementAt(s.text, skipSpace(s.text, next+len(key)+3), argsKeys)
+	i := skipSpace(s.text, from)
+	if args == "" || i >= len(s.text) || s.text[i] != '{' {
+		return at, false
+	}
+	sh, end, err := s.writtenCall(t, name, i, true)
+	if err != nil {
+		c.end, c.err = max(err.at, i+1), err
+		s.add(c)
+		return c.end, true
+	}
+	if !sh.call {
+		return at, false
+	}
+	if sh.err != "" {
+		c.err = &fault{at: c.start, what: sh.err}
+	}
+	c.end, c.calls = end, sh.calls
+	s.add(c)
+	return end, true
+}
+
+// elementAt returns which of the tags stands at a place, and where it ends.
+func elementAt(text string, at int, tags []string) (string, int) {
+	for _, tag := range tags {
+		if at < len(text) {
+			if end, ok := tagEnd(text, at, tag); ok {
+				return text[at+1 : at+1+len(tag)], end
+			}
+		}
+	}
+	return "", at
+}

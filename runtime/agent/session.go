@@ -31,6 +31,7 @@ type Session struct {
 	told     bool         // the model has got its instructions
 	open     []model.Call // calls of the last reply that have no result yet
 	made     []madeCall   // calls since the last reply: the model knows of none what came of it
+	heard    []string     // what tools have said, the latest last
 	turn     *turn
 
 	seeing sync.Mutex
