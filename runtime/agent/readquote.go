@@ -58,7 +58,7 @@ func (s *reader) marksQuote(head string, c candidate) bool {
 		return true
 	case strings.Trim(mark, "0123456789.)") == "":
 		return s.neighbour(c, func(line string) bool {
-			return '0' <= line[0] && line[0] <= '9' && strings.IndexAny(line, "{<") < 0
+			return '0' <= line[0] && line[0] <= '9' && !strings.ContainsAny(line, "{<")
 		})
 	}
 	last := mark[len(mark)-1]
