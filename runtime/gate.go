@@ -8,13 +8,13 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/cassidy-run/cassidy/runtime/journal"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 )
 
 // A gate stands between one call and the world. Each effect passes it in the
-// same order: count → grant → begin → do. Each step is an Effector around the
-// next, so that what later belongs here (a record before the grant) is one more
-// wrapper and no other change.
+// same order: count → record → grant → begin → do. Each step is an Effector around
+// the next.
 type gate struct {
 	host  *Host
 	tool  *tool.Tool
@@ -27,6 +27,7 @@ type gate struct {
 	// Of a program; lent is nil where it is a call.
 	lent   map[string]*tool.Func // what this run alone may ask for
 	review func(*tool.Tool, []tool.Change) error
+	log    *journal.Log // where the run is recorded, or nil
 
 	// What somebody is asked, and has said; see approve.go.
 	asksChanges bool              // nobody has approved yet that it writes
@@ -123,7 +124,7 @@ func tooDeep() error {
 // effect is the call's Effector.
 func (g *gate) effect(ctx context.Context, e tool.Effect) (tool.Outcome, error) {
 	if g.wrapped == nil {
-		g.wrapped = g.counted(g.granted(g.begun(g.done)))
+		g.wrapped = g.counted(g.recorded(g.granted(g.begun(g.done))))
 	}
 	return g.wrapped(ctx, e)
 }
@@ -355,7 +356,13 @@ func (g *gate) commit(ctx context.Context, at tool.Place) error {
 		return err
 	}
 	g.takes = writes(g.stage.Changes())
-	_, err := g.done(ctx, tool.Effect{Func: commitEffect, Args: &tool.Dict{}, Place: at})
+	commit := tool.Effect{Func: commitEffect, Args: &tool.Dict{}, Place: at}
+	log := g.root().log
+	if log == nil {
+		_, err := g.done(ctx, commit)
+		return err
+	}
+	_, err := record(ctx, log, commitIntent(at, g.stage.Changes()), func() (tool.Outcome, error) { return g.done(ctx, commit) })
 	return err
 }
 

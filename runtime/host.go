@@ -22,6 +22,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/cassidy-run/cassidy/runtime/journal"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/sandbox"
 )
@@ -63,6 +64,9 @@ type Options struct {
 	// unless a person made them or a rule allows all of it, and what a rule
 	// wants asked. Nil denies it.
 	Approve Approve
+	// Journal is where the runs of programs are recorded; see [Program].Kind. Nil
+	// records nothing.
+	Journal *journal.Journal
 	// Close is called by [Host.Close]: it releases what the modules hold.
 	Close func() error
 }

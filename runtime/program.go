@@ -32,6 +32,11 @@ type Program struct {
 	// Modules are the effects that this run is lent, beside those of the host.
 	// The sandbox must know their rows.
 	Modules []tool.Module
+	// Kind and Title are what the run is recorded as, where the host has a
+	// journal and the program is run for no call. A Kind of "" records nothing.
+	// Reason says why it ended, in a word; nil says nothing.
+	Kind, Title string
+	Reason      func(v tool.Value, err error) string
 	// Review is asked before a tool that was called for the program, however far
 	// down, changes files. An error refuses it. Nil refuses nothing.
 	Review func(by *tool.Tool, changes []tool.Change) error
@@ -66,11 +71,17 @@ func (h *Host) Run(ctx context.Context, p *Program) (tool.Outcome, error) {
 	run := func(ctx context.Context, c tool.Call, do tool.Effector) (tool.Outcome, error) {
 		return box.Run(ctx, p.Script, c, do)
 	}
+	if above == nil {
+		var err error
+		if g.log, err = h.beginLog(ctx, p, c); err != nil {
+			return tool.Outcome{}, err
+		}
+	}
 	out, err := safely(ctx, run, g.call, g.effect)
 	if err == nil {
 		err = checkSize(out.Value, g.call.Limits.Result)
 	}
-	if err != nil {
+	if err = g.endLog(ctx, p, out, err); err != nil {
 		return out, finish(err)
 	}
 	return out, nil

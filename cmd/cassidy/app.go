@@ -35,6 +35,7 @@ type command struct {
 	json    bool
 	quiet   bool
 	verbose bool
+	records bool // the command's runs are recorded
 	// trustOnce lets everything of the project through, for this command.
 	trustOnce bool
 	approve   runtime.Approve // who decides on what needs approval; nil denies it
@@ -96,7 +97,7 @@ func newApp(c *command) *cli.App {
 			&cli.BoolFlag{Name: "trust-once", Usage: "trust what is in this project, for this command only", Destination: &c.trustOnce},
 		},
 		Commands: []*cli.Command{initCommand(c), taskCommand(c), chatCommand(c), toolCommand(c), skillCommand(c), trustCommand(c),
-			decisionCommand(c), formatTestCommand(c), doctorCommand(c), versionCommand(c)},
+			runsCommand(c), decisionCommand(c), formatTestCommand(c), doctorCommand(c), versionCommand(c)},
 		Action:         func(ctx *cli.Context) error { return noCommand(ctx, "cassidy") },
 		OnUsageError:   func(_ *cli.Context, err error, _ bool) error { return usageError(err) },
 		ExitErrHandler: func(*cli.Context, error) {}, // Main decides on the exit code
@@ -212,6 +213,15 @@ func (c *command) state() string {
 	return ""
 }
 
+// journal returns the folder in which runs are recorded, or "" where this
+// command makes none.
+func (c *command) journal() string {
+	if state := c.state(); c.records && state != "" {
+		return filepath.Join(state, "runs")
+	}
+	return ""
+}
+
 // worker returns another build of cassidy to run tools in, or "" for this one:
 // for a build that cannot, as one with the race detector.
 func (c *command) worker() string {
@@ -228,7 +238,7 @@ func (c *command) open() (*runtime.Host, error) {
 	h, err := cassidy.Open(dir, &cassidy.Options{
 		Home: c.home(), Ceiling: c.ceiling(), Config: c.config, Cache: c.cache(), Env: c.env,
 		State: c.state(), TrustProject: c.trustOnce,
-		Approve: c.approve, Audit: c.auditFile(), Worker: c.worker(),
+		Approve: c.approve, Audit: c.auditFile(), Worker: c.worker(), Journal: c.journal(),
 	})
 	if err == nil && c.trustOnce {
 		if err = c.tellTrustedOnce(h); err != nil {

@@ -29,7 +29,7 @@ func chatCommand(c *command) *cli.Command {
 			"The model gets the message as it is, and may call tools only where --tools names some. What can write, run\n" +
 			"or send is asked about first: --yes approves it, --deny refuses it.",
 		Flags:  chatFlags(),
-		Action: c.asking(c.runChat),
+		Action: c.recording(c.asking(c.runChat)),
 	}
 }
 

@@ -24,7 +24,15 @@ func taskCommand(c *command) *cli.Command {
 			"--dry-run checks everything and calls nothing. With --json each event is a line, and the last is the result.",
 		Flags: append(agentFlags("auto", "task", taskTimeout),
 			&cli.BoolFlag{Name: "dry-run", Usage: "check the task, the tools, the model and the policy, and call nothing"}),
-		Action: c.asking(c.runTask),
+		Action: c.recording(c.asking(c.runTask)),
+	}
+}
+
+// recording is a command whose runs are recorded.
+func (c *command) recording(do cli.ActionFunc) cli.ActionFunc {
+	return func(ctx *cli.Context) error {
+		c.records = !ctx.Bool("dry-run")
+		return do(ctx)
 	}
 }
 

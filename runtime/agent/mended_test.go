@@ -161,7 +161,7 @@ func TestOneTurnAtATime(t *testing.T) {
 // apart from what happened in the first.
 func TestTurnsHaveNamesOfTheirOwn(t *testing.T) {
 	s := newStage(t, setting{files: twoFiles, replies: play{"TASK COMPLETE: a", "TASK COMPLETE: b", "TASK COMPLETE: c"}})
-	for _, want := range []string{"run", "run.2", "run.3"} {
+	for _, want := range []string{"run", "run-2", "run-3"} {
 		if r, err := s.turn(context.Background(), "x"); err != nil || r.Run != want {
 			t.Errorf("the turn is called %q, %v, want %s", r.Run, err, want)
 		}

@@ -97,6 +97,7 @@ func (s *Session) Turn(ctx context.Context, message string) (*Result, error) {
 	out, err := s.agent.host.Run(context.WithValue(ctx, turnKey{}, t), &runtime.Program{
 		Name: s.agent.policy.name(), Script: s.agent.policy.Script, Builtin: s.agent.policy.Location == tool.Builtin,
 		Entry: entry, Args: tool.NewDict("task", message), ID: s.ID, Modules: t.modules(), Review: t.reviewChanges,
+		Kind: t.kind(), Title: message, Reason: t.reason,
 	})
 	if err == nil {
 		err = t.finish(out.Value)
@@ -110,10 +111,29 @@ func (s *Session) Turn(ctx context.Context, message string) (*Result, error) {
 	return &t.result, err
 }
 
+// kind is what the turn is recorded as.
+func (t *turn) kind() string {
+	if t.agent.policy.Name == "chat" {
+		return "chat"
+	}
+	return "task"
+}
+
+// reason says in the record why the policy ended.
+func (t *turn) reason(v tool.Value, err error) string {
+	if err != nil {
+		return string(reasonOf(err))
+	}
+	if d, ok := v.(*tool.Dict); ok {
+		return d.Text("reason")
+	}
+	return string(ReasonFinal)
+}
+
 // next names the turn that comes after one.
 func (s *Session) next() {
 	s.turns++
-	s.ID = s.first + "." + strconv.Itoa(s.turns+1)
+	s.ID = s.first + "-" + strconv.Itoa(s.turns+1)
 }
 
 func errBusy() error {

@@ -1,0 +1,142 @@
+package journal
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"time"
+
+	"github.com/cassidy-run/cassidy/runtime/tool"
+)
+
+// A frame is what became durable of one run at one time: its sum, the sum of
+// the frame before it, and records. The sum covers the frame's number too, so
+// that a frame that is lost, moved, cut or changed breaks the chain there.
+//
+// The sums find damage, and no malice: who can write the file can sum it anew.
+
+// A sum is the first half of a SHA-256.
+type sum [16]byte
+
+const (
+	frameHead = 2 * len(sum{})
+	// frameMost is the size from which on a frame gets no more records.
+	frameMost = 64 << 10
+)
+
+var (
+	errChanged = errors.New("its checksum does not fit what it holds")
+	errBroken  = errors.New("what came before it is missing")
+)
+
+// makeFrame puts records into a frame.
+func makeFrame(seq int64, prev sum, records [][]byte) []byte {
+	size := frameHead
+	for _, r := range records {
+		size += len(r)
+	}
+	frame := make([]byte, frameHead, size)
+	copy(frame[len(prev):], prev[:])
+	for _, r := range records {
+		frame = append(frame, r...)
+	}
+	s := frameSum(seq, frame)
+	copy(frame, s[:])
+	return frame
+}
+
+// frameSum returns what the sum of a frame should be.
+func frameSum(seq int64, frame []byte) sum {
+	h := sha256.New()
+	var n [8]byte
+	binary.BigEndian.PutUint64(n[:], uint64(seq))
+	h.Write(n[:])
+	h.Write(frame[len(sum{}):])
+	return sum(h.Sum(nil)[:len(sum{})])
+}
+
+// openFrame checks a frame by itself, and returns its sum and its records.
+func openFrame(seq int64, frame []byte) (sum, []record, error) {
+	if len(frame) < frameHead {
+		return sum{}, nil, errRecord
+	}
+	s := sum(frame[:len(sum{})])
+	if frameSum(seq, frame) != s {
+		return s, nil, errChanged
+	}
+	var list []record
+	for rest := frame[frameHead:]; len(rest) > 0; {
+		var r record
+		var err error
+		if r, rest, err = nextRecord(rest); err != nil {
+			return s, nil, err
+		}
+		list = append(list, r)
+	}
+	return s, list, nil
+}
+
+// follows reports whether a frame comes after the one with the sum prev.
+func follows(frame []byte, prev sum) bool {
+	return len(frame) >= frameHead && bytes.Equal(frame[len(prev):frameHead], prev[:])
+}
+
+// A head is how far a run has come: how many frames it has, the sum of the last
+// one, and what a list of runs shows. It has a checksum of its own.
+type head struct {
+	frames int64
+	last   sum
+	state  State
+	ended  time.Time
+	waits  string    // the place of the question that was asked last, until that is settled
+	wake   time.Time // when a parked run goes on by itself
+}
+
+func (h head) bytes() []byte {
+	b, err := tool.Append(make([]byte, len(sum{}), 96),
+		tool.Tuple{h.frames, h.last[:], int64(h.state), nanos(h.ended), h.waits, nanos(h.wake)})
+	if err != nil {
+		panic("journal: a head of six plain parts: " + err.Error())
+	}
+	return seal(b)
+}
+
+func readHead(b []byte) (head, error) {
+	v, err := unseal(b)
+	if err != nil {
+		return head{}, errChanged
+	}
+	list, _ := v.(tool.Tuple)
+	p := parts{list: list}
+	h := head{frames: p.int(1 << 32)}
+	last := part[[]byte](&p)
+	h.state = State(p.int(int64(Cancelled)))
+	h.ended = moment(part[int64](&p))
+	h.waits = part[string](&p)
+	h.wake = moment(part[int64](&p))
+	if p.bad || len(p.list) > 0 || len(last) != len(h.last) {
+		return head{}, errRecord
+	}
+	h.last = sum(last)
+	return h, nil
+}
+
+// seal puts the checksum of a value's bytes in the room left before them.
+func seal(b []byte) []byte {
+	s := sha256.Sum256(b[len(sum{}):])
+	copy(b, s[:len(sum{})])
+	return b
+}
+
+// unseal reads the value of sealed bytes.
+func unseal(b []byte) (tool.Value, error) {
+	if len(b) < len(sum{}) {
+		return nil, errRecord
+	}
+	s := sha256.Sum256(b[len(sum{}):])
+	if !bytes.Equal(s[:len(sum{})], b[:len(sum{})]) {
+		return nil, errChanged
+	}
+	return tool.Decode(b[len(sum{}):])
+}

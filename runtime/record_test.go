@@ -1,0 +1,92 @@
+package runtime_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/cassidy-run/cassidy/runtime"
+	"github.com/cassidy-run/cassidy/runtime/journal"
+	"github.com/cassidy-run/cassidy/runtime/tool"
+)
+
+// TestAProgramIsRecorded checks what is written down of a run: what it and the
+// tools that it calls ask for, at their places, with what came of it.
+func TestAProgramIsRecorded(t *testing.T) {
+	j, err := journal.Open(t.TempDir(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer j.Close()
+	r := newProgramRig(t, func(o *runtime.Options) { o.Journal, o.Approve = j, runtime.ApproveAll })
+	r.add("w.star", star("w", "", "fs.write('a', 'x')\nreturn fs.exists('b')", "needs = ['fs.read', 'fs.write']"), nil)
+	p := r.program("lent.call('w')\nreturn 'done'")
+	p.ID, p.Kind, p.Title = "one", "task", "Do it"
+	p.Reason = func(tool.Value, error) string { return "final" }
+	if _, err := r.Run(context.Background(), p); err != nil {
+		t.Fatal(err)
+	}
+	runs, err := j.Runs(context.Background(), journal.Filter{})
+	if err != nil || len(runs) != 1 || runs[0].State != journal.Done || runs[0].Reason != "final" || runs[0].Result != "done" || runs[0].Title != "Do it" {
+		t.Fatalf("the runs are %+v, %v, want one that is done", runs, err)
+	}
+	got := map[string]string{}
+	for e, err := range j.Entries(context.Background(), "one") {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if e.Unknown() {
+			t.Errorf("%s at %s has no outcome", e.Func, e.Place)
+		}
+		got[e.Place.String()] = e.Func
+	}
+	want := map[string]string{"1": "lent.call", "1.2": "fs.exists", "1.3": "fs.commit"}
+	for place, name := range want {
+		if got[place] != name {
+			t.Errorf("at %s is %q, want %s (all: %v)", place, got[place], name, got)
+		}
+	}
+	if len(got) != len(want) {
+		t.Errorf("recorded are %v, want %v", got, want)
+	}
+	p.Kind = ""
+	p.ID = "two"
+	if _, err := r.Run(context.Background(), p); err != nil {
+		t.Fatal(err)
+	}
+	p.Kind, p.ID = "task", "one"
+	if _, err := r.Run(context.Background(), p); tool.KindOf(err) != tool.Conflict {
+		t.Errorf("a second run of one ID gave %v, want it refused", err)
+	}
+	if runs, _ = j.Runs(context.Background(), journal.Filter{}); len(runs) != 1 {
+		t.Errorf("%d runs are recorded, want the first alone", len(runs))
+	}
+}
+
+// TestWhatCannotBeRecordedIsNotDone checks that a run ends before it acts where
+// its record does.
+func TestWhatCannotBeRecordedIsNotDone(t *testing.T) {
+	j, err := journal.Open(t.TempDir(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := newProgramRig(t, func(o *runtime.Options) { o.Journal, o.Approve = j, runtime.ApproveAll })
+	closed := false
+	r.goTool("stop", func(context.Context) (tool.Value, error) {
+		closed = true
+		return nil, j.Close()
+	})
+	r.add("w.star", star("w", "", "fs.write('a', 'x')", "needs = ['fs.read', 'fs.write']"), nil)
+	p := r.program("lent.call('stop')\nlent.call('w')")
+	p.ID, p.Kind = "one", "task"
+	_, err = r.Run(context.Background(), p)
+	var e *tool.Error
+	if !closed || !errors.As(err, &e) {
+		t.Errorf("the run gave %v, want that it cannot be recorded", err)
+	}
+	if _, err := os.Stat(filepath.Join(r.dir, "a")); err == nil {
+		t.Error("it wrote what it had not recorded")
+	}
+}
