@@ -125,21 +125,10 @@ func (c *command) chatOnce(ctx context.Context, h *runtime.Host, s *agent.Sessio
 	r, err := s.Turn(ctx, text)
 	stop()
 	if err != nil || c.json {
-		return c.ended(ctx, r, c.withoutPlace(s, err))
+		return c.ended(ctx, r, err)
 	}
 	view.ended(r)
 	return c.exitOf(r)
-}
-
-// withoutPlace leaves out of an error where in a policy that comes with cassidy
-// it came up, which tells nobody anything who talks with a model.
-func (c *command) withoutPlace(s *agent.Session, err error) error {
-	if err == nil || c.verbose || s.Agent().Policy().Location != tool.Builtin {
-		return err
-	}
-	e := *tool.AsError(err, tool.Failed)
-	e.Pos, e.Trace = tool.Position{}, nil
-	return &e
 }
 
 // warnOverhead says so where the tools take much of the conversation.

@@ -146,7 +146,7 @@ func (t *chatSession) turn(ctx context.Context, message string) error {
 	case turn.Err() != nil:
 		t.say("stopped; the message is not part of the conversation")
 	case err != nil:
-		return t.withoutPlace(t.session, err)
+		return err
 	default:
 		view.ended(r)
 		t.warnLength()

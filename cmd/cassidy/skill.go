@@ -21,11 +21,6 @@ func skillCommand(c *command) *cli.Command {
 	}
 }
 
-// skillOptions say where skills lie, and which are trusted.
-func (c *command) skillOptions() *project.Options {
-	return &project.Options{Home: c.home(), Trust: project.NewTrust(c.state()), TrustOnce: c.trustOnce}
-}
-
 func listSkillsCommand(c *command) *cli.Command {
 	return &cli.Command{
 		Name:  "list",
@@ -49,7 +44,7 @@ func (c *command) listSkills(ctx *cli.Context, _ *runtime.Host) error {
 	if err != nil {
 		return err
 	}
-	all, broken := project.Skills(root, c.skillOptions())
+	all, broken := project.Skills(root, c.findOptions())
 	var skills []project.Skill
 	for _, s := range all {
 		if location == "all" || location == string(s.Location) {
@@ -189,7 +184,7 @@ func (c *command) showSkill(ctx *cli.Context, _ *runtime.Host) error {
 	if err != nil {
 		return err
 	}
-	s, err := project.LoadSkill(root, c.skillOptions(), args[0])
+	s, err := project.LoadSkill(root, c.findOptions(), args[0])
 	if err != nil {
 		return err
 	}

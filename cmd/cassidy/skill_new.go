@@ -42,7 +42,7 @@ func (c *command) newSkill(ctx *cli.Context, h *runtime.Host) error {
 	if err != nil {
 		return err
 	}
-	s, err := project.CreateSkill(root, c.skillOptions(), n)
+	s, err := project.CreateSkill(root, c.findOptions(), n)
 	if err != nil {
 		return err
 	}
@@ -100,7 +100,7 @@ func (c *command) skillRoot(n *project.NewSkill) (string, error) {
 	case n.Location == tool.Personal && c.home() == "":
 		return "", tool.Errorf(tool.Invalid, "there is no place for personal skills").WithHint("set CASSIDY_HOME to a folder")
 	}
-	if err := n.Check(root, c.skillOptions()); err != nil {
+	if err := n.Check(root, c.findOptions()); err != nil {
 		return "", err
 	}
 	if _, ok := project.Find(root, c.home(), ""); !ok && n.Location == tool.Project {

@@ -27,7 +27,7 @@ type Session struct {
 	account  account
 	messages []model.Message
 	thread   string
-	question string       // what the first message, or the one after a compaction, asks
+	question string       // what the first message asks
 	told     bool         // the model has got its instructions
 	open     []model.Call // calls of the last reply that have no result yet
 	made     []madeCall   // calls since the last reply: the model knows of none what came of it
