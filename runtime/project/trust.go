@@ -348,8 +348,9 @@ func trustError(err error) error {
 // A project's record is a file named by a number, in a folder of the project's
 // own. Who changes it writes the next number, which fails where another process
 // was first: then he reads again. So no change is lost, and no lock can be left
-// behind. The highest number holds; some before it are kept, so that nobody can
-// take a number that was used already.
+// behind. The highest number holds, and this many are kept: who was so slow that
+// the number he wrote may have been used and removed already finds as many
+// above it, and reads again too.
 const keptRecords = 8
 
 // maxRecord is how long a record is read: that of some hundred thousand files.
@@ -429,14 +430,17 @@ func (t *Trust) update(root string, change func(*ledger) error) error {
 			return err
 		}
 		err = writeRecord(dir, last+1, encodeLedger(l, real))
-		if err == nil {
-			return pruneRecords(dir, keptRecords)
-		}
-		if !errors.Is(err, fs.ErrExist) {
+		if err != nil && !errors.Is(err, fs.ErrExist) {
 			return trustError(err)
 		}
+		if err == nil {
+			newest, err := pruneRecords(dir)
+			if err != nil || newest < last+1+keptRecords {
+				return err
+			}
+		}
 	}
-	return trustError(err)
+	return trustError(errors.New("others keep changing it"))
 }
 
 // writeRecord writes the record with a number; fs.ErrExist says that another
@@ -464,22 +468,29 @@ func writeTemp(dir string, data []byte, then func(*os.File) error) (string, erro
 	return temp.Name(), nil
 }
 
-// pruneRecords removes all but the last records.
-func pruneRecords(dir string, keep int) error {
+// pruneRecords removes all but the last records, and returns the newest number.
+func pruneRecords(dir string) (newest int, err error) {
 	numbers, err := recordNumbers(dir)
 	if err != nil {
-		return trustError(err)
+		return 0, trustError(err)
 	}
-	for _, n := range numbers[:max(0, len(numbers)-keep)] {
+	if len(numbers) == 0 {
+		return 0, nil
+	}
+	newest = numbers[len(numbers)-1]
+	for _, n := range numbers {
+		if n > newest-keptRecords {
+			break
+		}
 		if err := os.Remove(filepath.Join(dir, recordName(n))); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return trustError(err)
+			return newest, trustError(err)
 		}
 	}
-	return nil
+	return newest, nil
 }
 
 // forget writes an empty record, which outdoes one that another process is
-// about to write, and removes those before it and the texts.
+// about to write, and removes the texts.
 func (t *Trust) forget(root string) error {
 	err := t.update(root, func(l *ledger) error {
 		*l = ledger{files: map[string]Record{}}
@@ -495,7 +506,7 @@ func (t *Trust) forget(root string) error {
 	if err := os.RemoveAll(filepath.Join(dir, textsDir)); err != nil {
 		return trustError(err)
 	}
-	return pruneRecords(dir, 1)
+	return nil
 }
 
 // textsDir is where the texts of trusted files are kept, by hash, so that the

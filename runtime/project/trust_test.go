@@ -335,7 +335,7 @@ func TestForeignRecord(t *testing.T) {
 
 func TestTrustOfManyAtOnce(t *testing.T) {
 	b := trusting(t)
-	const n = 12
+	const n = 24 // well over what is kept of the record
 	var want []string
 	for i := range n {
 		name := string(rune('a' + i))
