@@ -64,6 +64,10 @@ type Options struct {
 	// unless a person made them or a rule allows all of it, and what a rule
 	// wants asked. Nil denies it.
 	Approve Approve
+	// Ask puts questions to a person that are no matter of approval: those of
+	// human.ask and human.confirm, and what became of an effect during which a run
+	// broke off. Nil says that nobody is there.
+	Ask Ask
 	// Journal is where the runs of programs are recorded; see [Program].Kind. Nil
 	// records nothing.
 	Journal *journal.Journal

@@ -37,6 +37,18 @@ type Program struct {
 	// Reason says why it ended, in a word; nil says nothing.
 	Kind, Title string
 	Reason      func(v tool.Value, err error) string
+	// Options is recorded with the run: what whoever resumes it needs to know.
+	Options *tool.Dict
+	// Needs are capabilities that the program has itself, beside what it is lent:
+	// of the names model, human and tool. With a tool:NAME among them it may call
+	// those tools only; with none, any.
+	Needs []tool.Capability
+	// Parks says that the run can wait in no process: what nobody is there to
+	// answer, and a long sleep, then ends Run with an error of kind Parked.
+	Parks bool
+	// Resume has the run of this ID go on from its record: with the script and
+	// the arguments that it began with. It needs the same modules and needs.
+	Resume bool
 	// Review is asked before a tool that was called for the program, however far
 	// down, changes files. An error refuses it. Nil refuses nothing.
 	Review func(by *tool.Tool, changes []tool.Change) error

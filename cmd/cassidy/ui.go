@@ -36,6 +36,7 @@ var exitCodes = map[tool.Kind]int{
 	tool.Command:     1,
 	tool.Internal:    1,
 	tool.Conflict:    1,
+	tool.Parked:      6,
 }
 
 // errSilent ends the command with code 1: what was wrong has been said.

@@ -138,10 +138,10 @@ func (r *run) effect(name string, args *tool.Dict) (tool.Outcome, error) {
 // long, as a request of a slow server, is not the end.
 func Final(e *tool.Error) bool {
 	switch e.Limit {
-	case "wall", "effects", "traffic":
+	case "wall", "effects", "traffic", "record":
 		return true
 	}
-	return e.Kind == tool.Canceled || e.Kind == tool.Timeout && e.Limit == ""
+	return e.Kind == tool.Canceled || e.Kind == tool.Parked || e.Kind == tool.Timeout && e.Limit == ""
 }
 
 // rand returns the call's random numbers. Their seed is one recorded effect,

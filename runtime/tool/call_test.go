@@ -49,7 +49,7 @@ func TestResultJSON(t *testing.T) {
 func TestErrorTypes(t *testing.T) {
 	want := map[Kind]string{
 		Failed: "user_error", Invalid: "validation_error", NotFound: "validation_error", Denied: "permission_error", Limit: "limit_error", Canceled: "cancelled",
-		Unavailable: "system_error", Timeout: "timeout_error", Command: "command_failed", Security: "security_error", Internal: "system_error", Conflict: "user_error",
+		Unavailable: "system_error", Timeout: "timeout_error", Command: "command_failed", Security: "security_error", Internal: "system_error", Conflict: "user_error", Parked: "parked",
 	}
 	if len(want) != len(kindType) {
 		t.Errorf("there are %d kinds, want %d", len(kindType), len(want))

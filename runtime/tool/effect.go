@@ -94,6 +94,14 @@ type Func struct {
 	// Internal marks a row that a script cannot name: the host or the engine
 	// calls it.
 	Internal bool
+	// Calls marks a row that does nothing itself but make calls, as tools.call:
+	// what they do is recorded at places inside its own, so it can always be
+	// carried out again after a crash.
+	Calls bool
+	// Again is called in place of Do where the outcome is known from the record
+	// of a run: it brings what Do keeps beside the outcome to where it was. Nil
+	// where Do keeps nothing.
+	Again func(e Effect, out Outcome, failure error) error
 }
 
 // A Class says what may happen when a function is called, and so what a record
@@ -122,9 +130,19 @@ type Grant struct {
 	// name covers, or "": for a function that cannot ask about each part, as one
 	// that starts a command which may read any file.
 	Narrowed func(name string) string
-	Stage    *Stage                     // where the writes of the call wait
-	Emit     func(Event)                // tells the call's events
-	Rand     func() (*rand.Rand, error) // the call's random numbers, from one seed
+	Stage    *Stage // where the writes of the call wait
+	// Key names the effect, the same for each try: for services that do a thing
+	// once for a key. "" where the run is not recorded.
+	Key string
+	// Ask puts a question to a person: with confirm the answer is a bool, else a
+	// text. Where nobody is there to answer and the run can wait, its error parks
+	// the run, and is to be returned as it is.
+	Ask func(ctx context.Context, question string, confirm bool) (Value, error)
+	// Sleep waits. A run that can wait in no process does, if it is for long;
+	// then its error parks the run, and is to be returned as it is.
+	Sleep func(ctx context.Context, d time.Duration) error
+	Emit  func(Event)                // tells the call's events
+	Rand  func() (*rand.Rand, error) // the call's random numbers, from one seed
 }
 
 // Bind matches positional and named arguments to the parameters of f, fills in

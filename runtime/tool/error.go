@@ -25,6 +25,7 @@ const (
 	Security                // an attempt to leave what was granted
 	Internal                // a fault of a program: the script's own, or cassidy's
 	Conflict                // something changed meanwhile
+	Parked                  // the run waits for an answer or a time, and goes on when it is resumed
 )
 
 // kindType is the error_type that a result carries for each kind.
@@ -41,6 +42,7 @@ var kindType = [...]string{
 	Security:    "security_error",
 	Internal:    "system_error",
 	Conflict:    "user_error",
+	Parked:      "parked",
 }
 
 // Type returns the error_type of a result that failed with this kind.
@@ -54,7 +56,7 @@ func (k Kind) Type() string {
 // String returns the kind's name, as in "not found".
 func (k Kind) String() string {
 	names := [...]string{"failed", "invalid", "not found", "denied", "limit", "canceled", "unavailable",
-		"timeout", "command", "security", "internal", "conflict"}
+		"timeout", "command", "security", "internal", "conflict", "parked"}
 	if int(k) < len(names) {
 		return names[k]
 	}

@@ -32,6 +32,7 @@ type Tool struct {
 	Limits      Limits        // zero fields mean the host's defaults
 	Overhead    int           // tokens its definition costs; 0 means estimated
 	Available   string        // the script's function that says whether it can be used here, or ""
+	Undo        string        // the script's function that takes a call back, undo(args, result), or ""
 	Loads       []string      // the shared files that its script loads, all of them
 	Warnings    []string      // what is odd in the declaration but not wrong
 
@@ -41,7 +42,12 @@ type Tool struct {
 	Hash     string // of the file and what it loads, or ""
 	State    State
 	Reason   string       // why it is not ready, or ""
+	Revoked  bool         // its user has taken back his trust
 	Granted  []Capability // what the user lets it do; an effect needs it here and in Needs
+
+	// OnlyCalls says of a tool in Go that its handler acts only by calls that it
+	// makes with its context: so it can be run again after a crash.
+	OnlyCalls bool
 
 	// Compiled is Schema ready for use. [Tool.Validate] sets it; without it,
 	// or where it is of another schema, each check reads Schema anew.

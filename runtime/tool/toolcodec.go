@@ -12,7 +12,7 @@ import (
 
 // toolVersion begins the binary form of a tool. It changes with the form, so
 // that what an older or newer program wrote is refused and not misread.
-const toolVersion = 3
+const toolVersion = 4
 
 // The least that one of each thing takes in the binary form, in bytes. A count
 // is checked against it before anything is allocated.
@@ -42,10 +42,10 @@ type toolWriter struct {
 }
 
 func (w *toolWriter) tool(t *Tool) {
-	w.text(t.Name, t.Title, t.Description, t.Group, t.ReturnsDoc, t.Version, t.Available)
+	w.text(t.Name, t.Title, t.Description, t.Group, t.ReturnsDoc, t.Version, t.Available, t.Undo)
 	w.text(string(t.Location), t.Path, t.Hash, string(t.State), t.Reason)
 	w.flags(t.Risky, t.AllowExtra, t.Hints.ReadOnly, t.Hints.Idempotent, t.Hints.OpenWorld,
-		t.Returns != nil, t.Deprecated != nil)
+		t.Returns != nil, t.Deprecated != nil, t.Revoked, t.OnlyCalls)
 	w.text(string(t.Schema))
 	w.int(int64(t.Timeout), t.Limits.Steps, int64(t.Limits.CPU), t.Limits.Memory, int64(t.Limits.Result), int64(t.Overhead))
 	w.texts(t.Tags)
@@ -220,11 +220,11 @@ func (r *toolReader) tool(t *Tool) {
 		return
 	}
 	t.Name, t.Title, t.Description, t.Group = r.text(), r.text(), r.text(), r.text()
-	t.ReturnsDoc, t.Version, t.Available = r.text(), r.text(), r.text()
+	t.ReturnsDoc, t.Version, t.Available, t.Undo = r.text(), r.text(), r.text(), r.text()
 	t.Location, t.Path, t.Hash, t.State, t.Reason = Location(r.text()), r.text(), r.text(), State(r.text()), r.text()
 	var hasReturns, isDeprecated bool
 	r.flags(&t.Risky, &t.AllowExtra, &t.Hints.ReadOnly, &t.Hints.Idempotent, &t.Hints.OpenWorld,
-		&hasReturns, &isDeprecated)
+		&hasReturns, &isDeprecated, &t.Revoked, &t.OnlyCalls)
 	if s := r.text(); s != "" {
 		t.Schema = []byte(s)
 	}

@@ -71,7 +71,7 @@ func TestToolCodecKnowsEveryField(t *testing.T) {
 		of     reflect.Type
 		fields int
 	}{
-		{reflect.TypeFor[Tool](), 29}, {reflect.TypeFor[Param](), 8}, {reflect.TypeFor[Type](), 11}, {reflect.TypeFor[Example](), 4},
+		{reflect.TypeFor[Tool](), 32}, {reflect.TypeFor[Param](), 8}, {reflect.TypeFor[Type](), 11}, {reflect.TypeFor[Example](), 4},
 		{reflect.TypeFor[Hints](), 4}, {reflect.TypeFor[Limits](), 4}, {reflect.TypeFor[Deprecation](), 3}, {reflect.TypeFor[Capability](), 2},
 	} {
 		if got := tt.of.NumField(); got != tt.fields {
@@ -161,7 +161,7 @@ func TestDecodeToolRefuses(t *testing.T) {
 // What claims more than there is must not be allocated.
 func TestDecodeToolAllocatesWhatWasSent(t *testing.T) {
 	const sent = 50_000
-	head := append([]byte{toolVersion}, make([]byte, 12+1+1+6)...) // all empty, up to the tags
+	head := append([]byte{toolVersion}, make([]byte, 13+1+1+6)...) // all empty, up to the tags
 	claim := func(skip int, n uint64) []byte {
 		b := append(bytes.Clone(head), make([]byte, skip)...)
 		return append(binary.AppendUvarint(b, n), make([]byte, sent)...)

@@ -184,7 +184,8 @@ func genTool() *rapid.Generator[Tool] {
 			Risky: flag("risky"), AllowExtra: flag("allow extra"), ReturnsDoc: text("returns doc"),
 			Params: genParams(2).Draw(t, "params"),
 			Tags:   genTexts().Draw(t, "tags"), Loads: genTexts().Draw(t, "loads"), Warnings: genTexts().Draw(t, "warnings"),
-			Version: text("version"), Timeout: durationOf(number("timeout")), Overhead: int(number("overhead")), Available: text("available"),
+			Version: text("version"), Timeout: durationOf(number("timeout")), Overhead: int(number("overhead")), Available: text("available"), Undo: text("undo"),
+			Revoked: rapid.Bool().Draw(t, "revoked"), OnlyCalls: rapid.Bool().Draw(t, "only calls"),
 			Location: Location(text("location")), Path: text("path"), Hash: text("hash"), State: State(text("state")), Reason: text("reason"),
 		}
 		tool.Hints = Hints{ReadOnly: flag("read only"), Idempotent: flag("idempotent"), OpenWorld: flag("open world")}
