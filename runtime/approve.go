@@ -15,6 +15,8 @@ type Question struct {
 	Tool tool.Tool
 	// Call is what would run, with its arguments and the reasoning of who asks.
 	Call tool.Call
+	// Place is where in the run the question comes up.
+	Place tool.Place
 	// Effect is what the call wants to do now, where the question is about one
 	// effect; else nil.
 	Effect *tool.Effect
@@ -114,7 +116,7 @@ func onlyWrites(needs []tool.Capability) bool {
 // askCall asks about a call that has not run, and takes the arguments that
 // come back.
 func (g *gate) askCall(ctx context.Context, why string) (how string, err error) {
-	q := Question{Tool: *g.tool, Call: g.shown(), Takes: g.tool.Needs, Why: why}
+	q := Question{Tool: *g.tool, Call: g.shown(), Place: g.call.Place, Takes: g.tool.Needs, Why: why}
 	for range maxEdits {
 		var answer Answer
 		if answer, how, err = g.ask(ctx, q); err != nil {
@@ -153,7 +155,7 @@ func (g *gate) shown() tool.Call {
 // askEffect asks about one effect that a rule wants asked each time.
 func (g *gate) askEffect(ctx context.Context, e tool.Effect, takes []tool.Capability, r *tool.Rule) error {
 	d := decision{what: e.Func, place: e.Place, takes: takes}
-	_, how, err := g.ask(ctx, Question{Tool: *g.tool, Call: g.shown(), Effect: &e, Takes: takes, Why: "a rule asks: " + ruleText(r)})
+	_, how, err := g.ask(ctx, Question{Tool: *g.tool, Call: g.shown(), Place: e.Place, Effect: &e, Takes: takes, Why: "a rule asks: " + ruleText(r)})
 	if err != nil {
 		return err
 	}
@@ -194,7 +196,7 @@ func (g *gate) approveChanges(ctx context.Context, at tool.Place) error {
 		}
 		return nil
 	}
-	_, how, err := g.ask(ctx, Question{Tool: *g.tool, Call: g.shown(), Takes: d.takes, Changes: changes, Why: "it changes files"})
+	_, how, err := g.ask(ctx, Question{Tool: *g.tool, Call: g.shown(), Place: at, Takes: d.takes, Changes: changes, Why: "it changes files"})
 	if err != nil {
 		g.declined = g.refused(d, err)
 		return g.declined
@@ -278,11 +280,15 @@ func capabilityList(list []tool.Capability) string {
 func (g *gate) ask(ctx context.Context, q Question) (answer Answer, how string, err error) {
 	h, a := g.host, g.approvalOf(q)
 	made := g.made()
-	switch {
-	case h.remembers(a):
+	if h.remembers(a) {
 		return Answer{Yes: true}, approvedBefore, nil
+	}
+	if said, err := g.said(ctx, q); err != nil || said != nil {
+		return g.taken(q, said, err)
+	}
+	switch {
 	case h.opts.Approve == nil:
-		return Answer{}, "", g.nobodyToAsk(q)
+		return Answer{}, "", g.waitForApproval(ctx, q)
 	case ctx.Value(askingKey{}) != nil:
 		return Answer{}, "", tool.Errorf(tool.Denied, "%s: a question is open already", needsApproval(q))
 	case made.refusals.Load() >= maxRefusals:
@@ -290,26 +296,33 @@ func (g *gate) ask(ctx context.Context, q Question) (answer Answer, how string, 
 	}
 	g.wall.pause()
 	defer g.wall.resume()
-	select {
-	case h.asking <- struct{}{}:
-		defer func() { <-h.asking }()
-	case <-ctx.Done():
-		return Answer{}, "", tool.AsError(context.Cause(ctx), tool.Canceled)
+	done, err := h.askNext(ctx)
+	if err != nil {
+		return Answer{}, "", err
 	}
+	defer done()
 	if h.remembers(a) { // while this one waited
 		return Answer{Yes: true}, approvedBefore, nil
 	}
-	if answer, err = h.put(ctx, q); err == nil && !answer.Yes {
+	if answer, err = h.put(ctx, q); err == nil {
+		err = g.noteAnswer(ctx, q, answer)
+	}
+	return g.taken(q, &answer, err)
+}
+
+// taken is what an answer means.
+func (g *gate) taken(q Question, answer *Answer, err error) (Answer, string, error) {
+	if err == nil && !answer.Yes {
 		err = notApproved(q, answer.Why)
 	}
 	if err != nil {
-		made.refusals.Add(1)
+		g.made().refusals.Add(1)
 		return Answer{}, "", tool.AsError(err, tool.Denied)
 	}
 	if answer.Always && answer.Args == nil {
-		h.remember(a)
+		g.host.remember(g.approvalOf(q))
 	}
-	return answer, "it was approved", nil
+	return *answer, "it was approved", nil
 }
 
 const approvedBefore = "it was approved for good before"

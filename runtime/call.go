@@ -47,6 +47,9 @@ func (h *Host) ended(c tool.Call, r tool.Result) tool.Result {
 // call is the pipeline itself.
 func (h *Host) call(ctx context.Context, c tool.Call, above *gate) (tool.Outcome, error) {
 	t, run, err := h.lookup(c.Tool)
+	if above != nil && above.root().record != nil {
+		t, run, err = above.root().record.tool(ctx, h, &c, t, run, err)
+	}
 	if err != nil {
 		return tool.Outcome{}, err
 	}
@@ -100,7 +103,7 @@ func (g *gate) execute(ctx context.Context, run tool.Runner) (tool.Outcome, erro
 	if g.tool.Location == tool.Embedded { // a handler in Go can make calls
 		limited = g.doneFor(limited, g.call.ID+"/1", g.call.Place.Child(1))
 	}
-	out, err := safely(limited, run, g.call, g.effect)
+	out, err := g.handled(limited, run)
 	if err == nil {
 		err = context.Cause(limited) // a result that comes too late is none
 	}
@@ -118,6 +121,39 @@ func (g *gate) execute(ctx context.Context, run tool.Runner) (tool.Outcome, erro
 	}
 	return out, err
 }
+
+// handled runs a call. What a handler in Go does is one step of a recorded run,
+// since nobody sees inside it.
+func (g *gate) handled(ctx context.Context, run tool.Runner) (tool.Outcome, error) {
+	r := g.root().record
+	if g.tool.Location != tool.Embedded || g.tool.OnlyCalls || r == nil {
+		return safely(ctx, run, g.call, g.effect)
+	}
+	f := &tool.Func{Class: tool.External}
+	if g.tool.Hints.ReadOnly {
+		f.Class = tool.Read
+	}
+	e := tool.Effect{Func: handlerEffect, Args: g.call.Args, Place: g.call.Place.Child(0)}
+	entry, known, err := r.known(e)
+	switch {
+	case err != nil:
+		return tool.Outcome{}, err
+	case known && !entry.Unknown():
+		return answered(f, e, &entry)
+	case known:
+		if err := g.mayRepeat(ctx, f, e); err != nil {
+			return tool.Outcome{}, r.settle(ctx, e.Place, tool.Outcome{}, err)
+		}
+	}
+	if err := r.log.Intend(ctx, intentOf(f, e, false)); err != nil {
+		return tool.Outcome{}, unrecorded(err)
+	}
+	out, err := safely(ctx, run, g.call, g.effect)
+	return out, r.settle(ctx, e.Place, out, err)
+}
+
+// handlerEffect is what a handler in Go does, in a record.
+const handlerEffect = "handler"
 
 // safely runs a call; a panic of a tool is its failure, not the program's.
 func safely(ctx context.Context, run tool.Runner, c tool.Call, do tool.Effector) (out tool.Outcome, err error) {

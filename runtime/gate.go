@@ -8,13 +8,12 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/cassidy-run/cassidy/runtime/journal"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 )
 
 // A gate stands between one call and the world. Each effect passes it in the
-// same order: count → record → grant → begin → do. Each step is an Effector around
-// the next.
+// same order: count → answer from the record → grant → begin → record → do. Each
+// step is an Effector around the next.
 type gate struct {
 	host  *Host
 	tool  *tool.Tool
@@ -27,7 +26,12 @@ type gate struct {
 	// Of a program; lent is nil where it is a call.
 	lent   map[string]*tool.Func // what this run alone may ask for
 	review func(*tool.Tool, []tool.Change) error
-	log    *journal.Log // where the run is recorded, or nil
+	record *recording // of the run, or nil
+
+	// Of the effect under way, as the record has it.
+	intended bool            // it was written down that it begins
+	known    bool            // and what came of it
+	commits  map[string]bool // whether a recorded commit is on disk, by its place
 
 	// What somebody is asked, and has said; see approve.go.
 	asksChanges bool              // nobody has approved yet that it writes
@@ -124,7 +128,7 @@ func tooDeep() error {
 // effect is the call's Effector.
 func (g *gate) effect(ctx context.Context, e tool.Effect) (tool.Outcome, error) {
 	if g.wrapped == nil {
-		g.wrapped = g.counted(g.recorded(g.granted(g.begun(g.done))))
+		g.wrapped = g.counted(g.recorded(g.granted(g.begun(g.begunRecord(g.done)))))
 	}
 	return g.wrapped(ctx, e)
 }
@@ -320,7 +324,12 @@ func (g *gate) carryOut(ctx context.Context, f *tool.Func, e tool.Effect) (out t
 	}
 	ctx = g.doneFor(ctx, g.call.ID+"/"+strconv.Itoa(g.effects), e.Place)
 	g.doing, g.doingIn = e, ctx
-	return f.Do(ctx, e, tool.Grant{Call: g.call, Check: g.check, Narrowed: g.narrowed, Stage: &g.stage, Emit: g.tell})
+	defer func() { g.doing = tool.Effect{} }()
+	grant := tool.Grant{Call: g.call, Check: g.check, Narrowed: g.narrowed, Stage: &g.stage, Emit: g.tell, Ask: g.askFor, Sleep: g.sleep}
+	if r := g.root().record; r != nil {
+		grant.Key = r.log.Key(e.Place)
+	}
+	return f.Do(ctx, e, grant)
 }
 
 // recovered makes a panic of an effect its error.
@@ -334,46 +343,3 @@ func recovered(name string, err *error) {
 func (g *gate) tell(e tool.Event) {
 	g.host.emit(e.Type, g.call, e.Data)
 }
-
-// commit carries out what the call has staged, if that is approved, at a place
-// of its own: before an effect at 3 that is 3.0.
-func (g *gate) commit(ctx context.Context, at tool.Place) error {
-	if g.stage.Empty() {
-		return nil
-	}
-	if g.host.funcs[commitEffect] == nil {
-		return tool.Errorf(tool.Internal, "the host cannot commit writes: it has no %s", commitEffect)
-	}
-	for up := g.above; up != nil; up = up.above {
-		if up.review == nil {
-			continue
-		}
-		if err := up.review(g.tool, g.stage.Changes()); err != nil {
-			return err
-		}
-	}
-	if err := g.approveChanges(ctx, at); err != nil {
-		return err
-	}
-	g.takes = writes(g.stage.Changes())
-	commit := tool.Effect{Func: commitEffect, Args: &tool.Dict{}, Place: at}
-	log := g.root().log
-	if log == nil {
-		_, err := g.done(ctx, commit)
-		return err
-	}
-	_, err := record(ctx, log, commitIntent(at, g.stage.Changes()), func() (tool.Outcome, error) { return g.done(ctx, commit) })
-	return err
-}
-
-// writes are the capabilities that changes take.
-func writes(changes []tool.Change) []tool.Capability {
-	list := make([]tool.Capability, len(changes))
-	for i, c := range changes {
-		list[i] = tool.Capability{Name: "fs.write", Target: c.Path}
-	}
-	return list
-}
-
-// commitEffect is the effect that carries out a call's staged writes.
-const commitEffect = "fs.commit"

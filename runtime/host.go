@@ -92,6 +92,7 @@ type Host struct {
 	registry tool.Registry
 	funcs    map[string]*tool.Func // every effect, as in "fs.read"
 	calls    atomic.Int64          // counted to name them
+	scripts  sync.Map              // *tool.Tool to func() (tool.Script, error), of those that are scripts
 
 	refreshing sync.Mutex          // one search at a time
 	discovered map[*tool.Tool]bool // the tools that the last one found
@@ -199,8 +200,12 @@ func (h *Host) Refresh(ctx context.Context) error {
 				continue
 			}
 			discovered[t] = true
+			h.scripts.Store(t, found[i].Load)
 		}
 	})
+	for t := range h.discovered {
+		h.scripts.Delete(t)
+	}
 	h.discovered = discovered
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -276,7 +281,11 @@ func (h *Host) RegisterScript(t tool.Tool, load func() (tool.Script, error)) err
 		t.State = tool.Ready
 	}
 	grantNeeds(&t)
-	return h.registry.Register(&t, h.scriptRunner(t.Location, load), false)
+	if err := h.registry.Register(&t, h.scriptRunner(t.Location, load), false); err != nil {
+		return err
+	}
+	h.scripts.Store(&t, load)
+	return nil
 }
 
 func (h *Host) scriptRunner(from tool.Location, load func() (tool.Script, error)) tool.Runner {

@@ -25,6 +25,7 @@ func Modules() []tool.Module {
 			Other:   true,
 			Returns: "the tool's result",
 			Class:   tool.External,
+			Calls:   true,
 			Target:  toolTarget,
 		}, {
 			Name:    toolsCallAll[len(toolsPrefix):],
@@ -32,6 +33,7 @@ func Modules() []tool.Module {
 			Params:  []tool.Param{{Name: "calls", Type: tool.Type{Name: tool.TypeArray}, Description: "pairs of a tool's name and its arguments, at most 100", Required: true}},
 			Returns: `a list of {"ok", "value", "error", "error_type"}, in the order of the calls`,
 			Class:   tool.External,
+			Calls:   true,
 			Target:  toolTargets,
 		}, {
 			Name:    toolsList[len(toolsPrefix):],
@@ -134,6 +136,9 @@ func (g *gate) callOne(ctx context.Context, c oneCall, id string, at tool.Place)
 		Caller: tool.ByScript, Reasoning: g.call.Reasoning,
 		Place: at,
 	}, g)
+	if open(err) {
+		return nil, err
+	}
 	if err != nil {
 		failed := *tool.AsError(err, tool.Failed)
 		failed.Op, failed.Err = c.name, errors.New(failed.Message())
@@ -213,7 +218,7 @@ func (g *gate) callAll(ctx context.Context, e tool.Effect) (tool.Outcome, error)
 		return tool.Outcome{}, tool.AsError(context.Cause(ctx), tool.Canceled)
 	}
 	for _, err := range errs {
-		if err != nil && tool.AsError(err, tool.Failed).Limit == "effects" {
+		if err != nil && (open(err) || tool.AsError(err, tool.Failed).Limit == "effects") {
 			return tool.Outcome{}, err // of all together, which no script may catch
 		}
 	}

@@ -40,14 +40,14 @@ type Program struct {
 	// Options is recorded with the run: what whoever resumes it needs to know.
 	Options *tool.Dict
 	// Needs are capabilities that the program has itself, beside what it is lent:
-	// of the names model, human and tool. With a tool:NAME among them it may call
-	// those tools only; with none, any.
+	// as model, human, tool for calls of any tool, or tool:NAME.
 	Needs []tool.Capability
 	// Parks says that the run can wait in no process: what nobody is there to
 	// answer, and a long sleep, then ends Run with an error of kind Parked.
 	Parks bool
-	// Resume has the run of this ID go on from its record: with the script and
-	// the arguments that it began with. It needs the same modules and needs.
+	// Resume has the run of this ID go on from its record, with the script and the
+	// arguments that it began with: what it has done is answered from there. It
+	// needs the same modules and needs.
 	Resume bool
 	// Review is asked before a tool that was called for the program, however far
 	// down, changes files. An error refuses it. Nil refuses nothing.
@@ -67,7 +67,7 @@ func (h *Host) Run(ctx context.Context, p *Program) (tool.Outcome, error) {
 	c := tool.Call{ID: p.ID, Tool: p.Name, Entry: p.Entry, Args: p.Args, Place: p.Place, Caller: tool.ByScript}
 	above, done := h.forWhom(ctx, &c)
 	defer done()
-	g := h.gate(&tool.Tool{Name: p.Name, Location: location}, c, above)
+	g := h.gate(&tool.Tool{Name: p.Name, Location: location, Needs: p.Needs, Granted: p.Needs}, c, above)
 	if err := g.lend(p.Modules); err != nil {
 		return tool.Outcome{}, err
 	}
@@ -80,20 +80,21 @@ func (h *Host) Run(ctx context.Context, p *Program) (tool.Outcome, error) {
 	if box == nil {
 		return tool.Outcome{}, tool.Errorf(tool.Invalid, "the host has no sandbox to run '%s' in", p.Name)
 	}
-	run := func(ctx context.Context, c tool.Call, do tool.Effector) (tool.Outcome, error) {
-		return box.Run(ctx, p.Script, c, do)
-	}
+	own := *p // what a record says of it is no change of the caller's
 	if above == nil {
 		var err error
-		if g.log, err = h.beginLog(ctx, p, c); err != nil {
+		if g.record, err = h.beginRecord(ctx, &own, &g.call); err != nil {
 			return tool.Outcome{}, err
 		}
+	}
+	run := func(ctx context.Context, c tool.Call, do tool.Effector) (tool.Outcome, error) {
+		return box.Run(ctx, own.Script, c, do)
 	}
 	out, err := safely(ctx, run, g.call, g.effect)
 	if err == nil {
 		err = checkSize(out.Value, g.call.Limits.Result)
 	}
-	if err = g.endLog(ctx, p, out, err); err != nil {
+	if err = g.endRecord(ctx, &own, out, err); err != nil {
 		return out, finish(err)
 	}
 	return out, nil

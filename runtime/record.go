@@ -2,84 +2,211 @@ package runtime
 
 import (
 	"context"
+	"sync"
 
 	"github.com/cassidy-run/cassidy/runtime/journal"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 )
 
-// recorded writes down what a run asks for: before it is done, and what came of
-// it. What a call stages is no effect yet; its commit is. An effect that cannot
-// be written down is not done.
+// A recording is a run's hold on its record.
+type recording struct {
+	log   *journal.Log
+	parks bool // what nobody is there to answer parks the run
+
+	mu     sync.Mutex
+	waits  bool               // the run is about to park: nobody else is asked
+	pinned map[string]*pinned // the tools that the run has called, by key
+}
+
+// recorded answers from the record what an earlier process of the run has done,
+// and has the rest done. What a call stages is no effect yet; its commit is. An
+// effect that cannot be written down is not done.
 func (g *gate) recorded(next tool.Effector) tool.Effector {
 	return func(ctx context.Context, e tool.Effect) (tool.Outcome, error) {
-		log, f := g.root().log, g.fn(e.Func)
-		if log == nil || f == nil || f.Class == tool.Notice || f.Class == tool.Write {
+		r, f := g.root().record, g.fn(e.Func)
+		if r == nil || f == nil || f.Class == tool.Notice {
 			return next(ctx, e)
 		}
-		return record(ctx, log, journal.Intent{Place: e.Place, Func: e.Func, Args: e.Args, Class: f.Class}, func() (tool.Outcome, error) { return next(ctx, e) })
+		entry, known, err := r.known(e)
+		if err != nil {
+			return tool.Outcome{}, err
+		}
+		g.intended, g.known = false, known && !entry.Unknown()
+		switch {
+		case g.known && f.Class == tool.Write:
+			if done, err := g.written(ctx, e.Place); done || err != nil {
+				return entry.Outcome, firstError(err, entry.Err)
+			}
+		case g.known:
+			return answered(f, e, &entry)
+		case known:
+			if err := g.mayRepeat(ctx, f, e); err != nil {
+				return tool.Outcome{}, r.settle(ctx, e.Place, tool.Outcome{}, err)
+			}
+		}
+		out, err := next(ctx, e)
+		if err != nil && !g.intended && !g.known && !open(err) {
+			if failure := r.log.Intend(ctx, intentOf(f, e, true)); failure != nil {
+				return tool.Outcome{}, unrecorded(failure)
+			}
+			err = r.settle(ctx, e.Place, out, err)
+		}
+		return out, err
 	}
 }
 
-// record writes an effect down around doing it.
-func record(ctx context.Context, log *journal.Log, i journal.Intent, do func() (tool.Outcome, error)) (tool.Outcome, error) {
-	if err := log.Intend(ctx, i); err != nil {
-		return tool.Outcome{}, unrecorded(err)
+// begunRecord writes an effect down right before it is done, and what came of
+// it after.
+func (g *gate) begunRecord(next tool.Effector) tool.Effector {
+	return func(ctx context.Context, e tool.Effect) (tool.Outcome, error) {
+		r, f := g.root().record, g.fn(e.Func)
+		if r == nil || f.Class == tool.Notice || g.known {
+			return next(ctx, e)
+		}
+		if err := r.log.Intend(ctx, intentOf(f, e, f.Class == tool.Write)); err != nil {
+			return tool.Outcome{}, unrecorded(err)
+		}
+		g.intended = true
+		out, err := next(ctx, e)
+		return out, r.settle(ctx, e.Place, out, err)
 	}
-	out, err := do()
-	if failure := log.Settle(ctx, i.Place, out, err); failure != nil && err == nil {
-		err = unrecorded(failure)
-	}
-	return out, err
 }
 
-// unrecorded is the error of what could not be written down. No script catches
-// it: the run would go on without a record.
+func intentOf(f *tool.Func, e tool.Effect, staged bool) journal.Intent {
+	return journal.Intent{Place: e.Place, Func: e.Func, Args: e.Args, Class: f.Class, Staged: staged}
+}
+
+// settle writes down what came of an effect, unless that is still open, and
+// returns its error.
+func (r *recording) settle(ctx context.Context, at tool.Place, out tool.Outcome, err error) error {
+	if open(err) {
+		return err
+	}
+	if failure := r.log.Settle(ctx, at, out, err); failure != nil && err == nil {
+		return unrecorded(failure)
+	}
+	return err
+}
+
+// open reports whether an error leaves open what comes of the effect: the run
+// waits, or its record cannot be followed.
+func open(err error) bool {
+	e := tool.AsError(err, tool.Failed)
+	return e != nil && (e.Kind == tool.Parked || e.Limit == recordLimit)
+}
+
+// recordLimit marks the error of a record that cannot be written or followed.
+// No script catches it.
+const recordLimit = "record"
+
+// known returns what the record has of an effect.
+func (r *recording) known(e tool.Effect) (entry journal.Entry, known bool, err error) {
+	entry, known, err = r.log.Recorded(e.Place)
+	switch {
+	case err != nil:
+		return entry, false, unrecorded(err)
+	case !known || entry.Intended.IsZero(): // or only a question stands there
+		return entry, false, nil
+	}
+	if err := entry.Matches(e); err != nil {
+		return entry, false, unrecorded(err)
+	}
+	return entry, true, nil
+}
+
+// answered gives what is recorded of an effect.
+func answered(f *tool.Func, e tool.Effect, entry *journal.Entry) (tool.Outcome, error) {
+	err := firstError(nil, entry.Err)
+	if f.Again != nil {
+		if failure := f.Again(e, entry.Outcome, err); failure != nil {
+			return tool.Outcome{}, unrecorded(failure)
+		}
+	}
+	return entry.Outcome, err
+}
+
+// firstError makes one error of two; a recorded one that is nil is none.
+func firstError(err error, recorded *tool.Error) error {
+	if err == nil && recorded != nil {
+		return recorded
+	}
+	return err
+}
+
+// mayRepeat says whether an effect is done that may have been done already,
+// when the run broke off.
+func (g *gate) mayRepeat(ctx context.Context, f *tool.Func, e tool.Effect) error {
+	if f.Calls || f.Class != tool.External || g.tool.Hints.Idempotent && !g.isProgram() {
+		return nil
+	}
+	return g.askRepeat(ctx, e)
+}
+
+// unrecorded is the error of what could not be written down, or is not as it is
+// written.
 func unrecorded(err error) error {
 	e := *tool.AsError(err, tool.Unavailable)
-	e.Op, e.Limit = "journal", "effects"
+	e.Op, e.Limit = "journal", recordLimit
 	return &e
 }
 
-// commitIntent says what a commit is about to do to files: what is there and
-// what will be, in hashes.
-func commitIntent(at tool.Place, changes []tool.Change) journal.Intent {
-	change := &tool.Dict{}
-	for _, c := range changes {
-		change.Put(c.Path, tool.NewDict("before", stateText(c.Before), "after", stateText(c.After)))
-	}
-	return journal.Intent{Place: at, Func: commitEffect, Args: &tool.Dict{}, Class: tool.Write, Change: change}
-}
-
-// stateText names what is at a path: "", "dir", or the hash of a file.
-func stateText(s tool.FileState) string {
-	switch {
-	case !s.Exists:
-		return ""
-	case s.Dir:
-		return "dir"
-	}
-	return s.Hash
-}
-
-// beginLog begins the record of a program that is run for nobody else.
-func (h *Host) beginLog(ctx context.Context, p *Program, c tool.Call) (*journal.Log, error) {
+// beginRecord begins the record of a program that is run for nobody else, or
+// takes it up again: then script and arguments are those of the record.
+func (h *Host) beginRecord(ctx context.Context, p *Program, c *tool.Call) (*recording, error) {
 	if h.opts.Journal == nil || p.Kind == "" {
+		if p.Resume {
+			return nil, tool.Errorf(tool.Invalid, "the host has no journal to resume '%s' from", p.ID)
+		}
 		return nil, nil
 	}
-	return h.opts.Journal.Begin(ctx, journal.Run{ID: c.ID, Kind: p.Kind, Title: p.Title, Args: p.Args}, p.Script)
+	r := &recording{parks: p.Parks, pinned: map[string]*pinned{}}
+	var err error
+	if !p.Resume {
+		r.log, err = h.opts.Journal.Begin(ctx, journal.Run{ID: c.ID, Kind: p.Kind, Title: p.Title, Args: p.Args, Options: p.Options}, p.Script)
+		return r, err
+	}
+	if r.log, err = h.opts.Journal.Resume(ctx, p.ID); err != nil {
+		return nil, err
+	}
+	p.Script, c.Args = r.log.Script(), r.log.Run().Args
+	return r, h.recall(ctx, r)
 }
 
-// endLog ends it.
-func (g *gate) endLog(ctx context.Context, p *Program, out tool.Outcome, err error) error {
-	if g.log == nil {
+// endRecord ends it, or parks the run.
+func (g *gate) endRecord(ctx context.Context, p *Program, out tool.Outcome, err error) error {
+	if g.record == nil {
 		return err
+	}
+	ctx = context.WithoutCancel(ctx)
+	if why := parkReason(err); why != "" {
+		if failure := g.record.log.Park(ctx, why); failure != nil {
+			return unrecorded(failure)
+		}
+		return err
+	}
+	if open(err) { // what is recorded is not to be changed: it can be looked at, and taken up again
+		return firstError(err, tool.AsError(g.record.log.Close(), tool.Unavailable))
 	}
 	reason := ""
 	if p.Reason != nil {
 		reason = p.Reason(out.Value, err)
 	}
-	if failure := g.log.End(context.WithoutCancel(ctx), reason, out, err); failure != nil && err == nil {
+	if failure := g.record.log.End(ctx, reason, out, err); failure != nil && err == nil {
 		return unrecorded(failure)
 	}
 	return err
+}
+
+// parkReason says why an error parks the run that it ends, or "": it waits, or it
+// met a bound that another attempt may not meet.
+func parkReason(err error) string {
+	e := tool.AsError(err, tool.Failed)
+	switch {
+	case e == nil:
+	case e.Kind == tool.Parked:
+		return e.Limit
+	case e.Kind == tool.Limit && (e.Limit == "memory" || e.Limit == "cpu"):
+		return "limit"
+	}
+	return ""
 }

@@ -42,7 +42,7 @@ func TestAProgramIsRecorded(t *testing.T) {
 		}
 		got[e.Place.String()] = e.Func
 	}
-	want := map[string]string{"1": "lent.call", "1.2": "fs.exists", "1.3": "fs.commit"}
+	want := map[string]string{"1": "lent.call", "1.1": "fs.write", "1.2": "fs.exists", "1.3": "fs.commit"}
 	for place, name := range want {
 		if got[place] != name {
 			t.Errorf("at %s is %q, want %s (all: %v)", place, got[place], name, got)

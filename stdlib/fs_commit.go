@@ -31,27 +31,47 @@ type fsOp struct {
 	exact         bool        // the permissions are those, whatever the umask
 }
 
-func (w *World) commitStage(ctx context.Context, _ tool.Effect, g tool.Grant) (tool.Outcome, error) {
-	if w.root == nil || g.Stage == nil {
-		return tool.Outcome{}, tool.Errorf(tool.Internal, "a commit without files or without a stage")
+// prepareStage is what a commit does before it writes. A record that has its
+// undo holds what will be gone when a process dies in the commit.
+func (w *World) prepareStage(ctx context.Context, _ tool.Effect, g tool.Grant) (tool.Outcome, error) {
+	changes, err := w.staged(g)
+	if err != nil {
+		return tool.Outcome{}, err
 	}
-	out, err := w.apply(ctx, g.Stage.Changes(), false)
+	w.committing.Lock()
+	defer w.committing.Unlock()
+	steps, err := w.look(ctx, tool.Grant{}).compare(changes)
+	if err != nil {
+		return tool.Outcome{}, err
+	}
+	return tool.Outcome{Undo: fsUndo(steps)}, nil
+}
+
+func (w *World) commitStage(ctx context.Context, _ tool.Effect, g tool.Grant) (tool.Outcome, error) {
+	changes, err := w.staged(g)
+	if err != nil {
+		return tool.Outcome{}, err
+	}
+	w.committing.Lock()
+	defer w.committing.Unlock()
+	out, err := w.look(ctx, tool.Grant{}).apply(changes, false)
 	if err == nil {
 		g.Stage.Committed()
 	}
 	return out, err
 }
 
-// apply makes changes on disk: all of them, or none where one of them does not
-// find what it expects. exact restores permissions as they were.
-func (w *World) apply(ctx context.Context, changes []tool.Change, exact bool) (tool.Outcome, error) {
-	changes = slices.DeleteFunc(changes, func(c tool.Change) bool { return fsSame(c.Before, c.After) })
-	if len(changes) == 0 {
-		return tool.Outcome{Value: tool.List{}}, nil
+func (w *World) staged(g tool.Grant) ([]tool.Change, error) {
+	if w.root == nil || g.Stage == nil {
+		return nil, tool.Errorf(tool.Internal, "a commit without files or without a stage")
 	}
-	w.committing.Lock()
-	defer w.committing.Unlock()
-	l := &fsLook{w: w, ctx: ctx, budget: fsWalkEntries}
+	return g.Stage.Changes(), nil
+}
+
+// apply makes changes on disk: all of them, or none where one of them does not
+// find what it expects. exact restores permissions as they were. The world's
+// lock for commits is held.
+func (l *fsLook) apply(changes []tool.Change, exact bool) (tool.Outcome, error) {
 	steps, err := l.compare(changes)
 	if err != nil {
 		return tool.Outcome{}, err
@@ -59,11 +79,13 @@ func (w *World) apply(ctx context.Context, changes []tool.Change, exact bool) (t
 	if err := l.carryOut(fsOrder(steps, exact)); err != nil {
 		return tool.Outcome{}, err
 	}
-	return tool.Outcome{Value: fsReport(changes), Undo: fsUndo(steps)}, nil
+	return tool.Outcome{Value: fsReport(steps), Undo: fsUndo(steps)}, nil
 }
 
-// compare finds everything on disk as the changes expect it, or fails.
+// compare finds everything on disk as the changes expect it, or fails. What
+// changes nothing is left out.
 func (l *fsLook) compare(changes []tool.Change) ([]*fsStep, error) {
+	changes = slices.DeleteFunc(changes, func(c tool.Change) bool { return fsSame(c.Before, c.After) })
 	becomes := make(map[string]tool.FileState, len(changes))
 	for _, c := range changes {
 		becomes[c.Path] = c.After
@@ -124,7 +146,7 @@ func (l *fsLook) compareInside(folder *fsSpot, becomes map[string]tool.FileState
 		return err
 	}
 	defer dir.Close()
-	l.sweep(dir)
+	l.sweep(dir, nil)
 	names, err := l.names(dir, folder.path)
 	if err != nil {
 		return err
@@ -150,7 +172,7 @@ func (l *fsLook) conflict(p string) error {
 func fsOrder(steps []*fsStep, exact bool) []fsOp {
 	var inTheWay []string
 	for _, s := range steps {
-		if s.Before.Exists && s.After.Exists && s.Before.Dir != s.After.Dir {
+		if fsChangesKind(s.Change) {
 			inTheWay = append(inTheWay, s.Path)
 		}
 	}
@@ -184,9 +206,15 @@ func fsOrder(steps []*fsStep, exact bool) []fsOp {
 	return slices.Concat(first, folders, files, last)
 }
 
+// fsChangesKind reports whether a change is of a file to a folder or of a folder
+// to a file. That takes two operations, with nothing there between them.
+func fsChangesKind(c tool.Change) bool {
+	return c.Before.Exists && c.After.Exists && c.Before.Dir != c.After.Dir
+}
+
 // carryOut does the operations. Where one fails, those before it are taken back.
 func (l *fsLook) carryOut(ops []fsOp) error {
-	l.sweepAround(ops)
+	l.sweepAround(ops, nil)
 	for i, op := range ops {
 		err := l.do(op)
 		if err == nil && i == len(ops)-1 {
@@ -277,7 +305,7 @@ func (s *fsSpot) makeFolder(mode fs.FileMode, exact bool) error {
 // replace puts a new file in the place of an old one or of nothing. At every
 // instant there is the old content or the new.
 func (s *fsSpot) replace(data []byte, mode fs.FileMode, op fsOp) (err error) {
-	temp := fsTempName()
+	temp := fsTempName(op.path, op.after.Hash)
 	f, err := s.dir.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
 	if err != nil {
 		return err
@@ -308,10 +336,17 @@ func (s *fsSpot) replace(data []byte, mode fs.FileMode, op fsOp) (err error) {
 	return s.dir.Rename(temp, s.name)
 }
 
-func fsTempName() string {
-	var b [16]byte
+// fsTempName names a file that is to become one with a path and a content. Who
+// knows of both, as from a record, can tell whose it was.
+func fsTempName(p, hash string) string {
+	var b [8]byte
 	rand.Read(b[:]) // never fails: crypto/rand ends the process instead
-	return fsTempPrefix + hex.EncodeToString(b[:])
+	return fsTempStem(p, hash) + hex.EncodeToString(b[:])
+}
+
+// fsTempStem is what all the names of [fsTempName] for one file begin with.
+func fsTempStem(p, hash string) string {
+	return fsTempPrefix + tool.HashBytes([]byte(p + "\x00" + hash))[:16]
 }
 
 // sync makes the names durable in every folder that the operations touched.
@@ -325,10 +360,10 @@ func (l *fsLook) sync(ops []fsOp) error {
 }
 
 // sweepAround removes from the folders that operations touch what hosts that
-// were killed have left there.
-func (l *fsLook) sweepAround(ops []fsOp) {
+// were killed have left there. dead is as for sweep.
+func (l *fsLook) sweepAround(ops []fsOp, dead map[string]bool) {
 	_ = l.eachFolder(ops, func(_ string, dir *os.Root) error {
-		l.sweep(dir)
+		l.sweep(dir, dead)
 		return nil
 	})
 }
@@ -369,9 +404,10 @@ const (
 	fsSwept = 10_000
 )
 
-// sweep removes temporary files that nobody will rename any more. That it
-// cannot is no error.
-func (l *fsLook) sweep(dir *os.Root) {
+// sweep removes temporary files that nobody will rename any more: those that
+// are stale, and those with a stem that is dead, because it is known who would
+// have. That it cannot is no error.
+func (l *fsLook) sweep(dir *os.Root, dead map[string]bool) {
 	f, err := dir.Open(".")
 	if err != nil {
 		return
@@ -382,8 +418,12 @@ func (l *fsLook) sweep(dir *os.Root) {
 		if !strings.HasPrefix(name, fsTempPrefix) || len(name) != len(fsTempPrefix)+32 {
 			continue
 		}
+		info, err := dir.Lstat(name)
+		if err != nil || !info.Mode().IsRegular() {
+			continue
+		}
 		// The file's age is by the system's clock, not by the one that was lent.
-		if info, err := dir.Lstat(name); err == nil && info.Mode().IsRegular() && time.Since(info.ModTime()) > fsStale {
+		if dead[name[:len(fsTempPrefix)+16]] || time.Since(info.ModTime()) > fsStale {
 			_ = dir.Remove(name)
 		}
 	}

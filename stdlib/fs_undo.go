@@ -10,7 +10,15 @@ import (
 )
 
 func (w *World) fsCommitFuncs() []tool.Func {
+	files := []tool.Param{effectParam("files", tool.TypeArray, "what the commit left to undo it")}
 	return []tool.Func{{
+		Name:     "prepare",
+		Doc:      "Find the files as a commit would have to, and say what it would leave to undo it. Nothing is written.",
+		Returns:  "None; its undo is the commit's, none where nothing would change",
+		Class:    tool.Recorded,
+		Do:       w.prepareStage,
+		Internal: true,
+	}, {
 		Name:     "commit",
 		Doc:      "Carry out on disk what a call has staged, all or nothing, and empty its stage.",
 		Returns:  `a list of {"path", "kind": "file" or "dir", "action": "created", "changed" or "removed", "bytes"}, with paths relative to the project`,
@@ -20,34 +28,47 @@ func (w *World) fsCommitFuncs() []tool.Func {
 	}, {
 		Name:     "restore",
 		Doc:      "Take a commit back: put files as they were before it, where they are still as it left them.",
-		Params:   []tool.Param{effectParam("files", tool.TypeArray, "what the commit left to undo it")},
+		Params:   files,
 		Returns:  "a list as of commit",
 		Class:    tool.Write,
 		Target:   w.restoreTarget,
 		Do:       w.restore,
 		Internal: true,
+	}, {
+		Name: "reconcile",
+		Doc: "Find out whether a commit was carried out of which nobody knows, as after a crash. " +
+			"What one that died has left half done is put back as it was before.",
+		Params:   files,
+		Returns:  `{"done": whether everything is as the commit leaves it, else it is as before}, with "restored", a list of paths, where some had to be put back`,
+		Class:    tool.Write,
+		Target:   w.restoreTarget,
+		Do:       w.reconcile,
+		Internal: true,
 	}}
 }
 
 // fsReport tells what became of each path.
-func fsReport(changes []tool.Change) tool.List {
-	list := make(tool.List, len(changes))
-	for i, c := range changes {
-		action, is := "changed", c.After
+func fsReport(steps []*fsStep) tool.List {
+	list := make(tool.List, len(steps))
+	for i, s := range steps {
+		action, is := "changed", s.After
 		switch {
-		case !c.Before.Exists:
+		case !s.Before.Exists:
 			action = "created"
-		case !c.After.Exists:
-			action, is = "removed", c.Before
+		case !s.After.Exists:
+			action, is = "removed", s.Before
 		}
-		list[i] = tool.NewDict("path", c.Path, "kind", string(fsExpected(is)), "action", action, "bytes", int64(len(c.After.Data)))
+		list[i] = tool.NewDict("path", s.Path, "kind", string(fsExpected(is)), "action", action, "bytes", int64(len(s.After.Data)))
 	}
 	return list
 }
 
-// fsUndo makes the effect that takes steps back. For each path it holds what
-// was there, and what has to be there for it to be put back.
+// fsUndo makes the effect that takes steps back, nil for none. For each path it
+// holds what was there, and what has to be there for it to be put back.
 func fsUndo(steps []*fsStep) *tool.Effect {
+	if len(steps) == 0 {
+		return nil
+	}
 	files := make(tool.List, len(steps))
 	for i, s := range steps {
 		d := tool.NewDict("path", s.Path, "was", string(fsExpected(s.now)), "is", string(fsExpected(s.After)))
@@ -167,5 +188,7 @@ func (w *World) restore(ctx context.Context, e tool.Effect, _ tool.Grant) (tool.
 	if err != nil {
 		return tool.Outcome{}, err
 	}
-	return w.apply(ctx, changes, true)
+	w.committing.Lock()
+	defer w.committing.Unlock()
+	return w.look(ctx, tool.Grant{}).apply(changes, true)
 }

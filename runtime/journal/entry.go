@@ -13,6 +13,9 @@ type Intent struct {
 	Func  string     // "fs.write"
 	Args  *tool.Dict // complete; compared whole when the run is executed again
 	Class tool.Class
+	// Staged says that doing it changes nothing yet: so nobody need wait until the
+	// intent is on disk. It is not kept.
+	Staged bool
 	// Change says, of a write, what is there and what will be, in hashes: what
 	// whoever finds no outcome needs to see which of the two there is. Nil means
 	// nothing to tell.

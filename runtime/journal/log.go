@@ -2,6 +2,8 @@ package journal
 
 import (
 	"context"
+	"iter"
+	"slices"
 	"sync"
 	"time"
 
@@ -50,14 +52,42 @@ func (l *Log) Recorded(p tool.Place) (Entry, bool, error) {
 	return e, true, err
 }
 
+// Notes yields what had been decided anywhere in the run when this log was
+// opened, by place. It fails where a value was lost.
+func (l *Log) Notes() iter.Seq2[*tool.Dict, error] {
+	return func(yield func(*tool.Dict, error) bool) {
+		l.mu.Lock()
+		steps := make([]*step, 0, len(l.steps))
+		for _, s := range l.steps {
+			if slices.ContainsFunc(s.records, func(r record) bool { return r.kind == placeNoted }) {
+				steps = append(steps, s)
+			}
+		}
+		l.mu.Unlock()
+		slices.SortFunc(steps, func(a, b *step) int { return slices.Compare(a.place, b.place) })
+		for _, s := range steps {
+			e, err := s.entry(l.run.ID, l.j.blobs.get)
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+			for _, n := range e.Notes {
+				if !yield(n, nil) {
+					return
+				}
+			}
+		}
+	}
+}
+
 // Intend records that an effect is about to be done. Where its class is Write
-// or External, the record is on disk when Intend returns, and the effect must
+// or External and it is not staged, the record is on disk when Intend returns, and the effect must
 // not be done if it fails. An effect without an outcome may be intended again;
 // one that has an outcome must not be.
 func (l *Log) Intend(ctx context.Context, i Intent) error {
 	r := l.recorder(i.Place)
 	r.put(tool.Tuple{nanos(now()), i.Func, int64(i.Class)}, orNil(i.Args), orNil(i.Change))
-	return l.add(ctx, addition{kind: effectIntended, place: i.Place, durable: i.Class == tool.Write || i.Class == tool.External}, r)
+	return l.add(ctx, addition{kind: effectIntended, place: i.Place, durable: !i.Staged && (i.Class == tool.Write || i.Class == tool.External)}, r)
 }
 
 // Settle records what came of an effect that was intended: an outcome, or an

@@ -1,0 +1,146 @@
+package runtime
+
+import (
+	"context"
+	"slices"
+
+	"github.com/cassidy-run/cassidy/runtime/tool"
+)
+
+// A pinned tool is one as a run has first called it. What becomes of its file
+// later changes nothing for the run.
+type pinned struct {
+	hash string
+	kept *tool.Dict // what is noted of it, where it was pinned by an earlier process
+	tool *tool.Tool // read from what is kept
+	run  tool.Runner
+}
+
+// The names in a note that keeps a tool.
+const (
+	noteTool    = "tool"
+	noteHash    = "hash"
+	noteFrom    = "location"
+	noteGranted = "granted"
+	noteScript  = "script"
+)
+
+// tool returns the tool of a name as the run knows it. current, which may be
+// nil with an error, is what there is now.
+func (r *recording) tool(ctx context.Context, h *Host, c *tool.Call, current *tool.Tool, run tool.Runner, err error) (*tool.Tool, tool.Runner, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	key := tool.Key(c.Tool)
+	p := r.pinned[key]
+	switch {
+	case p == nil && err != nil, p == nil && current.State != tool.Ready:
+		return current, run, err
+	case p == nil:
+		p = &pinned{hash: current.Hash}
+		if err := r.keep(ctx, h, c.Place, current); err != nil {
+			return nil, nil, err
+		}
+		r.pinned[key] = p
+		return current, run, nil
+	case err == nil && (current.Hash == p.hash || current.Revoked):
+		return current, run, nil
+	case p.kept == nil: // pinned by this process, and changed since: the runner still has the script
+		return current, run, err
+	case p.tool == nil:
+		if p.tool, p.run, err = h.revive(ctx, p.kept); err != nil {
+			return nil, nil, err
+		}
+	}
+	return p.tool, p.run, nil
+}
+
+// keep notes a tool with its script, so that the run can go on with it.
+func (r *recording) keep(ctx context.Context, h *Host, at tool.Place, t *tool.Tool) error {
+	load, ok := h.scripts.Load(t)
+	if !ok || len(at) == 0 {
+		return nil // it is written in Go
+	}
+	s, err := load.(func() (tool.Script, error))()
+	if err != nil {
+		return err
+	}
+	libs := &tool.Dict{}
+	for name, text := range s.Libs {
+		libs.Put(name, text)
+	}
+	granted := tool.List{}
+	for _, c := range t.Granted {
+		granted = append(granted, c.String())
+	}
+	note := tool.NewDict(noteTool, t.Name, noteHash, t.Hash, noteFrom, string(t.Location), noteGranted, granted,
+		noteScript, tool.Tuple{s.Name, s.Path, s.Source, libs})
+	if err := r.log.Note(ctx, at, note); err != nil {
+		return unrecorded(err)
+	}
+	return nil
+}
+
+// revive makes a tool of what is noted of it.
+func (h *Host) revive(ctx context.Context, note *tool.Dict) (*tool.Tool, tool.Runner, error) {
+	damaged := unrecorded(tool.Errorf(tool.Failed, "what is recorded of the tool '%s' is damaged", tool.Clean(note.Text(noteTool), 80)))
+	kept, _ := note.Get(noteScript)
+	parts, _ := kept.(tool.Tuple)
+	if len(parts) != 4 {
+		return nil, nil, damaged
+	}
+	var s tool.Script
+	var ok [4]bool
+	s.Name, ok[0] = parts[0].(string)
+	s.Path, ok[1] = parts[1].(string)
+	s.Source, ok[2] = parts[2].(string)
+	libs, isDict := parts[3].(*tool.Dict)
+	ok[3] = isDict
+	s.Libs = map[string]string{}
+	for k, v := range libs.All() {
+		name, isName := k.(string)
+		text, isText := v.(string)
+		ok[3] = ok[3] && isName && isText
+		s.Libs[name] = text
+	}
+	if slices.Contains(ok[:], false) {
+		return nil, nil, damaged
+	}
+	from := tool.Location(note.Text(noteFrom))
+	box := h.boxFor(from)
+	if box == nil {
+		return nil, nil, tool.Errorf(tool.Invalid, "the host has no sandbox to run '%s' in", s.Name)
+	}
+	t, err := box.Describe(ctx, s)
+	if err != nil {
+		return nil, nil, err
+	}
+	t.Location, t.Path, t.Hash, t.State = from, s.Path, note.Text(noteHash), tool.Ready
+	list, _ := note.Get(noteGranted)
+	granted, _ := tool.Elements(list)
+	for _, v := range granted {
+		text, _ := v.(string)
+		c, err := tool.ParseCapability(text)
+		if err != nil {
+			return nil, nil, damaged
+		}
+		t.Granted = append(t.Granted, c)
+	}
+	return &t, h.scriptRunner(from, func() (tool.Script, error) { return s, nil }), nil
+}
+
+// recall takes from the record what holds for all of the run: the tools as it
+// has called them, and what was approved for good.
+func (h *Host) recall(ctx context.Context, r *recording) error {
+	for n, err := range r.log.Notes() {
+		if err != nil {
+			return unrecorded(err)
+		}
+		if name := n.Text(noteTool); name != "" {
+			r.pinned[tool.Key(name)] = &pinned{hash: n.Text(noteHash), kept: n}
+		}
+		if a, ok := lasting(n); ok {
+			h.remember(a)
+		}
+	}
+	return ctx.Err()
+}

@@ -1,0 +1,220 @@
+package runtime_test
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"testing"
+
+	"github.com/cassidy-run/cassidy/runtime"
+	"github.com/cassidy-run/cassidy/runtime/journal"
+	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/stdlib"
+)
+
+// A machine is what is left when a process dies: a project, a journal, and a
+// service far away.
+type machine struct {
+	t            *testing.T
+	dir, journal string
+	mu           sync.Mutex
+	sent         map[string]int // how often the service got each text, once per key
+	keys         map[string]bool
+	asked        []string // of people
+	answer       tool.Value
+	parks        bool
+	approve      runtime.Approve
+}
+
+func newMachine(t *testing.T) *machine {
+	return &machine{t: t, dir: t.TempDir(), journal: t.TempDir(), sent: map[string]int{}, keys: map[string]bool{}, approve: runtime.ApproveAll, answer: true}
+}
+
+// A process is a host on the machine, until it dies.
+type process struct {
+	*rig
+	m       *machine
+	j       *journal.Journal
+	effects int  // how many have been asked for
+	dies    int  // at which of them; 0 is never
+	after   bool // when that one is done, and not before
+}
+
+// process starts one. It dies by losing its journal: nothing that it does then
+// is recorded.
+func (m *machine) process(dies int, after bool) *process {
+	m.t.Helper()
+	p := &process{m: m, dies: dies, after: after}
+	world, err := stdlib.Open(&stdlib.Options{Root: m.dir})
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	if p.j, err = journal.Open(m.journal, nil); err != nil {
+		m.t.Fatal(err)
+	}
+	m.t.Cleanup(func() { p.j.Close(); world.Close() })
+	modules := append(world.Modules(), m.service())
+	for i := range modules {
+		modules[i].Funcs = slices.Clone(modules[i].Funcs)
+		for k := range modules[i].Funcs {
+			p.mortal(&modules[i].Funcs[k])
+		}
+	}
+	var ask runtime.Ask
+	if m.answer != nil {
+		ask = func(_ context.Context, q runtime.Asked) (tool.Value, error) {
+			m.asked = append(m.asked, q.Text)
+			return m.answer, nil
+		}
+	}
+	h, err := runtime.New(&runtime.Options{Sandbox: inline(modules), Modules: modules, WorkDir: m.dir, Journal: p.j, Approve: m.approve, Ask: ask})
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	p.rig = &rig{h, m.t, m.dir}
+	return p
+}
+
+// mortal has the process die at its effect.
+func (p *process) mortal(f *tool.Func) {
+	do := f.Do
+	if do == nil || f.Class == tool.Notice {
+		return
+	}
+	f.Do = func(ctx context.Context, e tool.Effect, g tool.Grant) (tool.Outcome, error) {
+		p.m.mu.Lock()
+		p.effects++
+		dies := p.effects == p.dies
+		p.m.mu.Unlock()
+		if dies && !p.after {
+			p.j.Close()
+			return tool.Outcome{}, tool.Errorf(tool.Canceled, "killed")
+		}
+		out, err := do(ctx, e, g)
+		if dies {
+			p.j.Close()
+		}
+		return out, err
+	}
+}
+
+// service is an effect beyond the project, which does a thing once for a key.
+func (m *machine) service() tool.Module {
+	return tool.Module{Name: "out", Funcs: []tool.Func{{
+		Name: "send", Class: tool.External, Params: []tool.Param{{Name: "text", Type: tool.Type{Name: tool.TypeString}, Required: true}},
+		Target: func(*tool.Dict) ([]tool.Capability, error) {
+			return []tool.Capability{{Name: "use", Target: "out"}}, nil
+		},
+		Do: func(_ context.Context, e tool.Effect, g tool.Grant) (tool.Outcome, error) {
+			m.mu.Lock()
+			defer m.mu.Unlock()
+			if !m.keys[g.Key] {
+				m.keys[g.Key] = true
+				m.sent[e.Args.Text("text")]++
+			}
+			return tool.Outcome{Value: "sent " + e.Args.Text("text")}, nil
+		},
+	}}}
+}
+
+// tools are those of the workflow.
+func (p *process) tools() {
+	needs := "needs = ['fs.read', 'fs.write', 'use:out', 'tool'], "
+	p.add("note.star", star("note", "text: str, file: str = 'log'", "fs.append(file, text + '\\n')\nreturn fs.read(file)", needs), nil)
+	p.add("report.star", star("report", "n: int", `
+fs.write('out/%d.txt' % n, 'first\n')
+out.send('report %d' % n)
+fs.edit('out/%d.txt' % n, 'first', 'second')
+fs.append('log%d' % n, tools.note(text = 'inner', file = 'log%d' % n)[:5] + '\n')
+fs.move('out/%d.txt' % n, 'done/%d.txt' % n)
+return fs.read('done/%d.txt' % n)`, needs+"hints = {'idempotent': True}"), nil)
+}
+
+// flow is the workflow: a list of what it got.
+const flow = `
+got = [tools.note(text = 'one')]
+got.append(tools.report(n = 1))
+for r in tools.call_all([('report', {'n': 2}), ('report', {'n': 3})]):
+    got.append(r['value'])
+got.append(attempt(tools.call, 'nothing')['error'])
+got.append(str(random.integer(1, 1000000) > 0))
+got.append(tools.note(text = 'end'))
+return got`
+
+func (p *process) run(id string, resume bool, body string) (tool.Outcome, error) {
+	program := p.program(body)
+	program.Modules, program.Needs = nil, []tool.Capability{{Name: "tool"}, {Name: "human"}}
+	program.ID, program.Kind, program.Resume, program.Parks = id, "run", resume, p.m.parks
+	return p.Run(context.Background(), program)
+}
+
+// tree returns the files of the project.
+func (m *machine) tree() map[string]string {
+	files := map[string]string{}
+	err := filepath.WalkDir(m.dir, func(path string, d os.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		rel, _ := filepath.Rel(m.dir, path)
+		files[rel] = string(text)
+		return err
+	})
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	return files
+}
+
+// TestARunSurvivesItsProcess ends a process before and after each effect of a
+// run, has another one resume it, which may die too, and compares what comes of
+// it with the run that nothing happened to.
+func TestARunSurvivesItsProcess(t *testing.T) {
+	whole := newMachine(t)
+	p := whole.process(0, false)
+	p.tools()
+	want, err := p.run("r", false, flow)
+	if err != nil {
+		t.Fatal(err)
+	}
+	files := whole.tree()
+	if len(files) != 7 || whole.sent["report 2"] != 1 || p.effects < 20 {
+		t.Fatalf("the run without a crash made %v and sent %v with %d effects", files, whole.sent, p.effects)
+	}
+	for dies := 1; dies <= p.effects; dies++ {
+		for _, after := range []bool{false, true} {
+			m := newMachine(t)
+			first := m.process(dies, after)
+			first.tools()
+			_, err := first.run("r", false, flow)
+			if err == nil {
+				t.Fatalf("the process did not die at effect %d", dies)
+			}
+			second := m.process(3, after) // dies soon, and again
+			second.tools()
+			out, err := second.run("r", true, flow)
+			if err != nil {
+				third := m.process(0, false)
+				third.tools()
+				out, err = third.run("r", true, flow)
+			}
+			at := fmt.Sprintf("killed at effect %d, after: %v", dies, after)
+			switch {
+			case err != nil:
+				t.Errorf("%s: %v", at, err)
+			case !tool.Equal(out.Value, want.Value):
+				t.Errorf("%s: gave %v, want %v", at, out.Value, want.Value)
+			case !maps.Equal(m.tree(), files):
+				t.Errorf("%s: the files are %v, want %v", at, m.tree(), files)
+			case !maps.Equal(m.sent, whole.sent):
+				t.Errorf("%s: sent were %v, want each once", at, m.sent)
+			case len(m.asked) > 0:
+				t.Errorf("%s: somebody was asked %q", at, m.asked)
+			}
+		}
+	}
+}
