@@ -76,13 +76,19 @@ type Options struct {
 	Private []netip.Prefix
 	// Roots are the authorities that https trusts. Nil means the system's.
 	Roots *x509.CertPool
-	// Modules are further effects for scripts; see [runtime.Options].Modules.
+	// Modules are further effects for scripts; see [runtime.Options].Modules. With
+	// this one they can ask the program's model:
+	//
+	//	agent.ModelModule(func(context.Context) (model.Model, error) { return m, nil })
 	Modules []tool.Module
 	// Timeout is the wall time of a call; 0 means 30 seconds.
 	Timeout time.Duration
 	// Approve decides on calls of risky tools that no person made. Nil denies
 	// them; see [runtime.ApproveAll].
 	Approve runtime.Approve
+	// Ask puts the questions of scripts to a person. Nil says that nobody is
+	// there; see [runtime.Options].Ask.
+	Ask runtime.Ask
 	// Audit is a file that gets a line of JSON for each effect and call that
 	// somebody allowed, or that was refused. It is kept at 10 MB, with the 10 MB
 	// before beside it. "" keeps none.
@@ -157,7 +163,7 @@ func Open(dir string, o *Options) (*runtime.Host, error) {
 	stopAudit := func() {}
 	host, err := runtime.New(&runtime.Options{
 		Sandbox: box.strangers, Builtin: box.ours, Modules: effects, WorkDir: dir,
-		Timeout: opts.Timeout, MaxTimeout: config.Limits.Timeout, Limits: config.Limits.Limits, Rules: config.Rules, Approve: opts.Approve,
+		Timeout: opts.Timeout, MaxTimeout: config.Limits.Timeout, Limits: config.Limits.Limits, Rules: config.Rules, Approve: opts.Approve, Ask: opts.Ask,
 		Presets: tools.Presets(), Journal: runs,
 		Discover: func(ctx context.Context) ([]tool.Found, []*tool.Error, error) { return discover(ctx, lookIn, find) },
 		Close: func() error {

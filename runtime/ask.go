@@ -60,7 +60,7 @@ func (g *gate) askPerson(ctx context.Context, q Asked, why string) (tool.Value, 
 		if v, ok, err := r.log.Answer(ctx, q.Place); err != nil {
 			return nil, unrecorded(err)
 		} else if ok {
-			return v, nil
+			return asText(v, q.Confirm), nil
 		}
 	}
 	nobody := tool.Errorf(tool.Denied, "there is nobody to answer: %s", q.Text).WithHint("run it where somebody can be asked")
@@ -89,6 +89,18 @@ func (g *gate) askPerson(ctx context.Context, q Asked, why string) (tool.Value, 
 		}
 	}
 	return v, err
+}
+
+// asText makes a yes or no the answer to a question that wants a text.
+func asText(v tool.Value, confirm bool) tool.Value {
+	yes, isBool := v.(bool)
+	switch {
+	case confirm || !isBool:
+		return v
+	case yes:
+		return "yes"
+	}
+	return "no"
 }
 
 // askNext waits until nobody else is asked.

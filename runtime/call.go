@@ -116,6 +116,9 @@ func (g *gate) execute(ctx context.Context, run tool.Runner) (tool.Outcome, erro
 	if err == nil {
 		err = g.commit(limited, g.call.Place.Child(g.effects+1))
 	}
+	if err == nil {
+		err = g.noteCall(ctx, out.Value)
+	}
 	if err != nil && ctx.Err() == nil && g.wall.isOver() {
 		err = g.wall.err()
 	}

@@ -325,6 +325,10 @@ func (g *gate) carryOut(ctx context.Context, f *tool.Func, e tool.Effect) (out t
 	ctx = g.doneFor(ctx, g.call.ID+"/"+strconv.Itoa(g.effects), e.Place)
 	g.doing, g.doingIn = e, ctx
 	defer func() { g.doing = tool.Effect{} }()
+	if slices.ContainsFunc(g.takes, func(c tool.Capability) bool { return c.Name == "model" }) {
+		g.wall.pause() // which takes its time
+		defer g.wall.resume()
+	}
 	grant := tool.Grant{Call: g.call, Check: g.check, Narrowed: g.narrowed, Stage: &g.stage, Emit: g.tell, Ask: g.askFor, Sleep: g.sleep}
 	if r := g.root().record; r != nil {
 		grant.Key = r.log.Key(e.Place)

@@ -54,6 +54,9 @@ type Program struct {
 	Review func(by *tool.Tool, changes []tool.Change) error
 	ID     string     // names the run in events; the host makes one up if it is empty
 	Place  tool.Place // of its effects; nil for a run of its own
+
+	run   tool.Runner     // in place of a script
+	named func(id string) // is told the ID that the host made up
 }
 
 // Run runs a program. Made with the context of an effect, or of a handler in
@@ -77,7 +80,7 @@ func (h *Host) Run(ctx context.Context, p *Program) (tool.Outcome, error) {
 	g.review = p.Review
 	g.call.Limits = h.limits(c, g.tool)
 	box := h.boxFor(location)
-	if box == nil {
+	if box == nil && p.run == nil {
 		return tool.Outcome{}, tool.Errorf(tool.Invalid, "the host has no sandbox to run '%s' in", p.Name)
 	}
 	own := *p // what a record says of it is no change of the caller's
@@ -87,8 +90,9 @@ func (h *Host) Run(ctx context.Context, p *Program) (tool.Outcome, error) {
 			return tool.Outcome{}, err
 		}
 	}
-	run := func(ctx context.Context, c tool.Call, do tool.Effector) (tool.Outcome, error) {
-		return box.Run(ctx, own.Script, c, do)
+	run := own.run
+	if run == nil {
+		run = func(ctx context.Context, c tool.Call, do tool.Effector) (tool.Outcome, error) { return box.Run(ctx, own.Script, c, do) }
 	}
 	out, err := safely(ctx, run, g.call, g.effect)
 	if err == nil {

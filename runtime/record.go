@@ -73,6 +73,9 @@ func (g *gate) begunRecord(next tool.Effector) tool.Effector {
 }
 
 func intentOf(f *tool.Func, e tool.Effect, staged bool) journal.Intent {
+	if f.Calls {
+		return journal.Intent{Place: e.Place, Func: e.Func, Args: e.Args, Class: tool.Recorded} // it does nothing itself
+	}
 	return journal.Intent{Place: e.Place, Func: e.Func, Args: e.Args, Class: f.Class, Staged: staged}
 }
 
@@ -162,12 +165,16 @@ func (h *Host) beginRecord(ctx context.Context, p *Program, c *tool.Call) (*reco
 	r := &recording{parks: p.Parks, pinned: map[string]*pinned{}}
 	var err error
 	if !p.Resume {
+		if p.ID == "" {
+			c.ID = "" // the journal makes up a better one
+		}
 		r.log, err = h.opts.Journal.Begin(ctx, journal.Run{ID: c.ID, Kind: p.Kind, Title: p.Title, Args: p.Args, Options: p.Options}, p.Script)
 		return r, err
 	}
 	if r.log, err = h.opts.Journal.Resume(ctx, p.ID); err != nil {
 		return nil, err
 	}
+	c.ID = r.log.Run().ID
 	p.Script, c.Args = r.log.Script(), r.log.Run().Args
 	return r, h.recall(ctx, r)
 }

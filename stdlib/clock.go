@@ -39,7 +39,7 @@ func clockText(t time.Time) string {
 	return t.UTC().Format("2006-01-02T15:04:05.000000000Z07:00")
 }
 
-func clockSleep(ctx context.Context, e tool.Effect, _ tool.Grant) (tool.Outcome, error) {
+func clockSleep(ctx context.Context, e tool.Effect, g tool.Grant) (tool.Outcome, error) {
 	v, _ := e.Args.Get("seconds")
 	seconds := clockSeconds(v)
 	if math.IsNaN(seconds) || seconds < 0 || seconds > clockMaxSleep {
@@ -49,7 +49,11 @@ func clockSleep(ctx context.Context, e tool.Effect, _ tool.Grant) (tool.Outcome,
 	if err := effectStopped(ctx); err != nil {
 		return tool.Outcome{}, err
 	}
-	timer := time.NewTimer(time.Duration(seconds * float64(time.Second)))
+	wait := time.Duration(seconds * float64(time.Second))
+	if g.Sleep != nil {
+		return tool.Outcome{}, g.Sleep(ctx, wait)
+	}
+	timer := time.NewTimer(wait)
 	defer timer.Stop()
 	select {
 	case <-timer.C:

@@ -61,6 +61,37 @@ func TestTimeSleep(t *testing.T) {
 	})
 }
 
+// TestTimeSleepOfRun checks that a run which can wait otherwise does, and that
+// what it says goes back unchanged.
+func TestTimeSleepOfRun(t *testing.T) {
+	d := deskAt(t, &Options{})
+	f := d.row("time.sleep")
+	parked := tool.Errorf(tool.Parked, "until tomorrow")
+	for _, tt := range []struct {
+		seconds tool.Value
+		want    time.Duration
+		err     error
+	}{
+		{int64(0), 0, nil},
+		{int64(clockMaxSleep), clockMaxSleep * time.Second, parked},
+		{0.25, 250 * time.Millisecond, nil},
+	} {
+		slept := time.Duration(-1)
+		grant := tool.Grant{Sleep: func(_ context.Context, d time.Duration) error {
+			slept = d
+			return tt.err
+		}}
+		_, err := f.Do(context.Background(), tool.Effect{Args: tool.NewDict("seconds", tt.seconds)}, grant)
+		if err != tt.err || slept != tt.want {
+			t.Errorf("time.sleep(%v) slept %v and gave %v, want %v and %v", tt.seconds, slept, err, tt.want, tt.err)
+		}
+	}
+	grant := tool.Grant{Sleep: func(context.Context, time.Duration) error { t.Error("slept"); return nil }}
+	if _, err := f.Do(context.Background(), tool.Effect{Args: tool.NewDict("seconds", int64(-1))}, grant); tool.KindOf(err) != tool.Invalid {
+		t.Errorf("time.sleep(-1) = %v, want it refused", err)
+	}
+}
+
 func TestTimeSleepRefuses(t *testing.T) {
 	d := deskAt(t, &Options{})
 	for _, v := range []tool.Value{int64(-1), -0.001, math.NaN(), math.Inf(1), math.Inf(-1), int64(math.MaxInt64), 1e300, new(big.Int).Lsh(big.NewInt(1), 100)} {

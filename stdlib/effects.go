@@ -174,6 +174,7 @@ func (w *World) Modules() []tool.Module {
 		{Name: "env", Doc: "Environment variables that the user lends.", Funcs: w.envFuncs()},
 		{Name: "time", Doc: "The clock.", Funcs: w.timeFuncs()},
 		{Name: "random", Doc: "Random numbers.", Funcs: w.randomFuncs()},
+		humanModule(),
 		w.shellModule(),
 		{Doc: "What a call tells its user while it runs.", Funcs: w.noticeFuncs()},
 	}

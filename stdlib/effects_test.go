@@ -26,8 +26,10 @@ var rowsWanted = map[string]struct {
 	"fs.remove":     {tool.Write, false, true},
 	"fs.move":       {tool.Write, false, true},
 	"fs.mkdir":      {tool.Write, false, true},
+	"fs.prepare":    {tool.Read, true, false},
 	"fs.commit":     {tool.Write, true, false},
 	"fs.restore":    {tool.Write, true, true},
+	"fs.reconcile":  {tool.Write, true, true},
 	"env.get":       {tool.Read, false, true},
 	"http.get":      {tool.Repeatable, false, true},
 	"http.head":     {tool.Repeatable, false, true},
@@ -40,6 +42,8 @@ var rowsWanted = map[string]struct {
 	"time.now":      {tool.Recorded, false, false},
 	"time.sleep":    {tool.Repeatable, false, false},
 	"random.seed":   {tool.Recorded, true, false},
+	"human.ask":     {tool.Repeatable, false, true},
+	"human.confirm": {tool.Repeatable, false, true},
 	"shell.run":     {tool.External, false, true},
 	"emit":          {tool.Notice, false, false},
 	"progress":      {tool.Notice, false, false},
@@ -100,6 +104,8 @@ func TestTargetsNameConcreteCapabilities(t *testing.T) {
 		{"env.get", tool.NewDict("name", "HOME"), "env:HOME"},
 		{"http.get", tool.NewDict("url", "https://API.example.com:443/x"), "http.get:api.example.com"},
 		{"http.post", tool.NewDict("url", "http://example.com:8080"), "http.post:example.com:8080"},
+		{"human.ask", tool.NewDict("question", "which?"), "human"},
+		{"human.confirm", tool.NewDict("question", "really?"), "human"},
 		{"http.request", tool.NewDict("method", "patch", "url", "http://[2606:4700:0::1111]:443/"), "http.patch:[2606:4700::1111]:443"},
 	} {
 		f := d.row(tt.row)

@@ -137,8 +137,16 @@ func (d *desk) commit() *tool.Effect {
 	return out.Undo
 }
 
-// restore carries out an undo as a record would hand it back: through the codec.
+// restore carries out an undo.
 func (d *desk) restore(undo *tool.Effect) (*tool.Effect, error) {
+	d.t.Helper()
+	out, err := d.withRecord(undo.Func, undo)
+	return out.Undo, err
+}
+
+// withRecord calls a row with what an undo holds, as a record would hand it
+// back: through the codec.
+func (d *desk) withRecord(name string, undo *tool.Effect) (tool.Outcome, error) {
 	d.t.Helper()
 	b, err := tool.Append(nil, undo.Args)
 	if err != nil {
@@ -150,8 +158,7 @@ func (d *desk) restore(undo *tool.Effect) (*tool.Effect, error) {
 	}
 	args := v.(*tool.Dict)
 	files, _ := args.Get("files")
-	out, err := d.run(context.Background(), undo.Func, "files", files)
-	return out.Undo, err
+	return d.run(context.Background(), name, "files", files)
 }
 
 // fails checks that a call fails with a kind and that its message and hint say

@@ -23,6 +23,12 @@ func TestCommitTellsWhatItDid(t *testing.T) {
 	d.must("fs.write", "path", "new/c", "content", "33")
 	d.must("fs.write", "path", "same", "content", "s")
 	d.must("fs.remove", "path", "dir")
+	before := snapshot(t, d.dir)
+	prepared, err := d.run(context.Background(), "fs.prepare")
+	noError(t, err)
+	if diff := cmp.Diff(before, snapshot(t, d.dir)); diff != "" || d.stage.Empty() {
+		t.Errorf("fs.prepare did something; the stage is empty: %v; the disk (-want +got):\n%s", d.stage.Empty(), diff)
+	}
 	out, err := d.run(context.Background(), "fs.commit")
 	noError(t, err)
 	entry := func(path, kind, action string, n int64) *tool.Dict {
@@ -38,8 +44,16 @@ func TestCommitTellsWhatItDid(t *testing.T) {
 	if out.Undo == nil || out.Undo.Func != "fs.restore" {
 		t.Errorf("undo = %v, want fs.restore", out.Undo)
 	}
+	if prepared.Value != nil || prepared.Undo == nil || prepared.Undo.Func != "fs.restore" || !tool.Equal(prepared.Undo.Args, out.Undo.Args) {
+		t.Errorf("fs.prepare = %v, %v, want no value and the undo of the commit", prepared.Value, prepared.Undo)
+	}
 	if !d.stage.Empty() {
 		t.Error("the stage is not empty after the commit")
+	}
+	d.must("fs.write", "path", "same", "content", "s")
+	out, err = d.run(context.Background(), "fs.prepare")
+	if err != nil || out.Value != nil || out.Undo != nil {
+		t.Errorf("fs.prepare of what changes nothing = %v, %v, want no value and no undo", out, err)
 	}
 	out, err = d.run(context.Background(), "fs.commit")
 	if err != nil || !tool.Equal(out.Value, tool.List{}) || out.Undo != nil {
@@ -107,8 +121,10 @@ func TestCommitConflicts(t *testing.T) {
 			d.must("fs.write", "path", "z", "content", "last in order")
 			tt.meantime(t, d.dir)
 			before := snapshot(t, d.dir)
-			_, err := d.call("fs.commit")
-			wrong(t, err, tool.Conflict, tt.names+" has changed", "fs.commit")
+			for _, name := range []string{"fs.prepare", "fs.commit"} {
+				_, err := d.call(name)
+				wrong(t, err, tool.Conflict, tt.names+" has changed", name)
+			}
 			if diff := cmp.Diff(before, snapshot(t, d.dir)); diff != "" {
 				t.Errorf("the disk after the conflict (-want +got):\n%s", diff)
 			}
@@ -327,6 +343,9 @@ func TestRestoreOfADamagedRecord(t *testing.T) {
 		{tool.Conflict, file("path", "no/where", "was", "file", "content", []byte("x"), "is", "")},
 	} {
 		d.fails(tt.kind, "", "fs.restore", "files", tt.files)
+		if tt.kind != tool.Conflict {
+			d.fails(tt.kind, "", "fs.reconcile", "files", tt.files)
+		}
 	}
 	if diff := cmp.Diff(before, snapshot(t, d.dir)); diff != "" {
 		t.Errorf("something was written (-want +got):\n%s", diff)
@@ -334,7 +353,7 @@ func TestRestoreOfADamagedRecord(t *testing.T) {
 }
 
 func TestTempFilesOfKilledHostsAreSwept(t *testing.T) {
-	old, fresh, similar := fsTempName(), fsTempName(), ".cassidy-tmp-notes"
+	old, fresh, similar := fsTempName("dir/a", ""), fsTempName("dir/a", ""), ".cassidy-tmp-notes"
 	d := newDesk(t, map[string]string{"dir/a": "1", "dir/" + old: "x", "dir/" + fresh: "x", "dir/" + similar: "x", "gone/" + old: "x"})
 	ago := time.Now().Add(-2 * time.Hour)
 	for _, name := range []string{"dir/" + old, "dir/" + similar, "gone/" + old} {

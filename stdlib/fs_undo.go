@@ -15,7 +15,7 @@ func (w *World) fsCommitFuncs() []tool.Func {
 		Name:     "prepare",
 		Doc:      "Find the files as a commit would have to, and say what it would leave to undo it. Nothing is written.",
 		Returns:  "None; its undo is the commit's, none where nothing would change",
-		Class:    tool.Recorded,
+		Class:    tool.Read,
 		Do:       w.prepareStage,
 		Internal: true,
 	}, {

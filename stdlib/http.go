@@ -15,7 +15,9 @@ import (
 const httpModuleDoc = "Requests to servers of the public internet, over HTTP. A tool declares http.METHOD:HOST for each host and method, " +
 	"or http:HOST for every method; redirects are held to the same. Addresses of this machine, of private networks and of clouds' " +
 	"inner services cannot be reached, whatever name leads there, unless the user's config names them. One call may make 20 requests, " +
-	"each of at most 3 redirects and 8 MB. Nothing is kept from one request to the next: no cookies, no connections.\n\n" +
+	"each of at most 3 redirects and 8 MB. Nothing is kept from one request to the next: no cookies, no connections. In a run that is recorded, " +
+	"what may change something is sent with the header Idempotency-Key, unless the script sets it: the same for each try, so that a server " +
+	"that knows it does the thing once.\n\n" +
 	"An answer of any status is a result; that there is none is an error. An answer is a dict: `status` is an integer, and `ok` whether " +
 	"it is less than 400; `url` is what answered in the end; `headers` go by lower-case name; `text` is the body as a text, or None where " +
 	"it is not text, and only then `bytes` is the body as bytes, else None; `json` is the value of a body that is JSON of at most 2 MB, else None."
@@ -90,6 +92,7 @@ func (w *World) httpFunc(method string, f tool.Func) tool.Func {
 		if err != nil {
 			return tool.Outcome{}, w.secrets.scrubError(err)
 		}
+		ask.nameOnce(g.Key)
 		v, err := w.httpDo(ctx, ask, g)
 		return tool.Outcome{Value: v}, w.secrets.scrubError(err)
 	}
@@ -183,6 +186,25 @@ func httpMethod(method string, args *tool.Dict) (string, error) {
 	return method, nil
 }
 
+// httpReads reports whether a method only reads, and so may be repeated.
+func httpReads(method string) bool {
+	return method == http.MethodGet || method == http.MethodHead
+}
+
+// httpKeyField tells a server that what comes again with the same value is the
+// same request, as the draft of the IETF's working group HTTPAPI has it.
+const httpKeyField = "Idempotency-Key"
+
+// nameOnce gives a request that must not be done twice the key of its effect,
+// unless the script gives one.
+func (a *httpAsk) nameOnce(key string) {
+	if key == "" || httpReads(a.method) || slices.ContainsFunc(a.fields, func(f httpField) bool { return f.name == httpKeyField }) {
+		return
+	}
+	quoted := `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(key) + `"` // a string of RFC 9651
+	a.fields = append(a.fields, httpField{httpKeyField, quoted})
+}
+
 func (a *httpAsk) readAuth(args *tool.Dict) error {
 	for _, v := range pureElements(args, "auth") {
 		text, _ := v.(string)
@@ -232,7 +254,7 @@ func (a *httpAsk) readBody(args *tool.Dict) error {
 	switch {
 	case given > 1:
 		return tool.Errorf(tool.Invalid, "json, form and body exclude each other").WithHint("give one of them")
-	case given > 0 && (a.method == http.MethodGet || a.method == http.MethodHead):
+	case given > 0 && httpReads(a.method):
 		return tool.Errorf(tool.Invalid, "a %s request has no body", a.method).WithHint("give params, which go into the URL")
 	case len(a.body) > httpMaxBody:
 		return httpLimit("the body is longer than %d MB", httpMaxBody>>20)

@@ -281,7 +281,9 @@ func (x *httpExchange) redirect(status int, location string) error {
 	}
 	if method != x.method {
 		x.body = nil
-		x.fields = slices.DeleteFunc(slices.Clone(x.fields), func(f httpField) bool { return strings.HasPrefix(f.name, "Content-") })
+		x.fields = slices.DeleteFunc(slices.Clone(x.fields), func(f httpField) bool {
+			return strings.HasPrefix(f.name, "Content-") || f.name == httpKeyField
+		})
 	}
 	x.method, x.url = method, next
 	return nil

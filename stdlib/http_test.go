@@ -628,3 +628,51 @@ func TestHTTPLeavesNothing(t *testing.T) {
 type zeroReader struct{}
 
 func (zeroReader) Read(p []byte) (int, error) { return len(p), nil }
+
+// TestHTTPKey checks which requests carry the key of their effect, and where a
+// redirect takes it.
+func TestHTTPKey(t *testing.T) {
+	d := newWeb(t, nil)
+	var sent []string
+	d.serve("80", func(w http.ResponseWriter, r *http.Request) {
+		sent = append(sent, r.Method+" "+r.Host+" "+strings.Join(r.Header.Values("Idempotency-Key"), ", "))
+		if to := r.URL.Query().Get("to"); to != "" {
+			code, _ := strconv.Atoi(r.URL.Query().Get("code"))
+			w.Header().Set("Location", to)
+			w.WriteHeader(code)
+		}
+	})
+	own := tool.NewDict("idempotency-key", `"mine"`)
+	for _, tt := range []struct {
+		row, key string
+		args     []tool.Value
+		want     []string
+	}{
+		{"http.post", "r1/2.0", nil, []string{`POST a.com "r1/2.0"`}},
+		{"http.put", "k", nil, []string{`PUT a.com "k"`}},
+		{"http.patch", "k", nil, []string{`PATCH a.com "k"`}},
+		{"http.delete", "k", nil, []string{`DELETE a.com "k"`}},
+		{"http.request", "k", []tool.Value{"method", "post"}, []string{`POST a.com "k"`}},
+		{"http.post", `a"b\c`, nil, []string{`POST a.com "a\"b\\c"`}},
+		{"http.get", "k", nil, []string{"GET a.com "}},
+		{"http.head", "k", nil, []string{"HEAD a.com "}},
+		{"http.request", "k", []tool.Value{"method", "get"}, []string{"GET a.com "}},
+		{"http.post", "", nil, []string{"POST a.com "}},
+		{"http.post", "k", []tool.Value{"headers", own}, []string{`POST a.com "mine"`}},
+		{"http.post", "", []tool.Value{"headers", own}, []string{`POST a.com "mine"`}},
+		{"http.post", "k", []tool.Value{"params", tool.NewDict("to", "/b", "code", 307)}, []string{`POST a.com "k"`, `POST a.com "k"`}},
+		{"http.post", "k", []tool.Value{"params", tool.NewDict("to", "/b", "code", 303)}, []string{`POST a.com "k"`, "GET a.com "}},
+		{"http.post", "k", []tool.Value{"params", tool.NewDict("to", "http://b.com", "code", 307)}, []string{`POST a.com "k"`, "POST b.com "}},
+	} {
+		sent = nil
+		f := d.row(tt.row)
+		args, err := f.Bind(nil, tool.NewDict(append([]tool.Value{"url", "http://a.com/"}, tt.args...)...))
+		noError(t, err)
+		if _, err = f.Do(context.Background(), tool.Effect{Func: tt.row, Args: args}, tool.Grant{Check: d.check, Stage: &tool.Stage{}, Key: tt.key}); err != nil {
+			t.Errorf("%s(%v): %v", tt.row, tt.args, err)
+		}
+		if !slices.Equal(sent, tt.want) {
+			t.Errorf("%s(%v) with the key %q sent %q, want %q", tt.row, tt.args, tt.key, sent, tt.want)
+		}
+	}
+}

@@ -9,11 +9,14 @@ import (
 	"runtime/debug"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/urfave/cli/v2"
 
 	"github.com/cassidy-run/cassidy"
 	"github.com/cassidy-run/cassidy/runtime"
+	"github.com/cassidy-run/cassidy/runtime/agent"
+	"github.com/cassidy-run/cassidy/runtime/model"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 )
 
@@ -39,6 +42,9 @@ type command struct {
 	// trustOnce lets everything of the project through, for this command.
 	trustOnce bool
 	approve   runtime.Approve // who decides on what needs approval; nil denies it
+	ask       runtime.Ask     // who answers other questions; nil where nobody is there
+	model     string          // that scripts ask, as --model names it, or ""
+	patience  time.Duration   // how long that one may say nothing, or 0 for as long as in a task
 	screen    screen          // what people are shown while calls run
 	console   *terminal       // of a chat, on which its questions are asked too; nil outside of one
 	inputRead bool            // standard input held what was asked for, and nothing else
@@ -235,10 +241,12 @@ func (c *command) open() (*runtime.Host, error) {
 	if err != nil {
 		return nil, err
 	}
-	h, err := cassidy.Open(dir, &cassidy.Options{
+	var h *runtime.Host
+	asked := agent.ModelModule(func(ctx context.Context) (model.Model, error) { return c.askedModel(ctx, h) })
+	h, err = cassidy.Open(dir, &cassidy.Options{
 		Home: c.home(), Ceiling: c.ceiling(), Config: c.config, Cache: c.cache(), Env: c.env,
-		State: c.state(), TrustProject: c.trustOnce,
-		Approve: c.approve, Audit: c.auditFile(), Worker: c.worker(), Journal: c.journal(),
+		State: c.state(), TrustProject: c.trustOnce, Modules: []tool.Module{asked},
+		Approve: c.approve, Ask: c.ask, Audit: c.auditFile(), Worker: c.worker(), Journal: c.journal(),
 	})
 	if err == nil && c.trustOnce {
 		if err = c.tellTrustedOnce(h); err != nil {

@@ -34,8 +34,15 @@ func (c *command) asking(do func(ctx *cli.Context, h *runtime.Host) error) cli.A
 }
 
 // approver returns who decides on what needs approval: the flags, or the
-// person at the terminal.
+// person at the terminal. It also keeps who answers what else is asked: that
+// person alone, or the model of the flags.
 func (c *command) approver(ctx *cli.Context) (runtime.Approve, error) {
+	c.inputRead = ctx.String("input") == "-"
+	c.model, c.patience = ctx.String("model"), ctx.Duration("timeout")
+	a := newAsker(c)
+	if a.present() {
+		c.ask = a.answer
+	}
 	yes, no := ctx.Bool("yes"), ctx.Bool("deny")
 	switch {
 	case yes && no:
@@ -47,8 +54,7 @@ func (c *command) approver(ctx *cli.Context) (runtime.Approve, error) {
 			return runtime.Answer{Why: "--deny refuses whatever asks for approval"}, nil
 		}, nil
 	}
-	c.inputRead = ctx.String("input") == "-"
-	return newAsker(c).approve, nil
+	return a.approve, nil
 }
 
 // An asker puts questions to the person at the terminal, one at a time. Only
@@ -65,13 +71,28 @@ func newAsker(c *command) *asker {
 
 // approve is the asker's [runtime.Approve].
 func (a *asker) approve(ctx context.Context, q runtime.Question) (runtime.Answer, error) {
+	end, err := a.begin(ctx)
+	if err != nil {
+		return runtime.Answer{}, err
+	}
+	defer end()
+	if a.term == nil {
+		return runtime.Answer{}, a.nobody(&q)
+	}
+	return a.ask(ctx, &q)
+}
+
+// begin waits until no other question is open, and gives this one the terminal,
+// until end is called. Where there is none, a.term is nil.
+func (a *asker) begin(ctx context.Context) (end func(), err error) {
 	select {
 	case a.turn <- struct{}{}:
-		defer func() { <-a.turn }()
 	case <-ctx.Done():
+		return nil, ctx.Err()
 	}
 	if err := ctx.Err(); err != nil {
-		return runtime.Answer{}, err
+		<-a.turn
+		return nil, err
 	}
 	if a.term == nil {
 		a.term = a.console
@@ -80,12 +101,14 @@ func (a *asker) approve(ctx context.Context, q runtime.Question) (runtime.Answer
 		a.term = openTerminal(a.command, a.inputRead)
 	}
 	if a.term == nil {
-		return runtime.Answer{}, a.nobody(&q)
+		return func() { <-a.turn }, nil
 	}
 	a.screen.hold()
-	defer a.screen.release(a.show)
 	a.term.drop()
-	return a.ask(ctx, &q)
+	return func() {
+		a.screen.release(a.show)
+		<-a.turn
+	}, nil
 }
 
 // nobody refuses for want of a terminal, and says how to do without one.
@@ -160,8 +183,13 @@ func (a *asker) ended(ctx context.Context) error {
 
 // put shows the question: all of it, or as much as helps to decide.
 func (a *asker) put(q *runtime.Question, all bool) {
+	a.page(all, func(r *review) { r.question(q) })
+}
+
+// page shows what write writes.
+func (a *asker) page(all bool, write func(r *review)) {
 	r := review{paint: a.paintOn(a.term.out), width: a.term.width(), all: all}
-	r.question(q)
+	write(&r)
 	a.term.print("\n" + r.String())
 }
 

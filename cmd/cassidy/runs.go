@@ -3,20 +3,24 @@ package main
 import (
 	"context"
 	"fmt"
+	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/urfave/cli/v2"
 
 	"github.com/cassidy-run/cassidy/runtime/journal"
+	"github.com/cassidy-run/cassidy/runtime/project"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 )
 
 func runsCommand(c *command) *cli.Command {
 	return &cli.Command{
 		Name:        "runs",
-		Usage:       "show what agents did",
+		Usage:       "show what agents did, and answer those that wait",
 		Description: "Tasks and the turns of chats are recorded in your own folder: what they asked for, and what came of it.",
 		Subcommands: []*cli.Command{
 			{
@@ -24,13 +28,23 @@ func runsCommand(c *command) *cli.Command {
 				Flags: []cli.Flag{
 					&cli.IntFlag{Name: "limit", Value: 20, Usage: "show at most `N`; 0 shows all"},
 					&cli.StringFlag{Name: "kind", Usage: "show those of a `KIND`: task or chat"},
+					&cli.StringFlag{Name: "state", Usage: "show those in a `STATE`: " + strings.Join(stateNames(), ", ")},
 				},
 				Action: c.withRuns(c.listRuns),
 			}, {
 				Name: "show", Usage: "show what happened in a run, step by step", ArgsUsage: "ID",
+				Description: "Steps that only keep the books are left out where they went well; --verbose shows them too.",
+				Flags: []cli.Flag{
+					&cli.StringFlag{Name: "step", Usage: "show all of the step at a `PLACE`, as 3.1"},
+				},
 				Action: c.withRuns(c.showRecorded),
+			},
+			c.answerCommand(nil), // nothing here goes on with a run
+			{
+				Name: "cancel", Usage: "end a run that waits or was broken off", ArgsUsage: "ID",
+				Action: c.withRuns(c.cancelRun),
 			}, {
-				Name: "prune", Usage: "forget old runs",
+				Name: "prune", Usage: "forget old runs", Description: "Without flags, what your config.yaml says under runs holds.",
 				Flags: []cli.Flag{
 					&cli.DurationFlag{Name: "older-than", Usage: "forget what ended longer ago than a `TIME` as 720h"},
 					&cli.IntFlag{Name: "keep", Usage: "keep the newest `N` only"},
@@ -63,27 +77,116 @@ func (c *command) listRuns(ctx *cli.Context, j *journal.Journal) error {
 	if _, err := exactly(ctx); err != nil {
 		return err
 	}
-	runs, err := j.Runs(ctx.Context, journal.Filter{Kind: ctx.String("kind"), Limit: max(0, ctx.Int("limit"))})
+	filter := journal.Filter{Kind: ctx.String("kind"), Limit: max(0, ctx.Int("limit"))}
+	if name := ctx.String("state"); name != "" {
+		s, err := stateNamed(name)
+		if err != nil {
+			return err
+		}
+		filter.States = []journal.State{s}
+	}
+	runs, err := j.Runs(ctx.Context, filter)
 	if err != nil && len(runs) == 0 {
 		return err
 	}
 	if c.json {
 		list := tool.List{}
 		for i := range runs {
-			list = append(list, runDict(&runs[i]))
+			d := runDict(&runs[i])
+			if w := waitOf(ctx.Context, j, &runs[i]); w != nil {
+				d.Put("waits", w.dict())
+			}
+			list = append(list, d)
 		}
-		return c.printJSON(tool.NewDict("runs", list))
+		if e := c.printJSON(tool.NewDict("runs", list)); e != nil {
+			return e
+		}
+		return c.toldDamage(err)
 	}
 	if len(runs) == 0 {
 		c.print("No runs found\n")
-		c.note(`cassidy task "…" makes one`)
+		if filter.Kind == "" && filter.States == nil {
+			c.note(`cassidy task "…" makes one`)
+		}
 		return nil
 	}
+	c.printRuns(runs, func(r *journal.Run) *wait { return waitOf(ctx.Context, j, r) })
+	return c.toldDamage(err)
+}
+
+// stateNames are the states of runs, in their order.
+func stateNames() []string {
+	var names []string
+	for s := journal.Running; s <= journal.Cancelled; s++ {
+		names = append(names, s.String())
+	}
+	return names
+}
+
+func stateNamed(name string) (journal.State, error) {
+	for s := journal.Running; s <= journal.Cancelled; s++ {
+		if s.String() == name {
+			return s, nil
+		}
+	}
+	return 0, tool.Errorf(tool.Invalid, "there is no state %q%s", name, tool.DidYouMean(name, stateNames())).
+		WithHint("the states are %s", strings.Join(stateNames(), ", "))
+}
+
+// printRuns shows runs, a line each, and below it what one that is parked waits
+// for.
+func (c *command) printRuns(runs []journal.Run, waits func(*journal.Run) *wait) {
+	const columns, least = 5, 20 // before the title, and of it however narrow the terminal
+	rows := make([][columns]string, len(runs))
+	var widths [columns]int
 	for i := range runs {
 		r := &runs[i]
-		c.print(fmt.Sprintf("%s  %-4s  %-9s  %-14s  %s\n", r.ID, r.Kind, r.State, r.Reason, clip(visibleLine(oneLine(r.Title)), lineWidth)))
+		rows[i] = [columns]string{r.ID, r.Kind, r.State.String(), r.Reason, age(time.Since(r.Started))}
+		if r.Damage != nil {
+			rows[i][2] = "damaged"
+		}
+		if r.Started.IsZero() {
+			rows[i][4] = ""
+		}
+		for k := range rows[i] {
+			rows[i][k] = clip(visibleLine(oneLine(rows[i][k])), lineWidth/2)
+			widths[k] = max(widths[k], utf8.RuneCountInString(rows[i][k]))
+		}
 	}
-	return err
+	paint, room := c.paint(), c.lineWidth()
+	for i := range runs {
+		line := ""
+		for k, text := range rows[i] {
+			line += pad(text, widths[k]) + "  "
+		}
+		title := clip(visibleLine(oneLine(runs[i].Title)), max(least, room-utf8.RuneCountInString(line)))
+		c.print(strings.TrimRight(line+title, " ") + "\n")
+		if w := waits(&runs[i]); w != nil {
+			c.print("  " + paint(yellow, clip("… "+visibleLine(w.text()), room-2)) + "\n")
+		}
+	}
+}
+
+// lineWidth is how wide a line for people may be: that of the terminal.
+func (c *command) lineWidth() int {
+	if c.terminal(c.out) {
+		return widthOf(c.out)
+	}
+	return lineWidth
+}
+
+// age says how long ago something was, in its largest unit.
+func age(d time.Duration) string {
+	const day = 24 * time.Hour
+	switch {
+	case d < time.Minute:
+		return fmt.Sprintf("%ds ago", max(0, int(d/time.Second)))
+	case d < time.Hour:
+		return fmt.Sprintf("%dm ago", d/time.Minute)
+	case d < day:
+		return fmt.Sprintf("%dh ago", d/time.Hour)
+	}
+	return fmt.Sprintf("%dd ago", d/day)
 }
 
 // runDict is a run as programs get it.
@@ -107,37 +210,6 @@ func stamp(t time.Time) tool.Value {
 	return t.UTC().Format(time.RFC3339Nano)
 }
 
-func (c *command) showRecorded(ctx *cli.Context, j *journal.Journal) error {
-	words, err := exactly(ctx, "ID")
-	if err != nil {
-		return err
-	}
-	r, err := findRun(ctx.Context, j, words[0])
-	if err != nil {
-		return err
-	}
-	steps := tool.List{}
-	if !c.json {
-		c.printRun(r)
-	}
-	for e, err := range j.Entries(ctx.Context, r.ID) {
-		if err != nil {
-			return err
-		}
-		if c.json {
-			steps = append(steps, stepDict(&e))
-		} else {
-			c.printStep(&e)
-		}
-	}
-	if c.json {
-		d := runDict(r)
-		d.Put("steps", steps)
-		return c.printJSON(d)
-	}
-	return nil
-}
-
 func findRun(ctx context.Context, j *journal.Journal, id string) (*journal.Run, error) {
 	runs, err := j.Runs(ctx, journal.Filter{})
 	if err != nil && len(runs) == 0 {
@@ -153,69 +225,234 @@ func findRun(ctx context.Context, j *journal.Journal, id string) (*journal.Run, 
 	return nil, tool.Errorf(tool.Invalid, "there is no run %q%s", id, tool.DidYouMean(id, known)).WithHint("cassidy runs list")
 }
 
-// printRun shows what a run is.
-func (c *command) printRun(r *journal.Run) {
-	line := func(name, value string) {
-		if value != "" {
-			c.print(pad(name, 9) + visibleLine(value) + "\n")
+// eachStep calls do with each step that can be read, or of which only the place
+// can. It returns what is damaged of the run, and apart from that an error only
+// where nothing can be said.
+func eachStep(ctx context.Context, j *journal.Journal, r *journal.Run, do func(e *journal.Entry, damage error)) (damage, err error) {
+	for e, err := range j.Entries(ctx, r.ID) {
+		if err != nil && tool.KindOf(err) != tool.Failed {
+			return nil, err
+		}
+		breaksOff := err != nil && len(e.Place) == 0
+		if breaksOff || err != nil && damage == nil {
+			damage = err
+		}
+		if !breaksOff {
+			do(&e, err)
 		}
 	}
-	line("run", r.ID)
-	line("kind", r.Kind)
-	line("title", oneLine(r.Title))
-	state := r.State.String()
-	if r.Reason != "" {
-		state += " (" + r.Reason + ")"
+	if damage == nil {
+		damage = r.Damage // which says less of where it is
 	}
-	line("state", state)
-	line("started", r.Started.Local().Format("2006-01-02 15:04:05"))
-	if !r.Ended.IsZero() {
-		line("took", r.Ended.Sub(r.Started).Round(time.Millisecond).String())
-	}
-	if r.Err != nil {
-		line("error", r.Err.Message())
-	}
-	if r.Damage != nil {
-		line("damage", r.Damage.Error())
-	}
-	c.print("\n")
+	return damage, nil
 }
 
-// printStep shows a step on a line, indented by how deep it stands.
-func (c *command) printStep(e *journal.Entry) {
-	paint := c.paint()
-	mark, what := paint(green, "✓"), ""
-	switch {
-	case e.Err != nil:
-		mark, what = paint(red, "✗"), e.Err.Message()
-	case e.Unknown():
-		mark, what = paint(yellow, "?"), "it began, and nothing is known of its end"
-	default:
-		what = tool.FormatJSON(e.Outcome.Value, "")
-		if text, ok := e.Outcome.Value.(string); ok {
-			what = text
+// A tokenCount is what models were sent and sent back.
+type tokenCount struct{ in, out int64 }
+
+// count adds what a step cost.
+func (n *tokenCount) count(e *journal.Entry) (of tokenCount) {
+	d, _ := e.Outcome.Value.(*tool.Dict)
+	of = tokenCount{d.Int("input_tokens", 0), d.Int("output_tokens", 0)}
+	n.in, n.out = n.in+of.in, n.out+of.out
+	return of
+}
+
+func (n tokenCount) String() string {
+	if n == (tokenCount{}) {
+		return ""
+	}
+	return fmt.Sprintf("%d in, %d out", n.in, n.out)
+}
+
+// showRunJSON prints a run as one value, step by step: the steps of a long run
+// are more than one value of ours may hold.
+func (c *command) showRunJSON(ctx context.Context, j *journal.Journal, r *journal.Run) error {
+	var tokens tokenCount
+	began := false
+	begin := func() {
+		if !began {
+			began = true
+			head := *r
+			head.Damage = nil // it comes last, with what the steps tell of it
+			c.print(strings.TrimSuffix(jsonText(runDict(&head)), "}") + `,"steps":[`)
 		}
 	}
-	took := ""
-	if !e.Settled.IsZero() {
-		took = e.Settled.Sub(e.Intended).Round(time.Millisecond).String()
+	comma := ""
+	damage, err := eachStep(ctx, j, r, func(e *journal.Entry, damage error) {
+		begin()
+		d := stepDict(e)
+		if damage != nil {
+			d = tool.NewDict("place", e.Place.String(), "damage", damage.Error())
+		} else {
+			tokens.count(e)
+		}
+		c.print(comma + jsonText(d))
+		comma = ","
+	})
+	if err != nil && !began {
+		return err
 	}
-	indent := strings.Repeat("  ", max(0, len(e.Place)-1))
-	c.print(fmt.Sprintf("%s%s %s %s%s  %s\n", indent, pad(e.Place.String(), 6), mark, visibleLine(e.Func+callArgs(e.Args)), pad("", 1)+took,
-		paint(dim, clip(visibleLine(oneLine(what)), lineWidth))))
+	begin()
+	end := tool.NewDict("input_tokens", tokens.in, "output_tokens", tokens.out, "waits", nil)
+	if w := waitOf(ctx, j, r); w != nil {
+		end.Put("waits", w.dict())
+	}
+	if damage == nil {
+		damage = err
+	}
+	if damage != nil {
+		end.Put("damage", damage.Error())
+	}
+	c.print("]," + strings.TrimPrefix(jsonText(end), "{") + "\n")
+	return c.toldDamage(damage)
+}
+
+// jsonText writes a value as JSON on a line. What a script made and JSON has no
+// form for, as infinity, becomes a text.
+func jsonText(v tool.Value) string {
+	text, err := tool.AppendJSON(nil, v)
+	if err != nil {
+		return tool.FormatJSON(v, "")
+	}
+	return string(text)
 }
 
 // stepDict is a step as programs get it.
 func stepDict(e *journal.Entry) *tool.Dict {
+	w := wordsOf(e)
 	d := tool.NewDict("place", e.Place.String(), "func", e.Func, "args", e.Args, "started", stamp(e.Intended), "ended", stamp(e.Settled),
-		"success", e.Err == nil && !e.Unknown(), "value", e.Outcome.Value)
+		"success", e.Err == nil && !e.Settled.IsZero(), "value", e.Outcome.Value, "size", int64(size(w.result)))
 	if e.Err != nil {
 		d.Put("error", e.Err.Message())
 	}
 	if e.Change != nil {
 		d.Put("change", e.Change)
 	}
+	var tokens tokenCount
+	if tokens.count(e) != (tokenCount{}) {
+		d.Put("input_tokens", tokens.in)
+		d.Put("output_tokens", tokens.out)
+	}
+	if len(e.Notes) > 0 {
+		notes := make(tool.List, len(e.Notes))
+		for i, n := range e.Notes {
+			notes[i] = n
+		}
+		d.Put("notes", notes)
+	}
+	if q := e.Question; q != nil {
+		d.Put("question", tool.NewDict("text", q.Text, "confirm", q.Confirm, "asked", stamp(q.Asked), "until", stamp(q.Until), "data", orNothing(q.Data)))
+	}
+	if e.Answer != nil {
+		d.Put("answer", e.Answer)
+		d.Put("answered", stamp(e.Answered))
+	}
 	return d
+}
+
+func orNothing(d *tool.Dict) tool.Value {
+	if d == nil {
+		return nil
+	}
+	return d
+}
+
+// size is how many bytes a value takes as people see it.
+func size(v tool.Value) int {
+	switch v := v.(type) {
+	case nil:
+		return 0
+	case string:
+		return len(v)
+	case []byte:
+		return len(v)
+	}
+	return len(jsonText(v))
+}
+
+// bytesText writes a number of bytes.
+func bytesText(n int) string {
+	const kb = 1024
+	switch {
+	case n < kb:
+		return strconv.Itoa(n) + " B"
+	case n < kb*kb:
+		return fmt.Sprintf("%.1f KB", float64(n)/kb)
+	}
+	return fmt.Sprintf("%.1f MB", float64(n)/(kb*kb))
+}
+
+// duration writes how long something took, as finely as people care.
+func duration(d time.Duration) string {
+	switch {
+	case d < time.Millisecond:
+		return "<1ms"
+	case d < time.Second:
+		d = d.Round(time.Millisecond)
+	case d < time.Minute:
+		d = d.Round(100 * time.Millisecond)
+	default:
+		d = d.Round(time.Second)
+	}
+	return d.String()
+}
+
+// firstLine returns the first line of a text that says anything, or a value on
+// one line.
+func firstLine(v tool.Value) string {
+	switch v := v.(type) {
+	case nil:
+		return ""
+	case string:
+		for line := range strings.Lines(v) {
+			if line = oneLine(line); line != "" {
+				return line
+			}
+		}
+		return ""
+	}
+	return oneLine(tool.FormatJSON(v, ""))
+}
+
+// toldDamage tells that a record is damaged, if it is, and ends the command with
+// the code that this has: what could be read has been shown.
+func (c *command) toldDamage(err error) error {
+	if err == nil {
+		return nil
+	}
+	e := *tool.AsError(err, tool.Failed)
+	if e.Kind == tool.Failed {
+		e.Hint = "" // to look at what can be read, which is what was done
+	}
+	c.tell(&e)
+	return &toldError{&e}
+}
+
+// cancelRun ends a run that nobody has in hand.
+func (c *command) cancelRun(ctx *cli.Context, j *journal.Journal) error {
+	words, err := exactly(ctx, "ID")
+	if err != nil {
+		return err
+	}
+	r, err := findRun(ctx.Context, j, words[0])
+	if err != nil {
+		return err
+	}
+	log, err := j.Resume(ctx.Context, r.ID)
+	if err != nil {
+		return err
+	}
+	defer log.Close()
+	err = log.End(ctx.Context, "cancelled", tool.Outcome{}, tool.Errorf(tool.Canceled, "cancelled by hand"))
+	if err != nil {
+		return err
+	}
+	if c.json {
+		return c.printJSON(tool.NewDict("id", r.ID, "state", journal.Cancelled.String()))
+	}
+	c.print(r.ID + " cancelled\n")
+	return nil
 }
 
 func (c *command) pruneRuns(ctx *cli.Context, j *journal.Journal) error {
@@ -223,8 +460,15 @@ func (c *command) pruneRuns(ctx *cli.Context, j *journal.Journal) error {
 		return err
 	}
 	keep := journal.Keep{For: ctx.Duration("older-than"), Most: ctx.Int("keep")}
+	if !ctx.IsSet("older-than") && !ctx.IsSet("keep") {
+		var err error
+		if keep, err = c.keptRuns(); err != nil {
+			return err
+		}
+	}
 	if keep.For <= 0 && keep.Most <= 0 {
-		return tool.Errorf(tool.Invalid, "say what to forget").WithHint("cassidy runs prune --older-than 720h, or --keep 100")
+		return tool.Errorf(tool.Invalid, "say what to forget").
+			WithHint("cassidy runs prune --older-than 720h, or --keep 100; or runs: {keep_for: 720h} in your config.yaml")
 	}
 	n, err := j.Prune(ctx.Context, keep)
 	if err != nil {
@@ -235,4 +479,44 @@ func (c *command) pruneRuns(ctx *cli.Context, j *journal.Journal) error {
 	}
 	c.print(fmt.Sprintf("%d removed from %s\n", n, filepath.ToSlash(c.journal())))
 	return nil
+}
+
+// keptRuns says which runs the user's config keeps.
+func (c *command) keptRuns() (journal.Keep, error) {
+	config, err := project.ReadConfig("", &project.Options{Home: c.home(), Config: c.config})
+	return journal.Keep{For: config.Runs.For, Most: config.Runs.Most}, err
+}
+
+// forgetEvery is how often runs are forgotten unasked: each time looks at all
+// of them.
+const forgetEvery = 24 * time.Hour
+
+// forgetRuns forgets the runs that the user's config does not keep, if that was
+// not done within a day. It is for the beginning of a command that records its
+// runs, and fails none: what is wrong with the record comes up there anyway.
+func (c *command) forgetRuns(ctx context.Context) {
+	dir := c.journal()
+	keep, err := c.keptRuns()
+	if dir == "" || err != nil || keep == (journal.Keep{}) {
+		return
+	}
+	// The file tells by its time when it was done. It is written first: what
+	// fails is not tried again by each command.
+	done := filepath.Join(c.state(), "runs-pruned")
+	if info, err := os.Stat(done); err == nil && time.Since(info.ModTime()).Abs() < forgetEvery {
+		return
+	}
+	if os.MkdirAll(c.state(), 0o700) != nil || os.WriteFile(done, []byte("\n"), 0o600) != nil {
+		return
+	}
+	j, err := journal.Open(dir, nil)
+	if err != nil {
+		return
+	}
+	defer j.Close()
+	if n, err := j.Prune(ctx, keep); err != nil {
+		c.verbosely("old runs were not forgotten: %v", err)
+	} else if n > 0 {
+		c.verbosely("forgot %s, as runs in your config.yaml says", count(n, "old run"))
+	}
 }

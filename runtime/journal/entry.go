@@ -160,7 +160,7 @@ func (f *fields) undo(p *parts) *tool.Effect {
 		return nil
 	}
 	name, at := part[string](p), part[string](p)
-	place, err := parsePlace(at)
+	place, err := ParsePlace(at)
 	if err != nil {
 		f.fail(err)
 	}

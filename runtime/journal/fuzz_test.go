@@ -32,7 +32,7 @@ func FuzzFrame(f *testing.F) {
 			if err != nil {
 				continue
 			}
-			if p, err := parsePlace(e.Place.String()); err != nil || p.String() != s.place.String() {
+			if p, err := ParsePlace(e.Place.String()); err != nil || p.String() != s.place.String() {
 				t.Errorf("place %v is read as %v, %v", e.Place, p, err)
 			}
 			if e.Settled.IsZero() != !s.settled && e.Settled.UnixNano() != 0 {

@@ -203,7 +203,7 @@ func (h *history) step(r record) (*step, error) {
 	at := field[string](f)
 	s := h.steps[at]
 	if s == nil {
-		p, err := parsePlace(at)
+		p, err := ParsePlace(at)
 		if err != nil || f.err != nil {
 			return nil, errRecord
 		}

@@ -56,7 +56,7 @@ func did(t testing.TB, l *Log, p tool.Place, class tool.Class, v tool.Value) {
 
 // place reads a place as it is written.
 func place(text string) tool.Place {
-	p, err := parsePlace(text)
+	p, err := ParsePlace(text)
 	if err != nil {
 		panic(err)
 	}

@@ -3,7 +3,6 @@ package journal
 import (
 	"encoding/binary"
 	"errors"
-	"fmt"
 	"math"
 	"strconv"
 	"strings"
@@ -227,8 +226,9 @@ func orNil(d *tool.Dict) tool.Value {
 	return d
 }
 
-// parsePlace reads what [tool.Place.String] wrote, and nothing else.
-func parsePlace(text string) (tool.Place, error) {
+// ParsePlace reads what [tool.Place.String] wrote, and nothing else; "" is the nil
+// place. It fails, of kind Invalid, for any other text.
+func ParsePlace(text string) (tool.Place, error) {
 	if text == "" {
 		return nil, nil
 	}
@@ -236,7 +236,7 @@ func parsePlace(text string) (tool.Place, error) {
 	for part := range strings.SplitSeq(text, ".") {
 		n, err := strconv.ParseUint(part, 10, 31)
 		if err != nil || part[0] == '0' && n > 0 || n == 0 && len(part) > 1 {
-			return nil, fmt.Errorf("%q is no place of a run", tool.Clean(text, 40))
+			return nil, tool.Errorf(tool.Invalid, "%q is no step of a run", tool.Clean(text, 40)).WithHint("a step is a number, or several, as in 3.1")
 		}
 		p = append(p, int(n))
 	}

@@ -223,7 +223,7 @@ func (j *Journal) readRun(ctx context.Context, tx *sql.Tx, r row) Run {
 // stands takes over how far a run has come.
 func (r *Run) stands(h head) {
 	r.State, r.Ended, r.Wake = h.state, h.ended, h.wake
-	r.Waits, _ = parsePlace(h.waits) // it has a checksum
+	r.Waits, _ = ParsePlace(h.waits) // it has a checksum
 }
 
 // readEnd reads why a run parked or ended from the last of its frames.

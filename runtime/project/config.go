@@ -40,6 +40,8 @@ type Config struct {
 	// Limits cap what tools ask for; a field that is zero caps nothing. Only
 	// the user's config decides.
 	Limits LimitCaps
+	// Runs says which records of runs are kept. Only the user's config decides.
+	Runs RunsKept
 	// Warnings are what the configs say that counts for nothing.
 	Warnings []string
 }
@@ -73,6 +75,13 @@ type LimitCaps struct {
 	Timeout time.Duration // of one call
 }
 
+// RunsKept says which records of runs that have ended are kept. One goes as soon
+// as a field says so; the zero value keeps all.
+type RunsKept struct {
+	For  time.Duration // those that ended within this time; 0 means however long ago
+	Most int           // the newest so many; 0 means all
+}
+
 // maxConfig is how long a config may be; [tool.ParseYAML] has the same bound.
 const maxConfig = tool.MaxYAML
 
@@ -92,6 +101,7 @@ var configFields = []struct {
 	{"commands", false, (*configReader).commands},
 	{"limits", false, (*configReader).limits},
 	{"model", false, (*configReader).model},
+	{"runs", false, (*configReader).runs},
 }
 
 // ReadConfig reads the user's config and that of the project at root; an empty
@@ -465,5 +475,32 @@ func (r *configReader) model(v tool.Value) error {
 		return tool.Errorf(tool.Invalid, "model should be a name, as in openai:NAME, but is %s", tool.TypeOf(v))
 	}
 	r.to.Model = text
+	return nil
+}
+
+func (r *configReader) runs(v tool.Value) error {
+	fields, ok := v.(*tool.Dict)
+	if !ok {
+		return wrongType("runs", "fields, as in {keep_for: 720h, keep: 1000},", v)
+	}
+	if err := onlyFields("runs", fields, "keep_for", "keep"); err != nil {
+		return err
+	}
+	if v, given := fields.Get("keep_for"); given {
+		text, _ := v.(string)
+		d, err := time.ParseDuration(text)
+		if err != nil || d <= 0 {
+			return tool.Errorf(tool.Invalid, "'runs.keep_for' should be a time but got %s", tool.FormatJSON(v, "")).
+				WithHint("in hours, minutes and seconds, as in 720h")
+		}
+		r.to.Runs.For = d
+	}
+	if v, given := fields.Get("keep"); given {
+		n, ok := v.(int64)
+		if !ok || n <= 0 {
+			return tool.Errorf(tool.Invalid, "'runs.keep' should be a positive integer but got %s", tool.FormatJSON(v, ""))
+		}
+		r.to.Runs.Most = int(min(n, 1<<31-1)) // an int of the smallest kind
+	}
 	return nil
 }

@@ -69,6 +69,7 @@ secrets:
 http: {private: [127.0.0.1, "10.1.2.3/8", "fd00::/8"]}
 commands: {git: {args: [status]}}
 limits: {cpu: 1.5, memory: 1048576, steps: 10, result: 20, timeout: 60}
+runs: {keep_for: 36h, keep: 5000000000}
 ask:
 `, "")
 	if err != nil {
@@ -93,6 +94,9 @@ ask:
 	want := project.LimitCaps{Limits: tool.Limits{CPU: 1500 * time.Millisecond, Memory: 1 << 20, Steps: 10, Result: 20}, Timeout: time.Minute}
 	if c.Limits != want {
 		t.Errorf("limits = %+v, want %+v", c.Limits, want)
+	}
+	if want := (project.RunsKept{For: 36 * time.Hour, Most: 1<<31 - 1}); c.Runs != want {
+		t.Errorf("runs = %+v, want %+v", c.Runs, want)
 	}
 }
 
@@ -130,6 +134,13 @@ func TestConfigMistakes(t *testing.T) {
 		{"limits: {cpu: .inf}", "", "'limits.cpu' should be more than 0"},
 		{"limits: {cpus: 1}", "", `'limits' has no field 'cpus'; did you mean "cpu"?`},
 		{"limits: 1", "", "'limits' should be fields"},
+		{"runs: 30", "", "'runs' should be fields, as in {keep_for: 720h, keep: 1000}, but got integer"},
+		{"runs: {keepfor: 1h}", "", `'runs' has no field 'keepfor'; did you mean "keep_for"?`},
+		{"runs: {keep_for: 30d}", "", `'runs.keep_for' should be a time but got "30d"`},
+		{"runs: {keep_for: -1h}", "", `'runs.keep_for' should be a time but got "-1h"`},
+		{"runs: {keep_for: 720}", "", "'runs.keep_for' should be a time but got 720"},
+		{"runs: {keep: 0}", "", "'runs.keep' should be a positive integer but got 0"},
+		{"runs: {keep: many}", "", `'runs.keep' should be a positive integer but got "many"`},
 		{"1: 2", "", "there is no field ''"},
 		{"", "allow: [fs.reed]", "rule 1 of 'allow': unknown capability"},
 		{"", "sandbox: inline", "'sandbox' " + theirs},
@@ -137,6 +148,7 @@ func TestConfigMistakes(t *testing.T) {
 		{"", "http: {private: [0.0.0.0/0]}", "'http' " + theirs},
 		{"", "commands: {}", "'commands' " + theirs},
 		{"", "limits: {}", "'limits' " + theirs},
+		{"", "runs: {keep: 1}", "'runs' " + theirs},
 		{"", "sandbx: inline", "there is no field 'sandbx'"},
 	} {
 		_, err := readConfig(t, tt.user, tt.project)

@@ -1,0 +1,127 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"strings"
+
+	"github.com/cassidy-run/cassidy/runtime"
+	"github.com/cassidy-run/cassidy/runtime/model"
+	"github.com/cassidy-run/cassidy/runtime/tool"
+)
+
+// askTries is how often somebody is asked for what is an answer.
+const askTries = 3
+
+// present reports whether a person may be there. Whether he is, shows when he is
+// asked: a command may yet read standard input, see [openTerminal].
+func (a *asker) present() bool {
+	t := openTerminal(a.command, true)
+	if t != nil && t.file != a.in {
+		_ = t.file.Close() // opened only to see whether it can be
+	}
+	return t != nil
+}
+
+// answer is the asker's [runtime.Ask]. That nobody answers parks a run that can
+// wait: no flag answers in his place.
+func (a *asker) answer(ctx context.Context, q runtime.Asked) (tool.Value, error) {
+	end, err := a.begin(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer end()
+	if a.term == nil {
+		return nil, unanswered("there is no terminal to ask on")
+	}
+	a.page(!q.Confirm, func(r *review) { r.asked(&q) })
+	if q.Confirm {
+		return a.yesOrNo(ctx, &q)
+	}
+	return a.text(ctx)
+}
+
+func unanswered(why string) error {
+	return tool.Errorf(tool.Parked, "a question has no answer: %s", why)
+}
+
+// yesOrNo reads what the person says, until that is yes or no: an empty line is
+// neither.
+func (a *asker) yesOrNo(ctx context.Context, q *runtime.Asked) (tool.Value, error) {
+	for tries := 0; tries < askTries; {
+		a.prompt("[y]es [n]o [v]iew ?")
+		line, err := a.term.line(ctx)
+		if err != nil {
+			return nil, a.left(ctx)
+		}
+		switch strings.ToLower(strings.TrimSpace(line)) {
+		case "y", "yes":
+			return true, nil
+		case "n", "no":
+			return false, nil
+		case "v", "view":
+			a.page(true, func(r *review) { r.asked(q) })
+		default:
+			tries++
+			a.term.print("  y or n; v shows all of the question; Ctrl-C ends the whole run\n")
+		}
+	}
+	return nil, unanswered("nobody said yes or no")
+}
+
+// text reads a line, which may be empty.
+func (a *asker) text(ctx context.Context) (tool.Value, error) {
+	for range askTries {
+		a.prompt("your answer, in a line ?")
+		line, err := a.term.line(ctx)
+		if err != nil {
+			return nil, a.left(ctx)
+		}
+		if validText(line) {
+			return line, nil
+		}
+		a.term.print("  that is not UTF-8 text\n")
+	}
+	return nil, unanswered("what was typed is not UTF-8 text")
+}
+
+// left is why there is no line: the run is over, or the person has gone.
+func (a *asker) left(ctx context.Context) error {
+	if err := a.ended(ctx); err != nil {
+		return err
+	}
+	return unanswered("nobody is there")
+}
+
+// asked writes a question. Where it is whether to do a thing again, that comes
+// first.
+func (r *review) asked(q *runtime.Asked) {
+	head := "a question for you"
+	if q.Unknown != nil {
+		head = "is this to be done again?"
+	}
+	r.WriteString("cassidy: " + r.paint(bold, head) + "\n")
+	r.row("asked by", q.By)
+	r.row("run", q.Run)
+	if q.Unknown != nil {
+		r.row("began", q.Unknown.Func+" with")
+		r.json(q.Unknown.Args)
+		r.row("but", "the run broke off meanwhile: it may have been done, or not")
+		r.row("yes", "does it again")
+	}
+	var lines []reviewLine
+	for line := range strings.SplitSeq(strings.TrimSpace(visible(q.Text)), "\n") {
+		lines = append(lines, reviewLine{text: line})
+	}
+	r.block(lines, reviewParams)
+}
+
+// askedModel opens the model that scripts ask: that of the command's flag, or
+// the one that an agent would have without it.
+func (c *command) askedModel(ctx context.Context, h *runtime.Host) (model.Model, error) {
+	m, err := c.openModel(ctx, h, c.model, false)
+	if err != nil {
+		return nil, err
+	}
+	return &patientModel{m, cmp.Or(c.patience, taskTimeout)}, nil
+}

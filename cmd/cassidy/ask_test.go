@@ -1,0 +1,168 @@
+package main
+
+import (
+	"context"
+	"io"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/urfave/cli/v2"
+
+	"github.com/cassidy-run/cassidy/runtime"
+	"github.com/cassidy-run/cassidy/runtime/tool"
+)
+
+func TestAskAnswers(t *testing.T) {
+	tests := []struct {
+		name    string
+		confirm bool
+		says    []string
+		want    tool.Value // or the kind of the error
+		prompts int
+	}{
+		{"y", true, []string{"y\n"}, true, 1},
+		{"yes", true, []string{" YES \r\n"}, true, 1},
+		{"n", true, []string{"n\n"}, false, 1},
+		{"no", true, []string{"No\n"}, false, 1},
+		{"neither, then yes", true, []string{"\n", "ok\n", "y\n"}, true, 3},
+		{"neither, three times", true, []string{"\n", "a\n", "yess\n"}, tool.Parked, 3},
+		{"view as often as wanted", true, []string{"v\n", "v\n", "V\n", "view\n", "n\n"}, false, 5},
+		{"gone", true, nil, tool.Parked, 1},
+		{"gone in the middle of a yes", true, []string{"y"}, tool.Parked, 1},
+		{"a text", false, []string{"the first one\r\n"}, "the first one", 1},
+		{"spaces are part of a text", false, []string{"  a \n"}, "  a ", 1},
+		{"an empty text", false, []string{"\n"}, "", 1},
+		{"v is a text", false, []string{"v\n"}, "v", 1},
+		{"no text, then one", false, []string{"\xff\n", "ä\n"}, "ä", 2},
+		{"no text, three times", false, []string{"\xff\n", "\xff\n", "\xff\n"}, tool.Parked, 3},
+		{"gone without a text", false, nil, tool.Parked, 1},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			p := newPerson(tt.says...)
+			got, err := askerOf(p, nil).answer(t.Context(), runtime.Asked{By: "choose", Text: "Which?", Confirm: tt.confirm})
+			if err != nil && got == nil {
+				got = tool.KindOf(err)
+			}
+			if got != tt.want {
+				t.Errorf("answer = %v, %v, want %v", got, err, tt.want)
+			}
+			if n := p.prompts(); n != tt.prompts {
+				t.Errorf("asked %d times, want %d:\n%s", n, tt.prompts, p.shown.String())
+			}
+		})
+	}
+}
+
+func TestAskPages(t *testing.T) {
+	long := strings.Repeat("long ", 1000) + "END"
+	tests := []struct {
+		name string
+		q    runtime.Asked
+		want string
+	}{
+		{"a text", runtime.Asked{By: "choose", Text: "Which of these?\n\x1b[2J1 or 2"}, `
+cassidy: a question for you
+  asked by  choose
+  │ Which of these?
+  │ ⟨U+001B⟩[2J1 or 2
+cassidy: your answer, in a line ? `},
+		{"a yes", runtime.Asked{Run: "r1", By: "the workflow nightly", Text: "Go on?", Confirm: true}, `
+cassidy: a question for you
+  asked by  the workflow nightly
+  run       r1
+  │ Go on?
+cassidy: [y]es [n]o [v]iew ? `},
+		{"an unknown outcome", runtime.Asked{Run: "r1", By: "notify", Text: "Send it again?", Confirm: true,
+			Unknown: &tool.Effect{Func: "http.post", Args: tool.NewDict("url", "https://example.com", "body", "hi")}}, `
+cassidy: is this to be done again?
+  asked by  notify
+  run       r1
+  began     http.post with
+  │ {"url": "https://example.com", "body": "hi"}
+  but       the run broke off meanwhile: it may have been done, or not
+  yes       does it again
+  │ Send it again?
+cassidy: [y]es [n]o [v]iew ? `},
+	}
+	for _, tt := range tests {
+		p := newPerson("n\n")
+		if _, err := askerOf(p, nil).answer(t.Context(), tt.q); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(tt.want, p.shown.String()); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", tt.name, diff)
+		}
+	}
+	p := newPerson("v\n", "n\n")
+	q := runtime.Asked{Text: "Again?", Confirm: true, Unknown: &tool.Effect{Func: "shell.run", Args: tool.NewDict("argv", long)}}
+	if _, err := askerOf(p, nil).answer(t.Context(), q); err != nil {
+		t.Fatal(err)
+	}
+	before, after, _ := strings.Cut(p.shown.String(), " ? ")
+	if strings.Contains(before, "END") || !strings.Contains(before, "v shows all") || !strings.Contains(after, "END") {
+		t.Errorf("long arguments are not cut at first, or not shown by v:\n%s", p.shown.String())
+	}
+}
+
+// TestAskHostile checks that nothing of a question can pass for what cassidy
+// says, nor steer the terminal.
+func TestAskHostile(t *testing.T) {
+	for _, text := range hostile {
+		for _, unknown := range []*tool.Effect{nil, {Func: text, Args: tool.NewDict(text, text)}} {
+			r := review{paint: func(_, text string) string { return text }, width: 80, all: true}
+			r.asked(&runtime.Asked{Run: text, By: text, Text: text, Confirm: true, Unknown: unknown})
+			lines := strings.Split(strings.TrimSuffix(r.String(), "\n"), "\n")
+			for i, line := range lines {
+				if i > 0 && !strings.HasPrefix(line, "  ") {
+					t.Errorf("text %q: line %d begins where only cassidy may: %q", text, i, line)
+				}
+				if strings.ContainsFunc(line, func(c rune) bool { return !seen(c) }) {
+					t.Errorf("text %q: line %d has what is not seen: %q", text, i, line)
+				}
+			}
+		}
+	}
+}
+
+func TestAskInterrupted(t *testing.T) {
+	for _, confirm := range []bool{true, false} {
+		p := newPerson()
+		p.asked = make(chan struct{}, 1)
+		ctx, cancel := context.WithCancel(t.Context())
+		go func() {
+			<-p.asked
+			cancel()
+		}()
+		if _, err := askerOf(p, nil).answer(ctx, runtime.Asked{Text: "?", Confirm: confirm}); err != context.Canceled {
+			t.Errorf("after Ctrl-C the answer is %v, want that it was canceled", err)
+		}
+		close(p.typed)
+		a := askerOf(newPerson("y\n"), nil)
+		if _, err := a.answer(ctx, runtime.Asked{Text: "?", Confirm: confirm}); err != context.Canceled || len(a.turn) > 0 {
+			t.Errorf("in a run that is over the answer is %v, and the terminal taken %d times", err, len(a.turn))
+		}
+	}
+}
+
+// TestAskNobody checks that where there is no terminal nobody is there, whatever
+// the flags say of approvals.
+func TestAskNobody(t *testing.T) {
+	for _, args := range [][]string{nil, {"--yes"}, {"--deny"}} {
+		c := &command{world: &world{in: strings.NewReader("y\n"), out: io.Discard, err: io.Discard, env: func(string) (string, bool) { return "", false }}}
+		app := &cli.App{Flags: approvalFlags(), Action: func(ctx *cli.Context) error {
+			_, err := c.approver(ctx)
+			return err
+		}}
+		if err := app.Run(append([]string{"x"}, args...)); err != nil {
+			t.Fatal(err)
+		}
+		if c.ask != nil {
+			t.Errorf("with %q there is somebody to ask", args)
+		}
+		if _, err := newAsker(c).answer(t.Context(), runtime.Asked{Text: "?"}); tool.KindOf(err) != tool.Parked {
+			t.Errorf("with %q the answer is %v, want that there is none", args, err)
+		}
+	}
+}

@@ -1,0 +1,597 @@
+package main
+
+import (
+	"context"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/cassidy-run/cassidy/runtime/journal"
+	"github.com/cassidy-run/cassidy/runtime/tool"
+)
+
+func (c *command) showRecorded(ctx *cli.Context, j *journal.Journal) error {
+	words, err := exactly(ctx, "ID")
+	if err != nil {
+		return err
+	}
+	r, err := findRun(ctx.Context, j, words[0])
+	if err != nil {
+		return err
+	}
+	switch place := ctx.String("step"); {
+	case ctx.IsSet("step"):
+		return c.showStep(ctx.Context, j, r, place)
+	case c.json:
+		return c.showRunJSON(ctx.Context, j, r)
+	}
+	return c.showRunPage(ctx.Context, j, r)
+}
+
+// A shownStep is what a line tells of a step.
+type shownStep struct {
+	place tool.Place
+	mark  stepMark
+	what  string // the effect, with what matters of its arguments
+	cost  string // what it took
+	said  string // what came of it
+	below []string
+	books bool // it only keeps the books, and did so well
+}
+
+// A stepMark says how a step stands.
+type stepMark string
+
+const (
+	stepDone    stepMark = "✓"
+	stepFailed  stepMark = "✗"
+	stepUnknown stepMark = "?" // it may have happened
+	stepWaits   stepMark = "…" // for an answer, or for what it called
+	stepNever   stepMark = "·" // it was not done
+)
+
+func (m stepMark) colour() string {
+	switch m {
+	case stepDone:
+		return green
+	case stepFailed:
+		return red
+	case stepNever:
+		return dim
+	}
+	return yellow
+}
+
+// showRunPage shows a run to a person.
+func (c *command) showRunPage(ctx context.Context, j *journal.Journal, r *journal.Run) error {
+	var steps []shownStep
+	var tokens tokenCount
+	w := &wait{run: r.ID, place: r.Waits}
+	damage, err := eachStep(ctx, j, r, func(e *journal.Entry, damage error) {
+		s := shownStep{place: e.Place, mark: stepFailed, what: "this step", said: "its record is damaged"}
+		if damage == nil {
+			s = shownOf(e, r.State, tokens.count(e))
+		}
+		// What has called others is known by what these have come to.
+		if last := len(steps) - 1; last >= 0 && steps[last].mark == stepUnknown && inside(s.place, steps[last].place) {
+			steps[last].mark, steps[last].said = stepWaits, ""
+		}
+		if steps = append(steps, s); slices.Equal(e.Place, r.Waits) {
+			if w.err = damage; damage == nil {
+				w.read(e)
+			}
+		}
+	})
+	if err != nil {
+		return err
+	}
+	c.printRun(r, tokens)
+	hidden := 0
+	width := placeWidth(steps)
+	for i := range steps {
+		if steps[i].books && !c.verbose {
+			hidden++
+			continue
+		}
+		c.printStep(&steps[i], width)
+	}
+	if !r.State.Ended() && len(r.Waits) > 0 {
+		c.printWait(w)
+	}
+	if hidden > 0 {
+		c.note("%s that only kept the books: --verbose shows them", count(hidden, "more step"))
+	}
+	return c.toldDamage(damage)
+}
+
+func placeWidth(steps []shownStep) int {
+	width := 0
+	for i := range steps {
+		width = max(width, 2*(len(steps[i].place)-1)+len(steps[i].place.String()))
+	}
+	return width
+}
+
+// printRun shows what a run is.
+func (c *command) printRun(r *journal.Run, tokens tokenCount) {
+	room := c.lineWidth()
+	line := func(name, value string) {
+		if value != "" {
+			c.print(clip(pad(name, 9)+visibleLine(oneLine(value)), room) + "\n")
+		}
+	}
+	line("run", r.ID)
+	line("kind", r.Kind)
+	line("title", r.Title)
+	state := r.State.String()
+	if r.Reason != "" {
+		state += " (" + r.Reason + ")"
+	}
+	line("state", state)
+	if !r.Started.IsZero() {
+		line("started", r.Started.Local().Format(timeLayout))
+	}
+	if !r.Ended.IsZero() && !r.Started.IsZero() {
+		line("took", duration(r.Ended.Sub(r.Started)))
+	}
+	line("model", r.Options.Text("model"))
+	line("policy", r.Options.Text("policy"))
+	line("tokens", tokens.String())
+	result := r.Result
+	if d, ok := result.(*tool.Dict); ok && d.Has("answer") {
+		result, _ = d.Get("answer") // of an agent
+	}
+	line("result", firstLine(result))
+	if r.Err != nil {
+		line("error", r.Err.Message())
+	}
+	c.print("\n")
+}
+
+// printStep shows a step on a line, indented by how deep it stands, and what
+// was decided there on lines below.
+func (c *command) printStep(s *shownStep, places int) {
+	const least = 16 // of what a step did, however deep it stands
+	paint, room := c.paint(), c.lineWidth()
+	margin := pad(strings.Repeat("  ", max(0, len(s.place)-1))+s.place.String(), places) + " "
+	left := room - utf8.RuneCountInString(margin) - 2
+	cost := ""
+	if s.cost != "" {
+		cost = "  " + s.cost
+		left -= utf8.RuneCountInString(cost)
+	}
+	said := visibleLine(s.said)
+	what := visibleLine(s.what)
+	if said == "" {
+		what = clip(what, max(left, least))
+	} else {
+		what = clip(what, max(left*3/5, left-2-utf8.RuneCountInString(said), least))
+		left -= utf8.RuneCountInString(what) + 2
+		if said = clip(said, max(left, 1)); left < least/2 && said != visibleLine(s.said) {
+			said = ""
+		}
+	}
+	line := margin + paint(s.mark.colour(), string(s.mark)) + " " + what + paint(dim, cost)
+	if said != "" {
+		line += "  " + paint(dim, said)
+	}
+	c.print(strings.TrimRight(line, " ") + "\n")
+	for _, text := range s.below {
+		indent := strings.Repeat(" ", places+3)
+		c.print(indent + paint(dim, clip("↳ "+visibleLine(text), max(room-len(indent), least))) + "\n")
+	}
+}
+
+// printWait shows what a run waits for, whole, and what to type.
+func (c *command) printWait(w *wait) {
+	c.print("\n")
+	short := *w
+	short.question = ""
+	c.print(pad("waits", 9) + visibleLine(short.text()) + "\n")
+	if w.question != "" {
+		c.print(wrap(visible(w.question), "  ", c.lineWidth()))
+	}
+	if w.data {
+		c.print("  cassidy runs show " + w.run + " --step " + w.place.String() + " shows all of it\n")
+	}
+	c.print(c.paint()(bold, "  "+w.todo()) + "\n")
+}
+
+// showStep shows all that is recorded of a step.
+func (c *command) showStep(ctx context.Context, j *journal.Journal, r *journal.Run, place string) error {
+	at, err := journal.ParsePlace(place)
+	if err != nil {
+		return err
+	}
+	var found bool
+	damage, err := eachStep(ctx, j, r, func(e *journal.Entry, damage error) {
+		if found = found || slices.Equal(e.Place, at); !slices.Equal(e.Place, at) || damage != nil {
+			return
+		}
+		if c.json {
+			c.print(jsonText(stepDict(e)) + "\n")
+		} else {
+			c.printWholeStep(e, r.State)
+		}
+	})
+	switch {
+	case err != nil:
+		return err
+	case !found && damage == nil:
+		return tool.Errorf(tool.NotFound, "the run '%s' has no step %q", r.ID, place).WithHint("cassidy runs show %s lists its steps", r.ID)
+	}
+	return c.toldDamage(damage)
+}
+
+// printWholeStep shows a step to a person, complete: each line of what others
+// wrote begins with a space, so that none passes for one of ours.
+func (c *command) printWholeStep(e *journal.Entry, state journal.State) {
+	line := func(name, value string) {
+		if value != "" {
+			c.print(pad(name, 10) + visibleLine(value) + "\n")
+		}
+	}
+	block := func(name string, v tool.Value) {
+		c.print(name + "\n" + indented(wholeText(v), "  ") + "\n")
+	}
+	s := shownOf(e, state, tokenCount{})
+	line("step", e.Place.String())
+	line("effect", e.Func)
+	line("state", stateWords(s.mark))
+	line("began", moment(e.Intended))
+	if !e.Settled.IsZero() {
+		line("took", duration(e.Settled.Sub(e.Intended)))
+	}
+	line("key", e.Key)
+	for _, n := range e.Notes {
+		line("decided", noteText(n))
+	}
+	if e.Args.Len() > 0 {
+		block("arguments", e.Args)
+	}
+	if e.Change != nil {
+		block("change", e.Change)
+	}
+	if q := e.Question; q != nil {
+		line("asked", moment(q.Asked))
+		line("until", moment(q.Until))
+		if q.Text != "" {
+			block("question", q.Text)
+		}
+		if q.Data.Len() > 0 {
+			block("with", q.Data)
+		}
+	}
+	if e.Answer != nil {
+		line("answered", moment(e.Answered))
+		block("answer", answerText(e.Answer))
+	}
+	switch {
+	case e.Err != nil:
+		block("error", strings.Join(append([]string{e.Err.Error()}, e.Err.Trace...), "\n"))
+		line("hint", oneLine(e.Err.Hint))
+	case !e.Settled.IsZero():
+		block("outcome", e.Outcome.Value)
+	}
+	if u := e.Outcome.Undo; u != nil {
+		block("undo", tool.NewDict("func", u.Func, "args", orNothing(u.Args)))
+	}
+}
+
+// wholeText writes a value for people: the fields of a dict one below the
+// other, and texts as they are.
+func wholeText(v tool.Value) string {
+	switch v := v.(type) {
+	case string:
+		return strings.TrimRight(visible(v), "\n")
+	case *tool.Dict:
+		var lines []string
+		for k, field := range v.All() {
+			name, isText := k.(string)
+			if !isText {
+				name = tool.FormatJSON(k, "")
+			}
+			text, isText := field.(string)
+			if isText && strings.Contains(text, "\n") {
+				lines = append(lines, visibleLine(name)+":", indented(wholeText(text), "  "))
+				continue
+			}
+			lines = append(lines, visibleLine(name)+": "+visible(tool.FormatJSON(field, "  ")))
+		}
+		return strings.Join(lines, "\n")
+	}
+	return visible(tool.FormatJSON(v, "  "))
+}
+
+func indented(text, indent string) string {
+	return indent + strings.ReplaceAll(text, "\n", "\n"+indent)
+}
+
+func stateWords(m stepMark) string {
+	switch m {
+	case stepDone:
+		return "done"
+	case stepFailed:
+		return "failed"
+	case stepWaits:
+		return "waits"
+	case stepNever:
+		return "not done"
+	}
+	return "not known: it began, and no end is recorded"
+}
+
+// moment writes a time for people, and nothing for none.
+func moment(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return t.Local().Format(timeLayout + ".000")
+}
+
+// shownOf is what a line tells of a step.
+func shownOf(e *journal.Entry, run journal.State, tokens tokenCount) shownStep {
+	w := wordsOf(e)
+	s := shownStep{place: e.Place, what: w.what, said: w.said}
+	settled := !e.Settled.IsZero()
+	switch {
+	case e.Err != nil:
+		s.mark, s.said = stepFailed, firstLine(e.Err.Message())
+	case settled && w.failed:
+		s.mark = stepFailed
+	case settled:
+		s.mark = stepDone
+	case e.Question != nil && !run.Ended():
+		s.mark, s.said = stepWaits, ""
+	case e.Unknown():
+		s.mark, s.said = stepUnknown, "it began, and nothing is known of its end"
+	default:
+		s.mark = stepNever
+	}
+	var cost []string
+	if settled {
+		cost = append(cost, duration(e.Settled.Sub(e.Intended)))
+	}
+	if n := size(w.result); n > 0 {
+		cost = append(cost, bytesText(n))
+	}
+	if tokens != (tokenCount{}) {
+		cost = append(cost, tokens.String()+" tokens")
+	}
+	s.cost = strings.Join(cost, " · ")
+	for _, n := range e.Notes {
+		s.below = append(s.below, noteText(n))
+	}
+	if q := e.Question; q != nil && !w.asks {
+		s.below = append(s.below, "asked: "+oneLine(q.Text))
+	}
+	if e.Answer != nil && !(w.asks && settled) {
+		s.below = append(s.below, "answered: "+firstLine(answerText(e.Answer)))
+	}
+	s.books = s.mark == stepDone && len(s.below) == 0 &&
+		slices.Contains([]string{"agent.limits", "agent.note", "agent.result_text", "agent.decide", "random.seed"}, e.Func)
+	return s
+}
+
+// noteText says what was decided at a step, and why.
+func noteText(d *tool.Dict) string {
+	word, why := d.Text("decision"), oneLine(d.Text("why"))
+	switch {
+	case word == "allowed" && why != "":
+		return "approved: " + why
+	case word == "denied" && why != "":
+		return "refused: " + why
+	case word != "" && why != "":
+		return word + ": " + why
+	}
+	return oneLine(tool.FormatJSON(d, ""))
+}
+
+// stepWords are what a step did, in words for people.
+type stepWords struct {
+	what   string     // the effect, with what matters of its arguments
+	said   string     // what came of it, on a line
+	result tool.Value // the part of the outcome that whoever asked was after
+	failed bool       // the outcome itself says so
+	asks   bool       // it asks somebody, or waits: its question is told in these words
+}
+
+// wordsOf tells a step in words. An effect that has none of its own is shown as
+// it was asked for.
+func wordsOf(e *journal.Entry) stepWords {
+	args := e.Args
+	out, _ := e.Outcome.Value.(*tool.Dict)
+	module, name, _ := strings.Cut(e.Func, ".")
+	switch {
+	case e.Func == "":
+		return wordsOfNothing(e)
+	case module == "agent":
+		return agentWords(e, name, out)
+	case e.Func == "tools.call":
+		return outcomeWords(callWords(args, "name", "args"), e.Outcome.Value)
+	case e.Func == "tools.call_all":
+		return outcomeWords(callsWords(args), e.Outcome.Value)
+	case e.Func == "fs.commit":
+		return stepWords{what: e.Func, said: commitWords(e)}
+	case module == "http":
+		return httpWords(name, args, out)
+	case e.Func == "shell.run":
+		return shellWords(args, out)
+	case module == "human":
+		return humanWords(e, name)
+	case e.Func == "time.sleep":
+		return sleepWords(e)
+	}
+	return outcomeWords(e.Func+callArgs(args), e.Outcome.Value)
+}
+
+func outcomeWords(what string, result tool.Value) stepWords {
+	return stepWords{what: what, said: firstLine(result), result: result}
+}
+
+// wordsOfNothing are of a place at which nothing was done: something was asked
+// or decided there.
+func wordsOfNothing(e *journal.Entry) stepWords {
+	for _, n := range e.Notes {
+		if name := n.Text("func"); name != "" {
+			return stepWords{what: name}
+		}
+	}
+	switch q := e.Question; {
+	case q == nil:
+		return stepWords{what: "decision"}
+	case !q.Until.IsZero():
+		return stepWords{what: "sleep until " + q.Until.Local().Format(timeLayout), asks: true}
+	default:
+		return stepWords{what: "question: " + oneLine(q.Text), asks: true}
+	}
+}
+
+func agentWords(e *journal.Entry, name string, out *tool.Dict) stepWords {
+	field := func(what, name string) stepWords {
+		v, _ := out.Get(name)
+		return outcomeWords(what, v)
+	}
+	switch name {
+	case "ask":
+		what := "model"
+		if n := out.Int("iteration", 0); n > 0 {
+			what += ", reply " + strconv.FormatInt(n, 10)
+		}
+		return field(what, "text")
+	case "call":
+		v, _ := e.Args.Get("decision")
+		d, _ := v.(*tool.Dict)
+		w := field(callWords(d, "action", "input"), "result")
+		if w.failed = out.Has("success") && !out.Bool("success"); w.failed {
+			w.said = firstLine(out.Text("error"))
+		}
+		return w
+	case "skill":
+		w := field("skill "+e.Args.Text("name"), "text")
+		w.failed = out.Has("success") && !out.Bool("success")
+		return w
+	case "compact":
+		return field("compact the conversation", "summary")
+	case "prompt":
+		return outcomeWords("prompt", e.Outcome.Value)
+	case "finish":
+		return field("end, "+e.Args.Text("reason"), "answer")
+	}
+	return outcomeWords(e.Func+callArgs(e.Args), e.Outcome.Value)
+}
+
+// callWords shows a call that is given as a name and arguments.
+func callWords(d *tool.Dict, name, args string) string {
+	v, _ := d.Get(args)
+	given, _ := v.(*tool.Dict)
+	return d.Text(name) + callArgs(given)
+}
+
+func callsWords(args *tool.Dict) string {
+	v, _ := args.Get("calls")
+	list, _ := tool.Elements(v)
+	names := make([]string, len(list))
+	for i, item := range list {
+		pair, _ := tool.Elements(item)
+		if len(pair) > 0 {
+			names[i], _ = pair[0].(string)
+		}
+	}
+	return count(len(list), "call") + ": " + strings.Join(names, ", ")
+}
+
+// commitWords says which files a commit changed: as it reported, or else as it
+// was about to.
+func commitWords(e *journal.Entry) string {
+	var words []string
+	list, _ := tool.Elements(e.Outcome.Value)
+	for _, item := range list {
+		if d, ok := item.(*tool.Dict); ok {
+			text := d.Text("action") + " " + d.Text("path")
+			if d.Text("action") != "removed" && d.Text("kind") == "file" {
+				text += " (" + bytesText(int(d.Int("bytes", 0))) + ")"
+			}
+			words = append(words, text)
+		}
+	}
+	if list == nil {
+		for path, v := range e.Change.All() {
+			d, _ := v.(*tool.Dict)
+			name, _ := path.(string)
+			action := "change "
+			switch {
+			case d.Text("before") == "":
+				action = "create "
+			case d.Text("after") == "":
+				action = "remove "
+			}
+			words = append(words, action+name)
+		}
+	}
+	return strings.Join(words, ", ")
+}
+
+func httpWords(name string, args, out *tool.Dict) stepWords {
+	method := strings.ToUpper(name)
+	if name == "request" {
+		method = strings.ToUpper(args.Text("method"))
+	}
+	w := stepWords{what: method + " " + args.Text("url")}
+	if w.result, _ = out.Get("bytes"); w.result == nil {
+		w.result, _ = out.Get("text")
+	}
+	if out.Has("status") {
+		w.said = strings.TrimSpace(strconv.FormatInt(out.Int("status", 0), 10) + " " + firstLine(out.Text("text")))
+	}
+	return w
+}
+
+func shellWords(args, out *tool.Dict) stepWords {
+	v, _ := args.Get("argv")
+	list, _ := tool.Elements(v)
+	words := make([]string, len(list))
+	for i, item := range list {
+		if words[i], _ = item.(string); words[i] == "" || strings.ContainsAny(words[i], " \t\n\"'") {
+			words[i] = tool.FormatJSON(item, "")
+		}
+	}
+	w := stepWords{what: "$ " + strings.Join(words, " ")}
+	if out.Has("exit_code") {
+		text := out.Text("stdout") + out.Text("stderr")
+		w.result = text
+		w.said = strings.TrimSpace("exit " + strconv.FormatInt(out.Int("exit_code", 0), 10) + " " + firstLine(text))
+	}
+	return w
+}
+
+// humanWords are the question that was put to a person, and the answer.
+func humanWords(e *journal.Entry, name string) stepWords {
+	w := stepWords{what: e.Func + callArgs(e.Args), result: e.Outcome.Value, asks: true}
+	if e.Question != nil && e.Question.Text != "" {
+		w.what = name + ": " + oneLine(e.Question.Text)
+	}
+	if !e.Settled.IsZero() {
+		w.said = firstLine(answerText(e.Outcome.Value))
+	}
+	return w
+}
+
+func sleepWords(e *journal.Entry) stepWords {
+	w := stepWords{what: e.Func + callArgs(e.Args), asks: true}
+	v, _ := e.Args.Get("seconds")
+	switch n := v.(type) {
+	case int64:
+		w.what = "sleep " + duration(time.Duration(n)*time.Second)
+	case float64:
+		w.what = "sleep " + duration(time.Duration(n*float64(time.Second)))
+	}
+	if e.Question != nil && !e.Question.Until.IsZero() {
+		w.what += " until " + e.Question.Until.Local().Format(timeLayout)
+	}
+	return w
+}

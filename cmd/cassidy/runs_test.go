@@ -1,0 +1,520 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/cassidy-run/cassidy/runtime/journal"
+	"github.com/cassidy-run/cassidy/runtime/tool"
+)
+
+// A runsHome is a folder of a user's own, with the record of runs in it.
+type runsHome struct {
+	testing.TB
+	home string
+	j    *journal.Journal
+}
+
+func newRunsHome(t testing.TB) *runsHome {
+	t.Helper()
+	h := &runsHome{TB: t, home: t.TempDir()}
+	h.open()
+	t.Cleanup(h.close)
+	return h
+}
+
+func (h *runsHome) folder() string { return filepath.Join(h.home, "state", "runs") }
+
+func (h *runsHome) open() {
+	h.Helper()
+	var err error
+	h.j, err = journal.Open(h.folder(), nil)
+	h.check(err)
+}
+
+func (h *runsHome) close() {
+	if h.j != nil {
+		h.check(h.j.Close())
+	}
+	h.j = nil
+}
+
+func (h *runsHome) check(err error) {
+	h.Helper()
+	if err != nil {
+		h.Fatal(err)
+	}
+}
+
+// begin begins a run.
+func (h *runsHome) begin(id string) *journal.Log {
+	h.Helper()
+	l, err := h.j.Begin(context.Background(), journal.Run{ID: id, Kind: "task", Title: "Do " + id,
+		Options: tool.NewDict("model", "script:model.star", "policy", "task")}, tool.Script{Source: "x"})
+	h.check(err)
+	return l
+}
+
+// ended makes a run that has ended.
+func (h *runsHome) ended(id string) {
+	h.Helper()
+	h.check(h.begin(id).End(context.Background(), "final", tool.Outcome{Value: "well"}, nil))
+}
+
+// parked makes a run that has parked with a question.
+func (h *runsHome) parked(id string, q journal.Question) {
+	h.Helper()
+	l := h.begin(id)
+	h.check(l.Ask(context.Background(), q))
+	h.check(l.Park(context.Background(), "question"))
+}
+
+// did records a step of a run, with an outcome unless that is an open one.
+func (h *runsHome) did(l *journal.Log, at, name string, args *tool.Dict, value tool.Value, failure error) {
+	h.Helper()
+	h.intend(l, at, name, args)
+	h.check(l.Settle(context.Background(), h.place(at), tool.Outcome{Value: value}, failure))
+}
+
+func (h *runsHome) intend(l *journal.Log, at, name string, args *tool.Dict) {
+	h.Helper()
+	h.check(l.Intend(context.Background(), journal.Intent{Place: h.place(at), Func: name, Args: args, Class: tool.External}))
+}
+
+func (h *runsHome) place(at string) tool.Place {
+	h.Helper()
+	p, err := journal.ParsePlace(at)
+	h.check(err)
+	return p
+}
+
+// cassidy runs the command with what it reads.
+func (h *runsHome) cassidy(in string, args ...string) (stdout, stderr string, code int) {
+	h.Helper()
+	var out, errs bytes.Buffer
+	code = Main(context.Background(), args, &world{in: strings.NewReader(in), out: &out, err: &errs, env: h.env})
+	return out.String(), errs.String(), code
+}
+
+func (h *runsHome) env(name string) (string, bool) { return h.home, name == "CASSIDY_HOME" }
+
+// ids returns the runs that there are, the newest first.
+func (h *runsHome) ids() string {
+	h.Helper()
+	runs, err := h.j.Runs(context.Background(), journal.Filter{})
+	h.check(err)
+	var ids []string
+	for _, r := range runs {
+		ids = append(ids, r.ID)
+	}
+	return strings.Join(ids, " ")
+}
+
+// changing is what no two runs have in common: moments and how long something took.
+var changing = regexp.MustCompile(`(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d|<1ms|\d+(\.\d+)?m?s( ago)?\b)`)
+
+// TestRunsShow shows steps of every kind as people see them.
+func TestRunsShow(t *testing.T) {
+	h := newRunsHome(t)
+	l := h.begin("one")
+	ctx := context.Background()
+	decision := tool.NewDict("decision", tool.NewDict("kind", "call", "action", "write_file", "input", tool.NewDict("filepath", "a.txt")))
+	h.did(l, "1", "agent.limits", nil, tool.NewDict("tools", 3), nil)
+	h.did(l, "2", "agent.ask", tool.NewDict("message", "go"), tool.NewDict("text", "\n I write.\nMore.", "iteration", 1, "input_tokens", 1200, "output_tokens", 34), nil)
+	h.did(l, "3.1", "fs.exists", tool.NewDict("path", "a.txt"), false, nil)
+	h.check(l.Note(ctx, h.place("3.2"), tool.NewDict("decision", "allowed", "func", "fs.commit", "why", "a rule allows it")))
+	h.did(l, "3.2", "fs.commit", &tool.Dict{}, tool.List{
+		tool.NewDict("path", "a.txt", "kind", "file", "action", "created", "bytes", 1229),
+		tool.NewDict("path", "b", "kind", "dir", "action", "removed", "bytes", 0),
+	}, nil)
+	h.did(l, "3", "agent.call", decision, tool.NewDict("success", true, "result", strings.Repeat("x", 2048), "text", "RESULT"), nil)
+	h.did(l, "4", "agent.call", decision, tool.NewDict("success", false, "result", nil, "error", "No such thing\nsee there"), nil)
+	h.did(l, "5", "tools.call", tool.NewDict("name", "slug", "args", tool.NewDict("title", "A b")), "a-b", nil)
+	h.did(l, "6", "tools.call_all", tool.NewDict("calls", tool.List{tool.Tuple{"slug", &tool.Dict{}}, tool.Tuple{"now", &tool.Dict{}}}), tool.List{}, nil)
+	h.did(l, "7", "http.get", tool.NewDict("url", "https://example.com/x", "timeout", 10), tool.NewDict("status", 404, "text", "gone"), nil)
+	h.did(l, "8", "http.request", tool.NewDict("method", "put", "url", "https://example.com"), tool.NewDict("status", 200, "bytes", []byte("abc")), nil)
+	h.did(l, "9", "shell.run", tool.NewDict("argv", tool.List{"git", "log", "-n 1"}), tool.NewDict("exit_code", 1, "stdout", "", "stderr", "fatal: no\n"), nil)
+	h.did(l, "10", "human.ask", tool.NewDict("question", "Who?"), "Ann", nil)
+	h.did(l, "11", "time.sleep", tool.NewDict("seconds", 90), nil, nil)
+	h.did(l, "12", "fs.read", tool.NewDict("path", "a\x1b[2Jb\u202e.txt"), nil, tool.Errorf(tool.NotFound, "there is no \x1b[31ma"))
+	h.check(l.Note(ctx, h.place("13"), tool.NewDict("decision", "denied", "func", "shell.run", "why", "not now")))
+	h.did(l, "14", "agent.ask", tool.NewDict("message", ""), tool.NewDict("text", "Done.", "iteration", 2, "input_tokens", 100, "output_tokens", 2), nil)
+	h.intend(l, "15", "agent.call", decision)
+	h.did(l, "15.1", "fs.stat", tool.NewDict("path", "a"), nil, nil)
+	h.intend(l, "15.2", "shell.run", tool.NewDict("argv", tool.List{"ls"}))
+	h.check(l.Close())
+
+	stdout, stderr, code := h.cassidy("", "runs", "show", "one")
+	want := `run      one
+kind     task
+title    Do one
+state    running
+started  TIME
+model    script:model.star
+policy   task
+tokens   1300 in, 36 out
+
+2      ✓ model, reply 1  TIME · 16 B · 1200 in, 34 out tokens  I write.
+3      ✓ write_file filepath=a.txt  TIME · 2.0 KB  ` + strings.Repeat("x", 47) + `…
+  3.1  ✓ fs.exists path=a.txt  TIME · 5 B  false
+  3.2  ✓ fs.commit  TIME  created a.txt (1.2 KB), removed b
+         ↳ approved: a rule allows it
+4      ✗ write_file filepath=a.txt  TIME  No such thing
+5      ✓ slug title="A b"  TIME · 3 B  a-b
+6      ✓ 2 calls: slug, now  TIME · 2 B  []
+7      ✓ GET https://example.com/x  TIME · 4 B  404 gone
+8      ✓ PUT https://example.com  TIME · 3 B  200
+9      ✓ $ git log "-n 1"  TIME · 10 B  exit 1 fatal: no
+10     ✓ human.ask question=Who?  TIME · 3 B  Ann
+11     ✓ sleep 1m30s  TIME
+12     ✗ fs.read path=a⟨U+001B⟩[2Jb⟨U+202E⟩.txt  TIME  there is no ⟨U+001B⟩[31ma
+13     · shell.run
+         ↳ refused: not now
+14     ✓ model, reply 2  TIME · 5 B · 100 in, 2 out tokens  Done.
+15     … write_file filepath=a.txt
+  15.1 ✓ fs.stat path=a  TIME
+  15.2 ? $ ls  it began, and nothing is known of its end
+`
+	// How long a step took is of no width that is known, so what is cut is not.
+	got := regexp.MustCompile(`x{30,}…`).ReplaceAllString(changing.ReplaceAllString(stdout, "TIME"), strings.Repeat("x", 47)+"…")
+	got = strings.ReplaceAll(got, "sleep 1mTIME", "sleep 1m30s")
+	if diff := cmp.Diff(want, got); diff != "" || code != 0 {
+		t.Errorf("runs show, exit %d (-want +got):\n%s", code, diff)
+	}
+	if want := "cassidy: 1 more step that only kept the books: --verbose shows them\n"; stderr != want {
+		t.Errorf("stderr is %q, want %q", stderr, want)
+	}
+	for line := range strings.Lines(stdout) {
+		if n := len([]rune(line)) - 1; n > lineWidth {
+			t.Errorf("a line has %d columns: %q", n, line)
+		}
+	}
+	if stdout, _, _ := h.cassidy("", "runs", "show", "one", "--verbose"); !strings.Contains(stdout, "✓ agent.limits") {
+		t.Errorf("--verbose hides steps:\n%s", stdout)
+	}
+}
+
+// TestRunsShowJSON checks what programs get of a run.
+func TestRunsShowJSON(t *testing.T) {
+	h := newRunsHome(t)
+	l := h.begin("one")
+	h.did(l, "1", "agent.ask", nil, tool.NewDict("text", "Hello", "input_tokens", 7, "output_tokens", 8), nil)
+	h.did(l, "2", "f.odd", nil, tool.List{infinity()}, nil)
+	h.check(l.Note(context.Background(), h.place("3"), tool.NewDict("decision", "denied")))
+	h.check(l.Ask(context.Background(), journal.Question{Place: h.place("3"), Text: "Go?", Confirm: true}))
+	h.check(l.Park(context.Background(), "question"))
+	h.check(h.j.Answer(context.Background(), "one", h.place("3"), true))
+
+	stdout, _, code := h.cassidy("", "--json", "runs", "show", "one")
+	var got struct {
+		ID     string
+		Input  int `json:"input_tokens"`
+		Output int `json:"output_tokens"`
+		Waits  struct {
+			Place, Question string
+			Confirm, Answer bool
+		}
+		Steps []struct {
+			Place, Func string
+			Size        int
+			Input       int `json:"input_tokens"`
+			Notes       []map[string]string
+			Question    *struct{ Text string }
+			Answer      any
+		}
+	}
+	if err := json.Unmarshal([]byte(stdout), &got); err != nil || code != 0 {
+		t.Fatalf("exit %d, %v: %s", code, err, stdout)
+	}
+	if got.ID != "one" || got.Input != 7 || got.Output != 8 || got.Waits.Place != "3" || got.Waits.Question != "Go?" || !got.Waits.Confirm || !got.Waits.Answer {
+		t.Errorf("the run is %+v", got)
+	}
+	if len(got.Steps) != 3 || got.Steps[0].Size != 5 || got.Steps[0].Input != 7 || got.Steps[2].Notes[0]["decision"] != "denied" ||
+		got.Steps[2].Question.Text != "Go?" || got.Steps[2].Answer != true {
+		t.Errorf("the steps are %+v", got.Steps)
+	}
+
+	stdout, _, _ = h.cassidy("", "--json", "runs", "show", "one", "--step", "1")
+	if !strings.HasPrefix(stdout, `{"place":"1","func":"agent.ask"`) || !json.Valid([]byte(stdout)) {
+		t.Errorf("a step is %s", stdout)
+	}
+}
+
+func infinity() float64 {
+	zero := 0.0
+	return 1 / zero
+}
+
+// TestRunsShowStep shows one step whole, with nothing in it that passes for
+// another line of ours.
+func TestRunsShowStep(t *testing.T) {
+	h := newRunsHome(t)
+	l := h.begin("one")
+	ctx := context.Background()
+	h.check(l.Note(ctx, h.place("3.1"), tool.NewDict("decision", "allowed", "why", "it was approved")))
+	h.check(l.Intend(ctx, journal.Intent{Place: h.place("3.1"), Func: "fs.write", Args: tool.NewDict("path", "a", "content", "one\nstep 9\n"),
+		Class: tool.Write, Change: tool.NewDict("a", tool.NewDict("before", "", "after", "abc"))}))
+	h.check(l.Ask(ctx, journal.Question{Place: h.place("3.1"), Text: "Really?\x1b[1A", Confirm: true}))
+	h.check(h.j.Answer(ctx, "one", h.place("3.1"), false))
+	h.check(l.Settle(ctx, h.place("3.1"), tool.Outcome{}, tool.Errorf(tool.Denied, "no").WithHint("ask again")))
+	h.check(l.Close())
+	stdout, _, code := h.cassidy("", "runs", "show", "one", "--step", "3.1")
+	want := `step      3.1
+effect    fs.write
+state     failed
+began     TIME
+took      TIME
+key       one/3.1
+decided   approved: it was approved
+arguments
+  path: "a"
+  content:
+    one
+    step 9
+change
+  a: {"before": "", "after": "abc"}
+asked     TIME
+question
+  Really?⟨U+001B⟩[1A
+answered  TIME
+answer
+  no
+error
+  no
+hint      ask again
+`
+	got := changing.ReplaceAllString(regexp.MustCompile(`(:\d\d)\.\d{3}`).ReplaceAllString(stdout, "$1"), "TIME")
+	if diff := cmp.Diff(want, got); diff != "" || code != 0 {
+		t.Errorf("runs show --step, exit %d (-want +got):\n%s", code, diff)
+	}
+	for at, want := range map[string]string{"9": "has no step", "x": `"x" is no step of a run`, "": "has no step"} {
+		if _, stderr, code := h.cassidy("", "runs", "show", "one", "--step", at); code != 2 || !strings.Contains(stderr, want) {
+			t.Errorf("--step %q: exit %d, %q, want 2 and %q", at, code, stderr, want)
+		}
+	}
+}
+
+// TestRunsWaiting shows what runs wait for, and what to type.
+func TestRunsWaiting(t *testing.T) {
+	until := time.Date(2031, 2, 3, 4, 5, 6, 0, time.Local)
+	for _, tt := range []struct {
+		name     string
+		question journal.Question
+		answer   tool.Value
+		line     string // of the list
+		page     string // the end of the page
+		step     string
+	}{
+		{"yes or no", journal.Question{Text: "Delete\nit?", Confirm: true}, nil, "… waits for yes or no at step 2.1: Delete it?",
+			"waits    waits for yes or no at step 2.1\n  Delete\n  it?\n  cassidy runs answer r yes|no\n", "question: Delete it?\n"},
+		{"a text", journal.Question{Text: "Who?", Data: tool.NewDict("diff", "-a")}, nil, "… waits for an answer at step 2.1: Who?",
+			"  Who?\n  cassidy runs show r --step 2.1 shows all of it\n  cassidy runs answer r --text \"…\"\n", "question: Who?\n"},
+		{"a time", journal.Question{Until: until}, nil, "… sleeps until 2031-02-03 04:05:06",
+			"sleeps until 2031-02-03 04:05:06\n  cassidy runs resume r goes on then\n", "sleep until 2031-02-03 04:05:06\n"},
+		{"nothing any more", journal.Question{Text: "Who?"}, "Ann", "… was answered Ann at step 2.1: Who?", "  Who?\n  cassidy runs resume r\n", "question: Who?\n        ↳ answered: Ann\n"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			h := newRunsHome(t)
+			h.ended("before")
+			tt.question.Place = h.place("2.1")
+			h.parked("r", tt.question)
+			if tt.answer != nil {
+				h.check(h.j.Answer(context.Background(), "r", h.place("2.1"), tt.answer))
+			}
+			stdout, _, code := h.cassidy("", "runs", "list", "--state", "parked")
+			lines := strings.Split(stdout, "\n")
+			if code != 0 || len(lines) != 3 || !strings.HasPrefix(lines[0], "r  task  parked  question  ") || lines[1] != "  "+tt.line {
+				t.Errorf("runs list, exit %d:\n%s\nwant %q", code, stdout, tt.line)
+			}
+			stdout, _, code = h.cassidy("", "runs", "show", "r")
+			if code != 0 || !strings.HasSuffix(stdout, tt.page) || !strings.Contains(stdout, "\n  2.1 … "+tt.step) {
+				t.Errorf("runs show, exit %d:\n%s\nwant at the end:\n%s", code, stdout, tt.page)
+			}
+		})
+	}
+}
+
+// TestRunsList checks the lines of the list and what is chosen.
+func TestRunsList(t *testing.T) {
+	h := newRunsHome(t)
+	h.ended("long-name-of-a-run")
+	l, err := h.j.Begin(context.Background(), journal.Run{ID: "b", Kind: "chat", Title: strings.Repeat("word ", 60) + "\n\x1b[2J"}, tool.Script{})
+	h.check(err)
+	h.check(l.Close())
+	stdout, _, code := h.cassidy("", "runs", "list")
+	want := "b                   chat  running         TIME  " + strings.Repeat("word ", 8) + "…\n" +
+		"long-name-of-a-run  task  done     final  TIME  Do long-name-of-a-run\n"
+	got := regexp.MustCompile(`(word )+word?…|(word )+wo?r?d?…`).ReplaceAllString(changing.ReplaceAllString(stdout, "TIME"), strings.Repeat("word ", 8)+"…")
+	if diff := cmp.Diff(want, got); diff != "" || code != 0 {
+		t.Errorf("runs list, exit %d (-want +got):\n%s", code, diff)
+	}
+	for _, tt := range []struct{ args, want string }{
+		{"--state done", `"id":"long-name-of-a-run"`},
+		{"--kind chat", `"id":"b"`},
+		{"--state failed", `{"runs":[]}`},
+	} {
+		stdout, _, _ := h.cassidy("", append([]string{"--json", "runs", "list"}, strings.Fields(tt.args)...)...)
+		if !strings.Contains(stdout, tt.want) || strings.Count(stdout, `"id"`) > 1 {
+			t.Errorf("runs list %s: %s, want only %s", tt.args, stdout, tt.want)
+		}
+	}
+	if _, stderr, code := h.cassidy("", "runs", "list", "--state", "parkd"); code != 2 || !strings.Contains(stderr, `there is no state "parkd"; did you mean "parked"?`) {
+		t.Errorf("a state that there is not: exit %d, %s", code, stderr)
+	}
+}
+
+// TestRunsDamaged shows what can be read of a run, then the damage.
+func TestRunsDamaged(t *testing.T) {
+	const lost, marker = 100 << 10, "the text that will change"
+	for _, tt := range []struct {
+		name   string
+		damage func(h *runsHome)
+		shown  []string
+		want   string
+	}{
+		{"a value is lost", func(h *runsHome) {
+			h.check(filepath.WalkDir(filepath.Join(h.folder(), "blobs"), func(path string, d fs.DirEntry, err error) error {
+				if info, e := d.Info(); err == nil && e == nil && info.Size() >= lost {
+					return os.Remove(path)
+				}
+				return err
+			}))
+		}, []string{"1 ✓ fs.read path=a", "2 ✗ this step  its record is damaged", "3 ✓ fs.read path=c"}, "is damaged: step 2"},
+		{"a record has changed", func(h *runsHome) {
+			file := filepath.Join(h.folder(), "journal.db")
+			data, err := os.ReadFile(file)
+			h.check(err)
+			if !bytes.Contains(data, []byte(marker)) {
+				h.Fatal("the record is not where it should be")
+			}
+			h.check(os.WriteFile(file, bytes.ReplaceAll(data, []byte(marker), []byte(strings.ToUpper(marker))), 0o600))
+		}, []string{"1 ✓ fs.read path=a", "3 ? fs.read path=c"}, "is damaged: after step 3"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			h := newRunsHome(t)
+			l := h.begin("r")
+			h.did(l, "1", "fs.read", tool.NewDict("path", "a"), "well", nil)
+			h.did(l, "2", "fs.read", tool.NewDict("path", "b"), strings.Repeat("y", lost), nil)
+			h.did(l, "3", "fs.read", tool.NewDict("path", "c"), marker, nil)
+			h.check(l.End(context.Background(), "final", tool.Outcome{}, nil))
+			h.close()
+			tt.damage(h)
+			stdout, stderr, code := h.cassidy("", "runs", "show", "r")
+			for _, line := range tt.shown {
+				if !strings.Contains(stdout, "\n"+line) {
+					t.Errorf("runs show lacks %q:\n%s", line, stdout)
+				}
+			}
+			if code != 1 || !strings.Contains(stderr, tt.want) || strings.Contains(stderr, "hint") {
+				t.Errorf("exit %d, %q, want 1 and %q", code, stderr, tt.want)
+			}
+			stdout, stderr, code = h.cassidy("", "--json", "runs", "show", "r")
+			if code != 1 || !json.Valid([]byte(stdout)) || !strings.Contains(stdout, tt.want) || !strings.Contains(stderr, tt.want) {
+				t.Errorf("as JSON: exit %d, %s, valid %v, with the damage %v", code, stderr, json.Valid([]byte(stdout)), strings.Contains(stdout, tt.want))
+			}
+		})
+	}
+}
+
+func TestRunsCancel(t *testing.T) {
+	h := newRunsHome(t)
+	h.ended("ended")
+	h.parked("parked", journal.Question{Place: h.place("2"), Text: "Sure?"})
+	h.check(h.begin("broken").Close())
+	l := h.begin("held")
+	defer l.Close()
+	for _, tt := range []struct {
+		run  string
+		code int
+		want string
+	}{
+		{"parked", 0, "parked cancelled\n"},
+		{"broken", 0, "broken cancelled\n"},
+		{"parked", 1, "the run 'parked' has ended: cancelled"},
+		{"ended", 1, "the run 'ended' has ended: done"},
+		{"held", 1, "is in the hands of another process\ncassidy: hint: wait until it parks or ends, or stop that process"},
+		{"nobody", 2, "there is no run"},
+	} {
+		stdout, stderr, code := h.cassidy("", "runs", "cancel", tt.run)
+		if code != tt.code || !strings.Contains(stdout+stderr, tt.want) {
+			t.Errorf("cancel %s: exit %d, %q, %q, want %d and %q", tt.run, code, stdout, stderr, tt.code, tt.want)
+		}
+	}
+	runs, err := h.j.Runs(context.Background(), journal.Filter{States: []journal.State{journal.Cancelled}})
+	h.check(err)
+	if len(runs) != 2 || runs[0].Reason != "cancelled" || tool.KindOf(runs[0].Err) != tool.Canceled {
+		t.Errorf("the cancelled runs are %+v", runs)
+	}
+}
+
+func TestRunsPrune(t *testing.T) {
+	h := newRunsHome(t)
+	h.check(h.begin("broken").Close())
+	for _, id := range []string{"a", "b", "c", "d"} {
+		h.ended(id)
+	}
+	if _, stderr, code := h.cassidy("", "runs", "prune"); code != 2 || !strings.Contains(stderr, "runs: {keep_for: 720h} in your config.yaml") {
+		t.Errorf("prune without a word: exit %d, %s", code, stderr)
+	}
+	h.config("runs: {keep: 2, keep_for: 720h}")
+	if stdout, _, code := h.cassidy("", "runs", "prune", "--keep", "3"); code != 0 || h.ids() != "d c b broken" {
+		t.Errorf("prune --keep 3: exit %d, %s, left %q", code, stdout, h.ids())
+	}
+	if stdout, _, code := h.cassidy("", "--json", "runs", "prune"); code != 0 || stdout != "{\"removed\":1}\n" || h.ids() != "d c broken" {
+		t.Errorf("prune: exit %d, %s, left %q", code, stdout, h.ids())
+	}
+}
+
+func (h *runsHome) config(text string) {
+	h.Helper()
+	h.check(os.WriteFile(filepath.Join(h.home, "config.yaml"), []byte(text+"\n"), 0o600))
+}
+
+// TestForgetRuns checks that runs are forgotten unasked at most once a day, as
+// the user's config says, and that nothing that is wrong comes in the way.
+func TestForgetRuns(t *testing.T) {
+	h := newRunsHome(t)
+	c := &command{world: &world{out: &bytes.Buffer{}, err: &bytes.Buffer{}, env: h.env}, records: true}
+	h.check(h.begin("broken").Close())
+	h.ended("a")
+	h.ended("b")
+	forget := func(what, want string) {
+		t.Helper()
+		if c.forgetRuns(context.Background()); h.ids() != want {
+			t.Errorf("%s: %q is left, want %q", what, h.ids(), want)
+		}
+	}
+	forget("no config", "b a broken")
+	h.config("runs: {keep: none}")
+	forget("a broken config", "b a broken")
+	h.config("runs: {keep: 1}")
+	c.records = false
+	forget("nothing is recorded", "b a broken")
+	c.records = true
+	forget("the first time", "b broken")
+	h.ended("c")
+	forget("on the same day", "c b broken")
+	for _, past := range []time.Duration{-2 * forgetEvery, 2 * forgetEvery} { // a clock may have been wrong
+		at := time.Now().Add(past)
+		h.check(os.Chtimes(filepath.Join(h.home, "state", "runs-pruned"), at, at))
+		forget("another day", "c broken")
+		h.ended("b")
+		h.check(h.j.Delete(context.Background(), "c"))
+		h.ended("c")
+	}
+	h.check(os.RemoveAll(filepath.Join(h.home, "state", "runs-pruned")))
+	h.check(os.Mkdir(filepath.Join(h.home, "state", "runs-pruned"), 0o700))
+	at := time.Now().Add(-2 * forgetEvery)
+	h.check(os.Chtimes(filepath.Join(h.home, "state", "runs-pruned"), at, at))
+	forget("nothing can be written down", "c b broken")
+}

@@ -1,0 +1,127 @@
+package agent_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/cassidy-run/cassidy"
+	"github.com/cassidy-run/cassidy/internal/testworker"
+	"github.com/cassidy-run/cassidy/runtime/agent"
+	"github.com/cassidy-run/cassidy/runtime/model"
+	"github.com/cassidy-run/cassidy/runtime/tool"
+)
+
+// An oracle is a model that keeps what it was asked, and says one thing.
+type oracle struct {
+	asked *model.Request
+	reply *model.Reply
+	err   error
+}
+
+func (o *oracle) Name() string { return "oracle" }
+func (o *oracle) Native() bool { return true }
+
+func (o *oracle) Ask(_ context.Context, r *model.Request) (*model.Reply, error) {
+	o.asked = r
+	return o.reply, o.err
+}
+
+func (o *oracle) open(context.Context) (model.Model, error) { return o, nil }
+
+// askModel carries out model.ask, and returns the events that it told.
+func askModel(t *testing.T, open func(context.Context) (model.Model, error), args ...tool.Value) (tool.Value, []tool.Event, error) {
+	t.Helper()
+	f := agent.ModelModule(open).Funcs[0]
+	bound, err := f.Bind(nil, tool.NewDict(args...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var told []tool.Event
+	grant := tool.Grant{Call: tool.Call{ID: "c1", Tool: "t1"}, Emit: func(e tool.Event) { told = append(told, e) }}
+	out, err := f.Do(context.Background(), tool.Effect{Func: "model.ask", Args: bound}, grant)
+	return out.Value, told, err
+}
+
+func TestModelAsk(t *testing.T) {
+	o := &oracle{reply: &model.Reply{Text: "42\n", Stop: model.StopEnd, Usage: model.Usage{InputTokens: 7, OutputTokens: 2}}}
+	got, told, err := askModel(t, o.open, "prompt", "the answer?", "system", "Be brief.")
+	if err != nil || got != "42\n" {
+		t.Errorf("model.ask = %q, %v, want what the model said", got, err)
+	}
+	want := &model.Request{System: "Be brief.", Messages: []model.Message{{Role: model.User, Text: "the answer?"}}}
+	if diff := cmp.Diff(want, o.asked); diff != "" {
+		t.Errorf("the model was asked (-want +got):\n%s", diff)
+	}
+	if len(told) != 2 || told[0].Type != tool.ModelAsk || told[1].Type != tool.ModelReply || told[1].Call != "c1" || told[1].Tool != "t1" {
+		t.Fatalf("it told %v, want a request and a reply", told)
+	}
+	if d := told[0].Data; d.Int("messages", 0) != 1 || d.Int("tokens", 0) != int64(tool.EstimateTokens("Be brief.")+tool.EstimateTokens("the answer?")) {
+		t.Errorf("the request was told as %s", d)
+	}
+	if d := told[1].Data; d.Text("text") != "42\n" || d.Int("input_tokens", 0) != 7 || d.Int("output_tokens", 0) != 2 {
+		t.Errorf("the reply was told as %s", d)
+	}
+	out, err := agent.ModelModule(o.open).Funcs[0].Do(context.Background(), tool.Effect{Args: tool.NewDict("prompt", "?", "system", "")}, tool.Grant{})
+	if err != nil || out.Value != "42\n" || o.asked.System != "" {
+		t.Errorf("model.ask with nobody to tell = %v, %v, and the system was %q", out.Value, err, o.asked.System)
+	}
+}
+
+func TestModelAskFails(t *testing.T) {
+	away := tool.Errorf(tool.Unavailable, "no model is configured").WithHint("set a key")
+	parked := tool.Errorf(tool.Parked, "later")
+	for _, tt := range []struct {
+		name   string
+		prompt string
+		oracle oracle
+		open   error
+		kind   tool.Kind
+		says   string
+	}{
+		{"nothing is asked", " \n", oracle{}, nil, tool.Invalid, "the prompt is empty"},
+		{"no model", "?", oracle{}, away, tool.Unavailable, "no model is configured"},
+		{"the model is away", "?", oracle{err: tool.Errorf(tool.Limit, "too much")}, nil, tool.Limit, "too much"},
+		{"the run is parked", "?", oracle{err: parked}, nil, tool.Parked, "later"},
+		{"empty", "?", oracle{reply: &model.Reply{Text: " \n", Stop: model.StopLength}}, nil, tool.Unavailable, "the answer is empty"},
+		{"refused", "?", oracle{reply: &model.Reply{Text: "I can't", Stop: model.StopRefuse}}, nil, tool.Failed, "keeps the model oracle from answering"},
+		{"neither", "?", oracle{}, nil, tool.Internal, "neither a reply nor an error"},
+	} {
+		got, told, err := askModel(t, func(context.Context) (model.Model, error) { return &tt.oracle, tt.open }, "prompt", tt.prompt)
+		if got != nil || tool.KindOf(err) != tt.kind || !strings.Contains(err.Error(), tt.says) {
+			t.Errorf("%s: model.ask = %v, %v, want %s with %q", tt.name, got, err, tt.kind, tt.says)
+		}
+		if asked := tt.oracle.asked != nil; asked != (len(told) > 0) {
+			t.Errorf("%s: it told %v, and the model was asked: %v", tt.name, told, asked)
+		}
+	}
+	if _, _, err := askModel(t, nil, "prompt", "?"); tool.KindOf(err) != tool.Unavailable {
+		t.Errorf("model.ask without a model = %v", err)
+	}
+}
+
+// TestModelAskFromATool checks that a tool in a worker can ask where it declares
+// that, and not otherwise.
+func TestModelAskFromATool(t *testing.T) {
+	s := &stage{t: t, dir: t.TempDir()}
+	const source = "def NAME(text: str) -> str:\n    \"\"\"Sum a text up.\"\"\"\n    return model.ask(\"Sum this up: \" + text)\n\ntool(NAME, needs = [NEEDS])\n"
+	for name, needs := range map[string]string{"sum_up": `"model"`, "sneak": ""} {
+		s.write(".cassidy/tools/"+name+".star", strings.NewReplacer("NAME", name, "NEEDS", needs).Replace(source))
+	}
+	o := &oracle{reply: &model.Reply{Text: "short"}}
+	h, err := cassidy.Open(s.dir, &cassidy.Options{TrustProject: true, Worker: testworker.Exec(), Modules: []tool.Module{agent.ModelModule(o.open)}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer h.Close()
+	r, err := h.Call(context.Background(), tool.Call{Tool: "sum_up", Args: tool.NewDict("text", "long")})
+	if err != nil || r.Value != "short" || o.asked.Messages[0].Text != "Sum this up: long" {
+		t.Errorf("sum_up = %v, %v; the model was asked %v", r.Value, err, o.asked)
+	}
+	o.asked = nil
+	if _, err := h.Call(context.Background(), tool.Call{Tool: "sneak", Args: tool.NewDict("text", "long")}); tool.KindOf(err) != tool.Denied || o.asked != nil {
+		t.Errorf("sneak = %v, want it denied; the model was asked %v", err, o.asked)
+	}
+}

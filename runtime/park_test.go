@@ -1,0 +1,229 @@
+package runtime_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cassidy-run/cassidy/runtime"
+	"github.com/cassidy-run/cassidy/runtime/journal"
+	"github.com/cassidy-run/cassidy/runtime/tool"
+)
+
+// headless is a machine on which nobody can be asked.
+func headless(t *testing.T) *machine {
+	m := newMachine(t)
+	m.approve, m.answer, m.parks = nil, nil, true
+	return m
+}
+
+// waits runs, or resumes, a run that is to park, and returns where it waits.
+func (m *machine) waits(body string, resume bool, why string) tool.Place {
+	m.t.Helper()
+	p := m.process(0, false)
+	defer p.j.Close()
+	p.tools()
+	_, err := p.run("r", resume, body)
+	e := tool.AsError(err, tool.Failed)
+	if e == nil || e.Kind != tool.Parked || e.Limit != why || e.Hint == "" {
+		m.t.Fatalf("the run gave %v, want that it waits (%s)", err, why)
+	}
+	runs, err := p.j.Runs(context.Background(), journal.Filter{ID: "r"})
+	if err != nil || runs[0].State != journal.Parked || runs[0].Reason != why {
+		m.t.Fatalf("the run is %+v, %v, want it parked (%s)", runs[0], err, why)
+	}
+	return runs[0].Waits
+}
+
+// answered answers as another process would.
+func (m *machine) answers(at tool.Place, said tool.Value) {
+	m.t.Helper()
+	p := m.process(0, false)
+	defer p.j.Close()
+	if err := p.j.Answer(context.Background(), "r", at, said); err != nil {
+		m.t.Fatal(err)
+	}
+}
+
+// ends resumes a run that is to end.
+func (m *machine) ends(body string) (tool.Value, error) {
+	p := m.process(0, false)
+	defer p.j.Close()
+	p.tools()
+	out, err := p.run("r", true, body)
+	return out.Value, err
+}
+
+// TestAnApprovalParksARun checks that a run waits for its approvals in no
+// process, one after the other, and goes on with each answer.
+func TestAnApprovalParksARun(t *testing.T) {
+	m := headless(t)
+	const body = "a = tools.note(text = 'one')\nb = attempt(tools.report, n = 1)\nreturn [a, b['value'], b['error']]"
+	if at := m.waits(body, false, "approval"); at.String() != "1" {
+		t.Fatalf("it waits at %s, want at the first call", at)
+	}
+	if at := m.waits(body, true, "approval"); at.String() != "1" || len(m.tree()) != 0 {
+		t.Fatalf("it waits at %s with %v, want at the first call still", at, m.tree())
+	}
+	m.answers(tool.Place{1}, true)
+	if at := m.waits(body, true, "approval"); at.String() != "2" || m.tree()["log"] != "one\n" {
+		t.Fatalf("it waits at %s with %v, want at the second call", at, m.tree())
+	}
+	m.answers(tool.Place{2}, true)
+	at := m.waits(body, true, "approval") // for the tool that the second one calls
+	m.answers(at, false)
+	v, err := m.ends(body)
+	if err != nil || !strings.Contains(tool.FormatJSON(v, ""), "was not approved") || m.sent["report 1"] != 1 {
+		t.Errorf("the run gave %v, %v and sent %v, want the refusal as an error and one message", v, err, m.sent)
+	}
+}
+
+// TestOnlyChangesThatWereShownAreApproved checks that a yes to changes is one to
+// those that were shown.
+func TestOnlyChangesThatWereShownAreApproved(t *testing.T) {
+	only := func(p *process) {
+		p.add("put.star", star("put", "", "fs.append('log', 'mine\\n')", "needs = ['fs.read', 'fs.write']"), nil)
+	}
+	for _, meanwhile := range []string{"", "theirs\n"} {
+		m := headless(t)
+		p := m.process(0, false)
+		only(p)
+		_, err := p.run("r", false, "tools.put()")
+		if tool.KindOf(err) != tool.Parked {
+			t.Fatalf("the run gave %v, want that it waits", err)
+		}
+		p.j.Close()
+		if meanwhile != "" {
+			p.write("log", meanwhile)
+		}
+		m.answers(tool.Place{1, 2}, true)
+		p = m.process(0, false)
+		only(p)
+		if _, err = p.run("r", true, ""); (err == nil) != (meanwhile == "") {
+			t.Errorf("with %q meanwhile the run gave %v", meanwhile, err)
+		}
+		if meanwhile != "" && (m.tree()["log"] != meanwhile || tool.KindOf(err) != tool.Conflict) {
+			t.Errorf("the file is %q, the error %v, want it untouched and a conflict", m.tree()["log"], err)
+		}
+	}
+}
+
+// TestSleepParksARun checks that a long sleep takes no process, and a short one
+// is not begun anew.
+func TestSleepParksARun(t *testing.T) {
+	m := headless(t)
+	const body = "time.sleep(100000)\nreturn 'awake'"
+	m.waits(body, false, "sleep")
+	m.waits(body, true, "sleep")
+	p := m.process(0, false)
+	due, err := p.j.Due(context.Background(), time.Now())
+	if err != nil || len(due) != 0 {
+		t.Errorf("due now are %v, %v, want none", due, err)
+	}
+	due, err = p.j.Due(context.Background(), time.Now().Add(99_999*time.Second))
+	if err != nil || len(due) != 0 {
+		t.Errorf("due a second too early are %v, %v, want none", due, err)
+	}
+	due, err = p.j.Due(context.Background(), time.Now().Add(100_001*time.Second))
+	if err != nil || len(due) != 1 {
+		t.Errorf("due later are %v, %v, want the run", due, err)
+	}
+	m = headless(t)
+	if v, err := m.process(0, false).run("r", false, "time.sleep(0.01)\nreturn 'awake'"); err != nil || v.Value != "awake" {
+		t.Errorf("a short sleep gave %v, %v", v, err)
+	}
+}
+
+// TestWhatMayHaveHappenedIsAsked checks that an effect beyond the project that
+// may have been done is done again only if somebody says so.
+func TestWhatMayHaveHappenedIsAsked(t *testing.T) {
+	const body = "r = attempt(tools.once)\nreturn r['ok']"
+	for _, again := range []bool{true, false} {
+		m := headless(t)
+		m.approve = runtime.ApproveAll
+		once := func(p *process) {
+			p.add("once.star", star("once", "", "return out.send('x')", "needs = ['use:out']"), nil)
+		}
+		p := m.process(1, true)
+		once(p)
+		if _, err := p.run("r", false, body); err == nil {
+			t.Fatal("the process did not die")
+		}
+		p = m.process(0, false)
+		once(p)
+		_, err := p.run("r", true, body)
+		if e := tool.AsError(err, tool.Failed); e == nil || e.Limit != "unknown_outcome" {
+			t.Fatalf("resumed, the run gave %v, want that it is asked what happened", err)
+		}
+		runs, _ := p.j.Runs(context.Background(), journal.Filter{ID: "r"})
+		m.answers(runs[0].Waits, again)
+		p = m.process(0, false)
+		once(p)
+		out, err := p.run("r", true, body)
+		if err != nil || out.Value != again || m.sent["x"] != 1 {
+			t.Errorf("answered %v: gave %v, %v, sent %v", again, out.Value, err, m.sent)
+		}
+	}
+}
+
+// TestARunKeepsItsTools checks that a run goes on with the tools as it has first
+// called them, and with none of which the trust was taken back.
+func TestARunKeepsItsTools(t *testing.T) {
+	const body = "a = tools.say()\nhuman.confirm('go on?')\nreturn [a, tools.say(), tools.other()]"
+	say := func(p *process, text string, change func(*tool.Tool)) {
+		p.add("say.star", star("say", "", "return '"+text+"'", ""), func(d *tool.Tool) {
+			d.Hash = text
+			if change != nil {
+				change(d)
+			}
+		})
+		p.add("other.star", star("other", "", "return '"+text+"'", ""), func(d *tool.Tool) { d.Hash = "other " + text })
+	}
+	for _, c := range []struct {
+		name, want string
+		change     func(*tool.Tool)
+	}{
+		{"changed", `["old","old","new"]`, func(d *tool.Tool) { d.State, d.Reason = tool.Untrusted, "it has changed since it was trusted" }},
+		{"revoked", "untrusted", func(d *tool.Tool) { d.State, d.Revoked = tool.Untrusted, true }},
+	} {
+		m := headless(t)
+		p := m.process(0, false)
+		say(p, "old", nil)
+		if _, err := p.run("r", false, body); tool.KindOf(err) != tool.Parked {
+			t.Fatalf("%s: gave %v, want that it waits", c.name, err)
+		}
+		p.j.Close()
+		p = m.process(0, false)
+		say(p, "new", c.change)
+		m.answers(tool.Place{2}, true)
+		out, err := p.run("r", true, body)
+		got := tool.FormatJSON(out.Value, "")
+		if err != nil {
+			got = err.Error()
+		}
+		if got = strings.ReplaceAll(got, " ", ""); !strings.Contains(got, c.want) {
+			t.Errorf("%s: resumed gave %s, want %s", c.name, got, c.want)
+		}
+	}
+}
+
+// TestARunIsInOnePlace checks that a run in hand is resumed by nobody else, and
+// one that has ended by nobody.
+func TestARunIsInOnePlace(t *testing.T) {
+	m := headless(t)
+	p, other := m.process(0, false), m.process(0, false)
+	p.goTool("look", func(context.Context) (tool.Value, error) {
+		_, err := other.run("r", true, "")
+		return tool.KindOf(err).String(), nil
+	})
+	m.approve = runtime.ApproveAll
+	out, err := p.run("r", false, "return tools.look()")
+	if err != nil || out.Value != "conflict" {
+		t.Errorf("resumed in the middle, the run gave %v, %v, want a conflict", out.Value, err)
+	}
+	if _, err := other.run("r", true, ""); tool.KindOf(err) != tool.Conflict {
+		t.Errorf("resumed after its end, it gave %v, want a conflict", err)
+	}
+}
+

@@ -1,0 +1,296 @@
+package runtime
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"time"
+
+	"github.com/cassidy-run/cassidy/runtime/journal"
+	"github.com/cassidy-run/cassidy/runtime/tool"
+)
+
+// Undo says which run to take back.
+type Undo struct {
+	Run string // its ID; the run must not be in hand
+	// To is the first step that is taken back, with all after it. Nil takes back
+	// the whole run.
+	To tool.Place
+	ID string // of the run that takes back, which can be taken back too; "" makes one up
+	// Parks and Resume are those of a [Program].
+	Parks, Resume bool
+}
+
+// An Undone tells what came of an [Undo].
+type Undone struct {
+	ID   string // of the run that took back
+	Done []UndoneStep
+	// Failed is the step that could not be taken back, and Left are those before
+	// it, which were not tried; nil where all were.
+	Failed *UndoneStep
+	Left   []UndoneStep
+	// Lasting is what nothing takes back: it acted beyond the project, and its
+	// tool declares no undo.
+	Lasting []UndoneStep
+}
+
+// An UndoneStep is one step of a run that is taken back, or not.
+type UndoneStep struct {
+	Place tool.Place
+	What  string // the effect, or the tool that declares how
+	Value tool.Value
+	Err   error
+}
+
+// Undo takes back what a run has done: the files that it changed, each as it was
+// if it still is as the run left it, and what its tools declare how to take back;
+// the last step first. It passes the same gate as everything else, and is
+// recorded as a run of the kind undo. It stops at the first step that it cannot
+// take back: those before it may depend on it. The error says why nothing was
+// begun, or why it stopped.
+func (h *Host) Undo(ctx context.Context, u Undo) (*Undone, error) {
+	if h.opts.Journal == nil {
+		return nil, tool.Errorf(tool.Invalid, "the host has no journal, so nothing can be taken back")
+	}
+	log, err := h.opts.Journal.Read(ctx, u.Run)
+	if err != nil {
+		return nil, err
+	}
+	if log.Run().State == journal.Running {
+		return nil, tool.Errorf(tool.Conflict, "the run '%s' has not ended", u.Run).WithHint("cassidy runs resume %s, or cassidy runs cancel %s", u.Run, u.Run)
+	}
+	steps, lasting, err := h.undoSteps(ctx, u)
+	if err != nil {
+		return nil, err
+	}
+	un := &undoing{host: h, log: log, steps: steps, out: &Undone{ID: u.ID, Lasting: lasting}}
+	p := &Program{
+		Name: "undo of " + u.Run, ID: u.ID, Kind: "undo", Title: "take back " + u.Run, Parks: u.Parks, Resume: u.Resume,
+		Options: tool.NewDict("run", u.Run, "to", u.To.String()),
+		Modules: []tool.Module{{Name: "undo", Funcs: un.rows()}},
+		run:     un.run, named: func(id string) { un.out.ID = id },
+	}
+	_, err = h.Run(ctx, p)
+	return un.out, err
+}
+
+// undoStep is one thing to take back.
+type undoStep struct {
+	place tool.Place
+	what  string
+	call  *tool.Dict // of a tool that declares how: what is noted of its call
+	when  time.Time
+}
+
+// The names in the note of a call that can be taken back.
+const (
+	noteUndo   = "undo"
+	noteResult = "result"
+)
+
+// undoSteps finds what can be taken back, the last first, and what cannot.
+func (h *Host) undoSteps(ctx context.Context, u Undo) (steps []undoStep, lasting []UndoneStep, err error) {
+	var outside []journal.Entry
+	var calls []undoStep
+	last := map[string]time.Time{} // when anything at or below a place was done
+	for e, err := range h.opts.Journal.Entries(ctx, u.Run) {
+		if err != nil {
+			return nil, nil, err
+		}
+		for i := 1; i <= len(e.Place); i++ {
+			at := e.Place[:i].String()
+			last[at] = later(last[at], cmp.Or(e.Settled, e.Intended))
+		}
+		if u.To != nil && slices.Compare(e.Place, u.To) < 0 {
+			continue
+		}
+		for _, n := range e.Notes {
+			if n.Text(noteUndo) != "" {
+				calls = append(calls, undoStep{place: e.Place, what: n.Text(noteUndo), call: n})
+			}
+		}
+		switch {
+		case e.Func == commitEffect && (e.Unknown() || e.Err == nil), e.Outcome.Undo != nil:
+			steps = append(steps, undoStep{place: e.Place, what: e.Func, when: e.Settled})
+		case e.Class == tool.External && e.Err == nil:
+			outside = append(outside, e)
+		}
+	}
+	for i := range calls {
+		calls[i].when = last[calls[i].place.String()].Add(1) // after all that it did
+	}
+	for _, e := range outside {
+		if !slices.ContainsFunc(calls, func(c undoStep) bool { return inside(e.Place, c.place) }) {
+			lasting = append(lasting, UndoneStep{Place: e.Place, What: clip(e.Func + "(" + e.Args.String() + ")")})
+		}
+	}
+	steps = append(steps, calls...)
+	slices.SortStableFunc(steps, func(a, b undoStep) int {
+		return cmp.Or(b.when.Compare(a.when), slices.Compare(b.place, a.place))
+	})
+	return steps, lasting, nil
+}
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
+
+// inside reports whether a place is at or below another.
+func inside(p, of tool.Place) bool { return len(p) >= len(of) && slices.Equal(p[:len(of)], of) }
+
+// An undoing takes a run back.
+type undoing struct {
+	host  *Host
+	log   *journal.Log
+	steps []undoStep
+	out   *Undone
+}
+
+// The effects of an undo.
+const (
+	undoEffect = "undo.effect"
+	undoCall   = "undo.call"
+)
+
+// run asks for one effect after the other, as a script would.
+func (u *undoing) run(ctx context.Context, _ tool.Call, do tool.Effector) (tool.Outcome, error) {
+	u.out.Done, u.out.Failed, u.out.Left = nil, nil, nil
+	for i, s := range u.steps {
+		name := undoEffect
+		if s.call != nil {
+			name = undoCall
+		}
+		e := tool.Effect{Func: name, Args: tool.NewDict("place", s.place.String()), Place: tool.Place{i + 1}}
+		out, err := do(ctx, e)
+		step := UndoneStep{Place: s.place, What: s.what, Value: out.Value, Err: err}
+		if err == nil {
+			u.out.Done = append(u.out.Done, step)
+			continue
+		}
+		u.out.Failed = &step
+		for _, left := range u.steps[i+1:] {
+			u.out.Left = append(u.out.Left, UndoneStep{Place: left.place, What: left.what})
+		}
+		return tool.Outcome{}, err
+	}
+	return tool.Outcome{Value: int64(len(u.steps))}, nil
+}
+
+func (u *undoing) rows() []tool.Func {
+	at := []tool.Param{{Name: "place", Type: tool.Type{Name: tool.TypeString}, Required: true}}
+	return []tool.Func{
+		{Name: "effect", Class: tool.Repeatable, Params: at, Target: u.target, Do: u.takeBack},
+		{Name: "call", Class: tool.External, Calls: true, Params: at, Do: u.callUndo},
+	}
+}
+
+// find returns the step of an effect.
+func (u *undoing) find(args *tool.Dict, call bool) (undoStep, error) {
+	i := slices.IndexFunc(u.steps, func(s undoStep) bool { return s.place.String() == args.Text("place") && (s.call != nil) == call })
+	if i < 0 {
+		return undoStep{}, tool.Errorf(tool.Internal, "there is nothing to take back at %s", args.Text("place"))
+	}
+	return u.steps[i], nil
+}
+
+// inverse returns the effect that takes a recorded one back.
+func (u *undoing) inverse(args *tool.Dict) (*tool.Effect, *tool.Func, error) {
+	s, err := u.find(args, false)
+	if err != nil {
+		return nil, nil, err
+	}
+	entry, _, err := u.log.Recorded(s.place)
+	if err != nil {
+		return nil, nil, err
+	}
+	e := entry.Outcome.Undo
+	if e == nil {
+		e = &tool.Effect{Func: restoreEffect, Args: entry.Args}
+	}
+	f := u.host.funcs[e.Func]
+	if f == nil || f.Do == nil {
+		return nil, nil, tool.Errorf(tool.Failed, "%s at step %s cannot be taken back here: there is no %s", entry.Func, s.place, e.Func)
+	}
+	e.Place = s.place
+	return e, f, nil
+}
+
+// target gives the capabilities that taking an effect back takes.
+func (u *undoing) target(args *tool.Dict) ([]tool.Capability, error) {
+	e, f, err := u.inverse(args)
+	if err != nil || f.Target == nil {
+		return nil, err
+	}
+	return f.Target(e.Args)
+}
+
+// takeBack carries the inverse of an effect out. What was taken back already,
+// before a crash, is not again.
+func (u *undoing) takeBack(ctx context.Context, e tool.Effect, g tool.Grant) (tool.Outcome, error) {
+	inverse, f, err := u.inverse(e.Args)
+	if err != nil {
+		return tool.Outcome{}, err
+	}
+	if look := u.host.funcs[reconcileEffect]; look != nil && inverse.Func == restoreEffect {
+		out, err := look.Do(ctx, tool.Effect{Func: reconcileEffect, Args: inverse.Args, Place: e.Place}, g)
+		if d, _ := out.Value.(*tool.Dict); err != nil || !d.Bool("done") {
+			return out, err
+		}
+	}
+	return f.Do(ctx, *inverse, g)
+}
+
+// callUndo has a tool take a call back.
+func (u *undoing) callUndo(ctx context.Context, e tool.Effect, _ tool.Grant) (tool.Outcome, error) {
+	s, err := u.find(e.Args, true)
+	if err != nil {
+		return tool.Outcome{}, err
+	}
+	args, _ := s.call.Get(noteArgs)
+	result, _ := s.call.Get(noteResult)
+	return u.host.takeBackCall(ctx, s.what, tool.NewDict("args", args, "result", result))
+}
+
+// noteCall notes that a call can be taken back, and how.
+func (g *gate) noteCall(ctx context.Context, v tool.Value) error {
+	r := g.root().record
+	if r == nil || g.tool.Undo == "" || len(g.call.Place) == 0 {
+		return nil
+	}
+	if err := r.log.Note(ctx, g.call.Place, tool.NewDict(noteUndo, g.tool.Name, noteArgs, g.shown().Args, noteResult, v)); err != nil {
+		return unrecorded(err)
+	}
+	return nil
+}
+
+// takeBackCall calls the function with which a tool takes a call of it back. It
+// is judged and approved like a call.
+func (h *Host) takeBackCall(ctx context.Context, name string, args *tool.Dict) (tool.Outcome, error) {
+	c := tool.Call{Tool: name, Args: args, Caller: tool.ByScript, Reasoning: "take back what a call did"}
+	above, done := h.forWhom(ctx, &c)
+	defer done()
+	t, run, err := h.lookup(name)
+	if err != nil {
+		return tool.Outcome{}, err
+	}
+	if t.Undo == "" {
+		return tool.Outcome{}, tool.Errorf(tool.Failed, "the tool '%s' no longer says how a call is taken back", t.Name)
+	}
+	own := *t
+	own.Name, own.Params, own.AllowExtra, own.Schema, own.Compiled, own.Returns = t.Name, nil, false, nil, nil, nil
+	c.Entry = t.Undo
+	g := h.gate(&own, c, above)
+	if err := g.admit(); err != nil {
+		return tool.Outcome{}, err
+	}
+	if err := h.usable(ctx, t); err != nil {
+		return tool.Outcome{}, err
+	}
+	if err := g.approve(ctx); err != nil {
+		return tool.Outcome{}, err
+	}
+	return g.execute(ctx, run)
+}

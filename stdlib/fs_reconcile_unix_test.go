@@ -1,0 +1,148 @@
+//go:build unix
+
+package stdlib
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cassidy-run/cassidy/runtime/tool"
+)
+
+func TestReconcileTouchesNoLinks(t *testing.T) {
+	outside := t.TempDir()
+	putFile(t, outside, "a", "2")
+	for _, tt := range []struct {
+		name string
+		put  func(t *testing.T, dir string)
+		kind tool.Kind
+		says string
+	}{
+		{"in the place of a file", func(t *testing.T, dir string) {
+			noError(t, os.Remove(filepath.Join(dir, "sub/a")))
+			link(t, outside+"/a", dir, "sub/a")
+		}, tool.Conflict, "sub/a is neither"},
+		{"on the way", func(t *testing.T, dir string) {
+			noError(t, os.RemoveAll(filepath.Join(dir, "sub")))
+			link(t, outside, dir, "sub")
+		}, tool.Conflict, "sub/a has changed"},
+		{"a second name", func(t *testing.T, dir string) {
+			noError(t, os.Link(filepath.Join(dir, "sub/a"), filepath.Join(outside, "second")))
+		}, tool.Denied, "sub/a is one of several names"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			d := newDesk(t, map[string]string{"sub/a": "1", "b": "1"})
+			d.must("fs.write", "path", "sub/a", "content", "2")
+			d.must("fs.write", "path", "b", "content", "2")
+			undo := d.prepare()
+			d.dies(d.stage.Changes(), 1)
+			tt.put(t, d.dir)
+			changed := snapshot(t, d.dir)
+			_, err := d.withRecord("fs.reconcile", undo)
+			wrong(t, err, tt.kind, tt.says, "fs.reconcile")
+			d.sameTree(changed, "after the refusal")
+			if got := getFile(t, outside, "a"); got != "2" {
+				t.Errorf("outside a = %q, want it untouched", got)
+			}
+		})
+	}
+}
+
+// turnLoopEnv makes the test below the process that is killed: its project, and
+// the file for its record.
+const turnLoopEnv = "CASSIDY_TEST_TURN_LOOP"
+
+// A tree of two shapes, of which each commit makes the one of the other. A host
+// that is killed at any instant of it has its undo on record, as a run would,
+// and the next makes one shape of what it left.
+func TestReconcileAfterAKill(t *testing.T) {
+	if at := os.Getenv(turnLoopEnv); at != "" {
+		dir, record, _ := strings.Cut(at, "\n")
+		turnUntilKilled(t, dir, record)
+	}
+	d := newDesk(t, map[string]string{"left/f": contentOf('A'), "left/deep/g": contentOf('A'), "kind/x": "x"})
+	record := filepath.Join(t.TempDir(), "undo")
+	random := rand.New(rand.NewPCG(3, 4))
+	states := map[string]int{}
+	for range 40 {
+		killed := exec.Command(os.Args[0], "-test.run=^TestReconcileAfterAKill$")
+		killed.Env = append(os.Environ(), turnLoopEnv+"="+d.dir+"\n"+record)
+		out, err := killed.StdoutPipe()
+		noError(t, err)
+		noError(t, killed.Start())
+		_, err = out.Read(make([]byte, 1)) // it has begun
+		noError(t, err)
+		timer := time.NewTimer(time.Duration(random.IntN(15_000)) * time.Microsecond)
+		<-timer.C // the random instant is what is tested
+		noError(t, killed.Process.Kill())
+		_ = killed.Wait() // it was killed
+
+		b, err := os.ReadFile(record)
+		noError(t, err)
+		v, err := tool.Decode(b)
+		noError(t, err)
+		result, err := d.withRecord("fs.reconcile", &tool.Effect{Args: v.(*tool.Dict)})
+		noError(t, err)
+		done := result.Value.(*tool.Dict)
+		states[fmt.Sprint(done.Bool("done"), done.Has("restored"))]++
+		isOneShape(t, d.dir)
+	}
+	t.Logf("done, half done: %v", states)
+}
+
+// isOneShape checks that a tree is wholly of one of the two shapes.
+func isOneShape(t *testing.T, dir string) {
+	t.Helper()
+	all := snapshot(t, dir)
+	side, kind := "left", "kind/x"
+	if _, ok := all["right"]; ok {
+		side, kind = "right", "kind"
+	}
+	names := map[string]bool{".": true, "kind": true, kind: true, side: true, side + "/f": true, side + "/deep": true, side + "/deep/g": true}
+	for p := range all {
+		if !names[p] {
+			t.Errorf("%s is there beside %s", p, side)
+		}
+		delete(names, p)
+	}
+	if len(names) > 0 || strings.HasPrefix(all[kind], "d") || all[side+"/f"] != all[side+"/deep/g"] {
+		t.Fatalf("%s: without %v, with %s %q, f %.12q and g %.12q", side, names, kind, all[kind], all[side+"/f"], all[side+"/deep/g"])
+	}
+}
+
+// turnUntilKilled turns the tree from one shape to the other, for ever.
+func turnUntilKilled(t *testing.T, dir, record string) {
+	d := deskAt(t, &Options{Root: dir})
+	for i := 0; ; i++ {
+		from, to := "left", "right"
+		if !d.must("fs.exists", "path", from).(bool) {
+			from, to = to, from
+		}
+		content := contentOf('A' + byte(rand.IntN(26)))
+		d.must("fs.move", "from", from, "to", to)
+		d.must("fs.write", "path", to+"/f", "content", content)
+		d.must("fs.write", "path", to+"/deep/g", "content", content)
+		d.must("fs.remove", "path", "kind", "recursive", true)
+		if to == "right" {
+			d.must("fs.write", "path", "kind", "content", "file")
+		} else {
+			d.must("fs.write", "path", "kind/x", "content", "x")
+		}
+		b, err := tool.Append(nil, d.prepare().Args)
+		noError(t, err)
+		noError(t, os.WriteFile(record+".new", b, 0o600))
+		noError(t, os.Rename(record+".new", record))
+		if i == 0 {
+			fmt.Println("begun")
+		}
+		_, err = d.run(context.Background(), "fs.commit")
+		noError(t, err)
+	}
+}

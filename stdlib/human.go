@@ -1,0 +1,100 @@
+package stdlib
+
+import (
+	"context"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/cassidy-run/cassidy/runtime/tool"
+)
+
+const (
+	humanMaxQuestion = 4 << 10  // bytes: what somebody reads before he answers
+	humanMaxAnswer   = 64 << 10 // bytes: what somebody pastes
+)
+
+// humanModule are the questions to a person. To ask again does no harm, so an
+// answer that was lost is asked for once more.
+func humanModule() tool.Module {
+	question := effectParam("question", tool.TypeString, "what to ask, at most 4 KB")
+	otherwise := effectOption("default", tool.TypeString, nil, "what to give where the answer is empty; the person is told")
+	otherwise.Type.Nullable = true
+	return tool.Module{
+		Name: "human",
+		Doc: "Questions to the person for whom the call is made. The call's time stands still until the answer; a run that is recorded can wait for it " +
+			"without a process. Where nobody is there to answer and the run cannot wait, asking is refused. No flag and no rule answers for him.",
+		Funcs: []tool.Func{
+			humanFunc("ask", "Ask a person, who answers in a line of text.", "the answer as a string", humanAsk, question, otherwise),
+			humanFunc("confirm", "Ask a person, who answers yes or no.", "True for yes, False for no", humanConfirm, question),
+		},
+	}
+}
+
+func humanFunc(name, doc, returns string, do func(context.Context, tool.Effect, tool.Grant) (tool.Outcome, error), params ...tool.Param) tool.Func {
+	return tool.Func{
+		Name: name, Doc: doc, Params: params, Returns: returns, Class: tool.Repeatable,
+		Target: func(*tool.Dict) ([]tool.Capability, error) { return []tool.Capability{{Name: "human"}}, nil },
+		Do:     do,
+	}
+}
+
+func humanAsk(ctx context.Context, e tool.Effect, g tool.Grant) (tool.Outcome, error) {
+	question := e.Args.Text("question")
+	otherwise, _ := e.Args.Get("default")
+	if text, _ := otherwise.(string); text != "" {
+		question += "\n(an empty answer means: " + text + ")"
+	}
+	v, err := humanPut(ctx, question, false, g)
+	if err != nil {
+		return tool.Outcome{}, err
+	}
+	answer, ok := v.(string)
+	switch {
+	case !ok:
+		return tool.Outcome{}, tool.Errorf(tool.Internal, "the answer should be text but is %s", tool.TypeOf(v))
+	case len(answer) > humanMaxAnswer:
+		return tool.Outcome{}, humanLimit("the answer is longer than %d KB", humanMaxAnswer>>10)
+	case !utf8.ValidString(answer):
+		return tool.Outcome{}, tool.Errorf(tool.Failed, "the answer is not UTF-8 text")
+	case answer == "" && otherwise != nil:
+		return tool.Outcome{Value: otherwise}, nil
+	}
+	return tool.Outcome{Value: answer}, nil
+}
+
+func humanConfirm(ctx context.Context, e tool.Effect, g tool.Grant) (tool.Outcome, error) {
+	v, err := humanPut(ctx, e.Args.Text("question"), true, g)
+	if err != nil {
+		return tool.Outcome{}, err
+	}
+	if _, ok := v.(bool); !ok {
+		return tool.Outcome{}, tool.Errorf(tool.Internal, "the answer should be yes or no but is %s", tool.TypeOf(v))
+	}
+	return tool.Outcome{Value: v}, nil
+}
+
+// humanPut puts a question, without the characters that could redraw the
+// terminal of whom it asks.
+func humanPut(ctx context.Context, question string, confirm bool, g tool.Grant) (tool.Value, error) {
+	if err := effectStopped(ctx); err != nil {
+		return nil, err
+	}
+	if len(question) > humanMaxQuestion {
+		return nil, humanLimit("the question is longer than %d KB", humanMaxQuestion>>10)
+	}
+	text := strings.TrimSpace(tool.Clean(question, humanMaxQuestion))
+	if text == "" {
+		return nil, tool.Errorf(tool.Invalid, "the question is empty")
+	}
+	if g.Ask == nil {
+		return nil, tool.Errorf(tool.Denied, "there is nobody to ask here").
+			WithHint("run it on a terminal; or give what is asked for as an argument of the tool")
+	}
+	return g.Ask(ctx, text, confirm)
+}
+
+func humanLimit(format string, args ...any) *tool.Error {
+	e := tool.Errorf(tool.Limit, format, args...)
+	e.Limit = "human"
+	return e
+}
