@@ -279,5 +279,6 @@ func discover(ctx context.Context, root string, o *project.Options) ([]tool.Foun
 	if err != nil {
 		return nil, nil, err
 	}
-	return p.Tools, p.Broken, nil
+	workflows, broken := project.WorkflowTools(ctx, root, o)
+	return append(p.Tools, workflows...), append(p.Broken, broken...), nil
 }

@@ -142,7 +142,7 @@ func (g *gate) handled(ctx context.Context, run tool.Runner) (tool.Outcome, erro
 	case err != nil:
 		return tool.Outcome{}, err
 	case known && !entry.Unknown():
-		return answered(f, e, &entry)
+		return g.answered(f, e, &entry)
 	case known:
 		if err := g.mayRepeat(ctx, f, e); err != nil {
 			return tool.Outcome{}, r.settle(ctx, e.Place, tool.Outcome{}, err)

@@ -121,6 +121,14 @@ func (g *gate) written(ctx context.Context, at tool.Place) (bool, error) {
 		g.commits = map[string]bool{}
 	}
 	g.commits[commit.Place.String()] = done
+	if done && g.host.Events.Wanted() {
+		var takes []tool.Capability
+		for path := range commit.Change.All() {
+			name, _ := path.(string)
+			takes = append(takes, tool.Capability{Name: "fs.write", Target: name})
+		}
+		g.tellDone(tool.Effect{Func: commitEffect, Place: commit.Place}, takes, nil, 0)
+	}
 	return done, err
 }
 

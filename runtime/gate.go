@@ -303,17 +303,22 @@ func (g *gate) done(ctx context.Context, e tool.Effect) (tool.Outcome, error) {
 	start, takes := time.Now(), g.takes
 	out, err := g.carryOut(ctx, f, e)
 	if f.Class != tool.Notice && g.host.Events.Wanted() {
-		d := tool.NewDict("func", e.Func, "place", e.Place.String(), "capabilities", capabilityTexts(takes), "success", err == nil,
-			"wall_ms", float64(time.Since(start).Microseconds())/1000)
-		if err != nil {
-			d.Put("error", tool.AsError(err, tool.Failed).Message())
-		}
-		g.host.emit(tool.EffectDone, g.call, d)
+		g.tellDone(e, takes, err, time.Since(start))
 	}
 	if err != nil && e.Func != toolsCall { // that a call was refused, it tells itself
 		err = g.failed(e, nil, err)
 	}
 	return out, err
+}
+
+// tellDone tells that an effect was carried out.
+func (g *gate) tellDone(e tool.Effect, takes []tool.Capability, err error, took time.Duration) {
+	d := tool.NewDict("func", e.Func, "place", e.Place.String(), "capabilities", capabilityTexts(takes), "success", err == nil,
+		"wall_ms", float64(took.Microseconds())/1000)
+	if err != nil {
+		d.Put("error", tool.AsError(err, tool.Failed).Message())
+	}
+	g.host.emit(tool.EffectDone, g.call, d)
 }
 
 // carryOut calls the function. One that panics is the tool's failure.

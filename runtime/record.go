@@ -38,7 +38,7 @@ func (g *gate) recorded(next tool.Effector) tool.Effector {
 				return entry.Outcome, firstError(err, entry.Err)
 			}
 		case g.known:
-			return answered(f, e, &entry)
+			return g.answered(f, e, &entry)
 		case known:
 			if err := g.mayRepeat(ctx, f, e); err != nil {
 				return tool.Outcome{}, r.settle(ctx, e.Place, tool.Outcome{}, err)
@@ -117,9 +117,14 @@ func (r *recording) known(e tool.Effect) (entry journal.Entry, known bool, err e
 	return entry, true, nil
 }
 
-// answered gives what is recorded of an effect.
-func answered(f *tool.Func, e tool.Effect, entry *journal.Entry) (tool.Outcome, error) {
+// answered gives what is recorded of an effect, and tells it as if it were done
+// now: who follows what a call reads has to know.
+func (g *gate) answered(f *tool.Func, e tool.Effect, entry *journal.Entry) (tool.Outcome, error) {
 	err := firstError(nil, entry.Err)
+	if g.host.Events.Wanted() && f.Target != nil {
+		takes, _ := targets(f, e)
+		g.tellDone(e, takes, err, 0)
+	}
 	if f.Again != nil {
 		if failure := f.Again(e, entry.Outcome, err); failure != nil {
 			return tool.Outcome{}, unrecorded(failure)

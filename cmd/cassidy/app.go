@@ -102,7 +102,7 @@ func newApp(c *command) *cli.App {
 			&cli.StringFlag{Name: "config", Usage: "read `FILE` instead of the user's config.yaml", Destination: &c.config},
 			&cli.BoolFlag{Name: "trust-once", Usage: "trust what is in this project, for this command only", Destination: &c.trustOnce},
 		},
-		Commands: []*cli.Command{initCommand(c), taskCommand(c), chatCommand(c), toolCommand(c), skillCommand(c), trustCommand(c),
+		Commands: []*cli.Command{initCommand(c), taskCommand(c), chatCommand(c), workflowCommand(c), toolCommand(c), skillCommand(c), trustCommand(c),
 			runsCommand(c), decisionCommand(c), formatTestCommand(c), doctorCommand(c), versionCommand(c)},
 		Action:         func(ctx *cli.Context) error { return noCommand(ctx, "cassidy") },
 		OnUsageError:   func(_ *cli.Context, err error, _ bool) error { return usageError(err) },

@@ -64,7 +64,7 @@ func FuzzPairs(f *testing.F) {
 	f.Add("a:=\"x\"", "a=\xff")
 	t := &tool.Tool{Name: "t", Params: []tool.Param{{Name: "a"}}}
 	f.Fuzz(func(tt *testing.T, one, two string) {
-		args, _, err := parsePairs(t, []string{one, two})
+		args, _, err := parsePairs(t, "", []string{one, two})
 		if err != nil {
 			if e := tool.AsError(err, tool.Internal); e.Kind != tool.Invalid && e.Kind != tool.Limit {
 				tt.Errorf("parsePairs(%q, %q) = %v, which is not the user's mistake", one, two, err)

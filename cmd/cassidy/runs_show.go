@@ -364,7 +364,9 @@ func shownOf(e *journal.Entry, run journal.State, tokens tokenCount) shownStep {
 	}
 	s.cost = strings.Join(cost, " · ")
 	for _, n := range e.Notes {
-		s.below = append(s.below, noteText(n))
+		if text := noteText(n); text != "" {
+			s.below = append(s.below, text)
+		}
 	}
 	if q := e.Question; q != nil && !w.asks {
 		s.below = append(s.below, "asked: "+oneLine(q.Text))
@@ -375,20 +377,6 @@ func shownOf(e *journal.Entry, run journal.State, tokens tokenCount) shownStep {
 	s.books = s.mark == stepDone && len(s.below) == 0 &&
 		slices.Contains([]string{"agent.limits", "agent.note", "agent.result_text", "agent.decide", "random.seed"}, e.Func)
 	return s
-}
-
-// noteText says what was decided at a step, and why.
-func noteText(d *tool.Dict) string {
-	word, why := d.Text("decision"), oneLine(d.Text("why"))
-	switch {
-	case word == "allowed" && why != "":
-		return "approved: " + why
-	case word == "denied" && why != "":
-		return "refused: " + why
-	case word != "" && why != "":
-		return word + ": " + why
-	}
-	return oneLine(tool.FormatJSON(d, ""))
 }
 
 // stepWords are what a step did, in words for people.

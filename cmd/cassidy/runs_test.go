@@ -132,7 +132,7 @@ func TestRunsShow(t *testing.T) {
 	h.did(l, "1", "agent.limits", nil, tool.NewDict("tools", 3), nil)
 	h.did(l, "2", "agent.ask", tool.NewDict("message", "go"), tool.NewDict("text", "\n I write.\nMore.", "iteration", 1, "input_tokens", 1200, "output_tokens", 34), nil)
 	h.did(l, "3.1", "fs.exists", tool.NewDict("path", "a.txt"), false, nil)
-	h.check(l.Note(ctx, h.place("3.2"), tool.NewDict("decision", "allowed", "func", "fs.commit", "why", "a rule allows it")))
+	h.check(l.Note(ctx, h.place("3.2"), tool.NewDict("approval", "fs.commit", "yes", true, "why", "a rule allows it")))
 	h.did(l, "3.2", "fs.commit", &tool.Dict{}, tool.List{
 		tool.NewDict("path", "a.txt", "kind", "file", "action", "created", "bytes", 1229),
 		tool.NewDict("path", "b", "kind", "dir", "action", "removed", "bytes", 0),
@@ -147,7 +147,7 @@ func TestRunsShow(t *testing.T) {
 	h.did(l, "10", "human.ask", tool.NewDict("question", "Who?"), "Ann", nil)
 	h.did(l, "11", "time.sleep", tool.NewDict("seconds", 90), nil, nil)
 	h.did(l, "12", "fs.read", tool.NewDict("path", "a\x1b[2Jb\u202e.txt"), nil, tool.Errorf(tool.NotFound, "there is no \x1b[31ma"))
-	h.check(l.Note(ctx, h.place("13"), tool.NewDict("decision", "denied", "func", "shell.run", "why", "not now")))
+	h.check(l.Note(ctx, h.place("13"), tool.NewDict("approval", "call", "yes", false, "why", "not now")))
 	h.did(l, "14", "agent.ask", tool.NewDict("message", ""), tool.NewDict("text", "Done.", "iteration", 2, "input_tokens", 100, "output_tokens", 2), nil)
 	h.intend(l, "15", "agent.call", decision)
 	h.did(l, "15.1", "fs.stat", tool.NewDict("path", "a"), nil, nil)
@@ -261,7 +261,7 @@ func TestRunsShowStep(t *testing.T) {
 	h := newRunsHome(t)
 	l := h.begin("one")
 	ctx := context.Background()
-	h.check(l.Note(ctx, h.place("3.1"), tool.NewDict("decision", "allowed", "why", "it was approved")))
+	h.check(l.Note(ctx, h.place("3.1"), tool.NewDict("approval", "call", "yes", true, "why", "it was approved")))
 	h.check(l.Intend(ctx, journal.Intent{Place: h.place("3.1"), Func: "fs.write", Args: tool.NewDict("path", "a", "content", "one\nstep 9\n"),
 		Class: tool.Write, Change: tool.NewDict("a", tool.NewDict("before", "", "after", "abc"))}))
 	h.check(l.Ask(ctx, journal.Question{Place: h.place("3.1"), Text: "Really?\x1b[1A", Confirm: true}))

@@ -39,7 +39,7 @@ func (c *command) runTool(ctx *cli.Context, h *runtime.Host) error {
 	if err := untrusted(&t); err != nil {
 		return c.failed(err)
 	}
-	args, err := c.arguments(&t, words[1:], ctx.String("input"), ctx.IsSet("input"))
+	args, err := c.arguments(&t, "cassidy tool run ", words[1:], ctx.String("input"), ctx.IsSet("input"))
 	if err != nil {
 		return c.failed(err)
 	}
@@ -47,15 +47,16 @@ func (c *command) runTool(ctx *cli.Context, h *runtime.Host) error {
 	return err
 }
 
-// arguments reads the arguments of a call from the command line.
-func (c *command) arguments(t *tool.Tool, words []string, input string, given bool) (*tool.Dict, error) {
+// arguments reads the arguments of a call from the command line, which begins
+// with the words before.
+func (c *command) arguments(t *tool.Tool, before string, words []string, input string, given bool) (*tool.Dict, error) {
 	if given && len(words) > 0 {
 		return nil, tool.Errorf(tool.Invalid, "--input and %q both give arguments", words[0]).WithHint("use one of them")
 	}
 	if given {
 		return c.inputArgs(input)
 	}
-	args, notes, err := parsePairs(t, words)
+	args, notes, err := parsePairs(t, before, words)
 	if c.verbose {
 		for _, note := range notes {
 			c.say("%s", note)
@@ -66,13 +67,13 @@ func (c *command) arguments(t *tool.Tool, words []string, input string, given bo
 
 // parsePairs reads key=value, by the declared types, and key:=JSON. The notes
 // say what was read as what.
-func parsePairs(t *tool.Tool, words []string) (args *tool.Dict, notes []string, err error) {
+func parsePairs(t *tool.Tool, before string, words []string) (args *tool.Dict, notes []string, err error) {
 	args = &tool.Dict{}
 	for _, word := range words {
 		key, value, ok := strings.Cut(word, "=")
 		if !ok || key == "" || key == ":" {
 			e := tool.Errorf(tool.Invalid, "%q is not key=value", word)
-			return nil, nil, e.WithHint("cassidy tool run %s", usage(t))
+			return nil, nil, e.WithHint("%s%s", before, usage(t))
 		}
 		name, isJSON := strings.CutSuffix(key, ":")
 		if args.Has(name) {
@@ -156,14 +157,18 @@ func (c *command) call(ctx *cli.Context, h *runtime.Host, call tool.Call) (tool.
 		c.printResult(result)
 		return result, nil
 	}
-	text := result.Text()
+	c.printText(result.Text())
+	return result, nil
+}
+
+// printText prints a result, and nothing for none.
+func (c *command) printText(text string) {
 	if c.terminal(c.out) {
 		text = printable(text)
 	}
 	if text != "" {
 		c.print(strings.TrimSuffix(text, "\n") + "\n")
 	}
-	return result, nil
 }
 
 // failed tells of a call that failed. With --json it is a result like any

@@ -56,6 +56,14 @@ type Options struct {
 	// BeforeAsk is called with each request before the model gets it, and may
 	// change or refuse it.
 	BeforeAsk func(ctx context.Context, r *model.Request) error
+	// Parks says that a question which nobody is there to answer parks the run,
+	// instead of being refused: it ends with the reason [ReasonParked], and
+	// [Session.Resume] goes on with it.
+	Parks bool
+	// Record is recorded with each run: what whoever resumes it needs to know to
+	// make the same agent. The names task and conversation in it are the
+	// session's own.
+	Record *tool.Dict
 	// Depth is how deep sub-agents may be; 0 means 1: an agent's own agents
 	// have none.
 	Depth int

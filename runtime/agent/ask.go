@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"reflect"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -13,38 +14,88 @@ import (
 )
 
 // doAsk is agent.ask: it sends the results of calls and a message, and gives the
-// model's reply. Where that fails, the conversation is as it was before.
+// model's reply. Where that fails, the conversation is as it was before, or the
+// summary of that where it had to be made shorter. What it keeps of the outcome,
+// keepAsk keeps of a recorded one.
 func (t *turn) doAsk(ctx context.Context, e tool.Effect) (tool.Value, error) {
-	message := e.Args.Text("message")
-	results, err := readResults(e.Args)
+	more, err := t.sent(e.Args)
 	if err != nil {
 		return nil, err
 	}
 	if most := cmp.Or(t.agent.opts.Iterations, maxIterations); t.result.Iterations >= most {
 		return nil, tooManyIterations(most)
 	}
-	results = t.fitting(results)
-	more := t.compose(message, results)
 	if len(more) == 0 {
 		return nil, tool.Errorf(tool.Invalid, "agent.ask has nothing to say: it needs a message or results")
 	}
 	t.result.Iterations++
-	reply, err := t.say(ctx, more)
-	if noRoom(err) && t.makeRoom(ctx) {
-		reply, err = t.say(ctx, t.compose(message, results))
+	d := tool.NewDict("text", "", "calls", tool.List{}, "stop", "", "iteration", int64(t.result.Iterations), "full", false)
+	a, err := t.say(ctx, more)
+	if noRoom(err) {
+		shorter, failure := t.doCompact(ctx, tool.Effect{})
+		if isFinal(failure) {
+			return nil, failure
+		}
+		d.Put("compacted", shorter)
+		if c, _ := shorter.(*tool.Dict); c.Bool("success") {
+			if more, err = t.sent(e.Args); err == nil {
+				a, err = t.say(ctx, more)
+			}
+		}
 	}
+	if err != nil {
+		return d, err
+	}
+	a.describe(d)
+	if err := t.keepReply(more, d); err != nil {
+		return d, err
+	}
+	calls, _ := d.Get("calls")
+	t.emit(tool.ModelReply, tool.NewDict("iteration", int64(t.result.Iterations), "text", a.Text, "calls", calls,
+		"input_tokens", int64(a.Usage.InputTokens), "output_tokens", int64(a.Usage.OutputTokens)))
+	d.Put("full", t.account.Full())
+	return d, nil
+}
+
+// sent makes the messages that the arguments of agent.ask stand for.
+func (t *turn) sent(args *tool.Dict) ([]model.Message, error) {
+	results, err := readResults(args)
 	if err != nil {
 		return nil, err
 	}
-	t.result.References = reply.References
+	return t.compose(args.Text("message"), t.fitting(results)), nil
+}
+
+// An answer is what a model replied, and to what.
+type answer struct {
+	*model.Reply
+	// changed is the conversation that it replied to, where BeforeAsk has made
+	// it another one; else nil.
+	changed []model.Message
+}
+
+// describe puts the answer into the outcome of agent.ask.
+func (a *answer) describe(d *tool.Dict) {
 	calls := tool.List{}
-	for _, c := range reply.Calls {
+	for _, c := range a.Calls {
 		calls = append(calls, nativeDict(c))
 	}
-	t.emit(tool.ModelReply, tool.NewDict("iteration", int64(t.result.Iterations), "text", reply.Text, "calls", calls,
-		"input_tokens", int64(reply.Usage.InputTokens), "output_tokens", int64(reply.Usage.OutputTokens)))
-	return tool.NewDict("text", reply.Text, "calls", calls, "stop", string(reply.Stop), "iteration", int64(t.result.Iterations),
-		"full", t.account.Full()), nil
+	references := tool.List{}
+	for _, ref := range a.References {
+		references = append(references, ref)
+	}
+	d.Put("text", a.Text)
+	d.Put("calls", calls)
+	d.Put("stop", string(a.Stop))
+	d.Put("thread", a.Thread)
+	putTokens(d, a.Usage)
+	d.Put("references", references)
+	if a.Opaque != nil {
+		d.Put("opaque", a.Opaque)
+	}
+	if a.changed != nil {
+		d.Put("conversation", messageList(a.changed))
+	}
 }
 
 // tooManyIterations ends a policy that asks more often than its user lets it.
@@ -60,13 +111,6 @@ const iterationsLimit = "iterations"
 func noRoom(err error) bool {
 	e := tool.AsError(err, tool.Failed)
 	return e != nil && e.Kind == tool.Limit && (e.Limit == "conversation" || e.Limit == "context")
-}
-
-// makeRoom compacts the conversation, if it can be.
-func (t *turn) makeRoom(ctx context.Context) bool {
-	v, err := t.doCompact(ctx, tool.Effect{})
-	d, _ := v.(*tool.Dict)
-	return err == nil && d.Bool("success")
 }
 
 // fitting cuts results that are too long together for a message, the longest
@@ -88,7 +132,7 @@ func (t *turn) fitting(results []callResult) []callResult {
 }
 
 // say is put, where there is room for the messages.
-func (s *Session) say(ctx context.Context, more []model.Message) (*model.Reply, error) {
+func (s *Session) say(ctx context.Context, more []model.Message) (*answer, error) {
 	var all strings.Builder
 	for _, m := range more {
 		all.WriteString(m.Text)
@@ -104,9 +148,10 @@ func (s *Session) say(ctx context.Context, more []model.Message) (*model.Reply, 
 }
 
 // put has the model answer the conversation with more messages at its end, and
-// keeps both.
-func (s *Session) put(ctx context.Context, more []model.Message) (*model.Reply, error) {
-	r := &model.Request{Messages: append(s.messages[:len(s.messages):len(s.messages)], more...), Thread: s.thread}
+// keeps neither.
+func (s *Session) put(ctx context.Context, more []model.Message) (*answer, error) {
+	all := s.with(more)
+	r := &model.Request{Messages: all, Thread: s.thread}
 	if s.agent.format == Native {
 		r.Tools = s.agent.tools
 	}
@@ -114,38 +159,32 @@ func (s *Session) put(ctx context.Context, more []model.Message) (*model.Reply, 
 		s.emit(tool.ModelAsk, tool.NewDict("iteration", int64(s.turn.result.Iterations), "messages", int64(len(r.Messages)), "tokens", int64(s.account.Used())))
 		r.Text = func(piece string) { s.emit(tool.ModelText, tool.NewDict("text", piece)) }
 	}
+	a := &answer{}
 	if s.agent.opts.BeforeAsk != nil {
+		r.Messages = slices.Clone(all)
 		if err := s.agent.opts.BeforeAsk(ctx, r); err != nil {
 			return nil, err
 		}
+		if !reflect.DeepEqual(r.Messages, all) {
+			a.changed = slices.Clone(r.Messages)
+		}
 	}
-	reply, err := s.agent.opts.Model.Ask(ctx, r)
-	said := noAnswer
+	var err error
+	a.Reply, err = s.agent.opts.Model.Ask(ctx, r)
 	switch {
 	case errors.Is(err, model.ErrEmpty): // it can be reminded
-		reply = &model.Reply{Thread: r.Thread, Stop: model.StopEnd}
+		a.Reply = &model.Reply{Thread: r.Thread, Stop: model.StopEnd}
 	case err != nil:
 		return nil, err
-	case reply == nil:
+	case a.Reply == nil:
 		return nil, tool.Errorf(tool.Internal, "the model %s gave neither a reply nor an error", s.agent.opts.Model.Name())
-	default:
-		said = reply.Message()
 	}
-	known := len(s.messages)
-	if len(r.Messages) != known+len(more) { // BeforeAsk has made it another conversation
-		s.account, known = *newAccount(s.agent.opts.Budget, s.agent.tools, s.agent.format), 0
-	}
-	s.messages = append(r.Messages[:len(r.Messages):len(r.Messages)], said)
-	s.thread, s.open, s.made = reply.Thread, reply.Calls, nil
-	for i := known; i < len(s.messages); i++ {
-		s.account.AddMessage(&s.messages[i])
-	}
-	s.account.Reported(reply.Usage.InputTokens, reply.Usage.OutputTokens)
-	usage := &s.turn.result.Usage
-	usage.InputTokens += reply.Usage.InputTokens
-	usage.OutputTokens += reply.Usage.OutputTokens
-	usage.CachedTokens += reply.Usage.CachedTokens
-	return reply, nil
+	return a, nil
+}
+
+// with returns the conversation with more messages at its end.
+func (s *Session) with(more []model.Message) []model.Message {
+	return append(s.messages[:len(s.messages):len(s.messages)], more...)
 }
 
 // noAnswer stands in a conversation for a reply that was empty: no API takes it
@@ -171,11 +210,19 @@ func readResults(args *tool.Dict) (list []callResult, err error) {
 // notRun is what a model is told of a call that nobody made.
 const notRun = "This call was not made."
 
+// open returns the native calls of the last reply, which have no result yet.
+func (s *Session) open() []model.Call {
+	if len(s.messages) == 0 {
+		return nil
+	}
+	return s.messages[len(s.messages)-1].Calls
+}
+
 // answers makes an answer to each native call of the last reply, since no API
 // goes on without: what came of the call, or that nobody made it.
 func (s *Session) answers() []model.Message {
 	var more []model.Message
-	for _, c := range s.open {
+	for _, c := range s.open() {
 		m := model.Message{Role: model.ToolRole, CallID: c.ID, Tool: c.Tool, Text: notRun, Failed: true}
 		if i := slices.IndexFunc(s.made, func(made madeCall) bool { return made.id == c.ID }); i >= 0 {
 			m.Text, m.Failed = s.made[i].text, !s.made[i].success
@@ -189,8 +236,9 @@ func (s *Session) answers() []model.Message {
 // to tell, beside those that answers tells.
 func (t *turn) leftOver() []string {
 	var parts []string
+	open := t.open()
 	for _, made := range t.made {
-		answered := slices.ContainsFunc(t.open, func(c model.Call) bool { return made.id == c.ID })
+		answered := slices.ContainsFunc(open, func(c model.Call) bool { return made.id == c.ID })
 		if made.turn != t && !answered && !made.last {
 			parts = append(parts, made.text)
 		}
@@ -249,14 +297,7 @@ func (s *Session) plain() bool {
 // message alone where it knows that already.
 func (t *turn) doPrompt(_ context.Context, e tool.Effect) (tool.Value, error) {
 	text := e.Args.Text("task")
-	if n := e.Args.Int("iterations", 0); n > 0 {
-		t.prompt.Iterations = int(n)
-	}
-	if t.told && len(t.messages) > 0 {
-		return text, nil
-	}
-	t.told, t.question = true, text
-	if t.plain() {
+	if !t.keepPrompt(e.Args) || t.plain() {
 		return text, nil
 	}
 	return t.prompt.Message(text), nil

@@ -9,15 +9,14 @@ import (
 
 // doCompact is agent.compact.
 func (t *turn) doCompact(ctx context.Context, _ tool.Effect) (tool.Value, error) {
-	before := t.account.Used()
-	summary, err := t.compact(ctx)
-	if err != nil && (ctx.Err() != nil || tool.KindOf(err) == tool.Canceled) {
+	d, err := t.summarize(ctx)
+	if err != nil && (ctx.Err() != nil || tool.KindOf(err) == tool.Canceled || isFinal(err)) {
 		return nil, err
 	}
-	d := tool.NewDict("success", err == nil, "summary", summary, "tokens_before", int64(before), "tokens_after", int64(t.account.Used()))
-	if err != nil {
-		d.Put("error", tool.AsError(err, tool.Failed).Message())
+	if err := t.keepSummary(d); err != nil {
+		return nil, err
 	}
+	d.Put("tokens_after", int64(t.account.Used()))
 	t.emit(tool.Compacted, d)
 	return d, nil
 }
@@ -33,37 +32,48 @@ func (s *Session) Compact(ctx context.Context) (before, after int, err error) {
 		s.turn = &turn{Session: s}
 	}
 	before = s.account.Used()
-	_, err = s.compact(ctx)
+	d, err := s.summarize(ctx)
+	if failure := s.keepSummary(d); err == nil {
+		err = failure
+	}
 	return before, s.account.Used(), err
 }
 
-func (s *Session) compact(ctx context.Context) (summary string, err error) {
-	if len(s.messages) == 0 {
-		return "", tool.Errorf(tool.Invalid, "there is nothing to compact yet")
+// summarize has the model write a summary of the conversation, which stays as
+// it is. Beside an error too, it gives what agent.compact does.
+func (s *Session) summarize(ctx context.Context) (*tool.Dict, error) {
+	used := int64(s.account.Used())
+	d := tool.NewDict("success", false, "summary", "", "tokens_before", used, "tokens_after", used)
+	a, err := s.askSummary(ctx)
+	if err == nil {
+		putTokens(d, a.Usage)
+		if a.Text == "" {
+			err = tool.Errorf(tool.Failed, "the model wrote no summary")
+		}
 	}
-	messages, thread, open, made, account := s.messages, s.thread, s.open, s.made, s.account
+	if err != nil {
+		d.Put("error", tool.AsError(err, tool.Failed).Message())
+		return d, err
+	}
+	d.Put("success", true)
+	d.Put("summary", a.Text)
+	return d, nil
+}
+
+func (s *Session) askSummary(ctx context.Context) (*answer, error) {
+	if len(s.messages) == 0 {
+		return nil, tool.Errorf(tool.Invalid, "there is nothing to compact yet")
+	}
 	answers := s.answers()
 	for i := range answers { // they may be what there is no room for, and are sent whole afterwards
 		answers[i].Text = cutMiddle(answers[i].Text, leastResult, shortNote)
 	}
-	reply, err := s.put(ctx, append(answers, model.Message{Role: model.User, Text: s.prompt.CompactRequest()}))
-	if err == nil && reply.Text == "" {
-		err = tool.Errorf(tool.Failed, "the model wrote no summary")
-	}
-	s.messages, s.thread, s.open, s.made, s.account = messages, thread, open, made, account
-	if err != nil {
-		return "", err
-	}
-	// Half as many characters as there are tokens: a sixth of what there is room for.
-	k := &keep{Chars: max(1, min(defaultKept, s.account.EffectiveLimit()/2))}
-	s.restart(s.prompt.Continue(s.question, reply.Text, messages, k))
-	s.turn.memory.forget() // what it points to may be gone
-	return reply.Text, nil
+	return s.put(ctx, append(answers, model.Message{Role: model.User, Text: s.prompt.CompactRequest()}))
 }
 
 // restart makes the conversation another one, which the model gets whole.
 func (s *Session) restart(messages []model.Message) {
-	s.messages, s.thread, s.open, s.told = messages, "", nil, true
+	s.messages, s.thread, s.told = messages, "", true
 	s.account = *newAccount(s.agent.opts.Budget, s.agent.tools, s.agent.format)
 	for i := range messages {
 		s.account.AddMessage(&messages[i])

@@ -14,38 +14,35 @@ import (
 
 // doCall is agent.call: it makes the call that a decision asks for. What goes
 // wrong is an outcome like any other, which the model is told; only the end of
-// the run itself is an error.
+// the run itself is an error. What it keeps of the outcome, keepCall keeps of a
+// recorded one.
 func (t *turn) doCall(ctx context.Context, e tool.Effect) (tool.Value, error) {
-	given, _ := e.Args.Get("decision")
-	d, err := readDecision(given)
+	d, err := givenDecision(e)
 	if err != nil {
 		return nil, err
 	}
-	record := CallRecord{Iteration: t.result.Iterations, Action: d.Action, Input: d.Input, Reasoning: d.Reasoning, Inferred: d.Inferred}
-	o := t.carryOut(ctx, d, e.Place)
+	o, err := t.carryOut(ctx, d, e.Place)
+	if err != nil {
+		return nil, err
+	}
 	if ctx.Err() != nil {
 		o = t.failed(d, tool.Errorf(tool.Canceled, "the call was broken off, and may have done a part of its work"))
-		t.noteMade(d, o)
-		return nil, tool.AsError(context.Cause(ctx), tool.Canceled)
+		o.made, err = true, tool.AsError(context.Cause(ctx), tool.Canceled)
 	}
-	record.Success, record.Result, record.Error = o.result.Success, o.result.Value, o.result.Error
-	if !o.made {
+	v := o.dict(t.takeTraces())
+	if failure := t.keepCall(e, v, err); err == nil {
+		err = failure
+	}
+	if err == nil && !o.made {
 		t.agent.host.Events.Emit(tool.Event{Type: tool.CallEnd, Time: time.Now(), Call: t.ID, Tool: d.Action, Data: tool.NewDict(
 			"success", o.result.Success, "result", nil, "preview", tool.Preview(o.text, tool.PreviewLines))})
 	}
-	t.mu.Lock()
-	t.result.Calls = append(t.result.Calls, record)
-	t.mu.Unlock()
-	t.noteMade(d, o)
-	return o.dict(), nil
+	return v, err
 }
 
-// noteMade keeps what came of a call until the model has been told.
-func (t *turn) noteMade(d Decision, o outcome) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.hear(o.heard)
-	t.made = append(t.made, madeCall{callResult: callResult{d.ID, o.text}, turn: t, success: o.result.Success, last: o.complete})
+func givenDecision(e tool.Effect) (Decision, error) {
+	given, _ := e.Args.Get("decision")
+	return readDecision(given)
 }
 
 // keptHeard is how much of what tools said is kept, in bytes: more than a
@@ -73,51 +70,53 @@ type outcome struct {
 	result    tool.Result
 	text      string // what the model is told
 	denied    bool
-	heard     string // what the tool itself said
+	said      string // what the tool itself said of a failure
 	made      bool   // the host has run the call, or refused to
 	redundant bool   // it was made before, and its result stands
 	complete  bool   // the call says that the task is done
 }
 
-func (o *outcome) dict() *tool.Dict {
-	return tool.NewDict("success", o.result.Success, "result", o.result.Value, "error", o.result.Error, "error_type", o.result.ErrorType,
-		"suggestion", o.result.Suggestion, "text", o.text, "denied", o.denied, "redundant", o.redundant, "complete", o.complete)
+// dict is the outcome as a policy gets it, and as it is recorded.
+func (o *outcome) dict(left traces) *tool.Dict {
+	d := tool.NewDict("success", o.result.Success, "result", o.result.Value, "error", o.result.Error, "error_type", o.result.ErrorType,
+		"suggestion", o.result.Suggestion, "text", o.text, "denied", o.denied, "redundant", o.redundant, "complete", o.complete,
+		"made", o.made, "said", o.said)
+	left.describe(d)
+	return d
 }
 
 // completes is the tool whose call ends a task.
 const completes = "task_complete"
 
 // carryOut makes a call, if the model may make it and it is not the same again.
-func (t *turn) carryOut(ctx context.Context, d Decision, at tool.Place) outcome {
+// The error is one that ends the run.
+func (t *turn) carryOut(ctx context.Context, d Decision, at tool.Place) (outcome, error) {
 	if d.Kind == Invalid {
-		return t.failed(d, tool.Errorf(tool.Invalid, "%s", d.Error))
+		return t.failed(d, tool.Errorf(tool.Invalid, "%s", d.Error)), nil
 	}
 	offered := t.offered(d.Action)
 	if offered == nil {
-		return outcome{result: tool.Fail(tool.Errorf(tool.NotFound, "Unknown tool: %s", d.Action), tool.Usage{}), text: t.prompt.UnknownTool(d.Action)}
+		return outcome{result: tool.Fail(tool.Errorf(tool.NotFound, "Unknown tool: %s", d.Action), tool.Usage{}), text: t.prompt.UnknownTool(d.Action)}, nil
 	}
 	d.Action = offered.Name
-	key := callKey(offered, d.Input)
-	if earlier, ok := t.memory.find(key); ok {
-		return outcome{result: tool.Succeed(tool.Outcome{Value: earlier.value}), text: redundant(offered.Name, earlier.number), redundant: true}
-	}
-	if !onlyReads(offered) {
-		t.memory.forget()
+	if earlier, ok := t.memory.find(callKey(offered, d.Input)); ok {
+		return outcome{result: tool.Succeed(tool.Outcome{Value: earlier.value}), text: redundant(offered.Name, earlier.number), redundant: true}, nil
 	}
 	r, err := t.agent.host.Call(ctx, tool.Call{Tool: offered.Name, Args: d.Input, Texts: d.Texts, Reasoning: d.Reasoning, Caller: tool.ByModel, Place: at})
+	if isFinal(err) {
+		return outcome{}, err
+	}
 	if err != nil {
 		e := *tool.AsError(err, tool.Failed)
-		heard := e.Message()
+		said := e.Message()
 		e.Op, e.Err = clipCall(offered.CallText(d.Input)), errors.New(e.Message())
 		o := t.failed(d, &e)
 		if o.made = true; e.Kind == tool.Failed || e.Kind == tool.Command { // which is the tool's word, and not ours
-			o.heard = heard
+			o.said = said
 		}
-		return o
+		return o, nil
 	}
-	o := outcome{made: true, heard: r.Text(), result: r, text: t.resultText(offered.Name, r), complete: tool.Key(offered.Name) == completes && offered.Location == tool.Builtin}
-	t.memory.note(offered, key, r.Value, len(t.result.Calls)+1)
-	return o
+	return outcome{made: true, result: r, text: t.resultText(offered.Name, r), complete: tool.Key(offered.Name) == completes && offered.Location == tool.Builtin}, nil
 }
 
 // clipCall shortens a call as an error names it: the model knows what it sent.

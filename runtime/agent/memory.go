@@ -75,7 +75,7 @@ func (m *memory) forget() {
 type Seen struct{ Read, Written time.Time }
 
 // Files returns the files that the session's tools have read and written, by
-// their paths in the project.
+// their paths in the project. A call counts once it has ended.
 func (s *Session) Files() map[string]Seen {
 	s.seeing.Lock()
 	defer s.seeing.Unlock()
@@ -86,9 +86,58 @@ func (s *Session) Files() map[string]Seen {
 	return files
 }
 
+// traces are what a call under way leaves in its turn beside what the model is
+// told. They are kept with its outcome, so that a run that is resumed has them.
+type traces struct {
+	files  map[string]trace
+	agents int   // that it has had work
+	spent  Usage // by those
+}
+
+// A trace is what a call has done to a file. What an agent of its own has
+// written, the model does not know any more, until it is read again.
+type trace struct{ changed, read, wrote bool }
+
+// takeTraces returns the traces since they were last taken.
+func (t *turn) takeTraces() traces {
+	t.seeing.Lock()
+	defer t.seeing.Unlock()
+	left := t.traces
+	t.traces = traces{}
+	return left
+}
+
+// leave keeps the traces of a call in its turn.
+func (t *turn) leave(left traces) {
+	t.result.Usage.add(left.spent)
+	t.seeing.Lock()
+	defer t.seeing.Unlock()
+	t.agents += left.agents
+	for path, did := range left.files {
+		seen := t.files[path]
+		if did.changed {
+			seen = Seen{}
+		}
+		if did.read {
+			seen.Read = time.Now()
+		}
+		if did.wrote {
+			seen.Written = time.Now()
+		}
+		if t.files[path] = seen; seen == (Seen{}) {
+			delete(t.files, path)
+		}
+	}
+}
+
+// known reports whether the model knows what is in a file.
+func (t *turn) known(path string) bool {
+	did := t.traces.files[path]
+	return did.read || did.wrote || !did.changed && t.files[path] != Seen{}
+}
+
 // watchFiles notes which files the tools of the session read and write. To know
-// that a file exists is not to know what is in it. What an agent of its own has
-// written, the model does not know any more.
+// that a file exists is not to know what is in it.
 func (t *turn) watchFiles(e tool.Event) {
 	call, ours := strings.CutPrefix(e.Call, t.ID+"/")
 	effect, others := e.Data.Text("func"), strings.HasPrefix(call, agentID)
@@ -98,22 +147,24 @@ func (t *turn) watchFiles(e tool.Event) {
 	}
 	t.seeing.Lock()
 	defer t.seeing.Unlock()
+	if t.traces.files == nil {
+		t.traces.files = map[string]trace{}
+	}
 	takes, _ := e.Data.Get("capabilities")
 	list, _ := tool.Elements(takes)
 	for _, v := range list {
 		text, _ := v.(string)
 		_, path, _ := strings.Cut(text, ":")
-		seen := t.files[path]
+		did := t.traces.files[path]
 		switch {
 		case others:
-			delete(t.files, path)
-			continue
+			did = trace{changed: true}
 		case read:
-			seen.Read = e.Time
+			did.read = true
 		default:
-			seen.Written = e.Time
+			did.wrote = true
 		}
-		t.files[path] = seen
+		t.traces.files[path] = did
 	}
 }
 
@@ -127,9 +178,8 @@ func (t *turn) reviewChanges(by *tool.Tool, changes []tool.Change) error {
 		return nil // an agent of its own writes, and was asked about it
 	}
 	for _, c := range changes {
-		known := t.files[c.Path] != Seen{}
 		replaces := c.Before.Exists && !c.Before.Dir && c.After.Exists && c.Before.Hash != c.After.Hash
-		if by.Location == tool.Builtin && replaces && !known {
+		if by.Location == tool.Builtin && replaces && !t.known(c.Path) {
 			return tool.Errorf(tool.Conflict, "%s exists and has not been read in this conversation: nothing was written", c.Path).
 				WithHint("read it first, then write it again")
 		}

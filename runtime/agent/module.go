@@ -30,15 +30,15 @@ func (t *turn) modules() []tool.Module {
 				"the text", (*turn).doPrompt, text("task", "what the user wants", true),
 				tool.Param{Name: "iterations", Type: tool.Type{Name: tool.TypeInteger}, Description: "how many replies the model is told that it has; 0 says nothing", HasDefault: true, Default: int64(0)}),
 			t.row("ask", tool.Repeatable, "Ask the model. It is sent the results of the calls that it wanted, and a message, or one of the two.",
-				`{"text", "calls", "stop": why the reply ended, "iteration", "full": whether the conversation should be compacted}`, (*turn).doAsk,
+				`{"text", "calls", "stop": why the reply ended, "iteration", "full": whether the conversation should be compacted, "thread", "input_tokens", "output_tokens", "cached_tokens", "references", "compacted": what agent.compact gives, where the conversation had to be made shorter first}`, (*turn).doAsk,
 				text("message", "what to say", false),
 				tool.Param{Name: "results", Type: tool.Type{Name: tool.TypeArray}, Description: `what came of calls: [{"id": of the decision, "text"}]`, HasDefault: true, Default: tool.List{}}),
 			t.row("decide", tool.Recorded, "Read what a reply asks for.",
 				`a list of {"kind": "call", "final", "skill", "none" or "error", "action", "input", "reasoning", "status", "format", "answer", "error", "inferred", "id"}; it is never empty`,
 				(*turn).doDecide, value("reply", "what agent.ask gave")),
-			t.row("call", tool.External, "Call a tool for the model. That a call fails or is refused is an outcome too.",
-				`{"success", "result", "error", "error_type", "suggestion", "text": for the model, "denied", "redundant", "complete": whether it says that the task is done}`,
-				(*turn).doCall, value("decision", `what agent.decide gave: {"action", "input", "id"}`)),
+			makesCalls(t.row("call", tool.External, "Call a tool for the model. That a call fails or is refused is an outcome too.",
+				`{"success", "result", "error", "error_type", "suggestion", "text": for the model, "denied", "redundant", "complete": whether it says that the task is done, "made": whether it came to a call at all, "read" and "wrote": paths}`,
+				(*turn).doCall, value("decision", `what agent.decide gave: {"action", "input", "id"}`))),
 			t.row("result_text", tool.Recorded, "Give the text with which a model is told what came of a call.",
 				"the text", (*turn).doResultText, value("decision", "what agent.decide gave"), value("outcome", "what agent.call gave")),
 			t.row("skill", tool.Read, "Load a skill that the model asked for.",
@@ -47,7 +47,7 @@ func (t *turn) modules() []tool.Module {
 				"the text", (*turn).doNote, text("name", "which", true), text("detail", "what it is about", false),
 				tool.Param{Name: "times", Type: tool.Type{Name: tool.TypeInteger}, Description: "how often it happened", HasDefault: true, Default: int64(1)}),
 			t.row("compact", tool.Repeatable, "Replace the conversation by a summary, which the model writes, and its last messages.",
-				`{"success", "summary", "tokens_before", "tokens_after", "error"}`, (*turn).doCompact),
+				`{"success", "summary", "tokens_before", "tokens_after", "input_tokens", "output_tokens", "cached_tokens", "error"}`, (*turn).doCompact),
 			t.row("limits", tool.Recorded, "Give what the run is bounded by.",
 				`{"iterations": 0 where its user has set none, "tools": how many, "native": whether the model has calls of its own, "used" and "limit": tokens, "full"}`, (*turn).doLimits),
 			t.row("finish", tool.Recorded, "End the run: return agent.finish(\"final\", answer). The reasons are "+strings.Join(reasons, ", ")+".",
@@ -74,7 +74,14 @@ func (t *turn) row(name string, class tool.Class, doc, returns string, do func(*
 			v, err := do(t, ctx, e)
 			return tool.Outcome{Value: v}, err
 		}
+		f.Again = t.again(name)
 	}
+	return f
+}
+
+// makesCalls marks a row that does nothing but make calls.
+func makesCalls(f tool.Func) tool.Func {
+	f.Calls = true
 	return f
 }
 
@@ -83,14 +90,9 @@ func (t *turn) doDecide(_ context.Context, e tool.Effect) (tool.Value, error) {
 	given, _ := e.Args.Get("reply")
 	d, _ := given.(*tool.Dict)
 	reply := &model.Reply{Text: d.Text("text"), Stop: model.Stop(d.Text("stop"))}
-	calls, _ := d.Get("calls")
-	list, _ := tool.Elements(calls)
-	for _, v := range list {
-		c, ok := v.(*tool.Dict)
-		if !ok {
-			return nil, tool.Errorf(tool.Invalid, "agent.decide takes what agent.ask gave")
-		}
-		reply.Calls = append(reply.Calls, readNativeDict(c))
+	r := dictReader{dict: d}
+	if reply.Calls = r.nativeCalls("calls"); r.err != nil {
+		return nil, tool.Errorf(tool.Invalid, "agent.decide takes what agent.ask gave")
 	}
 	read := t.read(reply)
 	decisions := make(tool.List, 0, len(read))
@@ -153,13 +155,6 @@ func nativeDict(c model.Call) *tool.Dict {
 		d.Put("args", c.Args)
 	}
 	return d
-}
-
-func readNativeDict(d *tool.Dict) model.Call {
-	args, _ := d.Get("args")
-	c := model.Call{ID: d.Text("id"), Tool: d.Text("tool"), Raw: d.Text("raw")}
-	c.Args, _ = args.(*tool.Dict)
-	return c
 }
 
 func (t *turn) doResultText(_ context.Context, e tool.Effect) (tool.Value, error) {

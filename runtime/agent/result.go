@@ -49,6 +49,13 @@ type Usage struct {
 	Wall         time.Duration
 }
 
+// add counts in what a reply, or an agent, has cost.
+func (u *Usage) add(more Usage) {
+	u.InputTokens += more.InputTokens
+	u.OutputTokens += more.OutputTokens
+	u.CachedTokens += more.CachedTokens
+}
+
 // A Reason says why a run ended.
 type Reason string
 
@@ -62,6 +69,9 @@ const (
 	ReasonError         Reason = "error"          // the policy or the model failed
 	ReasonCancelled     Reason = "cancelled"
 	ReasonTimeout       Reason = "timeout"
+	ReasonParked        Reason = "parked"          // it waits for an answer or a time, and can be resumed
+	ReasonUnknown       Reason = "unknown_outcome" // it waits to be told whether an effect was done during which it broke off
+	ReasonDiverged      Reason = "diverged"        // resumed, it asked for something else than its record has
 )
 
 // reasons are those that a policy may give.
@@ -70,10 +80,18 @@ var reasons = []string{string(ReasonFinal), string(ReasonNoDecision), string(Rea
 
 // reasonOf says why a run ended that an error broke off.
 func reasonOf(err error) Reason {
-	if tool.AsError(err, tool.Failed).Limit == iterationsLimit {
+	e := tool.AsError(err, tool.Failed)
+	switch {
+	case e.Limit == iterationsLimit:
 		return ReasonMaxIterations
+	case e.Kind == tool.Parked && e.Limit == string(ReasonUnknown):
+		return ReasonUnknown
+	case e.Kind == tool.Conflict && e.Limit == recordLimit:
+		return ReasonDiverged
 	}
-	switch tool.KindOf(err) {
+	switch e.Kind {
+	case tool.Parked:
+		return ReasonParked
 	case tool.Canceled:
 		return ReasonCancelled
 	case tool.Timeout:
@@ -82,6 +100,17 @@ func reasonOf(err error) Reason {
 		return ReasonLimit
 	}
 	return ReasonError
+}
+
+// recordLimit is the Limit of an error that says that the record of a run
+// cannot be followed.
+const recordLimit = "record"
+
+// isFinal reports whether an error ends a run, however deep in it it came up:
+// the run waits, or its record cannot be followed. It is passed on as it is.
+func isFinal(err error) bool {
+	e := tool.AsError(err, tool.Failed)
+	return e != nil && (e.Kind == tool.Parked || e.Limit == recordLimit)
 }
 
 // MarshalJSON gives the line with which a run ends in the output of the

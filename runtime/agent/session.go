@@ -19,23 +19,23 @@ type Session struct {
 	// ID names the turn that is under way, or comes next, in events and results.
 	ID string
 
-	first    string     // the ID of the first turn
-	turns    int        // that have ended
-	busy     sync.Mutex // held during a turn
-	agent    *Agent
-	prompt   prompt
-	account  account
-	messages []model.Message
-	thread   string
-	question string       // what the first message asks
-	told     bool         // the model has got its instructions
-	open     []model.Call // calls of the last reply that have no result yet
-	made     []madeCall   // calls since the last reply: the model knows of none what came of it
-	heard    []string     // what tools have said, the latest last
-	turn     *turn
+	first     string     // the ID of the first turn
+	turns     int        // that have ended
+	busy      sync.Mutex // held during a turn
+	agent     *Agent
+	prompt    prompt
+	account   account
+	messages  []model.Message
+	thread    string
+	question  string     // what the first message asks
+	told      bool       // the model has got its instructions
+	reoffered bool       // it has tools that its agent did not begin with
+	made      []madeCall // calls since the last reply: the model knows of none what came of it
+	heard     []string   // what tools have said, the latest last
+	turn      *turn
 
 	seeing sync.Mutex
-	files  map[string]Seen // by path, what tools have read and written
+	files  map[string]Seen // by path, what tools have read and written in calls that have ended
 }
 
 // NewSession returns a conversation that has not begun. id names it; "" makes
@@ -61,11 +61,12 @@ func (a *Agent) NewSession(id string) *Session {
 type turn struct {
 	*Session
 	above   *turn // of the agent whose tool has this one work, or nil
+	begun   time.Time
 	result  Result
 	memory  memory
-	agents  atomic.Int32 // how many it has had work for it
-	working atomic.Int32 // and how many of them do so now
-	mu      sync.Mutex   // tools may run several at a time
+	agents  int          // how many it has had work for it, in calls that have ended
+	traces  traces       // of the call under way
+	working atomic.Int32 // how many agents of its own work now
 }
 
 // A madeCall is what a model will be told of a call, in this turn or where it is
@@ -85,20 +86,41 @@ func (s *Session) Turn(ctx context.Context, message string) (*Result, error) {
 		return nil, errBusy()
 	}
 	defer s.busy.Unlock()
-	defer s.next()
-	start := time.Now()
+	t := s.begin(ctx, message)
+	return t.run(ctx, t.program())
+}
+
+// begin makes the turn that comes next.
+func (s *Session) begin(ctx context.Context, message string) *turn {
 	above, _ := ctx.Value(turnKey{}).(*turn)
-	t := &turn{Session: s, above: above, result: Result{Run: s.ID, Task: message}}
-	s.turn = t
+	t := &turn{Session: s, above: above, begun: time.Now(), result: Result{Run: s.ID, Task: message}}
 	t.result.Overhead, t.result.EffectiveLimit = s.account.Overhead(), s.account.EffectiveLimit()
-	t.emit(tool.RunStart, tool.NewDict("run", s.ID, "task", message, "model", s.agent.opts.Model.Name(), "policy", s.agent.policy.Name,
-		"format", string(s.agent.format), "tools", t.toolNames(), "tool_overhead", int64(t.result.Overhead), "effective_limit", int64(t.result.EffectiveLimit)))
-	defer s.agent.host.Events.Subscribe(tool.EffectDone, t.watchFiles)()
-	out, err := s.agent.host.Run(context.WithValue(ctx, turnKey{}, t), &runtime.Program{
-		Name: s.agent.policy.name(), Script: s.agent.policy.Script, Builtin: s.agent.policy.Location == tool.Builtin,
-		Entry: entry, Args: tool.NewDict("task", message), ID: s.ID, Modules: t.modules(), Review: t.reviewChanges,
-		Kind: t.kind(), Title: message, Reason: t.reason,
-	})
+	s.turn = t
+	return t
+}
+
+// program is the policy, as it is run for the turn.
+func (t *turn) program() *runtime.Program {
+	p := &t.agent.policy
+	return &runtime.Program{
+		Name: p.name(), Script: p.Script, Builtin: p.Location == tool.Builtin,
+		Entry: entry, Args: tool.NewDict("task", t.result.Task), ID: t.ID, Modules: t.modules(), Review: t.reviewChanges,
+		Kind: t.kind(), Title: t.result.Task, Reason: t.reason, Options: t.options(), Parks: t.agent.opts.Parks,
+	}
+}
+
+// run has the policy lead the turn to its end.
+func (t *turn) run(ctx context.Context, p *runtime.Program) (*Result, error) {
+	defer t.next()
+	start := tool.NewDict("run", t.ID, "task", t.result.Task, "model", t.agent.opts.Model.Name(), "policy", t.agent.policy.Name,
+		"format", string(t.agent.format), "tools", t.toolNames(), "tool_overhead", int64(t.result.Overhead), "effective_limit", int64(t.result.EffectiveLimit))
+	if p.Resume {
+		start.Put("resumed", true)
+	}
+	t.emit(tool.RunStart, start)
+	defer t.agent.host.Events.Subscribe(tool.EffectDone, t.watchFiles)()
+	out, err := t.agent.host.Run(context.WithValue(ctx, turnKey{}, t), p)
+	t.leave(t.takeTraces()) // of a call that came to no outcome
 	if err == nil {
 		err = t.finish(out.Value)
 	}
@@ -106,7 +128,7 @@ func (s *Session) Turn(ctx context.Context, message string) (*Result, error) {
 		err = t.agent.policy.placeless(err)
 		t.result.Reason = reasonOf(err)
 	}
-	t.result.Thread, t.result.Usage.Estimated, t.result.Usage.Wall = s.thread, s.account.Used(), time.Since(start)
+	t.result.Thread, t.result.Usage.Estimated, t.result.Usage.Wall = t.thread, t.account.Used(), time.Since(t.begun)
 	t.emitEnd(err)
 	return &t.result, err
 }
@@ -133,7 +155,15 @@ func (t *turn) reason(v tool.Value, err error) string {
 // next names the turn that comes after one.
 func (s *Session) next() {
 	s.turns++
-	s.ID = s.first + "-" + strconv.Itoa(s.turns+1)
+	s.ID = turnID(s.first, s.turns)
+}
+
+// turnID names the turn that comes after so many others.
+func turnID(first string, turns int) string {
+	if turns == 0 {
+		return first
+	}
+	return first + "-" + strconv.Itoa(turns+1)
 }
 
 func errBusy() error {
@@ -205,7 +235,7 @@ func (s *Session) Offer(words ...string) error {
 	if err := a.offer(append([]string{}, words...)); err != nil {
 		return err
 	}
-	s.agent, s.prompt.Tools = &a, a.tools
+	s.agent, s.prompt.Tools, s.reoffered = &a, a.tools, true
 	if len(a.tools) > 0 {
 		s.told = false
 	}

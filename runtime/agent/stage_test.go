@@ -34,9 +34,12 @@ type stage struct {
 	dir     string
 	session *agent.Session
 
+	turns []*recordedTurn // that [stage.turn] made
+
 	mu   sync.Mutex
 	log  strings.Builder
-	sent int // how many messages of the conversation are in the log
+	subs []string // the runs of agents of agents
+	sent int      // how many messages of the conversation are in the log
 }
 
 // A setting is what a stage is made of.
@@ -181,7 +184,7 @@ func (s *stage) record(e tool.Event) {
 	defer s.mu.Unlock()
 	head := string(e.Type) + " " + e.Call
 	if e.Type == tool.RunStart && e.Call != "run" {
-		s.sent = 0
+		s.subs, s.sent = append(s.subs, e.Call), 0
 	}
 	body := ""
 	for k, v := range e.Data.All() {
@@ -206,6 +209,13 @@ func elements(v tool.Value) tool.List {
 	return list
 }
 
+// agents names the agents that have had agents.
+func (s *stage) agents() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return strings.Join(s.subs, " ")
+}
+
 // say writes a line, and below it a text.
 func (s *stage) say(head, body string) {
 	s.log.WriteString(strings.TrimSpace(head) + "\n")
@@ -219,7 +229,7 @@ func (s *stage) say(head, body string) {
 
 // turn has the agent answer a message, and writes down what came of it.
 func (s *stage) turn(ctx context.Context, message string) (*agent.Result, error) {
-	r, err := s.session.Turn(ctx, message)
+	r, err := s.writeDown(ctx, s.session, message)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.say(fmt.Sprintf("= %s after %d", r.Reason, r.Iterations), r.Answer)

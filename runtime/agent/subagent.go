@@ -35,6 +35,8 @@ func Register(h *runtime.Host, options func() (*Options, error)) error {
 		},
 		Returns: &tool.Type{Name: tool.TypeString},
 		Tags:    []string{"agent"},
+		// Its turn is led by a policy, whose effects are recorded below the call's.
+		OnlyCalls: true,
 	}, func(ctx context.Context, args *tool.Dict) (tool.Value, error) {
 		o, err := options()
 		if err != nil {
@@ -74,7 +76,7 @@ func runFor(ctx context.Context, h *runtime.Host, o Options, args *tool.Dict) (t
 	sub.narrow(above, depth+1 > most)
 	id := ""
 	if above != nil {
-		id = above.ID + "/" + agentID + strconv.Itoa(int(above.agents.Add(1)))
+		id = above.ID + "/" + agentID + strconv.Itoa(above.nextAgent())
 		above.working.Add(1)
 		defer above.working.Add(-1)
 	}
@@ -89,16 +91,22 @@ func runFor(ctx context.Context, h *runtime.Host, o Options, args *tool.Dict) (t
 	return r.Answer, nil
 }
 
-// spent adds what an agent of its own has cost to what the turn has.
+// nextAgent counts the agents of a turn.
+func (t *turn) nextAgent() int {
+	t.seeing.Lock()
+	defer t.seeing.Unlock()
+	t.traces.agents++
+	return t.agents + t.traces.agents
+}
+
+// spent notes what an agent of its own has cost.
 func (t *turn) spent(u Usage) {
 	if t == nil {
 		return
 	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.result.Usage.InputTokens += u.InputTokens
-	t.result.Usage.OutputTokens += u.OutputTokens
-	t.result.Usage.CachedTokens += u.CachedTokens
+	t.seeing.Lock()
+	defer t.seeing.Unlock()
+	t.traces.spent.add(u)
 }
 
 func soFar(answer string) string {

@@ -361,6 +361,7 @@ func run(t *testing.T, list []transcript) {
 				c.check(t, s, r)
 			}
 			s.compare(c.name)
+			s.checkAgain()
 		})
 	}
 }

@@ -13,6 +13,7 @@ import (
 // A declaration is what a file says of its tool, read without running it, in
 // one form for every language.
 type declaration struct {
+	word      string                   // what declares: toolWord, which "" means too, or workflowWord
 	handler   string                   // the handler's name, for messages
 	signature []sigParam               // the handler's parameters
 	signed    bool                     // whether the language shows them
@@ -71,6 +72,7 @@ func (d *declaration) tool(stem string) (tool.Tool, error) {
 		Examples:    r.examples(),
 		Loads:       d.loads,
 	}
+	r.workflow(&t)
 	r.unknown()
 	if r.err != nil {
 		return tool.Tool{}, r.err
@@ -511,7 +513,7 @@ func (r *fieldReader) unknown() {
 		valid := slices.DeleteFunc(slices.Clone(r.used), func(s string) bool { return s == "handler" || s == "parameters" })
 		slices.Sort(valid)
 		valid = slices.Compact(valid)
-		r.err = r.d.errorAt(name, "tool() has no field '%s'%s", name, tool.DidYouMean(name, valid)).
+		r.err = r.d.errorAt(name, "%s() has no field '%s'%s", cmp.Or(r.d.word, toolWord), name, tool.DidYouMean(name, valid)).
 			WithHint("the fields are %s", strings.Join(valid, ", "))
 	}
 }

@@ -24,7 +24,7 @@ type starLang struct {
 
 func newStarlark(modules []module) *starLang {
 	l := &starLang{predeclared: starlark.StringDict{}, libs: map[string]*starLib{}}
-	for _, name := range []string{"tool", "param", "example"} {
+	for _, name := range []string{toolWord, workflowWord, "param", "example"} {
 		// A declaration has been read by parsing; running it does nothing.
 		l.predeclared[name] = starlark.NewBuiltin(name, func(*starlark.Thread, *starlark.Builtin, starlark.Tuple, []starlark.Tuple) (starlark.Value, error) {
 			return starlark.None, nil
@@ -113,13 +113,13 @@ func (l *starLang) block(src source) (*declaration, error) {
 	if err != nil {
 		return nil, err
 	}
-	call, err := f.toolCall()
+	word, call, err := f.declares()
 	if err != nil {
 		return nil, err
 	}
 	if call != nil {
 		start, _ := call.Span()
-		return nil, errorAtStar(start, "the front matter is the declaration, so tool(…) is one too many")
+		return nil, errorAtStar(start, "the front matter is the declaration, so %s(…) is one too many", word)
 	}
 	handler, err := f.handlerOf(stem(src.path))
 	if err != nil {

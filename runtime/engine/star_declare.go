@@ -126,49 +126,55 @@ func starPosition(pos syntax.Position) tool.Position {
 	return tool.Position{File: pos.Filename(), Line: int(pos.Line), Col: int(pos.Col)}
 }
 
-// declaration reads the file's tool(…).
+// declaration reads the file's tool(…) or workflow(…).
 func (f *starFile) declaration() (*declaration, error) {
-	call, err := f.toolCall()
+	word, call, err := f.declares()
 	if err != nil {
 		return nil, err
 	}
 	if call == nil {
-		e := tool.Errorf(tool.Invalid, "the file declares no tool").
+		e := tool.Errorf(tool.NotFound, "the file declares no tool").
 			WithHint("end the file with tool(%s)", f.likelyHandler())
 		e.Pos = tool.Position{File: f.path}
 		return nil, e
 	}
-	d := &declaration{fields: &tool.Dict{}, at: map[string]tool.Position{}}
+	d := &declaration{word: word, fields: &tool.Dict{}, at: map[string]tool.Position{}}
 	start, _ := call.Span()
 	d.pos = starPosition(start)
 	handler, err := f.readFields(call, d)
+	if err == nil && word == workflowWord {
+		err = f.isMain(call, handler)
+	}
 	if err != nil {
 		return nil, err
 	}
 	return d, f.readHandler(handler, d)
 }
 
-// toolCall finds the one tool(…) of the file; it is nil where there is none.
-func (f *starFile) toolCall() (*syntax.CallExpr, error) {
-	var call *syntax.CallExpr
+// declares finds the one tool(…) or workflow(…) of the file; it is nil where
+// there is none.
+func (f *starFile) declares() (word string, call *syntax.CallExpr, err error) {
 	for _, stmt := range f.syntax.Stmts {
-		c := callOf(stmt, "tool")
+		is, c := toolWord, callOf(stmt, toolWord)
+		if c == nil {
+			is, c = workflowWord, callOf(stmt, workflowWord)
+		}
 		if c == nil {
 			continue
 		}
 		start, _ := c.Span()
 		if call != nil {
-			return nil, errorAtStar(start, "a second tool(…) in one file").WithHint("write one tool a file")
+			return "", nil, errorAtStar(start, "a second %s(…) in one file", is).WithHint("write one %s a file", is)
 		}
-		call = c
-		for _, word := range []string{"tool", "param", "example"} {
-			if f.defs[word] != nil || f.constants[word] != nil {
-				return nil, errorAtStar(start, "%s is the file's own, but it is the word that declares a tool", word).
-					WithHint("give what the file calls %s another name", word)
+		word, call = is, c
+		for _, name := range []string{word, "param", "example"} {
+			if f.defs[name] != nil || f.constants[name] != nil {
+				return "", nil, errorAtStar(start, "%s is the file's own, but it is the word that declares a %s", name, word).
+					WithHint("give what the file calls %s another name", name)
 			}
 		}
 	}
-	return call, nil
+	return word, call, nil
 }
 
 // callOf returns the call in a statement that is just a call of name.
@@ -206,13 +212,16 @@ func (f *starFile) readFields(call *syntax.CallExpr, d *declaration) (*syntax.De
 		if b, ok := arg.(*syntax.BinaryExpr); ok && b.Op == syntax.EQ {
 			name, value = b.X.(*syntax.Ident).Name, b.Y
 		} else if i > 0 {
-			return nil, errorAtStar(pos, "tool() takes its handler first and everything else by name")
+			return nil, errorAtStar(pos, "%s() takes its handler first and everything else by name", d.word)
 		}
 		if name == "handler" {
 			if handler != nil {
 				return nil, errorAtStar(pos, "'handler' is given twice")
 			}
 			id, ok := value.(*syntax.Ident)
+			if ok && f.defs[id.Name] == nil && d.word == workflowWord && id.Name == mainName {
+				return nil, f.noMain()
+			}
 			if !ok || f.defs[id.Name] == nil {
 				return nil, errorAtStar(pos, "handler must be a function").WithHint("name a function that this file defines with def")
 			}
@@ -230,7 +239,7 @@ func (f *starFile) readFields(call *syntax.CallExpr, d *declaration) (*syntax.De
 		d.at[name] = starPosition(pos)
 	}
 	if handler == nil {
-		return nil, errorAtStar(call.Lparen, "tool() has no handler").WithHint("write tool(%s, …)", f.likelyHandler())
+		return nil, errorAtStar(call.Lparen, "%s() has no handler", d.word).WithHint("write %s(%s, …)", d.word, f.likelyHandler())
 	}
 	return handler, nil
 }

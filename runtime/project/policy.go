@@ -13,15 +13,14 @@ import (
 
 const (
 	policiesDir = "policies"
-	// maxPolicy is how long a policy's file may be, and maxPolicies how many
+	// maxScript is how long a script's file may be, and maxScripts how many
 	// files one folder is read for.
-	maxPolicy   = 256 << 10
-	maxPolicies = 1000
+	maxScript  = 256 << 10
+	maxScripts = 1000
 )
 
-// A Policy is a script that leads an agent: a file of the folder policies of a
-// project or of its user.
-type Policy struct {
+// A ScriptFile is a file of Starlark of a project or of its user.
+type ScriptFile struct {
 	Name     string // the stem of the file
 	Path     string // as messages name the file
 	Location tool.Location
@@ -31,13 +30,25 @@ type Policy struct {
 	source string
 }
 
+// A Policy is a script that leads an agent: a file of the folder policies of a
+// project or of its user.
+type Policy struct{ ScriptFile }
+
 // Script returns the policy's script. It fails for one that is untrusted. libs
 // are the files that it may load.
 func (p *Policy) Script(libs map[string]string) (tool.Script, error) {
-	if p.State == tool.Untrusted {
-		return tool.Script{}, tool.Errorf(tool.Denied, "the policy '%s' is untrusted: %s", p.Name, p.Reason).WithHint("review it with: cassidy trust")
+	if err := p.usable("policy"); err != nil {
+		return tool.Script{}, err
 	}
 	return tool.Script{Name: p.Name, Path: p.Path, Source: p.source, Libs: libs}, nil
+}
+
+// usable refuses a file that is untrusted.
+func (f *ScriptFile) usable(what string) error {
+	if f.State != tool.Untrusted {
+		return nil
+	}
+	return tool.Errorf(tool.Denied, "the %s '%s' is untrusted: %s", what, f.Name, f.Reason).WithHint("review it with: cassidy trust")
 }
 
 // Policies reads the policies of a project and of its user. A file that is not
@@ -45,78 +56,94 @@ func (p *Policy) Script(libs map[string]string) (tool.Script, error) {
 // An empty root means that there is no project; of the options Home, Trust and
 // TrustOnce count.
 func Policies(root string, o *Options) ([]Policy, []*tool.Error) {
-	var all []Policy
+	files, broken := scriptFiles(root, o, policiesDir, KindPolicy)
+	policies := make([]Policy, len(files))
+	for i, f := range files {
+		policies[i] = Policy{f}
+	}
+	return policies, broken
+}
+
+// scriptFiles reads the scripts in a folder of a project and in the one of its
+// user.
+func scriptFiles(root string, o *Options, folder string, kind Kind) ([]ScriptFile, []*tool.Error) {
+	var all []ScriptFile
 	var broken []*tool.Error
 	ledger := o.ledger(root)
-	for _, place := range userPlaces(root, o.Home, policiesDir) {
+	for _, place := range userPlaces(root, o.Home, folder) {
 		place.ledger = ledger
-		found, errs := place.policies()
-		for _, p := range found {
-			if i := slices.IndexFunc(all, func(q Policy) bool { return tool.Key(q.Name) == tool.Key(p.Name) }); i >= 0 {
-				if all[i].State == tool.Untrusted && p.State == tool.Ready {
-					all[i] = p // a stranger's takes nobody's name
+		found, errs := place.scripts(kind)
+		for _, f := range found {
+			if i := slices.IndexFunc(all, func(g ScriptFile) bool { return tool.Key(g.Name) == tool.Key(f.Name) }); i >= 0 {
+				if all[i].State == tool.Untrusted && f.State == tool.Ready {
+					all[i] = f // a stranger's takes nobody's name
 					continue
 				}
-				errs = append(errs, place.fileError(path.Base(p.Path), tool.Errorf(tool.Conflict, "%s has the same name", all[i].Path).WithHint("rename one of them")))
+				errs = append(errs, place.fileError(path.Base(f.Path), tool.Errorf(tool.Conflict, "%s has the same name", all[i].Path).WithHint("rename one of them")))
 				all = slices.Delete(all, i, i+1)
 				continue
 			}
-			all = append(all, p)
+			all = append(all, f)
 		}
 		broken = append(broken, errs...)
 	}
 	return all, broken
 }
 
-// policies reads the policies that the place holds.
-func (p userPlace) policies() (found []Policy, broken []*tool.Error) {
+// scripts reads the scripts that the place holds.
+func (p userPlace) scripts(kind Kind) (found []ScriptFile, broken []*tool.Error) {
 	files, done, err := p.open()
 	if err != nil {
 		return nil, []*tool.Error{p.fileError("", err)}
 	}
 	defer done()
-	entries, more, err := readFolder(files, p.dir, maxPolicies)
+	entries, more, err := readFolder(files, p.dir, maxScripts)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, nil
 	case err != nil:
 		return nil, []*tool.Error{p.fileError("", err)}
 	case more:
-		broken = append(broken, p.fileError("", tool.Errorf(tool.Limit, "more than %d files: the rest is not read", maxPolicies)))
+		broken = append(broken, p.fileError("", tool.Errorf(tool.Limit, "more than %d files: the rest is not read", maxScripts)))
 	}
 	for _, e := range entries {
 		name := e.Name()
 		if e.IsDir() || path.Ext(name) != ".star" || strings.HasPrefix(name, ".") {
 			continue
 		}
-		policy, err := p.policy(files, name)
+		script, err := p.script(files, name, kind)
 		if err != nil {
 			broken = append(broken, p.fileError(name, err))
 			continue
 		}
-		found = append(found, policy)
+		found = append(found, script)
 	}
 	return found, broken
 }
 
-func (p userPlace) policy(files fs.FS, name string) (Policy, error) {
+func (p userPlace) script(files fs.FS, name string, kind Kind) (ScriptFile, error) {
 	stem := strings.TrimSuffix(name, ".star")
 	if err := tool.CheckName(stem); err != nil {
-		return Policy{}, err
+		return ScriptFile{}, err
 	}
 	file := path.Join(p.dir, name)
-	text, cut, err := readHead(files, file, maxPolicy)
+	text, cut, err := readHead(files, file, maxScript)
 	switch {
 	case err != nil:
-		return Policy{}, err
+		return ScriptFile{}, err
 	case cut:
-		return Policy{}, tool.Errorf(tool.Limit, "the file is longer than %d KB", maxPolicy>>10)
+		return ScriptFile{}, tool.Errorf(tool.Limit, "the file is longer than %d KB", maxScript>>10)
 	}
-	policy := Policy{Name: stem, Path: filepath.ToSlash(path.Join(p.shown, name)), Location: p.location, State: tool.Ready, source: string(text)}
+	script := ScriptFile{Name: stem, Path: filepath.ToSlash(path.Join(p.shown, name)), Location: p.location, State: tool.Ready, source: string(text)}
 	if p.location == tool.Project {
-		if policy.Reason = p.ledger.file(KindPolicy, file, tool.HashBytes(text)); policy.Reason != "" {
-			policy.State = tool.Untrusted
-		}
+		script.distrust(p.ledger.file(kind, file, tool.HashBytes(text)))
 	}
-	return policy, nil
+	return script, nil
+}
+
+// distrust makes a file untrusted for a reason; "" is none.
+func (f *ScriptFile) distrust(reason string) {
+	if reason != "" && f.State != tool.Untrusted {
+		f.State, f.Reason = tool.Untrusted, reason
+	}
 }

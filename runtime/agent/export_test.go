@@ -1,0 +1,82 @@
+package agent
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/cassidy-run/cassidy/runtime/tool"
+)
+
+// Drive is [Session.Turn] with the functions of the policy as they are changed.
+func (s *Session) Drive(ctx context.Context, message string, change func([]tool.Module)) (*Result, error) {
+	t := s.begin(ctx, message)
+	p := t.program()
+	change(p.Modules)
+	return t.run(ctx, p)
+}
+
+// Begin begins a turn that nobody leads, and returns the functions of its policy.
+func (s *Session) Begin(message string) []tool.Module {
+	return s.begin(context.Background(), message).modules()
+}
+
+// Recorded returns what a turn would record to be resumed.
+func (s *Session) Recorded(message string) *tool.Dict {
+	t := &turn{Session: s}
+	t.result.Task = message
+	return t.options()
+}
+
+// Restore is the part of [Session.Resume] before the turn.
+func (s *Session) Restore(recorded *tool.Dict) error {
+	d, _ := recorded.Get(conversationOption)
+	conversation, _ := d.(*tool.Dict)
+	return s.restore(conversation)
+}
+
+// State returns all that a session and its turn keep, as text. Of times it has
+// whether they are.
+func (s *Session) State() string {
+	t := s.turn
+	var b strings.Builder
+	line := func(name string, v any) { fmt.Fprintf(&b, "%s: %v\n", name, v) }
+	for _, m := range messageList(s.messages) {
+		line("message", tool.FormatJSON(m, ""))
+	}
+	line("thread", s.thread)
+	line("question", s.question)
+	line("told", s.told)
+	line("turns", s.turns)
+	line("first", s.first)
+	line("iterations told", s.prompt.Iterations)
+	line("tools", t.toolNames())
+	for _, c := range s.open() {
+		line("open", c.ID)
+	}
+	for _, m := range s.made {
+		line("made", fmt.Sprintf("%q of this turn %v, success %v, last %v", m.callResult, m.turn == t, m.success, m.last))
+	}
+	for _, text := range s.heard {
+		line("heard", fmt.Sprintf("%q", text))
+	}
+	line("account", fmt.Sprintf("%+v", s.account))
+	for _, path := range slices.Sorted(maps.Keys(s.files)) {
+		line("file "+path, fmt.Sprintf("read %v, written %v", !s.files[path].Read.IsZero(), !s.files[path].Written.IsZero()))
+	}
+	line("iterations", t.result.Iterations)
+	for i := range t.result.Calls {
+		line("call", t.result.Calls[i].dict())
+	}
+	line("usage", t.result.Usage)
+	line("references", fmt.Sprintf("%q", t.result.References))
+	for _, key := range slices.Sorted(maps.Keys(t.memory.calls)) {
+		c := t.memory.calls[key]
+		line("memory", fmt.Sprintf("%q: %d %s", key, c.number, tool.FormatJSON(c.value, "")))
+	}
+	line("agents", t.agents)
+	line("under way", fmt.Sprintf("%+v", t.traces))
+	return b.String()
+}

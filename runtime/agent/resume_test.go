@@ -1,0 +1,154 @@
+package agent_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/cassidy-run/cassidy/runtime"
+	"github.com/cassidy-run/cassidy/runtime/agent"
+	"github.com/cassidy-run/cassidy/runtime/tool"
+)
+
+// withWaiter gives the host a tool that ends its call with an error.
+func withWaiter(ends error, tools ...string) func(s *stage, o *agent.Options) {
+	return func(s *stage, o *agent.Options) {
+		withAgents(s, o)
+		o.Tools = append(tools, "wait")
+		if err := s.Register(tool.Tool{Name: "wait", Description: "Wait."}, func(context.Context, *tool.Dict) (tool.Value, error) { return nil, ends }); err != nil {
+			s.t.Fatal(err)
+		}
+	}
+}
+
+// TestWhatEndsARunFromBelow checks that no policy and no model is told of a run
+// that waits or cannot be followed, however deep in it that came up.
+func TestWhatEndsARunFromBelow(t *testing.T) {
+	limited := func(kind tool.Kind, limit string) error {
+		e := tool.Errorf(kind, "it ends here").WithHint("type this")
+		e.Limit = limit
+		return e
+	}
+	for _, c := range []struct {
+		err    error
+		reason agent.Reason
+	}{
+		{limited(tool.Parked, ""), agent.ReasonParked},
+		{limited(tool.Parked, "unknown_outcome"), agent.ReasonUnknown},
+		{limited(tool.Conflict, "record"), agent.ReasonDiverged},
+		{limited(tool.Failed, "record"), agent.ReasonError},
+	} {
+		for name, replies := range map[string]play{
+			"in a call":              {call("wait"), done},
+			"in an agent's own call": {call("agent", "task", "wait"), call("wait"), done, done},
+		} {
+			s := newStage(t, setting{files: twoFiles, approve: runtime.ApproveAll, before: withWaiter(c.err, "agent"), replies: replies})
+			r, err := s.turn(context.Background(), "do it")
+			want, e := tool.AsError(c.err, tool.Internal), tool.AsError(err, tool.Internal)
+			if e == nil || e.Kind != want.Kind || e.Limit != want.Limit || e.Hint != want.Hint || r.Reason != c.reason || r.Success() {
+				t.Errorf("%s, %v: the run ended with %s, %#v, want %s", name, c.err, r.Reason, err, c.reason)
+			}
+			if len(r.Calls) != 0 || strings.Contains(s.log.String(), "ERROR (") {
+				t.Errorf("%s, %v: the model is told:\n%s", name, c.err, s.log.String())
+			}
+		}
+	}
+}
+
+// TestRowsOfCalls checks what the host must know to do them again.
+func TestRowsOfCalls(t *testing.T) {
+	keeps := map[string]bool{"prompt": true, "ask": true, "call": true, "compact": true}
+	s := newStage(t, setting{before: withAgents})
+	each(s.session.Begin("do it"), func(f *tool.Func) {
+		if f.Calls != (f.Name == "call") || (f.Again != nil) != keeps[f.Name] {
+			t.Errorf("agent.%s: Calls %v, Again %v", f.Name, f.Calls, f.Again != nil)
+		}
+	})
+	if a, err := s.Tool("agent"); err != nil || !a.OnlyCalls {
+		t.Errorf("the tool agent = %+v, %v, want that it only calls", a, err)
+	}
+}
+
+// TestWhatIsRecordedToResume checks what goes into the record, and from there
+// into another session.
+func TestWhatIsRecordedToResume(t *testing.T) {
+	o := agent.Options{Policy: "chat", Record: tool.NewDict("model", "script:x", "task", "not this")}
+	s := newStage(t, setting{files: twoFiles, options: o, replies: play{readsA(), "Two lines.", "It is."}})
+	first := s.session.Recorded("What is in a.txt?")
+	if v, _ := first.Get("conversation"); first.Text("model") != "script:x" || first.Text("task") != "What is in a.txt?" || v != nil {
+		t.Errorf("of the first turn is recorded %s", first)
+	}
+	if _, err := s.turn(context.Background(), "What is in a.txt?"); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.session.Offer("list_files"); err != nil {
+		t.Fatal(err)
+	}
+	second, _ := recorded(t, s.session.Recorded("Really?")).(*tool.Dict)
+
+	other := s.session.Agent().NewSession("run-2")
+	if err := other.Restore(second); err != nil {
+		t.Fatal(err)
+	}
+	s.session.Begin("Really?")
+	other.Begin("Really?")
+	if live, resumed := s.session.State(), other.State(); live != resumed {
+		t.Errorf("the session is\n%s\nwant\n%s", resumed, live)
+	}
+	if tools := other.Agent().Tools(); len(tools) != 1 || tools[0].Name != "list_files" {
+		t.Errorf("it is offered %v, want what the chat was", tools)
+	}
+	if r, err := other.Turn(context.Background(), "Really?"); err != nil || r.Answer != "It is." || other.ID != "run-3" {
+		t.Errorf("its turn = %+v, %v, and the next is %s", r, err, other.ID)
+	}
+}
+
+// TestResumeIsRefused checks that a session goes on only with what is its own,
+// and from a record that is whole.
+func TestResumeIsRefused(t *testing.T) {
+	user := func(text string) *tool.Dict { return tool.NewDict("role", "user", "text", text) }
+	asks := tool.NewDict("role", "assistant", "text", "", "calls", tool.List{tool.NewDict("id", "1", "tool", "x")})
+	with := func(pairs ...tool.Value) *tool.Dict {
+		d := tool.NewDict("first", "run", "turns", int64(1), "tools", tool.List{})
+		for i := 0; i < len(pairs); i += 2 {
+			d.Put(pairs[i].(string), pairs[i+1])
+		}
+		return tool.NewDict("task", "go on", "conversation", d)
+	}
+	s := newStage(t, setting{replies: play{done}})
+	for name, c := range map[string]struct {
+		recorded *tool.Dict
+		want     string
+	}{
+		"the task is none":        {tool.NewDict("task", int64(1)), `"task" is int`},
+		"no conversation":         {tool.NewDict("conversation", "x"), `"conversation" is string`},
+		"of another run":          {with("first", "walk"), "the conversation before 'walk-2'"},
+		"of another turn":         {with("turns", int64(2)), "the conversation before 'run-3'"},
+		"a negative count":        {with("chars", int64(-1)), `"chars" is -1`},
+		"a great count":           {with("guessed", int64(1)<<62), `"guessed" is`},
+		"messages of texts":       {with("messages", tool.List{"hello"}), `element 1 of "messages" is string`},
+		"messages by nobody":      {with("messages", tool.List{tool.NewDict("text", "x")}), `message 1 is by ""`},
+		"a result of no call":     {with("messages", tool.List{user("a"), tool.NewDict("role", "tool", "call_id", "1")}), "message 2 answers no call"},
+		"a call without a result": {with("messages", tool.List{user("a"), asks, user("b")}), "message 3 comes before the results of calls"},
+		"arguments of no call":    {with("messages", tool.List{tool.NewDict("role", "assistant", "calls", tool.List{tool.NewDict("packed", []byte{1})})}), "the arguments of a call are bool"},
+		"broken arguments":        {with("messages", tool.List{tool.NewDict("role", "assistant", "calls", tool.List{tool.NewDict("packed", []byte{99})})}), "cannot be followed"},
+		"a made call that is not": {with("made", tool.List{tool.NewDict("text", true)}), `"text" is bool`},
+		"an unknown tool":         {with("tools", tool.List{"rm_rf"}), "rm_rf"},
+		"too much":                {with("messages", tool.List{user(strings.Repeat("x", 65<<20))}), "more than 64 MB"},
+	} {
+		session := s.session.Agent().NewSession("run-2")
+		_, err := session.Resume(context.Background(), c.recorded)
+		if e := tool.AsError(err, tool.Internal); e == nil || e.Limit != "record" || !strings.Contains(e.Message(), c.want) {
+			t.Errorf("%s: %v, want %q, and that the record cannot be followed", name, err, c.want)
+		}
+		if len(session.Messages()) > 0 || session.ID != "run-2" {
+			t.Errorf("%s: the session has begun", name)
+		}
+	}
+	if _, err := s.session.Turn(context.Background(), "do it"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.session.Resume(context.Background(), nil); tool.KindOf(err) != tool.Invalid {
+		t.Errorf("a session that has begun is resumed: %v", err)
+	}
+}

@@ -1,0 +1,321 @@
+package project
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/cassidy-run/cassidy/runtime/tool"
+)
+
+const workflowsDir = "workflows"
+
+// declareMain is what a file says that declares nothing: it is read as if it
+// ended so.
+const declareMain = "\nworkflow(main)\n"
+
+// A Workflow is a script with a function main that a person runs: a file of
+// the folder workflows of a project or of its user, or one that he names. What
+// it loads lies in the folder lib beside it, and needs to be trusted as it
+// does.
+type Workflow struct {
+	ScriptFile
+	// Tool is what [Workflow.Describe] has read: with the name of the file, and
+	// the parameters and the result of main.
+	Tool tool.Tool
+	// Declared says that the file holds workflow(main, …): it may do no more than
+	// its needs say, and can be called as a tool.
+	Declared bool
+
+	libs func() (map[string]library, error)
+}
+
+// A library is a file that workflows may load.
+type library struct {
+	text   string
+	reason string // why it is untrusted, or ""
+}
+
+// Workflows reads the workflows of a project and of its user, as [Policies]
+// does policies. None is described yet.
+func Workflows(root string, o *Options) ([]Workflow, []*tool.Error) {
+	files, broken := scriptFiles(root, o, workflowsDir, KindWorkflow)
+	libs := map[tool.Location]func() (map[string]library, error){}
+	for _, place := range userPlaces(root, o.Home, workflowsDir) {
+		place.ledger = o.ledger(root)
+		libs[place.location] = sync.OnceValues(place.libraries)
+	}
+	workflows := make([]Workflow, len(files))
+	for i, f := range files {
+		workflows[i] = Workflow{ScriptFile: f, libs: libs[f.Location]}
+	}
+	return workflows, broken
+}
+
+// OpenWorkflow reads a workflow from a file that a person names. One in the
+// folder .cassidy of a project needs to be trusted like any other there; else
+// it is his own. Of the options Home, Trust and TrustOnce count.
+func OpenWorkflow(file string, o *Options) (Workflow, error) {
+	place, name, err := o.placeOf(file)
+	if err != nil {
+		return Workflow{}, place.fileError(name, err)
+	}
+	files, done, err := place.open()
+	if err != nil {
+		return Workflow{}, place.fileError(name, err)
+	}
+	defer done()
+	f, err := place.script(files, name, KindWorkflow)
+	if err != nil {
+		return Workflow{}, place.fileError(name, err)
+	}
+	return Workflow{ScriptFile: f, libs: sync.OnceValues(place.libraries)}, nil
+}
+
+// placeOf returns the folder that a file lies in: of the project whose .cassidy
+// is above it, whatever links lead there, or of nobody.
+func (o *Options) placeOf(file string) (p userPlace, name string, err error) {
+	dir, name := filepath.Split(file)
+	p = userPlace{location: tool.Personal, base: filepath.Clean(dir), dir: ".", shown: filepath.ToSlash(filepath.Clean(dir))}
+	real, err := filepath.EvalSymlinks(file)
+	if err == nil {
+		real, err = filepath.Abs(real)
+	}
+	if err != nil {
+		return p, name, err
+	}
+	for above := filepath.Dir(real); filepath.Dir(above) != above; above = filepath.Dir(above) {
+		if !strings.EqualFold(filepath.Base(above), Folder) || sameFile(above, o.Home) {
+			continue
+		}
+		inside, err := filepath.Rel(above, filepath.Dir(real))
+		if err != nil {
+			return p, name, err
+		}
+		root := filepath.Dir(above)
+		at := path.Join(Folder, filepath.ToSlash(inside))
+		return userPlace{location: tool.Project, base: root, dir: at, shown: at, ledger: o.ledger(root)}, filepath.Base(real), nil
+	}
+	return p, name, nil
+}
+
+// libraries reads the files that the workflows of the place may load.
+func (p userPlace) libraries() (map[string]library, error) {
+	files, done, err := p.open()
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	f := &folder{place: place{location: p.location, shown: p.shown}, files: placeFiles{files, p.dir}, old: &index{}}
+	if err := f.readLibs(); err != nil {
+		return nil, err
+	}
+	libs := map[string]library{}
+	for name, text := range f.libTexts() {
+		lib := library{text: text}
+		if p.location == tool.Project {
+			lib.reason = p.ledger.file(KindWorkflow, path.Join(p.dir, name), f.libs[name].hash)
+		}
+		libs[name] = lib
+	}
+	return libs, nil
+}
+
+// placeFiles is a folder of a file system, as one. Looking at a file opens none:
+// that could wait for ever.
+type placeFiles struct {
+	files fs.FS
+	dir   string
+}
+
+func (p placeFiles) Open(name string) (fs.File, error) { return p.files.Open(path.Join(p.dir, name)) }
+func (p placeFiles) Stat(name string) (fs.FileInfo, error) {
+	return fs.Stat(p.files, path.Join(p.dir, name))
+}
+func (p placeFiles) ReadDir(name string) ([]fs.DirEntry, error) {
+	return fs.ReadDir(p.files, path.Join(p.dir, name))
+}
+
+// whole returns the workflow's file with all that it may load.
+func (w *Workflow) whole() (tool.Script, error) {
+	s := tool.Script{Path: w.Path, Source: w.source, Libs: map[string]string{}}
+	if !strings.Contains(w.source, "load") {
+		return s, nil // nothing need be looked for
+	}
+	libs, err := w.libs()
+	for name, lib := range libs {
+		s.Libs[name] = lib.text
+	}
+	return s, err
+}
+
+// Describe reads the file, without running it, and fills in Tool and Declared;
+// what it loads may turn out to be untrusted. It fails where the file is no
+// workflow. Of the options Describe counts.
+func (w *Workflow) Describe(ctx context.Context, o *Options) error {
+	s, err := w.whole()
+	if err != nil {
+		return w.fileError(err)
+	}
+	t, err := o.Describe(ctx, s)
+	if w.Declared = err == nil; tool.KindOf(err) == tool.NotFound {
+		s.Source += declareMain
+		t, err = o.Describe(ctx, s)
+	}
+	if err != nil {
+		return w.fileError(err)
+	}
+	return w.take(&t)
+}
+
+// take takes what was read from the file.
+func (w *Workflow) take(t *tool.Tool) error {
+	if !t.Hints.Other["workflow"] {
+		return w.fileError(tool.Errorf(tool.Invalid, "the file declares a tool, and no workflow").
+			WithHint("end it with workflow(main), or move it to %s", toolsDir))
+	}
+	w.Tool = *t
+	w.Tool.Name, w.Tool.Path, w.Tool.Location = w.Name, w.Path, w.Location
+	s, err := w.script()
+	if err != nil {
+		return err
+	}
+	w.Tool.Hash, w.Tool.State, w.Tool.Reason = s.Sum(), w.State, w.Reason
+	if w.State != tool.Untrusted {
+		w.Tool.Granted = w.Tool.Needs
+	}
+	return nil
+}
+
+// script returns the file with what it loads, as far as it is described.
+func (w *Workflow) script() (tool.Script, error) {
+	s := tool.Script{Name: tool.Key(w.Name), Path: w.Path, Source: w.source, Libs: map[string]string{}}
+	if len(w.Tool.Loads) == 0 {
+		return s, nil
+	}
+	libs, err := w.libs()
+	if err != nil {
+		return s, w.fileError(err)
+	}
+	for _, name := range w.Tool.Loads {
+		s.Libs[name] = libs[name].text
+		if why := libs[name].reason; why != "" {
+			w.distrust(name + ", which it loads, is not trusted: " + why)
+		}
+	}
+	return s, nil
+}
+
+// Script returns the script of a workflow that was described. It fails for one
+// that is untrusted.
+func (w *Workflow) Script() (tool.Script, error) {
+	s, err := w.script()
+	if err == nil {
+		err = w.usable("workflow")
+	}
+	if err != nil {
+		return tool.Script{}, err
+	}
+	s.Hash = s.Sum()
+	return s, nil
+}
+
+// fileError makes any error one about the workflow's file.
+func (w *Workflow) fileError(err error) error {
+	e := *tool.AsError(err, tool.Invalid)
+	var inner *fs.PathError
+	if errors.As(err, &inner) {
+		e.Err = inner.Err
+	}
+	if e.Pos.File == "" {
+		e.Pos.File = w.Path
+	}
+	return &e
+}
+
+// WorkflowTools returns the workflows that can be called as tools: those that
+// declare it. A file that is not right is reported. Of the options Describe,
+// Reader, Cache, Home, Trust and TrustOnce count.
+func WorkflowTools(ctx context.Context, root string, o *Options) ([]tool.Found, []*tool.Error) {
+	workflows, broken := Workflows(root, o)
+	workflows = slices.DeleteFunc(workflows, func(w Workflow) bool { return !strings.Contains(w.source, "workflow") })
+	if len(workflows) == 0 {
+		return nil, broken
+	}
+	known := o.knownWorkflows(root)
+	var found []tool.Found
+	for i := range workflows {
+		w := &workflows[i]
+		err := known.declared(ctx, w)
+		switch {
+		case tool.KindOf(err) == tool.NotFound: // it is to be run, and no more
+		case err != nil:
+			broken = append(broken, tool.AsError(err, tool.Invalid))
+		default:
+			found = append(found, tool.Found{Tool: w.Tool, Load: w.Script})
+		}
+	}
+	known.keep()
+	return found, broken
+}
+
+// A workflowIndex is what is remembered of workflows' declarations.
+type workflowIndex struct {
+	opts  *Options
+	file  string
+	old   *index
+	now   []finding
+	fresh bool // something was read that is not remembered yet
+}
+
+func (o *Options) knownWorkflows(root string) *workflowIndex {
+	x := &workflowIndex{opts: o}
+	if o.Cache != "" {
+		of := tool.HashBytes([]byte(filepath.Join(root, Folder, workflowsDir) + "\n" + o.Home))
+		x.file = filepath.Join(o.Cache, "tools-"+of[:16]+".idx")
+	}
+	x.old = readIndex(x.file, o.Reader)
+	return x
+}
+
+// declared has a workflow take what its file declares. The error is of the kind
+// NotFound where that is nothing.
+func (x *workflowIndex) declared(ctx context.Context, w *Workflow) error {
+	s, err := w.whole()
+	if err != nil {
+		return w.fileError(err)
+	}
+	hash := s.Sum()
+	f, known := x.old.findings[w.Path]
+	if !known || f.stamp.hash != hash {
+		x.fresh = true
+		f = finding{name: w.Path, stamp: stamped{hash: hash}}
+		t, err := x.opts.Describe(ctx, s)
+		if ctx.Err() != nil {
+			return tool.AsError(ctx.Err(), tool.Canceled)
+		}
+		if err != nil {
+			f.err = tool.AsError(w.fileError(err), tool.Invalid)
+		} else {
+			f.tool = &t
+		}
+	}
+	x.now = append(x.now, f)
+	if f.err != nil {
+		return f.err
+	}
+	w.Declared = true
+	return w.take(f.tool)
+}
+
+// keep remembers what was found. Where that fails, the files are read again.
+func (x *workflowIndex) keep() {
+	if x.fresh || len(x.now) != len(x.old.findings) {
+		_ = writeIndex(x.file, x.opts.Reader, x.now, nil)
+	}
+}
