@@ -25,7 +25,7 @@ func agentFlags(tools, policy string, patience time.Duration) []cli.Flag {
 		&cli.StringFlag{Name: "model", Usage: "who decides: `MODEL` is cassidy, openai:NAME, anthropic:NAME, ollama:NAME or script:FILE.star"},
 		&cli.StringSliceFlag{Name: "tools", Usage: "what the model may call: auto, none, names, @group, preset:NAME; `LIST` may have several, with commas", DefaultText: tools},
 		&cli.StringFlag{Name: "policy", Usage: "the script that leads the agent: `NAME` is task, chat, plan, review or a file of .cassidy/policies", DefaultText: policy},
-		&cli.StringFlag{Name: "format", Usage: "how the model writes its decisions: `FORMAT` is pure_json, xml_json, markdown or native", DefaultText: "native where the model has it, else pure_json"},
+		&cli.StringFlag{Name: "format", Usage: "how the model writes its decisions: `FORMAT` is pure_json, xml_json, markdown, native or code", DefaultText: "native where the model has it, else pure_json"},
 		&cli.StringFlag{Name: "max-iterations", Usage: "ask the model at most `N` times, or \"unlimited\""},
 		&cli.StringFlag{Name: "context", Usage: "what the model is told of the project: `LEVEL` is none, minimal, standard or comprehensive", DefaultText: "minimal"},
 		&cli.StringSliceFlag{Name: "skill", Usage: "begin with the skill `NAME`"},

@@ -59,7 +59,7 @@ func TestWorkflowCalls(t *testing.T) {
 	if code != 0 || strings.Join(calls, " ") != "shout count count count" {
 		t.Errorf("it ended with %d after the calls %q", code, calls)
 	}
-	p.want([]string{"runs", "show", "r1"}, 0, "tools.call_all", "")
+	p.want([]string{"runs", "show", "r1"}, 0, "2 calls: count, count", "")
 }
 
 // TestWorkflowApprovals has a workflow call a tool that writes.

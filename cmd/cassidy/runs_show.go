@@ -374,8 +374,7 @@ func shownOf(e *journal.Entry, run journal.State, tokens tokenCount) shownStep {
 	if e.Answer != nil && !(w.asks && settled) {
 		s.below = append(s.below, "answered: "+firstLine(answerText(e.Answer)))
 	}
-	s.books = s.mark == stepDone && len(s.below) == 0 &&
-		slices.Contains([]string{"agent.limits", "agent.note", "agent.result_text", "agent.decide", "random.seed"}, e.Func)
+	s.books = len(s.below) == 0 && (e.Func == "" && e.Question == nil || s.mark == stepDone && slices.Contains([]string{"agent.limits", "agent.note", "agent.result_text", "agent.decide", "random.seed"}, e.Func))
 	return s
 }
 
@@ -424,11 +423,6 @@ func outcomeWords(what string, result tool.Value) stepWords {
 // wordsOfNothing are of a place at which nothing was done: something was asked
 // or decided there.
 func wordsOfNothing(e *journal.Entry) stepWords {
-	for _, n := range e.Notes {
-		if name := n.Text("func"); name != "" {
-			return stepWords{what: name}
-		}
-	}
 	switch q := e.Question; {
 	case q == nil:
 		return stepWords{what: "decision"}

@@ -178,7 +178,7 @@ tokens   1300 in, 36 out
 10     ✓ human.ask question=Who?  TIME · 3 B  Ann
 11     ✓ sleep 1m30s  TIME
 12     ✗ fs.read path=a⟨U+001B⟩[2Jb⟨U+202E⟩.txt  TIME  there is no ⟨U+001B⟩[31ma
-13     · shell.run
+13     · decision
          ↳ refused: not now
 14     ✓ model, reply 2  TIME · 5 B · 100 in, 2 out tokens  Done.
 15     … write_file filepath=a.txt

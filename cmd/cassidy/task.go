@@ -89,6 +89,9 @@ func (c *command) newAgent(h *runtime.Host, s *agentSetup) (*agent.Agent, error)
 	if err := agent.Register(h, func() (*agent.Options, error) { return &o, nil }); err != nil {
 		c.note("no agents of agents here: %v", err) // a tool of the project or of the user's has the name
 	}
+	if err := agent.RegisterCode(h); err != nil {
+		c.note("no programs of models here: %v", err)
+	}
 	c.tellUntrusted(h.Tools())
 	return agent.New(h, &o)
 }

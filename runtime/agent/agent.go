@@ -27,7 +27,8 @@ type Options struct {
 	// cassidy, see [Builtin].
 	Policies func(name string) (Policy, error)
 	// Format is how the model is told to write its decisions. "" means Native
-	// where the model has it, else PureJSON. Whatever is asked for, each is read.
+	// where the model has it, else PureJSON. Whatever is asked for, each is read;
+	// a program, only with Code, which needs the tool of [RegisterCode].
 	Format Format
 	// Iterations is how often the model is asked at most; 0 means what the
 	// policy takes, 10 and 5 in a chat, and never more than 50.
@@ -127,6 +128,9 @@ func (a *Agent) offer(words []string) error {
 	if err != nil {
 		return err
 	}
+	if tools, err = a.withCode(tools, words); err != nil {
+		return err
+	}
 	for _, t := range tools {
 		if t.State == tool.Ready {
 			a.tools = append(a.tools, t)
@@ -139,6 +143,25 @@ func (a *Agent) offer(words []string) error {
 	return nil
 }
 
+// withCode adds to the tools that were selected the one that runs programs, where
+// the model decides by them. In other formats it is offered where it is named.
+func (a *Agent) withCode(tools []tool.Tool, words []string) ([]tool.Tool, error) {
+	named := slices.ContainsFunc(words, func(w string) bool { return tool.Key(w) == codeName })
+	if a.format != Code && named {
+		return tools, nil
+	}
+	tools = slices.DeleteFunc(tools, func(t tool.Tool) bool { return isCode(&t) })
+	if a.format != Code {
+		return tools, nil
+	}
+	t, err := a.host.Tool(codeName)
+	if err != nil || !isCode(&t) {
+		return nil, tool.Errorf(tool.Invalid, "the format %s needs the tool %s, and the host has none or another of that name", Code, codeName).
+			WithHint("a program registers it with agent.RegisterCode")
+	}
+	return append(tools, t), nil
+}
+
 // chooseFormat says how the model is to write its decisions.
 func chooseFormat(wanted Format, m model.Model) (Format, error) {
 	switch wanted {
@@ -147,7 +170,7 @@ func chooseFormat(wanted Format, m model.Model) (Format, error) {
 			return Native, nil
 		}
 		return PureJSON, nil
-	case PureJSON, XMLJSON, Markdown:
+	case PureJSON, XMLJSON, Markdown, Code:
 		return wanted, nil
 	case Native:
 		if m.Native() {
@@ -156,7 +179,7 @@ func chooseFormat(wanted Format, m model.Model) (Format, error) {
 		return "", tool.Errorf(tool.Invalid, "the model %s has no calls of its own", m.Name()).
 			WithHint("take the format %s, %s or %s", PureJSON, XMLJSON, Markdown)
 	}
-	known := []string{string(PureJSON), string(XMLJSON), string(Markdown), string(Native)}
+	known := []string{string(PureJSON), string(XMLJSON), string(Markdown), string(Native), string(Code)}
 	return "", tool.Errorf(tool.Invalid, "there is no format %q%s", wanted, tool.DidYouMean(string(wanted), known)).
 		WithHint("the formats are %s", strings.Join(known, ", "))
 }

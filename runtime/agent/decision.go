@@ -47,6 +47,7 @@ const (
 	XMLJSON  Format = "xml_json"  // <TOOL_DECISION> with INPUT: as JSON
 	Markdown Format = "markdown"  // <TOOL_DECISION> with a list of parameters
 	Native   Format = "native"    // the API's own calls
+	Code     Format = "code"      // a program in a block of code, which calls the tools
 	// Other is what a model wrote in a form that nobody asked it for, such as
 	// another vendor's tags or a bare JSON call.
 	Other Format = "other"

@@ -54,7 +54,7 @@ func (p *prompt) Check() error {
 		valid     []string
 	}{
 		{"role", p.Role, roles()},
-		{"format", string(p.Format), []string{string(PureJSON), string(XMLJSON), string(Markdown), string(Native)}},
+		{"format", string(p.Format), []string{string(PureJSON), string(XMLJSON), string(Markdown), string(Native), string(Code)}},
 		{"kind of docs", string(p.Docs), []string{string(docsDetailed), string(docsBrief)}},
 	} {
 		if c.got != "" && !slices.Contains(c.valid, c.got) {
@@ -87,12 +87,29 @@ func (p *prompt) opening() string {
 	}
 	text := say(p.Role, "workdir", oneLine(p.WorkDir), "iterations", iterations)
 	if len(p.Tools) > 0 {
-		text += "\n" + say("working")
+		text += "\n" + say(p.working())
 	}
 	if !p.chats() && (len(p.Tools) == 0 || p.format() == Native) {
 		text += "\n\n" + strings.Join(nonEmpty(say("format/native"), p.taskComplete()), "\n\n")
 	}
 	return text
+}
+
+// working names the text on how to work with tools.
+func (p *prompt) working() string {
+	if p.format() == Code {
+		return "working_code"
+	}
+	return "working"
+}
+
+// stub tells what the tools are, to a model that calls them in a program.
+func (p *prompt) stub() string {
+	text := Stub(p.Tools)
+	if text == "" {
+		return ""
+	}
+	return "```python\n" + text + "\n```"
 }
 
 // chats reports whether a reply without a decision is an answer as it is.
@@ -101,7 +118,7 @@ func (p *prompt) chats() bool { return p.Role == "chat" || p.Role == "" }
 // format returns the format, or the default.
 func (p *prompt) format() Format {
 	switch p.Format {
-	case XMLJSON, Markdown, Native:
+	case XMLJSON, Markdown, Native, Code:
 		return p.Format
 	}
 	return PureJSON
@@ -114,7 +131,10 @@ func (p *prompt) Instructions() string {
 	if len(p.Tools) == 0 || p.format() == Native {
 		return ""
 	}
-	sections := []string{"# Available Tools", p.toolDocs(), say("format/" + string(p.format()))}
+	if p.format() == Code {
+		return strings.Join(nonEmpty("# Available Tools", p.stub(), p.formatText()), "\n\n")
+	}
+	sections := []string{"# Available Tools", p.toolDocs(), p.formatText()}
 	if p.Role != "" {
 		sections = append(sections, say("format/several", "decision", p.decision()))
 	}
@@ -138,6 +158,8 @@ func (p *prompt) decision() string {
 		return "tool_decision object"
 	case Native:
 		return "tool call"
+	case Code:
+		return "```starlark block"
 	}
 	return "<TOOL_DECISION> block"
 }

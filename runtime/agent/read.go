@@ -45,7 +45,8 @@ const (
 // read, nothing of the reply is called: the decision is an Invalid. Then come
 // the calls in the tags of other vendors, then "TASK COMPLETE:", then calls that
 // are bare JSON or look like a function's call, and at last a call that the text
-// only speaks of. What counts as meant is told in readintent.go.
+// only speaks of. What counts as meant is told in readintent.go. In the format
+// [Code] a block of code comes before all of these, see code_read.go.
 //
 // It takes time linear in the length of the reply, whatever that holds.
 func Read(reply string, o ReadOptions) []Decision {

@@ -9,6 +9,9 @@ import (
 
 // choose makes decisions of what was found.
 func (s *reader) choose() []Decision {
+	if d, ok := s.code(); ok {
+		return []Decision{d}
+	}
 	s.said = s.around(len(s.text))
 	for _, r := range []rank{ours, tagged} {
 		if list := s.decisions(s.meant(r)); list != nil {
