@@ -75,7 +75,7 @@ func (g *gate) sameChanges(q Question, shown *tool.Dict) error {
 // noteAnswer keeps what somebody said, so that nobody is asked twice.
 func (g *gate) noteAnswer(ctx context.Context, q Question, a Answer) error {
 	r := g.root().record
-	if r == nil || g.looking || len(q.Place) == 0 {
+	if r == nil || r.replay != nil || g.looking || len(q.Place) == 0 {
 		return nil
 	}
 	of := g.approvalOf(q)

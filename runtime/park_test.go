@@ -226,4 +226,3 @@ func TestARunIsInOnePlace(t *testing.T) {
 		t.Errorf("resumed after its end, it gave %v, want a conflict", err)
 	}
 }
-

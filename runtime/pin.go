@@ -32,7 +32,12 @@ func (r *recording) tool(ctx context.Context, h *Host, c *tool.Call, current *to
 	defer r.mu.Unlock()
 	key := tool.Key(c.Tool)
 	p := r.pinned[key]
+	if w := r.replay; w != nil && !w.Root && w.forked(c.Place) && key == tool.Key(w.With.Name) {
+		return h.replaced(ctx, w.With)
+	}
 	switch {
+	case p == nil && r.replay != nil:
+		return current, run, err
 	case p == nil && err != nil, p == nil && current.State != tool.Ready:
 		return current, run, err
 	case p == nil:
@@ -78,6 +83,16 @@ func (r *recording) keep(ctx context.Context, h *Host, at tool.Place, t *tool.To
 		return unrecorded(err)
 	}
 	return nil
+}
+
+// replaced makes a tool of the script that a replay has in its place.
+func (h *Host) replaced(ctx context.Context, s *tool.Script) (*tool.Tool, tool.Runner, error) {
+	t, err := h.Describe(ctx, *s)
+	if err != nil {
+		return nil, nil, err
+	}
+	t.Location, t.Path, t.State, t.Granted = tool.Project, s.Path, tool.Ready, t.Needs // it can reach nothing but the record
+	return &t, h.scriptRunner(tool.Project, func() (tool.Script, error) { return *s, nil }), nil
 }
 
 // revive makes a tool of what is noted of it.

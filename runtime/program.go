@@ -55,8 +55,9 @@ type Program struct {
 	ID     string     // names the run in events; the host makes one up if it is empty
 	Place  tool.Place // of its effects; nil for a run of its own
 
-	run   tool.Runner     // in place of a script
-	named func(id string) // is told the ID that the host made up
+	run    tool.Runner     // in place of a script
+	named  func(id string) // is told the ID that the host made up
+	record *recording      // to replay
 }
 
 // Run runs a program. Made with the context of an effect, or of a handler in
@@ -86,13 +87,17 @@ func (h *Host) Run(ctx context.Context, p *Program) (tool.Outcome, error) {
 	own := *p // what a record says of it is no change of the caller's
 	if above == nil {
 		var err error
-		if g.record, err = h.beginRecord(ctx, &own, &g.call); err != nil {
+		if g.record = p.record; g.record != nil {
+			g.call.Args = p.Args
+		} else if g.record, err = h.beginRecord(ctx, &own, &g.call); err != nil {
 			return tool.Outcome{}, err
 		}
 	}
 	run := own.run
 	if run == nil {
-		run = func(ctx context.Context, c tool.Call, do tool.Effector) (tool.Outcome, error) { return box.Run(ctx, own.Script, c, do) }
+		run = func(ctx context.Context, c tool.Call, do tool.Effector) (tool.Outcome, error) {
+			return box.Run(ctx, own.Script, c, do)
+		}
 	}
 	out, err := safely(ctx, run, g.call, g.effect)
 	if err == nil {

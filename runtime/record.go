@@ -10,8 +10,9 @@ import (
 
 // A recording is a run's hold on its record.
 type recording struct {
-	log   *journal.Log
-	parks bool // what nobody is there to answer parks the run
+	log    *journal.Log
+	parks  bool       // what nobody is there to answer parks the run
+	replay *replaying // nil where it goes on
 
 	mu     sync.Mutex
 	waits  bool               // the run is about to park: nobody else is asked
@@ -26,6 +27,9 @@ func (g *gate) recorded(next tool.Effector) tool.Effector {
 		r, f := g.root().record, g.fn(e.Func)
 		if r == nil || f == nil || f.Class == tool.Notice {
 			return next(ctx, e)
+		}
+		if r.replay != nil {
+			return r.replay.effect(ctx, g, f, e, next)
 		}
 		entry, known, err := r.known(e)
 		if err != nil {
@@ -60,7 +64,7 @@ func (g *gate) recorded(next tool.Effector) tool.Effector {
 func (g *gate) begunRecord(next tool.Effector) tool.Effector {
 	return func(ctx context.Context, e tool.Effect) (tool.Outcome, error) {
 		r, f := g.root().record, g.fn(e.Func)
-		if r == nil || f.Class == tool.Notice || g.known {
+		if r == nil || r.replay != nil || f.Class == tool.Notice || g.known {
 			return next(ctx, e)
 		}
 		if err := r.log.Intend(ctx, intentOf(f, e, f.Class == tool.Write)); err != nil {
@@ -186,7 +190,7 @@ func (h *Host) beginRecord(ctx context.Context, p *Program, c *tool.Call) (*reco
 
 // endRecord ends it, or parks the run.
 func (g *gate) endRecord(ctx context.Context, p *Program, out tool.Outcome, err error) error {
-	if g.record == nil {
+	if g.record == nil || g.record.replay != nil {
 		return err
 	}
 	ctx = context.WithoutCancel(ctx)

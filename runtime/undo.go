@@ -257,7 +257,7 @@ func (u *undoing) callUndo(ctx context.Context, e tool.Effect, _ tool.Grant) (to
 // noteCall notes that a call can be taken back, and how.
 func (g *gate) noteCall(ctx context.Context, v tool.Value) error {
 	r := g.root().record
-	if r == nil || g.tool.Undo == "" || len(g.call.Place) == 0 {
+	if r == nil || r.replay != nil || g.tool.Undo == "" || len(g.call.Place) == 0 {
 		return nil
 	}
 	if err := r.log.Note(ctx, g.call.Place, tool.NewDict(noteUndo, g.tool.Name, noteArgs, g.shown().Args, noteResult, v)); err != nil {

@@ -1,0 +1,113 @@
+package runtime_test
+
+import (
+	"context"
+	"maps"
+	"strings"
+	"testing"
+
+	"github.com/cassidy-run/cassidy/runtime"
+	"github.com/cassidy-run/cassidy/runtime/tool"
+)
+
+// replay runs a recorded run of the process again.
+func (p *process) replay(o runtime.Replay) *runtime.Replayed {
+	p.m.t.Helper()
+	o.Program = p.program("")
+	o.Program.Modules, o.Program.Needs, o.Program.ID = nil, []tool.Capability{{Name: "tool"}, {Name: "human"}}, "r"
+	r, err := p.Replay(context.Background(), o)
+	if err != nil {
+		p.m.t.Fatal(err)
+	}
+	return r
+}
+
+// TestReplayIsExact checks that a run comes out the same from its record alone,
+// whatever has become of the world, and touches nothing.
+func TestReplayIsExact(t *testing.T) {
+	m := newMachine(t)
+	p := m.process(0, false)
+	p.tools()
+	out, err := p.run("r", false, flow)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.write("log", "something else\n")
+	tree, effects := m.tree(), p.effects
+	again := m.process(0, false)
+	again.tools()
+	r := again.replay(runtime.Replay{})
+	if r.Err != nil || !tool.Equal(r.Outcome.Value, out.Value) || len(r.Differences) > 0 || r.Steps < 15 {
+		t.Errorf("replayed: %v, %v, %d steps, differences %v, want %v", r.Outcome.Value, r.Err, r.Steps, r.Differences, out.Value)
+	}
+	if again.effects != 0 || p.effects != effects || !maps.Equal(m.tree(), tree) || m.sent["report 1"] != 1 {
+		t.Errorf("the replay did %d effects and left %v", again.effects, m.tree())
+	}
+}
+
+// TestReplayOfAnother checks where a replay ends that does not follow its record.
+func TestReplayOfAnother(t *testing.T) {
+	m := newMachine(t)
+	p := m.process(0, false)
+	p.goTool("cut", func(context.Context) (tool.Value, error) { return nil, p.j.Close() })
+	if _, err := p.run("r", false, "time.now()\ntools.cut()"); err == nil {
+		t.Fatal("the run ended")
+	}
+	p = m.process(0, false)
+	p.goTool("cut", func(context.Context) (tool.Value, error) { return nil, nil })
+	if r := p.replay(runtime.Replay{}); !r.Ended || !strings.Contains(r.Err.Error(), "ends in the middle") {
+		t.Errorf("a run that broke off gave %v", r.Err)
+	}
+	for _, c := range []struct{ script, want string }{
+		{"def main(arg = None):\n    time.now()\n    time.sleep(1)\n", "step 2 is not what was recorded: the record has tools.call("},
+		{"def main(arg = None):\n    time.now()\n    return 1\n", ""},
+	} {
+		s := tool.Script{Name: "p", Path: "p.star", Source: c.script}
+		r := p.replay(runtime.Replay{With: &s, Root: true})
+		if c.want == "" && (r.Err != nil || r.Outcome.Value != int64(1)) || c.want != "" && (!r.Ended || !strings.Contains(r.Err.Error(), c.want) || !strings.Contains(r.Err.Error(), "p.star:3:")) {
+			t.Errorf("%q gave %v, %v, want %q with its line", c.script, r.Outcome.Value, r.Err, c.want)
+		}
+	}
+}
+
+// TestReplayWithAMendedTool checks what is told of a tool that was changed since.
+func TestReplayWithAMendedTool(t *testing.T) {
+	m := newMachine(t)
+	p := m.process(0, false)
+	p.write("in", "3 apples")
+	const needs = "needs = ['fs.read', 'fs.write']"
+	p.add("count.star", star("count", "", "text = fs.read('in')\nreturn int(text[0]) + 1", needs), nil)
+	const body = "return [tools.count(), tools.count()]"
+	if _, err := p.run("r", false, body); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		name, body string
+		from       tool.Place
+		want       string
+		differ     int
+		would      int
+		text       string
+	}{
+		{"mended", "return int(fs.read('in')[0])", nil, "[3,3]", 2, 0, ""},
+		{"from the second", "return int(fs.read('in')[0])", tool.Place{2}, "[4,3]", 1, 0, ""},
+		{"with a write", "fs.write('out', 'x')\nreturn int(fs.read('in')[0])", nil, "[3,3]", 2, 2, ""},
+		{"with what is not known", "return fs.read('other')", nil, "", 0, 0, "nothing at step 1.1"},
+	} {
+		s := tool.Script{Name: "count", Path: "count.star", Source: star("count", "", c.body, needs)}
+		r := p.replay(runtime.Replay{With: &s, From: c.from})
+		got := strings.ReplaceAll(tool.FormatJSON(r.Outcome.Value, ""), " ", "")
+		if c.text != "" {
+			if !r.Ended || !strings.Contains(r.Err.Error(), "step 1.1") {
+				t.Errorf("%s: gave %v, want that the record ends", c.name, r.Err)
+			}
+			continue
+		}
+		if r.Err != nil || got != c.want || len(r.Differences) != c.differ || len(r.Would) != c.would {
+			t.Errorf("%s: gave %s, %v with differences %v and would %v", c.name, got, r.Err, r.Differences, r.Would)
+		}
+	}
+	if _, known := m.tree()["out"]; known {
+		t.Error("a replay wrote a file")
+	}
+}

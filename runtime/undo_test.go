@@ -1,0 +1,92 @@
+package runtime_test
+
+import (
+	"context"
+	"maps"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/cassidy-run/cassidy/runtime"
+	"github.com/cassidy-run/cassidy/runtime/tool"
+)
+
+// TestUndo checks that a run is taken back to the last byte, and that taking back
+// is too.
+func TestUndo(t *testing.T) {
+	m := newMachine(t)
+	p := m.process(0, false)
+	p.tools()
+	p.write("log", "before\n")
+	p.write("old/a.txt", "a")
+	before := m.tree()
+	p.add("tidy.star", star("tidy", "", "fs.remove('old/a.txt')\nfs.mkdir('new')\nfs.edit('log', 'before', 'after')", "needs = ['fs.read', 'fs.write']"), nil)
+	if _, err := p.run("r", false, "tools.tidy()\n"+flow); err != nil {
+		t.Fatal(err)
+	}
+	after := m.tree()
+	out, err := p.Undo(context.Background(), runtime.Undo{Run: "r", ID: "u"})
+	if err != nil || !maps.Equal(m.tree(), before) {
+		t.Fatalf("undo: %v, the files are %v, want %v", err, m.tree(), before)
+	}
+	if _, err := os.Stat(filepath.Join(m.dir, "new")); err == nil {
+		t.Error("a folder that the run made is still there")
+	}
+	if len(out.Lasting) != 3 || !strings.HasPrefix(out.Lasting[0].What, "out.send(") || out.Failed != nil {
+		t.Errorf("what lasts is %v, want three messages", out.Lasting)
+	}
+	if _, err := p.Undo(context.Background(), runtime.Undo{Run: "u"}); err != nil || !maps.Equal(m.tree(), after) {
+		t.Errorf("the undo of the undo: %v, the files are %v, want %v", err, m.tree(), after)
+	}
+	if _, err := p.Undo(context.Background(), runtime.Undo{Run: "none"}); tool.KindOf(err) != tool.NotFound {
+		t.Errorf("undo of no run: %v", err)
+	}
+}
+
+// TestUndoInPart checks that a part of a run is taken back, and that nothing is
+// that somebody has changed since.
+func TestUndoInPart(t *testing.T) {
+	m := newMachine(t)
+	p := m.process(0, false)
+	p.tools()
+	const body = "tools.note(text = 'one', file = 'a')\ntools.note(text = 'two', file = 'a')\ntools.note(text = 'three', file = 'b')"
+	if _, err := p.run("r", false, body); err != nil {
+		t.Fatal(err)
+	}
+	p.write("a", "mine\n")
+	out, err := p.Undo(context.Background(), runtime.Undo{Run: "r", To: tool.Place{2}})
+	if tool.KindOf(err) != tool.Conflict || out.Failed == nil || out.Failed.Place.String() != "2.3" || len(out.Done) != 1 || len(out.Left) != 0 {
+		t.Errorf("undo over a change: %v, %+v, want a conflict at 2.3 after one step", err, out)
+	}
+	if tree := m.tree(); tree["a"] != "mine\n" || tree["b"] != "" {
+		t.Errorf("the files are %v, want the changed one as it is", tree)
+	}
+	p.write("a", "one\ntwo\n")
+	if _, err := p.Undo(context.Background(), runtime.Undo{Run: "r", To: tool.Place{2}}); err != nil || m.tree()["a"] != "one\n" {
+		t.Errorf("undo to step 2: %v, the files are %v", err, m.tree())
+	}
+}
+
+// TestUndoOfATool checks that a tool says itself how its calls are taken back.
+func TestUndoOfATool(t *testing.T) {
+	m := newMachine(t)
+	p := m.process(0, false)
+	p.add("post.star", `
+def post(text: str):
+    "Post it."
+    return {"id": out.send(text)}
+
+def unpost(args, result):
+    return out.send("un" + args["text"] + " " + result["id"])
+
+tool(post, needs = ["use:out"], undo = unpost)
+`, nil)
+	if _, err := p.run("r", false, "tools.call_all([('post', {'text': 'x'}), ('post', {'text': 'y'})])"); err != nil {
+		t.Fatal(err)
+	}
+	out, err := p.Undo(context.Background(), runtime.Undo{Run: "r"})
+	if err != nil || len(out.Done) != 2 || len(out.Lasting) != 0 || m.sent["unx sent x"] != 1 || m.sent["uny sent y"] != 1 {
+		t.Errorf("undo: %v, %+v, sent %v", err, out, m.sent)
+	}
+}
