@@ -280,7 +280,11 @@ func (h *Host) takeBackCall(ctx context.Context, name string, args *tool.Dict) (
 		return tool.Outcome{}, tool.Errorf(tool.Failed, "the tool '%s' no longer says how a call is taken back", t.Name)
 	}
 	own := *t
-	own.Name, own.Params, own.AllowExtra, own.Schema, own.Compiled, own.Returns = t.Name, nil, false, nil, nil, nil
+	own.AllowExtra, own.Schema, own.Compiled, own.Returns, own.Undo = false, nil, nil, nil, ""
+	own.Params = []tool.Param{
+		{Name: "args", Type: tool.Type{Name: tool.TypeObject}, Description: "the arguments of the call", Required: true},
+		{Name: "result", Type: tool.Type{Name: tool.TypeAny}, Description: "what it gave"},
+	}
 	c.Entry = t.Undo
 	g := h.gate(&own, c, above)
 	if err := g.admit(); err != nil {

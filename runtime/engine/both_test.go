@@ -43,6 +43,7 @@ var sets = map[string]func() []tool.Module{
 	"tools": toolsModules,
 	"dozen": dozenModules,
 	"read":  readModules,
+	"code":  codeModules,
 	"suite": func() []tool.Module { return []tool.Module{engine.SuiteModule()} },
 }
 

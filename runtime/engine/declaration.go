@@ -22,6 +22,7 @@ type declaration struct {
 	fields    *tool.Dict               // the fields of tool(...), see declared and funcName
 	pos       tool.Position            // of tool(...)
 	at        map[string]tool.Position // of each field
+	functions map[string][]string      // the parameters of the functions that a field may name
 	loads     []string                 // what the file loads, all of it
 	warnings  []string
 }
@@ -59,6 +60,7 @@ func (d *declaration) tool(stem string) (tool.Tool, error) {
 		AllowExtra:  r.boolean("allow_extra"),
 		Version:     r.text("version", ""),
 		Available:   r.function("available"),
+		Undo:        r.undo(),
 		Hints:       r.hints(),
 		Tags:        r.texts("tags"),
 		Needs:       r.needs(),
@@ -266,8 +268,20 @@ func (r *fieldReader) function(field string) string {
 	f, ok := v.(funcName)
 	if !ok {
 		r.wrong(field, "the name of a function in this file", v)
+	} else if _, ok := r.d.functions[string(f)]; !ok {
+		r.fail(field, "'%s' should be the name of a function in this file, and %s is none", field, f)
 	}
 	return string(f)
+}
+
+// undo reads the function that takes a call back. It is given what it takes by
+// name, so the names are part of the form.
+func (r *fieldReader) undo() string {
+	name := r.function("undo")
+	if params := r.d.functions[name]; name != "" && !slices.Equal(params, []string{"args", "result"}) {
+		r.fail("undo", "'undo' should be a function of two parameters, args and result, but %s takes (%s)", name, strings.Join(params, ", "))
+	}
+	return name
 }
 
 func (r *fieldReader) dict(field string) *tool.Dict {

@@ -132,6 +132,7 @@ func toolText(t tool.Tool) string {
 	line("limits", t.Limits)
 	line("overhead", t.Overhead)
 	line("available", t.Available)
+	line("undo", t.Undo)
 	line("loads", t.Loads)
 	for _, w := range t.Warnings {
 		line("warning", w)

@@ -9,6 +9,11 @@
 // without loss in Starlark, and in Lua as far as its one kind of number and of
 // table goes.
 //
+// A script whose path ends in .code is a program that a model wrote: Starlark
+// that is run from its first line to its last, and gives what its last
+// expression gives. What its author is used to from Python and Starlark has not
+// is told, with what to write instead, before anything of it runs.
+//
 // A compiled script is kept and shared; what its top level made is frozen
 // (Starlark) or made anew for each call (Lua), so no call sees another's. Steps
 // are counted and a context stops a script between two of them. That bounds

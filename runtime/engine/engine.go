@@ -87,6 +87,7 @@ func New(o *Options) *Engine {
 	e.languages = map[string]language{
 		".star": star,
 		".lua":  lua,
+		".code": &codeLang{star: star},
 		".md":   &markdown{fences: map[string]language{"starlark": star, "python": star, "star": star, "lua": lua}},
 	}
 	return e

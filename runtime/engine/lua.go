@@ -43,7 +43,11 @@ func (l *luaLang) block(src source) (*declaration, error) {
 	if _, err := l.compileBlock(tool.Script{Path: src.path, Source: src.text}); err != nil {
 		return nil, err
 	}
-	return &declaration{handler: handler, fields: &tool.Dict{}, at: map[string]tool.Position{}}, nil
+	d := &declaration{handler: handler, fields: &tool.Dict{}, at: map[string]tool.Position{}, functions: map[string][]string{}}
+	for name, fn := range f.functions {
+		d.functions[name] = f.parameters(fn)
+	}
+	return d, nil
 }
 
 // compile makes of a file a chunk that returns a table of its functions. What

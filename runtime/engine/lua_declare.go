@@ -10,7 +10,7 @@ import (
 )
 
 // declaration reads the file's return tool{…}, and which of its fields are
-// functions: the handler and available.
+// functions: the handler, available and undo.
 func (f *luaFile) declaration() (*declaration, map[string]ast.Expr, error) {
 	table, err := f.toolTable()
 	if err != nil {
@@ -20,6 +20,8 @@ func (f *luaFile) declaration() (*declaration, map[string]ast.Expr, error) {
 		fields: &tool.Dict{},
 		at:     map[string]tool.Position{},
 		pos:    tool.Position{File: f.path, Line: table.Line()},
+
+		functions: map[string][]string{},
 	}
 	functions := map[string]ast.Expr{}
 	for _, field := range table.Fields {
@@ -107,13 +109,32 @@ func (f *luaFile) readField(field *ast.Field, d *declaration, functions map[stri
 		d.handler = string(fn)
 		functions[name] = field.Value
 		return nil
-	case "available":
+	case "available", "undo":
 		if isFunc {
 			functions[name] = field.Value
+			d.functions[name] = f.parameters(field.Value)
 			v = funcName(name) // under which the chunk returns it, see exporting
 		}
 	}
 	d.fields.Put(name, v)
+	return nil
+}
+
+// parameters returns the parameters of a function, or of the one that a name
+// stands for.
+func (f *luaFile) parameters(x ast.Expr) []string {
+	for range tool.MaxDepth { // a name may stand for a name
+		switch e := x.(type) {
+		case *ast.IdentExpr:
+			x = f.constants[e.Value]
+		case *ast.FunctionExpr:
+			names := e.ParList.Names
+			if e.ParList.HasVargs {
+				names = append(names[:len(names):len(names)], "...")
+			}
+			return names
+		}
+	}
 	return nil
 }
 

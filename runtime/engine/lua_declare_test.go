@@ -25,10 +25,11 @@ local GROUPS = "data"
 local fruit, LEAST = { "apple", "pear" }, -1
 local function run(args) return args end
 local function is_there() return true end
+local function back(args, result) end
 
 return tool{
   name = "sample", title = "A sample", description = [[Says what was given.
-Twice.]], group = GROUPS, risky = true, allow_extra = true, version = "1.2", available = is_there,
+Twice.]], group = GROUPS, risky = true, allow_extra = true, version = "1.2", available = is_there, undo = back,
   hints = { read_only = true, idempotent = false, fast = true },
   needs = { "fs.read:docs/**", "http" },
   params = {
@@ -65,8 +66,10 @@ def run(text, fruit = "pear", count = 3, ratio = -0.5, size = 1000, flags = True
     return text
 def is_there():
     return True
+def back(args, result):
+    return None
 tool(run,
-  name = "sample", title = "A sample", description = "Says what was given.\nTwice.", group = GROUPS, risky = True, allow_extra = True, version = "1.2", available = is_there,
+  name = "sample", title = "A sample", description = "Says what was given.\nTwice.", group = GROUPS, risky = True, allow_extra = True, version = "1.2", available = is_there, undo = back,
   hints = {"read_only": True, "idempotent": False, "fast": True},
   needs = ["fs.read:docs/**", "http"],
   params = {
@@ -104,10 +107,10 @@ func TestLuaDescribesWhatStarlarkDoes(t *testing.T) {
 	if err != nil {
 		t.Fatalf("Describe(star): %v", err)
 	}
-	if got.Available != "available" {
-		t.Errorf("Available = %q, want the field that the chunk returns", got.Available)
+	if got.Available != "available" || got.Undo != "undo" || want.Undo != "back" {
+		t.Errorf("Available = %q, Undo = %q, want the fields that the chunk returns; in Starlark %q, want back", got.Available, got.Undo, want.Undo)
 	}
-	want.Available = got.Available
+	want.Available, want.Undo = got.Available, got.Undo
 	for i := range want.Params {
 		p := &want.Params[i]
 		if p.Name == "word" { // in Starlark a parameter with None as default, here one without any
@@ -199,6 +202,10 @@ func TestLuaDescribeErrors(t *testing.T) {
 		{"return tool{\n title = {}, " + rest, "'title' should be a string but got array", 2, ""},
 		{"return tool{\n title = '\\255', " + rest, "'title' should be a string but got bytes", 2, ""},
 		{"return tool{\n available = true, " + rest, "'available' should be the name of a function", 2, ""},
+		{"return tool{\n undo = 'f', " + rest, "'undo' should be the name of a function in this file but got string", 2, ""},
+		{"return tool{\n undo = function(a, b) end, " + rest, "'undo' should be a function of two parameters, args and result, but undo takes (a, b)", 2, ""},
+		{"local function back(args) end\nlocal b = back\nreturn tool{\n undo = b, " + rest, "but undo takes (args)", 4, ""},
+		{"return tool{\n undo = function(args, result, ...) end, " + rest, "but undo takes (args, result, ...)", 2, ""},
 		{"return tool{\n colour = 'red', " + rest, "tool() has no field 'colour'", 2, "the fields are"},
 		{"return tool{\n need = {}, " + rest, "did you mean \"needs\"", 2, ""},
 		{"return tool{\n needs = {'fs.reed'}, " + rest, "unknown capability \"fs.reed\"", 2, ""},

@@ -150,20 +150,28 @@ func (c *luaCall) run(entry string) (tool.Value, error) {
 		e.Pos = tool.Position{File: c.program.path}
 		return nil, e
 	}
-	args, err := luaArgs(L, c.r.call.Args)
+	table, err := luaArgs(L, c.r.call.Args)
 	if err != nil {
 		return nil, err
 	}
-	v, err := c.protected(L, fn, args)
+	args := []lua.LValue{table}
+	if entry != "" && !fn.IsG && fn.Proto.NumParameters > 1 {
+		args = args[:0] // by name, as in undo(args, result)
+		for _, param := range fn.Proto.DbgLocals[:fn.Proto.NumParameters] {
+			args = append(args, table.RawGetString(param.Name))
+		}
+	}
+	v, err := c.protected(L, fn, args...)
 	if err != nil {
 		return nil, c.failed(err)
 	}
 	return fromLua(v)
 }
 
-// luaArgs is the one table that a handler gets: its arguments by name, where
+// luaArgs is the one table that a function gets which has but one parameter, as
+// a handler has: its arguments by name, where
 // nil and absent are the same.
-func luaArgs(L *lua.LState, args *tool.Dict) (lua.LValue, error) {
+func luaArgs(L *lua.LState, args *tool.Dict) (*lua.LTable, error) {
 	table := L.CreateTable(0, args.Len())
 	for k, arg := range args.All() {
 		name, _ := k.(string)

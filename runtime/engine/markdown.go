@@ -77,10 +77,10 @@ func (d *declaration) addFrontMatter(fields *tool.Dict, text string) error {
 				return err
 			}
 			v = params
-		case field == "available":
+		case field == "available", field == "undo":
 			s, ok := v.(string)
 			if !ok {
-				return d.errorAt(field, "'available' should be the name of a function but got %s", tool.TypeOf(v))
+				return d.errorAt(field, "'%s' should be the name of a function but got %s", field, tool.TypeOf(v))
 			}
 			v = funcName(s)
 		case field == "version":

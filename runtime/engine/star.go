@@ -125,7 +125,7 @@ func (l *starLang) block(src source) (*declaration, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &declaration{fields: &tool.Dict{}, at: map[string]tool.Position{}}
+	d := &declaration{fields: &tool.Dict{}, at: map[string]tool.Position{}, functions: f.parameters()}
 	if err := f.readHandler(handler, d); err != nil {
 		return nil, err
 	}

@@ -138,7 +138,7 @@ func (f *starFile) declaration() (*declaration, error) {
 		e.Pos = tool.Position{File: f.path}
 		return nil, e
 	}
-	d := &declaration{word: word, fields: &tool.Dict{}, at: map[string]tool.Position{}}
+	d := &declaration{word: word, fields: &tool.Dict{}, at: map[string]tool.Position{}, functions: f.parameters()}
 	start, _ := call.Span()
 	d.pos = starPosition(start)
 	handler, err := f.readFields(call, d)
@@ -242,6 +242,40 @@ func (f *starFile) readFields(call *syntax.CallExpr, d *declaration) (*syntax.De
 		return nil, errorAtStar(call.Lparen, "%s() has no handler", d.word).WithHint("write %s(%s, …)", d.word, f.likelyHandler())
 	}
 	return handler, nil
+}
+
+// parameters returns the parameters of the file's functions, by the name of each.
+func (f *starFile) parameters() map[string][]string {
+	list := map[string][]string{}
+	for name, value := range f.constants {
+		if lambda, ok := value.(*syntax.LambdaExpr); ok {
+			list[name] = paramNames(lambda.Params)
+		}
+	}
+	for name, def := range f.defs {
+		list[name] = paramNames(def.Params)
+	}
+	return list
+}
+
+// paramNames returns the names of parameters, * and ** with those that have them.
+func paramNames(params []syntax.Expr) []string {
+	var names []string
+	for _, p := range params {
+		prefix := ""
+		switch x := p.(type) {
+		case *syntax.BinaryExpr:
+			p = x.X
+		case *syntax.UnaryExpr:
+			prefix, p = x.Op.String(), x.X
+		}
+		name := ""
+		if id, ok := p.(*syntax.Ident); ok {
+			name = id.Name
+		}
+		names = append(names, prefix+name)
+	}
+	return names
 }
 
 // readHandler reads signature and docstring of the handler.
