@@ -125,9 +125,8 @@ func (r *recording) known(e tool.Effect) (entry journal.Entry, known bool, err e
 // now: who follows what a call reads has to know.
 func (g *gate) answered(f *tool.Func, e tool.Effect, entry *journal.Entry) (tool.Outcome, error) {
 	err := firstError(nil, entry.Err)
-	if g.host.Events.Wanted() && f.Target != nil {
-		takes, _ := targets(f, e)
-		g.tellDone(e, takes, err, 0)
+	if g.host.Events.Wanted() {
+		g.tellRecorded(entry)
 	}
 	if f.Again != nil {
 		if failure := f.Again(e, entry.Outcome, err); failure != nil {
@@ -135,6 +134,53 @@ func (g *gate) answered(f *tool.Func, e tool.Effect, entry *journal.Entry) (tool
 		}
 	}
 	return entry.Outcome, err
+}
+
+// tellRecorded tells of a recorded effect, and of those inside it.
+func (g *gate) tellRecorded(entry *journal.Entry) {
+	e := tool.Effect{Func: entry.Func, Args: entry.Args, Place: entry.Place}
+	f := g.fn(e.Func)
+	switch {
+	case e.Func == commitEffect:
+		g.tellDone(e, changed(entry.Change), firstError(nil, entry.Err), 0)
+		return
+	case f != nil && f.Target != nil && !f.Calls:
+		takes, _ := targets(f, e)
+		g.tellDone(e, takes, firstError(nil, entry.Err), 0)
+	case f != nil && f.Calls:
+		g.tellInside(e.Place)
+	}
+}
+
+// tellInside tells of the recorded effects of the calls at a place: of one, or of
+// several that were made at once.
+func (g *gate) tellInside(at tool.Place) {
+	log := g.root().record.log
+	for n := 1; ; n++ {
+		found := false
+		for _, inside := range []tool.Place{at.Child(n).Child(0), at.Child(n)} {
+			if entry, ok, err := log.Recorded(inside); err == nil && ok && !entry.Intended.IsZero() {
+				found = true
+				g.tellRecorded(&entry)
+			}
+		}
+		if _, several, _ := log.Recorded(at.Child(n).Child(1)); !found && several {
+			found = true
+			g.tellInside(at.Child(n))
+		}
+		if !found {
+			return
+		}
+	}
+}
+
+// changed are the capabilities that recorded changes took.
+func changed(change *tool.Dict) (takes []tool.Capability) {
+	for path := range change.All() {
+		name, _ := path.(string)
+		takes = append(takes, tool.Capability{Name: "fs.write", Target: name})
+	}
+	return takes
 }
 
 // firstError makes one error of two; a recorded one that is nil is none.

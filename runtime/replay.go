@@ -120,6 +120,9 @@ func (p *replaying) effect(ctx context.Context, g *gate, f *tool.Func, e tool.Ef
 		return p.compare(&entry, out, err)
 	case entry.Unknown():
 		return tool.Outcome{}, unrecorded(tool.Errorf(tool.Conflict, "the record ends in the middle of step %s, %s", e.Place, e.Func))
+	case f.Class == tool.Write:
+		_, err := g.written(ctx, entry.Place) // which tells what was
+		return entry.Outcome, firstError(err, entry.Err)
 	}
 	return g.answered(f, e, &entry)
 }

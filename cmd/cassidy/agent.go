@@ -80,6 +80,9 @@ func (c *command) agentSetup(ctx *cli.Context, h *runtime.Host, defaultTools []s
 	if o.Iterations, err = c.iterations(ctx.String("max-iterations")); err != nil {
 		return nil, err
 	}
+	if o.Record, err = c.recordFlags(ctx, o.Tools, o.Policy); err != nil {
+		return nil, err
+	}
 	return s, c.fillProject(ctx.Context, o, ctx.String("context"))
 }
 

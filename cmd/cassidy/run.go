@@ -35,8 +35,7 @@ func workflowCommand(c *command) *cli.Command {
 			if !ctx.Args().Present() {
 				return c.withHost(c.listWorkflows)(ctx)
 			}
-			c.records = true
-			return c.parking(c.runWorkflow)(ctx)
+			return c.recording(c.parking(c.runWorkflow))(ctx)
 		},
 	}
 }
@@ -84,10 +83,15 @@ func (c *command) runWorkflow(ctx *cli.Context, h *runtime.Host) error {
 	if err != nil {
 		return err
 	}
-	options, err := workflowOptions(&w, ctx.String("model"))
+	options, err := workflowOptions(&w, c.lasting("model", ctx.String("model")))
 	if err != nil {
 		return err
 	}
+	dir, err := c.workDir()
+	if err != nil {
+		return err
+	}
+	options.Put(dirOption, dir)
 	p := workflowProgram(w.Name, options)
 	p.ID, p.Title, p.Script, p.Args = id, w.Name+callArgs(given), script, args
 	p.Parks = !ctx.Bool("deny")

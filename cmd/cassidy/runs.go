@@ -39,7 +39,7 @@ func runsCommand(c *command) *cli.Command {
 				},
 				Action: c.withRuns(c.showRecorded),
 			},
-			c.answerCommand(nil), // nothing here goes on with a run
+			c.answerCommand(c.resumeRun), c.resumeCommand(), c.replayCommand(), c.undoCommand(),
 			{
 				Name: "cancel", Usage: "end a run that waits or was broken off", ArgsUsage: "ID",
 				Action: c.withRuns(c.cancelRun),
@@ -321,7 +321,7 @@ func jsonText(v tool.Value) string {
 // stepDict is a step as programs get it.
 func stepDict(e *journal.Entry) *tool.Dict {
 	w := wordsOf(e)
-	d := tool.NewDict("place", e.Place.String(), "func", e.Func, "args", e.Args, "started", stamp(e.Intended), "ended", stamp(e.Settled),
+	d := tool.NewDict("place", e.Place.String(), "func", e.Func, "args", stepArgs(e), "started", stamp(e.Intended), "ended", stamp(e.Settled),
 		"success", e.Err == nil && !e.Settled.IsZero(), "value", e.Outcome.Value, "size", int64(size(w.result)))
 	if e.Err != nil {
 		d.Put("error", e.Err.Message())
@@ -337,7 +337,7 @@ func stepDict(e *journal.Entry) *tool.Dict {
 	if len(e.Notes) > 0 {
 		notes := make(tool.List, len(e.Notes))
 		for i, n := range e.Notes {
-			notes[i] = n
+			notes[i] = shownNote(n)
 		}
 		d.Put("notes", notes)
 	}

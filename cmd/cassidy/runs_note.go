@@ -1,6 +1,7 @@
 package main
 
 import (
+	"github.com/cassidy-run/cassidy/runtime/journal"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 )
 
@@ -24,4 +25,24 @@ func noteText(d *tool.Dict) string {
 		return ""
 	}
 	return oneLine(tool.FormatJSON(d, ""))
+}
+
+// shownNote is a note without what is too long to be looked at: a tool's script.
+func shownNote(n *tool.Dict) *tool.Dict {
+	d := &tool.Dict{}
+	for k, v := range n.All() {
+		if name, _ := k.(string); name != "script" {
+			d.Put(name, v)
+		}
+	}
+	return d
+}
+
+// stepArgs are the arguments of a step. Those of a commit are the content of the
+// files that it replaced, which is told by its changes.
+func stepArgs(e *journal.Entry) *tool.Dict {
+	if e.Func == "fs.commit" || e.Args == nil {
+		return &tool.Dict{}
+	}
+	return e.Args
 }

@@ -250,8 +250,8 @@ func (c *command) printWholeStep(e *journal.Entry, state journal.State) {
 	for _, n := range e.Notes {
 		line("decided", noteText(n))
 	}
-	if e.Args.Len() > 0 {
-		block("arguments", e.Args)
+	if args := stepArgs(e); args.Len() > 0 {
+		block("arguments", args)
 	}
 	if e.Change != nil {
 		block("change", e.Change)

@@ -24,7 +24,7 @@ func taskCommand(c *command) *cli.Command {
 			"--dry-run checks everything and calls nothing. With --json each event is a line, and the last is the result.",
 		Flags: append(agentFlags("auto", "task", taskTimeout),
 			&cli.BoolFlag{Name: "dry-run", Usage: "check the task, the tools, the model and the policy, and call nothing"}),
-		Action: c.recording(c.asking(c.runTask)),
+		Action: c.recording(c.parking(c.runTask)),
 	}
 }
 
@@ -32,6 +32,7 @@ func taskCommand(c *command) *cli.Command {
 func (c *command) recording(do cli.ActionFunc) cli.ActionFunc {
 	return func(ctx *cli.Context) error {
 		c.records = !ctx.Bool("dry-run")
+		c.forgetRuns(ctx.Context)
 		return do(ctx)
 	}
 }
@@ -59,6 +60,7 @@ func (c *command) runTask(ctx *cli.Context, h *runtime.Host) error {
 	if err != nil {
 		return err
 	}
+	setup.options.Parks = !ctx.Bool("deny")
 	a, err := c.newAgent(h, setup)
 	if err != nil {
 		return err

@@ -80,12 +80,12 @@ func (e *toldError) Error() string { return e.err.Error() }
 // tell prints an error for a person.
 func (c *command) tell(e *tool.Error) {
 	ours := strings.HasPrefix(e.Pos.File, "builtin/") && e.Kind != tool.Internal
-	if ours && !c.verbose {
+	if (ours || e.Kind == tool.Parked) && !c.verbose {
 		c.say("%s", e.Message()) // where in our own script is of no use to anybody
 	} else {
 		c.say("%s", e.Error())
 	}
-	if c.verbose || len(e.Trace) > 1 && !ours {
+	if c.verbose || len(e.Trace) > 1 && !ours && e.Kind != tool.Parked {
 		for _, line := range e.Trace {
 			fmt.Fprintf(c.err, "  %s\n", printable(line))
 		}

@@ -138,7 +138,8 @@ func (t *turn) failed(d Decision, e *tool.Error) outcome {
 	o := outcome{result: tool.Fail(e, tool.Usage{})}
 	if e.Kind == tool.Denied {
 		o.denied, o.text = true, t.prompt.Denied(e.Message())
-		if !strings.Contains(e.Message(), "was not approved") { // a rule, or that there is nobody to ask
+		offered := t.offered(d.Action)
+		if !strings.Contains(e.Message(), "was not approved") || offered != nil && offered.OnlyCalls { // a rule, or a call that this one made
 			o.text = t.resultText(d.Action, o.result)
 		}
 		return o

@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/cassidy-run/cassidy/runtime"
 	"github.com/cassidy-run/cassidy/runtime/model"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 )
@@ -35,6 +36,34 @@ func (s *Session) Resume(ctx context.Context, recorded *tool.Dict) (*Result, err
 		return nil, errBusy()
 	}
 	defer s.busy.Unlock()
+	t, err := s.again(ctx, recorded)
+	if err != nil {
+		return nil, err
+	}
+	p := t.program()
+	p.Resume = true
+	return t.run(ctx, p)
+}
+
+// Replay runs the recorded run that the session's ID names again, from its
+// record alone: no model is asked and no tool does anything. recorded is as for
+// [Session.Resume]; o needs no Program. The session is of no use afterwards.
+func (s *Session) Replay(ctx context.Context, recorded *tool.Dict, o runtime.Replay) (*runtime.Replayed, error) {
+	if !s.busy.TryLock() {
+		return nil, errBusy()
+	}
+	defer s.busy.Unlock()
+	t, err := s.again(ctx, recorded)
+	if err != nil {
+		return nil, err
+	}
+	o.Program = t.program()
+	defer s.agent.host.Events.Subscribe(tool.EffectDone, t.watchFiles)()
+	return s.agent.host.Replay(context.WithValue(ctx, turnKey{}, t), o)
+}
+
+// again begins a recorded turn in a new session, as it began then.
+func (s *Session) again(ctx context.Context, recorded *tool.Dict) (*turn, error) {
 	if s.turns > 0 || len(s.messages) > 0 {
 		return nil, tool.Errorf(tool.Invalid, "only a new session can go on with a recorded run").WithHint("make one with the run's ID: agent.NewSession(id)")
 	}
@@ -46,10 +75,7 @@ func (s *Session) Resume(ctx context.Context, recorded *tool.Dict) (*Result, err
 	if r.err != nil {
 		return nil, unreadable("run '"+s.ID+"'", r.err)
 	}
-	t := s.begin(ctx, task)
-	p := t.program()
-	p.Resume = true
-	return t.run(ctx, p)
+	return s.begin(ctx, task), nil
 }
 
 // options is what is recorded with a run, to resume it.

@@ -1,0 +1,160 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/cassidy-run/cassidy/runtime"
+	"github.com/cassidy-run/cassidy/runtime/journal"
+	"github.com/cassidy-run/cassidy/runtime/tool"
+)
+
+func (c *command) replayCommand() *cli.Command {
+	return &cli.Command{
+		Name: "replay", Usage: "run a run again from its record: nothing is done, nobody is asked", ArgsUsage: "ID",
+		Description: "The scripts run again, and the record answers for all else. An exact replay ends with the same result, or says at\n" +
+			"which step something else came. With --with FILE a changed tool, policy or workflow takes the place of the\n" +
+			"recorded one of the same name, and what then comes out otherwise is told.",
+		Flags: []cli.Flag{
+			&cli.StringFlag{Name: "with", Usage: "use `FILE` in place of the tool, policy or workflow of its name"},
+			&cli.StringFlag{Name: "from", Usage: "use it from the step at `PLACE` on, as 3.1"},
+		},
+		Action: func(ctx *cli.Context) error {
+			words, err := exactly(ctx, "ID")
+			if err != nil {
+				return err
+			}
+			r, err := c.recordedRun(ctx, words[0])
+			if err != nil {
+				return err
+			}
+			return c.withHost(func(ctx *cli.Context, h *runtime.Host) error { return c.replayRun(ctx, h, r) })(ctx)
+		},
+	}
+}
+
+func (c *command) replayRun(ctx *cli.Context, h *runtime.Host, r *recordedRun) error {
+	o, err := c.replacement(ctx, r)
+	if err != nil {
+		return err
+	}
+	var out *runtime.Replayed
+	switch r.Kind {
+	case workflowKind:
+		if o.Program, err = workflowProgramFromRun(&r.Run); err == nil {
+			out, err = h.Replay(ctx.Context, o)
+		}
+	case undoKind:
+		err = tool.Errorf(tool.Invalid, "an undo is not replayed: it has no script").WithHint("cassidy runs show %s", r.ID)
+	default:
+		s, e := c.recordedSession(ctx, h, r, false)
+		if err = e; err == nil {
+			out, err = s.Replay(ctx.Context, r.Options, o)
+		}
+	}
+	if err != nil {
+		return err
+	}
+	return c.tellReplayed(r, out, o.With != nil)
+}
+
+// replacement reads what is to take the place of a recorded script: of the
+// program where it has its name or its file's, else of the tool of its name.
+func (c *command) replacement(ctx *cli.Context, r *recordedRun) (o runtime.Replay, err error) {
+	if from := ctx.String("from"); from != "" {
+		if o.From, err = journal.ParsePlace(from); err != nil {
+			return o, err
+		}
+		if ctx.String("with") == "" {
+			return o, tool.Errorf(tool.Invalid, "--from says where --with FILE begins, and there is none")
+		}
+	}
+	file := ctx.String("with")
+	if file == "" {
+		return o, nil
+	}
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return o, tool.Errorf(tool.Invalid, "cannot read %s: %w", file, fileError(err))
+	}
+	name := strings.TrimSuffix(filepath.Base(file), filepath.Ext(file))
+	o.Root = tool.Key(name) == tool.Key(strings.TrimSuffix(filepath.Base(r.script.Path), filepath.Ext(r.script.Path)))
+	o.With = &tool.Script{Name: name, Path: filepath.ToSlash(filepath.Base(file)), Source: string(text), Libs: map[string]string{}}
+	if o.Root {
+		o.With.Libs = r.script.Libs
+	}
+	return o, nil
+}
+
+// tellReplayed tells what came of a replay.
+func (c *command) tellReplayed(r *recordedRun, out *runtime.Replayed, changed bool) error {
+	same := r.Ended.IsZero() || !out.Ended && tool.Equal(out.Outcome.Value, r.Result) && (out.Err == nil) == (r.Err == nil)
+	parked := out.Ended && r.Ended.IsZero() && len(out.Differences) == 0 // as far as the run had come
+	exact := !changed && len(out.Differences) == 0 && (same && !out.Ended || parked)
+	if c.json {
+		return c.printReplayed(r, out, exact)
+	}
+	for _, d := range out.Differences {
+		c.print(fmt.Sprintf("step %s  %s\n  recorded  %s\n  now       %s\n", d.Place, visibleLine(clip(d.Call, lineWidth)),
+			visibleLine(clip(outcomeLine(d.Was, d.WasFailed), lineWidth)), visibleLine(clip(outcomeLine(d.Is, tool.AsError(d.IsFailed, tool.Failed)), lineWidth))))
+	}
+	for _, e := range out.Would {
+		c.print(fmt.Sprintf("step %s  would do %s\n", e.Place, visibleLine(clip(e.Func+callArgs(e.Args), lineWidth))))
+	}
+	steps := fmt.Sprintf("%d steps answered from the record", out.Steps)
+	switch {
+	case exact && parked:
+		c.print("The replay is exact as far as the run has come: " + steps + "\n")
+	case exact:
+		c.print("The replay is exact: " + steps + "\n")
+	case out.Ended:
+		c.print("The replay ended: " + steps + "\n")
+		return out.Err
+	case same && len(out.Differences) == 0 && len(out.Would) == 0:
+		c.print("Nothing came out otherwise: " + steps + "\n")
+	default:
+		c.print("The run ends otherwise: " + visibleLine(clip(outcomeLine(out.Outcome.Value, tool.AsError(out.Err, tool.Failed)), lineWidth)) + " (" + steps + ")\n")
+		if !changed {
+			return &toldError{tool.Errorf(tool.Conflict, "the replay differs")}
+		}
+	}
+	return nil
+}
+
+func outcomeLine(v tool.Value, err *tool.Error) string {
+	if err != nil {
+		return "failed: " + oneLine(err.Message())
+	}
+	if text, ok := v.(string); ok {
+		return oneLine(text)
+	}
+	return tool.FormatJSON(v, "")
+}
+
+// printReplayed is the same for programs.
+func (c *command) printReplayed(r *recordedRun, out *runtime.Replayed, exact bool) error {
+	outcome := func(v tool.Value, err *tool.Error) *tool.Dict {
+		if err != nil {
+			return tool.NewDict("success", false, "error", err.Message())
+		}
+		return tool.NewDict("success", true, "value", v)
+	}
+	differences, would := tool.List{}, tool.List{}
+	for _, d := range out.Differences {
+		differences = append(differences, tool.NewDict("place", d.Place.String(), "call", d.Call,
+			"recorded", outcome(d.Was, d.WasFailed), "now", outcome(d.Is, tool.AsError(d.IsFailed, tool.Failed))))
+	}
+	for _, e := range out.Would {
+		would = append(would, tool.NewDict("place", e.Place.String(), "func", e.Func, "args", e.Args))
+	}
+	err := c.printJSON(tool.NewDict("run", r.ID, "exact", exact, "ended", out.Ended, "steps", int64(out.Steps),
+		"outcome", outcome(out.Outcome.Value, tool.AsError(out.Err, tool.Failed)), "differences", differences, "would", would))
+	if err == nil && !exact && out.Ended {
+		err = &toldError{tool.AsError(out.Err, tool.Failed)}
+	}
+	return err
+}

@@ -1,0 +1,128 @@
+package main
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/cassidy-run/cassidy/runtime"
+	"github.com/cassidy-run/cassidy/runtime/agent"
+	"github.com/cassidy-run/cassidy/runtime/journal"
+	"github.com/cassidy-run/cassidy/runtime/tool"
+)
+
+// undoKind is what a run that takes another back is recorded as.
+const undoKind = "undo"
+
+func (c *command) undoCommand() *cli.Command {
+	return &cli.Command{
+		Name: "undo", Usage: "take back what a run did to files, and what its tools know how to take back", ArgsUsage: "ID",
+		Description: "The last step is taken back first. A file that somebody has changed since is left alone, and ends it. What acted\n" +
+			"beyond the project and cannot be taken back is listed. An undo is a run itself, and can be taken back.",
+		Flags: append(approvalFlags(), &cli.StringFlag{Name: "to", Usage: "take back the step at `PLACE`, as 3.1, and those after it; without it, all"}),
+		Action: func(ctx *cli.Context) error {
+			words, err := exactly(ctx, "ID")
+			if err != nil {
+				return err
+			}
+			r, err := c.recordedRun(ctx, words[0])
+			if err != nil {
+				return err
+			}
+			return c.parking(func(ctx *cli.Context, h *runtime.Host) error {
+				return c.takeBack(ctx, h, runtime.Undo{Run: r.ID, ID: agent.NewID(), Parks: !ctx.Bool("deny")}, ctx.String("to"))
+			})(ctx)
+		},
+	}
+}
+
+// takeBack takes a run back, and tells what came of it.
+func (c *command) takeBack(ctx *cli.Context, h *runtime.Host, u runtime.Undo, to string) error {
+	if to != "" {
+		var err error
+		if u.To, err = journal.ParsePlace(to); err != nil {
+			return err
+		}
+	}
+	out, err := h.Undo(ctx.Context, u)
+	if out == nil {
+		return err
+	}
+	if c.json {
+		if e := c.printJSON(undoneDict(u.Run, out, err)); e != nil {
+			return e
+		}
+	} else {
+		c.printUndone(u.Run, out)
+	}
+	return err
+}
+
+// printUndone tells a person what was taken back, and what was not.
+func (c *command) printUndone(run string, out *runtime.Undone) {
+	c.print(undoneText(run, out))
+	if len(out.Done) > 0 {
+		c.note("cassidy runs undo %s takes this back", out.ID)
+	}
+}
+
+func undoneText(run string, out *runtime.Undone) string {
+	var b strings.Builder
+	for _, s := range out.Done {
+		b.WriteString("took back step " + s.Place.String() + "  " + visibleLine(s.What) + changedFiles(s.Value) + "\n")
+	}
+	if s := out.Failed; s != nil {
+		b.WriteString("not taken back: step " + s.Place.String() + "  " + visibleLine(s.What) + "\n")
+	}
+	for _, s := range out.Left {
+		b.WriteString("not tried: step " + s.Place.String() + "  " + visibleLine(s.What) + "\n")
+	}
+	for _, s := range out.Lasting {
+		b.WriteString("cannot be taken back: step " + s.Place.String() + "  " + visibleLine(clip(s.What, lineWidth)) + "\n")
+	}
+	if b.Len() == 0 {
+		return "The run " + run + " did nothing that could be taken back\n"
+	}
+	return b.String()
+}
+
+// changedFiles names the files that an effect has changed.
+func changedFiles(v tool.Value) string {
+	list, _ := tool.Elements(v)
+	var words []string
+	for _, item := range list {
+		if d, ok := item.(*tool.Dict); ok && d.Has("path") {
+			words = append(words, d.Text("action")+" "+d.Text("path"))
+		}
+	}
+	if len(words) == 0 {
+		return ""
+	}
+	const most = 8
+	more := ""
+	if len(words) > most {
+		more = " and " + strconv.Itoa(len(words)-most) + " more"
+		words = words[:most]
+	}
+	return ": " + visibleLine(strings.Join(words, ", ")) + more
+}
+
+// undoneDict is the same for programs.
+func undoneDict(run string, out *runtime.Undone, err error) *tool.Dict {
+	steps := func(list []runtime.UndoneStep) tool.List {
+		all := tool.List{}
+		for _, s := range list {
+			all = append(all, tool.NewDict("place", s.Place.String(), "what", s.What, "value", s.Value))
+		}
+		return all
+	}
+	d := tool.NewDict("run", run, "undo", out.ID, "success", err == nil, "done", steps(out.Done), "failed", nil, "left", steps(out.Left), "lasting", steps(out.Lasting))
+	if out.Failed != nil {
+		d.Put("failed", tool.NewDict("place", out.Failed.Place.String(), "what", out.Failed.What))
+	}
+	if err != nil {
+		d.Put("error", tool.AsError(err, tool.Failed).Message())
+	}
+	return d
+}
