@@ -80,7 +80,7 @@ func (g *gate) approve(ctx context.Context) error {
 			g.allowed(d)
 		}
 		return nil
-	case g.call.Caller == tool.ByPerson && g.above == nil:
+	case g.call.Caller == tool.ByPerson && (g.above == nil || g.above.typed):
 		d.why = "a person made the call"
 		g.allowed(d)
 		return nil

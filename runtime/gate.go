@@ -26,6 +26,7 @@ type gate struct {
 	// Of a program; lent is nil where it is a call.
 	lent   map[string]*tool.Func // what this run alone may ask for
 	review func(*tool.Tool, []tool.Change) error
+	typed  bool       // a person has typed the call that it makes
 	record *recording // of the run, or nil
 
 	// Of the effect under way, as the record has it.

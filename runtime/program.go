@@ -55,9 +55,9 @@ type Program struct {
 	ID     string     // names the run in events; the host makes one up if it is empty
 	Place  tool.Place // of its effects; nil for a run of its own
 
-	run    tool.Runner     // in place of a script
-	named  func(id string) // is told the ID that the host made up
-	record *recording      // to replay
+	run    tool.Runner // in place of a script
+	typed  bool        // a person has typed the call that it makes
+	record *recording  // to replay
 }
 
 // Run runs a program. Made with the context of an effect, or of a handler in
@@ -78,7 +78,7 @@ func (h *Host) Run(ctx context.Context, p *Program) (tool.Outcome, error) {
 	if g.depth > MaxDepth {
 		return tool.Outcome{}, tooDeep()
 	}
-	g.review = p.Review
+	g.review, g.typed = p.Review, p.typed
 	g.call.Limits = h.limits(c, g.tool)
 	box := h.boxFor(location)
 	if box == nil && p.run == nil {

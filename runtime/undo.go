@@ -68,7 +68,11 @@ func (h *Host) Undo(ctx context.Context, u Undo) (*Undone, error) {
 		Name: "undo of " + u.Run, ID: u.ID, Kind: "undo", Title: "take back " + u.Run, Parks: u.Parks, Resume: u.Resume,
 		Options: tool.NewDict("run", u.Run, "to", u.To.String()),
 		Modules: []tool.Module{{Name: "undo", Funcs: un.rows()}},
-		run:     un.run, named: func(id string) { un.out.ID = id },
+		run:     un.run,
+	}
+	if p.ID == "" {
+		p.ID = h.nextID()
+		un.out.ID = p.ID
 	}
 	_, err = h.Run(ctx, p)
 	return un.out, err

@@ -5,6 +5,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/cassidy-run/cassidy/runtime"
+	"github.com/cassidy-run/cassidy/runtime/agent"
 	"github.com/cassidy-run/cassidy/runtime/project"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 )
@@ -22,6 +24,7 @@ func chatActions() []chatAction {
 		{"tools", "[auto|none|NAMES…]", "list the tools that the model may call, or offer others", (*chatSession).tools},
 		{"skill", "[NAME]", "list the skills, or use one with the next message", (*chatSession).skill},
 		{"compact", "", "have the model summarize the conversation, and go on from there", (*chatSession).compact},
+		{"undo", "", "take back what the last turn did to files", (*chatSession).undo},
 		{"context", "", "tell how long the conversation is", (*chatSession).context},
 		{"model", "", "tell which model answers", (*chatSession).model},
 		{"clear", "", "begin a new conversation", (*chatSession).clear},
@@ -152,6 +155,31 @@ func (t *chatSession) useSkill(name string) error {
 	return nil
 }
 
+// undo takes back the last turn that was not taken back yet, and has the model
+// know with the next message.
+func (t *chatSession) undo(ctx context.Context, _ []string) error {
+	if len(t.runs) == 0 {
+		t.note("there is no turn to take back")
+		return nil
+	}
+	last := t.runs[len(t.runs)-1]
+	turn, done := t.interrupts.during(ctx)
+	defer done()
+	out, err := t.host.Undo(turn, runtime.Undo{Run: last, ID: agent.NewID()})
+	if out == nil {
+		return err
+	}
+	text := undoneText(last, out)
+	t.page(text)
+	if len(out.Done) > 0 {
+		t.skills = append(t.skills, "I have taken back what you did to files:\n"+text)
+	}
+	if err == nil {
+		t.runs = t.runs[:len(t.runs)-1]
+	}
+	return err
+}
+
 func (t *chatSession) compact(ctx context.Context, _ []string) error {
 	turn, done := t.interrupts.during(ctx)
 	defer done()
@@ -191,7 +219,7 @@ func (t *chatSession) model(context.Context, []string) error {
 
 func (t *chatSession) clear(context.Context, []string) error {
 	t.session = t.session.Agent().NewSession("")
-	t.skills, t.warned = nil, false
+	t.skills, t.runs, t.warned = nil, nil, false
 	t.note("a new conversation begins")
 	return nil
 }

@@ -20,6 +20,7 @@ type chatSession struct {
 	setup   *agentSetup
 	editor  editor
 	skills  []string // texts that go before the next message
+	runs    []string // of the turns that can be taken back
 	warned  bool     // that the conversation is long
 	leaving bool     // Ctrl-C was pressed at an empty prompt
 	over    bool
@@ -133,6 +134,7 @@ func (t *chatSession) turn(ctx context.Context, message string) error {
 	turn, done := t.interrupts.during(ctx)
 	defer done()
 	before := len(t.session.Messages())
+	t.runs = append(t.runs, t.session.ID)
 	view, stop := t.showChat(t.host, t.session)
 	r, err := t.session.Turn(turn, strings.Join(append(t.skills, message), "\n\n"))
 	stop()

@@ -48,8 +48,8 @@ func (c *command) replayRun(ctx *cli.Context, h *runtime.Host, r *recordedRun) e
 		if o.Program, err = workflowProgramFromRun(&r.Run); err == nil {
 			out, err = h.Replay(ctx.Context, o)
 		}
-	case undoKind:
-		err = tool.Errorf(tool.Invalid, "an undo is not replayed: it has no script").WithHint("cassidy runs show %s", r.ID)
+	case undoKind, toolKind:
+		err = tool.Errorf(tool.Invalid, "the run '%s' is not replayed: it has no script of its own", r.ID).WithHint("cassidy runs show %s", r.ID)
 	default:
 		s, e := c.recordedSession(ctx, h, r, false)
 		if err = e; err == nil {

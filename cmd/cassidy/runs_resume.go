@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"flag"
 	"io"
 	"path/filepath"
@@ -93,6 +94,9 @@ func (c *command) recordedRun(ctx *cli.Context, id string) (*recordedRun, error)
 	return r, err
 }
 
+// toolKind is what a call of a tool on its own is recorded as.
+const toolKind = "tool"
+
 // resumeRun goes on with a run.
 func (c *command) resumeRun(ctx *cli.Context, id string) error {
 	r, err := c.recordedRun(ctx, id)
@@ -112,6 +116,11 @@ func (c *command) resumeRun(ctx *cli.Context, id string) error {
 			out, err := h.Run(ctx.Context, p)
 			stop()
 			return c.workflowEnded(ctx.Context, p, out, err)
+		case toolKind:
+			_, err := c.call(ctx, h, tool.Call{ID: r.ID, Tool: r.Args.Text("tool"), Caller: tool.ByPerson}, func(ctx context.Context, call tool.Call) (tool.Result, error) {
+				return h.CallRun(ctx, call, "", true)
+			})
+			return err
 		case undoKind:
 			return c.takeBack(ctx, h, runtime.Undo{Run: r.Options.Text("run"), ID: r.ID, Parks: parks, Resume: true}, r.Options.Text("to"))
 		}

@@ -2,15 +2,18 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"io"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/urfave/cli/v2"
 
 	"github.com/cassidy-run/cassidy/runtime"
+	"github.com/cassidy-run/cassidy/runtime/agent"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 )
 
@@ -39,12 +42,31 @@ func (c *command) runTool(ctx *cli.Context, h *runtime.Host) error {
 	if err := untrusted(&t); err != nil {
 		return c.failed(err)
 	}
+	if changesThings(&t) && !c.records && c.home() != "" { // what only reads is not worth a record
+		c.records = true
+		return c.withHost(c.runTool)(ctx)
+	}
 	args, err := c.arguments(&t, "cassidy tool run ", words[1:], ctx.String("input"), ctx.IsSet("input"))
 	if err != nil {
 		return c.failed(err)
 	}
-	_, err = c.call(ctx, h, tool.Call{Tool: t.Name, Args: args, Caller: tool.ByPerson})
+	call := tool.Call{Tool: t.Name, Args: args, Caller: tool.ByPerson}
+	if c.records {
+		call.ID = agent.NewID()
+		_, err = c.call(ctx, h, call, func(ctx context.Context, call tool.Call) (tool.Result, error) {
+			return h.CallRun(ctx, call, t.Name+callArgs(args), false)
+		})
+		return err
+	}
+	_, err = c.call(ctx, h, call, h.Call)
 	return err
+}
+
+// changesThings reports whether a tool can do more than read.
+func changesThings(t *tool.Tool) bool {
+	return slices.ContainsFunc(t.Needs, func(n tool.Capability) bool {
+		return n.Acts() || n.Name == "tool" || n.Name == "human" || n.Name == "model"
+	})
 }
 
 // arguments reads the arguments of a call from the command line, which begins
@@ -143,9 +165,9 @@ func readAll(r io.Reader) ([]byte, error) {
 
 // call runs a call, with what it tells on standard error, and prints its
 // result.
-func (c *command) call(ctx *cli.Context, h *runtime.Host, call tool.Call) (tool.Result, error) {
+func (c *command) call(ctx *cli.Context, h *runtime.Host, call tool.Call, do func(context.Context, tool.Call) (tool.Result, error)) (tool.Result, error) {
 	unsubscribe := h.Events.Subscribe(tool.AnyEvent, c.follow)
-	result, err := h.Call(ctx.Context, call)
+	result, err := do(ctx.Context, call)
 	unsubscribe()
 	if err != nil {
 		if ctx.Context.Err() != nil {
@@ -280,7 +302,7 @@ func (c *command) runExample(ctx *cli.Context, h *runtime.Host, t *tool.Tool, nu
 	}
 	e := t.Examples[n-1]
 	c.note("%s", t.CallText(e.Args))
-	result, err := c.call(ctx, h, tool.Call{Tool: t.Name, Args: e.Args, Caller: tool.ByPerson})
+	result, err := c.call(ctx, h, tool.Call{Tool: t.Name, Args: e.Args, Caller: tool.ByPerson}, h.Call)
 	if err == nil && e.HasExpect && !tool.Alike(result.Value, e.Expect) {
 		c.say("this is not what the example expects: %s", tool.FormatJSON(e.Expect, ""))
 		return errSilent
