@@ -468,12 +468,18 @@ func TestChatTools(t *testing.T) {
 	s.expect("Done.\r\n\r\nIt is written.\r\n")
 	s.expect("1. write_file \x1b[32m✓")
 	s.atPrompt()
+	if text, err := os.ReadFile(filepath.Join(dir, "a.txt")); string(text) != "x" {
+		t.Errorf("a.txt = %q, %v, want x", text, err)
+	}
+	s.types("/undo\r")
+	s.expect("removed a.txt")
+	s.atPrompt()
 	s.types("/quit\r")
 	s.ends(0)
 	if shown := s.shown(); strings.Contains(shown, "tool_decision") || strings.Contains(shown, "TASK COMPLETE") {
 		t.Errorf("it shows what is for machines:\n%s", shown)
 	}
-	if text, err := os.ReadFile(filepath.Join(dir, "a.txt")); string(text) != "x" {
-		t.Errorf("a.txt = %q, %v, want x", text, err)
+	if _, err := os.Stat(filepath.Join(dir, "a.txt")); err == nil {
+		t.Error("a.txt is still there")
 	}
 }

@@ -31,7 +31,7 @@ func decisionCommand(c *command) *cli.Command {
 				"The exit code is 0 whatever the kind is, also error: the reply was read. It is 2 where FILE, --tools or a flag is not right.",
 			Flags: []cli.Flag{
 				&cli.StringFlag{Name: "tools", Usage: "the tools that the model was offered: `FILE` holds definitions in the form of OpenAI, Anthropic or MCP, or of tool list --json", DefaultText: "those that can be used here"},
-				&cli.StringFlag{Name: "format", Usage: "how the model was told to write: `FORMAT` is auto, pure_json, xml_json, markdown or native; all are read, this one first", Value: "auto"},
+				&cli.StringFlag{Name: "format", Usage: "how the model was told to write: `FORMAT` is auto, pure_json, xml_json, markdown, native or code; all are read, this one first", Value: "auto"},
 				&cli.BoolFlag{Name: "no-inference", Usage: "take only what is written as a call for one"},
 				&cli.BoolFlag{Name: "explain", Usage: "say in words what was read, how, and what was mended"},
 			},
@@ -67,7 +67,7 @@ func (c *command) parseDecision(ctx *cli.Context) error {
 
 // decisionFormat reads the flag --format; auto is no format.
 func decisionFormat(word string) (agent.Format, error) {
-	known := []string{"auto", string(agent.PureJSON), string(agent.XMLJSON), string(agent.Markdown), string(agent.Native)}
+	known := []string{"auto", string(agent.PureJSON), string(agent.XMLJSON), string(agent.Markdown), string(agent.Native), string(agent.Code)}
 	switch {
 	case word == "auto" || word == "":
 		return "", nil

@@ -64,7 +64,10 @@ type account struct {
 // the text of the first message.
 func newAccount(b Budget, tools []tool.Tool, f Format) *account {
 	a := &account{budget: b.withDefaults()}
-	if len(tools) > 0 {
+	switch {
+	case f == Code:
+		a.overhead = tool.EstimateTokens(Stub(tools))
+	case len(tools) > 0:
 		a.overhead = Overhead(tools, a.budget.Limit).Total
 	}
 	if f == Native {
