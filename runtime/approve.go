@@ -371,9 +371,23 @@ func needsApproval(q Question) string {
 	case q.Effect != nil:
 		return "the tool '" + q.Tool.Name + "' needs approval for " + q.Effect.Func + " (" + capabilityList(q.Takes) + ")"
 	case q.Changes != nil:
-		return "the tool '" + q.Tool.Name + "' needs approval to change " + strconv.Itoa(len(q.Changes)) + " paths"
+		return "the tool '" + q.Tool.Name + "' needs approval to change " + pathList(q.Changes)
 	}
 	return "the tool '" + q.Tool.Name + "' needs approval"
+}
+
+// pathList names the paths that change, or the first of them.
+func pathList(changes []tool.Change) string {
+	const most = 3
+	var names []string
+	for _, c := range changes[:min(most, len(changes))] {
+		names = append(names, c.Path)
+	}
+	text := strings.Join(names, ", ")
+	if more := len(changes) - most; more > 0 {
+		text += " and " + strconv.Itoa(more) + " more"
+	}
+	return text
 }
 
 func notApproved(q Question, why string) error {

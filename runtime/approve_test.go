@@ -358,7 +358,7 @@ func TestHintsOfRefusals(t *testing.T) {
 	cases := []struct{ name, body, fields, want, hint string }{
 		{"a call", "pass", "needs = ['use:stock']", "the tool 't' needs approval, and there is nobody to give it: it may use use:stock", "allow use:stock in a rule"},
 		{"a risky one", "pass", "risky = True", "its author says that it is risky", "run it where somebody can be asked"},
-		{"changes", "fs.write('a', 'x')", "needs = ['fs.write']", "the tool 't' needs approval to change 1 paths", "allow fs.write:a in a rule"},
+		{"changes", "fs.write('a', 'x')", "needs = ['fs.write']", "the tool 't' needs approval to change a", "allow fs.write:a in a rule"},
 		{"an effect", "fs.read('secret')", "needs = ['fs.read']", "ask fs.read:secret (my config)", "run it where somebody can be asked"},
 		{"a rule", "fs.read('no')", "needs = ['fs.read']", "fs.read:no is refused by a rule", "the rule is in my config"},
 	}

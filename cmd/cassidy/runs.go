@@ -40,6 +40,7 @@ func runsCommand(c *command) *cli.Command {
 				Action: c.withRuns(c.showRecorded),
 			},
 			c.answerCommand(c.resumeRun), c.resumeCommand(), c.replayCommand(), c.undoCommand(),
+			c.exportCommand(), c.promoteCommand(),
 			{
 				Name: "cancel", Usage: "end a run that waits or was broken off", ArgsUsage: "ID",
 				Action: c.withRuns(c.cancelRun),

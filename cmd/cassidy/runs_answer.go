@@ -139,10 +139,10 @@ type wait struct {
 	place    tool.Place
 	question string
 	confirm  bool
-	data     bool       // there is more to look at than the question
-	until    time.Time  // of a sleep; else zero
-	answer   tool.Value // nil if there is none yet
-	err      error      // of reading it
+	changes  []tool.Change // what a yes would do to files
+	until    time.Time     // of a sleep; else zero
+	answer   tool.Value    // nil if there is none yet
+	err      error         // of reading it
 }
 
 // waitOf returns what a run waits for, or nil.
@@ -171,7 +171,7 @@ func readWait(ctx context.Context, j *journal.Journal, run string, at tool.Place
 func (w *wait) read(e *journal.Entry) {
 	w.answer = e.Answer
 	if q := e.Question; q != nil {
-		w.question, w.confirm, w.until, w.data = q.Text, q.Confirm, q.Until, q.Data.Len() > 0
+		w.question, w.confirm, w.until, w.changes = q.Text, q.Confirm, q.Until, waitingChanges(q.Data)
 	}
 }
 

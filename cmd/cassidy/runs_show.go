@@ -186,21 +186,6 @@ func (c *command) printStep(s *shownStep, places int) {
 	}
 }
 
-// printWait shows what a run waits for, whole, and what to type.
-func (c *command) printWait(w *wait) {
-	c.print("\n")
-	short := *w
-	short.question = ""
-	c.print(pad("waits", 9) + visibleLine(short.text()) + "\n")
-	if w.question != "" {
-		c.print(wrap(visible(w.question), "  ", c.lineWidth()))
-	}
-	if w.data {
-		c.print("  cassidy runs show " + w.run + " --step " + w.place.String() + " shows all of it\n")
-	}
-	c.print(c.paint()(bold, "  "+w.todo()) + "\n")
-}
-
 // showStep shows all that is recorded of a step.
 func (c *command) showStep(ctx context.Context, j *journal.Journal, r *journal.Run, place string) error {
 	at, err := journal.ParsePlace(place)

@@ -317,8 +317,9 @@ func TestRunsWaiting(t *testing.T) {
 	}{
 		{"yes or no", journal.Question{Text: "Delete\nit?", Confirm: true}, nil, "… waits for yes or no at step 2.1: Delete it?",
 			"waits    waits for yes or no at step 2.1\n  Delete\n  it?\n  cassidy runs answer r yes|no\n", "question: Delete it?\n"},
-		{"a text", journal.Question{Text: "Who?", Data: tool.NewDict("diff", "-a")}, nil, "… waits for an answer at step 2.1: Who?",
-			"  Who?\n  cassidy runs show r --step 2.1 shows all of it\n  cassidy runs answer r --text \"…\"\n", "question: Who?\n"},
+		{"a text", journal.Question{Text: "Who?", Data: tool.NewDict("files", tool.List{tool.NewDict("path", "a.txt", "after", []byte("new\n"))},
+			"changes", tool.NewDict("a.txt", tool.NewDict("before", "", "after", "1")))}, nil, "… waits for an answer at step 2.1: Who?",
+			"  Who?\n  new       a.txt\n  │ @@ line 1 @@\n  │ +new\n  cassidy runs answer r --text \"…\"\n", "question: Who?\n"},
 		{"a time", journal.Question{Until: until}, nil, "… sleeps until 2031-02-03 04:05:06",
 			"sleeps until 2031-02-03 04:05:06\n  cassidy runs resume r goes on then\n", "sleep until 2031-02-03 04:05:06\n"},
 		{"nothing any more", journal.Question{Text: "Who?"}, "Ann", "… was answered Ann at step 2.1: Who?", "  Who?\n  cassidy runs resume r\n", "question: Who?\n        ↳ answered: Ann\n"},
