@@ -7,6 +7,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/cassidy-run/cassidy/runtime/agent"
 	"github.com/cassidy-run/cassidy/runtime/journal"
 	"github.com/cassidy-run/cassidy/runtime/project"
 	"github.com/cassidy-run/cassidy/runtime/tool"
@@ -111,7 +112,7 @@ func fixtureOf(ctx context.Context, j *journal.Journal, r *journal.Run) (*fixtur
 // A program of a model has none.
 func entryOf(r *journal.Run, s *tool.Script) string {
 	switch {
-	case s.Path == programFile:
+	case s.Path == agent.ProgramFile:
 		return ""
 	case r.Kind == workflowKind:
 		return "main"

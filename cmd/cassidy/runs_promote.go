@@ -46,13 +46,6 @@ func (c *command) promoteCommand() *cli.Command {
 	}
 }
 
-const (
-	// programTool is the tool that runs a model's program.
-	programTool = "execute_code"
-	// programFile is the path of the script that such a program is.
-	programFile = "program.code"
-)
-
 // A ranProgram is a program that a run has run, with what it did.
 type ranProgram struct {
 	run    *journal.Run
@@ -106,7 +99,7 @@ func programsOf(ctx context.Context, j *journal.Journal, r *journal.Run) ([]*ran
 	if err != nil {
 		return nil, err
 	}
-	if s := log.Script(); s.Path == programFile {
+	if s := log.Script(); s.Path == agent.ProgramFile {
 		return []*ranProgram{{run: r, code: s.Source, ended: r.State == journal.Done, result: r.Result}}, nil
 	}
 	var list []*ranProgram
@@ -137,7 +130,7 @@ func programAt(e *journal.Entry) (code string, ok bool) {
 	}
 	v, _ := call.Get(args)
 	given, _ := v.(*tool.Dict)
-	return given.Text("code"), tool.Key(call.Text(name)) == programTool && given.Has("code")
+	return given.Text("code"), tool.Key(call.Text(name)) == agent.ProgramTool && given.Has("code")
 }
 
 // programResult says whether the program of a step ended well, and what it gave,

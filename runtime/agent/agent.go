@@ -146,7 +146,7 @@ func (a *Agent) offer(words []string) error {
 // withCode adds to the tools that were selected the one that runs programs, where
 // the model decides by them. In other formats it is offered where it is named.
 func (a *Agent) withCode(tools []tool.Tool, words []string) ([]tool.Tool, error) {
-	named := slices.ContainsFunc(words, func(w string) bool { return tool.Key(w) == codeName })
+	named := slices.ContainsFunc(words, func(w string) bool { return tool.Key(w) == ProgramTool })
 	if a.format != Code && named {
 		return tools, nil
 	}
@@ -154,9 +154,9 @@ func (a *Agent) withCode(tools []tool.Tool, words []string) ([]tool.Tool, error)
 	if a.format != Code {
 		return tools, nil
 	}
-	t, err := a.host.Tool(codeName)
+	t, err := a.host.Tool(ProgramTool)
 	if err != nil || !isCode(&t) {
-		return nil, tool.Errorf(tool.Invalid, "the format %s needs the tool %s, and the host has none or another of that name", Code, codeName).
+		return nil, tool.Errorf(tool.Invalid, "the format %s needs the tool %s, and the host has none or another of that name", Code, ProgramTool).
 			WithHint("a program registers it with agent.RegisterCode")
 	}
 	return append(tools, t), nil

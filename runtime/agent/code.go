@@ -15,15 +15,15 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/tool"
 )
 
-// codeName is the tool with which a model has a program of its own run.
-const codeName = "execute_code"
+// ProgramTool is the tool with which a model has a program of its own run.
+const ProgramTool = "execute_code"
 
-// A program and the functions that it is given; by the ending of the first the
-// engine knows that it is one.
-const (
-	codeFile = "program.code"
-	codeLib  = "tools.star"
-)
+// ProgramFile is the path of the script that such a program is: by its ending the
+// engine knows it.
+const ProgramFile = "program.code"
+
+// codeLib has the functions that a program is given.
+const codeLib = "tools.star"
 
 const (
 	// maxPrinted and maxPrintedLines are how much a model is told of what its
@@ -51,7 +51,7 @@ const (
 func RegisterCode(h *runtime.Host) error {
 	var made atomic.Int64
 	return h.Register(tool.Tool{
-		Name:  codeName,
+		Name:  ProgramTool,
 		Title: "Execute Code",
 		Description: "Run a program that calls other tools, and get what it ends with.\n\n" +
 			"Use this for work of many calls of which only the outcome matters: what they return stays in the program. " +
@@ -75,7 +75,7 @@ func RegisterCode(h *runtime.Host) error {
 // isCode reports whether a tool is that of [RegisterCode], and not one that
 // somebody wrote under its name.
 func isCode(t *tool.Tool) bool {
-	return t.Location == tool.Embedded && tool.Key(t.Name) == codeName
+	return t.Location == tool.Embedded && tool.Key(t.Name) == ProgramTool
 }
 
 // runCode runs a program for whoever the context is of.
@@ -91,7 +91,7 @@ func runCode(ctx context.Context, h *runtime.Host, code string, number int64) (t
 	for i := range functions {
 		p.Needs = append(p.Needs, tool.Capability{Name: "tool", Target: functions[i].tool.Name})
 	}
-	p.Script = tool.Script{Name: p.Name, Path: codeFile, Source: code, Libs: map[string]string{codeLib: libText(functions)}}
+	p.Script = tool.Script{Name: p.Name, Path: ProgramFile, Source: code, Libs: map[string]string{codeLib: libText(functions)}}
 	limited, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	w := &codeWatch{id: p.ID, stop: cancel, open: map[string]*madeByCode{}}
@@ -244,14 +244,14 @@ func located(code string, e *tool.Error) string {
 // one of its calls, or 0.
 func lineOf(e *tool.Error) int {
 	for _, at := range slices.Backward(e.Trace) {
-		if rest, ok := strings.CutPrefix(at, codeFile+":"); ok {
+		if rest, ok := strings.CutPrefix(at, ProgramFile+":"); ok {
 			number, _, _ := strings.Cut(rest, ":")
 			if n, err := strconv.Atoi(number); err == nil {
 				return n
 			}
 		}
 	}
-	if e.Pos.File == codeFile {
+	if e.Pos.File == ProgramFile {
 		return e.Pos.Line
 	}
 	return 0

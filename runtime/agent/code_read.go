@@ -42,7 +42,7 @@ type codeBlock struct {
 
 // code reads the block of code that is a reply's decision, if there is one.
 func (s *reader) code() (d Decision, ok bool) {
-	if t := s.lookup(codeName); s.o.Format != Code || t == nil || !isCode(t) {
+	if t := s.lookup(ProgramTool); s.o.Format != Code || t == nil || !isCode(t) {
 		return d, false
 	}
 	var blocks []codeBlock
@@ -59,7 +59,7 @@ func (s *reader) code() (d Decision, ok bool) {
 	if !b.closed && s.cut {
 		return Decision{Kind: Invalid, Status: Continue, Error: s.problem(&fault{at: b.end, what: "the reply was cut off at its longest, before the program ended"})}, true
 	}
-	d = Decision{Kind: ToolCall, Action: codeName, Status: Continue, Format: Code,
+	d = Decision{Kind: ToolCall, Action: ProgramTool, Status: Continue, Format: Code,
 		Input: tool.NewDict("code", unindented(s.text[b.start:b.end], b.indent)), Reasoning: strings.TrimSpace(s.spoken(b.mark))}
 	if len(blocks) > 1 {
 		d.Repaired = append(d.Repaired, mendedBlocks)

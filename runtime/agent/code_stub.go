@@ -52,7 +52,7 @@ func bindTools(tools []tool.Tool) []function {
 		if !inPrograms(t) {
 			continue
 		}
-		f := function{tool: t, name: taken.take(tool.Key(t.Name), starWords, starNames), more: t.AllowExtra}
+		f := function{tool: t, name: taken.take(tool.Key(t.Name), starWords, append(starNames[:len(starNames):len(starNames)], "main", "result")), more: t.AllowExtra}
 		params, err := shownParams(t)
 		f.more = f.more || err != nil
 		inside := names{"tools": true, "args": f.more} // which its body uses
@@ -93,9 +93,9 @@ var (
 	// starWords are the words of Starlark, and those that it keeps for itself.
 	starWords = strings.Fields(`and as assert async await break class continue def del elif else except finally for from
 		global if import in is lambda load nonlocal not or pass raise return try while with yield None True False`)
-	// starNames are what programs have by their names beside the tools.
+	// starNames are what scripts have by their names beside the tools.
 	starNames = strings.Fields(`abs all any attempt bool bytes chr dict dir emit enumerate example fail float getattr hasattr
-		hash int len list log main max min ord param print progress range repr result reversed set sorted str tool tuple type uuid zip
+		hash int len list log max min ord param print progress range repr reversed set sorted str tool tuple type uuid zip
 		agent base64 csv data diff env fs html http human json math model random re secret shell text time tools url yaml`)
 )
 

@@ -7,10 +7,6 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/tool"
 )
 
-// promotedWords are the words that can name neither an argument nor a function.
-var promotedWords = strings.Fields(`and as assert async await break class continue def del elif else except finally for from
-	global if import in is lambda load nonlocal not or pass raise return try while with yield None True False`)
-
 // moduleWords are what the module tools has besides the tools.
 var moduleWords = []string{"call", "call_all", "list", "describe"}
 
@@ -68,13 +64,8 @@ func (w *promoting) calls() error {
 // meansSomething reports whether a name is a function that every script has,
 // and so stands for no tool.
 func (w *promoting) meansSomething(name string) bool {
-	return slices.Contains(scriptNames, name)
+	return slices.Contains(starNames, name)
 }
-
-// scriptNames are what a script has by its names beside the tools.
-var scriptNames = strings.Fields(`abs all any attempt bool bytes chr dict dir emit enumerate example fail float getattr hasattr
-	hash int len list log max min ord param print progress range repr reversed set sorted str tool tuple type uuid zip
-	agent base64 csv data diff env fs html http human json math model random re secret shell text time tools url yaml`)
 
 // isKeyword reports whether a word is the name of an argument.
 func (w *promoting) isKeyword(i int) bool {
@@ -167,7 +158,7 @@ func (w *promoting) nameArguments(from, closing int, f *tool.Tool) error {
 
 // namesArgument reports whether a script can write a name before =.
 func namesArgument(name string) bool {
-	return sameName(name, name) && !slices.Contains(promotedWords, name)
+	return sameName(name, name) && !slices.Contains(starWords, name)
 }
 
 // positions are the parameters of a tool in the order in which a program gives
