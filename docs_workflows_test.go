@@ -1,0 +1,86 @@
+package cassidy_test
+
+import (
+	"context"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/cassidy-run/cassidy"
+	"github.com/cassidy-run/cassidy/internal/testworker"
+	"github.com/cassidy-run/cassidy/runtime"
+	"github.com/cassidy-run/cassidy/runtime/agent"
+	"github.com/cassidy-run/cassidy/runtime/model"
+	"github.com/cassidy-run/cassidy/runtime/project"
+	"github.com/cassidy-run/cassidy/runtime/tool"
+)
+
+// TestDocsWorkflows runs the workflows that the page on them shows, with a
+// person who says yes, and looks at what they wrote.
+func TestDocsWorkflows(t *testing.T) {
+	dir := t.TempDir()
+	putFile(t, filepath.Join(dir, "notes/a.md"), "# A\n")
+	var names []string
+	for _, b := range docBlocks(readPage(t, "docs/workflows.md")) {
+		if strings.Contains("\n"+b.code, "\ndef main(") {
+			putFile(t, filepath.Join(dir, ".cassidy/workflows", b.name), b.code)
+			names = append(names, b.name)
+		}
+	}
+	if want := []string{"digest.star", "page.star"}; !slices.Equal(names, want) {
+		t.Fatalf("the workflows are %q, want %q", names, want)
+	}
+	m := model.NewScript("m", false, func(context.Context, tool.List, int) (tool.Value, error) { return "a letter", nil })
+	h := openDocs(t, dir, &cassidy.Options{
+		TrustProject: true, Approve: runtime.ApproveAll, Worker: testworker.Exec(),
+		Modules: []tool.Module{agent.ModelModule(func(context.Context) (model.Model, error) { return m, nil })},
+		Ask:     func(context.Context, runtime.Asked) (tool.Value, error) { return true, nil },
+	})
+	all, broken := project.Workflows(dir, &project.Options{TrustOnce: true, Describe: h.Describe})
+	if len(all) != 2 || len(broken) != 0 {
+		t.Fatalf("%d workflows and %v, want two", len(all), broken)
+	}
+	for i := range all {
+		runDocWorkflow(t, h, &all[i])
+	}
+	if got, want := readPage(t, filepath.Join(dir, "DIGEST.md")), "## notes/a.md\n\na letter\n"; got != want {
+		t.Errorf("the digest is %q, want %q", got, want)
+	}
+	if got, want := readPage(t, filepath.Join(dir, "my-page.md")), "# My Page\n"; got != want {
+		t.Errorf("the page is %q, want %q", got, want)
+	}
+}
+
+func runDocWorkflow(t *testing.T, h *runtime.Host, w *project.Workflow) {
+	t.Helper()
+	if err := w.Describe(t.Context(), &project.Options{Describe: h.Describe}); err != nil {
+		t.Fatal(err)
+	}
+	script, err := w.Script()
+	if err != nil {
+		t.Fatal(err)
+	}
+	given := &tool.Dict{}
+	if _, ok := w.Tool.Param("title"); ok {
+		given.Put("title", "My Page")
+	}
+	args, err := w.Tool.Check(given)
+	if err != nil {
+		t.Fatal(err)
+	}
+	needs := []tool.Capability{{Name: "human"}, {Name: "model"}, {Name: "tool"}}
+	if _, err := h.Run(t.Context(), &runtime.Program{Name: w.Name, Script: script, Entry: "main", Args: args, Needs: needs}); err != nil {
+		t.Errorf("%s: %v", w.Name, err)
+	}
+}
+
+// TestDocsRunsGo checks that the Go of the page on runs is that of the example,
+// which is run.
+func TestDocsRunsGo(t *testing.T) {
+	_, rest, _ := strings.Cut(readPage(t, "docs/runs.md"), "```go\n")
+	code, _, ok := strings.Cut(rest, "```")
+	if !ok || !strings.Contains(strings.ReplaceAll(readPage(t, "runs_example_test.go"), "\n\t", "\n"), code) {
+		t.Errorf("the Go of docs/runs.md is not in runs_example_test.go:\n%s", code)
+	}
+}

@@ -1,0 +1,102 @@
+//go:build !race
+
+package cassidy_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/cassidy-run/cassidy"
+	"github.com/cassidy-run/cassidy/runtime"
+	"github.com/cassidy-run/cassidy/runtime/journal"
+	"github.com/cassidy-run/cassidy/runtime/tool"
+)
+
+// Run a script that survives its process: it waits for an answer, goes on with
+// it, is run again from its record, and is taken back.
+func ExampleOptions_journal() {
+	dir, err := os.MkdirTemp("", "cassidy")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer os.RemoveAll(dir)
+	if err := release(context.Background(), dir, filepath.Join(dir, "runs")); err != nil {
+		fmt.Println(err)
+	}
+	// Output:
+	// parked: Publish 1.4?
+	// File written successfully: RELEASED (3 bytes)
+	// replay: 4 steps, <nil>
+	// taken back: fs.commit
+}
+
+func release(ctx context.Context, dir, records string) error {
+	host, err := cassidy.Open(dir, &cassidy.Options{Journal: records, Approve: runtime.ApproveAll})
+	if err != nil {
+		return err
+	}
+	defer host.Close()
+	p := &runtime.Program{
+		ID: "release-1", Name: "release", Kind: "release", Title: "release 1.4",
+		Script: tool.Script{Name: "release", Path: "release.star", Source: `
+def main(version):
+    if not human.confirm("Publish %s?" % version):
+        return "not published"
+    return tools.write_file(filepath = "RELEASED", content = version)
+`},
+		Entry: "main",
+		Args:  tool.NewDict("version", "1.4"),
+		Needs: []tool.Capability{{Name: "human"}, {Name: "tool"}},
+		Parks: true,
+	}
+	if _, err := host.Run(ctx, p); tool.KindOf(err) != tool.Parked { // Options.Ask is nil: nobody is there
+		return err
+	}
+
+	// Any process can answer.
+	runs, err := journal.Open(records, nil)
+	if err != nil {
+		return err
+	}
+	defer runs.Close()
+	found, err := runs.Runs(ctx, journal.Filter{ID: p.ID})
+	if err != nil {
+		return err
+	}
+	log, err := runs.Read(ctx, p.ID)
+	if err != nil {
+		return err
+	}
+	step, _, err := log.Recorded(found[0].Waits)
+	if err != nil {
+		return err
+	}
+	fmt.Printf("%v: %s\n", found[0].State, step.Question.Text)
+	if err := runs.Answer(ctx, p.ID, found[0].Waits, true); err != nil {
+		return err
+	}
+
+	// Any process can go on, with a program that has the same modules and needs.
+	p.Resume = true
+	out, err := host.Run(ctx, p)
+	if err != nil {
+		return err
+	}
+	fmt.Println(out.Value)
+
+	again, err := host.Replay(ctx, runtime.Replay{Program: p})
+	if err != nil {
+		return err
+	}
+	fmt.Printf("replay: %d steps, %v\n", again.Steps, again.Err)
+
+	undone, err := host.Undo(ctx, runtime.Undo{Run: p.ID})
+	if err != nil {
+		return err
+	}
+	fmt.Printf("taken back: %s\n", undone.Done[0].What)
+	return nil
+}
