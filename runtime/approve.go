@@ -48,7 +48,8 @@ type Answer struct {
 
 // An Approve decides on what needs approval. It is asked one question at a
 // time, while the time of the call stands still. It must not wait for a call that
-// asks again. An error is no approval.
+// asks again. An error is no approval; one of kind [tool.Parked] says that nobody
+// is there after all, and a run that can wait then does.
 type Approve func(ctx context.Context, q Question) (Answer, error)
 
 // ApproveAll approves everything that is asked: for programs whose tools are
@@ -291,7 +292,7 @@ func (g *gate) ask(ctx context.Context, q Question) (answer Answer, how string, 
 	case replays: // it was not asked then, or what it does is not in the record
 		return Answer{Yes: true}, "it is replayed", nil
 	case h.opts.Approve == nil:
-		return Answer{}, "", g.waitForApproval(ctx, q)
+		return Answer{}, "", g.waitForApproval(ctx, q, g.nobodyToAsk(q))
 	case ctx.Value(askingKey{}) != nil:
 		return Answer{}, "", tool.Errorf(tool.Denied, "%s: a question is open already", needsApproval(q))
 	case made.refusals.Load() >= maxRefusals:
@@ -307,8 +308,14 @@ func (g *gate) ask(ctx context.Context, q Question) (answer Answer, how string, 
 	if h.remembers(a) { // while this one waited
 		return Answer{Yes: true}, approvedBefore, nil
 	}
-	if answer, err = h.put(ctx, q); err == nil {
+	switch answer, err = h.put(ctx, q); {
+	case tool.KindOf(err) == tool.Parked: // he has gone
+		err = g.waitForApproval(ctx, q, notApproved(q, ""))
+	case err == nil:
 		err = g.noteAnswer(ctx, q, answer)
+	}
+	if open(err) {
+		return Answer{}, "", err
 	}
 	return g.taken(q, &answer, err)
 }
@@ -344,7 +351,7 @@ func (h *Host) put(ctx context.Context, q Question) (answer Answer, err error) {
 		return Answer{}, context.Cause(ctx)
 	}
 	answer, err = h.opts.Approve(context.WithValue(ctx, askingKey{}, true), q)
-	if err == nil && ctx.Err() != nil {
+	if (err == nil || tool.KindOf(err) == tool.Parked) && ctx.Err() != nil {
 		err = context.Cause(ctx)
 	}
 	return answer, err

@@ -112,12 +112,11 @@ func lasting(n *tool.Dict) (approval, bool) {
 	return a, a.kind != "" && a.hash != "" && n.Bool(noteAlways) && n.Bool(noteYes)
 }
 
-// waitForApproval parks the run with a question, or says that nobody is there. An
-// effect that has begun cannot be parked.
-func (g *gate) waitForApproval(ctx context.Context, q Question) error {
-	nobody := g.nobodyToAsk(q)
+// waitForApproval parks the run with a question; where it cannot wait, it returns
+// another error. An effect that has begun cannot be parked.
+func (g *gate) waitForApproval(ctx context.Context, q Question, otherwise error) error {
 	if g.looking || g.doing.Func != "" || ctx.Value(askingKey{}) != nil {
-		return nobody
+		return otherwise
 	}
 	text := needsApproval(q)
 	if q.Changes == nil && q.Effect == nil {
@@ -127,7 +126,7 @@ func (g *gate) waitForApproval(ctx context.Context, q Question) error {
 	if q.Changes != nil {
 		data.Put(noteFiles, shownChanges(q.Changes))
 	}
-	return g.parkOr(ctx, journal.Question{Place: q.Place, Text: clip(text), Confirm: true, Data: data}, waitsApproval, nobody)
+	return g.parkOr(ctx, journal.Question{Place: q.Place, Text: clip(text), Confirm: true, Data: data}, waitsApproval, otherwise)
 }
 
 // maxShown is how much of a file somebody is shown who is asked later.

@@ -28,6 +28,10 @@ func (h *Host) run(ctx context.Context, c tool.Call, above *gate) (tool.Result, 
 	out, err := h.call(ctx, c, above)
 	if err != nil {
 		e := finish(err)
+		if open(err) { // it has not ended
+			h.emit(tool.CallEnd, c, tool.NewDict("success", false, "result", nil, "preview", e.Message(), "waits", true))
+			return tool.Fail(e, out.Usage), e
+		}
 		if h.Events.Wanted() {
 			h.emit(tool.ErrorEvent, c, tool.NewDict("error", e.Message(), "error_type", e.Kind.Type(), "toolName", c.Tool))
 		}
@@ -163,7 +167,7 @@ func (g *gate) handled(ctx context.Context, run tool.Runner) (tool.Outcome, erro
 		return tool.Outcome{}, unrecorded(err)
 	}
 	out, err := safely(ctx, run, g.call, g.effect)
-	return out, r.settle(ctx, e.Place, out, err)
+	return out, g.settleOrKeep(ctx, f, e.Place, out, err)
 }
 
 // handlerEffect is what a handler in Go does, in a record.

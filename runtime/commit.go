@@ -22,6 +22,10 @@ func (g *gate) commit(ctx context.Context, at tool.Place) error {
 	if g.stage.Empty() {
 		return nil
 	}
+	if r := g.root().record; r != nil && r.replay != nil {
+		g.stage = tool.Stage{} // of a changed script
+		return nil
+	}
 	if g.host.funcs[commitEffect] == nil {
 		return tool.Errorf(tool.Internal, "the host cannot commit writes: it has no %s", commitEffect)
 	}

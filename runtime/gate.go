@@ -32,6 +32,7 @@ type gate struct {
 	// Of the effect under way, as the record has it.
 	intended bool            // it was written down that it begins
 	known    bool            // and what came of it
+	away     *awayOutcome    // of the last effect, where it can be tried again later
 	commits  map[string]bool // whether a recorded commit is on disk, by its place
 
 	// What somebody is asked, and has said; see approve.go.

@@ -31,6 +31,9 @@ func (g *gate) recorded(next tool.Effector) tool.Effector {
 		if r.replay != nil {
 			return r.replay.effect(ctx, g, f, e, next)
 		}
+		if err := g.settleAway(ctx); err != nil {
+			return tool.Outcome{}, err
+		}
 		entry, known, err := r.known(e)
 		if err != nil {
 			return tool.Outcome{}, err
@@ -72,8 +75,40 @@ func (g *gate) begunRecord(next tool.Effector) tool.Effector {
 		}
 		g.intended = true
 		out, err := next(ctx, e)
-		return out, r.settle(ctx, e.Place, out, err)
+		return out, g.settleOrKeep(ctx, f, e.Place, out, err)
 	}
+}
+
+// settleOrKeep writes down what came of an effect, or keeps it open where that can be
+// tried again later.
+func (g *gate) settleOrKeep(ctx context.Context, f *tool.Func, at tool.Place, out tool.Outcome, err error) error {
+	repeats := f.Calls || f.Class == tool.Repeatable || f.Class == tool.Read
+	if tool.KindOf(err) == tool.Unavailable && !open(err) && repeats {
+		g.away = &awayOutcome{at, out, err}
+		return err
+	}
+	return g.root().record.settle(ctx, at, out, err)
+}
+
+// An awayOutcome is that of an effect that found a model, a network or a program
+// away. It is written down when the script has got over it; where the run ends
+// with it, it is tried again when that is resumed.
+type awayOutcome struct {
+	at  tool.Place
+	out tool.Outcome
+	err error
+}
+
+// settleAway writes down what came of the last effect, if that was left open.
+func (g *gate) settleAway(ctx context.Context) error {
+	a := g.away
+	if g.away = nil; a == nil {
+		return nil
+	}
+	if err := g.root().record.log.Settle(ctx, a.at, a.out, a.err); err != nil {
+		return unrecorded(err)
+	}
+	return nil
 }
 
 func intentOf(f *tool.Func, e tool.Effect, staged bool) journal.Intent {
@@ -240,7 +275,13 @@ func (g *gate) endRecord(ctx context.Context, p *Program, out tool.Outcome, err 
 		return err
 	}
 	ctx = context.WithoutCancel(ctx)
-	if why := parkReason(err); why != "" {
+	why := parkReason(err)
+	if g.away != nil && tool.KindOf(err) == tool.Unavailable {
+		why = "unavailable"
+	} else if failure := g.settleAway(ctx); failure != nil && err == nil {
+		return failure
+	}
+	if why != "" {
 		if failure := g.record.log.Park(ctx, why); failure != nil {
 			return unrecorded(failure)
 		}

@@ -109,7 +109,7 @@ func (p *replaying) effect(ctx context.Context, g *gate, f *tool.Func, e tool.Ef
 		p.mu.Lock()
 		p.out.Would = append(p.out.Would, e)
 		p.mu.Unlock()
-		return tool.Outcome{}, nil
+		return again(ctx, e) // it is staged, and never committed
 	case !known:
 		return tool.Outcome{}, p.end(g, e)
 	case f.Calls:
@@ -162,6 +162,10 @@ func (p *replaying) elsewhere(g *gate, e tool.Effect) (journal.Entry, bool) {
 // came.
 func (p *replaying) end(g *gate, e tool.Effect) error {
 	entry, known, _ := g.root().record.log.Recorded(e.Place)
+	if p.With != nil {
+		return unrecorded(tool.Errorf(tool.Conflict, "the record does not know what comes of step %s: now it is %s", e.Place, clip(e.Func+"("+e.Args.String()+")")).
+			WithHint("the changed script asks for what the run did not do, or for the same with other arguments"))
+	}
 	if known && !entry.Intended.IsZero() {
 		return unrecorded(entry.Matches(e))
 	}

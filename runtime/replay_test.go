@@ -59,7 +59,7 @@ func TestReplayOfAnother(t *testing.T) {
 		t.Errorf("a run that broke off gave %v", r.Err)
 	}
 	for _, c := range []struct{ script, want string }{
-		{"def main(arg = None):\n    time.now()\n    time.sleep(1)\n", "step 2 is not what was recorded: the record has tools.call("},
+		{"def main(arg = None):\n    time.now()\n    time.sleep(1)\n", "the record does not know what comes of step 2: now it is time.sleep("},
 		{"def main(arg = None):\n    time.now()\n    return 1\n", ""},
 	} {
 		s := tool.Script{Name: "p", Path: "p.star", Source: c.script}

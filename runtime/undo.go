@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/cassidy-run/cassidy/runtime/journal"
@@ -62,6 +63,9 @@ func (h *Host) Undo(ctx context.Context, u Undo) (*Undone, error) {
 	steps, lasting, err := h.undoSteps(ctx, u)
 	if err != nil {
 		return nil, err
+	}
+	if len(steps) == 0 && !u.Resume {
+		return &Undone{Lasting: lasting}, nil
 	}
 	un := &undoing{host: h, log: log, steps: steps, out: &Undone{ID: u.ID, Lasting: lasting}}
 	p := &Program{
@@ -240,11 +244,21 @@ func (u *undoing) takeBack(ctx context.Context, e tool.Effect, g tool.Grant) (to
 	}
 	if look := u.host.funcs[reconcileEffect]; look != nil && inverse.Func == restoreEffect {
 		out, err := look.Do(ctx, tool.Effect{Func: reconcileEffect, Args: inverse.Args, Place: e.Place}, g)
+		if tool.KindOf(err) == tool.Conflict {
+			return out, changedSince(inverse.Place, err)
+		}
 		if d, _ := out.Value.(*tool.Dict); err != nil || !d.Bool("done") {
 			return out, err
 		}
 	}
 	return f.Do(ctx, *inverse, g)
+}
+
+// changedSince says that a file is not as the run has left it.
+func changedSince(at tool.Place, err error) error {
+	name, _, _ := strings.Cut(tool.AsError(err, tool.Conflict).Message(), " is neither ")
+	return tool.Errorf(tool.Conflict, "%s has changed since step %s, and was left alone", name, at).
+		WithHint("make it what that step made of it, or take back only the steps after it, with --to")
 }
 
 // callUndo has a tool take a call back.

@@ -148,7 +148,7 @@ func (a *asker) ask(ctx context.Context, q *runtime.Question) (runtime.Answer, e
 		a.prompt(choices(editable))
 		line, err := a.term.line(ctx)
 		if err != nil {
-			return runtime.Answer{}, a.ended(ctx)
+			return runtime.Answer{}, a.left(ctx)
 		}
 		switch word := strings.ToLower(strings.TrimSpace(line)); {
 		case word == "y" || word == "yes":

@@ -251,6 +251,7 @@ func (c *command) workflowEnded(ctx context.Context, p *runtime.Program, out too
 	}
 	if told != nil {
 		c.tell(told)
+		c.tellAgain(told, p.ID)
 		return &toldError{told}
 	}
 	if !c.json {

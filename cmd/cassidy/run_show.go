@@ -171,6 +171,10 @@ func (c *command) showCallEnd(e tool.Event, paint func(code, text string) string
 	if !e.Data.Bool("success") {
 		mark = paint(red, "✗")
 	}
+	if e.Data.Bool("waits") {
+		c.sayLine("  " + paint(yellow, "…") + " " + paint(dim, "waits"))
+		return
+	}
 	line := oneLine(e.Data.Text("preview"))
 	if v, _ := e.Data.Get("result"); v != nil {
 		if _, isText := v.(string); !isText {
@@ -200,12 +204,20 @@ func (c *command) ended(ctx context.Context, r *agent.Result, err error) error {
 	}
 	if told != nil {
 		c.tell(told)
+		c.tellAgain(told, r.Run)
 		return &toldError{told}
 	}
 	if !c.json {
 		c.printAnswer(r)
 	}
 	return c.exitOf(r)
+}
+
+// tellAgain says that a run can go on which found a model or a network away.
+func (c *command) tellAgain(err *tool.Error, run string) {
+	if c.records && err.Kind == tool.Unavailable && run != "" {
+		c.note("cassidy runs resume %s tries again", run)
+	}
 }
 
 func (c *command) printRunEnd(r *agent.Result, err *tool.Error) {

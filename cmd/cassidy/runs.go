@@ -19,15 +19,16 @@ import (
 
 func runsCommand(c *command) *cli.Command {
 	return &cli.Command{
-		Name:        "runs",
-		Usage:       "show what agents did, and answer those that wait",
-		Description: "Tasks and the turns of chats are recorded in your own folder: what they asked for, and what came of it.",
+		Name:  "runs",
+		Usage: "show what was done, answer, go on with and take back runs",
+		Description: "Tasks, workflows, the turns of chats, and calls of tools that do more than read are recorded in your own folder.\n" +
+			"An ID may be shortened while one run alone begins so; last is the newest.",
 		Subcommands: []*cli.Command{
 			{
 				Name: "list", Usage: "list the runs, the newest first",
 				Flags: []cli.Flag{
 					&cli.IntFlag{Name: "limit", Value: 20, Usage: "show at most `N`; 0 shows all"},
-					&cli.StringFlag{Name: "kind", Usage: "show those of a `KIND`: task or chat"},
+					&cli.StringFlag{Name: "kind", Usage: "show those of a `KIND`: task, chat, run, tool or undo"},
 					&cli.StringFlag{Name: "state", Usage: "show those in a `STATE`: " + strings.Join(stateNames(), ", ")},
 				},
 				Action: c.withRuns(c.listRuns),
@@ -211,17 +212,25 @@ func stamp(t time.Time) tool.Value {
 	return t.UTC().Format(time.RFC3339Nano)
 }
 
+// findRun finds a run by its ID, by the beginning of it that no other has, or as
+// the last one.
 func findRun(ctx context.Context, j *journal.Journal, id string) (*journal.Run, error) {
 	runs, err := j.Runs(ctx, journal.Filter{})
 	if err != nil && len(runs) == 0 {
 		return nil, err
 	}
 	var known []string
+	var begins []*journal.Run
 	for i := range runs {
-		if runs[i].ID == id {
+		if runs[i].ID == id || id == "last" && i == 0 {
 			return &runs[i], nil
 		}
-		known = append(known, runs[i].ID)
+		if known = append(known, runs[i].ID); strings.HasPrefix(runs[i].ID, id) {
+			begins = append(begins, &runs[i])
+		}
+	}
+	if len(begins) == 1 && id != "" {
+		return begins[0], nil
 	}
 	return nil, tool.Errorf(tool.Invalid, "there is no run %q%s", id, tool.DidYouMean(id, known)).WithHint("cassidy runs list")
 }

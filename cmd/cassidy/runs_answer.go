@@ -18,7 +18,7 @@ import (
 func (c *command) answerCommand(resume func(ctx *cli.Context, id string) error) *cli.Command {
 	flags := []cli.Flag{&cli.StringFlag{Name: "text", Usage: "answer with a `TEXT`; - reads it from standard input"}}
 	if resume != nil {
-		flags = append(flags, &cli.BoolFlag{Name: "resume", Usage: "go on with the run"})
+		flags = append(append(flags, &cli.BoolFlag{Name: "resume", Usage: "go on with the run"}), approvalFlags()...)
 	}
 	return &cli.Command{
 		Name: "answer", Usage: "answer what a run has asked", ArgsUsage: `ID [PLACE] yes|no, or ID [PLACE] --text "…"`,

@@ -105,7 +105,7 @@ func (c *command) tellReplayed(r *recordedRun, out *runtime.Replayed, changed bo
 	for _, e := range out.Would {
 		c.print(fmt.Sprintf("step %s  would do %s\n", e.Place, visibleLine(clip(e.Func+callArgs(e.Args), lineWidth))))
 	}
-	steps := fmt.Sprintf("%d steps answered from the record", out.Steps)
+	steps := count(out.Steps, "step") + " answered from the record"
 	switch {
 	case exact && parked:
 		c.print("The replay is exact as far as the run has come: " + steps + "\n")

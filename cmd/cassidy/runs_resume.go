@@ -23,7 +23,7 @@ func (c *command) resumeCommand() *cli.Command {
 		Description: "What the run has done is answered from its record; it goes on at the first step that has no outcome, in the\n" +
 			"folder in which it began. It ends as the command would have that began it.",
 		Flags: append(approvalFlags(),
-			&cli.BoolFlag{Name: "due", Usage: "go on with every run whose time has come or whose question was answered"}),
+			&cli.BoolFlag{Name: "due", Usage: "go on with every run whose time has come, whose question was answered, or whose process died"}),
 		Action: func(ctx *cli.Context) error {
 			if ctx.Bool("due") {
 				return c.resumeDue(ctx)
@@ -45,7 +45,15 @@ func (c *command) resumeDue(ctx *cli.Context) error {
 	}
 	var due []journal.Run
 	err := c.withRuns(func(ctx *cli.Context, j *journal.Journal) (err error) {
-		due, err = j.Due(ctx.Context, time.Now())
+		if due, err = j.Due(ctx.Context, time.Now()); err != nil {
+			return err
+		}
+		begun, err := j.Runs(ctx.Context, journal.Filter{States: []journal.State{journal.Running}})
+		for i := range begun {
+			if begun[i].Kind != "chat" { // somebody sits there, or has given it up
+				due = append(due, begun[i])
+			}
+		}
 		return err
 	})(ctx)
 	if err != nil {
@@ -57,9 +65,12 @@ func (c *command) resumeDue(ctx *cli.Context) error {
 	var failed error
 	dir := c.dir
 	for i := range due {
-		c.note("run %s", due[i].ID)
 		c.dir = dir // each works in its own folder
-		if err := c.resumeRun(ctx, due[i].ID); err != nil && tool.KindOf(err) != tool.Parked && failed == nil {
+		err := c.resumeRun(ctx, due[i].ID)
+		if due[i].State == journal.Running && tool.KindOf(err) == tool.Conflict {
+			continue // another process has it in hand
+		}
+		if err != nil && tool.KindOf(err) != tool.Parked && failed == nil {
 			failed = err
 		}
 	}

@@ -46,7 +46,7 @@ func (c *command) takeBack(ctx *cli.Context, h *runtime.Host, u runtime.Undo, to
 		}
 	}
 	out, err := h.Undo(ctx.Context, u)
-	if out == nil {
+	if out == nil || tool.KindOf(err) == tool.Parked {
 		return err
 	}
 	if c.json {

@@ -34,6 +34,15 @@ func openPTY(t *testing.T) (person, program *os.File) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = program.Close() })
+	// Ctrl-C would else throw away what the program says about it, if it is quick.
+	settings, err := unix.IoctlGetTermios(int(program.Fd()), unix.TCGETS)
+	if err == nil {
+		settings.Lflag |= unix.NOFLSH
+		err = unix.IoctlSetTermios(int(program.Fd()), unix.TCSETS, settings)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
 	return person, program
 }
 

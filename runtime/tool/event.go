@@ -29,7 +29,7 @@ const (
 	Log         EventType = "log"               // [message]
 	EffectDone  EventType = "effect"            // [func, place, capabilities, success, wall_ms, error]
 	Audit       EventType = "audit"             // [decision, func, capabilities, place, caller, why]: what was allowed by somebody, or refused
-	CallEnd     EventType = "tool_call_end"     // [success, result, preview]
+	CallEnd     EventType = "tool_call_end"     // [success, result, preview], and [waits] where the run is parked and the call goes on later
 	ErrorEvent  EventType = "error"             // [error, error_type, toolName]
 )
 
