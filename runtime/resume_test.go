@@ -19,7 +19,7 @@ import (
 // A machine is what is left when a process dies: a project, a journal, and a
 // service far away.
 type machine struct {
-	t            *testing.T
+	t            testing.TB
 	dir, journal string
 	mu           sync.Mutex
 	sent         map[string]int // how often the service got each text, once per key
@@ -30,7 +30,7 @@ type machine struct {
 	approve      runtime.Approve
 }
 
-func newMachine(t *testing.T) *machine {
+func newMachine(t testing.TB) *machine {
 	return &machine{t: t, dir: t.TempDir(), journal: t.TempDir(), sent: map[string]int{}, keys: map[string]bool{}, approve: runtime.ApproveAll, answer: true}
 }
 
@@ -39,7 +39,8 @@ type process struct {
 	*rig
 	m       *machine
 	j       *journal.Journal
-	effects int  // how many have been asked for
+	effects int // how many have been asked for
+	did     []string
 	dies    int  // at which of them; 0 is never
 	after   bool // when that one is done, and not before
 }
@@ -88,6 +89,7 @@ func (p *process) mortal(f *tool.Func) {
 	f.Do = func(ctx context.Context, e tool.Effect, g tool.Grant) (tool.Outcome, error) {
 		p.m.mu.Lock()
 		p.effects++
+		p.did = append(p.did, e.Func+" "+e.Place.String())
 		dies := p.effects == p.dies
 		p.m.mu.Unlock()
 		if dies && !p.after {

@@ -112,17 +112,18 @@ func (t *turn) program() *runtime.Program {
 // run has the policy lead the turn to its end.
 func (t *turn) run(ctx context.Context, p *runtime.Program) (*Result, error) {
 	defer t.next()
-	start := tool.NewDict("run", t.ID, "task", t.result.Task, "model", t.agent.opts.Model.Name(), "policy", t.agent.policy.Name,
-		"format", string(t.agent.format), "tools", t.toolNames(), "tool_overhead", int64(t.result.Overhead), "effective_limit", int64(t.result.EffectiveLimit))
-	if p.Resume {
-		start.Put("resumed", true)
-	}
-	t.emit(tool.RunStart, start)
-	defer t.agent.host.Events.Subscribe(tool.EffectDone, t.watchFiles)()
+	t.emitStart(p.Resume)
+	defer t.agent.host.Events.SubscribeTo(t.ID, tool.EffectDone, t.watchFiles)()
 	out, err := t.agent.host.Run(context.WithValue(ctx, turnKey{}, t), p)
+	return t.ended(out.Value, err)
+}
+
+// ended makes the result of the turn. It stands by itself, as emitStart does, so
+// that the stack of a turn that waits has no room for what comes after.
+func (t *turn) ended(v tool.Value, err error) (*Result, error) {
 	t.leave(t.takeTraces()) // of a call that came to no outcome
 	if err == nil {
-		err = t.finish(out.Value)
+		err = t.finish(v)
 	}
 	if err != nil {
 		err = t.agent.policy.placeless(err)
@@ -203,6 +204,15 @@ func (t *turn) toolNames() tool.List {
 // emit tells an event of the run.
 func (s *Session) emit(kind tool.EventType, data *tool.Dict) {
 	s.agent.host.Events.Emit(tool.Event{Type: kind, Time: time.Now(), Call: s.ID, Data: data})
+}
+
+func (t *turn) emitStart(resumed bool) {
+	start := tool.NewDict("run", t.ID, "task", t.result.Task, "model", t.agent.opts.Model.Name(), "policy", t.agent.policy.Name,
+		"format", string(t.agent.format), "tools", t.toolNames(), "tool_overhead", int64(t.result.Overhead), "effective_limit", int64(t.result.EffectiveLimit))
+	if resumed {
+		start.Put("resumed", true)
+	}
+	t.emit(tool.RunStart, start)
 }
 
 func (t *turn) emitEnd(err error) {

@@ -144,23 +144,11 @@ func (r *run) print(thread *starlark.Thread, text string) {
 // starBuiltin is a function of a module as Starlark calls it.
 func starBuiltin(f function) *starlark.Builtin {
 	return starlark.NewBuiltin(f.shown(), func(thread *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
+		positional, named, err := fromStarArgs(args, kwargs)
+		if err != nil {
+			return nil, withOp(err, f.shown())
+		}
 		r := thread.Local(runKey).(*run)
-		positional := make([]tool.Value, len(args))
-		for i, a := range args {
-			v, err := fromStar(a)
-			if err != nil {
-				return nil, withOp(err, f.shown())
-			}
-			positional[i] = v
-		}
-		named := &tool.Dict{}
-		for _, kv := range kwargs {
-			v, err := fromStar(kv[1])
-			if err != nil {
-				return nil, withOp(err, f.shown())
-			}
-			named.Put(string(kv[0].(starlark.String)), v)
-		}
 		v, err := r.invoke(f, positional, named)
 		if err != nil {
 			if r.fatal != nil {
@@ -170,6 +158,26 @@ func starBuiltin(f function) *starlark.Builtin {
 		}
 		return toStar(v)
 	})
+}
+
+func fromStarArgs(args starlark.Tuple, kwargs []starlark.Tuple) ([]tool.Value, *tool.Dict, error) {
+	positional := make([]tool.Value, len(args))
+	for i, a := range args {
+		v, err := fromStar(a)
+		if err != nil {
+			return nil, nil, err
+		}
+		positional[i] = v
+	}
+	named := &tool.Dict{}
+	for _, kv := range kwargs {
+		v, err := fromStar(kv[1])
+		if err != nil {
+			return nil, nil, err
+		}
+		named.Put(string(kv[0].(starlark.String)), v)
+	}
+	return positional, named, nil
 }
 
 // starCompileError is the error of a file that refers to what is not there.

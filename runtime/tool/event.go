@@ -1,6 +1,8 @@
 package tool
 
 import (
+	"slices"
+	"strings"
 	"sync"
 	"time"
 )
@@ -52,13 +54,15 @@ const AnyEvent EventType = "*"
 // Events brings events to those who subscribed. The zero value is ready, and
 // safe for concurrent use.
 type Events struct {
-	mu   sync.RWMutex
-	next int
-	subs []subscription
+	mu     sync.RWMutex
+	next   int
+	subs   []subscription            // to the events of all calls
+	byCall map[string][]subscription // to those of one, by the first part of its ID
 }
 
 type subscription struct {
 	id   int
+	call string // "" is every one
 	kind EventType
 	tell func(Event)
 }
@@ -71,20 +75,50 @@ func (s *Events) Subscribe(kind EventType, tell func(Event)) (unsubscribe func()
 	defer s.mu.Unlock()
 	s.next++
 	id := s.next
-	s.subs = append(s.subs[:len(s.subs):len(s.subs)], subscription{id, kind, tell})
-	return func() { s.drop(id) }
+	s.subs = with(s.subs, subscription{id: id, kind: kind, tell: tell})
+	return func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.subs = without(s.subs, id)
+	}
 }
 
-func (s *Events) drop(id int) {
+// SubscribeTo is [Events.Subscribe] to the events of one call or run, and of
+// the calls that are made for it, whose IDs begin with its own and a slash. Who
+// else subscribes so costs the emitter nothing: of ten thousand agents, each
+// hears its own.
+func (s *Events) SubscribeTo(call string, kind EventType, tell func(Event)) (unsubscribe func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	kept := make([]subscription, 0, len(s.subs))
-	for _, sub := range s.subs {
-		if sub.id != id {
-			kept = append(kept, sub)
+	if s.byCall == nil {
+		s.byCall = map[string][]subscription{}
+	}
+	s.next++
+	id, first := s.next, firstPart(call)
+	s.byCall[first] = with(s.byCall[first], subscription{id, call, kind, tell})
+	return func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if s.byCall[first] = without(s.byCall[first], id); len(s.byCall[first]) == 0 {
+			delete(s.byCall, first)
 		}
 	}
-	s.subs = kept
+}
+
+// firstPart is what a call's ID has in common with those of all that made it and
+// that it makes.
+func firstPart(call string) string {
+	first, _, _ := strings.Cut(call, "/")
+	return first
+}
+
+// with and without change a copy: who emits goes through the list meanwhile.
+func with(subs []subscription, s subscription) []subscription {
+	return append(subs[:len(subs):len(subs)], s)
+}
+
+func without(subs []subscription, id int) []subscription {
+	return slices.DeleteFunc(slices.Clone(subs), func(s subscription) bool { return s.id == id })
 }
 
 // Wanted reports whether anybody listens, so that nobody need make events for
@@ -92,22 +126,33 @@ func (s *Events) drop(id int) {
 func (s *Events) Wanted() bool {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	return len(s.subs) > 0
+	return len(s.subs)+len(s.byCall) > 0
 }
 
-// Emit brings an event to its subscribers, in the order of subscription.
+// Emit brings an event to its subscribers, in the order of subscription; those
+// to one call come after those to all.
 func (s *Events) Emit(e Event) {
 	s.mu.RLock()
-	subs := s.subs
+	all, one := s.subs, []subscription(nil)
+	if len(s.byCall) > 0 {
+		one = s.byCall[firstPart(e.Call)]
+	}
 	s.mu.RUnlock()
-	for _, sub := range subs {
-		if sub.kind == e.Type || sub.kind == AnyEvent {
-			sub.safely(e)
-		}
+	for _, sub := range all {
+		sub.hear(e)
+	}
+	for _, sub := range one {
+		sub.hear(e)
 	}
 }
 
-func (s subscription) safely(e Event) {
+func (s subscription) hear(e Event) {
+	if s.kind != e.Type && s.kind != AnyEvent {
+		return
+	}
+	if rest, ok := strings.CutPrefix(e.Call, s.call); !ok || s.call != "" && rest != "" && rest[0] != '/' {
+		return
+	}
 	defer func() { _ = recover() }() // a listener must not break the call
 	s.tell(e)
 }

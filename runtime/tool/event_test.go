@@ -38,6 +38,48 @@ func TestEventsQ145(t *testing.T) {
 	}
 }
 
+// TestEventsOfOneCall checks that whoever subscribes to one call hears it and
+// the calls below it, and of those what it asked for.
+func TestEventsOfOneCall(t *testing.T) {
+	var s Events
+	heard := map[string][]string{}
+	hear := func(who string) func(Event) {
+		return func(e Event) { heard[who] = append(heard[who], string(e.Type)+" "+e.Call) }
+	}
+	stops := []func(){
+		s.SubscribeTo("run", AnyEvent, hear("run")),
+		s.SubscribeTo("run/2", EffectDone, hear("run/2")),
+		s.SubscribeTo("run-2", AnyEvent, hear("run-2")),
+		s.Subscribe(Log, hear("all")),
+	}
+	emit := func() {
+		for _, call := range []string{"run", "run/2", "run/2/1", "run/21", "run-2/2", "ru", ""} {
+			s.Emit(Event{Type: EffectDone, Call: call})
+		}
+		s.Emit(Event{Type: Log, Call: "run/2"})
+	}
+	emit()
+	for who, want := range map[string][]string{
+		"run":   {"effect run", "effect run/2", "effect run/2/1", "effect run/21", "log run/2"},
+		"run/2": {"effect run/2", "effect run/2/1"},
+		"run-2": {"effect run-2/2"},
+		"all":   {"log run/2"},
+	} {
+		if !slices.Equal(heard[who], want) {
+			t.Errorf("%s heard %q, want %q", who, heard[who], want)
+		}
+	}
+	for _, stop := range stops {
+		stop()
+		stop() // twice does no harm
+	}
+	clear(heard)
+	emit()
+	if s.Wanted() || len(heard) > 0 || len(s.byCall) > 0 {
+		t.Errorf("when all have unsubscribed, Wanted() = %v, and %q were heard", s.Wanted(), heard)
+	}
+}
+
 func TestEventsQ144Names(t *testing.T) {
 	for got, want := range map[EventType]string{CallStart: "tool_call_start", OutputChunk: "tool_output_chunk", CallEnd: "tool_call_end", ErrorEvent: "error", Progress: "progress"} {
 		if string(got) != want {
