@@ -130,7 +130,7 @@ func (g *gate) askCall(ctx context.Context, why string) (how string, err error) 
 		if args, err = g.host.arguments(g.tool, q.Call); err == nil {
 			g.call.Args = args
 			if answer.Always {
-				g.host.remember(g.approvalOf(q))
+				g.remember(q)
 			}
 			return how, nil
 		}
@@ -282,13 +282,12 @@ func (g *gate) ask(ctx context.Context, q Question) (answer Answer, how string, 
 	h, a := g.host, g.approvalOf(q)
 	made := g.made()
 	replays := g.root().record != nil && g.root().record.replay != nil
-	if h.remembers(a) {
-		return Answer{Yes: true}, approvedBefore, nil
-	}
 	if said, err := g.said(ctx, q); err != nil || said != nil {
-		return g.taken(q, said, err)
+		return g.taken(q, said, err) // whatever was said later
 	}
 	switch {
+	case h.remembers(a):
+		return Answer{Yes: true}, approvedBefore, nil
 	case replays: // it was not asked then, or what it does is not in the record
 		return Answer{Yes: true}, "it is replayed", nil
 	case h.opts.Approve == nil:
@@ -330,9 +329,16 @@ func (g *gate) taken(q Question, answer *Answer, err error) (Answer, string, err
 		return Answer{}, "", tool.AsError(err, tool.Denied)
 	}
 	if answer.Always && answer.Args == nil {
-		g.host.remember(g.approvalOf(q))
+		g.remember(q)
 	}
 	return *answer, "it was approved", nil
+}
+
+// remember keeps an approval for good. One that is replayed is none.
+func (g *gate) remember(q Question) {
+	if r := g.root().record; r == nil || r.replay == nil {
+		g.host.remember(g.approvalOf(q))
+	}
 }
 
 const approvedBefore = "it was approved for good before"

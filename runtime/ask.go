@@ -35,15 +35,39 @@ const (
 
 // askFor is the Grant's Ask: a question of the effect under way.
 func (g *gate) askFor(ctx context.Context, text string, confirm bool) (tool.Value, error) {
-	return g.askPerson(ctx, Asked{Place: g.doing.Place, Text: text, Confirm: confirm}, waitsQuestion)
+	at := g.doing.Place
+	if r := g.root().record; r != nil {
+		switch entry, _, err := r.log.Recorded(at); {
+		case err != nil:
+			return nil, unrecorded(err)
+		case entry.Question != nil && entry.Question.Data.Text(noteApproval) != "": // which has its answer there
+			at = at.Child(0).Child(1)
+		}
+	}
+	return g.askPerson(ctx, Asked{Place: at, Text: text, Confirm: confirm}, waitsQuestion)
 }
 
 // askRepeat asks whether an effect is to be done that may have been done
-// already. A no is its failure.
-func (g *gate) askRepeat(ctx context.Context, e tool.Effect) error {
+// already: it was begun, the last time, at the time that is given. A no is its
+// failure.
+func (g *gate) askRepeat(ctx context.Context, e tool.Effect, begun time.Time) error {
 	text := "when the run broke off, " + clip(e.Func+"("+e.Args.String()+")") + " had begun and may have been done: do it again?"
-	// Its own place may have a question about an approval.
-	said, err := g.askPerson(ctx, Asked{Place: e.Place.Child(0).Child(0), Text: text, Confirm: true, Unknown: &e}, waitsUnknown)
+	// Its own place may have a question about an approval, and the one below an
+	// answer that let it be done once, when the run broke off again.
+	at := e.Place.Child(0).Child(0)
+	if r := g.root().record; r != nil {
+		for {
+			earlier, _, err := r.log.Recorded(at)
+			if err != nil {
+				return unrecorded(err)
+			}
+			if earlier.Answered.IsZero() || earlier.Answered.After(begun) {
+				break
+			}
+			at = at.Child(0)
+		}
+	}
+	said, err := g.askPerson(ctx, Asked{Place: at, Text: text, Confirm: true, Unknown: &e}, waitsUnknown)
 	if err != nil || said == true {
 		return err
 	}
@@ -120,10 +144,6 @@ func (g *gate) parkOr(ctx context.Context, q journal.Question, why string, other
 	if r == nil || !r.parks || len(q.Place) == 0 {
 		return otherwise
 	}
-	r.mu.Lock()
-	first := !r.waits
-	r.waits = true
-	r.mu.Unlock()
 	id := g.root().call.ID
 	e := tool.Errorf(tool.Parked, "the run %s waits for an answer: %s", id, q.Text).WithHint("cassidy runs answer %s yes", id)
 	switch {
@@ -133,10 +153,17 @@ func (g *gate) parkOr(ctx context.Context, q journal.Question, why string, other
 		e = e.WithHint("cassidy runs answer %s --text \"…\"", id)
 	}
 	e.Limit = why
-	if first {
-		if err := r.log.Ask(ctx, q); err != nil {
-			return unrecorded(err)
-		}
+	r.mu.Lock()
+	first := r.waits
+	if first == nil {
+		r.waits = e
+	}
+	r.mu.Unlock()
+	if first != nil {
+		return first
+	}
+	if err := r.log.Ask(ctx, q); err != nil {
+		return unrecorded(err)
 	}
 	return e
 }

@@ -148,7 +148,7 @@ func (g *gate) handled(ctx context.Context, run tool.Runner) (tool.Outcome, erro
 	if g.tool.Hints.ReadOnly {
 		f.Class = tool.Read
 	}
-	e := tool.Effect{Func: handlerEffect, Args: g.call.Args, Place: g.call.Place.Child(0)}
+	e := tool.Effect{Func: handlerEffect + "." + g.tool.Name, Args: g.shown().Args, Place: g.call.Place.Child(0)}
 	if r.replay != nil {
 		return r.replay.effect(ctx, g, f, e, nil)
 	}
@@ -159,7 +159,7 @@ func (g *gate) handled(ctx context.Context, run tool.Runner) (tool.Outcome, erro
 	case known && !entry.Unknown():
 		return g.answered(f, e, &entry)
 	case known:
-		if err := g.mayRepeat(ctx, f, e); err != nil {
+		if err := g.mayRepeat(ctx, f, e, entry.Intended); err != nil {
 			return tool.Outcome{}, r.settle(ctx, e.Place, tool.Outcome{}, err)
 		}
 	}
@@ -170,7 +170,7 @@ func (g *gate) handled(ctx context.Context, run tool.Runner) (tool.Outcome, erro
 	return out, g.settleOrKeep(ctx, f, e.Place, out, err)
 }
 
-// handlerEffect is what a handler in Go does, in a record.
+// handlerEffect is what a handler in Go does, in a record: handler.NAME.
 const handlerEffect = "handler"
 
 // safely runs a call; a panic of a tool is its failure, not the program's.

@@ -2,6 +2,7 @@ package runtime
 
 import (
 	"context"
+	"slices"
 
 	"github.com/cassidy-run/cassidy/runtime/journal"
 	"github.com/cassidy-run/cassidy/runtime/tool"
@@ -19,16 +20,39 @@ const (
 // commit carries out what the call has staged, if that is approved, at a place
 // of its own: before an effect at 3 that is 3.0.
 func (g *gate) commit(ctx context.Context, at tool.Place) error {
-	if g.stage.Empty() {
-		return nil
-	}
-	if r := g.root().record; r != nil && r.replay != nil {
+	r := g.root().record
+	switch {
+	case r != nil && r.replay != nil:
 		g.stage = tool.Stage{} // of a changed script
+		return r.replay.commit(g, at)
+	case r != nil:
+		if err := g.overtake(ctx, at); err != nil {
+			return err
+		}
+		if err := g.stageAgain(ctx); err != nil {
+			return err
+		}
+	}
+	if g.stage.Empty() {
 		return nil
 	}
 	if g.host.funcs[commitEffect] == nil {
 		return tool.Errorf(tool.Internal, "the host cannot commit writes: it has no %s", commitEffect)
 	}
+	defer func(takes []tool.Capability) { g.takes = takes }(g.takes) // of the effect before which it is done
+	e := tool.Effect{Func: commitEffect, Args: &tool.Dict{}, Place: at}
+	if r != nil {
+		return r.commit(ctx, g, e)
+	}
+	err := g.mayCommit(ctx, at)
+	if err == nil {
+		_, err = g.done(ctx, e)
+	}
+	return err
+}
+
+// mayCommit asks all who have a say in what the call has staged.
+func (g *gate) mayCommit(ctx context.Context, at tool.Place) error {
 	for up := g.above; up != nil; up = up.above {
 		if up.review == nil {
 			continue
@@ -41,16 +65,10 @@ func (g *gate) commit(ctx context.Context, at tool.Place) error {
 		return err
 	}
 	g.takes = writes(g.stage.Changes())
-	commit := tool.Effect{Func: commitEffect, Args: &tool.Dict{}, Place: at}
-	r := g.root().record
-	if r == nil {
-		_, err := g.done(ctx, commit)
-		return err
-	}
-	return r.commit(ctx, g, commit)
+	return nil
 }
 
-// commit writes a commit down around doing it.
+// commit writes a commit down around doing it, and one that is refused too.
 func (r *recording) commit(ctx context.Context, g *gate, e tool.Effect) error {
 	entry, known, err := r.log.Recorded(e.Place)
 	if err != nil {
@@ -59,14 +77,20 @@ func (r *recording) commit(ctx context.Context, g *gate, e tool.Effect) error {
 	if known && !entry.Settled.IsZero() {
 		return firstError(nil, entry.Err) // it was refused, and stays so
 	}
-	intent, err := g.commitIntent(ctx, e.Place)
-	if err != nil {
-		return err
+	intent, refusal := g.commitIntent(ctx, e.Place)
+	if open(refusal) {
+		return refusal
 	}
 	if err := r.log.Intend(ctx, intent); err != nil {
 		return unrecorded(err)
 	}
+	if refusal != nil {
+		return r.settle(ctx, e.Place, tool.Outcome{}, refusal)
+	}
 	out, err := g.done(ctx, e)
+	if err == nil {
+		g.changed(intent.Change)
+	}
 	if intent.Args.Len() > 0 {
 		out.Undo = nil // the intent has it
 	}
@@ -74,18 +98,27 @@ func (r *recording) commit(ctx context.Context, g *gate, e tool.Effect) error {
 }
 
 // commitIntent says what a commit is about to do to files: what is there and
-// what will be, in hashes, and as its arguments what takes it back.
+// what will be, in hashes, and as its arguments what takes it back. One that is
+// refused is about to do nothing.
 func (g *gate) commitIntent(ctx context.Context, at tool.Place) (journal.Intent, error) {
-	i := journal.Intent{Place: at, Func: commitEffect, Args: &tool.Dict{}, Class: tool.Write, Change: changeDict(g.stage.Changes())}
+	i := journal.Intent{Place: at, Func: commitEffect, Args: &tool.Dict{}, Class: tool.Write, Staged: true}
+	if err := g.unchanged(ctx); err != nil {
+		return i, err
+	}
+	if err := g.mayCommit(ctx, at); err != nil {
+		return i, err
+	}
+	args := i.Args
 	if f := g.host.funcs[prepareEffect]; f != nil {
-		out, err := g.carryOut(ctx, f, tool.Effect{Func: prepareEffect, Args: &tool.Dict{}, Place: at})
+		out, err := g.carryOut(ctx, f, tool.Effect{Func: prepareEffect, Args: args, Place: at})
 		if err != nil {
 			return i, err
 		}
 		if out.Undo != nil {
-			i.Args = out.Undo.Args
+			args = out.Undo.Args
 		}
 	}
+	i.Args, i.Change, i.Staged = args, changeDict(g.stage.Changes()), false
 	return i, nil
 }
 
@@ -109,53 +142,125 @@ func stateText(s tool.FileState) string {
 	return s.Hash
 }
 
-// written reports whether what an effect of the call has staged, in an earlier
-// process, is on disk. Where the run broke off in the middle of that, it is
-// taken back first.
-func (g *gate) written(ctx context.Context, at tool.Place) (bool, error) {
-	commit, found, err := g.root().record.commitAfter(g.call.Place, at[len(at)-1])
-	if err != nil || !found {
-		return false, err
+// overtake drops the writes that are answered from the record where they are on
+// disk: where the record has a commit of them at a place, that was done. Where
+// the run broke off in the middle of it, it is taken back first.
+func (g *gate) overtake(ctx context.Context, at tool.Place) error {
+	if len(g.unstaged) == 0 {
+		return nil
 	}
-	if done, known := g.commits[commit.Place.String()]; known {
-		return done, nil
+	commit, known, err := g.root().record.log.Recorded(at)
+	if err != nil {
+		return unrecorded(err)
 	}
-	done, err := commit.Err == nil, error(nil) // of a replay: what was done then
-	if g.root().record.replay == nil {
-		done, err = g.reconcile(ctx, &commit)
+	if !known || commit.Func != commitEffect {
+		return nil
 	}
-	if g.commits == nil {
-		g.commits = map[string]bool{}
+	if commit.Err != nil && commit.Err.Kind == tool.Denied {
+		g.declined = commit.Err
 	}
-	g.commits[commit.Place.String()] = done
-	if done && g.host.Events.Wanted() {
+	done, err := g.reconcile(ctx, &commit)
+	if err != nil || !done {
+		return err
+	}
+	g.unstaged = nil
+	g.changed(commit.Change)
+	if g.left == nil {
+		g.left = map[tool.Value]string{}
+	}
+	for path, state := range commit.Change.All() {
+		d, _ := state.(*tool.Dict)
+		g.left[path] = d.Text("after")
+	}
+	if g.host.Events.Wanted() {
 		g.tellRecorded(&commit)
 	}
-	return done, err
+	return nil
 }
 
-// commitAfter finds the first commit of a call after its n-th effect: before a
-// later effect, or after the last.
-func (r *recording) commitAfter(call tool.Place, n int) (journal.Entry, bool, error) {
-	for k := n + 1; ; k++ {
-		for _, at := range []tool.Place{call.Child(k).Child(0), call.Child(k)} {
-			e, ok, err := r.log.Recorded(at)
+// stageAgain stages the writes that are answered from the record and are not on
+// disk, before something is done that can see them.
+func (g *gate) stageAgain(ctx context.Context) error {
+	again := g.unstaged
+	g.unstaged = nil
+	for _, e := range again {
+		if _, err := g.granted(g.done)(ctx, e); open(err) {
+			return err
+		} else if err != nil {
+			return tool.Errorf(tool.KindOf(err), "step %s, %s, cannot be done again as it is recorded: %w", e.Place, e.Func, err)
+		}
+	}
+	return nil
+}
+
+// A look is what a call has seen of a path, by its record.
+type look struct {
+	path   string
+	effect tool.Effect
+	value  tool.Value
+	failed bool
+}
+
+// saw keeps what a call has seen of a path that it has not changed itself.
+func (g *gate) saw(f *tool.Func, e tool.Effect, entry *journal.Entry) {
+	if f.Class != tool.Read || f.Target == nil {
+		return
+	}
+	takes, _ := targets(f, e)
+	for _, c := range takes {
+		if c.Name == "fs.read" && !slices.ContainsFunc(g.unstaged, func(w tool.Effect) bool { return g.writesTo(w, c.Target) }) {
+			g.looked = append(g.looked, look{c.Target, e, entry.Outcome.Value, entry.Err != nil})
+		}
+	}
+}
+
+func (g *gate) writesTo(e tool.Effect, path string) bool {
+	takes, _ := targets(g.fn(e.Func), e)
+	return slices.ContainsFunc(takes, func(c tool.Capability) bool { return c.Target == path })
+}
+
+// changed forgets what the call has seen of what it has changed.
+func (g *gate) changed(paths *tool.Dict) {
+	g.looked = slices.DeleteFunc(g.looked, func(l look) bool { return paths.Has(l.path) })
+	for path := range paths.All() {
+		delete(g.left, path)
+	}
+}
+
+// unchanged looks again at what the call is about to change, where it has seen or
+// written that in an earlier process: somebody may have changed it since.
+func (g *gate) unchanged(ctx context.Context) error {
+	own := g.stage
+	defer func() { g.stage = own }()
+	for _, c := range own.Changes() {
+		if left, ok := g.left[c.Path]; ok && left != stateText(c.Before) {
+			return changedSince(c.Path)
+		}
+		for _, l := range g.looked {
+			if l.path != c.Path || c.After.Dir {
+				continue
+			}
+			g.stage = tool.Stage{} // it sees what is on disk
+			out, err := g.granted(g.done)(ctx, l.effect)
 			switch {
-			case err != nil:
-				return e, false, unrecorded(err)
-			case ok && e.Func == commitEffect:
-				return e, true, nil
-			case !ok && len(at) == len(call)+1:
-				return e, false, nil
+			case open(err) || ctx.Err() != nil:
+				return err
+			case (err != nil) != l.failed || err == nil && !tool.Equal(out.Value, l.value):
+				return changedSince(c.Path)
 			}
 		}
 	}
+	return nil
+}
+
+func changedSince(path string) error {
+	return tool.Errorf(tool.Conflict, "%s has changed since the call saw it; nothing was written", path).WithHint("read it again")
 }
 
 // reconcile finds out whether a recorded commit is on disk.
 func (g *gate) reconcile(ctx context.Context, commit *journal.Entry) (done bool, err error) {
 	f := g.host.funcs[reconcileEffect]
-	if !commit.Unknown() || f == nil {
+	if !commit.Unknown() || f == nil || commit.Change.Len() == 0 { // it was done, or nothing was begun
 		return !commit.Unknown() && commit.Err == nil, nil
 	}
 	out, err := g.carryOut(ctx, f, tool.Effect{Func: reconcileEffect, Args: commit.Args, Place: commit.Place})

@@ -30,10 +30,11 @@ type gate struct {
 	record *recording // of the run, or nil
 
 	// Of the effect under way, as the record has it.
-	intended bool            // it was written down that it begins
-	known    bool            // and what came of it
-	away     *awayOutcome    // of the last effect, where it can be tried again later
-	commits  map[string]bool // whether a recorded commit is on disk, by its place
+	intended bool                  // it was written down that it begins
+	unstaged []tool.Effect         // writes that are answered from the record and not staged
+	looked   []look                // what the call has seen of files by its record
+	left     map[tool.Value]string // and how it has left those that it wrote, by path
+	away     *awayOutcome          // that of the last effect, where it can be tried again later
 
 	// What somebody is asked, and has said; see approve.go.
 	asksChanges bool              // nobody has approved yet that it writes
@@ -105,9 +106,12 @@ func (g *gate) admit() error {
 }
 
 func (g *gate) admissible() error {
+	r := g.root().record
 	switch t := g.tool; {
 	case g.depth > MaxDepth:
 		return tooDeep()
+	case r != nil && r.replay != nil: // it reaches nothing but the record, whatever holds now
+		return nil
 	case t.State == tool.Untrusted:
 		return untrusted(t)
 	case t.State == tool.NotHere:

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"strconv"
+	"strings"
 	"sync"
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
@@ -142,12 +143,49 @@ func (g *gate) callOne(ctx context.Context, c oneCall, id string, at tool.Place)
 	if err != nil {
 		failed := *tool.AsError(err, tool.Failed)
 		failed.Op, failed.Err = c.name, errors.New(failed.Message())
-		if failed.Limit == "wall" || failed.Limit == "effects" && g.root().tree.Load() <= MaxTreeEffects {
+		switch failed.Limit {
+		case "effects":
+			if g.root().tree.Load() > MaxTreeEffects {
+				break
+			}
+			fallthrough
+		case "wall", "cpu", "memory":
 			failed.Limit = "call" // of the other one: this one can go on
 		}
 		return nil, &failed
 	}
 	return r.Value, nil
+}
+
+// tellCalls tells the calls that a script has made, by the record, as if they
+// were made now: who counts them has to know.
+func (g *gate) tellCalls(e tool.Effect, v tool.Value, err error) {
+	id := strconv.Itoa(g.effects)
+	switch e.Func {
+	case toolsCall:
+		given, _ := e.Args.Get("args")
+		args, _ := given.(*tool.Dict)
+		g.tellCall(oneCall{e.Args.Text("name"), args}, id, attempted(v, err))
+	case toolsCallAll:
+		calls, _ := readCalls(e.Args)
+		results, _ := tool.Elements(v)
+		for i := range min(len(calls), len(results)) {
+			d, _ := results[i].(*tool.Dict)
+			g.tellCall(calls[i], id+"."+strconv.Itoa(i+1), d)
+		}
+	}
+}
+
+func (g *gate) tellCall(c oneCall, id string, came *tool.Dict) {
+	call := tool.Call{ID: g.call.ID + "/" + id, Tool: c.name, Args: c.args}
+	g.host.emit(tool.CallStart, call, tool.NewDict("arguments", c.args, "toolName", c.name, "reasoning", g.call.Reasoning, "recorded", true))
+	if !came.Bool("ok") {
+		g.host.emit(tool.ErrorEvent, call, tool.NewDict("error", strings.TrimPrefix(came.Text("error"), c.name+": "), "error_type", came.Text("error_type"),
+			"toolName", c.name, "recorded", true))
+	}
+	value, _ := came.Get("value")
+	r := tool.Result{Success: came.Bool("ok"), Value: value, Error: came.Text("error")}
+	g.host.emit(tool.CallEnd, call, tool.NewDict("success", r.Success, "result", value, "preview", r.Preview(), "recorded", true))
 }
 
 const (

@@ -144,8 +144,8 @@ func (h *Host) revive(ctx context.Context, note *tool.Dict) (*tool.Tool, tool.Ru
 }
 
 // recall takes from the record what holds for all of the run: the tools as it
-// has called them, and what was approved for good.
-func (h *Host) recall(ctx context.Context, r *recording) error {
+// has called them, and what was approved for good, if that is to hold again.
+func (h *Host) recall(ctx context.Context, r *recording, approvals bool) error {
 	for n, err := range r.log.Notes() {
 		if err != nil {
 			return unrecorded(err)
@@ -153,7 +153,7 @@ func (h *Host) recall(ctx context.Context, r *recording) error {
 		if name := n.Text(noteTool); name != "" {
 			r.pinned[tool.Key(name)] = &pinned{hash: n.Text(noteHash), kept: n}
 		}
-		if a, ok := lasting(n); ok {
+		if a, ok := lasting(n); ok && approvals {
 			h.remember(a)
 		}
 	}

@@ -55,9 +55,10 @@ type Program struct {
 	ID     string     // names the run in events; the host makes one up if it is empty
 	Place  tool.Place // of its effects; nil for a run of its own
 
-	run    tool.Runner // in place of a script
-	typed  bool        // a person has typed the call that it makes
-	record *recording  // to replay
+	run    tool.Runner     // in place of a script
+	typed  bool            // a person has typed the call that it makes
+	named  func(id string) // is told the ID that the host made up
+	record *recording      // to replay
 }
 
 // Run runs a program. Made with the context of an effect, or of a handler in
@@ -91,6 +92,9 @@ func (h *Host) Run(ctx context.Context, p *Program) (tool.Outcome, error) {
 			g.call.Args = p.Args
 		} else if g.record, err = h.beginRecord(ctx, &own, &g.call); err != nil {
 			return tool.Outcome{}, err
+		}
+		if own.named != nil {
+			own.named(g.call.ID)
 		}
 	}
 	run := own.run

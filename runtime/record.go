@@ -3,6 +3,7 @@ package runtime
 import (
 	"context"
 	"sync"
+	"time"
 
 	"github.com/cassidy-run/cassidy/runtime/journal"
 	"github.com/cassidy-run/cassidy/runtime/tool"
@@ -15,7 +16,7 @@ type recording struct {
 	replay *replaying // nil where it goes on
 
 	mu     sync.Mutex
-	waits  bool               // the run is about to park: nobody else is asked
+	waits  error              // with which the run is about to park, or nil: nobody else is asked
 	pinned map[string]*pinned // the tools that the run has called, by key
 }
 
@@ -38,21 +39,28 @@ func (g *gate) recorded(next tool.Effector) tool.Effector {
 		if err != nil {
 			return tool.Outcome{}, err
 		}
-		g.intended, g.known = false, known && !entry.Unknown()
-		switch {
-		case g.known && f.Class == tool.Write:
-			if done, err := g.written(ctx, e.Place); done || err != nil {
-				return entry.Outcome, firstError(err, entry.Err)
+		if err := g.overtake(ctx, e.Place.Child(0)); err != nil {
+			return tool.Outcome{}, err
+		}
+		if known && !entry.Unknown() {
+			if f.Class == tool.Write && entry.Err == nil {
+				g.unstaged = append(g.unstaged, e)
+				return entry.Outcome, nil
 			}
-		case g.known:
+			g.saw(f, e, &entry)
 			return g.answered(f, e, &entry)
-		case known:
-			if err := g.mayRepeat(ctx, f, e); err != nil {
+		}
+		if err := g.stageAgain(ctx); err != nil {
+			return tool.Outcome{}, err
+		}
+		g.intended = false
+		if known {
+			if err := g.mayRepeat(ctx, f, e, entry.Intended); err != nil {
 				return tool.Outcome{}, r.settle(ctx, e.Place, tool.Outcome{}, err)
 			}
 		}
 		out, err := next(ctx, e)
-		if err != nil && !g.intended && !g.known && !open(err) {
+		if err != nil && !g.intended && !open(err) {
 			if failure := r.log.Intend(ctx, intentOf(f, e, true)); failure != nil {
 				return tool.Outcome{}, unrecorded(failure)
 			}
@@ -67,7 +75,7 @@ func (g *gate) recorded(next tool.Effector) tool.Effector {
 func (g *gate) begunRecord(next tool.Effector) tool.Effector {
 	return func(ctx context.Context, e tool.Effect) (tool.Outcome, error) {
 		r, f := g.root().record, g.fn(e.Func)
-		if r == nil || r.replay != nil || f.Class == tool.Notice || g.known {
+		if r == nil || r.replay != nil || f.Class == tool.Notice {
 			return next(ctx, e)
 		}
 		if err := r.log.Intend(ctx, intentOf(f, e, f.Class == tool.Write)); err != nil {
@@ -161,6 +169,7 @@ func (r *recording) known(e tool.Effect) (entry journal.Entry, known bool, err e
 func (g *gate) answered(f *tool.Func, e tool.Effect, entry *journal.Entry) (tool.Outcome, error) {
 	err := firstError(nil, entry.Err)
 	if g.host.Events.Wanted() {
+		g.tellCalls(e, entry.Outcome.Value, err)
 		g.tellRecorded(entry)
 	}
 	if f.Again != nil {
@@ -177,7 +186,7 @@ func (g *gate) tellRecorded(entry *journal.Entry) {
 	f := g.fn(e.Func)
 	switch {
 	case e.Func == commitEffect:
-		g.tellDone(e, changed(entry.Change), firstError(nil, entry.Err), 0)
+		g.tellDone(e, changedPaths(entry.Change), firstError(nil, entry.Err), 0)
 		return
 	case f != nil && f.Target != nil && !f.Calls:
 		takes, _ := targets(f, e)
@@ -209,8 +218,8 @@ func (g *gate) tellInside(at tool.Place) {
 	}
 }
 
-// changed are the capabilities that recorded changes took.
-func changed(change *tool.Dict) (takes []tool.Capability) {
+// changedPaths are the capabilities that recorded changes took.
+func changedPaths(change *tool.Dict) (takes []tool.Capability) {
 	for path := range change.All() {
 		name, _ := path.(string)
 		takes = append(takes, tool.Capability{Name: "fs.write", Target: name})
@@ -228,17 +237,20 @@ func firstError(err error, recorded *tool.Error) error {
 
 // mayRepeat says whether an effect is done that may have been done already,
 // when the run broke off.
-func (g *gate) mayRepeat(ctx context.Context, f *tool.Func, e tool.Effect) error {
+func (g *gate) mayRepeat(ctx context.Context, f *tool.Func, e tool.Effect, begun time.Time) error {
 	if f.Calls || f.Class != tool.External || g.tool.Hints.Idempotent && !g.isProgram() {
 		return nil
 	}
-	return g.askRepeat(ctx, e)
+	return g.askRepeat(ctx, e, begun)
 }
 
 // unrecorded is the error of what could not be written down, or is not as it is
-// written.
+// written. That nobody waits for it any more is no fault of the record.
 func unrecorded(err error) error {
 	e := *tool.AsError(err, tool.Unavailable)
+	if e.Kind == tool.Canceled || e.Kind == tool.Timeout {
+		return err
+	}
 	e.Op, e.Limit = "journal", recordLimit
 	return &e
 }
@@ -259,14 +271,21 @@ func (h *Host) beginRecord(ctx context.Context, p *Program, c *tool.Call) (*reco
 			c.ID = "" // the journal makes up a better one
 		}
 		r.log, err = h.opts.Journal.Begin(ctx, journal.Run{ID: c.ID, Kind: p.Kind, Title: p.Title, Args: p.Args, Options: p.Options}, p.Script)
-		return r, err
+		if err != nil {
+			return nil, err
+		}
+		c.ID = r.log.Run().ID
+		return r, nil
 	}
 	if r.log, err = h.opts.Journal.Resume(ctx, p.ID); err != nil {
 		return nil, err
 	}
 	c.ID = r.log.Run().ID
 	p.Script, c.Args = r.log.Script(), r.log.Run().Args
-	return r, h.recall(ctx, r)
+	if err := h.recall(ctx, r, true); err != nil {
+		return nil, firstError(err, tool.AsError(r.log.Close(), tool.Unavailable)) // it is not in hand
+	}
+	return r, nil
 }
 
 // endRecord ends it, or parks the run.

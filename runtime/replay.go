@@ -59,7 +59,7 @@ func (h *Host) Replay(ctx context.Context, o Replay) (*Replayed, error) {
 		return nil, err
 	}
 	r := &recording{log: log, pinned: map[string]*pinned{}, replay: &replaying{Replay: o, answered: map[string]bool{}}}
-	if err := h.recall(ctx, r); err != nil {
+	if err := h.recall(ctx, r, false); err != nil {
 		return nil, err
 	}
 	p := *o.Program
@@ -112,6 +112,8 @@ func (p *replaying) effect(ctx context.Context, g *gate, f *tool.Func, e tool.Ef
 		return again(ctx, e) // it is staged, and never committed
 	case !known:
 		return tool.Outcome{}, p.end(g, e)
+	case f.Calls && entry.Err != nil && !p.forked(e.Place) && !p.began(g, e.Place):
+		return g.answered(f, e, &entry) // what refused it may be another thing now
 	case f.Calls:
 		out, err := again(ctx, e)
 		if open(err) {
@@ -120,11 +122,37 @@ func (p *replaying) effect(ctx context.Context, g *gate, f *tool.Func, e tool.Ef
 		return p.compare(&entry, out, err)
 	case entry.Unknown():
 		return tool.Outcome{}, unrecorded(tool.Errorf(tool.Conflict, "the record ends in the middle of step %s, %s", e.Place, e.Func))
-	case f.Class == tool.Write:
-		_, err := g.written(ctx, entry.Place) // which tells what was
-		return entry.Outcome, firstError(err, entry.Err)
+	}
+	if f.Class != tool.Read && f.Class != tool.Write { // before which something may have been committed
+		_ = p.commit(g, e.Place.Child(0)) // if that failed, so did the effect
 	}
 	return g.answered(f, e, &entry)
+}
+
+// commit gives what the record says of a commit that was refused, or failed.
+// Nothing is staged that could be committed.
+func (p *replaying) commit(g *gate, at tool.Place) error {
+	entry, known, err := g.root().record.log.Recorded(at)
+	if err != nil {
+		return unrecorded(err)
+	}
+	if !known || entry.Func != commitEffect || p.forked(at) {
+		return nil
+	}
+	if entry.Err == nil && !entry.Unknown() && g.host.Events.Wanted() {
+		g.tellRecorded(&entry)
+	}
+	return firstError(nil, entry.Err)
+}
+
+// began reports whether a call came as far as its first effect.
+func (p *replaying) began(g *gate, at tool.Place) bool {
+	for n := range 2 { // a handler in Go stands at 0
+		if _, known, err := g.root().record.log.Recorded(at.Child(n)); known || err != nil {
+			return true
+		}
+	}
+	return false
 }
 
 func (p *replaying) count(at tool.Place, known bool) {
@@ -143,10 +171,14 @@ func (p *replaying) elsewhere(g *gate, e tool.Effect) (journal.Entry, bool) {
 	if !p.forked(e.Place) {
 		return journal.Entry{}, false
 	}
-	for n := 1; ; n++ {
+	gap := 0 // what a call tells has places too, and no record
+	for n := 1; gap <= MaxLogLines; n++ {
 		entry, ok, err := g.root().record.log.Recorded(g.call.Place.Child(n))
-		if err != nil || !ok {
+		if err != nil {
 			return journal.Entry{}, false
+		}
+		if gap++; ok {
+			gap = 0
 		}
 		same := !entry.Intended.IsZero() && entry.Matches(tool.Effect{Func: e.Func, Args: e.Args, Place: entry.Place}) == nil
 		p.mu.Lock()
@@ -156,6 +188,7 @@ func (p *replaying) elsewhere(g *gate, e tool.Effect) (journal.Entry, bool) {
 			return entry, true
 		}
 	}
+	return journal.Entry{}, false
 }
 
 // end says that the record has nothing for an effect: what it has, and what

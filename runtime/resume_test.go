@@ -28,6 +28,7 @@ type machine struct {
 	answer       tool.Value
 	parks        bool
 	approve      runtime.Approve
+	rules        []tool.Rule
 }
 
 func newMachine(t testing.TB) *machine {
@@ -72,7 +73,7 @@ func (m *machine) process(dies int, after bool) *process {
 			return m.answer, nil
 		}
 	}
-	h, err := runtime.New(&runtime.Options{Sandbox: inline(modules), Modules: modules, WorkDir: m.dir, Journal: p.j, Approve: m.approve, Ask: ask})
+	h, err := runtime.New(&runtime.Options{Sandbox: inline(modules), Modules: modules, WorkDir: m.dir, Journal: p.j, Approve: m.approve, Rules: m.rules, Ask: ask})
 	if err != nil {
 		m.t.Fatal(err)
 	}

@@ -44,8 +44,8 @@ type UndoneStep struct {
 }
 
 // Undo takes back what a run has done: the files that it changed, each as it was
-// if it still is as the run left it, and what its tools declare how to take back;
-// the last step first. It passes the same gate as everything else, and is
+// if it still is as the run left it, and what its tools declare how to take back,
+// of calls inside one another the outermost; the last step first. It passes the same gate as everything else, and is
 // recorded as a run of the kind undo. It stops at the first step that it cannot
 // take back: those before it may depend on it. The error says why nothing was
 // begun, or why it stopped.
@@ -72,11 +72,7 @@ func (h *Host) Undo(ctx context.Context, u Undo) (*Undone, error) {
 		Name: "undo of " + u.Run, ID: u.ID, Kind: "undo", Title: "take back " + u.Run, Parks: u.Parks, Resume: u.Resume,
 		Options: tool.NewDict("run", u.Run, "to", u.To.String()),
 		Modules: []tool.Module{{Name: "undo", Funcs: un.rows()}},
-		run:     un.run,
-	}
-	if p.ID == "" {
-		p.ID = h.nextID()
-		un.out.ID = p.ID
+		run:     un.run, named: func(id string) { un.out.ID = id },
 	}
 	_, err = h.Run(ctx, p)
 	return un.out, err
@@ -118,12 +114,16 @@ func (h *Host) undoSteps(ctx context.Context, u Undo) (steps []undoStep, lasting
 			}
 		}
 		switch {
-		case e.Func == commitEffect && (e.Unknown() || e.Err == nil), e.Outcome.Undo != nil:
-			steps = append(steps, undoStep{place: e.Place, what: e.Func, when: e.Settled})
+		case e.Func == commitEffect && e.Err == nil && (!e.Unknown() || e.Change.Len() > 0), e.Outcome.Undo != nil:
+			steps = append(steps, undoStep{place: e.Place, what: e.Func, when: cmp.Or(e.Settled, e.Intended)})
 		case e.Class == tool.External && e.Err == nil:
 			outside = append(outside, e)
 		}
 	}
+	all := slices.Clone(calls)
+	calls = slices.DeleteFunc(calls, func(c undoStep) bool { // who made it takes it back
+		return slices.ContainsFunc(all, func(by undoStep) bool { return len(by.place) < len(c.place) && inside(c.place, by.place) })
+	})
 	for i := range calls {
 		calls[i].when = last[calls[i].place.String()].Add(1) // after all that it did
 	}
@@ -245,7 +245,7 @@ func (u *undoing) takeBack(ctx context.Context, e tool.Effect, g tool.Grant) (to
 	if look := u.host.funcs[reconcileEffect]; look != nil && inverse.Func == restoreEffect {
 		out, err := look.Do(ctx, tool.Effect{Func: reconcileEffect, Args: inverse.Args, Place: e.Place}, g)
 		if tool.KindOf(err) == tool.Conflict {
-			return out, changedSince(inverse.Place, err)
+			return out, leftAlone(inverse.Place, err)
 		}
 		if d, _ := out.Value.(*tool.Dict); err != nil || !d.Bool("done") {
 			return out, err
@@ -254,8 +254,8 @@ func (u *undoing) takeBack(ctx context.Context, e tool.Effect, g tool.Grant) (to
 	return f.Do(ctx, *inverse, g)
 }
 
-// changedSince says that a file is not as the run has left it.
-func changedSince(at tool.Place, err error) error {
+// leftAlone says that a file is not as the run has left it.
+func leftAlone(at tool.Place, err error) error {
 	name, _, _ := strings.Cut(tool.AsError(err, tool.Conflict).Message(), " is neither ")
 	return tool.Errorf(tool.Conflict, "%s has changed since step %s, and was left alone", name, at).
 		WithHint("make it what that step made of it, or take back only the steps after it, with --to")

@@ -1,0 +1,167 @@
+package agent_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/cassidy-run/cassidy"
+	"github.com/cassidy-run/cassidy/runtime"
+	"github.com/cassidy-run/cassidy/runtime/agent"
+	"github.com/cassidy-run/cassidy/runtime/journal"
+	"github.com/cassidy-run/cassidy/runtime/model"
+	"github.com/cassidy-run/cassidy/runtime/tool"
+)
+
+// A desk is what is left of an agent at work when its process dies: a project and
+// a journal.
+type desk struct {
+	t            *testing.T
+	dir, journal string
+	replies      map[string][]string // of the model, by the first line of what it is asked
+}
+
+// work begins, or goes on with, a task in a process that dies after so many
+// effects; 0 is never.
+func (d *desk) work(task string, resume bool, dies int, approve func(*cassidy.Options)) (r *agent.Result, effects int, err error) {
+	d.t.Helper()
+	opts := &cassidy.Options{TrustProject: true, Sandbox: cassidy.Inline, Journal: d.journal}
+	approve(opts)
+	h, err := cassidy.Open(d.dir, opts)
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	defer h.Close()
+	if err := agent.RegisterCode(h); err != nil {
+		d.t.Fatal(err)
+	}
+	o := agent.Options{WorkDir: d.dir, Model: d.model(), Format: agent.Code, Parks: true, Tools: []string{"read_file", "write_file", "agent", "execute_code"}}
+	if err := agent.Register(h, func() (*agent.Options, error) { o := o; return &o, nil }); err != nil {
+		d.t.Fatal(err)
+	}
+	a, err := agent.New(h, &o)
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	h.Events.Subscribe(tool.EffectDone, func(tool.Event) {
+		if effects++; effects == dies {
+			_ = h.Close() // and with it the journal
+		}
+	})
+	s := a.NewSession("run")
+	if !resume {
+		r, err = s.Turn(context.Background(), task)
+		return r, effects, err
+	}
+	j, err := journal.Open(d.journal, nil)
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	runs, err := j.Runs(context.Background(), journal.Filter{ID: "run"})
+	j.Close()
+	if err != nil || len(runs) != 1 {
+		d.t.Fatalf("the runs are %v, %v", runs, err)
+	}
+	r, err = s.Resume(context.Background(), runs[0].Options)
+	return r, effects, err
+}
+
+// model says by what it has said before what comes next.
+func (d *desk) model() model.Model {
+	return model.NewScript("replies", false, func(_ context.Context, messages tool.List, said int) (tool.Value, error) {
+		first, _ := messages[0].(*tool.Dict)
+		for task, replies := range d.replies {
+			if strings.Contains(first.Text("content"), "# User Question\n\n"+task) && said < len(replies) {
+				return replies[said], nil
+			}
+		}
+		return nil, tool.Errorf(tool.Failed, "the model has no more to say")
+	})
+}
+
+func (d *desk) file(name string) string {
+	data, _ := os.ReadFile(filepath.Join(d.dir, name))
+	return string(data)
+}
+
+func newDesk(t *testing.T) *desk {
+	return &desk{t: t, dir: t.TempDir(), journal: t.TempDir(), replies: map[string][]string{
+		"Do it": {
+			program(`a = write_file(filepath = "a.txt", content = "one")`, `b = attempt(read_file, filepath = "none.txt")`,
+				`write_file(filepath = "b.txt", content = read_file(filepath = "a.txt") + str(b["ok"]))`, `print("half")`, `fail("enough")`),
+			`{"tool_decision": {"action": "agent", "input": {"task": "Do a part"}}}`,
+			"TASK COMPLETE: done",
+		},
+		"Do a part": {
+			program(`write_file(filepath = "c.txt", content = "three")`, `read_file(filepath = "c.txt")`),
+			"TASK COMPLETE: part",
+		},
+	}}
+}
+
+// TestATaskSurvivesItsProcess ends the process of a task that runs programs and
+// agents of its own after each effect, and compares what comes of it.
+func TestATaskSurvivesItsProcess(t *testing.T) {
+	all := func(o *cassidy.Options) { o.Approve = runtime.ApproveAll }
+	whole := newDesk(t)
+	want, effects, err := whole.work("Do it", false, 0, all)
+	if err != nil || want.Answer != "done" || whole.file("c.txt") != "three" || whole.file("b.txt") == "" {
+		t.Fatalf("the task gave %+v, %v", want, err)
+	}
+	for dies := 1; dies < effects; dies++ {
+		d := newDesk(t)
+		if _, _, err := d.work("Do it", false, dies, all); err == nil {
+			continue // all that it had to do was done
+		}
+		got, _, err := d.work("Do it", true, 0, all)
+		if err != nil {
+			t.Errorf("killed after effect %d: %v", dies, err)
+			continue
+		}
+		if got.Answer != want.Answer || d.file("b.txt") != whole.file("b.txt") || d.file("c.txt") != whole.file("c.txt") {
+			t.Errorf("killed after effect %d: it gave %+v", dies, got)
+		}
+		if len(got.Calls) != len(want.Calls) {
+			t.Errorf("killed after effect %d: %d calls, want %d", dies, len(got.Calls), len(want.Calls))
+			continue
+		}
+		for i := range want.Calls {
+			if got.Calls[i].Error != want.Calls[i].Error {
+				t.Errorf("killed after effect %d: the model was told %q, want %q", dies, got.Calls[i].Error, want.Calls[i].Error)
+			}
+		}
+	}
+}
+
+// TestATaskWaitsInAProgram checks that a question in a program that a model has
+// written waits for its answer, as often as one comes up.
+func TestATaskWaitsInAProgram(t *testing.T) {
+	d := newDesk(t)
+	nobody := func(*cassidy.Options) {}
+	waits := 0
+	for resume := false; ; resume = true {
+		r, _, err := d.work("Do it", resume, 0, nobody)
+		if tool.KindOf(err) != tool.Parked {
+			if err != nil || r.Answer != "done" || waits < 3 || d.file("c.txt") != "three" {
+				t.Errorf("after %d answers the task gave %+v, %v", waits, r, err)
+			}
+			return
+		}
+		if waits++; waits > 10 {
+			t.Fatal("it waits for ever")
+		}
+		j, err := journal.Open(d.journal, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		runs, err := j.Runs(context.Background(), journal.Filter{ID: "run"})
+		if err == nil {
+			err = j.Answer(context.Background(), "run", runs[0].Waits, true)
+		}
+		if j.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}

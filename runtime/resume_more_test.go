@@ -1,0 +1,109 @@
+package runtime_test
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"testing"
+
+	"github.com/cassidy-run/cassidy/runtime"
+	"github.com/cassidy-run/cassidy/runtime/tool"
+)
+
+// survives runs a workflow, ends its process before or after each effect, and
+// compares what comes of it, resumed, with the run that nothing happened to.
+// It replays the whole one too.
+func survives(t *testing.T, setup func(*machine), tools func(*process), flow string) {
+	t.Helper()
+	whole := newMachine(t)
+	setup(whole)
+	p := whole.process(0, false)
+	tools(p)
+	want, wantErr := p.run("r", false, flow)
+	files, sent := whole.tree(), maps.Clone(whole.sent)
+	effects := p.effects
+	p = whole.process(0, false)
+	tools(p)
+	r := p.replay(runtime.Replay{})
+	if !tool.Equal(r.Outcome.Value, want.Value) || textOf(r.Err) != textOf(wantErr) {
+		t.Errorf("replayed: %v, %v, want %v, %v", r.Outcome.Value, r.Err, want.Value, wantErr)
+	}
+	for dies := 1; dies <= effects; dies++ {
+		after := dies%2 == 0
+		m := newMachine(t)
+		setup(m)
+		first := m.process(dies, after)
+		tools(first)
+		_, _ = first.run("r", false, flow)
+		second := m.process(0, false)
+		tools(second)
+		out, err := second.run("r", true, flow)
+		at := fmt.Sprintf("killed at effect %d, after: %v", dies, after)
+		switch {
+		case textOf(err) != textOf(wantErr):
+			t.Errorf("%s: %v, want %v", at, err, wantErr)
+		case !tool.Equal(out.Value, want.Value):
+			t.Errorf("%s: gave %v, want %v", at, out.Value, want.Value)
+		case !maps.Equal(m.tree(), files):
+			t.Errorf("%s: the files are %v, want %v", at, m.tree(), files)
+		case !maps.Equal(m.sent, sent):
+			t.Errorf("%s: sent were %v, want %v", at, m.sent, sent)
+		default: // what was resumed is replayed too
+			if r := second.replay(runtime.Replay{}); textOf(r.Err) != textOf(wantErr) || !tool.Equal(r.Outcome.Value, want.Value) {
+				t.Errorf("%s: replayed it gave %v, %v, want %v", at, r.Outcome.Value, r.Err, want.Value)
+			}
+		}
+		second.j.Close()
+	}
+}
+
+func textOf(err error) string {
+	if err == nil {
+		return ""
+	}
+	return err.Error()
+}
+
+// TestCallsSurvive ends processes in calls that do what is hard to go on with.
+func TestCallsSurvive(t *testing.T) {
+	const needs = "needs = ['fs.read', 'fs.write', 'use:out', 'tool'], hints = {'idempotent': True}"
+	refuse := func(name string) func(*machine) {
+		return func(m *machine) {
+			m.approve = func(_ context.Context, q runtime.Question) (runtime.Answer, error) {
+				return runtime.Answer{Yes: q.Tool.Name != name, Why: "not now"}, nil
+			}
+		}
+	}
+	none := func(*machine) {}
+	cases := []struct {
+		name  string
+		setup func(*machine)
+		tools map[string]string // bodies
+		needs string
+		flow  string
+	}{
+		{"notices", none, map[string]string{"w": "fs.append('log', 'x\\n')\nlog('one')\nfs.append('log', 'y\\n')\nlog('two')\nout.send('x')\nlog('three')\nfs.append('log', 'z\\n')\nlog('four')\nreturn fs.read('log')"}, needs,
+			"log('a')\na = tools.w()\nlog('b')\nreturn [a, tools.w()]"},
+		{"refused at the end", refuse("w"), map[string]string{"w": "fs.append('log', 'x\\n')\nreturn fs.read('log')", "v": "fs.append('log', 'v\\n')\nreturn fs.read('log')"}, "needs = ['fs.read', 'fs.write']",
+			"return [tools.v(), attempt(tools.w), tools.v()]"},
+		{"refused in the middle", refuse("w"), map[string]string{"w": "fs.append('log', 'x\\n')\na = attempt(time.sleep, 0)\nfs.append('log', 'y\\n')\nreturn [a, fs.read('log')]", "v": "fs.append('log', 'v\\n')\nreturn fs.read('log')"}, "needs = ['fs.read', 'fs.write']",
+			"return [tools.v(), attempt(tools.w), tools.v()]"},
+		{"failing effects", none, map[string]string{"w": "a = attempt(fs.edit, 'log', 'no', 'yes')\nfs.append('log', 'x\\n')\nb = attempt(fs.edit, 'log', 'no', 'yes')\nout.send('x')\nc = attempt(fs.read, 'none')\nfs.move('log', 'log2')\nd = attempt(fs.read, 'log')\nout.send('y')\nfs.remove('log2')\nfs.write('log', 'w')\nreturn [a, b, c, d]"}, needs,
+			"return tools.w()"},
+		{"a failing call after writes", none, map[string]string{"w": "fs.append('log', 'x\\n')\nout.send('x')\nfs.append('log', 'y\\n')\nfail('enough')"}, needs,
+			"return [attempt(tools.w), attempt(tools.w)]"},
+		{"the end is a failure", none, map[string]string{"w": "fs.append('log', 'x\\n')\nout.send('x')\nreturn 1"}, needs,
+			"tools.w()\nfail('enough')"},
+		{"many at once", none, map[string]string{"w": "fs.append('log', 'x\\n')\nout.send('x')\nreturn [fs.read('log'), random.integer(1, 100) > 0]", "v": "return tools.call_all([('u', {}), ('none', {})])", "u": "fs.write('u/u', 'x')\nout.send('u')\nfs.write('u/v', fs.read('u/u'))\nreturn len(fs.list('u'))"}, needs,
+			"return [tools.call_all([('w', {}), ('v', {}), ('w', {'x': 1})]), time.now() != None]"},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			survives(t, c.setup, func(p *process) {
+				for name, body := range c.tools {
+					p.add(name+".star", star(name, "", body, c.needs), nil)
+				}
+			}, c.flow)
+		})
+	}
+}
