@@ -44,6 +44,8 @@ fuzz:
 	    echo "$$pkg $$target"; go test -run '^$$' -fuzz "^$$target$$" -fuzztime 20s $$pkg || exit 1; \
 	  done; done
 
-# Ten thousand hostile calls in a row, for a quarter of an hour or so.
+# Ten thousand hostile calls in a row, and two hundred runs that are killed, for
+# twenty minutes or so.
 soak:
 	CASSIDY_SOAK=10000 go test -count 1 -timeout 2h -v -run '^TestR42Soak$$' ./sandbox/
+	CASSIDY_KILLS=200 go test -count 1 -timeout 1h -v -run '^TestKill$$' ./cmd/cassidy/

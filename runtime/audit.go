@@ -21,6 +21,9 @@ func (g *gate) allowed(d decision) { g.audit("allowed", d) }
 
 // refused tells that something was refused, and returns its error.
 func (g *gate) refused(d decision, err error) error {
+	if open(err) { // nothing was said yet
+		return err
+	}
 	if g.host.Events.Wanted() {
 		d.why = tool.AsError(err, tool.Denied).Message()
 		g.audit("denied", d)

@@ -33,6 +33,7 @@ func (r *recording) tool(ctx context.Context, h *Host, c *tool.Call, current *to
 	key := tool.Key(c.Tool)
 	p := r.pinned[key]
 	if w := r.replay; w != nil && !w.Root && w.forked(c.Place) && key == tool.Key(w.With.Name) {
+		w.out.Used = true
 		return h.replaced(ctx, w.With)
 	}
 	switch {

@@ -37,6 +37,8 @@ type Replayed struct {
 	Would []tool.Effect
 	// Ended says that the record had nothing more to answer with.
 	Ended bool
+	// Used says that With was.
+	Used bool
 }
 
 // A Difference is a call that came out otherwise than in the record.
@@ -65,7 +67,7 @@ func (h *Host) Replay(ctx context.Context, o Replay) (*Replayed, error) {
 	p := *o.Program
 	p.Script, p.Args, p.Resume = log.Script(), log.Run().Args, false
 	if o.With != nil && o.Root {
-		p.Script = *o.With
+		p.Script, r.replay.out.Used = *o.With, true
 	}
 	p.record = r
 	out, err := h.Run(ctx, &p)

@@ -35,6 +35,13 @@ type Undone struct {
 	Lasting []UndoneStep
 }
 
+// Already reports whether nothing had to be done for the step: it was taken back
+// before.
+func (s *UndoneStep) Already() bool {
+	d, ok := s.Value.(*tool.Dict)
+	return ok && d.Has("done") && !d.Bool("done") && !d.Has("restored")
+}
+
 // An UndoneStep is one step of a run that is taken back, or not.
 type UndoneStep struct {
 	Place tool.Place
@@ -57,7 +64,7 @@ func (h *Host) Undo(ctx context.Context, u Undo) (*Undone, error) {
 	if err != nil {
 		return nil, err
 	}
-	if log.Run().State == journal.Running {
+	if !log.Run().State.Ended() { // it would go on without what it has done
 		return nil, tool.Errorf(tool.Conflict, "the run '%s' has not ended", u.Run).WithHint("cassidy runs resume %s, or cassidy runs cancel %s", u.Run, u.Run)
 	}
 	steps, lasting, err := h.undoSteps(ctx, u)
@@ -96,6 +103,7 @@ const (
 func (h *Host) undoSteps(ctx context.Context, u Undo) (steps []undoStep, lasting []UndoneStep, err error) {
 	var outside []journal.Entry
 	var calls []undoStep
+	found := u.To == nil
 	last := map[string]time.Time{} // when anything at or below a place was done
 	for e, err := range h.opts.Journal.Entries(ctx, u.Run) {
 		if err != nil {
@@ -108,6 +116,7 @@ func (h *Host) undoSteps(ctx context.Context, u Undo) (steps []undoStep, lasting
 		if u.To != nil && slices.Compare(e.Place, u.To) < 0 {
 			continue
 		}
+		found = true
 		for _, n := range e.Notes {
 			if n.Text(noteUndo) != "" {
 				calls = append(calls, undoStep{place: e.Place, what: n.Text(noteUndo), call: n})
@@ -124,6 +133,9 @@ func (h *Host) undoSteps(ctx context.Context, u Undo) (steps []undoStep, lasting
 	calls = slices.DeleteFunc(calls, func(c undoStep) bool { // who made it takes it back
 		return slices.ContainsFunc(all, func(by undoStep) bool { return len(by.place) < len(c.place) && inside(c.place, by.place) })
 	})
+	if !found {
+		return nil, nil, tool.Errorf(tool.Invalid, "the run '%s' has no step %s, and none after it", u.Run, u.To).WithHint("cassidy runs show %s", u.Run)
+	}
 	for i := range calls {
 		calls[i].when = last[calls[i].place.String()].Add(1) // after all that it did
 	}

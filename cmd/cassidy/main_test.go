@@ -19,6 +19,9 @@ const asCassidy = "CASSIDY_TEST_AS_COMMAND"
 
 func TestMain(m *testing.M) {
 	sandbox.Main(stdlib.Pure()...)
+	if os.Getenv(asMortal) != "" {
+		os.Exit(mortalProcess())
+	}
 	if os.Getenv(asCassidy) != "" {
 		main()
 	}

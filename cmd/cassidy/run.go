@@ -64,6 +64,11 @@ func (c *command) runWorkflow(ctx *cli.Context, h *runtime.Host) error {
 	case !runName(id):
 		return tool.Errorf(tool.Invalid, "%q cannot name a run", id).WithHint("use letters, digits, - and _")
 	}
+	if c.model != "" {
+		if _, err := c.askedModel(ctx.Context, h); err != nil { // better now than after the first effects
+			return err
+		}
+	}
 	w, err := c.findWorkflow(ctx.Context, h, words[0])
 	if err != nil {
 		return err
@@ -312,6 +317,7 @@ func (c *command) workflowLines(run string) func(tool.Event) {
 	return func(e tool.Event) {
 		direct := strings.Count(strings.TrimPrefix(e.Call, run), "/") == 1
 		switch {
+		case e.Data.Bool("recorded"): // it was shown when it was done
 		case e.Type == tool.CallStart && direct:
 			args, _ := e.Data.Get("arguments")
 			calls[e.Call], _ = args.(*tool.Dict)

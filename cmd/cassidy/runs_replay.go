@@ -59,7 +59,18 @@ func (c *command) replayRun(ctx *cli.Context, h *runtime.Host, r *recordedRun) e
 	if err != nil {
 		return err
 	}
+	if o.With != nil && !out.Used && !out.Ended {
+		return tool.Errorf(tool.Invalid, "the run '%s' does not use %s%s", r.ID, ctx.String("with"), fromText(o.From)).
+			WithHint("name the file as the tool, the policy or the workflow is named; cassidy runs show %s lists the steps", r.ID)
+	}
 	return c.tellReplayed(r, out, o.With != nil)
+}
+
+func fromText(from tool.Place) string {
+	if from == nil {
+		return ""
+	}
+	return " from step " + from.String() + " on"
 }
 
 // replacement reads what is to take the place of a recorded script: of the

@@ -14,6 +14,7 @@ import (
 	"github.com/cassidy-run/cassidy/runtime"
 	"github.com/cassidy-run/cassidy/runtime/agent"
 	"github.com/cassidy-run/cassidy/runtime/journal"
+	"github.com/cassidy-run/cassidy/runtime/project"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 )
 
@@ -114,6 +115,9 @@ func (c *command) resumeRun(ctx *cli.Context, id string) error {
 	if err != nil {
 		return err
 	}
+	if err := c.stillTrusted(r); err != nil {
+		return err
+	}
 	return c.parking(func(ctx *cli.Context, h *runtime.Host) error {
 		parks := !ctx.Bool("deny")
 		switch r.Kind {
@@ -143,6 +147,16 @@ func (c *command) resumeRun(ctx *cli.Context, id string) error {
 		result, err := s.Resume(ctx.Context, r.Options)
 		return c.ended(ctx.Context, result, err)
 	})(ctx)
+}
+
+// stillTrusted refuses to go on with a script of a project whose trust was taken
+// back. One that was only changed goes on as it was.
+func (c *command) stillTrusted(r *recordedRun) error {
+	root, err := c.projectRoot()
+	if err != nil || !strings.HasPrefix(r.script.Path, project.Folder+"/") || !c.findOptions().Revoked(root, r.script.Path) {
+		return err
+	}
+	return tool.Errorf(tool.Denied, "%s is untrusted, so the run '%s' does not go on", r.script.Path, r.ID).WithHint("review it with: cassidy trust")
 }
 
 // The names of what is recorded with a run, to resume it.

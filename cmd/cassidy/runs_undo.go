@@ -1,6 +1,7 @@
 package main
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -62,7 +63,7 @@ func (c *command) takeBack(ctx *cli.Context, h *runtime.Host, u runtime.Undo, to
 // printUndone tells a person what was taken back, and what was not.
 func (c *command) printUndone(run string, out *runtime.Undone) {
 	c.print(undoneText(run, out))
-	if len(out.Done) > 0 {
+	if slices.ContainsFunc(out.Done, func(s runtime.UndoneStep) bool { return !s.Already() }) {
 		c.note("cassidy runs undo %s takes this back", out.ID)
 	}
 }
@@ -70,6 +71,10 @@ func (c *command) printUndone(run string, out *runtime.Undone) {
 func undoneText(run string, out *runtime.Undone) string {
 	var b strings.Builder
 	for _, s := range out.Done {
+		if s.Already() {
+			b.WriteString("was taken back already: step " + s.Place.String() + "  " + visibleLine(s.What) + "\n")
+			continue
+		}
 		b.WriteString("took back step " + s.Place.String() + "  " + visibleLine(s.What) + changedFiles(s.Value) + "\n")
 	}
 	if s := out.Failed; s != nil {

@@ -34,7 +34,13 @@ func openPTY(t *testing.T) (person, program *os.File) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = program.Close() })
-	// Ctrl-C would else throw away what the program says about it, if it is quick.
+	return person, program
+}
+
+// keepOutput has Ctrl-C not throw away what a program says about it, if it is
+// quick.
+func keepOutput(t *testing.T, program *os.File) {
+	t.Helper()
 	settings, err := unix.IoctlGetTermios(int(program.Fd()), unix.TCGETS)
 	if err == nil {
 		settings.Lflag |= unix.NOFLSH
@@ -43,7 +49,6 @@ func openPTY(t *testing.T) (person, program *os.File) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return person, program
 }
 
 // TestTerminal has a process of its own ask on a real terminal.
@@ -79,6 +84,7 @@ func TestTerminal(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			person, program := openPTY(t)
+			keepOutput(t, program)
 			if _, err := io.WriteString(person, tt.early); err != nil {
 				t.Fatal(err)
 			}

@@ -76,17 +76,18 @@ const maxIterations = 50
 
 // An Agent lets a model reach goals with the tools of a host.
 type Agent struct {
-	host   *runtime.Host
-	opts   Options
-	policy Policy
-	tools  []tool.Tool
-	format Format
+	host    *runtime.Host
+	opts    Options
+	policy  Policy
+	tools   []tool.Tool
+	format  Format
+	modules []tool.Module // of the policy, shared by all sessions
 }
 
 // New returns an agent that acts through a host, which must know [Modules]. It
 // fails where the options name what there is not.
 func New(h *runtime.Host, o *Options) (*Agent, error) {
-	a := &Agent{host: h}
+	a := &Agent{host: h, modules: Modules()}
 	if o != nil {
 		a.opts = *o
 	}

@@ -14,6 +14,7 @@ import (
 func (s *Session) Drive(ctx context.Context, message string, change func([]tool.Module)) (*Result, error) {
 	t := s.begin(ctx, message)
 	p := t.program()
+	p.Modules = t.modules() // those of the agent are shared
 	change(p.Modules)
 	return t.run(ctx, p)
 }

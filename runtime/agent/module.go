@@ -14,7 +14,9 @@ import (
 // while it leads an agent.
 func Modules() []tool.Module { return (*turn)(nil).modules() }
 
-// modules are the functions of a policy, working for this turn.
+// modules are the functions of a policy. They work for the turn in whose context
+// they are called, so that all agents share them; what a turn that is resumed
+// has from its record, they keep for that turn alone.
 func (t *turn) modules() []tool.Module {
 	text := func(name, doc string, required bool) tool.Param {
 		return tool.Param{Name: name, Type: tool.Type{Name: tool.TypeString}, Description: doc, Required: required, HasDefault: !required, Default: defaultText(required)}
@@ -63,17 +65,21 @@ func defaultText(required bool) tool.Value {
 	return ""
 }
 
-// row makes a function of the module. Without a turn it is only described.
+// row makes a function of the module.
 func (t *turn) row(name string, class tool.Class, doc, returns string, do func(*turn, context.Context, tool.Effect) (tool.Value, error), params ...tool.Param) tool.Func {
 	f := tool.Func{Name: name, Doc: doc, Params: params, Returns: returns, Class: class}
 	if class == tool.Repeatable { // it asks the model
 		f.Target = func(*tool.Dict) ([]tool.Capability, error) { return []tool.Capability{{Name: "model"}}, nil }
 	}
-	if t != nil {
-		f.Do = func(ctx context.Context, e tool.Effect, _ tool.Grant) (tool.Outcome, error) {
-			v, err := do(t, ctx, e)
-			return tool.Outcome{Value: v}, err
+	f.Do = func(ctx context.Context, e tool.Effect, _ tool.Grant) (tool.Outcome, error) {
+		t, _ := ctx.Value(turnKey{}).(*turn)
+		if t == nil {
+			return tool.Outcome{}, tool.Errorf(tool.Denied, "%s works only while a policy leads an agent", e.Func)
 		}
+		v, err := do(t, ctx, e)
+		return tool.Outcome{Value: v}, err
+	}
+	if t != nil {
 		f.Again = t.again(name)
 	}
 	return f

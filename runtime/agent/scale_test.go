@@ -157,7 +157,7 @@ func perThread(tb testing.TB, n int) (goroutine, thread float64) {
 // mostPerAgent is what an agent may hold while it waits, with three tools
 // offered. 16 KB of it are the stack, of which the two functions of the policy
 // and the interpreter between them take 4.
-const mostPerAgent = 32 << 10
+const mostPerAgent = 26 << 10
 
 // TestAWaitingAgentIsSmall holds what 1,000 of them take against that.
 func TestAWaitingAgentIsSmall(t *testing.T) {

@@ -250,6 +250,16 @@ func (o *Options) Trusts(root string, kind Kind, name, text string) error {
 	return tool.Errorf(tool.Denied, "%s is untrusted: %s", name, reason).WithHint("cassidy trust shows it, and asks")
 }
 
+// Revoked reports whether nothing of a file is trusted, however it reads: nobody
+// has reviewed it, or the trust was taken back. One that has only changed since
+// is not. It is for what goes on with a text that was trusted when it began.
+func (o *Options) Revoked(root, name string) bool { return o.ledger(root).revoked(name) }
+
+func (l *ledger) revoked(name string) bool {
+	r, known := l.files[name]
+	return !l.all && (r.Revoked || !known && !l.author)
+}
+
 // List returns what is trusted of a project, by path, and whether the project
 // is marked as the user's own. A record that is damaged is an error.
 func (t *Trust) List(root string) (records []Record, author bool, err error) {
