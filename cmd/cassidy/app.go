@@ -55,6 +55,7 @@ func Main(ctx context.Context, args []string, w *world) int {
 	out := &output{w: w.out}
 	c := &command{world: &world{in: w.in, out: out, err: w.err, env: w.env, interrupts: w.interrupts}}
 	app := newApp(c)
+	tellUsage(app.Commands)
 	// Whether to answer in JSON must be known even if the flags are wrong.
 	c.json = slices.Contains(args, "--json")
 	args, err := reorder(app, args)
@@ -107,6 +108,14 @@ func newApp(c *command) *cli.App {
 		Action:         func(ctx *cli.Context) error { return noCommand(ctx, "cassidy") },
 		OnUsageError:   func(_ *cli.Context, err error, _ bool) error { return usageError(err) },
 		ExitErrHandler: func(*cli.Context, error) {}, // Main decides on the exit code
+	}
+}
+
+// tellUsage has every command answer wrong flags as the program does.
+func tellUsage(commands []*cli.Command) {
+	for _, c := range commands {
+		c.OnUsageError = func(_ *cli.Context, err error, _ bool) error { return usageError(err) }
+		tellUsage(c.Subcommands)
 	}
 }
 

@@ -91,6 +91,9 @@ func (c *command) listRuns(ctx *cli.Context, j *journal.Journal) error {
 	if err != nil && len(runs) == 0 {
 		return err
 	}
+	for i := range runs {
+		tellBroken(j, &runs[i])
+	}
 	if c.json {
 		list := tool.List{}
 		for i := range runs {
@@ -210,6 +213,16 @@ func stamp(t time.Time) tool.Value {
 		return nil
 	}
 	return t.UTC().Format(time.RFC3339Nano)
+}
+
+// brokenOff is the reason of a run that nobody has in hand, and that has neither
+// parked nor ended: its process died.
+const brokenOff = "broken off"
+
+func tellBroken(j *journal.Journal, r *journal.Run) {
+	if r.State == journal.Running && r.Damage == nil && !j.InHand(r.ID) {
+		r.Reason = brokenOff
+	}
 }
 
 // findRun finds a run by its ID, by the beginning of it that no other has, or as

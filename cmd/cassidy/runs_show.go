@@ -89,6 +89,7 @@ func (c *command) showRunPage(ctx context.Context, j *journal.Journal, r *journa
 	if err != nil {
 		return err
 	}
+	tellBroken(j, r)
 	c.printRun(r, tokens)
 	hidden := 0
 	width := placeWidth(steps)
@@ -101,6 +102,9 @@ func (c *command) showRunPage(ctx context.Context, j *journal.Journal, r *journa
 	}
 	if !r.State.Ended() && len(r.Waits) > 0 {
 		c.printWait(w)
+	}
+	if r.Reason == brokenOff {
+		c.print("\n" + c.paint()(bold, "  cassidy runs resume "+r.ID+" goes on") + "\n")
 	}
 	if hidden > 0 {
 		c.note("%s that only kept the books: --verbose shows them", count(hidden, "more step"))

@@ -158,7 +158,7 @@ func TestRunsShow(t *testing.T) {
 	want := `run      one
 kind     task
 title    Do one
-state    running
+state    running (broken off)
 started  TIME
 model    script:model.star
 policy   task
@@ -184,6 +184,8 @@ tokens   1300 in, 36 out
 15     … write_file filepath=a.txt
   15.1 ✓ fs.stat path=a  TIME
   15.2 ? $ ls  it began, and nothing is known of its end
+
+  cassidy runs resume one goes on
 `
 	// How long a step took is of no width that is known, so what is cut is not.
 	got := regexp.MustCompile(`x{30,}…`).ReplaceAllString(changing.ReplaceAllString(stdout, "TIME"), strings.Repeat("x", 47)+"…")
@@ -353,8 +355,8 @@ func TestRunsList(t *testing.T) {
 	h.check(err)
 	h.check(l.Close())
 	stdout, _, code := h.cassidy("", "runs", "list")
-	want := "b                   chat  running         TIME  " + strings.Repeat("word ", 8) + "…\n" +
-		"long-name-of-a-run  task  done     final  TIME  Do long-name-of-a-run\n"
+	want := "b                   chat  running  broken off  TIME  " + strings.Repeat("word ", 8) + "…\n" +
+		"long-name-of-a-run  task  done     final       TIME  Do long-name-of-a-run\n"
 	got := regexp.MustCompile(`(word )+word?…|(word )+wo?r?d?…`).ReplaceAllString(changing.ReplaceAllString(stdout, "TIME"), strings.Repeat("word ", 8)+"…")
 	if diff := cmp.Diff(want, got); diff != "" || code != 0 {
 		t.Errorf("runs list, exit %d (-want +got):\n%s", code, diff)

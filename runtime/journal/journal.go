@@ -203,6 +203,16 @@ func (j *Journal) Resume(ctx context.Context, id string) (*Log, error) {
 	return j.keep(l)
 }
 
+// InHand reports whether somebody has a run in hand now, here or in another
+// process. One that is running and in nobody's hands was broken off.
+func (j *Journal) InHand(id string) bool {
+	l, err := tryLock(filepath.Join(j.lockDir(), id+".lock"))
+	if err == nil {
+		l.release()
+	}
+	return errors.Is(err, errHeld)
+}
+
 // Read opens the log of a run, however it stands and in whoever's hands it is, to
 // look at: it says what was recorded, and takes nothing more. It fails with
 // NotFound if there is no such run, and with Failed if its record is damaged.
