@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -24,7 +25,7 @@ type gate struct {
 	wall  wall
 
 	// Of a program; lent is nil where it is a call.
-	lent   map[string]*tool.Func // what this run alone may ask for
+	lent   []tool.Module // what this run alone may ask for
 	review func(*tool.Tool, []tool.Change) error
 	typed  bool       // a person has typed the call that it makes
 	record *recording // of the run, or nil
@@ -87,9 +88,25 @@ func (g *gate) made() *gate {
 	return g
 }
 
+// lentFunc returns the row of an effect that the run alone has, or nil.
+func (g *gate) lentFunc(name string) *tool.Func {
+	module, fn, _ := strings.Cut(name, ".")
+	for _, m := range g.lent {
+		if m.Name != module {
+			continue
+		}
+		for i := range m.Funcs {
+			if m.Funcs[i].Name == fn {
+				return &m.Funcs[i]
+			}
+		}
+	}
+	return nil
+}
+
 // fn returns the row of an effect, or nil where there is none.
 func (g *gate) fn(name string) *tool.Func {
-	if f := g.lent[name]; f != nil {
+	if f := g.lentFunc(name); f != nil {
 		return f
 	}
 	return g.host.funcs[name]
@@ -182,7 +199,7 @@ func (g *gate) granted(next tool.Effector) tool.Effector {
 			err := tool.Errorf(tool.Denied, "there is no effect %s", e.Func)
 			return tool.Outcome{}, g.refused(decision{what: e.Func, place: e.Place}, err)
 		}
-		g.approved, g.takes, g.lends = g.approved[:0], nil, g.lent[e.Func] != nil
+		g.approved, g.takes, g.lends = g.approved[:0], nil, g.lentFunc(e.Func) != nil
 		if f.Target != nil {
 			var err error
 			if g.takes, err = targets(f, e); err == nil {

@@ -65,49 +65,63 @@ type Program struct {
 // Go, it is run for that call: it may have nothing done that the call, and
 // those above it, may not.
 func (h *Host) Run(ctx context.Context, p *Program) (tool.Outcome, error) {
+	own := *p // what a record says of it is no change of the caller's
+	g, run, done, err := h.begin(ctx, &own)
+	defer done()
+	if err != nil {
+		return tool.Outcome{}, err
+	}
+	out, err := safely(ctx, run, g.call, g.effect)
+	return g.end(ctx, &own, out, err)
+}
+
+// begin makes the gate of a program, and what runs it; done is to be called in any
+// case. Like end it stands by itself, so that a run that waits has no room for it
+// on its stack.
+func (h *Host) begin(ctx context.Context, p *Program) (g *gate, run tool.Runner, done func(), err error) {
 	location := tool.Embedded
 	if p.Builtin {
 		location = tool.Builtin
 	}
 	c := tool.Call{ID: p.ID, Tool: p.Name, Entry: p.Entry, Args: p.Args, Place: p.Place, Caller: tool.ByScript}
 	above, done := h.forWhom(ctx, &c)
-	defer done()
-	g := h.gate(&tool.Tool{Name: p.Name, Location: location, Needs: p.Needs, Granted: p.Needs}, c, above)
+	g = h.gate(&tool.Tool{Name: p.Name, Location: location, Needs: p.Needs, Granted: p.Needs}, c, above)
 	if err := g.lend(p.Modules); err != nil {
-		return tool.Outcome{}, err
+		return nil, nil, done, err
 	}
 	if g.depth > MaxDepth {
-		return tool.Outcome{}, tooDeep()
+		return nil, nil, done, tooDeep()
 	}
 	g.review, g.typed = p.Review, p.typed
 	g.call.Limits = h.limits(c, g.tool)
 	box := h.boxFor(location)
 	if box == nil && p.run == nil {
-		return tool.Outcome{}, tool.Errorf(tool.Invalid, "the host has no sandbox to run '%s' in", p.Name)
+		return nil, nil, done, tool.Errorf(tool.Invalid, "the host has no sandbox to run '%s' in", p.Name)
 	}
-	own := *p // what a record says of it is no change of the caller's
 	if above == nil {
-		var err error
 		if g.record = p.record; g.record != nil {
 			g.call.Args = p.Args
-		} else if g.record, err = h.beginRecord(ctx, &own, &g.call); err != nil {
-			return tool.Outcome{}, err
+		} else if g.record, err = h.beginRecord(ctx, p, &g.call); err != nil {
+			return nil, nil, done, err
 		}
-		if own.named != nil {
-			own.named(g.call.ID)
-		}
-	}
-	run := own.run
-	if run == nil {
-		run = func(ctx context.Context, c tool.Call, do tool.Effector) (tool.Outcome, error) {
-			return box.Run(ctx, own.Script, c, do)
+		if p.named != nil {
+			p.named(g.call.ID)
 		}
 	}
-	out, err := safely(ctx, run, g.call, g.effect)
+	if p.run != nil {
+		return g, p.run, done, nil
+	}
+	return g, func(ctx context.Context, c tool.Call, do tool.Effector) (tool.Outcome, error) {
+		return box.Run(ctx, p.Script, c, do)
+	}, done, nil
+}
+
+// end ends the record of a program, or parks its run.
+func (g *gate) end(ctx context.Context, p *Program, out tool.Outcome, err error) (tool.Outcome, error) {
 	if err == nil {
 		err = checkSize(out.Value, g.call.Limits.Result)
 	}
-	if err = g.endRecord(ctx, &own, out, err); err != nil {
+	if err = g.endRecord(ctx, p, out, err); err != nil {
 		return out, finish(err)
 	}
 	return out, nil
@@ -128,7 +142,7 @@ func (h *Host) Check(ctx context.Context, p *Program) error {
 
 // lend makes the gate that of a program.
 func (g *gate) lend(modules []tool.Module) error {
-	g.lent = map[string]*tool.Func{}
+	g.lent = append([]tool.Module{}, modules...) // not nil
 	for _, m := range modules {
 		for i := range m.Funcs {
 			f := &m.Funcs[i]
@@ -136,7 +150,6 @@ func (g *gate) lend(modules []tool.Module) error {
 			if g.host.funcs[name] != nil || f.Do == nil {
 				return tool.Errorf(tool.Invalid, "the program '%s' cannot be lent %s", g.tool.Name, name)
 			}
-			g.lent[name] = f
 		}
 	}
 	return nil

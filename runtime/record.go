@@ -35,29 +35,8 @@ func (g *gate) recorded(next tool.Effector) tool.Effector {
 		if err := g.settleAway(ctx); err != nil {
 			return tool.Outcome{}, err
 		}
-		entry, known, err := r.known(e)
-		if err != nil {
-			return tool.Outcome{}, err
-		}
-		if err := g.overtake(ctx, e.Place.Child(0)); err != nil {
-			return tool.Outcome{}, err
-		}
-		if known && !entry.Unknown() {
-			if f.Class == tool.Write && entry.Err == nil {
-				g.unstaged = append(g.unstaged, e)
-				return entry.Outcome, nil
-			}
-			g.saw(f, e, &entry)
-			return g.answered(f, e, &entry)
-		}
-		if err := g.stageAgain(ctx); err != nil {
-			return tool.Outcome{}, err
-		}
-		g.intended = false
-		if known {
-			if err := g.mayRepeat(ctx, f, e, entry.Intended); err != nil {
-				return tool.Outcome{}, r.settle(ctx, e.Place, tool.Outcome{}, err)
-			}
+		if out, done, err := g.fromRecord(ctx, f, e); done || err != nil {
+			return out, err
 		}
 		out, err := next(ctx, e)
 		if err != nil && !g.intended && !open(err) {
@@ -68,6 +47,39 @@ func (g *gate) recorded(next tool.Effector) tool.Effector {
 		}
 		return out, err
 	}
+}
+
+// fromRecord gives what is recorded of an effect, and whether that is all there
+// is to do. Like the other steps it stands by itself, so that an effect that
+// waits has no room for it on its stack.
+func (g *gate) fromRecord(ctx context.Context, f *tool.Func, e tool.Effect) (out tool.Outcome, done bool, err error) {
+	r := g.root().record
+	entry, known, err := r.known(e)
+	if err == nil {
+		err = g.overtake(ctx, e.Place.Child(0))
+	}
+	if err != nil {
+		return out, true, err
+	}
+	if known && !entry.Unknown() {
+		if f.Class == tool.Write && entry.Err == nil {
+			g.unstaged = append(g.unstaged, e)
+			return entry.Outcome, true, nil
+		}
+		g.saw(f, e, &entry)
+		out, err = g.answered(f, e, &entry)
+		return out, true, err
+	}
+	if err = g.stageAgain(ctx); err != nil {
+		return out, true, err
+	}
+	g.intended = false
+	if known {
+		if err = g.mayRepeat(ctx, f, e, entry.Intended); err != nil {
+			return out, true, r.settle(ctx, e.Place, out, err)
+		}
+	}
+	return out, false, nil
 }
 
 // begunRecord writes an effect down right before it is done, and what came of

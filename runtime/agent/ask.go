@@ -29,8 +29,8 @@ func (t *turn) doAsk(ctx context.Context, e tool.Effect) (tool.Value, error) {
 		return nil, tool.Errorf(tool.Invalid, "agent.ask has nothing to say: it needs a message or results")
 	}
 	t.result.Iterations++
-	d := tool.NewDict("text", "", "calls", tool.List{}, "stop", "", "iteration", int64(t.result.Iterations), "full", false)
 	a, err := t.say(ctx, more)
+	d := tool.NewDict("text", "", "calls", tool.List{}, "stop", "", "iteration", int64(t.result.Iterations), "full", false)
 	if noRoom(err) {
 		shorter, failure := t.doCompact(ctx, tool.Effect{})
 		if isFinal(failure) {
