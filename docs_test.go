@@ -116,7 +116,9 @@ func referenceEntry(module string, f *tool.Func) string {
 					list = append(list, text)
 				}
 			}
-			fmt.Fprintf(&b, " Needs %s.", strings.Join(list, " and "))
+			if len(list) > 0 {
+				fmt.Fprintf(&b, " Needs %s.", strings.Join(list, " and "))
+			}
 		}
 	}
 	b.WriteString("\n\n")
