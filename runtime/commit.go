@@ -163,7 +163,7 @@ func (g *gate) overtake(ctx context.Context, at tool.Place) error {
 	if err != nil || !done {
 		return err
 	}
-	g.unstaged = nil
+	g.unstaged, g.looked = nil, nil // as a commit that is done forgets what was seen
 	g.changed(commit.Change)
 	if g.left == nil {
 		g.left = map[tool.Value]string{}

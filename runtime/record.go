@@ -35,6 +35,9 @@ func (g *gate) recorded(next tool.Effector) tool.Effector {
 		if err := g.settleAway(ctx); err != nil {
 			return tool.Outcome{}, err
 		}
+		if f.Calls || f.Class == tool.External {
+			defer func() { g.left = nil }() // they may change what the call has written
+		}
 		if out, done, err := g.fromRecord(ctx, f, e); done || err != nil {
 			return out, err
 		}
