@@ -398,9 +398,13 @@ func (o *ordeal) answer(id string) {
 	}
 	said := o.files()["said/log.txt"]
 	done := false
+	place := shown.Waits.Place // the question is inside of what it is about, and deeper each time
+	for strings.HasSuffix(place, ".0") {
+		place = strings.TrimSuffix(place, ".0")
+	}
 	switch q := shown.Waits.Question; {
 	case strings.Contains(q, "http.post("):
-		done = o.far.sent(o.t, id)[strings.TrimSuffix(shown.Waits.Place, ".0.0")] != ""
+		done = o.far.sent(o.t, id)[place] != ""
 	case strings.Contains(q, "aloud"):
 		done = strings.Contains(said, "aloud\n")
 	case strings.Contains(q, "louder"):
