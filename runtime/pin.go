@@ -2,7 +2,6 @@ package runtime
 
 import (
 	"context"
-	"slices"
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
 )
@@ -70,16 +69,12 @@ func (r *recording) keep(ctx context.Context, h *Host, at tool.Place, t *tool.To
 	if err != nil {
 		return err
 	}
-	libs := &tool.Dict{}
-	for name, text := range s.Libs {
-		libs.Put(name, text)
-	}
 	granted := tool.List{}
 	for _, c := range t.Granted {
 		granted = append(granted, c.String())
 	}
 	note := tool.NewDict(noteTool, t.Name, noteHash, t.Hash, noteFrom, string(t.Location), noteGranted, granted,
-		noteScript, tool.Tuple{s.Name, s.Path, s.Source, libs})
+		noteScript, s.Value())
 	if err := r.log.Note(ctx, at, note); err != nil {
 		return unrecorded(err)
 	}
@@ -100,25 +95,8 @@ func (h *Host) replaced(ctx context.Context, s *tool.Script) (*tool.Tool, tool.R
 func (h *Host) revive(ctx context.Context, note *tool.Dict) (*tool.Tool, tool.Runner, error) {
 	damaged := unrecorded(tool.Errorf(tool.Failed, "what is recorded of the tool '%s' is damaged", tool.Clean(note.Text(noteTool), 80)))
 	kept, _ := note.Get(noteScript)
-	parts, _ := kept.(tool.Tuple)
-	if len(parts) != 4 {
-		return nil, nil, damaged
-	}
-	var s tool.Script
-	var ok [4]bool
-	s.Name, ok[0] = parts[0].(string)
-	s.Path, ok[1] = parts[1].(string)
-	s.Source, ok[2] = parts[2].(string)
-	libs, isDict := parts[3].(*tool.Dict)
-	ok[3] = isDict
-	s.Libs = map[string]string{}
-	for k, v := range libs.All() {
-		name, isName := k.(string)
-		text, isText := v.(string)
-		ok[3] = ok[3] && isName && isText
-		s.Libs[name] = text
-	}
-	if slices.Contains(ok[:], false) {
+	s, ok := tool.ReadScript(kept)
+	if !ok {
 		return nil, nil, damaged
 	}
 	from := tool.Location(note.Text(noteFrom))

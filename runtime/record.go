@@ -102,8 +102,8 @@ func (g *gate) begunRecord(next tool.Effector) tool.Effector {
 	}
 }
 
-// settleOrKeep writes down what came of an effect, or keeps it open where that can be
-// tried again later.
+// settleOrKeep writes down what came of an effect, or keeps it open where that
+// can be tried again later.
 func (g *gate) settleOrKeep(ctx context.Context, f *tool.Func, at tool.Place, out tool.Outcome, err error) error {
 	repeats := f.Calls || f.Class == tool.Repeatable || f.Class == tool.Read
 	if tool.KindOf(err) == tool.Unavailable && !open(err) && repeats {

@@ -47,7 +47,7 @@ func FuzzFrame(f *testing.F) {
 		}
 		readHead(seal(append(make([]byte, len(sum{})), records...)))
 		readAnswer(seal(append(make([]byte, len(sum{})), records...)), "r", "1")
-		readBundle(func() tool.Value { v, _ := tool.Decode(records); return v }())
+		tool.ReadScript(func() tool.Value { v, _ := tool.Decode(records); return v }())
 	})
 }
 

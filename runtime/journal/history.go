@@ -216,7 +216,7 @@ func (h *history) step(r record) (*step, error) {
 
 // script reads what the run executes.
 func (h *history) script(blobs blobReader) (tool.Script, error) {
-	s, ok := readBundle(h.bundle.value())
+	s, ok := tool.ReadScript(h.bundle.value())
 	if err := h.bundle.done(); err != nil {
 		return tool.Script{}, err
 	}

@@ -149,7 +149,7 @@ func (j *Journal) Begin(ctx context.Context, r Run, s tool.Script) (*Log, error)
 	r = Run{ID: r.ID, Kind: r.Kind, Title: utf8Text(r.Title), Args: r.Args, Options: r.Options, Version: j.version, Script: s.Sum(), Started: now()}
 	rec := &recorder{blobs: j.blobs}
 	rec.put(r.ID, r.Kind, r.Title, r.Version, r.Script, nanos(r.Started), orNil(r.Args), orNil(r.Options))
-	rec.field(bundle(s), -1) // beside the database: many runs have the same
+	rec.field(s.Value(), -1) // beside the database: many runs have the same
 	record, err := rec.record(runBegun)
 	if err != nil {
 		return nil, err
@@ -249,33 +249,4 @@ func (j *Journal) resume(ctx context.Context, id string) (*Log, error) {
 		return nil, err
 	}
 	return l, j.w.wait(&job{log: l, record: record, head: func(h *head) { h.state = Running }})
-}
-
-// bundle is a script as it is kept.
-func bundle(s tool.Script) tool.Value {
-	libs := &tool.Dict{}
-	for name, source := range sorted(s.Libs) {
-		libs.Put(name, source)
-	}
-	return tool.Tuple{s.Name, s.Path, s.Source, libs}
-}
-
-func readBundle(v tool.Value) (tool.Script, bool) {
-	list, _ := v.(tool.Tuple)
-	if len(list) != 4 {
-		return tool.Script{}, false
-	}
-	p := parts{list: list}
-	s := tool.Script{Name: part[string](&p), Path: part[string](&p), Source: part[string](&p)}
-	for name, source := range part[*tool.Dict](&p).All() {
-		n, ok1 := name.(string)
-		text, ok2 := source.(string)
-		p.bad = p.bad || !ok1 || !ok2
-		if s.Libs == nil {
-			s.Libs = map[string]string{}
-		}
-		s.Libs[n] = text
-	}
-	s.Hash = s.Sum()
-	return s, !p.bad
 }

@@ -48,6 +48,44 @@ type Script struct {
 // Lua, and Markdown with either inside.
 func ScriptSuffixes() []string { return []string{".star", ".lua", ".md"} }
 
+// Value returns the script as a value, to be kept: [ReadScript] reads it back.
+func (s Script) Value() Value {
+	libs := &Dict{}
+	for _, name := range slices.Sorted(maps.Keys(s.Libs)) {
+		libs.Put(name, s.Libs[name])
+	}
+	return Tuple{s.Name, s.Path, s.Source, libs}
+}
+
+// ReadScript reads what [Script.Value] gave, with its sum as its hash, and
+// whether that is a script at all: it may come from a record that is damaged.
+func ReadScript(v Value) (Script, bool) {
+	parts, _ := v.(Tuple)
+	if len(parts) != 4 {
+		return Script{}, false
+	}
+	var s Script
+	var isName, isPath, isSource bool
+	s.Name, isName = parts[0].(string)
+	s.Path, isPath = parts[1].(string)
+	s.Source, isSource = parts[2].(string)
+	libs, ok := parts[3].(*Dict)
+	ok = ok && isName && isPath && isSource
+	for k, v := range libs.All() {
+		name, isName := k.(string)
+		text, isText := v.(string)
+		if ok = ok && isName && isText; !ok {
+			break
+		}
+		if s.Libs == nil {
+			s.Libs = map[string]string{}
+		}
+		s.Libs[name] = text
+	}
+	s.Hash = s.Sum()
+	return s, ok
+}
+
 // Sum returns the name of the script's content: a hash of its source and of
 // the shared files it comes with.
 func (s Script) Sum() string {

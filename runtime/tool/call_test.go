@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -143,6 +144,29 @@ func TestScriptSum(t *testing.T) {
 	for i, s := range others {
 		if s.Sum() == sum {
 			t.Errorf("script %d has the same sum", i)
+		}
+	}
+}
+
+// TestScriptValue checks that a script is read back as it was kept, and that
+// nothing else is one.
+func TestScriptValue(t *testing.T) {
+	for _, want := range []Script{
+		{Name: "t", Path: "a.star", Source: "x", Libs: map[string]string{"lib/b.star": "2", "lib/a.star": "1"}},
+		{},
+	} {
+		got, ok := ReadScript(want.Value())
+		want.Hash = want.Sum()
+		if !ok || !reflect.DeepEqual(got, want) {
+			t.Errorf("ReadScript = %+v, %v, want %+v", got, ok, want)
+		}
+	}
+	for _, v := range []Value{
+		nil, "x", Tuple{"t", "a", "x"}, List{"t", "a", "x", &Dict{}}, Tuple{"t", "a", "x", nil}, Tuple{int64(1), "a", "x", &Dict{}},
+		Tuple{"t", "a", []byte("x"), &Dict{}}, Tuple{"t", "a", "x", NewDict("lib", int64(1))},
+	} {
+		if s, ok := ReadScript(v); ok {
+			t.Errorf("%v is read as the script %+v", v, s)
 		}
 	}
 }
