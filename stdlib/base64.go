@@ -9,8 +9,8 @@ import (
 )
 
 func base64Module() tool.Module {
-	text := pureNeed("text", tool.TypeString, "The base64 text, with its = at the end or without; white space in it is skipped.")
-	url := pureOption("url", tool.TypeBoolean, false, "Use the alphabet for addresses and file names, with - and _ for + and /.")
+	text := tool.Required("text", tool.TypeString, "The base64 text, with its = at the end or without; white space in it is skipped.")
+	url := tool.Optional("url", tool.TypeBoolean, false, "Use the alphabet for addresses and file names, with - and _ for + and /.")
 	return tool.Module{
 		Name: "base64",
 		Doc:  "Writes bytes as text that survives anywhere, and reads it (RFC 4648).",
@@ -19,9 +19,9 @@ func base64Module() tool.Module {
 				Name: "encode",
 				Doc:  "Writes data as base64.",
 				Params: []tool.Param{
-					pureNeed("data", tool.TypeAny, "A string (as UTF-8) or bytes."),
+					tool.Required("data", tool.TypeAny, "A string (as UTF-8) or bytes."),
 					url,
-					pureOption("padding", tool.TypeBoolean, true, "Fill the end up with = to a multiple of 4."),
+					tool.Optional("padding", tool.TypeBoolean, true, "Fill the end up with = to a multiple of 4."),
 				},
 				Returns: "the base64 text, on one line",
 				Do:      pureDo(base64Encode),

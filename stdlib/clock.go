@@ -27,7 +27,7 @@ func (w *World) timeFuncs() []tool.Func {
 	}, {
 		Name:    "sleep",
 		Doc:     "Wait for a while.",
-		Params:  []tool.Param{effectParam("seconds", tool.TypeNumber, "how long, fractions allowed")},
+		Params:  []tool.Param{tool.Required("seconds", tool.TypeNumber, "how long, fractions allowed")},
 		Returns: "nothing",
 		Class:   tool.Repeatable,
 		Do:      clockSleep,

@@ -9,7 +9,7 @@ import (
 )
 
 func csvModule() tool.Module {
-	delimiter := pureOption("delimiter", tool.TypeString, ",", `The character between cells, as "\t" or ";".`)
+	delimiter := tool.Optional("delimiter", tool.TypeString, ",", `The character between cells, as "\t" or ";".`)
 	return tool.Module{
 		Name: "csv",
 		Doc:  "Reads and writes tables as comma-separated text (RFC 4180).",
@@ -20,12 +20,12 @@ func csvModule() tool.Module {
 					"in double quotes may hold anything. A row of another length than the header, or the first row, is " +
 					"an error that names it, and so is a header with a name missing or given twice.",
 				Params: []tool.Param{
-					pureNeed("text", tool.TypeString, "The CSV text."),
+					tool.Required("text", tool.TypeString, "The CSV text."),
 					delimiter,
-					pureOption("header", tool.TypeBoolean, true, "The first row names the columns, and each other row becomes a dict; else each row becomes a list."),
-					pureOption("types", tool.TypeBoolean, false, "Turn cells that are written like JSON numbers into numbers, true and false into booleans, "+
+					tool.Optional("header", tool.TypeBoolean, true, "The first row names the columns, and each other row becomes a dict; else each row becomes a list."),
+					tool.Optional("types", tool.TypeBoolean, false, "Turn cells that are written like JSON numbers into numbers, true and false into booleans, "+
 						"and empty cells into None. A number with a leading zero, as in 007, stays text."),
-					pureOption("fill", tool.TypeBoolean, false, "Fill short rows with empty cells instead of failing. A row longer than the header still fails."),
+					tool.Optional("fill", tool.TypeBoolean, false, "Fill short rows with empty cells instead of failing. A row longer than the header still fails."),
 				},
 				Returns: "a list of dicts, or of lists with header=False",
 				Do:      pureDo(csvParse),
@@ -35,10 +35,10 @@ func csvModule() tool.Module {
 				Doc: "Writes rows as CSV text, which parse reads back. Cells are text, numbers (whole ones without .0), " +
 					"booleans (true, false) and None (empty); anything else fails.",
 				Params: []tool.Param{
-					pureNeed("rows", tool.TypeArray, "A list of dicts, or a list of lists."),
+					tool.Required("rows", tool.TypeArray, "A list of dicts, or a list of lists."),
 					delimiter,
-					pureOption("header", tool.TypeBoolean, true, "Begin with a row of column names, where there are any."),
-					pureItems(pureMaybe("columns", tool.TypeArray, "The columns to write and their order, and the header over rows that are lists; "+
+					tool.Optional("header", tool.TypeBoolean, true, "Begin with a row of column names, where there are any."),
+					pureItems(tool.Maybe("columns", tool.TypeArray, "The columns to write and their order, and the header over rows that are lists; "+
 						"without it, every key of the rows in the order in which they first appear."), tool.TypeString),
 				},
 				Returns: "the CSV text, each row ended by a line break",

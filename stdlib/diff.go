@@ -9,8 +9,8 @@ import (
 )
 
 func diffModule() tool.Module {
-	old := pureNeed("old", tool.TypeString, "The text before.")
-	new := pureNeed("new", tool.TypeString, "The text after.")
+	old := tool.Required("old", tool.TypeString, "The text before.")
+	new := tool.Required("new", tool.TypeString, "The text after.")
 	return tool.Module{
 		Name: "diff",
 		Doc:  "Compares texts line by line. Texts may have 200,000 lines.",
@@ -20,9 +20,9 @@ func diffModule() tool.Module {
 				Doc:  "Writes what changed as a unified diff, as diff -u and git do.",
 				Params: []tool.Param{
 					old, new,
-					pureOption("from_name", tool.TypeString, "a", "The name of the old text, for the head of the diff."),
-					pureOption("to_name", tool.TypeString, "b", "The name of the new text."),
-					pureOption("context", tool.TypeInteger, int64(3), "How many unchanged lines to show around each change."),
+					tool.Optional("from_name", tool.TypeString, "a", "The name of the old text, for the head of the diff."),
+					tool.Optional("to_name", tool.TypeString, "b", "The name of the new text."),
+					tool.Optional("context", tool.TypeInteger, int64(3), "How many unchanged lines to show around each change."),
 				},
 				Returns: "the diff; empty if the texts are the same",
 				Do:      pureDo(diffUnified),

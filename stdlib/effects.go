@@ -184,7 +184,7 @@ func (w *World) envFuncs() []tool.Func {
 	return []tool.Func{{
 		Name:    "get",
 		Doc:     "Get the value of an environment variable.",
-		Params:  []tool.Param{effectParam("name", tool.TypeString, "the variable's name"), effectOption("default", tool.TypeAny, nil, "what to give where it is not set")},
+		Params:  []tool.Param{tool.Required("name", tool.TypeString, "the variable's name"), tool.Optional("default", tool.TypeAny, nil, "what to give where it is not set")},
 		Returns: "its value as a string, or the default where it is not set",
 		Class:   tool.Read,
 		Target: func(args *tool.Dict) ([]tool.Capability, error) {
@@ -219,16 +219,6 @@ func (w *World) envGet(_ context.Context, e tool.Effect, _ tool.Grant) (tool.Out
 		return tool.Outcome{}, tool.Errorf(tool.Failed, "the environment variable %s is not UTF-8 text", name)
 	}
 	return tool.Outcome{Value: value}, nil
-}
-
-// effectParam describes an argument that must be given.
-func effectParam(name, typ, doc string) tool.Param {
-	return tool.Param{Name: name, Type: tool.Type{Name: typ}, Description: doc, Required: true}
-}
-
-// effectOption describes an argument that may be left out.
-func effectOption(name, typ string, otherwise tool.Value, doc string) tool.Param {
-	return tool.Param{Name: name, Type: tool.Type{Name: typ}, Description: doc, Default: otherwise, HasDefault: true}
 }
 
 // effectStopped returns why an effect should not go on, or nil.

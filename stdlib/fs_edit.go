@@ -26,10 +26,10 @@ func (w *World) editFunc() tool.Func {
 		Name: "edit",
 		Doc:  "Replace a text in a file by another. It must be there exactly once, unless all are to be replaced.",
 		Params: []tool.Param{
-			effectParam("path", tool.TypeString, "the file"),
-			effectParam("old", tool.TypeString, "the text as it is in the file, with its spaces and line ends"),
-			effectParam("new", tool.TypeString, "what to put in its place"),
-			effectOption("replace_all", tool.TypeBoolean, false, "replace it wherever it is"),
+			tool.Required("path", tool.TypeString, "the file"),
+			tool.Required("old", tool.TypeString, "the text as it is in the file, with its spaces and line ends"),
+			tool.Required("new", tool.TypeString, "what to put in its place"),
+			tool.Optional("replace_all", tool.TypeBoolean, false, "replace it wherever it is"),
 		},
 		Returns: `{"path", "replacements": how many, "diff": unified diff}`,
 	})

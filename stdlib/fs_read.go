@@ -10,8 +10,8 @@ import (
 )
 
 func (w *World) fsReadFuncs() []tool.Func {
-	file := []tool.Param{effectParam("path", tool.TypeString, "the file")}
-	either := []tool.Param{effectParam("path", tool.TypeString, "the file or folder")}
+	file := []tool.Param{tool.Required("path", tool.TypeString, "the file")}
+	either := []tool.Param{tool.Required("path", tool.TypeString, "the file or folder")}
 	return []tool.Func{
 		w.fsReadFunc(w.filePath, (*fsLook).readText, tool.Func{
 			Name:    "read",

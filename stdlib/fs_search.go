@@ -28,19 +28,19 @@ const (
 )
 
 func (w *World) searchFunc() tool.Func {
-	limit := effectOption("limit", tool.TypeInteger, int64(1000), "how many lines to give at most")
+	limit := tool.Optional("limit", tool.TypeInteger, int64(1000), "how many lines to give at most")
 	limit.Type.Min = int64(1)
 	return w.fsReadFunc(w.anyPath, (*fsLook).search, tool.Func{
 		Name: "search",
 		Doc: "Find the lines of text files that match. Binary files, files too large to read, " +
 			"what git keeps and what the tool may not read are left out.",
 		Params: []tool.Param{
-			effectParam("pattern", tool.TypeString, "a regular expression (RE2), or a text where regex is false"),
-			effectOption("path", tool.TypeString, ".", "the folder to look in, or one file"),
-			effectOption("glob", tool.TypeString, "**", "which files, relative to path; one without a slash is for the name alone, as in *.py"),
-			effectOption("regex", tool.TypeBoolean, true, "whether the pattern is a regular expression"),
-			effectOption("ignore_case", tool.TypeBoolean, false, "take capital and small letters as the same"),
-			effectOption("hidden", tool.TypeBoolean, false, "also files and folders whose names begin with a dot"),
+			tool.Required("pattern", tool.TypeString, "a regular expression (RE2), or a text where regex is false"),
+			tool.Optional("path", tool.TypeString, ".", "the folder to look in, or one file"),
+			tool.Optional("glob", tool.TypeString, "**", "which files, relative to path; one without a slash is for the name alone, as in *.py"),
+			tool.Optional("regex", tool.TypeBoolean, true, "whether the pattern is a regular expression"),
+			tool.Optional("ignore_case", tool.TypeBoolean, false, "take capital and small letters as the same"),
+			tool.Optional("hidden", tool.TypeBoolean, false, "also files and folders whose names begin with a dot"),
 			limit,
 		},
 		Returns: `a list of {"path", "line": its number from 1, "text"} in the order of the paths, the first ones where there are more than the limit`,

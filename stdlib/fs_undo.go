@@ -10,7 +10,7 @@ import (
 )
 
 func (w *World) fsCommitFuncs() []tool.Func {
-	files := []tool.Param{effectParam("files", tool.TypeArray, "what the commit left to undo it")}
+	files := []tool.Param{tool.Required("files", tool.TypeArray, "what the commit left to undo it")}
 	return []tool.Func{{
 		Name:     "prepare",
 		Doc:      "Find the files as a commit would have to, and say what it would leave to undo it. Nothing is written.",

@@ -18,7 +18,7 @@ func (w *World) fsWalkFuncs() []tool.Func {
 		w.fsReadFunc(w.anyPath, (*fsLook).list, tool.Func{
 			Name:    "list",
 			Doc:     "List what is in a folder, by name. What the tool may not read is left out.",
-			Params:  []tool.Param{effectOption("path", tool.TypeString, ".", "the folder")},
+			Params:  []tool.Param{tool.Optional("path", tool.TypeString, ".", "the folder")},
 			Returns: `a list of {"name", "path", "kind": "file", "dir" or "other", "size", "modified"}`,
 		}),
 		w.globFunc(),
@@ -283,16 +283,16 @@ func fsNamesHidden(pattern string) bool {
 }
 
 func (w *World) globFunc() tool.Func {
-	limit := effectOption("limit", tool.TypeInteger, int64(10_000), "how many paths to give at most")
+	limit := tool.Optional("limit", tool.TypeInteger, int64(10_000), "how many paths to give at most")
 	limit.Type.Min = int64(1)
 	return tool.Func{
 		Name: "glob",
 		Doc: "Find files by a pattern: * and ? within a name, ** over folders, [a-z] and {a,b}. " +
 			"Gives files, not folders; what git keeps and what the tool may not read are left out.",
 		Params: []tool.Param{
-			effectParam("pattern", tool.TypeString, "the pattern, relative to path, as in **/*.py"),
-			effectOption("path", tool.TypeString, ".", "the folder to look in"),
-			effectOption("hidden", tool.TypeBoolean, false, "also names that begin with a dot; a pattern that writes the dot finds them anyway"),
+			tool.Required("pattern", tool.TypeString, "the pattern, relative to path, as in **/*.py"),
+			tool.Optional("path", tool.TypeString, ".", "the folder to look in"),
+			tool.Optional("hidden", tool.TypeBoolean, false, "also names that begin with a dot; a pattern that writes the dot finds them anyway"),
 			limit,
 		},
 		Returns: "a sorted list of paths, the first ones where there are more than the limit",

@@ -16,9 +16,9 @@ const (
 )
 
 func (w *World) fsWriteFuncs() []tool.Func {
-	file := effectParam("path", tool.TypeString, "the file")
-	content := effectParam("content", tool.TypeAny, "text or bytes")
-	overwrite := effectOption("overwrite", tool.TypeBoolean, false, "replace a file that is there")
+	file := tool.Required("path", tool.TypeString, "the file")
+	content := tool.Required("content", tool.TypeAny, "text or bytes")
+	overwrite := tool.Optional("overwrite", tool.TypeBoolean, false, "replace a file that is there")
 	return []tool.Func{
 		w.fsWriteFunc(w.filePath, (*fsLook).write, tool.Func{
 			Name:    "write",
@@ -37,15 +37,15 @@ func (w *World) fsWriteFuncs() []tool.Func {
 			Name: "remove",
 			Doc:  "Remove a file, or an empty folder.",
 			Params: []tool.Param{
-				effectParam("path", tool.TypeString, "the file or folder"),
-				effectOption("recursive", tool.TypeBoolean, false, "a folder with all that is in it"),
+				tool.Required("path", tool.TypeString, "the file or folder"),
+				tool.Optional("recursive", tool.TypeBoolean, false, "a folder with all that is in it"),
 			},
 			Returns: `{"path", "removed": how many files and folders}`,
 		}),
 		{
 			Name:    "move",
 			Doc:     "Move or rename a file or folder. Folders on the way are made.",
-			Params:  []tool.Param{effectParam("from", tool.TypeString, "what to move"), effectParam("to", tool.TypeString, "its new path, with its name"), overwrite},
+			Params:  []tool.Param{tool.Required("from", tool.TypeString, "what to move"), tool.Required("to", tool.TypeString, "its new path, with its name"), overwrite},
 			Returns: `{"from", "to", "moved": how many files and folders}`,
 			Class:   tool.Write,
 			Target:  w.moveTarget,
@@ -54,7 +54,7 @@ func (w *World) fsWriteFuncs() []tool.Func {
 		w.fsWriteFunc(w.anyPath, (*fsLook).mkdir, tool.Func{
 			Name:    "mkdir",
 			Doc:     "Make a folder, and those on the way to it. It may be there already.",
-			Params:  []tool.Param{effectParam("path", tool.TypeString, "the folder")},
+			Params:  []tool.Param{tool.Required("path", tool.TypeString, "the folder")},
 			Returns: `{"path", "created": whether it is new}`,
 		}),
 	}

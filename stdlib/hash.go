@@ -39,7 +39,7 @@ func hashModule() tool.Module {
 			{
 				Name:    "unhex",
 				Doc:     "Reads hexadecimal digits as bytes.",
-				Params:  []tool.Param{pureNeed("text", tool.TypeString, "The digits, an even number of them, in either case.")},
+				Params:  []tool.Param{tool.Required("text", tool.TypeString, "The digits, an even number of them, in either case.")},
 				Returns: "the bytes",
 				Do:      pureDo(hashUnhex),
 			},
@@ -47,8 +47,8 @@ func hashModule() tool.Module {
 				Name: "hmac_sha256",
 				Doc:  "Gives the HMAC of data under a key, with SHA-256.",
 				Params: []tool.Param{
-					pureNeed("key", tool.TypeAny, "The key, a string or bytes; unhex turns one HMAC into the key of the next."),
-					pureNeed("data", tool.TypeAny, "A string (as UTF-8) or bytes."),
+					tool.Required("key", tool.TypeAny, "The key, a string or bytes; unhex turns one HMAC into the key of the next."),
+					tool.Required("data", tool.TypeAny, "A string (as UTF-8) or bytes."),
 				},
 				Returns: "64 hexadecimal digits",
 				Do:      pureDo(hashHMAC),
@@ -60,7 +60,7 @@ func hashModule() tool.Module {
 func hashOne(name, doc, returns string, f func([]byte) string) tool.Func {
 	return tool.Func{
 		Name: name, Doc: doc, Returns: returns,
-		Params: []tool.Param{pureNeed("data", tool.TypeAny, "A string (as UTF-8) or bytes.")},
+		Params: []tool.Param{tool.Required("data", tool.TypeAny, "A string (as UTF-8) or bytes.")},
 		Do: pureDo(func(a *tool.Dict) (tool.Value, error) {
 			data, err := pureBytes(a, "data")
 			if err != nil {

@@ -19,8 +19,8 @@ func htmlModule() tool.Module {
 			Doc: "Makes text of a page, to be read: headings, lists, links, code and tables as in Markdown, the rest as lines. " +
 				"Scripts, styles and pictures without words are left out. It takes what browsers take, however broken.",
 			Params: []tool.Param{
-				pureNeed("html", tool.TypeString, "The page, or a part of one."),
-				pureOption("url", tool.TypeString, "", "Where the page is: links are resolved against it. Without it, only absolute ones are shown."),
+				tool.Required("html", tool.TypeString, "The page, or a part of one."),
+				tool.Optional("url", tool.TypeString, "", "Where the page is: links are resolved against it. Without it, only absolute ones are shown."),
 			},
 			Returns: "the text; its first line is the page's title, as a heading, where it has one",
 			Do:      pureDo(htmlText),

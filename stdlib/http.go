@@ -39,7 +39,7 @@ func (w *World) httpModule() tool.Module {
 			Name: f.name, Doc: f.doc, Class: f.class, Params: httpParams(f.class == tool.External),
 		}))
 	}
-	method := effectParam("method", tool.TypeString, "GET, HEAD, POST, PUT, PATCH or DELETE")
+	method := tool.Required("method", tool.TypeString, "GET, HEAD, POST, PUT, PATCH or DELETE")
 	return tool.Module{Name: m.Name, Doc: m.Doc, Funcs: append(m.Funcs, w.httpFunc("", tool.Func{
 		Name: "request", Doc: "Make a request with a method that is computed. Needs http.METHOD for the URL's host.", Class: tool.External,
 		Params: append([]tool.Param{method}, httpParams(true)...),
@@ -52,22 +52,22 @@ func httpParams(withBody bool) []tool.Param {
 		return p
 	}
 	params := []tool.Param{
-		effectParam("url", tool.TypeString, "the URL, with http: or https:"),
+		tool.Required("url", tool.TypeString, "the URL, with http: or https:"),
 		// No dict comes second: in Lua, a table there names the other arguments.
-		effectOption("timeout", tool.TypeNumber, int64(10), "how many seconds all of it may take, redirects and the answer's body included; at most 60"),
-		effectOption("headers", tool.TypeObject, &tool.Dict{}, `headers by name, as in {"Accept": "application/json"}; a value may hold what secret gives`),
-		effectOption("params", tool.TypeObject, &tool.Dict{}, "what to add to the query of the URL, by name; lists repeat the name; a value may be what secret gives"),
+		tool.Optional("timeout", tool.TypeNumber, int64(10), "how many seconds all of it may take, redirects and the answer's body included; at most 60"),
+		tool.Optional("headers", tool.TypeObject, &tool.Dict{}, `headers by name, as in {"Accept": "application/json"}; a value may hold what secret gives`),
+		tool.Optional("params", tool.TypeObject, &tool.Dict{}, "what to add to the query of the URL, by name; lists repeat the name; a value may be what secret gives"),
 	}
 	if withBody {
 		params = append(params,
-			effectOption("json", tool.TypeAny, nil, "a value to send as JSON"),
-			effectOption("form", tool.TypeObject, &tool.Dict{}, "fields to send as a form does, by name"),
-			effectOption("body", tool.TypeAny, nil, "a text or bytes to send as they are"))
+			tool.Optional("json", tool.TypeAny, nil, "a value to send as JSON"),
+			tool.Optional("form", tool.TypeObject, &tool.Dict{}, "fields to send as a form does, by name"),
+			tool.Optional("body", tool.TypeAny, nil, "a text or bytes to send as they are"))
 	}
-	auth := maybe(effectOption("auth", tool.TypeArray, nil, "user and password for basic authentication; either may hold what secret gives"))
+	auth := maybe(tool.Optional("auth", tool.TypeArray, nil, "user and password for basic authentication; either may hold what secret gives"))
 	auth.Type.Items = &tool.Type{Name: tool.TypeString}
 	return append(params, auth,
-		effectOption("allow_redirects", tool.TypeBoolean, true, "whether to follow redirects; else the answer is the redirect, with where it leads in headers[\"location\"]"))
+		tool.Optional("allow_redirects", tool.TypeBoolean, true, "whether to follow redirects; else the answer is the redirect, with where it leads in headers[\"location\"]"))
 }
 
 // httpReturns is what every function gives; the module's doc says more.

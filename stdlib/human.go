@@ -16,8 +16,8 @@ const (
 // humanModule are the questions to a person. To ask again does no harm, so an
 // answer that was lost is asked for once more.
 func humanModule() tool.Module {
-	question := effectParam("question", tool.TypeString, "what to ask, at most 4 KB")
-	otherwise := effectOption("default", tool.TypeString, nil, "what to give where the answer is empty; the person is told")
+	question := tool.Required("question", tool.TypeString, "what to ask, at most 4 KB")
+	otherwise := tool.Optional("default", tool.TypeString, nil, "what to give where the answer is empty; the person is told")
 	otherwise.Type.Nullable = true
 	return tool.Module{
 		Name: "human",

@@ -16,8 +16,8 @@ func jsonModule() tool.Module {
 				Doc: "Writes a value as JSON. Tuples and sets become arrays, bytes base64 text, and keys that are " +
 					"numbers or booleans text. NaN and infinity have no JSON form and fail.",
 				Params: []tool.Param{
-					pureNeed("value", tool.TypeAny, "What to write."),
-					pureOption("indent", tool.TypeAny, "", "Spaces or tabs for each level, or how many spaces; without it, all is one line."),
+					tool.Required("value", tool.TypeAny, "What to write."),
+					tool.Optional("indent", tool.TypeAny, "", "Spaces or tabs for each level, or how many spaces; without it, all is one line."),
 				},
 				Returns: "the JSON text",
 				Do:      pureDo(jsonEncode),
@@ -27,8 +27,8 @@ func jsonModule() tool.Module {
 				Doc: "Reads a JSON text. The error for a broken text says at which line and column; a name given " +
 					"twice in one object is broken too.",
 				Params: []tool.Param{
-					pureNeed("text", tool.TypeString, "The JSON text, one value and nothing after it."),
-					pureMaybe("default", tool.TypeAny, "What to give for a broken text instead of failing; None counts."),
+					tool.Required("text", tool.TypeString, "The JSON text, one value and nothing after it."),
+					tool.Maybe("default", tool.TypeAny, "What to give for a broken text instead of failing; None counts."),
 				},
 				Returns: "the value: dicts, lists, strings, numbers, booleans and None",
 				Do:      pureDo(jsonDecode),
@@ -37,8 +37,8 @@ func jsonModule() tool.Module {
 				Name: "indent",
 				Doc:  "Lays a JSON text out on several lines for people.",
 				Params: []tool.Param{
-					pureNeed("text", tool.TypeString, "The JSON text."),
-					pureOption("indent", tool.TypeAny, "\t", "Spaces or tabs for each level, or how many spaces."),
+					tool.Required("text", tool.TypeString, "The JSON text."),
+					tool.Optional("indent", tool.TypeAny, "\t", "Spaces or tabs for each level, or how many spaces."),
 				},
 				Returns: "the same JSON, indented",
 				Do:      pureDo(jsonIndent),

@@ -29,7 +29,7 @@ func mathOne(row tool.Func, where string, f func(float64) float64) tool.Func {
 	if where != "" {
 		doc, problem = "The number, "+where+".", "x should be "+where
 	}
-	row.Params = []tool.Param{pureNeed("x", tool.TypeNumber, doc)}
+	row.Params = []tool.Param{tool.Required("x", tool.TypeNumber, doc)}
 	row.Do = pureDo(func(a *tool.Dict) (tool.Value, error) {
 		x, err := mathFloat(a, "x")
 		if err != nil {
@@ -57,9 +57,9 @@ func mathTwo(row tool.Func, problem string, f func(float64, float64) float64) to
 	return row
 }
 
-func mathX() tool.Param { return pureNeed("x", tool.TypeNumber, "A number.") }
+func mathX() tool.Param { return tool.Required("x", tool.TypeNumber, "A number.") }
 
-func mathY() tool.Param { return pureNeed("y", tool.TypeNumber, "Another number.") }
+func mathY() tool.Param { return tool.Required("y", tool.TypeNumber, "Another number.") }
 
 func mathCurves() []tool.Func {
 	return []tool.Func{
@@ -80,8 +80,8 @@ func mathCurves() []tool.Func {
 			Name: "log",
 			Doc:  "Takes the natural logarithm, or that to a base.",
 			Params: []tool.Param{
-				pureNeed("x", tool.TypeNumber, "The number, greater than 0."),
-				pureMaybe("base", tool.TypeNumber, "The base; without it, e."),
+				tool.Required("x", tool.TypeNumber, "The number, greater than 0."),
+				tool.Maybe("base", tool.TypeNumber, "The base; without it, e."),
 			},
 			Returns: "the logarithm, a float",
 			Do:      pureDo(mathLog),
@@ -90,8 +90,8 @@ func mathCurves() []tool.Func {
 			Name: "pow",
 			Doc:  "Raises x to the power y; exactly, for whole numbers and y not negative.",
 			Params: []tool.Param{
-				pureNeed("x", tool.TypeNumber, "The base."),
-				pureNeed("y", tool.TypeNumber, "The exponent."),
+				tool.Required("x", tool.TypeNumber, "The base."),
+				tool.Required("y", tool.TypeNumber, "The exponent."),
 			},
 			Returns: "an integer if both are and y is not negative, else a float",
 			Do:      pureDo(mathPow),
@@ -119,10 +119,10 @@ func mathAngles() []tool.Func {
 }
 
 func mathWholes() []tool.Func {
-	x := pureNeed("x", tool.TypeNumber, "The number.")
+	x := tool.Required("x", tool.TypeNumber, "The number.")
 	pair := []tool.Param{
-		pureNeed("a", tool.TypeNumber, "A whole number."),
-		pureNeed("b", tool.TypeNumber, "A whole number."),
+		tool.Required("a", tool.TypeNumber, "A whole number."),
+		tool.Required("b", tool.TypeNumber, "A whole number."),
 	}
 	return []tool.Func{
 		{Name: "floor", Doc: "Rounds down to a whole number.", Params: []tool.Param{x}, Returns: "an integer", Do: mathWhole(math.Floor)},
@@ -134,7 +134,7 @@ func mathWholes() []tool.Func {
 				"so round(2.675, 2) is 2.68.",
 			Params: []tool.Param{
 				x,
-				pureBetween(pureOption("digits", tool.TypeInteger, int64(0), "How many decimals to keep; -2 rounds to hundreds."), -400, 400),
+				pureBetween(tool.Optional("digits", tool.TypeInteger, int64(0), "How many decimals to keep; -2 rounds to hundreds."), -400, 400),
 			},
 			Returns: "an integer if digits is 0 or less or x is one, else a float",
 			Do:      pureDo(mathRound),
@@ -149,7 +149,7 @@ func mathWholes() []tool.Func {
 		},
 		{
 			Name: "factorial", Doc: "Multiplies the whole numbers from 1 to n.",
-			Params:  []tool.Param{pureNeed("n", tool.TypeInteger, "A whole number from 0 to 1000.")},
+			Params:  []tool.Param{tool.Required("n", tool.TypeInteger, "A whole number from 0 to 1000.")},
 			Returns: "an integer",
 			Do:      pureDo(mathFactorial),
 		},

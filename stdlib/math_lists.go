@@ -10,8 +10,8 @@ import (
 )
 
 func mathLists() []tool.Func {
-	values := pureItems(pureNeed("values", tool.TypeArray, "A list of numbers."), tool.TypeNumber)
-	population := pureOption("population", tool.TypeBoolean, false, "The values are all there are, and not a sample of them: divide by n and not by n - 1.")
+	values := pureItems(tool.Required("values", tool.TypeArray, "A list of numbers."), tool.TypeNumber)
+	population := tool.Optional("population", tool.TypeBoolean, false, "The values are all there are, and not a sample of them: divide by n and not by n - 1.")
 	return []tool.Func{
 		{
 			Name: "sum", Doc: "Adds numbers up, without losing the small ones beside the large.", Params: []tool.Param{values},
@@ -39,7 +39,7 @@ func mathLists() []tool.Func {
 			Name: "percentile", Doc: "Gives the value below which p percent of the values lie, between two values in proportion.",
 			Params: []tool.Param{
 				values,
-				pureBetween(pureNeed("p", tool.TypeNumber, "The percentage; 50 is the median."), 0, 100),
+				pureBetween(tool.Required("p", tool.TypeNumber, "The percentage; 50 is the median."), 0, 100),
 			},
 			Returns: "a float; no values are an error", Do: pureDo(mathPercentile),
 		},

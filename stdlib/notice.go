@@ -10,7 +10,7 @@ import (
 
 func (w *World) noticeFuncs() []tool.Func {
 	number := func(name, doc string) tool.Param {
-		p := effectOption(name, tool.TypeNumber, nil, doc)
+		p := tool.Optional(name, tool.TypeNumber, nil, doc)
 		p.Type.Nullable = true
 		return p
 	}
@@ -18,13 +18,13 @@ func (w *World) noticeFuncs() []tool.Func {
 		w.noticeFunc(tool.OutputChunk, tool.Func{
 			Name:   "emit",
 			Doc:    "Send a piece of the output to the user before the call ends. It is shown, and is no part of the result.",
-			Params: []tool.Param{effectParam("chunk", tool.TypeString, "the text to show")},
+			Params: []tool.Param{tool.Required("chunk", tool.TypeString, "the text to show")},
 		}),
 		w.noticeFunc(tool.Progress, tool.Func{
 			Name: "progress",
 			Doc:  "Tell the user how far the call has come.",
 			Params: []tool.Param{
-				effectParam("message", tool.TypeString, "what is being done"),
+				tool.Required("message", tool.TypeString, "what is being done"),
 				number("done", "how much is done"),
 				number("total", "of how much"),
 			},
@@ -32,7 +32,7 @@ func (w *World) noticeFuncs() []tool.Func {
 		w.noticeFunc(tool.Log, tool.Func{
 			Name:   "log",
 			Doc:    "Leave a line for whoever looks into what the call did.",
-			Params: []tool.Param{effectParam("message", tool.TypeAny, "a text, or a value to be shown as JSON")},
+			Params: []tool.Param{tool.Required("message", tool.TypeAny, "a text, or a value to be shown as JSON")},
 		}),
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/stdlib/table"
 )
 
 // Pure returns the modules whose functions only compute. They draw on nothing
@@ -17,6 +18,7 @@ func Pure() []tool.Module {
 	return []tool.Module{
 		jsonModule(), yamlModule(), csvModule(), textModule(), reModule(), mathModule(), pureTimeModule(),
 		hashModule(), base64Module(), urlModule(), htmlModule(), diffModule(), shellSplitModule(), randomModule(), uuidModule(),
+		table.Module(),
 	}
 }
 
@@ -58,22 +60,6 @@ func pureOutcome(v tool.Value, err error) (tool.Outcome, error) {
 		return tool.Outcome{}, pureTooLong()
 	}
 	return tool.Outcome{Value: v}, nil
-}
-
-// pureNeed is a parameter that every call must give.
-func pureNeed(name, kind, doc string) tool.Param {
-	return tool.Param{Name: name, Type: tool.Type{Name: kind}, Description: doc, Required: true}
-}
-
-// pureOption is a parameter with a default.
-func pureOption(name, kind string, otherwise tool.Value, doc string) tool.Param {
-	return tool.Param{Name: name, Type: tool.Type{Name: kind}, Description: doc, Default: otherwise, HasDefault: true}
-}
-
-// pureMaybe is a parameter that a call may leave out, which the function can
-// tell from every value.
-func pureMaybe(name, kind, doc string) tool.Param {
-	return tool.Param{Name: name, Type: tool.Type{Name: kind}, Description: doc}
 }
 
 // pureItems narrows a parameter that is an array to items of one kind.

@@ -10,7 +10,7 @@ import (
 )
 
 func randomModule() tool.Module {
-	list := pureNeed("list", tool.TypeArray, "The list, which stays as it is.")
+	list := tool.Required("list", tool.TypeArray, "The list, which stays as it is.")
 	return tool.Module{
 		Name: "random",
 		Doc: "Draws random numbers. A call draws from one seed that is recorded with it, so that a run that is resumed or " +
@@ -23,8 +23,8 @@ func randomModule() tool.Module {
 			{
 				Name: "integer", Doc: "Draws an integer from a range.",
 				Params: []tool.Param{
-					pureNeed("low", tool.TypeInteger, "The least that may come."),
-					pureNeed("high", tool.TypeInteger, "The greatest that may come."),
+					tool.Required("low", tool.TypeInteger, "The least that may come."),
+					tool.Required("high", tool.TypeInteger, "The greatest that may come."),
 				},
 				Returns: "an integer from low to high, both included", Do: randomDo(randomInteger),
 			},
@@ -34,7 +34,7 @@ func randomModule() tool.Module {
 			},
 			{
 				Name: "sample", Doc: "Draws several items of a list, each of them at most once.",
-				Params:  []tool.Param{list, pureNeed("n", tool.TypeInteger, "How many, at most as many as there are.")},
+				Params:  []tool.Param{list, tool.Required("n", tool.TypeInteger, "How many, at most as many as there are.")},
 				Returns: "a list, in the order in which they were drawn", Do: randomDo(randomSample),
 			},
 			{
@@ -43,7 +43,7 @@ func randomModule() tool.Module {
 			},
 			{
 				Name: "bytes", Doc: "Draws bytes.",
-				Params:  []tool.Param{pureNeed("n", tool.TypeInteger, "How many, at most 8 MB.")},
+				Params:  []tool.Param{tool.Required("n", tool.TypeInteger, "How many, at most 8 MB.")},
 				Returns: "the bytes", Do: randomDo(randomBytes),
 			},
 		},

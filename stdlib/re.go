@@ -21,7 +21,7 @@ func reModule() tool.Module {
 }
 
 func rePattern() tool.Param {
-	return pureNeed("pattern", tool.TypeString, `The regular expression, as in r"(\d+)-(\d+)"; (?i) before it ignores case.`)
+	return tool.Required("pattern", tool.TypeString, `The regular expression, as in r"(\d+)-(\d+)"; (?i) before it ignores case.`)
 }
 
 // reMatchDoc says what a match is, once for every function that gives one.
@@ -29,7 +29,7 @@ const reMatchDoc = `{"text", "start", "end", "groups", "named"}: what matched, w
 	`text[start:end] is it, the texts of its groups in a list, and those that have a name in a dict; a group that took no part is None`
 
 func reFinders() []tool.Func {
-	text := pureNeed("text", tool.TypeString, "The text to look in.")
+	text := tool.Required("text", tool.TypeString, "The text to look in.")
 	return []tool.Func{
 		{
 			Name:    "test",
@@ -62,7 +62,7 @@ func reFinders() []tool.Func {
 			Params: []tool.Param{
 				rePattern(),
 				text,
-				pureOption("limit", tool.TypeInteger, int64(0), "Stop after this many; 0 means all."),
+				tool.Optional("limit", tool.TypeInteger, int64(0), "Stop after this many; 0 means all."),
 			},
 			Returns: "a list of dicts " + reMatchDoc,
 			Do:      pureDo(reFindAll),
@@ -71,16 +71,16 @@ func reFinders() []tool.Func {
 }
 
 func reChangers() []tool.Func {
-	text := pureNeed("text", tool.TypeString, "The text.")
+	text := tool.Required("text", tool.TypeString, "The text.")
 	return []tool.Func{
 		{
 			Name: "sub",
 			Doc:  "Replaces what a pattern matches.",
 			Params: []tool.Param{
 				rePattern(),
-				pureNeed("replacement", tool.TypeString, `What to put there: \1 or \g<1> stands for a group, \g<name> for a named one, \g<0> for the match, \\ for a backslash; $ is nothing special.`),
+				tool.Required("replacement", tool.TypeString, `What to put there: \1 or \g<1> stands for a group, \g<name> for a named one, \g<0> for the match, \\ for a backslash; $ is nothing special.`),
 				text,
-				pureOption("count", tool.TypeInteger, int64(0), "Replace only this many; 0 means all."),
+				tool.Optional("count", tool.TypeInteger, int64(0), "Replace only this many; 0 means all."),
 			},
 			Returns: "the text with the replacements",
 			Do:      pureDo(reSub),
@@ -91,7 +91,7 @@ func reChangers() []tool.Func {
 			Params: []tool.Param{
 				rePattern(),
 				text,
-				pureOption("max", tool.TypeInteger, int64(0), "Split only this many times; 0 means always."),
+				tool.Optional("max", tool.TypeInteger, int64(0), "Split only this many times; 0 means always."),
 			},
 			Returns: "a list of texts; a group that took no part is None",
 			Do:      pureDo(reSplit),

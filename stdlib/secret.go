@@ -50,7 +50,7 @@ func (w *World) secretFuncs() []tool.Func {
 			"placeholder that holds nothing of the value: put it into headers, params or auth of an http function, as in " +
 			`{"Authorization": "Bearer " + secret("TOKEN")}, which sends the value to that host, over https, and hides ` +
 			"it in what comes back. The tool declares secret:NAME@HOST. Fails where the user has set no value.",
-		Params:  []tool.Param{effectParam("name", tool.TypeString, "the secret's name, as in needs and in the user's config")},
+		Params:  []tool.Param{tool.Required("name", tool.TypeString, "the secret's name, as in needs and in the user's config")},
 		Returns: `the placeholder, a text as in "{{secret:TOKEN}}"`,
 		Class:   tool.Read,
 		Target: func(args *tool.Dict) ([]tool.Capability, error) {

@@ -48,9 +48,9 @@ func shellFolders() []string {
 }
 
 func (w *World) shellModule() tool.Module {
-	argv := effectParam("argv", tool.TypeArray, `the program's name and its arguments, as in ["git", "log", "-n", "5"]`)
+	argv := tool.Required("argv", tool.TypeArray, `the program's name and its arguments, as in ["git", "log", "-n", "5"]`)
 	argv.Type.Items = &tool.Type{Name: tool.TypeString}
-	timeout := effectOption("timeout", tool.TypeNumber, int64(shellTimeout), "after how many seconds it is ended, at most 600")
+	timeout := tool.Optional("timeout", tool.TypeNumber, int64(shellTimeout), "after how many seconds it is ended, at most 600")
 	timeout.Type.Min, timeout.Type.Max = 0.1, int64(shellLongest)
 	return tool.Module{Name: "shell", Doc: "Other programs.", Funcs: []tool.Func{{
 		Name: "run",
@@ -60,8 +60,8 @@ func (w *World) shellModule() tool.Module {
 			`["sh", "-c", line] runs a command line, and takes shell:sh.`,
 		Params: []tool.Param{
 			argv,
-			effectOption("cwd", tool.TypeString, ".", "the folder in which it starts"),
-			effectOption("stream", tool.TypeBoolean, true, "whether the user sees what it says while it runs"),
+			tool.Optional("cwd", tool.TypeString, ".", "the folder in which it starts"),
+			tool.Optional("stream", tool.TypeBoolean, true, "whether the user sees what it says while it runs"),
 			timeout,
 		},
 		Returns: "a dictionary: exit_code, stdout, stderr (text; what is no UTF-8 is replaced) and truncated. An exit code that is not 0 is no error. " +

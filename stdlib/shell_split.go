@@ -20,7 +20,7 @@ func shellSplitModule() tool.Module {
 		Name: "split",
 		Doc: "Take a command line apart as a shell would, where that needs no shell: one command whose words are known beforehand, " +
 			"without variables, patterns, pipes, redirections and several commands.",
-		Params:  []tool.Param{pureNeed("line", tool.TypeString, "The command line, as in git log -n 5 'my file'.")},
+		Params:  []tool.Param{tool.Required("line", tool.TypeString, "The command line, as in git log -n 5 'my file'.")},
 		Returns: `a dictionary: argv, the list for shell.run; or dynamic, why only a shell can run the line, as in "it has a pipe"`,
 		Do: pureDo(func(a *tool.Dict) (tool.Value, error) {
 			argv, why, err := splitLine(a.Text("line"))

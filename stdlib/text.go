@@ -19,7 +19,7 @@ func textModule() tool.Module {
 }
 
 func textMeasures() []tool.Func {
-	text := pureNeed("text", tool.TypeString, "The text.")
+	text := tool.Required("text", tool.TypeString, "The text.")
 	return []tool.Func{
 		{
 			Name: "count",
@@ -34,8 +34,8 @@ func textMeasures() []tool.Func {
 			Doc:  "Counts how often each word occurs, words being what white space separates.",
 			Params: []tool.Param{
 				text,
-				pureOption("limit", tool.TypeInteger, int64(0), "Give only this many of the most frequent words; 0 means all."),
-				pureOption("fold", tool.TypeBoolean, false, "Count words as the same that differ in case or in the punctuation around them."),
+				tool.Optional("limit", tool.TypeInteger, int64(0), "Give only this many of the most frequent words; 0 means all."),
+				tool.Optional("fold", tool.TypeBoolean, false, "Count words as the same that differ in case or in the punctuation around them."),
 			},
 			Returns: "a dict of words and how often they occur, the most frequent first, then in order of appearance",
 			Do:      pureDo(textFrequencies),
@@ -45,8 +45,8 @@ func textMeasures() []tool.Func {
 			Doc: "Says how alike two short texts are: 1 less the share of characters that must be changed, added or " +
 				"removed to turn one into the other. Texts may have 10,000 characters.",
 			Params: []tool.Param{
-				pureNeed("a", tool.TypeString, "One text."),
-				pureNeed("b", tool.TypeString, "The other."),
+				tool.Required("a", tool.TypeString, "One text."),
+				tool.Required("b", tool.TypeString, "The other."),
 			},
 			Returns: "a number from 0 (nothing in common) to 1 (the same)",
 			Do:      pureDo(textSimilarity),
@@ -62,7 +62,7 @@ func textMeasures() []tool.Func {
 }
 
 func textLayouts() []tool.Func {
-	text := pureNeed("text", tool.TypeString, "The text.")
+	text := tool.Required("text", tool.TypeString, "The text.")
 	return []tool.Func{
 		{
 			Name:    "lines",
@@ -77,7 +77,7 @@ func textLayouts() []tool.Func {
 				"that is wider has a line of its own.",
 			Params: []tool.Param{
 				text,
-				pureBetween(pureOption("width", tool.TypeInteger, int64(80), "How many columns a line may take."), 1, pureMaxText),
+				pureBetween(tool.Optional("width", tool.TypeInteger, int64(80), "How many columns a line may take."), 1, pureMaxText),
 			},
 			Returns: "the text with more line breaks",
 			Do:      pureDo(textWrap),
@@ -94,7 +94,7 @@ func textLayouts() []tool.Func {
 			Doc:  "Puts a prefix before each line that is not blank.",
 			Params: []tool.Param{
 				text,
-				pureOption("prefix", tool.TypeString, "    ", "What to put before each line."),
+				tool.Optional("prefix", tool.TypeString, "    ", "What to put before each line."),
 			},
 			Returns: "the text with the prefix on each line",
 			Do:      pureDo(textIndent),
@@ -103,15 +103,15 @@ func textLayouts() []tool.Func {
 }
 
 func textEdits() []tool.Func {
-	text := pureNeed("text", tool.TypeString, "The text.")
+	text := tool.Required("text", tool.TypeString, "The text.")
 	return []tool.Func{
 		{
 			Name: "truncate",
 			Doc:  "Cuts a text to at most limit characters, the suffix included.",
 			Params: []tool.Param{
 				text,
-				pureBetween(pureNeed("limit", tool.TypeInteger, "How many characters the result may have."), 0, math.MaxInt32),
-				pureOption("suffix", tool.TypeString, "…", "What shows that something was cut."),
+				pureBetween(tool.Required("limit", tool.TypeInteger, "How many characters the result may have."), 0, math.MaxInt32),
+				tool.Optional("suffix", tool.TypeString, "…", "What shows that something was cut."),
 			},
 			Returns: "the text itself if it is short enough, else its beginning and the suffix",
 			Do:      pureDo(textTruncate),
@@ -122,8 +122,8 @@ func textEdits() []tool.Func {
 				"fits it. Negative positions count from the end.",
 			Params: []tool.Param{
 				text,
-				pureOption("start", tool.TypeInteger, int64(0), "The first character to take, counted from 0."),
-				pureMaybe("end", tool.TypeInteger, "The first character to leave; without it, the rest is taken."),
+				tool.Optional("start", tool.TypeInteger, int64(0), "The first character to take, counted from 0."),
+				tool.Maybe("end", tool.TypeInteger, "The first character to leave; without it, the rest is taken."),
 			},
 			Returns: "the part of the text; empty where there is none",
 			Do:      pureDo(textSlice),
@@ -143,7 +143,7 @@ func textEdits() []tool.Func {
 				"of Latin letters are dropped (é is e, ß is ss); letters of other scripts stay.",
 			Params: []tool.Param{
 				text,
-				pureOption("separator", tool.TypeString, "-", "What stands for everything between words."),
+				tool.Optional("separator", tool.TypeString, "-", "What stands for everything between words."),
 			},
 			Returns: "the slug; empty if the text holds no letter or digit",
 			Do:      pureDo(textSlug),

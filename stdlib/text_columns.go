@@ -9,9 +9,9 @@ import (
 )
 
 func textColumns() []tool.Func {
-	text := pureNeed("text", tool.TypeString, "The text, one line.")
-	width := pureNeed("width", tool.TypeInteger, "How many columns the result takes; a wider text stays as it is.")
-	fill := pureOption("fill", tool.TypeString, " ", "What to add: one character of one column.")
+	text := tool.Required("text", tool.TypeString, "The text, one line.")
+	width := tool.Required("width", tool.TypeInteger, "How many columns the result takes; a wider text stays as it is.")
+	fill := tool.Optional("fill", tool.TypeString, " ", "What to add: one character of one column.")
 	return []tool.Func{
 		{
 			Name:    "pad_left",
@@ -39,8 +39,8 @@ func textColumns() []tool.Func {
 			Doc: "Lays rows out in aligned columns for people to read: a header, a rule, and a line for each row. " +
 				"Columns of numbers are aligned on the right.",
 			Params: []tool.Param{
-				pureNeed("rows", tool.TypeArray, "A list of dicts, or a list of lists."),
-				pureItems(pureMaybe("columns", tool.TypeArray, "The columns to show and their order, and the header over rows that are lists; "+
+				tool.Required("rows", tool.TypeArray, "A list of dicts, or a list of lists."),
+				pureItems(tool.Maybe("columns", tool.TypeArray, "The columns to show and their order, and the header over rows that are lists; "+
 					"without it, every key of the rows in the order in which they first appear."), tool.TypeString),
 			},
 			Returns: "the table, each line ended by a line break",

@@ -23,11 +23,11 @@ func pureTimeModule() tool.Module {
 }
 
 func timeNeed(name string) tool.Param {
-	return pureNeed(name, tool.TypeString, "A time, as parse reads it.")
+	return tool.Required(name, tool.TypeString, "A time, as parse reads it.")
 }
 
 func timeZone(doc string) tool.Param {
-	return pureOption("zone", tool.TypeString, "UTC", doc+`: a name as "Europe/Berlin", "UTC", or an offset as "+02:00".`)
+	return tool.Optional("zone", tool.TypeString, "UTC", doc+`: a name as "Europe/Berlin", "UTC", or an offset as "+02:00".`)
 }
 
 func timeTexts() []tool.Func {
@@ -38,7 +38,7 @@ func timeTexts() []tool.Func {
 				"%p %I %z %:z %Z %f %e %F %T %D %R %s %u %w %V %G %c %x %X %%, and %-d for a number without padding.",
 			Params: []tool.Param{
 				timeNeed("time"),
-				pureMaybe("format", tool.TypeString, `The form, as in "%d %B %Y"; without it, RFC 3339.`),
+				tool.Maybe("format", tool.TypeString, `The form, as in "%d %B %Y"; without it, RFC 3339.`),
 				timeZone("The zone to show the time in"),
 			},
 			Returns: "the text",
@@ -49,8 +49,8 @@ func timeTexts() []tool.Func {
 			Doc: "Reads a time. Without a format it reads RFC 3339, 2026-11-21, 2026-11-21 10:00 with or without seconds, " +
 				"and the form of mail and HTTP (RFC 1123).",
 			Params: []tool.Param{
-				pureNeed("text", tool.TypeString, "The text."),
-				pureMaybe("format", tool.TypeString, `The form of the text in the directives of format, as in "%d.%m.%Y".`),
+				tool.Required("text", tool.TypeString, "The text."),
+				tool.Maybe("format", tool.TypeString, `The form of the text in the directives of format, as in "%d.%m.%Y".`),
 				timeZone("The zone of a text that names none"),
 			},
 			Returns: `the time as RFC 3339, with the offset that it was given with`,
@@ -78,7 +78,7 @@ func timeTexts() []tool.Func {
 			Name: "from_unix",
 			Doc:  "Gives the time that is so many seconds after 1970-01-01T00:00:00Z.",
 			Params: []tool.Param{
-				pureNeed("seconds", tool.TypeNumber, "The seconds; a fraction counts to the microsecond."),
+				tool.Required("seconds", tool.TypeNumber, "The seconds; a fraction counts to the microsecond."),
 				timeZone("The zone to show the time in"),
 			},
 			Returns: "the time as RFC 3339",
@@ -89,7 +89,7 @@ func timeTexts() []tool.Func {
 
 func timeSums() []tool.Func {
 	amount := func(unit string) tool.Param {
-		return pureBetween(pureOption(unit, tool.TypeInteger, int64(0), "How many "+unit+" to add; negative goes back."), -timeMaxAmount, timeMaxAmount)
+		return pureBetween(tool.Optional(unit, tool.TypeInteger, int64(0), "How many "+unit+" to add; negative goes back."), -timeMaxAmount, timeMaxAmount)
 	}
 	return []tool.Func{
 		{
@@ -98,7 +98,7 @@ func timeSums() []tool.Func {
 				"there is no such day (January 31 and one month is February 28 or 29); the rest is plain time, a day being 24 hours.",
 			Params: []tool.Param{
 				timeNeed("time"), amount("years"), amount("months"), amount("weeks"), amount("days"), amount("hours"), amount("minutes"),
-				pureOption("seconds", tool.TypeNumber, int64(0), "How many seconds to add, also in fractions; negative goes back."),
+				tool.Optional("seconds", tool.TypeNumber, int64(0), "How many seconds to add, also in fractions; negative goes back."),
 			},
 			Returns: "the time as RFC 3339, with the offset of the one given",
 			Do:      pureDo(timeAdd),
@@ -115,8 +115,8 @@ func timeSums() []tool.Func {
 			Doc:  "Goes back to where a unit of time began, as the day or the week (on Monday).",
 			Params: []tool.Param{
 				timeNeed("time"),
-				timeUnits(pureNeed("unit", tool.TypeString, "The unit.")),
-				pureMaybe("zone", tool.TypeString, "The zone in which days begin; without it, the offset of the time itself."),
+				timeUnits(tool.Required("unit", tool.TypeString, "The unit.")),
+				tool.Maybe("zone", tool.TypeString, "The zone in which days begin; without it, the offset of the time itself."),
 			},
 			Returns: "the time as RFC 3339",
 			Do:      pureDo(timeTruncate),
@@ -124,7 +124,7 @@ func timeSums() []tool.Func {
 		{
 			Name:    "duration",
 			Doc:     "Writes seconds as a duration.",
-			Params:  []tool.Param{pureNeed("seconds", tool.TypeNumber, "The seconds.")},
+			Params:  []tool.Param{tool.Required("seconds", tool.TypeNumber, "The seconds.")},
 			Returns: `the text, as in "1h30m0s"`,
 			Do:      pureDo(timeDuration),
 		},
@@ -132,7 +132,7 @@ func timeSums() []tool.Func {
 			Name: "seconds",
 			Doc:  "Reads a duration.",
 			Params: []tool.Param{
-				pureNeed("duration", tool.TypeString, `Numbers with units, as in "1h30m", "2d" or "-1.5s"; the units are w d h m s ms us ns.`),
+				tool.Required("duration", tool.TypeString, `Numbers with units, as in "1h30m", "2d" or "-1.5s"; the units are w d h m s ms us ns.`),
 			},
 			Returns: "the seconds, an integer if they are whole",
 			Do:      pureDo(timeSeconds),

@@ -22,7 +22,7 @@ func urlWholes() []tool.Func {
 		{
 			Name:   "parse",
 			Doc:    "Takes a URL apart.",
-			Params: []tool.Param{pureNeed("url", tool.TypeString, "The URL, absolute or relative.")},
+			Params: []tool.Param{tool.Required("url", tool.TypeString, "The URL, absolute or relative.")},
 			Returns: `a dict {"scheme", "user", "password", "host" (with the port), "hostname", "port" (an integer or None), "path", ` +
 				`"query" (a dict of lists of texts), "fragment"}; what is absent is empty. Path and fragment stay percent-encoded, ` +
 				`as in the URL; the rest is decoded`,
@@ -32,7 +32,7 @@ func urlWholes() []tool.Func {
 			Name: "build",
 			Doc:  "Puts a URL together from parts, as parse gives them.",
 			Params: []tool.Param{
-				pureNeed("parts", tool.TypeObject, `A dict with any of scheme, user, password, host (or hostname and port), path, query `+
+				tool.Required("parts", tool.TypeObject, `A dict with any of scheme, user, password, host (or hostname and port), path, query `+
 					`(a dict as for encode_query, or a text), fragment. Path and fragment are encoded where they must be.`),
 			},
 			Returns: "the URL",
@@ -42,8 +42,8 @@ func urlWholes() []tool.Func {
 			Name: "join",
 			Doc:  "Resolves a reference, as in a link, against the URL where it stands.",
 			Params: []tool.Param{
-				pureNeed("base", tool.TypeString, "The URL of the page."),
-				pureNeed("ref", tool.TypeString, `The reference, as in "../b?c=1".`),
+				tool.Required("base", tool.TypeString, "The URL of the page."),
+				tool.Required("ref", tool.TypeString, `The reference, as in "../b?c=1".`),
 			},
 			Returns: "the URL that is meant",
 			Do:      pureDo(urlJoin),
@@ -57,7 +57,7 @@ func urlParts() []tool.Func {
 			Name: "encode_query",
 			Doc:  "Writes the query of a URL, without the question mark.",
 			Params: []tool.Param{
-				pureNeed("query", tool.TypeObject, "A dict: each value a text, number or boolean, or a list of them for a name that is repeated. None leaves the name out."),
+				tool.Required("query", tool.TypeObject, "A dict: each value a text, number or boolean, or a list of them for a name that is repeated. None leaves the name out."),
 			},
 			Returns: "the query, in the order of the dict",
 			Do:      pureDo(urlEncodeQuery),
@@ -65,7 +65,7 @@ func urlParts() []tool.Func {
 		{
 			Name:    "decode_query",
 			Doc:     "Reads the query of a URL. It takes what browsers take: broken escapes stay as they are.",
-			Params:  []tool.Param{pureNeed("text", tool.TypeString, "The query; a question mark before it is skipped.")},
+			Params:  []tool.Param{tool.Required("text", tool.TypeString, "The query; a question mark before it is skipped.")},
 			Returns: "a dict of lists: each name with all its values, in order",
 			Do: pureDo(func(a *tool.Dict) (tool.Value, error) {
 				return urlDecodeQuery(strings.TrimPrefix(a.Text("text"), "?"))
@@ -75,8 +75,8 @@ func urlParts() []tool.Func {
 			Name: "quote",
 			Doc:  "Writes a text so that it can stand in any part of a URL: all but letters, digits and -._~ as %XX.",
 			Params: []tool.Param{
-				pureNeed("text", tool.TypeString, "The text."),
-				pureOption("safe", tool.TypeString, "", `ASCII characters to leave as they are; "/" keeps a path a path.`),
+				tool.Required("text", tool.TypeString, "The text."),
+				tool.Optional("safe", tool.TypeString, "", `ASCII characters to leave as they are; "/" keeps a path a path.`),
 			},
 			Returns: "the text, percent-encoded",
 			Do:      pureDo(urlQuote),
@@ -84,7 +84,7 @@ func urlParts() []tool.Func {
 		{
 			Name:    "unquote",
 			Doc:     "Reads %XX escapes. Broken ones stay as they are, and what is not UTF-8 becomes \ufffd.",
-			Params:  []tool.Param{pureNeed("text", tool.TypeString, "The text.")},
+			Params:  []tool.Param{tool.Required("text", tool.TypeString, "The text.")},
 			Returns: "the text, decoded",
 			Do:      pureDo(func(a *tool.Dict) (tool.Value, error) { return urlUnescape(a.Text("text")), nil }),
 		},

@@ -12,7 +12,7 @@ func yamlModule() tool.Module {
 			{
 				Name:    "encode",
 				Doc:     "Writes a value as YAML in block style, keeping the order of dicts.",
-				Params:  []tool.Param{pureNeed("value", tool.TypeAny, "What to write.")},
+				Params:  []tool.Param{tool.Required("value", tool.TypeAny, "What to write.")},
 				Returns: "the YAML text, which ends with a line break",
 				Do:      pureDo(yamlEncode),
 			},
@@ -21,8 +21,8 @@ func yamlModule() tool.Module {
 				Doc: "Reads one YAML document of at most 64 KB. Aliases, merge keys and tags of one's own are " +
 					"refused; dates stay text.",
 				Params: []tool.Param{
-					pureNeed("text", tool.TypeString, "The YAML text."),
-					pureMaybe("default", tool.TypeAny, "What to give for a broken text instead of failing; None counts."),
+					tool.Required("text", tool.TypeString, "The YAML text."),
+					tool.Maybe("default", tool.TypeAny, "What to give for a broken text instead of failing; None counts."),
 				},
 				Returns: "the value; None for an empty text",
 				Do:      pureDo(yamlDecode),

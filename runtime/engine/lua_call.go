@@ -9,15 +9,17 @@ import (
 // luaFunction is a function of a module as Lua calls it. One serves all
 // states: it holds nothing of any call.
 func luaFunction(f function) *lua.LFunction {
-	return luaBuiltin(func(L *lua.LState) int {
-		c := luaCallOf(L)
-		v, err := c.invoke(L, f)
-		if err != nil {
-			c.raise(L, err)
-		}
-		L.Push(v)
-		return 1
-	})
+	return luaBuiltin(func(L *lua.LState) int { return luaCallFunction(L, f) })
+}
+
+func luaCallFunction(L *lua.LState, f function) int {
+	c := luaCallOf(L)
+	v, err := c.invoke(L, f)
+	if err != nil {
+		c.raise(L, err)
+	}
+	L.Push(v)
+	return 1
 }
 
 func luaBuiltin(fn lua.LGFunction) *lua.LFunction {
@@ -34,7 +36,11 @@ func (c *luaCall) invoke(L *lua.LState, f function) (lua.LValue, error) {
 	for i := range args {
 		args[i] = L.Get(i + 1)
 	}
-	positional, named, err := luaArguments(f, args)
+	conv := luaConverter{nodes: tool.MaxNodes}
+	if f.Objects {
+		conv.lend = func(fn *lua.LFunction) tool.Function { return c.lent(L, fn) }
+	}
+	positional, named, err := conv.arguments(f, args)
 	if err != nil {
 		return nil, withOp(err, f.shown())
 	}
@@ -45,22 +51,22 @@ func (c *luaCall) invoke(L *lua.LState, f function) (lua.LValue, error) {
 	if err != nil {
 		return nil, err
 	}
-	result, err := toLua(L, v)
+	result, err := c.value(L, v)
 	if err != nil {
 		return nil, withOp(err, f.shown())
 	}
 	return result, nil
 }
 
-// luaArguments sorts the arguments of a call. Lua has no arguments by name, so
+// arguments sorts the arguments of a call. Lua has no arguments by name, so
 // a table at the end stands for them, as in fs.read{path = "x"} and
 // fs.list("docs", {recursive = true}): one with names only, where the function
 // itself takes no table.
-func luaArguments(f function, args []lua.LValue) ([]tool.Value, *tool.Dict, error) {
+func (c luaConverter) arguments(f function, args []lua.LValue) ([]tool.Value, *tool.Dict, error) {
 	named := &tool.Dict{}
 	if n := len(args); n > 0 && !takesTable(f, n-1) {
 		if table, ok := args[n-1].(*lua.LTable); ok && namesOnly(table) {
-			v, err := fromLua(table)
+			v, err := c.one(table)
 			if err != nil {
 				return nil, nil, err
 			}
@@ -75,7 +81,7 @@ func luaArguments(f function, args []lua.LValue) ([]tool.Value, *tool.Dict, erro
 	}
 	positional := make([]tool.Value, len(args))
 	for i, arg := range args {
-		v, err := fromLua(arg)
+		v, err := c.one(arg)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -101,10 +107,10 @@ func takesTable(f function, i int) bool {
 		return false
 	}
 	switch f.Params[i].Type.Name {
-	case tool.TypeString, tool.TypeNumber, tool.TypeInteger, tool.TypeBoolean, tool.TypeLogical:
-		return false
+	case "", tool.TypeAny, tool.TypeArray, tool.TypeObject, tool.TypeCharacter, tool.TypeList:
+		return true
 	}
-	return true
+	return false // a plain value, or an object
 }
 
 // namesOnly reports whether all keys of a table are strings.

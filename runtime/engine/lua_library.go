@@ -33,7 +33,7 @@ type luaField struct {
 // What is not here or in luaGuarded does not exist: nothing that opens a file,
 // reads code, shows the interpreter's inside, or is another state's.
 var luaNatives = []struct{ module, names string }{
-	{"", "_VERSION getmetatable ipairs next pairs rawequal rawget rawset select tonumber tostring type"},
+	{"", "_VERSION getmetatable next pairs rawequal rawget rawset select tonumber tostring type"},
 	{"string", "byte char dump len lower reverse sub upper"},
 	{"table", "getn insert maxn remove sort"},
 	{"math", "abs acos asin atan atan2 ceil cos cosh deg exp floor fmod frexp huge ldexp log log10 max min mod modf pi pow rad sin sinh sqrt tan tanh"},
@@ -55,7 +55,7 @@ func luaGuarded(native *lua.LState) []luaGlobal {
 		{name: "", fields: append(fields(map[string]lua.LGFunction{
 			"assert": luaAssert, "error": luaError, "pcall": luaPcall, "print": luaPrint,
 			"setmetatable": luaSetMetatable(native), "unpack": luaUnpack(native), "xpcall": luaXpcall,
-		}), luaField{"null", luaNull})},
+		}), luaField{"ipairs", luaIpairs(native)}, luaField{"null", luaNull})},
 		{name: "string", fields: fields(map[string]lua.LGFunction{
 			"find": luaFind, "format": luaFormat(native), "gmatch": luaGmatch,
 			"gsub": luaGsub, "match": luaMatch, "rep": luaRep,

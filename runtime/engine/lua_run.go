@@ -46,6 +46,9 @@ func (p *luaProgram) call(r *run, entry string) (tool.Value, error) {
 	c := &luaCall{Context: r.ctx, r: r, program: p, limit: r.call.Limits.Steps}
 	c.stop = r.ctx.Err() != nil
 	v, err := c.run(entry)
+	for _, stop := range c.stops {
+		stop()
+	}
 	r.steps = min(c.steps, c.limit)
 	if err != nil || entry != "" || p.returns == nil {
 		return v, err
@@ -68,6 +71,8 @@ type luaCall struct {
 	loading bool          // while the top level runs
 
 	coroutines []*lua.LState // those that have not ended
+	metatables map[*tool.ObjectType]*lua.LTable
+	stops      []func() // end the loops over objects that were left early
 
 	guards    int         // how many pcalls are around
 	own       bool        // the error being raised is the script's own error(…)

@@ -118,11 +118,20 @@ func dictToLua(L *lua.LState, d *tool.Dict) (lua.LValue, error) {
 // counted, since a small script can make a value that is a tree of a billion
 // leaves, all of them the same table.
 func fromLua(v lua.LValue) (tool.Value, error) {
-	c := luaConverter{nodes: tool.MaxNodes}
-	return c.value(v, tool.MaxDepth)
+	return luaConverter{nodes: tool.MaxNodes}.one(v)
 }
 
-type luaConverter struct{ nodes int }
+// A luaConverter turns values into ours. Without lend objects become plain
+// values, and functions are refused.
+type luaConverter struct {
+	nodes int
+	lend  func(*lua.LFunction) tool.Function
+}
+
+// one turns a whole value: the converter is a copy, so each has all the parts.
+func (c luaConverter) one(v lua.LValue) (tool.Value, error) {
+	return c.value(v, tool.MaxDepth)
+}
 
 func (c *luaConverter) value(v lua.LValue, depth int) (tool.Value, error) {
 	if c.nodes--; c.nodes < 0 {
@@ -143,11 +152,19 @@ func (c *luaConverter) value(v lua.LValue, depth int) (tool.Value, error) {
 	case *lua.LTable:
 		return c.table(v, depth)
 	case *lua.LFunction:
+		if c.lend != nil {
+			return c.lend(v), nil
+		}
 		return nil, tool.Errorf(tool.Failed, "a function cannot leave the script").
 			WithHint("call it, with (), and pass on what it returns")
 	case *lua.LUserData:
 		if v == luaNull {
 			return nil, nil
+		}
+		if o, ok := v.Value.(luaObject); ok && c.lend != nil {
+			return o.Object, nil
+		} else if ok {
+			return o.call.r.plain(o.Object)
 		}
 	}
 	return nil, tool.Errorf(tool.Failed, "a %s cannot leave the script", v.Type())

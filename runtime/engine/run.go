@@ -21,8 +21,9 @@ type module struct {
 // A function is one function that a script can call.
 type function struct {
 	*tool.Func
-	name  string // as in "fs.read"
-	alias string // the name that a script wrote for a [tool.Func] that is Other, or ""
+	name  string      // as in "fs.read"
+	alias string      // the name that a script wrote for a [tool.Func] that is Other, or ""
+	self  tool.Object // whose method it is, or nil
 }
 
 // called returns the function as it is called by a name that its module does
@@ -103,7 +104,7 @@ func (r *run) invoke(f function, positional []tool.Value, named *tool.Dict) (too
 		return nil, withOp(err, f.shown())
 	}
 	if f.Class == tool.Pure {
-		out, err := f.Do(r.ctx, tool.Effect{Func: f.name, Args: args}, tool.Grant{Rand: r.rand})
+		out, err := f.Do(r.ctx, tool.Effect{Func: f.name, Args: args, Self: f.self}, r.grant())
 		if err != nil {
 			return nil, withOp(err, f.shown())
 		}
@@ -114,6 +115,11 @@ func (r *run) invoke(f function, positional []tool.Value, named *tool.Dict) (too
 		return nil, inScript(err) // it is a sentence of its own, for people and models
 	}
 	return out.Value, nil
+}
+
+// grant is what a pure function is lent.
+func (r *run) grant() tool.Grant {
+	return tool.Grant{Rand: r.rand, Do: r.effect, Memory: r.call.Limits.Memory}
 }
 
 func (r *run) effect(name string, args *tool.Dict) (tool.Outcome, error) {

@@ -180,6 +180,7 @@ func (l *starLang) initialize(f *starFile, libs *starLibs) (starlark.StringDict,
 		return nil, atLoad(starError(err, r.fatal))
 	}
 	globals.Freeze()
+	r.ctx = context.Background() // that of the objects that the top level has made
 	return globals, nil
 }
 

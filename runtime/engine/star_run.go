@@ -144,11 +144,15 @@ func (r *run) print(thread *starlark.Thread, text string) {
 // starBuiltin is a function of a module as Starlark calls it.
 func starBuiltin(f function) *starlark.Builtin {
 	return starlark.NewBuiltin(f.shown(), func(thread *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
-		positional, named, err := fromStarArgs(args, kwargs)
+		r := thread.Local(runKey).(*run)
+		c := starConverter{nodes: tool.MaxNodes}
+		if f.Objects {
+			c.lend = func(fn starlark.Callable) tool.Function { return r.starLent(thread, fn) }
+		}
+		positional, named, err := c.arguments(args, kwargs)
 		if err != nil {
 			return nil, withOp(err, f.shown())
 		}
-		r := thread.Local(runKey).(*run)
 		v, err := r.invoke(f, positional, named)
 		if err != nil {
 			if r.fatal != nil {
@@ -156,14 +160,15 @@ func starBuiltin(f function) *starlark.Builtin {
 			}
 			return nil, err
 		}
-		return toStar(v)
+		return r.toStar(v)
 	})
 }
 
-func fromStarArgs(args starlark.Tuple, kwargs []starlark.Tuple) ([]tool.Value, *tool.Dict, error) {
+// arguments turns those of a call into values, each counted by itself.
+func (c starConverter) arguments(args starlark.Tuple, kwargs []starlark.Tuple) ([]tool.Value, *tool.Dict, error) {
 	positional := make([]tool.Value, len(args))
 	for i, a := range args {
-		v, err := fromStar(a)
+		v, err := c.one(a)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -171,7 +176,7 @@ func fromStarArgs(args starlark.Tuple, kwargs []starlark.Tuple) ([]tool.Value, *
 	}
 	named := &tool.Dict{}
 	for _, kv := range kwargs {
-		v, err := fromStar(kv[1])
+		v, err := c.one(kv[1])
 		if err != nil {
 			return nil, nil, err
 		}

@@ -88,11 +88,20 @@ func dictToStar(d *tool.Dict) (starlark.Value, error) {
 // parts are counted, since a small script can make a value that is a tree of
 // a billion leaves, all of them the same object.
 func fromStar(v starlark.Value) (tool.Value, error) {
-	c := starConverter{nodes: tool.MaxNodes}
-	return c.value(v, tool.MaxDepth)
+	return starConverter{nodes: tool.MaxNodes}.one(v)
 }
 
-type starConverter struct{ nodes int }
+// A starConverter turns values into ours. Without lend objects become plain
+// values, and functions are refused.
+type starConverter struct {
+	nodes int
+	lend  func(starlark.Callable) tool.Function
+}
+
+// one turns a whole value: the converter is a copy, so each has all the parts.
+func (c starConverter) one(v starlark.Value) (tool.Value, error) {
+	return c.value(v, tool.MaxDepth)
+}
 
 func (c *starConverter) value(v starlark.Value, depth int) (tool.Value, error) {
 	if c.nodes--; c.nodes < 0 {
@@ -125,7 +134,14 @@ func (c *starConverter) value(v starlark.Value, depth int) (tool.Value, error) {
 	case *starlark.Set:
 		items, err := c.sequence(v, depth)
 		return tool.Set(items), err
+	case *starCollection:
+		return c.object(&v.starObject)
+	case *starObject:
+		return c.object(v)
 	case starlark.Callable:
+		if c.lend != nil {
+			return c.lend(v), nil
+		}
 		return nil, tool.Errorf(tool.Failed, "the function %s cannot leave the script", v.Name()).
 			WithHint("call it, with (), and pass on what it returns")
 	case starlark.Sequence:
@@ -133,6 +149,13 @@ func (c *starConverter) value(v starlark.Value, depth int) (tool.Value, error) {
 		return tool.List(items), err
 	}
 	return nil, tool.Errorf(tool.Failed, "a %s cannot leave the script", v.Type())
+}
+
+func (c *starConverter) object(o *starObject) (tool.Value, error) {
+	if c.lend != nil {
+		return o.object, nil
+	}
+	return o.run.plain(o.object)
 }
 
 func (c *starConverter) sequence(s starlark.Sequence, depth int) ([]tool.Value, error) {

@@ -14,6 +14,7 @@ type Effect struct {
 	Func  string // "fs.read"
 	Args  *Dict  // by parameter name
 	Place Place
+	Self  Object // whose method it is, or nil
 }
 
 // A Place says where in a run an effect stands: {3} is the third effect of the
@@ -62,6 +63,8 @@ type Module struct {
 	Doc    string
 	Funcs  []Func
 	Consts []Const
+	// Objects are the kinds of objects that the functions give.
+	Objects []*ObjectType
 }
 
 // A Const is a value that scripts can use by its name, as in math.pi.
@@ -87,6 +90,9 @@ type Func struct {
 	// Rest is the name under which named arguments that are no parameter's
 	// come, together in a dict. "" refuses them.
 	Rest string
+	// Variadic says that the last parameter, a list, can be given as several
+	// arguments as well: t.select("a", "b").
+	Variadic bool
 	// Other marks the one row of a module that stands for every name that the
 	// module does not have: tools.slug(x = 1) is tools.call("slug", x = 1),
 	// where tools.call is that row. The name is its first argument.
@@ -94,6 +100,9 @@ type Func struct {
 	// Internal marks a row that a script cannot name: the host or the engine
 	// calls it.
 	Internal bool
+	// Objects marks a pure row that takes objects and functions of the script as
+	// they are: what else a row is given of an object is its plain value.
+	Objects bool
 	// Calls marks a row that does nothing itself but make calls, as tools.call:
 	// what they do is recorded at places inside its own, so it can always be
 	// carried out again after a crash.
@@ -143,6 +152,28 @@ type Grant struct {
 	Sleep func(ctx context.Context, d time.Duration) error
 	Emit  func(Event)                // tells the call's events
 	Rand  func() (*rand.Rand, error) // the call's random numbers, from one seed
+	// Do asks for an effect as the script itself would: for pure rows, which run
+	// beside it.
+	Do func(name string, args *Dict) (Outcome, error)
+	// Memory is how many bytes the process of the script may use; 0 says that
+	// it is not known.
+	Memory int64
+}
+
+// Required is a parameter that every call must give.
+func Required(name, typ, doc string) Param {
+	return Param{Name: name, Type: Type{Name: typ}, Description: doc, Required: true}
+}
+
+// Optional is a parameter with a default.
+func Optional(name, typ string, otherwise Value, doc string) Param {
+	return Param{Name: name, Type: Type{Name: typ}, Description: doc, Default: otherwise, HasDefault: true}
+}
+
+// Maybe is a parameter that a call may leave out, which the function can tell
+// from every value.
+func Maybe(name, typ, doc string) Param {
+	return Param{Name: name, Type: Type{Name: typ}, Description: doc}
 }
 
 // Bind matches positional and named arguments to the parameters of f, fills in
@@ -153,6 +184,9 @@ type Grant struct {
 // last, and there an argument may have the name of a parameter that was given
 // by its place.
 func (f *Func) Bind(positional []Value, named *Dict) (*Dict, error) {
+	if last := len(f.Params) - 1; f.Variadic && len(positional) > len(f.Params) {
+		positional = append(positional[:last:last], List(positional[last:]))
+	}
 	if len(positional) > len(f.Params) {
 		return nil, Errorf(Invalid, "takes at most %d arguments, got %d", len(f.Params), len(positional))
 	}

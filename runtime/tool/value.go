@@ -14,7 +14,8 @@ import (
 //	nil, bool, int64, *big.Int, float64, string, []byte, List, Tuple, Set, *Dict
 //
 // A *big.Int holds only what int64 cannot (see [Integer]), so that each integer
-// has one form. A string is valid UTF-8; other bytes are []byte.
+// has one form. A string is valid UTF-8; other bytes are []byte. Inside a script's
+// process, and only there, it may be an [Object] or a [Function] as well.
 type Value any
 
 // A List is an ordered sequence, mutable in scripts.
@@ -331,7 +332,7 @@ func Alike(a, b Value) bool {
 // message to a user or a model: null, boolean, integer, number, string, bytes,
 // array or object.
 func TypeOf(v Value) string {
-	switch v.(type) {
+	switch v := v.(type) {
 	case nil:
 		return "null"
 	case bool:
@@ -348,6 +349,10 @@ func TypeOf(v Value) string {
 		return "array"
 	case *Dict:
 		return "object"
+	case Function:
+		return "function"
+	case Object:
+		return v.Type().Name
 	}
 	return fmt.Sprintf("%T", v)
 }

@@ -1,0 +1,213 @@
+package engine
+
+import (
+	"iter"
+
+	lua "github.com/yuin/gopher-lua"
+
+	"github.com/cassidy-run/cassidy/runtime/tool"
+)
+
+// A luaObject is a [tool.Object] inside a Lua state: the value of a userdata.
+type luaObject struct {
+	tool.Object
+	call *luaCall
+}
+
+// value turns what a function gave into Lua's.
+func (c *luaCall) value(L *lua.LState, v tool.Value) (lua.LValue, error) {
+	o, ok := v.(tool.Object)
+	if !ok {
+		return toLua(L, v)
+	}
+	mt := c.metatables[o.Type()]
+	if mt == nil {
+		mt = luaObjectMetatable(L)
+		if c.metatables == nil {
+			c.metatables = map[*tool.ObjectType]*lua.LTable{}
+		}
+		c.metatables[o.Type()] = mt
+	}
+	return &lua.LUserData{Value: luaObject{o, c}, Metatable: mt}, nil
+}
+
+// luaObjectMetatable makes what the objects of one kind have in common: t:head(3),
+// t.columns, t[1], t["name"], #t, t == u, tostring(t).
+func luaObjectMetatable(L *lua.LState) *lua.LTable {
+	mt := L.CreateTable(0, 5)
+	for name, fn := range map[string]lua.LGFunction{"__index": luaObjectIndex, "__len": luaObjectLen, "__eq": luaObjectEqual, "__tostring": luaObjectText} {
+		mt.RawSetString(name, luaBuiltin(fn))
+	}
+	mt.RawSetString("__metatable", lua.LFalse)
+	return mt
+}
+
+// luaObjectAt returns the object that a metamethod is called with.
+func luaObjectAt(L *lua.LState, i int) luaObject {
+	u, ok := L.Get(i).(*lua.LUserData)
+	if ok {
+		if o, ok := u.Value.(luaObject); ok {
+			return o
+		}
+	}
+	luaCallOf(L).fail(L, "this takes an object, as a table of the module data is one")
+	return luaObject{}
+}
+
+// luaPartsAt is luaObjectAt for an object that has parts.
+func luaPartsAt(L *lua.LState, i int) (luaObject, tool.Collection) {
+	o := luaObjectAt(L, i)
+	parts, ok := o.Object.(tool.Collection)
+	if !ok {
+		o.call.raise(L, tool.Errorf(tool.Failed, "a %s has no parts", o.Type().Name))
+	}
+	return o, parts
+}
+
+func luaObjectIndex(L *lua.LState) int {
+	o, key := luaObjectAt(L, 1), L.Get(2)
+	v, err := o.index(L, key)
+	if err != nil {
+		o.call.raise(L, err)
+	}
+	L.Push(v)
+	return 1
+}
+
+// index is o[key]: a field or a method of that name, else a part. Parts are
+// counted from 1, as everything in Lua.
+func (o luaObject) index(L *lua.LState, key lua.LValue) (lua.LValue, error) {
+	r := o.call.r
+	if name, ok := key.(lua.LString); ok {
+		v, method, err := r.attribute(o.Object, string(name))
+		switch {
+		case err != nil:
+			return nil, err
+		case method != nil:
+			return luaMethod(*method), nil
+		case v != nil:
+			return o.call.value(L, v)
+		}
+	}
+	parts, ok := o.Object.(tool.Collection)
+	if !ok {
+		return nil, noAttribute(o.Type(), key.String())
+	}
+	k, err := fromLua(key)
+	if err != nil {
+		return nil, err
+	}
+	if i, ok := k.(int64); ok && i > 0 {
+		k = i - 1
+	} else if ok && i == 0 {
+		return nil, tool.Errorf(tool.Failed, "the first row of a %s is [1]", o.Type().Name)
+	}
+	v, err := parts.At(r.ctx, r.grant(), k)
+	if err != nil {
+		return nil, inScript(err)
+	}
+	return o.call.value(L, v)
+}
+
+// luaMethod is a method as Lua calls it, with the object before its arguments:
+// t:head(3).
+func luaMethod(f function) *lua.LFunction {
+	return luaBuiltin(func(L *lua.LState) int {
+		u, _ := L.Get(1).(*lua.LUserData)
+		if u == nil {
+			luaCallOf(L).fail(L, "write object:"+f.Name+"(…), with a colon")
+		}
+		o, ok := u.Value.(luaObject)
+		if !ok || o.Type() != f.self.Type() {
+			luaCallOf(L).fail(L, "write object:"+f.Name+"(…), with a colon")
+		}
+		f.self = o.Object
+		L.Remove(1)
+		return luaCallFunction(L, f)
+	})
+}
+
+func luaObjectLen(L *lua.LState) int {
+	o, parts := luaPartsAt(L, 1)
+	n, err := parts.Len(o.call.r.ctx, o.call.r.grant())
+	if err != nil {
+		o.call.raise(L, err)
+	}
+	L.Push(lua.LNumber(n))
+	return 1
+}
+
+func luaObjectEqual(L *lua.LState) int {
+	o, x := luaPartsAt(L, 1)
+	_, y := luaPartsAt(L, 2)
+	same, err := x.Equal(o.call.r.ctx, o.call.r.grant(), y)
+	if err != nil {
+		o.call.raise(L, err)
+	}
+	L.Push(lua.LBool(same))
+	return 1
+}
+
+func luaObjectText(L *lua.LState) int {
+	o := luaObjectAt(L, 1)
+	L.Push(lua.LString(o.call.r.shows(o.Object)))
+	return 1
+}
+
+// luaIpairs goes through a table, or through the parts of an object.
+func luaIpairs(native *lua.LState) *lua.LFunction {
+	ipairs := nativeLua(native, "", "ipairs").(*lua.LFunction)
+	return &lua.LFunction{IsG: true, Upvalues: ipairs.Upvalues, GFunction: func(L *lua.LState) int {
+		if _, ok := L.Get(1).(*lua.LUserData); !ok {
+			return ipairs.GFunction(L)
+		}
+		o, parts := luaPartsAt(L, 1)
+		c := o.call
+		var failure error
+		next, stop := iter.Pull(func(yield func(tool.Value) bool) {
+			failure = parts.Each(c.r.ctx, c.r.grant(), yield)
+		})
+		c.stops = append(c.stops, stop)
+		i := 0
+		L.Push(luaBuiltin(func(L *lua.LState) int {
+			v, ok := next()
+			if failure != nil {
+				c.raise(L, failure)
+			}
+			if !ok {
+				L.Push(lua.LNil)
+				return 1
+			}
+			x, err := c.value(L, v)
+			if err != nil {
+				c.raise(L, err)
+			}
+			i++
+			L.Push(lua.LNumber(i))
+			L.Push(x)
+			return 2
+		}))
+		L.Push(L.Get(1))
+		L.Push(lua.LNumber(0))
+		return 3
+	}}
+}
+
+// lent makes a function of the script one that a builtin can call. What it
+// raises goes past the builtin, to the script's pcall if it has one.
+func (c *luaCall) lent(L *lua.LState, fn *lua.LFunction) tool.Function {
+	return func(args ...tool.Value) (tool.Value, error) {
+		L.Push(fn)
+		for _, arg := range args {
+			v, err := c.value(L, arg)
+			if err != nil {
+				return nil, err
+			}
+			L.Push(v)
+		}
+		L.Call(len(args), 1)
+		v := L.Get(-1)
+		L.Pop(1)
+		return fromLua(v)
+	}
+}

@@ -1,0 +1,76 @@
+package engine
+
+import (
+	"github.com/cassidy-run/cassidy/runtime/tool"
+)
+
+// attribute returns what an object has under a name: the value of a field, or a
+// method, which is a function.
+func (r *run) attribute(o tool.Object, name string) (tool.Value, *function, error) {
+	t := o.Type()
+	for i := range t.Fields {
+		if t.Fields[i].Name == name {
+			v, err := r.invoke(methodOf(o, &t.Fields[i]), nil, nil)
+			return v, nil, err
+		}
+	}
+	for i := range t.Methods {
+		if t.Methods[i].Name == name {
+			f := methodOf(o, &t.Methods[i])
+			return nil, &f, nil
+		}
+	}
+	return nil, nil, nil
+}
+
+// attributeNames lists what an object has, fields first.
+func attributeNames(t *tool.ObjectType) []string {
+	var names []string
+	for _, f := range t.Fields {
+		names = append(names, f.Name)
+	}
+	for _, f := range t.Methods {
+		names = append(names, f.Name)
+	}
+	return names
+}
+
+// noAttribute is the error of a name that an object does not have.
+func noAttribute(t *tool.ObjectType, name string) *tool.Error {
+	return tool.Errorf(tool.Failed, "a %s has no %s%s", t.Name, name, tool.DidYouMean(name, attributeNames(t)))
+}
+
+// methodOf makes a function of a row of an object's type.
+func methodOf(o tool.Object, row *tool.Func) function {
+	f := *row
+	f.Objects = true
+	return function{Func: &f, name: o.Type().Name + "." + f.Name, self: o}
+}
+
+// plain returns what stands for an object where it leaves the script.
+func (r *run) plain(o tool.Object) (tool.Value, error) {
+	v, err := o.Plain(r.ctx, r.grant())
+	if err != nil {
+		return nil, inScript(err)
+	}
+	return v, nil
+}
+
+// shows returns the text of an object. That it has none ends the run where it
+// must; else the text says why.
+func (r *run) shows(o tool.Object) string {
+	text, err := o.Text(r.ctx, r.grant())
+	if err != nil {
+		r.endsOn(err)
+		return "<" + o.Type().Name + ": " + tool.AsError(err, tool.Internal).Message() + ">"
+	}
+	return text
+}
+
+// endsOn ends the run for an error that there is no other way to tell: a loop
+// over a table whose file cannot be read any more did not come to its end.
+func (r *run) endsOn(err error) {
+	if r.fatal == nil {
+		r.fatal = tool.AsError(inScript(err), tool.Internal)
+	}
+}

@@ -1,0 +1,45 @@
+package tool
+
+import "context"
+
+// An Object is a value with methods of its own, as a table is. Functions of a
+// module give it and take it; it stays in the process of its script, and nothing
+// changes it once it is made. Where a value leaves the script, Plain stands for it.
+//
+// The grant is that of the call of the script, which an object may need to be
+// read: a table of a large file is read when it is looked at.
+type Object interface {
+	// Type is one for all objects of a kind.
+	Type() *ObjectType
+	// Plain returns the [Value] that says the same.
+	Plain(ctx context.Context, g Grant) (Value, error)
+	// Text returns what a script prints.
+	Text(ctx context.Context, g Grant) (string, error)
+}
+
+// A Collection is an [Object] with parts.
+type Collection interface {
+	Object
+	// Len returns how many parts it has.
+	Len(ctx context.Context, g Grant) (int, error)
+	// At returns the part under a key: the i-th, counted from 0, or from the end
+	// where i is negative, or what has a name.
+	At(ctx context.Context, g Grant, key Value) (Value, error)
+	// Each yields the parts in order until it is told to stop.
+	Each(ctx context.Context, g Grant, yield func(Value) bool) error
+	// Equal reports whether another collection is the same.
+	Equal(ctx context.Context, g Grant, other Collection) (bool, error)
+}
+
+// An ObjectType is what scripts can do with a kind of object. Its rows are as those
+// of a [Module]; the object is the Self of their effects.
+type ObjectType struct {
+	Name    string // as in messages: "table"
+	Doc     string
+	Fields  []Func // read without a call, as in t.columns; they have no parameters
+	Methods []Func // called, as in t.head(3)
+}
+
+// A Function is a function of the script, lent to the row that it was given to
+// for as long as that runs. Its error is that of the script.
+type Function func(args ...Value) (Value, error)

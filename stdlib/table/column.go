@@ -1,0 +1,237 @@
+package table
+
+import (
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/cassidy-run/cassidy/runtime/tool"
+)
+
+// A Column is a sequence of values of one type, in the one slice of that type.
+// Once it is part of a batch it is not changed.
+type Column struct {
+	Type    Type
+	Ints    []int64      // Integer; Bool as 0 and 1; Date in days, DateTime and Instant in microseconds since 1970
+	Floats  []float64    // Float
+	Texts   []string     // Text
+	Values  []tool.Value // Any
+	Missing []bool       // nil where no value is missing; what a missing one holds beside is of no account
+}
+
+// newColumn returns an empty column with room for n values.
+func newColumn(t Type, n int) *Column {
+	c := &Column{Type: t}
+	switch t {
+	case Text:
+		c.Texts = make([]string, 0, n)
+	case Float:
+		c.Floats = make([]float64, 0, n)
+	case Any:
+		c.Values = make([]tool.Value, 0, n)
+	default:
+		c.Ints = make([]int64, 0, n)
+	}
+	return c
+}
+
+// Len returns how many values the column has.
+func (c *Column) Len() int { return len(c.Texts) + len(c.Floats) + len(c.Values) + len(c.Ints) }
+
+// missing reports whether the i-th value is missing.
+func (c *Column) missing(i int) bool { return c.Missing != nil && c.Missing[i] }
+
+// addMissing appends a missing value.
+func (c *Column) addMissing() {
+	n := c.Len()
+	switch c.Type {
+	case Text:
+		c.Texts = append(c.Texts, "")
+	case Float:
+		c.Floats = append(c.Floats, 0)
+	case Any:
+		c.Values = append(c.Values, nil)
+	default:
+		c.Ints = append(c.Ints, 0)
+	}
+	c.Missing = append(slices.Grow(c.Missing, n+1-len(c.Missing))[:n], true) // those between are false
+}
+
+// known says that the last value that was appended is not missing.
+func (c *Column) known() {
+	if c.Missing != nil {
+		c.Missing = append(c.Missing, false)
+	}
+}
+
+func (c *Column) addInt(v int64)      { c.Ints = append(c.Ints, v); c.known() }
+func (c *Column) addFloat(v float64)  { c.Floats = append(c.Floats, v); c.known() }
+func (c *Column) addText(v string)    { c.Texts = append(c.Texts, v); c.known() }
+func (c *Column) addAny(v tool.Value) { c.Values = append(c.Values, v); c.known() }
+
+// addFrom appends the i-th value of a column of the same type.
+func (c *Column) addFrom(d *Column, i int) {
+	if d.missing(i) {
+		c.addMissing()
+		return
+	}
+	switch c.Type {
+	case Text:
+		c.addText(d.Texts[i])
+	case Float:
+		c.addFloat(d.Floats[i])
+	case Any:
+		c.addAny(d.Values[i])
+	default:
+		c.addInt(d.Ints[i])
+	}
+}
+
+// value returns the i-th value as scripts see it: dates and times are texts.
+func (c *Column) value(i int) tool.Value {
+	if c.missing(i) {
+		return nil
+	}
+	switch c.Type {
+	case Text:
+		return c.Texts[i]
+	case Integer:
+		return c.Ints[i]
+	case Float:
+		return c.Floats[i]
+	case Bool:
+		return c.Ints[i] != 0
+	case Any:
+		return c.Values[i]
+	}
+	return c.text(i)
+}
+
+// text returns the i-th value as it is written into a CSV file; "" where it is
+// missing. Each value has one text, and reads back as itself.
+func (c *Column) text(i int) string {
+	if c.missing(i) {
+		return ""
+	}
+	switch c.Type {
+	case Text:
+		return c.Texts[i]
+	case Integer:
+		return strconv.FormatInt(c.Ints[i], 10)
+	case Float:
+		return formatFloat(c.Floats[i])
+	case Bool:
+		return strconv.FormatBool(c.Ints[i] != 0)
+	case Any:
+		if s, ok := c.Values[i].(string); ok {
+			return s
+		}
+		return tool.FormatJSON(c.Values[i], "")
+	}
+	return formatTime(c.Type, c.Ints[i])
+}
+
+// formatFloat writes a number so that it reads back as a float, as itself: 2.0,
+// 0.1, 1e+30, NaN, +Inf.
+func formatFloat(f float64) string {
+	s := strconv.FormatFloat(f, 'g', -1, 64)
+	for _, r := range s {
+		if r == '.' || r == 'e' || r == 'N' || r == 'I' {
+			return s
+		}
+	}
+	return s + ".0"
+}
+
+const (
+	secondsPerDay = 24 * 60 * 60
+	microsecond   = 1_000_000 // in a second
+)
+
+// formatTime writes a point in time by ISO 8601: 2006-01-02, 2006-01-02T15:04:05,
+// 2006-01-02T15:04:05.25Z.
+func formatTime(t Type, n int64) string {
+	switch t {
+	case Date:
+		return time.Unix(n*secondsPerDay, 0).UTC().Format(time.DateOnly)
+	case DateTime:
+		return time.UnixMicro(n).UTC().Format("2006-01-02T15:04:05.999999")
+	}
+	return time.UnixMicro(n).UTC().Format("2006-01-02T15:04:05.999999Z07:00")
+}
+
+// slice returns the values from i to j, which share the memory of c.
+func (c *Column) slice(i, j int) *Column {
+	d := &Column{Type: c.Type}
+	switch c.Type {
+	case Text:
+		d.Texts = c.Texts[i:j:j]
+	case Float:
+		d.Floats = c.Floats[i:j:j]
+	case Any:
+		d.Values = c.Values[i:j:j]
+	default:
+		d.Ints = c.Ints[i:j:j]
+	}
+	if c.Missing != nil {
+		d.Missing = c.Missing[i:j:j]
+	}
+	return d
+}
+
+// pick returns the values at these places, in their order.
+func (c *Column) pick(rows []int) *Column {
+	d := newColumn(c.Type, len(rows))
+	for _, i := range rows {
+		d.addFrom(c, i)
+	}
+	return d
+}
+
+// extend appends all values of a column of the same type.
+func (c *Column) extend(d *Column) {
+	n := c.Len()
+	c.Ints = append(c.Ints, d.Ints...)
+	c.Floats = append(c.Floats, d.Floats...)
+	c.Texts = append(c.Texts, d.Texts...)
+	c.Values = append(c.Values, d.Values...)
+	if c.Missing == nil && d.Missing == nil {
+		return
+	}
+	missing := append(slices.Grow(c.Missing, c.Len()-len(c.Missing))[:n], d.Missing...)
+	c.Missing = append(missing, make([]bool, c.Len()-len(missing))...)
+}
+
+// size returns about how many bytes the column takes.
+func (c *Column) size() int64 {
+	n := int64(8*len(c.Ints) + 8*len(c.Floats) + 16*len(c.Texts) + len(c.Missing))
+	for _, s := range c.Texts {
+		n += int64(len(s))
+	}
+	for _, v := range c.Values {
+		n += valueSize(v)
+	}
+	return n
+}
+
+func valueSize(v tool.Value) int64 {
+	const one = 16 // an interface
+	switch v := v.(type) {
+	case string:
+		return 2*one + int64(len(v))
+	case []byte:
+		return 2*one + int64(len(v))
+	case *tool.Dict:
+		n := int64(4 * one)
+		for k, x := range v.All() {
+			n += valueSize(k) + valueSize(x)
+		}
+		return n
+	}
+	items, _ := tool.Elements(v)
+	n := int64(2 * one)
+	for _, x := range items {
+		n += valueSize(x)
+	}
+	return n
+}

@@ -1,0 +1,138 @@
+package table
+
+import (
+	"context"
+	"slices"
+
+	"github.com/cassidy-run/cassidy/runtime/tool"
+)
+
+// kinds are the types of the objects that the rows of one [Module] give.
+type kinds struct{ table, groups tool.ObjectType }
+
+// Module returns the module data: the functions that give tables, and with them
+// the methods that tables have.
+func Module() tool.Module {
+	k := &kinds{}
+	k.table = tool.ObjectType{
+		Name: "table",
+		Doc: "A table: rows under named columns, each of one type: text, integer, float, bool, date, datetime (without a zone), " +
+			"instant (in UTC) or any (lists and objects, or several types). `t[\"name\"]` gives the values of a column as a list, " +
+			"`t[0]` a row as a dict (in Lua the first row is `t[1]`), `len(t)` the number of rows, and a loop the rows. A missing value is None, " +
+			"and is not the empty text. Nothing changes a table: each method gives another. Where a table leaves the script, as " +
+			"a tool's result, it is a list of dicts; print(t) and str(t) show it as text.",
+		Fields:  bound(k, tableFields()),
+		Methods: bound(k, slices.Concat(shapeRows(), filterRows(), combineRows(), groupRows(), describeRows(), writeRows())),
+	}
+	k.groups = tool.ObjectType{
+		Name:    "groups",
+		Doc:     "The rows of a table in groups, as group_by gives them.",
+		Methods: bound(k, groupsRows()),
+	}
+	return tool.Module{
+		Name:    "data",
+		Doc:     "Reads tables from files and texts, and asks SQL of them.",
+		Funcs:   bound(k, slices.Concat(readRows(), sqlRows())),
+		Objects: []*tool.ObjectType{&k.table, &k.groups},
+	}
+}
+
+// A call is one call of a row.
+type call struct {
+	ctx   context.Context
+	grant tool.Grant
+	args  *tool.Dict
+	self  tool.Object // whose method it is, or nil
+}
+
+// A row is a [tool.Func] and what it does.
+type row struct {
+	tool.Func
+	do func(c *call) (tool.Value, error)
+}
+
+// bound completes rows: what they give are objects of these kinds.
+func bound(k *kinds, rows []row) []tool.Func {
+	funcs := make([]tool.Func, len(rows))
+	for i, r := range rows {
+		funcs[i] = r.Func
+		funcs[i].Objects = true
+		funcs[i].Do = func(ctx context.Context, e tool.Effect, g tool.Grant) (tool.Outcome, error) {
+			v, err := r.do(&call{ctx, g, e.Args, e.Self})
+			if err != nil {
+				return tool.Outcome{}, tool.AsError(err, tool.Failed)
+			}
+			switch made := v.(type) {
+			case *Table:
+				if made.kinds == nil {
+					made.kinds = k
+				}
+			case *groups:
+				made.kinds = k
+			}
+			return tool.Outcome{Value: v}, nil
+		}
+	}
+	return funcs
+}
+
+// table is the table whose method is called.
+func (c *call) table() *Table { return c.self.(*Table) }
+
+// value is an argument, or nil.
+func (c *call) value(name string) tool.Value {
+	v, _ := c.args.Get(name)
+	return v
+}
+
+// names is an argument that is a list of texts.
+func (c *call) names(name string) []string {
+	items, _ := tool.Elements(c.value(name))
+	texts := make([]string, len(items))
+	for i, v := range items {
+		texts[i], _ = v.(string)
+	}
+	return texts
+}
+
+// otherTable is an argument that is a table.
+func (c *call) otherTable(name string) (*Table, error) {
+	t, ok := c.value(name).(*Table)
+	if !ok {
+		return nil, tool.Errorf(tool.Invalid, "argument '%s' should be table but got %s", name, tool.TypeOf(c.value(name))).
+			WithHint("data.read and data.parse give tables")
+	}
+	return t, nil
+}
+
+// tableFields are what is read of a table without a call.
+func tableFields() []row {
+	return []row{
+		{tool.Func{Name: "columns", Doc: "The names of the columns, in their order.", Returns: "a list of texts"}, func(c *call) (tool.Value, error) {
+			return textList(c.table().names), nil
+		}},
+		{tool.Func{Name: "types", Doc: "The type of each column.", Returns: `a dict, as in {"name": "text", "age": "integer"}`}, func(c *call) (tool.Value, error) {
+			d := &tool.Dict{}
+			for i, name := range c.table().names {
+				d.Put(name, c.table().types[i].String())
+			}
+			return d, nil
+		}},
+		{tool.Func{Name: "rows", Doc: "The number of rows, as len(t) gives it.", Returns: "an integer"}, func(c *call) (tool.Value, error) {
+			n, err := c.table().Len(c.ctx, c.grant)
+			return int64(n), err
+		}},
+		{tool.Func{Name: "notes", Doc: "What was found out or decided when the table was read: its encoding and delimiter where they were not said, columns that were given a name, rows that were filled.",
+			Returns: "a list of texts"}, func(c *call) (tool.Value, error) {
+			return textList(c.table().notes), nil
+		}},
+	}
+}
+
+func textList(texts []string) tool.List {
+	list := make(tool.List, len(texts))
+	for i, s := range texts {
+		list[i] = s
+	}
+	return list
+}

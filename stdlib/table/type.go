@@ -1,0 +1,57 @@
+package table
+
+import (
+	"strings"
+
+	"github.com/cassidy-run/cassidy/runtime/tool"
+)
+
+// A Type is what the values of a column are.
+type Type uint8
+
+// The types. A date has no time; a datetime has no zone, and an instant is one in
+// UTC. Any is for what JSON has beside these, lists and objects, and for columns
+// whose values are of several types.
+const (
+	Text Type = iota
+	Integer
+	Float
+	Bool
+	Date
+	DateTime
+	Instant
+	Any
+)
+
+var typeNames = [...]string{"text", "integer", "float", "bool", "date", "datetime", "instant", "any"}
+
+// String returns the name of the type as scripts know it.
+func (t Type) String() string { return typeNames[t] }
+
+// number reports whether values of the type can be added up.
+func (t Type) number() bool { return t == Integer || t == Float }
+
+// time reports whether values of the type are points in time.
+func (t Type) time() bool { return t == Date || t == DateTime || t == Instant }
+
+// ParseType returns the type of a name.
+func ParseType(name string) (Type, error) {
+	for i, n := range typeNames {
+		if n == name {
+			return Type(i), nil
+		}
+	}
+	return 0, tool.Errorf(tool.Invalid, "there is no type %q%s", name, tool.DidYouMean(name, typeNames[:])).
+		WithHint("the types are %s", strings.Join(typeNames[:], ", "))
+}
+
+// join returns the type that can hold the values of both.
+func (t Type) join(u Type) Type {
+	switch {
+	case t == u:
+		return t
+	case t.number() && u.number():
+		return Float
+	}
+	return Any
+}

@@ -1,0 +1,3 @@
+package table
+
+func writeRows() []row { return nil }
