@@ -1,3 +1,224 @@
 package table
 
-func readRows() []row { return nil }
+import (
+	"bytes"
+	"context"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/cassidy-run/cassidy/runtime/tool"
+)
+
+// The formats of files.
+const (
+	formatCSV   = "csv"
+	formatTSV   = "tsv"
+	formatJSON  = "json"
+	formatLines = "jsonl"
+	formatXLSX  = "xlsx"
+)
+
+var formatNames = []string{formatCSV, formatTSV, formatJSON, formatLines, formatXLSX}
+
+// readOptions are what a caller says about a file. What is not said is found out.
+type readOptions struct {
+	format    string          // "" until it is found out
+	delimiter string          // "" is found out
+	quote     string          // "" means that nothing is quoted
+	header    *bool           // nil is found out
+	encoding  string          // "" is found out
+	types     map[string]Type // of columns by their names
+	missing   []string        // the texts that stand for a missing value; nil: those of the rule
+	thousands string          // what stands between groups of three digits, or ""
+	decimal   string          // what stands before the fraction
+	percent   bool            // "12.5%" is the number 0.125
+	dates     []string        // further forms of dates, as strftime has them
+	fill      bool            // a short row is filled
+	skip      int             // lines before the table
+	sheet     tool.Value      // name or number from 1; nil is the first
+}
+
+// readParams are the parameters that data.read and data.parse share.
+func readParams() []tool.Param {
+	return []tool.Param{
+		tool.Maybe("format", tool.TypeString, "csv, tsv, json, jsonl or xlsx; without it, found out by the path's end or the text's beginning."),
+		tool.Maybe("delimiter", tool.TypeString, "The character between the cells of a CSV file; without it, the one of , ; tab | that divides the first lines alike."),
+		tool.Optional("quote", tool.TypeString, `"`, "The character around cells that may hold anything; an empty text says that there is none."),
+		tool.Maybe("header", tool.TypeBoolean, "Whether the first row names the columns; without it, it does unless each of its cells is empty or reads as a number, a date or a time. "+
+			"Columns without a name are named column_1, column_2 …"),
+		tool.Maybe("encoding", tool.TypeString, "utf-8, utf-16, utf-16le, utf-16be, latin-1 or windows-1252; without it, found out: by a byte order mark, else UTF-8 where that fits, else windows-1252."),
+		tool.Maybe("types", tool.TypeObject, `Types of columns by name, as in {"zip": "text"}; those of the others are found out from all of their values. A value that does not fit is an error.`),
+		tool.Maybe("missing", tool.TypeCharacter, `Texts that stand for a missing value, beside the empty cell. Without it, NA, N/A, NaN, null and NULL do in a column whose other values are no texts.`),
+		tool.Maybe("thousands", tool.TypeString, `The character between groups of three digits, as in 1,234,567: one of , . ' _ or a space. Without it, such a cell is text.`),
+		tool.Optional("decimal", tool.TypeString, ".", `The character before the fraction: "." or ",".`),
+		tool.Optional("percent", tool.TypeBoolean, false, "Read 12.5% as the number 0.125. Else such a cell is text."),
+		tool.Maybe("dates", tool.TypeCharacter, `Further ways in which dates and times are written, as in "%d.%m.%Y" or "%m/%d/%Y %H:%M". Those of ISO 8601, as 2024-02-29, are known.`),
+		tool.Optional("fill", tool.TypeBoolean, false, "Fill rows that are too short with missing values. Else they are an error, as too long ones are always."),
+		tool.Optional("skip", tool.TypeInteger, int64(0), "How many lines to pass over before the table begins."),
+		tool.Maybe("sheet", tool.TypeAny, "The sheet of a spreadsheet, by its name or its number from 1; without it, the first."),
+	}
+}
+
+func readRows() []row {
+	return []row{
+		{tool.Func{
+			Name: "read",
+			Doc: "Reads a table from a file of the project: CSV, TSV, JSON (a list of objects, or an object of lists), JSON Lines or XLSX. A file of more than 8 MB " +
+				"is not kept in memory but read again for each thing that is asked of it, so it may be larger than the memory; such a table can be described, grouped, filtered and asked SQL like any other. " +
+				"The tool declares `fs.read`.",
+			Params:  append([]tool.Param{tool.Required("path", tool.TypeString, "The file.")}, readParams()...),
+			Returns: "a table",
+		}, func(c *call) (tool.Value, error) {
+			o, err := c.readOptions()
+			if err != nil {
+				return nil, err
+			}
+			in, err := openFile(c.grant, c.args.Text("path"))
+			if err != nil {
+				return nil, err
+			}
+			return asTable(read(c.ctx, c.grant, in, o))
+		}},
+		{tool.Func{
+			Name:    "parse",
+			Doc:     "Reads a table from a text, or from the bytes of a file.",
+			Params:  append([]tool.Param{tool.Required("text", tool.TypeAny, "The text, or bytes.")}, readParams()...),
+			Returns: "a table",
+		}, func(c *call) (tool.Value, error) {
+			o, err := c.readOptions()
+			if err != nil {
+				return nil, err
+			}
+			in := &input{name: "text"}
+			switch text := c.value("text").(type) {
+			case string:
+				in.held = []byte(text)
+				if o.encoding == "" {
+					o.encoding = "utf-8" // as every text is
+				}
+			case []byte:
+				in.held = text
+			default:
+				return nil, tool.Errorf(tool.Invalid, "argument 'text' should be string or bytes but got %s", tool.TypeOf(text))
+			}
+			in.size = int64(len(in.held))
+			return asTable(read(c.ctx, c.grant, in, o))
+		}},
+	}
+}
+
+// asTable keeps a nil table from becoming a value that is not nil.
+func asTable(t *Table, err error) (tool.Value, error) {
+	if err != nil {
+		return nil, err
+	}
+	return t, nil
+}
+
+// read reads a table of any format.
+func read(ctx context.Context, g tool.Grant, in *input, o *readOptions) (*Table, error) {
+	format, err := o.formatOf(in)
+	if err != nil {
+		return nil, err
+	}
+	switch format {
+	case formatJSON:
+		return readJSON(ctx, g, in, o)
+	case formatLines:
+		return readJSONLines(ctx, g, in, o)
+	case formatXLSX:
+		return readXLSX(ctx, g, in, o)
+	case formatTSV:
+		if o.delimiter == "" {
+			o.delimiter = "\t"
+		}
+	}
+	return readCSV(ctx, g, in, o)
+}
+
+// formatOf returns the format that was said, or that the name or the first bytes
+// tell.
+func (o *readOptions) formatOf(in *input) (string, error) {
+	if o.format != "" {
+		return o.format, nil
+	}
+	switch suffix := strings.ToLower(path.Ext(in.name)); {
+	case !in.file:
+		return formatOfBytes(in.held), nil
+	case suffix == ".csv", suffix == ".txt", suffix == ".dat", suffix == "":
+		return formatCSV, nil
+	case suffix == ".tsv", suffix == ".tab":
+		return formatTSV, nil
+	case suffix == ".json":
+		return formatJSON, nil
+	case suffix == ".jsonl", suffix == ".ndjson":
+		return formatLines, nil
+	case suffix == ".xlsx", suffix == ".xlsm":
+		return formatXLSX, nil
+	case suffix == ".xls", suffix == ".ods", suffix == ".numbers", suffix == ".xlsb":
+		return "", tool.Errorf(tool.Failed, "%s: a %s file cannot be read", in.name, suffix).WithHint("save it as .xlsx or .csv")
+	default:
+		return "", tool.Errorf(tool.Invalid, "%s: which format is it?", in.name).WithHint("say it: format = %q, or one of %s", formatCSV, strings.Join(formatNames[1:], ", "))
+	}
+}
+
+// formatOfBytes tells the format of a text: JSON begins with a bracket, JSON
+// Lines with one object a line, and a spreadsheet is a zip archive.
+func formatOfBytes(b []byte) string {
+	switch text := bytes.TrimLeft(bytes.TrimPrefix(b, []byte("\ufeff")), " \t\r\n"); {
+	case bytes.HasPrefix(text, []byte("PK\x03\x04")):
+		return formatXLSX
+	case bytes.HasPrefix(text, []byte("[")):
+		return formatJSON
+	case bytes.HasPrefix(text, []byte("{")):
+		line, rest, _ := bytes.Cut(text, []byte("\n"))
+		if bytes.HasSuffix(bytes.TrimSpace(line), []byte("}")) && (len(bytes.TrimSpace(rest)) == 0 || bytes.HasPrefix(bytes.TrimSpace(rest), []byte("{"))) {
+			return formatLines
+		}
+		return formatJSON
+	}
+	return formatCSV
+}
+
+// readOptions reads the arguments that readParams describe.
+func (c *call) readOptions() (*readOptions, error) {
+	o := &readOptions{
+		format: strings.ToLower(c.args.Text("format")), delimiter: c.args.Text("delimiter"), quote: c.args.Text("quote"),
+		encoding: strings.ToLower(c.args.Text("encoding")), thousands: c.args.Text("thousands"), decimal: c.args.Text("decimal"),
+		percent: c.args.Bool("percent"), dates: c.names("dates"), fill: c.args.Bool("fill"),
+		skip: int(c.args.Int("skip", 0)), sheet: c.value("sheet"),
+	}
+	if o.format != "" && !slices.Contains(formatNames, o.format) {
+		return nil, tool.Errorf(tool.Invalid, "there is no format %q%s", o.format, tool.DidYouMean(o.format, formatNames)).
+			WithHint("the formats are %s", strings.Join(formatNames, ", "))
+	}
+	if h, ok := c.value("header").(bool); ok {
+		o.header = &h
+	}
+	if c.value("missing") != nil {
+		o.missing = c.names("missing")
+	}
+	var err error
+	o.types, err = c.typesOf("types")
+	return o, err
+}
+
+// typesOf is an argument that gives types by the names of columns.
+func (c *call) typesOf(name string) (map[string]Type, error) {
+	d, _ := c.value(name).(*tool.Dict)
+	types := make(map[string]Type, d.Len())
+	for k, v := range d.All() {
+		column, isText := k.(string)
+		text, isName := v.(string)
+		if !isText || !isName {
+			return nil, tool.Errorf(tool.Invalid, `argument '%s' should give a type by the name of each column, as in {"zip": "text"}`, name)
+		}
+		t, err := ParseType(text)
+		if err != nil {
+			return nil, err
+		}
+		types[column] = t
+	}
+	return types, nil
+}
