@@ -33,7 +33,8 @@ type Options struct {
 	// Sandbox runs the scripts. Nil: scripts cannot be registered.
 	Sandbox sandbox.Sandbox
 	// Builtin runs those that come with cassidy, whose Location is
-	// [tool.Builtin]. Nil: Sandbox runs them as well.
+	// [tool.Builtin], but for those that declare limits of memory or processor
+	// time. Nil: Sandbox runs them as well.
 	Builtin sandbox.Sandbox
 	// Modules are the effects that scripts may ask for. What a program lends
 	// beside the usual takes capabilities named use, as in use:stock/read; a
@@ -193,7 +194,7 @@ func (h *Host) Refresh(ctx context.Context) error {
 			if t.Location == tool.Builtin || t.Location == tool.Personal {
 				grantNeeds(t)
 			}
-			if err := r.Register(t, h.scriptRunner(t.Location, found[i].Load), false); err != nil {
+			if err := r.Register(t, h.scriptRunner(t, found[i].Load), false); err != nil {
 				e := *tool.AsError(err, tool.Invalid)
 				e.Pos.File = t.Path
 				broken = append(broken, &e)
@@ -281,15 +282,15 @@ func (h *Host) RegisterScript(t tool.Tool, load func() (tool.Script, error)) err
 		t.State = tool.Ready
 	}
 	grantNeeds(&t)
-	if err := h.registry.Register(&t, h.scriptRunner(t.Location, load), false); err != nil {
+	if err := h.registry.Register(&t, h.scriptRunner(&t, load), false); err != nil {
 		return err
 	}
 	h.scripts.Store(&t, load)
 	return nil
 }
 
-func (h *Host) scriptRunner(from tool.Location, load func() (tool.Script, error)) tool.Runner {
-	box := h.boxFor(from)
+func (h *Host) scriptRunner(t *tool.Tool, load func() (tool.Script, error)) tool.Runner {
+	box := h.boxFor(t.Location, t.Limits)
 	var loaded atomic.Pointer[tool.Script]
 	return func(ctx context.Context, c tool.Call, do tool.Effector) (tool.Outcome, error) {
 		s := loaded.Load()
@@ -305,9 +306,11 @@ func (h *Host) scriptRunner(from tool.Location, load func() (tool.Script, error)
 	}
 }
 
-// boxFor returns the sandbox of scripts that come from somewhere, or nil.
-func (h *Host) boxFor(from tool.Location) sandbox.Sandbox {
-	if from == tool.Builtin && h.opts.Builtin != nil {
+// boxFor returns the sandbox of scripts that come from somewhere, or nil. One of
+// cassidy's own that declares how much memory or time it may take, since it
+// reads what strangers wrote, runs where that is kept.
+func (h *Host) boxFor(from tool.Location, l tool.Limits) sandbox.Sandbox {
+	if from == tool.Builtin && h.opts.Builtin != nil && l.Memory == 0 && l.CPU == 0 {
 		return h.opts.Builtin
 	}
 	return h.opts.Sandbox

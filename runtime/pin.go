@@ -88,7 +88,7 @@ func (h *Host) replaced(ctx context.Context, s *tool.Script) (*tool.Tool, tool.R
 		return nil, nil, err
 	}
 	t.Location, t.Path, t.State, t.Granted = tool.Project, s.Path, tool.Ready, t.Needs // it can reach nothing but the record
-	return &t, h.scriptRunner(tool.Project, func() (tool.Script, error) { return *s, nil }), nil
+	return &t, h.scriptRunner(&t, func() (tool.Script, error) { return *s, nil }), nil
 }
 
 // revive makes a tool of what is noted of it.
@@ -100,7 +100,7 @@ func (h *Host) revive(ctx context.Context, note *tool.Dict) (*tool.Tool, tool.Ru
 		return nil, nil, damaged
 	}
 	from := tool.Location(note.Text(noteFrom))
-	box := h.boxFor(from)
+	box := h.boxFor(from, tool.Limits{})
 	if box == nil {
 		return nil, nil, tool.Errorf(tool.Invalid, "the host has no sandbox to run '%s' in", s.Name)
 	}
@@ -119,7 +119,7 @@ func (h *Host) revive(ctx context.Context, note *tool.Dict) (*tool.Tool, tool.Ru
 		}
 		t.Granted = append(t.Granted, c)
 	}
-	return &t, h.scriptRunner(from, func() (tool.Script, error) { return s, nil }), nil
+	return &t, h.scriptRunner(&t, func() (tool.Script, error) { return s, nil }), nil
 }
 
 // recall takes from the record what holds for all of the run: the tools as it

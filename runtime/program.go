@@ -94,7 +94,7 @@ func (h *Host) begin(ctx context.Context, p *Program) (g *gate, run tool.Runner,
 	}
 	g.review, g.typed = p.Review, p.typed
 	g.call.Limits = h.limits(c, g.tool)
-	box := h.boxFor(location)
+	box := h.boxFor(location, tool.Limits{})
 	if box == nil && p.run == nil {
 		return nil, nil, done, tool.Errorf(tool.Invalid, "the host has no sandbox to run '%s' in", p.Name)
 	}

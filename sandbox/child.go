@@ -22,6 +22,7 @@ type child struct {
 	in      frameReader
 	buf     []byte // of the frame that is being sent
 	memory  int64  // its budget
+	supply  int64  // how much a call may be sent
 	born    time.Time
 	domain  string // what it has been used for, or ""
 	loaded  bool   // it has the domain's script
@@ -29,8 +30,8 @@ type child struct {
 
 	call  uint32
 	seq   uint32
-	moved [2]int // bytes of the request, out and in
-	over  bool   // it was told what ends its call
+	moved [2]int64 // bytes of the request, out and in
+	over  bool     // it was told what ends its call
 	watch watch
 
 	mu    sync.Mutex
@@ -49,7 +50,7 @@ func newChild(spawn func() (*child, error), rows tool.List, memory int64, confin
 	if err != nil {
 		return nil, tool.Errorf(tool.Unavailable, "a worker cannot be started: %w", err)
 	}
-	c.memory, c.born = memory, time.Now()
+	c.memory, c.supply, c.born = memory, maxSupply, time.Now()
 	late := time.AfterFunc(startTime, func() { c.kill(errLate()) })
 	a, err := c.request(sendInit, tool.List{memory, confined, rows}, nil)
 	switch {
@@ -84,7 +85,7 @@ type answer struct {
 // not to be used again.
 func (c *child) request(kind frameType, body tool.List, serve func(name string, args *tool.Dict) tool.List) (answer, error) {
 	c.call++
-	c.seq, c.moved, c.over = 0, [2]int{}, false
+	c.seq, c.moved, c.over = 0, [2]int64{}, false
 	if err := c.send(kind, body); err != nil {
 		return answer{}, err
 	}
@@ -156,13 +157,13 @@ func (c *child) send(kind frameType, body tool.List) error {
 	if err == nil {
 		err = endFrame(buf)
 	}
-	if err == nil && c.moved[0]+len(buf) > maxTraffic {
-		err = tooLong(errTraffic)
+	if err == nil && c.moved[0]+int64(len(buf)) > c.supply {
+		err = tooLong(errTraffic(c.supply))
 	}
 	if err != nil {
 		return &notSent{err}
 	}
-	c.moved[0] += len(buf)
+	c.moved[0] += int64(len(buf))
 	c.seq++
 	if cap(buf) <= keepBuffer {
 		c.buf = buf
@@ -187,7 +188,7 @@ func (c *child) next() (frame, error) {
 		return f, c.violation("a frame of another call")
 	}
 	c.seq++
-	if c.moved[1] += len(f.body); c.moved[1] > maxTraffic+maxFrame {
+	if c.moved[1] += int64(len(f.body)); c.moved[1] > maxTraffic+maxFrame {
 		return f, c.violation("too much for one call")
 	}
 	return f, nil

@@ -56,6 +56,9 @@ func ReadFrame(from io.Reader) (kind uint8, call, seq uint32, body []byte, err e
 	return uint8(f.kind), f.call, f.seq, f.body, err
 }
 
+// LimitSupply sets how much each call of the workers to come may be sent.
+func LimitSupply(p *Process, most int64) { p.pool.supply = most }
+
 // AppendFields makes the body of a frame.
 var AppendFields = appendFields
 

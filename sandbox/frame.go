@@ -21,8 +21,11 @@ const (
 	// maxFrame holds a file of 8 MB, which is what one effect may carry, and
 	// the words around it.
 	maxFrame = 8<<20 + 64<<10
-	// maxTraffic is how much a call may send, each way.
+	// maxTraffic is how much a call of a worker may send to the host.
 	maxTraffic = 32 << 20
+	// maxSupply is how much it may be sent: the parts of a large file, several
+	// times over. Nobody keeps it, so it is the time of the host that it bounds.
+	maxSupply = 4 << 30
 )
 
 type frameType uint8

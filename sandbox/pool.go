@@ -44,6 +44,7 @@ type pool struct {
 	opts     Options
 	rows     tool.List // the effects, for new workers
 	confined bool      // whether a worker must be
+	supply   int64     // how much each call may be sent
 	starter  *starter
 	guard    guard // of the workers
 
@@ -71,7 +72,7 @@ type turn struct {
 }
 
 func newPool(o *Options, rows tool.List, confined bool) *pool {
-	p := &pool{opts: *o, rows: rows, confined: confined, starter: newStarter(), most: maxAlive,
+	p := &pool{opts: *o, rows: rows, confined: confined, supply: maxSupply, starter: newStarter(), most: maxAlive,
 		alive: map[*child]bool{}, refused: map[string]*tool.Error{}, running: map[string]int{}}
 	p.guard.workers = p.workers
 	if p.opts.Running <= 0 {
@@ -220,6 +221,7 @@ func (p *pool) start(memory int64) (*child, error) {
 	case err != nil:
 		p.count--
 	default:
+		c.supply = p.supply
 		p.alive[c] = true
 	}
 	return c, err

@@ -370,7 +370,7 @@ type notSent struct{ error }
 
 func (n *notSent) Unwrap() error { return n.error }
 
-var errTraffic = fmt.Errorf("the call is sent more than %d MB", maxTraffic>>20)
+func errTraffic(most int64) error { return fmt.Errorf("the call is sent more than %d MB", most>>20) }
 
 // A diedIdle is the error of a worker that ended before it had asked for
 // anything or answered: most likely somebody killed it.

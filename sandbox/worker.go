@@ -56,6 +56,7 @@ type worker struct {
 	call   uint32 // the one that is being answered
 	seq    uint32
 	engine *engine.Engine
+	memory int64 // its budget
 	script tool.Script
 	sent   int // bytes of the call, out
 	broken error
@@ -91,6 +92,7 @@ func work(in io.Reader, out io.Writer, pure []tool.Module) error {
 func (w *worker) init(f frame, pure []tool.Module) error {
 	m := readFields(f.body)
 	memory, confined, rows := field[int64](m), field[bool](m), field[tool.List](m)
+	w.memory = memory
 	if err := m.done(); err != nil {
 		return err
 	}
@@ -218,6 +220,7 @@ func (w *worker) run(body []byte) (tool.List, error) {
 	if err != nil {
 		return nil, err
 	}
+	c.Limits.Memory = w.memory
 	ctx := newBudget(c.Limits.CPU)
 	out, err := w.engine.Run(ctx, w.script, c, w.effect)
 	answer := tool.List{out.Usage.Steps, out.Value}

@@ -306,9 +306,8 @@ func (s *fsSpot) read(limit int64) ([]byte, error) {
 	return data, err
 }
 
-// readDisk reads what is on disk, and never waits: not for a pipe, and not for
-// a file without end.
-func (s *fsSpot) readDisk(limit int64) ([]byte, fs.FileInfo, error) {
+// openDisk opens what is on disk, and never waits: not for a pipe.
+func (s *fsSpot) openDisk() (*os.File, fs.FileInfo, error) {
 	if !s.disk.Mode().IsRegular() {
 		return nil, nil, s.irregular()
 	}
@@ -316,14 +315,26 @@ func (s *fsSpot) readDisk(limit int64) ([]byte, fs.FileInfo, error) {
 	if err != nil {
 		return nil, nil, s.cannotOpen(err)
 	}
-	defer f.Close()
 	info, err := f.Stat()
+	switch {
+	case err != nil:
+		err = s.look.failed("read", s.asked, err)
+	case !info.Mode().IsRegular() || !os.SameFile(info, s.disk):
+		err = s.look.changed(s.asked)
+	default:
+		return f, info, nil
+	}
+	f.Close()
+	return nil, nil, err
+}
+
+// readDisk reads what is on disk, and does not wait for a file without end.
+func (s *fsSpot) readDisk(limit int64) ([]byte, fs.FileInfo, error) {
+	f, info, err := s.openDisk()
 	if err != nil {
-		return nil, nil, s.look.failed("read", s.asked, err)
+		return nil, nil, err
 	}
-	if !info.Mode().IsRegular() || !os.SameFile(info, s.disk) {
-		return nil, nil, s.look.changed(s.asked)
-	}
+	defer f.Close()
 	if info.Size() > limit {
 		return nil, nil, s.tooLarge(limit)
 	}

@@ -1,8 +1,12 @@
 package stdlib
 
 import (
+	"bytes"
 	"context"
+	"io"
+	"math"
 	"path"
+	"slices"
 	"time"
 	"unicode/utf8"
 
@@ -20,10 +24,12 @@ func (w *World) fsReadFuncs() []tool.Func {
 			Returns: "its text",
 		}),
 		w.fsReadFunc(w.filePath, (*fsLook).readBytes, tool.Func{
-			Name:    "read_bytes",
-			Doc:     "Read a file that may hold anything.",
-			Params:  file,
-			Returns: "its bytes",
+			Name: "read_bytes",
+			Doc:  "Read a file that may hold anything, or a part of it. A file of more than 8 MB can be read in parts only.",
+			Params: append(slices.Clip(file),
+				atLeast(tool.Optional("offset", tool.TypeInteger, int64(0), "where to begin, in bytes"), 0),
+				atLeast(tool.Maybe("length", tool.TypeInteger, "how many bytes to read; without it, all up to the end"), 0)),
+			Returns: "its bytes; fewer than length where the file ends before, none where it does before offset",
 		}),
 		w.fsReadFunc(w.anyPath, (*fsLook).stat, tool.Func{
 			Name:    "stat",
@@ -38,6 +44,12 @@ func (w *World) fsReadFuncs() []tool.Func {
 			Returns: "True or False",
 		}),
 	}
+}
+
+// atLeast narrows a parameter that is a number.
+func atLeast(p tool.Param, low int64) tool.Param {
+	p.Type.Min = low
+	return p
 }
 
 // anyPath resolves a path that may be a file's or a folder's.
@@ -113,9 +125,9 @@ func (l *fsLook) toRead(raw string) (*fsSpot, error) {
 	return nil, err
 }
 
-// content reads a whole file, and notes in the stage what it was, so that a
-// write that builds on it fails where it is no longer that.
-func (l *fsLook) content(args *tool.Dict) ([]byte, error) {
+// file finds the regular file, or what else is there but a folder, at the path
+// of the arguments. Close it.
+func (l *fsLook) file(args *tool.Dict) (*fsSpot, error) {
 	if _, err := l.w.filePath(args.Text("path")); err != nil {
 		return nil, err
 	}
@@ -123,10 +135,21 @@ func (l *fsLook) content(args *tool.Dict) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer s.close()
 	if s.kind() == fsFolder {
+		defer s.close()
 		return nil, s.isFolder()
 	}
+	return s, nil
+}
+
+// content reads a whole file, and notes in the stage what it was, so that a
+// write that builds on it fails where it is no longer that.
+func (l *fsLook) content(args *tool.Dict) ([]byte, error) {
+	s, err := l.file(args)
+	if err != nil {
+		return nil, err
+	}
+	defer s.close()
 	data, err := s.read(l.w.limits.Read)
 	if err == nil && s.staged == nil && l.stage != nil {
 		l.stage.Saw(s.path, tool.FileState{Exists: true, Mode: uint32(s.disk.Mode().Perm()), Hash: tool.HashBytes(data)})
@@ -157,6 +180,9 @@ func fsNotText(shown string) error {
 }
 
 func (l *fsLook) readBytes(args *tool.Dict) (tool.Value, error) {
+	if offset := args.Int("offset", 0); offset > 0 || pureArg(args, "length") != nil {
+		return l.readPart(args, offset, args.Int("length", math.MaxInt64))
+	}
 	data, err := l.content(args)
 	if err != nil {
 		return nil, err
@@ -164,6 +190,36 @@ func (l *fsLook) readBytes(args *tool.Dict) (tool.Value, error) {
 	// Of staged content the stage's own bytes must not leave: who gets a value
 	// may change it.
 	return append(make([]byte, 0, len(data)), data...), nil
+}
+
+// readPart reads a part of a file. What the whole was is not noted in the stage:
+// nobody has seen it.
+func (l *fsLook) readPart(args *tool.Dict, offset, length int64) (tool.Value, error) {
+	s, err := l.file(args)
+	if err != nil {
+		return nil, err
+	}
+	defer s.close()
+	if s.staged != nil {
+		data := s.staged.Data[min(offset, int64(len(s.staged.Data))):]
+		return bytes.Clone(data[:min(length, int64(len(data)))]), nil
+	}
+	f, info, err := s.openDisk()
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	length = min(length, max(info.Size()-offset, 0))
+	if limit := l.w.limits.Read; length > limit {
+		return nil, fsLimit("read", "%s has %d bytes there, more than %s", l.w.shown(s.asked), length, fsSize(limit)).
+			WithHint("give a length, and read the rest from the next offset")
+	}
+	data := make([]byte, length)
+	n, err := f.ReadAt(data, offset)
+	if err != nil && err != io.EOF {
+		return nil, l.failed("read", s.asked, err)
+	}
+	return data[:n], nil
 }
 
 func (l *fsLook) stat(args *tool.Dict) (tool.Value, error) {

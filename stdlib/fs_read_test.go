@@ -45,6 +45,33 @@ func TestRead(t *testing.T) {
 	d.fails(tool.Invalid, "should be string", "fs.read", "path", int64(1))
 }
 
+func TestReadPart(t *testing.T) {
+	d := newDesk(t, map[string]string{"digits": "0123456789", "empty": "", "dir/x": "1"})
+	if err := os.WriteFile(filepath.Join(d.dir, "large"), make([]byte, 9<<20), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	d.must("fs.write", "path", "staged", "content", "abcdef")
+	for _, tt := range []struct {
+		path           string
+		offset, length int64
+		want           string
+	}{
+		{"digits", 0, 4, "0123"}, {"digits", 4, 4, "4567"}, {"digits", 8, 4, "89"}, {"digits", 10, 4, ""}, {"digits", 99, 4, ""},
+		{"digits", 3, 0, ""}, {"empty", 0, 1, ""}, {"staged", 2, 3, "cde"}, {"staged", 2, 30, "cdef"}, {"staged", 9, 1, ""},
+		{"large", 9<<20 - 2, 8, "\x00\x00"},
+	} {
+		if got := d.must("fs.read_bytes", "path", tt.path, "offset", tt.offset, "length", tt.length); !tool.Equal(got, []byte(tt.want)) {
+			t.Errorf("fs.read_bytes(%q, %d, %d) = %q, want %q", tt.path, tt.offset, tt.length, got, tt.want)
+		}
+	}
+	if got := d.must("fs.read_bytes", "path", "digits", "offset", int64(7)); !tool.Equal(got, []byte("789")) {
+		t.Errorf("fs.read_bytes(digits, 7) = %q, want all from there on", got)
+	}
+	d.fails(tool.Limit, "more than 8 MB\ngive a length", "fs.read_bytes", "path", "large", "offset", int64(1))
+	d.fails(tool.Failed, "dir is a folder", "fs.read_bytes", "path", "dir", "offset", int64(1))
+	d.fails(tool.Invalid, "argument 'offset'", "fs.read_bytes", "path", "digits", "offset", int64(-1))
+}
+
 func TestFileNotFoundNamesWhatIsNear(t *testing.T) {
 	d := newDesk(t, map[string]string{"docs/readme.md": "", "docs/guide.md": "", "file": "", "secret/keys.txt": ""})
 	d.fails(tool.Failed, "File not found: docs/reedme.md\ndid you mean docs/readme.md?", "fs.read", "path", "docs/reedme.md")
