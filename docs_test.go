@@ -76,6 +76,11 @@ func referencePage(modules []tool.Module) string {
 				b.WriteString(referenceEntry(name, &funcs[i]))
 			}
 		}
+		for _, m := range modules {
+			if m.Name == name {
+				b.WriteString(referenceObjects(m.Objects))
+			}
+		}
 	}
 	return b.String()
 }
@@ -88,6 +93,22 @@ The same in Starlark and in Lua. Arguments are given in order or by name:
 ` + "`fs.glob(\"*.md\", hidden = True)`, and in Lua `fs.glob(\"*.md\", {hidden = true})`" + `.
 A function that needs a capability works in tools that declare it in ` + "`needs`" + `.
 `
+
+// referenceObjects writes what scripts can do with the objects of a module.
+func referenceObjects(types []*tool.ObjectType) string {
+	var b strings.Builder
+	for _, t := range types {
+		fmt.Fprintf(&b, "\n## %s (of a module's functions)\n\n%s\n", t.Name, t.Doc)
+		for i := range t.Fields {
+			f := &t.Fields[i]
+			fmt.Fprintf(&b, "\n**`%s.%s`** %s Gives %s.\n", t.Name, f.Name, f.Doc, f.Returns)
+		}
+		for i := range t.Methods {
+			b.WriteString(referenceEntry(t.Name, &t.Methods[i]))
+		}
+	}
+	return b.String()
+}
 
 func referenceEntry(module string, f *tool.Func) string {
 	var b strings.Builder

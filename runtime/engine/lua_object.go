@@ -79,13 +79,15 @@ func luaObjectIndex(L *lua.LState) int {
 func (o luaObject) index(L *lua.LState, key lua.LValue) (lua.LValue, error) {
 	r := o.call.r
 	if name, ok := key.(lua.LString); ok {
-		v, method, err := r.attribute(o.Object, string(name))
-		switch {
-		case err != nil:
-			return nil, err
-		case method != nil:
-			return luaMethod(*method), nil
-		case v != nil:
+		f, isMethod, ok := attribute(o.Object, string(name))
+		if isMethod {
+			return luaMethod(f), nil
+		}
+		if ok {
+			v, err := r.invoke(f, nil, nil)
+			if err != nil {
+				return nil, err
+			}
 			return o.call.value(L, v)
 		}
 	}

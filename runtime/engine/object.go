@@ -4,23 +4,20 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/tool"
 )
 
-// attribute returns what an object has under a name: the value of a field, or a
-// method, which is a function.
-func (r *run) attribute(o tool.Object, name string) (tool.Value, *function, error) {
+// attribute finds what an object has under a name: a field or a method.
+func attribute(o tool.Object, name string) (f function, isMethod, ok bool) {
 	t := o.Type()
 	for i := range t.Fields {
 		if t.Fields[i].Name == name {
-			v, err := r.invoke(methodOf(o, &t.Fields[i]), nil, nil)
-			return v, nil, err
+			return methodOf(o, &t.Fields[i]), false, true
 		}
 	}
 	for i := range t.Methods {
 		if t.Methods[i].Name == name {
-			f := methodOf(o, &t.Methods[i])
-			return nil, &f, nil
+			return methodOf(o, &t.Methods[i]), true, true
 		}
 	}
-	return nil, nil, nil
+	return function{}, false, false
 }
 
 // attributeNames lists what an object has, fields first.

@@ -43,19 +43,18 @@ func (o *starObject) Hash() (uint32, error) { return 0, fmt.Errorf("unhashable t
 func (o *starObject) AttrNames() []string   { return attributeNames(o.object.Type()) }
 
 func (o *starObject) Attr(name string) (starlark.Value, error) {
-	v, method, err := o.run.attribute(o.object, name)
+	f, isMethod, ok := attribute(o.object, name)
 	switch {
-	case err != nil:
+	case !ok:
+		return nil, noAttribute(o.object.Type(), name)
+	case isMethod:
+		return starBuiltin(f), nil
+	}
+	v, err := o.run.invoke(f, nil, nil)
+	if err != nil {
 		return nil, err
-	case method != nil:
-		return starBuiltin(*method), nil
 	}
-	for _, f := range o.object.Type().Fields {
-		if f.Name == name {
-			return o.run.toStar(v)
-		}
-	}
-	return nil, noAttribute(o.object.Type(), name)
+	return o.run.toStar(v)
 }
 
 func (c *starCollection) Truth() starlark.Bool { return c.Len() > 0 }

@@ -90,8 +90,8 @@ type Func struct {
 	// Rest is the name under which named arguments that are no parameter's
 	// come, together in a dict. "" refuses them.
 	Rest string
-	// Variadic says that the last parameter, a list, can be given as several
-	// arguments as well: t.select("a", "b").
+	// Variadic says that the items of the last parameter, a list, can be given as
+	// arguments of their own: t.select("a", "b").
 	Variadic bool
 	// Other marks the one row of a module that stands for every name that the
 	// module does not have: tools.slug(x = 1) is tools.call("slug", x = 1),
@@ -184,8 +184,8 @@ func Maybe(name, typ, doc string) Param {
 // last, and there an argument may have the name of a parameter that was given
 // by its place.
 func (f *Func) Bind(positional []Value, named *Dict) (*Dict, error) {
-	if last := len(f.Params) - 1; f.Variadic && len(positional) > len(f.Params) {
-		positional = append(positional[:last:last], List(positional[last:]))
+	if f.Variadic {
+		positional = f.collect(positional)
 	}
 	if len(positional) > len(f.Params) {
 		return nil, Errorf(Invalid, "takes at most %d arguments, got %d", len(f.Params), len(positional))
@@ -236,4 +236,17 @@ func (f *Func) Bind(positional []Value, named *Dict) (*Dict, error) {
 		args.Put(f.Rest, rest)
 	}
 	return args, nil
+}
+
+// collect makes one list of what is given from the last parameter on, unless it
+// is one.
+func (f *Func) collect(positional []Value) []Value {
+	last := len(f.Params) - 1
+	if len(positional) <= last {
+		return positional
+	}
+	if _, isList := Elements(positional[last]); isList && len(positional) == len(f.Params) {
+		return positional
+	}
+	return append(positional[:last:last], List(positional[last:]))
 }

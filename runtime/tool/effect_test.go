@@ -92,3 +92,26 @@ func TestBindRest(t *testing.T) {
 		}
 	}
 }
+
+func TestBindCollectsTheLast(t *testing.T) {
+	f := Func{Name: "select", Params: []Param{Required("from", TypeAny, ""), Required("columns", TypeCharacter, "")}, Variadic: true}
+	for _, tt := range []struct {
+		given []Value
+		want  string
+	}{
+		{[]Value{int64(1), "a"}, `{"from":1,"columns":["a"]}`},
+		{[]Value{int64(1), "a", "b"}, `{"from":1,"columns":["a","b"]}`},
+		{[]Value{int64(1), List{"a", "b"}}, `{"from":1,"columns":["a","b"]}`},
+		{[]Value{List{"x"}, Tuple{"a"}}, `{"from":["x"],"columns":["a"]}`},
+	} {
+		args, err := f.Bind(tt.given, nil)
+		if err != nil || FormatJSON(args, "") != tt.want {
+			t.Errorf("Bind(%v) = %v, %v, want %s", tt.given, args, err, tt.want)
+		}
+	}
+	for _, given := range [][]Value{{int64(1)}, {int64(1), "a", int64(2)}, {int64(1), List{"a"}, "b"}} {
+		if args, err := f.Bind(given, nil); err == nil {
+			t.Errorf("Bind(%v) = %v, want an error", given, args)
+		}
+	}
+}
