@@ -20,7 +20,7 @@ func Presets() map[string][]string {
 	return map[string][]string{
 		"read_only":       {"read_file", "list_files", "search_files", "get_context"},
 		"code_analysis":   {"read_file", "list_files", "search_files", "get_context"},
-		"data_analysis":   {"get_context"},
+		"data_analysis":   {"describe_data", "query_data", "list_files", "get_context"},
 		"code_generation": {"read_file", "list_files", "write_file", "get_context"},
 	}
 }
