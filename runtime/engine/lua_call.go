@@ -64,8 +64,8 @@ func (c *luaCall) invoke(L *lua.LState, f function) (lua.LValue, error) {
 // itself takes no table.
 func (c luaConverter) arguments(f function, args []lua.LValue) ([]tool.Value, *tool.Dict, error) {
 	named := &tool.Dict{}
-	if n := len(args); n > 0 && !takesTable(f, n-1) {
-		if table, ok := args[n-1].(*lua.LTable); ok && namesOnly(table) {
+	if n := len(args); n > 0 {
+		if table, ok := args[n-1].(*lua.LTable); ok && namesOnly(table) && !takesTable(f, n-1, table) {
 			v, err := c.one(table)
 			if err != nil {
 				return nil, nil, err
@@ -101,14 +101,18 @@ func (c luaConverter) arguments(f function, args []lua.LValue) ([]tool.Value, *t
 	return positional, named, nil
 }
 
-// takesTable reports whether the i-th parameter of a function can be a table.
-func takesTable(f function, i int) bool {
+// takesTable reports whether the i-th parameter of a function can be a table
+// that has no keys but names.
+func takesTable(f function, i int, table *lua.LTable) bool {
 	if i >= len(f.Params) {
 		return false
 	}
 	switch f.Params[i].Type.Name {
-	case "", tool.TypeAny, tool.TypeArray, tool.TypeObject, tool.TypeCharacter, tool.TypeList:
+	case "", tool.TypeAny, tool.TypeObject, tool.TypeList:
 		return true
+	case tool.TypeArray, tool.TypeCharacter:
+		k, _ := table.Next(lua.LNil)
+		return k == lua.LNil // an empty list
 	}
 	return false // a plain value, or an object
 }

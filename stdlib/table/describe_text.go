@@ -1,0 +1,324 @@
+package table
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/cassidy-run/cassidy/runtime/tool"
+)
+
+// A description is the text of describe on its way.
+type description struct {
+	table  *Table
+	rows   int
+	wanted int // columns; more than there are facts of
+	facts  []*facts
+	text   strings.Builder
+}
+
+func (d *description) line(format string, args ...any) { fmt.Fprintf(&d.text, format+"\n", args...) }
+
+// head tells of the table as a whole.
+func (d *description) head() {
+	d.line("%s × %s", plural(d.rows, "row"), plural(len(d.table.names), "column"))
+	for _, note := range d.table.notes {
+		d.line("%s", oneLine(note))
+	}
+	if d.wanted > len(d.facts) {
+		d.line("%d of %s columns are shown; describe(columns = [\"%s\"]) shows others",
+			len(d.facts), thousands(int64(d.wanted)), oneLine(briefly(d.table.names[len(d.table.names)-1])))
+	}
+	var quartiles []string
+	counts := false
+	for _, f := range d.facts {
+		_, estimated := f.distinct()
+		counts = counts || estimated
+		if f.q.estimated() {
+			quartiles = append(quartiles, f.title())
+		}
+	}
+	if counts {
+		d.line("~ marks an estimate, within 2 %%")
+	}
+	if len(quartiles) > 0 {
+		d.line("quartiles are estimates, within 0.5 %% of the rank: %s", someNames(quartiles))
+	}
+}
+
+// basic is a line for each column.
+func (d *description) basic() {
+	t := newText("name", "type", ">missing", "summary")
+	for _, f := range d.facts {
+		t.add(f.title(), f.typ.String(), thousands(f.missing), f.brief())
+	}
+	d.section("", t)
+}
+
+// brief tells of a column in a few words.
+func (f *facts) brief() string {
+	least, greatest := f.limits()
+	switch {
+	case f.n == 0:
+		return "no values"
+	case f.typ.number() && least != nil:
+		mean, _ := f.mean()
+		return fmt.Sprintf("min %s, mean %s, max %s", shownValue(least), short(mean), shownValue(greatest))
+	case f.typ.time():
+		return fmt.Sprintf("%s to %s", least, greatest)
+	case f.typ == Bool:
+		return f.frequents(2)
+	}
+	s := f.distinctText() + " distinct"
+	if top := f.frequents(3); top != "" {
+		s += ": " + top
+	}
+	return s
+}
+
+// skim is a table for each kind of column.
+func (d *description) skim() {
+	numbers := newText("name", "type", ">n", ">missing", ">mean", ">sd", ">p0", ">p25", ">p50", ">p75", ">p100", "histogram")
+	dates := newText("name", "type", ">n", ">missing", ">distinct", "min", "median", "max")
+	texts := newText("name", ">n", ">missing", ">distinct", ">shortest", ">longest", "top")
+	bools := newText("name", ">n", ">missing", ">true", ">false", ">mean")
+	others := newText("name", ">n", ">missing", ">distinct", "top")
+	for _, f := range d.facts {
+		n, missing, distinct := thousands(f.n), thousands(f.missing), f.distinctText()
+		least, greatest := f.limits()
+		q := f.quartiles()
+		mean, hasMean := f.mean()
+		stdev, hasStdev := f.stdev()
+		switch {
+		case f.typ.number():
+			numbers.add(f.title(), f.typ.String(), n, missing, shownValue(known(mean, hasMean)), shownValue(known(stdev, hasStdev)),
+				shownValue(least), shownValue(q[0]), shownValue(q[1]), shownValue(q[2]), shownValue(greatest), f.histogram())
+		case f.typ.time():
+			dates.add(f.title(), f.typ.String(), n, missing, distinct, shownValue(least), shownValue(q[1]), shownValue(greatest))
+		case f.typ == Text:
+			texts.add(f.title(), n, missing, distinct, thousands(int64(f.shortest)), thousands(int64(f.longest)), f.frequents(3))
+		case f.typ == Bool:
+			trues, _ := f.whole.int64()
+			bools.add(f.title(), n, missing, thousands(trues), thousands(f.n-trues), shownValue(known(mean, hasMean)))
+		default:
+			others.add(f.title(), n, missing, distinct, f.frequents(3))
+		}
+	}
+	d.section("numbers", numbers)
+	d.section("text", texts)
+	d.section("bools", bools)
+	d.section("dates and times", dates)
+	d.section("lists, objects and several types", others)
+}
+
+func (d *description) section(title string, t *textTable) {
+	if len(t.rows) == 0 {
+		return
+	}
+	d.text.WriteByte('\n')
+	if title != "" {
+		d.line("%s", title)
+	}
+	t.write(&d.text)
+}
+
+// codebook is a paragraph for each column.
+func (d *description) codebook() {
+	for _, f := range d.facts {
+		d.line("\n%s (%s)", f.title(), f.typ)
+		rows := f.n + f.missing
+		d.line("  values: %s of %s%s; missing: %s%s; distinct: %s", thousands(f.n), thousands(rows), percent(f.n, rows),
+			thousands(f.missing), percent(f.missing, rows), f.distinctText())
+		if f.n == 0 {
+			continue
+		}
+		f.ranges(d)
+		const few = 20 // values that can be listed
+		switch n, _ := f.distinct(); {
+		case n <= few:
+			d.line("  all values: %s", f.frequents(few))
+			continue
+		default:
+			if top := f.frequents(5); top != "" {
+				d.line("  most frequent: %s", top)
+			}
+		}
+		shown := make([]string, len(f.examples))
+		for i, s := range f.examples {
+			shown[i] = f.quoted(s)
+		}
+		d.line("  examples: %s", strings.Join(shown, ", "))
+	}
+}
+
+// ranges tells between which values those of a column lie.
+func (f *facts) ranges(d *description) {
+	least, _ := f.limits()
+	switch {
+	case f.typ == Text:
+		d.line("  length: %s to %s", thousands(int64(f.shortest)), plural(f.longest, "character"))
+	case f.typ == Bool || least == nil:
+	default:
+		c := newColumn(f.typ, 2)
+		if f.typ == Float {
+			c.Floats = append(c.Floats, f.q.min, f.q.max)
+		} else {
+			c.Ints = append(c.Ints, f.least, f.greatest)
+		}
+		d.line("  range: %s to %s", c.text(0), c.text(1))
+		q := f.quartiles()
+		d.line("  quartiles: %s, %s, %s", shownValue(q[0]), shownValue(q[1]), shownValue(q[2]))
+	}
+	if mean, ok := f.mean(); ok && f.typ.number() {
+		stdev, ok := f.stdev()
+		d.line("  mean: %s; standard deviation: %s", short(mean), shownValue(known(stdev, ok)))
+	}
+}
+
+func (f *facts) title() string { return oneLine(briefly(f.name)) }
+
+// distinctText is the number of distinct values, marked where it is an estimate.
+func (f *facts) distinctText() string {
+	n, estimated := f.distinct()
+	if estimated {
+		return "~" + thousands(n)
+	}
+	return thousands(n)
+}
+
+// frequents lists the most frequent values with their counts. Where no value is
+// there more than once, that says nothing, and it is empty but for a few values.
+func (f *facts) frequents(n int) string {
+	top := f.top(n)
+	distinct, estimated := f.distinct()
+	if len(top) == 0 || top[0].count == 1 && distinct > int64(n) {
+		return ""
+	}
+	mark := ""
+	if estimated {
+		mark = "~"
+	}
+	list := make([]string, len(top))
+	for i, v := range top {
+		list[i] = fmt.Sprintf("%s (%s%s)", f.quoted(v.text), mark, thousands(v.count))
+	}
+	return strings.Join(list, ", ")
+}
+
+// quoted is a value in a list of them, where a text must not be taken for two.
+func (f *facts) quoted(s string) string {
+	if s == "" || f.typ == Text && (strings.ContainsAny(s, `,()"`) || strings.TrimSpace(s) != s) {
+		return strconv.Quote(s)
+	}
+	return oneLine(s)
+}
+
+// histogram shows how the values are spread from the least to the greatest.
+func (f *facts) histogram() string {
+	levels := []rune("▁▂▃▅▇")
+	counts := f.q.bars(8)
+	most := int64(0)
+	for _, n := range counts {
+		most = max(most, n)
+	}
+	bars := make([]rune, len(counts))
+	for i, n := range counts {
+		bars[i] = levels[(n*int64(len(levels)-1)+most/2)/most]
+	}
+	return string(bars)
+}
+
+// short writes a number with at most six digits.
+func short(f float64) string { return strconv.FormatFloat(f, 'g', 6, 64) }
+
+// shownValue is a statistic in a table, or "-" where there is none.
+func shownValue(v tool.Value) string {
+	switch v := v.(type) {
+	case nil:
+		return "-"
+	case float64:
+		return short(v)
+	case int64:
+		return short(float64(v))
+	case string:
+		return v
+	}
+	return fmt.Sprint(v)
+}
+
+// percent is the share of n in all, in brackets.
+func percent(n, all int64) string {
+	if all == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" (%.1f %%)", 100*float64(n)/float64(all))
+}
+
+func plural(n int, noun string) string {
+	if n != 1 {
+		noun += "s"
+	}
+	return thousands(int64(n)) + " " + noun
+}
+
+// thousands writes a count as 1,234,567.
+func thousands(n int64) string {
+	s := strconv.FormatInt(n, 10)
+	for i := len(s) - 3; i > 0; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return s
+}
+
+// oneLine writes line breaks and what cannot be seen as escapes.
+func oneLine(s string) string {
+	q := strconv.Quote(s)
+	if len(q) == len(s)+2 {
+		return s
+	}
+	return strings.ReplaceAll(q[1:len(q)-1], `\"`, `"`)
+}
+
+// A textTable is lines of cells, aligned.
+type textTable struct {
+	right []bool
+	rows  [][]string
+	head  []string
+}
+
+// newText returns a table with these columns; ">" before a name has it on the
+// right.
+func newText(columns ...string) *textTable {
+	t := &textTable{}
+	for _, c := range columns {
+		name, right := strings.CutPrefix(c, ">")
+		t.head = append(t.head, name)
+		t.right = append(t.right, right)
+	}
+	return t
+}
+
+func (t *textTable) add(cells ...string) { t.rows = append(t.rows, cells) }
+
+func (t *textTable) write(b *strings.Builder) {
+	widths := make([]int, len(t.head))
+	lines := append([][]string{t.head}, t.rows...)
+	for _, cells := range lines {
+		for i, s := range cells {
+			widths[i] = max(widths[i], utf8.RuneCountInString(s))
+		}
+	}
+	for _, cells := range lines {
+		line := ""
+		for i, s := range cells {
+			pad := strings.Repeat(" ", widths[i]-utf8.RuneCountInString(s))
+			if t.right[i] {
+				line += pad + s + "  "
+			} else {
+				line += s + pad + "  "
+			}
+		}
+		b.WriteString(strings.TrimRight(line, " ") + "\n")
+	}
+}
