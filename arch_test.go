@@ -80,6 +80,7 @@ var powers = map[string]struct {
 	"database/sql":                                  {"runtime/journal stdlib/table", "the records of runs; and data.sql, in memory"},
 	"modernc.org/sqlite":                            {"runtime/journal stdlib/table", "the database, without cgo"},
 	"golang.org/x/text":                             {"stdlib/table", "the encodings of old text files"},
+	"modernc.org/libc":                              {"stdlib/table", "two switches of the database that its driver has no name for: how much memory a query may take"},
 	"mvdan.cc/sh/v3":                                {"stdlib", "takes command lines apart, and runs none"},
 	"github.com/rogpeppe/go-internal":               {"", "tests only"},
 	"github.com/google/go-cmp":                      {"", "tests only"},

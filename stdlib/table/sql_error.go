@@ -1,0 +1,125 @@
+package table
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"modernc.org/sqlite"
+	sqlite3 "modernc.org/sqlite/lib"
+
+	"github.com/cassidy-run/cassidy/runtime/tool"
+)
+
+// explain says what went wrong in words that help: what SQLite says, with where
+// and what else there is.
+func (q *sqlQuery) explain(err error) error {
+	if err == nil {
+		return nil
+	}
+	var known *tool.Error
+	var e *sqlite.Error
+	switch {
+	case q.ctx.Err() != nil:
+		return context.Cause(q.ctx)
+	case q.err != nil:
+		return q.err
+	case q.result != nil && q.result.err != nil:
+		return q.result.err
+	case errors.As(err, &known):
+		return known
+	case !errors.As(err, &e):
+		return tool.Errorf(tool.Invalid, "SQL: %w", err)
+	}
+	text := sqlMessage(err.Error(), e.Code())
+	switch e.Code() & 0xff {
+	case sqlite3.SQLITE_NOMEM, sqlite3.SQLITE_FULL:
+		return errSQLMemory(text)
+	case sqlite3.SQLITE_TOOBIG:
+		known = errSQLMemory(text).WithHint("a value has at most %d MB, and a query %d bytes", maxSQLValue>>20, maxSQLText)
+		return known
+	case sqlite3.SQLITE_ERROR:
+		return q.explainText(text)
+	}
+	return tool.Errorf(tool.Failed, "SQL: %s", text)
+}
+
+// sqlMessage is the message without what the driver puts around it.
+func sqlMessage(s string, code int) string {
+	s = strings.TrimSuffix(s, fmt.Sprintf(" (%d)", code))
+	return strings.TrimPrefix(s, "SQL logic error: ")
+}
+
+func errSQLMemory(text string) *tool.Error {
+	e := tool.Errorf(tool.Limit, "the query takes more memory than it may: %s", text)
+	e.Limit = "memory"
+	return e.WithHint("ask for fewer rows or columns, or sort fewer, or declare limits = {\"memory\": …}")
+}
+
+func (q *sqlQuery) explainText(text string) error {
+	if name, ok := strings.CutPrefix(text, "no such column: "); ok {
+		columns := q.columnNames()
+		name, _, _ = strings.Cut(name, " - should this be")
+		name = strings.Trim(name[strings.LastIndexByte(name, '.')+1:], `"`)
+		return tool.Errorf(tool.Invalid, "SQL: %s%s%s", cutMessage(text), q.place(name), tool.DidYouMean(name, columns)).
+			WithHint("the columns are %s; a text stands in 'single quotes'", someNames(columns))
+	}
+	if name, ok := strings.CutPrefix(text, "no such table: "); ok {
+		var names []string
+		for _, s := range q.sources {
+			names = append(names, s.name)
+		}
+		name = strings.TrimPrefix(name, "main.")
+		hint := fmt.Sprintf("the tables are %s", someNames(names))
+		if len(names) == 0 {
+			hint = `give it as in tables = {"people": t}`
+		}
+		return tool.Errorf(tool.Invalid, "SQL: %s%s%s", cutMessage(text), q.place(name), tool.DidYouMean(name, names)).WithHint("%s", hint)
+	}
+	if word, ok := strings.CutPrefix(text, `near "`); ok {
+		return tool.Errorf(tool.Invalid, "SQL: %s%s", cutMessage(text), q.place(strings.TrimSuffix(word, `": syntax error`)))
+	}
+	return tool.Errorf(tool.Invalid, "SQL: %s", cutMessage(text))
+}
+
+// columnNames are those of the tables that the query names, or of all.
+func (q *sqlQuery) columnNames() []string {
+	var names []string
+	for _, s := range q.sources {
+		in := func(t sqlToken) bool {
+			return asciiLower(strings.Trim(t.text, "\"`[]")) == asciiLower(s.name)
+		}
+		if slices.ContainsFunc(q.statement.tokens, in) {
+			names = append(names, s.table.names...)
+		}
+	}
+	return names
+}
+
+// place says where a word stands, if it is there once: the driver does not tell.
+func (q *sqlQuery) place(word string) string {
+	at, n := 0, 0
+	for _, t := range q.statement.tokens {
+		if strings.EqualFold(strings.Trim(t.text, "\"`[]"), strings.Trim(word, "\"`[]")) {
+			at, n = t.at, n+1
+		}
+	}
+	if n != 1 {
+		return ""
+	}
+	before := (q.statement.before + q.statement.text)[:at]
+	line := strings.Count(before, "\n") + 1
+	col := len([]rune(before[strings.LastIndexByte(before, '\n')+1:])) + 1
+	return fmt.Sprintf(" (line %d, column %d)", line, col)
+}
+
+// cutMessage keeps a message that quotes the query short.
+func cutMessage(s string) string {
+	const most = 200
+	if runes := []rune(s); len(runes) > most {
+		return string(runes[:most]) + "…"
+	}
+	return s
+}

@@ -1,0 +1,171 @@
+package table
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"fmt"
+	"sync"
+	"time"
+
+	"modernc.org/libc"
+	"modernc.org/sqlite"
+	sqlite3 "modernc.org/sqlite/lib"
+
+	"github.com/cassidy-run/cassidy/runtime/tool"
+)
+
+const (
+	maxSQLColumns = 2000    // SQLite has no more
+	maxSQLName    = 200     // of a table
+	maxSQLValue   = 8 << 20 // bytes of a value or a row
+)
+
+// sqlLimits are what a statement may be. They bound what SQLite does between two
+// looks at whether it was interrupted.
+func sqlLimits() map[int]int {
+	return map[int]int{
+		sqlite3.SQLITE_LIMIT_LENGTH:              maxSQLValue,
+		sqlite3.SQLITE_LIMIT_SQL_LENGTH:          maxSQLText + maxSQLColumns*maxSQLName, // and what we write ourselves
+		sqlite3.SQLITE_LIMIT_COLUMN:              maxSQLColumns,
+		sqlite3.SQLITE_LIMIT_EXPR_DEPTH:          200,
+		sqlite3.SQLITE_LIMIT_COMPOUND_SELECT:     200,
+		sqlite3.SQLITE_LIMIT_VDBE_OP:             250_000, // a list of 50,000 values
+		sqlite3.SQLITE_LIMIT_FUNCTION_ARG:        100,
+		sqlite3.SQLITE_LIMIT_ATTACHED:            0, // nothing but this database
+		sqlite3.SQLITE_LIMIT_LIKE_PATTERN_LENGTH: 100,
+		sqlite3.SQLITE_LIMIT_VARIABLE_NUMBER:     10_000,
+		sqlite3.SQLITE_LIMIT_TRIGGER_DEPTH:       1,
+		sqlite3.SQLITE_LIMIT_WORKER_THREADS:      0,
+	}
+}
+
+// A sqlConnector opens a database in memory, that has no file to spill into.
+type sqlConnector struct {
+	driver *sqlite.Driver
+	pages  int64
+}
+
+// Driver implements [driver.Connector].
+func (c sqlConnector) Driver() driver.Driver { return c.driver }
+
+// Connect implements [driver.Connector].
+func (c sqlConnector) Connect(context.Context) (driver.Conn, error) {
+	return c.driver.Open(fmt.Sprintf(":memory:?_defensive=1&_dqs=0&_pragma=trusted_schema(0)&_pragma=temp_store(2)&_pragma=max_page_count(%d)", c.pages))
+}
+
+// openSQL opens a database of its own. max_page_count bounds what is copied into
+// it also where the memory is not counted.
+func openSQL(ctx context.Context, d *sqlite.Driver, g tool.Grant) (*sql.DB, *sql.Conn, error) {
+	const page = 4096
+	db := sql.OpenDB(sqlConnector{d, newBudget(g).all / page})
+	conn, err := db.Conn(ctx)
+	if err != nil {
+		db.Close()
+		return nil, nil, err
+	}
+	for id, n := range sqlLimits() {
+		if _, err := sqlite.Limit(conn, id, n); err != nil {
+			conn.Close()
+			db.Close()
+			return nil, nil, err
+		}
+	}
+	return db, conn, nil
+}
+
+// countMemory has SQLite count what it takes, without which it knows no limit of
+// it. It can be told so only before the process opens its first database: in a
+// worker that is here. Where another came first, as that of the records in a
+// host, the memory of the process is the only bound.
+func (e *sqlEngine) countMemory() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.told {
+		return
+	}
+	e.told = true
+	thread := libc.NewTLS()
+	defer thread.Close()
+	yes := libc.NewVaList(int32(1))
+	defer libc.Xfree(thread, yes)
+	e.counts = sqlite3.Xsqlite3_config(thread, sqlite3.SQLITE_CONFIG_MEMSTATUS, yes) == sqlite3.SQLITE_OK
+}
+
+// lendMemory changes how much SQLite may take, which is one limit for the
+// process: it is the sum of what the running queries may, and none without any.
+func (e *sqlEngine) lendMemory(n int64) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if !e.counts {
+		return
+	}
+	thread := libc.NewTLS()
+	defer thread.Close()
+	e.heap += n
+	sqlite3.Xsqlite3_hard_heap_limit64(thread, e.heap)
+}
+
+// A sqlClock ends a query when its time is over or the call's is. The context of
+// the call may be one that has no channel and must be asked, and not by two at
+// once: while the clock runs, only the clock asks it.
+type sqlClock struct {
+	ctx   context.Context // of the query
+	end   context.CancelCauseFunc
+	ended chan struct{}
+	wait  sync.WaitGroup
+}
+
+// clockTick is how often the clock looks.
+const clockTick = 5 * time.Millisecond
+
+func startClock(call context.Context, seconds float64) *sqlClock {
+	ctx, cancel := context.WithCancelCause(context.WithoutCancel(call))
+	c := &sqlClock{ctx: ctx, end: cancel, ended: make(chan struct{})}
+	if err := call.Err(); err != nil {
+		cancel(cause(call))
+	}
+	c.wait.Go(func() {
+		ticks := time.NewTicker(clockTick)
+		defer ticks.Stop()
+		over := time.NewTimer(time.Duration(seconds * float64(time.Second)))
+		defer over.Stop()
+		for {
+			select {
+			case <-c.ended:
+				return
+			case <-over.C:
+				cancel(errQueryTime(seconds))
+				return
+			case <-ticks.C:
+				if call.Err() != nil {
+					cancel(cause(call))
+					return
+				}
+			}
+		}
+	})
+	return c
+}
+
+// stop ends the clock, and returns when nobody asks the call's context any more.
+func (c *sqlClock) stop() {
+	close(c.ended)
+	c.wait.Wait()
+	c.end(nil)
+}
+
+// cause is why a context ended: one without a channel knows it only as its error.
+func cause(ctx context.Context) error {
+	if err := context.Cause(ctx); err != nil {
+		return err
+	}
+	return ctx.Err()
+}
+
+func errQueryTime(seconds float64) error {
+	e := tool.Errorf(tool.Limit, "the query took longer than %g seconds", seconds).
+		WithHint("ask less of it: look for a join or a recursion without an end, or give a longer timeout")
+	e.Limit = "timeout"
+	return e
+}

@@ -1,0 +1,300 @@
+package table
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+
+	"modernc.org/sqlite"
+	"modernc.org/sqlite/vtab"
+
+	"github.com/cassidy-run/cassidy/runtime/tool"
+)
+
+// A sqlEngine opens a database for each query. Its driver is its own, so that the
+// one of the records knows nothing of it.
+type sqlEngine struct {
+	driver sqlite.Driver
+	mu     sync.Mutex
+	last   int
+	open   map[string]*sqlQuery // by the number under which their virtual tables find them
+	told   bool                 // SQLite was told to count its memory
+	counts bool                 // and does
+	heap   int64                // how much it may take for the queries that run
+}
+
+// sqlModule is the name of the virtual tables in SQL.
+const sqlModule = "cassidy"
+
+func newSQLEngine() *sqlEngine {
+	e := &sqlEngine{open: map[string]*sqlQuery{}}
+	if err := e.driver.RegisterModule(sqlModule, e); err != nil {
+		panic("table: " + err.Error()) // the driver is new: nobody else has this name
+	}
+	return e
+}
+
+// enter gives a query the number by which its virtual tables find it.
+func (e *sqlEngine) enter(q *sqlQuery) (leave func()) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.last++
+	q.id = fmt.Sprint(e.last)
+	e.open[q.id] = q
+	return func() {
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		delete(e.open, q.id)
+	}
+}
+
+// A sqlQuery is one call of data.sql.
+type sqlQuery struct {
+	id        string
+	statement *sqlStatement
+	sources   []*sqlSource
+	params    []driver.NamedValue
+	grant     tool.Grant
+	ctx       context.Context
+	conn      *sql.Conn
+	result    *sqlResult
+	reloads   bool  // a virtual table was read again, and should be a real one
+	err       error // of a table that was read, or of the result
+}
+
+// A sqlConn is what is used of the driver's connection.
+type sqlConn interface {
+	driver.ExecerContext
+	driver.QueryerContext
+	ColumnInfo(query string) ([]sqlite.ColumnInfo, error)
+}
+
+// run answers the query. First the tables are virtual, so that SQLite says which
+// columns it needs; a table that is read once stays so, and its rows are not
+// copied. Where a query reads several, they become real ones, for which SQLite
+// makes indexes.
+func (q *sqlQuery) run(ctx context.Context, e *sqlEngine) (t *Table, err error) {
+	defer e.enter(q)()
+	e.countMemory()
+	q.ctx = ctx
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	db, conn, err := openSQL(ctx, &e.driver, q.grant)
+	if err != nil {
+		return nil, q.explain(err)
+	}
+	share := newBudget(q.grant).all
+	e.lendMemory(share)
+	defer e.lendMemory(-share)
+	defer db.Close()
+	defer conn.Close()
+	defer func() {
+		r := recover()
+		if _, bug := r.(runtime.Error); bug {
+			panic(r)
+		}
+		if r != nil { // so the driver says that there is no memory for a text
+			t, err = nil, errSQLMemory(fmt.Sprint(r))
+		}
+	}()
+	q.conn = conn
+	for i := range q.sources {
+		if err := q.virtual(quoteSQL(q.sources[i].name), i); err != nil {
+			return nil, err
+		}
+	}
+	columns, err := q.inspect()
+	if err != nil {
+		return nil, err
+	}
+	if q.statement.explain {
+		return q.explained()
+	}
+	if q.severalNamed() {
+		if err := q.copyNamed(); err != nil {
+			return nil, err
+		}
+	}
+	return q.collect(columns)
+}
+
+// virtual makes a table of SQL that reads the i-th table.
+func (q *sqlQuery) virtual(name string, i int) error {
+	return q.exec(fmt.Sprintf("CREATE VIRTUAL TABLE %s USING %s(%s, %d)", name, sqlModule, q.id, i), nil)
+}
+
+// exec runs a statement to its end. The driver looks at the context throughout,
+// which it does not where rows are asked for one by one.
+func (q *sqlQuery) exec(text string, params []driver.NamedValue) error {
+	err := q.conn.Raw(func(c any) error {
+		_, err := c.(sqlConn).ExecContext(q.ctx, text, params)
+		return err
+	})
+	return q.explain(err)
+}
+
+// inspect returns the columns of the query. It must be a statement, and one that
+// can stand where only a query can: so it changes nothing, whatever it is.
+func (q *sqlQuery) inspect() (columns []sqlite.ColumnInfo, err error) {
+	text := q.statement.text
+	err = q.conn.Raw(func(c any) (err error) {
+		if columns, err = c.(sqlConn).ColumnInfo(text); err != nil {
+			return err
+		}
+		_, err = c.(sqlConn).ColumnInfo("SELECT 1 FROM (" + text + "\n)")
+		if err != nil && strings.Contains(err.Error(), "syntax error") {
+			return errNoQuery("this")
+		}
+		return err
+	})
+	return columns, q.explain(err)
+}
+
+// severalNamed reports whether the query names more than one table.
+func (q *sqlQuery) severalNamed() bool {
+	n := 0
+	for _, s := range q.sources {
+		if s.named {
+			n++
+		}
+	}
+	return n > 1
+}
+
+// copyNamed makes real tables of those that the query names, with the columns
+// that it uses.
+func (q *sqlQuery) copyNamed() error {
+	for i, s := range q.sources {
+		if !s.named || s.real {
+			continue
+		}
+		if err := q.copy(i, s); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (q *sqlQuery) copy(i int, s *sqlSource) error {
+	var used []string
+	for at, name := range s.table.names {
+		if s.used[at] {
+			used = append(used, quoteSQL(name))
+		}
+	}
+	if len(used) == 0 { // it counts
+		used = []string{quoteSQL(s.table.names[0])}
+	}
+	name, list, from := quoteSQL(s.name), strings.Join(used, ", "), quoteSQL(q.unused("copied"))
+	s.real = true
+	for _, text := range []string{
+		"DROP TABLE " + name,
+		"CREATE TABLE " + name + "(" + s.declared() + ")",
+	} {
+		if err := q.exec(text, nil); err != nil {
+			return err
+		}
+	}
+	if err := q.virtual("temp."+from, i); err != nil {
+		return err
+	}
+	if err := q.exec("INSERT INTO "+name+"("+list+") SELECT "+list+" FROM temp."+from, nil); err != nil {
+		return err
+	}
+	return q.exec("DROP TABLE temp."+from, nil)
+}
+
+// unused is a name that no table has.
+func (q *sqlQuery) unused(name string) string {
+	for slices.ContainsFunc(q.sources, func(s *sqlSource) bool { return asciiLower(s.name) == name }) {
+		name += "_"
+	}
+	return name
+}
+
+// collect runs the query and takes its rows.
+func (q *sqlQuery) collect(columns []sqlite.ColumnInfo) (*Table, error) {
+	sink := quoteSQL(q.unused("result of the query"))
+	q.result = newSQLResult(columns, q.grant)
+	if err := q.exec(fmt.Sprintf("CREATE VIRTUAL TABLE temp.%s USING %s(%s)", sink, sqlModule, q.id), nil); err != nil {
+		return nil, err
+	}
+	fill := "INSERT INTO temp." + sink + " " + q.statement.text
+	err := q.exec(fill, q.params)
+	if q.reloads {
+		q.reloads, q.err = false, nil
+		if err := q.copyNamed(); err != nil {
+			return nil, err
+		}
+		q.result.clear(q.grant)
+		err = q.exec(fill, q.params)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return q.result.table()
+}
+
+// explained gives what EXPLAIN says: few rows, and no tables are read for them.
+func (q *sqlQuery) explained() (*Table, error) {
+	err := q.conn.Raw(func(c any) error {
+		rows, err := c.(sqlConn).QueryContext(q.ctx, q.statement.before+q.statement.text, q.params)
+		if err != nil {
+			return err
+		}
+		defer rows.Close()
+		var columns []sqlite.ColumnInfo
+		for _, name := range rows.Columns() {
+			columns = append(columns, sqlite.ColumnInfo{Name: name})
+		}
+		q.result = newSQLResult(columns, q.grant)
+		values := make([]driver.Value, len(columns))
+		for rows.Next(values) == nil {
+			if err := q.result.add(values); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, q.explain(err)
+	}
+	return q.result.table()
+}
+
+// errReread ends a query that reads a virtual table again.
+var errReread = errors.New("the table is read again")
+
+// Create implements [vtab.Module].
+func (e *sqlEngine) Create(ctx vtab.Context, args []string) (vtab.Table, error) {
+	e.mu.Lock()
+	q := e.open[strings.TrimSpace(args[3])]
+	e.mu.Unlock()
+	if q == nil {
+		return nil, errors.New("no such table")
+	}
+	if len(args) == 4 {
+		return q.result, ctx.Declare("CREATE TABLE x(" + q.result.declared() + ")")
+	}
+	var i int
+	if _, err := fmt.Sscan(args[4], &i); err != nil {
+		return nil, err
+	}
+	s := q.sources[i]
+	return &sqlTable{q, s}, ctx.Declare("CREATE TABLE x(" + s.declared() + ")")
+}
+
+// VolatileArgs lends a result the texts of SQLite: else they would end at a zero byte.
+func (e *sqlEngine) VolatileArgs() bool { return true }
+
+// Connect implements [vtab.Module].
+func (e *sqlEngine) Connect(ctx vtab.Context, args []string) (vtab.Table, error) {
+	return e.Create(ctx, args)
+}

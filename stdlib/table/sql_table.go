@@ -1,0 +1,152 @@
+package table
+
+import (
+	"errors"
+	"iter"
+	"math"
+	"strings"
+
+	"modernc.org/sqlite/vtab"
+
+	"github.com/cassidy-run/cassidy/runtime/tool"
+)
+
+// sqlTypes are the types that the columns of each type are declared with, so that
+// they are known again in a result. The last word says to SQLite how to compare.
+var sqlTypes = [...]string{"TEXT", "INTEGER", "REAL", "BOOLEAN", "DATE TEXT", "DATETIME TEXT", "INSTANT TEXT", "JSON TEXT"}
+
+// declared is the columns of the table as SQL declares them.
+func (s *sqlSource) declared() string {
+	var b strings.Builder
+	for i, name := range s.table.names {
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		b.WriteString(quoteSQL(name) + " " + sqlTypes[s.table.types[i]])
+	}
+	return b.String()
+}
+
+// A sqlTable lets SQLite read a table of ours.
+type sqlTable struct {
+	query  *sqlQuery
+	source *sqlSource
+}
+
+// BestIndex is asked whenever a query names the table: it notes which columns.
+func (t *sqlTable) BestIndex(info *vtab.IndexInfo) error {
+	const last = 63 // the bit that stands for all columns from there
+	t.source.named = true
+	for i := range t.source.used {
+		if info.ColUsed>>min(i, last)&1 != 0 {
+			t.source.used[i] = true
+		}
+	}
+	rows := int64(1_000_000) // where it is not known
+	if n := t.source.table.rows; n >= 0 {
+		rows = int64(n)
+	}
+	info.EstimatedRows, info.EstimatedCost = rows, float64(rows)
+	return nil
+}
+
+// Open implements [vtab.Table].
+func (t *sqlTable) Open() (vtab.Cursor, error) { return &sqlCursor{table: t}, nil }
+
+// Disconnect implements [vtab.Table].
+func (t *sqlTable) Disconnect() error { return nil }
+
+// Destroy implements [vtab.Table].
+func (t *sqlTable) Destroy() error { return nil }
+
+// A sqlCursor goes through the rows of a table, batch by batch.
+type sqlCursor struct {
+	table *sqlTable
+	next  func() (*Batch, error, bool)
+	stop  func()
+	batch *Batch // nil at the end
+	row   int
+	id    int64
+}
+
+// Filter begins at the first row.
+func (c *sqlCursor) Filter(int, string, []vtab.Value) error {
+	q, s := c.table.query, c.table.source
+	if s.scans++; s.scans > 1 && !s.real {
+		q.reloads = true
+		return errReread
+	}
+	_ = c.Close()
+	c.next, c.stop = iter.Pull2(s.table.batches(q.ctx, q.grant))
+	c.row, c.id = 0, 0
+	return c.more()
+}
+
+// more takes the next batch.
+func (c *sqlCursor) more() error {
+	b, err, ok := c.next()
+	c.batch, c.row = b, 0
+	if !ok {
+		c.batch = nil
+	}
+	if err != nil {
+		c.table.query.err = err
+	}
+	return err
+}
+
+// Next implements [vtab.Cursor].
+func (c *sqlCursor) Next() error {
+	c.id++
+	if c.row++; c.row < c.batch.Rows {
+		return nil
+	}
+	return c.more()
+}
+
+// Eof implements [vtab.Cursor].
+func (c *sqlCursor) Eof() bool { return c.batch == nil }
+
+// Column implements [vtab.Cursor].
+func (c *sqlCursor) Column(i int) (vtab.Value, error) {
+	if c.batch == nil || i < 0 || i >= len(c.batch.Columns) {
+		return nil, errors.New("no such column")
+	}
+	return c.batch.Columns[i].sqlValue(c.row), nil
+}
+
+// Rowid implements [vtab.Cursor].
+func (c *sqlCursor) Rowid() (int64, error) { return c.id + 1, nil }
+
+// Close implements [vtab.Cursor].
+func (c *sqlCursor) Close() error {
+	if c.stop != nil {
+		c.stop()
+		c.stop = nil
+	}
+	return nil
+}
+
+// sqlValue is the i-th value as SQLite holds it.
+func (c *Column) sqlValue(i int) vtab.Value {
+	if c.missing(i) {
+		return nil
+	}
+	switch c.Type {
+	case Text:
+		return c.Texts[i]
+	case Integer, Bool:
+		return c.Ints[i]
+	case Float:
+		if math.IsNaN(c.Floats[i]) {
+			return nil
+		}
+		return c.Floats[i]
+	case Any:
+		if c.Values[i] == nil {
+			return nil
+		}
+		return tool.FormatJSON(c.Values[i], "")
+	}
+	return formatTime(c.Type, c.Ints[i])
+}

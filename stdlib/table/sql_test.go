@@ -1,0 +1,524 @@
+package table
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/cassidy-run/cassidy/runtime/tool"
+)
+
+// sqlFunc is the row data.sql, as a script has it.
+func sqlFunc() tool.Func {
+	m := Module()
+	i := slices.IndexFunc(m.Funcs, func(f tool.Func) bool { return f.Name == "sql" })
+	return m.Funcs[i]
+}
+
+// lend names tables.
+func lend(pairs ...any) *tool.Dict {
+	d := &tool.Dict{}
+	for i := 0; i < len(pairs); i += 2 {
+		d.Put(pairs[i].(string), pairs[i+1])
+	}
+	return d
+}
+
+// askSQL calls it with tables, params and a timeout.
+func askSQL(t testing.TB, f tool.Func, query string, tables *tool.Dict, rest ...tool.Value) (*Table, error) {
+	t.Helper()
+	return askSQLUnder(t, context.Background(), f, query, tables, rest...)
+}
+
+func askSQLUnder(t testing.TB, ctx context.Context, f tool.Func, query string, tables *tool.Dict, rest ...tool.Value) (*Table, error) {
+	t.Helper()
+	args, err := f.Bind(append([]tool.Value{query, tables}, rest...), nil)
+	if err != nil {
+		return nil, err
+	}
+	out, err := f.Do(ctx, tool.Effect{Func: "data.sql", Args: args}, tool.Grant{})
+	if err != nil {
+		return nil, err
+	}
+	return out.Value.(*Table), nil
+}
+
+// shown is a table in a line for each row, with its types.
+func shown(t testing.TB, u *Table) string {
+	t.Helper()
+	var b strings.Builder
+	for i, name := range u.names {
+		fmt.Fprintf(&b, "%s:%s ", name, u.types[i])
+	}
+	err := u.Each(context.Background(), tool.Grant{}, func(v tool.Value) bool {
+		b.WriteString("|")
+		for _, x := range v.(*tool.Dict).All() {
+			b.WriteString(" " + tool.FormatJSON(x, ""))
+		}
+		return true
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+func ints(v ...int64) *Column          { return &Column{Type: Integer, Ints: v} }
+func texts(v ...string) *Column        { return &Column{Type: Text, Texts: v} }
+func typed(t Type, v ...int64) *Column { return &Column{Type: t, Ints: v} }
+
+// people is a small table of every kind of column.
+func people() *Table {
+	return newHeld([]string{"name", "age", "height", "ok", "born", "seen", "at", "more"}, &Batch{Rows: 3, Columns: []*Column{
+		{Type: Text, Texts: []string{"Ann", "Bob", ""}, Missing: []bool{false, false, false}},
+		{Type: Integer, Ints: []int64{30, 41, 0}, Missing: []bool{false, false, true}},
+		{Type: Float, Floats: []float64{1.5, 2, math.Inf(1)}},
+		{Type: Bool, Ints: []int64{1, 0, 1}},
+		{Type: Date, Ints: []int64{0, 19000, -1}},
+		{Type: DateTime, Ints: []int64{0, 1_500_000, 5}},
+		{Type: Instant, Ints: []int64{0, 1_500_000, -5}},
+		{Type: Any, Values: []tool.Value{tool.List{int64(1), "x"}, tool.NewDict("a", nil), "plain"}},
+	}})
+}
+
+func TestSQL(t *testing.T) {
+	f := sqlFunc()
+	other := newHeld([]string{"who", "n"}, &Batch{Rows: 3, Columns: []*Column{texts("Ann", "Ann", "Cy"), ints(1, 2, 3)}})
+	tables := lend("people", people(), "other", other)
+	for _, c := range []struct{ query, want string }{
+		{"select name, age from people where age > 35", `name:text age:integer | "Bob" 41`},
+		{"select count(*) as n, avg(age) as a, max(born) as b from people", `n:integer a:float b:text | 3 35.5 "2022-01-08"`},
+		{"select ok, born, seen, at, more from people limit 1", `ok:bool born:date seen:datetime at:instant more:any | true "1970-01-01" "1970-01-01T00:00:00" "1970-01-01T00:00:00Z" [1,"x"]`},
+		{"select p.name, sum(o.n) as s from people p join other o on o.who = p.name group by p.name", `name:text s:integer | "Ann" 3`},
+		{"select a.n, b.n from other a join other b on a.n < b.n order by 1, 2", `n:integer n_2:integer | 1 2| 1 3| 2 3`},
+		{"select n from other o where n = (select max(n) from other where who = o.who) order by n", `n:integer | 2| 3`},
+		{"select name, name, 1 as name_2 from people limit 1", `name:text name_2:text name_2_2:integer | "Ann" "Ann" 1`},
+		{"select 1 as x union all select 2.5 union all select null", `x:float | 1.0| 2.5| null`},
+		{"select 1 as x union all select 'a'", `x:any | 1| "a"`},
+		{"select null as x", `x:text | null`},
+		{"select null as x union all select 7", `x:integer | null| 7`},
+		{"values (1, 'a'), (2, 'b')", `column1:integer column2:text | 1 "a"| 2 "b"`},
+		{"with recursive c(x) as (select 1 union all select x + 1 from c where x < 4) select sum(x) as s from c;  -- done", `s:integer | 10`},
+		{"/* first */ SELECT ';' as \"a;b\", '--' as [c;d], 'it''s' as `e;f` ; ; ", `a;b:text c;d:text e;f:text | ";" "--" "it's"`},
+		{"select name from people where 0", `name:text `},
+		{"select age, ok, born, more, height from people where 0", `age:integer ok:bool born:date more:any height:float `},
+		{"select name from people order by name desc", `name:text | "Bob"| "Ann"| ""`},
+		{"select json_extract(more, '$[1]') as x from people limit 1", `x:text | "x"`},
+		{"select ok as x from people union all select 2", `x:integer | 1| 0| 1| 2`},
+		{"select count(*) as n from people, other", `n:integer | 9`},
+		{"select rowid as r, n from other where rowid = 2", `r:integer n:integer | 2 2`},
+		{"select cast(x'ff41' as text) as x", "x:text | \"\ufffdA\""},
+		{"select 9223372036854775807 as x, -9223372036854775808 as y", `x:integer y:integer | 9223372036854775807 -9223372036854775808`},
+		{"SELECT \"NAME\" FROM People WHERE Name = 'Ann'", `name:text | "Ann"`},
+		{"select upper(name) as u, length(name) as l from people where name like 'a%'", `u:text l:integer | "ANN" 3`},
+	} {
+		got, err := askSQL(t, f, c.query, tables)
+		if err != nil {
+			t.Errorf("sql(%q) = %v", c.query, err)
+			continue
+		}
+		if s := shown(t, got); s != c.want {
+			t.Errorf("sql(%q) = %s, want %s", c.query, s, c.want)
+		}
+	}
+}
+
+func TestSQLExplain(t *testing.T) {
+	f := sqlFunc()
+	for _, query := range []string{"explain query plan select * from people", "EXPLAIN select 1"} {
+		got, err := askSQL(t, f, query, lend("people", people()))
+		if err != nil || got.rows == 0 {
+			t.Errorf("sql(%q) = %v, %v, want some rows", query, got, err)
+		}
+	}
+}
+
+func TestSQLParams(t *testing.T) {
+	f := sqlFunc()
+	tables := lend("people", people())
+	for _, c := range []struct {
+		query  string
+		params tool.Value
+		want   string
+	}{
+		{"select ? as x", tool.List{"'; drop table people; --"}, `x:text | "'; drop table people; --"`},
+		{"select ? as x, ? as y", tool.List{nil, true}, `x:text y:integer | null 1`},
+		{"select ?2 as x, ?1 as y", tool.List{int64(1), 2.5}, `x:float y:integer | 2.5 1`},
+		{"select :a as x, @b as y, $c as z, :a as w", tool.NewDict("a", int64(1), "b", "b", "c", nil), `x:integer y:text z:text w:integer | 1 "b" null 1`},
+		{"select name from people where age > :a", tool.NewDict("a", int64(35)), `name:text | "Bob"`},
+		{"select hex(?) as x", tool.List{[]byte{1, 255}}, `x:text | "01FF"`},
+		{"select '?' as x, \"name\" from people where name = ?", tool.List{"Ann"}, `x:text name:text | "?" "Ann"`},
+		{"select 1 as x", tool.List{}, `x:integer | 1`},
+		{"select 1 as x", &tool.Dict{}, `x:integer | 1`},
+	} {
+		got, err := askSQL(t, f, c.query, tables, c.params)
+		if err != nil {
+			t.Errorf("sql(%q, %v) = %v", c.query, c.params, err)
+			continue
+		}
+		if s := shown(t, got); s != c.want {
+			t.Errorf("sql(%q) = %s, want %s", c.query, s, c.want)
+		}
+	}
+}
+
+func TestSQLErrors(t *testing.T) {
+	f := sqlFunc()
+	one := newHeld([]string{"a"}, &Batch{Rows: 1, Columns: []*Column{ints(1)}})
+	wide := make([]string, 10_000)
+	columns := make([]*Column, len(wide))
+	for i := range wide {
+		wide[i], columns[i] = fmt.Sprintf("c%d", i), ints(1)
+	}
+	for _, c := range []struct {
+		query  string
+		tables *tool.Dict
+		params tool.Value
+		want   string // in the error or its hint
+	}{
+		{"select name_ from t", lend("t", people()), nil, `(line 1, column 8); did you mean "name"?`},
+		{"select *\nfrom peple", lend("people", people()), nil, `no such table: peple (line 2, column 6); did you mean "people"?`},
+		{"select * from x", &tool.Dict{}, nil, "tables = {"},
+		{"select 1 form t", lend("t", one), nil, "syntax error"},
+		{"select t.b from t", lend("t", one), nil, "the columns are a"},
+		{"select * from t where a = \"x\"", lend("t", one), nil, "single"},
+		{"select ?, ?", &tool.Dict{}, tool.List{int64(1)}, "parameter 2 of the query has no value"},
+		{"select ?", &tool.Dict{}, tool.List{int64(1), int64(2)}, "value 2 of params has no place"},
+		{"select '?'", &tool.Dict{}, tool.List{int64(1)}, "value 1 of params has no place"},
+		{"select :a", &tool.Dict{}, nil, "the parameter a of the query has no value"},
+		{"select :a", &tool.Dict{}, tool.NewDict("b", int64(1)), `no parameter "b"`},
+		{"select :a, :b", &tool.Dict{}, tool.NewDict("a", int64(1)), "the parameter b of the query has no value"},
+		{"select :a", &tool.Dict{}, tool.List{int64(1)}, "the parameter a of the query has no value"},
+		{"select ?", &tool.Dict{}, tool.NewDict("a", int64(1)), `no parameter "a"`},
+		{"select ?", &tool.Dict{}, &tool.Dict{}, "parameter 1 of the query has no value"},
+		{"select ?, :a", &tool.Dict{}, tool.List{int64(1)}, "both ? and :a"},
+		{"select ?", &tool.Dict{}, tool.List{tool.List{int64(1)}}, "parameter 1 cannot be array"},
+		{"select 1", &tool.Dict{}, "x", "should be a list or a dict"},
+		{"select 1", lend("t", "x"), nil, "should be table but got string"},
+		{"select 1", lend("t", one, "T", one), nil, `the tables "t" and "T" have the same name`},
+		{"select 1", lend("t", newHeld([]string{"a", "A"}, &Batch{Rows: 1, Columns: []*Column{ints(1), ints(1)}})), nil, `the columns "a" and "A"`},
+		{"select 1", lend("t", newHeld(nil, &Batch{})), nil, "has no columns"},
+		{"select 1", lend("t", newHeld(wide, &Batch{Rows: 1, Columns: columns})), nil, "has 10000 columns"},
+		{"select 1", lend("sqlite_x", one), nil, "for itself"},
+		{"select 1", lend("", one), nil, "cannot be the name"},
+		{"select x'00' as b", &tool.Dict{}, nil, `holds bytes in the column "b"`},
+		{"select abs(-9223372036854775808)", &tool.Dict{}, nil, "integer overflow"},
+		{"select json('{')", &tool.Dict{}, nil, "malformed JSON"},
+	} {
+		params := []tool.Value{}
+		if c.params != nil {
+			params = append(params, c.params)
+		}
+		got, err := askSQL(t, f, c.query, c.tables, params...)
+		var e *tool.Error
+		if !errors.As(err, &e) {
+			t.Errorf("sql(%q) = %v, %v, want an error with %q", c.query, got, err, c.want)
+			continue
+		}
+		if s := e.Error() + " / " + e.Hint; !strings.Contains(s, c.want) {
+			t.Errorf("sql(%q): %s, want %q in it", c.query, s, c.want)
+		}
+	}
+}
+
+// TestSQLRefused has what acts, or what only looks like a query, be refused.
+func TestSQLRefused(t *testing.T) {
+	f := sqlFunc()
+	tables := lend("t", newHeld([]string{"a"}, &Batch{Rows: 1, Columns: []*Column{ints(1)}}))
+	for _, query := range []string{
+		"", " ", ";", "-- nothing", "/* open", "explain", "explain query plan", "\x00select 1", "select 1\x00; drop table t",
+		"attach 'x.db' as x", "ATTACH ':memory:' AS y", "detach main", "pragma query_only = 0", "PRAGMA writable_schema = 1",
+		"explain pragma journal_mode = delete", "explain query plan pragma temp_store = 1", "explain attach 'x' as x",
+		"vacuum", "vacuum into 'x.db'", "create table x(a)", "create temp table x(a)", "create table x as select 1",
+		"create virtual table x using fts5(a)", "create view v as select 1", "create trigger g after insert on t begin select 1; end",
+		"create index i on t(a)", "drop table t", "alter table t rename to u", "insert into t values (1)", "replace into t values (1)",
+		"update t set a = 2", "delete from t", "update sqlite_schema set sql = ''", "begin", "commit", "rollback", "savepoint s", "release s",
+		"analyze", "reindex",
+		"select 1; drop table t", "select 1;;select 2", "select 1; --\nselect 2", "select 1 /* ; */; pragma x", "select ';' ; delete from t",
+		"with x as (select 1) delete from t", "with x as (select 1) insert into t select * from x", "with x as (select 1) update t set a = 1",
+		"with x as (select 1) delete from t returning a", "with x as (delete from t returning a) select * from x",
+		"explain with x as (select 1) delete from t",
+		"select 1) union select * from (select 2", "select 1) returning (select 2", "values (1) on conflict do nothing", "values (1) returning 1",
+		"select load_extension('x')", "select * from t into outfile 'x'", "select writefile('x', 'y')", "select readfile('/etc/passwd')", "select edit('x')",
+		"select 'a' regexp 'a'", "select * from pragma_writable_schema(1)", "select fts3_tokenizer('simple', x'00')",
+		"select * from \"result of the query\"", "select * from temp.\"result of the query\"",
+		"\ufeffdrop table t", "/**/drop/**/table/**/t", "[select] 1", "'select' 1", "sel/**/ect 1", "select 1 union delete from t",
+	} {
+		got, err := askSQL(t, f, query, tables)
+		var e *tool.Error
+		if !errors.As(err, &e) {
+			t.Errorf("sql(%q) = %v, want an error", query, got)
+			continue
+		}
+		if e.Kind != tool.Invalid && e.Kind != tool.Failed {
+			t.Errorf("sql(%q): kind %v: %v", query, e.Kind, e)
+		}
+	}
+	if got, err := askSQL(t, f, "select * from t", tables); err != nil || shown(t, got) != "a:integer | 1" {
+		t.Errorf("after them: %v, %v", got, err)
+	}
+}
+
+// hostileSQL are queries that ask for more than there is.
+func hostileSQL() map[string]string {
+	deep := func(n int) string { return "select " + strings.Repeat("(", n) + "1" + strings.Repeat(")", n) }
+	return map[string]string{
+		"endless recursion":   "with recursive c(x) as (select 1 union all select x + 1 from c) select count(*) from c",
+		"endless, second row": "select 1 union all select * from (with recursive c(x) as (select 1 union all select x + 1 from c) select x from c where x < 0)",
+		"endless rows":        "with recursive c(x) as (select 1 union all select x + 1 from c) select x, 'some text' || x from c",
+		"cross join":          "select count(*) from big a, big b, big c, big d, big e",
+		"zeroblob":            "select zeroblob(1e9)",
+		"zeroblob length":     "select length(zeroblob(1000000000))",
+		"printf":              "select length(printf('%1000000000d', 1))",
+		"printf string":       "select length(printf('%.*c', 1000000000, 'x'))",
+		"group_concat":        "with recursive c(x) as (select 1 union all select x + 1 from c) select length(group_concat(hex(zeroblob(1000000)))) from c",
+		"hex doubling":        "select length(hex(hex(hex(hex(zeroblob(4000000))))))",
+		"replace":             "select length(replace(hex(zeroblob(2000000)), '0', 'xxxxxxxxxxxxxxxxxxxxx'))",
+		"deep parentheses":    deep(5000),
+		"deep not":            "select " + strings.Repeat("not ", 20_000) + "1",
+		"deep minus":          "select " + strings.Repeat("- ", 20_000) + "1",
+		"long sum":            "select 1" + strings.Repeat("+1", 40_000),
+		"deep subqueries":     strings.Repeat("select * from (", 5000) + "select 1" + strings.Repeat(")", 5000),
+		"many columns":        "select 1" + strings.Repeat(",1", 10_000),
+		"many selects":        "select 1" + strings.Repeat(" union all select 1", 4000),
+		"many tables":         "select count(*) from big" + strings.Repeat(",big", 200),
+		"like pattern":        "select 'a' like '" + strings.Repeat("%a", 30_000) + "'",
+		"glob pattern":        "select 'a' glob '" + strings.Repeat("*a", 30_000) + "'",
+		"many arguments":      "select max(1" + strings.Repeat(",1", 10_000) + ")",
+		"many variables":      "select ?99999999",
+		"json depth":          "select json('" + strings.Repeat("[", 40_000) + "')",
+		"union sets":          "with recursive c(x) as (select 1 union select x + 1 from c) select count(*) from c",
+		"too long":            "select '" + strings.Repeat("x", 200_000) + "'",
+	}
+}
+
+func bigTable() *Table {
+	n := make([]int64, 1000)
+	return newHeld([]string{"a"}, &Batch{Rows: len(n), Columns: []*Column{ints(n...)}})
+}
+
+func TestSQLHostile(t *testing.T) {
+	f := sqlFunc()
+	tables := lend("big", bigTable())
+	for name, query := range hostileSQL() {
+		got, err := askSQL(t, f, query, tables, nil, 0.3)
+		var e *tool.Error
+		if !errors.As(err, &e) {
+			t.Errorf("%s: %v, %v, want an error", name, got, err)
+			continue
+		}
+		if e.Kind != tool.Limit && e.Kind != tool.Invalid && e.Kind != tool.Failed {
+			t.Errorf("%s: kind %v: %v", name, e.Kind, e)
+		}
+		t.Logf("%s: %v %s: %.100s", name, e.Kind, e.Limit, e.Error())
+		if got, err := askSQL(t, f, "select count(*) as n from big", tables); err != nil || shown(t, got) != "n:integer | 1000" {
+			t.Fatalf("after %s: %v, %v", name, got, err)
+		}
+	}
+}
+
+// TestSQLLargeList shows that what is merely large is answered.
+func TestSQLLargeList(t *testing.T) {
+	f := sqlFunc()
+	got, err := askSQL(t, f, "select count(*) as n from big where a in (0"+strings.Repeat(",1", 40_000)+")", lend("big", bigTable()))
+	if err != nil || shown(t, got) != "n:integer | 1000" {
+		t.Errorf("large list: %v, %v", got, err)
+	}
+}
+
+// A polledContext ends after it was asked some times, and has no channel: it is
+// not for two goroutines at once.
+type polledContext struct {
+	context.Context
+	left int
+}
+
+var errPolled = tool.Errorf(tool.Limit, "computed for long enough")
+
+func (c *polledContext) Err() error {
+	if c.left--; c.left > 0 {
+		return nil
+	}
+	return errPolled
+}
+
+func TestSQLEndsWithCall(t *testing.T) {
+	f := sqlFunc()
+	for name, query := range map[string]string{
+		"recursion":  hostileSQL()["endless recursion"],
+		"second row": hostileSQL()["endless, second row"],
+		"cross join": hostileSQL()["cross join"],
+	} {
+		ctx := &polledContext{context.Background(), 10}
+		if _, err := askSQLUnder(t, ctx, f, query, lend("big", bigTable())); !errors.Is(err, errPolled) {
+			t.Errorf("%s: %v, want %v", name, err, errPolled)
+		}
+	}
+	ctx, cancel := context.WithCancelCause(context.Background())
+	cancel(errPolled)
+	if _, err := askSQLUnder(t, ctx, f, "select 1", &tool.Dict{}); !errors.Is(err, errPolled) {
+		t.Errorf("ended before: %v, want %v", err, errPolled)
+	}
+}
+
+// genTable makes tables of every type. Values that SQL does not know apart are
+// left out: NaN and missing, -0 and 0.
+func genTable() *rapid.Generator[*Table] {
+	return rapid.Custom(func(t *rapid.T) *Table {
+		n := rapid.IntRange(0, 20).Draw(t, "rows")
+		width := rapid.IntRange(1, 70).Draw(t, "columns")
+		if width > 10 {
+			width -= rapid.IntRange(0, 60).Draw(t, "fewer")
+			width = max(width, 1)
+		}
+		var names []string
+		b := &Batch{Rows: n}
+		for i := range width {
+			name := rapid.SampledFrom([]string{"a", "select", "order", "from", "a b", `q"q`, "'", "é", "?", ":x", ";", "[", "", "--", "rowid"}).Draw(t, "name")
+			names = append(names, fmt.Sprintf("%s%d", name, i))
+			c := newColumn(Type(rapid.IntRange(0, int(Any)).Draw(t, "type")), 0)
+			for range n {
+				genCell(t, c)
+			}
+			b.Columns = append(b.Columns, c)
+		}
+		return newHeld(names, b)
+	})
+}
+
+func genCell(t *rapid.T, c *Column) {
+	if rapid.IntRange(0, 4).Draw(t, "missing") == 0 {
+		c.addMissing()
+		return
+	}
+	switch c.Type {
+	case Text:
+		c.addText(rapid.OneOf(rapid.String(), rapid.SampledFrom([]string{"", "1", "1.0", "0x1", "null", "2020-01-01", "a\x00b", "[1]"})).Draw(t, "text"))
+	case Integer:
+		c.addInt(rapid.Int64().Draw(t, "int"))
+	case Float:
+		c.addFloat(rapid.OneOf(rapid.Float64().Filter(func(f float64) bool { return f == f }), rapid.SampledFrom([]float64{2, 1e300, math.Inf(1)})).Draw(t, "float"))
+	case Bool:
+		c.addInt(rapid.Int64Range(0, 1).Draw(t, "bool"))
+	case Date:
+		c.addInt(rapid.Int64Range(-700_000, 2_900_000).Draw(t, "date"))
+	case DateTime, Instant:
+		c.addInt(rapid.Int64Range(-62_000_000_000_000_000, 250_000_000_000_000_000).Draw(t, "time"))
+	default:
+		c.addAny(rapid.SampledFrom([]tool.Value{int64(1), 1.5, "x", "", true, tool.List{int64(1), nil, "é"}, tool.NewDict("a", tool.List{})}).Draw(t, "any"))
+	}
+}
+
+// streamed is a table whose rows are not held.
+func streamed(t *Table) *Table {
+	return newStream(t.names, t.types, -1, func(_ context.Context, _ tool.Grant, yield func(*Batch) error) error {
+		for i := 0; i < t.held.Rows; i += 7 {
+			if err := yield(t.held.slice(i, min(i+7, t.held.Rows))); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// TestSQLGivesBack has the query for everything give back what was given: read
+// once, copied because it is joined, and from a table that is not held.
+func TestSQLGivesBack(t *testing.T) {
+	f := sqlFunc()
+	one := newHeld([]string{"one"}, &Batch{Rows: 1, Columns: []*Column{ints(1)}})
+	rapid.Check(t, func(rt *rapid.T) {
+		u := genTable().Draw(rt, "table")
+		name := rapid.SampledFrom([]string{"t", "select", `a"b`, "table; --", "é", "main", "temp", "cassidy"}).Draw(rt, "name")
+		for _, given := range []*Table{u, streamed(u)} {
+			for _, query := range []string{"select * from %s", "select x.* from %s x join one on 1", "select * from (select * from %[1]s limit 1000) where (select count(*) from %[1]s) >= 0"} {
+				got, err := askSQL(t, f, fmt.Sprintf(query, quoteSQL(name)), lend(name, given, "one", one))
+				if err != nil {
+					rt.Fatalf("%s: %v", query, err)
+				}
+				if same, err := u.Equal(context.Background(), tool.Grant{}, got); err != nil || !same {
+					rt.Fatalf("%s, held %v, gives\n%s, want\n%s", query, given == u, shown(t, got), shown(t, u))
+				}
+			}
+		}
+	})
+}
+
+// TestSQLOfStream has a table that is not held be read once, where once will do.
+func TestSQLOfStream(t *testing.T) {
+	f := sqlFunc()
+	for query, want := range map[string]int{
+		"select sum(n) as n from s":                                1,
+		"select who, count(*) as n from s group by who order by 2": 1,
+		"select count(*) as n from s a join s b on a.who = b.who":  3, // twice to find out, and once to copy
+		"select count(*) as n from s join o on s.who = o.who":      1,
+		"select 1 as n where exists (select 1 from s where n = 2)": 1,
+	} {
+		read := 0
+		s := newStream([]string{"who", "n"}, []Type{Text, Integer}, -1, func(_ context.Context, _ tool.Grant, yield func(*Batch) error) error {
+			read++
+			return yield(&Batch{Rows: 2, Columns: []*Column{texts("a", "b"), ints(1, 2)}})
+		})
+		o := newHeld([]string{"who"}, &Batch{Rows: 1, Columns: []*Column{texts("a")}})
+		if _, err := askSQL(t, f, query, lend("s", s, "o", o)); err != nil || read > want {
+			t.Errorf("sql(%q): %v, and the table was read %d times, want at most %d", query, err, read, want)
+		}
+	}
+	broken := newStream([]string{"a"}, []Type{Integer}, -1, func(_ context.Context, _ tool.Grant, yield func(*Batch) error) error {
+		if err := yield(&Batch{Rows: 1, Columns: []*Column{ints(1)}}); err != nil {
+			return err
+		}
+		return errPolled
+	})
+	if _, err := askSQL(t, f, "select sum(a) from s", lend("s", broken)); !errors.Is(err, errPolled) {
+		t.Errorf("sql of a table that cannot be read: %v, want %v", err, errPolled)
+	}
+}
+
+// TestSQLNaN has NaN be missing in SQL.
+func TestSQLNaN(t *testing.T) {
+	u := newHeld([]string{"x"}, &Batch{Rows: 2, Columns: []*Column{{Type: Float, Floats: []float64{math.NaN(), 1}}}})
+	got, err := askSQL(t, sqlFunc(), "select x, x is null as gone from t", lend("t", u))
+	if err != nil || shown(t, got) != "x:float gone:integer | null 1| 1.0 0" {
+		t.Errorf("NaN: %v, %v", got, err)
+	}
+}
+
+// TestSQLLeavesNothing counts goroutines and files after queries of all ends.
+func TestSQLLeavesNothing(t *testing.T) {
+	f := sqlFunc()
+	tables := lend("big", bigTable())
+	ask := func() {
+		for _, query := range []string{"select * from big", "select x", "select * from big a, big b limit 5", "select * from big limit 1", "pragma x"} {
+			_, _ = askSQL(t, f, query, tables)
+		}
+		_, _ = askSQL(t, f, hostileSQL()["endless recursion"], tables, nil, 0.01)
+	}
+	ask()
+	files, goroutines := openFiles(), runtime.NumGoroutine()
+	for range 5 {
+		ask()
+	}
+	if n := openFiles(); n > files {
+		t.Errorf("%d files are open, %d before", n, files)
+	}
+	for range 1_000_000 {
+		if runtime.NumGoroutine() <= goroutines {
+			return
+		}
+		runtime.Gosched()
+	}
+	t.Errorf("%d goroutines, %d before", runtime.NumGoroutine(), goroutines)
+}
+
+func openFiles() int {
+	list, _ := os.ReadDir("/proc/self/fd") // none on systems without it
+	return len(list)
+}
