@@ -90,8 +90,8 @@ type Func struct {
 	// Rest is the name under which named arguments that are no parameter's
 	// come, together in a dict. "" refuses them.
 	Rest string
-	// Variadic says that the items of the last parameter, a list, can be given as
-	// arguments of their own: t.select("a", "b").
+	// Variadic says that the arguments that are given by place are the items of the
+	// first parameter, a list; the others are given by name: t.sort("a", "b", descending = True).
 	Variadic bool
 	// Other marks the one row of a module that stands for every name that the
 	// module does not have: tools.slug(x = 1) is tools.call("slug", x = 1),
@@ -238,15 +238,14 @@ func (f *Func) Bind(positional []Value, named *Dict) (*Dict, error) {
 	return args, nil
 }
 
-// collect makes one list of what is given from the last parameter on, unless it
-// is one.
+// collect makes one list of the arguments that are given by place, unless that is
+// what they are.
 func (f *Func) collect(positional []Value) []Value {
-	last := len(f.Params) - 1
-	if len(positional) <= last {
+	if len(positional) == 0 {
+		return nil
+	}
+	if _, isList := Elements(positional[0]); isList && len(positional) == 1 {
 		return positional
 	}
-	if _, isList := Elements(positional[last]); isList && len(positional) == len(f.Params) {
-		return positional
-	}
-	return append(positional[:last:last], List(positional[last:]))
+	return []Value{List(positional)}
 }

@@ -93,23 +93,25 @@ func TestBindRest(t *testing.T) {
 	}
 }
 
-func TestBindCollectsTheLast(t *testing.T) {
-	f := Func{Name: "select", Params: []Param{Required("from", TypeAny, ""), Required("columns", TypeCharacter, "")}, Variadic: true}
+func TestBindVariadic(t *testing.T) {
+	f := Func{Name: "sort", Params: []Param{Required("by", TypeCharacter, ""), Optional("descending", TypeBoolean, false, "")}, Variadic: true}
 	for _, tt := range []struct {
 		given []Value
+		named *Dict
 		want  string
 	}{
-		{[]Value{int64(1), "a"}, `{"from":1,"columns":["a"]}`},
-		{[]Value{int64(1), "a", "b"}, `{"from":1,"columns":["a","b"]}`},
-		{[]Value{int64(1), List{"a", "b"}}, `{"from":1,"columns":["a","b"]}`},
-		{[]Value{List{"x"}, Tuple{"a"}}, `{"from":["x"],"columns":["a"]}`},
+		{[]Value{"a"}, nil, `{"by":["a"],"descending":false}`},
+		{[]Value{"a", "b"}, nil, `{"by":["a","b"],"descending":false}`},
+		{[]Value{List{"a", "b"}}, NewDict("descending", true), `{"by":["a","b"],"descending":true}`},
+		{[]Value{Tuple{"a"}}, nil, `{"by":["a"],"descending":false}`},
+		{nil, NewDict("by", "a"), `{"by":["a"],"descending":false}`},
 	} {
-		args, err := f.Bind(tt.given, nil)
+		args, err := f.Bind(tt.given, tt.named)
 		if err != nil || FormatJSON(args, "") != tt.want {
-			t.Errorf("Bind(%v) = %v, %v, want %s", tt.given, args, err, tt.want)
+			t.Errorf("Bind(%v, %v) = %v, %v, want %s", tt.given, tt.named, args, err, tt.want)
 		}
 	}
-	for _, given := range [][]Value{{int64(1)}, {int64(1), "a", int64(2)}, {int64(1), List{"a"}, "b"}} {
+	for _, given := range [][]Value{nil, {"a", true}, {List{"a"}, "b"}} {
 		if args, err := f.Bind(given, nil); err == nil {
 			t.Errorf("Bind(%v) = %v, want an error", given, args)
 		}

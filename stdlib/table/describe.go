@@ -456,7 +456,7 @@ func (f *facts) summarize(made *Batch) {
 		row[12], row[13] = top[0].text, top[0].count
 	}
 	for i, v := range row {
-		made.Columns[i].addValue(v)
+		made.Columns[i].addSame(v)
 	}
 	made.Rows++
 }
@@ -468,8 +468,8 @@ func known(v float64, ok bool) tool.Value {
 	return v
 }
 
-// addValue appends a value that is of the type of the column, or missing.
-func (c *Column) addValue(v tool.Value) {
+// addSame appends a value that is of the type of the column, or missing.
+func (c *Column) addSame(v tool.Value) {
 	if v == nil {
 		c.addMissing()
 		return

@@ -34,7 +34,7 @@ func TestSummary(t *testing.T) {
 		"day|date|6|0|6|1970-01-01|1970-01-02|1970-01-03|1970-01-04|1970-01-07|-|-|1970-01-01|1|false",
 		"ok|bool|5|1|2|false|-|-|-|true|-|-|true|4|false",
 	}
-	for _, of := range []*Table{sales(), streamed(sales(), 1)} {
+	for _, of := range []*Table{sales(), streamed(sales(), 1, false)} {
 		if got := lines(mustTable(t, of, "summary", nil)); !slices.Equal(got, want) {
 			t.Errorf("summary = %q, want %q", got, want)
 		}
@@ -87,11 +87,11 @@ func TestSummaryAgreesWithNaive(t *testing.T) {
 		held := tableOf("whole", Integer, whole, "real", Float, real, "days", Date, whole, "texts", Text, texts)
 		got := lines(mustTable(t, held, "summary", nil))
 		batch := rapid.IntRange(1, 60).Draw(r, "batch")
-		if again := lines(mustTable(t, streamed(held, batch), "summary", nil)); !slices.Equal(got, again) {
+		if again := lines(mustTable(t, streamed(held, batch, false), "summary", nil)); !slices.Equal(got, again) {
 			r.Fatalf("streamed = %q, held = %q", again, got)
 		}
 		for _, method := range describeMethods() {
-			a, b := described(t, held, "method", method), described(t, streamed(held, batch), "method", method)
+			a, b := described(t, held, "method", method), described(t, streamed(held, batch, false), "method", method)
 			if a != b {
 				r.Fatalf("%s: streamed\n%s\nheld\n%s", method, b, a)
 			}
@@ -189,7 +189,7 @@ func TestDescribeHostile(t *testing.T) {
 			t.Errorf("describe(%q) = %q, want short lines", method, got)
 		}
 	}
-	for _, none := range []*Table{newHeld(nil, &Batch{}), streamed(newHeld(nil, &Batch{}), 1)} {
+	for _, none := range []*Table{newHeld(nil, &Batch{}), streamed(newHeld(nil, &Batch{}), 1, false)} {
 		for _, method := range describeMethods() {
 			if got := described(t, none, "method", method); got != "0 rows × 0 columns\n" {
 				t.Errorf("describe(%q) of nothing = %q", method, got)
@@ -260,7 +260,7 @@ func TestDescribeMany(t *testing.T) {
 	if got := all[0].histogram(); got != "▇▇▇▇▇▇▇▇" {
 		t.Errorf("histogram of an even spread = %s", got)
 	}
-	a, b := described(t, of), described(t, streamed(of, 1000))
+	a, b := described(t, of), described(t, streamed(of, 1000, false))
 	if a != b || !strings.Contains(a, "~") {
 		t.Errorf("describe of a stream\n%s\nheld\n%s", b, a)
 	}

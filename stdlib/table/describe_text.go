@@ -22,7 +22,7 @@ func (d *description) line(format string, args ...any) { fmt.Fprintf(&d.text, fo
 
 // head tells of the table as a whole.
 func (d *description) head() {
-	d.line("%s × %s", plural(d.rows, "row"), plural(len(d.table.names), "column"))
+	d.line("%s × %s", counted(d.rows, "row"), counted(len(d.table.names), "column"))
 	for _, note := range d.table.notes {
 		d.line("%s", oneLine(note))
 	}
@@ -157,7 +157,7 @@ func (f *facts) ranges(d *description) {
 	least, _ := f.limits()
 	switch {
 	case f.typ == Text:
-		d.line("  length: %s to %s", thousands(int64(f.shortest)), plural(f.longest, "character"))
+		d.line("  length: %s to %s", thousands(int64(f.shortest)), counted(f.longest, "character"))
 	case f.typ == Bool || least == nil:
 	default:
 		c := newColumn(f.typ, 2)
@@ -255,7 +255,7 @@ func percent(n, all int64) string {
 	return fmt.Sprintf(" (%.1f %%)", 100*float64(n)/float64(all))
 }
 
-func plural(n int, noun string) string {
+func counted(n int, noun string) string {
 	if n != 1 {
 		noun += "s"
 	}

@@ -17,7 +17,7 @@ func TestPivot(t *testing.T) {
 		{"sum", []string{"region|a|b|(missing)", "north|80|30|-", "south|20|-|50", "-|-|-|-"}},
 		{"count", []string{"region|a|b|(missing)", "north|2|1|-", "south|1|-|1", "-|0|-|-"}},
 	}
-	for _, of := range []*Table{sales(), streamed(sales(), 1)} {
+	for _, of := range []*Table{sales(), streamed(sales(), 1, false)} {
 		for _, test := range tests {
 			got := lines(mustTable(t, of, "pivot", []tool.Value{"region", "product", "amount", test.agg}))
 			if !slices.Equal(got, test.want) {
@@ -74,7 +74,7 @@ func TestUnpivot(t *testing.T) {
 		if s := lines(got); !slices.Equal(s, test.want) || !slices.Equal(got.types, test.types) {
 			t.Errorf("unpivot(%v, %v) = %q %v, want %q %v", test.args, test.named, s, got.types, test.want, test.types)
 		}
-		stream := mustTable(t, streamed(of, 1), "unpivot", test.args, test.named...)
+		stream := mustTable(t, streamed(of, 1, false), "unpivot", test.args, test.named...)
 		if stream.held != nil {
 			t.Errorf("unpivot of a stream is held")
 		}
@@ -96,7 +96,7 @@ func TestUnpivotWide(t *testing.T) {
 		names = append(names, "c"+string(rune('a'+i%26))+strings.Repeat("x", i/26))
 		b.Columns = append(b.Columns, &Column{Type: Integer, Ints: []int64{int64(i), int64(i), int64(i)}})
 	}
-	long := mustTable(t, streamed(newHeld(names, b), 2), "unpivot", nil)
+	long := mustTable(t, streamed(newHeld(names, b), 2, false), "unpivot", nil)
 	rows := 0
 	err := long.each(t.Context(), tool.Grant{}, func(b *Batch) error {
 		if b.Rows > batchRows {

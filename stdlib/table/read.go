@@ -47,18 +47,27 @@ func readParams() []tool.Param {
 		tool.Optional("quote", tool.TypeString, `"`, "The character around cells that may hold anything; an empty text says that there is none."),
 		tool.Maybe("header", tool.TypeBoolean, "Whether the first row names the columns; without it, it does unless each of its cells is empty or reads as a number, a date or a time. "+
 			"Columns without a name are named column_1, column_2 …"),
-		tool.Maybe("encoding", tool.TypeString, "utf-8, utf-16, utf-16le, utf-16be, latin-1 or windows-1252; without it, found out: by a byte order mark, else UTF-8 where that fits, else windows-1252."),
+		tool.Maybe("encoding", tool.TypeString, "utf-8, utf-16, utf-16le, utf-16be, latin-1 or windows-1252; without it, found out: by a byte order mark, else UTF-8 where all of the file is that, else windows-1252."),
 		tool.Maybe("types", tool.TypeObject, `Types of columns by name, as in {"zip": "text"}; those of the others are found out from all of their values. A value that does not fit is an error.`),
 		tool.Maybe("missing", tool.TypeCharacter, `Texts that stand for a missing value, beside the empty cell. Without it, NA, N/A, NaN, null and NULL do in a column whose other values are no texts.`),
 		tool.Maybe("thousands", tool.TypeString, `The character between groups of three digits, as in 1,234,567: one of , . ' _ or a space. Without it, such a cell is text.`),
 		tool.Optional("decimal", tool.TypeString, ".", `The character before the fraction: "." or ",".`),
 		tool.Optional("percent", tool.TypeBoolean, false, "Read 12.5% as the number 0.125. Else such a cell is text."),
-		tool.Maybe("dates", tool.TypeCharacter, `Further ways in which dates and times are written, as in "%d.%m.%Y" or "%m/%d/%Y %H:%M". Those of ISO 8601, as 2024-02-29, are known.`),
+		tool.Maybe("dates", tool.TypeCharacter, `Further ways in which dates and times are written, as in "%d.%m.%Y" or "%m/%d/%Y %H:%M". A column is one of dates where all its values fit one form; where they fit two that read them differently, as "%d/%m/%Y" and "%m/%d/%Y" may, it is text. Those of ISO 8601, as 2024-02-29, are known.`),
 		tool.Optional("fill", tool.TypeBoolean, false, "Fill rows that are too short with missing values. Else they are an error, as too long ones are always."),
 		tool.Optional("skip", tool.TypeInteger, int64(0), "How many lines to pass over before the table begins."),
 		tool.Maybe("sheet", tool.TypeAny, "The sheet of a spreadsheet, by its name or its number from 1; without it, the first."),
 	}
 }
+
+// csvRules says how the cells of a CSV file become values.
+const csvRules = "In a CSV file lines may end in LF, CR LF or CR, a cell in quotes may hold anything, a quote inside a cell without quotes is a quote, and blank lines are passed over. " +
+	"A type is found from all values of a column: integer (of 64 bits), float (any of integers and numbers with a point or an exponent), bool (true, false), date (2024-02-29), " +
+	"datetime, instant (with a zone), else text; 007 and a whole number of more than 64 bits are text. A number may have spaces around it; a text keeps them. " +
+	"A cell without quotes that is empty or only spaces is missing; \"\" is the empty text in a column of texts, else missing. " +
+	"Quotes say text: a column with a cell in quotes that it does not need (it holds no delimiter, quote or line break) is text, " +
+	"except in a file where all is quoted, the names too. Names of columns are cut of spaces; one that was there before gets a number, as name_2. " +
+	"A cell may have 8 MB, a row 16 MB and 100,000 cells. "
 
 func readRows() []row {
 	return []row{
@@ -66,7 +75,7 @@ func readRows() []row {
 			Name: "read",
 			Doc: "Reads a table from a file of the project: CSV, TSV, JSON (a list of objects, or an object of lists), JSON Lines or XLSX. A file of more than 8 MB " +
 				"is not kept in memory but read again for each thing that is asked of it, so it may be larger than the memory; such a table can be described, grouped, filtered and asked SQL like any other. " +
-				"The tool declares `fs.read`.",
+				csvRules + "The tool declares `fs.read`.",
 			Params:  append([]tool.Param{tool.Required("path", tool.TypeString, "The file.")}, readParams()...),
 			Returns: "a table",
 		}, func(c *call) (tool.Value, error) {

@@ -2,11 +2,350 @@ package table
 
 import (
 	"context"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf16"
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
 )
 
+const (
+	// shownRows and shownWidth are what a screen holds, and little of what a model
+	// can read.
+	shownRows  = 20
+	shownWidth = 160
+	// shownCell is how wide a cell may be.
+	shownCell = 40
+	// shownMissing stands for a missing value. A text that is the same is quoted.
+	shownMissing = "–"
+	columnGap    = "  "
+)
+
 // Text returns the table as people and models read it.
 func (t *Table) Text(ctx context.Context, g tool.Grant) (string, error) {
-	return "", nil
+	return t.render(ctx, g, shownRows, shownWidth)
+}
+
+// An excerpt is the rows of a table that are shown.
+type excerpt struct {
+	table *Table
+	*Batch
+	head int // how many of them come before those that are left out
+	all  int // of the table; -1 where that is not known
+}
+
+// render returns the table as text of at most so many rows, each of at most so many
+// columns of a screen. A table that is not held is read until it has the rows.
+func (t *Table) render(ctx context.Context, g tool.Grant, rows, width int) (string, error) {
+	x, err := t.excerpt(ctx, g, rows)
+	if err != nil {
+		return "", err
+	}
+	const copies = 3 // of a line: its cells, itself, and the text that grows
+	line := min(width, len(t.names)*(shownCell+len(columnGap)))
+	if err := newBudget(g).take(copies * int64(x.Rows) * int64(line)); err != nil {
+		return "", err
+	}
+	shown, left := x.columns(width)
+	var b strings.Builder
+	for line := range x.Rows + headerLines {
+		if line == headerLines+x.head {
+			b.WriteString(x.omitted())
+		}
+		writeLine(&b, shown, line)
+	}
+	if x.head == x.Rows {
+		b.WriteString(x.omitted())
+	}
+	if len(left) > 0 {
+		more := fmt.Sprintf("… %d more %s: ", len(left), plural(len(left), "column"))
+		b.WriteString(more + namesInLine(left, max(width-textWidth(more)-len(", …"), shownCell)) + "\n")
+	}
+	b.WriteString(x.summary())
+	return b.String(), nil
+}
+
+// excerpt takes the rows that are shown: the first and the last of a held table,
+// else the first.
+func (t *Table) excerpt(ctx context.Context, g tool.Grant, rows int) (*excerpt, error) {
+	if t.held != nil {
+		if t.rows <= rows {
+			return &excerpt{t, t.held, t.rows, t.rows}, nil
+		}
+		tail := rows / 4
+		part := newBatch(t.types)
+		part.extend(t.held.slice(0, rows-tail))
+		part.extend(t.held.slice(t.rows-tail, t.rows))
+		return &excerpt{t, part, rows - tail, t.rows}, nil
+	}
+	part := newBatch(t.types)
+	budget := newBudget(g)
+	ended := true
+	err := t.each(ctx, g, func(b *Batch) error {
+		taken := b.slice(0, min(b.Rows, rows-part.Rows))
+		if part.extend(taken); taken.Rows == b.Rows {
+			return budget.take(taken.size())
+		}
+		ended = false
+		return errStop
+	})
+	all := t.rows
+	if ended {
+		all = part.Rows
+	}
+	return &excerpt{t, part, part.Rows, all}, err
+}
+
+// omitted is the line for the rows that are left out, or nothing.
+func (x *excerpt) omitted() string {
+	switch more := x.all - x.Rows; {
+	case x.all < 0:
+		return "… more rows\n"
+	case more > 0:
+		return fmt.Sprintf("… %d more %s\n", more, plural(more, "row"))
+	}
+	return ""
+}
+
+// summary is the last line.
+func (x *excerpt) summary() string {
+	columns := len(x.table.names)
+	if x.all < 0 {
+		return fmt.Sprintf("more than %d %s × %d %s", x.Rows, plural(x.Rows, "row"), columns, plural(columns, "column"))
+	}
+	return fmt.Sprintf("%d %s × %d %s", x.all, plural(x.all, "row"), columns, plural(columns, "column"))
+}
+
+func plural(n int, word string) string {
+	if n == 1 {
+		return word
+	}
+	return word + "s"
+}
+
+// namesInLine lists names until the line is full.
+func namesInLine(names []string, most int) string {
+	text := ""
+	for i, name := range names {
+		next := cutToWidth(shownText(name), shownCell)
+		if i > 0 {
+			next = ", " + next
+		}
+		if textWidth(text)+textWidth(next) > most {
+			return text + ", …"
+		}
+		text += next
+	}
+	return text
+}
+
+// headerLines are those above the rows: names and types.
+const headerLines = 2
+
+// A shownColumn is a column as text: a line for its name, one for its type, and
+// one for each row.
+type shownColumn struct {
+	lines []string
+	width int
+	right bool
+}
+
+// columns shows as many columns as there is room for, from both ends of the table,
+// with one of ellipses where others are left out. It returns the names of these.
+func (x *excerpt) columns(width int) (shown []*shownColumn, left []string) {
+	var front, back []*shownColumn
+	n := len(x.Columns)
+	const room = 1 + len(columnGap) // of the ellipses
+	used, most := 0, min(shownCell, max(width, 1))
+	if n > 1 {
+		most = min(shownCell, max(width-room, 1))
+	}
+	for len(front)+len(back) < n {
+		done := len(front) + len(back)
+		at := len(front)
+		if len(back) < len(front) {
+			at = n - 1 - len(back)
+		}
+		column := x.column(at, most)
+		if done > 0 {
+			used += len(columnGap)
+		}
+		used += column.width
+		reserve := room
+		if done == n-1 {
+			reserve = 0
+		}
+		if done > 0 && used+reserve > width {
+			break
+		}
+		if at == len(front) {
+			front = append(front, column)
+		} else {
+			back = append(back, column)
+		}
+	}
+	left = x.table.names[len(front) : n-len(back)]
+	if len(left) > 0 {
+		front = append(front, ellipses(x.Rows+headerLines))
+	}
+	slices.Reverse(back)
+	return append(front, back...), left
+}
+
+func ellipses(lines int) *shownColumn {
+	return &shownColumn{lines: slices.Repeat([]string{"…"}, lines), width: 1}
+}
+
+// column shows one column, in cells of at most this width.
+func (x *excerpt) column(at, most int) *shownColumn {
+	c := x.Columns[at]
+	s := &shownColumn{right: c.Type.number(), lines: make([]string, 0, x.Rows+headerLines)}
+	s.lines = append(s.lines, cutToWidth(shownText(x.table.names[at]), most), cutToWidth(c.Type.String(), most))
+	for i := range x.Rows {
+		s.lines = append(s.lines, cutToWidth(c.shown(i, most), most))
+	}
+	if c.Type == Float {
+		alignPoints(s.lines[headerLines:])
+	}
+	for _, line := range s.lines {
+		s.width = max(s.width, textWidth(line))
+	}
+	return s
+}
+
+// shown is the i-th value as it stands in a cell. Only the beginning of a text of
+// which no more will be seen is looked at.
+func (c *Column) shown(i, most int) string {
+	if c.missing(i) {
+		return shownMissing
+	}
+	switch c.Type {
+	case Text:
+		return shownText(beginning(c.Texts[i], most))
+	case Float:
+		return shownFloat(c.Floats[i])
+	case Any:
+		if s, ok := c.Values[i].(string); ok {
+			return quoted(beginning(s, most)) // told from a number
+		}
+		return escaped(tool.FormatJSON(c.Values[i], ""))
+	}
+	return c.text(i)
+}
+
+// beginning returns more of a text than a cell of this width can show.
+func beginning(s string, most int) string {
+	const perColumn = 32 // bytes, of four characters and their escapes
+	if len(s) <= perColumn*(most+1) {
+		return s
+	}
+	return strings.ToValidUTF8(s[:perColumn*(most+1)], "")
+}
+
+// shownText is a text, in quotes where it could be taken for something else.
+func shownText(s string) string {
+	plain := s != "" && s != shownMissing && s[0] != '"' && strings.TrimSpace(s) == s && !strings.ContainsFunc(s, invisible)
+	if plain {
+		return s
+	}
+	return quoted(s)
+}
+
+// invisible reports whether a character would not be seen, or move others: a tab,
+// an end of line, one that turns the direction of what follows. What makes one
+// picture of two may stay.
+func invisible(r rune) bool {
+	const wideSpace = '\u3000' // between words in Chinese and Japanese
+	return r != ' ' && r != wideSpace && r != zeroWidthJoiner && unicode.In(r, unicode.C, unicode.Z)
+}
+
+// quoted is a text as JSON has it.
+func quoted(s string) string { return escaped(tool.FormatJSON(s, "")) }
+
+// escaped replaces the invisible characters that are left in a text.
+func escaped(s string) string {
+	if !strings.ContainsFunc(s, invisible) {
+		return s
+	}
+	var b strings.Builder
+	for _, r := range s {
+		if !invisible(r) {
+			b.WriteRune(r)
+			continue
+		}
+		for _, unit := range utf16.AppendRune(nil, r) {
+			fmt.Fprintf(&b, `\u%04x`, unit)
+		}
+	}
+	return b.String()
+}
+
+// shownFloat writes a number with at most ten significant digits, and all digits
+// before the point.
+func shownFloat(f float64) string {
+	const digits = 10
+	exact := formatFloat(f)
+	size := math.Abs(f)
+	if size != 0 && (size < 1e-4 || size >= 1e15) || f != f {
+		if rounded := strconv.FormatFloat(f, 'g', digits, 64); len(rounded) < len(exact) {
+			return rounded
+		}
+		return exact
+	}
+	before := 1
+	if size >= 1 {
+		before = int(math.Log10(size)) + 1
+	} else if size > 0 {
+		before = int(math.Floor(math.Log10(size))) + 1 // zeros after the point do not count
+	}
+	rounded := strconv.FormatFloat(f, 'f', max(digits-before, 1), 64)
+	whole, fraction, _ := strings.Cut(rounded, ".")
+	if fraction = strings.TrimRight(fraction, "0"); fraction == "" {
+		fraction = "0"
+	}
+	return whole + "." + fraction
+}
+
+// alignPoints fills up the numbers of a column so that their points stand in one
+// line.
+func alignPoints(cells []string) {
+	longest := 0
+	for _, s := range cells {
+		longest = max(longest, afterWhole(s))
+	}
+	for i, s := range cells {
+		cells[i] = s + strings.Repeat(" ", longest-afterWhole(s))
+	}
+}
+
+// afterWhole is how much of a number stands after its whole part. A number with an
+// exponent is whole.
+func afterWhole(s string) int {
+	at := strings.IndexByte(s, '.')
+	if at < 0 || strings.ContainsAny(s, "e…") {
+		return 0
+	}
+	return len(s) - at
+}
+
+// writeLine writes one line of all columns.
+func writeLine(b *strings.Builder, columns []*shownColumn, line int) {
+	var row strings.Builder
+	for i, c := range columns {
+		if i > 0 {
+			row.WriteString(columnGap)
+		}
+		pad := strings.Repeat(" ", c.width-textWidth(c.lines[line]))
+		if c.right {
+			row.WriteString(pad + c.lines[line])
+		} else {
+			row.WriteString(c.lines[line] + pad)
+		}
+	}
+	b.WriteString(strings.TrimRight(row.String(), " "))
+	b.WriteByte('\n')
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/tool"
 )
 
-// benchTable has 100,000 rows of ten columns.
-func benchTable() *Table {
+// sqlBenchTable has 100,000 rows of ten columns.
+func sqlBenchTable() *Table {
 	const rows = 100_000
 	var names []string
 	b := &Batch{Rows: rows}
@@ -44,7 +44,7 @@ func openBench(b *testing.B) *sqlQuery {
 	if err != nil {
 		b.Fatal(err)
 	}
-	table := benchTable()
+	table := sqlBenchTable()
 	q := &sqlQuery{statement: statement, ctx: context.Background(), sources: []*sqlSource{{name: "t", table: table, used: make([]bool, len(table.names))}}}
 	db, conn, err := openSQL(q.ctx, &e.driver, tool.Grant{Memory: 1 << 30})
 	if err != nil {
@@ -81,7 +81,7 @@ func (q *sqlQuery) ask(b *testing.B) {
 // BenchmarkSQL asks a table of 100,000 rows and ten columns, and reports how much
 // longer that takes than if they were in SQLite already.
 func BenchmarkSQL(b *testing.B) {
-	f, tables := sqlFunc(), lend("t", benchTable())
+	f, tables := sqlFunc(), lend("t", sqlBenchTable())
 	q := openBench(b)
 	for i := range q.sources[0].used {
 		q.sources[0].used[i] = true
@@ -102,7 +102,7 @@ func BenchmarkSQL(b *testing.B) {
 
 // BenchmarkSQLAll gives back all that it is given.
 func BenchmarkSQLAll(b *testing.B) {
-	f, tables := sqlFunc(), lend("t", benchTable())
+	f, tables := sqlFunc(), lend("t", sqlBenchTable())
 	for b.Loop() {
 		_, err := askSQL(b, f, "select * from t", tables)
 		must(b, err)

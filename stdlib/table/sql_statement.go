@@ -59,9 +59,9 @@ func readStatement(text string) (*sqlStatement, error) {
 // DELETE, SQLite refuses: see [sqlQuery.inspect].
 func (s *sqlStatement) checkKind() error {
 	first := s.tokens
-	if len(first) > 0 && isWord(first[0], "EXPLAIN") {
+	if len(first) > 0 && isKeyword(first[0], "EXPLAIN") {
 		n := 1
-		if len(first) > 2 && isWord(first[1], "QUERY") && isWord(first[2], "PLAN") {
+		if len(first) > 2 && isKeyword(first[1], "QUERY") && isKeyword(first[2], "PLAN") {
 			n = 3
 		}
 		s.explain, first = true, first[n:]
@@ -69,7 +69,7 @@ func (s *sqlStatement) checkKind() error {
 	switch {
 	case len(first) == 0:
 		return tool.Errorf(tool.Invalid, "the query is empty").WithHint("ask as in `select * from t`")
-	case isWord(first[0], "SELECT"), isWord(first[0], "WITH"), isWord(first[0], "VALUES"):
+	case isKeyword(first[0], "SELECT"), isKeyword(first[0], "WITH"), isKeyword(first[0], "VALUES"):
 		s.before, s.text = s.text[:first[0].at], s.text[first[0].at:]
 		s.tokens = first
 		return nil
@@ -82,7 +82,7 @@ func errNoQuery(word string) error {
 		WithHint("tables are changed with their methods, as in t.filter(…)")
 }
 
-func isWord(t sqlToken, word string) bool { return strings.EqualFold(t.text, word) }
+func isKeyword(t sqlToken, word string) bool { return strings.EqualFold(t.text, word) }
 
 // readParams finds the places for values.
 func (s *sqlStatement) readParams() {
@@ -200,7 +200,7 @@ func sqlTokenAt(s string) (n int, blank bool) {
 	case strings.HasPrefix(s, "/*"):
 		return through(s, 2, "*/"), true
 	case c == '\'', c == '"', c == '`':
-		return quoted(s), false
+		return quotedLength(s), false
 	case c == '[':
 		return through(s, 1, "]"), false
 	case c == '?' || c == ':' || c == '@' || c == '$' || c == '#' || nameByte(c):
@@ -225,8 +225,8 @@ func through(s string, from int, end string) int {
 	return len(s)
 }
 
-// quoted returns the length of a text in quotes, in which a quote is doubled.
-func quoted(s string) int {
+// quotedLength returns the length of a text in quotes, in which a quote is doubled.
+func quotedLength(s string) int {
 	for i := 1; i < len(s); i++ {
 		if s[i] != s[0] {
 			continue

@@ -369,9 +369,9 @@ func TestSQLEndsWithCall(t *testing.T) {
 	}
 }
 
-// genTable makes tables of every type. Values that SQL does not know apart are
+// sqlRandom makes tables of every type. Values that SQL does not know apart are
 // left out: NaN and missing, -0 and 0.
-func genTable() *rapid.Generator[*Table] {
+func sqlRandom() *rapid.Generator[*Table] {
 	return rapid.Custom(func(t *rapid.T) *Table {
 		n := rapid.IntRange(0, 20).Draw(t, "rows")
 		width := rapid.IntRange(1, 70).Draw(t, "columns")
@@ -386,7 +386,7 @@ func genTable() *rapid.Generator[*Table] {
 			names = append(names, fmt.Sprintf("%s%d", name, i))
 			c := newColumn(Type(rapid.IntRange(0, int(Any)).Draw(t, "type")), 0)
 			for range n {
-				genCell(t, c)
+				sqlCell(t, c)
 			}
 			b.Columns = append(b.Columns, c)
 		}
@@ -394,7 +394,7 @@ func genTable() *rapid.Generator[*Table] {
 	})
 }
 
-func genCell(t *rapid.T, c *Column) {
+func sqlCell(t *rapid.T, c *Column) {
 	if rapid.IntRange(0, 4).Draw(t, "missing") == 0 {
 		c.addMissing()
 		return
@@ -417,27 +417,15 @@ func genCell(t *rapid.T, c *Column) {
 	}
 }
 
-// streamed is a table whose rows are not held.
-func streamed(t *Table) *Table {
-	return newStream(t.names, t.types, -1, func(_ context.Context, _ tool.Grant, yield func(*Batch) error) error {
-		for i := 0; i < t.held.Rows; i += 7 {
-			if err := yield(t.held.slice(i, min(i+7, t.held.Rows))); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-}
-
 // TestSQLGivesBack has the query for everything give back what was given: read
 // once, copied because it is joined, and from a table that is not held.
 func TestSQLGivesBack(t *testing.T) {
 	f := sqlFunc()
 	one := newHeld([]string{"one"}, &Batch{Rows: 1, Columns: []*Column{ints(1)}})
 	rapid.Check(t, func(rt *rapid.T) {
-		u := genTable().Draw(rt, "table")
+		u := sqlRandom().Draw(rt, "table")
 		name := rapid.SampledFrom([]string{"t", "select", `a"b`, "table; --", "é", "main", "temp", "cassidy"}).Draw(rt, "name")
-		for _, given := range []*Table{u, streamed(u)} {
+		for _, given := range []*Table{u, streamed(u, 7, false)} {
 			for _, query := range []string{"select * from %s", "select x.* from %s x join one on 1", "select * from (select * from %[1]s limit 1000) where (select count(*) from %[1]s) >= 0"} {
 				got, err := askSQL(t, f, fmt.Sprintf(query, quoteSQL(name)), lend(name, given, "one", one))
 				if err != nil {

@@ -1,3 +1,6 @@
 package table
 
-func writeRows() []row { return nil }
+import "slices"
+
+// writeRows are the methods that write a table as text.
+func writeRows() []row { return slices.Concat(csvWriteRows(), jsonWriteRows()) }

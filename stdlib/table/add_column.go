@@ -1,0 +1,163 @@
+package table
+
+import (
+	"context"
+	"slices"
+
+	"github.com/cassidy-run/cassidy/runtime/tool"
+)
+
+// withColumn returns the table with one more column, or another one.
+func (c *call) withColumn() (*Table, error) {
+	var to *Type
+	if name, ok := c.value("type").(string); ok {
+		t, err := ParseType(name)
+		if err != nil {
+			return nil, err
+		}
+		to = &t
+	}
+	if c.args.Text("name") == "" {
+		return nil, tool.Errorf(tool.Invalid, "a column needs a name")
+	}
+	switch v := c.value("values").(type) {
+	case tool.Function:
+		return c.computedColumn(v, to)
+	case tool.List:
+		return c.listedColumn(v, to)
+	case tool.Tuple:
+		return c.listedColumn(v, to)
+	case nil, string, int64, float64, bool:
+		return c.constantColumn(v, to)
+	default:
+		return nil, tool.Errorf(tool.Invalid, "argument 'values' should be a function of a row, a list, or one text, number or bool, but got %s", tool.TypeOf(v))
+	}
+}
+
+// computedColumn asks a function of the script for the value of each row.
+func (c *call) computedColumn(f tool.Function, to *Type) (*Table, error) {
+	t := c.table()
+	b, err := t.gather(c.ctx, c.grant)
+	if err != nil {
+		return nil, err
+	}
+	values, err := c.valuesBy(f, b)
+	if err != nil {
+		return nil, err
+	}
+	column, err := c.typed(values, to)
+	if err != nil {
+		return nil, err
+	}
+	return newHeld(t.names, b, t.notes...).placed(c.ctx, c.args.Text("name"), column)
+}
+
+// valuesBy asks a function of the script for a value of each row.
+func (c *call) valuesBy(f tool.Function, b *Batch) ([]tool.Value, error) {
+	values := make([]tool.Value, 0, b.Rows)
+	budget := newBudget(c.grant)
+	for i := range b.Rows {
+		if err := c.ctx.Err(); err != nil {
+			return nil, err
+		}
+		v, err := f(b.record(c.table().names, i))
+		if err != nil {
+			return nil, err
+		}
+		if err := checkPlain(v); err != nil {
+			return nil, err
+		}
+		if err := budget.take(valueSize(v)); err != nil {
+			return nil, err
+		}
+		values = append(values, v)
+	}
+	return values, nil
+}
+
+// typed makes a column of values, of a type if one is given.
+func (c *call) typed(values []tool.Value, to *Type) (*Column, error) {
+	column := columnOfValues(values)
+	if to == nil {
+		return column, nil
+	}
+	v := &conversion{column: c.args.Text("name"), to: *to}
+	column, err := v.of(c.ctx, column)
+	if err != nil {
+		err = tool.AsError(err, tool.Failed).WithHint("give values of this type, or None for a missing one")
+	}
+	return column, err
+}
+
+// listedColumn adds a list with one value for each row.
+func (c *call) listedColumn(values []tool.Value, to *Type) (*Table, error) {
+	t := c.table()
+	n, err := t.Len(c.ctx, c.grant)
+	if err != nil {
+		return nil, err
+	}
+	if n != len(values) {
+		return nil, tool.Errorf(tool.Invalid, "the list has %d values, and the table %d rows", len(values), n)
+	}
+	for _, v := range values {
+		if err := checkPlain(v); err != nil {
+			return nil, err
+		}
+	}
+	column, err := c.typed(values, to)
+	if err != nil {
+		return nil, err
+	}
+	return t.placed(c.ctx, c.args.Text("name"), column)
+}
+
+// constantColumn adds a value that is the same in each row.
+func (c *call) constantColumn(v tool.Value, to *Type) (*Table, error) {
+	one, err := c.typed([]tool.Value{v}, to)
+	if err != nil {
+		return nil, err
+	}
+	return c.table().withEach(c.ctx, c.args.Text("name"), one.Type, func(_, rows int) *Column {
+		d := newColumn(one.Type, rows)
+		for range rows {
+			d.addFrom(one, 0)
+		}
+		return d
+	})
+}
+
+// placed returns the table with a column of as many values as it has rows.
+func (t *Table) placed(ctx context.Context, name string, column *Column) (*Table, error) {
+	return t.withEach(ctx, name, column.Type, func(first, rows int) *Column {
+		if first+rows > column.Len() {
+			return nil
+		}
+		return column.slice(first, first+rows)
+	})
+}
+
+// withEach returns the table with a column of which part gives the values of some
+// rows, by the number of the first and how many there are; nil where it has none
+// for them, since the file has grown.
+func (t *Table) withEach(ctx context.Context, name string, typ Type, part func(first, rows int) *Column) (*Table, error) {
+	at := slices.Index(t.names, name)
+	names, types := slices.Clone(t.names), slices.Clone(t.types)
+	if at < 0 {
+		names, types, at = append(names, name), append(types, typ), len(names)
+	}
+	types[at] = typ
+	return t.derived(ctx, names, types, t.rows, func() mapper {
+		first := 0
+		return func(_ context.Context, b *Batch) (*Batch, error) {
+			columns := slices.Grow(slices.Clone(b.Columns), 1)
+			if at == len(columns) {
+				columns = append(columns, nil)
+			}
+			if columns[at] = part(first, b.Rows); columns[at] == nil {
+				return nil, tool.Errorf(tool.Failed, "the table has more rows than when column %q was added", name)
+			}
+			first += b.Rows
+			return &Batch{Rows: b.Rows, Columns: columns}, nil
+		}
+	})
+}

@@ -1,0 +1,140 @@
+package table
+
+import (
+	"context"
+	"strings"
+	"unicode"
+
+	"github.com/cassidy-run/cassidy/runtime/tool"
+)
+
+// csvWriteRows are the methods that write CSV.
+func csvWriteRows() []row {
+	return []row{
+		{tool.Func{
+			Name: "to_csv",
+			Doc: "Writes the table as CSV text, which data.parse reads back as the same table. A missing value is an empty cell, and an empty text is \"\". A text is put in quotes where " +
+				"it would be read back as something else: a number, a date, NA, spaces around it; and a column with a text in quotes that need not be is read back as text. " +
+				"A float that is no number is written nan. Lists and objects are written as JSON, and are read back as text; so are columns in which every value is missing, and those of a table without rows. " +
+				"If each name of a column reads as a number, say header = True when it is read. The text may have 8 MB.",
+			Params: []tool.Param{
+				tool.Optional("delimiter", tool.TypeString, ",", "The character between cells: one that no number or date has."),
+				tool.Optional("header", tool.TypeBoolean, true, "Begin with a row of the names of the columns."),
+			},
+			Returns: "the CSV text, each row ended by a line break",
+		}, func(c *call) (tool.Value, error) {
+			return writeCSV(c.ctx, c.grant, c.table(), c.args.Text("delimiter"), c.args.Bool("header"))
+		}},
+	}
+}
+
+// maxWritten is how long a text may be that a table is written into: what one
+// effect may carry.
+const maxWritten = 8 << 20
+
+// writeCSV writes a table as CSV.
+func writeCSV(ctx context.Context, g tool.Grant, t *Table, delimiter string, header bool) (tool.Value, error) {
+	if !oneCharacter(delimiter) || insideValues(delimiter) {
+		return nil, tool.Errorf(tool.Invalid, "argument 'delimiter' should be one character that is no quote, no line break and in no number or date").
+			WithHint(`as in delimiter = ";" or "\t"`)
+	}
+	w := &csvTableWriter{delimiter: delimiter}
+	if header {
+		w.names(t.names)
+	}
+	err := t.each(ctx, g, w.batch)
+	if err != nil {
+		return nil, err
+	}
+	return w.text.String(), nil
+}
+
+// insideValues reports whether a delimiter may be a part of a value: cells in
+// quotes would then not tell a number from a text.
+func insideValues(delimiter string) bool {
+	r := []rune(delimiter)[0]
+	return unicode.IsLetter(r) || unicode.IsDigit(r) || strings.ContainsRune(`".-+:/ `, r)
+}
+
+type csvTableWriter struct {
+	text      strings.Builder
+	delimiter string
+}
+
+func (w *csvTableWriter) names(names []string) {
+	for i, name := range names {
+		if i > 0 {
+			w.text.WriteString(w.delimiter)
+		}
+		if name == "" || w.mustQuote(name) || strings.HasPrefix(name, "\ufeff") {
+			w.quote(name)
+		} else {
+			w.text.WriteString(name)
+		}
+	}
+	w.text.WriteByte('\n')
+}
+
+// batch writes rows.
+func (w *csvTableWriter) batch(b *Batch) error {
+	for row := range b.Rows {
+		for i, c := range b.Columns {
+			if i > 0 {
+				w.text.WriteString(w.delimiter)
+			}
+			w.cell(c, row, len(b.Columns) == 1)
+		}
+		w.text.WriteByte('\n')
+		if w.text.Len() > maxWritten {
+			e := tool.Errorf(tool.Limit, "the text has more than %d MB", maxWritten>>20)
+			e.Limit = "memory"
+			return e.WithHint("write a part of the table, with head, filter or select")
+		}
+	}
+	return nil
+}
+
+// cell writes a value. A missing one that is alone in its row would be a blank
+// line, which is none: it is "" where it can be no text, and else a space.
+func (w *csvTableWriter) cell(c *Column, row int, alone bool) {
+	textual := c.Type == Text || c.Type == Any
+	switch {
+	case c.missing(row):
+		if alone && textual {
+			w.text.WriteByte(' ')
+		} else if alone {
+			w.text.WriteString(`""`)
+		}
+		return
+	case c.Type == Float && c.Floats[row] != c.Floats[row]:
+		w.text.WriteString("nan") // NaN stands for a missing value
+		return
+	}
+	s := c.text(row)
+	if textual && (w.mustQuote(s) || w.otherwise(s)) {
+		w.quote(s)
+		return
+	}
+	w.text.WriteString(s)
+}
+
+// mustQuote reports whether a text could not stand without quotes. What is found
+// out as a delimiter must not be found in one.
+func (w *csvTableWriter) mustQuote(s string) bool {
+	return strings.ContainsAny(s, "\"\r\n,;\t|") || strings.Contains(s, w.delimiter)
+}
+
+// otherwise reports whether a text would be read back as something else.
+func (w *csvTableWriter) otherwise(s string) bool {
+	if s == "" || s[0] == ' ' || s[len(s)-1] == ' ' || isWord(s) || strings.HasPrefix(s, "\ufeff") {
+		return true
+	}
+	usual := numbers{usual: true}
+	return usual.kindOf(s) != seenText
+}
+
+func (w *csvTableWriter) quote(s string) {
+	w.text.WriteByte('"')
+	w.text.WriteString(strings.ReplaceAll(s, `"`, `""`))
+	w.text.WriteByte('"')
+}

@@ -1,0 +1,321 @@
+package table
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/cassidy-run/cassidy/runtime/tool"
+)
+
+// The ways to join.
+const (
+	joinInner = "inner"
+	joinLeft  = "left"
+	joinOuter = "outer"
+	joinSemi  = "semi"
+	joinAnti  = "anti"
+)
+
+var joinNames = []string{joinInner, joinLeft, joinOuter, joinSemi, joinAnti}
+
+// A joining is two tables that become one: the rows of the left one are looked up
+// in an index of the right one.
+type joining struct {
+	how         string
+	left, right *Table
+	leftKeys    []int
+	rightKeys   []int
+	others      []int // the columns of the right table that are no keys
+	names       []string
+	types       []Type
+
+	rows   *Batch         // of the right table
+	first  map[string]int // by key, the first row of the right table that has it
+	follow []int          // by row, the next one with the same key, or -1
+}
+
+// joined returns the rows of two tables whose keys are equal.
+func (c *call) joined() (*Table, error) {
+	right, err := c.otherTable("other")
+	if err != nil {
+		return nil, err
+	}
+	j := &joining{how: c.args.Text("how"), left: c.table(), right: right}
+	if !slices.Contains(joinNames, j.how) {
+		return nil, tool.Errorf(tool.Invalid, "there is no way %s to join%s", cellShown(j.how), tool.DidYouMean(j.how, joinNames)).
+			WithHint("the ways are %s", strings.Join(joinNames, ", "))
+	}
+	if err := j.findKeys(c.value("on")); err != nil {
+		return nil, err
+	}
+	if err := j.nameColumns(c.args.Text("suffix")); err != nil {
+		return nil, err
+	}
+	if err := j.index(c); err != nil {
+		return nil, err
+	}
+	made := newStream(j.names, j.types, -1, j.scan, j.left.notes...)
+	if j.left.held != nil {
+		return made.hold(c)
+	}
+	return made, nil
+}
+
+// findKeys reads the argument on.
+func (j *joining) findKeys(on tool.Value) error {
+	pairs, _ := on.(*tool.Dict)
+	if pairs == nil {
+		names, err := textsOf("on", on)
+		if err != nil {
+			return err
+		}
+		pairs = &tool.Dict{}
+		for _, name := range names {
+			pairs.Put(name, name)
+		}
+	}
+	if pairs.Len() == 0 {
+		return tool.Errorf(tool.Invalid, "join needs a column that both tables have").WithHint(`as in join(other, "id"), or join(other, {"id": "customer_id"})`)
+	}
+	for k, v := range pairs.All() {
+		left, isLeft := k.(string)
+		right, isRight := v.(string)
+		if !isLeft || !isRight {
+			return tool.Errorf(tool.Invalid, `argument 'on' should be names of columns, or give those of the right table by those of the left, as in {"id": "customer_id"}`)
+		}
+		if err := j.addKey(left, right); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (j *joining) addKey(left, right string) error {
+	l, err := j.left.column(left)
+	if err != nil {
+		return err
+	}
+	r, err := j.right.column(right)
+	if err != nil {
+		e := tool.AsError(err, tool.Invalid)
+		return tool.Errorf(e.Kind, "in the right table, %w", e).WithHint("%s", e.Hint)
+	}
+	if slices.Contains(j.rightKeys, r) {
+		return tool.Errorf(tool.Invalid, "column %q of the right table is a key twice", right)
+	}
+	if t, u := j.left.types[l], j.right.types[r]; !t.mayEqual(u) {
+		return tool.Errorf(tool.Invalid, "column %q is %s and %q of the right table is %s: they are never equal", left, t, right, u).
+			WithHint(`convert one of them, as in with_types({%q: %q})`, right, t)
+	}
+	j.leftKeys, j.rightKeys = append(j.leftKeys, l), append(j.rightKeys, r)
+	return nil
+}
+
+// mayEqual reports whether a value of one type can be equal to one of another.
+func (t Type) mayEqual(u Type) bool {
+	switch {
+	case t == u, t.number() && u.number():
+		return true
+	case t == Any:
+		return !u.time()
+	}
+	return u == Any && !t.time()
+}
+
+// nameColumns finds the columns of the result.
+func (j *joining) nameColumns(suffix string) error {
+	j.names, j.types = slices.Clone(j.left.names), slices.Clone(j.left.types)
+	if j.how == joinSemi || j.how == joinAnti {
+		return nil
+	}
+	if j.how == joinOuter {
+		for i, at := range j.leftKeys {
+			j.types[at] = j.types[at].join(j.right.types[j.rightKeys[i]])
+		}
+	}
+	taken := map[string]bool{}
+	for _, name := range j.names {
+		taken[name] = true
+	}
+	for at, name := range j.right.names {
+		if slices.Contains(j.rightKeys, at) {
+			continue
+		}
+		if taken[name] {
+			name += suffix
+		}
+		if taken[name] {
+			return tool.Errorf(tool.Invalid, "two columns would be named %q", name).WithHint("give another suffix, or rename a column first")
+		}
+		taken[name] = true
+		j.others = append(j.others, at)
+		j.names, j.types = append(j.names, name), append(j.types, j.right.types[at])
+	}
+	return nil
+}
+
+// index reads the right table.
+func (j *joining) index(c *call) error {
+	var err error
+	if j.rows, err = j.right.gather(c.ctx, c.grant); err != nil {
+		return err
+	}
+	j.first = make(map[string]int)
+	j.follow = make([]int, j.rows.Rows)
+	columns := j.rows.chosen(j.rightKeys)
+	budget := newBudget(c.grant)
+	var key []byte
+	for i := j.rows.Rows - 1; i >= 0; i-- { // so that the first row with a key comes first
+		if i%batchRows == 0 && c.ctx.Err() != nil {
+			return c.ctx.Err()
+		}
+		j.follow[i] = -1
+		var missing bool
+		if key, missing = appendRowKey(key[:0], columns, i); missing {
+			continue
+		}
+		if next, ok := j.first[string(key)]; ok {
+			j.follow[i] = next
+		} else if err := budget.take(int64(len(key)) + mapEntry); err != nil {
+			return err
+		}
+		j.first[string(key)] = i
+	}
+	return nil
+}
+
+// A joined is one reading of the result.
+type joined struct {
+	*joining
+	ctx     context.Context
+	yield   func(*Batch) error
+	matched []bool // the rows of the right table that were; nil where nobody asks
+	left    []int  // pairs of rows that make the next batch; -1 says that there is none
+	right   []int
+}
+
+// scan reads the result.
+func (j *joining) scan(ctx context.Context, g tool.Grant, yield func(*Batch) error) error {
+	r := &joined{joining: j, ctx: ctx, yield: yield}
+	if j.how == joinOuter {
+		r.matched = make([]bool, j.rows.Rows)
+	}
+	var key []byte
+	err := j.left.walk(ctx, g, func(b *Batch) error {
+		columns := b.chosen(j.leftKeys)
+		for i := range b.Rows {
+			at := -1
+			var missing bool
+			if key, missing = appendRowKey(key[:0], columns, i); !missing {
+				if first, ok := j.first[string(key)]; ok {
+					at = first
+				}
+			}
+			if err := r.row(b, i, at); err != nil {
+				return err
+			}
+		}
+		return r.flush(b)
+	})
+	if err != nil || j.how != joinOuter {
+		return err
+	}
+	for i, matched := range r.matched {
+		if matched {
+			continue
+		}
+		if err := r.add(nil, -1, i); err != nil {
+			return err
+		}
+	}
+	return r.flush(nil)
+}
+
+// row adds what becomes of a row of the left table, whose first match is at a row
+// of the right one, or -1.
+func (r *joined) row(b *Batch, i, at int) error {
+	switch r.how {
+	case joinSemi, joinAnti:
+		if (at >= 0) == (r.how == joinSemi) {
+			return r.add(b, i, -1)
+		}
+		return nil
+	case joinLeft, joinOuter:
+		if at < 0 {
+			return r.add(b, i, -1)
+		}
+	}
+	for ; at >= 0; at = r.follow[at] {
+		if r.matched != nil {
+			r.matched[at] = true
+		}
+		if err := r.add(b, i, at); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// add adds a pair of rows of which one may be -1.
+func (r *joined) add(b *Batch, left, right int) error {
+	r.left, r.right = append(r.left, left), append(r.right, right)
+	if len(r.left) < batchRows {
+		return nil
+	}
+	return r.flush(b)
+}
+
+// flush yields the pairs of rows that there are; b is the batch of the left ones.
+func (r *joined) flush(b *Batch) error {
+	n := len(r.left)
+	if n == 0 {
+		return nil
+	}
+	if err := r.ctx.Err(); err != nil { // one row can match a million others
+		return err
+	}
+	made := &Batch{Rows: n, Columns: make([]*Column, 0, len(r.names))}
+	for at, t := range r.types[:len(r.joining.left.names)] {
+		c, err := r.leftColumn(b, at, t)
+		if err != nil {
+			return err
+		}
+		made.Columns = append(made.Columns, c)
+	}
+	for _, at := range r.others {
+		c := r.rows.Columns[at]
+		made.Columns = append(made.Columns, pickOrMissing(c, r.right))
+	}
+	r.left, r.right = r.left[:0], r.right[:0]
+	return r.yield(made)
+}
+
+// leftColumn makes a column of the left table; a key comes from the right one
+// where only that has the row.
+func (r *joined) leftColumn(b *Batch, at int, t Type) (*Column, error) {
+	key := slices.Index(r.leftKeys, at)
+	var c *Column
+	switch {
+	case b != nil:
+		c = pickOrMissing(b.Columns[at], r.left)
+	case key >= 0:
+		c = pickOrMissing(r.rows.Columns[r.rightKeys[key]], r.right)
+	default:
+		return missingColumn(t, len(r.left)), nil
+	}
+	return (&conversion{column: r.names[at], to: t}).of(r.ctx, c)
+}
+
+// pickOrMissing returns the values at some places of a column; -1 is a missing one.
+func pickOrMissing(c *Column, places []int) *Column {
+	d := newColumn(c.Type, len(places))
+	for _, i := range places {
+		if i < 0 {
+			d.addMissing()
+		} else {
+			d.addFrom(c, i)
+		}
+	}
+	return d
+}

@@ -1,0 +1,131 @@
+package table
+
+import (
+	"context"
+
+	"github.com/cassidy-run/cassidy/runtime/tool"
+)
+
+// withoutMissing returns the rows in which no value of some columns is missing.
+func (c *call) withoutMissing() (*Table, error) {
+	t := c.table()
+	places, err := t.someColumns(c.names("columns"))
+	if err != nil {
+		return nil, err
+	}
+	return t.where(c.ctx, func(b *Batch, rows []int) []int {
+		columns := b.chosen(places)
+	next:
+		for i := range b.Rows {
+			for _, column := range columns {
+				if column.missing(i) {
+					continue next
+				}
+			}
+			rows = append(rows, i)
+		}
+		return rows
+	})
+}
+
+// filled returns the table with values for the missing ones.
+func (c *call) filled() (*Table, error) {
+	t := c.table()
+	v := c.value("value")
+	if v == nil || checkPlain(v) != nil {
+		return nil, tool.Errorf(tool.Invalid, "argument 'value' should be a value, or values by the names of columns, but got %s", tool.TypeOf(v))
+	}
+	fills := make([]*Column, len(t.names)) // one value each, or nil
+	d, byName := v.(*tool.Dict)
+	if !byName {
+		if !fillAll(fills, t.types, v) {
+			return nil, tool.Errorf(tool.Invalid, "%s fits the type of no column", cellShown(v)).
+				WithHint(`give values by the names of columns: fill_missing({"name": value})`)
+		}
+	}
+	for k, v := range d.All() {
+		name, ok := k.(string)
+		if !ok {
+			return nil, tool.Errorf(tool.Invalid, "argument 'value' should give values by the names of columns, and %s is no name", cellShown(k))
+		}
+		at, err := t.column(name)
+		if err != nil {
+			return nil, err
+		}
+		if fills[at] = operand(t.types[at], v); fills[at] == nil {
+			return nil, (&condition{name, t.types[at], "fill_missing", v}).unfit()
+		}
+	}
+	return t.derived(c.ctx, t.names, t.types, t.rows, func() mapper {
+		return func(_ context.Context, b *Batch) (*Batch, error) {
+			return fillBatch(b, fills), nil
+		}
+	})
+}
+
+// fillAll sets the value for each column whose type it fits. It reports whether
+// there is one.
+func fillAll(fills []*Column, types []Type, v tool.Value) bool {
+	found := false
+	for i, typ := range types {
+		fills[i] = operand(typ, v)
+		found = found || fills[i] != nil
+	}
+	return found
+}
+
+// unfit is the error of a value that a column cannot hold.
+func (n *condition) unfit() error {
+	e := tool.Errorf(tool.Invalid, "column %q is %s, and cannot hold %s", n.column, n.typ, cellShown(n.value))
+	if n.typ.time() {
+		return e.WithHint("write a date as 2024-02-29, a datetime as 2024-02-29T12:30:00 and an instant as 2024-02-29T12:30:00Z")
+	}
+	return e.WithHint("give a value of that type, or convert the column with with_types")
+}
+
+// operand returns a column with one value of a type, or nil where the value is of
+// another. A text is a date or a time where the column has these, and else nothing
+// but a text.
+func operand(t Type, v tool.Value) *Column {
+	c := newColumn(t, 1)
+	fits := false
+	switch v := v.(type) {
+	case nil:
+		return nil
+	case string:
+		fits = (t == Text || t.time()) && c.addValue(v)
+	case bool:
+		fits = t == Bool && c.addValue(v)
+	case int64, float64:
+		fits = t.number() && c.addValue(v)
+	}
+	if t == Any {
+		c.addAny(v)
+		fits = true
+	}
+	if !fits {
+		return nil
+	}
+	return c
+}
+
+// fillBatch returns a batch with values for the missing ones.
+func fillBatch(b *Batch, fills []*Column) *Batch {
+	d := &Batch{Rows: b.Rows, Columns: make([]*Column, len(b.Columns))}
+	for i, c := range b.Columns {
+		d.Columns[i] = c
+		if c.Missing == nil || fills[i] == nil {
+			continue
+		}
+		filled := newColumn(c.Type, b.Rows)
+		for row := range b.Rows {
+			if c.missing(row) {
+				filled.addFrom(fills[i], 0)
+			} else {
+				filled.addFrom(c, row)
+			}
+		}
+		d.Columns[i] = filled
+	}
+	return d
+}

@@ -1,0 +1,244 @@
+package table
+
+import (
+	"cmp"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/cassidy-run/cassidy/runtime/tool"
+)
+
+// operators are those of filter.
+var operators = []string{"==", "!=", "<", "<=", ">", ">=", "in", "not in", "contains", "starts_with", "ends_with", "matches", "missing", "present"}
+
+// A test tells which values of a column a filter keeps. Missing ones are not asked
+// about.
+type test func(c *Column, i int) bool
+
+// A condition is what filter was told about a column.
+type condition struct {
+	column string
+	typ    Type
+	op     string
+	value  tool.Value
+}
+
+// test makes the test of a condition.
+func (n *condition) test() (test, error) {
+	switch n.op {
+	case "==", "!=", "<", "<=", ">", ">=":
+		return n.ordered()
+	case "in", "not in":
+		return n.among()
+	case "contains":
+		return n.texts(strings.Contains)
+	case "starts_with":
+		return n.texts(strings.HasPrefix)
+	case "ends_with":
+		return n.texts(strings.HasSuffix)
+	case "matches":
+		return n.matches()
+	}
+	return nil, tool.Errorf(tool.Invalid, "there is no operator %s%s", cellShown(n.op), tool.DidYouMean(n.op, operators)).
+		WithHint("the operators are %s", strings.Join(operators, " · "))
+}
+
+// accepts tells for which orders an operator holds. A number that is none has no
+// order, and is unequal to all.
+func accepts(op string, order int) bool {
+	switch op {
+	case "==":
+		return order == 0
+	case "!=":
+		return order != 0
+	case "<":
+		return order == -1
+	case "<=":
+		return order == -1 || order == 0
+	case ">":
+		return order == 1
+	}
+	return order == 1 || order == 0
+}
+
+// ordered makes the test of == != < <= > >=.
+func (n *condition) ordered() (test, error) {
+	compare, err := n.comparison()
+	if err != nil {
+		return nil, err
+	}
+	var holds [unordered + 2]bool
+	for order := -1; order <= unordered; order++ {
+		holds[order+1] = accepts(n.op, order)
+	}
+	return func(c *Column, i int) bool { return holds[compare(c, i)+1] }, nil
+}
+
+// comparison compares the values of the column with the operand.
+func (n *condition) comparison() (func(c *Column, i int) int, error) {
+	switch v := n.value.(type) {
+	case string:
+		switch {
+		case n.typ == Text:
+			return func(c *Column, i int) int { return strings.Compare(c.Texts[i], v) }, nil
+		case n.typ.time():
+			at, ok := parseTime(n.typ, v)
+			if !ok {
+				return nil, n.misfit()
+			}
+			return func(c *Column, i int) int { return cmp.Compare(c.Ints[i], at) }, nil
+		}
+	case int64:
+		switch n.typ {
+		case Integer:
+			return func(c *Column, i int) int { return cmp.Compare(c.Ints[i], v) }, nil
+		case Float:
+			return func(c *Column, i int) int { return reversed(compareIntFloat(v, c.Floats[i])) }, nil
+		}
+	case float64:
+		switch n.typ {
+		case Integer:
+			return func(c *Column, i int) int { return compareIntFloat(c.Ints[i], v) }, nil
+		case Float:
+			return func(c *Column, i int) int { return compareFloats(c.Floats[i], v) }, nil
+		}
+	case bool:
+		if n.typ == Bool {
+			return func(c *Column, i int) int { return cmp.Compare(c.Ints[i], int64(bit(v))) }, nil
+		}
+	}
+	if n.typ == Any || n.typ.number() && bigFloat(n.value) != nil {
+		return n.anyComparison()
+	}
+	return nil, n.misfit()
+}
+
+// anyComparison compares values that are of several kinds: those that have no
+// order with the operand are unequal to it, and no more.
+func (n *condition) anyComparison() (func(c *Column, i int) int, error) {
+	if err := checkPlain(n.value); err != nil || n.value == nil {
+		return nil, n.misfit()
+	}
+	operand := appendValueKey(nil, n.value)
+	return func(c *Column, i int) int {
+		v := c.value(i)
+		if order, ok := compareValues(v, n.value); ok {
+			return order
+		}
+		if string(appendValueKey(nil, v)) == string(operand) {
+			return 0
+		}
+		return unordered
+	}, nil
+}
+
+// misfit is the error of an operand that the values of the column cannot be
+// compared with.
+func (n *condition) misfit() error {
+	if n.value == nil {
+		return tool.Errorf(tool.Invalid, "filter(%q, %q) lacks a value", n.column, n.op).
+			WithHint(`filter(%q, "missing") gives the rows where it is missing, "present" the others`, n.column)
+	}
+	e := tool.Errorf(tool.Invalid, "column %q is %s, and cannot be compared with %s", n.column, n.typ, cellShown(plainShown(n.value)))
+	switch n.typ {
+	case Date:
+		return e.WithHint("write a date as 2024-02-29")
+	case DateTime:
+		return e.WithHint("write a time as 2024-02-29T12:30:00, without a zone")
+	case Instant:
+		return e.WithHint("write a time as 2024-02-29T12:30:00Z")
+	}
+	return e.WithHint(`give a value of that type, or convert the column: with_types({%q: "…"})`, n.column)
+}
+
+// plainShown replaces what has no text of its own by its type.
+func plainShown(v tool.Value) tool.Value {
+	if checkPlain(v) != nil {
+		return "a " + tool.TypeOf(v)
+	}
+	return v
+}
+
+// among makes the test of in and not in.
+func (n *condition) among() (test, error) {
+	items, ok := tool.Elements(n.value)
+	if !ok {
+		return nil, tool.Errorf(tool.Invalid, "%q takes a list of values, not %s", n.op, tool.TypeOf(n.value))
+	}
+	set := make(map[string]bool, len(items))
+	for _, item := range items {
+		one := &condition{n.column, n.typ, "==", item}
+		if _, err := one.comparison(); err != nil { // whether it can be compared at all
+			return nil, err
+		}
+		if f, ok := item.(float64); ok && f != f {
+			continue // equal to nothing
+		}
+		if n.typ.time() {
+			at, _ := parseTime(n.typ, item.(string))
+			set[string(appendIntKey(nil, keyTime, at))] = true
+			continue
+		}
+		set[string(appendValueKey(nil, item))] = true
+	}
+	want := n.op == "in"
+	key := make([]byte, 0, 64)
+	return func(c *Column, i int) bool {
+		key = c.appendKey(key[:0], i)
+		return set[string(key)] == want
+	}, nil
+}
+
+// texts makes the test of an operator on texts. In a column of any values it is
+// asked of the texts, and contains of lists too.
+func (n *condition) texts(holds func(s, part string) bool) (test, error) {
+	if n.typ == Any && n.op == "contains" {
+		return n.holding(holds)
+	}
+	if n.typ != Text && n.typ != Any {
+		return nil, tool.Errorf(tool.Invalid, "column %q is %s, and %q is for text", n.column, n.typ, n.op).
+			WithHint(`convert it first: with_types({%q: "text"})`, n.column)
+	}
+	part, ok := n.value.(string)
+	if !ok {
+		return nil, tool.Errorf(tool.Invalid, "%q takes a text, not %s", n.op, tool.TypeOf(n.value))
+	}
+	if n.typ == Text {
+		return func(c *Column, i int) bool { return holds(c.Texts[i], part) }, nil
+	}
+	return func(c *Column, i int) bool {
+		s, ok := c.Values[i].(string)
+		return ok && holds(s, part)
+	}, nil
+}
+
+// holding makes the test of contains in a column of any values.
+func (n *condition) holding(holds func(s, part string) bool) (test, error) {
+	if n.value == nil || checkPlain(n.value) != nil {
+		return nil, tool.Errorf(tool.Invalid, "%q takes a value, not %s", n.op, tool.TypeOf(n.value))
+	}
+	part, isText := n.value.(string)
+	key := string(appendValueKey(nil, n.value))
+	return func(c *Column, i int) bool {
+		if s, ok := c.Values[i].(string); ok {
+			return isText && holds(s, part)
+		}
+		items, _ := tool.Elements(c.Values[i])
+		return slices.ContainsFunc(items, func(v tool.Value) bool { return string(appendValueKey(nil, v)) == key })
+	}, nil
+}
+
+// matches makes the test of a regular expression.
+func (n *condition) matches() (test, error) {
+	pattern, ok := n.value.(string)
+	if !ok {
+		return nil, tool.Errorf(tool.Invalid, "%q takes a regular expression, not %s", n.op, tool.TypeOf(n.value))
+	}
+	re, err := regexp.Compile(pattern)
+	if err != nil {
+		return nil, tool.Errorf(tool.Invalid, "the regular expression %s is wrong: %s", cellShown(pattern), strings.TrimPrefix(err.Error(), "error parsing regexp: ")).
+			WithHint("it is one of RE2; a character with a meaning of its own stands for itself after a backslash")
+	}
+	return n.texts(func(s, _ string) bool { return re.MatchString(s) })
+}

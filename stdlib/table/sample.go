@@ -1,0 +1,134 @@
+package table
+
+import (
+	"cmp"
+	"math/rand/v2"
+	"slices"
+
+	"github.com/cassidy-run/cassidy/runtime/tool"
+)
+
+// distinct returns the first row of each combination of values.
+func (c *call) distinct() (*Table, error) {
+	t := c.table()
+	places, err := t.someColumns(c.names("columns"))
+	if err != nil {
+		return nil, err
+	}
+	kept := newBatch(t.types)
+	seen := map[string]struct{}{}
+	budget := newBudget(c.grant)
+	var key []byte
+	err = t.each(c.ctx, c.grant, func(b *Batch) error {
+		columns := b.chosen(places)
+		var rows []int
+		for i := range b.Rows {
+			key, _ = appendRowKey(key[:0], columns, i)
+			if _, ok := seen[string(key)]; ok {
+				continue
+			}
+			if err := budget.take(int64(len(key)) + mapEntry); err != nil {
+				return err
+			}
+			seen[string(key)] = struct{}{}
+			rows = append(rows, i)
+		}
+		b = b.pick(rows)
+		kept.extend(b)
+		return budget.take(b.size())
+	})
+	if err != nil {
+		return nil, err
+	}
+	return newHeld(t.names, kept, t.notes...), nil
+}
+
+// mapEntry is about how many bytes an entry of a map takes beside its key.
+const mapEntry = 48
+
+// someColumns returns the places of columns, or of all where none is named.
+func (t *Table) someColumns(names []string) ([]int, error) {
+	if len(names) == 0 {
+		names = t.names
+	}
+	return t.columns(names)
+}
+
+// A drawn is a row that was drawn, until another takes its place.
+type drawn struct {
+	at    int // its number in the table
+	batch *Batch
+	row   int // its place in the batch
+}
+
+// sampled returns rows that are drawn by chance: each row that is read takes the
+// place of one that was drawn before with the probability that makes all of them
+// as likely in the end (a reservoir). So the rows are read once, and no more of
+// them are kept than are drawn.
+func (c *call) sampled() (*Table, error) {
+	n, err := c.count("n")
+	if err != nil {
+		return nil, err
+	}
+	random, err := c.random()
+	if err != nil {
+		return nil, err
+	}
+	t := c.table()
+	var reservoir []drawn
+	first := 0
+	budget := newBudget(c.grant)
+	err = t.each(c.ctx, c.grant, func(b *Batch) error {
+		start := first
+		var slots []int
+		for i := range b.Rows {
+			if at := first + i; at < n {
+				slots = append(slots, len(reservoir))
+				reservoir = append(reservoir, drawn{at: at})
+			} else if slot := random.IntN(at + 1); slot < n {
+				slots = append(slots, slot)
+				reservoir[slot] = drawn{at: at}
+			}
+		}
+		first += b.Rows
+		return budget.take(takeDrawn(reservoir, slots, b, start))
+	})
+	if err != nil {
+		return nil, err
+	}
+	slices.SortFunc(reservoir, func(x, y drawn) int { return cmp.Compare(x.at, y.at) })
+	all := newBatch(t.types)
+	for _, d := range reservoir {
+		for i, column := range all.Columns {
+			column.addFrom(d.batch.Columns[i], d.row)
+		}
+		all.Rows++
+	}
+	return newHeld(t.names, all, t.notes...), nil
+}
+
+// takeDrawn copies the rows that were drawn from a batch into these slots, so that
+// it is not kept as a whole. It returns how much memory they take.
+func takeDrawn(reservoir []drawn, slots []int, b *Batch, start int) int64 {
+	var rows []int
+	copied := &Batch{}
+	for _, slot := range slots {
+		if d := &reservoir[slot]; d.batch == nil { // else it was filled twice
+			d.batch, d.row = copied, len(rows)
+			rows = append(rows, d.at-start)
+		}
+	}
+	*copied = *b.pick(rows)
+	return copied.size()
+}
+
+// random returns the random numbers of a seed, or else of the call.
+func (c *call) random() (*rand.Rand, error) {
+	if seed, ok := c.value("seed").(int64); ok {
+		return rand.New(rand.NewPCG(uint64(seed), 0)), nil
+	}
+	if c.grant.Rand == nil {
+		return nil, tool.Errorf(tool.Denied, "this call is lent no random numbers").WithHint("give a seed: sample(n, seed = 1)")
+	}
+	return c.grant.Rand()
+}
