@@ -28,7 +28,7 @@ func (w *World) fsReadFuncs() []tool.Func {
 			Doc:  "Read a file that may hold anything, or a part of it. A file of more than 8 MB can be read in parts only.",
 			Params: append(slices.Clip(file),
 				atLeast(tool.Optional("offset", tool.TypeInteger, int64(0), "where to begin, in bytes"), 0),
-				atLeast(tool.Maybe("length", tool.TypeInteger, "how many bytes to read; without it, all up to the end"), 0)),
+				atLeast(tool.Optional("length", tool.TypeInteger, nil, "how many bytes to read; without it, all up to the end"), 0)),
 			Returns: "its bytes; fewer than length where the file ends before, none where it does before offset",
 		}),
 		w.fsReadFunc(w.anyPath, (*fsLook).stat, tool.Func{

@@ -46,7 +46,7 @@ func readParams() []tool.Param {
 		tool.Maybe("delimiter", tool.TypeString, "The character between the cells of a CSV file; without it, the one of , ; tab | that divides the first lines alike."),
 		tool.Optional("quote", tool.TypeString, `"`, "The character around cells that may hold anything; an empty text says that there is none."),
 		tool.Maybe("header", tool.TypeBoolean, "Whether the first row names the columns; without it, it does unless each of its cells is empty or reads as a number, a date or a time. "+
-			"Columns without a name are named column_1, column_2 …"),
+			"Columns without a name are named column_1, column_2 and so on."),
 		tool.Maybe("encoding", tool.TypeString, "utf-8, utf-16, utf-16le, utf-16be, latin-1 or windows-1252; without it, found out: by a byte order mark, else UTF-8 where all of the file is that, else windows-1252."),
 		tool.Maybe("types", tool.TypeObject, `Types of columns by name, as in {"zip": "text"}; those of the others are found out from all of their values. A value that does not fit is an error.`),
 		tool.Maybe("missing", tool.TypeCharacter, `Texts that stand for a missing value, beside the empty cell. Without it, NA, N/A, NaN, null and NULL do in a column whose other values are no texts.`),
