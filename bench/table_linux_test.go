@@ -1,0 +1,71 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/cassidy-run/cassidy"
+	"github.com/cassidy-run/cassidy/runtime/tool"
+)
+
+// BenchmarkTableMemory reports the peak of a worker that describes and groups a
+// file: it should be the same for any number of rows.
+func BenchmarkTableMemory(b *testing.B) {
+	var least float64
+	for _, rows := range []int{250_000, 1_000_000, 4_000_000} {
+		b.Run(fmt.Sprint(rows), func(b *testing.B) {
+			dir, _ := sumUpProject(b, rows)
+			var peak float64
+			for b.Loop() {
+				h, err := cassidy.Open(dir, &cassidy.Options{TrustProject: true, Sandbox: cassidy.Process})
+				if err != nil {
+					b.Fatal(err)
+				}
+				if _, err := h.Call(context.Background(), tool.Call{Tool: "sum_up", Args: tool.NewDict("path", "rows.csv")}); err != nil {
+					b.Fatal(err)
+				}
+				peak = max(peak, peakOfWorkers(b))
+				if err := h.Close(); err != nil {
+					b.Fatal(err)
+				}
+			}
+			if least == 0 {
+				least = peak
+			}
+			b.ReportMetric(peak, "MB")
+			b.ReportMetric(peak/least, "of-first")
+		})
+	}
+}
+
+// peakOfWorkers is the most memory that a child of this process ever had.
+func peakOfWorkers(b *testing.B) float64 {
+	b.Helper()
+	files, _ := filepath.Glob("/proc/[0-9]*/status")
+	most := 0.0
+	for _, name := range files {
+		content, err := os.ReadFile(name)
+		if err != nil {
+			continue // it has ended
+		}
+		fields := map[string]string{}
+		for line := range strings.Lines(string(content)) {
+			k, v, _ := strings.Cut(line, ":")
+			fields[k] = strings.TrimSpace(v)
+		}
+		if fields["PPid"] != strconv.Itoa(os.Getpid()) {
+			continue
+		}
+		kb, _ := strconv.ParseFloat(strings.TrimSuffix(fields["VmHWM"], " kB"), 64)
+		most = max(most, kb/1024)
+	}
+	if most == 0 {
+		b.Fatal("no worker was seen")
+	}
+	return most
+}
