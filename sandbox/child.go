@@ -86,6 +86,11 @@ type answer struct {
 func (c *child) request(kind frameType, body tool.List, serve func(name string, args *tool.Dict) tool.List) (answer, error) {
 	c.call++
 	c.seq, c.moved, c.over = 0, [2]int64{}, false
+	defer func() {
+		if cap(c.buf) > keepIdle {
+			c.buf = nil
+		}
+	}()
 	if err := c.send(kind, body); err != nil {
 		return answer{}, err
 	}
@@ -95,7 +100,7 @@ func (c *child) request(kind frameType, body tool.List, serve func(name string, 
 			return answer{}, err
 		}
 		m := readFields(f.body)
-		c.in.release()
+		c.in.release(keepIdle)
 		switch {
 		case f.kind == sayReady && kind == sendInit, f.kind == sayDone && kind != sendInit:
 			return answer{fields: m}, nil
@@ -165,7 +170,7 @@ func (c *child) send(kind frameType, body tool.List) error {
 	}
 	c.moved[0] += int64(len(buf))
 	c.seq++
-	if cap(buf) <= keepBuffer {
+	if cap(buf) <= keepCalling {
 		c.buf = buf
 	}
 	c.watch.begin()

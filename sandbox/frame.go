@@ -82,12 +82,17 @@ type frameReader struct {
 	end   int
 }
 
-// keepBuffer is how much room a reader keeps for the next frame.
-const keepBuffer = 64 << 10
+// How much room is kept for the next frame: within a call that of the parts of a
+// large file, which come one after the other; between calls little, since an
+// idle worker's would be kept for as long as it idles.
+const (
+	keepCalling = 5 << 20
+	keepIdle    = 64 << 10
+)
 
 // next reads one frame. Nothing may follow it: the peer has to wait.
 func (r *frameReader) next() (frame, error) {
-	r.release()
+	r.release(keepCalling)
 	if r.buf == nil {
 		r.buf = make([]byte, 4096)
 	}
@@ -117,10 +122,10 @@ func (r *frameReader) next() (frame, error) {
 	}, nil
 }
 
-// release gives back the room of a long frame whose body is not needed any
-// more: an idle worker's would be kept for as long as it idles.
-func (r *frameReader) release() {
-	if len(r.buf) > keepBuffer {
+// release gives back the room of a frame whose body is not needed any more, if it
+// is larger than what is kept.
+func (r *frameReader) release(keep int) {
+	if len(r.buf) > keep {
 		r.buf = nil
 	}
 }

@@ -81,6 +81,7 @@ func work(in io.Reader, out io.Writer, pure []tool.Module) error {
 			return errFrame
 		default:
 			err = w.answer(f)
+			w.in.release(keepIdle)
 		}
 		if err != nil {
 			return err
@@ -145,7 +146,7 @@ func (w *worker) send(kind frameType, body tool.List) error {
 		w.seq--
 		return tooLong(fmt.Errorf("the call sends more than %d MB", maxTraffic>>20))
 	}
-	if cap(buf) <= keepBuffer {
+	if cap(buf) <= keepIdle {
 		w.buf = buf
 	}
 	_, err = w.out.Write(buf)
@@ -283,7 +284,7 @@ func (w *worker) effect(_ context.Context, e tool.Effect) (tool.Outcome, error) 
 		return tool.Outcome{}, w.fail(errFrame)
 	}
 	m := readFields(f.body)
-	w.in.release() // the script needs the room
+	w.in.release(keepCalling) // the script needs the room
 	if field[bool](m) {
 		v := m.value()
 		if err := m.done(); err != nil {
