@@ -163,6 +163,8 @@ func TestDocsConfigFields(t *testing.T) {
 // A docBlock is a block of code in a page.
 type docBlock struct {
 	name string // of the tool's file that it is, or ""
+	lang string // as its fence says
+	text string // the last line before it
 	code string
 	line int // on which it begins
 }
@@ -185,7 +187,7 @@ func docBlocks(page string) []docBlock {
 			}
 			continue
 		}
-		b := docBlock{line: i + 2}
+		b := docBlock{lang: lines[i][len(fence):], text: before, line: i + 2}
 		if m := namesFile.FindStringSubmatch(before); m != nil {
 			b.name = m[1]
 		}

@@ -2,9 +2,7 @@ package examples_test
 
 import (
 	"context"
-	"encoding/csv"
 	"encoding/json"
-	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -127,6 +125,7 @@ func TestQuickstartDeclares(t *testing.T) {
 	want := map[string]string{
 		"word_count":   ".star fs.read",
 		"column_stats": ".star fs.read:data/**",
+		"decades":      ".lua fs.read:data/**",
 		"notes_index":  ".star fs.read:notes/** fs.write:out/notes-index.md",
 		"log_summary":  ".lua fs.read:data/**",
 		"open_tasks":   ".lua fs.read:notes/**",
@@ -221,118 +220,6 @@ func checkSchema(t *testing.T, x tool.Tool, f tool.Format, v tool.Value) {
 	}
 	if r.Validate(map[string]any{"no such parameter": 1}) == nil {
 		t.Errorf("%s as %s accepts an unknown parameter", x.Name, f)
-	}
-}
-
-// TestColumnStats computes the statistics once more, by other formulas.
-func TestColumnStats(t *testing.T) {
-	_, h := project(t)
-	file, err := os.Open("quickstart/data/co2.csv")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer file.Close()
-	records, err := csv.NewReader(file).ReadAll()
-	if err != nil {
-		t.Fatal(err)
-	}
-	header, rows := records[0], records[1:]
-	if len(rows) != 66 || rows[0][0] != "1959" || rows[65][0] != "2024" {
-		t.Fatalf("co2.csv has %d rows from %v to %v, want the years 1959 to 2024", len(rows), rows[0], rows[len(rows)-1])
-	}
-	year := column(t, rows, 0)
-	want := map[string]any{}
-	for i, name := range header {
-		values := column(t, rows, i)
-		want[name] = statistics(values)
-		if name == "co2_ppm" {
-			slope, r2 := line(year, values)
-			want[name].(map[string]any)["slope"] = six(slope)
-			want[name].(map[string]any)["r_squared"] = six(r2)
-		}
-	}
-	got := call(t, h, "column_stats", tool.NewDict("path", "data/co2.csv", "columns", tool.List{"year", "co2_ppm"}, "over", "year"))
-	delete(want, "uncertainty_ppm") // constant: no line fits it better than another
-	if diff := cmp.Diff(map[string]any{"rows": 66.0, "columns": want}, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
-}
-
-func column(t *testing.T, rows [][]string, i int) []float64 {
-	t.Helper()
-	var values []float64
-	for _, row := range rows {
-		x, err := strconv.ParseFloat(row[i], 64)
-		if err != nil {
-			t.Fatal(err)
-		}
-		values = append(values, x)
-	}
-	return values
-}
-
-func statistics(values []float64) map[string]any {
-	sorted := slices.Sorted(slices.Values(values))
-	n := len(sorted)
-	sum, squares := 0.0, 0.0
-	for _, x := range values {
-		sum += x
-	}
-	for _, x := range values {
-		squares += (x - sum/float64(n)) * (x - sum/float64(n))
-	}
-	return map[string]any{
-		"count": float64(n), "missing": 0.0, "min": sorted[0], "max": sorted[n-1],
-		"mean": six(sum / float64(n)), "median": six((sorted[(n-1)/2] + sorted[n/2]) / 2),
-		"stdev": six(math.Sqrt(squares / float64(n-1))),
-	}
-}
-
-// line fits a line by the normal equations.
-func line(xs, ys []float64) (slope, r2 float64) {
-	var n, x, y, xx, yy, xy float64
-	for i := range xs {
-		dx, dy := xs[i]-1991, ys[i]-360 // near the means, so that little cancels
-		n, x, y = n+1, x+dx, y+dy
-		xx, yy, xy = xx+dx*dx, yy+dy*dy, xy+dx*dy
-	}
-	r := (n*xy - x*y) / math.Sqrt((n*xx-x*x)*(n*yy-y*y))
-	return (n*xy - x*y) / (n*xx - x*x), r * r
-}
-
-// six rounds to six significant digits.
-func six(x float64) float64 {
-	short, _ := strconv.ParseFloat(strconv.FormatFloat(x, 'g', 6, 64), 64)
-	return short
-}
-
-func TestColumnStatsOfOddTables(t *testing.T) {
-	for _, tt := range []struct{ name, csv, over, want string }{
-		{"text", "a\nx\ny\nx\n", "", `{"rows": 3, "columns": {"a": {"count": 3, "missing": 0, "distinct": 2}}}`},
-		{"one row", "a\n-2.5\n", "", `{"rows": 1, "columns": {"a": {"count": 1, "missing": 0, "min": -2.5, "max": -2.5, "mean": -2.5, "median": -2.5, "stdev": null}}}`},
-		{"empty cells", "a,b\n,1\n,2\n", "", `{"rows": 2, "columns": {
-			"a": {"count": 0, "missing": 2, "distinct": 0},
-			"b": {"count": 2, "missing": 0, "min": 1, "max": 2, "mean": 1.5, "median": 1.5, "stdev": 0.707107}}}`},
-		{"numbers and text", "a\n1\nn/a\n", "", `{"rows": 2, "columns": {"a": {"count": 2, "missing": 0, "distinct": 2}}}`},
-		{"a vertical line", "a,b\n1,2\n1,3\n", "a", `{"rows": 2, "columns": {
-			"a": {"count": 2, "missing": 0, "min": 1, "max": 1, "mean": 1, "median": 1, "stdev": 0},
-			"b": {"count": 2, "missing": 0, "min": 2, "max": 3, "mean": 2.5, "median": 2.5, "stdev": 0.707107, "slope": null, "r_squared": null}}}`},
-		{"over text", "a,b\nx,2\ny,3\n", "a", `{"rows": 2, "columns": {
-			"a": {"count": 2, "missing": 0, "distinct": 2},
-			"b": {"count": 2, "missing": 0, "min": 2, "max": 3, "mean": 2.5, "median": 2.5, "stdev": 0.707107, "slope": null, "r_squared": null}}}`},
-		{"small and large", "a,b\n0,1e-9\n1,3e-9\n2,5e-9\n", "a", `{"rows": 3, "columns": {
-			"a": {"count": 3, "missing": 0, "min": 0, "max": 2, "mean": 1, "median": 1, "stdev": 1},
-			"b": {"count": 3, "missing": 0, "min": 1e-9, "max": 5e-9, "mean": 3e-9, "median": 3e-9, "stdev": 2e-9, "slope": 2e-9, "r_squared": 1}}}`},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			dir, h := project(t)
-			write(t, dir, "data/odd.csv", tt.csv)
-			args := tool.NewDict("path", "data/odd.csv")
-			if tt.over != "" {
-				args.Put("over", tt.over)
-			}
-			checkJSON(t, call(t, h, "column_stats", args), tt.want)
-		})
 	}
 }
 
@@ -510,8 +397,10 @@ func TestWrongInput(t *testing.T) {
 			`there is no column "co2"; the columns are year, co2_ppm, uncertainty_ppm`},
 		{"column_stats", tool.NewDict("path", "data/co2.csv", "over", "month"), tool.Failed, `there is no column "month"`},
 		{"column_stats", tool.NewDict("path", "data/empty.csv"), tool.Failed, "data/empty.csv has no rows below its header"},
-		{"column_stats", tool.NewDict("path", "data/ragged.csv"), tool.Failed, "row 1 (line 2) has 3 cells where the header has 2"},
+		{"column_stats", tool.NewDict("path", "data/ragged.csv"), tool.Failed, "data/ragged.csv, line 2: the row has 3 cells where the header has 2"},
 		{"column_stats", tool.NewDict("path", "notes/words.md"), tool.Denied, "fs.read:notes/words.md"},
+		{"decades", tool.NewDict("column", "co2"), tool.Failed, "there is no column \"co2\""},
+		{"decades", tool.NewDict("path", "notes/words.md"), tool.Denied, "fs.read:notes/words.md"},
 		{"log_summary", tool.NewDict("path", "data/co2.csv"), tool.Failed, "data/co2.csv is no log"},
 		{"log_summary", tool.NewDict("slowest", int64(101)), tool.Invalid, "'slowest' must be <= 100"},
 		{"open_tasks", tool.NewDict("path", "data"), tool.Denied, "fs.read:data"},

@@ -116,6 +116,8 @@ func TestSameTool(t *testing.T) {
 			tool.NewDict("data", "\n"),
 			tool.NewDict("data", "nowhere.csv"),
 			tool.NewDict("data", "a\nb\n", "rows", int64(0)),
+			tool.NewDict("data", "[{\"a\": 1, \"b\": [true]},\n {\"a\": null}]", "operation", "head"),
+			tool.NewDict("data", ".cassidy/config.yaml"),
 		},
 	}
 	for _, template := range scripts.Templates() {
@@ -132,6 +134,27 @@ func TestSameTool(t *testing.T) {
 		}
 		if n := strings.Count(want, `"success":true`); n < 2 || n == len(calls[template]) {
 			t.Errorf("template %s: %d of %d calls succeed; some should and some should not", template, n, len(calls[template]))
+		}
+	}
+}
+
+// TestDataOperation checks what the data template says of a wrong call, which
+// models know from elsewhere.
+func TestDataOperation(t *testing.T) {
+	for _, lang := range langs {
+		h := create(t, "data_operation", lang, "my_tool")
+		for _, test := range []struct {
+			args *tool.Dict
+			want string
+		}{
+			{tool.NewDict("data", "a\n1\n", "operation", "tail"), "Unknown operation: tail (give summary, head or names)"},
+			{tool.NewDict("data", "nowhere.csv"), "File not found: nowhere.csv"},
+			{tool.NewDict("data", "\n"), "text is empty"},
+			{tool.NewDict("data", "a,b,c\n1,2\n"), "line 2: the row has 2 cells where the header has 3"},
+		} {
+			if _, err := h.Call(t.Context(), tool.Call{Tool: "my_tool", Args: test.args}); err == nil || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("%s(%s) = %v, want %q", lang, tool.FormatJSON(test.args, ""), err, test.want)
+			}
 		}
 	}
 }

@@ -1,49 +1,22 @@
--- My Tool: looks into a table of comma-separated values.
+-- My Tool: looks into a table.
 --
 -- Made from the template "data_operation". An operation is a function of the
 -- table: to add one, write it and name it in the handler and the description.
 
--- _source returns the CSV text: data itself, or the file that it names.
-local function _source(data)
-  if data:find("\n", 1, true) then
-    return data
+-- _table reads the table: source is its text, or names its file.
+local function _table(source)
+  if source:find("\n", 1, true) then
+    return data.parse(source)
   end
-  if not fs.exists(data) then
-    error("File not found: " .. data .. " (CSV text needs a header line and at least one row)", 0)
+  if not fs.exists(source) then
+    error("File not found: " .. source .. " (CSV text needs a header line and at least one row)", 0)
   end
-  return fs.read(data)
+  return data.read(source)
 end
 
--- _column sums up one column; a cell that is empty is missing.
-local function _column(records, name)
-  local missing, distinct, seen, numbers = 0, 0, {}, {}
-  for _, record in ipairs(records) do
-    local value = record[name]
-    if value == null then
-      missing = missing + 1
-    elseif not seen[value] then
-      seen[value] = true
-      distinct = distinct + 1
-    end
-    if type(value) == "number" then
-      table.insert(numbers, value)
-    end
-  end
-  if #numbers == 0 or #numbers + missing < #records then
-    return { type = "text", missing = missing, distinct = distinct }
-  end
-  table.sort(numbers)
-  local mean = math.round(math.mean(numbers), 3)
-  return { type = "number", missing = missing, min = numbers[1], max = numbers[#numbers], mean = mean }
-end
-
--- _head returns the first records.
-local function _head(records, count)
-  local picked = {}
-  for i = 1, math.min(count, #records) do
-    picked[i] = records[i]
-  end
-  return picked
+-- _summary tells what is in each column; data.read knows their types.
+local function _summary(t)
+  return t:summary():select("column", "type", "missing", "distinct", "min", "max", "mean")
 end
 
 local function my_tool(args)
@@ -51,35 +24,29 @@ local function my_tool(args)
   if operation ~= "summary" and operation ~= "head" and operation ~= "names" then
     error("Unknown operation: " .. operation .. " (give summary, head or names)", 0)
   end
-  local source = _source(args.data)
-  local cells = csv.parse(source, { header = false })
-  if #cells == 0 then
-    error("the table is empty: give a header line and at least one row", 0)
-  end
+  local t = _table(args.data)
   if operation == "names" then
-    return { columns = cells[1] }
+    return { columns = t.columns }
   end
-  local records = csv.parse(source, { types = true })
   if operation == "head" then
-    return { rows = _head(records, args.rows) }
+    return { rows = t:head(args.rows) }
   end
-  local columns = {}
-  for _, name in ipairs(cells[1]) do
-    columns[name] = _column(records, name)
-  end
-  return { rows = #records, columns = columns }
+  return { rows = #t, columns = _summary(t) }
 end
 
 return tool{
   title = "My Tool",
   description = [[Look into a table: sum it up, or show some of it.
 
-Use this to learn what is in a CSV file or text before working with it.]],
+Use this to learn what is in a table before working with it.]],
   group = "data",
   hints = { read_only = true, idempotent = true },
   needs = { "fs.read" },
   params = {
-    data = param("string", "The path of a CSV file, or CSV text with a header line.", { required = true, min_length = 1 }),
+    data = param("string", "The path of a file (CSV, TSV, JSON, JSON Lines, XLSX), or CSV text with a header line.", {
+      required = true,
+      min_length = 1,
+    }),
     operation = param("string", "summary (rows, and what is in each column), head (the first rows) or names (of the columns).", {
       default = "summary",
     }),
@@ -90,8 +57,8 @@ Use this to learn what is in a CSV file or text before working with it.]],
     example("Sum up a small table", { data = "name,score\nAda,9\nGrace,8\n" }, {
       rows = 2,
       columns = {
-        name = { type = "text", missing = 0, distinct = 2 },
-        score = { type = "number", missing = 0, min = 8, max = 9, mean = 8.5 },
+        { column = "name", type = "text", missing = 0, distinct = 2, min = "Ada", max = "Grace", mean = null },
+        { column = "score", type = "integer", missing = 0, distinct = 2, min = 8, max = 9, mean = 8.5 },
       },
     }),
   },
