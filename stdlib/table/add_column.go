@@ -56,11 +56,12 @@ func (c *call) computedColumn(f tool.Function, to *Type) (*Table, error) {
 func (c *call) valuesBy(f tool.Function, b *Batch) ([]tool.Value, error) {
 	values := make([]tool.Value, 0, b.Rows)
 	budget := newBudget(c.grant)
+	of := newHeld(c.table().names, b)
 	for i := range b.Rows {
 		if err := c.ctx.Err(); err != nil {
 			return nil, err
 		}
-		v, err := f(b.record(c.table().names, i))
+		v, err := f(of.record(b, i))
 		if err != nil {
 			return nil, err
 		}
@@ -154,7 +155,7 @@ func (t *Table) withEach(ctx context.Context, name string, typ Type, part func(f
 				columns = append(columns, nil)
 			}
 			if columns[at] = part(first, b.Rows); columns[at] == nil {
-				return nil, tool.Errorf(tool.Failed, "the table has more rows than when column %q was added", name)
+				return nil, tool.Errorf(tool.Failed, "the table has more rows than when column %q was added", cut(name))
 			}
 			first += b.Rows
 			return &Batch{Rows: b.Rows, Columns: columns}, nil

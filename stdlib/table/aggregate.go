@@ -105,24 +105,15 @@ func checkFit(t *Table, function string, from int) error {
 	}
 	switch {
 	case what == "":
-		return tool.Errorf(tool.Invalid, "there is no function %q%s", briefly(function), tool.DidYouMean(function, names)).
+		return tool.Errorf(tool.Invalid, "there is no function %q%s", cut(function), tool.DidYouMean(function, names)).
 			WithHint("the functions are %s and p01 to p99", strings.Join(names, ", "))
 	case from < 0 && function != "count":
 		return tool.Errorf(tool.Invalid, "%q needs a column", function).WithHint("write (\"column\", %q)", function)
 	case from >= 0 && !fits(what, t.types[from]):
-		return tool.Errorf(tool.Invalid, "%q takes %s, and %q is %s", function, what, t.names[from], t.types[from]).
+		return tool.Errorf(tool.Invalid, "%q takes %s, and %q is %s", function, what, cut(t.names[from]), t.types[from]).
 			WithHint("what fits is %s", strings.Join(good, ", "))
 	}
 	return nil
-}
-
-// briefly shortens a text for a message.
-func briefly(s string) string {
-	const most = 60
-	if r := []rune(s[:min(len(s), 4*most+4)]); len(r) > most {
-		return string(r[:most-1]) + "…"
-	}
-	return s
 }
 
 // share returns the accumulator of this family over the column, made once.
@@ -141,7 +132,7 @@ func share[A accumulator](s *aggregates, from int, family string, bytes int64, m
 
 // put adds the aggregate of a function over a column, or over no column, which
 // checkFit has found to fit.
-func (s *aggregates) put(name, function string, from int, t Type, keep bool) {
+func (s *aggregates) put(name, function string, from int, t Type, copies bool) {
 	a := aggregate{name: name, from: from}
 	if f, ok := fraction(function); ok {
 		q := share(s, from, "quantile", 96, &groupQuantiles{})
@@ -157,7 +148,7 @@ func (s *aggregates) put(name, function string, from int, t Type, keep bool) {
 		d := share(s, from, function, 56, &groupDistinct{})
 		a.with, a.column = d, d.result
 	case "first", "last", "min", "max":
-		p := share(s, from, function, 24, &groupPick{how: function, keep: keep, best: newColumn(t, 0)})
+		p := share(s, from, function, 24, &groupPick{how: function, copies: copies, best: newColumn(t, 0)})
 		a.with, a.column = p, p.result
 	case "sum", "mean":
 		if t == Float {
@@ -382,10 +373,10 @@ func floatKey(f float64) int64 {
 // groupPick is one of the values of each group: the first, last, least or
 // greatest that is not missing.
 type groupPick struct {
-	how  string
-	keep bool // texts must be copied, since they are part of a file's
-	best *Column
-	set  []bool
+	how    string
+	copies bool // texts must be copied, since they are part of a file's
+	best   *Column
+	set    []bool
 }
 
 func (g *groupPick) add(n int, ids []int32, c *Column) int64 {
@@ -434,7 +425,7 @@ func (g *groupPick) addTexts(ids []int32, c *Column) int64 {
 	for i, id := range ids {
 		if v := c.Texts[i]; !c.missing(i) && better(g.how, g.set[id], v, g.best.Texts[id]) {
 			bytes += int64(len(v) - len(g.best.Texts[id]))
-			if g.keep {
+			if g.copies {
 				v = strings.Clone(v)
 			}
 			g.best.Texts[id], g.set[id] = v, true

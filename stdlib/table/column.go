@@ -3,6 +3,7 @@ package table
 import (
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
@@ -31,6 +32,15 @@ func newColumn(t Type, n int) *Column {
 		c.Values = make([]tool.Value, 0, n)
 	default:
 		c.Ints = make([]int64, 0, n)
+	}
+	return c
+}
+
+// missingColumn returns a column of missing values.
+func missingColumn(t Type, rows int) *Column {
+	c := newColumn(t, rows)
+	for range rows {
+		c.addMissing()
 	}
 	return c
 }
@@ -123,12 +133,21 @@ func (c *Column) text(i int) string {
 	case Bool:
 		return strconv.FormatBool(c.Ints[i] != 0)
 	case Any:
-		if s, ok := c.Values[i].(string); ok {
-			return s
-		}
-		return tool.FormatJSON(c.Values[i], "")
+		return valueText(c.Values[i])
 	}
 	return formatTime(c.Type, c.Ints[i])
+}
+
+// valueText writes a value of an any column: a text is itself, and a number which
+// JSON has not is written as in a column of floats.
+func valueText(v tool.Value) string {
+	switch v := v.(type) {
+	case string:
+		return v
+	case float64:
+		return formatFloat(v)
+	}
+	return tool.FormatJSON(v, "")
 }
 
 // formatFloat writes a number so that it reads back as a float, as itself: 2.0,
@@ -179,13 +198,78 @@ func (c *Column) slice(i, j int) *Column {
 	return d
 }
 
-// pick returns the values at these places, in their order.
-func (c *Column) pick(rows []int) *Column {
-	d := newColumn(c.Type, len(rows))
-	for _, i := range rows {
-		d.addFrom(c, i)
+// pick returns the values at these places, in their order; -1 is a missing one.
+// Few of many have texts of their own: see [Batch.owned].
+func (c *Column) pick(places []int) *Column {
+	d := &Column{Type: c.Type}
+	switch c.Type {
+	case Text:
+		d.Texts = picked(c.Texts, places)
+	case Float:
+		d.Floats = picked(c.Floats, places)
+	case Any:
+		d.Values = picked(c.Values, places)
+	default:
+		d.Ints = picked(c.Ints, places)
+	}
+	for k, i := range places {
+		if i >= 0 && !c.missing(i) {
+			continue
+		}
+		if d.Missing == nil {
+			d.Missing = make([]bool, len(places))
+		}
+		d.Missing[k] = true
+	}
+	const few = 2 // one of so many, or fewer
+	if len(places) < c.Len()/few {
+		return d.owned()
 	}
 	return d
+}
+
+func picked[T any](values []T, places []int) []T {
+	made := make([]T, len(places))
+	for k, i := range places {
+		if i >= 0 {
+			made[k] = values[i]
+		}
+	}
+	return made
+}
+
+// owned returns the column with texts in memory of its own: see [Batch.owned].
+func (c *Column) owned() *Column {
+	d := *c
+	switch c.Type {
+	case Text:
+		var all strings.Builder
+		all.Grow(c.textBytes())
+		for _, s := range c.Texts {
+			all.WriteString(s)
+		}
+		rest := all.String()
+		d.Texts = make([]string, len(c.Texts))
+		for i, s := range c.Texts {
+			d.Texts[i], rest = rest[:len(s)], rest[len(s):]
+		}
+	case Any:
+		d.Values = slices.Clone(c.Values)
+		for i, v := range c.Values {
+			if s, ok := v.(string); ok {
+				d.Values[i] = strings.Clone(s)
+			}
+		}
+	}
+	return &d
+}
+
+func (c *Column) textBytes() int {
+	n := 0
+	for _, s := range c.Texts {
+		n += len(s)
+	}
+	return n
 }
 
 // extend appends all values of a column of the same type.
@@ -204,10 +288,7 @@ func (c *Column) extend(d *Column) {
 
 // size returns about how many bytes the column takes.
 func (c *Column) size() int64 {
-	n := int64(8*len(c.Ints) + 8*len(c.Floats) + 16*len(c.Texts) + len(c.Missing))
-	for _, s := range c.Texts {
-		n += int64(len(s))
-	}
+	n := int64(8*len(c.Ints) + 8*len(c.Floats) + 16*len(c.Texts) + c.textBytes() + len(c.Missing))
 	for _, v := range c.Values {
 		n += valueSize(v)
 	}

@@ -17,7 +17,7 @@ func combineRows() []row {
 				"A column that is integer in one and float in another becomes float, and otherwise one whose types differ becomes any.",
 			Params: []tool.Param{
 				tool.Required("others", "tables", "The tables, as a list or one after the other."),
-				tool.Optional("fill", tool.TypeBoolean, false, "Give a table missing values for the columns that it lacks."),
+				tool.Optional("fill", tool.TypeBoolean, false, "Whether a table has missing values for the columns that it lacks. Without it, that is an error."),
 			},
 			Variadic: true, Returns: "a table",
 		}, func(c *call) (tool.Value, error) { return asTable(c.concatenated()) }},
@@ -68,16 +68,16 @@ func (c *call) concatenated() (*Table, error) {
 		}
 		rows += t.rows
 	}
-	made := newStream(all.names, all.types, rows, all.scan, tables[0].notes...)
-	if held {
-		return made.hold(c)
+	made, err := streamedThrough(tables, all.names, all.types, rows, all.scan)
+	if err == nil && held {
+		return made.hold(c.ctx, c.grant)
 	}
-	return made, nil
+	return made, err
 }
 
 // hold returns the table with its rows in memory.
-func (t *Table) hold(c *call) (*Table, error) {
-	b, err := t.gather(c.ctx, c.grant)
+func (t *Table) hold(ctx context.Context, g tool.Grant) (*Table, error) {
+	b, err := t.gather(ctx, g)
 	if err != nil {
 		return nil, err
 	}
@@ -136,7 +136,7 @@ func (a *concatenation) plan(fill bool) error {
 // lacks is the error of a column that one table has and another has not; tables
 // are counted from 1, which is the one whose method was called.
 func lacks(without, with int, name string) error {
-	return tool.Errorf(tool.Invalid, "table %d has a column %q, which table %d has not", with, name, without).
+	return tool.Errorf(tool.Invalid, "table %d has a column %q, which table %d has not", with, cut(name), without).
 		WithHint("choose the same columns with select, or say fill = True to have missing values there")
 }
 
@@ -174,13 +174,4 @@ func (a *concatenation) convert(ctx context.Context, n int, b *Batch, first int)
 		}
 	}
 	return d, nil
-}
-
-// missingColumn returns a column of missing values.
-func missingColumn(t Type, rows int) *Column {
-	c := newColumn(t, rows)
-	for range rows {
-		c.addMissing()
-	}
-	return c
 }

@@ -15,7 +15,7 @@ func TestConcatAgreesWithPlain(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		u, v := drawTable(t, "first"), drawTable(t, "second")
 		order := rapid.Permutation([]int{0, 1, 2, 3, 4, 5, 6, 7, 8}).Draw(t, "order")
-		w, err := v.only(order)
+		w, err := v.only(context.Background(), order)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -48,7 +48,7 @@ func TestConcatJoinsTypes(t *testing.T) {
 	refused(t, a, "argument 'others' should be tables but got string", "data.read", "concat", "b")
 	refused(t, a, "argument 'others' should be tables but got integer", "data.read", "concat", tool.List{a, int64(1)})
 	c := heldTable("n", columnFrom(Integer, int64(1<<53+1)))
-	refused(t, c, `row 1 of column "n": 9007199254740993 cannot become float`, "with_types", "concat", heldTable("n", columnFrom(Float, 0.5)))
+	refused(t, c, `row 1, column "n": 9007199254740993 cannot become float`, "with_types", "concat", heldTable("n", columnFrom(Float, 0.5)))
 }
 
 // plainJoin joins records by comparing each with each.
@@ -171,14 +171,14 @@ func TestJoinErrors(t *testing.T) {
 		{[]tool.Value{v, tool.List{}}, "join needs a column that both tables have", "customer_id"},
 		{[]tool.Value{v, int64(1)}, "argument 'on' should be names of columns but got 1", ""},
 		{[]tool.Value{v, tool.NewDict("id", int64(1))}, `argument 'on' should be names of columns, or give those of the right table by those of the left, as in {"id": "customer_id"}`, ""},
-		{[]tool.Value{v, "note", "full"}, `there is no way "full" to join`, "inner, left, outer, semi, anti"},
+		{[]tool.Value{v, "note", "full"}, `there is no join "full"`, "inner, left, outer, semi, anti"},
 		{[]tool.Value{"v", "note"}, "argument 'other' should be table but got string", "data.read"},
 	} {
 		refused(t, u, test.want, test.hint, "join", test.args...)
 	}
 	refused(t, v, `two columns would be named "note_right"`, "another suffix", "join", u, tool.NewDict("all", "id"))
 	big := heldTable("id", columnFrom(Integer, int64(math.MaxInt64)))
-	refused(t, big, `row 1 of column "id": 9223372036854775807 cannot become float`, "", "join", heldTable("id", columnFrom(Float, 0.5)), "id", "outer")
+	refused(t, big, `row 1, column "id": 9223372036854775807 cannot become float`, "", "join", heldTable("id", columnFrom(Float, 0.5)), "id", "outer")
 }
 
 // A join of many with many ends where its rows take too much memory, and one that

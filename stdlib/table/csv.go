@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"strconv"
 	"strings"
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
@@ -222,15 +221,6 @@ func trimSpaces(s string) string {
 		return s
 	}
 	return strings.Trim(s, " ")
-}
-
-// quoteCell quotes the text of a cell for an error, or its beginning.
-func quoteCell(s string) string {
-	const most = 60
-	if len(s) <= most {
-		return strconv.Quote(s)
-	}
-	return strconv.Quote(string(wholeRunes([]byte(s[:most])))) + "…"
 }
 
 // table makes the table of what a pass has found.

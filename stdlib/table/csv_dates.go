@@ -56,7 +56,7 @@ func (f *dateForm) compile(text string) error {
 		}
 		rest = strings.TrimPrefix(rest, "-") // %-d is %d: both read one digit or two
 		if rest == "" {
-			return tool.Errorf(tool.Invalid, "argument 'dates': %s ends in a lone %%", quoteCell(f.text)).WithHint("write a percent sign as %%%%")
+			return tool.Errorf(tool.Invalid, "argument 'dates': %s ends in a lone %%", quoteCut(f.text)).WithHint("write a percent sign as %%%%")
 		}
 		long := map[byte]string{'F': "%Y-%m-%d", 'T': "%H:%M:%S", 'R': "%H:%M", 'D': "%m/%d/%y"}[rest[0]]
 		switch {
@@ -69,7 +69,7 @@ func (f *dateForm) compile(text string) error {
 		case rest[0] != ' ' && strings.IndexByte(knownDirectives, rest[0]) >= 0:
 			f.steps = append(f.steps, dateStep{directive: rest[0]})
 		default:
-			return tool.Errorf(tool.Invalid, "argument 'dates': there is no directive %%%s in %s", string([]rune(rest)[:1]), quoteCell(f.text)).
+			return tool.Errorf(tool.Invalid, "argument 'dates': there is no directive %%%s in %s", string([]rune(rest)[:1]), quoteCut(f.text)).
 				WithHint("the directives are %s, each after a percent sign", knownDirectives)
 		}
 		text = rest[1:]
@@ -88,10 +88,10 @@ func (f *dateForm) settle() error {
 		return false
 	}
 	if !has("Yy") || !has("mbBh") || !has("de") {
-		return tool.Errorf(tool.Invalid, "argument 'dates': %s has no full date", quoteCell(f.text)).WithHint(`a form has a year, a month and a day, as in "%%d.%%m.%%Y"`)
+		return tool.Errorf(tool.Invalid, "argument 'dates': %s has no full date", quoteCut(f.text)).WithHint(`a form has a year, a month and a day, as in "%%d.%%m.%%Y"`)
 	}
 	if has("I") != has("p") {
-		return tool.Errorf(tool.Invalid, "argument 'dates': %s has only one of %%I and %%p", quoteCell(f.text)).WithHint("%%I is an hour of 12, and needs %%p; one of 24 is %%H")
+		return tool.Errorf(tool.Invalid, "argument 'dates': %s has only one of %%I and %%p", quoteCut(f.text)).WithHint("%%I is an hour of 12, and needs %%p; one of 24 is %%H")
 	}
 	switch {
 	case has("z"):

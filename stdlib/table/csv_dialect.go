@@ -4,9 +4,6 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strconv"
-	"strings"
-	"unicode"
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
 )
@@ -18,9 +15,8 @@ func (f *csvFile) findEncoding(p *parts, said string) error {
 	if err != nil {
 		return err
 	}
-	const enough = 512 // bytes to see UTF-16 by its zeros
-	head := make([]byte, enough)
-	n, err := p.ReadAt(head[:min(enough, f.in.size)], 0)
+	head := make([]byte, headSize)
+	n, err := p.ReadAt(head[:min(headSize, f.in.size)], 0)
 	if err != nil && err != io.EOF {
 		return err
 	}
@@ -123,8 +119,11 @@ func (f *csvFile) findHeader(b *csvRows, types map[string]Type, forms []*dateFor
 	if !*f.header {
 		clear(cells)
 	}
-	names := f.columnNames(cells)
-	seen := make(map[string]bool, len(types))
+	for i, cell := range cells {
+		cells[i] = headerName(cell)
+	}
+	names, notes := uniqueNames(cells)
+	f.notes = append(f.notes, notes...)
 	f.columns = make([]*csvColumn, len(names))
 	columns := make([]csvColumn, len(names))
 	for i, name := range names {
@@ -132,19 +131,12 @@ func (f *csvFile) findHeader(b *csvRows, types map[string]Type, forms []*dateFor
 		f.columns[i].name = name
 		if t, ok := types[name]; ok {
 			f.columns[i].typ, f.columns[i].forced, f.columns[i].words = t, true, t != Text
-			seen[name] = true
 			if t == Any {
 				return tool.Errorf(tool.Invalid, "a column of a CSV file cannot be of type any").WithHint(`read it as text: types = {%q: "text"}`, name)
 			}
 		}
 	}
-	for name := range types {
-		if !seen[name] {
-			return tool.Errorf(tool.Invalid, "argument 'types': there is no column %q%s", name, tool.DidYouMean(name, names)).
-				WithHint("the columns are %s", someNames(names))
-		}
-	}
-	return nil
+	return checkTypes(types, names)
 }
 
 // isHeader reports whether a first row names columns: unless each of its cells is
@@ -164,56 +156,4 @@ func (f *csvFile) isHeader(cells []string, forms []*dateForm) bool {
 		}
 	}
 	return !some // a first row of empty cells, as of an index without a name
-}
-
-// columnNames makes names of the first row: without spaces around them, each
-// one there and given once.
-func (f *csvFile) columnNames(cells []string) []string {
-	names := make([]string, len(cells))
-	taken := make(map[string]bool, len(cells))
-	for i, s := range cells {
-		names[i] = strings.TrimSpace(strings.Map(visible, s))
-		taken[names[i]] = true
-	}
-	last := make(map[string]int, len(names)) // the number that was last put behind a name
-	var made, changed []string
-	for i, name := range names {
-		if name == "" {
-			names[i], _ = unused(taken, "column_", i+1)
-			made = append(made, names[i])
-			continue
-		}
-		if last[name]++; last[name] == 1 {
-			continue
-		}
-		names[i], last[name] = unused(taken, name+"_", last[name])
-		changed = append(changed, fmt.Sprintf("%s is %s", quoteCell(name), names[i]))
-	}
-	if *f.header && len(made) > 0 {
-		f.notes = append(f.notes, "columns without a name are called "+someNames(made))
-	}
-	if len(changed) > 0 {
-		f.notes = append(f.notes, "names that were there before: "+someNames(changed))
-	}
-	return names
-}
-
-// unused returns a name with a number behind it, at least n, that no column has,
-// and takes it.
-func unused(taken map[string]bool, name string, n int) (string, int) {
-	for ; ; n++ {
-		s := name + strconv.Itoa(n)
-		if !taken[s] {
-			taken[s] = true
-			return s, n
-		}
-	}
-}
-
-// visible is for [strings.Map]: it makes spaces of control characters.
-func visible(r rune) rune {
-	if unicode.IsControl(r) {
-		return ' '
-	}
-	return r
 }

@@ -217,7 +217,7 @@ func (c *csvColumn) settle(quoted bool) (note string) {
 	}
 	c.words = c.typ != Text || values == 0
 	if ambiguous != "" && c.typ == Text && !c.forced {
-		return fmt.Sprintf("column %s is text, since its dates fit %s", quoteCell(c.name), ambiguous)
+		return fmt.Sprintf("column %s is text, since its dates fit %s", quoteCut(c.name), ambiguous)
 	}
 	return ""
 }
@@ -304,7 +304,7 @@ func (f *csvFile) convertCell(c *csvColumn, s string, m mark, d *Column, row int
 func (f *csvFile) parse(c *csvColumn, s string) (v int64, ok bool) {
 	if c.form != nil {
 		if v, ok = c.form.parse(s); ok && c.form.typ == Date && c.typ == DateTime {
-			v *= secondsPerDay * microsecond
+			v *= microsPerDay
 		}
 		return v, ok
 	}
@@ -323,7 +323,7 @@ func (f *csvFile) parse(c *csvColumn, s string) (v int64, ok bool) {
 	v, zoned, ok := parseDateTime(s)
 	if !ok && c.typ == DateTime {
 		v, ok = parseDate(s)
-		v *= secondsPerDay * microsecond
+		v *= microsPerDay
 	}
 	return v, ok && zoned == (c.typ == Instant)
 }
@@ -333,7 +333,7 @@ func (f *csvFile) misfit(c *csvColumn, s string, line, column int) error {
 	if !c.forced {
 		return f.in.changed()
 	}
-	err := tool.Errorf(tool.Failed, "%s, line %d, column %s (%d): %s is not of type %s", f.in.name, line, quoteCell(c.name), column+1, quoteCell(s), c.typ)
+	err := tool.Errorf(tool.Failed, "%s, line %d, column %s (%d): %s is not of type %s", f.in.name, line, quoteCut(c.name), column+1, quoteCut(s), c.typ)
 	return err.WithHint(`read the column as text, with types = {%q: "text"}, or say what stands for a missing value: missing = [%q]`, c.name, string(wholeRunes([]byte(s[:min(len(s), 60)]))))
 }
 

@@ -204,13 +204,3 @@ func (n *numbers) kindOf(s string) seen {
 	}
 	return seenText
 }
-
-// isWord reports whether a cell may stand for a missing value without being said
-// to.
-func isWord(s string) bool {
-	switch s {
-	case "NA", "N/A", "NaN", "null", "NULL":
-		return true
-	}
-	return false
-}

@@ -19,9 +19,9 @@ func csvWriteRows() []row {
 				"If each name of a column reads as a number, say header = True when it is read. The text may have 8 MB.",
 			Params: []tool.Param{
 				tool.Optional("delimiter", tool.TypeString, ",", "The character between cells: one that no number or date has."),
-				tool.Optional("header", tool.TypeBoolean, true, "Begin with a row of the names of the columns."),
+				tool.Optional("header", tool.TypeBoolean, true, "Whether to begin with a row of the names of the columns."),
 			},
-			Returns: "the CSV text, each row ended by a line break",
+			Returns: "a text, in which a line break ends each row",
 		}, func(c *call) (tool.Value, error) {
 			return writeCSV(c.ctx, c.grant, c.table(), c.args.Text("delimiter"), c.args.Bool("header"))
 		}},
@@ -30,7 +30,12 @@ func csvWriteRows() []row {
 
 // maxWritten is how long a text may be that a table is written into: what one
 // effect may carry.
-const maxWritten = 8 << 20
+const maxWritten = maxHeld
+
+func tooLongText() error {
+	return overMemory("the text would be longer than %d MB", maxWritten>>20).
+		WithHint("write a part of the table, with head, filter or select")
+}
 
 // writeCSV writes a table as CSV.
 func writeCSV(ctx context.Context, g tool.Grant, t *Table, delimiter string, header bool) (tool.Value, error) {
@@ -86,9 +91,7 @@ func (w *csvTableWriter) batch(b *Batch) error {
 		}
 		w.text.WriteByte('\n')
 		if w.text.Len() > maxWritten {
-			e := tool.Errorf(tool.Limit, "the text has more than %d MB", maxWritten>>20)
-			e.Limit = "memory"
-			return e.WithHint("write a part of the table, with head, filter or select")
+			return tooLongText()
 		}
 	}
 	return nil

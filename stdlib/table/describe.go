@@ -30,7 +30,7 @@ func describeRows() []row {
 				"It shows at most 100 columns. " + factsDoc,
 			Params: []tool.Param{
 				tool.Optional("method", tool.TypeString, "skim", "basic: a line for each column. skim: tables by kind of column, with small histograms. codebook: a paragraph for each column."),
-				tool.Maybe("columns", tool.TypeCharacter, "The columns to tell of; the first 100, if left out."),
+				tool.Maybe("columns", tool.TypeCharacter, "The columns to tell of; without any, the first 100."),
 			},
 			Returns: "a text",
 		}, describe},
@@ -39,7 +39,7 @@ func describeRows() []row {
 			Doc: "Makes a table with a row for each column that tells what is in it: column, type, count (of the values that are there), missing, distinct, " +
 				"min, q1, median, q3, max, mean, stdev, top (the most frequent value, as text and cut to 60 characters where it is long), top_count, and estimated, " +
 				"which says whether distinct, top or a quartile is an estimate. " + factsDoc,
-			Params:  []tool.Param{tool.Maybe("columns", tool.TypeCharacter, "The columns to tell of; all, if left out.")},
+			Params:  []tool.Param{tool.Maybe("columns", tool.TypeCharacter, "The columns to tell of; without any, all.")},
 			Returns: "a table",
 		}, summary},
 	}
@@ -52,9 +52,7 @@ func describe(c *call) (tool.Value, error) {
 		"basic": (*description).basic, "skim": (*description).skim, "codebook": (*description).codebook,
 	}[c.args.Text("method")]
 	if !ok {
-		name := c.args.Text("method")
-		return nil, tool.Errorf(tool.Invalid, "there is no method %q%s", briefly(name), tool.DidYouMean(name, describeMethods())).
-			WithHint("the methods are %s", strings.Join(describeMethods(), ", "))
+		return nil, oneOf("method", c.args.Text("method"), describeMethods())
 	}
 	names := c.names("columns")
 	if c.value("columns") == nil {
@@ -116,9 +114,8 @@ func (t *Table) facts(ctx context.Context, g tool.Grant, names []string) ([]*fac
 			now += f.size()
 		}
 		if b.take(now-taken) != nil {
-			e := tool.Errorf(tool.Limit, "what is known of %s columns takes more than %d MB of memory", thousands(int64(len(all))), b.all>>20)
-			e.Limit = "memory"
-			return e.WithHint("ask for fewer with columns = […], or declare limits = {\"memory\": …}")
+			return b.over("the facts of " + counted(len(all), "column")).
+				WithHint("ask for fewer with columns = […], or declare limits = {\"memory\": …}")
 		}
 		taken = now
 		return nil
@@ -144,10 +141,7 @@ func newFacts(name string, t Type, bytes int64, copies bool) *facts {
 // copied is a text that can be held, and counts its bytes.
 func (f *facts) copied(s string) string {
 	f.textBytes += int64(len(s))
-	if f.copies {
-		return strings.Clone(s)
-	}
-	return s
+	return f.held(s)
 }
 
 // size is about how many bytes the facts take.
@@ -199,7 +193,7 @@ func (f *facts) addExamples(c *Column) {
 		if c.missing(i) {
 			continue
 		}
-		s := strings.Clone(briefly(c.text(i)))
+		s := strings.Clone(cut(c.text(i)))
 		if !slices.Contains(f.examples, s) {
 			f.examples = append(f.examples, s)
 		} else if f.tells(len(f.examples)) {
@@ -345,7 +339,7 @@ func (f *facts) top(n int) []frequent {
 		}
 	case f.texts != nil:
 		for _, e := range f.texts.top(n) {
-			list = append(list, frequent{briefly(e.key), e.count})
+			list = append(list, frequent{cut(e.key), e.count})
 		}
 	case f.n > 0:
 		trues, _ := f.whole.int64()
@@ -456,7 +450,7 @@ func (f *facts) summarize(made *Batch) {
 		row[12], row[13] = top[0].text, top[0].count
 	}
 	for i, v := range row {
-		made.Columns[i].addSame(v)
+		made.Columns[i].add(v)
 	}
 	made.Rows++
 }
@@ -466,31 +460,4 @@ func known(v float64, ok bool) tool.Value {
 		return nil
 	}
 	return v
-}
-
-// addSame appends a value that is of the type of the column, or missing.
-func (c *Column) addSame(v tool.Value) {
-	if v == nil {
-		c.addMissing()
-		return
-	}
-	switch c.Type {
-	case Any:
-		c.addAny(v)
-		return
-	}
-	switch v := v.(type) {
-	case string:
-		c.addText(v)
-	case int64:
-		c.addInt(v)
-	case float64:
-		c.addFloat(v)
-	case bool:
-		n := int64(0)
-		if v {
-			n = 1
-		}
-		c.addInt(n)
-	}
 }

@@ -2,9 +2,9 @@ package table
 
 import (
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
 )
@@ -22,13 +22,13 @@ func (d *description) line(format string, args ...any) { fmt.Fprintf(&d.text, fo
 
 // head tells of the table as a whole.
 func (d *description) head() {
-	d.line("%s × %s", counted(d.rows, "row"), counted(len(d.table.names), "column"))
+	d.line("%s", extent(d.rows, len(d.table.names)))
 	for _, note := range d.table.notes {
-		d.line("%s", oneLine(note))
+		d.line("%s", escaped(note))
 	}
 	if d.wanted > len(d.facts) {
 		d.line("%d of %s columns are shown; describe(columns = [\"%s\"]) shows others",
-			len(d.facts), thousands(int64(d.wanted)), oneLine(briefly(d.table.names[len(d.table.names)-1])))
+			len(d.facts), thousands(int64(d.wanted)), escaped(cut(d.table.names[len(d.table.names)-1])))
 	}
 	var quartiles []string
 	counts := false
@@ -49,7 +49,7 @@ func (d *description) head() {
 
 // basic is a line for each column.
 func (d *description) basic() {
-	t := newText("name", "type", ">missing", "summary")
+	t := newLayout("name", "type", ">missing", "summary")
 	for _, f := range d.facts {
 		t.add(f.title(), f.typ.String(), thousands(f.missing), f.brief())
 	}
@@ -79,11 +79,11 @@ func (f *facts) brief() string {
 
 // skim is a table for each kind of column.
 func (d *description) skim() {
-	numbers := newText("name", "type", ">n", ">missing", ">mean", ">sd", ">p0", ">p25", ">p50", ">p75", ">p100", "histogram")
-	dates := newText("name", "type", ">n", ">missing", ">distinct", "min", "median", "max")
-	texts := newText("name", ">n", ">missing", ">distinct", ">shortest", ">longest", "top")
-	bools := newText("name", ">n", ">missing", ">true", ">false", ">mean")
-	others := newText("name", ">n", ">missing", ">distinct", "top")
+	numbers := newLayout("name", "type", ">n", ">missing", ">mean", ">sd", ">p0", ">p25", ">p50", ">p75", ">p100", "histogram")
+	dates := newLayout("name", "type", ">n", ">missing", ">distinct", "min", "median", "max")
+	texts := newLayout("name", ">n", ">missing", ">distinct", ">shortest", ">longest", "top")
+	bools := newLayout("name", ">n", ">missing", ">true", ">false", ">mean")
+	others := newLayout("name", ">n", ">missing", ">distinct", "top")
 	for _, f := range d.facts {
 		n, missing, distinct := thousands(f.n), thousands(f.missing), f.distinctText()
 		least, greatest := f.limits()
@@ -112,8 +112,8 @@ func (d *description) skim() {
 	d.section("lists, objects and several types", others)
 }
 
-func (d *description) section(title string, t *textTable) {
-	if len(t.rows) == 0 {
+func (d *description) section(title string, t *layout) {
+	if t.rows == 0 {
 		return
 	}
 	d.text.WriteByte('\n')
@@ -176,7 +176,7 @@ func (f *facts) ranges(d *description) {
 	}
 }
 
-func (f *facts) title() string { return oneLine(briefly(f.name)) }
+func (f *facts) title() string { return shownText(cut(f.name)) }
 
 // distinctText is the number of distinct values, marked where it is an estimate.
 func (f *facts) distinctText() string {
@@ -208,10 +208,13 @@ func (f *facts) frequents(n int) string {
 
 // quoted is a value in a list of them, where a text must not be taken for two.
 func (f *facts) quoted(s string) string {
-	if s == "" || f.typ == Text && (strings.ContainsAny(s, `,()"`) || strings.TrimSpace(s) != s) {
-		return strconv.Quote(s)
+	switch {
+	case f.typ != Text:
+		return escaped(s)
+	case strings.ContainsAny(s, `,()"`):
+		return quoted(s)
 	}
-	return oneLine(s)
+	return shownText(s)
 }
 
 // histogram shows how the values are spread from the least to the greatest.
@@ -229,8 +232,17 @@ func (f *facts) histogram() string {
 	return string(bars)
 }
 
-// short writes a number with at most six digits.
-func short(f float64) string { return strconv.FormatFloat(f, 'g', 6, 64) }
+// short writes a number with about six digits: a whole one in full, and a large one
+// rounded to that. From 1e15 on it has an exponent.
+func short(f float64) string {
+	const large, full = 1e6, 1e15
+	switch size := math.Abs(f); {
+	case size < full && (f == math.Trunc(f) || size >= large):
+		return strconv.FormatFloat(f+0, 'f', 0, 64) // -0 is 0
+	default:
+		return strconv.FormatFloat(f, 'g', 6, 64)
+	}
+}
 
 // shownValue is a statistic in a table, or "-" where there is none.
 func shownValue(v tool.Value) string {
@@ -255,70 +267,32 @@ func percent(n, all int64) string {
 	return fmt.Sprintf(" (%.1f %%)", 100*float64(n)/float64(all))
 }
 
-func counted(n int, noun string) string {
-	if n != 1 {
-		noun += "s"
-	}
-	return thousands(int64(n)) + " " + noun
+// A layout is lines of cells, aligned.
+type layout struct {
+	columns []*shownColumn
+	rows    int
 }
 
-// thousands writes a count as 1,234,567.
-func thousands(n int64) string {
-	s := strconv.FormatInt(n, 10)
-	for i := len(s) - 3; i > 0; i -= 3 {
-		s = s[:i] + "," + s[i:]
-	}
-	return s
-}
-
-// oneLine writes line breaks and what cannot be seen as escapes.
-func oneLine(s string) string {
-	q := strconv.Quote(s)
-	if len(q) == len(s)+2 {
-		return s
-	}
-	return strings.ReplaceAll(q[1:len(q)-1], `\"`, `"`)
-}
-
-// A textTable is lines of cells, aligned.
-type textTable struct {
-	right []bool
-	rows  [][]string
-	head  []string
-}
-
-// newText returns a table with these columns; ">" before a name has it on the
-// right.
-func newText(columns ...string) *textTable {
-	t := &textTable{}
+// newLayout returns one with these columns; ">" before a name has it on the right.
+func newLayout(columns ...string) *layout {
+	t := &layout{}
 	for _, c := range columns {
 		name, right := strings.CutPrefix(c, ">")
-		t.head = append(t.head, name)
-		t.right = append(t.right, right)
+		t.columns = append(t.columns, &shownColumn{lines: []string{name}, width: textWidth(name), right: right})
 	}
 	return t
 }
 
-func (t *textTable) add(cells ...string) { t.rows = append(t.rows, cells) }
-
-func (t *textTable) write(b *strings.Builder) {
-	widths := make([]int, len(t.head))
-	lines := append([][]string{t.head}, t.rows...)
-	for _, cells := range lines {
-		for i, s := range cells {
-			widths[i] = max(widths[i], utf8.RuneCountInString(s))
-		}
+func (t *layout) add(cells ...string) {
+	t.rows++
+	for i, s := range cells {
+		c := t.columns[i]
+		c.lines, c.width = append(c.lines, s), max(c.width, textWidth(s))
 	}
-	for _, cells := range lines {
-		line := ""
-		for i, s := range cells {
-			pad := strings.Repeat(" ", widths[i]-utf8.RuneCountInString(s))
-			if t.right[i] {
-				line += pad + s + "  "
-			} else {
-				line += s + pad + "  "
-			}
-		}
-		b.WriteString(strings.TrimRight(line, " ") + "\n")
+}
+
+func (t *layout) write(b *strings.Builder) {
+	for line := range 1 + t.rows {
+		writeLine(b, t.columns, line)
 	}
 }

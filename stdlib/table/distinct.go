@@ -221,7 +221,7 @@ func (t *tally[K]) add(key K) {
 }
 
 // entryBytes is about what an entry of a tally takes, beside the bytes of a text.
-const entryBytes = mapBytes + 48
+const entryBytes = mapEntry + 48
 
 // size is about how many bytes the tally takes.
 func (t *tally[K]) size() int64 {

@@ -45,9 +45,12 @@ func parseEncoding(name string) (string, error) {
 	case "windows-1252", "windows1252", "cp1252", "cp-1252", "1252", "win-1252", "win1252", "ansi":
 		return windowsEncoding, nil
 	}
-	return "", tool.Errorf(tool.Invalid, "there is no encoding %s%s", quoteCell(name), tool.DidYouMean(plain, encodingNames)).
+	return "", tool.Errorf(tool.Invalid, "there is no encoding %s%s", quoteCut(name), tool.DidYouMean(plain, encodingNames)).
 		WithHint("the encodings are %s", strings.Join(encodingNames, ", "))
 }
+
+// headSize is how many bytes of a file are enough to see UTF-16 by its zeros.
+const headSize = 512
 
 // findEncoding tells the encoding of a file by its first bytes: by a byte order
 // mark, or by the zeros that UTF-16 has where a text is Latin. "" says that they

@@ -32,7 +32,7 @@ func filterRows() []row {
 				"\"-name\" is that column from the largest.",
 			Params: []tool.Param{
 				tool.Maybe("by", "names", `The names, as a list or one after the other, the most important first; or a function that is given a row as a dict.`),
-				tool.Optional("descending", tool.TypeBoolean, false, "Sort from the largest."),
+				tool.Optional("descending", tool.TypeBoolean, false, "Whether to sort from the largest."),
 				tool.Maybe("key", "function", "Another way to give the function."),
 			},
 			Variadic: true, Returns: "a table",
@@ -89,7 +89,7 @@ func (c *call) filteredWhere(name, op string) (*Table, error) {
 	}
 	switch {
 	case op == "":
-		return nil, tool.Errorf(tool.Invalid, "filter(%q) lacks an operator", name).WithHint(`as in filter(%q, "missing") or filter(%q, "==", value)`, name, name)
+		return nil, tool.Errorf(tool.Invalid, "filter(%q) lacks an operator", cut(name)).WithHint(`as in filter(%q, "missing") or filter(%q, "==", value)`, name, cut(name))
 	case op != "missing" && op != "present":
 		return c.filteredTest(at, &condition{name, t.types[at], op, c.value("value")})
 	case c.value("value") != nil:
@@ -125,13 +125,15 @@ func (c *call) filteredTest(at int, n *condition) (*Table, error) {
 // where returns the rows that choose appends the places of, batch by batch.
 func (t *Table) where(ctx context.Context, choose func(b *Batch, rows []int) []int) (*Table, error) {
 	if t.held == nil {
-		var rows []int // used again for each batch
-		return t.mapped(t.names, t.types, -1, func(b *Batch) (*Batch, error) {
-			rows = choose(b, rows[:0])
-			if len(rows) == b.Rows {
-				return b, nil
+		return t.derived(ctx, t.names, t.types, -1, func() mapper {
+			var rows []int // used again for each batch
+			return func(_ context.Context, b *Batch) (*Batch, error) {
+				rows = choose(b, rows[:0])
+				if len(rows) == b.Rows {
+					return b, nil
+				}
+				return b.pick(rows), nil
 			}
-			return b.pick(rows), nil
 		})
 	}
 	var rows, part []int
@@ -149,23 +151,34 @@ func (t *Table) where(ctx context.Context, choose func(b *Batch, rows []int) []i
 
 // filteredBy returns the rows for which a function of the script says so.
 func (c *call) filteredBy(f tool.Function) (*Table, error) {
-	t := c.table()
-	kept := newBatch(t.types)
-	budget := newBudget(c.grant)
-	first := 0
-	err := t.each(c.ctx, c.grant, func(b *Batch) error {
-		var rows []int
+	t, first := c.table(), 0
+	return c.kept(func(b *Batch, rows []int) ([]int, error) {
 		for i := range b.Rows {
-			keep, err := c.holds(f, b.record(t.names, i), first+i)
+			keep, err := c.holds(f, t.record(b, i), first+i)
 			if err != nil {
-				return err
+				return nil, err
 			}
 			if keep {
 				rows = append(rows, i)
 			}
 		}
 		first += b.Rows
-		b = b.pick(rows)
+		return rows, nil
+	})
+}
+
+// kept holds the rows that choose appends the places of, batch by batch: it is
+// asked once about each row, and now.
+func (c *call) kept(choose func(b *Batch, rows []int) ([]int, error)) (*Table, error) {
+	t := c.table()
+	kept := newBatch(t.types)
+	budget := newBudget(c.grant)
+	var rows []int
+	err := t.each(c.ctx, c.grant, func(b *Batch) (err error) {
+		if rows, err = choose(b, rows[:0]); err != nil {
+			return err
+		}
+		b = b.pick(rows).owned()
 		kept.extend(b)
 		return budget.take(b.size())
 	})
@@ -190,6 +203,6 @@ func (c *call) holds(f tool.Function, record tool.Value, row int) (bool, error) 
 	case nil:
 		return false, nil // as of r["x"] and r["x"] > 3, where it is missing
 	default:
-		return false, tool.Errorf(tool.Invalid, "row %d: the function gave %s, not True or False", row+1, cellShown(v))
+		return false, tool.Errorf(tool.Invalid, "row %d: the function gave %s, not True or False", row+1, valueShown(v))
 	}
 }

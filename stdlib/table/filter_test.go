@@ -147,7 +147,7 @@ func TestFilterErrors(t *testing.T) {
 	}{
 		{[]tool.Value{"citi", "==", "x"}, `there is no column "citi"; did you mean "city"?`, "the columns are"},
 		{[]tool.Value{"city"}, `filter("city") lacks an operator`, `filter("city", "missing")`},
-		{[]tool.Value{"city", "="}, `there is no operator "="; did you mean "=="?`, "the operators are == · !="},
+		{[]tool.Value{"city", "="}, `there is no operator "="; did you mean "=="?`, "the operators are ==, !="},
 		{[]tool.Value{"city", "starts", "x"}, `there is no operator "starts"; did you mean "starts_with"?`, "the operators are"},
 		{[]tool.Value{"city", "=="}, `filter("city", "==") lacks a value`, `"missing"`},
 		{[]tool.Value{"city", "missing", int64(1)}, `"missing" takes no value`, ""},
@@ -165,7 +165,7 @@ func TestFilterErrors(t *testing.T) {
 		{[]tool.Value{"city", "contains", int64(7)}, `"contains" takes a text, not integer`, ""},
 		{[]tool.Value{"city", "matches", "(a"}, "the regular expression \"(a\" is wrong: missing closing ): `(a`", "RE2"},
 		{[]tool.Value{"city", "matches", int64(1)}, `"matches" takes a regular expression, not integer`, ""},
-		{[]tool.Value{"city", "==", u}, `column "city" is text, and cannot be compared with "a table"`, ""},
+		{[]tool.Value{"city", "==", u}, `column "city" is text, and cannot be compared with a table`, ""},
 		{[]tool.Value{int64(1)}, "argument 'where' should be the name of a column or a function but got integer", "lambda"},
 		{[]tool.Value{fn(true), "=="}, "filter takes a function, or a column with an operator and a value, not both", ""},
 		{[]tool.Value{fn("yes")}, `row 1: the function gave "yes", not True or False`, ""},

@@ -44,7 +44,7 @@ func groupRows() []row {
 			Name: "group_by",
 			Doc: "Puts the rows into groups that have the same values in some columns; agg makes a table of them. " +
 				"A missing value is a group of its own. Groups stand in the order in which they first appear.",
-			Params:   []tool.Param{tool.Required("columns", tool.TypeCharacter, "The columns, at least one.")},
+			Params:   []tool.Param{tool.Required("columns", tool.TypeCharacter, "The names, as a list or one after the other; at least one.")},
 			Variadic: true,
 			Returns:  "groups",
 		}, groupBy},
@@ -85,7 +85,7 @@ func groupBy(c *call) (tool.Value, error) {
 	}
 	for i, name := range names {
 		if slices.Contains(names[:i], name) {
-			return nil, tool.Errorf(tool.Invalid, "the column %q is given twice", briefly(name))
+			return nil, namedTwice(name)
 		}
 	}
 	return &groups{of: t, columns: places}, nil
@@ -110,7 +110,7 @@ func agg(c *call, s *groups) (tool.Value, error) {
 func (s *groups) want(a *aggregates, name string, v tool.Value) error {
 	for _, at := range s.columns {
 		if s.of.names[at] == name {
-			return tool.Errorf(tool.Invalid, "the table is grouped by %q, so no other column can have that name", name).WithHint("give it another name")
+			return tool.Errorf(tool.Invalid, "the table is grouped by %q, so no other column can have that name", cut(name)).WithHint("give it another name")
 		}
 	}
 	from, function := -1, ""
@@ -143,8 +143,8 @@ func (s *groups) want(a *aggregates, name string, v tool.Value) error {
 }
 
 func wrongAggregate(name string) error {
-	return tool.Errorf(tool.Invalid, "the column %q should be \"count\", or a column and a function", briefly(name)).
-		WithHint("write %s = (\"amount\", \"sum\")", briefly(name))
+	return tool.Errorf(tool.Invalid, "column %q should be \"count\", or a column and a function", cut(name)).
+		WithHint("write %s = (\"amount\", \"sum\")", cut(name))
 }
 
 // reduce reads the rows once, and makes a row of each group.
@@ -184,9 +184,8 @@ func (s *groups) reduce(ctx context.Context, g tool.Grant, a *aggregates) (*Tabl
 }
 
 func tooManyGroups(n int, b *budget) error {
-	e := tool.Errorf(tool.Limit, "what is kept of %s groups takes more than %d MB of memory", thousands(int64(n)), b.all>>20)
-	e.Limit = "memory"
-	return e.WithHint("group by columns with fewer values, ask for fewer or simpler functions, or declare limits = {\"memory\": …}")
+	return b.over(counted(n, "group")).
+		WithHint("group by columns with fewer values, ask for fewer or simpler functions, or declare limits = {\"memory\": …}")
 }
 
 // notes says which columns are estimates.
@@ -276,7 +275,7 @@ func (k *groupKeys) ids(rows *Batch) ([]int32, int64) {
 			}
 			ids[row] = group
 		}
-		bytes += int64(len(pairs)-before) * mapBytes
+		bytes += int64(len(pairs)-before) * mapEntry
 	}
 	return ids, bytes + k.keep(rows, ids)
 }
@@ -304,9 +303,6 @@ func (k *groupKeys) keep(rows *Batch, ids []int32) int64 {
 	}
 	return bytes
 }
-
-// mapBytes is about what an entry of a map takes while the map grows.
-const mapBytes = 64
 
 // An interner numbers the values of a column, in the order in which they first
 // appear.
@@ -341,7 +337,7 @@ func (k *interner) ids(c *Column, ids []int32) int64 {
 	default:
 		k.intIDs(c, ids)
 	}
-	return bytes + int64(k.n-before)*mapBytes
+	return bytes + int64(k.n-before)*mapEntry
 }
 
 func (k *interner) textIDs(c *Column, ids []int32) int64 {

@@ -24,11 +24,11 @@ func callRow(t testing.TB, self tool.Object, method string, positional []tool.Va
 
 func callGranted(t testing.TB, g tool.Grant, self tool.Object, method string, positional []tool.Value, named ...tool.Value) (tool.Value, error) {
 	t.Helper()
-	rows := groupRows()
+	rows := slices.Concat(shapeRows(), filterRows(), groupRows(), describeRows())
 	if _, ok := self.(*groups); ok {
 		rows = groupsRows()
 	}
-	for _, r := range slices.Concat(rows, describeRows()) {
+	for _, r := range rows {
 		if r.Name != method {
 			continue
 		}
@@ -77,7 +77,11 @@ func tableOf(columns ...any) *Table {
 			if n, ok := v.(int); ok {
 				v = int64(n)
 			}
-			c.addSame(v)
+			if n, ok := v.(int64); ok && c.Type.time() {
+				c.addInt(n)
+			} else {
+				c.add(v)
+			}
 		}
 		b.Columns = append(b.Columns, c)
 		b.Rows = c.Len()
@@ -201,7 +205,7 @@ func TestAggErrors(t *testing.T) {
 		{"x", pair("amount", "p00"), `there is no function "p00"`},
 		{"x", pair("amuont", "sum"), `there is no column "amuont"`},
 		{"x", "sum", `"sum" needs a column`},
-		{"x", int64(3), `the column "x" should be "count", or a column and a function`},
+		{"x", int64(3), `column "x" should be "count", or a column and a function`},
 		{"region", "count", `the table is grouped by "region"`},
 	}
 	for _, test := range tests {
@@ -238,7 +242,7 @@ func TestGroupLimit(t *testing.T) {
 	of := newHeld([]string{"id"}, &Batch{Rows: n, Columns: []*Column{c}})
 	_, err := callGranted(t, tool.Grant{Memory: 32 << 20}, grouped(t, of, "id"), "agg", nil, "n", "count")
 	var e *tool.Error
-	if !errors.As(err, &e) || e.Kind != tool.Limit || e.Limit != "memory" || !strings.Contains(err.Error(), "groups takes more than 10 MB") {
+	if !errors.As(err, &e) || e.Kind != tool.Limit || e.Limit != "memory" || !strings.Contains(err.Error(), "groups take more than 10 MB") {
 		t.Errorf("too many groups = %v, want a limit of memory", err)
 	}
 }

@@ -3,7 +3,6 @@ package table
 import (
 	"context"
 	"slices"
-	"strings"
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
 )
@@ -42,9 +41,8 @@ func (c *call) joined() (*Table, error) {
 		return nil, err
 	}
 	j := &joining{how: c.args.Text("how"), left: c.table(), right: right}
-	if !slices.Contains(joinNames, j.how) {
-		return nil, tool.Errorf(tool.Invalid, "there is no way %s to join%s", cellShown(j.how), tool.DidYouMean(j.how, joinNames)).
-			WithHint("the ways are %s", strings.Join(joinNames, ", "))
+	if err := oneOf("join", j.how, joinNames); err != nil {
+		return nil, err
 	}
 	if err := j.findKeys(c.value("on")); err != nil {
 		return nil, err
@@ -55,11 +53,11 @@ func (c *call) joined() (*Table, error) {
 	if err := j.index(c); err != nil {
 		return nil, err
 	}
-	made := newStream(j.names, j.types, -1, j.scan, j.left.notes...)
-	if j.left.held != nil {
-		return made.hold(c)
+	made, err := j.left.streamed(j.names, j.types, -1, j.scan)
+	if err == nil && j.left.held != nil {
+		return made.hold(c.ctx, c.grant)
 	}
-	return made, nil
+	return made, err
 }
 
 // findKeys reads the argument on.
@@ -102,11 +100,11 @@ func (j *joining) addKey(left, right string) error {
 		return tool.Errorf(e.Kind, "in the right table, %w", e).WithHint("%s", e.Hint)
 	}
 	if slices.Contains(j.rightKeys, r) {
-		return tool.Errorf(tool.Invalid, "column %q of the right table is a key twice", right)
+		return tool.Errorf(tool.Invalid, "column %q of the right table is a key twice", cut(right))
 	}
 	if t, u := j.left.types[l], j.right.types[r]; !t.mayEqual(u) {
-		return tool.Errorf(tool.Invalid, "column %q is %s and %q of the right table is %s: they are never equal", left, t, right, u).
-			WithHint(`convert one of them, as in with_types({%q: %q})`, right, t)
+		return tool.Errorf(tool.Invalid, "column %q is %s and %q of the right table is %s: they are never equal", cut(left), t, cut(right), u).
+			WithHint(`convert one of them, as in with_types({%q: %q})`, cut(right), t)
 	}
 	j.leftKeys, j.rightKeys = append(j.leftKeys, l), append(j.rightKeys, r)
 	return nil
@@ -146,7 +144,7 @@ func (j *joining) nameColumns(suffix string) error {
 			name += suffix
 		}
 		if taken[name] {
-			return tool.Errorf(tool.Invalid, "two columns would be named %q", name).WithHint("give another suffix, or rename a column first")
+			return tool.Errorf(tool.Invalid, "two columns would be named %q", cut(name)).WithHint("give another suffix, or rename a column first")
 		}
 		taken[name] = true
 		j.others = append(j.others, at)
@@ -284,8 +282,7 @@ func (r *joined) flush(b *Batch) error {
 		made.Columns = append(made.Columns, c)
 	}
 	for _, at := range r.others {
-		c := r.rows.Columns[at]
-		made.Columns = append(made.Columns, pickOrMissing(c, r.right))
+		made.Columns = append(made.Columns, r.rows.Columns[at].pick(r.right))
 	}
 	r.left, r.right = r.left[:0], r.right[:0]
 	return r.yield(made)
@@ -298,24 +295,11 @@ func (r *joined) leftColumn(b *Batch, at int, t Type) (*Column, error) {
 	var c *Column
 	switch {
 	case b != nil:
-		c = pickOrMissing(b.Columns[at], r.left)
+		c = b.Columns[at].pick(r.left)
 	case key >= 0:
-		c = pickOrMissing(r.rows.Columns[r.rightKeys[key]], r.right)
+		c = r.rows.Columns[r.rightKeys[key]].pick(r.right)
 	default:
 		return missingColumn(t, len(r.left)), nil
 	}
 	return (&conversion{column: r.names[at], to: t}).of(r.ctx, c)
-}
-
-// pickOrMissing returns the values at some places of a column; -1 is a missing one.
-func pickOrMissing(c *Column, places []int) *Column {
-	d := newColumn(c.Type, len(places))
-	for _, i := range places {
-		if i < 0 {
-			d.addMissing()
-		} else {
-			d.addFrom(c, i)
-		}
-	}
-	return d
 }

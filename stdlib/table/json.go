@@ -114,11 +114,7 @@ func (r *jsonReader) open(ctx context.Context, g tool.Grant) (*jsonScanner, erro
 
 // shapeError says what is read.
 func (r *jsonReader) shapeError(s *jsonScanner) error {
-	raw, err := s.element()
-	if err != nil {
-		return err
-	}
-	v, err := s.parse(raw)
+	_, v, err := s.value()
 	if err != nil {
 		return err
 	}
@@ -221,9 +217,9 @@ func (r *jsonReader) eachLine(s *jsonScanner, read func([]byte) error) error {
 // at names a record in errors.
 func (r *jsonReader) at(rec record) string {
 	if r.lines {
-		return fmt.Sprintf("%s: line %d", r.in.name, rec.line)
+		return fmt.Sprintf("%s, line %d", r.in.name, rec.line)
 	}
-	return fmt.Sprintf("%s: record %d (line %d)", r.in.name, rec.n, rec.line)
+	return fmt.Sprintf("%s, record %d (line %d)", r.in.name, rec.n, rec.line)
 }
 
 // table reads the records twice. What is held is mostly read in one go, by the types
@@ -268,11 +264,7 @@ func (r *jsonReader) heldTable(ctx context.Context, g tool.Grant) (*Table, error
 		}
 		return newHeld(r.names, f.all, r.notes...), nil
 	}
-	all, err := newStream(r.names, r.types, r.rows, r.scan).gather(ctx, g)
-	if err != nil {
-		return nil, err
-	}
-	return newHeld(r.names, all, r.notes...), nil
+	return newStream(r.names, r.types, r.rows, r.scan, r.notes...).hold(ctx, g)
 }
 
 // A filling surveys records and fills columns of guessed types, while they fit.
@@ -362,8 +354,13 @@ func (r *jsonReader) begin(rec record) (isHeader bool, err error) {
 			texts = nil
 		}
 		width = len(items)
-		h := newHeader(texts, width)
-		r.names, r.notes = h.names, append(r.notes, h.notes...)
+		given := make([]string, width)
+		for i, s := range texts {
+			given[i] = headerName(s)
+		}
+		var notes []string
+		r.names, notes = uniqueNames(given)
+		r.notes = append(r.notes, notes...)
 	}
 	if width > maxJSONColumns {
 		return false, r.tooWide(rec)
@@ -377,9 +374,8 @@ func (r *jsonReader) begin(rec record) (isHeader bool, err error) {
 const maxJSONColumns = 100_000
 
 func (r *jsonReader) tooWide(rec record) error {
-	e := tool.Errorf(tool.Limit, "%s: with it there are more than %d columns", r.at(rec), maxJSONColumns)
-	e.Limit = "memory"
-	return e.WithHint("read it with json.decode")
+	return overMemory("%s: with it there are more than %d columns", r.at(rec), maxJSONColumns).
+		WithHint("read it with json.decode")
 }
 
 func (r *jsonReader) surveyObject(rec record) error {

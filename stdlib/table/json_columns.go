@@ -20,9 +20,7 @@ func surveyMembers(s *jsonScanner) ([]jsonMember, error) {
 	var members []jsonMember
 	err := s.object(func(name string) error {
 		if len(members) == maxJSONColumns {
-			e := tool.Errorf(tool.Limit, "%s: an object of more than %d members", s.name, maxJSONColumns)
-			e.Limit = "memory"
-			return e
+			return overMemory("%s: an object of more than %d members", s.name, maxJSONColumns)
 		}
 		m := jsonMember{name: name}
 		c, err := s.peek()
@@ -50,15 +48,11 @@ func surveyMembers(s *jsonScanner) ([]jsonMember, error) {
 
 // pass passes over an element, which must be JSON.
 func (s *jsonScanner) pass() error {
-	raw, err := s.element()
-	if err != nil {
-		return err
+	raw, _, err := s.value()
+	if err == nil {
+		s.step(len(raw))
 	}
-	if _, err := s.parse(raw); err != nil {
-		return err
-	}
-	s.step(len(raw))
-	return nil
+	return err
 }
 
 // allColumns reports whether the members are the columns of a table: equally long
@@ -130,7 +124,7 @@ func (r *jsonReader) readColumns(ctx context.Context, g tool.Grant, members []js
 			return err
 		}
 		if err := b.Columns[column].addRead(v); err != nil {
-			return tool.Errorf(tool.Invalid, "%s: record %d (line %d), column %q: %s", r.in.name, n, line, cut(names[column]), tool.AsError(err, tool.Invalid).Message())
+			return tool.Errorf(tool.Invalid, "%s, column %q: %s", r.at(record{n: n, line: line}), cut(names[column]), tool.AsError(err, tool.Invalid).Message())
 		}
 		return nil
 	})
@@ -155,11 +149,7 @@ func (r *jsonReader) eachCell(ctx context.Context, g tool.Grant, f func(column, 
 			if n%batchRows == 0 && ctx.Err() != nil {
 				return ctx.Err()
 			}
-			raw, err := s.element()
-			if err != nil {
-				return err
-			}
-			v, err := s.parse(raw)
+			raw, v, err := s.value()
 			if err != nil {
 				return err
 			}

@@ -27,31 +27,32 @@ type jsonScanner struct {
 // maxJSONRecord is how long one record may be: as long as a file that is kept in memory.
 const maxJSONRecord = maxHeld
 
-// newJSONScanner begins to read UTF-8, or UTF-16 with a byte order mark.
+// newJSONScanner begins to read UTF-8 or UTF-16. Since JSON begins with a bracket,
+// its first bytes tell which.
 func newJSONScanner(name, encoding string, next func() ([]byte, error)) (*jsonScanner, error) {
+	said, err := parseEncoding(encoding)
+	if err != nil {
+		return nil, err
+	}
 	s := &jsonScanner{name: name, next: next}
-	const mark = 3 // bytes of the longest byte order mark
-	for len(s.buf) < mark && !s.done {
+	const longestMark = 3 // bytes
+	for len(s.buf) < longestMark && !s.done {
 		if err := s.fill(); err != nil {
 			return nil, err
 		}
 	}
+	found, mark := findEncoding(s.buf[:min(len(s.buf), headSize)])
+	s.at = mark
 	var order binary.ByteOrder
-	switch {
-	case bytes.HasPrefix(s.buf, []byte("\xef\xbb\xbf")):
-		s.at = mark
-	case bytes.HasPrefix(s.buf, []byte("\xff\xfe")):
-		order, s.at = binary.LittleEndian, 2
-	case bytes.HasPrefix(s.buf, []byte("\xfe\xff")):
-		order, s.at = binary.BigEndian, 2
-	case encoding == "utf-16le":
+	switch found {
+	case utf16LEEncoding:
 		order = binary.LittleEndian
-	case encoding == "utf-16be":
+	case utf16BEEncoding:
 		order = binary.BigEndian
 	}
 	wide := order != nil
-	if encoding != "" && encoding != "utf-8" && !strings.HasPrefix(encoding, "utf-16") || encoding != "" && wide == (encoding == "utf-8") {
-		return nil, tool.Errorf(tool.Invalid, "%s: JSON is read as UTF-8, or as UTF-16 with a byte order mark, but not this one as %s", name, cut(encoding)).
+	if said != "" && wide != strings.HasPrefix(said, utf16Encoding) || said == latin1Encoding || said == windowsEncoding {
+		return nil, tool.Errorf(tool.Invalid, "%s: JSON is UTF-8 or UTF-16, and this one is not %s", name, said).
 			WithHint("leave the encoding out, or convert the file to UTF-8")
 	}
 	if wide {
@@ -132,9 +133,8 @@ func (s *jsonScanner) element() ([]byte, error) {
 }
 
 func (s *jsonScanner) tooLong() error {
-	e := tool.Errorf(tool.Limit, "%s: the record at line %d is longer than %d MB", s.name, s.line+1, maxJSONRecord>>20)
-	e.Limit = "memory"
-	return e.WithHint("a large file should be a list of records, or have a record on each line")
+	return overMemory("%s: the record at line %d is longer than %d MB", s.name, s.line+1, maxJSONRecord>>20).
+		WithHint("a large file should be a list of records, or have a record on each line")
 }
 
 // elementEnd returns how long the element is that b begins with. whole is false
@@ -186,6 +186,14 @@ func stringEnd(b []byte) int {
 	}
 }
 
+// value returns the element that follows as text and as value.
+func (s *jsonScanner) value() (raw []byte, v tool.Value, err error) {
+	if raw, err = s.element(); err == nil {
+		v, err = s.parse(raw)
+	}
+	return raw, v, err
+}
+
 // parse reads an element that begins where the scanner is.
 func (s *jsonScanner) parse(raw []byte) (tool.Value, error) {
 	v, err := tool.ParseJSON(raw)
@@ -204,10 +212,7 @@ func (s *jsonScanner) parse(raw []byte) (tool.Value, error) {
 
 // wrap names the input in an error.
 func (s *jsonScanner) wrap(err error, where string) error {
-	e := tool.AsError(err, tool.Invalid)
-	made := tool.Errorf(e.Kind, "%s: %s%s", s.name, where, e.Message())
-	made.Limit, made.Hint = e.Limit, e.Hint
-	return made
+	return renamedError(err, "%s: %s%s", s.name, where, tool.AsError(err, tool.Invalid).Message())
 }
 
 // expect passes over one byte, or says what should be there.
@@ -245,11 +250,7 @@ func (s *jsonScanner) object(f func(name string) error) error {
 		if c, err := s.peek(); err != nil || c != '"' {
 			return first(err, s.unexpected("a name in double quotes"))
 		}
-		raw, err := s.element()
-		if err != nil {
-			return err
-		}
-		v, err := s.parse(raw)
+		raw, v, err := s.value()
 		if err != nil {
 			return err
 		}

@@ -39,14 +39,14 @@ func (c *call) filled() (*Table, error) {
 	d, byName := v.(*tool.Dict)
 	if !byName {
 		if !fillAll(fills, t.types, v) {
-			return nil, tool.Errorf(tool.Invalid, "%s fits the type of no column", cellShown(v)).
+			return nil, tool.Errorf(tool.Invalid, "%s fits the type of no column", valueShown(v)).
 				WithHint(`give values by the names of columns: fill_missing({"name": value})`)
 		}
 	}
 	for k, v := range d.All() {
 		name, ok := k.(string)
 		if !ok {
-			return nil, tool.Errorf(tool.Invalid, "argument 'value' should give values by the names of columns, and %s is no name", cellShown(k))
+			return nil, tool.Errorf(tool.Invalid, "argument 'value' should give values by the names of columns, and %s is no name", valueShown(k))
 		}
 		at, err := t.column(name)
 		if err != nil {
@@ -76,7 +76,7 @@ func fillAll(fills []*Column, types []Type, v tool.Value) bool {
 
 // unfit is the error of a value that a column cannot hold.
 func (n *condition) unfit() error {
-	e := tool.Errorf(tool.Invalid, "column %q is %s, and cannot hold %s", n.column, n.typ, cellShown(n.value))
+	e := tool.Errorf(tool.Invalid, "column %q is %s, and cannot hold %s", cut(n.column), n.typ, valueShown(n.value))
 	if n.typ.time() {
 		return e.WithHint("write a date as 2024-02-29, a datetime as 2024-02-29T12:30:00 and an instant as 2024-02-29T12:30:00Z")
 	}

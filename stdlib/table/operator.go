@@ -40,8 +40,7 @@ func (n *condition) test() (test, error) {
 	case "matches":
 		return n.matches()
 	}
-	return nil, tool.Errorf(tool.Invalid, "there is no operator %s%s", cellShown(n.op), tool.DidYouMean(n.op, operators)).
-		WithHint("the operators are %s", strings.Join(operators, " · "))
+	return nil, oneOf("operator", n.op, operators)
 }
 
 // accepts tells for which orders an operator holds. A number that is none has no
@@ -137,10 +136,10 @@ func (n *condition) anyComparison() (func(c *Column, i int) int, error) {
 // compared with.
 func (n *condition) misfit() error {
 	if n.value == nil {
-		return tool.Errorf(tool.Invalid, "filter(%q, %q) lacks a value", n.column, n.op).
-			WithHint(`filter(%q, "missing") gives the rows where it is missing, "present" the others`, n.column)
+		return tool.Errorf(tool.Invalid, "filter(%q, %q) lacks a value", cut(cut(n.column)), n.op).
+			WithHint(`filter(%q, "missing") gives the rows where it is missing, "present" the others`, cut(n.column))
 	}
-	e := tool.Errorf(tool.Invalid, "column %q is %s, and cannot be compared with %s", n.column, n.typ, cellShown(plainShown(n.value)))
+	e := tool.Errorf(tool.Invalid, "column %q is %s, and cannot be compared with %s", cut(cut(n.column)), n.typ, valueShown(n.value))
 	switch n.typ {
 	case Date:
 		return e.WithHint("write a date as 2024-02-29")
@@ -149,15 +148,7 @@ func (n *condition) misfit() error {
 	case Instant:
 		return e.WithHint("write a time as 2024-02-29T12:30:00Z")
 	}
-	return e.WithHint(`give a value of that type, or convert the column: with_types({%q: "…"})`, n.column)
-}
-
-// plainShown replaces what has no text of its own by its type.
-func plainShown(v tool.Value) tool.Value {
-	if checkPlain(v) != nil {
-		return "a " + tool.TypeOf(v)
-	}
-	return v
+	return e.WithHint(`give a value of that type, or convert the column: with_types({%q: "…"})`, cut(n.column))
 }
 
 // among makes the test of in and not in.
@@ -197,8 +188,8 @@ func (n *condition) texts(holds func(s, part string) bool) (test, error) {
 		return n.holding(holds)
 	}
 	if n.typ != Text && n.typ != Any {
-		return nil, tool.Errorf(tool.Invalid, "column %q is %s, and %q is for text", n.column, n.typ, n.op).
-			WithHint(`convert it first: with_types({%q: "text"})`, n.column)
+		return nil, tool.Errorf(tool.Invalid, "column %q is %s, and %q is for text", cut(cut(n.column)), n.typ, n.op).
+			WithHint(`convert it first: with_types({%q: "text"})`, cut(n.column))
 	}
 	part, ok := n.value.(string)
 	if !ok {
@@ -237,7 +228,7 @@ func (n *condition) matches() (test, error) {
 	}
 	re, err := regexp.Compile(pattern)
 	if err != nil {
-		return nil, tool.Errorf(tool.Invalid, "the regular expression %s is wrong: %s", cellShown(pattern), strings.TrimPrefix(err.Error(), "error parsing regexp: ")).
+		return nil, tool.Errorf(tool.Invalid, "the regular expression %s is wrong: %s", valueShown(pattern), strings.TrimPrefix(err.Error(), "error parsing regexp: ")).
 			WithHint("it is one of RE2; a character with a meaning of its own stands for itself after a backslash")
 	}
 	return n.texts(func(s, _ string) bool { return re.MatchString(s) })

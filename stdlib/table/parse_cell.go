@@ -39,7 +39,7 @@ func parseInteger(s string) (int64, bool) {
 		return 0, false
 	}
 	const most = 19 // digits of an integer of 64 bits; 18 always fit
-	if count > most || count == most && !in64(rest, negative) {
+	if count > most || count == most && !fitsInteger(rest, negative) {
 		return 0, false
 	}
 	if negative {
@@ -48,8 +48,8 @@ func parseInteger(s string) (int64, bool) {
 	return n, true
 }
 
-// in64 reports whether 19 digits make an integer of 64 bits.
-func in64(s string, negative bool) bool {
+// fitsInteger reports whether 19 digits make an integer of 64 bits.
+func fitsInteger(s string, negative bool) bool {
 	if negative {
 		return s <= "9223372036854775808"
 	}
@@ -222,8 +222,8 @@ func daysSince1970(year, month, day int) int64 {
 
 // The first and the last microsecond of the years that a time may have, in UTC.
 const (
-	firstMicro = -719162 * secondsPerDay * microsecond
-	lastMicro  = (2932896+1)*secondsPerDay*microsecond - 1
+	firstMicro = -719162 * microsPerDay
+	lastMicro  = (2932896+1)*microsPerDay - 1
 )
 
 // parseDateTime reads a time of the years 1 to 9999 by ISO 8601, in microseconds
@@ -244,7 +244,7 @@ func parseDateTime(s string) (micros int64, zoned, ok bool) {
 	if !ok {
 		return 0, false, false
 	}
-	micros = days*secondsPerDay*microsecond + int64(hour*3600+minute*60)*microsecond + within
+	micros = days*microsPerDay + int64(hour*3600+minute*60)*microsecond + within
 	if s == "" {
 		return micros, false, true
 	}
@@ -288,7 +288,7 @@ func parseZone(s string) (int64, bool) {
 	if s == "Z" {
 		return 0, true
 	}
-	if s[0] != '+' && s[0] != '-' || len(s) != 5 && (len(s) != 6 || s[3] != ':') {
+	if s == "" || s[0] != '+' && s[0] != '-' || len(s) != 5 && (len(s) != 6 || s[3] != ':') {
 		return 0, false
 	}
 	hours, minutes := twoDigits(s, 1), twoDigits(s, len(s)-2)

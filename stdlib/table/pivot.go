@@ -20,7 +20,7 @@ func pivotRows() []row {
 				"where there are none, it is missing. The column of a missing value is named (missing), that of the empty text (empty).",
 			Params: []tool.Param{
 				tool.Required("index", tool.TypeCharacter, "The columns whose values name the rows."),
-				tool.Required("columns", tool.TypeString, "The column whose values become columns."),
+				tool.Required("columns", tool.TypeString, "The one column whose values become columns."),
 				tool.Required("values", tool.TypeString, "The column whose values go into the cells."),
 				tool.Optional("agg", tool.TypeString, "first", "The function that makes one value of several, as in agg."),
 			},
@@ -31,8 +31,8 @@ func pivotRows() []row {
 			Doc: "Makes a long table: each row becomes one row for each of some columns, with the column's name and the value there. " +
 				"The values have the type that can hold all of them: integers and floats become floats, and other types together any.",
 			Params: []tool.Param{
-				tool.Maybe("columns", tool.TypeCharacter, "The columns that become rows; all that are not in keep, if left out."),
-				tool.Maybe("keep", tool.TypeCharacter, "The columns that stay; all that are not in columns, if left out."),
+				tool.Maybe("columns", tool.TypeCharacter, "The columns that become rows; without any, all that are not in keep."),
+				tool.Maybe("keep", tool.TypeCharacter, "The columns that stay; without any, all that are not in columns."),
 				tool.Optional("name", tool.TypeString, "name", "The name of the new column of names."),
 				tool.Optional("value", tool.TypeString, "value", "The name of the new column of values."),
 			},
@@ -48,7 +48,7 @@ func pivot(c *call) (tool.Value, error) {
 		return nil, tool.Errorf(tool.Invalid, "pivot has no index").WithHint("the columns are %s", someNames(t.names))
 	}
 	if slices.Contains(index, across) {
-		return nil, tool.Errorf(tool.Invalid, "the column %q cannot be in the index and become columns", briefly(across))
+		return nil, tool.Errorf(tool.Invalid, "column %q cannot be in the index and become columns", cut(across))
 	}
 	grouped, err := groupBy(&call{c.ctx, c.grant, tool.NewDict("columns", textList(append(slices.Clone(index), across))), t})
 	if err != nil {
@@ -90,7 +90,7 @@ func spreadOut(ctx context.Context, g tool.Grant, long *Table, index int) (*Tabl
 	for _, rows := range places {
 		name := pivotName(all.Columns[index], rows[0])
 		if slices.Contains(names, name) {
-			return nil, tool.Errorf(tool.Invalid, "pivot would make two columns named %q", briefly(name)).WithHint("rename the column of the index, or change the values first")
+			return nil, tool.Errorf(tool.Invalid, "pivot would make two columns named %q", cut(name)).WithHint("rename the column of the index, or change the values first")
 		}
 		names = append(names, name)
 	}
@@ -134,19 +134,11 @@ func pivotName(c *Column, row int) string {
 
 // filled returns a column of n values: that of each of these rows at its line.
 func filled(values *Column, rows []int, lines []int32, n int) *Column {
-	at := make([]int32, n)
+	at := slices.Repeat([]int{-1}, n)
 	for _, row := range rows {
-		at[lines[row]] = int32(row) + 1
+		at[lines[row]] = row
 	}
-	c := newColumn(values.Type, n)
-	for _, row := range at {
-		if row == 0 {
-			c.addMissing()
-		} else {
-			c.addFrom(values, int(row-1))
-		}
-	}
-	return c
+	return values.pick(at)
 }
 
 func unpivot(c *call) (tool.Value, error) {
@@ -175,7 +167,7 @@ func unpivot(c *call) (tool.Value, error) {
 	names := append(slices.Clone(keep), c.args.Text("name"), c.args.Text("value"))
 	for i, name := range names {
 		if slices.Contains(names[:i], name) {
-			return nil, tool.Errorf(tool.Invalid, "unpivot would make two columns named %q", briefly(name)).WithHint("give name = or value = another name")
+			return nil, tool.Errorf(tool.Invalid, "unpivot would make two columns named %q", cut(name)).WithHint("give name = or value = another name")
 		}
 	}
 	types := make([]Type, 0, len(names))
@@ -189,15 +181,11 @@ func unpivot(c *call) (tool.Value, error) {
 	if t.rows >= 0 {
 		rows = t.rows * len(from)
 	}
-	long := newStream(names, append(types, Text, u.value), rows, u.scan, t.notes...)
-	if t.held == nil {
-		return long, nil
+	long, err := t.streamed(names, append(types, Text, u.value), rows, u.scan)
+	if err == nil && t.held != nil {
+		long, err = long.hold(c.ctx, c.grant)
 	}
-	held, err := long.gather(c.ctx, c.grant)
-	if err != nil {
-		return nil, err
-	}
-	return newHeld(names, held, t.notes...), nil
+	return asTable(long, err)
 }
 
 // unpivoting is what unpivot does to each batch.
@@ -248,15 +236,10 @@ func (u *unpivoting) put(made, b *Batch, row, at int) {
 	}
 	made.Columns[len(u.stay)].addText(u.of.names[at])
 	value, from := made.Columns[len(u.stay)+1], b.Columns[at]
-	switch {
-	case from.Type == value.Type:
+	if from.Type == value.Type {
 		value.addFrom(from, row)
-	case from.missing(row):
-		value.addMissing()
-	case value.Type == Float:
-		value.addFloat(float64(from.Ints[row]))
-	default:
-		value.addAny(from.value(row))
+	} else {
+		value.add(from.value(row))
 	}
 	made.Rows++
 }

@@ -4,8 +4,9 @@ import (
 	"bytes"
 	"context"
 	"path"
-	"slices"
 	"strings"
+
+	"golang.org/x/text/transform"
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
 )
@@ -36,7 +37,7 @@ type readOptions struct {
 	dates     []string        // further forms of dates, as strftime has them
 	fill      bool            // a short row is filled
 	skip      int             // lines before the table
-	sheet     tool.Value      // name or number from 1; nil is the first
+	sheet     tool.Value      // name or number from 1; nil is the first visible one
 }
 
 // readParams are the parameters that data.read and data.parse share.
@@ -45,18 +46,18 @@ func readParams() []tool.Param {
 		tool.Maybe("format", tool.TypeString, "csv, tsv, json, jsonl or xlsx; without it, found out by the path's end or the text's beginning."),
 		tool.Maybe("delimiter", tool.TypeString, "The character between the cells of a CSV file; without it, the one of , ; tab | that divides the first lines alike."),
 		tool.Optional("quote", tool.TypeString, `"`, "The character around cells that may hold anything; an empty text says that there is none."),
-		tool.Maybe("header", tool.TypeBoolean, "Whether the first row names the columns; without it, it does unless each of its cells is empty or reads as a number, a date or a time. "+
-			"Columns without a name are named column_1, column_2 and so on."),
-		tool.Maybe("encoding", tool.TypeString, "utf-8, utf-16, utf-16le, utf-16be, latin-1 or windows-1252; without it, found out: by a byte order mark, else UTF-8 where all of the file is that, else windows-1252."),
+		tool.Maybe("header", tool.TypeBoolean, "Whether the first row names the columns; without it, it does in CSV unless each of its cells is empty or reads as a number, a date or a time, "+
+			"and on a sheet and in lists of JSON where each of its values is a text. Columns without a name are named column_1, column_2 and so on."),
+		tool.Maybe("encoding", tool.TypeString, "utf-8, utf-16, utf-16le, utf-16be, latin-1 or windows-1252; without it, found out: by a byte order mark, else UTF-8 where all of the file is that, else windows-1252. JSON is UTF-8 or UTF-16."),
 		tool.Maybe("types", tool.TypeObject, `Types of columns by name, as in {"zip": "text"}; those of the others are found out from all of their values. A value that does not fit is an error.`),
 		tool.Maybe("missing", tool.TypeCharacter, `Texts that stand for a missing value, beside the empty cell. Without it, NA, N/A, NaN, null and NULL do in a column whose other values are no texts.`),
 		tool.Maybe("thousands", tool.TypeString, `The character between groups of three digits, as in 1,234,567: one of , . ' _ or a space. Without it, such a cell is text.`),
 		tool.Optional("decimal", tool.TypeString, ".", `The character before the fraction: "." or ",".`),
-		tool.Optional("percent", tool.TypeBoolean, false, "Read 12.5% as the number 0.125. Else such a cell is text."),
+		tool.Optional("percent", tool.TypeBoolean, false, "Whether 12.5% is the number 0.125. Without it, such a cell is text."),
 		tool.Maybe("dates", tool.TypeCharacter, `Further ways in which dates and times are written, as in "%d.%m.%Y" or "%m/%d/%Y %H:%M". A column is one of dates where all its values fit one form; where they fit two that read them differently, as "%d/%m/%Y" and "%m/%d/%Y" may, it is text. Those of ISO 8601, as 2024-02-29, are known.`),
-		tool.Optional("fill", tool.TypeBoolean, false, "Fill rows that are too short with missing values. Else they are an error, as too long ones are always."),
-		tool.Optional("skip", tool.TypeInteger, int64(0), "How many lines to pass over before the table begins."),
-		tool.Maybe("sheet", tool.TypeAny, "The sheet of a spreadsheet, by its name or its number from 1; without it, the first."),
+		tool.Optional("fill", tool.TypeBoolean, false, "Whether rows that are too short are filled with missing values. Without it, they are an error, as too long ones always are."),
+		tool.Optional("skip", tool.TypeInteger, int64(0), "How many lines, or rows of a sheet, to pass over before the table begins."),
+		tool.Maybe("sheet", tool.TypeAny, "The sheet of a spreadsheet, by its name or its number from 1; without it, the first visible one."),
 	}
 }
 
@@ -69,52 +70,63 @@ const csvRules = "In a CSV file lines may end in LF, CR LF or CR, a cell in quot
 	"except in a file where all is quoted, the names too. Names of columns are cut of spaces; one that was there before gets a number, as name_2. " +
 	"A cell may have 8 MB, a row 16 MB and 100,000 cells. "
 
+// otherRules says how other files become tables.
+const otherRules = "JSON is a list of objects, of lists or of plain values, an object of equally long lists, which are columns, or one with exactly one list of objects in it; " +
+	"JSON Lines has an object or a list on each line. What an object lacks is missing, texts of dates are dates where all are by ISO 8601, and values of several kinds make a column of type any. " +
+	"Of a spreadsheet one sheet is read: empty rows and columns around the table are left out, the types are those of the cells, and a formula gives the value that was saved with it; " +
+	"one without a value, or with an error that is not #N/A, is an error. A spreadsheet may unpack to 512 MB, and is held in memory. "
+
 func readRows() []row {
 	return []row{
 		{tool.Func{
 			Name: "read",
-			Doc: "Reads a table from a file of the project: CSV, TSV, JSON (a list of objects, or an object of lists), JSON Lines or XLSX. A file of more than 8 MB " +
+			Doc: "Reads a table from a file of the project: CSV, TSV, JSON, JSON Lines or XLSX. A file of more than 8 MB " +
 				"is not kept in memory but read again for each thing that is asked of it, so it may be larger than the memory; such a table can be described, grouped, filtered and asked SQL like any other. " +
-				csvRules + "The tool declares `fs.read`.",
+				csvRules + otherRules + "The tool declares `fs.read`.",
 			Params:  append([]tool.Param{tool.Required("path", tool.TypeString, "The file.")}, readParams()...),
 			Returns: "a table",
-		}, func(c *call) (tool.Value, error) {
-			o, err := c.readOptions()
-			if err != nil {
-				return nil, err
-			}
-			in, err := openFile(c.grant, c.args.Text("path"))
-			if err != nil {
-				return nil, err
-			}
-			return asTable(read(c.ctx, c.grant, in, o))
-		}},
+		}, func(c *call) (tool.Value, error) { return c.read((*call).fileInput) }},
 		{tool.Func{
 			Name:    "parse",
-			Doc:     "Reads a table from a text, or from the bytes of a file.",
+			Doc:     "Reads a table from a text, or from the bytes of a file, by the rules of data.read.",
 			Params:  append([]tool.Param{tool.Required("text", tool.TypeAny, "The text, or bytes.")}, readParams()...),
 			Returns: "a table",
-		}, func(c *call) (tool.Value, error) {
-			o, err := c.readOptions()
-			if err != nil {
-				return nil, err
-			}
-			in := &input{name: "text"}
-			switch text := c.value("text").(type) {
-			case string:
-				in.held = []byte(text)
-				if o.encoding == "" {
-					o.encoding = "utf-8" // as every text is
-				}
-			case []byte:
-				in.held = text
-			default:
-				return nil, tool.Errorf(tool.Invalid, "argument 'text' should be string or bytes but got %s", tool.TypeOf(text))
-			}
-			in.size = int64(len(in.held))
-			return asTable(read(c.ctx, c.grant, in, o))
-		}},
+		}, func(c *call) (tool.Value, error) { return c.read((*call).textInput) }},
 	}
+}
+
+// read reads the table that the arguments tell of, from where open finds it.
+func (c *call) read(open func(*call, *readOptions) (*input, error)) (tool.Value, error) {
+	o, err := c.readOptions()
+	if err != nil {
+		return nil, err
+	}
+	in, err := open(c, o)
+	if err != nil {
+		return nil, err
+	}
+	return asTable(read(c.ctx, c.grant, in, o))
+}
+
+func (c *call) fileInput(*readOptions) (*input, error) {
+	return openFile(c.grant, c.args.Text("path"))
+}
+
+func (c *call) textInput(o *readOptions) (*input, error) {
+	in := &input{name: "text"}
+	switch text := c.value("text").(type) {
+	case string:
+		in.held = []byte(text)
+		if o.encoding == "" {
+			o.encoding = utf8Encoding // as every text is
+		}
+	case []byte:
+		in.held = text
+	default:
+		return nil, tool.Errorf(tool.Invalid, "argument 'text' should be string or bytes but got %s", tool.TypeOf(text))
+	}
+	in.size = int64(len(in.held))
+	return in, nil
 }
 
 // asTable keeps a nil table from becoming a value that is not nil.
@@ -173,21 +185,51 @@ func (o *readOptions) formatOf(in *input) (string, error) {
 }
 
 // formatOfBytes tells the format of a text: JSON begins with a bracket, JSON
-// Lines with one object a line, and a spreadsheet is a zip archive.
+// Lines with one object a line, and a spreadsheet is a zip archive, or another
+// archive that can only be refused.
 func formatOfBytes(b []byte) string {
-	switch text := bytes.TrimLeft(bytes.TrimPrefix(b, []byte("\ufeff")), " \t\r\n"); {
-	case bytes.HasPrefix(text, []byte("PK\x03\x04")):
+	if bytes.HasPrefix(b, []byte("PK\x03\x04")) || bytes.HasPrefix(b, []byte(oldOffice)) {
 		return formatXLSX
+	}
+	if name, mark := findEncoding(b[:min(len(b), headSize)]); name == utf16LEEncoding || name == utf16BEEncoding {
+		if text, _, err := transform.Bytes(decoderOf(name), b[mark:]); err == nil {
+			b = text
+		}
+	}
+	switch text := bytes.TrimLeft(bytes.TrimPrefix(b, []byte("\ufeff")), " \t\r\n"); {
 	case bytes.HasPrefix(text, []byte("[")):
 		return formatJSON
 	case bytes.HasPrefix(text, []byte("{")):
-		line, rest, _ := bytes.Cut(text, []byte("\n"))
-		if bytes.HasSuffix(bytes.TrimSpace(line), []byte("}")) && (len(bytes.TrimSpace(rest)) == 0 || bytes.HasPrefix(bytes.TrimSpace(rest), []byte("{"))) {
-			return formatLines
-		}
-		return formatJSON
+		return formatOfObject(text)
 	}
 	return formatCSV
+}
+
+// formatOfObject tells the format of a text that begins with an object: JSON Lines
+// where that is all of a line, unless it is the only one and all it has are lists,
+// which are columns or records.
+func formatOfObject(text []byte) string {
+	line, rest, _ := bytes.Cut(text, []byte("\n"))
+	line, rest = bytes.TrimSpace(line), bytes.TrimSpace(rest)
+	switch {
+	case !bytes.HasSuffix(line, []byte("}")):
+		return formatJSON
+	case len(rest) > 0 && rest[0] == '{':
+		return formatLines
+	case len(rest) > 0:
+		return formatJSON
+	}
+	v, _ := tool.ParseJSON(line)
+	d, _ := v.(*tool.Dict)
+	for _, member := range d.All() {
+		if _, isList := member.(tool.List); !isList {
+			return formatLines
+		}
+	}
+	if d.Len() == 0 {
+		return formatLines
+	}
+	return formatJSON
 }
 
 // readOptions reads the arguments that readParams describe.
@@ -198,9 +240,10 @@ func (c *call) readOptions() (*readOptions, error) {
 		percent: c.args.Bool("percent"), dates: c.names("dates"), fill: c.args.Bool("fill"),
 		skip: int(c.args.Int("skip", 0)), sheet: c.value("sheet"),
 	}
-	if o.format != "" && !slices.Contains(formatNames, o.format) {
-		return nil, tool.Errorf(tool.Invalid, "there is no format %q%s", o.format, tool.DidYouMean(o.format, formatNames)).
-			WithHint("the formats are %s", strings.Join(formatNames, ", "))
+	if o.format != "" {
+		if err := oneOf("format", o.format, formatNames); err != nil {
+			return nil, err
+		}
 	}
 	if h, ok := c.value("header").(bool); ok {
 		o.header = &h

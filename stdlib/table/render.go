@@ -62,7 +62,7 @@ func (t *Table) render(ctx context.Context, g tool.Grant, rows, width int) (stri
 		b.WriteString(x.omitted())
 	}
 	if len(left) > 0 {
-		more := fmt.Sprintf("… %d more %s: ", len(left), plural(len(left), "column"))
+		more := fmt.Sprintf("… %s: ", counted(len(left), "more column"))
 		b.WriteString(more + namesInLine(left, max(width-textWidth(more)-len(", …"), shownCell)) + "\n")
 	}
 	b.WriteString(x.summary())
@@ -106,25 +106,17 @@ func (x *excerpt) omitted() string {
 	case x.all < 0:
 		return "… more rows\n"
 	case more > 0:
-		return fmt.Sprintf("… %d more %s\n", more, plural(more, "row"))
+		return fmt.Sprintf("… %s\n", counted(more, "more row"))
 	}
 	return ""
 }
 
 // summary is the last line.
 func (x *excerpt) summary() string {
-	columns := len(x.table.names)
 	if x.all < 0 {
-		return fmt.Sprintf("more than %d %s × %d %s", x.Rows, plural(x.Rows, "row"), columns, plural(columns, "column"))
+		return "more than " + extent(x.Rows, len(x.table.names))
 	}
-	return fmt.Sprintf("%d %s × %d %s", x.all, plural(x.all, "row"), columns, plural(columns, "column"))
-}
-
-func plural(n int, word string) string {
-	if n == 1 {
-		return word
-	}
-	return word + "s"
+	return extent(x.all, len(x.table.names))
 }
 
 // namesInLine lists names until the line is full.
@@ -232,7 +224,7 @@ func (c *Column) shown(i, most int) string {
 		if s, ok := c.Values[i].(string); ok {
 			return quoted(beginning(s, most)) // told from a number
 		}
-		return escaped(tool.FormatJSON(c.Values[i], ""))
+		return escaped(valueText(c.Values[i]))
 	}
 	return c.text(i)
 }

@@ -19,7 +19,7 @@ func Module() tool.Module {
 		Doc: "A table: rows under named columns, each of one type: text, integer, float, bool, date, datetime (without a zone), " +
 			"instant (in UTC) or any (lists and objects, or several types). `t[\"name\"]` gives the values of a column as a list, " +
 			"`t[0]` a row as a dict (in Lua the first row is `t[1]`), `len(t)` the number of rows, and a loop the rows. A missing value is None, " +
-			"and is not the empty text. Nothing changes a table: each method gives another. Where a table leaves the script, as " +
+			"and is not the empty text; in a row in Lua it is null, which a condition takes for true, so compare: `row.x == null`. Nothing changes a table: each method gives another; of a file that is not kept in memory, at most 1,000 one from the other. Where a table leaves the script, as " +
 			"a tool's result, it is a list of dicts; print(t) and str(t) show it as text.",
 		Fields:  bound(k, tableFields()),
 		Methods: bound(k, slices.Concat(shapeRows(), filterRows(), combineRows(), groupRows(), describeRows(), writeRows())),

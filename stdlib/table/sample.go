@@ -15,36 +15,25 @@ func (c *call) distinct() (*Table, error) {
 	if err != nil {
 		return nil, err
 	}
-	kept := newBatch(t.types)
 	seen := map[string]struct{}{}
 	budget := newBudget(c.grant)
 	var key []byte
-	err = t.each(c.ctx, c.grant, func(b *Batch) error {
+	return c.kept(func(b *Batch, rows []int) ([]int, error) {
 		columns := b.chosen(places)
-		var rows []int
 		for i := range b.Rows {
 			key, _ = appendRowKey(key[:0], columns, i)
 			if _, ok := seen[string(key)]; ok {
 				continue
 			}
 			if err := budget.take(int64(len(key)) + mapEntry); err != nil {
-				return err
+				return nil, err
 			}
 			seen[string(key)] = struct{}{}
 			rows = append(rows, i)
 		}
-		b = b.pick(rows)
-		kept.extend(b)
-		return budget.take(b.size())
+		return rows, nil
 	})
-	if err != nil {
-		return nil, err
-	}
-	return newHeld(t.names, kept, t.notes...), nil
 }
-
-// mapEntry is about how many bytes an entry of a map takes beside its key.
-const mapEntry = 48
 
 // someColumns returns the places of columns, or of all where none is named.
 func (t *Table) someColumns(names []string) ([]int, error) {
@@ -118,7 +107,7 @@ func takeDrawn(reservoir []drawn, slots []int, b *Batch, start int) int64 {
 			rows = append(rows, d.at-start)
 		}
 	}
-	*copied = *b.pick(rows)
+	*copied = *b.pick(rows).owned()
 	return copied.size()
 }
 

@@ -37,7 +37,7 @@ func shapeRows() []row {
 		}, func(c *call) (tool.Value, error) { return asTable(c.renamed()) }},
 		{tool.Func{
 			Name: "column", Doc: `Gives the values of a column, as t["name"] does. In Lua, this is the way to a column that has the name of a method.`,
-			Params:  []tool.Param{tool.Required("name", tool.TypeString, "The column.")},
+			Params:  []tool.Param{tool.Required("name", tool.TypeString, "The name of the column.")},
 			Returns: "a list; a missing value is None",
 		}, func(c *call) (tool.Value, error) {
 			return c.table().valuesOf(c.ctx, c.grant, c.args.Text("name"))
@@ -47,7 +47,7 @@ func shapeRows() []row {
 			Doc: "Adds a column at the end, or puts another in the place of the one that has its name. Its type is found out from the values: integers, floats (with integers " +
 				"among them), bools, texts, and any for lists, dicts and a mixture; None is missing. A text is text even where it says a date, unless type = \"date\" is given.",
 			Params: []tool.Param{
-				tool.Required("name", tool.TypeString, "The column."),
+				tool.Required("name", tool.TypeString, "The name of the column."),
 				tool.Param{Name: "values", Type: tool.Type{Name: tool.TypeAny, Nullable: true}, Required: true,
 					Description: "A function that is given each row as a dict and gives its value; or a list with a value for each row; or one text, number, bool or None for all."},
 				tool.Maybe("type", tool.TypeString, "The type of the column. The values are converted as with_types does it."),
@@ -61,7 +61,7 @@ func shapeRows() []row {
 				"midnight does not become a date. Everything becomes text or any. A value that does not fit is an error, which names row and column; of a table that is read from a large file it comes when its rows are read.",
 			Params: []tool.Param{
 				tool.Required("types", tool.TypeObject, `The new type by the name of the column, as in {"age": "integer"}: text, integer, float, bool, date, datetime, instant or any.`),
-				tool.Optional("errors", tool.TypeString, "fail", `With "missing", a value that does not fit becomes a missing one.`),
+				tool.Optional("errors", tool.TypeString, "fail", `fail or missing: with missing, a value that does not fit becomes a missing one.`),
 			},
 			Returns: "a table",
 		}, func(c *call) (tool.Value, error) { return asTable(c.withTypes()) }},
@@ -74,7 +74,7 @@ func shapeRows() []row {
 				tool.Optional("rows", tool.TypeInteger, int64(shownRows), "At most how many rows."),
 				tool.Optional("width", tool.TypeInteger, int64(shownWidth), "At most how many characters a line has."),
 			},
-			Returns: "the text",
+			Returns: "a text",
 		}, func(c *call) (tool.Value, error) {
 			rows, err := c.count("rows")
 			if err != nil {
@@ -98,47 +98,6 @@ func (c *call) count(name string) (int, error) {
 	return int(n), nil
 }
 
-// walk is each, but tells its caller that yield returned errStop: whoever reads
-// two tables one after the other has to know.
-func (t *Table) walk(ctx context.Context, g tool.Grant, yield func(*Batch) error) error {
-	stopped := false
-	err := t.each(ctx, g, func(b *Batch) error {
-		err := yield(b)
-		stopped = err == errStop
-		return err
-	})
-	if err == nil && stopped {
-		return errStop
-	}
-	return err
-}
-
-// A mapper makes a batch of each batch of one reading of a table, in their order.
-type mapper func(context.Context, *Batch) (*Batch, error)
-
-// derived returns a table whose rows a mapper makes of those of t: at once where t
-// is held, else whenever it is read. start makes the mapper of one reading, which
-// may count. rows is how many there will be, or -1.
-func (t *Table) derived(ctx context.Context, names []string, types []Type, rows int, start func() mapper) (*Table, error) {
-	if t.held != nil {
-		b, err := start()(ctx, t.held)
-		if err != nil {
-			return nil, err
-		}
-		return newHeld(names, b, t.notes...), nil
-	}
-	return newStream(names, types, rows, func(ctx context.Context, g tool.Grant, yield func(*Batch) error) error {
-		f := start()
-		return t.walk(ctx, g, func(b *Batch) error {
-			made, err := f(ctx, b)
-			if err != nil || made.Rows == 0 {
-				return err
-			}
-			return yield(made)
-		})
-	}, t.notes...), nil
-}
-
 // head returns the first rows.
 func (c *call) head() (*Table, error) {
 	n, err := c.count("n")
@@ -156,7 +115,7 @@ func (c *call) head() (*Table, error) {
 	if t.rows >= 0 {
 		rows = min(n, t.rows)
 	}
-	return newStream(t.names, t.types, rows, func(ctx context.Context, g tool.Grant, yield func(*Batch) error) error {
+	return t.streamed(t.names, t.types, rows, func(ctx context.Context, g tool.Grant, yield func(*Batch) error) error {
 		left := n
 		err := t.walk(ctx, g, func(b *Batch) error {
 			b = b.slice(0, min(left, b.Rows))
@@ -170,7 +129,7 @@ func (c *call) head() (*Table, error) {
 			return nil
 		}
 		return err
-	}, t.notes...), nil
+	})
 }
 
 // tail returns the last rows. Of a table that is not held, it keeps no more than
@@ -204,7 +163,7 @@ func (c *call) tail() (*Table, error) {
 	}
 	all := newBatch(t.types)
 	for _, b := range kept {
-		all.extend(b)
+		all.extend(b.owned())
 	}
 	return newHeld(t.names, all.slice(max(0, rows-n), rows), t.notes...), nil
 }
@@ -214,14 +173,14 @@ func (c *call) selected() (*Table, error) {
 	names := c.names("columns")
 	for i, name := range names {
 		if slices.Contains(names[:i], name) {
-			return nil, tool.Errorf(tool.Invalid, "column %q is named twice", name)
+			return nil, namedTwice(name)
 		}
 	}
 	places, err := c.table().columns(names)
 	if err != nil {
 		return nil, err
 	}
-	return c.table().only(places)
+	return c.table().only(c.ctx, places)
 }
 
 // dropped returns the columns that are not named.
@@ -241,11 +200,11 @@ func (c *call) dropped() (*Table, error) {
 			places = append(places, at)
 		}
 	}
-	return t.only(places)
+	return t.only(c.ctx, places)
 }
 
 // only returns the columns at these places, in their order.
-func (t *Table) only(places []int) (*Table, error) {
+func (t *Table) only(ctx context.Context, places []int) (*Table, error) {
 	if len(places) == 0 {
 		return nil, tool.Errorf(tool.Invalid, "no column would remain").WithHint("the columns are %s", someNames(t.names))
 	}
@@ -253,12 +212,10 @@ func (t *Table) only(places []int) (*Table, error) {
 	for i, at := range places {
 		names[i], types[i] = t.names[at], t.types[at]
 	}
-	return t.mapped(names, types, t.rows, func(b *Batch) (*Batch, error) {
-		d := &Batch{Rows: b.Rows, Columns: make([]*Column, len(places))}
-		for i, at := range places {
-			d.Columns[i] = b.Columns[at]
+	return t.derived(ctx, names, types, t.rows, func() mapper {
+		return func(_ context.Context, b *Batch) (*Batch, error) {
+			return &Batch{Rows: b.Rows, Columns: b.chosen(places)}, nil
 		}
-		return d, nil
 	})
 }
 
@@ -282,11 +239,13 @@ func (c *call) renamed() (*Table, error) {
 	seen := make(map[string]int, len(names))
 	for i, name := range names {
 		if other, twice := seen[name]; twice {
-			return nil, tool.Errorf(tool.Invalid, "columns %q and %q would both be named %q", t.names[other], t.names[i], name)
+			return nil, tool.Errorf(tool.Invalid, "columns %q and %q would both be named %q", cut(t.names[other]), cut(t.names[i]), cut(name))
 		}
 		seen[name] = i
 	}
-	return t.mapped(names, t.types, t.rows, func(b *Batch) (*Batch, error) { return b, nil })
+	return t.derived(c.ctx, names, t.types, t.rows, func() mapper {
+		return func(_ context.Context, b *Batch) (*Batch, error) { return b, nil }
+	})
 }
 
 // withTypes returns the columns in other types.
@@ -298,7 +257,7 @@ func (c *call) withTypes() (*Table, error) {
 	}
 	rule := c.args.Text("errors")
 	if rule != "fail" && rule != "missing" {
-		return nil, tool.Errorf(tool.Invalid, `argument 'errors' should be "fail" or "missing", not %s`, cellShown(rule))
+		return nil, tool.Errorf(tool.Invalid, `argument 'errors' should be "fail" or "missing", not %s`, valueShown(rule))
 	}
 	dict, _ := c.value("types").(*tool.Dict)
 	types := slices.Clone(t.types)

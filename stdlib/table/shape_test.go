@@ -100,11 +100,11 @@ func TestShapeErrors(t *testing.T) {
 		{"add_column", []tool.Value{"n", tool.NewDict("a", "b")}, "argument 'values' should be a function of a row, a list, or one text, number or bool, but got object", ""},
 		{"add_column", []tool.Value{"", int64(1)}, "a column needs a name", ""},
 		{"add_column", []tool.Value{"n", int64(1), "number"}, `there is no type "number"`, "the types are text, integer"},
-		{"add_column", []tool.Value{"n", tool.List{int64(1), "x"}, "integer"}, `row 2 of column "n": "x" cannot become integer`, "give values of this type"},
+		{"add_column", []tool.Value{"n", tool.List{int64(1), "x"}, "integer"}, `row 2, column "n": "x" cannot become integer`, "give values of this type"},
 		{"add_column", []tool.Value{"n", tool.List{u, u}}, "a cell cannot hold a table", ""},
-		{"with_types", []tool.Value{tool.NewDict("city", "integer")}, `row 1 of column "city": "Oslo" cannot become integer`, `errors = "missing"`},
+		{"with_types", []tool.Value{tool.NewDict("city", "integer")}, `row 1, column "city": "Oslo" cannot become integer`, `errors = "missing"`},
 		{"with_types", []tool.Value{tool.NewDict("people", "date")}, `column "people" is integer, which cannot become date`, ""},
-		{"with_types", []tool.Value{tool.NewDict("people", "bool")}, `row 1 of column "people": 700000 cannot become bool`, ""},
+		{"with_types", []tool.Value{tool.NewDict("people", "bool")}, `row 1, column "people": 700000 cannot become bool`, ""},
 		{"with_types", []tool.Value{tool.NewDict("town", "text")}, `there is no column "town"`, ""},
 		{"with_types", []tool.Value{tool.NewDict("city", "string")}, `there is no type "string"`, "the types are"},
 		{"with_types", []tool.Value{tool.NewDict("city", "text"), "ignore"}, `argument 'errors' should be "fail" or "missing", not "ignore"`, ""},
@@ -236,7 +236,7 @@ func TestWithTypes(t *testing.T) {
 			both(t, u, names, types, rows(test.want), "with_types", to)
 			continue
 		}
-		refused(t, u, `row 2 of column "c": `+cellShown(u.held.Columns[0].value(1))+` cannot become `+test.to.String(), `errors = "missing"`, "with_types", to)
+		refused(t, u, `row 2, column "c": `+valueShown(u.held.Columns[0].value(1))+` cannot become `+test.to.String(), `errors = "missing"`, "with_types", to)
 	}
 }
 

@@ -93,7 +93,7 @@ func textsOf(argument string, v tool.Value) ([]string, error) {
 		ok = ok && isText
 	}
 	if !ok {
-		return nil, tool.Errorf(tool.Invalid, "argument '%s' should be names of columns but got %s", argument, cellShown(plainShown(v)))
+		return nil, tool.Errorf(tool.Invalid, "argument '%s' should be names of columns but got %s", argument, valueShown(v))
 	}
 	return texts, nil
 }
@@ -270,6 +270,6 @@ func isNaN(v tool.Value) bool {
 func (k *sortKey) incomparable(i, j int) error {
 	i, j = min(i, j), max(i, j)
 	return tool.Errorf(tool.Invalid, "rows %d and %d cannot be sorted by %q: %s and %s have no order",
-		i+1, j+1, k.name, cellShown(k.column.value(i)), cellShown(k.column.value(j))).
+		i+1, j+1, cut(k.name), valueShown(k.column.value(i)), valueShown(k.column.value(j))).
 		WithHint("convert the column with with_types, or sort by a function of the row")
 }

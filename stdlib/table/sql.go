@@ -21,12 +21,12 @@ func sqlRows() []row {
 			"quoted as in \"total price\" where a name is not a plain word; upper and lower case are the same. " +
 			"A missing value is NULL, and so is NaN. A bool is 0 or 1; a date, datetime or instant is a text as it is written in a CSV file; lists and objects are JSON text. " +
 			"A column that is taken over as it is keeps its type; of an expression, whole numbers give integer, other numbers float, text text, and several kinds any. " +
-			"A second column of the same name gets _2 behind it. Nothing is kept from one call to the next.",
+			"A second column of the same name gets a number behind it, as name_2. Nothing is kept from one call to the next.",
 		Params: []tool.Param{
-			tool.Required("query", "string", "One query, as in `select city, count(*) as n from people group by city`. A value goes into params, and ? or :name into its place."),
-			tool.Required("tables", "object", `The tables by their names, as in {"people": t}.`),
-			tool.Maybe("params", "any", "The values for ? as a list, or for :name, @name and $name as a dict. They are bound, and never read as SQL."),
-			tool.Optional("timeout", "number", int64(queryTime), "How many seconds the query may take, at most 60."),
+			tool.Required("query", tool.TypeString, "One query, as in `select city, count(*) as n from people group by city`. A value goes into params, and ? or :name into its place."),
+			tool.Required("tables", tool.TypeObject, `The tables by their names, as in {"people": t}.`),
+			tool.Maybe("params", tool.TypeAny, "The values for ? as a list, or for :name, @name and $name as a dict. They are bound, and never read as SQL."),
+			tool.Optional("timeout", tool.TypeNumber, int64(queryTime), "How many seconds the query may take, at most 60."),
 		},
 		Returns: "a table",
 	}, e.query}}
@@ -94,7 +94,7 @@ func sqlTables(v tool.Value) ([]*sqlSource, error) {
 		name, _ := k.(string)
 		t, ok := v.(*Table)
 		if !ok {
-			return nil, tool.Errorf(tool.Invalid, "argument 'tables': %q should be table but got %s", cutText(name), tool.TypeOf(v)).
+			return nil, tool.Errorf(tool.Invalid, "argument 'tables': %q should be table but got %s", cut(name), tool.TypeOf(v)).
 				WithHint("data.read and data.parse give tables")
 		}
 		if err := checkSQLNames(name, t); err != nil {
@@ -115,23 +115,23 @@ func checkSQLNames(name string, t *Table) error {
 	lower := asciiLower(name)
 	switch {
 	case name == "" || len(name) > maxSQLName || strings.ContainsRune(name, 0):
-		return tool.Errorf(tool.Invalid, "%q cannot be the name of a table in SQL", cutText(name)).WithHint("give it a short name")
+		return tool.Errorf(tool.Invalid, "%q cannot be the name of a table in SQL", cut(name)).WithHint("give it a short name")
 	case strings.HasPrefix(lower, "sqlite_"):
-		return tool.Errorf(tool.Invalid, "the name %q cannot be used: SQLite keeps those with sqlite_ for itself", cutText(name)).WithHint("give the table another name")
+		return tool.Errorf(tool.Invalid, "the name %q cannot be used: SQLite keeps those with sqlite_ for itself", cut(name)).WithHint("give the table another name")
 	case len(t.names) == 0:
-		return tool.Errorf(tool.Invalid, "the table %q has no columns, and SQL knows none without", cutText(name)).WithHint("leave it out")
+		return tool.Errorf(tool.Invalid, "the table %q has no columns, and SQL knows none without", cut(name)).WithHint("leave it out")
 	case len(t.names) > maxSQLColumns:
-		return tool.Errorf(tool.Invalid, "the table %q has %d columns, and SQL takes at most %d", cutText(name), len(t.names), maxSQLColumns).
+		return tool.Errorf(tool.Invalid, "the table %q has %d columns, and SQL takes at most %d", cut(name), len(t.names), maxSQLColumns).
 			WithHint("take the columns that matter with select")
 	}
 	for _, column := range t.names {
 		if strings.ContainsRune(column, 0) {
-			return tool.Errorf(tool.Invalid, "the table %q has a column %q, whose name SQL cannot read", cutText(name), cutText(column)).WithHint("rename it")
+			return tool.Errorf(tool.Invalid, "the table %q has a column %q, whose name SQL cannot read", cut(name), cut(column)).WithHint("rename it")
 		}
 	}
 	if a, b, ok := caseClash(t.names); ok {
 		return tool.Errorf(tool.Invalid, "the columns %q and %q of the table %q have the same name in SQL, where upper and lower case are the same",
-			cutText(a), cutText(b), cutText(name)).WithHint("rename one of them")
+			cut(a), cut(b), cut(name)).WithHint("rename one of them")
 	}
 	return nil
 }
@@ -161,12 +161,3 @@ func asciiLower(s string) string {
 
 // quoteSQL writes a name so that SQL reads it as a name, whatever it is.
 func quoteSQL(name string) string { return `"` + strings.ReplaceAll(name, `"`, `""`) + `"` }
-
-// cutText is a name as it fits into a message.
-func cutText(s string) string {
-	const most = 60
-	if runes := []rune(s); len(runes) > most {
-		return string(runes[:most]) + "…"
-	}
-	return s
-}

@@ -53,9 +53,8 @@ func sqlMessage(s string, code int) string {
 }
 
 func errSQLMemory(text string) *tool.Error {
-	e := tool.Errorf(tool.Limit, "the query takes more memory than it may: %s", text)
-	e.Limit = "memory"
-	return e.WithHint("ask for fewer rows or columns, or sort fewer, or declare limits = {\"memory\": …}")
+	return overMemory("the query takes more memory than it may: %s", text).
+		WithHint("ask for fewer rows or columns, or sort fewer, or declare limits = {\"memory\": …}")
 }
 
 func (q *sqlQuery) explainText(text string) error {
@@ -63,7 +62,7 @@ func (q *sqlQuery) explainText(text string) error {
 		columns := q.columnNames()
 		name, _, _ = strings.Cut(name, " - should this be")
 		name = strings.Trim(name[strings.LastIndexByte(name, '.')+1:], `"`)
-		return tool.Errorf(tool.Invalid, "SQL: %s%s%s", cutMessage(text), q.place(name), tool.DidYouMean(name, columns)).
+		return tool.Errorf(tool.Invalid, "SQL: %s%s%s", cutTo(text, 200), q.place(name), tool.DidYouMean(name, columns)).
 			WithHint("the columns are %s; a text stands in 'single quotes'", someNames(columns))
 	}
 	if name, ok := strings.CutPrefix(text, "no such table: "); ok {
@@ -76,12 +75,12 @@ func (q *sqlQuery) explainText(text string) error {
 		if len(names) == 0 {
 			hint = `give it as in tables = {"people": t}`
 		}
-		return tool.Errorf(tool.Invalid, "SQL: %s%s%s", cutMessage(text), q.place(name), tool.DidYouMean(name, names)).WithHint("%s", hint)
+		return tool.Errorf(tool.Invalid, "SQL: %s%s%s", cutTo(text, 200), q.place(name), tool.DidYouMean(name, names)).WithHint("%s", hint)
 	}
 	if word, ok := strings.CutPrefix(text, `near "`); ok {
-		return tool.Errorf(tool.Invalid, "SQL: %s%s", cutMessage(text), q.place(strings.TrimSuffix(word, `": syntax error`)))
+		return tool.Errorf(tool.Invalid, "SQL: %s%s", cutTo(text, 200), q.place(strings.TrimSuffix(word, `": syntax error`)))
 	}
-	return tool.Errorf(tool.Invalid, "SQL: %s", cutMessage(text))
+	return tool.Errorf(tool.Invalid, "SQL: %s", cutTo(text, 200))
 }
 
 // columnNames are those of the tables that the query names, or of all.
@@ -113,13 +112,4 @@ func (q *sqlQuery) place(word string) string {
 	line := strings.Count(before, "\n") + 1
 	col := len([]rune(before[strings.LastIndexByte(before, '\n')+1:])) + 1
 	return fmt.Sprintf(" (line %d, column %d)", line, col)
-}
-
-// cutMessage keeps a message that quotes the query short.
-func cutMessage(s string) string {
-	const most = 200
-	if runes := []rune(s); len(runes) > most {
-		return string(runes[:most]) + "…"
-	}
-	return s
 }

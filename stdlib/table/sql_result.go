@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"modernc.org/sqlite"
 	"modernc.org/sqlite/vtab"
@@ -26,10 +25,12 @@ type sqlResult struct {
 
 func newSQLResult(columns []sqlite.ColumnInfo, g tool.Grant) *sqlResult {
 	r := &sqlResult{}
+	given := make([]string, len(columns))
 	for i, c := range columns {
-		r.names = append(r.names, freeName(r.names, c.Name, i))
+		given[i] = strings.ToValidUTF8(c.Name, "\ufffd")
 		r.decltypes = append(r.decltypes, c.DeclType)
 	}
+	r.names, _ = uniqueNames(given)
 	r.clear(g)
 	return r
 }
@@ -37,18 +38,6 @@ func newSQLResult(columns []sqlite.ColumnInfo, g tool.Grant) *sqlResult {
 // clear forgets the rows.
 func (r *sqlResult) clear(g tool.Grant) {
 	r.columns, r.rows, r.budget, r.err = make([]*Column, len(r.names)), 0, newBudget(g), nil
-}
-
-// freeName is the name of the i-th column, which no other has.
-func freeName(taken []string, name string, i int) string {
-	if name = strings.ToValidUTF8(name, "\ufffd"); name == "" {
-		name = fmt.Sprintf("column_%d", i+1)
-	}
-	free := name
-	for n := 2; slices.Contains(taken, free); n++ {
-		free = fmt.Sprintf("%s_%d", name, n)
-	}
-	return free
 }
 
 // declared is the columns as the virtual table declares them: they take any value.
@@ -84,59 +73,32 @@ func (r *sqlResult) add(values []vtab.Value) error {
 
 // put appends a value to the i-th column, and returns about how large it is.
 func (r *sqlResult) put(i int, v vtab.Value) (int64, error) {
-	const room = 16
 	c := r.columns[i]
 	if v == nil {
 		if c != nil {
 			c.addMissing()
 		}
-		return room, nil
+		return valueSize(nil), nil
 	}
 	t := Integer
-	switch v.(type) {
+	switch s := v.(type) {
 	case float64:
 		t = Float
 	case string:
-		t = Text
+		t, v = Text, strings.Clone(strings.ToValidUTF8(s, "\ufffd")) // the text is SQLite's
 	case []byte:
-		return 0, tool.Errorf(tool.Failed, "row %d of the result holds bytes in the column %q", r.rows+1, cutText(r.names[i])).
+		return 0, tool.Errorf(tool.Failed, "row %d of the result holds bytes in the column %q", r.rows+1, cut(r.names[i])).
 			WithHint("make a text of them with cast(… as text) or hex(…)")
 	}
 	if c == nil {
-		c = newColumn(t, 0)
-		for range r.rows {
-			c.addMissing()
-		}
+		c = missingColumn(t, r.rows)
 	}
 	if c.Type != t {
 		c = c.widened(c.Type.join(t))
 	}
 	r.columns[i] = c
-	c.addSQL(v)
-	if s, ok := v.(string); ok {
-		return 2*room + int64(len(s)), nil
-	}
-	return room, nil
-}
-
-// addSQL appends a value that the column can hold.
-func (c *Column) addSQL(v vtab.Value) {
-	if s, ok := v.(string); ok {
-		v = strings.Clone(strings.ToValidUTF8(s, "\ufffd")) // the text is SQLite's
-	}
-	switch c.Type {
-	case Integer:
-		c.addInt(v.(int64))
-	case Float:
-		if n, ok := v.(int64); ok {
-			v = float64(n)
-		}
-		c.addFloat(v.(float64))
-	case Text:
-		c.addText(v.(string))
-	default:
-		c.addAny(v)
-	}
+	c.add(v)
+	return valueSize(v), nil
 }
 
 // widened returns the values in a column of a type that can hold them.
@@ -146,11 +108,7 @@ func (c *Column) widened(t Type) *Column {
 	}
 	d := newColumn(t, c.Len())
 	for i := range c.Len() {
-		if c.missing(i) {
-			d.addMissing()
-			continue
-		}
-		d.addSQL(c.value(i))
+		d.add(c.value(i))
 	}
 	return d
 }
@@ -164,10 +122,7 @@ func (r *sqlResult) table() (*Table, error) {
 			t, known = Type(at), true
 		}
 		if c == nil {
-			c = newColumn(t, r.rows)
-			for range r.rows {
-				c.addMissing()
-			}
+			c = missingColumn(t, r.rows)
 		}
 		if known {
 			c = c.restored(t)
@@ -210,20 +165,9 @@ func (c *Column) addRestored(from *Column, i int) bool {
 		c.addAny(v)
 		return err == nil
 	}
-	n, ok := readISO(c.Type, from.Texts[i])
+	n, ok := parseTime(c.Type, from.Texts[i])
 	c.addInt(n)
-	return ok
-}
-
-// readISO reads what formatTime has written.
-func readISO(t Type, s string) (int64, bool) {
-	layout := map[Type]string{Date: time.DateOnly, DateTime: "2006-01-02T15:04:05", Instant: time.RFC3339}[t]
-	at, err := time.Parse(layout, s)
-	n := at.UnixMicro()
-	if t == Date {
-		n = at.Unix() / secondsPerDay
-	}
-	return n, err == nil && formatTime(t, n) == s
+	return ok && formatTime(c.Type, n) == from.Texts[i]
 }
 
 // Update implements [vtab.Updater].

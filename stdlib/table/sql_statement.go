@@ -74,7 +74,7 @@ func (s *sqlStatement) checkKind() error {
 		s.tokens = first
 		return nil
 	}
-	return errNoQuery(strings.ToUpper(cutText(first[0].text)))
+	return errNoQuery(strings.ToUpper(cut(first[0].text)))
 }
 
 func errNoQuery(word string) error {
@@ -140,7 +140,7 @@ func (s *sqlStatement) bindNames(d *tool.Dict) ([]driver.NamedValue, error) {
 	for k, v := range d.All() {
 		name, _ := k.(string)
 		if !slices.Contains(s.names, name) {
-			return nil, tool.Errorf(tool.Invalid, "the query has no parameter %q%s", cutText(name), tool.DidYouMean(name, s.names)).
+			return nil, tool.Errorf(tool.Invalid, "the query has no parameter %q%s", cut(name), tool.DidYouMean(name, s.names)).
 				WithHint("write :name where a value goes, without quotes around it")
 		}
 		x, err := sqlParam(v, name)
@@ -151,7 +151,7 @@ func (s *sqlStatement) bindNames(d *tool.Dict) ([]driver.NamedValue, error) {
 	}
 	for _, name := range s.names {
 		if !d.Has(name) {
-			return nil, tool.Errorf(tool.Invalid, "the parameter %s of the query has no value", cutText(name)).WithHint("add it to params")
+			return nil, tool.Errorf(tool.Invalid, "the parameter %s of the query has no value", cut(name)).WithHint("add it to params")
 		}
 	}
 	if s.places > 0 {

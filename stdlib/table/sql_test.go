@@ -100,7 +100,7 @@ func TestSQL(t *testing.T) {
 		{"select p.name, sum(o.n) as s from people p join other o on o.who = p.name group by p.name", `name:text s:integer | "Ann" 3`},
 		{"select a.n, b.n from other a join other b on a.n < b.n order by 1, 2", `n:integer n_2:integer | 1 2| 1 3| 2 3`},
 		{"select n from other o where n = (select max(n) from other where who = o.who) order by n", `n:integer | 2| 3`},
-		{"select name, name, 1 as name_2 from people limit 1", `name:text name_2:text name_2_2:integer | "Ann" "Ann" 1`},
+		{"select name, name, 1 as name_2 from people limit 1", `name:text name_3:text name_2:integer | "Ann" "Ann" 1`},
 		{"select 1 as x union all select 2.5 union all select null", `x:float | 1.0| 2.5| null`},
 		{"select 1 as x union all select 'a'", `x:any | 1| "a"`},
 		{"select null as x", `x:text | null`},

@@ -3,7 +3,6 @@ package table
 import (
 	"context"
 	"slices"
-	"strings"
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
 )
@@ -18,6 +17,7 @@ type Table struct {
 	rows  int      // -1: not known before they have been read
 	held  *Batch   // all rows, or nil
 	scan  Scan     // reads them, where they are not held
+	depth int      // how many tables are read through one another for that
 }
 
 // A Batch is some rows of a table, column by column.
@@ -34,9 +34,6 @@ type Scan func(ctx context.Context, g tool.Grant, yield func(*Batch) error) erro
 // batchRows is how many rows a batch has at most.
 const batchRows = 4096
 
-// defaultMemory is taken for the memory of the process where nobody says.
-const defaultMemory = tool.DefaultMemory
-
 // newHeld returns a table of rows in memory.
 func newHeld(names []string, rows *Batch, notes ...string) *Table {
 	types := make([]Type, len(rows.Columns))
@@ -44,34 +41,6 @@ func newHeld(names []string, rows *Batch, notes ...string) *Table {
 		types[i] = c.Type
 	}
 	return &Table{names: names, types: types, notes: notes, rows: rows.Rows, held: rows}
-}
-
-// newStream returns a table whose rows are read when they are wanted. rows is how
-// many there are, or -1.
-func newStream(names []string, types []Type, rows int, scan Scan, notes ...string) *Table {
-	return &Table{names: names, types: types, notes: notes, rows: rows, scan: scan}
-}
-
-// errStop ends a scan early.
-var errStop = tool.Errorf(tool.Canceled, "enough rows")
-
-// each yields the rows in batches. It stops when the context does; where yield
-// returns errStop, that is no error.
-func (t *Table) each(ctx context.Context, g tool.Grant, yield func(*Batch) error) error {
-	scan := t.scan
-	if t.held != nil {
-		scan = t.held.scan
-	}
-	err := scan(ctx, g, func(b *Batch) error {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		return yield(b)
-	})
-	if err == errStop {
-		return nil
-	}
-	return err
 }
 
 // scan yields the rows of a batch that is larger than one.
@@ -105,6 +74,10 @@ func (b *Batch) convert(rows int, f func(*Column) *Column) *Batch {
 	return d
 }
 
+// owned returns the batch with texts in memory of its own. Those of a file are
+// parts of large pieces of it: who keeps a few of them would keep the pieces.
+func (b *Batch) owned() *Batch { return b.convert(b.Rows, (*Column).owned) }
+
 func (b *Batch) size() int64 {
 	n := int64(0)
 	for _, c := range b.Columns {
@@ -130,62 +103,12 @@ func (b *Batch) extend(d *Batch) {
 	b.Rows += d.Rows
 }
 
-// record returns a row as scripts see it.
-func (b *Batch) record(names []string, row int) *tool.Dict {
-	d := &tool.Dict{}
-	for i, c := range b.Columns {
-		d.Put(names[i], c.value(row))
-	}
-	return d
-}
-
-// gather returns all rows in memory. It fails where they would take more than a
-// table may.
-func (t *Table) gather(ctx context.Context, g tool.Grant) (*Batch, error) {
-	if t.held != nil {
-		return t.held, nil
-	}
-	all := newBatch(t.types)
-	budget := newBudget(g)
-	err := t.each(ctx, g, func(b *Batch) error {
-		if err := budget.take(b.size()); err != nil {
-			return err
-		}
-		all.extend(b)
-		return nil
-	})
-	return all, err
-}
-
-// A budget is how much memory an operation may still take for what it makes.
-type budget struct{ left, all int64 }
-
-// newBudget returns a third of the memory of the process: slices that grow take
-// twice what they hold, and the script has more than one table.
-func newBudget(g tool.Grant) *budget {
-	n := int64(defaultMemory)
-	if g.Memory > 0 {
-		n = g.Memory
-	}
-	return &budget{n / 3, n / 3}
-}
-
-func (b *budget) take(n int64) error {
-	if b.left -= n; b.left >= 0 {
-		return nil
-	}
-	e := tool.Errorf(tool.Limit, "the rows take more than %d MB of memory", b.all>>20)
-	e.Limit = "memory"
-	return e.WithHint("take fewer rows or columns with filter, head or select, group them, or declare limits = {\"memory\": …}")
-}
-
 // column returns the place of a column.
 func (t *Table) column(name string) (int, error) {
 	if i := slices.Index(t.names, name); i >= 0 {
 		return i, nil
 	}
-	return 0, tool.Errorf(tool.Invalid, "there is no column %q%s", name, tool.DidYouMean(name, t.names)).
-		WithHint("the columns are %s", someNames(t.names))
+	return 0, noSuchColumn(name, t.names)
 }
 
 // columns returns the places of some columns.
@@ -199,34 +122,4 @@ func (t *Table) columns(names []string) ([]int, error) {
 		places[i] = at
 	}
 	return places, nil
-}
-
-// someNames lists names, at most twenty of them.
-func someNames(names []string) string {
-	const most = 20
-	if len(names) <= most {
-		return strings.Join(names, ", ")
-	}
-	return strings.Join(names[:most], ", ") + ", …"
-}
-
-// mapped returns the table that f makes of each batch of t: at once where t is
-// held, else whenever it is read. rows is how many it has, or -1.
-func (t *Table) mapped(names []string, types []Type, rows int, f func(*Batch) (*Batch, error)) (*Table, error) {
-	if t.held != nil {
-		b, err := f(t.held)
-		if err != nil {
-			return nil, err
-		}
-		return newHeld(names, b, t.notes...), nil
-	}
-	return newStream(names, types, rows, func(ctx context.Context, g tool.Grant, yield func(*Batch) error) error {
-		return t.scan(ctx, g, func(b *Batch) error {
-			made, err := f(b)
-			if err != nil || made.Rows == 0 {
-				return err
-			}
-			return yield(made)
-		})
-	}, t.notes...), nil
 }

@@ -1,10 +1,6 @@
 package table
 
-import (
-	"strings"
-
-	"github.com/cassidy-run/cassidy/runtime/tool"
-)
+import ()
 
 // A Type is what the values of a column are.
 type Type uint8
@@ -41,8 +37,7 @@ func ParseType(name string) (Type, error) {
 			return Type(i), nil
 		}
 	}
-	return 0, tool.Errorf(tool.Invalid, "there is no type %q%s", name, tool.DidYouMean(name, typeNames[:])).
-		WithHint("the types are %s", strings.Join(typeNames[:], ", "))
+	return 0, oneOf("type", name, typeNames[:])
 }
 
 // join returns the type that can hold the values of both.

@@ -21,7 +21,7 @@ func (t *Table) Plain(ctx context.Context, g tool.Grant) (tool.Value, error) {
 				WithHint("give a part of it with head, or a text with to_csv")
 		}
 		for i := range b.Rows {
-			list = append(list, b.record(t.names, i))
+			list = append(list, t.record(b, i))
 		}
 		return nil
 	})
@@ -65,8 +65,12 @@ func (t *Table) valuesOf(ctx context.Context, g tool.Grant, name string) (tool.V
 		if err := budget.take(int64(b.Rows) * room); err != nil {
 			return err
 		}
+		column := b.Columns[at]
+		if t.held == nil {
+			column = column.owned()
+		}
 		for i := range b.Rows {
-			list = append(list, b.Columns[at].value(i))
+			list = append(list, column.value(i))
 		}
 		return nil
 	})
@@ -87,12 +91,12 @@ func (t *Table) row(ctx context.Context, g tool.Grant, n int64) (tool.Value, err
 		return nil, tool.Errorf(tool.Invalid, "there is no row %d: the table has %d rows", n, size)
 	}
 	if t.held != nil {
-		return t.held.record(t.names, int(at)), nil
+		return t.record(t.held, int(at)), nil
 	}
 	var record tool.Value
 	err = t.each(ctx, g, func(b *Batch) error {
 		if at < int64(b.Rows) {
-			record = b.record(t.names, int(at))
+			record = t.record(b, int(at))
 			return errStop
 		}
 		at -= int64(b.Rows)
@@ -105,7 +109,7 @@ func (t *Table) row(ctx context.Context, g tool.Grant, n int64) (tool.Value, err
 func (t *Table) Each(ctx context.Context, g tool.Grant, yield func(tool.Value) bool) error {
 	return t.each(ctx, g, func(b *Batch) error {
 		for i := range b.Rows {
-			if !yield(b.record(t.names, i)) {
+			if !yield(t.record(b, i)) {
 				return errStop
 			}
 		}

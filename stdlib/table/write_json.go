@@ -59,7 +59,7 @@ func (c *call) writeJSON(begin, between, end string, indent int) (tool.Value, er
 			if indent < 0 {
 				out = append(out, '\n')
 			}
-			if len(out) > maxHeld {
+			if len(out) > maxWritten {
 				return tooLongText()
 			}
 		}
@@ -70,7 +70,7 @@ func (c *call) writeJSON(begin, between, end string, indent int) (tool.Value, er
 	}
 	out = append(out, end...)
 	if indent > 0 {
-		if indentedSize(out, indent) > maxHeld {
+		if indentedSize(out, indent) > maxWritten {
 			return nil, tooLongText()
 		}
 		var laidOut bytes.Buffer
@@ -80,12 +80,6 @@ func (c *call) writeJSON(begin, between, end string, indent int) (tool.Value, er
 		out = laidOut.Bytes()
 	}
 	return string(out), nil
-}
-
-func tooLongText() error {
-	e := tool.Errorf(tool.Limit, "the text would be longer than %d MB", maxHeld>>20)
-	e.Limit = "memory"
-	return e.WithHint("write a part of the table, with head, filter or select")
 }
 
 // appendRecord appends a row as an object.

@@ -76,6 +76,10 @@ const (
 	maxDirectory = 2 << 20
 )
 
+// oldOffice is what the files begin with that Office wrote before .xlsx, and those
+// that it encrypts.
+const oldOffice = "\xd0\xcf\x11\xe0"
+
 // openXLSX reads which parts and sheets there are.
 func openXLSX(ctx context.Context, g tool.Grant, in *input) (*xlsxFile, error) {
 	p, err := in.open(ctx, g)
@@ -88,7 +92,7 @@ func openXLSX(ctx context.Context, g tool.Grant, in *input) (*xlsxFile, error) {
 		return nil, err
 	}
 	switch {
-	case bytes.HasPrefix(head, []byte("\xd0\xcf\x11\xe0")):
+	case bytes.HasPrefix(head, []byte(oldOffice)):
 		return nil, tool.Errorf(tool.Failed, "%s is encrypted, or an old .xls file", in.name).WithHint("save it as .xlsx without a password, or as .csv")
 	case !bytes.HasPrefix(head, []byte("PK")):
 		return nil, tool.Errorf(tool.Failed, "%s is no .xlsx file: it is no zip archive", in.name).WithHint("say which it is with format")
@@ -111,9 +115,7 @@ type boundedReaderAt struct {
 // ReadAt implements [io.ReaderAt].
 func (b *boundedReaderAt) ReadAt(p []byte, at int64) (int, error) {
 	if b.left -= int64(len(p)); b.left < 0 {
-		e := tool.Errorf(tool.Limit, "the archive lists too many parts")
-		e.Limit = "memory"
-		return 0, e
+		return 0, overMemory("the archive lists too many parts")
 	}
 	return b.r.ReadAt(p, at)
 }
@@ -123,9 +125,7 @@ func (f *xlsxFile) zipError(err error) error {
 	var e *tool.Error
 	if errors.As(err, &e) {
 		if e.Kind == tool.Limit && e.Limit == "memory" {
-			made := tool.Errorf(tool.Limit, "%s: %s", f.name, e.Message())
-			made.Limit, made.Hint = e.Limit, e.Hint
-			return made
+			return renamedError(e, "%s: %s", f.name, e.Message())
 		}
 		return err
 	}
@@ -177,9 +177,7 @@ func (f *xlsxFile) partError(err error) error {
 	if strings.HasPrefix(e.Message(), f.name) {
 		return err
 	}
-	made := tool.Errorf(e.Kind, "%s: %s", f.name, e.Message())
-	made.Limit, made.Hint = e.Limit, e.Hint
-	return made
+	return renamedError(e, "%s: %s", f.name, e.Message())
 }
 
 // open opens a part. Excel takes names in upper and lower case for the same.

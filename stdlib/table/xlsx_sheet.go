@@ -41,12 +41,11 @@ type sheetCell struct {
 	value  tool.Value
 }
 
-// usualMissing are texts that stand for a missing value in a column of other values.
-var usualMissing = [...]string{"", "NA", "N/A", "NaN", "null", "NULL"}
-
+// standsForMissing reports whether a cell is a missing value in a column of others
+// than texts.
 func standsForMissing(v tool.Value) bool {
 	s, ok := v.(string)
-	return ok && slices.Contains(usualMissing[:], s)
+	return ok && (s == "" || isWord(s))
 }
 
 // table reads the sheet twice.
@@ -57,7 +56,7 @@ func (r *sheetReader) table() (*Table, error) {
 	if r.firstRow == 0 {
 		return nil, r.file.errorf("the sheet %q is empty", cut(r.sheet.name)).WithHint("choose another with sheet")
 	}
-	h, err := r.header()
+	names, notes, err := r.header()
 	if err != nil {
 		return nil, err
 	}
@@ -65,7 +64,7 @@ func (r *sheetReader) table() (*Table, error) {
 	for i := range columns {
 		columns[i] &^= hasLarge // a cell holds no more than a float does
 	}
-	types, err := r.o.typesOfColumns(h.names, columns)
+	types, err := r.o.typesOfColumns(names, columns)
 	if err != nil {
 		return nil, err
 	}
@@ -79,12 +78,12 @@ func (r *sheetReader) table() (*Table, error) {
 	}
 	b := newBatch(types)
 	err = r.eachRow(func(n int, cells []sheetCell) error {
-		return r.fill(b, h.names, n, cells)
+		return r.fill(b, names, n, cells)
 	})
 	if err != nil {
 		return nil, err
 	}
-	return newHeld(h.names, b, h.notes...), nil
+	return newHeld(names, b, notes...), nil
 }
 
 // survey notes the extent of the table and the kinds of its values.
@@ -122,10 +121,8 @@ func (r *sheetReader) note(cells []sheetCell) {
 	}
 }
 
-func isText(v tool.Value) bool { _, ok := v.(string); return ok }
-
 // header decides whether the first row names the columns.
-func (r *sheetReader) header() (header, error) {
+func (r *sheetReader) header() (names, notes []string, err error) {
 	r.headed = true
 	for _, c := range r.first {
 		r.headed = r.headed && isText(c.value)
@@ -133,20 +130,20 @@ func (r *sheetReader) header() (header, error) {
 	if r.o.header != nil {
 		r.headed = *r.o.header
 	}
-	width := r.right - r.left + 1
+	given := make([]string, r.right-r.left+1)
 	if !r.headed {
 		r.note(r.first)
-		return newHeader(nil, width), nil
-	}
-	texts := make([]string, width)
-	for _, c := range r.first {
-		name := newColumn(Text, 1)
-		if err := name.addRead(c.value); err != nil {
-			return header{}, err
+	} else {
+		for _, c := range r.first {
+			name := newColumn(Text, 1)
+			if err := name.addRead(c.value); err != nil {
+				return nil, nil, err
+			}
+			given[c.column-r.left] = headerName(name.Texts[0])
 		}
-		texts[c.column-r.left] = name.Texts[0]
 	}
-	return newHeader(texts, width), nil
+	names, notes = uniqueNames(given)
+	return names, notes, nil
 }
 
 // fill appends a row, and the empty ones that the sheet has before it.
@@ -178,7 +175,7 @@ func (r *sheetReader) fill(b *Batch, names []string, n int, cells []sheetCell) e
 			}
 		}
 		if err := c.addRead(v); err != nil {
-			return r.cellError(cell.column, n, "in column %q, %s", cut(names[cell.column-r.left]), tool.AsError(err, tool.Invalid).Message())
+			return r.cellError(cell.column, n, "column %q: %s", cut(names[cell.column-r.left]), tool.AsError(err, tool.Invalid).Message())
 		}
 	}
 	for _, c := range b.Columns {
@@ -191,7 +188,7 @@ func (r *sheetReader) fill(b *Batch, names []string, n int, cells []sheetCell) e
 
 func (r *sheetReader) cellError(column, row int, format string, args ...any) *tool.Error {
 	e := tool.Errorf(tool.Invalid, format, args...)
-	return tool.Errorf(tool.Invalid, "%s: sheet %q, cell %s%d: %s", r.file.name, cut(r.sheet.name), columnLetters(column), row, e.Message())
+	return tool.Errorf(tool.Invalid, "%s, sheet %q, cell %s%d: %s", r.file.name, cut(r.sheet.name), columnLetters(column), row, e.Message())
 }
 
 // columnLetters is the name of a column in a sheet: 28 is AB.

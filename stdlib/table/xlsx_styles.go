@@ -152,7 +152,7 @@ func (f *xlsxFile) timeOf(days float64, format cellFormat) any {
 	if rest == 0 && format == formatDate {
 		return foundTime{Date, day}
 	}
-	return foundTime{DateTime, day*secondsPerDay*microsecond + rest*1000}
+	return foundTime{DateTime, day*microsPerDay + rest*1000}
 }
 
 // clockText writes a time of the day, or a number of hours, minutes and seconds.

@@ -3,6 +3,7 @@ package table
 import (
 	"bufio"
 	"bytes"
+	"fmt"
 	"io"
 	"strconv"
 	"unicode/utf8"
@@ -64,10 +65,7 @@ func (s *xmlScanner) errorf(format string, args ...any) *tool.Error {
 }
 
 func (s *xmlScanner) limit(format string, args ...any) error {
-	e := tool.Errorf(tool.Limit, format, args...)
-	e = tool.Errorf(tool.Limit, "%s in it has %s", s.part, e.Message())
-	e.Limit = "memory"
-	return e
+	return overMemory("%s in it has %s", s.part, fmt.Sprintf(format, args...))
 }
 
 // next reads the following token. It returns io.EOF after the last one.

@@ -3,8 +3,8 @@ package table
 import (
 	"context"
 	"math"
+	"math/big"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
 )
@@ -35,7 +35,7 @@ func (v *conversion) check(from Type) error {
 	if from.canBecome(v.to) {
 		return nil
 	}
-	return tool.Errorf(tool.Invalid, "column %q is %s, which cannot become %s", v.column, from, v.to)
+	return tool.Errorf(tool.Invalid, "column %q is %s, which cannot become %s", cut(v.column), from, v.to)
 }
 
 // of converts a column.
@@ -68,21 +68,8 @@ func (v *conversion) of(ctx context.Context, c *Column) (*Column, error) {
 
 // misfit is the error of a value that cannot be converted.
 func (v *conversion) misfit(c *Column, i int) error {
-	return tool.Errorf(tool.Invalid, "row %d of column %q: %s cannot become %s", v.first+i+1, v.column, cellShown(c.value(i)), v.to).
+	return tool.Errorf(tool.Invalid, "row %d, column %q: %s cannot become %s", v.first+i+1, cut(v.column), valueShown(c.value(i)), v.to).
 		WithHint(`with errors = "missing" such values become missing ones`)
-}
-
-// cellShown is a value as errors show it, on one line and cut.
-func cellShown(v tool.Value) string {
-	const most = 60 // characters
-	if s, ok := v.(string); ok && len(s) > 4*most {
-		v = strings.ToValidUTF8(s[:4*most], "") + "…" // before it is quoted: it may be large
-	}
-	text := tool.FormatJSON(v, "")
-	if utf8.RuneCountInString(text) <= most {
-		return text
-	}
-	return string([]rune(text)[:most]) + "…"
 }
 
 // addConverted appends the i-th value of a column of another type, which is not
@@ -124,10 +111,7 @@ func (c *Column) addValue(v tool.Value) bool {
 	case float64:
 		return c.addNumber(v)
 	case bool:
-		if v {
-			return c.addWhole(1)
-		}
-		return c.addWhole(0)
+		return c.addWhole(int64(bit(v)))
 	}
 	return false
 }
@@ -151,10 +135,7 @@ func (c *Column) addParsed(s string) bool {
 		return ok
 	case Bool:
 		b, ok := parseBool(s)
-		if ok {
-			c.addBool(b)
-		}
-		return ok
+		return ok && c.addWhole(int64(bit(b)))
 	}
 	n, ok := parseTime(c.Type, s)
 	if ok {
@@ -178,14 +159,6 @@ func parseTime(t Type, s string) (int64, bool) {
 }
 
 const microsPerDay = secondsPerDay * microsecond
-
-func (c *Column) addBool(b bool) {
-	if b {
-		c.addInt(1)
-	} else {
-		c.addInt(0)
-	}
-}
 
 // addNumber appends a float to a column of numbers or bools, if it fits.
 func (c *Column) addNumber(f float64) bool {
@@ -240,5 +213,83 @@ func (c *Column) addTime(from Type, n int64) bool {
 		n /= microsPerDay
 	}
 	c.addInt(n)
+	return true
+}
+
+// add appends a value that the column was made for: one of its type, an integer
+// among floats, or a missing one.
+func (c *Column) add(v tool.Value) {
+	switch v := v.(type) {
+	case nil:
+		c.addMissing()
+		return
+	case int64:
+		if c.Type == Float {
+			c.addFloat(float64(v))
+			return
+		}
+	}
+	if c.Type == Any {
+		c.addAny(v)
+		return
+	}
+	if !c.addValue(v) {
+		panic("table: " + valueShown(v) + " in a column of " + c.Type.String())
+	}
+}
+
+// addRead appends a value that a file holds, as with_types converts it, and beside
+// that a number of any size to floats. It fails where the value does not fit.
+func (c *Column) addRead(v tool.Value) error {
+	if !c.takes(v) {
+		return tool.Errorf(tool.Invalid, "%s is not of type %s", valueShown(v), c.Type)
+	}
+	return nil
+}
+
+// takes is addRead, and reports whether the value fits.
+func (c *Column) takes(v tool.Value) bool {
+	found, isTime := v.(foundTime)
+	switch {
+	case v == nil:
+		c.addMissing()
+	case isTime:
+		return c.addFound(found)
+	case c.Type == Any:
+		c.addAny(v)
+	case c.Type == Text: // a column of codes may have been saved as numbers
+		switch v.(type) {
+		case string, int64, float64, bool, *big.Int:
+			c.addText(valueText(v))
+		default:
+			return false
+		}
+	case c.Type == Float:
+		if n := bigFloat(v); n != nil {
+			f, _ := n.Float64()
+			c.addFloat(f)
+			return !math.IsInf(f, 0) || n.IsInf()
+		}
+		return c.addValue(v)
+	default:
+		return c.addValue(v)
+	}
+	return true
+}
+
+// addFound appends what a cell of a spreadsheet shows as a date or a time.
+func (c *Column) addFound(t foundTime) bool {
+	switch {
+	case c.Type == Any:
+		c.addAny(formatTime(t.typ, t.n))
+	case c.Type == Text:
+		c.addText(formatTime(t.typ, t.n))
+	case c.Type == t.typ:
+		c.addInt(t.n)
+	case c.Type.time():
+		return c.addTime(t.typ, t.n)
+	default:
+		return false
+	}
 	return true
 }
