@@ -23,6 +23,7 @@ type csvFile struct {
 	numbers numbers
 	missing map[string]bool // what stands for a missing value in every column; nil: the rule
 	columns []*csvColumn
+	wanted  []bool // of the columns, those that are converted; nil: all
 
 	filled, firstFilled int // rows that were, and the line of the first
 	notes               []string
@@ -234,7 +235,7 @@ func (p *csvPass) table() (*Table, error) {
 	if p.keep {
 		return p.held(names, types, notes)
 	}
-	return newStream(names, types, p.rows, f.read, notes...), nil
+	return f.stream(names, types, p.rows, notes), nil
 }
 
 // held makes a table of the rows that were kept; where they take too much memory
@@ -248,7 +249,7 @@ func (p *csvPass) held(names []string, types []Type, notes []string) (*Table, er
 			return nil, err
 		}
 		if p.budget.take(made.size()) != nil {
-			return newStream(names, types, p.rows, f.read, notes...), nil
+			return f.stream(names, types, p.rows, notes), nil
 		}
 		if len(p.kept) == 1 {
 			all = made
@@ -257,6 +258,20 @@ func (p *csvPass) held(names []string, types []Type, notes []string) (*Table, er
 		all.extend(made)
 	}
 	return newHeld(names, all, notes...), nil
+}
+
+// stream returns the table of a file that is read whenever it is looked at.
+func (f *csvFile) stream(names []string, types []Type, rows int, notes []string) *Table {
+	t := newStream(names, types, rows, f.read, notes...)
+	t.part = func(places []int) Scan {
+		part := *f
+		part.wanted = make([]bool, len(names))
+		for _, at := range places {
+			part.wanted[at] = true
+		}
+		return part.read
+	}
+	return t
 }
 
 // read is the [Scan] of the file.

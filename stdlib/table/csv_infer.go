@@ -227,6 +227,9 @@ func (f *csvFile) convert(b *csvRows) (*Batch, error) {
 	made := &Batch{Rows: len(b.lines), Columns: make([]*Column, len(f.columns))}
 	columns := make([]Column, len(f.columns))
 	for i, c := range f.columns {
+		if f.wanted != nil && !f.wanted[i] {
+			continue
+		}
 		made.Columns[i] = &columns[i]
 		columns[i].Type = c.typ
 		if err := f.convertColumn(c, b, i, &columns[i]); err != nil {

@@ -6,6 +6,8 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"unicode/utf8"
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
@@ -106,11 +108,11 @@ func (t *Table) facts(ctx context.Context, g tool.Grant, names []string) ([]*fac
 		all[i] = newFacts(t.names[at], t.types[at], b.all/int64(max(len(places), 1)), t.held == nil)
 	}
 	taken, rows := int64(0), 0
-	err = t.each(ctx, g, func(batch *Batch) error {
+	err = t.eachOf(ctx, g, places, func(batch *Batch) error {
 		rows += batch.Rows
+		addFacts(all, batch, places)
 		now := int64(0)
-		for i, f := range all {
-			f.add(batch.Columns[places[i]])
+		for _, f := range all {
 			now += f.size()
 		}
 		if b.take(now-taken) != nil {
@@ -120,7 +122,27 @@ func (t *Table) facts(ctx context.Context, g tool.Grant, names []string) ([]*fac
 		taken = now
 		return nil
 	})
+	for _, f := range all {
+		f.settle()
+	}
 	return all, rows, err
+}
+
+// addFacts takes a batch, two columns at a time: each column is looked at by
+// itself.
+func addFacts(all []*facts, batch *Batch, places []int) {
+	var next atomic.Int64
+	work := func() {
+		for i := int(next.Add(1)) - 1; i < len(all); i = int(next.Add(1)) - 1 {
+			all[i].add(batch.Columns[places[i]])
+		}
+	}
+	var other sync.WaitGroup
+	if len(all) > 1 && batch.Rows > batchRows/2 {
+		other.Go(work)
+	}
+	work()
+	other.Wait()
 }
 
 // newFacts returns those of no values. They may take about this many bytes, though
@@ -134,6 +156,7 @@ func newFacts(name string, t Type, bytes int64, copies bool) *facts {
 	case Bool:
 	default:
 		f.ints = newTally(int(min(bytes/2/entryBytes, exactDistinct)), hashInt, func(v int64) int64 { return v })
+		f.ints.spill = f.spill
 	}
 	return f
 }
@@ -223,9 +246,52 @@ func (f *facts) addWhole(c *Column, number bool) {
 			f.whole.add(v)
 			f.spread.add(float64(v))
 		}
-		f.q.add(float64(v), f.most, columnSketch)
-		f.ints.add(v)
+		f.count(float64(v), v)
 	}
+}
+
+// count takes a number for the quantiles and for what is distinct. While each
+// value is counted by itself, the counts are all that quantiles need.
+func (f *facts) count(v float64, key int64) {
+	f.ints.add(key)
+	if v != v {
+		return
+	}
+	f.q.see(v)
+	if f.ints.distinct != nil {
+		f.q.keep(v, f.most, columnSketch)
+	}
+}
+
+// number is the value of a key of count.
+func (f *facts) number(key int64) float64 {
+	if f.typ == Float {
+		return math.Float64frombits(uint64(key))
+	}
+	return float64(key)
+}
+
+// spill gives the quantiles the values that were counted.
+func (f *facts) spill(key, count int64) {
+	if v := f.number(key); v == v {
+		for range count {
+			f.q.keep(v, f.most, columnSketch)
+		}
+	}
+}
+
+// settle ends the pass.
+func (f *facts) settle() {
+	if f.ints == nil || f.ints.distinct != nil {
+		return
+	}
+	f.q.counted = make([]weighed, 0, len(f.ints.entries))
+	for _, e := range f.ints.entries {
+		if v := f.number(e.key); v == v {
+			f.q.counted = append(f.q.counted, weighed{v, e.count})
+		}
+	}
+	slices.SortFunc(f.q.counted, byValue)
 }
 
 func (f *facts) addBools(c *Column) {
@@ -246,8 +312,7 @@ func (f *facts) addFloats(c *Column) {
 		}
 		f.sum.add(v)
 		f.spread.add(v)
-		f.q.add(v, f.most, columnSketch)
-		f.ints.add(floatKey(v))
+		f.count(v, floatKey(v))
 	}
 }
 

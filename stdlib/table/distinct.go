@@ -182,8 +182,9 @@ type tally[K comparable] struct {
 	distinct *hyperLogLog // once there are too many
 	lost     int64        // how many counts an entry may lack
 	hash     func(K) uint64
-	keep     func(K) K // gives a key that can be held: not a part of a file's text
-	most     int       // how many values are told apart, at least commonValues
+	keep     func(K) K      // gives a key that can be held: not a part of a file's text
+	spill    func(K, int64) // is told of each entry before they become estimates; may be nil
+	most     int            // how many values are told apart, at least commonValues
 }
 
 type entry[K comparable] struct {
@@ -237,6 +238,9 @@ func (t *tally[K]) overflow() {
 	t.distinct = &hyperLogLog{}
 	counts := make([]int64, len(t.entries))
 	for i, e := range t.entries {
+		if t.spill != nil {
+			t.spill(e.key, e.count)
+		}
 		t.distinct.add(t.hash(e.key))
 		counts[i] = e.count
 	}

@@ -151,7 +151,7 @@ func wrongAggregate(name string) error {
 func (s *groups) reduce(ctx context.Context, g tool.Grant, a *aggregates) (*Table, error) {
 	b := newBudget(g)
 	keys := s.keys()
-	err := s.of.each(ctx, g, func(rows *Batch) error {
+	err := s.of.eachOf(ctx, g, a.places(s.columns), func(rows *Batch) error {
 		before := keys.n
 		ids, bytes := keys.ids(rows)
 		for k, with := range a.shared {
@@ -181,6 +181,17 @@ func (s *groups) reduce(ctx context.Context, g tool.Grant, a *aggregates) (*Tabl
 		made.Columns = append(made.Columns, x.column(keys.n))
 	}
 	return newHeld(names, made, a.notes(s.of)...), nil
+}
+
+// places are the columns that are looked at, those of the keys among them.
+func (a *aggregates) places(keys []int) []int {
+	places := slices.Clone(keys)
+	for k := range a.shared {
+		if k.from >= 0 {
+			places = append(places, k.from)
+		}
+	}
+	return places
 }
 
 func tooManyGroups(n int, b *budget) error {

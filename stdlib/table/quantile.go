@@ -1,6 +1,7 @@
 package table
 
 import (
+	"cmp"
 	"math"
 	"slices"
 )
@@ -20,7 +21,8 @@ const (
 // that from a sketch. NaN is not among them.
 type quantiles struct {
 	exact    []float64
-	sketch   *sketch // once they are many
+	sketch   *sketch   // once they are many
+	counted  []weighed // all of them in their order, where somebody has counted them
 	min, max float64
 	n        int64
 }
@@ -28,9 +30,14 @@ type quantiles struct {
 // add takes a value. Where it would be one too many to be kept, they are given to
 // a sketch of size k.
 func (q *quantiles) add(v float64, most, k int) {
-	if v != v {
-		return
+	if v == v {
+		q.see(v)
+		q.keep(v, most, k)
 	}
+}
+
+// see takes a value, but for what keep does: of a value that is counted elsewhere.
+func (q *quantiles) see(v float64) {
 	if q.n == 0 || v < q.min {
 		q.min = v
 	}
@@ -38,6 +45,10 @@ func (q *quantiles) add(v float64, most, k int) {
 		q.max = v
 	}
 	q.n++
+}
+
+// keep keeps a value that was seen.
+func (q *quantiles) keep(v float64, most, k int) {
 	if q.sketch == nil {
 		if len(q.exact) < most {
 			q.exact = append(q.exact, v)
@@ -65,10 +76,16 @@ func (q *quantiles) estimated() bool { return q.sketch != nil }
 // There must be a value.
 func (q *quantiles) at(fractions ...float64) []float64 {
 	found := make([]float64, len(fractions))
+	if q.counted != nil {
+		for i, f := range fractions {
+			found[i] = interpolate(f, q.n, func(rank int64) float64 { return atRank(q.counted, float64(rank)) })
+		}
+		return found
+	}
 	if q.sketch == nil {
 		slices.Sort(q.exact)
 		for i, f := range fractions {
-			found[i] = interpolate(q.exact, f)
+			found[i] = interpolate(f, q.n, func(rank int64) float64 { return q.exact[rank] })
 		}
 		return found
 	}
@@ -86,15 +103,17 @@ func (q *quantiles) at(fractions ...float64) []float64 {
 	return found
 }
 
-func interpolate(sorted []float64, fraction float64) float64 {
-	rank := fraction * float64(len(sorted)-1)
-	i := int(rank)
+// interpolate returns a quantile of n values of which it is known which stands at
+// a rank.
+func interpolate(fraction float64, n int64, at func(rank int64) float64) float64 {
+	rank := fraction * float64(n-1)
+	i := int64(rank)
 	part := rank - float64(i)
-	if part == 0 || sorted[i] == sorted[i+1] {
-		return sorted[i]
+	if part == 0 || at(i) == at(i+1) {
+		return at(i)
 	}
 	// Each is weighed before they are added, since a difference may not fit.
-	return sorted[i]*(1-part) + sorted[i+1]*part
+	return at(i)*(1-part) + at(i+1)*part
 }
 
 // bars counts the values in n intervals of equal width from the least to the
@@ -110,6 +129,9 @@ func (q *quantiles) bars(n int) []int64 {
 	}
 	for _, v := range q.exact {
 		count(v, 1)
+	}
+	for _, it := range q.counted {
+		count(it.value, it.weight)
 	}
 	if q.sketch != nil {
 		for _, it := range q.sketch.items() {
@@ -180,15 +202,27 @@ func (s *sketch) compact() {
 // halve moves every second value of a level to the next, in the place of two.
 func (s *sketch) halve(level int) {
 	from := s.levels[level]
-	slices.Sort(from)
+	if level == 0 {
+		slices.Sort(from) // the others are sorted
+	}
 	rest := len(from) % 2 // one without a partner stays: the least
+	first := rest + s.toss()
 	up := s.levels[level+1]
-	for i := rest + s.toss(); i < len(from); i += 2 {
-		up = append(up, from[i])
+	old, added := len(up), len(from)/2
+	up = slices.Grow(up, added)[:old+added]
+	i, j := old-1, first+2*(added-1)
+	for k := len(up) - 1; j >= first; k-- {
+		if i >= 0 && up[i] > from[j] {
+			up[k] = up[i]
+			i--
+		} else {
+			up[k] = from[j]
+			j -= 2
+		}
 	}
 	s.levels[level+1] = up
 	s.levels[level] = from[:rest]
-	s.size -= len(from) / 2
+	s.size -= added
 }
 
 // toss gives 0 or 1 (xorshift64*).
@@ -213,17 +247,11 @@ func (s *sketch) items() []weighed {
 			all = append(all, weighed{v, 1 << h})
 		}
 	}
-	slices.SortFunc(all, func(a, b weighed) int {
-		switch {
-		case a.value < b.value:
-			return -1
-		case a.value > b.value:
-			return 1
-		}
-		return 0
-	})
+	slices.SortFunc(all, byValue)
 	return all
 }
+
+func byValue(a, b weighed) int { return cmp.Compare(a.value, b.value) }
 
 // atRank returns the value whose ranks, counted from 0, hold this one.
 func atRank(items []weighed, rank float64) float64 {

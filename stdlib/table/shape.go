@@ -212,7 +212,11 @@ func (t *Table) only(ctx context.Context, places []int) (*Table, error) {
 	for i, at := range places {
 		names[i], types[i] = t.names[at], t.types[at]
 	}
-	return t.derived(ctx, names, types, t.rows, func() mapper {
+	from := *t
+	if t.held == nil && t.part != nil {
+		from.scan = t.part(places)
+	}
+	return from.derived(ctx, names, types, t.rows, func() mapper {
 		return func(_ context.Context, b *Batch) (*Batch, error) {
 			return &Batch{Rows: b.Rows, Columns: b.chosen(places)}, nil
 		}

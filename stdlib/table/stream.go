@@ -65,6 +65,17 @@ func (t *Table) each(ctx context.Context, g tool.Grant, yield func(*Batch) error
 	return err
 }
 
+// eachOf is each for who looks at the columns at these places only: the others
+// may be nil.
+func (t *Table) eachOf(ctx context.Context, g tool.Grant, places []int, yield func(*Batch) error) error {
+	if t.held == nil && t.part != nil {
+		some := *t
+		some.scan = t.part(places)
+		t = &some
+	}
+	return t.each(ctx, g, yield)
+}
+
 // walk is each, but tells its caller that yield returned errStop: whoever reads
 // two tables one after the other has to know.
 func (t *Table) walk(ctx context.Context, g tool.Grant, yield func(*Batch) error) error {

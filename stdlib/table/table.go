@@ -17,7 +17,10 @@ type Table struct {
 	rows  int      // -1: not known before they have been read
 	held  *Batch   // all rows, or nil
 	scan  Scan     // reads them, where they are not held
-	depth int      // how many tables are read through one another for that
+	// part gives a scan that reads some of the columns, in less time; the others are
+	// nil in its batches. It may be nil.
+	part  func(places []int) Scan
+	depth int // how many tables are read through one another for that
 }
 
 // A Batch is some rows of a table, column by column.

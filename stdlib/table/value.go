@@ -60,7 +60,7 @@ func (t *Table) valuesOf(ctx context.Context, g tool.Grant, name string) (tool.V
 	}
 	list := tool.List{}
 	budget := newBudget(g)
-	err = t.each(ctx, g, func(b *Batch) error {
+	err = t.eachOf(ctx, g, []int{at}, func(b *Batch) error {
 		const room = 64 // of a value in a script
 		if err := budget.take(int64(b.Rows) * room); err != nil {
 			return err
