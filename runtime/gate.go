@@ -42,6 +42,7 @@ type gate struct {
 	declined    error             // what was said to its changes, if no
 	settled     map[string]bool   // paths whose changes were approved
 	approved    []tool.Capability // for the effect under way
+	reads       []tool.Capability // what the call may read, as somebody has said
 	takes       []tool.Capability // by the effect under way
 	lends       bool              // the effect under way is lent to the program
 	doing       tool.Effect       // the effect under way, and its context
@@ -188,7 +189,7 @@ func (g *gate) counted(next tool.Effector) tool.Effector {
 func tooManyEffects(most int) error {
 	err := tool.Errorf(tool.Limit, "the call asked for more than %d effects", most)
 	err.Limit = "effects"
-	return err
+	return err.WithHint("do less in one call: a file that is read in parts takes one for each, and again each time that it is looked through")
 }
 
 // granted refuses what the call may not do.
@@ -235,6 +236,10 @@ func (g *gate) permit(ctx context.Context, e tool.Effect, takes []tool.Capabilit
 		case tool.Deny:
 			return denied(c.String(), r)
 		case tool.Ask:
+			if slices.Contains(g.reads, c) {
+				g.approved = append(g.approved, c)
+				continue
+			}
 			asked, asks = append(asked, c), r
 		case tool.Allow:
 			if c.Acts() {

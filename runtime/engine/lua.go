@@ -116,6 +116,7 @@ func (l *luaLang) program(f *luaFile, handler string) (p *luaProgram, err error)
 			err = f.errorAt(0, "the file cannot be compiled: %v", cause)
 		}
 	}()
+	mendBreaks(f.stmts)
 	proto, err := lua.Compile(f.stmts, f.path)
 	if err != nil {
 		return nil, f.compileError(err)

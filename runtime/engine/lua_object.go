@@ -2,6 +2,7 @@ package engine
 
 import (
 	"iter"
+	"slices"
 
 	lua "github.com/yuin/gopher-lua"
 
@@ -99,10 +100,15 @@ func (o luaObject) index(L *lua.LState, key lua.LValue) (lua.LValue, error) {
 	if err != nil {
 		return nil, err
 	}
-	if i, ok := k.(int64); ok && i > 0 {
+	if i, ok := k.(int64); ok && i >= 0 {
+		n, err := parts.Len(r.ctx, r.grant())
+		if err != nil {
+			return nil, inScript(err)
+		}
+		if i == 0 || i > int64(n) {
+			return nil, tool.Errorf(tool.Failed, "a %s of %d has no [%d]: the first is [1]", o.Type().Name, n, i)
+		}
 		k = i - 1
-	} else if ok && i == 0 {
-		return nil, tool.Errorf(tool.Failed, "the first row of a %s is [1]", o.Type().Name)
 	}
 	v, err := parts.At(r.ctx, r.grant(), k)
 	if err != nil {
@@ -156,6 +162,60 @@ func luaObjectText(L *lua.LState) int {
 	return 1
 }
 
+// maxLuaLoops is how many loops over objects of a call may have been left before
+// their end: each holds what it was reading.
+const maxLuaLoops = 16
+
+// A luaLoop goes through the parts of an object.
+type luaLoop struct {
+	call    *luaCall
+	next    func() (tool.Value, bool)
+	stop    func()
+	failure error
+	done    int // parts
+}
+
+// loop begins to go through the parts of an object.
+func (c *luaCall) loop(parts tool.Collection) (*luaLoop, error) {
+	if len(c.loops) == maxLuaLoops {
+		return nil, luaLimit("more than %d loops over tables were left before their end", maxLuaLoops).
+			WithHint("take what the loop needs with t:head(n) or t:filter(…), and go through that")
+	}
+	l := &luaLoop{call: c}
+	l.next, l.stop = iter.Pull(func(yield func(tool.Value) bool) {
+		l.failure = parts.Each(c.r.ctx, c.r.grant(), yield)
+	})
+	c.loops = append(c.loops, l)
+	return l, nil
+}
+
+// end gives back what the loop holds.
+func (l *luaLoop) end() {
+	l.stop()
+	l.call.loops = slices.DeleteFunc(l.call.loops, func(other *luaLoop) bool { return other == l })
+}
+
+// step is the iterator of a for: it gives a number and a part, or nil.
+func (l *luaLoop) step(L *lua.LState) int {
+	v, ok := l.next()
+	if !ok {
+		l.end()
+		if l.failure != nil {
+			l.call.raise(L, l.failure)
+		}
+		L.Push(lua.LNil)
+		return 1
+	}
+	x, err := l.call.value(L, v)
+	if err != nil {
+		l.call.raise(L, err)
+	}
+	l.done++
+	L.Push(lua.LNumber(l.done))
+	L.Push(x)
+	return 2
+}
+
 // luaIpairs goes through a table, or through the parts of an object.
 func luaIpairs(native *lua.LState) *lua.LFunction {
 	ipairs := nativeLua(native, "", "ipairs").(*lua.LFunction)
@@ -164,31 +224,11 @@ func luaIpairs(native *lua.LState) *lua.LFunction {
 			return ipairs.GFunction(L)
 		}
 		o, parts := luaPartsAt(L, 1)
-		c := o.call
-		var failure error
-		next, stop := iter.Pull(func(yield func(tool.Value) bool) {
-			failure = parts.Each(c.r.ctx, c.r.grant(), yield)
-		})
-		c.stops = append(c.stops, stop)
-		i := 0
-		L.Push(luaBuiltin(func(L *lua.LState) int {
-			v, ok := next()
-			if failure != nil {
-				c.raise(L, failure)
-			}
-			if !ok {
-				L.Push(lua.LNil)
-				return 1
-			}
-			x, err := c.value(L, v)
-			if err != nil {
-				c.raise(L, err)
-			}
-			i++
-			L.Push(lua.LNumber(i))
-			L.Push(x)
-			return 2
-		}))
+		l, err := o.call.loop(parts)
+		if err != nil {
+			o.call.raise(L, err)
+		}
+		L.Push(luaBuiltin(l.step))
 		L.Push(L.Get(1))
 		L.Push(lua.LNumber(0))
 		return 3

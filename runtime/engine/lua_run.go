@@ -46,8 +46,8 @@ func (p *luaProgram) call(r *run, entry string) (tool.Value, error) {
 	c := &luaCall{Context: r.ctx, r: r, program: p, limit: r.call.Limits.Steps}
 	c.stop = r.ctx.Err() != nil
 	v, err := c.run(entry)
-	for _, stop := range c.stops {
-		stop()
+	for _, l := range c.loops {
+		l.stop()
 	}
 	r.steps = min(c.steps, c.limit)
 	if err != nil || entry != "" || p.returns == nil {
@@ -72,7 +72,7 @@ type luaCall struct {
 
 	coroutines []*lua.LState // those that have not ended
 	metatables map[*tool.ObjectType]*lua.LTable
-	stops      []func() // end the loops over objects that were left early
+	loops      []*luaLoop // over objects, that have not come to their end
 
 	guards    int         // how many pcalls are around
 	own       bool        // the error being raised is the script's own error(…)

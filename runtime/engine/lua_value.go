@@ -164,7 +164,7 @@ func (c *luaConverter) value(v lua.LValue, depth int) (tool.Value, error) {
 		if o, ok := v.Value.(luaObject); ok && c.lend != nil {
 			return o.Object, nil
 		} else if ok {
-			return o.call.r.plain(o.Object)
+			return o.call.r.plain(o.Object, depth, &c.nodes)
 		}
 	}
 	return nil, tool.Errorf(tool.Failed, "a %s cannot leave the script", v.Type())

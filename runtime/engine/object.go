@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"cmp"
+
 	"github.com/cassidy-run/cassidy/runtime/tool"
 )
 
@@ -44,13 +46,46 @@ func methodOf(o tool.Object, row *tool.Func) function {
 	return function{Func: &f, name: o.Type().Name + "." + f.Name, self: o}
 }
 
-// plain returns what stands for an object where it leaves the script.
-func (r *run) plain(o tool.Object) (tool.Value, error) {
+// plain returns what stands for an object where it leaves the script, as a value
+// that may still be so deep and have so many parts.
+func (r *run) plain(o tool.Object, depth int, nodes *int) (tool.Value, error) {
 	v, err := o.Plain(r.ctx, r.grant())
+	if err == nil {
+		err = within(v, depth, nodes)
+	}
 	if err != nil {
 		return nil, inScript(err)
 	}
 	return v, nil
+}
+
+// within takes the parts of a value off nodes, and fails where they are too many,
+// or too deep inside one another.
+func within(v tool.Value, depth int, nodes *int) error {
+	if *nodes--; *nodes < 0 {
+		return valueLimit("nodes", "a value of more than %d parts cannot leave the script", tool.MaxNodes)
+	}
+	if d, ok := v.(*tool.Dict); ok {
+		for k, x := range d.All() {
+			if depth == 0 {
+				return tooDeep()
+			}
+			if err := cmp.Or(within(k, depth-1, nodes), within(x, depth-1, nodes)); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	items, _ := tool.Elements(v)
+	for _, x := range items {
+		if depth == 0 {
+			return tooDeep()
+		}
+		if err := within(x, depth-1, nodes); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // shows returns the text of an object. That it has none ends the run where it

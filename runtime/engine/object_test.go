@@ -174,8 +174,6 @@ func TestObjects(t *testing.T) {
 		{"text", "print(shelves.of([1, 2]))\n    return str(shelves.of([3]))", "print(shelves.of{1, 2}) return tostring(shelves.of{3})", `"shelf[1 2]" "shelf[3]"`},
 		{"length", "s = shelves.of([1, 2])\n    return [len(s), s.size]", "local s = shelves.of{1, 2} return {#s, s.size}", "[2,2]"},
 		{"first and last", "s = shelves.of([1, 2, 3])\n    return [s[0], s[-1], s['last']]", "local s = shelves.of{1, 2, 3} return {s[1], s[-1], s.last}", "[1,3,3]"},
-		{"no such part", "return shelves.of([1])[7]", "return shelves.of({1})[8]", "error: there is no 7"},
-		{"no part 0 in Lua", "return 'the first row of a shelf is [1]'", "local ok, err = pcall(function() return shelves.of({1})[0] end) return err", `"the first row of a shelf is [1]"`},
 		{"loop", "return [n + 1 for n in shelves.of([1, 2])]", "local r = {} for i, n in ipairs(shelves.of{1, 2}) do r[i] = n + 1 end return r", "[2,3]"},
 		{"loop left early", "for n in shelves.of([1, 2, 3]):\n        if n == 2:\n            return n", "for _, n in ipairs(shelves.of{1, 2, 3}) do if n == 2 then return n end end", "2"},
 		{"equal", "a = shelves.of([1])\n    return [a == shelves.of([1]), a != shelves.of([1]), a == shelves.of([2])]",
@@ -213,11 +211,16 @@ func TestObjectMistakes(t *testing.T) {
 	for _, tt := range []struct{ path, body, want string }{
 		{"f.star", "return shelves.of([1]).lenght", "error: a shelf has no lenght"},
 		{"f.star", "return shelves.of([1]).siz", "a shelf has no siz; did you mean \"size\"?"},
+		{"f.star", "return shelves.of([1])[7]", "error: there is no 7"},
 		{"f.star", "return {shelves.of([1]): 1}", "unhashable"},
 		{"f.star", "return shelves.of([1]) < shelves.of([2])", "not implemented"},
 		{"f.star", "return shelves.of([1]).map(lambda n: fail('inside'))", "inside"},
 		{"f.star", "return shelves.of([1]).map(lambda n: undefined_thing(n))", "undefined"},
 		{"f.lua", "return shelves.of({1}).map(function(n) return n end)", "write object:map(…), with a colon"},
+		{"f.lua", "return shelves.of({1})[0]", "a shelf of 1 has no [0]: the first is [1]"},
+		{"f.lua", "return shelves.of({1})[8]", "a shelf of 1 has no [8]"},
+		{"f.lua", "for i = 1, 100 do for _, n in ipairs(shelves.of{1, 2}) do break end end", "more than 16 loops over tables were left before their end"},
+		{"f.lua", "local n = 0 for i = 1, 100 do for _, x in ipairs(shelves.of{1, 2}) do n = n + x end end return n", "300"},
 		{"f.lua", "return shelves.of({1}):mapp()", "there is no mapp"},
 		{"f.lua", "return shelves.of({1}):lid():foo()", "a lid has no foo"},
 		{"f.lua", "return #shelves.of({1}):lid()", "a lid has no parts"},
@@ -248,6 +251,24 @@ func TestObjectOfTheTopLevel(t *testing.T) {
 		cancel()
 		if got, want := tool.FormatJSON(out.Value, ""), "[2,[1,2],[1,2,3],[2,3]]"; err != nil || got != want {
 			t.Errorf("%s, %v, want %s", got, err, want)
+		}
+	}
+}
+
+// TestObjectInsideObjects has values that become too deep, or too many, only
+// where an object's plain value takes its place.
+func TestObjectInsideObjects(t *testing.T) {
+	const deep = "v = shelves.of([1])\n    for i in range(%d):\n        v = [v]\n    return v"
+	for _, tt := range []struct {
+		body string
+		want string
+	}{
+		{fmt.Sprintf(deep, 10), "[[[[[[[[[[[1]]]]]]]]]]]"},
+		{fmt.Sprintf(deep, 64), "nested more than 64 deep"},
+		{"s = shelves.of(range(1000))\n    return [s for i in range(200)]", "more than 100000 parts"},
+	} {
+		if got := runObject(t, "f.star", "def f():\n    "+tt.body+"\n\ntool(f)\n"); !strings.Contains(got, tt.want) {
+			t.Errorf("%s: %.200s, want %s", tt.body, got, tt.want)
 		}
 	}
 }

@@ -135,9 +135,9 @@ func (c *starConverter) value(v starlark.Value, depth int) (tool.Value, error) {
 		items, err := c.sequence(v, depth)
 		return tool.Set(items), err
 	case *starCollection:
-		return c.object(&v.starObject)
+		return c.object(&v.starObject, depth)
 	case *starObject:
-		return c.object(v)
+		return c.object(v, depth)
 	case starlark.Callable:
 		if c.lend != nil {
 			return c.lend(v), nil
@@ -151,11 +151,11 @@ func (c *starConverter) value(v starlark.Value, depth int) (tool.Value, error) {
 	return nil, tool.Errorf(tool.Failed, "a %s cannot leave the script", v.Type())
 }
 
-func (c *starConverter) object(o *starObject) (tool.Value, error) {
+func (c *starConverter) object(o *starObject, depth int) (tool.Value, error) {
 	if c.lend != nil {
 		return o.object, nil
 	}
-	return o.run.plain(o.object)
+	return o.run.plain(o.object, depth, &c.nodes)
 }
 
 func (c *starConverter) sequence(s starlark.Sequence, depth int) ([]tool.Value, error) {
