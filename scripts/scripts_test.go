@@ -104,20 +104,20 @@ func TestSameTool(t *testing.T) {
 			tool.NewDict("filepath", ".cassidy/config.yaml", "preview", int64(-1)),
 		},
 		"data_operation": {
-			tool.NewDict("data", "name,score\nAda,9\nGrace,8\n"),
-			tool.NewDict("data", "b,a,c\n1,x,\n2,,\n2,x,\n", "operation", "summary"),
-			tool.NewDict("data", "name,ok\nAda,true\nGrace,7\n", "operation", "summary"),
-			tool.NewDict("data", "name,score\nAda,9\nGrace,\nAlan,x\n", "operation", "head", "rows", int64(2)),
-			tool.NewDict("data", "name,score\nAda,9\n", "operation", "names"),
-			tool.NewDict("data", "name,score\n"),
-			tool.NewDict("data", "name,score\nAda,9\n", "operation", "tail"),
-			tool.NewDict("data", "name,score\nAda\n"),
-			tool.NewDict("data", "name,name\nAda,1\n"),
-			tool.NewDict("data", "\n"),
-			tool.NewDict("data", "nowhere.csv"),
-			tool.NewDict("data", "a\nb\n", "rows", int64(0)),
-			tool.NewDict("data", "[{\"a\": 1, \"b\": [true]},\n {\"a\": null}]", "operation", "head"),
-			tool.NewDict("data", ".cassidy/config.yaml"),
+			tool.NewDict("source", "name,score\nAda,9\nGrace,8\n"),
+			tool.NewDict("source", "b,a,c\n1,x,\n2,,\n2,x,\n", "operation", "summary"),
+			tool.NewDict("source", "name,ok\nAda,true\nGrace,7\n", "operation", "summary"),
+			tool.NewDict("source", "name,score\nAda,9\nGrace,\nAlan,x\n", "operation", "head", "rows", int64(2)),
+			tool.NewDict("source", "name,score\nAda,9\n", "operation", "names"),
+			tool.NewDict("source", "name,score\n"),
+			tool.NewDict("source", "name,score\nAda,9\n", "operation", "tail"),
+			tool.NewDict("source", "name,score\nAda\n"),
+			tool.NewDict("source", "name,name\nAda,1\n"),
+			tool.NewDict("source", "\n"),
+			tool.NewDict("source", "nowhere.csv"),
+			tool.NewDict("source", "a\nb\n", "rows", int64(0)),
+			tool.NewDict("source", "[{\"a\": 1, \"b\": [true]},\n {\"a\": null}]", "operation", "head"),
+			tool.NewDict("source", ".cassidy/config.yaml"),
 		},
 	}
 	for _, template := range scripts.Templates() {
@@ -147,10 +147,10 @@ func TestDataOperation(t *testing.T) {
 			args *tool.Dict
 			want string
 		}{
-			{tool.NewDict("data", "a\n1\n", "operation", "tail"), "Unknown operation: tail (give summary, head or names)"},
-			{tool.NewDict("data", "nowhere.csv"), "File not found: nowhere.csv"},
-			{tool.NewDict("data", "\n"), "text is empty"},
-			{tool.NewDict("data", "a,b,c\n1,2\n"), "line 2: the row has 2 cells where the header has 3"},
+			{tool.NewDict("source", "a\n1\n", "operation", "tail"), "Unknown operation: tail (give summary, head or names)"},
+			{tool.NewDict("source", "nowhere.csv"), "File not found: nowhere.csv"},
+			{tool.NewDict("source", "\n"), "text is empty"},
+			{tool.NewDict("source", "a,b,c\n1,2\n"), "line 2: the row has 2 cells where the header has 3"},
 		} {
 			if _, err := h.Call(t.Context(), tool.Call{Tool: "my_tool", Args: test.args}); err == nil || !strings.Contains(err.Error(), test.want) {
 				t.Errorf("%s(%s) = %v, want %q", lang, tool.FormatJSON(test.args, ""), err, test.want)

@@ -36,7 +36,17 @@ func attributeNames(t *tool.ObjectType) []string {
 
 // noAttribute is the error of a name that an object does not have.
 func noAttribute(t *tool.ObjectType, name string) *tool.Error {
-	return tool.Errorf(tool.Failed, "a %s has no %s%s", t.Name, name, tool.DidYouMean(name, attributeNames(t)))
+	hint := ""
+	if t.Lacks != nil {
+		hint = t.Lacks(name)
+	}
+	near := tool.DidYouMean(name, attributeNames(t))
+	if hint != "" {
+		near = "" // what is known is better than what looks alike
+	}
+	e := tool.Errorf(tool.Failed, "a %s has no %s%s", t.Name, name, near)
+	e.Hint = hint
+	return e
 }
 
 // methodOf makes a function of a row of an object's type.

@@ -38,6 +38,9 @@ type ObjectType struct {
 	Doc     string
 	Fields  []Func // read without a call, as in t.columns; they have no parameters
 	Methods []Func // called, as in t.head(3)
+	// Lacks says what to write for a name that is neither; "" is nothing to say.
+	// It may be nil.
+	Lacks func(name string) string
 }
 
 // A Function is a function of the script, lent to the row that it was given to

@@ -24,7 +24,7 @@ local function my_tool(args)
   if operation ~= "summary" and operation ~= "head" and operation ~= "names" then
     error("Unknown operation: " .. operation .. " (give summary, head or names)", 0)
   end
-  local t = _table(args.data)
+  local t = _table(args.source)
   if operation == "names" then
     return { columns = t.columns }
   end
@@ -43,7 +43,7 @@ Use this to learn what is in a table before working with it.]],
   hints = { read_only = true, idempotent = true },
   needs = { "fs.read" },
   params = {
-    data = param("string", "The path of a file (CSV, TSV, JSON, JSON Lines, XLSX), or CSV text with a header line.", {
+    source = param("string", "The path of a file (CSV, TSV, JSON, JSON Lines, XLSX), or CSV text with a header line.", {
       required = true,
       min_length = 1,
     }),
@@ -54,7 +54,7 @@ Use this to learn what is in a table before working with it.]],
   },
   returns = "object",
   examples = {
-    example("Sum up a small table", { data = "name,score\nAda,9\nGrace,8\n" }, {
+    example("Sum up a small table", { source = "name,score\nAda,9\nGrace,8\n" }, {
       rows = 2,
       columns = {
         { column = "name", type = "text", missing = 0, distinct = 2, min = "Ada", max = "Grace", mean = null },
@@ -69,6 +69,6 @@ Use this to learn what is in a table before working with it.]],
 -- Testing:
 --
 --   cassidy tool validate my-tool
---   cassidy tool run my-tool --input '{"data": "name,score\nAda,9\nGrace,8\n", "operation": "head"}'
---   cassidy tool run my-tool data=nowhere.csv                  (an error that says what is wrong)
+--   cassidy tool run my-tool --input '{"source": "name,score\nAda,9\nGrace,8\n", "operation": "head"}'
+--   cassidy tool run my-tool source=nowhere.csv                  (an error that says what is wrong)
 --   cassidy tool example my-tool                               (what the example expects must come out)
