@@ -102,7 +102,7 @@ func TestTableInWorker(t *testing.T) {
 		kind    tool.Kind
 	}{
 		{"whole", small, nil, "3", works},
-		{"short row", "a,b\n1,2\n3\n", nil, "line 3: the row has 1 cells", tool.Failed},
+		{"short row", "a,b\n1,2\n3\n", nil, "line 3: the row has 1 cell", tool.Failed},
 		{"filled row", "a,b\n1,2\n3\n", tool.NewDict("fill", true), "2", works},
 		{"long row", "a,b\n1,2\n3,4,5\n", tool.NewDict("fill", true), "line 3: the row has 3 cells", tool.Failed},
 		{"open quote", "a,b\n1,\"x\n" + strings.Repeat("2,y\n", 100_000), nil, "line 2: the quote", tool.Failed},

@@ -41,7 +41,7 @@ func (c *call) computedColumn(f tool.Function, to *Type) (*Table, error) {
 	if err != nil {
 		return nil, err
 	}
-	values, err := c.valuesBy(f, b)
+	values, err := c.valuesBy(f, b, c.args.Text("name"))
 	if err != nil {
 		return nil, err
 	}
@@ -52,8 +52,9 @@ func (c *call) computedColumn(f tool.Function, to *Type) (*Table, error) {
 	return newHeld(t.names, b, t.notes...).placed(c.ctx, c.args.Text("name"), column)
 }
 
-// valuesBy asks a function of the script for a value of each row.
-func (c *call) valuesBy(f tool.Function, b *Batch) ([]tool.Value, error) {
+// valuesBy asks a function of the script for a value of each row. Errors name the
+// column that they are for.
+func (c *call) valuesBy(f tool.Function, b *Batch, column string) ([]tool.Value, error) {
 	values := make([]tool.Value, 0, b.Rows)
 	budget := newBudget(c.grant)
 	of := newHeld(c.table().names, b)
@@ -66,7 +67,7 @@ func (c *call) valuesBy(f tool.Function, b *Batch) ([]tool.Value, error) {
 			return nil, err
 		}
 		if err := checkPlain(v); err != nil {
-			return nil, err
+			return nil, inCell(err, i+1, column)
 		}
 		if err := budget.take(valueSize(v)); err != nil {
 			return nil, err
@@ -98,11 +99,11 @@ func (c *call) listedColumn(values []tool.Value, to *Type) (*Table, error) {
 		return nil, err
 	}
 	if n != len(values) {
-		return nil, tool.Errorf(tool.Invalid, "the list has %d values, and the table %d rows", len(values), n)
+		return nil, tool.Errorf(tool.Invalid, "the list has %s, and the table %s", counted(len(values), "value"), counted(n, "row"))
 	}
-	for _, v := range values {
+	for i, v := range values {
 		if err := checkPlain(v); err != nil {
-			return nil, err
+			return nil, inCell(err, i+1, c.args.Text("name"))
 		}
 	}
 	column, err := c.typed(values, to)

@@ -2,6 +2,7 @@ package table
 
 import (
 	"cmp"
+	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -105,7 +106,7 @@ func checkFit(t *Table, function string, from int) error {
 	}
 	switch {
 	case what == "":
-		return tool.Errorf(tool.Invalid, "there is no function %q%s", cut(function), tool.DidYouMean(function, names)).
+		return tool.Errorf(tool.Invalid, "there is no function %q%s", cut(function), meantFunction(function, names)).
 			WithHint("the functions are %s and p01 to p99", strings.Join(names, ", "))
 	case from < 0 && function != "count":
 		return tool.Errorf(tool.Invalid, "%q needs a column", function).WithHint("write (\"column\", %q)", function)
@@ -114,6 +115,18 @@ func checkFit(t *Table, function string, from int) error {
 			WithHint("what fits is %s", strings.Join(good, ", "))
 	}
 	return nil
+}
+
+// meantFunction says which function a name from elsewhere stands for.
+func meantFunction(name string, names []string) string {
+	usual := map[string]string{
+		"avg": "mean", "average": "mean", "std": "stdev", "stddev": "stdev", "sd": "stdev", "var": "variance", "n": "count", "size": "count", "len": "count",
+		"nunique": "distinct", "n_distinct": "distinct", "count_distinct": "distinct", "total": "sum", "minimum": "min", "maximum": "max",
+	}
+	if meant, ok := usual[strings.ToLower(name)]; ok {
+		return fmt.Sprintf("; did you mean %q?", meant)
+	}
+	return tool.DidYouMean(name, names)
 }
 
 // share returns the accumulator of this family over the column, made once.

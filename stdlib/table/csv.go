@@ -74,7 +74,7 @@ func newCSVFile(in *input, o *readOptions) (*csvFile, error) {
 		return nil, tool.Errorf(tool.Invalid, "argument 'delimiter' should be one character, and no line break").WithHint(`as in delimiter = ";" or "\t"`)
 	}
 	if f.quote != "" && (!oneCharacter(f.quote) || f.quote == f.delimiter) {
-		return nil, tool.Errorf(tool.Invalid, "argument 'quote' should be one character, which is no line break and not the delimiter").WithHint(`as in quote = "'", or "" for none`)
+		return nil, errQuote()
 	}
 	if f.skip < 0 {
 		return nil, tool.Errorf(tool.Invalid, "argument 'skip' should not be negative")
@@ -88,6 +88,11 @@ func newCSVFile(in *input, o *readOptions) (*csvFile, error) {
 	var err error
 	f.numbers, err = newNumbers(o.thousands, o.decimal, o.percent)
 	return f, err
+}
+
+func errQuote() error {
+	return tool.Errorf(tool.Invalid, "argument 'quote' should be one character, which is no line break and not the delimiter").
+		WithHint(`as in quote = "'", or "" for none`)
 }
 
 // oneCharacter reports whether s can be a delimiter or a quote.
@@ -116,6 +121,9 @@ func (f *csvFile) scan(p *parts, first func(*csvRows) error, yield func(*csvRows
 			return err
 		}
 		f.findDelimiter(s)
+		if f.delimiter == f.quote {
+			return errQuote()
+		}
 	}
 	s.begin(f.delimiter, f.quote)
 	head := &csvRows{}
@@ -206,7 +214,7 @@ func (f *csvFile) ragged(s *scanner, b *csvRows, n int) error {
 	if f.header != nil && !*f.header {
 		whose = "the first row has"
 	}
-	err := s.fail(line, "the row has %d cells where %s %d", n, whose, b.width)
+	err := s.fail(line, "the row has %s where %s %d", counted(n, "cell"), whose, b.width)
 	if n < b.width {
 		return err.WithHint("mend the row, or read the file with fill = True, which fills short rows with missing values")
 	}
@@ -300,10 +308,14 @@ func (f *csvFile) read(ctx context.Context, g tool.Grant, yield func(*Batch) err
 func (f *csvFile) allNotes() []string {
 	notes := f.notes
 	if f.skip > 0 {
-		notes = append(notes, fmt.Sprintf("%d lines skipped", f.skip))
+		notes = append(notes, counted(f.skip, "line")+" skipped")
 	}
 	if f.filled > 0 {
-		notes = append(notes, fmt.Sprintf("%d rows were short and filled with missing values, the first in line %d", f.filled, f.firstFilled))
+		were := "were"
+		if f.filled == 1 {
+			were = "was"
+		}
+		notes = append(notes, fmt.Sprintf("%s %s short and filled with missing values, the first in line %d", counted(f.filled, "row"), were, f.firstFilled))
 	}
 	return notes
 }

@@ -32,7 +32,7 @@ func TestCSVScripts(t *testing.T) {
 		{`data.read("a.csv").notes[0]`, `data.read("a.csv").notes[1]`, `delimiter ";" (found)`},
 		{`data.read("a.csv", missing = ["x"]).to_csv()`, `data.read("a.csv", {missing = {"x"}}):to_csv()`, "id,name\n1,\n2,\n"},
 		{`data.read("a.csv", encoding = "klingon")`, `data.read("a.csv", {encoding = "klingon"})`, `there is no encoding "klingon"`},
-		{`data.parse("a,b\n1\n")`, `data.parse("a,b\n1\n")`, "text, line 2: the row has 1 cells where the header has 2"},
+		{`data.parse("a,b\n1\n")`, `data.parse("a,b\n1\n")`, "text, line 2: the row has 1 cell where the header has 2"},
 		{`data.parse("a,b\n1\n", fill = True).to_csv()`, `data.parse("a,b\n1\n", {fill = true}):to_csv()`, "a,b\n1,\n"},
 	} {
 		for path, source := range map[string]string{"f.star": star + test.star + "\n", "f.lua": lua + test.lua + " end}\n"} {

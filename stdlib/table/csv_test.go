@@ -160,9 +160,9 @@ func TestReadCSVErrors(t *testing.T) {
 	}{
 		{in: "", want: "text is empty"},
 		{in: "\n\r\n", want: "text is empty"},
-		{in: "a,b\n1,2\n\n3\n", want: "text, line 4: the row has 1 cells where the header has 2"},
+		{in: "a,b\n1,2\n\n3\n", want: "text, line 4: the row has 1 cell where the header has 2"},
 		{in: "a,b\n\"x\ny\",2\n3,4,5\n", want: "text, line 4: the row has 3 cells where the header has 2"},
-		{in: "1,2\n3\n", want: "line 2: the row has 1 cells where the first row has 2"},
+		{in: "1,2\n3\n", want: "line 2: the row has 1 cell where the first row has 2"},
 		{in: "a\n1,2\n", set: func(o *readOptions) { o.fill = true }, want: "line 2: the row has 2 cells"},
 		{in: "a,b\n1,\"x\ny\n", want: "line 2: the quote that opens a cell is never closed"},
 		{in: "a,b\n\"1\n2\",\"x\n", want: "line 3: the quote that opens a cell is never closed"},

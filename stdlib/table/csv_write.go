@@ -16,7 +16,7 @@ func csvWriteRows() []row {
 			Doc: "Writes the table as CSV text, which data.parse reads back as the same table. A missing value is an empty cell, and an empty text is \"\". A text is put in quotes where " +
 				"it would be read back as something else: a number, a date, NA, spaces around it; and a column with a text in quotes that need not be is read back as text. " +
 				"A float that is no number is written nan. Lists and objects are written as JSON, and are read back as text; so are columns in which every value is missing, and those of a table without rows. " +
-				"If each name of a column reads as a number, say header = True when it is read. The text may have 8 MB.",
+				"If each name of a column reads as a number, say header = True when it is read. Names of columns lose the spaces around them, and tabs and line breaks in them become spaces, when they are read. A text with a NUL character is an error, since it could not be read back. The text may have 8 MB.",
 			Params: []tool.Param{
 				tool.Optional("delimiter", tool.TypeString, ",", "The character between cells: one that no number or date has."),
 				tool.Optional("header", tool.TypeBoolean, true, "Whether to begin with a row of the names of the columns."),
@@ -43,9 +43,11 @@ func writeCSV(ctx context.Context, g tool.Grant, t *Table, delimiter string, hea
 		return nil, tool.Errorf(tool.Invalid, "argument 'delimiter' should be one character that is no quote, no line break and in no number or date").
 			WithHint(`as in delimiter = ";" or "\t"`)
 	}
-	w := &csvTableWriter{delimiter: delimiter}
+	w := &csvTableWriter{delimiter: delimiter, columns: t.names}
 	if header {
-		w.names(t.names)
+		if err := w.names(t.names); err != nil {
+			return nil, err
+		}
 	}
 	err := t.each(ctx, g, w.batch)
 	if err != nil {
@@ -64,10 +66,16 @@ func insideValues(delimiter string) bool {
 type csvTableWriter struct {
 	text      strings.Builder
 	delimiter string
+	columns   []string
+	rows      int // that were written before the batch at hand
 }
 
-func (w *csvTableWriter) names(names []string) {
+func (w *csvTableWriter) names(names []string) error {
 	for i, name := range names {
+		if hasNUL(name) {
+			return tool.Errorf(tool.Invalid, "the name of column %d has a NUL character, with which CSV could not be read back: %s", i+1, quoteCut(name)).
+				WithHint("rename it")
+		}
 		if i > 0 {
 			w.text.WriteString(w.delimiter)
 		}
@@ -78,7 +86,10 @@ func (w *csvTableWriter) names(names []string) {
 		}
 	}
 	w.text.WriteByte('\n')
+	return nil
 }
+
+func hasNUL(s string) bool { return strings.IndexByte(s, 0) >= 0 }
 
 // batch writes rows.
 func (w *csvTableWriter) batch(b *Batch) error {
@@ -87,19 +98,24 @@ func (w *csvTableWriter) batch(b *Batch) error {
 			if i > 0 {
 				w.text.WriteString(w.delimiter)
 			}
-			w.cell(c, row, len(b.Columns) == 1)
+			if !w.cell(c, row, len(b.Columns) == 1) {
+				return tool.Errorf(tool.Invalid, "row %d, column %s: the text has a NUL character, with which CSV could not be read back: %s",
+					w.rows+row+1, quoteCut(w.columns[i]), quoteCut(c.text(row))).WithHint("take it out first, or write JSON with to_json")
+			}
 		}
 		w.text.WriteByte('\n')
 		if w.text.Len() > maxWritten {
 			return tooLongText()
 		}
 	}
+	w.rows += b.Rows
 	return nil
 }
 
 // cell writes a value. A missing one that is alone in its row would be a blank
-// line, which is none: it is "" where it can be no text, and else a space.
-func (w *csvTableWriter) cell(c *Column, row int, alone bool) {
+// line, which is none: it is "" where it can be no text, and else a space. It reports whether the value
+// can be written.
+func (w *csvTableWriter) cell(c *Column, row int, alone bool) bool {
 	textual := c.Type == Text || c.Type == Any
 	switch {
 	case c.missing(row):
@@ -108,17 +124,21 @@ func (w *csvTableWriter) cell(c *Column, row int, alone bool) {
 		} else if alone {
 			w.text.WriteString(`""`)
 		}
-		return
+		return true
 	case c.Type == Float && c.Floats[row] != c.Floats[row]:
 		w.text.WriteString("nan") // NaN stands for a missing value
-		return
+		return true
 	}
 	s := c.text(row)
+	if hasNUL(s) {
+		return false
+	}
 	if textual && (w.mustQuote(s) || w.otherwise(s)) {
 		w.quote(s)
-		return
+	} else {
+		w.text.WriteString(s)
 	}
-	w.text.WriteString(s)
+	return true
 }
 
 // mustQuote reports whether a text could not stand without quotes. What is found

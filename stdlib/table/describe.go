@@ -20,7 +20,7 @@ const describeColumns = 100
 func describeMethods() []string { return []string{"basic", "skim", "codebook"} }
 
 const factsDoc = "It reads the rows once, in memory that does not grow with them. What cannot be exact in that is an estimate and marked so: " +
-	"the number of distinct values and the most frequent ones beyond 10,000 distinct values (within 2 %), and quartiles beyond 100,000 values (within 0.5 % of the rank); " +
+	"the number of distinct values and the most frequent ones beyond 10,000 distinct values (within 2 %), and quartiles of a column with more than 10,000 distinct values and more than 100,000 values (within 0.5 % of the rank); " +
 	"both sooner where there are many columns. Quartiles lie by linear interpolation between the two nearest values (as in R and numpy; between dates rounded down). " +
 	"The standard deviation is that of a sample. NaN is a value: it makes a mean and a deviation NaN, and is passed over by minimum, maximum and quartiles."
 

@@ -83,10 +83,8 @@ func groupBy(c *call) (tool.Value, error) {
 	if err != nil {
 		return nil, err
 	}
-	for i, name := range names {
-		if slices.Contains(names[:i], name) {
-			return nil, namedTwice(name)
-		}
+	if name, twice := repeated(names); twice {
+		return nil, namedTwice(name)
 	}
 	return &groups{of: t, columns: places}, nil
 }

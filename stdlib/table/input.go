@@ -15,6 +15,7 @@ type input struct {
 	file     bool   // it is a file, at the path name
 	size     int64
 	modified string // when the file was, as fs.stat tells it
+	looked   bool   // fs.stat was asked just now, and need not be for the first reading
 }
 
 const (
@@ -23,6 +24,9 @@ const (
 	maxHeld = 8 << 20
 	// partSize is how much of a file one effect brings.
 	partSize = 4 << 20
+	// maxFile is how large a file may be. What asks for its rows reads it twice or
+	// thrice, and a call may have 1,000 effects or so, each of a part.
+	maxFile = 2 << 30
 )
 
 // openFile looks at a file, and reads it where it is small.
@@ -34,7 +38,12 @@ func openFile(g tool.Grant, path string) (*input, error) {
 	}
 	d, _ := stat.(*tool.Dict)
 	in.size, in.modified = d.Int("size", 0), d.Text("modified")
-	if d.Text("kind") != "dir" && in.size > maxHeld {
+	switch isFile := d.Text("kind") != "dir"; {
+	case isFile && in.size > maxFile:
+		return nil, tool.Errorf(tool.Limit, "%s is larger than %d GB", path, maxFile>>30).
+			WithHint("split it and read the parts, or load it into a database")
+	case isFile && in.size > maxHeld:
+		in.looked = true
 		return in, nil
 	}
 	in.held, err = in.bytes(g, tool.NewDict("path", path)) // which says it where this is no file
@@ -93,9 +102,12 @@ type parts struct {
 	at    int64 // where Read goes on
 }
 
-// open begins to read the input, from its start.
+// open begins to read the input, from its start. The first time is right after the
+// file was looked at.
 func (in *input) open(ctx context.Context, g tool.Grant) (*parts, error) {
-	if err := in.unchanged(g); err != nil {
+	if in.looked {
+		in.looked = false
+	} else if err := in.unchanged(g); err != nil {
 		return nil, err
 	}
 	return &parts{in: in, ctx: ctx, grant: g}, nil

@@ -25,7 +25,9 @@ type joining struct {
 	left, right *Table
 	leftKeys    []int
 	rightKeys   []int
-	others      []int // the columns of the right table that are no keys
+	isKey       []bool // of the columns of the right table
+	keyAt       []int  // of the columns of the left table: which key one is, from 1, or 0
+	others      []int  // the columns of the right table that are no keys
 	names       []string
 	types       []Type
 
@@ -41,7 +43,7 @@ func (c *call) joined() (*Table, error) {
 		return nil, err
 	}
 	j := &joining{how: c.args.Text("how"), left: c.table(), right: right}
-	if err := oneOf("join", j.how, joinNames); err != nil {
+	if err := checkJoin(j.how); err != nil {
 		return nil, err
 	}
 	if err := j.findKeys(c.value("on")); err != nil {
@@ -60,6 +62,14 @@ func (c *call) joined() (*Table, error) {
 	return made, err
 }
 
+func checkJoin(how string) error {
+	if how == "cross" {
+		return tool.Errorf(tool.Invalid, "there is no join %q", how).
+			WithHint("give both tables a column with the same value in each row, as in add_column(\"all\", 1), and join on it")
+	}
+	return oneOf("join", how, joinNames)
+}
+
 // findKeys reads the argument on.
 func (j *joining) findKeys(on tool.Value) error {
 	pairs, _ := on.(*tool.Dict)
@@ -76,37 +86,44 @@ func (j *joining) findKeys(on tool.Value) error {
 	if pairs.Len() == 0 {
 		return tool.Errorf(tool.Invalid, "join needs a column that both tables have").WithHint(`as in join(other, "id"), or join(other, {"id": "customer_id"})`)
 	}
+	j.isKey, j.keyAt = make([]bool, len(j.right.names)), make([]int, len(j.left.names))
+	left, right := j.left.finder(pairs.Len()), j.right.finder(pairs.Len())
 	for k, v := range pairs.All() {
-		left, isLeft := k.(string)
-		right, isRight := v.(string)
+		l, isLeft := k.(string)
+		r, isRight := v.(string)
 		if !isLeft || !isRight {
 			return tool.Errorf(tool.Invalid, `argument 'on' should be names of columns, or give those of the right table by those of the left, as in {"id": "customer_id"}`)
 		}
-		if err := j.addKey(left, right); err != nil {
+		from, err := left(l)
+		if err != nil {
+			return err
+		}
+		to, err := right(r)
+		if err != nil {
+			e := tool.AsError(err, tool.Invalid)
+			return tool.Errorf(e.Kind, "in the right table, %w", e).WithHint("%s", e.Hint)
+		}
+		if err := j.addKey(from, to); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (j *joining) addKey(left, right string) error {
-	l, err := j.left.column(left)
-	if err != nil {
-		return err
-	}
-	r, err := j.right.column(right)
-	if err != nil {
-		e := tool.AsError(err, tool.Invalid)
-		return tool.Errorf(e.Kind, "in the right table, %w", e).WithHint("%s", e.Hint)
-	}
-	if slices.Contains(j.rightKeys, r) {
+func (j *joining) addKey(l, r int) error {
+	left, right := j.left.names[l], j.right.names[r]
+	if j.isKey[r] {
 		return tool.Errorf(tool.Invalid, "column %q of the right table is a key twice", cut(right))
 	}
 	if t, u := j.left.types[l], j.right.types[r]; !t.mayEqual(u) {
 		return tool.Errorf(tool.Invalid, "column %q is %s and %q of the right table is %s: they are never equal", cut(left), t, cut(right), u).
 			WithHint(`convert one of them, as in with_types({%q: %q})`, cut(right), t)
 	}
+	j.isKey[r] = true
 	j.leftKeys, j.rightKeys = append(j.leftKeys, l), append(j.rightKeys, r)
+	if j.keyAt[l] == 0 {
+		j.keyAt[l] = len(j.leftKeys)
+	}
 	return nil
 }
 
@@ -137,7 +154,7 @@ func (j *joining) nameColumns(suffix string) error {
 		taken[name] = true
 	}
 	for at, name := range j.right.names {
-		if slices.Contains(j.rightKeys, at) {
+		if j.isKey[at] {
 			continue
 		}
 		if taken[name] {
@@ -291,7 +308,7 @@ func (r *joined) flush(b *Batch) error {
 // leftColumn makes a column of the left table; a key comes from the right one
 // where only that has the row.
 func (r *joined) leftColumn(b *Batch, at int, t Type) (*Column, error) {
-	key := slices.Index(r.leftKeys, at)
+	key := r.keyAt[at] - 1
 	var c *Column
 	switch {
 	case b != nil:

@@ -420,7 +420,7 @@ func (r *jsonReader) cells(rec record) ([]tool.Value, error) {
 	if r.kind == aList {
 		items, _ = tool.Elements(rec.value)
 		if len(items) > len(r.names) || len(items) < len(r.names) && !r.o.fill {
-			e := tool.Errorf(tool.Invalid, "%s has %d values, and should have %d", r.at(rec), len(items), len(r.names))
+			e := tool.Errorf(tool.Invalid, "%s has %s, and should have %d", r.at(rec), counted(len(items), "value"), len(r.names))
 			if len(items) < len(r.names) {
 				return nil, e.WithHint("fill = True fills short rows with missing values")
 			}

@@ -148,7 +148,7 @@ func TestReadJSONErrors(t *testing.T) {
 		{name: "uneven", in: `{"a":[1],"b":[1,2]}`, want: `text: the object is no table: "a" is a list of 1, "b" one of 2`},
 		{name: "two lists of objects", in: `{"a":[{}],"b":[{},{}]}`, want: `text: the object is no table`},
 		{name: "mixture", in: "[{\"a\":1},\n[1]]", want: "text, record 2 (line 2) is a list, where the ones before are each an object"},
-		{name: "ragged", in: "[[\"a\",\"b\"],\n[1]]", want: "text, record 2 (line 2) has 1 values, and should have 2"},
+		{name: "ragged", in: "[[\"a\",\"b\"],\n[1]]", want: "text, record 2 (line 2) has 1 value, and should have 2"},
 		{name: "too long", in: "[[\"a\"],[1,2]]", o: readOptions{fill: true}, want: "text, record 2 (line 1) has 2 values, and should have 1"},
 		{name: "no header", in: `[[1]]`, o: readOptions{header: yes(true)}, want: "text, record 1 (line 1) is no header: not all of its values are texts"},
 		{name: "syntax", in: "[{\"a\":1},\n {\"a\" 2}]", want: `text: invalid JSON at line 2, column 7: '2' where a colon should follow`},

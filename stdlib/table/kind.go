@@ -139,30 +139,49 @@ func isWord(s string) bool {
 	return false
 }
 
-// checkPlain fails for a value that a cell cannot hold: a function or an object.
+// checkPlain fails for a value that a cell cannot hold: a function or an object, or
+// one that is larger or nested deeper than a value may be: it could be neither
+// compared nor written.
 func checkPlain(v tool.Value) error {
-	switch v := v.(type) {
+	nodes := tool.MaxNodes
+	return checkNested(v, tool.MaxDepth, &nodes)
+}
+
+func checkNested(v tool.Value, depth int, nodes *int) error {
+	if *nodes--; *nodes < 0 {
+		return overValue("nodes", "a cell cannot hold a value of more than %s parts", thousands(tool.MaxNodes))
+	}
+	switch v.(type) {
 	case nil, string, int64, float64, bool, []byte, *big.Int:
 		return nil
-	case *tool.Dict:
-		for k, x := range v.All() {
-			if err := checkPlain(k); err != nil {
-				return err
-			}
-			if err := checkPlain(x); err != nil {
-				return err
-			}
-		}
-		return nil
 	}
-	items, ok := tool.Elements(v)
-	if !ok {
+	d, isDict := v.(*tool.Dict)
+	items, isList := tool.Elements(v)
+	switch {
+	case !isDict && !isList:
 		return tool.Errorf(tool.Invalid, "a cell cannot hold a %s", tool.TypeOf(v))
+	case depth == 0:
+		return overValue("depth", "a cell cannot hold a value nested more than %d deep", tool.MaxDepth)
+	}
+	for k, x := range d.All() {
+		*nodes++ // keys are not counted
+		if err := checkNested(k, depth-1, nodes); err != nil {
+			return err
+		}
+		if err := checkNested(x, depth-1, nodes); err != nil {
+			return err
+		}
 	}
 	for _, x := range items {
-		if err := checkPlain(x); err != nil {
+		if err := checkNested(x, depth-1, nodes); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+func overValue(limit, format string, args ...any) error {
+	e := tool.Errorf(tool.Limit, format, args...)
+	e.Limit = limit
+	return e.WithHint("give a part of it, or the text that json.encode makes of a part")
 }

@@ -109,6 +109,11 @@ func overMemory(format string, args ...any) *tool.Error {
 	return e
 }
 
+// inCell says in an error where the cell is.
+func inCell(err error, row int, column string) error {
+	return renamedError(err, "row %d, column %s: %s", row, quoteCut(column), tool.AsError(err, tool.Failed).Message())
+}
+
 // renamedError is an error with another message, and with the kind, the limit and
 // the hint that it has.
 func renamedError(err error, format string, args ...any) *tool.Error {

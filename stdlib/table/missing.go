@@ -32,25 +32,29 @@ func (c *call) withoutMissing() (*Table, error) {
 func (c *call) filled() (*Table, error) {
 	t := c.table()
 	v := c.value("value")
-	if v == nil || checkPlain(v) != nil {
+	d, byName := v.(*tool.Dict)
+	if v == nil || !byName && checkPlain(v) != nil {
 		return nil, tool.Errorf(tool.Invalid, "argument 'value' should be a value, or values by the names of columns, but got %s", tool.TypeOf(v))
 	}
 	fills := make([]*Column, len(t.names)) // one value each, or nil
-	d, byName := v.(*tool.Dict)
 	if !byName {
 		if !fillAll(fills, t.types, v) {
 			return nil, tool.Errorf(tool.Invalid, "%s fits the type of no column", valueShown(v)).
 				WithHint(`give values by the names of columns: fill_missing({"name": value})`)
 		}
 	}
+	find := t.finder(d.Len())
 	for k, v := range d.All() {
 		name, ok := k.(string)
 		if !ok {
 			return nil, tool.Errorf(tool.Invalid, "argument 'value' should give values by the names of columns, and %s is no name", valueShown(k))
 		}
-		at, err := t.column(name)
+		at, err := find(name)
 		if err != nil {
 			return nil, err
+		}
+		if err := checkPlain(v); err != nil {
+			return nil, renamedError(err, "column %s: %s", quoteCut(name), tool.AsError(err, tool.Failed).Message())
 		}
 		if fills[at] = operand(t.types[at], v); fills[at] == nil {
 			return nil, (&condition{name, t.types[at], "fill_missing", v}).unfit()

@@ -87,11 +87,13 @@ func spreadOut(ctx context.Context, g tool.Grant, long *Table, index int) (*Tabl
 		places[id] = append(places[id], row)
 	}
 	names := slices.Clone(long.names[:index])
+	taken := setOf(names)
 	for _, rows := range places {
 		name := pivotName(all.Columns[index], rows[0])
-		if slices.Contains(names, name) {
+		if taken[name] {
 			return nil, tool.Errorf(tool.Invalid, "pivot would make two columns named %q", cut(name)).WithHint("rename the column of the index, or change the values first")
 		}
+		taken[name] = true
 		names = append(names, name)
 	}
 	b := newBudget(g)
@@ -144,11 +146,12 @@ func filled(values *Column, rows []int, lines []int32, n int) *Column {
 func unpivot(c *call) (tool.Value, error) {
 	t := c.table()
 	columns, keep := c.names("columns"), c.names("keep")
+	kept, moved := setOf(keep), setOf(columns)
 	for _, name := range t.names {
 		switch {
-		case c.value("columns") == nil && !slices.Contains(keep, name):
+		case c.value("columns") == nil && !kept[name]:
 			columns = append(columns, name)
-		case c.value("keep") == nil && !slices.Contains(columns, name):
+		case c.value("columns") != nil && c.value("keep") == nil && !moved[name]:
 			keep = append(keep, name)
 		}
 	}
@@ -165,10 +168,8 @@ func unpivot(c *call) (tool.Value, error) {
 	}
 	u := &unpivoting{of: t, from: from, stay: stay, value: t.types[from[0]]}
 	names := append(slices.Clone(keep), c.args.Text("name"), c.args.Text("value"))
-	for i, name := range names {
-		if slices.Contains(names[:i], name) {
-			return nil, tool.Errorf(tool.Invalid, "unpivot would make two columns named %q", cut(name)).WithHint("give name = or value = another name")
-		}
+	if name, twice := repeated(names); twice {
+		return nil, tool.Errorf(tool.Invalid, "unpivot would make two columns named %q", cut(name)).WithHint("give name = or value = another name")
 	}
 	types := make([]Type, 0, len(names))
 	for _, at := range stay {
@@ -188,6 +189,14 @@ func unpivot(c *call) (tool.Value, error) {
 	return asTable(long, err)
 }
 
+func setOf(names []string) map[string]bool {
+	set := make(map[string]bool, len(names))
+	for _, name := range names {
+		set[name] = true
+	}
+	return set
+}
+
 // unpivoting is what unpivot does to each batch.
 type unpivoting struct {
 	of         *Table
@@ -196,12 +205,13 @@ type unpivoting struct {
 }
 
 func (u *unpivoting) scan(ctx context.Context, g tool.Grant, yield func(*Batch) error) error {
+	most := rowsPerBatch(len(u.stay) + 2)
 	return u.of.each(ctx, g, func(b *Batch) error {
-		made := u.empty()
+		made := u.empty(most)
 		for row := range b.Rows {
 			for _, at := range u.from {
 				u.put(made, b, row, at)
-				if made.Rows < batchRows {
+				if made.Rows < most {
 					continue
 				}
 				if err := ctx.Err(); err != nil {
@@ -210,7 +220,7 @@ func (u *unpivoting) scan(ctx context.Context, g tool.Grant, yield func(*Batch) 
 				if err := yield(made); err != nil {
 					return err
 				}
-				made = u.empty()
+				made = u.empty(most)
 			}
 		}
 		if made.Rows == 0 {
@@ -220,12 +230,12 @@ func (u *unpivoting) scan(ctx context.Context, g tool.Grant, yield func(*Batch) 
 	})
 }
 
-func (u *unpivoting) empty() *Batch {
+func (u *unpivoting) empty(rows int) *Batch {
 	b := &Batch{}
 	for _, at := range u.stay {
-		b.Columns = append(b.Columns, newColumn(u.of.types[at], batchRows))
+		b.Columns = append(b.Columns, newColumn(u.of.types[at], rows))
 	}
-	b.Columns = append(b.Columns, newColumn(Text, batchRows), newColumn(u.value, batchRows))
+	b.Columns = append(b.Columns, newColumn(Text, rows), newColumn(u.value, rows))
 	return b
 }
 

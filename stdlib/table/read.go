@@ -245,6 +245,9 @@ func (c *call) readOptions() (*readOptions, error) {
 			return nil, err
 		}
 	}
+	if _, err := parseEncoding(o.encoding); err != nil {
+		return nil, err
+	}
 	if h, ok := c.value("header").(bool); ok {
 		o.header = &h
 	}

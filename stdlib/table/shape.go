@@ -171,10 +171,8 @@ func (c *call) tail() (*Table, error) {
 // selected returns the columns that are named.
 func (c *call) selected() (*Table, error) {
 	names := c.names("columns")
-	for i, name := range names {
-		if slices.Contains(names[:i], name) {
-			return nil, namedTwice(name)
-		}
+	if name, twice := repeated(names); twice {
+		return nil, namedTwice(name)
 	}
 	places, err := c.table().columns(names)
 	if err != nil {
@@ -228,13 +226,14 @@ func (c *call) renamed() (*Table, error) {
 	t := c.table()
 	names := slices.Clone(t.names)
 	given, _ := c.value("names").(*tool.Dict)
+	find := t.finder(given.Len())
 	for from, to := range given.All() {
 		old, isOld := from.(string)
 		name, isNew := to.(string)
 		if !isOld || !isNew || name == "" {
 			return nil, tool.Errorf(tool.Invalid, `argument 'names' should give the new name of each column by the old one, as in {"old": "new"}`)
 		}
-		at, err := t.column(old)
+		at, err := find(old)
 		if err != nil {
 			return nil, err
 		}
@@ -264,9 +263,9 @@ func (c *call) withTypes() (*Table, error) {
 		return nil, tool.Errorf(tool.Invalid, `argument 'errors' should be "fail" or "missing", not %s`, valueShown(rule))
 	}
 	dict, _ := c.value("types").(*tool.Dict)
-	types := slices.Clone(t.types)
+	types, find := slices.Clone(t.types), t.finder(dict.Len())
 	for name := range dict.All() { // in the order of the script, so that of two errors it is always the first
-		at, err := t.column(name.(string))
+		at, err := find(name.(string))
 		if err != nil {
 			return nil, err
 		}

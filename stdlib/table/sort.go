@@ -101,20 +101,20 @@ func textsOf(argument string, v tool.Value) ([]string, error) {
 // sortKeys finds the columns to sort by, or makes the one that a function gives.
 func (c *call) sortKeys(o *sortOptions, b *Batch) ([]sortKey, error) {
 	if o.key != nil {
-		values, err := c.valuesBy(o.key, b)
+		values, err := c.valuesBy(o.key, b, "key")
 		if err != nil {
 			return nil, err
 		}
 		return []sortKey{{name: "key", column: columnOfValues(values), descending: o.descending}}, nil
 	}
 	t := c.table()
-	keys := make([]sortKey, len(o.names))
+	keys, find := make([]sortKey, len(o.names)), t.finder(len(o.names))
 	for i, name := range o.names {
 		descending := o.descending
 		if bare, minus := strings.CutPrefix(name, "-"); minus && !slices.Contains(t.names, name) {
 			name, descending = bare, !descending
 		}
-		at, err := t.column(name)
+		at, err := find(name)
 		if err != nil {
 			return nil, err
 		}

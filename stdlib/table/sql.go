@@ -21,7 +21,10 @@ func sqlRows() []row {
 			"quoted as in \"total price\" where a name is not a plain word; upper and lower case are the same. " +
 			"A missing value is NULL, and so is NaN. A bool is 0 or 1; a date, datetime or instant is a text as it is written in a CSV file; lists and objects are JSON text. " +
 			"A column that is taken over as it is keeps its type; of an expression, whole numbers give integer, other numbers float, text text, and several kinds any. " +
-			"A second column of the same name gets a number behind it, as name_2. Nothing is kept from one call to the next.",
+			"A second column of the same name gets a number behind it, as name_2. Nothing is kept from one call to the next. " +
+			"The same query of the same tables gives the same: one that asks for the current time (current_date, current_time, current_timestamp, date('now'), date() and their like) " +
+			"or for random numbers (random, randomblob) is an error; give such a value in params. " +
+			"A query that takes long needs more than its timeout: a tool has 2 seconds of computing unless it declares more, as in limits = {\"cpu\": 10}.",
 		Params: []tool.Param{
 			tool.Required("query", tool.TypeString, "One query, as in `select city, count(*) as n from people group by city`. A value goes into params, and ? or :name into its place."),
 			tool.Required("tables", tool.TypeObject, `The tables by their names, as in {"people": t}.`),

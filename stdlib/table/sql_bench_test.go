@@ -7,8 +7,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/cassidy-run/cassidy/runtime/tool"
 )
 
 // sqlBenchTable has 100,000 rows of ten columns.
@@ -46,12 +44,15 @@ func openBench(b *testing.B) *sqlQuery {
 	}
 	table := sqlBenchTable()
 	q := &sqlQuery{statement: statement, ctx: context.Background(), sources: []*sqlSource{{name: "t", table: table, used: make([]bool, len(table.names))}}}
-	db, conn, err := openSQL(q.ctx, &e.driver, tool.Grant{Memory: 1 << 30})
+	if q.vfs, err = newClocklessVFS(); err != nil {
+		b.Fatal(err)
+	}
+	db, conn, err := openSQL(q.ctx, sqlConnector{&e.driver, 1 << 30 / sqlPage, q.vfs.name})
 	if err != nil {
 		b.Fatal(err)
 	}
 	leave := e.enter(q)
-	b.Cleanup(func() { conn.Close(); db.Close(); leave() })
+	b.Cleanup(func() { conn.Close(); db.Close(); q.vfs.close(); leave() })
 	q.conn = conn
 	if err := q.virtual("t", 0); err != nil {
 		b.Fatal(err)
@@ -156,7 +157,11 @@ func (q *sqlQuery) insertRows(c driver.Conn) error {
 	args := make([]driver.NamedValue, len(s.table.names))
 	for row := range s.table.held.Rows {
 		for i, col := range s.table.held.Columns {
-			args[i] = driver.NamedValue{Ordinal: i + 1, Value: col.sqlValue(row)}
+			v, err := col.sqlValue(row)
+			if err != nil {
+				return err
+			}
+			args[i] = driver.NamedValue{Ordinal: i + 1, Value: v}
 		}
 		if _, err := stmt.(driver.StmtExecContext).ExecContext(context.TODO(), args); err != nil {
 			return err

@@ -16,6 +16,9 @@ import (
 // explain says what went wrong in words that help: what SQLite says, with where
 // and what else there is.
 func (q *sqlQuery) explain(err error) error {
+	if q.vfs.asked() {
+		return errSQLTime()
+	}
 	if err == nil {
 		return nil
 	}
@@ -76,6 +79,9 @@ func (q *sqlQuery) explainText(text string) error {
 			hint = `give it as in tables = {"people": t}`
 		}
 		return tool.Errorf(tool.Invalid, "SQL: %s%s%s", cutTo(text, 200), q.place(name), tool.DidYouMean(name, names)).WithHint("%s", hint)
+	}
+	if text == sqlRandomText {
+		return errSQLRandom()
 	}
 	if word, ok := strings.CutPrefix(text, `near "`); ok {
 		return tool.Errorf(tool.Invalid, "SQL: %s%s", cutTo(text, 200), q.place(strings.TrimSuffix(word, `": syntax error`)))

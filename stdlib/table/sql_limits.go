@@ -44,21 +44,24 @@ func sqlLimits() map[int]int {
 type sqlConnector struct {
 	driver *sqlite.Driver
 	pages  int64
+	vfs    string
 }
+
+// sqlPage is how many bytes a page of a database has.
+const sqlPage = 4096
 
 // Driver implements [driver.Connector].
 func (c sqlConnector) Driver() driver.Driver { return c.driver }
 
 // Connect implements [driver.Connector].
 func (c sqlConnector) Connect(context.Context) (driver.Conn, error) {
-	return c.driver.Open(fmt.Sprintf(":memory:?_defensive=1&_dqs=0&_pragma=trusted_schema(0)&_pragma=temp_store(2)&_pragma=max_page_count(%d)", c.pages))
+	return c.driver.Open(fmt.Sprintf(":memory:?_defensive=1&_dqs=0&_pragma=trusted_schema(0)&_pragma=temp_store(2)&_pragma=max_page_count(%d)&vfs=%s", c.pages, c.vfs))
 }
 
 // openSQL opens a database of its own. max_page_count bounds what is copied into
 // it also where the memory is not counted.
-func openSQL(ctx context.Context, d *sqlite.Driver, g tool.Grant) (*sql.DB, *sql.Conn, error) {
-	const page = 4096
-	db := sql.OpenDB(sqlConnector{d, newBudget(g).all / page})
+func openSQL(ctx context.Context, c sqlConnector) (*sql.DB, *sql.Conn, error) {
+	db := sql.OpenDB(c)
 	conn, err := db.Conn(ctx)
 	if err != nil {
 		db.Close()
@@ -163,8 +166,15 @@ func cause(ctx context.Context) error {
 	return ctx.Err()
 }
 
+func spanOf(seconds float64) string {
+	if seconds == 1 {
+		return "1 second"
+	}
+	return fmt.Sprintf("%g seconds", seconds)
+}
+
 func errQueryTime(seconds float64) error {
-	e := tool.Errorf(tool.Limit, "the query took longer than %g seconds", seconds).
+	e := tool.Errorf(tool.Limit, "the query took longer than %s", spanOf(seconds)).
 		WithHint("ask less of it: look for a join or a recursion without an end, or give a longer timeout")
 	e.Limit = "timeout"
 	return e

@@ -34,8 +34,8 @@ const sqlModule = "cassidy"
 
 func newSQLEngine() *sqlEngine {
 	e := &sqlEngine{open: map[string]*sqlQuery{}}
-	if err := e.driver.RegisterModule(sqlModule, e); err != nil {
-		panic("table: " + err.Error()) // the driver is new: nobody else has this name
+	if err := errors.Join(e.driver.RegisterModule(sqlModule, e), withoutRandom(&e.driver)); err != nil {
+		panic("table: " + err.Error()) // the driver is new: nobody else has these names
 	}
 	return e
 }
@@ -63,6 +63,7 @@ type sqlQuery struct {
 	grant     tool.Grant
 	ctx       context.Context
 	conn      *sql.Conn
+	vfs       *clocklessVFS
 	result    *sqlResult
 	reloads   bool  // a virtual table was read again, and should be a real one
 	err       error // of a table that was read, or of the result
@@ -86,7 +87,11 @@ func (q *sqlQuery) run(ctx context.Context, e *sqlEngine) (t *Table, err error) 
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
-	db, conn, err := openSQL(ctx, &e.driver, q.grant)
+	if q.vfs, err = newClocklessVFS(); err != nil {
+		return nil, err
+	}
+	defer q.vfs.close()
+	db, conn, err := openSQL(ctx, sqlConnector{&e.driver, newBudget(q.grant).all / sqlPage, q.vfs.name})
 	if err != nil {
 		return nil, q.explain(err)
 	}

@@ -121,7 +121,7 @@ func (s *sqlStatement) bind(v tool.Value) ([]driver.NamedValue, error) {
 	case len(items) < s.places:
 		return nil, tool.Errorf(tool.Invalid, "parameter %d of the query has no value: it has %d, and params has %d", len(items)+1, s.places, len(items))
 	case len(items) > s.places:
-		return nil, tool.Errorf(tool.Invalid, "value %d of params has no place: the query has %d parameters", s.places+1, s.places).
+		return nil, tool.Errorf(tool.Invalid, "value %d of params has no place: the query has %s", s.places+1, counted(s.places, "parameter")).
 			WithHint("write ? where a value goes, without quotes around it")
 	}
 	params := make([]driver.NamedValue, len(items))

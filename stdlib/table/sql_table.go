@@ -112,7 +112,12 @@ func (c *sqlCursor) Column(i int) (vtab.Value, error) {
 	if c.batch == nil || i < 0 || i >= len(c.batch.Columns) {
 		return nil, errors.New("no such column")
 	}
-	return c.batch.Columns[i].sqlValue(c.row), nil
+	v, err := c.batch.Columns[i].sqlValue(c.row)
+	if err != nil {
+		err = inCell(err, int(c.id)+1, c.table.source.table.names[i])
+		c.table.query.err = err
+	}
+	return v, err
 }
 
 // Rowid implements [vtab.Cursor].
@@ -128,25 +133,26 @@ func (c *sqlCursor) Close() error {
 }
 
 // sqlValue is the i-th value as SQLite holds it.
-func (c *Column) sqlValue(i int) vtab.Value {
+func (c *Column) sqlValue(i int) (vtab.Value, error) {
 	if c.missing(i) {
-		return nil
+		return nil, nil
 	}
 	switch c.Type {
 	case Text:
-		return c.Texts[i]
+		return c.Texts[i], nil
 	case Integer, Bool:
-		return c.Ints[i]
+		return c.Ints[i], nil
 	case Float:
 		if math.IsNaN(c.Floats[i]) {
-			return nil
+			return nil, nil
 		}
-		return c.Floats[i]
+		return c.Floats[i], nil
 	case Any:
-		if c.Values[i] == nil {
-			return nil
+		if f, ok := c.Values[i].(float64); c.Values[i] == nil || ok && math.IsNaN(f) {
+			return nil, nil
 		}
-		return tool.FormatJSON(c.Values[i], "")
+		text, err := tool.AppendJSON(nil, c.Values[i])
+		return string(text), err
 	}
-	return formatTime(c.Type, c.Ints[i])
+	return formatTime(c.Type, c.Ints[i]), nil
 }

@@ -71,9 +71,8 @@ func shown(t testing.TB, u *Table) string {
 	return b.String()
 }
 
-func ints(v ...int64) *Column          { return &Column{Type: Integer, Ints: v} }
-func texts(v ...string) *Column        { return &Column{Type: Text, Texts: v} }
-func typed(t Type, v ...int64) *Column { return &Column{Type: t, Ints: v} }
+func ints(v ...int64) *Column   { return &Column{Type: Integer, Ints: v} }
+func texts(v ...string) *Column { return &Column{Type: Text, Texts: v} }
 
 // people is a small table of every kind of column.
 func people() *Table {

@@ -106,6 +106,18 @@ func (b *Batch) extend(d *Batch) {
 	b.Rows += d.Rows
 }
 
+// repeated returns the first name that was there before.
+func repeated(names []string) (string, bool) {
+	seen := make(map[string]struct{}, len(names))
+	for _, name := range names {
+		if _, ok := seen[name]; ok {
+			return name, true
+		}
+		seen[name] = struct{}{}
+	}
+	return "", false
+}
+
 // column returns the place of a column.
 func (t *Table) column(name string) (int, error) {
 	if i := slices.Index(t.names, name); i >= 0 {
@@ -114,11 +126,30 @@ func (t *Table) column(name string) (int, error) {
 	return 0, noSuchColumn(name, t.names)
 }
 
+// finder returns column for who asks it so many times: of a few names the list is
+// searched, of more an index is made.
+func (t *Table) finder(times int) func(name string) (int, error) {
+	const few = 8
+	if times <= few {
+		return t.column
+	}
+	places := make(map[string]int, len(t.names))
+	for i, name := range t.names {
+		places[name] = i
+	}
+	return func(name string) (int, error) {
+		if at, ok := places[name]; ok {
+			return at, nil
+		}
+		return 0, noSuchColumn(name, t.names)
+	}
+}
+
 // columns returns the places of some columns.
 func (t *Table) columns(names []string) ([]int, error) {
-	places := make([]int, len(names))
+	places, find := make([]int, len(names)), t.finder(len(names))
 	for i, name := range names {
-		at, err := t.column(name)
+		at, err := find(name)
 		if err != nil {
 			return nil, err
 		}

@@ -88,7 +88,7 @@ func (t *Table) row(ctx context.Context, g tool.Grant, n int64) (tool.Value, err
 		at += int64(size)
 	}
 	if at < 0 || at >= int64(size) {
-		return nil, tool.Errorf(tool.Invalid, "there is no row %d: the table has %d rows", n, size)
+		return nil, tool.Errorf(tool.Invalid, "there is no row %d: the table has %s", n, counted(size, "row"))
 	}
 	if t.held != nil {
 		return t.record(t.held, int(at)), nil

@@ -132,7 +132,7 @@ func (f *xlsxFile) zipError(err error) error {
 	if f.ctx.Err() != nil {
 		return f.ctx.Err()
 	}
-	return tool.Errorf(tool.Failed, "%s is no whole .xlsx file: %v", f.name, err).WithHint("it may be cut off; get it again")
+	return tool.Errorf(tool.Failed, "%s is no whole .xlsx file: %s", f.name, strings.TrimPrefix(err.Error(), "zip: ")).WithHint("it may be cut off; get it again")
 }
 
 func (f *xlsxFile) errorf(format string, args ...any) *tool.Error {
@@ -182,20 +182,28 @@ func (f *xlsxFile) partError(err error) error {
 
 // open opens a part. Excel takes names in upper and lower case for the same.
 func (f *xlsxFile) open(part string) (io.ReadCloser, error) {
-	for _, file := range f.zip.File {
-		if !strings.EqualFold(strings.TrimPrefix(file.Name, "/"), part) {
-			continue
-		}
-		if file.Flags&1 != 0 {
-			return nil, f.errorf("it is encrypted").WithHint("save it without a password, or as .csv")
-		}
-		body, err := file.Open()
-		if err != nil {
-			return nil, f.zipError(err)
-		}
-		return &unpacking{f, body}, nil
+	file := f.find(part)
+	switch {
+	case file == nil:
+		return nil, f.errorf("is no spreadsheet: it has no part %s", cut(part)).WithHint("it may be another kind of zip archive; save it as .xlsx in a spreadsheet program")
+	case file.Flags&1 != 0:
+		return nil, f.errorf("it is encrypted").WithHint("save it without a password, or as .csv")
 	}
-	return nil, f.errorf("is no spreadsheet: it has no part %s", cut(part)).WithHint("it may be another kind of zip archive; save it as .xlsx in a spreadsheet program")
+	body, err := file.Open()
+	if err != nil {
+		return nil, f.zipError(err)
+	}
+	return &unpacking{f, body}, nil
+}
+
+// find returns a part, or nil.
+func (f *xlsxFile) find(part string) *zip.File {
+	for _, file := range f.zip.File {
+		if strings.EqualFold(strings.TrimPrefix(file.Name, "/"), part) {
+			return file
+		}
+	}
+	return nil
 }
 
 // unpacking counts what is unpacked, and stops when the call does.
@@ -350,8 +358,8 @@ func (f *xlsxFile) firstShown() (*xlsxSheet, string, error) {
 // readStrings reads the texts that cells refer to by their number. What is
 // formatted in parts is put together; how it is pronounced is left out.
 func (f *xlsxFile) readStrings() error {
-	if f.stringsPart == "" {
-		return nil
+	if f.stringsPart == "" || f.find(f.stringsPart) == nil {
+		return nil // which matters only where a cell asks for a text
 	}
 	var text []byte
 	return f.eachToken(f.stringsPart, func(s *xmlScanner) error {
@@ -362,7 +370,7 @@ func (f *xlsxFile) readStrings() error {
 		if text, err = s.richText(text[:0]); err != nil {
 			return err
 		}
-		const room = 16 // of a string
+		const room = 48 // of a string: itself, twice while the list grows, and what the smallest piece of memory takes
 		if err := f.budget.take(int64(len(text)) + room); err != nil {
 			return err
 		}

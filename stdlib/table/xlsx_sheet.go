@@ -74,7 +74,7 @@ func (r *sheetReader) table() (*Table, error) {
 	}
 	const cell = 9 // bytes of one that is missing
 	if err := r.file.budget.take(int64(rows) * int64(len(types)) * cell); err != nil {
-		return nil, r.file.partError(err)
+		return nil, r.tooLarge(rows, err)
 	}
 	b := newBatch(types)
 	err = r.eachRow(func(n int, cells []sheetCell) error {
@@ -84,6 +84,14 @@ func (r *sheetReader) table() (*Table, error) {
 		return nil, err
 	}
 	return newHeld(names, b, notes...), nil
+}
+
+// tooLarge is the error of a table that is too large for its extent: mostly there
+// is a cell far from all others, which nobody knows of.
+func (r *sheetReader) tooLarge(rows int, err error) error {
+	return renamedError(err, "%s: sheet %q, which goes to cell %s%d, takes more than %d MB of memory as a table of %s", r.file.name, cut(r.sheet.name),
+		columnLetters(r.right), r.lastRow, r.file.budget.all>>20, extent(rows, len(r.columns[r.left:]))).
+		WithHint("clear what stands far from the data, as in cell %s%d, and save the file; or save the sheet as .csv", columnLetters(r.right), r.lastRow)
 }
 
 // survey notes the extent of the table and the kinds of its values.
@@ -395,7 +403,11 @@ func (r *sheetReader) cellValue(kind string, text []byte, format cellFormat) (to
 	case "s":
 		n, ok := smallNumber(bytes.TrimSpace(text))
 		if !ok || n >= len(r.file.strings) {
-			return nil, tool.Errorf(tool.Invalid, "there is no shared text %q", cut(string(text)))
+			e := tool.Errorf(tool.Invalid, "there is no shared text %q", cut(string(text)))
+			if len(r.file.strings) == 0 {
+				e = e.WithHint("the file has no shared texts: it is damaged; save it again in a spreadsheet program")
+			}
+			return nil, e
 		}
 		return r.file.strings[n], nil
 	case "str":

@@ -1,0 +1,73 @@
+package table
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/cassidy-run/cassidy/runtime/tool"
+)
+
+func TestWriteCSVRefusesNUL(t *testing.T) {
+	for _, test := range []struct {
+		table *Table
+		want  string
+	}{
+		{tableOf("a", Integer, []tool.Value{1, 2}, "b", Text, []tool.Value{"x", "y\x00z"}), `row 2, column "b": the text has a NUL character`},
+		{tableOf("b", Any, []tool.Value{int64(1), "\x00"}), `row 2, column "b": the text has a NUL character`},
+		{tableOf("a\x00", Text, []tool.Value{"x"}), `the name of column 1 has a NUL character`},
+	} {
+		got, err := writeCSV(context.Background(), tool.Grant{}, test.table, ",", true)
+		if e := tool.AsError(err, tool.Failed); err == nil || e.Kind != tool.Invalid || !strings.HasPrefix(e.Message(), test.want) || e.Hint == "" {
+			t.Errorf("to_csv(%v) = %v, %v, want %s", test.table.names, got, err, test.want)
+		}
+	}
+	rows := make([]tool.Value, batchRows+7)
+	for i := range rows {
+		rows[i] = "x"
+	}
+	rows[batchRows+5] = "\x00"
+	if _, err := writeCSV(context.Background(), tool.Grant{}, tableOf("a", Text, rows), ",", true); err == nil || !strings.HasPrefix(err.Error(), "row 4102,") {
+		t.Errorf("in the second batch: %v", err)
+	}
+}
+
+// TestWords are messages that count or that guess what was meant.
+func TestWords(t *testing.T) {
+	u := tableOf("a", Integer, []tool.Value{1})
+	_, cross := method(u, "join", u, "a", named{"how": "cross"})
+	_, avg := callRow(t, u, "agg", nil, "n", pair("a", "avg"))
+	_, quote := csvBytes([]byte("a,b\n1,2\n"), &readOptions{quote: ",", decimal: "."})
+	_, row := u.At(context.Background(), tool.Grant{}, int64(5))
+	for name, test := range map[string]struct {
+		err        error
+		want, hint string
+	}{
+		"cross":   {cross, `there is no join "cross"`, "add_column"},
+		"avg":     {avg, `there is no function "avg"; did you mean "mean"?`, "the functions are"},
+		"quote":   {quote, "argument 'quote' should be one character", "none"},
+		"row":     {row, "there is no row 5: the table has 1 row", ""},
+		"seconds": {errQueryTime(1), "the query took longer than 1 second", "timeout"},
+	} {
+		if e := tool.AsError(test.err, tool.Failed); test.err == nil || !strings.HasPrefix(e.Message(), test.want) || !strings.Contains(e.Hint, test.hint) {
+			t.Errorf("%s: %v (hint %q), want %s (hint %q)", name, test.err, e.Hint, test.want, test.hint)
+		}
+	}
+	f := Module().Funcs
+	for _, text := range []tool.Value{"a\n1\n", "[1]", book("", nil)} {
+		args, err := f[1].Bind([]tool.Value{text}, tool.NewDict("encoding", "klingon"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = f[1].Do(context.Background(), tool.Effect{Args: args}, tool.Grant{})
+		if e := tool.AsError(err, tool.Failed); err == nil || e.Kind != tool.Invalid || !strings.HasPrefix(e.Message(), `there is no encoding "klingon"`) {
+			t.Errorf("parse(%.9q, encoding = \"klingon\"): %v, want it to be refused", text, err)
+		}
+	}
+	short := csvOptions()
+	short.fill, short.skip = true, 1
+	filled, err := csvBytes([]byte("title\na,b\n1\n"), short)
+	if want := "1 line skipped; 1 row was short and filled with missing values, the first in line 3"; err != nil || strings.Join(filled.notes, "; ") != want {
+		t.Errorf("notes = %q, %v, want %q", filled.notes, err, want)
+	}
+}

@@ -1,0 +1,64 @@
+package table
+
+import (
+	"bytes"
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/cassidy-run/cassidy/runtime/tool"
+)
+
+func TestFileTooLarge(t *testing.T) {
+	reads := 0
+	sized := func(size int64) tool.Grant {
+		return tool.Grant{Do: func(name string, _ *tool.Dict) (tool.Outcome, error) {
+			if name == "fs.stat" {
+				return tool.Outcome{Value: tool.NewDict("kind", "file", "size", size, "modified", "")}, nil
+			}
+			reads++
+			return tool.Outcome{}, tool.Errorf(tool.Failed, "nothing is read")
+		}}
+	}
+	if in, err := openFile(sized(maxFile), "big.csv"); err != nil || in.size != maxFile {
+		t.Errorf("a file of 2 GB: %v, %v", in, err)
+	}
+	_, err := openFile(sized(maxFile+1), "big.csv")
+	e := tool.AsError(err, tool.Failed)
+	if err == nil || e.Kind != tool.Limit || e.Message() != "big.csv is larger than 2 GB" || !strings.Contains(e.Hint, "split") || reads > 0 {
+		t.Errorf("a larger file: %v (hint %q) after %d reads", err, e.Hint, reads)
+	}
+}
+
+// TestFileIsLookedAt counts how often: when it is opened, and at the end of each
+// pass, and at the beginning of each but the first.
+func TestFileIsLookedAt(t *testing.T) {
+	content := []byte("a,b\n" + strings.Repeat("1,x"+strings.Repeat(" ", 60)+"\n", (maxHeld>>6)+10))
+	looks, modified := 0, "then"
+	g := tool.Grant{Do: func(name string, args *tool.Dict) (tool.Outcome, error) {
+		if name == "fs.stat" {
+			looks++
+			return tool.Outcome{Value: tool.NewDict("kind", "file", "size", int64(len(content)), "modified", modified)}, nil
+		}
+		at := args.Int("offset", 0)
+		return tool.Outcome{Value: bytes.Clone(content[at : at+args.Int("length", 0)])}, nil
+	}}
+	in, err := openFile(g, "a.csv")
+	if err != nil {
+		t.Fatal(err)
+	}
+	u, err := readCSV(context.Background(), g, in, csvOptions())
+	if err != nil || looks != 2 {
+		t.Fatalf("read: %v, after %d looks, want 2", err, looks)
+	}
+	pass := func() error {
+		return u.each(context.Background(), g, func(*Batch) error { return nil })
+	}
+	if err := pass(); err != nil || looks != 4 {
+		t.Errorf("a pass: %v, after %d looks, want 4", err, looks)
+	}
+	modified = "now"
+	if err := pass(); err == nil || !strings.Contains(err.Error(), "changed") {
+		t.Errorf("a pass over a changed file: %v", err)
+	}
+}

@@ -1,0 +1,122 @@
+package table
+
+import (
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"reflect"
+
+	"modernc.org/libc"
+	"modernc.org/sqlite"
+	sqlite3 "modernc.org/sqlite/lib"
+
+	"github.com/cassidy-run/cassidy/runtime/tool"
+)
+
+// A run is resumed and replayed from its record, which has no answers of SQL: each
+// query must give the same again. So a query has no clock and no random numbers.
+
+// A clocklessVFS is what SQLite asks for the time on behalf of one connection
+// (a VFS, which is otherwise for files). It has none to give, and notes that it was
+// asked: SQLite itself would take the time for missing, without an error.
+type clocklessVFS struct {
+	at   uintptr // of its struct, in memory of SQLite
+	name string
+	text uintptr // the name in C
+}
+
+// vfsLayout is where the parts lie: behind the struct of SQLite the address of the
+// code of refuseTime, which makes of its place a function in C, and the note.
+func vfsLayout() (code, asked, size uintptr) {
+	word := reflect.TypeFor[uintptr]().Size()
+	code = reflect.TypeFor[sqlite3.Tsqlite3_vfs]().Size()
+	return code, code + word, code + 2*word
+}
+
+// refuseTime is the function xCurrentTimeInt64 of the VFS. It must use nothing but
+// its arguments.
+func refuseTime(_ *libc.TLS, vfs, _ uintptr) int32 {
+	_, asked, _ := vfsLayout()
+	libc.AssignPtrUintptr(vfs+asked, 1)
+	return sqlite3.SQLITE_ERROR
+}
+
+// newClocklessVFS registers one, which is the usual one in all else.
+func newClocklessVFS() (*clocklessVFS, error) {
+	thread := libc.NewTLS()
+	defer thread.Close()
+	code, asked, size := vfsLayout()
+	usual := sqlite3.Xsqlite3_vfs_find(thread, 0)
+	v := &clocklessVFS{at: sqlite3.Xsqlite3_malloc(thread, int32(size))}
+	if usual == 0 || v.at == 0 {
+		return nil, errSQLMemory("out of memory")
+	}
+	v.name = fmt.Sprintf("cassidy-%x", v.at)
+	var err error
+	if v.text, err = libc.CString(v.name); err != nil {
+		sqlite3.Xsqlite3_free(thread, v.at)
+		return nil, errSQLMemory(err.Error())
+	}
+	next := vfsField("FpNext") // others may change it at this moment
+	for at := uintptr(0); at < code; at += reflect.TypeFor[uintptr]().Size() {
+		if at != next {
+			libc.AssignPtrUintptr(v.at+at, libc.AtomicLoadPUintptr(usual+at))
+		}
+	}
+	v.set("FpNext", 0)
+	libc.AssignPtrUintptr(v.at+code, reflect.ValueOf(refuseTime).Pointer())
+	v.set("FxCurrentTimeInt64", v.at+code)
+	v.set("FzName", v.text)
+	libc.AssignPtrUintptr(v.at+asked, 0)
+	sqlite3.Xsqlite3_vfs_register(thread, v.at, 0)
+	return v, nil
+}
+
+func (v *clocklessVFS) set(field string, to uintptr) {
+	libc.AssignPtrUintptr(v.at+vfsField(field), to)
+}
+
+// vfsField is where a field of the struct lies.
+func vfsField(name string) uintptr {
+	f, ok := reflect.TypeFor[sqlite3.Tsqlite3_vfs]().FieldByName(name)
+	if !ok {
+		panic("table: SQLite's VFS has no " + name)
+	}
+	return f.Offset
+}
+
+// asked reports whether a query wanted to know the time.
+func (v *clocklessVFS) asked() bool {
+	_, asked, _ := vfsLayout()
+	return libc.AtomicLoadPUintptr(v.at+asked) != 0
+}
+
+// close takes the VFS away, after its connection was closed.
+func (v *clocklessVFS) close() {
+	thread := libc.NewTLS()
+	defer thread.Close()
+	sqlite3.Xsqlite3_vfs_unregister(thread, v.at)
+	sqlite3.Xsqlite3_free(thread, v.at)
+	libc.Xfree(thread, v.text)
+}
+
+func errSQLTime() error {
+	return tool.Errorf(tool.Invalid, "SQL: a query cannot ask for the current time: run again, it would give another result").
+		WithHint(`give the time as a parameter: params = {"now": time.now()}, and :now in the query`)
+}
+
+// sqlRandomText is what the functions random and randomblob say.
+const sqlRandomText = "a query cannot ask for random numbers"
+
+func errSQLRandom() error {
+	return tool.Errorf(tool.Invalid, "SQL: %s: run again, it would give another result", sqlRandomText).
+		WithHint("take random rows with t.sample(n), or make numbers with the module random and give them as parameters or as a column")
+}
+
+// withoutRandom has the driver refuse the functions that give random numbers.
+func withoutRandom(d *sqlite.Driver) error {
+	refuse := func(*sqlite.FunctionContext, []driver.Value) (driver.Value, error) {
+		return nil, errors.New(sqlRandomText)
+	}
+	return errors.Join(d.RegisterScalarFunction("random", 0, refuse), d.RegisterScalarFunction("randomblob", 1, refuse))
+}

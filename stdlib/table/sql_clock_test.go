@@ -1,0 +1,128 @@
+package table
+
+import (
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/cassidy-run/cassidy/runtime/tool"
+)
+
+func days() *Table {
+	return tableOf("s", Text, []tool.Value{"now", "2024-01-31"}, "n", Integer, []tool.Value{1, 2})
+}
+
+// TestSQLHasNoClock asks for the time in each way that SQLite has.
+func TestSQLHasNoClock(t *testing.T) {
+	f := sqlFunc()
+	for _, query := range []string{
+		"select current_timestamp", "select current_date", "select current_time as t",
+		"select date('now')", "select datetime('NOW', '+1 day')", "select time()", "select date()", "select datetime()", "select julianday('now')", "select julianday()",
+		"select unixepoch()", "select unixepoch('now', 'subsec')", "select datetime('subsec')", "select strftime('%Y')", "select strftime('%Y', 'now')",
+		"select timediff('now', '2020-01-01')", "select date(s) from t", "select date('no' || 'w')", "select date(?)",
+		"select count(*) from t a, t b where a.s < date('now')", "with x(d) as (values (date('now'))) select * from x", "values (current_date)",
+	} {
+		var params []tool.Value
+		if strings.Contains(query, "?") {
+			params = []tool.Value{tool.List{"now"}}
+		}
+		u, err := askSQL(t, f, query, lend("t", days()), params...)
+		e := tool.AsError(err, tool.Failed)
+		if err == nil || e.Kind != tool.Invalid || !strings.Contains(e.Message(), "current time") || !strings.Contains(e.Hint, "params") {
+			t.Errorf("sql(%q) = %v, %v (hint %q), want an error that it asks for the time", query, u, err, e.Hint)
+		}
+	}
+}
+
+func TestSQLHasNoChance(t *testing.T) {
+	f := sqlFunc()
+	for _, query := range []string{"select random()", "select hex(randomblob(4))", "select * from t order by random()", "select abs(RANDOM()) % 6 from t", `select "random"()`} {
+		u, err := askSQL(t, f, query, lend("t", days()))
+		if e := tool.AsError(err, tool.Failed); err == nil || e.Kind != tool.Invalid || !strings.Contains(e.Message(), "random numbers") || e.Hint == "" {
+			t.Errorf("sql(%q) = %v, %v, want an error that it asks for random numbers", query, u, err)
+		}
+	}
+}
+
+func TestSQLOfGivenTimes(t *testing.T) {
+	f := sqlFunc()
+	for _, test := range []struct{ query, want string }{
+		{"select date('2024-01-31', '+1 month') as d", `d:text | "2024-03-02"`},
+		{"select strftime('%Y', s) as y from t where s <> 'now'", `y:text | "2024"`},
+		{"select count(*) as n from t where s = 'now'", "n:integer | 1"},
+		{"select date(?, '+1 day') as d", `d:text | "2024-03-01"`},
+		{"select date(null) as d", "d:text | null"},
+	} {
+		var params []tool.Value
+		if strings.Contains(test.query, "?") {
+			params = []tool.Value{tool.List{"2024-02-29"}}
+		}
+		u, err := askSQL(t, f, test.query, lend("t", days()), params...)
+		if err != nil {
+			t.Errorf("sql(%q): %v", test.query, err)
+		} else if got := shown(t, u); got != test.want {
+			t.Errorf("sql(%q) = %s, want %s", test.query, got, test.want)
+		}
+	}
+}
+
+// TestSQLClocksAreApart asks side by side: who asks for the time fails, and nobody
+// else.
+func TestSQLClocksAreApart(t *testing.T) {
+	f := sqlFunc()
+	var all sync.WaitGroup
+	for i := range 32 {
+		all.Go(func() {
+			query := "select n from t"
+			if i%2 == 0 {
+				query = "select n, date('now') as d from t"
+			}
+			if _, err := askSQL(t, f, query, lend("t", days())); (err != nil) != (i%2 == 0) {
+				t.Errorf("sql(%q): %v", query, err)
+			}
+		})
+	}
+	all.Wait()
+}
+
+// nested is a list in a list and so on.
+func nested(depth int) tool.Value {
+	var v tool.Value = int64(1)
+	for range depth {
+		v = tool.List{v}
+	}
+	return v
+}
+
+func TestDeepValues(t *testing.T) {
+	u := tableOf("a", Integer, []tool.Value{1, 2})
+	good := tableBy(t, u, "add_column", "v", tool.List{nil, nested(tool.MaxDepth)})
+	if same, err := good.Equal(t.Context(), tool.Grant{}, good); !same || err != nil {
+		t.Errorf("Equal of itself = %v, %v", same, err)
+	}
+	if _, err := askSQL(t, sqlFunc(), "select v from t", lend("t", good)); err != nil {
+		t.Errorf("sql of the deepest values: %v", err)
+	}
+	deep := nested(tool.MaxDepth + 1)
+	large := make(tool.List, tool.MaxNodes)
+	for name, values := range map[string]tool.Value{
+		"a list":          tool.List{int64(1), deep},
+		"a function":      tool.Function(func(args ...tool.Value) (tool.Value, error) { return deep, nil }),
+		"one of a dict":   tool.List{int64(1), tool.NewDict("k", nested(tool.MaxDepth))},
+		"a large one":     tool.List{int64(1), large},
+		"a large of them": tool.List{int64(1), tool.List{large}},
+	} {
+		_, err := method(u, "add_column", "v", values)
+		e := tool.AsError(err, tool.Failed)
+		if err == nil || e.Kind != tool.Limit || !strings.Contains(e.Message(), `, column "v": a cell cannot hold a value`) {
+			t.Errorf("add_column of %s: %v, want the limit with row and column", name, err)
+		}
+	}
+	if _, err := method(good, "fill_missing", tool.NewDict("v", deep)); err == nil || tool.AsError(err, tool.Failed).Kind != tool.Limit {
+		t.Errorf("fill_missing with a deep value: %v", err)
+	}
+	held := tableOf("v", Any, []tool.Value{int64(1), deep})
+	if _, err := askSQL(t, sqlFunc(), "select v from t", lend("t", held)); err == nil || !strings.Contains(err.Error(), `row 2, column "v": a value nested more than 64 deep`) {
+		t.Errorf("sql of a deep value: %v", err)
+	}
+}

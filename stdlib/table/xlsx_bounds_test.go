@@ -1,0 +1,47 @@
+package table
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/cassidy-run/cassidy/runtime/tool"
+)
+
+// TestXLSXTinyStrings has a million texts of a byte, which take more room than
+// their bytes.
+func TestXLSXTinyStrings(t *testing.T) {
+	const texts, room = 1_000_000, 48
+	in := bomb(t, "xl/sharedStrings.xml", "<sst>", "<si><t>x</t></si>", texts, "</sst>")
+	for _, test := range []struct {
+		memory int64
+		fits   bool
+	}{{3 * texts * room, false}, {6 * texts * room, true}} {
+		input := &input{name: "text", held: in, size: int64(len(in))}
+		_, err := readXLSX(context.Background(), tool.Grant{Memory: test.memory}, input, &readOptions{})
+		if limited := err != nil && tool.AsError(err, tool.Failed).Limit == "memory"; limited == test.fits {
+			t.Errorf("with %d bytes of memory: %v, want it to fit: %v", test.memory, err, test.fits)
+		}
+	}
+}
+
+// TestXLSXWithoutStrings reads a workbook that tells of shared texts and has none.
+func TestXLSXWithoutStrings(t *testing.T) {
+	none := map[string]string{"xl/sharedStrings.xml": ""}
+	tab, err := parseAs("xlsx", string(book(`<row r="1">`+inline("A1", "a")+`</row><row r="2"><c r="A2"><v>1</v></c></row>`, none)), readOptions{})
+	if err != nil || show(t, tab) != "a:integer \n1\n" {
+		t.Errorf("without a shared text: %v, %v", tab, err)
+	}
+	_, err = parseAs("xlsx", string(book(`<row r="1"><c r="A1" t="s"><v>0</v></c></row>`, none)), readOptions{})
+	if err == nil || !strings.Contains(err.Error(), `cell A1: there is no shared text "0"`) || !strings.Contains(tool.AsError(err, tool.Failed).Hint, "no shared texts") {
+		t.Errorf("with one: %v", err)
+	}
+}
+
+func TestXLSXStrayCell(t *testing.T) {
+	in := book(`<row r="1">`+inline("A1", "x")+`</row><row r="1048576"><c r="XFD1048576"><v>1</v></c></row>`, nil)
+	_, err := parseAs("xlsx", string(in), readOptions{})
+	if e := tool.AsError(err, tool.Failed); err == nil || e.Limit != "memory" || !strings.Contains(e.Hint, "clear") || !strings.Contains(e.Hint, "XFD1048576") {
+		t.Errorf("%v (hint %q), want one that says which cell to clear", err, e.Hint)
+	}
+}
