@@ -437,7 +437,11 @@ func (c agreeColumn) written(v any) string {
 	case int64:
 		return strconv.FormatInt(v, 10)
 	case float64:
-		s := strconv.FormatFloat(v, 'g', -1, 64)
+		form := byte('g')
+		if math.Abs(v) >= 1 && math.Abs(v) < 1e15 {
+			form = 'f'
+		}
+		s := strconv.FormatFloat(v, form, -1, 64)
 		if !strings.ContainsAny(s, ".e") {
 			s += ".0"
 		}

@@ -1,6 +1,7 @@
 package table
 
 import (
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -153,7 +154,12 @@ func valueText(v tool.Value) string {
 // formatFloat writes a number so that it reads back as a float, as itself: 2.0,
 // 0.1, 1e+30, NaN, +Inf.
 func formatFloat(f float64) string {
-	s := strconv.FormatFloat(f, 'g', -1, 64)
+	const full = 1e15 // up to here a number is written without an exponent
+	form := byte('g')
+	if size := math.Abs(f); size >= 1 && size < full {
+		form = 'f'
+	}
+	s := strconv.FormatFloat(f, form, -1, 64)
 	for _, r := range s {
 		if r == '.' || r == 'e' || r == 'N' || r == 'I' {
 			return s

@@ -20,6 +20,8 @@ type csvColumn struct {
 	seen seen
 	last seen // what the last cell was, which the next may be, too
 	fits *formFits
+
+	lookalike string // how its first cells would be numbers, or ""
 }
 
 // A csvPass looks at all rows of a file, to find the types of its columns.
@@ -97,6 +99,9 @@ func (p *csvPass) look(b *csvRows) (again bool, err error) {
 				return false, err
 			}
 		}
+	}
+	if p.rows < batchRows/2 { // the first batch, whose rows come after the very first
+		f.lookAlikes(b)
 	}
 	p.rows += len(b.lines)
 	if p.keep {
@@ -218,6 +223,9 @@ func (c *csvColumn) settle(quoted bool) (note string) {
 	c.words = c.typ != Text || values == 0
 	if ambiguous != "" && c.typ == Text && !c.forced {
 		return fmt.Sprintf("column %s is text, since its dates fit %s", quoteCut(c.name), ambiguous)
+	}
+	if c.lookalike != "" && c.typ == Text && !c.forced {
+		return fmt.Sprintf("column %s is text, whose first values are numbers with %s", quoteCut(c.name), c.lookalike)
 	}
 	return ""
 }

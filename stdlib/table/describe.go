@@ -49,7 +49,7 @@ func describeRows() []row {
 
 func describe(c *call) (tool.Value, error) {
 	t := c.table()
-	d := &description{table: t}
+	d := &description{table: t, brief: c.args.Text("method") == "basic"}
 	method, ok := map[string]func(*description){
 		"basic": (*description).basic, "skim": (*description).skim, "codebook": (*description).codebook,
 	}[c.args.Text("method")]

@@ -11,6 +11,7 @@ import (
 
 // A description is the text of describe on its way.
 type description struct {
+	brief  bool // no quartiles are shown
 	table  *Table
 	rows   int
 	wanted int // columns; more than there are facts of
@@ -42,7 +43,7 @@ func (d *description) head() {
 	if counts {
 		d.line("~ marks an estimate, within 2 %%")
 	}
-	if len(quartiles) > 0 {
+	if len(quartiles) > 0 && !d.brief {
 		d.line("quartiles are estimates, within 0.5 %% of the rank: %s", someNames(quartiles))
 	}
 }

@@ -2,6 +2,7 @@ package table
 
 import (
 	"context"
+	"strings"
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
 )
@@ -85,6 +86,9 @@ func (c *call) filteredWhere(name, op string) (*Table, error) {
 	t := c.table()
 	at, err := t.column(name)
 	if err != nil {
+		if op == "" && strings.ContainsAny(name, "<>=") {
+			return nil, tool.Errorf(tool.Invalid, "there is no column %s", quoteCut(name)).WithHint(`a condition is three arguments: filter("price", ">", 10)`)
+		}
 		return nil, err
 	}
 	switch {

@@ -276,8 +276,8 @@ func escaped(s string) string {
 	return b.String()
 }
 
-// shownFloat writes a number with at most ten significant digits, and all digits
-// before the point.
+// shownFloat writes a number with at most ten significant digits, but all digits
+// before the point and, as far as a float has them, four behind it.
 func shownFloat(f float64) string {
 	const digits = 10
 	exact := formatFloat(f)
@@ -294,7 +294,7 @@ func shownFloat(f float64) string {
 	} else if size > 0 {
 		before = int(math.Floor(math.Log10(size))) + 1 // zeros after the point do not count
 	}
-	rounded := strconv.FormatFloat(f, 'f', max(digits-before, 1), 64)
+	rounded := strconv.FormatFloat(f, 'f', max(digits-before, min(4, 15-before), 1), 64)
 	whole, fraction, _ := strings.Cut(rounded, ".")
 	if fraction = strings.TrimRight(fraction, "0"); fraction == "" {
 		fraction = "0"

@@ -7,6 +7,24 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/tool"
 )
 
+// tableLacks says how that is done of which a table has no method under the name
+// that other libraries have for it.
+func tableLacks(name string) string {
+	known := map[string]string{
+		"merge": `t.join(u, "key")`, "fillna": `t.fill_missing(0)`, "dropna": `t.drop_missing("column")`, "apply": `t.add_column("name", function)`,
+		"assign": `t.add_column("name", function)`, "with_column": `t.add_column("name", function)`, "value_counts": `t.group_by("column").count()`,
+		"unique": `t.distinct("column")`, "drop_duplicates": `t.distinct()`, "shape": "t.rows and t.columns", "size": "t.rows", "dtypes": "t.types", "astype": `t.with_types({"column": "integer"})`,
+		"iterrows": "for row in t", "itertuples": "for row in t", "where": `t.filter("column", ">", 3)`, "query": `t.filter("column", ">", 3), or data.sql(query, {"t": t})`,
+		"order_by": `t.sort("column")`, "sort_values": `t.sort("column")`, "groupby": `t.group_by("column").agg(n = "count")`, "pivot_table": `t.pivot("row", "column", "value", agg = "sum")`,
+		"melt": "t.unpivot()", "append": "t.concat(u)", "to_dict": "t.to_records()", "info": "t.describe()", "loc": "t[0], and t.filter(…)", "iloc": "t[0], and t.head(n)",
+		"sum": `t.agg(total = ("column", "sum"))`, "mean": `t.agg(mean = ("column", "mean"))`, "count": "t.rows", "write": "fs.write(path, t.to_csv())", "save": "fs.write(path, t.to_csv())",
+	}
+	if how, ok := known[name]; ok {
+		return "write " + how
+	}
+	return `a column is t["name"]`
+}
+
 // kinds are the types of the objects that the rows of one [Module] give.
 type kinds struct{ table, groups tool.ObjectType }
 
@@ -21,12 +39,14 @@ func Module() tool.Module {
 			"`t[0]` a row as a dict (in Lua the first row is `t[1]`), `len(t)` the number of rows, and a loop the rows. A missing value is None, " +
 			"and is not the empty text; in a row in Lua it is null, which a condition takes for true, so compare: `row.x == null`. Nothing changes a table: each method gives another; of a file that is not kept in memory, at most 1,000 one from the other. Where a table leaves the script, as " +
 			"a tool's result, it is a list of dicts; print(t) and str(t) show it as text.",
+		Lacks:   tableLacks,
 		Fields:  bound(k, tableFields()),
 		Methods: bound(k, slices.Concat(shapeRows(), filterRows(), combineRows(), groupRows(), describeRows(), writeRows())),
 	}
 	k.groups = tool.ObjectType{
 		Name:    "groups",
 		Doc:     "The rows of a table in groups, as group_by gives them.",
+		Lacks:   func(string) string { return `as in t.group_by("city").agg(total = ("amount", "sum"), n = "count")` },
 		Methods: bound(k, groupsRows()),
 	}
 	return tool.Module{

@@ -57,7 +57,7 @@ func sqlMessage(s string, code int) string {
 
 func errSQLMemory(text string) *tool.Error {
 	return overMemory("the query takes more memory than it may: %s", text).
-		WithHint("ask for fewer rows or columns, or sort fewer, or declare limits = {\"memory\": …}")
+		WithHint("GROUP BY and ORDER BY sort all rows that they get: keep fewer of them with WHERE, ask for fewer columns, or use a tool with t.group_by(…), which sorts nothing")
 }
 
 func (q *sqlQuery) explainText(text string) error {
