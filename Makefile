@@ -35,7 +35,7 @@ fmt-check:
 	@test -z "$$(gofmt -l .)" || { gofmt -l .; echo "run make fmt"; exit 1; }
 
 bench:
-	go test -run '^$$' -bench . -benchmem ./runtime/... ./stdlib/ ./bench/
+	go test -run '^$$' -bench . -benchmem ./runtime/... ./stdlib/... ./bench/
 
 # Each fuzz target for a little while.
 fuzz:

@@ -121,12 +121,11 @@ func (o luaObject) index(L *lua.LState, key lua.LValue) (lua.LValue, error) {
 // t:head(3).
 func luaMethod(f function) *lua.LFunction {
 	return luaBuiltin(func(L *lua.LState) int {
-		u, _ := L.Get(1).(*lua.LUserData)
-		if u == nil {
-			luaCallOf(L).fail(L, "write object:"+f.Name+"(…), with a colon")
+		var o luaObject
+		if u, ok := L.Get(1).(*lua.LUserData); ok {
+			o, _ = u.Value.(luaObject)
 		}
-		o, ok := u.Value.(luaObject)
-		if !ok || o.Type() != f.self.Type() {
+		if o.Object == nil || o.Type() != f.self.Type() {
 			luaCallOf(L).fail(L, "write object:"+f.Name+"(…), with a colon")
 		}
 		f.self = o.Object
