@@ -94,7 +94,7 @@ func (o luaObject) index(L *lua.LState, key lua.LValue) (lua.LValue, error) {
 	}
 	parts, ok := o.Object.(tool.Collection)
 	if !ok {
-		return nil, noAttribute(o.Type(), key.String())
+		return nil, noAttribute(o.Object, key.String())
 	}
 	k, err := fromLua(key)
 	if err != nil {
@@ -111,6 +111,9 @@ func (o luaObject) index(L *lua.LState, key lua.LValue) (lua.LValue, error) {
 		k = i - 1
 	}
 	v, err := parts.At(r.ctx, r.grant(), k)
+	if name, ok := k.(string); ok && err != nil && lacks(o.Object, name) != "" {
+		return nil, noAttribute(o.Object, name)
+	}
 	if err != nil {
 		return nil, inScript(err)
 	}

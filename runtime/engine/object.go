@@ -34,19 +34,29 @@ func attributeNames(t *tool.ObjectType) []string {
 	return names
 }
 
-// noAttribute is the error of a name that an object does not have.
-func noAttribute(t *tool.ObjectType, name string) *tool.Error {
-	hint := ""
-	if t.Lacks != nil {
-		hint = t.Lacks(name)
+// noAttribute is the error of a name that an object does not have. What its type
+// knows of the name is better than what looks alike.
+func noAttribute(o tool.Object, name string) *tool.Error {
+	t := o.Type()
+	e := tool.Errorf(tool.Failed, "a %s has no %s", t.Name, name)
+	if e.Hint = lacks(o, name); e.Hint != "" {
+		return e
 	}
-	near := tool.DidYouMean(name, attributeNames(t))
-	if hint != "" {
-		near = "" // what is known is better than what looks alike
+	if near := tool.DidYouMean(name, attributeNames(t)); near != "" {
+		return tool.Errorf(tool.Failed, "a %s has no %s%s", t.Name, name, near)
 	}
-	e := tool.Errorf(tool.Failed, "a %s has no %s%s", t.Name, name, near)
-	e.Hint = hint
+	if _, ok := o.(tool.Collection); ok {
+		return e.WithHint("a part of it that has a name is read as in t[%q]", name)
+	}
 	return e
+}
+
+// lacks is what the type of an object knows of a name that it does not have.
+func lacks(o tool.Object, name string) string {
+	if f := o.Type().Lacks; f != nil {
+		return f(name)
+	}
+	return ""
 }
 
 // methodOf makes a function of a row of an object's type.

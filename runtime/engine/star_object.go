@@ -46,7 +46,7 @@ func (o *starObject) Attr(name string) (starlark.Value, error) {
 	f, isMethod, ok := attribute(o.object, name)
 	switch {
 	case !ok:
-		return nil, noAttribute(o.object.Type(), name)
+		return nil, noAttribute(o.object, name)
 	case isMethod:
 		return starBuiltin(f), nil
 	}

@@ -38,8 +38,8 @@ type ObjectType struct {
 	Doc     string
 	Fields  []Func // read without a call, as in t.columns; they have no parameters
 	Methods []Func // called, as in t.head(3)
-	// Lacks says what to write for a name that is neither; "" is nothing to say.
-	// It may be nil.
+	// Lacks says what to write for a name that is neither, but that other libraries
+	// have; "" for any other. It may be nil.
 	Lacks func(name string) string
 }
 

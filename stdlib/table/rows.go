@@ -22,7 +22,7 @@ func tableLacks(name string) string {
 	if how, ok := known[name]; ok {
 		return "write " + how
 	}
-	return `a column is t["name"]`
+	return ""
 }
 
 // kinds are the types of the objects that the rows of one [Module] give.

@@ -173,3 +173,23 @@ func TestScriptErrorsOfBothLanguages(t *testing.T) {
 		}
 	}
 }
+
+// TestNamesThatTablesLack asks for what is nearly a method, for what other
+// libraries call one, and for a column.
+func TestNamesThatTablesLack(t *testing.T) {
+	e := scriptEngine()
+	for _, test := range []struct{ path, body, message, hint string }{
+		{"x.star", "t.colums", `a table has no colums; did you mean "columns"?`, ""},
+		{"x.star", `t.merge(u)`, "a table has no merge", `write t.join(u, "key")`},
+		{"x.star", "t.people", "a table has no people", `a part of it that has a name is read as in t["people"]`},
+		{"x.star", `t.group_by("city").sum("people")`, "a groups has no sum", `as in t.group_by("city").agg(total = ("amount", "sum"), n = "count")`},
+		{"x.lua", "t:merge(u)", "a table has no merge", `write t.join(u, "key")`},
+		{"x.lua", "t.colums", `there is no column "colums"`, "the columns are city, people, area, since"},
+	} {
+		_, err := scripted(t, e, test.path, "return "+test.body)
+		got := tool.AsError(err, tool.Internal)
+		if got == nil || got.Message() != test.message || got.Hint != test.hint {
+			t.Errorf("%s fails with %v (hint %q), want %s (hint %q)", test.body, err, tool.AsError(err, tool.Internal).Hint, test.message, test.hint)
+		}
+	}
+}
