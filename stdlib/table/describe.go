@@ -138,11 +138,18 @@ func addFacts(all []*facts, batch *Batch, places []int) {
 		}
 	}
 	var other sync.WaitGroup
+	var broken any // a panic is the caller's, who may survive it
 	if len(all) > 1 && batch.Rows > batchRows/2 {
-		other.Go(work)
+		other.Go(func() {
+			defer func() { broken = recover() }()
+			work()
+		})
 	}
 	work()
 	other.Wait()
+	if broken != nil {
+		panic(broken)
+	}
 }
 
 // newFacts returns those of no values. They may take about this many bytes, though
