@@ -35,7 +35,7 @@ import (
 	"time"
 
 	"github.com/cassidy-run/cassidy/runtime"
-	"github.com/cassidy-run/cassidy/runtime/journal"
+	"github.com/cassidy-run/cassidy/runtime/history"
 	"github.com/cassidy-run/cassidy/runtime/project"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/sandbox"
@@ -154,9 +154,9 @@ func Open(dir string, o *Options) (*runtime.Host, error) {
 		return nil, errors.Join(err, world.Close())
 	}
 	find.Describe, find.DescribeBuiltin = box.strangers.Describe, box.ours.Describe
-	var runs *journal.Journal
+	var runs *history.Journal
 	if opts.Journal != "" {
-		if runs, err = journal.Open(opts.Journal, nil); err != nil {
+		if runs, err = history.Open(opts.Journal, nil); err != nil {
 			return nil, errors.Join(err, box.close(), world.Close())
 		}
 	}
@@ -180,7 +180,7 @@ func Open(dir string, o *Options) (*runtime.Host, error) {
 	return host, nil
 }
 
-func closeJournal(j *journal.Journal) error {
+func closeJournal(j *history.Journal) error {
 	if j == nil {
 		return nil
 	}

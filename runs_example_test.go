@@ -10,7 +10,7 @@ import (
 
 	"github.com/cassidy-run/cassidy"
 	"github.com/cassidy-run/cassidy/runtime"
-	"github.com/cassidy-run/cassidy/runtime/journal"
+	"github.com/cassidy-run/cassidy/runtime/history"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 )
 
@@ -57,12 +57,12 @@ def main(version):
 	}
 
 	// Any process can answer.
-	runs, err := journal.Open(records, nil)
+	runs, err := history.Open(records, nil)
 	if err != nil {
 		return err
 	}
 	defer runs.Close()
-	found, err := runs.Runs(ctx, journal.Filter{ID: p.ID})
+	found, err := runs.Runs(ctx, history.Filter{ID: p.ID})
 	if err != nil {
 		return err
 	}

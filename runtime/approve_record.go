@@ -4,7 +4,7 @@ import (
 	"context"
 	"slices"
 
-	"github.com/cassidy-run/cassidy/runtime/journal"
+	"github.com/cassidy-run/cassidy/runtime/history"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 )
 
@@ -126,7 +126,7 @@ func (g *gate) waitForApproval(ctx context.Context, q Question, otherwise error)
 	if q.Changes != nil {
 		data.Put(noteFiles, shownChanges(q.Changes))
 	}
-	return g.parkOr(ctx, journal.Question{Place: q.Place, Text: clip(text), Confirm: true, Data: data}, waitsApproval, otherwise)
+	return g.parkOr(ctx, history.Question{Place: q.Place, Text: clip(text), Confirm: true, Data: data}, waitsApproval, otherwise)
 }
 
 // maxShown is how much of a file somebody is shown who is asked later.

@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/cassidy-run/cassidy/runtime/journal"
+	"github.com/cassidy-run/cassidy/runtime/history"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 )
 
@@ -92,7 +92,7 @@ func (g *gate) askPerson(ctx context.Context, q Asked, why string) (tool.Value, 
 	case ctx.Value(askingKey{}) != nil:
 		return nil, nobody
 	case g.host.opts.Ask == nil:
-		return nil, g.parkOr(ctx, journal.Question{Place: q.Place, Text: q.Text, Confirm: q.Confirm}, why, nobody)
+		return nil, g.parkOr(ctx, history.Question{Place: q.Place, Text: q.Text, Confirm: q.Confirm}, why, nobody)
 	}
 	g.wall.pause()
 	defer g.wall.resume()
@@ -103,7 +103,7 @@ func (g *gate) askPerson(ctx context.Context, q Asked, why string) (tool.Value, 
 	defer done()
 	v, err := g.host.opts.Ask(context.WithValue(ctx, askingKey{}, true), q)
 	if tool.KindOf(err) == tool.Parked {
-		return nil, g.parkOr(ctx, journal.Question{Place: q.Place, Text: q.Text, Confirm: q.Confirm}, why, nobody)
+		return nil, g.parkOr(ctx, history.Question{Place: q.Place, Text: q.Text, Confirm: q.Confirm}, why, nobody)
 	}
 	if err == nil {
 		_, isBool := v.(bool)
@@ -139,7 +139,7 @@ func (h *Host) askNext(ctx context.Context) (done func(), err error) {
 
 // parkOr parks the run with a question, or where it cannot wait returns another
 // error.
-func (g *gate) parkOr(ctx context.Context, q journal.Question, why string, otherwise error) error {
+func (g *gate) parkOr(ctx context.Context, q history.Question, why string, otherwise error) error {
 	r := g.root().record
 	if r == nil || !r.parks || len(q.Place) == 0 {
 		return otherwise
@@ -184,7 +184,7 @@ func (g *gate) sleep(ctx context.Context, d time.Duration) error {
 		g.wall.pause()
 		defer g.wall.resume()
 		if time.Until(until) > awake && r.parks {
-			return g.parkOr(ctx, journal.Question{Place: at, Text: "sleep", Until: until}, waitsSleep, nil)
+			return g.parkOr(ctx, history.Question{Place: at, Text: "sleep", Until: until}, waitsSleep, nil)
 		}
 	}
 	timer := time.NewTimer(time.Until(until))

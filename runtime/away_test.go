@@ -4,7 +4,7 @@ import (
 	"context"
 	"testing"
 
-	"github.com/cassidy-run/cassidy/runtime/journal"
+	"github.com/cassidy-run/cassidy/runtime/history"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 )
 
@@ -43,8 +43,8 @@ func TestWhatIsAwayIsTriedAgain(t *testing.T) {
 			}
 			continue
 		}
-		runs, _ := p.j.Runs(context.Background(), journal.Filter{ID: "r"})
-		if err == nil || runs[0].State != journal.Parked {
+		runs, _ := p.j.Runs(context.Background(), history.Filter{ID: "r"})
+		if err == nil || runs[0].State != history.Parked {
 			t.Fatalf("%s: gave %v, %v, and the run is %v", c.name, out.Value, err, runs[0].State)
 		}
 		p.j.Close()

@@ -4,7 +4,7 @@ import (
 	"context"
 	"slices"
 
-	"github.com/cassidy-run/cassidy/runtime/journal"
+	"github.com/cassidy-run/cassidy/runtime/history"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 )
 
@@ -100,8 +100,8 @@ func (r *recording) commit(ctx context.Context, g *gate, e tool.Effect) error {
 // commitIntent says what a commit is about to do to files: what is there and
 // what will be, in hashes, and as its arguments what takes it back. One that is
 // refused is about to do nothing.
-func (g *gate) commitIntent(ctx context.Context, at tool.Place) (journal.Intent, error) {
-	i := journal.Intent{Place: at, Func: commitEffect, Args: &tool.Dict{}, Class: tool.Write, Staged: true}
+func (g *gate) commitIntent(ctx context.Context, at tool.Place) (history.Intent, error) {
+	i := history.Intent{Place: at, Func: commitEffect, Args: &tool.Dict{}, Class: tool.Write, Staged: true}
 	if err := g.unchanged(ctx); err != nil {
 		return i, err
 	}
@@ -202,7 +202,7 @@ type look struct {
 }
 
 // saw keeps what a call has seen of a path that it has not changed itself.
-func (g *gate) saw(f *tool.Func, e tool.Effect, entry *journal.Entry) {
+func (g *gate) saw(f *tool.Func, e tool.Effect, entry *history.Entry) {
 	if f.Class != tool.Read || f.Target == nil {
 		return
 	}
@@ -258,7 +258,7 @@ func changedSince(path string) error {
 }
 
 // reconcile finds out whether a recorded commit is on disk.
-func (g *gate) reconcile(ctx context.Context, commit *journal.Entry) (done bool, err error) {
+func (g *gate) reconcile(ctx context.Context, commit *history.Entry) (done bool, err error) {
 	f := g.host.funcs[reconcileEffect]
 	if !commit.Unknown() || f == nil || commit.Change.Len() == 0 { // it was done, or nothing was begun
 		return !commit.Unknown() && commit.Err == nil, nil

@@ -22,7 +22,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/cassidy-run/cassidy/runtime/journal"
+	"github.com/cassidy-run/cassidy/runtime/history"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/sandbox"
 )
@@ -71,7 +71,7 @@ type Options struct {
 	Ask Ask
 	// Journal is where the runs of programs are recorded; see [Program].Kind. Nil
 	// records nothing.
-	Journal *journal.Journal
+	Journal *history.Journal
 	// Close is called by [Host.Close]: it releases what the modules hold.
 	Close func() error
 }

@@ -7,16 +7,16 @@ import (
 	"testing"
 
 	"github.com/cassidy-run/cassidy/runtime"
-	"github.com/cassidy-run/cassidy/runtime/journal"
+	"github.com/cassidy-run/cassidy/runtime/history"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 )
 
 // state returns how a run of the machine stands.
-func (m *machine) state(id string) journal.Run {
+func (m *machine) state(id string) history.Run {
 	m.t.Helper()
 	p := m.process(0, false)
 	defer p.j.Close()
-	runs, err := p.j.Runs(context.Background(), journal.Filter{ID: id})
+	runs, err := p.j.Runs(context.Background(), history.Filter{ID: id})
 	if err != nil || len(runs) != 1 {
 		m.t.Fatalf("runs of %s: %v, %v", id, runs, err)
 	}
@@ -111,7 +111,7 @@ func TestWhatACalledToolTrips(t *testing.T) {
 		})
 		_, err := p.run("r", false, "tools.greedy()")
 		p.j.Close()
-		if run := m.state("r"); tool.KindOf(err) != tool.Limit || run.State != journal.Failed {
+		if run := m.state("r"); tool.KindOf(err) != tool.Limit || run.State != history.Failed {
 			t.Errorf("%s: gave %v, and the run is %s (%s), want it failed", limit, err, run.State, run.Reason)
 		}
 	}
@@ -134,7 +134,7 @@ func TestACancelledRunHasEnded(t *testing.T) {
 	program.ID, program.Kind = "r", "run"
 	_, err := p.Run(ctx, program)
 	p.j.Close()
-	if run := m.state("r"); tool.KindOf(err) != tool.Canceled || run.State != journal.Cancelled {
+	if run := m.state("r"); tool.KindOf(err) != tool.Canceled || run.State != history.Cancelled {
 		t.Errorf("it gave %v, and the run is %s, want it cancelled", err, run.State)
 	}
 }

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/cassidy-run/cassidy/runtime"
-	"github.com/cassidy-run/cassidy/runtime/journal"
+	"github.com/cassidy-run/cassidy/runtime/history"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 )
 
@@ -29,8 +29,8 @@ func (m *machine) waits(body string, resume bool, why string) tool.Place {
 	if e == nil || e.Kind != tool.Parked || e.Limit != why || e.Hint == "" {
 		m.t.Fatalf("the run gave %v, want that it waits (%s)", err, why)
 	}
-	runs, err := p.j.Runs(context.Background(), journal.Filter{ID: "r"})
-	if err != nil || runs[0].State != journal.Parked || runs[0].Reason != why {
+	runs, err := p.j.Runs(context.Background(), history.Filter{ID: "r"})
+	if err != nil || runs[0].State != history.Parked || runs[0].Reason != why {
 		m.t.Fatalf("the run is %+v, %v, want it parked (%s)", runs[0], err, why)
 	}
 	return runs[0].Waits
@@ -156,7 +156,7 @@ func TestWhatMayHaveHappenedIsAsked(t *testing.T) {
 		if e := tool.AsError(err, tool.Failed); e == nil || e.Limit != "unknown_outcome" {
 			t.Fatalf("resumed, the run gave %v, want that it is asked what happened", err)
 		}
-		runs, _ := p.j.Runs(context.Background(), journal.Filter{ID: "r"})
+		runs, _ := p.j.Runs(context.Background(), history.Filter{ID: "r"})
 		m.answers(runs[0].Waits, again)
 		p = m.process(0, false)
 		once(p)

@@ -5,13 +5,13 @@ import (
 	"sync"
 	"time"
 
-	"github.com/cassidy-run/cassidy/runtime/journal"
+	"github.com/cassidy-run/cassidy/runtime/history"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 )
 
 // A recording is a run's hold on its record.
 type recording struct {
-	log    *journal.Log
+	log    *history.Log
 	parks  bool       // what nobody is there to answer parks the run
 	replay *replaying // nil where it goes on
 
@@ -134,11 +134,11 @@ func (g *gate) settleAway(ctx context.Context) error {
 	return nil
 }
 
-func intentOf(f *tool.Func, e tool.Effect, staged bool) journal.Intent {
+func intentOf(f *tool.Func, e tool.Effect, staged bool) history.Intent {
 	if f.Calls {
-		return journal.Intent{Place: e.Place, Func: e.Func, Args: e.Args, Class: tool.Recorded} // it does nothing itself
+		return history.Intent{Place: e.Place, Func: e.Func, Args: e.Args, Class: tool.Recorded} // it does nothing itself
 	}
-	return journal.Intent{Place: e.Place, Func: e.Func, Args: e.Args, Class: f.Class, Staged: staged}
+	return history.Intent{Place: e.Place, Func: e.Func, Args: e.Args, Class: f.Class, Staged: staged}
 }
 
 // settle writes down what came of an effect, unless that is still open, and
@@ -165,7 +165,7 @@ func open(err error) bool {
 const recordLimit = "record"
 
 // known returns what the record has of an effect.
-func (r *recording) known(e tool.Effect) (entry journal.Entry, known bool, err error) {
+func (r *recording) known(e tool.Effect) (entry history.Entry, known bool, err error) {
 	entry, known, err = r.log.Recorded(e.Place)
 	switch {
 	case err != nil:
@@ -181,7 +181,7 @@ func (r *recording) known(e tool.Effect) (entry journal.Entry, known bool, err e
 
 // answered gives what is recorded of an effect, and tells it as if it were done
 // now: who follows what a call reads has to know.
-func (g *gate) answered(f *tool.Func, e tool.Effect, entry *journal.Entry) (tool.Outcome, error) {
+func (g *gate) answered(f *tool.Func, e tool.Effect, entry *history.Entry) (tool.Outcome, error) {
 	err := firstError(nil, entry.Err)
 	if g.host.Events.Wanted() {
 		g.tellCalls(e, entry.Outcome.Value, err)
@@ -196,7 +196,7 @@ func (g *gate) answered(f *tool.Func, e tool.Effect, entry *journal.Entry) (tool
 }
 
 // tellRecorded tells of a recorded effect, and of those inside it.
-func (g *gate) tellRecorded(entry *journal.Entry) {
+func (g *gate) tellRecorded(entry *history.Entry) {
 	e := tool.Effect{Func: entry.Func, Args: entry.Args, Place: entry.Place}
 	f := g.fn(e.Func)
 	switch {
@@ -285,7 +285,7 @@ func (h *Host) beginRecord(ctx context.Context, p *Program, c *tool.Call) (*reco
 		if p.ID == "" {
 			c.ID = "" // the journal makes up a better one
 		}
-		r.log, err = h.opts.Journal.Begin(ctx, journal.Run{ID: c.ID, Kind: p.Kind, Title: p.Title, Args: p.Args, Options: p.Options}, p.Script)
+		r.log, err = h.opts.Journal.Begin(ctx, history.Run{ID: c.ID, Kind: p.Kind, Title: p.Title, Args: p.Args, Options: p.Options}, p.Script)
 		if err != nil {
 			return nil, err
 		}

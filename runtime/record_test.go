@@ -8,14 +8,14 @@ import (
 	"testing"
 
 	"github.com/cassidy-run/cassidy/runtime"
-	"github.com/cassidy-run/cassidy/runtime/journal"
+	"github.com/cassidy-run/cassidy/runtime/history"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 )
 
 // TestAProgramIsRecorded checks what is written down of a run: what it and the
 // tools that it calls ask for, at their places, with what came of it.
 func TestAProgramIsRecorded(t *testing.T) {
-	j, err := journal.Open(t.TempDir(), nil)
+	j, err := history.Open(t.TempDir(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -28,8 +28,8 @@ func TestAProgramIsRecorded(t *testing.T) {
 	if _, err := r.Run(context.Background(), p); err != nil {
 		t.Fatal(err)
 	}
-	runs, err := j.Runs(context.Background(), journal.Filter{})
-	if err != nil || len(runs) != 1 || runs[0].State != journal.Done || runs[0].Reason != "final" || runs[0].Result != "done" || runs[0].Title != "Do it" {
+	runs, err := j.Runs(context.Background(), history.Filter{})
+	if err != nil || len(runs) != 1 || runs[0].State != history.Done || runs[0].Reason != "final" || runs[0].Result != "done" || runs[0].Title != "Do it" {
 		t.Fatalf("the runs are %+v, %v, want one that is done", runs, err)
 	}
 	got := map[string]string{}
@@ -60,7 +60,7 @@ func TestAProgramIsRecorded(t *testing.T) {
 	if _, err := r.Run(context.Background(), p); tool.KindOf(err) != tool.Conflict {
 		t.Errorf("a second run of one ID gave %v, want it refused", err)
 	}
-	if runs, _ = j.Runs(context.Background(), journal.Filter{}); len(runs) != 1 {
+	if runs, _ = j.Runs(context.Background(), history.Filter{}); len(runs) != 1 {
 		t.Errorf("%d runs are recorded, want the first alone", len(runs))
 	}
 }
@@ -68,7 +68,7 @@ func TestAProgramIsRecorded(t *testing.T) {
 // TestWhatCannotBeRecordedIsNotDone checks that a run ends before it acts where
 // its record does.
 func TestWhatCannotBeRecordedIsNotDone(t *testing.T) {
-	j, err := journal.Open(t.TempDir(), nil)
+	j, err := history.Open(t.TempDir(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/cassidy-run/cassidy/runtime/journal"
+	"github.com/cassidy-run/cassidy/runtime/history"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 )
 
@@ -169,15 +169,15 @@ func (p *replaying) count(at tool.Place, known bool) {
 // elsewhere finds an effect of a changed script where the script has it now at
 // another place: among what the same call did, the first that is the same and
 // was not used yet.
-func (p *replaying) elsewhere(g *gate, e tool.Effect) (journal.Entry, bool) {
+func (p *replaying) elsewhere(g *gate, e tool.Effect) (history.Entry, bool) {
 	if !p.forked(e.Place) {
-		return journal.Entry{}, false
+		return history.Entry{}, false
 	}
 	gap := 0 // what a call tells has places too, and no record
 	for n := 1; gap <= MaxLogLines; n++ {
 		entry, ok, err := g.root().record.log.Recorded(g.call.Place.Child(n))
 		if err != nil {
-			return journal.Entry{}, false
+			return history.Entry{}, false
 		}
 		if gap++; ok {
 			gap = 0
@@ -190,7 +190,7 @@ func (p *replaying) elsewhere(g *gate, e tool.Effect) (journal.Entry, bool) {
 			return entry, true
 		}
 	}
-	return journal.Entry{}, false
+	return history.Entry{}, false
 }
 
 // end says that the record has nothing for an effect: what it has, and what
@@ -210,7 +210,7 @@ func (p *replaying) end(g *gate, e tool.Effect) error {
 
 // compare compares what came of a call with its record. Where nothing was
 // replaced, a difference ends the replay.
-func (p *replaying) compare(entry *journal.Entry, out tool.Outcome, err error) (tool.Outcome, error) {
+func (p *replaying) compare(entry *history.Entry, out tool.Outcome, err error) (tool.Outcome, error) {
 	is := tool.AsError(err, tool.Failed)
 	sameError := (is == nil) == (entry.Err == nil) && (is == nil || is.Kind == entry.Err.Kind && is.Message() == entry.Err.Message())
 	if entry.Unknown() || sameError && tool.Equal(out.Value, entry.Outcome.Value) {

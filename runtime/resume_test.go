@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"github.com/cassidy-run/cassidy/runtime"
-	"github.com/cassidy-run/cassidy/runtime/journal"
+	"github.com/cassidy-run/cassidy/runtime/history"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/stdlib"
 )
@@ -39,7 +39,7 @@ func newMachine(t testing.TB) *machine {
 type process struct {
 	*rig
 	m       *machine
-	j       *journal.Journal
+	j       *history.Journal
 	effects int // how many have been asked for
 	did     []string
 	dies    int  // at which of them; 0 is never
@@ -55,7 +55,7 @@ func (m *machine) process(dies int, after bool) *process {
 	if err != nil {
 		m.t.Fatal(err)
 	}
-	if p.j, err = journal.Open(m.journal, nil); err != nil {
+	if p.j, err = history.Open(m.journal, nil); err != nil {
 		m.t.Fatal(err)
 	}
 	m.t.Cleanup(func() { p.j.Close(); world.Close() })

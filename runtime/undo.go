@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/cassidy-run/cassidy/runtime/journal"
+	"github.com/cassidy-run/cassidy/runtime/history"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 )
 
@@ -101,7 +101,7 @@ const (
 
 // undoSteps finds what can be taken back, the last first, and what cannot.
 func (h *Host) undoSteps(ctx context.Context, u Undo) (steps []undoStep, lasting []UndoneStep, err error) {
-	var outside []journal.Entry
+	var outside []history.Entry
 	var calls []undoStep
 	found := u.To == nil
 	last := map[string]time.Time{} // when anything at or below a place was done
@@ -164,7 +164,7 @@ func inside(p, of tool.Place) bool { return len(p) >= len(of) && slices.Equal(p[
 // An undoing takes a run back.
 type undoing struct {
 	host  *Host
-	log   *journal.Log
+	log   *history.Log
 	steps []undoStep
 	out   *Undone
 }

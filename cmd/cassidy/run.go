@@ -11,7 +11,7 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime"
 	"github.com/cassidy-run/cassidy/runtime/agent"
-	"github.com/cassidy-run/cassidy/runtime/journal"
+	"github.com/cassidy-run/cassidy/runtime/history"
 	"github.com/cassidy-run/cassidy/runtime/project"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 )
@@ -209,7 +209,7 @@ const workflowKind = "run"
 
 // workflowProgramFromRun is the program with which the run of a workflow goes
 // on.
-func workflowProgramFromRun(r *journal.Run) (*runtime.Program, error) {
+func workflowProgramFromRun(r *history.Run) (*runtime.Program, error) {
 	name := r.Options.Text("workflow")
 	if r.Kind != workflowKind || name == "" {
 		return nil, tool.Errorf(tool.Invalid, "the run '%s' is not that of a workflow", r.ID)

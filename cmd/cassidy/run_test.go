@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/cassidy-run/cassidy/runtime/engine"
-	"github.com/cassidy-run/cassidy/runtime/journal"
+	"github.com/cassidy-run/cassidy/runtime/history"
 	"github.com/cassidy-run/cassidy/runtime/project"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 )
@@ -268,7 +268,7 @@ func TestResumedWorkflow(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		recorded := &journal.Run{ID: "r", Kind: "run", Title: tt.name + " n=7", Args: tool.NewDict("n", int64(7))}
+		recorded := &history.Run{ID: "r", Kind: "run", Title: tt.name + " n=7", Args: tool.NewDict("n", int64(7))}
 		recorded.Options, _ = read.(*tool.Dict)
 		program, err := workflowProgramFromRun(recorded)
 		if err != nil {
@@ -285,7 +285,7 @@ func TestResumedWorkflow(t *testing.T) {
 			t.Errorf("%s: the result %v is taken", tt.name, tt.wrong)
 		}
 	}
-	for _, r := range []journal.Run{{ID: "t", Kind: "task", Options: tool.NewDict("workflow", "x")}, {ID: "t", Kind: "run"}} {
+	for _, r := range []history.Run{{ID: "t", Kind: "task", Options: tool.NewDict("workflow", "x")}, {ID: "t", Kind: "run"}} {
 		if _, err := workflowProgramFromRun(&r); tool.KindOf(err) != tool.Invalid {
 			t.Errorf("%+v: %v, want it refused", r, err)
 		}

@@ -12,7 +12,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/cassidy-run/cassidy/runtime/journal"
+	"github.com/cassidy-run/cassidy/runtime/history"
 	"github.com/cassidy-run/cassidy/runtime/project"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 )
@@ -59,14 +59,14 @@ func runsCommand(c *command) *cli.Command {
 }
 
 // withRuns is a command on the record of runs.
-func (c *command) withRuns(do func(*cli.Context, *journal.Journal) error) cli.ActionFunc {
+func (c *command) withRuns(do func(*cli.Context, *history.Journal) error) cli.ActionFunc {
 	return func(ctx *cli.Context) error {
 		c.records = true
 		dir := c.journal()
 		if dir == "" {
 			return tool.Errorf(tool.Invalid, "no runs are recorded: you have no folder of your own").WithHint("set CASSIDY_HOME")
 		}
-		j, err := journal.Open(dir, nil)
+		j, err := history.Open(dir, nil)
 		if err != nil {
 			return err
 		}
@@ -75,17 +75,17 @@ func (c *command) withRuns(do func(*cli.Context, *journal.Journal) error) cli.Ac
 	}
 }
 
-func (c *command) listRuns(ctx *cli.Context, j *journal.Journal) error {
+func (c *command) listRuns(ctx *cli.Context, j *history.Journal) error {
 	if _, err := exactly(ctx); err != nil {
 		return err
 	}
-	filter := journal.Filter{Kind: ctx.String("kind"), Limit: max(0, ctx.Int("limit"))}
+	filter := history.Filter{Kind: ctx.String("kind"), Limit: max(0, ctx.Int("limit"))}
 	if name := ctx.String("state"); name != "" {
 		s, err := stateNamed(name)
 		if err != nil {
 			return err
 		}
-		filter.States = []journal.State{s}
+		filter.States = []history.State{s}
 	}
 	runs, err := j.Runs(ctx.Context, filter)
 	if err != nil && len(runs) == 0 {
@@ -115,21 +115,21 @@ func (c *command) listRuns(ctx *cli.Context, j *journal.Journal) error {
 		}
 		return nil
 	}
-	c.printRuns(runs, func(r *journal.Run) *wait { return waitOf(ctx.Context, j, r) })
+	c.printRuns(runs, func(r *history.Run) *wait { return waitOf(ctx.Context, j, r) })
 	return c.toldDamage(err)
 }
 
 // stateNames are the states of runs, in their order.
 func stateNames() []string {
 	var names []string
-	for s := journal.Running; s <= journal.Cancelled; s++ {
+	for s := history.Running; s <= history.Cancelled; s++ {
 		names = append(names, s.String())
 	}
 	return names
 }
 
-func stateNamed(name string) (journal.State, error) {
-	for s := journal.Running; s <= journal.Cancelled; s++ {
+func stateNamed(name string) (history.State, error) {
+	for s := history.Running; s <= history.Cancelled; s++ {
 		if s.String() == name {
 			return s, nil
 		}
@@ -140,7 +140,7 @@ func stateNamed(name string) (journal.State, error) {
 
 // printRuns shows runs, a line each, and below it what one that is parked waits
 // for.
-func (c *command) printRuns(runs []journal.Run, waits func(*journal.Run) *wait) {
+func (c *command) printRuns(runs []history.Run, waits func(*history.Run) *wait) {
 	const columns, least = 5, 20 // before the title, and of it however narrow the terminal
 	rows := make([][columns]string, len(runs))
 	var widths [columns]int
@@ -195,7 +195,7 @@ func age(d time.Duration) string {
 }
 
 // runDict is a run as programs get it.
-func runDict(r *journal.Run) *tool.Dict {
+func runDict(r *history.Run) *tool.Dict {
 	d := tool.NewDict("id", r.ID, "kind", r.Kind, "title", r.Title, "state", r.State.String(), "reason", r.Reason,
 		"started", stamp(r.Started), "ended", stamp(r.Ended), "result", r.Result)
 	if r.Err != nil {
@@ -219,21 +219,21 @@ func stamp(t time.Time) tool.Value {
 // parked nor ended: its process died.
 const brokenOff = "broken off"
 
-func tellBroken(j *journal.Journal, r *journal.Run) {
-	if r.State == journal.Running && r.Damage == nil && !j.InHand(r.ID) {
+func tellBroken(j *history.Journal, r *history.Run) {
+	if r.State == history.Running && r.Damage == nil && !j.InHand(r.ID) {
 		r.Reason = brokenOff
 	}
 }
 
 // findRun finds a run by its ID, by the beginning of it that no other has, or as
 // the last one.
-func findRun(ctx context.Context, j *journal.Journal, id string) (*journal.Run, error) {
-	runs, err := j.Runs(ctx, journal.Filter{})
+func findRun(ctx context.Context, j *history.Journal, id string) (*history.Run, error) {
+	runs, err := j.Runs(ctx, history.Filter{})
 	if err != nil && len(runs) == 0 {
 		return nil, err
 	}
 	var known []string
-	var begins []*journal.Run
+	var begins []*history.Run
 	for i := range runs {
 		if runs[i].ID == id || id == "last" && i == 0 {
 			return &runs[i], nil
@@ -251,7 +251,7 @@ func findRun(ctx context.Context, j *journal.Journal, id string) (*journal.Run, 
 // eachStep calls do with each step that can be read, or of which only the place
 // can. It returns what is damaged of the run, and apart from that an error only
 // where nothing can be said.
-func eachStep(ctx context.Context, j *journal.Journal, r *journal.Run, do func(e *journal.Entry, damage error)) (damage, err error) {
+func eachStep(ctx context.Context, j *history.Journal, r *history.Run, do func(e *history.Entry, damage error)) (damage, err error) {
 	for e, err := range j.Entries(ctx, r.ID) {
 		if err != nil && tool.KindOf(err) != tool.Failed {
 			return nil, err
@@ -274,7 +274,7 @@ func eachStep(ctx context.Context, j *journal.Journal, r *journal.Run, do func(e
 type tokenCount struct{ in, out int64 }
 
 // count adds what a step cost.
-func (n *tokenCount) count(e *journal.Entry) (of tokenCount) {
+func (n *tokenCount) count(e *history.Entry) (of tokenCount) {
 	d, _ := e.Outcome.Value.(*tool.Dict)
 	of = tokenCount{d.Int("input_tokens", 0), d.Int("output_tokens", 0)}
 	n.in, n.out = n.in+of.in, n.out+of.out
@@ -290,7 +290,7 @@ func (n tokenCount) String() string {
 
 // showRunJSON prints a run as one value, step by step: the steps of a long run
 // are more than one value of ours may hold.
-func (c *command) showRunJSON(ctx context.Context, j *journal.Journal, r *journal.Run) error {
+func (c *command) showRunJSON(ctx context.Context, j *history.Journal, r *history.Run) error {
 	var tokens tokenCount
 	began := false
 	begin := func() {
@@ -302,7 +302,7 @@ func (c *command) showRunJSON(ctx context.Context, j *journal.Journal, r *journa
 		}
 	}
 	comma := ""
-	damage, err := eachStep(ctx, j, r, func(e *journal.Entry, damage error) {
+	damage, err := eachStep(ctx, j, r, func(e *history.Entry, damage error) {
 		begin()
 		d := stepDict(e)
 		if damage != nil {
@@ -342,7 +342,7 @@ func jsonText(v tool.Value) string {
 }
 
 // stepDict is a step as programs get it.
-func stepDict(e *journal.Entry) *tool.Dict {
+func stepDict(e *history.Entry) *tool.Dict {
 	w := wordsOf(e)
 	d := tool.NewDict("place", e.Place.String(), "func", e.Func, "args", stepArgs(e), "started", stamp(e.Intended), "ended", stamp(e.Settled),
 		"success", e.Err == nil && !e.Settled.IsZero(), "value", e.Outcome.Value, "size", int64(size(w.result)))
@@ -453,7 +453,7 @@ func (c *command) toldDamage(err error) error {
 }
 
 // cancelRun ends a run that nobody has in hand.
-func (c *command) cancelRun(ctx *cli.Context, j *journal.Journal) error {
+func (c *command) cancelRun(ctx *cli.Context, j *history.Journal) error {
 	words, err := exactly(ctx, "ID")
 	if err != nil {
 		return err
@@ -472,17 +472,17 @@ func (c *command) cancelRun(ctx *cli.Context, j *journal.Journal) error {
 		return err
 	}
 	if c.json {
-		return c.printJSON(tool.NewDict("id", r.ID, "state", journal.Cancelled.String()))
+		return c.printJSON(tool.NewDict("id", r.ID, "state", history.Cancelled.String()))
 	}
 	c.print(r.ID + " cancelled\n")
 	return nil
 }
 
-func (c *command) pruneRuns(ctx *cli.Context, j *journal.Journal) error {
+func (c *command) pruneRuns(ctx *cli.Context, j *history.Journal) error {
 	if _, err := exactly(ctx); err != nil {
 		return err
 	}
-	keep := journal.Keep{For: ctx.Duration("older-than"), Most: ctx.Int("keep")}
+	keep := history.Keep{For: ctx.Duration("older-than"), Most: ctx.Int("keep")}
 	if !ctx.IsSet("older-than") && !ctx.IsSet("keep") {
 		var err error
 		if keep, err = c.keptRuns(); err != nil {
@@ -505,9 +505,9 @@ func (c *command) pruneRuns(ctx *cli.Context, j *journal.Journal) error {
 }
 
 // keptRuns says which runs the user's config keeps.
-func (c *command) keptRuns() (journal.Keep, error) {
+func (c *command) keptRuns() (history.Keep, error) {
 	config, err := project.ReadConfig("", &project.Options{Home: c.home(), Config: c.config})
-	return journal.Keep{For: config.Runs.For, Most: config.Runs.Most}, err
+	return history.Keep{For: config.Runs.For, Most: config.Runs.Most}, err
 }
 
 // forgetEvery is how often runs are forgotten unasked: each time looks at all
@@ -520,7 +520,7 @@ const forgetEvery = 24 * time.Hour
 func (c *command) forgetRuns(ctx context.Context) {
 	dir := c.journal()
 	keep, err := c.keptRuns()
-	if dir == "" || err != nil || keep == (journal.Keep{}) {
+	if dir == "" || err != nil || keep == (history.Keep{}) {
 		return
 	}
 	// The file tells by its time when it was done. It is written first: what
@@ -532,7 +532,7 @@ func (c *command) forgetRuns(ctx context.Context) {
 	if os.MkdirAll(c.state(), 0o700) != nil || os.WriteFile(done, []byte("\n"), 0o600) != nil {
 		return
 	}
-	j, err := journal.Open(dir, nil)
+	j, err := history.Open(dir, nil)
 	if err != nil {
 		return
 	}

@@ -8,7 +8,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/cassidy-run/cassidy/runtime/journal"
+	"github.com/cassidy-run/cassidy/runtime/history"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 )
 
@@ -27,7 +27,7 @@ func (c *command) answerCommand(resume func(ctx *cli.Context, id string) error) 
 		Action: func(ctx *cli.Context) error {
 			var id string
 			goesOn := resume != nil && ctx.Bool("resume")
-			err := c.withRuns(func(ctx *cli.Context, j *journal.Journal) (err error) {
+			err := c.withRuns(func(ctx *cli.Context, j *history.Journal) (err error) {
 				id, err = c.answerRun(ctx, j, goesOn)
 				return err
 			})(ctx)
@@ -41,7 +41,7 @@ func (c *command) answerCommand(resume func(ctx *cli.Context, id string) error) 
 
 // answerRun answers a question of a run, and returns the run's ID. If the run
 // goes on at once, standard output is left to what it says.
-func (c *command) answerRun(ctx *cli.Context, j *journal.Journal, goesOn bool) (string, error) {
+func (c *command) answerRun(ctx *cli.Context, j *history.Journal, goesOn bool) (string, error) {
 	said, rest, err := c.readAnswer(ctx)
 	if err != nil {
 		return "", err
@@ -65,7 +65,7 @@ func (c *command) answerRun(ctx *cli.Context, j *journal.Journal, goesOn bool) (
 		return r.ID, c.printJSON(tool.NewDict("id", r.ID, "place", w.place.String(), "question", w.question, "answer", said))
 	}
 	c.print("answered " + visibleLine(answerText(said)) + ": " + visibleLine(oneLine(w.question)) + "\n")
-	if r.State == journal.Running {
+	if r.State == history.Running {
 		c.note("it goes on where it waits; if its process has ended, cassidy runs resume %s goes on", r.ID)
 	} else {
 		c.note("cassidy runs resume %s goes on", r.ID)
@@ -109,11 +109,11 @@ func (c *command) readAnswer(ctx *cli.Context) (said tool.Value, rest []string, 
 
 // asked returns what a run asks at a place that somebody names, or else where
 // it waits.
-func asked(ctx context.Context, j *journal.Journal, r *journal.Run, place []string) (*wait, error) {
+func asked(ctx context.Context, j *history.Journal, r *history.Run, place []string) (*wait, error) {
 	at := r.Waits
 	if len(place) > 0 {
 		var err error
-		if at, err = journal.ParsePlace(place[0]); err != nil {
+		if at, err = history.ParsePlace(place[0]); err != nil {
 			return nil, err
 		}
 	}
@@ -146,14 +146,14 @@ type wait struct {
 }
 
 // waitOf returns what a run waits for, or nil.
-func waitOf(ctx context.Context, j *journal.Journal, r *journal.Run) *wait {
+func waitOf(ctx context.Context, j *history.Journal, r *history.Run) *wait {
 	if r.State.Ended() || len(r.Waits) == 0 {
 		return nil
 	}
 	return readWait(ctx, j, r.ID, r.Waits)
 }
 
-func readWait(ctx context.Context, j *journal.Journal, run string, at tool.Place) *wait {
+func readWait(ctx context.Context, j *history.Journal, run string, at tool.Place) *wait {
 	w := &wait{run: run, place: at}
 	log, err := j.Read(ctx, run)
 	if err != nil {
@@ -168,7 +168,7 @@ func readWait(ctx context.Context, j *journal.Journal, run string, at tool.Place
 }
 
 // read takes over what a step asks.
-func (w *wait) read(e *journal.Entry) {
+func (w *wait) read(e *history.Entry) {
 	w.answer = e.Answer
 	if q := e.Question; q != nil {
 		w.question, w.confirm, w.until, w.changes = q.Text, q.Confirm, q.Until, waitingChanges(q.Data)

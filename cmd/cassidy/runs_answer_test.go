@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/urfave/cli/v2"
 
-	"github.com/cassidy-run/cassidy/runtime/journal"
+	"github.com/cassidy-run/cassidy/runtime/history"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 )
 
@@ -44,11 +44,11 @@ func TestRunsAnswer(t *testing.T) {
 			h := newRunsHome(t)
 			two := h.place("2")
 			h.ended("ended")
-			h.parked("sure", journal.Question{Place: two, Text: "Sure?", Confirm: true})
-			h.parked("who", journal.Question{Place: two, Text: "Who?"})
-			h.parked("told", journal.Question{Place: two, Text: "Sure?", Confirm: true})
+			h.parked("sure", history.Question{Place: two, Text: "Sure?", Confirm: true})
+			h.parked("who", history.Question{Place: two, Text: "Who?"})
+			h.parked("told", history.Question{Place: two, Text: "Sure?", Confirm: true})
 			h.check(h.j.Answer(context.Background(), "told", two, true))
-			h.parked("asleep", journal.Question{Place: two, Until: time.Now().Add(time.Hour)})
+			h.parked("asleep", history.Question{Place: two, Until: time.Now().Add(time.Hour)})
 			h.check(h.begin("going").Close())
 			args := append([]string{"runs", "answer"}, strings.Fields(tt.args)...)
 			stdout, stderr, code := h.cassidy(tt.in, args...)
@@ -67,7 +67,7 @@ func TestRunsAnswer(t *testing.T) {
 		})
 	}
 	h := newRunsHome(t)
-	h.parked("r", journal.Question{Place: h.place("2"), Text: "Sure?", Confirm: true})
+	h.parked("r", history.Question{Place: h.place("2"), Text: "Sure?", Confirm: true})
 	if stdout, _, code := h.cassidy("", "--json", "runs", "answer", "r", "yes"); code != 0 || stdout != `{"id":"r","place":"2","question":"Sure?","answer":true}`+"\n" {
 		t.Errorf("as JSON: exit %d, %s", code, stdout)
 	}
@@ -77,7 +77,7 @@ func TestRunsAnswer(t *testing.T) {
 // such a one.
 func TestRunsAnswerResumes(t *testing.T) {
 	h := newRunsHome(t)
-	h.parked("r", journal.Question{Place: h.place("2"), Text: "Sure?", Confirm: true})
+	h.parked("r", history.Question{Place: h.place("2"), Text: "Sure?", Confirm: true})
 	h.close()
 	var out, errs bytes.Buffer
 	c := &command{world: &world{in: strings.NewReader(""), out: &out, err: &errs, env: h.env}}

@@ -8,7 +8,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/cassidy-run/cassidy/runtime/agent"
-	"github.com/cassidy-run/cassidy/runtime/journal"
+	"github.com/cassidy-run/cassidy/runtime/history"
 	"github.com/cassidy-run/cassidy/runtime/project"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 )
@@ -26,7 +26,7 @@ func (c *command) exportCommand() *cli.Command {
 	}
 }
 
-func (c *command) exportRun(ctx *cli.Context, j *journal.Journal) error {
+func (c *command) exportRun(ctx *cli.Context, j *history.Journal) error {
 	words, err := exactly(ctx, "ID")
 	if err != nil {
 		return err
@@ -80,8 +80,8 @@ func (c *command) fixtureFile(name, id string) (string, error) {
 }
 
 // fixtureOf reads a run that has come to an end of its own.
-func fixtureOf(ctx context.Context, j *journal.Journal, r *journal.Run) (*fixture, error) {
-	if r.State != journal.Done && r.State != journal.Failed {
+func fixtureOf(ctx context.Context, j *history.Journal, r *history.Run) (*fixture, error) {
+	if r.State != history.Done && r.State != history.Failed {
 		return nil, tool.Errorf(tool.Conflict, "the run '%s' has not ended by itself: it is %s", r.ID, r.State).
 			WithHint("a test needs a run that is done or failed: cassidy runs list --state done")
 	}
@@ -92,7 +92,7 @@ func fixtureOf(ctx context.Context, j *journal.Journal, r *journal.Run) (*fixtur
 	f := &fixture{id: r.ID, kind: r.Kind, title: r.Title, options: r.Options, script: log.Script(), args: r.Args,
 		end: fixtureEnd{r.Result, r.Err}}
 	f.entry = entryOf(r, &f.script)
-	damage, err := eachStep(ctx, j, r, func(e *journal.Entry, damage error) {
+	damage, err := eachStep(ctx, j, r, func(e *history.Entry, damage error) {
 		if damage != nil || e.Intended.IsZero() {
 			return // something was asked or decided there, and nothing done
 		}
@@ -110,7 +110,7 @@ func fixtureOf(ctx context.Context, j *journal.Journal, r *journal.Run) (*fixtur
 
 // entryOf is the function that a run calls: that of a workflow, or of a policy.
 // A program of a model has none.
-func entryOf(r *journal.Run, s *tool.Script) string {
+func entryOf(r *history.Run, s *tool.Script) string {
 	switch {
 	case s.Path == agent.ProgramFile:
 		return ""

@@ -14,7 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
-	"github.com/cassidy-run/cassidy/runtime/journal"
+	"github.com/cassidy-run/cassidy/runtime/history"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 )
 
@@ -166,7 +166,7 @@ func TestReadFixtureRefuses(t *testing.T) {
 func TestRunsExport(t *testing.T) {
 	h := newPromoteHome(t)
 	ctx := context.Background()
-	l, err := h.j.Begin(ctx, journal.Run{ID: "w", Kind: "run", Title: "copy", Args: tool.NewDict("n", int64(3)), Options: tool.NewDict("model", "")},
+	l, err := h.j.Begin(ctx, history.Run{ID: "w", Kind: "run", Title: "copy", Args: tool.NewDict("n", int64(3)), Options: tool.NewDict("model", "")},
 		tool.Script{Name: "copy", Path: "copy.star", Source: "def main(n):\n    pass\n", Libs: map[string]string{"lib/a.star": "x = 1"}})
 	h.check(err)
 	h.did(l, "1", "fs.read", tool.NewDict("path", "a"), []byte{0xff}, nil)
@@ -175,7 +175,7 @@ func TestRunsExport(t *testing.T) {
 	h.intend(l, "4", "fs.list", nil)
 	h.check(l.End(ctx, "", tool.Outcome{Value: tool.Tuple{int64(1) << 60, "x"}}, nil))
 	h.ended("task")
-	h.parked("parked", journal.Question{Place: h.place("2"), Text: "Sure?"})
+	h.parked("parked", history.Question{Place: h.place("2"), Text: "Sure?"})
 
 	want := `{"version":1,
 "run":{"id":"w","kind":"run","title":"copy","options":{"model":""}},

@@ -12,7 +12,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/cassidy-run/cassidy/runtime/journal"
+	"github.com/cassidy-run/cassidy/runtime/history"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 )
 
@@ -239,7 +239,7 @@ func readFixture(data []byte) (*fixture, error) {
 	}
 	for i, v := range steps {
 		s, _ := v.(*tool.Dict)
-		at, err := journal.ParsePlace(s.Text("place"))
+		at, err := history.ParsePlace(s.Text("place"))
 		if err != nil || len(at) == 0 {
 			return nil, tool.Errorf(tool.Invalid, "this is no fixture: step %d has no place", i+1)
 		}

@@ -1,7 +1,7 @@
 package main
 
 import (
-	"github.com/cassidy-run/cassidy/runtime/journal"
+	"github.com/cassidy-run/cassidy/runtime/history"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 )
 
@@ -40,7 +40,7 @@ func shownNote(n *tool.Dict) *tool.Dict {
 
 // stepArgs are the arguments of a step. Those of a commit are the content of the
 // files that it replaced, which is told by its changes.
-func stepArgs(e *journal.Entry) *tool.Dict {
+func stepArgs(e *history.Entry) *tool.Dict {
 	if e.Func == "fs.commit" || e.Args == nil {
 		return &tool.Dict{}
 	}

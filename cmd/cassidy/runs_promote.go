@@ -11,7 +11,7 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime"
 	"github.com/cassidy-run/cassidy/runtime/agent"
-	"github.com/cassidy-run/cassidy/runtime/journal"
+	"github.com/cassidy-run/cassidy/runtime/history"
 	"github.com/cassidy-run/cassidy/runtime/project"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/stdlib"
@@ -33,7 +33,7 @@ func (c *command) promoteCommand() *cli.Command {
 		},
 		Action: func(ctx *cli.Context) error {
 			var found *ranProgram
-			err := c.withRuns(func(ctx *cli.Context, j *journal.Journal) (err error) {
+			err := c.withRuns(func(ctx *cli.Context, j *history.Journal) (err error) {
 				found, err = c.findProgram(ctx, j)
 				return err
 			})(ctx)
@@ -48,7 +48,7 @@ func (c *command) promoteCommand() *cli.Command {
 
 // A ranProgram is a program that a run has run, with what it did.
 type ranProgram struct {
-	run    *journal.Run
+	run    *history.Run
 	place  tool.Place // nil where the run itself is of the program
 	code   string
 	ended  bool // it has ended well
@@ -66,7 +66,7 @@ func (p *ranProgram) from() string {
 }
 
 // findProgram finds the program that the flags name, and reads what it did.
-func (c *command) findProgram(ctx *cli.Context, j *journal.Journal) (*ranProgram, error) {
+func (c *command) findProgram(ctx *cli.Context, j *history.Journal) (*ranProgram, error) {
 	words, err := exactly(ctx, "ID")
 	if err != nil {
 		return nil, err
@@ -94,16 +94,16 @@ func (c *command) findProgram(ctx *cli.Context, j *journal.Journal) (*ranProgram
 }
 
 // programsOf returns the programs that a run has run, in the order of their steps.
-func programsOf(ctx context.Context, j *journal.Journal, r *journal.Run) ([]*ranProgram, error) {
+func programsOf(ctx context.Context, j *history.Journal, r *history.Run) ([]*ranProgram, error) {
 	log, err := j.Read(ctx, r.ID)
 	if err != nil {
 		return nil, err
 	}
 	if s := log.Script(); s.Path == agent.ProgramFile {
-		return []*ranProgram{{run: r, code: s.Source, ended: r.State == journal.Done, result: r.Result}}, nil
+		return []*ranProgram{{run: r, code: s.Source, ended: r.State == history.Done, result: r.Result}}, nil
 	}
 	var list []*ranProgram
-	damage, err := eachStep(ctx, j, r, func(e *journal.Entry, damage error) {
+	damage, err := eachStep(ctx, j, r, func(e *history.Entry, damage error) {
 		if code, ok := programAt(e); ok && damage == nil {
 			p := &ranProgram{run: r, place: e.Place, code: code}
 			p.ended, p.result = programResult(e)
@@ -117,7 +117,7 @@ func programsOf(ctx context.Context, j *journal.Journal, r *journal.Run) ([]*ran
 }
 
 // programAt returns the program that a step runs, if it runs one.
-func programAt(e *journal.Entry) (code string, ok bool) {
+func programAt(e *history.Entry) (code string, ok bool) {
 	call, name, args := e.Args, "name", "args"
 	switch e.Func {
 	case "agent.call":
@@ -135,7 +135,7 @@ func programAt(e *journal.Entry) (code string, ok bool) {
 
 // programResult says whether the program of a step ended well, and what it gave,
 // without what it printed.
-func programResult(e *journal.Entry) (ended bool, result tool.Value) {
+func programResult(e *history.Entry) (ended bool, result tool.Value) {
 	ended, result = !e.Settled.IsZero() && e.Err == nil, e.Outcome.Value
 	if out, ok := result.(*tool.Dict); ok && e.Func == "agent.call" {
 		ended = ended && out.Bool("success")
@@ -148,7 +148,7 @@ func programResult(e *journal.Entry) (ended bool, result tool.Value) {
 }
 
 // chosenProgram returns the program at a place, or the only one.
-func chosenProgram(list []*ranProgram, r *journal.Run, place string) (*ranProgram, error) {
+func chosenProgram(list []*ranProgram, r *history.Run, place string) (*ranProgram, error) {
 	var places []string
 	for _, p := range list {
 		if len(p.place) > 0 {
@@ -164,7 +164,7 @@ func chosenProgram(list []*ranProgram, r *journal.Run, place string) (*ranProgra
 		return nil, tool.Errorf(tool.Invalid, "the run '%s' ran %d programs", r.ID, len(list)).
 			WithHint("name one: --step %s", strings.Join(places, ", or --step "))
 	}
-	at, err := journal.ParsePlace(place)
+	at, err := history.ParsePlace(place)
 	if err != nil {
 		return nil, err
 	}
@@ -179,7 +179,7 @@ func chosenProgram(list []*ranProgram, r *journal.Run, place string) (*ranProgra
 
 // readSteps reads which tools were called below the program, and what these
 // reached out with.
-func (p *ranProgram) readSteps(ctx context.Context, j *journal.Journal) error {
+func (p *ranProgram) readSteps(ctx context.Context, j *history.Journal) error {
 	world, err := stdlib.Open(&stdlib.Options{})
 	if err != nil {
 		return err
@@ -191,7 +191,7 @@ func (p *ranProgram) readSteps(ctx context.Context, j *journal.Journal) error {
 			targets[m.Name+"."+f.Name] = f.Target
 		}
 	}
-	damage, err := eachStep(ctx, j, p.run, func(e *journal.Entry, damage error) {
+	damage, err := eachStep(ctx, j, p.run, func(e *history.Entry, damage error) {
 		if damage != nil || !inside(e.Place, p.place) || e.Intended.IsZero() {
 			return
 		}

@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/cassidy-run/cassidy/internal/testworker"
-	"github.com/cassidy-run/cassidy/runtime/journal"
+	"github.com/cassidy-run/cassidy/runtime/history"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 )
 
@@ -67,7 +67,7 @@ func (h *promoteHome) tool(name string) string {
 }
 
 // ran records at a place that a model's program was run, and what it called.
-func (h *promoteHome) ran(l *journal.Log, at, code string, result tool.Value, calls ...string) {
+func (h *promoteHome) ran(l *history.Log, at, code string, result tool.Value, calls ...string) {
 	h.Helper()
 	for i, name := range calls {
 		inner := h.place(at).Child(i + 1).String()
@@ -157,7 +157,7 @@ tool(
 // TestRunsPromoteFinds checks which program is taken, and what is refused.
 func TestRunsPromoteFinds(t *testing.T) {
 	h := newPromoteHome(t)
-	end := func(l *journal.Log) {
+	end := func(l *history.Log) {
 		h.check(l.End(context.Background(), "final", tool.Outcome{Value: int64(7)}, nil))
 	}
 	l := h.begin("two")
@@ -176,7 +176,7 @@ func TestRunsPromoteFinds(t *testing.T) {
 	h.ran(l, "9", "fetch_url('https://example.com/x')\nrun_command('ls')", "x", "fetch_url")
 	end(l)
 	end(h.begin("none"))
-	whole, err := h.j.Begin(context.Background(), journal.Run{ID: "whole", Kind: "code", Title: "Add \"\"\"up\\"}, tool.Script{Path: "program.code", Source: "x = 3\nx + 4"})
+	whole, err := h.j.Begin(context.Background(), history.Run{ID: "whole", Kind: "code", Title: "Add \"\"\"up\\"}, tool.Script{Path: "program.code", Source: "x = 3\nx + 4"})
 	h.check(err)
 	end(whole)
 

@@ -9,7 +9,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/cassidy-run/cassidy/runtime"
-	"github.com/cassidy-run/cassidy/runtime/journal"
+	"github.com/cassidy-run/cassidy/runtime/history"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 )
 
@@ -77,7 +77,7 @@ func fromText(from tool.Place) string {
 // program where it has its name or its file's, else of the tool of its name.
 func (c *command) replacement(ctx *cli.Context, r *recordedRun) (o runtime.Replay, err error) {
 	if from := ctx.String("from"); from != "" {
-		if o.From, err = journal.ParsePlace(from); err != nil {
+		if o.From, err = history.ParsePlace(from); err != nil {
 			return o, err
 		}
 		if ctx.String("with") == "" {

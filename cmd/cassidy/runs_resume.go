@@ -13,7 +13,7 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime"
 	"github.com/cassidy-run/cassidy/runtime/agent"
-	"github.com/cassidy-run/cassidy/runtime/journal"
+	"github.com/cassidy-run/cassidy/runtime/history"
 	"github.com/cassidy-run/cassidy/runtime/project"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 )
@@ -44,12 +44,12 @@ func (c *command) resumeDue(ctx *cli.Context) error {
 	if _, err := exactly(ctx); err != nil {
 		return err
 	}
-	var due []journal.Run
-	err := c.withRuns(func(ctx *cli.Context, j *journal.Journal) (err error) {
+	var due []history.Run
+	err := c.withRuns(func(ctx *cli.Context, j *history.Journal) (err error) {
 		if due, err = j.Due(ctx.Context, time.Now()); err != nil {
 			return err
 		}
-		begun, err := j.Runs(ctx.Context, journal.Filter{States: []journal.State{journal.Running}})
+		begun, err := j.Runs(ctx.Context, history.Filter{States: []history.State{history.Running}})
 		for i := range begun {
 			if begun[i].Kind != "chat" { // somebody sits there, or has given it up
 				due = append(due, begun[i])
@@ -68,7 +68,7 @@ func (c *command) resumeDue(ctx *cli.Context) error {
 	for i := range due {
 		c.dir = dir // each works in its own folder
 		err := c.resumeRun(ctx, due[i].ID)
-		if due[i].State == journal.Running && tool.KindOf(err) == tool.Conflict {
+		if due[i].State == history.Running && tool.KindOf(err) == tool.Conflict {
 			continue // another process has it in hand
 		}
 		if err != nil && tool.KindOf(err) != tool.Parked && failed == nil {
@@ -80,7 +80,7 @@ func (c *command) resumeDue(ctx *cli.Context) error {
 
 // A recordedRun is a run with what it executes.
 type recordedRun struct {
-	journal.Run
+	history.Run
 	script tool.Script
 }
 
@@ -88,7 +88,7 @@ type recordedRun struct {
 // began.
 func (c *command) recordedRun(ctx *cli.Context, id string) (*recordedRun, error) {
 	r := &recordedRun{}
-	err := c.withRuns(func(ctx *cli.Context, j *journal.Journal) error {
+	err := c.withRuns(func(ctx *cli.Context, j *history.Journal) error {
 		found, err := findRun(ctx.Context, j, id)
 		if err != nil {
 			return err

@@ -10,11 +10,11 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/cassidy-run/cassidy/runtime/journal"
+	"github.com/cassidy-run/cassidy/runtime/history"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 )
 
-func (c *command) showRecorded(ctx *cli.Context, j *journal.Journal) error {
+func (c *command) showRecorded(ctx *cli.Context, j *history.Journal) error {
 	words, err := exactly(ctx, "ID")
 	if err != nil {
 		return err
@@ -67,11 +67,11 @@ func (m stepMark) colour() string {
 }
 
 // showRunPage shows a run to a person.
-func (c *command) showRunPage(ctx context.Context, j *journal.Journal, r *journal.Run) error {
+func (c *command) showRunPage(ctx context.Context, j *history.Journal, r *history.Run) error {
 	var steps []shownStep
 	var tokens tokenCount
 	w := &wait{run: r.ID, place: r.Waits}
-	damage, err := eachStep(ctx, j, r, func(e *journal.Entry, damage error) {
+	damage, err := eachStep(ctx, j, r, func(e *history.Entry, damage error) {
 		s := shownStep{place: e.Place, mark: stepFailed, what: "this step", said: "its record is damaged"}
 		if damage == nil {
 			s = shownOf(e, r.State, tokens.count(e))
@@ -121,7 +121,7 @@ func placeWidth(steps []shownStep) int {
 }
 
 // printRun shows what a run is.
-func (c *command) printRun(r *journal.Run, tokens tokenCount) {
+func (c *command) printRun(r *history.Run, tokens tokenCount) {
 	room := c.lineWidth()
 	line := func(name, value string) {
 		if value != "" {
@@ -191,13 +191,13 @@ func (c *command) printStep(s *shownStep, places int) {
 }
 
 // showStep shows all that is recorded of a step.
-func (c *command) showStep(ctx context.Context, j *journal.Journal, r *journal.Run, place string) error {
-	at, err := journal.ParsePlace(place)
+func (c *command) showStep(ctx context.Context, j *history.Journal, r *history.Run, place string) error {
+	at, err := history.ParsePlace(place)
 	if err != nil {
 		return err
 	}
 	var found bool
-	damage, err := eachStep(ctx, j, r, func(e *journal.Entry, damage error) {
+	damage, err := eachStep(ctx, j, r, func(e *history.Entry, damage error) {
 		if found = found || slices.Equal(e.Place, at); !slices.Equal(e.Place, at) || damage != nil {
 			return
 		}
@@ -218,7 +218,7 @@ func (c *command) showStep(ctx context.Context, j *journal.Journal, r *journal.R
 
 // printWholeStep shows a step to a person, complete: each line of what others
 // wrote begins with a space, so that none passes for one of ours.
-func (c *command) printWholeStep(e *journal.Entry, state journal.State) {
+func (c *command) printWholeStep(e *history.Entry, state history.State) {
 	line := func(name, value string) {
 		if value != "" {
 			c.print(pad(name, 10) + visibleLine(value) + "\n")
@@ -323,7 +323,7 @@ func moment(t time.Time) string {
 }
 
 // shownOf is what a line tells of a step.
-func shownOf(e *journal.Entry, run journal.State, tokens tokenCount) shownStep {
+func shownOf(e *history.Entry, run history.State, tokens tokenCount) shownStep {
 	w := wordsOf(e)
 	s := shownStep{place: e.Place, what: w.what, said: w.said}
 	settled := !e.Settled.IsZero()
@@ -378,7 +378,7 @@ type stepWords struct {
 
 // wordsOf tells a step in words. An effect that has none of its own is shown as
 // it was asked for.
-func wordsOf(e *journal.Entry) stepWords {
+func wordsOf(e *history.Entry) stepWords {
 	args := e.Args
 	out, _ := e.Outcome.Value.(*tool.Dict)
 	module, name, _ := strings.Cut(e.Func, ".")
@@ -411,7 +411,7 @@ func outcomeWords(what string, result tool.Value) stepWords {
 
 // wordsOfNothing are of a place at which nothing was done: something was asked
 // or decided there.
-func wordsOfNothing(e *journal.Entry) stepWords {
+func wordsOfNothing(e *history.Entry) stepWords {
 	switch q := e.Question; {
 	case q == nil:
 		return stepWords{what: "decision"}
@@ -422,7 +422,7 @@ func wordsOfNothing(e *journal.Entry) stepWords {
 	}
 }
 
-func agentWords(e *journal.Entry, name string, out *tool.Dict) stepWords {
+func agentWords(e *history.Entry, name string, out *tool.Dict) stepWords {
 	field := func(what, name string) stepWords {
 		v, _ := out.Get(name)
 		return outcomeWords(what, v)
@@ -478,7 +478,7 @@ func callsWords(args *tool.Dict) string {
 
 // commitWords says which files a commit changed: as it reported, or else as it
 // was about to.
-func commitWords(e *journal.Entry) string {
+func commitWords(e *history.Entry) string {
 	var words []string
 	list, _ := tool.Elements(e.Outcome.Value)
 	for _, item := range list {
@@ -541,7 +541,7 @@ func shellWords(args, out *tool.Dict) stepWords {
 }
 
 // humanWords are the question that was put to a person, and the answer.
-func humanWords(e *journal.Entry, name string) stepWords {
+func humanWords(e *history.Entry, name string) stepWords {
 	w := stepWords{what: e.Func + callArgs(e.Args), result: e.Outcome.Value, asks: true}
 	if e.Question != nil && e.Question.Text != "" {
 		w.what = name + ": " + oneLine(e.Question.Text)
@@ -552,7 +552,7 @@ func humanWords(e *journal.Entry, name string) stepWords {
 	return w
 }
 
-func sleepWords(e *journal.Entry) stepWords {
+func sleepWords(e *history.Entry) stepWords {
 	w := stepWords{what: e.Func + callArgs(e.Args), asks: true}
 	v, _ := e.Args.Get("seconds")
 	switch n := v.(type) {

@@ -14,7 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/cassidy-run/cassidy/runtime/journal"
+	"github.com/cassidy-run/cassidy/runtime/history"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 )
 
@@ -22,7 +22,7 @@ import (
 type runsHome struct {
 	testing.TB
 	home string
-	j    *journal.Journal
+	j    *history.Journal
 }
 
 func newRunsHome(t testing.TB) *runsHome {
@@ -38,7 +38,7 @@ func (h *runsHome) folder() string { return filepath.Join(h.home, "state", "runs
 func (h *runsHome) open() {
 	h.Helper()
 	var err error
-	h.j, err = journal.Open(h.folder(), nil)
+	h.j, err = history.Open(h.folder(), nil)
 	h.check(err)
 }
 
@@ -57,9 +57,9 @@ func (h *runsHome) check(err error) {
 }
 
 // begin begins a run.
-func (h *runsHome) begin(id string) *journal.Log {
+func (h *runsHome) begin(id string) *history.Log {
 	h.Helper()
-	l, err := h.j.Begin(context.Background(), journal.Run{ID: id, Kind: "task", Title: "Do " + id,
+	l, err := h.j.Begin(context.Background(), history.Run{ID: id, Kind: "task", Title: "Do " + id,
 		Options: tool.NewDict("model", "script:model.star", "policy", "task")}, tool.Script{Source: "x"})
 	h.check(err)
 	return l
@@ -72,7 +72,7 @@ func (h *runsHome) ended(id string) {
 }
 
 // parked makes a run that has parked with a question.
-func (h *runsHome) parked(id string, q journal.Question) {
+func (h *runsHome) parked(id string, q history.Question) {
 	h.Helper()
 	l := h.begin(id)
 	h.check(l.Ask(context.Background(), q))
@@ -80,20 +80,20 @@ func (h *runsHome) parked(id string, q journal.Question) {
 }
 
 // did records a step of a run, with an outcome unless that is an open one.
-func (h *runsHome) did(l *journal.Log, at, name string, args *tool.Dict, value tool.Value, failure error) {
+func (h *runsHome) did(l *history.Log, at, name string, args *tool.Dict, value tool.Value, failure error) {
 	h.Helper()
 	h.intend(l, at, name, args)
 	h.check(l.Settle(context.Background(), h.place(at), tool.Outcome{Value: value}, failure))
 }
 
-func (h *runsHome) intend(l *journal.Log, at, name string, args *tool.Dict) {
+func (h *runsHome) intend(l *history.Log, at, name string, args *tool.Dict) {
 	h.Helper()
-	h.check(l.Intend(context.Background(), journal.Intent{Place: h.place(at), Func: name, Args: args, Class: tool.External}))
+	h.check(l.Intend(context.Background(), history.Intent{Place: h.place(at), Func: name, Args: args, Class: tool.External}))
 }
 
 func (h *runsHome) place(at string) tool.Place {
 	h.Helper()
-	p, err := journal.ParsePlace(at)
+	p, err := history.ParsePlace(at)
 	h.check(err)
 	return p
 }
@@ -111,7 +111,7 @@ func (h *runsHome) env(name string) (string, bool) { return h.home, name == "CAS
 // ids returns the runs that there are, the newest first.
 func (h *runsHome) ids() string {
 	h.Helper()
-	runs, err := h.j.Runs(context.Background(), journal.Filter{})
+	runs, err := h.j.Runs(context.Background(), history.Filter{})
 	h.check(err)
 	var ids []string
 	for _, r := range runs {
@@ -213,7 +213,7 @@ func TestRunsShowJSON(t *testing.T) {
 	h.did(l, "1", "agent.ask", nil, tool.NewDict("text", "Hello", "input_tokens", 7, "output_tokens", 8), nil)
 	h.did(l, "2", "f.odd", nil, tool.List{infinity()}, nil)
 	h.check(l.Note(context.Background(), h.place("3"), tool.NewDict("decision", "denied")))
-	h.check(l.Ask(context.Background(), journal.Question{Place: h.place("3"), Text: "Go?", Confirm: true}))
+	h.check(l.Ask(context.Background(), history.Question{Place: h.place("3"), Text: "Go?", Confirm: true}))
 	h.check(l.Park(context.Background(), "question"))
 	h.check(h.j.Answer(context.Background(), "one", h.place("3"), true))
 
@@ -264,9 +264,9 @@ func TestRunsShowStep(t *testing.T) {
 	l := h.begin("one")
 	ctx := context.Background()
 	h.check(l.Note(ctx, h.place("3.1"), tool.NewDict("approval", "call", "yes", true, "why", "it was approved")))
-	h.check(l.Intend(ctx, journal.Intent{Place: h.place("3.1"), Func: "fs.write", Args: tool.NewDict("path", "a", "content", "one\nstep 9\n"),
+	h.check(l.Intend(ctx, history.Intent{Place: h.place("3.1"), Func: "fs.write", Args: tool.NewDict("path", "a", "content", "one\nstep 9\n"),
 		Class: tool.Write, Change: tool.NewDict("a", tool.NewDict("before", "", "after", "abc"))}))
-	h.check(l.Ask(ctx, journal.Question{Place: h.place("3.1"), Text: "Really?\x1b[1A", Confirm: true}))
+	h.check(l.Ask(ctx, history.Question{Place: h.place("3.1"), Text: "Really?\x1b[1A", Confirm: true}))
 	h.check(h.j.Answer(ctx, "one", h.place("3.1"), false))
 	h.check(l.Settle(ctx, h.place("3.1"), tool.Outcome{}, tool.Errorf(tool.Denied, "no").WithHint("ask again")))
 	h.check(l.Close())
@@ -311,20 +311,20 @@ func TestRunsWaiting(t *testing.T) {
 	until := time.Date(2031, 2, 3, 4, 5, 6, 0, time.Local)
 	for _, tt := range []struct {
 		name     string
-		question journal.Question
+		question history.Question
 		answer   tool.Value
 		line     string // of the list
 		page     string // the end of the page
 		step     string
 	}{
-		{"yes or no", journal.Question{Text: "Delete\nit?", Confirm: true}, nil, "… waits for yes or no at step 2.1: Delete it?",
+		{"yes or no", history.Question{Text: "Delete\nit?", Confirm: true}, nil, "… waits for yes or no at step 2.1: Delete it?",
 			"waits    waits for yes or no at step 2.1\n  Delete\n  it?\n  cassidy runs answer r yes|no\n", "question: Delete it?\n"},
-		{"a text", journal.Question{Text: "Who?", Data: tool.NewDict("files", tool.List{tool.NewDict("path", "a.txt", "after", []byte("new\n"))},
+		{"a text", history.Question{Text: "Who?", Data: tool.NewDict("files", tool.List{tool.NewDict("path", "a.txt", "after", []byte("new\n"))},
 			"changes", tool.NewDict("a.txt", tool.NewDict("before", "", "after", "1")))}, nil, "… waits for an answer at step 2.1: Who?",
 			"  Who?\n  new       a.txt\n  │ @@ line 1 @@\n  │ +new\n  cassidy runs answer r --text \"…\"\n", "question: Who?\n"},
-		{"a time", journal.Question{Until: until}, nil, "… sleeps until 2031-02-03 04:05:06",
+		{"a time", history.Question{Until: until}, nil, "… sleeps until 2031-02-03 04:05:06",
 			"sleeps until 2031-02-03 04:05:06\n  cassidy runs resume r goes on then\n", "sleep until 2031-02-03 04:05:06\n"},
-		{"nothing any more", journal.Question{Text: "Who?"}, "Ann", "… was answered Ann at step 2.1: Who?", "  Who?\n  cassidy runs resume r\n", "question: Who?\n        ↳ answered: Ann\n"},
+		{"nothing any more", history.Question{Text: "Who?"}, "Ann", "… was answered Ann at step 2.1: Who?", "  Who?\n  cassidy runs resume r\n", "question: Who?\n        ↳ answered: Ann\n"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			h := newRunsHome(t)
@@ -351,7 +351,7 @@ func TestRunsWaiting(t *testing.T) {
 func TestRunsList(t *testing.T) {
 	h := newRunsHome(t)
 	h.ended("long-name-of-a-run")
-	l, err := h.j.Begin(context.Background(), journal.Run{ID: "b", Kind: "chat", Title: strings.Repeat("word ", 60) + "\n\x1b[2J"}, tool.Script{})
+	l, err := h.j.Begin(context.Background(), history.Run{ID: "b", Kind: "chat", Title: strings.Repeat("word ", 60) + "\n\x1b[2J"}, tool.Script{})
 	h.check(err)
 	h.check(l.Close())
 	stdout, _, code := h.cassidy("", "runs", "list")
@@ -432,7 +432,7 @@ func TestRunsDamaged(t *testing.T) {
 func TestRunsCancel(t *testing.T) {
 	h := newRunsHome(t)
 	h.ended("ended")
-	h.parked("parked", journal.Question{Place: h.place("2"), Text: "Sure?"})
+	h.parked("parked", history.Question{Place: h.place("2"), Text: "Sure?"})
 	h.check(h.begin("broken").Close())
 	l := h.begin("held")
 	defer l.Close()
@@ -453,7 +453,7 @@ func TestRunsCancel(t *testing.T) {
 			t.Errorf("cancel %s: exit %d, %q, %q, want %d and %q", tt.run, code, stdout, stderr, tt.code, tt.want)
 		}
 	}
-	runs, err := h.j.Runs(context.Background(), journal.Filter{States: []journal.State{journal.Cancelled}})
+	runs, err := h.j.Runs(context.Background(), history.Filter{States: []history.State{history.Cancelled}})
 	h.check(err)
 	if len(runs) != 2 || runs[0].Reason != "cancelled" || tool.KindOf(runs[0].Err) != tool.Canceled {
 		t.Errorf("the cancelled runs are %+v", runs)

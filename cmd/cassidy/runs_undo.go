@@ -9,7 +9,7 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime"
 	"github.com/cassidy-run/cassidy/runtime/agent"
-	"github.com/cassidy-run/cassidy/runtime/journal"
+	"github.com/cassidy-run/cassidy/runtime/history"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 )
 
@@ -42,7 +42,7 @@ func (c *command) undoCommand() *cli.Command {
 func (c *command) takeBack(ctx *cli.Context, h *runtime.Host, u runtime.Undo, to string) error {
 	if to != "" {
 		var err error
-		if u.To, err = journal.ParsePlace(to); err != nil {
+		if u.To, err = history.ParsePlace(to); err != nil {
 			return err
 		}
 	}

@@ -18,7 +18,7 @@ var errInterrupted = errors.New("interrupted")
 // is.
 type editor struct {
 	term  *terminal
-	past  *history
+	past  *lineHistory
 	plain bool // the terminal only writes lines
 
 	prompt string

@@ -8,10 +8,10 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/tool"
 )
 
-// A history is what was typed at a prompt, in this session and in earlier ones.
+// A lineHistory is what was typed at a prompt, in this session and in earlier ones.
 // It is kept in a file that only its user can read, a line of JSON for each
 // message. What begins with a space is not kept, as in a shell.
-type history struct {
+type lineHistory struct {
 	file  string // or "", where it is only remembered
 	lines []string
 }
@@ -26,8 +26,8 @@ const (
 
 // openHistory reads what was typed earlier. A file that cannot be read is
 // taken for an empty one, and one that has grown is shortened.
-func openHistory(file string) *history {
-	h := &history{file: file}
+func openHistory(file string) *lineHistory {
+	h := &lineHistory{file: file}
 	text, err := os.ReadFile(file)
 	if err != nil {
 		return h
@@ -48,7 +48,7 @@ func openHistory(file string) *history {
 
 // rewrite puts what is remembered in place of the file. Where that fails, the
 // file stays as it was.
-func (h *history) rewrite() {
+func (h *lineHistory) rewrite() {
 	var b strings.Builder
 	for _, line := range h.lines {
 		b.WriteString(tool.FormatJSON(line, "") + "\n")
@@ -60,7 +60,7 @@ func (h *history) rewrite() {
 }
 
 // add keeps a message, unless it is the last one again.
-func (h *history) add(line string) {
+func (h *lineHistory) add(line string) {
 	last := len(h.lines) - 1
 	if line == "" || line[0] == ' ' || len(line) > maxPastLine || last >= 0 && h.lines[last] == line {
 		return

@@ -10,7 +10,7 @@ import (
 	"github.com/cassidy-run/cassidy"
 	"github.com/cassidy-run/cassidy/runtime"
 	"github.com/cassidy-run/cassidy/runtime/agent"
-	"github.com/cassidy-run/cassidy/runtime/journal"
+	"github.com/cassidy-run/cassidy/runtime/history"
 	"github.com/cassidy-run/cassidy/runtime/model"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 )
@@ -55,11 +55,11 @@ func (d *desk) work(task string, resume bool, dies int, approve func(*cassidy.Op
 		r, err = s.Turn(context.Background(), task)
 		return r, effects, err
 	}
-	j, err := journal.Open(d.journal, nil)
+	j, err := history.Open(d.journal, nil)
 	if err != nil {
 		d.t.Fatal(err)
 	}
-	runs, err := j.Runs(context.Background(), journal.Filter{ID: "run"})
+	runs, err := j.Runs(context.Background(), history.Filter{ID: "run"})
 	j.Close()
 	if err != nil || len(runs) != 1 {
 		d.t.Fatalf("the runs are %v, %v", runs, err)
@@ -152,11 +152,11 @@ func TestATaskWaitsInAProgram(t *testing.T) {
 		if waits++; waits > 10 {
 			t.Fatal("it waits for ever")
 		}
-		j, err := journal.Open(d.journal, nil)
+		j, err := history.Open(d.journal, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		runs, err := j.Runs(context.Background(), journal.Filter{ID: "run"})
+		runs, err := j.Runs(context.Background(), history.Filter{ID: "run"})
 		if err == nil {
 			err = j.Answer(context.Background(), "run", runs[0].Waits, true)
 		}

@@ -1,4 +1,4 @@
-package journal
+package history
 
 import (
 	"bytes"
@@ -526,7 +526,7 @@ func TestNothingIsLeft(t *testing.T) {
 		buf := make([]byte, 1<<20)
 		var found []string
 		for s := range strings.SplitSeq(string(buf[:runtime.Stack(buf, true)]), "\n\n") {
-			if (strings.Contains(s, "runtime/journal.(*") || strings.Contains(s, "database/sql")) && !strings.Contains(s, "TestNothingIsLeft") {
+			if (strings.Contains(s, "runtime/history.(*") || strings.Contains(s, "database/sql")) && !strings.Contains(s, "TestNothingIsLeft") {
 				found = append(found, s)
 			}
 		}

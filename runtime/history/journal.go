@@ -1,4 +1,4 @@
-// Package journal records what a run did, so that it can be resumed, replayed, audited and undone.
+// Package history records what a run did, so that it can be resumed, replayed, audited and undone.
 //
 // A [Journal] is a folder: journal.db, an SQLite database, and beside it the
 // values that are too large for one. [Journal.Begin] opens the [Log] of a new run
@@ -20,7 +20,7 @@
 // earlier state as a whole, database and all, cannot be told from one that had
 // come no further. Values are kept as they are given: a secret is the caller's
 // to leave out.
-package journal
+package history
 
 import (
 	"context"
