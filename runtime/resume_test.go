@@ -121,6 +121,12 @@ func (m *machine) service() tool.Module {
 			}
 			return tool.Outcome{Value: "sent " + e.Args.Text("text")}, nil
 		},
+	}, {
+		Name: "panic", Class: tool.External,
+		Target: func(*tool.Dict) ([]tool.Capability, error) {
+			return []tool.Capability{{Name: "use", Target: "out"}}, nil
+		},
+		Do: func(context.Context, tool.Effect, tool.Grant) (tool.Outcome, error) { panic("a bug") },
 	}}}
 }
 
