@@ -27,10 +27,13 @@ type Ask func(ctx context.Context, q Asked) (tool.Value, error)
 
 // Why a run is parked: the Limit of the error, and the reason in its record.
 const (
-	waitsQuestion = "question"
-	waitsApproval = "approval"
-	waitsSleep    = "sleep"
-	waitsUnknown  = "unknown_outcome"
+	waitsQuestion tool.LimitName = "question"
+	waitsApproval tool.LimitName = "approval"
+	waitsSleep    tool.LimitName = "sleep"
+	waitsUnknown  tool.LimitName = "unknown_outcome"
+
+	parkedUnavailable tool.LimitName = "unavailable" // only the reason: the error keeps its kind
+	parkedLimit       tool.LimitName = "limit"       // likewise
 )
 
 // askFor is the Grant's Ask: a question of the effect under way.
@@ -76,7 +79,7 @@ func (g *gate) askRepeat(ctx context.Context, e tool.Effect, begun time.Time) er
 
 // askPerson puts a question to whoever is there, after those that others ask. It
 // parks the run where nobody is.
-func (g *gate) askPerson(ctx context.Context, q Asked, why string) (tool.Value, error) {
+func (g *gate) askPerson(ctx context.Context, q Asked, why tool.LimitName) (tool.Value, error) {
 	r := g.root().record
 	q.By = g.tool.Name
 	if r != nil {
@@ -139,7 +142,7 @@ func (h *Host) askNext(ctx context.Context) (done func(), err error) {
 
 // parkOr parks the run with a question, or where it cannot wait returns another
 // error.
-func (g *gate) parkOr(ctx context.Context, q history.Question, why string, otherwise error) error {
+func (g *gate) parkOr(ctx context.Context, q history.Question, why tool.LimitName, otherwise error) error {
 	r := g.root().record
 	if r == nil || !r.parks || len(q.Place) == 0 {
 		return otherwise

@@ -203,7 +203,7 @@ func checkSize(v tool.Value, limit int) error {
 	}
 	e := tool.Errorf(tool.Limit, "the result is %d KB long, more than %d KB", len(text)>>10, limit>>10).
 		WithHint("return less at a time, or write it to a file")
-	e.Limit = "result"
+	e.Limit = tool.LimitResult
 	return e
 }
 

@@ -145,7 +145,7 @@ func (g *gate) admissible() error {
 
 func tooDeep() error {
 	err := tool.Errorf(tool.Limit, "tools call tools more than %d deep", MaxDepth)
-	err.Limit = "depth"
+	err.Limit = tool.LimitDepth
 	return err
 }
 
@@ -188,7 +188,7 @@ func (g *gate) counted(next tool.Effector) tool.Effector {
 
 func tooManyEffects(most int) error {
 	err := tool.Errorf(tool.Limit, "the call asked for more than %d effects", most)
-	err.Limit = "effects"
+	err.Limit = tool.LimitEffects
 	return err.WithHint("do less in one call: a file that is read in parts takes one for each, and again each time that it is looked through")
 }
 

@@ -77,7 +77,7 @@ func TestLimitsOfACallKeepTheTools(t *testing.T) {
 	r := newRig(t, nil)
 	r.script("", "for _ in range(100000): pass", "limits = {'steps': 1000}")
 	_, err := r.Call(context.Background(), tool.Call{Tool: "t", Limits: tool.Limits{Result: 100}})
-	if err == nil || tool.AsError(err, tool.Internal).Limit != "steps" {
+	if err == nil || tool.AsError(err, tool.Internal).Limit != tool.LimitSteps {
 		t.Errorf("error = %v, want the tool's own limit of steps", err)
 	}
 }

@@ -191,7 +191,7 @@ func TestStagedWritesAreCommittedFirst(t *testing.T) {
 func TestCommitsDoNotResetLimits(t *testing.T) {
 	r := newRig(t, nil)
 	r.script("", "for i in range(300):\n    fs.write('f%d' % i, 'x')\n    if i == 200: time.sleep(0)", "needs = ['fs.write']")
-	if _, err := r.call(); err == nil || tool.AsError(err, tool.Internal).Limit != "files" {
+	if _, err := r.call(); err == nil || tool.AsError(err, tool.Internal).Limit != tool.LimitFiles {
 		t.Errorf("300 files gave %v, want the limit of files", err)
 	}
 }

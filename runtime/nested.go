@@ -144,13 +144,13 @@ func (g *gate) callOne(ctx context.Context, c oneCall, id string, at tool.Place)
 		failed := *tool.AsError(err, tool.Failed)
 		failed.Op, failed.Err = c.name, errors.New(failed.Message())
 		switch failed.Limit {
-		case "effects":
+		case tool.LimitEffects:
 			if g.root().tree.Load() > MaxTreeEffects {
 				break
 			}
 			fallthrough
-		case "wall", "cpu", "memory":
-			failed.Limit = "call" // of the other one: this one can go on
+		case tool.LimitWall, tool.LimitCPU, tool.LimitMemory:
+			failed.Limit = tool.LimitCall // of the other one: this one can go on
 		}
 		return nil, &failed
 	}
@@ -256,7 +256,7 @@ func (g *gate) callAll(ctx context.Context, e tool.Effect) (tool.Outcome, error)
 		return tool.Outcome{}, tool.AsError(context.Cause(ctx), tool.Canceled)
 	}
 	for _, err := range errs {
-		if err != nil && (open(err) || tool.AsError(err, tool.Failed).Limit == "effects") {
+		if err != nil && (open(err) || tool.AsError(err, tool.Failed).Limit == tool.LimitEffects) {
 			return tool.Outcome{}, err // of all together, which no script may catch
 		}
 	}

@@ -168,7 +168,7 @@ func TestCallsGoSoDeep(t *testing.T) {
 		t.Errorf("%d deep = %v, %v in %d calls", runtime.MaxDepth, got.Value, err, calls)
 	}
 	_, err := deep("").call("n", int64(runtime.MaxDepth+1))
-	if e := tool.AsError(err, tool.Internal); e == nil || e.Kind != tool.Limit || e.Limit != "depth" || !strings.Contains(e.Message(), "t: t: t: ") {
+	if e := tool.AsError(err, tool.Internal); e == nil || e.Kind != tool.Limit || e.Limit != tool.LimitDepth || !strings.Contains(e.Message(), "t: t: t: ") {
 		t.Errorf("one deeper = %+v, want the limit of depth", e)
 	}
 
@@ -177,7 +177,7 @@ func TestCallsGoSoDeep(t *testing.T) {
 	calls = 0
 	r.Events.Subscribe(tool.CallStart, func(tool.Event) { calls++ })
 	_, err = r.call()
-	if e := tool.AsError(err, tool.Internal); e == nil || e.Limit != "effects" || calls > runtime.MaxTreeEffects+1 {
+	if e := tool.AsError(err, tool.Internal); e == nil || e.Limit != tool.LimitEffects || calls > runtime.MaxTreeEffects+1 {
 		t.Errorf("a tool that calls itself without end = %v after %d calls, want the limit of effects", err, calls)
 	}
 }
@@ -203,7 +203,8 @@ func TestAFailedChild(t *testing.T) {
 	cases := []struct {
 		name, body, fields, call string
 		kind                     tool.Kind
-		limit, text              string
+		limit                    tool.LimitName
+		text                     string
 	}{
 		{"it fails", "fail('no such thing')", "", "tools.b()", tool.Failed, "", "b: no such thing"},
 		{"its steps", "for _ in range(10000): pass", "limits = {'steps': 100}", "tools.b()", tool.Limit, "steps", "b: the script took more than 100 steps"},

@@ -93,7 +93,7 @@ func TestOneReasonToWait(t *testing.T) {
 	p.j.Close()
 	run := m.state("r")
 	e := tool.AsError(err, tool.Failed)
-	if e == nil || e.Kind != tool.Parked || run.Reason != e.Limit || (run.Reason == "sleep") == run.Wake.IsZero() {
+	if e == nil || e.Kind != tool.Parked || run.Reason != string(e.Limit) || (run.Reason == "sleep") == run.Wake.IsZero() {
 		t.Errorf("it gave %v, and the run is %+v, want one reason", err, run)
 	}
 }
@@ -101,7 +101,7 @@ func TestOneReasonToWait(t *testing.T) {
 // TestWhatACalledToolTrips checks that a limit of a tool is a failure of its call,
 // and no reason to go on with the run in another process.
 func TestWhatACalledToolTrips(t *testing.T) {
-	for _, limit := range []string{"memory", "cpu", "steps", "wall"} {
+	for _, limit := range []tool.LimitName{tool.LimitMemory, tool.LimitCPU, tool.LimitSteps, tool.LimitWall} {
 		m := newMachine(t)
 		p := m.process(0, false)
 		p.goTool("greedy", func(context.Context) (tool.Value, error) {

@@ -26,7 +26,7 @@ func (m *machine) waits(body string, resume bool, why string) tool.Place {
 	p.tools()
 	_, err := p.run("r", resume, body)
 	e := tool.AsError(err, tool.Failed)
-	if e == nil || e.Kind != tool.Parked || e.Limit != why || e.Hint == "" {
+	if e == nil || e.Kind != tool.Parked || string(e.Limit) != why || e.Hint == "" {
 		m.t.Fatalf("the run gave %v, want that it waits (%s)", err, why)
 	}
 	runs, err := p.j.Runs(context.Background(), history.Filter{ID: "r"})

@@ -157,12 +157,8 @@ func (r *recording) settle(ctx context.Context, at tool.Place, out tool.Outcome,
 // waits, or its record cannot be followed.
 func open(err error) bool {
 	e := tool.AsError(err, tool.Failed)
-	return e != nil && (e.Kind == tool.Parked || e.Limit == recordLimit)
+	return e != nil && (e.Kind == tool.Parked || e.Limit == tool.LimitRecord)
 }
-
-// recordLimit marks the error of a record that cannot be written or followed.
-// No script catches it.
-const recordLimit = "record"
 
 // known returns what the record has of an effect.
 func (r *recording) known(e tool.Effect) (entry history.Entry, known bool, err error) {
@@ -266,7 +262,7 @@ func unrecorded(err error) error {
 	if e.Kind == tool.Canceled || e.Kind == tool.Timeout {
 		return err
 	}
-	e.Op, e.Limit = "journal", recordLimit
+	e.Op, e.Limit = "journal", tool.LimitRecord
 	return &e
 }
 
@@ -311,12 +307,12 @@ func (g *gate) endRecord(ctx context.Context, p *Program, out tool.Outcome, err 
 	ctx = context.WithoutCancel(ctx)
 	why := parkReason(err)
 	if g.away != nil && tool.KindOf(err) == tool.Unavailable {
-		why = "unavailable"
+		why = parkedUnavailable
 	} else if failure := g.settleAway(ctx); failure != nil && err == nil {
 		return failure
 	}
 	if why != "" {
-		if failure := g.record.log.Park(ctx, why); failure != nil {
+		if failure := g.record.log.Park(ctx, string(why)); failure != nil {
 			return unrecorded(failure)
 		}
 		return err
@@ -336,14 +332,14 @@ func (g *gate) endRecord(ctx context.Context, p *Program, out tool.Outcome, err 
 
 // parkReason says why an error parks the run that it ends, or "": it waits, or it
 // met a bound that another attempt may not meet.
-func parkReason(err error) string {
+func parkReason(err error) tool.LimitName {
 	e := tool.AsError(err, tool.Failed)
 	switch {
 	case e == nil:
 	case e.Kind == tool.Parked:
 		return e.Limit
-	case e.Kind == tool.Limit && (e.Limit == "memory" || e.Limit == "cpu"):
-		return "limit"
+	case e.Kind == tool.Limit && (e.Limit == tool.LimitMemory || e.Limit == tool.LimitCPU):
+		return parkedLimit
 	}
 	return ""
 }

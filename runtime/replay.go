@@ -73,7 +73,7 @@ func (h *Host) Replay(ctx context.Context, o Replay) (*Replayed, error) {
 	out, err := h.Run(ctx, &p)
 	result := &r.replay.out
 	result.Outcome, result.Err = out, err
-	if e := tool.AsError(err, tool.Failed); e != nil && e.Limit == recordLimit {
+	if e := tool.AsError(err, tool.Failed); e != nil && e.Limit == tool.LimitRecord {
 		result.Ended = true
 	}
 	return result, nil

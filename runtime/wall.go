@@ -83,6 +83,6 @@ func (w *wall) isOver() bool {
 
 func (w *wall) err() *tool.Error {
 	e := tool.Errorf(tool.Timeout, "the call took longer than %v", w.limit)
-	e.Limit = "wall"
+	e.Limit = tool.LimitWall
 	return e
 }

@@ -216,7 +216,7 @@ func (a attack) runWithin(box sandbox.Sandbox, limits tool.Limits) (string, erro
 	case e == nil:
 		return "ok", nil
 	case e.Limit != "":
-		return e.Limit, e
+		return string(e.Limit), e
 	case e.Kind == tool.Canceled, e.Kind == tool.Timeout, e.Kind == tool.Unavailable, e.Kind == tool.Security:
 		return e.Kind.String(), e
 	}

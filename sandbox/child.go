@@ -8,7 +8,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/cassidy-run/cassidy/runtime/engine"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 )
 
@@ -144,7 +143,7 @@ func (c *child) failure(err error) tool.List {
 	e := tool.AsError(err, tool.Internal)
 	// What ends a script in the engine, whatever it does about it: an honest
 	// worker asks for nothing more. A hostile one would keep us busy.
-	c.over = c.over || engine.Final(e)
+	c.over = c.over || !e.Catchable()
 	return append(tool.List{false}, errorFields(e)...)
 }
 
@@ -277,7 +276,7 @@ func (c *child) epitaph(state *os.ProcessState, words string) error {
 		return memoryError(c.memory)
 	case strings.Contains(words, "stack exceeds"):
 		e := tool.Errorf(tool.Limit, "the script nests deeper than the memory that it may use allows")
-		e.Limit = "memory"
+		e.Limit = tool.LimitMemory
 		return e
 	}
 	line, _, _ := strings.Cut(tool.Clean(words, 200), "\n")
@@ -292,7 +291,7 @@ func (c *child) epitaph(state *os.ProcessState, words string) error {
 
 func memoryError(budget int64) *tool.Error {
 	e := tool.Errorf(tool.Limit, "the script used more than %d MB of memory", budget>>20)
-	e.Limit = "memory"
+	e.Limit = tool.LimitMemory
 	return e.WithHint("keep less at a time, or declare limits = {\"memory\": …}")
 }
 

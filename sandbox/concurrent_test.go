@@ -56,7 +56,7 @@ func TestR41Neighbours(t *testing.T) {
 		s := script(fmt.Sprintf("bomb%d", i%8), body)
 		bombs.Go(func() {
 			_, err := box.Run(context.Background(), s, tool.Call{Limits: tool.Limits{CPU: 100 * time.Millisecond}}, nil)
-			if e := tool.AsError(err, tool.Internal); e == nil || e.Limit != want {
+			if e := tool.AsError(err, tool.Internal); e == nil || string(e.Limit) != want {
 				t.Errorf("%s ended by %v, want the limit %s", s.Path, err, want)
 			}
 		})
@@ -176,7 +176,7 @@ func TestCloseInTheMiddle(t *testing.T) {
 					if e != nil && e.Kind == tool.Canceled {
 						return
 					}
-					if e != nil && e.Limit != "cpu" {
+					if e != nil && e.Limit != tool.LimitCPU {
 						t.Errorf("a call of a sandbox that is closed meanwhile gave %v of kind %s", e, e.Kind)
 						return
 					}
@@ -370,7 +370,7 @@ func TestTooManyAlive(t *testing.T) {
 		<-inside
 	}
 	_, err := box.Run(context.Background(), script("f5", "return 1"), tool.Call{}, nil)
-	if e := tool.AsError(err, tool.Internal); e == nil || e.Limit != "queue" {
+	if e := tool.AsError(err, tool.Internal); e == nil || e.Limit != tool.LimitQueue {
 		t.Errorf("one more gave %v, want the limit queue", err)
 	}
 	if got := len(box.Workers()); got != 4 {
@@ -396,7 +396,7 @@ func TestQueueIsBounded(t *testing.T) {
 		all.Go(func() {
 			_, err := box.Run(ctx, echoScript, tool.Call{Args: tool.NewDict("value", "x")}, nil)
 			e := tool.AsError(err, tool.Internal)
-			if e != nil && e.Limit == "queue" {
+			if e != nil && e.Limit == tool.LimitQueue {
 				full.Add(1)
 			} else if e != nil && e.Kind != tool.Canceled {
 				t.Error(e)
@@ -441,7 +441,7 @@ func heapMB() int {
 // TestOverIsOver has scripts go on after what ends them: none gets an effect
 // more, and none is taken for an attack.
 func TestOverIsOver(t *testing.T) {
-	limit := func(name string) error {
+	limit := func(name tool.LimitName) error {
 		e := tool.Errorf(tool.Limit, "too much")
 		e.Limit = name
 		return e
@@ -484,7 +484,7 @@ func TestASlowEffectIsNotTheEnd(t *testing.T) {
 	out, err := box.Run(context.Background(), s, tool.Call{}, func(context.Context, tool.Effect) (tool.Outcome, error) {
 		if asked++; asked == 1 {
 			slow := tool.Errorf(tool.Timeout, "the server was too slow")
-			slow.Limit = "http"
+			slow.Limit = tool.LimitHTTP
 			return tool.Outcome{}, slow
 		}
 		return tool.Outcome{Value: "answer"}, nil

@@ -165,7 +165,7 @@ func tellsNothing(t testing.TB, err error) {
 	if e == nil {
 		return
 	}
-	text := strings.Join(append(e.Trace, e.Error(), e.Hint, e.Op, e.Limit), "\n")
+	text := strings.Join(append(e.Trace, e.Error(), e.Hint, e.Op, string(e.Limit)), "\n")
 	here, _ := os.Getwd()
 	exe, _ := os.Executable()
 	secrets := []string{here, filepath.Dir(exe), os.TempDir() + "/", "/proc/", "/usr/", ".go:", "goroutine ", "0xc0", "cassidy-run/", os.Getenv("CASSIDY_SECRET")}

@@ -52,11 +52,11 @@ func launchComplete(p *tool.Process) (*tool.Process, error) {
 
 func launchTooLong(d time.Duration) *tool.Error {
 	e := tool.Errorf(tool.Timeout, "the command took longer than %v", d)
-	e.Limit = "wall"
+	e.Limit = tool.LimitWall
 	return e
 }
 
-func launchLimit(limit, format string, args ...any) *tool.Error {
+func launchLimit(limit tool.LimitName, format string, args ...any) *tool.Error {
 	e := tool.Errorf(tool.Limit, format, args...)
 	e.Limit = limit
 	return e

@@ -229,9 +229,9 @@ func (r launchReport) outcome(p *tool.Process, why error) (int, error) {
 	case r.Reason == launchTimedOut:
 		return -1, launchTooLong(p.Timeout)
 	case r.Reason == launchCrowded:
-		return -1, launchLimit("processes", "the command had more than %d processes at one time", p.Processes)
+		return -1, launchLimit(tool.LimitProcesses, "the command had more than %d processes at one time", p.Processes)
 	case r.Reason == launchSwollen:
-		return -1, launchLimit("memory", "the command used more than %d MB of memory", p.Memory>>20)
+		return -1, launchLimit(tool.LimitMemory, "the command used more than %d MB of memory", p.Memory>>20)
 	case r.Reason == launchUnconfined:
 		return -1, tool.Errorf(tool.Unavailable, "the command could not be confined: %s", r.Text)
 	case r.Reason == launchUnstarted:

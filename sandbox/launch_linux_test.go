@@ -500,7 +500,7 @@ func TestS07Headless(t *testing.T) {
 func TestS07Floods(t *testing.T) {
 	mark := markOf(t)
 	full := tool.Errorf(tool.Limit, "that is enough")
-	full.Limit = "output"
+	full.Limit = tool.LimitLength
 	limit := &cutter{left: 1 << 20, err: full}
 	_, exit, err := launchShell(t, "setsid sh -c 'sleep "+mark+"' & yes; yes; yes", func(p *tool.Process) { p.Stdout, p.Stderr = limit, limit })
 	if !errors.Is(err, full) || exit != -1 {
@@ -545,7 +545,7 @@ func TestS07ForkBombs(t *testing.T) {
 			mark := markOf(t)
 			_, exit, err := launchShell(t, strings.ReplaceAll(tt.line, "M", mark), nil)
 			var e *tool.Error
-			if exit != -1 || !errors.As(err, &e) || e.Kind != tool.Limit || e.Limit != "processes" {
+			if exit != -1 || !errors.As(err, &e) || e.Kind != tool.Limit || e.Limit != tool.LimitProcesses {
 				t.Errorf("exit %d, %v, want the limit of processes", exit, err)
 			}
 			if left := heldBy(mark); len(left) > 0 {
@@ -572,7 +572,7 @@ func TestLaunchMemory(t *testing.T) {
 		t.Errorf("it could eat: %.200q, %d, %v", said, exit, err)
 	}
 	var e *tool.Error
-	if said, _, err := run("share"); !errors.As(err, &e) || e.Limit != "memory" {
+	if said, _, err := run("share"); !errors.As(err, &e) || e.Limit != tool.LimitMemory {
 		t.Errorf("it could share: %.200q, %v, want the limit of memory", said, err)
 	}
 	said, exit, err := launchShell(t, "dd if=/dev/zero of=big bs=1M count=1100 2>&1; ls -l big", func(p *tool.Process) {

@@ -41,7 +41,7 @@ func appendFields(dst []byte, list tool.List) ([]byte, error) {
 		}
 		if parts += partsOf(v); parts > maxParts {
 			e := tool.Errorf(tool.Limit, "values of more than %d parts together", maxParts)
-			e.Limit = "nodes"
+			e.Limit = tool.LimitNodes
 			return dst, e
 		}
 		binary.LittleEndian.PutUint32(dst[start:], uint32(len(dst)-start-fieldHead))
@@ -189,7 +189,7 @@ func errorFields(e *tool.Error) tool.List {
 	if e.Err != nil {
 		text = e.Err.Error()
 	}
-	return tool.List{int64(e.Kind), tool.Clean(e.Op, maxText), tool.Clean(text, maxText), tool.Clean(e.Hint, maxText), tool.Clean(e.Limit, maxText),
+	return tool.List{int64(e.Kind), tool.Clean(e.Op, maxText), tool.Clean(text, maxText), tool.Clean(e.Hint, maxText), tool.Clean(string(e.Limit), maxText),
 		tool.Clean(e.Pos.File, maxText), int64(e.Pos.Line), int64(e.Pos.Col), trace}
 }
 
@@ -204,7 +204,7 @@ func readError(f *fields) *tool.Error {
 	kind := field[int64](f)
 	e := &tool.Error{Kind: tool.Kind(kind), Op: field[string](f)}
 	e.Err = errors.New(tool.Clean(field[string](f), maxText))
-	e.Op, e.Hint, e.Limit = tool.Clean(e.Op, maxText), tool.Clean(field[string](f), maxText), tool.Clean(field[string](f), maxText)
+	e.Op, e.Hint, e.Limit = tool.Clean(e.Op, maxText), tool.Clean(field[string](f), maxText), tool.LimitName(tool.Clean(field[string](f), maxText))
 	e.Pos.File = tool.Clean(field[string](f), maxText)
 	e.Pos.Line, e.Pos.Col = int(field[int64](f)), int(field[int64](f))
 	for _, v := range field[tool.List](f) {

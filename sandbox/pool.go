@@ -335,7 +335,7 @@ func (p *pool) mayEnter(script string, most int) error {
 
 func queueError(format string, n int) *tool.Error {
 	e := tool.Errorf(tool.Limit, format, n)
-	e.Limit = "queue"
+	e.Limit = tool.LimitQueue
 	return e.WithHint("try again later")
 }
 

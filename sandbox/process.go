@@ -263,7 +263,7 @@ func ended(ctx context.Context) *tool.Error {
 	}
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		e := tool.Errorf(tool.Timeout, "the time ran out")
-		e.Limit = "wall"
+		e.Limit = tool.LimitWall
 		return e
 	}
 	return tool.Errorf(tool.Canceled, "the call was cancelled")

@@ -282,7 +282,9 @@ func TestTableCallbacksInWorker(t *testing.T) {
 	p := newProcess(t, nil)
 	for _, script := range tableScripts {
 		for _, test := range []struct {
-			how, limit, want string
+			how   string
+			limit tool.LimitName
+			want  string
 		}{
 			{"raise", "", "stop here"},
 			{"loop", "steps", "steps"},

@@ -158,7 +158,7 @@ func (w *worker) send(kind frameType, body tool.List) error {
 
 func tooLong(err error) error {
 	e := tool.Errorf(tool.Limit, "%w", err)
-	e.Limit = "traffic"
+	e.Limit = tool.LimitTraffic
 	return e
 }
 
@@ -263,7 +263,7 @@ func (b *budget) Err() error {
 func cpuError(budget time.Duration) *tool.Error {
 	e := tool.Errorf(tool.Limit, "the script computed for longer than %v", budget).
 		WithHint("do less in one call, use a builtin for the hot loop, or declare limits = {\"cpu\": …}")
-	e.Limit = "cpu"
+	e.Limit = tool.LimitCPU
 	return e
 }
 

@@ -67,7 +67,7 @@ func (l *fsLook) edit(args *tool.Dict) (tool.Value, error) {
 		return nil, err
 	}
 	if size := int64(len(text)) + int64(n)*int64(len(becomes)-len(old)); size > l.w.limits.Write {
-		return nil, fsLimit("writes", "%s would be larger than %s", shown, fsSize(l.w.limits.Write))
+		return nil, fsLimit(tool.LimitWrites, "%s would be larger than %s", shown, fsSize(l.w.limits.Write))
 	}
 	plan := l.plan()
 	plan.add(s.path, st, fsFileState([]byte(strings.ReplaceAll(text, old, becomes)), st.Mode))

@@ -56,10 +56,10 @@ func (s *fsSpot) notFolder() error {
 }
 
 func (s *fsSpot) tooLarge(limit int64) error {
-	return fsLimit("read", "%s is larger than %s", s.look.w.shown(s.asked), fsSize(limit))
+	return fsLimit(tool.LimitRead, "%s is larger than %s", s.look.w.shown(s.asked), fsSize(limit))
 }
 
-func fsLimit(limit, format string, args ...any) *tool.Error {
+func fsLimit(limit tool.LimitName, format string, args ...any) *tool.Error {
 	e := tool.Errorf(tool.Limit, format, args...)
 	e.Limit = limit
 	return e

@@ -122,7 +122,7 @@ func (p *fsPlan) stage() error {
 	l := p.look
 	for _, c := range p.changes {
 		if int64(len(c.new.Data)) > l.w.limits.Write {
-			return fsLimit("writes", "%s would be larger than %s", l.w.shown(c.path), fsSize(l.w.limits.Write))
+			return fsLimit(tool.LimitWrites, "%s would be larger than %s", l.w.shown(c.path), fsSize(l.w.limits.Write))
 		}
 		if c.old.Exists && !c.old.Dir && c.new.Exists && c.old.Mode&0o222 == 0 {
 			return tool.Errorf(tool.Denied, "%s is read-only", l.w.shown(c.path)).WithHint("its owner can make it writable; a tool does not")
@@ -173,7 +173,7 @@ func (p *fsPlan) fits() error {
 	}
 	switch {
 	case size.Files > limits.Files || size.Folders > limits.Files:
-		return fsLimit("files", "a call changes at most %d files, and as many folders", limits.Files)
+		return fsLimit(tool.LimitFiles, "a call changes at most %d files, and as many folders", limits.Files)
 	case size.Written > limits.Total || size.Kept > limits.Total:
 		return p.look.w.tooMuch()
 	}
@@ -181,7 +181,7 @@ func (p *fsPlan) fits() error {
 }
 
 func (w *World) tooMuch() error {
-	return fsLimit("writes", "a call writes at most %s, and replaces or removes no more", fsSize(w.limits.Total))
+	return fsLimit(tool.LimitWrites, "a call writes at most %s, and replaces or removes no more", fsSize(w.limits.Total))
 }
 
 // fsSame reports whether two states are the same thing with the same content.

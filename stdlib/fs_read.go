@@ -211,7 +211,7 @@ func (l *fsLook) readPart(args *tool.Dict, offset, length int64) (tool.Value, er
 	defer f.Close()
 	length = min(length, max(info.Size()-offset, 0))
 	if limit := l.w.limits.Read; length > limit {
-		return nil, fsLimit("read", "%s has %d bytes there, more than %s", l.w.shown(s.asked), length, fsSize(limit)).
+		return nil, fsLimit(tool.LimitRead, "%s has %d bytes there, more than %s", l.w.shown(s.asked), length, fsSize(limit)).
 			WithHint("give a length, and read the rest from the next offset")
 	}
 	data := make([]byte, length)

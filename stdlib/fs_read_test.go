@@ -206,7 +206,7 @@ func TestReadSizeLimit(t *testing.T) {
 	putFile(t, d.dir, "big", strings.Repeat("x", 8<<20+1))
 	d.fails(tool.Limit, "big is larger than 8 MB", "fs.read", "path", "big")
 	_, err := d.call("fs.read_bytes", "path", "big")
-	if e := tool.AsError(err, tool.Internal); e == nil || e.Limit != "read" {
+	if e := tool.AsError(err, tool.Internal); e == nil || e.Limit != tool.LimitRead {
 		t.Errorf("fs.read_bytes(big) = %v, want the limit read", err)
 	}
 }

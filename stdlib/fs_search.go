@@ -114,7 +114,7 @@ func (k *fsSearch) visit(s *fsSpot) error {
 	switch {
 	case err == nil, errors.Is(err, errFsEnough):
 		return err
-	case tool.KindOf(err) == tool.Limit && tool.AsError(err, tool.Internal).Limit == "read":
+	case tool.KindOf(err) == tool.Limit && tool.AsError(err, tool.Internal).Limit == tool.LimitRead:
 		return nil // larger than what can be read
 	case tool.KindOf(err) == tool.Failed, tool.KindOf(err) == tool.Conflict:
 		return nil // not readable, or gone
@@ -138,7 +138,7 @@ func (k *fsSearch) file(s *fsSpot) error {
 		return err
 	}
 	if k.left -= int64(len(data)); k.left < 0 {
-		return fsLimit("search", "more than %s to search", fsSize(fsMaxSearched)).WithHint("name a folder further down, or a glob")
+		return fsLimit(tool.LimitSearch, "more than %s to search", fsSize(fsMaxSearched)).WithHint("name a folder further down, or a glob")
 	}
 	if bytes.IndexByte(data[:min(len(data), fsSniffed)], 0) >= 0 {
 		return nil

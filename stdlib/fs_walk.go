@@ -136,7 +136,7 @@ func (l *fsLook) names(dir *os.Root, folder string) ([]string, error) {
 		more, err := f.Readdirnames(batch)
 		names = append(names, more...)
 		if l.budget -= len(more); l.budget < 0 {
-			return nil, fsLimit("entries", "too many files in %s", l.w.shown(folder)).WithHint("name a folder further down")
+			return nil, fsLimit(tool.LimitEntries, "too many files in %s", l.w.shown(folder)).WithHint("name a folder further down")
 		}
 		if errors.Is(err, io.EOF) {
 			return names, nil

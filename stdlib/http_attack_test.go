@@ -461,7 +461,7 @@ func TestH07TooMuch(t *testing.T) {
 		within(t, tt.name, func() {
 			_, err := d.call("http.get", "url", "http://example.com/", "timeout", int64(15))
 			wrong(t, err, tool.Limit, tt.says, tt.name)
-			if e := tool.AsError(err, tool.Internal); e.Limit != "http" {
+			if e := tool.AsError(err, tool.Internal); e.Limit != tool.LimitHTTP {
 				t.Errorf("%s: limit %q, want http", tt.name, e.Limit)
 			}
 		})

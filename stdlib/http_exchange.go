@@ -355,13 +355,13 @@ func httpWords(err error) string {
 
 func httpLimit(format string, args ...any) *tool.Error {
 	e := tool.Errorf(tool.Limit, format, args...)
-	e.Limit = "http"
+	e.Limit = tool.LimitHTTP
 	return e
 }
 
 // httpTimeout is the error of an exchange that was not over in time.
 func httpTimeout(after time.Duration) *tool.Error {
 	e := tool.Errorf(tool.Timeout, "there was no whole answer within %v", after)
-	e.Limit = "http"
+	e.Limit = tool.LimitHTTP
 	return e
 }

@@ -95,6 +95,6 @@ func humanPut(ctx context.Context, question string, confirm bool, g tool.Grant) 
 
 func humanLimit(format string, args ...any) *tool.Error {
 	e := tool.Errorf(tool.Limit, format, args...)
-	e.Limit = "human"
+	e.Limit = tool.LimitHuman
 	return e
 }

@@ -80,7 +80,7 @@ func pureInvalid(format string, args ...any) *tool.Error {
 
 func pureLimit(format string, args ...any) *tool.Error {
 	e := tool.Errorf(tool.Limit, format, args...)
-	e.Limit = "memory"
+	e.Limit = tool.LimitMemory
 	return e
 }
 

@@ -408,6 +408,6 @@ func (w *World) shellTakeAway(before []string) error {
 
 func shellTooLarge(most int, what string) error {
 	e := tool.Errorf(tool.Limit, "the project has more than %d %s: too many to let a command write there", most, what)
-	e.Limit = "entries"
+	e.Limit = tool.LimitEntries
 	return e
 }

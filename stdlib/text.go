@@ -246,7 +246,7 @@ func textSimilarity(args *tool.Dict) (tool.Value, error) {
 	a, b := []rune(args.Text("a")), []rune(args.Text("b"))
 	if max(len(a), len(b)) > textMaxSimilar {
 		e := tool.Errorf(tool.Limit, "a text of more than %d characters", textMaxSimilar)
-		e.Limit = "length"
+		e.Limit = tool.LimitLength
 		return nil, e.WithHint("compare parts of the texts, or use diff.stats, which compares lines")
 	}
 	if len(a) == 0 && len(b) == 0 {

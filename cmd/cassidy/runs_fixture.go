@@ -91,7 +91,7 @@ func (e *fixtureEnd) put(d *tool.Dict, name string) {
 	if e.err.Err != nil {
 		text = e.err.Err.Error()
 	}
-	d.Put("error", tool.NewDict("kind", e.err.Kind.String(), "message", text, "op", e.err.Op, "hint", e.err.Hint, "limit", e.err.Limit,
+	d.Put("error", tool.NewDict("kind", e.err.Kind.String(), "message", text, "op", e.err.Op, "hint", e.err.Hint, "limit", string(e.err.Limit),
 		"file", e.err.Pos.File, "line", e.err.Pos.Line, "column", e.err.Pos.Col, "trace", trace))
 }
 
@@ -281,7 +281,7 @@ func readEnd(d *tool.Dict, name string) (*fixtureEnd, error) {
 	if !known {
 		return nil, tool.Errorf(tool.Invalid, "this is no fixture: there is no kind of error %q", e.Text("kind"))
 	}
-	failure := &tool.Error{Kind: kind, Op: e.Text("op"), Err: errors.New(e.Text("message")), Hint: e.Text("hint"), Limit: e.Text("limit"),
+	failure := &tool.Error{Kind: kind, Op: e.Text("op"), Err: errors.New(e.Text("message")), Hint: e.Text("hint"), Limit: tool.LimitName(e.Text("limit")),
 		Pos: tool.Position{File: e.Text("file"), Line: int(e.Int("line", 0)), Col: int(e.Int("column", 0))}}
 	v, _ := e.Get("trace")
 	lines, _ := tool.Elements(v)

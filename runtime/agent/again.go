@@ -51,7 +51,7 @@ func (t *turn) again(name string) func(tool.Effect, tool.Outcome, error) error {
 func unreadable(what string, err error) error {
 	why := tool.AsError(err, tool.Failed)
 	e := tool.Errorf(tool.Failed, "the record of %s cannot be followed: %s", what, why.Message())
-	e.Limit, e.Hint = recordLimit, why.Hint
+	e.Limit, e.Hint = tool.LimitRecord, why.Hint
 	return e
 }
 

@@ -317,7 +317,7 @@ func TestAgainOfWhatCannotBe(t *testing.T) {
 	messages := len(s.session.Messages())
 	for _, c := range cases {
 		err := again[c.name](tool.Effect{Func: "agent." + c.name, Args: c.args}, tool.Outcome{Value: c.out}, nil)
-		if e := tool.AsError(err, tool.Internal); e == nil || e.Limit != "record" || !strings.Contains(e.Message(), c.want) {
+		if e := tool.AsError(err, tool.Internal); e == nil || e.Limit != tool.LimitRecord || !strings.Contains(e.Message(), c.want) {
 			t.Errorf("agent.%s with %v gives %v, want %q, and that it cannot be followed", c.name, c.out, err, c.want)
 		}
 	}

@@ -101,16 +101,14 @@ func (a *answer) describe(d *tool.Dict) {
 // tooManyIterations ends a policy that asks more often than its user lets it.
 func tooManyIterations(most int) error {
 	err := tool.Errorf(tool.Limit, "the model was asked %d times, and may not be asked again", most)
-	err.Limit = iterationsLimit
+	err.Limit = tool.LimitIterations
 	return err
 }
-
-const iterationsLimit = "iterations"
 
 // noRoom reports whether a conversation became too long by what was to be sent.
 func noRoom(err error) bool {
 	e := tool.AsError(err, tool.Failed)
-	return e != nil && e.Kind == tool.Limit && (e.Limit == "conversation" || e.Limit == "context")
+	return e != nil && e.Kind == tool.Limit && (e.Limit == tool.LimitConversation || e.Limit == tool.LimitContext)
 }
 
 // fitting cuts results that are too long together for a message, the longest

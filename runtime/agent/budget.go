@@ -139,15 +139,15 @@ func (a *account) Check(message string) (warning string, err error) {
 	b := &a.budget
 	chars := utf8.RuneCountInString(message)
 	if chars > b.MessageMax {
-		return "", overLimit("message", "the message has %s characters, and a message may have at most %s", withCommas(chars), withCommas(b.MessageMax)).
+		return "", overLimit(tool.LimitMessage, "the message has %s characters, and a message may have at most %s", withCommas(chars), withCommas(b.MessageMax)).
 			WithHint("send less: name files instead of pasting them, or split the message")
 	}
 	if a.chars+chars > b.ThreadMax {
-		return "", overLimit("conversation", "with this message the conversation would have %s characters, and it may have at most %s", withCommas(a.chars+chars), withCommas(b.ThreadMax)).
+		return "", overLimit(tool.LimitConversation, "with this message the conversation would have %s characters, and it may have at most %s", withCommas(a.chars+chars), withCommas(b.ThreadMax)).
 			WithHint("compact the conversation or begin a new one")
 	}
 	if n := a.Used() + tool.EstimateTokens(message); n > b.Limit {
-		return "", overLimit("conversation", "with this message the conversation would have about %s tokens, and it may have at most %s", withCommas(n), withCommas(b.Limit)).
+		return "", overLimit(tool.LimitConversation, "with this message the conversation would have about %s tokens, and it may have at most %s", withCommas(n), withCommas(b.Limit)).
 			WithHint("compact the conversation or begin a new one")
 	}
 	if chars > b.MessageWarn {
@@ -156,7 +156,7 @@ func (a *account) Check(message string) (warning string, err error) {
 	return "", nil
 }
 
-func overLimit(limit, format string, args ...any) *tool.Error {
+func overLimit(limit tool.LimitName, format string, args ...any) *tool.Error {
 	e := tool.Errorf(tool.Limit, format, args...)
 	e.Limit = limit
 	return e

@@ -128,7 +128,7 @@ func TestAccountCheck(t *testing.T) {
 		limit := ""
 		if err != nil {
 			e := tool.AsError(err, tool.Internal)
-			if limit = e.Limit; e.Kind != tool.Limit || e.Hint == "" {
+			if limit = string(e.Limit); e.Kind != tool.Limit || e.Hint == "" {
 				t.Errorf("%s: %v is of kind %v, with the hint %q", c.name, err, e.Kind, e.Hint)
 			}
 		}

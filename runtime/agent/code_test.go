@@ -118,7 +118,7 @@ func TestWhatAModelIsToldOfItsProgram(t *testing.T) {
 // it is.
 func TestProgramsThatWait(t *testing.T) {
 	unrecorded := tool.Errorf(tool.Conflict, "another effect")
-	unrecorded.Limit = "record"
+	unrecorded.Limit = tool.LimitRecord
 	for _, want := range []*tool.Error{tool.Errorf(tool.Parked, "nobody is there"), unrecorded} {
 		s := newStage(t, setting{before: coded})
 		err := s.Register(tool.Tool{Name: "wait", Description: "Wait."}, func(context.Context, *tool.Dict) (tool.Value, error) { return nil, want })

@@ -82,11 +82,11 @@ var reasons = []string{string(ReasonFinal), string(ReasonNoDecision), string(Rea
 func reasonOf(err error) Reason {
 	e := tool.AsError(err, tool.Failed)
 	switch {
-	case e.Limit == iterationsLimit:
+	case e.Limit == tool.LimitIterations:
 		return ReasonMaxIterations
-	case e.Kind == tool.Parked && e.Limit == string(ReasonUnknown):
+	case e.Kind == tool.Parked && e.Limit == tool.LimitName(ReasonUnknown):
 		return ReasonUnknown
-	case e.Kind == tool.Conflict && e.Limit == recordLimit:
+	case e.Kind == tool.Conflict && e.Limit == tool.LimitRecord:
 		return ReasonDiverged
 	}
 	switch e.Kind {
@@ -102,15 +102,11 @@ func reasonOf(err error) Reason {
 	return ReasonError
 }
 
-// recordLimit is the Limit of an error that says that the record of a run
-// cannot be followed.
-const recordLimit = "record"
-
 // isFinal reports whether an error ends a run, however deep in it it came up:
 // the run waits, or its record cannot be followed. It is passed on as it is.
 func isFinal(err error) bool {
 	e := tool.AsError(err, tool.Failed)
-	return e != nil && (e.Kind == tool.Parked || e.Limit == recordLimit)
+	return e != nil && (e.Kind == tool.Parked || e.Limit == tool.LimitRecord)
 }
 
 // MarshalJSON gives the line with which a run ends in the output of the

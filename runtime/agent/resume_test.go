@@ -24,7 +24,7 @@ func withWaiter(ends error, tools ...string) func(s *stage, o *agent.Options) {
 // TestWhatEndsARunFromBelow checks that no policy and no model is told of a run
 // that waits or cannot be followed, however deep in it that came up.
 func TestWhatEndsARunFromBelow(t *testing.T) {
-	limited := func(kind tool.Kind, limit string) error {
+	limited := func(kind tool.Kind, limit tool.LimitName) error {
 		e := tool.Errorf(kind, "it ends here").WithHint("type this")
 		e.Limit = limit
 		return e
@@ -138,7 +138,7 @@ func TestResumeIsRefused(t *testing.T) {
 	} {
 		session := s.session.Agent().NewSession("run-2")
 		_, err := session.Resume(context.Background(), c.recorded)
-		if e := tool.AsError(err, tool.Internal); e == nil || e.Limit != "record" || !strings.Contains(e.Message(), c.want) {
+		if e := tool.AsError(err, tool.Internal); e == nil || e.Limit != tool.LimitRecord || !strings.Contains(e.Message(), c.want) {
 			t.Errorf("%s: %v, want %q, and that the record cannot be followed", name, err, c.want)
 		}
 		if len(session.Messages()) > 0 || session.ID != "run-2" {

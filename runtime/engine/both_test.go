@@ -159,7 +159,7 @@ type twice struct {
 	engine *engine.Engine
 	worker *sandbox.Process
 	steps  int64            // of a call that sets none
-	limits []string         // that the worker may meet where the engine does not
+	limits []tool.LimitName // that the worker may meet where the engine does not
 	around func(run func()) // measures what the engine does; nil: nothing
 }
 
@@ -178,7 +178,7 @@ func bothSteps(t testing.TB, set string, steps int64) *twice {
 }
 
 // may lets a worker meet a limit that there is none of without it.
-func (e *twice) may(limits ...string) *twice {
+func (e *twice) may(limits ...tool.LimitName) *twice {
 	e.limits = limits
 	return e
 }
@@ -268,7 +268,7 @@ func said(err error) []string {
 		return nil
 	}
 	return append([]string{
-		"kind " + e.Kind.String(), "message " + e.Message(), "hint " + e.Hint, "limit " + e.Limit,
+		"kind " + e.Kind.String(), "message " + e.Message(), "hint " + e.Hint, "limit " + string(e.Limit),
 		fmt.Sprintf("at %q %d:%d", e.Pos.File, e.Pos.Line, e.Pos.Col),
 	}, e.Trace...)
 }
@@ -383,5 +383,5 @@ func (r *transcript) ending(err error) []string {
 	if e == nil {
 		return nil
 	}
-	return []string{e.Kind.String(), e.Message(), e.Limit}
+	return []string{e.Kind.String(), e.Message(), string(e.Limit)}
 }

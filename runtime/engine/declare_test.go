@@ -82,7 +82,7 @@ func described(e *twice, s tool.Script) string {
 			text += "hint: " + known.Hint + "\n"
 		}
 		if known.Kind != tool.Invalid {
-			text += "type: " + known.Kind.Type() + " " + known.Limit + "\n"
+			text += "type: " + known.Kind.Type() + " " + string(known.Limit) + "\n"
 		}
 		return text
 	}

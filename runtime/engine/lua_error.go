@@ -105,7 +105,7 @@ func (c *luaCall) raise(L *lua.LState, err error) {
 // luaLimit is the error of what would take more memory than is sensible.
 func luaLimit(format string, args ...any) *tool.Error {
 	e := tool.Errorf(tool.Limit, format, args...)
-	e.Limit = "memory"
+	e.Limit = tool.LimitMemory
 	return e
 }
 

@@ -83,7 +83,7 @@ func TestLuaBombs(t *testing.T) {
 	} {
 		t.Run(c.id, func(t *testing.T) {
 			err, allocated := bomb(t, c.body, tool.Call{})
-			if err == nil || err.Limit != c.limit || c.limit != "" && err.Kind != tool.Limit {
+			if err == nil || string(err.Limit) != c.limit || c.limit != "" && err.Kind != tool.Limit {
 				t.Errorf("error %v, limit %q; want limit %q", err, err.Limit, c.limit)
 			}
 			if allocated > c.allocated {
@@ -171,7 +171,7 @@ func TestLuaSteps(t *testing.T) {
 		t.Errorf("with a higher limit: %v, %v; want done", out.Value, err)
 	}
 	loading := luaScript("while true do end\nreturn tool{description = 'd', handler = function() end}")
-	if _, err := e.Run(t.Context(), loading, tool.Call{}, nil); tool.AsError(err, tool.Internal).Limit != "steps" {
+	if _, err := e.Run(t.Context(), loading, tool.Call{}, nil); tool.AsError(err, tool.Internal).Limit != tool.LimitSteps {
 		t.Errorf("an endless top level: %v, want the limit of steps", err)
 	}
 }
@@ -203,12 +203,12 @@ func TestLuaStops(t *testing.T) {
 	t.Run("with a cause", func(t *testing.T) {
 		ctx, cancel := context.WithCancelCause(t.Context())
 		cause := tool.Errorf(tool.Limit, "the CPU time ran out")
-		cause.Limit = "cpu"
+		cause.Limit = tool.LimitCPU
 		_, err := e.Run(ctx, s, unlimited, func(context.Context, tool.Effect) (tool.Outcome, error) {
 			cancel(cause)
 			return tool.Outcome{}, nil
 		})
-		if got := tool.AsError(err, tool.Internal); got == nil || got.Limit != "cpu" || got.Message() != "the CPU time ran out" {
+		if got := tool.AsError(err, tool.Internal); got == nil || got.Limit != tool.LimitCPU || got.Message() != "the CPU time ran out" {
 			t.Errorf("error %v, want the cause", err)
 		}
 	})
@@ -223,7 +223,7 @@ func TestLuaStops(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 			defer cancel()
 			_, err := e.Run(ctx, luaTool(body), unlimited, nil)
-			if got := tool.AsError(err, tool.Internal); got == nil || got.Kind != tool.Timeout || got.Limit != "wall" {
+			if got := tool.AsError(err, tool.Internal); got == nil || got.Kind != tool.Timeout || got.Limit != tool.LimitWall {
 				t.Errorf("error %v, want a timeout", err)
 			}
 		})

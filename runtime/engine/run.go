@@ -132,22 +132,11 @@ func (r *run) effect(name string, args *tool.Dict) (tool.Outcome, error) {
 	r.effects++
 	out, err := r.do(r.ctx, tool.Effect{Func: name, Args: args, Place: r.call.Place.Child(r.effects)})
 	if err != nil {
-		if e := tool.AsError(err, tool.Internal); Final(e) {
+		if e := tool.AsError(err, tool.Internal); !e.Catchable() {
 			r.fatal = e
 		}
 	}
 	return out, err
-}
-
-// Final reports whether the error of an effect ends the script, whatever it does about it:
-// else a loop around a caught error would never end. That one effect took too
-// long, as a request of a slow server, is not the end.
-func Final(e *tool.Error) bool {
-	switch e.Limit {
-	case "wall", "effects", "traffic", "record":
-		return true
-	}
-	return e.Kind == tool.Canceled || e.Kind == tool.Parked || e.Kind == tool.Timeout && e.Limit == ""
 }
 
 // rand returns the call's random numbers. Their seed is one recorded effect,
@@ -176,7 +165,7 @@ func (r *run) stopped() *tool.Error {
 	}
 	if errors.Is(r.ctx.Err(), context.DeadlineExceeded) {
 		e := tool.Errorf(tool.Timeout, "the time ran out")
-		e.Limit = "wall"
+		e.Limit = tool.LimitWall
 		return e
 	}
 	return tool.Errorf(tool.Canceled, "the call was cancelled")
@@ -186,7 +175,7 @@ func (r *run) stopped() *tool.Error {
 func (r *run) tooManySteps() *tool.Error {
 	e := tool.Errorf(tool.Limit, "the script took more than %d steps", r.call.Limits.Steps).
 		WithHint("do less in one call, use a builtin for the hot loop, or declare limits = {\"steps\": …}")
-	e.Limit = "steps"
+	e.Limit = tool.LimitSteps
 	return e
 }
 

@@ -154,7 +154,7 @@ func TestStarLoadLimits(t *testing.T) {
 			if (err != nil) != test.fails {
 				t.Errorf("%s: %v, want an error: %v", test.name, err, test.fails)
 			}
-			if test.fails && (tool.KindOf(err) != tool.Limit || starError(t, err).Limit != "source") {
+			if test.fails && (tool.KindOf(err) != tool.Limit || starError(t, err).Limit != tool.LimitSource) {
 				t.Errorf("%s: %#v, want the limit source", test.name, err)
 			}
 		}
@@ -356,7 +356,7 @@ func TestStarValuesThatCannotLeave(t *testing.T) {
 				return tool.Outcome{}, nil
 			})
 			e := starError(t, err)
-			if e.Kind != test.kind || e.Limit != test.limit || !strings.HasSuffix(e.Message(), test.message) || e.Pos.Line == 0 {
+			if e.Kind != test.kind || string(e.Limit) != test.limit || !strings.HasSuffix(e.Message(), test.message) || e.Pos.Line == 0 {
 				t.Errorf("%s as %s: kind %v, limit %q, %v, want kind %v, limit %q, %s", test.name, door, e.Kind, e.Limit, e, test.kind, test.limit, test.message)
 			}
 		}
@@ -494,12 +494,12 @@ func TestStarLimits(t *testing.T) {
 	const loop = "def f():\n    for i in range(1 << 40):\n        pass"
 	unlimited := tool.Limits{Steps: 1 << 50}
 
-	if got := run(context.Background(), loop, tool.Limits{Steps: 1000}, nil); got.Kind != tool.Limit || got.Limit != "steps" || got.Pos.Line != 2 {
+	if got := run(context.Background(), loop, tool.Limits{Steps: 1000}, nil); got.Kind != tool.Limit || got.Limit != tool.LimitSteps || got.Pos.Line != 2 {
 		t.Errorf("1000 steps: %#v, want the limit steps in line 2", got)
 	}
 	deadline, cancel := context.WithTimeout(context.Background(), 5*time.Millisecond)
 	defer cancel()
-	if got := run(deadline, loop, unlimited, nil); got.Kind != tool.Timeout || got.Limit != "wall" || got.Pos.Line == 0 {
+	if got := run(deadline, loop, unlimited, nil); got.Kind != tool.Timeout || got.Limit != tool.LimitWall || got.Pos.Line == 0 {
 		t.Errorf("deadline: %#v, want Timeout with the limit wall and a place", got)
 	}
 	called := false
@@ -517,7 +517,7 @@ func TestStarLimits(t *testing.T) {
 	}
 	caused, stop := context.WithCancelCause(context.Background())
 	stop(&tool.Error{Kind: tool.Limit, Limit: "cpu", Err: errors.New("too long")})
-	if got := run(caused, loop, unlimited, nil); got.Kind != tool.Limit || got.Limit != "cpu" {
+	if got := run(caused, loop, unlimited, nil); got.Kind != tool.Limit || got.Limit != tool.LimitCPU {
 		t.Errorf("cancelled with a cause: %#v, want that cause", got)
 	}
 	do = func(ctx context.Context, _ tool.Effect) (tool.Outcome, error) {
@@ -533,7 +533,7 @@ func TestStarLimits(t *testing.T) {
 // TestStarFinalErrors has an effect end the run: nothing is asked after it.
 func TestStarFinalErrors(t *testing.T) {
 	limit := tool.Errorf(tool.Limit, "too many effects")
-	limit.Limit = "effects"
+	limit.Limit = tool.LimitEffects
 	for _, final := range []*tool.Error{limit, tool.Errorf(tool.Canceled, "given up"), tool.Errorf(tool.Timeout, "too late")} {
 		asked := 0
 		_, err := starRun(t, "def f():\n    for i in range(9):\n        print(i)", nil, func(context.Context, tool.Effect) (tool.Outcome, error) {

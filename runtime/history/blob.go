@@ -184,6 +184,6 @@ func ioError(what string, err error) error {
 func diskFull(err error) error {
 	e := tool.Errorf(tool.Limit, "the journal's disk is full, so nothing more can be recorded: %w", err).
 		WithHint("free some space (cassidy runs prune); what was recorded is safe")
-	e.Limit = "disk"
+	e.Limit = tool.LimitDisk
 	return e
 }

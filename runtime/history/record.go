@@ -262,7 +262,7 @@ func errorValue(err error) tool.Value {
 	for _, line := range e.Trace[:min(len(e.Trace), maxTrace)] {
 		trace = append(trace, utf8Text(line))
 	}
-	return tool.List{int64(e.Kind), utf8Text(e.Op), utf8Text(text), utf8Text(e.Hint), utf8Text(e.Limit),
+	return tool.List{int64(e.Kind), utf8Text(e.Op), utf8Text(text), utf8Text(e.Hint), utf8Text(string(e.Limit)),
 		utf8Text(e.Pos.File), int64(e.Pos.Line), int64(e.Pos.Col), trace}
 }
 
@@ -277,7 +277,7 @@ func (f *fields) failure() *tool.Error {
 	list, _ := v.(tool.List)
 	p := parts{list: list}
 	kind := p.int(int64(tool.Parked))
-	e := &tool.Error{Kind: tool.Kind(kind), Op: part[string](&p), Err: errors.New(part[string](&p)), Hint: part[string](&p), Limit: part[string](&p)}
+	e := &tool.Error{Kind: tool.Kind(kind), Op: part[string](&p), Err: errors.New(part[string](&p)), Hint: part[string](&p), Limit: tool.LimitName(part[string](&p))}
 	e.Pos = tool.Position{File: part[string](&p), Line: int(p.int(math.MaxInt32)), Col: int(p.int(math.MaxInt32))}
 	for _, v := range part[tool.List](&p) {
 		line, ok := v.(string)

@@ -177,7 +177,7 @@ func fill(t *testing.T, l *Log) (int, error) {
 func checkFull(t *testing.T, j *Journal, l *Log, n int, err error, room func()) {
 	t.Helper()
 	var e *tool.Error
-	if !errors.As(err, &e) || e.Kind != tool.Limit || e.Limit != "disk" || e.Hint == "" {
+	if !errors.As(err, &e) || e.Kind != tool.Limit || e.Limit != tool.LimitDisk || e.Hint == "" {
 		t.Errorf("Intend on a full disk = %v", err)
 	}
 	got, err := readAll(j, "r")

@@ -169,7 +169,7 @@ func (m *cassidy) message(r *Request) (string, *failure) {
 	}
 	text := transcript(system, messages)
 	if n := utf8.RuneCountInString(text); n > m.o.MaxMessage {
-		return "", m.w.fail(limitError(limitMessage, "a message of %d characters, more than the %d that the API takes", n, m.o.MaxMessage).
+		return "", m.w.fail(limitError(tool.LimitMessage, "a message of %d characters, more than the %d that the API takes", n, m.o.MaxMessage).
 			WithHint("send less at a time"))
 	}
 	return text, nil

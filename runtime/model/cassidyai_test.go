@@ -85,7 +85,7 @@ func TestCassidyRefuses(t *testing.T) {
 	b.fails(t.Context(), &model.Request{Thread: "conv_20260101_000000_abcd", Messages: hello().Messages}, tool.Invalid, "saved conversation")
 	b.fails(t.Context(), &model.Request{Thread: " ", Messages: hello().Messages}, tool.Invalid, "Thread ID is required")
 	b.fails(t.Context(), &model.Request{Thread: "thread-1"}, tool.Invalid, "Message cannot be empty")
-	if e := b.fails(t.Context(), &model.Request{Messages: []model.Message{user("12345678901")}}, tool.Limit, "11 characters"); e.Limit != "message" {
+	if e := b.fails(t.Context(), &model.Request{Messages: []model.Message{user("12345678901")}}, tool.Limit, "11 characters"); e.Limit != tool.LimitMessage {
 		t.Errorf("limit = %q", e.Limit)
 	}
 	if n := len(b.f.requests()); n != 0 {

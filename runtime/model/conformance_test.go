@@ -364,7 +364,7 @@ func failureRows() []row {
 			t.Errorf("waited %v, want 7 seconds and a little", s)
 		}
 		b.next(turn{status: 429, header: "Retry-After: 900"})
-		if e := b.fails(t.Context(), hello(), tool.Limit, "HTTP 429", "wait 15m0s"); e.Limit != "rate" {
+		if e := b.fails(t.Context(), hello(), tool.Limit, "HTTP 429", "wait 15m0s"); e.Limit != tool.LimitRate {
 			t.Errorf("limit = %q", e.Limit)
 		}
 	}}, {"server error, then success", "remote", func(t *testing.T, k kind) {
@@ -389,7 +389,7 @@ func failureRows() []row {
 	}}, {"conversation too long", "remote", func(t *testing.T, k kind) {
 		b := k.start(t, options{})
 		b.next(turn{status: 400})
-		if e := b.fails(t.Context(), hello(), tool.Limit, "HTTP 400"); e.Limit != "context" {
+		if e := b.fails(t.Context(), hello(), tool.Limit, "HTTP 400"); e.Limit != tool.LimitContext {
 			t.Errorf("limit = %q", e.Limit)
 		}
 	}}, {"web pages", "remote", func(t *testing.T, k kind) {
@@ -453,7 +453,7 @@ func failureRows() []row {
 		if got := b.ask(hello()); len(got.Text) != 50_000 {
 			t.Errorf("%d bytes, want 50000", len(got.Text))
 		}
-		if e := b.fails(t.Context(), hello(), tool.Limit, "longer than 100000 bytes"); e.Limit != "reply" {
+		if e := b.fails(t.Context(), hello(), tool.Limit, "longer than 100000 bytes"); e.Limit != tool.LimitReply {
 			t.Errorf("limit = %q", e.Limit)
 		}
 	}}, {"not UTF-8", "remote", func(t *testing.T, k kind) {

@@ -20,14 +20,6 @@ import (
 // maxSaid is how much of what a server says an error repeats, in bytes.
 const maxSaid = 200
 
-// Which limit an error of kind Limit speaks of.
-const (
-	limitContext = "context" // the conversation is too long for the model
-	limitRate    = "rate"    // too much was asked of the account
-	limitMessage = "message" // one message is too long for the API
-	limitReply   = "reply"   // the answer is too long to be read
-)
-
 // fail makes an error a failure, under the model's name and without the key.
 func (w *wire) fail(err *tool.Error) *failure {
 	e := *err
@@ -56,9 +48,9 @@ func (w *wire) statusError(status int, said string) *tool.Error {
 	case status == 404:
 		return tool.Errorf(tool.Unavailable, "%s", text).WithHint("%s", w.lostHint)
 	case status == 413 || status/100 == 4 && status != 429 && contextWords(said):
-		return limitError(limitContext, "%s", text).WithHint("shorten the conversation")
+		return limitError(tool.LimitContext, "%s", text).WithHint("shorten the conversation")
 	case status == 429 || status == 402:
-		return limitError(limitRate, "%s", text).WithHint("wait a little, or look at the account's limits and its balance")
+		return limitError(tool.LimitRate, "%s", text).WithHint("wait a little, or look at the account's limits and its balance")
 	case status/100 == 4:
 		return tool.Errorf(tool.Invalid, "%s", text).WithHint("the model or the server does not take this request: see what it says")
 	case status == 524: // of Cloudflare: the server behind it took too long
@@ -69,7 +61,7 @@ func (w *wire) statusError(status int, said string) *tool.Error {
 	return tool.Errorf(tool.Unavailable, "%s", text).WithHint("the provider has a problem: try again later")
 }
 
-func limitError(limit, format string, args ...any) *tool.Error {
+func limitError(limit tool.LimitName, format string, args ...any) *tool.Error {
 	e := tool.Errorf(tool.Limit, format, args...)
 	e.Limit = limit
 	return e
@@ -230,7 +222,7 @@ func (w *wire) lost(ctx, inner context.Context, err error) *failure {
 
 // tooLong is an answer that is longer than what is read of one.
 func (w *wire) tooLong() *failure {
-	return w.fail(limitError(limitReply, "the answer is longer than %d bytes", w.maxReply).
+	return w.fail(limitError(tool.LimitReply, "the answer is longer than %d bytes", w.maxReply).
 		WithHint("ask for less, or raise the limit of a reply"))
 }
 

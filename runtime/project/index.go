@@ -146,7 +146,7 @@ func (r *indexReader) finding() finding {
 		f.tool = &t
 		return f
 	}
-	f.err = &tool.Error{Kind: tool.Kind(r.int()), Op: r.text(), Err: errors.New(r.text()), Hint: r.text(), Limit: r.text(),
+	f.err = &tool.Error{Kind: tool.Kind(r.int()), Op: r.text(), Err: errors.New(r.text()), Hint: r.text(), Limit: tool.LimitName(r.text()),
 		Pos: tool.Position{File: r.text(), Line: int(r.int()), Col: int(r.int())}}
 	return f
 }
@@ -224,7 +224,7 @@ func (w *indexWriter) finding(f *finding) error {
 	}
 	w.int(1)
 	w.int(int64(f.err.Kind))
-	for _, s := range []string{f.err.Op, f.err.Err.Error(), f.err.Hint, f.err.Limit, f.err.Pos.File} {
+	for _, s := range []string{f.err.Op, f.err.Err.Error(), f.err.Hint, string(f.err.Limit), f.err.Pos.File} {
 		w.text(s)
 	}
 	w.int(int64(f.err.Pos.Line))

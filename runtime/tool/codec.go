@@ -56,7 +56,7 @@ type writer struct {
 
 func (w *writer) value(v Value, depth int) error {
 	if w.nodes--; w.nodes < 0 {
-		return limitError("nodes", "a value of more than %d parts", MaxNodes)
+		return limitError(LimitNodes, "a value of more than %d parts", MaxNodes)
 	}
 	switch v := v.(type) {
 	case nil:
@@ -117,7 +117,7 @@ func (w *writer) bigInt(v *big.Int) {
 
 func (w *writer) values(tag byte, vs []Value, depth int) error {
 	if depth == 0 {
-		return limitError("depth", "a value nested more than %d deep", MaxDepth)
+		return limitError(LimitDepth, "a value nested more than %d deep", MaxDepth)
 	}
 	w.buf = w.length(tag, len(vs))
 	for _, v := range vs {
@@ -130,7 +130,7 @@ func (w *writer) values(tag byte, vs []Value, depth int) error {
 
 func (w *writer) dict(d *Dict, depth int) error {
 	if depth == 0 {
-		return limitError("depth", "a value nested more than %d deep", MaxDepth)
+		return limitError(LimitDepth, "a value nested more than %d deep", MaxDepth)
 	}
 	w.buf = w.length(tagDict, d.Len())
 	for k, v := range d.All() {
@@ -191,7 +191,7 @@ var (
 
 func (r *reader) value(depth int) (Value, error) {
 	if r.nodes--; r.nodes < 0 {
-		return nil, limitError("nodes", "a value of more than %d parts", MaxNodes)
+		return nil, limitError(LimitNodes, "a value of more than %d parts", MaxNodes)
 	}
 	tag, err := r.byte()
 	if err != nil {
@@ -309,7 +309,7 @@ func (r *reader) count(size int) (int, error) {
 	case n > uint64(max(0, len(r.rest)-r.owed)/size):
 		return 0, errShort
 	case n > uint64(max(0, r.nodes-r.owed)/size):
-		return 0, limitError("nodes", "a value of more than %d parts", MaxNodes)
+		return 0, limitError(LimitNodes, "a value of more than %d parts", MaxNodes)
 	}
 	r.owed += int(n) * size
 	return int(n), nil
@@ -351,7 +351,7 @@ func (r *reader) bigInt() (Value, error) {
 
 func (r *reader) values(depth int) ([]Value, error) {
 	if depth == 0 {
-		return nil, limitError("depth", "a value nested more than %d deep", MaxDepth)
+		return nil, limitError(LimitDepth, "a value nested more than %d deep", MaxDepth)
 	}
 	n, err := r.count(1)
 	if err != nil {
@@ -369,7 +369,7 @@ func (r *reader) values(depth int) ([]Value, error) {
 
 func (r *reader) dict(depth int) (Value, error) {
 	if depth == 0 {
-		return nil, limitError("depth", "a value nested more than %d deep", MaxDepth)
+		return nil, limitError(LimitDepth, "a value nested more than %d deep", MaxDepth)
 	}
 	n, err := r.count(2)
 	if err != nil {

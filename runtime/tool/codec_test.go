@@ -91,7 +91,7 @@ func TestAppendRefuses(t *testing.T) {
 	tests := []struct {
 		name  string
 		v     Value
-		limit string
+		limit LimitName
 	}{
 		{"a Go int", 3, ""},
 		{"a Go value inside", List{struct{}{}}, ""},
@@ -170,7 +170,7 @@ func TestDecodeRefuses(t *testing.T) {
 		t.Errorf("a value %d deep: %v, want no error", MaxDepth, err)
 	}
 	var limit *Error
-	if _, err := Decode(tests[len(tests)-1].data); !errors.As(err, &limit) || limit.Kind != Limit || limit.Limit != "nodes" {
+	if _, err := Decode(tests[len(tests)-1].data); !errors.As(err, &limit) || limit.Kind != Limit || limit.Limit != LimitNodes {
 		t.Errorf("too wide: got %v, want the limit of nodes", err)
 	}
 }

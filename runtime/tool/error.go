@@ -68,12 +68,12 @@ func (k Kind) String() string {
 // which script, Hint what to do about it.
 type Error struct {
 	Kind  Kind
-	Op    string   // what was being done: a tool or an effect, as in "fs.read"
-	Err   error    // what went wrong
-	Hint  string   // what to do or type next, or ""
-	Limit string   // for Limit and Timeout: which, as in "steps" or "memory"
-	Pos   Position // where in a file, if anywhere
-	Trace []string // the script's calls, outermost first: "file:line:col: in f"
+	Op    string    // what was being done: a tool or an effect, as in "fs.read"
+	Err   error     // what went wrong
+	Hint  string    // what to do or type next, or ""
+	Limit LimitName // for Limit and Timeout: which, as in LimitSteps; for Parked: what the run waits for
+	Pos   Position  // where in a file, if anywhere
+	Trace []string  // the script's calls, outermost first: "file:line:col: in f"
 }
 
 // A Position is a place in a file. Line and Col count from 1 and in characters;
@@ -167,7 +167,7 @@ func KindOf(err error) Kind {
 	return AsError(err, Internal).Kind
 }
 
-func limitError(limit, format string, args ...any) *Error {
+func limitError(limit LimitName, format string, args ...any) *Error {
 	e := Errorf(Limit, format, args...)
 	e.Limit = limit
 	return e

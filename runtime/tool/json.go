@@ -68,7 +68,7 @@ func (p *jsonParser) unexpected(want string) error {
 
 func (p *jsonParser) value(depth int) (Value, error) {
 	if p.nodes--; p.nodes < 0 {
-		return nil, limitError("nodes", "more than %d values", MaxNodes)
+		return nil, limitError(LimitNodes, "more than %d values", MaxNodes)
 	}
 	if p.at >= len(p.data) {
 		return nil, p.unexpected("a value")
@@ -105,7 +105,7 @@ func (p *jsonParser) word(w string) bool {
 
 func (p *jsonParser) array(depth int) (Value, error) {
 	if depth == 0 {
-		return nil, limitError("depth", "nested more than %d deep", MaxDepth)
+		return nil, limitError(LimitDepth, "nested more than %d deep", MaxDepth)
 	}
 	p.at++
 	list := List{}
@@ -144,7 +144,7 @@ func (p *jsonParser) next() byte {
 
 func (p *jsonParser) object(depth int) (Value, error) {
 	if depth == 0 {
-		return nil, limitError("depth", "nested more than %d deep", MaxDepth)
+		return nil, limitError(LimitDepth, "nested more than %d deep", MaxDepth)
 	}
 	p.at++
 	d := &Dict{}
@@ -241,7 +241,7 @@ func (p *jsonParser) number() (Value, error) {
 
 func parseNumber(text string, whole bool) (Value, error) {
 	if len(text) > maxDigits {
-		return nil, limitError("digits", "a number of more than %d digits", maxDigits)
+		return nil, limitError(LimitDigits, "a number of more than %d digits", maxDigits)
 	}
 	if !whole {
 		f, err := strconv.ParseFloat(text, 64)
@@ -398,7 +398,7 @@ type jsonWriter struct {
 
 func (w *jsonWriter) value(v Value, depth int) error {
 	if w.nodes--; w.nodes < 0 {
-		return limitError("nodes", "a value of more than %d parts", MaxNodes)
+		return limitError(LimitNodes, "a value of more than %d parts", MaxNodes)
 	}
 	switch v := v.(type) {
 	case nil:
@@ -436,7 +436,7 @@ func (w *jsonWriter) bigInt(i *big.Int) error {
 		}
 		w.buf = w.buf[:start]
 	}
-	err := limitError("digits", "an integer of more than %d digits", maxDigits)
+	err := limitError(LimitDigits, "an integer of more than %d digits", maxDigits)
 	if !w.lenient {
 		return err
 	}
@@ -497,7 +497,7 @@ func (w *jsonWriter) text(s string) {
 
 func (w *jsonWriter) array(items []Value, depth int) error {
 	if depth == 0 {
-		return limitError("depth", "a value nested more than %d deep", MaxDepth)
+		return limitError(LimitDepth, "a value nested more than %d deep", MaxDepth)
 	}
 	w.buf = append(w.buf, '[')
 	for i, v := range items {
@@ -514,7 +514,7 @@ func (w *jsonWriter) array(items []Value, depth int) error {
 
 func (w *jsonWriter) object(d *Dict, depth int) error {
 	if depth == 0 {
-		return limitError("depth", "a value nested more than %d deep", MaxDepth)
+		return limitError(LimitDepth, "a value nested more than %d deep", MaxDepth)
 	}
 	w.buf = append(w.buf, '{')
 	first := true

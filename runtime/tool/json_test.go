@@ -117,7 +117,10 @@ func TestParseJSONErrors(t *testing.T) {
 }
 
 func TestParseJSONLimits(t *testing.T) {
-	tests := []struct{ name, in, limit string }{
+	tests := []struct {
+		name, in string
+		limit    LimitName
+	}{
 		{"depth of lists", strings.Repeat("[", MaxDepth+1), "depth"},
 		{"depth of objects", strings.Repeat(`{"a":`, MaxDepth+1), "depth"},
 		{"nodes", "[" + strings.Repeat("1,", MaxNodes) + "1]", "nodes"},

@@ -179,7 +179,10 @@ func TestSchemaHostile(t *testing.T) {
 	}
 	nested := strings.Repeat(`{"a":`, MaxDepth-1) + "{}" + strings.Repeat("}", MaxDepth-1)
 	wide := `{"a":"` + strings.Repeat("x", 100_000) + `"}`
-	tests := []struct{ name, schema, data, limit string }{
+	tests := []struct {
+		name, schema, data string
+		limit              LimitName
+	}{
 		{"itself", `{"$ref":"#"}`, `1`, ""},
 		{"itself, by its name", `{"$id":"http://a/b","$ref":"b"}`, `1`, ""},
 		{"itself, by an anchor", `{"$anchor":"x","$ref":"#x"}`, `1`, ""},

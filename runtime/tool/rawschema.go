@@ -67,7 +67,7 @@ func NewSchemaChecker(schema []byte, load func(uri string) ([]byte, error)) (c *
 // within our bounds of depth and size.
 func parseSchema(data []byte) (Value, *jsonschema.Schema, error) {
 	if len(data) > MaxSchema {
-		return nil, nil, limitError("source", "a JSON Schema of more than %d KB", MaxSchema>>10)
+		return nil, nil, limitError(LimitSource, "a JSON Schema of more than %d KB", MaxSchema>>10)
 	}
 	v, err := ParseJSON(data)
 	if err != nil {

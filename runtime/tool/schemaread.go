@@ -58,7 +58,7 @@ func paramFromSchema(name string, s *Dict) (Param, error) {
 
 func typeFromSchema(s *Dict, depth int) (Type, error) {
 	if depth == 0 {
-		return Type{}, limitError("depth", "a schema nested more than %d deep", MaxDepth)
+		return Type{}, limitError(LimitDepth, "a schema nested more than %d deep", MaxDepth)
 	}
 	t, err := typeName(s)
 	if err != nil {

@@ -369,14 +369,14 @@ func (c *schemaCount) count(s *schemaNode, v *shape, depth int) (int, error) {
 		return n, nil
 	}
 	if depth > maxSchemaDepth {
-		return 0, limitError("depth", "the JSON Schema leads more than %d schemas deep", maxSchemaDepth)
+		return 0, limitError(LimitDepth, "the JSON Schema leads more than %d schemas deep", maxSchemaDepth)
 	}
 	c.steps[schemaPair{s, v}] = 0
 	n = 1 + v.size/stepBytes
 	add := func(sub *schemaNode, part *shape) error {
 		m, err := c.count(sub, part, depth+1)
 		if n += m; err == nil && n > maxSchemaSteps {
-			err = limitError("steps", "checking the value against the JSON Schema takes more than %d steps", maxSchemaSteps)
+			err = limitError(LimitSteps, "checking the value against the JSON Schema takes more than %d steps", maxSchemaSteps)
 		}
 		return err
 	}

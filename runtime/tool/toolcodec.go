@@ -118,7 +118,7 @@ func (w *toolWriter) flags(list ...bool) {
 // count writes how many things follow that take a number of nodes each.
 func (w *toolWriter) count(n, size int) {
 	if w.w.nodes -= n * size; w.w.nodes < 0 {
-		w.fail(limitError("nodes", "a tool of more than %d parts", MaxNodes))
+		w.fail(limitError(LimitNodes, "a tool of more than %d parts", MaxNodes))
 	}
 	w.w.buf = binary.AppendUvarint(w.w.buf, uint64(n))
 }
@@ -154,7 +154,7 @@ func (w *toolWriter) params(params []Param, depth int) {
 // is said by flags.
 func (w *toolWriter) typ(t *Type, depth int) {
 	if depth == 0 {
-		w.fail(limitError("depth", "a type nested more than %d deep", MaxDepth))
+		w.fail(limitError(LimitDepth, "a type nested more than %d deep", MaxDepth))
 	}
 	if w.err != nil {
 		return // or a type that holds itself would go on
@@ -388,7 +388,7 @@ func (r *toolReader) demand(there bool) {
 
 func (r *toolReader) typ(t *Type, depth int) {
 	if r.err == nil && depth == 0 {
-		r.err = limitError("depth", "a type nested more than %d deep", MaxDepth)
+		r.err = limitError(LimitDepth, "a type nested more than %d deep", MaxDepth)
 	}
 	if r.err != nil {
 		return

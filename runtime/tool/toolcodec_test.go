@@ -107,7 +107,7 @@ func TestAppendToolRefuses(t *testing.T) {
 	tests := []struct {
 		name  string
 		tool  Tool
-		limit string
+		limit LimitName
 	}{
 		{"text that is not UTF-8", Tool{Name: "a\xff"}, ""},
 		{"a tag that is not UTF-8", Tool{Tags: []string{"a\xff"}}, ""},

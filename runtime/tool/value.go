@@ -249,7 +249,7 @@ func keyForm(key Value, depth int) (Value, error) {
 		return k, nil
 	case Tuple:
 		if depth == 0 {
-			return nil, limitError("depth", "a value nested more than %d deep", MaxDepth)
+			return nil, limitError(LimitDepth, "a value nested more than %d deep", MaxDepth)
 		}
 		form := make(Tuple, len(k))
 		for i, v := range k {

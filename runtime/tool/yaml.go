@@ -25,7 +25,7 @@ const MaxYAML = 64 << 10
 // line.
 func ParseYAML(text string) (Value, error) {
 	if len(text) > MaxYAML {
-		return nil, limitError("source", "a YAML text of more than %d KB", MaxYAML>>10)
+		return nil, limitError(LimitSource, "a YAML text of more than %d KB", MaxYAML>>10)
 	}
 	if !utf8.ValidString(text) {
 		return nil, Errorf(Invalid, "invalid YAML: not UTF-8")
@@ -92,7 +92,7 @@ func fromYAML(n *yaml.Node, depth int) (Value, error) {
 		return scalarFromYAML(n)
 	}
 	if depth == 0 {
-		e := limitError("depth", "nested more than %d deep", MaxDepth)
+		e := limitError(LimitDepth, "nested more than %d deep", MaxDepth)
 		e.Pos = Position{Line: n.Line, Col: n.Column}
 		return nil, e
 	}
@@ -200,7 +200,7 @@ func coreScalar(text string) (v Value, tag string, err error) {
 			_, ok = i.SetString(digits, base)
 		}
 		if !ok {
-			return nil, "", limitError("digits", "a number of more than %d digits", maxDigits)
+			return nil, "", limitError(LimitDigits, "a number of more than %d digits", maxDigits)
 		}
 		return Integer(i), "!!int", nil
 	}
@@ -280,7 +280,7 @@ type yamlWriter struct{ nodes int }
 
 func (w *yamlWriter) value(v Value, depth int) (*yaml.Node, error) {
 	if w.nodes--; w.nodes < 0 {
-		return nil, limitError("nodes", "a value of more than %d parts", MaxNodes)
+		return nil, limitError(LimitNodes, "a value of more than %d parts", MaxNodes)
 	}
 	d, isDict := v.(*Dict)
 	items, isList := Elements(v)
@@ -288,7 +288,7 @@ func (w *yamlWriter) value(v Value, depth int) (*yaml.Node, error) {
 		return scalarToYAML(v)
 	}
 	if depth == 0 {
-		return nil, limitError("depth", "a value nested more than %d deep", MaxDepth)
+		return nil, limitError(LimitDepth, "a value nested more than %d deep", MaxDepth)
 	}
 	n := &yaml.Node{Kind: yaml.SequenceNode, Tag: "!!seq"}
 	if isDict {

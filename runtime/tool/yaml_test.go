@@ -105,7 +105,10 @@ func TestParseYAMLRefuses(t *testing.T) {
 }
 
 func TestParseYAMLLimits(t *testing.T) {
-	tests := []struct{ name, in, limit string }{
+	tests := []struct {
+		name, in string
+		limit    LimitName
+	}{
 		{"size", strings.Repeat("#", MaxYAML+1), "source"},
 		{"depth", strings.Repeat("[", MaxDepth+1) + strings.Repeat("]", MaxDepth+1), "depth"},
 		{"depth of mappings", strings.Repeat("{a: ", MaxDepth+1) + strings.Repeat("}", MaxDepth+1), "depth"},

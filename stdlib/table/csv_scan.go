@@ -88,7 +88,7 @@ func (s *scanner) fail(line int, format string, args ...any) *tool.Error {
 }
 
 func limitFailed(e *tool.Error) *tool.Error {
-	e.Kind, e.Limit = tool.Limit, "memory"
+	e.Kind, e.Limit = tool.Limit, tool.LimitMemory
 	return e
 }
 

@@ -242,7 +242,7 @@ func TestGroupLimit(t *testing.T) {
 	of := newHeld([]string{"id"}, &Batch{Rows: n, Columns: []*Column{c}})
 	_, err := callGranted(t, tool.Grant{Memory: 32 << 20}, grouped(t, of, "id"), "agg", nil, "n", "count")
 	var e *tool.Error
-	if !errors.As(err, &e) || e.Kind != tool.Limit || e.Limit != "memory" || !strings.Contains(err.Error(), "groups take more than 10 MB") {
+	if !errors.As(err, &e) || e.Kind != tool.Limit || e.Limit != tool.LimitMemory || !strings.Contains(err.Error(), "groups take more than 10 MB") {
 		t.Errorf("too many groups = %v, want a limit of memory", err)
 	}
 }

@@ -213,7 +213,7 @@ func TestJSONBounds(t *testing.T) {
 	wideRecords.WriteByte(']')
 	for name, test := range map[string]struct {
 		format, in string
-		limit      string
+		limit      tool.LimitName
 	}{
 		"keys of their own":  {"json", wideRecords.String(), "memory"},
 		"nested":             {"json", `[{"a":` + strings.Repeat(`[`, 100000), "depth"},
@@ -229,7 +229,7 @@ func TestJSONBounds(t *testing.T) {
 	in := &input{name: "text", held: []byte("[" + strings.Repeat("1,", 100_000) + "1]")}
 	in.size = int64(len(in.held))
 	_, err := readJSON(context.Background(), tool.Grant{Memory: 1 << 20}, in, &readOptions{})
-	if e := tool.AsError(err, tool.Internal); err == nil || e.Limit != "memory" {
+	if e := tool.AsError(err, tool.Internal); err == nil || e.Limit != tool.LimitMemory {
 		t.Errorf("the error is %v, want a limit of memory", err)
 	}
 }

@@ -149,7 +149,7 @@ func checkPlain(v tool.Value) error {
 
 func checkNested(v tool.Value, depth int, nodes *int) error {
 	if *nodes--; *nodes < 0 {
-		return overValue("nodes", "a cell cannot hold a value of more than %s parts", thousands(tool.MaxNodes))
+		return overValue(tool.LimitNodes, "a cell cannot hold a value of more than %s parts", thousands(tool.MaxNodes))
 	}
 	switch v.(type) {
 	case nil, string, int64, float64, bool, []byte, *big.Int:
@@ -161,7 +161,7 @@ func checkNested(v tool.Value, depth int, nodes *int) error {
 	case !isDict && !isList:
 		return tool.Errorf(tool.Invalid, "a cell cannot hold a %s", tool.TypeOf(v))
 	case depth == 0:
-		return overValue("depth", "a cell cannot hold a value nested more than %d deep", tool.MaxDepth)
+		return overValue(tool.LimitDepth, "a cell cannot hold a value nested more than %d deep", tool.MaxDepth)
 	}
 	for k, x := range d.All() {
 		*nodes++ // keys are not counted
@@ -180,7 +180,7 @@ func checkNested(v tool.Value, depth int, nodes *int) error {
 	return nil
 }
 
-func overValue(limit, format string, args ...any) error {
+func overValue(limit tool.LimitName, format string, args ...any) error {
 	e := tool.Errorf(tool.Limit, format, args...)
 	e.Limit = limit
 	return e.WithHint("give a part of it, or the text that json.encode makes of a part")

@@ -105,7 +105,7 @@ func oneOf(what, name string, names []string) error {
 // overMemory is the error of what takes more memory than it may.
 func overMemory(format string, args ...any) *tool.Error {
 	e := tool.Errorf(tool.Limit, format, args...)
-	e.Limit = "memory"
+	e.Limit = tool.LimitMemory
 	return e
 }
 

@@ -176,6 +176,6 @@ func spanOf(seconds float64) string {
 func errQueryTime(seconds float64) error {
 	e := tool.Errorf(tool.Limit, "the query took longer than %s", spanOf(seconds)).
 		WithHint("ask less of it: look for a join or a recursion without an end, or give a longer timeout")
-	e.Limit = "timeout"
+	e.Limit = tool.LimitTimeout
 	return e
 }

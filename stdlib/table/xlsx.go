@@ -124,7 +124,7 @@ func (b *boundedReaderAt) ReadAt(p []byte, at int64) (int, error) {
 func (f *xlsxFile) zipError(err error) error {
 	var e *tool.Error
 	if errors.As(err, &e) {
-		if e.Kind == tool.Limit && e.Limit == "memory" {
+		if e.Kind == tool.Limit && e.Limit == tool.LimitMemory {
 			return renamedError(e, "%s: %s", f.name, e.Message())
 		}
 		return err
@@ -220,7 +220,7 @@ func (u *unpacking) Read(b []byte) (int, error) {
 	n, err := u.ReadCloser.Read(b)
 	if u.file.left -= int64(n); u.file.left < 0 {
 		e := u.file.errorf("it unpacks to more than %d MB", maxUnpacked>>20)
-		e.Kind, e.Limit = tool.Limit, "memory"
+		e.Kind, e.Limit = tool.Limit, tool.LimitMemory
 		return n, e.WithHint("save the sheet as .csv, which may be of any size")
 	}
 	return n, err

@@ -241,7 +241,7 @@ func TestXLSXBounds(t *testing.T) {
 		"parts":                     many.Bytes(),
 	} {
 		_, err := parseAs("xlsx", string(in), readOptions{})
-		if e := tool.AsError(err, tool.Internal); err == nil || e.Kind != tool.Limit || e.Limit != "memory" || !strings.HasPrefix(e.Message(), "text") {
+		if e := tool.AsError(err, tool.Internal); err == nil || e.Kind != tool.Limit || e.Limit != tool.LimitMemory || !strings.HasPrefix(e.Message(), "text") {
 			t.Errorf("%s: the error is %v, want a limit of memory", name, err)
 		}
 	}
