@@ -285,7 +285,7 @@ func (g *gate) check(c tool.Capability) error {
 // failed tells of an effect that was refused, and returns its error.
 func (g *gate) failed(e tool.Effect, takes []tool.Capability, err error) error {
 	switch tool.KindOf(err) {
-	case tool.Denied, tool.Security:
+	case tool.Denied, tool.Security, tool.Unanswered:
 		return g.refused(decision{what: e.Func, place: e.Place, takes: takes}, err)
 	}
 	return err

@@ -370,8 +370,8 @@ func TestTooManyAlive(t *testing.T) {
 		<-inside
 	}
 	_, err := box.Run(context.Background(), script("f5", "return 1"), tool.Call{}, nil)
-	if e := tool.AsError(err, tool.Internal); e == nil || e.Limit != tool.LimitQueue {
-		t.Errorf("one more gave %v, want the limit queue", err)
+	if e := tool.AsError(err, tool.Internal); e == nil || e.Kind != tool.Busy || e.Limit != tool.LimitQueue || e.Hint == "" {
+		t.Errorf("one more gave %v, want it busy by the limit queue, with a hint", err)
 	}
 	if got := len(box.Workers()); got != 4 {
 		t.Errorf("there are %d workers, want 4", got)

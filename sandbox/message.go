@@ -214,7 +214,7 @@ func readError(f *fields) *tool.Error {
 			e.Trace = append(e.Trace, tool.Clean(line, maxText))
 		}
 	}
-	f.bad = f.bad || kind < 0 || kind > int64(tool.Parked)
+	f.bad = f.bad || kind < 0 || kind > int64(tool.LastKind)
 	return e
 }
 

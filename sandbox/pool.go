@@ -334,7 +334,7 @@ func (p *pool) mayEnter(script string, most int) error {
 }
 
 func queueError(format string, n int) *tool.Error {
-	e := tool.Errorf(tool.Limit, format, n)
+	e := tool.Errorf(tool.Busy, format, n)
 	e.Limit = tool.LimitQueue
 	return e.WithHint("try again later")
 }

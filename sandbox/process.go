@@ -165,10 +165,10 @@ func scriptKey(s tool.Script) string {
 // describing is the domain of the workers that read what files declare.
 const describing = "describe"
 
-// inFile gives the error of a worker that was killed the file that it was about.
+// inFile gives the error of a worker that was killed, or was not free, the file that it was about.
 func inFile(err error, file string) error {
 	e := *tool.AsError(err, tool.Internal)
-	if e.Pos.File == "" && e.Kind == tool.Limit {
+	if e.Pos.File == "" && (e.Kind == tool.Limit || e.Kind == tool.Busy) {
 		e.Pos.File = file
 	}
 	return &e

@@ -231,9 +231,9 @@ func workflowReason(_ tool.Value, err error) string {
 		return string(agent.ReasonCancelled)
 	case tool.Timeout:
 		return string(agent.ReasonTimeout)
-	case tool.Limit:
+	case tool.Limit, tool.Busy:
 		return string(agent.ReasonLimit)
-	case tool.Denied, tool.Security:
+	case tool.Denied, tool.Security, tool.Unanswered:
 		return string(agent.ReasonDenied)
 	}
 	return string(agent.ReasonError)

@@ -293,7 +293,7 @@ func readEnd(d *tool.Dict, name string) (*fixtureEnd, error) {
 }
 
 func kindNamed(name string) (tool.Kind, bool) {
-	for k := tool.Failed; k <= tool.Parked; k++ {
+	for k := tool.Failed; k <= tool.LastKind; k++ {
 		if k.String() == name {
 			return k, true
 		}

@@ -37,6 +37,9 @@ var exitCodes = map[tool.Kind]int{
 	tool.Internal:    1,
 	tool.Conflict:    1,
 	tool.Parked:      6,
+	tool.Busy:        4,
+	tool.Closed:      1,
+	tool.Unanswered:  3,
 }
 
 // errSilent ends the command with code 1: what was wrong has been said.

@@ -96,7 +96,7 @@ func reasonOf(err error) Reason {
 		return ReasonCancelled
 	case tool.Timeout:
 		return ReasonTimeout
-	case tool.Limit:
+	case tool.Limit, tool.Busy:
 		return ReasonLimit
 	}
 	return ReasonError

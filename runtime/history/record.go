@@ -276,7 +276,7 @@ func (f *fields) failure() *tool.Error {
 	}
 	list, _ := v.(tool.List)
 	p := parts{list: list}
-	kind := p.int(int64(tool.Parked))
+	kind := p.int(int64(tool.LastKind))
 	e := &tool.Error{Kind: tool.Kind(kind), Op: part[string](&p), Err: errors.New(part[string](&p)), Hint: part[string](&p), Limit: tool.LimitName(part[string](&p))}
 	e.Pos = tool.Position{File: part[string](&p), Line: int(p.int(math.MaxInt32)), Col: int(p.int(math.MaxInt32))}
 	for _, v := range part[tool.List](&p) {

@@ -146,7 +146,9 @@ func (r *indexReader) finding() finding {
 		f.tool = &t
 		return f
 	}
-	f.err = &tool.Error{Kind: tool.Kind(r.int()), Op: r.text(), Err: errors.New(r.text()), Hint: r.text(), Limit: tool.LimitName(r.text()),
+	kind := r.int()
+	r.bad = r.bad || kind < 0 || kind > int64(tool.LastKind)
+	f.err = &tool.Error{Kind: tool.Kind(kind), Op: r.text(), Err: errors.New(r.text()), Hint: r.text(), Limit: tool.LimitName(r.text()),
 		Pos: tool.Position{File: r.text(), Line: int(r.int()), Col: int(r.int())}}
 	return f
 }

@@ -51,9 +51,17 @@ func TestErrorTypes(t *testing.T) {
 	want := map[Kind]string{
 		Failed: "user_error", Invalid: "validation_error", NotFound: "validation_error", Denied: "permission_error", Limit: "limit_error", Canceled: "cancelled",
 		Unavailable: "system_error", Timeout: "timeout_error", Command: "command_failed", Security: "security_error", Internal: "system_error", Conflict: "user_error", Parked: "parked",
+		Busy: "system_error", Closed: "system_error", Unanswered: "permission_error",
 	}
-	if len(want) != len(kindType) {
-		t.Errorf("there are %d kinds, want %d", len(kindType), len(want))
+	if n := int(LastKind) + 1; len(want) != n || len(kindType) != n {
+		t.Errorf("there are %d kinds, of which %d have a type, want %d", n, len(kindType), len(want))
+	}
+	names := map[string]bool{}
+	for kind := range want {
+		names[kind.String()] = true
+	}
+	if len(names) != len(want) {
+		t.Errorf("the names of the %d kinds are %v", len(want), names)
 	}
 	for kind, name := range want {
 		if got := kind.Type(); got != name {

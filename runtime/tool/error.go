@@ -26,7 +26,14 @@ const (
 	Internal                // a fault of a program: the script's own, or cassidy's
 	Conflict                // something changed meanwhile
 	Parked                  // the run waits for an answer or a time, and goes on when it is resumed
+	Busy                    // overload: no capacity now, try again later
+	Closed                  // the host or a store was closed
+	Unanswered              // nobody answered a question
+	kinds                   // the number of kinds; a new kind comes before it
 )
+
+// LastKind is the last valid Kind: the bound for decoders and for tables of kinds.
+const LastKind = kinds - 1
 
 // kindType is the error_type that a result carries for each kind.
 var kindType = [...]string{
@@ -43,6 +50,9 @@ var kindType = [...]string{
 	Internal:    "system_error",
 	Conflict:    "user_error",
 	Parked:      "parked",
+	Busy:        "system_error",
+	Closed:      "system_error",
+	Unanswered:  "permission_error",
 }
 
 // Type returns the error_type of a result that failed with this kind.
@@ -56,7 +66,7 @@ func (k Kind) Type() string {
 // String returns the kind's name, as in "not found".
 func (k Kind) String() string {
 	names := [...]string{"failed", "invalid", "not found", "denied", "limit", "canceled", "unavailable",
-		"timeout", "command", "security", "internal", "conflict", "parked"}
+		"timeout", "command", "security", "internal", "conflict", "parked", "busy", "closed", "unanswered"}
 	if int(k) < len(names) {
 		return names[k]
 	}
