@@ -149,7 +149,7 @@ func TestDocsConfigFields(t *testing.T) {
 		t.Errorf("the commands of docs/config.yaml: %v", err)
 	}
 	_, err = read("nonsense: 1\n")
-	_, names, ok := strings.Cut(tool.AsError(err, tool.Internal).Hint, "the fields are ")
+	_, names, ok := strings.Cut(tool.ErrorOf(err, tool.Internal).Hint, "the fields are ")
 	if !ok {
 		t.Fatalf("an unknown field: %v, want a hint with the fields", err)
 	}

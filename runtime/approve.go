@@ -134,7 +134,7 @@ func (g *gate) askCall(ctx context.Context, why string) (how string, err error) 
 			}
 			return how, nil
 		}
-		q.Why = "the arguments are not right: " + tool.AsError(err, tool.Invalid).Message()
+		q.Why = "the arguments are not right: " + tool.ErrorOf(err, tool.Invalid).Message()
 	}
 	return "", err
 }

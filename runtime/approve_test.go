@@ -368,7 +368,7 @@ func TestHintsOfRefusals(t *testing.T) {
 		r := newStockRig(t, nil, "ask fs.read:secret", "deny fs.read:no")
 		r.script("", c.body, c.fields)
 		_, err := r.byModel("t")
-		if e := tool.AsError(err, tool.Internal); e == nil || e.Kind != tool.Denied || !strings.Contains(e.Message(), c.want) || !strings.Contains(e.Hint, c.hint) {
+		if e := tool.ErrorOf(err, tool.Internal); e == nil || e.Kind != tool.Denied || !strings.Contains(e.Message(), c.want) || !strings.Contains(e.Hint, c.hint) {
 			t.Errorf("%s: %v, want %q and the hint %q", c.name, e, c.want, c.hint)
 		}
 	}

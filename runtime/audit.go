@@ -25,7 +25,7 @@ func (g *gate) refused(d decision, err error) error {
 		return err
 	}
 	if g.host.Events.Wanted() {
-		d.why = tool.AsError(err, tool.Denied).Message()
+		d.why = tool.ErrorOf(err, tool.Denied).Message()
 		g.audit("denied", d)
 	}
 	return err

@@ -242,7 +242,7 @@ func (h *Host) askAvailable(ctx context.Context, t *tool.Tool) error {
 	g.looking = true
 	out, err := safely(ctx, run, c, g.look)
 	if err != nil {
-		return tool.Errorf(tool.Unavailable, "the tool '%s' is not available here: %s", t.Name, tool.AsError(err, tool.Internal).Message())
+		return tool.Errorf(tool.Unavailable, "the tool '%s' is not available here: %s", t.Name, tool.ErrorOf(err, tool.Internal).Message())
 	}
 	if out.Value != true {
 		return tool.Errorf(tool.Unavailable, "the tool '%s' is not available here: its own check says so", t.Name)
@@ -256,7 +256,7 @@ const availableTimeout = 2 * time.Second
 
 // finish makes the error of a call presentable.
 func finish(err error) *tool.Error {
-	e := *tool.AsError(err, tool.Failed)
+	e := *tool.ErrorOf(err, tool.Failed)
 	if text := clip(e.Message()); text != e.Message() {
 		e.Op, e.Err = "", errors.New(text)
 	}

@@ -344,7 +344,7 @@ func (g *gate) tellDone(e tool.Effect, takes []tool.Capability, err error, took 
 	d := tool.NewDict("func", e.Func, "place", e.Place.String(), "capabilities", capabilityTexts(takes), "success", err == nil,
 		"wall_ms", float64(took.Microseconds())/1000)
 	if err != nil {
-		d.Put("error", tool.AsError(err, tool.Failed).Message())
+		d.Put("error", tool.ErrorOf(err, tool.Failed).Message())
 	}
 	g.host.emit(tool.EffectDone, g.call, d)
 }

@@ -54,7 +54,7 @@ func TestErrorsOfHandlers(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, err := r.call()
-		if e := tool.AsError(err, tool.Internal); e == nil || e.Kind != c.kind || e.Message() != c.text {
+		if e := tool.ErrorOf(err, tool.Internal); e == nil || e.Kind != c.kind || e.Message() != c.text {
 			t.Errorf("%s: error = %v of kind %s, want %q of kind %s", c.name, e, tool.KindOf(err), c.text, c.kind)
 		}
 	}
@@ -77,7 +77,7 @@ func TestLimitsOfACallKeepTheTools(t *testing.T) {
 	r := newRig(t, nil)
 	r.script("", "for _ in range(100000): pass", "limits = {'steps': 1000}")
 	_, err := r.Call(context.Background(), tool.Call{Tool: "t", Limits: tool.Limits{Result: 100}})
-	if err == nil || tool.AsError(err, tool.Internal).Limit != tool.LimitSteps {
+	if err == nil || tool.ErrorOf(err, tool.Internal).Limit != tool.LimitSteps {
 		t.Errorf("error = %v, want the tool's own limit of steps", err)
 	}
 }

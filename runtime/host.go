@@ -195,7 +195,7 @@ func (h *Host) Refresh(ctx context.Context) error {
 				grantNeeds(t)
 			}
 			if err := r.Register(t, h.scriptRunner(t, found[i].Load), false); err != nil {
-				e := *tool.AsError(err, tool.Invalid)
+				e := *tool.ErrorOf(err, tool.Invalid)
 				e.Pos.File = t.Path
 				broken = append(broken, &e)
 				continue
@@ -343,7 +343,7 @@ func (h *Host) described(t *tool.Tool) tool.Tool {
 		return d
 	}
 	if err := h.usable(context.Background(), t); err != nil {
-		d.State, d.Reason = tool.NotHere, tool.AsError(err, tool.Unavailable).Message()
+		d.State, d.Reason = tool.NotHere, tool.ErrorOf(err, tool.Unavailable).Message()
 	}
 	return d
 }

@@ -191,7 +191,7 @@ func TestStagedWritesAreCommittedFirst(t *testing.T) {
 func TestCommitsDoNotResetLimits(t *testing.T) {
 	r := newRig(t, nil)
 	r.script("", "for i in range(300):\n    fs.write('f%d' % i, 'x')\n    if i == 200: time.sleep(0)", "needs = ['fs.write']")
-	if _, err := r.call(); err == nil || tool.AsError(err, tool.Internal).Limit != tool.LimitFiles {
+	if _, err := r.call(); err == nil || tool.ErrorOf(err, tool.Internal).Limit != tool.LimitFiles {
 		t.Errorf("300 files gave %v, want the limit of files", err)
 	}
 }
@@ -388,7 +388,7 @@ func TestUnknownTool(t *testing.T) {
 	r := newRig(t, nil)
 	r.script("", "return 1", "")
 	_, err := r.Call(context.Background(), tool.Call{Tool: "tt"})
-	e := tool.AsError(err, tool.Internal)
+	e := tool.ErrorOf(err, tool.Internal)
 	if e.Kind != tool.NotFound || !strings.HasPrefix(e.Message(), "Unknown tool: tt") {
 		t.Errorf("error = %v, want Unknown tool: tt", e)
 	}

@@ -141,7 +141,7 @@ func (g *gate) callOne(ctx context.Context, c oneCall, id string, at tool.Place)
 		return nil, err
 	}
 	if err != nil {
-		failed := *tool.AsError(err, tool.Failed)
+		failed := *tool.ErrorOf(err, tool.Failed)
 		failed.Op, failed.Err = c.name, errors.New(failed.Message())
 		switch failed.Limit {
 		case tool.LimitEffects:
@@ -256,7 +256,7 @@ func (g *gate) callAll(ctx context.Context, e tool.Effect) (tool.Outcome, error)
 		return tool.Outcome{}, tool.AsError(context.Cause(ctx), tool.Canceled)
 	}
 	for _, err := range errs {
-		if err != nil && (open(err) || tool.AsError(err, tool.Failed).Limit == tool.LimitEffects) {
+		if err != nil && (open(err) || tool.ErrorOf(err, tool.Failed).Limit == tool.LimitEffects) {
 			return tool.Outcome{}, err // of all together, which no script may catch
 		}
 	}
@@ -268,7 +268,7 @@ func attempted(v tool.Value, err error) *tool.Dict {
 	if err == nil {
 		return tool.NewDict("ok", true, "value", v, "error", "", "error_type", "")
 	}
-	e := tool.AsError(err, tool.Failed)
+	e := tool.ErrorOf(err, tool.Failed)
 	return tool.NewDict("ok", false, "value", nil, "error", e.Message(), "error_type", e.Kind.Type())
 }
 

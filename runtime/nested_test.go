@@ -168,7 +168,7 @@ func TestCallsGoSoDeep(t *testing.T) {
 		t.Errorf("%d deep = %v, %v in %d calls", runtime.MaxDepth, got.Value, err, calls)
 	}
 	_, err := deep("").call("n", int64(runtime.MaxDepth+1))
-	if e := tool.AsError(err, tool.Internal); e == nil || e.Kind != tool.Limit || e.Limit != tool.LimitDepth || !strings.Contains(e.Message(), "t: t: t: ") {
+	if e := tool.ErrorOf(err, tool.Internal); e == nil || e.Kind != tool.Limit || e.Limit != tool.LimitDepth || !strings.Contains(e.Message(), "t: t: t: ") {
 		t.Errorf("one deeper = %+v, want the limit of depth", e)
 	}
 
@@ -177,7 +177,7 @@ func TestCallsGoSoDeep(t *testing.T) {
 	calls = 0
 	r.Events.Subscribe(tool.CallStart, func(tool.Event) { calls++ })
 	_, err = r.call()
-	if e := tool.AsError(err, tool.Internal); e == nil || e.Limit != tool.LimitEffects || calls > runtime.MaxTreeEffects+1 {
+	if e := tool.ErrorOf(err, tool.Internal); e == nil || e.Limit != tool.LimitEffects || calls > runtime.MaxTreeEffects+1 {
 		t.Errorf("a tool that calls itself without end = %v after %d calls, want the limit of effects", err, calls)
 	}
 }
@@ -223,7 +223,7 @@ func TestAFailedChild(t *testing.T) {
 			r.add("b.star", star("b", "", c.body, c.fields), nil)
 			r.add("t.star", star("t", "", "return "+c.call, "needs = ['tool']"), nil)
 			_, err := r.call()
-			e := tool.AsError(err, tool.Internal)
+			e := tool.ErrorOf(err, tool.Internal)
 			if e == nil || e.Kind != c.kind || e.Limit != c.limit || !strings.HasPrefix(e.Message(), c.text) {
 				t.Errorf("error = %v of kind %s and limit %s, want %q of kind %s and limit %s", e, e.Kind, e.Limit, c.text, c.kind, c.limit)
 			}

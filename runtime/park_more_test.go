@@ -39,7 +39,7 @@ func TestAnAnswerHoldsOnce(t *testing.T) {
 		p := start(0)
 		_, err := p.run("r", true, body)
 		p.j.Close()
-		if e := tool.AsError(err, tool.Failed); e == nil || e.Limit != "unknown_outcome" {
+		if e := tool.ErrorOf(err, tool.Failed); e == nil || e.Limit != "unknown_outcome" {
 			t.Fatalf("try %d: the run gave %v, want that it is asked what happened", try, err)
 		}
 		m.answers(m.state("r").Waits, true)
@@ -68,7 +68,7 @@ func TestAnApprovalIsNoAnswer(t *testing.T) {
 func TestARunWithoutAnID(t *testing.T) {
 	m := headless(t)
 	_, err := m.process(0, false).run("", false, "human.ask('go?')")
-	e := tool.AsError(err, tool.Failed)
+	e := tool.ErrorOf(err, tool.Failed)
 	if e == nil || strings.Contains(e.Message(), "run  waits") || strings.Contains(e.Hint, "answer  ") {
 		t.Errorf("it gave %v (%s), want the run named", err, e.Hint)
 	}
@@ -92,7 +92,7 @@ func TestOneReasonToWait(t *testing.T) {
 	_, err := p.run("r", false, "tools.call_all([('nap', {}), ('ask', {}), ('nap', {}), ('ask', {})])")
 	p.j.Close()
 	run := m.state("r")
-	e := tool.AsError(err, tool.Failed)
+	e := tool.ErrorOf(err, tool.Failed)
 	if e == nil || e.Kind != tool.Parked || run.Reason != string(e.Limit) || (run.Reason == "sleep") == run.Wake.IsZero() {
 		t.Errorf("it gave %v, and the run is %+v, want one reason", err, run)
 	}

@@ -25,7 +25,7 @@ func (m *machine) waits(body string, resume bool, why string) tool.Place {
 	defer p.j.Close()
 	p.tools()
 	_, err := p.run("r", resume, body)
-	e := tool.AsError(err, tool.Failed)
+	e := tool.ErrorOf(err, tool.Failed)
 	if e == nil || e.Kind != tool.Parked || string(e.Limit) != why || e.Hint == "" {
 		m.t.Fatalf("the run gave %v, want that it waits (%s)", err, why)
 	}
@@ -153,7 +153,7 @@ func TestWhatMayHaveHappenedIsAsked(t *testing.T) {
 		p = m.process(0, false)
 		once(p)
 		_, err := p.run("r", true, body)
-		if e := tool.AsError(err, tool.Failed); e == nil || e.Limit != "unknown_outcome" {
+		if e := tool.ErrorOf(err, tool.Failed); e == nil || e.Limit != "unknown_outcome" {
 			t.Fatalf("resumed, the run gave %v, want that it is asked what happened", err)
 		}
 		runs, _ := p.j.Runs(context.Background(), history.Filter{ID: "r"})

@@ -134,7 +134,7 @@ func (h *Host) Check(ctx context.Context, p *Program) error {
 	q := *p
 	q.Entry, q.Args, q.Modules = none, nil, nil
 	_, err := h.Run(ctx, &q)
-	if e := tool.AsError(err, tool.Internal); e != nil && strings.HasSuffix(e.Message(), strconv.Quote(none)) {
+	if e := tool.ErrorOf(err, tool.Internal); e != nil && strings.HasSuffix(e.Message(), strconv.Quote(none)) {
 		return nil // there is no such function: it was looked for in a script that is right
 	}
 	return err

@@ -366,7 +366,7 @@ func TestEffectsOfAProgramAreCounted(t *testing.T) {
 	effects := 0
 	defer r.Events.Subscribe(tool.EffectDone, func(tool.Event) { effects++ })()
 	_, err := r.Run(context.Background(), r.program("for i in range(20): lent.call('many')"))
-	if e := tool.AsError(err, tool.Internal); e == nil || e.Kind != tool.Limit || e.Limit != tool.LimitEffects || effects > runtime.MaxTreeEffects+20 {
+	if e := tool.ErrorOf(err, tool.Internal); e == nil || e.Kind != tool.Limit || e.Limit != tool.LimitEffects || effects > runtime.MaxTreeEffects+20 {
 		t.Errorf("error = %v after %d effects, want the limit of %d", err, effects, runtime.MaxTreeEffects)
 	}
 }
@@ -382,7 +382,7 @@ func TestProgramsAreNotEndless(t *testing.T) {
 		return nil, err
 	})
 	_, err := r.Run(context.Background(), r.program("return lent.call('again')"))
-	if e := tool.AsError(err, tool.Internal); e == nil || e.Kind != tool.Limit || e.Limit != tool.LimitDepth || runs > runtime.MaxDepth {
+	if e := tool.ErrorOf(err, tool.Internal); e == nil || e.Kind != tool.Limit || e.Limit != tool.LimitDepth || runs > runtime.MaxDepth {
 		t.Errorf("error = %v after %d runs, want the limit of depth", err, runs)
 	}
 }

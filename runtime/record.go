@@ -156,7 +156,7 @@ func (r *recording) settle(ctx context.Context, at tool.Place, out tool.Outcome,
 // open reports whether an error leaves open what comes of the effect: the run
 // waits, or its record cannot be followed.
 func open(err error) bool {
-	e := tool.AsError(err, tool.Failed)
+	e := tool.ErrorOf(err, tool.Failed)
 	return e != nil && (e.Kind == tool.Parked || e.Limit == tool.LimitRecord)
 }
 
@@ -258,7 +258,7 @@ func (g *gate) mayRepeat(ctx context.Context, f *tool.Func, e tool.Effect, begun
 // unrecorded is the error of what could not be written down, or is not as it is
 // written. That nobody waits for it any more is no fault of the record.
 func unrecorded(err error) error {
-	e := *tool.AsError(err, tool.Unavailable)
+	e := *tool.ErrorOf(err, tool.Unavailable)
 	if e.Kind == tool.Canceled || e.Kind == tool.Timeout {
 		return err
 	}
@@ -294,7 +294,7 @@ func (h *Host) beginRecord(ctx context.Context, p *Program, c *tool.Call) (*reco
 	c.ID = r.log.Run().ID
 	p.Script, c.Args = r.log.Script(), r.log.Run().Args
 	if err := h.recall(ctx, r, true); err != nil {
-		return nil, firstError(err, tool.AsError(r.log.Close(), tool.Unavailable)) // it is not in hand
+		return nil, firstError(err, tool.ErrorOf(r.log.Close(), tool.Unavailable)) // it is not in hand
 	}
 	return r, nil
 }
@@ -318,7 +318,7 @@ func (g *gate) endRecord(ctx context.Context, p *Program, out tool.Outcome, err 
 		return err
 	}
 	if open(err) { // what is recorded is not to be changed: it can be looked at, and taken up again
-		return firstError(err, tool.AsError(g.record.log.Close(), tool.Unavailable))
+		return firstError(err, tool.ErrorOf(g.record.log.Close(), tool.Unavailable))
 	}
 	reason := ""
 	if p.Reason != nil {
@@ -333,7 +333,7 @@ func (g *gate) endRecord(ctx context.Context, p *Program, out tool.Outcome, err 
 // parkReason says why an error parks the run that it ends, or "": it waits, or it
 // met a bound that another attempt may not meet.
 func parkReason(err error) tool.LimitName {
-	e := tool.AsError(err, tool.Failed)
+	e := tool.ErrorOf(err, tool.Failed)
 	switch {
 	case e == nil:
 	case e.Kind == tool.Parked:

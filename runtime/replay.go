@@ -73,7 +73,7 @@ func (h *Host) Replay(ctx context.Context, o Replay) (*Replayed, error) {
 	out, err := h.Run(ctx, &p)
 	result := &r.replay.out
 	result.Outcome, result.Err = out, err
-	if e := tool.AsError(err, tool.Failed); e != nil && e.Limit == tool.LimitRecord {
+	if e := tool.ErrorOf(err, tool.Failed); e != nil && e.Limit == tool.LimitRecord {
 		result.Ended = true
 	}
 	return result, nil
@@ -211,7 +211,7 @@ func (p *replaying) end(g *gate, e tool.Effect) error {
 // compare compares what came of a call with its record. Where nothing was
 // replaced, a difference ends the replay.
 func (p *replaying) compare(entry *history.Entry, out tool.Outcome, err error) (tool.Outcome, error) {
-	is := tool.AsError(err, tool.Failed)
+	is := tool.ErrorOf(err, tool.Failed)
 	sameError := (is == nil) == (entry.Err == nil) && (is == nil || is.Kind == entry.Err.Kind && is.Message() == entry.Err.Message())
 	if entry.Unknown() || sameError && tool.Equal(out.Value, entry.Outcome.Value) {
 		return out, err
@@ -230,7 +230,7 @@ func (p *replaying) compare(entry *history.Entry, out tool.Outcome, err error) (
 func outcomeText(v tool.Value, err error) string {
 	const most = 200
 	if err != nil {
-		return "the failure " + fmt.Sprintf("%q", tool.Clean(tool.AsError(err, tool.Failed).Message(), most))
+		return "the failure " + fmt.Sprintf("%q", tool.Clean(tool.ErrorOf(err, tool.Failed).Message(), most))
 	}
 	return tool.Clean(tool.FormatJSON(v, ""), most)
 }

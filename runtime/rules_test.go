@@ -249,7 +249,7 @@ func TestUntrusted(t *testing.T) {
 	}
 	check := func(what string, err error) {
 		t.Helper()
-		if e := tool.AsError(err, tool.Internal); e == nil || e.Kind != tool.Denied || !strings.Contains(e.Hint, "cassidy trust") || !strings.Contains(e.Error(), "it is new") {
+		if e := tool.ErrorOf(err, tool.Internal); e == nil || e.Kind != tool.Denied || !strings.Contains(e.Hint, "cassidy trust") || !strings.Contains(e.Error(), "it is new") {
 			t.Errorf("%s: %+v, want it denied, with its reason and a hint", what, e)
 		}
 	}

@@ -268,7 +268,7 @@ func (u *undoing) takeBack(ctx context.Context, e tool.Effect, g tool.Grant) (to
 
 // leftAlone says that a file is not as the run has left it.
 func leftAlone(at tool.Place, err error) error {
-	name, _, _ := strings.Cut(tool.AsError(err, tool.Conflict).Message(), " is neither ")
+	name, _, _ := strings.Cut(tool.ErrorOf(err, tool.Conflict).Message(), " is neither ")
 	return tool.Errorf(tool.Conflict, "%s has changed since step %s, and was left alone", name, at).
 		WithHint("make it what that step made of it, or take back only the steps after it, with --to")
 }

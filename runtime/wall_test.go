@@ -53,7 +53,7 @@ func TestTheTimeOfACall(t *testing.T) {
 				if c.limit == "" && err != nil {
 					t.Error(err)
 				}
-				if e := tool.AsError(err, tool.Internal); c.limit != "" && (e == nil || e.Kind != tool.Timeout || e.Limit == "" || e.Message() != c.limit) {
+				if e := tool.ErrorOf(err, tool.Internal); c.limit != "" && (e == nil || e.Kind != tool.Timeout || e.Limit == "" || e.Message() != c.limit) {
 					t.Errorf("error = %v, want %q", err, c.limit)
 				}
 			})
@@ -78,10 +78,10 @@ func TestTheTimeOfAnEffect(t *testing.T) {
 		})
 		r.script("", "lent.wait()", "timeout = 3")
 		_, err := r.call()
-		if e := tool.AsError(err, tool.Internal); e == nil || e.Kind != tool.Timeout || e.Limit != tool.LimitWall || !strings.Contains(e.Message(), "longer than 3s") {
+		if e := tool.ErrorOf(err, tool.Internal); e == nil || e.Kind != tool.Timeout || e.Limit != tool.LimitWall || !strings.Contains(e.Message(), "longer than 3s") {
 			t.Errorf("error = %v, want the time of the call", err)
 		}
-		if e := tool.AsError(cause, tool.Internal); e == nil || e.Limit != tool.LimitWall {
+		if e := tool.ErrorOf(cause, tool.Internal); e == nil || e.Limit != tool.LimitWall {
 			t.Errorf("the effect was told %v, want the time of the call", cause)
 		}
 	})

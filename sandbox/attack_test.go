@@ -211,7 +211,7 @@ func (a attack) runWithin(box sandbox.Sandbox, limits tool.Limits) (string, erro
 			return tool.Outcome{}, nil
 		})
 	}
-	e := tool.AsError(err, tool.Internal)
+	e := tool.ErrorOf(err, tool.Internal)
 	switch {
 	case e == nil:
 		return "ok", nil

@@ -132,7 +132,7 @@ func (c *child) reply(body tool.List) error {
 		err = c.send(sendReply, c.failure(unsent.error))
 	}
 	if errors.As(err, &unsent) {
-		c.kill(tool.AsError(unsent.error, tool.Internal))
+		c.kill(tool.ErrorOf(unsent.error, tool.Internal))
 		return c.lost()
 	}
 	return err
@@ -140,7 +140,7 @@ func (c *child) reply(body tool.List) error {
 
 // failure is the reply that an effect has failed.
 func (c *child) failure(err error) tool.List {
-	e := tool.AsError(err, tool.Internal)
+	e := tool.ErrorOf(err, tool.Internal)
 	// What ends a script in the engine, whatever it does about it: an honest
 	// worker asks for nothing more. A hostile one would keep us busy.
 	c.over = c.over || !e.Catchable()

@@ -56,7 +56,7 @@ func TestR41Neighbours(t *testing.T) {
 		s := script(fmt.Sprintf("bomb%d", i%8), body)
 		bombs.Go(func() {
 			_, err := box.Run(context.Background(), s, tool.Call{Limits: tool.Limits{CPU: 100 * time.Millisecond}}, nil)
-			if e := tool.AsError(err, tool.Internal); e == nil || string(e.Limit) != want {
+			if e := tool.ErrorOf(err, tool.Internal); e == nil || string(e.Limit) != want {
 				t.Errorf("%s ended by %v, want the limit %s", s.Path, err, want)
 			}
 		})
@@ -172,7 +172,7 @@ func TestCloseInTheMiddle(t *testing.T) {
 			all.Go(func() {
 				for {
 					_, err := box.Run(context.Background(), s, tool.Call{Limits: tool.Limits{CPU: 20 * time.Millisecond}}, do)
-					e := tool.AsError(err, tool.Internal)
+					e := tool.ErrorOf(err, tool.Internal)
 					if e != nil && e.Kind == tool.Canceled {
 						return
 					}
@@ -370,7 +370,7 @@ func TestTooManyAlive(t *testing.T) {
 		<-inside
 	}
 	_, err := box.Run(context.Background(), script("f5", "return 1"), tool.Call{}, nil)
-	if e := tool.AsError(err, tool.Internal); e == nil || e.Kind != tool.Busy || e.Limit != tool.LimitQueue || e.Hint == "" {
+	if e := tool.ErrorOf(err, tool.Internal); e == nil || e.Kind != tool.Busy || e.Limit != tool.LimitQueue || e.Hint == "" {
 		t.Errorf("one more gave %v, want it busy by the limit queue, with a hint", err)
 	}
 	if got := len(box.Workers()); got != 4 {
@@ -395,7 +395,7 @@ func TestQueueIsBounded(t *testing.T) {
 	for range 400 {
 		all.Go(func() {
 			_, err := box.Run(ctx, echoScript, tool.Call{Args: tool.NewDict("value", "x")}, nil)
-			e := tool.AsError(err, tool.Internal)
+			e := tool.ErrorOf(err, tool.Internal)
 			if e != nil && e.Limit == tool.LimitQueue {
 				full.Add(1)
 			} else if e != nil && e.Kind != tool.Canceled {

@@ -301,7 +301,7 @@ func TestAssembleFilterRefuses(t *testing.T) {
 		"too long":     make([]syscallRule, 2100),
 		"far too long": make([]syscallRule, 1<<16),
 	} {
-		if _, err := assembleFilter(nativeArch(), actionKill, rules); tool.AsError(err, tool.Failed) == nil {
+		if _, err := assembleFilter(nativeArch(), actionKill, rules); tool.ErrorOf(err, tool.Failed) == nil {
 			t.Errorf("%s: got no error", name)
 		}
 	}

@@ -129,7 +129,7 @@ func FuzzScripts(f *testing.F) {
 		if took := time.Since(start); took > 20*time.Second {
 			t.Errorf("it took %v:\n%s", took, one.Source)
 		}
-		if e := tool.AsError(err, tool.Internal); e != nil {
+		if e := tool.ErrorOf(err, tool.Internal); e != nil {
 			if !slices.Contains(ends, e.Kind) || strings.Contains(e.Error(), "interpreter") {
 				t.Errorf("it gave %v of kind %s:\n%s", e, e.Kind, one.Source)
 			}

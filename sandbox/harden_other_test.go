@@ -17,7 +17,7 @@ func TestPromiseIsHonest(t *testing.T) {
 	if len(layers) != 1 {
 		t.Errorf("got %q, want one layer", layers)
 	}
-	if e := tool.AsError(err, tool.Failed); e == nil || e.Kind != tool.Unavailable || e.Hint == "" {
+	if e := tool.ErrorOf(err, tool.Failed); e == nil || e.Kind != tool.Unavailable || e.Hint == "" {
 		t.Errorf("got %v, want an error of kind %v with a hint", err, tool.Unavailable)
 	}
 	if err := verify(os.Getpid()); err != nil {

@@ -233,7 +233,7 @@ func TestP01HostileWorkers(t *testing.T) {
 			if took := time.Since(start); took > 30*time.Second {
 				t.Errorf("it took %v to end it", took)
 			}
-			e := tool.AsError(err, tool.Internal)
+			e := tool.ErrorOf(err, tool.Internal)
 			want := tool.Security
 			if passing[mode] {
 				want = tool.Unavailable
@@ -255,7 +255,7 @@ func TestP01HostileWorkers(t *testing.T) {
 			}
 			poolIsQuiet(t, box)
 			_, again := box.Run(context.Background(), echoScript, call, answer)
-			if quarantined := again != nil && strings.Contains(tool.AsError(again, tool.Internal).Hint, "not run again"); quarantined == passing[mode] {
+			if quarantined := again != nil && strings.Contains(tool.ErrorOf(again, tool.Internal).Hint, "not run again"); quarantined == passing[mode] {
 				t.Errorf("the second call gave %v, want quarantine %v", again, !passing[mode])
 			}
 		})

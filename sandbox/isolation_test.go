@@ -161,7 +161,7 @@ func TestI05ErrorsTellNothing(t *testing.T) {
 // tellsNothing checks that an error is not about this machine.
 func tellsNothing(t testing.TB, err error) {
 	t.Helper()
-	e := tool.AsError(err, tool.Internal)
+	e := tool.ErrorOf(err, tool.Internal)
 	if e == nil {
 		return
 	}
@@ -225,12 +225,12 @@ func TestQuarantineIsOneScripts(t *testing.T) {
 		s := script(fmt.Sprintf("f%d", i), "return 1")
 		for round := range 2 {
 			_, err := box.Describe(ctx, s)
-			e := tool.AsError(err, tool.Internal)
+			e := tool.ErrorOf(err, tool.Internal)
 			if e == nil || e.Kind != tool.Security || strings.Contains(e.Hint, hint) != (round == 1) {
 				t.Errorf("describing %s, time %d, gave %v (%s), want it refused the second time", s.Path, round, e, e.Hint)
 			}
 		}
-		if _, err := box.Run(ctx, s, tool.Call{}, nil); err == nil || !strings.Contains(tool.AsError(err, tool.Internal).Hint, hint) {
+		if _, err := box.Run(ctx, s, tool.Call{}, nil); err == nil || !strings.Contains(tool.ErrorOf(err, tool.Internal).Hint, hint) {
 			t.Errorf("running %s gave %v, want it refused", s.Path, err)
 		}
 	}
@@ -251,7 +251,7 @@ func TestQuarantineOfWhatWaits(t *testing.T) {
 				served++
 				return answer(ctx, e)
 			})
-			e := tool.AsError(err, tool.Internal)
+			e := tool.ErrorOf(err, tool.Internal)
 			if e == nil || e.Kind != tool.Security {
 				t.Errorf("the call gave %v, want a security error", err)
 				return

@@ -392,7 +392,7 @@ func (p *pool) rest(c *child) { p.leave(c.domain) }
 func (p *pool) resume(ctx context.Context, c *child) {
 	defer p.guard.wake() // it may have slept while the host worked
 	if err := p.await(ctx, c.domain); err != nil {
-		c.kill(tool.AsError(err, tool.Canceled))
+		c.kill(tool.ErrorOf(err, tool.Canceled))
 		p.mu.Lock()
 		p.begin(c.domain)
 		p.mu.Unlock()

@@ -167,7 +167,7 @@ const describing = "describe"
 
 // inFile gives the error of a worker that was killed, or was not free, the file that it was about.
 func inFile(err error, file string) error {
-	e := *tool.AsError(err, tool.Internal)
+	e := *tool.ErrorOf(err, tool.Internal)
 	if e.Pos.File == "" && (e.Kind == tool.Limit || e.Kind == tool.Busy) {
 		e.Pos.File = file
 	}
@@ -248,7 +248,7 @@ func (p *Process) attempt(ctx context.Context, j job, c *child, do func(*child) 
 		keep = true
 		err = tool.AsError(unsent.error, tool.Invalid)
 	case errors.As(err, &bad):
-		reason := tool.AsError(bad.error, tool.Security)
+		reason := tool.ErrorOf(bad.error, tool.Security)
 		p.pool.refuse(j.script, reason)
 		err = reason
 	}

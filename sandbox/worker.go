@@ -174,7 +174,7 @@ func (w *worker) answer(f frame) error {
 			return w.broken
 		}
 	}
-	return w.send(sayFailed, append(errorFields(tool.AsError(err, tool.Internal)), lastSteps(body)))
+	return w.send(sayFailed, append(errorFields(tool.ErrorOf(err, tool.Internal)), lastSteps(body)))
 }
 
 // lastSteps is what an answer that failed says of its steps.

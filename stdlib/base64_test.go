@@ -28,7 +28,7 @@ func TestBase64(t *testing.T) {
 		{fn: "base64.decode_text", args: []any{"aMOpPz4"}, want: "hé?>"},
 		{fn: "base64.decode_text", args: []any{"+/8="}, err: "not UTF-8"},
 	})
-	if _, err := pureCall(t, "base64.decode", "_w=="); tool.AsError(err, tool.Failed).Hint == "" {
+	if _, err := pureCall(t, "base64.decode", "_w=="); tool.ErrorOf(err, tool.Failed).Hint == "" {
 		t.Errorf("decode of the other alphabet fails with %v, want a hint", err)
 	}
 }

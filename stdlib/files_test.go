@@ -171,7 +171,7 @@ func (d *desk) fails(kind tool.Kind, says, name string, args ...tool.Value) {
 		d.t.Logf("it gave %s", tool.FormatJSON(v, ""))
 		return
 	}
-	e := tool.AsError(err, tool.Internal)
+	e := tool.ErrorOf(err, tool.Internal)
 	if text := e.Message() + e.Hint; d.dir != "" && len(d.dir) > 5 && strings.Contains(text, d.dir) {
 		d.t.Errorf("%s: the error %q names the host's folder", name, text)
 	}
@@ -179,7 +179,7 @@ func (d *desk) fails(kind tool.Kind, says, name string, args ...tool.Value) {
 
 func wrong(t tester, err error, kind tool.Kind, says, what string) {
 	t.Helper()
-	e := tool.AsError(err, tool.Internal)
+	e := tool.ErrorOf(err, tool.Internal)
 	if e == nil {
 		t.Errorf("%s = no error, want one of type %s", what, kind.Type())
 		return

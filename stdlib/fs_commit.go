@@ -240,7 +240,7 @@ func (l *fsLook) rollBack(done []fsOp, cause error) error {
 	if len(left) == 0 {
 		return cause
 	}
-	e := tool.AsError(cause, tool.Failed)
+	e := tool.ErrorOf(cause, tool.Failed)
 	return tool.Errorf(e.Kind, "%s; could not be taken back: %s", e.Message(), strings.Join(left, ", ")).WithHint("look at these files")
 }
 

@@ -84,7 +84,7 @@ func TestFileNotFoundNamesWhatIsNear(t *testing.T) {
 	d.fails(tool.Failed, "did you mean docs/staged.md?", "fs.read", "path", "docs/stagd.md")
 	d.grant("fs.read:secret/key.txt", "fs.read:docs/**")
 	_, err := d.call("fs.read", "path", "secret/key.txt")
-	if e := tool.AsError(err, tool.Internal); e == nil || strings.Contains(e.Hint, "keys") {
+	if e := tool.ErrorOf(err, tool.Internal); e == nil || strings.Contains(e.Hint, "keys") {
 		t.Errorf("fs.read(secret/key.txt) = %v, want an error whose hint names nothing that may not be read", err)
 	}
 }
@@ -206,7 +206,7 @@ func TestReadSizeLimit(t *testing.T) {
 	putFile(t, d.dir, "big", strings.Repeat("x", 8<<20+1))
 	d.fails(tool.Limit, "big is larger than 8 MB", "fs.read", "path", "big")
 	_, err := d.call("fs.read_bytes", "path", "big")
-	if e := tool.AsError(err, tool.Internal); e == nil || e.Limit != tool.LimitRead {
+	if e := tool.ErrorOf(err, tool.Internal); e == nil || e.Limit != tool.LimitRead {
 		t.Errorf("fs.read_bytes(big) = %v, want the limit read", err)
 	}
 }

@@ -39,7 +39,7 @@ func (w *World) reconcile(ctx context.Context, e tool.Effect, _ tool.Grant) (too
 		err = l.sync(all) // who died may not have got that far
 	}
 	if tool.KindOf(err) == tool.Conflict {
-		err = tool.AsError(err, tool.Conflict).WithHint(fsSettleHint)
+		err = tool.ErrorOf(err, tool.Conflict).WithHint(fsSettleHint)
 	}
 	if err != nil {
 		return tool.Outcome{}, err

@@ -225,7 +225,7 @@ func TestReconcileConflicts(t *testing.T) {
 			changed := withoutTemp(snapshot(t, d.dir))
 			_, err := d.withRecord("fs.reconcile", undo)
 			wrong(t, err, tool.Conflict, tt.says, "fs.reconcile")
-			if hint := tool.AsError(err, tool.Internal).Hint; hint != fsSettleHint {
+			if hint := tool.ErrorOf(err, tool.Internal).Hint; hint != fsSettleHint {
 				t.Errorf("hint %q, want %q", hint, fsSettleHint)
 			}
 			if diff := cmp.Diff(changed, withoutTemp(snapshot(t, d.dir))); diff != "" {

@@ -114,7 +114,7 @@ func (k *fsSearch) visit(s *fsSpot) error {
 	switch {
 	case err == nil, errors.Is(err, errFsEnough):
 		return err
-	case tool.KindOf(err) == tool.Limit && tool.AsError(err, tool.Internal).Limit == tool.LimitRead:
+	case tool.KindOf(err) == tool.Limit && tool.ErrorOf(err, tool.Internal).Limit == tool.LimitRead:
 		return nil // larger than what can be read
 	case tool.KindOf(err) == tool.Failed, tool.KindOf(err) == tool.Conflict:
 		return nil // not readable, or gone

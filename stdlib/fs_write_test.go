@@ -290,7 +290,7 @@ func TestF12Quotas(t *testing.T) {
 		if err == nil {
 			_, err = small.call("fs.write", "path", "b", "content", []string{"12", ""}[i])
 		}
-		if e := tool.AsError(err, tool.Internal); e == nil || e.Kind != tool.Limit {
+		if e := tool.ErrorOf(err, tool.Internal); e == nil || e.Kind != tool.Limit {
 			t.Errorf("over the limit of %s: %v, want an error of kind Limit", limit, err)
 		}
 	}

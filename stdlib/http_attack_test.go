@@ -129,7 +129,7 @@ func TestH03NamesThatLeadInside(t *testing.T) {
 		d.names[name] = []string{address}
 		_, err := d.call("http.get", "url", "http://"+name+"/")
 		wrong(t, err, tool.Denied, name+" leads to", name+" = "+address)
-		if e := tool.AsError(err, tool.Internal); strings.Contains(e.Message()+e.Hint, address) && len(address) > 4 {
+		if e := tool.ErrorOf(err, tool.Internal); strings.Contains(e.Message()+e.Hint, address) && len(address) > 4 {
 			t.Errorf("the error %q tells the address %s", e.Message()+e.Hint, address)
 		}
 	}
@@ -461,7 +461,7 @@ func TestH07TooMuch(t *testing.T) {
 		within(t, tt.name, func() {
 			_, err := d.call("http.get", "url", "http://example.com/", "timeout", int64(15))
 			wrong(t, err, tool.Limit, tt.says, tt.name)
-			if e := tool.AsError(err, tool.Internal); e.Limit != tool.LimitHTTP {
+			if e := tool.ErrorOf(err, tool.Internal); e.Limit != tool.LimitHTTP {
 				t.Errorf("%s: limit %q, want http", tt.name, e.Limit)
 			}
 		})

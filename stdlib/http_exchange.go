@@ -294,7 +294,7 @@ func (x *httpExchange) redirect(status int, location string) error {
 var httpHarmless = []string{"Accept", "Accept-Encoding", "Accept-Language", "Content-Type", "If-Modified-Since", "If-None-Match", "Range", "User-Agent"}
 
 func (x *httpExchange) redirectError(err error) error {
-	e := *tool.AsError(err, tool.Denied)
+	e := *tool.ErrorOf(err, tool.Denied)
 	e.Op, e.Err = "", errors.New(x.url.name+" redirects: "+e.Message())
 	return &e
 }

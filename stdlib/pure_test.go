@@ -319,7 +319,7 @@ func TestPureResultsAreBounded(t *testing.T) {
 			t.Errorf("%s gives %.80s, %.80v, want an error of kind Limit", c.fn, pureShow(got), err)
 			continue
 		}
-		if tool.AsError(err, tool.Failed).Limit == "" {
+		if tool.ErrorOf(err, tool.Failed).Limit == "" {
 			t.Errorf("%s: its error %q does not name the limit", c.fn, err)
 		}
 	}

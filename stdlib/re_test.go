@@ -73,7 +73,7 @@ func TestRePatternErrorsSayWhatToDo(t *testing.T) {
 	} {
 		for _, fn := range []string{"re.test", "re.match", "re.search", "re.find_all", "re.split"} {
 			_, err := pureCall(t, fn, c.pattern, "text")
-			e := tool.AsError(err, tool.Failed)
+			e := tool.ErrorOf(err, tool.Failed)
 			if e == nil || e.Kind != tool.Invalid || !strings.Contains(e.Error(), c.err) || !strings.Contains(e.Hint, c.hint) {
 				t.Errorf("%s(%q) fails with %v, want one of kind Invalid with %q and a hint with %q", fn, c.pattern, err, c.err, c.hint)
 			}

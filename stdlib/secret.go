@@ -150,7 +150,7 @@ func (b *secretBox) scrubError(err error) error {
 	if err == nil {
 		return nil
 	}
-	e := *tool.AsError(err, tool.Failed)
+	e := *tool.ErrorOf(err, tool.Failed)
 	if e.Err != nil {
 		if text := e.Err.Error(); b.scrub(text) != text {
 			e.Err = errors.New(b.scrub(text))

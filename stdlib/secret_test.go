@@ -151,7 +151,7 @@ func TestSecretErrors(t *testing.T) {
 	fails := func(d *webDesk, says, url string, args ...tool.Value) {
 		t.Helper()
 		_, err := d.call("http.get", append([]tool.Value{"url", url, "headers", tool.NewDict("X", "{{secret:T}}")}, args...)...)
-		e := tool.AsError(err, tool.Internal)
+		e := tool.ErrorOf(err, tool.Internal)
 		if e == nil || !strings.Contains(e.Message(), says) {
 			t.Fatalf("http.get = %v, want %q", err, says)
 		}

@@ -101,7 +101,7 @@ func (s *shellSaid) failure(name string, err error) error {
 	if err == nil || errors.Is(err, errShellFull) {
 		return nil
 	}
-	e := *tool.AsError(err, tool.Failed)
+	e := *tool.ErrorOf(err, tool.Failed)
 	tail := s.tail()
 	if tail != "" {
 		e.Err = tool.Errorf(e.Kind, "%s: %w; the last that it said: %s", name, err, tail)

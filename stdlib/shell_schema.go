@@ -307,7 +307,7 @@ func (m *commandMatch) positionals() error {
 
 // about names the command in an error of one of its arguments.
 func (m *commandMatch) about(err error) error {
-	e := *tool.AsError(err, tool.Denied)
+	e := *tool.ErrorOf(err, tool.Denied)
 	e.Err = tool.Errorf(e.Kind, "%s: %w", m.name, e.Err)
 	return &e
 }

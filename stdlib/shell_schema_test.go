@@ -84,7 +84,7 @@ func FuzzArgv(f *testing.F) {
 		name, args := argv[0], argv[1:]
 		got, err := shellMatch(name, args, check)
 		if err != nil {
-			if tool.AsError(err, tool.Internal).Kind == tool.Internal {
+			if tool.ErrorOf(err, tool.Internal).Kind == tool.Internal {
 				t.Errorf("%q: %v", argv, err)
 			}
 			return

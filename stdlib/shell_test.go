@@ -197,11 +197,11 @@ func TestS02OtherArguments(t *testing.T) {
 	// What is denied says what is not.
 	d.fails(tool.Denied, "not among those that may run", "shell.run", "argv", line("make test"))
 	_, err := d.call("shell.run", "argv", line("sort -o x a"))
-	if e := tool.AsError(err, tool.Internal); !strings.Contains(e.Message(), "sort does not take -o") || !strings.Contains(e.Hint, "--reverse") {
+	if e := tool.ErrorOf(err, tool.Internal); !strings.Contains(e.Message(), "sort does not take -o") || !strings.Contains(e.Hint, "--reverse") {
 		t.Errorf("sort -o: %q, hint %q, want the flags that it takes", e.Message(), e.Hint)
 	}
 	_, err = d.call("shell.run", "argv", line("make test"))
-	if e := tool.AsError(err, tool.Internal); !strings.Contains(e.Hint, "commands: {make: {exec: any}}") {
+	if e := tool.ErrorOf(err, tool.Internal); !strings.Contains(e.Hint, "commands: {make: {exec: any}}") {
 		t.Errorf("make: hint %q, want what to write into the config", e.Hint)
 	}
 }

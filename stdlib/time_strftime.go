@@ -180,7 +180,7 @@ func timeParse(a *tool.Dict) (tool.Value, error) {
 	if !given {
 		t, err := timeRead(text, zone)
 		if err != nil {
-			return nil, tool.AsError(err, tool.Invalid).
+			return nil, tool.ErrorOf(err, tool.Invalid).
 				WithHint("without a format, times are as 2026-11-21T10:00:00Z, 2026-11-21 or 2026-11-21 10:00; else give a format, as %%d.%%m.%%Y")
 		}
 		return timeText(t)

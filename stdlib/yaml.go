@@ -43,7 +43,7 @@ func yamlEncode(a *tool.Dict) (tool.Value, error) {
 
 func yamlDecode(a *tool.Dict) (tool.Value, error) {
 	v, err := tool.ParseYAML(a.Text("text"))
-	if e := tool.AsError(err, tool.Invalid); e != nil {
+	if e := tool.ErrorOf(err, tool.Invalid); e != nil {
 		// The position is one in this text. Left where it is, it would be taken
 		// for one in the script.
 		at := *e

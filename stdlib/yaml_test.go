@@ -29,7 +29,7 @@ func TestYAML(t *testing.T) {
 // taken for one in the script.
 func TestYAMLErrorHasNoPositionInTheScript(t *testing.T) {
 	_, err := pureCall(t, "yaml.decode", "a: 1\nb: *x\n")
-	if e := tool.AsError(err, tool.Failed); e == nil || e.Pos != (tool.Position{}) || e.Kind != tool.Invalid {
+	if e := tool.ErrorOf(err, tool.Failed); e == nil || e.Pos != (tool.Position{}) || e.Kind != tool.Invalid {
 		t.Errorf("error %#v, want one of kind Invalid without a position", err)
 	}
 }

@@ -125,7 +125,7 @@ func (c *command) fillProject(ctx context.Context, o *agent.Options, level strin
 	}
 	if level != "none" {
 		if o.Context, err = project.Context(ctx, root, find, level); err != nil {
-			e := tool.AsError(err, tool.Failed)
+			e := tool.ErrorOf(err, tool.Failed)
 			if e.Hint != "" {
 				e = e.WithHint("%s; none tells nothing", e.Hint)
 			}
@@ -178,7 +178,7 @@ func findPolicy(root string, o *project.Options, name string) (agent.Policy, err
 	if len(known) == 0 {
 		return agent.Policy{}, notBuiltin
 	}
-	e := tool.AsError(notBuiltin, tool.Invalid)
+	e := tool.ErrorOf(notBuiltin, tool.Invalid)
 	return agent.Policy{}, e.WithHint("%s, and here %s", e.Hint, strings.Join(known, ", "))
 }
 

@@ -233,7 +233,7 @@ func (a *asker) edited(ctx context.Context, q *runtime.Question) (*tool.Dict, er
 		if ctx.Err() != nil {
 			return nil, a.ended(ctx)
 		}
-		e := tool.AsError(err, tool.Invalid)
+		e := tool.ErrorOf(err, tool.Invalid)
 		a.term.print("cassidy: " + visible(e.Message()) + "\n")
 		a.prompt("[enter] edits again, [n]o leaves the parameters as they were ?")
 		line, err := a.term.line(ctx)

@@ -66,7 +66,7 @@ func FuzzPairs(f *testing.F) {
 	f.Fuzz(func(tt *testing.T, one, two string) {
 		args, _, err := parsePairs(t, "", []string{one, two})
 		if err != nil {
-			if e := tool.AsError(err, tool.Internal); e.Kind != tool.Invalid && e.Kind != tool.Limit {
+			if e := tool.ErrorOf(err, tool.Internal); e.Kind != tool.Invalid && e.Kind != tool.Limit {
 				tt.Errorf("parsePairs(%q, %q) = %v, which is not the user's mistake", one, two, err)
 			}
 			return

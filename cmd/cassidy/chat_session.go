@@ -125,7 +125,7 @@ func (t *chatSession) answer(ctx context.Context, typed string) {
 		err = t.turn(ctx, message)
 	}
 	if err != nil {
-		t.tell(tool.AsError(err, tool.Failed))
+		t.tell(tool.ErrorOf(err, tool.Failed))
 	}
 }
 

@@ -100,7 +100,7 @@ func toolsOf(file string) ([]tool.Tool, error) {
 	}
 	tools, err := agent.ParseTools(text)
 	if err != nil {
-		e := *tool.AsError(err, tool.Invalid)
+		e := *tool.ErrorOf(err, tool.Invalid)
 		e.Pos.File = file
 		if e.Hint == "" {
 			e.Hint = hint
@@ -265,7 +265,7 @@ func checkText(d *agent.Decision, tools []tool.Tool) string {
 			args, notes = t.Coerce(args)
 		}
 		if _, err := t.Check(args); err != nil {
-			return tool.AsError(err, tool.Invalid).Message()
+			return tool.ErrorOf(err, tool.Invalid).Message()
 		}
 		return strings.Join(append([]string{"the arguments are what the tool takes"}, notes...), "\n")
 	}

@@ -72,7 +72,7 @@ func (c *command) checkSandbox() finding {
 	layers, err := sandbox.Promise()
 	f := finding{name: name, value: string(mode) + ": each tool has " + strings.Join(layers, "; ")}
 	if err != nil {
-		e := tool.AsError(err, tool.Unavailable)
+		e := tool.ErrorOf(err, tool.Unavailable)
 		f.value += "; " + e.Message()
 		f.bad, f.hint = goruntime.GOOS == "linux" && (config.Sandbox.Required == nil || *config.Sandbox.Required), e.Hint
 		return f
@@ -83,7 +83,7 @@ func (c *command) checkSandbox() finding {
 		err = errors.Join(err, box.Close())
 	}
 	if err != nil {
-		f.value, f.bad = string(mode)+": "+tool.AsError(err, tool.Internal).Error(), true
+		f.value, f.bad = string(mode)+": "+tool.ErrorOf(err, tool.Internal).Error(), true
 		return f
 	}
 	f.value += ". Tried: a worker started, sealed itself, and was verified"
@@ -139,7 +139,7 @@ func (c *command) checkCache() finding {
 func (c *command) checkTools() []finding {
 	h, err := c.open()
 	if err != nil {
-		e := tool.AsError(err, tool.Internal)
+		e := tool.ErrorOf(err, tool.Internal)
 		return []finding{{name: "tools", value: e.Error(), bad: true, hint: e.Hint}}
 	}
 	defer h.Close()

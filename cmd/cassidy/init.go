@@ -102,7 +102,7 @@ func (c *command) markOwn(dir string) {
 		err = find.Trust.MarkAuthor(dir)
 	}
 	if err != nil {
-		c.tell(tool.AsError(err, tool.Failed)) // the project is there: it can be trusted like any other
+		c.tell(tool.ErrorOf(err, tool.Failed)) // the project is there: it can be trusted like any other
 	}
 }
 

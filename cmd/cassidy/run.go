@@ -247,7 +247,7 @@ func (c *command) workflowEnded(ctx context.Context, p *runtime.Program, out too
 	}
 	var told *tool.Error
 	if err != nil {
-		if told = tool.AsError(err, tool.Failed); ctx.Err() != nil {
+		if told = tool.ErrorOf(err, tool.Failed); ctx.Err() != nil {
 			told = tool.Errorf(tool.Canceled, "interrupted")
 		}
 	}
@@ -348,7 +348,7 @@ func (c *command) listWorkflows(ctx *cli.Context, h *runtime.Host) error {
 	for i := range all {
 		w := &all[i]
 		if err := w.Describe(ctx.Context, find); err != nil {
-			broken = append(broken, tool.AsError(err, tool.Invalid))
+			broken = append(broken, tool.ErrorOf(err, tool.Invalid))
 			continue
 		}
 		d := describe(&w.Tool)

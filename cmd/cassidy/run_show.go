@@ -194,7 +194,7 @@ func (c *command) sayLine(line string) { _, _ = io.WriteString(c.err, "cassidy: 
 func (c *command) ended(ctx context.Context, r *agent.Result, err error) error {
 	var told *tool.Error
 	if err != nil {
-		told = tool.AsError(err, tool.Failed)
+		told = tool.ErrorOf(err, tool.Failed)
 		if ctx.Err() != nil {
 			told = tool.Errorf(tool.Canceled, "interrupted")
 		}

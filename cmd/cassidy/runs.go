@@ -444,7 +444,7 @@ func (c *command) toldDamage(err error) error {
 	if err == nil {
 		return nil
 	}
-	e := *tool.AsError(err, tool.Failed)
+	e := *tool.ErrorOf(err, tool.Failed)
 	if e.Kind == tool.Failed {
 		e.Hint = "" // to look at what can be read, which is what was done
 	}

@@ -213,7 +213,7 @@ func (w *wait) todo() string {
 func (w *wait) dict() *tool.Dict {
 	d := tool.NewDict("place", w.place.String(), "question", w.question, "confirm", w.confirm, "until", stamp(w.until), "answer", w.answer)
 	if w.err != nil {
-		d.Put("error", tool.AsError(w.err, tool.Failed).Message())
+		d.Put("error", tool.ErrorOf(w.err, tool.Failed).Message())
 	}
 	return d
 }

@@ -242,7 +242,7 @@ func (c *command) promote(ctx *cli.Context, h *runtime.Host, p *ranProgram) erro
 		return err
 	}
 	if err != nil {
-		e := *tool.AsError(err, tool.Invalid)
+		e := *tool.ErrorOf(err, tool.Invalid)
 		return e.WithHint("--print prints the file, to be mended by hand")
 	}
 	root, shown, err := c.writePromoted(base, name, file)

@@ -111,7 +111,7 @@ func (c *command) tellReplayed(r *recordedRun, out *runtime.Replayed, changed bo
 	}
 	for _, d := range out.Differences {
 		c.print(fmt.Sprintf("step %s  %s\n  recorded  %s\n  now       %s\n", d.Place, visibleLine(clip(d.Call, lineWidth)),
-			visibleLine(clip(outcomeLine(d.Was, d.WasFailed), lineWidth)), visibleLine(clip(outcomeLine(d.Is, tool.AsError(d.IsFailed, tool.Failed)), lineWidth))))
+			visibleLine(clip(outcomeLine(d.Was, d.WasFailed), lineWidth)), visibleLine(clip(outcomeLine(d.Is, tool.ErrorOf(d.IsFailed, tool.Failed)), lineWidth))))
 	}
 	for _, e := range out.Would {
 		c.print(fmt.Sprintf("step %s  would do %s\n", e.Place, visibleLine(clip(e.Func+callArgs(e.Args), lineWidth))))
@@ -128,7 +128,7 @@ func (c *command) tellReplayed(r *recordedRun, out *runtime.Replayed, changed bo
 	case same && len(out.Differences) == 0 && len(out.Would) == 0:
 		c.print("Nothing came out otherwise: " + steps + "\n")
 	default:
-		c.print("The run ends otherwise: " + visibleLine(clip(outcomeLine(out.Outcome.Value, tool.AsError(out.Err, tool.Failed)), lineWidth)) + " (" + steps + ")\n")
+		c.print("The run ends otherwise: " + visibleLine(clip(outcomeLine(out.Outcome.Value, tool.ErrorOf(out.Err, tool.Failed)), lineWidth)) + " (" + steps + ")\n")
 		if !changed {
 			return &toldError{tool.Errorf(tool.Conflict, "the replay differs")}
 		}
@@ -157,15 +157,15 @@ func (c *command) printReplayed(r *recordedRun, out *runtime.Replayed, exact boo
 	differences, would := tool.List{}, tool.List{}
 	for _, d := range out.Differences {
 		differences = append(differences, tool.NewDict("place", d.Place.String(), "call", d.Call,
-			"recorded", outcome(d.Was, d.WasFailed), "now", outcome(d.Is, tool.AsError(d.IsFailed, tool.Failed))))
+			"recorded", outcome(d.Was, d.WasFailed), "now", outcome(d.Is, tool.ErrorOf(d.IsFailed, tool.Failed))))
 	}
 	for _, e := range out.Would {
 		would = append(would, tool.NewDict("place", e.Place.String(), "func", e.Func, "args", e.Args))
 	}
 	err := c.printJSON(tool.NewDict("run", r.ID, "exact", exact, "ended", out.Ended, "steps", int64(out.Steps),
-		"outcome", outcome(out.Outcome.Value, tool.AsError(out.Err, tool.Failed)), "differences", differences, "would", would))
+		"outcome", outcome(out.Outcome.Value, tool.ErrorOf(out.Err, tool.Failed)), "differences", differences, "would", would))
 	if err == nil && !exact && out.Ended {
-		err = &toldError{tool.AsError(out.Err, tool.Failed)}
+		err = &toldError{tool.ErrorOf(out.Err, tool.Failed)}
 	}
 	return err
 }

@@ -127,7 +127,7 @@ func undoneDict(run string, out *runtime.Undone, err error) *tool.Dict {
 		d.Put("failed", tool.NewDict("place", out.Failed.Place.String(), "what", out.Failed.What))
 	}
 	if err != nil {
-		d.Put("error", tool.AsError(err, tool.Failed).Message())
+		d.Put("error", tool.ErrorOf(err, tool.Failed).Message())
 	}
 	return d
 }

@@ -50,7 +50,7 @@ func (c *command) newSkill(ctx *cli.Context, h *runtime.Host) error {
 	if s.Location == tool.Project {
 		file = filepath.Join(root, filepath.FromSlash(s.Path))
 		if err := c.recordOwn(ctx.Context, h, root, s.Path); err != nil {
-			c.tell(tool.AsError(err, tool.Failed)) // the file is there: it can be reviewed like any other
+			c.tell(tool.ErrorOf(err, tool.Failed)) // the file is there: it can be reviewed like any other
 		}
 	}
 	if c.json {

@@ -65,7 +65,7 @@ func (c *command) newTool(ctx *cli.Context, h *runtime.Host) error {
 	}
 	if ctx.String("location") == string(tool.Project) {
 		if err := c.recordOwn(ctx.Context, h, filepath.Dir(filepath.Dir(dir)), shown+"/"+base); err != nil {
-			c.tell(tool.AsError(err, tool.Failed)) // the file is there: it can be reviewed like any other
+			c.tell(tool.ErrorOf(err, tool.Failed)) // the file is there: it can be reviewed like any other
 		}
 	}
 	if c.json {
@@ -240,7 +240,7 @@ func (c *command) subject(ctx *cli.Context, h *runtime.Host, word string) (tool.
 // report tells of one tool that was checked, part by part.
 func (c *command) report(name string, t tool.Tool, err error) tool.Value {
 	if err != nil {
-		e := tool.AsError(err, tool.Invalid)
+		e := tool.ErrorOf(err, tool.Invalid)
 		if !c.json {
 			c.tell(e)
 		}

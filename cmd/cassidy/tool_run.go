@@ -104,7 +104,7 @@ func parsePairs(t *tool.Tool, before string, words []string) (args *tool.Dict, n
 		if isJSON {
 			v, err := tool.ParseJSON([]byte(value))
 			if err != nil {
-				return nil, nil, tool.Errorf(tool.Invalid, "%s: %w", name, tool.AsError(err, tool.Invalid).Err)
+				return nil, nil, tool.Errorf(tool.Invalid, "%s: %w", name, tool.ErrorOf(err, tool.Invalid).Err)
 			}
 			args.Put(name, v)
 			continue
@@ -144,7 +144,7 @@ func (c *command) inputArgs(input string) (*tool.Dict, error) {
 	}
 	v, err := tool.ParseJSON(text)
 	if err != nil {
-		return nil, tool.AsError(err, tool.Invalid).WithHint("--input takes a JSON object, @FILE, or - for standard input")
+		return nil, tool.ErrorOf(err, tool.Invalid).WithHint("--input takes a JSON object, @FILE, or - for standard input")
 	}
 	args, ok := v.(*tool.Dict)
 	if !ok {
@@ -198,7 +198,7 @@ func (c *command) printText(text string) {
 func (c *command) failed(err error) error { return c.failedWith(err, tool.Usage{}) }
 
 func (c *command) failedWith(err error, u tool.Usage) error {
-	e := tool.AsError(err, tool.Failed)
+	e := tool.ErrorOf(err, tool.Failed)
 	c.tell(e)
 	if c.json {
 		c.printResult(tool.Fail(e, u))
@@ -209,7 +209,7 @@ func (c *command) failedWith(err error, u tool.Usage) error {
 func (c *command) printResult(r tool.Result) {
 	text, err := r.MarshalJSON()
 	if err != nil { // the host has checked that the result has a JSON form
-		text, _ = tool.Fail(tool.AsError(err, tool.Internal), r.Usage).MarshalJSON()
+		text, _ = tool.Fail(tool.ErrorOf(err, tool.Internal), r.Usage).MarshalJSON()
 	}
 	c.print(string(text) + "\n")
 }

@@ -33,7 +33,7 @@ func (c *command) find(h *runtime.Host, name string) (tool.Tool, error) {
 	if err == nil {
 		return t, nil
 	}
-	e := *tool.AsError(err, tool.NotFound)
+	e := *tool.ErrorOf(err, tool.NotFound)
 	if e.Kind != tool.NotFound {
 		return t, &e
 	}

@@ -57,7 +57,7 @@ func (c *command) exit(ctx context.Context, err error) int {
 	if errors.As(err, &told) {
 		return exitCode(told.err.Kind)
 	}
-	e := tool.AsError(err, tool.Internal)
+	e := tool.ErrorOf(err, tool.Internal)
 	if ctx.Err() != nil {
 		e = tool.Errorf(tool.Canceled, "interrupted")
 	}

@@ -49,7 +49,7 @@ func (t *turn) again(name string) func(tool.Effect, tool.Outcome, error) error {
 
 // unreadable is the error of a part of a record that nothing can be made of.
 func unreadable(what string, err error) error {
-	why := tool.AsError(err, tool.Failed)
+	why := tool.ErrorOf(err, tool.Failed)
 	e := tool.Errorf(tool.Failed, "the record of %s cannot be followed: %s", what, why.Message())
 	e.Limit, e.Hint = tool.LimitRecord, why.Hint
 	return e

@@ -71,7 +71,7 @@ func (s *stage) writeDown(ctx context.Context, session *agent.Session, message s
 				out, err := do(ctx, e, g)
 				kept := step{effect: recordedEffect(s.t, e), out: tool.Outcome{Value: recorded(s.t, out.Value)}, state: session.State()}
 				if err != nil {
-					kept.failure = errors.New(tool.AsError(err, tool.Failed).Error())
+					kept.failure = errors.New(tool.ErrorOf(err, tool.Failed).Error())
 				}
 				turn.steps = append(turn.steps, kept)
 				return out, err
@@ -317,7 +317,7 @@ func TestAgainOfWhatCannotBe(t *testing.T) {
 	messages := len(s.session.Messages())
 	for _, c := range cases {
 		err := again[c.name](tool.Effect{Func: "agent." + c.name, Args: c.args}, tool.Outcome{Value: c.out}, nil)
-		if e := tool.AsError(err, tool.Internal); e == nil || e.Limit != tool.LimitRecord || !strings.Contains(e.Message(), c.want) {
+		if e := tool.ErrorOf(err, tool.Internal); e == nil || e.Limit != tool.LimitRecord || !strings.Contains(e.Message(), c.want) {
 			t.Errorf("agent.%s with %v gives %v, want %q, and that it cannot be followed", c.name, c.out, err, c.want)
 		}
 	}

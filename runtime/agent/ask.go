@@ -107,7 +107,7 @@ func tooManyIterations(most int) error {
 
 // noRoom reports whether a conversation became too long by what was to be sent.
 func noRoom(err error) bool {
-	e := tool.AsError(err, tool.Failed)
+	e := tool.ErrorOf(err, tool.Failed)
 	return e != nil && e.Kind == tool.Limit && (e.Limit == tool.LimitConversation || e.Limit == tool.LimitContext)
 }
 

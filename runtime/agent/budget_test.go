@@ -127,7 +127,7 @@ func TestAccountCheck(t *testing.T) {
 		warning, err := a.Check(text(c.message))
 		limit := ""
 		if err != nil {
-			e := tool.AsError(err, tool.Internal)
+			e := tool.ErrorOf(err, tool.Internal)
 			if limit = string(e.Limit); e.Kind != tool.Limit || e.Hint == "" {
 				t.Errorf("%s: %v is of kind %v, with the hint %q", c.name, err, e.Kind, e.Hint)
 			}

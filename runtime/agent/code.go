@@ -211,7 +211,7 @@ func (w *codeWatch) printed(lines, size int) string {
 // the next. That the run waits, was broken off, or cannot be followed any more is
 // no failure of the program, and is passed up as it is.
 func (w *codeWatch) failed(ctx context.Context, code string, err error) error {
-	e := *tool.AsError(err, tool.Failed)
+	e := *tool.ErrorOf(err, tool.Failed)
 	if e.Kind == tool.Parked || e.Limit == tool.LimitRecord || ctx.Err() != nil {
 		return err
 	}

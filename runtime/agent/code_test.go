@@ -126,7 +126,7 @@ func TestProgramsThatWait(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, err = s.Call(context.Background(), tool.Call{Tool: "execute_code", Args: tool.NewDict("code", "attempt(wait)\n1"), Caller: tool.ByPerson})
-		if e := tool.AsError(err, tool.Internal); e == nil || e.Kind != want.Kind || e.Limit != want.Limit || e.Message() != want.Message() {
+		if e := tool.ErrorOf(err, tool.Internal); e == nil || e.Kind != want.Kind || e.Limit != want.Limit || e.Message() != want.Message() {
 			t.Errorf("a call that ends with %v ends its program with %v", want, err)
 		}
 	}

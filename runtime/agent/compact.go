@@ -52,7 +52,7 @@ func (s *Session) summarize(ctx context.Context) (*tool.Dict, error) {
 		}
 	}
 	if err != nil {
-		d.Put("error", tool.AsError(err, tool.Failed).Message())
+		d.Put("error", tool.ErrorOf(err, tool.Failed).Message())
 		return d, err
 	}
 	d.Put("success", true)

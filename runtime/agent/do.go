@@ -107,7 +107,7 @@ func (t *turn) carryOut(ctx context.Context, d Decision, at tool.Place) (outcome
 		return outcome{}, err
 	}
 	if err != nil {
-		e := *tool.AsError(err, tool.Failed)
+		e := *tool.ErrorOf(err, tool.Failed)
 		said := e.Message()
 		e.Op, e.Err = clipCall(offered.CallText(d.Input)), errors.New(e.Message())
 		o := t.failed(d, &e)
@@ -181,7 +181,7 @@ func (t *turn) doSkill(_ context.Context, e tool.Effect) (tool.Value, error) {
 	if err != nil {
 		text := t.prompt.SkillUnknown(name)
 		if tool.KindOf(err) != tool.NotFound {
-			text = resultText("skill "+name, tool.Fail(tool.AsError(err, tool.Failed), tool.Usage{}), DefaultResultText, "")
+			text = resultText("skill "+name, tool.Fail(tool.ErrorOf(err, tool.Failed), tool.Usage{}), DefaultResultText, "")
 		}
 		return tool.NewDict("success", false, "text", text), nil
 	}

@@ -56,7 +56,7 @@ func (p *Policy) name() string { return "policy " + p.Name }
 // placeless returns the error of a run without the line of the policy at which
 // it came up, if the policy is ours: that helps nobody, unless it is its fault.
 func (p *Policy) placeless(err error) error {
-	e := *tool.AsError(err, tool.Failed)
+	e := *tool.ErrorOf(err, tool.Failed)
 	_, loaded := p.Script.Libs[e.Pos.File]
 	ours := loaded || e.Pos.File == p.Script.Path
 	if p.Location != tool.Builtin || e.Kind == tool.Internal && ours {

@@ -188,7 +188,7 @@ func TestPromptCheck(t *testing.T) {
 		got := ""
 		if err := c.p.Check(); err != nil {
 			got = err.Error()
-			if e := tool.AsError(err, tool.Internal); e.Kind != tool.Invalid || e.Hint == "" {
+			if e := tool.ErrorOf(err, tool.Internal); e.Kind != tool.Invalid || e.Hint == "" {
 				t.Errorf("Check() = %v of kind %v with hint %q", err, e.Kind, e.Hint)
 			}
 		}

@@ -80,7 +80,7 @@ var reasons = []string{string(ReasonFinal), string(ReasonNoDecision), string(Rea
 
 // reasonOf says why a run ended that an error broke off.
 func reasonOf(err error) Reason {
-	e := tool.AsError(err, tool.Failed)
+	e := tool.ErrorOf(err, tool.Failed)
 	switch {
 	case e.Limit == tool.LimitIterations:
 		return ReasonMaxIterations
@@ -105,7 +105,7 @@ func reasonOf(err error) Reason {
 // isFinal reports whether an error ends a run, however deep in it it came up:
 // the run waits, or its record cannot be followed. It is passed on as it is.
 func isFinal(err error) bool {
-	e := tool.AsError(err, tool.Failed)
+	e := tool.ErrorOf(err, tool.Failed)
 	return e != nil && (e.Kind == tool.Parked || e.Limit == tool.LimitRecord)
 }
 

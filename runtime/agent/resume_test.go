@@ -44,7 +44,7 @@ func TestWhatEndsARunFromBelow(t *testing.T) {
 		} {
 			s := newStage(t, setting{files: twoFiles, approve: runtime.ApproveAll, before: withWaiter(c.err, "agent"), replies: replies})
 			r, err := s.turn(context.Background(), "do it")
-			want, e := tool.AsError(c.err, tool.Internal), tool.AsError(err, tool.Internal)
+			want, e := tool.ErrorOf(c.err, tool.Internal), tool.ErrorOf(err, tool.Internal)
 			if e == nil || e.Kind != want.Kind || e.Limit != want.Limit || e.Hint != want.Hint || r.Reason != c.reason || r.Success() {
 				t.Errorf("%s, %v: the run ended with %s, %#v, want %s", name, c.err, r.Reason, err, c.reason)
 			}
@@ -138,7 +138,7 @@ func TestResumeIsRefused(t *testing.T) {
 	} {
 		session := s.session.Agent().NewSession("run-2")
 		_, err := session.Resume(context.Background(), c.recorded)
-		if e := tool.AsError(err, tool.Internal); e == nil || e.Limit != tool.LimitRecord || !strings.Contains(e.Message(), c.want) {
+		if e := tool.ErrorOf(err, tool.Internal); e == nil || e.Limit != tool.LimitRecord || !strings.Contains(e.Message(), c.want) {
 			t.Errorf("%s: %v, want %q, and that the record cannot be followed", name, err, c.want)
 		}
 		if len(session.Messages()) > 0 || session.ID != "run-2" {

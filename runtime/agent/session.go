@@ -223,7 +223,7 @@ func (t *turn) emitEnd(err error) {
 	r := &t.result
 	d := tool.NewDict("run", r.Run, "reason", string(r.Reason), "answer", r.Answer, "success", r.Success(), "iterations", int64(r.Iterations))
 	if err != nil {
-		d.Put("error", tool.AsError(err, tool.Failed).Message())
+		d.Put("error", tool.ErrorOf(err, tool.Failed).Message())
 	}
 	t.emit(tool.RunEnd, d)
 }

@@ -84,7 +84,7 @@ func TestReasonsOfErrors(t *testing.T) {
 	} {
 		s := newStage(t, setting{replies: play{tool.Errorf(c.kind, "no answer").WithHint("try later")}})
 		r, err := s.turn(context.Background(), "do it")
-		e := tool.AsError(err, tool.Internal)
+		e := tool.ErrorOf(err, tool.Internal)
 		if e == nil || e.Kind != c.kind || e.Error() != "no answer" || len(e.Trace) > 0 || e.Hint != "try later" || r.Reason != c.reason {
 			t.Errorf("a model's error of kind %s ends with %s, %v, want %s and the same error", c.kind.Type(), r.Reason, err, c.reason)
 		}
@@ -110,7 +110,7 @@ func TestAPolicyIsAFunction(t *testing.T) {
 	_, err = agent.New(h, &agent.Options{Model: m, Tools: []string{}, Policies: func(string) (agent.Policy, error) {
 		return agent.Policy{Name: "mine", Location: tool.Personal, Script: tool.Script{Path: "mine.star", Source: "def rule(task, agent):\n    pass\n"}}, nil
 	}})
-	if e := tool.AsError(err, tool.Internal); e == nil || e.Kind != tool.Invalid || e.Pos.File != "mine.star" || !strings.Contains(e.Hint, "def policy(task, agent):") {
+	if e := tool.ErrorOf(err, tool.Internal); e == nil || e.Kind != tool.Invalid || e.Pos.File != "mine.star" || !strings.Contains(e.Hint, "def policy(task, agent):") {
 		t.Errorf("New gave %v, want what the file lacks", err)
 	}
 }
@@ -146,7 +146,7 @@ func TestPoliciesThatAreNotRight(t *testing.T) {
 			}})
 			r, err := s.session.Turn(context.Background(), "do it")
 			said := r.Answer
-			if e := tool.AsError(err, tool.Internal); e != nil {
+			if e := tool.ErrorOf(err, tool.Internal); e != nil {
 				said = e.Message()
 				if e.Kind != c.kind {
 					t.Errorf("error = %s, want kind %s", e.Kind.Type(), c.kind.Type())

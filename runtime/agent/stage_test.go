@@ -237,7 +237,7 @@ func (s *stage) turn(ctx context.Context, message string) (*agent.Result, error)
 		s.say(fmt.Sprintf("  %d %s success=%v", c.Iteration, c.Action, c.Success), c.Error)
 	}
 	if err != nil {
-		s.say("  "+tool.KindOf(err).Type(), tool.AsError(err, tool.Failed).Message())
+		s.say("  "+tool.KindOf(err).Type(), tool.ErrorOf(err, tool.Failed).Message())
 	}
 	return r, err
 }

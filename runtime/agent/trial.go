@@ -113,7 +113,7 @@ func (t *TrialTask) Try(ctx context.Context, h *runtime.Host, f Format, o Option
 // missing says what a run lacks to be a success, or "".
 func (t *TrialTask) missing(r *Result, err error) string {
 	if err != nil {
-		return tool.AsError(err, tool.Failed).Message()
+		return tool.ErrorOf(err, tool.Failed).Message()
 	}
 	if why := t.notCalled(r.Calls); why != "" {
 		return why

@@ -245,7 +245,7 @@ func (e *twice) Run(ctx context.Context, s tool.Script, c tool.Call, do tool.Eff
 // same compares errors, and reports whether the rest is to be compared too.
 func (e *twice) same(what string, s tool.Script, want, got error) bool {
 	e.t.Helper()
-	if limit := tool.AsError(got, tool.Internal); limit != nil && limit.Kind == tool.Limit && slices.Contains(e.limits, limit.Limit) {
+	if limit := tool.ErrorOf(got, tool.Internal); limit != nil && limit.Kind == tool.Limit && slices.Contains(e.limits, limit.Limit) {
 		e.t.Logf("%s of %s %s: only in a worker: %v; the engine: %v", what, s.Path, s.Name, got, want)
 		return false
 	}
@@ -263,7 +263,7 @@ func (e *twice) equal(what string, s tool.Script, want, got []string) bool {
 
 // said is all that an error says.
 func said(err error) []string {
-	e := tool.AsError(err, tool.Internal)
+	e := tool.ErrorOf(err, tool.Internal)
 	if e == nil {
 		return nil
 	}
@@ -379,7 +379,7 @@ func (r *transcript) repeat() (context.Context, func()) {
 
 // ending is what an error says of the end of a context.
 func (r *transcript) ending(err error) []string {
-	e := tool.AsError(err, tool.Internal)
+	e := tool.ErrorOf(err, tool.Internal)
 	if e == nil {
 		return nil
 	}

@@ -85,7 +85,7 @@ func (d *declaration) tool(stem string) (tool.Tool, error) {
 	}
 	t.Warnings = append(r.warnings, d.warnings...)
 	if err := t.Validate(); err != nil {
-		e := *tool.AsError(err, tool.Invalid)
+		e := *tool.ErrorOf(err, tool.Invalid)
 		if e.Pos.Line == 0 {
 			e.Pos = r.culprit(&t, e.Message())
 		}
@@ -388,7 +388,7 @@ func (r *fieldReader) needs() []tool.Capability {
 	for _, text := range r.texts("needs") {
 		c, err := tool.ParseCapability(text)
 		if err != nil && r.err == nil {
-			e := *tool.AsError(err, tool.Invalid)
+			e := *tool.ErrorOf(err, tool.Invalid)
 			e.Pos = r.d.errorAt("needs", "").Pos
 			r.err = &e
 		}
@@ -448,7 +448,7 @@ func (r *fieldReader) returns() *tool.Type {
 	}
 	t, err := typeOf(v)
 	if err != nil {
-		e := tool.AsError(err, tool.Invalid)
+		e := tool.ErrorOf(err, tool.Invalid)
 		r.failAt(e.Pos, "returns", "'returns': %s", e.Message())
 	}
 	r.warnUnknown(t, "the result")

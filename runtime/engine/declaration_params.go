@@ -82,7 +82,7 @@ func (r *fieldReader) param(sig sigParam, spec declared) tool.Param {
 	r.at[sig.name] = paramPlace{sig.pos, spec}
 	t, err := spec.typed(p.Type)
 	if err != nil {
-		r.failParam(sig.name, tool.AsError(err, tool.Invalid))
+		r.failParam(sig.name, tool.ErrorOf(err, tool.Invalid))
 		return p
 	}
 	p.Type = t
@@ -275,7 +275,7 @@ func (d declared) typed(t tool.Type) (tool.Type, error) {
 
 // placed gives an error the place of a field, unless it has a closer one.
 func (d declared) placed(err error, field string) error {
-	e := *tool.AsError(err, tool.Invalid)
+	e := *tool.ErrorOf(err, tool.Invalid)
 	if e.Pos.Line == 0 {
 		e.Pos = d.place(field)
 	}
@@ -361,7 +361,7 @@ func property(k, v tool.Value) (tool.Param, error) {
 	}
 	inner, err := typeOf(v)
 	if err != nil {
-		e := *tool.AsError(err, tool.Invalid)
+		e := *tool.ErrorOf(err, tool.Invalid)
 		e.Err = fmt.Errorf("property '%s': %w", name, e.Err)
 		return tool.Param{}, &e
 	}

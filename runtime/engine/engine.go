@@ -222,13 +222,13 @@ func plainText(file, text string) (string, error) {
 
 func sourceLimit(file, format string, args ...any) *tool.Error {
 	e := tool.Errorf(tool.Limit, format, args...)
-	e.Limit, e.Pos = "source", tool.Position{File: file}
+	e.Limit, e.Pos = tool.LimitSource, tool.Position{File: file}
 	return e
 }
 
 // located makes sure that an error names the file.
 func located(err error, file string) error {
-	e := *tool.AsError(err, tool.Invalid)
+	e := *tool.ErrorOf(err, tool.Invalid)
 	if e.Pos.File == "" {
 		e.Pos.File = file
 	}

@@ -97,7 +97,7 @@ func (c *luaCall) fail(L *lua.LState, text string) {
 
 // raise raises what a function of a module gave. To the script it is its text.
 func (c *luaCall) raise(L *lua.LState, err error) {
-	c.cause = tool.AsError(err, tool.Internal)
+	c.cause = tool.ErrorOf(err, tool.Internal)
 	L.Panic = luaPanic
 	L.Error(lua.LString(luaClean(c.cause.Message())), 0)
 }
@@ -152,7 +152,7 @@ func (c *luaCall) message(v lua.LValue) (string, int) {
 		}
 		value, err := fromLua(v)
 		if err != nil {
-			return "an error that cannot be shown: " + tool.AsError(err, tool.Failed).Message(), 0
+			return "an error that cannot be shown: " + tool.ErrorOf(err, tool.Failed).Message(), 0
 		}
 		return tool.FormatJSON(value, ""), 0
 	case *lua.LFunction, *lua.LUserData, *lua.LState:

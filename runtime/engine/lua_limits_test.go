@@ -31,7 +31,7 @@ func bomb(t *testing.T, body string, call tool.Call) (*tool.Error, uint64) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	_, err := e.Run(ctx, luaTool(body), call, (&luaWorld{}).do)
-	return tool.AsError(err, tool.Internal), after.TotalAlloc - before.TotalAlloc
+	return tool.ErrorOf(err, tool.Internal), after.TotalAlloc - before.TotalAlloc
 }
 
 func TestLuaBombs(t *testing.T) {
@@ -159,7 +159,7 @@ func TestLuaSteps(t *testing.T) {
 		t.Errorf("a short loop took %d steps, %v; want 10 to 100", out.Usage.Steps, err)
 	}
 	out, err = e.Run(t.Context(), luaTool("while true do end"), tool.Call{}, nil)
-	failed := tool.AsError(err, tool.Internal)
+	failed := tool.ErrorOf(err, tool.Internal)
 	if failed == nil || failed.Message() != "the script took more than 1000 steps" || out.Usage.Steps != 1000 {
 		t.Errorf("an endless loop: %d steps, %v; want 1000 and an error", out.Usage.Steps, err)
 	}
@@ -171,7 +171,7 @@ func TestLuaSteps(t *testing.T) {
 		t.Errorf("with a higher limit: %v, %v; want done", out.Value, err)
 	}
 	loading := luaScript("while true do end\nreturn tool{description = 'd', handler = function() end}")
-	if _, err := e.Run(t.Context(), loading, tool.Call{}, nil); tool.AsError(err, tool.Internal).Limit != tool.LimitSteps {
+	if _, err := e.Run(t.Context(), loading, tool.Call{}, nil); tool.ErrorOf(err, tool.Internal).Limit != tool.LimitSteps {
 		t.Errorf("an endless top level: %v, want the limit of steps", err)
 	}
 }
@@ -187,7 +187,7 @@ func TestLuaStops(t *testing.T) {
 			cancel()
 			return tool.Outcome{}, nil
 		})
-		if got := tool.AsError(err, tool.Internal); got == nil || got.Kind != tool.Canceled || got.Pos.Line != 1 {
+		if got := tool.ErrorOf(err, tool.Internal); got == nil || got.Kind != tool.Canceled || got.Pos.Line != 1 {
 			t.Errorf("error %v, want a cancellation at line 1", err)
 		}
 	})
@@ -208,7 +208,7 @@ func TestLuaStops(t *testing.T) {
 			cancel(cause)
 			return tool.Outcome{}, nil
 		})
-		if got := tool.AsError(err, tool.Internal); got == nil || got.Limit != tool.LimitCPU || got.Message() != "the CPU time ran out" {
+		if got := tool.ErrorOf(err, tool.Internal); got == nil || got.Limit != tool.LimitCPU || got.Message() != "the CPU time ran out" {
 			t.Errorf("error %v, want the cause", err)
 		}
 	})
@@ -223,7 +223,7 @@ func TestLuaStops(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 			defer cancel()
 			_, err := e.Run(ctx, luaTool(body), unlimited, nil)
-			if got := tool.AsError(err, tool.Internal); got == nil || got.Kind != tool.Timeout || got.Limit != tool.LimitWall {
+			if got := tool.ErrorOf(err, tool.Internal); got == nil || got.Kind != tool.Timeout || got.Limit != tool.LimitWall {
 				t.Errorf("error %v, want a timeout", err)
 			}
 		})
@@ -239,7 +239,7 @@ func TestLuaStops(t *testing.T) {
 				effects++
 				return tool.Outcome{}, final
 			})
-			if got := tool.AsError(err, tool.Internal); got == nil || got.Message() != final.Message() || effects != 1 {
+			if got := tool.ErrorOf(err, tool.Internal); got == nil || got.Message() != final.Message() || effects != 1 {
 				t.Errorf("error %v after %d effects, want %v after 1", err, effects, final)
 			}
 		})

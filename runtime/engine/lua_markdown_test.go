@@ -67,7 +67,7 @@ func TestLuaMarkdownErrors(t *testing.T) {
 		{"function(args)\n  x = = 1\nend", "syntax error near \"=\"", 13},
 	} {
 		_, err := both(t, "none").Describe(luaMarkdown(c.code))
-		got := tool.AsError(err, tool.Internal)
+		got := tool.ErrorOf(err, tool.Internal)
 		if got == nil || !strings.HasPrefix(got.Message(), c.want) || c.line != 0 && got.Pos.Line != c.line {
 			t.Errorf("Describe(%q): %v, want %s at line %d", c.code, err, c.want, c.line)
 		}
@@ -77,7 +77,7 @@ func TestLuaMarkdownErrors(t *testing.T) {
 func TestLuaMarkdownLines(t *testing.T) {
 	s := luaMarkdown("-- a comment\nfunction(args)\n  local x = nil\n  return x.y\nend")
 	_, err := both(t, "none").Run(t.Context(), s, tool.Call{Args: tool.NewDict("text", "")}, nil)
-	got := tool.AsError(err, tool.Internal)
+	got := tool.ErrorOf(err, tool.Internal)
 	if got == nil || got.Pos != (tool.Position{File: "word-count.md", Line: 15}) || len(got.Trace) != 1 || got.Trace[0] != "word-count.md:15: in handler" {
 		t.Errorf("error %v, trace %q; want one at line 15 of the handler", err, got.Trace)
 	}

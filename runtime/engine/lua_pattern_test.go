@@ -191,7 +191,7 @@ func TestLuaPatterns(t *testing.T) {
 	} {
 		script := tool.Script{Path: "sample.lua", Source: `return tool{description = "d", handler = function(args) return ` + c.code + ` end}`}
 		_, err := e.Run(t.Context(), script, tool.Call{}, nil)
-		if got := tool.AsError(err, tool.Internal); got == nil || !strings.HasPrefix(got.Message(), c.want) {
+		if got := tool.ErrorOf(err, tool.Internal); got == nil || !strings.HasPrefix(got.Message(), c.want) {
 			t.Errorf("%s: %v, want %s", c.code, err, c.want)
 		}
 	}

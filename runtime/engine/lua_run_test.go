@@ -158,7 +158,7 @@ func TestLuaCallsByName(t *testing.T) {
 		{`pure.big()`, `pure.big: the integer 1152921504606846976 is beyond what a Lua number holds exactly`},
 	} {
 		_, w, err := runLua(t, luaTool("return "+c.call), nil)
-		if got := tool.AsError(err, tool.Internal); got == nil || !strings.HasPrefix(got.Message(), c.want) || len(w.effects) > 0 {
+		if got := tool.ErrorOf(err, tool.Internal); got == nil || !strings.HasPrefix(got.Message(), c.want) || len(w.effects) > 0 {
 			t.Errorf("%s: %v, %d effects; want %s", c.call, err, len(w.effects), c.want)
 		}
 	}
@@ -272,7 +272,7 @@ return tool{
   end,
 }`)
 	_, _, err := runLua(t, s, nil)
-	e := tool.AsError(err, tool.Internal)
+	e := tool.ErrorOf(err, tool.Internal)
 	if e == nil || e.Error() != "sample.lua:2: too bad" {
 		t.Fatalf("error %v, want sample.lua:2: too bad", err)
 	}
@@ -281,7 +281,7 @@ return tool{
 		t.Errorf("Trace (-want +got):\n%s", diff)
 	}
 	_, _, err = runLua(t, luaScript("local x = nil\nlocal y = x.z\nreturn tool{description = 'd', handler = function() end}"), nil)
-	e = tool.AsError(err, tool.Internal)
+	e = tool.ErrorOf(err, tool.Internal)
 	if e == nil || e.Pos.Line != 2 || !slices.Equal(e.Trace, []string{"sample.lua:2: in main chunk"}) {
 		t.Errorf("error %v, want one at line 2 of the main chunk", err)
 	}
@@ -289,7 +289,7 @@ return tool{
 	nested.Pos, nested.Trace = tool.Position{File: "inner.star", Line: 9}, []string{"inner.star:9:1: in f"}
 	_, err = both(t, "lua").Run(t.Context(), luaTool("fs.read('a')"), tool.Call{},
 		func(context.Context, tool.Effect) (tool.Outcome, error) { return tool.Outcome{}, nested })
-	if e := tool.AsError(err, tool.Internal); e == nil || e.Pos != nested.Pos || !slices.Equal(e.Trace, nested.Trace) {
+	if e := tool.ErrorOf(err, tool.Internal); e == nil || e.Pos != nested.Pos || !slices.Equal(e.Trace, nested.Trace) {
 		t.Errorf("error %#v, want the place in the inner tool", e)
 	}
 }
@@ -308,7 +308,7 @@ func TestLuaTopLevel(t *testing.T) {
 			for range 2 {
 				got, _, err := runLua(t, luaScript(c.source), nil)
 				if err != nil {
-					got = "error: " + tool.AsError(err, tool.Internal).Message()
+					got = "error: " + tool.ErrorOf(err, tool.Internal).Message()
 				}
 				if got != c.want {
 					t.Errorf("got %s, want %s", got, c.want)

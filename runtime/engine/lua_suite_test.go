@@ -203,7 +203,7 @@ func TestLuaSuite(t *testing.T) {
 			whole++
 			return
 		}
-		e := tool.AsError(err, tool.Internal)
+		e := tool.ErrorOf(err, tool.Internal)
 		if e == nil || want.lacks == "" || e.Pos.Line != want.line || e.Kind != tool.Internal {
 			t.Fatalf("%s: error %v, want one at line %d, for want of %q", want.file, err, want.line, want.lacks)
 		}
@@ -274,7 +274,7 @@ func luaLineIn(name, function string, err error) int {
 	if errors.As(err, &native) {
 		trace = native.StackTrace
 	} else {
-		trace = strings.Join(tool.AsError(err, tool.Internal).Trace, "\n")
+		trace = strings.Join(tool.ErrorOf(err, tool.Internal).Trace, "\n")
 	}
 	m := regexp.MustCompile(regexp.QuoteMeta(name) + `:(\d+): in (?:` + function + ")").FindStringSubmatch(trace)
 	if m == nil {

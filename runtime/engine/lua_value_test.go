@@ -69,7 +69,7 @@ func TestLuaValues(t *testing.T) {
 		{dict(math.NaN(), "x"), "argument 'v': a dict with NaN as key cannot enter Lua"},
 	} {
 		_, err := e.Run(t.Context(), luaEcho, tool.Call{Args: tool.NewDict("v", c.in)}, nil)
-		if got := tool.AsError(err, tool.Internal); got == nil || got.Kind != tool.Failed || !strings.HasPrefix(got.Message(), c.want) {
+		if got := tool.ErrorOf(err, tool.Internal); got == nil || got.Kind != tool.Failed || !strings.HasPrefix(got.Message(), c.want) {
 			t.Errorf("echo(%v): %v, want %s", c.in, err, c.want)
 		}
 	}
@@ -109,7 +109,7 @@ func TestLuaTables(t *testing.T) {
 		{"return pure.encode({f = print})", "pure.encode: a function cannot leave the script"},
 	} {
 		_, _, err := runLua(t, luaTool(c.body), nil)
-		if got := tool.AsError(err, tool.Internal); got == nil || !strings.HasPrefix(got.Message(), c.want) {
+		if got := tool.ErrorOf(err, tool.Internal); got == nil || !strings.HasPrefix(got.Message(), c.want) {
 			t.Errorf("%s: %v, want %s", c.body, err, c.want)
 		}
 	}

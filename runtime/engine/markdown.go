@@ -25,7 +25,7 @@ func (m *markdown) declare(src source) (*declaration, error) {
 	}
 	d, err := file.code.block(source{path: src.path, text: file.text, libs: src.libs})
 	if err != nil {
-		e := *tool.AsError(err, tool.Invalid)
+		e := *tool.ErrorOf(err, tool.Invalid)
 		if e.Pos.Line == 0 {
 			e.Pos = tool.Position{File: src.path, Line: file.line}
 		}
@@ -45,7 +45,7 @@ func (m *markdown) declare(src source) (*declaration, error) {
 
 // inFrontMatter moves an error of the YAML text to its place in the file.
 func inFrontMatter(err error, path string) error {
-	e := *tool.AsError(err, tool.Invalid)
+	e := *tool.ErrorOf(err, tool.Invalid)
 	e.Pos.File = path
 	e.Pos.Line++ // the line --- above
 	for _, problem := range []string{"node content", "'-' indicator", "key", "',' or ']'", "',' or '}'"} {

@@ -114,7 +114,7 @@ func (r *run) shows(o tool.Object) string {
 	text, err := o.Text(r.ctx, r.grant())
 	if err != nil {
 		r.endsOn(err)
-		return "<" + o.Type().Name + ": " + tool.AsError(err, tool.Internal).Message() + ">"
+		return "<" + o.Type().Name + ": " + tool.ErrorOf(err, tool.Internal).Message() + ">"
 	}
 	return text
 }
@@ -123,6 +123,6 @@ func (r *run) shows(o tool.Object) string {
 // over a table whose file cannot be read any more did not come to its end.
 func (r *run) endsOn(err error) {
 	if r.fatal == nil {
-		r.fatal = tool.AsError(inScript(err), tool.Internal)
+		r.fatal = tool.ErrorOf(inScript(err), tool.Internal)
 	}
 }

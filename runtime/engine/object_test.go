@@ -161,7 +161,7 @@ func runObject(t *testing.T, path, source string) string {
 		return tool.Outcome{}, nil
 	})
 	if err != nil {
-		return strings.Join(append(said, "error: "+tool.AsError(err, tool.Internal).Message()), " ")
+		return strings.Join(append(said, "error: "+tool.ErrorOf(err, tool.Internal).Message()), " ")
 	}
 	return strings.Join(append(said, tool.FormatJSON(out.Value, "")), " ")
 }

@@ -132,7 +132,7 @@ func (r *run) effect(name string, args *tool.Dict) (tool.Outcome, error) {
 	r.effects++
 	out, err := r.do(r.ctx, tool.Effect{Func: name, Args: args, Place: r.call.Place.Child(r.effects)})
 	if err != nil {
-		if e := tool.AsError(err, tool.Internal); !e.Catchable() {
+		if e := tool.ErrorOf(err, tool.Internal); !e.Catchable() {
 			r.fatal = e
 		}
 	}
@@ -183,7 +183,7 @@ func (r *run) tooManySteps() *tool.Error {
 // call that the script made is no mistake of who called the tool, whose
 // arguments have passed their check.
 func inScript(err error) *tool.Error {
-	e := *tool.AsError(err, tool.Internal)
+	e := *tool.ErrorOf(err, tool.Internal)
 	if e.Kind == tool.Invalid {
 		e.Kind = tool.Failed
 	}

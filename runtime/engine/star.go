@@ -187,7 +187,7 @@ func (l *starLang) initialize(f *starFile, libs *starLibs) (starlark.StringDict,
 // atLoad makes the error of a file's top level one about the file: no call has
 // been made yet that could have failed.
 func atLoad(err error) error {
-	e := *tool.AsError(err, tool.Invalid)
+	e := *tool.ErrorOf(err, tool.Invalid)
 	if e.Kind == tool.Failed || e.Kind == tool.Internal {
 		e.Kind = tool.Invalid
 	}

@@ -29,7 +29,7 @@ func starAttempt(thread *starlark.Thread, _ *starlark.Builtin, args starlark.Tup
 	case r.fatal != nil:
 		return nil, err
 	}
-	e := tool.AsError(starError(err, nil), tool.Internal)
+	e := tool.ErrorOf(starError(err, nil), tool.Internal)
 	return attempted(false, starlark.None, e.Message(), e.Kind.Type()), nil
 }
 

@@ -307,7 +307,7 @@ func (f *starFile) readHandler(def *syntax.DefStmt, d *declaration) error {
 func (f *starFile) annotated(a annotation) (tool.Type, error) {
 	t, err := tool.ParseAnnotation(a.text)
 	if err != nil {
-		e := *tool.AsError(err, tool.Invalid)
+		e := *tool.ErrorOf(err, tool.Invalid)
 		e.Pos = tool.Position{File: f.path, Line: a.at.line, Col: a.at.col}
 		return t, &e
 	}

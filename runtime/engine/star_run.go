@@ -61,7 +61,7 @@ func (p *starProgram) call(r *run, entry string) (tool.Value, error) {
 
 // inFunction gives an error the place of the function that it is about.
 func inFunction(err error, fn *starlark.Function) error {
-	e := *tool.AsError(err, tool.Internal)
+	e := *tool.ErrorOf(err, tool.Internal)
 	e.Pos = starPosition(fn.Position())
 	return &e
 }

@@ -37,7 +37,7 @@ func TestDescribeWorkflow(t *testing.T) {
 			d, err := e.Describe(tool.Script{Path: "flow.star", Source: tt.source + "\n"})
 			if err != nil {
 				got := err.Error()
-				if hint := tool.AsError(err, tool.Internal).Hint; hint != "" {
+				if hint := tool.ErrorOf(err, tool.Internal).Hint; hint != "" {
 					got += " (" + hint + ")"
 				}
 				if !strings.Contains(got, tt.want) {

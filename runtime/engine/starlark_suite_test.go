@@ -273,7 +273,7 @@ func runOurs(c chunk, text string) outcome {
 	if err == nil {
 		return o
 	}
-	e := tool.AsError(err, tool.Internal)
+	e := tool.ErrorOf(err, tool.Internal)
 	f := failure{Message: e.Message()}
 	if e.Kind == tool.Failed {
 		f.Message = "fail: " + f.Message

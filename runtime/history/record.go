@@ -253,7 +253,7 @@ func errorValue(err error) tool.Value {
 	if err == nil {
 		return nil
 	}
-	e := tool.AsError(err, tool.Failed)
+	e := tool.ErrorOf(err, tool.Failed)
 	text := ""
 	if e.Err != nil {
 		text = e.Err.Error()

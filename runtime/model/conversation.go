@@ -53,7 +53,7 @@ func (w *wire) definitions(tools []tool.Tool, format tool.Format) (tool.List, *f
 	for i := range tools {
 		d, err := tools[i].Definition(format)
 		if err != nil {
-			return nil, w.fail(tool.AsError(err, tool.Invalid))
+			return nil, w.fail(tool.ErrorOf(err, tool.Invalid))
 		}
 		list = append(list, d)
 	}

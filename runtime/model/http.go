@@ -180,7 +180,7 @@ type failure struct {
 func (w *wire) send(ctx context.Context, q *query) (*response, *failure) {
 	body, err := encodeBody(q.body)
 	if err != nil {
-		return nil, w.fail(tool.AsError(err, tool.Invalid))
+		return nil, w.fail(tool.ErrorOf(err, tool.Invalid))
 	}
 	for attempt := 1; ; attempt++ {
 		r, f := w.attempt(ctx, q, body)

@@ -160,7 +160,7 @@ func (r *configReader) read() error {
 	if err == nil {
 		return nil
 	}
-	e := *tool.AsError(err, tool.Invalid)
+	e := *tool.ErrorOf(err, tool.Invalid)
 	e.Pos.File = r.file
 	return &e
 }
@@ -255,7 +255,7 @@ func (r *configReader) rules(verdict tool.Verdict, v tool.Value) error {
 	for i, item := range items {
 		rule, err := r.rule(item)
 		if err != nil {
-			e := *tool.AsError(err, tool.Invalid)
+			e := *tool.ErrorOf(err, tool.Invalid)
 			e.Err = tool.Errorf(tool.Invalid, "rule %d of '%s': %s", i+1, verdict, e.Message()).Err
 			e.Op = ""
 			return &e

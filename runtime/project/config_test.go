@@ -177,7 +177,7 @@ func FuzzConfig(f *testing.F) {
 			}
 			c, err := readConfig(t, user, theirs)
 			if err != nil {
-				if e := tool.AsError(err, tool.Internal); e.Kind != tool.Invalid && e.Kind != tool.Limit {
+				if e := tool.ErrorOf(err, tool.Internal); e.Kind != tool.Invalid && e.Kind != tool.Limit {
 					t.Errorf("ReadConfig(%q) = %v of kind %v", text, err, e.Kind)
 				}
 				continue

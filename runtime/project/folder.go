@@ -241,7 +241,7 @@ func (f *folder) describe(ctx context.Context, name string, stamp stamped) findi
 
 // fileError makes any error one about a file.
 func (f *folder) fileError(name string, err error) *tool.Error {
-	e := *tool.AsError(err, tool.Invalid)
+	e := *tool.ErrorOf(err, tool.Invalid)
 	var path *fs.PathError
 	if errors.As(err, &path) {
 		e.Err = path.Err

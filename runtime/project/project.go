@@ -116,7 +116,7 @@ func Load(ctx context.Context, root string, o *Options) (*Project, error) {
 			return nil, tool.AsError(ctx.Err(), tool.Canceled)
 		}
 		if err != nil { // the other places have their tools all the same
-			e := *tool.AsError(err, tool.Invalid)
+			e := *tool.ErrorOf(err, tool.Invalid)
 			var path *fs.PathError
 			if errors.As(err, &path) {
 				e.Err = fmt.Errorf("the folder cannot be read: %w", path.Err)

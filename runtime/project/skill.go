@@ -137,7 +137,7 @@ func isSkillFile(e fs.DirEntry) bool {
 
 // fileError makes any error one about a file of the place, or about the place.
 func (p userPlace) fileError(name string, err error) *tool.Error {
-	e := *tool.AsError(err, tool.Invalid)
+	e := *tool.ErrorOf(err, tool.Invalid)
 	var inner *fs.PathError
 	if errors.As(err, &inner) {
 		e.Err = inner.Err
@@ -181,7 +181,7 @@ func (s *Skill) read(text string) (body string, err error) {
 	}
 	v, err := tool.ParseYAML(strings.Join(lines[1:end], "\n"))
 	if err != nil {
-		e := *tool.AsError(err, tool.Invalid)
+		e := *tool.ErrorOf(err, tool.Invalid)
 		if e.Pos.Line > 0 {
 			e.Pos.Line++ // the line --- above
 		}

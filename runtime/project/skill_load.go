@@ -197,7 +197,7 @@ func (l *skillLoading) require(s *Skill) {
 			break
 		}
 		if err := l.dependency(name); err != nil {
-			l.note("'%s' requires '%.80s', which is left out: %s", s.Key, name, tool.AsError(err, tool.Failed).Message())
+			l.note("'%s' requires '%.80s', which is left out: %s", s.Key, name, tool.ErrorOf(err, tool.Failed).Message())
 		}
 	}
 	l.begun[s.Key] = false

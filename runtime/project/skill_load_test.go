@@ -155,12 +155,12 @@ func TestLoadSkillRefused(t *testing.T) {
 			t.Errorf("LoadSkill(%.20q) = %v, want %q", c.name, err, c.want)
 			continue
 		}
-		if hint := tool.AsError(err, tool.Failed).Hint; !strings.Contains(hint, c.hint) {
+		if hint := tool.ErrorOf(err, tool.Failed).Hint; !strings.Contains(hint, c.hint) {
 			t.Errorf("LoadSkill(%.20q) hints %q, want %q", c.name, hint, c.hint)
 		}
 	}
 	_, err := project.LoadSkill("", mine(""), "a")
-	if tool.KindOf(err) != tool.NotFound || !strings.Contains(tool.AsError(err, tool.Failed).Hint, "cassidy skill new") {
+	if tool.KindOf(err) != tool.NotFound || !strings.Contains(tool.ErrorOf(err, tool.Failed).Hint, "cassidy skill new") {
 		t.Errorf("LoadSkill where there is nothing = %v", err)
 	}
 }
@@ -184,7 +184,7 @@ func TestLoadSkillUntrusted(t *testing.T) {
 		if name == "broken" {
 			want = tool.Invalid
 		}
-		e := tool.AsError(err, tool.Failed)
+		e := tool.ErrorOf(err, tool.Failed)
 		if err == nil || e.Kind != want || strings.Contains(e.Error()+e.Hint, "OBEY") || !strings.Contains(e.Hint, "cassidy") {
 			t.Errorf("LoadSkill(%q) = %v (hint: %s), want that it is refused", name, err, e.Hint)
 		}

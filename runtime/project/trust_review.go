@@ -93,7 +93,7 @@ type reviewing struct {
 
 func (v *reviewing) broken(name string, err error) {
 	var inner *fs.PathError
-	e := *tool.AsError(err, tool.Invalid)
+	e := *tool.ErrorOf(err, tool.Invalid)
 	if errors.As(err, &inner) {
 		e.Err = inner.Err
 	}

@@ -227,7 +227,7 @@ func (w *Workflow) Script() (tool.Script, error) {
 
 // fileError makes any error one about the workflow's file.
 func (w *Workflow) fileError(err error) error {
-	e := *tool.AsError(err, tool.Invalid)
+	e := *tool.ErrorOf(err, tool.Invalid)
 	var inner *fs.PathError
 	if errors.As(err, &inner) {
 		e.Err = inner.Err
@@ -255,7 +255,7 @@ func WorkflowTools(ctx context.Context, root string, o *Options) ([]tool.Found, 
 		switch {
 		case tool.KindOf(err) == tool.NotFound: // it is to be run, and no more
 		case err != nil:
-			broken = append(broken, tool.AsError(err, tool.Invalid))
+			broken = append(broken, tool.ErrorOf(err, tool.Invalid))
 		default:
 			found = append(found, tool.Found{Tool: w.Tool, Load: w.Script})
 		}
@@ -300,7 +300,7 @@ func (x *workflowIndex) declared(ctx context.Context, w *Workflow) error {
 			return tool.AsError(ctx.Err(), tool.Canceled)
 		}
 		if err != nil {
-			f.err = tool.AsError(w.fileError(err), tool.Invalid)
+			f.err = tool.ErrorOf(w.fileError(err), tool.Invalid)
 		} else {
 			f.tool = &t
 		}

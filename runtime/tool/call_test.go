@@ -91,15 +91,15 @@ func TestErrorText(t *testing.T) {
 		t.Errorf("WithHint gave %+v and left %+v", hinted, e)
 	}
 	wrapped := Errorf(Invalid, "outer: %w", e)
-	if !errors.Is(wrapped, e) || AsError(wrapped, Internal) != wrapped || KindOf(wrapped) != Invalid {
+	if !errors.Is(wrapped, e) || ErrorOf(wrapped, Internal) != wrapped || KindOf(wrapped) != Invalid {
 		t.Errorf("%v is not what it wraps", wrapped)
 	}
 	plain := errors.New("x")
-	if got := AsError(plain, Failed); got.Kind != Failed || !errors.Is(got, plain) {
+	if got := ErrorOf(plain, Failed); got.Kind != Failed || !errors.Is(got, plain) {
 		t.Errorf("AsError of a plain error = %+v", got)
 	}
-	if AsError(nil, Failed) != nil {
-		t.Errorf("AsError(nil) is not nil")
+	if ErrorOf(nil, Failed) != nil {
+		t.Errorf("ErrorOf(nil) is not nil")
 	}
 	if KindOf(plain) != Internal {
 		t.Errorf("KindOf a plain error = %d, want Internal", KindOf(plain))

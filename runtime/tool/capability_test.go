@@ -109,7 +109,7 @@ func TestParseCapabilityRefuses(t *testing.T) {
 			t.Errorf("ParseCapability(%q) = %v, want an error", tt.in, c)
 			continue
 		}
-		e := AsError(err, Internal)
+		e := ErrorOf(err, Internal)
 		if e.Kind != Invalid || !strings.Contains(e.Error(), tt.want) || !strings.HasPrefix(e.Hint, tt.hint) {
 			t.Errorf("ParseCapability(%.60q)\n got %v (hint %q)\nwant %s (hint %q)", tt.in, e, e.Hint, tt.want, tt.hint)
 		}

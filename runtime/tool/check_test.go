@@ -293,12 +293,12 @@ func TestCheckE56Example(t *testing.T) {
 		_, err := tt.tool.Check(nil)
 		var e *Error
 		if !errors.As(err, &e) || e.Hint != tt.want {
-			t.Errorf("%s: got hint %q, want %q", tt.name, AsError(err, Internal).Hint, tt.want)
+			t.Errorf("%s: got hint %q, want %q", tt.name, ErrorOf(err, Internal).Hint, tt.want)
 		}
 	}
 	tool := Tool{Name: "t", Params: []Param{optional("a", typeOf(t, "str"))}}
-	if _, err := tool.Check(NewDict("a", int64(1))); err == nil || AsError(err, Internal).Hint != "" {
-		t.Errorf("nothing is missing: got %v with hint %q, want none", err, AsError(err, Internal).Hint)
+	if _, err := tool.Check(NewDict("a", int64(1))); err == nil || ErrorOf(err, Internal).Hint != "" {
+		t.Errorf("nothing is missing: got %v with hint %q, want none", err, ErrorOf(err, Internal).Hint)
 	}
 }
 
@@ -306,7 +306,7 @@ func TestCheckE56Example(t *testing.T) {
 func TestCheckE54IsAFailure(t *testing.T) {
 	tool := Tool{Name: "t", Params: []Param{required("a", typeOf(t, "str"))}}
 	_, err := tool.Check(nil)
-	r := Fail(AsError(err, Internal), Usage{})
+	r := Fail(ErrorOf(err, Internal), Usage{})
 	if r.Success || r.ErrorType != "validation_error" || r.Error != "Tool input validation failed for 't':\n  - Missing required parameter: a" || r.Suggestion != `Example: t(a="…")` {
 		t.Errorf("got %+v", r)
 	}

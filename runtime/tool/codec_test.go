@@ -110,7 +110,7 @@ func TestAppendRefuses(t *testing.T) {
 			t.Errorf("%s: Append = nil, want an error", tt.name)
 			continue
 		}
-		if got := AsError(err, Internal).Limit; got != tt.limit {
+		if got := ErrorOf(err, Internal).Limit; got != tt.limit {
 			t.Errorf("%s: limit %q, want %q (%v)", tt.name, got, tt.limit, err)
 		}
 	}

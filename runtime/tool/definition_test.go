@@ -70,7 +70,7 @@ func TestDefinitions(t *testing.T) {
 		}
 	}
 	_, err := tool.Definition("opnai")
-	if e := AsError(err, Internal); e == nil || e.Error() != `unknown format "opnai"; did you mean "openai"?` || e.Hint != "formats are json-schema, openai, anthropic and mcp" {
+	if e := ErrorOf(err, Internal); e == nil || e.Error() != `unknown format "opnai"; did you mean "openai"?` || e.Hint != "formats are json-schema, openai, anthropic and mcp" {
 		t.Errorf("an unknown format: got %v", err)
 	}
 }

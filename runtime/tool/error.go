@@ -73,6 +73,31 @@ func (k Kind) String() string {
 	return names[Internal]
 }
 
+// A kindError is a target for [errors.Is] that matches by kind.
+type kindError Kind
+
+func (k kindError) Error() string { return Kind(k).String() }
+
+// The targets for [errors.Is]: errors.Is(err, tool.ErrDenied) reports whether err,
+// or an error that it wraps, is an [Error] of the kind Denied. ErrFailed also
+// matches Command and Internal, and ErrDenied also matches Security. [KindOf]
+// tells these apart.
+var (
+	ErrFailed      error = kindError(Failed)
+	ErrInvalid     error = kindError(Invalid)
+	ErrNotFound    error = kindError(NotFound)
+	ErrDenied      error = kindError(Denied)
+	ErrLimit       error = kindError(Limit)
+	ErrCanceled    error = kindError(Canceled)
+	ErrUnavailable error = kindError(Unavailable)
+	ErrTimeout     error = kindError(Timeout)
+	ErrConflict    error = kindError(Conflict)
+	ErrParked      error = kindError(Parked)
+	ErrBusy        error = kindError(Busy)
+	ErrClosed      error = kindError(Closed)
+	ErrUnanswered  error = kindError(Unanswered)
+)
+
 // An Error is the one error that crosses the borders between cassidy's
 // packages. Error() is one line for logs; Pos and Trace tell a person where in
 // which script, Hint what to do about it.
@@ -131,6 +156,22 @@ func (e *Error) Message() string {
 
 func (e *Error) Unwrap() error { return e.Err }
 
+// Is reports whether target is the one for the error's kind, as in [ErrDenied].
+func (e *Error) Is(target error) bool {
+	k, ok := target.(kindError)
+	if !ok {
+		return false
+	}
+	kind := e.Kind
+	switch kind {
+	case Command, Internal:
+		kind = Failed
+	case Security:
+		kind = Denied
+	}
+	return kind == Kind(k)
+}
+
 // Errorf returns an [Error] of a kind.
 func Errorf(kind Kind, format string, args ...any) *Error {
 	return &Error{Kind: kind, Err: fmt.Errorf(format, args...)}
@@ -143,14 +184,25 @@ func (e *Error) WithHint(format string, args ...any) *Error {
 	return &c
 }
 
-// AsError returns err as an [Error]: itself where it is one; where it wraps one,
-// that with the text of err; and else an error of the kind that is given. The
-// end of a context is an error of kind Canceled or Timeout. It is nil for nil.
-func AsError(err error, otherwise Kind) *Error {
+// AsError returns err as an [Error], as [ErrorOf] does, for returning it. It
+// returns nil for nil, which compares equal to nil.
+func AsError(err error, otherwise Kind) error {
+	if err == nil {
+		return nil
+	}
+	return ErrorOf(err, otherwise)
+}
+
+// ErrorOf returns err as an [Error], for reading its fields: itself where it is
+// one; where it wraps one, that with the text of err; and else an error of the
+// kind that is given. The end of a context is an error of kind Canceled or
+// Timeout. It is nil for nil: to return an error, use [AsError].
+func ErrorOf(err error, otherwise Kind) *Error {
 	if err == nil {
 		return nil
 	}
 	e, ok := err.(*Error)
+	var kind kindError
 	switch {
 	case ok && e != nil:
 		return e
@@ -160,6 +212,8 @@ func AsError(err error, otherwise Kind) *Error {
 		wrapped := *e
 		wrapped.Op, wrapped.Err, wrapped.Pos = "", err, Position{}
 		return &wrapped
+	case errors.As(err, &kind):
+		otherwise = Kind(kind)
 	case errors.Is(err, context.Canceled):
 		otherwise = Canceled
 	case errors.Is(err, context.DeadlineExceeded):
@@ -174,7 +228,7 @@ func KindOf(err error) Kind {
 	if err == nil {
 		return Internal
 	}
-	return AsError(err, Internal).Kind
+	return ErrorOf(err, Internal).Kind
 }
 
 func limitError(limit LimitName, format string, args ...any) *Error {

@@ -39,7 +39,7 @@ type jsonParser struct {
 
 // locate adds line and column (in characters) to an error.
 func (p *jsonParser) locate(err error) error {
-	e := AsError(err, Invalid)
+	e := ErrorOf(err, Invalid)
 	before := p.data[:min(p.at, len(p.data))]
 	line := 1 + bytes.Count(before, []byte{'\n'})
 	col := 1 + utf8.RuneCount(before[bytes.LastIndexByte(before, '\n')+1:])

@@ -52,7 +52,7 @@ func TestRegistryB(t *testing.T) {
 			}
 			continue
 		}
-		e := AsError(err, Internal)
+		e := ErrorOf(err, Internal)
 		if e == nil || e.Error() != tt.want || e.Hint != tt.hint || e.Kind != Invalid {
 			t.Errorf("%s: got %v (hint %q), want %s (hint %q)", tt.name, e, e.Hint, tt.want, tt.hint)
 		}
@@ -66,8 +66,8 @@ func TestRegistryB(t *testing.T) {
 
 func TestRegistryLookup(t *testing.T) {
 	var r Registry
-	if _, _, err := r.Lookup("x"); err == nil || err.Error() != "Unknown tool: x" || AsError(err, Internal).Hint != "there are no tools" {
-		t.Errorf("an empty registry: got %v (hint %q)", err, AsError(err, Internal).Hint)
+	if _, _, err := r.Lookup("x"); err == nil || err.Error() != "Unknown tool: x" || ErrorOf(err, Internal).Hint != "there are no tools" {
+		t.Errorf("an empty registry: got %v (hint %q)", err, ErrorOf(err, Internal).Hint)
 	}
 	for _, name := range []string{"read_file", "my-tool", "search"} {
 		if err := r.Register(named(name, Project), runNothing, false); err != nil {
@@ -88,7 +88,7 @@ func TestRegistryLookup(t *testing.T) {
 	}
 	for _, tt := range tests {
 		_, _, err := r.Lookup(tt.name)
-		e := AsError(err, Internal)
+		e := ErrorOf(err, Internal)
 		if e == nil || e.Error() != tt.want || e.Kind != NotFound || e.Hint != "the tools are: read_file, my-tool, search" {
 			t.Errorf("Lookup(%q) = %v (hint %q), want %s", tt.name, e, e.Hint, tt.want)
 		}
@@ -103,7 +103,7 @@ func TestRegistryOfManyHintsAtSome(t *testing.T) {
 		}
 	}
 	_, _, err := r.Lookup("unknown")
-	if got := AsError(err, Internal).Hint; strings.Count(got, "t") > 30 || !strings.HasSuffix(got, "t19, …") {
+	if got := ErrorOf(err, Internal).Hint; strings.Count(got, "t") > 30 || !strings.HasSuffix(got, "t19, …") {
 		t.Errorf("hint %q, want the first 20", got)
 	}
 }

@@ -23,7 +23,7 @@ func TestCheckNameC1(t *testing.T) {
 			t.Errorf("CheckName(%q) = nil, want an error", tt.name)
 			continue
 		}
-		e := AsError(err, Internal)
+		e := ErrorOf(err, Internal)
 		if !strings.HasPrefix(e.Error(), "Invalid tool name: ") || e.Kind != Invalid || !strings.HasPrefix(e.Hint, "names are lower-case letters, digits and single - or _, beginning with a letter") {
 			t.Errorf("CheckName(%q) = %v (hint %q)", tt.name, e, e.Hint)
 		}

@@ -123,7 +123,7 @@ func TestAppendToolRefuses(t *testing.T) {
 		b, err := AppendTool(nil, &tt.tool)
 		if err == nil {
 			t.Errorf("%s: AppendTool = %d bytes, want an error", tt.name, len(b))
-		} else if got := AsError(err, Internal).Limit; got != tt.limit {
+		} else if got := ErrorOf(err, Internal).Limit; got != tt.limit {
 			t.Errorf("%s: limit %q, want %q (%v)", tt.name, got, tt.limit, err)
 		}
 	}

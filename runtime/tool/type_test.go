@@ -71,8 +71,8 @@ func TestParseAnnotationRefuses(t *testing.T) {
 			t.Errorf("ParseAnnotation(%q) = %+v, want an error", tt.in, got)
 			continue
 		}
-		if !strings.Contains(err.Error(), tt.want) || KindOf(err) != Invalid || !strings.HasPrefix(AsError(err, Internal).Hint, "types are str, int") {
-			t.Errorf("ParseAnnotation(%q)\n got %v (hint %q)\nwant %s", tt.in, err, AsError(err, Internal).Hint, tt.want)
+		if !strings.Contains(err.Error(), tt.want) || KindOf(err) != Invalid || !strings.HasPrefix(ErrorOf(err, Internal).Hint, "types are str, int") {
+			t.Errorf("ParseAnnotation(%q)\n got %v (hint %q)\nwant %s", tt.in, err, ErrorOf(err, Internal).Hint, tt.want)
 		}
 	}
 }

@@ -52,7 +52,7 @@ func parseTypeWith(text string, named func(string) (Type, bool)) (Type, error) {
 		err = Errorf(Invalid, "unexpected %q", p.peek())
 	}
 	if err != nil {
-		return Type{}, Errorf(Invalid, "type %q: %w", strings.TrimSpace(text), AsError(err, Invalid).Err).
+		return Type{}, Errorf(Invalid, "type %q: %w", strings.TrimSpace(text), ErrorOf(err, Invalid).Err).
 			WithHint("types are str, int, float, bool, list[T], dict[str, T], any, and T | None")
 	}
 	return t, nil

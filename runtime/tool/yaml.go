@@ -152,7 +152,7 @@ func scalarFromYAML(n *yaml.Node) (Value, error) {
 	}
 	v, is, err := coreScalar(n.Value)
 	if err != nil {
-		e := AsError(err, Invalid)
+		e := ErrorOf(err, Invalid)
 		e.Pos = Position{Line: n.Line, Col: n.Column}
 		return nil, e
 	}

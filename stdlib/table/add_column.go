@@ -86,7 +86,7 @@ func (c *call) typed(values []tool.Value, to *Type) (*Column, error) {
 	v := &conversion{column: c.args.Text("name"), to: *to}
 	column, err := v.of(c.ctx, column)
 	if err != nil {
-		err = tool.AsError(err, tool.Failed).WithHint("give values of this type, or None for a missing one")
+		err = tool.ErrorOf(err, tool.Failed).WithHint("give values of this type, or None for a missing one")
 	}
 	return column, err
 }

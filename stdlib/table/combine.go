@@ -170,7 +170,7 @@ func (a *concatenation) convert(ctx context.Context, n int, b *Batch, first int)
 		var err error
 		v := &conversion{column: a.names[i], to: a.types[i], first: first}
 		if d.Columns[i], err = v.of(ctx, b.Columns[at]); err != nil {
-			return nil, tool.AsError(err, tool.Failed).WithHint("give the column the same type in all tables, with with_types")
+			return nil, tool.ErrorOf(err, tool.Failed).WithHint("give the column the same type in all tables, with with_types")
 		}
 	}
 	return d, nil

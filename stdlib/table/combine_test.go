@@ -190,7 +190,7 @@ func TestJoinOfManyWithMany(t *testing.T) {
 	}
 	u := heldTable("id", c)
 	_, err := method(u, "join", u, "id")
-	if e := tool.AsError(err, tool.Internal); e == nil || e.Kind != tool.Limit || e.Limit != tool.LimitMemory {
+	if e := tool.ErrorOf(err, tool.Internal); e == nil || e.Kind != tool.Limit || e.Limit != tool.LimitMemory {
 		t.Errorf("a join of 900 million rows: %v", err)
 	}
 	made := tableBy(t, streamed(u, 1000, true), "join", u, "id")
@@ -290,7 +290,7 @@ func TestMemoryIsBounded(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, err = r.Do(context.Background(), tool.Effect{Args: bound, Self: u}, grant)
-		if e := tool.AsError(err, tool.Internal); e == nil || e.Limit != tool.LimitMemory {
+		if e := tool.ErrorOf(err, tool.Internal); e == nil || e.Limit != tool.LimitMemory {
 			t.Errorf("%s of more rows than there is memory: %v", r.Name, err)
 		}
 	}

@@ -18,7 +18,7 @@ func TestWriteCSVRefusesNUL(t *testing.T) {
 		{tableOf("a\x00", Text, []tool.Value{"x"}), `the name of column 1 has a NUL character`},
 	} {
 		got, err := writeCSV(context.Background(), tool.Grant{}, test.table, ",", true)
-		if e := tool.AsError(err, tool.Failed); err == nil || e.Kind != tool.Invalid || !strings.HasPrefix(e.Message(), test.want) || e.Hint == "" {
+		if e := tool.ErrorOf(err, tool.Failed); err == nil || e.Kind != tool.Invalid || !strings.HasPrefix(e.Message(), test.want) || e.Hint == "" {
 			t.Errorf("to_csv(%v) = %v, %v, want %s", test.table.names, got, err, test.want)
 		}
 	}
@@ -49,7 +49,7 @@ func TestWords(t *testing.T) {
 		"row":     {row, "there is no row 5: the table has 1 row", ""},
 		"seconds": {errQueryTime(1), "the query took longer than 1 second", "timeout"},
 	} {
-		if e := tool.AsError(test.err, tool.Failed); test.err == nil || !strings.HasPrefix(e.Message(), test.want) || !strings.Contains(e.Hint, test.hint) {
+		if e := tool.ErrorOf(test.err, tool.Failed); test.err == nil || !strings.HasPrefix(e.Message(), test.want) || !strings.Contains(e.Hint, test.hint) {
 			t.Errorf("%s: %v (hint %q), want %s (hint %q)", name, test.err, e.Hint, test.want, test.hint)
 		}
 	}
@@ -60,7 +60,7 @@ func TestWords(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, err = f[1].Do(context.Background(), tool.Effect{Args: args}, tool.Grant{})
-		if e := tool.AsError(err, tool.Failed); err == nil || e.Kind != tool.Invalid || !strings.HasPrefix(e.Message(), `there is no encoding "klingon"`) {
+		if e := tool.ErrorOf(err, tool.Failed); err == nil || e.Kind != tool.Invalid || !strings.HasPrefix(e.Message(), `there is no encoding "klingon"`) {
 			t.Errorf("parse(%.9q, encoding = \"klingon\"): %v, want it to be refused", text, err)
 		}
 	}

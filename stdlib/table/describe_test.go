@@ -175,7 +175,7 @@ region (text)
 		}
 	}
 	if _, err := callRow(t, of, "describe", nil, "method", "skin"); err == nil || !strings.Contains(err.Error(), `there is no method "skin"`) ||
-		tool.AsError(err, tool.Failed).Hint != "the methods are basic, skim, codebook" {
+		tool.ErrorOf(err, tool.Failed).Hint != "the methods are basic, skim, codebook" {
 		t.Errorf("describe(skin) = %v, want an error that names the three", err)
 	}
 }

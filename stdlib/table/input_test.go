@@ -24,7 +24,7 @@ func TestFileTooLarge(t *testing.T) {
 		t.Errorf("a file of 2 GB: %v, %v", in, err)
 	}
 	_, err := openFile(sized(maxFile+1), "big.csv")
-	e := tool.AsError(err, tool.Failed)
+	e := tool.ErrorOf(err, tool.Failed)
 	if err == nil || e.Kind != tool.Limit || e.Message() != "big.csv is larger than 2 GB" || !strings.Contains(e.Hint, "split") || reads > 0 {
 		t.Errorf("a larger file: %v (hint %q) after %d reads", err, e.Hint, reads)
 	}

@@ -100,7 +100,7 @@ func (j *joining) findKeys(on tool.Value) error {
 		}
 		to, err := right(r)
 		if err != nil {
-			e := tool.AsError(err, tool.Invalid)
+			e := tool.ErrorOf(err, tool.Invalid)
 			return tool.Errorf(e.Kind, "in the right table, %w", e).WithHint("%s", e.Hint)
 		}
 		if err := j.addKey(from, to); err != nil {

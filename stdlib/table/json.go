@@ -130,7 +130,7 @@ func (r *jsonReader) endOf(s *jsonScanner) error {
 	if err != nil || c == 0 && s.at >= len(s.buf) {
 		return err
 	}
-	e := tool.AsError(s.unexpected("the end"), tool.Invalid)
+	e := tool.ErrorOf(s.unexpected("the end"), tool.Invalid)
 	if c == '{' || c == '[' {
 		return e.WithHint("if there is a value on each line, say format = %q", formatLines)
 	}
@@ -200,7 +200,7 @@ func (r *jsonReader) eachLine(s *jsonScanner, read func([]byte) error) error {
 		last := s.at+len(raw) == len(s.buf)
 		if len(bytes.TrimSpace(raw)) > 0 && s.line >= r.o.skip {
 			if err := read(raw); err != nil {
-				if e := tool.AsError(err, tool.Invalid); last && e.Kind == tool.Invalid && e.Hint == "" && !bytes.HasSuffix(bytes.TrimSpace(raw), []byte("}")) {
+				if e := tool.ErrorOf(err, tool.Invalid); last && e.Kind == tool.Invalid && e.Hint == "" && !bytes.HasSuffix(bytes.TrimSpace(raw), []byte("}")) {
 					return e.WithHint("it is the last line, and seems to be cut off")
 				}
 				return err
@@ -500,7 +500,7 @@ func (r *jsonReader) fill(b *Batch, rec record) error {
 }
 
 func (r *jsonReader) misfit(rec record, column int, err error) error {
-	return tool.Errorf(tool.Invalid, "%s, column %q: %s", r.at(rec), cut(r.names[column]), tool.AsError(err, tool.Invalid).Message())
+	return tool.Errorf(tool.Invalid, "%s, column %q: %s", r.at(rec), cut(r.names[column]), tool.ErrorOf(err, tool.Invalid).Message())
 }
 
 func formatCount(n int) string { return strconv.Itoa(n) }

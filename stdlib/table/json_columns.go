@@ -124,7 +124,7 @@ func (r *jsonReader) readColumns(ctx context.Context, g tool.Grant, members []js
 			return err
 		}
 		if err := b.Columns[column].addRead(v); err != nil {
-			return tool.Errorf(tool.Invalid, "%s, column %q: %s", r.at(record{n: n, line: line}), cut(names[column]), tool.AsError(err, tool.Invalid).Message())
+			return tool.Errorf(tool.Invalid, "%s, column %q: %s", r.at(record{n: n, line: line}), cut(names[column]), tool.ErrorOf(err, tool.Invalid).Message())
 		}
 		return nil
 	})

@@ -212,7 +212,7 @@ func (s *jsonScanner) parse(raw []byte) (tool.Value, error) {
 
 // wrap names the input in an error.
 func (s *jsonScanner) wrap(err error, where string) error {
-	return renamedError(err, "%s: %s%s", s.name, where, tool.AsError(err, tool.Invalid).Message())
+	return renamedError(err, "%s: %s%s", s.name, where, tool.ErrorOf(err, tool.Invalid).Message())
 }
 
 // expect passes over one byte, or says what should be there.

@@ -187,7 +187,7 @@ func TestReadJSONErrors(t *testing.T) {
 			if err == nil {
 				t.Fatal("no error")
 			}
-			if got := tool.AsError(err, tool.Internal).Message(); got != test.want {
+			if got := tool.ErrorOf(err, tool.Internal).Message(); got != test.want {
 				t.Errorf("the error is\n%s, want\n%s", got, test.want)
 			}
 		})
@@ -221,7 +221,7 @@ func TestJSONBounds(t *testing.T) {
 		"digits of a number": {"json", "[" + strings.Repeat("9", 10_000) + "]", "digits"},
 	} {
 		_, err := parseAs(test.format, test.in, readOptions{})
-		if e := tool.AsError(err, tool.Internal); err == nil || e.Kind != tool.Limit || e.Limit != test.limit {
+		if e := tool.ErrorOf(err, tool.Internal); err == nil || e.Kind != tool.Limit || e.Limit != test.limit {
 			t.Errorf("%s: the error is %v, want a limit of %s", name, err, test.limit)
 		}
 	}
@@ -229,7 +229,7 @@ func TestJSONBounds(t *testing.T) {
 	in := &input{name: "text", held: []byte("[" + strings.Repeat("1,", 100_000) + "1]")}
 	in.size = int64(len(in.held))
 	_, err := readJSON(context.Background(), tool.Grant{Memory: 1 << 20}, in, &readOptions{})
-	if e := tool.AsError(err, tool.Internal); err == nil || e.Limit != tool.LimitMemory {
+	if e := tool.ErrorOf(err, tool.Internal); err == nil || e.Limit != tool.LimitMemory {
 		t.Errorf("the error is %v, want a limit of memory", err)
 	}
 }
@@ -510,7 +510,7 @@ func TestWriteJSONErrors(t *testing.T) {
 	} {
 		tab := newHeld([]string{"x"}, &Batch{Rows: test.column.Len(), Columns: []*Column{test.column}})
 		_, err := write(tab, "to_json", test.args)
-		if err == nil || tool.AsError(err, tool.Internal).Message() != test.want {
+		if err == nil || tool.ErrorOf(err, tool.Internal).Message() != test.want {
 			t.Errorf("to_json: the error is %v, want %s", err, test.want)
 		}
 	}

@@ -111,13 +111,13 @@ func overMemory(format string, args ...any) *tool.Error {
 
 // inCell says in an error where the cell is.
 func inCell(err error, row int, column string) error {
-	return renamedError(err, "row %d, column %s: %s", row, quoteCut(column), tool.AsError(err, tool.Failed).Message())
+	return renamedError(err, "row %d, column %s: %s", row, quoteCut(column), tool.ErrorOf(err, tool.Failed).Message())
 }
 
 // renamedError is an error with another message, and with the kind, the limit and
 // the hint that it has.
 func renamedError(err error, format string, args ...any) *tool.Error {
-	e := tool.AsError(err, tool.Failed)
+	e := tool.ErrorOf(err, tool.Failed)
 	made := tool.Errorf(e.Kind, format, args...)
 	made.Limit, made.Hint = e.Limit, e.Hint
 	return made

@@ -225,7 +225,7 @@ func refused(t *testing.T, u *Table, want, hint, name string, args ...tool.Value
 		if m, ok := made.(*Table); ok && err == nil {
 			_, err = m.gather(context.Background(), tool.Grant{})
 		}
-		e := tool.AsError(err, tool.Internal)
+		e := tool.ErrorOf(err, tool.Internal)
 		if e == nil {
 			t.Errorf("%s: %s%v does not fail, want %q", form, name, args, want)
 			continue

@@ -54,7 +54,7 @@ func (c *call) filled() (*Table, error) {
 			return nil, err
 		}
 		if err := checkPlain(v); err != nil {
-			return nil, renamedError(err, "column %s: %s", quoteCut(name), tool.AsError(err, tool.Failed).Message())
+			return nil, renamedError(err, "column %s: %s", quoteCut(name), tool.ErrorOf(err, tool.Failed).Message())
 		}
 		if fills[at] = operand(t.types[at], v); fills[at] == nil {
 			return nil, (&condition{name, t.types[at], "fill_missing", v}).unfit()

@@ -48,7 +48,7 @@ func TestPivotErrors(t *testing.T) {
 	}
 	for _, test := range tests {
 		_, err := callRow(t, test.of, "pivot", test.args)
-		if err == nil || tool.AsError(err, tool.Failed).Kind != test.kind || !strings.Contains(err.Error(), test.want) {
+		if err == nil || tool.ErrorOf(err, tool.Failed).Kind != test.kind || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("pivot%v = %v, want %q", test.args, err, test.want)
 		}
 	}

@@ -167,7 +167,7 @@ func TestScriptErrorsOfBothLanguages(t *testing.T) {
 	} {
 		_, star := scripted(t, e, "x.star", "return "+test.star)
 		_, lua := scripted(t, e, "x.lua", "return "+test.lua)
-		a, b := tool.AsError(star, tool.Internal), tool.AsError(lua, tool.Internal)
+		a, b := tool.ErrorOf(star, tool.Internal), tool.ErrorOf(lua, tool.Internal)
 		if a == nil || b == nil || a.Message() != b.Message() || a.Hint != b.Hint || a.Kind != b.Kind {
 			t.Errorf("%s fails with %v, %s with %v", test.star, star, test.lua, lua)
 		}
@@ -187,9 +187,9 @@ func TestNamesThatTablesLack(t *testing.T) {
 		{"x.lua", "t.colums", `there is no column "colums"`, "the columns are city, people, area, since"},
 	} {
 		_, err := scripted(t, e, test.path, "return "+test.body)
-		got := tool.AsError(err, tool.Internal)
+		got := tool.ErrorOf(err, tool.Internal)
 		if got == nil || got.Message() != test.message || got.Hint != test.hint {
-			t.Errorf("%s fails with %v (hint %q), want %s (hint %q)", test.body, err, tool.AsError(err, tool.Internal).Hint, test.message, test.hint)
+			t.Errorf("%s fails with %v (hint %q), want %s (hint %q)", test.body, err, tool.ErrorOf(err, tool.Internal).Hint, test.message, test.hint)
 		}
 	}
 }

@@ -27,7 +27,7 @@ func TestSQLHasNoClock(t *testing.T) {
 			params = []tool.Value{tool.List{"now"}}
 		}
 		u, err := askSQL(t, f, query, lend("t", days()), params...)
-		e := tool.AsError(err, tool.Failed)
+		e := tool.ErrorOf(err, tool.Failed)
 		if err == nil || e.Kind != tool.Invalid || !strings.Contains(e.Message(), "current time") || !strings.Contains(e.Hint, "params") {
 			t.Errorf("sql(%q) = %v, %v (hint %q), want an error that it asks for the time", query, u, err, e.Hint)
 		}
@@ -38,7 +38,7 @@ func TestSQLHasNoChance(t *testing.T) {
 	f := sqlFunc()
 	for _, query := range []string{"select random()", "select hex(randomblob(4))", "select * from t order by random()", "select abs(RANDOM()) % 6 from t", `select "random"()`} {
 		u, err := askSQL(t, f, query, lend("t", days()))
-		if e := tool.AsError(err, tool.Failed); err == nil || e.Kind != tool.Invalid || !strings.Contains(e.Message(), "random numbers") || e.Hint == "" {
+		if e := tool.ErrorOf(err, tool.Failed); err == nil || e.Kind != tool.Invalid || !strings.Contains(e.Message(), "random numbers") || e.Hint == "" {
 			t.Errorf("sql(%q) = %v, %v, want an error that it asks for random numbers", query, u, err)
 		}
 	}
@@ -113,12 +113,12 @@ func TestDeepValues(t *testing.T) {
 		"a large of them": tool.List{int64(1), tool.List{large}},
 	} {
 		_, err := method(u, "add_column", "v", values)
-		e := tool.AsError(err, tool.Failed)
+		e := tool.ErrorOf(err, tool.Failed)
 		if err == nil || e.Kind != tool.Limit || !strings.Contains(e.Message(), `, column "v": a cell cannot hold a value`) {
 			t.Errorf("add_column of %s: %v, want the limit with row and column", name, err)
 		}
 	}
-	if _, err := method(good, "fill_missing", tool.NewDict("v", deep)); err == nil || tool.AsError(err, tool.Failed).Kind != tool.Limit {
+	if _, err := method(good, "fill_missing", tool.NewDict("v", deep)); err == nil || tool.ErrorOf(err, tool.Failed).Kind != tool.Limit {
 		t.Errorf("fill_missing with a deep value: %v", err)
 	}
 	held := tableOf("v", Any, []tool.Value{int64(1), deep})

@@ -131,7 +131,7 @@ func TestStreamDepth(t *testing.T) {
 	for ; steps < 1_000_000; steps++ {
 		v, err := callRow(t, u, "rename", nil, "names", tool.NewDict(u.names[0], fmt.Sprint("n", steps)))
 		if err != nil {
-			if e := tool.AsError(err, tool.Failed); e.Kind != tool.Limit || !strings.Contains(e.Hint, "fewer steps") {
+			if e := tool.ErrorOf(err, tool.Failed); e.Kind != tool.Limit || !strings.Contains(e.Hint, "fewer steps") {
 				t.Errorf("after %d steps: %v", steps, err)
 			}
 			break

@@ -48,7 +48,7 @@ func TestWideTables(t *testing.T) {
 			t.Errorf("%s gives %d rows × %d columns, the last %q; want %d × %d, %q", test.name, test.got.rows, len(names), names[len(names)-1], test.rows, test.columns, test.last)
 		}
 	}
-	if _, err := callRow(t, u, "unpivot", []tool.Value{half}); tool.AsError(err, tool.Failed).Kind != tool.Limit {
+	if _, err := callRow(t, u, "unpivot", []tool.Value{half}); tool.ErrorOf(err, tool.Failed).Kind != tool.Limit {
 		t.Errorf("unpivot of 50,000 columns beside 50,000: %v, want the limit of memory", err)
 	}
 }

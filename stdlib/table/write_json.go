@@ -54,7 +54,7 @@ func (c *call) writeJSON(begin, between, end string, indent int) (tool.Value, er
 			}
 			var err error
 			if out, err = t.appendRecord(out, b, i); err != nil {
-				return tool.Errorf(tool.KindOf(err), "row %d, %s", n, tool.AsError(err, tool.Failed).Message())
+				return tool.Errorf(tool.KindOf(err), "row %d, %s", n, tool.ErrorOf(err, tool.Failed).Message())
 			}
 			if indent < 0 {
 				out = append(out, '\n')
@@ -95,7 +95,7 @@ func (t *Table) appendRecord(out []byte, b *Batch, row int) ([]byte, error) {
 			out, err = tool.AppendJSON(out, c.value(row))
 		}
 		if err != nil {
-			e := tool.AsError(err, tool.Failed)
+			e := tool.ErrorOf(err, tool.Failed)
 			return nil, tool.Errorf(e.Kind, "column %q: %s", cut(t.names[i]), e.Message())
 		}
 	}

@@ -183,7 +183,7 @@ func (r *sheetReader) fill(b *Batch, names []string, n int, cells []sheetCell) e
 			}
 		}
 		if err := c.addRead(v); err != nil {
-			return r.cellError(cell.column, n, "column %q: %s", cut(names[cell.column-r.left]), tool.AsError(err, tool.Invalid).Message())
+			return r.cellError(cell.column, n, "column %q: %s", cut(names[cell.column-r.left]), tool.ErrorOf(err, tool.Invalid).Message())
 		}
 	}
 	for _, c := range b.Columns {
@@ -371,7 +371,7 @@ func (r *sheetReader) readCell(s *xmlScanner, column, row int) (tool.Value, erro
 	}
 	v, err := r.cellValue(kind, text, format)
 	if err != nil {
-		e := tool.AsError(err, tool.Invalid)
+		e := tool.ErrorOf(err, tool.Invalid)
 		return nil, r.cellError(column, row, "%s", e.Message()).WithHint("%s", e.Hint)
 	}
 	if t, ok := v.(string); ok && slices.Contains(r.missing, t) {

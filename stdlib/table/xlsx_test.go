@@ -176,7 +176,7 @@ func TestReadXLSXErrors(t *testing.T) {
 			if err == nil {
 				t.Fatal("no error")
 			}
-			if got := tool.AsError(err, tool.Internal).Message(); !strings.HasPrefix(got, test.want) {
+			if got := tool.ErrorOf(err, tool.Internal).Message(); !strings.HasPrefix(got, test.want) {
 				t.Errorf("the error is\n%s, want\n%s", got, test.want)
 			}
 		})
@@ -241,7 +241,7 @@ func TestXLSXBounds(t *testing.T) {
 		"parts":                     many.Bytes(),
 	} {
 		_, err := parseAs("xlsx", string(in), readOptions{})
-		if e := tool.AsError(err, tool.Internal); err == nil || e.Kind != tool.Limit || e.Limit != tool.LimitMemory || !strings.HasPrefix(e.Message(), "text") {
+		if e := tool.ErrorOf(err, tool.Internal); err == nil || e.Kind != tool.Limit || e.Limit != tool.LimitMemory || !strings.HasPrefix(e.Message(), "text") {
 			t.Errorf("%s: the error is %v, want a limit of memory", name, err)
 		}
 	}
