@@ -63,7 +63,7 @@ tool(in_stock, needs = ["use:stock/*"])
 		Name:   "count",
 		Doc:    "Counts an item.",
 		Params: []tool.Param{{Name: "item", Type: tool.Type{Name: tool.TypeString}, Required: true}},
-		Class:  tool.External,
+		Kind:   tool.External,
 		Target: func(args *tool.Dict) ([]tool.Capability, error) {
 			return []tool.Capability{{Name: "use", Target: "stock/" + args.Text("item")}}, nil
 		},

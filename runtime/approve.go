@@ -166,7 +166,7 @@ func (g *gate) askEffect(ctx context.Context, e tool.Effect, takes []tool.Capabi
 		}
 	}
 	g.approved = append(g.approved, takes...)
-	if g.fn(e.Func).Class == tool.Read { // a large file is read part by part: it is one thing to approve
+	if g.fn(e.Func).Kind == tool.Read { // a large file is read part by part: it is one thing to approve
 		g.reads = append(g.reads, takes...)
 	}
 	d.why = how

@@ -113,7 +113,7 @@ func TestWhatIsAsked(t *testing.T) {
 
 // newStockRig is a rig with an effect that acts beyond the project.
 func newStockRig(t testing.TB, who *asker, lines ...string) *rig {
-	stock := tool.Module{Name: "stock", Funcs: []tool.Func{{Name: "sell", Class: tool.External,
+	stock := tool.Module{Name: "stock", Funcs: []tool.Func{{Name: "sell", Kind: tool.External,
 		Target: func(*tool.Dict) ([]tool.Capability, error) {
 			return []tool.Capability{{Name: "use", Target: "stock"}}, nil
 		},

@@ -144,9 +144,9 @@ func (g *gate) handled(ctx context.Context, run tool.Runner) (tool.Outcome, erro
 	if g.tool.Location != tool.Embedded || g.tool.OnlyCalls || r == nil {
 		return safely(ctx, run, g.call, g.effect)
 	}
-	f := &tool.Func{Class: tool.External}
+	f := &tool.Func{Kind: tool.External}
 	if g.tool.Hints.ReadOnly {
-		f.Class = tool.Read
+		f.Kind = tool.Read
 	}
 	e := tool.Effect{Func: handlerEffect + "." + g.tool.Name, Args: g.shown().Args, Place: g.call.Place.Child(0)}
 	if r.replay != nil {

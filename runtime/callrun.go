@@ -21,7 +21,7 @@ func (h *Host) CallRun(ctx context.Context, c tool.Call, title string, resume bo
 	args := tool.NewDict("tool", c.Tool, "args", orNoArgs(c.Args), "texts", c.Texts, "caller", int64(c.Caller), "reasoning", c.Reasoning)
 	_, err := h.Run(ctx, &Program{
 		Name: "call of " + c.Tool, ID: c.ID, Kind: callKind, Title: title, Args: args, Resume: resume,
-		Modules: []tool.Module{{Name: "call", Funcs: []tool.Func{{Name: "make", Class: tool.External, Calls: true, Do: made.do}}}},
+		Modules: []tool.Module{{Name: "call", Funcs: []tool.Func{{Name: "make", Kind: tool.External, Calls: true, Do: made.do}}}},
 		run:     made.run, typed: c.Caller == tool.ByPerson,
 	})
 	if err != nil && made.result.Error == "" {

@@ -101,7 +101,7 @@ func (r *recording) commit(ctx context.Context, g *gate, e tool.Effect) error {
 // what will be, in hashes, and as its arguments what takes it back. One that is
 // refused is about to do nothing.
 func (g *gate) commitIntent(ctx context.Context, at tool.Place) (history.Intent, error) {
-	i := history.Intent{Place: at, Func: commitEffect, Args: &tool.Dict{}, Class: tool.Write, Staged: true}
+	i := history.Intent{Place: at, Func: commitEffect, Args: &tool.Dict{}, Kind: tool.Write, Staged: true}
 	if err := g.unchanged(ctx); err != nil {
 		return i, err
 	}
@@ -203,7 +203,7 @@ type look struct {
 
 // saw keeps what a call has seen of a path that it has not changed itself.
 func (g *gate) saw(f *tool.Func, e tool.Effect, entry *history.Entry) {
-	if f.Class != tool.Read || f.Target == nil {
+	if f.Kind != tool.Read || f.Target == nil {
 		return
 	}
 	takes, _ := targets(f, e)

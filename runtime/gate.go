@@ -163,7 +163,7 @@ func (g *gate) look(ctx context.Context, e tool.Effect) (tool.Outcome, error) {
 	if f := g.fn(e.Func); f != nil {
 		switch {
 		case f.Do == nil: // the host's own: a tool's availability is no matter of other tools
-		case f.Class == tool.Recorded, f.Class == tool.Read, f.Class == tool.Notice:
+		case f.Kind == tool.Recorded, f.Kind == tool.Read, f.Kind == tool.Notice:
 			return g.effect(ctx, e)
 		}
 	}
@@ -174,7 +174,7 @@ func (g *gate) look(ctx context.Context, e tool.Effect) (tool.Outcome, error) {
 func (g *gate) counted(next tool.Effector) tool.Effector {
 	return func(ctx context.Context, e tool.Effect) (tool.Outcome, error) {
 		g.effects++
-		if f := g.fn(e.Func); f != nil && f.Class == tool.Notice {
+		if f := g.fn(e.Func); f != nil && f.Kind == tool.Notice {
 			g.notices++
 		} else if g.root().tree.Add(1) > MaxTreeEffects {
 			return tool.Outcome{}, tooManyEffects(MaxTreeEffects)
@@ -196,7 +196,7 @@ func tooManyEffects(most int) error {
 func (g *gate) granted(next tool.Effector) tool.Effector {
 	return func(ctx context.Context, e tool.Effect) (tool.Outcome, error) {
 		f := g.fn(e.Func)
-		if f == nil || f.Internal && f.Class != tool.Recorded {
+		if f == nil || f.Internal && f.Kind != tool.Recorded {
 			err := tool.Errorf(tool.Denied, "there is no effect %s", e.Func)
 			return tool.Outcome{}, g.refused(decision{what: e.Func, place: e.Place}, err)
 		}
@@ -274,7 +274,7 @@ func (g *gate) check(c tool.Capability) error {
 		if slices.Contains(g.approved, c) {
 			return nil
 		}
-		if g.looking || g.fn(g.doing.Func).Class == tool.Read {
+		if g.looking || g.fn(g.doing.Func).Kind == tool.Read {
 			return tool.Errorf(tool.Denied, "%s is only to be had by its name: %s", c, ruleText(r))
 		}
 		return g.askEffect(g.doingIn, g.doing, []tool.Capability{c}, r)
@@ -295,7 +295,7 @@ func (g *gate) failed(e tool.Effect, takes []tool.Capability, err error) error {
 // or another call, can look at it.
 func (g *gate) begun(next tool.Effector) tool.Effector {
 	return func(ctx context.Context, e tool.Effect) (tool.Outcome, error) {
-		switch g.fn(e.Func).Class {
+		switch g.fn(e.Func).Kind {
 		case tool.External, tool.Repeatable:
 			if err := g.commit(ctx, e.Place.Child(0)); err != nil {
 				return tool.Outcome{}, err
@@ -330,7 +330,7 @@ func (g *gate) done(ctx context.Context, e tool.Effect) (tool.Outcome, error) {
 	f := g.fn(e.Func)
 	start, takes := time.Now(), g.takes
 	out, err := g.carryOut(ctx, f, e)
-	if f.Class != tool.Notice && g.host.Events.Wanted() {
+	if f.Kind != tool.Notice && g.host.Events.Wanted() {
 		g.tellDone(e, takes, err, time.Since(start))
 	}
 	if err != nil && e.Func != toolsCall { // that a call was refused, it tells itself

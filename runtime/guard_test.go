@@ -4,12 +4,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/cassidy-run/cassidy/runtime"
+	"github.com/cassidy-run/cassidy/runtime/agent"
+	"github.com/cassidy-run/cassidy/runtime/project"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/sandbox"
+	"github.com/cassidy-run/cassidy/stdlib"
 )
 
 // TestLentModulesAreChecked checks that a host refuses effects that any tool
@@ -21,16 +25,75 @@ func TestLentModulesAreChecked(t *testing.T) {
 		funcs  []tool.Func
 		want   string
 	}{
-		{"stock", []tool.Func{{Name: "sell", Class: tool.External, Do: do}}, "has no Target"},
-		{"stock", []tool.Func{{Name: "sell", Class: tool.Write, Do: do}}, "has no Target"},
-		{"stock", []tool.Func{{Name: "count"}}, "has no Do"},
-		{"my stock", []tool.Func{{Name: "count", Do: do}}, "no name that a script could write"},
-		{"stock", []tool.Func{{Name: "count", Do: do}, {Name: "count", Do: do}}, "there twice"},
+		{"stock", []tool.Func{{Name: "count", Do: do}}, "stock.count has no valid Kind"},
+		{"", []tool.Func{{Name: "count", Do: do}}, "function count has no valid Kind"},
+		{"stock", []tool.Func{{Name: "count", Kind: tool.LastEffectKind + 1, Do: do}}, "has no valid Kind"},
+		{"stock", []tool.Func{{Name: "sell", Kind: tool.External, Do: do}}, "has no Target"},
+		{"stock", []tool.Func{{Name: "sell", Kind: tool.Write, Do: do}}, "has no Target"},
+		{"stock", []tool.Func{{Name: "count", Kind: tool.Read}}, "has no Do"},
+		{"my stock", []tool.Func{{Name: "count", Kind: tool.Read, Do: do}}, "no name that a script could write"},
+		{"stock", []tool.Func{{Name: "count", Kind: tool.Read, Do: do}, {Name: "count", Kind: tool.Read, Do: do}}, "there twice"},
 	}
 	for _, c := range cases {
 		_, err := runtime.New(&runtime.Options{Modules: []tool.Module{{Name: c.module, Funcs: c.funcs}}})
-		if err == nil || !strings.Contains(err.Error(), c.want) {
+		if tool.KindOf(err) != tool.Invalid || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("New with %s.%s = %v, want %q", c.module, c.funcs[0].Name, err, c.want)
+		}
+	}
+}
+
+// TestForgottenKind checks the error for an effect without a kind,
+// wherever it is registered.
+func TestForgottenKind(t *testing.T) {
+	do := func(context.Context, tool.Effect, tool.Grant) (tool.Outcome, error) { return tool.Outcome{}, nil }
+	modules := []tool.Module{{Name: "stock", Funcs: []tool.Func{{Name: "count", Do: do}}}}
+	_, fromHost := runtime.New(&runtime.Options{Modules: modules})
+	r := newProgramRig(t, nil)
+	p := r.program("return 1")
+	p.Modules = modules
+	_, fromProgram := r.Run(context.Background(), p)
+	for name, err := range map[string]error{"New": fromHost, "Run": fromProgram} {
+		if !errors.Is(err, tool.ErrInvalid) || !strings.Contains(tool.ErrorOf(err, tool.Internal).Hint, "tool.Pure, tool.Recorded, tool.Read, tool.Write") {
+			t.Errorf("%s = %v with the hint %q, want the kinds to choose from", name, err, tool.ErrorOf(err, tool.Internal).Hint)
+		}
+	}
+}
+
+// TestCallsNeedNoTarget checks that a row that only makes calls needs no Target:
+// each call that it makes is judged by itself.
+func TestCallsNeedNoTarget(t *testing.T) {
+	do := func(context.Context, tool.Effect, tool.Grant) (tool.Outcome, error) { return tool.Outcome{}, nil }
+	h, err := runtime.New(&runtime.Options{Modules: []tool.Module{{Name: "stock", Funcs: []tool.Func{
+		{Name: "each", Kind: tool.External, Calls: true, Do: do}, {Name: "wait", Kind: tool.Repeatable, Do: do},
+	}}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = h.Close()
+}
+
+// TestKindsOfRows checks that each row that comes with cassidy has a valid kind.
+func TestKindsOfRows(t *testing.T) {
+	world, err := stdlib.Open(&stdlib.Options{Root: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer world.Close()
+	rows := 0
+	for _, m := range slices.Concat(stdlib.Pure(), world.Modules(), runtime.Modules(), agent.Modules(), project.Modules(t.TempDir(), nil)) {
+		if err := m.CheckKinds(); err != nil {
+			t.Error(err)
+		}
+		rows += len(m.Funcs)
+	}
+	if rows < 150 {
+		t.Errorf("only %d rows were checked", rows)
+	}
+	for _, m := range stdlib.Pure() {
+		for _, f := range m.Funcs {
+			if f.Kind != tool.Pure {
+				t.Errorf("%s.%s is of kind %s, want pure", m.Name, f.Name, f.Kind)
+			}
 		}
 	}
 }

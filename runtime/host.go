@@ -139,13 +139,17 @@ func New(o *Options) (*Host, error) {
 
 // lend makes the functions of a module effects that scripts can ask for.
 func (h *Host) lend(m tool.Module) error {
+	if err := m.CheckKinds(); err != nil {
+		return err
+	}
 	for i := range m.Funcs {
 		f := &m.Funcs[i]
 		name := f.Name
 		if m.Name != "" {
 			name = m.Name + "." + name
 		}
-		acts := f.Class == tool.Write || f.Class == tool.External
+		// Repeatable is not here: time.sleep takes no capability.
+		acts := f.Kind == tool.Write || f.Kind == tool.External
 		switch {
 		case m.Name != "" && !identifier(m.Name) || !identifier(f.Name):
 			return tool.Errorf(tool.Invalid, "%q is no name that a script could write", name)
@@ -153,7 +157,7 @@ func (h *Host) lend(m tool.Module) error {
 			return tool.Errorf(tool.Invalid, "the effect %s is there twice", name)
 		case f.Do == nil:
 			return tool.Errorf(tool.Invalid, "the effect %s has no Do", name)
-		case acts && f.Target == nil && !f.Internal:
+		case acts && f.Target == nil && !f.Internal && !f.Calls:
 			return tool.Errorf(tool.Invalid, "the effect %s acts, but has no Target: any tool could use it", name).
 				WithHint("give the capabilities that it takes, such as use:%s", name)
 		}

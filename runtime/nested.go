@@ -25,7 +25,7 @@ func Modules() []tool.Module {
 			Rest:    "args",
 			Other:   true,
 			Returns: "the tool's result",
-			Class:   tool.External,
+			Kind:    tool.External,
 			Calls:   true,
 			Target:  toolTarget,
 		}, {
@@ -33,20 +33,20 @@ func Modules() []tool.Module {
 			Doc:     "Call several tools at a time: tools.call_all([(\"slug\", {\"title\": \"x\"}), (\"now\", {})]). One that fails is told in its place and stops none.",
 			Params:  []tool.Param{{Name: "calls", Type: tool.Type{Name: tool.TypeArray}, Description: "pairs of a tool's name and its arguments, at most 100", Required: true}},
 			Returns: `a list of {"ok", "value", "error", "error_type"}, in the order of the calls`,
-			Class:   tool.External,
+			Kind:    tool.External,
 			Calls:   true,
 			Target:  toolTargets,
 		}, {
 			Name:    toolsList[len(toolsPrefix):],
 			Doc:     "List the tools that may be called.",
 			Returns: `a list of {"name", "description", "group"}`,
-			Class:   tool.Read,
+			Kind:    tool.Read,
 		}, {
 			Name:    toolsDescribe[len(toolsPrefix):],
 			Doc:     "Describe a tool that may be called.",
 			Params:  []tool.Param{name},
 			Returns: `{"name", "description", "group", "parameters": the JSON Schema of its arguments}`,
-			Class:   tool.Read,
+			Kind:    tool.Read,
 			Target:  toolTarget,
 		}},
 	}}

@@ -144,6 +144,9 @@ func (h *Host) Check(ctx context.Context, p *Program) error {
 func (g *gate) lend(modules []tool.Module) error {
 	g.lent = append([]tool.Module{}, modules...) // not nil
 	for _, m := range modules {
+		if err := m.CheckKinds(); err != nil {
+			return err
+		}
 		for i := range m.Funcs {
 			f := &m.Funcs[i]
 			name := m.Name + "." + f.Name

@@ -24,12 +24,12 @@ func (r *rig) lent() []tool.Module {
 		return tool.Param{Name: name, Type: tool.Type{Name: tool.TypeString}, Required: required, HasDefault: !required}
 	}
 	return []tool.Module{{Name: "lent", Funcs: []tool.Func{{
-		Name: "double", Class: tool.Recorded, Params: []tool.Param{{Name: "n", Type: tool.Type{Name: tool.TypeInteger}, Required: true}},
+		Name: "double", Kind: tool.Recorded, Params: []tool.Param{{Name: "n", Type: tool.Type{Name: tool.TypeInteger}, Required: true}},
 		Do: func(_ context.Context, e tool.Effect, _ tool.Grant) (tool.Outcome, error) {
 			return tool.Outcome{Value: 2 * e.Args.Int("n", 0)}, nil
 		},
 	}, {
-		Name: "call", Class: tool.External, Params: []tool.Param{text("name", true), text("then", false)},
+		Name: "call", Kind: tool.External, Params: []tool.Param{text("name", true), text("then", false)},
 		Do: func(ctx context.Context, e tool.Effect, _ tool.Grant) (tool.Outcome, error) {
 			got, err := r.Call(ctx, tool.Call{Tool: e.Args.Text("name"), Caller: tool.ByModel})
 			if then := e.Args.Text("then"); err == nil && then != "" {
@@ -38,7 +38,7 @@ func (r *rig) lent() []tool.Module {
 			return tool.Outcome{Value: got.Value}, err
 		},
 	}, {
-		Name: "wait", Class: tool.Repeatable,
+		Name: "wait", Kind: tool.Repeatable,
 		Do: func(ctx context.Context, _ tool.Effect, _ tool.Grant) (tool.Outcome, error) {
 			_, err := slow(ctx, runtime.Question{})
 			return tool.Outcome{}, err
@@ -130,9 +130,9 @@ func TestWhatCannotBeLent(t *testing.T) {
 	r := newProgramRig(t, nil)
 	do := func(context.Context, tool.Effect, tool.Grant) (tool.Outcome, error) { return tool.Outcome{}, nil }
 	for _, m := range []tool.Module{
-		{Name: "fs", Funcs: []tool.Func{{Name: "read", Do: do}}},
-		{Name: "tools", Funcs: []tool.Func{{Name: "call", Do: do}}},
-		{Name: "lent", Funcs: []tool.Func{{Name: "nothing"}}},
+		{Name: "fs", Funcs: []tool.Func{{Name: "read", Kind: tool.Read, Do: do}}},
+		{Name: "tools", Funcs: []tool.Func{{Name: "call", Kind: tool.External, Do: do}}},
+		{Name: "lent", Funcs: []tool.Func{{Name: "nothing", Kind: tool.Read}}},
 	} {
 		p := r.program("return 1")
 		p.Modules = []tool.Module{m}

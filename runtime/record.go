@@ -26,7 +26,7 @@ type recording struct {
 func (g *gate) recorded(next tool.Effector) tool.Effector {
 	return func(ctx context.Context, e tool.Effect) (tool.Outcome, error) {
 		r, f := g.root().record, g.fn(e.Func)
-		if r == nil || f == nil || f.Class == tool.Notice {
+		if r == nil || f == nil || f.Kind == tool.Notice {
 			return next(ctx, e)
 		}
 		if r.replay != nil {
@@ -35,7 +35,7 @@ func (g *gate) recorded(next tool.Effector) tool.Effector {
 		if err := g.settleAway(ctx); err != nil {
 			return tool.Outcome{}, err
 		}
-		if f.Calls || f.Class == tool.External {
+		if f.Calls || f.Kind == tool.External {
 			defer func() { g.left = nil }() // they may change what the call has written
 		}
 		if out, done, err := g.fromRecord(ctx, f, e); done || err != nil {
@@ -65,7 +65,7 @@ func (g *gate) fromRecord(ctx context.Context, f *tool.Func, e tool.Effect) (out
 		return out, true, err
 	}
 	if known && !entry.Unknown() {
-		if f.Class == tool.Write && entry.Err == nil {
+		if f.Kind == tool.Write && entry.Err == nil {
 			g.unstaged = append(g.unstaged, e)
 			return entry.Outcome, true, nil
 		}
@@ -90,10 +90,10 @@ func (g *gate) fromRecord(ctx context.Context, f *tool.Func, e tool.Effect) (out
 func (g *gate) begunRecord(next tool.Effector) tool.Effector {
 	return func(ctx context.Context, e tool.Effect) (tool.Outcome, error) {
 		r, f := g.root().record, g.fn(e.Func)
-		if r == nil || r.replay != nil || f.Class == tool.Notice {
+		if r == nil || r.replay != nil || f.Kind == tool.Notice {
 			return next(ctx, e)
 		}
-		if err := r.log.Intend(ctx, intentOf(f, e, f.Class == tool.Write)); err != nil {
+		if err := r.log.Intend(ctx, intentOf(f, e, f.Kind == tool.Write)); err != nil {
 			return tool.Outcome{}, unrecorded(err)
 		}
 		g.intended = true
@@ -105,7 +105,7 @@ func (g *gate) begunRecord(next tool.Effector) tool.Effector {
 // settleOrKeep writes down what came of an effect, or keeps it open where that
 // can be tried again later.
 func (g *gate) settleOrKeep(ctx context.Context, f *tool.Func, at tool.Place, out tool.Outcome, err error) error {
-	repeats := f.Calls || f.Class == tool.Repeatable || f.Class == tool.Read
+	repeats := f.Calls || f.Kind == tool.Repeatable || f.Kind == tool.Read
 	if tool.KindOf(err) == tool.Unavailable && !open(err) && repeats {
 		g.away = &awayOutcome{at, out, err}
 		return err
@@ -136,9 +136,9 @@ func (g *gate) settleAway(ctx context.Context) error {
 
 func intentOf(f *tool.Func, e tool.Effect, staged bool) history.Intent {
 	if f.Calls {
-		return history.Intent{Place: e.Place, Func: e.Func, Args: e.Args, Class: tool.Recorded} // it does nothing itself
+		return history.Intent{Place: e.Place, Func: e.Func, Args: e.Args, Kind: tool.Recorded} // it does nothing itself
 	}
-	return history.Intent{Place: e.Place, Func: e.Func, Args: e.Args, Class: f.Class, Staged: staged}
+	return history.Intent{Place: e.Place, Func: e.Func, Args: e.Args, Kind: f.Kind, Staged: staged}
 }
 
 // settle writes down what came of an effect, unless that is still open, and
@@ -249,7 +249,7 @@ func firstError(err error, recorded *tool.Error) error {
 // mayRepeat says whether an effect is done that may have been done already,
 // when the run broke off.
 func (g *gate) mayRepeat(ctx context.Context, f *tool.Func, e tool.Effect, begun time.Time) error {
-	if f.Calls || f.Class != tool.External || g.tool.Hints.Idempotent && !g.isProgram() {
+	if f.Calls || f.Kind != tool.External || g.tool.Hints.Idempotent && !g.isProgram() {
 		return nil
 	}
 	return g.askRepeat(ctx, e, begun)

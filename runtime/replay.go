@@ -107,7 +107,7 @@ func (p *replaying) effect(ctx context.Context, g *gate, f *tool.Func, e tool.Ef
 	switch {
 	case !known && f.Calls && p.forked(e.Place): // what it does may be known
 		return again(ctx, e)
-	case !known && f.Class == tool.Write && p.forked(e.Place):
+	case !known && f.Kind == tool.Write && p.forked(e.Place):
 		p.mu.Lock()
 		p.out.Would = append(p.out.Would, e)
 		p.mu.Unlock()
@@ -125,7 +125,7 @@ func (p *replaying) effect(ctx context.Context, g *gate, f *tool.Func, e tool.Ef
 	case entry.Unknown():
 		return tool.Outcome{}, unrecorded(tool.Errorf(tool.Conflict, "the record ends in the middle of step %s, %s", e.Place, e.Func))
 	}
-	if f.Class != tool.Read && f.Class != tool.Write { // before which something may have been committed
+	if f.Kind != tool.Read && f.Kind != tool.Write { // before which something may have been committed
 		_ = p.commit(g, e.Place.Child(0)) // if that failed, so did the effect
 	}
 	return g.answered(f, e, &entry)

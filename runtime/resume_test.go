@@ -84,7 +84,7 @@ func (m *machine) process(dies int, after bool) *process {
 // mortal has the process die at its effect.
 func (p *process) mortal(f *tool.Func) {
 	do := f.Do
-	if do == nil || f.Class == tool.Notice {
+	if do == nil || f.Kind == tool.Notice {
 		return
 	}
 	f.Do = func(ctx context.Context, e tool.Effect, g tool.Grant) (tool.Outcome, error) {
@@ -108,7 +108,7 @@ func (p *process) mortal(f *tool.Func) {
 // service is an effect beyond the project, which does a thing once for a key.
 func (m *machine) service() tool.Module {
 	return tool.Module{Name: "out", Funcs: []tool.Func{{
-		Name: "send", Class: tool.External, Params: []tool.Param{{Name: "text", Type: tool.Type{Name: tool.TypeString}, Required: true}},
+		Name: "send", Kind: tool.External, Params: []tool.Param{{Name: "text", Type: tool.Type{Name: tool.TypeString}, Required: true}},
 		Target: func(*tool.Dict) ([]tool.Capability, error) {
 			return []tool.Capability{{Name: "use", Target: "out"}}, nil
 		},
@@ -122,7 +122,7 @@ func (m *machine) service() tool.Module {
 			return tool.Outcome{Value: "sent " + e.Args.Text("text")}, nil
 		},
 	}, {
-		Name: "panic", Class: tool.External,
+		Name: "panic", Kind: tool.External,
 		Target: func(*tool.Dict) ([]tool.Capability, error) {
 			return []tool.Capability{{Name: "use", Target: "out"}}, nil
 		},

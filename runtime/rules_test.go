@@ -303,8 +303,8 @@ func TestInternalEffectsAreTheHosts(t *testing.T) {
 // the program not with it.
 func TestAPanicOfAnEffectIsTheToolsFailure(t *testing.T) {
 	stock := tool.Module{Name: "stock", Funcs: []tool.Func{
-		{Name: "do", Class: tool.Read, Do: func(context.Context, tool.Effect, tool.Grant) (tool.Outcome, error) { panic("oh") }},
-		{Name: "target", Class: tool.Read, Target: func(*tool.Dict) ([]tool.Capability, error) { panic("oh") },
+		{Name: "do", Kind: tool.Read, Do: func(context.Context, tool.Effect, tool.Grant) (tool.Outcome, error) { panic("oh") }},
+		{Name: "target", Kind: tool.Read, Target: func(*tool.Dict) ([]tool.Capability, error) { panic("oh") },
 			Do: func(context.Context, tool.Effect, tool.Grant) (tool.Outcome, error) { return tool.Outcome{}, nil }},
 	}}
 	for _, f := range stock.Funcs {
@@ -402,7 +402,7 @@ func TestNarrowed(t *testing.T) {
 		{[]string{"deny fs.read:docs/** for other"}, ""},
 	} {
 		got := "not asked"
-		look := tool.Module{Name: "look", Funcs: []tool.Func{{Name: "around", Class: tool.Read,
+		look := tool.Module{Name: "look", Funcs: []tool.Func{{Name: "around", Kind: tool.Read,
 			Do: func(_ context.Context, _ tool.Effect, g tool.Grant) (tool.Outcome, error) {
 				got = g.Narrowed("fs.read")
 				return tool.Outcome{}, nil

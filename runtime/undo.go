@@ -125,7 +125,7 @@ func (h *Host) undoSteps(ctx context.Context, u Undo) (steps []undoStep, lasting
 		switch {
 		case e.Func == commitEffect && e.Err == nil && (!e.Unknown() || e.Change.Len() > 0), e.Outcome.Undo != nil:
 			steps = append(steps, undoStep{place: e.Place, what: e.Func, when: cmp.Or(e.Settled, e.Intended)})
-		case e.Class == tool.External && e.Err == nil:
+		case e.Kind == tool.External && e.Err == nil:
 			outside = append(outside, e)
 		}
 	}
@@ -202,8 +202,8 @@ func (u *undoing) run(ctx context.Context, _ tool.Call, do tool.Effector) (tool.
 func (u *undoing) rows() []tool.Func {
 	at := []tool.Param{{Name: "place", Type: tool.Type{Name: tool.TypeString}, Required: true}}
 	return []tool.Func{
-		{Name: "effect", Class: tool.Repeatable, Params: at, Target: u.target, Do: u.takeBack},
-		{Name: "call", Class: tool.External, Calls: true, Params: at, Do: u.callUndo},
+		{Name: "effect", Kind: tool.Repeatable, Params: at, Target: u.target, Do: u.takeBack},
+		{Name: "call", Kind: tool.External, Calls: true, Params: at, Do: u.callUndo},
 	}
 }
 

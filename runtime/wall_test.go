@@ -66,7 +66,7 @@ func TestTheTimeOfACall(t *testing.T) {
 func TestTheTimeOfAnEffect(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var cause error
-		wait := tool.Module{Name: "lent", Funcs: []tool.Func{{Name: "wait", Class: tool.Read,
+		wait := tool.Module{Name: "lent", Funcs: []tool.Func{{Name: "wait", Kind: tool.Read,
 			Do: func(ctx context.Context, _ tool.Effect, _ tool.Grant) (tool.Outcome, error) {
 				<-ctx.Done()
 				cause = context.Cause(ctx)

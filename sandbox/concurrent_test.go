@@ -456,7 +456,7 @@ func TestOverIsOver(t *testing.T) {
 			"effects": limit("effects"), "traffic": limit("traffic"), "long replies": nil,
 		} {
 			t.Run(script.Path+" "+name, func(t *testing.T) {
-				box := newProcess(t, nil, world, tool.Module{Funcs: []tool.Func{{Name: "log", Class: tool.Notice, Params: []tool.Param{{Name: "message"}}}}})
+				box := newProcess(t, nil, world, tool.Module{Funcs: []tool.Func{{Name: "log", Kind: tool.Notice, Params: []tool.Param{{Name: "message"}}}}})
 				sandbox.LimitSupply(box, 32<<20)
 				asked := 0
 				_, err := box.Run(context.Background(), script, tool.Call{}, func(context.Context, tool.Effect) (tool.Outcome, error) {

@@ -225,7 +225,7 @@ func effectRows(modules []tool.Module) (tool.List, error) {
 	for _, m := range modules {
 		for i := range m.Funcs {
 			f := &m.Funcs[i]
-			if f.Class == tool.Pure || f.Internal {
+			if f.Kind == tool.Pure || f.Internal {
 				continue
 			}
 			// A tool has parameters too, and a form of its own.
@@ -233,7 +233,7 @@ func effectRows(modules []tool.Module) (tool.List, error) {
 			if err != nil {
 				return nil, tool.Errorf(tool.Invalid, "the effect %s.%s cannot be told to a worker: %w", m.Name, f.Name, err)
 			}
-			rows = append(rows, tool.List{m.Name, int64(f.Class), form, f.Rest, f.Other})
+			rows = append(rows, tool.List{m.Name, int64(f.Kind), form, f.Rest, f.Other})
 		}
 		for _, c := range m.Consts {
 			rows = append(rows, tool.List{m.Name, c.Name, c.Value})
@@ -255,7 +255,10 @@ func readRows(rows tool.List) ([]tool.Module, error) {
 			if err != nil {
 				return nil, err
 			}
-			m.Funcs = []tool.Func{{Name: t.Name, Params: t.Params, Class: tool.Class(kind), Rest: field[string](f), Other: field[bool](f)}}
+			if kind <= int64(tool.Pure) || kind > int64(tool.LastEffectKind) { // a pure row has a Do, which cannot be sent
+				return nil, errMessage
+			}
+			m.Funcs = []tool.Func{{Name: t.Name, Params: t.Params, Kind: tool.EffectKind(kind), Rest: field[string](f), Other: field[bool](f)}}
 		case string:
 			m.Consts = []tool.Const{{Name: kind, Value: f.value()}}
 		default:

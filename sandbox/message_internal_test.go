@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"context"
 	"errors"
 	"testing"
 
@@ -17,6 +18,55 @@ func TestErrorKinds(t *testing.T) {
 		e := readError(f)
 		if want := kind >= 0 && kind <= int64(tool.LastKind); (f.done() == nil) != want || want && e.Kind != tool.Kind(kind) {
 			t.Errorf("kind %d: %+v, error %v, want it accepted: %v", kind, e, f.done(), want)
+		}
+	}
+}
+
+// TestEffectKindsOnTheWire checks that a worker takes rows of each kind that a
+// host sends, and no others.
+func TestEffectKindsOnTheWire(t *testing.T) {
+	form, err := tool.AppendTool(nil, &tool.Tool{Name: "ask"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for kind := tool.EffectKind(0); kind <= tool.LastEffectKind+1; kind++ {
+		rows, err := effectRows([]tool.Module{{Name: "world", Funcs: []tool.Func{{Name: "ask", Kind: kind}}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if kind == tool.Pure { // it is not sent; as if it had been
+			rows = tool.List{tool.List{"world", int64(kind), form, "", false}}
+		}
+		modules, err := readRows(rows)
+		if want := kind.Valid() && kind != tool.Pure; (err == nil) != want || want && modules[0].Funcs[0].Kind != kind {
+			t.Errorf("readRows of kind %d = %+v, %v, want it accepted: %v", kind, modules, err, want)
+		}
+	}
+	for _, kind := range []int64{-1, 256, 256 + int64(tool.Read)} {
+		if _, err := readRows(tool.List{tool.List{"world", kind, form, "", false}}); err == nil {
+			t.Errorf("readRows takes the kind %d", kind)
+		}
+	}
+}
+
+// TestForgottenKinds checks that every sandbox refuses modules with a row whose
+// kind was forgotten.
+func TestForgottenKinds(t *testing.T) {
+	do := func(context.Context, tool.Effect, tool.Grant) (tool.Outcome, error) { return tool.Outcome{}, nil }
+	s := tool.Script{Path: "f.star", Source: "def f():\n    \"F.\"\n    return 1\n\ntool(f)\n"}
+	for _, m := range []tool.Module{
+		{Name: "stock", Funcs: []tool.Func{{Name: "count", Do: do}}},
+		{Name: "stock", Objects: []*tool.ObjectType{{Name: "shelf", Methods: []tool.Func{{Name: "count", Do: do}}}}},
+		{Name: "stock", Objects: []*tool.ObjectType{{Name: "shelf", Fields: []tool.Func{{Name: "count", Kind: tool.Read, Do: do}}}}},
+	} {
+		_, fromNew := newProcess(&Options{Exec: "worker"}, nil, []tool.Module{m})
+		box := NewInline(m)
+		_, fromDescribe := box.Describe(context.Background(), s)
+		_, fromRun := box.Run(context.Background(), s, tool.Call{}, nil)
+		for name, err := range map[string]error{"New": fromNew, "Describe": fromDescribe, "Run": fromRun} {
+			if !errors.Is(err, tool.ErrInvalid) || tool.ErrorOf(err, tool.Internal).Hint == "" {
+				t.Errorf("%s with %+v = %v, want it invalid, with a hint", name, m, err)
+			}
 		}
 	}
 }

@@ -79,8 +79,11 @@ func newProcess(o *Options, missing error, modules []tool.Module) (*Process, err
 	}
 	p := &Process{effects: map[string]*tool.Func{}}
 	for _, m := range modules {
+		if err := m.CheckKinds(); err != nil {
+			return nil, err
+		}
 		for i := range m.Funcs {
-			if f := &m.Funcs[i]; f.Class != tool.Pure && !f.Internal {
+			if f := &m.Funcs[i]; f.Kind != tool.Pure && !f.Internal {
 				p.effects[fullName(m.Name, f.Name)] = f
 			}
 		}
@@ -102,8 +105,8 @@ func newProcess(o *Options, missing error, modules []tool.Module) (*Process, err
 // a row for scripts: the seed of random numbers, and what print says.
 func engineEffects() map[string]*tool.Func {
 	return map[string]*tool.Func{
-		"random.seed": {Name: "seed"},
-		"log":         {Name: "log", Params: []tool.Param{{Name: "message", Type: tool.Type{Name: tool.TypeString}}}},
+		"random.seed": {Name: "seed", Kind: tool.Recorded},
+		"log":         {Name: "log", Kind: tool.Notice, Params: []tool.Param{{Name: "message", Type: tool.Type{Name: tool.TypeString}}}},
 	}
 }
 

@@ -34,7 +34,8 @@ type Inline struct {
 
 // NewInline returns an in-process sandbox whose scripts have the functions of
 // these modules: the pure ones are run in place, of the others only names,
-// parameters and class are used.
+// parameters and kind are used. A row without a valid kind makes each call fail,
+// with an error of kind Invalid.
 func NewInline(modules ...tool.Module) *Inline {
 	return &Inline{engine.New(&engine.Options{Modules: modules})}
 }

@@ -32,7 +32,7 @@ func TestProcess(t *testing.T) {
 // world is an effect for scripts to ask for; only its row is known to a
 // sandbox.
 var world = tool.Module{Name: "world", Funcs: []tool.Func{{
-	Name: "ask", Class: tool.Read, Params: []tool.Param{{Name: "what"}},
+	Name: "ask", Kind: tool.Read, Params: []tool.Param{{Name: "what"}},
 }}}
 
 // testSandbox is what any sandbox must do.

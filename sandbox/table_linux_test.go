@@ -202,8 +202,8 @@ const bigRow = 16
 func fileModule() tool.Module {
 	path := tool.Required("path", tool.TypeString, "the file")
 	return tool.Module{Name: "fs", Funcs: []tool.Func{
-		{Name: "stat", Class: tool.Read, Params: []tool.Param{path}},
-		{Name: "read_bytes", Class: tool.Read, Params: []tool.Param{
+		{Name: "stat", Kind: tool.Read, Params: []tool.Param{path}},
+		{Name: "read_bytes", Kind: tool.Read, Params: []tool.Param{
 			path, tool.Optional("offset", tool.TypeInteger, int64(0), "where"), tool.Maybe("length", tool.TypeInteger, "how many"),
 		}},
 	}}

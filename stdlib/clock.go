@@ -20,7 +20,7 @@ func (w *World) timeFuncs() []tool.Func {
 		Name:    "now",
 		Doc:     "Tell the time.",
 		Returns: "the time in UTC as RFC 3339 text with nanoseconds",
-		Class:   tool.Recorded,
+		Kind:    tool.Recorded,
 		Do: func(context.Context, tool.Effect, tool.Grant) (tool.Outcome, error) {
 			return tool.Outcome{Value: clockText(w.now())}, nil
 		},
@@ -29,7 +29,7 @@ func (w *World) timeFuncs() []tool.Func {
 		Doc:     "Wait for a while.",
 		Params:  []tool.Param{tool.Required("seconds", tool.TypeNumber, "how long, fractions allowed")},
 		Returns: "nothing",
-		Class:   tool.Repeatable,
+		Kind:    tool.Repeatable,
 		Do:      clockSleep,
 	}}
 }
@@ -82,7 +82,7 @@ func (w *World) randomFuncs() []tool.Func {
 		Name:     "seed",
 		Doc:      "Draw the seed of a call's random numbers.",
 		Returns:  "an integer of 64 bits that nobody can foresee",
-		Class:    tool.Recorded,
+		Kind:     tool.Recorded,
 		Internal: true,
 		Do: func(context.Context, tool.Effect, tool.Grant) (tool.Outcome, error) {
 			var b [8]byte

@@ -186,7 +186,7 @@ func (w *World) envFuncs() []tool.Func {
 		Doc:     "Get the value of an environment variable.",
 		Params:  []tool.Param{tool.Required("name", tool.TypeString, "the variable's name"), tool.Optional("default", tool.TypeAny, nil, "what to give where it is not set")},
 		Returns: "its value as a string, or the default where it is not set",
-		Class:   tool.Read,
+		Kind:    tool.Read,
 		Target: func(args *tool.Dict) ([]tool.Capability, error) {
 			name, err := envName(args)
 			return []tool.Capability{{Name: "env", Target: name}}, err

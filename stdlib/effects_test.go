@@ -9,7 +9,7 @@ import (
 
 // rowsWanted is every effect, with what a record and a gate need to know of it.
 var rowsWanted = map[string]struct {
-	class    tool.Class
+	kind     tool.EffectKind
 	internal bool
 	target   bool
 }{
@@ -64,8 +64,8 @@ func TestEffectRowsAreComplete(t *testing.T) {
 			if !ok {
 				t.Errorf("%s is not in this test's table", name)
 			}
-			if f.Class != want.class || f.Internal != want.internal || (f.Target != nil) != want.target {
-				t.Errorf("%s: class %d, internal %v, target %v, want %d, %v, %v", name, f.Class, f.Internal, f.Target != nil, want.class, want.internal, want.target)
+			if f.Kind != want.kind || f.Internal != want.internal || (f.Target != nil) != want.target {
+				t.Errorf("%s: kind %s, internal %v, target %v, want %s, %v, %v", name, f.Kind, f.Internal, f.Target != nil, want.kind, want.internal, want.target)
 			}
 			if f.Do == nil || f.Returns == "" || !strings.HasSuffix(strings.SplitAfter(f.Doc, ". ")[0], ".") && !strings.HasSuffix(f.Doc, ".") {
 				t.Errorf("%s lacks a Do, a Returns or a doc of sentences: %q", name, f.Doc)

@@ -60,7 +60,7 @@ func (w *World) anyPath(raw string) (string, error) {
 
 // fsReadFunc completes a row that reads the one path of its argument "path".
 func (w *World) fsReadFunc(resolve func(string) (string, error), do func(*fsLook, *tool.Dict) (tool.Value, error), f tool.Func) tool.Func {
-	f.Class = tool.Read
+	f.Kind = tool.Read
 	f.Target = func(args *tool.Dict) ([]tool.Capability, error) {
 		p, err := resolve(args.Text("path"))
 		if err != nil {

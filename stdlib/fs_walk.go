@@ -296,7 +296,7 @@ func (w *World) globFunc() tool.Func {
 			limit,
 		},
 		Returns: "a sorted list of paths, the first ones where there are more than the limit",
-		Class:   tool.Read,
+		Kind:    tool.Read,
 		Target: func(args *tool.Dict) ([]tool.Capability, error) {
 			_, folder, _, err := w.globBase(args)
 			if err != nil {

@@ -47,7 +47,7 @@ func (w *World) fsWriteFuncs() []tool.Func {
 			Doc:     "Move or rename a file or folder. Folders on the way are made.",
 			Params:  []tool.Param{tool.Required("from", tool.TypeString, "what to move"), tool.Required("to", tool.TypeString, "its new path, with its name"), overwrite},
 			Returns: `{"from", "to", "moved": how many files and folders}`,
-			Class:   tool.Write,
+			Kind:    tool.Write,
 			Target:  w.moveTarget,
 			Do:      w.fsStaged((*fsLook).move),
 		},
@@ -62,7 +62,7 @@ func (w *World) fsWriteFuncs() []tool.Func {
 
 // fsWriteFunc completes a row that stages changes of its argument "path".
 func (w *World) fsWriteFunc(resolve func(string) (string, error), do func(*fsLook, *tool.Dict) (tool.Value, error), f tool.Func) tool.Func {
-	f.Class = tool.Write
+	f.Kind = tool.Write
 	f.Target = func(args *tool.Dict) ([]tool.Capability, error) {
 		p, err := resolve(args.Text("path"))
 		if err == nil {

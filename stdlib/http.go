@@ -26,7 +26,7 @@ func (w *World) httpModule() tool.Module {
 	m := tool.Module{Name: "http", Doc: httpModuleDoc}
 	for _, f := range []struct {
 		name, doc string
-		class     tool.Class
+		kind      tool.EffectKind
 	}{
 		{"get", "Fetch what is at a URL. Needs http.get for its host.", tool.Repeatable},
 		{"head", "Ask for the status and the headers of what is at a URL, without fetching it. Needs http.head for its host.", tool.Repeatable},
@@ -36,12 +36,12 @@ func (w *World) httpModule() tool.Module {
 		{"delete", "Delete what is at a URL. Needs http.delete for its host.", tool.External},
 	} {
 		m.Funcs = append(m.Funcs, w.httpFunc(strings.ToUpper(f.name), tool.Func{
-			Name: f.name, Doc: f.doc, Class: f.class, Params: httpParams(f.class == tool.External),
+			Name: f.name, Doc: f.doc, Kind: f.kind, Params: httpParams(f.kind == tool.External),
 		}))
 	}
 	method := tool.Required("method", tool.TypeString, "GET, HEAD, POST, PUT, PATCH or DELETE")
 	return tool.Module{Name: m.Name, Doc: m.Doc, Funcs: append(m.Funcs, w.httpFunc("", tool.Func{
-		Name: "request", Doc: "Make a request with a method that is computed. Needs http.METHOD for the URL's host.", Class: tool.External,
+		Name: "request", Doc: "Make a request with a method that is computed. Needs http.METHOD for the URL's host.", Kind: tool.External,
 		Params: append([]tool.Param{method}, httpParams(true)...),
 	}))}
 }

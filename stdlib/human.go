@@ -32,7 +32,7 @@ func humanModule() tool.Module {
 
 func humanFunc(name, doc, returns string, do func(context.Context, tool.Effect, tool.Grant) (tool.Outcome, error), params ...tool.Param) tool.Func {
 	return tool.Func{
-		Name: name, Doc: doc, Params: params, Returns: returns, Class: tool.Repeatable,
+		Name: name, Doc: doc, Params: params, Returns: returns, Kind: tool.Repeatable,
 		Target: func(*tool.Dict) ([]tool.Capability, error) { return []tool.Capability{{Name: "human"}}, nil },
 		Do:     do,
 	}

@@ -39,7 +39,7 @@ func (w *World) noticeFuncs() []tool.Func {
 
 // noticeFunc completes a row whose arguments become the data of an event.
 func (w *World) noticeFunc(kind tool.EventType, f tool.Func) tool.Func {
-	f.Class = tool.Notice
+	f.Kind = tool.Notice
 	f.Returns = "nothing"
 	f.Do = func(_ context.Context, e tool.Effect, g tool.Grant) (tool.Outcome, error) {
 		if g.Emit == nil {

@@ -15,11 +15,17 @@ import (
 // but their arguments and, for the module random and the function uuid, the
 // random numbers that the call is lent.
 func Pure() []tool.Module {
-	return []tool.Module{
+	modules := []tool.Module{
 		jsonModule(), yamlModule(), csvModule(), textModule(), reModule(), mathModule(), pureTimeModule(),
 		hashModule(), base64Module(), urlModule(), htmlModule(), diffModule(), shellSplitModule(), randomModule(), uuidModule(),
 		table.Module(),
 	}
+	for _, m := range modules {
+		for i := range m.Funcs {
+			m.Funcs[i].Kind = tool.Pure
+		}
+	}
+	return modules
 }
 
 const (

@@ -52,7 +52,7 @@ func (w *World) secretFuncs() []tool.Func {
 			"it in what comes back. The tool declares secret:NAME@HOST. Fails where the user has set no value.",
 		Params:  []tool.Param{tool.Required("name", tool.TypeString, "the secret's name, as in needs and in the user's config")},
 		Returns: `the placeholder, a text as in "{{secret:TOKEN}}"`,
-		Class:   tool.Read,
+		Kind:    tool.Read,
 		Target: func(args *tool.Dict) ([]tool.Capability, error) {
 			_, err := secretHandle(args.Text("name"))
 			return []tool.Capability{{Name: "secret", Target: args.Text("name") + "@"}}, err

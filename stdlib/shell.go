@@ -66,7 +66,7 @@ func (w *World) shellModule() tool.Module {
 		},
 		Returns: "a dictionary: exit_code, stdout, stderr (text; what is no UTF-8 is replaced) and truncated. An exit code that is not 0 is no error. " +
 			"A program that says more than 1 MB is ended: truncated is true then, and exit_code -1",
-		Class: tool.External,
+		Kind: tool.External,
 		Target: func(args *tool.Dict) ([]tool.Capability, error) {
 			argv, err := shellArgv(args)
 			if err != nil {

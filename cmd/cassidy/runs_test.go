@@ -88,7 +88,7 @@ func (h *runsHome) did(l *history.Log, at, name string, args *tool.Dict, value t
 
 func (h *runsHome) intend(l *history.Log, at, name string, args *tool.Dict) {
 	h.Helper()
-	h.check(l.Intend(context.Background(), history.Intent{Place: h.place(at), Func: name, Args: args, Class: tool.External}))
+	h.check(l.Intend(context.Background(), history.Intent{Place: h.place(at), Func: name, Args: args, Kind: tool.External}))
 }
 
 func (h *runsHome) place(at string) tool.Place {
@@ -265,7 +265,7 @@ func TestRunsShowStep(t *testing.T) {
 	ctx := context.Background()
 	h.check(l.Note(ctx, h.place("3.1"), tool.NewDict("approval", "call", "yes", true, "why", "it was approved")))
 	h.check(l.Intend(ctx, history.Intent{Place: h.place("3.1"), Func: "fs.write", Args: tool.NewDict("path", "a", "content", "one\nstep 9\n"),
-		Class: tool.Write, Change: tool.NewDict("a", tool.NewDict("before", "", "after", "abc"))}))
+		Kind: tool.Write, Change: tool.NewDict("a", tool.NewDict("before", "", "after", "abc"))}))
 	h.check(l.Ask(ctx, history.Question{Place: h.place("3.1"), Text: "Really?\x1b[1A", Confirm: true}))
 	h.check(h.j.Answer(ctx, "one", h.place("3.1"), false))
 	h.check(l.Settle(ctx, h.place("3.1"), tool.Outcome{}, tool.Errorf(tool.Denied, "no").WithHint("ask again")))

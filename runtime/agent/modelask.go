@@ -26,7 +26,7 @@ func ModelModule(open func(ctx context.Context) (model.Model, error)) tool.Modul
 			Doc:     "Ask the model. That it says nothing, or its provider keeps it from answering, is an error.",
 			Params:  []tool.Param{text("prompt", "what to ask", true), text("system", "what stands before the conversation, as the role that the model has in it", false)},
 			Returns: "the text of its answer; one that reaches the model's greatest length ends there",
-			Class:   tool.Repeatable,
+			Kind:    tool.Repeatable,
 			Target:  func(*tool.Dict) ([]tool.Capability, error) { return []tool.Capability{{Name: "model"}}, nil },
 			Do: func(ctx context.Context, e tool.Effect, g tool.Grant) (tool.Outcome, error) {
 				reply, err := modelAsk(ctx, open, e.Args, g)

@@ -66,9 +66,9 @@ func defaultText(required bool) tool.Value {
 }
 
 // row makes a function of the module.
-func (t *turn) row(name string, class tool.Class, doc, returns string, do func(*turn, context.Context, tool.Effect) (tool.Value, error), params ...tool.Param) tool.Func {
-	f := tool.Func{Name: name, Doc: doc, Params: params, Returns: returns, Class: class}
-	if class == tool.Repeatable { // it asks the model
+func (t *turn) row(name string, kind tool.EffectKind, doc, returns string, do func(*turn, context.Context, tool.Effect) (tool.Value, error), params ...tool.Param) tool.Func {
+	f := tool.Func{Name: name, Doc: doc, Params: params, Returns: returns, Kind: kind}
+	if kind == tool.Repeatable { // it asks the model
 		f.Target = func(*tool.Dict) ([]tool.Capability, error) { return []tool.Capability{{Name: "model"}}, nil }
 	}
 	f.Do = func(ctx context.Context, e tool.Effect, _ tool.Grant) (tool.Outcome, error) {

@@ -75,7 +75,7 @@ func programSet() []tool.Module {
 func pureOf(modules []tool.Module) []tool.Module {
 	var pure []tool.Module
 	for _, m := range modules {
-		m.Funcs = slices.DeleteFunc(slices.Clone(m.Funcs), func(f tool.Func) bool { return f.Class != tool.Pure })
+		m.Funcs = slices.DeleteFunc(slices.Clone(m.Funcs), func(f tool.Func) bool { return f.Kind != tool.Pure })
 		pure = append(pure, m)
 	}
 	return pure

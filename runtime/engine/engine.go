@@ -26,7 +26,7 @@ const (
 // Options are what an engine gives to scripts. The zero value gives nothing
 // but the languages themselves.
 type Options struct {
-	Modules []tool.Module // functions by module; those of class Pure are run in place
+	Modules []tool.Module // functions by module; those of kind Pure are run in place
 	Steps   int64         // of one call; 0 means [tool.DefaultSteps]
 }
 
@@ -34,6 +34,7 @@ type Options struct {
 type Engine struct {
 	steps     int64
 	modules   []module
+	invalid   error               // of a row without a valid kind: it fails whatever is asked of the engine
 	languages map[string]language // by the suffix of a file
 	mu        sync.Mutex
 	compiled  map[scriptKey]*compiling
@@ -82,6 +83,11 @@ func New(o *Options) *Engine {
 		steps:    opts.Steps,
 		modules:  mergeModules(opts.Modules),
 		compiled: map[scriptKey]*compiling{},
+	}
+	for _, m := range opts.Modules {
+		if err := m.CheckKinds(); err != nil && e.invalid == nil {
+			e.invalid = err
+		}
 	}
 	star, lua := newStarlark(e.modules), newLua(e.modules)
 	e.languages = map[string]language{
@@ -187,6 +193,9 @@ func (e *Engine) compile(s tool.Script) (program, error) {
 }
 
 func (e *Engine) language(file string) (language, error) {
+	if e.invalid != nil {
+		return nil, e.invalid
+	}
 	if lang, ok := e.languages[path.Ext(file)]; ok {
 		return lang, nil
 	}

@@ -392,7 +392,7 @@ func dozenModules() []tool.Module {
 }
 
 func readModules() []tool.Module {
-	return []tool.Module{{Name: "fs", Funcs: []tool.Func{{Name: "read"}}}}
+	return []tool.Module{{Name: "fs", Funcs: []tool.Func{{Name: "read", Kind: tool.Read}}}}
 }
 
 // TestConstantsInBothLanguages checks that a module's constants are the same

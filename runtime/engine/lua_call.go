@@ -28,7 +28,7 @@ func luaBuiltin(fn lua.LGFunction) *lua.LFunction {
 
 // invoke calls a function of a module with the arguments at hand.
 func (c *luaCall) invoke(L *lua.LState, f function) (lua.LValue, error) {
-	if c.loading && f.Class != tool.Pure {
+	if c.loading && f.Kind != tool.Pure {
 		return nil, tool.Errorf(tool.Invalid, "%s is not available while the file is loaded", f.shown()).
 			WithHint("call it inside a function")
 	}

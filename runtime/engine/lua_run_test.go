@@ -34,26 +34,26 @@ func luaModules() []tool.Module {
 	}
 	return []tool.Module{
 		{Name: "fs", Funcs: []tool.Func{
-			{Name: "read", Params: []tool.Param{path, text("encoding")}, Class: tool.Read},
-			{Name: "list", Params: []tool.Param{text("path"), {Name: "recursive", Type: tool.Type{Name: tool.TypeBoolean}, Default: false, HasDefault: true}}, Class: tool.Read},
-			{Name: "hidden", Class: tool.Read, Internal: true},
+			{Name: "read", Params: []tool.Param{path, text("encoding")}, Kind: tool.Read},
+			{Name: "list", Params: []tool.Param{text("path"), {Name: "recursive", Type: tool.Type{Name: tool.TypeBoolean}, Default: false, HasDefault: true}}, Kind: tool.Read},
+			{Name: "hidden", Kind: tool.Read, Internal: true},
 		}},
 		{Name: "pure", Funcs: []tool.Func{
-			{Name: "encode", Params: []tool.Param{{Name: "value", Type: tool.Type{Name: tool.TypeAny}, Required: true}, {Name: "indent", Type: tool.Type{Name: tool.TypeInteger}}}, Do: echo},
-			{Name: "post", Params: []tool.Param{text("url"), {Name: "headers", Type: tool.Type{Name: tool.TypeObject}}, {Name: "items", Type: tool.Type{Name: tool.TypeArray, Items: object}}}, Class: tool.External},
-			{Name: "fail", Do: func(context.Context, tool.Effect, tool.Grant) (tool.Outcome, error) {
+			{Name: "encode", Kind: tool.Pure, Params: []tool.Param{{Name: "value", Type: tool.Type{Name: tool.TypeAny}, Required: true}, {Name: "indent", Type: tool.Type{Name: tool.TypeInteger}}}, Do: echo},
+			{Name: "post", Params: []tool.Param{text("url"), {Name: "headers", Type: tool.Type{Name: tool.TypeObject}}, {Name: "items", Type: tool.Type{Name: tool.TypeArray, Items: object}}}, Kind: tool.External},
+			{Name: "fail", Kind: tool.Pure, Do: func(context.Context, tool.Effect, tool.Grant) (tool.Outcome, error) {
 				return tool.Outcome{}, tool.Errorf(tool.NotFound, "no such thing: %d%%s", 5).WithHint("try another")
 			}},
-			{Name: "big", Do: func(context.Context, tool.Effect, tool.Grant) (tool.Outcome, error) {
+			{Name: "big", Kind: tool.Pure, Do: func(context.Context, tool.Effect, tool.Grant) (tool.Outcome, error) {
 				return tool.Outcome{Value: int64(1) << 60}, nil
 			}},
-			{Name: "panics", Do: func(context.Context, tool.Effect, tool.Grant) (tool.Outcome, error) { panic("a fault of ours") }},
+			{Name: "panics", Kind: tool.Pure, Do: func(context.Context, tool.Effect, tool.Grant) (tool.Outcome, error) { panic("a fault of ours") }},
 		}},
 		{Name: "math", Funcs: []tool.Func{
-			{Name: "sum", Params: []tool.Param{{Name: "values", Type: tool.Type{Name: tool.TypeArray}}}, Do: echo},
-			{Name: "floor", Do: echo},
+			{Name: "sum", Kind: tool.Pure, Params: []tool.Param{{Name: "values", Type: tool.Type{Name: tool.TypeArray}}}, Do: echo},
+			{Name: "floor", Kind: tool.Pure, Do: echo},
 		}},
-		{Funcs: []tool.Func{{Name: "progress", Params: []tool.Param{text("message")}, Class: tool.Notice}}},
+		{Funcs: []tool.Func{{Name: "progress", Params: []tool.Param{text("message")}, Kind: tool.Notice}}},
 	}
 }
 

@@ -89,9 +89,9 @@ func shelves() tool.Module {
 			return tool.Outcome{Value: v}, err
 		}
 	}
-	kind.Fields = []tool.Func{{Name: "size", Do: do(func(e tool.Effect, _ tool.Grant) (tool.Value, error) { return int64(len(e.Self.(*shelf).items)), nil })}}
+	kind.Fields = []tool.Func{{Name: "size", Kind: tool.Pure, Do: do(func(e tool.Effect, _ tool.Grant) (tool.Value, error) { return int64(len(e.Self.(*shelf).items)), nil })}}
 	kind.Methods = []tool.Func{
-		{Name: "map", Params: []tool.Param{tool.Required("fn", "function", "")}, Do: do(func(e tool.Effect, _ tool.Grant) (tool.Value, error) {
+		{Name: "map", Kind: tool.Pure, Params: []tool.Param{tool.Required("fn", "function", "")}, Do: do(func(e tool.Effect, _ tool.Grant) (tool.Value, error) {
 			fn, _ := e.Args.Get("fn")
 			f, ok := fn.(tool.Function)
 			if !ok {
@@ -111,7 +111,7 @@ func shelves() tool.Module {
 			}
 			return made, nil
 		})},
-		{Name: "plus", Variadic: true, Params: []tool.Param{tool.Required("items", tool.TypeArray, "")}, Do: do(func(e tool.Effect, _ tool.Grant) (tool.Value, error) {
+		{Name: "plus", Kind: tool.Pure, Variadic: true, Params: []tool.Param{tool.Required("items", tool.TypeArray, "")}, Do: do(func(e tool.Effect, _ tool.Grant) (tool.Value, error) {
 			made := &shelf{kind: kind, items: append([]int64(nil), e.Self.(*shelf).items...)}
 			items, _ := e.Args.Get("items")
 			list, _ := tool.Elements(items)
@@ -121,7 +121,7 @@ func shelves() tool.Module {
 			}
 			return made, nil
 		})},
-		{Name: "lid", Do: do(func(tool.Effect, tool.Grant) (tool.Value, error) { return &lid{cover}, nil })},
+		{Name: "lid", Kind: tool.Pure, Do: do(func(tool.Effect, tool.Grant) (tool.Value, error) { return &lid{cover}, nil })},
 	}
 	make := func(fault bool) func(tool.Effect, tool.Grant) (tool.Value, error) {
 		return func(e tool.Effect, _ tool.Grant) (tool.Value, error) {
@@ -137,13 +137,13 @@ func shelves() tool.Module {
 	}
 	items := []tool.Param{tool.Required("items", tool.TypeArray, "")}
 	return tool.Module{Name: "shelves", Objects: []*tool.ObjectType{kind, cover}, Funcs: []tool.Func{
-		{Name: "of", Params: items, Do: do(make(false))},
-		{Name: "rotten", Params: items, Do: do(make(true))},
-		{Name: "keep", Objects: true, Params: []tool.Param{tool.Required("shelf", "shelf", "")}, Do: do(func(e tool.Effect, _ tool.Grant) (tool.Value, error) {
+		{Name: "of", Kind: tool.Pure, Params: items, Do: do(make(false))},
+		{Name: "rotten", Kind: tool.Pure, Params: items, Do: do(make(true))},
+		{Name: "keep", Kind: tool.Pure, Objects: true, Params: []tool.Param{tool.Required("shelf", "shelf", "")}, Do: do(func(e tool.Effect, _ tool.Grant) (tool.Value, error) {
 			v, _ := e.Args.Get("shelf")
 			return tool.TypeOf(v), nil
 		})},
-		{Name: "plain", Params: []tool.Param{tool.Required("value", tool.TypeAny, "")}, Do: do(func(e tool.Effect, _ tool.Grant) (tool.Value, error) {
+		{Name: "plain", Kind: tool.Pure, Params: []tool.Param{tool.Required("value", tool.TypeAny, "")}, Do: do(func(e tool.Effect, _ tool.Grant) (tool.Value, error) {
 			v, _ := e.Args.Get("value")
 			return tool.TypeOf(v), nil
 		})},
@@ -154,7 +154,7 @@ func shelves() tool.Module {
 func runObject(t *testing.T, path, source string) string {
 	t.Helper()
 	var said []string
-	e := engine.New(&engine.Options{Modules: []tool.Module{shelves(), {Funcs: []tool.Func{{Name: "log", Class: tool.Notice, Params: []tool.Param{{Name: "message"}}}}}}})
+	e := engine.New(&engine.Options{Modules: []tool.Module{shelves(), {Funcs: []tool.Func{{Name: "log", Kind: tool.Notice, Params: []tool.Param{{Name: "message"}}}}}}})
 	out, err := e.Run(context.Background(), tool.Script{Path: path, Source: source}, tool.Call{Args: &tool.Dict{}}, func(_ context.Context, e tool.Effect) (tool.Outcome, error) {
 		message, _ := e.Args.Get("message")
 		said = append(said, tool.FormatJSON(message, ""))

@@ -11,10 +11,10 @@ import (
 func toolsModules() []tool.Module {
 	return []tool.Module{
 		{Name: "tools", Funcs: []tool.Func{
-			{Name: "call", Class: tool.External, Rest: "args", Other: true, Params: []tool.Param{{Name: "name", Type: tool.Type{Name: tool.TypeString}, Required: true}}},
-			{Name: "list", Class: tool.Read},
+			{Name: "call", Kind: tool.External, Rest: "args", Other: true, Params: []tool.Param{{Name: "name", Type: tool.Type{Name: tool.TypeString}, Required: true}}},
+			{Name: "list", Kind: tool.Read},
 		}},
-		{Name: "plain", Funcs: []tool.Func{{Name: "f", Class: tool.Read}}},
+		{Name: "plain", Funcs: []tool.Func{{Name: "f", Kind: tool.Read}}},
 	}
 }
 

@@ -103,7 +103,7 @@ func (r *run) invoke(f function, positional []tool.Value, named *tool.Dict) (too
 	if err != nil {
 		return nil, withOp(err, f.shown())
 	}
-	if f.Class == tool.Pure {
+	if f.Kind == tool.Pure {
 		out, err := f.Do(r.ctx, tool.Effect{Func: f.name, Args: args, Self: f.self}, r.grant())
 		if err != nil {
 			return nil, withOp(err, f.shown())

@@ -15,7 +15,7 @@ func codeModules() []tool.Module {
 	module := func(name string, funcs ...string) tool.Module {
 		m := tool.Module{Name: name}
 		for _, f := range funcs {
-			m.Funcs = append(m.Funcs, tool.Func{Name: f, Params: []tool.Param{{Name: "x", Type: anything}, {Name: "y", Type: anything}},
+			m.Funcs = append(m.Funcs, tool.Func{Name: f, Kind: tool.Pure, Params: []tool.Param{{Name: "x", Type: anything}, {Name: "y", Type: anything}},
 				Do: func(_ context.Context, e tool.Effect, _ tool.Grant) (tool.Outcome, error) {
 					x, _ := e.Args.Get("x")
 					return tool.Outcome{Value: x}, nil
@@ -26,7 +26,7 @@ func codeModules() []tool.Module {
 	return []tool.Module{
 		module("json", "encode", "decode"), module("math", "round", "sum", "pow"), module("re", "find_all", "search"),
 		module("text", "pad_left", "pad_right", "center"), module("time", "now", "format"),
-		{Name: "fs", Funcs: []tool.Func{{Name: "read", Class: tool.Read, Params: []tool.Param{{Name: "path", Type: anything, Required: true}}}}},
+		{Name: "fs", Funcs: []tool.Func{{Name: "read", Kind: tool.Read, Params: []tool.Param{{Name: "path", Type: anything, Required: true}}}}},
 	}
 }
 

@@ -20,39 +20,39 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/tool"
 )
 
-// starModules are a few functions of each class. Calls of count.up are added
+// starModules are a few functions of each kind. Calls of count.up are added
 // to counter.
 func starModules(counter *atomic.Int64) []tool.Module {
 	anything := tool.Type{Name: tool.TypeAny}
 	return []tool.Module{
-		{Funcs: []tool.Func{{Name: "id", Params: []tool.Param{{Name: "x", Type: anything}}, Do: func(_ context.Context, e tool.Effect, _ tool.Grant) (tool.Outcome, error) {
+		{Funcs: []tool.Func{{Name: "id", Kind: tool.Pure, Params: []tool.Param{{Name: "x", Type: anything}}, Do: func(_ context.Context, e tool.Effect, _ tool.Grant) (tool.Outcome, error) {
 			x, _ := e.Args.Get("x")
 			return tool.Outcome{Value: x}, nil
 		}}}},
-		{Name: "count", Funcs: []tool.Func{{Name: "up", Do: func(context.Context, tool.Effect, tool.Grant) (tool.Outcome, error) {
+		{Name: "count", Funcs: []tool.Func{{Name: "up", Kind: tool.Pure, Do: func(context.Context, tool.Effect, tool.Grant) (tool.Outcome, error) {
 			return tool.Outcome{Value: counter.Add(1)}, nil
 		}}}},
-		{Name: "math", Funcs: []tool.Func{{Name: "positive", Params: []tool.Param{{Name: "n", Type: tool.Type{Name: tool.TypeInteger}, Required: true}}, Do: func(_ context.Context, e tool.Effect, _ tool.Grant) (tool.Outcome, error) {
+		{Name: "math", Funcs: []tool.Func{{Name: "positive", Kind: tool.Pure, Params: []tool.Param{{Name: "n", Type: tool.Type{Name: tool.TypeInteger}, Required: true}}, Do: func(_ context.Context, e tool.Effect, _ tool.Grant) (tool.Outcome, error) {
 			if n := e.Args.Int("n", 0); n <= 0 {
 				return tool.Outcome{}, tool.Errorf(tool.Failed, "%d is not positive", n).WithHint("give a positive number")
 			}
 			return tool.Outcome{Value: true}, nil
 		}}}},
 		{Name: "random", Funcs: []tool.Func{
-			{Name: "int", Params: []tool.Param{{Name: "n", Type: tool.Type{Name: tool.TypeInteger}, Required: true}}, Do: func(_ context.Context, e tool.Effect, g tool.Grant) (tool.Outcome, error) {
+			{Name: "int", Kind: tool.Pure, Params: []tool.Param{{Name: "n", Type: tool.Type{Name: tool.TypeInteger}, Required: true}}, Do: func(_ context.Context, e tool.Effect, g tool.Grant) (tool.Outcome, error) {
 				r, err := g.Rand()
 				if err != nil {
 					return tool.Outcome{}, err
 				}
 				return tool.Outcome{Value: r.Int64N(e.Args.Int("n", 1))}, nil
 			}},
-			{Name: "seed", Class: tool.Recorded, Internal: true},
+			{Name: "seed", Kind: tool.Recorded, Internal: true},
 		}},
 		{Name: "fs", Funcs: []tool.Func{
-			{Name: "read", Class: tool.Read, Params: []tool.Param{{Name: "path", Type: tool.Type{Name: tool.TypeString}, Required: true}}},
-			{Name: "echo", Class: tool.Read, Params: []tool.Param{{Name: "x", Type: anything}}},
+			{Name: "read", Kind: tool.Read, Params: []tool.Param{{Name: "path", Type: tool.Type{Name: tool.TypeString}, Required: true}}},
+			{Name: "echo", Kind: tool.Read, Params: []tool.Param{{Name: "x", Type: anything}}},
 		}},
-		{Name: "fs", Funcs: []tool.Func{{Name: "join", Params: []tool.Param{{Name: "a", Type: tool.Type{Name: tool.TypeString}}}, Do: func(_ context.Context, e tool.Effect, _ tool.Grant) (tool.Outcome, error) {
+		{Name: "fs", Funcs: []tool.Func{{Name: "join", Kind: tool.Pure, Params: []tool.Param{{Name: "a", Type: tool.Type{Name: tool.TypeString}}}, Do: func(_ context.Context, e tool.Effect, _ tool.Grant) (tool.Outcome, error) {
 			return tool.Outcome{Value: "joined " + e.Args.Text("a")}, nil
 		}}}},
 	}

@@ -127,7 +127,7 @@ func SuiteModule() tool.Module {
 		return tool.Param{Name: name, Type: tool.Type{Name: tool.TypeString}, Required: true}
 	}
 	return tool.Module{Name: "suite", Funcs: []tool.Func{{
-		Name: "run", Params: []tool.Param{text("file"), text("text")},
+		Name: "run", Kind: tool.Pure, Params: []tool.Param{text("file"), text("text")},
 		Do: func(_ context.Context, e tool.Effect, _ tool.Grant) (tool.Outcome, error) {
 			c := chunk{file: e.Args.Text("file"), text: e.Args.Text("text")}
 			return tool.Outcome{Value: fmt.Sprintf("%q", runOurs(c, c.text))}, nil

@@ -31,7 +31,7 @@ func BenchmarkStep(b *testing.B) {
 	for i := 0; b.Loop(); i++ {
 		start := time.Now()
 		p := tool.Place{i + 1}
-		if err := l.Intend(ctx, Intent{Place: p, Func: "fs.write", Args: args, Class: tool.Write}); err != nil {
+		if err := l.Intend(ctx, Intent{Place: p, Func: "fs.write", Args: args, Kind: tool.Write}); err != nil {
 			b.Fatal(err)
 		}
 		if err := l.Settle(ctx, p, out, nil); err != nil {
@@ -88,7 +88,7 @@ func BenchmarkRuns64(b *testing.B) {
 		wg.Go(func() {
 			for i := range steps {
 				p := tool.Place{i + 1}
-				if err := l.Intend(ctx, Intent{Place: p, Func: "fs.write", Args: args, Class: tool.Write}); err != nil {
+				if err := l.Intend(ctx, Intent{Place: p, Func: "fs.write", Args: args, Kind: tool.Write}); err != nil {
 					b.Error(err)
 					return
 				}
@@ -109,7 +109,7 @@ func BenchmarkReplay(b *testing.B) {
 	args := tool.NewDict("path", "src/main.go", "limit", 100)
 	for i := range effects {
 		p := tool.Place{i + 1}
-		if err := l.Intend(ctx, Intent{Place: p, Func: "fs.read", Args: args, Class: tool.Read}); err != nil {
+		if err := l.Intend(ctx, Intent{Place: p, Func: "fs.read", Args: args, Kind: tool.Read}); err != nil {
 			b.Fatal(err)
 		}
 		l.Settle(ctx, p, tool.Outcome{Value: fmt.Sprintf("the content of file %d, some hundred bytes of it: %s", i, strings.Repeat("z", 100))}, nil)

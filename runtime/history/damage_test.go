@@ -33,7 +33,7 @@ func damageFolder(t *testing.T, inLog bool) (files map[string][]byte, truth map[
 		l := begin(t, j, fmt.Sprintf("run-%d", r))
 		for n := 1; n <= damageSteps; n++ {
 			p := tool.Place{n}
-			check(t, l.Intend(ctx, Intent{Place: p, Func: "fs.write", Args: stepArgs(n), Class: tool.Write}))
+			check(t, l.Intend(ctx, Intent{Place: p, Func: "fs.write", Args: stepArgs(n), Kind: tool.Write}))
 			if n == 10 {
 				check(t, l.Note(ctx, p, tool.NewDict("approved", true)))
 			}
@@ -96,7 +96,7 @@ func readAll(j *Journal, run string) (map[string]string, error) {
 
 func entryText(e Entry) string {
 	out, _ := tool.Append(nil, e.Outcome.Value)
-	return fmt.Sprint(e.Func, e.Args, e.Class, e.Intended, e.Settled, tool.HashBytes(out), e.Err, e.Notes, e.Question, e.Answer)
+	return fmt.Sprint(e.Func, e.Args, e.Kind, e.Intended, e.Settled, tool.HashBytes(out), e.Err, e.Notes, e.Question, e.Answer)
 }
 
 // unfold writes files into a new folder.

@@ -12,7 +12,7 @@ type Intent struct {
 	Place tool.Place
 	Func  string     // "fs.write"
 	Args  *tool.Dict // complete; compared whole when the run is executed again
-	Class tool.Class
+	Kind  tool.EffectKind
 	// Staged says that doing it changes nothing yet: so nobody need wait until the
 	// intent is on disk. It is not kept.
 	Staged bool
@@ -123,7 +123,7 @@ func (s *step) entry(run string, blobs blobReader) (Entry, error) {
 		switch r.kind {
 		case effectIntended:
 			p := f.tuple()
-			e.Intended, e.Func, e.Class = moment(part[int64](&p)), part[string](&p), tool.Class(p.int(int64(tool.Notice)))
+			e.Intended, e.Func, e.Kind = moment(part[int64](&p)), part[string](&p), p.kind()
 			f.end(p)
 			e.Args, e.Change = f.dict(), f.dict()
 		case effectSettled:

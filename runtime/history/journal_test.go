@@ -48,10 +48,33 @@ func script() tool.Script {
 }
 
 // did records an effect and its outcome.
-func did(t testing.TB, l *Log, p tool.Place, class tool.Class, v tool.Value) {
+func did(t testing.TB, l *Log, p tool.Place, kind tool.EffectKind, v tool.Value) {
 	t.Helper()
-	check(t, l.Intend(context.Background(), Intent{Place: p, Func: "f", Class: class}))
+	check(t, l.Intend(context.Background(), Intent{Place: p, Func: "f", Kind: kind}))
 	check(t, l.Settle(context.Background(), p, tool.Outcome{Value: v}, nil))
+}
+
+// TestEffectKinds checks that each kind is read as it was recorded, under the
+// number that it has had from the first record on.
+func TestEffectKinds(t *testing.T) {
+	codes := map[tool.EffectKind]int64{tool.Pure: 0, tool.Recorded: 1, tool.Read: 2, tool.Write: 3, tool.External: 4, tool.Repeatable: 5, tool.Notice: 6}
+	if len(codes) != int(tool.LastEffectKind) {
+		t.Errorf("%d kinds have a number, want %d", len(codes), tool.LastEffectKind)
+	}
+	j := open(t, t.TempDir())
+	l := begin(t, j, "r")
+	for kind, code := range codes {
+		if got := kindCode(kind); got != code {
+			t.Errorf("the number of %s is %d, want %d", kind, got, code)
+		}
+		did(t, l, tool.Place{int(kind)}, kind, "x")
+	}
+	check(t, l.End(context.Background(), "", tool.Outcome{}, nil))
+	for e, err := range j.Entries(context.Background(), "r") {
+		if err != nil || e.Kind != tool.EffectKind(e.Place[0]) {
+			t.Errorf("step %s is of kind %s, %v, want %s", e.Place, e.Kind, err, tool.EffectKind(e.Place[0]))
+		}
+	}
 }
 
 // place reads a place as it is written.
@@ -88,7 +111,7 @@ func TestValues(t *testing.T) {
 	check(t, err)
 	for i, v := range values {
 		p := tool.Place{i + 1}
-		check(t, l.Intend(ctx, Intent{Place: p, Func: "f", Args: tool.NewDict("v", v), Class: tool.External, Change: tool.NewDict("was", v)}))
+		check(t, l.Intend(ctx, Intent{Place: p, Func: "f", Args: tool.NewDict("v", v), Kind: tool.External, Change: tool.NewDict("was", v)}))
 		check(t, l.Settle(ctx, p, tool.Outcome{Value: v, Undo: &tool.Effect{Func: "u", Args: tool.NewDict("v", v), Place: p.Child(2)},
 			Usage: tool.Usage{Steps: 5, Effects: 1, Wall: time.Second}}, nil))
 	}
@@ -120,7 +143,7 @@ func TestValues(t *testing.T) {
 		if was, _ := e.Change.Get("was"); !tool.Equal(was, v) {
 			t.Errorf("change %s = %v, want %v", p, was, v)
 		}
-		if e.Func != "f" || e.Class != tool.External || e.Outcome.Undo.Func != "u" || e.Outcome.Undo.Place.String() != p.Child(2).String() ||
+		if e.Func != "f" || e.Kind != tool.External || e.Outcome.Undo.Func != "u" || e.Outcome.Undo.Place.String() != p.Child(2).String() ||
 			e.Key != id+"/"+p.String() || e.Outcome.Usage != (tool.Usage{Steps: 5, Effects: 1, Wall: time.Second}) || e.Unknown() {
 			t.Errorf("entry %s = %+v", p, e)
 		}
@@ -141,7 +164,7 @@ func TestErrorsAreKeptWhole(t *testing.T) {
 		Pos: tool.Position{File: "a.star", Line: 3, Col: 4}, Trace: []string{"a.star:1:1: in main", "a.star:3:4: in f"}}
 	for i, err := range []error{full, errors.New("plain"), context.Canceled, &tool.Error{Err: errors.New("not \xff UTF-8")}} {
 		p := tool.Place{i + 1}
-		check(t, l.Intend(ctx, Intent{Place: p, Func: "f", Class: tool.Read}))
+		check(t, l.Intend(ctx, Intent{Place: p, Func: "f", Kind: tool.Read}))
 		check(t, l.Settle(ctx, p, tool.Outcome{Usage: tool.Usage{Steps: 7}}, err))
 	}
 	check(t, l.End(ctx, "error", tool.Outcome{}, full))
@@ -185,7 +208,7 @@ func TestMatches(t *testing.T) {
 	ctx, dir := context.Background(), t.TempDir()
 	j := open(t, dir)
 	l := begin(t, j, "r")
-	check(t, l.Intend(ctx, Intent{Place: place("3.1"), Func: "fs.read", Args: tool.NewDict("path", "a", "n", 1), Class: tool.Read}))
+	check(t, l.Intend(ctx, Intent{Place: place("3.1"), Func: "fs.read", Args: tool.NewDict("path", "a", "n", 1), Kind: tool.Read}))
 	check(t, l.Close())
 	l, err := j.Resume(ctx, "r")
 	check(t, err)
@@ -220,13 +243,13 @@ func TestQuestion(t *testing.T) {
 	l := begin(t, j, "r")
 	p := place("2")
 	check(t, l.Note(ctx, p, tool.NewDict("approved", false, "by", "a rule")))
-	check(t, l.Intend(ctx, Intent{Place: p, Func: "human.confirm", Class: tool.External}))
+	check(t, l.Intend(ctx, Intent{Place: p, Func: "human.confirm", Kind: tool.External}))
 	check(t, l.Ask(ctx, Question{Place: p, Text: "Delete it?", Confirm: true, Data: tool.NewDict("diff", "-a")}))
 	if _, ok, err := l.Answer(ctx, p); ok || err != nil {
 		t.Errorf("Answer before anybody said anything = %v, %v", ok, err)
 	}
 	check(t, l.Park(ctx, "a question"))
-	if err := l.Intend(ctx, Intent{Place: place("3")}); err == nil {
+	if err := l.Intend(ctx, Intent{Place: place("3"), Kind: tool.Read}); err == nil {
 		t.Error("a parked run goes on")
 	}
 	if r := one(t, other, "r"); r.State != Parked || r.Reason != "a question" || r.Waits.String() != "2" || !r.Wake.IsZero() {
@@ -306,9 +329,11 @@ func TestMisuse(t *testing.T) {
 		{"a second outcome", l.Settle(ctx, place("1"), tool.Outcome{}, nil), tool.Internal},
 		{"an outcome of nothing", l.Settle(ctx, place("9"), tool.Outcome{}, nil), tool.Internal},
 		{"a question at no place", l.Ask(ctx, Question{Text: "?"}), tool.Internal},
-		{"an intent after its outcome", l.Intend(ctx, Intent{Place: place("1"), Func: "f"}), tool.Internal},
-		{"a caller who has given up", l.Intend(gone, Intent{Place: place("2"), Func: "f", Class: tool.Write}), tool.Canceled},
-		{"a value that is none", l.Intend(ctx, Intent{Place: place("2"), Args: tool.NewDict("x", "\xff")}), tool.Invalid},
+		{"an intent after its outcome", l.Intend(ctx, Intent{Place: place("1"), Func: "f", Kind: tool.Read}), tool.Internal},
+		{"a caller who has given up", l.Intend(gone, Intent{Place: place("2"), Func: "f", Kind: tool.Write}), tool.Canceled},
+		{"a value that is none", l.Intend(ctx, Intent{Place: place("2"), Kind: tool.Read, Args: tool.NewDict("x", "\xff")}), tool.Invalid},
+		{"an intent without a kind", l.Intend(ctx, Intent{Place: place("2"), Func: "f"}), tool.Invalid},
+		{"an intent of no kind", l.Intend(ctx, Intent{Place: place("2"), Func: "f", Kind: tool.LastEffectKind + 1}), tool.Invalid},
 	} {
 		if c.err == nil || tool.KindOf(c.err) != c.want {
 			t.Errorf("%s: %v, want an error of kind %v", c.name, c.err, c.want)
@@ -390,8 +415,8 @@ func TestSharedByManyRuns(t *testing.T) {
 			for n := range steps { // as the items of one call do
 				children.Go(func() {
 					p := tool.Place{1, n}
-					class := []tool.Class{tool.Read, tool.Write}[n%2]
-					if err := errors.Join(l.Intend(ctx, Intent{Place: p, Func: "f", Class: class}), l.Settle(ctx, p, tool.Outcome{Value: int64(n)}, nil)); err != nil {
+					kind := []tool.EffectKind{tool.Read, tool.Write}[n%2]
+					if err := errors.Join(l.Intend(ctx, Intent{Place: p, Func: "f", Kind: kind}), l.Settle(ctx, p, tool.Outcome{Value: int64(n)}, nil)); err != nil {
 						t.Error(err)
 					}
 				})
@@ -587,7 +612,7 @@ func TestRead(t *testing.T) {
 		if e.Outcome.Value != "x" || !ok || err != nil || look.Script().Source != script().Source {
 			t.Errorf("Recorded = %+v, %v, %v", e, ok, err)
 		}
-		if err := look.Intend(ctx, Intent{Place: place("2")}); err == nil {
+		if err := look.Intend(ctx, Intent{Place: place("2"), Kind: tool.Read}); err == nil {
 			t.Error("a log to be read takes an intent")
 		}
 		check(t, look.Close())
@@ -611,7 +636,7 @@ func TestReadsOnAFullDisk(t *testing.T) {
 	var err error
 	n := 2
 	for ; err == nil && n < 2*queueMost; n++ { // reads wait for nobody, but not for ever
-		if err = l.Intend(ctx, Intent{Place: tool.Place{n}, Func: "f", Class: tool.Read}); err == nil {
+		if err = l.Intend(ctx, Intent{Place: tool.Place{n}, Func: "f", Kind: tool.Read}); err == nil {
 			err = l.Settle(ctx, tool.Place{n}, tool.Outcome{}, nil)
 		}
 	}

@@ -80,14 +80,17 @@ func (l *Log) Notes() iter.Seq2[*tool.Dict, error] {
 	}
 }
 
-// Intend records that an effect is about to be done. Where its class is Write
+// Intend records that an effect is about to be done. Where its kind is Write
 // or External and it is not staged, the record is on disk when Intend returns, and the effect must
 // not be done if it fails. An effect without an outcome may be intended again;
 // one that has an outcome must not be.
 func (l *Log) Intend(ctx context.Context, i Intent) error {
+	if !i.Kind.Valid() {
+		return tool.Errorf(tool.Invalid, "the intent of %s has no valid Kind", i.Func)
+	}
 	r := l.recorder(i.Place)
-	r.put(tool.Tuple{nanos(now()), i.Func, int64(i.Class)}, orNil(i.Args), orNil(i.Change))
-	return l.add(ctx, addition{kind: effectIntended, place: i.Place, durable: !i.Staged && (i.Class == tool.Write || i.Class == tool.External)}, r)
+	r.put(tool.Tuple{nanos(now()), i.Func, kindCode(i.Kind)}, orNil(i.Args), orNil(i.Change))
+	return l.add(ctx, addition{kind: effectIntended, place: i.Place, durable: !i.Staged && (i.Kind == tool.Write || i.Kind == tool.External)}, r)
 }
 
 // Settle records what came of an effect that was intended: an outcome, or an

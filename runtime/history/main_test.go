@@ -67,11 +67,11 @@ func childWrites(dir string) {
 			must(err)
 			for n := 1; ; n++ {
 				p := tool.Place{n}
-				must(l.Intend(ctx, Intent{Place: p, Func: "fs.write", Args: stepArgs(n), Class: tool.Write}))
+				must(l.Intend(ctx, Intent{Place: p, Func: "fs.write", Args: stepArgs(n), Kind: tool.Write}))
 				fmt.Fprintf(os.Stdout, "%s %d\n", l.Run().ID, n)
 				must(l.Settle(ctx, p, tool.Outcome{Value: stepValue(n)}, nil))
 				read := p.Child(1)
-				must(l.Intend(ctx, Intent{Place: read, Func: "fs.read", Args: stepArgs(n), Class: tool.Read}))
+				must(l.Intend(ctx, Intent{Place: read, Func: "fs.read", Args: stepArgs(n), Kind: tool.Read}))
 				must(l.Settle(ctx, read, tool.Outcome{Value: int64(n)}, nil))
 			}
 		})

@@ -322,6 +322,17 @@ func part[T any](p *parts) T {
 	return v
 }
 
+// firstKind is the kind that is 0 in a record: records are older than the rule
+// that 0 is not a valid kind.
+const firstKind = tool.Pure
+
+func kindCode(k tool.EffectKind) int64 { return int64(k - firstKind) }
+
+// kind reads the number of kindCode.
+func (p *parts) kind() tool.EffectKind {
+	return tool.EffectKind(p.int(kindCode(tool.LastEffectKind))) + firstKind
+}
+
 func (p *parts) int(most int64) int64 {
 	i := part[int64](p)
 	p.bad = p.bad || i < 0 || i > most

@@ -163,7 +163,7 @@ func fill(t *testing.T, l *Log) (int, error) {
 	ctx := context.Background()
 	for n := 1; n < 10_000; n++ {
 		p := tool.Place{n}
-		if err := l.Intend(ctx, Intent{Place: p, Func: "fs.write", Args: tool.NewDict("text", strings.Repeat("x", 20_000)), Class: tool.Write}); err != nil {
+		if err := l.Intend(ctx, Intent{Place: p, Func: "fs.write", Args: tool.NewDict("text", strings.Repeat("x", 20_000)), Kind: tool.Write}); err != nil {
 			return n - 1, err
 		}
 		check(t, l.Settle(ctx, p, tool.Outcome{Value: int64(n)}, nil))

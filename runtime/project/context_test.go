@@ -49,13 +49,13 @@ func contextOf(t *testing.T, root, home, level string) string {
 }
 
 func TestModules(t *testing.T) {
-	want := map[string]tool.Class{"context.read": tool.Read, "skill.create": tool.External}
+	want := map[string]tool.EffectKind{"context.read": tool.Read, "skill.create": tool.External}
 	for _, m := range project.Modules("", &project.Options{}) {
 		for _, f := range m.Funcs {
 			name := m.Name + "." + f.Name
-			class, ok := want[name]
-			if !ok || f.Class != class {
-				t.Errorf("%s has class %v, want %v (%v)", name, f.Class, class, ok)
+			kind, ok := want[name]
+			if !ok || f.Kind != kind {
+				t.Errorf("%s has kind %v, want %v (%v)", name, f.Kind, kind, ok)
 			}
 			delete(want, name)
 			targets, err := f.Target(&tool.Dict{})

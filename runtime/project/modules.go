@@ -29,7 +29,7 @@ func contextRead(root string, o *Options) tool.Func {
 		Doc:     "Tell what the project is: its notes and skills; from level standard on its files and git branch; at comprehensive also recent commits and the largest and latest files.",
 		Params:  []tool.Param{level},
 		Returns: "Markdown of at most 8,000 characters",
-		Class:   tool.Read,
+		Kind:    tool.Read,
 		Target:  needs("context.read"),
 		Do: func(ctx context.Context, e tool.Effect, _ tool.Grant) (tool.Outcome, error) {
 			text, err := Context(ctx, root, o, e.Args.Text("level"))
@@ -63,7 +63,7 @@ func skillCreate(root string, o *Options) tool.Func {
 			auto, requires, location,
 		},
 		Returns: "the path of the file and what to do next, as text",
-		Class:   tool.External,
+		Kind:    tool.External,
 		Target:  needs("skill.create"),
 		Do: func(_ context.Context, e tool.Effect, _ tool.Grant) (tool.Outcome, error) {
 			s, err := CreateSkill(root, o, *newSkill(e.Args))

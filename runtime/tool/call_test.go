@@ -54,7 +54,7 @@ func TestErrorTypes(t *testing.T) {
 		Busy: "system_error", Closed: "system_error", Unanswered: "permission_error",
 	}
 	if n := int(LastKind) + 1; len(want) != n || len(kindType) != n {
-		t.Errorf("there are %d kinds, of which %d have a type, want %d", n, len(kindType), len(want))
+		t.Errorf("there are %d kinds and %d types, want %d", n, len(kindType), len(want))
 	}
 	names := map[string]bool{}
 	for kind := range want {

@@ -81,7 +81,7 @@ type Func struct {
 	Doc     string // what it does; the first sentence is its summary
 	Params  []Param
 	Returns string // what it gives, in words
-	Class   Class
+	Kind    EffectKind
 	// Target gives the capabilities that a call with these arguments takes.
 	// Nil means none.
 	Target func(args *Dict) ([]Capability, error)
@@ -113,19 +113,64 @@ type Func struct {
 	Again func(e Effect, out Outcome, failure error) error
 }
 
-// A Class says what may happen when a function is called, and so what a record
-// of it must hold and whether it may be repeated.
-type Class uint8
+// An EffectKind is what may happen when a function is called. It decides what a
+// record of the call must hold and whether the call may be repeated. The zero
+// value is invalid: each row sets its kind.
+type EffectKind uint8
 
 const (
-	Pure       Class = iota // computes, in the script's own process
-	Recorded                // asks for something that is never the same: a time, a seed
-	Read                    // reads the project
-	Write                   // changes the project; staged, and can be undone
-	External                // acts beyond the project; at most once
-	Repeatable              // reaches beyond the project, and may be repeated
-	Notice                  // tells the user something; changes nothing
+	_           EffectKind = iota
+	Pure                   // computes, in the script's own process
+	Recorded               // asks for something that is never the same: a time, a seed
+	Read                   // reads the project
+	Write                  // changes the project; staged, and can be undone
+	External               // acts beyond the project; at most once
+	Repeatable             // reaches beyond the project, and may be repeated
+	Notice                 // reports something to the user; changes nothing
+	effectKinds            // the bound of valid kinds; a new kind comes before it
 )
+
+// LastEffectKind is the last valid EffectKind: the bound for decoders.
+const LastEffectKind = effectKinds - 1
+
+// Valid reports whether k is one of the kinds.
+func (k EffectKind) Valid() bool { return k > 0 && k <= LastEffectKind }
+
+// String returns the kind's name, as in "external".
+func (k EffectKind) String() string {
+	names := [...]string{"invalid", "pure", "recorded", "read", "write", "external", "repeatable", "notice"}
+	if k.Valid() {
+		return names[k]
+	}
+	return names[0]
+}
+
+// CheckKinds returns an error of kind Invalid if a row of the module, or of its
+// objects, has no valid Kind. The rows of objects must be Pure, since they run
+// in the script's own process.
+func (m *Module) CheckKinds() error {
+	for i := range m.Funcs {
+		if f := &m.Funcs[i]; !f.Kind.Valid() {
+			name := f.Name
+			if m.Name != "" {
+				name = m.Name + "." + name
+			}
+			return Errorf(Invalid, "the function %s has no valid Kind", name).
+				WithHint("set its Kind to one of tool.Pure, tool.Recorded, tool.Read, tool.Write, tool.External, tool.Repeatable and tool.Notice")
+		}
+	}
+	for _, o := range m.Objects {
+		for _, rows := range [][]Func{o.Fields, o.Methods} {
+			for i := range rows {
+				if f := &rows[i]; f.Kind != Pure {
+					return Errorf(Invalid, "the row %s of the object type %s must be of the Kind tool.Pure", f.Name, o.Name).
+						WithHint("set its Kind to tool.Pure: fields and methods can only compute")
+				}
+			}
+		}
+	}
+	return nil
+}
 
 // A Grant is what a function is lent for one effect: whom it acts for, and
 // what that one may do. The zero Grant allows nothing.

@@ -117,3 +117,16 @@ func TestBindVariadic(t *testing.T) {
 		}
 	}
 }
+
+func TestEffectKind(t *testing.T) {
+	want := []string{"invalid", "pure", "recorded", "read", "write", "external", "repeatable", "notice", "invalid"}
+	for i, name := range want {
+		k := EffectKind(i)
+		if k.String() != name || k.Valid() != (name != "invalid") {
+			t.Errorf("kind %d is %q, valid %v, want %q", i, k, k.Valid(), name)
+		}
+	}
+	if int(LastEffectKind) != len(want)-2 {
+		t.Errorf("LastEffectKind is %d, want %d", LastEffectKind, len(want)-2)
+	}
+}

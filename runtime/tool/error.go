@@ -80,8 +80,8 @@ func (k kindError) Error() string { return Kind(k).String() }
 
 // The targets for [errors.Is]: errors.Is(err, tool.ErrDenied) reports whether err,
 // or an error that it wraps, is an [Error] of the kind Denied. ErrFailed also
-// matches Command and Internal, and ErrDenied also matches Security. [KindOf]
-// tells these apart.
+// matches Command and Internal, and ErrDenied also matches Security; [KindOf]
+// distinguishes these.
 var (
 	ErrFailed      error = kindError(Failed)
 	ErrInvalid     error = kindError(Invalid)

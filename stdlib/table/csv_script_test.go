@@ -21,7 +21,7 @@ func TestCSVScripts(t *testing.T) {
 	}
 	fs := tool.Module{Name: "fs"}
 	for _, name := range []string{"stat", "read_bytes"} {
-		fs.Funcs = append(fs.Funcs, tool.Func{Name: name, Class: tool.Read, Params: []tool.Param{tool.Required("path", tool.TypeString, "The file.")}})
+		fs.Funcs = append(fs.Funcs, tool.Func{Name: name, Kind: tool.Read, Params: []tool.Param{tool.Required("path", tool.TypeString, "The file.")}})
 	}
 	e := engine.New(&engine.Options{Modules: []tool.Module{Module(), fs}})
 	const star, lua = "def f():\n    return ", "return tool{description = 'd', handler = function() return "

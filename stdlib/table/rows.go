@@ -76,6 +76,7 @@ func bound(k *kinds, rows []row) []tool.Func {
 	funcs := make([]tool.Func, len(rows))
 	for i, r := range rows {
 		funcs[i] = r.Func
+		funcs[i].Kind = tool.Pure
 		funcs[i].Objects = true
 		funcs[i].Do = func(ctx context.Context, e tool.Effect, g tool.Grant) (tool.Outcome, error) {
 			v, err := r.do(&call{ctx, g, e.Args, e.Self})

@@ -33,7 +33,7 @@ func scriptEngine() *engine.Engine {
 	m := Module()
 	k := m.Objects[0]
 	give := func(name string, made func() *Table) tool.Func {
-		return tool.Func{Name: name, Doc: "D.", Objects: true, Do: func(context.Context, tool.Effect, tool.Grant) (tool.Outcome, error) {
+		return tool.Func{Name: name, Doc: "D.", Kind: tool.Pure, Objects: true, Do: func(context.Context, tool.Effect, tool.Grant) (tool.Outcome, error) {
 			v := *made()
 			v.kinds = &kinds{table: *k}
 			return tool.Outcome{Value: &v}, nil
