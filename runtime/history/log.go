@@ -292,3 +292,12 @@ func (l *Log) finish(ctx context.Context, a addition, r *recorder) error {
 	l.shut(tool.Errorf(tool.Internal, "the run '%s' is %s", l.run.ID, "parked or has ended"))
 	return nil
 }
+
+// Live implements [Record].
+func (l *Log) Live() bool { return true }
+
+// Keeps implements [Record].
+func (l *Log) Keeps() bool { return true }
+
+// Recall implements [Record].
+func (l *Log) Recall(e tool.Effect, _ *tool.Func) (*Entry, Recollection, error) { return recall(l, e) }

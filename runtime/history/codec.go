@@ -1,0 +1,340 @@
+package history
+
+import (
+	"encoding/binary"
+	"errors"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/cassidy-run/cassidy/runtime/tool"
+)
+
+// A recordKind says what a record tells of.
+type recordKind byte
+
+const (
+	runBegun recordKind = iota + 1
+	runResumed
+	effectIntended
+	effectSettled
+	placeNoted
+	questionAsked
+	runParked
+	runEnded
+)
+
+// A record is its kind, the length of its fields, and the fields: each a value
+// in the form of [tool.Append] behind its length. The lowest bit of that length
+// is set where the value is kept beside the database, and then the hash of its
+// bytes follows instead of them.
+type record struct {
+	kind   recordKind
+	fields []byte
+}
+
+var errRecord = errors.New("not a record of this journal")
+
+// nextRecord takes the first record off data.
+func nextRecord(data []byte) (record, []byte, error) {
+	if len(data) == 0 || data[0] == 0 || recordKind(data[0]) > runEnded {
+		return record{}, nil, errRecord
+	}
+	n, size := binary.Uvarint(data[1:])
+	if size <= 0 || n > uint64(len(data)-1-size) {
+		return record{}, nil, errRecord
+	}
+	body := data[1+size:]
+	return record{kind: recordKind(data[0]), fields: body[:n]}, body[n:], nil
+}
+
+// A recorder writes one record. The first error stays and makes the rest
+// of no effect.
+type recorder struct {
+	blobs *blobs
+	buf   []byte
+	bare  []byte // a field before it has its length
+	err   error
+}
+
+// put adds a field; a large one goes beside the database.
+func (r *recorder) put(vs ...tool.Value) {
+	for _, v := range vs {
+		r.field(v, inlineMost)
+	}
+}
+
+func (r *recorder) field(v tool.Value, most int) {
+	if r.err != nil {
+		return
+	}
+	if r.bare, r.err = tool.Append(r.bare[:0], v); r.err != nil {
+		return
+	}
+	if len(r.bare) <= most {
+		r.buf = binary.AppendUvarint(r.buf, uint64(len(r.bare))<<1)
+		r.buf = append(r.buf, r.bare...)
+		return
+	}
+	var name blobName
+	if name, r.err = r.blobs.put(r.bare); r.err == nil {
+		r.buf = binary.AppendUvarint(r.buf, uint64(len(r.bare))<<1|1)
+		r.buf = append(r.buf, name[:]...)
+	}
+}
+
+// record returns the record as it is kept.
+func (r *recorder) record(k recordKind) ([]byte, error) {
+	if r.err != nil {
+		if _, ok := r.err.(*tool.Error); ok {
+			return nil, r.err
+		}
+		return nil, tool.Errorf(tool.Invalid, "cannot be recorded: %w", r.err)
+	}
+	out := binary.AppendUvarint(append(make([]byte, 0, len(r.buf)+6), byte(k)), uint64(len(r.buf)))
+	return append(out, r.buf...), nil
+}
+
+// A blobReader reads what a field keeps beside the database.
+type blobReader func(name blobName, size uint64) ([]byte, error)
+
+// fields reads the fields of a record one after the other. Everything is
+// checked, since a file may hold anything; the first error stays, and what is
+// read after it is zero.
+type fields struct {
+	rest  []byte
+	blobs blobReader
+	err   error
+}
+
+// raw takes the next field: its bytes, or the name and size of its blob.
+func (f *fields) raw() (bare []byte, name blobName, size uint64) {
+	n, head := binary.Uvarint(f.rest)
+	if head <= 0 {
+		f.fail(errRecord)
+		return nil, name, 0
+	}
+	f.rest = f.rest[head:]
+	size = n >> 1
+	if n&1 == 1 {
+		if len(f.rest) < len(name) {
+			f.fail(errRecord)
+			return nil, name, 0
+		}
+		f.rest = f.rest[copy(name[:], f.rest):]
+		return nil, name, size
+	}
+	if size > uint64(len(f.rest)) {
+		f.fail(errRecord)
+		return nil, name, 0
+	}
+	bare, f.rest = f.rest[:size], f.rest[size:]
+	return bare, name, 0
+}
+
+func (f *fields) fail(err error) {
+	if f.err == nil {
+		f.err = err
+	}
+	f.rest = nil
+}
+
+func (f *fields) value() tool.Value {
+	if f.err != nil {
+		return nil
+	}
+	bare, name, size := f.raw()
+	if f.err == nil && bare == nil {
+		var err error
+		if bare, err = f.blobs(name, size); err != nil {
+			f.fail(err)
+		}
+	}
+	if f.err != nil {
+		return nil
+	}
+	v, err := tool.Decode(bare)
+	if err != nil {
+		f.fail(err)
+	}
+	return v
+}
+
+// field reads a field of one type.
+func field[T any](f *fields) T {
+	v, ok := f.value().(T)
+	if !ok {
+		f.fail(errRecord)
+	}
+	return v
+}
+
+// dict reads a dict or nothing.
+func (f *fields) dict() *tool.Dict {
+	switch v := f.value().(type) {
+	case nil:
+		return nil
+	case *tool.Dict:
+		return v
+	}
+	f.fail(errRecord)
+	return nil
+}
+
+func (f *fields) time() time.Time { return moment(field[int64](f)) }
+
+// moment is a time as it is recorded; 0 is none.
+func moment(nanos int64) time.Time {
+	if nanos == 0 {
+		return time.Time{}
+	}
+	return time.Unix(0, nanos).UTC()
+}
+
+// small reads a whole number from 0 to most.
+func (f *fields) small(most int64) int64 {
+	i := field[int64](f)
+	if i < 0 || i > most {
+		f.fail(errRecord)
+		return 0
+	}
+	return i
+}
+
+// done says what was wrong, as that bytes are left over.
+func (f *fields) done() error {
+	if f.err == nil && len(f.rest) > 0 {
+		f.err = errRecord
+	}
+	return f.err
+}
+
+// nanos gives a moment as it is recorded. The zero time is none.
+func nanos(t time.Time) int64 {
+	if t.IsZero() {
+		return 0
+	}
+	return t.UnixNano()
+}
+
+// orNil makes no dict at all the value nil.
+func orNil(d *tool.Dict) tool.Value {
+	if d == nil {
+		return nil
+	}
+	return d
+}
+
+// ParsePlace reads what [tool.Place.String] wrote, and nothing else; "" is the nil
+// place. It fails, of kind Invalid, for any other text.
+func ParsePlace(text string) (tool.Place, error) {
+	if text == "" {
+		return nil, nil
+	}
+	var p tool.Place
+	for part := range strings.SplitSeq(text, ".") {
+		n, err := strconv.ParseUint(part, 10, 31)
+		if err != nil || part[0] == '0' && n > 0 || n == 0 && len(part) > 1 {
+			return nil, tool.Errorf(tool.Invalid, "%q is no step of a run", tool.Clean(text, 40)).WithHint("a step is a number, or several, as in 3.1")
+		}
+		p = append(p, int(n))
+	}
+	return p, nil
+}
+
+// maxTrace is how many lines of a trace are kept: more than a script's calls
+// may nest by far.
+const maxTrace = 256
+
+// errorValue is an error as it is recorded: what is said, and not what it
+// wraps.
+func errorValue(err error) tool.Value {
+	if err == nil {
+		return nil
+	}
+	e := tool.ErrorOf(err, tool.Failed)
+	text := ""
+	if e.Err != nil {
+		text = e.Err.Error()
+	}
+	trace := make(tool.List, 0, len(e.Trace))
+	for _, line := range e.Trace[:min(len(e.Trace), maxTrace)] {
+		trace = append(trace, utf8Text(line))
+	}
+	return tool.List{int64(e.Kind), utf8Text(e.Op), utf8Text(text), utf8Text(e.Hint), utf8Text(string(e.Limit)),
+		utf8Text(e.Pos.File), int64(e.Pos.Line), int64(e.Pos.Col), trace}
+}
+
+func utf8Text(s string) string { return strings.ToValidUTF8(s, "\ufffd") }
+
+// failure reads an error, or nil.
+func (f *fields) failure() *tool.Error {
+	v := f.value()
+	if v == nil {
+		return nil
+	}
+	list, _ := v.(tool.List)
+	p := parts{list: list}
+	kind := p.int(int64(tool.LastKind))
+	e := &tool.Error{Kind: tool.Kind(kind), Op: part[string](&p), Err: errors.New(part[string](&p)), Hint: part[string](&p), Limit: tool.LimitName(part[string](&p))}
+	e.Pos = tool.Position{File: part[string](&p), Line: int(p.int(math.MaxInt32)), Col: int(p.int(math.MaxInt32))}
+	for _, v := range part[tool.List](&p) {
+		line, ok := v.(string)
+		p.bad = p.bad || !ok
+		e.Trace = append(e.Trace, line)
+	}
+	f.end(p)
+	return e
+}
+
+func usageParts(u tool.Usage) tool.Tuple {
+	return tool.Tuple{u.Steps, int64(u.Effects), int64(u.Wall)}
+}
+
+func (p *parts) usage() tool.Usage {
+	return tool.Usage{Steps: p.int(math.MaxInt64), Effects: int(p.int(math.MaxInt32)), Wall: time.Duration(p.int(math.MaxInt64))}
+}
+
+// tuple reads a field of several parts.
+func (f *fields) tuple() parts { return parts{list: field[tool.Tuple](f)} }
+
+// end fails the fields if a tuple was not what was read, or has parts left.
+func (f *fields) end(p parts) {
+	if p.bad || len(p.list) > 0 {
+		f.fail(errRecord)
+	}
+}
+
+// parts reads the items of a list one after the other.
+type parts struct {
+	list []tool.Value
+	bad  bool
+}
+
+func part[T any](p *parts) T {
+	if len(p.list) == 0 {
+		p.bad = true
+		return *new(T)
+	}
+	v, ok := p.list[0].(T)
+	p.list, p.bad = p.list[1:], p.bad || !ok
+	return v
+}
+
+// firstKind is the kind that is 0 in a record: records are older than the rule
+// that 0 is not a valid kind.
+const firstKind = tool.Pure
+
+func kindCode(k tool.EffectKind) int64 { return int64(k - firstKind) }
+
+// kind reads the number of kindCode.
+func (p *parts) kind() tool.EffectKind {
+	return tool.EffectKind(p.int(kindCode(tool.LastEffectKind))) + firstKind
+}
+
+func (p *parts) int(most int64) int64 {
+	i := part[int64](p)
+	p.bad = p.bad || i < 0 || i > most
+	return i
+}

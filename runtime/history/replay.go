@@ -1,0 +1,229 @@
+package history
+
+import (
+	"context"
+	"slices"
+	"strconv"
+	"sync"
+
+	"github.com/cassidy-run/cassidy/runtime/tool"
+)
+
+// A Replay is a [Record] that answers every effect from another record: nothing
+// is done, asked or recorded. Calls are made again, since the effects inside
+// them are recorded too, and their outcomes are compared.
+type Replay struct {
+	Record             // what is replayed; it is only read
+	changed bool       // a script was replaced
+	from    tool.Place // the first step at which the replacement is used
+
+	mu       sync.Mutex
+	answered map[string]bool   // the steps whose entries were used
+	again    map[string]*Entry // the calls that are made again, by the step at which they are made now
+	outcome  Replayed
+}
+
+// Replayed is what came of a [Replay].
+type Replayed struct {
+	Steps int // how many effects the record has answered
+	// Differences are the calls with another outcome than the record's. In an
+	// exact replay there is at most one, and it ends the replay.
+	Differences []Difference
+	// Would are writes that a replaced script asked for, and that are not in the
+	// record. They were not done.
+	Would []tool.Effect
+}
+
+// A Difference is a call with another outcome than the record's.
+type Difference struct {
+	Place     tool.Place
+	Call      string
+	Was, Is   tool.Value
+	WasFailed *tool.Error // nil for a success
+	IsFailed  error
+}
+
+// NewReplay returns a replay of a record. changed says that a script of the run
+// was replaced, from a step on; nil is the first one.
+func NewReplay(r Record, changed bool, from tool.Place) *Replay {
+	return &Replay{Record: r, changed: changed, from: from, answered: map[string]bool{}, again: map[string]*Entry{}}
+}
+
+// Outcome returns what came of the replay so far.
+func (p *Replay) Outcome() Replayed {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.outcome
+}
+
+// Forked reports whether a step is at or after the first one at which a
+// replaced script is used.
+func (p *Replay) Forked(at tool.Place) bool {
+	return p.changed && slices.Compare(at, p.from) >= 0
+}
+
+// Live implements [Record].
+func (p *Replay) Live() bool { return false }
+
+// Keeps implements [Record].
+func (p *Replay) Keeps() bool { return false }
+
+// Key implements [Record].
+func (p *Replay) Key(tool.Place) string { return "" }
+
+// Recall implements [Record]. An effect that the record cannot answer is an
+// error of kind Conflict, unless a replaced script asks for a call or a write.
+func (p *Replay) Recall(e tool.Effect, f *tool.Func) (*Entry, Recollection, error) {
+	found, known, err := p.Recorded(e.Place)
+	if err != nil {
+		return nil, Unknown, err
+	}
+	entry := &found
+	known = known && !entry.Intended.IsZero() && entry.Matches(e) == nil
+	if !known && p.Forked(e.Place) {
+		entry, known = p.elsewhere(e)
+	}
+	if !known {
+		return nil, Unknown, p.unanswered(e, f)
+	}
+	p.count(entry.Place)
+	switch {
+	case f.Calls && entry.Err != nil && !p.Forked(e.Place) && !p.began(e.Place):
+		return entry, Known, nil // what refused it then may allow it now
+	case f.Calls:
+		p.mu.Lock()
+		p.again[e.Place.String()] = entry
+		p.mu.Unlock()
+		return nil, Unknown, nil
+	case entry.Unknown():
+		return nil, Unknown, tool.Errorf(tool.Conflict, "the record ends in the middle of step %s, %s", e.Place, e.Func)
+	}
+	return entry, Known, nil
+}
+
+// began reports whether a recorded call came as far as its first effect.
+func (p *Replay) began(at tool.Place) bool {
+	for n := range 2 { // that of a handler in Go is at 0
+		if _, known, err := p.Recorded(at.Child(n)); known || err != nil {
+			return true
+		}
+	}
+	return false
+}
+
+func (p *Replay) count(at tool.Place) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if name := at.String(); !p.answered[name] {
+		p.answered[name] = true
+		p.outcome.Steps++
+	}
+}
+
+// maxGap is how many steps in a row may have no entry where an effect is
+// searched for: what a call logs takes steps too, 200 at most.
+const maxGap = 200
+
+// elsewhere finds the effect of a replaced script where the script has moved it
+// to another step of the same call: the first equal one that was not used yet.
+func (p *Replay) elsewhere(e tool.Effect) (*Entry, bool) {
+	call := e.Place[:max(0, len(e.Place)-1)]
+	gap := 0
+	for n := 1; gap <= maxGap; n++ {
+		entry, ok, err := p.Recorded(call.Child(n))
+		if err != nil {
+			return nil, false
+		}
+		if gap++; ok {
+			gap = 0
+		}
+		same := !entry.Intended.IsZero() && entry.Matches(tool.Effect{Func: e.Func, Args: e.Args, Place: entry.Place}) == nil
+		p.mu.Lock()
+		used := p.answered[entry.Place.String()]
+		p.mu.Unlock()
+		if same && !used {
+			return &entry, true
+		}
+	}
+	return nil, false
+}
+
+// unanswered says what becomes of an effect that the record has no answer for:
+// nil where a replaced script may have it done without touching anything.
+func (p *Replay) unanswered(e tool.Effect, f *tool.Func) error {
+	forked := p.Forked(e.Place)
+	switch {
+	case forked && f.Calls: // the effects inside it may be recorded
+		return nil
+	case forked && f.Kind == tool.Write: // it is staged, and never committed
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.outcome.Would = append(p.outcome.Would, e)
+		return nil
+	}
+	text := tool.Clean(e.Func+"("+e.Args.String()+")", maxEffectText)
+	if p.changed {
+		return tool.Errorf(tool.Conflict, "the record does not know what comes of step %s: now it is %s", e.Place, text).
+			WithHint("the changed script asks for what the run did not do, or for the same with other arguments")
+	}
+	if entry, known, _ := p.Recorded(e.Place); known && !entry.Intended.IsZero() {
+		return entry.Matches(e)
+	}
+	return tool.Errorf(tool.Conflict, "the record has nothing at step %s: now it is %s", e.Place, text).
+		WithHint("the run had not come further, or the script took another way")
+}
+
+// maxEffectText is how much of an effect an error shows, in bytes.
+const maxEffectText = 4 << 10
+
+// Intend implements [Record]. It records nothing.
+func (p *Replay) Intend(context.Context, Intent) error { return nil }
+
+// Note implements [Record]. It records nothing.
+func (p *Replay) Note(context.Context, tool.Place, *tool.Dict) error { return nil }
+
+// Ask implements [Record]. It records nothing.
+func (p *Replay) Ask(context.Context, Question) error { return nil }
+
+// Park implements [Record]. It records nothing.
+func (p *Replay) Park(context.Context, string) error { return nil }
+
+// End implements [Record]. It records nothing.
+func (p *Replay) End(context.Context, string, tool.Outcome, error) error { return nil }
+
+// Close implements [Record].
+func (p *Replay) Close() error { return nil }
+
+// Settle implements [Record]: it compares the outcome of a call that was made
+// again with the recorded one. Where no script was replaced, a difference is an
+// error of kind Conflict.
+func (p *Replay) Settle(_ context.Context, at tool.Place, out tool.Outcome, failure error) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	entry := p.again[at.String()]
+	if entry == nil || entry.Unknown() {
+		return nil
+	}
+	is := tool.ErrorOf(failure, tool.Failed)
+	sameError := (is == nil) == (entry.Err == nil) && (is == nil || is.Kind == entry.Err.Kind && is.Message() == entry.Err.Message())
+	if sameError && tool.Equal(out.Value, entry.Outcome.Value) {
+		return nil
+	}
+	p.outcome.Differences = append(p.outcome.Differences, Difference{
+		Place: entry.Place, Call: tool.Clean(entry.Func+"("+entry.Args.String()+")", maxEffectText),
+		Was: entry.Outcome.Value, Is: out.Value, WasFailed: entry.Err, IsFailed: failure,
+	})
+	if p.changed {
+		return nil
+	}
+	return tool.Errorf(tool.Conflict, "step %s came out otherwise than recorded: the record has %s, and now it is %s",
+		entry.Place, outcomeText(entry.Outcome.Value, entry.Err), outcomeText(out.Value, is))
+}
+
+func outcomeText(v tool.Value, err *tool.Error) string {
+	const most = 200
+	if err != nil {
+		return "the failure " + strconv.Quote(tool.Clean(err.Message(), most))
+	}
+	return tool.Clean(tool.FormatJSON(v, ""), most)
+}
