@@ -17,28 +17,28 @@ const callItself = "call"
 
 // allowed tells that somebody has let something be done: a person, a rule, or
 // who approved it for good.
-func (g *gate) allowed(d decision) { g.audit("allowed", d) }
+func (p *pass) allowed(d decision) { p.audit("allowed", d) }
 
 // refused tells that something was refused, and returns its error.
-func (g *gate) refused(d decision, err error) error {
-	if open(err) { // nothing was said yet
+func (p *pass) refused(d decision, err error) error {
+	if interrupts(err) { // nothing was decided yet
 		return err
 	}
-	if g.host.Events.Wanted() {
+	if p.run.host.Events.Wanted() {
 		d.why = tool.ErrorOf(err, tool.Denied).Message()
-		g.audit("denied", d)
+		p.audit("denied", d)
 	}
 	return err
 }
 
 // audit tells who decided what. It holds no arguments, which could be secrets,
 // but for what the capabilities name.
-func (g *gate) audit(word string, d decision) {
-	if !g.host.Events.Wanted() {
+func (p *pass) audit(word string, d decision) {
+	if !p.run.host.Events.Wanted() {
 		return
 	}
-	g.host.emit(tool.Audit, g.call, tool.NewDict("decision", word, "func", d.what, "capabilities", capabilityTexts(d.takes),
-		"place", d.place.String(), "caller", callerText(g.call.Caller), "why", clip(d.why)))
+	p.run.host.emit(tool.Audit, p.call, tool.NewDict("decision", word, "func", d.what, "capabilities", capabilityTexts(d.takes),
+		"place", d.place.String(), "caller", callerText(p.call.Caller), "why", clip(d.why)))
 }
 
 func capabilityTexts(list []tool.Capability) tool.List {

@@ -14,21 +14,35 @@ import (
 //
 // Made with the context of an effect, or of a handler in Go, it is a call that
 // the other one makes: it may do no more than that may, and those above it.
-func (h *Host) Call(ctx context.Context, c tool.Call) (tool.Result, error) {
+func (h *Host) Call(ctx context.Context, c tool.Call, opts ...CallOption) (tool.Result, error) {
+	var o callOptions
+	for _, opt := range opts {
+		opt(&o)
+	}
 	above, done := h.forWhom(ctx, &c)
 	defer done()
-	return h.run(ctx, c, above)
+	switch {
+	case above != nil && o.durable:
+		e := tool.Errorf(tool.Invalid, "a call that another call makes cannot be durable itself")
+		return tool.Fail(e, tool.Usage{}), e
+	case above != nil:
+		return above.run.call(ctx, c, above)
+	case o.durable:
+		return h.callDurable(ctx, c, o.run)
+	}
+	return h.newRun(c.ID).call(ctx, c, nil)
 }
 
-// run is Call, for the call whose gate is above, if it has one.
-func (h *Host) run(ctx context.Context, c tool.Call, above *gate) (tool.Result, error) {
+// call runs a call of the run and emits its events.
+func (r *run) call(ctx context.Context, c tool.Call, above *pass) (tool.Result, error) {
+	h := r.host
 	if h.Events.Wanted() {
 		h.emit(tool.CallStart, c, tool.NewDict("arguments", c.Args, "toolName", c.Tool, "reasoning", c.Reasoning))
 	}
-	out, err := h.call(ctx, c, above)
+	out, err := r.pipeline(ctx, c, above)
 	if err != nil {
 		e := finish(err)
-		if open(err) { // it has not ended
+		if interrupts(err) { // it has not ended
 			h.emit(tool.CallEnd, c, tool.NewDict("success", false, "result", nil, "preview", e.Message(), "waits", true))
 			return tool.Fail(e, out.Usage), e
 		}
@@ -48,38 +62,27 @@ func (h *Host) ended(c tool.Call, r tool.Result) tool.Result {
 	return r
 }
 
-// call is the pipeline itself.
-func (h *Host) call(ctx context.Context, c tool.Call, above *gate) (tool.Outcome, error) {
-	t, run, err := h.lookup(c.Tool)
-	if above != nil && above.root().record != nil {
-		t, run, err = above.root().record.tool(ctx, h, &c, t, run, err)
-	}
+// pipeline looks a call up, checks, approves and executes it.
+func (r *run) pipeline(ctx context.Context, c tool.Call, above *pass) (tool.Outcome, error) {
+	t, runner, err := r.find(ctx, &c)
 	if err != nil {
 		return tool.Outcome{}, err
 	}
 	c.Entry = "" // the other functions of a script are the host's to call
-	g := h.gate(t, c, above)
-	if err := g.admit(); err != nil {
+	p := r.newPass(t, c, above)
+	if err := p.admitCall(); err != nil {
 		return tool.Outcome{}, err
 	}
-	if err := g.usable(ctx); err != nil {
+	if err := r.host.usable(ctx, t); err != nil {
 		return tool.Outcome{}, err
 	}
-	if g.call.Args, err = h.arguments(t, c); err != nil {
+	if p.call.Args, err = r.host.arguments(t, c); err != nil {
 		return tool.Outcome{}, err
 	}
-	if err := g.approve(ctx); err != nil {
+	if err := p.approve(ctx); err != nil {
 		return tool.Outcome{}, err
 	}
-	return g.execute(ctx, run)
-}
-
-// usable is the host's, but where a record answers nothing is looked at.
-func (g *gate) usable(ctx context.Context) error {
-	if r := g.root().record; r != nil && r.replay != nil {
-		return nil
-	}
-	return g.host.usable(ctx, g.tool)
+	return p.execute(ctx, runner)
 }
 
 // arguments checks the arguments of a call and completes them with what the
@@ -108,70 +111,59 @@ func (h *Host) arguments(t *tool.Tool, c tool.Call) (*tool.Dict, error) {
 
 // execute runs a checked and approved call within its limits. What it staged
 // is committed after it has returned a valid result, else dropped.
-func (g *gate) execute(ctx context.Context, run tool.Runner) (tool.Outcome, error) {
-	g.call.Limits = g.host.limits(g.call, g.tool)
-	limited := g.wall.start(ctx, g.host.timeout(g.tool))
-	defer g.wall.stop()
-	if g.tool.Location == tool.Embedded { // a handler in Go can make calls
-		limited = g.doneFor(limited, g.call.ID+"/1", g.call.Place.Child(1))
+func (p *pass) execute(ctx context.Context, runner tool.Runner) (tool.Outcome, error) {
+	p.call.Limits = p.run.host.limits(p.call, p.tool)
+	limited := p.wall.start(ctx, p.run.host.timeout(p.tool))
+	defer p.wall.stop()
+	if p.tool.Location == tool.Embedded { // a handler in Go can make calls
+		limited = p.doneFor(limited, p.call.ID+"/1", p.call.Place.Child(1))
 	}
-	out, err := g.handled(limited, run)
+	out, err := p.handle(limited, runner)
 	if err == nil {
-		err = context.Cause(limited) // a result that comes too late is none
-	}
-	if err == nil {
-		out.Value, err = g.tool.CheckResult(out.Value)
+		err = context.Cause(limited) // a result that comes too late is not one
 	}
 	if err == nil {
-		err = checkSize(out.Value, g.call.Limits.Result)
+		out.Value, err = p.tool.CheckResult(out.Value)
 	}
 	if err == nil {
-		err = g.commit(limited, g.call.Place.Child(g.effects+1))
+		err = checkSize(out.Value, p.call.Limits.Result)
 	}
 	if err == nil {
-		err = g.noteCall(ctx, out.Value)
+		err = p.commit(limited, p.call.Place.Child(p.quota.effects+1))
 	}
-	if err != nil && ctx.Err() == nil && g.wall.isOver() {
-		err = g.wall.err()
+	if err == nil {
+		err = p.noteCall(ctx, out.Value)
+	}
+	if err != nil && ctx.Err() == nil && p.wall.isOver() {
+		err = p.wall.err()
 	}
 	return out, err
 }
 
-// handled runs a call. What a handler in Go does is one step of a recorded run,
-// since nobody sees inside it.
-func (g *gate) handled(ctx context.Context, run tool.Runner) (tool.Outcome, error) {
-	r := g.root().record
-	if g.tool.Location != tool.Embedded || g.tool.OnlyCalls || r == nil {
-		return safely(ctx, run, g.call, g.effect)
-	}
-	f := &tool.Func{Kind: tool.External}
-	if g.tool.Hints.ReadOnly {
-		f.Kind = tool.Read
-	}
-	e := tool.Effect{Func: handlerEffect + "." + g.tool.Name, Args: g.shown().Args, Place: g.call.Place.Child(0)}
-	if r.replay != nil {
-		return r.replay.effect(ctx, g, f, e, nil)
-	}
-	entry, known, err := r.known(e)
-	switch {
-	case err != nil:
-		return tool.Outcome{}, err
-	case known && !entry.Unknown():
-		return g.answered(f, e, &entry)
-	case known:
-		if err := g.mayRepeat(ctx, f, e, entry.Intended); err != nil {
-			return tool.Outcome{}, r.settle(ctx, e.Place, tool.Outcome{}, err)
-		}
-	}
-	if err := r.log.Intend(ctx, intentOf(f, e, false)); err != nil {
-		return tool.Outcome{}, unrecorded(err)
-	}
-	out, err := safely(ctx, run, g.call, g.effect)
-	return out, g.settleOrKeep(ctx, f, e.Place, out, err)
-}
-
 // handlerEffect is what a handler in Go does, in a record: handler.NAME.
 const handlerEffect = "handler"
+
+// handle runs a call. What a handler in Go does is one step of a recorded run,
+// since nothing inside it can be seen.
+func (p *pass) handle(ctx context.Context, runner tool.Runner) (tool.Outcome, error) {
+	if p.tool.Location != tool.Embedded || p.tool.OnlyCalls {
+		return safely(ctx, runner, p.call, p.perform)
+	}
+	f := &tool.Func{Kind: tool.External}
+	if p.tool.Hints.ReadOnly {
+		f.Kind = tool.Read
+	}
+	e := tool.Effect{Func: handlerEffect + "." + p.tool.Name, Args: p.shown().Args, Place: p.call.Place.Child(0)}
+	s := &step{of: p, effect: e, fn: f}
+	if out, done, err := s.recall(ctx); done || err != nil {
+		return out, err
+	}
+	if err := s.intendAs(ctx, false); err != nil {
+		return tool.Outcome{}, err
+	}
+	out, err := safely(ctx, runner, p.call, p.perform)
+	return out, s.settle(ctx, out, err)
+}
 
 // safely runs a call; a panic of a tool is its failure, not the program's.
 func safely(ctx context.Context, run tool.Runner, c tool.Call, do tool.Effector) (out tool.Outcome, err error) {
@@ -203,7 +195,7 @@ func checkSize(v tool.Value, limit int) error {
 	}
 	e := tool.Errorf(tool.Limit, "the result is %d KB long, more than %d KB", len(text)>>10, limit>>10).
 		WithHint("return less at a time, or write it to a file")
-	e.Limit = tool.LimitResult
+	e.Limit = "result"
 	return e
 }
 
@@ -238,9 +230,9 @@ func (h *Host) askAvailable(ctx context.Context, t *tool.Tool) error {
 	defer cancel()
 	c := tool.Call{ID: h.nextID(), Tool: t.Name, Args: &tool.Dict{}, Entry: t.Available}
 	c.Limits = h.limits(c, t)
-	g := h.gate(t, c, nil)
-	g.looking = true
-	out, err := safely(ctx, run, c, g.look)
+	p := h.newRun(c.ID).newPass(t, c, nil)
+	p.probe = true
+	out, err := safely(ctx, run, c, p.look)
 	if err != nil {
 		return tool.Errorf(tool.Unavailable, "the tool '%s' is not available here: %s", t.Name, tool.ErrorOf(err, tool.Internal).Message())
 	}

@@ -2,14 +2,13 @@ package runtime
 
 import (
 	"context"
-	"slices"
 
 	"github.com/cassidy-run/cassidy/runtime/history"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 )
 
 // The effects with which the host commits what a call has staged: it asks first
-// what would take that back, and after a crash how far it had come.
+// what would undo that, and after a crash how far it had come.
 const (
 	commitEffect    = "fs.commit"
 	prepareEffect   = "fs.prepare"
@@ -17,100 +16,118 @@ const (
 	restoreEffect   = "fs.restore"
 )
 
-// commit carries out what the call has staged, if that is approved, at a place
-// of its own: before an effect at 3 that is 3.0.
-func (g *gate) commit(ctx context.Context, at tool.Place) error {
-	r := g.root().record
-	switch {
-	case r != nil && r.replay != nil:
-		g.stage = tool.Stage{} // of a changed script
-		return r.replay.commit(g, at)
-	case r != nil:
-		if err := g.overtake(ctx, at); err != nil {
-			return err
-		}
-		if err := g.stageAgain(ctx); err != nil {
-			return err
-		}
+// commit commits what the call has staged before anything outside the project,
+// or another call, can look at it.
+func (s *step) commit(ctx context.Context) error {
+	switch s.fn.Kind {
+	case tool.External, tool.Repeatable:
+		return s.of.commit(ctx, s.effect.Place.Child(0))
 	}
-	if g.stage.Empty() {
-		return nil
-	}
-	if g.host.funcs[commitEffect] == nil {
-		return tool.Errorf(tool.Internal, "the host cannot commit writes: it has no %s", commitEffect)
-	}
-	defer func(takes []tool.Capability) { g.takes = takes }(g.takes) // of the effect before which it is done
-	e := tool.Effect{Func: commitEffect, Args: &tool.Dict{}, Place: at}
-	if r != nil {
-		return r.commit(ctx, g, e)
-	}
-	err := g.mayCommit(ctx, at)
-	if err == nil {
-		_, err = g.done(ctx, e)
-	}
-	return err
-}
-
-// mayCommit asks all who have a say in what the call has staged.
-func (g *gate) mayCommit(ctx context.Context, at tool.Place) error {
-	for up := g.above; up != nil; up = up.above {
-		if up.review == nil {
-			continue
-		}
-		if err := up.review(g.tool, g.stage.Changes()); err != nil {
-			return err
-		}
-	}
-	if err := g.approveChanges(ctx, at); err != nil {
-		return err
-	}
-	g.takes = writes(g.stage.Changes())
 	return nil
 }
 
-// commit writes a commit down around doing it, and one that is refused too.
-func (r *recording) commit(ctx context.Context, g *gate, e tool.Effect) error {
-	entry, known, err := r.log.Recorded(e.Place)
+// commit carries out what the call has staged, if that is approved, at a step
+// of its own: before an effect at 3 that is 3.0.
+func (p *pass) commit(ctx context.Context, at tool.Place) error {
+	if !p.run.record.Live() {
+		p.stage = tool.Stage{} // of a replaced script
+		return p.replayCommit(at)
+	}
+	if err := p.overtake(ctx, at); err != nil {
+		return err
+	}
+	if err := p.stageAgain(ctx); err != nil {
+		return err
+	}
+	if p.stage.Empty() {
+		return nil
+	}
+	s, err := p.hostStep(commitEffect, &tool.Dict{}, at)
+	if err != nil {
+		return err
+	}
+	if p.run.record.Keeps() {
+		return s.commitRecorded(ctx)
+	}
+	if s.takes, err = p.mayCommit(ctx, at); err != nil {
+		return err
+	}
+	_, err = s.do(ctx)
+	return err
+}
+
+// hostStep is an effect that the host itself asks for in the name of the call.
+func (p *pass) hostStep(name string, args *tool.Dict, at tool.Place) (*step, error) {
+	f := p.run.host.funcs[name]
+	if f == nil {
+		return nil, tool.Errorf(tool.Internal, "the host cannot commit writes: it has no %s", name)
+	}
+	return &step{of: p, effect: tool.Effect{Func: name, Args: args, Place: at}, fn: f, number: p.quota.effects}, nil
+}
+
+// mayCommit asks all who have a say in what the call has staged, and returns
+// the capabilities that committing it takes.
+func (p *pass) mayCommit(ctx context.Context, at tool.Place) ([]tool.Capability, error) {
+	for up := p.above; up != nil; up = up.above {
+		if up.program == nil || up.program.review == nil {
+			continue
+		}
+		if err := up.program.review(p.tool, p.stage.Changes()); err != nil {
+			return nil, err
+		}
+	}
+	if err := p.approveChanges(ctx, at); err != nil {
+		return nil, err
+	}
+	return writes(p.stage.Changes()), nil
+}
+
+// commitRecorded is a commit with its intent and its outcome in the record. One
+// that is refused is recorded too.
+func (s *step) commitRecorded(ctx context.Context) error {
+	run, at := s.of.run, s.effect.Place
+	entry, known, err := run.record.Recorded(at)
 	if err != nil {
 		return unrecorded(err)
 	}
 	if known && !entry.Settled.IsZero() {
-		return firstError(nil, entry.Err) // it was refused, and stays so
+		return recorded(&entry) // it was refused, and stays so
 	}
-	intent, refusal := g.commitIntent(ctx, e.Place)
-	if open(refusal) {
+	intent, refusal := s.commitIntent(ctx)
+	if interrupts(refusal) {
 		return refusal
 	}
-	if err := r.log.Intend(ctx, intent); err != nil {
+	if err := run.record.Intend(ctx, intent); err != nil {
 		return unrecorded(err)
 	}
 	if refusal != nil {
-		return r.settle(ctx, e.Place, tool.Outcome{}, refusal)
+		return run.settle(ctx, at, tool.Outcome{}, refusal)
 	}
-	out, err := g.done(ctx, e)
+	out, err := s.do(ctx)
 	if err == nil {
-		g.changed(intent.Change)
+		s.of.trail.forget(intent.Change)
 	}
 	if intent.Args.Len() > 0 {
 		out.Undo = nil // the intent has it
 	}
-	return r.settle(ctx, e.Place, out, err)
+	return run.settle(ctx, at, out, err)
 }
 
 // commitIntent says what a commit is about to do to files: what is there and
-// what will be, in hashes, and as its arguments what takes it back. One that is
+// what will be, in hashes, and as its arguments what undoes it. One that is
 // refused is about to do nothing.
-func (g *gate) commitIntent(ctx context.Context, at tool.Place) (history.Intent, error) {
-	i := history.Intent{Place: at, Func: commitEffect, Args: &tool.Dict{}, Kind: tool.Write, Staged: true}
-	if err := g.unchanged(ctx); err != nil {
+func (s *step) commitIntent(ctx context.Context) (i history.Intent, err error) {
+	p, at := s.of, s.effect.Place
+	i = history.Intent{Place: at, Func: commitEffect, Args: &tool.Dict{}, Kind: tool.Write, Staged: true}
+	if err := p.unchanged(ctx); err != nil {
 		return i, err
 	}
-	if err := g.mayCommit(ctx, at); err != nil {
+	if s.takes, err = p.mayCommit(ctx, at); err != nil {
 		return i, err
 	}
 	args := i.Args
-	if f := g.host.funcs[prepareEffect]; f != nil {
-		out, err := g.carryOut(ctx, f, tool.Effect{Func: prepareEffect, Args: args, Place: at})
+	if prepare, err := p.hostStep(prepareEffect, args, at); err == nil {
+		out, err := prepare.call(ctx)
 		if err != nil {
 			return i, err
 		}
@@ -118,11 +135,11 @@ func (g *gate) commitIntent(ctx context.Context, at tool.Place) (history.Intent,
 			args = out.Undo.Args
 		}
 	}
-	i.Args, i.Change, i.Staged = args, changeDict(g.stage.Changes()), false
+	i.Args, i.Change, i.Staged = args, changeDict(p.stage.Changes()), false
 	return i, nil
 }
 
-// changeDict tells changes by path, in hashes.
+// changeDict gives changes by path, in hashes.
 func changeDict(changes []tool.Change) *tool.Dict {
 	d := &tool.Dict{}
 	for _, c := range changes {
@@ -142,14 +159,31 @@ func stateText(s tool.FileState) string {
 	return s.Hash
 }
 
-// overtake drops the writes that are answered from the record where they are on
-// disk: where the record has a commit of them at a place, that was done. Where
-// the run broke off in the middle of it, it is taken back first.
-func (g *gate) overtake(ctx context.Context, at tool.Place) error {
-	if len(g.unstaged) == 0 {
+// replayCommit returns the recorded error of a commit. Nothing is staged that
+// could be committed.
+func (p *pass) replayCommit(at tool.Place) error {
+	entry, known, err := p.run.record.Recorded(at)
+	if err != nil {
+		return unrecorded(err)
+	}
+	if !known || entry.Func != commitEffect {
 		return nil
 	}
-	commit, known, err := g.root().record.log.Recorded(at)
+	if entry.Err == nil && !entry.Unknown() && p.run.host.Events.Wanted() {
+		p.emitRecorded(&entry)
+	}
+	return recorded(&entry)
+}
+
+// overtake drops the writes that the record has answered where they are on disk:
+// where the record has a commit of them at a step, that was done. Where the run
+// was interrupted in the middle of it, it is undone first.
+func (p *pass) overtake(ctx context.Context, at tool.Place) error {
+	t := &p.trail
+	if len(t.unstaged) == 0 {
+		return nil
+	}
+	commit, known, err := p.run.record.Recorded(at)
 	if err != nil {
 		return unrecorded(err)
 	}
@@ -157,34 +191,34 @@ func (g *gate) overtake(ctx context.Context, at tool.Place) error {
 		return nil
 	}
 	if commit.Err != nil && commit.Err.Kind == tool.Denied {
-		g.declined = commit.Err
+		p.consent.declined = commit.Err
 	}
-	done, err := g.reconcile(ctx, &commit)
+	done, err := p.reconcile(ctx, &commit)
 	if err != nil || !done {
 		return err
 	}
-	g.unstaged, g.looked = nil, nil // as a commit that is done forgets what was seen
-	g.changed(commit.Change)
-	if g.left == nil {
-		g.left = map[tool.Value]string{}
+	t.unstaged, t.looked = nil, nil // as a commit that is done forgets what was seen
+	t.forget(commit.Change)
+	if t.left == nil {
+		t.left = map[tool.Value]string{}
 	}
 	for path, state := range commit.Change.All() {
 		d, _ := state.(*tool.Dict)
-		g.left[path] = d.Text("after")
+		t.left[path] = d.Text("after")
 	}
-	if g.host.Events.Wanted() {
-		g.tellRecorded(&commit)
+	if p.run.host.Events.Wanted() {
+		p.emitRecorded(&commit)
 	}
 	return nil
 }
 
-// stageAgain stages the writes that are answered from the record and are not on
+// stageAgain stages the writes that the record has answered and that are not on
 // disk, before something is done that can see them.
-func (g *gate) stageAgain(ctx context.Context) error {
-	again := g.unstaged
-	g.unstaged = nil
+func (p *pass) stageAgain(ctx context.Context) error {
+	again := p.trail.unstaged
+	p.trail.unstaged = nil
 	for _, e := range again {
-		if _, err := g.granted(g.done)(ctx, e); open(err) {
+		if _, err := p.again(ctx, e); interrupts(err) {
 			return err
 		} else if err != nil {
 			return tool.Errorf(tool.KindOf(err), "step %s, %s, cannot be done again as it is recorded: %w", e.Place, e.Func, err)
@@ -193,57 +227,34 @@ func (g *gate) stageAgain(ctx context.Context) error {
 	return nil
 }
 
-// A look is what a call has seen of a path, by its record.
-type look struct {
-	path   string
-	effect tool.Effect
-	value  tool.Value
-	failed bool
-}
-
-// saw keeps what a call has seen of a path that it has not changed itself.
-func (g *gate) saw(f *tool.Func, e tool.Effect, entry *history.Entry) {
-	if f.Kind != tool.Read || f.Target == nil {
-		return
+// again has an effect done that the record has answered: it is granted as it
+// would be now, and not recorded.
+func (p *pass) again(ctx context.Context, e tool.Effect) (tool.Outcome, error) {
+	s := &step{of: p, effect: e, number: p.quota.effects}
+	s.fn, s.own = p.fn(e.Func)
+	if err := s.grant(ctx); err != nil {
+		return tool.Outcome{}, err
 	}
-	takes, _ := targets(f, e)
-	for _, c := range takes {
-		if c.Name == "fs.read" && !slices.ContainsFunc(g.unstaged, func(w tool.Effect) bool { return g.writesTo(w, c.Target) }) {
-			g.looked = append(g.looked, look{c.Target, e, entry.Outcome.Value, entry.Err != nil})
-		}
-	}
-}
-
-func (g *gate) writesTo(e tool.Effect, path string) bool {
-	takes, _ := targets(g.fn(e.Func), e)
-	return slices.ContainsFunc(takes, func(c tool.Capability) bool { return c.Target == path })
-}
-
-// changed forgets what the call has seen of what it has changed.
-func (g *gate) changed(paths *tool.Dict) {
-	g.looked = slices.DeleteFunc(g.looked, func(l look) bool { return paths.Has(l.path) })
-	for path := range paths.All() {
-		delete(g.left, path)
-	}
+	return s.do(ctx)
 }
 
 // unchanged looks again at what the call is about to change, where it has seen or
 // written that in an earlier process: somebody may have changed it since.
-func (g *gate) unchanged(ctx context.Context) error {
-	own := g.stage
-	defer func() { g.stage = own }()
+func (p *pass) unchanged(ctx context.Context) error {
+	own := p.stage
+	defer func() { p.stage = own }()
 	for _, c := range own.Changes() {
-		if left, ok := g.left[c.Path]; ok && left != stateText(c.Before) {
+		if left, ok := p.trail.left[c.Path]; ok && left != stateText(c.Before) {
 			return changedSince(c.Path)
 		}
-		for _, l := range g.looked {
+		for _, l := range p.trail.looked {
 			if l.path != c.Path || c.After.Dir {
 				continue
 			}
-			g.stage = tool.Stage{} // it sees what is on disk
-			out, err := g.granted(g.done)(ctx, l.effect)
+			p.stage = tool.Stage{} // it sees what is on disk
+			out, err := p.again(ctx, l.effect)
 			switch {
-			case open(err) || ctx.Err() != nil:
+			case interrupts(err) || ctx.Err() != nil:
 				return err
 			case (err != nil) != l.failed || err == nil && !tool.Equal(out.Value, l.value):
 				return changedSince(c.Path)
@@ -258,19 +269,19 @@ func changedSince(path string) error {
 }
 
 // reconcile finds out whether a recorded commit is on disk.
-func (g *gate) reconcile(ctx context.Context, commit *history.Entry) (done bool, err error) {
-	f := g.host.funcs[reconcileEffect]
-	if !commit.Unknown() || f == nil || commit.Change.Len() == 0 { // it was done, or nothing was begun
+func (p *pass) reconcile(ctx context.Context, commit *history.Entry) (done bool, err error) {
+	look, missing := p.hostStep(reconcileEffect, commit.Args, commit.Place)
+	if !commit.Unknown() || missing != nil || commit.Change.Len() == 0 { // it was done, or nothing was begun
 		return !commit.Unknown() && commit.Err == nil, nil
 	}
-	out, err := g.carryOut(ctx, f, tool.Effect{Func: reconcileEffect, Args: commit.Args, Place: commit.Place})
+	out, err := look.call(ctx)
 	if err != nil {
 		return false, unrecorded(err)
 	}
 	if d, _ := out.Value.(*tool.Dict); !d.Bool("done") {
 		return false, nil
 	}
-	return true, g.root().record.settle(ctx, commit.Place, tool.Outcome{}, nil)
+	return true, p.run.settle(ctx, commit.Place, tool.Outcome{}, nil)
 }
 
 // writes are the capabilities that changes take.

@@ -69,6 +69,8 @@ type Options struct {
 	// human.ask and human.confirm, and what became of an effect during which a run
 	// broke off. Nil says that nobody is there.
 	Ask Ask
+	// Executor carries out the effects; nil is [Execute].
+	Executor Executor
 	// Journal is where the runs of programs are recorded; see [Program].Kind. Nil
 	// records nothing.
 	Journal *history.Journal
@@ -98,17 +100,18 @@ type Host struct {
 	refreshing sync.Mutex          // one search at a time
 	discovered map[*tool.Tool]bool // the tools that the last one found
 
-	asking chan struct{} // holds one while somebody is asked
+	execute   Executor
+	approvals approvals
 
 	mu        sync.Mutex
-	always    map[approval]bool // what was approved for good
-	broken    []*tool.Error     // the files that could not be read
-	available map[string]error  // what tools' own checks said, by key
+	kinds     map[string]Kind  // of runs, by name
+	broken    []*tool.Error    // the files that could not be read
+	available map[string]error // what tools' own checks said, by key
 }
 
 // New returns a host. Options may be nil.
 func New(o *Options) (*Host, error) {
-	h := &Host{funcs: map[string]*tool.Func{}, available: map[string]error{}, asking: make(chan struct{}, 1)}
+	h := &Host{funcs: map[string]*tool.Func{}, available: map[string]error{}}
 	if o != nil {
 		h.opts = *o
 	}
@@ -116,7 +119,11 @@ func New(o *Options) (*Host, error) {
 	if h.rules, err = checkRules(h.opts.Rules); err != nil {
 		return nil, err
 	}
-	h.lendOwn()
+	h.registerOwn()
+	h.registerKinds()
+	if h.execute = h.opts.Executor; h.execute == nil {
+		h.execute = Execute
+	}
 	if h.opts.Timeout == 0 {
 		h.opts.Timeout = tool.DefaultTimeout
 	}

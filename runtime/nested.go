@@ -12,7 +12,7 @@ import (
 
 // Modules returns the functions with which scripts use other tools. Every host
 // has them; a sandbox needs to know them too, beside those of Options.Modules.
-// They have no Do, since only the host can carry them out.
+// They have no Do: each host carries them out itself.
 func Modules() []tool.Module {
 	name := tool.Param{Name: "name", Type: tool.Type{Name: tool.TypeString}, Description: "the tool's name", Required: true}
 	return []tool.Module{{
@@ -88,38 +88,32 @@ func toolTargets(args *tool.Dict) ([]tool.Capability, error) {
 	return takes, nil
 }
 
-// lendOwn makes the rows of [Modules] effects.
-func (h *Host) lendOwn() {
+// registerOwn makes the rows of [Modules] effects of the host, which carries
+// them out itself.
+func (h *Host) registerOwn() {
+	do := map[string]func(*pass, context.Context, tool.Effect) (tool.Outcome, error){
+		toolsCall: (*pass).callTool, toolsCallAll: (*pass).callAll, toolsList: (*pass).listTools, toolsDescribe: (*pass).describeTool,
+	}
 	for _, m := range Modules() {
 		for i := range m.Funcs {
-			h.funcs[m.Name+"."+m.Funcs[i].Name] = &m.Funcs[i]
+			f := &m.Funcs[i]
+			name := m.Name + "." + f.Name
+			f.Do = func(ctx context.Context, e tool.Effect, _ tool.Grant) (tool.Outcome, error) {
+				return do[name](h.origin(ctx).pass, ctx, e)
+			}
+			h.funcs[name] = f
 		}
 	}
 }
 
-// own carries out an effect of [Modules].
-func (g *gate) own(ctx context.Context, e tool.Effect) (tool.Outcome, error) {
-	switch e.Func {
-	case toolsCall:
-		return g.callTool(ctx, e)
-	case toolsCallAll:
-		return g.callAll(ctx, e)
-	case toolsList:
-		return g.listTools(ctx)
-	case toolsDescribe:
-		return g.describeTool(ctx, e.Args.Text("name"))
-	}
-	return tool.Outcome{}, tool.Errorf(tool.Internal, "%s has no Do", e.Func)
-}
-
 // callTool makes a call for the script. Its own time stands still meanwhile:
 // the other call has a time of its own.
-func (g *gate) callTool(ctx context.Context, e tool.Effect) (tool.Outcome, error) {
+func (p *pass) callTool(ctx context.Context, e tool.Effect) (tool.Outcome, error) {
 	given, _ := e.Args.Get("args")
 	args, _ := given.(*tool.Dict)
-	g.wall.pause()
-	defer g.wall.resume()
-	v, err := g.callOne(ctx, oneCall{e.Args.Text("name"), args}, strconv.Itoa(g.effects), e.Place)
+	p.wall.pause()
+	defer p.wall.resume()
+	v, err := p.callOne(ctx, oneCall{e.Args.Text("name"), args}, strconv.Itoa(p.quota.effects), e.Place)
 	return tool.Outcome{Value: v}, err
 }
 
@@ -129,15 +123,15 @@ type oneCall struct {
 	args *tool.Dict
 }
 
-func (g *gate) callOne(ctx context.Context, c oneCall, id string, at tool.Place) (tool.Value, error) {
-	r, err := g.host.run(ctx, tool.Call{
-		ID:     g.call.ID + "/" + id,
+func (p *pass) callOne(ctx context.Context, c oneCall, id string, at tool.Place) (tool.Value, error) {
+	r, err := p.run.call(ctx, tool.Call{
+		ID:     p.call.ID + "/" + id,
 		Tool:   c.name,
 		Args:   c.args,
-		Caller: tool.ByScript, Reasoning: g.call.Reasoning,
+		Caller: tool.ByScript, Reasoning: p.call.Reasoning,
 		Place: at,
-	}, g)
-	if open(err) {
+	}, p)
+	if interrupts(err) {
 		return nil, err
 	}
 	if err != nil {
@@ -145,7 +139,7 @@ func (g *gate) callOne(ctx context.Context, c oneCall, id string, at tool.Place)
 		failed.Op, failed.Err = c.name, errors.New(failed.Message())
 		switch failed.Limit {
 		case tool.LimitEffects:
-			if g.root().tree.Load() > MaxTreeEffects {
+			if p.run.effects.Load() > MaxTreeEffects {
 				break
 			}
 			fallthrough
@@ -157,35 +151,35 @@ func (g *gate) callOne(ctx context.Context, c oneCall, id string, at tool.Place)
 	return r.Value, nil
 }
 
-// tellCalls tells the calls that a script has made, by the record, as if they
-// were made now: who counts them has to know.
-func (g *gate) tellCalls(e tool.Effect, v tool.Value, err error) {
-	id := strconv.Itoa(g.effects)
+// emitCalls emits the events of the calls that a script has made, by the record,
+// as if they were made now: who counts them needs them.
+func (p *pass) emitCalls(e tool.Effect, number int, v tool.Value, err error) {
+	id := strconv.Itoa(number)
 	switch e.Func {
 	case toolsCall:
 		given, _ := e.Args.Get("args")
 		args, _ := given.(*tool.Dict)
-		g.tellCall(oneCall{e.Args.Text("name"), args}, id, attempted(v, err))
+		p.emitCall(oneCall{e.Args.Text("name"), args}, id, attempted(v, err))
 	case toolsCallAll:
 		calls, _ := readCalls(e.Args)
 		results, _ := tool.Elements(v)
 		for i := range min(len(calls), len(results)) {
 			d, _ := results[i].(*tool.Dict)
-			g.tellCall(calls[i], id+"."+strconv.Itoa(i+1), d)
+			p.emitCall(calls[i], id+"."+strconv.Itoa(i+1), d)
 		}
 	}
 }
 
-func (g *gate) tellCall(c oneCall, id string, came *tool.Dict) {
-	call := tool.Call{ID: g.call.ID + "/" + id, Tool: c.name, Args: c.args}
-	g.host.emit(tool.CallStart, call, tool.NewDict("arguments", c.args, "toolName", c.name, "reasoning", g.call.Reasoning, "recorded", true))
+func (p *pass) emitCall(c oneCall, id string, came *tool.Dict) {
+	call := tool.Call{ID: p.call.ID + "/" + id, Tool: c.name, Args: c.args}
+	p.run.host.emit(tool.CallStart, call, tool.NewDict("arguments", c.args, "toolName", c.name, "reasoning", p.call.Reasoning, "recorded", true))
 	if !came.Bool("ok") {
-		g.host.emit(tool.ErrorEvent, call, tool.NewDict("error", strings.TrimPrefix(came.Text("error"), c.name+": "), "error_type", came.Text("error_type"),
+		p.run.host.emit(tool.ErrorEvent, call, tool.NewDict("error", strings.TrimPrefix(came.Text("error"), c.name+": "), "error_type", came.Text("error_type"),
 			"toolName", c.name, "recorded", true))
 	}
 	value, _ := came.Get("value")
 	r := tool.Result{Success: came.Bool("ok"), Value: value, Error: came.Text("error")}
-	g.host.emit(tool.CallEnd, call, tool.NewDict("success", r.Success, "result", value, "preview", r.Preview(), "recorded", true))
+	p.run.host.emit(tool.CallEnd, call, tool.NewDict("success", r.Success, "result", value, "preview", r.Preview(), "recorded", true))
 }
 
 const (
@@ -231,23 +225,23 @@ func readCall(v tool.Value) (c oneCall, ok bool) {
 
 // callAll makes several calls at a time; the i-th stands at the i-th place
 // inside the effect. Only the end of all is an error.
-func (g *gate) callAll(ctx context.Context, e tool.Effect) (tool.Outcome, error) {
+func (p *pass) callAll(ctx context.Context, e tool.Effect) (tool.Outcome, error) {
 	calls, err := readCalls(e.Args)
 	if err != nil {
 		return tool.Outcome{}, err
 	}
-	g.wall.pause()
-	defer g.wall.resume()
+	p.wall.pause()
+	defer p.wall.resume()
 	results, errs := make(tool.List, len(calls)), make([]error, len(calls))
 	var all sync.WaitGroup
 	free := make(chan struct{}, atOnce)
-	effect := strconv.Itoa(g.effects)
+	effect := strconv.Itoa(p.quota.effects)
 	for i, c := range calls {
 		free <- struct{}{}
 		all.Go(func() {
 			defer func() { <-free }()
 			var v tool.Value
-			v, errs[i] = g.callOne(ctx, c, effect+"."+strconv.Itoa(i+1), e.Place.Child(i+1))
+			v, errs[i] = p.callOne(ctx, c, effect+"."+strconv.Itoa(i+1), e.Place.Child(i+1))
 			results[i] = attempted(v, errs[i])
 		})
 	}
@@ -256,7 +250,7 @@ func (g *gate) callAll(ctx context.Context, e tool.Effect) (tool.Outcome, error)
 		return tool.Outcome{}, tool.AsError(context.Cause(ctx), tool.Canceled)
 	}
 	for _, err := range errs {
-		if err != nil && (open(err) || tool.ErrorOf(err, tool.Failed).Limit == tool.LimitEffects) {
+		if err != nil && (interrupts(err) || tool.ErrorOf(err, tool.Failed).Limit == tool.LimitEffects) {
 			return tool.Outcome{}, err // of all together, which no script may catch
 		}
 	}
@@ -274,20 +268,20 @@ func attempted(v tool.Value, err error) *tool.Dict {
 
 // usableBy says whether the call could call a tool: for the capabilities
 // that it and those above it have, the rules, and the tool itself.
-func (g *gate) usableBy(ctx context.Context, t *tool.Tool) error {
-	if err := g.within(tool.Capability{Name: "tool", Target: t.Name}); err != nil {
+func (p *pass) usableBy(ctx context.Context, t *tool.Tool) error {
+	if err := p.within(tool.Capability{Name: "tool", Target: t.Name}); err != nil {
 		return err
 	}
-	if err := g.host.gate(t, tool.Call{Tool: t.Name, Caller: tool.ByScript}, g).admissible(); err != nil {
+	if err := p.run.newPass(t, tool.Call{Tool: t.Name, Caller: tool.ByScript}, p).admissible(); err != nil {
 		return err
 	}
-	return g.host.usable(ctx, t)
+	return p.run.host.usable(ctx, t)
 }
 
-func (g *gate) listTools(ctx context.Context) (tool.Outcome, error) {
+func (p *pass) listTools(ctx context.Context, _ tool.Effect) (tool.Outcome, error) {
 	list := tool.List{}
-	for _, t := range g.host.registry.Tools() {
-		if g.usableBy(ctx, t) == nil {
+	for _, t := range p.run.host.registry.Tools() {
+		if p.usableBy(ctx, t) == nil {
 			list = append(list, tool.NewDict("name", t.Name, "description", t.Description, "group", t.DisplayGroup()))
 		}
 		if ctx.Err() != nil {
@@ -297,10 +291,10 @@ func (g *gate) listTools(ctx context.Context) (tool.Outcome, error) {
 	return tool.Outcome{Value: list}, nil
 }
 
-func (g *gate) describeTool(ctx context.Context, name string) (tool.Outcome, error) {
-	t, _, err := g.host.lookup(name)
+func (p *pass) describeTool(ctx context.Context, e tool.Effect) (tool.Outcome, error) {
+	t, _, err := p.run.host.lookup(e.Args.Text("name"))
 	if err == nil {
-		err = g.usableBy(ctx, t)
+		err = p.usableBy(ctx, t)
 	}
 	if err != nil {
 		return tool.Outcome{}, err

@@ -2,12 +2,23 @@ package runtime
 
 import (
 	"context"
+	"sync"
 
+	"github.com/cassidy-run/cassidy/runtime/history"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 )
 
-// A pinned tool is one as a run has first called it. What becomes of its file
-// later changes nothing for the run.
+// pins are the tools that a recorded run has called, each as it was at its first
+// call. What becomes of its file later changes nothing for the run.
+type pins struct {
+	host   *Host
+	record history.Record
+
+	mu    sync.Mutex
+	tools map[string]*pinned // by key
+}
+
+// A pinned tool is one as the run has first called it.
 type pinned struct {
 	hash string
 	kept *tool.Dict // what is noted of it, where it was pinned by an earlier process
@@ -24,44 +35,51 @@ const (
 	noteScript  = "script"
 )
 
-// tool returns the tool of a name as the run knows it. current, which may be
-// nil with an error, is what there is now.
-func (r *recording) tool(ctx context.Context, h *Host, c *tool.Call, current *tool.Tool, run tool.Runner, err error) (*tool.Tool, tool.Runner, error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	key := tool.Key(c.Tool)
-	p := r.pinned[key]
-	if w := r.replay; w != nil && !w.Root && w.forked(c.Place) && key == tool.Key(w.With.Name) {
-		w.out.Used = true
-		return h.replaced(ctx, w.With)
+// take takes the pinned tool from a note, if that keeps one.
+func (p *pins) take(n *tool.Dict) {
+	if name := n.Text(noteTool); name != "" {
+		p.tools[tool.Key(name)] = &pinned{hash: n.Text(noteHash), kept: n}
 	}
-	switch {
-	case p == nil && r.replay != nil:
-		return current, run, err
-	case p == nil && err != nil, p == nil && current.State != tool.Ready:
-		return current, run, err
-	case p == nil:
-		p = &pinned{hash: current.Hash}
-		if err := r.keep(ctx, h, c.Place, current); err != nil {
-			return nil, nil, err
-		}
-		r.pinned[key] = p
-		return current, run, nil
-	case err == nil && (current.Hash == p.hash || current.Revoked):
-		return current, run, nil
-	case p.kept == nil: // pinned by this process, and changed since: the runner still has the script
-		return current, run, err
-	case p.tool == nil:
-		if p.tool, p.run, err = h.revive(ctx, p.kept); err != nil {
-			return nil, nil, err
-		}
-	}
-	return p.tool, p.run, nil
 }
 
-// keep notes a tool with its script, so that the run can go on with it.
-func (r *recording) keep(ctx context.Context, h *Host, at tool.Place, t *tool.Tool) error {
-	load, ok := h.scripts.Load(t)
+// find is the [finder] of a recorded run.
+func (p *pins) find(ctx context.Context, c *tool.Call) (*tool.Tool, tool.Runner, error) {
+	current, runner, err := p.host.lookup(c.Tool)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	pin := p.tools[tool.Key(c.Tool)]
+	switch {
+	case pin == nil && (err != nil || current.State != tool.Ready):
+		return current, runner, err
+	case pin == nil:
+		if err := p.keep(ctx, c.Place, current); err != nil {
+			return nil, nil, err
+		}
+		p.tools[tool.Key(c.Tool)] = &pinned{hash: current.Hash}
+		return current, runner, nil
+	}
+	return p.pinned(ctx, pin, current, runner, err)
+}
+
+// pinned returns a pinned tool. current, which may be nil with an error, is what
+// there is now of its name.
+func (p *pins) pinned(ctx context.Context, pin *pinned, current *tool.Tool, runner tool.Runner, err error) (*tool.Tool, tool.Runner, error) {
+	switch {
+	case err == nil && (current.Hash == pin.hash || current.Revoked):
+		return current, runner, nil
+	case pin.kept == nil: // pinned by this process, and changed since: the runner still has the script
+		return current, runner, err
+	case pin.tool == nil:
+		if pin.tool, pin.run, err = p.host.revive(ctx, pin.kept); err != nil {
+			return nil, nil, err
+		}
+	}
+	return pin.tool, pin.run, nil
+}
+
+// keep notes a tool with its script, so that the run can be resumed with it.
+func (p *pins) keep(ctx context.Context, at tool.Place, t *tool.Tool) error {
+	load, ok := p.host.scripts.Load(t)
 	if !ok || len(at) == 0 {
 		return nil // it is written in Go
 	}
@@ -75,20 +93,10 @@ func (r *recording) keep(ctx context.Context, h *Host, at tool.Place, t *tool.To
 	}
 	note := tool.NewDict(noteTool, t.Name, noteHash, t.Hash, noteFrom, string(t.Location), noteGranted, granted,
 		noteScript, s.Value())
-	if err := r.log.Note(ctx, at, note); err != nil {
+	if err := p.record.Note(ctx, at, note); err != nil {
 		return unrecorded(err)
 	}
 	return nil
-}
-
-// replaced makes a tool of the script that a replay has in its place.
-func (h *Host) replaced(ctx context.Context, s *tool.Script) (*tool.Tool, tool.Runner, error) {
-	t, err := h.Describe(ctx, *s)
-	if err != nil {
-		return nil, nil, err
-	}
-	t.Location, t.Path, t.State, t.Granted = tool.Project, s.Path, tool.Ready, t.Needs // it can reach nothing but the record
-	return &t, h.scriptRunner(&t, func() (tool.Script, error) { return *s, nil }), nil
 }
 
 // revive makes a tool of what is noted of it.
@@ -120,21 +128,4 @@ func (h *Host) revive(ctx context.Context, note *tool.Dict) (*tool.Tool, tool.Ru
 		t.Granted = append(t.Granted, c)
 	}
 	return &t, h.scriptRunner(&t, func() (tool.Script, error) { return s, nil }), nil
-}
-
-// recall takes from the record what holds for all of the run: the tools as it
-// has called them, and what was approved for good, if that is to hold again.
-func (h *Host) recall(ctx context.Context, r *recording, approvals bool) error {
-	for n, err := range r.log.Notes() {
-		if err != nil {
-			return unrecorded(err)
-		}
-		if name := n.Text(noteTool); name != "" {
-			r.pinned[tool.Key(name)] = &pinned{hash: n.Text(noteHash), kept: n}
-		}
-		if a, ok := lasting(n); ok && approvals {
-			h.remember(a)
-		}
-	}
-	return ctx.Err()
 }

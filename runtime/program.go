@@ -56,9 +56,8 @@ type Program struct {
 	Place  tool.Place // of its effects; nil for a run of its own
 
 	run    tool.Runner     // in place of a script
-	typed  bool            // a person has typed the call that it makes
-	named  func(id string) // is told the ID that the host made up
-	record *recording      // to replay
+	named  func(id string) // gets the ID that the host made up
+	replay *replaying      // in place of a record of its own
 }
 
 // Run runs a program. Made with the context of an effect, or of a handler in
@@ -66,48 +65,43 @@ type Program struct {
 // those above it, may not.
 func (h *Host) Run(ctx context.Context, p *Program) (tool.Outcome, error) {
 	own := *p // what a record says of it is no change of the caller's
-	g, run, done, err := h.begin(ctx, &own)
+	g, runner, done, err := h.begin(ctx, &own)
 	defer done()
 	if err != nil {
 		return tool.Outcome{}, err
 	}
-	out, err := safely(ctx, run, g.call, g.effect)
+	out, err := safely(ctx, runner, g.call, g.perform)
 	return g.end(ctx, &own, out, err)
 }
 
-// begin makes the gate of a program, and what runs it; done is to be called in any
-// case. Like end it stands by itself, so that a run that waits has no room for it
-// on its stack.
-func (h *Host) begin(ctx context.Context, p *Program) (g *gate, run tool.Runner, done func(), err error) {
+// begin makes the pass of a program, and what runs it; done is to be called in any
+// case. Like end it is a function of its own so that a run that waits does not
+// carry its frame.
+func (h *Host) begin(ctx context.Context, p *Program) (g *pass, runner tool.Runner, done func(), err error) {
 	location := tool.Embedded
 	if p.Builtin {
 		location = tool.Builtin
 	}
 	c := tool.Call{ID: p.ID, Tool: p.Name, Entry: p.Entry, Args: p.Args, Place: p.Place, Caller: tool.ByScript}
 	above, done := h.forWhom(ctx, &c)
-	g = h.gate(&tool.Tool{Name: p.Name, Location: location, Needs: p.Needs, Granted: p.Needs}, c, above)
-	if err := g.lend(p.Modules); err != nil {
+	t := &tool.Tool{Name: p.Name, Location: location, Needs: p.Needs, Granted: p.Needs}
+	if err := h.mayProvide(p); err != nil {
 		return nil, nil, done, err
 	}
-	if g.depth > MaxDepth {
+	if above != nil && above.depth >= MaxDepth {
 		return nil, nil, done, tooDeep()
 	}
-	g.review, g.typed = p.Review, p.typed
-	g.call.Limits = h.limits(c, g.tool)
+	c.Limits = h.limits(c, t)
 	box := h.boxFor(location, tool.Limits{})
 	if box == nil && p.run == nil {
 		return nil, nil, done, tool.Errorf(tool.Invalid, "the host has no sandbox to run '%s' in", p.Name)
 	}
-	if above == nil {
-		if g.record = p.record; g.record != nil {
-			g.call.Args = p.Args
-		} else if g.record, err = h.beginRecord(ctx, p, &g.call); err != nil {
-			return nil, nil, done, err
-		}
-		if p.named != nil {
-			p.named(g.call.ID)
-		}
+	run, err := h.runOf(ctx, p, &c, above)
+	if err != nil {
+		return nil, nil, done, err
 	}
+	g = run.newPass(t, c, above)
+	g.program = &program{modules: p.Modules, review: p.Review}
 	if p.run != nil {
 		return g, p.run, done, nil
 	}
@@ -116,12 +110,39 @@ func (h *Host) begin(ctx context.Context, p *Program) (g *gate, run tool.Runner,
 	}, done, nil
 }
 
+// runOf returns the run that a program is part of: that of its caller, a replay,
+// or one of its own, which is recorded where it has a kind and the host a
+// journal.
+func (h *Host) runOf(ctx context.Context, p *Program, c *tool.Call, above *pass) (*run, error) {
+	switch {
+	case above != nil:
+		return above.run, nil
+	case p.replay != nil:
+		c.Args = p.Args
+		return p.replay.run, nil
+	}
+	r := h.newRun(c.ID)
+	r.parks = p.Parks
+	err := r.open(ctx, p, c)
+	if err == nil && p.named != nil {
+		p.named(r.id)
+	}
+	return r, err
+}
+
 // end ends the record of a program, or parks its run.
-func (g *gate) end(ctx context.Context, p *Program, out tool.Outcome, err error) (tool.Outcome, error) {
+func (g *pass) end(ctx context.Context, p *Program, out tool.Outcome, err error) (tool.Outcome, error) {
 	if err == nil {
 		err = checkSize(out.Value, g.call.Limits.Result)
 	}
-	if err = g.endRecord(ctx, p, out, err); err != nil {
+	if g.above == nil {
+		reason := ""
+		if p.Reason != nil {
+			reason = p.Reason(out.Value, err)
+		}
+		err = g.run.end(ctx, reason, out, err)
+	}
+	if err != nil {
 		return out, finish(err)
 	}
 	return out, nil
@@ -140,18 +161,17 @@ func (h *Host) Check(ctx context.Context, p *Program) error {
 	return err
 }
 
-// lend makes the gate that of a program.
-func (g *gate) lend(modules []tool.Module) error {
-	g.lent = append([]tool.Module{}, modules...) // not nil
-	for _, m := range modules {
+// mayProvide refuses modules that a program cannot be provided with.
+func (h *Host) mayProvide(p *Program) error {
+	for _, m := range p.Modules {
 		if err := m.CheckKinds(); err != nil {
 			return err
 		}
 		for i := range m.Funcs {
 			f := &m.Funcs[i]
 			name := m.Name + "." + f.Name
-			if g.host.funcs[name] != nil || f.Do == nil {
-				return tool.Errorf(tool.Invalid, "the program '%s' cannot be lent %s", g.tool.Name, name)
+			if h.funcs[name] != nil || f.Do == nil {
+				return tool.Errorf(tool.Invalid, "the program '%s' cannot be lent %s", p.Name, name)
 			}
 		}
 	}
@@ -165,23 +185,29 @@ type originKey struct{ host *Host }
 // An origin is for whom something is done: an effect of a call, or a call of
 // a tool that is written in Go.
 type origin struct {
-	gate  *gate
+	pass  *pass
 	id    string // of the first call that is made for it
 	place tool.Place
 	made  atomic.Int32
 }
 
 // doneFor returns the context of what an effect, or a handler, does.
-func (g *gate) doneFor(ctx context.Context, id string, place tool.Place) context.Context {
-	return context.WithValue(ctx, originKey{g.host}, &origin{gate: g, id: id, place: place})
+func (p *pass) doneFor(ctx context.Context, id string, place tool.Place) context.Context {
+	return context.WithValue(ctx, originKey{p.run.host}, &origin{pass: p, id: id, place: place})
+}
+
+// origin returns for whom something is done, or nil.
+func (h *Host) origin(ctx context.Context) *origin {
+	o, _ := ctx.Value(originKey{h}).(*origin)
+	return o
 }
 
 // forWhom finds the call for which another is made, by the context that it is
 // made with: it names and places the new one, and stops the other's clock until
 // done is called. It is nil for a call that is made for nobody. A call made by
-// an effect stands at the effect's place; who makes several gives each its own.
-func (h *Host) forWhom(ctx context.Context, c *tool.Call) (above *gate, done func()) {
-	o, _ := ctx.Value(originKey{h}).(*origin)
+// an effect is at the effect's step; who makes several gives each its own.
+func (h *Host) forWhom(ctx context.Context, c *tool.Call) (above *pass, done func()) {
+	o := h.origin(ctx)
 	if o == nil {
 		if c.ID == "" {
 			c.ID = h.nextID()
@@ -201,6 +227,6 @@ func (h *Host) forWhom(ctx context.Context, c *tool.Call) (above *gate, done fun
 			c.Place = o.place.Child(0).Child(n) // 0 is no effect's, so this is nobody's
 		}
 	}
-	o.gate.wall.pause()
-	return o.gate, o.gate.wall.resume
+	o.pass.wall.pause()
+	return o.pass, o.pass.wall.resume
 }

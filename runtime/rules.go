@@ -30,13 +30,13 @@ func checkRules(rules []tool.Rule) ([]tool.Rule, error) {
 
 // judge says what the rules make of a capability that a call wants. Those that
 // called it are judged as well: what a tool may not, it may not have done.
-func (g *gate) judge(c tool.Capability) (tool.Verdict, *tool.Rule) {
-	if len(g.host.rules) == 0 {
+func (p *pass) judge(c tool.Capability) (tool.Verdict, *tool.Rule) {
+	if len(p.run.rules) == 0 {
 		return tool.Unruled, nil
 	}
-	verdict, decides := tool.Judge(g.host.rules, g.tool, c)
-	for up := range g.callers() {
-		if v, r := tool.Judge(g.host.rules, up.tool, c); v >= tool.Ask && v > verdict {
+	verdict, decides := tool.Judge(p.run.rules, p.tool, c)
+	for up := range p.callers() {
+		if v, r := tool.Judge(p.run.rules, up.tool, c); v >= tool.Ask && v > verdict {
 			verdict, decides = v, r
 		}
 	}
@@ -45,16 +45,16 @@ func (g *gate) judge(c tool.Capability) (tool.Verdict, *tool.Rule) {
 
 // narrowed names a rule that denies or asks for a part of what a capability
 // covers, to the call or to one that made it.
-func (g *gate) narrowed(name string) string {
-	for i := range g.host.rules {
-		r := &g.host.rules[i]
+func (p *pass) narrowed(name string) string {
+	for i := range p.run.rules {
+		r := &p.run.rules[i]
 		if r.Verdict < tool.Ask || r.Capability.Name != name {
 			continue
 		}
-		if r.About(g.tool) {
+		if r.About(p.tool) {
 			return ruleText(r)
 		}
-		for up := range g.callers() {
+		for up := range p.callers() {
 			if r.About(up.tool) {
 				return ruleText(r)
 			}
@@ -68,20 +68,20 @@ func (g *gate) narrowed(name string) string {
 var nobody = &tool.Tool{Group: " "}
 
 // judgeCall says what the rules make of the call itself.
-func (g *gate) judgeCall() (tool.Verdict, *tool.Rule) {
-	if len(g.host.rules) == 0 {
+func (p *pass) judgeCall() (tool.Verdict, *tool.Rule) {
+	if len(p.run.rules) == 0 {
 		return tool.Unruled, nil
 	}
 	verdict, decides := tool.Unruled, (*tool.Rule)(nil)
 	judge := func(caller *tool.Tool) {
-		for _, target := range []string{tool.Key(g.tool.Name), "@" + g.tool.DisplayGroup()} {
-			if v, r := tool.Judge(g.host.rules, caller, tool.Capability{Name: "tool", Target: target}); v > verdict {
+		for _, target := range []string{tool.Key(p.tool.Name), "@" + p.tool.DisplayGroup()} {
+			if v, r := tool.Judge(p.run.rules, caller, tool.Capability{Name: "tool", Target: target}); v > verdict {
 				verdict, decides = v, r
 			}
 		}
 	}
 	called := false
-	for up := range g.callers() {
+	for up := range p.callers() {
 		called = true
 		judge(up.tool)
 	}
@@ -93,46 +93,43 @@ func (g *gate) judgeCall() (tool.Verdict, *tool.Rule) {
 
 // within says whether a tool, and each that called it, has declared a concrete
 // capability and was granted it.
-func (g *gate) within(c tool.Capability) error {
-	if g.lends { // what a program is lent, it has
-		return g.callersHave(c)
-	}
-	if err := g.has(g.tool, c); err != nil {
+func (p *pass) within(c tool.Capability) error {
+	if err := p.has(p.tool, c); err != nil {
 		return err
 	}
-	return g.callersHave(c)
+	return p.callersHave(c)
 }
 
 // callersHave says the same of those that called the tool. A tool in Go bounds
 // no call that it makes: what it does itself passes no gate either.
-func (g *gate) callersHave(c tool.Capability) error {
-	for up := range g.callers() {
+func (p *pass) callersHave(c tool.Capability) error {
+	for up := range p.callers() {
 		if up.tool.Location == tool.Embedded {
 			continue
 		}
-		if err := g.has(up.tool, c); err != nil {
+		if err := p.has(up.tool, c); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (g *gate) has(t *tool.Tool, c tool.Capability) error {
-	if !g.host.includes(t.Needs, c) {
-		return g.undeclared(t, c)
+func (p *pass) has(t *tool.Tool, c tool.Capability) error {
+	if !p.run.host.includes(t.Needs, c) {
+		return p.undeclared(t, c)
 	}
-	if !g.host.includes(t.Granted, c) {
-		return g.ungranted(t, c)
+	if !p.run.host.includes(t.Granted, c) {
+		return p.ungranted(t, c)
 	}
 	return nil
 }
 
 // callers are the gates of the tools that made the call, the nearest first. A
 // program is none: it is not called by its own name, and has no rights to lend.
-func (g *gate) callers() iter.Seq[*gate] {
-	return func(yield func(*gate) bool) {
-		for up := g.above; up != nil; up = up.above {
-			if !up.isProgram() && !yield(up) {
+func (p *pass) callers() iter.Seq[*pass] {
+	return func(yield func(*pass) bool) {
+		for up := p.above; up != nil; up = up.above {
+			if up.program == nil && !yield(up) {
 				return
 			}
 		}
@@ -155,11 +152,11 @@ func (h *Host) includes(set []tool.Capability, c tool.Capability) bool {
 	})
 }
 
-func (g *gate) undeclared(t *tool.Tool, c tool.Capability) error {
-	if g.isProgram() && t == g.tool {
-		return tool.Errorf(tool.Denied, "%s may not use %s itself", g.who(t), c).WithHint("it acts through the tools that it calls")
+func (p *pass) undeclared(t *tool.Tool, c tool.Capability) error {
+	if p.program != nil && t == p.tool {
+		return tool.Errorf(tool.Denied, "%s may not use %s itself", p.who(t), c).WithHint("it acts through the tools that it calls")
 	}
-	err := tool.Errorf(tool.Denied, "%s does not declare that it needs %s", g.who(t), c)
+	err := tool.Errorf(tool.Denied, "%s does not declare that it needs %s", p.who(t), c)
 	var same []tool.Capability
 	for _, declared := range t.Needs {
 		if declared.Name == c.Name {
@@ -172,8 +169,8 @@ func (g *gate) undeclared(t *tool.Tool, c tool.Capability) error {
 	return err.WithHint("its author can add %q to its needs", c.String())
 }
 
-func (g *gate) ungranted(t *tool.Tool, c tool.Capability) error {
-	err := tool.Errorf(tool.Denied, "%s was not granted %s", g.who(t), c)
+func (p *pass) ungranted(t *tool.Tool, c tool.Capability) error {
+	err := tool.Errorf(tool.Denied, "%s was not granted %s", p.who(t), c)
 	if t.Location == tool.Project {
 		return err.WithHint("review it with: cassidy trust")
 	}
@@ -182,14 +179,14 @@ func (g *gate) ungranted(t *tool.Tool, c tool.Capability) error {
 
 // who names a tool in an error, and if it is not the one of the call, why it
 // matters.
-func (g *gate) who(t *tool.Tool) string {
-	if g.isProgram() && t == g.tool {
+func (p *pass) who(t *tool.Tool) string {
+	if p.program != nil && t == p.tool {
 		return "the " + t.Name
 	}
-	if t == g.tool {
+	if t == p.tool {
 		return "the tool '" + t.Name + "'"
 	}
-	return "the tool '" + t.Name + "', for which '" + g.tool.Name + "' works,"
+	return "the tool '" + t.Name + "', for which '" + p.tool.Name + "' works,"
 }
 
 // denied is the error of what a rule refuses.
@@ -214,15 +211,15 @@ func ruleSource(r *tool.Rule) string {
 	return r.Source
 }
 
-// open returns what a tool needs to act and no rule of its user allows, and a
+// unallowed returns what a tool needs to act and no rule of its user allows, and a
 // rule that allows something else of it.
-func (h *Host) open(t *tool.Tool) (open []tool.Capability, by *tool.Rule) {
+func (r *run) unallowed(t *tool.Tool) (open []tool.Capability, by *tool.Rule) {
 	for _, need := range t.Needs {
 		if !need.Acts() {
 			continue
 		}
-		if r := h.allowing(t, need); r != nil {
-			by = r
+		if rule := r.allowing(t, need); rule != nil {
+			by = rule
 		} else {
 			open = append(open, need)
 		}
@@ -233,18 +230,18 @@ func (h *Host) open(t *tool.Tool) (open []tool.Capability, by *tool.Rule) {
 // allowing returns a rule that allows all of what a tool needs. A need that is
 // a pattern is never compared with another pattern: the rule has the same one,
 // or none.
-func (h *Host) allowing(t *tool.Tool, need tool.Capability) *tool.Rule {
-	for i := range h.rules {
-		r := &h.rules[i]
-		if r.Verdict != tool.Allow {
+func (r *run) allowing(t *tool.Tool, need tool.Capability) *tool.Rule {
+	for i := range r.rules {
+		rule := &r.rules[i]
+		if rule.Verdict != tool.Allow {
 			continue
 		}
-		whole := *r
-		if r.Capability == need {
-			whole.Capability.Target = ""
+		full := *rule
+		if rule.Capability == need {
+			full.Capability.Target = ""
 		}
-		if (whole.Capability.Target == "" || literal(need.Target)) && whole.Covers(t, need) {
-			return r
+		if (full.Capability.Target == "" || literal(need.Target)) && full.Covers(t, need) {
+			return rule
 		}
 	}
 	return nil

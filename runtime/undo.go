@@ -281,28 +281,24 @@ func (u *undoing) callUndo(ctx context.Context, e tool.Effect, _ tool.Grant) (to
 	}
 	args, _ := s.call.Get(noteArgs)
 	result, _ := s.call.Get(noteResult)
-	return u.host.takeBackCall(ctx, s.what, tool.NewDict("args", args, "result", result))
+	return u.host.undoByTool(ctx, s.what, tool.NewDict("args", args, "result", result))
 }
 
-// noteCall notes that a call can be taken back, and how.
-func (g *gate) noteCall(ctx context.Context, v tool.Value) error {
-	r := g.root().record
-	if r == nil || r.replay != nil || g.tool.Undo == "" || len(g.call.Place) == 0 {
+// noteCall notes that a call can be undone, and how.
+func (p *pass) noteCall(ctx context.Context, v tool.Value) error {
+	if p.tool.Undo == "" || len(p.call.Place) == 0 {
 		return nil
 	}
-	if err := r.log.Note(ctx, g.call.Place, tool.NewDict(noteUndo, g.tool.Name, noteArgs, g.shown().Args, noteResult, v)); err != nil {
-		return unrecorded(err)
-	}
-	return nil
+	return p.run.note(ctx, p.call.Place, tool.NewDict(noteUndo, p.tool.Name, noteArgs, p.shown().Args, noteResult, v))
 }
 
-// takeBackCall calls the function with which a tool takes a call of it back. It
+// undoByTool calls the function with which a tool undoes a call of it. It
 // is judged and approved like a call.
-func (h *Host) takeBackCall(ctx context.Context, name string, args *tool.Dict) (tool.Outcome, error) {
+func (h *Host) undoByTool(ctx context.Context, name string, args *tool.Dict) (tool.Outcome, error) {
 	c := tool.Call{Tool: name, Args: args, Caller: tool.ByScript, Reasoning: "take back what a call did"}
 	above, done := h.forWhom(ctx, &c)
 	defer done()
-	t, run, err := h.lookup(name)
+	t, runner, err := h.lookup(name)
 	if err != nil {
 		return tool.Outcome{}, err
 	}
@@ -316,15 +312,15 @@ func (h *Host) takeBackCall(ctx context.Context, name string, args *tool.Dict) (
 		{Name: "result", Type: tool.Type{Name: tool.TypeAny}, Description: "what it gave"},
 	}
 	c.Entry = t.Undo
-	g := h.gate(&own, c, above)
-	if err := g.admit(); err != nil {
+	p := above.run.newPass(&own, c, above)
+	if err := p.admitCall(); err != nil {
 		return tool.Outcome{}, err
 	}
 	if err := h.usable(ctx, t); err != nil {
 		return tool.Outcome{}, err
 	}
-	if err := g.approve(ctx); err != nil {
+	if err := p.approve(ctx); err != nil {
 		return tool.Outcome{}, err
 	}
-	return g.execute(ctx, run)
+	return p.execute(ctx, runner)
 }

@@ -132,9 +132,7 @@ func (c *command) resumeRun(ctx *cli.Context, id string) error {
 			stop()
 			return c.workflowEnded(ctx.Context, p, out, err)
 		case toolKind:
-			_, err := c.call(ctx, h, tool.Call{ID: r.ID, Tool: r.Args.Text("tool"), Caller: tool.ByPerson}, func(ctx context.Context, call tool.Call) (tool.Result, error) {
-				return h.CallRun(ctx, call, "", true)
-			})
+			_, err := c.call(ctx, h, func(ctx context.Context) (tool.Result, error) { return h.Resume(ctx, r.ID) })
 			return err
 		case undoKind:
 			return c.takeBack(ctx, h, runtime.Undo{Run: r.Options.Text("run"), ID: r.ID, Parks: parks, Resume: true}, r.Options.Text("to"))

@@ -50,15 +50,13 @@ func (c *command) runTool(ctx *cli.Context, h *runtime.Host) error {
 	if err != nil {
 		return c.failed(err)
 	}
-	call := tool.Call{Tool: t.Name, Args: args, Caller: tool.ByPerson}
+	var opts []runtime.CallOption
 	if c.records {
-		call.ID = agent.NewID()
-		_, err = c.call(ctx, h, call, func(ctx context.Context, call tool.Call) (tool.Result, error) {
-			return h.CallRun(ctx, call, t.Name+callArgs(args), false)
-		})
-		return err
+		opts = append(opts, runtime.Durable(agent.NewID()))
 	}
-	_, err = c.call(ctx, h, call, h.Call)
+	_, err = c.call(ctx, h, func(ctx context.Context) (tool.Result, error) {
+		return h.Call(ctx, tool.Call{Tool: t.Name, Args: args, Caller: tool.ByPerson}, opts...)
+	})
 	return err
 }
 
@@ -165,9 +163,9 @@ func readAll(r io.Reader) ([]byte, error) {
 
 // call runs a call, with what it tells on standard error, and prints its
 // result.
-func (c *command) call(ctx *cli.Context, h *runtime.Host, call tool.Call, do func(context.Context, tool.Call) (tool.Result, error)) (tool.Result, error) {
+func (c *command) call(ctx *cli.Context, h *runtime.Host, do func(context.Context) (tool.Result, error)) (tool.Result, error) {
 	unsubscribe := h.Events.Subscribe(tool.AnyEvent, c.follow)
-	result, err := do(ctx.Context, call)
+	result, err := do(ctx.Context)
 	unsubscribe()
 	if err != nil {
 		if ctx.Context.Err() != nil {
@@ -302,7 +300,9 @@ func (c *command) runExample(ctx *cli.Context, h *runtime.Host, t *tool.Tool, nu
 	}
 	e := t.Examples[n-1]
 	c.note("%s", t.CallText(e.Args))
-	result, err := c.call(ctx, h, tool.Call{Tool: t.Name, Args: e.Args, Caller: tool.ByPerson}, h.Call)
+	result, err := c.call(ctx, h, func(ctx context.Context) (tool.Result, error) {
+		return h.Call(ctx, tool.Call{Tool: t.Name, Args: e.Args, Caller: tool.ByPerson})
+	})
 	if err == nil && e.HasExpect && !tool.Alike(result.Value, e.Expect) {
 		c.say("this is not what the example expects: %s", tool.FormatJSON(e.Expect, ""))
 		return errSilent

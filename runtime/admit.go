@@ -1,0 +1,112 @@
+package runtime
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync/atomic"
+
+	"github.com/cassidy-run/cassidy/runtime/tool"
+)
+
+// A quota is what a call has used of its bounds.
+type quota struct {
+	effects  int // how many it has asked for, notices among them
+	notices  int
+	logBytes int
+	logLines int
+	silenced bool // it has emitted too much
+
+	// refusals counts what was refused to a call with all that it calls; only
+	// that of the responsible pass is used.
+	refusals atomic.Int32
+}
+
+// admit makes an effect of the call a step, and bounds how many it may ask for.
+// Notices have bounds of their own.
+func (p *pass) admit(e tool.Effect) (*step, error) {
+	q := &p.quota
+	q.effects++
+	s := &step{of: p, effect: e, number: q.effects}
+	s.fn, s.own = p.fn(e.Func)
+	if s.fn != nil && s.fn.Kind == tool.Notice {
+		q.notices++
+	} else if p.run.effects.Add(1) > MaxTreeEffects {
+		return nil, tooManyEffects(MaxTreeEffects)
+	}
+	if q.effects-q.notices > MaxEffects && p.program == nil {
+		return nil, tooManyEffects(MaxEffects)
+	}
+	return s, nil
+}
+
+func tooManyEffects(most int) error {
+	err := tool.Errorf(tool.Limit, "the call asked for more than %d effects", most)
+	err.Limit = tool.LimitEffects
+	return err.WithHint("do less in one call: a file that is read in parts takes one for each, and again each time that it is looked through")
+}
+
+// silenced reports whether the effect is a notice beyond what a call may emit.
+// The first one is replaced by a notice about that.
+func (s *step) silenced() bool {
+	if s.fn.Kind != tool.Notice {
+		return false
+	}
+	q := &s.of.quota
+	if q.silenced {
+		return true
+	}
+	q.logLines++
+	q.logBytes += len(tool.FormatJSON(s.effect.Args, ""))
+	if q.silenced = q.logLines > MaxLogLines || q.logBytes > MaxLogBytes; q.silenced {
+		s.of.emit(tool.Event{Type: tool.Log, Data: tool.NewDict("message",
+			fmt.Sprintf("(what it tells from here on is left out: a call may tell %d pieces and %d KB)", MaxLogLines, MaxLogBytes>>10))})
+	}
+	return q.silenced
+}
+
+// look is the [tool.Effector] of a question that nobody asked for, as whether a
+// tool can be used here: it may read, and changes nothing.
+func (p *pass) look(ctx context.Context, e tool.Effect) (tool.Outcome, error) {
+	if f, _ := p.fn(e.Func); f != nil && !strings.HasPrefix(e.Func, toolsPrefix) { // a tool's availability does not depend on other tools
+		switch f.Kind {
+		case tool.Recorded, tool.Read, tool.Notice:
+			return p.perform(ctx, e)
+		}
+	}
+	return tool.Outcome{}, tool.Errorf(tool.Denied, "%s is not for finding out whether a tool can be used", e.Func)
+}
+
+// admissible says whether a call may be made, whoever makes it and whatever its
+// arguments are.
+func (p *pass) admissible() error {
+	switch t := p.tool; {
+	case p.depth > MaxDepth:
+		return tooDeep()
+	case t.State == tool.Untrusted:
+		return untrusted(t)
+	case t.State == tool.NotHere:
+		return tool.Errorf(tool.Denied, "the tool '%s' is %s: %s", t.Name, t.State, t.Reason)
+	}
+	if verdict, r := p.judgeCall(); verdict == tool.Deny {
+		return denied("the call of '"+p.tool.Name+"'", r)
+	}
+	// A script that calls it declares this before; one for which a handler in
+	// Go or a program calls it does not get more that way.
+	return p.callersHave(tool.Capability{Name: "tool", Target: p.tool.Name})
+}
+
+// admitCall is admissible, and audits a refusal.
+func (p *pass) admitCall() error {
+	err := p.admissible()
+	if err != nil && tool.KindOf(err) == tool.Denied {
+		return p.refused(decision{what: callItself, place: p.call.Place}, err)
+	}
+	return err
+}
+
+func tooDeep() error {
+	err := tool.Errorf(tool.Limit, "tools call tools more than %d deep", MaxDepth)
+	err.Limit = tool.LimitDepth
+	return err
+}

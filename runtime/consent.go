@@ -1,0 +1,212 @@
+package runtime
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/cassidy-run/cassidy/runtime/tool"
+)
+
+// A consent is what somebody has said about one call.
+type consent struct {
+	asksChanges bool              // nobody has approved yet that it writes
+	declined    error             // the refusal of its changes
+	settled     map[string]bool   // the paths whose changes were approved
+	reads       []tool.Capability // what the call may read, by somebody's approval
+}
+
+// maxEdits is how often wrong arguments in an answer may be corrected.
+const maxEdits = 3
+
+// approve asks about a call that needs it, or notes that its changes do. A
+// person who named the tool and typed its arguments has approved that call.
+func (p *pass) approve(ctx context.Context) error {
+	verdict, rule := p.judgeCall()
+	open, by := p.run.unallowed(p.tool)
+	risky := p.tool.Risky
+	d := decision{what: callItself, place: p.call.Place, takes: p.tool.Needs}
+	switch {
+	case verdict == tool.Ask:
+		d.why = "a rule asks: " + ruleText(rule)
+	case !risky && len(open) == 0:
+		if by != nil {
+			d.why = "a rule allows it: " + ruleText(by)
+			p.allowed(d)
+		}
+		return nil
+	case p.call.Caller == tool.ByPerson && p.above == nil:
+		d.why = "a person made the call"
+		p.allowed(d)
+		return nil
+	case risky:
+		d.why = "its author says that it is risky"
+	case onlyWrites(p.tool.Needs) && p.tool.Location != tool.Embedded: // what Go writes is not staged
+		p.consent.asksChanges = true
+		return nil
+	default:
+		d.why = "it may use " + capabilityList(open)
+	}
+	how, err := p.askCall(ctx, d.why)
+	if err != nil {
+		return p.refused(d, err)
+	}
+	d.why = how
+	p.allowed(d)
+	return nil
+}
+
+// onlyWrites reports whether all that a tool can do is to write files, which can
+// wait until it is known what is written. A command that a rule allows could
+// write as well, and does not wait.
+func onlyWrites(needs []tool.Capability) bool {
+	for _, c := range needs {
+		if c.Acts() && c.Name != "fs.write" {
+			return false
+		}
+	}
+	return true
+}
+
+// askCall asks about a call that has not run, and takes the arguments that
+// come back.
+func (p *pass) askCall(ctx context.Context, why string) (how string, err error) {
+	q := p.question(Question{Place: p.call.Place, Takes: p.tool.Needs, Why: why})
+	for range maxEdits {
+		var answer Answer
+		if answer, err = q.ask(ctx); err != nil {
+			return "", err
+		}
+		if answer.Args != nil {
+			q.Call.Args = answer.Args
+		}
+		var args *tool.Dict
+		if args, err = p.run.host.arguments(p.tool, q.Call); err == nil {
+			p.call.Args = args
+			if answer.Always {
+				p.run.approvals.add(q.approval())
+			}
+			return answer.how, nil
+		}
+		q.Why = "the arguments are not right: " + tool.ErrorOf(err, tool.Invalid).Message()
+	}
+	return "", err
+}
+
+// shown is the call as somebody is asked about it: without what the host fills
+// in, and typed.
+func (p *pass) shown() tool.Call {
+	c := p.call
+	c.Texts = false
+	fromHost := func(p tool.Param) bool { return p.FromHost }
+	if c.Args != nil && !slices.ContainsFunc(p.tool.Params, fromHost) {
+		return c
+	}
+	args := &tool.Dict{}
+	for k, v := range c.Args.All() {
+		name, _ := k.(string)
+		if p, ok := p.tool.Param(name); !ok || !p.FromHost {
+			args.Put(name, v)
+		}
+	}
+	c.Args = args
+	return c
+}
+
+// askFor asks whether the effect may take what a rule wants asked each time.
+func (s *step) askFor(ctx context.Context, takes []tool.Capability, r *tool.Rule) error {
+	p, e := s.of, s.effect
+	q := p.question(Question{Place: e.Place, Effect: &e, Takes: takes, Why: "a rule asks: " + ruleText(r)})
+	q.begun = s.begun
+	answer, err := q.ask(ctx)
+	if err != nil {
+		return err
+	}
+	for _, c := range takes {
+		if c.Name == "fs.write" {
+			p.consent.settle(c.Target)
+		}
+	}
+	s.approved = append(s.approved, takes...)
+	if s.fn.Kind == tool.Read { // a large file is read part by part: it is one thing to approve
+		p.consent.reads = append(p.consent.reads, takes...)
+	}
+	p.allowed(decision{what: e.Func, place: e.Place, takes: takes, why: answer.how})
+	return nil
+}
+
+// settle notes that what the call makes of a path has been approved.
+func (c *consent) settle(path string) {
+	if c.settled == nil {
+		c.settled = map[string]bool{}
+	}
+	c.settled[path] = true
+}
+
+// approveChanges asks about what the call has staged, if nobody has approved
+// its writing yet. A no holds for all of the call.
+func (p *pass) approveChanges(ctx context.Context, at tool.Place) error {
+	c := &p.consent
+	if !c.asksChanges {
+		return nil
+	}
+	if c.declined != nil {
+		return c.declined
+	}
+	changes, covered, by := p.openChanges()
+	d := decision{what: commitEffect, place: at, takes: writes(changes)}
+	if covered {
+		if by != nil {
+			d.why = "a rule allows it: " + ruleText(by)
+			p.allowed(d)
+		}
+		return nil
+	}
+	answer, err := p.question(Question{Place: at, Takes: d.takes, Changes: changes, Why: "it changes files"}).ask(ctx)
+	if err != nil {
+		c.declined = p.refused(d, err)
+		return c.declined
+	}
+	d.why = answer.how
+	p.allowed(d)
+	return nil
+}
+
+// openChanges returns what the call would change, and whether all of it is
+// approved already: by a rule, of which it returns one, or each on its own. A
+// new folder goes with what is in it.
+func (p *pass) openChanges() (changes []tool.Change, covered bool, by *tool.Rule) {
+	covered = true
+	var folders, files []string
+	for _, c := range p.stage.Changes() {
+		if c.Before.Exists == c.After.Exists && c.Before.Dir == c.After.Dir && c.Before.Hash == c.After.Hash {
+			continue
+		}
+		changes = append(changes, c)
+		verdict, r := p.judge(tool.Capability{Name: "fs.write", Target: c.Path})
+		switch {
+		case verdict == tool.Allow:
+			by = r
+			files = append(files, c.Path)
+		case p.consent.settled[c.Path]:
+			files = append(files, c.Path)
+		case c.After.Dir && !c.Before.Exists:
+			folders = append(folders, c.Path)
+		default:
+			covered = false
+		}
+	}
+	for _, folder := range folders {
+		covered = covered && hasInside(files, folder)
+	}
+	return changes, covered, by
+}
+
+func hasInside(paths []string, folder string) bool {
+	for _, p := range paths {
+		if strings.HasPrefix(p, folder+"/") {
+			return true
+		}
+	}
+	return false
+}

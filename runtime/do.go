@@ -1,0 +1,133 @@
+package runtime
+
+import (
+	"context"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/cassidy-run/cassidy/runtime/history"
+	"github.com/cassidy-run/cassidy/runtime/tool"
+)
+
+// An Executor carries out an effect that was admitted, granted and recorded. It
+// is the one hook there: the fakes of tests, spans of a trace and the execution
+// of effects elsewhere wrap [Execute]. It is called concurrently, and its
+// errors are those of the effect.
+type Executor func(ctx context.Context, f *tool.Func, e tool.Effect, g tool.Grant) (tool.Outcome, error)
+
+// Execute is the default [Executor]: it calls f.Do.
+func Execute(ctx context.Context, f *tool.Func, e tool.Effect, g tool.Grant) (tool.Outcome, error) {
+	return f.Do(ctx, e, g)
+}
+
+// intend records that the effect is about to be done. What is staged is not
+// done before its commit is.
+func (s *step) intend(ctx context.Context) error {
+	if s.fn.Kind == tool.Notice {
+		return nil
+	}
+	return s.intendAs(ctx, s.fn.Kind == tool.Write)
+}
+
+// intendAs records the intent; a staged one need not be durable yet.
+func (s *step) intendAs(ctx context.Context, staged bool) error {
+	i := history.Intent{Place: s.effect.Place, Func: s.effect.Func, Args: s.effect.Args, Kind: s.fn.Kind, Staged: staged}
+	if s.fn.Calls {
+		i.Kind, i.Staged = tool.Recorded, false // it does nothing itself
+	}
+	if err := s.of.run.record.Intend(ctx, i); err != nil {
+		return unrecorded(err)
+	}
+	return nil
+}
+
+// refuse records the error of an effect that was not begun: a refusal that the
+// script catches must come out the same when the run is resumed.
+func (s *step) refuse(ctx context.Context, err error) error {
+	if s.fn == nil || s.fn.Kind == tool.Notice || interrupts(err) {
+		return err
+	}
+	if failure := s.intendAs(ctx, true); failure != nil {
+		return failure
+	}
+	return s.of.run.settle(ctx, s.effect.Place, tool.Outcome{}, err)
+}
+
+// do carries the effect out, and emits that it was.
+func (s *step) do(ctx context.Context) (tool.Outcome, error) {
+	start := time.Now()
+	out, err := s.call(ctx)
+	if s.fn.Kind != tool.Notice && s.of.run.host.Events.Wanted() {
+		s.of.emitEffect(s.effect, s.takes, err, time.Since(start))
+	}
+	if err != nil && s.effect.Func != toolsCall { // a call that was refused is audited itself
+		err = s.failed(nil, err)
+	}
+	return out, err
+}
+
+// call has the executor carry the effect out. A panic is the effect's error.
+func (s *step) call(ctx context.Context) (out tool.Outcome, err error) {
+	defer recovered(s.effect.Func, &err)
+	s.begun = true
+	p := s.of
+	ctx = p.doneFor(ctx, p.call.ID+"/"+strconv.Itoa(s.number), s.effect.Place)
+	if slices.ContainsFunc(s.takes, func(c tool.Capability) bool { return c.Name == "model" }) {
+		p.wall.pause() // a model takes its time
+		defer p.wall.resume()
+	}
+	return p.run.host.execute(ctx, s.fn, s.effect, s.granted(ctx))
+}
+
+// granted is what the function of the effect gets for it.
+func (s *step) granted(ctx context.Context) tool.Grant {
+	p := s.of
+	return tool.Grant{
+		Call:     p.call,
+		Check:    func(c tool.Capability) error { return s.check(ctx, c) },
+		Narrowed: p.narrowed,
+		Stage:    &p.stage,
+		Key:      p.run.record.Key(s.effect.Place),
+		Ask:      s.askPerson,
+		Sleep:    s.sleep,
+		Emit:     p.emit,
+	}
+}
+
+// settle records what came of the effect. What was unavailable and may be
+// repeated is left open until the script continues without it.
+func (s *step) settle(ctx context.Context, out tool.Outcome, err error) error {
+	if s.fn.Kind == tool.Notice {
+		return err
+	}
+	p, at := s.of, s.effect.Place
+	repeats := s.fn.Calls || s.fn.Kind == tool.Repeatable || s.fn.Kind == tool.Read
+	if err != nil && repeats && p.run.record.Live() && !interrupts(err) && tool.KindOf(err) == tool.Unavailable {
+		p.trail.pending = &pendingOutcome{at, out, err}
+		return err
+	}
+	return p.run.settle(ctx, at, out, err)
+}
+
+// recovered makes a panic of an effect its error.
+func recovered(name string, err *error) {
+	if p := recover(); p != nil {
+		*err = tool.Errorf(tool.Internal, "%s panicked: %v", name, p)
+	}
+}
+
+// emitEffect emits that an effect was carried out.
+func (p *pass) emitEffect(e tool.Effect, takes []tool.Capability, err error, took time.Duration) {
+	d := tool.NewDict("func", e.Func, "place", e.Place.String(), "capabilities", capabilityTexts(takes), "success", err == nil,
+		"wall_ms", float64(took.Microseconds())/1000)
+	if err != nil {
+		d.Put("error", tool.ErrorOf(err, tool.Failed).Message())
+	}
+	p.run.host.emit(tool.EffectDone, p.call, d)
+}
+
+// emit emits an event of the call.
+func (p *pass) emit(e tool.Event) {
+	p.run.host.emit(e.Type, p.call, e.Data)
+}

@@ -1,0 +1,114 @@
+package runtime
+
+import (
+	"context"
+	"slices"
+
+	"github.com/cassidy-run/cassidy/runtime/tool"
+)
+
+// grant refuses what the call may not do.
+func (s *step) grant(ctx context.Context) error {
+	if s.fn == nil || s.fn.Internal && s.fn.Kind != tool.Recorded {
+		err := tool.Errorf(tool.Denied, "there is no effect %s", s.effect.Func)
+		return s.of.refused(decision{what: s.effect.Func, place: s.effect.Place}, err)
+	}
+	if s.fn.Target == nil {
+		return nil
+	}
+	var err error
+	if s.takes, err = targets(s.fn, s.effect); err == nil {
+		err = s.permit(ctx)
+	}
+	if err != nil {
+		return s.failed(s.takes, err)
+	}
+	return nil
+}
+
+// targets asks a row which capabilities an effect takes.
+func targets(f *tool.Func, e tool.Effect) (takes []tool.Capability, err error) {
+	defer recovered(e.Func, &err)
+	return f.Target(e.Args)
+}
+
+// permit says whether the effect may take what it takes. A rule that asks is
+// asked for all of it in one question.
+func (s *step) permit(ctx context.Context) error {
+	p := s.of
+	var asked []tool.Capability
+	var asks, allows *tool.Rule
+	for _, c := range s.takes {
+		if err := s.within(c); err != nil {
+			return err
+		}
+		if c.Name == "tool" {
+			continue // the rules about calls are for the call itself
+		}
+		switch verdict, r := p.judge(c); verdict {
+		case tool.Deny:
+			return denied(c.String(), r)
+		case tool.Ask:
+			if slices.Contains(p.consent.reads, c) {
+				s.approved = append(s.approved, c)
+				continue
+			}
+			asked, asks = append(asked, c), r
+		case tool.Allow:
+			if c.Acts() {
+				allows = r
+			}
+		}
+	}
+	if asks != nil {
+		if p.probe {
+			return tool.Errorf(tool.Denied, "a rule asks, and nobody is asked while a tool is looked at: %s", ruleText(asks))
+		}
+		return s.askFor(ctx, asked, asks)
+	}
+	if allows != nil {
+		p.allowed(decision{what: s.effect.Func, place: s.effect.Place, takes: s.takes, why: "a rule allows it: " + ruleText(allows)})
+	}
+	return nil
+}
+
+// within says whether the call, and each that made it, has declared a concrete
+// capability and was granted it. A program has what it is provided with.
+func (s *step) within(c tool.Capability) error {
+	if s.own {
+		return s.of.callersHave(c)
+	}
+	return s.of.within(c)
+}
+
+// check says whether the effect may also use a capability while it is done.
+// What a rule wants asked is asked, unless the effect only reads: one that goes
+// through a folder would ask about each file, so it gets what has been named
+// and approved.
+func (s *step) check(ctx context.Context, c tool.Capability) error {
+	if err := s.within(c); err != nil {
+		return err
+	}
+	switch verdict, r := s.of.judge(c); verdict {
+	case tool.Deny:
+		return denied(c.String(), r)
+	case tool.Ask:
+		if slices.Contains(s.approved, c) {
+			return nil
+		}
+		if s.of.probe || s.fn.Kind == tool.Read {
+			return tool.Errorf(tool.Denied, "%s is only to be had by its name: %s", c, ruleText(r))
+		}
+		return s.askFor(ctx, []tool.Capability{c}, r)
+	}
+	return nil
+}
+
+// failed audits an effect that was refused, and returns its error.
+func (s *step) failed(takes []tool.Capability, err error) error {
+	switch tool.KindOf(err) {
+	case tool.Denied, tool.Security, tool.Unanswered:
+		return s.of.refused(decision{what: s.effect.Func, place: s.effect.Place, takes: takes}, err)
+	}
+	return err
+}

@@ -1,0 +1,360 @@
+package runtime
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/cassidy-run/cassidy/runtime/history"
+	"github.com/cassidy-run/cassidy/runtime/tool"
+)
+
+// An inquiry is a question about a call, until it is answered.
+type inquiry struct {
+	Question
+	of    *pass
+	begun bool // it came up while its effect was being done
+}
+
+// question returns the inquiry of a question about the call.
+func (p *pass) question(q Question) *inquiry {
+	q.Tool, q.Call = *p.tool, p.shown()
+	return &inquiry{Question: q, of: p}
+}
+
+// maxRefusals is how often a call, with all that it calls, may be refused
+// before nobody is asked any more: a script could ask until somebody tires of
+// saying no.
+const maxRefusals = 3
+
+// ask returns the yes to the question: one of an earlier process of the run, a
+// permanent one, or that of who is asked now. Its how says which. Anything else
+// is an error.
+func (q *inquiry) ask(ctx context.Context) (Answer, error) {
+	p := q.of
+	if said, err := q.said(ctx); err != nil || said != nil {
+		return q.taken(said, err) // whatever was said later
+	}
+	switch {
+	case p.run.approvals.has(q.approval()):
+		return Answer{Yes: true, how: approvedBefore}, nil
+	case p.run.approve == nil:
+		return Answer{}, q.park(ctx, q.nobody())
+	case ctx.Value(askingKey{}) != nil:
+		return Answer{}, tool.Errorf(tool.Denied, "%s: a question is open already", q.needs())
+	case p.responsible().quota.refusals.Load() >= maxRefusals:
+		return Answer{}, tool.Errorf(tool.Denied, "%s: the call was refused %d times already", q.needs(), maxRefusals)
+	}
+	p.wall.pause()
+	defer p.wall.resume()
+	answer, err := q.put(ctx)
+	switch {
+	case unanswered(err):
+		err = q.park(ctx, q.notApproved(""))
+	case err == nil:
+		err = q.keep(ctx, answer)
+	}
+	if interrupts(err) {
+		return Answer{}, err
+	}
+	return q.taken(&answer, err)
+}
+
+const approvedBefore = "it was approved for good before"
+
+// taken is what an answer means.
+func (q *inquiry) taken(answer *Answer, err error) (Answer, error) {
+	if err == nil && !answer.Yes {
+		err = q.notApproved(answer.Why)
+	}
+	if err != nil {
+		q.of.responsible().quota.refusals.Add(1)
+		return Answer{}, tool.AsError(err, tool.Denied)
+	}
+	if answer.Always && answer.Args == nil {
+		q.of.run.approvals.add(q.approval())
+	}
+	a := *answer
+	if a.how == "" {
+		a.how = "it was approved"
+	}
+	return a, nil
+}
+
+// askingKey marks the context in which a question is put, with its *inquiry; that
+// of a question which is not about approval has nil.
+type askingKey struct{}
+
+// put calls the program's Approve. Whatever that does, only a yes is one.
+func (q *inquiry) put(ctx context.Context) (answer Answer, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			answer, err = Answer{}, tool.Errorf(tool.Internal, "the approval panicked: %v", p)
+		}
+	}()
+	if ctx.Err() != nil {
+		return Answer{}, context.Cause(ctx)
+	}
+	answer, err = q.of.run.approve(context.WithValue(ctx, askingKey{}, q), q.Question)
+	if (err == nil || unanswered(err)) && ctx.Err() != nil {
+		err = context.Cause(ctx)
+	}
+	return answer, err
+}
+
+// unanswered reports whether an error says that nobody answers a question.
+func unanswered(err error) bool {
+	kind := tool.KindOf(err)
+	return kind == tool.Parked || kind == tool.Unanswered
+}
+
+// The names in a note of what somebody answered, and in the question where it
+// waits in no process.
+const (
+	noteApproval = "approval" // the subject of the question
+	noteYes      = "yes"
+	noteAlways   = "always"
+	noteWhy      = "why"
+	noteArgs     = "args"
+	noteName     = "name"
+	noteNeeds    = "needs"
+	noteChanges  = "changes"
+	noteFiles    = "files"
+)
+
+// subject names the question among those that may come up at one step.
+func (q *inquiry) subject() string {
+	if q.Changes != nil {
+		return commitEffect
+	}
+	return q.approval().kind
+}
+
+// said returns what somebody has answered before, in this run: to whoever asked
+// then, or to the question with which it was parked.
+func (q *inquiry) said(ctx context.Context) (*Answer, error) {
+	record := q.of.run.record
+	if q.of.probe || len(q.Place) == 0 {
+		return nil, nil
+	}
+	entry, _, err := record.Recorded(q.Place)
+	if err != nil {
+		return nil, unrecorded(err)
+	}
+	subject := q.subject()
+	for _, n := range slices.Backward(entry.Notes) { // wrong arguments are asked about again
+		if n.Text(noteApproval) != subject {
+			continue
+		}
+		v, _ := n.Get(noteArgs)
+		args, _ := v.(*tool.Dict)
+		return &Answer{Yes: n.Bool(noteYes), Always: n.Bool(noteAlways), Why: n.Text(noteWhy), Args: args}, q.sameChanges(n)
+	}
+	if entry.Question == nil || entry.Question.Data.Text(noteApproval) != subject {
+		return nil, nil
+	}
+	v, ok, err := record.Answer(ctx, q.Place)
+	if err != nil || !ok {
+		return nil, err
+	}
+	answer := &Answer{Yes: v == true}
+	if err := q.sameChanges(entry.Question.Data); err != nil {
+		return nil, err
+	}
+	return answer, q.keep(ctx, *answer)
+}
+
+// sameChanges says whether what would be changed is what somebody was shown.
+func (q *inquiry) sameChanges(shown *tool.Dict) error {
+	if v, _ := shown.Get(noteChanges); q.Changes == nil || tool.Equal(v, changeDict(q.Changes)) {
+		return nil
+	}
+	return tool.Errorf(tool.Conflict, "files have changed since somebody was asked whether '%s' may change them: nothing was written", q.Tool.Name)
+}
+
+// keep records what somebody answered, so that nobody is asked twice.
+func (q *inquiry) keep(ctx context.Context, a Answer) error {
+	if q.of.probe || len(q.Place) == 0 || !q.of.run.record.Keeps() {
+		return nil
+	}
+	of, n := q.approval(), q.about()
+	n.Put(noteYes, a.Yes)
+	n.Put(noteAlways, a.Always && a.Args == nil)
+	n.Put(noteWhy, a.Why)
+	n.Put(noteArgs, nil)
+	if a.Args != nil {
+		n.Put(noteArgs, a.Args)
+	}
+	n.Put(noteName, of.name)
+	n.Put(noteHash, of.hash)
+	n.Put(noteNeeds, of.needs)
+	n.Put(noteGranted, of.granted)
+	if err := q.of.run.record.Note(ctx, q.Place, n); err != nil {
+		return unrecorded(err)
+	}
+	return nil
+}
+
+// about says in the record what the question is about.
+func (q *inquiry) about() *tool.Dict {
+	d := tool.NewDict(noteApproval, q.subject())
+	if q.Changes != nil {
+		d.Put(noteChanges, changeDict(q.Changes))
+	}
+	return d
+}
+
+// park parks the run with the question; where it cannot wait, it returns another
+// error. An effect that has begun cannot be parked.
+func (q *inquiry) park(ctx context.Context, otherwise error) error {
+	if q.of.probe || q.begun || ctx.Value(askingKey{}) != nil {
+		return otherwise
+	}
+	text := q.needs()
+	if q.Changes == nil && q.Effect == nil {
+		text += ": " + q.Tool.CallText(q.Call.Args)
+	}
+	data := q.about()
+	if q.Changes != nil {
+		data.Put(noteFiles, shownChanges(q.Changes))
+	}
+	return q.of.run.parkOr(ctx, history.Question{Place: q.Place, Text: clip(text), Confirm: true, Data: data}, waitsApproval, otherwise)
+}
+
+// maxShown is how much of a file somebody is shown who is asked later, in bytes.
+const maxShown = 64 << 10
+
+// shownChanges are changes for somebody who is asked later: [{"path", "before",
+// "after"}], the two as far as they can be shown.
+func shownChanges(changes []tool.Change) tool.List {
+	list := tool.List{}
+	for _, c := range changes {
+		d := tool.NewDict("path", c.Path, "before", nil, "after", nil)
+		for name, s := range map[string]tool.FileState{"before": c.Before, "after": c.After} {
+			if s.Exists && !s.Dir && len(s.Data) <= maxShown {
+				d.Put(name, s.Data)
+			}
+		}
+		list = append(list, d)
+	}
+	return list
+}
+
+// needs says in an error what nobody approved.
+func (q *inquiry) needs() string {
+	switch {
+	case q.Effect != nil:
+		return "the tool '" + q.Tool.Name + "' needs approval for " + q.Effect.Func + " (" + capabilityList(q.Takes) + ")"
+	case q.Changes != nil:
+		return "the tool '" + q.Tool.Name + "' needs approval to change " + pathList(q.Changes)
+	}
+	return "the tool '" + q.Tool.Name + "' needs approval"
+}
+
+// notApproved is the error of a no.
+func (q *inquiry) notApproved(why string) error {
+	what := "the call of '" + q.Tool.Name + "' was not approved"
+	switch {
+	case q.Effect != nil:
+		what = q.Effect.Func + " of '" + q.Tool.Name + "' was not approved"
+	case q.Changes != nil:
+		what = "what '" + q.Tool.Name + "' changes was not approved"
+	}
+	if why != "" {
+		what += ": " + why
+	}
+	return tool.Errorf(tool.Denied, "%s", what)
+}
+
+// nobody is the error of a host that has no Approve.
+func (q *inquiry) nobody() error {
+	err := tool.Errorf(tool.Denied, "%s, and there is nobody to give it: %s", q.needs(), q.Why)
+	open, _ := q.of.run.unallowed(q.of.tool)
+	switch {
+	case q.Effect != nil || q.Tool.Risky || len(open) == 0:
+		return err.WithHint("run it where somebody can be asked; a program sets Options.Approve")
+	case q.Changes != nil:
+		open = q.Takes
+	}
+	return err.WithHint("allow %s in a rule, or run it where somebody can be asked; a program sets Options.Approve", capabilityList(open))
+}
+
+func capabilityList(list []tool.Capability) string {
+	words := make([]string, len(list))
+	for i, c := range list {
+		words[i] = c.String()
+	}
+	return strings.Join(words, ", ")
+}
+
+// pathList names the paths that change, or the first of them.
+func pathList(changes []tool.Change) string {
+	const most = 3
+	var names []string
+	for _, c := range changes[:min(most, len(changes))] {
+		names = append(names, c.Path)
+	}
+	text := strings.Join(names, ", ")
+	if more := len(changes) - most; more > 0 {
+		text += " and " + strconv.Itoa(more) + " more"
+	}
+	return text
+}
+
+// An approval is what a permanent answer holds for: a tool that is still the
+// same, with the same rights, and one kind of question.
+type approval struct {
+	name, hash     string
+	of             *tool.Tool // where there is no hash
+	needs, granted string
+	kind           string
+}
+
+func (q *inquiry) approval() approval {
+	exact := func(list []tool.Capability) string { return fmt.Sprintf("%q", list) }
+	t := q.of.tool
+	a := approval{name: tool.Key(t.Name), hash: t.Hash, needs: exact(t.Needs), granted: exact(t.Granted), kind: callItself}
+	if t.Hash == "" {
+		a.of = t
+	}
+	if q.Effect != nil {
+		a.kind = "effect " + q.Effect.Func + " " + exact(q.Takes)
+	}
+	return a
+}
+
+// lasting reads a permanent approval from a note.
+func lasting(n *tool.Dict) (approval, bool) {
+	a := approval{name: n.Text(noteName), hash: n.Text(noteHash), needs: n.Text(noteNeeds), granted: n.Text(noteGranted), kind: n.Text(noteApproval)}
+	return a, a.kind != "" && a.hash != "" && n.Bool(noteAlways) && n.Bool(noteYes)
+}
+
+// approvals are those that hold permanently. Nil holds none and takes none.
+type approvals struct {
+	mu  sync.Mutex
+	set map[approval]bool
+}
+
+func (a *approvals) has(one approval) bool {
+	if a == nil {
+		return false
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.set[one]
+}
+
+func (a *approvals) add(one approval) {
+	if a == nil {
+		return
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.set == nil {
+		a.set = map[approval]bool{}
+	}
+	a.set[one] = true
+}
