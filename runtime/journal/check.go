@@ -1,0 +1,113 @@
+package journal
+
+import (
+	"strings"
+	"time"
+
+	"github.com/cassidy-run/cassidy/runtime/tool"
+)
+
+// This file holds what every store checks and answers in the same way, so that
+// the error texts do not depend on where runs are stored.
+
+// MaxSeq is the largest sequence number of a frame. It leaves a store 32 bits
+// for it, and 31 for the number of the run, in one integer.
+const MaxSeq = 1<<32 - 1
+
+// ValidID reports whether a text can be the ID of a run: 1 to 64 letters,
+// digits, - and _, of which the first is not -. IDs become file names.
+func ValidID(id string) bool {
+	const allowed = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_"
+	return id != "" && len(id) <= 64 && id[0] != '-' && strings.Trim(id, allowed) == ""
+}
+
+// ValidBlobName reports whether a text can be the name of a blob: 64 digits of
+// lower-case hexadecimal.
+func ValidBlobName(name string) bool {
+	return len(name) == 64 && strings.Trim(name, "0123456789abcdef") == ""
+}
+
+// Check returns an error of kind Invalid for a write that no store accepts.
+func (w *Write) Check() error {
+	switch {
+	case w.Num < 0 || (w.Num == 0) != (w.New != nil):
+		return tool.Errorf(tool.Invalid, "write to the journal: a write needs either a run number or a new run")
+	case w.New != nil && !ValidID(w.New.ID):
+		return ErrInvalidID(w.New.ID)
+	case w.New != nil && w.New.State > Cancelled, w.Set != nil && w.Set.State > Cancelled:
+		return tool.Errorf(tool.Invalid, "write to the journal: unknown state of a run")
+	}
+	for _, f := range w.Frames {
+		if f.Seq < 0 || f.Seq > MaxSeq {
+			return tool.Errorf(tool.Invalid, "write to the journal: invalid frame number %d", f.Seq)
+		}
+	}
+	return nil
+}
+
+// Time returns a time as stores return it: in UTC, to the microsecond.
+func Time(t time.Time) time.Time { return time.UnixMicro(t.UnixMicro()).UTC() }
+
+// ErrClosed returns the error of a store that was closed.
+func ErrClosed() error {
+	return tool.Errorf(tool.Unavailable, "the journal is closed")
+}
+
+// ErrInvalidID returns the error for a text that cannot be the ID of a run.
+func ErrInvalidID(id string) error {
+	return tool.Errorf(tool.Invalid, "invalid run ID %q", tool.Clean(id, 80)).
+		WithHint("use up to 64 letters, digits, - and _, and do not begin with -")
+}
+
+// ErrInvalidBlob returns the error for a text that cannot be the name of a blob.
+func ErrInvalidBlob(name string) error {
+	return tool.Errorf(tool.Invalid, "invalid content name %q: expected a SHA-256 in hexadecimal", tool.Clean(name, 80))
+}
+
+// ErrNotFound returns the error for a run that its tenant does not have.
+func ErrNotFound(id string) error {
+	return tool.Errorf(tool.NotFound, "run '%s' does not exist", tool.Clean(id, 80)).
+		WithHint("list the runs: cassidy runs list")
+}
+
+// ErrNumNotFound returns the error for a run that does not exist, or was
+// deleted, where only its number is known.
+func ErrNumNotFound(num int64) error {
+	return tool.Errorf(tool.NotFound, "the run with number %d does not exist or was deleted", num).
+		WithHint("list the runs: cassidy runs list")
+}
+
+// ErrExists returns the error for a new run whose ID is in use.
+func ErrExists(id string) error {
+	return tool.Errorf(tool.Conflict, "run '%s' already exists", id).WithHint("choose another ID")
+}
+
+// ErrWritten returns the error for a frame whose number is in use.
+func ErrWritten(id string) error {
+	return tool.Errorf(tool.Conflict, "another process wrote to the record of run '%s'", tool.Clean(id, 80)).
+		WithHint("its lease was removed by force: let only one process execute the run")
+}
+
+// ErrTaken returns the error for a message that comes after its kind and key
+// were taken.
+func ErrTaken(m Message) error {
+	return tool.Errorf(tool.Conflict, "send the %s %q: an earlier one is already in use", tool.Clean(m.Kind, 40), tool.Clean(m.Key, 80))
+}
+
+// ErrHeld returns the error for a run whose lease somebody holds.
+func ErrHeld(id string) error {
+	return tool.Errorf(tool.Conflict, "another process is executing run '%s'", id).
+		WithHint("wait until it parks or ends, or stop that process")
+}
+
+// ErrLost returns the error for a lease that its holder lost.
+func ErrLost(id string) error {
+	return tool.Errorf(tool.Conflict, "the lease of run '%s' was lost: its lock file was released, removed or replaced", id).
+		WithHint("resume the run: cassidy runs resume %s", id)
+}
+
+// ErrBlob returns the error for a blob that cannot be read as it was stored;
+// what is the reason, as in "is missing".
+func ErrBlob(name, what string) error {
+	return tool.Errorf(tool.Failed, "content %s %s", name, what)
+}
