@@ -1,0 +1,114 @@
+package sqlite
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	driver "modernc.org/sqlite"
+	lib "modernc.org/sqlite/lib"
+
+	"github.com/cassidy-run/cassidy/runtime/journal"
+	"github.com/cassidy-run/cassidy/runtime/tool"
+)
+
+// The operations that error messages name.
+const (
+	opOpen  = "open the journal"
+	opRead  = "read the journal"
+	opWrite = "write to the journal"
+)
+
+// fail converts an error of an operation to a [tool.Error]. After Close, the
+// database returns errors of its own for what is still in progress.
+func (s *Store) fail(op string, err error) error {
+	if err != nil && s.closed.Load() {
+		return journal.ErrClosed()
+	}
+	return dbError(op, err)
+}
+
+// dbError converts an error of the database to a [tool.Error].
+func dbError(op string, err error) error {
+	var known *tool.Error
+	var e *driver.Error
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &known):
+		return err
+	case errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded):
+		return tool.AsError(err, tool.Canceled)
+	case errors.Is(err, errLost):
+		return damageError(op, err)
+	case !errors.As(err, &e):
+		return tool.Errorf(tool.Unavailable, "%s: %w", op, err)
+	}
+	switch e.Code() & 0xff {
+	case lib.SQLITE_FULL:
+		return diskFull(op, err)
+	case lib.SQLITE_CORRUPT, lib.SQLITE_NOTADB:
+		return damageError(op, err)
+	case lib.SQLITE_BUSY, lib.SQLITE_LOCKED:
+		return tool.Errorf(tool.Unavailable, "%s: another process keeps the database busy: %w", op, err).
+			WithHint("try again, or look for a cassidy process that hangs")
+	case lib.SQLITE_IOERR:
+		return tool.Errorf(tool.Unavailable, "%s: the disk cannot be read or written: %w", op, err).
+			WithHint("check whether the disk is full or failing")
+	case lib.SQLITE_READONLY, lib.SQLITE_CANTOPEN, lib.SQLITE_PERM, lib.SQLITE_AUTH:
+		return tool.Errorf(tool.Unavailable, "%s: the database cannot be written: %w", op, err).
+			WithHint("check the owner and the permissions of its folder")
+	}
+	return tool.Errorf(tool.Unavailable, "%s: %w", op, err)
+}
+
+func damageError(op string, err error) error {
+	return tool.Errorf(tool.Failed, "%s: the database is damaged: %w", op, err).
+		WithHint("nothing was deleted, and undamaged runs can still be read: keep a copy of the folder, and start a new journal in another one")
+}
+
+// ioError converts an error of a file.
+func ioError(op string, err error) error {
+	if isFull(err) {
+		return diskFull(op, err)
+	}
+	return tool.Errorf(tool.Unavailable, "%s: %w", op, err)
+}
+
+func diskFull(op string, err error) error {
+	e := tool.Errorf(tool.Limit, "%s: the disk is full: %w", op, err).
+		WithHint("free some space (cassidy runs prune); everything recorded so far is safe")
+	e.Limit = "disk"
+	return e
+}
+
+// errLost is damage that the database does not report.
+var errLost = errors.New("missing or changed")
+
+func lost(part string, num int64) error {
+	return fmt.Errorf("%s of the run with number %d: %w", part, num, errLost)
+}
+
+// isDuplicate reports whether a row of that key exists already.
+func isDuplicate(err error) bool {
+	var e *driver.Error
+	if !errors.As(err, &e) {
+		return false
+	}
+	switch e.Code() {
+	case lib.SQLITE_CONSTRAINT_PRIMARYKEY, lib.SQLITE_CONSTRAINT_UNIQUE, lib.SQLITE_CONSTRAINT_ROWID:
+		return true
+	}
+	return false
+}
+
+// isDamage reports whether an error means that a part of the database file
+// cannot be read.
+func isDamage(err error) bool {
+	var e *driver.Error
+	if !errors.As(err, &e) {
+		return errors.Is(err, errLost)
+	}
+	code := e.Code() & 0xff
+	return code == lib.SQLITE_CORRUPT || code == lib.SQLITE_NOTADB || code == lib.SQLITE_IOERR
+}

@@ -1,0 +1,114 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+
+	"github.com/cassidy-run/cassidy/runtime/journal"
+)
+
+// Send appends a message to the inbox of a run, see [journal.Store].
+func (s *Store) Send(ctx context.Context, num int64, m journal.Message) (seq int64, err error) {
+	body := m.Body
+	if body == nil {
+		body = []byte{} // nil would be NULL
+	}
+	err = s.write(ctx, func(ctx context.Context, w *writer) error {
+		if err := exists(ctx, w.conn, num); err != nil {
+			return err
+		}
+		switch last, err := lastOf(ctx, w.conn, num, m.Kind, m.Key); {
+		case err != nil:
+			return err
+		case last.takes.Valid:
+			return journal.ErrTaken(m)
+		}
+		seq, err = appendInbox(ctx, w.conn, num, m.Kind, m.Key, body, nil)
+		return err
+	})
+	if err != nil {
+		return 0, err
+	}
+	return seq, nil
+}
+
+// Take returns the last message of a kind and key and closes them, see
+// [journal.Store]. The mark that closes them is the last row of that kind and
+// key: Send adds none after it, and all writers exclude each other.
+func (s *Store) Take(ctx context.Context, num int64, kind, key string) (m journal.Message, ok bool, err error) {
+	err = s.write(ctx, func(ctx context.Context, w *writer) error {
+		if err := exists(ctx, w.conn, num); err != nil {
+			return err
+		}
+		last, err := lastOf(ctx, w.conn, num, kind, key)
+		if err != nil || last.seq == 0 {
+			return err
+		}
+		m = journal.Message{Seq: last.seq, Kind: kind, Key: key}
+		if last.takes.Valid {
+			m.Seq = last.takes.Int64
+		} else if _, err := appendInbox(ctx, w.conn, num, kind, key, []byte{}, last.seq); err != nil {
+			return err
+		}
+		err = w.conn.QueryRowContext(ctx, "SELECT body FROM inbox WHERE num = ? AND seq = ?", num, m.Seq).Scan(&m.Body)
+		if errors.Is(err, sql.ErrNoRows) {
+			return lost("a message", num)
+		}
+		ok = err == nil
+		return err
+	})
+	if err != nil || !ok {
+		return journal.Message{}, false, err
+	}
+	return m, true, nil
+}
+
+// An inboxRow is the last row of a kind and key. Its seq is 0 where there is none.
+type inboxRow struct {
+	seq   int64
+	takes sql.NullInt64
+}
+
+func lastOf(ctx context.Context, q querier, num int64, kind, key string) (r inboxRow, err error) {
+	err = q.QueryRowContext(ctx, "SELECT seq, takes FROM inbox WHERE num = ? AND kind = ? AND key = ? ORDER BY seq DESC LIMIT 1", num, kind, key).
+		Scan(&r.seq, &r.takes)
+	if errors.Is(err, sql.ErrNoRows) {
+		err = nil
+	}
+	return r, err
+}
+
+// appendInbox adds a row to the inbox of a run and returns its number.
+func appendInbox(ctx context.Context, q querier, num int64, kind, key string, body []byte, takes any) (seq int64, err error) {
+	err = q.QueryRowContext(ctx, `INSERT INTO inbox (num, seq, kind, key, body, takes)
+		SELECT ?1, coalesce(max(seq), 0) + 1, ?2, ?3, ?4, ?5 FROM inbox WHERE num = ?1 RETURNING seq`, num, kind, key, body, takes).Scan(&seq)
+	return seq, err
+}
+
+// Inbox returns the messages of a run after a sequence number, see [journal.Store].
+func (s *Store) Inbox(ctx context.Context, num, after int64) (list []journal.Message, err error) {
+	err = s.read(ctx, func(tx *sql.Tx) (err error) {
+		if err = exists(ctx, tx, num); err == nil {
+			list, err = readInbox(ctx, tx, num, after)
+		}
+		return err
+	})
+	return list, err
+}
+
+func readInbox(ctx context.Context, tx *sql.Tx, num, after int64) (list []journal.Message, err error) {
+	rows, err := tx.QueryContext(ctx, "SELECT seq, kind, key, body FROM inbox WHERE num = ? AND seq > ? AND takes IS NULL ORDER BY seq", num, after)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var m journal.Message
+		if err := rows.Scan(&m.Seq, &m.Kind, &m.Key, &m.Body); err != nil {
+			return list, err
+		}
+		list = append(list, m)
+	}
+	return list, rows.Err()
+}

@@ -1,0 +1,190 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"iter"
+	"slices"
+	"strings"
+
+	"github.com/cassidy-run/cassidy/runtime/journal"
+	"github.com/cassidy-run/cassidy/runtime/tool"
+)
+
+// List yields the rows that a filter selects, see [journal.Store].
+func (s *Store) List(ctx context.Context, f journal.Filter) iter.Seq2[journal.Row, error] {
+	return func(yield func(journal.Row, error) bool) {
+		stopped := false
+		err := s.read(ctx, func(tx *sql.Tx) error {
+			l := &listing{ctx: ctx, tx: tx, filter: f}
+			return l.run(func(row journal.Row) bool {
+				stopped = !yield(row, nil)
+				return !stopped
+			})
+		})
+		if err == nil {
+			err = s.damage
+		}
+		if err != nil && !stopped {
+			yield(journal.Row{}, err)
+		}
+	}
+}
+
+// A listing reads the rows that a filter selects.
+type listing struct {
+	ctx    context.Context
+	tx     *sql.Tx
+	filter journal.Filter
+}
+
+// run yields the rows, the newest first, until yield returns false. It collects
+// their numbers first, and then reads each row by itself: a damaged row hides no
+// other one, and nothing large is sorted.
+func (l *listing) run(yield func(journal.Row) bool) error {
+	read, err := l.tx.PrepareContext(l.ctx, rowQuery)
+	if err != nil {
+		return err
+	}
+	defer read.Close()
+	list, damage := l.nums()
+	if damage != nil && (!isDamage(damage) || l.ctx.Err() != nil) {
+		return damage
+	}
+	nums := slices.Values(list)
+	if damage != nil {
+		nums = l.candidates()
+	}
+	count := 0
+	for num := range nums {
+		row, err := readRowBy(l.ctx, l.tx, num, read.QueryRowContext(l.ctx, num))
+		switch {
+		case isDamage(err) && l.ctx.Err() == nil:
+			damage = err
+		case tool.KindOf(err) == tool.NotFound: // an index may have it where the tables have not
+			if list != nil {
+				damage = lost("everything", num)
+			}
+		case err != nil:
+			return err
+		}
+		if !l.selects(&row) {
+			continue
+		}
+		if count++; !yield(row) || count == l.filter.Limit {
+			break
+		}
+	}
+	return damage
+}
+
+// nums returns the numbers of the runs that the filter selects, from the
+// columns alone. Without a filter it looks into both tables that name runs,
+// since a damaged page can lose rows without an error.
+func (l *listing) nums() (list []int64, err error) {
+	limit := l.filter.Limit
+	if limit <= 0 {
+		limit = -1 // all
+	}
+	query := "SELECT num FROM runs WHERE tenant = ? UNION SELECT num FROM heads WHERE tenant = ? ORDER BY num DESC LIMIT ?"
+	args := []any{l.filter.Tenant, l.filter.Tenant, limit}
+	if !l.all() {
+		var where string
+		where, args = l.where()
+		query = "SELECT num FROM runs WHERE " + where + " ORDER BY num DESC LIMIT ?"
+		args = append(args, limit)
+	}
+	rows, err := l.tx.QueryContext(l.ctx, query, args...)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var num int64
+		if err := rows.Scan(&num); err != nil {
+			return nil, err
+		}
+		list = append(list, num)
+	}
+	return list, rows.Err()
+}
+
+// all reports whether the filter selects all runs of its tenant.
+func (l *listing) all() bool {
+	return l.filter.Project == "" && l.filter.Kind == "" && len(l.filter.States) == 0
+}
+
+// where returns the filter as a condition of SQL with its arguments.
+func (l *listing) where() (condition string, args []any) {
+	condition, args = "tenant = ?", []any{l.filter.Tenant}
+	if l.filter.Project != "" {
+		condition, args = condition+" AND project = ?", append(args, l.filter.Project)
+	}
+	if l.filter.Kind != "" {
+		condition, args = condition+" AND kind = ?", append(args, l.filter.Kind)
+	}
+	if n := len(l.filter.States); n > 0 {
+		condition += " AND state IN (?" + strings.Repeat(", ?", n-1) + ")"
+		for _, s := range l.filter.States {
+			args = append(args, int64(s))
+		}
+	}
+	return condition, args
+}
+
+// selects reports whether a row that was read is what the filter selects. Where
+// the columns are lost, only a filter of the tenant alone does.
+func (l *listing) selects(row *journal.Row) bool {
+	if row.Num == 0 || row.ID == "" { // nobody knows whose run it is
+		return false
+	}
+	if row.Kind == "" && row.Nonce == "" && !l.all() {
+		return false
+	}
+	return l.filter.Selects(row)
+}
+
+// candidates returns the numbers that runs may have, where the query for them
+// failed.
+func (l *listing) candidates() iter.Seq[int64] {
+	const tries = 100_000 // a damaged number may be any
+	var last int64
+	for _, q := range []string{"SELECT max(num) FROM runs", "SELECT max(num) FROM heads", "SELECT max(at) >> 32 FROM frames"} {
+		var num sql.NullInt64
+		if l.tx.QueryRowContext(l.ctx, q).Scan(&num) == nil && num.Int64 <= maxNum {
+			last = max(last, num.Int64)
+		}
+	}
+	return func(yield func(int64) bool) {
+		for num := last; num > 0 && last-num < tries && l.ctx.Err() == nil && yield(num); num-- {
+		}
+	}
+}
+
+// salvageRow reads what can be read of a row part by part, after err.
+func salvageRow(ctx context.Context, tx *sql.Tx, num int64, err error) (row journal.Row, _ error) {
+	var head journal.Row
+	var state, wake, updated int64
+	get := func(query string, into ...any) bool {
+		return tx.QueryRowContext(ctx, query, num).Scan(into...) == nil
+	}
+	columns := get("SELECT tenant, id, project, kind, parent, forked_from, nonce, state, wake, updated FROM runs WHERE num = ?",
+		&row.Tenant, &row.ID, &row.Project, &row.Kind, &row.Parent, &row.ForkedFrom, &row.Nonce, &state, &wake, &updated)
+	if columns && state >= 0 && state <= int64(journal.Cancelled) {
+		row.State, row.Wake, row.Updated = journal.State(state), micros(wake), micros(updated)
+	} else {
+		row, columns = journal.Row{}, false
+	}
+	if get("SELECT tenant, id, body FROM heads WHERE num = ?", &head.Tenant, &head.ID, &head.Head) {
+		row.Head = head.Head
+		if !columns {
+			row.Tenant, row.ID, columns = head.Tenant, head.ID, true
+		}
+	}
+	first := get("SELECT body FROM frames WHERE at >= ?1 << 32 AND at < (?1 + 1) << 32 ORDER BY at LIMIT 1", &row.First)
+	last := get("SELECT body FROM frames WHERE at >= ?1 << 32 AND at < (?1 + 1) << 32 ORDER BY at DESC LIMIT 1", &row.Last)
+	if columns || first || last {
+		row.Num = num
+	}
+	return row, err
+}

@@ -1,0 +1,201 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"time"
+
+	driver "modernc.org/sqlite"
+
+	"github.com/cassidy-run/cassidy/runtime/journal"
+)
+
+// read calls do in a transaction that sees the database as of one moment.
+func (s *Store) read(ctx context.Context, do func(tx *sql.Tx) error) error {
+	if err := s.ready(ctx); err != nil {
+		return err
+	}
+	tx, err := s.db.BeginTx(ctx, nil)
+	if err != nil {
+		return s.fail(opRead, err)
+	}
+	defer tx.Rollback()
+	err = do(tx)
+	if ctx.Err() != nil && err != nil {
+		err = ctx.Err() // SQLite reports it in several ways
+	}
+	return s.fail(opRead, err)
+}
+
+// Find returns the row of a run, see [journal.Store].
+func (s *Store) Find(ctx context.Context, tenant, id string) (row journal.Row, err error) {
+	if !journal.ValidID(id) {
+		if err := s.ready(ctx); err != nil {
+			return row, err
+		}
+		return row, journal.ErrNotFound(id)
+	}
+	err = s.read(ctx, func(tx *sql.Tx) error {
+		num, err := find(ctx, tx, tenant, id)
+		if err == nil {
+			row, err = readRow(ctx, tx, num)
+		}
+		if num != 0 && row.Num == 0 { // all of it was lost but an index
+			row = journal.Row{Num: num, Tenant: tenant, ID: id}
+		}
+		return err
+	})
+	row.First, row.Last = nil, nil
+	return row, err
+}
+
+// find returns the number of a run. An index may be damaged where its table is
+// not, and runs where heads is not.
+func find(ctx context.Context, tx *sql.Tx, tenant, id string) (int64, error) {
+	try := func(from string) (num int64, err error) {
+		err = tx.QueryRowContext(ctx, "SELECT num FROM "+from+" WHERE tenant = ? AND id = ?", tenant, id).Scan(&num)
+		if errors.Is(err, sql.ErrNoRows) {
+			err = journal.ErrNotFound(id)
+		}
+		return num, err
+	}
+	num, err := try("runs")
+	if err == nil {
+		return num, nil
+	}
+	num, err2 := try("heads")
+	if err2 == nil {
+		return num, nil
+	}
+	if damage := errors.Join(err, err2); !isDamage(damage) || ctx.Err() != nil {
+		return 0, err
+	}
+	for _, from := range []string{"runs NOT INDEXED", "heads NOT INDEXED"} {
+		if num, err := try(from); err == nil {
+			return num, nil
+		}
+	}
+	if isDamage(err2) {
+		err = err2
+	}
+	return 0, err
+}
+
+// rowQuery reads what is known of a run. The first three columns report whether
+// its rows exist, and whether they agree on its name.
+const rowQuery = `SELECT r.num IS NOT NULL, h.num IS NOT NULL, r.tenant IS h.tenant AND r.id IS h.id, coalesce(r.tenant, h.tenant, ''), coalesce(r.id, h.id, ''),
+	coalesce(r.project, ''), coalesce(r.kind, ''), coalesce(r.parent, ''), coalesce(r.forked_from, ''), coalesce(r.nonce, ''),
+	coalesce(r.state, 0), coalesce(r.wake, 0), coalesce(r.updated, 0), h.body,
+	(SELECT body FROM frames WHERE at >= n.num << 32 AND at < (n.num + 1) << 32 ORDER BY at LIMIT 1),
+	(SELECT body FROM frames WHERE at >= n.num << 32 AND at < (n.num + 1) << 32 ORDER BY at DESC LIMIT 1)
+	FROM (SELECT ?1 AS num) n LEFT JOIN runs r ON r.num = n.num LEFT JOIN heads h ON h.num = n.num`
+
+// readRow reads the row of a run with its first and last frame. Where only a
+// part can be read, it returns that part and an error that isDamage reports.
+// The row has no Num where nothing at all was read, and no Kind where its
+// columns were not.
+func readRow(ctx context.Context, tx *sql.Tx, num int64) (journal.Row, error) {
+	return readRowBy(ctx, tx, num, tx.QueryRowContext(ctx, rowQuery, num))
+}
+
+// readRowBy is readRow with the result of rowQuery.
+func readRowBy(ctx context.Context, tx *sql.Tx, num int64, result *sql.Row) (journal.Row, error) {
+	row := journal.Row{Num: num}
+	var hasRun, hasHead, agree bool
+	var state, wake, updated int64
+	err := result.Scan(&hasRun, &hasHead, &agree, &row.Tenant, &row.ID, &row.Project, &row.Kind, &row.Parent, &row.ForkedFrom, &row.Nonce,
+		&state, &wake, &updated, &row.Head, &row.First, &row.Last)
+	switch {
+	case ctx.Err() != nil:
+		return journal.Row{}, ctx.Err()
+	case err != nil && !isDamage(err) && !errors.As(err, new(*driver.Error)):
+		return salvageRow(ctx, tx, num, lost("the columns", num)) // a value of another type
+	case err != nil && !isDamage(err):
+		return journal.Row{}, err
+	case err != nil:
+		return salvageRow(ctx, tx, num, err)
+	case !hasRun && !hasHead && row.First == nil:
+		return journal.Row{}, journal.ErrNumNotFound(num)
+	case !hasRun:
+		return row, lost("the columns", num)
+	}
+	if state < 0 || state > int64(journal.Cancelled) {
+		return salvageRow(ctx, tx, num, lost("the state", num))
+	}
+	row.State, row.Wake, row.Updated = journal.State(state), micros(wake), micros(updated)
+	switch {
+	case !hasHead:
+		return row, lost("the head", num)
+	case !agree:
+		return row, lost("the name", num)
+	}
+	return row, nil
+}
+
+// micros returns a time of the database.
+func micros(n int64) time.Time { return time.UnixMicro(n).UTC() }
+
+// Load returns everything that is stored of a run, see [journal.Store].
+func (s *Store) Load(ctx context.Context, num int64) (st journal.Stored, err error) {
+	err = s.read(ctx, func(tx *sql.Tx) (err error) {
+		st.Row, err = readRow(ctx, tx, num)
+		if err != nil && !isDamage(err) {
+			return err
+		}
+		st.Row.Num, st.Row.First, st.Row.Last = num, nil, nil
+		var e error
+		st.Frames, e = readFrames(ctx, tx, num)
+		err = errors.Join(err, e)
+		st.Inbox, e = readInbox(ctx, tx, num, 0)
+		return errors.Join(err, e)
+	})
+	return st, err
+}
+
+// readFrames reads the frames of a run, as far as they can be read.
+func readFrames(ctx context.Context, tx *sql.Tx, num int64) (list [][]byte, err error) {
+	rows, err := tx.QueryContext(ctx, "SELECT body FROM frames WHERE at >= ? AND at <= ? ORDER BY at", frameAt(num, 0), frameAt(num, journal.MaxSeq))
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var body []byte
+		if err := rows.Scan(&body); err != nil {
+			return list, err
+		}
+		list = append(list, body)
+	}
+	return list, rows.Err()
+}
+
+// EachFrame calls do with each frame of each run, see [journal.Store].
+func (s *Store) EachFrame(ctx context.Context, do func(num, seq int64, frame []byte) error) error {
+	var stop error // of do, which is returned as it is
+	err := s.read(ctx, func(tx *sql.Tx) error {
+		rows, err := tx.QueryContext(ctx, "SELECT at, body FROM frames ORDER BY at")
+		if err != nil {
+			return err
+		}
+		defer rows.Close()
+		for rows.Next() {
+			var at int64
+			var body []byte
+			if err := rows.Scan(&at, &body); err != nil {
+				return err
+			}
+			if stop = do(at>>32, at&journal.MaxSeq, body); stop != nil {
+				return nil
+			}
+		}
+		return rows.Err()
+	})
+	if stop != nil {
+		return stop
+	}
+	if err == nil && s.damage != nil {
+		return s.damage
+	}
+	return err
+}

@@ -1,0 +1,173 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	_ "modernc.org/sqlite" // the driver
+
+	"github.com/cassidy-run/cassidy/runtime/tool"
+)
+
+// applicationID marks a database as a journal: "cass".
+const applicationID = 0x63617373
+
+// version is the format of the database. Version 1 had no columns to find runs
+// by, and is not converted.
+const version = 2
+
+// schema creates an empty journal. Columns that steps change often are in
+// heads and frames, so that a step touches neither a row of runs nor an index.
+const schema = `
+-- The columns to find runs by. Times are microseconds since 1970.
+CREATE TABLE runs (
+	num INTEGER PRIMARY KEY AUTOINCREMENT, -- a number is never used again
+	tenant TEXT NOT NULL, id TEXT NOT NULL, project TEXT NOT NULL, kind TEXT NOT NULL,
+	parent TEXT NOT NULL, forked_from TEXT NOT NULL, nonce TEXT NOT NULL,
+	state INTEGER NOT NULL, wake INTEGER NOT NULL, updated INTEGER NOT NULL,
+	UNIQUE (tenant, id));
+CREATE INDEX runs_state ON runs (tenant, state, updated);
+CREATE INDEX runs_tenant ON runs (tenant); -- lists a tenant's runs in the order of num
+-- How far each run has come. The name is here again so that a run is not lost
+-- with a damaged page of runs.
+CREATE TABLE heads (num INTEGER PRIMARY KEY, tenant TEXT NOT NULL, id TEXT NOT NULL, body BLOB);
+CREATE INDEX heads_tenant ON heads (tenant);
+-- What was recorded, in the order of each run: at is num << 32 | seq.
+CREATE TABLE frames (at INTEGER PRIMARY KEY, body BLOB NOT NULL);
+-- What was sent to each run. A row whose takes is not NULL is not a message: it
+-- closes its kind and key, and takes is the seq of the message that was taken.
+CREATE TABLE inbox (
+	num INTEGER NOT NULL, seq INTEGER NOT NULL, kind TEXT NOT NULL, key TEXT NOT NULL,
+	body BLOB NOT NULL, takes INTEGER,
+	PRIMARY KEY (num, seq)) WITHOUT ROWID;
+CREATE INDEX inbox_key ON inbox (num, kind, key);
+`
+
+// The pragmas of a connection.
+const (
+	// toWrite is for reading and writing.
+	toWrite = "&_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)"
+	// toCheck is for looking at a file that may not be a journal. Such a
+	// connection changes nothing, also when it is the last to be closed.
+	toCheck = "&mode=ro"
+	// toSalvage is for a damaged database. SQLite refuses a file that was cut
+	// off unless writable_schema is on.
+	toSalvage = "&mode=ro&_pragma=query_only(1)&_pragma=writable_schema(1)"
+)
+
+// openDB opens the database, which it creates if it does not exist.
+func openDB(path, pragmas string) (*sql.DB, error) {
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600) // SQLite gives its other files the same mode
+	if err != nil {
+		return nil, ioError("open the journal", err)
+	}
+	f.Close()
+	escape := strings.NewReplacer("%", "%25", "?", "%3f", "#", "%23")
+	name := filepath.ToSlash(path)
+	if !strings.HasPrefix(name, "/") {
+		name = "/" + name // C:/…
+	}
+	db, err := sql.Open("sqlite", "file://"+escape.Replace(name)+
+		"?_pragma=busy_timeout(10000)"+ // ten seconds: a checkpoint of another process on a slow disk
+		pragmas+"&_pragma=trusted_schema(0)&_pragma=cell_size_check(1)") // the file may hold anything
+	if err != nil {
+		return nil, dbError("open the journal", err)
+	}
+	return db, nil
+}
+
+// openChecked opens the database if it is a journal that can be read. A new
+// one is empty, see create, unless existing is set: then it is refused.
+func openChecked(ctx context.Context, path, pragmas string, existing bool) (*sql.DB, error) {
+	db, err := openDB(path, pragmas)
+	if err != nil {
+		return nil, err
+	}
+	conn, err := db.Conn(ctx)
+	if err == nil {
+		var found int
+		found, err = checkFormat(ctx, conn, path)
+		conn.Close()
+		if err == nil && existing && found != version {
+			err = tool.Errorf(tool.Failed, "open the journal: the database is damaged: it has no tables")
+		}
+	}
+	if err != nil {
+		db.Close()
+		return nil, dbError("open the journal", err)
+	}
+	return db, nil
+}
+
+// create creates the tables of a new journal.
+func create(ctx context.Context, db *sql.DB, path string) error {
+	conn, err := db.Conn(ctx)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	found, err := checkFormat(ctx, conn, path)
+	if err != nil || found == version {
+		return err
+	}
+	if _, err := conn.ExecContext(ctx, "BEGIN IMMEDIATE"); err != nil {
+		return err
+	}
+	defer conn.ExecContext(context.WithoutCancel(ctx), "ROLLBACK") // has no effect after COMMIT
+	// Another process may have created them in the meantime.
+	if found, err = checkFormat(ctx, conn, path); err != nil || found == version {
+		return err
+	}
+	mark := fmt.Sprintf("PRAGMA user_version = %d; PRAGMA application_id = %d;", version, applicationID)
+	if _, err := conn.ExecContext(ctx, schema+mark); err != nil {
+		return err
+	}
+	_, err = conn.ExecContext(ctx, "COMMIT")
+	return err
+}
+
+// checkFormat returns the version of the database, which is 0 for an empty
+// file, and refuses every file that this package must not write to.
+func checkFormat(ctx context.Context, conn *sql.Conn, path string) (int, error) {
+	var found, app, objects, foreign int
+	err := conn.QueryRowContext(ctx, `SELECT (SELECT user_version FROM pragma_user_version), (SELECT application_id FROM pragma_application_id),
+		count(*), count(*) FILTER (WHERE type NOT IN ('table', 'index')) FROM sqlite_schema`).Scan(&found, &app, &objects, &foreign)
+	dir := filepath.Dir(path)
+	switch {
+	case err != nil:
+		return 0, err
+	case objects > 0 && app != applicationID:
+		return 0, notJournal(path)
+	case found > version:
+		return 0, tool.Errorf(tool.Unavailable, "open the journal: %s was written by a newer cassidy: it has format %d, and this version reads %d", path, found, version).
+			WithHint("use the newer cassidy, or another folder; nothing was changed")
+	case foreign > 0, found == 0 && objects > 0: // no version has triggers or views
+		return 0, notJournal(path)
+	case found == 1:
+		return 0, tool.Errorf(tool.Invalid, "open the journal: %s has format 1, which this version cannot read", path).
+			WithHint("move the folder away to start a new journal: mv %s %s; nothing was changed", quote(dir), quote(dir+".old"))
+	case found < 0:
+		return 0, tool.Errorf(tool.Invalid, "open the journal: %s has an unknown format: %d", path, found).
+			WithHint("use another folder for the journal; nothing was changed")
+	}
+	return found, nil
+}
+
+func notJournal(path string) error {
+	return tool.Errorf(tool.Invalid, "open the journal: %s is not a cassidy journal", path).
+		WithHint("use another folder for the journal; nothing was changed")
+}
+
+// quote writes a path as a shell reads it.
+func quote(path string) string {
+	for _, r := range path {
+		if !strings.ContainsRune(`/\.:_-+~`, r) && (r < '0' || r > '9') && (r < 'A' || r > 'Z') && (r < 'a' || r > 'z') {
+			return "'" + strings.ReplaceAll(path, "'", `'\''`) + "'"
+		}
+	}
+	return path
+}

@@ -1,0 +1,140 @@
+// Package sqlite is a journal store in a folder, which many processes may share.
+//
+// The folder has these parts:
+//
+//	journal.db           an SQLite database: runs, frames, heads, inboxes
+//	blobs/aa/aabb…       large values, each named after its SHA-256
+//	runs/ID.lock         the lease of a run while somebody holds it
+//	runs/t-TENANT/…      the same for other tenants
+//	runs/h-SHA256/…      the same for tenants whose name cannot be a file name
+//
+// Everything is readable by its owner alone. Writes are flushed to disk before
+// they are acknowledged. Damage is reported and never repaired: what can still
+// be read can be listed and loaded, and nothing is deleted.
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"os"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+
+	"github.com/cassidy-run/cassidy/runtime/journal"
+	"github.com/cassidy-run/cassidy/runtime/tool"
+)
+
+// A Store is a [journal.Store] in a folder. Its methods are safe for
+// concurrent use. Open makes one.
+type Store struct {
+	dir    string
+	db     *sql.DB
+	w      *writer // nil where damage is set
+	damage error   // why nothing can be written, or nil
+	blobs  blobs
+
+	closed atomic.Bool
+	mu     sync.Mutex
+	leases map[*lease]bool // that are held
+}
+
+// Open opens the journal in a folder. It creates what is missing, for its owner
+// alone. It fails with Unavailable for a folder that cannot be written and for
+// a journal of a newer version, with Invalid for a database of another program
+// or of format 1, and with Failed where the database is too damaged to read
+// anything. A database that is damaged in part is opened for reading: List and
+// Load return what can be read, and everything that would write fails with
+// Failed.
+func Open(dir string) (*Store, error) {
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return nil, ioError(opOpen, err)
+	}
+	s := &Store{dir: dir, blobs: blobs{dir: filepath.Join(dir, "blobs")}, leases: map[*lease]bool{}}
+	for _, d := range []string{s.blobs.dir, s.lockDir()} {
+		if err := os.MkdirAll(d, 0o700); err != nil {
+			return nil, ioError(opOpen, err)
+		}
+	}
+	ctx := context.Background()
+	err = s.open(ctx)
+	if err == nil {
+		return s, nil
+	}
+	if isDamage(err) {
+		db, e := openChecked(ctx, s.file(), toSalvage, true)
+		if e == nil {
+			s.db, s.damage = db, dbError(opOpen, err)
+			return s, nil
+		}
+		if tool.KindOf(e) == tool.Invalid {
+			err = e
+		}
+	}
+	return nil, dbError(opOpen, err)
+}
+
+func (s *Store) file() string { return filepath.Join(s.dir, "journal.db") }
+
+func (s *Store) lockDir() string { return filepath.Join(s.dir, "runs") }
+
+// open opens the database for writing.
+func (s *Store) open(ctx context.Context) error {
+	// The first look must not change a file of another program.
+	check, err := openChecked(ctx, s.file(), toCheck, false)
+	if err != nil {
+		return err
+	}
+	defer check.Close()
+	if s.db, err = openDB(s.file(), toWrite); err != nil {
+		return err
+	}
+	if err = create(ctx, s.db, s.file()); err == nil {
+		s.w, err = newWriter(ctx, s.db)
+	}
+	if err == nil {
+		// The names of the files must last as long as their content.
+		if e := syncDir(s.dir); e != nil {
+			s.w.close()
+			err = ioError(opOpen, e)
+		}
+	}
+	if err != nil {
+		s.db.Close()
+	}
+	return err
+}
+
+// ready returns an error where a call cannot begin.
+func (s *Store) ready(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return tool.AsError(err, tool.Canceled)
+	}
+	if s.closed.Load() {
+		return journal.ErrClosed()
+	}
+	return nil
+}
+
+// Close waits for writes in progress, closes the database, and gives up all
+// leases. Reads in progress fail. Closing a Store again does nothing.
+func (s *Store) Close() error {
+	if s.closed.Swap(true) {
+		return nil
+	}
+	var err error
+	if s.w != nil {
+		err = s.w.close()
+	}
+	err = errors.Join(err, s.db.Close())
+	s.mu.Lock()
+	leases := s.leases
+	s.leases = nil
+	s.mu.Unlock()
+	for l := range leases {
+		l.Release()
+	}
+	return dbError("close the journal", err)
+}
