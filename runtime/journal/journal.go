@@ -63,7 +63,7 @@ type Store interface {
 	// young again, see SweepBlobs.
 	PutBlob(ctx context.Context, name string, data []byte) error
 	// Blob returns a blob of a known size. One that is missing, has another size
-	// or another content is an error of kind Failed that says which.
+	// or another content is an error of kind Failed that names the reason.
 	Blob(ctx context.Context, name string, size int64) ([]byte, error)
 	// SweepBlobs removes the blobs that were not stored since a time and that
 	// named does not report. named is called at most once, after the store has
@@ -86,7 +86,7 @@ type Store interface {
 	Close() error
 }
 
-// A Lease says that its holder alone executes a run. Its methods are safe for
+// A Lease is the exclusive right to execute a run. Its methods are safe for
 // concurrent use.
 type Lease interface {
 	// Renew extends the lease. It fails with Conflict where the lease was lost:
@@ -169,7 +169,7 @@ func (f *Filter) Selects(r *Row) bool {
 		(f.Kind == "" || f.Kind == r.Kind) && (len(f.States) == 0 || slices.Contains(f.States, r.State))
 }
 
-// A State says how a run stands.
+// A State is how far a run has come.
 type State uint8
 
 const (

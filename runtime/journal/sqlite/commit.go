@@ -222,10 +222,12 @@ func (s *Store) Delete(ctx context.Context, num int64) error {
 	})
 }
 
+const existsQuery = "SELECT 1 FROM runs WHERE num = ?1 UNION ALL SELECT 1 FROM heads WHERE num = ?1 LIMIT 1"
+
 // exists returns an error where a run does not exist.
 func exists(ctx context.Context, q querier, num int64) error {
 	var found int
-	err := q.QueryRowContext(ctx, "SELECT 1 FROM runs WHERE num = ?1 UNION SELECT 1 FROM heads WHERE num = ?1", num).Scan(&found)
+	err := q.QueryRowContext(ctx, existsQuery, num).Scan(&found)
 	if errors.Is(err, sql.ErrNoRows) {
 		return journal.ErrNumNotFound(num)
 	}

@@ -47,7 +47,7 @@ func dbError(op string, err error) error {
 	switch e.Code() & 0xff {
 	case lib.SQLITE_FULL:
 		return diskFull(op, err)
-	case lib.SQLITE_CORRUPT, lib.SQLITE_NOTADB:
+	case lib.SQLITE_CORRUPT, lib.SQLITE_NOTADB, lib.SQLITE_ERROR:
 		return damageError(op, err)
 	case lib.SQLITE_BUSY, lib.SQLITE_LOCKED:
 		return tool.Errorf(tool.Unavailable, "%s: another process keeps the database busy: %w", op, err).
@@ -109,6 +109,11 @@ func isDamage(err error) bool {
 	if !errors.As(err, &e) {
 		return errors.Is(err, errLost)
 	}
-	code := e.Code() & 0xff
-	return code == lib.SQLITE_CORRUPT || code == lib.SQLITE_NOTADB || code == lib.SQLITE_IOERR
+	switch e.Code() & 0xff {
+	case lib.SQLITE_CORRUPT, lib.SQLITE_NOTADB, lib.SQLITE_IOERR:
+		return true
+	case lib.SQLITE_ERROR: // a table that every journal has does not exist
+		return true
+	}
+	return false
 }

@@ -64,14 +64,16 @@ func (s *Store) Take(ctx context.Context, num int64, kind, key string) (m journa
 	return m, true, nil
 }
 
-// An inboxRow is the last row of a kind and key. Its seq is 0 where there is none.
+// An inboxRow is the last row of a kind and key. Its seq is 0 where no row exists.
 type inboxRow struct {
 	seq   int64
 	takes sql.NullInt64
 }
 
+const lastQuery = "SELECT seq, takes FROM inbox WHERE num = ? AND kind = ? AND key = ? ORDER BY seq DESC LIMIT 1"
+
 func lastOf(ctx context.Context, q querier, num int64, kind, key string) (r inboxRow, err error) {
-	err = q.QueryRowContext(ctx, "SELECT seq, takes FROM inbox WHERE num = ? AND kind = ? AND key = ? ORDER BY seq DESC LIMIT 1", num, kind, key).
+	err = q.QueryRowContext(ctx, lastQuery, num, kind, key).
 		Scan(&r.seq, &r.takes)
 	if errors.Is(err, sql.ErrNoRows) {
 		err = nil

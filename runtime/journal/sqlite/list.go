@@ -42,11 +42,11 @@ type listing struct {
 // their numbers first, and then reads each row by itself: a damaged row hides no
 // other one, and nothing large is sorted.
 func (l *listing) run(yield func(journal.Row) bool) error {
-	read, err := l.tx.PrepareContext(l.ctx, rowQuery)
-	if err != nil {
-		return err
+	query := func(num int64) *sql.Row { return l.tx.QueryRowContext(l.ctx, rowQuery, num) }
+	if read, err := l.tx.PrepareContext(l.ctx, rowQuery); err == nil {
+		defer read.Close()
+		query = func(num int64) *sql.Row { return read.QueryRowContext(l.ctx, num) }
 	}
-	defer read.Close()
 	list, damage := l.nums()
 	if damage != nil && (!isDamage(damage) || l.ctx.Err() != nil) {
 		return damage
@@ -57,7 +57,7 @@ func (l *listing) run(yield func(journal.Row) bool) error {
 	}
 	count := 0
 	for num := range nums {
-		row, err := readRowBy(l.ctx, l.tx, num, read.QueryRowContext(l.ctx, num))
+		row, err := readRowBy(l.ctx, l.tx, num, query(num))
 		switch {
 		case isDamage(err) && l.ctx.Err() == nil:
 			damage = err
@@ -78,20 +78,20 @@ func (l *listing) run(yield func(journal.Row) bool) error {
 	return damage
 }
 
+// allQuery reads the numbers of all runs of a tenant, from either table that
+// has them: a damaged page can lose rows without an error.
+const allQuery = "SELECT num FROM runs WHERE tenant = ? UNION SELECT num FROM heads WHERE tenant = ? ORDER BY num DESC LIMIT ?"
+
 // nums returns the numbers of the runs that the filter selects, from the
-// columns alone. Without a filter it looks into both tables that name runs,
-// since a damaged page can lose rows without an error.
+// columns alone.
 func (l *listing) nums() (list []int64, err error) {
 	limit := l.filter.Limit
 	if limit <= 0 {
 		limit = -1 // all
 	}
-	query := "SELECT num FROM runs WHERE tenant = ? UNION SELECT num FROM heads WHERE tenant = ? ORDER BY num DESC LIMIT ?"
-	args := []any{l.filter.Tenant, l.filter.Tenant, limit}
+	query, args := allQuery, []any{l.filter.Tenant, l.filter.Tenant, limit}
 	if !l.all() {
-		var where string
-		where, args = l.where()
-		query = "SELECT num FROM runs WHERE " + where + " ORDER BY num DESC LIMIT ?"
+		query, args = filterQuery(&l.filter)
 		args = append(args, limit)
 	}
 	rows, err := l.tx.QueryContext(l.ctx, query, args...)
@@ -114,22 +114,27 @@ func (l *listing) all() bool {
 	return l.filter.Project == "" && l.filter.Kind == "" && len(l.filter.States) == 0
 }
 
-// where returns the filter as a condition of SQL with its arguments.
-func (l *listing) where() (condition string, args []any) {
-	condition, args = "tenant = ?", []any{l.filter.Tenant}
-	if l.filter.Project != "" {
-		condition, args = condition+" AND project = ?", append(args, l.filter.Project)
+// filterQuery returns the query for the numbers of the runs that a filter
+// selects, and its arguments but for the limit. It asks for each state by
+// itself, so that an index yields the runs in order.
+func filterQuery(f *journal.Filter) (query string, args []any) {
+	one, of := "SELECT num FROM runs WHERE tenant = ?", []any{f.Tenant}
+	if f.Project != "" {
+		one, of = one+" AND project = ?", append(of, f.Project)
 	}
-	if l.filter.Kind != "" {
-		condition, args = condition+" AND kind = ?", append(args, l.filter.Kind)
+	if f.Kind != "" {
+		one, of = one+" AND kind = ?", append(of, f.Kind)
 	}
-	if n := len(l.filter.States); n > 0 {
-		condition += " AND state IN (?" + strings.Repeat(", ?", n-1) + ")"
-		for _, s := range l.filter.States {
-			args = append(args, int64(s))
-		}
+	states := slices.Compact(slices.Sorted(slices.Values(f.States)))
+	if len(states) == 0 {
+		return one + " ORDER BY num DESC LIMIT ?", of
 	}
-	return condition, args
+	var parts []string
+	for _, s := range states {
+		parts = append(parts, one+" AND state = ?")
+		args = append(append(args, of...), int64(s))
+	}
+	return strings.Join(parts, " UNION ALL ") + " ORDER BY num DESC LIMIT ?", args
 }
 
 // selects reports whether a row that was read is what the filter selects. Where

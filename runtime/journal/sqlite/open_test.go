@@ -32,8 +32,8 @@ func begin(t testing.TB, s *Store, tenant, id string) int64 {
 	return w.Num
 }
 
-// exec runs SQL on the database in a folder that nobody has open.
-func exec(t testing.TB, dir, query string) {
+// execSQL runs SQL on the database in a folder that nobody has open.
+func execSQL(t testing.TB, dir, query string) {
 	t.Helper()
 	db, err := sql.Open("sqlite", "file://"+filepath.ToSlash(filepath.Join(dir, "journal.db")))
 	check(t, err)
@@ -89,7 +89,7 @@ func TestOpenRefuses(t *testing.T) {
 				begin(t, s, "", "r")
 				check(t, s.Close())
 			}
-			exec(t, dir, c.sql)
+			execSQL(t, dir, c.sql)
 			before := files(t, dir)["journal.db"]
 			_, err := Open(dir)
 			var e *tool.Error

@@ -30,8 +30,9 @@ CREATE TABLE runs (
 	parent TEXT NOT NULL, forked_from TEXT NOT NULL, nonce TEXT NOT NULL,
 	state INTEGER NOT NULL, wake INTEGER NOT NULL, updated INTEGER NOT NULL,
 	UNIQUE (tenant, id));
-CREATE INDEX runs_state ON runs (tenant, state, updated);
-CREATE INDEX runs_tenant ON runs (tenant); -- lists a tenant's runs in the order of num
+-- Equal entries of an index are in the order of num, so a list is never sorted.
+CREATE INDEX runs_state ON runs (tenant, state);
+CREATE INDEX runs_tenant ON runs (tenant);
 -- How far each run has come. The name is here again so that a run is not lost
 -- with a damaged page of runs.
 CREATE TABLE heads (num INTEGER PRIMARY KEY, tenant TEXT NOT NULL, id TEXT NOT NULL, body BLOB);
