@@ -50,7 +50,7 @@ func Time(t time.Time) time.Time { return time.UnixMicro(t.UnixMicro()).UTC() }
 
 // ErrClosed returns the error of a store that was closed.
 func ErrClosed() error {
-	return tool.Errorf(tool.Unavailable, "the journal is closed")
+	return tool.Errorf(tool.Closed, "the journal is closed")
 }
 
 // ErrInvalidID returns the error for a text that cannot be the ID of a run.

@@ -51,6 +51,7 @@ func Run(t *testing.T, open Opener, again func(t *testing.T, s journal.Store) jo
 		{"LeaseRace", s.testLeaseRace},
 		{"Canceled", s.testCanceled},
 		{"Close", s.testClose},
+		{"CloseWhileWriting", s.testCloseWhileWriting},
 	} {
 		t.Run(c.name, c.run)
 	}

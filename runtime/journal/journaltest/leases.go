@@ -198,3 +198,40 @@ func (s *suite) testClose(t *testing.T) {
 	acquire(t, b, "", "r")
 	wantFrames(t, b, num)
 }
+
+// testCloseWhileWriting checks that each call returns, and that what was
+// acknowledged is stored.
+func (s *suite) testCloseWhileWriting(t *testing.T) {
+	a, b := s.both(t)
+	num := add(t, a, row("", "r"))
+	var acknowledged atomic.Int64
+	var wg sync.WaitGroup
+	started := make(chan bool, 100)
+	for i := range int64(4) {
+		wg.Go(func() {
+			for n := int64(0); ; n++ {
+				err := a.Commit(context.Background(), []*journal.Write{{Num: num, Frames: []journal.Frame{frame(4*n+i, "x")}}})
+				if err != nil {
+					wantKind(t, "Commit while the store closes", err, closedKind())
+					return
+				}
+				acknowledged.Add(1)
+				select {
+				case started <- true:
+				default:
+				}
+			}
+		})
+	}
+	<-started
+	check(t, a.Close())
+	wg.Wait()
+	if s.again == nil {
+		return
+	}
+	st, err := b.Load(context.Background(), num)
+	check(t, err)
+	if int64(len(st.Frames)) != acknowledged.Load() {
+		t.Errorf("%d frames are stored, and %d were acknowledged", len(st.Frames), acknowledged.Load())
+	}
+}

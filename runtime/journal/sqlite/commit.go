@@ -13,6 +13,7 @@ import (
 // A writer has the one connection that writes, with its statements prepared.
 type writer struct {
 	turn  chan struct{} // holds one token while somebody uses the rest
+	done  chan struct{} // closed by close
 	conn  *sql.Conn
 	stmts []*sql.Stmt // all of these
 
@@ -25,7 +26,7 @@ func newWriter(ctx context.Context, db *sql.DB) (*writer, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &writer{conn: conn, turn: make(chan struct{}, 1)}
+	w := &writer{conn: conn, turn: make(chan struct{}, 1), done: make(chan struct{})}
 	for _, s := range []struct {
 		stmt **sql.Stmt
 		text string
@@ -52,7 +53,8 @@ func newWriter(ctx context.Context, db *sql.DB) (*writer, error) {
 // close waits for the transaction in progress. A statement left open would keep
 // SQLite from removing its log file.
 func (w *writer) close() error {
-	w.turn <- struct{}{} // and never returned: nobody writes after close
+	w.turn <- struct{}{} // and never taken out: nobody writes after close
+	close(w.done)
 	for _, s := range w.stmts {
 		s.Close()
 	}
@@ -71,6 +73,8 @@ func (s *Store) write(ctx context.Context, do func(ctx context.Context, w *write
 	}
 	select {
 	case s.w.turn <- struct{}{}:
+	case <-s.w.done:
+		return journal.ErrClosed()
 	case <-ctx.Done():
 		return tool.AsError(ctx.Err(), tool.Canceled)
 	}

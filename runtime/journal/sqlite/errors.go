@@ -102,6 +102,12 @@ func isDuplicate(err error) bool {
 	return false
 }
 
+// isBusy reports whether another process holds a lock of the database.
+func isBusy(err error) bool {
+	var e *driver.Error
+	return errors.As(err, &e) && e.Code()&0xff == lib.SQLITE_BUSY
+}
+
 // isDamage reports whether an error means that a part of the database file
 // cannot be read.
 func isDamage(err error) bool {

@@ -151,8 +151,8 @@ func TestFormatOneInUse(t *testing.T) {
 		}
 	}
 	_, err = Open(dir)
-	if want := "mv '" + strings.ReplaceAll(dir, "'", `'\''`) + "' '"; !strings.Contains(tool.AsError(err, tool.Failed).Hint, want) {
-		t.Errorf("the hint is %q, want %q", tool.AsError(err, tool.Failed).Hint, want)
+	if want := "mv '" + strings.ReplaceAll(dir, "'", `'\''`) + "' '"; !strings.Contains(tool.ErrorOf(err, tool.Failed).Hint, want) {
+		t.Errorf("the hint is %q, want %q", tool.ErrorOf(err, tool.Failed).Hint, want)
 	}
 }
 

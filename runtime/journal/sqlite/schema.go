@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	_ "modernc.org/sqlite" // the driver
 
@@ -48,6 +49,10 @@ CREATE TABLE inbox (
 CREATE INDEX inbox_key ON inbox (num, kind, key);
 `
 
+// busyTimeout is how long to wait for other processes: for a checkpoint on a
+// slow disk.
+const busyTimeout = 10 * time.Second
+
 // The pragmas of a connection.
 const (
 	// toWrite is for reading and writing.
@@ -73,7 +78,7 @@ func openDB(path, pragmas string) (*sql.DB, error) {
 		name = "/" + name // C:/…
 	}
 	db, err := sql.Open("sqlite", "file://"+escape.Replace(name)+
-		"?_pragma=busy_timeout(10000)"+ // ten seconds: a checkpoint of another process on a slow disk
+		fmt.Sprintf("?_pragma=busy_timeout(%d)", busyTimeout.Milliseconds())+
 		pragmas+"&_pragma=trusted_schema(0)&_pragma=cell_size_check(1)") // the file may hold anything
 	if err != nil {
 		return nil, dbError("open the journal", err)

@@ -21,6 +21,7 @@ import (
 	"path/filepath"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/cassidy-run/cassidy/runtime/journal"
 	"github.com/cassidy-run/cassidy/runtime/tool"
@@ -80,14 +81,24 @@ func (s *Store) file() string { return filepath.Join(s.dir, "journal.db") }
 
 func (s *Store) lockDir() string { return filepath.Join(s.dir, "runs") }
 
-// open opens the database for writing.
+// open opens the database for writing. It tries again where others open a new
+// database at the same time: SQLite does not wait for them while it changes the
+// mode of the file.
 func (s *Store) open(ctx context.Context) error {
+	for end := time.Now().Add(busyTimeout); ; time.Sleep(10 * time.Millisecond) {
+		if err := s.tryOpen(ctx); !isBusy(err) || time.Now().After(end) {
+			return err
+		}
+	}
+}
+
+func (s *Store) tryOpen(ctx context.Context) error {
 	// The first look must not change a file of another program.
 	check, err := openChecked(ctx, s.file(), toCheck, false)
 	if err != nil {
 		return err
 	}
-	defer check.Close()
+	check.Close()
 	if s.db, err = openDB(s.file(), toWrite); err != nil {
 		return err
 	}
