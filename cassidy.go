@@ -35,7 +35,6 @@ import (
 	"time"
 
 	"github.com/cassidy-run/cassidy/runtime"
-	"github.com/cassidy-run/cassidy/runtime/history"
 	"github.com/cassidy-run/cassidy/runtime/project"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/sandbox"
@@ -93,8 +92,8 @@ type Options struct {
 	// somebody allowed, or that was refused. It is kept at 10 MB, with the 10 MB
 	// before beside it. "" keeps none.
 	Audit string
-	// Journal is a folder in which the runs of agents are recorded: what was asked
-	// for, and what came of it. "" records nothing.
+	// Journal is a folder in which durable runs are recorded: what was asked for,
+	// and what came of it. It is opened when it is first needed. "" records nothing.
 	Journal string
 	// Sandbox says where scripts run that are not cassidy's own. "" is what the
 	// user's config says, else [Process].
@@ -154,37 +153,25 @@ func Open(dir string, o *Options) (*runtime.Host, error) {
 		return nil, errors.Join(err, world.Close())
 	}
 	find.Describe, find.DescribeBuiltin = box.strangers.Describe, box.ours.Describe
-	var runs *history.Journal
-	if opts.Journal != "" {
-		if runs, err = history.Open(opts.Journal, nil); err != nil {
-			return nil, errors.Join(err, box.close(), world.Close())
-		}
-	}
+	runs := &records{dir: opts.Journal}
 	stopAudit := func() {}
 	host, err := runtime.New(&runtime.Options{
 		Sandbox: box.strangers, Builtin: box.ours, Modules: effects, WorkDir: dir,
 		Timeout: opts.Timeout, MaxTimeout: config.Limits.Timeout, Limits: config.Limits.Limits, Rules: config.Rules, Approve: opts.Approve, Ask: opts.Ask,
-		Presets: tools.Presets(), Journal: runs,
+		Presets: tools.Presets(), Journal: runs.opener(), Project: root,
 		Discover: func(ctx context.Context) ([]tool.Found, []*tool.Error, error) { return discover(ctx, lookIn, find) },
 		Close: func() error {
 			stopAudit()
-			return errors.Join(closeJournal(runs), box.close(), world.Close())
+			return errors.Join(runs.close(), box.close(), world.Close())
 		},
 	})
 	if err != nil {
-		return nil, errors.Join(err, closeJournal(runs), box.close(), world.Close())
+		return nil, errors.Join(err, runs.close(), box.close(), world.Close())
 	}
 	if opts.Audit != "" {
 		stopAudit = auditTo(opts.Audit, &host.Events)
 	}
 	return host, nil
-}
-
-func closeJournal(j *history.Journal) error {
-	if j == nil {
-		return nil
-	}
-	return j.Close()
 }
 
 // openWorld opens what the effects of scripts act on.

@@ -27,7 +27,7 @@ func ExampleOptions_journal() {
 		fmt.Println(err)
 	}
 	// Output:
-	// parked: Publish 1.4?
+	// confirm: Publish 1.4?
 	// File written successfully: RELEASED (3 bytes)
 	// replay: 4 steps, <nil>
 	// taken back: fs.commit
@@ -57,26 +57,14 @@ def main(version):
 	}
 
 	// Any process can answer.
-	runs, err := history.Open(records, nil)
-	if err != nil {
-		return err
-	}
-	defer runs.Close()
-	found, err := runs.Runs(ctx, history.Filter{ID: p.ID})
-	if err != nil {
-		return err
-	}
-	log, err := runs.Read(ctx, p.ID)
-	if err != nil {
-		return err
-	}
-	step, _, err := log.Recorded(found[0].Waits)
-	if err != nil {
-		return err
-	}
-	fmt.Printf("%v: %s\n", found[0].State, step.Question.Text)
-	if err := runs.Answer(ctx, p.ID, found[0].Waits, true); err != nil {
-		return err
+	for q, err := range host.Waiting(ctx) {
+		if err != nil {
+			return err
+		}
+		fmt.Printf("%s: %s\n", q.Kind, q.Text)
+		if err := host.Answer(ctx, q.ID(), history.Answer{Yes: true, By: "Ann"}); err != nil {
+			return err
+		}
 	}
 
 	// Any process can go on, with a program that has the same modules and needs.

@@ -268,14 +268,14 @@ func TestAlways(t *testing.T) {
 	}
 }
 
-// TestOneQuestionAtATime checks that questions of calls at one time come one
-// after the other, and that an answer for good answers those that wait.
+// TestOneQuestionAtATime checks that Serial puts the questions of parallel calls
+// one after the other, and that a permanent answer answers those that wait.
 func TestOneQuestionAtATime(t *testing.T) {
 	var mu sync.Mutex
 	open, asked := 0, 0
 	waiting := make(chan bool)
 	r := newRig(t, func(o *runtime.Options) {
-		o.Approve = func(context.Context, runtime.Question) (runtime.Answer, error) {
+		o.Approve = runtime.Serial(func(context.Context, runtime.Question) (runtime.Answer, error) {
 			mu.Lock()
 			open++
 			asked++
@@ -291,7 +291,7 @@ func TestOneQuestionAtATime(t *testing.T) {
 			defer mu.Unlock()
 			open--
 			return runtime.Answer{Yes: true, Always: true}, nil
-		}
+		})
 	})
 	r.script("", "return 1", "risky = True")
 	var wait sync.WaitGroup

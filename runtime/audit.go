@@ -21,7 +21,7 @@ func (p *pass) allowed(d decision) { p.audit("allowed", d) }
 
 // refused tells that something was refused, and returns its error.
 func (p *pass) refused(d decision, err error) error {
-	if interrupts(err) { // nothing was decided yet
+	if p.run.leavesOpen(err) { // nothing was decided yet
 		return err
 	}
 	if p.run.host.Events.Wanted() {

@@ -10,7 +10,9 @@ import (
 
 // TestWhatIsAwayIsTriedAgain checks that a run that found something away goes on
 // when that is there, and that one that got over it does not try it again.
-func TestWhatIsAwayIsTriedAgain(t *testing.T) {
+func TestWhatIsAwayIsTriedAgain(t *testing.T) { eachStore(t, testWhatIsAwayIsTriedAgain) }
+
+func testWhatIsAwayIsTriedAgain(t *testing.T) {
 	for _, c := range []struct {
 		name, body string
 		ends       bool // the first time
@@ -43,13 +45,14 @@ func TestWhatIsAwayIsTriedAgain(t *testing.T) {
 			}
 			continue
 		}
-		runs, _ := p.j.Runs(context.Background(), history.Filter{ID: "r"})
-		if err == nil || runs[0].State != history.Parked {
-			t.Fatalf("%s: gave %v, %v, and the run is %v", c.name, out.Value, err, runs[0].State)
+		run, _ := p.j.Run(context.Background(), "r")
+		if err == nil || run.State != history.Parked {
+			t.Fatalf("%s: gave %v, %v, and the run is %v", c.name, out.Value, err, run.State)
 		}
+		open := m.questions(p)
 		p.j.Close()
-		if runs[0].Waits != nil {
-			m.answers(runs[0].Waits, true)
+		if len(open) > 0 {
+			m.answers(open[0].Place, true)
 		}
 		p = m.process(0, false)
 		look(p)

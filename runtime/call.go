@@ -42,7 +42,7 @@ func (r *run) call(ctx context.Context, c tool.Call, above *pass) (tool.Result, 
 	out, err := r.pipeline(ctx, c, above)
 	if err != nil {
 		e := finish(err)
-		if interrupts(err) { // it has not ended
+		if r.leavesOpen(err) && !r.stopped.cancelled() { // it has not ended
 			h.emit(tool.CallEnd, c, tool.NewDict("success", false, "result", nil, "preview", e.Message(), "waits", true))
 			return tool.Fail(e, out.Usage), e
 		}

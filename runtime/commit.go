@@ -94,7 +94,7 @@ func (s *step) commitRecorded(ctx context.Context) error {
 		return recorded(&entry) // it was refused, and stays so
 	}
 	intent, refusal := s.commitIntent(ctx)
-	if interrupts(refusal) {
+	if run.leavesOpen(refusal) {
 		return refusal
 	}
 	if err := run.record.Intend(ctx, intent); err != nil {
@@ -218,7 +218,7 @@ func (p *pass) stageAgain(ctx context.Context) error {
 	again := p.trail.unstaged
 	p.trail.unstaged = nil
 	for _, e := range again {
-		if _, err := p.again(ctx, e); interrupts(err) {
+		if _, err := p.again(ctx, e); p.run.leavesOpen(err) {
 			return err
 		} else if err != nil {
 			return tool.Errorf(tool.KindOf(err), "step %s, %s, cannot be done again as it is recorded: %w", e.Place, e.Func, err)
@@ -254,7 +254,7 @@ func (p *pass) unchanged(ctx context.Context) error {
 			p.stage = tool.Stage{} // it sees what is on disk
 			out, err := p.again(ctx, l.effect)
 			switch {
-			case interrupts(err) || ctx.Err() != nil:
+			case p.run.leavesOpen(err) || ctx.Err() != nil:
 				return err
 			case (err != nil) != l.failed || err == nil && !tool.Equal(out.Value, l.value):
 				return changedSince(c.Path)

@@ -45,7 +45,7 @@ func (s *step) intendAs(ctx context.Context, staged bool) error {
 // refuse records the error of an effect that was not begun: a refusal that the
 // script catches must come out the same when the run is resumed.
 func (s *step) refuse(ctx context.Context, err error) error {
-	if s.fn == nil || s.fn.Kind == tool.Notice || interrupts(err) {
+	if s.fn == nil || s.fn.Kind == tool.Notice || s.of.run.leavesOpen(err) {
 		return err
 	}
 	if failure := s.intendAs(ctx, true); failure != nil {
@@ -103,7 +103,7 @@ func (s *step) settle(ctx context.Context, out tool.Outcome, err error) error {
 	}
 	p, at := s.of, s.effect.Place
 	repeats := s.fn.Calls || s.fn.Kind == tool.Repeatable || s.fn.Kind == tool.Read
-	if err != nil && repeats && p.run.record.Live() && !interrupts(err) && tool.KindOf(err) == tool.Unavailable {
+	if err != nil && repeats && p.run.record.Live() && !p.run.leavesOpen(err) && tool.KindOf(err) == tool.Unavailable {
 		p.trail.pending = &pendingOutcome{at, out, err}
 		return err
 	}

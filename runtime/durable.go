@@ -2,6 +2,7 @@ package runtime
 
 import (
 	"context"
+	"iter"
 	"maps"
 	"slices"
 	"strings"
@@ -33,48 +34,56 @@ const callKind = "tool"
 
 // callDurable makes a call as a run of its own, or continues it.
 func (h *Host) callDurable(ctx context.Context, c tool.Call, id string) (tool.Result, error) {
-	failed := func(err error) (tool.Result, error) {
-		e := finish(err)
-		return tool.Fail(e, tool.Usage{}), e
-	}
-	if h.opts.Journal == nil {
-		return failed(noJournal())
-	}
-	begin := history.Run{ID: id, Kind: callKind, Title: c.Tool + argsText(c.Args), Args: callArgs(c)}
-	if id != "" {
-		found, err := h.opts.Journal.Runs(ctx, history.Filter{ID: id})
-		if err != nil {
-			return failed(err)
-		}
-		if len(found) > 0 {
-			if r := found[0]; r.Kind != callKind || !tool.Equal(r.Args, begin.Args) {
-				return failed(tool.Errorf(tool.Conflict, "the run '%s' is another call: %s", id, r.Title).WithHint("choose another ID"))
-			}
-			return h.Resume(ctx, id)
-		}
-	}
-	log, err := h.opts.Journal.Begin(ctx, begin, tool.Script{})
+	j, err := h.journal()
 	if err != nil {
-		return failed(err)
+		return failedResult(err)
+	}
+	begin := history.Run{ID: id, Project: h.opts.Project, Kind: callKind, Title: c.Tool + argsText(c.Args), Args: callArgs(c)}
+	log, err := j.Begin(ctx, begin, tool.Script{})
+	if id != "" && tool.KindOf(err) == tool.Conflict {
+		return h.continueCall(ctx, j, &begin, err)
+	}
+	if err != nil {
+		return failedResult(err)
 	}
 	return h.recordedCall(ctx, log, c, false)
 }
 
+// continueCall continues the run of an ID that exists, if it is the same call.
+func (h *Host) continueCall(ctx context.Context, j *history.Journal, begin *history.Run, exists error) (tool.Result, error) {
+	switch r, err := j.Run(ctx, begin.ID); {
+	case tool.KindOf(err) == tool.NotFound: // somebody is just beginning it
+		return failedResult(exists)
+	case err != nil:
+		return failedResult(err)
+	case r.Kind != callKind || !tool.Equal(r.Args, begin.Args):
+		return failedResult(tool.Errorf(tool.Conflict, "the run '%s' is another call: %s", r.ID, r.Title).WithHint("choose another ID"))
+	}
+	return h.Resume(ctx, begin.ID)
+}
+
 // recordedCall makes the call that a record is of.
-func (h *Host) recordedCall(ctx context.Context, log *history.Log, c tool.Call, resumed bool) (tool.Result, error) {
+func (h *Host) recordedCall(ctx context.Context, log *history.Log, c tool.Call, resumed bool) (result tool.Result, err error) {
 	r := h.newRun(log.Run().ID)
 	r.parks = true
 	if err := r.keep(ctx, log, resumed); err != nil {
-		e := finish(err)
-		return tool.Fail(e, tool.Usage{}), e
+		return failedResult(err)
 	}
 	c.ID, c.Place = r.id, tool.Place{1}
-	result, err := r.call(ctx, c, nil)
-	if err = r.end(ctx, "", tool.Outcome{Value: result.Value, Usage: result.Usage}, err); err != nil {
+	err = r.execute(ctx, func(ctx context.Context) error {
+		result, err = r.call(ctx, c, nil)
+		return r.end(ctx, "", tool.Outcome{Value: result.Value, Usage: result.Usage}, err)
+	})
+	if err != nil {
 		e := finish(err)
 		return tool.Fail(e, result.Usage), e
 	}
 	return result, nil
+}
+
+func failedResult(err error) (tool.Result, error) {
+	e := finish(err)
+	return tool.Fail(e, tool.Usage{}), e
 }
 
 // callArgs is what is recorded of a durable call.
@@ -115,7 +124,27 @@ type Kind struct {
 	Name string
 	// Resume continues a run that has not ended and returns its result. It is
 	// called concurrently, for different runs.
-	Resume func(ctx context.Context, h *Host, r history.Run) (tool.Result, error)
+	Resume func(ctx context.Context, h *Host, r Recorded) (tool.Result, error)
+}
+
+// A Recorded run is what a journal has of it, with the script that it executes.
+type Recorded struct {
+	history.Run
+	Script tool.Script
+}
+
+// Recorded returns a recorded run. It fails with kind NotFound if there is none
+// of that ID, and with Failed if its record is damaged.
+func (h *Host) Recorded(ctx context.Context, runID string) (Recorded, error) {
+	j, err := h.journal()
+	if err != nil {
+		return Recorded{}, err
+	}
+	log, err := j.Read(ctx, runID)
+	if err != nil {
+		return Recorded{}, err
+	}
+	return Recorded{log.Run(), log.Script()}, nil
 }
 
 // RegisterKind has runs of a kind resumed by [Host.Resume]. It fails with kind
@@ -137,15 +166,32 @@ func (h *Host) RegisterKind(k Kind) error {
 func (h *Host) registerKinds() {
 	h.kinds = map[string]Kind{
 		callKind: {callKind, resumeCall},
+		undoKind: {undoKind, resumeUndo},
 	}
 }
 
-func resumeCall(ctx context.Context, h *Host, r history.Run) (tool.Result, error) {
-	log, err := h.opts.Journal.Resume(ctx, r.ID)
+func resumeCall(ctx context.Context, h *Host, r Recorded) (tool.Result, error) {
+	j, err := h.journal()
+	if err != nil {
+		return tool.Result{}, err
+	}
+	log, err := j.Resume(ctx, r.ID)
 	if err != nil {
 		return tool.Result{}, err
 	}
 	return h.recordedCall(ctx, log, recordedCallOf(log.Run().Args), true)
+}
+
+func resumeUndo(ctx context.Context, h *Host, r Recorded) (tool.Result, error) {
+	to, err := history.ParsePlace(r.Options.Text("to"))
+	if err != nil {
+		return tool.Result{}, err
+	}
+	out, err := h.Undo(ctx, Undo{Run: r.Options.Text("run"), To: to, ID: r.ID, Parks: true, Resume: true})
+	if err != nil {
+		return tool.Result{}, err
+	}
+	return tool.Succeed(tool.Outcome{Value: int64(len(out.Done))}), nil
 }
 
 // Resume continues a recorded run: what it has done is answered from its record.
@@ -153,36 +199,18 @@ func resumeCall(ctx context.Context, h *Host, r history.Run) (tool.Result, error
 // there is no such run, Conflict while another process executes it, Invalid for
 // a kind that nobody has registered, and else as the run does.
 func (h *Host) Resume(ctx context.Context, runID string) (tool.Result, error) {
-	failed := func(err error) (tool.Result, error) {
-		e := finish(err)
-		return tool.Fail(e, tool.Usage{}), e
-	}
-	if h.opts.Journal == nil {
-		return failed(noJournal())
-	}
-	found, err := h.opts.Journal.Runs(ctx, history.Filter{ID: runID})
+	r, err := h.Recorded(ctx, runID)
 	switch {
-	case err != nil && len(found) == 0:
-		return failed(err)
-	case len(found) == 0:
-		return failed(tool.Errorf(tool.NotFound, "there is no run '%s'", tool.Clean(runID, 80)))
-	}
-	r := found[0]
-	switch {
-	case r.Damage != nil:
-		return failed(r.Damage)
+	case err != nil:
+		return failedResult(err)
 	case r.State == history.Done:
 		return tool.Succeed(tool.Outcome{Value: r.Result, Usage: r.Usage}), nil
 	case r.State.Ended():
 		return tool.Fail(r.Err, r.Usage), r.Err
 	}
-	h.mu.Lock()
-	k, known := h.kinds[r.Kind]
-	names := slices.Sorted(maps.Keys(h.kinds))
-	h.mu.Unlock()
-	if !known {
-		return failed(tool.Errorf(tool.Invalid, "the run '%s' is of the kind %q, which this program cannot resume", r.ID, r.Kind).
-			WithHint("the kinds that it can resume are %s; Host.RegisterKind adds one", strings.Join(names, ", ")))
+	k, err := h.kind(r.Kind)
+	if err != nil {
+		return failedResult(err)
 	}
 	result, err := k.Resume(ctx, h, r)
 	if err != nil {
@@ -195,6 +223,73 @@ func (h *Host) Resume(ctx context.Context, runID string) (tool.Result, error) {
 	return result, nil
 }
 
+// kind returns how runs of a kind are resumed.
+func (h *Host) kind(name string) (Kind, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	k, known := h.kinds[name]
+	if !known {
+		return k, tool.Errorf(tool.Invalid, "runs of the kind %q cannot be resumed here", name).
+			WithHint("the kinds that can are %s; Host.RegisterKind adds one", strings.Join(slices.Sorted(maps.Keys(h.kinds)), ", "))
+	}
+	return k, nil
+}
+
+// Waiting yields the open questions of the parked runs, those of the newest run
+// first. The loop may call Answer.
+func (h *Host) Waiting(ctx context.Context) iter.Seq2[history.Question, error] {
+	return func(yield func(history.Question, error) bool) {
+		j, err := h.journal()
+		if err != nil {
+			yield(history.Question{}, err)
+			return
+		}
+		var parked []string
+		for r, err := range j.Runs(ctx, history.Filter{States: []history.State{history.Parked}}) {
+			if err != nil {
+				yield(history.Question{}, err)
+				return
+			}
+			parked = append(parked, r.ID)
+		}
+		for _, id := range parked {
+			open, err := j.Questions(ctx, id)
+			if err != nil && !yield(history.Question{Run: id}, err) {
+				return
+			}
+			for _, q := range open {
+				if !yield(q, nil) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// Answer answers an open question by its ID, see [history.Question.ID]. The run
+// uses the answer when it is resumed; until then it can be corrected by another.
+// It fails with kind NotFound if nothing is asked, Invalid for an answer of the
+// wrong kind, and Conflict if the answer was used already.
+func (h *Host) Answer(ctx context.Context, questionID string, a history.Answer) error {
+	run, at, n, err := history.ParseQuestionID(questionID)
+	if err != nil {
+		return err
+	}
+	j, err := h.journal()
+	if err != nil {
+		return err
+	}
+	return j.Answer(ctx, run, at, n, a)
+}
+
 func noJournal() error {
 	return tool.Errorf(tool.Invalid, "the host records no runs: it has no journal").WithHint("set Options.Journal")
+}
+
+// journal opens the journal, the first time that it is needed.
+func (h *Host) journal() (*history.Journal, error) {
+	if h.opts.Journal == nil {
+		return nil, noJournal()
+	}
+	return h.opts.Journal()
 }

@@ -71,9 +71,12 @@ type Options struct {
 	Ask Ask
 	// Executor carries out the effects; nil is [Execute].
 	Executor Executor
-	// Journal is where the runs of programs are recorded; see [Program].Kind. Nil
-	// records nothing.
-	Journal *history.Journal
+	// Journal opens where runs are recorded; see [Durable] and [Program].Kind. It
+	// is called when it is first needed, and must return the same journal each
+	// time. Nil records nothing.
+	Journal func() (*history.Journal, error)
+	// Project is the folder that the recorded runs are found by, or "".
+	Project string
 	// Close is called by [Host.Close]: it releases what the modules hold.
 	Close func() error
 }
@@ -101,6 +104,7 @@ type Host struct {
 	discovered map[*tool.Tool]bool // the tools that the last one found
 
 	execute   Executor
+	executing executing
 	approvals approvals
 
 	mu        sync.Mutex
@@ -474,9 +478,11 @@ func (h *Host) Overhead(names ...string) (each []int, total int) {
 	return each, total
 }
 
-// Close releases what the host holds. Calls that are under way should have
-// ended.
+// Close interrupts the recorded runs that the host executes, waits a second for
+// them to be parked, so that they can be resumed, and releases what the host
+// holds. Other calls should have ended.
 func (h *Host) Close() error {
+	h.executing.close()
 	if h.opts.Close == nil {
 		return nil
 	}

@@ -3,7 +3,6 @@ package runtime
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -57,7 +56,7 @@ func (q *inquiry) ask(ctx context.Context) (Answer, error) {
 	case err == nil:
 		err = q.keep(ctx, answer)
 	}
-	if interrupts(err) {
+	if p.run.leavesOpen(err) {
 		return Answer{}, err
 	}
 	return q.taken(&answer, err)
@@ -111,18 +110,24 @@ func unanswered(err error) bool {
 	return kind == tool.Parked || kind == tool.Unanswered
 }
 
-// The names in a note of what somebody answered, and in the question where it
-// waits in no process.
+// The names in the Data of a recorded question about approval.
 const (
-	noteApproval = "approval" // the subject of the question
-	noteYes      = "yes"
-	noteAlways   = "always"
-	noteWhy      = "why"
-	noteArgs     = "args"
-	noteName     = "name"
-	noteNeeds    = "needs"
-	noteChanges  = "changes"
-	noteFiles    = "files"
+	dataSubject   = "subject"      // what is asked about: "call", "fs.commit", or "effect NAME CAPABILITIES"
+	dataTool      = "tool"         // the tool's name
+	dataFunc      = "func"         // the effect, where it is about one
+	dataArgs      = "args"         // the arguments of the call, or of the effect
+	dataTakes     = "capabilities" // what a yes would let it use, as texts
+	dataWhy       = "why"          // what asks for it: the tool's author, a capability, a rule
+	dataReasoning = "reasoning"    // why the call is made, in the caller's words
+	dataChanges   = "changes"      // what would be changed: {PATH: {"before", "after"}} in hashes
+	dataFiles     = "files"        // the same to be shown: [{"path", "before", "after"}]
+)
+
+// The names in a note of a permanent approval.
+const (
+	noteAlways = "always" // the kind of question that it answers
+	noteName   = "name"
+	noteNeeds  = "needs"
 )
 
 // subject names the question among those that may come up at one step.
@@ -136,40 +141,29 @@ func (q *inquiry) subject() string {
 // said returns what somebody has answered before, in this run: to whoever asked
 // then, or to the question with which it was parked.
 func (q *inquiry) said(ctx context.Context) (*Answer, error) {
-	record := q.of.run.record
-	if q.of.probe || len(q.Place) == 0 {
+	if q.of.probe {
 		return nil, nil
-	}
-	entry, _, err := record.Recorded(q.Place)
-	if err != nil {
-		return nil, unrecorded(err)
 	}
 	subject := q.subject()
-	for _, n := range slices.Backward(entry.Notes) { // wrong arguments are asked about again
-		if n.Text(noteApproval) != subject {
-			continue
-		}
-		v, _ := n.Get(noteArgs)
-		args, _ := v.(*tool.Dict)
-		return &Answer{Yes: n.Bool(noteYes), Always: n.Bool(noteAlways), Why: n.Text(noteWhy), Args: args}, q.sameChanges(n)
-	}
-	if entry.Question == nil || entry.Question.Data.Text(noteApproval) != subject {
-		return nil, nil
-	}
-	v, ok, err := record.Answer(ctx, q.Place)
-	if err != nil || !ok {
+	a, asked, err := q.of.run.answer(ctx, q.Place, func(asked *history.Question) bool {
+		return asked.Kind == history.QuestionApproval && asked.Data.Text(dataSubject) == subject
+	})
+	if err != nil || a == nil {
 		return nil, err
 	}
-	answer := &Answer{Yes: v == true}
-	if err := q.sameChanges(entry.Question.Data); err != nil {
-		return nil, err
+	answer := &Answer{Yes: a.Yes, Always: a.Always, Args: a.Args, Why: a.Why, By: a.By}
+	if asked.Answer == nil { // it is used now
+		err = q.keepAlways(ctx, answer)
 	}
-	return answer, q.keep(ctx, *answer)
+	if err == nil {
+		err = q.sameChanges(asked.Data)
+	}
+	return answer, err
 }
 
 // sameChanges says whether what would be changed is what somebody was shown.
 func (q *inquiry) sameChanges(shown *tool.Dict) error {
-	if v, _ := shown.Get(noteChanges); q.Changes == nil || tool.Equal(v, changeDict(q.Changes)) {
+	if v, _ := shown.Get(dataChanges); q.Changes == nil || tool.Equal(v, changeDict(q.Changes)) {
 		return nil
 	}
 	return tool.Errorf(tool.Conflict, "files have changed since somebody was asked whether '%s' may change them: nothing was written", q.Tool.Name)
@@ -177,34 +171,47 @@ func (q *inquiry) sameChanges(shown *tool.Dict) error {
 
 // keep records what somebody answered, so that nobody is asked twice.
 func (q *inquiry) keep(ctx context.Context, a Answer) error {
-	if q.of.probe || len(q.Place) == 0 || !q.of.run.record.Keeps() {
+	record := q.of.run.record
+	if q.of.probe || !record.Keeps() {
 		return nil
 	}
-	of, n := q.approval(), q.about()
-	n.Put(noteYes, a.Yes)
-	n.Put(noteAlways, a.Always && a.Args == nil)
-	n.Put(noteWhy, a.Why)
-	n.Put(noteArgs, nil)
-	if a.Args != nil {
-		n.Put(noteArgs, a.Args)
-	}
-	n.Put(noteName, of.name)
-	n.Put(noteHash, of.hash)
-	n.Put(noteNeeds, of.needs)
-	n.Put(noteGranted, of.granted)
-	if err := q.of.run.record.Note(ctx, q.Place, n); err != nil {
+	said := history.Answer{Yes: a.Yes, Always: a.Always && a.Args == nil, Args: a.Args, Why: a.Why, By: a.By}
+	if err := record.Answered(ctx, q.recorded(), said); err != nil {
 		return unrecorded(err)
 	}
-	return nil
+	return q.keepAlways(ctx, &a)
 }
 
-// about says in the record what the question is about.
-func (q *inquiry) about() *tool.Dict {
-	d := tool.NewDict(noteApproval, q.subject())
-	if q.Changes != nil {
-		d.Put(noteChanges, changeDict(q.Changes))
+// keepAlways records a permanent approval, which holds for all of the run.
+func (q *inquiry) keepAlways(ctx context.Context, a *Answer) error {
+	if !a.Yes || !a.Always || a.Args != nil {
+		return nil
 	}
-	return d
+	of := q.approval()
+	return q.of.run.note(ctx, q.Place, tool.NewDict(noteAlways, of.kind, noteName, of.name, noteHash, of.hash, noteNeeds, of.needs, noteGranted, of.granted))
+}
+
+// recorded is the question as it is recorded.
+func (q *inquiry) recorded() history.Question {
+	text := q.needs()
+	args := q.Call.Args
+	d := tool.NewDict(dataSubject, q.subject(), dataTool, q.Tool.Name)
+	switch {
+	case q.Changes != nil:
+		d.Put(dataChanges, changeDict(q.Changes))
+	case q.Effect != nil:
+		d.Put(dataFunc, q.Effect.Func)
+		args = q.Effect.Args
+	default:
+		text += ": " + q.Tool.CallText(args)
+	}
+	if args != nil {
+		d.Put(dataArgs, args)
+	}
+	d.Put(dataTakes, capabilityTexts(q.Takes))
+	d.Put(dataWhy, q.Why)
+	d.Put(dataReasoning, q.Call.Reasoning)
+	return history.Question{Place: q.Place, Kind: history.QuestionApproval, Text: clip(text), Data: d}
 }
 
 // park parks the run with the question; where it cannot wait, it returns another
@@ -213,15 +220,11 @@ func (q *inquiry) park(ctx context.Context, otherwise error) error {
 	if q.of.probe || q.begun || ctx.Value(askingKey{}) != nil {
 		return otherwise
 	}
-	text := q.needs()
-	if q.Changes == nil && q.Effect == nil {
-		text += ": " + q.Tool.CallText(q.Call.Args)
-	}
-	data := q.about()
+	asked := q.recorded()
 	if q.Changes != nil {
-		data.Put(noteFiles, shownChanges(q.Changes))
+		asked.Data.Put(dataFiles, shownChanges(q.Changes))
 	}
-	return q.of.run.parkOr(ctx, history.Question{Place: q.Place, Text: clip(text), Confirm: true, Data: data}, waitsApproval, otherwise)
+	return q.of.run.ask(ctx, asked, waitsApproval, otherwise)
 }
 
 // maxShown is how much of a file somebody is shown who is asked later, in bytes.
@@ -328,8 +331,8 @@ func (q *inquiry) approval() approval {
 
 // lasting reads a permanent approval from a note.
 func lasting(n *tool.Dict) (approval, bool) {
-	a := approval{name: n.Text(noteName), hash: n.Text(noteHash), needs: n.Text(noteNeeds), granted: n.Text(noteGranted), kind: n.Text(noteApproval)}
-	return a, a.kind != "" && a.hash != "" && n.Bool(noteAlways) && n.Bool(noteYes)
+	a := approval{name: n.Text(noteName), hash: n.Text(noteHash), needs: n.Text(noteNeeds), granted: n.Text(noteGranted), kind: n.Text(noteAlways)}
+	return a, a.kind != "" && a.hash != ""
 }
 
 // approvals are those that hold permanently. Nil holds none and takes none.

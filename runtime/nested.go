@@ -131,7 +131,7 @@ func (p *pass) callOne(ctx context.Context, c oneCall, id string, at tool.Place)
 		Caller: tool.ByScript, Reasoning: p.call.Reasoning,
 		Place: at,
 	}, p)
-	if interrupts(err) {
+	if p.run.leavesOpen(err) {
 		return nil, err
 	}
 	if err != nil {
@@ -250,7 +250,7 @@ func (p *pass) callAll(ctx context.Context, e tool.Effect) (tool.Outcome, error)
 		return tool.Outcome{}, tool.AsError(context.Cause(ctx), tool.Canceled)
 	}
 	for _, err := range errs {
-		if err != nil && (interrupts(err) || tool.ErrorOf(err, tool.Failed).Limit == tool.LimitEffects) {
+		if err != nil && (p.run.leavesOpen(err) || tool.ErrorOf(err, tool.Failed).Limit == tool.LimitEffects) {
 			return tool.Outcome{}, err // of all together, which no script may catch
 		}
 	}

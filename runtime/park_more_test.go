@@ -2,9 +2,11 @@ package runtime_test
 
 import (
 	"context"
+	"errors"
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/cassidy-run/cassidy/runtime"
 	"github.com/cassidy-run/cassidy/runtime/history"
@@ -16,16 +18,30 @@ func (m *machine) state(id string) history.Run {
 	m.t.Helper()
 	p := m.process(0, false)
 	defer p.j.Close()
-	runs, err := p.j.Runs(context.Background(), history.Filter{ID: id})
-	if err != nil || len(runs) != 1 {
-		m.t.Fatalf("runs of %s: %v, %v", id, runs, err)
+	run, err := p.j.Run(context.Background(), id)
+	if err != nil {
+		m.t.Fatalf("the run %s: %v", id, err)
 	}
-	return runs[0]
+	return run
+}
+
+// asked returns the step of the only question that the run asks.
+func (m *machine) openQuestion() tool.Place {
+	m.t.Helper()
+	p := m.process(0, false)
+	defer p.j.Close()
+	open := m.questions(p)
+	if len(open) != 1 {
+		m.t.Fatalf("the run asks %v, want one question", open)
+	}
+	return open[0].Place
 }
 
 // TestAnAnswerHoldsOnce checks that a yes to doing a thing again is not one to
 // doing it a third time.
-func TestAnAnswerHoldsOnce(t *testing.T) {
+func TestAnAnswerHoldsOnce(t *testing.T) { eachStore(t, testAnAnswerHoldsOnce) }
+
+func testAnAnswerHoldsOnce(t *testing.T) {
 	m := headless(t)
 	m.approve = runtime.ApproveAll
 	const body = "return tools.once()"
@@ -42,7 +58,7 @@ func TestAnAnswerHoldsOnce(t *testing.T) {
 		if e := tool.ErrorOf(err, tool.Failed); e == nil || e.Limit != "unknown_outcome" {
 			t.Fatalf("try %d: the run gave %v, want that it is asked what happened", try, err)
 		}
-		m.answers(m.state("r").Waits, true)
+		m.answers(m.openQuestion(), true)
 		if _, err := start(1).run("r", true, body); err == nil {
 			t.Fatalf("try %d: the process did not die", try)
 		}
@@ -51,7 +67,9 @@ func TestAnAnswerHoldsOnce(t *testing.T) {
 
 // TestAnApprovalIsNoAnswer checks that a yes to an effect that asks a person is
 // not what he says.
-func TestAnApprovalIsNoAnswer(t *testing.T) {
+func TestAnApprovalIsNoAnswer(t *testing.T) { eachStore(t, testAnApprovalIsNoAnswer) }
+
+func testAnApprovalIsNoAnswer(t *testing.T) {
 	m := headless(t)
 	m.rules = rules(t, "ask human")
 	const body = "return human.ask('your name?')"
@@ -65,7 +83,9 @@ func TestAnApprovalIsNoAnswer(t *testing.T) {
 }
 
 // TestARunWithoutAnID checks that one that the journal names goes by that name.
-func TestARunWithoutAnID(t *testing.T) {
+func TestARunWithoutAnID(t *testing.T) { eachStore(t, testARunWithoutAnID) }
+
+func testARunWithoutAnID(t *testing.T) {
 	m := headless(t)
 	_, err := m.process(0, false).run("", false, "human.ask('go?')")
 	e := tool.ErrorOf(err, tool.Failed)
@@ -82,25 +102,74 @@ func TestARunWithoutAnID(t *testing.T) {
 	}
 }
 
-// TestOneReasonToWait checks that a run in which several things wait says what
-// it waits for as it can be answered.
-func TestOneReasonToWait(t *testing.T) {
+// TestSeveralThingsToWaitFor checks that everything which a run waits for is
+// recorded while its other parts run on, that any answer makes it due, and that
+// it ends when all is answered, each effect done once.
+func TestSeveralThingsToWaitFor(t *testing.T) { eachStore(t, testSeveralThingsToWaitFor) }
+
+func testSeveralThingsToWaitFor(t *testing.T) {
 	m := headless(t)
-	p := m.process(0, false)
-	p.add("nap.star", star("nap", "", "fs.exists('x')\ntime.sleep(1000)", "needs = ['fs.read']"), nil)
-	p.add("ask.star", star("ask", "", "human.ask('go?')", "needs = ['human']"), nil)
-	_, err := p.run("r", false, "tools.call_all([('nap', {}), ('ask', {}), ('nap', {}), ('ask', {})])")
+	start := func() *process {
+		p := m.process(0, false)
+		p.add("nap.star", star("nap", "", "time.sleep(1000)", ""), nil)
+		p.add("ask.star", star("ask", "n: int", "return human.ask('which %d?' % n)", "needs = ['human']"), nil)
+		p.add("send.star", star("send", "", "return out.send('x')", "needs = ['use:out']"), nil)
+		p.add("look.star", star("look", "", "return fs.exists('x')", "needs = ['fs.read']"), nil)
+		return p
+	}
+	const body = "return [r['value'] for r in tools.call_all([('ask', {'n': 1}), ('look', {}), ('send', {}), ('ask', {'n': 2}), ('look', {})])]"
+	p := start()
+	_, err := p.run("r", false, body)
+	var parked *runtime.ParkedError
+	if !errors.As(err, &parked) || len(parked.Questions) != 3 || !parked.Until.IsZero() {
+		t.Fatalf("it gave %v, want three questions", err)
+	}
+	looked := 0
+	for _, did := range p.did {
+		if strings.HasPrefix(did, "fs.exists") {
+			looked++
+		}
+	}
+	if open := m.questions(p); len(open) != 3 || looked != 2 {
+		t.Fatalf("open are %v after %d looks, want three questions, and that the others ran on", open, looked)
+	}
 	p.j.Close()
-	run := m.state("r")
-	e := tool.ErrorOf(err, tool.Failed)
-	if e == nil || e.Kind != tool.Parked || run.Reason != string(e.Limit) || (run.Reason == "sleep") == run.Wake.IsZero() {
-		t.Errorf("it gave %v, and the run is %+v, want one reason", err, run)
+	for i, answer := range []struct {
+		at   tool.Place
+		said tool.Value
+	}{{tool.Place{1, 4, 1}, "b"}, {tool.Place{1, 3}, true}, {tool.Place{1, 1, 1}, "a"}} {
+		p := start()
+		for range p.j.Due(context.Background(), time.Now()) {
+			t.Error("the run is due before it has another answer")
+		}
+		p.j.Close()
+		m.answers(answer.at, answer.said)
+		p = start()
+		n := 0
+		for range p.j.Due(context.Background(), time.Now()) {
+			n++
+		}
+		out, err := p.run("r", true, body)
+		p.j.Close()
+		if n != 1 || i < 2 && (!errors.As(err, &parked) || len(parked.Questions) != 2-i) {
+			t.Fatalf("after %d answers %d runs were due, and it gave %v", i+1, n, err)
+		}
+		if i == 2 && (err != nil || tool.FormatJSON(out.Value, "") != `["a",false,"sent x","b",false]` || m.sent["x"] != 1) {
+			t.Errorf("it gave %v, %v and sent %v", tool.FormatJSON(out.Value, ""), err, m.sent)
+		}
+	}
+	m = headless(t)
+	_, err = start().run("r", false, "tools.call_all([('nap', {}), ('ask', {'n': 1})])")
+	if run := m.state("r"); !errors.As(err, &parked) || len(parked.Questions) != 1 || run.Reason != "question" || run.Wake.IsZero() {
+		t.Errorf("it gave %v, and the run is %+v, want a question and a time", err, run)
 	}
 }
 
 // TestWhatACalledToolTrips checks that a limit of a tool is a failure of its call,
 // and no reason to go on with the run in another process.
-func TestWhatACalledToolTrips(t *testing.T) {
+func TestWhatACalledToolTrips(t *testing.T) { eachStore(t, testWhatACalledToolTrips) }
+
+func testWhatACalledToolTrips(t *testing.T) {
 	for _, limit := range []tool.LimitName{tool.LimitMemory, tool.LimitCPU, tool.LimitSteps, tool.LimitWall} {
 		m := newMachine(t)
 		p := m.process(0, false)
@@ -117,31 +186,62 @@ func TestWhatACalledToolTrips(t *testing.T) {
 	}
 }
 
-// TestACancelledRunHasEnded checks that a run which its user ends is not taken for
-// one that broke off.
-func TestACancelledRunHasEnded(t *testing.T) {
-	m := newMachine(t)
-	ctx, cancel := context.WithCancel(context.Background())
-	p := m.process(0, false)
-	p.goTool("stop", func(ctx context.Context) (tool.Value, error) {
-		cancel()
-		_, err := p.Call(ctx, tool.Call{Tool: "other"})
-		return nil, err
-	})
-	p.goTool("other", func(context.Context) (tool.Value, error) { return nil, nil })
-	program := p.program("tools.stop()")
-	program.Modules, program.Needs = nil, []tool.Capability{{Name: "tool"}, {Name: "human"}}
-	program.ID, program.Kind = "r", "run"
-	_, err := p.Run(ctx, program)
-	p.j.Close()
-	if run := m.state("r"); tool.KindOf(err) != tool.Canceled || run.State != history.Cancelled {
-		t.Errorf("it gave %v, and the run is %s, want it cancelled", err, run.State)
+// TestOnlyCancelEndsARun checks that the end of its context and that of its host
+// interrupt a run, which is then resumed, and that Cancel ends it.
+func TestOnlyCancelEndsARun(t *testing.T) { eachStore(t, testOnlyCancelEndsARun) }
+
+func testOnlyCancelEndsARun(t *testing.T) {
+	for name, stop := range map[string]func(*process, *process, context.CancelFunc){
+		"context":            func(_, _ *process, cancel context.CancelFunc) { cancel() },
+		"close":              func(p, _ *process, _ context.CancelFunc) { go p.Close() },
+		"cancel":             func(p, _ *process, _ context.CancelFunc) { _ = p.Cancel(context.Background(), "r") },
+		"cancel from beside": func(_, other *process, _ context.CancelFunc) { _ = other.Cancel(context.Background(), "r") },
+	} {
+		m := newMachine(t)
+		ctx, cancel := context.WithCancel(context.Background())
+		p, other := m.process(0, false), m.process(0, false)
+		start := func(p *process, wait bool) {
+			p.add("send.star", star("send", "", "return out.send('x')", "needs = ['use:out']"), nil)
+			err := p.Register(tool.Tool{Name: "stop", Description: "Wait.", Hints: tool.Hints{ReadOnly: true}}, func(ctx context.Context, _ *tool.Dict) (tool.Value, error) {
+				if wait {
+					stop(p, other, cancel)
+					<-ctx.Done()
+				}
+				return "on", ctx.Err()
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		start(p, true)
+		program := p.program("tools.send()\nreturn attempt(tools.stop)['value']")
+		program.Modules, program.Needs = nil, []tool.Capability{{Name: "tool"}}
+		program.ID, program.Kind = "r", "run"
+		_, err := p.Run(ctx, program)
+		p.j.Close()
+		run := m.state("r")
+		if strings.HasPrefix(name, "cancel") {
+			if tool.KindOf(err) != tool.Canceled || run.State != history.Cancelled || len(p.Executing()) > 0 {
+				t.Errorf("%s: it gave %v, and the run is %s, want it cancelled", name, err, run.State)
+			}
+			continue
+		}
+		if tool.KindOf(err) != tool.Canceled || run.State != history.Parked || run.Reason != "interrupted" {
+			t.Errorf("%s: it gave %v, and the run is %s (%s), want it interrupted", name, err, run.State, run.Reason)
+		}
+		p = m.process(0, false)
+		start(p, false)
+		if out, err := p.run("r", true, ""); err != nil || out.Value != "on" || m.sent["x"] != 1 {
+			t.Errorf("%s: resumed it gave %v, %v and sent %v", name, out.Value, err, m.sent)
+		}
 	}
 }
 
 // TestAnApprovalForGoodComesLater checks that what was refused stays so, though
 // the same was approved for good after it; and that a replay approves nothing.
-func TestAnApprovalForGoodComesLater(t *testing.T) {
+func TestAnApprovalForGoodComesLater(t *testing.T) { eachStore(t, testAnApprovalForGoodComesLater) }
+
+func testAnApprovalForGoodComesLater(t *testing.T) {
 	m := newMachine(t)
 	asked := 0
 	m.approve = func(_ context.Context, q runtime.Question) (runtime.Answer, error) {
@@ -173,7 +273,12 @@ func TestAnApprovalForGoodComesLater(t *testing.T) {
 // TestARecordThatCannotBeTakenUpIsNotInHand checks that a run whose record is
 // damaged says so each time.
 func TestARecordThatCannotBeTakenUpIsNotInHand(t *testing.T) {
+	eachStore(t, testARecordThatCannotBeTakenUpIsNotInHand)
+}
+
+func testARecordThatCannotBeTakenUpIsNotInHand(t *testing.T) {
 	m := headless(t)
+	m.memory = nil          // which loses nothing
 	var big strings.Builder // too large to be kept in the database
 	for i := range 3500 {
 		big.WriteString("# " + tool.HashBytes([]byte{byte(i), byte(i >> 8)}) + "\n")
@@ -201,7 +306,9 @@ func TestARecordThatCannotBeTakenUpIsNotInHand(t *testing.T) {
 
 // TestWhatAnEffectTakesIsTold checks that the commit before an effect is not told
 // as the effect.
-func TestWhatAnEffectTakesIsTold(t *testing.T) {
+func TestWhatAnEffectTakesIsTold(t *testing.T) { eachStore(t, testWhatAnEffectTakesIsTold) }
+
+func testWhatAnEffectTakesIsTold(t *testing.T) {
 	p := newMachine(t).process(0, false)
 	p.add("w.star", star("w", "", "fs.write('a', 'x')\nout.send('x')", "needs = ['fs.write', 'use:out']"), nil)
 	told := map[string]string{}
@@ -216,7 +323,9 @@ func TestWhatAnEffectTakesIsTold(t *testing.T) {
 
 // TestNobodysChangeIsLost checks that a call which goes on after somebody has
 // changed what it read does not write over that, and only then.
-func TestNobodysChangeIsLost(t *testing.T) {
+func TestNobodysChangeIsLost(t *testing.T) { eachStore(t, testNobodysChangeIsLost) }
+
+func testNobodysChangeIsLost(t *testing.T) {
 	for _, c := range []struct {
 		name, body, meanwhile, want string
 		fails                       bool
@@ -242,7 +351,7 @@ func TestNobodysChangeIsLost(t *testing.T) {
 			t.Fatalf("%s: %v", c.name, err)
 		}
 		p.write("n", c.meanwhile)
-		m.answers(m.state("r").Waits, true)
+		m.answers(m.openQuestion(), true)
 		_, err = start().run("r", true, "")
 		if got := m.tree()["n"]; got != c.want || c.fails != (tool.KindOf(err) == tool.Conflict && err != nil) {
 			t.Errorf("%s: gave %v and left %q, want %q", c.name, err, got, c.want)
@@ -252,7 +361,9 @@ func TestNobodysChangeIsLost(t *testing.T) {
 
 // TestAReplayIsOfThen checks that rules and tools of now change nothing in a
 // replay.
-func TestAReplayIsOfThen(t *testing.T) {
+func TestAReplayIsOfThen(t *testing.T) { eachStore(t, testAReplayIsOfThen) }
+
+func testAReplayIsOfThen(t *testing.T) {
 	for _, c := range []struct{ then, now, body string }{
 		{"", "deny tool:note", "return tools.note(text = 'x')"},
 		{"deny tool:note", "", "return attempt(tools.note, text = 'x')"},
@@ -285,7 +396,9 @@ func TestAReplayIsOfThen(t *testing.T) {
 
 // TestAMendedToolThatTells checks that what a changed tool asks for is found in
 // the record, whatever the tool told before it.
-func TestAMendedToolThatTells(t *testing.T) {
+func TestAMendedToolThatTells(t *testing.T) { eachStore(t, testAMendedToolThatTells) }
+
+func testAMendedToolThatTells(t *testing.T) {
 	p := newMachine(t).process(0, false)
 	p.write("a", "1")
 	const needs = "needs = ['fs.read']"

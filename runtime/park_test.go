@@ -29,11 +29,25 @@ func (m *machine) waits(body string, resume bool, why string) tool.Place {
 	if e == nil || e.Kind != tool.Parked || string(e.Limit) != why || e.Hint == "" {
 		m.t.Fatalf("the run gave %v, want that it waits (%s)", err, why)
 	}
-	runs, err := p.j.Runs(context.Background(), history.Filter{ID: "r"})
-	if err != nil || runs[0].State != history.Parked || runs[0].Reason != why {
-		m.t.Fatalf("the run is %+v, %v, want it parked (%s)", runs[0], err, why)
+	run, err := p.j.Run(context.Background(), "r")
+	if err != nil || run.State != history.Parked || run.Reason != why {
+		m.t.Fatalf("the run is %+v, %v, want it parked (%s)", run, err, why)
 	}
-	return runs[0].Waits
+	open := m.questions(p)
+	if len(open) == 0 {
+		return nil
+	}
+	return open[0].Place
+}
+
+// questions returns what the run asks.
+func (m *machine) questions(p *process) []history.Question {
+	m.t.Helper()
+	open, err := p.j.Questions(context.Background(), "r")
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	return open
 }
 
 // answered answers as another process would.
@@ -41,9 +55,20 @@ func (m *machine) answers(at tool.Place, said tool.Value) {
 	m.t.Helper()
 	p := m.process(0, false)
 	defer p.j.Close()
-	if err := p.j.Answer(context.Background(), "r", at, said); err != nil {
-		m.t.Fatal(err)
+	for _, q := range m.questions(p) {
+		if q.Place.String() != at.String() {
+			continue
+		}
+		a := history.Answer{Value: said}
+		if yes, ok := said.(bool); ok {
+			a = history.Answer{Yes: yes}
+		}
+		if err := p.Answer(context.Background(), q.ID(), a); err != nil {
+			m.t.Fatal(err)
+		}
+		return
 	}
+	m.t.Fatalf("nothing is asked at %s", at)
 }
 
 // ends resumes a run that is to end.
@@ -57,7 +82,9 @@ func (m *machine) ends(body string) (tool.Value, error) {
 
 // TestAnApprovalParksARun checks that a run waits for its approvals in no
 // process, one after the other, and goes on with each answer.
-func TestAnApprovalParksARun(t *testing.T) {
+func TestAnApprovalParksARun(t *testing.T) { eachStore(t, testAnApprovalParksARun) }
+
+func testAnApprovalParksARun(t *testing.T) {
 	m := headless(t)
 	const body = "a = tools.note(text = 'one')\nb = attempt(tools.report, n = 1)\nreturn [a, b['value'], b['error']]"
 	if at := m.waits(body, false, "approval"); at.String() != "1" {
@@ -82,6 +109,10 @@ func TestAnApprovalParksARun(t *testing.T) {
 // TestOnlyChangesThatWereShownAreApproved checks that a yes to changes is one to
 // those that were shown.
 func TestOnlyChangesThatWereShownAreApproved(t *testing.T) {
+	eachStore(t, testOnlyChangesThatWereShownAreApproved)
+}
+
+func testOnlyChangesThatWereShownAreApproved(t *testing.T) {
 	only := func(p *process) {
 		p.add("put.star", star("put", "", "fs.append('log', 'mine\\n')", "needs = ['fs.read', 'fs.write']"), nil)
 	}
@@ -111,23 +142,24 @@ func TestOnlyChangesThatWereShownAreApproved(t *testing.T) {
 
 // TestSleepParksARun checks that a long sleep takes no process, and a short one
 // is not begun anew.
-func TestSleepParksARun(t *testing.T) {
+func TestSleepParksARun(t *testing.T) { eachStore(t, testSleepParksARun) }
+
+func testSleepParksARun(t *testing.T) {
 	m := headless(t)
 	const body = "time.sleep(100000)\nreturn 'awake'"
 	m.waits(body, false, "sleep")
 	m.waits(body, true, "sleep")
 	p := m.process(0, false)
-	due, err := p.j.Due(context.Background(), time.Now())
-	if err != nil || len(due) != 0 {
-		t.Errorf("due now are %v, %v, want none", due, err)
-	}
-	due, err = p.j.Due(context.Background(), time.Now().Add(99_999*time.Second))
-	if err != nil || len(due) != 0 {
-		t.Errorf("due a second too early are %v, %v, want none", due, err)
-	}
-	due, err = p.j.Due(context.Background(), time.Now().Add(100_001*time.Second))
-	if err != nil || len(due) != 1 {
-		t.Errorf("due later are %v, %v, want the run", due, err)
+	for in, want := range map[time.Duration]int{0: 0, 99_999 * time.Second: 0, 100_001 * time.Second: 1} {
+		n := 0
+		for _, err := range p.j.Due(context.Background(), time.Now().Add(in)) {
+			if n++; err != nil {
+				t.Error(err)
+			}
+		}
+		if n != want {
+			t.Errorf("after %v %d runs are due, want %d", in, n, want)
+		}
 	}
 	m = headless(t)
 	if v, err := m.process(0, false).run("r", false, "time.sleep(0.01)\nreturn 'awake'"); err != nil || v.Value != "awake" {
@@ -137,7 +169,9 @@ func TestSleepParksARun(t *testing.T) {
 
 // TestWhatMayHaveHappenedIsAsked checks that an effect beyond the project that
 // may have been done is done again only if somebody says so.
-func TestWhatMayHaveHappenedIsAsked(t *testing.T) {
+func TestWhatMayHaveHappenedIsAsked(t *testing.T) { eachStore(t, testWhatMayHaveHappenedIsAsked) }
+
+func testWhatMayHaveHappenedIsAsked(t *testing.T) {
 	const body = "r = attempt(tools.once)\nreturn r['ok']"
 	for _, again := range []bool{true, false} {
 		m := headless(t)
@@ -156,8 +190,7 @@ func TestWhatMayHaveHappenedIsAsked(t *testing.T) {
 		if e := tool.ErrorOf(err, tool.Failed); e == nil || e.Limit != "unknown_outcome" {
 			t.Fatalf("resumed, the run gave %v, want that it is asked what happened", err)
 		}
-		runs, _ := p.j.Runs(context.Background(), history.Filter{ID: "r"})
-		m.answers(runs[0].Waits, again)
+		m.answers(m.questions(p)[0].Place, again)
 		p = m.process(0, false)
 		once(p)
 		out, err := p.run("r", true, body)
@@ -169,7 +202,9 @@ func TestWhatMayHaveHappenedIsAsked(t *testing.T) {
 
 // TestARunKeepsItsTools checks that a run goes on with the tools as it has first
 // called them, and with none of which the trust was taken back.
-func TestARunKeepsItsTools(t *testing.T) {
+func TestARunKeepsItsTools(t *testing.T) { eachStore(t, testARunKeepsItsTools) }
+
+func testARunKeepsItsTools(t *testing.T) {
 	const body = "a = tools.say()\nhuman.confirm('go on?')\nreturn [a, tools.say(), tools.other()]"
 	say := func(p *process, text string, change func(*tool.Tool)) {
 		p.add("say.star", star("say", "", "return '"+text+"'", ""), func(d *tool.Tool) {
@@ -210,7 +245,9 @@ func TestARunKeepsItsTools(t *testing.T) {
 
 // TestARunIsInOnePlace checks that a run in hand is resumed by nobody else, and
 // one that has ended by nobody.
-func TestARunIsInOnePlace(t *testing.T) {
+func TestARunIsInOnePlace(t *testing.T) { eachStore(t, testARunIsInOnePlace) }
+
+func testARunIsInOnePlace(t *testing.T) {
 	m := headless(t)
 	p, other := m.process(0, false), m.process(0, false)
 	p.goTool("look", func(context.Context) (tool.Value, error) {

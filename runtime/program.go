@@ -70,6 +70,15 @@ func (h *Host) Run(ctx context.Context, p *Program) (tool.Outcome, error) {
 	if err != nil {
 		return tool.Outcome{}, err
 	}
+	if g.above == nil && g.run.record.Keeps() {
+		var out tool.Outcome
+		err := g.run.execute(ctx, func(ctx context.Context) (err error) {
+			out, err = safely(ctx, runner, g.call, g.perform)
+			out, err = g.end(ctx, &own, out, err)
+			return err
+		})
+		return out, err
+	}
 	out, err := safely(ctx, runner, g.call, g.perform)
 	return g.end(ctx, &own, out, err)
 }

@@ -3,7 +3,6 @@ package runtime
 import (
 	"context"
 	"slices"
-	"time"
 
 	"github.com/cassidy-run/cassidy/runtime/history"
 	"github.com/cassidy-run/cassidy/runtime/tool"
@@ -43,7 +42,7 @@ func (s *step) recall(ctx context.Context) (out tool.Outcome, done bool, err err
 		return out, true, err
 	}
 	if what == history.Begun {
-		if err := s.mayRepeat(ctx, entry.Intended); err != nil {
+		if err := s.mayRepeat(ctx); err != nil {
 			return out, true, p.run.settle(ctx, s.effect.Place, out, err)
 		}
 	}
@@ -68,11 +67,11 @@ func (s *step) answer(entry *history.Entry) (tool.Outcome, error) {
 
 // mayRepeat says whether an effect is done that may have been done already,
 // when the run was interrupted.
-func (s *step) mayRepeat(ctx context.Context, begun time.Time) error {
+func (s *step) mayRepeat(ctx context.Context) error {
 	if s.fn.Calls || s.fn.Kind != tool.External || s.of.tool.Hints.Idempotent && s.of.program == nil {
 		return nil
 	}
-	return s.of.askRepeat(ctx, s.effect, begun)
+	return s.of.askRepeat(ctx, s.effect)
 }
 
 // answered gives the recorded outcome of an effect, and emits its events as if

@@ -15,12 +15,10 @@ import (
 // TestAProgramIsRecorded checks what is written down of a run: what it and the
 // tools that it calls ask for, at their places, with what came of it.
 func TestAProgramIsRecorded(t *testing.T) {
-	j, err := history.Open(t.TempDir(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	j, close := newMachine(t).open()
+	defer close()
 	defer j.Close()
-	r := newProgramRig(t, func(o *runtime.Options) { o.Journal, o.Approve = j, runtime.ApproveAll })
+	r := newProgramRig(t, func(o *runtime.Options) { o.Journal, o.Approve = recordIn(j), runtime.ApproveAll })
 	r.add("w.star", star("w", "", "fs.write('a', 'x')\nreturn fs.exists('b')", "needs = ['fs.read', 'fs.write']"), nil)
 	p := r.program("lent.call('w')\nreturn 'done'")
 	p.ID, p.Kind, p.Title = "one", "task", "Do it"
@@ -28,9 +26,9 @@ func TestAProgramIsRecorded(t *testing.T) {
 	if _, err := r.Run(context.Background(), p); err != nil {
 		t.Fatal(err)
 	}
-	runs, err := j.Runs(context.Background(), history.Filter{})
-	if err != nil || len(runs) != 1 || runs[0].State != history.Done || runs[0].Reason != "final" || runs[0].Result != "done" || runs[0].Title != "Do it" {
-		t.Fatalf("the runs are %+v, %v, want one that is done", runs, err)
+	runs := allRuns(t, j)
+	if len(runs) != 1 || runs[0].State != history.Done || runs[0].Reason != "final" || runs[0].Result != "done" || runs[0].Title != "Do it" {
+		t.Fatalf("the runs are %+v, want one that is done", runs)
 	}
 	got := map[string]string{}
 	for e, err := range j.Entries(context.Background(), "one") {
@@ -60,7 +58,7 @@ func TestAProgramIsRecorded(t *testing.T) {
 	if _, err := r.Run(context.Background(), p); tool.KindOf(err) != tool.Conflict {
 		t.Errorf("a second run of one ID gave %v, want it refused", err)
 	}
-	if runs, _ = j.Runs(context.Background(), history.Filter{}); len(runs) != 1 {
+	if runs = allRuns(t, j); len(runs) != 1 {
 		t.Errorf("%d runs are recorded, want the first alone", len(runs))
 	}
 }
@@ -68,11 +66,9 @@ func TestAProgramIsRecorded(t *testing.T) {
 // TestWhatCannotBeRecordedIsNotDone checks that a run ends before it acts where
 // its record does.
 func TestWhatCannotBeRecordedIsNotDone(t *testing.T) {
-	j, err := history.Open(t.TempDir(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	r := newProgramRig(t, func(o *runtime.Options) { o.Journal, o.Approve = j, runtime.ApproveAll })
+	j, close := newMachine(t).open()
+	defer close()
+	r := newProgramRig(t, func(o *runtime.Options) { o.Journal, o.Approve = recordIn(j), runtime.ApproveAll })
 	closed := false
 	r.goTool("stop", func(context.Context) (tool.Value, error) {
 		closed = true
@@ -81,7 +77,7 @@ func TestWhatCannotBeRecordedIsNotDone(t *testing.T) {
 	r.add("w.star", star("w", "", "fs.write('a', 'x')", "needs = ['fs.read', 'fs.write']"), nil)
 	p := r.program("lent.call('stop')\nlent.call('w')")
 	p.ID, p.Kind = "one", "task"
-	_, err = r.Run(context.Background(), p)
+	_, err := r.Run(context.Background(), p)
 	var e *tool.Error
 	if !closed || !errors.As(err, &e) {
 		t.Errorf("the run gave %v, want that it cannot be recorded", err)
@@ -89,4 +85,15 @@ func TestWhatCannotBeRecordedIsNotDone(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(r.dir, "a")); err == nil {
 		t.Error("it wrote what it had not recorded")
 	}
+}
+
+func allRuns(t *testing.T, j *history.Journal) (runs []history.Run) {
+	t.Helper()
+	for r, err := range j.Runs(context.Background(), history.Filter{}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		runs = append(runs, r)
+	}
+	return runs
 }

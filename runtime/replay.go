@@ -38,10 +38,11 @@ type Difference = history.Difference
 // Replay executes a recorded run again, offline. The error says why it could not
 // begin; the result says how it ended.
 func (h *Host) Replay(ctx context.Context, o Replay) (*Replayed, error) {
-	if h.opts.Journal == nil {
-		return nil, tool.Errorf(tool.Invalid, "the host has no journal to replay from")
+	j, err := h.journal()
+	if err != nil {
+		return nil, err
 	}
-	log, err := h.opts.Journal.Read(ctx, o.Program.ID)
+	log, err := j.Read(ctx, o.Program.ID)
 	if err != nil {
 		return nil, err
 	}

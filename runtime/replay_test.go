@@ -24,7 +24,9 @@ func (p *process) replay(o runtime.Replay) *runtime.Replayed {
 
 // TestReplayIsExact checks that a run comes out the same from its record alone,
 // whatever has become of the world, and touches nothing.
-func TestReplayIsExact(t *testing.T) {
+func TestReplayIsExact(t *testing.T) { eachStore(t, testReplayIsExact) }
+
+func testReplayIsExact(t *testing.T) {
 	m := newMachine(t)
 	p := m.process(0, false)
 	p.tools()
@@ -46,7 +48,9 @@ func TestReplayIsExact(t *testing.T) {
 }
 
 // TestReplayOfAnother checks where a replay ends that does not follow its record.
-func TestReplayOfAnother(t *testing.T) {
+func TestReplayOfAnother(t *testing.T) { eachStore(t, testReplayOfAnother) }
+
+func testReplayOfAnother(t *testing.T) {
 	m := newMachine(t)
 	p := m.process(0, false)
 	p.goTool("cut", func(context.Context) (tool.Value, error) { return nil, p.j.Close() })
@@ -71,7 +75,9 @@ func TestReplayOfAnother(t *testing.T) {
 }
 
 // TestReplayWithAMendedTool checks what is told of a tool that was changed since.
-func TestReplayWithAMendedTool(t *testing.T) {
+func TestReplayWithAMendedTool(t *testing.T) { eachStore(t, testReplayWithAMendedTool) }
+
+func testReplayWithAMendedTool(t *testing.T) {
 	m := newMachine(t)
 	p := m.process(0, false)
 	p.write("in", "3 apples")

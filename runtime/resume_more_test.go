@@ -65,7 +65,9 @@ func textOf(err error) string {
 }
 
 // TestCallsSurvive ends processes in calls that do what is hard to go on with.
-func TestCallsSurvive(t *testing.T) {
+func TestCallsSurvive(t *testing.T) { eachStore(t, testCallsSurvive) }
+
+func testCallsSurvive(t *testing.T) {
 	const needs = "needs = ['fs.read', 'fs.write', 'use:out', 'tool'], hints = {'idempotent': True}"
 	refuse := func(name string) func(*machine) {
 		return func(m *machine) {

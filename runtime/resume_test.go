@@ -7,11 +7,14 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 
 	"github.com/cassidy-run/cassidy/runtime"
 	"github.com/cassidy-run/cassidy/runtime/history"
+	"github.com/cassidy-run/cassidy/runtime/journal"
+	"github.com/cassidy-run/cassidy/runtime/journal/sqlite"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/stdlib"
 )
@@ -21,6 +24,7 @@ import (
 type machine struct {
 	t            testing.TB
 	dir, journal string
+	memory       journal.Store // in place of the folder journal, or nil
 	mu           sync.Mutex
 	sent         map[string]int // how often the service got each text, once per key
 	keys         map[string]bool
@@ -31,8 +35,19 @@ type machine struct {
 	rules        []tool.Rule
 }
 
+// eachStore runs a test over each kind of store.
+func eachStore(t *testing.T, test func(*testing.T)) {
+	for _, store := range []string{"sqlite", "memory"} {
+		t.Run(store, test)
+	}
+}
+
 func newMachine(t testing.TB) *machine {
-	return &machine{t: t, dir: t.TempDir(), journal: t.TempDir(), sent: map[string]int{}, keys: map[string]bool{}, approve: runtime.ApproveAll, answer: true}
+	var memory journal.Store
+	if strings.HasSuffix(t.Name(), "/memory") {
+		memory = journal.Memory()
+	}
+	return &machine{memory: memory, t: t, dir: t.TempDir(), journal: t.TempDir(), sent: map[string]int{}, keys: map[string]bool{}, approve: runtime.ApproveAll, answer: true}
 }
 
 // A process is a host on the machine, until it dies.
@@ -55,10 +70,9 @@ func (m *machine) process(dies int, after bool) *process {
 	if err != nil {
 		m.t.Fatal(err)
 	}
-	if p.j, err = history.Open(m.journal, nil); err != nil {
-		m.t.Fatal(err)
-	}
-	m.t.Cleanup(func() { p.j.Close(); world.Close() })
+	var close func()
+	p.j, close = m.open()
+	m.t.Cleanup(func() { p.j.Close(); close(); world.Close() })
 	modules := append(world.Modules(), m.service())
 	for i := range modules {
 		modules[i].Funcs = slices.Clone(modules[i].Funcs)
@@ -73,12 +87,30 @@ func (m *machine) process(dies int, after bool) *process {
 			return m.answer, nil
 		}
 	}
-	h, err := runtime.New(&runtime.Options{Sandbox: inline(modules), Modules: modules, WorkDir: m.dir, Journal: p.j, Approve: m.approve, Rules: m.rules, Ask: ask})
+	h, err := runtime.New(&runtime.Options{Sandbox: inline(modules), Modules: modules, WorkDir: m.dir, Journal: recordIn(p.j), Approve: m.approve, Rules: m.rules, Ask: ask})
 	if err != nil {
 		m.t.Fatal(err)
 	}
 	p.rig = &rig{h, m.t, m.dir}
 	return p
+}
+
+// open opens the journal as a process of its own would.
+func (m *machine) open() (j *history.Journal, close func()) {
+	m.t.Helper()
+	if m.memory != nil {
+		return history.Open(m.memory, nil), func() {}
+	}
+	store, err := sqlite.Open(m.journal)
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	return history.Open(store, nil), func() { _ = store.Close() }
+}
+
+// recordIn is the option of a host that records in a journal.
+func recordIn(j *history.Journal) func() (*history.Journal, error) {
+	return func() (*history.Journal, error) { return j, nil }
 }
 
 // mortal has the process die at its effect.
@@ -182,7 +214,9 @@ func (m *machine) tree() map[string]string {
 // TestARunSurvivesItsProcess ends a process before and after each effect of a
 // run, has another one resume it, which may die too, and compares what comes of
 // it with the run that nothing happened to.
-func TestARunSurvivesItsProcess(t *testing.T) {
+func TestARunSurvivesItsProcess(t *testing.T) { eachStore(t, testARunSurvivesItsProcess) }
+
+func testARunSurvivesItsProcess(t *testing.T) {
 	whole := newMachine(t)
 	p := whole.process(0, false)
 	p.tools()

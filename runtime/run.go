@@ -2,9 +2,7 @@ package runtime
 
 import (
 	"context"
-	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/cassidy-run/cassidy/runtime/history"
 	"github.com/cassidy-run/cassidy/runtime/tool"
@@ -23,9 +21,8 @@ type run struct {
 	root      *pass          // of the root call or program, once that is admitted
 
 	effects atomic.Int32 // how many it has asked for, with all that it calls
-
-	mu    sync.Mutex
-	waits error // with which it is about to park, or nil: nobody else is asked
+	stopped stop
+	waits   waits
 }
 
 // A finder returns a tool by the name in a call, and how it is run.
@@ -43,23 +40,26 @@ func (h *Host) find(_ context.Context, c *tool.Call) (*tool.Tool, tool.Runner, e
 
 // open begins the record of a program that has a kind, where the host has a
 // journal, or resumes it: then script and arguments are those of the record.
-func (r *run) open(ctx context.Context, p *Program, c *tool.Call) (err error) {
-	h := r.host
-	if h.opts.Journal == nil || p.Kind == "" {
+func (r *run) open(ctx context.Context, p *Program, c *tool.Call) error {
+	if p.Kind == "" || r.host.opts.Journal == nil {
 		if p.Resume {
 			return tool.Errorf(tool.Invalid, "the host has no journal to resume '%s' from", p.ID)
 		}
 		return nil
 	}
+	j, err := r.host.journal()
+	if err != nil {
+		return err
+	}
 	var log *history.Log
 	if p.Resume {
-		log, err = h.opts.Journal.Resume(ctx, p.ID)
+		log, err = j.Resume(ctx, p.ID)
 	} else {
 		id := c.ID
 		if p.ID == "" {
 			id = "" // the journal makes up a better one
 		}
-		log, err = h.opts.Journal.Begin(ctx, history.Run{ID: id, Kind: p.Kind, Title: p.Title, Args: p.Args, Options: p.Options}, p.Script)
+		log, err = j.Begin(ctx, history.Run{ID: id, Project: r.host.opts.Project, Kind: p.Kind, Title: p.Title, Args: p.Args, Options: p.Options}, p.Script)
 	}
 	if err != nil {
 		return err
@@ -85,10 +85,31 @@ func (r *run) keep(ctx context.Context, log *history.Log, resumed bool) error {
 	return nil
 }
 
+// resume takes from the record what holds for all of the run: the tools as it
+// has called them, and the permanent approvals.
+func (r *run) resume(ctx context.Context, p *pins, withApprovals bool) error {
+	for n, err := range r.record.Notes() {
+		if err != nil {
+			return unrecorded(err)
+		}
+		p.take(n)
+		if a, ok := lasting(n); ok && withApprovals {
+			r.approvals.add(a)
+		}
+	}
+	return ctx.Err()
+}
+
+// leavesOpen reports whether an error leaves open what comes of the effect that
+// it ended: the run waits, was stopped, or cannot be recorded.
+func (r *run) leavesOpen(err error) bool {
+	return err != nil && (r.stopped.is() || interrupts(err))
+}
+
 // settle records what came of an effect, unless that is still open, and returns
 // its error, or that it could not be recorded.
 func (r *run) settle(ctx context.Context, at tool.Place, out tool.Outcome, err error) error {
-	if interrupts(err) {
+	if r.leavesOpen(err) {
 		return err
 	}
 	if failure := r.settleOnly(ctx, at, out, err); failure != nil {
@@ -112,44 +133,27 @@ func (r *run) note(ctx context.Context, at tool.Place, d *tool.Dict) error {
 	return nil
 }
 
-// resume takes from the record what holds for all of the run: the tools as it
-// has called them, and the permanent approvals.
-func (r *run) resume(ctx context.Context, p *pins, withApprovals bool) error {
-	for n, err := range r.record.Notes() {
-		if err != nil {
-			return unrecorded(err)
-		}
-		p.take(n)
-		if a, ok := lasting(n); ok && withApprovals {
-			r.approvals.add(a)
-		}
-	}
-	return ctx.Err()
-}
-
-// end records how the run ended, or parks it.
+// end records how the run ended, or parks it so that it can be resumed.
 func (r *run) end(ctx context.Context, reason string, out tool.Outcome, err error) error {
 	ctx = context.WithoutCancel(ctx)
-	why := parkReason(err)
-	switch open := r.root != nil && r.root.trail.pending != nil; {
-	case open && err != nil && tool.KindOf(err) == tool.Unavailable:
-		why = parkedUnavailable
-	case open:
+	why, err := r.parkReason(err)
+	if why == "" && r.root != nil {
 		if failure := r.root.settlePending(ctx); failure != nil && err == nil {
-			return failure
+			err = failure
 		}
 	}
 	switch {
 	case why != "":
-		if failure := r.record.Park(ctx, string(why)); failure != nil {
+		if failure := r.record.Park(ctx, string(why), r.waits.wake()); failure != nil {
 			return unrecorded(failure)
 		}
 		return err
 	case interrupts(err): // what is recorded is not to be changed: it can be looked at, and resumed
-		if failure := r.record.Close(); failure != nil && err == nil {
-			return failure
-		}
+		_ = r.record.Close() // err says more
 		return err
+	case r.stopped.cancelled():
+		reason, out = "cancelled", tool.Outcome{Usage: out.Usage}
+		err = tool.Errorf(tool.Canceled, "the run was cancelled")
 	}
 	if failure := r.record.End(ctx, reason, out, err); failure != nil && err == nil {
 		return unrecorded(failure)
@@ -157,61 +161,26 @@ func (r *run) end(ctx context.Context, reason string, out tool.Outcome, err erro
 	return err
 }
 
-// parkReason says why an error parks the run that it ends, or "": it waits, or it
-// met a limit that another attempt may not meet.
-func parkReason(err error) tool.LimitName {
+// parkReason says why the run that ends with an error parks, or "", and returns
+// the error that its caller gets.
+func (r *run) parkReason(err error) (tool.LimitName, error) {
 	e := tool.ErrorOf(err, tool.Failed)
 	switch {
-	case e == nil:
+	case e == nil, !r.record.Keeps(), r.stopped.cancelled():
+		return "", err
 	case e.Kind == tool.Parked:
-		return e.Limit
-	case e.Kind == tool.Limit && (e.Limit == tool.LimitMemory || e.Limit == tool.LimitCPU):
-		return parkedLimit
-	}
-	return ""
-}
-
-// parkOr parks the run with a question, or where it cannot wait returns another
-// error.
-func (r *run) parkOr(ctx context.Context, q history.Question, why tool.LimitName, otherwise error) error {
-	if !r.parks || len(q.Place) == 0 {
-		return otherwise
-	}
-	e := tool.Errorf(tool.Parked, "the run %s waits for an answer: %s", r.id, q.Text).WithHint("cassidy runs answer %s yes", r.id)
-	switch {
-	case !q.Until.IsZero():
-		e = tool.Errorf(tool.Parked, "the run %s sleeps until %s", r.id, q.Until.Local().Format("2006-01-02 15:04:05")).WithHint("cassidy runs resume %s", r.id)
-	case !q.Confirm:
-		e = e.WithHint("cassidy runs answer %s --text \"…\"", r.id)
-	}
-	e.Limit = why
-	r.mu.Lock()
-	first := r.waits
-	if first == nil {
-		r.waits = e
-	}
-	r.mu.Unlock()
-	if first != nil {
-		return first
-	}
-	if err := r.record.Ask(ctx, q); err != nil {
-		return unrecorded(err)
-	}
-	return e
-}
-
-// until returns when a sleep ends: as it is recorded, else as it is given now,
-// which it records.
-func (r *run) until(ctx context.Context, at tool.Place, t time.Time) (time.Time, error) {
-	const name = "until"
-	entry, _, err := r.record.Recorded(at)
-	if err != nil {
-		return t, unrecorded(err)
-	}
-	for _, n := range entry.Notes {
-		if noted, err := time.Parse(time.RFC3339Nano, n.Text(name)); err == nil {
-			return noted, nil
+		if parked := r.waits.parked(r.id); parked != nil {
+			return parked.Limit, parked
 		}
+		return e.Limit, err
+	case e.Limit == tool.LimitRecord:
+		return "", err
+	case r.stopped.is():
+		return parkedInterrupted, tool.ErrorOf(err, tool.Canceled).WithHint("to continue: cassidy runs resume %s", r.id)
+	case e.Kind == tool.Unavailable && r.root != nil && r.root.trail.pending != nil:
+		return parkedUnavailable, err
+	case e.Kind == tool.Limit && (e.Limit == tool.LimitMemory || e.Limit == tool.LimitCPU): // another attempt may not meet it
+		return parkedLimit, err
 	}
-	return t, r.note(ctx, at, tool.NewDict(name, t.UTC().Format(time.RFC3339Nano)))
+	return "", err
 }

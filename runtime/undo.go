@@ -57,17 +57,18 @@ type UndoneStep struct {
 // take back: those before it may depend on it. The error says why nothing was
 // begun, or why it stopped.
 func (h *Host) Undo(ctx context.Context, u Undo) (*Undone, error) {
-	if h.opts.Journal == nil {
-		return nil, tool.Errorf(tool.Invalid, "the host has no journal, so nothing can be taken back")
+	j, err := h.journal()
+	if err != nil {
+		return nil, err
 	}
-	log, err := h.opts.Journal.Read(ctx, u.Run)
+	log, err := j.Read(ctx, u.Run)
 	if err != nil {
 		return nil, err
 	}
 	if !log.Run().State.Ended() { // it would go on without what it has done
 		return nil, tool.Errorf(tool.Conflict, "the run '%s' has not ended", u.Run).WithHint("cassidy runs resume %s, or cassidy runs cancel %s", u.Run, u.Run)
 	}
-	steps, lasting, err := h.undoSteps(ctx, u)
+	steps, lasting, err := h.undoSteps(ctx, j, u)
 	if err != nil {
 		return nil, err
 	}
@@ -76,7 +77,7 @@ func (h *Host) Undo(ctx context.Context, u Undo) (*Undone, error) {
 	}
 	un := &undoing{host: h, log: log, steps: steps, out: &Undone{ID: u.ID, Lasting: lasting}}
 	p := &Program{
-		Name: "undo of " + u.Run, ID: u.ID, Kind: "undo", Title: "take back " + u.Run, Parks: u.Parks, Resume: u.Resume,
+		Name: "undo of " + u.Run, ID: u.ID, Kind: undoKind, Title: "take back " + u.Run, Parks: u.Parks, Resume: u.Resume,
 		Options: tool.NewDict("run", u.Run, "to", u.To.String()),
 		Modules: []tool.Module{{Name: "undo", Funcs: un.rows()}},
 		run:     un.run, named: func(id string) { un.out.ID = id },
@@ -84,6 +85,9 @@ func (h *Host) Undo(ctx context.Context, u Undo) (*Undone, error) {
 	_, err = h.Run(ctx, p)
 	return un.out, err
 }
+
+// undoKind is the kind of the run that undoes another.
+const undoKind = "undo"
 
 // undoStep is one thing to take back.
 type undoStep struct {
@@ -96,16 +100,17 @@ type undoStep struct {
 // The names in the note of a call that can be taken back.
 const (
 	noteUndo   = "undo"
+	noteArgs   = "args"
 	noteResult = "result"
 )
 
 // undoSteps finds what can be taken back, the last first, and what cannot.
-func (h *Host) undoSteps(ctx context.Context, u Undo) (steps []undoStep, lasting []UndoneStep, err error) {
+func (h *Host) undoSteps(ctx context.Context, j *history.Journal, u Undo) (steps []undoStep, lasting []UndoneStep, err error) {
 	var outside []history.Entry
 	var calls []undoStep
 	found := u.To == nil
 	last := map[string]time.Time{} // when anything at or below a place was done
-	for e, err := range h.opts.Journal.Entries(ctx, u.Run) {
+	for e, err := range j.Entries(ctx, u.Run) {
 		if err != nil {
 			return nil, nil, err
 		}

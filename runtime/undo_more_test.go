@@ -13,7 +13,9 @@ import (
 
 // TestUndoOfABrokenRun ends a process at each effect, gives its run up, and takes
 // it back, in processes that end too.
-func TestUndoOfABrokenRun(t *testing.T) {
+func TestUndoOfABrokenRun(t *testing.T) { eachStore(t, testUndoOfABrokenRun) }
+
+func testUndoOfABrokenRun(t *testing.T) {
 	const body = "for i in range(3):\n    tools.put(n = i)"
 	tools := func(p *process) {
 		p.add("put.star", star("put", "n: int", "fs.append('log', 'line %d\\n' % n)\nfs.write('d%d/x' % n, 'x')\nout.send('x')\nfs.append('log', 'more\\n')\nif n: fs.move('d%d/x' % (n - 1), 'moved')\nif n: fs.move('moved', 'd%d/y' % n)", "needs = ['fs.read', 'fs.write', 'use:out']"), nil)
@@ -60,7 +62,9 @@ func TestUndoOfABrokenRun(t *testing.T) {
 
 // TestUndoAndRules checks that what a rule keeps from everybody, it keeps from
 // taking back.
-func TestUndoAndRules(t *testing.T) {
+func TestUndoAndRules(t *testing.T) { eachStore(t, testUndoAndRules) }
+
+func testUndoAndRules(t *testing.T) {
 	m := newMachine(t)
 	p := m.process(0, false)
 	p.tools()
@@ -79,7 +83,9 @@ func TestUndoAndRules(t *testing.T) {
 }
 
 // TestUndoOfUndoOfUndo checks that taking back can be taken back again and again.
-func TestUndoOfUndoOfUndo(t *testing.T) {
+func TestUndoOfUndoOfUndo(t *testing.T) { eachStore(t, testUndoOfUndoOfUndo) }
+
+func testUndoOfUndoOfUndo(t *testing.T) {
 	m := newMachine(t)
 	p := m.process(0, false)
 	p.tools()
@@ -97,7 +103,9 @@ func TestUndoOfUndoOfUndo(t *testing.T) {
 
 // TestUndoOfACallInACall checks that a call which its caller takes back is not
 // taken back twice.
-func TestUndoOfACallInACall(t *testing.T) {
+func TestUndoOfACallInACall(t *testing.T) { eachStore(t, testUndoOfACallInACall) }
+
+func testUndoOfACallInACall(t *testing.T) {
 	const source = "def %[1]s():\n    \"Do it.\"\n    %[2]s\n    fs.append('log', '%[1]s')\n\ndef back(args, result):\n    out.send('no %[1]s')\n\n" +
 		"tool(%[1]s, needs = ['use:out', 'tool', 'fs.read', 'fs.write'], undo = back)\n"
 	m := newMachine(t)

@@ -14,7 +14,9 @@ import (
 
 // TestUndo checks that a run is taken back to the last byte, and that taking back
 // is too.
-func TestUndo(t *testing.T) {
+func TestUndo(t *testing.T) { eachStore(t, testUndo) }
+
+func testUndo(t *testing.T) {
 	m := newMachine(t)
 	p := m.process(0, false)
 	p.tools()
@@ -46,7 +48,9 @@ func TestUndo(t *testing.T) {
 
 // TestUndoInPart checks that a part of a run is taken back, and that nothing is
 // that somebody has changed since.
-func TestUndoInPart(t *testing.T) {
+func TestUndoInPart(t *testing.T) { eachStore(t, testUndoInPart) }
+
+func testUndoInPart(t *testing.T) {
 	m := newMachine(t)
 	p := m.process(0, false)
 	p.tools()
@@ -69,7 +73,9 @@ func TestUndoInPart(t *testing.T) {
 }
 
 // TestUndoOfATool checks that a tool says itself how its calls are taken back.
-func TestUndoOfATool(t *testing.T) {
+func TestUndoOfATool(t *testing.T) { eachStore(t, testUndoOfATool) }
+
+func testUndoOfATool(t *testing.T) {
 	m := newMachine(t)
 	p := m.process(0, false)
 	p.add("post.star", `

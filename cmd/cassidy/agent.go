@@ -60,11 +60,13 @@ func (c *command) agentSetup(ctx *cli.Context, h *runtime.Host, defaultTools []s
 	if o.Model, err = c.openModel(ctx.Context, h, ctx.String("model"), o.Format == agent.Native); err != nil {
 		return nil, err
 	}
-	patience := ctx.Duration("timeout")
-	if patience <= 0 {
-		return nil, tool.Errorf(tool.Invalid, "--timeout must be a positive time, not %s", patience).WithHint("as 90s or 5m")
+	if o.ModelName, err = c.modelName(ctx.String("model")); err != nil {
+		return nil, err
 	}
-	o.Model = &patientModel{o.Model, patience}
+	o.ModelName = lasting(o.ModelName)
+	if o.Idle = ctx.Duration("timeout"); o.Idle <= 0 {
+		return nil, tool.Errorf(tool.Invalid, "--timeout must be a positive time, not %s", o.Idle).WithHint("as 90s or 5m")
+	}
 	o.Tools = defaultTools
 	if words := names(ctx.StringSlice("tools")); len(words) > 0 {
 		o.Tools = words
@@ -80,10 +82,29 @@ func (c *command) agentSetup(ctx *cli.Context, h *runtime.Host, defaultTools []s
 	if o.Iterations, err = c.iterations(ctx.String("max-iterations")); err != nil {
 		return nil, err
 	}
-	if o.Record, err = c.recordFlags(ctx, o.Tools, o.Policy); err != nil {
-		return nil, err
-	}
 	return s, c.fillProject(ctx.Context, o, ctx.String("context"))
+}
+
+// openAgent is the [agent.Opener] of the command: it gives an agent of a recorded
+// run what its settings do not hold.
+func (c *command) openAgent(h *runtime.Host, parks bool) agent.Opener {
+	return func(ctx context.Context, s agent.Settings) (*agent.Options, error) {
+		o := &agent.Options{Parks: parks}
+		var err error
+		if o.Model, err = c.openModel(ctx, h, s.Model, s.Format == agent.Native); err != nil {
+			return nil, err
+		}
+		c.model, c.patience = s.Model, s.Idle
+		if err := c.fillProject(ctx, o, "none"); err != nil {
+			return nil, err
+		}
+		if len(s.Tools) == 0 && s.Tools != nil && s.Policy == "chat" { // a plain chat
+			o.Skills = nil
+		}
+		s.Apply(o)
+		c.registerTools(h, o)
+		return o, nil
+	}
 }
 
 // runName reports whether a name is made of what file names can hold.

@@ -273,6 +273,7 @@ func (c *command) withHost(do func(ctx *cli.Context, h *runtime.Host) error) cli
 			return err
 		}
 		defer h.Close()
+		defer c.interrupts.cancels(h)()
 		return do(ctx, h)
 	}
 }

@@ -681,7 +681,9 @@ func TestApproveWithoutTerminal(t *testing.T) {
 	c := &command{world: &world{in: strings.NewReader("y\ny\ny\n"), out: io.Discard, err: &said,
 		env: func(name string) (string, bool) { return "/home/me/.cassidy", name == "CASSIDY_HOME" }}}
 	h, ran := hostWith(t, newAsker(c).approve)
-	_, err := c.call(&cli.Context{Context: t.Context()}, h, func(ctx context.Context) (tool.Result, error) { return h.Call(ctx, tool.Call{Tool: "put_note", Args: tool.NewDict("filepath", "a")}) })
+	_, err := c.call(&cli.Context{Context: t.Context()}, h, func(ctx context.Context) (tool.Result, error) {
+		return h.Call(ctx, tool.Call{Tool: "put_note", Args: tool.NewDict("filepath", "a")})
+	})
 	if code := c.exit(t.Context(), err); code != 3 || *ran != 0 {
 		t.Errorf("exit code = %d and it ran %d times, want 3 and 0", code, *ran)
 	}
@@ -771,7 +773,9 @@ func askProcess() int {
 		err = h.Register(writer(), func(context.Context, *tool.Dict) (tool.Value, error) { return "it ran", nil })
 	}
 	if err == nil {
-		_, err = c.call(&cli.Context{Context: ctx}, h, func(ctx context.Context) (tool.Result, error) { return h.Call(ctx, tool.Call{Tool: "put_note", Args: tool.NewDict("filepath", "a")}) })
+		_, err = c.call(&cli.Context{Context: ctx}, h, func(ctx context.Context) (tool.Result, error) {
+			return h.Call(ctx, tool.Call{Tool: "put_note", Args: tool.NewDict("filepath", "a")})
+		})
 	}
 	return c.exit(ctx, err)
 }

@@ -123,5 +123,5 @@ func (c *command) askedModel(ctx context.Context, h *runtime.Host) (model.Model,
 	if err != nil {
 		return nil, err
 	}
-	return &patientModel{m, cmp.Or(c.patience, taskTimeout)}, nil
+	return model.WithIdleTimeout(m, cmp.Or(c.patience, taskTimeout)), nil
 }

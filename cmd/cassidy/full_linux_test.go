@@ -45,8 +45,8 @@ func TestFullDisk(t *testing.T) {
 		code int
 		want string
 	}{
-		{"full disk", smallDisk, 4, "the journal's disk is full, so nothing more can be recorded"},
-		{"limit of the process", smallFiles, 5, "the journal cannot be read or written"},
+		{"full disk", smallDisk, 4, "write to the journal: the disk is full"},
+		{"limit of the process", smallFiles, 5, "write to the journal: the disk cannot be read or written"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			p := &flowProject{t: t, dir: t.TempDir(), home: t.TempDir()}

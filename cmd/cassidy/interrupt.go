@@ -5,6 +5,9 @@ import (
 	"os"
 	"os/signal"
 	"sync"
+
+	"github.com/cassidy-run/cassidy/runtime"
+	"github.com/cassidy-run/cassidy/runtime/tool"
 )
 
 // An interrupts decides what Ctrl-C ends: the command, or in a session the turn
@@ -16,11 +19,12 @@ type interrupts struct {
 	command context.CancelFunc
 	session bool               // Ctrl-C between turns ends nothing
 	turn    context.CancelFunc // of the turn that is under way, or nil
+	cancel  func()             // cancels the recorded runs that are executed, or nil
 }
 
 // catchInterrupts returns a context that Ctrl-C ends, outside of sessions.
 func catchInterrupts() (context.Context, *interrupts) {
-	ctx, cancel := untilTerminated(context.Background())
+	ctx, cancel := untilEnded(context.Background())
 	i := &interrupts{signals: make(chan os.Signal, 1), command: cancel}
 	signal.Notify(i.signals, os.Interrupt)
 	go i.watch()
@@ -33,13 +37,41 @@ func (i *interrupts) watch() {
 		switch {
 		case i.turn != nil:
 			signal.Stop(i.signals) // until the turn has ended, the next one is the system's
+			i.cancelRuns()
 			i.turn()
 		case !i.session:
 			signal.Stop(i.signals)
+			i.cancelRuns()
 			i.command()
 		}
 		i.mu.Unlock()
 	}
+}
+
+func (i *interrupts) cancelRuns() {
+	if i.cancel != nil {
+		i.cancel()
+	}
+}
+
+// cancels has Ctrl-C cancel the recorded runs that a host executes, which the
+// end of a context only interrupts, until the function that it returns is
+// called.
+func (i *interrupts) cancels(h *runtime.Host) (done func()) {
+	if i == nil {
+		return func() {}
+	}
+	set := func(cancel func()) {
+		i.mu.Lock()
+		defer i.mu.Unlock()
+		i.cancel = cancel
+	}
+	set(func() {
+		for _, id := range h.Executing() {
+			_ = h.Cancel(context.Background(), id) // one that is executed here is always cancelled
+		}
+	})
+	return func() { set(nil) }
 }
 
 // inSession has Ctrl-C end only turns, until the function that it returns is
@@ -74,4 +106,14 @@ func (i *interrupts) during(ctx context.Context) (context.Context, func()) {
 		i.turn = nil
 		signal.Notify(i.signals, os.Interrupt)
 	}
+}
+
+// interruptedError is the error of a command whose context ended, with what to
+// type to continue where that is possible.
+func interruptedError(err error) *tool.Error {
+	told := tool.Errorf(tool.Canceled, "interrupted")
+	if e := tool.ErrorOf(err, tool.Failed); e != nil && e.Kind == tool.Canceled && e.Hint != "" {
+		return told.WithHint("%s", e.Hint)
+	}
+	return told
 }

@@ -120,17 +120,25 @@ func (s *farServer) quiet(t *testing.T) {
 	}
 }
 
-// sent returns what was carried out for a run, by place, and sees to it that
+// forget forgets what was carried out, before another run begins.
+func (s *farServer) forget() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	clear(s.done)
+}
+
+// sent returns what was carried out for the only run, by step, and checks that
 // nothing was done twice.
-func (s *farServer) sent(t *testing.T, run string) map[string]string {
+func (s *farServer) sent(t *testing.T) map[string]string {
 	t.Helper()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	all := map[string]string{}
+	nonces := map[string]bool{}
 	for key, texts := range s.done {
-		place, found := strings.CutPrefix(key, run+"/")
-		if !found {
-			continue
+		nonce, place, found := strings.Cut(key, "/")
+		if nonces[nonce] = true; !found || len(nonces) > 1 {
+			t.Errorf("the idempotency key %q is not one of the run", key)
 		}
 		all[place] = texts[0]
 		if len(texts) > 1 {

@@ -168,6 +168,7 @@ func (o *ordeal) clear() {
 	if err != nil {
 		o.t.Fatal(err)
 	}
+	o.far.forget()
 	o.write("said/log.txt", "") // a command makes no new names at the top
 }
 
@@ -348,7 +349,7 @@ func (o *ordeal) trace(id string, e end) trace {
 	if err := json.Unmarshal([]byte(last), &told); err != nil || told.Result == nil {
 		o.t.Fatalf("no result in %q: %v", last, err)
 	}
-	tr := trace{Result: told.Result, Files: o.files(), Sent: o.far.sent(o.t, id)}
+	tr := trace{Result: told.Result, Files: o.files(), Sent: o.far.sent(o.t)}
 	for _, name := range []string{"token", "mark"} {
 		if text, ok := told.Result[name].(string); len(text) != 36 || !ok || text != tr.Files[name] {
 			o.t.Errorf("%s: the result has %q, the file %q", name, told.Result[name], tr.Files[name])
@@ -404,7 +405,7 @@ func (o *ordeal) answer(id string) {
 	}
 	switch q := shown.Waits.Question; {
 	case strings.Contains(q, "http.post("):
-		done = o.far.sent(o.t, id)[place] != ""
+		done = o.far.sent(o.t)[place] != ""
 	case strings.Contains(q, "aloud"):
 		done = strings.Contains(said, "aloud\n")
 	case strings.Contains(q, "louder"):
@@ -501,7 +502,7 @@ func TestResumeTwice(t *testing.T) {
 	e := o.process(death{}, "runs", "resume", "k", "--yes")
 	var failed *exec.ExitError
 	if !errors.As(err, &failed) || failed.ExitCode() != 1 ||
-		!strings.Contains(string(said), "the run 'k' is in the hands of another process\ncassidy: hint: wait until it parks or ends") {
+		!strings.Contains(string(said), "another process is executing run 'k'\ncassidy: hint: wait until it parks or ends") {
 		t.Errorf("the second process ended with %v:\n%s", err, said)
 	}
 	if e.code != 0 {

@@ -7,7 +7,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/cassidy-run/cassidy/runtime"
 	"github.com/cassidy-run/cassidy/runtime/model"
@@ -27,15 +26,9 @@ const modelChoices = "--model takes cassidy, openai:NAME, anthropic:NAME, ollama
 // openModel returns the model that a word names: that of the flag, else of the
 // user's config, else the first whose key is set.
 func (c *command) openModel(ctx context.Context, h *runtime.Host, word string, native bool) (model.Model, error) {
-	if word == "" {
-		config, err := project.ReadConfig("", &project.Options{Home: c.home(), Config: c.config})
-		if err != nil {
-			return nil, err
-		}
-		word = config.Model
-	}
-	if word == "" {
-		word = c.modelByKey()
+	word, err := c.modelName(word)
+	if err != nil {
+		return nil, err
 	}
 	kind, name, _ := strings.Cut(word, ":")
 	switch kind {
@@ -55,6 +48,22 @@ func (c *command) openModel(ctx context.Context, h *runtime.Host, word string, n
 	}
 	known := []string{"cassidy", "openai", "anthropic", "ollama", "script"}
 	return nil, tool.Errorf(tool.Invalid, "there is no model %q%s", word, tool.DidYouMean(kind, known)).WithHint("%s", modelChoices)
+}
+
+// modelName returns the word for a model: the one that is given, else that of the
+// user's config, else of the first whose key is set.
+func (c *command) modelName(word string) (string, error) {
+	if word == "" {
+		config, err := project.ReadConfig("", &project.Options{Home: c.home(), Config: c.config})
+		if err != nil {
+			return "", err
+		}
+		word = config.Model
+	}
+	if word == "" {
+		word = c.modelByKey()
+	}
+	return word, nil
 }
 
 // modelByKey returns the first model whose key the environment has.
@@ -173,31 +182,4 @@ func names(list []string) []string {
 		}
 	}
 	return all
-}
-
-// A patientModel is a model of which so much silence is borne.
-type patientModel struct {
-	model.Model
-	patience time.Duration
-}
-
-// Ask implements [model.Model].
-func (m *patientModel) Ask(ctx context.Context, r *model.Request) (*model.Reply, error) {
-	late := tool.Errorf(tool.Timeout, "the model %s has said nothing for %s", m.Name(), m.patience).WithHint("--timeout gives it more time")
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	timer := time.AfterFunc(m.patience, func() { cancel(late) })
-	defer timer.Stop()
-	heard := *r
-	if r.Text != nil {
-		heard.Text = func(piece string) {
-			timer.Reset(m.patience)
-			r.Text(piece)
-		}
-	}
-	reply, err := m.Model.Ask(ctx, &heard)
-	if err != nil && context.Cause(ctx) == error(late) {
-		return nil, late
-	}
-	return reply, err
 }

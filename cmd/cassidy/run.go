@@ -88,7 +88,7 @@ func (c *command) runWorkflow(ctx *cli.Context, h *runtime.Host) error {
 	if err != nil {
 		return err
 	}
-	options, err := workflowOptions(&w, c.lasting("model", ctx.String("model")))
+	options, err := workflowOptions(&w, lasting(ctx.String("model")))
 	if err != nil {
 		return err
 	}
@@ -248,7 +248,7 @@ func (c *command) workflowEnded(ctx context.Context, p *runtime.Program, out too
 	var told *tool.Error
 	if err != nil {
 		if told = tool.ErrorOf(err, tool.Failed); ctx.Err() != nil {
-			told = tool.Errorf(tool.Canceled, "interrupted")
+			told = interruptedError(err)
 		}
 	}
 	if c.json {

@@ -196,7 +196,7 @@ func (c *command) ended(ctx context.Context, r *agent.Result, err error) error {
 	if err != nil {
 		told = tool.ErrorOf(err, tool.Failed)
 		if ctx.Err() != nil {
-			told = tool.Errorf(tool.Canceled, "interrupted")
+			told = interruptedError(err)
 		}
 	}
 	if c.json && r != nil {

@@ -116,7 +116,7 @@ func TestRunWorkflows(t *testing.T) {
 		{"run none --yes --deny", 2, "", "--yes and --deny say opposite things"},
 		{"run none --run-id a/b", 2, "", "cannot name a run"},
 		{"run none --run-id first", 0, "", ""},
-		{"run none --run-id first", 1, "", "there is a run 'first' already"},
+		{"run none --run-id first", 1, "", "run 'first' already exists"},
 		{"runs show first", 0, "kind     run\n", ""},
 	} {
 		p.want(strings.Fields(tt.args), tt.code, tt.out, tt.stderr)

@@ -13,6 +13,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/cassidy-run/cassidy/runtime/history"
+	"github.com/cassidy-run/cassidy/runtime/journal/sqlite"
 	"github.com/cassidy-run/cassidy/runtime/project"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 )
@@ -43,7 +44,7 @@ func runsCommand(c *command) *cli.Command {
 			c.answerCommand(c.resumeRun), c.resumeCommand(), c.replayCommand(), c.undoCommand(),
 			c.exportCommand(), c.promoteCommand(),
 			{
-				Name: "cancel", Usage: "end a run that waits or was broken off", ArgsUsage: "ID",
+				Name: "cancel", Usage: "cancel a run: it cannot be resumed any more", ArgsUsage: "ID",
 				Action: c.withRuns(c.cancelRun),
 			}, {
 				Name: "prune", Usage: "forget old runs", Description: "Without flags, what your config.yaml says under runs holds.",
@@ -66,13 +67,38 @@ func (c *command) withRuns(do func(*cli.Context, *history.Journal) error) cli.Ac
 		if dir == "" {
 			return tool.Errorf(tool.Invalid, "no runs are recorded: you have no folder of your own").WithHint("set CASSIDY_HOME")
 		}
-		j, err := history.Open(dir, nil)
+		j, done, err := openRuns(dir)
 		if err != nil {
 			return err
 		}
-		defer j.Close()
+		defer done()
 		return do(ctx, j)
 	}
+}
+
+// openRuns opens the record of runs in a folder, until done is called.
+func openRuns(dir string) (j *history.Journal, done func(), err error) {
+	store, err := sqlite.Open(dir)
+	if err != nil {
+		return nil, nil, err
+	}
+	j = history.Open(store, nil)
+	return j, func() {
+		_ = j.Close() // everything that was reported is written
+		_ = store.Close()
+	}, nil
+}
+
+// allRuns returns the runs that a filter selects, and an error besides where
+// some cannot be read.
+func allRuns(ctx context.Context, j *history.Journal, f history.Filter) (runs []history.Run, err error) {
+	for r, err := range j.Runs(ctx, f) {
+		if err != nil {
+			return runs, err
+		}
+		runs = append(runs, r)
+	}
+	return runs, nil
 }
 
 func (c *command) listRuns(ctx *cli.Context, j *history.Journal) error {
@@ -87,7 +113,7 @@ func (c *command) listRuns(ctx *cli.Context, j *history.Journal) error {
 		}
 		filter.States = []history.State{s}
 	}
-	runs, err := j.Runs(ctx.Context, filter)
+	runs, err := allRuns(ctx.Context, j, filter)
 	if err != nil && len(runs) == 0 {
 		return err
 	}
@@ -220,7 +246,7 @@ func stamp(t time.Time) tool.Value {
 const brokenOff = "broken off"
 
 func tellBroken(j *history.Journal, r *history.Run) {
-	if r.State == history.Running && r.Damage == nil && !j.InHand(r.ID) {
+	if r.State == history.Running && r.Damage == nil && !j.Held(r.ID) {
 		r.Reason = brokenOff
 	}
 }
@@ -228,7 +254,7 @@ func tellBroken(j *history.Journal, r *history.Run) {
 // findRun finds a run by its ID, by the beginning of it that no other has, or as
 // the last one.
 func findRun(ctx context.Context, j *history.Journal, id string) (*history.Run, error) {
-	runs, err := j.Runs(ctx, history.Filter{})
+	runs, err := allRuns(ctx, j, history.Filter{})
 	if err != nil && len(runs) == 0 {
 		return nil, err
 	}
@@ -364,12 +390,12 @@ func stepDict(e *history.Entry) *tool.Dict {
 		}
 		d.Put("notes", notes)
 	}
-	if q := e.Question; q != nil {
-		d.Put("question", tool.NewDict("text", q.Text, "confirm", q.Confirm, "asked", stamp(q.Asked), "until", stamp(q.Until), "data", orNothing(q.Data)))
-	}
-	if e.Answer != nil {
-		d.Put("answer", e.Answer)
-		d.Put("answered", stamp(e.Answered))
+	if len(e.Questions) > 0 {
+		list := make(tool.List, len(e.Questions))
+		for i := range e.Questions {
+			list[i] = questionDict(&e.Questions[i])
+		}
+		d.Put("questions", list)
 	}
 	return d
 }
@@ -452,7 +478,7 @@ func (c *command) toldDamage(err error) error {
 	return &toldError{&e}
 }
 
-// cancelRun ends a run that nobody has in hand.
+// cancelRun cancels a run, or has the process that executes it do so.
 func (c *command) cancelRun(ctx *cli.Context, j *history.Journal) error {
 	words, err := exactly(ctx, "ID")
 	if err != nil {
@@ -462,14 +488,16 @@ func (c *command) cancelRun(ctx *cli.Context, j *history.Journal) error {
 	if err != nil {
 		return err
 	}
-	log, err := j.Resume(ctx.Context, r.ID)
+	ended, err := j.Cancel(ctx.Context, r.ID)
 	if err != nil {
 		return err
 	}
-	defer log.Close()
-	err = log.End(ctx.Context, "cancelled", tool.Outcome{}, tool.Errorf(tool.Canceled, "cancelled by hand"))
-	if err != nil {
-		return err
+	if !ended {
+		if c.json {
+			return c.printJSON(tool.NewDict("id", r.ID, "state", r.State.String(), "cancel_requested", true))
+		}
+		c.print(r.ID + ": the process that executes it was asked to cancel it\n")
+		return nil
 	}
 	if c.json {
 		return c.printJSON(tool.NewDict("id", r.ID, "state", history.Cancelled.String()))
@@ -532,11 +560,11 @@ func (c *command) forgetRuns(ctx context.Context) {
 	if os.MkdirAll(c.state(), 0o700) != nil || os.WriteFile(done, []byte("\n"), 0o600) != nil {
 		return
 	}
-	j, err := history.Open(dir, nil)
+	j, closeRuns, err := openRuns(dir)
 	if err != nil {
 		return
 	}
-	defer j.Close()
+	defer closeRuns()
 	if n, err := j.Prune(ctx, keep); err != nil {
 		c.verbosely("old runs were not forgotten: %v", err)
 	} else if n > 0 {

@@ -16,14 +16,21 @@ import (
 // --resume it hands the run on to resume, once the record is closed; where that
 // is nil there is no such flag.
 func (c *command) answerCommand(resume func(ctx *cli.Context, id string) error) *cli.Command {
-	flags := []cli.Flag{&cli.StringFlag{Name: "text", Usage: "answer with a `TEXT`; - reads it from standard input"}}
+	flags := []cli.Flag{
+		&cli.StringFlag{Name: "text", Usage: "answer with a `TEXT`; - reads it from standard input"},
+		&cli.StringFlag{Name: "why", Usage: "the reason, for the tool or model that asked and for the record: `TEXT`"},
+		&cli.StringFlag{Name: "args", Usage: "approve the call with other arguments: a `JSON` object"},
+		&cli.BoolFlag{Name: "always", Usage: "approve what the same tool asks alike in the rest of the run, too"},
+		&cli.StringFlag{Name: "by", Usage: "who answers: `NAME`", DefaultText: "your user name"},
+	}
 	if resume != nil {
-		flags = append(append(flags, &cli.BoolFlag{Name: "resume", Usage: "go on with the run"}), approvalFlags()...)
+		flags = append(append(flags, &cli.BoolFlag{Name: "resume", Usage: "resume the run"}), approvalFlags()...)
 	}
 	return &cli.Command{
-		Name: "answer", Usage: "answer what a run has asked", ArgsUsage: `ID [PLACE] yes|no, or ID [PLACE] --text "…"`,
-		Description: "PLACE is the step that asks, as 3.1. Without it, that is the one for which the run waits.",
-		Flags:       flags,
+		Name: "answer", Usage: "answer what a run has asked", ArgsUsage: `ID [STEP] yes|no, or ID [STEP] --text "…"`,
+		Description: "STEP is the step that asks, as 3.1; without it, the run must have one open question. ID may be that of a question.\n" +
+			"An answer can be corrected by another until the run has used it.",
+		Flags: flags,
 		Action: func(ctx *cli.Context) error {
 			var id string
 			goesOn := resume != nil && ctx.Bool("resume")
@@ -40,41 +47,126 @@ func (c *command) answerCommand(resume func(ctx *cli.Context, id string) error) 
 }
 
 // answerRun answers a question of a run, and returns the run's ID. If the run
-// goes on at once, standard output is left to what it says.
+// is resumed immediately, standard output is left to it.
 func (c *command) answerRun(ctx *cli.Context, j *history.Journal, goesOn bool) (string, error) {
-	said, rest, err := c.readAnswer(ctx)
+	answer, rest, err := c.readAnswer(ctx)
 	if err != nil {
 		return "", err
 	}
-	r, err := findRun(ctx.Context, j, rest[0])
+	r, q, err := askedQuestion(ctx.Context, j, rest)
 	if err != nil {
 		return "", err
 	}
-	w, err := asked(ctx.Context, j, r, rest[1:])
-	if err != nil {
-		return "", err
+	if err := j.Answer(ctx.Context, r.ID, q.Place, q.N, answer); err != nil {
+		return "", hintForKind(err, r.ID, q)
 	}
-	if err := j.Answer(ctx.Context, r.ID, w.place, said); err != nil {
-		return "", err
-	}
+	q.Answer = &answer
+	said := visibleLine(answerText(q))
 	switch {
 	case goesOn:
-		c.note("answered %s: %s", answerText(said), oneLine(w.question))
+		c.note("answered %s: %s", said, oneLine(q.Text))
 		return r.ID, nil
 	case c.json:
-		return r.ID, c.printJSON(tool.NewDict("id", r.ID, "place", w.place.String(), "question", w.question, "answer", said))
+		return r.ID, c.printJSON(tool.NewDict("id", r.ID, "question_id", q.ID(), "place", q.Place.String(), "question", q.Text,
+			"answer", answerValue(q), "why", answer.Why, "by", answer.By, "always", answer.Always, "args", orNothing(answer.Args)))
 	}
-	c.print("answered " + visibleLine(answerText(said)) + ": " + visibleLine(oneLine(w.question)) + "\n")
-	if r.State == history.Running {
-		c.note("it goes on where it waits; if its process has ended, cassidy runs resume %s goes on", r.ID)
-	} else {
-		c.note("cassidy runs resume %s goes on", r.ID)
-	}
+	c.print("answered " + said + ": " + visibleLine(oneLine(q.Text)) + "\n")
+	c.note("to continue: cassidy runs resume %s", r.ID)
 	return r.ID, nil
 }
 
-// readAnswer reads what is answered, and returns the words besides: ID [PLACE].
-func (c *command) readAnswer(ctx *cli.Context) (said tool.Value, rest []string, err error) {
+// hintForKind adds to the error of an answer of the wrong kind what to type.
+func hintForKind(err error, run string, q *history.Question) error {
+	if e := tool.ErrorOf(err, tool.Failed); e.Kind == tool.Invalid && e.Hint == "" {
+		return e.WithHint("%s", answerHint(run, q))
+	}
+	return err
+}
+
+// askedQuestion finds the question that words name: ID [STEP], where ID is that
+// of a run or of a question.
+func askedQuestion(ctx context.Context, j *history.Journal, words []string) (*history.Run, *history.Question, error) {
+	id, step, n := words[0], "", 0
+	if strings.Contains(id, ":") {
+		run, at, number, err := history.ParseQuestionID(id)
+		if err != nil {
+			return nil, nil, err
+		}
+		id, step, n = run, at.String(), number
+	}
+	if len(words) > 1 {
+		at, err := history.ParsePlace(words[1])
+		if err != nil {
+			return nil, nil, err
+		}
+		step = at.String()
+	}
+	r, err := findRun(ctx, j, id)
+	if err != nil {
+		return nil, nil, err
+	}
+	if r.State.Ended() {
+		return nil, nil, tool.Errorf(tool.Conflict, "the run '%s' has ended: %s", r.ID, r.State).WithHint("cassidy runs show %s", r.ID)
+	}
+	open, err := j.Questions(ctx, r.ID)
+	if err != nil {
+		return nil, nil, err
+	}
+	q, err := chooseQuestion(r, open, step, n)
+	return r, q, err
+}
+
+// chooseQuestion returns the open question at a step; "" means the only one.
+func chooseQuestion(r *history.Run, open []history.Question, step string, n int) (*history.Question, error) {
+	for i := range open {
+		if q := &open[i]; q.Place.String() == step && (n == 0 || n == q.N) {
+			return q, nil
+		}
+	}
+	switch {
+	case step == "" && len(open) == 1:
+		return &open[0], nil
+	case step == "" && len(open) > 1:
+		steps := make([]string, len(open))
+		for i := range open {
+			steps[i] = open[i].Place.String()
+		}
+		return nil, tool.Errorf(tool.Invalid, "the run '%s' has %d open questions, at the steps %s", r.ID, len(open), strings.Join(steps, ", ")).
+			WithHint("cassidy runs show %s shows them; cassidy runs answer %s %s yes", r.ID, r.ID, steps[0])
+	case len(open) == 0 && !r.Wake.IsZero():
+		return nil, tool.Errorf(tool.NotFound, "the run '%s' asks nothing: it sleeps until %s", r.ID, r.Wake.Local().Format(timeLayout)).
+			WithHint("to continue then: cassidy runs resume %s", r.ID)
+	case step == "":
+		return nil, tool.Errorf(tool.NotFound, "the run '%s' asks nothing", r.ID).WithHint("cassidy runs show %s", r.ID)
+	}
+	return nil, tool.Errorf(tool.NotFound, "the run '%s' has no open question at step %q", r.ID, step).WithHint("cassidy runs show %s", r.ID)
+}
+
+// readAnswer reads what is answered, and returns the words besides: ID [STEP].
+func (c *command) readAnswer(ctx *cli.Context) (a history.Answer, rest []string, err error) {
+	said, rest, err := c.readSaid(ctx)
+	if err != nil {
+		return a, nil, err
+	}
+	a = history.Answer{Why: ctx.String("why"), By: ctx.String("by"), Always: ctx.Bool("always")}
+	if yes, ok := said.(bool); ok {
+		a.Yes = yes
+	} else {
+		a.Value = said
+	}
+	if a.By == "" {
+		a.By, _ = c.env("USER")
+	}
+	if text := ctx.String("args"); text != "" {
+		if a.Args, err = c.inputArgs(text); err != nil {
+			return a, nil, err
+		}
+	}
+	return a, rest, nil
+}
+
+// readSaid reads the answer itself: yes, no or a text.
+func (c *command) readSaid(ctx *cli.Context) (said tool.Value, rest []string, err error) {
 	rest = ctx.Args().Slice()
 	const usage = `cassidy runs answer ID yes|no, or cassidy runs answer ID --text "…"`
 	switch {
@@ -107,92 +199,63 @@ func (c *command) readAnswer(ctx *cli.Context) (said tool.Value, rest []string, 
 	return said, rest, nil
 }
 
-// asked returns what a run asks at a place that somebody names, or else where
-// it waits.
-func asked(ctx context.Context, j *history.Journal, r *history.Run, place []string) (*wait, error) {
-	at := r.Waits
-	if len(place) > 0 {
-		var err error
-		if at, err = history.ParsePlace(place[0]); err != nil {
-			return nil, err
-		}
-	}
-	switch {
-	case r.State.Ended():
-		return nil, tool.Errorf(tool.Conflict, "the run '%s' has ended: %s", r.ID, r.State).WithHint("cassidy runs show %s", r.ID)
-	case len(at) == 0:
-		return nil, tool.Errorf(tool.NotFound, "the run '%s' asks nothing", r.ID).WithHint("cassidy runs show %s", r.ID)
-	}
-	w := readWait(ctx, j, r.ID, at)
-	switch {
-	case w.err != nil:
-		return nil, w.err
-	case !w.until.IsZero():
-		return nil, tool.Errorf(tool.NotFound, "the run '%s' asks nothing: it %s", r.ID, w.text()).WithHint("%s", w.todo())
-	}
-	return w, nil
-}
-
-// A wait is what a run waits for: an answer, or a time.
+// A wait is what a run waits for: answers, or a time.
 type wait struct {
-	run      string
-	place    tool.Place
-	question string
-	confirm  bool
-	changes  []tool.Change // what a yes would do to files
-	until    time.Time     // of a sleep; else zero
-	answer   tool.Value    // nil if there is none yet
-	err      error         // of reading it
+	run       string
+	questions []history.Question
+	until     time.Time // of a sleep; else zero
+	err       error     // of reading it
 }
 
 // waitOf returns what a run waits for, or nil.
 func waitOf(ctx context.Context, j *history.Journal, r *history.Run) *wait {
-	if r.State.Ended() || len(r.Waits) == 0 {
+	if r.State.Ended() || r.Damage != nil {
 		return nil
 	}
-	return readWait(ctx, j, r.ID, r.Waits)
-}
-
-func readWait(ctx context.Context, j *history.Journal, run string, at tool.Place) *wait {
-	w := &wait{run: run, place: at}
-	log, err := j.Read(ctx, run)
-	if err != nil {
-		w.err = err
-		return w
-	}
-	e, _, err := log.Recorded(at)
-	if w.err = err; err == nil {
-		w.read(&e)
+	w := &wait{run: r.ID, until: r.Wake}
+	w.questions, w.err = j.Questions(ctx, r.ID)
+	if len(w.questions) == 0 && w.until.IsZero() && w.err == nil {
+		return nil
 	}
 	return w
 }
 
-// read takes over what a step asks.
-func (w *wait) read(e *history.Entry) {
-	w.answer = e.Answer
-	if q := e.Question; q != nil {
-		w.question, w.confirm, w.until, w.changes = q.Text, q.Confirm, q.Until, waitingChanges(q.Data)
-	}
-}
-
-// text says it on a line, in a stranger's words where it is a question.
+// text says it on a line.
 func (w *wait) text() string {
-	question := ""
-	if w.question != "" {
-		question = ": " + oneLine(w.question)
-	}
-	at := " at step " + w.place.String()
 	switch {
 	case w.err != nil:
-		return "waits" + at + ", of which the record is damaged"
-	case w.answer != nil:
-		return "was answered " + answerText(w.answer) + at + question
-	case !w.until.IsZero():
-		return "sleeps until " + w.until.Local().Format(timeLayout) + question
-	case w.confirm:
-		return "waits for yes or no" + at + question
+		return "waits, and the record of what for is damaged"
+	case len(w.questions) > 1:
+		return "waits for " + count(len(w.questions), "answer")
+	case len(w.questions) == 1:
+		return questionLine(&w.questions[0])
 	}
-	return "waits for an answer" + at + question
+	return "sleeps until " + w.until.Local().Format(timeLayout)
+}
+
+// sent says what was answered to the open question at a step, and is not used yet.
+func (w *wait) sent(at tool.Place) (lines []string) {
+	if w == nil {
+		return nil
+	}
+	for i := range w.questions {
+		if q := &w.questions[i]; q.Answer != nil && slices.Equal(q.Place, at) {
+			lines = append(lines, "answered: "+firstLine(answerText(q)))
+		}
+	}
+	return lines
+}
+
+// questionLine says on a line what a question waits for.
+func questionLine(q *history.Question) string {
+	rest := " at step " + q.Place.String() + ": " + oneLine(q.Text)
+	switch {
+	case q.Answer != nil:
+		return "was answered " + answerText(q) + rest
+	case q.Kind == history.QuestionAsk:
+		return "waits for an answer" + rest
+	}
+	return "waits for yes or no" + rest
 }
 
 // todo says what to type.
@@ -200,26 +263,80 @@ func (w *wait) todo() string {
 	switch {
 	case w.err != nil:
 		return "cassidy runs show " + w.run
-	case w.answer != nil:
-		return "cassidy runs resume " + w.run
-	case !w.until.IsZero():
-		return "cassidy runs resume " + w.run + " goes on then"
-	case w.confirm:
-		return "cassidy runs answer " + w.run + " yes|no"
+	case len(w.questions) == 0:
+		return "to continue then: cassidy runs resume " + w.run
 	}
-	return "cassidy runs answer " + w.run + ` --text "…"`
+	var open *history.Question
+	for i := range w.questions {
+		if q := &w.questions[i]; q.Answer == nil && open == nil {
+			open = q
+		} else if q.Answer != nil {
+			return "cassidy runs resume " + w.run
+		}
+	}
+	if len(w.questions) > 1 {
+		return answerHint(w.run+" "+open.Place.String(), open)
+	}
+	return answerHint(w.run, open)
 }
 
+// answerHint says how a question is answered.
+func answerHint(run string, q *history.Question) string {
+	if q.Kind == history.QuestionAsk {
+		return "cassidy runs answer " + run + ` --text "…"`
+	}
+	return "cassidy runs answer " + run + " yes|no"
+}
+
+// dict is the wait as programs get it. What is known of its first question
+// alone is there once more, as most runs have one.
 func (w *wait) dict() *tool.Dict {
-	d := tool.NewDict("place", w.place.String(), "question", w.question, "confirm", w.confirm, "until", stamp(w.until), "answer", w.answer)
+	list := make(tool.List, len(w.questions))
+	d := tool.NewDict("place", "", "question", "", "confirm", false, "until", stamp(w.until), "answer", nil)
+	for i := range w.questions {
+		q := questionDict(&w.questions[i])
+		if list[i] = q; i == 0 {
+			for _, name := range []string{"place", "confirm", "answer"} {
+				v, _ := q.Get(name)
+				d.Put(name, v)
+			}
+			d.Put("question", q.Text("text"))
+		}
+	}
+	d.Put("questions", list)
 	if w.err != nil {
 		d.Put("error", tool.ErrorOf(w.err, tool.Failed).Message())
 	}
 	return d
 }
 
+// questionDict is a question as programs get it.
+func questionDict(q *history.Question) *tool.Dict {
+	d := tool.NewDict("id", q.ID(), "place", q.Place.String(), "kind", string(q.Kind), "text", q.Text, "confirm", q.Kind != history.QuestionAsk,
+		"asked", stamp(q.Asked), "data", orNothing(q.Data), "answer", nil)
+	if a := q.Answer; a != nil {
+		d.Put("answer", answerValue(q))
+		d.Put("answered", stamp(a.At))
+		d.Put("why", a.Why)
+		d.Put("by", a.By)
+		d.Put("always", a.Always)
+		d.Put("args", orNothing(a.Args))
+	}
+	return d
+}
+
+// answerValue is an answer as a bool or a text.
+func answerValue(q *history.Question) tool.Value {
+	if q.Kind == history.QuestionAsk {
+		return q.Answer.Value
+	}
+	return q.Answer.Yes
+}
+
 // answerText is an answer as it was typed.
-func answerText(v tool.Value) string {
+func answerText(q *history.Question) string { return valueText(answerValue(q)) }
+
+func valueText(v tool.Value) string {
 	switch v := v.(type) {
 	case bool:
 		if v {

@@ -24,31 +24,48 @@ func TestRunsAnswer(t *testing.T) {
 		saved tool.Value
 	}{
 		{"yes", "sure yes", "", 0, "answered yes: Sure?", true},
-		{"no, at a place", "sure 2 no", "", 0, "cassidy runs resume sure goes on", false},
+		{"no, at a place", "sure 2 no", "", 0, "to continue: cassidy runs resume sure", false},
 		{"a text", "who --text Ann", "", 0, "answered Ann: Who?", "Ann"},
 		{"a text that is read", "who 2 --text -", "Ann\nB\n", 0, "answered Ann⟨U+000A⟩B: Who?", "Ann\nB"},
-		{"a text for yes or no", "sure --text maybe", "", 2, `"Sure?" wants yes or no`, nil},
+		{"a text for yes or no", "sure --text maybe", "", 2, `"Sure?" expects yes or no`, nil},
 		{"neither", "sure maybe", "", 2, `"maybe" is neither yes nor no`, nil},
 		{"no answer", "sure", "", 2, "the answer is missing", nil},
 		{"no ID", "", "", 2, "ID is missing", nil},
 		{"too much", "sure 2 3 yes", "", 2, `one argument too many: "3"`, nil},
-		{"a place that asks nothing", "sure 1 yes", "", 2, `asks nothing at step "1"`, nil},
+		{"a place that asks nothing", "sure 1 yes", "", 2, `no open question at step "1"`, nil},
 		{"no place", "sure at yes", "", 2, `"at" is no step of a run`, nil},
 		{"a run that asks nothing", "going yes", "", 2, "the run 'going' asks nothing", nil},
 		{"a sleeper", "asleep yes", "", 2, "asks nothing: it sleeps until", nil},
 		{"an ended run", "ended yes", "", 1, "the run 'ended' has ended: done", nil},
 		{"a run that there is not", "shure yes", "", 2, `there is no run "shure"; did you mean "sure"?`, nil},
-		{"answered already", "told no", "", 1, "has been answered already", nil},
+		{"an answer that was used", "told 2 no", "", 2, "has no open question", nil},
+		{"one of several, unnamed", "several yes", "", 2, "has 2 open questions, at the steps 2, 3.1", nil},
+		{"one of several", "several 3.1 --text Ann", "", 0, "answered Ann: Who?", nil},
+		{"by the ID of the question", "several:2:1 yes", "", 0, "answered yes: Sure?", nil},
+		{"an ID that is not one", "several:2 yes", "", 2, "is not the ID of a question", nil},
+		{"yes where a text is wanted", "who yes", "", 2, "expects a text\ncassidy: hint: cassidy runs answer who --text", nil},
+		{"with a reason", "sure no --why later --by Bob", "", 0, "answered no: Sure?", false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			h := newRunsHome(t)
 			two := h.place("2")
 			h.ended("ended")
-			h.parked("sure", history.Question{Place: two, Text: "Sure?", Confirm: true})
-			h.parked("who", history.Question{Place: two, Text: "Who?"})
-			h.parked("told", history.Question{Place: two, Text: "Sure?", Confirm: true})
-			h.check(h.j.Answer(context.Background(), "told", two, true))
-			h.parked("asleep", history.Question{Place: two, Until: time.Now().Add(time.Hour)})
+			h.parked("sure", history.Question{Place: two, Kind: history.QuestionConfirm, Text: "Sure?"})
+			h.parked("who", history.Question{Place: two, Kind: history.QuestionAsk, Text: "Who?"})
+			h.parked("told", history.Question{Place: two, Kind: history.QuestionConfirm, Text: "Sure?"})
+			h.answers("told", history.Answer{Yes: true})
+			l, err := h.j.Resume(context.Background(), "told")
+			h.check(err)
+			_, err = l.Answer(context.Background(), two, 1)
+			h.check(err)
+			h.check(l.Park(context.Background(), "question", time.Time{}))
+			h.asleep("asleep", "2", time.Now().Add(time.Hour))
+			h.parked("several", history.Question{Place: two, Kind: history.QuestionConfirm, Text: "Sure?"})
+			l, err = h.j.Resume(context.Background(), "several")
+			h.check(err)
+			_, err = l.Ask(context.Background(), history.Question{Place: h.place("3.1"), Kind: history.QuestionAsk, Text: "Who?"})
+			h.check(err)
+			h.check(l.Close())
 			h.check(h.begin("going").Close())
 			args := append([]string{"runs", "answer"}, strings.Fields(tt.args)...)
 			stdout, stderr, code := h.cassidy(tt.in, args...)
@@ -59,16 +76,20 @@ func TestRunsAnswer(t *testing.T) {
 			if run != "sure" && run != "who" {
 				return
 			}
-			l, err := h.j.Read(context.Background(), run)
+			open, err := h.j.Questions(context.Background(), run)
 			h.check(err)
-			if said, _, err := l.Answer(context.Background(), two); said != tt.saved || err != nil {
-				t.Errorf("the answer is %v, %v, want %v", said, err, tt.saved)
+			var saved tool.Value
+			if open[0].Answer != nil {
+				saved = answerValue(&open[0])
+			}
+			if saved != tt.saved {
+				t.Errorf("the answer is %v, want %v", saved, tt.saved)
 			}
 		})
 	}
 	h := newRunsHome(t)
-	h.parked("r", history.Question{Place: h.place("2"), Text: "Sure?", Confirm: true})
-	if stdout, _, code := h.cassidy("", "--json", "runs", "answer", "r", "yes"); code != 0 || stdout != `{"id":"r","place":"2","question":"Sure?","answer":true}`+"\n" {
+	h.parked("r", history.Question{Place: h.place("2"), Kind: history.QuestionConfirm, Text: "Sure?"})
+	if stdout, _, code := h.cassidy("", "--json", "runs", "answer", "r", "yes"); code != 0 || !strings.HasPrefix(stdout, `{"id":"r","question_id":"r:2:1","place":"2","question":"Sure?","answer":true,`) {
 		t.Errorf("as JSON: exit %d, %s", code, stdout)
 	}
 }
@@ -77,7 +98,7 @@ func TestRunsAnswer(t *testing.T) {
 // such a one.
 func TestRunsAnswerResumes(t *testing.T) {
 	h := newRunsHome(t)
-	h.parked("r", history.Question{Place: h.place("2"), Text: "Sure?", Confirm: true})
+	h.parked("r", history.Question{Place: h.place("2"), Kind: history.QuestionConfirm, Text: "Sure?"})
 	h.close()
 	var out, errs bytes.Buffer
 	c := &command{world: &world{in: strings.NewReader(""), out: &out, err: &errs, env: h.env}}
@@ -87,10 +108,11 @@ func TestRunsAnswerResumes(t *testing.T) {
 		return nil
 	})}, ExitErrHandler: func(*cli.Context, error) {}}
 	h.check(app.Run([]string{"cassidy", "answer", "--resume", "r", "yes"}))
-	if err := app.Run([]string{"cassidy", "answer", "--resume", "r", "yes"}); tool.KindOf(err) != tool.Conflict {
-		t.Errorf("a second answer = %v, want a conflict", err)
+	h.check(app.Run([]string{"cassidy", "answer", "r", "no"})) // a correction
+	if err := app.Run([]string{"cassidy", "answer", "--resume", "r", "--text", "x"}); tool.KindOf(err) != tool.Invalid {
+		t.Errorf("an answer of the wrong kind = %v, want it invalid", err)
 	}
-	if diff := cmp.Diff([]string{"r"}, resumed); diff != "" || out.Len() > 0 {
+	if diff := cmp.Diff([]string{"r"}, resumed); diff != "" || strings.Count(out.String(), "\n") != 1 {
 		t.Errorf("printed %q, resumed (-want +got):\n%s", out.String(), diff)
 	}
 }

@@ -8,15 +8,9 @@ import (
 // noteText says what was noted at a step: an answer, the tool that was called,
 // when a sleep ends; "" is what tells people nothing.
 func noteText(d *tool.Dict) string {
-	why := oneLine(d.Text("why"))
-	if why != "" {
-		why = ": " + why
-	}
 	switch {
-	case d.Has("approval") && d.Bool("yes"):
-		return "approved" + why
-	case d.Has("approval"):
-		return "refused" + why
+	case d.Has("always"):
+		return "approved for the rest of the run"
 	case d.Has("until"):
 		return "sleeps until " + d.Text("until")
 	case d.Has("undo"):

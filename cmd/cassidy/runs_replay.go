@@ -9,6 +9,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/cassidy-run/cassidy/runtime"
+	"github.com/cassidy-run/cassidy/runtime/agent"
 	"github.com/cassidy-run/cassidy/runtime/history"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 )
@@ -37,7 +38,7 @@ func (c *command) replayCommand() *cli.Command {
 	}
 }
 
-func (c *command) replayRun(ctx *cli.Context, h *runtime.Host, r *recordedRun) error {
+func (c *command) replayRun(ctx *cli.Context, h *runtime.Host, r *runtime.Recorded) error {
 	o, err := c.replacement(ctx, r)
 	if err != nil {
 		return err
@@ -51,7 +52,7 @@ func (c *command) replayRun(ctx *cli.Context, h *runtime.Host, r *recordedRun) e
 	case undoKind, toolKind:
 		err = tool.Errorf(tool.Invalid, "the run '%s' is not replayed: it has no script of its own", r.ID).WithHint("cassidy runs show %s", r.ID)
 	default:
-		s, e := c.recordedSession(ctx, h, r, false)
+		s, e := agent.Reopen(ctx.Context, h, *r, c.openAgent(h, false))
 		if err = e; err == nil {
 			out, err = s.Replay(ctx.Context, r.Options, o)
 		}
@@ -75,7 +76,7 @@ func fromText(from tool.Place) string {
 
 // replacement reads what is to take the place of a recorded script: of the
 // program where it has its name or its file's, else of the tool of its name.
-func (c *command) replacement(ctx *cli.Context, r *recordedRun) (o runtime.Replay, err error) {
+func (c *command) replacement(ctx *cli.Context, r *runtime.Recorded) (o runtime.Replay, err error) {
 	if from := ctx.String("from"); from != "" {
 		if o.From, err = history.ParsePlace(from); err != nil {
 			return o, err
@@ -93,16 +94,16 @@ func (c *command) replacement(ctx *cli.Context, r *recordedRun) (o runtime.Repla
 		return o, tool.Errorf(tool.Invalid, "cannot read %s: %w", file, fileError(err))
 	}
 	name := strings.TrimSuffix(filepath.Base(file), filepath.Ext(file))
-	o.Root = tool.Key(name) == tool.Key(strings.TrimSuffix(filepath.Base(r.script.Path), filepath.Ext(r.script.Path)))
+	o.Root = tool.Key(name) == tool.Key(strings.TrimSuffix(filepath.Base(r.Script.Path), filepath.Ext(r.Script.Path)))
 	o.With = &tool.Script{Name: name, Path: filepath.ToSlash(filepath.Base(file)), Source: string(text), Libs: map[string]string{}}
 	if o.Root {
-		o.With.Libs = r.script.Libs
+		o.With.Libs = r.Script.Libs
 	}
 	return o, nil
 }
 
 // tellReplayed tells what came of a replay.
-func (c *command) tellReplayed(r *recordedRun, out *runtime.Replayed, changed bool) error {
+func (c *command) tellReplayed(r *runtime.Recorded, out *runtime.Replayed, changed bool) error {
 	same := r.Ended.IsZero() || !out.Ended && tool.Equal(out.Outcome.Value, r.Result) && (out.Err == nil) == (r.Err == nil)
 	parked := out.Ended && r.Ended.IsZero() && len(out.Differences) == 0 // as far as the run had come
 	exact := !changed && len(out.Differences) == 0 && (same && !out.Ended || parked)
@@ -147,7 +148,7 @@ func outcomeLine(v tool.Value, err *tool.Error) string {
 }
 
 // printReplayed is the same for programs.
-func (c *command) printReplayed(r *recordedRun, out *runtime.Replayed, exact bool) error {
+func (c *command) printReplayed(r *runtime.Recorded, out *runtime.Replayed, exact bool) error {
 	outcome := func(v tool.Value, err *tool.Error) *tool.Dict {
 		if err != nil {
 			return tool.NewDict("success", false, "error", err.Message())

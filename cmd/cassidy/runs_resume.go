@@ -2,10 +2,7 @@ package main
 
 import (
 	"context"
-	"flag"
-	"io"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
@@ -46,10 +43,13 @@ func (c *command) resumeDue(ctx *cli.Context) error {
 	}
 	var due []history.Run
 	err := c.withRuns(func(ctx *cli.Context, j *history.Journal) (err error) {
-		if due, err = j.Due(ctx.Context, time.Now()); err != nil {
-			return err
+		for r, err := range j.Due(ctx.Context, time.Now()) {
+			if err != nil {
+				return err
+			}
+			due = append(due, r)
 		}
-		begun, err := j.Runs(ctx.Context, history.Filter{States: []history.State{history.Running}})
+		begun, err := allRuns(ctx.Context, j, history.Filter{States: []history.State{history.Running}})
 		for i := range begun {
 			if begun[i].Kind != "chat" { // somebody sits there, or has given it up
 				due = append(due, begun[i])
@@ -78,16 +78,10 @@ func (c *command) resumeDue(ctx *cli.Context) error {
 	return failed
 }
 
-// A recordedRun is a run with what it executes.
-type recordedRun struct {
-	history.Run
-	script tool.Script
-}
-
 // recordedRun finds a run, and has the command work in the folder in which it
 // began.
-func (c *command) recordedRun(ctx *cli.Context, id string) (*recordedRun, error) {
-	r := &recordedRun{}
+func (c *command) recordedRun(ctx *cli.Context, id string) (*runtime.Recorded, error) {
+	r := &runtime.Recorded{}
 	err := c.withRuns(func(ctx *cli.Context, j *history.Journal) error {
 		found, err := findRun(ctx.Context, j, id)
 		if err != nil {
@@ -97,13 +91,16 @@ func (c *command) recordedRun(ctx *cli.Context, id string) (*recordedRun, error)
 		if err != nil {
 			return err
 		}
-		r.Run, r.script = log.Run(), log.Script()
+		r.Run, r.Script = log.Run(), log.Script()
 		return nil
 	})(ctx)
-	if dir := r.Options.Text(dirOption); err == nil && c.dir == "" && dir != "" {
-		c.dir = dir
+	if err != nil || c.dir != "" {
+		return r, err
 	}
-	return r, err
+	if c.dir = r.Options.Text(dirOption); c.dir == "" {
+		c.dir = r.Project
+	}
+	return r, nil
 }
 
 // toolKind is what a call of a tool on its own is recorded as.
@@ -137,10 +134,11 @@ func (c *command) resumeRun(ctx *cli.Context, id string) error {
 		case undoKind:
 			return c.takeBack(ctx, h, runtime.Undo{Run: r.Options.Text("run"), ID: r.ID, Parks: parks, Resume: true}, r.Options.Text("to"))
 		}
-		s, err := c.recordedSession(ctx, h, r, parks)
+		s, err := agent.Reopen(ctx.Context, h, *r, c.openAgent(h, parks))
 		if err != nil {
 			return err
 		}
+		c.tellUntrusted(h.Tools())
 		defer c.showRun(h, s)()
 		result, err := s.Resume(ctx.Context, r.Options)
 		return c.ended(ctx.Context, result, err)
@@ -149,113 +147,26 @@ func (c *command) resumeRun(ctx *cli.Context, id string) error {
 
 // stillTrusted refuses to go on with a script of a project whose trust was taken
 // back. One that was only changed goes on as it was.
-func (c *command) stillTrusted(r *recordedRun) error {
+func (c *command) stillTrusted(r *runtime.Recorded) error {
 	root, err := c.projectRoot()
-	if err != nil || !strings.HasPrefix(r.script.Path, project.Folder+"/") || !c.findOptions().Revoked(root, r.script.Path) {
+	if err != nil || !strings.HasPrefix(r.Script.Path, project.Folder+"/") || !c.findOptions().Revoked(root, r.Script.Path) {
 		return err
 	}
-	return tool.Errorf(tool.Denied, "%s is untrusted, so the run '%s' does not go on", r.script.Path, r.ID).WithHint("review it with: cassidy trust")
+	return tool.Errorf(tool.Denied, "%s is untrusted, so the run '%s' does not go on", r.Script.Path, r.ID).WithHint("review it with: cassidy trust")
 }
 
-// The names of what is recorded with a run, to resume it.
-const (
-	dirOption   = "dir"   // the folder to work in
-	flagsOption = "flags" // those of an agent: "--model=NAME"
-)
+// dirOption is the name under which the folder to work in is recorded with a run.
+const dirOption = "dir"
 
-// recordFlags returns what is recorded with the runs of an agent: its flags, and
-// the folder.
-func (c *command) recordFlags(ctx *cli.Context, tools []string, policy string) (*tool.Dict, error) {
-	dir, err := c.workDir()
-	if err != nil {
-		return nil, err
-	}
-	words := strings.Join(tools, ",")
-	if words == "" {
-		words = "none"
-	}
-	flags := tool.List{"--tools=" + words, "--policy=" + policy}
-	for _, f := range recordedFlags() {
-		name := f.Names()[0]
-		if !ctx.IsSet(name) || name == "tools" || name == "policy" {
-			continue
-		}
-		switch v := ctx.Value(name).(type) {
-		case bool:
-			if v {
-				flags = append(flags, "--"+name)
-			}
-		case time.Duration:
-			flags = append(flags, "--"+name+"="+v.String())
-		case string:
-			flags = append(flags, "--"+name+"="+c.lasting(name, v))
-		}
-	}
-	return tool.NewDict(dirOption, dir, flagsOption, flags, "model", ctx.String("model"), "policy", policy), nil
-}
-
-// lasting is the value of a flag as it means the same in any folder: the file of
-// a scripted model is named from here.
-func (c *command) lasting(name, value string) string {
+// lasting is the name of a model as it names the same in any folder: the file of
+// a scripted model is named from the root.
+func lasting(value string) string {
 	file, isScript := strings.CutPrefix(value, "script:")
-	if name != "model" || !isScript {
+	if !isScript {
 		return value
 	}
 	if abs, err := filepath.Abs(file); err == nil {
 		return "script:" + abs
 	}
 	return value
-}
-
-// recordedFlags are the flags of an agent that say what it is, and not who
-// approves what it does.
-func recordedFlags() []cli.Flag {
-	return slices.DeleteFunc(agentFlags("auto", "task", taskTimeout), func(f cli.Flag) bool {
-		isApproval := slices.ContainsFunc(approvalFlags(), func(a cli.Flag) bool { return a.Names()[0] == f.Names()[0] })
-		return isApproval || f.Names()[0] == "run-id" || f.Names()[0] == "skill"
-	})
-}
-
-// recordedSession makes the session of an agent's run as it was made when the
-// run began.
-func (c *command) recordedSession(ctx *cli.Context, h *runtime.Host, r *recordedRun, parks bool) (*agent.Session, error) {
-	set := flag.NewFlagSet(r.ID, flag.ContinueOnError)
-	set.SetOutput(io.Discard)
-	for _, f := range recordedFlags() {
-		if err := f.Apply(set); err != nil {
-			return nil, err
-		}
-	}
-	list, _ := r.Options.Get(flagsOption)
-	given, _ := tool.Elements(list)
-	var words []string
-	for _, v := range given {
-		word, _ := v.(string)
-		words = append(words, word)
-	}
-	if err := set.Parse(words); err != nil || set.NArg() > 0 {
-		return nil, tool.Errorf(tool.Failed, "the record of the run '%s' does not say how it began", r.ID).WithHint("cassidy runs show %s", r.ID)
-	}
-	flags := cli.NewContext(ctx.App, set, nil)
-	flags.Context = ctx.Context
-	c.model, c.patience = flags.String("model"), flags.Duration("timeout")
-	setup, err := c.agentSetup(flags, h, nil, "")
-	if err != nil {
-		return nil, err
-	}
-	setup.options.Parks, setup.options.Policies = parks, r.policy
-	a, err := c.newAgent(h, setup)
-	if err != nil {
-		return nil, err
-	}
-	return a.NewSession(r.ID), nil
-}
-
-// policy is the one that led the run, as it was then.
-func (r *recordedRun) policy(name string) (agent.Policy, error) {
-	p := agent.Policy{Name: name, Script: r.script, Location: tool.Project}
-	if _, err := agent.Builtin(name); err == nil {
-		p.Location = tool.Builtin
-	}
-	return p, nil
 }

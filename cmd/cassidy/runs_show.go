@@ -70,7 +70,7 @@ func (m stepMark) colour() string {
 func (c *command) showRunPage(ctx context.Context, j *history.Journal, r *history.Run) error {
 	var steps []shownStep
 	var tokens tokenCount
-	w := &wait{run: r.ID, place: r.Waits}
+	w := waitOf(ctx, j, r)
 	damage, err := eachStep(ctx, j, r, func(e *history.Entry, damage error) {
 		s := shownStep{place: e.Place, mark: stepFailed, what: "this step", said: "its record is damaged"}
 		if damage == nil {
@@ -80,11 +80,8 @@ func (c *command) showRunPage(ctx context.Context, j *history.Journal, r *histor
 		if last := len(steps) - 1; last >= 0 && steps[last].mark == stepUnknown && inside(s.place, steps[last].place) {
 			steps[last].mark, steps[last].said = stepWaits, ""
 		}
-		if steps = append(steps, s); slices.Equal(e.Place, r.Waits) {
-			if w.err = damage; damage == nil {
-				w.read(e)
-			}
-		}
+		s.below = append(s.below, w.sent(e.Place)...)
+		steps = append(steps, s)
 	})
 	if err != nil {
 		return err
@@ -100,11 +97,11 @@ func (c *command) showRunPage(ctx context.Context, j *history.Journal, r *histor
 		}
 		c.printStep(&steps[i], width)
 	}
-	if !r.State.Ended() && len(r.Waits) > 0 {
+	if w != nil {
 		c.printWait(w)
 	}
-	if r.Reason == brokenOff {
-		c.print("\n" + c.paint()(bold, "  cassidy runs resume "+r.ID+" goes on") + "\n")
+	if r.Reason == brokenOff || r.Reason == "interrupted" {
+		c.print("\n" + c.paint()(bold, "  to continue: cassidy runs resume "+r.ID) + "\n")
 	}
 	if hidden > 0 {
 		c.note("%s that only kept the books: --verbose shows them", count(hidden, "more step"))
@@ -245,19 +242,19 @@ func (c *command) printWholeStep(e *history.Entry, state history.State) {
 	if e.Change != nil {
 		block("change", e.Change)
 	}
-	if q := e.Question; q != nil {
+	for i := range e.Questions {
+		q := &e.Questions[i]
 		line("asked", moment(q.Asked))
-		line("until", moment(q.Until))
-		if q.Text != "" {
-			block("question", q.Text)
-		}
+		block("question", q.Text)
 		if q.Data.Len() > 0 {
 			block("with", q.Data)
 		}
-	}
-	if e.Answer != nil {
-		line("answered", moment(e.Answered))
-		block("answer", answerText(e.Answer))
+		if a := q.Answer; a != nil {
+			line("answered", moment(a.At))
+			block("answer", answerText(q))
+			line("by", a.By)
+			line("why", a.Why)
+		}
 	}
 	switch {
 	case e.Err != nil:
@@ -334,7 +331,7 @@ func shownOf(e *history.Entry, run history.State, tokens tokenCount) shownStep {
 		s.mark = stepFailed
 	case settled:
 		s.mark = stepDone
-	case e.Question != nil && !run.Ended():
+	case (isOpen(e) || e.Func == "time.sleep") && !run.Ended():
 		s.mark, s.said = stepWaits, ""
 	case e.Unknown():
 		s.mark, s.said = stepUnknown, "it began, and nothing is known of its end"
@@ -357,14 +354,41 @@ func shownOf(e *history.Entry, run history.State, tokens tokenCount) shownStep {
 			s.below = append(s.below, text)
 		}
 	}
-	if q := e.Question; q != nil && !w.asks {
-		s.below = append(s.below, "asked: "+oneLine(q.Text))
-	}
-	if e.Answer != nil && !(w.asks && settled) {
-		s.below = append(s.below, "answered: "+firstLine(answerText(e.Answer)))
-	}
-	s.books = len(s.below) == 0 && (e.Func == "" && e.Question == nil || s.mark == stepDone && slices.Contains([]string{"agent.limits", "agent.note", "agent.result_text", "agent.decide", "random.seed"}, e.Func))
+	s.below = append(s.below, questionLines(e, w.asks, settled)...)
+	s.books = len(s.below) == 0 && (e.Func == "" && len(e.Questions) == 0 || s.mark == stepDone && slices.Contains([]string{"agent.limits", "agent.note", "agent.result_text", "agent.decide", "random.seed"}, e.Func))
 	return s
+}
+
+// isOpen reports whether a step waits for an answer that it can use.
+func isOpen(e *history.Entry) bool {
+	return len(e.Questions) > 0 && e.Questions[len(e.Questions)-1].Answer == nil
+}
+
+// questionLines say what was asked at a step, and what was answered. Of a step
+// that asks a person itself, its words say it.
+func questionLines(e *history.Entry, asks, settled bool) (lines []string) {
+	for i := range e.Questions {
+		q := &e.Questions[i]
+		own := asks && (q.Kind == history.QuestionAsk || q.Kind == history.QuestionConfirm)
+		why := ""
+		if q.Answer != nil && q.Answer.Why != "" {
+			why = ": " + oneLine(q.Answer.Why)
+		}
+		switch {
+		case q.Kind == history.QuestionApproval && q.Answer != nil && q.Answer.Yes:
+			lines = append(lines, "approved"+why)
+			continue
+		case q.Kind == history.QuestionApproval && q.Answer != nil:
+			lines = append(lines, "refused"+why)
+			continue
+		case !own:
+			lines = append(lines, "asked: "+oneLine(q.Text))
+		}
+		if q.Answer != nil && !(own && settled) {
+			lines = append(lines, "answered: "+firstLine(answerText(q)))
+		}
+	}
+	return lines
 }
 
 // stepWords are what a step did, in words for people.
@@ -412,14 +436,10 @@ func outcomeWords(what string, result tool.Value) stepWords {
 // wordsOfNothing are of a place at which nothing was done: something was asked
 // or decided there.
 func wordsOfNothing(e *history.Entry) stepWords {
-	switch q := e.Question; {
-	case q == nil:
+	if !isOpen(e) {
 		return stepWords{what: "decision"}
-	case !q.Until.IsZero():
-		return stepWords{what: "sleep until " + q.Until.Local().Format(timeLayout), asks: true}
-	default:
-		return stepWords{what: "question: " + oneLine(q.Text), asks: true}
 	}
+	return stepWords{what: "question: " + oneLine(e.Questions[len(e.Questions)-1].Text), asks: true}
 }
 
 func agentWords(e *history.Entry, name string, out *tool.Dict) stepWords {
@@ -543,11 +563,13 @@ func shellWords(args, out *tool.Dict) stepWords {
 // humanWords are the question that was put to a person, and the answer.
 func humanWords(e *history.Entry, name string) stepWords {
 	w := stepWords{what: e.Func + callArgs(e.Args), result: e.Outcome.Value, asks: true}
-	if e.Question != nil && e.Question.Text != "" {
-		w.what = name + ": " + oneLine(e.Question.Text)
+	for i := range e.Questions {
+		if q := &e.Questions[i]; q.Kind != history.QuestionApproval {
+			w.what = name + ": " + oneLine(q.Text)
+		}
 	}
 	if !e.Settled.IsZero() {
-		w.said = firstLine(answerText(e.Outcome.Value))
+		w.said = firstLine(valueText(e.Outcome.Value))
 	}
 	return w
 }
@@ -561,8 +583,10 @@ func sleepWords(e *history.Entry) stepWords {
 	case float64:
 		w.what = "sleep " + duration(time.Duration(n*float64(time.Second)))
 	}
-	if e.Question != nil && !e.Question.Until.IsZero() {
-		w.what += " until " + e.Question.Until.Local().Format(timeLayout)
+	for _, n := range e.Notes {
+		if until, err := time.Parse(time.RFC3339Nano, n.Text("until")); err == nil && e.Settled.IsZero() {
+			w.what += " until " + until.Local().Format(timeLayout)
+		}
 	}
 	return w
 }

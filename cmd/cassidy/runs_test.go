@@ -23,6 +23,7 @@ type runsHome struct {
 	testing.TB
 	home string
 	j    *history.Journal
+	done func()
 }
 
 func newRunsHome(t testing.TB) *runsHome {
@@ -38,13 +39,13 @@ func (h *runsHome) folder() string { return filepath.Join(h.home, "state", "runs
 func (h *runsHome) open() {
 	h.Helper()
 	var err error
-	h.j, err = history.Open(h.folder(), nil)
+	h.j, h.done, err = openRuns(h.folder())
 	h.check(err)
 }
 
 func (h *runsHome) close() {
 	if h.j != nil {
-		h.check(h.j.Close())
+		h.done()
 	}
 	h.j = nil
 }
@@ -75,8 +76,26 @@ func (h *runsHome) ended(id string) {
 func (h *runsHome) parked(id string, q history.Question) {
 	h.Helper()
 	l := h.begin(id)
-	h.check(l.Ask(context.Background(), q))
-	h.check(l.Park(context.Background(), "question"))
+	_, err := l.Ask(context.Background(), q)
+	h.check(err)
+	h.check(l.Park(context.Background(), "question", time.Time{}))
+}
+
+// asleep makes a run that sleeps.
+func (h *runsHome) asleep(id, at string, until time.Time) {
+	h.Helper()
+	l := h.begin(id)
+	h.check(l.Intend(context.Background(), history.Intent{Place: h.place(at), Func: "time.sleep", Args: tool.NewDict("seconds", int64(9)), Kind: tool.Repeatable}))
+	h.check(l.Note(context.Background(), h.place(at), tool.NewDict("until", until.UTC().Format(time.RFC3339Nano))))
+	h.check(l.Park(context.Background(), "sleep", until))
+}
+
+// answers answers the only question of a run.
+func (h *runsHome) answers(run string, a history.Answer) {
+	h.Helper()
+	open, err := h.j.Questions(context.Background(), run)
+	h.check(err)
+	h.check(h.j.Answer(context.Background(), run, open[0].Place, open[0].N, a))
 }
 
 // did records a step of a run, with an outcome unless that is an open one.
@@ -111,7 +130,7 @@ func (h *runsHome) env(name string) (string, bool) { return h.home, name == "CAS
 // ids returns the runs that there are, the newest first.
 func (h *runsHome) ids() string {
 	h.Helper()
-	runs, err := h.j.Runs(context.Background(), history.Filter{})
+	runs, err := allRuns(context.Background(), h.j, history.Filter{})
 	h.check(err)
 	var ids []string
 	for _, r := range runs {
@@ -132,7 +151,7 @@ func TestRunsShow(t *testing.T) {
 	h.did(l, "1", "agent.limits", nil, tool.NewDict("tools", 3), nil)
 	h.did(l, "2", "agent.ask", tool.NewDict("message", "go"), tool.NewDict("text", "\n I write.\nMore.", "iteration", 1, "input_tokens", 1200, "output_tokens", 34), nil)
 	h.did(l, "3.1", "fs.exists", tool.NewDict("path", "a.txt"), false, nil)
-	h.check(l.Note(ctx, h.place("3.2"), tool.NewDict("approval", "fs.commit", "yes", true, "why", "a rule allows it")))
+	h.check(l.Answered(ctx, history.Question{Place: h.place("3.2"), Kind: history.QuestionApproval, Text: "May it?"}, history.Answer{Yes: true, Why: "a rule allows it"}))
 	h.did(l, "3.2", "fs.commit", &tool.Dict{}, tool.List{
 		tool.NewDict("path", "a.txt", "kind", "file", "action", "created", "bytes", 1229),
 		tool.NewDict("path", "b", "kind", "dir", "action", "removed", "bytes", 0),
@@ -147,7 +166,7 @@ func TestRunsShow(t *testing.T) {
 	h.did(l, "10", "human.ask", tool.NewDict("question", "Who?"), "Ann", nil)
 	h.did(l, "11", "time.sleep", tool.NewDict("seconds", 90), nil, nil)
 	h.did(l, "12", "fs.read", tool.NewDict("path", "a\x1b[2Jb\u202e.txt"), nil, tool.Errorf(tool.NotFound, "there is no \x1b[31ma"))
-	h.check(l.Note(ctx, h.place("13"), tool.NewDict("approval", "call", "yes", false, "why", "not now")))
+	h.check(l.Answered(ctx, history.Question{Place: h.place("13"), Kind: history.QuestionApproval, Text: "May it?"}, history.Answer{Why: "not now"}))
 	h.did(l, "14", "agent.ask", tool.NewDict("message", ""), tool.NewDict("text", "Done.", "iteration", 2, "input_tokens", 100, "output_tokens", 2), nil)
 	h.intend(l, "15", "agent.call", decision)
 	h.did(l, "15.1", "fs.stat", tool.NewDict("path", "a"), nil, nil)
@@ -185,7 +204,7 @@ tokens   1300 in, 36 out
   15.1 ✓ fs.stat path=a  TIME
   15.2 ? $ ls  it began, and nothing is known of its end
 
-  cassidy runs resume one goes on
+  to continue: cassidy runs resume one
 `
 	// How long a step took is of no width that is known, so what is cut is not.
 	got := regexp.MustCompile(`x{30,}…`).ReplaceAllString(changing.ReplaceAllString(stdout, "TIME"), strings.Repeat("x", 47)+"…")
@@ -213,9 +232,10 @@ func TestRunsShowJSON(t *testing.T) {
 	h.did(l, "1", "agent.ask", nil, tool.NewDict("text", "Hello", "input_tokens", 7, "output_tokens", 8), nil)
 	h.did(l, "2", "f.odd", nil, tool.List{infinity()}, nil)
 	h.check(l.Note(context.Background(), h.place("3"), tool.NewDict("decision", "denied")))
-	h.check(l.Ask(context.Background(), history.Question{Place: h.place("3"), Text: "Go?", Confirm: true}))
-	h.check(l.Park(context.Background(), "question"))
-	h.check(h.j.Answer(context.Background(), "one", h.place("3"), true))
+	_, err := l.Ask(context.Background(), history.Question{Place: h.place("3"), Kind: history.QuestionConfirm, Text: "Go?"})
+	h.check(err)
+	h.check(l.Park(context.Background(), "question", time.Time{}))
+	h.answers("one", history.Answer{Yes: true, Why: "it is time", By: "Ann"})
 
 	stdout, _, code := h.cassidy("", "--json", "runs", "show", "one")
 	var got struct {
@@ -225,14 +245,14 @@ func TestRunsShowJSON(t *testing.T) {
 		Waits  struct {
 			Place, Question string
 			Confirm, Answer bool
+			Questions       []struct{ ID, Kind, Why, By string }
 		}
 		Steps []struct {
 			Place, Func string
 			Size        int
 			Input       int `json:"input_tokens"`
 			Notes       []map[string]string
-			Question    *struct{ Text string }
-			Answer      any
+			Questions   []struct{ Text string }
 		}
 	}
 	if err := json.Unmarshal([]byte(stdout), &got); err != nil || code != 0 {
@@ -242,7 +262,7 @@ func TestRunsShowJSON(t *testing.T) {
 		t.Errorf("the run is %+v", got)
 	}
 	if len(got.Steps) != 3 || got.Steps[0].Size != 5 || got.Steps[0].Input != 7 || got.Steps[2].Notes[0]["decision"] != "denied" ||
-		got.Steps[2].Question.Text != "Go?" || got.Steps[2].Answer != true {
+		got.Steps[2].Questions[0].Text != "Go?" || len(got.Waits.Questions) != 1 || got.Waits.Questions[0].ID != "one:3:1" || got.Waits.Questions[0].Why != "it is time" || got.Waits.Questions[0].By != "Ann" {
 		t.Errorf("the steps are %+v", got.Steps)
 	}
 
@@ -263,11 +283,10 @@ func TestRunsShowStep(t *testing.T) {
 	h := newRunsHome(t)
 	l := h.begin("one")
 	ctx := context.Background()
-	h.check(l.Note(ctx, h.place("3.1"), tool.NewDict("approval", "call", "yes", true, "why", "it was approved")))
+	h.check(l.Answered(ctx, history.Question{Place: h.place("3.1"), Kind: history.QuestionApproval, Text: "May it?"}, history.Answer{Yes: true, Why: "it is needed", By: "Ann"}))
 	h.check(l.Intend(ctx, history.Intent{Place: h.place("3.1"), Func: "fs.write", Args: tool.NewDict("path", "a", "content", "one\nstep 9\n"),
 		Kind: tool.Write, Change: tool.NewDict("a", tool.NewDict("before", "", "after", "abc"))}))
-	h.check(l.Ask(ctx, history.Question{Place: h.place("3.1"), Text: "Really?\x1b[1A", Confirm: true}))
-	h.check(h.j.Answer(ctx, "one", h.place("3.1"), false))
+	h.check(l.Answered(ctx, history.Question{Place: h.place("3.1"), Kind: history.QuestionUnknown, Text: "Really?\x1b[1A"}, history.Answer{}))
 	h.check(l.Settle(ctx, h.place("3.1"), tool.Outcome{}, tool.Errorf(tool.Denied, "no").WithHint("ask again")))
 	h.check(l.Close())
 	stdout, _, code := h.cassidy("", "runs", "show", "one", "--step", "3.1")
@@ -276,8 +295,7 @@ effect    fs.write
 state     failed
 began     TIME
 took      TIME
-key       one/3.1
-decided   approved: it was approved
+key       NONCE/3.1
 arguments
   path: "a"
   content:
@@ -285,6 +303,14 @@ arguments
     step 9
 change
   a: {"before": "", "after": "abc"}
+asked     TIME
+question
+  May it?
+answered  TIME
+answer
+  yes
+by        Ann
+why       it is needed
 asked     TIME
 question
   Really?⟨U+001B⟩[1A
@@ -296,6 +322,7 @@ error
 hint      ask again
 `
 	got := changing.ReplaceAllString(regexp.MustCompile(`(:\d\d)\.\d{3}`).ReplaceAllString(stdout, "$1"), "TIME")
+	got = regexp.MustCompile(`key       \w+/`).ReplaceAllString(got, "key       NONCE/")
 	if diff := cmp.Diff(want, got); diff != "" || code != 0 {
 		t.Errorf("runs show --step, exit %d (-want +got):\n%s", code, diff)
 	}
@@ -312,31 +339,38 @@ func TestRunsWaiting(t *testing.T) {
 	for _, tt := range []struct {
 		name     string
 		question history.Question
-		answer   tool.Value
+		answer   any    // or when a sleep ends
 		line     string // of the list
 		page     string // the end of the page
 		step     string
 	}{
-		{"yes or no", history.Question{Text: "Delete\nit?", Confirm: true}, nil, "… waits for yes or no at step 2.1: Delete it?",
+		{"yes or no", history.Question{Kind: history.QuestionConfirm, Text: "Delete\nit?"}, nil, "… waits for yes or no at step 2.1: Delete it?",
 			"waits    waits for yes or no at step 2.1\n  Delete\n  it?\n  cassidy runs answer r yes|no\n", "question: Delete it?\n"},
-		{"a text", history.Question{Text: "Who?", Data: tool.NewDict("files", tool.List{tool.NewDict("path", "a.txt", "after", []byte("new\n"))},
+		{"a text", history.Question{Kind: history.QuestionAsk, Text: "Who?", Data: tool.NewDict("files", tool.List{tool.NewDict("path", "a.txt", "after", []byte("new\n"))},
 			"changes", tool.NewDict("a.txt", tool.NewDict("before", "", "after", "1")))}, nil, "… waits for an answer at step 2.1: Who?",
 			"  Who?\n  new       a.txt\n  │ @@ line 1 @@\n  │ +new\n  cassidy runs answer r --text \"…\"\n", "question: Who?\n"},
-		{"a time", history.Question{Until: until}, nil, "… sleeps until 2031-02-03 04:05:06",
-			"sleeps until 2031-02-03 04:05:06\n  cassidy runs resume r goes on then\n", "sleep until 2031-02-03 04:05:06\n"},
-		{"nothing any more", history.Question{Text: "Who?"}, "Ann", "… was answered Ann at step 2.1: Who?", "  Who?\n  cassidy runs resume r\n", "question: Who?\n        ↳ answered: Ann\n"},
+		{"a time", history.Question{}, until, "… sleeps until 2031-02-03 04:05:06",
+			"sleeps until 2031-02-03 04:05:06\n  to continue then: cassidy runs resume r\n", "sleep 9s until 2031-02-03 04:05:06\n"},
+		{"nothing any more", history.Question{Kind: history.QuestionAsk, Text: "Who?"}, "Ann", "… was answered Ann at step 2.1: Who?", "  Who?\n  cassidy runs resume r\n", "question: Who?\n        ↳ answered: Ann\n"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			h := newRunsHome(t)
 			h.ended("before")
 			tt.question.Place = h.place("2.1")
-			h.parked("r", tt.question)
-			if tt.answer != nil {
-				h.check(h.j.Answer(context.Background(), "r", h.place("2.1"), tt.answer))
+			reason := "question"
+			switch answer := tt.answer.(type) {
+			case time.Time:
+				reason = "sleep"
+				h.asleep("r", "2.1", answer)
+			case string:
+				h.parked("r", tt.question)
+				h.answers("r", history.Answer{Value: answer})
+			default:
+				h.parked("r", tt.question)
 			}
 			stdout, _, code := h.cassidy("", "runs", "list", "--state", "parked")
 			lines := strings.Split(stdout, "\n")
-			if code != 0 || len(lines) != 3 || !strings.HasPrefix(lines[0], "r  task  parked  question  ") || lines[1] != "  "+tt.line {
+			if code != 0 || len(lines) != 3 || !strings.HasPrefix(lines[0], "r  task  parked  "+reason+"  ") || lines[1] != "  "+tt.line {
 				t.Errorf("runs list, exit %d:\n%s\nwant %q", code, stdout, tt.line)
 			}
 			stdout, _, code = h.cassidy("", "runs", "show", "r")
@@ -432,7 +466,7 @@ func TestRunsDamaged(t *testing.T) {
 func TestRunsCancel(t *testing.T) {
 	h := newRunsHome(t)
 	h.ended("ended")
-	h.parked("parked", history.Question{Place: h.place("2"), Text: "Sure?"})
+	h.parked("parked", history.Question{Place: h.place("2"), Kind: history.QuestionConfirm, Text: "Sure?"})
 	h.check(h.begin("broken").Close())
 	l := h.begin("held")
 	defer l.Close()
@@ -445,7 +479,7 @@ func TestRunsCancel(t *testing.T) {
 		{"broken", 0, "broken cancelled\n"},
 		{"parked", 1, "the run 'parked' has ended: cancelled"},
 		{"ended", 1, "the run 'ended' has ended: done"},
-		{"held", 1, "is in the hands of another process\ncassidy: hint: wait until it parks or ends, or stop that process"},
+		{"held", 0, "held: the process that executes it was asked to cancel it\n"},
 		{"nobody", 2, "there is no run"},
 	} {
 		stdout, stderr, code := h.cassidy("", "runs", "cancel", tt.run)
@@ -453,7 +487,7 @@ func TestRunsCancel(t *testing.T) {
 			t.Errorf("cancel %s: exit %d, %q, %q, want %d and %q", tt.run, code, stdout, stderr, tt.code, tt.want)
 		}
 	}
-	runs, err := h.j.Runs(context.Background(), history.Filter{States: []history.State{history.Cancelled}})
+	runs, err := allRuns(context.Background(), h.j, history.Filter{States: []history.State{history.Cancelled}})
 	h.check(err)
 	if len(runs) != 2 || runs[0].Reason != "cancelled" || tool.KindOf(runs[0].Err) != tool.Canceled {
 		t.Errorf("the cancelled runs are %+v", runs)

@@ -1,22 +1,37 @@
 package main
 
-import "github.com/cassidy-run/cassidy/runtime/tool"
+import (
+	"strings"
 
-// printWait shows what a run waits for, whole, and what to type.
+	"github.com/cassidy-run/cassidy/runtime/history"
+	"github.com/cassidy-run/cassidy/runtime/tool"
+)
+
+// printWait shows in full what a run waits for, and what to type.
 func (c *command) printWait(w *wait) {
 	c.print("\n")
-	short := *w
-	short.question = ""
-	c.print(pad("waits", 9) + visibleLine(short.text()) + "\n")
-	if w.question != "" {
-		c.print(wrap(visible(w.question), "  ", c.lineWidth()))
+	if len(w.questions) != 1 {
+		c.print(pad("waits", 9) + visibleLine(w.text()) + "\n")
 	}
-	if len(w.changes) > 0 {
-		r := review{paint: c.paint(), width: c.lineWidth(), all: c.verbose}
-		r.changes(w.changes)
-		c.print(r.String())
+	for i := range w.questions {
+		c.printQuestion(&w.questions[i])
 	}
 	c.print(c.paint()(bold, "  "+w.todo()) + "\n")
+}
+
+// printQuestion shows an open question.
+func (c *command) printQuestion(q *history.Question) {
+	short := *q
+	short.Text = ""
+	c.print(pad("waits", 9) + visibleLine(strings.TrimSuffix(questionLine(&short), ": ")) + "\n")
+	if q.Text != "" {
+		c.print(wrap(visible(q.Text), "  ", c.lineWidth()))
+	}
+	if changes := waitingChanges(q.Data); len(changes) > 0 {
+		r := review{paint: c.paint(), width: c.lineWidth(), all: c.verbose}
+		r.changes(changes)
+		c.print(r.String())
+	}
 }
 
 // waitingChanges reads the changes that somebody is asked about from what is

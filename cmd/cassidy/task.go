@@ -84,18 +84,23 @@ func (c *command) runTask(ctx *cli.Context, h *runtime.Host) error {
 	return c.ended(ctx.Context, r, err)
 }
 
-// newAgent makes the agent that the flags ask for, and gives the host the tool
-// with which it has others.
+// newAgent makes the agent that the flags ask for.
 func (c *command) newAgent(h *runtime.Host, s *agentSetup) (*agent.Agent, error) {
 	o := s.options
-	if err := agent.Register(h, func() (*agent.Options, error) { return &o, nil }); err != nil {
+	c.registerTools(h, &o)
+	c.tellUntrusted(h.Tools())
+	return agent.New(h, &o)
+}
+
+// registerTools gives the host the tools with which an agent has others, and runs
+// programs.
+func (c *command) registerTools(h *runtime.Host, o *agent.Options) {
+	if err := agent.Register(h, func() (*agent.Options, error) { own := *o; return &own, nil }); err != nil {
 		c.note("no agents of agents here: %v", err) // a tool of the project or of the user's has the name
 	}
 	if err := agent.RegisterCode(h); err != nil {
 		c.note("no programs of models here: %v", err)
 	}
-	c.tellUntrusted(h.Tools())
-	return agent.New(h, &o)
 }
 
 // withSkills puts the text of skills before a message.

@@ -27,11 +27,6 @@ func dropInput(*os.File) {}
 // byKey would have a terminal tell each key as it is pressed.
 func byKey(*os.File) (restore func(), err error) { return nil, errors.ErrUnsupported }
 
-// untilTerminated is untilEnded.
-func untilTerminated(ctx context.Context) (context.Context, context.CancelFunc) {
-	return untilEnded(ctx)
-}
-
 // untilEnded returns a context that ends when the system asks the program to
 // end, where it has a way to ask.
 func untilEnded(ctx context.Context) (context.Context, context.CancelFunc) {

@@ -40,14 +40,12 @@ func byKey(f *os.File) (restore func(), err error) {
 	return func() { _ = unix.IoctlSetTermios(fd, writeTermios, before) }, nil // a terminal that has gone needs none
 }
 
-// untilTerminated returns a context that ends when the system asks the program
-// to end. That the terminal hangs up is no such thing: nohup is there for that.
-func untilTerminated(ctx context.Context) (context.Context, context.CancelFunc) {
-	return signal.NotifyContext(ctx, unix.SIGTERM)
-}
-
 // untilEnded returns a context that ends when the system asks the program to
-// end, or the terminal hangs up.
+// end, or the terminal hangs up. Who started it with nohup wants it to go on
+// without a terminal.
 func untilEnded(ctx context.Context) (context.Context, context.CancelFunc) {
+	if signal.Ignored(unix.SIGHUP) {
+		return signal.NotifyContext(ctx, unix.SIGTERM)
+	}
 	return signal.NotifyContext(ctx, unix.SIGTERM, unix.SIGHUP)
 }

@@ -169,7 +169,7 @@ func (c *command) call(ctx *cli.Context, h *runtime.Host, do func(context.Contex
 	unsubscribe()
 	if err != nil {
 		if ctx.Context.Err() != nil {
-			err = tool.Errorf(tool.Canceled, "interrupted")
+			err = interruptedError(err)
 		}
 		return result, c.failedWith(err, result.Usage)
 	}

@@ -61,10 +61,12 @@ type Options struct {
 	// instead of being refused: it ends with the reason [ReasonParked], and
 	// [Session.Resume] goes on with it.
 	Parks bool
-	// Record is recorded with each run: what whoever resumes it needs to know to
-	// make the same agent. The names task and conversation in it are the
-	// session's own.
-	Record *tool.Dict
+	// ModelName names the model for whoever resumes a run of the agent, see
+	// [Opener]. "" means Model.Name().
+	ModelName string
+	// Idle is how long the model may send nothing before it is given up. 0 means
+	// any time.
+	Idle time.Duration
 	// Depth is how deep sub-agents may be; 0 means 1: an agent's own agents
 	// have none.
 	Depth int
@@ -76,12 +78,13 @@ const maxIterations = 50
 
 // An Agent lets a model reach goals with the tools of a host.
 type Agent struct {
-	host    *runtime.Host
-	opts    Options
-	policy  Policy
-	tools   []tool.Tool
-	format  Format
-	modules []tool.Module // of the policy, shared by all sessions
+	host     *runtime.Host
+	opts     Options
+	settings Settings
+	policy   Policy
+	tools    []tool.Tool
+	format   Format
+	modules  []tool.Module // of the policy, shared by all sessions
 }
 
 // New returns an agent that acts through a host, which must know [Modules]. It
@@ -97,7 +100,12 @@ func New(h *runtime.Host, o *Options) (*Agent, error) {
 	if a.opts.Iterations < 0 {
 		return nil, tool.Errorf(tool.Invalid, "the number of iterations must be positive, not %d", a.opts.Iterations)
 	}
+	a.settings = a.opts.settings()
+	if a.opts.Idle > 0 {
+		a.opts.Model = model.WithIdleTimeout(a.opts.Model, a.opts.Idle)
+	}
 	a.opts.Policy = cmp.Or(a.opts.Policy, "task")
+	a.settings.Policy = a.opts.Policy
 	a.opts.Depth = cmp.Or(a.opts.Depth, 1)
 	a.opts.MaxResult = cmp.Or(a.opts.MaxResult, DefaultResultText)
 	find := a.opts.Policies

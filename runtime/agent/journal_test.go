@@ -11,6 +11,7 @@ import (
 	"github.com/cassidy-run/cassidy/runtime"
 	"github.com/cassidy-run/cassidy/runtime/agent"
 	"github.com/cassidy-run/cassidy/runtime/history"
+	"github.com/cassidy-run/cassidy/runtime/journal/sqlite"
 	"github.com/cassidy-run/cassidy/runtime/model"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 )
@@ -55,17 +56,24 @@ func (d *desk) work(task string, resume bool, dies int, approve func(*cassidy.Op
 		r, err = s.Turn(context.Background(), task)
 		return r, effects, err
 	}
-	j, err := history.Open(d.journal, nil)
+	j, done := d.records()
+	run, err := j.Run(context.Background(), "run")
+	if done(); err != nil {
+		d.t.Fatalf("the run is %v, %v", run, err)
+	}
+	r, err = s.Resume(context.Background(), run.Options)
+	return r, effects, err
+}
+
+// records opens the journal as another process would.
+func (d *desk) records() (j *history.Journal, done func()) {
+	d.t.Helper()
+	store, err := sqlite.Open(d.journal)
 	if err != nil {
 		d.t.Fatal(err)
 	}
-	runs, err := j.Runs(context.Background(), history.Filter{ID: "run"})
-	j.Close()
-	if err != nil || len(runs) != 1 {
-		d.t.Fatalf("the runs are %v, %v", runs, err)
-	}
-	r, err = s.Resume(context.Background(), runs[0].Options)
-	return r, effects, err
+	j = history.Open(store, nil)
+	return j, func() { j.Close(); store.Close() }
 }
 
 // model says by what it has said before what comes next.
@@ -152,15 +160,12 @@ func TestATaskWaitsInAProgram(t *testing.T) {
 		if waits++; waits > 10 {
 			t.Fatal("it waits for ever")
 		}
-		j, err := history.Open(d.journal, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		runs, err := j.Runs(context.Background(), history.Filter{ID: "run"})
+		j, done := d.records()
+		open, err := j.Questions(context.Background(), "run")
 		if err == nil {
-			err = j.Answer(context.Background(), "run", runs[0].Waits, true)
+			err = j.Answer(context.Background(), "run", open[0].Place, open[0].N, history.Answer{Yes: true})
 		}
-		if j.Close(); err != nil {
+		if done(); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -84,12 +84,7 @@ func (t *turn) options() *tool.Dict {
 	if t.above != nil {
 		return nil // it is a part of another run
 	}
-	d := &tool.Dict{}
-	for name, v := range t.agent.opts.Record.All() {
-		if name, ok := name.(string); ok {
-			d.Put(name, v)
-		}
-	}
+	d := t.agent.settings.dict()
 	d.Put(taskOption, t.result.Task)
 	d.Put(conversationOption, nil)
 	if t.turns > 0 || t.reoffered {

@@ -72,7 +72,7 @@ func TestRowsOfCalls(t *testing.T) {
 // TestWhatIsRecordedToResume checks what goes into the record, and from there
 // into another session.
 func TestWhatIsRecordedToResume(t *testing.T) {
-	o := agent.Options{Policy: "chat", Record: tool.NewDict("model", "script:x", "task", "not this")}
+	o := agent.Options{Policy: "chat", ModelName: "script:x"}
 	s := newStage(t, setting{files: twoFiles, options: o, replies: play{readsA(), "Two lines.", "It is."}})
 	first := s.session.Recorded("What is in a.txt?")
 	if v, _ := first.Get("conversation"); first.Text("model") != "script:x" || first.Text("task") != "What is in a.txt?" || v != nil {

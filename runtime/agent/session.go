@@ -141,9 +141,9 @@ func (t *turn) ended(v tool.Value, err error) (*Result, error) {
 // kind is what the turn is recorded as.
 func (t *turn) kind() string {
 	if t.agent.policy.Name == "chat" {
-		return "chat"
+		return chatKind
 	}
-	return "task"
+	return taskKind
 }
 
 // reason says in the record why the policy ended.

@@ -1,17 +1,30 @@
 package history
 
 import (
+	"context"
+	"crypto/sha256"
 	"encoding/binary"
+	"encoding/hex"
 	"errors"
 	"math"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/cassidy-run/cassidy/runtime/journal"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 )
 
-// A recordKind says what a record tells of.
+// codecVersion is the version of the form of records. It is the first field of
+// the first record of each run; a run of another version is not read.
+const codecVersion = 2
+
+func newerCodec(v int64) error {
+	return tool.Errorf(tool.Unavailable, "its record has the format %d, and this version reads %d", v, int64(codecVersion)).
+		WithHint("use the version of cassidy that recorded it")
+}
+
+// A recordKind says what a record is about.
 type recordKind byte
 
 const (
@@ -21,6 +34,7 @@ const (
 	effectSettled
 	placeNoted
 	questionAsked
+	questionAnswered
 	runParked
 	runEnded
 )
@@ -52,7 +66,7 @@ func nextRecord(data []byte) (record, []byte, error) {
 // A recorder writes one record. The first error stays and makes the rest
 // of no effect.
 type recorder struct {
-	blobs *blobs
+	store journal.Store
 	buf   []byte
 	bare  []byte // a field before it has its length
 	err   error
@@ -77,8 +91,8 @@ func (r *recorder) field(v tool.Value, most int) {
 		r.buf = append(r.buf, r.bare...)
 		return
 	}
-	var name blobName
-	if name, r.err = r.blobs.put(r.bare); r.err == nil {
+	name := blobName(sha256.Sum256(r.bare))
+	if r.err = r.store.PutBlob(context.Background(), name.String(), r.bare); r.err == nil {
 		r.buf = binary.AppendUvarint(r.buf, uint64(len(r.bare))<<1|1)
 		r.buf = append(r.buf, name[:]...)
 	}
@@ -96,15 +110,22 @@ func (r *recorder) record(k recordKind) ([]byte, error) {
 	return append(out, r.buf...), nil
 }
 
-// A blobReader reads what a field keeps beside the database.
-type blobReader func(name blobName, size uint64) ([]byte, error)
+// inlineMost is how many bytes of a value stay in a frame. Larger ones would
+// make every later frame of the run slow to read, and often exist twice: the
+// content of a file, the reply of a page.
+const inlineMost = 64 << 10
+
+// A blobName is the SHA-256 of a blob.
+type blobName [sha256.Size]byte
+
+func (n blobName) String() string { return hex.EncodeToString(n[:]) }
 
 // fields reads the fields of a record one after the other. Everything is
 // checked, since a file may hold anything; the first error stays, and what is
 // read after it is zero.
 type fields struct {
 	rest  []byte
-	blobs blobReader
+	store journal.Store // of the blobs; nil where none is read
 	err   error
 }
 
@@ -146,8 +167,12 @@ func (f *fields) value() tool.Value {
 	}
 	bare, name, size := f.raw()
 	if f.err == nil && bare == nil {
+		if f.store == nil {
+			f.fail(errRecord)
+			return nil
+		}
 		var err error
-		if bare, err = f.blobs(name, size); err != nil {
+		if bare, err = f.store.Blob(context.Background(), name.String(), int64(size)); err != nil {
 			f.fail(err)
 		}
 	}
@@ -288,12 +313,23 @@ func (f *fields) failure() *tool.Error {
 	return e
 }
 
-func usageParts(u tool.Usage) tool.Tuple {
-	return tool.Tuple{u.Steps, int64(u.Effects), int64(u.Wall)}
+// The names in a usage. Readers ignore others, so that more can be added.
+const (
+	usageSteps   = "steps"
+	usageEffects = "effects"
+	usageWall    = "wall_ns"
+)
+
+func usageDict(u tool.Usage) tool.Value {
+	if u == (tool.Usage{}) {
+		return nil
+	}
+	return tool.NewDict(usageSteps, u.Steps, usageEffects, int64(u.Effects), usageWall, int64(u.Wall))
 }
 
-func (p *parts) usage() tool.Usage {
-	return tool.Usage{Steps: p.int(math.MaxInt64), Effects: int(p.int(math.MaxInt32)), Wall: time.Duration(p.int(math.MaxInt64))}
+func (f *fields) usage() tool.Usage {
+	d := f.dict()
+	return tool.Usage{Steps: d.Int(usageSteps, 0), Effects: int(d.Int(usageEffects, 0)), Wall: time.Duration(d.Int(usageWall, 0))}
 }
 
 // tuple reads a field of several parts.
@@ -322,15 +358,11 @@ func part[T any](p *parts) T {
 	return v
 }
 
-// firstKind is the kind that is 0 in a record: records are older than the rule
-// that 0 is not a valid kind.
-const firstKind = tool.Pure
-
-func kindCode(k tool.EffectKind) int64 { return int64(k - firstKind) }
-
-// kind reads the number of kindCode.
+// kind reads a kind of effects.
 func (p *parts) kind() tool.EffectKind {
-	return tool.EffectKind(p.int(kindCode(tool.LastEffectKind))) + firstKind
+	k := p.int(int64(tool.LastEffectKind))
+	p.bad = p.bad || k == 0
+	return tool.EffectKind(k)
 }
 
 func (p *parts) int(most int64) int64 {

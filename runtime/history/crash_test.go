@@ -1,126 +1,132 @@
 package history
 
 import (
+	"bufio"
 	"context"
+	"fmt"
 	"math/rand/v2"
 	"os"
+	"os/exec"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
+	"github.com/cassidy-run/cassidy/runtime/journal/sqlite"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 )
 
-// TestKill kills a process that records, at random instants, and looks for all
-// that it was promised. CASSIDY_KILLS sets how often.
+func must(err error) {
+	if err != nil {
+		fmt.Println("error", err)
+		os.Exit(1)
+	}
+}
+
+// childRecords records as fast as it can until it is killed, and prints each
+// intent that is durable: RUN STEP.
+func childRecords(dir string) {
+	s, err := sqlite.Open(dir)
+	must(err)
+	j, ctx := Open(s, nil), context.Background()
+	var wg sync.WaitGroup
+	for range 4 {
+		wg.Go(func() {
+			l, err := j.Begin(ctx, Run{Kind: "run"}, tool.Script{Source: "x"})
+			must(err)
+			for n := 1; ; n++ {
+				p := tool.Place{n}
+				must(l.Intend(ctx, Intent{Place: p, Func: "fs.write", Args: stepArgs(n), Kind: tool.Write}))
+				fmt.Fprintf(os.Stdout, "%s %d\n", l.Run().ID, n)
+				must(l.Settle(ctx, p, tool.Outcome{Value: stepValue(n)}, nil))
+				read := p.Child(1)
+				must(l.Intend(ctx, Intent{Place: read, Func: "fs.read", Args: stepArgs(n), Kind: tool.Read}))
+				must(l.Settle(ctx, read, tool.Outcome{Value: int64(n)}, nil))
+			}
+		})
+	}
+	wg.Wait()
+}
+
+// TestKill kills a process that records at random instants, and looks for
+// everything that was durable. CASSIDY_KILLS sets how often.
 func TestKill(t *testing.T) {
-	loops := 20
+	loops := 10
 	if n, err := strconv.Atoi(os.Getenv("CASSIDY_KILLS")); err == nil {
 		loops = n
 	}
-	dir := t.TempDir()
-	seed := uint64(time.Now().UnixNano())
+	dir, seed := t.TempDir(), uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
 	random := rand.New(rand.NewPCG(seed, 0))
 	steps := 0
 	for range loops {
-		cmd, out := child(t, "write", dir)
-		acked := map[string]int{}
-		deadline := time.Duration(random.Int64N(int64(80 * time.Millisecond)))
-		var timer *time.Timer
-		for out.Scan() {
-			if timer == nil { // from the first record on, so that there is something to lose
-				timer = time.AfterFunc(deadline, func() { cmd.Process.Kill() })
-			}
-			run, text, _ := strings.Cut(out.Text(), " ")
-			n, err := strconv.Atoi(text)
-			if err != nil {
-				t.Fatal(out.Text())
-			}
-			acked[run] = n
-		}
-		cmd.Wait()
-		j := open(t, dir)
+		acked := killed(t, dir, time.Duration(random.Int64N(int64(80*time.Millisecond))))
+		j := inFolder(t, dir).open()
 		for run, n := range acked {
 			steps += n
 			checkKilled(t, j, run, n)
 		}
-		j.Close()
 	}
-	t.Logf("%d durable steps in %d lives", steps, loops)
+	t.Logf("%d durable steps in %d processes", steps, loops)
 }
 
-// checkKilled looks whether a run holds all up to the n-th step, and nothing
-// that was never recorded.
+// killed starts a process that records and kills it some time after its first
+// durable step. It returns the last durable step of each run.
+func killed(t *testing.T, dir string, after time.Duration) map[string]int {
+	t.Helper()
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), childEnv+"="+dir)
+	cmd.Stderr = os.Stderr
+	pipe, err := cmd.StdoutPipe()
+	check(t, err)
+	check(t, cmd.Start())
+	t.Cleanup(func() { cmd.Process.Kill() })
+	acked := map[string]int{}
+	var timer *time.Timer
+	for out := bufio.NewScanner(pipe); out.Scan(); {
+		if timer == nil {
+			timer = time.AfterFunc(after, func() { cmd.Process.Kill() })
+		}
+		run, text, _ := strings.Cut(out.Text(), " ")
+		if acked[run], err = strconv.Atoi(text); err != nil {
+			t.Fatal(out.Text())
+		}
+	}
+	cmd.Wait()
+	return acked
+}
+
+// checkKilled checks that a run has everything up to the intent of step n, and
+// nothing that was never recorded.
 func checkKilled(t *testing.T, j *Journal, run string, n int) {
 	t.Helper()
 	got := map[string]Entry{}
 	for e, err := range j.Entries(context.Background(), run) {
-		if err != nil {
-			t.Fatalf("run %s: %v", run, err)
-		}
+		check(t, err)
 		got[e.Place.String()] = e
 	}
 	for i := 1; i <= n; i++ {
 		p := tool.Place{i}
 		write, read := got[p.String()], got[p.Child(1).String()]
 		if write.Intended.IsZero() || !tool.Equal(write.Args, stepArgs(i)) {
-			t.Fatalf("run %s: the intent of step %d of %d is not there", run, i, n)
+			t.Fatalf("run %s: the intent of step %d of %d is missing", run, i, n)
 		}
 		if i < n && (write.Settled.IsZero() || read.Settled.IsZero()) {
-			t.Fatalf("run %s: the outcome of step %d is not there, though step %d was begun", run, i, n)
+			t.Fatalf("run %s: the outcome of step %d is missing, though step %d was begun", run, i, n)
 		}
 	}
-	for place, e := range got {
+	for at, e := range got {
 		want := tool.Value(stepValue(e.Place[0]))
 		if len(e.Place) == 2 {
 			want = int64(e.Place[0])
 		}
 		if e.Intended.IsZero() || !e.Settled.IsZero() && !tool.Equal(e.Outcome.Value, want) {
-			t.Fatalf("run %s: step %s holds what was never recorded: %v", run, place, e)
+			t.Fatalf("run %s: step %s has what was never recorded: %v", run, at, e)
 		}
 	}
 	if len(got) > 2*n+2 {
 		t.Fatalf("run %s: %d steps, and %d were begun", run, len(got), n)
 	}
-	l, err := j.Resume(context.Background(), run) // its lock died with its process
-	if err != nil {
-		t.Fatal(err)
-	}
-	l.Close()
-}
-
-func TestLockOfAnotherProcess(t *testing.T) {
-	dir := t.TempDir()
-	cmd, out := child(t, "hold", dir)
-	if out.Scan(); out.Text() != "holding" {
-		t.Fatal(out.Text())
-	}
-	j := open(t, dir)
-	ctx := context.Background()
-	if _, err := j.Resume(ctx, "held"); tool.KindOf(err) != tool.Conflict {
-		t.Errorf("Resume of a run that another process holds = %v, want a conflict", err)
-	}
-	if err := j.Delete(ctx, "held"); tool.KindOf(err) != tool.Conflict {
-		t.Errorf("Delete of it = %v, want a conflict", err)
-	}
-	cmd.Process.Kill()
-	cmd.Wait()
-	l, err := j.Resume(ctx, "held")
-	if err != nil {
-		t.Fatalf("Resume after its holder was killed: %v", err)
-	}
-	l.Close()
-
-	mine := begin(t, j, "mine")
-	_, out = child(t, "resume", dir)
-	if out.Scan(); out.Text() != "conflict" {
-		t.Errorf("another process resumes a run in hand: %s", out.Text())
-	}
-	mine.Close()
-	_, out = child(t, "resume", dir)
-	if out.Scan(); out.Text() != "resumed" {
-		t.Errorf("another process resumes a run that was given up: %s", out.Text())
-	}
+	check(t, resume(t, j, run).Close()) // its lease ended with its process
 }

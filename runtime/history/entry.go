@@ -2,8 +2,10 @@ package history
 
 import (
 	"errors"
+	"math"
 	"time"
 
+	"github.com/cassidy-run/cassidy/runtime/journal"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 )
 
@@ -25,17 +27,15 @@ type Intent struct {
 // An Entry is all that is recorded at one place of a run.
 type Entry struct {
 	Intent             // but for Place zero if there is none
-	Key      string    // RUN/PLACE: the same for each try, for services that do a thing once per key
+	Key      string    // NONCE/STEP: the same for each try, for services that do a thing once per key
 	Intended time.Time // when; zero means never
 
 	Settled time.Time    // when the outcome was recorded; zero means that none was
 	Outcome tool.Outcome // what came of it
 	Err     *tool.Error  // or what failed; the usage stands in Outcome
 
-	Question *Question    // what was asked at this place, or nil
-	Answer   tool.Value   // what was answered: a bool or a string
-	Answered time.Time    // when; zero means not yet
-	Notes    []*tool.Dict // what was decided at this place, in order
+	Questions []Question   // what was asked at this step, in order
+	Notes     []*tool.Dict // what was decided at this step, in order
 }
 
 // Unknown reports whether the effect may or may not have happened: it was
@@ -65,16 +65,6 @@ func effectText(name string, args *tool.Dict) string {
 	return tool.Clean(name+"("+args.String()+")", most)
 }
 
-// A Question is what a run waits for: somebody's word, or a time.
-type Question struct {
-	Place   tool.Place
-	Text    string     // what is asked, for people
-	Confirm bool       // only yes or no will do
-	Until   time.Time  // a sleep: the run goes on by itself then; zero is none
-	Data    *tool.Dict // what else whoever asks wants to keep, or nil
-	Asked   time.Time  // set when it is recorded
-}
-
 // A step is what is recorded at a place, unread: it is read when it is asked
 // for. What this process has added is only counted.
 type step struct {
@@ -82,9 +72,12 @@ type step struct {
 	records   []record
 	intended  bool
 	settled   bool
-	questions int
-	answer    *answer
+	questions int // how many were asked
+	answers   int // how many of their answers were used
 }
+
+// isOpen reports whether the last question of the step waits for an answer.
+func (s *step) isOpen() bool { return s.questions > s.answers && !s.settled }
 
 var errTwice = errors.New("more than one outcome")
 
@@ -111,45 +104,63 @@ func (s *step) note(k recordKind) {
 		s.settled = true
 	case questionAsked:
 		s.questions++
+		s.answers = s.questions - 1 // one that came before was replaced by this one
+	case questionAnswered:
+		s.answers = s.questions
 	}
 }
 
-// entry reads what is recorded. The place is known even where the rest is not.
-func (s *step) entry(run string, blobs blobReader) (Entry, error) {
+// entry reads what is recorded. The step is known even where the rest is not.
+func (s *step) entry(run *Run, store journal.Store) (Entry, error) {
 	e := Entry{Intent: Intent{Place: s.place}, Key: key(run, s.place)}
 	for _, r := range s.records {
-		f := &fields{rest: r.fields, blobs: blobs}
+		f := &fields{rest: r.fields, store: store}
 		f.raw() // the place
-		switch r.kind {
-		case effectIntended:
-			p := f.tuple()
-			e.Intended, e.Func, e.Kind = moment(part[int64](&p)), part[string](&p), p.kind()
-			f.end(p)
-			e.Args, e.Change = f.dict(), f.dict()
-		case effectSettled:
-			p := f.tuple()
-			e.Settled, e.Outcome.Usage = moment(part[int64](&p)), p.usage()
-			e.Outcome.Undo = f.undo(&p)
-			f.end(p)
-			e.Err, e.Outcome.Value = f.failure(), f.value()
-		case placeNoted:
-			f.time()
-			e.Notes = append(e.Notes, orEmpty(f.dict()))
-		case questionAsked:
-			q := &Question{Place: s.place, Asked: f.time(), Text: field[string](f), Confirm: field[bool](f), Until: f.time(), Data: f.dict()}
-			e.Question = q
-		}
+		e.take(run.ID, r.kind, f)
 		if err := f.done(); err != nil {
-			return Entry{Intent: Intent{Place: s.place}, Key: e.Key}, damaged(run, "step "+s.place.String(), err)
+			return Entry{Intent: Intent{Place: s.place}, Key: e.Key}, damaged(run.ID, "step "+s.place.String(), err)
 		}
-	}
-	if s.answer != nil {
-		if s.answer.err != nil {
-			return Entry{Intent: Intent{Place: s.place}, Key: e.Key}, damaged(run, "the answer at step "+s.place.String(), s.answer.err)
-		}
-		e.Answer, e.Answered = s.answer.value, s.answer.at
 	}
 	return e, nil
+}
+
+// take reads a record of the step.
+func (e *Entry) take(run string, kind recordKind, f *fields) {
+	switch kind {
+	case effectIntended:
+		p := f.tuple()
+		e.Intended, e.Func, e.Kind = moment(part[int64](&p)), part[string](&p), p.kind()
+		f.end(p)
+		e.Args, e.Change = f.dict(), f.dict()
+		for i := range e.Questions {
+			e.Questions[i].Spent = e.Questions[i].Answer != nil
+		}
+	case effectSettled:
+		p := f.tuple()
+		e.Settled = moment(part[int64](&p))
+		e.Outcome.Usage = f.usage()
+		e.Outcome.Undo = f.undo(&p)
+		f.end(p)
+		e.Err, e.Outcome.Value = f.failure(), f.value()
+	case placeNoted:
+		f.time()
+		e.Notes = append(e.Notes, orEmpty(f.dict()))
+	case questionAsked:
+		q := Question{Run: run, Place: e.Place, N: int(f.small(math.MaxInt32))}
+		p := f.tuple()
+		q.Asked, q.Kind = moment(part[int64](&p)), QuestionKind(part[string](&p))
+		f.end(p)
+		q.Text, q.Data = field[string](f), f.dict()
+		e.Questions = append(e.Questions, q)
+	case questionAnswered:
+		n := f.small(int64(len(e.Questions)))
+		a, err := readAnswer(f.value())
+		if err != nil || n == 0 {
+			f.fail(errRecord)
+			return
+		}
+		e.Questions[n-1].Answer = a
+	}
 }
 
 // undo reads the effect that would take another back, or nil: its function and
@@ -167,4 +178,4 @@ func (f *fields) undo(p *parts) *tool.Effect {
 	return &tool.Effect{Func: name, Args: args, Place: place}
 }
 
-func key(run string, p tool.Place) string { return run + "/" + p.String() }
+func key(run *Run, p tool.Place) string { return run.Nonce + "/" + p.String() }

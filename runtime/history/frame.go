@@ -7,6 +7,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/cassidy-run/cassidy/runtime/journal"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 )
 
@@ -83,21 +84,36 @@ func follows(frame []byte, prev sum) bool {
 }
 
 // A head is how far a run has come: how many frames it has, the sum of the last
-// one, and what a list of runs shows. It has a checksum of its own.
+// one, and what the store finds it by. It has a checksum of its own.
 type head struct {
-	frames int64
-	last   sum
-	state  State
-	ended  time.Time
-	waits  string    // the place of the question that was asked last, until that is settled
-	wake   time.Time // when a parked run goes on by itself
+	frames  int64
+	last    sum
+	state   State
+	wake    time.Time // when a parked run continues by itself
+	updated time.Time // when the state was set
 }
 
-func (h head) bytes() []byte {
+// stand sets the state.
+func (h *head) stand(s State, at time.Time) { h.state, h.wake, h.updated = s, time.Time{}, at }
+
+// standing is the state as a store keeps it.
+func (h *head) standing() journal.Standing {
+	return journal.Standing{State: h.state, Wake: h.wake, Updated: h.updated}
+}
+
+// agrees compares the head with the columns of its row.
+func (h *head) agrees(row *journal.Row) error {
+	if h.state != row.State || !h.wake.Equal(row.Wake) || !h.updated.Equal(row.Updated) {
+		return errChanged
+	}
+	return nil
+}
+
+func (h *head) bytes() []byte {
 	b, err := tool.Append(make([]byte, len(sum{}), 96),
-		tool.Tuple{h.frames, h.last[:], int64(h.state), nanos(h.ended), h.waits, nanos(h.wake)})
+		tool.Tuple{h.frames, h.last[:], int64(h.state), nanos(h.wake), nanos(h.updated)})
 	if err != nil {
-		panic("journal: a head of six plain parts: " + err.Error())
+		panic("history: a head of five plain parts: " + err.Error())
 	}
 	return seal(b)
 }
@@ -112,9 +128,7 @@ func readHead(b []byte) (head, error) {
 	h := head{frames: p.int(1 << 32)}
 	last := part[[]byte](&p)
 	h.state = State(p.int(int64(Cancelled)))
-	h.ended = moment(part[int64](&p))
-	h.waits = part[string](&p)
-	h.wake = moment(part[int64](&p))
+	h.wake, h.updated = moment(part[int64](&p)), moment(part[int64](&p))
 	if p.bad || len(p.list) > 0 || len(last) != len(h.last) {
 		return head{}, errRecord
 	}

@@ -3,12 +3,11 @@ package history
 import (
 	"bytes"
 	"context"
-	"database/sql"
-	"errors"
 	"fmt"
 	"iter"
 	"slices"
 
+	"github.com/cassidy-run/cassidy/runtime/journal"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 )
 
@@ -20,6 +19,7 @@ type history struct {
 	head   head
 	steps  map[string]*step
 	last   tool.Place // of the last record that could be read
+	inbox  []journal.Message
 	damage error
 
 	recentKey []byte // the field that says the place of recent
@@ -38,7 +38,7 @@ func (j *Journal) Entries(ctx context.Context, run string) iter.Seq2[Entry, erro
 			return
 		}
 		for _, s := range h.sorted() {
-			if !yield(s.entry(run, j.blobs.get)) {
+			if !yield(s.entry(&h.run, j.store)) {
 				return
 			}
 		}
@@ -59,56 +59,42 @@ func (h *history) sorted() []*step {
 
 // find returns the number of a run.
 func (j *Journal) find(ctx context.Context, id string) (int64, error) {
-	if !validID(id) {
+	if !journal.ValidID(id) {
 		return 0, noRun(id)
 	}
-	j.w.flush() // if that fails, what is on disk can still be read
-	tx, err := j.db.BeginTx(ctx, nil)
-	if err != nil {
-		return 0, dbError(err)
+	_ = j.w.flush() // if that fails, what is stored can still be read
+	row, err := j.store.Find(ctx, j.tenant, id)
+	switch kind := tool.KindOf(err); {
+	case err == nil, kind == tool.Failed && row.Num != 0:
+		return row.Num, nil
+	case kind == tool.NotFound:
+		return 0, noRun(id)
 	}
-	defer tx.Rollback()
-	var num int64
-	err = tx.QueryRowContext(ctx, "SELECT num FROM runs WHERE id = ?", id).Scan(&num)
-	if err == nil {
-		return num, nil
-	}
-	if !errors.Is(err, sql.ErrNoRows) && !isDamage(err) {
-		return 0, dbError(err)
-	}
-	// An index may be damaged where what it points to is not.
-	for r, e := range rows(ctx, tx) {
-		if e != nil {
-			return 0, e
-		}
-		if run, _, e := readBegun(r.first, j.blobs.get); run.ID == id || e != nil && r.id == id {
-			return r.num, nil
-		}
-	}
-	return 0, noRun(id)
+	return 0, err
 }
 
 // history reads a run. Its error says that there is nothing to read; damage is
-// told in the history.
+// in the history.
 func (j *Journal) history(ctx context.Context, id string) (*history, error) {
 	num, err := j.find(ctx, id)
 	if err != nil {
 		return nil, err
 	}
-	h := &history{num: num, run: Run{ID: id}, steps: map[string]*step{}}
-	tx, err := j.db.BeginTx(ctx, nil) // of one moment, though the run may go on
-	if err != nil {
-		return nil, dbError(err)
+	stored, lost := j.store.Load(ctx, num)
+	switch kind := tool.KindOf(lost); {
+	case lost != nil && kind == tool.NotFound:
+		return nil, noRun(id)
+	case lost != nil && kind != tool.Failed:
+		return nil, lost
 	}
-	defer tx.Rollback()
-	var headBytes []byte
-	headErr := tx.QueryRowContext(ctx, "SELECT body FROM heads WHERE num = ?", num).Scan(&headBytes)
-	if headErr == nil {
-		h.head, headErr = readHead(headBytes)
+	h := &history{num: num, run: Run{ID: id}, steps: map[string]*step{}, inbox: stored.Inbox}
+	seq, last, err := h.readFrames(stored.Frames, j.store)
+	if err == nil {
+		err = lost
 	}
-	seq, last, err := h.readFrames(ctx, tx, j.blobs.get)
-	if ctx.Err() != nil {
-		return nil, tool.AsError(ctx.Err(), tool.Canceled)
+	var headErr error
+	if h.head, headErr = readHead(stored.Row.Head); headErr == nil {
+		headErr = h.head.agrees(&stored.Row)
 	}
 	switch {
 	case err != nil:
@@ -119,11 +105,15 @@ func (j *Journal) history(ctx context.Context, id string) (*history, error) {
 		h.damage = h.broken(fmt.Errorf("%d of its records are missing", h.head.frames-seq))
 	case seq != h.head.frames || last != h.head.last:
 		h.damage = damaged(id, "how far it has come", errBroken)
+	default:
+		if err := h.run.agrees(&stored.Row); err != nil {
+			h.damage = damaged(id, "its beginning", err)
+		}
 	}
 	if headErr == nil {
-		h.run.stands(h.head)
+		h.run.State, h.run.Wake = h.head.state, h.head.wake
 	}
-	return h, h.readAnswers(ctx, tx)
+	return h, nil
 }
 
 // broken says behind which step a record cannot be read on.
@@ -136,39 +126,31 @@ func (h *history) broken(err error) error {
 }
 
 // readFrames reads the frames of a run, as far as their chain holds.
-func (h *history) readFrames(ctx context.Context, tx *sql.Tx, blobs blobReader) (seq int64, last sum, err error) {
-	rows, err := tx.QueryContext(ctx, "SELECT body FROM frames WHERE at >= ? AND at < ? ORDER BY at", frameAt(h.num, 0), frameAt(h.num+1, 0))
-	if err != nil {
-		return 0, last, err
-	}
-	defer rows.Close()
-	for ; rows.Next(); seq++ {
-		var frame []byte
-		if err := rows.Scan(&frame); err != nil {
-			return seq, last, err
-		}
+func (h *history) readFrames(frames [][]byte, store journal.Store) (seq int64, last sum, err error) {
+	for _, frame := range frames {
 		s, records, err := openFrame(seq, frame)
 		if err == nil && !follows(frame, last) {
 			err = errBroken
 		}
 		if err == nil && seq == 0 {
-			h.run, h.bundle, err = h.begun(frame, blobs)
+			h.run, h.bundle, err = h.begun(frame, store)
 			records = records[min(1, len(records)):]
 		}
 		for i := 0; i < len(records) && err == nil; i++ {
-			err = h.take(records[i], blobs)
+			err = h.take(records[i], store)
 		}
 		if err != nil {
 			return seq, last, err
 		}
 		last = s
+		seq++
 	}
-	return seq, last, rows.Err()
+	return seq, last, nil
 }
 
 // begun reads the first frame.
-func (h *history) begun(frame []byte, blobs blobReader) (Run, *fields, error) {
-	r, bundle, err := readBegun(frame, blobs)
+func (h *history) begun(frame []byte, store journal.Store) (Run, *fields, error) {
+	r, bundle, err := readBegun(frame, store)
 	if err == nil && r.ID != h.run.ID {
 		err = errBroken
 	}
@@ -179,12 +161,12 @@ func (h *history) begun(frame []byte, blobs blobReader) (Run, *fields, error) {
 }
 
 // take takes in a record.
-func (h *history) take(r record, blobs blobReader) error {
+func (h *history) take(r record, store journal.Store) error {
 	switch r.kind {
 	case runBegun:
 		return errRecord
 	case runResumed, runParked, runEnded:
-		return h.run.take(r, blobs)
+		return h.run.take(r, store)
 	}
 	s, err := h.step(r)
 	if err != nil {
@@ -199,7 +181,7 @@ func (h *history) step(r record) (*step, error) {
 	if h.recent != nil && bytes.HasPrefix(r.fields, h.recentKey) { // as most outcomes follow their intents
 		return h.recent, nil
 	}
-	f := &fields{rest: r.fields, blobs: func(blobName, uint64) ([]byte, error) { return nil, errRecord }}
+	f := &fields{rest: r.fields}
 	at := field[string](f)
 	s := h.steps[at]
 	if s == nil {
@@ -215,7 +197,7 @@ func (h *history) step(r record) (*step, error) {
 }
 
 // script reads what the run executes.
-func (h *history) script(blobs blobReader) (tool.Script, error) {
+func (h *history) script() (tool.Script, error) {
 	s, ok := tool.ReadScript(h.bundle.value())
 	if err := h.bundle.done(); err != nil {
 		return tool.Script{}, err
@@ -224,4 +206,12 @@ func (h *history) script(blobs blobReader) (tool.Script, error) {
 		return tool.Script{}, errChanged
 	}
 	return s, nil
+}
+
+// lastMessage is the sequence number of the last message of the inbox.
+func (h *history) lastMessage() int64 {
+	if len(h.inbox) == 0 {
+		return 0
+	}
+	return h.inbox[len(h.inbox)-1].Seq
 }

@@ -7,17 +7,18 @@ import (
 	"sync"
 	"time"
 
+	"github.com/cassidy-run/cassidy/runtime/journal"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 )
 
-// A Log is a run in hand: what was recorded of it, and where more is recorded.
-// Its methods may be called from many goroutines. It is open until the run parks
+// A Log is the [Record] of a run in a journal, held by its caller alone. Its
+// methods may be called from many goroutines. It is open until the run parks
 // or ends, or the Log or its Journal is closed; one of [Journal.Read] only answers.
 type Log struct {
 	j      *Journal
 	run    Run
 	script tool.Script
-	lock   *lock
+	lease  journal.Lease // nil for one that only reads
 
 	mu    sync.Mutex
 	steps map[string]*step // by place
@@ -26,6 +27,7 @@ type Log struct {
 	// How far the run has come on disk. The writer's alone.
 	num  int64
 	head head
+	seen int64 // the last message of the inbox when the log was opened
 }
 
 // Run returns the run as it stood when the log was opened.
@@ -34,9 +36,9 @@ func (l *Log) Run() Run { return l.run }
 // Script returns what the run executes, as it was when the run began.
 func (l *Log) Script() tool.Script { return l.script }
 
-// Key names an effect of the run, the same for each try: RUN/PLACE. Services that
+// Key names an effect of the run, the same for each try: NONCE/STEP. Services that
 // do a thing once per key get it as their idempotency key.
-func (l *Log) Key(p tool.Place) string { return key(l.run.ID, p) }
+func (l *Log) Key(p tool.Place) string { return key(&l.run, p) }
 
 // Recorded returns what the run had recorded at a place when this log was
 // opened, and whether that is anything: of a new run it never is. It fails, of
@@ -48,7 +50,7 @@ func (l *Log) Recorded(p tool.Place) (Entry, bool, error) {
 	if s == nil || s.records == nil {
 		return Entry{}, false, nil
 	}
-	e, err := s.entry(l.run.ID, l.j.blobs.get)
+	e, err := s.entry(&l.run, l.j.store)
 	return e, true, err
 }
 
@@ -66,7 +68,7 @@ func (l *Log) Notes() iter.Seq2[*tool.Dict, error] {
 		l.mu.Unlock()
 		slices.SortFunc(steps, func(a, b *step) int { return slices.Compare(a.place, b.place) })
 		for _, s := range steps {
-			e, err := s.entry(l.run.ID, l.j.blobs.get)
+			e, err := s.entry(&l.run, l.j.store)
 			if err != nil {
 				yield(nil, err)
 				return
@@ -89,7 +91,7 @@ func (l *Log) Intend(ctx context.Context, i Intent) error {
 		return tool.Errorf(tool.Invalid, "the intent of %s has no valid Kind", i.Func)
 	}
 	r := l.recorder(i.Place)
-	r.put(tool.Tuple{nanos(now()), i.Func, kindCode(i.Kind)}, orNil(i.Args), orNil(i.Change))
+	r.put(tool.Tuple{nanos(now()), i.Func, int64(i.Kind)}, orNil(i.Args), orNil(i.Change))
 	return l.add(ctx, addition{kind: effectIntended, place: i.Place, durable: !i.Staged && (i.Kind == tool.Write || i.Kind == tool.External)}, r)
 }
 
@@ -98,19 +100,13 @@ func (l *Log) Intend(ctx context.Context, i Intent) error {
 // durable intent, before the run parks or ends, and in any case a moment later.
 func (l *Log) Settle(ctx context.Context, p tool.Place, out tool.Outcome, failure error) error {
 	r := l.recorder(p)
-	parts := append(tool.Tuple{nanos(now())}, usageParts(out.Usage)...)
+	at := tool.Tuple{nanos(now())}
+	var undo *tool.Dict
 	if u := out.Undo; u != nil {
-		r.put(append(parts, u.Func, u.Place.String()), orNil(u.Args))
-	} else {
-		r.put(parts, nil)
+		at, undo = append(at, u.Func, u.Place.String()), u.Args
 	}
-	r.put(errorValue(failure), out.Value)
-	at := p.String()
-	return l.add(ctx, addition{kind: effectSettled, place: p, head: func(h *head) {
-		if h.waits == at {
-			h.waits, h.wake = "", time.Time{}
-		}
-	}}, r)
+	r.put(at, usageDict(out.Usage), orNil(undo), errorValue(failure), out.Value)
+	return l.add(ctx, addition{kind: effectSettled, place: p}, r)
 }
 
 // Note records what was decided at a place, as an approval or a refusal. It is
@@ -121,39 +117,19 @@ func (l *Log) Note(ctx context.Context, p tool.Place, d *tool.Dict) error {
 	return l.add(ctx, addition{kind: placeNoted, place: p}, r)
 }
 
-// Ask records a question, or a sleep. It is on disk when Ask returns, and can be
-// answered from then on, whether the run is then parked or goes on waiting. The
-// last question that was asked is the one that wakes a parked run.
-func (l *Log) Ask(ctx context.Context, q Question) error {
-	if len(q.Place) == 0 {
-		return tool.Errorf(tool.Internal, "a question at no step of run '%s'", l.run.ID)
+// Park records that the run waits, why, and when it continues by itself; zero
+// means never. It closes the log: nobody holds the run until it is resumed.
+func (l *Log) Park(ctx context.Context, reason string, wake time.Time) error {
+	at := now()
+	if !wake.IsZero() {
+		wake = journal.Time(wake)
 	}
-	r := l.recorder(q.Place)
-	r.put(nanos(now()), q.Text, q.Confirm, nanos(q.Until), orNil(q.Data))
-	return l.add(ctx, addition{kind: questionAsked, place: q.Place, durable: true, head: func(h *head) {
-		h.waits, h.wake = q.Place.String(), q.Until
+	r := &recorder{store: l.j.store}
+	r.put(utf8Text(reason), nanos(at), nanos(wake))
+	return l.finish(addition{kind: runParked, head: func(h *head) {
+		h.stand(Parked, at)
+		h.wake = wake
 	}}, r)
-}
-
-// Answer returns what was answered at a place, a bool or a string, and whether
-// it was answered.
-func (l *Log) Answer(ctx context.Context, p tool.Place) (tool.Value, bool, error) {
-	a, err := l.j.answerOf(ctx, l.run.ID, p)
-	if err != nil || a == nil {
-		return nil, false, err
-	}
-	if a.err != nil {
-		return nil, false, damaged(l.run.ID, "the answer at step "+p.String(), a.err)
-	}
-	return a.value, true, nil
-}
-
-// Park records that the run waits, and why, and closes the log: nobody has the
-// run in hand until it is resumed.
-func (l *Log) Park(ctx context.Context, reason string) error {
-	r := &recorder{blobs: l.j.blobs}
-	r.put(utf8Text(reason), nanos(now()))
-	return l.finish(ctx, addition{kind: runParked, head: func(h *head) { h.state = Parked }}, r)
 }
 
 // End records how the run ended, and closes the log: Done if err is nil,
@@ -166,11 +142,9 @@ func (l *Log) End(ctx context.Context, reason string, out tool.Outcome, failure 
 		}
 	}
 	at := now()
-	r := &recorder{blobs: l.j.blobs}
-	r.put(int64(state), utf8Text(reason), errorValue(failure), usageParts(out.Usage), nanos(at), out.Value)
-	return l.finish(ctx, addition{kind: runEnded, head: func(h *head) {
-		*h = head{frames: h.frames, last: h.last, state: state, ended: at}
-	}}, r)
+	r := &recorder{store: l.j.store}
+	r.put(int64(state), utf8Text(reason), errorValue(failure), usageDict(out.Usage), nanos(at), out.Value)
+	return l.finish(addition{kind: runEnded, head: func(h *head) { h.stand(state, at) }}, r)
 }
 
 // Close gives the run up as it stands, so that it can be resumed. What was
@@ -200,13 +174,15 @@ func (l *Log) shut(why error) {
 		delete(l.j.logs, l)
 		l.j.mu.Unlock()
 		l.j.w.drop(l)
-		l.lock.release()
+		if l.lease != nil {
+			_ = l.lease.Release() // it ends with the process at the latest
+		}
 	}
 }
 
 // recorder begins a record about a place.
 func (l *Log) recorder(p tool.Place) *recorder {
-	r := &recorder{blobs: l.j.blobs}
+	r := &recorder{store: l.j.store}
 	r.put(p.String())
 	return r
 }
@@ -270,12 +246,12 @@ func (l *Log) admit(a addition) (undo func(), err error) {
 	return func() {
 		l.mu.Lock()
 		defer l.mu.Unlock()
-		s.intended, s.settled, s.questions = was.intended, was.settled, was.questions
+		s.intended, s.settled, s.questions, s.answers = was.intended, was.settled, was.questions, was.answers
 	}, nil
 }
 
 // finish writes the last record of this log and closes it.
-func (l *Log) finish(ctx context.Context, a addition, r *recorder) error {
+func (l *Log) finish(a addition, r *recorder) error {
 	rec, err := r.record(a.kind)
 	if err != nil {
 		return err

@@ -2,10 +2,7 @@ package history
 
 import (
 	"context"
-	"database/sql"
-	"os"
-	"path/filepath"
-	"strings"
+	"errors"
 	"time"
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
@@ -18,24 +15,12 @@ func (j *Journal) Delete(ctx context.Context, id string) error {
 	if err != nil {
 		return err
 	}
-	lock, err := lockRun(j.lockDir(), id)
+	lease, err := j.store.Acquire(ctx, j.tenant, id)
 	if err != nil {
 		return err
 	}
-	defer lock.release()
-	return j.w.wait(&job{do: func(ctx context.Context, conn *sql.Conn) error {
-		for _, q := range []string{
-			"DELETE FROM runs WHERE num = ?1",
-			"DELETE FROM heads WHERE num = ?1",
-			"DELETE FROM answers WHERE num = ?1",
-			"DELETE FROM frames WHERE at >= ?1 << 32 AND at < (?1 + 1) << 32",
-		} {
-			if _, err := conn.ExecContext(ctx, q, num); err != nil {
-				return dbError(err)
-			}
-		}
-		return nil
-	}})
+	err = j.store.Delete(ctx, num)
+	return errors.Join(err, lease.Release())
 }
 
 // A Keep says which runs stay when a journal is pruned. A run goes as soon as
@@ -51,9 +36,12 @@ type Keep struct {
 // has in hand, or whose record is damaged, always stays, and while there is
 // damage all values do.
 func (j *Journal) Prune(ctx context.Context, k Keep) (int, error) {
-	runs, err := j.Runs(ctx, Filter{})
-	if err != nil {
-		return 0, err
+	var runs []Run
+	for r, err := range j.Runs(ctx, Filter{}) {
+		if err != nil {
+			return 0, err
+		}
+		runs = append(runs, r)
 	}
 	removed, counted := 0, 0
 	before := now().Add(-k.For)
@@ -76,59 +64,19 @@ func (j *Journal) Prune(ctx context.Context, k Keep) (int, error) {
 			return removed, err
 		}
 	}
-	return removed, j.sweep(ctx, now().Add(-blobGrace))
+	return removed, j.store.SweepBlobs(ctx, now().Add(-blobGrace), func() (map[string]bool, error) { return j.named(ctx) })
 }
 
-// sweep removes the blobs that were left alone since a time and that no record
-// names.
-func (j *Journal) sweep(ctx context.Context, before time.Time) error {
-	var old []string
-	err := j.blobs.old(before, func(path string) error {
-		old = append(old, path)
-		return nil
-	})
-	if err != nil {
-		return ioError("look for large values", err)
-	}
-	if len(old) == 0 {
-		return nil
-	}
-	named, err := j.named(ctx)
-	if err != nil {
-		return err
-	}
-	for _, path := range old {
-		name, aside := strings.CutPrefix(filepath.Base(path), asidePrefix)
-		if named[name] && aside { // whoever moved it aside was stopped there
-			if err := os.Rename(path, j.blobs.file(name)); err != nil && !os.IsNotExist(err) {
-				return ioError("put a large value back", err)
-			}
-		}
-		if named[name] {
-			continue
-		}
-		if err := j.blobs.remove(path, before); err != nil && !os.IsNotExist(err) {
-			return ioError("remove a large value", err)
-		}
-	}
-	return nil
-}
+// blobGrace is how long a blob that nobody names is left alone: its writer may
+// not have come to name it yet. That takes milliseconds; an hour allows for a
+// machine that slept.
+const blobGrace = time.Hour
 
 // named returns the names of the blobs that records name, all of them or none.
 func (j *Journal) named(ctx context.Context) (map[string]bool, error) {
-	rows, err := j.db.QueryContext(ctx, "SELECT at, body FROM frames")
-	if err != nil {
-		return nil, dbError(err)
-	}
-	defer rows.Close()
 	names := map[string]bool{}
-	for rows.Next() {
-		var at int64
-		var frame []byte
-		if err := rows.Scan(&at, &frame); err != nil {
-			return nil, dbError(err)
-		}
-		_, records, err := openFrame(at&(1<<32-1), frame)
+	err := j.store.EachFrame(ctx, func(_, seq int64, frame []byte) error {
+		_, records, err := openFrame(seq, frame)
 		for _, r := range records {
 			f := &fields{rest: r.fields}
 			for len(f.rest) > 0 {
@@ -141,8 +89,9 @@ func (j *Journal) named(ctx context.Context) (map[string]bool, error) {
 			}
 		}
 		if err != nil {
-			return nil, tool.Errorf(tool.Failed, "the journal is damaged, so no large value was removed: %w", err)
+			return tool.Errorf(tool.Failed, "the journal is damaged, so no large value was removed: %w", err)
 		}
-	}
-	return names, dbError(rows.Err())
+		return nil
+	})
+	return names, err
 }

@@ -3,6 +3,7 @@ package history
 import (
 	"context"
 	"iter"
+	"time"
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
 )
@@ -43,13 +44,22 @@ type Record interface {
 	Settle(ctx context.Context, at tool.Place, out tool.Outcome, failure error) error
 	// Note records what was decided at a step.
 	Note(ctx context.Context, at tool.Place, d *tool.Dict) error
-	// Ask records a question. It can be answered when Ask returns.
-	Ask(ctx context.Context, q Question) error
-	// Answer returns what was answered at a step, a bool or a string, and whether
-	// it was answered.
-	Answer(ctx context.Context, at tool.Place) (tool.Value, bool, error)
-	// Park records why the run waits, and closes the record.
-	Park(ctx context.Context, reason string) error
+	// Ask records a question and returns its number at its step. It can be
+	// answered when Ask returns. One that an earlier process asked, and that is
+	// asked again unchanged, is the same.
+	Ask(ctx context.Context, q Question) (int, error)
+	// Answered records a question together with its answer, which was given in
+	// this process.
+	Answered(ctx context.Context, q Question, a Answer) error
+	// Answer returns the last answer to a question, or nil. The answer is used
+	// then: nobody can correct it any more.
+	Answer(ctx context.Context, at tool.Place, n int) (*Answer, error)
+	// CancelRequested reports whether somebody asked for the end of the run since
+	// the record was opened.
+	CancelRequested(ctx context.Context) (bool, error)
+	// Park records why the run waits, and when it continues by itself, and closes
+	// the record.
+	Park(ctx context.Context, reason string, wake time.Time) error
 	// End records how the run ended, and closes the record.
 	End(ctx context.Context, reason string, out tool.Outcome, failure error) error
 	// Close gives the run up as it stands, so that it can be resumed.
@@ -97,8 +107,10 @@ func (None) Notes() iter.Seq2[*tool.Dict, error]                           { ret
 func (None) Intend(context.Context, Intent) error                          { return nil }
 func (None) Settle(context.Context, tool.Place, tool.Outcome, error) error { return nil }
 func (None) Note(context.Context, tool.Place, *tool.Dict) error            { return nil }
-func (None) Ask(context.Context, Question) error                           { return nil }
-func (None) Answer(context.Context, tool.Place) (tool.Value, bool, error)  { return nil, false, nil }
-func (None) Park(context.Context, string) error                            { return nil }
+func (None) Ask(context.Context, Question) (int, error)                    { return 0, nil }
+func (None) Answered(context.Context, Question, Answer) error              { return nil }
+func (None) Answer(context.Context, tool.Place, int) (*Answer, error)      { return nil, nil }
+func (None) Park(context.Context, string, time.Time) error                 { return nil }
 func (None) End(context.Context, string, tool.Outcome, error) error        { return nil }
 func (None) Close() error                                                  { return nil }
+func (None) CancelRequested(context.Context) (bool, error)                 { return false, nil }

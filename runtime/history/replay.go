@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 	"sync"
+	"time"
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
 )
@@ -183,10 +184,19 @@ func (p *Replay) Intend(context.Context, Intent) error { return nil }
 func (p *Replay) Note(context.Context, tool.Place, *tool.Dict) error { return nil }
 
 // Ask implements [Record]. It records nothing.
-func (p *Replay) Ask(context.Context, Question) error { return nil }
+func (p *Replay) Ask(context.Context, Question) (int, error) { return 0, nil }
+
+// Answered implements [Record]. It records nothing.
+func (p *Replay) Answered(context.Context, Question, Answer) error { return nil }
+
+// Answer implements [Record]. What the run has not used is not used.
+func (p *Replay) Answer(context.Context, tool.Place, int) (*Answer, error) { return nil, nil }
+
+// CancelRequested implements [Record].
+func (p *Replay) CancelRequested(context.Context) (bool, error) { return false, nil }
 
 // Park implements [Record]. It records nothing.
-func (p *Replay) Park(context.Context, string) error { return nil }
+func (p *Replay) Park(context.Context, string, time.Time) error { return nil }
 
 // End implements [Record]. It records nothing.
 func (p *Replay) End(context.Context, string, tool.Outcome, error) error { return nil }

@@ -3,39 +3,36 @@ package history
 import (
 	"context"
 	"crypto/rand"
-	"database/sql"
-	"errors"
-	"fmt"
 	"iter"
-	"slices"
 	"strings"
 	"time"
 
+	"github.com/cassidy-run/cassidy/runtime/journal"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 )
 
 // A Run is one execution of a script, as it is recorded. Times are in UTC.
 type Run struct {
-	ID      string
-	Kind    string     // task, chat, run or tool
-	Title   string     // for people
-	Args    *tool.Dict // what the caller gave
-	Options *tool.Dict // what whoever resumes it needs to know
-	Version string     // of the program that began it
-	Script  string     // the hash of what it executes, see [tool.Script.Sum]
-	Started time.Time
+	ID         string
+	Project    string     // the folder that it works on, or ""
+	Kind       string     // task, chat, run, tool or undo
+	Title      string     // for people
+	Parent     string     // the ID of the run that started it, or ""
+	ForkedFrom string     // the ID of the run whose record it continues, or ""
+	Args       *tool.Dict // what the caller gave
+	Options    *tool.Dict // what its kind needs to resume it
+	Version    string     // of the program that began it
+	Script     string     // the hash of what it executes, see [tool.Script.Sum]
+	Nonce      string     // random, part of its idempotency keys
+	Started    time.Time
 
 	State  State
 	Reason string      // why it parked or ended
+	Wake   time.Time   // when a parked run continues by itself; zero means never
 	Ended  time.Time   // zero while it has not
 	Result tool.Value  // of one that is done
 	Err    *tool.Error // of one that failed or was cancelled
 	Usage  tool.Usage  // of one that ended
-
-	// Of one that has asked something that is not settled: where, and until
-	// when it sleeps, if it does.
-	Waits tool.Place
-	Wake  time.Time
 
 	// Damage says what of the above could not be read, or is nil. The effects of
 	// a run are looked at only by [Journal.Entries].
@@ -43,174 +40,105 @@ type Run struct {
 }
 
 // A State says how a run stands.
-type State uint8
+type State = journal.State
 
+// The states of a run.
 const (
-	Running   State = iota // it goes on, or did when its process ended
-	Parked                 // it waits for somebody, or for a time, in no process
-	Done                   // it ended as it should
-	Failed                 // it ended with an error
-	Cancelled              // it was stopped
+	Running   = journal.Running   // a process executes it, or did when it ended
+	Parked    = journal.Parked    // it waits for an answer or a time, in no process
+	Done      = journal.Done      // it returned a result
+	Failed    = journal.Failed    // it ended with an error
+	Cancelled = journal.Cancelled // somebody cancelled it
 )
 
-// String returns the state's name: running, parked, done, failed or cancelled.
-func (s State) String() string {
-	names := [...]string{"running", "parked", "done", "failed", "cancelled"}
-	if int(s) < len(names) {
-		return names[s]
-	}
-	return fmt.Sprintf("State(%d)", uint8(s))
-}
-
-// Ended reports whether a run in this state goes on no more.
-func (s State) Ended() bool { return s >= Done }
-
-// A Filter chooses runs. The zero Filter chooses all.
+// A Filter selects runs. The zero Filter selects all.
 type Filter struct {
-	ID     string  // the run of this ID
-	Kind   string  // those of this kind
-	States []State // those in one of these
-	Limit  int     // at most so many, the newest
+	Project string  // those of this project; "" selects any
+	Kind    string  // those of this kind; "" selects any
+	States  []State // those in one of these; none selects any
+	Limit   int     // at most so many, the newest; 0 is any number
 }
 
-func (f *Filter) wants(r *Run) bool {
-	return (f.ID == "" || f.ID == r.ID) && (f.Kind == "" || f.Kind == r.Kind) &&
-		(len(f.States) == 0 || slices.Contains(f.States, r.State))
+// Runs yields the runs that a filter selects, the newest first, as of one
+// moment. Where the store is damaged it yields what can be read, and an error
+// last; what is wrong with one run alone is in its Damage.
+func (j *Journal) Runs(ctx context.Context, f Filter) iter.Seq2[Run, error] {
+	return func(yield func(Run, error) bool) {
+		_ = j.w.flush() // if that fails, what is stored can still be read
+		for row, err := range j.store.List(ctx, journal.Filter{Tenant: j.tenant, Project: f.Project, Kind: f.Kind, States: f.States, Limit: f.Limit}) {
+			if err != nil {
+				yield(Run{}, err)
+				return
+			}
+			if !yield(j.readRun(&row), nil) {
+				return
+			}
+		}
+	}
 }
 
-// Runs returns the runs that a filter chooses, the newest first. Where the
-// database is damaged it returns what can be read, and an error besides; what
-// is wrong with one run alone is told by its Damage.
-func (j *Journal) Runs(ctx context.Context, f Filter) ([]Run, error) {
-	j.w.flush()
-	tx, err := j.db.BeginTx(ctx, nil) // of one moment, though runs go on and go away
+// Run returns a run. It fails with NotFound if there is none of that ID; what of
+// it cannot be read is in its Damage.
+func (j *Journal) Run(ctx context.Context, id string) (Run, error) {
+	h, err := j.history(ctx, id)
 	if err != nil {
-		return nil, dbError(err)
+		return Run{}, err
 	}
-	defer tx.Rollback()
-	var list []Run
-	for r, err := range rows(ctx, tx) {
-		if err != nil {
-			return list, err
-		}
-		run := j.readRun(ctx, tx, r)
-		if !f.wants(&run) {
-			continue
-		}
-		if list = append(list, run); len(list) == f.Limit {
-			break
-		}
-	}
-	return list, j.damage
+	h.run.Damage = h.damage
+	return h.run, nil
 }
 
-// Due returns the parked runs that can go on: those whose time has come, and
-// those that were answered.
-func (j *Journal) Due(ctx context.Context, now time.Time) ([]Run, error) {
-	parked, err := j.Runs(ctx, Filter{States: []State{Parked}})
-	return slices.DeleteFunc(parked, func(r Run) bool {
-		if !r.Wake.IsZero() && !now.Before(r.Wake) {
-			return false
-		}
-		if r.Waits == nil {
-			return true
-		}
-		a, e := j.answerOf(ctx, r.ID, r.Waits)
-		err = errors.Join(err, e)
-		return a == nil
-	}), err
-}
-
-// A row is what the tables hold of a run, unread.
-type row struct {
-	num         int64
-	id          string
-	first, head []byte
-}
-
-// rowQuery asks both tables which runs there are: a damaged page of one may
-// have lost some without a word.
-const rowQuery = `WITH n AS (SELECT num FROM runs UNION SELECT num FROM heads)
-	SELECT n.num, coalesce(r.id, ''), f.body, h.body FROM n LEFT JOIN runs r ON r.num = n.num
-	LEFT JOIN frames f ON f.at = n.num << 32 LEFT JOIN heads h ON h.num = n.num ORDER BY n.num DESC`
-
-// rows yields all runs, the newest first. Where the table cannot be read to
-// its end, each run that there may be is looked for by itself, and an error
-// comes last.
-func rows(ctx context.Context, tx *sql.Tx) iter.Seq2[row, error] {
-	return func(yield func(row, error) bool) {
-		rows, err := tx.QueryContext(ctx, rowQuery)
-		before := int64(-1)
-		if err == nil {
-			defer rows.Close()
-			for rows.Next() {
-				var r row
-				if err = rows.Scan(&r.num, &r.id, &r.first, &r.head); err != nil {
-					break
-				}
-				before = r.num
-				if !yield(r, nil) {
-					return
-				}
+// Due yields the parked runs that can continue: those whose time has come, those
+// that got an answer, and those that wait for neither.
+func (j *Journal) Due(ctx context.Context, now time.Time) iter.Seq2[Run, error] {
+	return func(yield func(Run, error) bool) {
+		for r, err := range j.Runs(ctx, Filter{States: []State{Parked}}) {
+			due := err == nil && !r.Wake.IsZero() && !now.Before(r.Wake)
+			if err == nil && !due {
+				due, err = j.answered(ctx, &r)
 			}
-			err = errors.Join(err, rows.Err())
-		}
-		switch {
-		case err == nil:
-			return
-		case isDamage(err) && !salvage(ctx, tx, before, yield):
-			return
-		}
-		yield(row{}, dbError(err))
-	}
-}
-
-// salvage looks for each run before a number, or for all, by itself.
-func salvage(ctx context.Context, tx *sql.Tx, before int64, yield func(row, error) bool) bool {
-	if before < 0 {
-		for _, q := range []string{"SELECT max(num) FROM runs", "SELECT max(at) >> 32 FROM frames", "SELECT max(num) FROM heads"} {
-			var most sql.NullInt64
-			if tx.QueryRowContext(ctx, q).Scan(&most) == nil {
-				before = max(before, most.Int64+1)
+			if (due || err != nil) && !yield(r, err) {
+				return
 			}
 		}
 	}
-	const tries = 100_000 // a damaged number may be any
-	for num := before - 1; num > 0 && before-num < tries && ctx.Err() == nil; num-- {
-		r := row{num: num}
-		found := false
-		for _, q := range []struct {
-			text string
-			into any
-		}{
-			{"SELECT id FROM runs WHERE num = ?", &r.id},
-			{"SELECT body FROM frames WHERE at = ? << 32", &r.first},
-			{"SELECT body FROM heads WHERE num = ?", &r.head},
-		} {
-			found = tx.QueryRowContext(ctx, q.text, num).Scan(q.into) == nil || found
-		}
-		if found && !yield(r, nil) {
-			return false
-		}
-	}
-	return true
 }
 
-// readRun reads what a list of runs tells of one.
-func (j *Journal) readRun(ctx context.Context, tx *sql.Tx, r row) Run {
-	run, _, err := readBegun(r.first, j.blobs.get)
+// answered reports whether a parked run got an answer, or waits for nothing.
+func (j *Journal) answered(ctx context.Context, r *Run) (bool, error) {
+	open, err := j.Questions(ctx, r.ID)
+	if err != nil || len(open) == 0 {
+		return err == nil && r.Wake.IsZero(), err
+	}
+	for _, q := range open {
+		if q.Answer != nil {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// readRun reads what a list of runs shows of one.
+func (j *Journal) readRun(row *journal.Row) Run {
+	run, _, err := readBegun(row.First, j.store)
 	if run.ID == "" {
-		run.ID = tool.Clean(r.id, 80)
+		run.ID = tool.Clean(row.ID, 80)
 	}
-	h, headErr := readHead(r.head)
+	h, headErr := readHead(row.Head)
+	if headErr == nil {
+		headErr = h.agrees(row)
+	}
 	if headErr != nil {
 		run.Damage = damaged(run.ID, "how far it has come", headErr)
-	} else {
-		run.stands(h)
-		if h.state != Running {
-			if e := run.readEnd(h, lastFrame(ctx, tx, r.num, h), j.blobs.get); err == nil {
-				err = e
-			}
+		return run
+	}
+	run.State, run.Wake = h.state, h.wake
+	if err == nil {
+		err = run.agrees(row)
+	}
+	if h.state != Running {
+		if e := run.readEnd(h, row.Last, j.store); err == nil {
+			err = e
 		}
 	}
 	if err != nil {
@@ -219,14 +147,16 @@ func (j *Journal) readRun(ctx context.Context, tx *sql.Tx, r row) Run {
 	return run
 }
 
-// stands takes over how far a run has come.
-func (r *Run) stands(h head) {
-	r.State, r.Ended, r.Wake = h.state, h.ended, h.wake
-	r.Waits, _ = ParsePlace(h.waits) // it has a checksum
+// agrees compares the beginning of a run with the columns by which it is found.
+func (r *Run) agrees(row *journal.Row) error {
+	if r.ID != row.ID || r.Project != row.Project || r.Kind != row.Kind || r.Parent != row.Parent || r.ForkedFrom != row.ForkedFrom || r.Nonce != row.Nonce {
+		return errChanged
+	}
+	return nil
 }
 
 // readEnd reads why a run parked or ended from the last of its frames.
-func (r *Run) readEnd(h head, frame []byte, blobs blobReader) error {
+func (r *Run) readEnd(h head, frame []byte, store journal.Store) error {
 	s, records, err := openFrame(h.frames-1, frame)
 	if err != nil {
 		return err
@@ -235,37 +165,28 @@ func (r *Run) readEnd(h head, frame []byte, blobs blobReader) error {
 		return errBroken
 	}
 	for _, rec := range records {
-		if err := r.take(rec, blobs); err != nil {
+		if err := r.take(rec, store); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// lastFrame returns the last frame of a run, or nothing.
-func lastFrame(ctx context.Context, tx *sql.Tx, num int64, h head) (frame []byte) {
-	if tx.QueryRowContext(ctx, "SELECT body FROM frames WHERE at = ?", frameAt(num, h.frames-1)).Scan(&frame) != nil {
-		return nil
-	}
-	return frame
-}
-
 // take reads a record that tells how a run stands; others it passes over.
-func (r *Run) take(rec record, blobs blobReader) error {
-	f := &fields{rest: rec.fields, blobs: blobs}
+func (r *Run) take(rec record, store journal.Store) error {
+	f := &fields{rest: rec.fields, store: store}
 	switch rec.kind {
 	case runResumed:
-		r.State, r.Reason = Running, ""
+		r.State, r.Reason, r.Wake = Running, "", time.Time{}
 	case runParked:
 		r.State, r.Reason = Parked, field[string](f)
 		f.time()
+		r.Wake = f.time()
 		return f.done()
 	case runEnded:
 		r.State = State(f.small(int64(Cancelled)))
 		r.Reason, r.Err = field[string](f), f.failure()
-		usage := f.tuple()
-		r.Usage = usage.usage()
-		f.end(usage)
+		r.Usage = f.usage()
 		r.Ended, r.Result = f.time(), f.value()
 		return f.done()
 	}
@@ -274,7 +195,7 @@ func (r *Run) take(rec record, blobs blobReader) error {
 
 // readBegun reads the first frame of a run, and returns besides what is left
 // of its first record: the script.
-func readBegun(frame []byte, blobs blobReader) (Run, *fields, error) {
+func readBegun(frame []byte, store journal.Store) (Run, *fields, error) {
 	if frame == nil {
 		return Run{}, nil, errBroken
 	}
@@ -285,18 +206,20 @@ func readBegun(frame []byte, blobs blobReader) (Run, *fields, error) {
 	if err != nil {
 		return Run{}, nil, err
 	}
-	f := &fields{rest: records[0].fields, blobs: blobs}
+	f := &fields{rest: records[0].fields, store: store}
+	if v := field[int64](f); f.err == nil && v != codecVersion {
+		return Run{}, nil, newerCodec(v)
+	}
 	r := Run{ID: field[string](f), Kind: field[string](f), Title: field[string](f), Version: field[string](f), Script: field[string](f)}
 	r.Started, r.Args, r.Options = f.time(), f.dict(), f.dict()
-	if f.err == nil && !validID(r.ID) {
+	p := f.tuple()
+	part[string](&p) // the tenant
+	r.Project, r.Parent, r.ForkedFrom, r.Nonce = part[string](&p), part[string](&p), part[string](&p), part[string](&p)
+	f.end(p)
+	if f.err == nil && !journal.ValidID(r.ID) {
 		f.fail(errRecord)
 	}
 	return r, f, f.err
-}
-
-// validID reports whether a text can name a run, and so a file.
-func validID(id string) bool {
-	return id != "" && len(id) <= 64 && id[0] != '-' && strings.Trim(id, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_") == ""
 }
 
 // newID makes up an ID: when, so that they sort by age, and chance.
@@ -314,4 +237,5 @@ func damaged(id, part string, err error) error {
 		WithHint("cassidy runs show %s prints what can still be read", id)
 }
 
-func now() time.Time { return time.Now().UTC().Round(0) }
+// now is the time as a store keeps it.
+func now() time.Time { return journal.Time(time.Now()) }

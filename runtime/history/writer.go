@@ -2,12 +2,11 @@ package history
 
 import (
 	"context"
-	"database/sql"
-	"errors"
 	"slices"
 	"sync"
 	"time"
 
+	"github.com/cassidy-run/cassidy/runtime/journal"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 )
 
@@ -16,14 +15,11 @@ import (
 // longer than a few effects take, so that they share one flush.
 const flushAfter = 50 * time.Millisecond
 
-// A writer brings records to disk, those of all runs together: while one
+// A writer brings records to the store, those of all runs together: while one
 // transaction is flushed, whoever comes next waits, and all who wait are in the
 // next one. It has no goroutine of its own: one of those who wait does it for all.
 type writer struct {
-	conn                      *sql.Conn
-	stmts                     []*sql.Stmt // all of these
-	begin, commit, rollback   *sql.Stmt
-	addRun, addFrame, setHead *sql.Stmt
+	store journal.Store
 
 	mu      sync.Mutex
 	queue   []*job
@@ -32,42 +28,15 @@ type writer struct {
 	timer   *time.Timer // for what nobody waits for
 }
 
-// A job is something to write: a record of a run, or anything else. One that is
-// empty is done when all before it is.
+// A job is a record of a run to write. An empty one is done when all before it
+// is.
 type job struct {
 	log    *Log
 	record []byte
 	head   func(*head) // how the run's head changes, if it does
-	do     func(context.Context, *sql.Conn) error
 
-	turn chan bool // tells who waits that it is done (false) or that he leads now (true); nil if nobody waits
+	turn chan bool // reports to who waits that it is done (false) or leads now (true); nil if nobody waits
 	err  error
-}
-
-func newWriter(ctx context.Context, db *sql.DB) (*writer, error) {
-	conn, err := db.Conn(ctx)
-	if err != nil {
-		return nil, dbError(err)
-	}
-	w := &writer{conn: conn}
-	for _, s := range []struct {
-		stmt **sql.Stmt
-		text string
-	}{
-		{&w.begin, "BEGIN IMMEDIATE"},
-		{&w.commit, "COMMIT"},
-		{&w.rollback, "ROLLBACK"},
-		{&w.addRun, "INSERT INTO runs (id) VALUES (?)"},
-		{&w.addFrame, "INSERT INTO frames (at, body) VALUES (?, ?)"},
-		{&w.setHead, "INSERT INTO heads (num, body) VALUES (?, ?) ON CONFLICT (num) DO UPDATE SET body = excluded.body"},
-	} {
-		if *s.stmt, err = conn.PrepareContext(ctx, s.text); err != nil {
-			w.giveUp()
-			return nil, dbError(err)
-		}
-		w.stmts = append(w.stmts, *s.stmt)
-	}
-	return w, nil
 }
 
 // wait writes a job and all that came before it, and returns when that is on
@@ -206,17 +175,12 @@ func (w *writer) write(batch []*job) {
 	}
 }
 
-// A unit is what a batch holds for one run, or one job of another kind.
+// A unit is what a batch holds for one run.
 type unit struct {
-	log  *Log
-	jobs []*job
-	num  int64 // what the log has come to, once the transaction is through
-	head head
-}
-
-// writes reports whether there is anything to write.
-func (u *unit) writes() bool {
-	return slices.ContainsFunc(u.jobs, func(j *job) bool { return j.record != nil || j.do != nil })
+	log   *Log
+	jobs  []*job
+	head  head // what the log has come to, once the transaction is through
+	write *journal.Write
 }
 
 // byRun sorts jobs by run, in the order in which they came.
@@ -225,7 +189,7 @@ func byRun(batch []*job) []*unit {
 	of := make(map[*Log]*unit)
 	for _, j := range batch {
 		u := of[j.log]
-		if u == nil || j.log == nil {
+		if u == nil {
 			u = &unit{log: j.log}
 			of[j.log] = u
 			units = append(units, u)
@@ -235,59 +199,40 @@ func byRun(batch []*job) []*unit {
 	return units
 }
 
-// transact writes units in one transaction.
+// transact writes units in one transaction. It does not give up early, see wait.
 func (w *writer) transact(units []*unit) error {
-	ctx := context.Background() // see wait
-	if !slices.ContainsFunc(units, (*unit).writes) {
-		return nil
-	}
-	if _, err := w.begin.ExecContext(ctx); err != nil {
-		return dbError(err)
-	}
+	var writes []*journal.Write
 	for _, u := range units {
-		if err := w.writeUnit(ctx, u); err != nil {
-			w.rollback.ExecContext(ctx)
-			return err
+		if u.prepare(); u.write != nil {
+			writes = append(writes, u.write)
 		}
 	}
-	if _, err := w.commit.ExecContext(ctx); err != nil {
-		w.rollback.ExecContext(ctx) // it may have been rolled back already
-		return dbError(err)
+	if len(writes) == 0 {
+		return nil
+	}
+	if err := w.store.Commit(context.Background(), writes); err != nil {
+		return err
 	}
 	for _, u := range units {
-		if u.log != nil {
-			u.log.num, u.log.head = u.num, u.head
+		if u.write != nil {
+			u.log.num, u.log.head = u.write.Num, u.head
 		}
 	}
 	return nil
 }
 
-// writeUnit writes what is to be written for one run.
-func (w *writer) writeUnit(ctx context.Context, u *unit) error {
+// prepare makes what is to be written for one run, if anything is.
+func (u *unit) prepare() {
+	u.write = nil
 	if u.log == nil {
-		if do := u.jobs[0].do; do != nil {
-			return do(ctx, w.conn)
-		}
-		return nil
-	}
-	u.num, u.head = u.log.num, u.log.head
-	if u.num == 0 {
-		r, err := w.addRun.ExecContext(ctx, u.log.run.ID)
-		if isDuplicate(err) {
-			return tool.Errorf(tool.Conflict, "there is a run '%s' already", u.log.run.ID).
-				WithHint("choose another ID")
-		}
-		if err != nil {
-			return dbError(err)
-		}
-		if u.num, err = r.LastInsertId(); err != nil {
-			return dbError(err)
-		}
+		return
 	}
 	jobs := slices.DeleteFunc(slices.Clone(u.jobs), func(j *job) bool { return j.record == nil })
 	if len(jobs) == 0 {
-		return nil
+		return
 	}
+	u.head = u.log.head
+	w := &journal.Write{Num: u.log.num}
 	for len(jobs) > 0 {
 		n, size := 0, 0
 		var records [][]byte
@@ -300,27 +245,26 @@ func (w *writer) writeUnit(ctx context.Context, u *unit) error {
 		}
 		jobs = jobs[n:]
 		frame := makeFrame(u.head.frames, u.head.last, records)
-		if _, err := w.addFrame.ExecContext(ctx, frameAt(u.num, u.head.frames), frame); err != nil {
-			return frameError(u.log, err)
-		}
+		w.Frames = append(w.Frames, journal.Frame{Seq: u.head.frames, Body: frame})
 		u.head.frames, u.head.last = u.head.frames+1, sum(frame[:len(sum{})])
 	}
-	if _, err := w.setHead.ExecContext(ctx, u.num, u.head.bytes()); err != nil {
-		return dbError(err)
+	w.Head = u.head.bytes()
+	standing := u.head.standing()
+	if w.Num == 0 {
+		w.New = u.log.run.row(u.log.j.tenant, standing)
+	} else if standing != u.log.head.standing() {
+		w.Set = &standing
 	}
-	return nil
+	u.write = w
 }
 
-func frameError(l *Log, err error) error {
-	if isDuplicate(err) {
-		return tool.Errorf(tool.Conflict, "somebody else wrote into the record of run '%s'", l.run.ID).
-			WithHint("its lock was removed by hand: let one process alone run it")
+// row is a new run as a store keeps it.
+func (r *Run) row(tenant string, s journal.Standing) *journal.Row {
+	return &journal.Row{
+		Tenant: tenant, ID: r.ID, Project: r.Project, Kind: r.Kind, Parent: r.Parent, ForkedFrom: r.ForkedFrom, Nonce: r.Nonce,
+		State: s.State, Wake: s.Wake, Updated: s.Updated,
 	}
-	return dbError(err)
 }
-
-// frameAt is the key of a frame.
-func frameAt(num, seq int64) int64 { return num<<32 | seq }
 
 // close writes what is left, and returns when nobody writes any more.
 func (w *writer) close() error {
@@ -329,7 +273,7 @@ func (w *writer) close() error {
 		w.mu.Unlock()
 		return nil
 	}
-	w.closed = errClosed()
+	w.closed = journal.ErrClosed()
 	if w.timer != nil {
 		w.timer.Stop()
 		w.timer = nil
@@ -343,18 +287,5 @@ func (w *writer) close() error {
 	if err == nil && left > 0 {
 		err = tool.Errorf(tool.Unavailable, "%d records of outcomes could not be written", left)
 	}
-	return errors.Join(err, w.giveUp())
-}
-
-// giveUp closes what the writer has open. A statement left open would keep the
-// database from putting its log away.
-func (w *writer) giveUp() error {
-	for _, s := range w.stmts {
-		s.Close()
-	}
-	return w.conn.Close()
-}
-
-func errClosed() error {
-	return tool.Errorf(tool.Unavailable, "the journal is closed")
+	return err
 }

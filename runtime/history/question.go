@@ -1,0 +1,319 @@
+package history
+
+import (
+	"context"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/cassidy-run/cassidy/runtime/journal"
+	"github.com/cassidy-run/cassidy/runtime/tool"
+)
+
+// A Question is what a run needs to know from somebody.
+type Question struct {
+	Run   string // set when it is recorded
+	Place tool.Place
+	N     int // its number among the questions at its step, from 1; set when it is recorded
+	Kind  QuestionKind
+	Text  string     // what is asked, for people
+	Data  *tool.Dict // what else is shown with it, and compared when it is asked again; may be nil
+	Asked time.Time  // set when it is recorded
+
+	// Answer is what was answered, or nil. Of an open question it can still be
+	// corrected, until the run uses it.
+	Answer *Answer
+	// Spent reports that the effect that asked was begun again after the answer
+	// was used: another try needs another answer.
+	Spent bool
+}
+
+// ID names a question among all of a journal, as RUN:STEP:N. It is never used
+// again for another question.
+func (q *Question) ID() string {
+	return q.Run + ":" + q.Place.String() + ":" + strconv.Itoa(q.N)
+}
+
+// A QuestionKind says what answers a question.
+type QuestionKind string
+
+const (
+	QuestionApproval QuestionKind = "approval" // yes or no, to a call, an effect or changes
+	QuestionConfirm  QuestionKind = "confirm"  // yes or no, to a script
+	QuestionAsk      QuestionKind = "ask"      // a text, to a script
+	QuestionUnknown  QuestionKind = "unknown"  // yes or no: do again what may have been done
+)
+
+// An Answer is what somebody answered to a [Question].
+type Answer struct {
+	Yes    bool       // of an approval, a confirm and an unknown
+	Always bool       // of an approval: also for what is asked alike later
+	Value  tool.Value // of an ask: a string
+	Args   *tool.Dict // of an approval: arguments to use instead, or nil
+	Why    string     // the reason, for who asked and for the record
+	By     string     // who answered
+	At     time.Time  // set when it is recorded
+}
+
+// answerKind is the kind of messages that are answers. Their key is STEP:N.
+const answerKind = "answer"
+
+func answerKey(at tool.Place, n int) string { return at.String() + ":" + strconv.Itoa(n) }
+
+// value is the answer as it is kept.
+func (a *Answer) value() tool.Value {
+	return tool.NewDict("yes", a.Yes, "always", a.Always, "value", a.Value, "args", orNil(a.Args), "why", utf8Text(a.Why), "by", utf8Text(a.By), "at", nanos(a.At))
+}
+
+func readAnswer(v tool.Value) (*Answer, error) {
+	d, ok := v.(*tool.Dict)
+	if !ok {
+		return nil, errRecord
+	}
+	a := &Answer{Yes: d.Bool("yes"), Always: d.Bool("always"), Why: d.Text("why"), By: d.Text("by"), At: moment(d.Int("at", 0))}
+	a.Value, _ = d.Get("value")
+	args, _ := d.Get("args")
+	a.Args, _ = args.(*tool.Dict)
+	return a, nil
+}
+
+// body is the answer as a message of the inbox: it is not part of the chain of
+// the run's frames, so it has a checksum of its own, over which question it is
+// for too.
+func (a *Answer) body(run, key string) ([]byte, error) {
+	b, err := tool.Append(make([]byte, len(sum{})), tool.Tuple{run, key, a.value()})
+	if err != nil {
+		return nil, tool.Errorf(tool.Invalid, "the answer: %w", err)
+	}
+	return seal(b), nil
+}
+
+func openBody(m journal.Message, run string) (*Answer, error) {
+	v, err := unseal(m.Body)
+	if err != nil {
+		return nil, errChanged
+	}
+	list, _ := v.(tool.Tuple)
+	p := parts{list: list}
+	if part[string](&p) != run || part[string](&p) != m.Key || p.bad {
+		return nil, errRecord
+	}
+	return readAnswer(part[tool.Value](&p))
+}
+
+// Questions returns the open questions of a run, by step: those that have no
+// answer which the run has used. The Answer of one is the last that somebody
+// gave, or nil.
+func (j *Journal) Questions(ctx context.Context, run string) ([]Question, error) {
+	h, err := j.history(ctx, run)
+	if err != nil {
+		return nil, err
+	}
+	if h.head.state.Ended() {
+		return nil, h.damage
+	}
+	var open []Question
+	for _, s := range h.sorted() {
+		if !s.isOpen() {
+			continue
+		}
+		e, err := s.entry(&h.run, j.store)
+		if err != nil {
+			return open, err
+		}
+		q := e.Questions[len(e.Questions)-1]
+		if q.Answer, err = h.sent(q.Place, q.N); err != nil {
+			return open, damaged(run, "the answer at step "+q.Place.String(), err)
+		}
+		open = append(open, q)
+	}
+	return open, h.damage
+}
+
+// sent returns the last answer to a question in the inbox, or nil.
+func (h *history) sent(at tool.Place, n int) (*Answer, error) {
+	key := answerKey(at, n)
+	for i := len(h.inbox) - 1; i >= 0; i-- {
+		if m := h.inbox[i]; m.Kind == answerKind && m.Key == key {
+			return openBody(m, h.run.ID)
+		}
+	}
+	return nil, nil
+}
+
+// Answer answers a question of a run that is open. It is for anybody: the run
+// may be parked, or wait in another process. An answer can be corrected by
+// another until the run uses it. Answer fails with NotFound if nothing is asked
+// there, with Invalid for an answer of the wrong kind, and with Conflict if the
+// answer was used already.
+func (j *Journal) Answer(ctx context.Context, run string, at tool.Place, n int, a Answer) error {
+	h, err := j.history(ctx, run)
+	if err != nil {
+		return err
+	}
+	s := h.steps[at.String()]
+	if s == nil || n < 1 || n > s.questions || h.head.state.Ended() {
+		return tool.Errorf(tool.NotFound, "the run '%s' has no open question at step %q", run, at.String()).WithHint("cassidy runs show %s", run)
+	}
+	if n < s.questions || !s.isOpen() {
+		return alreadyAnswered(run, at)
+	}
+	e, err := s.entry(&h.run, j.store)
+	if err != nil {
+		return err
+	}
+	if err := e.Questions[n-1].accepts(&a); err != nil {
+		return err
+	}
+	a.At = now()
+	m := journal.Message{Kind: answerKind, Key: answerKey(at, n)}
+	if m.Body, err = a.body(run, m.Key); err != nil {
+		return err
+	}
+	_, err = j.store.Send(ctx, h.num, m)
+	if tool.KindOf(err) == tool.Conflict {
+		return alreadyAnswered(run, at)
+	}
+	return err
+}
+
+func alreadyAnswered(run string, at tool.Place) error {
+	return tool.Errorf(tool.Conflict, "the question of run '%s' at step %q was answered, and the answer was used", run, at.String()).
+		WithHint("cassidy runs show %s", run)
+}
+
+// accepts says whether an answer fits a question.
+func (q *Question) accepts(a *Answer) error {
+	text, isText := a.Value.(string)
+	switch {
+	case q.Kind == QuestionAsk && !isText:
+		return tool.Errorf(tool.Invalid, "the question %q expects a text", q.Text)
+	case q.Kind == QuestionAsk && len(text) > inlineMost:
+		return tool.Errorf(tool.Limit, "an answer has at most %d KB", inlineMost>>10)
+	case q.Kind != QuestionAsk && a.Value != nil:
+		return tool.Errorf(tool.Invalid, "the question %q expects yes or no", q.Text)
+	case q.Kind != QuestionApproval && (a.Always || a.Args != nil):
+		return tool.Errorf(tool.Invalid, "only an approval takes other arguments, or holds always")
+	}
+	return nil
+}
+
+// Ask records a question and returns its number at its step. It is durable when
+// Ask returns, and can be answered from then on. A question that was recorded by
+// an earlier process and is asked again unchanged is the same one.
+func (l *Log) Ask(ctx context.Context, q Question) (int, error) {
+	entry, _, err := l.Recorded(q.Place)
+	if err != nil {
+		return 0, err
+	}
+	if same := entry.asked(&q); same != nil && same.Answer == nil {
+		return same.N, nil
+	}
+	return l.ask(ctx, q, true)
+}
+
+func (l *Log) ask(ctx context.Context, q Question, durable bool) (int, error) {
+	l.mu.Lock()
+	n := 1
+	if s := l.steps[q.Place.String()]; s != nil {
+		n += s.questions
+	}
+	l.mu.Unlock()
+	r := l.recorder(q.Place)
+	r.put(int64(n), tool.Tuple{nanos(now()), string(q.Kind)}, utf8Text(q.Text), orNil(q.Data))
+	return n, l.add(ctx, addition{kind: questionAsked, place: q.Place, durable: durable}, r)
+}
+
+// asked returns the last question at a step if it is the same as another, or
+// nil.
+func (e *Entry) asked(q *Question) *Question {
+	if len(e.Questions) == 0 {
+		return nil
+	}
+	last := &e.Questions[len(e.Questions)-1]
+	if last.Kind != q.Kind || last.Text != q.Text || !tool.Equal(orEmpty(last.Data), orEmpty(q.Data)) {
+		return nil
+	}
+	return last
+}
+
+// Answered records a question together with its answer, which was given in this
+// process.
+func (l *Log) Answered(ctx context.Context, q Question, a Answer) error {
+	n, err := l.ask(ctx, q, false)
+	if err != nil {
+		return err
+	}
+	a.At = now()
+	return l.use(ctx, q.Place, n, &a)
+}
+
+// Answer uses the last answer that was sent to a question, and records it. It is
+// nil where there is none; once it was used, it cannot be corrected any more.
+func (l *Log) Answer(ctx context.Context, at tool.Place, n int) (*Answer, error) {
+	m, ok, err := l.j.store.Take(ctx, l.num, answerKind, answerKey(at, n))
+	if err != nil || !ok {
+		return nil, err
+	}
+	a, err := openBody(m, l.run.ID)
+	if err != nil {
+		return nil, damaged(l.run.ID, "the answer at step "+at.String(), err)
+	}
+	return a, l.use(ctx, at, n, a)
+}
+
+// use records that an answer is used.
+func (l *Log) use(ctx context.Context, at tool.Place, n int, a *Answer) error {
+	r := l.recorder(at)
+	r.put(int64(n), a.value())
+	return l.add(ctx, addition{kind: questionAnswered, place: at}, r)
+}
+
+// cancelKind is the kind of messages that ask for the end of a run.
+const cancelKind = "cancel"
+
+// Cancel ends a run that nobody executes, and asks whoever executes it to end it
+// otherwise; ended reports which. It fails with NotFound if there is no such
+// run, and with Conflict if it has ended.
+func (j *Journal) Cancel(ctx context.Context, run string) (ended bool, err error) {
+	l, err := j.Resume(ctx, run)
+	switch {
+	case err == nil:
+		return true, l.End(ctx, "cancelled", tool.Outcome{}, tool.Errorf(tool.Canceled, "the run was cancelled"))
+	case tool.KindOf(err) != tool.Conflict || !j.Held(run):
+		return false, err
+	}
+	num, err := j.find(ctx, run)
+	if err == nil {
+		_, err = j.store.Send(ctx, num, journal.Message{Kind: cancelKind})
+	}
+	return false, err
+}
+
+// CancelRequested reports whether somebody asked for the end of the run since it
+// was resumed.
+func (l *Log) CancelRequested(ctx context.Context) (bool, error) {
+	list, err := l.j.store.Inbox(ctx, l.num, l.seen)
+	for _, m := range list {
+		if m.Kind == cancelKind {
+			return true, nil
+		}
+	}
+	return false, err
+}
+
+// ParseQuestionID reads what [Question.ID] returned. It fails, with kind Invalid,
+// for any other text.
+func ParseQuestionID(id string) (run string, at tool.Place, n int, err error) {
+	parts := strings.Split(id, ":")
+	if len(parts) != 3 || !journal.ValidID(parts[0]) {
+		return "", nil, 0, tool.Errorf(tool.Invalid, "%q is not the ID of a question", tool.Clean(id, 120)).WithHint("it reads RUN:STEP:N")
+	}
+	if at, err = ParsePlace(parts[1]); err != nil {
+		return "", nil, 0, err
+	}
+	if n, err = strconv.Atoi(parts[2]); err != nil || n < 1 {
+		return "", nil, 0, tool.Errorf(tool.Invalid, "%q is not the ID of a question", tool.Clean(id, 120)).WithHint("it reads RUN:STEP:N")
+	}
+	return parts[0], at, n, nil
+}

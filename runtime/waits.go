@@ -1,0 +1,192 @@
+package runtime
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/cassidy-run/cassidy/runtime/history"
+	"github.com/cassidy-run/cassidy/runtime/tool"
+)
+
+// Why a run is parked: the Limit of the error, and the reason in its record.
+const (
+	waitsQuestion tool.LimitName = "question"
+	waitsApproval tool.LimitName = "approval"
+	waitsSleep    tool.LimitName = "sleep"
+	waitsUnknown  tool.LimitName = "unknown_outcome"
+
+	parkedUnavailable tool.LimitName = "unavailable" // only the reason: the error keeps its kind
+	parkedLimit       tool.LimitName = "limit"       // likewise
+	parkedInterrupted tool.LimitName = "interrupted" // likewise
+)
+
+// A ParkedError is why a run waits in no process. It is the Err of an error of
+// kind [tool.Parked].
+type ParkedError struct {
+	Run       string
+	Reason    string             // of the first thing that it waits for: approval, question, unknown_outcome or sleep
+	Questions []history.Question // that are open; any answer makes the run due
+	Until     time.Time          // when it continues by itself; zero means never
+}
+
+// Error says what the run waits for.
+func (e *ParkedError) Error() string {
+	switch n := len(e.Questions); {
+	case n == 1:
+		return fmt.Sprintf("the run %s waits for an answer: %s", e.Run, e.Questions[0].Text)
+	case n > 1:
+		texts := make([]string, n)
+		for i := range e.Questions {
+			texts[i] = e.Questions[i].Text
+		}
+		return fmt.Sprintf("the run %s waits for %d answers: %s", e.Run, n, clip(strings.Join(texts, "; ")))
+	}
+	return fmt.Sprintf("the run %s sleeps until %s", e.Run, e.Until.Local().Format("2006-01-02 15:04:05"))
+}
+
+// hint says what to type.
+func (e *ParkedError) hint() string {
+	switch n := len(e.Questions); {
+	case n > 1:
+		return fmt.Sprintf("cassidy runs show %s lists the questions; cassidy runs answer %s STEP yes", e.Run, e.Run)
+	case n == 0:
+		return fmt.Sprintf("cassidy runs resume %s", e.Run)
+	case e.Questions[0].Kind == history.QuestionAsk:
+		return fmt.Sprintf("cassidy runs answer %s --text \"…\"", e.Run)
+	}
+	return fmt.Sprintf("cassidy runs answer %s yes", e.Run)
+}
+
+// waits is what a run waits for in no process: questions, and times.
+type waits struct {
+	mu    sync.Mutex
+	error ParkedError
+}
+
+// add notes something that the run waits for, and returns the error with which
+// the effect that waits ends.
+func (w *waits) add(run string, why tool.LimitName, q *history.Question, until time.Time) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	one := ParkedError{Run: run, Reason: string(why), Until: until}
+	if w.error.Reason == "" || w.error.Reason == string(waitsSleep) {
+		w.error.Reason = string(why) // a question is what somebody can do something about
+	}
+	if q != nil {
+		one.Questions = []history.Question{*q}
+		w.error.Questions = append(w.error.Questions, *q)
+	}
+	if !until.IsZero() && (w.error.Until.IsZero() || until.Before(w.error.Until)) {
+		w.error.Until = until
+	}
+	return one.asError()
+}
+
+func (e *ParkedError) asError() *tool.Error {
+	return &tool.Error{Kind: tool.Parked, Err: e, Limit: tool.LimitName(e.Reason), Hint: e.hint()}
+}
+
+// parked returns the error of all that the run waits for, or nil.
+func (w *waits) parked(run string) *tool.Error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.error.Reason == "" {
+		return nil
+	}
+	all := w.error
+	all.Run = run
+	return all.asError()
+}
+
+// wake is when the run continues by itself; zero means never.
+func (w *waits) wake() time.Time {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.error.Until
+}
+
+// ask parks the run with a question, or where it cannot wait returns another
+// error. The other parts of the run continue until they end or wait too.
+func (r *run) ask(ctx context.Context, q history.Question, why tool.LimitName, otherwise error) error {
+	if !r.parks || !r.record.Keeps() {
+		return otherwise
+	}
+	n, err := r.record.Ask(ctx, q)
+	if err != nil {
+		return unrecorded(err)
+	}
+	q.Run, q.N = r.id, n
+	return r.waits.add(r.id, why, &q, time.Time{})
+}
+
+// answer returns what somebody has answered to a question, in this process or
+// an earlier one, or nil. same says which of the questions at its step it is.
+func (r *run) answer(ctx context.Context, at tool.Place, same func(*history.Question) bool) (*history.Answer, *history.Question, error) {
+	entry, _, err := r.record.Recorded(at)
+	if err != nil {
+		return nil, nil, unrecorded(err)
+	}
+	for i := len(entry.Questions) - 1; i >= 0; i-- { // wrong arguments are asked about again
+		q := &entry.Questions[i]
+		if !same(q) {
+			continue
+		}
+		if q.Answer != nil {
+			return q.Answer, q, nil
+		}
+		a, err := r.record.Answer(ctx, at, q.N)
+		if err != nil {
+			return nil, nil, unrecorded(err)
+		}
+		return a, q, nil
+	}
+	return nil, nil, nil
+}
+
+// awake is how long a run sleeps in place; for longer it is parked.
+const awake = time.Minute
+
+// sleep is the Grant's Sleep. The time at which it ends is recorded, so that a
+// resumed run waits for what is left.
+func (s *step) sleep(ctx context.Context, d time.Duration) error {
+	r := s.of.run
+	until := time.Now().Add(d)
+	if r.record.Keeps() {
+		var err error
+		if until, err = r.until(ctx, s.effect.Place, until); err != nil {
+			return err
+		}
+		s.of.wall.pause()
+		defer s.of.wall.resume()
+		if time.Until(until) > awake && r.parks {
+			return r.waits.add(r.id, waitsSleep, nil, until)
+		}
+	}
+	timer := time.NewTimer(time.Until(until))
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return tool.AsError(context.Cause(ctx), tool.Canceled)
+	}
+}
+
+// until returns when a sleep ends: as it is recorded, else as it is given now,
+// which it records.
+func (r *run) until(ctx context.Context, at tool.Place, t time.Time) (time.Time, error) {
+	const name = "until"
+	entry, _, err := r.record.Recorded(at)
+	if err != nil {
+		return t, unrecorded(err)
+	}
+	for _, n := range entry.Notes {
+		if noted, err := time.Parse(time.RFC3339Nano, n.Text(name)); err == nil {
+			return noted, nil
+		}
+	}
+	return t, r.note(ctx, at, tool.NewDict(name, t.UTC().Format(time.RFC3339Nano)))
+}
