@@ -24,10 +24,9 @@ type Log struct {
 	steps map[string]*step // by place
 	why   error            // it takes no more, or nil
 
-	// How far the run has come on disk. The writer's alone.
-	num  int64
-	head head
+	num  int64 // of the run in the store
 	seen int64 // the last message of the inbox when the log was opened
+	head head  // how far the run has come on disk; only the writer uses it
 }
 
 // Run returns the run as it stood when the log was opened.

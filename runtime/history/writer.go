@@ -214,8 +214,11 @@ func (w *writer) transact(units []*unit) error {
 		return err
 	}
 	for _, u := range units {
-		if u.write != nil {
-			u.log.num, u.log.head = u.write.Num, u.head
+		if u.write == nil {
+			continue
+		}
+		if u.log.head = u.head; u.log.num == 0 { // before anybody else has the log
+			u.log.num = u.write.Num
 		}
 	}
 	return nil
