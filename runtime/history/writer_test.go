@@ -1,0 +1,310 @@
+package history
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/cassidy-run/cassidy/runtime/journal"
+	"github.com/cassidy-run/cassidy/runtime/tool"
+)
+
+// TestManyRuns has many runs in two journals, and readers between them. The
+// race detector watches.
+func TestManyRuns(t *testing.T) { eachStore(t, testManyRuns) }
+
+func testManyRuns(t *testing.T, s storage) {
+	ctx, journals := context.Background(), []*Journal{s.open(), s.open()}
+	const steps = 30
+	var wg sync.WaitGroup
+	for i := range 16 {
+		j, id := journals[i%2], fmt.Sprint("run", i)
+		wg.Go(func() {
+			l := begin(t, j, id)
+			var children sync.WaitGroup
+			for n := range steps { // as the items of one call
+				children.Go(func() {
+					p := tool.Place{1, n}
+					kind := []tool.EffectKind{tool.Read, tool.Write}[n%2]
+					_, asking := l.Answer(ctx, p, 1)
+					_, cancel := l.CancelRequested(ctx)
+					if err := errors.Join(l.Intend(ctx, Intent{Place: p, Func: "f", Kind: kind}), l.Settle(ctx, p, tool.Outcome{Value: int64(n)}, nil), asking, cancel); err != nil {
+						t.Error(err)
+					}
+				})
+			}
+			children.Wait()
+			if err := l.End(ctx, "final", tool.Outcome{}, nil); err != nil {
+				t.Error(err)
+			}
+		})
+		wg.Go(func() {
+			if _, err := runs(journals[1-i%2], Filter{}); err != nil {
+				t.Error(err)
+			}
+			if _, err := j.Prune(ctx, Keep{Most: 100}); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	for i := range 16 {
+		if got, err := readAll(journals[0], fmt.Sprint("run", i)); len(got) != steps || err != nil {
+			t.Errorf("run %d: %d entries, %v", i, len(got), err)
+		}
+	}
+}
+
+// blocked blocks the next commit of a store. It returns when the commit waits;
+// release lets it continue.
+func blocked(t *testing.T, f *faultStore, start func()) (release func()) {
+	t.Helper()
+	entered, held := make(chan bool), make(chan bool)
+	var once sync.Once
+	f.commit = func([]*journal.Write) error {
+		once.Do(func() { close(entered); <-held })
+		return nil
+	}
+	var wg sync.WaitGroup
+	wg.Go(start)
+	<-entered
+	return func() { close(held); wg.Wait() }
+}
+
+// queued waits until so many records wait for the writer.
+func queued(t *testing.T, j *Journal, n int) {
+	t.Helper()
+	until(t, "records in the queue", func() bool {
+		j.w.mu.Lock()
+		defer j.w.mu.Unlock()
+		return len(j.w.queue) >= n
+	})
+}
+
+// TestOneCommitForAll counts the commits of many who wait at the same time.
+func TestOneCommitForAll(t *testing.T) { eachStore(t, testOneCommitForAll) }
+
+func testOneCommitForAll(t *testing.T, s storage) {
+	f := &faultStore{Store: s.store()}
+	j := openOn(t, f)
+	var logs []*Log
+	for i := range 20 {
+		logs = append(logs, begin(t, j, fmt.Sprint("run", i)))
+	}
+	first := begin(t, j, "first")
+	release := blocked(t, f, func() { did(t, first, place("1"), tool.Write, "x") })
+	var wg sync.WaitGroup
+	for _, l := range logs {
+		wg.Go(func() { did(t, l, place("1"), tool.Write, "x") })
+	}
+	queued(t, j, len(logs))
+	before := f.commits.Load()
+	release()
+	wg.Wait()
+	if n := f.commits.Load() - before; n > 3 { // that of first, theirs, and perhaps one of outcomes
+		t.Errorf("%d commits for %d runs that waited together", n, len(logs))
+	}
+}
+
+// TestTroubleOfOne has a run that cannot be written among others that can.
+func TestTroubleOfOne(t *testing.T) { eachStore(t, testTroubleOfOne) }
+
+func testTroubleOfOne(t *testing.T, s storage) {
+	ctx, f := context.Background(), &faultStore{Store: s.store()}
+	j := openOn(t, f)
+	good, bad, first := begin(t, j, "good"), begin(t, j, "bad"), begin(t, j, "first")
+	release := blocked(t, f, func() { did(t, first, place("1"), tool.Write, "x") })
+	errs := make(map[*Log]*error)
+	var wg sync.WaitGroup
+	for _, l := range []*Log{good, bad} {
+		err := new(error)
+		errs[l] = err
+		wg.Go(func() { *err = l.Intend(ctx, Intent{Place: place("1"), Func: "f", Kind: tool.Write}) })
+	}
+	queued(t, j, 2)
+	check(t, f.Store.Commit(ctx, []*journal.Write{{Num: bad.num, Frames: []journal.Frame{{Seq: bad.head.frames, Body: []byte("another process")}}}}))
+	release()
+	wg.Wait()
+	check(t, *errs[good])
+	fails(t, "the run that another process wrote to", *errs[bad], tool.Conflict, "another process wrote")
+	check(t, good.Settle(ctx, place("1"), tool.Outcome{}, nil))
+	check(t, bad.Note(ctx, place("2"), nil)) // which cannot be written either
+	check(t, good.End(ctx, "final", tool.Outcome{}, nil))
+	fails(t, "closing the other run", bad.Close(), tool.Conflict, "another process wrote")
+	if got, err := readAll(j, "good"); len(got) != 1 || err != nil {
+		t.Errorf("%v, %v", got, err)
+	}
+	if len(j.w.queue) > 0 {
+		t.Errorf("%d records of a closed log are kept", len(j.w.queue))
+	}
+}
+
+func TestNothingIsLeft(t *testing.T) { eachStore(t, testNothingIsLeft) }
+
+func testNothingIsLeft(t *testing.T, s storage) {
+	store := s.store()
+	j := openOn(t, store)
+	for range 3 {
+		l, err := j.Begin(context.Background(), Run{Kind: "run"}, tool.Script{})
+		check(t, err)
+		did(t, l, place("1"), tool.Read, "x") // which waits for its commit
+	}
+	check(t, j.Close())
+	var left []string
+	until(t, "goroutines end", func() bool {
+		left = nil
+		buf := make([]byte, 1<<20)
+		for s := range strings.SplitSeq(string(buf[:runtime.Stack(buf, true)]), "\n\n") {
+			if strings.Contains(s, "runtime/history.(*") {
+				left = append(left, s)
+			}
+		}
+		return len(left) == 0
+	})
+	again := openOn(t, store)
+	list, err := runs(again, Filter{})
+	check(t, err)
+	for _, r := range list {
+		if got, err := readAll(again, r.ID); len(got) != 1 || err != nil {
+			t.Errorf("run %s: %d entries, %v", r.ID, len(got), err)
+		}
+		if again.Held(r.ID) {
+			t.Errorf("run %s is held", r.ID)
+		}
+		check(t, resume(t, again, r.ID).Close())
+	}
+	if len(list) != 3 || !slices.IsSortedFunc(list, func(a, b Run) int { return b.Started.Compare(a.Started) }) {
+		t.Errorf("the runs are %v, want three, the newest first", list)
+	}
+}
+
+// TestOutcomesDoNotWaitLong checks that an outcome that nothing follows is
+// stored a moment later.
+func TestOutcomesDoNotWaitLong(t *testing.T) {
+	eachStore(t, func(t *testing.T, s storage) {
+		j, other := s.open(), s.open()
+		l := begin(t, j, "r")
+		did(t, l, place("1"), tool.Read, "x")
+		until(t, "the outcome is stored", func() bool {
+			for e, err := range other.Entries(context.Background(), "r") {
+				return err == nil && !e.Settled.IsZero()
+			}
+			return false
+		})
+	})
+}
+
+// noSpace is what a store returns where the disk is full.
+func noSpace() error {
+	return &tool.Error{Kind: tool.Limit, Err: errors.New("no space left"), Limit: tool.LimitDisk}
+}
+
+// TestFullStore records while nothing can be written: nothing blocks, readers
+// read, and once there is space the run continues with the outcome that had to
+// wait.
+func TestFullStore(t *testing.T) { eachStore(t, testFullStore) }
+
+func testFullStore(t *testing.T, s storage) {
+	ctx, f := context.Background(), &faultStore{Store: s.store()}
+	var full atomic.Bool
+	f.commit = func([]*journal.Write) error {
+		if full.Load() {
+			return noSpace()
+		}
+		return nil
+	}
+	j := openOn(t, f)
+	l := begin(t, j, "r")
+	check(t, l.Intend(ctx, Intent{Place: place("1"), Func: "f", Kind: tool.Write}))
+	full.Store(true)
+	check(t, l.Settle(ctx, place("1"), tool.Outcome{Value: "kept"}, nil))
+	err := l.Intend(ctx, Intent{Place: place("2"), Func: "f", Kind: tool.Write})
+	fails(t, "an intent", err, tool.Limit, "no space")
+	fails(t, "a new run", second(j.Begin(ctx, Run{ID: "s", Kind: "run"}, script())), tool.Limit, "no space")
+	fails(t, "the end", l.End(ctx, "", tool.Outcome{}, nil), tool.Limit, "no space")
+	if got, err := readAll(j, "r"); len(got) != 1 || err != nil {
+		t.Errorf("read on a full disk: %v, %v", got, err)
+	}
+	full.Store(false)
+	did(t, l, place("2"), tool.Write, "continued")
+	check(t, l.End(ctx, "", tool.Outcome{}, nil))
+	for e, err := range j.Entries(ctx, "r") {
+		if err != nil || e.Settled.IsZero() {
+			t.Errorf("step %s after there was space: %+v, %v", e.Place, e, err)
+		}
+	}
+	begin(t, j, "s")
+}
+
+// TestQueueIsBounded records what nobody waits for while nothing can be written.
+func TestQueueIsBounded(t *testing.T) {
+	ctx, f := context.Background(), &faultStore{Store: journal.Memory()}
+	j := openOn(t, f)
+	l := begin(t, j, "r")
+	did(t, l, place("1"), tool.Write, "x")
+	check(t, j.w.flush())
+	f.commit = func([]*journal.Write) error { return noSpace() }
+	var err error
+	n := 2
+	for ; err == nil && n < 2*queueMost; n++ {
+		if err = l.Intend(ctx, Intent{Place: tool.Place{n}, Func: "f", Kind: tool.Read}); err == nil {
+			err = l.Settle(ctx, tool.Place{n}, tool.Outcome{}, nil)
+		}
+	}
+	if tool.KindOf(err) != tool.Limit || n > queueMost {
+		t.Errorf("%d steps were taken that cannot be written, %v", n, err)
+	}
+	if got, err := readAll(j, "r"); len(got) != 1 || err != nil {
+		t.Errorf("%d steps can be read, %v", len(got), err)
+	}
+	fails(t, "Close, with outcomes lost", l.Close(), tool.Limit, "no space")
+
+	l2 := &faultStore{Store: f.Store}
+	j2 := openOn(t, l2)
+	again := resume(t, j2, "r")
+	did(t, again, place("2"), tool.Read, "x")
+	l2.commit = f.commit
+	fails(t, "Close of a journal, with outcomes lost", j2.Close(), tool.Limit, "no space")
+}
+
+// TestLeaderHandsOver checks that whoever waits while another writes is served,
+// also where that other's own write failed.
+func TestLeaderHandsOver(t *testing.T) {
+	ctx, f := context.Background(), &faultStore{Store: journal.Memory()}
+	j := openOn(t, f)
+	a, b := begin(t, j, "a"), begin(t, j, "b")
+	var failed atomic.Bool
+	entered, held := make(chan bool), make(chan bool)
+	f.commit = func([]*journal.Write) error {
+		if failed.CompareAndSwap(false, true) {
+			close(entered)
+			<-held
+			return noSpace()
+		}
+		return nil
+	}
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		fails(t, "the first", a.Intend(ctx, Intent{Place: place("1"), Func: "f", Kind: tool.Write}), tool.Limit, "")
+	})
+	<-entered
+	wg.Go(func() {
+		if err := b.Intend(ctx, Intent{Place: place("1"), Func: "f", Kind: tool.Write}); err != nil {
+			t.Error(err)
+		}
+	})
+	queued(t, j, 1)
+	close(held)
+	wg.Wait()
+	check(t, a.Park(ctx, "", time.Time{}))
+	if got, err := readAll(j, "a"); len(got) != 0 || err != nil {
+		t.Errorf("a has %v, %v; want nothing of the intent that failed", got, err)
+	}
+}
