@@ -27,6 +27,10 @@ type Log struct {
 	num  int64 // of the run in the store
 	seen int64 // the last message of the inbox when the log was opened
 	head head  // how far the run has come on disk; only the writer uses it
+
+	// Guarded by the writer's lock.
+	ending  bool // its last record is being written
+	dropped bool // it is closed
 }
 
 // Run returns the run as it stood when the log was opened.
@@ -155,8 +159,8 @@ func (l *Log) Close() error {
 	if !open {
 		return nil
 	}
-	err := l.j.w.wait(&job{log: l})
-	l.shut(tool.Errorf(tool.Internal, "the log of run '%s' is closed", l.run.ID))
+	err := l.j.w.wait(&job{log: l, last: true})
+	l.shut(l.errClosed())
 	return err
 }
 
@@ -261,11 +265,15 @@ func (l *Log) finish(a addition, r *recorder) error {
 	if err != nil {
 		return err
 	}
-	if err := l.j.w.wait(&job{log: l, record: rec, head: a.head}); err != nil {
+	if err := l.j.w.wait(&job{log: l, record: rec, last: true, head: a.head}); err != nil {
 		return err
 	}
-	l.shut(tool.Errorf(tool.Internal, "the run '%s' is %s", l.run.ID, "parked or has ended"))
+	l.shut(l.errClosed())
 	return nil
+}
+
+func (l *Log) errClosed() error {
+	return tool.Errorf(tool.Internal, "the record of run '%s' is closed", l.run.ID)
 }
 
 // Live implements [Record].

@@ -33,6 +33,7 @@ type writer struct {
 type job struct {
 	log    *Log
 	record []byte
+	last   bool        // nothing of its log may follow it
 	head   func(*head) // how the run's head changes, if it does
 
 	turn chan bool // reports to who waits that it is done (false) or leads now (true); nil if nobody waits
@@ -44,11 +45,22 @@ type job struct {
 // to rely on its not being there.
 func (w *writer) wait(j *job) error {
 	w.mu.Lock()
-	if w.closed != nil {
-		defer w.mu.Unlock()
-		return w.closed
+	if err := w.refusal(j); err != nil {
+		w.mu.Unlock()
+		return err
+	}
+	if j.last {
+		j.log.ending = true
 	}
 	return w.enqueue(j)
+}
+
+// refusal returns why a job is not taken, or nil. w.mu is held.
+func (w *writer) refusal(j *job) error {
+	if w.closed == nil && j.record != nil && (j.log.ending || j.log.dropped) {
+		return j.log.errClosed()
+	}
+	return w.closed
 }
 
 // enqueue is wait from where w.mu is held, which it gives up.
@@ -72,12 +84,13 @@ const queueMost = 1024
 // does wait for, or a little later by itself.
 func (w *writer) later(j *job) error {
 	w.mu.Lock()
-	if w.closed == nil && len(w.queue) >= queueMost {
+	err := w.refusal(j)
+	if err == nil && len(w.queue) >= queueMost {
 		return w.enqueue(j)
 	}
 	defer w.mu.Unlock()
-	if w.closed != nil {
-		return w.closed
+	if err != nil {
+		return err
 	}
 	w.queue = append(w.queue, j)
 	if !w.leading {
@@ -102,11 +115,12 @@ func (w *writer) flush() error {
 	return w.enqueue(&job{})
 }
 
-// drop forgets what could not be written of a log that is given up. Whoever
-// resumes the run finds it as it is on disk.
+// drop forgets what could not be written of a log that is closed, and takes no
+// more of it: somebody else may be writing to the run.
 func (w *writer) drop(l *Log) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	l.dropped = true
 	w.queue = slices.DeleteFunc(w.queue, func(j *job) bool { return j.log == l && j.turn == nil })
 }
 
@@ -129,7 +143,13 @@ func (w *writer) lead(own *job) {
 	w.mu.Lock()
 	var kept []*job
 	for _, j := range batch {
-		if j.err != nil && j.turn == nil && j.log != nil {
+		if j.err == nil {
+			continue
+		}
+		if j.last {
+			j.log.ending = false
+		}
+		if j.turn == nil && j.log != nil && !j.log.dropped {
 			kept = append(kept, j)
 		}
 	}

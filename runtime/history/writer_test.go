@@ -308,3 +308,40 @@ func TestLeaderHandsOver(t *testing.T) {
 		t.Errorf("a has %v, %v; want nothing of the intent that failed", got, err)
 	}
 }
+
+// TestNothingFollowsTheEnd records while the end of the run is being written.
+func TestNothingFollowsTheEnd(t *testing.T) { eachStore(t, testNothingFollowsTheEnd) }
+
+func testNothingFollowsTheEnd(t *testing.T, s storage) {
+	ctx, f := context.Background(), &faultStore{Store: s.store()}
+	j := openOn(t, f)
+	l := begin(t, j, "r")
+	release := blocked(t, f, func() {
+		if err := l.End(ctx, "final", tool.Outcome{Value: "result"}, nil); err != nil {
+			t.Error(err)
+		}
+	})
+	fails(t, "a note after the end", l.Note(ctx, place("1"), nil), tool.Internal, "closed")
+	fails(t, "an intent after the end", l.Intend(ctx, Intent{Place: place("1"), Func: "f", Kind: tool.Write}), tool.Internal, "closed")
+	fails(t, "a second end", l.Park(ctx, "", time.Time{}), tool.Internal, "closed")
+	var wg sync.WaitGroup
+	wg.Go(func() { // it waits for the end
+		if err := l.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	queued(t, j, 1)
+	release()
+	wg.Wait()
+	list, err := runs(j, Filter{})
+	if err != nil || len(list) != 1 || list[0].Damage != nil || list[0].Result != "result" {
+		t.Errorf("the runs are %+v, %v", list, err)
+	}
+	f.commit = nil
+	other := begin(t, j, "other")
+	f.commit = func([]*journal.Write) error { return noSpace() }
+	fails(t, "an end that cannot be written", other.End(ctx, "", tool.Outcome{}, nil), tool.Limit, "")
+	f.commit = nil
+	did(t, other, place("1"), tool.Write, "x") // the record is still open
+	check(t, other.End(ctx, "", tool.Outcome{}, nil))
+}
