@@ -86,7 +86,7 @@ func (p *pass) admissible() error {
 	case t.State == tool.Untrusted:
 		return untrusted(t)
 	case t.State == tool.NotHere:
-		return tool.Errorf(tool.Denied, "the tool '%s' is %s: %s", t.Name, t.State, t.Reason)
+		return tool.Errorf(tool.Unavailable, "the tool '%s' is not available here: %s", t.Name, t.Reason)
 	}
 	if verdict, r := p.judgeCall(); verdict == tool.Deny {
 		return denied("the call of '"+p.tool.Name+"'", r)

@@ -73,7 +73,7 @@ func (r *run) pipeline(ctx context.Context, c tool.Call, above *pass) (tool.Outc
 	if err := p.admitCall(); err != nil {
 		return tool.Outcome{}, err
 	}
-	if err := r.host.usable(ctx, t); err != nil {
+	if err := r.host.usable(ctx, t, runner); err != nil {
 		return tool.Outcome{}, err
 	}
 	if p.call.Args, err = r.host.arguments(t, c); err != nil {
@@ -140,20 +140,29 @@ func (p *pass) execute(ctx context.Context, runner tool.Runner) (tool.Outcome, e
 	return out, err
 }
 
-// handlerEffect is what a handler in Go does, in a record: handler.NAME.
-const handlerEffect = "handler"
+// The names of the steps of a tool written in Go in a record: handler.NAME is a
+// call of it, and undo_handler.NAME the undo of one.
+const (
+	handlerEffect     = "handler"
+	undoHandlerEffect = "undo_handler"
+)
 
 // handle runs a call. What a handler in Go does is one step of a recorded run,
-// since nothing inside it can be seen.
+// since nothing inside it can be seen. The same holds for its undo, which always
+// has an effect outside: OnlyCalls and Hints are about the handler.
 func (p *pass) handle(ctx context.Context, runner tool.Runner) (tool.Outcome, error) {
-	if p.tool.Location != tool.Embedded || p.tool.OnlyCalls {
+	undoes := p.call.Entry != ""
+	if p.tool.Location != tool.Embedded || p.tool.OnlyCalls && !undoes {
 		return safely(ctx, runner, p.call, p.perform)
 	}
-	f := &tool.Func{Kind: tool.External}
-	if p.tool.Hints.ReadOnly {
+	f, name := &tool.Func{Kind: tool.External}, handlerEffect
+	switch {
+	case undoes:
+		name = undoHandlerEffect
+	case p.tool.Hints.ReadOnly:
 		f.Kind = tool.Read
 	}
-	e := tool.Effect{Func: handlerEffect + "." + p.tool.Name, Args: p.shown().Args, Place: p.call.Place.Child(0)}
+	e := tool.Effect{Func: name + "." + p.tool.Name, Args: p.shown().Args, Place: p.call.Place.Child(0)}
 	s := &step{of: p, effect: e, fn: f}
 	if out, done, err := s.recall(ctx); done || err != nil {
 		return out, err
@@ -199,47 +208,67 @@ func checkSize(v tool.Value, limit int) error {
 	return e
 }
 
-// usable asks a tool's own function whether it can be used here, and remembers
-// the answer until the next search. Only true is a yes.
-func (h *Host) usable(ctx context.Context, t *tool.Tool) error {
+// usable asks a tool's own function whether it can be used here, and caches the
+// answer until the next [Host.Refresh]. Nil for run is the runner of the
+// registered tool.
+func (h *Host) usable(ctx context.Context, t *tool.Tool, run tool.Runner) error {
 	if t.Available == "" {
 		return nil
 	}
-	key := tool.Key(t.Name)
 	h.mu.Lock()
-	err, known := h.available[key]
+	answers := h.available // a Refresh in the meantime starts a new map
+	err, known := answers[t]
 	h.mu.Unlock()
 	if known {
 		return err
 	}
-	if err = h.askAvailable(ctx, t); ctx.Err() != nil {
-		return err // nothing has been learned
+	if err = h.askAvailable(ctx, t, run); ctx.Err() != nil {
+		return err // canceled, so there is no answer
 	}
 	h.mu.Lock()
-	h.available[key] = err
+	answers[t] = err
 	h.mu.Unlock()
 	return err
 }
 
-func (h *Host) askAvailable(ctx context.Context, t *tool.Tool) error {
-	_, run, err := h.registry.Lookup(t.Name)
-	if err != nil {
-		return err
+// askAvailable calls the function of the tool. Of a script only true is a yes.
+func (h *Host) askAvailable(ctx context.Context, t *tool.Tool, run tool.Runner) error {
+	if run == nil {
+		var err error
+		if _, run, err = h.registry.Lookup(t.Name); err != nil {
+			return err
+		}
 	}
-	ctx, cancel := context.WithTimeout(ctx, availableTimeout)
+	ctx, cancel := context.WithTimeoutCause(ctx, availableTimeout, tool.Errorf(tool.Timeout, "its own check took longer than %v", availableTimeout))
 	defer cancel()
+	ctx = context.WithValue(ctx, originKey{h}, (*origin)(nil)) // it is no part of a call
 	c := tool.Call{ID: h.nextID(), Tool: t.Name, Args: &tool.Dict{}, Entry: t.Available}
 	c.Limits = h.limits(c, t)
 	p := h.newRun(c.ID).newPass(t, c, nil)
 	p.probe = true
 	out, err := safely(ctx, run, c, p.look)
+	if ctx.Err() != nil {
+		err = context.Cause(ctx)
+	}
 	if err != nil {
-		return tool.Errorf(tool.Unavailable, "the tool '%s' is not available here: %s", t.Name, tool.ErrorOf(err, tool.Internal).Message())
+		return notAvailable(t, err)
 	}
 	if out.Value != true {
 		return tool.Errorf(tool.Unavailable, "the tool '%s' is not available here: its own check says so", t.Name)
 	}
 	return nil
+}
+
+// notAvailable is the error of a tool that cannot be used here. A tool written
+// in Go chooses its kind, except Parked: no run waits for a check.
+func notAvailable(t *tool.Tool, err error) error {
+	e, kind := tool.ErrorOf(err, tool.Unavailable), tool.Unavailable
+	if t.Location == tool.Embedded && e.Kind != tool.Parked {
+		kind = e.Kind
+	}
+	unavailable := tool.Errorf(kind, "the tool '%s' is not available here: %s", t.Name, e.Message())
+	unavailable.Hint = e.Hint
+	return unavailable
 }
 
 // availableTimeout is how long a tool's own check may take: it is asked for

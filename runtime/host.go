@@ -108,14 +108,14 @@ type Host struct {
 	approvals approvals
 
 	mu        sync.Mutex
-	kinds     map[string]Kind  // of runs, by name
-	broken    []*tool.Error    // the files that could not be read
-	available map[string]error // what tools' own checks said, by key
+	kinds     map[string]Kind      // of runs, by name
+	broken    []*tool.Error        // the files that could not be read
+	available map[*tool.Tool]error // the cached answers of the tools' own checks
 }
 
 // New returns a host. Options may be nil.
 func New(o *Options) (*Host, error) {
-	h := &Host{funcs: map[string]*tool.Func{}, available: map[string]error{}}
+	h := &Host{funcs: map[string]*tool.Func{}, available: map[*tool.Tool]error{}}
 	if o != nil {
 		h.opts = *o
 	}
@@ -188,9 +188,13 @@ func identifier(name string) bool {
 }
 
 // Refresh looks for scripts again: new files become tools, changed ones are
-// read anew, and those of deleted files go. Tools written in Go stay.
+// read anew, and those of deleted files go. Tools written in Go stay. Each tool
+// is asked again whether it can be used here.
 func (h *Host) Refresh(ctx context.Context) error {
 	if h.opts.Discover == nil {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		h.available = map[*tool.Tool]error{}
 		return nil
 	}
 	h.refreshing.Lock()
@@ -226,7 +230,7 @@ func (h *Host) Refresh(ctx context.Context) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.broken = broken
-	clear(h.available)
+	h.available = map[*tool.Tool]error{}
 	return nil
 }
 
@@ -244,46 +248,6 @@ func (h *Host) Broken() []*tool.Error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return slices.Clone(h.broken)
-}
-
-// Register adds a tool written in Go. It fails where the definition is not
-// valid and where another tool has the name. See [tool.Registry.Register]. The
-// tool is granted what it needs, unless its Granted says otherwise. What a
-// handler does in Go passes no gate: Needs says what people are asked about.
-func (h *Host) Register(t tool.Tool, do Handler) error {
-	return h.register(t, do, false)
-}
-
-// Replace is Register, but takes the place of a tool of the same name; a
-// built-in tool is never replaced.
-func (h *Host) Replace(t tool.Tool, do Handler) error {
-	return h.register(t, do, true)
-}
-
-func (h *Host) register(t tool.Tool, do Handler, replace bool) error {
-	t.Location, t.State, t.Reason, t.Path, t.Hash = tool.Embedded, tool.Ready, "", "", ""
-	var run tool.Runner
-	if do != nil {
-		run = func(ctx context.Context, c tool.Call, _ tool.Effector) (tool.Outcome, error) {
-			start := time.Now()
-			v, err := do(ctx, c.Args)
-			if e, ok := err.(*tool.Error); ok && e == nil {
-				err = nil // a *tool.Error that is nil makes an error that is not
-			}
-			if err == nil {
-				v, err = tool.FromGo(v)
-			}
-			return tool.Outcome{Value: v, Usage: tool.Usage{Wall: time.Since(start)}}, err
-		}
-	}
-	if err := t.Normalize(); err != nil {
-		return err
-	}
-	if err := t.Validate(); err != nil {
-		return err
-	}
-	grantNeeds(&t)
-	return h.registry.Register(&t, run, replace)
 }
 
 // RegisterScript adds a tool written as a script; t is what the sandbox read
@@ -357,7 +321,7 @@ func (h *Host) described(t *tool.Tool) tool.Tool {
 	if d.State != tool.Ready {
 		return d
 	}
-	if err := h.usable(context.Background(), t); err != nil {
+	if err := h.usable(context.Background(), t, nil); err != nil {
 		d.State, d.Reason = tool.NotHere, tool.ErrorOf(err, tool.Unavailable).Message()
 	}
 	return d

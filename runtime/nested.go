@@ -275,7 +275,7 @@ func (p *pass) usableBy(ctx context.Context, t *tool.Tool) error {
 	if err := p.run.newPass(t, tool.Call{Tool: t.Name, Caller: tool.ByScript}, p).admissible(); err != nil {
 		return err
 	}
-	return p.run.host.usable(ctx, t)
+	return p.run.host.usable(ctx, t, nil)
 }
 
 func (p *pass) listTools(ctx context.Context, _ tool.Effect) (tool.Outcome, error) {

@@ -286,7 +286,7 @@ func (u *undoing) callUndo(ctx context.Context, e tool.Effect, _ tool.Grant) (to
 	}
 	args, _ := s.call.Get(noteArgs)
 	result, _ := s.call.Get(noteResult)
-	return u.host.undoByTool(ctx, s.what, tool.NewDict("args", args, "result", result))
+	return u.host.undoByTool(ctx, s.what, tool.NewDict(noteArgs, args, noteResult, result))
 }
 
 // noteCall notes that a call can be undone, and how.
@@ -312,6 +312,7 @@ func (h *Host) undoByTool(ctx context.Context, name string, args *tool.Dict) (to
 	}
 	own := *t
 	own.AllowExtra, own.Schema, own.Compiled, own.Returns, own.Undo = false, nil, nil, nil, ""
+	own.Hints.ReadOnly, own.Hints.Idempotent = false, false // they are about calls
 	own.Params = []tool.Param{
 		{Name: "args", Type: tool.Type{Name: tool.TypeObject}, Description: "the arguments of the call", Required: true},
 		{Name: "result", Type: tool.Type{Name: tool.TypeAny}, Description: "what it gave"},
@@ -321,7 +322,7 @@ func (h *Host) undoByTool(ctx context.Context, name string, args *tool.Dict) (to
 	if err := p.admitCall(); err != nil {
 		return tool.Outcome{}, err
 	}
-	if err := h.usable(ctx, t); err != nil {
+	if err := h.usable(ctx, t, runner); err != nil {
 		return tool.Outcome{}, err
 	}
 	if err := p.approve(ctx); err != nil {

@@ -31,8 +31,8 @@ type Tool struct {
 	Timeout     time.Duration // wall time of one call; 0 means the host's default
 	Limits      Limits        // zero fields mean the host's defaults
 	Overhead    int           // tokens its definition costs; 0 means estimated
-	Available   string        // the script's function that says whether it can be used here, or ""
-	Undo        string        // the script's function that takes a call back, undo(args, result), or ""
+	Available   string        // the script's function that reports whether it can be used here, or ""; for Go see runtime.AvailableFunc
+	Undo        string        // the script's function that undoes a call, undo(args, result), or ""; for Go see runtime.UndoFunc
 	Loads       []string      // the shared files that its script loads, all of them
 	Warnings    []string      // what is odd in the declaration but not wrong
 
@@ -69,7 +69,7 @@ type State string
 
 const (
 	Ready     State = "ready"
-	NotHere   State = "unavailable" // its own check says that it cannot work here
+	NotHere   State = "unavailable" // it cannot be used here: by its own check, or as it was registered
 	Untrusted State = "untrusted"   // nobody has reviewed it yet
 )
 

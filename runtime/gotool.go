@@ -1,0 +1,191 @@
+package runtime
+
+import (
+	"context"
+	"time"
+
+	"github.com/cassidy-run/cassidy/runtime/tool"
+)
+
+// A ToolOption adds a function to a tool written in Go; see [Host.Register].
+type ToolOption func(*toolOptions)
+
+type toolOptions struct {
+	undo      func(ctx context.Context, args *tool.Dict, result tool.Value) error
+	available func(ctx context.Context) error
+	err       error // the first invalid option
+}
+
+// UndoFunc has [Host.Undo] undo a call of the tool with f. The arguments are
+// those of the call, without the parameters that the host fills in, and the
+// result is the recorded one; f does not change them.
+//
+// An undo is admitted and approved like a call of the tool, and has its timeout.
+// It is one recorded step with an effect outside the host: when a crash leaves
+// its outcome unknown, the host asks before it repeats the step, whatever the
+// Hints of the tool are. An error that is not a *[tool.Error] is of kind Failed,
+// and a panic is an error of kind Internal.
+//
+// f is called concurrently. It must return when its context ends, because the
+// host waits for it. A nil f makes the registration fail with kind Invalid.
+func UndoFunc(f func(ctx context.Context, args *tool.Dict, result tool.Value) error) ToolOption {
+	return func(o *toolOptions) {
+		o.undo = f
+		o.check(f != nil, "UndoFunc")
+	}
+}
+
+// AvailableFunc has f report whether the tool can be used here. Nil means that it
+// can. An error is the reason why it cannot: calls then fail with its kind, or
+// with kind Unavailable if it is not a *[tool.Error], and the tool is listed as
+// [tool.NotHere]. A panic is an error of kind Internal.
+//
+// The tool is not run to answer this, and no approval is asked for. The answer is
+// cached until the next [Host.Refresh]. The context of f ends after 2 seconds,
+// which is an error of kind Timeout.
+//
+// f is called concurrently. It must return when its context ends, because the
+// host waits for it. It must not list the tools of the host or call this one,
+// which would call f again. A nil f makes the registration fail with kind Invalid.
+func AvailableFunc(f func(ctx context.Context) error) ToolOption {
+	return func(o *toolOptions) {
+		o.available = f
+		o.check(f != nil, "AvailableFunc")
+	}
+}
+
+func (o *toolOptions) check(ok bool, option string) {
+	if !ok && o.err == nil {
+		o.err = tool.Errorf(tool.Invalid, "%s: the function is nil", option)
+	}
+}
+
+// Register adds a tool written in Go. It fails with kind Invalid if the
+// definition is invalid, or if another tool has the name; see
+// [tool.Registry.Register].
+//
+// Undo and Available of the definition name functions of a script and must be
+// empty: pass the functions with [UndoFunc] and [AvailableFunc]. A State of
+// [tool.NotHere] with a Reason registers a tool that is listed and never called;
+// otherwise State must be empty or [tool.Ready]. Location, Path and Hash are set
+// by the host.
+//
+// The tool is granted what it needs, unless its Granted is set. What a handler
+// does in Go is not checked by the host: Needs is what people are asked about.
+func (h *Host) Register(t tool.Tool, do Handler, opts ...ToolOption) error {
+	return h.register(t, do, false, opts)
+}
+
+// Replace is like [Host.Register], but replaces a tool of the same name. A
+// built-in tool is never replaced.
+func (h *Host) Replace(t tool.Tool, do Handler, opts ...ToolOption) error {
+	return h.register(t, do, true, opts)
+}
+
+func (h *Host) register(t tool.Tool, do Handler, replace bool, opts []ToolOption) error {
+	g := goTool{do: do}
+	for _, opt := range opts {
+		opt(&g.toolOptions)
+	}
+	if err := g.define(&t); err != nil {
+		return err
+	}
+	if err := t.Normalize(); err != nil {
+		return err
+	}
+	if err := t.Validate(); err != nil {
+		return err
+	}
+	grantNeeds(&t)
+	var run tool.Runner
+	if do != nil {
+		run = g.run
+	}
+	old, _, _ := h.registry.Lookup(t.Name)
+	if err := h.registry.Register(&t, run, replace); err != nil {
+		return err
+	}
+	h.mu.Lock()
+	delete(h.available, old)
+	h.mu.Unlock()
+	return nil
+}
+
+// A goTool is a tool written in Go. Its functions are called like those of a
+// script, by the entry of a call.
+type goTool struct {
+	do Handler
+	toolOptions
+}
+
+// The entries of the functions of a tool written in Go. Only the host calls
+// them; "" is the handler.
+const (
+	undoEntry      = "undo"
+	availableEntry = "available"
+)
+
+// define checks the definition of a tool written in Go, and completes it.
+func (g *goTool) define(t *tool.Tool) error {
+	switch {
+	case g.err != nil:
+		return tool.Errorf(tool.Invalid, "tool '%s': %w", t.Name, g.err)
+	case t.Undo != "":
+		return tool.Errorf(tool.Invalid, "tool '%s': Undo names a function of a script, but the tool is written in Go", t.Name).
+			WithHint("leave Undo empty and pass the function with runtime.UndoFunc")
+	case t.Available != "":
+		return tool.Errorf(tool.Invalid, "tool '%s': Available names a function of a script, but the tool is written in Go", t.Name).
+			WithHint("leave Available empty and pass the function with runtime.AvailableFunc")
+	}
+	switch t.State {
+	case "", tool.Ready:
+		t.State, t.Reason = tool.Ready, ""
+	case tool.NotHere:
+		if t.Reason == "" {
+			return tool.Errorf(tool.Invalid, "tool '%s': the State %q needs a Reason", t.Name, t.State)
+		}
+	default:
+		return tool.Errorf(tool.Invalid, "tool '%s': a program cannot register a tool in the State %q", t.Name, t.State).
+			WithHint("leave State empty, or set it to tool.NotHere with a Reason")
+	}
+	t.Location, t.Path, t.Hash = tool.Embedded, "", ""
+	if g.undo != nil {
+		t.Undo = undoEntry
+	}
+	if g.available != nil {
+		t.Available = availableEntry
+	}
+	return nil
+}
+
+// run is the [tool.Runner] of the tool. An entry that the tool does not have is
+// an error: it never runs the handler.
+func (g *goTool) run(ctx context.Context, c tool.Call, _ tool.Effector) (tool.Outcome, error) {
+	start := time.Now()
+	v, err := g.call(ctx, c)
+	if e, ok := err.(*tool.Error); ok && e == nil {
+		err = nil // a nil *tool.Error makes an error that is not nil
+	}
+	if err == nil {
+		v, err = tool.FromGo(v)
+	}
+	return tool.Outcome{Value: v, Usage: tool.Usage{Wall: time.Since(start)}}, err
+}
+
+func (g *goTool) call(ctx context.Context, c tool.Call) (tool.Value, error) {
+	switch {
+	case c.Entry == "":
+		return g.do(ctx, c.Args)
+	case c.Entry == undoEntry && g.undo != nil:
+		v, _ := c.Args.Get(noteArgs)
+		args, _ := v.(*tool.Dict)
+		result, _ := c.Args.Get(noteResult)
+		return nil, g.undo(ctx, args, result)
+	case c.Entry == availableEntry && g.available != nil:
+		if err := g.available(ctx); err != nil {
+			return nil, err
+		}
+		return true, nil
+	}
+	return nil, tool.Errorf(tool.Internal, "the tool '%s' has no function %q", c.Tool, c.Entry)
+}
