@@ -31,6 +31,7 @@ type child struct {
 	seq   uint32
 	moved [2]int64 // bytes of the request, out and in
 	over  bool     // it was told what ends its call
+	fatal bool     // and that is the death of another worker
 	watch watch
 
 	mu    sync.Mutex
@@ -58,11 +59,17 @@ func newChild(spawn func() (*child, error), rows tool.List, memory int64, confin
 	case err == nil && a.failed != nil:
 		err = a.failed
 	case err == nil && confined:
-		err = verify(c.process.Pid)
+		if err = verify(c.process.Pid); err != nil && c.hasEnded() {
+			err = c.lost() // there was nothing left to verify
+		}
 	}
 	if err != nil {
 		c.close()
-		return nil, tool.Errorf(tool.Unavailable, "a worker cannot be started: %w", err)
+		e := tool.Errorf(tool.Unavailable, "a worker cannot be started: %w", err)
+		if cause := tool.ErrorOf(err, tool.Internal); cause.Limit == tool.LimitWorker {
+			e.Limit, e.Hint = cause.Limit, cause.Hint
+		}
+		return nil, e
 	}
 	return c, nil
 }
@@ -84,7 +91,7 @@ type answer struct {
 // not to be used again.
 func (c *child) request(kind frameType, body tool.List, serve func(name string, args *tool.Dict) tool.List) (answer, error) {
 	c.call++
-	c.seq, c.moved, c.over = 0, [2]int64{}, false
+	c.seq, c.moved, c.over, c.fatal = 0, [2]int64{}, false, false
 	defer func() {
 		if cap(c.buf) > keepIdle {
 			c.buf = nil
@@ -107,6 +114,9 @@ func (c *child) request(kind frameType, body tool.List, serve func(name string, 
 			failed, steps := readError(m), field[int64](m)
 			if err := m.done(); err != nil {
 				return answer{}, c.violation(err.Error())
+			}
+			if failed.Limit == tool.LimitWorker && !c.fatal {
+				failed.Limit = "" // only the host knows that a worker was killed
 			}
 			return answer{m, failed, steps}, nil
 		case f.kind != askEffect || serve == nil || c.over:
@@ -144,6 +154,7 @@ func (c *child) failure(err error) tool.List {
 	// What ends a script in the engine, whatever it does about it: an honest
 	// worker asks for nothing more. A hostile one would keep us busy.
 	c.over = c.over || !e.Catchable()
+	c.fatal = c.fatal || e.Limit == tool.LimitWorker
 	return append(tool.List{false}, errorFields(e)...)
 }
 
@@ -221,6 +232,15 @@ func (c *child) kill(cause *tool.Error) {
 	_ = c.process.Kill() // it may have ended by itself
 }
 
+// hasEnded reports whether a worker whose turn it is not has ended.
+func (c *child) hasEnded() bool {
+	if err := c.link.SetReadDeadline(time.Now().Add(100 * time.Millisecond)); err != nil {
+		return false
+	}
+	_, err := c.link.Read(make([]byte, 1))
+	return err != nil && !errors.Is(err, os.ErrDeadlineExceeded)
+}
+
 // cpu and rss are what the worker uses, where this system tells.
 func (c *child) cpu() (time.Duration, bool) { return cpuTime(c.process.Pid) }
 func (c *child) rss() (int64, bool)         { return rss(c.process.Pid) }
@@ -232,12 +252,21 @@ func (c *child) gone() bool {
 	return c.dead
 }
 
-// lost finds out why the connection to the worker ended.
+// closeTime is how long a worker that has closed its connection may take to end.
+const closeTime = time.Second
+
+// lost finds out why the connection to the worker ended. A worker that still
+// runs is killed a little later, so that a signal of the host is not mistaken
+// for one from outside.
 func (c *child) lost() error {
 	c.watch.end()
-	c.kill(nil)
+	late := time.AfterFunc(closeTime, func() {
+		c.kill(tool.Errorf(tool.Unavailable, "the tool's worker closed its connection").WithHint("call the tool again"))
+	})
 	state, waitErr := c.process.Wait()
+	late.Stop()
 	c.waited = true
+	c.kill(nil) // it has ended: this only keeps the cause as it is
 	if c.cause != nil {
 		return c.cause
 	}
@@ -279,6 +308,15 @@ func (c *child) epitaph(state *os.ProcessState, words string) error {
 		e.Limit = tool.LimitMemory
 		return e
 	}
+	if state != nil && killedFromOutside(state) {
+		if state.UserTime()+state.SystemTime() >= maxWorkerCPU { // the kernel did it
+			return cpuError(maxWorkerCPU)
+		}
+		e := tool.Errorf(tool.Unavailable, "the process that ran the script was killed from outside (%v)", state).
+			WithHint("call the tool again; if it is killed again, look for what kills it, such as the kernel when memory runs out")
+		e.Limit = tool.LimitWorker
+		return e
+	}
 	line, _, _ := strings.Cut(tool.Clean(words, 200), "\n")
 	if line != "" {
 		line = ": " + line
@@ -286,7 +324,7 @@ func (c *child) epitaph(state *os.ProcessState, words string) error {
 	if strings.HasPrefix(words, "panic: ") {
 		return tool.Errorf(tool.Internal, "the script made its interpreter crash%s", line) // and would again
 	}
-	return tool.Errorf(tool.Unavailable, "the tool's worker was ended from outside (%v)%s", state, line).WithHint("call the tool again")
+	return tool.Errorf(tool.Unavailable, "the tool's worker ended unexpectedly (%v)%s", state, line).WithHint("call the tool again")
 }
 
 func memoryError(budget int64) *tool.Error {

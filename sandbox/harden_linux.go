@@ -31,7 +31,7 @@ const (
 	// maxOpen leaves room for the few descriptors of the runtime itself.
 	maxOpen = 16
 	// maxCPU is a net below the host's own clock, in seconds.
-	maxCPU = 3600
+	maxCPU = uint64(maxWorkerCPU / time.Second)
 )
 
 // harden takes from this process what computing does not need, for ever. It is

@@ -75,7 +75,14 @@ var hostileModes = map[string]func(w *hostile, call, seq uint32){
 	},
 	"forbidden": func(*hostile, uint32, uint32) { _ = syscall.Mkdir("/tmp/x", 0o777) },
 	"exits":     func(*hostile, uint32, uint32) { os.Exit(3) },
-	"panics":    func(*hostile, uint32, uint32) { panic("/etc/passwd \x1b[31m") },
+	"hangs-up": func(w *hostile, _, _ uint32) {
+		_ = os.Stdin.Close()
+		w.wait()
+	},
+	"claims-death": func(w *hostile, call, seq uint32) {
+		w.send(sandbox.SayFailed, call, seq+1, tool.List{int64(tool.Unavailable), "", "I was killed", "", string(tool.LimitWorker), "", int64(0), int64(0), tool.List{}, int64(1)})
+	},
+	"panics": func(*hostile, uint32, uint32) { panic("/etc/passwd \x1b[31m") },
 	"drags": func(w *hostile, _, _ uint32) {
 		for { // it never does nothing, and never enough to use its budget up
 			for start := time.Now(); time.Since(start) < 3*time.Millisecond; {
@@ -209,7 +216,7 @@ func hostileProcess(t *testing.T, mode string) *sandbox.Process {
 func TestP01HostileWorkers(t *testing.T) {
 	skipWithoutWorkers(t)
 	// What is no violation, but an accident that may pass.
-	passing := map[string]bool{"dribble": true, "silent": true, "spins": true, "exits": true, "panics": true, "floods": true, "drags": true}
+	passing := map[string]bool{"dribble": true, "silent": true, "spins": true, "exits": true, "panics": true, "floods": true, "drags": true, "hangs-up": true, "claims-death": true}
 	for mode := range hostileModes {
 		t.Run(mode, func(t *testing.T) {
 			t.Parallel()
@@ -244,8 +251,8 @@ func TestP01HostileWorkers(t *testing.T) {
 			if mode == "spins" {
 				want = tool.Limit
 			}
-			if e.Kind != want {
-				t.Errorf("error = %v of kind %s, want %s", e, e.Kind, want)
+			if e.Kind != want || e.Limit == tool.LimitWorker {
+				t.Errorf("error = %v of kind %s and limit %q, want %s and no death from outside", e, e.Kind, e.Limit, want)
 			}
 			if strings.ContainsAny(e.Error(), "\x1b") {
 				t.Errorf("error %q holds control characters", e)

@@ -47,8 +47,12 @@ func TestR43KilledFromOutside(t *testing.T) {
 				}
 				return tool.Outcome{}, nil
 			})
-			if err == nil || tool.KindOf(err) != tool.Unavailable {
-				t.Errorf("the call gave %v, want unavailable", err)
+			e := tool.ErrorOf(err, tool.Internal)
+			if e == nil || e.Kind != tool.Unavailable || e.Hint == "" {
+				t.Errorf("the call gave %v, want unavailable, and a hint", err)
+			}
+			if killed := signal == syscall.SIGKILL || signal == syscall.SIGTERM; killed != (e.Limit == tool.LimitWorker) {
+				t.Errorf("after %v the limit of %v is %q", signal, err, e.Limit)
 			}
 			nextCallIsRight(t, box)
 		})
@@ -106,4 +110,53 @@ func waitUntilEnded(t *testing.T, pid int) {
 		}
 		runtime.Gosched()
 	}
+}
+
+// TestEffectOutlivesWorker kills a worker while an effect is done for it: the
+// effect is completed, once, before the call ends with an error.
+func TestEffectOutlivesWorker(t *testing.T) {
+	box := newProcess(t, nil, world)
+	nextCallIsRight(t, box)
+	box.WaitForSpare()
+	var begun, done int
+	_, err := box.Run(context.Background(), script("f", "return world.ask(1)"), tool.Call{}, func(ctx context.Context, _ tool.Effect) (tool.Outcome, error) {
+		begun++
+		for _, pid := range box.Workers() {
+			if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+				t.Error(err)
+			}
+			waitUntilEnded(t, pid)
+		}
+		time.Sleep(50 * time.Millisecond) // the host is to learn of it only afterwards
+		if ctx.Err() != nil {
+			t.Errorf("the context of the effect has ended: %v", context.Cause(ctx))
+		}
+		done++
+		return tool.Outcome{Value: "answer"}, nil
+	})
+	if e := tool.ErrorOf(err, tool.Internal); e == nil || e.Kind != tool.Unavailable || e.Limit != tool.LimitWorker {
+		t.Errorf("the call gave %v, want that its worker was killed", err)
+	}
+	if begun != 1 || done != 1 {
+		t.Errorf("the effect was begun %d times and completed %d times, want once", begun, done)
+	}
+	nextCallIsRight(t, box)
+	poolIsQuiet(t, box)
+}
+
+// TestDeathPassesThroughWorkers checks that a worker passes on that another one
+// was killed, as its host told it.
+func TestDeathPassesThroughWorkers(t *testing.T) {
+	box := newProcess(t, nil, world)
+	died := tool.Errorf(tool.Unavailable, "killed")
+	died.Limit = tool.LimitWorker
+	for _, body := range []string{"return world.ask(1)", "return attempt(world.ask, 1)"} {
+		_, err := box.Run(context.Background(), script("f", body), tool.Call{}, func(context.Context, tool.Effect) (tool.Outcome, error) {
+			return tool.Outcome{}, died
+		})
+		if e := tool.ErrorOf(err, tool.Internal); e == nil || e.Kind != tool.Unavailable || e.Limit != tool.LimitWorker {
+			t.Errorf("%s gave %v, want that a worker was killed", body, err)
+		}
+	}
+	nextCallIsRight(t, box)
 }

@@ -34,6 +34,9 @@ const (
 	describeCPU = 500 * time.Millisecond
 	// loadCPU is for the top level of a file.
 	loadCPU = 2 * time.Second
+	// maxWorkerCPU is for all that one worker ever does, where the system can
+	// limit that. It is beyond what the host's own clock allows.
+	maxWorkerCPU = time.Hour
 )
 
 // Process is the [Sandbox] that runs scripts in other processes, in which they
@@ -203,6 +206,9 @@ func (p *Process) ask(ctx context.Context, j job, do func(*child) (answer, error
 	for again := false; ; again = true {
 		c, err := p.pool.get(ctx, j, again)
 		if err != nil {
+			if !again && tool.ErrorOf(err, tool.Internal).Limit == tool.LimitWorker {
+				continue // it was killed while it was started
+			}
 			return answer{}, err
 		}
 		a, err := p.attempt(ctx, j, c, do)

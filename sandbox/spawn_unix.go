@@ -83,6 +83,20 @@ func forbiddenCall(state *os.ProcessState) bool {
 	return ok && status.Signaled() && status.Signal() == syscall.SIGSYS
 }
 
+// killedFromOutside reports whether a process ended by a signal that only
+// somebody else can have sent: no script has its worker end by one of these.
+func killedFromOutside(state *os.ProcessState) bool {
+	status, ok := state.Sys().(syscall.WaitStatus)
+	if !ok || !status.Signaled() {
+		return false
+	}
+	switch status.Signal() {
+	case syscall.SIGKILL, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGINT:
+		return true
+	}
+	return false
+}
+
 // workerEnds are the files through which a worker talks to its host: both ways
 // one socket. Standard output is closed, so that nothing gets between the frames.
 func workerEnds() (in, out *os.File, err error) {

@@ -56,6 +56,9 @@ func closeAll(files ...*os.File) {
 // forbiddenCall is for systems with filters of system calls.
 func forbiddenCall(*os.ProcessState) bool { return false }
 
+// killedFromOutside is not known here.
+func killedFromOutside(*os.ProcessState) bool { return false }
+
 // processTime is how much processor time this process has used.
 func processTime() time.Duration {
 	var created, exited, kernel, user windows.Filetime

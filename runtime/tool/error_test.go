@@ -33,6 +33,7 @@ func TestCatchable(t *testing.T) {
 		{Limit, LimitTraffic, false},
 		{Conflict, LimitRecord, false},
 		{Failed, LimitRecord, false},
+		{Unavailable, LimitWorker, false},
 	}
 	for _, tt := range tests {
 		if got := (&Error{Kind: tt.kind, Limit: tt.limit}).Catchable(); got != tt.want {

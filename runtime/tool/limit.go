@@ -1,6 +1,8 @@
 package tool
 
 // A LimitName names the limit that an [Error] of kind Limit or Timeout reached.
+// LimitWorker is the one that goes with the kind Unavailable: there it says what
+// was unavailable.
 // It is part of the JSON form of errors and of the records of runs, so the texts
 // do not change. The zero value means that no limit is named.
 type LimitName string
@@ -17,6 +19,7 @@ const (
 	LimitResult  LimitName = "result"  // the length of a tool's result
 	LimitCall    LimitName = "call"    // a limit of a called tool; the caller can continue
 	LimitQueue   LimitName = "queue"   // the calls that wait for a worker
+	LimitWorker  LimitName = "worker"  // not a limit: the process that ran the script was killed from outside
 )
 
 // The limits of values and texts.
@@ -54,11 +57,12 @@ const (
 
 // Catchable reports whether a script may catch an error with this limit. Where
 // it may not, the limit holds for the full call: a loop around a caught error
-// would never end. An effect that took too long by itself, such as a request to
-// a slow server, is catchable.
+// would never end. A worker that was killed is the host's affair: only the host
+// can start another one. An effect that took too long by itself, such as a
+// request to a slow server, is catchable.
 func (l LimitName) Catchable() bool {
 	switch l {
-	case LimitWall, LimitEffects, LimitTraffic, LimitRecord:
+	case LimitWall, LimitEffects, LimitTraffic, LimitRecord, LimitWorker:
 		return false
 	}
 	return true
