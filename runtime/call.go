@@ -41,8 +41,8 @@ func (r *run) call(ctx context.Context, c tool.Call, above *pass) (tool.Result, 
 	}
 	out, err := r.pipeline(ctx, c, above)
 	if err != nil {
-		e := finish(err)
-		if r.leavesOpen(err) && !r.stopped.cancelled() { // it has not ended
+		e := r.presented(err, above)
+		if r.leavesOpen(e) && !r.stopped.cancelled() { // it has not ended
 			h.emit(tool.CallEnd, c, tool.NewDict("success", false, "result", nil, "preview", e.Message(), "waits", true))
 			return tool.Fail(e, out.Usage), e
 		}
@@ -244,9 +244,15 @@ func (h *Host) askAvailable(ctx context.Context, t *tool.Tool, run tool.Runner) 
 	ctx = context.WithValue(ctx, originKey{h}, (*origin)(nil)) // it is no part of a call
 	c := tool.Call{ID: h.nextID(), Tool: t.Name, Args: &tool.Dict{}, Entry: t.Available}
 	c.Limits = h.limits(c, t)
-	p := h.newRun(c.ID).newPass(t, c, nil)
-	p.probe = true
-	out, err := safely(ctx, run, c, p.look)
+	ask := func() (tool.Outcome, error) {
+		p := h.newRun(c.ID).newPass(t, c, nil)
+		p.probe = true
+		return safely(ctx, run, c, p.look)
+	}
+	out, err := ask()
+	if e := tool.ErrorOf(err, tool.Internal); e != nil && e.Limit == tool.LimitWorker {
+		out, err = ask() // its worker was killed, which is no answer
+	}
 	if ctx.Err() != nil {
 		err = context.Cause(ctx)
 	}

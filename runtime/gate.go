@@ -154,6 +154,17 @@ func interrupts(err error) bool {
 	return e != nil && (e.Kind == tool.Parked || e.Limit == tool.LimitRecord)
 }
 
+// presented returns the error of a call or program for its caller. That a worker
+// was killed ends all of a run that can be resumed; in any other run it is a
+// failure of the one call.
+func (r *run) presented(err error, above *pass) *tool.Error {
+	e := finish(err)
+	if e.Limit == tool.LimitWorker && above != nil && !r.record.Keeps() {
+		e.Limit = tool.LimitCall
+	}
+	return e
+}
+
 // unrecorded is the error of what could not be recorded, or is not as it is
 // recorded. That the caller's context ended is not the record's fault.
 func unrecorded(err error) error {

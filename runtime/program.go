@@ -152,7 +152,7 @@ func (g *pass) end(ctx context.Context, p *Program, out tool.Outcome, err error)
 		err = g.run.end(ctx, reason, out, err)
 	}
 	if err != nil {
-		return out, finish(err)
+		return out, g.run.presented(err, g.above)
 	}
 	return out, nil
 }

@@ -101,9 +101,13 @@ func (r *run) resume(ctx context.Context, p *pins, withApprovals bool) error {
 }
 
 // leavesOpen reports whether an error leaves open what comes of the effect that
-// it ended: the run waits, was stopped, or cannot be recorded.
+// it ended: the run waits, was stopped, cannot be recorded, or lost a worker and
+// can be resumed.
 func (r *run) leavesOpen(err error) bool {
-	return err != nil && (r.stopped.is() || interrupts(err))
+	if err == nil {
+		return false
+	}
+	return r.stopped.is() || interrupts(err) || r.record.Keeps() && tool.ErrorOf(err, tool.Failed).Limit == tool.LimitWorker
 }
 
 // settle records what came of an effect, unless that is still open, and returns
@@ -175,7 +179,7 @@ func (r *run) parkReason(err error) (tool.LimitName, error) {
 		return e.Limit, err
 	case e.Limit == tool.LimitRecord:
 		return "", err
-	case r.stopped.is():
+	case r.stopped.is(), e.Limit == tool.LimitWorker:
 		return parkedInterrupted, tool.ErrorOf(err, tool.Canceled).WithHint("to continue: cassidy runs resume %s", r.id)
 	case e.Kind == tool.Unavailable && r.root != nil && r.root.trail.pending != nil:
 		return parkedUnavailable, err

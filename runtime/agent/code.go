@@ -212,7 +212,7 @@ func (w *codeWatch) printed(lines, size int) string {
 // no failure of the program, and is passed up as it is.
 func (w *codeWatch) failed(ctx context.Context, code string, err error) error {
 	e := *tool.ErrorOf(err, tool.Failed)
-	if e.Kind == tool.Parked || e.Limit == tool.LimitRecord || ctx.Err() != nil {
+	if isFinal(err) || ctx.Err() != nil {
 		return err
 	}
 	const lines, size, least = 12, 600, 1000

@@ -103,10 +103,11 @@ func reasonOf(err error) Reason {
 }
 
 // isFinal reports whether an error ends a run, however deep in it it came up:
-// the run waits, or its record cannot be followed. It is passed on as it is.
+// the run waits, its record cannot be followed, or a worker was killed and it can
+// be resumed. It is passed on as it is.
 func isFinal(err error) bool {
 	e := tool.ErrorOf(err, tool.Failed)
-	return e != nil && (e.Kind == tool.Parked || e.Limit == tool.LimitRecord)
+	return e != nil && (e.Kind == tool.Parked || e.Limit == tool.LimitRecord || e.Limit == tool.LimitWorker)
 }
 
 // MarshalJSON gives the line with which a run ends in the output of the
