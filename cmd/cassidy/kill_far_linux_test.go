@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"io"
 	"net"
 	"net/http"
@@ -8,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 )
 
 // A farServer is what the tools of an ordeal send to. It carries out what comes
@@ -20,8 +22,9 @@ type farServer struct {
 	open     map[net.Conn]bool
 	closed   *sync.Cond // when one of them is
 	requests int        // since strike was called
-	at       int        // the request at which a process is killed
+	at       int        // the request at which a process is struck
 	late     bool       // once it is carried out, and not before
+	weapon   weapon
 	kill     func()
 	held     func() // what is done before the next answer
 }
@@ -50,11 +53,11 @@ func (s *farServer) follow(c net.Conn, state http.ConnState) {
 	}
 }
 
-// strike has a process killed by its n-th request; 0 is by none.
-func (s *farServer) strike(n int, late bool, kill func()) {
+// strike has a process struck by its n-th request; 0 is by none.
+func (s *farServer) strike(n int, late bool, w weapon, kill func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.requests, s.at, s.late, s.kill = 0, n, late, kill
+	s.requests, s.at, s.late, s.weapon, s.kill = 0, n, late, w, kill
 }
 
 // hold has something done before the next request is answered.
@@ -69,7 +72,7 @@ func (s *farServer) serve(w http.ResponseWriter, r *http.Request) {
 	if err != nil || r.Method != http.MethodPost {
 		return
 	}
-	answer, held := s.take(r.URL.Path, strings.Trim(r.Header.Get("Idempotency-Key"), `"`), string(text))
+	answer, held := s.take(r.Context(), r.URL.Path, strings.Trim(r.Header.Get("Idempotency-Key"), `"`), string(text))
 	if held != nil {
 		held()
 	}
@@ -79,15 +82,32 @@ func (s *farServer) serve(w http.ResponseWriter, r *http.Request) {
 	_, _ = io.WriteString(w, answer)
 }
 
-// take carries a request out, if the process that sent it does not die first.
-func (s *farServer) take(path, key, text string) (answer string, held func()) {
+// patience is how long a request waits for a process that was asked to end.
+const patience = 2 * time.Second
+
+// take carries a request out, if the process that sent it does not end first.
+// The context ends when that has given the request up.
+func (s *farServer) take(ctx context.Context, path, key, text string) (answer string, held func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.requests++
 	strikes := s.requests == s.at
 	if strikes && !s.late {
 		s.kill()
-		return "", nil
+		switch s.weapon {
+		case bySIGKILL:
+			return "", nil
+		case bySIGTERM, bySIGHUP:
+			s.mu.Unlock()
+			select {
+			case <-ctx.Done():
+			case <-time.After(patience):
+			}
+			s.mu.Lock()
+			if ctx.Err() != nil {
+				return "", nil
+			}
+		}
 	}
 	if path == "/each" || len(s.done[key]) == 0 {
 		s.done[key] = append(s.done[key], text)

@@ -9,10 +9,12 @@ import (
 	"math/rand/v2"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -20,11 +22,26 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/cassidy-run/cassidy/internal/testworker"
+	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/sandbox"
 )
 
-// killsVariable says how many runs TestKill breaks off; not set, 20.
+// killsVariable says how many runs TestKill interrupts; not set, 20.
 const killsVariable = "CASSIDY_KILLS"
+
+// weaponsVariable says how, as in "SIGTERM,worker"; not set, in every way.
+const weaponsVariable = "CASSIDY_KILLS_BY"
+
+// killWeapons are those with which TestKill strikes.
+func killWeapons() (all []weapon) {
+	text := os.Getenv(weaponsVariable)
+	for w := range weapons {
+		if text == "" || slices.Contains(strings.Split(text, ","), w.String()) {
+			all = append(all, w)
+		}
+	}
+	return all
+}
 
 // killTools are tools with effects of every kind. Of those that send or run
 // something, only send says that it may be repeated.
@@ -127,8 +144,9 @@ const killFlow = `def main():
 type ordeal struct {
 	*flowProject
 	far    *farServer
-	before []int // processes that are nobody's affair here
-	killed int   // how many were
+	before []int        // processes that are nobody's affair here
+	struck [weapons]int // how many were, with each weapon
+	broke  [weapons]int // how many of them then ended before their run did
 }
 
 func newOrdeal(t *testing.T) *ordeal {
@@ -141,7 +159,12 @@ func newOrdeal(t *testing.T) *ordeal {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0) })
-	o := &ordeal{far: newFarServer(t), before: children(t)}
+	if signal.Ignored(unix.SIGHUP) { // as under nohup: what it starts would ignore it too
+		hangUps := make(chan os.Signal, 1)
+		signal.Notify(hangUps, unix.SIGHUP)
+		t.Cleanup(func() { signal.Ignore(unix.SIGHUP) })
+	}
+	o := &ordeal{far: newFarServer(t), before: childrenOf(os.Getpid())}
 	files := map[string]string{"workflows/all.star": killFlow}
 	for name, text := range killTools {
 		files["tools/"+name+".star"] = strings.ReplaceAll(text, "SERVER", o.far.address()) + "\n"
@@ -196,8 +219,9 @@ func (o *ordeal) files() map[string]string {
 	return all
 }
 
-// A death is when a process is killed. The zero value lets it live.
+// A death is when a process is struck, and how. The zero value lets it live.
 type death struct {
+	blow
 	line    int           // right before it writes this line
 	effect  int           // when this effect has been read of
 	request int           // when this request has come
@@ -206,15 +230,16 @@ type death struct {
 }
 
 func (d death) String() string {
+	how := fmt.Sprintf("by %v %d ", d.weapon, d.pick)
 	switch {
 	case d.line > 0:
-		return "at line " + strconv.Itoa(d.line)
+		return how + "at line " + strconv.Itoa(d.line)
 	case d.effect > 0:
-		return "after effect " + strconv.Itoa(d.effect)
+		return how + "after effect " + strconv.Itoa(d.effect)
 	case d.request > 0:
-		return fmt.Sprintf("at request %d (carried out: %t)", d.request, d.late)
+		return fmt.Sprintf("%sat request %d (carried out: %t)", how, d.request, d.late)
 	case d.instant > 0:
-		return "after " + d.instant.String()
+		return how + "after " + d.instant.String()
 	}
 	return "never"
 }
@@ -222,9 +247,24 @@ func (d death) String() string {
 // An end is what became of a process.
 type end struct {
 	stdout, stderr string
-	code           int // -1 where it was killed
+	code           int  // -1 where it was killed
+	struck         bool // by what was to end it, or a worker of it
+	late           bool // it did not end when it was asked to
 	lines, effects int
 	took           time.Duration
+}
+
+// open reports whether a process that was struck has ended before its run.
+func (e end) open(w weapon) bool {
+	switch {
+	case e.code == -1: // also by a signal that came before it could be caught
+		return w != byWorker
+	case !e.struck || e.late:
+		return false
+	case w == byWorker:
+		return e.code == exitCode(tool.Unavailable)
+	}
+	return w != bySIGKILL && e.code > 0
 }
 
 // command is a process of the command that is yet to be started.
@@ -240,14 +280,14 @@ func (p *flowProject) command(args ...string) *exec.Cmd {
 }
 
 // process runs the command until it ends or is killed, and nothing of it is
-// left: only the process itself is killed, and what it has started has to see
-// to its own end.
+// left: only the process itself is struck, or one worker, and what it has
+// started has to see to its own end.
 func (o *ordeal) process(d death, args ...string) end {
 	o.t.Helper()
 	began := time.Now()
 	cmd := o.command(args...)
 	if d.line > 0 {
-		cmd.Env = append(cmd.Env, asMortal+"="+strconv.Itoa(d.line))
+		cmd.Env = append(cmd.Env, fmt.Sprintf("%s=%d %d %d", asMortal, d.line, d.weapon, d.pick))
 	}
 	var said, stderr strings.Builder
 	cmd.Stderr = &stderr
@@ -258,10 +298,10 @@ func (o *ordeal) process(d death, args ...string) end {
 	if err != nil {
 		o.t.Fatal(err)
 	}
-	kill := func() { _ = cmd.Process.Kill() }
-	o.far.strike(d.request, d.late, kill)
+	v := &victim{process: cmd.Process, blow: d.blow}
+	o.far.strike(d.request, d.late, d.weapon, v.strike)
 	if d.instant > 0 {
-		defer time.AfterFunc(d.instant, kill).Stop()
+		defer time.AfterFunc(d.instant, v.strike).Stop()
 	}
 	e := end{}
 	lines := bufio.NewScanner(stdout)
@@ -271,25 +311,75 @@ func (o *ordeal) process(d death, args ...string) end {
 		said.WriteString(lines.Text() + "\n")
 		if strings.HasPrefix(lines.Text(), `{"type":"effect"`) {
 			if e.effects++; e.effects == d.effect {
-				kill()
+				v.strike()
 			}
 		}
 	}
 	_ = cmd.Wait() // the exit code says it
 	e.stdout, e.stderr, e.code, e.took = said.String(), stderr.String(), cmd.ProcessState.ExitCode(), time.Since(began)
-	if e.code == -1 {
-		o.killed++
+	e.struck, e.late = v.ended()
+	e.struck = e.struck || strings.Contains(e.stderr, wasStruck) || d.line > 0 && d.weapon == bySIGKILL && e.code == -1
+	if e.late = e.late || strings.Contains(e.stderr, doesNotEnd); e.late {
+		o.t.Errorf("cassidy %s, struck %v, did not end within %v:\n%s", strings.Join(args, " "), d, endTime, e.stdout)
+	}
+	if e.struck {
+		o.struck[d.weapon]++
+		if e.code != 0 {
+			o.broke[d.weapon]++
+		}
 	}
 	o.orphans()
 	o.far.quiet(o.t)
 	return e
 }
 
+// A victim is a process that is struck once. One that is asked to end, and does
+// not, is killed.
+type victim struct {
+	process *os.Process
+	blow    blow
+	mu      sync.Mutex
+	struck  bool
+	late    bool
+	over    bool
+	timer   *time.Timer
+}
+
+func (v *victim) strike() {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.over || v.struck {
+		return
+	}
+	v.struck = v.blow.strike(v.process)
+	if v.struck && v.blow.weapon != byWorker {
+		v.timer = time.AfterFunc(endTime, v.end)
+	}
+}
+
+func (v *victim) end() {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.late = !v.over; v.late {
+		_ = v.process.Kill()
+	}
+}
+
+// ended is called when the process has ended.
+func (v *victim) ended() (struck, late bool) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.over = true; v.timer != nil {
+		v.timer.Stop()
+	}
+	return v.struck, v.late
+}
+
 // orphans waits until what a process has started is gone.
 func (o *ordeal) orphans() {
 	o.t.Helper()
 	for {
-		found := slices.DeleteFunc(children(o.t), func(pid int) bool { return slices.Contains(o.before, pid) })
+		found := slices.DeleteFunc(childrenOf(os.Getpid()), func(pid int) bool { return slices.Contains(o.before, pid) })
 		if len(found) == 0 {
 			return
 		}
@@ -305,27 +395,6 @@ func (o *ordeal) orphans() {
 			late.Stop()
 		}
 	}
-}
-
-// children are the processes of which this one is the parent.
-func children(t *testing.T) (pids []int) {
-	t.Helper()
-	entries, err := os.ReadDir("/proc")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, e := range entries {
-		pid, err := strconv.Atoi(e.Name())
-		if err != nil {
-			continue
-		}
-		stat, _ := os.ReadFile("/proc/" + e.Name() + "/stat") // gone, it is no child
-		_, rest, _ := strings.Cut(string(stat), ") ")
-		if fields := strings.Fields(rest); len(fields) > 1 && fields[1] == strconv.Itoa(os.Getpid()) {
-			pids = append(pids, pid)
-		}
-	}
-	return pids
 }
 
 // A trace is what a run leaves behind: its result, the files, and what the
@@ -378,8 +447,8 @@ func (o *ordeal) endure(id string, deaths []death) end {
 			continue
 		case e.code == 6:
 			o.answer(id)
-		case e.code != -1:
-			o.t.Fatalf("cassidy %s, to be killed %v, ended with %d:\n%s%s", strings.Join(args, " "), d, e.code, e.stdout, e.stderr)
+		case !e.open(d.weapon), strings.Contains(e.stderr, "has ended"):
+			o.t.Fatalf("cassidy %s, to be struck %v, ended with %d:\n%s%s", strings.Join(args, " "), d, e.code, e.stdout, e.stderr)
 		}
 		args = []string{"runs", "resume", id, "--yes"}
 	}
@@ -420,11 +489,11 @@ func (o *ordeal) answer(id string) {
 	o.want([]string{"runs", "answer", id, word}, 0, "answered "+word, "cassidy runs resume "+id)
 }
 
-// deaths are how the i-th of n runs is killed, whose whole is so: every other at
+// deaths are how the i-th of n runs is struck, whose whole is so: every other at
 // one line, from its first line to its last, and the rest in any way; half of
 // those that go on once more, and so on.
 func deaths(r *rand.Rand, i, n int, whole end, requests int) []death {
-	first := death{line: 1 + i*whole.lines/n}
+	first := death{blow: anyBlow(r), line: 1 + i*whole.lines/n}
 	if i%2 == 1 {
 		first = anyDeath(r, whole, requests)
 	}
@@ -435,21 +504,29 @@ func deaths(r *rand.Rand, i, n int, whole end, requests int) []death {
 	return all
 }
 
-func anyDeath(r *rand.Rand, whole end, requests int) death {
-	switch r.IntN(4) {
-	case 0:
-		return death{line: 1 + r.IntN(whole.lines)}
-	case 1:
-		return death{effect: 1 + r.IntN(whole.effects)}
-	case 2:
-		return death{request: 1 + r.IntN(requests), late: r.IntN(2) == 0}
-	}
-	return death{instant: 1 + time.Duration(r.Int64N(int64(whole.took)))}
+func anyBlow(r *rand.Rand) blow {
+	all := killWeapons()
+	return blow{all[r.IntN(len(all))], r.IntN(1000)}
 }
 
-// TestKill kills the processes of a run of twenty steps, each time somewhere
-// else, until one gets to the end. Then the result, the files and what was sent
-// are as if nothing had happened.
+func anyDeath(r *rand.Rand, whole end, requests int) death {
+	d := death{blow: anyBlow(r)}
+	switch r.IntN(4) {
+	case 0:
+		d.line = 1 + r.IntN(whole.lines)
+	case 1:
+		d.effect = 1 + r.IntN(whole.effects)
+	case 2:
+		d.request, d.late = 1+r.IntN(requests), r.IntN(2) == 0
+	default:
+		d.instant = 1 + time.Duration(r.Int64N(int64(whole.took)))
+	}
+	return d
+}
+
+// TestKill ends the processes of a run of twenty steps, or their workers, each
+// time somewhere else, until one gets to the end. Then the result, the files and
+// what was sent are as if nothing had happened.
 func TestKill(t *testing.T) {
 	loops := 20
 	if testing.Short() || testworker.Exec() != "" {
@@ -478,14 +555,20 @@ func TestKill(t *testing.T) {
 		plan := deaths(r, i, loops, whole, len(want.Sent))
 		last := o.endure(id, plan)
 		if diff := cmp.Diff(want, o.trace(id, last)); diff != "" {
-			t.Errorf("run %d, killed %v, is not as the whole one (-want +got):\n%s", i, plan, diff)
+			t.Errorf("run %d, struck %v, is not as the whole one (-want +got):\n%s", i, plan, diff)
 		}
 		if t.Failed() {
 			shown, _, _ := o.run("runs", "show", id)
-			t.Fatalf("run %d, killed %v:\n%s", i, plan, shown)
+			t.Fatalf("run %d, struck %v:\n%s", i, plan, shown)
 		}
 	}
-	t.Logf("%d runs of %d lines and %d effects, killed %d times, took %v", loops, whole.lines, whole.effects, o.killed, time.Since(began).Round(time.Millisecond))
+	t.Logf("%d runs of %d lines and %d effects took %v", loops, whole.lines, whole.effects, time.Since(began).Round(time.Millisecond))
+	for _, w := range killWeapons() {
+		t.Logf("%v: %d times, %d of which ended the process before its run", w, o.struck[w], o.broke[w])
+		if loops >= 200 && o.struck[w] < 30 {
+			t.Errorf("%v happened %d times, want at least 30", w, o.struck[w])
+		}
+	}
 }
 
 // TestResumeTwice resumes a run in two processes.
