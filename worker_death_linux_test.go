@@ -13,6 +13,7 @@ import (
 	"github.com/cassidy-run/cassidy/internal/testworker"
 	"github.com/cassidy-run/cassidy/runtime"
 	"github.com/cassidy-run/cassidy/runtime/history"
+	"github.com/cassidy-run/cassidy/runtime/journal/sqlite"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 )
 
@@ -102,14 +103,16 @@ tool(order, needs = ["use:stock"])
 // inside of open, and returns its steps.
 func checkInterrupted(t *testing.T, records string) map[string]history.Entry {
 	t.Helper()
-	j, err := history.Open(records, nil)
+	store, err := sqlite.Open(records)
 	if err != nil {
 		t.Fatal(err)
 	}
+	defer store.Close()
+	j := history.Open(store, nil)
 	defer j.Close()
-	runs, err := j.Runs(context.Background(), history.Filter{ID: "r"})
-	if err != nil || len(runs) != 1 || runs[0].State != history.Parked || runs[0].Reason != "interrupted" {
-		t.Fatalf("the runs are %+v, %v, want one that is parked (interrupted)", runs, err)
+	run, err := j.Run(context.Background(), "r")
+	if err != nil || run.State != history.Parked || run.Reason != "interrupted" {
+		t.Fatalf("the run is %+v, %v, want it parked (interrupted)", run, err)
 	}
 	steps := map[string]history.Entry{}
 	for e, err := range j.Entries(context.Background(), "r") {

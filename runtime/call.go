@@ -162,7 +162,7 @@ func (p *pass) handle(ctx context.Context, runner tool.Runner) (tool.Outcome, er
 	case p.tool.Hints.ReadOnly:
 		f.Kind = tool.Read
 	}
-	e := tool.Effect{Func: name + "." + p.tool.Name, Args: p.shown().Args, Place: p.call.Place.Child(0)}
+	e := tool.Effect{Func: name + "." + p.tool.Name, Args: p.shown().Args, Place: p.call.Place.Child(0).Child(0)} // at 0 its caller commits
 	s := &step{of: p, effect: e, fn: f}
 	if out, done, err := s.recall(ctx); done || err != nil {
 		return out, err

@@ -79,8 +79,8 @@ func TestUndoOfAGoTool(t *testing.T) {
 		}
 		if e.Func == "undo_handler.transfer" {
 			steps++
-			if e.Kind != tool.External || e.Place.String() != "1.0" {
-				t.Errorf("the undo is recorded at %s as %v, want an external effect at 1.0", e.Place, e.Kind)
+			if e.Kind != tool.External || e.Place.String() != "1.0.0" {
+				t.Errorf("the undo is recorded at %s as %v, want an external effect at 1.0.0", e.Place, e.Kind)
 			}
 		}
 	}

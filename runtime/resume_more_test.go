@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/cassidy-run/cassidy/runtime"
@@ -108,4 +110,18 @@ func testCallsSurvive(t *testing.T) {
 			}, c.flow)
 		})
 	}
+}
+
+// TestWritesBeforeAHandler checks that a script may stage writes before it calls
+// a tool written in Go: the commit and the handler have steps of their own.
+func TestWritesBeforeAHandler(t *testing.T) {
+	eachStore(t, func(t *testing.T) {
+		survives(t, func(*machine) {}, func(p *process) {
+			p.add("w.star", star("w", "", "fs.append('log', 'x\\n')\nreturn [tools.g(), fs.read('log')]", "needs = ['fs.read', 'fs.write', 'tool']"), nil)
+			p.goTool("g", func(context.Context) (tool.Value, error) {
+				_, err := os.ReadFile(filepath.Join(p.dir, "log"))
+				return err == nil, nil
+			})
+		}, "return [tools.w(), tools.w()]")
+	})
 }

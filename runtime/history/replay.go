@@ -104,8 +104,8 @@ func (p *Replay) Recall(e tool.Effect, f *tool.Func) (*Entry, Recollection, erro
 
 // began reports whether a recorded call came as far as its first effect.
 func (p *Replay) began(at tool.Place) bool {
-	for n := range 2 { // that of a handler in Go is at 0
-		if _, known, err := p.Recorded(at.Child(n)); known || err != nil {
+	for _, first := range []tool.Place{at.Child(1), at.Child(0).Child(0)} { // the second is that of a handler in Go
+		if _, known, err := p.Recorded(first); known || err != nil {
 			return true
 		}
 	}
