@@ -2,6 +2,7 @@ package history
 
 import (
 	"errors"
+	"fmt"
 	"math"
 	"time"
 
@@ -72,41 +73,56 @@ type step struct {
 	records   []record
 	intended  bool
 	settled   bool
-	questions int // how many were asked
-	answers   int // how many of their answers were used
+	questions int  // how many were asked
+	answered  bool // the answer to the last one was used
 }
 
 // isOpen reports whether the last question of the step waits for an answer.
-func (s *step) isOpen() bool { return s.questions > s.answers && !s.settled }
+func (s *step) isOpen() bool { return s.questions > 0 && !s.answered && !s.settled }
 
-var errTwice = errors.New("more than one outcome")
-
-// add takes in a record.
-func (s *step) add(r record) error {
+// refusal returns why a record of a kind cannot be added, or nil.
+func (s *step) refusal(k recordKind) error {
 	switch {
-	case r.kind == effectSettled && s.settled:
-		return errTwice
-	case r.kind == effectSettled && !s.intended:
-		return errors.New("an outcome of nothing")
-	case r.kind == effectIntended && s.settled:
-		return errors.New("an intent after its outcome")
+	case k == effectSettled && s.settled:
+		return errors.New("has an outcome already")
+	case k == effectSettled && !s.intended:
+		return errors.New("was not intended")
+	case k == effectIntended && s.settled:
+		return errors.New("is done already")
 	}
-	s.note(r.kind)
+	return nil
+}
+
+// add adds a record that was read.
+func (s *step) add(r record) error {
+	if err := s.refusal(r.kind); err != nil {
+		return fmt.Errorf("step %s %w", s.place, err)
+	}
+	n := 0
+	if r.kind == questionAnswered {
+		f := &fields{rest: r.fields}
+		f.raw() // the place
+		if n = int(f.small(math.MaxInt32)); f.err != nil {
+			return f.err
+		}
+	}
+	s.note(r.kind, n)
 	s.records = append(s.records, r)
 	return nil
 }
 
-func (s *step) note(k recordKind) {
+// note counts a record. n is the number of the question that it answers.
+func (s *step) note(k recordKind, n int) {
 	switch k {
 	case effectIntended:
 		s.intended = true
 	case effectSettled:
 		s.settled = true
-	case questionAsked:
+	case questionAsked: // one that is open is replaced
 		s.questions++
-		s.answers = s.questions - 1 // one that came before was replaced by this one
+		s.answered = false
 	case questionAnswered:
-		s.answers = s.questions
+		s.answered = s.answered || n == s.questions
 	}
 }
 

@@ -153,10 +153,7 @@ func (l *Log) End(ctx context.Context, reason string, out tool.Outcome, failure 
 // Close gives the run up as it stands, so that it can be resumed. What was
 // recorded is on disk when Close returns. After Park or End it does nothing.
 func (l *Log) Close() error {
-	l.mu.Lock()
-	open := l.why == nil
-	l.mu.Unlock()
-	if !open {
+	if l.closed() != nil {
 		return nil
 	}
 	err := l.j.w.wait(&job{log: l, last: true})
@@ -194,7 +191,8 @@ func (l *Log) recorder(p tool.Place) *recorder {
 type addition struct {
 	kind    recordKind
 	place   tool.Place
-	durable bool        // it is on disk before anybody goes on
+	durable bool        // it is stored before the caller continues
+	answers int         // the number of the question that it answers
 	head    func(*head) // how it changes the run's head, if it does
 }
 
@@ -236,20 +234,15 @@ func (l *Log) admit(a addition) (undo func(), err error) {
 		s = &step{place: a.place}
 		l.steps[at] = s
 	}
-	switch {
-	case a.kind == effectIntended && s.settled:
-		return nil, tool.Errorf(tool.Internal, "step %s of run '%s' is done already", at, l.run.ID)
-	case a.kind == effectSettled && s.settled:
-		return nil, tool.Errorf(tool.Internal, "step %s of run '%s' has an outcome already", at, l.run.ID)
-	case a.kind == effectSettled && !s.intended:
-		return nil, tool.Errorf(tool.Internal, "step %s of run '%s' was not intended", at, l.run.ID)
+	if err := s.refusal(a.kind); err != nil {
+		return nil, tool.Errorf(tool.Internal, "step %s of run '%s' %w", at, l.run.ID, err)
 	}
 	was := *s
-	s.note(a.kind)
+	s.note(a.kind, a.answers)
 	return func() {
 		l.mu.Lock()
 		defer l.mu.Unlock()
-		s.intended, s.settled, s.questions, s.answers = was.intended, was.settled, was.questions, was.answers
+		s.intended, s.settled, s.questions, s.answered = was.intended, was.settled, was.questions, was.answered
 	}, nil
 }
 
@@ -259,10 +252,7 @@ func (l *Log) finish(a addition, r *recorder) error {
 	if err != nil {
 		return err
 	}
-	l.mu.Lock()
-	err = l.why
-	l.mu.Unlock()
-	if err != nil {
+	if err := l.closed(); err != nil {
 		return err
 	}
 	if err := l.j.w.wait(&job{log: l, record: rec, last: true, head: a.head}); err != nil {
@@ -270,6 +260,13 @@ func (l *Log) finish(a addition, r *recorder) error {
 	}
 	l.shut(l.errClosed())
 	return nil
+}
+
+// closed returns why the log takes no more, or nil.
+func (l *Log) closed() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.why
 }
 
 func (l *Log) errClosed() error {

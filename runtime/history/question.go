@@ -155,7 +155,11 @@ func (j *Journal) Answer(ctx context.Context, run string, at tool.Place, n int, 
 	if s == nil || n < 1 || n > s.questions || h.head.state.Ended() {
 		return tool.Errorf(tool.NotFound, "the run '%s' has no open question at step %q", run, at.String()).WithHint("cassidy runs show %s", run)
 	}
-	if n < s.questions || !s.isOpen() {
+	if n < s.questions {
+		return tool.Errorf(tool.Conflict, "question %d of run '%s' at step %q was replaced by another one", n, run, at.String()).
+			WithHint("cassidy runs show %s", run)
+	}
+	if !s.isOpen() {
 		return alreadyAnswered(run, at)
 	}
 	e, err := s.entry(&h.run, j.store)
@@ -199,17 +203,30 @@ func (q *Question) accepts(a *Answer) error {
 }
 
 // Ask records a question and returns its number at its step. It is durable when
-// Ask returns, and can be answered from then on. A question that was recorded by
-// an earlier process and is asked again unchanged is the same one.
+// Ask returns, and can be answered from then on. One that an earlier process
+// recorded and that is open and asked again unchanged keeps its number; any
+// other question replaces the one that is open at its step.
 func (l *Log) Ask(ctx context.Context, q Question) (int, error) {
+	if err := l.closed(); err != nil {
+		return 0, err
+	}
 	entry, _, err := l.Recorded(q.Place)
 	if err != nil {
 		return 0, err
 	}
-	if same := entry.asked(&q); same != nil && same.Answer == nil {
+	q.Text = utf8Text(q.Text)
+	if same := entry.asked(&q); same != nil && l.isOpen(same) {
 		return same.N, nil
 	}
 	return l.ask(ctx, q, true)
+}
+
+// isOpen reports whether a recorded question still waits for an answer.
+func (l *Log) isOpen(q *Question) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	s := l.steps[q.Place.String()]
+	return s.isOpen() && s.questions == q.N
 }
 
 func (l *Log) ask(ctx context.Context, q Question, durable bool) (int, error) {
@@ -251,6 +268,9 @@ func (l *Log) Answered(ctx context.Context, q Question, a Answer) error {
 // Answer uses the last answer that was sent to a question, and records it. It is
 // nil where there is none; once it was used, it cannot be corrected any more.
 func (l *Log) Answer(ctx context.Context, at tool.Place, n int) (*Answer, error) {
+	if err := l.closed(); err != nil { // before the answer is taken
+		return nil, err
+	}
 	m, ok, err := l.j.store.Take(ctx, l.num, answerKind, answerKey(at, n))
 	if err != nil || !ok {
 		return nil, err
@@ -266,7 +286,7 @@ func (l *Log) Answer(ctx context.Context, at tool.Place, n int) (*Answer, error)
 func (l *Log) use(ctx context.Context, at tool.Place, n int, a *Answer) error {
 	r := l.recorder(at)
 	r.put(int64(n), a.value())
-	return l.add(ctx, addition{kind: questionAnswered, place: at}, r)
+	return l.add(ctx, addition{kind: questionAnswered, place: at, answers: n}, r)
 }
 
 // cancelKind is the kind of messages that ask for the end of a run.
@@ -305,15 +325,16 @@ func (l *Log) CancelRequested(ctx context.Context) (bool, error) {
 // ParseQuestionID reads what [Question.ID] returned. It fails, with kind Invalid,
 // for any other text.
 func ParseQuestionID(id string) (run string, at tool.Place, n int, err error) {
+	invalid := tool.Errorf(tool.Invalid, "%q is not the ID of a question", tool.Clean(id, 120)).WithHint("it reads RUN:STEP:N")
 	parts := strings.Split(id, ":")
 	if len(parts) != 3 || !journal.ValidID(parts[0]) {
-		return "", nil, 0, tool.Errorf(tool.Invalid, "%q is not the ID of a question", tool.Clean(id, 120)).WithHint("it reads RUN:STEP:N")
+		return "", nil, 0, invalid
 	}
 	if at, err = ParsePlace(parts[1]); err != nil {
 		return "", nil, 0, err
 	}
-	if n, err = strconv.Atoi(parts[2]); err != nil || n < 1 {
-		return "", nil, 0, tool.Errorf(tool.Invalid, "%q is not the ID of a question", tool.Clean(id, 120)).WithHint("it reads RUN:STEP:N")
+	if n, err = strconv.Atoi(parts[2]); err != nil || n < 1 || strconv.Itoa(n) != parts[2] {
+		return "", nil, 0, invalid
 	}
 	return parts[0], at, n, nil
 }

@@ -2,7 +2,15 @@ package history
 
 import (
 	"context"
+	"fmt"
+	"strings"
 	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/cassidy-run/cassidy/runtime/journal"
+	"github.com/cassidy-run/cassidy/runtime/tool"
 )
 
 // asked asks a question at a step and returns its number.
@@ -13,3 +21,304 @@ func asked(t *testing.T, r Record, at string, q Question) int {
 	check(t, err)
 	return n
 }
+
+// openIDs returns the IDs of the open questions of a run, with their answers.
+func openIDs(t *testing.T, j *Journal, run string) (ids []string) {
+	t.Helper()
+	open, err := j.Questions(context.Background(), run)
+	check(t, err)
+	for _, q := range open {
+		text := q.ID()
+		if q.Answer != nil {
+			text += fmt.Sprint(" ", q.Answer.Yes)
+		}
+		ids = append(ids, text)
+	}
+	return ids
+}
+
+func sameTexts(t *testing.T, what string, got []string, want ...string) {
+	t.Helper()
+	if diff := cmp.Diff(strings.Join(want, ", "), strings.Join(got, ", ")); diff != "" {
+		t.Errorf("%s (-want +got):\n%s", what, diff)
+	}
+}
+
+// TestQuestions parks a run on several questions, answers them from another
+// process, and continues in a third one.
+func TestQuestions(t *testing.T) { eachStore(t, testQuestions) }
+
+func testQuestions(t *testing.T, s storage) {
+	ctx, other := context.Background(), s.open()
+	l := begin(t, s.open(), "r")
+	check(t, l.Intend(ctx, Intent{Place: place("2"), Func: "human.confirm", Kind: tool.External}))
+	confirm := Question{Kind: QuestionConfirm, Text: "Delete it?", Data: tool.NewDict("diff", "-a")}
+	approve := Question{Kind: QuestionApproval, Text: "may it?", Data: tool.NewDict("tool", "t")}
+	asked(t, l, "10", Question{Kind: QuestionAsk, Text: "which?"})
+	asked(t, l, "2", confirm)
+	asked(t, l, "3.1", approve)
+	asked(t, l, "4", Question{Kind: QuestionUnknown, Text: "again?"})
+	if a, err := l.Answer(ctx, place("2"), 1); a != nil || err != nil {
+		t.Errorf("an answer before anybody answered: %v, %v", a, err)
+	}
+	sameTexts(t, "asked", openIDs(t, other, "r"), "r:2:1", "r:3.1:1", "r:4:1", "r:10:1")
+	check(t, other.Answer(ctx, "r", place("2"), 1, Answer{Yes: false, By: "ann"})) // while it is held
+	check(t, l.Park(ctx, "question", time.Time{}))
+
+	given := Answer{Yes: true, Always: true, Args: tool.NewDict("n", 2, "b", []byte{0xff}), Why: "not so many", By: "bob"}
+	check(t, other.Answer(ctx, "r", place("3.1"), 1, given))
+	check(t, other.Answer(ctx, "r", place("10"), 1, Answer{Value: "the first"}))
+	check(t, other.Answer(ctx, "r", place("2"), 1, Answer{Yes: true, Why: "after all"})) // corrected
+	sameTexts(t, "answered", openIDs(t, other, "r"), "r:2:1 true", "r:3.1:1 true", "r:4:1", "r:10:1 false")
+
+	l = resume(t, s.open(), "r")
+	for _, c := range []struct {
+		at   string
+		want Answer
+	}{{"2", Answer{Yes: true, Why: "after all"}}, {"3.1", given}, {"10", Answer{Value: "the first"}}} {
+		a, err := l.Answer(ctx, place(c.at), 1)
+		check(t, err)
+		checkAnswer(t, a, c.want)
+		fails(t, "a correction after the answer was used", other.Answer(ctx, "r", place(c.at), 1, Answer{Value: c.want.Value}), tool.Conflict, "used")
+	}
+	if a, err := l.Answer(ctx, place("4"), 1); a != nil || err != nil {
+		t.Errorf("the answer that nobody gave is %v, %v", a, err)
+	}
+	check(t, l.Close())
+	sameTexts(t, "used", openIDs(t, other, "r"), "r:4:1")
+
+	l = resume(t, other, "r")
+	e, _, err := l.Recorded(place("3.1"))
+	check(t, err)
+	q := e.Questions[0]
+	if q.Text != "may it?" || q.Kind != QuestionApproval || q.Data.Text("tool") != "t" || q.Asked.IsZero() || q.N != 1 || q.Spent || len(e.Questions) != 1 {
+		t.Errorf("the recorded question is %+v", q)
+	}
+	checkAnswer(t, q.Answer, given)
+	fails(t, "an answer to a used question", other.Answer(ctx, "r", place("3.1"), 1, given), tool.Conflict, "used")
+	check(t, l.End(ctx, "final", tool.Outcome{}, nil))
+	if open := openIDs(t, other, "r"); open != nil {
+		t.Errorf("of a run that has ended, %v is open", open)
+	}
+	fails(t, "an answer to a run that has ended", other.Answer(ctx, "r", place("4"), 1, Answer{}), tool.NotFound, "")
+}
+
+// checkAnswer compares an answer with the one that was given.
+func checkAnswer(t *testing.T, a *Answer, want Answer) {
+	t.Helper()
+	if a == nil || a.Yes != want.Yes || a.Always != want.Always || a.Why != want.Why || a.By != want.By || a.At.IsZero() ||
+		!tool.Equal(a.Value, want.Value) || (a.Args == nil) != (want.Args == nil) || !tool.Equal(orEmpty(a.Args), orEmpty(want.Args)) {
+		t.Errorf("the answer is %+v, want %+v", a, want)
+	}
+}
+
+func TestWrongAnswers(t *testing.T) { eachStore(t, testWrongAnswers) }
+
+func testWrongAnswers(t *testing.T, s storage) {
+	ctx, j := context.Background(), s.open()
+	l := begin(t, j, "r")
+	at := map[QuestionKind]string{QuestionApproval: "1", QuestionConfirm: "2", QuestionAsk: "3", QuestionUnknown: "4"}
+	for kind, at := range at {
+		asked(t, l, at, Question{Kind: kind, Text: "?"})
+	}
+	args := tool.NewDict("a", 1)
+	for _, c := range []struct {
+		run, at string
+		n       int
+		answer  Answer
+		want    tool.Kind
+	}{
+		{"none", "1", 1, Answer{}, tool.NotFound},
+		{"r", "9", 1, Answer{}, tool.NotFound},
+		{"r", "", 1, Answer{}, tool.NotFound},
+		{"r", "1", 0, Answer{}, tool.NotFound},
+		{"r", "1", 2, Answer{}, tool.NotFound},
+		{"r", "1", -1, Answer{}, tool.NotFound},
+		{"r", "1", 1, Answer{Value: "yes"}, tool.Invalid},
+		{"r", "1", 1, Answer{Args: tool.NewDict("x", "\xff")}, tool.Invalid},
+		{"r", "2", 1, Answer{Value: true}, tool.Invalid},
+		{"r", "2", 1, Answer{Yes: true, Args: args}, tool.Invalid},
+		{"r", "2", 1, Answer{Yes: true, Always: true}, tool.Invalid},
+		{"r", "3", 1, Answer{Yes: true}, tool.Invalid},
+		{"r", "3", 1, Answer{Value: int64(1)}, tool.Invalid},
+		{"r", "3", 1, Answer{Value: "x", Args: args}, tool.Invalid},
+		{"r", "3", 1, Answer{Value: "x\xff"}, tool.Invalid},
+		{"r", "3", 1, Answer{Value: strings.Repeat("x", inlineMost+1)}, tool.Limit},
+		{"r", "4", 1, Answer{Always: true}, tool.Invalid},
+	} {
+		fails(t, fmt.Sprintf("Answer(%s, %q, %d, %+.40v)", c.run, c.at, c.n, c.answer), j.Answer(ctx, c.run, place(c.at), c.n, c.answer), c.want, "")
+	}
+	sameTexts(t, "after wrong answers", openIDs(t, j, "r"), "r:1:1", "r:2:1", "r:3:1", "r:4:1")
+	if st, err := j.store.Load(ctx, l.num); len(st.Inbox) != 0 || err != nil {
+		t.Errorf("the inbox has %d messages, %v", len(st.Inbox), err)
+	}
+}
+
+// TestAskedAgain checks which question a later process asks: the same if it is
+// unchanged and open.
+func TestAskedAgain(t *testing.T) { eachStore(t, testAskedAgain) }
+
+func testAskedAgain(t *testing.T, s storage) {
+	ctx, j := context.Background(), s.open()
+	q := Question{Kind: QuestionApproval, Text: "may it change a\xff?", Data: tool.NewDict("a", 1)}
+	number := func(l *Log, want int, q Question) {
+		t.Helper()
+		if n := asked(t, l, "1", q); n != want {
+			t.Errorf("the question has the number %d, want %d", n, want)
+		}
+	}
+	l := begin(t, j, "r")
+	number(l, 1, q)
+	check(t, l.Park(ctx, "approval", time.Time{}))
+	l = resume(t, j, "r")
+	number(l, 1, q)
+	check(t, l.Park(ctx, "approval", time.Time{}))
+
+	l = resume(t, j, "r")
+	changed := q
+	changed.Data = tool.NewDict("a", 2)
+	number(l, 2, changed)
+	number(l, 3, q) // it was replaced meanwhile
+	check(t, l.Close())
+	sameTexts(t, "open", openIDs(t, j, "r"), "r:1:3")
+	for n := range 2 {
+		fails(t, "an answer to a question that was replaced", j.Answer(ctx, "r", place("1"), n+1, Answer{Yes: true}), tool.Conflict, "replaced")
+	}
+	check(t, j.Answer(ctx, "r", place("1"), 3, Answer{Yes: true}))
+
+	l = resume(t, j, "r")
+	a, err := l.Answer(ctx, place("1"), 3)
+	check(t, err)
+	checkAnswer(t, a, Answer{Yes: true})
+	again, err := l.Answer(ctx, place("1"), 3)
+	check(t, err)
+	checkAnswer(t, again, Answer{Yes: true})
+	check(t, l.Close())
+	l = resume(t, j, "r")
+	for i, other := range []Question{q, {Kind: QuestionConfirm, Text: q.Text, Data: q.Data}, {Kind: q.Kind, Text: "another"}} {
+		number(l, 4+i, other) // the last one is answered
+	}
+	check(t, l.Close())
+}
+
+// TestLateAnswer uses the answer to a question that was replaced by another.
+func TestLateAnswer(t *testing.T) {
+	ctx, j := context.Background(), openOn(t, journal.Memory())
+	l := begin(t, j, "r")
+	asked(t, l, "1", Question{Kind: QuestionConfirm, Text: "one?"})
+	check(t, j.Answer(ctx, "r", place("1"), 1, Answer{Yes: true}))
+	asked(t, l, "1", Question{Kind: QuestionConfirm, Text: "two?"})
+	a, err := l.Answer(ctx, place("1"), 1)
+	check(t, err)
+	checkAnswer(t, a, Answer{Yes: true})
+	check(t, l.Park(ctx, "", time.Time{}))
+	sameTexts(t, "open", openIDs(t, j, "r"), "r:1:2")
+	if due, err := dueRuns(j, now()); len(due) != 0 || err != nil {
+		t.Errorf("due are %v, %v", due, err)
+	}
+}
+
+// TestSpent checks that an answer holds for one try of an effect.
+func TestSpent(t *testing.T) { eachStore(t, testSpent) }
+
+func testSpent(t *testing.T, s storage) {
+	ctx, j := context.Background(), s.open()
+	intend := func(l *Log) {
+		t.Helper()
+		check(t, l.Intend(ctx, Intent{Place: place("1"), Func: "http.post", Kind: tool.External}))
+	}
+	spent := func(want ...bool) {
+		t.Helper()
+		for e, err := range j.Entries(ctx, "r") {
+			check(t, err)
+			for i, q := range e.Questions {
+				if q.Spent != want[i] {
+					t.Errorf("question %d is spent: %v, want %v", q.N, q.Spent, want[i])
+				}
+			}
+		}
+	}
+	l := begin(t, j, "r")
+	intend(l)
+	check(t, l.Close()) // it was interrupted
+	l = resume(t, j, "r")
+	asked(t, l, "1", Question{Kind: QuestionUnknown, Text: "again?"})
+	check(t, j.Answer(ctx, "r", place("1"), 1, Answer{Yes: true}))
+	check(t, second(l.Answer(ctx, place("1"), 1)))
+	spent(false)
+	intend(l)
+	check(t, l.Close())
+	spent(true)
+	l = resume(t, j, "r")
+	if n := asked(t, l, "1", Question{Kind: QuestionUnknown, Text: "again?"}); n != 2 {
+		t.Errorf("the second question has the number %d", n)
+	}
+	check(t, l.Close())
+	spent(true, false)
+}
+
+// TestAnsweredHere records questions that somebody answered in the same process.
+func TestAnsweredHere(t *testing.T) { eachStore(t, testAnsweredHere) }
+
+func testAnsweredHere(t *testing.T, s storage) {
+	ctx, j := context.Background(), s.open()
+	l := begin(t, j, "r")
+	given := Answer{Yes: true, Args: tool.NewDict("a", 1), Why: "why", By: "ann"}
+	check(t, l.Answered(ctx, Question{Place: place("1"), Kind: QuestionApproval, Text: "one?"}, given))
+	check(t, l.Answered(ctx, Question{Place: place("1"), Kind: QuestionApproval, Text: "two?"}, Answer{}))
+	if open := openIDs(t, j, "r"); open != nil {
+		t.Errorf("open are %v", open)
+	}
+	fails(t, "an answer to it", j.Answer(ctx, "r", place("1"), 1, given), tool.Conflict, "")
+	check(t, l.Close())
+	e, _, err := resume(t, j, "r").Recorded(place("1"))
+	check(t, err)
+	if len(e.Questions) != 2 || e.Questions[1].N != 2 {
+		t.Fatalf("the entry is %+v", e)
+	}
+	checkAnswer(t, e.Questions[0].Answer, given)
+	checkAnswer(t, e.Questions[1].Answer, Answer{})
+}
+
+// TestAnswerOfAClosedLog checks that a log that takes nothing does not use an
+// answer up either.
+func TestAnswerOfAClosedLog(t *testing.T) { eachStore(t, testAnswerOfAClosedLog) }
+
+func testAnswerOfAClosedLog(t *testing.T, s storage) {
+	ctx, j := context.Background(), s.open()
+	l := begin(t, j, "r")
+	q := Question{Kind: QuestionConfirm, Text: "?"}
+	asked(t, l, "1", q)
+	check(t, j.Answer(ctx, "r", place("1"), 1, Answer{}))
+	check(t, l.Park(ctx, "", time.Time{}))
+	reader, err := j.Read(ctx, "r")
+	check(t, err)
+	q.Place = place("1")
+	for _, l := range []*Log{l, reader} {
+		fails(t, "Answer", second(l.Answer(ctx, place("1"), 1)), tool.Internal, "")
+		fails(t, "Ask", second(l.Ask(ctx, q)), tool.Internal, "")
+	}
+	check(t, j.Answer(ctx, "r", place("1"), 1, Answer{Yes: true})) // it can still be corrected
+	l = resume(t, j, "r")
+	ended, cancel := context.WithCancel(ctx)
+	cancel()
+	fails(t, "Answer in an ended context", second(l.Answer(ended, place("1"), 1)), tool.Canceled, "")
+	check(t, j.Answer(ctx, "r", place("1"), 1, Answer{Yes: false, Why: "no"}))
+	a, err := l.Answer(ctx, place("1"), 1)
+	check(t, err)
+	checkAnswer(t, a, Answer{Why: "no"})
+}
+
+func TestQuestionID(t *testing.T) {
+	for _, q := range []Question{{Run: "r", N: 1}, {Run: "20260102-150405-abcdefghij", Place: place("3.1"), N: 12}, {Run: "a_b-C", Place: place("0"), N: 1}} {
+		run, at, n, err := ParseQuestionID(q.ID())
+		if run != q.Run || at.String() != q.Place.String() || n != q.N || err != nil {
+			t.Errorf("ParseQuestionID(%q) = %s, %s, %d, %v", q.ID(), run, at, n, err)
+		}
+	}
+	for _, id := range []string{"", "r", "r:1", "r:1:0", "r:1:-1", "r:1:x", "r:1:", "r:x:1", "r:01:1", ":1:1", "-r:1:1", "r:1:1:1", "a b:1:1", "r:1:01", "r:1:+1"} {
+		fails(t, id, second3(ParseQuestionID(id)), tool.Invalid, "")
+	}
+}
+
+func second3(_ string, _ tool.Place, _ int, err error) error { return err }
