@@ -235,10 +235,16 @@ func (f *fields) done() error {
 	return f.err
 }
 
-// nanos gives a moment as it is recorded. The zero time is none.
+// lastMoment is the last moment that can be recorded, in the year 2262.
+var lastMoment = time.Unix(0, math.MaxInt64)
+
+// nanos returns a moment as it is recorded. The zero time is 0.
 func nanos(t time.Time) int64 {
-	if t.IsZero() {
+	switch {
+	case t.IsZero():
 		return 0
+	case t.After(lastMoment):
+		return math.MaxInt64
 	}
 	return t.UnixNano()
 }

@@ -26,6 +26,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"sync"
+	"time"
 
 	"github.com/cassidy-run/cassidy/runtime/journal"
 	"github.com/cassidy-run/cassidy/runtime/tool"
@@ -189,7 +190,7 @@ func (j *Journal) resume(ctx context.Context, id string) (*Log, error) {
 		return nil, tool.Errorf(tool.Conflict, "the run '%s' has ended: %s", id, l.head.state).
 			WithHint("cassidy runs show %s, or cassidy runs replay %s", id, id)
 	}
-	l.run.State, l.run.Reason, l.why = Running, "", nil
+	l.run.State, l.run.Reason, l.run.Wake, l.why = Running, "", time.Time{}, nil
 	at := now()
 	rec := &recorder{store: j.store}
 	rec.put(j.version, nanos(at))

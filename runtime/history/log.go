@@ -120,12 +120,12 @@ func (l *Log) Note(ctx context.Context, p tool.Place, d *tool.Dict) error {
 	return l.add(ctx, addition{kind: placeNoted, place: p}, r)
 }
 
-// Park records that the run waits, why, and when it continues by itself; zero
-// means never. It closes the log: nobody holds the run until it is resumed.
+// Park records that the run waits, why, and when it continues by itself: in
+// the year 2262 at the latest; zero means never. It closes the log: nobody holds the run until it is resumed.
 func (l *Log) Park(ctx context.Context, reason string, wake time.Time) error {
 	at := now()
 	if !wake.IsZero() {
-		wake = journal.Time(wake)
+		wake = journal.Time(moment(nanos(wake)))
 	}
 	r := &recorder{store: l.j.store}
 	r.put(utf8Text(reason), nanos(at), nanos(wake))
