@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cassidy-run/cassidy/runtime/journal"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 )
 
@@ -82,4 +83,63 @@ func testDue(t *testing.T, s storage) {
 		t.Errorf("it wakes at %s", r.Wake)
 	}
 	due(now())
+}
+
+func TestCancel(t *testing.T) { eachStore(t, testCancel) }
+
+func testCancel(t *testing.T, s storage) {
+	ctx, j, other := context.Background(), s.open(), s.open()
+	check(t, begin(t, j, "parked").Park(ctx, "", now().Add(time.Hour)))
+	check(t, begin(t, j, "interrupted").Close())
+	for _, id := range []string{"parked", "interrupted"} {
+		if ended, err := other.Cancel(ctx, id); !ended || err != nil {
+			t.Errorf("Cancel(%s) = %v, %v", id, ended, err)
+		}
+		if r := one(t, j, id); r.State != Cancelled || tool.KindOf(r.Err) != tool.Canceled || j.Held(id) {
+			t.Errorf("%s is %+v, held %v", id, r, j.Held(id))
+		}
+		fails(t, "Cancel of a run that has ended", second(other.Cancel(ctx, id)), tool.Conflict, "ended")
+	}
+	fails(t, "Cancel of no run", second(other.Cancel(ctx, "none")), tool.NotFound, "")
+
+	l := begin(t, j, "held")
+	requested := func(l *Log, want bool) {
+		t.Helper()
+		if got, err := l.CancelRequested(ctx); got != want || err != nil {
+			t.Errorf("CancelRequested = %v, %v, want %v", got, err, want)
+		}
+	}
+	requested(l, false)
+	if ended, err := other.Cancel(ctx, "held"); ended || err != nil {
+		t.Errorf("Cancel of a held run = %v, %v", ended, err)
+	}
+	requested(l, true)
+	check(t, l.Close())
+	l = resume(t, j, "held")
+	requested(l, false) // whoever resumed it knew
+	check(t, l.Close())
+
+	f := &faultStore{Store: j.store}
+	bad := openOn(t, f)
+	commits := 0
+	f.commit = func([]*journal.Write) error {
+		if commits++; commits > 1 { // the first is that of Resume
+			return noSpace()
+		}
+		return nil
+	}
+	if ended, err := bad.Cancel(ctx, "held"); ended || tool.KindOf(err) != tool.Limit || j.Held("held") {
+		t.Errorf("a Cancel that cannot be written = %v, %v, held %v", ended, err, j.Held("held"))
+	}
+}
+
+// TestCancelOfARunThatParks cancels a run that parks before it sees the request.
+func TestCancelOfARunThatParks(t *testing.T) {
+	ctx, m := context.Background(), journal.Memory()
+	l := begin(t, openOn(t, m), "r")
+	f := &faultStore{Store: m}
+	f.sent = func() { check(t, l.Park(ctx, "", time.Time{})) }
+	if ended, err := openOn(t, f).Cancel(ctx, "r"); !ended || err != nil {
+		t.Errorf("Cancel = %v, %v; want that the run has ended", ended, err)
+	}
 }

@@ -18,6 +18,7 @@ type faultStore struct {
 	stored func(*journal.Stored)        // after Load
 	row    func(*journal.Row)           // after Find, and for each row of List
 	taken  func(*journal.Message)       // after Take
+	sent   func()                       // before Send
 }
 
 func (s *faultStore) Commit(ctx context.Context, writes []*journal.Write) error {
@@ -65,4 +66,11 @@ func (s *faultStore) Take(ctx context.Context, num int64, kind, key string) (jou
 		s.taken(&m)
 	}
 	return m, ok, err
+}
+
+func (s *faultStore) Send(ctx context.Context, num int64, m journal.Message) (int64, error) {
+	if s.sent != nil {
+		s.sent()
+	}
+	return s.Store.Send(ctx, num, m)
 }

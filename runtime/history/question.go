@@ -2,6 +2,7 @@ package history
 
 import (
 	"context"
+	"errors"
 	"strconv"
 	"strings"
 	"time"
@@ -292,22 +293,42 @@ func (l *Log) use(ctx context.Context, at tool.Place, n int, a *Answer) error {
 // cancelKind is the kind of messages that ask for the end of a run.
 const cancelKind = "cancel"
 
+// cancelTries is how often Cancel looks who executes a run, where that changes.
+const cancelTries = 3
+
 // Cancel ends a run that nobody executes, and asks whoever executes it to end it
 // otherwise; ended reports which. It fails with NotFound if there is no such
 // run, and with Conflict if it has ended.
 func (j *Journal) Cancel(ctx context.Context, run string) (ended bool, err error) {
-	l, err := j.Resume(ctx, run)
-	switch {
-	case err == nil:
-		return true, l.End(ctx, "cancelled", tool.Outcome{}, tool.Errorf(tool.Canceled, "the run was cancelled"))
-	case tool.KindOf(err) != tool.Conflict || !j.Held(run):
-		return false, err
+	for range cancelTries {
+		var l *Log
+		if l, err = j.Resume(ctx, run); err == nil {
+			err = l.End(ctx, "cancelled", tool.Outcome{}, tool.Errorf(tool.Canceled, "the run was cancelled"))
+			return err == nil, errors.Join(err, l.Close())
+		}
+		if tool.KindOf(err) != tool.Conflict {
+			return false, err
+		}
+		if r, e := j.Run(ctx, run); e != nil || r.State.Ended() {
+			return false, err
+		}
+		if err := j.requestCancel(ctx, run); err != nil {
+			return false, err
+		}
+		if j.Held(run) {
+			return false, nil
+		}
+		// Whoever executed it has given it up, perhaps without seeing the request.
 	}
+	return false, err
+}
+
+func (j *Journal) requestCancel(ctx context.Context, run string) error {
 	num, err := j.find(ctx, run)
 	if err == nil {
 		_, err = j.store.Send(ctx, num, journal.Message{Kind: cancelKind})
 	}
-	return false, err
+	return err
 }
 
 // CancelRequested reports whether somebody asked for the end of the run since it
