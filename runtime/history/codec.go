@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"math"
 	"strconv"
 	"strings"
@@ -19,9 +20,11 @@ import (
 // the first record of each run; a run of another version is not read.
 const codecVersion = 2
 
-func newerCodec(v int64) error {
-	return tool.Errorf(tool.Unavailable, "its record has the format %d, and this version reads %d", v, int64(codecVersion)).
-		WithHint("use the version of cassidy that recorded it")
+// A versionError is why a record of another version is not read.
+type versionError int64
+
+func (v versionError) Error() string {
+	return fmt.Sprintf("its record has format %d, and this version of cassidy reads format %d", int64(v), codecVersion)
 }
 
 // A recordKind says what a record is about.

@@ -14,8 +14,8 @@ import (
 // A history is all that is recorded of a run, up to its end or its damage.
 type history struct {
 	num    int64
-	run    Run
-	bundle *fields // of the script
+	run    Run // with what later records changed
+	begun  beginning
 	head   head
 	steps  map[string]*step
 	last   tool.Place // of the last record that could be read
@@ -106,7 +106,7 @@ func (j *Journal) history(ctx context.Context, id string) (*history, error) {
 	case seq != h.head.frames || last != h.head.last:
 		h.damage = damaged(id, "how far it has come", errBroken)
 	default:
-		if err := h.run.agrees(&stored.Row); err != nil {
+		if err := h.begun.agrees(&stored.Row); err != nil {
 			h.damage = damaged(id, "its beginning", err)
 		}
 	}
@@ -133,7 +133,7 @@ func (h *history) readFrames(frames [][]byte, store journal.Store) (seq int64, l
 			err = errBroken
 		}
 		if err == nil && seq == 0 {
-			h.run, h.bundle, err = h.begun(frame, store)
+			err = h.begin(frame, store)
 			records = records[min(1, len(records)):]
 		}
 		for i := 0; i < len(records) && err == nil; i++ {
@@ -148,16 +148,16 @@ func (h *history) readFrames(frames [][]byte, store journal.Store) (seq int64, l
 	return seq, last, nil
 }
 
-// begun reads the first frame.
-func (h *history) begun(frame []byte, store journal.Store) (Run, *fields, error) {
-	r, bundle, err := readBegun(frame, store)
-	if err == nil && r.ID != h.run.ID {
+// begin reads the first frame.
+func (h *history) begin(frame []byte, store journal.Store) error {
+	b, err := readBegun(frame, store)
+	if err == nil && b.run.ID != h.run.ID {
 		err = errBroken
 	}
-	if err != nil {
-		return h.run, nil, err
+	if err == nil {
+		h.begun, h.run = b, b.run
 	}
-	return r, bundle, nil
+	return err
 }
 
 // take takes in a record.
@@ -198,8 +198,8 @@ func (h *history) step(r record) (*step, error) {
 
 // script reads what the run executes.
 func (h *history) script() (tool.Script, error) {
-	s, ok := tool.ReadScript(h.bundle.value())
-	if err := h.bundle.done(); err != nil {
+	s, ok := tool.ReadScript(h.begun.script.value())
+	if err := h.begun.script.done(); err != nil {
 		return tool.Script{}, err
 	}
 	if !ok || s.Hash != h.run.Script {

@@ -138,8 +138,9 @@ func (j *Journal) keep(l *Log) (*Log, error) {
 
 // Resume opens the log of a run that has not ended. It fails with NotFound if
 // there is none, with Conflict if it has ended or another Log holds it, here or
-// in another process, and with Failed if its record is damaged, for then it is
-// not known what it has done.
+// in another process, with Unavailable if another version of cassidy recorded
+// it, and with Failed if its record is damaged, for then it is not known what it
+// has done.
 func (j *Journal) Resume(ctx context.Context, id string) (*Log, error) {
 	if _, err := j.find(ctx, id); err != nil {
 		return nil, err
@@ -164,7 +165,8 @@ func (j *Journal) Held(id string) bool {
 
 // Read opens the log of a run, however it stands and whoever holds it, to look
 // at: it returns what was recorded, and takes nothing more. It fails with
-// NotFound if there is no such run, and with Failed if its record is damaged.
+// NotFound if there is no such run, with Unavailable if another version of
+// cassidy recorded it, and with Failed if its record is damaged.
 func (j *Journal) Read(ctx context.Context, id string) (*Log, error) {
 	h, err := j.history(ctx, id)
 	if err == nil {

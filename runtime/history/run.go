@@ -3,6 +3,7 @@ package history
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 	"iter"
 	"strings"
 	"time"
@@ -120,7 +121,8 @@ func (j *Journal) answered(ctx context.Context, r *Run) (bool, error) {
 
 // readRun reads what a list of runs shows of one.
 func (j *Journal) readRun(row *journal.Row) Run {
-	run, _, err := readBegun(row.First, j.store)
+	begun, err := readBegun(row.First, j.store)
+	run := begun.run
 	if run.ID == "" {
 		run.ID = tool.Clean(row.ID, 80)
 	}
@@ -134,7 +136,7 @@ func (j *Journal) readRun(row *journal.Row) Run {
 	}
 	run.State, run.Wake = h.state, h.wake
 	if err == nil {
-		err = run.agrees(row)
+		err = begun.agrees(row)
 	}
 	if h.state != Running {
 		if e := run.readEnd(h, row.Last, j.store); err == nil {
@@ -148,8 +150,9 @@ func (j *Journal) readRun(row *journal.Row) Run {
 }
 
 // agrees compares the beginning of a run with the columns by which it is found.
-func (r *Run) agrees(row *journal.Row) error {
-	if r.ID != row.ID || r.Project != row.Project || r.Kind != row.Kind || r.Parent != row.Parent || r.ForkedFrom != row.ForkedFrom || r.Nonce != row.Nonce {
+func (b *beginning) agrees(row *journal.Row) error {
+	r := &b.run
+	if b.tenant != row.Tenant || r.ID != row.ID || r.Project != row.Project || r.Kind != row.Kind || r.Parent != row.Parent || r.ForkedFrom != row.ForkedFrom || r.Nonce != row.Nonce {
 		return errChanged
 	}
 	return nil
@@ -193,33 +196,39 @@ func (r *Run) take(rec record, store journal.Store) error {
 	return nil
 }
 
-// readBegun reads the first frame of a run, and returns besides what is left
-// of its first record: the script.
-func readBegun(frame []byte, store journal.Store) (Run, *fields, error) {
+// A beginning is what the first record of a run holds.
+type beginning struct {
+	run    Run
+	tenant string
+	script *fields // which is not read yet
+}
+
+// readBegun reads the first frame of a run.
+func readBegun(frame []byte, store journal.Store) (beginning, error) {
 	if frame == nil {
-		return Run{}, nil, errBroken
+		return beginning{}, errBroken
 	}
 	_, records, err := openFrame(0, frame)
 	if err == nil && (len(records) == 0 || records[0].kind != runBegun || !follows(frame, sum{})) {
 		err = errRecord
 	}
 	if err != nil {
-		return Run{}, nil, err
+		return beginning{}, err
 	}
 	f := &fields{rest: records[0].fields, store: store}
 	if v := field[int64](f); f.err == nil && v != codecVersion {
-		return Run{}, nil, newerCodec(v)
+		return beginning{}, versionError(v)
 	}
 	r := Run{ID: field[string](f), Kind: field[string](f), Title: field[string](f), Version: field[string](f), Script: field[string](f)}
 	r.Started, r.Args, r.Options = f.time(), f.dict(), f.dict()
 	p := f.tuple()
-	part[string](&p) // the tenant
+	tenant := part[string](&p)
 	r.Project, r.Parent, r.ForkedFrom, r.Nonce = part[string](&p), part[string](&p), part[string](&p), part[string](&p)
 	f.end(p)
 	if f.err == nil && !journal.ValidID(r.ID) {
 		f.fail(errRecord)
 	}
-	return r, f, f.err
+	return beginning{r, tenant, f}, f.err
 }
 
 // newID makes up an ID: when, so that they sort by age, and chance.
@@ -231,8 +240,11 @@ func noRun(id string) error {
 	return tool.Errorf(tool.NotFound, "there is no run '%s'", tool.Clean(id, 80)).WithHint("cassidy runs list shows those there are")
 }
 
-// damaged says that a part of a run's record cannot be read.
+// damaged is the error of a part of a run's record that cannot be read.
 func damaged(id, part string, err error) error {
+	if v := versionError(0); errors.As(err, &v) {
+		return tool.Errorf(tool.Unavailable, "read run '%s': %w", id, err).WithHint("use the version of cassidy that recorded it")
+	}
 	return tool.Errorf(tool.Failed, "the record of run '%s' is damaged: %s: %w", id, part, err).
 		WithHint("cassidy runs show %s prints what can still be read", id)
 }
