@@ -40,17 +40,17 @@ func release(ctx context.Context, dir, records string) error {
 	}
 	defer host.Close()
 	p := &runtime.Program{
-		ID: "release-1", Name: "release", Kind: "release", Title: "release 1.4",
+		ID: "release-1", Name: "release",
 		Script: tool.Script{Name: "release", Path: "release.star", Source: `
 def main(version):
     if not human.confirm("Publish %s?" % version):
         return "not published"
     return tools.write_file(filepath = "RELEASED", content = version)
 `},
-		Entry: "main",
-		Args:  tool.NewDict("version", "1.4"),
-		Needs: []tool.Capability{{Name: "human"}, {Name: "tool"}},
-		Parks: true,
+		Entry:     "main",
+		Args:      tool.NewDict("version", "1.4"),
+		Needs:     []tool.Capability{{Name: "human"}, {Name: "tool"}},
+		Recording: runtime.Recording{Kind: "release", Title: "release 1.4", Parks: true},
 	}
 	if _, err := host.Run(ctx, p); tool.KindOf(err) != tool.Parked { // Options.Ask is nil: nobody is there
 		return err

@@ -66,8 +66,9 @@ tool(order, needs = ["use:stock"])
 					}
 				}()
 				return h.Run(context.Background(), &runtime.Program{
-					ID: "r", Name: "flow", Kind: "run", Entry: "main", Resume: resume, Needs: []tool.Capability{{Name: "tool"}},
-					Script: tool.Script{Name: "flow", Path: "flow.star", Source: "def main():\n    " + flow + "\n"},
+					ID: "r", Name: "flow", Entry: "main", Needs: []tool.Capability{{Name: "tool"}},
+					Script:    tool.Script{Name: "flow", Path: "flow.star", Source: "def main():\n    " + flow + "\n"},
+					Recording: runtime.Recording{Kind: "run", Resume: resume},
 				})
 			}
 			kills = true

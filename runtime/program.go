@@ -32,30 +32,42 @@ type Program struct {
 	// Modules are the effects that this run is lent, beside those of the host.
 	// The sandbox must know their rows.
 	Modules []tool.Module
-	// Kind and Title are what the run is recorded as, where the host has a
-	// journal and the program is run for no call. A Kind of "" records nothing.
-	// Reason says why it ended, in a word; nil says nothing.
-	Kind, Title string
-	Reason      func(v tool.Value, err error) string
-	// Options is recorded with the run: what whoever resumes it needs to know.
-	Options *tool.Dict
 	// Needs are capabilities that the program has itself, beside what it is lent:
 	// as model, human, tool for calls of any tool, or tool:NAME.
 	Needs []tool.Capability
-	// Parks says that the run can wait in no process: what nobody is there to
-	// answer, and a long sleep, then ends Run with an error of kind Parked.
-	Parks bool
-	// Resume has the run of this ID go on from its record, with the script and the
-	// arguments that it began with: what it has done is answered from there. It
-	// needs the same modules and needs.
-	Resume bool
 	// Review is asked before a tool that was called for the program, however far
 	// down, changes files. An error refuses it. Nil refuses nothing.
 	Review func(by *tool.Tool, changes []tool.Change) error
 	ID     string     // names the run in events; the host makes one up if it is empty
 	Place  tool.Place // of its effects; nil for a run of its own
+	// Recording is how its run is recorded. The zero value records nothing.
+	Recording
 
-	run    tool.Runner     // in place of a script
+	instead
+}
+
+// A Recording says how the run of a [Program] is recorded, where the host has a
+// journal and the program is run for no call.
+type Recording struct {
+	// Kind and Title are what the run is recorded as. A Kind of "" records
+	// nothing.
+	Kind, Title string
+	// Reason says why the run ended, in a word; nil says nothing.
+	Reason func(v tool.Value, err error) string
+	// Options is recorded with the run: what whoever resumes it needs to know.
+	Options *tool.Dict
+	// Parks says that the run can wait in no process: what nobody is there to
+	// answer, and a long sleep, then ends [Host.Run] with an error of kind Parked.
+	Parks bool
+	// Resume continues the run of the program's ID from its record, with the
+	// script and the arguments that it began with: what it has done is answered
+	// from there. It needs the same modules and needs.
+	Resume bool
+}
+
+// instead is what the host itself runs as a program, where that is no script.
+type instead struct {
+	run    tool.Runner
 	named  func(id string) // gets the ID that the host made up
 	replay *replaying      // in place of a record of its own
 }

@@ -77,10 +77,13 @@ func (h *Host) Undo(ctx context.Context, u Undo) (*Undone, error) {
 	}
 	un := &undoing{host: h, log: log, steps: steps, out: &Undone{ID: u.ID, Lasting: lasting}}
 	p := &Program{
-		Name: "undo of " + u.Run, ID: u.ID, Kind: undoKind, Title: "take back " + u.Run, Parks: u.Parks, Resume: u.Resume,
-		Options: tool.NewDict("run", u.Run, "to", u.To.String()),
+		Name: "undo of " + u.Run, ID: u.ID,
 		Modules: []tool.Module{{Name: "undo", Funcs: un.rows()}},
-		run:     un.run, named: func(id string) { un.out.ID = id },
+		Recording: Recording{
+			Kind: undoKind, Title: "take back " + u.Run, Parks: u.Parks, Resume: u.Resume,
+			Options: tool.NewDict("run", u.Run, "to", u.To.String()),
+		},
+		instead: instead{run: un.run, named: func(id string) { un.out.ID = id }},
 	}
 	_, err = h.Run(ctx, p)
 	return un.out, err

@@ -192,7 +192,8 @@ func workflowOptions(w *project.Workflow, model string) (*tool.Dict, error) {
 
 // workflowProgram is the program of a workflow as these options describe it.
 func workflowProgram(name string, options *tool.Dict) *runtime.Program {
-	p := &runtime.Program{Name: "workflow " + name, Entry: "main", Kind: workflowKind, Reason: workflowReason, Options: options}
+	p := &runtime.Program{Name: "workflow " + name, Entry: "main"}
+	p.Kind, p.Reason, p.Options = workflowKind, workflowReason, options
 	list, _ := options.Get("needs")
 	needs, _ := tool.Elements(list)
 	for _, v := range needs {

@@ -109,7 +109,7 @@ func (t *turn) program() *runtime.Program {
 	return &runtime.Program{
 		Name: p.name(), Script: p.Script, Builtin: p.Location == tool.Builtin,
 		Entry: entry, Args: tool.NewDict("task", t.result.Task), ID: t.ID, Modules: modules, Review: t.reviewChanges,
-		Kind: t.kind(), Title: t.result.Task, Reason: t.reason, Options: t.options(), Parks: t.agent.opts.Parks,
+		Recording: runtime.Recording{Kind: t.kind(), Title: t.result.Task, Reason: t.reason, Options: t.options(), Parks: t.agent.opts.Parks},
 	}
 }
 
