@@ -46,13 +46,12 @@ func tooManyEffects(most int) error {
 	return err.WithHint("do less in one call: a file that is read in parts takes one for each, and again each time that it is looked through")
 }
 
-// silenced reports whether the effect is a notice beyond what a call may emit.
+// silences reports whether an effect is a notice beyond what its call may emit.
 // The first one is replaced by a notice about that.
-func (s *step) silenced() bool {
+func (q *quota) silences(s *step) bool {
 	if s.fn.Kind != tool.Notice {
 		return false
 	}
-	q := &s.of.quota
 	if q.silenced {
 		return true
 	}
@@ -77,28 +76,28 @@ func (p *pass) look(ctx context.Context, e tool.Effect) (tool.Outcome, error) {
 	return tool.Outcome{}, tool.Errorf(tool.Denied, "%s is not for finding out whether a tool can be used", e.Func)
 }
 
-// admissible says whether a call may be made, whoever makes it and whatever its
-// arguments are.
-func (p *pass) admissible() error {
-	switch t := p.tool; {
-	case p.depth > MaxDepth:
+// admissible says whether the call may be made, whoever makes it and whatever
+// its arguments are.
+func (r rights) admissible() error {
+	switch t := r.of.tool; {
+	case r.of.depth > MaxDepth:
 		return tooDeep()
 	case t.State == tool.Untrusted:
 		return untrusted(t)
 	case t.State == tool.NotHere:
 		return tool.Errorf(tool.Unavailable, "the tool '%s' is not available here: %s", t.Name, t.Reason)
 	}
-	if verdict, r := p.judgeCall(); verdict == tool.Deny {
-		return denied("the call of '"+p.tool.Name+"'", r)
+	if verdict, rule := r.judgeCall(); verdict == tool.Deny {
+		return denied("the call of '"+r.of.tool.Name+"'", rule)
 	}
 	// A script that calls it declares this before; one for which a handler in
 	// Go or a program calls it does not get more that way.
-	return p.callersHave(tool.Capability{Name: "tool", Target: p.tool.Name})
+	return r.callersHave(tool.Capability{Name: "tool", Target: r.of.tool.Name})
 }
 
 // admitCall is admissible, and audits a refusal.
 func (p *pass) admitCall() error {
-	err := p.admissible()
+	err := p.rights().admissible()
 	if err != nil && tool.KindOf(err) == tool.Denied {
 		return p.refused(decision{what: callItself, place: p.call.Place}, err)
 	}

@@ -34,11 +34,16 @@ func (s *step) askPerson(ctx context.Context, text string, confirm bool) (tool.V
 	return s.of.askPerson(ctx, q, kind, waitsQuestion)
 }
 
-// askRepeat asks whether an effect is to be done that may have been done
-// already. A no is its failure. An answer holds for one try.
-func (p *pass) askRepeat(ctx context.Context, e tool.Effect) error {
+// mayRepeat asks whether the effect is to be done that may have been done already,
+// when the run was interrupted, unless doing it twice does no harm. A no is its
+// failure. An answer holds for one try.
+func (s *step) mayRepeat(ctx context.Context) error {
+	if s.fn.Calls || s.fn.Kind != tool.External || s.of.tool.Hints.Idempotent && s.of.program == nil {
+		return nil
+	}
+	e := s.effect
 	text := "when the run broke off, " + clip(e.Func+"("+e.Args.String()+")") + " had begun and may have been done: do it again?"
-	said, err := p.askPerson(ctx, Asked{Place: e.Place, Text: text, Confirm: true, Unknown: &e}, history.QuestionUnknown, waitsUnknown)
+	said, err := s.of.askPerson(ctx, Asked{Place: e.Place, Text: text, Confirm: true, Unknown: &e}, history.QuestionUnknown, waitsUnknown)
 	if err != nil || said == true {
 		return err
 	}

@@ -129,10 +129,10 @@ func (p *pass) execute(ctx context.Context, runner tool.Runner) (tool.Outcome, e
 		err = checkSize(out.Value, p.call.Limits.Result)
 	}
 	if err == nil {
-		err = p.commit(limited, p.call.Place.Child(p.quota.effects+1))
+		err = p.commitAt(p.call.Place.Child(p.quota.effects + 1)).carryOut(limited)
 	}
 	if err == nil {
-		err = p.noteCall(ctx, out.Value)
+		err = noteCall(ctx, p, out.Value)
 	}
 	if err != nil && ctx.Err() == nil && p.wall.isOver() {
 		err = p.wall.err()
@@ -167,7 +167,7 @@ func (p *pass) handle(ctx context.Context, runner tool.Runner) (tool.Outcome, er
 	if out, done, err := s.recall(ctx); done || err != nil {
 		return out, err
 	}
-	if err := s.intendAs(ctx, false); err != nil {
+	if err := s.intend(ctx, false); err != nil {
 		return tool.Outcome{}, err
 	}
 	out, err := safely(ctx, runner, p.call, p.perform)

@@ -2,6 +2,7 @@ package runtime
 
 import (
 	"context"
+	"strings"
 
 	"github.com/cassidy-run/cassidy/runtime/history"
 	"github.com/cassidy-run/cassidy/runtime/tool"
@@ -16,58 +17,66 @@ const (
 	restoreEffect   = "fs.restore"
 )
 
+// A commit carries out what a call has staged, at a step of its own: before an
+// effect at 3 that is 3.0.
+type commit struct {
+	*pass
+	at tool.Place
+}
+
+func (p *pass) commitAt(at tool.Place) commit { return commit{p, at} }
+
 // commit commits what the call has staged before anything outside the project,
 // or another call, can look at it.
 func (s *step) commit(ctx context.Context) error {
 	switch s.fn.Kind {
 	case tool.External, tool.Repeatable:
-		return s.of.commit(ctx, s.effect.Place.Child(0))
+		return s.of.commitAt(s.effect.Place.Child(0)).carryOut(ctx)
 	}
 	return nil
 }
 
-// commit carries out what the call has staged, if that is approved, at a step
-// of its own: before an effect at 3 that is 3.0.
-func (p *pass) commit(ctx context.Context, at tool.Place) error {
+// carryOut writes what is staged, if that is approved.
+func (p commit) carryOut(ctx context.Context) error {
 	if !p.run.record.Live() {
 		p.stage = tool.Stage{} // of a replaced script
-		return p.replayCommit(at)
+		return p.replay()
 	}
-	if err := p.overtake(ctx, at); err != nil {
+	if err := p.overtake(ctx); err != nil {
 		return err
 	}
-	if err := p.stageAgain(ctx); err != nil {
+	if err := p.again(ctx); err != nil {
 		return err
 	}
 	if p.stage.Empty() {
 		return nil
 	}
-	s, err := p.hostStep(commitEffect, &tool.Dict{}, at)
+	s, err := p.step(commitEffect, &tool.Dict{})
 	if err != nil {
 		return err
 	}
 	if p.run.record.Keeps() {
-		return s.commitRecorded(ctx)
+		return p.withRecord(ctx, s)
 	}
-	if s.takes, err = p.mayCommit(ctx, at); err != nil {
+	if s.takes, err = p.may(ctx); err != nil {
 		return err
 	}
 	_, err = s.do(ctx)
 	return err
 }
 
-// hostStep is an effect that the host itself asks for in the name of the call.
-func (p *pass) hostStep(name string, args *tool.Dict, at tool.Place) (*step, error) {
+// step is an effect that the host itself asks for in the name of the call.
+func (p commit) step(name string, args *tool.Dict) (*step, error) {
 	f := p.run.host.funcs[name]
 	if f == nil {
 		return nil, tool.Errorf(tool.Internal, "the host cannot commit writes: it has no %s", name)
 	}
-	return &step{of: p, effect: tool.Effect{Func: name, Args: args, Place: at}, fn: f, number: p.quota.effects}, nil
+	return &step{of: p.pass, effect: tool.Effect{Func: name, Args: args, Place: p.at}, fn: f, number: p.quota.effects}, nil
 }
 
-// mayCommit asks all who have a say in what the call has staged, and returns
+// may asks all who have a say in what the call has staged, and returns
 // the capabilities that committing it takes.
-func (p *pass) mayCommit(ctx context.Context, at tool.Place) ([]tool.Capability, error) {
+func (p commit) may(ctx context.Context) ([]tool.Capability, error) {
 	for up := p.above; up != nil; up = up.above {
 		if up.program == nil || up.program.review == nil {
 			continue
@@ -76,24 +85,24 @@ func (p *pass) mayCommit(ctx context.Context, at tool.Place) ([]tool.Capability,
 			return nil, err
 		}
 	}
-	if err := p.approveChanges(ctx, at); err != nil {
+	if err := p.approve(ctx); err != nil {
 		return nil, err
 	}
 	return writes(p.stage.Changes()), nil
 }
 
-// commitRecorded is a commit with its intent and its outcome in the record. One
+// withRecord is a commit with its intent and its outcome in the record. One
 // that is refused is recorded too.
-func (s *step) commitRecorded(ctx context.Context) error {
-	run, at := s.of.run, s.effect.Place
-	entry, known, err := run.record.Recorded(at)
+func (p commit) withRecord(ctx context.Context, s *step) error {
+	run := p.run
+	entry, known, err := run.record.Recorded(p.at)
 	if err != nil {
 		return unrecorded(err)
 	}
 	if known && !entry.Settled.IsZero() {
 		return recorded(&entry) // it was refused, and stays so
 	}
-	intent, refusal := s.commitIntent(ctx)
+	intent, refusal := p.intent(ctx, s)
 	if run.leavesOpen(refusal) {
 		return refusal
 	}
@@ -101,32 +110,31 @@ func (s *step) commitRecorded(ctx context.Context) error {
 		return unrecorded(err)
 	}
 	if refusal != nil {
-		return run.settle(ctx, at, tool.Outcome{}, refusal)
+		return run.settle(ctx, p.at, tool.Outcome{}, refusal)
 	}
 	out, err := s.do(ctx)
 	if err == nil {
-		s.of.trail.forget(intent.Change)
+		p.trail.forget(intent.Change)
 	}
 	if intent.Args.Len() > 0 {
 		out.Undo = nil // the intent has it
 	}
-	return run.settle(ctx, at, out, err)
+	return run.settle(ctx, p.at, out, err)
 }
 
-// commitIntent says what a commit is about to do to files: what is there and
+// intent says what a commit is about to do to files: what is there and
 // what will be, in hashes, and as its arguments what undoes it. One that is
 // refused is about to do nothing.
-func (s *step) commitIntent(ctx context.Context) (i history.Intent, err error) {
-	p, at := s.of, s.effect.Place
-	i = history.Intent{Place: at, Func: commitEffect, Args: &tool.Dict{}, Kind: tool.Write, Staged: true}
+func (p commit) intent(ctx context.Context, s *step) (i history.Intent, err error) {
+	i = history.Intent{Place: p.at, Func: commitEffect, Args: &tool.Dict{}, Kind: tool.Write, Staged: true}
 	if err := p.unchanged(ctx); err != nil {
 		return i, err
 	}
-	if s.takes, err = p.mayCommit(ctx, at); err != nil {
+	if s.takes, err = p.may(ctx); err != nil {
 		return i, err
 	}
 	args := i.Args
-	if prepare, err := p.hostStep(prepareEffect, args, at); err == nil {
+	if prepare, err := p.step(prepareEffect, args); err == nil {
 		out, err := prepare.call(ctx)
 		if err != nil {
 			return i, err
@@ -159,10 +167,10 @@ func stateText(s tool.FileState) string {
 	return s.Hash
 }
 
-// replayCommit returns the recorded error of a commit. Nothing is staged that
+// replay returns the recorded error of a commit. Nothing is staged that
 // could be committed.
-func (p *pass) replayCommit(at tool.Place) error {
-	entry, known, err := p.run.record.Recorded(at)
+func (p commit) replay() error {
+	entry, known, err := p.run.record.Recorded(p.at)
 	if err != nil {
 		return unrecorded(err)
 	}
@@ -170,7 +178,7 @@ func (p *pass) replayCommit(at tool.Place) error {
 		return nil
 	}
 	if entry.Err == nil && !entry.Unknown() && p.run.host.Events.Wanted() {
-		p.emitRecorded(&entry)
+		echo{p.pass}.entry(&entry)
 	}
 	return recorded(&entry)
 }
@@ -178,12 +186,12 @@ func (p *pass) replayCommit(at tool.Place) error {
 // overtake drops the writes that the record has answered where they are on disk:
 // where the record has a commit of them at a step, that was done. Where the run
 // was interrupted in the middle of it, it is undone first.
-func (p *pass) overtake(ctx context.Context, at tool.Place) error {
+func (p commit) overtake(ctx context.Context) error {
 	t := &p.trail
 	if len(t.unstaged) == 0 {
 		return nil
 	}
-	commit, known, err := p.run.record.Recorded(at)
+	commit, known, err := p.run.record.Recorded(p.at)
 	if err != nil {
 		return unrecorded(err)
 	}
@@ -207,20 +215,21 @@ func (p *pass) overtake(ctx context.Context, at tool.Place) error {
 		t.left[path] = d.Text("after")
 	}
 	if p.run.host.Events.Wanted() {
-		p.emitRecorded(&commit)
+		echo{p.pass}.entry(&commit)
 	}
 	return nil
 }
 
-// stageAgain stages the writes that the record has answered and that are not on
-// disk, before something is done that can see them.
-func (p *pass) stageAgain(ctx context.Context) error {
+// again stages the writes that the record has answered and that are not on disk,
+// before something is done that can see them.
+func (p commit) again(ctx context.Context) error {
 	again := p.trail.unstaged
 	p.trail.unstaged = nil
-	for _, e := range again {
-		if _, err := p.again(ctx, e); p.run.leavesOpen(err) {
+	for _, s := range again {
+		if _, err := s.again(ctx); p.run.leavesOpen(err) {
 			return err
 		} else if err != nil {
+			e := s.effect
 			return tool.Errorf(tool.KindOf(err), "step %s, %s, cannot be done again as it is recorded: %w", e.Place, e.Func, err)
 		}
 	}
@@ -229,18 +238,17 @@ func (p *pass) stageAgain(ctx context.Context) error {
 
 // again has an effect done that the record has answered: it is granted as it
 // would be now, and not recorded.
-func (p *pass) again(ctx context.Context, e tool.Effect) (tool.Outcome, error) {
-	s := &step{of: p, effect: e, number: p.quota.effects}
-	s.fn, s.own = p.fn(e.Func)
-	if err := s.grant(ctx); err != nil {
+func (s *step) again(ctx context.Context) (tool.Outcome, error) {
+	anew := &step{of: s.of, effect: s.effect, fn: s.fn, own: s.own, number: s.of.quota.effects}
+	if err := anew.grant(ctx); err != nil {
 		return tool.Outcome{}, err
 	}
-	return s.do(ctx)
+	return anew.do(ctx)
 }
 
 // unchanged looks again at what the call is about to change, where it has seen or
 // written that in an earlier process: somebody may have changed it since.
-func (p *pass) unchanged(ctx context.Context) error {
+func (p commit) unchanged(ctx context.Context) error {
 	own := p.stage
 	defer func() { p.stage = own }()
 	for _, c := range own.Changes() {
@@ -252,7 +260,7 @@ func (p *pass) unchanged(ctx context.Context) error {
 				continue
 			}
 			p.stage = tool.Stage{} // it sees what is on disk
-			out, err := p.again(ctx, l.effect)
+			out, err := l.seen.again(ctx)
 			switch {
 			case p.run.leavesOpen(err) || ctx.Err() != nil:
 				return err
@@ -269,8 +277,8 @@ func changedSince(path string) error {
 }
 
 // reconcile finds out whether a recorded commit is on disk.
-func (p *pass) reconcile(ctx context.Context, commit *history.Entry) (done bool, err error) {
-	look, missing := p.hostStep(reconcileEffect, commit.Args, commit.Place)
+func (p commit) reconcile(ctx context.Context, commit *history.Entry) (done bool, err error) {
+	look, missing := p.step(reconcileEffect, commit.Args)
 	if !commit.Unknown() || missing != nil || commit.Change.Len() == 0 { // it was done, or nothing was begun
 		return !commit.Unknown() && commit.Err == nil, nil
 	}
@@ -281,7 +289,7 @@ func (p *pass) reconcile(ctx context.Context, commit *history.Entry) (done bool,
 	if d, _ := out.Value.(*tool.Dict); !d.Bool("done") {
 		return false, nil
 	}
-	return true, p.run.settle(ctx, commit.Place, tool.Outcome{}, nil)
+	return true, p.run.settle(ctx, p.at, tool.Outcome{}, nil)
 }
 
 // writes are the capabilities that changes take.
@@ -291,4 +299,72 @@ func writes(changes []tool.Change) []tool.Capability {
 		list[i] = tool.Capability{Name: "fs.write", Target: c.Path}
 	}
 	return list
+}
+
+// approve asks about what the call has staged, if nobody has approved
+// its writing yet. A no holds for all of the call.
+func (p commit) approve(ctx context.Context) error {
+	c := &p.consent
+	if !c.asksChanges {
+		return nil
+	}
+	if c.declined != nil {
+		return c.declined
+	}
+	changes, covered, by := p.changes()
+	d := decision{what: commitEffect, place: p.at, takes: writes(changes)}
+	if covered {
+		if by != nil {
+			d.why = "a rule allows it: " + ruleText(by)
+			p.allowed(d)
+		}
+		return nil
+	}
+	answer, err := inquire(p.pass, Question{Place: p.at, Takes: d.takes, Changes: changes, Why: "it changes files"}).ask(ctx)
+	if err != nil {
+		c.declined = p.refused(d, err)
+		return c.declined
+	}
+	d.why = answer.how
+	p.allowed(d)
+	return nil
+}
+
+// changes returns what the call would change, and whether all of it is
+// approved already: by a rule, of which it returns one, or each on its own. A
+// new folder goes with what is in it.
+func (p commit) changes() (changes []tool.Change, covered bool, by *tool.Rule) {
+	covered = true
+	var folders, files []string
+	for _, c := range p.stage.Changes() {
+		if c.Before.Exists == c.After.Exists && c.Before.Dir == c.After.Dir && c.Before.Hash == c.After.Hash {
+			continue
+		}
+		changes = append(changes, c)
+		verdict, r := p.rights().judge(tool.Capability{Name: "fs.write", Target: c.Path})
+		switch {
+		case verdict == tool.Allow:
+			by = r
+			files = append(files, c.Path)
+		case p.consent.settled[c.Path]:
+			files = append(files, c.Path)
+		case c.After.Dir && !c.Before.Exists:
+			folders = append(folders, c.Path)
+		default:
+			covered = false
+		}
+	}
+	for _, folder := range folders {
+		covered = covered && hasInside(files, folder)
+	}
+	return changes, covered, by
+}
+
+func hasInside(paths []string, folder string) bool {
+	for _, p := range paths {
+		if strings.HasPrefix(p, folder+"/") {
+			return true
+		}
+	}
+	return false
 }

@@ -3,7 +3,6 @@ package runtime
 import (
 	"context"
 	"slices"
-	"strings"
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
 )
@@ -22,7 +21,7 @@ const maxEdits = 3
 // approve asks about a call that needs it, or notes that its changes do. A
 // person who named the tool and typed its arguments has approved that call.
 func (p *pass) approve(ctx context.Context) error {
-	verdict, rule := p.judgeCall()
+	verdict, rule := p.rights().judgeCall()
 	open, by := p.run.unallowed(p.tool)
 	risky := p.tool.Risky
 	d := decision{what: callItself, place: p.call.Place, takes: p.tool.Needs}
@@ -71,7 +70,7 @@ func onlyWrites(needs []tool.Capability) bool {
 // askCall asks about a call that has not run, and takes the arguments that
 // come back.
 func (p *pass) askCall(ctx context.Context, why string) (how string, err error) {
-	q := p.question(Question{Place: p.call.Place, Takes: p.tool.Needs, Why: why})
+	q := inquire(p, Question{Place: p.call.Place, Takes: p.tool.Needs, Why: why})
 	for range maxEdits {
 		var answer Answer
 		if answer, err = q.ask(ctx); err != nil {
@@ -116,7 +115,7 @@ func (p *pass) shown() tool.Call {
 // askFor asks whether the effect may take what a rule wants asked each time.
 func (s *step) askFor(ctx context.Context, takes []tool.Capability, r *tool.Rule) error {
 	p, e := s.of, s.effect
-	q := p.question(Question{Place: e.Place, Effect: &e, Takes: takes, Why: "a rule asks: " + ruleText(r)})
+	q := inquire(p, Question{Place: e.Place, Effect: &e, Takes: takes, Why: "a rule asks: " + ruleText(r)})
 	q.begun = s.begun
 	answer, err := q.ask(ctx)
 	if err != nil {
@@ -141,72 +140,4 @@ func (c *consent) settle(path string) {
 		c.settled = map[string]bool{}
 	}
 	c.settled[path] = true
-}
-
-// approveChanges asks about what the call has staged, if nobody has approved
-// its writing yet. A no holds for all of the call.
-func (p *pass) approveChanges(ctx context.Context, at tool.Place) error {
-	c := &p.consent
-	if !c.asksChanges {
-		return nil
-	}
-	if c.declined != nil {
-		return c.declined
-	}
-	changes, covered, by := p.openChanges()
-	d := decision{what: commitEffect, place: at, takes: writes(changes)}
-	if covered {
-		if by != nil {
-			d.why = "a rule allows it: " + ruleText(by)
-			p.allowed(d)
-		}
-		return nil
-	}
-	answer, err := p.question(Question{Place: at, Takes: d.takes, Changes: changes, Why: "it changes files"}).ask(ctx)
-	if err != nil {
-		c.declined = p.refused(d, err)
-		return c.declined
-	}
-	d.why = answer.how
-	p.allowed(d)
-	return nil
-}
-
-// openChanges returns what the call would change, and whether all of it is
-// approved already: by a rule, of which it returns one, or each on its own. A
-// new folder goes with what is in it.
-func (p *pass) openChanges() (changes []tool.Change, covered bool, by *tool.Rule) {
-	covered = true
-	var folders, files []string
-	for _, c := range p.stage.Changes() {
-		if c.Before.Exists == c.After.Exists && c.Before.Dir == c.After.Dir && c.Before.Hash == c.After.Hash {
-			continue
-		}
-		changes = append(changes, c)
-		verdict, r := p.judge(tool.Capability{Name: "fs.write", Target: c.Path})
-		switch {
-		case verdict == tool.Allow:
-			by = r
-			files = append(files, c.Path)
-		case p.consent.settled[c.Path]:
-			files = append(files, c.Path)
-		case c.After.Dir && !c.Before.Exists:
-			folders = append(folders, c.Path)
-		default:
-			covered = false
-		}
-	}
-	for _, folder := range folders {
-		covered = covered && hasInside(files, folder)
-	}
-	return changes, covered, by
-}
-
-func hasInside(paths []string, folder string) bool {
-	for _, p := range paths {
-		if strings.HasPrefix(p, folder+"/") {
-			return true
-		}
-	}
-	return false
 }

@@ -21,17 +21,12 @@ func Execute(ctx context.Context, f *tool.Func, e tool.Effect, g tool.Grant) (to
 	return f.Do(ctx, e, g)
 }
 
-// intend records that the effect is about to be done. What is staged is not
-// done before its commit is.
-func (s *step) intend(ctx context.Context) error {
+// intend records that the effect is about to be done. An intent that is staged
+// need not be durable yet: a write is not done before its commit is.
+func (s *step) intend(ctx context.Context, staged bool) error {
 	if s.fn.Kind == tool.Notice {
 		return nil
 	}
-	return s.intendAs(ctx, s.fn.Kind == tool.Write)
-}
-
-// intendAs records the intent; a staged one need not be durable yet.
-func (s *step) intendAs(ctx context.Context, staged bool) error {
 	i := history.Intent{Place: s.effect.Place, Func: s.effect.Func, Args: s.effect.Args, Kind: s.fn.Kind, Staged: staged}
 	if s.fn.Calls {
 		i.Kind, i.Staged = tool.Recorded, false // it does nothing itself
@@ -48,7 +43,7 @@ func (s *step) refuse(ctx context.Context, err error) error {
 	if s.fn == nil || s.fn.Kind == tool.Notice || s.of.run.leavesOpen(err) {
 		return err
 	}
-	if failure := s.intendAs(ctx, true); failure != nil {
+	if failure := s.intend(ctx, true); failure != nil {
 		return failure
 	}
 	return s.of.run.settle(ctx, s.effect.Place, tool.Outcome{}, err)
@@ -59,7 +54,7 @@ func (s *step) do(ctx context.Context) (tool.Outcome, error) {
 	start := time.Now()
 	out, err := s.call(ctx)
 	if s.fn.Kind != tool.Notice && s.of.run.host.Events.Wanted() {
-		s.of.emitEffect(s.effect, s.takes, err, time.Since(start))
+		emitEffect(s.of, s.effect, s.takes, err, time.Since(start))
 	}
 	if err != nil && s.effect.Func != toolsCall { // a call that was refused is audited itself
 		err = s.failed(nil, err)
@@ -86,7 +81,7 @@ func (s *step) granted(ctx context.Context) tool.Grant {
 	return tool.Grant{
 		Call:     p.call,
 		Check:    func(c tool.Capability) error { return s.check(ctx, c) },
-		Narrowed: p.narrowed,
+		Narrowed: p.rights().narrowed,
 		Stage:    &p.stage,
 		Key:      p.run.record.Key(s.effect.Place),
 		Ask:      s.askPerson,
@@ -118,7 +113,7 @@ func recovered(name string, err *error) {
 }
 
 // emitEffect emits that an effect was carried out.
-func (p *pass) emitEffect(e tool.Effect, takes []tool.Capability, err error, took time.Duration) {
+func emitEffect(p *pass, e tool.Effect, takes []tool.Capability, err error, took time.Duration) {
 	d := tool.NewDict("func", e.Func, "place", e.Place.String(), "capabilities", capabilityTexts(takes), "success", err == nil,
 		"wall_ms", float64(took.Microseconds())/1000)
 	if err != nil {

@@ -59,17 +59,17 @@ func (p *pass) perform(ctx context.Context, e tool.Effect) (tool.Outcome, error)
 	if err != nil {
 		return tool.Outcome{}, err
 	}
-	defer s.leave()
+	defer p.trail.leave(s.fn)
 	if out, done, err := s.recall(ctx); done || err != nil {
 		return out, err
 	}
 	if err := s.clear(ctx); err != nil {
 		return tool.Outcome{}, s.refuse(ctx, err)
 	}
-	if s.silenced() {
+	if p.quota.silences(s) {
 		return tool.Outcome{}, nil // the call continues
 	}
-	if err := s.intend(ctx); err != nil {
+	if err := s.intend(ctx, s.fn.Kind == tool.Write); err != nil {
 		return tool.Outcome{}, err
 	}
 	out, err := s.do(ctx)
@@ -84,14 +84,6 @@ func (s *step) clear(ctx context.Context) error {
 		return err
 	}
 	return s.commit(ctx)
-}
-
-// leave forgets what the effect has made stale: what the call knew of files
-// that it has written, and others may have changed now.
-func (s *step) leave() {
-	if s.fn != nil && (s.fn.Calls || s.fn.Kind == tool.External) {
-		s.of.trail.left = nil
-	}
 }
 
 // newPass returns the pass of a call that another one may have made.

@@ -35,17 +35,17 @@ func targets(f *tool.Func, e tool.Effect) (takes []tool.Capability, err error) {
 // permit says whether the effect may take what it takes. A rule that asks is
 // asked for all of it in one question.
 func (s *step) permit(ctx context.Context) error {
-	p := s.of
+	p, may := s.of, s.rights()
 	var asked []tool.Capability
 	var asks, allows *tool.Rule
 	for _, c := range s.takes {
-		if err := s.within(c); err != nil {
+		if err := may.within(c); err != nil {
 			return err
 		}
 		if c.Name == "tool" {
 			continue // the rules about calls are for the call itself
 		}
-		switch verdict, r := p.judge(c); verdict {
+		switch verdict, r := may.judge(c); verdict {
 		case tool.Deny:
 			return denied(c.String(), r)
 		case tool.Ask:
@@ -72,24 +72,16 @@ func (s *step) permit(ctx context.Context) error {
 	return nil
 }
 
-// within says whether the call, and each that made it, has declared a concrete
-// capability and was granted it. A program has what it is provided with.
-func (s *step) within(c tool.Capability) error {
-	if s.own {
-		return s.of.callersHave(c)
-	}
-	return s.of.within(c)
-}
-
 // check says whether the effect may also use a capability while it is done.
 // What a rule wants asked is asked, unless the effect only reads: one that goes
 // through a folder would ask about each file, so it gets what has been named
 // and approved.
 func (s *step) check(ctx context.Context, c tool.Capability) error {
-	if err := s.within(c); err != nil {
+	may := s.rights()
+	if err := may.within(c); err != nil {
 		return err
 	}
-	switch verdict, r := s.of.judge(c); verdict {
+	switch verdict, r := may.judge(c); verdict {
 	case tool.Deny:
 		return denied(c.String(), r)
 	case tool.Ask:

@@ -18,8 +18,8 @@ type inquiry struct {
 	begun bool // it came up while its effect was being done
 }
 
-// question returns the inquiry of a question about the call.
-func (p *pass) question(q Question) *inquiry {
+// inquire returns the inquiry of a question about a call.
+func inquire(p *pass, q Question) *inquiry {
 	q.Tool, q.Call = *p.tool, p.shown()
 	return &inquiry{Question: q, of: p}
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"strconv"
-	"strings"
 	"sync"
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
@@ -91,29 +90,32 @@ func toolTargets(args *tool.Dict) ([]tool.Capability, error) {
 // registerOwn makes the rows of [Modules] effects of the host, which carries
 // them out itself.
 func (h *Host) registerOwn() {
-	do := map[string]func(*pass, context.Context, tool.Effect) (tool.Outcome, error){
-		toolsCall: (*pass).callTool, toolsCallAll: (*pass).callAll, toolsList: (*pass).listTools, toolsDescribe: (*pass).describeTool,
+	do := map[string]func(caller, context.Context, tool.Effect) (tool.Outcome, error){
+		toolsCall: caller.callTool, toolsCallAll: caller.callAll, toolsList: caller.listTools, toolsDescribe: caller.describeTool,
 	}
 	for _, m := range Modules() {
 		for i := range m.Funcs {
 			f := &m.Funcs[i]
 			name := m.Name + "." + f.Name
 			f.Do = func(ctx context.Context, e tool.Effect, _ tool.Grant) (tool.Outcome, error) {
-				return do[name](h.origin(ctx).pass, ctx, e)
+				return do[name](caller{h.origin(ctx).pass}, ctx, e)
 			}
 			h.funcs[name] = f
 		}
 	}
 }
 
-// callTool makes a call for the script. Its own time stands still meanwhile:
-// the other call has a time of its own.
-func (p *pass) callTool(ctx context.Context, e tool.Effect) (tool.Outcome, error) {
+// A caller is a call that calls and lists other tools.
+type caller struct{ *pass }
+
+// callTool makes a call for the script. Its own time stands still meanwhile: the
+// other call has a time of its own.
+func (p caller) callTool(ctx context.Context, e tool.Effect) (tool.Outcome, error) {
 	given, _ := e.Args.Get("args")
 	args, _ := given.(*tool.Dict)
 	p.wall.pause()
 	defer p.wall.resume()
-	v, err := p.callOne(ctx, oneCall{e.Args.Text("name"), args}, strconv.Itoa(p.quota.effects), e.Place)
+	v, err := p.one(ctx, oneCall{e.Args.Text("name"), args}, strconv.Itoa(p.quota.effects), e.Place)
 	return tool.Outcome{Value: v}, err
 }
 
@@ -123,14 +125,14 @@ type oneCall struct {
 	args *tool.Dict
 }
 
-func (p *pass) callOne(ctx context.Context, c oneCall, id string, at tool.Place) (tool.Value, error) {
+func (p caller) one(ctx context.Context, c oneCall, id string, at tool.Place) (tool.Value, error) {
 	r, err := p.run.call(ctx, tool.Call{
 		ID:     p.call.ID + "/" + id,
 		Tool:   c.name,
 		Args:   c.args,
 		Caller: tool.ByScript, Reasoning: p.call.Reasoning,
 		Place: at,
-	}, p)
+	}, p.pass)
 	if p.run.leavesOpen(err) {
 		return nil, err
 	}
@@ -149,37 +151,6 @@ func (p *pass) callOne(ctx context.Context, c oneCall, id string, at tool.Place)
 		return nil, &failed
 	}
 	return r.Value, nil
-}
-
-// emitCalls emits the events of the calls that a script has made, by the record,
-// as if they were made now: who counts them needs them.
-func (p *pass) emitCalls(e tool.Effect, number int, v tool.Value, err error) {
-	id := strconv.Itoa(number)
-	switch e.Func {
-	case toolsCall:
-		given, _ := e.Args.Get("args")
-		args, _ := given.(*tool.Dict)
-		p.emitCall(oneCall{e.Args.Text("name"), args}, id, attempted(v, err))
-	case toolsCallAll:
-		calls, _ := readCalls(e.Args)
-		results, _ := tool.Elements(v)
-		for i := range min(len(calls), len(results)) {
-			d, _ := results[i].(*tool.Dict)
-			p.emitCall(calls[i], id+"."+strconv.Itoa(i+1), d)
-		}
-	}
-}
-
-func (p *pass) emitCall(c oneCall, id string, came *tool.Dict) {
-	call := tool.Call{ID: p.call.ID + "/" + id, Tool: c.name, Args: c.args}
-	p.run.host.emit(tool.CallStart, call, tool.NewDict("arguments", c.args, "toolName", c.name, "reasoning", p.call.Reasoning, "recorded", true))
-	if !came.Bool("ok") {
-		p.run.host.emit(tool.ErrorEvent, call, tool.NewDict("error", strings.TrimPrefix(came.Text("error"), c.name+": "), "error_type", came.Text("error_type"),
-			"toolName", c.name, "recorded", true))
-	}
-	value, _ := came.Get("value")
-	r := tool.Result{Success: came.Bool("ok"), Value: value, Error: came.Text("error")}
-	p.run.host.emit(tool.CallEnd, call, tool.NewDict("success", r.Success, "result", value, "preview", r.Preview(), "recorded", true))
 }
 
 const (
@@ -225,7 +196,7 @@ func readCall(v tool.Value) (c oneCall, ok bool) {
 
 // callAll makes several calls at a time; the i-th stands at the i-th place
 // inside the effect. Only the end of all is an error.
-func (p *pass) callAll(ctx context.Context, e tool.Effect) (tool.Outcome, error) {
+func (p caller) callAll(ctx context.Context, e tool.Effect) (tool.Outcome, error) {
 	calls, err := readCalls(e.Args)
 	if err != nil {
 		return tool.Outcome{}, err
@@ -241,7 +212,7 @@ func (p *pass) callAll(ctx context.Context, e tool.Effect) (tool.Outcome, error)
 		all.Go(func() {
 			defer func() { <-free }()
 			var v tool.Value
-			v, errs[i] = p.callOne(ctx, c, effect+"."+strconv.Itoa(i+1), e.Place.Child(i+1))
+			v, errs[i] = p.one(ctx, c, effect+"."+strconv.Itoa(i+1), e.Place.Child(i+1))
 			results[i] = attempted(v, errs[i])
 		})
 	}
@@ -266,22 +237,22 @@ func attempted(v tool.Value, err error) *tool.Dict {
 	return tool.NewDict("ok", false, "value", nil, "error", e.Message(), "error_type", e.Kind.Type())
 }
 
-// usableBy says whether the call could call a tool: for the capabilities
+// reaches says whether the call could call a tool: for the capabilities
 // that it and those above it have, the rules, and the tool itself.
-func (p *pass) usableBy(ctx context.Context, t *tool.Tool) error {
-	if err := p.within(tool.Capability{Name: "tool", Target: t.Name}); err != nil {
+func (p caller) reaches(ctx context.Context, t *tool.Tool) error {
+	if err := p.rights().within(tool.Capability{Name: "tool", Target: t.Name}); err != nil {
 		return err
 	}
-	if err := p.run.newPass(t, tool.Call{Tool: t.Name, Caller: tool.ByScript}, p).admissible(); err != nil {
+	if err := p.run.newPass(t, tool.Call{Tool: t.Name, Caller: tool.ByScript}, p.pass).rights().admissible(); err != nil {
 		return err
 	}
 	return p.run.host.usable(ctx, t, nil)
 }
 
-func (p *pass) listTools(ctx context.Context, _ tool.Effect) (tool.Outcome, error) {
+func (p caller) listTools(ctx context.Context, _ tool.Effect) (tool.Outcome, error) {
 	list := tool.List{}
 	for _, t := range p.run.host.registry.Tools() {
-		if p.usableBy(ctx, t) == nil {
+		if p.reaches(ctx, t) == nil {
 			list = append(list, tool.NewDict("name", t.Name, "description", t.Description, "group", t.DisplayGroup()))
 		}
 		if ctx.Err() != nil {
@@ -291,10 +262,10 @@ func (p *pass) listTools(ctx context.Context, _ tool.Effect) (tool.Outcome, erro
 	return tool.Outcome{Value: list}, nil
 }
 
-func (p *pass) describeTool(ctx context.Context, e tool.Effect) (tool.Outcome, error) {
+func (p caller) describeTool(ctx context.Context, e tool.Effect) (tool.Outcome, error) {
 	t, _, err := p.run.host.lookup(e.Args.Text("name"))
 	if err == nil {
-		err = p.usableBy(ctx, t)
+		err = p.reaches(ctx, t)
 	}
 	if err != nil {
 		return tool.Outcome{}, err

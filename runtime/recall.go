@@ -10,7 +10,7 @@ import (
 
 // A trail is where the record of a call and the disk do not agree yet.
 type trail struct {
-	unstaged []tool.Effect         // writes that the record has answered and that are not staged
+	unstaged []*step               // writes that the record has answered and that are not staged
 	looked   []look                // what the call has seen of files, by its record
 	left     map[tool.Value]string // how it has left those that it wrote, by path
 	pending  *pendingOutcome       // of the last effect, where it can be tried again later
@@ -24,21 +24,22 @@ func (s *step) recall(ctx context.Context) (out tool.Outcome, done bool, err err
 		return out, false, nil
 	}
 	p := s.of
-	if err := p.settlePending(ctx); err != nil {
+	if err := p.trail.settle(ctx, p.run); err != nil {
 		return out, true, err
 	}
 	entry, what, err := p.run.record.Recall(s.effect, s.fn)
 	if err != nil {
 		return out, true, unrecorded(err)
 	}
-	if err := p.overtake(ctx, s.effect.Place.Child(0)); err != nil {
+	staged := p.commitAt(s.effect.Place.Child(0))
+	if err := staged.overtake(ctx); err != nil {
 		return out, true, err
 	}
 	if what == history.Known {
 		out, err = s.answer(entry)
 		return out, true, err
 	}
-	if err := p.stageAgain(ctx); err != nil {
+	if err := staged.again(ctx); err != nil {
 		return out, true, err
 	}
 	if what == history.Begun {
@@ -49,91 +50,32 @@ func (s *step) recall(ctx context.Context) (out tool.Outcome, done bool, err err
 	return out, false, nil
 }
 
-// answer gives the recorded outcome of the effect.
+// answer gives the recorded outcome of the effect, and emits its events as if it
+// were done now: who follows what a call reads needs them.
 func (s *step) answer(entry *history.Entry) (tool.Outcome, error) {
 	p, kind := s.of, s.fn.Kind
 	switch {
 	case !p.run.record.Live():
 		if kind != tool.Read && kind != tool.Write { // before which something may have been committed
-			_ = p.replayCommit(s.effect.Place.Child(0)) // if that failed, so did the effect
+			_ = p.commitAt(s.effect.Place.Child(0)).replay() // if that failed, so did the effect
 		}
 	case kind == tool.Write && entry.Err == nil:
-		p.trail.unstaged = append(p.trail.unstaged, s.effect)
+		p.trail.unstaged = append(p.trail.unstaged, s)
 		return entry.Outcome, nil
 	}
-	p.saw(s.fn, s.effect, entry)
-	return p.answered(s.fn, s.effect, s.number, entry)
-}
-
-// mayRepeat says whether an effect is done that may have been done already,
-// when the run was interrupted.
-func (s *step) mayRepeat(ctx context.Context) error {
-	if s.fn.Calls || s.fn.Kind != tool.External || s.of.tool.Hints.Idempotent && s.of.program == nil {
-		return nil
-	}
-	return s.of.askRepeat(ctx, s.effect)
-}
-
-// answered gives the recorded outcome of an effect, and emits its events as if
-// it were done now: who follows what a call reads needs them.
-func (p *pass) answered(f *tool.Func, e tool.Effect, number int, entry *history.Entry) (tool.Outcome, error) {
+	p.trail.saw(s, entry)
 	err := recorded(entry)
 	if p.run.host.Events.Wanted() {
-		p.emitCalls(e, number, entry.Outcome.Value, err)
-		p.emitRecorded(entry)
+		e := echo{p}
+		e.calls(s, entry.Outcome.Value, err)
+		e.entry(entry)
 	}
-	if f.Again != nil {
-		if failure := f.Again(e, entry.Outcome, err); failure != nil {
+	if s.fn.Again != nil {
+		if failure := s.fn.Again(s.effect, entry.Outcome, err); failure != nil {
 			return tool.Outcome{}, unrecorded(failure)
 		}
 	}
 	return entry.Outcome, err
-}
-
-// emitRecorded emits the events of a recorded effect, and of those inside it.
-func (p *pass) emitRecorded(entry *history.Entry) {
-	e := tool.Effect{Func: entry.Func, Args: entry.Args, Place: entry.Place}
-	f, _ := p.fn(e.Func)
-	switch {
-	case e.Func == commitEffect:
-		p.emitEffect(e, changedPaths(entry.Change), recorded(entry), 0)
-	case f != nil && f.Calls:
-		p.emitInside(e.Place)
-	case f != nil && f.Target != nil:
-		takes, _ := targets(f, e)
-		p.emitEffect(e, takes, recorded(entry), 0)
-	}
-}
-
-// emitInside emits the events of the recorded effects of the calls at a step: of
-// one, or of several that were made in parallel.
-func (p *pass) emitInside(at tool.Place) {
-	record := p.run.record
-	for n := 1; ; n++ {
-		found := false
-		for _, inside := range []tool.Place{at.Child(n).Child(0), at.Child(n)} {
-			if entry, ok, err := record.Recorded(inside); err == nil && ok && !entry.Intended.IsZero() {
-				found = true
-				p.emitRecorded(&entry)
-			}
-		}
-		if _, several, _ := record.Recorded(at.Child(n).Child(1)); !found && several {
-			found = true
-			p.emitInside(at.Child(n))
-		}
-		if !found {
-			return
-		}
-	}
-}
-
-// changedPaths are the capabilities that recorded changes took.
-func changedPaths(change *tool.Dict) (takes []tool.Capability) {
-	for path := range change.All() {
-		name, _ := path.(string)
-		takes = append(takes, tool.Capability{Name: "fs.write", Target: name})
-	}
-	return takes
 }
 
 // A pendingOutcome is that of an effect that found a model, a network or a
@@ -145,40 +87,48 @@ type pendingOutcome struct {
 	err error
 }
 
-// settlePending records the outcome of the last effect, if that was left open.
-func (p *pass) settlePending(ctx context.Context) error {
-	last := p.trail.pending
-	if p.trail.pending = nil; last == nil {
+// settle records the outcome of the last effect, if that was left open.
+func (t *trail) settle(ctx context.Context, r *run) error {
+	last := t.pending
+	if t.pending = nil; last == nil {
 		return nil
 	}
-	return p.run.settleOnly(ctx, last.at, last.out, last.err)
+	return r.settleOnly(ctx, last.at, last.out, last.err)
 }
 
 // A look is what a call has seen of a path, by its record.
 type look struct {
 	path   string
-	effect tool.Effect
+	seen   *step
 	value  tool.Value
 	failed bool
 }
 
 // saw keeps what a call has seen of a path that it has not changed itself.
-func (p *pass) saw(f *tool.Func, e tool.Effect, entry *history.Entry) {
-	if f.Kind != tool.Read || f.Target == nil {
+func (t *trail) saw(s *step, entry *history.Entry) {
+	if s.fn.Kind != tool.Read || s.fn.Target == nil {
 		return
 	}
-	takes, _ := targets(f, e)
+	takes, _ := targets(s.fn, s.effect)
 	for _, c := range takes {
-		if c.Name == "fs.read" && !slices.ContainsFunc(p.trail.unstaged, func(w tool.Effect) bool { return p.writesTo(w, c.Target) }) {
-			p.trail.looked = append(p.trail.looked, look{c.Target, e, entry.Outcome.Value, entry.Err != nil})
+		if c.Name == "fs.read" && !slices.ContainsFunc(t.unstaged, func(w *step) bool { return writesTo(w, c.Target) }) {
+			t.looked = append(t.looked, look{c.Target, s, entry.Outcome.Value, entry.Err != nil})
 		}
 	}
 }
 
-func (p *pass) writesTo(e tool.Effect, path string) bool {
-	f, _ := p.fn(e.Func)
-	takes, _ := targets(f, e)
+// writesTo reports whether an effect takes a path.
+func writesTo(s *step, path string) bool {
+	takes, _ := targets(s.fn, s.effect)
 	return slices.ContainsFunc(takes, func(c tool.Capability) bool { return c.Target == path })
+}
+
+// leave forgets what an effect has made stale: what the call knew of files that
+// it has written, and others may have changed now.
+func (t *trail) leave(f *tool.Func) {
+	if f != nil && (f.Calls || f.Kind == tool.External) {
+		t.left = nil
+	}
 }
 
 // forget drops what the call has seen of what it has changed.

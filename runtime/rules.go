@@ -28,16 +28,29 @@ func checkRules(rules []tool.Rule) ([]tool.Rule, error) {
 	return list, nil
 }
 
+// Rights are what a call may do: what it and those that called it declare and
+// were granted, and what the rules say.
+type rights struct {
+	of  *pass
+	own bool // of an effect that its program is provided with, which needs no declaration
+}
+
+// rights returns what the call may do.
+func (p *pass) rights() rights { return rights{of: p} }
+
+// rights returns what the effect may do.
+func (s *step) rights() rights { return rights{s.of, s.own} }
+
 // judge says what the rules make of a capability that a call wants. Those that
 // called it are judged as well: what a tool may not, it may not have done.
-func (p *pass) judge(c tool.Capability) (tool.Verdict, *tool.Rule) {
-	if len(p.run.rules) == 0 {
+func (r rights) judge(c tool.Capability) (tool.Verdict, *tool.Rule) {
+	if len(r.of.run.rules) == 0 {
 		return tool.Unruled, nil
 	}
-	verdict, decides := tool.Judge(p.run.rules, p.tool, c)
-	for up := range p.callers() {
-		if v, r := tool.Judge(p.run.rules, up.tool, c); v >= tool.Ask && v > verdict {
-			verdict, decides = v, r
+	verdict, decides := tool.Judge(r.of.run.rules, r.of.tool, c)
+	for up := range r.callers() {
+		if v, rule := tool.Judge(r.of.run.rules, up.tool, c); v >= tool.Ask && v > verdict {
+			verdict, decides = v, rule
 		}
 	}
 	return verdict, decides
@@ -45,18 +58,18 @@ func (p *pass) judge(c tool.Capability) (tool.Verdict, *tool.Rule) {
 
 // narrowed names a rule that denies or asks for a part of what a capability
 // covers, to the call or to one that made it.
-func (p *pass) narrowed(name string) string {
-	for i := range p.run.rules {
-		r := &p.run.rules[i]
-		if r.Verdict < tool.Ask || r.Capability.Name != name {
+func (r rights) narrowed(name string) string {
+	for i := range r.of.run.rules {
+		rule := &r.of.run.rules[i]
+		if rule.Verdict < tool.Ask || rule.Capability.Name != name {
 			continue
 		}
-		if r.About(p.tool) {
-			return ruleText(r)
+		if rule.About(r.of.tool) {
+			return ruleText(rule)
 		}
-		for up := range p.callers() {
-			if r.About(up.tool) {
-				return ruleText(r)
+		for up := range r.callers() {
+			if rule.About(up.tool) {
+				return ruleText(rule)
 			}
 		}
 	}
@@ -68,20 +81,20 @@ func (p *pass) narrowed(name string) string {
 var nobody = &tool.Tool{Group: " "}
 
 // judgeCall says what the rules make of the call itself.
-func (p *pass) judgeCall() (tool.Verdict, *tool.Rule) {
-	if len(p.run.rules) == 0 {
+func (r rights) judgeCall() (tool.Verdict, *tool.Rule) {
+	if len(r.of.run.rules) == 0 {
 		return tool.Unruled, nil
 	}
 	verdict, decides := tool.Unruled, (*tool.Rule)(nil)
 	judge := func(caller *tool.Tool) {
-		for _, target := range []string{tool.Key(p.tool.Name), "@" + p.tool.DisplayGroup()} {
-			if v, r := tool.Judge(p.run.rules, caller, tool.Capability{Name: "tool", Target: target}); v > verdict {
-				verdict, decides = v, r
+		for _, target := range []string{tool.Key(r.of.tool.Name), "@" + r.of.tool.DisplayGroup()} {
+			if v, rule := tool.Judge(r.of.run.rules, caller, tool.Capability{Name: "tool", Target: target}); v > verdict {
+				verdict, decides = v, rule
 			}
 		}
 	}
 	called := false
-	for up := range p.callers() {
+	for up := range r.callers() {
 		called = true
 		judge(up.tool)
 	}
@@ -91,44 +104,47 @@ func (p *pass) judgeCall() (tool.Verdict, *tool.Rule) {
 	return verdict, decides
 }
 
-// within says whether a tool, and each that called it, has declared a concrete
+// within says whether a call, and each that made it, has declared a concrete
 // capability and was granted it.
-func (p *pass) within(c tool.Capability) error {
-	if err := p.has(p.tool, c); err != nil {
+func (r rights) within(c tool.Capability) error {
+	if r.own {
+		return r.callersHave(c)
+	}
+	if err := r.has(r.of.tool, c); err != nil {
 		return err
 	}
-	return p.callersHave(c)
+	return r.callersHave(c)
 }
 
 // callersHave says the same of those that called the tool. A tool in Go bounds
 // no call that it makes: what it does itself passes no gate either.
-func (p *pass) callersHave(c tool.Capability) error {
-	for up := range p.callers() {
+func (r rights) callersHave(c tool.Capability) error {
+	for up := range r.callers() {
 		if up.tool.Location == tool.Embedded {
 			continue
 		}
-		if err := p.has(up.tool, c); err != nil {
+		if err := r.has(up.tool, c); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (p *pass) has(t *tool.Tool, c tool.Capability) error {
-	if !p.run.host.includes(t.Needs, c) {
-		return p.undeclared(t, c)
+func (r rights) has(t *tool.Tool, c tool.Capability) error {
+	if !r.of.run.host.includes(t.Needs, c) {
+		return r.undeclared(t, c)
 	}
-	if !p.run.host.includes(t.Granted, c) {
-		return p.ungranted(t, c)
+	if !r.of.run.host.includes(t.Granted, c) {
+		return r.ungranted(t, c)
 	}
 	return nil
 }
 
 // callers are the gates of the tools that made the call, the nearest first. A
 // program is none: it is not called by its own name, and has no rights to lend.
-func (p *pass) callers() iter.Seq[*pass] {
+func (r rights) callers() iter.Seq[*pass] {
 	return func(yield func(*pass) bool) {
-		for up := p.above; up != nil; up = up.above {
+		for up := r.of.above; up != nil; up = up.above {
 			if up.program == nil && !yield(up) {
 				return
 			}
@@ -152,11 +168,11 @@ func (h *Host) includes(set []tool.Capability, c tool.Capability) bool {
 	})
 }
 
-func (p *pass) undeclared(t *tool.Tool, c tool.Capability) error {
-	if p.program != nil && t == p.tool {
-		return tool.Errorf(tool.Denied, "%s may not use %s itself", p.who(t), c).WithHint("it acts through the tools that it calls")
+func (r rights) undeclared(t *tool.Tool, c tool.Capability) error {
+	if r.of.program != nil && t == r.of.tool {
+		return tool.Errorf(tool.Denied, "%s may not use %s itself", r.who(t), c).WithHint("it acts through the tools that it calls")
 	}
-	err := tool.Errorf(tool.Denied, "%s does not declare that it needs %s", p.who(t), c)
+	err := tool.Errorf(tool.Denied, "%s does not declare that it needs %s", r.who(t), c)
 	var same []tool.Capability
 	for _, declared := range t.Needs {
 		if declared.Name == c.Name {
@@ -169,8 +185,8 @@ func (p *pass) undeclared(t *tool.Tool, c tool.Capability) error {
 	return err.WithHint("its author can add %q to its needs", c.String())
 }
 
-func (p *pass) ungranted(t *tool.Tool, c tool.Capability) error {
-	err := tool.Errorf(tool.Denied, "%s was not granted %s", p.who(t), c)
+func (r rights) ungranted(t *tool.Tool, c tool.Capability) error {
+	err := tool.Errorf(tool.Denied, "%s was not granted %s", r.who(t), c)
 	if t.Location == tool.Project {
 		return err.WithHint("review it with: cassidy trust")
 	}
@@ -179,14 +195,14 @@ func (p *pass) ungranted(t *tool.Tool, c tool.Capability) error {
 
 // who names a tool in an error, and if it is not the one of the call, why it
 // matters.
-func (p *pass) who(t *tool.Tool) string {
-	if p.program != nil && t == p.tool {
+func (r rights) who(t *tool.Tool) string {
+	if r.of.program != nil && t == r.of.tool {
 		return "the " + t.Name
 	}
-	if t == p.tool {
+	if t == r.of.tool {
 		return "the tool '" + t.Name + "'"
 	}
-	return "the tool '" + t.Name + "', for which '" + p.tool.Name + "' works,"
+	return "the tool '" + t.Name + "', for which '" + r.of.tool.Name + "' works,"
 }
 
 // denied is the error of what a rule refuses.

@@ -142,7 +142,7 @@ func (r *run) end(ctx context.Context, reason string, out tool.Outcome, err erro
 	ctx = context.WithoutCancel(ctx)
 	why, err := r.parkReason(err)
 	if why == "" && r.root != nil {
-		if failure := r.root.settlePending(ctx); failure != nil && err == nil {
+		if failure := r.root.trail.settle(ctx, r); failure != nil && err == nil {
 			err = failure
 		}
 	}

@@ -293,7 +293,7 @@ func (u *undoing) callUndo(ctx context.Context, e tool.Effect, _ tool.Grant) (to
 }
 
 // noteCall notes that a call can be undone, and how.
-func (p *pass) noteCall(ctx context.Context, v tool.Value) error {
+func noteCall(ctx context.Context, p *pass, v tool.Value) error {
 	if p.tool.Undo == "" || len(p.call.Place) == 0 {
 		return nil
 	}
