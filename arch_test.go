@@ -227,6 +227,46 @@ func TestSizes(t *testing.T) {
 	}
 }
 
+// TestGateTypes checks that what an effect passes is in types that can be
+// surveyed: those of package runtime have no more than maxFields and maxMethods,
+// the options and the host apart.
+func TestGateTypes(t *testing.T) {
+	const maxFields, maxMethods = 12, 20
+	apart := []string{"Options", "Host"}
+	fields, methods := map[string]int{}, map[string]int{}
+	for _, f := range sources(t) {
+		if f.dir != "runtime" || f.test {
+			continue
+		}
+		ast.Inspect(f.ast, func(n ast.Node) bool {
+			switch n := n.(type) {
+			case *ast.FuncDecl:
+				if n.Recv != nil {
+					methods[base(n.Recv.List[0].Type).(*ast.Ident).Name]++
+				}
+			case *ast.TypeSpec:
+				if s, ok := n.Type.(*ast.StructType); ok {
+					fields[n.Name.Name] = s.Fields.NumFields()
+				}
+			}
+			return true
+		})
+	}
+	if fields["step"] == 0 || methods["step"] == 0 {
+		t.Fatalf("step has %d fields and %d methods: they are not counted", fields["step"], methods["step"])
+	}
+	for name, n := range fields {
+		if n > maxFields && !slices.Contains(apart, name) {
+			t.Errorf("runtime.%s has %d fields, more than %d", name, n, maxFields)
+		}
+	}
+	for name, n := range methods {
+		if n > maxMethods && !slices.Contains(apart, name) {
+			t.Errorf("runtime.%s has %d methods, more than %d", name, n, maxMethods)
+		}
+	}
+}
+
 // TestNoState checks that a library keeps nothing of its own: no init, and no
 // package-level variable that is ever assigned to.
 func TestNoState(t *testing.T) {
