@@ -36,7 +36,7 @@ func (s *step) recall(ctx context.Context) (out tool.Outcome, done bool, err err
 		return out, true, err
 	}
 	if what == history.Known {
-		out, err = s.answer(entry)
+		out, err = s.answer(ctx, entry)
 		return out, true, err
 	}
 	if err := staged.again(ctx); err != nil {
@@ -52,7 +52,7 @@ func (s *step) recall(ctx context.Context) (out tool.Outcome, done bool, err err
 
 // answer gives the recorded outcome of the effect, and emits its events as if it
 // were done now: who follows what a call reads needs them.
-func (s *step) answer(entry *history.Entry) (tool.Outcome, error) {
+func (s *step) answer(ctx context.Context, entry *history.Entry) (tool.Outcome, error) {
 	p, kind := s.of, s.fn.Kind
 	switch {
 	case !p.run.record.Live():
@@ -71,7 +71,7 @@ func (s *step) answer(entry *history.Entry) (tool.Outcome, error) {
 		e.entry(entry)
 	}
 	if s.fn.Again != nil {
-		if failure := s.fn.Again(s.effect, entry.Outcome, err); failure != nil {
+		if failure := s.fn.Again(ctx, s.effect, entry.Outcome, err); failure != nil {
 			return tool.Outcome{}, unrecorded(failure)
 		}
 	}

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"context"
 	"maps"
 	"math"
 	"slices"
@@ -15,32 +16,39 @@ import (
 
 // again returns the Again of a function of the module, or nil where it keeps
 // nothing.
-func (t *turn) again(name string) func(tool.Effect, tool.Outcome, error) error {
-	var keep func(tool.Effect, *tool.Dict, error) error
+func again(name string) func(context.Context, tool.Effect, tool.Outcome, error) error {
+	var keep func(*turn, tool.Effect, *tool.Dict, error) error
 	switch name {
 	case "prompt":
-		return func(e tool.Effect, _ tool.Outcome, _ error) error {
-			t.keepPrompt(e.Args)
-			return nil
+		return func(ctx context.Context, e tool.Effect, _ tool.Outcome, _ error) error {
+			t, err := turnOf(ctx, e)
+			if err == nil {
+				t.keepPrompt(e.Args)
+			}
+			return err
 		}
 	case "ask":
-		keep = t.keepAsk
+		keep = (*turn).keepAsk
 	case "call":
-		keep = t.keepCall
+		keep = (*turn).keepCall
 	case "compact":
-		keep = func(_ tool.Effect, d *tool.Dict, _ error) error { return t.keepSummary(d) }
+		keep = func(t *turn, _ tool.Effect, d *tool.Dict, _ error) error { return t.keepSummary(d) }
 	default:
 		return nil
 	}
-	return func(e tool.Effect, out tool.Outcome, failure error) error {
+	return func(ctx context.Context, e tool.Effect, out tool.Outcome, failure error) error {
 		if failure != nil && out.Value == nil {
 			return nil // it was not begun
+		}
+		t, err := turnOf(ctx, e)
+		if err != nil {
+			return err
 		}
 		d, ok := out.Value.(*tool.Dict)
 		if !ok {
 			return unreadable(e.Func, tool.Errorf(tool.Failed, "it gave %s", tool.TypeOf(out.Value)))
 		}
-		if err := keep(e, d, failure); err != nil {
+		if err := keep(t, e, d, failure); err != nil {
 			return unreadable(e.Func, err)
 		}
 		return nil

@@ -90,8 +90,7 @@ func (s *stage) checkAgain() {
 			s.t.Errorf("%s cannot be resumed: %v", turn.id, err)
 			continue
 		}
-		again := map[string]func(tool.Effect, tool.Outcome, error) error{}
-		each(session.Begin(turn.message), func(f *tool.Func) { again["agent."+f.Name] = f.Again })
+		again := session.Begin(turn.message)
 		for i, step := range turn.steps {
 			if f := again[step.effect.Func]; f != nil {
 				if err := f(step.effect, step.out, step.failure); err != nil {
@@ -210,7 +209,7 @@ func (s *stage) goOn(steps []step) (*agent.Result, error) {
 					s.t.Errorf("step %d is %s(%s), was %s(%s)", n, e.Func, e.Args, known.effect.Func, known.effect.Args)
 				}
 				if again != nil {
-					if err := again(known.effect, known.out, known.failure); err != nil {
+					if err := again(ctx, known.effect, known.out, known.failure); err != nil {
 						s.t.Errorf("step %d, %s: %v", n, e.Func, err)
 					}
 				}
@@ -312,11 +311,10 @@ func TestAgainOfWhatCannotBe(t *testing.T) {
 		{"call", &tool.Dict{}, tool.NewDict("success", true), "takes a decision"},
 	}
 	s := newStage(t, setting{})
-	again := map[string]func(tool.Effect, tool.Outcome, error) error{}
-	each(s.session.Begin("do it"), func(f *tool.Func) { again[f.Name] = f.Again })
+	again := s.session.Begin("do it")
 	messages := len(s.session.Messages())
 	for _, c := range cases {
-		err := again[c.name](tool.Effect{Func: "agent." + c.name, Args: c.args}, tool.Outcome{Value: c.out}, nil)
+		err := again["agent."+c.name](tool.Effect{Func: "agent." + c.name, Args: c.args}, tool.Outcome{Value: c.out}, nil)
 		if e := tool.ErrorOf(err, tool.Internal); e == nil || e.Limit != tool.LimitRecord || !strings.Contains(e.Message(), c.want) {
 			t.Errorf("agent.%s with %v gives %v, want %q, and that it cannot be followed", c.name, c.out, err, c.want)
 		}

@@ -14,15 +14,28 @@ import (
 func (s *Session) Drive(ctx context.Context, message string, change func([]tool.Module)) (*Result, error) {
 	t := s.begin(ctx, message)
 	p := t.program()
-	p.Modules = t.modules() // those of the agent are shared
+	p.Modules = Modules() // those of the agent are shared
 	change(p.Modules)
 	return t.run(ctx, p)
 }
 
-// Begin begins a turn that nobody leads, and returns the functions of its policy.
-func (s *Session) Begin(message string) []tool.Module {
-	return s.begin(context.Background(), message).modules()
+// Begin begins a turn that nobody leads, and returns the Again of each function
+// of its policy, by name.
+func (s *Session) Begin(message string) map[string]Again {
+	ctx := context.WithValue(context.Background(), turnKey{}, s.begin(context.Background(), message))
+	kept := map[string]Again{}
+	for _, m := range Modules() {
+		for _, f := range m.Funcs {
+			if f.Again != nil {
+				kept[m.Name+"."+f.Name] = func(e tool.Effect, out tool.Outcome, failure error) error { return f.Again(ctx, e, out, failure) }
+			}
+		}
+	}
+	return kept
 }
+
+// An Again is that of a [tool.Func], in the context of a turn.
+type Again func(tool.Effect, tool.Outcome, error) error
 
 // Recorded returns what a turn would record to be resumed.
 func (s *Session) Recorded(message string) *tool.Dict {

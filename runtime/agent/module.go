@@ -11,13 +11,9 @@ import (
 
 // Modules returns the functions that a policy has, in the module agent. A
 // sandbox that runs policies needs to know them; they work only in a policy,
-// while it leads an agent.
-func Modules() []tool.Module { return (*turn)(nil).modules() }
-
-// modules are the functions of a policy. They work for the turn in whose context
-// they are called, so that all agents share them; what a turn that is resumed
-// has from its record, they keep for that turn alone.
-func (t *turn) modules() []tool.Module {
+// while it leads an agent: for the turn in whose context they are called, so that
+// all agents share them.
+func Modules() []tool.Module {
 	text := func(name, doc string, required bool) tool.Param {
 		return tool.Param{Name: name, Type: tool.Type{Name: tool.TypeString}, Description: doc, Required: required, HasDefault: !required, Default: defaultText(required)}
 	}
@@ -28,31 +24,31 @@ func (t *turn) modules() []tool.Module {
 		Name: "agent",
 		Doc:  "What leads an agent. Only policies have it: files in .cassidy/policies with a function policy(task, agent).",
 		Funcs: []tool.Func{
-			t.row("prompt", tool.Recorded, "Give the text that begins a conversation: the tools, how to call them, the context and the task; later in a conversation the task alone.",
+			row("prompt", tool.Recorded, "Give the text that begins a conversation: the tools, how to call them, the context and the task; later in a conversation the task alone.",
 				"the text", (*turn).doPrompt, text("task", "what the user wants", true),
 				tool.Param{Name: "iterations", Type: tool.Type{Name: tool.TypeInteger}, Description: "how many replies the model is told that it has; 0 says nothing", HasDefault: true, Default: int64(0)}),
-			t.row("ask", tool.Repeatable, "Ask the model. It is sent the results of the calls that it wanted, and a message, or one of the two.",
+			row("ask", tool.Repeatable, "Ask the model. It is sent the results of the calls that it wanted, and a message, or one of the two.",
 				`{"text", "calls", "stop": why the reply ended, "iteration", "full": whether the conversation should be compacted, "thread", "input_tokens", "output_tokens", "cached_tokens", "references", "compacted": what agent.compact gives, where the conversation had to be made shorter first}`, (*turn).doAsk,
 				text("message", "what to say", false),
 				tool.Param{Name: "results", Type: tool.Type{Name: tool.TypeArray}, Description: `what came of calls: [{"id": of the decision, "text"}]`, HasDefault: true, Default: tool.List{}}),
-			t.row("decide", tool.Recorded, "Read what a reply asks for.",
+			row("decide", tool.Recorded, "Read what a reply asks for.",
 				`a list of {"kind": "call", "final", "skill", "none" or "error", "action", "input", "reasoning", "status", "format", "answer", "error", "inferred", "id"}; it is never empty`,
 				(*turn).doDecide, value("reply", "what agent.ask gave")),
-			makesCalls(t.row("call", tool.External, "Call a tool for the model. That a call fails or is refused is an outcome too.",
+			makesCalls(row("call", tool.External, "Call a tool for the model. That a call fails or is refused is an outcome too.",
 				`{"success", "result", "error", "error_type", "suggestion", "text": for the model, "denied", "redundant", "complete": whether it says that the task is done, "made": whether it came to a call at all, "read" and "wrote": paths}`,
 				(*turn).doCall, value("decision", `what agent.decide gave: {"action", "input", "id"}`))),
-			t.row("result_text", tool.Recorded, "Give the text with which a model is told what came of a call.",
+			row("result_text", tool.Recorded, "Give the text with which a model is told what came of a call.",
 				"the text", (*turn).doResultText, value("decision", "what agent.decide gave"), value("outcome", "what agent.call gave")),
-			t.row("skill", tool.Read, "Load a skill that the model asked for.",
+			row("skill", tool.Read, "Load a skill that the model asked for.",
 				`{"success", "text": for the model}`, (*turn).doSkill, text("name", "the skill's name", true)),
-			t.row("note", tool.Recorded, "Give one of the texts with which a model is reminded: "+strings.Join(notes, ", ")+".",
+			row("note", tool.Recorded, "Give one of the texts with which a model is reminded: "+strings.Join(notes, ", ")+".",
 				"the text", (*turn).doNote, text("name", "which", true), text("detail", "what it is about", false),
 				tool.Param{Name: "times", Type: tool.Type{Name: tool.TypeInteger}, Description: "how often it happened", HasDefault: true, Default: int64(1)}),
-			t.row("compact", tool.Repeatable, "Replace the conversation by a summary, which the model writes, and its last messages.",
+			row("compact", tool.Repeatable, "Replace the conversation by a summary, which the model writes, and its last messages.",
 				`{"success", "summary", "tokens_before", "tokens_after", "input_tokens", "output_tokens", "cached_tokens", "error"}`, (*turn).doCompact),
-			t.row("limits", tool.Recorded, "Give what the run is bounded by.",
+			row("limits", tool.Recorded, "Give what the run is bounded by.",
 				`{"iterations": 0 where its user has set none, "tools": how many, "native": whether the model has calls of its own, "used" and "limit": tokens, "full"}`, (*turn).doLimits),
-			t.row("finish", tool.Recorded, "End the run: return agent.finish(\"final\", answer). The reasons are "+strings.Join(reasons, ", ")+".",
+			row("finish", tool.Recorded, "End the run: return agent.finish(\"final\", answer). The reasons are "+strings.Join(reasons, ", ")+".",
 				"what the policy is to return", (*turn).doFinish, text("reason", "why it ends", true), text("answer", "for the user", false)),
 		},
 	}}
@@ -66,23 +62,29 @@ func defaultText(required bool) tool.Value {
 }
 
 // row makes a function of the module.
-func (t *turn) row(name string, kind tool.EffectKind, doc, returns string, do func(*turn, context.Context, tool.Effect) (tool.Value, error), params ...tool.Param) tool.Func {
+func row(name string, kind tool.EffectKind, doc, returns string, do func(*turn, context.Context, tool.Effect) (tool.Value, error), params ...tool.Param) tool.Func {
 	f := tool.Func{Name: name, Doc: doc, Params: params, Returns: returns, Kind: kind}
 	if kind == tool.Repeatable { // it asks the model
 		f.Target = func(*tool.Dict) ([]tool.Capability, error) { return []tool.Capability{{Name: "model"}}, nil }
 	}
 	f.Do = func(ctx context.Context, e tool.Effect, _ tool.Grant) (tool.Outcome, error) {
-		t, _ := ctx.Value(turnKey{}).(*turn)
-		if t == nil {
-			return tool.Outcome{}, tool.Errorf(tool.Denied, "%s works only while a policy leads an agent", e.Func)
+		t, err := turnOf(ctx, e)
+		if err != nil {
+			return tool.Outcome{}, err
 		}
 		v, err := do(t, ctx, e)
 		return tool.Outcome{Value: v}, err
 	}
-	if t != nil {
-		f.Again = t.again(name)
-	}
+	f.Again = again(name)
 	return f
+}
+
+// turnOf returns the turn in whose context a function of the module is called.
+func turnOf(ctx context.Context, e tool.Effect) (*turn, error) {
+	if t, _ := ctx.Value(turnKey{}).(*turn); t != nil {
+		return t, nil
+	}
+	return nil, tool.Errorf(tool.Denied, "%s works only while a policy leads an agent", e.Func)
 }
 
 // makesCalls marks a row that does nothing but make calls.

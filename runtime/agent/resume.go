@@ -41,7 +41,7 @@ func (s *Session) Resume(ctx context.Context, recorded *tool.Dict) (*Result, err
 		return nil, err
 	}
 	p := t.program()
-	p.Resume, p.Modules = true, t.modules()
+	p.Resume = true
 	return t.run(ctx, p)
 }
 
@@ -58,7 +58,6 @@ func (s *Session) Replay(ctx context.Context, recorded *tool.Dict, o runtime.Rep
 		return nil, err
 	}
 	o.Program = t.program()
-	o.Program.Modules = t.modules()
 	defer s.agent.host.Events.Subscribe(tool.EffectDone, t.watchFiles)()
 	return s.agent.host.Replay(context.WithValue(ctx, turnKey{}, t), o)
 }

@@ -59,7 +59,7 @@ func TestWhatEndsARunFromBelow(t *testing.T) {
 func TestRowsOfCalls(t *testing.T) {
 	keeps := map[string]bool{"prompt": true, "ask": true, "call": true, "compact": true}
 	s := newStage(t, setting{before: withAgents})
-	each(s.session.Begin("do it"), func(f *tool.Func) {
+	each(agent.Modules(), func(f *tool.Func) {
 		if f.Calls != (f.Name == "call") || (f.Again != nil) != keeps[f.Name] {
 			t.Errorf("agent.%s: Calls %v, Again %v", f.Name, f.Calls, f.Again != nil)
 		}

@@ -102,13 +102,9 @@ func (s *Session) begin(ctx context.Context, message string) *turn {
 // program is the policy, as it is run for the turn.
 func (t *turn) program() *runtime.Program {
 	p := &t.agent.policy
-	modules := t.agent.modules
-	if t.above != nil {
-		modules = t.modules() // the run that it is a part of may be a resumed one
-	}
 	return &runtime.Program{
 		Name: p.name(), Script: p.Script, Builtin: p.Location == tool.Builtin,
-		Entry: entry, Args: tool.NewDict("task", t.result.Task), ID: t.ID, Modules: modules, Review: t.reviewChanges,
+		Entry: entry, Args: tool.NewDict("task", t.result.Task), ID: t.ID, Modules: t.agent.modules, Review: t.reviewChanges,
 		Recording: runtime.Recording{Kind: t.kind(), Title: t.result.Task, Reason: t.reason, Options: t.options(), Parks: t.agent.opts.Parks},
 	}
 }

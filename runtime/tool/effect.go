@@ -108,9 +108,9 @@ type Func struct {
 	// carried out again after a crash.
 	Calls bool
 	// Again is called in place of Do where the outcome is known from the record
-	// of a run: it brings what Do keeps beside the outcome to where it was. Nil
-	// where Do keeps nothing.
-	Again func(e Effect, out Outcome, failure error) error
+	// of a run, with the context that Do would get: it brings what Do keeps beside
+	// the outcome to where it was. Nil where Do keeps nothing.
+	Again func(ctx context.Context, e Effect, out Outcome, failure error) error
 }
 
 // An EffectKind is what may happen when a function is called. It decides what a

@@ -1,0 +1,134 @@
+package agent_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/cassidy-run/cassidy"
+	"github.com/cassidy-run/cassidy/runtime"
+	"github.com/cassidy-run/cassidy/runtime/agent"
+	"github.com/cassidy-run/cassidy/runtime/history"
+	"github.com/cassidy-run/cassidy/runtime/model"
+	"github.com/cassidy-run/cassidy/runtime/tool"
+)
+
+// A crew is a workflow with three agents at work at the same time, of which
+// each has a question, and what is left of it when its process ends.
+type crew struct {
+	*desk
+	mu    sync.Mutex
+	asked map[string]int // how often the model was asked, by task and turn
+}
+
+// work begins or resumes the workflow in a host of its own.
+func (c *crew) work(resume bool) (tool.Outcome, error) {
+	c.t.Helper()
+	h, err := cassidy.Open(c.dir, &cassidy.Options{TrustProject: true, Sandbox: cassidy.Inline, Journal: c.journal})
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	defer h.Close()
+	m := model.NewScript("crew", false, func(_ context.Context, messages tool.List, said int) (tool.Value, error) {
+		first, _ := messages[0].(*tool.Dict)
+		_, task, _ := strings.Cut(first.Text("content"), "# User Question\n\n")
+		task, _, _ = strings.Cut(task, "\n")
+		c.mu.Lock()
+		c.asked[fmt.Sprintf("%s, turn %d", task, said+1)]++
+		c.mu.Unlock()
+		if said == 0 {
+			return fmt.Sprintf(`{"tool_decision": {"action": "write_file", "input": {"filepath": "%s.txt", "content": "by %[1]s"}}}`, task), nil
+		}
+		return "TASK COMPLETE: " + task + " is done", nil
+	})
+	err = agent.Register(h, func() (*agent.Options, error) {
+		return &agent.Options{WorkDir: c.dir, Model: m, Parks: true, Tools: []string{"write_file"}}, nil
+	})
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return h.Run(c.t.Context(), &runtime.Program{
+		ID: "crew", Name: "crew", Entry: "main", Needs: []tool.Capability{{Name: "tool"}},
+		Script: tool.Script{Name: "crew", Path: "crew.star", Source: `
+def main():
+    return [r["value"] for r in tools.call_all([("agent", {"task": t}) for t in ["red", "green", "blue"]])]
+`},
+		Recording: runtime.Recording{Kind: "flow", Parks: true, Resume: resume},
+	})
+}
+
+// TestParallelAgentsAskAtOnce checks that three agents at work at the same time
+// have their questions open together, that these can be answered in any order and
+// by any process, whether the run is resumed in between or not, and that no
+// request to the model is made twice.
+func TestParallelAgentsAskAtOnce(t *testing.T) {
+	for _, order := range [][]int{{0, 1, 2}, {0, 2, 1}, {1, 0, 2}, {1, 2, 0}, {2, 0, 1}, {2, 1, 0}} {
+		for _, between := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%v, resumed in between: %t", order, between), func(t *testing.T) {
+				c := &crew{desk: &desk{t: t, dir: t.TempDir(), journal: t.TempDir()}, asked: map[string]int{}}
+				if _, err := c.work(false); tool.KindOf(err) != tool.Parked {
+					t.Fatalf("the run gave %v, want that it waits", err)
+				}
+				for i, next := range order {
+					open := c.questions()
+					if len(open) != len(order)-i {
+						t.Fatalf("%d questions are open after %d answers", len(open), i)
+					}
+					c.answer(open, []string{"red.txt", "green.txt", "blue.txt"}[next])
+					if last := i == len(order)-1; last || !between {
+						continue
+					}
+					if _, err := c.work(true); tool.KindOf(err) != tool.Parked {
+						t.Fatalf("after %d answers the run gave %v, want that it waits", i+1, err)
+					}
+				}
+				out, err := c.work(true)
+				if want := (tool.List{"red is done", "green is done", "blue is done"}); err != nil || !tool.Equal(out.Value, want) {
+					t.Errorf("the run gave %v, %v, want %v", out.Value, err, want)
+				}
+				for _, task := range []string{"red", "green", "blue"} {
+					if got := c.file(task + ".txt"); got != "by "+task {
+						t.Errorf("%s.txt holds %q", task, got)
+					}
+				}
+				for what, n := range c.asked {
+					if n != 1 {
+						t.Errorf("the model was asked %d times for %s, want 1", n, what)
+					}
+				}
+				if len(c.asked) != 6 {
+					t.Errorf("the model was asked for %v, want two turns of each task", c.asked)
+				}
+			})
+		}
+	}
+}
+
+// questions are those without an answer, as another process reads them.
+func (c *crew) questions() []history.Question {
+	c.t.Helper()
+	j, done := c.records()
+	defer done()
+	open, err := j.Questions(c.t.Context(), "crew")
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return slices.DeleteFunc(open, func(q history.Question) bool { return q.Answer != nil })
+}
+
+// answer approves, in another process, the question about a file.
+func (c *crew) answer(open []history.Question, file string) {
+	c.t.Helper()
+	i := slices.IndexFunc(open, func(q history.Question) bool { return strings.Contains(q.Text, file) })
+	if i < 0 {
+		c.t.Fatalf("no question about %s is open: %v", file, open)
+	}
+	j, done := c.records()
+	defer done()
+	if err := j.Answer(c.t.Context(), "crew", open[i].Place, open[i].N, history.Answer{Yes: true, By: "Ann"}); err != nil {
+		c.t.Fatal(err)
+	}
+}
