@@ -19,6 +19,7 @@ type faultStore struct {
 	row    func(*journal.Row)           // after Find, and for each row of List
 	taken  func(*journal.Message)       // after Take
 	sent   func()                       // before Send
+	blob   func(size int64) error       // before Blob; an error is its result
 }
 
 func (s *faultStore) Commit(ctx context.Context, writes []*journal.Write) error {
@@ -73,4 +74,13 @@ func (s *faultStore) Send(ctx context.Context, num int64, m journal.Message) (in
 		s.sent()
 	}
 	return s.Store.Send(ctx, num, m)
+}
+
+func (s *faultStore) Blob(ctx context.Context, name string, size int64) ([]byte, error) {
+	if s.blob != nil {
+		if err := s.blob(size); err != nil {
+			return nil, err
+		}
+	}
+	return s.Store.Blob(ctx, name, size)
 }

@@ -104,7 +104,8 @@ func openBody(m journal.Message, run string) (*Answer, error) {
 
 // Questions returns the open questions of a run, by step: those that have no
 // answer which the run has used. The Answer of one is the last that somebody
-// gave, or nil.
+// gave, or nil. Where a part of the record or of the inbox is damaged, it
+// returns what can be read together with an error.
 func (j *Journal) Questions(ctx context.Context, run string) ([]Question, error) {
 	h, err := j.history(ctx, run)
 	if err != nil {
@@ -113,33 +114,43 @@ func (j *Journal) Questions(ctx context.Context, run string) ([]Question, error)
 	if h.head.state.Ended() {
 		return nil, h.damage
 	}
+	sent, err := h.answers()
+	if h.damage != nil {
+		err = h.damage
+	}
 	var open []Question
 	for _, s := range h.sorted() {
 		if !s.isOpen() {
 			continue
 		}
-		e, err := s.entry(&h.run, j.store)
-		if err != nil {
-			return open, err
+		e, e2 := s.entry(&h.run, j.store)
+		if e2 != nil {
+			err = e2
+			continue
 		}
 		q := e.Questions[len(e.Questions)-1]
-		if q.Answer, err = h.sent(q.Place, q.N); err != nil {
-			return open, damaged(run, "the answer at step "+q.Place.String(), err)
-		}
+		q.Answer = sent[answerKey(q.Place, q.N)]
 		open = append(open, q)
 	}
-	return open, h.damage
+	return open, err
 }
 
-// sent returns the last answer to a question in the inbox, or nil.
-func (h *history) sent(at tool.Place, n int) (*Answer, error) {
-	key := answerKey(at, n)
-	for i := len(h.inbox) - 1; i >= 0; i-- {
-		if m := h.inbox[i]; m.Kind == answerKind && m.Key == key {
-			return openBody(m, h.run.ID)
+// answers returns the last answer of the inbox to each question, by key. One
+// that cannot be read is an error, and hides those before it.
+func (h *history) answers() (map[string]*Answer, error) {
+	sent := map[string]*Answer{}
+	var damage error
+	for _, m := range h.inbox {
+		if m.Kind != answerKind {
+			continue
 		}
+		a, err := openBody(m, h.run.ID)
+		if err != nil {
+			damage = damaged(h.run.ID, "the answer "+strconv.Quote(tool.Clean(m.Key, 80)), err)
+		}
+		sent[m.Key] = a
 	}
-	return nil, nil
+	return sent, damage
 }
 
 // Answer answers a question of a run that is open. It is for anybody: the run

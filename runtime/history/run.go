@@ -137,6 +137,7 @@ func (j *Journal) readRun(row *journal.Row) Run {
 	run.State, run.Wake = h.state, h.wake
 	if err == nil {
 		err = begun.agrees(row)
+		run.ID = tool.Clean(row.ID, 80) // by which it is found
 	}
 	if h.state != Running {
 		if e := run.readEnd(h, row.Last, j.store); err == nil {
