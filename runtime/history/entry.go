@@ -167,6 +167,9 @@ func (e *Entry) take(run string, kind recordKind, f *fields) {
 		q.Asked, q.Kind = moment(part[int64](&p)), QuestionKind(part[string](&p))
 		f.end(p)
 		q.Text, q.Data = field[string](f), f.dict()
+		if q.N != len(e.Questions)+1 {
+			f.fail(errRecord)
+		}
 		e.Questions = append(e.Questions, q)
 	case questionAnswered:
 		n := f.small(int64(len(e.Questions)))

@@ -20,6 +20,8 @@ type Log struct {
 	script tool.Script
 	lease  journal.Lease // nil for one that only reads
 
+	asking sync.Mutex // held while a question is numbered and recorded
+
 	mu    sync.Mutex
 	steps map[string]*step // by place
 	why   error            // it takes no more, or nil

@@ -242,6 +242,8 @@ func (l *Log) isOpen(q *Question) bool {
 }
 
 func (l *Log) ask(ctx context.Context, q Question, durable bool) (int, error) {
+	l.asking.Lock()
+	defer l.asking.Unlock()
 	l.mu.Lock()
 	n := 1
 	if s := l.steps[q.Place.String()]; s != nil {

@@ -3,7 +3,9 @@ package history
 import (
 	"context"
 	"fmt"
+	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -199,6 +201,37 @@ func testAskedAgain(t *testing.T, s storage) {
 		number(l, 4+i, other) // the last one is answered
 	}
 	check(t, l.Close())
+}
+
+// TestAskedTogether asks many questions at one step in parallel: each has its
+// own number.
+func TestAskedTogether(t *testing.T) { eachStore(t, testAskedTogether) }
+
+func testAskedTogether(t *testing.T, s storage) {
+	ctx, j := context.Background(), s.open()
+	l := begin(t, j, "r")
+	numbers := make([]int, 20)
+	var wg sync.WaitGroup
+	for i := range numbers {
+		wg.Go(func() {
+			var err error
+			if numbers[i], err = l.Ask(ctx, Question{Place: place("1"), Kind: QuestionConfirm, Text: fmt.Sprint(i)}); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	for e, err := range j.Entries(ctx, "r") {
+		check(t, err)
+		for _, q := range e.Questions {
+			if i, _ := strconv.Atoi(q.Text); numbers[i] != q.N {
+				t.Errorf("question %d has the number %d, and %d was returned", i, q.N, numbers[i])
+			}
+		}
+		if len(e.Questions) != len(numbers) {
+			t.Errorf("%d questions are recorded", len(e.Questions))
+		}
+	}
 }
 
 // TestLateAnswer uses the answer to a question that was replaced by another.
