@@ -66,53 +66,6 @@ func nextRecord(data []byte) (record, []byte, error) {
 	return record{kind: recordKind(data[0]), fields: body[:n]}, body[n:], nil
 }
 
-// A recorder writes one record. The first error stays and makes the rest
-// of no effect.
-type recorder struct {
-	store journal.Store
-	buf   []byte
-	bare  []byte // a field before it has its length
-	err   error
-}
-
-// put adds a field; a large one goes beside the database.
-func (r *recorder) put(vs ...tool.Value) {
-	for _, v := range vs {
-		r.field(v, inlineMost)
-	}
-}
-
-func (r *recorder) field(v tool.Value, most int) {
-	if r.err != nil {
-		return
-	}
-	if r.bare, r.err = tool.Append(r.bare[:0], v); r.err != nil {
-		return
-	}
-	if len(r.bare) <= most {
-		r.buf = binary.AppendUvarint(r.buf, uint64(len(r.bare))<<1)
-		r.buf = append(r.buf, r.bare...)
-		return
-	}
-	name := blobName(sha256.Sum256(r.bare))
-	if r.err = r.store.PutBlob(context.Background(), name.String(), r.bare); r.err == nil {
-		r.buf = binary.AppendUvarint(r.buf, uint64(len(r.bare))<<1|1)
-		r.buf = append(r.buf, name[:]...)
-	}
-}
-
-// record returns the record as it is kept.
-func (r *recorder) record(k recordKind) ([]byte, error) {
-	if r.err != nil {
-		if _, ok := r.err.(*tool.Error); ok {
-			return nil, r.err
-		}
-		return nil, tool.Errorf(tool.Invalid, "cannot be recorded: %w", r.err)
-	}
-	out := binary.AppendUvarint(append(make([]byte, 0, len(r.buf)+6), byte(k)), uint64(len(r.buf)))
-	return append(out, r.buf...), nil
-}
-
 // inlineMost is how many bytes of a value stay in a frame. Larger ones would
 // make every later frame of the run slow to read, and often exist twice: the
 // content of a file, the reply of a page.
@@ -304,9 +257,17 @@ func utf8Text(s string) string { return strings.ToValidUTF8(s, "\ufffd") }
 
 // failure reads an error, or nil.
 func (f *fields) failure() *tool.Error {
-	v := f.value()
+	e, ok := readError(f.value())
+	if !ok {
+		f.fail(errRecord)
+	}
+	return e
+}
+
+// readError returns the error that [errorValue] made a value of, or nil for nil.
+func readError(v tool.Value) (_ *tool.Error, ok bool) {
 	if v == nil {
-		return nil
+		return nil, true
 	}
 	list, _ := v.(tool.List)
 	p := parts{list: list}
@@ -318,8 +279,7 @@ func (f *fields) failure() *tool.Error {
 		p.bad = p.bad || !ok
 		e.Trace = append(e.Trace, line)
 	}
-	f.end(p)
-	return e
+	return e, !p.bad && len(p.list) == 0
 }
 
 // The names in a usage. Readers ignore others, so that more can be added.

@@ -195,7 +195,7 @@ func (j *Journal) resume(ctx context.Context, id string) (*Log, error) {
 	l.run.State, l.run.Reason, l.run.Wake, l.why = Running, "", time.Time{}, nil
 	at := now()
 	rec := &recorder{store: j.store}
-	rec.put(j.version, nanos(at))
+	rec.resumed(j.version, at)
 	record, err := rec.record(runResumed)
 	if err != nil {
 		return nil, err

@@ -92,45 +92,37 @@ func (l *Log) Notes() iter.Seq2[*tool.Dict, error] {
 // not be done if it fails. An effect without an outcome may be intended again;
 // one that has an outcome must not be.
 func (l *Log) Intend(ctx context.Context, i Intent) error {
-	if !i.Kind.Valid() {
-		return tool.Errorf(tool.Invalid, "the intent of %s has no valid Kind", i.Func)
-	}
-	r := l.recorder(i.Place)
-	r.put(tool.Tuple{nanos(now()), i.Func, int64(i.Kind)}, orNil(i.Args), orNil(i.Change))
-	return l.add(ctx, addition{kind: effectIntended, place: i.Place, durable: !i.Staged && (i.Kind == tool.Write || i.Kind == tool.External)}, r)
+	r := about(i.Place, l.j.store)
+	r.intent(&i)
+	durable := !i.Staged && (i.Kind == tool.Write || i.Kind == tool.External)
+	return l.add(ctx, addition{kind: effectIntended, place: i.Place, durable: durable}, r)
 }
 
 // Settle records what came of an effect that was intended: an outcome, or an
 // error, of which the usage is kept too. The record is on disk before the next
 // durable intent, before the run parks or ends, and in any case a moment later.
 func (l *Log) Settle(ctx context.Context, p tool.Place, out tool.Outcome, failure error) error {
-	r := l.recorder(p)
-	at := tool.Tuple{nanos(now())}
-	var undo *tool.Dict
-	if u := out.Undo; u != nil {
-		at, undo = append(at, u.Func, u.Place.String()), u.Args
-	}
-	r.put(at, usageDict(out.Usage), orNil(undo), errorValue(failure), out.Value)
+	r := about(p, l.j.store)
+	r.outcome(&out, failure)
 	return l.add(ctx, addition{kind: effectSettled, place: p}, r)
 }
 
 // Note records what was decided at a place, as an approval or a refusal. It is
 // on disk when a later durable intent is.
 func (l *Log) Note(ctx context.Context, p tool.Place, d *tool.Dict) error {
-	r := l.recorder(p)
-	r.put(nanos(now()), orNil(d))
+	r := about(p, l.j.store)
+	r.note(d)
 	return l.add(ctx, addition{kind: placeNoted, place: p}, r)
 }
 
 // Park records that the run waits, why, and when it continues by itself: in
-// the year 2262 at the latest; zero means never. It closes the log: nobody holds the run until it is resumed.
+// the year 2262 at the latest; zero means never. It closes the log: nobody holds
+// the run until it is resumed.
 func (l *Log) Park(ctx context.Context, reason string, wake time.Time) error {
 	at := now()
-	if !wake.IsZero() {
-		wake = journal.Time(moment(nanos(wake)))
-	}
+	wake = wakeTime(wake)
 	r := &recorder{store: l.j.store}
-	r.put(utf8Text(reason), nanos(at), nanos(wake))
+	r.parked(reason, at, wake)
 	return l.finish(addition{kind: runParked, head: func(h *head) {
 		h.stand(Parked, at)
 		h.wake = wake
@@ -140,15 +132,9 @@ func (l *Log) Park(ctx context.Context, reason string, wake time.Time) error {
 // End records how the run ended, and closes the log: Done if err is nil,
 // Cancelled if its kind is Canceled, else Failed.
 func (l *Log) End(ctx context.Context, reason string, out tool.Outcome, failure error) error {
-	state := Done
-	if failure != nil {
-		if state = Failed; tool.KindOf(failure) == tool.Canceled {
-			state = Cancelled
-		}
-	}
-	at := now()
+	at, state := now(), endState(failure)
 	r := &recorder{store: l.j.store}
-	r.put(int64(state), utf8Text(reason), errorValue(failure), usageDict(out.Usage), nanos(at), out.Value)
+	r.ended(state, reason, at, &out, failure)
 	return l.finish(addition{kind: runEnded, head: func(h *head) { h.stand(state, at) }}, r)
 }
 
@@ -182,13 +168,6 @@ func (l *Log) shut(why error) {
 	}
 }
 
-// recorder begins a record about a place.
-func (l *Log) recorder(p tool.Place) *recorder {
-	r := &recorder{store: l.j.store}
-	r.put(p.String())
-	return r
-}
-
 // An addition is what a record means for the log that gets it.
 type addition struct {
 	kind    recordKind
@@ -200,8 +179,8 @@ type addition struct {
 
 // add records something at a place.
 func (l *Log) add(ctx context.Context, a addition, r *recorder) error {
-	if err := ctx.Err(); err != nil && a.kind != effectSettled { // an outcome counts, whoever has given up
-		return tool.AsError(err, tool.Canceled)
+	if err := observed(ctx, a.kind); err != nil {
+		return err
 	}
 	rec, err := r.record(a.kind)
 	if err != nil {
@@ -223,6 +202,15 @@ func (l *Log) add(ctx context.Context, a addition, r *recorder) error {
 	return err
 }
 
+// observed returns the error of a context that has ended, unless it does not
+// count: an outcome is recorded, whoever waits for it.
+func observed(ctx context.Context, k recordKind) error {
+	if err := ctx.Err(); err != nil && k != effectSettled {
+		return tool.AsError(err, tool.Canceled)
+	}
+	return nil
+}
+
 // admit checks that a record may come now, and notes it; undo forgets it.
 func (l *Log) admit(a addition) (undo func(), err error) {
 	l.mu.Lock()
@@ -237,7 +225,7 @@ func (l *Log) admit(a addition) (undo func(), err error) {
 		l.steps[at] = s
 	}
 	if err := s.refusal(a.kind); err != nil {
-		return nil, tool.Errorf(tool.Internal, "step %s of run '%s' %w", at, l.run.ID, err)
+		return nil, misused(&l.run, a.place, err)
 	}
 	was := *s
 	s.note(a.kind, a.answers)
@@ -246,6 +234,10 @@ func (l *Log) admit(a addition) (undo func(), err error) {
 		defer l.mu.Unlock()
 		s.intended, s.settled, s.questions, s.answered = was.intended, was.settled, was.questions, was.answered
 	}, nil
+}
+
+func misused(r *Run, at tool.Place, why error) error {
+	return tool.Errorf(tool.Internal, "step %s of run '%s' %w", at, r.ID, why)
 }
 
 // finish writes the last record of this log and closes it.
@@ -271,8 +263,10 @@ func (l *Log) closed() error {
 	return l.why
 }
 
-func (l *Log) errClosed() error {
-	return tool.Errorf(tool.Internal, "the record of run '%s' is closed", l.run.ID)
+func (l *Log) errClosed() error { return errClosed(&l.run) }
+
+func errClosed(r *Run) error {
+	return tool.Errorf(tool.Internal, "the record of run '%s' is closed", r.ID)
 }
 
 // Live implements [Record].

@@ -164,15 +164,11 @@ func (j *Journal) Answer(ctx context.Context, run string, at tool.Place, n int, 
 		return err
 	}
 	s := h.steps[at.String()]
-	if s == nil || n < 1 || n > s.questions || h.head.state.Ended() {
-		return tool.Errorf(tool.NotFound, "the run '%s' has no open question at step %q", run, at.String()).WithHint("cassidy runs show %s", run)
+	if h.head.state.Ended() {
+		s = nil
 	}
-	if n < s.questions {
-		return tool.Errorf(tool.Conflict, "question %d of run '%s' at step %q was replaced by another one", n, run, at.String()).
-			WithHint("cassidy runs show %s", run)
-	}
-	if !s.isOpen() {
-		return alreadyAnswered(run, at)
+	if err := s.answerable(run, at, n); err != nil {
+		return err
 	}
 	e, err := s.entry(&h.run, j.store)
 	if err != nil {
@@ -191,6 +187,21 @@ func (j *Journal) Answer(ctx context.Context, run string, at tool.Place, n int, 
 		return alreadyAnswered(run, at)
 	}
 	return err
+}
+
+// answerable returns why nobody can answer a question of the step, or nil. The
+// step is nil where nothing is open.
+func (s *step) answerable(run string, at tool.Place, n int) error {
+	switch {
+	case s == nil || n < 1 || n > s.questions:
+		return tool.Errorf(tool.NotFound, "the run '%s' has no open question at step %q", run, at.String()).WithHint("cassidy runs show %s", run)
+	case n < s.questions:
+		return tool.Errorf(tool.Conflict, "question %d of run '%s' at step %q was replaced by another one", n, run, at.String()).
+			WithHint("cassidy runs show %s", run)
+	case !s.isOpen():
+		return alreadyAnswered(run, at)
+	}
+	return nil
 }
 
 func alreadyAnswered(run string, at tool.Place) error {
@@ -250,8 +261,8 @@ func (l *Log) ask(ctx context.Context, q Question, durable bool) (int, error) {
 		n += s.questions
 	}
 	l.mu.Unlock()
-	r := l.recorder(q.Place)
-	r.put(int64(n), tool.Tuple{nanos(now()), string(q.Kind)}, utf8Text(q.Text), orNil(q.Data))
+	r := about(q.Place, l.j.store)
+	r.question(n, &q)
 	return n, l.add(ctx, addition{kind: questionAsked, place: q.Place, durable: durable}, r)
 }
 
@@ -298,8 +309,8 @@ func (l *Log) Answer(ctx context.Context, at tool.Place, n int) (*Answer, error)
 
 // use records that an answer is used.
 func (l *Log) use(ctx context.Context, at tool.Place, n int, a *Answer) error {
-	r := l.recorder(at)
-	r.put(int64(n), a.value())
+	r := about(at, l.j.store)
+	r.answer(n, a)
 	return l.add(ctx, addition{kind: questionAnswered, place: at, answers: n}, r)
 }
 

@@ -73,7 +73,7 @@ func testUnknownTag(t *testing.T, s storage) {
 	l := begin(t, j, "r")
 	did(t, l, place("1"), tool.Read, "x")
 	for at, raw := range map[string]string{"2": "\x63", "3": "\x08\x01\x63"} { // by itself, and in a list
-		r := l.recorder(place(at))
+		r := about(place(at), j.store)
 		r.put(nanos(now()))
 		r.buf = append(append(r.buf, byte(len(raw)<<1)), raw...)
 		check(t, l.add(ctx, addition{kind: placeNoted, place: place(at)}, r))
