@@ -282,6 +282,10 @@ func (e *Entry) asked(q *Question) *Question {
 // Answered records a question together with its answer, which was given in this
 // process.
 func (l *Log) Answered(ctx context.Context, q Question, a Answer) error {
+	check := &recorder{}
+	if check.answer(1, &a); check.err != nil { // before the question is recorded
+		return check.failure()
+	}
 	n, err := l.ask(ctx, q, false)
 	if err != nil {
 		return err
@@ -327,7 +331,7 @@ func (j *Journal) Cancel(ctx context.Context, run string) (ended bool, err error
 	for range cancelTries {
 		var l *Log
 		if l, err = j.Resume(ctx, run); err == nil {
-			err = l.End(ctx, "cancelled", tool.Outcome{}, tool.Errorf(tool.Canceled, "the run was cancelled"))
+			err = l.End(ctx, "cancelled", tool.Outcome{}, errRunCancelled())
 			return err == nil, errors.Join(err, l.Close())
 		}
 		if tool.KindOf(err) != tool.Conflict {
@@ -346,6 +350,8 @@ func (j *Journal) Cancel(ctx context.Context, run string) (ended bool, err error
 	}
 	return false, err
 }
+
+func errRunCancelled() *tool.Error { return tool.Errorf(tool.Canceled, "the run was cancelled") }
 
 func (j *Journal) requestCancel(ctx context.Context, run string) error {
 	num, err := j.find(ctx, run)

@@ -215,7 +215,7 @@ func (p *Replay) Settle(_ context.Context, at tool.Place, out tool.Outcome, fail
 		return nil
 	}
 	is := tool.ErrorOf(failure, tool.Failed)
-	sameError := (is == nil) == (entry.Err == nil) && (is == nil || is.Kind == entry.Err.Kind && is.Message() == entry.Err.Message())
+	sameError := (is == nil) == (entry.Err == nil) && (is == nil || is.Kind == entry.Err.Kind && utf8Text(is.Message()) == entry.Err.Message())
 	if sameError && tool.Equal(out.Value, entry.Outcome.Value) {
 		return nil
 	}
