@@ -145,12 +145,10 @@ func (e *Entry) take(run string, kind recordKind, f *fields) {
 	switch kind {
 	case effectIntended:
 		p := f.tuple()
-		e.Intended, e.Func, e.Kind = moment(part[int64](&p)), part[string](&p), p.kind()
+		at, i := moment(part[int64](&p)), Intent{Place: e.Place, Func: part[string](&p), Kind: p.kind()}
 		f.end(p)
-		e.Args, e.Change = f.dict(), f.dict()
-		for i := range e.Questions {
-			e.Questions[i].Spent = e.Questions[i].Answer != nil
-		}
+		i.Args, i.Change = f.dict(), f.dict()
+		e.begin(i, at)
 	case effectSettled:
 		p := f.tuple()
 		e.Settled = moment(part[int64](&p))
@@ -179,6 +177,15 @@ func (e *Entry) take(run string, kind recordKind, f *fields) {
 			return
 		}
 		e.Questions[n-1].Answer = a
+	}
+}
+
+// begin adds an intent. The answers that were used before it hold for this try
+// alone.
+func (e *Entry) begin(i Intent, at time.Time) {
+	e.Intent, e.Intended = i, at
+	for i := range e.Questions {
+		e.Questions[i].Spent = e.Questions[i].Answer != nil
 	}
 }
 

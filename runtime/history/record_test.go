@@ -1,0 +1,462 @@
+package history
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cassidy-run/cassidy/runtime/journal"
+	"github.com/cassidy-run/cassidy/runtime/tool"
+)
+
+// An implementation is one of the live Records that the contract holds for. It
+// has one run.
+type implementation struct {
+	begin   func() Record
+	resume  func(Record) Record // as a later process does
+	send    func(at tool.Place, n int, a Answer) error
+	cancel  func()
+	current func() Run
+	entries func() map[string]string
+}
+
+func ofJournal(t *testing.T, s storage) implementation {
+	ctx, other := context.Background(), s.open()
+	return implementation{
+		begin:   func() Record { return begin(t, s.open(), "r") },
+		resume:  func(r Record) Record { check(t, r.Close()); return resume(t, s.open(), "r") },
+		send:    func(at tool.Place, n int, a Answer) error { return other.Answer(ctx, "r", at, n, a) },
+		cancel:  func() { check(t, second(other.Cancel(ctx, "r"))) },
+		current: func() Run { return one(t, other, "r") },
+		entries: func() map[string]string {
+			got, err := readAll(other, "r")
+			check(t, err)
+			return got
+		},
+	}
+}
+
+func ofMemory(t *testing.T) implementation {
+	var m *Memory
+	return implementation{
+		begin: func() Record {
+			m = NewMemory(Run{ID: "r", Kind: "run", Title: "a test"}, script())
+			return m
+		},
+		resume:  func(r Record) Record { m = r.(*Memory).Resume(); return m },
+		send:    func(at tool.Place, n int, a Answer) error { return m.Send(at, n, a) },
+		cancel:  func() { m.Cancel() },
+		current: func() Run { return m.Current() },
+		entries: func() map[string]string {
+			got := map[string]string{}
+			for e, err := range m.Entries() {
+				check(t, err)
+				got[e.Place.String()] = entryText(&e)
+			}
+			return got
+		},
+	}
+}
+
+// eachRecord runs a test with each live Record.
+func eachRecord(t *testing.T, test func(t *testing.T, i implementation)) {
+	t.Run("log/sqlite", func(t *testing.T) { test(t, ofJournal(t, onDisk(t))) })
+	t.Run("log/memory", func(t *testing.T) {
+		m := journal.Memory()
+		test(t, ofJournal(t, storage{t, func() journal.Store { return m }}))
+	})
+	t.Run("memory", func(t *testing.T) { test(t, ofMemory(t)) })
+}
+
+// A performer executes a script of effects against a Record, as the host does,
+// and writes down what comes of them.
+type performer struct {
+	t     *testing.T
+	r     Record
+	world int // how many effects were done
+	lines []string
+}
+
+// do answers an effect from the record, or does it.
+func (p *performer) do(f *tool.Func, e tool.Effect, do func() (tool.Outcome, error)) error {
+	p.t.Helper()
+	ctx := context.Background()
+	entry, what, err := p.r.Recall(e, f)
+	if err != nil {
+		return err
+	}
+	var out tool.Outcome
+	var failure error
+	if what == Known {
+		if out = entry.Outcome; entry.Err != nil {
+			failure = entry.Err
+		}
+	} else {
+		check(p.t, p.r.Intend(ctx, Intent{Place: e.Place, Func: e.Func, Args: e.Args, Kind: f.Kind, Change: tool.NewDict("was", "x")}))
+		out, failure = do()
+		if err := p.r.Settle(ctx, e.Place, out, failure); err != nil {
+			return err
+		}
+	}
+	undo := ""
+	if u := out.Undo; u != nil {
+		undo = fmt.Sprint(u.Func, u.Args, u.Place)
+	}
+	message := ""
+	if failure != nil {
+		k := tool.ErrorOf(failure, tool.Failed)
+		message = fmt.Sprint(k.Kind, utf8Text(k.Message()), k.Hint)
+	}
+	p.lines = append(p.lines, fmt.Sprintf("%s %s = %.60s %s %s %v", e.Place, e.Func, tool.FormatJSON(out.Value, ""), undo, message, out.Usage))
+	return nil
+}
+
+// effect does an effect of a kind whose outcome depends on the world.
+func (p *performer) effect(at string, kind tool.EffectKind, out tool.Outcome, failure error) {
+	p.t.Helper()
+	f := &tool.Func{Kind: kind}
+	e := tool.Effect{Func: "f." + kind.String(), Args: tool.NewDict("at", at), Place: place(at)}
+	check(p.t, p.do(f, e, func() (tool.Outcome, error) {
+		p.world++
+		return out, failure
+	}))
+}
+
+// perform executes a script with effects of each kind, failures, large values,
+// and a call with effects inside. Its notes and questions are recorded the first
+// time.
+func (p *performer) perform() {
+	p.t.Helper()
+	ctx := context.Background()
+	for kind := tool.EffectKind(1); kind.Valid(); kind++ {
+		p.effect(fmt.Sprint(int(kind)), kind, tool.Outcome{Value: kind.String(), Usage: tool.Usage{Effects: int(kind)}}, nil)
+	}
+	for i, v := range someValues(p.t) {
+		p.effect(fmt.Sprint(20+i), tool.Read, tool.Outcome{Value: v}, nil)
+	}
+	p.effect("10", tool.Write, tool.Outcome{Undo: &tool.Effect{Func: "fs.undo", Args: tool.NewDict("n", 1), Place: place("10.1")}}, nil)
+	p.effect("11", tool.External, tool.Outcome{Usage: tool.Usage{Steps: 3, Wall: time.Second}}, tool.Errorf(tool.Command, "exit 3").WithHint("look"))
+	p.effect("12", tool.Read, tool.Outcome{}, errors.New("plain \xff"))
+	if _, known, _ := p.r.Recorded(place("13")); !known {
+		check(p.t, p.r.Note(ctx, place("13"), tool.NewDict("approved", "13")))
+		check(p.t, p.r.Note(ctx, place("9"), tool.NewDict("approved", "9")))
+		check(p.t, p.r.Note(ctx, place("9"), nil))
+		check(p.t, p.r.Answered(ctx, Question{Place: place("14"), Kind: QuestionApproval, Text: "may it?"}, Answer{Yes: true, By: "ann"}))
+	}
+	call := tool.Effect{Func: "tools.call", Args: tool.NewDict("tool", "t"), Place: place("15")}
+	check(p.t, p.do(&tool.Func{Kind: tool.External, Calls: true}, call, func() (tool.Outcome, error) {
+		p.effect("15.1", tool.Read, tool.Outcome{Value: int64(1)}, nil)
+		p.effect("15.2", tool.External, tool.Outcome{}, tool.Errorf(tool.Denied, "no"))
+		return tool.Outcome{Value: "called"}, nil
+	}))
+	call.Place = place("16")
+	check(p.t, p.do(&tool.Func{Kind: tool.External, Calls: true}, call, func() (tool.Outcome, error) {
+		p.effect("16.1", tool.Recorded, tool.Outcome{Value: "now"}, nil)
+		return tool.Outcome{}, errors.New("not \xff UTF-8")
+	}))
+}
+
+// withoutInner drops the lines of effects inside calls, which only who makes a
+// call again sees.
+func withoutInner(lines []string) string {
+	return strings.Join(slices.DeleteFunc(slices.Clone(lines), func(l string) bool { return strings.HasPrefix(l, "15.") || strings.HasPrefix(l, "16.") }), "\n")
+}
+
+// noted returns the notes of a record as text.
+func noted(t *testing.T, r Record) string {
+	t.Helper()
+	var list []string
+	for n, err := range r.Notes() {
+		check(t, err)
+		list = append(list, n.String())
+	}
+	return strings.Join(list, " ")
+}
+
+const performNotes = `{"approved":"9"} {} {"approved":"13"}`
+
+// TestRecord performs a script, resumes it, and replays it: what was recorded is
+// not done again.
+func TestRecord(t *testing.T) {
+	eachRecord(t, func(t *testing.T, i implementation) {
+		r := i.begin()
+		if !r.Live() || !r.Keeps() || r.Run().ID != "r" || r.Run().State != Running {
+			t.Errorf("a fresh record: live %v, keeps %v, %+v", r.Live(), r.Keeps(), r.Run())
+		}
+		first := &performer{t: t, r: r}
+		first.perform()
+		if _, known, err := r.Recorded(place("1")); known || err != nil || noted(t, r) != "" {
+			t.Errorf("a fresh record returns what this process recorded: %v, %v, %s", known, err, noted(t, r))
+		}
+		key := r.Key(place("3.1"))
+		r = i.resume(r)
+		if r.Key(place("3.1")) != key || !strings.HasSuffix(key, "/3.1") {
+			t.Errorf("the key is %q after %q", r.Key(place("3.1")), key)
+		}
+		again := &performer{t: t, r: r}
+		again.perform()
+		if got, want := withoutInner(again.lines), withoutInner(first.lines); got != want || again.world != 0 || first.world == 0 {
+			t.Errorf("resumed, %d effects were done, and it gave\n%s\nwant\n%s", again.world, got, want)
+		}
+		if got := noted(t, r); got != performNotes {
+			t.Errorf("the notes are %s", got)
+		}
+		before := i.entries()
+		checkReplay(t, r, first.lines)
+		if after := i.entries(); !maps.Equal(before, after) || len(after) < 20 {
+			t.Errorf("the replay changed the record: %d entries, then %d", len(before), len(after))
+		}
+		check(t, r.End(context.Background(), "final", tool.Outcome{Value: "x"}, nil))
+	})
+}
+
+// checkReplay performs the script on a replay of a record.
+func checkReplay(t *testing.T, r Record, want []string) {
+	t.Helper()
+	ctx, replay := context.Background(), NewReplay(r, false, nil)
+	if replay.Live() || replay.Keeps() || replay.Key(place("1")) != "" || replay.Run().ID != "r" {
+		t.Errorf("a replay: live %v, keeps %v, key %q", replay.Live(), replay.Keeps(), replay.Key(place("1")))
+	}
+	p := &performer{t: t, r: replay}
+	p.perform()
+	if got, want := strings.Join(p.lines, "\n"), strings.Join(want, "\n"); got != want || p.world != 0 {
+		t.Errorf("replayed, %d effects were done, and it gave\n%s\nwant\n%s", p.world, got, want)
+	}
+	if o := replay.Outcome(); len(o.Differences) > 0 || len(o.Would) > 0 || o.Steps != len(want) {
+		t.Errorf("the replay has %+v, want %d steps", o, len(want))
+	}
+	if got := noted(t, replay); got != performNotes {
+		t.Errorf("the notes of the replay are %s", got)
+	}
+	a, err := replay.Answer(ctx, place("14"), 1)
+	cancel, cancelErr := replay.CancelRequested(ctx)
+	if err := errors.Join(err, cancelErr, replay.Note(ctx, place("1"), nil), replay.Intend(ctx, Intent{}), replay.Answered(ctx, Question{}, Answer{}),
+		second(replay.Ask(ctx, Question{})), replay.Park(ctx, "", time.Time{}), replay.End(ctx, "", tool.Outcome{}, nil), replay.Close()); err != nil || a != nil || cancel {
+		t.Errorf("a replay records: %v, %v, %v", err, a, cancel)
+	}
+}
+
+// TestRecall checks what a record knows of effects.
+func TestRecall(t *testing.T) {
+	eachRecord(t, func(t *testing.T, i implementation) {
+		ctx, r := context.Background(), i.begin()
+		args := tool.NewDict("path", "a")
+		check(t, r.Intend(ctx, Intent{Place: place("1"), Func: "f", Args: args, Kind: tool.Read, Staged: true}))
+		check(t, r.Settle(ctx, place("1"), tool.Outcome{}, nil))
+		check(t, r.Intend(ctx, Intent{Place: place("2"), Func: "f", Kind: tool.External}))
+		check(t, r.Intend(ctx, Intent{Place: place("2"), Func: "f", Args: args, Kind: tool.External})) // tried again
+		check(t, r.Note(ctx, place("3"), nil))
+		asked(t, r, "4", Question{Kind: QuestionConfirm})
+		recall := func(at, name string, args *tool.Dict) (*Entry, Recollection, error) {
+			return r.Recall(tool.Effect{Func: name, Args: args, Place: place(at)}, &tool.Func{})
+		}
+		for _, at := range []string{"1", "2", "9"} {
+			if _, what, err := recall(at, "f", args); what != Unknown || err != nil {
+				t.Errorf("a fresh record knows step %s: %v, %v", at, what, err)
+			}
+		}
+		r = i.resume(r)
+		for at, want := range map[string]Recollection{"1": Known, "2": Begun, "3": Unknown, "4": Unknown, "9": Unknown, "1.1": Unknown, "": Unknown} {
+			e, what, err := recall(at, "f", args)
+			if what != want || err != nil || (e == nil) != (want == Unknown) || e != nil && (e.Unknown() != (what == Begun) || e.Staged || e.Key != r.Key(e.Place)) {
+				t.Errorf("step %q is %v, %+v, %v, want %v", at, what, e, err, want)
+			}
+		}
+		for _, at := range []string{"1", "2"} {
+			_, what, err := recall(at, "g", args)
+			fails(t, "another function", err, tool.Conflict, "step "+at)
+			_, _, err = recall(at, "f", nil)
+			fails(t, "other arguments", err, tool.Conflict, "step "+at)
+			if what != Unknown {
+				t.Errorf("another effect is %v", what)
+			}
+		}
+		if e, _, _ := r.Recorded(place("1")); e.Place.String() != "1" || e.Func != "f" || e.Intended.IsZero() || e.Settled.Before(e.Intended) {
+			t.Errorf("the entry is %+v", e)
+		}
+		check(t, r.Close())
+	})
+}
+
+// TestRecordedQuestions asks, answers, corrects and uses, and asks again.
+func TestRecordedQuestions(t *testing.T) {
+	eachRecord(t, func(t *testing.T, i implementation) {
+		ctx, r := context.Background(), i.begin()
+		at := place("1")
+		ask := func(want int, text string) {
+			t.Helper()
+			if n := asked(t, r, "1", Question{Kind: QuestionApproval, Text: text, Data: tool.NewDict("a", 1)}); n != want {
+				t.Errorf("%q has the number %d, want %d", text, n, want)
+			}
+		}
+		answered := func(n int, want *Answer) {
+			t.Helper()
+			a, err := r.Answer(ctx, at, n)
+			check(t, err)
+			if (a == nil) != (want == nil) {
+				t.Errorf("the answer is %+v, want %+v", a, want)
+			}
+			if a != nil {
+				checkAnswer(t, a, *want)
+			}
+		}
+		fails(t, "an answer to nothing", i.send(at, 1, Answer{}), tool.NotFound, "no open question")
+		ask(1, "may it?")
+		answered(1, nil)
+		answered(2, nil)
+		fails(t, "an answer of the wrong kind", i.send(at, 1, Answer{Value: "x"}), tool.Invalid, "")
+		fails(t, "an answer that is not a value", i.send(at, 1, Answer{Args: tool.NewDict("x", "\xff")}), tool.Invalid, "")
+		fails(t, "an answer to the next question", i.send(at, 2, Answer{}), tool.NotFound, "")
+		given := Answer{Yes: true, Always: true, Args: tool.NewDict("a", 2), Why: "less", By: "ann"}
+		check(t, i.send(at, 1, Answer{}))
+		check(t, i.send(at, 1, given))
+		check(t, r.Park(ctx, "approval", time.Time{}))
+
+		r = i.resume(r)
+		ask(1, "may it?") // unchanged and not used
+		answered(1, &given)
+		answered(1, &given)
+		fails(t, "a correction after it was used", i.send(at, 1, Answer{}), tool.Conflict, "used")
+		ask(2, "may it?") // its answer was used
+		check(t, r.Close())
+
+		r = i.resume(r)
+		ask(3, "may it really?")
+		fails(t, "an answer to a question that was replaced", i.send(at, 2, Answer{}), tool.Conflict, "replaced")
+		check(t, i.send(at, 3, Answer{Yes: true}))
+		answered(3, &Answer{Yes: true})
+		check(t, r.Intend(ctx, Intent{Place: at, Func: "f", Kind: tool.External}))
+		check(t, r.Answered(ctx, Question{Place: at, Kind: QuestionUnknown, Text: "again?"}, Answer{Yes: true, By: "bob"}))
+
+		r = i.resume(r)
+		e, _, err := r.Recorded(at)
+		check(t, err)
+		var got []string
+		for i := range e.Questions {
+			q := &e.Questions[i]
+			got = append(got, fmt.Sprint(q.ID(), " ", q.Text, " ", q.Answer != nil, " ", q.Spent))
+		}
+		sameTexts(t, "recorded", got, "r:1:1 may it? true true", "r:1:2 may it? false false", "r:1:3 may it really? true true", "r:1:4 again? true false")
+		checkAnswer(t, e.Questions[0].Answer, given)
+		check(t, r.End(ctx, "", tool.Outcome{}, nil))
+		fails(t, "an answer to a run that has ended", i.send(at, 4, Answer{}), tool.NotFound, "")
+	})
+}
+
+// TestRecordMisuse checks that each record refuses the same.
+func TestRecordMisuse(t *testing.T) {
+	eachRecord(t, func(t *testing.T, i implementation) {
+		ctx, r := context.Background(), i.begin()
+		ended, cancel := context.WithCancel(ctx)
+		cancel()
+		did(t, r, place("1"), tool.Read, nil)
+		notText := tool.NewDict("x", "\xff")
+		deep := tool.Value(int64(1))
+		for range tool.MaxDepth + 1 {
+			deep = tool.List{deep}
+		}
+		check(t, r.Intend(ctx, Intent{Place: place("3"), Func: "f", Kind: tool.Write}))
+		for _, c := range []struct {
+			name string
+			err  error
+			want tool.Kind
+			text string
+		}{
+			{"a second outcome", r.Settle(ctx, place("1"), tool.Outcome{}, nil), tool.Internal, "step 1 of run 'r' has an outcome already"},
+			{"an outcome of nothing", r.Settle(ctx, place("9"), tool.Outcome{}, nil), tool.Internal, "step 9 of run 'r' was not intended"},
+			{"an intent after its outcome", r.Intend(ctx, Intent{Place: place("1"), Func: "f", Kind: tool.Read}), tool.Internal, "step 1 of run 'r' is done already"},
+			{"an ended context", r.Intend(ended, Intent{Place: place("2"), Func: "f", Kind: tool.Write}), tool.Canceled, ""},
+			{"a note in an ended context", r.Note(ended, place("2"), nil), tool.Canceled, ""},
+			{"a question in an ended context", second(r.Ask(ended, Question{Place: place("2")})), tool.Canceled, ""},
+			{"an answer in an ended context", second(r.Answer(ended, place("2"), 1)), tool.Canceled, ""},
+			{"an argument that is not a value", r.Intend(ctx, Intent{Place: place("2"), Kind: tool.Read, Args: notText}), tool.Invalid, "not UTF-8"},
+			{"a function's name that is not text", r.Intend(ctx, Intent{Place: place("2"), Func: "\xff", Kind: tool.Read}), tool.Invalid, "not UTF-8"},
+			{"a change that is not a value", r.Intend(ctx, Intent{Place: place("2"), Kind: tool.Read, Change: notText}), tool.Invalid, "not UTF-8"},
+			{"an outcome that is too deep", r.Settle(ctx, place("3"), tool.Outcome{Value: deep}, nil), tool.Limit, "deep"},
+			{"an undo that is not a value", r.Settle(ctx, place("3"), tool.Outcome{Undo: &tool.Effect{Args: notText}}, nil), tool.Invalid, "not UTF-8"},
+			{"a note that is not a value", r.Note(ctx, place("2"), notText), tool.Invalid, "not UTF-8"},
+			{"a question with what is not a value", second(r.Ask(ctx, Question{Place: place("2"), Data: notText})), tool.Invalid, "not UTF-8"},
+			{"an answer with what is not a value", r.Answered(ctx, Question{Place: place("2")}, Answer{Args: notText}), tool.Invalid, "not UTF-8"},
+			{"a result that is not a value", r.End(ctx, "", tool.Outcome{Value: notText}, nil), tool.Invalid, "not UTF-8"},
+			{"an intent without a kind", r.Intend(ctx, Intent{Place: place("2"), Func: "f"}), tool.Invalid, "no valid Kind"},
+			{"an intent of an unknown kind", r.Intend(ctx, Intent{Place: place("2"), Func: "f", Kind: tool.LastEffectKind + 1}), tool.Invalid, "no valid Kind"},
+		} {
+			fails(t, c.name, c.err, c.want, c.text)
+		}
+		check(t, r.Settle(ended, place("3"), tool.Outcome{}, nil)) // it happened, whoever waits for it
+		check(t, r.Close())
+		if got := i.entries(); len(got) != 2 {
+			t.Errorf("recorded is %v, want two steps", got)
+		}
+	})
+}
+
+// TestEndOfRecords parks, ends, closes and cancels.
+func TestEndOfRecords(t *testing.T) {
+	eachRecord(t, func(t *testing.T, i implementation) {
+		ctx, wake := context.Background(), now().Add(time.Hour)
+		r := i.begin()
+		check(t, r.Intend(ctx, Intent{Place: place("1"), Func: "f", Kind: tool.Write}))
+		check(t, r.Park(ctx, "sleep \xff", wake))
+		checkClosed(t, r)
+		if run := i.current(); run.State != Parked || run.Reason != "sleep \ufffd" || !run.Wake.Equal(wake) {
+			t.Errorf("parked, it is %+v", run)
+		}
+		r = i.resume(r)
+		if run := r.Run(); run.State != Running || run.Reason != "" || !run.Wake.IsZero() || run.Title != "a test" {
+			t.Errorf("resumed, it is %+v", run)
+		}
+		i.cancel()
+		if got, err := r.CancelRequested(ctx); !got || err != nil {
+			t.Errorf("CancelRequested = %v, %v", got, err)
+		}
+		check(t, r.Close())
+		checkClosed(t, r)
+		check(t, r.Close())
+		r = i.resume(r)
+		if got, err := r.CancelRequested(ctx); got || err != nil {
+			t.Errorf("a request of before it was resumed is reported: %v, %v", got, err)
+		}
+		check(t, r.End(ctx, "done", tool.Outcome{Value: "x", Usage: tool.Usage{Steps: 3}}, tool.Errorf(tool.Limit, "too much").WithHint("less")))
+		checkClosed(t, r)
+		run := i.current()
+		if run.State != Failed || run.Reason != "done" || run.Err.Kind != tool.Limit || run.Err.Hint != "less" || run.Result != "x" || run.Usage.Steps != 3 || run.Ended.IsZero() || !run.Wake.IsZero() {
+			t.Errorf("ended, it is %+v", run)
+		}
+		if r.Run().State != Running {
+			t.Error("Run changed with the run")
+		}
+	})
+	eachRecord(t, func(t *testing.T, i implementation) {
+		check(t, i.begin().Park(context.Background(), "", time.Time{}))
+		i.cancel()
+		if run := i.current(); run.State != Cancelled || tool.KindOf(run.Err) != tool.Canceled || run.Reason != "cancelled" || run.Ended.IsZero() {
+			t.Errorf("cancelled while nobody executed it, it is %+v", run)
+		}
+	})
+}
+
+// TestNone checks that the record of what is not recorded takes everything and
+// knows nothing.
+func TestNone(t *testing.T) {
+	ctx := context.Background()
+	var r Record = None{}
+	p := &performer{t: t, r: r}
+	p.perform()
+	worlds := p.world
+	p.perform()
+	if p.world != 2*worlds || !r.Live() || r.Keeps() || r.Key(place("1")) != "" || r.Run().ID != "" || noted(t, r) != "" {
+		t.Errorf("%d effects were done, then %d; live %v, keeps %v", worlds, p.world-worlds, r.Live(), r.Keeps())
+	}
+	n, err := r.Ask(ctx, Question{})
+	a, err2 := r.Answer(ctx, nil, 1)
+	cancel, err3 := r.CancelRequested(ctx)
+	if err := errors.Join(err, err2, err3, r.Park(ctx, "", time.Time{}), r.End(ctx, "", tool.Outcome{}, nil), r.Close()); err != nil || n != 0 || a != nil || cancel {
+		t.Errorf("%v, question %d, answer %v, cancel %v", err, n, a, cancel)
+	}
+}
