@@ -1,0 +1,167 @@
+package history
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/cassidy-run/cassidy/runtime/journal"
+	"github.com/cassidy-run/cassidy/runtime/tool"
+)
+
+// TestLoad carries the record of a run from a journal to a Memory, continues it
+// there, and carries it on to another one.
+func TestLoad(t *testing.T) {
+	ctx, j := context.Background(), openOn(t, journal.Memory())
+	l := begin(t, j, "r")
+	first := &performer{t: t, r: l}
+	first.perform()
+	asked(t, l, "40", Question{Kind: QuestionConfirm, Text: "continue?"})
+	check(t, l.Intend(ctx, Intent{Place: place("41"), Func: "f", Kind: tool.External}))
+	check(t, l.Park(ctx, "question", time.Time{}))
+
+	m := NewMemory(l.Run(), l.Script())
+	check(t, m.Load(j.Entries(ctx, "r")))
+	want, err := readAll(j, "r")
+	check(t, err)
+	if diff := cmp.Diff(want, memoryEntries(t, m)); diff != "" {
+		t.Errorf("loaded (-journal +memory):\n%s", diff)
+	}
+	if r := m.Run(); r.Nonce != l.Run().Nonce || r.ID != "r" || r.Title != "a test" || !r.Started.Equal(l.Run().Started) || m.Script().Source != script().Source || m.Script().Hash != r.Script {
+		t.Errorf("the run is %+v", r)
+	}
+	again := &performer{t: t, r: m}
+	again.perform()
+	if withoutInner(again.lines) != withoutInner(first.lines) || again.world != 0 || noted(t, m) != performNotes {
+		t.Errorf("%d effects were done, and it gave %s", again.world, again.lines)
+	}
+	checkReplay(t, m, first.lines)
+	if _, what, err := m.Recall(tool.Effect{Func: "f", Place: place("41")}, nil); what != Begun || err != nil {
+		t.Errorf("an effect that was begun is %v, %v", what, err)
+	}
+	if n := asked(t, m, "40", Question{Kind: QuestionConfirm, Text: "continue?"}); n != 1 {
+		t.Errorf("asked again, the question has the number %d", n)
+	}
+	check(t, m.Send(place("40"), 1, Answer{Yes: true}))
+	a, err := m.Answer(ctx, place("40"), 1)
+	check(t, err)
+	checkAnswer(t, a, Answer{Yes: true})
+
+	next := NewMemory(m.Run(), m.Script())
+	check(t, next.Load(m.Entries()))
+	if diff := cmp.Diff(memoryEntries(t, m), memoryEntries(t, next)); diff != "" {
+		t.Errorf("loaded again (-want +got):\n%s", diff)
+	}
+	check(t, second(next.Ask(ctx, Question{Place: place("40"), Kind: QuestionConfirm, Text: "and now?"})))
+	if open := next.Questions(); len(open) != 1 || open[0].ID() != "r:40:2" || len(m.Questions()) != 0 {
+		t.Errorf("open are %+v", open)
+	}
+}
+
+func memoryEntries(t *testing.T, m *Memory) map[string]string {
+	t.Helper()
+	got := map[string]string{}
+	last := place("")
+	for e, err := range m.Entries() {
+		check(t, err)
+		if byPlace(Entry{Intent: Intent{Place: last}}, e) > 0 {
+			t.Errorf("step %s comes after %s", e.Place, last)
+		}
+		last = e.Place
+		got[e.Place.String()] = entryText(&e)
+	}
+	return got
+}
+
+func TestLoadRefuses(t *testing.T) {
+	settled := Entry{Intent: Intent{Place: place("1"), Func: "f", Kind: tool.Read}, Intended: now(), Settled: now()}
+	entries := func(yield func(Entry, error) bool) {
+		_ = yield(settled, nil) && yield(Entry{}, tool.Errorf(tool.Failed, "is damaged"))
+	}
+	m := NewMemory(Run{ID: "r", Kind: "run"}, script())
+	fails(t, "a damaged record", m.Load(entries), tool.Failed, "is damaged")
+	fails(t, "a step that is there", m.Load(entries), tool.Invalid, "step 1")
+	settled.Place, settled.Intended = place("2"), time.Time{}
+	fails(t, "an outcome of nothing", m.Load(entries), tool.Invalid, "step 2")
+	check(t, m.Close())
+	fails(t, "a closed record", m.Load(entries), tool.Internal, "closed")
+	if got := memoryEntries(t, m); len(got) != 1 {
+		t.Errorf("loaded are %v", got)
+	}
+}
+
+func TestNewMemory(t *testing.T) {
+	a, b := NewMemory(Run{Kind: "run", State: Failed, Reason: "x", Wake: now()}, script()), NewMemory(Run{Kind: "run"}, script())
+	if r := a.Run(); r.ID == "" || r.ID == b.Run().ID || r.Nonce == "" || r.Nonce == b.Run().Nonce || r.Started.IsZero() || r.State != Running || r.Reason != "" || !r.Wake.IsZero() || r.Script == "" {
+		t.Errorf("the run is %+v", r)
+	}
+	check(t, a.End(context.Background(), "final", tool.Outcome{Value: "x"}, nil))
+	a.Cancel()
+	again := a.Resume()
+	checkClosed(t, again)
+	if r := again.Run(); r.State != Done || r.Result != "x" {
+		t.Errorf("resumed after its end, the run is %+v", r)
+	}
+}
+
+// TestSnapshots checks that what a record returned does not change when the run
+// continues.
+func TestSnapshots(t *testing.T) {
+	ctx, m := context.Background(), NewMemory(Run{ID: "r", Kind: "run"}, script())
+	asked(t, m, "1", Question{Kind: QuestionConfirm, Text: "?"})
+	check(t, m.Note(ctx, place("1"), nil))
+	m = m.Resume()
+	e, _, _ := m.Recorded(place("1"))
+	was := memoryEntries(t, m)
+	check(t, m.Send(place("1"), 1, Answer{Yes: true}))
+	check(t, second(m.Answer(ctx, place("1"), 1)))
+	check(t, m.Intend(ctx, Intent{Place: place("1"), Func: "f", Kind: tool.Read}))
+	check(t, m.Note(ctx, place("1"), tool.NewDict("a", 1)))
+	if e.Questions[0].Answer != nil || len(e.Notes) != 1 || !e.Intended.IsZero() {
+		t.Errorf("the entry became %+v", e)
+	}
+	if again, _, _ := m.Recorded(place("1")); entryText(&again) != entryText(&e) {
+		t.Errorf("what was recorded when it was opened became %+v", again)
+	}
+	if maps.Equal(was, memoryEntries(t, m)) {
+		t.Error("Entries does not return what was recorded since")
+	}
+}
+
+// TestMemoryInParallel uses a Memory from many goroutines. The race detector
+// watches.
+func TestMemoryInParallel(t *testing.T) {
+	ctx, m := context.Background(), NewMemory(Run{ID: "r", Kind: "run"}, script())
+	var wg sync.WaitGroup
+	for i := range 16 {
+		wg.Go(func() {
+			p := tool.Place{1, i}
+			did(t, m, p, tool.Write, strings.Repeat("x", i))
+			n, err := m.Ask(ctx, Question{Place: p, Kind: QuestionAsk, Text: fmt.Sprint(i)})
+			if err != nil {
+				t.Error(err)
+			}
+			m.Send(p, n, Answer{Value: "x"})
+			m.Answer(ctx, p, n)
+			m.Recorded(p)
+			m.Questions()
+			m.CancelRequested(ctx)
+			m.Current()
+			for range m.Entries() {
+			}
+			for range m.Notes() {
+			}
+		})
+	}
+	wg.Go(m.Cancel)
+	wg.Wait()
+	if got := memoryEntries(t, m.Resume()); len(got) != 16 {
+		t.Errorf("%d steps are recorded", len(got))
+	}
+}
