@@ -107,6 +107,9 @@ func (s *step) add(r record) error {
 		}
 	}
 	s.note(r.kind, n)
+	if s.records == nil {
+		s.records = make([]record, 0, 2) // most steps have an intent and an outcome
+	}
 	s.records = append(s.records, r)
 	return nil
 }
