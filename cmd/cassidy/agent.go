@@ -63,7 +63,7 @@ func (c *command) agentSetup(ctx *cli.Context, h *runtime.Host, defaultTools []s
 	if o.ModelName, err = c.modelName(ctx.String("model")); err != nil {
 		return nil, err
 	}
-	o.ModelName = lasting(o.ModelName)
+	o.ModelName = c.lasting(o.ModelName)
 	if o.Idle = ctx.Duration("timeout"); o.Idle <= 0 {
 		return nil, tool.Errorf(tool.Invalid, "--timeout must be a positive time, not %s", o.Idle).WithHint("as 90s or 5m")
 	}
@@ -104,6 +104,22 @@ func (c *command) openAgent(h *runtime.Host, parks bool) agent.Opener {
 		s.Apply(o)
 		c.registerTools(h, o)
 		return o, nil
+	}
+}
+
+// registerAgents gives the host the tool with which a workflow has agents work,
+// with the model that it asks itself.
+func (c *command) registerAgents(ctx context.Context, h *runtime.Host, parks bool) {
+	err := agent.Register(h, func() (*agent.Options, error) {
+		o := &agent.Options{Parks: parks, Idle: taskTimeout}
+		var err error
+		if o.Model, err = c.openModel(ctx, h, c.model, false); err != nil {
+			return nil, err
+		}
+		return o, c.fillProject(ctx, o, "none")
+	})
+	if err != nil {
+		c.note("no agents here: %v", err) // a tool of the project or of the user's has the name
 	}
 }
 

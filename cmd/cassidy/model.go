@@ -147,10 +147,7 @@ func (c *command) scriptModel(ctx context.Context, h *runtime.Host, file string,
 	if file == "" {
 		return nil, tool.Errorf(tool.Invalid, "which script?").WithHint("--model script:FILE.star")
 	}
-	source, err := os.ReadFile(file)
-	if err != nil && !filepath.IsAbs(file) && c.dir != "" {
-		source, err = os.ReadFile(filepath.Join(c.dir, file))
-	}
+	source, err := os.ReadFile(c.scriptFile(file))
 	if err != nil {
 		return nil, tool.Errorf(tool.Invalid, "the model script:%s: %w", file, fileError(err)).WithHint("give the path of a Starlark file with def reply(messages, turn)")
 	}
@@ -167,6 +164,22 @@ func (c *command) scriptModel(ctx context.Context, h *runtime.Host, file string,
 		})
 		return out.Value, err
 	}), nil
+}
+
+// scriptFile is where the script of a model is: as it is named, else in the folder
+// to work in.
+func (c *command) scriptFile(file string) string {
+	if filepath.IsAbs(file) || c.dir == "" {
+		return file
+	}
+	below := filepath.Join(c.dir, file)
+	if _, err := os.Stat(file); err == nil {
+		return file
+	}
+	if _, err := os.Stat(below); err != nil {
+		return file
+	}
+	return below
 }
 
 var hasReply = regexp.MustCompile(`(?m)^def[ \t]+reply[ \t]*\(`)

@@ -64,10 +64,8 @@ func (c *command) runWorkflow(ctx *cli.Context, h *runtime.Host) error {
 	case !runName(id):
 		return tool.Errorf(tool.Invalid, "%q cannot name a run", id).WithHint("use letters, digits, - and _")
 	}
-	if c.model != "" {
-		if _, err := c.askedModel(ctx.Context, h); err != nil { // better now than after the first effects
-			return err
-		}
+	if err := c.mayAsk(ctx.Context, h); err != nil {
+		return err
 	}
 	w, err := c.findWorkflow(ctx.Context, h, words[0])
 	if err != nil {
@@ -88,7 +86,7 @@ func (c *command) runWorkflow(ctx *cli.Context, h *runtime.Host) error {
 	if err != nil {
 		return err
 	}
-	options, err := workflowOptions(&w, lasting(ctx.String("model")))
+	options, err := workflowOptions(&w, c.lasting(ctx.String("model")))
 	if err != nil {
 		return err
 	}
@@ -100,10 +98,21 @@ func (c *command) runWorkflow(ctx *cli.Context, h *runtime.Host) error {
 	p := workflowProgram(w.Name, options)
 	p.ID, p.Title, p.Script, p.Args = id, w.Name+callArgs(given), script, args
 	p.Parks = !ctx.Bool("deny")
+	c.registerAgents(ctx.Context, h, p.Parks)
 	stop := c.showWorkflow(h, id)
 	out, err := h.Run(ctx.Context, p)
 	stop()
 	return c.workflowEnded(ctx.Context, p, out, err)
+}
+
+// mayAsk fails where the model that a workflow was given cannot be opened: better
+// before its first effects than after them.
+func (c *command) mayAsk(ctx context.Context, h *runtime.Host) error {
+	if c.model == "" {
+		return nil
+	}
+	_, err := c.askedModel(ctx, h)
+	return err
 }
 
 // fillIn gives a workflow what is not asked for.

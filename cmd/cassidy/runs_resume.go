@@ -124,6 +124,10 @@ func (c *command) resumeRun(ctx *cli.Context, id string) error {
 				return err
 			}
 			c.model, p.Parks = r.Options.Text("model"), parks
+			if err := c.mayAsk(ctx.Context, h); err != nil {
+				return err
+			}
+			c.registerAgents(ctx.Context, h, parks)
 			stop := c.showWorkflow(h, p.ID)
 			out, err := h.Run(ctx.Context, p)
 			stop()
@@ -160,12 +164,12 @@ const dirOption = "dir"
 
 // lasting is the name of a model as it names the same in any folder: the file of
 // a scripted model is named from the root.
-func lasting(value string) string {
+func (c *command) lasting(value string) string {
 	file, isScript := strings.CutPrefix(value, "script:")
 	if !isScript {
 		return value
 	}
-	if abs, err := filepath.Abs(file); err == nil {
+	if abs, err := filepath.Abs(c.scriptFile(file)); err == nil {
 		return "script:" + abs
 	}
 	return value
