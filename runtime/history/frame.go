@@ -33,18 +33,24 @@ var (
 
 // makeFrame puts records into a frame.
 func makeFrame(seq int64, prev sum, records [][]byte) []byte {
-	size := frameHead
-	for _, r := range records {
-		size += len(r)
-	}
-	frame := make([]byte, frameHead, size)
-	copy(frame[len(prev):], prev[:])
+	frame := openedFrame(nil)
 	for _, r := range records {
 		frame = append(frame, r...)
 	}
+	sealFrame(frame, seq, prev)
+	return frame
+}
+
+// openedFrame appends the head of a frame to buf. Records can be appended to it
+// until it is sealed.
+func openedFrame(buf []byte) []byte { return append(buf, make([]byte, frameHead)...) }
+
+// sealFrame sets the sums of a frame, and returns its own.
+func sealFrame(frame []byte, seq int64, prev sum) sum {
+	copy(frame[len(prev):], prev[:])
 	s := frameSum(seq, frame)
 	copy(frame, s[:])
-	return frame
+	return s
 }
 
 // frameSum returns what the sum of a frame should be.

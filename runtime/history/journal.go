@@ -103,7 +103,7 @@ func (j *Journal) Begin(ctx context.Context, r Run, s tool.Script) (*Log, error)
 	}
 	r = Run{ID: r.ID, Project: utf8Text(r.Project), Kind: utf8Text(r.Kind), Title: utf8Text(r.Title), Parent: r.Parent, ForkedFrom: r.ForkedFrom,
 		Args: r.Args, Options: r.Options, Version: j.version, Script: s.Sum(), Nonce: rand.Text(), Started: now()}
-	rec := &recorder{store: j.store}
+	rec := newRecorder(j.store)
 	rec.put(int64(codecVersion), r.ID, r.Kind, r.Title, r.Version, r.Script, nanos(r.Started), orNil(r.Args), orNil(r.Options),
 		tool.Tuple{j.tenant, r.Project, r.Parent, r.ForkedFrom, r.Nonce})
 	rec.field(s.Value(), -1) // as a blob: many runs have the same
@@ -194,7 +194,7 @@ func (j *Journal) resume(ctx context.Context, id string) (*Log, error) {
 	}
 	l.run.State, l.run.Reason, l.run.Wake, l.why = Running, "", time.Time{}, nil
 	at := now()
-	rec := &recorder{store: j.store}
+	rec := newRecorder(j.store)
 	rec.resumed(j.version, at)
 	record, err := rec.record(runResumed)
 	if err != nil {

@@ -29,6 +29,7 @@ type Log struct {
 	num  int64 // of the run in the store
 	seen int64 // the last message of the inbox when the log was opened
 	head head  // how far the run has come on disk; only the writer uses it
+	unit *unit // of the batch that is being written; likewise
 
 	// Guarded by the writer's lock.
 	ending  bool // its last record is being written
@@ -121,7 +122,7 @@ func (l *Log) Note(ctx context.Context, p tool.Place, d *tool.Dict) error {
 func (l *Log) Park(ctx context.Context, reason string, wake time.Time) error {
 	at := now()
 	wake = wakeTime(wake)
-	r := &recorder{store: l.j.store}
+	r := newRecorder(l.j.store)
 	r.parked(reason, at, wake)
 	return l.finish(addition{kind: runParked, head: func(h *head) {
 		h.stand(Parked, at)
@@ -133,7 +134,7 @@ func (l *Log) Park(ctx context.Context, reason string, wake time.Time) error {
 // Cancelled if its kind is Canceled, else Failed.
 func (l *Log) End(ctx context.Context, reason string, out tool.Outcome, failure error) error {
 	at, state := now(), endState(failure)
-	r := &recorder{store: l.j.store}
+	r := newRecorder(l.j.store)
 	r.ended(state, reason, at, &out, failure)
 	return l.finish(addition{kind: runEnded, head: func(h *head) { h.stand(state, at) }}, r)
 }

@@ -238,7 +238,7 @@ func (m *Memory) add(ctx context.Context, a addition, r *recorder, do func(*Entr
 	if err := observed(ctx, a.kind); err != nil {
 		return err
 	}
-	if err := r.failure(); err != nil {
+	if err := r.discard(); err != nil {
 		return err
 	}
 	m.mu.Lock()
@@ -266,13 +266,13 @@ func (m *Memory) addLocked(a addition, do func(*Entry)) error {
 
 // Park implements [Record].
 func (m *Memory) Park(_ context.Context, reason string, wake time.Time) error {
-	return m.finish(&recorder{}, func(r *Run) { r.State, r.Reason, r.Wake = Parked, utf8Text(reason), wakeTime(wake) })
+	return m.finish(newRecorder(nil), func(r *Run) { r.State, r.Reason, r.Wake = Parked, utf8Text(reason), wakeTime(wake) })
 }
 
 // End implements [Record].
 func (m *Memory) End(_ context.Context, reason string, out tool.Outcome, failure error) error {
 	at, state := now(), endState(failure)
-	r := &recorder{}
+	r := newRecorder(nil)
 	r.ended(state, reason, at, &out, failure)
 	return m.finish(r, func(r *Run) {
 		r.State, r.Reason, r.Ended, r.Result, r.Usage = state, utf8Text(reason), at, out.Value, out.Usage
@@ -282,7 +282,7 @@ func (m *Memory) End(_ context.Context, reason string, out tool.Outcome, failure
 
 // finish closes the record with a new state.
 func (m *Memory) finish(r *recorder, do func(*Run)) error {
-	if err := r.failure(); err != nil {
+	if err := r.discard(); err != nil {
 		return err
 	}
 	m.mu.Lock()

@@ -282,9 +282,10 @@ func (e *Entry) asked(q *Question) *Question {
 // Answered records a question together with its answer, which was given in this
 // process.
 func (l *Log) Answered(ctx context.Context, q Question, a Answer) error {
-	check := &recorder{}
-	if check.answer(1, &a); check.err != nil { // before the question is recorded
-		return check.failure()
+	r := newRecorder(nil)
+	r.answer(1, &a)
+	if err := r.discard(); err != nil { // before the question is recorded
+		return err
 	}
 	n, err := l.ask(ctx, q, false)
 	if err != nil {

@@ -4,6 +4,8 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
+	"slices"
+	"sync"
 	"time"
 
 	"github.com/cassidy-run/cassidy/runtime/journal"
@@ -13,14 +15,20 @@ import (
 // A recorder encodes one record. After the first error it does nothing.
 type recorder struct {
 	store journal.Store // of large values; nil puts all of them into the record
-	buf   []byte
-	bare  []byte // a field before it has its length
+	buf   *[]byte       // the fields; from buffers, until release
 	err   error
+}
+
+// buffers holds those of recorders: most records are made, copied and gone.
+var buffers = sync.Pool{New: func() any { b := make([]byte, 0, 2<<10); return &b }}
+
+func newRecorder(store journal.Store) *recorder {
+	return &recorder{store: store, buf: buffers.Get().(*[]byte)}
 }
 
 // about returns a recorder of a record about a place.
 func about(p tool.Place, store journal.Store) *recorder {
-	r := &recorder{store: store}
+	r := newRecorder(store)
 	r.put(p.String())
 	return r
 }
@@ -36,28 +44,49 @@ func (r *recorder) field(v tool.Value, most int) {
 	if r.err != nil {
 		return
 	}
-	if r.bare, r.err = tool.Append(r.bare[:0], v); r.err != nil {
+	buf := *r.buf
+	start := len(buf)
+	if buf, r.err = tool.Append(buf, v); r.err != nil {
 		return
 	}
-	if len(r.bare) <= most || r.store == nil {
-		r.buf = binary.AppendUvarint(r.buf, uint64(len(r.bare))<<1)
-		r.buf = append(r.buf, r.bare...)
-		return
+	size := len(buf) - start
+	var head [binary.MaxVarintLen64]byte
+	if size <= most || r.store == nil {
+		buf = slices.Insert(buf, start, binary.AppendUvarint(head[:0], uint64(size)<<1)...)
+	} else {
+		name := blobName(sha256.Sum256(buf[start:]))
+		r.err = r.store.PutBlob(context.Background(), name.String(), buf[start:])
+		buf = append(binary.AppendUvarint(buf[:start], uint64(size)<<1|1), name[:]...)
 	}
-	name := blobName(sha256.Sum256(r.bare))
-	if r.err = r.store.PutBlob(context.Background(), name.String(), r.bare); r.err == nil {
-		r.buf = binary.AppendUvarint(r.buf, uint64(len(r.bare))<<1|1)
-		r.buf = append(r.buf, name[:]...)
-	}
+	*r.buf = buf
 }
 
-// record returns the record as it is stored.
+// record returns the record as it is stored. The recorder cannot be used any
+// more.
 func (r *recorder) record(k recordKind) ([]byte, error) {
 	if err := r.failure(); err != nil {
 		return nil, err
 	}
-	out := binary.AppendUvarint(append(make([]byte, 0, len(r.buf)+6), byte(k)), uint64(len(r.buf)))
-	return append(out, r.buf...), nil
+	var head [1 + binary.MaxVarintLen64]byte
+	head[0] = byte(k)
+	out := slices.Concat(binary.AppendUvarint(head[:1], uint64(len(*r.buf))), *r.buf)
+	r.release()
+	return out, nil
+}
+
+// discard drops the record. It returns why it could not be recorded, or nil.
+func (r *recorder) discard() error {
+	r.release()
+	return r.failure()
+}
+
+// release gives the buffer back, unless it has grown large.
+func (r *recorder) release() {
+	if cap(*r.buf) <= 2*inlineMost {
+		*r.buf = (*r.buf)[:0]
+		buffers.Put(r.buf)
+	}
+	r.buf = nil
 }
 
 // failure returns why something cannot be recorded, or nil.

@@ -19,7 +19,8 @@ const flushAfter = 50 * time.Millisecond
 // transaction is flushed, whoever comes next waits, and all who wait are in the
 // next one. It has no goroutine of its own: one of those who wait does it for all.
 type writer struct {
-	store journal.Store
+	store  journal.Store
+	frames []byte // where the leader makes frames
 
 	mu      sync.Mutex
 	queue   []*job
@@ -192,39 +193,51 @@ func (w *writer) write(batch []*job) {
 		for _, j := range u.jobs {
 			j.err = err
 		}
+		if u.log != nil {
+			u.log.unit = nil
+		}
 	}
 }
 
 // A unit is what a batch holds for one run.
 type unit struct {
-	log   *Log
-	jobs  []*job
-	head  head // what the log has come to, once the transaction is through
-	write *journal.Write
+	log     *Log
+	jobs    []*job
+	records int  // how many of the jobs have one
+	head    head // what the log has come to, once the transaction is through
+	write   journal.Write
 }
 
 // byRun sorts jobs by run, in the order in which they came.
 func byRun(batch []*job) []*unit {
 	var units []*unit
-	of := make(map[*Log]*unit)
+	var none *unit // of no run
 	for _, j := range batch {
-		u := of[j.log]
-		if u == nil {
-			u = &unit{log: j.log}
-			of[j.log] = u
-			units = append(units, u)
+		of := &none
+		if j.log != nil {
+			of = &j.log.unit
 		}
+		if *of == nil {
+			*of = &unit{log: j.log}
+			units = append(units, *of)
+		}
+		u := *of
 		u.jobs = append(u.jobs, j)
+		if j.record != nil {
+			u.records++
+		}
 	}
 	return units
 }
 
 // transact writes units in one transaction. It does not give up early, see wait.
 func (w *writer) transact(units []*unit) error {
-	var writes []*journal.Write
+	writes := make([]*journal.Write, 0, len(units))
+	w.frames = w.frames[:0]
 	for _, u := range units {
-		if u.prepare(); u.write != nil {
-			writes = append(writes, u.write)
+		if u.records > 0 {
+			w.frames = u.prepare(w.frames)
+			writes = append(writes, &u.write)
 		}
 	}
 	if len(writes) == 0 {
@@ -233,8 +246,11 @@ func (w *writer) transact(units []*unit) error {
 	if err := w.store.Commit(context.Background(), writes); err != nil {
 		return err
 	}
+	if cap(w.frames) > maxFrames {
+		w.frames = nil
+	}
 	for _, u := range units {
-		if u.write == nil {
+		if u.records == 0 {
 			continue
 		}
 		if u.log.head = u.head; u.log.num == 0 { // before anybody else has the log
@@ -244,32 +260,33 @@ func (w *writer) transact(units []*unit) error {
 	return nil
 }
 
-// prepare makes what is to be written for one run, if anything is.
-func (u *unit) prepare() {
-	u.write = nil
-	if u.log == nil {
-		return
-	}
-	jobs := slices.DeleteFunc(slices.Clone(u.jobs), func(j *job) bool { return j.record == nil })
-	if len(jobs) == 0 {
-		return
-	}
+// maxFrames is how many bytes are kept for the frames of the next transaction.
+const maxFrames = 1 << 20
+
+// prepare makes what is to be written for one run. It appends the frames to
+// buf: a store copies what it is given.
+func (u *unit) prepare(buf []byte) []byte {
 	u.head = u.log.head
-	w := &journal.Write{Num: u.log.num}
-	for len(jobs) > 0 {
-		n, size := 0, 0
-		var records [][]byte
-		for ; n < len(jobs) && size < frameMost; n++ {
-			records = append(records, jobs[n].record)
-			size += len(jobs[n].record)
-			if change := jobs[n].head; change != nil {
-				change(&u.head)
+	w := &u.write
+	*w = journal.Write{Num: u.log.num}
+	for i, left := 0, u.records; left > 0; {
+		start := len(buf)
+		buf = openedFrame(buf)
+		for ; left > 0 && len(buf)-start < frameMost; i++ {
+			j := u.jobs[i]
+			if j.record == nil {
+				continue
+			}
+			left--
+			buf = append(buf, j.record...)
+			if j.head != nil {
+				j.head(&u.head)
 			}
 		}
-		jobs = jobs[n:]
-		frame := makeFrame(u.head.frames, u.head.last, records)
+		frame := buf[start:len(buf):len(buf)]
+		last := sealFrame(frame, u.head.frames, u.head.last)
 		w.Frames = append(w.Frames, journal.Frame{Seq: u.head.frames, Body: frame})
-		u.head.frames, u.head.last = u.head.frames+1, sum(frame[:len(sum{})])
+		u.head.frames, u.head.last = u.head.frames+1, last
 	}
 	w.Head = u.head.bytes()
 	standing := u.head.standing()
@@ -278,7 +295,7 @@ func (u *unit) prepare() {
 	} else if standing != u.log.head.standing() {
 		w.Set = &standing
 	}
-	u.write = w
+	return buf
 }
 
 // row is a new run as a store keeps it.
