@@ -70,6 +70,7 @@ func effectText(name string, args *tool.Dict) string {
 // for. What this process has added is only counted.
 type step struct {
 	place     tool.Place
+	name      string // the place as a text
 	records   []record
 	intended  bool
 	settled   bool
@@ -131,13 +132,14 @@ func (s *step) note(k recordKind, n int) {
 
 // entry reads what is recorded. The step is known even where the rest is not.
 func (s *step) entry(run *Run, store journal.Store) (Entry, error) {
-	e := Entry{Intent: Intent{Place: s.place}, Key: key(run, s.place)}
+	e := Entry{Intent: Intent{Place: s.place}, Key: key(run, s.name)}
+	var f fields
 	for _, r := range s.records {
-		f := &fields{rest: r.fields, store: store}
+		f = fields{rest: r.fields, store: store}
 		f.raw() // the place
-		e.take(run.ID, r.kind, f)
+		e.take(run.ID, r.kind, &f)
 		if err := f.done(); err != nil {
-			return Entry{Intent: Intent{Place: s.place}, Key: e.Key}, damaged(run.ID, "step "+s.place.String(), err)
+			return Entry{Intent: Intent{Place: s.place}, Key: e.Key}, damaged(run.ID, "step "+s.name, err)
 		}
 	}
 	return e, nil
@@ -207,4 +209,4 @@ func (f *fields) undo(p *parts) *tool.Effect {
 	return &tool.Effect{Func: name, Args: args, Place: place}
 }
 
-func key(run *Run, p tool.Place) string { return run.Nonce + "/" + p.String() }
+func key(run *Run, at string) string { return run.Nonce + "/" + at }

@@ -189,7 +189,7 @@ func (h *history) step(r record) (*step, error) {
 		if err != nil || f.err != nil {
 			return nil, errRecord
 		}
-		s = &step{place: p}
+		s = &step{place: p, name: at}
 		h.steps[at] = s
 	}
 	h.recentKey, h.recent = r.fields[:len(r.fields)-len(f.rest)], s

@@ -44,7 +44,7 @@ func (l *Log) Script() tool.Script { return l.script }
 
 // Key names an effect of the run, the same for each try: NONCE/STEP. Services that
 // do a thing once per key get it as their idempotency key.
-func (l *Log) Key(p tool.Place) string { return key(&l.run, p) }
+func (l *Log) Key(p tool.Place) string { return key(&l.run, p.String()) }
 
 // Recorded returns what the run had recorded at a place when this log was
 // opened, and whether that is anything: of a new run it never is. It fails, of
@@ -222,7 +222,7 @@ func (l *Log) admit(a addition) (undo func(), err error) {
 	at := a.place.String()
 	s := l.steps[at]
 	if s == nil {
-		s = &step{place: a.place}
+		s = &step{place: a.place, name: at}
 		l.steps[at] = s
 	}
 	if err := s.refusal(a.kind); err != nil {

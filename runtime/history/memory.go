@@ -93,7 +93,7 @@ func (m *Memory) load(e Entry) error {
 		return tool.Errorf(tool.Invalid, "load the record of run '%s': step %s is there already, or has an outcome of nothing", m.run.ID, at)
 	}
 	e.Staged, e.Key, e.Questions = false, m.Key(e.Place), slices.Clone(e.Questions)
-	s := &memoryStep{step: step{place: e.Place, intended: !e.Intended.IsZero(), settled: !e.Settled.IsZero(), questions: len(e.Questions)}}
+	s := &memoryStep{step: step{place: e.Place, name: at, intended: !e.Intended.IsZero(), settled: !e.Settled.IsZero(), questions: len(e.Questions)}}
 	for i := range e.Questions {
 		q := &e.Questions[i]
 		q.Run, q.Place, q.N = m.run.ID, e.Place, i+1
@@ -150,7 +150,7 @@ func (m *Memory) Live() bool { return true }
 func (m *Memory) Keeps() bool { return true }
 
 // Key implements [Record].
-func (m *Memory) Key(at tool.Place) string { return key(&m.run, at) }
+func (m *Memory) Key(at tool.Place) string { return key(&m.run, at.String()) }
 
 // Recall implements [Record].
 func (m *Memory) Recall(e tool.Effect, _ *tool.Func) (*Entry, Recollection, error) {
@@ -253,7 +253,7 @@ func (m *Memory) addLocked(a addition, do func(*Entry)) error {
 	at := a.place.String()
 	s := m.steps[at]
 	if s == nil {
-		s = &memoryStep{step: step{place: a.place}, entry: Entry{Intent: Intent{Place: a.place}, Key: m.Key(a.place)}}
+		s = &memoryStep{step: step{place: a.place, name: at}, entry: Entry{Intent: Intent{Place: a.place}, Key: m.Key(a.place)}}
 	}
 	if err := s.refusal(a.kind); err != nil {
 		return misused(&m.run, a.place, err)
