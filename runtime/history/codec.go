@@ -27,7 +27,7 @@ func (v versionError) Error() string {
 	return fmt.Sprintf("its record has format %d, and this version of cassidy reads format %d", int64(v), codecVersion)
 }
 
-// A recordKind says what a record is about.
+// A recordKind is what a record is about.
 type recordKind byte
 
 const (
@@ -165,7 +165,7 @@ func (f *fields) dict() *tool.Dict {
 
 func (f *fields) time() time.Time { return moment(field[int64](f)) }
 
-// moment is a time as it is recorded; 0 is none.
+// moment returns the time of what nanos returned; 0 is the zero time.
 func moment(nanos int64) time.Time {
 	if nanos == 0 {
 		return time.Time{}
@@ -173,7 +173,7 @@ func moment(nanos int64) time.Time {
 	return time.Unix(0, nanos).UTC()
 }
 
-// small reads a whole number from 0 to most.
+// small reads an integer from 0 to most.
 func (f *fields) small(most int64) int64 {
 	i := field[int64](f)
 	if i < 0 || i > most {
@@ -183,7 +183,7 @@ func (f *fields) small(most int64) int64 {
 	return i
 }
 
-// done says what was wrong, as that bytes are left over.
+// done returns the first error. Bytes that are left over are one.
 func (f *fields) done() error {
 	if f.err == nil && len(f.rest) > 0 {
 		f.err = errRecord

@@ -10,30 +10,29 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/tool"
 )
 
-// An Intent says what is about to be done, and where in the run.
+// An Intent is what is about to be done, and where in the run.
 type Intent struct {
 	Place tool.Place
 	Func  string     // "fs.write"
-	Args  *tool.Dict // complete; compared whole when the run is executed again
+	Args  *tool.Dict // complete; all are compared when the run is executed again
 	Kind  tool.EffectKind
-	// Staged says that doing it changes nothing yet: so nobody need wait until the
+	// Staged reports that doing it changes nothing yet: nobody waits until the
 	// intent is on disk. It is not kept.
 	Staged bool
-	// Change says, of a write, what is there and what will be, in hashes: what
-	// whoever finds no outcome needs to see which of the two there is. Nil means
-	// nothing to tell.
+	// Change is, for a write, what is there and what will be, in hashes. It shows
+	// whoever finds no outcome which of the two is there. It may be nil.
 	Change *tool.Dict
 }
 
 // An Entry is all that is recorded at one place of a run.
 type Entry struct {
-	Intent             // but for Place zero if there is none
+	Intent             // zero but for Place if nothing was intended
 	Key      string    // NONCE/STEP: the same for each try, for services that do a thing once per key
 	Intended time.Time // when; zero means never
 
 	Settled time.Time    // when the outcome was recorded; zero means that none was
 	Outcome tool.Outcome // what came of it
-	Err     *tool.Error  // or what failed; the usage stands in Outcome
+	Err     *tool.Error  // or what failed; the usage is in Outcome
 
 	Questions []Question   // what was asked at this step, in order
 	Notes     []*tool.Dict // what was decided at this step, in order
@@ -44,7 +43,7 @@ type Entry struct {
 func (e *Entry) Unknown() bool { return !e.Intended.IsZero() && e.Settled.IsZero() }
 
 // Matches returns nil if an effect is the one that is recorded, and else an
-// error of kind Conflict that says what was expected and what came.
+// error of kind Conflict with what was expected and what came.
 func (e *Entry) Matches(got tool.Effect) error {
 	if e.Intended.IsZero() || e.Func == got.Func && tool.Equal(orEmpty(e.Args), orEmpty(got.Args)) {
 		return nil

@@ -22,13 +22,13 @@ type history struct {
 	inbox  []journal.Message
 	damage error
 
-	recentKey []byte // the field that says the place of recent
+	recentKey []byte // the field with the place of recent
 	recent    *step
 }
 
 // Entries yields what is recorded of a run by place, 2 before 10 and 3 before
-// 3.1. An entry of which a part was lost comes with an error, with its place and
-// nothing else; where the record of the run breaks off, an error comes last, with
+// 3.1. An entry that lost a part comes with an error, with its place and nothing
+// else; where the record of the run breaks off, an error comes last, with
 // an empty Entry. Everything that comes with no error is as it was recorded.
 func (j *Journal) Entries(ctx context.Context, run string) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
@@ -73,7 +73,7 @@ func (j *Journal) find(ctx context.Context, id string) (int64, error) {
 	return 0, err
 }
 
-// history reads a run. Its error says that there is nothing to read; damage is
+// history reads a run. Its error means that there is nothing to read; damage is
 // in the history.
 func (j *Journal) history(ctx context.Context, id string) (*history, error) {
 	num, err := j.find(ctx, id)
@@ -116,7 +116,7 @@ func (j *Journal) history(ctx context.Context, id string) (*history, error) {
 	return h, nil
 }
 
-// broken says behind which step a record cannot be read on.
+// broken returns the error of a record that ends too early, with its last step.
 func (h *history) broken(err error) error {
 	after := "at its beginning"
 	if h.last != nil {

@@ -16,7 +16,7 @@
 // for.
 //
 // What is not: checksums find damage, not forgery. A run that was reset to an
-// earlier state together with its database cannot be told from one that had
+// earlier state together with its database cannot be distinguished from one that had
 // come no further. Values are kept as they are given: keeping secrets out is
 // the caller's task.
 package history
@@ -83,7 +83,7 @@ func (j *Journal) Close() error {
 }
 
 // Begin records a new run, which must have a kind, and returns its log. r.ID
-// may be empty; then it gets one. The fields of r that say how the run stands
+// may be empty; then it gets one. The fields of r for the state of the run
 // are ignored. s is what the run executes: it is kept with what it loads, so
 // that a later edit does not break the run. Begin fails with Conflict if the
 // tenant has a run of that ID.
@@ -163,7 +163,7 @@ func (j *Journal) Held(id string) bool {
 	return j.store.Held(context.Background(), j.tenant, id)
 }
 
-// Read opens the log of a run, however it stands and whoever holds it, to look
+// Read opens the log of a run, in any state and whoever holds it, to look
 // at: it returns what was recorded, and takes nothing more. It fails with
 // NotFound if there is no such run, with Unavailable if another version of
 // cassidy recorded it, and with Failed if its record is damaged.

@@ -100,8 +100,9 @@ func (l *Log) Intend(ctx context.Context, i Intent) error {
 }
 
 // Settle records what came of an effect that was intended: an outcome, or an
-// error, of which the usage is kept too. The record is on disk before the next
-// durable intent, before the run parks or ends, and in any case a moment later.
+// error together with the usage of the outcome. The record is on disk before the
+// next durable intent, before the run parks or ends, and in any case a moment
+// later, or as soon as the store can write again.
 func (l *Log) Settle(ctx context.Context, p tool.Place, out tool.Outcome, failure error) error {
 	r := about(p, l.j.store)
 	r.outcome(&out, failure)
@@ -139,7 +140,7 @@ func (l *Log) End(ctx context.Context, reason string, out tool.Outcome, failure 
 	return l.finish(addition{kind: runEnded, head: func(h *head) { h.stand(state, at) }}, r)
 }
 
-// Close gives the run up as it stands, so that it can be resumed. What was
+// Close gives the run up in its state, so that it can be resumed. What was
 // recorded is on disk when Close returns. After Park or End it does nothing.
 func (l *Log) Close() error {
 	if l.closed() != nil {

@@ -44,8 +44,8 @@ type memoryStep struct {
 }
 
 // NewMemory returns the record of a new run. The ID, the nonce, and the time at
-// which it started are made up where they are not given. The fields of r that
-// report how the run stands are ignored. s is what the run executes.
+// which it started are made up where they are not given. The fields of r
+// for the state of the run are ignored. s is what the run executes.
 func NewMemory(r Run, s tool.Script) *Memory {
 	r.Script = s.Sum()
 	s.Hash = r.Script
@@ -133,7 +133,7 @@ func (m *Memory) Resume() *Memory {
 // Run returns the run as it stood when the record was opened.
 func (m *Memory) Run() Run { return m.run }
 
-// Current returns the run as it stands now.
+// Current returns the run in its present state.
 func (m *Memory) Current() Run {
 	m.mu.Lock()
 	defer m.mu.Unlock()

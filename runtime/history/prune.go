@@ -8,8 +8,8 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/tool"
 )
 
-// Delete removes a run and all that is recorded of it, however it stands. It
-// fails with Conflict if somebody has it in hand.
+// Delete removes a run and all that is recorded of it, in any state. It fails
+// with Conflict if somebody holds it.
 func (j *Journal) Delete(ctx context.Context, id string) error {
 	num, err := j.find(ctx, id)
 	if err != nil {
@@ -23,8 +23,8 @@ func (j *Journal) Delete(ctx context.Context, id string) error {
 	return errors.Join(err, lease.Release())
 }
 
-// A Keep says which runs stay when a journal is pruned. A run goes as soon as
-// one of the fields says so; the zero Keep keeps all.
+// A Keep selects the runs that stay when a journal is pruned. A run that one of
+// the fields excludes is removed; the zero Keep keeps all.
 type Keep struct {
 	For  time.Duration // those that ended within this time; 0 means however long ago
 	Most int           // the newest so many of those that have ended; 0 means all
@@ -33,7 +33,7 @@ type Keep struct {
 
 // Prune removes the runs that need not be kept, and the large values that no
 // run names any more. It returns how many runs it removed. A run that somebody
-// has in hand, or whose record is damaged, always stays, and while there is
+// holds, or whose record is damaged, always stays, and while there is
 // damage all values do.
 func (j *Journal) Prune(ctx context.Context, k Keep) (int, error) {
 	var runs []Run

@@ -35,7 +35,7 @@ func (q *Question) ID() string {
 	return q.Run + ":" + q.Place.String() + ":" + strconv.Itoa(q.N)
 }
 
-// A QuestionKind says what answers a question.
+// A QuestionKind is what kind of answer a question expects.
 type QuestionKind string
 
 const (
@@ -209,7 +209,7 @@ func alreadyAnswered(run string, at tool.Place) error {
 		WithHint("cassidy runs show %s", run)
 }
 
-// accepts says whether an answer fits a question.
+// accepts returns why an answer does not fit a question, or nil.
 func (q *Question) accepts(a *Answer) error {
 	text, isText := a.Value.(string)
 	switch {

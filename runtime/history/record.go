@@ -26,7 +26,7 @@ type Record interface {
 	// Key names a step, the same for each try, for services that do a thing once
 	// per key; "" where nothing is recorded.
 	Key(at tool.Place) string
-	// Recall says what is recorded of an effect that is asked for. f is its row.
+	// Recall returns what is recorded of an effect that is asked for. f is its row.
 	// An effect that is not the recorded one is an error of kind Conflict. The
 	// entry is nil for Unknown.
 	Recall(e tool.Effect, f *tool.Func) (*Entry, Recollection, error)
@@ -62,11 +62,11 @@ type Record interface {
 	Park(ctx context.Context, reason string, wake time.Time) error
 	// End records how the run ended, and closes the record.
 	End(ctx context.Context, reason string, out tool.Outcome, failure error) error
-	// Close gives the run up as it stands, so that it can be resumed.
+	// Close gives the run up in its state, so that it can be resumed.
 	Close() error
 }
 
-// A Recollection is what a record knows of an effect that is asked for.
+// A Recollection is what a record has of an effect that is asked for.
 type Recollection uint8
 
 const (
@@ -93,7 +93,7 @@ func recall(r Record, e tool.Effect) (*Entry, Recollection, error) {
 	return &entry, Known, nil
 }
 
-// None is the record of a run that is not recorded: it knows nothing and keeps
+// None is the record of a run that is not recorded: it has nothing and keeps
 // nothing.
 type None struct{}
 

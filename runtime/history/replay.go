@@ -44,7 +44,7 @@ type Difference struct {
 	IsFailed  error
 }
 
-// NewReplay returns a replay of a record. changed says that a script of the run
+// NewReplay returns a replay of a record. changed reports that a script of the run
 // was replaced, from a step on; nil is the first one.
 func NewReplay(r Record, changed bool, from tool.Place) *Replay {
 	return &Replay{Record: r, changed: changed, from: from, answered: map[string]bool{}, again: map[string]*Entry{}}
@@ -149,7 +149,7 @@ func (p *Replay) elsewhere(e tool.Effect) (*Entry, bool) {
 	return nil, false
 }
 
-// unanswered says what becomes of an effect that the record has no answer for:
+// unanswered decides what becomes of an effect that the record has no answer for:
 // nil where a replaced script may have it done without touching anything.
 func (p *Replay) unanswered(e tool.Effect, f *tool.Func) error {
 	forked := p.Forked(e.Place)

@@ -35,12 +35,12 @@ type Run struct {
 	Err    *tool.Error // of one that failed or was cancelled
 	Usage  tool.Usage  // of one that ended
 
-	// Damage says what of the above could not be read, or is nil. The effects of
+	// Damage is why a part of the above could not be read, or nil. The effects of
 	// a run are looked at only by [Journal.Entries].
 	Damage error
 }
 
-// A State says how a run stands.
+// A State is how far a run has come.
 type State = journal.State
 
 // The states of a run.
@@ -176,7 +176,7 @@ func (r *Run) readEnd(h head, frame []byte, store journal.Store) error {
 	return nil
 }
 
-// take reads a record that tells how a run stands; others it passes over.
+// take reads a record that changes the state of a run; others it passes over.
 func (r *Run) take(rec record, store journal.Store) error {
 	f := &fields{rest: rec.fields, store: store}
 	switch rec.kind {

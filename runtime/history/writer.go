@@ -42,8 +42,8 @@ type job struct {
 }
 
 // wait writes a job and all that came before it, and returns when that is on
-// disk. It does not give up early: who is told that a record failed must be able
-// to rely on its not being there.
+// disk. It does not give up early: who gets an error must be able to rely on its
+// not being there.
 func (w *writer) wait(j *job) error {
 	w.mu.Lock()
 	if err := w.refusal(j); err != nil {
@@ -78,7 +78,7 @@ func (w *writer) enqueue(j *job) error {
 }
 
 // queueMost is how many records may wait in memory. They are never so many
-// unless the disk is full, and whoever has more is made to wait, and so told.
+// unless the disk is full, and whoever has more waits, and so gets the error.
 const queueMost = 1024
 
 // later writes a record that nobody waits for: with the next one that somebody
@@ -126,9 +126,9 @@ func (w *writer) drop(l *Log) {
 }
 
 // lead writes what is in the queue, and hands the lead to the first who has
-// come meanwhile. What fails is dropped where somebody waits and so is told;
-// the rest is kept for the next try, so that no outcome is lost to a full disk
-// that is full no more.
+// come meanwhile. What fails is dropped where somebody waits and so gets the
+// error; the rest is kept for the next try, so that no outcome is lost to a full
+// disk that is full no more.
 func (w *writer) lead(own *job) {
 	w.mu.Lock()
 	batch := w.queue
