@@ -15,6 +15,9 @@ import (
 // longer than a few effects take, so that they share one flush.
 const flushAfter = 50 * time.Millisecond
 
+// retryAfter is when what could not be written is tried again.
+const retryAfter = time.Second
+
 // A writer brings records to the store, those of all runs together: while one
 // transaction is flushed, whoever comes next waits, and all who wait are in the
 // next one. It has no goroutine of its own: one of those who wait does it for all.
@@ -26,7 +29,8 @@ type writer struct {
 	queue   []*job
 	leading bool        // somebody writes, or is about to
 	closed  error       // why nothing more is taken
-	timer   *time.Timer // for what nobody waits for
+	timer   *time.Timer // for what nobody waits for, or nil
+	timed   time.Duration
 }
 
 // A job is a record of a run to write. An empty one is done when all before it
@@ -95,14 +99,24 @@ func (w *writer) later(j *job) error {
 	}
 	w.queue = append(w.queue, j)
 	if !w.leading {
-		w.arm()
+		w.arm(flushAfter)
 	}
 	return nil
 }
 
-func (w *writer) arm() {
-	if w.timer == nil && w.closed == nil {
-		w.timer = time.AfterFunc(flushAfter, func() { w.flush() })
+// arm has the queue written by itself after a time, unless it will be sooner.
+func (w *writer) arm(after time.Duration) {
+	if w.closed != nil || w.timer != nil && w.timed <= after {
+		return
+	}
+	w.disarm()
+	w.timer, w.timed = time.AfterFunc(after, func() { w.flush() }), after
+}
+
+func (w *writer) disarm() {
+	if w.timer != nil {
+		w.timer.Stop()
+		w.timer = nil
 	}
 }
 
@@ -133,10 +147,7 @@ func (w *writer) lead(own *job) {
 	w.mu.Lock()
 	batch := w.queue
 	w.queue = nil
-	if w.timer != nil {
-		w.timer.Stop()
-		w.timer = nil
-	}
+	w.disarm()
 	w.mu.Unlock()
 
 	w.write(batch)
@@ -160,8 +171,12 @@ func (w *writer) lead(own *job) {
 		next = w.queue[i]
 	}
 	w.leading = next != nil
-	if next == nil && len(w.queue) > len(kept) {
-		w.arm()
+	switch {
+	case next != nil:
+	case len(w.queue) > len(kept):
+		w.arm(flushAfter)
+	case len(kept) > 0:
+		w.arm(retryAfter)
 	}
 	w.mu.Unlock()
 
@@ -314,10 +329,7 @@ func (w *writer) close() error {
 		return nil
 	}
 	w.closed = journal.ErrClosed()
-	if w.timer != nil {
-		w.timer.Stop()
-		w.timer = nil
-	}
+	w.disarm()
 	last := &job{}
 	err := w.enqueue(last)
 	w.mu.Lock()

@@ -243,6 +243,32 @@ func testFullStore(t *testing.T, s storage) {
 	begin(t, j, "s")
 }
 
+// TestOutcomesAreTriedAgain checks that an outcome that could not be written is
+// stored once that is possible, though nothing follows it.
+func TestOutcomesAreTriedAgain(t *testing.T) {
+	f := &faultStore{Store: journal.Memory()}
+	j, other := openOn(t, f), openOn(t, f.Store)
+	l := begin(t, j, "r")
+	check(t, l.Intend(context.Background(), Intent{Place: place("1"), Func: "f", Kind: tool.Write}))
+	var failures atomic.Int64
+	f.commit = func([]*journal.Write) error {
+		if failures.Add(1) <= 1 {
+			return noSpace()
+		}
+		return nil
+	}
+	check(t, l.Settle(context.Background(), place("1"), tool.Outcome{Value: "x"}, nil))
+	until(t, "the outcome is stored", func() bool {
+		for e, err := range other.Entries(context.Background(), "r") {
+			return err == nil && !e.Settled.IsZero()
+		}
+		return false
+	})
+	if failures.Load() < 2 {
+		t.Error("nothing failed")
+	}
+}
+
 // TestQueueIsBounded records what nobody waits for while nothing can be written.
 func TestQueueIsBounded(t *testing.T) {
 	ctx, f := context.Background(), &faultStore{Store: journal.Memory()}
