@@ -75,12 +75,18 @@ func runDocWorkflow(t *testing.T, h *runtime.Host, w *project.Workflow) {
 	}
 }
 
-// TestDocsRunsGo checks that the Go of the page on runs is that of the example,
-// which is run.
+// TestDocsRunsGo checks that the Go of the page on runs is that of the examples,
+// which are run.
 func TestDocsRunsGo(t *testing.T) {
-	_, rest, _ := strings.Cut(readPage(t, "docs/runs.md"), "```go\n")
-	code, _, ok := strings.Cut(rest, "```")
-	if !ok || !strings.Contains(strings.ReplaceAll(readPage(t, "runs_example_test.go"), "\n\t", "\n"), code) {
-		t.Errorf("the Go of docs/runs.md is not in runs_example_test.go:\n%s", code)
+	example := strings.ReplaceAll(readPage(t, "runs_example_test.go"), "\n\t", "\n")
+	blocks := strings.Split(readPage(t, "docs/runs.md"), "```go\n")[1:]
+	if len(blocks) == 0 {
+		t.Error("docs/runs.md has no Go")
+	}
+	for _, b := range blocks {
+		code, _, ok := strings.Cut(b, "```")
+		if !ok || !strings.Contains(example, code) {
+			t.Errorf("the Go of docs/runs.md is not in runs_example_test.go:\n%s", code)
+		}
 	}
 }

@@ -4,6 +4,7 @@ package cassidy_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -14,8 +15,72 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/tool"
 )
 
-// Run a script that survives its process: it waits for an answer, goes on with
-// it, is run again from its record, and is taken back.
+// Make a call that survives its process: it waits for an approval, and continues
+// in another host.
+func ExampleOptions_durable() {
+	dir, err := os.MkdirTemp("", "cassidy")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer os.RemoveAll(dir)
+	ctx, records := context.Background(), filepath.Join(dir, "runs")
+	if err := begin(ctx, dir, records); err != nil {
+		fmt.Println(err)
+	}
+	if err := finish(ctx, dir, records); err != nil {
+		fmt.Println(err)
+	}
+	// Output:
+	// approval waits for 1 answer
+	// release-1:1:1: the tool 'write_file' needs approval: write_file(filepath="RELEASED", content="1.4", overwrite=false)
+	// File written successfully: RELEASED (3 bytes)
+}
+
+// begin makes a call that nobody approves.
+func begin(ctx context.Context, dir, records string) error {
+	host, err := cassidy.Open(dir, &cassidy.Options{Journal: records})
+	if err != nil {
+		return err
+	}
+	defer host.Close()
+	call := tool.Call{Tool: "write_file", Args: tool.NewDict("filepath", "RELEASED", "content", "1.4")}
+	_, err = host.Call(ctx, call, runtime.Durable("release-1"))
+	var parked *runtime.ParkedError
+	if !errors.As(err, &parked) {
+		return err
+	}
+	fmt.Printf("%s waits for %d answer\n", parked.Reason, len(parked.Questions))
+	return nil
+}
+
+// finish answers what is asked, and resumes the call: in another process, days
+// later.
+func finish(ctx context.Context, dir, records string) error {
+	host, err := cassidy.Open(dir, &cassidy.Options{Journal: records})
+	if err != nil {
+		return err
+	}
+	defer host.Close()
+	for q, err := range host.Waiting(ctx) {
+		if err != nil {
+			return err
+		}
+		fmt.Printf("%s: %s\n", q.ID(), q.Text)
+		if err := host.Answer(ctx, q.ID(), history.Answer{Yes: true, By: "Ann", Why: "tested"}); err != nil {
+			return err
+		}
+	}
+	result, err := host.Resume(ctx, "release-1")
+	if err != nil {
+		return err
+	}
+	fmt.Println(result.Text())
+	return nil
+}
+
+// Run a script that survives its process: it waits for an answer, is resumed by
+// its kind, replayed, and undone.
 func ExampleOptions_journal() {
 	dir, err := os.MkdirTemp("", "cassidy")
 	if err != nil {
@@ -27,10 +92,9 @@ func ExampleOptions_journal() {
 		fmt.Println(err)
 	}
 	// Output:
-	// confirm: Publish 1.4?
 	// File written successfully: RELEASED (3 bytes)
 	// replay: 4 steps, <nil>
-	// taken back: fs.commit
+	// undone: fs.commit
 }
 
 func release(ctx context.Context, dir, records string) error {
@@ -39,8 +103,8 @@ func release(ctx context.Context, dir, records string) error {
 		return err
 	}
 	defer host.Close()
-	p := &runtime.Program{
-		ID: "release-1", Name: "release",
+	program := runtime.Program{
+		Name: "release",
 		Script: tool.Script{Name: "release", Path: "release.star", Source: `
 def main(version):
     if not human.confirm("Publish %s?" % version):
@@ -52,30 +116,32 @@ def main(version):
 		Needs:     []tool.Capability{{Name: "human"}, {Name: "tool"}},
 		Recording: runtime.Recording{Kind: "release", Title: "release 1.4", Parks: true},
 	}
-	if _, err := host.Run(ctx, p); tool.KindOf(err) != tool.Parked { // Options.Ask is nil: nobody is there
+	kind := runtime.Kind{Name: program.Kind, Resume: func(ctx context.Context, h *runtime.Host, r runtime.Recorded) (tool.Result, error) {
+		p := program // with the script and the arguments of the record
+		p.ID, p.Resume = r.ID, true
+		out, err := h.Run(ctx, &p)
+		return tool.Succeed(out), err
+	}}
+	if err := host.RegisterKind(kind); err != nil {
 		return err
 	}
 
-	// Any process can answer.
-	for q, err := range host.Waiting(ctx) {
-		if err != nil {
-			return err
-		}
-		fmt.Printf("%s: %s\n", q.Kind, q.Text)
-		if err := host.Answer(ctx, q.ID(), history.Answer{Yes: true, By: "Ann"}); err != nil {
-			return err
-		}
+	p := program
+	p.ID = "release-1"
+	if _, err := host.Run(ctx, &p); tool.KindOf(err) != tool.Parked { // Options.Ask is nil
+		return err
 	}
-
-	// Any process can go on, with a program that has the same modules and needs.
-	p.Resume = true
-	out, err := host.Run(ctx, p)
+	question := p.ID + ":1:1" // the first question at step 1
+	if err := host.Answer(ctx, question, history.Answer{Yes: true}); err != nil {
+		return err
+	}
+	result, err := host.Resume(ctx, p.ID)
 	if err != nil {
 		return err
 	}
-	fmt.Println(out.Value)
+	fmt.Println(result.Text())
 
-	again, err := host.Replay(ctx, runtime.Replay{Program: p})
+	again, err := host.Replay(ctx, runtime.Replay{Program: &p})
 	if err != nil {
 		return err
 	}
@@ -85,6 +151,6 @@ def main(version):
 	if err != nil {
 		return err
 	}
-	fmt.Printf("taken back: %s\n", undone.Done[0].What)
+	fmt.Printf("undone: %s\n", undone.Done[0].What)
 	return nil
 }
