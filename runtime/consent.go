@@ -88,6 +88,7 @@ func (p *pass) askCall(ctx context.Context, why string) (how string, err error) 
 			return answer.how, nil
 		}
 		q.Why = "the arguments are not right: " + tool.ErrorOf(err, tool.Invalid).Message()
+		q.edits++
 	}
 	return "", err
 }

@@ -16,6 +16,7 @@ type inquiry struct {
 	Question
 	of    *pass
 	begun bool // it came up while its effect was being done
+	edits int  // how often the arguments in an answer to it were wrong
 }
 
 // inquire returns the inquiry of a question about a call.
@@ -120,10 +121,12 @@ const (
 	dataWhy       = "why"          // what asks for it: the tool's author, a capability, a rule
 	dataReasoning = "reasoning"    // why the call is made, in the caller's words
 	dataChanges   = "changes"      // what would be changed: {PATH: {"before", "after"}} in hashes
+	dataEdits     = "edits"        // how often the arguments in an answer were wrong, if they were
+	dataPermanent = "permanent"    // what a permanent yes would hold for
 	dataFiles     = "files"        // the same to be shown: [{"path", "before", "after"}]
 )
 
-// The names in a note of a permanent approval.
+// The names in a permanent approval, as it is noted.
 const (
 	noteAlways = "always" // the kind of question that it answers
 	noteName   = "name"
@@ -146,7 +149,7 @@ func (q *inquiry) said(ctx context.Context) (*Answer, error) {
 	}
 	subject := q.subject()
 	a, asked, err := q.of.run.answer(ctx, q.Place, func(asked *history.Question) bool {
-		return asked.Kind == history.QuestionApproval && asked.Data.Text(dataSubject) == subject
+		return asked.Kind == history.QuestionApproval && asked.Data.Text(dataSubject) == subject && asked.Data.Int(dataEdits, 0) == int64(q.edits)
 	})
 	if err != nil || a == nil {
 		return nil, err
@@ -187,8 +190,7 @@ func (q *inquiry) keepAlways(ctx context.Context, a *Answer) error {
 	if !a.Yes || !a.Always || a.Args != nil {
 		return nil
 	}
-	of := q.approval()
-	return q.of.run.note(ctx, q.Place, tool.NewDict(noteAlways, of.kind, noteName, of.name, noteHash, of.hash, noteNeeds, of.needs, noteGranted, of.granted))
+	return q.of.run.note(ctx, q.Place, q.approval().dict())
 }
 
 // recorded is the question as it is recorded.
@@ -211,6 +213,9 @@ func (q *inquiry) recorded() history.Question {
 	d.Put(dataTakes, capabilityTexts(q.Takes))
 	d.Put(dataWhy, q.Why)
 	d.Put(dataReasoning, q.Call.Reasoning)
+	if q.edits > 0 {
+		d.Put(dataEdits, int64(q.edits))
+	}
 	return history.Question{Place: q.Place, Kind: history.QuestionApproval, Text: clip(text), Data: d}
 }
 
@@ -221,6 +226,7 @@ func (q *inquiry) park(ctx context.Context, otherwise error) error {
 		return otherwise
 	}
 	asked := q.recorded()
+	asked.Data.Put(dataPermanent, q.approval().dict())
 	if q.Changes != nil {
 		asked.Data.Put(dataFiles, shownChanges(q.Changes))
 	}
@@ -329,7 +335,12 @@ func (q *inquiry) approval() approval {
 	return a
 }
 
-// lasting reads a permanent approval from a note.
+// dict is what a permanent answer holds for, as lasting reads it.
+func (a approval) dict() *tool.Dict {
+	return tool.NewDict(noteAlways, a.kind, noteName, a.name, noteHash, a.hash, noteNeeds, a.needs, noteGranted, a.granted)
+}
+
+// lasting reads a permanent approval from a note or a question.
 func lasting(n *tool.Dict) (approval, bool) {
 	a := approval{name: n.Text(noteName), hash: n.Text(noteHash), needs: n.Text(noteNeeds), granted: n.Text(noteGranted), kind: n.Text(noteAlways)}
 	return a, a.kind != "" && a.hash != ""

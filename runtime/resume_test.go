@@ -187,10 +187,14 @@ got.append(tools.note(text = 'end'))
 return got`
 
 func (p *process) run(id string, resume bool, body string) (tool.Outcome, error) {
+	return p.runIn(context.Background(), id, resume, body)
+}
+
+func (p *process) runIn(ctx context.Context, id string, resume bool, body string) (tool.Outcome, error) {
 	program := p.program(body)
 	program.Modules, program.Needs = nil, []tool.Capability{{Name: "tool"}, {Name: "human"}}
 	program.ID, program.Kind, program.Resume, program.Parks = id, "run", resume, p.m.parks
-	return p.Run(context.Background(), program)
+	return p.Run(ctx, program)
 }
 
 // tree returns the files of the project.

@@ -78,9 +78,37 @@ func (r *run) keep(ctx context.Context, log *history.Log, resumed bool) error {
 	if !resumed {
 		return nil
 	}
-	if err := r.resume(ctx, pins, true); err != nil {
+	err := r.resume(ctx, pins, true)
+	if err == nil {
+		err = r.approveAnswered(ctx)
+	}
+	if err != nil {
 		_ = log.Close() // the run is not executed
+	}
+	return err
+}
+
+// approveAnswered takes the permanent approvals among the answers that wait for
+// the run, since which of its questions comes up first is not known.
+func (r *run) approveAnswered(ctx context.Context) error {
+	j, err := r.host.journal()
+	if err != nil {
 		return err
+	}
+	open, err := j.Questions(ctx, r.id)
+	if err != nil {
+		return unrecorded(err)
+	}
+	for _, q := range open {
+		a := q.Answer
+		if q.Kind != history.QuestionApproval || a == nil || !a.Yes || !a.Always || a.Args != nil {
+			continue
+		}
+		v, _ := q.Data.Get(dataPermanent)
+		d, _ := v.(*tool.Dict)
+		if of, ok := lasting(d); ok {
+			r.approvals.add(of)
+		}
 	}
 	return nil
 }

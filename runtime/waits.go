@@ -18,9 +18,9 @@ const (
 	waitsSleep    tool.LimitName = "sleep"
 	waitsUnknown  tool.LimitName = "unknown_outcome"
 
-	parkedUnavailable tool.LimitName = "unavailable" // only the reason: the error keeps its kind
-	parkedLimit       tool.LimitName = "limit"       // likewise
-	parkedInterrupted tool.LimitName = "interrupted" // likewise
+	parkedUnavailable tool.LimitName = "unavailable"       // only the reason: the error keeps its kind
+	parkedLimit       tool.LimitName = "limit"             // likewise
+	parkedInterrupted tool.LimitName = history.Interrupted // likewise
 )
 
 // A ParkedError is why a run waits in no process. It is the Err of an error of
@@ -129,7 +129,7 @@ func (r *run) answer(ctx context.Context, at tool.Place, same func(*history.Ques
 	if err != nil {
 		return nil, nil, unrecorded(err)
 	}
-	for i := len(entry.Questions) - 1; i >= 0; i-- { // wrong arguments are asked about again
+	for i := len(entry.Questions) - 1; i >= 0; i-- {
 		q := &entry.Questions[i]
 		if !same(q) {
 			continue

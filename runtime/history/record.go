@@ -57,14 +57,18 @@ type Record interface {
 	// CancelRequested reports whether somebody asked for the end of the run since
 	// the record was opened.
 	CancelRequested(ctx context.Context) (bool, error)
-	// Park records why the run waits, and when it continues by itself, and closes
-	// the record.
+	// Park records why the run waits, as [Interrupted], and when it continues by
+	// itself, and closes the record.
 	Park(ctx context.Context, reason string, wake time.Time) error
 	// End records how the run ended, and closes the record.
 	End(ctx context.Context, reason string, out tool.Outcome, failure error) error
 	// Close gives the run up in its state, so that it can be resumed.
 	Close() error
 }
+
+// Interrupted is the reason for which a run is parked that was stopped, and waits
+// for nothing.
+const Interrupted = "interrupted"
 
 // A Recollection is what a record has of an effect that is asked for.
 type Recollection uint8

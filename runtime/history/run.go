@@ -90,7 +90,8 @@ func (j *Journal) Run(ctx context.Context, id string) (Run, error) {
 }
 
 // Due yields the parked runs that can continue: those whose time has come, those
-// that got an answer, and those that wait for neither.
+// that got an answer, and those that wait for neither. One that was interrupted
+// can, even if it has open questions: what runs beside them was stopped too.
 func (j *Journal) Due(ctx context.Context, now time.Time) iter.Seq2[Run, error] {
 	return func(yield func(Run, error) bool) {
 		for r, err := range j.Runs(ctx, Filter{States: []State{Parked}}) {
@@ -107,6 +108,9 @@ func (j *Journal) Due(ctx context.Context, now time.Time) iter.Seq2[Run, error] 
 
 // answered reports whether a parked run got an answer, or waits for nothing.
 func (j *Journal) answered(ctx context.Context, r *Run) (bool, error) {
+	if r.Reason == Interrupted {
+		return true, nil
+	}
 	open, err := j.Questions(ctx, r.ID)
 	if err != nil || len(open) == 0 {
 		return err == nil && r.Wake.IsZero(), err
