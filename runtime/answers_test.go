@@ -136,3 +136,42 @@ func testAnInterruptedRunIsDue(t *testing.T) {
 		t.Errorf("%d runs are due and %d questions are open, want 1 and 1", due, len(m.questions(p)))
 	}
 }
+
+// TestACallOfAnUntrustedToolWaits checks that a call is not ended by a resume where
+// its tool is not trusted.
+func TestACallOfAnUntrustedToolWaits(t *testing.T) { eachStore(t, testACallOfAnUntrustedToolWaits) }
+
+func testACallOfAnUntrustedToolWaits(t *testing.T) {
+	m := headless(t)
+	start := func(state tool.State) *process {
+		p := m.process(0, false)
+		p.add("send.star", star("send", "n: int", "return out.send('x%d' % n)", "needs = ['use:out']"), func(d *tool.Tool) { d.State = state })
+		return p
+	}
+	p := start(tool.Ready)
+	_, err := p.Call(context.Background(), tool.Call{Tool: "send", Args: tool.NewDict("n", 1)}, runtime.Durable("r"))
+	if tool.KindOf(err) != tool.Parked {
+		t.Fatalf("the call gave %v, want that it waits", err)
+	}
+	if err := p.Answer(context.Background(), m.questions(p)[0].ID(), history.Answer{Yes: true}); err != nil {
+		t.Fatal(err)
+	}
+	p.j.Close()
+	for _, revoked := range []bool{true, false} {
+		p := m.process(0, false)
+		p.add("send.star", star("send", "n: int", "return 1", "needs = ['use:out']"), func(d *tool.Tool) {
+			d.State, d.Revoked, d.Hash = tool.Untrusted, revoked, "another"
+		})
+		_, err := p.Resume(context.Background(), "r")
+		if denied := tool.KindOf(err) == tool.Denied; denied != revoked {
+			t.Errorf("revoked %v: the call gave %v", revoked, err)
+		}
+		if state := m.state("r").State; state.Ended() == revoked {
+			t.Errorf("revoked %v: the run is %v", revoked, state)
+		}
+		p.j.Close()
+	}
+	if m.sent["x1"] != 1 {
+		t.Errorf("sent was %v, want what the tool sent when the run called it", m.sent)
+	}
+}

@@ -46,7 +46,7 @@ func (h *Host) callDurable(ctx context.Context, c tool.Call, id string) (tool.Re
 	if err != nil {
 		return failedResult(err)
 	}
-	return h.recordedCall(ctx, log, c, false)
+	return h.recordedCall(ctx, j, log, c, false)
 }
 
 // continueCall continues the run of an ID that exists, if it is the same call.
@@ -63,10 +63,10 @@ func (h *Host) continueCall(ctx context.Context, j *history.Journal, begin *hist
 }
 
 // recordedCall makes the call that a record is of.
-func (h *Host) recordedCall(ctx context.Context, log *history.Log, c tool.Call, resumed bool) (result tool.Result, err error) {
+func (h *Host) recordedCall(ctx context.Context, j *history.Journal, log *history.Log, c tool.Call, resumed bool) (result tool.Result, err error) {
 	r := h.newRun(log.Run().ID)
 	r.parks = true
-	if err := r.keep(ctx, log, resumed); err != nil {
+	if err := r.keep(ctx, j, log, resumed); err != nil {
 		return failedResult(err)
 	}
 	c.ID, c.Place = r.id, tool.Place{1}
@@ -175,11 +175,39 @@ func resumeCall(ctx context.Context, h *Host, r Recorded) (tool.Result, error) {
 	if err != nil {
 		return tool.Result{}, err
 	}
+	if err := h.stillTrusted(ctx, j, r.ID, recordedCallOf(r.Args).Tool); err != nil {
+		return tool.Result{}, err
+	}
 	log, err := j.Resume(ctx, r.ID)
 	if err != nil {
 		return tool.Result{}, err
 	}
-	return h.recordedCall(ctx, log, recordedCallOf(log.Run().Args), true)
+	return h.recordedCall(ctx, j, log, recordedCallOf(log.Run().Args), true)
+}
+
+// stillTrusted refuses to resume a call of a tool that is not trusted, which would
+// end its run: it can be resumed later. One that was trusted when the run called it
+// and has changed since is called as it was.
+func (h *Host) stillTrusted(ctx context.Context, j *history.Journal, runID, name string) error {
+	t, _, err := h.lookup(name)
+	if err != nil || t.State != tool.Untrusted {
+		return nil
+	}
+	log, err := j.Read(ctx, runID)
+	if err != nil {
+		return err
+	}
+	kept := pins{host: h, record: log, tools: map[string]*pinned{}}
+	for n, err := range log.Notes() {
+		if err != nil {
+			return unrecorded(err)
+		}
+		kept.take(n)
+	}
+	if kept.tools[tool.Key(name)] != nil && !t.Revoked {
+		return nil
+	}
+	return untrusted(t)
 }
 
 func resumeUndo(ctx context.Context, h *Host, r Recorded) (tool.Result, error) {

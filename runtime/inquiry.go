@@ -372,3 +372,19 @@ func (a *approvals) add(one approval) {
 	}
 	a.set[one] = true
 }
+
+// addAnswered adds the permanent answers to open questions, which hold for all of
+// these: which of them comes up first when the run is resumed is not known.
+func (a *approvals) addAnswered(open []history.Question) {
+	for _, q := range open {
+		said := q.Answer
+		if q.Kind != history.QuestionApproval || said == nil || !said.Yes || !said.Always || said.Args != nil {
+			continue
+		}
+		v, _ := q.Data.Get(dataPermanent)
+		d, _ := v.(*tool.Dict)
+		if of, ok := lasting(d); ok {
+			a.add(of)
+		}
+	}
+}

@@ -237,6 +237,26 @@ func testOnlyCancelEndsARun(t *testing.T) {
 	}
 }
 
+// TestACancelBeatsAPark checks that a run which another process has cancelled is
+// not parked, though it did not look before it came to a question.
+func TestACancelBeatsAPark(t *testing.T) { eachStore(t, testACancelBeatsAPark) }
+
+func testACancelBeatsAPark(t *testing.T) {
+	m := headless(t)
+	p, other := m.process(0, false), m.process(0, false)
+	defer p.j.Close()
+	err := p.Register(tool.Tool{Name: "beside", Description: "Cancel.", Hints: tool.Hints{ReadOnly: true}}, func(ctx context.Context, _ *tool.Dict) (tool.Value, error) {
+		return nil, other.Cancel(ctx, "r")
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = p.run("r", false, "tools.beside()\nhuman.ask('which?')")
+	if state := m.state("r").State; tool.KindOf(err) != tool.Canceled || state != history.Cancelled {
+		t.Errorf("the run gave %v and is %v, want it cancelled", err, state)
+	}
+}
+
 // TestAnApprovalForGoodComesLater checks that what was refused stays so, though
 // the same was approved for good after it; and that a replay approves nothing.
 func TestAnApprovalForGoodComesLater(t *testing.T) { eachStore(t, testAnApprovalForGoodComesLater) }

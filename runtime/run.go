@@ -68,48 +68,25 @@ func (r *run) open(ctx context.Context, p *Program, c *tool.Call) error {
 	if p.Resume {
 		p.Script, c.Args = log.Script(), log.Run().Args
 	}
-	return r.keep(ctx, log, p.Resume)
+	return r.keep(ctx, j, log, p.Resume)
 }
 
 // keep has the run kept in a record, which an earlier process may have begun.
-func (r *run) keep(ctx context.Context, log *history.Log, resumed bool) error {
+func (r *run) keep(ctx context.Context, j *history.Journal, log *history.Log, resumed bool) error {
 	pins := &pins{host: r.host, record: log, tools: map[string]*pinned{}}
 	r.record, r.id, r.find = log, log.Run().ID, pins.find
 	if !resumed {
 		return nil
 	}
-	err := r.resume(ctx, pins, true)
+	open, err := j.Questions(ctx, r.id)
 	if err == nil {
-		err = r.approveAnswered(ctx)
+		err = r.resume(ctx, pins, true)
 	}
 	if err != nil {
 		_ = log.Close() // the run is not executed
-	}
-	return err
-}
-
-// approveAnswered takes the permanent approvals among the answers that wait for
-// the run, since which of its questions comes up first is not known.
-func (r *run) approveAnswered(ctx context.Context) error {
-	j, err := r.host.journal()
-	if err != nil {
 		return err
 	}
-	open, err := j.Questions(ctx, r.id)
-	if err != nil {
-		return unrecorded(err)
-	}
-	for _, q := range open {
-		a := q.Answer
-		if q.Kind != history.QuestionApproval || a == nil || !a.Yes || !a.Always || a.Args != nil {
-			continue
-		}
-		v, _ := q.Data.Get(dataPermanent)
-		d, _ := v.(*tool.Dict)
-		if of, ok := lasting(d); ok {
-			r.approvals.add(of)
-		}
-	}
+	r.approvals.addAnswered(open)
 	return nil
 }
 
@@ -168,6 +145,9 @@ func (r *run) note(ctx context.Context, at tool.Place, d *tool.Dict) error {
 // end records how the run ended, or parks it so that it can be resumed.
 func (r *run) end(ctx context.Context, reason string, out tool.Outcome, err error) error {
 	ctx = context.WithoutCancel(ctx)
+	if tool.KindOf(err) == tool.Parked && r.cancelledBeside(ctx) {
+		err = errCancelled
+	}
 	why, err := r.parkReason(err)
 	if why == "" && r.root != nil {
 		if failure := r.root.trail.settle(ctx, r); failure != nil && err == nil {
@@ -191,6 +171,17 @@ func (r *run) end(ctx context.Context, reason string, out tool.Outcome, err erro
 		return unrecorded(failure)
 	}
 	return err
+}
+
+// cancelledBeside looks a last time whether another process has asked for the end of
+// the run: once it is parked, nobody would know.
+func (r *run) cancelledBeside(ctx context.Context) bool {
+	wanted, err := r.record.CancelRequested(ctx)
+	if err != nil || !wanted {
+		return false
+	}
+	r.stopped.how.Store(stopCancelled)
+	return true
 }
 
 // parkReason says why the run that ends with an error parks, or "", and returns

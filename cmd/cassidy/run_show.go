@@ -215,7 +215,7 @@ func (c *command) ended(ctx context.Context, r *agent.Result, err error) error {
 
 // tellAgain says that a run can go on which found a model or a network away.
 func (c *command) tellAgain(err *tool.Error, run string) {
-	if c.records && err.Kind == tool.Unavailable && run != "" {
+	if c.records && err.Kind == tool.Unavailable && run != "" && !strings.Contains(err.Hint, "runs resume") {
 		c.note("cassidy runs resume %s tries again", run)
 	}
 }
