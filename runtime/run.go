@@ -145,10 +145,10 @@ func (r *run) note(ctx context.Context, at tool.Place, d *tool.Dict) error {
 // end records how the run ended, or parks it so that it can be resumed.
 func (r *run) end(ctx context.Context, reason string, out tool.Outcome, err error) error {
 	ctx = context.WithoutCancel(ctx)
-	if tool.KindOf(err) == tool.Parked && r.cancelledBeside(ctx) {
-		err = errCancelled
-	}
 	why, err := r.parkReason(err)
+	if why != "" && r.cancelledBeside(ctx) {
+		why, err = "", errCancelled
+	}
 	if why == "" && r.root != nil {
 		if failure := r.root.trail.settle(ctx, r); failure != nil && err == nil {
 			err = failure
@@ -180,7 +180,7 @@ func (r *run) cancelledBeside(ctx context.Context) bool {
 	if err != nil || !wanted {
 		return false
 	}
-	r.stopped.how.Store(stopCancelled)
+	r.stopped.to(stopCancelled)
 	return true
 }
 

@@ -20,6 +20,15 @@ const (
 	stopCancelled
 )
 
+// to notes how the run was stopped. A cancel wins over an interruption.
+func (s *stop) to(how int32) {
+	if how == stopCancelled {
+		s.how.Store(how)
+	} else {
+		s.how.CompareAndSwap(0, how)
+	}
+}
+
 func (s *stop) is() bool        { return s.how.Load() != 0 }
 func (s *stop) cancelled() bool { return s.how.Load() == stopCancelled }
 
@@ -33,7 +42,7 @@ var (
 type executing struct {
 	mu     sync.Mutex
 	closed bool
-	runs   map[string]*execution
+	runs   map[*execution]bool // a run can be resumed before its last execution is removed
 	ended  sync.WaitGroup
 	watch  chan struct{} // closed when nothing is executed any more; nil where nothing is
 }
@@ -50,7 +59,7 @@ func (r *run) execute(ctx context.Context, do func(ctx context.Context) error) e
 	inner, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer cancel(nil)
 	e := &execution{run: r, stop: func(how int32, cause error) {
-		r.stopped.how.CompareAndSwap(0, how)
+		r.stopped.to(how)
 		cancel(cause)
 	}}
 	if err := r.host.executing.add(e); err != nil {
@@ -76,9 +85,9 @@ func (x *executing) add(e *execution) error {
 		return tool.Errorf(tool.Closed, "the host is closed")
 	}
 	if x.runs == nil {
-		x.runs = map[string]*execution{}
+		x.runs = map[*execution]bool{}
 	}
-	x.runs[e.run.id] = e
+	x.runs[e] = true
 	x.ended.Add(1)
 	if x.watch == nil {
 		x.watch = make(chan struct{})
@@ -89,7 +98,7 @@ func (x *executing) add(e *execution) error {
 
 func (x *executing) remove(e *execution) {
 	x.mu.Lock()
-	delete(x.runs, e.run.id)
+	delete(x.runs, e)
 	if len(x.runs) == 0 {
 		close(x.watch)
 		x.watch = nil
@@ -102,7 +111,7 @@ func (x *executing) all() []*execution {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	list := make([]*execution, 0, len(x.runs))
-	for _, e := range x.runs {
+	for e := range x.runs {
 		list = append(list, e)
 	}
 	return list
