@@ -88,15 +88,49 @@ func appendInbox(ctx context.Context, q querier, num int64, kind, key string, bo
 	return seq, err
 }
 
+// inboxQuery reads the messages of a run after a sequence number: a row without
+// a message where there are none, and no row where there is no such run.
+const inboxQuery = `SELECT i.seq, i.kind, i.key, i.body
+	FROM (SELECT 1 WHERE EXISTS (` + existsQuery + `))
+	LEFT JOIN inbox i ON i.num = ?1 AND i.seq > ?2 AND i.takes IS NULL ORDER BY i.seq`
+
 // Inbox returns the messages of a run after a sequence number, see [journal.Store].
+// A host asks for that again and again, for each run that it executes: so it is one
+// statement, which needs no transaction, and no goroutine of database/sql that
+// watches over one.
 func (s *Store) Inbox(ctx context.Context, num, after int64) (list []journal.Message, err error) {
-	err = s.read(ctx, func(tx *sql.Tx) (err error) {
-		if err = exists(ctx, tx, num); err == nil {
-			list, err = readInbox(ctx, tx, num, after)
+	if err := s.ready(ctx); err != nil {
+		return nil, err
+	}
+	list, err = s.inbox(ctx, num, after)
+	if ctx.Err() != nil && err != nil {
+		err = ctx.Err() // SQLite reports it in several ways
+	}
+	return list, s.fail(opRead, err)
+}
+
+func (s *Store) inbox(ctx context.Context, num, after int64) (list []journal.Message, err error) {
+	rows, err := s.db.QueryContext(ctx, inboxQuery, num, after)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	found := false
+	for rows.Next() {
+		var seq sql.NullInt64
+		var kind, key sql.NullString
+		var body []byte
+		if err := rows.Scan(&seq, &kind, &key, &body); err != nil {
+			return list, err
 		}
-		return err
-	})
-	return list, err
+		if found = true; seq.Valid {
+			list = append(list, journal.Message{Seq: seq.Int64, Kind: kind.String, Key: key.String, Body: body})
+		}
+	}
+	if err := rows.Err(); err != nil || found {
+		return list, err
+	}
+	return nil, journal.ErrNumNotFound(num)
 }
 
 func readInbox(ctx context.Context, tx *sql.Tx, num, after int64) (list []journal.Message, err error) {

@@ -33,6 +33,7 @@ func TestPlans(t *testing.T) {
 		{query{rowQuery, []any{1}}, []string{"SCAN r", "SCAN h", "SCAN frames", "USE TEMP B-TREE"}},
 		{query{lastQuery, []any{1, "k", "q"}}, []string{"SCAN inbox", "USE TEMP B-TREE"}},
 		{query{existsQuery, []any{1}}, []string{"SCAN runs", "SCAN heads"}},
+		{query{inboxQuery, []any{1, 0}}, []string{"SCAN runs", "SCAN heads", "SCAN i"}},
 	} {
 		rows, err := s.db.QueryContext(ctx, "EXPLAIN QUERY PLAN "+c.text, c.args...)
 		check(t, err)
