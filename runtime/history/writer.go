@@ -20,7 +20,7 @@ const retryAfter = time.Second
 
 // A writer brings records to the store, those of all runs together: while one
 // transaction is flushed, whoever comes next waits, and all who wait are in the
-// next one. It has no goroutine of its own: one of those who wait does it for all.
+// next one. It has no goroutine that stays: one of those who wait does it for all.
 type writer struct {
 	store  journal.Store
 	frames []byte // where the leader makes frames
@@ -76,9 +76,20 @@ func (w *writer) enqueue(j *job) error {
 	w.leading = true
 	w.mu.Unlock()
 	if lead || <-j.turn {
-		w.lead(j)
+		w.leadAside(j)
 	}
 	return j.err
+}
+
+// leadAside is lead in a goroutine that ends with it. A transaction takes a deep
+// stack, which whoever leads would else keep as long as its run waits.
+func (w *writer) leadAside(own *job) {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		w.lead(own)
+	}()
+	<-done
 }
 
 // queueMost is how many records may wait in memory. They are never so many
