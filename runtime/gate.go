@@ -121,6 +121,7 @@ func (p *pass) fn(name string) (f *tool.Func, own bool) {
 type program struct {
 	modules []tool.Module // that only this program may ask for
 	review  func(by *tool.Tool, changes []tool.Change) error
+	reason  func(v tool.Value, err error) string // see [Recording]; or nil
 }
 
 // fn returns the row of an effect that only the program has, or nil.

@@ -2,11 +2,13 @@ package runtime
 
 import (
 	"context"
+	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/sandbox"
 )
 
 // A Program is a script that is run for itself and not as a tool, such as the
@@ -44,6 +46,7 @@ type Program struct {
 	Recording
 
 	instead
+	prepared *tool.Tool // see Prepare
 }
 
 // A Recording says how the run of a [Program] is recorded, where the host has a
@@ -72,12 +75,27 @@ type instead struct {
 	replay *replaying      // in place of a record of its own
 }
 
+// Prepare makes what the runs of a program share, for one of which many copies run
+// at once: it is then not made for each.
+func (p *Program) Prepare() { p.prepared = p.asTool() }
+
+// asTool is the program as rules, grants and events see it.
+func (p *Program) asTool() *tool.Tool {
+	location := tool.Embedded
+	if p.Builtin {
+		location = tool.Builtin
+	}
+	if t := p.prepared; t != nil && t.Name == p.Name && t.Location == location && slices.Equal(t.Needs, p.Needs) {
+		return t
+	}
+	return &tool.Tool{Name: p.Name, Location: location, Needs: p.Needs, Granted: p.Needs}
+}
+
 // Run runs a program. Made with the context of an effect, or of a handler in
 // Go, it is run for that call: it may have nothing done that the call, and
 // those above it, may not.
 func (h *Host) Run(ctx context.Context, p *Program) (tool.Outcome, error) {
-	own := *p // what a record says of it is no change of the caller's
-	g, runner, done, err := h.begin(ctx, &own)
+	g, runner, done, err := h.begin(ctx, *p)
 	defer done()
 	if err != nil {
 		return tool.Outcome{}, err
@@ -86,49 +104,51 @@ func (h *Host) Run(ctx context.Context, p *Program) (tool.Outcome, error) {
 		var out tool.Outcome
 		err := g.run.execute(ctx, func(ctx context.Context) (err error) {
 			out, err = safely(ctx, runner, g.call, g.perform)
-			out, err = g.end(ctx, &own, out, err)
+			out, err = g.end(ctx, out, err)
 			return err
 		})
 		return out, err
 	}
 	out, err := safely(ctx, runner, g.call, g.perform)
-	return g.end(ctx, &own, out, err)
+	return g.end(ctx, out, err)
 }
 
 // begin makes the pass of a program, and what runs it; done is to be called in any
 // case. Like end it is a function of its own so that a run that waits does not
-// carry its frame.
-func (h *Host) begin(ctx context.Context, p *Program) (g *pass, runner tool.Runner, done func(), err error) {
-	location := tool.Embedded
-	if p.Builtin {
-		location = tool.Builtin
-	}
+// carry its frame, and of the program, which a record may change, it leaves what the
+// run needs until its end.
+func (h *Host) begin(ctx context.Context, p Program) (g *pass, runner tool.Runner, done func(), err error) {
 	c := tool.Call{ID: p.ID, Tool: p.Name, Entry: p.Entry, Args: p.Args, Place: p.Place, Caller: tool.ByScript}
 	above, done := h.forWhom(ctx, &c)
-	t := &tool.Tool{Name: p.Name, Location: location, Needs: p.Needs, Granted: p.Needs}
-	if err := h.mayProvide(p); err != nil {
+	t := p.asTool()
+	if err := h.mayProvide(&p); err != nil {
 		return nil, nil, done, err
 	}
 	if above != nil && above.depth >= MaxDepth {
 		return nil, nil, done, tooDeep()
 	}
 	c.Limits = h.limits(c, t)
-	box := h.boxFor(location, tool.Limits{})
+	box := h.boxFor(t.Location, tool.Limits{})
 	if box == nil && p.run == nil {
 		return nil, nil, done, tool.Errorf(tool.Invalid, "the host has no sandbox to run '%s' in", p.Name)
 	}
-	run, err := h.runOf(ctx, p, &c, above)
+	run, err := h.runOf(ctx, &p, &c, above)
 	if err != nil {
 		return nil, nil, done, err
 	}
 	g = run.newPass(t, c, above)
-	g.program = &program{modules: p.Modules, review: p.Review}
+	g.program = &program{modules: p.Modules, review: p.Review, reason: p.Reason}
 	if p.run != nil {
 		return g, p.run, done, nil
 	}
-	return g, func(ctx context.Context, c tool.Call, do tool.Effector) (tool.Outcome, error) {
-		return box.Run(ctx, p.Script, c, do)
-	}, done, nil
+	return g, runnerOf(box, p.Script), done, nil
+}
+
+// runnerOf runs a script in a sandbox.
+func runnerOf(box sandbox.Sandbox, s tool.Script) tool.Runner {
+	return func(ctx context.Context, c tool.Call, do tool.Effector) (tool.Outcome, error) {
+		return box.Run(ctx, s, c, do)
+	}
 }
 
 // runOf returns the run that a program is part of: that of its caller, a replay,
@@ -152,14 +172,14 @@ func (h *Host) runOf(ctx context.Context, p *Program, c *tool.Call, above *pass)
 }
 
 // end ends the record of a program, or parks its run.
-func (g *pass) end(ctx context.Context, p *Program, out tool.Outcome, err error) (tool.Outcome, error) {
+func (g *pass) end(ctx context.Context, out tool.Outcome, err error) (tool.Outcome, error) {
 	if err == nil {
 		err = checkSize(out.Value, g.call.Limits.Result)
 	}
 	if g.above == nil {
 		reason := ""
-		if p.Reason != nil {
-			reason = p.Reason(out.Value, err)
+		if g.program.reason != nil {
+			reason = g.program.reason(out.Value, err)
 		}
 		err = g.run.end(ctx, reason, out, err)
 	}
