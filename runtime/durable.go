@@ -197,7 +197,7 @@ func (h *Host) stillTrusted(ctx context.Context, j *history.Journal, runID, name
 	if err != nil {
 		return err
 	}
-	kept := pins{host: h, record: log, tools: map[string]*pinned{}}
+	kept := pins{host: h, record: log}
 	for n, err := range log.Notes() {
 		if err != nil {
 			return unrecorded(err)

@@ -38,8 +38,16 @@ const (
 // take takes the pinned tool from a note, if that keeps one.
 func (p *pins) take(n *tool.Dict) {
 	if name := n.Text(noteTool); name != "" {
-		p.tools[tool.Key(name)] = &pinned{hash: n.Text(noteHash), kept: n}
+		p.pin(name, &pinned{hash: n.Text(noteHash), kept: n})
 	}
+}
+
+// pin notes a tool by its name.
+func (p *pins) pin(name string, t *pinned) {
+	if p.tools == nil {
+		p.tools = map[string]*pinned{}
+	}
+	p.tools[tool.Key(name)] = t
 }
 
 // find is the [finder] of a recorded run.
@@ -55,7 +63,7 @@ func (p *pins) find(ctx context.Context, c *tool.Call) (*tool.Tool, tool.Runner,
 		if err := p.keep(ctx, c.Place, current); err != nil {
 			return nil, nil, err
 		}
-		p.tools[tool.Key(c.Tool)] = &pinned{hash: current.Hash}
+		p.pin(c.Tool, &pinned{hash: current.Hash})
 		return current, runner, nil
 	}
 	return p.pinned(ctx, pin, current, runner, err)

@@ -46,7 +46,7 @@ func (h *Host) Replay(ctx context.Context, o Replay) (*Replayed, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &replaying{Replay: o, record: history.NewReplay(log, o.With != nil, o.From), pins: pins{host: h, record: log, tools: map[string]*pinned{}}}
+	r := &replaying{Replay: o, record: history.NewReplay(log, o.With != nil, o.From), pins: pins{host: h, record: log}}
 	r.run = &run{host: h, id: o.Program.ID, record: r.record, find: r.find, approve: approveReplayed}
 	if err := r.run.resume(ctx, &r.pins, false); err != nil {
 		return nil, err

@@ -73,7 +73,7 @@ func (r *run) open(ctx context.Context, p *Program, c *tool.Call) error {
 
 // keep has the run kept in a record, which an earlier process may have begun.
 func (r *run) keep(ctx context.Context, j *history.Journal, log *history.Log, resumed bool) error {
-	pins := &pins{host: r.host, record: log, tools: map[string]*pinned{}}
+	pins := &pins{host: r.host, record: log}
 	r.record, r.id, r.find = log, log.Run().ID, pins.find
 	if !resumed {
 		return nil
