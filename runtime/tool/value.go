@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"iter"
+	"maps"
 	"math"
 	"math/big"
 	"slices"
@@ -149,6 +150,16 @@ func (d *Dict) Bool(name string) bool {
 	v, _ := d.Get(name)
 	b, _ := v.(bool)
 	return b
+}
+
+// Clone returns a dict of the same entries, with room for some more. It shares
+// their keys and values.
+func (d *Dict) Clone(more int) *Dict {
+	c := &Dict{entries: make([]Entry, 0, d.Len()+more)}
+	if d != nil {
+		c.entries, c.index = append(c.entries, d.entries...), maps.Clone(d.index)
+	}
+	return c
 }
 
 // Put sets the value of a string key; a new key goes to the end.
