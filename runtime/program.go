@@ -46,7 +46,6 @@ type Program struct {
 	Recording
 
 	instead
-	prepared *tool.Tool // see Prepare
 }
 
 // A Recording says how the run of a [Program] is recorded, where the host has a
@@ -73,6 +72,8 @@ type instead struct {
 	run    tool.Runner
 	named  func(id string) // gets the ID that the host made up
 	replay *replaying      // in place of a record of its own
+
+	prepared *tool.Tool // see Prepare
 }
 
 // Prepare makes what the runs of a program share, for one of which many copies run

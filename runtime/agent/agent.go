@@ -80,17 +80,17 @@ const maxIterations = 50
 type Agent struct {
 	host     *runtime.Host
 	opts     Options
-	settings Settings
+	settings *tool.Dict // as they are recorded
 	policy   Policy
 	tools    []tool.Tool
 	format   Format
-	modules  []tool.Module // of the policy, shared by all sessions
+	program  runtime.Program // the policy, as far as all turns share it
 }
 
 // New returns an agent that acts through a host, which must know [Modules]. It
 // fails where the options name what there is not.
 func New(h *runtime.Host, o *Options) (*Agent, error) {
-	a := &Agent{host: h, modules: Modules()}
+	a := &Agent{host: h}
 	if o != nil {
 		a.opts = *o
 	}
@@ -100,12 +100,13 @@ func New(h *runtime.Host, o *Options) (*Agent, error) {
 	if a.opts.Iterations < 0 {
 		return nil, tool.Errorf(tool.Invalid, "the number of iterations must be positive, not %d", a.opts.Iterations)
 	}
-	a.settings = a.opts.settings()
+	settings := a.opts.settings()
 	if a.opts.Idle > 0 {
 		a.opts.Model = model.WithIdleTimeout(a.opts.Model, a.opts.Idle)
 	}
 	a.opts.Policy = cmp.Or(a.opts.Policy, "task")
-	a.settings.Policy = a.opts.Policy
+	settings.Policy = a.opts.Policy
+	a.settings = settings.dict()
 	a.opts.Depth = cmp.Or(a.opts.Depth, 1)
 	a.opts.MaxResult = cmp.Or(a.opts.MaxResult, DefaultResultText)
 	find := a.opts.Policies
@@ -119,6 +120,9 @@ func New(h *runtime.Host, o *Options) (*Agent, error) {
 	if err := a.policy.check(); err != nil {
 		return nil, err
 	}
+	a.policy.Script.Hash = a.policy.Script.Sum()
+	a.program = a.policy.program()
+	a.program.Parks = a.opts.Parks
 	if a.format, err = chooseFormat(a.opts.Format, a.opts.Model); err != nil {
 		return nil, err
 	}

@@ -21,7 +21,7 @@ func (t *turn) doCall(ctx context.Context, e tool.Effect) (tool.Value, error) {
 	if err != nil {
 		return nil, err
 	}
-	o, err := t.carryOut(ctx, d, e.Place)
+	o, err := t.watched(ctx, d, e.Place)
 	if err != nil {
 		return nil, err
 	}
@@ -87,6 +87,12 @@ func (o *outcome) dict(left traces) *tool.Dict {
 
 // completes is the tool whose call ends a task.
 const completes = "task_complete"
+
+// watched is carryOut, while it is noted which files the tools read and write.
+func (t *turn) watched(ctx context.Context, d Decision, at tool.Place) (outcome, error) {
+	defer t.agent.host.Events.SubscribeTo(t.ID, tool.EffectDone, t.watchFiles)()
+	return t.carryOut(ctx, d, at)
+}
 
 // carryOut makes a call, if the model may make it and it is not the same again.
 // The error is one that ends the run.

@@ -113,6 +113,9 @@ func (t *turn) leave(left traces) {
 	t.seeing.Lock()
 	defer t.seeing.Unlock()
 	t.agents += left.agents
+	if t.files == nil && len(left.files) > 0 {
+		t.files = map[string]Seen{}
+	}
 	for path, did := range left.files {
 		seen := t.files[path]
 		if did.changed {

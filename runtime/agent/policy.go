@@ -4,6 +4,7 @@ import (
 	"regexp"
 	"strings"
 
+	"github.com/cassidy-run/cassidy/runtime"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/scripts"
 )
@@ -52,6 +53,16 @@ func PolicyLibs() map[string]string { return scripts.PolicyLibs() }
 
 // name is how events and errors name the policy.
 func (p *Policy) name() string { return "policy " + p.Name }
+
+// program is the policy as it is run, but for what each turn has of its own.
+func (p *Policy) program() runtime.Program {
+	prog := runtime.Program{Name: p.name(), Script: p.Script, Builtin: p.Location == tool.Builtin, Entry: entry, Modules: Modules()}
+	if prog.Kind = taskKind; p.Name == "chat" {
+		prog.Kind = chatKind
+	}
+	prog.Prepare()
+	return prog
+}
 
 // placeless returns the error of a run without the line of the policy at which
 // it came up, if the policy is ours: that helps nobody, unless it is its fault.

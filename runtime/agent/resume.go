@@ -83,7 +83,7 @@ func (t *turn) options() *tool.Dict {
 	if t.above != nil {
 		return nil // it is a part of another run
 	}
-	d := t.agent.settings.dict()
+	d := t.agent.settings.Clone(2)
 	d.Put(taskOption, t.result.Task)
 	d.Put(conversationOption, nil)
 	if t.turns > 0 || t.reoffered {

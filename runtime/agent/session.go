@@ -53,7 +53,6 @@ func (a *Agent) NewSession(id string) *Session {
 			Role: a.role(), Tools: a.tools, Format: a.format, Skills: o.Skills, Context: o.Context, WorkDir: o.WorkDir, Iterations: o.Iterations,
 		},
 		account: *newAccount(o.Budget, a.tools, a.format),
-		files:   map[string]Seen{},
 	}
 }
 
@@ -101,19 +100,16 @@ func (s *Session) begin(ctx context.Context, message string) *turn {
 
 // program is the policy, as it is run for the turn.
 func (t *turn) program() *runtime.Program {
-	p := &t.agent.policy
-	return &runtime.Program{
-		Name: p.name(), Script: p.Script, Builtin: p.Location == tool.Builtin,
-		Entry: entry, Args: tool.NewDict("task", t.result.Task), ID: t.ID, Modules: t.agent.modules, Review: t.reviewChanges,
-		Recording: runtime.Recording{Kind: t.kind(), Title: t.result.Task, Reason: t.reason, Options: t.options(), Parks: t.agent.opts.Parks},
-	}
+	p := t.agent.program
+	p.ID, p.Args, p.Review = t.ID, tool.NewDict("task", t.result.Task), t.reviewChanges
+	p.Title, p.Reason, p.Options = t.result.Task, t.reason, t.options()
+	return &p
 }
 
 // run has the policy lead the turn to its end.
 func (t *turn) run(ctx context.Context, p *runtime.Program) (*Result, error) {
 	defer t.next()
 	t.emitStart(p.Resume)
-	defer t.agent.host.Events.SubscribeTo(t.ID, tool.EffectDone, t.watchFiles)()
 	out, err := t.agent.host.Run(context.WithValue(ctx, turnKey{}, t), p)
 	return t.ended(out.Value, err)
 }
@@ -132,14 +128,6 @@ func (t *turn) ended(v tool.Value, err error) (*Result, error) {
 	t.result.Thread, t.result.Usage.Estimated, t.result.Usage.Wall = t.thread, t.account.Used(), time.Since(t.begun)
 	t.emitEnd(err)
 	return &t.result, err
-}
-
-// kind is what the turn is recorded as.
-func (t *turn) kind() string {
-	if t.agent.policy.Name == "chat" {
-		return chatKind
-	}
-	return taskKind
 }
 
 // reason says in the record why the policy ended.
