@@ -171,7 +171,7 @@ type waitingSet struct {
 }
 
 // TestAWaitingAgentIsSmall holds what 1,000 of each take against that. Those that
-// are recorded take 1 KB more, and 3 where the disk is slow: the benchmark has them.
+// are recorded take some more, and vary too much for it: the benchmark has them.
 func TestAWaitingAgentIsSmall(t *testing.T) {
 	if raceDetector {
 		t.Skip("the race detector takes memory of its own")
