@@ -79,13 +79,11 @@ func (p *pass) look(ctx context.Context, e tool.Effect) (tool.Outcome, error) {
 // admissible says whether the call may be made, whoever makes it and whatever
 // its arguments are.
 func (r rights) admissible() error {
-	switch t := r.of.tool; {
-	case r.of.depth > MaxDepth:
+	if r.of.depth > MaxDepth {
 		return tooDeep()
-	case t.State == tool.Untrusted:
-		return untrusted(t)
-	case t.State == tool.NotHere:
-		return tool.Errorf(tool.Unavailable, "the tool '%s' is not available here: %s", t.Name, t.Reason)
+	}
+	if err := notReady(r.of.tool); err != nil {
+		return err
 	}
 	if verdict, rule := r.judgeCall(); verdict == tool.Deny {
 		return denied("the call of '"+r.of.tool.Name+"'", rule)
@@ -93,6 +91,17 @@ func (r rights) admissible() error {
 	// A script that calls it declares this before; one for which a handler in
 	// Go or a program calls it does not get more that way.
 	return r.callersHave(tool.Capability{Name: "tool", Target: r.of.tool.Name})
+}
+
+// notReady is the error of a tool that is untrusted, or not available here.
+func notReady(t *tool.Tool) error {
+	switch t.State {
+	case tool.Untrusted:
+		return untrusted(t)
+	case tool.NotHere:
+		return tool.Errorf(tool.Unavailable, "the tool '%s' is not available here: %s", t.Name, t.Reason)
+	}
+	return nil
 }
 
 // admitCall is admissible, and audits a refusal.

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/cassidy-run/cassidy/runtime/history"
 	"github.com/cassidy-run/cassidy/runtime/tool"
@@ -56,10 +57,17 @@ func (h *Host) continueCall(ctx context.Context, j *history.Journal, begin *hist
 		return failedResult(exists)
 	case err != nil:
 		return failedResult(err)
-	case r.Kind != callKind || !tool.Equal(r.Args, begin.Args):
+	case r.Kind != callKind || !callsSame(r.Args, begin.Args):
 		return failedResult(tool.Errorf(tool.Conflict, "the run '%s' is another call: %s", r.ID, r.Title).WithHint("choose another ID"))
 	}
 	return h.Resume(ctx, begin.ID)
+}
+
+// callsSame reports whether two calls, as callArgs records them, are the same: of the
+// same tool with the same arguments, for whatever reason.
+func callsSame(a, b *tool.Dict) bool {
+	c, d := recordedCallOf(a), recordedCallOf(b)
+	return tool.Key(c.Tool) == tool.Key(d.Tool) && c.Texts == d.Texts && tool.Equal(c.Args, d.Args)
 }
 
 // recordedCall makes the call that a record is of.
@@ -92,14 +100,23 @@ func callArgs(c tool.Call) *tool.Dict {
 	if args == nil {
 		args = &tool.Dict{}
 	}
-	return tool.NewDict("tool", c.Tool, "args", args, "texts", c.Texts, "caller", int64(c.Caller), "reasoning", c.Reasoning)
+	d := tool.NewDict("tool", c.Tool, "args", args, "texts", c.Texts, "caller", int64(c.Caller), "reasoning", c.Reasoning)
+	if l := c.Limits; l != (tool.Limits{}) {
+		d.Put("limits", tool.NewDict("steps", l.Steps, "cpu_ns", int64(l.CPU), "memory", l.Memory, "result", int64(l.Result)))
+	}
+	return d
 }
 
 // recordedCallOf is the call that callArgs recorded.
 func recordedCallOf(d *tool.Dict) tool.Call {
 	v, _ := d.Get("args")
 	args, _ := v.(*tool.Dict)
-	return tool.Call{Tool: d.Text("tool"), Args: args, Texts: d.Bool("texts"), Caller: tool.Caller(d.Int("caller", int64(tool.ByModel))), Reasoning: d.Text("reasoning")}
+	c := tool.Call{Tool: d.Text("tool"), Args: args, Texts: d.Bool("texts"), Caller: tool.Caller(d.Int("caller", int64(tool.ByModel))), Reasoning: d.Text("reasoning")}
+	if v, ok := d.Get("limits"); ok {
+		l, _ := v.(*tool.Dict)
+		c.Limits = tool.Limits{Steps: l.Int("steps", 0), CPU: time.Duration(l.Int("cpu_ns", 0)), Memory: l.Int("memory", 0), Result: int(l.Int("result", 0))}
+	}
+	return c
 }
 
 // argsText shows arguments in the title of a run, as they are typed on a command
@@ -175,7 +192,7 @@ func resumeCall(ctx context.Context, h *Host, r Recorded) (tool.Result, error) {
 	if err != nil {
 		return tool.Result{}, err
 	}
-	if err := h.stillTrusted(ctx, j, r.ID, recordedCallOf(r.Args).Tool); err != nil {
+	if err := h.canResume(ctx, j, r.ID, recordedCallOf(r.Args).Tool); err != nil {
 		return tool.Result{}, err
 	}
 	log, err := j.Resume(ctx, r.ID)
@@ -185,29 +202,32 @@ func resumeCall(ctx context.Context, h *Host, r Recorded) (tool.Result, error) {
 	return h.recordedCall(ctx, j, log, recordedCallOf(log.Run().Args), true)
 }
 
-// stillTrusted refuses to resume a call of a tool that is not trusted, which would
-// end its run: it can be resumed later. One that was trusted when the run called it
-// and has changed since is called as it was.
-func (h *Host) stillTrusted(ctx context.Context, j *history.Journal, runID, name string) error {
-	t, _, err := h.lookup(name)
-	if err != nil || t.State != tool.Untrusted {
-		return nil
+// canResume refuses to resume a call whose tool is not there, not trusted or not
+// available, which would end its run: it can be resumed where and when it is. One
+// that was there when the run called it is called as it was then.
+func (h *Host) canResume(ctx context.Context, j *history.Journal, runID, name string) error {
+	t, runner, err := h.lookup(name)
+	if err == nil && t.State == tool.Ready {
+		return h.usable(ctx, t, runner)
 	}
-	log, err := j.Read(ctx, runID)
-	if err != nil {
-		return err
+	log, failure := j.Read(ctx, runID)
+	if failure != nil {
+		return failure
 	}
 	kept := pins{host: h, record: log}
-	for n, err := range log.Notes() {
-		if err != nil {
-			return unrecorded(err)
+	for n, failure := range log.Notes() {
+		if failure != nil {
+			return unrecorded(failure)
 		}
 		kept.take(n)
 	}
-	if kept.tools[tool.Key(name)] != nil && !t.Revoked {
+	switch {
+	case kept.tools[tool.Key(name)] != nil && (err != nil || !t.Revoked):
 		return nil
+	case err != nil:
+		return err
 	}
-	return untrusted(t)
+	return notReady(t)
 }
 
 func resumeUndo(ctx context.Context, h *Host, r Recorded) (tool.Result, error) {
@@ -263,8 +283,8 @@ func (h *Host) kind(name string) (Kind, error) {
 	return k, nil
 }
 
-// Waiting yields the open questions of the parked runs, those of the newest run
-// first. The loop may call Answer.
+// Waiting yields the open questions of the runs that have not ended, those of the
+// newest run first. The loop may call Answer.
 func (h *Host) Waiting(ctx context.Context) iter.Seq2[history.Question, error] {
 	return func(yield func(history.Question, error) bool) {
 		j, err := h.journal()
@@ -272,20 +292,20 @@ func (h *Host) Waiting(ctx context.Context) iter.Seq2[history.Question, error] {
 			yield(history.Question{}, err)
 			return
 		}
-		var parked []string
-		for r, err := range j.Runs(ctx, history.Filter{States: []history.State{history.Parked}}) {
+		var open []string
+		for r, err := range j.Runs(ctx, history.Filter{States: []history.State{history.Parked, history.Running}}) {
 			if err != nil {
 				yield(history.Question{}, err)
 				return
 			}
-			parked = append(parked, r.ID)
+			open = append(open, r.ID)
 		}
-		for _, id := range parked {
-			open, err := j.Questions(ctx, id)
+		for _, id := range open {
+			asked, err := j.Questions(ctx, id)
 			if err != nil && !yield(history.Question{Run: id}, err) {
 				return
 			}
-			for _, q := range open {
+			for _, q := range asked {
 				if !yield(q, nil) {
 					return
 				}

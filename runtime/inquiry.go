@@ -36,7 +36,7 @@ const maxRefusals = 3
 func (q *inquiry) ask(ctx context.Context) (Answer, error) {
 	p := q.of
 	if said, err := q.said(ctx); err != nil || said != nil {
-		return q.taken(said, err) // whatever was said later
+		return q.taken(said, err, p.run.approvals) // whatever was said later
 	}
 	switch {
 	case p.run.approvals.has(q.approval()):
@@ -60,13 +60,14 @@ func (q *inquiry) ask(ctx context.Context) (Answer, error) {
 	if p.run.leavesOpen(err) {
 		return Answer{}, err
 	}
-	return q.taken(&answer, err)
+	return q.taken(&answer, err, p.run.approvals.wider())
 }
 
 const approvedBefore = "it was approved for good before"
 
-// taken is what an answer means.
-func (q *inquiry) taken(answer *Answer, err error) (Answer, error) {
+// taken is what an answer means. A permanent one that was given now holds for as long
+// as the host lives; one from the record, or that was sent to the run, for the run.
+func (q *inquiry) taken(answer *Answer, err error, lasts *approvals) (Answer, error) {
 	if err == nil && !answer.Yes {
 		err = q.notApproved(answer.Why)
 	}
@@ -75,7 +76,7 @@ func (q *inquiry) taken(answer *Answer, err error) (Answer, error) {
 		return Answer{}, tool.AsError(err, tool.Denied)
 	}
 	if answer.Always && answer.Args == nil {
-		q.of.run.approvals.add(q.approval())
+		lasts.add(q.approval())
 	}
 	a := *answer
 	if a.how == "" {
@@ -149,7 +150,7 @@ func (q *inquiry) said(ctx context.Context) (*Answer, error) {
 	}
 	subject := q.subject()
 	a, asked, err := q.of.run.answer(ctx, q.Place, func(asked *history.Question) bool {
-		return asked.Kind == history.QuestionApproval && asked.Data.Text(dataSubject) == subject && asked.Data.Int(dataEdits, 0) == int64(q.edits)
+		return asked.Kind == history.QuestionApproval && asked.Data.Text(dataSubject) == subject && asked.Data.Int(dataEdits, 0) == int64(q.edits) && q.sameCall(asked.Data)
 	})
 	if err != nil || a == nil {
 		return nil, err
@@ -162,6 +163,29 @@ func (q *inquiry) said(ctx context.Context) (*Answer, error) {
 		err = q.sameChanges(asked.Data)
 	}
 	return answer, err
+}
+
+// sameCall reports whether what is asked about is what somebody was shown: what a
+// handler in Go does first, and what second, can differ each time.
+func (q *inquiry) sameCall(shown *tool.Dict) bool {
+	if shown.Text(dataTool) != q.Tool.Name {
+		return false
+	}
+	v, _ := shown.Get(dataArgs)
+	then, _ := v.(*tool.Dict)
+	now := q.args()
+	if then.Len() == 0 || now.Len() == 0 {
+		return then.Len() == now.Len()
+	}
+	return tool.Equal(then, now)
+}
+
+// args are those of what is asked about: an effect, or a call.
+func (q *inquiry) args() *tool.Dict {
+	if q.Effect != nil {
+		return q.Effect.Args
+	}
+	return q.Call.Args
 }
 
 // sameChanges says whether what would be changed is what somebody was shown.
@@ -196,18 +220,16 @@ func (q *inquiry) keepAlways(ctx context.Context, a *Answer) error {
 // recorded is the question as it is recorded.
 func (q *inquiry) recorded() history.Question {
 	text := q.needs()
-	args := q.Call.Args
 	d := tool.NewDict(dataSubject, q.subject(), dataTool, q.Tool.Name)
 	switch {
 	case q.Changes != nil:
 		d.Put(dataChanges, changeDict(q.Changes))
 	case q.Effect != nil:
 		d.Put(dataFunc, q.Effect.Func)
-		args = q.Effect.Args
 	default:
-		text += ": " + q.Tool.CallText(args)
+		text += ": " + q.Tool.CallText(q.Call.Args)
 	}
-	if args != nil {
+	if args := q.args(); args != nil {
 		d.Put(dataArgs, args)
 	}
 	d.Put(dataTakes, capabilityTexts(q.Takes))
@@ -346,10 +368,21 @@ func lasting(n *tool.Dict) (approval, bool) {
 	return a, a.kind != "" && a.hash != ""
 }
 
-// approvals are those that hold permanently. Nil holds none and takes none.
+// approvals are those that hold permanently: for a run, or for as long as the host
+// lives. Nil holds none and takes none.
 type approvals struct {
+	above *approvals // those of the host, which hold in each run
+
 	mu  sync.Mutex
 	set map[approval]bool
+}
+
+// wider are the approvals that a live answer is added to: those of the host.
+func (a *approvals) wider() *approvals {
+	if a == nil || a.above == nil {
+		return a
+	}
+	return a.above
 }
 
 func (a *approvals) has(one approval) bool {
@@ -357,8 +390,9 @@ func (a *approvals) has(one approval) bool {
 		return false
 	}
 	a.mu.Lock()
-	defer a.mu.Unlock()
-	return a.set[one]
+	known := a.set[one]
+	a.mu.Unlock()
+	return known || a.above.has(one)
 }
 
 func (a *approvals) add(one approval) {

@@ -1,6 +1,7 @@
 package runtime
 
 import (
+	"cmp"
 	"context"
 	"sync/atomic"
 
@@ -75,6 +76,7 @@ func (r *run) open(ctx context.Context, p *Program, c *tool.Call) error {
 func (r *run) keep(ctx context.Context, j *history.Journal, log *history.Log, resumed bool) error {
 	pins := &pins{host: r.host, record: log}
 	r.record, r.id, r.find = log, log.Run().ID, pins.find
+	r.approvals = &approvals{above: r.approvals}
 	if !resumed {
 		return nil
 	}
@@ -157,6 +159,7 @@ func (r *run) end(ctx context.Context, reason string, out tool.Outcome, err erro
 	switch {
 	case why != "":
 		if failure := r.record.Park(ctx, string(why), r.waits.wake()); failure != nil {
+			_ = r.record.Close() // it can be resumed from what was recorded
 			return unrecorded(failure)
 		}
 		return err
@@ -167,8 +170,9 @@ func (r *run) end(ctx context.Context, reason string, out tool.Outcome, err erro
 		reason, out = "cancelled", tool.Outcome{Usage: out.Usage}
 		err = tool.Errorf(tool.Canceled, "the run was cancelled")
 	}
-	if failure := r.record.End(ctx, reason, out, err); failure != nil && err == nil {
-		return unrecorded(failure)
+	if failure := r.record.End(ctx, reason, out, err); failure != nil {
+		_ = r.record.Close()
+		return cmp.Or(err, unrecorded(failure))
 	}
 	return err
 }
@@ -195,7 +199,7 @@ func (r *run) parkReason(err error) (tool.LimitName, error) {
 		if parked := r.waits.parked(r.id); parked != nil {
 			return parked.Limit, parked
 		}
-		return e.Limit, err
+		return parkedInterrupted, err // a handler in Go says so
 	case e.Limit == tool.LimitRecord:
 		return "", err
 	case r.stopped.is(), e.Limit == tool.LimitWorker:

@@ -263,7 +263,7 @@ func (u *undoing) takeBack(ctx context.Context, e tool.Effect, g tool.Grant) (to
 		return tool.Outcome{}, err
 	}
 	if look := u.host.funcs[reconcileEffect]; look != nil && inverse.Func == restoreEffect {
-		out, err := look.Do(ctx, tool.Effect{Func: reconcileEffect, Args: inverse.Args, Place: e.Place}, g)
+		out, err := u.host.execute(ctx, look, tool.Effect{Func: reconcileEffect, Args: inverse.Args, Place: e.Place}, g)
 		if tool.KindOf(err) == tool.Conflict {
 			return out, leftAlone(inverse.Place, err)
 		}
@@ -271,7 +271,7 @@ func (u *undoing) takeBack(ctx context.Context, e tool.Effect, g tool.Grant) (to
 			return out, err
 		}
 	}
-	return f.Do(ctx, *inverse, g)
+	return u.host.execute(ctx, f, *inverse, g)
 }
 
 // leftAlone says that a file is not as the run has left it.
