@@ -33,6 +33,7 @@ type machine struct {
 	parks        bool
 	approve      runtime.Approve
 	rules        []tool.Rule
+	execute      runtime.Executor
 }
 
 // eachStore runs a test over each kind of store.
@@ -87,7 +88,7 @@ func (m *machine) process(dies int, after bool) *process {
 			return m.answer, nil
 		}
 	}
-	h, err := runtime.New(&runtime.Options{Sandbox: inline(modules), Modules: modules, WorkDir: m.dir, Journal: recordIn(p.j), Approve: m.approve, Rules: m.rules, Ask: ask})
+	h, err := runtime.New(&runtime.Options{Sandbox: inline(modules), Modules: modules, WorkDir: m.dir, Journal: recordIn(p.j), Approve: m.approve, Rules: m.rules, Ask: ask, Executor: m.execute})
 	if err != nil {
 		m.t.Fatal(err)
 	}

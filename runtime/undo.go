@@ -133,7 +133,7 @@ func (h *Host) undoSteps(ctx context.Context, j *history.Journal, u Undo) (steps
 		switch {
 		case e.Func == commitEffect && e.Err == nil && (!e.Unknown() || e.Change.Len() > 0), e.Outcome.Undo != nil:
 			steps = append(steps, undoStep{place: e.Place, what: e.Func, when: cmp.Or(e.Settled, e.Intended)})
-		case e.Kind == tool.External && e.Err == nil:
+		case e.Kind == tool.External && mayHaveActed(&e):
 			outside = append(outside, e)
 		}
 	}
@@ -157,6 +157,19 @@ func (h *Host) undoSteps(ctx context.Context, j *history.Journal, u Undo) (steps
 		return cmp.Or(b.when.Compare(a.when), slices.Compare(b.place, a.place))
 	})
 	return steps, lasting, nil
+}
+
+// mayHaveActed reports whether an effect beyond the project may have done something:
+// one that failed may have, unless it was refused before it began.
+func mayHaveActed(e *history.Entry) bool {
+	if e.Err == nil {
+		return true
+	}
+	switch e.Err.Kind {
+	case tool.Denied, tool.Security, tool.Unanswered, tool.Invalid, tool.NotFound:
+		return false
+	}
+	return true
 }
 
 func later(a, b time.Time) time.Time {

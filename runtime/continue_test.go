@@ -1,0 +1,272 @@
+package runtime_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/cassidy-run/cassidy/runtime"
+	"github.com/cassidy-run/cassidy/runtime/history"
+	"github.com/cassidy-run/cassidy/runtime/tool"
+)
+
+// deploys registers a tool in Go that acts, and notes what it deployed to.
+func (p *process) deploys(to *[]string) {
+	p.m.t.Helper()
+	d := tool.Tool{Name: "deploy", Description: "Deploy.", Needs: []tool.Capability{{Name: "use", Target: "out"}},
+		Params: []tool.Param{{Name: "to", Type: tool.Type{Name: tool.TypeString}, Required: true}}}
+	err := p.Register(d, func(_ context.Context, args *tool.Dict) (tool.Value, error) {
+		p.m.mu.Lock()
+		defer p.m.mu.Unlock()
+		*to = append(*to, args.Text("to"))
+		return strings.Repeat("x", 5000), nil
+	})
+	if err != nil {
+		p.m.t.Fatal(err)
+	}
+}
+
+var toStaging = tool.Call{Tool: "deploy", Args: tool.NewDict("to", "staging")}
+
+// waiting makes a durable call that waits for its approval, and answers it.
+func (p *process) waiting(c tool.Call, a history.Answer) {
+	p.m.t.Helper()
+	if _, err := p.Call(context.Background(), c, runtime.Durable("r")); tool.KindOf(err) != tool.Parked {
+		p.m.t.Fatalf("the call gave %v, want that it waits", err)
+	}
+	if err := p.Answer(context.Background(), p.m.questions(p)[0].ID(), a); err != nil {
+		p.m.t.Fatal(err)
+	}
+}
+
+// TestOneRunIsResumedByMany resumes a run from many goroutines at a time, which it
+// waits after each: whoever comes first has it, and the host stays whole.
+func TestOneRunIsResumedByMany(t *testing.T) { eachStore(t, testOneRunIsResumedByMany) }
+
+func testOneRunIsResumedByMany(t *testing.T) {
+	m := headless(t)
+	p := m.process(0, false)
+	var to []string
+	p.deploys(&to)
+	if _, err := p.Call(context.Background(), toStaging, runtime.Durable("r")); tool.KindOf(err) != tool.Parked {
+		t.Fatalf("the call gave %v, want that it waits", err)
+	}
+	var all sync.WaitGroup
+	for range 8 {
+		all.Go(func() {
+			for range 25 {
+				if _, err := p.Resume(context.Background(), "r"); tool.KindOf(err) != tool.Parked && tool.KindOf(err) != tool.Conflict {
+					t.Errorf("a resume gave %v", err)
+				}
+			}
+		})
+	}
+	all.Wait()
+	if n := len(p.Executing()); n != 0 {
+		t.Errorf("%d runs are executed, want none", n)
+	}
+}
+
+// TestACallWaitsForItsTool resumes an approved call in hosts that do not have its
+// tool, or not now: the run is not ended by that.
+func TestACallWaitsForItsTool(t *testing.T) { eachStore(t, testACallWaitsForItsTool) }
+
+func testACallWaitsForItsTool(t *testing.T) {
+	m := headless(t)
+	p := m.process(0, false)
+	var to []string
+	p.deploys(&to)
+	p.waiting(toStaging, history.Answer{Yes: true})
+	p.j.Close()
+
+	p = m.process(0, false)
+	if _, err := p.Resume(context.Background(), "r"); tool.KindOf(err) != tool.NotFound {
+		t.Errorf("without the tool the call gave %v", err)
+	}
+	p.j.Close()
+	p = m.process(0, false)
+	away := errors.New("the cluster is away")
+	err := p.Register(tool.Tool{Name: "deploy", Description: "Deploy."}, func(context.Context, *tool.Dict) (tool.Value, error) { return nil, nil },
+		runtime.AvailableFunc(func(context.Context) error { return away }))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := p.Resume(context.Background(), "r"); tool.KindOf(err) != tool.Unavailable {
+		t.Errorf("while the tool is not available the call gave %v", err)
+	}
+	p.j.Close()
+	p = m.process(0, false)
+	defer p.j.Close()
+	p.deploys(&to)
+	if r, err := p.Resume(context.Background(), "r"); err != nil || len(to) != 1 || to[0] != "staging" {
+		t.Errorf("the call gave %v, %v and deployed to %v", r.Success, err, to)
+	}
+}
+
+// TestAnAnswerIsForOneCall checks that a yes to one call is none to another at the
+// same place, which a handler in Go makes when it is run again.
+func TestAnAnswerIsForOneCall(t *testing.T) { eachStore(t, testAnAnswerIsForOneCall) }
+
+func testAnAnswerIsForOneCall(t *testing.T) {
+	m := headless(t)
+	var to []string
+	start := func(first string) *process {
+		p := m.process(0, false)
+		p.deploys(&to)
+		err := p.Register(tool.Tool{Name: "release", Description: "Release.", OnlyCalls: true, Needs: []tool.Capability{{Name: "tool"}}},
+			func(ctx context.Context, _ *tool.Dict) (tool.Value, error) {
+				r, err := p.Call(ctx, tool.Call{Tool: "deploy", Args: tool.NewDict("to", first)})
+				return r.Value, err
+			})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return p
+	}
+	p := start("staging")
+	_, err := p.Call(context.Background(), tool.Call{Tool: "release", Caller: tool.ByPerson}, runtime.Durable("r"))
+	if tool.KindOf(err) != tool.Parked {
+		t.Fatalf("the call gave %v, want that it waits", err)
+	}
+	if err := p.Answer(context.Background(), m.questions(p)[0].ID(), history.Answer{Yes: true}); err != nil {
+		t.Fatal(err)
+	}
+	p.j.Close()
+	p = start("production")
+	if _, err := p.Resume(context.Background(), "r"); tool.KindOf(err) != tool.Parked || len(to) != 0 {
+		t.Fatalf("another call gave %v and deployed to %v, want that it is asked about", err, to)
+	}
+	p.j.Close()
+}
+
+// TestAPermanentAnswerEndsWithItsRun checks that what somebody has answered to one
+// run permanently is no approval of what is called beside it.
+func TestAPermanentAnswerEndsWithItsRun(t *testing.T) {
+	eachStore(t, testAPermanentAnswerEndsWithItsRun)
+}
+
+func testAPermanentAnswerEndsWithItsRun(t *testing.T) {
+	m := headless(t)
+	p := m.process(0, false)
+	defer p.j.Close()
+	var to []string
+	p.deploys(&to)
+	p.waiting(toStaging, history.Answer{Yes: true, Always: true})
+	if _, err := p.Resume(context.Background(), "r"); err != nil {
+		t.Fatal(err)
+	}
+	_, err := p.Call(context.Background(), tool.Call{Tool: "deploy", Args: tool.NewDict("to", "production")})
+	if tool.KindOf(err) != tool.Denied || len(to) != 1 {
+		t.Errorf("a call beside the run gave %v and deployed to %v, want that nobody has approved it", err, to)
+	}
+}
+
+// TestADurableCallKeepsItsLimits checks that the limits of a call hold when it is
+// resumed, and that the same call may be made for another reason.
+func TestADurableCallKeepsItsLimits(t *testing.T) { eachStore(t, testADurableCallKeepsItsLimits) }
+
+func testADurableCallKeepsItsLimits(t *testing.T) {
+	m := headless(t)
+	p := m.process(0, false)
+	defer p.j.Close()
+	var to []string
+	p.deploys(&to)
+	c := toStaging
+	c.Limits.Result, c.Reasoning = 100, "it is time"
+	p.waiting(c, history.Answer{Yes: true})
+	c.Reasoning = "once more"
+	if _, err := p.Call(context.Background(), c, runtime.Durable("r")); tool.KindOf(err) != tool.Limit {
+		t.Errorf("the call gave %v, want that its result is too long", err)
+	}
+}
+
+// TestACancelWinsOverAnInterruption cancels a run that is being interrupted.
+func TestACancelWinsOverAnInterruption(t *testing.T) { eachStore(t, testACancelWinsOverAnInterruption) }
+
+func testACancelWinsOverAnInterruption(t *testing.T) {
+	m := newMachine(t)
+	p := m.process(0, false)
+	defer p.j.Close()
+	ctx, cancel := context.WithCancel(context.Background())
+	err := p.Register(tool.Tool{Name: "stop", Description: "Stop.", Hints: tool.Hints{ReadOnly: true}}, func(inner context.Context, _ *tool.Dict) (tool.Value, error) {
+		cancel()
+		<-inner.Done()
+		return nil, p.Cancel(context.Background(), "r")
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = p.runIn(ctx, "r", false, "tools.stop()")
+	if state := m.state("r").State; tool.KindOf(err) != tool.Canceled || state != history.Cancelled {
+		t.Errorf("the run gave %v and is %v, want it cancelled", err, state)
+	}
+}
+
+// TestAHandlerThatSaysParked checks that a run is resumable in which a handler in
+// Go reports that it waits, though nothing is asked.
+func TestAHandlerThatSaysParked(t *testing.T) { eachStore(t, testAHandlerThatSaysParked) }
+
+func testAHandlerThatSaysParked(t *testing.T) {
+	m := newMachine(t)
+	p := m.process(0, false)
+	defer p.j.Close()
+	err := p.Register(tool.Tool{Name: "later", Description: "Wait."}, func(context.Context, *tool.Dict) (tool.Value, error) {
+		return nil, tool.Errorf(tool.Parked, "later")
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = p.Call(context.Background(), tool.Call{Tool: "later"}, runtime.Durable("r"))
+	if state := m.state("r").State; tool.KindOf(err) != tool.Parked || state != history.Parked {
+		t.Errorf("the call gave %v and its run is %v, want it parked", err, state)
+	}
+}
+
+// TestAnUndoListsWhatFailed checks that an effect beyond the project which failed is
+// among what lasts, and one that was refused is not.
+func TestAnUndoListsWhatFailed(t *testing.T) { eachStore(t, testAnUndoListsWhatFailed) }
+
+func testAnUndoListsWhatFailed(t *testing.T) {
+	m := newMachine(t)
+	p := m.process(0, false)
+	defer p.j.Close()
+	err := p.Register(tool.Tool{Name: "send", Description: "Send."}, func(context.Context, *tool.Dict) (tool.Value, error) {
+		return nil, errors.New("sent, but there is no receipt")
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.add("refused.star", star("refused", "", "out.send('x')", "needs = ['fs.read']"), nil)
+	if _, err := p.run("r", false, "attempt(tools.send)\nattempt(tools.refused)"); err != nil {
+		t.Fatal(err)
+	}
+	out, err := p.Undo(context.Background(), runtime.Undo{Run: "r"})
+	if err != nil || len(out.Lasting) != 1 || !strings.HasPrefix(out.Lasting[0].What, "handler.send(") {
+		t.Errorf("undo gave %+v, %v, want that the message lasts", out, err)
+	}
+}
+
+// TestAnExecutorSeesAnUndo checks that what an undo does passes the executor too.
+func TestAnExecutorSeesAnUndo(t *testing.T) { eachStore(t, testAnExecutorSeesAnUndo) }
+
+func testAnExecutorSeesAnUndo(t *testing.T) {
+	m := newMachine(t)
+	m.execute = func(ctx context.Context, f *tool.Func, e tool.Effect, g tool.Grant) (tool.Outcome, error) {
+		if e.Func == "fs.restore" {
+			return tool.Outcome{}, tool.Errorf(tool.Failed, "nothing is restored in a rehearsal")
+		}
+		return runtime.Execute(ctx, f, e, g)
+	}
+	p := m.process(0, false)
+	defer p.j.Close()
+	p.tools()
+	if _, err := p.run("r", false, "tools.note(text = 'one')"); err != nil {
+		t.Fatal(err)
+	}
+	out, err := p.Undo(context.Background(), runtime.Undo{Run: "r"})
+	if err == nil && out.Failed == nil || m.tree()["log"] != "one\n" {
+		t.Errorf("undo gave %+v, %v, and the files are %v, want that the executor kept them", out, err, m.tree())
+	}
+}
