@@ -50,8 +50,10 @@ const unlimited = runtime.MaxTreeEffects
 // agentSetup reads the flags.
 func (c *command) agentSetup(ctx *cli.Context, h *runtime.Host, defaultTools []string, policy string) (*agentSetup, error) {
 	s := &agentSetup{runID: ctx.String("run-id"), skills: names(ctx.StringSlice("skill"))}
-	if s.runID != "" && !runName(s.runID) {
-		return nil, tool.Errorf(tool.Invalid, "%q cannot name a run", s.runID).WithHint("use letters, digits, - and _")
+	if s.runID != "" {
+		if err := checkRunName(s.runID); err != nil {
+			return nil, err
+		}
 	}
 	o := &s.options
 	o.Format = agent.Format(ctx.String("format"))
@@ -123,9 +125,25 @@ func (c *command) registerAgents(ctx context.Context, h *runtime.Host, parks boo
 	}
 }
 
-// runName reports whether a name is made of what file names can hold.
-func runName(id string) bool {
-	return len(id) <= 100 && strings.Trim(id, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_") == ""
+// maxRunName is how long the ID of a run may be.
+const maxRunName = 64
+
+// checkRunName says whether an ID can name a run: it is made of what file names can
+// hold, and not the word for the last run.
+func checkRunName(id string) error {
+	switch {
+	case id == lastRun:
+		return tool.Errorf(tool.Invalid, "%q cannot name a run: it stands for the last one", id).WithHint("choose another ID")
+	case len(id) > maxRunName:
+		return tool.Errorf(tool.Invalid, "the ID of a run can have %d characters, not %d", maxRunName, len(id)).WithHint("choose a shorter ID")
+	case !isRunName(id):
+		return tool.Errorf(tool.Invalid, "%q cannot name a run", id).WithHint("use letters, digits, - and _")
+	}
+	return nil
+}
+
+func isRunName(id string) bool {
+	return strings.Trim(id, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_") == ""
 }
 
 // iterations reads how often the model may be asked; 0 is the policy's own

@@ -58,11 +58,11 @@ func (c *command) parking(do func(ctx *cli.Context, h *runtime.Host) error) cli.
 func (c *command) runWorkflow(ctx *cli.Context, h *runtime.Host) error {
 	words := ctx.Args().Slice()
 	id := ctx.String("run-id")
-	switch {
-	case id == "":
+	if id == "" {
 		id = agent.NewID()
-	case !runName(id):
-		return tool.Errorf(tool.Invalid, "%q cannot name a run", id).WithHint("use letters, digits, - and _")
+	}
+	if err := checkRunName(id); err != nil {
+		return err
 	}
 	if err := c.mayAsk(ctx.Context, h); err != nil {
 		return err

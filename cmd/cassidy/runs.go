@@ -251,6 +251,9 @@ func tellBroken(j *history.Journal, r *history.Run) {
 	}
 }
 
+// lastRun is the word for the newest run, in place of its ID.
+const lastRun = "last"
+
 // findRun finds a run by its ID, by the beginning of it that no other has, or as
 // the last one.
 func findRun(ctx context.Context, j *history.Journal, id string) (*history.Run, error) {
@@ -261,7 +264,7 @@ func findRun(ctx context.Context, j *history.Journal, id string) (*history.Run, 
 	var known []string
 	var begins []*history.Run
 	for i := range runs {
-		if runs[i].ID == id || id == "last" && i == 0 {
+		if runs[i].ID == id || id == lastRun && i == 0 {
 			return &runs[i], nil
 		}
 		if known = append(known, runs[i].ID); strings.HasPrefix(runs[i].ID, id) {

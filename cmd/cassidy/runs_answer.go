@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strings"
@@ -155,7 +156,7 @@ func (c *command) readAnswer(ctx *cli.Context) (a history.Answer, rest []string,
 		a.Value = said
 	}
 	if a.By == "" {
-		a.By, _ = c.env("USER")
+		a.By = c.userName()
 	}
 	if text := ctx.String("args"); text != "" {
 		if a.Args, err = c.inputArgs(text); err != nil {
@@ -225,12 +226,24 @@ func (w *wait) text() string {
 	switch {
 	case w.err != nil:
 		return "waits, and the record of what for is damaged"
+	case len(w.questions) > 1 && w.unanswered() == 0:
+		return "has all its answers"
 	case len(w.questions) > 1:
-		return "waits for " + count(len(w.questions), "answer")
+		return "waits for " + count(w.unanswered(), "answer")
 	case len(w.questions) == 1:
 		return questionLine(&w.questions[0])
 	}
 	return "sleeps until " + w.until.Local().Format(timeLayout)
+}
+
+// unanswered is how many questions have no answer yet.
+func (w *wait) unanswered() (n int) {
+	for i := range w.questions {
+		if w.questions[i].Answer == nil {
+			n++
+		}
+	}
+	return n
 }
 
 // sent says what was answered to the open question at a step, and is not used yet.
@@ -334,7 +347,20 @@ func answerValue(q *history.Question) tool.Value {
 }
 
 // answerText is an answer as it was typed.
-func answerText(q *history.Question) string { return valueText(answerValue(q)) }
+func answerText(q *history.Question) string {
+	text := valueText(answerValue(q))
+	if q.Answer != nil && q.Answer.Args != nil {
+		text += ", with " + q.Answer.Args.String()
+	}
+	return text
+}
+
+// userName is who answers, unless they give another name.
+func (c *command) userName() string {
+	user, _ := c.env("USER")
+	name, _ := c.env("LOGNAME")
+	return cmp.Or(user, name)
+}
 
 func valueText(v tool.Value) string {
 	switch v := v.(type) {

@@ -67,15 +67,28 @@ func (c *command) resumeDue(ctx *cli.Context) error {
 	dir := c.dir
 	for i := range due {
 		c.dir = dir // each works in its own folder
+		if c.isTaken(ctx, due[i].ID) {
+			continue
+		}
 		err := c.resumeRun(ctx, due[i].ID)
-		if due[i].State == history.Running && tool.KindOf(err) == tool.Conflict {
-			continue // another process has it in hand
+		if tool.KindOf(err) == tool.Conflict {
+			continue // another process was faster
 		}
 		if err != nil && tool.KindOf(err) != tool.Parked && failed == nil {
 			failed = err
 		}
 	}
 	return failed
+}
+
+// isTaken reports whether another process executes a run, or has ended it meanwhile.
+func (c *command) isTaken(ctx *cli.Context, id string) (taken bool) {
+	_ = c.withRuns(func(ctx *cli.Context, j *history.Journal) error {
+		r, err := j.Run(ctx.Context, id)
+		taken = err == nil && (r.State.Ended() || j.Held(id))
+		return err
+	})(ctx)
+	return taken
 }
 
 // recordedRun finds a run, and has the command work in the folder in which it
