@@ -155,10 +155,11 @@ func Reopen(ctx context.Context, h *runtime.Host, r runtime.Recorded, open Opene
 	return a.NewSession(r.ID), nil
 }
 
-// recordedPolicy is the policy that led a run, as it was then.
+// recordedPolicy is the policy that led a run, as it was then. Only if it still is
+// the built-in one of its name does it run as that.
 func recordedPolicy(name string, s tool.Script) Policy {
 	p := Policy{Name: name, Script: s, Location: tool.Project}
-	if _, err := Builtin(name); err == nil {
+	if b, err := Builtin(name); err == nil && b.Script.Sum() == s.Sum() {
 		p.Location = tool.Builtin
 	}
 	return p
