@@ -270,3 +270,31 @@ func testAnExecutorSeesAnUndo(t *testing.T) {
 		t.Errorf("undo gave %+v, %v, and the files are %v, want that the executor kept them", out, err, m.tree())
 	}
 }
+
+// TestACallIsUndoneOnce undoes a run twice, and checks that the function with which a
+// tool undoes its calls is called by the first alone.
+func TestACallIsUndoneOnce(t *testing.T) { eachStore(t, testACallIsUndoneOnce) }
+
+func testACallIsUndoneOnce(t *testing.T) {
+	m := newMachine(t)
+	p := m.process(0, false)
+	defer p.j.Close()
+	undone := 0
+	undo := func(context.Context, *tool.Dict, tool.Value) error {
+		undone++
+		return nil
+	}
+	d := tool.Tool{Name: "send", Description: "Send."}
+	if err := p.Register(d, func(context.Context, *tool.Dict) (tool.Value, error) { return "sent", nil }, runtime.UndoFunc(undo)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := p.run("r", false, "tools.send()"); err != nil {
+		t.Fatal(err)
+	}
+	for i, id := range []string{"u", "v", "w"} {
+		out, err := p.Undo(context.Background(), runtime.Undo{Run: "r", ID: id})
+		if err != nil || undone != 1 || len(out.Done) != 1 || out.Done[0].Already() != (i > 0) {
+			t.Errorf("undo %d gave %+v, %v, and %d calls were undone", i+1, out, err, undone)
+		}
+	}
+}

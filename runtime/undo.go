@@ -75,7 +75,11 @@ func (h *Host) Undo(ctx context.Context, u Undo) (*Undone, error) {
 	if len(steps) == 0 && !u.Resume {
 		return &Undone{Lasting: lasting}, nil
 	}
-	un := &undoing{host: h, log: log, steps: steps, out: &Undone{ID: u.ID, Lasting: lasting}}
+	before, err := undoneCalls(ctx, j, u)
+	if err != nil {
+		return nil, err
+	}
+	un := &undoing{host: h, log: log, steps: steps, before: before, out: &Undone{ID: u.ID, Lasting: lasting}}
 	p := &Program{
 		Name: "undo of " + u.Run, ID: u.ID,
 		Modules: []tool.Module{{Name: "undo", Funcs: un.rows()}},
@@ -159,6 +163,29 @@ func (h *Host) undoSteps(ctx context.Context, j *history.Journal, u Undo) (steps
 	return steps, lasting, nil
 }
 
+// undoneCalls are the calls of a run that other undos of it have undone, by place. Of
+// files it can be seen on the disk; of a call only the record knows.
+func undoneCalls(ctx context.Context, j *history.Journal, u Undo) (map[string]bool, error) {
+	undone := map[string]bool{}
+	for r, err := range j.Runs(ctx, history.Filter{Kind: undoKind}) {
+		if err != nil {
+			return nil, err
+		}
+		if r.ID == u.ID || r.Options.Text("run") != u.Run {
+			continue
+		}
+		for e, err := range j.Entries(ctx, r.ID) {
+			if err != nil {
+				return nil, err
+			}
+			if e.Func == undoCall && !e.Settled.IsZero() && e.Err == nil {
+				undone[e.Args.Text("place")] = true
+			}
+		}
+	}
+	return undone, nil
+}
+
 // mayHaveActed reports whether an effect beyond the project may have done something:
 // one that failed may have, unless it was refused before it began.
 func mayHaveActed(e *history.Entry) bool {
@@ -184,10 +211,11 @@ func inside(p, of tool.Place) bool { return len(p) >= len(of) && slices.Equal(p[
 
 // An undoing takes a run back.
 type undoing struct {
-	host  *Host
-	log   *history.Log
-	steps []undoStep
-	out   *Undone
+	host   *Host
+	log    *history.Log
+	steps  []undoStep
+	before map[string]bool // the calls that another undo has undone, by place
+	out    *Undone
 }
 
 // The effects of an undo.
@@ -299,6 +327,9 @@ func (u *undoing) callUndo(ctx context.Context, e tool.Effect, _ tool.Grant) (to
 	s, err := u.find(e.Args, true)
 	if err != nil {
 		return tool.Outcome{}, err
+	}
+	if u.before[s.place.String()] {
+		return tool.Outcome{Value: tool.NewDict("done", false)}, nil
 	}
 	args, _ := s.call.Get(noteArgs)
 	result, _ := s.call.Get(noteResult)
