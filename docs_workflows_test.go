@@ -28,7 +28,7 @@ func TestDocsWorkflows(t *testing.T) {
 			names = append(names, b.name)
 		}
 	}
-	if want := []string{"digest.star", "page.star"}; !slices.Equal(names, want) {
+	if want := []string{"digest.star", "page.star", "review.star"}; !slices.Equal(names, want) {
 		t.Fatalf("the workflows are %q, want %q", names, want)
 	}
 	m := model.NewScript("m", false, func(context.Context, tool.List, int) (tool.Value, error) { return "a letter", nil })
@@ -37,12 +37,22 @@ func TestDocsWorkflows(t *testing.T) {
 		Modules: []tool.Module{agent.ModelModule(func(context.Context) (model.Model, error) { return m, nil })},
 		Ask:     func(context.Context, runtime.Asked) (tool.Value, error) { return true, nil },
 	})
+	err := agent.Register(h, func() (*agent.Options, error) {
+		done := model.NewScript("done", false, func(context.Context, tool.List, int) (tool.Value, error) { return "TASK COMPLETE: no mistakes", nil })
+		return &agent.Options{WorkDir: dir, Model: done}, nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
 	all, broken := project.Workflows(dir, &project.Options{TrustOnce: true, Describe: h.Describe})
-	if len(all) != 2 || len(broken) != 0 {
-		t.Fatalf("%d workflows and %v, want two", len(all), broken)
+	if len(all) != 3 || len(broken) != 0 {
+		t.Fatalf("%d workflows and %v, want three", len(all), broken)
 	}
 	for i := range all {
-		runDocWorkflow(t, h, &all[i])
+		v := runDocWorkflow(t, h, &all[i])
+		if all[i].Name == "review" && tool.FormatJSON(v, "") != `["no mistakes","no mistakes","no mistakes"]` {
+			t.Errorf("the agents of review.star found %v", v)
+		}
 	}
 	if got, want := readPage(t, filepath.Join(dir, "DIGEST.md")), "## notes/a.md\n\na letter\n"; got != want {
 		t.Errorf("the digest is %q, want %q", got, want)
@@ -52,7 +62,7 @@ func TestDocsWorkflows(t *testing.T) {
 	}
 }
 
-func runDocWorkflow(t *testing.T, h *runtime.Host, w *project.Workflow) {
+func runDocWorkflow(t *testing.T, h *runtime.Host, w *project.Workflow) tool.Value {
 	t.Helper()
 	if err := w.Describe(t.Context(), &project.Options{Describe: h.Describe}); err != nil {
 		t.Fatal(err)
@@ -70,9 +80,11 @@ func runDocWorkflow(t *testing.T, h *runtime.Host, w *project.Workflow) {
 		t.Fatal(err)
 	}
 	needs := []tool.Capability{{Name: "human"}, {Name: "model"}, {Name: "tool"}}
-	if _, err := h.Run(t.Context(), &runtime.Program{Name: w.Name, Script: script, Entry: "main", Args: args, Needs: needs}); err != nil {
+	out, err := h.Run(t.Context(), &runtime.Program{Name: w.Name, Script: script, Entry: "main", Args: args, Needs: needs})
+	if err != nil {
 		t.Errorf("%s: %v", w.Name, err)
 	}
+	return out.Value
 }
 
 // TestDocsRunsGo checks that the Go of the page on runs is that of the examples,

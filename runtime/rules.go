@@ -140,7 +140,7 @@ func (r rights) has(t *tool.Tool, c tool.Capability) error {
 	return nil
 }
 
-// callers are the gates of the tools that made the call, the nearest first. A
+// callers are the passes of the tools that made the call, the nearest first. A
 // program is none: it is not called by its own name, and has no rights to lend.
 func (r rights) callers() iter.Seq[*pass] {
 	return func(yield func(*pass) bool) {
