@@ -3,6 +3,8 @@ package main
 import (
 	"flag"
 	"os"
+	"os/signal"
+	"syscall"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -27,6 +29,11 @@ func TestMain(m *testing.M) {
 	}
 	if os.Getenv(asAsker) != "" {
 		os.Exit(askProcess())
+	}
+	if signal.Ignored(syscall.SIGHUP) {
+		// The tests run under nohup. A command that they start would inherit that, but
+		// not a signal that is handled.
+		signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP)
 	}
 	testscript.Main(testworker.Suite{M: m}, map[string]func(){"cassidy": main})
 }

@@ -333,6 +333,8 @@ func shownOf(e *history.Entry, run history.State, tokens tokenCount) shownStep {
 		s.mark = stepDone
 	case (isOpen(e) || e.Func == "time.sleep") && !run.Ended():
 		s.mark, s.said = stepWaits, ""
+	case isOpen(e) && e.Questions[len(e.Questions)-1].Kind != history.QuestionUnknown:
+		s.mark, s.said = stepFailed, "nobody answered"
 	case e.Unknown():
 		s.mark, s.said = stepUnknown, "it began, and nothing is known of its end"
 	default:
