@@ -76,20 +76,9 @@ func (w *writer) enqueue(j *job) error {
 	w.leading = true
 	w.mu.Unlock()
 	if lead || <-j.turn {
-		w.leadAside(j)
+		w.lead(j)
 	}
 	return j.err
-}
-
-// leadAside is lead in a goroutine that ends with it. A transaction takes a deep
-// stack, which whoever leads would else keep as long as its run waits.
-func (w *writer) leadAside(own *job) {
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		w.lead(own)
-	}()
-	<-done
 }
 
 // queueMost is how many records may wait in memory. They are never so many
