@@ -29,8 +29,8 @@ type Question struct {
 	Spent bool
 }
 
-// ID names a question among all of a journal, as RUN:STEP:N. It is never used
-// again for another question.
+// ID names a question among all of a journal, as RUN:STEP:N. It is not used for
+// another question until the run is deleted and another one gets its ID.
 func (q *Question) ID() string {
 	return q.Run + ":" + q.Place.String() + ":" + strconv.Itoa(q.N)
 }
