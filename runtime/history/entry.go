@@ -68,9 +68,14 @@ func effectText(name string, args *tool.Dict) string {
 // A step is what is recorded at a place, unread: it is read when it is asked
 // for. What this process has added is only counted.
 type step struct {
-	place     tool.Place
-	name      string // the place as a text
-	records   []record
+	place   tool.Place
+	name    string // the place as a text
+	records []record
+	progress
+}
+
+// A progress is how far a step has come.
+type progress struct {
 	intended  bool
 	settled   bool
 	questions int  // how many were asked

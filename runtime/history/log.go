@@ -188,7 +188,7 @@ func (l *Log) add(ctx context.Context, a addition, r *recorder) error {
 	if err != nil {
 		return err
 	}
-	undo, err := l.admit(a)
+	s, was, err := l.admit(a)
 	if err != nil {
 		return err
 	}
@@ -199,7 +199,9 @@ func (l *Log) add(ctx context.Context, a addition, r *recorder) error {
 		err = l.j.w.later(j)
 	}
 	if err != nil {
-		undo()
+		l.mu.Lock()
+		s.progress = was
+		l.mu.Unlock()
 	}
 	return err
 }
@@ -213,29 +215,26 @@ func observed(ctx context.Context, k recordKind) error {
 	return nil
 }
 
-// admit checks that a record may come now, and notes it; undo forgets it.
-func (l *Log) admit(a addition) (undo func(), err error) {
+// admit checks that a record may come now, and notes it at its step. was is the
+// step's progress before that.
+func (l *Log) admit(a addition) (s *step, was progress, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.why != nil {
-		return nil, l.why
+		return nil, was, l.why
 	}
 	at := a.place.String()
-	s := l.steps[at]
+	s = l.steps[at]
 	if s == nil {
 		s = &step{place: a.place, name: at}
 		l.steps[at] = s
 	}
 	if err := s.refusal(a.kind); err != nil {
-		return nil, misused(&l.run, a.place, err)
+		return nil, was, misused(&l.run, a.place, err)
 	}
-	was := *s
+	was = s.progress
 	s.note(a.kind, a.answers)
-	return func() {
-		l.mu.Lock()
-		defer l.mu.Unlock()
-		s.intended, s.settled, s.questions, s.answered = was.intended, was.settled, was.questions, was.answered
-	}, nil
+	return s, was, nil
 }
 
 func misused(r *Run, at tool.Place, why error) error {

@@ -93,7 +93,8 @@ func (m *Memory) load(e Entry) error {
 		return tool.Errorf(tool.Invalid, "load the record of run '%s': step %s is there already, or has an outcome of nothing", m.run.ID, at)
 	}
 	e.Staged, e.Key, e.Questions = false, m.Key(e.Place), slices.Clone(e.Questions)
-	s := &memoryStep{step: step{place: e.Place, name: at, intended: !e.Intended.IsZero(), settled: !e.Settled.IsZero(), questions: len(e.Questions)}}
+	s := &memoryStep{step: step{place: e.Place, name: at}}
+	s.progress = progress{intended: !e.Intended.IsZero(), settled: !e.Settled.IsZero(), questions: len(e.Questions)}
 	for i := range e.Questions {
 		q := &e.Questions[i]
 		q.Run, q.Place, q.N = m.run.ID, e.Place, i+1
