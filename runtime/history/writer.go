@@ -20,14 +20,15 @@ const retryAfter = time.Second
 
 // A writer brings records to the store, those of all runs together: while one
 // transaction is flushed, whoever comes next waits, and all who wait are in the
-// next one. It has no goroutine that stays: one of those who wait does it for all.
+// next one. Who finds nobody writing writes himself, which is the fastest; for those
+// who have come meanwhile a goroutine does it, until nobody waits.
 type writer struct {
 	store  journal.Store
 	frames []byte // where the leader makes frames
 
 	mu      sync.Mutex
 	queue   []*job
-	leading bool        // somebody writes, or is about to
+	writing bool        // somebody writes, or is about to
 	closed  error       // why nothing more is taken
 	timer   *time.Timer // for what nobody waits for, or nil
 	timed   time.Duration
@@ -41,8 +42,9 @@ type job struct {
 	last   bool        // nothing of its log may follow it
 	head   func(*head) // how the run's head changes, if it does
 
-	turn chan bool // reports to who waits that it is done (false) or leads now (true); nil if nobody waits
-	err  error
+	awaited bool
+	done    chan struct{} // closed when err is known, where somebody waits for another to write
+	err     error
 }
 
 // wait writes a job and all that came before it, and returns when that is on
@@ -70,15 +72,26 @@ func (w *writer) refusal(j *job) error {
 
 // enqueue is wait from where w.mu is held, which it gives up.
 func (w *writer) enqueue(j *job) error {
-	j.turn = make(chan bool, 1)
+	j.awaited = true
 	w.queue = append(w.queue, j)
-	lead := !w.leading
-	w.leading = true
+	if w.writing {
+		j.done = make(chan struct{})
+		w.mu.Unlock()
+		<-j.done
+		return j.err
+	}
+	w.writing = true
 	w.mu.Unlock()
-	if lead || <-j.turn {
-		w.lead(j)
+	if w.writeQueue() {
+		go w.writeOn()
 	}
 	return j.err
+}
+
+// writeOn writes until nobody waits.
+func (w *writer) writeOn() {
+	for w.writeQueue() {
+	}
 }
 
 // queueMost is how many records may wait in memory. They are never so many
@@ -98,7 +111,7 @@ func (w *writer) later(j *job) error {
 		return err
 	}
 	w.queue = append(w.queue, j)
-	if !w.leading {
+	if !w.writing {
 		w.arm(flushAfter)
 	}
 	return nil
@@ -123,7 +136,7 @@ func (w *writer) disarm() {
 // flush writes what nobody has waited for.
 func (w *writer) flush() error {
 	w.mu.Lock()
-	if w.closed != nil || len(w.queue) == 0 && !w.leading {
+	if w.closed != nil || len(w.queue) == 0 && !w.writing {
 		w.mu.Unlock()
 		return nil
 	}
@@ -136,14 +149,14 @@ func (w *writer) drop(l *Log) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	l.dropped = true
-	w.queue = slices.DeleteFunc(w.queue, func(j *job) bool { return j.log == l && j.turn == nil })
+	w.queue = slices.DeleteFunc(w.queue, func(j *job) bool { return j.log == l && !j.awaited })
 }
 
-// lead writes what is in the queue, and hands the lead to the first who has
-// come meanwhile. What fails is dropped where somebody waits and so gets the
-// error; the rest is kept for the next try, so that no outcome is lost to a full
-// disk that is full no more.
-func (w *writer) lead(own *job) {
+// writeQueue writes what is in the queue, and reports whether somebody waits
+// again. What fails is dropped where somebody waits and so gets the error; the rest
+// is kept for the next try, so that no outcome is lost to a full disk that is full
+// no more.
+func (w *writer) writeQueue() (again bool) {
 	w.mu.Lock()
 	batch := w.queue
 	w.queue = nil
@@ -161,18 +174,15 @@ func (w *writer) lead(own *job) {
 		if j.last {
 			j.log.ending = false
 		}
-		if j.turn == nil && j.log != nil && !j.log.dropped {
+		if !j.awaited && j.log != nil && !j.log.dropped {
 			kept = append(kept, j)
 		}
 	}
 	w.queue = append(kept, w.queue...)
-	var next *job
-	if i := slices.IndexFunc(w.queue, func(j *job) bool { return j.turn != nil }); i >= 0 {
-		next = w.queue[i]
-	}
-	w.leading = next != nil
+	again = slices.ContainsFunc(w.queue, func(j *job) bool { return j.awaited })
+	w.writing = again
 	switch {
-	case next != nil:
+	case again:
 	case len(w.queue) > len(kept):
 		w.arm(flushAfter)
 	case len(kept) > 0:
@@ -180,14 +190,12 @@ func (w *writer) lead(own *job) {
 	}
 	w.mu.Unlock()
 
-	if next != nil {
-		next.turn <- true
-	}
 	for _, j := range batch {
-		if j.turn != nil && j != own {
-			j.turn <- false
+		if j.done != nil {
+			close(j.done)
 		}
 	}
+	return again
 }
 
 // write carries a batch out in one transaction. Where that fails by what one
