@@ -76,9 +76,9 @@ type step struct {
 
 // A progress is how far a step has come.
 type progress struct {
+	questions int // how many were asked
 	intended  bool
 	settled   bool
-	questions int  // how many were asked
 	answered  bool // the answer to the last one was used
 }
 

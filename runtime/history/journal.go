@@ -27,6 +27,7 @@ import (
 	"errors"
 	"sync"
 	"time"
+	"unique"
 
 	"github.com/cassidy-run/cassidy/runtime/journal"
 	"github.com/cassidy-run/cassidy/runtime/tool"
@@ -102,7 +103,7 @@ func (j *Journal) Begin(ctx context.Context, r Run, s tool.Script) (*Log, error)
 		return nil, tool.Errorf(tool.Invalid, "a run needs a kind")
 	}
 	r = Run{ID: r.ID, Project: utf8Text(r.Project), Kind: utf8Text(r.Kind), Title: utf8Text(r.Title), Parent: r.Parent, ForkedFrom: r.ForkedFrom,
-		Args: r.Args, Options: r.Options, Version: j.version, Script: s.Sum(), Nonce: rand.Text(), Started: now()}
+		Args: r.Args, Options: r.Options, Version: j.version, Script: unique.Make(s.Sum()).Value(), Nonce: rand.Text(), Started: now()}
 	rec := newRecorder(j.store)
 	rec.put(int64(codecVersion), r.ID, r.Kind, r.Title, r.Version, r.Script, nanos(r.Started), orNil(r.Args), orNil(r.Options),
 		tool.Tuple{j.tenant, r.Project, r.Parent, r.ForkedFrom, r.Nonce})
