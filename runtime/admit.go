@@ -79,7 +79,7 @@ func (p *pass) look(ctx context.Context, e tool.Effect) (tool.Outcome, error) {
 // admissible says whether the call may be made, whoever makes it and whatever
 // its arguments are.
 func (r rights) admissible() error {
-	if r.of.depth > MaxDepth {
+	if depth(r.of) > MaxDepth {
 		return tooDeep()
 	}
 	if err := notReady(r.of.tool); err != nil {

@@ -246,7 +246,7 @@ func (h *Host) askAvailable(ctx context.Context, t *tool.Tool, run tool.Runner) 
 	c.Limits = h.limits(c, t)
 	ask := func() (tool.Outcome, error) {
 		p := h.newRun(c.ID).newPass(t, c, nil)
-		p.probe = true
+		p.consent.probe = true
 		return safely(ctx, run, c, p.look)
 	}
 	out, err := ask()

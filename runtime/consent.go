@@ -9,6 +9,7 @@ import (
 
 // A consent is what somebody has said about one call.
 type consent struct {
+	probe       bool              // nobody asked for the call: it may only read, and nobody is asked about it
 	asksChanges bool              // nobody has approved yet that it writes
 	declined    error             // the refusal of its changes
 	settled     map[string]bool   // the paths whose changes were approved

@@ -40,11 +40,9 @@ type step struct {
 type pass struct {
 	run     *run
 	above   *pass // that of the call that made this one, or nil
-	depth   int   // 1 for a call that no tool made
 	tool    *tool.Tool
 	call    tool.Call
 	program *program // nil for a call of a tool
-	probe   bool     // nobody asked for the call: it may only read, and nobody is asked about it
 
 	stage   tool.Stage // the writes that wait for the end of the call
 	wall    wall
@@ -88,13 +86,19 @@ func (s *step) clear(ctx context.Context) error {
 
 // newPass returns the pass of a call that another one may have made.
 func (r *run) newPass(t *tool.Tool, c tool.Call, above *pass) *pass {
-	p := &pass{run: r, above: above, depth: 1, tool: t, call: c}
-	if above != nil {
-		p.depth = above.depth + 1
-	} else {
+	p := &pass{run: r, above: above, tool: t, call: c}
+	if above == nil {
 		r.root = p
 	}
 	return p
+}
+
+// depth is how many calls there are from the root to this one; 0 without any.
+func depth(p *pass) (n int) {
+	for ; p != nil; p = p.above {
+		n++
+	}
+	return n
 }
 
 // responsible returns the pass of the call that all of this is for: the root,

@@ -61,7 +61,7 @@ func (s *step) permit(ctx context.Context) error {
 		}
 	}
 	if asks != nil {
-		if p.probe {
+		if p.consent.probe {
 			return tool.Errorf(tool.Denied, "a rule asks, and nobody is asked while a tool is looked at: %s", ruleText(asks))
 		}
 		return s.askFor(ctx, asked, asks)
@@ -88,7 +88,7 @@ func (s *step) check(ctx context.Context, c tool.Capability) error {
 		if slices.Contains(s.approved, c) {
 			return nil
 		}
-		if s.of.probe || s.fn.Kind == tool.Read {
+		if s.of.consent.probe || s.fn.Kind == tool.Read {
 			return tool.Errorf(tool.Denied, "%s is only to be had by its name: %s", c, ruleText(r))
 		}
 		return s.askFor(ctx, []tool.Capability{c}, r)

@@ -145,7 +145,7 @@ func (q *inquiry) subject() string {
 // said returns what somebody has answered before, in this run: to whoever asked
 // then, or to the question with which it was parked.
 func (q *inquiry) said(ctx context.Context) (*Answer, error) {
-	if q.of.probe {
+	if q.of.consent.probe {
 		return nil, nil
 	}
 	subject := q.subject()
@@ -199,7 +199,7 @@ func (q *inquiry) sameChanges(shown *tool.Dict) error {
 // keep records what somebody answered, so that nobody is asked twice.
 func (q *inquiry) keep(ctx context.Context, a Answer) error {
 	record := q.of.run.record
-	if q.of.probe || !record.Keeps() {
+	if q.of.consent.probe || !record.Keeps() {
 		return nil
 	}
 	said := history.Answer{Yes: a.Yes, Always: a.Always && a.Args == nil, Args: a.Args, Why: a.Why, By: a.By}
@@ -244,7 +244,7 @@ func (q *inquiry) recorded() history.Question {
 // park parks the run with the question; where it cannot wait, it returns another
 // error. An effect that has begun cannot be parked.
 func (q *inquiry) park(ctx context.Context, otherwise error) error {
-	if q.of.probe || q.begun || ctx.Value(askingKey{}) != nil {
+	if q.of.consent.probe || q.begun || ctx.Value(askingKey{}) != nil {
 		return otherwise
 	}
 	asked := q.recorded()

@@ -125,7 +125,7 @@ func (h *Host) begin(ctx context.Context, p Program) (g *pass, runner tool.Runne
 	if err := h.mayProvide(&p); err != nil {
 		return nil, nil, done, err
 	}
-	if above != nil && above.depth >= MaxDepth {
+	if depth(above) >= MaxDepth {
 		return nil, nil, done, tooDeep()
 	}
 	c.Limits = h.limits(c, t)

@@ -196,7 +196,7 @@ func (r *run) parkReason(err error) (tool.LimitName, error) {
 	case e == nil, !r.record.Keeps(), r.stopped.cancelled():
 		return "", err
 	case e.Kind == tool.Parked:
-		if parked := r.waits.parked(r.id); parked != nil {
+		if parked := r.waits.parked(); parked != nil {
 			return parked.Limit, parked
 		}
 		return parkedInterrupted, err // a handler in Go says so

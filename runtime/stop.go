@@ -49,19 +49,22 @@ type executing struct {
 
 // An execution is a recorded run that is executed here.
 type execution struct {
-	run  *run
-	stop func(how int32, cause error)
+	run    *run
+	cancel context.CancelCauseFunc
+}
+
+// stop ends the run's context, but not before the run knows why.
+func (e *execution) stop(how int32, cause error) {
+	e.run.stopped.to(how)
+	e.cancel(cause)
 }
 
 // execute runs a recorded run until it ends, is interrupted or is cancelled. The
-// context that do gets ends with the run's, but not before the run knows why.
+// context that do gets ends with the run's.
 func (r *run) execute(ctx context.Context, do func(ctx context.Context) error) error {
 	inner, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer cancel(nil)
-	e := &execution{run: r, stop: func(how int32, cause error) {
-		r.stopped.to(how)
-		cancel(cause)
-	}}
+	e := &execution{run: r, cancel: cancel}
 	if err := r.host.executing.add(e); err != nil {
 		return errors.Join(err, r.record.Close())
 	}

@@ -63,7 +63,7 @@ func (e *ParkedError) hint() string {
 // waits is what a run waits for in no process: questions, and times.
 type waits struct {
 	mu    sync.Mutex
-	error ParkedError
+	error *ParkedError // nil while it waits for nothing
 }
 
 // add notes something that the run waits for, and returns the error with which
@@ -71,16 +71,20 @@ type waits struct {
 func (w *waits) add(run string, why tool.LimitName, q *history.Question, until time.Time) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	one := ParkedError{Run: run, Reason: string(why), Until: until}
-	if w.error.Reason == "" || w.error.Reason == string(waitsSleep) {
-		w.error.Reason = string(why) // a question is what somebody can do something about
-	}
+	one := &ParkedError{Run: run, Reason: string(why), Until: until}
 	if q != nil {
 		one.Questions = []history.Question{*q}
-		w.error.Questions = append(w.error.Questions, *q)
 	}
-	if !until.IsZero() && (w.error.Until.IsZero() || until.Before(w.error.Until)) {
-		w.error.Until = until
+	if w.error == nil {
+		w.error = &ParkedError{Run: run}
+	}
+	all := w.error
+	if all.Reason == "" || all.Reason == string(waitsSleep) {
+		all.Reason = one.Reason // a question is what somebody can do something about
+	}
+	all.Questions = append(all.Questions, one.Questions...)
+	if !until.IsZero() && (all.Until.IsZero() || until.Before(all.Until)) {
+		all.Until = until
 	}
 	return one.asError()
 }
@@ -90,14 +94,13 @@ func (e *ParkedError) asError() *tool.Error {
 }
 
 // parked returns the error of all that the run waits for, or nil.
-func (w *waits) parked(run string) *tool.Error {
+func (w *waits) parked() *tool.Error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.error.Reason == "" {
+	if w.error == nil {
 		return nil
 	}
-	all := w.error
-	all.Run = run
+	all := *w.error
 	return all.asError()
 }
 
@@ -105,6 +108,9 @@ func (w *waits) parked(run string) *tool.Error {
 func (w *waits) wake() time.Time {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if w.error == nil {
+		return time.Time{}
+	}
 	return w.error.Until
 }
 

@@ -18,7 +18,7 @@ type wall struct {
 	timer *time.Timer
 	left  time.Duration // when the clock was last set going
 	since time.Time     // when that was
-	waits int           // how many things are waited for
+	waits int32         // how many things are waited for
 	over  bool
 	ended bool
 }
