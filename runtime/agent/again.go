@@ -67,7 +67,7 @@ func unreadable(what string, err error) error {
 // does begin.
 func (t *turn) keepPrompt(args *tool.Dict) bool {
 	if n := args.Int("iterations", 0); n > 0 {
-		t.prompt.Iterations = int(min(n, math.MaxInt32))
+		t.iterations = int(min(n, math.MaxInt32))
 	}
 	if t.told && len(t.messages) > 0 {
 		return false
@@ -105,7 +105,7 @@ func (t *turn) keepReply(more []model.Message, d *tool.Dict) error {
 		return r.err
 	}
 	if changed != nil { // BeforeAsk has made it another one
-		all, known, t.account = changed, 0, *newAccount(t.agent.opts.Budget, t.agent.tools, t.agent.format)
+		all, known, t.account = changed, 0, t.agent.account()
 	}
 	said := reply.Message()
 	if said.Text == "" && len(said.Calls) == 0 {
@@ -136,7 +136,7 @@ func (s *Session) keepSummary(d *tool.Dict) error {
 	}
 	// Half as many characters as there are tokens: a sixth of what there is room for.
 	k := &keep{Chars: max(1, min(defaultKept, s.account.EffectiveLimit()/2))}
-	s.restart(s.prompt.Continue(s.question, summary, s.messages, k))
+	s.restart(s.prompt().Continue(s.question, summary, s.messages, k))
 	s.turn.memory.forget() // what it points to may be gone
 	return nil
 }

@@ -107,6 +107,7 @@ func New(h *runtime.Host, o *Options) (*Agent, error) {
 	a.opts.Policy = cmp.Or(a.opts.Policy, "task")
 	settings.Policy = a.opts.Policy
 	a.settings = settings.dict()
+	a.opts.Budget = a.opts.Budget.withDefaults()
 	a.opts.Depth = cmp.Or(a.opts.Depth, 1)
 	a.opts.MaxResult = cmp.Or(a.opts.MaxResult, DefaultResultText)
 	find := a.opts.Policies
@@ -215,15 +216,18 @@ func (a *Agent) Policy() Policy { return a.policy }
 // Budget returns what the tools cost of the context, in tokens, and how many are
 // left for the conversation.
 func (a *Agent) Budget() (overhead, limit int) {
-	account := newAccount(a.opts.Budget, a.tools, a.format)
+	account := a.account()
 	return account.Overhead(), account.EffectiveLimit()
 }
 
 // OverheadReport says what the tools cost of the context, one by one.
 func (a *Agent) OverheadReport() OverheadReport {
-	account := newAccount(a.opts.Budget, a.tools, a.format)
+	account := a.account()
 	return Overhead(a.tools, account.Budget().Limit)
 }
+
+// account returns the account of a conversation that has not begun.
+func (a *Agent) account() account { return newAccount(&a.opts.Budget, a.tools, a.format) }
 
 // role is how the model is spoken to: as the policy's name says, where there
 // are words for it.

@@ -182,6 +182,9 @@ func (s *Session) put(ctx context.Context, more []model.Message) (*answer, error
 
 // with returns the conversation with more messages at its end.
 func (s *Session) with(more []model.Message) []model.Message {
+	if len(s.messages) == 0 {
+		return slices.Clip(more)
+	}
 	return append(s.messages[:len(s.messages):len(s.messages)], more...)
 }
 
@@ -277,18 +280,19 @@ func (s *Session) withReminder(text string) string {
 	switch {
 	case len(s.agent.tools) == 0 || s.agent.format == Native:
 		return text
-	case strings.HasSuffix(text, s.prompt.LastTurn()), strings.HasSuffix(text, s.prompt.LastIteration()):
+	case strings.HasSuffix(text, s.prompt().LastTurn()), strings.HasSuffix(text, s.prompt().LastIteration()):
 		return text // which says how to answer, and that nothing else is wanted
 	case s.agent.opts.RepeatInstructions:
-		return text + "\n\n" + s.prompt.Instructions()
+		return text + "\n\n" + s.prompt().Instructions()
 	}
-	return text + "\n\n" + s.prompt.Reminder()
+	return text + "\n\n" + s.prompt().Reminder()
 }
 
 // plain reports whether there is nothing to tell a model but what the user says:
 // a chat without tools, skills or context.
 func (s *Session) plain() bool {
-	return len(s.prompt.Tools) == 0 && len(s.prompt.Skills) == 0 && s.prompt.Context == "" && s.prompt.Role == "chat"
+	p := s.prompt()
+	return len(p.Tools) == 0 && len(p.Skills) == 0 && p.Context == "" && p.Role == "chat"
 }
 
 // doPrompt is agent.prompt: the task with all that the model must know, or the
@@ -298,5 +302,5 @@ func (t *turn) doPrompt(_ context.Context, e tool.Effect) (tool.Value, error) {
 	if !t.keepPrompt(e.Args) || t.plain() {
 		return text, nil
 	}
-	return t.prompt.Message(text), nil
+	return t.prompt().Message(text), nil
 }

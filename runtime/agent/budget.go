@@ -51,19 +51,19 @@ func (b Budget) withDefaults() Budget {
 // is one. Nothing of it is kept: after a compaction and in another process, a
 // new account is told the messages again. It is not safe for concurrent use.
 type account struct {
-	budget   Budget
-	overhead int // tokens of the tools and the words around them
-	beside   int // the part of the overhead that is in no message
-	reported int // tokens, as the provider counted them
-	guessed  int // tokens of what was added since
-	chars    int // of all that was added
+	budget   *Budget // with the defaults; of the agent
+	overhead int     // tokens of the tools and the words around them
+	beside   int     // the part of the overhead that is in no message
+	reported int     // tokens, as the provider counted them
+	guessed  int     // tokens of what was added since
+	chars    int     // of all that was added
 }
 
 // newAccount returns the account of a conversation in which the tools are
 // offered. The definitions of native tools count at once; otherwise they are in
 // the text of the first message.
-func newAccount(b Budget, tools []tool.Tool, f Format) *account {
-	a := &account{budget: b.withDefaults()}
+func newAccount(b *Budget, tools []tool.Tool, f Format) account {
+	a := account{budget: b}
 	switch {
 	case f == Code:
 		a.overhead = tool.EstimateTokens(Stub(tools))
@@ -77,7 +77,7 @@ func newAccount(b Budget, tools []tool.Tool, f Format) *account {
 }
 
 // Budget returns the budget, with the defaults filled in.
-func (a *account) Budget() Budget { return a.budget }
+func (a *account) Budget() Budget { return *a.budget }
 
 // Add counts a text that is now part of the conversation.
 func (a *account) Add(text string) {
@@ -136,7 +136,7 @@ func (a *account) String() string {
 // that it cannot be: it is too long by itself, or for the room that is left.
 // The warning is for the user, or "".
 func (a *account) Check(message string) (warning string, err error) {
-	b := &a.budget
+	b := a.budget
 	chars := utf8.RuneCountInString(message)
 	if chars > b.MessageMax {
 		return "", overLimit(tool.LimitMessage, "the message has %s characters, and a message may have at most %s", withCommas(chars), withCommas(b.MessageMax)).

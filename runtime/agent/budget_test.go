@@ -11,16 +11,23 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/tool"
 )
 
+// accountOf returns the account of a conversation with a budget.
+func accountOf(b Budget, tools []tool.Tool, f Format) *account {
+	b = b.withDefaults()
+	a := newAccount(&b, tools, f)
+	return &a
+}
+
 func TestBudgetDefaults(t *testing.T) {
 	want := Budget{Limit: 200_000, Reserve: 10_000, WarnAt: 0.80, CompactAt: 0.85, MessageWarn: 100_000, MessageMax: 250_000, ThreadMax: 585_000}
-	if got := newAccount(Budget{}, nil, PureJSON).Budget(); got != want {
+	if got := accountOf(Budget{}, nil, PureJSON).Budget(); got != want {
 		t.Errorf("the defaults are %+v, want %+v", got, want)
 	}
 	own := Budget{Limit: 8_000, Reserve: 1, WarnAt: 0.1, CompactAt: 0.2, MessageWarn: 2, MessageMax: 3, ThreadMax: 4}
-	if got := newAccount(own, nil, PureJSON).Budget(); got != own {
+	if got := accountOf(own, nil, PureJSON).Budget(); got != own {
 		t.Errorf("the budget is %+v, want %+v", got, own)
 	}
-	if got := newAccount(Budget{Limit: 8_000}, nil, PureJSON).EffectiveLimit(); got != 6_000 {
+	if got := accountOf(Budget{Limit: 8_000}, nil, PureJSON).EffectiveLimit(); got != 6_000 {
 		t.Errorf("of a small model's 8,000 tokens %d are left, want 6,000", got)
 	}
 }
@@ -35,7 +42,7 @@ func costing(tokens ...int) []tool.Tool {
 }
 
 func TestAccount(t *testing.T) {
-	a := newAccount(Budget{}, costing(1_000, 500), PureJSON)
+	a := accountOf(Budget{}, costing(1_000, 500), PureJSON)
 	if a.Overhead() != 2_000 || a.EffectiveLimit() != 188_000 || a.Used() != 0 {
 		t.Errorf("overhead %d, effective limit %d, used %d", a.Overhead(), a.EffectiveLimit(), a.Used())
 	}
@@ -58,7 +65,7 @@ func TestAccount(t *testing.T) {
 		t.Errorf("used %d after a report and a message, want 102", a.Used())
 	}
 
-	native := newAccount(Budget{}, costing(1_000, 500), Native)
+	native := accountOf(Budget{}, costing(1_000, 500), Native)
 	if native.Used() != 2_000 {
 		t.Errorf("native definitions count %d, want 2000", native.Used())
 	}
@@ -66,7 +73,7 @@ func TestAccount(t *testing.T) {
 	if native.Used() != 1_500 {
 		t.Errorf("used %d after a report, want 1500", native.Used())
 	}
-	if none := newAccount(Budget{}, nil, Native); none.Overhead() != 0 || none.EffectiveLimit() != 190_000 {
+	if none := accountOf(Budget{}, nil, Native); none.Overhead() != 0 || none.EffectiveLimit() != 190_000 {
 		t.Errorf("without tools: overhead %d, effective limit %d", none.Overhead(), none.EffectiveLimit())
 	}
 }
@@ -83,13 +90,13 @@ func TestAccountFull(t *testing.T) {
 		{169_999, true, false, "169,999 of 200,000 tokens (85 %)"},
 		{170_000, true, true, "170,000 of 200,000 tokens (85 %)"},
 	} {
-		a := newAccount(Budget{}, nil, PureJSON)
+		a := accountOf(Budget{}, nil, PureJSON)
 		a.Reported(c.used, 0)
 		if a.Nearly() != c.nearly || a.Full() != c.full || a.String() != c.text {
 			t.Errorf("%d tokens: nearly %v, full %v, %q; want %v, %v, %q", c.used, a.Nearly(), a.Full(), a, c.nearly, c.full, c.text)
 		}
 	}
-	a := newAccount(Budget{ThreadMax: 1_000}, nil, PureJSON)
+	a := accountOf(Budget{ThreadMax: 1_000}, nil, PureJSON)
 	a.Add(strings.Repeat("ä", 849))
 	if a.Full() {
 		t.Error("a thread of 849 of 1,000 characters is full")
@@ -121,7 +128,7 @@ func TestAccountCheck(t *testing.T) {
 		{"too many tokens", Budget{Limit: 1_000}, 0, 886, 300, false, "conversation"},
 		{"one's own", Budget{MessageMax: 5}, 0, 0, 6, false, "message"},
 	} {
-		a := newAccount(c.budget, nil, PureJSON)
+		a := accountOf(c.budget, nil, PureJSON)
 		a.Add(text(c.before))
 		a.Reported(c.tokens, 0)
 		warning, err := a.Check(text(c.message))
@@ -142,7 +149,7 @@ func TestAccountCheck(t *testing.T) {
 // cost, in whatever order the reports come between them.
 func TestAccountCountsOnce(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		a := newAccount(Budget{}, nil, PureJSON)
+		a := accountOf(Budget{}, nil, PureJSON)
 		known, since := 0, 0
 		for range rapid.IntRange(0, 20).Draw(t, "steps") {
 			if rapid.Bool().Draw(t, "report") {

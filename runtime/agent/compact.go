@@ -68,13 +68,13 @@ func (s *Session) askSummary(ctx context.Context) (*answer, error) {
 	for i := range answers { // they may be what there is no room for, and are sent whole afterwards
 		answers[i].Text = cutMiddle(answers[i].Text, leastResult, shortNote)
 	}
-	return s.put(ctx, append(answers, model.Message{Role: model.User, Text: s.prompt.CompactRequest()}))
+	return s.put(ctx, append(answers, model.Message{Role: model.User, Text: s.prompt().CompactRequest()}))
 }
 
 // restart makes the conversation another one, which the model gets whole.
 func (s *Session) restart(messages []model.Message) {
 	s.messages, s.thread, s.told = messages, "", true
-	s.account = *newAccount(s.agent.opts.Budget, s.agent.tools, s.agent.format)
+	s.account = s.agent.account()
 	for i := range messages {
 		s.account.AddMessage(&messages[i])
 	}

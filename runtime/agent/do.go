@@ -102,7 +102,7 @@ func (t *turn) carryOut(ctx context.Context, d Decision, at tool.Place) (outcome
 	}
 	offered := t.offered(d.Action)
 	if offered == nil {
-		return outcome{result: tool.Fail(tool.Errorf(tool.NotFound, "Unknown tool: %s", d.Action), tool.Usage{}), text: t.prompt.UnknownTool(d.Action)}, nil
+		return outcome{result: tool.Fail(tool.Errorf(tool.NotFound, "Unknown tool: %s", d.Action), tool.Usage{}), text: t.prompt().UnknownTool(d.Action)}, nil
 	}
 	d.Action = offered.Name
 	if earlier, ok := t.memory.find(callKey(offered, d.Input)); ok {
@@ -143,7 +143,7 @@ func redundant(name string, number int) string {
 func (t *turn) failed(d Decision, e *tool.Error) outcome {
 	o := outcome{result: tool.Fail(e, tool.Usage{})}
 	if e.Kind == tool.Denied {
-		o.denied, o.text = true, t.prompt.Denied(e.Message())
+		o.denied, o.text = true, t.prompt().Denied(e.Message())
 		offered := t.offered(d.Action)
 		if !strings.Contains(e.Message(), "was not approved") || offered != nil && offered.OnlyCalls { // a rule, or a call that this one made
 			o.text = t.resultText(d.Action, o.result)
@@ -181,11 +181,11 @@ func (t *turn) resultText(name string, r tool.Result) string {
 func (t *turn) doSkill(_ context.Context, e tool.Effect) (tool.Value, error) {
 	name := e.Args.Text("name")
 	if !slices.ContainsFunc(t.agent.opts.Skills, func(s Skill) bool { return tool.Key(s.Name) == tool.Key(name) }) {
-		return tool.NewDict("success", false, "text", t.prompt.SkillUnknown(name)), nil
+		return tool.NewDict("success", false, "text", t.prompt().SkillUnknown(name)), nil
 	}
 	text, err := t.UseSkill(name)
 	if err != nil {
-		text := t.prompt.SkillUnknown(name)
+		text := t.prompt().SkillUnknown(name)
 		if tool.KindOf(err) != tool.NotFound {
 			text = resultText("skill "+name, tool.Fail(tool.ErrorOf(err, tool.Failed), tool.Usage{}), DefaultResultText, "")
 		}
@@ -205,5 +205,5 @@ func (s *Session) UseSkill(name string) (string, error) {
 		return "", err
 	}
 	s.emit(tool.SkillLoaded, tool.NewDict("name", name, "notes", notes))
-	return s.prompt.SkillLoaded(name, text), nil
+	return s.prompt().SkillLoaded(name, text), nil
 }

@@ -65,7 +65,7 @@ func (s *Session) State() string {
 	line("told", s.told)
 	line("turns", s.turns)
 	line("first", s.first)
-	line("iterations told", s.prompt.Iterations)
+	line("iterations told", s.iterations)
 	line("tools", t.toolNames())
 	for _, c := range s.open() {
 		line("open", c.ID)
@@ -76,7 +76,9 @@ func (s *Session) State() string {
 	for _, text := range s.heard {
 		line("heard", fmt.Sprintf("%q", text))
 	}
-	line("account", fmt.Sprintf("%+v", s.account))
+	account := s.account
+	account.budget = nil // a pointer to what the agent has
+	line("account", fmt.Sprintf("%+v of %+v", account, *s.account.budget))
 	for _, path := range slices.Sorted(maps.Keys(s.files)) {
 		line("file "+path, fmt.Sprintf("read %v, written %v", !s.files[path].Read.IsZero(), !s.files[path].Written.IsZero()))
 	}

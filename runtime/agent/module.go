@@ -114,7 +114,7 @@ func (t *turn) doDecide(_ context.Context, e tool.Effect) (tool.Value, error) {
 // read reads the decisions of a reply, as a policy gets them. A skill counts
 // where no call was written. In a chat that offers nothing, all is an answer.
 func (t *turn) read(reply *model.Reply) []*tool.Dict {
-	if t.prompt.chats() && len(t.agent.tools) == 0 && len(reply.Calls) == 0 && len(t.agent.opts.Skills) == 0 {
+	if t.prompt().chats() && len(t.agent.tools) == 0 && len(reply.Calls) == 0 && len(t.agent.opts.Skills) == 0 {
 		return []*tool.Dict{Decision{Kind: None, Answer: reply.Text}.dict()}
 	}
 	decisions := ReadNative(reply, ReadOptions{Tools: t.agent.tools, Format: t.agent.format, NoInference: t.agent.opts.NoInference, Heard: t.heard})
@@ -175,15 +175,15 @@ func (t *turn) doNote(_ context.Context, e tool.Effect) (tool.Value, error) {
 	name, detail := e.Args.Text("name"), e.Args.Text("detail")
 	switch name {
 	case "no_decision":
-		return t.prompt.NoDecision(), nil
+		return t.prompt().NoDecision(), nil
 	case "bad_decision":
-		return t.prompt.BrokenDecision(detail), nil
+		return t.prompt().BrokenDecision(detail), nil
 	case "loop":
-		return t.prompt.LoopWarning(detail, int(e.Args.Int("times", 1))), nil
+		return t.prompt().LoopWarning(detail, int(e.Args.Int("times", 1))), nil
 	case "answer_now":
-		return t.prompt.LastTurn(), nil
+		return t.prompt().LastTurn(), nil
 	case "last_turn":
-		return t.prompt.LastIteration(), nil
+		return t.prompt().LastIteration(), nil
 	}
 	return nil, tool.Errorf(tool.Invalid, "there is no note %q%s", name, tool.DidYouMean(name, notes)).WithHint("the notes are %s", strings.Join(notes, ", "))
 }

@@ -83,9 +83,8 @@ func (t *turn) options() *tool.Dict {
 	if t.above != nil {
 		return nil // it is a part of another run
 	}
-	d := t.agent.settings.Clone(2)
+	d := t.agent.settings.Clone(1)
 	d.Put(taskOption, t.result.Task)
-	d.Put(conversationOption, nil)
 	if t.turns > 0 || t.reoffered {
 		d.Put(conversationOption, t.conversation())
 	}
@@ -113,7 +112,7 @@ func (s *Session) conversation() *tool.Dict {
 		}
 	}
 	a := &s.account
-	return tool.NewDict("first", s.first, "turns", int64(s.turns), "tools", (&turn{Session: s}).toolNames(), "iterations", int64(s.prompt.Iterations),
+	return tool.NewDict("first", s.first, "turns", int64(s.turns), "tools", (&turn{Session: s}).toolNames(), "iterations", int64(s.iterations),
 		"question", s.question, "told", s.told, "thread", s.thread, "messages", messageList(s.messages), "made", made, "heard", heard,
 		"read", read, "wrote", wrote,
 		"reported", int64(a.reported), "guessed", int64(a.guessed), "beside", int64(a.beside), "chars", int64(a.chars))
@@ -147,7 +146,7 @@ func (s *Session) restore(d *tool.Dict) error {
 		return err
 	}
 	s.first, s.turns = first, turns
-	s.question, s.told, s.thread, s.prompt.Iterations = question, told, thread, iterations
+	s.question, s.told, s.thread, s.iterations = question, told, thread, iterations
 	s.messages, s.made = messages, made
 	for _, text := range heard {
 		s.hear(text)

@@ -19,20 +19,20 @@ type Session struct {
 	// ID names the turn that is under way, or comes next, in events and results.
 	ID string
 
-	first     string     // the ID of the first turn
-	turns     int        // that have ended
-	busy      sync.Mutex // held during a turn
-	agent     *Agent
-	prompt    prompt
-	account   account
-	messages  []model.Message
-	thread    string
-	question  string     // what the first message asks
-	told      bool       // the model has got its instructions
-	reoffered bool       // it has tools that its agent did not begin with
-	made      []madeCall // calls since the last reply: the model knows of none what came of it
-	heard     []string   // what tools have said, the latest last
-	turn      *turn
+	first      string     // the ID of the first turn
+	turns      int        // that have ended
+	busy       sync.Mutex // held during a turn
+	agent      *Agent
+	iterations int // that the model is told of; 0 is not said
+	account    account
+	messages   []model.Message
+	thread     string
+	question   string     // what the first message asks
+	told       bool       // the model has got its instructions
+	reoffered  bool       // it has tools that its agent did not begin with
+	made       []madeCall // calls since the last reply: the model knows of none what came of it
+	heard      []string   // what tools have said, the latest last
+	turn       *turn
 
 	seeing sync.Mutex
 	files  map[string]Seen // by path, what tools have read and written in calls that have ended
@@ -44,15 +44,15 @@ func (a *Agent) NewSession(id string) *Session {
 	if id == "" {
 		id = NewID()
 	}
-	o := &a.opts
-	return &Session{
-		ID:    id,
-		first: id,
-		agent: a,
-		prompt: prompt{
-			Role: a.role(), Tools: a.tools, Format: a.format, Skills: o.Skills, Context: o.Context, WorkDir: o.WorkDir, Iterations: o.Iterations,
-		},
-		account: *newAccount(o.Budget, a.tools, a.format),
+	return &Session{ID: id, first: id, agent: a, iterations: a.opts.Iterations, account: a.account()}
+}
+
+// prompt is what the model is told, now.
+func (s *Session) prompt() *prompt {
+	o := &s.agent.opts
+	return &prompt{
+		Role: s.agent.role(), Tools: s.agent.tools, Format: s.agent.format,
+		Skills: o.Skills, Context: o.Context, WorkDir: o.WorkDir, Iterations: s.iterations,
 	}
 }
 
@@ -233,11 +233,11 @@ func (s *Session) Offer(words ...string) error {
 	if err := a.offer(append([]string{}, words...)); err != nil {
 		return err
 	}
-	s.agent, s.prompt.Tools, s.reoffered = &a, a.tools, true
+	s.agent, s.reoffered = &a, true
 	if len(a.tools) > 0 {
 		s.told = false
 	}
-	s.account = *newAccount(a.opts.Budget, a.tools, a.format)
+	s.account = a.account()
 	for i := range s.messages {
 		s.account.AddMessage(&s.messages[i])
 	}
