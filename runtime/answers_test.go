@@ -19,13 +19,13 @@ func TestAPermanentAnswerHoldsForAllOpenQuestions(t *testing.T) {
 	eachStore(t, testAPermanentAnswerHoldsForAllOpenQuestions)
 }
 
-func testAPermanentAnswerHoldsForAllOpenQuestions(t *testing.T) {
+func testAPermanentAnswerHoldsForAllOpenQuestions(t *testing.T, on keeper) {
 	const body = "return [r['value'] for r in tools.call_all([('send', {'n': 1}), ('send', {'n': 2}), ('other', {}), ('send', {'n': 3})])]"
 	for answered := range 4 {
 		if answered == 2 {
 			continue // that of the other tool
 		}
-		m := headless(t)
+		m := headless(t, on)
 		start := func() *process {
 			p := m.process(0, false)
 			p.add("send.star", star("send", "n: int", "return out.send('x%d' % n)", "needs = ['use:out']"), func(d *tool.Tool) { d.Hash = "h" })
@@ -59,8 +59,8 @@ func testAPermanentAnswerHoldsForAllOpenQuestions(t *testing.T) {
 // bring the question back, with what is wrong, in whatever process it is asked.
 func TestWrongArgumentsInAnAnswer(t *testing.T) { eachStore(t, testWrongArgumentsInAnAnswer) }
 
-func testWrongArgumentsInAnAnswer(t *testing.T) {
-	m := headless(t)
+func testWrongArgumentsInAnAnswer(t *testing.T, on keeper) {
+	m := headless(t, on)
 	start := func() *process {
 		p := m.process(0, false)
 		p.add("send.star", star("send", "n: int", "return out.send('x%d' % n)", "needs = ['use:out']"), nil)
@@ -104,8 +104,8 @@ func testWrongArgumentsInAnAnswer(t *testing.T) {
 // has a question that nobody has answered: what runs beside that can continue.
 func TestAnInterruptedRunIsDue(t *testing.T) { eachStore(t, testAnInterruptedRunIsDue) }
 
-func testAnInterruptedRunIsDue(t *testing.T) {
-	m := headless(t)
+func testAnInterruptedRunIsDue(t *testing.T, on keeper) {
+	m := headless(t, on)
 	p := m.process(0, false)
 	defer p.j.Close()
 	p.add("ask.star", star("ask", "", "return human.ask('which?')", "needs = ['human']"), nil)
@@ -141,8 +141,8 @@ func testAnInterruptedRunIsDue(t *testing.T) {
 // its tool is not trusted.
 func TestACallOfAnUntrustedToolWaits(t *testing.T) { eachStore(t, testACallOfAnUntrustedToolWaits) }
 
-func testACallOfAnUntrustedToolWaits(t *testing.T) {
-	m := headless(t)
+func testACallOfAnUntrustedToolWaits(t *testing.T, on keeper) {
+	m := headless(t, on)
 	start := func(state tool.State) *process {
 		p := m.process(0, false)
 		p.add("send.star", star("send", "n: int", "return out.send('x%d' % n)", "needs = ['use:out']"), func(d *tool.Tool) { d.State = state })

@@ -10,9 +10,9 @@ import (
 
 // TestWhatIsAwayIsTriedAgain checks that a run that found something away goes on
 // when that is there, and that one that got over it does not try it again.
-func TestWhatIsAwayIsTriedAgain(t *testing.T) { eachStore(t, testWhatIsAwayIsTriedAgain) }
+func TestWhatIsAwayIsTriedAgain(t *testing.T) { eachRecord(t, testWhatIsAwayIsTriedAgain) }
 
-func testWhatIsAwayIsTriedAgain(t *testing.T) {
+func testWhatIsAwayIsTriedAgain(t *testing.T, on keeper) {
 	for _, c := range []struct {
 		name, body string
 		ends       bool // the first time
@@ -23,7 +23,7 @@ func testWhatIsAwayIsTriedAgain(t *testing.T) {
 		{"got over", "r = attempt(tools.look)\nhuman.confirm('go on?')\nreturn r['ok']", false, false, 1},
 		{"got over at the end", "return attempt(tools.look)['ok']", true, false, 1},
 	} {
-		m := headless(t)
+		m := headless(t, on)
 		tries := 0
 		look := func(p *process) {
 			err := p.Register(tool.Tool{Name: "look", Description: "Look.", Hints: tool.Hints{ReadOnly: true}}, func(context.Context, *tool.Dict) (tool.Value, error) {
@@ -45,7 +45,7 @@ func testWhatIsAwayIsTriedAgain(t *testing.T) {
 			}
 			continue
 		}
-		run, _ := p.j.Run(context.Background(), "r")
+		run := p.state("r")
 		if err == nil || run.State != history.Parked {
 			t.Fatalf("%s: gave %v, %v, and the run is %v", c.name, out.Value, err, run.State)
 		}

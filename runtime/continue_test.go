@@ -45,8 +45,8 @@ func (p *process) waiting(c tool.Call, a history.Answer) {
 // waits after each: whoever comes first has it, and the host stays whole.
 func TestOneRunIsResumedByMany(t *testing.T) { eachStore(t, testOneRunIsResumedByMany) }
 
-func testOneRunIsResumedByMany(t *testing.T) {
-	m := headless(t)
+func testOneRunIsResumedByMany(t *testing.T, on keeper) {
+	m := headless(t, on)
 	p := m.process(0, false)
 	var to []string
 	p.deploys(&to)
@@ -73,8 +73,8 @@ func testOneRunIsResumedByMany(t *testing.T) {
 // tool, or not now: the run is not ended by that.
 func TestACallWaitsForItsTool(t *testing.T) { eachStore(t, testACallWaitsForItsTool) }
 
-func testACallWaitsForItsTool(t *testing.T) {
-	m := headless(t)
+func testACallWaitsForItsTool(t *testing.T, on keeper) {
+	m := headless(t, on)
 	p := m.process(0, false)
 	var to []string
 	p.deploys(&to)
@@ -109,8 +109,8 @@ func testACallWaitsForItsTool(t *testing.T) {
 // same place, which a handler in Go makes when it is run again.
 func TestAnAnswerIsForOneCall(t *testing.T) { eachStore(t, testAnAnswerIsForOneCall) }
 
-func testAnAnswerIsForOneCall(t *testing.T) {
-	m := headless(t)
+func testAnAnswerIsForOneCall(t *testing.T, on keeper) {
+	m := headless(t, on)
 	var to []string
 	start := func(first string) *process {
 		p := m.process(0, false)
@@ -147,8 +147,8 @@ func TestAPermanentAnswerEndsWithItsRun(t *testing.T) {
 	eachStore(t, testAPermanentAnswerEndsWithItsRun)
 }
 
-func testAPermanentAnswerEndsWithItsRun(t *testing.T) {
-	m := headless(t)
+func testAPermanentAnswerEndsWithItsRun(t *testing.T, on keeper) {
+	m := headless(t, on)
 	p := m.process(0, false)
 	defer p.j.Close()
 	var to []string
@@ -167,8 +167,8 @@ func testAPermanentAnswerEndsWithItsRun(t *testing.T) {
 // resumed, and that the same call may be made for another reason.
 func TestADurableCallKeepsItsLimits(t *testing.T) { eachStore(t, testADurableCallKeepsItsLimits) }
 
-func testADurableCallKeepsItsLimits(t *testing.T) {
-	m := headless(t)
+func testADurableCallKeepsItsLimits(t *testing.T, on keeper) {
+	m := headless(t, on)
 	p := m.process(0, false)
 	defer p.j.Close()
 	var to []string
@@ -185,8 +185,8 @@ func testADurableCallKeepsItsLimits(t *testing.T) {
 // TestACancelWinsOverAnInterruption cancels a run that is being interrupted.
 func TestACancelWinsOverAnInterruption(t *testing.T) { eachStore(t, testACancelWinsOverAnInterruption) }
 
-func testACancelWinsOverAnInterruption(t *testing.T) {
-	m := newMachine(t)
+func testACancelWinsOverAnInterruption(t *testing.T, on keeper) {
+	m := newMachine(t, on)
 	p := m.process(0, false)
 	defer p.j.Close()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -208,8 +208,8 @@ func testACancelWinsOverAnInterruption(t *testing.T) {
 // Go reports that it waits, though nothing is asked.
 func TestAHandlerThatSaysParked(t *testing.T) { eachStore(t, testAHandlerThatSaysParked) }
 
-func testAHandlerThatSaysParked(t *testing.T) {
-	m := newMachine(t)
+func testAHandlerThatSaysParked(t *testing.T, on keeper) {
+	m := newMachine(t, on)
 	p := m.process(0, false)
 	defer p.j.Close()
 	err := p.Register(tool.Tool{Name: "later", Description: "Wait."}, func(context.Context, *tool.Dict) (tool.Value, error) {
@@ -228,8 +228,8 @@ func testAHandlerThatSaysParked(t *testing.T) {
 // among what lasts, and one that was refused is not.
 func TestAnUndoListsWhatFailed(t *testing.T) { eachStore(t, testAnUndoListsWhatFailed) }
 
-func testAnUndoListsWhatFailed(t *testing.T) {
-	m := newMachine(t)
+func testAnUndoListsWhatFailed(t *testing.T, on keeper) {
+	m := newMachine(t, on)
 	p := m.process(0, false)
 	defer p.j.Close()
 	err := p.Register(tool.Tool{Name: "send", Description: "Send."}, func(context.Context, *tool.Dict) (tool.Value, error) {
@@ -251,8 +251,8 @@ func testAnUndoListsWhatFailed(t *testing.T) {
 // TestAnExecutorSeesAnUndo checks that what an undo does passes the executor too.
 func TestAnExecutorSeesAnUndo(t *testing.T) { eachStore(t, testAnExecutorSeesAnUndo) }
 
-func testAnExecutorSeesAnUndo(t *testing.T) {
-	m := newMachine(t)
+func testAnExecutorSeesAnUndo(t *testing.T, on keeper) {
+	m := newMachine(t, on)
 	m.execute = func(ctx context.Context, f *tool.Func, e tool.Effect, g tool.Grant) (tool.Outcome, error) {
 		if e.Func == "fs.restore" {
 			return tool.Outcome{}, tool.Errorf(tool.Failed, "nothing is restored in a rehearsal")
@@ -275,8 +275,8 @@ func testAnExecutorSeesAnUndo(t *testing.T) {
 // tool undoes its calls is called by the first alone.
 func TestACallIsUndoneOnce(t *testing.T) { eachStore(t, testACallIsUndoneOnce) }
 
-func testACallIsUndoneOnce(t *testing.T) {
-	m := newMachine(t)
+func testACallIsUndoneOnce(t *testing.T, on keeper) {
+	m := newMachine(t, on)
 	p := m.process(0, false)
 	defer p.j.Close()
 	undone := 0

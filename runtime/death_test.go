@@ -76,7 +76,7 @@ func (m *machine) mortality(victim string, at int) *process {
 // nothing had happened. No script catches the death of a worker.
 func TestWorkerDeathInterruptsRun(t *testing.T) {
 	caught := strings.Replace(flow, "got = [tools.note(text = 'one')]", "got = [attempt(tools.note, text = 'one')['value']]", 1)
-	whole := newMachine(t)
+	whole := newMachine(t, onDisk)
 	want, err := whole.mortality("", 0).run("r", false, caught)
 	if err != nil {
 		t.Fatal(err)
@@ -84,7 +84,7 @@ func TestWorkerDeathInterruptsRun(t *testing.T) {
 	deaths := 0
 	for _, victim := range []string{"p.star", "note.star", "report.star"} {
 		for at := 1; ; at++ {
-			m := newMachine(t)
+			m := newMachine(t, onDisk)
 			p := m.mortality(victim, at)
 			out, err := p.run("r", false, caught)
 			p.j.Close()
@@ -123,7 +123,7 @@ func TestWorkerDeathInterruptsRun(t *testing.T) {
 // TestWorkerDeathFailsCall checks that in a run that is not recorded the death
 // of a worker is a failure of its call.
 func TestWorkerDeathFailsCall(t *testing.T) {
-	m := newMachine(t)
+	m := newMachine(t, onDisk)
 	p := m.mortality("note.star", 1)
 	var waits atomic.Bool
 	defer p.Events.Subscribe(tool.CallEnd, func(e tool.Event) {

@@ -47,7 +47,7 @@ func (h *Host) callDurable(ctx context.Context, c tool.Call, id string) (tool.Re
 	if err != nil {
 		return failedResult(err)
 	}
-	return h.recordedCall(ctx, j, log, c, false)
+	return h.recordedCall(ctx, log, c, false)
 }
 
 // continueCall continues the run of an ID that exists, if it is the same call.
@@ -71,10 +71,10 @@ func callsSame(a, b *tool.Dict) bool {
 }
 
 // recordedCall makes the call that a record is of.
-func (h *Host) recordedCall(ctx context.Context, j *history.Journal, log *history.Log, c tool.Call, resumed bool) (result tool.Result, err error) {
+func (h *Host) recordedCall(ctx context.Context, log *history.Log, c tool.Call, resumed bool) (result tool.Result, err error) {
 	r := h.newRun(log.Run().ID)
 	r.parks = true
-	if err := r.keep(ctx, j, log, resumed); err != nil {
+	if err := r.keep(ctx, log, resumed); err != nil {
 		return failedResult(err)
 	}
 	c.ID, c.Place = r.id, tool.Place{1}
@@ -199,7 +199,7 @@ func resumeCall(ctx context.Context, h *Host, r Recorded) (tool.Result, error) {
 	if err != nil {
 		return tool.Result{}, err
 	}
-	return h.recordedCall(ctx, j, log, recordedCallOf(log.Run().Args), true)
+	return h.recordedCall(ctx, log, recordedCallOf(log.Run().Args), true)
 }
 
 // canResume refuses to resume a call whose tool is not there, not trusted or not

@@ -141,7 +141,7 @@ func (l *eventLog) take(heading string) string {
 // the golden file: the order of checks, and each decision that is audited.
 func TestEventsStayTheSame(t *testing.T) {
 	var got strings.Builder
-	m := newMachine(t)
+	m := newMachine(t, onDisk)
 	m.approve = mixedAnswers
 	m.rules = rules(t, "deny tool:forbidden", "allow fs.write:free/**", "ask fs.read:asked/**")
 	events := &eventLog{}

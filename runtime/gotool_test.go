@@ -60,7 +60,7 @@ func (b *bank) transferred(m *machine) *process {
 // TestUndoOfAGoTool checks that an undo calls the undo function once, with the
 // arguments and the result of the call, and never the handler.
 func TestUndoOfAGoTool(t *testing.T) {
-	m, b := newMachine(t), &bank{}
+	m, b := newMachine(t, onDisk), &bank{}
 	p := b.transferred(m)
 	out, err := p.Undo(context.Background(), runtime.Undo{Run: "r", ID: "u"})
 	if err != nil || len(out.Done) != 1 || out.Done[0].Already() || len(out.Lasting) != 0 {
@@ -96,7 +96,7 @@ func TestUndoOfAGoTool(t *testing.T) {
 // TestUndoOfADurableGoTool checks the undo of a call that is a run of its own, of
 // a tool that was registered without one at first.
 func TestUndoOfADurableGoTool(t *testing.T) {
-	m, b := newMachine(t), &bank{}
+	m, b := newMachine(t, onDisk), &bank{}
 	p := m.process(0, false)
 	b.register(p.rig, b.tool())
 	if _, err := p.Call(context.Background(), tool.Call{Tool: "transfer", Args: tool.NewDict("to", "bob")}, runtime.Durable("d")); err != nil {
@@ -132,7 +132,7 @@ func TestUndoOfAGoToolIsApproved(t *testing.T) {
 		{"a no", "", false, 2},
 		{"a rule", "deny tool:transfer", true, 1},
 	} {
-		m, b := newMachine(t), &bank{}
+		m, b := newMachine(t, onDisk), &bank{}
 		asked := 0
 		m.approve = func(_ context.Context, q runtime.Question) (runtime.Answer, error) {
 			asked++
@@ -167,7 +167,7 @@ func TestUndoOfAGoToolIsApproved(t *testing.T) {
 // asked about, and not repeated, although calls of the tool are idempotent.
 func TestAnInterruptedUndoOfAGoTool(t *testing.T) {
 	for _, again := range []bool{true, false} {
-		m, b := newMachine(t), &bank{}
+		m, b := newMachine(t, onDisk), &bank{}
 		p := b.transferred(m)
 		b.during = func() error {
 			p.j.Close()
@@ -204,7 +204,7 @@ func TestAFailedUndoOfAGoTool(t *testing.T) {
 		{"an error with a kind", func() error { return tool.Errorf(tool.Conflict, "oh") }, tool.Conflict},
 		{"a nil *tool.Error", func() error { var e *tool.Error; return e }, 0},
 	} {
-		m, b := newMachine(t), &bank{}
+		m, b := newMachine(t, onDisk), &bank{}
 		p := b.transferred(m)
 		b.during = c.during
 		out, err := p.Undo(context.Background(), runtime.Undo{Run: "r"})
@@ -217,7 +217,7 @@ func TestAFailedUndoOfAGoTool(t *testing.T) {
 		}
 	}
 
-	m := newMachine(t)
+	m := newMachine(t, onDisk)
 	p := m.process(0, false)
 	slow := tool.Tool{Name: "slow", Description: "D.", Timeout: 50 * time.Millisecond}
 	nothing := func(context.Context, *tool.Dict) (tool.Value, error) { return nil, nil }
@@ -238,7 +238,7 @@ func TestAFailedUndoOfAGoTool(t *testing.T) {
 
 // TestReplayOfAGoTool checks that a replay calls no function of the tool.
 func TestReplayOfAGoTool(t *testing.T) {
-	m, b := newMachine(t), &bank{}
+	m, b := newMachine(t, onDisk), &bank{}
 	p := b.transferred(m)
 	p.j.Close()
 	p = m.process(0, false)
@@ -338,7 +338,7 @@ func TestAnAvailableFuncThatFails(t *testing.T) {
 // TestAnAvailableFuncOfACalledTool checks that the check of a tool that a call
 // calls is no part of that call.
 func TestAnAvailableFuncOfACalledTool(t *testing.T) {
-	m := newMachine(t)
+	m := newMachine(t, onDisk)
 	p := m.process(0, false)
 	p.goTool("other", func(context.Context) (tool.Value, error) { return "x", nil })
 	err := p.Register(tool.Tool{Name: "t", Description: "D."}, func(context.Context, *tool.Dict) (tool.Value, error) { return "done", nil },
@@ -362,7 +362,7 @@ func TestAnAvailableFuncOfACalledTool(t *testing.T) {
 // TestTheCheckOfAPinnedTool checks that a run which has called a script does not
 // call functions of a tool in Go that has its name now.
 func TestTheCheckOfAPinnedTool(t *testing.T) {
-	m := headless(t)
+	m := headless(t, onDisk)
 	const body = "a = tools.t()\nhuman.confirm('continue?')\nreturn [a, tools.t()]"
 	p := m.process(0, false)
 	p.add("t.star", "def here():\n    return True\n\n"+star("t", "", "return 1", "available = here"), func(d *tool.Tool) { d.Hash = "one" })

@@ -41,8 +41,8 @@ func (m *machine) openQuestion() tool.Place {
 // doing it a third time.
 func TestAnAnswerHoldsOnce(t *testing.T) { eachStore(t, testAnAnswerHoldsOnce) }
 
-func testAnAnswerHoldsOnce(t *testing.T) {
-	m := headless(t)
+func testAnAnswerHoldsOnce(t *testing.T, on keeper) {
+	m := headless(t, on)
 	m.approve = runtime.ApproveAll
 	const body = "return tools.once()"
 	start := func(dies int) *process {
@@ -69,8 +69,8 @@ func testAnAnswerHoldsOnce(t *testing.T) {
 // not what he says.
 func TestAnApprovalIsNoAnswer(t *testing.T) { eachStore(t, testAnApprovalIsNoAnswer) }
 
-func testAnApprovalIsNoAnswer(t *testing.T) {
-	m := headless(t)
+func testAnApprovalIsNoAnswer(t *testing.T, on keeper) {
+	m := headless(t, on)
 	m.rules = rules(t, "ask human")
 	const body = "return human.ask('your name?')"
 	at := m.waits(body, false, "approval")
@@ -85,14 +85,14 @@ func testAnApprovalIsNoAnswer(t *testing.T) {
 // TestARunWithoutAnID checks that one that the journal names goes by that name.
 func TestARunWithoutAnID(t *testing.T) { eachStore(t, testARunWithoutAnID) }
 
-func testARunWithoutAnID(t *testing.T) {
-	m := headless(t)
+func testARunWithoutAnID(t *testing.T, on keeper) {
+	m := headless(t, on)
 	_, err := m.process(0, false).run("", false, "human.ask('go?')")
 	e := tool.ErrorOf(err, tool.Failed)
 	if e == nil || strings.Contains(e.Message(), "run  waits") || strings.Contains(e.Hint, "answer  ") {
 		t.Errorf("it gave %v (%s), want the run named", err, e.Hint)
 	}
-	p := newMachine(t).process(0, false)
+	p := newMachine(t, on).process(0, false)
 	p.tools()
 	if _, err := p.run("r", false, "tools.note(text = 'x')"); err != nil {
 		t.Fatal(err)
@@ -107,8 +107,8 @@ func testARunWithoutAnID(t *testing.T) {
 // it ends when all is answered, each effect done once.
 func TestSeveralThingsToWaitFor(t *testing.T) { eachStore(t, testSeveralThingsToWaitFor) }
 
-func testSeveralThingsToWaitFor(t *testing.T) {
-	m := headless(t)
+func testSeveralThingsToWaitFor(t *testing.T, on keeper) {
+	m := headless(t, on)
 	start := func() *process {
 		p := m.process(0, false)
 		p.add("nap.star", star("nap", "", "time.sleep(1000)", ""), nil)
@@ -158,7 +158,7 @@ func testSeveralThingsToWaitFor(t *testing.T) {
 			t.Errorf("it gave %v, %v and sent %v", tool.FormatJSON(out.Value, ""), err, m.sent)
 		}
 	}
-	m = headless(t)
+	m = headless(t, on)
 	_, err = start().run("r", false, "tools.call_all([('nap', {}), ('ask', {'n': 1})])")
 	if run := m.state("r"); !errors.As(err, &parked) || len(parked.Questions) != 1 || run.Reason != "question" || run.Wake.IsZero() {
 		t.Errorf("it gave %v, and the run is %+v, want a question and a time", err, run)
@@ -169,9 +169,9 @@ func testSeveralThingsToWaitFor(t *testing.T) {
 // and no reason to go on with the run in another process.
 func TestWhatACalledToolTrips(t *testing.T) { eachStore(t, testWhatACalledToolTrips) }
 
-func testWhatACalledToolTrips(t *testing.T) {
+func testWhatACalledToolTrips(t *testing.T, on keeper) {
 	for _, limit := range []tool.LimitName{tool.LimitMemory, tool.LimitCPU, tool.LimitSteps, tool.LimitWall} {
-		m := newMachine(t)
+		m := newMachine(t, on)
 		p := m.process(0, false)
 		p.goTool("greedy", func(context.Context) (tool.Value, error) {
 			e := tool.Errorf(tool.Limit, "too much")
@@ -190,14 +190,14 @@ func testWhatACalledToolTrips(t *testing.T) {
 // interrupt a run, which is then resumed, and that Cancel ends it.
 func TestOnlyCancelEndsARun(t *testing.T) { eachStore(t, testOnlyCancelEndsARun) }
 
-func testOnlyCancelEndsARun(t *testing.T) {
+func testOnlyCancelEndsARun(t *testing.T, on keeper) {
 	for name, stop := range map[string]func(*process, *process, context.CancelFunc){
 		"context":            func(_, _ *process, cancel context.CancelFunc) { cancel() },
 		"close":              func(p, _ *process, _ context.CancelFunc) { go p.Close() },
 		"cancel":             func(p, _ *process, _ context.CancelFunc) { _ = p.Cancel(context.Background(), "r") },
 		"cancel from beside": func(_, other *process, _ context.CancelFunc) { _ = other.Cancel(context.Background(), "r") },
 	} {
-		m := newMachine(t)
+		m := newMachine(t, on)
 		ctx, cancel := context.WithCancel(context.Background())
 		p, other := m.process(0, false), m.process(0, false)
 		start := func(p *process, wait bool) {
@@ -241,8 +241,8 @@ func testOnlyCancelEndsARun(t *testing.T) {
 // not parked, though it did not look before it came to a question.
 func TestACancelBeatsAPark(t *testing.T) { eachStore(t, testACancelBeatsAPark) }
 
-func testACancelBeatsAPark(t *testing.T) {
-	m := headless(t)
+func testACancelBeatsAPark(t *testing.T, on keeper) {
+	m := headless(t, on)
 	p, other := m.process(0, false), m.process(0, false)
 	defer p.j.Close()
 	err := p.Register(tool.Tool{Name: "beside", Description: "Cancel.", Hints: tool.Hints{ReadOnly: true}}, func(ctx context.Context, _ *tool.Dict) (tool.Value, error) {
@@ -261,8 +261,8 @@ func testACancelBeatsAPark(t *testing.T) {
 // the same was approved for good after it; and that a replay approves nothing.
 func TestAnApprovalForGoodComesLater(t *testing.T) { eachStore(t, testAnApprovalForGoodComesLater) }
 
-func testAnApprovalForGoodComesLater(t *testing.T) {
-	m := newMachine(t)
+func testAnApprovalForGoodComesLater(t *testing.T, on keeper) {
+	m := newMachine(t, on)
 	asked := 0
 	m.approve = func(_ context.Context, q runtime.Question) (runtime.Answer, error) {
 		asked++
@@ -293,12 +293,7 @@ func testAnApprovalForGoodComesLater(t *testing.T) {
 // TestARecordThatCannotBeTakenUpIsNotInHand checks that a run whose record is
 // damaged says so each time.
 func TestARecordThatCannotBeTakenUpIsNotInHand(t *testing.T) {
-	eachStore(t, testARecordThatCannotBeTakenUpIsNotInHand)
-}
-
-func testARecordThatCannotBeTakenUpIsNotInHand(t *testing.T) {
-	m := headless(t)
-	m.memory = nil          // which loses nothing
+	m := headless(t, onDisk)
 	var big strings.Builder // too large to be kept in the database
 	for i := range 3500 {
 		big.WriteString("# " + tool.HashBytes([]byte{byte(i), byte(i >> 8)}) + "\n")
@@ -328,8 +323,8 @@ func testARecordThatCannotBeTakenUpIsNotInHand(t *testing.T) {
 // as the effect.
 func TestWhatAnEffectTakesIsTold(t *testing.T) { eachStore(t, testWhatAnEffectTakesIsTold) }
 
-func testWhatAnEffectTakesIsTold(t *testing.T) {
-	p := newMachine(t).process(0, false)
+func testWhatAnEffectTakesIsTold(t *testing.T, on keeper) {
+	p := newMachine(t, on).process(0, false)
 	p.add("w.star", star("w", "", "fs.write('a', 'x')\nout.send('x')", "needs = ['fs.write', 'use:out']"), nil)
 	told := map[string]string{}
 	defer p.Events.Subscribe(tool.EffectDone, func(e tool.Event) {
@@ -345,7 +340,7 @@ func testWhatAnEffectTakesIsTold(t *testing.T) {
 // changed what it read does not write over that, and only then.
 func TestNobodysChangeIsLost(t *testing.T) { eachStore(t, testNobodysChangeIsLost) }
 
-func testNobodysChangeIsLost(t *testing.T) {
+func testNobodysChangeIsLost(t *testing.T, on keeper) {
 	for _, c := range []struct {
 		name, body, meanwhile, want string
 		fails                       bool
@@ -356,7 +351,7 @@ func testNobodysChangeIsLost(t *testing.T) {
 		{"changed by itself", "n = fs.read('n')\nfs.write('n', n + '2')\nhuman.confirm('go?')\nfs.write('n', fs.read('n') + '3')\ntime.sleep(0)\nfs.append('n', '4')", "12", "1234", false},
 		{"changed by itself, and then", "n = fs.read('n')\nfs.write('n', n + '2')\nn = fs.read('n')\nhuman.confirm('go?')\nfs.write('n', n + '3')", "5", "5", true},
 	} {
-		m := headless(t)
+		m := headless(t, on)
 		m.approve = runtime.ApproveAll
 		start := func() *process {
 			p := m.process(0, false)
@@ -383,14 +378,14 @@ func testNobodysChangeIsLost(t *testing.T) {
 // replay.
 func TestAReplayIsOfThen(t *testing.T) { eachStore(t, testAReplayIsOfThen) }
 
-func testAReplayIsOfThen(t *testing.T) {
+func testAReplayIsOfThen(t *testing.T, on keeper) {
 	for _, c := range []struct{ then, now, body string }{
 		{"", "deny tool:note", "return tools.note(text = 'x')"},
 		{"deny tool:note", "", "return attempt(tools.note, text = 'x')"},
 		{"", "ask tool", "return tools.call_all([('note', {'text': 'x'}), ('report', {'n': 1})])"},
 		{"", "", "return attempt(tools.later)"},
 	} {
-		m := newMachine(t)
+		m := newMachine(t, on)
 		if c.then != "" {
 			m.rules = rules(t, c.then)
 		}
@@ -418,8 +413,8 @@ func testAReplayIsOfThen(t *testing.T) {
 // the record, whatever the tool told before it.
 func TestAMendedToolThatTells(t *testing.T) { eachStore(t, testAMendedToolThatTells) }
 
-func testAMendedToolThatTells(t *testing.T) {
-	p := newMachine(t).process(0, false)
+func testAMendedToolThatTells(t *testing.T, on keeper) {
+	p := newMachine(t, on).process(0, false)
 	p.write("a", "1")
 	const needs = "needs = ['fs.read']"
 	p.add("t.star", star("t", "", "log('one')\nlog('two')\nreturn fs.read('a')", needs), nil)

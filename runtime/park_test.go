@@ -12,8 +12,8 @@ import (
 )
 
 // headless is a machine on which nobody can be asked.
-func headless(t *testing.T) *machine {
-	m := newMachine(t)
+func headless(t *testing.T, on keeper) *machine {
+	m := newMachine(t, on)
 	m.approve, m.answer, m.parks = nil, nil, true
 	return m
 }
@@ -29,9 +29,8 @@ func (m *machine) waits(body string, resume bool, why string) tool.Place {
 	if e == nil || e.Kind != tool.Parked || string(e.Limit) != why || e.Hint == "" {
 		m.t.Fatalf("the run gave %v, want that it waits (%s)", err, why)
 	}
-	run, err := p.j.Run(context.Background(), "r")
-	if err != nil || run.State != history.Parked || run.Reason != why {
-		m.t.Fatalf("the run is %+v, %v, want it parked (%s)", run, err, why)
+	if run := p.state("r"); run.State != history.Parked || run.Reason != why {
+		m.t.Fatalf("the run is %+v, want it parked (%s)", run, why)
 	}
 	open := m.questions(p)
 	if len(open) == 0 {
@@ -43,7 +42,13 @@ func (m *machine) waits(body string, resume bool, why string) tool.Place {
 // questions returns what the run asks.
 func (m *machine) questions(p *process) []history.Question {
 	m.t.Helper()
-	open, err := p.j.Questions(context.Background(), "r")
+	questions := p.j.Questions
+	if m.on == inMemory {
+		questions = func(ctx context.Context, run string) ([]history.Question, error) {
+			return m.records[run].Questions(ctx)
+		}
+	}
+	open, err := questions(context.Background(), "r")
 	if err != nil {
 		m.t.Fatal(err)
 	}
@@ -63,12 +68,21 @@ func (m *machine) answers(at tool.Place, said tool.Value) {
 		if yes, ok := said.(bool); ok {
 			a = history.Answer{Yes: yes}
 		}
-		if err := p.Answer(context.Background(), q.ID(), a); err != nil {
+		err := p.answers(&q, a)
+		if err != nil {
 			m.t.Fatal(err)
 		}
 		return
 	}
 	m.t.Fatalf("nothing is asked at %s", at)
+}
+
+// answers answers a question of a run.
+func (p *process) answers(q *history.Question, a history.Answer) error {
+	if p.m.on == inMemory {
+		return p.m.records[q.Run].Send(q.Place, q.N, a)
+	}
+	return p.Answer(context.Background(), q.ID(), a)
 }
 
 // ends resumes a run that is to end.
@@ -82,10 +96,10 @@ func (m *machine) ends(body string) (tool.Value, error) {
 
 // TestAnApprovalParksARun checks that a run waits for its approvals in no
 // process, one after the other, and goes on with each answer.
-func TestAnApprovalParksARun(t *testing.T) { eachStore(t, testAnApprovalParksARun) }
+func TestAnApprovalParksARun(t *testing.T) { eachRecord(t, testAnApprovalParksARun) }
 
-func testAnApprovalParksARun(t *testing.T) {
-	m := headless(t)
+func testAnApprovalParksARun(t *testing.T, on keeper) {
+	m := headless(t, on)
 	const body = "a = tools.note(text = 'one')\nb = attempt(tools.report, n = 1)\nreturn [a, b['value'], b['error']]"
 	if at := m.waits(body, false, "approval"); at.String() != "1" {
 		t.Fatalf("it waits at %s, want at the first call", at)
@@ -109,15 +123,15 @@ func testAnApprovalParksARun(t *testing.T) {
 // TestOnlyChangesThatWereShownAreApproved checks that a yes to changes is one to
 // those that were shown.
 func TestOnlyChangesThatWereShownAreApproved(t *testing.T) {
-	eachStore(t, testOnlyChangesThatWereShownAreApproved)
+	eachRecord(t, testOnlyChangesThatWereShownAreApproved)
 }
 
-func testOnlyChangesThatWereShownAreApproved(t *testing.T) {
+func testOnlyChangesThatWereShownAreApproved(t *testing.T, on keeper) {
 	only := func(p *process) {
 		p.add("put.star", star("put", "", "fs.append('log', 'mine\\n')", "needs = ['fs.read', 'fs.write']"), nil)
 	}
 	for _, meanwhile := range []string{"", "theirs\n"} {
-		m := headless(t)
+		m := headless(t, on)
 		p := m.process(0, false)
 		only(p)
 		_, err := p.run("r", false, "tools.put()")
@@ -142,13 +156,16 @@ func testOnlyChangesThatWereShownAreApproved(t *testing.T) {
 
 // TestSleepParksARun checks that a long sleep takes no process, and a short one
 // is not begun anew.
-func TestSleepParksARun(t *testing.T) { eachStore(t, testSleepParksARun) }
+func TestSleepParksARun(t *testing.T) { eachRecord(t, testSleepParksARun) }
 
-func testSleepParksARun(t *testing.T) {
-	m := headless(t)
+func testSleepParksARun(t *testing.T, on keeper) {
+	m := headless(t, on)
 	const body = "time.sleep(100000)\nreturn 'awake'"
 	m.waits(body, false, "sleep")
 	m.waits(body, true, "sleep")
+	if on == inMemory {
+		return // nobody asks it what is due
+	}
 	p := m.process(0, false)
 	for in, want := range map[time.Duration]int{0: 0, 99_999 * time.Second: 0, 100_001 * time.Second: 1} {
 		n := 0
@@ -161,7 +178,7 @@ func testSleepParksARun(t *testing.T) {
 			t.Errorf("after %v %d runs are due, want %d", in, n, want)
 		}
 	}
-	m = headless(t)
+	m = headless(t, on)
 	if v, err := m.process(0, false).run("r", false, "time.sleep(0.01)\nreturn 'awake'"); err != nil || v.Value != "awake" {
 		t.Errorf("a short sleep gave %v, %v", v, err)
 	}
@@ -169,12 +186,12 @@ func testSleepParksARun(t *testing.T) {
 
 // TestWhatMayHaveHappenedIsAsked checks that an effect beyond the project that
 // may have been done is done again only if somebody says so.
-func TestWhatMayHaveHappenedIsAsked(t *testing.T) { eachStore(t, testWhatMayHaveHappenedIsAsked) }
+func TestWhatMayHaveHappenedIsAsked(t *testing.T) { eachRecord(t, testWhatMayHaveHappenedIsAsked) }
 
-func testWhatMayHaveHappenedIsAsked(t *testing.T) {
+func testWhatMayHaveHappenedIsAsked(t *testing.T, on keeper) {
 	const body = "r = attempt(tools.once)\nreturn r['ok']"
 	for _, again := range []bool{true, false} {
-		m := headless(t)
+		m := headless(t, on)
 		m.approve = runtime.ApproveAll
 		once := func(p *process) {
 			p.add("once.star", star("once", "", "return out.send('x')", "needs = ['use:out']"), nil)
@@ -202,9 +219,9 @@ func testWhatMayHaveHappenedIsAsked(t *testing.T) {
 
 // TestARunKeepsItsTools checks that a run goes on with the tools as it has first
 // called them, and with none of which the trust was taken back.
-func TestARunKeepsItsTools(t *testing.T) { eachStore(t, testARunKeepsItsTools) }
+func TestARunKeepsItsTools(t *testing.T) { eachRecord(t, testARunKeepsItsTools) }
 
-func testARunKeepsItsTools(t *testing.T) {
+func testARunKeepsItsTools(t *testing.T, on keeper) {
 	const body = "a = tools.say()\nhuman.confirm('go on?')\nreturn [a, tools.say(), tools.other()]"
 	say := func(p *process, text string, change func(*tool.Tool)) {
 		p.add("say.star", star("say", "", "return '"+text+"'", ""), func(d *tool.Tool) {
@@ -222,7 +239,7 @@ func testARunKeepsItsTools(t *testing.T) {
 		{"changed", `["old","old","new"]`, func(d *tool.Tool) { d.State, d.Reason = tool.Untrusted, "it has changed since it was trusted" }},
 		{"revoked", "untrusted", func(d *tool.Tool) { d.State, d.Revoked = tool.Untrusted, true }},
 	} {
-		m := headless(t)
+		m := headless(t, on)
 		p := m.process(0, false)
 		say(p, "old", nil)
 		if _, err := p.run("r", false, body); tool.KindOf(err) != tool.Parked {
@@ -247,8 +264,8 @@ func testARunKeepsItsTools(t *testing.T) {
 // one that has ended by nobody.
 func TestARunIsInOnePlace(t *testing.T) { eachStore(t, testARunIsInOnePlace) }
 
-func testARunIsInOnePlace(t *testing.T) {
-	m := headless(t)
+func testARunIsInOnePlace(t *testing.T, on keeper) {
+	m := headless(t, on)
 	p, other := m.process(0, false), m.process(0, false)
 	p.goTool("look", func(context.Context) (tool.Value, error) {
 		_, err := other.run("r", true, "")

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync/atomic"
 
+	"github.com/cassidy-run/cassidy/runtime/history"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/sandbox"
 )
@@ -48,12 +49,16 @@ type Program struct {
 	instead
 }
 
-// A Recording says how the run of a [Program] is recorded, where the host has a
-// journal and the program is run for no call.
+// A Recording says how the run of a [Program] is recorded, where the program is
+// run for no call.
 type Recording struct {
-	// Kind and Title are what the run is recorded as. A Kind of "" records
-	// nothing.
+	// Kind and Title are what the run is recorded as in the journal of the host, if
+	// it has one. A Kind of "" records nothing there.
 	Kind, Title string
+	// Record is the open record of the run, in place of one in the journal: a
+	// [history.Memory] for a run that is kept elsewhere. Its ID is that of the run,
+	// and the run closes it. Nil is none.
+	Record history.Record
 	// Reason says why the run ended, in a word; nil says nothing.
 	Reason func(v tool.Value, err error) string
 	// Options is recorded with the run: what whoever resumes it needs to know.
@@ -61,9 +66,9 @@ type Recording struct {
 	// Parks says that the run can wait in no process: what nobody is there to
 	// answer, and a long sleep, then ends [Host.Run] with an error of kind Parked.
 	Parks bool
-	// Resume continues the run of the program's ID from its record, with the
+	// Resume continues the run of the program's ID, or of its Record, with the
 	// script and the arguments that it began with: what it has done is answered
-	// from there. It needs the same modules and needs.
+	// from the record. It needs the same modules and needs.
 	Resume bool
 }
 

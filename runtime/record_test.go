@@ -15,7 +15,7 @@ import (
 // TestAProgramIsRecorded checks what is written down of a run: what it and the
 // tools that it calls ask for, at their places, with what came of it.
 func TestAProgramIsRecorded(t *testing.T) {
-	j, close := newMachine(t).open()
+	j, close := newMachine(t, onDisk).open()
 	defer close()
 	defer j.Close()
 	r := newProgramRig(t, func(o *runtime.Options) { o.Journal, o.Approve = recordIn(j), runtime.ApproveAll })
@@ -66,7 +66,7 @@ func TestAProgramIsRecorded(t *testing.T) {
 // TestWhatCannotBeRecordedIsNotDone checks that a run ends before it acts where
 // its record does.
 func TestWhatCannotBeRecordedIsNotDone(t *testing.T) {
-	j, close := newMachine(t).open()
+	j, close := newMachine(t, onDisk).open()
 	defer close()
 	r := newProgramRig(t, func(o *runtime.Options) { o.Journal, o.Approve = recordIn(j), runtime.ApproveAll })
 	closed := false

@@ -26,8 +26,8 @@ func (p *process) replay(o runtime.Replay) *runtime.Replayed {
 // whatever has become of the world, and touches nothing.
 func TestReplayIsExact(t *testing.T) { eachStore(t, testReplayIsExact) }
 
-func testReplayIsExact(t *testing.T) {
-	m := newMachine(t)
+func testReplayIsExact(t *testing.T, on keeper) {
+	m := newMachine(t, on)
 	p := m.process(0, false)
 	p.tools()
 	out, err := p.run("r", false, flow)
@@ -50,8 +50,8 @@ func testReplayIsExact(t *testing.T) {
 // TestReplayOfAnother checks where a replay ends that does not follow its record.
 func TestReplayOfAnother(t *testing.T) { eachStore(t, testReplayOfAnother) }
 
-func testReplayOfAnother(t *testing.T) {
-	m := newMachine(t)
+func testReplayOfAnother(t *testing.T, on keeper) {
+	m := newMachine(t, on)
 	p := m.process(0, false)
 	p.goTool("cut", func(context.Context) (tool.Value, error) { return nil, p.j.Close() })
 	if _, err := p.run("r", false, "time.now()\ntools.cut()"); err == nil {
@@ -77,8 +77,8 @@ func testReplayOfAnother(t *testing.T) {
 // TestReplayWithAMendedTool checks what is told of a tool that was changed since.
 func TestReplayWithAMendedTool(t *testing.T) { eachStore(t, testReplayWithAMendedTool) }
 
-func testReplayWithAMendedTool(t *testing.T) {
-	m := newMachine(t)
+func testReplayWithAMendedTool(t *testing.T, on keeper) {
+	m := newMachine(t, on)
 	p := m.process(0, false)
 	p.write("in", "3 apples")
 	const needs = "needs = ['fs.read', 'fs.write']"

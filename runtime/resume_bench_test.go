@@ -32,12 +32,12 @@ func (p *process) steps(n int) string {
 // had been done of it.
 func killed(t testing.TB) (*machine, []string) {
 	t.Helper()
-	one := newMachine(t)
+	one := newMachine(t, onDisk)
 	p := one.process(0, false)
 	if _, err := p.run("r", false, p.steps(1)); err != nil {
 		t.Fatal(err)
 	}
-	m, each := newMachine(t), p.effects
+	m, each := newMachine(t, onDisk), p.effects
 	p = m.process(each*(killedAt-1)+2, false)
 	if _, err := p.run("r", false, p.steps(manySteps)); err == nil {
 		t.Fatal("the process did not die")
@@ -87,7 +87,7 @@ func BenchmarkResume(b *testing.B) {
 		start := time.Now()
 		m.resumes()
 		resumed += time.Since(start)
-		few := newMachine(b)
+		few := newMachine(b, onDisk)
 		start = time.Now()
 		p := few.process(0, false)
 		if _, err := p.run("r", false, p.steps(manySteps-killedAt)); err != nil {
@@ -115,7 +115,7 @@ func BenchmarkJournaledCall(b *testing.B) {
 	var took [2]time.Duration
 	for b.Loop() {
 		for i, kind := range []string{"run", ""} {
-			m := newMachine(b)
+			m := newMachine(b, onDisk)
 			p := m.process(0, false)
 			p.steps(0)
 			p.add("four.star", star("four", "n: int", "text = fs.read('in.txt') + fs.read('in.txt') + fs.read('in.txt')\nfs.write('out.txt', text + str(n))\nreturn n", "needs = ['fs.read', 'fs.write']"), nil)

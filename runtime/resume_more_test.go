@@ -15,9 +15,9 @@ import (
 // survives runs a workflow, ends its process before or after each effect, and
 // compares what comes of it, resumed, with the run that nothing happened to.
 // It replays the whole one too.
-func survives(t *testing.T, setup func(*machine), tools func(*process), flow string) {
+func survives(t *testing.T, on keeper, setup func(*machine), tools func(*process), flow string) {
 	t.Helper()
-	whole := newMachine(t)
+	whole := newMachine(t, on)
 	setup(whole)
 	p := whole.process(0, false)
 	tools(p)
@@ -32,7 +32,7 @@ func survives(t *testing.T, setup func(*machine), tools func(*process), flow str
 	}
 	for dies := 1; dies <= effects; dies++ {
 		after := dies%2 == 0
-		m := newMachine(t)
+		m := newMachine(t, on)
 		setup(m)
 		first := m.process(dies, after)
 		tools(first)
@@ -69,7 +69,7 @@ func textOf(err error) string {
 // TestCallsSurvive ends processes in calls that do what is hard to go on with.
 func TestCallsSurvive(t *testing.T) { eachStore(t, testCallsSurvive) }
 
-func testCallsSurvive(t *testing.T) {
+func testCallsSurvive(t *testing.T, on keeper) {
 	const needs = "needs = ['fs.read', 'fs.write', 'use:out', 'tool'], hints = {'idempotent': True}"
 	refuse := func(name string) func(*machine) {
 		return func(m *machine) {
@@ -103,7 +103,7 @@ func testCallsSurvive(t *testing.T) {
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			survives(t, c.setup, func(p *process) {
+			survives(t, on, c.setup, func(p *process) {
 				for name, body := range c.tools {
 					p.add(name+".star", star(name, "", body, c.needs), nil)
 				}
@@ -115,8 +115,8 @@ func testCallsSurvive(t *testing.T) {
 // TestWritesBeforeAHandler checks that a script may stage writes before it calls
 // a tool written in Go: the commit and the handler have steps of their own.
 func TestWritesBeforeAHandler(t *testing.T) {
-	eachStore(t, func(t *testing.T) {
-		survives(t, func(*machine) {}, func(p *process) {
+	eachStore(t, func(t *testing.T, on keeper) {
+		survives(t, on, func(*machine) {}, func(p *process) {
 			p.add("w.star", star("w", "", "fs.append('log', 'x\\n')\nreturn [tools.g(), fs.read('log')]", "needs = ['fs.read', 'fs.write', 'tool']"), nil)
 			p.goTool("g", func(context.Context) (tool.Value, error) {
 				_, err := os.ReadFile(filepath.Join(p.dir, "log"))

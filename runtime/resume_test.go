@@ -1,13 +1,13 @@
 package runtime_test
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"sync"
 	"testing"
 
@@ -24,7 +24,9 @@ import (
 type machine struct {
 	t            testing.TB
 	dir, journal string
-	memory       journal.Store // in place of the folder journal, or nil
+	on           keeper
+	memory       journal.Store              // in place of the folder journal
+	records      map[string]*history.Memory // in place of any journal, by the ID of the run
 	mu           sync.Mutex
 	sent         map[string]int // how often the service got each text, once per key
 	keys         map[string]bool
@@ -36,19 +38,31 @@ type machine struct {
 	execute      runtime.Executor
 }
 
+// A keeper is what keeps the records of a machine.
+type keeper string
+
+const (
+	onDisk   keeper = "journal on disk"
+	inStore  keeper = "journal in memory"
+	inMemory keeper = "memory" // and no journal
+)
+
 // eachStore runs a test over each kind of store.
-func eachStore(t *testing.T, test func(*testing.T)) {
-	for _, store := range []string{"sqlite", "memory"} {
-		t.Run(store, test)
+func eachStore(t *testing.T, test func(*testing.T, keeper)) {
+	for _, on := range []keeper{onDisk, inStore} {
+		t.Run(string(on), func(t *testing.T) { test(t, on) })
 	}
 }
 
-func newMachine(t testing.TB) *machine {
-	var memory journal.Store
-	if strings.HasSuffix(t.Name(), "/memory") {
-		memory = journal.Memory()
-	}
-	return &machine{memory: memory, t: t, dir: t.TempDir(), journal: t.TempDir(), sent: map[string]int{}, keys: map[string]bool{}, approve: runtime.ApproveAll, answer: true}
+// eachRecord runs a test over each kind of record. What it does with runs but for
+// their programs must go through the machine.
+func eachRecord(t *testing.T, test func(*testing.T, keeper)) {
+	eachStore(t, test)
+	t.Run(string(inMemory), func(t *testing.T) { test(t, inMemory) })
+}
+
+func newMachine(t testing.TB, on keeper) *machine {
+	return &machine{on: on, memory: journal.Memory(), records: map[string]*history.Memory{}, t: t, dir: t.TempDir(), journal: t.TempDir(), sent: map[string]int{}, keys: map[string]bool{}, approve: runtime.ApproveAll, answer: true}
 }
 
 // A process is a host on the machine, until it dies.
@@ -99,7 +113,7 @@ func (m *machine) process(dies int, after bool) *process {
 // open opens the journal as a process of its own would.
 func (m *machine) open() (j *history.Journal, close func()) {
 	m.t.Helper()
-	if m.memory != nil {
+	if m.on != onDisk {
 		return history.Open(m.memory, nil), func() {}
 	}
 	store, err := sqlite.Open(m.journal)
@@ -127,12 +141,12 @@ func (p *process) mortal(f *tool.Func) {
 		dies := p.effects == p.dies
 		p.m.mu.Unlock()
 		if dies && !p.after {
-			p.j.Close()
+			p.die()
 			return tool.Outcome{}, tool.Errorf(tool.Canceled, "killed")
 		}
 		out, err := do(ctx, e, g)
 		if dies {
-			p.j.Close()
+			p.die()
 		}
 		return out, err
 	}
@@ -195,7 +209,59 @@ func (p *process) runIn(ctx context.Context, id string, resume bool, body string
 	program := p.program(body)
 	program.Modules, program.Needs = nil, []tool.Capability{{Name: "tool"}, {Name: "human"}}
 	program.ID, program.Kind, program.Resume, program.Parks = id, "run", resume, p.m.parks
+	p.m.keep(program)
 	return p.Run(ctx, program)
+}
+
+// keep has a program recorded in memory, where that is what keeps runs.
+func (m *machine) keep(p *runtime.Program) {
+	if m.on == inMemory {
+		p.Record = m.record(p.ID, p.Resume, p.Script)
+	}
+}
+
+// record returns the record in memory of a run that begins or is resumed.
+func (m *machine) record(id string, resume bool, s tool.Script) *history.Memory {
+	r := m.records[id]
+	switch {
+	case resume && r != nil:
+		r = r.Resume()
+	default:
+		r = history.NewMemory(history.Run{ID: id, Kind: "run"}, s)
+	}
+	m.records[id] = r
+	return r
+}
+
+// die ends what the process can record, as its end would.
+func (p *process) die() {
+	_ = p.j.Close()
+	for _, r := range p.m.records {
+		_ = r.Close()
+	}
+}
+
+// state returns how a run stands.
+func (p *process) state(id string) history.Run {
+	p.m.t.Helper()
+	if p.m.on == inMemory {
+		return p.m.records[id].Current()
+	}
+	r, err := p.j.Run(context.Background(), id)
+	if err != nil {
+		p.m.t.Fatal(err)
+	}
+	return r
+}
+
+// undo takes a run back.
+func (p *process) undo(u runtime.Undo) (*runtime.Undone, error) {
+	if p.m.on == inMemory {
+		u.Of = p.m.records[u.Run]
+		u.ID = cmp.Or(u.ID, "undo of "+u.Run)
+		u.Record = p.m.record(u.ID, u.Resume, tool.Script{})
+	}
+	return p.Undo(context.Background(), u)
 }
 
 // tree returns the files of the project.
@@ -219,10 +285,10 @@ func (m *machine) tree() map[string]string {
 // TestARunSurvivesItsProcess ends a process before and after each effect of a
 // run, has another one resume it, which may die too, and compares what comes of
 // it with the run that nothing happened to.
-func TestARunSurvivesItsProcess(t *testing.T) { eachStore(t, testARunSurvivesItsProcess) }
+func TestARunSurvivesItsProcess(t *testing.T) { eachRecord(t, testARunSurvivesItsProcess) }
 
-func testARunSurvivesItsProcess(t *testing.T) {
-	whole := newMachine(t)
+func testARunSurvivesItsProcess(t *testing.T, on keeper) {
+	whole := newMachine(t, on)
 	p := whole.process(0, false)
 	p.tools()
 	want, err := p.run("r", false, flow)
@@ -235,7 +301,7 @@ func testARunSurvivesItsProcess(t *testing.T) {
 	}
 	for dies := 1; dies <= p.effects; dies++ {
 		for _, after := range []bool{false, true} {
-			m := newMachine(t)
+			m := newMachine(t, on)
 			first := m.process(dies, after)
 			first.tools()
 			_, err := first.run("r", false, flow)

@@ -39,53 +39,67 @@ func (h *Host) find(_ context.Context, c *tool.Call) (*tool.Tool, tool.Runner, e
 	return h.lookup(c.Tool)
 }
 
-// open begins the record of a program that has a kind, where the host has a
-// journal, or resumes it: then script and arguments are those of the record.
+// open has a program recorded, if it is to be. One that is resumed gets script and
+// arguments from its record.
 func (r *run) open(ctx context.Context, p *Program, c *tool.Call) error {
-	if p.Kind == "" || r.host.opts.Journal == nil {
+	record, err := r.host.recordOf(ctx, p, c.ID)
+	if err != nil || record == nil {
+		return err
+	}
+	c.ID = record.Run().ID
+	if p.Resume {
+		p.Script, c.Args = record.Script(), record.Run().Args
+	}
+	return r.keep(ctx, record, p.Resume)
+}
+
+// recordOf returns the record that a program brings, or opens one in the journal for
+// a program that has a kind; nil where there is no journal.
+func (h *Host) recordOf(ctx context.Context, p *Program, id string) (history.Record, error) {
+	if p.Record != nil {
+		return p.Record, nil
+	}
+	if p.Kind == "" || h.opts.Journal == nil {
 		if p.Resume {
-			return tool.Errorf(tool.Invalid, "the host has no journal to resume '%s' from", p.ID)
+			return nil, tool.Errorf(tool.Invalid, "the host has no journal to resume '%s' from", p.ID)
 		}
-		return nil
+		return nil, nil
 	}
-	j, err := r.host.journal()
+	j, err := h.journal()
 	if err != nil {
-		return err
+		return nil, err
 	}
-	var log *history.Log
 	if p.Resume {
-		log, err = j.Resume(ctx, p.ID)
-	} else {
-		id := c.ID
-		if p.ID == "" {
-			id = "" // the journal makes up a better one
-		}
-		log, err = j.Begin(ctx, history.Run{ID: id, Project: r.host.opts.Project, Kind: p.Kind, Title: p.Title, Args: p.Args, Options: p.Options}, p.Script)
+		return opened(j.Resume(ctx, p.ID))
 	}
+	if p.ID == "" {
+		id = "" // the journal makes up a better one
+	}
+	return opened(j.Begin(ctx, history.Run{ID: id, Project: h.opts.Project, Kind: p.Kind, Title: p.Title, Args: p.Args, Options: p.Options}, p.Script))
+}
+
+// opened returns a log as a Record, and a nil one as none.
+func opened(l *history.Log, err error) (history.Record, error) {
 	if err != nil {
-		return err
+		return nil, err
 	}
-	c.ID = log.Run().ID
-	if p.Resume {
-		p.Script, c.Args = log.Script(), log.Run().Args
-	}
-	return r.keep(ctx, j, log, p.Resume)
+	return l, nil
 }
 
 // keep has the run kept in a record, which an earlier process may have begun.
-func (r *run) keep(ctx context.Context, j *history.Journal, log *history.Log, resumed bool) error {
-	pins := &pins{host: r.host, record: log}
-	r.record, r.id, r.find = log, log.Run().ID, pins.find
+func (r *run) keep(ctx context.Context, record history.Record, resumed bool) error {
+	pins := &pins{host: r.host, record: record}
+	r.record, r.id, r.find = record, record.Run().ID, pins.find
 	r.approvals = &approvals{above: r.approvals}
 	if !resumed {
 		return nil
 	}
-	open, err := j.Questions(ctx, r.id)
+	open, err := record.Questions(ctx)
 	if err == nil {
 		err = r.resume(ctx, pins, true)
 	}
 	if err != nil {
-		_ = log.Close() // the run is not executed
+		_ = record.Close() // the run is not executed
 		return err
 	}
 	r.approvals.addAnswered(open)

@@ -3,6 +3,7 @@ package runtime
 import (
 	"cmp"
 	"context"
+	"iter"
 	"slices"
 	"strings"
 	"time"
@@ -13,12 +14,17 @@ import (
 
 // Undo says which run to take back.
 type Undo struct {
-	Run string // its ID; the run must not be in hand
+	Run string // its ID; the run must have ended
+	// Of is the record of the run, where that is in no journal; Run is then not
+	// needed. What other undos of it have undone is not known.
+	Of *history.Memory
 	// To is the first step that is taken back, with all after it. Nil takes back
 	// the whole run.
 	To tool.Place
 	ID string // of the run that takes back, which can be taken back too; "" makes one up
-	// Parks and Resume are those of a [Program].
+	// Record, Parks and Resume are those of a [Recording], for the run that takes
+	// back.
+	Record        history.Record
 	Parks, Resume bool
 }
 
@@ -52,39 +58,31 @@ type UndoneStep struct {
 
 // Undo takes back what a run has done: the files that it changed, each as it was
 // if it still is as the run left it, and what its tools declare how to take back,
-// of calls inside one another the outermost; the last step first. It passes the same gate as everything else, and is
-// recorded as a run of the kind undo. It stops at the first step that it cannot
-// take back: those before it may depend on it. The error says why nothing was
-// begun, or why it stopped.
+// of calls inside one another the outermost; the last step first. It passes the
+// same gate as everything else, and is recorded as a run of the kind undo. It stops
+// at the first step that it cannot take back: those before it may depend on it. The
+// error says why nothing was begun, or why it stopped.
 func (h *Host) Undo(ctx context.Context, u Undo) (*Undone, error) {
-	j, err := h.journal()
+	if u.Of != nil {
+		u.Run = u.Of.Run().ID
+	}
+	past, err := h.past(ctx, u)
 	if err != nil {
 		return nil, err
 	}
-	log, err := j.Read(ctx, u.Run)
-	if err != nil {
-		return nil, err
-	}
-	if !log.Run().State.Ended() { // it would go on without what it has done
-		return nil, tool.Errorf(tool.Conflict, "the run '%s' has not ended", u.Run).WithHint("cassidy runs resume %s, or cassidy runs cancel %s", u.Run, u.Run)
-	}
-	steps, lasting, err := h.undoSteps(ctx, j, u)
+	steps, lasting, err := past.undoSteps(u)
 	if err != nil {
 		return nil, err
 	}
 	if len(steps) == 0 && !u.Resume {
 		return &Undone{Lasting: lasting}, nil
 	}
-	before, err := undoneCalls(ctx, j, u)
-	if err != nil {
-		return nil, err
-	}
-	un := &undoing{host: h, log: log, steps: steps, before: before, out: &Undone{ID: u.ID, Lasting: lasting}}
+	un := &undoing{host: h, past: past, steps: steps, out: &Undone{ID: u.ID, Lasting: lasting}}
 	p := &Program{
 		Name: "undo of " + u.Run, ID: u.ID,
 		Modules: []tool.Module{{Name: "undo", Funcs: un.rows()}},
 		Recording: Recording{
-			Kind: undoKind, Title: "take back " + u.Run, Parks: u.Parks, Resume: u.Resume,
+			Kind: undoKind, Title: "take back " + u.Run, Record: u.Record, Parks: u.Parks, Resume: u.Resume,
 			Options: tool.NewDict("run", u.Run, "to", u.To.String()),
 		},
 		instead: instead{run: un.run, named: func(id string) { un.out.ID = id }},
@@ -95,6 +93,44 @@ func (h *Host) Undo(ctx context.Context, u Undo) (*Undone, error) {
 
 // undoKind is the kind of the run that undoes another.
 const undoKind = "undo"
+
+// A past is what is recorded of a run that has ended.
+type past struct {
+	record  history.Record
+	entries iter.Seq2[history.Entry, error]
+	undone  map[string]bool // the calls that other undos of it have undone, by place
+}
+
+// past finds the run that is to be taken back.
+func (h *Host) past(ctx context.Context, u Undo) (past, error) {
+	if u.Of != nil {
+		if err := mustHaveEnded(u.Of.Current()); err != nil {
+			return past{}, err
+		}
+		return past{record: u.Of.Resume(), entries: u.Of.Entries()}, nil
+	}
+	j, err := h.journal()
+	if err != nil {
+		return past{}, err
+	}
+	log, err := j.Read(ctx, u.Run)
+	if err == nil {
+		err = mustHaveEnded(log.Run())
+	}
+	if err != nil {
+		return past{}, err
+	}
+	undone, err := undoneCalls(ctx, j, u)
+	return past{record: log, entries: j.Entries(ctx, u.Run), undone: undone}, err
+}
+
+// mustHaveEnded refuses a run that would go on without what it has done.
+func mustHaveEnded(r history.Run) error {
+	if r.State.Ended() {
+		return nil
+	}
+	return tool.Errorf(tool.Conflict, "the run '%s' has not ended", r.ID).WithHint("cassidy runs resume %s, or cassidy runs cancel %s", r.ID, r.ID)
+}
 
 // undoStep is one thing to take back.
 type undoStep struct {
@@ -112,12 +148,12 @@ const (
 )
 
 // undoSteps finds what can be taken back, the last first, and what cannot.
-func (h *Host) undoSteps(ctx context.Context, j *history.Journal, u Undo) (steps []undoStep, lasting []UndoneStep, err error) {
+func (p *past) undoSteps(u Undo) (steps []undoStep, lasting []UndoneStep, err error) {
 	var outside []history.Entry
 	var calls []undoStep
 	found := u.To == nil
 	last := map[string]time.Time{} // when anything at or below a place was done
-	for e, err := range j.Entries(ctx, u.Run) {
+	for e, err := range p.entries {
 		if err != nil {
 			return nil, nil, err
 		}
@@ -211,11 +247,10 @@ func inside(p, of tool.Place) bool { return len(p) >= len(of) && slices.Equal(p[
 
 // An undoing takes a run back.
 type undoing struct {
-	host   *Host
-	log    *history.Log
-	steps  []undoStep
-	before map[string]bool // the calls that another undo has undone, by place
-	out    *Undone
+	host  *Host
+	past  past
+	steps []undoStep
+	out   *Undone
 }
 
 // The effects of an undo.
@@ -271,7 +306,7 @@ func (u *undoing) inverse(args *tool.Dict) (*tool.Effect, *tool.Func, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	entry, _, err := u.log.Recorded(s.place)
+	entry, _, err := u.past.record.Recorded(s.place)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -328,7 +363,7 @@ func (u *undoing) callUndo(ctx context.Context, e tool.Effect, _ tool.Grant) (to
 	if err != nil {
 		return tool.Outcome{}, err
 	}
-	if u.before[s.place.String()] {
+	if u.past.undone[s.place.String()] {
 		return tool.Outcome{Value: tool.NewDict("done", false)}, nil
 	}
 	args, _ := s.call.Get(noteArgs)

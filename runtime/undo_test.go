@@ -1,7 +1,6 @@
 package runtime_test
 
 import (
-	"context"
 	"maps"
 	"os"
 	"path/filepath"
@@ -14,10 +13,10 @@ import (
 
 // TestUndo checks that a run is taken back to the last byte, and that taking back
 // is too.
-func TestUndo(t *testing.T) { eachStore(t, testUndo) }
+func TestUndo(t *testing.T) { eachRecord(t, testUndo) }
 
-func testUndo(t *testing.T) {
-	m := newMachine(t)
+func testUndo(t *testing.T, on keeper) {
+	m := newMachine(t, on)
 	p := m.process(0, false)
 	p.tools()
 	p.write("log", "before\n")
@@ -28,7 +27,7 @@ func testUndo(t *testing.T) {
 		t.Fatal(err)
 	}
 	after := m.tree()
-	out, err := p.Undo(context.Background(), runtime.Undo{Run: "r", ID: "u"})
+	out, err := p.undo(runtime.Undo{Run: "r", ID: "u"})
 	if err != nil || !maps.Equal(m.tree(), before) {
 		t.Fatalf("undo: %v, the files are %v, want %v", err, m.tree(), before)
 	}
@@ -38,20 +37,39 @@ func testUndo(t *testing.T) {
 	if len(out.Lasting) != 3 || !strings.HasPrefix(out.Lasting[0].What, "out.send(") || out.Failed != nil {
 		t.Errorf("what lasts is %v, want three messages", out.Lasting)
 	}
-	if _, err := p.Undo(context.Background(), runtime.Undo{Run: "u"}); err != nil || !maps.Equal(m.tree(), after) {
+	if _, err := p.undo(runtime.Undo{Run: "u"}); err != nil || !maps.Equal(m.tree(), after) {
 		t.Errorf("the undo of the undo: %v, the files are %v, want %v", err, m.tree(), after)
 	}
-	if _, err := p.Undo(context.Background(), runtime.Undo{Run: "none"}); tool.KindOf(err) != tool.NotFound {
+	if on == inMemory {
+		return
+	}
+	if _, err := p.undo(runtime.Undo{Run: "none"}); tool.KindOf(err) != tool.NotFound {
 		t.Errorf("undo of no run: %v", err)
+	}
+}
+
+// TestUndoOfARunThatHasNotEnded checks that what would go on is not taken back.
+func TestUndoOfARunThatHasNotEnded(t *testing.T) { eachRecord(t, testUndoOfARunThatHasNotEnded) }
+
+func testUndoOfARunThatHasNotEnded(t *testing.T, on keeper) {
+	m := newMachine(t, on)
+	m.answer, m.parks = nil, true
+	p := m.process(0, false)
+	p.tools()
+	if _, err := p.run("r", false, "tools.note(text = 'one')\nhuman.confirm('go on?')"); tool.KindOf(err) != tool.Parked {
+		t.Fatalf("gave %v, want that it waits", err)
+	}
+	if _, err := p.undo(runtime.Undo{Run: "r"}); tool.KindOf(err) != tool.Conflict || m.tree()["log"] != "one\n" {
+		t.Errorf("undo: %v, the files are %v, want a conflict", err, m.tree())
 	}
 }
 
 // TestUndoInPart checks that a part of a run is taken back, and that nothing is
 // that somebody has changed since.
-func TestUndoInPart(t *testing.T) { eachStore(t, testUndoInPart) }
+func TestUndoInPart(t *testing.T) { eachRecord(t, testUndoInPart) }
 
-func testUndoInPart(t *testing.T) {
-	m := newMachine(t)
+func testUndoInPart(t *testing.T, on keeper) {
+	m := newMachine(t, on)
 	p := m.process(0, false)
 	p.tools()
 	const body = "tools.note(text = 'one', file = 'a')\ntools.note(text = 'two', file = 'a')\ntools.note(text = 'three', file = 'b')"
@@ -59,7 +77,7 @@ func testUndoInPart(t *testing.T) {
 		t.Fatal(err)
 	}
 	p.write("a", "mine\n")
-	out, err := p.Undo(context.Background(), runtime.Undo{Run: "r", To: tool.Place{2}})
+	out, err := p.undo(runtime.Undo{Run: "r", To: tool.Place{2}})
 	if tool.KindOf(err) != tool.Conflict || out.Failed == nil || out.Failed.Place.String() != "2.3" || len(out.Done) != 1 || len(out.Left) != 0 {
 		t.Errorf("undo over a change: %v, %+v, want a conflict at 2.3 after one step", err, out)
 	}
@@ -67,16 +85,16 @@ func testUndoInPart(t *testing.T) {
 		t.Errorf("the files are %v, want the changed one as it is", tree)
 	}
 	p.write("a", "one\ntwo\n")
-	if _, err := p.Undo(context.Background(), runtime.Undo{Run: "r", To: tool.Place{2}}); err != nil || m.tree()["a"] != "one\n" {
+	if _, err := p.undo(runtime.Undo{Run: "r", To: tool.Place{2}}); err != nil || m.tree()["a"] != "one\n" {
 		t.Errorf("undo to step 2: %v, the files are %v", err, m.tree())
 	}
 }
 
 // TestUndoOfATool checks that a tool says itself how its calls are taken back.
-func TestUndoOfATool(t *testing.T) { eachStore(t, testUndoOfATool) }
+func TestUndoOfATool(t *testing.T) { eachRecord(t, testUndoOfATool) }
 
-func testUndoOfATool(t *testing.T) {
-	m := newMachine(t)
+func testUndoOfATool(t *testing.T, on keeper) {
+	m := newMachine(t, on)
 	p := m.process(0, false)
 	p.add("post.star", `
 def post(text: str):
@@ -91,7 +109,7 @@ tool(post, needs = ["use:out"], undo = unpost)
 	if _, err := p.run("r", false, "tools.call_all([('post', {'text': 'x'}), ('post', {'text': 'y'})])"); err != nil {
 		t.Fatal(err)
 	}
-	out, err := p.Undo(context.Background(), runtime.Undo{Run: "r"})
+	out, err := p.undo(runtime.Undo{Run: "r"})
 	if err != nil || len(out.Done) != 2 || len(out.Lasting) != 0 || m.sent["unx sent x"] != 1 || m.sent["uny sent y"] != 1 {
 		t.Errorf("undo: %v, %+v, sent %v", err, out, m.sent)
 	}

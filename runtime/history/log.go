@@ -270,6 +270,11 @@ func errClosed(r *Run) error {
 	return tool.Errorf(tool.Internal, "the record of run '%s' is closed", r.ID)
 }
 
+// Questions implements [Record].
+func (l *Log) Questions(ctx context.Context) ([]Question, error) {
+	return l.j.Questions(ctx, l.run.ID)
+}
+
 // Live implements [Record].
 func (l *Log) Live() bool { return true }
 

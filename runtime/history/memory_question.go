@@ -96,8 +96,8 @@ func (m *Memory) Send(at tool.Place, n int, a Answer) error {
 	return nil
 }
 
-// Questions returns the open questions of the run, as [Journal.Questions] does.
-func (m *Memory) Questions() []Question {
+// Questions implements [Record].
+func (m *Memory) Questions(context.Context) ([]Question, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	var open []Question
@@ -110,7 +110,7 @@ func (m *Memory) Questions() []Question {
 		open = append(open, q)
 	}
 	slices.SortFunc(open, func(a, b Question) int { return slices.Compare(a.Place, b.Place) })
-	return open
+	return open, nil
 }
 
 // Cancel asks for the end of the run. One whose record is closed is ended.

@@ -59,7 +59,7 @@ func TestLoad(t *testing.T) {
 		t.Errorf("loaded again (-want +got):\n%s", diff)
 	}
 	check(t, second(next.Ask(ctx, Question{Place: place("40"), Kind: QuestionConfirm, Text: "and now?"})))
-	if open := next.Questions(); len(open) != 1 || open[0].ID() != "r:40:2" || len(m.Questions()) != 0 {
+	if open := openOf(t, next); len(open) != 1 || open[0].ID() != "r:40:2" || len(openOf(t, m)) != 0 {
 		t.Errorf("open are %+v", open)
 	}
 }
@@ -150,7 +150,7 @@ func TestMemoryInParallel(t *testing.T) {
 			m.Send(p, n, Answer{Value: "x"})
 			m.Answer(ctx, p, n)
 			m.Recorded(p)
-			m.Questions()
+			m.Questions(ctx)
 			m.CancelRequested(ctx)
 			m.Current()
 			for range m.Entries() {

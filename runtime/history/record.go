@@ -18,6 +18,8 @@ import (
 type Record interface {
 	// Run returns the run as it stood when the record was opened.
 	Run() Run
+	// Script returns what the run executes, as it was when the run began.
+	Script() tool.Script
 	// Live reports whether effects are carried out. Those of a replay are not.
 	Live() bool
 	// Keeps reports whether what is recorded can be read back. Only then is it
@@ -54,6 +56,10 @@ type Record interface {
 	// Answer returns the last answer to a question, or nil. The answer is used
 	// then: nobody can correct it any more.
 	Answer(ctx context.Context, at tool.Place, n int) (*Answer, error)
+	// Questions returns the open questions of the run, by step: those that have no
+	// answer which the run has used. The Answer of one is the last that was sent,
+	// or nil.
+	Questions(ctx context.Context) ([]Question, error)
 	// CancelRequested reports whether somebody asked for the end of the run since
 	// the record was opened.
 	CancelRequested(ctx context.Context) (bool, error)
@@ -102,6 +108,7 @@ func recall(r Record, e tool.Effect) (*Entry, Recollection, error) {
 type None struct{}
 
 func (None) Run() Run                                                      { return Run{} }
+func (None) Script() tool.Script                                           { return tool.Script{} }
 func (None) Live() bool                                                    { return true }
 func (None) Keeps() bool                                                   { return false }
 func (None) Key(tool.Place) string                                         { return "" }
@@ -117,4 +124,5 @@ func (None) Answer(context.Context, tool.Place, int) (*Answer, error)      { ret
 func (None) Park(context.Context, string, time.Time) error                 { return nil }
 func (None) End(context.Context, string, tool.Outcome, error) error        { return nil }
 func (None) Close() error                                                  { return nil }
+func (None) Questions(context.Context) ([]Question, error)                 { return nil, nil }
 func (None) CancelRequested(context.Context) (bool, error)                 { return false, nil }

@@ -236,7 +236,7 @@ func checkReplay(t *testing.T, r Record, want []string) {
 	a, err := replay.Answer(ctx, place("14"), 1)
 	cancel, cancelErr := replay.CancelRequested(ctx)
 	if err := errors.Join(err, cancelErr, replay.Note(ctx, place("1"), nil), replay.Intend(ctx, Intent{}), replay.Answered(ctx, Question{}, Answer{}),
-		second(replay.Ask(ctx, Question{})), replay.Park(ctx, "", time.Time{}), replay.End(ctx, "", tool.Outcome{}, nil), replay.Close()); err != nil || a != nil || cancel {
+		second(replay.Ask(ctx, Question{})), replay.Park(ctx, "", time.Time{}), replay.End(ctx, "", tool.Outcome{}, nil), replay.Close()); err != nil || a != nil || cancel || len(openOf(t, replay)) > 0 {
 		t.Errorf("a replay records: %v, %v, %v", err, a, cancel)
 	}
 }
@@ -328,8 +328,17 @@ func TestRecordedQuestions(t *testing.T) {
 		r = i.resume(r)
 		ask(3, "may it really?")
 		fails(t, "an answer to a question that was replaced", i.send(at, 2, Answer{}), tool.Conflict, "replaced")
+		if open := openOf(t, r); len(open) != 1 || open[0].ID() != "r:1:3" || open[0].Text != "may it really?" || open[0].Answer != nil {
+			t.Errorf("open are %+v", open)
+		}
 		check(t, i.send(at, 3, Answer{Yes: true}))
+		if open := openOf(t, r); len(open) != 1 || open[0].Answer == nil || !open[0].Answer.Yes {
+			t.Errorf("open are %+v, want it with its answer", open)
+		}
 		answered(3, &Answer{Yes: true})
+		if open := openOf(t, r); len(open) != 0 {
+			t.Errorf("open are %+v, want none", open)
+		}
 		check(t, r.Intend(ctx, Intent{Place: at, Func: "f", Kind: tool.External}))
 		check(t, r.Answered(ctx, Question{Place: at, Kind: QuestionUnknown, Text: "again?"}, Answer{Yes: true, By: "bob"}))
 
@@ -346,6 +355,14 @@ func TestRecordedQuestions(t *testing.T) {
 		check(t, r.End(ctx, "", tool.Outcome{}, nil))
 		fails(t, "an answer to a run that has ended", i.send(at, 4, Answer{}), tool.NotFound, "")
 	})
+}
+
+// openOf returns the open questions of a record.
+func openOf(t *testing.T, r Record) []Question {
+	t.Helper()
+	open, err := r.Questions(context.Background())
+	check(t, err)
+	return open
 }
 
 // TestRecordMisuse checks that each record refuses the same.
@@ -456,7 +473,7 @@ func TestNone(t *testing.T) {
 	n, err := r.Ask(ctx, Question{})
 	a, err2 := r.Answer(ctx, nil, 1)
 	cancel, err3 := r.CancelRequested(ctx)
-	if err := errors.Join(err, err2, err3, r.Park(ctx, "", time.Time{}), r.End(ctx, "", tool.Outcome{}, nil), r.Close()); err != nil || n != 0 || a != nil || cancel {
+	if err := errors.Join(err, err2, err3, r.Park(ctx, "", time.Time{}), r.End(ctx, "", tool.Outcome{}, nil), r.Close()); err != nil || n != 0 || a != nil || cancel || len(openOf(t, r)) > 0 {
 		t.Errorf("%v, question %d, answer %v, cancel %v", err, n, a, cancel)
 	}
 }

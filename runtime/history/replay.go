@@ -192,6 +192,9 @@ func (p *Replay) Answered(context.Context, Question, Answer) error { return nil 
 // Answer implements [Record]. What the run has not used is not used.
 func (p *Replay) Answer(context.Context, tool.Place, int) (*Answer, error) { return nil, nil }
 
+// Questions implements [Record]. Nobody is asked.
+func (p *Replay) Questions(context.Context) ([]Question, error) { return nil, nil }
+
 // CancelRequested implements [Record].
 func (p *Replay) CancelRequested(context.Context) (bool, error) { return false, nil }
 
