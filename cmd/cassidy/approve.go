@@ -33,6 +33,14 @@ func (c *command) asking(do func(ctx *cli.Context, h *runtime.Host) error) cli.A
 	}
 }
 
+// checkApprovalFlags refuses flags that contradict each other.
+func checkApprovalFlags(ctx *cli.Context) error {
+	if ctx.Bool("yes") && ctx.Bool("deny") {
+		return tool.Errorf(tool.Invalid, "--yes and --deny say opposite things").WithHint("use one of them")
+	}
+	return nil
+}
+
 // approver returns who decides on what needs approval: the flags, or the
 // person at the terminal. It also keeps who answers what else is asked: that
 // person alone, or the model of the flags.
@@ -43,13 +51,13 @@ func (c *command) approver(ctx *cli.Context) (runtime.Approve, error) {
 	if a.present() {
 		c.ask = a.answer
 	}
-	yes, no := ctx.Bool("yes"), ctx.Bool("deny")
+	if err := checkApprovalFlags(ctx); err != nil {
+		return nil, err
+	}
 	switch {
-	case yes && no:
-		return nil, tool.Errorf(tool.Invalid, "--yes and --deny say opposite things").WithHint("use one of them")
-	case yes:
+	case ctx.Bool("yes"):
 		return runtime.ApproveAll, nil
-	case no:
+	case ctx.Bool("deny"):
 		return func(context.Context, runtime.Question) (runtime.Answer, error) {
 			return runtime.Answer{Why: "--deny refuses whatever asks for approval"}, nil
 		}, nil

@@ -35,6 +35,9 @@ func (c *command) answerCommand(resume func(ctx *cli.Context, id string) error) 
 		Action: func(ctx *cli.Context) error {
 			var id string
 			goesOn := resume != nil && ctx.Bool("resume")
+			if err := checkApprovalFlags(ctx); err != nil { // before the answer is recorded
+				return err
+			}
 			err := c.withRuns(func(ctx *cli.Context, j *history.Journal) (err error) {
 				id, err = c.answerRun(ctx, j, goesOn)
 				return err

@@ -44,6 +44,7 @@ func TestRunsAnswer(t *testing.T) {
 		{"by the ID of the question", "several:2:1 yes", "", 0, "answered yes: Sure?", nil},
 		{"an ID that is not one", "several:2 yes", "", 2, "is not the ID of a question", nil},
 		{"yes where a text is wanted", "who yes", "", 2, "expects a text\ncassidy: hint: cassidy runs answer who --text", nil},
+		{"flags that say opposite things", "sure yes --resume --yes --deny", "", 2, "--yes and --deny say opposite things", nil},
 		{"with a reason", "sure no --why later --by Bob", "", 0, "answered no: Sure?", false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

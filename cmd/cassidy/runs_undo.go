@@ -50,14 +50,16 @@ func (c *command) takeBack(ctx *cli.Context, h *runtime.Host, u runtime.Undo, to
 	if out == nil || tool.KindOf(err) == tool.Parked {
 		return err
 	}
-	if c.json {
-		if e := c.printJSON(undoneDict(u.Run, out, err)); e != nil {
-			return e
-		}
-	} else {
+	if !c.json {
 		c.printUndone(u.Run, out)
+		return err
 	}
-	return err
+	if e := c.printJSON(undoneDict(u.Run, out, err)); e != nil || err == nil {
+		return e
+	}
+	told := tool.ErrorOf(err, tool.Failed)
+	c.tell(told)
+	return &toldError{told}
 }
 
 // printUndone tells a person what was taken back, and what was not.
@@ -127,7 +129,10 @@ func undoneDict(run string, out *runtime.Undone, err error) *tool.Dict {
 		d.Put("failed", tool.NewDict("place", out.Failed.Place.String(), "what", out.Failed.What))
 	}
 	if err != nil {
-		d.Put("error", tool.ErrorOf(err, tool.Failed).Message())
+		e := tool.ErrorOf(err, tool.Failed)
+		d.Put("error", e.Message())
+		d.Put("error_type", e.Kind.Type())
+		d.Put("suggestion", e.Hint)
 	}
 	return d
 }
