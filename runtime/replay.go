@@ -94,6 +94,9 @@ func (r *replaying) find(ctx context.Context, c *tool.Call) (*tool.Tool, tool.Ru
 
 // findThen returns a tool as it was when the run called it, or its replacement.
 func (r *replaying) findThen(ctx context.Context, c *tool.Call) (*tool.Tool, tool.Runner, error) {
+	if err := r.record.Refused(c.Place, c.Tool); err != nil {
+		return nil, nil, err
+	}
 	key := tool.Key(c.Tool)
 	current, runner, err := r.host.lookup(c.Tool)
 	r.mu.Lock()

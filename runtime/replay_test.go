@@ -47,6 +47,30 @@ func testReplayIsExact(t *testing.T, on keeper) {
 	}
 }
 
+// TestReplayOfRefusedCalls checks that what was refused then is refused again,
+// whatever the rules are now.
+func TestReplayOfRefusedCalls(t *testing.T) { eachStore(t, testReplayOfRefusedCalls) }
+
+func testReplayOfRefusedCalls(t *testing.T, on keeper) {
+	m := newMachine(t, on)
+	m.rules = rules(t, "deny tool:report")
+	p := m.process(0, false)
+	p.tools()
+	out, err := p.run("r", false, `
+got = [attempt(tools.report, n = 1), attempt(tools.call, 'nothing')]
+return got + tools.call_all([('note', {'text': 'one'}), ('report', {'n': 2}), ('nothing', {}), ('note', {'text': 'two', 'file': 'other'}), ('note', {'line': 1})])`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.rules = nil
+	again := m.process(0, false)
+	again.tools()
+	r := again.replay(runtime.Replay{})
+	if r.Err != nil || !tool.Equal(r.Outcome.Value, out.Value) || len(r.Differences) > 0 || again.effects != 0 {
+		t.Errorf("replayed: %v, %v, differences %v, %d effects done, want %v", r.Outcome.Value, r.Err, r.Differences, again.effects, out.Value)
+	}
+}
+
 // TestReplayOfAnother checks where a replay ends that does not follow its record.
 func TestReplayOfAnother(t *testing.T) { eachStore(t, testReplayOfAnother) }
 

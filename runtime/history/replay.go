@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -110,6 +111,39 @@ func (p *Replay) began(at tool.Place) bool {
 		}
 	}
 	return false
+}
+
+// Refused returns the error of a call of a tool that is one of several made at a
+// step, and that failed before its first effect and without a question: what refused
+// it then may allow it now. It is nil for any other call.
+func (p *Replay) Refused(at tool.Place, name string) error {
+	if len(at) == 0 || p.Forked(at) || p.began(at) {
+		return nil
+	}
+	if own, _, err := p.Recorded(at); err != nil || len(own.Questions) > 0 {
+		return nil
+	}
+	i := at[len(at)-1] - 1
+	p.mu.Lock()
+	entry := p.again[at[:len(at)-1].String()]
+	p.mu.Unlock()
+	if entry == nil {
+		return nil
+	}
+	results, _ := entry.Outcome.Value.(tool.List)
+	if i < 0 || i >= len(results) {
+		return nil
+	}
+	d, _ := results[i].(*tool.Dict)
+	if d == nil || !d.Has("ok") || d.Bool("ok") {
+		return nil
+	}
+	for k := range tool.LastKind + 1 {
+		if k.Type() == d.Text("error_type") {
+			return tool.Errorf(k, "%s", strings.TrimPrefix(d.Text("error"), name+": "))
+		}
+	}
+	return nil
 }
 
 func (p *Replay) count(at tool.Place) {
