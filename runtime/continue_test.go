@@ -277,11 +277,14 @@ func TestACallIsUndoneOnce(t *testing.T) { eachStore(t, testACallIsUndoneOnce) }
 
 func testACallIsUndoneOnce(t *testing.T, on keeper) {
 	m := newMachine(t, on)
-	p := m.process(0, false)
+	p, other := m.process(0, false), m.process(0, false)
 	defer p.j.Close()
 	undone := 0
-	undo := func(context.Context, *tool.Dict, tool.Value) error {
+	undo := func(ctx context.Context, _ *tool.Dict, _ tool.Value) error {
 		undone++
+		if _, err := other.Undo(context.Background(), runtime.Undo{Run: "r"}); tool.KindOf(err) != tool.Conflict {
+			t.Errorf("another undo meanwhile: %v, want a conflict", err)
+		}
 		return nil
 	}
 	d := tool.Tool{Name: "send", Description: "Send."}

@@ -70,6 +70,7 @@ func (h *Host) Undo(ctx context.Context, u Undo) (*Undone, error) {
 	if err != nil {
 		return nil, err
 	}
+	defer past.release()
 	steps, lasting, err := past.undoSteps(u)
 	if err != nil {
 		return nil, err
@@ -99,6 +100,7 @@ type past struct {
 	record  history.Record
 	entries iter.Seq2[history.Entry, error]
 	undone  map[string]bool // the calls that other undos of it have undone, by place
+	release func()          // ends the hold on it, which no two undos have at once
 }
 
 // past finds the run that is to be taken back.
@@ -107,7 +109,7 @@ func (h *Host) past(ctx context.Context, u Undo) (past, error) {
 		if err := mustHaveEnded(u.Of.Current()); err != nil {
 			return past{}, err
 		}
-		return past{record: u.Of.Resume(), entries: u.Of.Entries()}, nil
+		return past{record: u.Of.Resume(), entries: u.Of.Entries(), release: func() {}}, nil
 	}
 	j, err := h.journal()
 	if err != nil {
@@ -120,8 +122,18 @@ func (h *Host) past(ctx context.Context, u Undo) (past, error) {
 	if err != nil {
 		return past{}, err
 	}
+	release, err := j.Hold(ctx, u.Run)
+	if tool.KindOf(err) == tool.Conflict {
+		err = tool.Errorf(tool.Conflict, "the run '%s' is being undone already", u.Run).WithHint("wait until that has ended: cassidy runs list")
+	}
+	if err != nil {
+		return past{}, err
+	}
 	undone, err := undoneCalls(ctx, j, u)
-	return past{record: log, entries: j.Entries(ctx, u.Run), undone: undone}, err
+	if err != nil {
+		release()
+	}
+	return past{record: log, entries: j.Entries(ctx, u.Run), undone: undone, release: release}, err
 }
 
 // mustHaveEnded refuses a run that would go on without what it has done.

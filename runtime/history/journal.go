@@ -158,6 +158,20 @@ func (j *Journal) Resume(ctx context.Context, id string) (*Log, error) {
 	return j.keep(l)
 }
 
+// Hold keeps everybody else from holding a run, which may have ended, until release
+// is called. It fails with Conflict while a Log or another Hold has it, here or in
+// another process.
+func (j *Journal) Hold(ctx context.Context, id string) (release func(), err error) {
+	if _, err := j.find(ctx, id); err != nil {
+		return nil, err
+	}
+	lease, err := j.store.Acquire(ctx, j.tenant, id)
+	if err != nil {
+		return nil, err
+	}
+	return func() { _ = lease.Release() }, nil // it ends with the process at the latest
+}
+
 // Held reports whether a Log holds a run now, here or in another process. A run
 // in the state Running that nobody holds was interrupted.
 func (j *Journal) Held(id string) bool {
