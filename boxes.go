@@ -51,7 +51,7 @@ func openBoxes(o *Options, c project.SandboxConfig, effects []tool.Module) (boxe
 		}
 		return boxes{inline, inline, func() error { return nil }}, nil
 	}
-	workers, err := sandbox.New(&sandbox.Options{Exec: o.Worker, Strict: mode == Strict, Unconfined: !required(c)}, modules...)
+	workers, err := sandbox.New(&sandbox.Options{Workers: sandbox.Workers{Program: o.Worker}, Strict: mode == Strict, Unconfined: !required(c)}, modules...)
 	if err != nil {
 		return boxes{}, err
 	}

@@ -14,18 +14,19 @@ import (
 // A child is the host's end of one worker. One goroutine at a time uses it;
 // only kill may be called from others.
 type child struct {
-	process *os.Process
-	link    *os.File // the socket, or what is written to where there is none
-	answers *os.File // what is read from where there is no socket, else nil
-	says    *os.File // its standard error
-	in      frameReader
-	buf     []byte // of the frame that is being sent
-	memory  int64  // its budget
-	supply  int64  // how much a call may be sent
-	born    time.Time
-	domain  string // what it has been used for, or ""
-	loaded  bool   // it has the domain's script
-	waited  bool   // the process is gone
+	process   *os.Process
+	link      *os.File // the socket, or what is written to where there is none
+	answers   *os.File // what is read from where there is no socket, else nil
+	says      *os.File // its standard error
+	in        frameReader
+	buf       []byte // of the frame that is being sent
+	memory    int64  // its budget
+	supply    int64  // how much a call may be sent
+	born      time.Time
+	idleSince time.Time // when it was last put back
+	domain    string    // what it has been used for, or ""
+	loaded    bool      // it has the domain's script
+	waited    bool      // the process is gone
 
 	call  uint32
 	seq   uint32

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -88,7 +89,7 @@ func TestCancelStorm(t *testing.T) {
 	if testing.Short() || sandbox.RaceDetector {
 		calls = 400
 	}
-	box := newProcess(t, &sandbox.Options{Running: 3, PerDomain: 1}, world)
+	box := newProcess(t, &sandbox.Options{Running: 3, Workers: sandbox.Workers{PerTool: 1}}, world)
 	bodies := []string{"return value", spins, computes, asksOften, replies, "return world.ask('wait')"}
 	one := func(rnd *rand.Rand) {
 		which := rnd.IntN(len(bodies))
@@ -158,7 +159,7 @@ func TestCloseInTheMiddle(t *testing.T) {
 		rounds = 5
 	}
 	for round := range rounds {
-		box := newProcess(t, &sandbox.Options{Running: 2, PerDomain: 1}, world)
+		box := newProcess(t, &sandbox.Options{Running: 2, Workers: sandbox.Workers{PerTool: 1}}, world)
 		begun := make(chan struct{})
 		var once sync.Once
 		var do tool.Effector
@@ -205,7 +206,7 @@ func TestNested(t *testing.T) {
 	const deep = 16
 	for _, strict := range []bool{false, true} {
 		t.Run(fmt.Sprintf("strict %v", strict), func(t *testing.T) {
-			box := newProcess(t, &sandbox.Options{PerDomain: 1, Running: 1, Strict: strict}, world)
+			box := newProcess(t, &sandbox.Options{Workers: sandbox.Workers{PerTool: 1}, Running: 1, Strict: strict}, world)
 			ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 			defer cancel()
 			var call func(ctx context.Context, depth int64) (tool.Outcome, error)
@@ -234,7 +235,7 @@ func TestNested(t *testing.T) {
 // TestNestedFailure ends the innermost call by a limit, and by a cancellation
 // while all the others wait for it.
 func TestNestedFailure(t *testing.T) {
-	box := newProcess(t, &sandbox.Options{PerDomain: 1, Running: 1}, world)
+	box := newProcess(t, &sandbox.Options{Workers: sandbox.Workers{PerTool: 1}, Running: 1}, world)
 	for _, innermost := range []string{swells, spins, "return world.ask('cancel')", "fail('no')"} {
 		ctx, cancel := context.WithCancel(context.Background())
 		var call func(ctx context.Context, depth int) (tool.Outcome, error)
@@ -323,7 +324,7 @@ func TestThreadsThatEnd(t *testing.T) {
 // TestEffectThatPanics checks that a program which survives the panic of its
 // own effect has lost no worker and no turn.
 func TestEffectThatPanics(t *testing.T) {
-	box := newProcess(t, &sandbox.Options{PerDomain: 1, Running: 1}, world)
+	box := newProcess(t, &sandbox.Options{Workers: sandbox.Workers{PerTool: 1}, Running: 1}, world)
 	for _, how := range []func(){func() { panic("oops") }, runtime.Goexit} {
 		over := make(chan struct{})
 		go func() {
@@ -342,22 +343,22 @@ func TestEffectThatPanics(t *testing.T) {
 }
 
 // TestTooManyAlive checks that calls which wait for the host cannot make more
-// and more processes.
+// and more processes: the next one waits, but for one that they make themselves.
 func TestTooManyAlive(t *testing.T) {
-	box := newProcess(t, nil, world)
-	for i := range 3 { // workers that idle make room
+	const most = 4
+	box := newProcess(t, &sandbox.Options{Workers: sandbox.Workers{Max: most}}, world)
+	for i := range most { // workers that idle make room
 		if _, err := box.Run(context.Background(), script(fmt.Sprintf("idle%d", i), "return 1"), tool.Call{}, nil); err != nil {
 			t.Fatal(err)
 		}
 	}
 	box.WaitForSpare()
-	box.SetMost(4)
-	release, inside := make(chan struct{}), make(chan struct{})
+	release, inside := make(chan context.Context), make(chan context.Context)
 	var all sync.WaitGroup
-	for i := range 4 {
+	for i := range most {
 		all.Go(func() {
-			_, err := box.Run(context.Background(), script(fmt.Sprintf("f%d", i), "return world.ask(1)"), tool.Call{}, func(context.Context, tool.Effect) (tool.Outcome, error) {
-				inside <- struct{}{}
+			_, err := box.Run(context.Background(), script(fmt.Sprintf("f%d", i), "return world.ask(1)"), tool.Call{}, func(ctx context.Context, _ tool.Effect) (tool.Outcome, error) {
+				inside <- ctx
 				<-release
 				return tool.Outcome{}, nil
 			})
@@ -366,25 +367,101 @@ func TestTooManyAlive(t *testing.T) {
 			}
 		})
 	}
-	for range 4 {
-		<-inside
+	var within context.Context
+	for range most {
+		within = <-inside
 	}
-	_, err := box.Run(context.Background(), script("f5", "return 1"), tool.Call{}, nil)
-	if e := tool.ErrorOf(err, tool.Internal); e == nil || e.Kind != tool.Busy || e.Limit != tool.LimitQueue || e.Hint == "" {
-		t.Errorf("one more gave %v, want it busy by the limit queue, with a hint", err)
+	busy := func(what string, err error) {
+		t.Helper()
+		if e := tool.ErrorOf(err, tool.Internal); e == nil || e.Kind != tool.Busy || e.Limit != tool.LimitQueue || e.Hint == "" {
+			t.Errorf("%s gave %v, want it busy by the limit queue, with a hint", what, err)
+		}
 	}
-	if got := len(box.Workers()); got != 4 {
-		t.Errorf("there are %d workers, want 4", got)
+	short, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
+	defer cancel()
+	_, err := box.Run(short, script("f5", "return 1"), tool.Call{}, nil)
+	busy("one more", err)
+	waits := make(chan error)
+	go func() {
+		_, err := box.Run(context.Background(), script("f6", "return 1"), tool.Call{}, nil)
+		waits <- err
+	}()
+	// Those that are made by a call do not wait, up to twice as many.
+	var nested func(ctx context.Context, n int) error
+	nested = func(ctx context.Context, n int) error {
+		_, err := box.Run(ctx, script(fmt.Sprintf("nested%d", n), "return world.ask(1)"), tool.Call{}, func(ctx context.Context, _ tool.Effect) (tool.Outcome, error) {
+			if got := len(box.Workers()); got != most+n {
+				t.Errorf("in nested call number %d there are %d workers, want %d", n, got, most+n)
+			}
+			return tool.Outcome{}, nested(ctx, n+1)
+		})
+		return err
+	}
+	busy("call number 5 in each other", nested(within, 1))
+	select {
+	case err := <-waits:
+		t.Errorf("a call for which there is no worker has ended: %v", err)
+	default:
 	}
 	close(release)
+	if err := <-waits; err != nil {
+		t.Errorf("the call that waited gave %v", err)
+	}
 	all.Wait()
 	poolIsQuiet(t, box)
 	nextCallIsRight(t, box)
 }
 
+// TestIdleWorkersEnd checks that many workers are kept for a while, and few for long.
+func TestIdleWorkersEnd(t *testing.T) {
+	const many, few = 6, 2
+	box := newProcess(t, &sandbox.Options{Workers: sandbox.Workers{Idle: few, IdleTime: time.Second}}, world)
+	burst := func() {
+		release := make(chan struct{})
+		var inside, all sync.WaitGroup
+		inside.Add(many)
+		for range many {
+			all.Go(func() {
+				_, err := box.Run(context.Background(), script("f", "return world.ask(1)"), tool.Call{}, func(context.Context, tool.Effect) (tool.Outcome, error) {
+					inside.Done()
+					<-release
+					return tool.Outcome{}, nil
+				})
+				if err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		inside.Wait()
+		close(release)
+		all.Wait()
+	}
+	burst()
+	first := box.Workers()
+	burst() // meets them
+	if got := box.State().Idle; got < many {
+		t.Errorf("%d workers idle, want the %d that were used", got, many)
+	}
+	kept := 0
+	for _, pid := range box.Workers() {
+		if slices.Contains(first, pid) {
+			kept++
+		}
+	}
+	if kept < many {
+		t.Errorf("the second burst met %d workers of the first, want %d", kept, many)
+	}
+	for box.State().Idle > few+1 { // the spare is one
+		time.Sleep(time.Millisecond)
+	}
+	for len(box.Workers()) > few+1 {
+		time.Sleep(time.Millisecond)
+	}
+}
+
 // TestQueueIsBounded checks that who comes when too many wait is told so.
 func TestQueueIsBounded(t *testing.T) {
-	box := newProcess(t, &sandbox.Options{PerDomain: 1, Running: 1}, world)
+	box := newProcess(t, &sandbox.Options{Workers: sandbox.Workers{PerTool: 1}, Running: 1}, world)
 	ctx, cancel := context.WithCancel(context.Background())
 	var all sync.WaitGroup
 	all.Go(func() { _, _ = box.Run(ctx, script("f", spins), tool.Call{Limits: tool.Limits{CPU: time.Hour}}, nil) })

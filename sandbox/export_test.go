@@ -167,7 +167,7 @@ func (p *Process) State() PoolState {
 func (p *Process) SetMost(n int) {
 	p.pool.mu.Lock()
 	defer p.pool.mu.Unlock()
-	p.pool.most = n
+	p.pool.opts.Max = n
 }
 
 // WorkerEnv is what a worker is told.

@@ -208,7 +208,7 @@ func hostileProcess(t *testing.T, mode string) *sandbox.Process {
 	if err := testworker.Copy(link, exe); err != nil {
 		t.Fatal(err)
 	}
-	return newProcess(t, &sandbox.Options{Exec: link}, world)
+	return newProcess(t, &sandbox.Options{Workers: sandbox.Workers{Program: link}}, world)
 }
 
 // TestP01HostileWorkers checks that a worker that breaks the protocol is ended
@@ -308,7 +308,7 @@ func TestP02HostileEffects(t *testing.T) {
 func TestO03NoPromiseNoStrangers(t *testing.T) {
 	skipWithoutWorkers(t)
 	run := func(o *sandbox.Options, missing error) error {
-		box, err := sandbox.NewWhere(&sandbox.Options{Exec: testworker.Exec(), Unconfined: o.Unconfined}, missing, stdlib.Pure()...)
+		box, err := sandbox.NewWhere(&sandbox.Options{Workers: sandbox.Workers{Program: testworker.Exec()}, Unconfined: o.Unconfined}, missing, stdlib.Pure()...)
 		if err != nil {
 			return err
 		}

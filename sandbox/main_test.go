@@ -34,8 +34,8 @@ func newProcess(t testing.TB, o *sandbox.Options, modules ...tool.Module) *sandb
 	if o != nil {
 		opts = *o
 	}
-	if opts.Exec == "" {
-		opts.Exec = testworker.Exec()
+	if opts.Program == "" {
+		opts.Program = testworker.Exec()
 	}
 	p, err := sandbox.New(&opts, append(stdlib.Pure(), modules...)...)
 	if err != nil {

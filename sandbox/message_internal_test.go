@@ -59,7 +59,7 @@ func TestForgottenKinds(t *testing.T) {
 		{Name: "stock", Objects: []*tool.ObjectType{{Name: "shelf", Methods: []tool.Func{{Name: "count", Do: do}}}}},
 		{Name: "stock", Objects: []*tool.ObjectType{{Name: "shelf", Fields: []tool.Func{{Name: "count", Kind: tool.Read, Do: do}}}}},
 	} {
-		_, fromNew := newProcess(&Options{Exec: "worker"}, nil, []tool.Module{m})
+		_, fromNew := newProcess(&Options{Workers: Workers{Program: "worker"}}, nil, []tool.Module{m})
 		box := NewInline(m)
 		_, fromDescribe := box.Describe(context.Background(), s)
 		_, fromRun := box.Run(context.Background(), s, tool.Call{}, nil)

@@ -2,6 +2,7 @@ package sandbox
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"math"
 	"slices"
@@ -13,17 +14,11 @@ import (
 
 // The sizes of a pool.
 const (
-	// maxIdle is how many workers are kept for scripts that may be called again.
-	maxIdle = 16
 	// maxWaiting is how many requests may wait for their turn.
 	maxWaiting = 256
 	// maxCalls and maxAge end a worker's life.
 	maxCalls = 10_000
 	maxAge   = 10 * time.Minute
-	// maxAlive is how many workers there may be, those among them that wait for
-	// the host and so are not counted as running: each is a process and three
-	// descriptors.
-	maxAlive = 256
 )
 
 // A job says which worker a request needs: one of a domain, which is one
@@ -56,7 +51,8 @@ type pool struct {
 	isMade  bool           // being made
 	used    bool           // a worker has been given back
 	count   int            // of workers, those that are being started among them
-	most    int            // of them
+	free    chan struct{}  // closed when one may be started or is idle; nil if nobody waits for that
+	reaper  *time.Timer    // ends those that idle; nil while there are few
 	refused map[string]*tool.Error
 	running map[string]int // by domain
 	total   int
@@ -72,38 +68,90 @@ type turn struct {
 }
 
 func newPool(o *Options, rows tool.List, confined bool) *pool {
-	p := &pool{opts: *o, rows: rows, confined: confined, supply: maxSupply, starter: newStarter(), most: maxAlive,
+	p := &pool{opts: *o, rows: rows, confined: confined, supply: maxSupply, starter: newStarter(),
 		alive: map[*child]bool{}, refused: map[string]*tool.Error{}, running: map[string]int{}}
 	p.guard.workers = p.workers
 	if p.opts.Running <= 0 {
 		p.opts.Running = 32
 	}
-	if p.opts.PerDomain <= 0 {
-		p.opts.PerDomain = 2
-	}
+	p.opts.Workers = p.opts.Workers.withDefaults()
 	return p
 }
 
 // get waits for the domain's turn and returns a worker for it: one of its own,
 // or, if fresh, one that nobody has used.
 func (p *pool) get(ctx context.Context, j job, fresh bool) (*child, error) {
-	if err := p.enter(ctx, j); err != nil {
-		return nil, err
-	}
-	var c *child
-	if !fresh {
-		c = p.take(j)
-	}
-	if c == nil {
+	for {
+		if err := p.enter(ctx, j); err != nil {
+			return nil, err
+		}
+		var c *child
 		var err error
-		if c, err = p.start(j.memory); err != nil {
-			p.leave(j.domain)
+		if !fresh {
+			c = p.take(j)
+		}
+		if c == nil {
+			c, err = p.start(j.memory, p.mostFor(ctx))
+		}
+		if c != nil {
+			c.domain = j.domain
+			p.guard.wake()
+			return c, nil
+		}
+		p.leave(j.domain)
+		if !errors.Is(err, errFull) {
+			return nil, err
+		}
+		if err := p.awaitFree(ctx); err != nil {
 			return nil, err
 		}
 	}
-	c.domain = j.domain
-	p.guard.wake()
-	return c, nil
+}
+
+// withinKey marks the context of what an effect of a worker does, with its pool.
+type withinKey struct{}
+
+// mostFor is how many workers there may be for a call. One that another call makes
+// must not wait for a worker that may be waiting for it.
+func (p *pool) mostFor(ctx context.Context) int {
+	if ctx.Value(withinKey{}) == p {
+		return 2 * p.opts.Max
+	}
+	return p.opts.Max
+}
+
+// errFull says that there are so many workers as there may be, and none of them idles.
+var errFull = errors.New("all workers are in use")
+
+// awaitFree waits until there may be room for another worker.
+func (p *pool) awaitFree(ctx context.Context) error {
+	full := queueError("all %d workers are in use", p.opts.Max)
+	if p.mostFor(ctx) > p.opts.Max {
+		return full
+	}
+	p.mu.Lock()
+	if p.free == nil {
+		p.free = make(chan struct{})
+	}
+	free := p.free
+	if p.closed || p.count < p.opts.Max || len(p.idle) > 0 || p.spare != nil { // meanwhile
+		p.freed()
+	}
+	p.mu.Unlock()
+	select {
+	case <-free:
+		return nil
+	case <-ctx.Done():
+		return full
+	}
+}
+
+// freed has those look again who wait for a worker. The lock is held.
+func (p *pool) freed() {
+	if p.free != nil {
+		close(p.free)
+		p.free = nil
+	}
 }
 
 // workers returns all workers that there are.
@@ -133,17 +181,18 @@ func (p *pool) take(j job) *child {
 
 // makeSpare starts a worker for whoever comes next. The lock is held.
 func (p *pool) makeSpare() {
-	if p.spare != nil || p.isMade || p.closed || p.count >= p.most {
+	if p.spare != nil || p.isMade || p.closed || p.count >= p.opts.Max {
 		return
 	}
 	p.isMade = true
 	p.making.Go(func() {
-		c, err := p.start(tool.DefaultMemory)
+		c, err := p.start(tool.DefaultMemory, p.opts.Max)
 		p.mu.Lock()
 		p.isMade = false
 		late := err == nil && p.closed
 		if err == nil && !late {
 			p.spare = c
+			p.freed()
 		} // else who needs one starts one, and is told why it cannot be
 		p.mu.Unlock()
 		if late {
@@ -165,19 +214,39 @@ func (p *pool) put(c *child) {
 		p.end(c)
 		return
 	}
+	c.idleSince = time.Now()
 	p.idle = append(p.idle, c)
 	if p.used { // a program that makes one call needs no spare
 		p.makeSpare()
 	}
 	p.used = true
-	var oldest *child
-	if len(p.idle) > maxIdle {
-		oldest = p.idle[0]
-		p.idle = slices.Delete(p.idle, 0, 1)
-	}
+	p.freed()
+	p.reapLater()
 	p.mu.Unlock()
-	if oldest != nil {
-		p.end(oldest)
+}
+
+// reapLater sees to it that of the workers that idle only some are kept. The lock is
+// held.
+func (p *pool) reapLater() {
+	if p.reaper == nil && !p.closed && len(p.idle) > p.opts.Idle {
+		p.reaper = time.AfterFunc(time.Until(p.idle[0].idleSince.Add(p.opts.IdleTime)), p.reap)
+	}
+}
+
+// reap ends the workers that have been idle for long, but for those that are kept.
+func (p *pool) reap() {
+	p.mu.Lock()
+	p.reaper = nil
+	n := 0
+	for n < len(p.idle)-p.opts.Idle && time.Since(p.idle[n].idleSince) >= p.opts.IdleTime {
+		n++
+	}
+	old := slices.Clone(p.idle[:n])
+	p.idle = slices.Delete(p.idle, 0, n)
+	p.reapLater()
+	p.mu.Unlock()
+	for _, c := range old {
+		p.end(c)
 	}
 }
 
@@ -200,12 +269,13 @@ func (p *pool) end(c *child) {
 	defer p.mu.Unlock()
 	delete(p.alive, c)
 	p.count--
+	p.freed()
 	p.makeSpare()
 }
 
-// start starts a worker, which is known from then on.
-func (p *pool) start(memory int64) (*child, error) {
-	if err := p.reserve(); err != nil {
+// start starts a worker, which is known from then on, if there are fewer than most.
+func (p *pool) start(memory int64, most int) (*child, error) {
+	if err := p.reserve(most); err != nil {
 		return nil, err
 	}
 	c, err := newChild(p.spawn, p.rows, memory, p.confined)
@@ -220,6 +290,7 @@ func (p *pool) start(memory int64) (*child, error) {
 		fallthrough
 	case err != nil:
 		p.count--
+		p.freed()
 	default:
 		c.supply = p.supply
 		p.alive[c] = true
@@ -229,36 +300,53 @@ func (p *pool) start(memory int64) (*child, error) {
 
 // spawn starts the process of a worker.
 func (p *pool) spawn() (c *child, err error) {
-	if !p.starter.do(func() { c, err = spawn(p.opts.Exec) }) {
+	if !p.starter.do(func() { c, err = spawn(p.opts.Program) }) {
 		err = errClosed()
 	}
 	return c, err
 }
 
-// reserve makes room for one more worker. Where there are too many, one that
-// idles has to go; if none does, all wait for the host, and it is better to
-// say so than to wait for them: they may be waiting for this one.
-func (p *pool) reserve() error {
-	p.mu.Lock()
-	if p.closed {
+// reserve makes room for one more worker. Where there are too many, those that idle
+// have to go.
+func (p *pool) reserve(most int) error {
+	for {
+		p.mu.Lock()
+		if p.closed {
+			p.mu.Unlock()
+			return errClosed()
+		}
+		if p.count < most {
+			p.count++
+			p.mu.Unlock()
+			return nil
+		}
+		c := p.unused()
+		replaces := c != nil && p.count == most
+		if replaces {
+			p.count++ // before it is gone: its place is ours
+		}
 		p.mu.Unlock()
-		return errClosed()
+		if c == nil {
+			return errFull
+		}
+		p.end(c)
+		if replaces {
+			return nil
+		}
 	}
-	if p.count < p.most {
-		p.count++
-		p.mu.Unlock()
-		return nil
+}
+
+// unused takes a worker out of the pool that nobody uses, or returns nil. The lock is
+// held.
+func (p *pool) unused() *child {
+	if len(p.idle) > 0 {
+		c := p.idle[0]
+		p.idle = slices.Delete(p.idle, 0, 1)
+		return c
 	}
-	if len(p.idle) == 0 {
-		p.mu.Unlock()
-		return queueError("%d calls are under way already", p.most)
-	}
-	c := p.idle[0]
-	p.idle = slices.Delete(p.idle, 0, 1)
-	p.count++ // before the other is gone: its place is ours
-	p.mu.Unlock()
-	p.end(c)
-	return nil
+	c := p.spare
+	p.spare = nil
+	return c
 }
 
 // enter waits until one more worker of a domain may compute, if it may at all.
@@ -342,7 +430,7 @@ func queueError(format string, n int) *tool.Error {
 func errClosed() *tool.Error { return tool.Errorf(tool.Canceled, "the sandbox is closed") }
 
 func (p *pool) mayRun(domain string) bool {
-	return p.total < p.opts.Running && p.running[domain] < p.opts.PerDomain
+	return p.total < p.opts.Running && p.running[domain] < p.opts.PerTool
 }
 
 func (p *pool) begin(domain string) {
@@ -414,6 +502,10 @@ func (p *pool) close() {
 		close(t.given)
 	}
 	p.waiting = nil
+	p.freed()
+	if p.reaper != nil {
+		p.reaper.Stop()
+	}
 	for c := range p.alive {
 		c.kill(errClosed())
 	}

@@ -1,21 +1,52 @@
 package sandbox
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"os"
+	"runtime"
 	"time"
 
 	"github.com/cassidy-run/cassidy/runtime/engine"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 )
 
+// Workers bound the processes of a sandbox. The zero value is what most programs
+// want.
+type Workers struct {
+	// Max is how many there may be for calls that no other call makes; 0 means 128.
+	// Where there are so many, one that idles is ended; where none does, a call waits
+	// until one is free or its context ends, which is an error of kind Busy. A call
+	// that another one makes never waits for that: up to twice as many may be started
+	// for these, and then they are Busy.
+	Max int
+	// PerTool is how many of one script may compute at one time; 0 means two for each
+	// processor. One that waits for an effect does not count.
+	PerTool int
+	// Idle is how many are kept for scripts that may be called again; 0 means 16.
+	// More than that are ended when they have been idle for IdleTime, 0 of which
+	// means 3 seconds.
+	Idle     int
+	IdleTime time.Duration
+	// Program is the program to start as a worker. "" is this one, whose main must
+	// begin with [Main]; so must the other's.
+	Program string
+}
+
+// withDefaults returns the bounds with the defaults for what is zero.
+func (w Workers) withDefaults() Workers {
+	w.Max = cmp.Or(max(0, w.Max), 128)
+	w.PerTool = cmp.Or(max(0, w.PerTool), 2*runtime.GOMAXPROCS(0))
+	w.Idle = cmp.Or(max(0, w.Idle), 16)
+	w.IdleTime = cmp.Or(max(0, w.IdleTime), 3*time.Second)
+	return w
+}
+
 // Options say how workers are run. The zero value is what most programs want.
 type Options struct {
-	// Exec is the program to start as a worker. "" is this one, whose main must
-	// begin with [Main]; so must the other's.
-	Exec string
+	Workers
 	// Strict gives each call a process of its own.
 	Strict bool
 	// Unconfined lets workers run where the system cannot confine them: then a
@@ -24,8 +55,6 @@ type Options struct {
 	Unconfined bool
 	// Running is how many workers may compute at one time; 0 means 32.
 	Running int
-	// PerDomain is how many of them may be one script's; 0 means 2.
-	PerDomain int
 }
 
 // What a script may compute that is no part of a call.
@@ -70,12 +99,12 @@ func newProcess(o *Options, missing error, modules []tool.Module) (*Process, err
 	case os.Args[0] == workerName:
 		return nil, tool.Errorf(tool.Invalid, "a worker cannot have workers").
 			WithHint("call sandbox.Main first in the main of the program")
-	case opts.Exec == "" && !ready.Load():
+	case opts.Program == "" && !ready.Load():
 		return nil, tool.Errorf(tool.Invalid, "this program cannot be its own worker: its main does not begin with sandbox.Main").
 			WithHint("call sandbox.Main(stdlib.Pure()...) first in its main; a test does so in TestMain")
-	case opts.Exec == "" && raceDetector:
+	case opts.Program == "" && raceDetector:
 		return nil, tool.Errorf(tool.Invalid, "a program built with -race cannot be a worker: it needs more memory than a worker may have").
-			WithHint("name a worker that is built without it in Options.Exec")
+			WithHint("name a worker that is built without it in Workers.Program")
 	}
 	if missing != nil && !opts.Unconfined {
 		return nil, missing
@@ -190,7 +219,7 @@ func (p *Process) Run(ctx context.Context, s tool.Script, c tool.Call, do tool.E
 	}
 	c.Limits = c.Limits.Or(tool.Limits{Steps: tool.DefaultSteps, CPU: tool.DefaultCPU, Memory: tool.DefaultMemory})
 	start := time.Now()
-	r := &remote{process: p, ctx: ctx, script: s, call: c, do: do}
+	r := &remote{process: p, ctx: context.WithValue(ctx, withinKey{}, p.pool), script: s, call: c, do: do}
 	key := scriptKey(s)
 	_, err := p.ask(ctx, job{key, c.Limits.Memory, key}, r.run)
 	if err != nil {

@@ -24,7 +24,7 @@ func inProcess(t *testing.T, modules ...tool.Module) sandbox.Sandbox {
 
 func inWorkers(t *testing.T, modules ...tool.Module) sandbox.Sandbox {
 	t.Helper()
-	p, err := sandbox.New(&sandbox.Options{Exec: testworker.Exec(), Unconfined: true}, modules...)
+	p, err := sandbox.New(&sandbox.Options{Workers: sandbox.Workers{Program: testworker.Exec()}, Unconfined: true}, modules...)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -77,7 +77,7 @@ func (c *command) checkSandbox() finding {
 		f.bad, f.hint = goruntime.GOOS == "linux" && (config.Sandbox.Required == nil || *config.Sandbox.Required), e.Hint
 		return f
 	}
-	box, err := sandbox.New(&sandbox.Options{Exec: c.worker()}, stdlib.Pure()...)
+	box, err := sandbox.New(&sandbox.Options{Workers: sandbox.Workers{Program: c.worker()}}, stdlib.Pure()...)
 	if err == nil {
 		_, err = box.Describe(context.Background(), tool.Script{Path: "probe.star", Source: "def probe():\n    \"Probe.\"\n\ntool(probe)\n"})
 		err = errors.Join(err, box.Close())

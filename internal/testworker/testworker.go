@@ -54,7 +54,7 @@ func (s Suite) Run() int {
 	return code
 }
 
-// Exec returns the program to start as a worker, for sandbox.Options.Exec: ""
+// Exec returns the program to start as a worker, for sandbox.Workers.Program: ""
 // where the test itself can be one. Else it is built, once.
 func Exec() string {
 	if !raceDetector {

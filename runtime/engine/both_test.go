@@ -125,7 +125,7 @@ func (w *workers) start(set string) (*sandbox.Process, error) {
 		return nil, err
 	}
 	// What is tested is what scripts see, also where nothing can confine a worker.
-	return sandbox.New(&sandbox.Options{Exec: name, Unconfined: true}, sets[set]()...)
+	return sandbox.New(&sandbox.Options{Workers: sandbox.Workers{Program: name}, Unconfined: true}, sets[set]()...)
 }
 
 func (w *workers) close() error {
