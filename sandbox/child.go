@@ -24,7 +24,7 @@ type child struct {
 	supply    int64  // how much a call may be sent
 	born      time.Time
 	idleSince time.Time // when it was last put back
-	domain    string    // what it has been used for, or ""
+	domain    domain    // what it is used for
 	loaded    bool      // it has the domain's script
 	waited    bool      // the process is gone
 
@@ -44,14 +44,11 @@ type child struct {
 // it takes.
 const startTime = 10 * time.Second
 
-// newChild starts a worker and waits until it is ready and has sealed itself.
-// Where it must be confined, the host has seen that with its own eyes.
-func newChild(spawn func() (*child, error), rows tool.List, memory int64, confined bool) (*child, error) {
-	c, err := spawn()
-	if err != nil {
-		return nil, tool.Errorf(tool.Unavailable, "a worker cannot be started: %w", err)
-	}
-	c.memory, c.supply, c.born = memory, maxSupply, time.Now()
+// prepare tells a new worker which effects there are, and waits until it is ready and
+// has sealed itself. Where it must be confined, the host has seen that with its own
+// eyes.
+func (c *child) prepare(rows tool.List, memory int64, confined bool) error {
+	c.memory = memory
 	late := time.AfterFunc(startTime, func() { c.kill(errLate()) })
 	a, err := c.request(sendInit, tool.List{memory, confined, rows}, nil)
 	switch {
@@ -64,15 +61,14 @@ func newChild(spawn func() (*child, error), rows tool.List, memory int64, confin
 			err = c.lost() // there was nothing left to verify
 		}
 	}
-	if err != nil {
-		c.close()
-		e := tool.Errorf(tool.Unavailable, "a worker cannot be started: %w", err)
-		if cause := tool.ErrorOf(err, tool.Internal); cause.Limit == tool.LimitWorker {
-			e.Limit, e.Hint = cause.Limit, cause.Hint
-		}
-		return nil, e
+	if err == nil {
+		return nil
 	}
-	return c, nil
+	e := tool.Errorf(tool.Unavailable, "a worker cannot be started: %w", err)
+	if cause := tool.ErrorOf(err, tool.Internal); cause.Limit == tool.LimitWorker {
+		e.Limit, e.Hint = cause.Limit, cause.Hint
+	}
+	return e
 }
 
 func errLate() *tool.Error {

@@ -110,17 +110,17 @@ type Talk struct {
 func (p *Process) Talk(ctx context.Context, t Talk) (kept, dead bool, err error) {
 	c := &child{process: t.Process, link: t.Link, says: t.Says, in: frameReader{from: t.Link}, memory: tool.DefaultMemory, born: time.Now()}
 	c.watch.child, c.in.seen = c, c.watch.arrived
-	key := scriptKey(t.Script)
-	c.domain = key
+	j := p.job(scriptKey(t.Script), tool.DefaultMemory, t.Script)
+	c.domain = j.domain
 	p.pool.mu.Lock()
-	p.pool.begin(key)
+	p.pool.begin(j.domain)
 	p.pool.alive[c] = true
-	p.pool.count++
+	p.pool.hold(p.tenant)
 	p.pool.mu.Unlock()
 	r := &remote{process: p, ctx: ctx, script: t.Script, call: t.Call, do: t.Do}
-	_, err = p.attempt(ctx, job{key, tool.DefaultMemory, key}, c, r.run)
+	_, err = p.attempt(ctx, j, c, r.run)
 	dead = errors.Is(t.Process.Signal(os.Kill), os.ErrProcessDone)
-	if kept = p.pool.take(job{key, tool.DefaultMemory, key}) == c; kept {
+	if kept = p.pool.take(j) == c; kept {
 		p.pool.end(c)
 	}
 	return kept, dead, err
@@ -172,3 +172,16 @@ func (p *Process) SetMost(n int) {
 
 // WorkerEnv is what a worker is told.
 var WorkerEnv = workerEnvironment
+
+// Used are the processes of the pool that were given to a tenant.
+func (p *Process) Used() []int {
+	p.pool.mu.Lock()
+	defer p.pool.mu.Unlock()
+	var pids []int
+	for c := range p.pool.alive {
+		if c.domain.tenant != noTenant {
+			pids = append(pids, c.process.Pid)
+		}
+	}
+	return pids
+}

@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"maps"
@@ -21,40 +22,46 @@ const (
 	maxAge   = 10 * time.Minute
 )
 
-// A job says which worker a request needs: one of a domain, which is one
-// script, with a budget of memory. The script is the domain but where files are
-// only read, which all are by the same workers: one that makes its worker break
-// the rules must not keep the others from being read.
+// A job says which worker a request needs: one of a domain, with a budget of memory.
 type job struct {
-	domain string
+	domain domain
 	memory int64
-	script string
+	script string    // by which it is refused, with the tenant
+	rows   tool.List // the effects, for a new worker
 }
+
+// A domain is what a worker is used for, which never changes: one script of one
+// tenant, with the same effects. Where files are only read, which the same workers do
+// for all of a tenant's, the key is not the script's: one that makes its worker break
+// the rules must not keep the others from being read.
+type domain struct{ tenant, key string }
 
 // A pool keeps workers: those of the scripts that were called last, and one
 // that belongs to nobody yet, so that the next script need not wait for it. It
-// also decides who may compute: a domain that has little running goes before
-// one that has more, and a worker that waits for the host does not count.
+// also decides who may compute: a tenant, and of one tenant a domain, that has little
+// running goes before one that has more, and a worker that waits for the host does not
+// count.
 type pool struct {
 	opts     Options
-	rows     tool.List // the effects, for new workers
-	confined bool      // whether a worker must be
-	supply   int64     // how much each call may be sent
+	confined bool  // whether a worker must be
+	supply   int64 // how much each call may be sent
 	starter  *starter
 	guard    guard // of the workers
 
 	mu      sync.Mutex
 	alive   map[*child]bool
-	idle    []*child // the one that was used last is last
-	spare   *child
+	idle    []*child       // the one that was used last is last
+	spare   *child         // which nobody has prepared
 	making  sync.WaitGroup // of the spare
 	isMade  bool           // being made
 	used    bool           // a worker has been given back
 	count   int            // of workers, those that are being started among them
 	free    chan struct{}  // closed when one may be started or is idle; nil if nobody waits for that
 	reaper  *time.Timer    // ends those that idle; nil while there are few
-	refused map[string]*tool.Error
-	running map[string]int // by domain
+	tenants map[string]int // the workers of each
+	refused map[domain]*tool.Error
+	running map[domain]int
+	busy    map[string]int // those that run, by tenant
 	total   int
 	waiting []*turn
 	closed  bool
@@ -62,14 +69,14 @@ type pool struct {
 
 // A turn is somebody waiting to compute.
 type turn struct {
-	domain string
+	domain domain
 	given  chan struct{}
 	over   bool // the pool was closed instead
 }
 
-func newPool(o *Options, rows tool.List, confined bool) *pool {
-	p := &pool{opts: *o, rows: rows, confined: confined, supply: maxSupply, starter: newStarter(),
-		alive: map[*child]bool{}, refused: map[string]*tool.Error{}, running: map[string]int{}}
+func newPool(o *Options, confined bool) *pool {
+	p := &pool{opts: *o, confined: confined, supply: maxSupply, starter: newStarter(),
+		alive: map[*child]bool{}, tenants: map[string]int{}, refused: map[domain]*tool.Error{}, running: map[domain]int{}, busy: map[string]int{}}
 	p.guard.workers = p.workers
 	if p.opts.Running <= 0 {
 		p.opts.Running = 32
@@ -90,11 +97,12 @@ func (p *pool) get(ctx context.Context, j job, fresh bool) (*child, error) {
 		if !fresh {
 			c = p.take(j)
 		}
+		var free <-chan struct{}
 		if c == nil {
-			c, err = p.start(j.memory, p.mostFor(ctx))
+			free = p.nextFree()
+			c, err = p.start(j, fresh, p.bounds(ctx))
 		}
 		if c != nil {
-			c.domain = j.domain
 			p.guard.wake()
 			return c, nil
 		}
@@ -102,7 +110,7 @@ func (p *pool) get(ctx context.Context, j job, fresh bool) (*child, error) {
 		if !errors.Is(err, errFull) {
 			return nil, err
 		}
-		if err := p.awaitFree(ctx); err != nil {
+		if err := p.awaitFree(ctx, free); err != nil {
 			return nil, err
 		}
 	}
@@ -111,39 +119,46 @@ func (p *pool) get(ctx context.Context, j job, fresh bool) (*child, error) {
 // withinKey marks the context of what an effect of a worker does, with its pool.
 type withinKey struct{}
 
-// mostFor is how many workers there may be for a call. One that another call makes
-// must not wait for a worker that may be waiting for it.
-func (p *pool) mostFor(ctx context.Context) int {
+// bounds are how many workers there may be for a call, and how many of them of its
+// tenant. A call that another one makes must not wait for a worker that may be waiting
+// for it.
+type bounds struct {
+	most, perTenant int
+	within          bool // another call
+}
+
+func (p *pool) bounds(ctx context.Context) bounds {
 	if ctx.Value(withinKey{}) == p {
-		return 2 * p.opts.Max
+		return bounds{2 * p.opts.Max, 2 * p.opts.PerTenant, true}
 	}
-	return p.opts.Max
+	return bounds{p.opts.Max, p.opts.PerTenant, false}
 }
 
 // errFull says that there are so many workers as there may be, and none of them idles.
 var errFull = errors.New("all workers are in use")
 
 // awaitFree waits until there may be room for another worker.
-func (p *pool) awaitFree(ctx context.Context) error {
-	full := queueError("all %d workers are in use", p.opts.Max)
-	if p.mostFor(ctx) > p.opts.Max {
+func (p *pool) awaitFree(ctx context.Context, free <-chan struct{}) error {
+	full := queueError("all workers are in use, of %d", p.opts.Max)
+	if p.bounds(ctx).within {
 		return full
 	}
-	p.mu.Lock()
-	if p.free == nil {
-		p.free = make(chan struct{})
-	}
-	free := p.free
-	if p.closed || p.count < p.opts.Max || len(p.idle) > 0 || p.spare != nil { // meanwhile
-		p.freed()
-	}
-	p.mu.Unlock()
 	select {
 	case <-free:
 		return nil
 	case <-ctx.Done():
 		return full
 	}
+}
+
+// nextFree returns what is closed the next time that a worker may be started or idles.
+func (p *pool) nextFree() <-chan struct{} {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.free == nil {
+		p.free = make(chan struct{})
+	}
+	return p.free
 }
 
 // freed has those look again who wait for a worker. The lock is held.
@@ -161,7 +176,7 @@ func (p *pool) workers() []*child {
 	return slices.Collect(maps.Keys(p.alive))
 }
 
-// take returns a worker that is there already, or nil.
+// take returns a worker of the domain that idles, or nil.
 func (p *pool) take(j job) *child {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -171,13 +186,11 @@ func (p *pool) take(j job) *child {
 			return c
 		}
 	}
-	c := p.spare
-	if c == nil || c.memory != j.memory {
-		return nil
-	}
-	p.spare = nil
-	return c
+	return nil
 }
+
+// noTenant is that of the spare: no tenant can have this name.
+const noTenant = "\x00"
 
 // makeSpare starts a worker for whoever comes next. The lock is held.
 func (p *pool) makeSpare() {
@@ -186,7 +199,7 @@ func (p *pool) makeSpare() {
 	}
 	p.isMade = true
 	p.making.Go(func() {
-		c, err := p.start(tool.DefaultMemory, p.opts.Max)
+		c, err := p.spawn(domain{tenant: noTenant}, bounds{p.opts.Max, p.opts.Max, false})
 		p.mu.Lock()
 		p.isMade = false
 		late := err == nil && p.closed
@@ -257,10 +270,10 @@ func (p *pool) drop(c *child) {
 }
 
 // refuse has nothing of a script run any more, not what waits either.
-func (p *pool) refuse(script string, reason *tool.Error) {
+func (p *pool) refuse(j job, reason *tool.Error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.refused[script] = reason.WithHint("it is not run again until its file changes or the host is started anew")
+	p.refused[domain{j.domain.tenant, j.script}] = reason.WithHint("it is not run again until its file changes or the host is started anew")
 }
 
 func (p *pool) end(c *child) {
@@ -268,17 +281,54 @@ func (p *pool) end(c *child) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	delete(p.alive, c)
-	p.count--
-	p.freed()
+	p.forget(c.domain.tenant)
 	p.makeSpare()
 }
 
-// start starts a worker, which is known from then on, if there are fewer than most.
-func (p *pool) start(memory int64, most int) (*child, error) {
-	if err := p.reserve(most); err != nil {
+// start returns a new worker for a job: the spare, if it need not be a fresh one.
+func (p *pool) start(j job, fresh bool, b bounds) (c *child, err error) {
+	if !fresh {
+		c = p.takeSpare(j.domain, b)
+	}
+	if c == nil {
+		if c, err = p.spawn(j.domain, b); err != nil {
+			return nil, err
+		}
+	}
+	if err := c.prepare(j.rows, j.memory, p.confined); err != nil {
+		p.end(c)
+		if p.isClosed() {
+			return nil, errClosed()
+		}
 		return nil, err
 	}
-	c, err := newChild(p.spawn, p.rows, memory, p.confined)
+	return c, nil
+}
+
+// takeSpare gives the spare to a domain, if there is one and the tenant may have
+// another worker.
+func (p *pool) takeSpare(d domain, b bounds) *child {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	c := p.spare
+	if c == nil || p.tenants[d.tenant] >= b.perTenant {
+		return nil
+	}
+	p.spare = nil
+	p.tenants[c.domain.tenant]--
+	p.tenants[d.tenant]++
+	c.domain = d
+	return c
+}
+
+// spawn starts the process of a worker, which is known from then on.
+func (p *pool) spawn(d domain, b bounds) (c *child, err error) {
+	if err := p.reserve(d.tenant, b); err != nil {
+		return nil, err
+	}
+	if !p.starter.do(func() { c, err = spawn(p.opts.Program) }) {
+		err = errClosed()
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	switch {
@@ -286,49 +336,57 @@ func (p *pool) start(memory int64, most int) (*child, error) {
 		if err == nil {
 			c.close()
 		}
-		c, err = nil, errClosed()
-		fallthrough
+		p.forget(d.tenant)
+		return nil, errClosed()
 	case err != nil:
-		p.count--
-		p.freed()
-	default:
-		c.supply = p.supply
-		p.alive[c] = true
+		p.forget(d.tenant)
+		return nil, tool.Errorf(tool.Unavailable, "a worker cannot be started: %w", err)
 	}
-	return c, err
+	c.domain, c.supply, c.born = d, p.supply, time.Now()
+	p.alive[c] = true
+	return c, nil
 }
 
-// spawn starts the process of a worker.
-func (p *pool) spawn() (c *child, err error) {
-	if !p.starter.do(func() { c, err = spawn(p.opts.Program) }) {
-		err = errClosed()
+// forget makes the place of a tenant's worker free. The lock is held.
+func (p *pool) forget(tenant string) {
+	p.count--
+	if p.tenants[tenant]--; p.tenants[tenant] == 0 {
+		delete(p.tenants, tenant)
 	}
-	return c, err
+	p.freed()
 }
 
-// reserve makes room for one more worker. Where there are too many, those that idle
-// have to go.
-func (p *pool) reserve(most int) error {
+func (p *pool) isClosed() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.closed
+}
+
+// reserve makes room for one more worker of a tenant. Where there are too many, those
+// that idle have to go: of all, or of the tenant.
+func (p *pool) reserve(tenant string, b bounds) error {
 	for {
 		p.mu.Lock()
-		if p.closed {
+		own := p.tenants[tenant] >= b.perTenant
+		switch {
+		case p.closed:
 			p.mu.Unlock()
 			return errClosed()
-		}
-		if p.count < most {
-			p.count++
+		case p.count < b.most && !own:
+			p.hold(tenant)
 			p.mu.Unlock()
 			return nil
 		}
-		c := p.unused()
-		replaces := c != nil && p.count == most
-		if replaces {
-			p.count++ // before it is gone: its place is ours
-		}
-		p.mu.Unlock()
+		c := p.unused(tenant, own)
 		if c == nil {
+			p.mu.Unlock()
 			return errFull
 		}
+		replaces := p.count <= b.most && p.tenants[tenant] <= b.perTenant
+		if replaces {
+			p.hold(tenant) // before it is gone: its place is ours
+		}
+		p.mu.Unlock()
 		p.end(c)
 		if replaces {
 			return nil
@@ -336,13 +394,23 @@ func (p *pool) reserve(most int) error {
 	}
 }
 
-// unused takes a worker out of the pool that nobody uses, or returns nil. The lock is
-// held.
-func (p *pool) unused() *child {
-	if len(p.idle) > 0 {
-		c := p.idle[0]
-		p.idle = slices.Delete(p.idle, 0, 1)
-		return c
+// hold takes a place for a tenant's worker. The lock is held.
+func (p *pool) hold(tenant string) {
+	p.count++
+	p.tenants[tenant]++
+}
+
+// unused takes a worker out of the pool that nobody uses, of a tenant alone or of any,
+// or returns nil. The lock is held.
+func (p *pool) unused(tenant string, own bool) *child {
+	for i, c := range p.idle {
+		if !own || c.domain.tenant == tenant {
+			p.idle = slices.Delete(p.idle, i, i+1)
+			return c
+		}
+	}
+	if own {
+		return nil
 	}
 	c := p.spare
 	p.spare = nil
@@ -354,14 +422,14 @@ func (p *pool) enter(ctx context.Context, j job) error {
 	if ctx.Err() != nil {
 		return ended(ctx)
 	}
-	if err := p.mayEnter(j.script, maxWaiting); err != nil {
+	if err := p.mayEnter(j, maxWaiting); err != nil {
 		return err
 	}
 	if err := p.await(ctx, j.domain); err != nil {
 		return err
 	}
 	// Much may have happened meanwhile.
-	if err := p.mayEnter(j.script, math.MaxInt); err != nil {
+	if err := p.mayEnter(j, math.MaxInt); err != nil {
 		p.leave(j.domain)
 		return err
 	}
@@ -369,18 +437,18 @@ func (p *pool) enter(ctx context.Context, j job) error {
 }
 
 // await waits for a domain's turn.
-func (p *pool) await(ctx context.Context, domain string) error {
+func (p *pool) await(ctx context.Context, d domain) error {
 	p.mu.Lock()
 	if p.closed {
 		p.mu.Unlock()
 		return errClosed()
 	}
-	if p.mayRun(domain) {
-		p.begin(domain)
+	if p.mayRun(d) {
+		p.begin(d)
 		p.mu.Unlock()
 		return nil
 	}
-	t := &turn{domain: domain, given: make(chan struct{})}
+	t := &turn{domain: d, given: make(chan struct{})}
 	p.waiting = append(p.waiting, t)
 	p.mu.Unlock()
 	select {
@@ -398,7 +466,7 @@ func (p *pool) await(ctx context.Context, domain string) error {
 		given := i < 0 && !t.over // just now
 		p.mu.Unlock()
 		if given {
-			p.leave(domain)
+			p.leave(d)
 		}
 		return ended(ctx)
 	}
@@ -406,13 +474,13 @@ func (p *pool) await(ctx context.Context, domain string) error {
 
 // mayEnter says why a script may not be run, if so many wait already or for
 // good.
-func (p *pool) mayEnter(script string, most int) error {
+func (p *pool) mayEnter(j job, most int) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.closed {
 		return errClosed()
 	}
-	if e := p.refused[script]; e != nil {
+	if e := p.refused[domain{j.domain.tenant, j.script}]; e != nil {
 		return e
 	}
 	if len(p.waiting) >= most {
@@ -429,22 +497,26 @@ func queueError(format string, n int) *tool.Error {
 
 func errClosed() *tool.Error { return tool.Errorf(tool.Canceled, "the sandbox is closed") }
 
-func (p *pool) mayRun(domain string) bool {
-	return p.total < p.opts.Running && p.running[domain] < p.opts.PerTool
+func (p *pool) mayRun(d domain) bool {
+	return p.total < p.opts.Running && p.running[d] < p.opts.PerTool
 }
 
-func (p *pool) begin(domain string) {
-	p.running[domain]++
+func (p *pool) begin(d domain) {
+	p.running[d]++
+	p.busy[d.tenant]++
 	p.total++
 }
 
 // leave says that a worker of a domain computes no more, and lets others.
-func (p *pool) leave(domain string) {
+func (p *pool) leave(d domain) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.total--
-	if p.running[domain]--; p.running[domain] == 0 {
-		delete(p.running, domain)
+	if p.running[d]--; p.running[d] == 0 {
+		delete(p.running, d)
+	}
+	if p.busy[d.tenant]--; p.busy[d.tenant] == 0 {
+		delete(p.busy, d.tenant)
 	}
 	for {
 		next := p.next()
@@ -458,16 +530,20 @@ func (p *pool) leave(domain string) {
 	}
 }
 
-// next returns who is to compute next: the first of the domain that has least
-// running. It is -1 where nobody may.
+// next returns who is to compute next: of the tenant that has least running, the first
+// of the domain that has. It is -1 where nobody may.
 func (p *pool) next() int {
 	best := -1
 	for i, t := range p.waiting {
-		if p.mayRun(t.domain) && (best < 0 || p.running[t.domain] < p.running[p.waiting[best].domain]) {
+		if p.mayRun(t.domain) && (best < 0 || p.before(t.domain, p.waiting[best].domain)) {
 			best = i
 		}
 	}
 	return best
+}
+
+func (p *pool) before(a, b domain) bool {
+	return cmp.Or(cmp.Compare(p.busy[a.tenant], p.busy[b.tenant]), cmp.Compare(p.running[a], p.running[b])) < 0
 }
 
 // rest and resume are around what the host does for a worker, which may be

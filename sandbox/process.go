@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"sync/atomic"
 	"time"
 
 	"github.com/cassidy-run/cassidy/runtime/engine"
@@ -22,6 +23,8 @@ type Workers struct {
 	// that another one makes never waits for that: up to twice as many may be started
 	// for these, and then they are Busy.
 	Max int
+	// PerTenant is how many of them may be of one tenant; 0 means half of Max.
+	PerTenant int
 	// PerTool is how many of one script may compute at one time; 0 means two for each
 	// processor. One that waits for an effect does not count.
 	PerTool int
@@ -38,6 +41,7 @@ type Workers struct {
 // withDefaults returns the bounds with the defaults for what is zero.
 func (w Workers) withDefaults() Workers {
 	w.Max = cmp.Or(max(0, w.Max), 128)
+	w.PerTenant = cmp.Or(max(0, w.PerTenant), (w.Max+1)/2)
 	w.PerTool = cmp.Or(max(0, w.PerTool), 2*runtime.GOMAXPROCS(0))
 	w.Idle = cmp.Or(max(0, w.Idle), 16)
 	w.IdleTime = cmp.Or(max(0, w.IdleTime), 3*time.Second)
@@ -76,21 +80,92 @@ const (
 // No worker runs two scripts. It is safe for concurrent use; close it when done.
 type Process struct {
 	pool    *pool
+	own     bool // the pool is closed with it
+	closed  atomic.Bool
+	tenant  string
+	rows    tool.List             // what a worker is told of the effects
+	hash    string                // of these
 	effects map[string]*tool.Func // what a script can ask for, by its full name
 }
 
-// New returns a sandbox whose scripts have the functions of these modules: the
-// pure ones in the worker, whose program has given them to [Main], the others
-// as effects. Options may be nil. It fails where the system cannot confine a
-// worker, unless Options.Unconfined is set, and in a program that has not
-// called Main.
+// A Pool is the workers that sandboxes share: those of many tenants, for each of
+// which [Pool.Open] makes one. It is safe for concurrent use; close it when done.
+type Pool struct{ pool *pool }
+
+// NewPool returns a pool without any worker. Options may be nil. It fails where the
+// system cannot confine a worker, unless Options.Unconfined is set, and in a program
+// that has not called [Main].
+func NewPool(o *Options) (*Pool, error) {
+	_, missing := Promise()
+	return newPoolWhere(o, missing)
+}
+
+// Open returns a sandbox of a tenant, whose scripts have the functions of these
+// modules: the pure ones in the worker, whose program has given them to [Main], the
+// others as effects. No worker is used for two tenants; two sandboxes of one tenant
+// with the same effects share theirs. Closing the sandbox ends no worker.
+func (p *Pool) Open(tenant string, modules ...tool.Module) (*Process, error) {
+	s := &Process{pool: p.pool, tenant: tenant, effects: map[string]*tool.Func{}}
+	if tenant == noTenant {
+		return nil, tool.Errorf(tool.Invalid, "%q cannot be the name of a tenant", tenant)
+	}
+	for _, m := range modules {
+		if err := m.CheckKinds(); err != nil {
+			return nil, err
+		}
+		for i := range m.Funcs {
+			if f := &m.Funcs[i]; f.Kind != tool.Pure && !f.Internal {
+				s.effects[fullName(m.Name, f.Name)] = f
+			}
+		}
+	}
+	for name, f := range engineEffects() {
+		if s.effects[name] == nil {
+			s.effects[name] = f
+		}
+	}
+	var err error
+	if s.rows, err = effectRows(modules); err != nil {
+		return nil, err
+	}
+	form, err := tool.Append(nil, s.rows)
+	if err != nil {
+		return nil, tool.AsError(err, tool.Invalid)
+	}
+	s.hash = tool.HashBytes(form)
+	return s, nil
+}
+
+// Close ends all workers. Calls that are under way fail.
+func (p *Pool) Close() error {
+	p.pool.close()
+	return nil
+}
+
+// New returns a sandbox with a [Pool] of its own, see [NewPool] and [Pool.Open]. It is
+// closed with the sandbox.
 func New(o *Options, modules ...tool.Module) (*Process, error) {
-	_, err := Promise()
-	return newProcess(o, err, modules)
+	_, missing := Promise()
+	return newProcess(o, missing, modules)
 }
 
 // newProcess is New on a system of which missing says what it cannot promise.
 func newProcess(o *Options, missing error, modules []tool.Module) (*Process, error) {
+	pool, err := newPoolWhere(o, missing)
+	if err != nil {
+		return nil, err
+	}
+	pool.pool.opts.PerTenant = pool.pool.opts.Max // there is one
+	p, err := pool.Open("", modules...)
+	if err != nil {
+		return nil, errors.Join(err, pool.Close())
+	}
+	p.own = true
+	return p, nil
+}
+
+// newPoolWhere is NewPool on a system of which missing says what it cannot promise.
+func newPoolWhere(o *Options, missing error) (*Pool, error) {
 	var opts Options
 	if o != nil {
 		opts = *o
@@ -109,28 +184,7 @@ func newProcess(o *Options, missing error, modules []tool.Module) (*Process, err
 	if missing != nil && !opts.Unconfined {
 		return nil, missing
 	}
-	p := &Process{effects: map[string]*tool.Func{}}
-	for _, m := range modules {
-		if err := m.CheckKinds(); err != nil {
-			return nil, err
-		}
-		for i := range m.Funcs {
-			if f := &m.Funcs[i]; f.Kind != tool.Pure && !f.Internal {
-				p.effects[fullName(m.Name, f.Name)] = f
-			}
-		}
-	}
-	for name, f := range engineEffects() {
-		if p.effects[name] == nil {
-			p.effects[name] = f
-		}
-	}
-	rows, err := effectRows(modules)
-	if err != nil {
-		return nil, err
-	}
-	p.pool = newPool(&opts, rows, missing == nil)
-	return p, nil
+	return &Pool{newPool(&opts, missing == nil)}, nil
 }
 
 // engineEffects are those that the engine asks for by itself, with or without
@@ -160,10 +214,19 @@ func Promise() ([]string, error) {
 	return layers, nil
 }
 
-// Close ends all workers. Calls that are under way fail.
+// Close refuses further calls. Where the pool is the sandbox's own it ends all
+// workers, and calls that are under way fail.
 func (p *Process) Close() error {
-	p.pool.close()
+	p.closed.Store(true)
+	if p.own {
+		p.pool.close()
+	}
 	return nil
+}
+
+// job says which worker does something for a script: one of those with a key.
+func (p *Process) job(key string, memory int64, s tool.Script) job {
+	return job{domain{p.tenant, p.hash + "\n" + key}, memory, scriptKey(s), p.rows}
 }
 
 // Describe implements [Sandbox].
@@ -172,7 +235,7 @@ func (p *Process) Describe(ctx context.Context, s tool.Script) (tool.Tool, error
 		return tool.Tool{}, err
 	}
 	var t tool.Tool
-	_, err := p.ask(ctx, job{describing, tool.DefaultMemory, scriptKey(s)}, func(c *child) (a answer, err error) {
+	_, err := p.ask(ctx, p.job(describing, tool.DefaultMemory, s), func(c *child) (a answer, err error) {
 		c.watch.reset(describeCPU)
 		if a, err = c.request(sendDescribe, scriptMessage(s), nil); err != nil || a.failed != nil {
 			return a, err
@@ -220,8 +283,7 @@ func (p *Process) Run(ctx context.Context, s tool.Script, c tool.Call, do tool.E
 	c.Limits = c.Limits.Or(tool.Limits{Steps: tool.DefaultSteps, CPU: tool.DefaultCPU, Memory: tool.DefaultMemory})
 	start := time.Now()
 	r := &remote{process: p, ctx: context.WithValue(ctx, withinKey{}, p.pool), script: s, call: c, do: do}
-	key := scriptKey(s)
-	_, err := p.ask(ctx, job{key, c.Limits.Memory, key}, r.run)
+	_, err := p.ask(ctx, p.job(scriptKey(s), c.Limits.Memory, s), r.run)
 	if err != nil {
 		r.out.Value = nil
 	}
@@ -232,6 +294,9 @@ func (p *Process) Run(ctx context.Context, s tool.Script, c tool.Call, do tool.E
 // ask has a worker do something, and says what came of it. If the worker was
 // gone before it had begun, another does it.
 func (p *Process) ask(ctx context.Context, j job, do func(*child) (answer, error)) (answer, error) {
+	if p.closed.Load() {
+		return answer{}, errClosed()
+	}
 	for again := false; ; again = true {
 		c, err := p.pool.get(ctx, j, again)
 		if err != nil {
@@ -287,7 +352,7 @@ func (p *Process) attempt(ctx context.Context, j job, c *child, do func(*child) 
 		err = tool.AsError(unsent.error, tool.Invalid)
 	case errors.As(err, &bad):
 		reason := tool.ErrorOf(bad.error, tool.Security)
-		p.pool.refuse(j.script, reason)
+		p.pool.refuse(j, reason)
 		err = reason
 	}
 	return a, err
