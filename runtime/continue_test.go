@@ -285,6 +285,9 @@ func testACallIsUndoneOnce(t *testing.T, on keeper) {
 		if _, err := other.Undo(context.Background(), runtime.Undo{Run: "r"}); tool.KindOf(err) != tool.Conflict {
 			t.Errorf("another undo meanwhile: %v, want a conflict", err)
 		}
+		if err := other.Cancel(context.Background(), "r"); tool.KindOf(err) != tool.Conflict || !strings.Contains(err.Error(), "has ended") {
+			t.Errorf("a cancel meanwhile: %v, want that the run has ended", err)
+		}
 		return nil
 	}
 	d := tool.Tool{Name: "send", Description: "Send."}

@@ -56,8 +56,9 @@ type Recording struct {
 	// it has one. A Kind of "" records nothing there.
 	Kind, Title string
 	// Record is the open record of the run, in place of one in the journal: a
-	// [history.Memory] for a run that is kept elsewhere. Its ID is that of the run,
-	// and the run closes it. Nil is none.
+	// [history.Memory] for a run that is kept elsewhere. Its ID, script and arguments
+	// are those of the run; one that has a past needs Resume. The run closes it, once
+	// it has begun. A program that is run for a call cannot have one. Nil is none.
 	Record history.Record
 	// Reason says why the run ended, in a word; nil says nothing.
 	Reason func(v tool.Value, err error) string
@@ -162,6 +163,8 @@ func runnerOf(box sandbox.Sandbox, s tool.Script) tool.Runner {
 // journal.
 func (h *Host) runOf(ctx context.Context, p *Program, c *tool.Call, above *pass) (*run, error) {
 	switch {
+	case above != nil && p.Record != nil:
+		return nil, tool.Errorf(tool.Invalid, "the program '%s' is part of another run, and has no record of its own", p.Name)
 	case above != nil:
 		return above.run, nil
 	case p.replay != nil:
@@ -200,7 +203,7 @@ func (g *pass) end(ctx context.Context, out tool.Outcome, err error) (tool.Outco
 func (h *Host) Check(ctx context.Context, p *Program) error {
 	const none = " " // a name that no function has
 	q := *p
-	q.Entry, q.Args, q.Modules = none, nil, nil
+	q.Entry, q.Args, q.Modules, q.Recording = none, nil, nil, Recording{}
 	_, err := h.Run(ctx, &q)
 	if e := tool.ErrorOf(err, tool.Internal); e != nil && strings.HasSuffix(e.Message(), strconv.Quote(none)) {
 		return nil // there is no such function: it was looked for in a script that is right

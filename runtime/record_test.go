@@ -97,3 +97,47 @@ func allRuns(t *testing.T, j *history.Journal) (runs []history.Run) {
 	}
 	return runs
 }
+
+// TestARecordFitsItsProgram gives programs records that are not theirs.
+func TestARecordFitsItsProgram(t *testing.T) {
+	ctx, m := context.Background(), newMachine(t, inMemory)
+	p := m.process(0, false)
+	program := p.program("return 1")
+	program.Modules, program.Needs = nil, nil
+	with := func(r history.Record) error {
+		q := *program
+		q.Record = r
+		_, err := p.Run(ctx, &q)
+		return err
+	}
+	own := history.NewMemory(history.Run{Args: program.Args}, program.Script)
+	checked := *program
+	checked.Record, checked.Kind = own, "run"
+	if err := p.Check(ctx, &checked); err != nil || own.Current().State != history.Running || len(allRuns(t, p.j)) > 0 {
+		t.Errorf("Check: %v, its record is %v, and the journal has %v", err, own.Current().State, allRuns(t, p.j))
+	}
+	if err := with(own); err != nil || own.Current().State != history.Done {
+		t.Errorf("its own record: %v, %v", err, own.Current().State)
+	}
+	for name, r := range map[string]history.Record{
+		"none":               history.None{},
+		"another script's":   history.NewMemory(history.Run{Args: program.Args}, tool.Script{Source: "x"}),
+		"of other arguments": history.NewMemory(history.Run{Args: tool.NewDict("goal", "x")}, program.Script),
+	} {
+		if err := with(r); tool.KindOf(err) != tool.Invalid {
+			t.Errorf("a record that is %s: %v, want it invalid", name, err)
+		}
+	}
+	if err := with(own); err == nil {
+		t.Error("a record that is closed was taken")
+	}
+	p.goTool("inner", func(ctx context.Context) (tool.Value, error) {
+		q := *program
+		q.Record = history.NewMemory(history.Run{Args: program.Args}, program.Script)
+		_, err := p.Run(ctx, &q)
+		return tool.KindOf(err).String(), nil
+	})
+	if out, err := p.run("r", false, "return tools.inner()"); err != nil || out.Value != "invalid" {
+		t.Errorf("a record for a program that is part of another run: %v, %v", out.Value, err)
+	}
+}

@@ -71,6 +71,32 @@ return got + tools.call_all([('note', {'text': 'one'}), ('report', {'n': 2}), ('
 	}
 }
 
+// TestReplayOfNestedCalls checks that a call at a step of its own is not taken for one
+// of several, whatever the tool returns that makes it.
+func TestReplayOfNestedCalls(t *testing.T) { eachStore(t, testReplayOfNestedCalls) }
+
+func testReplayOfNestedCalls(t *testing.T, on keeper) {
+	m := newMachine(t, on)
+	start := func() *process {
+		p := m.process(0, false)
+		p.add("pure.star", star("pure", "", "return 7", ""), nil)
+		p.add("bad.star", star("bad", "n: int", "return n", ""), nil)
+		p.add("outer.star", star("outer", "", "x = tools.call('pure')\nreturn tools.call_all([('bad', {}), ('pure', {})])", "needs = ['tool']"), nil)
+		return p
+	}
+	out, err := start().run("r", false, "return tools.outer()")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r := start().replay(runtime.Replay{}); r.Err != nil || !tool.Equal(r.Outcome.Value, out.Value) || len(r.Differences) > 0 {
+		t.Errorf("replayed: %v, %v, differences %v, want %v", r.Outcome.Value, r.Err, r.Differences, out.Value)
+	}
+	with := tool.Script{Name: "bad", Path: "bad.star", Source: star("bad", "n: int = 1", "return n", "")}
+	if r := start().replay(runtime.Replay{With: &with}); !r.Used {
+		t.Errorf("a replaced tool was not used: %v, %v", r.Outcome.Value, r.Err)
+	}
+}
+
 // TestReplayOfAnother checks where a replay ends that does not follow its record.
 func TestReplayOfAnother(t *testing.T) { eachStore(t, testReplayOfAnother) }
 

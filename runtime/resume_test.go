@@ -216,20 +216,20 @@ func (p *process) runIn(ctx context.Context, id string, resume bool, body string
 // keep has a program recorded in memory, where that is what keeps runs.
 func (m *machine) keep(p *runtime.Program) {
 	if m.on == inMemory {
-		p.Record = m.record(p.ID, p.Resume, p.Script)
+		p.Record = m.record(history.Run{ID: p.ID, Args: p.Args}, p.Script, p.Resume)
 	}
 }
 
 // record returns the record in memory of a run that begins or is resumed.
-func (m *machine) record(id string, resume bool, s tool.Script) *history.Memory {
-	r := m.records[id]
+func (m *machine) record(run history.Run, s tool.Script, resume bool) *history.Memory {
+	r := m.records[run.ID]
 	switch {
 	case resume && r != nil:
 		r = r.Resume()
 	default:
-		r = history.NewMemory(history.Run{ID: id, Kind: "run"}, s)
+		r = history.NewMemory(run, s)
 	}
-	m.records[id] = r
+	m.records[run.ID] = r
 	return r
 }
 
@@ -259,7 +259,7 @@ func (p *process) undo(u runtime.Undo) (*runtime.Undone, error) {
 	if p.m.on == inMemory {
 		u.Of = p.m.records[u.Run]
 		u.ID = cmp.Or(u.ID, "undo of "+u.Run)
-		u.Record = p.m.record(u.ID, u.Resume, tool.Script{})
+		u.Record = p.m.record(history.Run{ID: u.ID}, tool.Script{}, u.Resume)
 	}
 	return p.Undo(context.Background(), u)
 }

@@ -46,9 +46,10 @@ func (r *run) open(ctx context.Context, p *Program, c *tool.Call) error {
 	if err != nil || record == nil {
 		return err
 	}
-	c.ID = record.Run().ID
+	run := record.Run()
+	c.ID = run.ID
 	if p.Resume {
-		p.Script, c.Args = record.Script(), record.Run().Args
+		p.Script, c.Args = record.Script(), run.Args
 	}
 	return r.keep(ctx, record, p.Resume)
 }
@@ -57,7 +58,7 @@ func (r *run) open(ctx context.Context, p *Program, c *tool.Call) error {
 // a program that has a kind; nil where there is no journal.
 func (h *Host) recordOf(ctx context.Context, p *Program, id string) (history.Record, error) {
 	if p.Record != nil {
-		return p.Record, nil
+		return p.Record, p.fits(p.Record)
 	}
 	if p.Kind == "" || h.opts.Journal == nil {
 		if p.Resume {
@@ -76,6 +77,26 @@ func (h *Host) recordOf(ctx context.Context, p *Program, id string) (history.Rec
 		id = "" // the journal makes up a better one
 	}
 	return opened(j.Begin(ctx, history.Run{ID: id, Project: h.opts.Project, Kind: p.Kind, Title: p.Title, Args: p.Args, Options: p.Options}, p.Script))
+}
+
+// fits refuses a record that cannot be that of a program.
+func (p *Program) fits(record history.Record) error {
+	run := record.Run()
+	switch {
+	case !record.Keeps():
+		return tool.Errorf(tool.Invalid, "the record of the program '%s' keeps nothing", p.Name).WithHint("give a history.Memory, or none")
+	case p.Resume || run.Script == p.Script.Sum() && tool.Equal(dictOrEmpty(run.Args), dictOrEmpty(p.Args)):
+		return nil
+	}
+	return tool.Errorf(tool.Invalid, "the record '%s' is that of another script, or of other arguments, than the program's", run.ID).
+		WithHint("make it with history.NewMemory(history.Run{Args: args}, script)")
+}
+
+func dictOrEmpty(d *tool.Dict) *tool.Dict {
+	if d == nil {
+		return &tool.Dict{}
+	}
+	return d
 }
 
 // opened returns a log as a Record, and a nil one as none.

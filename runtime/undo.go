@@ -16,14 +16,14 @@ import (
 type Undo struct {
 	Run string // its ID; the run must have ended
 	// Of is the record of the run, where that is in no journal; Run is then not
-	// needed. What other undos of it have undone is not known.
+	// needed, and the undo is recorded in Record alone. What other undos of the run
+	// have undone is not known.
 	Of *history.Memory
 	// To is the first step that is taken back, with all after it. Nil takes back
 	// the whole run.
 	To tool.Place
 	ID string // of the run that takes back, which can be taken back too; "" makes one up
-	// Record, Parks and Resume are those of a [Recording], for the run that takes
-	// back.
+	// Record, Parks and Resume are those of a [Recording], for the undo itself.
 	Record        history.Record
 	Parks, Resume bool
 }
@@ -75,15 +75,19 @@ func (h *Host) Undo(ctx context.Context, u Undo) (*Undone, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(steps) == 0 && !u.Resume {
+	if len(steps) == 0 && !u.Resume && u.Record == nil {
 		return &Undone{Lasting: lasting}, nil
 	}
 	un := &undoing{host: h, past: past, steps: steps, out: &Undone{ID: u.ID, Lasting: lasting}}
+	kind := undoKind
+	if u.Of != nil {
+		kind = "" // the journal, without the run, could not resume it
+	}
 	p := &Program{
 		Name: "undo of " + u.Run, ID: u.ID,
 		Modules: []tool.Module{{Name: "undo", Funcs: un.rows()}},
 		Recording: Recording{
-			Kind: undoKind, Title: "take back " + u.Run, Record: u.Record, Parks: u.Parks, Resume: u.Resume,
+			Kind: kind, Title: "take back " + u.Run, Record: u.Record, Parks: u.Parks, Resume: u.Resume,
 			Options: tool.NewDict("run", u.Run, "to", u.To.String()),
 		},
 		instead: instead{run: un.run, named: func(id string) { un.out.ID = id }},
@@ -136,7 +140,7 @@ func (h *Host) past(ctx context.Context, u Undo) (past, error) {
 	return past{record: log, entries: j.Entries(ctx, u.Run), undone: undone, release: release}, err
 }
 
-// mustHaveEnded refuses a run that would go on without what it has done.
+// mustHaveEnded refuses a run that would continue without what it has done.
 func mustHaveEnded(r history.Run) error {
 	if r.State.Ended() {
 		return nil
@@ -212,7 +216,8 @@ func (p *past) undoSteps(u Undo) (steps []undoStep, lasting []UndoneStep, err er
 }
 
 // undoneCalls are the calls of a run that other undos of it have undone, by place. Of
-// files it can be seen on the disk; of a call only the record knows.
+// files it can be seen on the disk; of a call only the record knows. While another undo
+// of the run waits, or was interrupted, it is not known: that is a Conflict.
 func undoneCalls(ctx context.Context, j *history.Journal, u Undo) (map[string]bool, error) {
 	undone := map[string]bool{}
 	for r, err := range j.Runs(ctx, history.Filter{Kind: undoKind}) {
@@ -221,6 +226,10 @@ func undoneCalls(ctx context.Context, j *history.Journal, u Undo) (map[string]bo
 		}
 		if r.ID == u.ID || r.Options.Text("run") != u.Run {
 			continue
+		}
+		if !r.State.Ended() {
+			return nil, tool.Errorf(tool.Conflict, "the run '%s' is being undone already, by the run '%s', which is %s", u.Run, r.ID, r.State).
+				WithHint("cassidy runs resume %s, or cassidy runs cancel %s", r.ID, r.ID)
 		}
 		for e, err := range j.Entries(ctx, r.ID) {
 			if err != nil {

@@ -1,6 +1,7 @@
 package runtime_test
 
 import (
+	"context"
 	"maps"
 	"os"
 	"path/filepath"
@@ -8,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/cassidy-run/cassidy/runtime"
+	"github.com/cassidy-run/cassidy/runtime/history"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 )
 
@@ -45,6 +47,74 @@ func testUndo(t *testing.T, on keeper) {
 	}
 	if _, err := p.undo(runtime.Undo{Run: "none"}); tool.KindOf(err) != tool.NotFound {
 		t.Errorf("undo of no run: %v", err)
+	}
+}
+
+// TestUndoOfAMemoryNamesIt checks that the record is enough to say which run is undone,
+// and that an undo with nothing to do ends its record.
+func TestUndoOfAMemoryNamesIt(t *testing.T) {
+	m := newMachine(t, inMemory)
+	p := m.process(0, false)
+	if _, err := p.run("r", false, "return 1"); err != nil {
+		t.Fatal(err)
+	}
+	own := history.NewMemory(history.Run{ID: "u"}, tool.Script{})
+	out, err := p.Undo(context.Background(), runtime.Undo{Of: m.records["r"], Record: own})
+	if err != nil || out.ID != "u" || own.Current().State != history.Done {
+		t.Errorf("undo: %+v, %v, and its record is %v", out, err, own.Current().State)
+	}
+	p.tools()
+	if _, err := p.run("w", false, "tools.note(text = 'one')"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := p.Undo(context.Background(), runtime.Undo{Of: m.records["w"]}); err != nil || len(m.tree()) > 0 {
+		t.Errorf("undo without a record of its own: %v, the files are %v", err, m.tree())
+	}
+	if runs := allRuns(t, p.j); len(runs) > 0 {
+		t.Errorf("the journal has %+v, want nothing of a run that it does not know", runs)
+	}
+}
+
+// TestAWaitingUndoExcludesAnother checks that what an undo has begun is not begun again
+// by another while it waits.
+func TestAWaitingUndoExcludesAnother(t *testing.T) { eachStore(t, testAWaitingUndoExcludesAnother) }
+
+func testAWaitingUndoExcludesAnother(t *testing.T, on keeper) {
+	m := newMachine(t, on)
+	m.answer, m.parks = nil, true
+	p := m.process(0, false)
+	p.add("post.star", `
+def post():
+    "Post."
+    return out.send("post")
+
+def unpost(args, result):
+    out.send("refund")
+    human.confirm("and the rest?")
+
+tool(post, needs = ["use:out", "human"], undo = unpost)
+`, nil)
+	if _, err := p.run("r", false, "tools.post()"); err != nil {
+		t.Fatal(err)
+	}
+	ctx := context.Background()
+	if _, err := p.Undo(ctx, runtime.Undo{Run: "r", ID: "u", Parks: true}); tool.KindOf(err) != tool.Parked {
+		t.Fatalf("the undo gave %v, want that it waits", err)
+	}
+	_, err := p.Undo(ctx, runtime.Undo{Run: "r", ID: "v", Parks: true})
+	if e := tool.ErrorOf(err, tool.Failed); tool.KindOf(err) != tool.Conflict || !strings.Contains(e.Hint, "runs resume u") {
+		t.Errorf("another undo gave %v, want a conflict that names the first", err)
+	}
+	for q := range p.Waiting(ctx) {
+		if err := p.Answer(ctx, q.ID(), history.Answer{Yes: true}); err != nil {
+			t.Error(err)
+		}
+	}
+	if _, err := p.Resume(ctx, "u"); err != nil || m.sent["refund"] != 1 {
+		t.Errorf("resumed: %v, sent %v", err, m.sent)
+	}
+	if out, err := p.Undo(ctx, runtime.Undo{Run: "r", ID: "w"}); err != nil || !out.Done[0].Already() || m.sent["refund"] != 1 {
+		t.Errorf("an undo afterwards: %+v, %v, sent %v", out, err, m.sent)
 	}
 }
 

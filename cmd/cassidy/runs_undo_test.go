@@ -36,7 +36,7 @@ func TestRunsUndoAsJSON(t *testing.T) {
 	if err := json.Unmarshal([]byte(stdout), &undone); err != nil || code == 0 || !strings.Contains(stderr, "was left alone") {
 		t.Fatalf("exit %d, %q: %v (%s)", code, stdout, err, stderr)
 	}
-	if undone["success"] != false || undone["error_type"] != "user_error" || undone["failed"] == nil || undone["suggestion"] == "" {
+	if undone["success"] != false || undone["error_type"] != "user_error" || undone["failed"] == nil || undone["suggestion"] == nil || undone["suggestion"] == "" {
 		t.Errorf("it printed %s", stdout)
 	}
 }

@@ -47,7 +47,7 @@ func (a *Agent) NewSession(id string) *Session {
 	return &Session{ID: id, first: id, agent: a, iterations: a.opts.Iterations, account: a.account()}
 }
 
-// prompt is what the model is told, now.
+// prompt is what the model is told at the moment.
 func (s *Session) prompt() *prompt {
 	o := &s.agent.opts
 	return &prompt{

@@ -27,7 +27,6 @@ import (
 	"errors"
 	"sync"
 	"time"
-	"unique"
 
 	"github.com/cassidy-run/cassidy/runtime/journal"
 	"github.com/cassidy-run/cassidy/runtime/tool"
@@ -103,7 +102,7 @@ func (j *Journal) Begin(ctx context.Context, r Run, s tool.Script) (*Log, error)
 		return nil, tool.Errorf(tool.Invalid, "a run needs a kind")
 	}
 	r = Run{ID: r.ID, Project: utf8Text(r.Project), Kind: utf8Text(r.Kind), Title: utf8Text(r.Title), Parent: r.Parent, ForkedFrom: r.ForkedFrom,
-		Args: r.Args, Options: r.Options, Version: j.version, Script: unique.Make(s.Sum()).Value(), Nonce: rand.Text(), Started: now()}
+		Args: r.Args, Options: r.Options, Version: j.version, Script: s.Sum(), Nonce: rand.Text(), Started: now()}
 	rec := newRecorder(j.store)
 	rec.put(int64(codecVersion), r.ID, r.Kind, r.Title, r.Version, r.Script, nanos(r.Started), orNil(r.Args), orNil(r.Options),
 		tool.Tuple{j.tenant, r.Project, r.Parent, r.ForkedFrom, r.Nonce})
@@ -148,6 +147,9 @@ func (j *Journal) Resume(ctx context.Context, id string) (*Log, error) {
 	}
 	lease, err := j.store.Acquire(ctx, j.tenant, id)
 	if err != nil {
+		if r, e := j.Run(ctx, id); e == nil && r.State.Ended() { // and is being undone
+			err = errEnded(id, r.State)
+		}
 		return nil, err
 	}
 	l, err := j.resume(ctx, id)
@@ -156,6 +158,11 @@ func (j *Journal) Resume(ctx context.Context, id string) (*Log, error) {
 	}
 	l.lease = lease
 	return j.keep(l)
+}
+
+func errEnded(id string, s State) error {
+	return tool.Errorf(tool.Conflict, "the run '%s' has ended: %s", id, s).
+		WithHint("cassidy runs show %s, or cassidy runs replay %s", id, id)
 }
 
 // Hold keeps everybody else from holding a run, which may have ended, until release
@@ -172,7 +179,7 @@ func (j *Journal) Hold(ctx context.Context, id string) (release func(), err erro
 	return func() { _ = lease.Release() }, nil // it ends with the process at the latest
 }
 
-// Held reports whether a Log holds a run now, here or in another process. A run
+// Held reports whether a Log or a Hold has a run now, here or in another process. A run
 // in the state Running that nobody holds was interrupted.
 func (j *Journal) Held(id string) bool {
 	return j.store.Held(context.Background(), j.tenant, id)
@@ -204,8 +211,7 @@ func (j *Journal) resume(ctx context.Context, id string) (*Log, error) {
 		return nil, err
 	}
 	if l.head.state.Ended() {
-		return nil, tool.Errorf(tool.Conflict, "the run '%s' has ended: %s", id, l.head.state).
-			WithHint("cassidy runs show %s, or cassidy runs replay %s", id, id)
+		return nil, errEnded(id, l.head.state)
 	}
 	l.run.State, l.run.Reason, l.run.Wake, l.why = Running, "", time.Time{}, nil
 	at := now()

@@ -120,7 +120,7 @@ func (p *Replay) Refused(at tool.Place, name string) error {
 	if len(at) == 0 || p.Forked(at) || p.began(at) {
 		return nil
 	}
-	if own, _, err := p.Recorded(at); err != nil || len(own.Questions) > 0 {
+	if own, _, err := p.Recorded(at); err != nil || len(own.Questions) > 0 || !own.Intended.IsZero() { // or an effect of its own
 		return nil
 	}
 	i := at[len(at)-1] - 1

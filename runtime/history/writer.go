@@ -20,8 +20,8 @@ const retryAfter = time.Second
 
 // A writer brings records to the store, those of all runs together: while one
 // transaction is flushed, whoever comes next waits, and all who wait are in the
-// next one. Who finds nobody writing writes himself, which is the fastest; for those
-// who have come meanwhile a goroutine does it, until nobody waits.
+// next one. A caller that finds no writer writes the queue itself, which is fastest; a
+// goroutine writes for those that come meanwhile, until nobody waits.
 type writer struct {
 	store  journal.Store
 	frames []byte // where the leader makes frames
@@ -137,6 +137,7 @@ func (w *writer) disarm() {
 func (w *writer) flush() error {
 	w.mu.Lock()
 	if w.closed != nil || len(w.queue) == 0 && !w.writing {
+		w.disarm() // the timer may have called this
 		w.mu.Unlock()
 		return nil
 	}

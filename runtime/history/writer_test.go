@@ -371,3 +371,30 @@ func testNothingFollowsTheEnd(t *testing.T, s storage) {
 	did(t, other, place("1"), tool.Write, "x") // the record is still open
 	check(t, other.End(ctx, "", tool.Outcome{}, nil))
 }
+
+// TestTimerOfNothing checks that a timer that found nothing to write does not keep the
+// next one from running.
+func TestTimerOfNothing(t *testing.T) {
+	ctx, j := context.Background(), Open(journal.Memory(), nil)
+	defer j.Close()
+	a, b := begin(t, j, "a"), begin(t, j, "b")
+	until := func(what string, done func(w *writer) bool) {
+		t.Helper()
+		for end := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) {
+			j.w.mu.Lock()
+			is := done(j.w)
+			j.w.mu.Unlock()
+			if is {
+				return
+			}
+			if time.Now().After(end) {
+				t.Fatal(what)
+			}
+		}
+	}
+	check(t, a.Note(ctx, place("1"), nil))
+	j.w.drop(a) // as after a Close that failed
+	until("the timer does not end", func(w *writer) bool { return w.timer == nil })
+	check(t, b.Note(ctx, place("1"), nil))
+	until("a record is not written by itself", func(w *writer) bool { return len(w.queue) == 0 && !w.writing })
+}
