@@ -412,6 +412,18 @@ func TestTooManyAlive(t *testing.T) {
 	nextCallIsRight(t, box)
 }
 
+// waits runs a script of its own name that waits in an effect until it is released.
+func waits(t testing.TB, box *sandbox.Process, name string, inside *sync.WaitGroup, release <-chan struct{}) {
+	_, err := box.Run(context.Background(), script(name, "return world.ask(1)"), tool.Call{}, func(context.Context, tool.Effect) (tool.Outcome, error) {
+		inside.Done()
+		<-release
+		return tool.Outcome{}, nil
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}
+
 // TestIdleWorkersEnd checks that many workers are kept for a while, and few for long.
 func TestIdleWorkersEnd(t *testing.T) {
 	const many, few = 6, 2
@@ -421,16 +433,7 @@ func TestIdleWorkersEnd(t *testing.T) {
 		var inside, all sync.WaitGroup
 		inside.Add(many)
 		for range many {
-			all.Go(func() {
-				_, err := box.Run(context.Background(), script("f", "return world.ask(1)"), tool.Call{}, func(context.Context, tool.Effect) (tool.Outcome, error) {
-					inside.Done()
-					<-release
-					return tool.Outcome{}, nil
-				})
-				if err != nil {
-					t.Error(err)
-				}
-			})
+			all.Go(func() { waits(t, box, "f", &inside, release) })
 		}
 		inside.Wait()
 		close(release)

@@ -113,7 +113,7 @@ func (p *Process) Talk(ctx context.Context, t Talk) (kept, dead bool, err error)
 	j := p.job(scriptKey(t.Script), tool.DefaultMemory, t.Script)
 	c.domain = j.domain
 	p.pool.mu.Lock()
-	p.pool.begin(j.domain)
+	p.pool.turns.count(j.domain)
 	p.pool.alive[c] = true
 	p.pool.hold(p.tenant)
 	p.pool.mu.Unlock()
@@ -156,7 +156,9 @@ func (p *Process) State() PoolState {
 	q := p.pool
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	s := PoolState{q.total, len(q.running), len(q.waiting), len(q.idle), len(q.alive), q.count}
+	q.turns.mu.Lock()
+	s := PoolState{q.turns.total, len(q.turns.running), len(q.turns.waiting), len(q.idle), len(q.alive), q.count}
+	q.turns.mu.Unlock()
 	if q.spare != nil {
 		s.Idle++
 	}

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"maps"
-	"math"
 	"slices"
 	"sync"
 	"time"
@@ -15,8 +14,6 @@ import (
 
 // The sizes of a pool.
 const (
-	// maxWaiting is how many requests may wait for their turn.
-	maxWaiting = 256
 	// maxCalls and maxAge end a worker's life.
 	maxCalls = 10_000
 	maxAge   = 10 * time.Minute
@@ -37,14 +34,12 @@ type job struct {
 type domain struct{ tenant, key string }
 
 // A pool keeps workers: those of the scripts that were called last, and one
-// that belongs to nobody yet, so that the next script need not wait for it. It
-// also decides who may compute: a tenant, and of one tenant a domain, that has little
-// running goes before one that has more, and a worker that waits for the host does not
-// count.
+// that belongs to nobody yet, so that the next script need not wait for it.
 type pool struct {
 	opts     Options
-	confined bool  // whether a worker must be
-	supply   int64 // how much each call may be sent
+	confined bool       // whether a worker must be
+	supply   int64      // how much each call may be sent
+	turns    *scheduler // of the workers
 	starter  *starter
 	guard    guard // of the workers
 
@@ -60,28 +55,18 @@ type pool struct {
 	reaper  *time.Timer    // ends those that idle; nil while there are few
 	tenants map[string]int // the workers of each
 	refused map[domain]*tool.Error
-	running map[domain]int
-	busy    map[string]int // those that run, by tenant
-	total   int
-	waiting []*turn
 	closed  bool
-}
-
-// A turn is somebody waiting to compute.
-type turn struct {
-	domain domain
-	given  chan struct{}
-	over   bool // the pool was closed instead
 }
 
 func newPool(o *Options, confined bool) *pool {
 	p := &pool{opts: *o, confined: confined, supply: maxSupply, starter: newStarter(),
-		alive: map[*child]bool{}, tenants: map[string]int{}, refused: map[domain]*tool.Error{}, running: map[domain]int{}, busy: map[string]int{}}
+		alive: map[*child]bool{}, tenants: map[string]int{}, refused: map[domain]*tool.Error{}}
 	p.guard.workers = p.workers
 	if p.opts.Running <= 0 {
 		p.opts.Running = 32
 	}
 	p.opts.Workers = p.opts.Workers.withDefaults()
+	p.turns = newScheduler(p.opts.Running, p.opts.PerTool)
 	return p
 }
 
@@ -106,7 +91,7 @@ func (p *pool) get(ctx context.Context, j job, fresh bool) (*child, error) {
 			p.guard.wake()
 			return c, nil
 		}
-		p.leave(j.domain)
+		p.turns.leave(j.domain)
 		if !errors.Is(err, errFull) {
 			return nil, err
 		}
@@ -216,7 +201,7 @@ func (p *pool) makeSpare() {
 
 // put takes a worker back that has answered.
 func (p *pool) put(c *child) {
-	p.leave(c.domain)
+	p.turns.leave(c.domain)
 	if p.opts.Strict || c.gone() || c.call >= maxCalls || time.Since(c.born) > maxAge {
 		p.end(c)
 		return
@@ -265,7 +250,7 @@ func (p *pool) reap() {
 
 // drop ends a worker that is not to be used again.
 func (p *pool) drop(c *child) {
-	p.leave(c.domain)
+	p.turns.leave(c.domain)
 	p.end(c)
 }
 
@@ -422,59 +407,21 @@ func (p *pool) enter(ctx context.Context, j job) error {
 	if ctx.Err() != nil {
 		return ended(ctx)
 	}
-	if err := p.mayEnter(j, maxWaiting); err != nil {
+	if err := cmp.Or(p.refusal(j), p.turns.full()); err != nil {
 		return err
 	}
-	if err := p.await(ctx, j.domain); err != nil {
+	if err := p.turns.await(ctx, j.domain); err != nil {
 		return err
 	}
-	// Much may have happened meanwhile.
-	if err := p.mayEnter(j, math.MaxInt); err != nil {
-		p.leave(j.domain)
+	if err := p.refusal(j); err != nil { // much may have happened meanwhile
+		p.turns.leave(j.domain)
 		return err
 	}
 	return nil
 }
 
-// await waits for a domain's turn.
-func (p *pool) await(ctx context.Context, d domain) error {
-	p.mu.Lock()
-	if p.closed {
-		p.mu.Unlock()
-		return errClosed()
-	}
-	if p.mayRun(d) {
-		p.begin(d)
-		p.mu.Unlock()
-		return nil
-	}
-	t := &turn{domain: d, given: make(chan struct{})}
-	p.waiting = append(p.waiting, t)
-	p.mu.Unlock()
-	select {
-	case <-t.given:
-		if t.over {
-			return errClosed()
-		}
-		return nil
-	case <-ctx.Done():
-		p.mu.Lock()
-		i := slices.Index(p.waiting, t)
-		if i >= 0 {
-			p.waiting = slices.Delete(p.waiting, i, i+1)
-		}
-		given := i < 0 && !t.over // just now
-		p.mu.Unlock()
-		if given {
-			p.leave(d)
-		}
-		return ended(ctx)
-	}
-}
-
-// mayEnter says why a script may not be run, if so many wait already or for
-// good.
-func (p *pool) mayEnter(j job, most int) error {
+// refusal says why a script may not be run any more, or is nil.
+func (p *pool) refusal(j job) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.closed {
@@ -482,9 +429,6 @@ func (p *pool) mayEnter(j job, most int) error {
 	}
 	if e := p.refused[domain{j.domain.tenant, j.script}]; e != nil {
 		return e
-	}
-	if len(p.waiting) >= most {
-		return queueError("%d calls wait already", most)
 	}
 	return nil
 }
@@ -497,69 +441,18 @@ func queueError(format string, n int) *tool.Error {
 
 func errClosed() *tool.Error { return tool.Errorf(tool.Canceled, "the sandbox is closed") }
 
-func (p *pool) mayRun(d domain) bool {
-	return p.total < p.opts.Running && p.running[d] < p.opts.PerTool
-}
-
-func (p *pool) begin(d domain) {
-	p.running[d]++
-	p.busy[d.tenant]++
-	p.total++
-}
-
-// leave says that a worker of a domain computes no more, and lets others.
-func (p *pool) leave(d domain) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.total--
-	if p.running[d]--; p.running[d] == 0 {
-		delete(p.running, d)
-	}
-	if p.busy[d.tenant]--; p.busy[d.tenant] == 0 {
-		delete(p.busy, d.tenant)
-	}
-	for {
-		next := p.next()
-		if next < 0 {
-			return
-		}
-		t := p.waiting[next]
-		p.waiting = slices.Delete(p.waiting, next, next+1)
-		p.begin(t.domain)
-		close(t.given)
-	}
-}
-
-// next returns who is to compute next: of the tenant that has least running, the first
-// of the domain that has. It is -1 where nobody may.
-func (p *pool) next() int {
-	best := -1
-	for i, t := range p.waiting {
-		if p.mayRun(t.domain) && (best < 0 || p.before(t.domain, p.waiting[best].domain)) {
-			best = i
-		}
-	}
-	return best
-}
-
-func (p *pool) before(a, b domain) bool {
-	return cmp.Or(cmp.Compare(p.busy[a.tenant], p.busy[b.tenant]), cmp.Compare(p.running[a], p.running[b])) < 0
-}
-
 // rest and resume are around what the host does for a worker, which may be
 // long and may need other workers.
-func (p *pool) rest(c *child) { p.leave(c.domain) }
+func (p *pool) rest(c *child) { p.turns.leave(c.domain) }
 
 // resume waits until the worker may compute again. If that cannot be, since its
 // call is over or the pool is closed, it is ended, and counted as running until
 // it is dropped.
 func (p *pool) resume(ctx context.Context, c *child) {
 	defer p.guard.wake() // it may have slept while the host worked
-	if err := p.await(ctx, c.domain); err != nil {
+	if err := p.turns.await(ctx, c.domain); err != nil {
 		c.kill(tool.ErrorOf(err, tool.Canceled))
-		p.mu.Lock()
-		p.begin(c.domain)
-		p.mu.Unlock()
+		p.turns.count(c.domain)
 	}
 }
 
@@ -573,11 +466,7 @@ func (p *pool) close() {
 		all = append(all, p.spare)
 	}
 	p.idle, p.spare = nil, nil
-	for _, t := range p.waiting {
-		t.over = true
-		close(t.given)
-	}
-	p.waiting = nil
+	p.turns.close()
 	p.freed()
 	if p.reaper != nil {
 		p.reaper.Stop()

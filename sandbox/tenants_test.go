@@ -97,16 +97,7 @@ func TestATenantHasItsShare(t *testing.T) {
 	var inside, all sync.WaitGroup
 	inside.Add(2)
 	for i := range 2 {
-		all.Go(func() {
-			_, err := ann.Run(context.Background(), script(fmt.Sprint("f", i), "return world.ask(1)"), tool.Call{}, func(context.Context, tool.Effect) (tool.Outcome, error) {
-				inside.Done()
-				<-release
-				return tool.Outcome{}, nil
-			})
-			if err != nil {
-				t.Error(err)
-			}
-		})
+		all.Go(func() { waits(t, ann, fmt.Sprint("f", i), &inside, release) })
 	}
 	inside.Wait()
 	short, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
