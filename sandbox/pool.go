@@ -62,10 +62,10 @@ func newPool(o *Options, confined bool) *pool {
 	p := &pool{opts: *o, confined: confined, supply: maxSupply, starter: newStarter(),
 		alive: map[*child]bool{}, tenants: map[string]int{}, refused: map[domain]*tool.Error{}}
 	p.guard.workers = p.workers
-	if p.opts.Running <= 0 {
-		p.opts.Running = 32
-	}
 	p.opts.Workers = p.opts.Workers.withDefaults()
+	if p.opts.Running <= 0 {
+		p.opts.Running = 16 * p.opts.PerTool // so that a few tools that use all they may leave turns to others
+	}
 	p.turns = newScheduler(p.opts.Running, p.opts.PerTool)
 	return p
 }

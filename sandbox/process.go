@@ -57,7 +57,7 @@ type Options struct {
 	// script cannot exhaust or hang the host, but one that breaks out of its
 	// interpreter is free. See [Promise].
 	Unconfined bool
-	// Running is how many workers may compute at one time; 0 means 32.
+	// Running is how many workers may compute at one time; 0 means 16 times PerTool.
 	Running int
 }
 

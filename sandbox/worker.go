@@ -66,6 +66,8 @@ type worker struct {
 // it is, and seals it.
 func work(in io.Reader, out io.Writer, pure []tool.Module) error {
 	w := &worker{in: frameReader{from: in}, out: out}
+	engine.Confine()
+	warmUp(pure)
 	for {
 		f, err := w.in.next()
 		switch {
@@ -101,9 +103,7 @@ func (w *worker) init(f frame, pure []tool.Module) error {
 	if err != nil {
 		return err
 	}
-	engine.Confine()
 	w.engine = engine.New(&engine.Options{Modules: append(pure[:len(pure):len(pure)], effects...)})
-	w.warmUp()
 	seal := harden
 	if !confined {
 		seal = hardenAsFar
@@ -115,14 +115,15 @@ func (w *worker) init(f frame, pure []tool.Module) error {
 	return w.send(sayReady, tool.List{})
 }
 
-// warmUp does what is done once, so that memory is measured afterwards and the
-// first call need not wait for it.
-func (w *worker) warmUp() {
+// warmUp does what is done once, so that memory is measured afterwards and the first
+// call need not wait for it. A spare does it before anybody needs it.
+func warmUp(pure []tool.Module) {
+	e := engine.New(&engine.Options{Modules: pure})
 	const star, lua = "def f():\n    \"F.\"\n    return 1\n\ntool(f, name = \"f\")\n", "return tool{description = \"F.\", handler = function() return 1 end}\n"
 	for path, text := range map[string]string{"f.star": star, "f.lua": lua} {
 		s := tool.Script{Path: path, Source: text}
-		_, _ = w.engine.Describe(s) // what is wrong here is wrong for every script, and said there
-		_, _ = w.engine.Run(context.Background(), s, tool.Call{Args: &tool.Dict{}}, nil)
+		_, _ = e.Describe(s) // what is wrong here is wrong for every script, and said there
+		_, _ = e.Run(context.Background(), s, tool.Call{Args: &tool.Dict{}}, nil)
 	}
 	debug.FreeOSMemory()
 }
