@@ -57,8 +57,9 @@ type Recording struct {
 	Kind, Title string
 	// Record is the open record of the run, in place of one in the journal: a
 	// [history.Memory] for a run that is kept elsewhere. Its ID, script and arguments
-	// are those of the run; one that has a past needs Resume. The run closes it, once
-	// it has begun. A program that is run for a call cannot have one. Nil is none.
+	// are those of the run; one with recorded effects needs Resume. The run closes it,
+	// once it has begun. A program that is run for a call is refused with a Record. Nil
+	// means the journal, if Kind is set.
 	Record history.Record
 	// Reason says why the run ended, in a word; nil says nothing.
 	Reason func(v tool.Value, err error) string

@@ -44,9 +44,8 @@ type child struct {
 // it takes.
 const startTime = 10 * time.Second
 
-// prepare tells a new worker which effects there are, and waits until it is ready and
-// has sealed itself. Where it must be confined, the host has seen that with its own
-// eyes.
+// prepare sends the effects to a new worker, and waits until it is ready and has sealed
+// itself. Where it must be confined, prepare verifies that from outside.
 func (c *child) prepare(rows tool.List, memory int64, confined bool) error {
 	c.memory = memory
 	late := time.AfterFunc(startTime, func() { c.kill(errLate()) })

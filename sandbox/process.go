@@ -83,7 +83,7 @@ type Process struct {
 	own     bool // the pool is closed with it
 	closed  atomic.Bool
 	tenant  string
-	rows    tool.List             // what a worker is told of the effects
+	rows    tool.List             // the effects, as they are sent to a worker
 	hash    string                // of these
 	effects map[string]*tool.Func // what a script can ask for, by its full name
 }
@@ -149,13 +149,17 @@ func New(o *Options, modules ...tool.Module) (*Process, error) {
 	return newProcess(o, missing, modules)
 }
 
-// newProcess is New on a system of which missing says what it cannot promise.
+// newProcess is New on a system that lacks what missing names; nil lacks nothing.
 func newProcess(o *Options, missing error, modules []tool.Module) (*Process, error) {
-	pool, err := newPoolWhere(o, missing)
+	var opts Options
+	if o != nil {
+		opts = *o
+	}
+	opts.PerTenant = opts.Workers.withDefaults().Max // there is one tenant
+	pool, err := newPoolWhere(&opts, missing)
 	if err != nil {
 		return nil, err
 	}
-	pool.pool.opts.PerTenant = pool.pool.opts.Max // there is one
 	p, err := pool.Open("", modules...)
 	if err != nil {
 		return nil, errors.Join(err, pool.Close())
@@ -164,7 +168,7 @@ func newProcess(o *Options, missing error, modules []tool.Module) (*Process, err
 	return p, nil
 }
 
-// newPoolWhere is NewPool on a system of which missing says what it cannot promise.
+// newPoolWhere is NewPool on a system that lacks what missing names; nil lacks nothing.
 func newPoolWhere(o *Options, missing error) (*Pool, error) {
 	var opts Options
 	if o != nil {

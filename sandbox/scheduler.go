@@ -75,8 +75,8 @@ func (s *scheduler) await(ctx context.Context, d domain) error {
 	}
 }
 
-// withdraw takes back a turn that nobody waits for any more, and reports whether it
-// was given already.
+// withdraw removes a request from the queue, and reports whether it got its turn
+// before that.
 func (s *scheduler) withdraw(t *turn) (given bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -81,8 +81,12 @@ func TestWhatIsRecordedToResume(t *testing.T) {
 	if _, err := s.turn(context.Background(), "What is in a.txt?"); err != nil {
 		t.Fatal(err)
 	}
+	before := s.session.Agent()
 	if err := s.session.Offer("list_files"); err != nil {
 		t.Fatal(err)
+	}
+	if tools := before.Tools(); len(tools) == 1 { // other sessions of the agent have what they had
+		t.Errorf("the agent offers %v now, to all of its sessions", tools)
 	}
 	second, _ := recorded(t, s.session.Recorded("Really?")).(*tool.Dict)
 

@@ -23,7 +23,7 @@ type Session struct {
 	turns      int        // that have ended
 	busy       sync.Mutex // held during a turn
 	agent      *Agent
-	iterations int // that the model is told of; 0 is not said
+	iterations int // the limit that the prompt states; 0 states none
 	account    account
 	messages   []model.Message
 	thread     string
@@ -47,7 +47,7 @@ func (a *Agent) NewSession(id string) *Session {
 	return &Session{ID: id, first: id, agent: a, iterations: a.opts.Iterations, account: a.account()}
 }
 
-// prompt is what the model is told at the moment.
+// prompt returns the prompt of the session, with its present tools.
 func (s *Session) prompt() *prompt {
 	o := &s.agent.opts
 	return &prompt{
