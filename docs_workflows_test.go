@@ -80,7 +80,7 @@ func runDocWorkflow(t *testing.T, h *runtime.Host, w *project.Workflow) tool.Val
 		t.Fatal(err)
 	}
 	needs := []tool.Capability{{Name: "human"}, {Name: "model"}, {Name: "tool"}}
-	out, err := h.Run(t.Context(), &runtime.Program{Name: w.Name, Script: script, Entry: "main", Args: args, Needs: needs})
+	out, err := h.RunProgram(t.Context(), &runtime.Program{Name: w.Name, Script: script, Entry: "main", Args: args, Needs: needs})
 	if err != nil {
 		t.Errorf("%s: %v", w.Name, err)
 	}

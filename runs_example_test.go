@@ -119,7 +119,7 @@ def main(version):
 	kind := runtime.Kind{Name: program.Kind, Resume: func(ctx context.Context, h *runtime.Host, r runtime.Recorded) (tool.Result, error) {
 		p := program // with the script and the arguments of the record
 		p.ID, p.Resume = r.ID, true
-		out, err := h.Run(ctx, &p)
+		out, err := h.RunProgram(ctx, &p)
 		return tool.Succeed(out), err
 	}}
 	if err := host.RegisterKind(kind); err != nil {
@@ -128,7 +128,7 @@ def main(version):
 
 	p := program
 	p.ID = "release-1"
-	if _, err := host.Run(ctx, &p); tool.KindOf(err) != tool.Parked { // Options.Ask is nil
+	if _, err := host.RunProgram(ctx, &p); tool.KindOf(err) != tool.Parked { // Options.Ask is nil
 		return err
 	}
 	question := p.ID + ":1:1" // the first question at step 1
@@ -147,7 +147,7 @@ def main(version):
 	}
 	fmt.Printf("replay: %d steps, %v\n", again.Steps, again.Err)
 
-	undone, err := host.Undo(ctx, runtime.Undo{Run: p.ID})
+	undone, err := host.UndoRun(ctx, runtime.Undo{Run: p.ID})
 	if err != nil {
 		return err
 	}

@@ -65,7 +65,7 @@ tool(order, needs = ["use:stock"])
 						t.Error(err)
 					}
 				}()
-				return h.Run(context.Background(), &runtime.Program{
+				return h.RunProgram(context.Background(), &runtime.Program{
 					ID: "r", Name: "flow", Entry: "main", Needs: []tool.Capability{{Name: "tool"}},
 					Script:    tool.Script{Name: "flow", Path: "flow.star", Source: "def main():\n    " + flow + "\n"},
 					Recording: runtime.Recording{Kind: "run", Resume: resume},

@@ -242,7 +242,7 @@ func testAnUndoListsWhatFailed(t *testing.T, on keeper) {
 	if _, err := p.run("r", false, "attempt(tools.send)\nattempt(tools.refused)"); err != nil {
 		t.Fatal(err)
 	}
-	out, err := p.Undo(context.Background(), runtime.Undo{Run: "r"})
+	out, err := p.UndoRun(context.Background(), runtime.Undo{Run: "r"})
 	if err != nil || len(out.Lasting) != 1 || !strings.HasPrefix(out.Lasting[0].What, "handler.send(") {
 		t.Errorf("undo gave %+v, %v, want that the message lasts", out, err)
 	}
@@ -265,7 +265,7 @@ func testAnExecutorSeesAnUndo(t *testing.T, on keeper) {
 	if _, err := p.run("r", false, "tools.note(text = 'one')"); err != nil {
 		t.Fatal(err)
 	}
-	out, err := p.Undo(context.Background(), runtime.Undo{Run: "r"})
+	out, err := p.UndoRun(context.Background(), runtime.Undo{Run: "r"})
 	if err == nil && out.Failed == nil || m.tree()["log"] != "one\n" {
 		t.Errorf("undo gave %+v, %v, and the files are %v, want that the executor kept them", out, err, m.tree())
 	}
@@ -282,7 +282,7 @@ func testACallIsUndoneOnce(t *testing.T, on keeper) {
 	undone := 0
 	undo := func(ctx context.Context, _ *tool.Dict, _ tool.Value) error {
 		undone++
-		if _, err := other.Undo(context.Background(), runtime.Undo{Run: "r"}); tool.KindOf(err) != tool.Conflict {
+		if _, err := other.UndoRun(context.Background(), runtime.Undo{Run: "r"}); tool.KindOf(err) != tool.Conflict {
 			t.Errorf("another undo meanwhile: %v, want a conflict", err)
 		}
 		if err := other.Cancel(context.Background(), "r"); tool.KindOf(err) != tool.Conflict || !strings.Contains(err.Error(), "has ended") {
@@ -298,7 +298,7 @@ func testACallIsUndoneOnce(t *testing.T, on keeper) {
 		t.Fatal(err)
 	}
 	for i, id := range []string{"u", "v", "w"} {
-		out, err := p.Undo(context.Background(), runtime.Undo{Run: "r", ID: id})
+		out, err := p.UndoRun(context.Background(), runtime.Undo{Run: "r", ID: id})
 		if err != nil || undone != 1 || len(out.Done) != 1 || out.Done[0].Already() != (i > 0) {
 			t.Errorf("undo %d gave %+v, %v, and %d calls were undone", i+1, out, err, undone)
 		}

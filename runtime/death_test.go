@@ -135,7 +135,7 @@ func TestWorkerDeathFailsCall(t *testing.T) {
 got = tools.call_all([('note', {'text': 'one'}), ('nothing', {})])
 return [r['error'] for r in got] + [tools.note(text = 'two')]`)
 	program.Modules, program.Needs = nil, []tool.Capability{{Name: "tool"}}
-	out, err := p.Run(context.Background(), program)
+	out, err := p.RunProgram(context.Background(), program)
 	list, _ := out.Value.(tool.List)
 	if err != nil || len(list) != 3 || !strings.Contains(fmt.Sprint(list[0]), "killed from outside") || list[2] != "two\n" {
 		t.Errorf("the run gave %v, %v, want the death in the list", out.Value, err)

@@ -235,11 +235,11 @@ func resumeUndo(ctx context.Context, h *Host, r Recorded) (tool.Result, error) {
 	if err != nil {
 		return tool.Result{}, err
 	}
-	out, err := h.Undo(ctx, Undo{Run: r.Options.Text("run"), To: to, ID: r.ID, Parks: true, Resume: true})
+	out, err := h.UndoRun(ctx, Undo{Run: r.Options.Text("run"), To: to, ID: r.ID, Parks: true, Resume: true})
 	if err != nil {
 		return tool.Result{}, err
 	}
-	return tool.Succeed(tool.Outcome{Value: int64(len(out.Done))}), nil
+	return tool.Succeed(tool.Outcome{Value: out.value()}), nil
 }
 
 // Resume continues a recorded run: what it has done is answered from its record.
@@ -281,6 +281,22 @@ func (h *Host) kind(name string) (Kind, error) {
 			WithHint("the kinds that can are %s; Host.RegisterKind adds one", strings.Join(slices.Sorted(maps.Keys(h.kinds)), ", "))
 	}
 	return k, nil
+}
+
+// Runs yields the recorded runs that a filter selects, the newest first.
+func (h *Host) Runs(ctx context.Context, f history.Filter) iter.Seq2[history.Run, error] {
+	return func(yield func(history.Run, error) bool) {
+		j, err := h.journal()
+		if err != nil {
+			yield(history.Run{}, err)
+			return
+		}
+		for r, err := range j.Runs(ctx, f) {
+			if !yield(r, err) {
+				return
+			}
+		}
+	}
 }
 
 // Waiting yields the open questions of the runs that have not ended, those of the

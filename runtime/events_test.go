@@ -157,7 +157,7 @@ func TestEventsStayTheSame(t *testing.T) {
 		program := p.program(mixedFlow)
 		program.Modules, program.Needs = nil, []tool.Capability{{Name: "tool"}, {Name: "human"}}
 		program.ID, program.Kind, program.Resume = "r", kind, resume
-		out, err := p.Run(context.Background(), program)
+		out, err := p.RunProgram(context.Background(), program)
 		got.WriteString(events.take(heading))
 		fmt.Fprintf(&got, "= %s %v\n", tool.FormatJSON(out.Value, ""), err)
 	}
@@ -180,7 +180,7 @@ func TestEventsStayTheSame(t *testing.T) {
 		t.Errorf("replay: %v, %v", err, r.Err)
 	}
 	got.WriteString(events.take("replayed"))
-	out, err := p.Undo(context.Background(), runtime.Undo{Run: "r", ID: "u"})
+	out, err := p.UndoRun(context.Background(), runtime.Undo{Run: "r", ID: "u"})
 	if err != nil || len(out.Lasting) == 0 {
 		t.Errorf("undo: %+v, %v", out, err)
 	}
@@ -192,7 +192,7 @@ func TestEventsStayTheSame(t *testing.T) {
 	program := first.program(mixedFlow)
 	program.Modules, program.Needs = nil, []tool.Capability{{Name: "tool"}, {Name: "human"}}
 	program.ID, program.Kind = "r", "run"
-	if _, err := first.Run(context.Background(), program); err == nil {
+	if _, err := first.RunProgram(context.Background(), program); err == nil {
 		t.Error("the process did not die")
 	}
 	events.take("")

@@ -62,7 +62,7 @@ func (b *bank) transferred(m *machine) *process {
 func TestUndoOfAGoTool(t *testing.T) {
 	m, b := newMachine(t, onDisk), &bank{}
 	p := b.transferred(m)
-	out, err := p.Undo(context.Background(), runtime.Undo{Run: "r", ID: "u"})
+	out, err := p.UndoRun(context.Background(), runtime.Undo{Run: "r", ID: "u"})
 	if err != nil || len(out.Done) != 1 || out.Done[0].Already() || len(out.Lasting) != 0 {
 		t.Fatalf("undo: %v, %+v, want one step done", err, out)
 	}
@@ -87,7 +87,7 @@ func TestUndoOfAGoTool(t *testing.T) {
 	if steps != 1 {
 		t.Errorf("the undo is recorded in %d steps, want one", steps)
 	}
-	again, err := p.Undo(context.Background(), runtime.Undo{Run: "u"})
+	again, err := p.UndoRun(context.Background(), runtime.Undo{Run: "u"})
 	if err != nil || len(again.Done) != 0 || len(again.Lasting) != 1 || b.transfers != 1 || b.undone != 1 {
 		t.Errorf("undo of the undo: %v, %+v, want that it lasts", err, again)
 	}
@@ -108,14 +108,14 @@ func TestUndoOfADurableGoTool(t *testing.T) {
 	if err := p.Register(b.tool(), nothing); err != nil {
 		t.Fatal(err)
 	}
-	out, err := p.Undo(context.Background(), runtime.Undo{Run: "d"})
+	out, err := p.UndoRun(context.Background(), runtime.Undo{Run: "d"})
 	if err == nil || out.Failed == nil || b.transfers != 1 {
 		t.Errorf("undo without the function: %v, %+v after %d transfers, want a failure", err, out, b.transfers)
 	}
 	p.j.Close()
 	p = m.process(0, false)
 	b.register(p.rig, b.tool())
-	if _, err := p.Undo(context.Background(), runtime.Undo{Run: "d"}); err != nil || b.undone != 1 || b.transfers != 1 || b.args.Text("to") != "bob" {
+	if _, err := p.UndoRun(context.Background(), runtime.Undo{Run: "d"}); err != nil || b.undone != 1 || b.transfers != 1 || b.args.Text("to") != "bob" {
 		t.Errorf("undo: %v, %d undone with %v, %d transfers", err, b.undone, b.args, b.transfers)
 	}
 }
@@ -151,7 +151,7 @@ func TestUndoOfAGoToolIsApproved(t *testing.T) {
 		}
 		p = m.process(0, false)
 		b.register(p.rig, risky)
-		_, err := p.Undo(context.Background(), runtime.Undo{Run: "r"})
+		_, err := p.UndoRun(context.Background(), runtime.Undo{Run: "r"})
 		undone := 0
 		if c.yes && c.rule == "" {
 			undone = 1
@@ -173,14 +173,14 @@ func TestAnInterruptedUndoOfAGoTool(t *testing.T) {
 			p.j.Close()
 			return errors.New("killed")
 		}
-		if _, err := p.Undo(context.Background(), runtime.Undo{Run: "r", ID: "u"}); err == nil {
+		if _, err := p.UndoRun(context.Background(), runtime.Undo{Run: "r", ID: "u"}); err == nil {
 			t.Fatal("the process did not die")
 		}
 		b.during = nil
 		m.answer = again
 		p = m.process(0, false)
 		b.register(p.rig, b.tool())
-		_, err := p.Undo(context.Background(), runtime.Undo{Run: "r", ID: "u", Resume: true})
+		_, err := p.UndoRun(context.Background(), runtime.Undo{Run: "r", ID: "u", Resume: true})
 		want := 1
 		if again {
 			want = 2
@@ -207,7 +207,7 @@ func TestAFailedUndoOfAGoTool(t *testing.T) {
 		m, b := newMachine(t, onDisk), &bank{}
 		p := b.transferred(m)
 		b.during = c.during
-		out, err := p.Undo(context.Background(), runtime.Undo{Run: "r"})
+		out, err := p.UndoRun(context.Background(), runtime.Undo{Run: "r"})
 		if strings.HasPrefix(c.name, "a nil") {
 			if err != nil || len(out.Done) != 1 {
 				t.Errorf("%s: %v, %+v", c.name, err, out)
@@ -231,7 +231,7 @@ func TestAFailedUndoOfAGoTool(t *testing.T) {
 	if _, err := p.run("r", false, "return tools.slow()"); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := p.Undo(context.Background(), runtime.Undo{Run: "r"}); tool.KindOf(err) != tool.Timeout {
+	if _, err := p.UndoRun(context.Background(), runtime.Undo{Run: "r"}); tool.KindOf(err) != tool.Timeout {
 		t.Errorf("a slow undo gave %v, want a timeout", err)
 	}
 }

@@ -51,7 +51,7 @@ func TestForgottenKind(t *testing.T) {
 	r := newProgramRig(t, nil)
 	p := r.program("return 1")
 	p.Modules = modules
-	_, fromProgram := r.Run(context.Background(), p)
+	_, fromProgram := r.RunProgram(context.Background(), p)
 	for name, err := range map[string]error{"New": fromHost, "Run": fromProgram} {
 		if !errors.Is(err, tool.ErrInvalid) || !strings.Contains(tool.ErrorOf(err, tool.Internal).Hint, "tool.Pure, tool.Recorded, tool.Read, tool.Write") {
 			t.Errorf("%s = %v with the hint %q, want the kinds to choose from", name, err, tool.ErrorOf(err, tool.Internal).Hint)

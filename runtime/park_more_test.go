@@ -97,7 +97,7 @@ func testARunWithoutAnID(t *testing.T, on keeper) {
 	if _, err := p.run("r", false, "tools.note(text = 'x')"); err != nil {
 		t.Fatal(err)
 	}
-	if out, err := p.Undo(context.Background(), runtime.Undo{Run: "r"}); err != nil || out.ID == "" {
+	if out, err := p.UndoRun(context.Background(), runtime.Undo{Run: "r"}); err != nil || out.ID == "" {
 		t.Errorf("undo: %+v, %v, want the ID of the run that took back", out, err)
 	}
 }
@@ -217,7 +217,7 @@ func testOnlyCancelEndsARun(t *testing.T, on keeper) {
 		program := p.program("tools.send()\nreturn attempt(tools.stop)['value']")
 		program.Modules, program.Needs = nil, []tool.Capability{{Name: "tool"}}
 		program.ID, program.Kind = "r", "run"
-		_, err := p.Run(ctx, program)
+		_, err := p.RunProgram(ctx, program)
 		p.j.Close()
 		run := m.state("r")
 		if strings.HasPrefix(name, "cancel") {

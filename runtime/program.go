@@ -66,7 +66,7 @@ type Recording struct {
 	// Options is recorded with the run: what whoever resumes it needs to know.
 	Options *tool.Dict
 	// Parks says that the run can wait in no process: what nobody is there to
-	// answer, and a long sleep, then ends [Host.Run] with an error of kind Parked.
+	// answer, and a long sleep, then ends [Host.RunProgram] with an error of kind Parked.
 	Parks bool
 	// Resume continues the run of the program's ID, or of its Record, with the
 	// script and the arguments that it began with: what it has done is answered
@@ -99,10 +99,10 @@ func (p *Program) asTool() *tool.Tool {
 	return &tool.Tool{Name: p.Name, Location: location, Needs: p.Needs, Granted: p.Needs}
 }
 
-// Run runs a program. Made with the context of an effect, or of a handler in
+// RunProgram runs a program. Made with the context of an effect, or of a handler in
 // Go, it is run for that call: it may have nothing done that the call, and
 // those above it, may not.
-func (h *Host) Run(ctx context.Context, p *Program) (tool.Outcome, error) {
+func (h *Host) RunProgram(ctx context.Context, p *Program) (tool.Outcome, error) {
 	g, runner, done, err := h.begin(ctx, *p)
 	defer done()
 	if err != nil {
@@ -205,7 +205,7 @@ func (h *Host) Check(ctx context.Context, p *Program) error {
 	const none = " " // a name that no function has
 	q := *p
 	q.Entry, q.Args, q.Modules, q.Recording = none, nil, nil, Recording{}
-	_, err := h.Run(ctx, &q)
+	_, err := h.RunProgram(ctx, &q)
 	if e := tool.ErrorOf(err, tool.Internal); e != nil && strings.HasSuffix(e.Message(), strconv.Quote(none)) {
 		return nil // there is no such function: it was looked for in a script that is right
 	}

@@ -104,7 +104,7 @@ func TestAProgramHasWhatItIsLent(t *testing.T) {
 			r.goTool("panic", func(context.Context) (tool.Value, error) { panic("a bug") })
 			p := r.program(c.body)
 			p.Args = tool.NewDict("arg", int64(7))
-			out, err := r.Run(context.Background(), p)
+			out, err := r.RunProgram(context.Background(), p)
 			if c.text == "" && (err != nil || out.Value != c.want) {
 				t.Errorf("result = %v, %v, want %v", out.Value, err, c.want)
 			}
@@ -116,11 +116,11 @@ func TestAProgramHasWhatItIsLent(t *testing.T) {
 	r := newProgramRig(t, nil)
 	r.add("t.star", star("t", "", "return lent.double(n = 1)", ""), nil)
 	p := r.program("return lent.call('t')")
-	if _, err := r.Run(context.Background(), p); err == nil || !strings.Contains(err.Error(), "there is no effect lent.double") {
+	if _, err := r.RunProgram(context.Background(), p); err == nil || !strings.Contains(err.Error(), "there is no effect lent.double") {
 		t.Errorf("a tool that a program has called has what that was lent: %v", err)
 	}
 	p.Modules = nil
-	if _, err := r.Run(context.Background(), p); err == nil || !strings.Contains(err.Error(), "there is no effect lent.call") {
+	if _, err := r.RunProgram(context.Background(), p); err == nil || !strings.Contains(err.Error(), "there is no effect lent.call") {
 		t.Errorf("a program has what it was not lent: %v", err)
 	}
 }
@@ -136,11 +136,11 @@ func TestWhatCannotBeLent(t *testing.T) {
 	} {
 		p := r.program("return 1")
 		p.Modules = []tool.Module{m}
-		if _, err := r.Run(context.Background(), p); tool.KindOf(err) != tool.Invalid || !strings.Contains(err.Error(), "cannot be lent "+m.Name+".") {
+		if _, err := r.RunProgram(context.Background(), p); tool.KindOf(err) != tool.Invalid || !strings.Contains(err.Error(), "cannot be lent "+m.Name+".") {
 			t.Errorf("lending %s.%s: %v, want it refused", m.Name, m.Funcs[0].Name, err)
 		}
 	}
-	if _, err := (&runtime.Host{}).Run(context.Background(), &runtime.Program{Name: "p"}); tool.KindOf(err) != tool.Invalid {
+	if _, err := (&runtime.Host{}).RunProgram(context.Background(), &runtime.Program{Name: "p"}); tool.KindOf(err) != tool.Invalid {
 		t.Errorf("a host without a sandbox: %v, want it refused", err)
 	}
 }
@@ -154,11 +154,11 @@ func TestWhatIsDoneForACaller(t *testing.T) {
 			return got.Value, err
 		},
 		"by a program": func(r *rig, ctx context.Context) (tool.Value, error) {
-			out, err := r.Run(ctx, r.program("return lent.call('reader')"))
+			out, err := r.RunProgram(ctx, r.program("return lent.call('reader')"))
 			return out.Value, err
 		},
 		"by a program of a program": func(r *rig, ctx context.Context) (tool.Value, error) {
-			out, err := r.Run(ctx, r.program("return lent.call('inner')"))
+			out, err := r.RunProgram(ctx, r.program("return lent.call('inner')"))
 			return out.Value, err
 		},
 	}
@@ -183,7 +183,7 @@ func TestWhatIsDoneForACaller(t *testing.T) {
 				r.add("reader.star", star("reader", "", "return fs.read('secret/x')", "needs = ['fs.read']"), nil)
 				r.goTool("work", func(ctx context.Context) (tool.Value, error) { return way(r, ctx) })
 				r.goTool("inner", func(ctx context.Context) (tool.Value, error) {
-					out, err := r.Run(ctx, r.program("return lent.call('reader')"))
+					out, err := r.RunProgram(ctx, r.program("return lent.call('reader')"))
 					return out.Value, err
 				})
 				r.add("t.star", star("t", "", "return tools.work()", "needs = ["+c.needs+"]"), nil)
@@ -230,7 +230,7 @@ func TestPlacesInAProgram(t *testing.T) {
 		}
 		p := r.program("lent.double(n = 1)")
 		p.ID = ""
-		_, err := r.Run(ctx, p)
+		_, err := r.RunProgram(ctx, p)
 		return nil, err
 	})
 	var got, calls []string
@@ -238,7 +238,7 @@ func TestPlacesInAProgram(t *testing.T) {
 		got = append(got, e.Call+" "+e.Data.Text("place")+" "+e.Data.Text("func"))
 	})()
 	defer r.Events.Subscribe(tool.CallStart, func(e tool.Event) { calls = append(calls, e.Call+" "+e.Tool) })()
-	if _, err := r.Run(context.Background(), r.program("lent.double(n = 1)\nlent.call('looks')\nlent.call('deep', then = 'looks')\nlent.call('work')")); err != nil {
+	if _, err := r.RunProgram(context.Background(), r.program("lent.double(n = 1)\nlent.call('looks')\nlent.call('deep', then = 'looks')\nlent.call('work')")); err != nil {
 		t.Fatal(err)
 	}
 	wantCalls := []string{"p/2 looks", "p/3 deep", "p/3/2 looks", "p/3.2 looks", "p/4 work", "p/4/1 looks", "p/4/1.2 looks"}
@@ -260,7 +260,7 @@ func TestPlacesInAProgram(t *testing.T) {
 	}
 	p := r.program("lent.double(n = 1)")
 	p.ID, got = "", nil
-	if _, err := r.Run(context.Background(), p); err != nil || len(got) != 1 || !strings.HasPrefix(got[0], "call-") {
+	if _, err := r.RunProgram(context.Background(), p); err != nil || len(got) != 1 || !strings.HasPrefix(got[0], "call-") {
 		t.Errorf("a program without a name: %v, effects %q, want the host to name it", err, got)
 	}
 }
@@ -285,7 +285,7 @@ func TestAProgramsTime(t *testing.T) {
 				r := newProgramRig(t, func(o *runtime.Options) { o.Timeout = 10 * time.Second })
 				r.add("late.star", star("late", "", "time.sleep(60)", "timeout = 20"), nil)
 				r.goTool("work", func(ctx context.Context) (tool.Value, error) {
-					if _, err := r.Run(ctx, r.program(c.body)); err != nil {
+					if _, err := r.RunProgram(ctx, r.program(c.body)); err != nil {
 						return nil, err
 					}
 					select {
@@ -310,7 +310,7 @@ func TestAProgramsTime(t *testing.T) {
 		r := newProgramRig(t, nil)
 		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()
-		if _, err := r.Run(ctx, r.program("lent.wait()")); !errors.Is(err, context.DeadlineExceeded) && tool.KindOf(err) != tool.Timeout {
+		if _, err := r.RunProgram(ctx, r.program("lent.wait()")); !errors.Is(err, context.DeadlineExceeded) && tool.KindOf(err) != tool.Timeout {
 			t.Errorf("a program whose context ends: %v", err)
 		}
 	})
@@ -344,7 +344,7 @@ func TestReview(t *testing.T) {
 				}
 				return nil
 			}
-			_, err := r.Run(context.Background(), p)
+			_, err := r.RunProgram(context.Background(), p)
 			if got := strings.Join(by, ","); got != c.by || r.file("a") != c.want {
 				t.Errorf("reviewed %q, a = %q, want %q and %q", got, r.file("a"), c.by, c.want)
 			}
@@ -365,7 +365,7 @@ func TestEffectsOfAProgramAreCounted(t *testing.T) {
 	r.add("many.star", star("many", "", "for i in range(990): fs.exists('x')", "needs = ['fs.read']"), nil)
 	effects := 0
 	defer r.Events.Subscribe(tool.EffectDone, func(tool.Event) { effects++ })()
-	_, err := r.Run(context.Background(), r.program("for i in range(20): lent.call('many')"))
+	_, err := r.RunProgram(context.Background(), r.program("for i in range(20): lent.call('many')"))
 	if e := tool.ErrorOf(err, tool.Internal); e == nil || e.Kind != tool.Limit || e.Limit != tool.LimitEffects || effects > runtime.MaxTreeEffects+20 {
 		t.Errorf("error = %v after %d effects, want the limit of %d", err, effects, runtime.MaxTreeEffects)
 	}
@@ -378,10 +378,10 @@ func TestProgramsAreNotEndless(t *testing.T) {
 	runs := 0
 	r.goTool("again", func(ctx context.Context) (tool.Value, error) {
 		runs++
-		_, err := r.Run(ctx, r.program("return lent.call('again')"))
+		_, err := r.RunProgram(ctx, r.program("return lent.call('again')"))
 		return nil, err
 	})
-	_, err := r.Run(context.Background(), r.program("return lent.call('again')"))
+	_, err := r.RunProgram(context.Background(), r.program("return lent.call('again')"))
 	if e := tool.ErrorOf(err, tool.Internal); e == nil || e.Kind != tool.Limit || e.Limit != tool.LimitDepth || runs > runtime.MaxDepth {
 		t.Errorf("error = %v after %d runs, want the limit of depth", err, runs)
 	}

@@ -23,7 +23,7 @@ func TestAProgramIsRecorded(t *testing.T) {
 	p := r.program("lent.call('w')\nreturn 'done'")
 	p.ID, p.Kind, p.Title = "one", "task", "Do it"
 	p.Reason = func(tool.Value, error) string { return "final" }
-	if _, err := r.Run(context.Background(), p); err != nil {
+	if _, err := r.RunProgram(context.Background(), p); err != nil {
 		t.Fatal(err)
 	}
 	runs := allRuns(t, j)
@@ -51,11 +51,11 @@ func TestAProgramIsRecorded(t *testing.T) {
 	}
 	p.Kind = ""
 	p.ID = "two"
-	if _, err := r.Run(context.Background(), p); err != nil {
+	if _, err := r.RunProgram(context.Background(), p); err != nil {
 		t.Fatal(err)
 	}
 	p.Kind, p.ID = "task", "one"
-	if _, err := r.Run(context.Background(), p); tool.KindOf(err) != tool.Conflict {
+	if _, err := r.RunProgram(context.Background(), p); tool.KindOf(err) != tool.Conflict {
 		t.Errorf("a second run of one ID gave %v, want it refused", err)
 	}
 	if runs = allRuns(t, j); len(runs) != 1 {
@@ -77,7 +77,7 @@ func TestWhatCannotBeRecordedIsNotDone(t *testing.T) {
 	r.add("w.star", star("w", "", "fs.write('a', 'x')", "needs = ['fs.read', 'fs.write']"), nil)
 	p := r.program("lent.call('stop')\nlent.call('w')")
 	p.ID, p.Kind = "one", "task"
-	_, err := r.Run(context.Background(), p)
+	_, err := r.RunProgram(context.Background(), p)
 	var e *tool.Error
 	if !closed || !errors.As(err, &e) {
 		t.Errorf("the run gave %v, want that it cannot be recorded", err)
@@ -107,7 +107,7 @@ func TestARecordFitsItsProgram(t *testing.T) {
 	with := func(r history.Record) error {
 		q := *program
 		q.Record = r
-		_, err := p.Run(ctx, &q)
+		_, err := p.RunProgram(ctx, &q)
 		return err
 	}
 	own := history.NewMemory(history.Run{Args: program.Args}, program.Script)
@@ -137,14 +137,14 @@ func TestARecordFitsItsProgram(t *testing.T) {
 	named := p.program("return tools.one()")
 	named.Modules, named.Needs, named.ID = nil, []tool.Capability{{Name: "tool"}}, "other"
 	named.Record = history.NewMemory(history.Run{ID: "mem", Args: named.Args}, named.Script)
-	if _, err := p.Run(ctx, named); err != nil || len(calls) != 1 || calls[0] != "mem/1" {
+	if _, err := p.RunProgram(ctx, named); err != nil || len(calls) != 1 || calls[0] != "mem/1" {
 		t.Errorf("the calls of a run with a record are %q, %v, want them named after it", calls, err)
 	}
 	stop()
 	p.goTool("inner", func(ctx context.Context) (tool.Value, error) {
 		q := *program
 		q.Record = history.NewMemory(history.Run{Args: program.Args}, program.Script)
-		_, err := p.Run(ctx, &q)
+		_, err := p.RunProgram(ctx, &q)
 		return tool.KindOf(err).String(), nil
 	})
 	if out, err := p.run("r", false, "return tools.inner()"); err != nil || out.Value != "invalid" {

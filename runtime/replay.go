@@ -57,7 +57,7 @@ func (h *Host) Replay(ctx context.Context, o Replay) (*Replayed, error) {
 		p.Script, r.used = *o.With, true
 	}
 	p.replay = r
-	out, err := h.Run(ctx, &p)
+	out, err := h.RunProgram(ctx, &p)
 	result := &Replayed{Outcome: out, Err: err, Replayed: r.record.Outcome(), Used: r.used}
 	if e := tool.ErrorOf(err, tool.Failed); e != nil && e.Limit == tool.LimitRecord {
 		result.Ended = true

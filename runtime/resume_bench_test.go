@@ -122,7 +122,7 @@ func BenchmarkJournaledCall(b *testing.B) {
 			program := p.program(fmt.Sprintf("for i in range(%d):\n    tools.four(n = i)", calls))
 			program.Modules, program.Kind, program.Needs = nil, kind, []tool.Capability{{Name: "tool"}}
 			start := time.Now()
-			if _, err := p.Run(b.Context(), program); err != nil {
+			if _, err := p.RunProgram(b.Context(), program); err != nil {
 				b.Fatal(err)
 			}
 			took[i] += time.Since(start)

@@ -210,7 +210,7 @@ func (p *process) runIn(ctx context.Context, id string, resume bool, body string
 	program.Modules, program.Needs = nil, []tool.Capability{{Name: "tool"}, {Name: "human"}}
 	program.ID, program.Kind, program.Resume, program.Parks = id, "run", resume, p.m.parks
 	p.m.keep(program)
-	return p.Run(ctx, program)
+	return p.RunProgram(ctx, program)
 }
 
 // keep has a program recorded in memory, where that is what keeps runs.
@@ -261,7 +261,7 @@ func (p *process) undo(u runtime.Undo) (*runtime.Undone, error) {
 		u.ID = cmp.Or(u.ID, "undo of "+u.Run)
 		u.Record = p.m.record(history.Run{ID: u.ID}, tool.Script{}, u.Resume)
 	}
-	return p.Undo(context.Background(), u)
+	return p.UndoRun(context.Background(), u)
 }
 
 // tree returns the files of the project.

@@ -56,13 +56,13 @@ type UndoneStep struct {
 	Err   error
 }
 
-// Undo takes back what a run has done: the files that it changed, each as it was
+// UndoRun undoes what a run has done: the files that it changed, each as it was
 // if it still is as the run left it, and what its tools declare how to take back,
 // of calls inside one another the outermost; the last step first. It passes the
 // same gate as everything else, and is recorded as a run of the kind undo. It stops
 // at the first step that it cannot take back: those before it may depend on it. The
 // error says why nothing was begun, or why it stopped.
-func (h *Host) Undo(ctx context.Context, u Undo) (*Undone, error) {
+func (h *Host) UndoRun(ctx context.Context, u Undo) (*Undone, error) {
 	if u.Of != nil {
 		u.Run = u.Of.Run().ID
 	}
@@ -92,8 +92,29 @@ func (h *Host) Undo(ctx context.Context, u Undo) (*Undone, error) {
 		},
 		instead: instead{run: un.run, named: func(id string) { un.out.ID = id }},
 	}
-	_, err = h.Run(ctx, p)
+	_, err = h.RunProgram(ctx, p)
 	return un.out, err
+}
+
+// Undo undoes a run that has ended, as [Host.UndoRun] does. The value of the
+// result is {"id": of the run that undid it, "undone": the number of its steps,
+// "lasting": what nothing undoes}. What nobody is there to approve parks the
+// undo, with a [ParkedError]: [Host.Resume] of its run continues it.
+func (h *Host) Undo(ctx context.Context, runID string) (tool.Result, error) {
+	out, err := h.UndoRun(ctx, Undo{Run: runID, Parks: true})
+	if err != nil {
+		return failedResult(err)
+	}
+	return tool.Succeed(tool.Outcome{Value: out.value()}), nil
+}
+
+// value is what came of an undo, for a program.
+func (u *Undone) value() tool.Value {
+	lasting := make(tool.List, len(u.Lasting))
+	for i, s := range u.Lasting {
+		lasting[i] = s.What
+	}
+	return tool.NewDict("id", u.ID, "undone", int64(len(u.Done)), "lasting", lasting)
 }
 
 // undoKind is the kind of the run that undoes another.

@@ -50,6 +50,36 @@ func testUndo(t *testing.T, on keeper) {
 	}
 }
 
+// TestUndoAndRuns checks the undo of a run by its ID alone, and that the runs of a
+// host are listed.
+func TestUndoAndRuns(t *testing.T) {
+	m := newMachine(t, onDisk)
+	p := m.process(0, false)
+	p.tools()
+	if _, err := p.run("r", false, "tools.note(text = 'one')"); err != nil {
+		t.Fatal(err)
+	}
+	ctx := context.Background()
+	out, err := p.Undo(ctx, "r")
+	d, _ := out.Value.(*tool.Dict)
+	if err != nil || d.Int("undone", 0) != 1 || len(m.tree()) > 0 {
+		t.Errorf("undo: %v, %v, the files are %v", out.Value, err, m.tree())
+	}
+	var kinds []string
+	for r, err := range p.Runs(ctx, history.Filter{}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		kinds = append(kinds, r.Kind)
+	}
+	if len(kinds) != 2 || kinds[0] != "undo" {
+		t.Errorf("the kinds of the runs are %q, want the undo and the run", kinds)
+	}
+	if _, err := p.Undo(ctx, "none"); tool.KindOf(err) != tool.NotFound {
+		t.Errorf("undo of no run: %v", err)
+	}
+}
+
 // TestUndoOfAMemoryNamesIt checks that the record is enough to say which run is undone,
 // and that an undo with nothing to do ends its record.
 func TestUndoOfAMemoryNamesIt(t *testing.T) {
@@ -59,7 +89,7 @@ func TestUndoOfAMemoryNamesIt(t *testing.T) {
 		t.Fatal(err)
 	}
 	own := history.NewMemory(history.Run{ID: "u"}, tool.Script{})
-	out, err := p.Undo(context.Background(), runtime.Undo{Of: m.records["r"], Record: own})
+	out, err := p.UndoRun(context.Background(), runtime.Undo{Of: m.records["r"], Record: own})
 	if err != nil || out.ID != "u" || own.Current().State != history.Done {
 		t.Errorf("undo: %+v, %v, and its record is %v", out, err, own.Current().State)
 	}
@@ -67,7 +97,7 @@ func TestUndoOfAMemoryNamesIt(t *testing.T) {
 	if _, err := p.run("w", false, "tools.note(text = 'one')"); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := p.Undo(context.Background(), runtime.Undo{Of: m.records["w"]}); err != nil || len(m.tree()) > 0 {
+	if _, err := p.UndoRun(context.Background(), runtime.Undo{Of: m.records["w"]}); err != nil || len(m.tree()) > 0 {
 		t.Errorf("undo without a record of its own: %v, the files are %v", err, m.tree())
 	}
 	if runs := allRuns(t, p.j); len(runs) > 0 {
@@ -98,10 +128,10 @@ tool(post, needs = ["use:out", "human"], undo = unpost)
 		t.Fatal(err)
 	}
 	ctx := context.Background()
-	if _, err := p.Undo(ctx, runtime.Undo{Run: "r", ID: "u", Parks: true}); tool.KindOf(err) != tool.Parked {
+	if _, err := p.UndoRun(ctx, runtime.Undo{Run: "r", ID: "u", Parks: true}); tool.KindOf(err) != tool.Parked {
 		t.Fatalf("the undo gave %v, want that it waits", err)
 	}
-	_, err := p.Undo(ctx, runtime.Undo{Run: "r", ID: "v", Parks: true})
+	_, err := p.UndoRun(ctx, runtime.Undo{Run: "r", ID: "v", Parks: true})
 	if e := tool.ErrorOf(err, tool.Failed); tool.KindOf(err) != tool.Conflict || !strings.Contains(e.Hint, "runs resume u") {
 		t.Errorf("another undo gave %v, want a conflict that names the first", err)
 	}
@@ -113,7 +143,7 @@ tool(post, needs = ["use:out", "human"], undo = unpost)
 	if _, err := p.Resume(ctx, "u"); err != nil || m.sent["refund"] != 1 {
 		t.Errorf("resumed: %v, sent %v", err, m.sent)
 	}
-	if out, err := p.Undo(ctx, runtime.Undo{Run: "r", ID: "w"}); err != nil || !out.Done[0].Already() || m.sent["refund"] != 1 {
+	if out, err := p.UndoRun(ctx, runtime.Undo{Run: "r", ID: "w"}); err != nil || !out.Done[0].Already() || m.sent["refund"] != 1 {
 		t.Errorf("an undo afterwards: %+v, %v, sent %v", out, err, m.sent)
 	}
 }

@@ -165,7 +165,7 @@ func (t *chatSession) undo(ctx context.Context, _ []string) error {
 	last := t.runs[len(t.runs)-1]
 	turn, done := t.interrupts.during(ctx)
 	defer done()
-	out, err := t.host.Undo(turn, runtime.Undo{Run: last, ID: agent.NewID()})
+	out, err := t.host.UndoRun(turn, runtime.Undo{Run: last, ID: agent.NewID()})
 	if out == nil {
 		return err
 	}

@@ -159,7 +159,7 @@ func (c *command) scriptModel(ctx context.Context, h *runtime.Host, file string,
 		return nil, err
 	}
 	return model.NewScript(file, native, func(ctx context.Context, messages tool.List, turn int) (tool.Value, error) {
-		out, err := h.Run(ctx, &runtime.Program{
+		out, err := h.RunProgram(ctx, &runtime.Program{
 			Name: "model script:" + file, Script: s, Entry: "reply", Args: tool.NewDict("messages", messages, "turn", int64(turn)),
 		})
 		return out.Value, err

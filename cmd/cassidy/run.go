@@ -100,7 +100,7 @@ func (c *command) runWorkflow(ctx *cli.Context, h *runtime.Host) error {
 	p.Parks = !ctx.Bool("deny")
 	c.registerAgents(ctx.Context, h, p.Parks)
 	stop := c.showWorkflow(h, id)
-	out, err := h.Run(ctx.Context, p)
+	out, err := h.RunProgram(ctx.Context, p)
 	stop()
 	return c.workflowEnded(ctx.Context, p, out, err)
 }

@@ -142,7 +142,7 @@ func (c *command) resumeRun(ctx *cli.Context, id string) error {
 			}
 			c.registerAgents(ctx.Context, h, parks)
 			stop := c.showWorkflow(h, p.ID)
-			out, err := h.Run(ctx.Context, p)
+			out, err := h.RunProgram(ctx.Context, p)
 			stop()
 			return c.workflowEnded(ctx.Context, p, out, err)
 		case toolKind:

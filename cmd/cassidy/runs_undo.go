@@ -46,7 +46,7 @@ func (c *command) takeBack(ctx *cli.Context, h *runtime.Host, u runtime.Undo, to
 			return err
 		}
 	}
-	out, err := h.Undo(ctx.Context, u)
+	out, err := h.UndoRun(ctx.Context, u)
 	if out == nil || tool.KindOf(err) == tool.Parked {
 		return err
 	}

@@ -96,7 +96,7 @@ func runCode(ctx context.Context, h *runtime.Host, code string, number int64) (t
 	defer cancel(nil)
 	w := &codeWatch{id: p.ID, stop: cancel, open: map[string]*madeByCode{}}
 	defer h.Events.Subscribe(tool.AnyEvent, w.note)()
-	out, err := h.Run(limited, p)
+	out, err := h.RunProgram(limited, p)
 	if err != nil {
 		return nil, w.failed(ctx, code, err)
 	}

@@ -50,7 +50,7 @@ func (c *crew) work(resume bool) (tool.Outcome, error) {
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	return h.Run(c.t.Context(), &runtime.Program{
+	return h.RunProgram(c.t.Context(), &runtime.Program{
 		ID: "crew", Name: "crew", Entry: "main", Needs: []tool.Capability{{Name: "tool"}},
 		Script: tool.Script{Name: "crew", Path: "crew.star", Source: `
 def main():

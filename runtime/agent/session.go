@@ -110,7 +110,7 @@ func (t *turn) program() *runtime.Program {
 func (t *turn) run(ctx context.Context, p *runtime.Program) (*Result, error) {
 	defer t.next()
 	t.emitStart(p.Resume)
-	out, err := t.agent.host.Run(context.WithValue(ctx, turnKey{}, t), p)
+	out, err := t.agent.host.RunProgram(context.WithValue(ctx, turnKey{}, t), p)
 	return t.ended(out.Value, err)
 }
 
