@@ -1,0 +1,66 @@
+package cassidy
+
+import (
+	"github.com/cassidy-run/cassidy/runtime"
+	"github.com/cassidy-run/cassidy/runtime/tool"
+)
+
+// The types of the lower packages that most programs need. Those packages
+// document them.
+type (
+	// Host runs tools; see [runtime.Host].
+	Host = runtime.Host
+	// Tool is the definition of a tool; see [tool.Tool].
+	Tool = tool.Tool
+	// ToolOption adds a function to a tool written in Go; see [UndoFunc] and
+	// [AvailableFunc].
+	ToolOption = runtime.ToolOption
+	// Call is a request to run a tool; see [tool.Call].
+	Call = tool.Call
+	// Result is the answer to a call; see [tool.Result].
+	Result = tool.Result
+
+	// Value is an argument or a result; see [tool.Value] for the types that it
+	// can have.
+	Value = tool.Value
+	// Dict maps keys to values and keeps their order; see [tool.Dict].
+	Dict = tool.Dict
+	// List is an ordered sequence; see [tool.List].
+	List = tool.List
+	// Tuple is an ordered sequence that scripts cannot change; see [tool.Tuple].
+	Tuple = tool.Tuple
+	// Set is a collection of distinct values; see [tool.Set].
+	Set = tool.Set
+
+	// Module is a group of functions for scripts; see [tool.Module].
+	Module = tool.Module
+	// Capability is something that a tool may be granted; see [tool.Capability].
+	Capability = tool.Capability
+	// Rule allows, denies or asks for what tools want to do; see [tool.Rule].
+	Rule = tool.Rule
+	// Limits bound one call; see [tool.Limits].
+	Limits = tool.Limits
+
+	// Error is the type of the errors of this module: it has a Kind, a Hint and a
+	// Limit; see [tool.Error].
+	Error = tool.Error
+)
+
+// The targets for [errors.Is]: errors.Is(err, cassidy.ErrDenied) reports whether
+// err, or an error that it wraps, is an [Error] of the kind Denied. ErrFailed also
+// matches the kinds Command and Internal, and ErrDenied also matches Security.
+var (
+	ErrFailed      error = tool.ErrFailed
+	ErrInvalid     error = tool.ErrInvalid
+	ErrNotFound    error = tool.ErrNotFound
+	ErrDenied      error = tool.ErrDenied
+	ErrLimit       error = tool.ErrLimit
+	ErrCanceled    error = tool.ErrCanceled
+	ErrUnavailable error = tool.ErrUnavailable
+	ErrTimeout     error = tool.ErrTimeout
+	ErrConflict    error = tool.ErrConflict
+	ErrParked      error = tool.ErrParked
+	ErrBusy        error = tool.ErrBusy
+	ErrClosed      error = tool.ErrClosed
+	ErrUnanswered  error = tool.ErrUnanswered
+)
