@@ -32,7 +32,7 @@ func damageable(t *testing.T, s storage) *ward {
 	w := &ward{store: &faultStore{Store: s.store()}, expect: map[string]map[string]string{}, stored: map[string]journal.Stored{}}
 	w.Journal = openOn(t, w.store)
 	for _, id := range []string{"ended", "parked", "open", "other"} {
-		l, err := w.Begin(ctx, Run{ID: id, Kind: "run", Title: "a test", Project: "/p", Parent: "a", ForkedFrom: "b"}, script())
+		l, err := w.Begin(ctx, Run{ID: id, Kind: "run", Title: "a test", Project: "/p", Parent: "a", ForkedFrom: "b", Session: "s"}, script())
 		check(t, err)
 		for n := 1; n <= damageSteps; n++ {
 			p := tool.Place{n}
@@ -121,7 +121,7 @@ func (w *ward) inspect(t *testing.T, what string) (entries map[string]string, er
 		case r.ID == w.victim || r.Damage != nil:
 			listed = r.Damage
 		}
-		if r.Damage == nil && (r.Title != "a test" || r.Project != "/p" || r.Parent != "a" || r.ForkedFrom != "b" || r.Kind != "run" ||
+		if r.Damage == nil && (r.Title != "a test" || r.Project != "/p" || r.Parent != "a" || r.ForkedFrom != "b" || r.Session != "s" || r.Kind != "run" ||
 			r.State == Done && r.Result != "the end" || (r.State == Done) != (r.ID == "ended") || (r.State == Parked) != (r.ID == "parked" || !r.Wake.IsZero())) {
 			t.Errorf("%s: the run is changed: %+v", what, r)
 		}
@@ -256,6 +256,7 @@ func testTampered(t *testing.T, s storage) {
 		{"the kind", func(st *journal.Stored) { st.Row.Kind = "task" }, "its beginning", true},
 		{"the parent", func(st *journal.Stored) { st.Row.Parent = "" }, "its beginning", true},
 		{"the fork", func(st *journal.Stored) { st.Row.ForkedFrom = "x" }, "its beginning", true},
+		{"the session", func(st *journal.Stored) { st.Row.Session = "x" }, "its beginning", true},
 		{"the nonce", func(st *journal.Stored) { st.Row.Nonce += "x" }, "its beginning", true},
 		{"the tenant", func(st *journal.Stored) { st.Row.Tenant = "t" }, "its beginning", true},
 		{"the ID", func(st *journal.Stored) { st.Row.ID = "else" }, "its beginning", true},

@@ -89,7 +89,7 @@ func someRecords(t testing.TB) (list [][]byte) {
 		kind   recordKind
 		fields []tool.Value
 	}{
-		{runBegun, []tool.Value{int64(codecVersion), "r", "run", "title", "v1", "hash", int64(1), tool.NewDict("a", 1), nil, tool.Tuple{"tenant", "/p", "", "", "nonce"}, nil}},
+		{runBegun, []tool.Value{int64(codecVersion), "r", "run", "title", "v1", "hash", int64(1), tool.NewDict("a", 1), nil, tool.Tuple{"tenant", "/p", "", "", "nonce", "session"}, nil}},
 		{runResumed, []tool.Value{"v2", int64(5)}},
 		{effectIntended, []tool.Value{"3.1", tool.Tuple{int64(1), "fs.read", int64(tool.Read)}, tool.NewDict("path", "a"), nil}},
 		{effectSettled, []tool.Value{"3.1", tool.Tuple{int64(2), "u", "1"}, usageDict(tool.Usage{Steps: 1}), nil, errorValue(tool.Errorf(tool.Limit, "x")), "value"}},

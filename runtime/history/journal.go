@@ -101,11 +101,11 @@ func (j *Journal) Begin(ctx context.Context, r Run, s tool.Script) (*Log, error)
 	if r.Kind == "" {
 		return nil, tool.Errorf(tool.Invalid, "a run needs a kind")
 	}
-	r = Run{ID: r.ID, Project: utf8Text(r.Project), Kind: utf8Text(r.Kind), Title: utf8Text(r.Title), Parent: r.Parent, ForkedFrom: r.ForkedFrom,
+	r = Run{ID: r.ID, Project: utf8Text(r.Project), Kind: utf8Text(r.Kind), Title: utf8Text(r.Title), Parent: r.Parent, ForkedFrom: r.ForkedFrom, Session: utf8Text(r.Session),
 		Args: r.Args, Options: r.Options, Version: j.version, Script: s.Sum(), Nonce: rand.Text(), Started: now()}
 	rec := newRecorder(j.store)
 	rec.put(int64(codecVersion), r.ID, r.Kind, r.Title, r.Version, r.Script, nanos(r.Started), orNil(r.Args), orNil(r.Options),
-		tool.Tuple{j.tenant, r.Project, r.Parent, r.ForkedFrom, r.Nonce})
+		tool.Tuple{j.tenant, r.Project, r.Parent, r.ForkedFrom, r.Nonce, r.Session})
 	rec.field(s.Value(), -1) // as a blob: many runs have the same
 	record, err := rec.record(runBegun)
 	if err != nil {

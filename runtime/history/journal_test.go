@@ -104,7 +104,7 @@ func testRuns(t *testing.T, s storage) {
 	ctx, j := context.Background(), s.open()
 	for _, r := range []Run{
 		{ID: "a", Kind: "task", Project: "/p"}, {ID: "b", Kind: "task"}, {ID: "c", Kind: "chat", Project: "/p"},
-		{ID: "d", Kind: "chat", Parent: "a", ForkedFrom: "b"}, {ID: "e", Kind: "tool", Project: "/q"},
+		{ID: "d", Kind: "chat", Parent: "a", ForkedFrom: "b", Session: "s"}, {ID: "e", Kind: "tool", Project: "/q"},
 	} {
 		l, err := j.Begin(ctx, r, tool.Script{})
 		check(t, err)
@@ -131,6 +131,8 @@ func testRuns(t *testing.T, s storage) {
 		{Filter{States: []State{Done, Parked}}, "c parked, a done"},
 		{Filter{States: []State{Done, Parked, Failed}, Limit: 2}, "e failed, c parked"},
 		{Filter{Kind: "none"}, ""},
+		{Filter{Session: "s"}, "d running"},
+		{Filter{Session: "none"}, ""},
 	} {
 		list, err := runs(j, c.filter)
 		check(t, err)

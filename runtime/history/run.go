@@ -20,6 +20,7 @@ type Run struct {
 	Title      string     // for people
 	Parent     string     // the ID of the run that started it, or ""
 	ForkedFrom string     // the ID of the run whose record it continues, or ""
+	Session    string     // the ID of the session that it is a turn of, or ""
 	Args       *tool.Dict // what the caller gave
 	Options    *tool.Dict // what its kind needs to resume it
 	Version    string     // of the program that began it
@@ -56,6 +57,7 @@ const (
 type Filter struct {
 	Project string  // those of this project; "" selects any
 	Kind    string  // those of this kind; "" selects any
+	Session string  // the turns of this session; "" selects any
 	States  []State // those in one of these; none selects any
 	Limit   int     // at most so many, the newest; 0 is any number
 }
@@ -66,7 +68,7 @@ type Filter struct {
 func (j *Journal) Runs(ctx context.Context, f Filter) iter.Seq2[Run, error] {
 	return func(yield func(Run, error) bool) {
 		_ = j.w.flush() // if that fails, what is stored can still be read
-		for row, err := range j.store.List(ctx, journal.Filter{Tenant: j.tenant, Project: f.Project, Kind: f.Kind, States: f.States, Limit: f.Limit}) {
+		for row, err := range j.store.List(ctx, journal.Filter{Tenant: j.tenant, Project: f.Project, Kind: f.Kind, Session: f.Session, States: f.States, Limit: f.Limit}) {
 			if err != nil {
 				yield(Run{}, err)
 				return
@@ -157,7 +159,7 @@ func (j *Journal) readRun(row *journal.Row) Run {
 // agrees compares the beginning of a run with the columns by which it is found.
 func (b *beginning) agrees(row *journal.Row) error {
 	r := &b.run
-	if b.tenant != row.Tenant || r.ID != row.ID || r.Project != row.Project || r.Kind != row.Kind || r.Parent != row.Parent || r.ForkedFrom != row.ForkedFrom || r.Nonce != row.Nonce {
+	if b.tenant != row.Tenant || r.ID != row.ID || r.Project != row.Project || r.Kind != row.Kind || r.Parent != row.Parent || r.ForkedFrom != row.ForkedFrom || r.Session != row.Session || r.Nonce != row.Nonce {
 		return errChanged
 	}
 	return nil
@@ -228,7 +230,7 @@ func readBegun(frame []byte, store journal.Store) (beginning, error) {
 	r.Started, r.Args, r.Options = f.time(), f.dict(), f.dict()
 	p := f.tuple()
 	tenant := part[string](&p)
-	r.Project, r.Parent, r.ForkedFrom, r.Nonce = part[string](&p), part[string](&p), part[string](&p), part[string](&p)
+	r.Project, r.Parent, r.ForkedFrom, r.Nonce, r.Session = part[string](&p), part[string](&p), part[string](&p), part[string](&p), part[string](&p)
 	f.end(p)
 	if f.err == nil && !journal.ValidID(r.ID) {
 		f.fail(errRecord)

@@ -325,7 +325,7 @@ func (u *unit) prepare(buf []byte) []byte {
 // row is a new run as a store keeps it.
 func (r *Run) row(tenant string, s journal.Standing) *journal.Row {
 	return &journal.Row{
-		Tenant: tenant, ID: r.ID, Project: r.Project, Kind: r.Kind, Parent: r.Parent, ForkedFrom: r.ForkedFrom, Nonce: r.Nonce,
+		Tenant: tenant, ID: r.ID, Project: r.Project, Kind: r.Kind, Parent: r.Parent, ForkedFrom: r.ForkedFrom, Session: r.Session, Nonce: r.Nonce,
 		State: s.State, Wake: s.Wake, Updated: s.Updated,
 	}
 }

@@ -105,6 +105,7 @@ type Row struct {
 	Kind       string // what it executes: tool, task, chat, run, undo
 	Parent     string // the ID of the run that started it, or ""
 	ForkedFrom string // the ID of the run whose record it continues, or ""
+	Session    string // the ID of the session that it is a turn of, or ""
 	Nonce      string // random, part of its idempotency keys
 
 	State   State
@@ -159,6 +160,7 @@ type Filter struct {
 	Tenant  string
 	Project string  // those of this project; "" selects any
 	Kind    string  // those of this kind; "" selects any
+	Session string  // the turns of this session; "" selects any
 	States  []State // those in one of these; none selects any
 	Limit   int     // at most so many; 0 or less is any number
 }
@@ -166,7 +168,7 @@ type Filter struct {
 // Selects reports whether a filter selects a row. Limit is ignored.
 func (f *Filter) Selects(r *Row) bool {
 	return f.Tenant == r.Tenant && (f.Project == "" || f.Project == r.Project) &&
-		(f.Kind == "" || f.Kind == r.Kind) && (len(f.States) == 0 || slices.Contains(f.States, r.State))
+		(f.Kind == "" || f.Kind == r.Kind) && (f.Session == "" || f.Session == r.Session) && (len(f.States) == 0 || slices.Contains(f.States, r.State))
 }
 
 // A State is how far a run has come.

@@ -140,7 +140,7 @@ func same(a, b journal.Row) bool {
 
 func equalColumns(a, b journal.Row) bool {
 	return a.Num == b.Num && a.Tenant == b.Tenant && a.ID == b.ID && a.Project == b.Project && a.Kind == b.Kind &&
-		a.Parent == b.Parent && a.ForkedFrom == b.ForkedFrom && a.Nonce == b.Nonce && a.State == b.State
+		a.Parent == b.Parent && a.ForkedFrom == b.ForkedFrom && a.Session == b.Session && a.Nonce == b.Nonce && a.State == b.State
 }
 
 // wantFrames checks what Load returns as the frames of a run.

@@ -17,11 +17,11 @@ func (s *suite) testList(t *testing.T) {
 	}
 	for i, r := range []journal.Row{
 		{ID: "z", Kind: "task", Project: "/p", State: journal.Running},
-		{ID: "y", Kind: "chat", Project: "/p", State: journal.Parked},
+		{ID: "y", Kind: "chat", Project: "/p", Session: "s", State: journal.Parked},
 		{ID: "x", Kind: "task", Project: "/q", State: journal.Done},
-		{ID: "other", Tenant: "t", Kind: "task", Project: "/p", State: journal.Running},
+		{ID: "other", Tenant: "t", Kind: "task", Project: "/p", Session: "s", State: journal.Running},
 		{ID: "w", Kind: "task", Project: "", State: journal.Failed},
-		{ID: "v", Kind: "chat", Project: "/p", State: journal.Running},
+		{ID: "v", Kind: "chat", Project: "/p", Session: "s", State: journal.Running},
 	} {
 		r.Nonce = fmt.Sprint(i)
 		add(t, a, &r)
@@ -50,6 +50,11 @@ func (s *suite) testList(t *testing.T) {
 		{journal.Filter{States: []journal.State{journal.Cancelled, journal.Running}, Limit: 2}, "v y"},
 		{journal.Filter{States: []journal.State{journal.Running}, Kind: "chat", Project: "/p", Limit: 1}, "v"},
 		{journal.Filter{States: []journal.State{99}}, ""},
+		{journal.Filter{Session: "s"}, "v y"},
+		{journal.Filter{Session: "s", Limit: 1}, "v"},
+		{journal.Filter{Session: "s", States: []journal.State{journal.Cancelled}}, "y"},
+		{journal.Filter{Session: "S"}, ""},
+		{journal.Filter{Session: "s", Tenant: "t"}, "other"},
 	} {
 		if got := ids(t, b, c.filter); got != c.want {
 			t.Errorf("List(%+v) = %q, want %q", c.filter, got, c.want)
@@ -125,7 +130,7 @@ func (s *suite) testHostileStrings(t *testing.T) {
 	ctx := context.Background()
 	a, b := s.both(t)
 	for i, text := range hostile() {
-		r := &journal.Row{ID: fmt.Sprint("r", i), Project: text, Kind: text, Parent: text, ForkedFrom: text, Nonce: text, Head: []byte(text)}
+		r := &journal.Row{ID: fmt.Sprint("r", i), Project: text, Kind: text, Parent: text, ForkedFrom: text, Session: text, Nonce: text, Head: []byte(text)}
 		r.Num = add(t, a, r)
 		check(t, a.Commit(ctx, []*journal.Write{{Num: r.Num, Frames: []journal.Frame{frame(0, text)}}}))
 		got, err := b.Find(ctx, "", r.ID)
@@ -133,7 +138,7 @@ func (s *suite) testHostileStrings(t *testing.T) {
 		if !same(got, *r) {
 			t.Errorf("%.20q: Find = %.200q", text, fmt.Sprint(got))
 		}
-		if got := ids(t, b, journal.Filter{Project: text, Kind: text}); text != "" && got != r.ID {
+		if got := ids(t, b, journal.Filter{Project: text, Kind: text, Session: text}); text != "" && got != r.ID {
 			t.Errorf("List of project and kind %.20q = %q, want %q", text, got, r.ID)
 		}
 		m := journal.Message{Kind: text, Key: text, Body: []byte(text)}

@@ -17,7 +17,7 @@ import (
 func (s *suite) testCommit(t *testing.T) {
 	ctx, st := context.Background(), s.open(t)
 	full := &journal.Row{
-		Num: 77, Tenant: "t", ID: "r", Project: "/p", Kind: "task", Parent: "up", ForkedFrom: "old", Nonce: "n",
+		Num: 77, Tenant: "t", ID: "r", Project: "/p", Kind: "task", Parent: "up", ForkedFrom: "old", Session: "s", Nonce: "n",
 		State: journal.Parked, Wake: moment(), Updated: moment().Add(-time.Hour), Head: []byte("head 0"),
 		First: []byte("ignored"), Last: []byte("ignored"),
 	}

@@ -34,8 +34,8 @@ func newWriter(ctx context.Context, db *sql.DB) (*writer, error) {
 		{&w.begin, "BEGIN IMMEDIATE"},
 		{&w.commit, "COMMIT"},
 		{&w.rollback, "ROLLBACK"},
-		{&w.addRun, `INSERT INTO runs (tenant, id, project, kind, parent, forked_from, nonce, state, wake, updated)
-			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`},
+		{&w.addRun, `INSERT INTO runs (tenant, id, project, kind, parent, forked_from, session, nonce, state, wake, updated)
+			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`},
 		{&w.addHead, "INSERT INTO heads (num, tenant, id, body) VALUES (?, ?, ?, ?)"},
 		{&w.addFrame, "INSERT INTO frames (at, body) VALUES (?, ?)"},
 		{&w.setHead, "UPDATE heads SET body = coalesce(?2, body) WHERE num = ?1"},
@@ -159,7 +159,7 @@ func (w *writer) apply(ctx context.Context, one *journal.Write) (num int64, err 
 
 // add adds a run and returns its number.
 func (w *writer) add(ctx context.Context, r *journal.Row) (int64, error) {
-	added, err := w.addRun.ExecContext(ctx, r.Tenant, r.ID, r.Project, r.Kind, r.Parent, r.ForkedFrom, r.Nonce,
+	added, err := w.addRun.ExecContext(ctx, r.Tenant, r.ID, r.Project, r.Kind, r.Parent, r.ForkedFrom, r.Session, r.Nonce,
 		int64(r.State), r.Wake.UnixMicro(), r.Updated.UnixMicro())
 	if isDuplicate(err) {
 		return 0, journal.ErrExists(r.ID)

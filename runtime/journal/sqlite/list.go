@@ -111,7 +111,7 @@ func (l *listing) nums() (list []int64, err error) {
 
 // all reports whether the filter selects all runs of its tenant.
 func (l *listing) all() bool {
-	return l.filter.Project == "" && l.filter.Kind == "" && len(l.filter.States) == 0
+	return l.filter.Project == "" && l.filter.Kind == "" && l.filter.Session == "" && len(l.filter.States) == 0
 }
 
 // filterQuery returns the query for the numbers of the runs that a filter
@@ -124,6 +124,9 @@ func filterQuery(f *journal.Filter) (query string, args []any) {
 	}
 	if f.Kind != "" {
 		one, of = one+" AND kind = ?", append(of, f.Kind)
+	}
+	if f.Session != "" {
+		one, of = one+" AND session = ? AND session <> ''", append(of, f.Session)
 	}
 	states := slices.Compact(slices.Sorted(slices.Values(f.States)))
 	if len(states) == 0 {
@@ -173,8 +176,8 @@ func salvageRow(ctx context.Context, tx *sql.Tx, num int64, err error) (row jour
 	get := func(query string, into ...any) bool {
 		return tx.QueryRowContext(ctx, query, num).Scan(into...) == nil
 	}
-	columns := get("SELECT tenant, id, project, kind, parent, forked_from, nonce, state, wake, updated FROM runs WHERE num = ?",
-		&row.Tenant, &row.ID, &row.Project, &row.Kind, &row.Parent, &row.ForkedFrom, &row.Nonce, &state, &wake, &updated)
+	columns := get("SELECT tenant, id, project, kind, parent, forked_from, session, nonce, state, wake, updated FROM runs WHERE num = ?",
+		&row.Tenant, &row.ID, &row.Project, &row.Kind, &row.Parent, &row.ForkedFrom, &row.Session, &row.Nonce, &state, &wake, &updated)
 	if columns && state >= 0 && state <= int64(journal.Cancelled) {
 		row.State, row.Wake, row.Updated = journal.State(state), micros(wake), micros(updated)
 	} else {

@@ -85,7 +85,7 @@ func find(ctx context.Context, tx *sql.Tx, tenant, id string) (int64, error) {
 // rowQuery reads what is known of a run. The first three columns report whether
 // its rows exist, and whether they agree on its name.
 const rowQuery = `SELECT r.num IS NOT NULL, h.num IS NOT NULL, r.tenant IS h.tenant AND r.id IS h.id, coalesce(r.tenant, h.tenant, ''), coalesce(r.id, h.id, ''),
-	coalesce(r.project, ''), coalesce(r.kind, ''), coalesce(r.parent, ''), coalesce(r.forked_from, ''), coalesce(r.nonce, ''),
+	coalesce(r.project, ''), coalesce(r.kind, ''), coalesce(r.parent, ''), coalesce(r.forked_from, ''), coalesce(r.session, ''), coalesce(r.nonce, ''),
 	coalesce(r.state, 0), coalesce(r.wake, 0), coalesce(r.updated, 0), h.body,
 	(SELECT body FROM frames WHERE at >= n.num << 32 AND at < (n.num + 1) << 32 ORDER BY at LIMIT 1),
 	(SELECT body FROM frames WHERE at >= n.num << 32 AND at < (n.num + 1) << 32 ORDER BY at DESC LIMIT 1)
@@ -104,7 +104,7 @@ func readRowBy(ctx context.Context, tx *sql.Tx, num int64, result *sql.Row) (jou
 	row := journal.Row{Num: num}
 	var hasRun, hasHead, agree bool
 	var state, wake, updated int64
-	err := result.Scan(&hasRun, &hasHead, &agree, &row.Tenant, &row.ID, &row.Project, &row.Kind, &row.Parent, &row.ForkedFrom, &row.Nonce,
+	err := result.Scan(&hasRun, &hasHead, &agree, &row.Tenant, &row.ID, &row.Project, &row.Kind, &row.Parent, &row.ForkedFrom, &row.Session, &row.Nonce,
 		&state, &wake, &updated, &row.Head, &row.First, &row.Last)
 	switch {
 	case ctx.Err() != nil:

@@ -28,12 +28,13 @@ const schema = `
 CREATE TABLE runs (
 	num INTEGER PRIMARY KEY AUTOINCREMENT, -- a number is never used again
 	tenant TEXT NOT NULL, id TEXT NOT NULL, project TEXT NOT NULL, kind TEXT NOT NULL,
-	parent TEXT NOT NULL, forked_from TEXT NOT NULL, nonce TEXT NOT NULL,
+	parent TEXT NOT NULL, forked_from TEXT NOT NULL, session TEXT NOT NULL, nonce TEXT NOT NULL,
 	state INTEGER NOT NULL, wake INTEGER NOT NULL, updated INTEGER NOT NULL,
 	UNIQUE (tenant, id));
 -- Equal entries of an index are in the order of num, so a list is never sorted.
 CREATE INDEX runs_state ON runs (tenant, state);
 CREATE INDEX runs_tenant ON runs (tenant);
+CREATE INDEX runs_session ON runs (tenant, session) WHERE session <> '';
 -- How far each run has come. The name is here again so that a run is not lost
 -- with a damaged page of runs.
 CREATE TABLE heads (num INTEGER PRIMARY KEY, tenant TEXT NOT NULL, id TEXT NOT NULL, body BLOB);
