@@ -64,12 +64,14 @@ type Options struct {
 	// TrustProject says that the folder's tools, skills and notes are the
 	// program's own or were reviewed elsewhere: they are used without asking.
 	TrustProject bool
-	// Env looks up an environment variable for scripts that declare that they
-	// need it. Nil means that none is set.
-	Env func(name string) (string, bool)
-	// Secrets looks up a secret that the user's config does not have. Nil
-	// means that there is none.
-	Secrets func(name string) (string, bool)
+	// Env returns the value of an environment variable, for scripts that declare
+	// that they need it. [ErrNotFound], or an error of that kind, means that it is
+	// not set; any other error is that of the effect. It is called concurrently. An
+	// effect does not wait for it longer than its call may take. Nil has none.
+	Env func(ctx context.Context, name string) (string, error)
+	// Secrets returns the value of a secret that the user's config does not have,
+	// in the same way as Env. Scripts never see a value. Nil has none.
+	Secrets func(ctx context.Context, name string) (string, error)
 	// Private are addresses inside the user's own network that scripts may
 	// reach where they are granted the host, beside those of his config.
 	Private []netip.Prefix
@@ -207,24 +209,27 @@ const maxSecret = 64 << 10
 
 // secrets returns how secrets are looked up: where the user's config says, then
 // as the program does. They are read when they are used.
-func secrets(o *Options, sources map[string]project.SecretSource) func(string) (string, bool) {
-	return func(name string) (string, bool) {
+func secrets(o *Options, sources map[string]project.SecretSource) func(context.Context, string) (string, error) {
+	return func(ctx context.Context, name string) (string, error) {
 		from, ok := sources[name]
 		switch {
 		case ok && from.Env != "" && o.Env != nil:
-			return o.Env(from.Env)
+			return o.Env(ctx, from.Env)
 		case ok && from.File != "":
 			f, err := os.Open(from.File)
 			if err != nil {
-				return "", false
+				return "", tool.ErrNotFound
 			}
 			defer f.Close()
 			text, err := io.ReadAll(io.LimitReader(f, maxSecret))
-			return strings.TrimRight(string(text), "\r\n"), err == nil
+			if err != nil {
+				return "", tool.ErrNotFound
+			}
+			return strings.TrimRight(string(text), "\r\n"), nil
 		case !ok && o.Secrets != nil:
-			return o.Secrets(name)
+			return o.Secrets(ctx, name)
 		}
-		return "", false
+		return "", tool.ErrNotFound
 	}
 }
 

@@ -27,9 +27,13 @@ type Options struct {
 	// Protect names folders and files that no script may change, wherever they
 	// lie: what a user keeps of what he trusts, above all.
 	Protect []string
-	// Env answers for environment variables. Nil means that none is set.
-	Env func(name string) (string, bool)
-	// Now tells the time. Nil means time.Now.
+	// Env returns the value of an environment variable. An error of kind NotFound,
+	// as [tool.ErrNotFound], means that it is not set; any other one is that of the
+	// effect. It is called concurrently, with the context of the effect. Where it
+	// does not return when that ends, the effect ends without it. Nil has none.
+	Env func(ctx context.Context, name string) (string, error)
+	// Now is the clock that scripts see. It is called concurrently. Nil means
+	// time.Now.
 	Now func() time.Time
 	// Launch runs other programs, confined. Nil means that none are run.
 	Launch tool.Launcher
@@ -45,8 +49,10 @@ type Options struct {
 	// Roots are the authorities whose certificates http trusts. Nil means the
 	// system's.
 	Roots *x509.CertPool
-	// Secrets answers for the values of secrets. Nil means that there are none.
-	Secrets func(name string) (string, bool)
+	// Secrets returns the value of a secret, in the same way as Env. A value is
+	// looked up when it is used, and hidden in what scripts get from then on. An
+	// error must not hold a value that was not returned. Nil has none.
+	Secrets func(ctx context.Context, name string) (string, error)
 }
 
 // FileLimits bound what the effects on files may cost. A zero field means its
@@ -87,7 +93,7 @@ type World struct {
 	bases  []string // the root's absolute names: as given, and with links followed
 	kept   []string // what no script may change, relative to the root and folded
 	work   string   // where relative paths begin, relative to the root; "." is the root
-	env    func(string) (string, bool)
+	env    lookup
 	now    func() time.Time
 	limits FileLimits
 	shell  shellWorld
@@ -108,10 +114,7 @@ func Open(o *Options) (*World, error) {
 	}
 	w := &World{
 		work: ".", env: o.Env, now: o.Now, limits: o.Limits.orDefaults(), shell: newShellWorld(o),
-		http: newHTTPNet(o), secrets: &secretBox{lookup: o.Secrets},
-	}
-	if w.env == nil {
-		w.env = func(string) (string, bool) { return "", false }
+		http: newHTTPNet(o), secrets: &secretBox{lookup: lookup(o.Secrets).withoutPanics("Options.Secrets")},
 	}
 	if w.now == nil {
 		w.now = time.Now
@@ -205,13 +208,19 @@ func envName(args *tool.Dict) (string, error) {
 	return name, nil
 }
 
-func (w *World) envGet(_ context.Context, e tool.Effect, _ tool.Grant) (tool.Outcome, error) {
+func (w *World) envGet(ctx context.Context, e tool.Effect, _ tool.Grant) (tool.Outcome, error) {
 	name, err := envName(e.Args)
 	if err != nil {
 		return tool.Outcome{}, err
 	}
-	value, ok := w.env(name)
-	if !ok {
+	value, set, err := w.env.get(ctx, "Options.Env", name)
+	if stopped := effectStopped(ctx); stopped != nil {
+		return tool.Outcome{}, stopped
+	}
+	if err != nil {
+		return tool.Outcome{}, w.secrets.scrubError(err)
+	}
+	if !set {
 		otherwise, _ := e.Args.Get("default")
 		return tool.Outcome{Value: otherwise}, nil
 	}

@@ -1,6 +1,8 @@
 package stdlib
 
 import (
+	"context"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -125,7 +127,12 @@ func TestTargetsNameConcreteCapabilities(t *testing.T) {
 
 func TestEnvGet(t *testing.T) {
 	env := map[string]string{"HOME": "/home/me", "EMPTY": "", "BAD": "\xff"}
-	d := deskAt(t, &Options{Env: func(name string) (string, bool) { v, ok := env[name]; return v, ok }})
+	d := deskAt(t, &Options{Env: func(_ context.Context, name string) (string, error) {
+		if v, ok := env[name]; ok {
+			return v, nil
+		}
+		return "", fmt.Errorf("look up %s: %w", name, tool.ErrNotFound)
+	}})
 	d.grant("env:HOME", "env:EMPTY", "env:UNSET", "env:BAD")
 	for _, tt := range []struct {
 		args []tool.Value

@@ -72,7 +72,7 @@ type httpAnswer struct {
 
 // run asks, and follows redirects if it should.
 func (x *httpExchange) run(ctx context.Context, ask *httpAsk) (*httpAnswer, error) {
-	secretive, err := x.addParams(ask.params)
+	secretive, err := x.addParams(ctx, ask.params)
 	if err != nil {
 		return nil, err
 	}
@@ -116,7 +116,7 @@ func (x *httpExchange) send(ctx context.Context, secretive bool) (*http.Response
 	if err := x.net.turns.spend(x.grant.Stage); err != nil {
 		return nil, err
 	}
-	header, held, err := x.header()
+	header, held, err := x.header(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -156,10 +156,10 @@ func (x *httpExchange) send(ctx context.Context, secretive bool) (*http.Response
 
 // header gives the header of the next request, with the values of secrets where
 // the script wrote placeholders, and reports whether there were any.
-func (x *httpExchange) header() (h http.Header, held bool, err error) {
+func (x *httpExchange) header(ctx context.Context) (h http.Header, held bool, err error) {
 	h = http.Header{"User-Agent": {"cassidy"}, "Accept": {"*/*"}, "Accept-Encoding": {"gzip"}}
 	for _, f := range x.fields {
-		value, names, err := x.open(f.value)
+		value, names, err := x.open(ctx, f.value)
 		if err != nil {
 			return nil, false, err
 		}
@@ -172,11 +172,11 @@ func (x *httpExchange) header() (h http.Header, held bool, err error) {
 	if len(x.auth) == 0 {
 		return h, held, nil
 	}
-	user, inUser, err := x.open(x.auth[0])
+	user, inUser, err := x.open(ctx, x.auth[0])
 	if err != nil {
 		return nil, false, err
 	}
-	password, inPassword, err := x.open(x.auth[1])
+	password, inPassword, err := x.open(ctx, x.auth[1])
 	if err != nil {
 		return nil, false, err
 	}
@@ -191,7 +191,7 @@ func (x *httpExchange) header() (h http.Header, held bool, err error) {
 
 // open replaces the placeholders in a text by the values, each only after it
 // has been asked whether the tool may send that secret to this host.
-func (x *httpExchange) open(text string) (opened string, names []string, err error) {
+func (x *httpExchange) open(ctx context.Context, text string) (opened string, names []string, err error) {
 	if !strings.Contains(text, secretMark) {
 		return text, nil, nil
 	}
@@ -208,7 +208,7 @@ func (x *httpExchange) open(text string) (opened string, names []string, err err
 			return ""
 		}
 		var value string
-		value, err = x.secrets.open(name)
+		value, err = x.secrets.open(ctx, name)
 		names = append(names, name)
 		return value
 	})
@@ -219,12 +219,12 @@ func (x *httpExchange) open(text string) (opened string, names []string, err err
 }
 
 // addParams puts the query together, and reports whether a secret is in it.
-func (x *httpExchange) addParams(params *tool.Dict) (held bool, err error) {
+func (x *httpExchange) addParams(ctx context.Context, params *tool.Dict) (held bool, err error) {
 	opened := &tool.Dict{}
 	for k, v := range params.All() {
 		text, _ := v.(string)
 		if name := secretPlaceholder.FindString(text); name != "" && name == text {
-			if v, _, err = x.open(text); err != nil {
+			if v, _, err = x.open(ctx, text); err != nil {
 				return false, err
 			}
 			held = true

@@ -6,6 +6,7 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"html"
 	"net/url"
 	"regexp"
@@ -20,7 +21,7 @@ import (
 // their stead; the functions of http put the value there when nobody but the
 // server can see it any more, and take it out of whatever comes back.
 type secretBox struct {
-	lookup func(name string) (string, bool)
+	lookup lookup
 
 	mu    sync.RWMutex
 	forms []secretForm // of every secret that was opened, the longest first
@@ -57,10 +58,13 @@ func (w *World) secretFuncs() []tool.Func {
 			_, err := secretHandle(args.Text("name"))
 			return []tool.Capability{{Name: "secret", Target: args.Text("name") + "@"}}, err
 		},
-		Do: func(_ context.Context, e tool.Effect, _ tool.Grant) (tool.Outcome, error) {
+		Do: func(ctx context.Context, e tool.Effect, _ tool.Grant) (tool.Outcome, error) {
 			placeholder, err := secretHandle(e.Args.Text("name"))
 			if err == nil {
-				_, err = w.secrets.open(e.Args.Text("name"))
+				_, err = w.secrets.open(ctx, e.Args.Text("name"))
+			}
+			if stopped := effectStopped(ctx); stopped != nil {
+				err = stopped
 			}
 			return tool.Outcome{Value: placeholder}, err
 		},
@@ -76,15 +80,22 @@ func secretHandle(name string) (string, error) {
 	return placeholder, nil
 }
 
-// open returns the value of a secret, which from now on is hidden.
-func (b *secretBox) open(name string) (string, error) {
-	value, ok := "", false
-	if b.lookup != nil {
-		value, ok = b.lookup(name)
-	}
+// open returns the value of a secret, which from now on is hidden. Where ctx ends
+// its error is that of ctx.
+func (b *secretBox) open(ctx context.Context, name string) (string, error) {
+	value, set, err := b.lookup.get(ctx, "Options.Secrets", name)
 	value = strings.TrimRight(value, "\r\n") // as the files end in which people keep them
 	switch {
-	case !ok || value == "":
+	case err != nil && ctx.Err() != nil:
+		return "", err
+	case err != nil:
+		if len(value) >= secretShortest {
+			b.hide(name, value)
+		}
+		e := *tool.ErrorOf(err, tool.Failed)
+		e.Err = fmt.Errorf("get the secret %s: %s", name, e.Message())
+		return "", b.scrubError(&e)
+	case !set || value == "":
 		return "", tool.Errorf(tool.Unavailable, "the secret %s has no value here", name).
 			WithHint("the user's config says where it comes from, as in secrets: {%s: {env: %s}}; the variable must be set, or the file be readable", name, name)
 	case len(value) < secretShortest:

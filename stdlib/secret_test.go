@@ -1,6 +1,7 @@
 package stdlib
 
 import (
+	"context"
 	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
@@ -18,14 +19,14 @@ import (
 // token is a value with characters that every encoding writes differently.
 const token = `t0k<en>&"/+=?ä-value`
 
-func secretsOf(pairs ...string) func(string) (string, bool) {
-	return func(name string) (string, bool) {
+func secretsOf(pairs ...string) func(context.Context, string) (string, error) {
+	return func(_ context.Context, name string) (string, error) {
 		for i := 0; i < len(pairs); i += 2 {
 			if pairs[i] == name {
-				return pairs[i+1], true
+				return pairs[i+1], nil
 			}
 		}
-		return "", false
+		return "", tool.ErrNotFound
 	}
 }
 

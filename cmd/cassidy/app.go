@@ -244,6 +244,14 @@ func (c *command) worker() string {
 	return program
 }
 
+// lookupEnv returns an environment variable, for scripts.
+func (c *command) lookupEnv(_ context.Context, name string) (string, error) {
+	if value, set := c.env(name); set {
+		return value, nil
+	}
+	return "", tool.Errorf(tool.NotFound, "the environment variable %s is not set", name)
+}
+
 // open opens the host over the folder to work in.
 func (c *command) open() (*runtime.Host, error) {
 	dir, err := c.workDir()
@@ -253,7 +261,7 @@ func (c *command) open() (*runtime.Host, error) {
 	var h *runtime.Host
 	asked := agent.ModelModule(func(ctx context.Context) (model.Model, error) { return c.askedModel(ctx, h) })
 	h, err = cassidy.Open(dir, &cassidy.Options{
-		Home: c.home(), Ceiling: c.ceiling(), Config: c.config, Cache: c.cache(), Env: c.env,
+		Home: c.home(), Ceiling: c.ceiling(), Config: c.config, Cache: c.cache(), Env: c.lookupEnv,
 		State: c.state(), TrustProject: c.trustOnce, Modules: []tool.Module{asked},
 		Approve: c.approve, Ask: c.ask, Audit: c.auditFile(), Worker: c.worker(), Journal: c.journal(),
 	})

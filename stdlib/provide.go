@@ -1,0 +1,103 @@
+package stdlib
+
+import (
+	"context"
+	"errors"
+
+	"github.com/cassidy-run/cassidy/runtime/tool"
+)
+
+// A lookup returns the value of an environment variable or a secret; see
+// [Options].Env. Nil has no values.
+type lookup func(ctx context.Context, name string) (string, error)
+
+// get calls the program's function; what names it in errors. Its error is that
+// of ctx where that ended; set is false where the function returned an error of
+// kind NotFound. A value is returned also with another error, so that its caller
+// can hide it.
+func (l lookup) get(ctx context.Context, what, name string) (value string, set bool, err error) {
+	if l == nil {
+		return "", false, nil
+	}
+	value, err = await(ctx, what, func() (string, error) { return l(ctx, name) }, nil)
+	switch {
+	case err == nil:
+		return value, true, nil
+	case ctx.Err() != nil:
+		return value, false, ctx.Err()
+	case errors.Is(err, tool.ErrNotFound):
+		return "", false, nil
+	}
+	return value, false, providedError(err)
+}
+
+// withoutPanics returns l with an error for each panic. The value of a panic is
+// left out, as it may hold a secret.
+func (l lookup) withoutPanics(what string) lookup {
+	if l == nil {
+		return nil
+	}
+	return func(ctx context.Context, name string) (value string, err error) {
+		defer func() {
+			if recover() != nil {
+				value, err = "", tool.Errorf(tool.Internal, "%s panicked", what)
+			}
+		}()
+		return l(ctx, name)
+	}
+}
+
+// await calls a function of the program. It returns when ctx ends, even if the
+// function does not: that one's result then goes to drop, unless that is nil. A
+// panic is an error of kind Internal.
+func await[T any](ctx context.Context, what string, f func() (T, error), drop func(T)) (T, error) {
+	type result struct {
+		value T
+		err   error
+	}
+	var none T
+	if ctx.Err() != nil {
+		return none, ctx.Err()
+	}
+	done := make(chan result)
+	go func() {
+		r := result{err: tool.Errorf(tool.Internal, "%s ended its goroutine", what)}
+		defer func() {
+			if p := recover(); p != nil {
+				r.err = tool.Errorf(tool.Internal, "%s panicked: %v", what, p)
+			}
+			select {
+			case done <- r:
+			case <-ctx.Done():
+				if drop != nil {
+					drop(r.value)
+				}
+			}
+		}()
+		r.value, r.err = f()
+	}()
+	select {
+	case r := <-done:
+		return r.value, r.err
+	case <-ctx.Done():
+		return none, ctx.Err()
+	}
+}
+
+// providedError is the error of a function of the program, for a script. Its kind
+// and text stay, but such a function can neither park nor cancel a run, and a time
+// that ran out was its own, so that a script may catch it.
+func providedError(err error) *tool.Error {
+	of := tool.ErrorOf(err, tool.Failed)
+	e := tool.Errorf(of.Kind, "%s", of.Message())
+	e.Hint = of.Hint
+	switch {
+	case e.Kind == tool.Parked || e.Kind == tool.Canceled:
+		e.Kind = tool.Unavailable
+	case of.Limit != "" && of.Limit.Catchable():
+		e.Limit = of.Limit
+	case e.Kind == tool.Timeout:
+		e.Limit = tool.LimitTimeout
+	}
+	return e
+}

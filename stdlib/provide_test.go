@@ -1,0 +1,115 @@
+package stdlib
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cassidy-run/cassidy/runtime/tool"
+)
+
+// TestLookupErrors checks what a script gets where the program's Env or Secrets
+// fails: an error that means "not set" is none.
+func TestLookupErrors(t *testing.T) {
+	limited := tool.Errorf(tool.Limit, "too many")
+	limited.Limit = tool.LimitRate
+	stop := tool.Errorf(tool.Unavailable, "killed")
+	stop.Limit = tool.LimitWorker
+	for _, tt := range []struct {
+		err   error
+		kind  tool.Kind
+		says  string
+		limit tool.LimitName
+	}{
+		{errors.New("connection refused"), tool.Failed, "connection refused", ""},
+		{tool.Errorf(tool.Denied, "sealed"), tool.Denied, "sealed", ""},
+		{fmt.Errorf("vault: %w", tool.Errorf(tool.Unavailable, "sealed")), tool.Unavailable, "vault: sealed", ""},
+		{tool.ErrUnavailable, tool.Unavailable, "unavailable", ""},
+		{limited, tool.Limit, "too many", tool.LimitRate},
+		{stop, tool.Unavailable, "killed", ""},
+		{tool.Errorf(tool.Parked, "later"), tool.Unavailable, "later", ""},
+		{context.Canceled, tool.Unavailable, "canceled", ""},
+		{context.DeadlineExceeded, tool.Timeout, "deadline exceeded", tool.LimitTimeout},
+	} {
+		fail := func(context.Context, string) (string, error) { return "", tt.err }
+		d := deskAt(t, &Options{Env: fail, Secrets: fail}).grant("env", "secret")
+		for _, row := range []string{"env.get", "secret"} {
+			_, err := d.call(row, "name", "NAME")
+			e := tool.ErrorOf(err, tool.Internal)
+			if e == nil || e.Kind != tt.kind || e.Limit != tt.limit || !strings.Contains(e.Message(), tt.says) {
+				t.Errorf("%s where the function returns %v: %v, limit %q, want %s, %q and limit %q", row, tt.err, err, e.Limit, tt.kind, tt.says, tt.limit)
+			}
+		}
+	}
+	unset := func(_ context.Context, name string) (string, error) { return "x", fmt.Errorf("%s: %w", name, tool.ErrNotFound) }
+	d := deskAt(t, &Options{Env: unset, Secrets: unset}).grant("env", "secret")
+	if got := d.must("env.get", "name", "NAME", "default", "none"); got != "none" {
+		t.Errorf("env.get of what is not set = %v, want the default", got)
+	}
+	d.fails(tool.Unavailable, "has no value", "secret", "name", "NAME")
+}
+
+// TestLookupPanics checks that a panic of the program's function is an error, and
+// that of Secrets does not show its value.
+func TestLookupPanics(t *testing.T) {
+	for _, fail := range []func(context.Context, string) (string, error){
+		func(context.Context, string) (string, error) { panic(aToken) },
+		func(context.Context, string) (string, error) { runtime.Goexit(); return "", nil },
+	} {
+		d := deskAt(t, &Options{Env: fail, Secrets: fail}).grant("env", "secret")
+		d.fails(tool.Internal, "Options.Env", "env.get", "name", "NAME")
+		d.fails(tool.Internal, "Options.Secrets", "secret", "name", "NAME")
+		if _, err := d.call("secret", "name", "NAME"); strings.Contains(err.Error(), aToken) {
+			t.Errorf("the error %q holds the panic's value", err)
+		}
+	}
+}
+
+// TestLookupHidesValues checks that an error that quotes a secret does not show it.
+func TestLookupHidesValues(t *testing.T) {
+	first := true
+	d := deskAt(t, &Options{
+		Secrets: func(context.Context, string) (string, error) {
+			if first {
+				return aToken, tool.Errorf(tool.Denied, "%s has expired", aToken).WithHint("renew %s", aToken)
+			}
+			return "", fmt.Errorf("%s has expired", aToken)
+		},
+		Env: func(context.Context, string) (string, error) { return "", fmt.Errorf("not with %s", aToken) },
+	}).grant("env", "secret")
+	d.fails(tool.Denied, "{{secret:TOKEN}} has expired", "secret", "name", "TOKEN")
+	first = false
+	for _, row := range []string{"secret", "env.get"} {
+		_, err := d.call(row, "name", "TOKEN")
+		if e := tool.ErrorOf(err, tool.Failed); e == nil || strings.Contains(e.Error()+e.Hint, aToken) {
+			t.Errorf("%s: the error %v holds the value, or there is none", row, err)
+		}
+	}
+}
+
+// TestLookupEndsWithItsEffect checks that an effect does not wait for a function
+// that ignores its context.
+func TestLookupEndsWithItsEffect(t *testing.T) {
+	hang := make(chan struct{})
+	defer close(hang)
+	wait := func(context.Context, string) (string, error) { <-hang; return aToken, nil }
+	d := newTLSWeb(t, &Options{Env: wait, Secrets: wait}, text("x"))
+	d.grant("env", "secret", "http")
+	within(t, "the effects", func() {
+		for _, row := range []string{"env.get", "secret"} {
+			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
+			_, err := d.run(ctx, row, "name", "NAME")
+			wrong(t, err, tool.Timeout, "the time ran out", row)
+			cancel()
+			ctx, cancel = context.WithCancel(t.Context())
+			cancel()
+			_, err = d.run(ctx, row, "name", "NAME")
+			wrong(t, err, tool.Canceled, "canceled", row)
+		}
+		d.fails(tool.Timeout, "no whole answer within 50ms", "http.get", "url", "https://example.com/", "timeout", 0.05, "headers", tool.NewDict("X", "{{secret:T}}"))
+	})
+}
