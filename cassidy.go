@@ -161,7 +161,8 @@ func Open(dir string, o *Options) (*runtime.Host, error) {
 		Sandbox: box.strangers, Builtin: box.ours, Modules: effects, WorkDir: dir,
 		Timeout: opts.Timeout, MaxTimeout: config.Limits.Timeout, Limits: config.Limits.Limits, Rules: config.Rules, Approve: opts.Approve, Ask: opts.Ask,
 		Presets: tools.Presets(), Journal: runs.opener(), Project: root,
-		Discover: func(ctx context.Context) ([]tool.Found, []*tool.Error, error) { return discover(ctx, lookIn, find) },
+		Source:   runtime.Dir(lookIn),
+		Discover: func(ctx context.Context, src runtime.Source) (runtime.Discovered, error) { return discover(ctx, src, find) },
 		Close: func() error {
 			stopAudit()
 			return errors.Join(runs.close(), box.close(), world.Close())
@@ -266,11 +267,11 @@ func readerID() string {
 	return fmt.Sprintf("%d %d", info.Size(), info.ModTime().UnixNano())
 }
 
-func discover(ctx context.Context, root string, o *project.Options) ([]tool.Found, []*tool.Error, error) {
-	p, err := project.Load(ctx, root, o)
+func discover(ctx context.Context, src runtime.Source, o *project.Options) (runtime.Discovered, error) {
+	p, err := project.Load(ctx, src.Folder(), o)
 	if err != nil {
-		return nil, nil, err
+		return runtime.Discovered{}, err
 	}
-	workflows, broken := project.WorkflowTools(ctx, root, o)
-	return append(p.Tools, workflows...), append(p.Broken, broken...), nil
+	workflows, broken := project.WorkflowTools(ctx, src.Folder(), o)
+	return runtime.Discovered{Tools: append(p.Tools, workflows...), Broken: append(p.Broken, broken...)}, nil
 }

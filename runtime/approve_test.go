@@ -221,11 +221,11 @@ func TestAlways(t *testing.T) {
 		box := o.Sandbox
 		o.Approve = who.approve
 		o.Rules = rules(t, "ask fs.read:old", "ask fs.read:b")
-		o.Discover = func(ctx context.Context) ([]tool.Found, []*tool.Error, error) {
+		o.Discover = func(ctx context.Context, _ runtime.Source) (runtime.Discovered, error) {
 			s := tool.Script{Path: "t.star", Source: source}
 			x, err := box.Describe(ctx, s)
 			x.Location, x.Hash, x.Granted, x.Needs = tool.Project, found.Hash, found.Granted, append(x.Needs, found.Needs...)
-			return []tool.Found{{Tool: x, Load: func() (tool.Script, error) { return s, nil }}}, nil, err
+			return runtime.Discovered{Tools: []tool.Found{{Tool: x, Load: func() (tool.Script, error) { return s, nil }}}}, err
 		}
 	})
 	r.write("old", "old")

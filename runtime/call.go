@@ -30,7 +30,7 @@ func (h *Host) Call(ctx context.Context, c tool.Call, opts ...CallOption) (tool.
 	case o.durable:
 		return h.callDurable(ctx, c, o.run)
 	}
-	return h.newRun(c.ID).call(ctx, c, nil)
+	return h.newRun(ctx, c.ID).call(ctx, c, nil)
 }
 
 // call runs a call of the run and emits its events.
@@ -64,7 +64,7 @@ func (h *Host) ended(c tool.Call, r tool.Result) tool.Result {
 
 // pipeline looks a call up, checks, approves and executes it.
 func (r *run) pipeline(ctx context.Context, c tool.Call, above *pass) (tool.Outcome, error) {
-	t, runner, err := r.find(ctx, &c)
+	t, runner, err := r.tools.find(ctx, &c)
 	if err != nil {
 		return tool.Outcome{}, err
 	}
@@ -73,7 +73,7 @@ func (r *run) pipeline(ctx context.Context, c tool.Call, above *pass) (tool.Outc
 	if err := p.admitCall(); err != nil {
 		return tool.Outcome{}, err
 	}
-	if err := r.host.usable(ctx, t, runner); err != nil {
+	if err := r.host.usable(ctx, r.tools.catalog(), t, runner); err != nil {
 		return tool.Outcome{}, err
 	}
 	if p.call.Args, err = r.host.arguments(t, c); err != nil {
@@ -211,33 +211,29 @@ func checkSize(v tool.Value, limit int) error {
 // usable asks a tool's own function whether it can be used here, and caches the
 // answer until the next [Host.Refresh]. Nil for run is the runner of the
 // registered tool.
-func (h *Host) usable(ctx context.Context, t *tool.Tool, run tool.Runner) error {
+func (h *Host) usable(ctx context.Context, c *catalog, t *tool.Tool, run tool.Runner) error {
 	if t.Available == "" {
 		return nil
 	}
-	h.mu.Lock()
-	answers := h.available // a Refresh in the meantime starts a new map
-	err, known := answers[t]
-	h.mu.Unlock()
+	err, known := c.answers.get(t)
 	if known {
 		return err
 	}
-	if err = h.askAvailable(ctx, t, run); ctx.Err() != nil {
+	if err = h.askAvailable(ctx, c, t, run); ctx.Err() != nil {
 		return err // canceled, so there is no answer
 	}
-	h.mu.Lock()
-	answers[t] = err
-	h.mu.Unlock()
+	c.answers.put(t, err)
 	return err
 }
 
 // askAvailable calls the function of the tool. Of a script only true is a yes.
-func (h *Host) askAvailable(ctx context.Context, t *tool.Tool, run tool.Runner) error {
+func (h *Host) askAvailable(ctx context.Context, now *catalog, t *tool.Tool, run tool.Runner) error {
 	if run == nil {
-		var err error
-		if _, run, err = h.registry.Lookup(t.Name); err != nil {
+		o, err := now.lookup(t.Name)
+		if err != nil {
 			return err
 		}
+		run = o.run
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, availableTimeout, tool.Errorf(tool.Timeout, "its own check took longer than %v", availableTimeout))
 	defer cancel()
@@ -245,7 +241,7 @@ func (h *Host) askAvailable(ctx context.Context, t *tool.Tool, run tool.Runner) 
 	c := tool.Call{ID: h.nextID(), Tool: t.Name, Args: &tool.Dict{}, Entry: t.Available}
 	c.Limits = h.limits(c, t)
 	ask := func() (tool.Outcome, error) {
-		p := h.newRun(c.ID).newPass(t, c, nil)
+		p := h.newRun(ctx, c.ID).newPass(t, c, nil)
 		p.consent.probe = true
 		return safely(ctx, run, c, p.look)
 	}

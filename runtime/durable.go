@@ -72,7 +72,7 @@ func callsSame(a, b *tool.Dict) bool {
 
 // recordedCall makes the call that a record is of.
 func (h *Host) recordedCall(ctx context.Context, log *history.Log, c tool.Call, resumed bool) (result tool.Result, err error) {
-	r := h.newRun(log.Run().ID)
+	r := h.newRun(ctx, log.Run().ID)
 	r.parks = true
 	if err := r.keep(ctx, log, resumed); err != nil {
 		return failedResult(err)
@@ -206,15 +206,16 @@ func resumeCall(ctx context.Context, h *Host, r Recorded) (tool.Result, error) {
 // available, which would end its run: it can be resumed where and when it is. One
 // that was there when the run called it is called as it was then.
 func (h *Host) canResume(ctx context.Context, j *history.Journal, runID, name string) error {
-	t, runner, err := h.lookup(name)
+	now := h.tools(ctx)
+	t, runner, err := now.find(ctx, &tool.Call{Tool: name})
 	if err == nil && t.State == tool.Ready {
-		return h.usable(ctx, t, runner)
+		return h.usable(ctx, now, t, runner)
 	}
 	log, failure := j.Read(ctx, runID)
 	if failure != nil {
 		return failure
 	}
-	kept := pins{host: h, record: log}
+	kept := pins{host: h, record: log, now: now}
 	for n, failure := range log.Notes() {
 		if failure != nil {
 			return unrecorded(failure)

@@ -61,8 +61,7 @@ func (o *toolOptions) check(ok bool, option string) {
 }
 
 // Register adds a tool written in Go. It fails with kind Invalid if the
-// definition is invalid, or if another tool has the name; see
-// [tool.Registry.Register].
+// definition is invalid, or if another tool has the name, in either spelling.
 //
 // Undo and Available of the definition name functions of a script and must be
 // empty: pass the functions with [UndoFunc] and [AvailableFunc]. A State of
@@ -101,14 +100,7 @@ func (h *Host) register(t tool.Tool, do Handler, replace bool, opts []ToolOption
 	if do != nil {
 		run = g.run
 	}
-	old, _, _ := h.registry.Lookup(t.Name)
-	if err := h.registry.Register(&t, run, replace); err != nil {
-		return err
-	}
-	h.mu.Lock()
-	delete(h.available, old)
-	h.mu.Unlock()
-	return nil
+	return h.registry.change(func(c *catalog) error { return c.add(layerGo, &offered{tool: &t, run: run}, replace) })
 }
 
 // A goTool is a tool written in Go. Its functions are called like those of a

@@ -161,12 +161,13 @@ func TestRefresh(t *testing.T) {
 	files := map[string]tool.Location{"a": tool.Builtin, "b": tool.Project}
 	h, err := runtime.New(&runtime.Options{
 		Sandbox: sandbox.NewInline(),
-		Discover: func(context.Context) (found []tool.Found, broken []*tool.Error, err error) {
+		Discover: func(context.Context, runtime.Source) (d runtime.Discovered, err error) {
 			for name, location := range files {
-				found = append(found, tool.Found{Tool: tool.Tool{Name: name, Description: "D.", Location: location}})
+				d.Tools = append(d.Tools, tool.Found{Tool: tool.Tool{Name: name, Description: "D.", Location: location}})
 			}
-			return found, nil, nil
+			return d, nil
 		},
+		Reserved: []string{"a"},
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -13,8 +13,6 @@ package runtime
 import (
 	"context"
 	"maps"
-	"path"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -41,11 +39,17 @@ type Options struct {
 	// tool needs to declare them. The rows of [Modules] are the host's own and
 	// are not given here.
 	Modules []tool.Module
-	// Discover finds the tools that are scripts, and the files that are broken.
-	// It is asked once by New, and again by [Host.Refresh]. Nil: none. A tool that
-	// is built in or personal is granted what it needs; any other has what
-	// its Granted says, which may be nothing.
-	Discover func(ctx context.Context) (found []tool.Found, broken []*tool.Error, err error)
+	// Source is where the scripts come from. [Host.Swap] replaces it.
+	Source Source
+	// Discover finds the tools of a source, and the files that are broken. It is
+	// asked when the tools are first needed, and again by [Host.Refresh] and
+	// [Host.Swap], never twice at a time. Nil: there are none. A tool that is built
+	// in or personal is granted what it needs; any other has what its Granted says,
+	// which may be nothing.
+	Discover func(ctx context.Context, src Source) (Discovered, error)
+	// Reserved are the names of built-in tools, which no other tool takes, whenever
+	// the source is searched.
+	Reserved []string
 	// Presets are named selections of tools, for [Host.Select].
 	Presets map[string][]string
 	// WorkDir is given to a tool whose parameter working_dir asks for it.
@@ -95,27 +99,21 @@ type Host struct {
 
 	opts     Options
 	rules    []tool.Rule
-	registry tool.Registry
+	registry registry
 	funcs    map[string]*tool.Func // every effect, as in "fs.read"
 	calls    atomic.Int64          // counted to name them
-	scripts  sync.Map              // *tool.Tool to func() (tool.Script, error), of those that are scripts
-
-	refreshing sync.Mutex          // one search at a time
-	discovered map[*tool.Tool]bool // the tools that the last one found
 
 	execute   Executor
 	executing executing
 	approvals approvals
 
-	mu        sync.Mutex
-	kinds     map[string]Kind      // of runs, by name
-	broken    []*tool.Error        // the files that could not be read
-	available map[*tool.Tool]error // the cached answers of the tools' own checks
+	mu    sync.Mutex
+	kinds map[string]Kind // of runs, by name
 }
 
 // New returns a host. Options may be nil.
 func New(o *Options) (*Host, error) {
-	h := &Host{funcs: map[string]*tool.Func{}, available: map[*tool.Tool]error{}}
+	h := &Host{funcs: map[string]*tool.Func{}}
 	if o != nil {
 		h.opts = *o
 	}
@@ -123,6 +121,7 @@ func New(o *Options) (*Host, error) {
 	if h.rules, err = checkRules(h.opts.Rules); err != nil {
 		return nil, err
 	}
+	h.registry.begin(h.opts.Source, h.opts.Reserved)
 	h.registerOwn()
 	h.registerKinds()
 	if h.execute = h.opts.Executor; h.execute == nil {
@@ -139,13 +138,10 @@ func New(o *Options) (*Host, error) {
 	if h.opts.Timeout < 0 || h.opts.MaxTimeout < 0 {
 		return nil, tool.Errorf(tool.Invalid, "Options.Timeout and MaxTimeout must not be negative")
 	}
-	if h.opts.Discover == nil {
-		return h, nil
-	}
-	if h.opts.Sandbox == nil {
+	if h.opts.Discover != nil && h.opts.Sandbox == nil {
 		return nil, tool.Errorf(tool.Invalid, "Options.Discover finds scripts, and there is no Sandbox to run them in")
 	}
-	return h, h.Refresh(context.Background())
+	return h, nil
 }
 
 // lend makes the functions of a module effects that scripts can ask for.
@@ -187,53 +183,6 @@ func identifier(name string) bool {
 	return name != ""
 }
 
-// Refresh looks for scripts again: new files become tools, changed ones are
-// read anew, and those of deleted files go. Tools written in Go stay. Each tool
-// is asked again whether it can be used here.
-func (h *Host) Refresh(ctx context.Context) error {
-	if h.opts.Discover == nil {
-		h.mu.Lock()
-		defer h.mu.Unlock()
-		h.available = map[*tool.Tool]error{}
-		return nil
-	}
-	h.refreshing.Lock()
-	defer h.refreshing.Unlock()
-	found, broken, err := h.opts.Discover(ctx)
-	if err != nil {
-		return err
-	}
-	discovered := map[*tool.Tool]bool{}
-	h.registry.Exchange(func(t *tool.Tool) bool { return h.discovered[t] }, func(r *tool.Registry) {
-		for i := range found {
-			t := &found[i].Tool
-			if t.State == "" {
-				t.State = tool.Ready
-			}
-			if t.Location == tool.Builtin || t.Location == tool.Personal {
-				grantNeeds(t)
-			}
-			if err := r.Register(t, h.scriptRunner(t, found[i].Load), false); err != nil {
-				e := *tool.ErrorOf(err, tool.Invalid)
-				e.Pos.File = t.Path
-				broken = append(broken, &e)
-				continue
-			}
-			discovered[t] = true
-			h.scripts.Store(t, found[i].Load)
-		}
-	})
-	for t := range h.discovered {
-		h.scripts.Delete(t)
-	}
-	h.discovered = discovered
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.broken = broken
-	h.available = map[*tool.Tool]error{}
-	return nil
-}
-
 // grantNeeds grants a tool what it needs, where nobody has said what it is
 // granted.
 func grantNeeds(t *tool.Tool) {
@@ -243,11 +192,14 @@ func grantNeeds(t *tool.Tool) {
 }
 
 // Broken returns the files in which the last search found no usable tool, each
-// with its position and reason.
+// with its position and reason, and why there was no search if one failed. It
+// searches where nobody has yet.
 func (h *Host) Broken() []*tool.Error {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return slices.Clone(h.broken)
+	c := h.tools(context.Background())
+	if c.err != nil {
+		return append(slices.Clone(c.broken), tool.ErrorOf(c.err, tool.Failed))
+	}
+	return slices.Clone(c.broken)
 }
 
 // RegisterScript adds a tool written as a script; t is what the sandbox read
@@ -261,11 +213,8 @@ func (h *Host) RegisterScript(t tool.Tool, load func() (tool.Script, error)) err
 		t.State = tool.Ready
 	}
 	grantNeeds(&t)
-	if err := h.registry.Register(&t, h.scriptRunner(&t, load), false); err != nil {
-		return err
-	}
-	h.scripts.Store(&t, load)
-	return nil
+	o := &offered{&t, h.scriptRunner(&t, load), load}
+	return h.registry.change(func(c *catalog) error { return c.add(layerScript, o, false) })
 }
 
 func (h *Host) scriptRunner(t *tool.Tool, load func() (tool.Script, error)) tool.Runner {
@@ -303,25 +252,28 @@ func (h *Host) Describe(ctx context.Context, s tool.Script) (tool.Tool, error) {
 	return h.opts.Sandbox.Describe(ctx, s)
 }
 
-// Tools returns all tools, in the order of registration. A tool that says by a
+// Tools returns all tools: the built-in ones, those of the source and of the user,
+// and those that the program registered. It searches the source where nobody has
+// yet; what is wrong with it says [Host.Broken]. A tool that says by a
 // function of its own whether it can be used here is asked, once until the
 // next [Host.Refresh]; where it cannot, its State and Reason say so.
 func (h *Host) Tools() []tool.Tool {
-	list := h.registry.Tools()
+	c := h.tools(context.Background())
+	list := c.list()
 	tools := make([]tool.Tool, len(list))
 	for i, t := range list {
-		tools[i] = h.described(t)
+		tools[i] = h.described(c, t)
 	}
 	return tools
 }
 
 // described returns a tool with the state that it is in.
-func (h *Host) described(t *tool.Tool) tool.Tool {
+func (h *Host) described(c *catalog, t *tool.Tool) tool.Tool {
 	d := *t
 	if d.State != tool.Ready {
 		return d
 	}
-	if err := h.usable(context.Background(), t, nil); err != nil {
+	if err := h.usable(context.Background(), c, t, nil); err != nil {
 		d.State, d.Reason = tool.NotHere, tool.ErrorOf(err, tool.Unavailable).Message()
 	}
 	return d
@@ -330,33 +282,18 @@ func (h *Host) described(t *tool.Tool) tool.Tool {
 // Tool returns a tool by its name, in either spelling, with its state as in
 // [Host.Tools].
 func (h *Host) Tool(name string) (tool.Tool, error) {
-	t, _, err := h.lookup(name)
+	c := h.tools(context.Background())
+	o, err := c.lookup(name)
 	if err != nil {
 		return tool.Tool{}, err
 	}
-	return h.described(t), nil
-}
-
-// lookup finds a tool. Where there is none but a broken file has the name, what
-// is wrong with the file says more.
-func (h *Host) lookup(name string) (*tool.Tool, tool.Runner, error) {
-	t, run, err := h.registry.Lookup(name)
-	if err == nil {
-		return t, run, nil
-	}
-	for _, e := range h.Broken() {
-		file := path.Base(filepath.ToSlash(e.Pos.File))
-		if tool.Key(strings.TrimSuffix(file, path.Ext(file))) == tool.Key(name) {
-			return nil, nil, e
-		}
-	}
-	return nil, nil, err
+	return h.described(c, o.tool), nil
 }
 
 // Groups counts the tools of each group.
 func (h *Host) Groups() map[string]int {
 	groups := map[string]int{}
-	for _, t := range h.registry.Tools() {
+	for _, t := range h.tools(context.Background()).list() {
 		groups[t.DisplayGroup()]++
 	}
 	return groups
@@ -431,10 +368,11 @@ func (h *Host) expand(word string) ([]string, error) {
 // tokens, by name and in all. A tool that there is not counts as an unknown one.
 func (h *Host) Overhead(names ...string) (each []int, total int) {
 	total = tool.BaseOverhead
+	c := h.tools(context.Background())
 	for _, name := range names {
 		n := tool.UnknownOverhead
-		if t, _, err := h.registry.Lookup(name); err == nil {
-			n = t.EstimateOverhead()
+		if o, err := c.lookup(name); err == nil {
+			n = o.tool.EstimateOverhead()
 		}
 		each = append(each, n)
 		total += n

@@ -246,12 +246,12 @@ func (p caller) reaches(ctx context.Context, t *tool.Tool) error {
 	if err := p.run.newPass(t, tool.Call{Tool: t.Name, Caller: tool.ByScript}, p.pass).rights().admissible(); err != nil {
 		return err
 	}
-	return p.run.host.usable(ctx, t, nil)
+	return p.run.host.usable(ctx, p.run.tools.catalog(), t, nil)
 }
 
 func (p caller) listTools(ctx context.Context, _ tool.Effect) (tool.Outcome, error) {
 	list := tool.List{}
-	for _, t := range p.run.host.registry.Tools() {
+	for _, t := range p.run.tools.catalog().list() {
 		if p.reaches(ctx, t) == nil {
 			list = append(list, tool.NewDict("name", t.Name, "description", t.Description, "group", t.DisplayGroup()))
 		}
@@ -263,13 +263,14 @@ func (p caller) listTools(ctx context.Context, _ tool.Effect) (tool.Outcome, err
 }
 
 func (p caller) describeTool(ctx context.Context, e tool.Effect) (tool.Outcome, error) {
-	t, _, err := p.run.host.lookup(e.Args.Text("name"))
+	o, err := p.run.tools.catalog().lookup(e.Args.Text("name"))
 	if err == nil {
-		err = p.reaches(ctx, t)
+		err = p.reaches(ctx, o.tool)
 	}
 	if err != nil {
 		return tool.Outcome{}, err
 	}
+	t := o.tool
 	schema, err := t.ArgsSchema()
 	if err != nil {
 		return tool.Outcome{}, err

@@ -13,6 +13,7 @@ import (
 type pins struct {
 	host   *Host
 	record history.Record
+	now    *catalog
 
 	mu    sync.Mutex
 	tools map[string]*pinned // by key
@@ -52,7 +53,7 @@ func (p *pins) pin(name string, t *pinned) {
 
 // find is the [finder] of a recorded run.
 func (p *pins) find(ctx context.Context, c *tool.Call) (*tool.Tool, tool.Runner, error) {
-	current, runner, err := p.host.lookup(c.Tool)
+	current, runner, err := p.now.find(ctx, c)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	pin := p.tools[tool.Key(c.Tool)]
@@ -68,6 +69,8 @@ func (p *pins) find(ctx context.Context, c *tool.Call) (*tool.Tool, tool.Runner,
 	}
 	return p.pinned(ctx, pin, current, runner, err)
 }
+
+func (p *pins) catalog() *catalog { return p.now }
 
 // pinned returns a pinned tool. current, which may be nil with an error, is what
 // there is now of its name.
@@ -87,11 +90,11 @@ func (p *pins) pinned(ctx context.Context, pin *pinned, current *tool.Tool, runn
 
 // keep notes a tool with its script, so that the run can be resumed with it.
 func (p *pins) keep(ctx context.Context, at tool.Place, t *tool.Tool) error {
-	load, ok := p.host.scripts.Load(t)
-	if !ok || len(at) == 0 {
+	o, err := p.now.lookup(t.Name)
+	if err != nil || o.load == nil || len(at) == 0 {
 		return nil // it is written in Go
 	}
-	s, err := load.(func() (tool.Script, error))()
+	s, err := o.load()
 	if err != nil {
 		return err
 	}

@@ -172,7 +172,7 @@ func (h *Host) runOf(ctx context.Context, p *Program, c *tool.Call, above *pass)
 		c.Args = p.Args
 		return p.replay.run, nil
 	}
-	r := h.newRun(c.ID)
+	r := h.newRun(ctx, c.ID)
 	r.parks = p.Parks
 	err := r.open(ctx, p, c)
 	if err == nil && p.named != nil {

@@ -46,8 +46,8 @@ func (h *Host) Replay(ctx context.Context, o Replay) (*Replayed, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &replaying{Replay: o, record: history.NewReplay(log, o.With != nil, o.From), pins: pins{host: h, record: log}}
-	r.run = &run{host: h, id: o.Program.ID, record: r.record, find: r.find, approve: approveReplayed}
+	r := &replaying{Replay: o, record: history.NewReplay(log, o.With != nil, o.From), pins: pins{host: h, record: log, now: h.tools(ctx)}}
+	r.run = &run{host: h, id: o.Program.ID, record: r.record, tools: r, approve: approveReplayed}
 	if err := r.run.resume(ctx, &r.pins, false); err != nil {
 		return nil, err
 	}
@@ -98,7 +98,7 @@ func (r *replaying) findThen(ctx context.Context, c *tool.Call) (*tool.Tool, too
 		return nil, nil, err
 	}
 	key := tool.Key(c.Tool)
-	current, runner, err := r.host.lookup(c.Tool)
+	current, runner, err := r.now.find(ctx, c)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.With != nil && !r.Root && r.record.Forked(c.Place) && key == tool.Key(r.With.Name) {

@@ -131,10 +131,10 @@ func (r rights) callersHave(c tool.Capability) error {
 }
 
 func (r rights) has(t *tool.Tool, c tool.Capability) error {
-	if !r.of.run.host.includes(t.Needs, c) {
+	if !r.of.run.tools.catalog().includes(t.Needs, c) {
 		return r.undeclared(t, c)
 	}
-	if !r.of.run.host.includes(t.Granted, c) {
+	if !r.of.run.tools.catalog().includes(t.Granted, c) {
 		return r.ungranted(t, c)
 	}
 	return nil
@@ -154,17 +154,17 @@ func (r rights) callers() iter.Seq[*pass] {
 
 // includes reports whether a set covers a concrete capability. A tool is
 // covered also by its group, and in either spelling of its name.
-func (h *Host) includes(set []tool.Capability, c tool.Capability) bool {
-	if c.Name != "tool" {
-		return tool.AllowsAny(set, c)
+func (c *catalog) includes(set []tool.Capability, one tool.Capability) bool {
+	if one.Name != "tool" {
+		return tool.AllowsAny(set, one)
 	}
 	group := ""
-	if t, _, err := h.registry.Lookup(c.Target); err == nil {
-		group = "@" + t.DisplayGroup()
+	if o, err := c.lookup(one.Target); err == nil {
+		group = "@" + o.tool.DisplayGroup()
 	}
 	return slices.ContainsFunc(set, func(has tool.Capability) bool {
 		return has.Name == "tool" &&
-			(has.Target == "" || has.Target == group || tool.Key(has.Target) == tool.Key(c.Target))
+			(has.Target == "" || has.Target == group || tool.Key(has.Target) == tool.Key(one.Target))
 	})
 }
 

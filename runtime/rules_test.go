@@ -211,11 +211,11 @@ func TestGrantsOfFoundTools(t *testing.T) {
 	for location, want := range map[tool.Location]bool{tool.Project: false, tool.Builtin: true, tool.Personal: true, tool.Embedded: false, "": false} {
 		r := newRig(t, func(o *runtime.Options) {
 			box := o.Sandbox
-			o.Discover = func(ctx context.Context) ([]tool.Found, []*tool.Error, error) {
+			o.Discover = func(ctx context.Context, _ runtime.Source) (runtime.Discovered, error) {
 				s := tool.Script{Path: "t.star", Source: source}
 				x, err := box.Describe(ctx, s)
 				x.Location = location
-				return []tool.Found{{Tool: x, Load: func() (tool.Script, error) { return s, nil }}}, nil, err
+				return runtime.Discovered{Tools: []tool.Found{{Tool: x, Load: func() (tool.Script, error) { return s, nil }}}}, err
 			}
 		})
 		if _, err := r.call(); (err == nil) != want {

@@ -14,7 +14,7 @@ type run struct {
 	host      *Host
 	id        string
 	record    history.Record // [history.None] where nothing is recorded
-	find      finder         // the tools that it calls
+	tools     finder         // that it calls
 	rules     []tool.Rule    // none in a replay, of which the record decides
 	approve   Approve        // nil: nobody approves anything
 	approvals *approvals     // those that hold permanently
@@ -26,17 +26,16 @@ type run struct {
 	waits   waits
 }
 
-// A finder returns a tool by the name in a call, and how it is run.
-type finder func(ctx context.Context, c *tool.Call) (*tool.Tool, tool.Runner, error)
-
-// newRun returns a run that is not recorded.
-func (h *Host) newRun(id string) *run {
-	return &run{host: h, id: id, record: history.None{}, find: h.find, rules: h.rules, approve: h.opts.Approve, approvals: &h.approvals}
+// A finder returns a tool by the name in a call, and how it is run. The catalog is
+// that of the time at which the run began.
+type finder interface {
+	find(ctx context.Context, c *tool.Call) (*tool.Tool, tool.Runner, error)
+	catalog() *catalog
 }
 
-// find is the [finder] of what is there now.
-func (h *Host) find(_ context.Context, c *tool.Call) (*tool.Tool, tool.Runner, error) {
-	return h.lookup(c.Tool)
+// newRun returns a run that is not recorded.
+func (h *Host) newRun(ctx context.Context, id string) *run {
+	return &run{host: h, id: id, record: history.None{}, tools: h.tools(ctx), rules: h.rules, approve: h.opts.Approve, approvals: &h.approvals}
 }
 
 // open has a program recorded, if it is to be. One that is resumed gets script and
@@ -109,8 +108,8 @@ func opened(l *history.Log, err error) (history.Record, error) {
 
 // keep has the run kept in a record, which an earlier process may have begun.
 func (r *run) keep(ctx context.Context, record history.Record, resumed bool) error {
-	pins := &pins{host: r.host, record: record}
-	r.record, r.id, r.find = record, record.Run().ID, pins.find
+	pins := &pins{host: r.host, record: record, now: r.tools.catalog()}
+	r.record, r.id, r.tools = record, record.Run().ID, pins
 	r.approvals = &approvals{above: r.approvals}
 	if !resumed {
 		return nil

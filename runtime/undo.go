@@ -427,7 +427,8 @@ func (h *Host) undoByTool(ctx context.Context, name string, args *tool.Dict) (to
 	c := tool.Call{Tool: name, Args: args, Caller: tool.ByScript, Reasoning: "take back what a call did"}
 	above, done := h.forWhom(ctx, &c)
 	defer done()
-	t, runner, err := h.lookup(name)
+	now := h.tools(ctx)
+	t, runner, err := now.find(ctx, &c)
 	if err != nil {
 		return tool.Outcome{}, err
 	}
@@ -446,7 +447,7 @@ func (h *Host) undoByTool(ctx context.Context, name string, args *tool.Dict) (to
 	if err := p.admitCall(); err != nil {
 		return tool.Outcome{}, err
 	}
-	if err := h.usable(ctx, t, runner); err != nil {
+	if err := h.usable(ctx, now, t, runner); err != nil {
 		return tool.Outcome{}, err
 	}
 	if err := p.approve(ctx); err != nil {

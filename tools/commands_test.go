@@ -36,12 +36,12 @@ func commandHost(t *testing.T, dir string, commands map[string]stdlib.CommandRul
 	find.Describe = box.Describe
 	host, err := runtime.New(&runtime.Options{
 		Sandbox: box, Modules: effects, WorkDir: dir,
-		Discover: func(ctx context.Context) ([]tool.Found, []*tool.Error, error) {
+		Discover: func(ctx context.Context, _ runtime.Source) (runtime.Discovered, error) {
 			p, err := found.Load(ctx, dir, find)
 			if err != nil {
-				return nil, nil, err
+				return runtime.Discovered{}, err
 			}
-			return p.Tools, p.Broken, nil
+			return runtime.Discovered{Tools: p.Tools, Broken: p.Broken}, nil
 		},
 		Close: world.Close,
 	})

@@ -1,0 +1,351 @@
+package runtime
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/cassidy-run/cassidy/runtime/tool"
+)
+
+// A registry is the tools of a host, in layers that are replaced one at a time.
+type registry struct {
+	searching chan struct{} // holds whoever searches the source: one search at a time
+
+	mu   sync.Mutex // guards what follows
+	src  Source
+	next catalog  // what has changed, but for the names
+	now  *catalog // what is seen of it, or nil where it has changed since
+}
+
+// A catalog is the tools of a host at one time. One that is seen does not change:
+// a call and all that it calls see the catalog that was there when it began.
+type catalog struct {
+	layers   [layers][]*offered
+	reserved map[string]bool     // the keys of built-in tools
+	tools    map[string]*offered // by key
+	names    []string            // the keys, in the order in which tools are listed
+	broken   []*tool.Error       // the files of the source without a usable tool
+	searched bool                // the source was
+	err      error               // why it could not be, or nil
+	answers  *answers
+}
+
+// An offered tool is one with all that it takes to call it.
+type offered struct {
+	tool *tool.Tool
+	run  tool.Runner
+	load func() (tool.Script, error) // of a script; else nil
+}
+
+// A layer is where tools come from. They are listed in this order.
+type layer uint8
+
+const (
+	layerBuiltin layer = iota
+	layerSource
+	layerUser
+	layerScript // of RegisterScript
+	layerGo
+	layers
+)
+
+// layerOf returns the layer of a tool that a search has found.
+func layerOf(t *tool.Tool) layer {
+	switch t.Location {
+	case tool.Builtin:
+		return layerBuiltin
+	case tool.Personal:
+		return layerUser
+	}
+	return layerSource
+}
+
+func (r *registry) begin(src Source, reserved []string) {
+	r.searching, r.src = make(chan struct{}, 1), src
+	r.next = catalog{tools: map[string]*offered{}, reserved: map[string]bool{}, answers: &answers{}}
+	for _, name := range reserved {
+		r.next.reserved[tool.Key(name)] = true
+	}
+}
+
+// source returns where the scripts come from now.
+func (r *registry) source() Source {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.src
+}
+
+// current returns the tools without searching for any.
+func (r *registry) current() *catalog {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.now == nil {
+		r.now = r.next.copy()
+	}
+	return r.now
+}
+
+// copy returns the catalog as it is seen from now on.
+func (c *catalog) copy() *catalog {
+	seen := *c
+	seen.tools, seen.names = maps.Clone(c.tools), make([]string, 0, len(c.tools))
+	for l := range c.layers {
+		seen.layers[l] = slices.Clone(c.layers[l])
+		for _, o := range c.layers[l] {
+			seen.names = append(seen.names, tool.Key(o.tool.Name))
+		}
+	}
+	return &seen
+}
+
+// change changes the tools, unless edit fails, which then has changed nothing.
+func (r *registry) change(edit func(c *catalog) error) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if err := edit(&r.next); err != nil {
+		return err
+	}
+	r.now = nil
+	return nil
+}
+
+// add adds a tool to a layer. It fails where the name is not valid or there is no
+// way to run it, and where another tool has the name, in either spelling, unless
+// replace is set. A built-in tool is never replaced.
+func (c *catalog) add(l layer, o *offered, replace bool) error {
+	t := o.tool
+	if err := tool.CheckName(t.Name); err != nil {
+		return err
+	}
+	if o.run == nil {
+		return tool.Errorf(tool.Invalid, "tool '%s': handler must be a function", t.Name)
+	}
+	key := tool.Key(t.Name)
+	old := c.tools[key]
+	switch {
+	case t.Location != tool.Builtin && (c.reserved[key] || old != nil && old.tool.Location == tool.Builtin):
+		return tool.Errorf(tool.Invalid, "tool '%s' has the name of a built-in tool", t.Name).WithHint("Rename your custom tool")
+	case old != nil && !replace:
+		return tool.Errorf(tool.Invalid, "tool '%s' is already registered", t.Name).WithHint("each tool must have a unique name; - and _ are the same")
+	case old != nil:
+		c.remove(old)
+	}
+	c.layers[l] = append(c.layers[l], o)
+	c.tools[key] = o
+	return nil
+}
+
+// remove removes a tool.
+func (c *catalog) remove(o *offered) {
+	for l := range c.layers {
+		c.layers[l] = slices.DeleteFunc(c.layers[l], func(x *offered) bool { return x == o })
+	}
+	delete(c.tools, tool.Key(o.tool.Name))
+}
+
+// found replaces the layers of the scripts by what a search came upon.
+func (c *catalog) found(d *Discovered, offer func(*tool.Found) *offered) {
+	for l := layerBuiltin; l <= layerUser; l++ {
+		for _, o := range c.layers[l] {
+			delete(c.tools, tool.Key(o.tool.Name))
+		}
+		c.layers[l] = nil
+	}
+	c.broken = slices.Concat(d.Broken, d.Beside)
+	for i := range d.Tools {
+		o := offer(&d.Tools[i])
+		if err := c.add(layerOf(o.tool), o, false); err != nil {
+			e := *tool.ErrorOf(err, tool.Invalid)
+			e.Pos.File = o.tool.Path
+			c.broken = append(c.broken, &e)
+		}
+	}
+	c.searched, c.err, c.answers = true, nil, &answers{}
+}
+
+// lookup returns a tool by its name, in either spelling. For an unknown name the
+// error, of kind NotFound, names the nearest one; where a broken file has the
+// name, what is wrong with the file says more.
+func (c *catalog) lookup(name string) (*offered, error) {
+	key := tool.Key(name)
+	if o := c.tools[key]; o != nil {
+		return o, nil
+	}
+	if c.err != nil {
+		return nil, c.err
+	}
+	for _, e := range c.broken {
+		file := path.Base(filepath.ToSlash(e.Pos.File))
+		if tool.Key(strings.TrimSuffix(file, path.Ext(file))) == key {
+			return nil, e
+		}
+	}
+	var near []string
+	if key := tool.Nearest(key, c.names); key != "" {
+		near = append(near, c.tools[key].tool.Name)
+	}
+	err := tool.Errorf(tool.NotFound, "Unknown tool: %s%s", name, tool.DidYouMean(name, near))
+	if len(c.names) == 0 {
+		return nil, err.WithHint("there are no tools")
+	}
+	return nil, err.WithHint("the tools are: %s", c.someNames())
+}
+
+// someNames lists the names for a message, which ten thousand tools would fill.
+func (c *catalog) someNames() string {
+	const shown = 20
+	names := make([]string, 0, shown+1)
+	for _, key := range c.names {
+		if len(names) == shown {
+			names = append(names, "…")
+			break
+		}
+		names = append(names, c.tools[key].tool.Name)
+	}
+	return strings.Join(names, ", ")
+}
+
+// list returns all tools, in the order of their layers.
+func (c *catalog) list() []*tool.Tool {
+	list := make([]*tool.Tool, len(c.names))
+	for i, key := range c.names {
+		list[i] = c.tools[key].tool
+	}
+	return list
+}
+
+// find is the [finder] of a run that is not recorded.
+func (c *catalog) find(_ context.Context, call *tool.Call) (*tool.Tool, tool.Runner, error) {
+	o, err := c.lookup(call.Tool)
+	if err != nil {
+		return nil, nil, err
+	}
+	return o.tool, o.run, nil
+}
+
+func (c *catalog) catalog() *catalog { return c }
+
+// answers are what the tools' own checks have said, whether they can be used
+// here. Those that are asked for meanwhile belong to the catalog that asked.
+type answers struct {
+	mu   sync.Mutex
+	said map[*tool.Tool]error
+}
+
+func (a *answers) get(t *tool.Tool) (err error, known bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	err, known = a.said[t]
+	return err, known
+}
+
+func (a *answers) put(t *tool.Tool, err error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.said == nil {
+		a.said = map[*tool.Tool]error{}
+	}
+	a.said[t] = err
+}
+
+// tools returns the tools of now. The first time it searches the source; where
+// that fails, the tools written in Go are there all the same, and the next call
+// searches again.
+func (h *Host) tools(ctx context.Context) *catalog {
+	c := h.registry.current()
+	if c.searched || h.opts.Discover == nil {
+		return c
+	}
+	if err := h.search(ctx, func(c *catalog) (Source, bool) { return h.registry.source(), !c.searched }, nil); err != nil {
+		failed := *h.registry.current()
+		failed.err = tool.AsError(err, tool.Failed)
+		return &failed
+	}
+	return h.registry.current()
+}
+
+// Refresh searches the source again: new files become tools, changed ones are
+// read anew, and those of deleted files go. A file that is broken now keeps the
+// last version that was not, if the host has read that, and is listed by
+// [Host.Broken]. Tools written in Go stay. Each tool is asked again whether it
+// can be used here. Calls that are under way keep the tools that they began with.
+func (h *Host) Refresh(ctx context.Context) error {
+	if h.opts.Discover == nil {
+		return h.registry.change(func(c *catalog) error {
+			c.answers = &answers{}
+			return nil
+		})
+	}
+	return h.search(ctx, func(*catalog) (Source, bool) { return h.registry.source(), true }, nil)
+}
+
+// Swap replaces the source of the host's scripts: all of its tools at once, while
+// calls that are under way keep those that they began with. Where a file of the
+// new source is broken, or it cannot be read, nothing changes, and the error
+// holds what is wrong with each file. It fails with kind Invalid for a host that
+// searches for no scripts.
+func (h *Host) Swap(ctx context.Context, src Source) error {
+	if h.opts.Discover == nil {
+		return tool.Errorf(tool.Invalid, "the host searches for no scripts, so there is no source to swap")
+	}
+	whole := func(d *Discovered) error {
+		var all []error
+		for _, e := range d.Broken {
+			all = append(all, e)
+		}
+		return errors.Join(all...)
+	}
+	return h.search(ctx, func(*catalog) (Source, bool) { return src, true }, whole)
+}
+
+// search searches the source that choose names, if it wants that, and takes what
+// it came upon, unless accept fails; nil accepts all.
+func (h *Host) search(ctx context.Context, choose func(*catalog) (Source, bool), accept func(*Discovered) error) error {
+	r := &h.registry
+	select {
+	case r.searching <- struct{}{}:
+	case <-ctx.Done():
+		return tool.AsError(context.Cause(ctx), tool.Canceled)
+	}
+	defer func() { <-r.searching }()
+	if err := context.Cause(ctx); err != nil {
+		return tool.AsError(err, tool.Canceled)
+	}
+	src, wanted := choose(r.current())
+	if !wanted {
+		return nil
+	}
+	found, err := h.opts.Discover(ctx, src)
+	if named, ok := src.files.(texts); ok {
+		found.Broken = append(found.Broken, named.misnamed()...)
+	}
+	if err == nil && accept != nil {
+		err = accept(&found)
+	}
+	if err != nil {
+		return err
+	}
+	return r.change(func(c *catalog) error {
+		r.src = src
+		c.found(&found, h.offer)
+		return nil
+	})
+}
+
+// offer makes a tool of a script that was found.
+func (h *Host) offer(f *tool.Found) *offered {
+	t := &f.Tool
+	if t.State == "" {
+		t.State = tool.Ready
+	}
+	if t.Location == tool.Builtin || t.Location == tool.Personal {
+		grantNeeds(t)
+	}
+	return &offered{t, h.scriptRunner(t, f.Load), f.Load}
+}

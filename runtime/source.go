@@ -1,0 +1,41 @@
+package runtime
+
+import (
+	"io/fs"
+	"maps"
+
+	"github.com/cassidy-run/cassidy/runtime/tool"
+)
+
+// A Source is where the scripts of a host come from; see [Dir], [FS] and
+// [Scripts]. The zero value has none. It is a value that may be shared.
+type Source struct {
+	dir   string
+	files fs.FS
+}
+
+// Dir is a project folder: its scripts lie in the folder .cassidy below path.
+func Dir(path string) Source { return Source{dir: path} }
+
+// FS is a file system with tools at its root: files that end in .star, .lua or
+// .md, and what they load in lib. Beside them stand the folders workflows,
+// policies, skills and agents. Its files are read again by [Host.Refresh], and
+// known by their content, not by their times. A nil f is a source without files.
+func FS(f fs.FS) Source { return Source{files: f} }
+
+// Scripts is a source in memory, as [FS]: texts by the names of their files, such
+// as "greet.star" or "lib/words.star". The map is copied.
+func Scripts(files map[string]string) Source { return FS(texts(maps.Clone(files))) }
+
+// Folder returns the project folder, or "" where the source is none.
+func (s Source) Folder() string { return s.dir }
+
+// Files returns the file system, or nil where the source is a folder.
+func (s Source) Files() fs.FS { return s.files }
+
+// A Discovered is what a search of a source came upon.
+type Discovered struct {
+	Tools  []tool.Found
+	Broken []*tool.Error // the files of the source that are not right, with their positions
+	Beside []*tool.Error // other such files: those of the user
+}
