@@ -82,8 +82,21 @@ type Options struct {
 	//
 	//	agent.ModelModule(func(context.Context) (model.Model, error) { return m, nil })
 	Modules []tool.Module
-	// Timeout is the wall time of a call; 0 means 30 seconds.
+	// Rules allow, deny or ask for what tools want to do, beside those of the user's
+	// config. Of all rules about a capability Deny wins, then Ask.
+	Rules []Rule
+	// Limits are those of a call whose tool sets none; a zero field means the
+	// default. MaxLimits are the most that any call may have, whatever its tool
+	// sets, beside those of the user's config; a zero field means no maximum.
+	Limits, MaxLimits Limits
+	// Commands are rules for commands by their names, beside those of the user's
+	// config. For the same name they replace that one's.
+	Commands map[string]CommandRule
+	// Timeout is the wall time of a call whose tool sets none; 0 means 30 seconds.
 	Timeout time.Duration
+	// MaxTimeout is the most wall time that any call may have, beside that of the
+	// user's config; 0 means no maximum.
+	MaxTimeout time.Duration
 	// Approve decides on calls of risky tools that no person made. Nil denies
 	// them; see [runtime.ApproveAll].
 	Approve runtime.Approve
@@ -159,7 +172,7 @@ func Open(dir string, o *Options) (*runtime.Host, error) {
 	stopAudit := func() {}
 	host, err := runtime.New(&runtime.Options{
 		Sandbox: box.strangers, Builtin: box.ours, Modules: effects, WorkDir: dir,
-		Timeout: opts.Timeout, MaxTimeout: config.Limits.Timeout, Limits: config.Limits.Limits, Rules: config.Rules, Approve: opts.Approve, Ask: opts.Ask,
+		Timeout: opts.Timeout, MaxTimeout: maxTimeout(&opts, &config), Limits: opts.Limits, MaxLimits: opts.MaxLimits.AtMost(config.Limits.Limits), Rules: rules(&opts, &config), Approve: opts.Approve, Ask: opts.Ask,
 		Presets: tools.Presets(), Journal: runs.opener(), Project: root,
 		Source:   runtime.Dir(lookIn),
 		Discover: func(ctx context.Context, src runtime.Source) (runtime.Discovered, error) { return discover(ctx, src, find) },
@@ -179,12 +192,9 @@ func Open(dir string, o *Options) (*runtime.Host, error) {
 
 // openWorld opens what the effects of scripts act on.
 func openWorld(root, dir string, o *Options, c *project.Config) (*stdlib.World, error) {
-	var commands map[string]stdlib.CommandRule
-	if c.Commands != nil {
-		var err error
-		if commands, err = stdlib.ParseCommands(c.Commands); err != nil {
-			return nil, err
-		}
+	commands, err := commandRules(o, c)
+	if err != nil {
+		return nil, err
 	}
 	world, err := stdlib.Open(&stdlib.Options{
 		Root: root, WorkDir: dir, Protect: []string{o.Home, o.State, o.Cache, o.Config, o.Audit}, Env: o.Env, Launch: launcher(c.Sandbox), Commands: commands,

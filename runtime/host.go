@@ -57,11 +57,14 @@ type Options struct {
 	// Timeout is the wall time of a call whose tool sets none; 0 means
 	// tool.DefaultTimeout.
 	Timeout time.Duration
-	// MaxTimeout is the most that a tool may set for itself; 0 is any.
+	// MaxTimeout is the most wall time that any call may have; 0 means no maximum.
 	MaxTimeout time.Duration
-	// Limits are the most that a call may have, whatever its tool asks for. A
-	// zero field bounds nothing.
+	// Limits are those of a call whose tool sets none. A zero field means the
+	// default; see [tool.DefaultLimits].
 	Limits tool.Limits
+	// MaxLimits are the most that any call may have, whatever it or its tool sets. A
+	// zero field means no maximum.
+	MaxLimits tool.Limits
 	// Rules are what the user lets tools do unasked, wants to be asked about
 	// each time, or refuses.
 	Rules []tool.Rule
@@ -135,8 +138,8 @@ func New(o *Options) (*Host, error) {
 			return nil, err
 		}
 	}
-	if h.opts.Timeout < 0 || h.opts.MaxTimeout < 0 {
-		return nil, tool.Errorf(tool.Invalid, "Options.Timeout and MaxTimeout must not be negative")
+	if h.opts.Timeout < 0 || h.opts.MaxTimeout < 0 || anyNegative(h.opts.Limits) || anyNegative(h.opts.MaxLimits) {
+		return nil, tool.Errorf(tool.Invalid, "Options.Timeout, MaxTimeout, Limits and MaxLimits must not be negative")
 	}
 	if h.opts.Discover != nil && h.opts.Sandbox == nil {
 		return nil, tool.Errorf(tool.Invalid, "Options.Discover finds scripts, and there is no Sandbox to run them in")

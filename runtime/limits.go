@@ -24,20 +24,18 @@ const (
 )
 
 // limits are those of one call, all of them set: what the call sets, else the
-// tool, else the default, and no more than the host allows.
+// tool, else the host's default, and no more than the host allows.
 func (h *Host) limits(c tool.Call, t *tool.Tool) tool.Limits {
-	l := c.Limits.Or(t.Limits).Or(tool.DefaultLimits())
-	most := h.opts.Limits.Or(l)
-	return tool.Limits{
-		Steps:  min(l.Steps, most.Steps),
-		CPU:    min(l.CPU, most.CPU),
-		Memory: min(l.Memory, most.Memory),
-		Result: min(l.Result, most.Result),
-	}
+	return c.Limits.Or(t.Limits).Or(h.opts.Limits).Or(tool.DefaultLimits()).AtMost(h.opts.MaxLimits)
 }
 
 // timeout is the wall time of a call of a tool.
 func (h *Host) timeout(t *tool.Tool) time.Duration {
 	d := cmp.Or(t.Timeout, h.opts.Timeout)
 	return min(d, cmp.Or(h.opts.MaxTimeout, d))
+}
+
+// anyNegative reports whether a field of l is negative.
+func anyNegative(l tool.Limits) bool {
+	return l.Steps < 0 || l.CPU < 0 || l.Memory < 0 || l.Result < 0
 }

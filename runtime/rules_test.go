@@ -331,19 +331,22 @@ func TestAPanicOfAnEffectIsTheToolsFailure(t *testing.T) {
 // the host allows.
 func TestLimits(t *testing.T) {
 	cases := []struct {
-		most, tool, call, want tool.Limits
+		host, most, tool, call, want tool.Limits
 	}{
 		{want: tool.Limits{Steps: tool.DefaultSteps, CPU: tool.DefaultCPU, Memory: tool.DefaultMemory, Result: tool.DefaultResult}},
 		{tool: tool.Limits{Steps: 9e9, Memory: 1 << 40}, call: tool.Limits{Result: 5},
 			want: tool.Limits{Steps: 9e9, CPU: tool.DefaultCPU, Memory: 1 << 40, Result: 5}},
 		{most: tool.Limits{Steps: 7, CPU: 8, Memory: 9, Result: 10}, tool: tool.Limits{Steps: 9e9, Memory: 3},
 			want: tool.Limits{Steps: 7, CPU: 8, Memory: 3, Result: 10}},
+		{host: tool.Limits{Steps: 1, CPU: 2, Memory: 3, Result: 40}, want: tool.Limits{Steps: 1, CPU: 2, Memory: 3, Result: 40}},
+		{host: tool.Limits{Steps: 1, Result: 40}, most: tool.Limits{Steps: 20, Result: 30}, tool: tool.Limits{Steps: 50},
+			want: tool.Limits{Steps: 20, CPU: tool.DefaultCPU, Memory: tool.DefaultMemory, Result: 30}},
 		{most: tool.Limits{Memory: 1 << 40}, want: tool.Limits{Steps: tool.DefaultSteps, CPU: tool.DefaultCPU, Memory: tool.DefaultMemory, Result: tool.DefaultResult}},
 	}
 	for _, c := range cases {
 		var got tool.Limits
 		r := newRig(t, func(o *runtime.Options) {
-			o.Limits = c.most
+			o.Limits, o.MaxLimits = c.host, c.most
 			o.Sandbox = box{o.Sandbox, func(_ context.Context, c tool.Call, _ tool.Effector) (tool.Outcome, error) {
 				got = c.Limits
 				return tool.Outcome{}, nil
@@ -351,7 +354,14 @@ func TestLimits(t *testing.T) {
 		})
 		r.add("t.star", star("t", "", "pass", ""), func(x *tool.Tool) { x.Limits = c.tool })
 		if _, err := r.Call(context.Background(), tool.Call{Tool: "t", Limits: c.call}); err != nil || got != c.want {
-			t.Errorf("limits of %+v, at most %+v = %+v, %v, want %+v", c.tool, c.most, got, err, c.want)
+			t.Errorf("limits of %+v, by default %+v and at most %+v = %+v, %v, want %+v", c.tool, c.host, c.most, got, err, c.want)
+		}
+	}
+	for _, l := range []tool.Limits{{Steps: -1}, {CPU: -1}, {Memory: -1}, {Result: -1}} {
+		for _, o := range []runtime.Options{{Limits: l}, {MaxLimits: l}} {
+			if _, err := runtime.New(&o); tool.KindOf(err) != tool.Invalid {
+				t.Errorf("New with %+v and at most %+v: %v, want an error of kind Invalid", o.Limits, o.MaxLimits, err)
+			}
 		}
 	}
 }

@@ -37,9 +37,9 @@ type Options struct {
 	Now func() time.Time
 	// Launch runs other programs, confined. Nil means that none are run.
 	Launch tool.Launcher
-	// Commands are the user's own rules for commands, by their names, see
-	// [ParseCommands]. Without one a command may run in the ways in which it
-	// only reads, or not at all.
+	// Commands are the rules for commands, by their names; see [ParseCommands]. Without
+	// one a command may run in the ways in which it only reads, or not at all. One
+	// that cannot hold is an error of Open.
 	Commands map[string]CommandRule
 	// Limits bound what files may cost. Zero fields mean the defaults.
 	Limits FileLimits
@@ -111,6 +111,11 @@ type World struct {
 func Open(o *Options) (*World, error) {
 	if o == nil {
 		o = &Options{}
+	}
+	for name, rule := range o.Commands {
+		if err := rule.valid(name); err != nil {
+			return nil, err
+		}
 	}
 	w := &World{
 		work: ".", env: o.Env, now: o.Now, limits: o.Limits.orDefaults(), shell: newShellWorld(o),

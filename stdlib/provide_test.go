@@ -45,7 +45,9 @@ func TestLookupErrors(t *testing.T) {
 			}
 		}
 	}
-	unset := func(_ context.Context, name string) (string, error) { return "x", fmt.Errorf("%s: %w", name, tool.ErrNotFound) }
+	unset := func(_ context.Context, name string) (string, error) {
+		return "x", fmt.Errorf("%s: %w", name, tool.ErrNotFound)
+	}
 	d := deskAt(t, &Options{Env: unset, Secrets: unset}).grant("env", "secret")
 	if got := d.must("env.get", "name", "NAME", "default", "none"); got != "none" {
 		t.Errorf("env.get of what is not set = %v, want the default", got)

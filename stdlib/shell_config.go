@@ -28,6 +28,38 @@ type CommandRule struct {
 	Read, Write []string
 }
 
+// valid returns an error of kind Invalid if the rule cannot be that of the command
+// of a name.
+func (r CommandRule) valid(name string) error {
+	if !shellName.MatchString(name) {
+		return tool.Errorf(tool.Invalid, "commands: %q is not the plain name of a command", name).
+			WithHint("the program's file goes into path, as in %s: {path: /opt/bin/mytool, exec: any}", "mytool")
+	}
+	fail := func(format string, args ...any) error {
+		return tool.Errorf(tool.Invalid, "commands: %s: "+format, append([]any{name}, args...)...).
+			WithHint("as in %s: {exec: any}, or %s: {path: /opt/bin/%s, args: [\"check *\"]}", name, name, name)
+	}
+	if r.Path != "" && !filepath.IsAbs(r.Path) {
+		return fail("path should be an absolute path, got %q", r.Path)
+	}
+	for field, paths := range map[string][]string{"read": r.Read, "write": r.Write} {
+		for _, p := range paths {
+			if !filepath.IsAbs(p) {
+				return fail("%s: %q is not an absolute path", field, p)
+			}
+		}
+	}
+	for name, value := range r.Env {
+		if name == "" || strings.ContainsAny(name, "=\x00") || strings.ContainsRune(value, 0) {
+			return fail("env: %q should be a variable's name, with a string", name)
+		}
+	}
+	if _, known := commandTable[name]; !known && name != "git" && name != shellAnyLine && !r.Any && len(r.Args) == 0 {
+		return fail("says nothing of its arguments")
+	}
+	return nil
+}
+
 // check says whether arguments fit one of a rule's lines.
 func (r CommandRule) check(name string, args []string) error {
 	for _, line := range r.Args {
@@ -76,10 +108,6 @@ func ParseCommands(v tool.Value) (map[string]CommandRule, error) {
 	rules := map[string]CommandRule{}
 	for k, v := range d.All() {
 		name, _ := k.(string)
-		if !shellName.MatchString(name) {
-			return nil, tool.Errorf(tool.Invalid, "commands: %q is not the plain name of a command", name).
-				WithHint("the program's file goes into path, as in %s: {path: /opt/bin/mytool, exec: any}", "mytool")
-		}
 		rule, err := parseCommand(name, v)
 		if err != nil {
 			return nil, err
@@ -103,7 +131,7 @@ func parseCommand(name string, v tool.Value) (CommandRule, error) {
 		var err error
 		switch field, _ := k.(string); field {
 		case "path":
-			if rule.Path, ok = v.(string); !ok || !filepath.IsAbs(rule.Path) {
+			if rule.Path, ok = v.(string); !ok || rule.Path == "" {
 				return fail("path should be an absolute path, got %s", tool.FormatJSON(v, ""))
 			}
 		case "exec":
@@ -118,9 +146,9 @@ func parseCommand(name string, v tool.Value) (CommandRule, error) {
 		case "args":
 			rule.Args, err = configTexts(v)
 		case "read":
-			rule.Read, err = configPaths(v)
+			rule.Read, err = configTexts(v)
 		case "write":
-			rule.Write, err = configPaths(v)
+			rule.Write, err = configTexts(v)
 		case "env":
 			rule.Env, err = configEnv(v)
 		default:
@@ -130,10 +158,7 @@ func parseCommand(name string, v tool.Value) (CommandRule, error) {
 			return fail("%v: %w", k, err)
 		}
 	}
-	if _, known := commandTable[name]; !known && name != "git" && name != shellAnyLine && !rule.Any && len(rule.Args) == 0 {
-		return fail("says nothing of its arguments")
-	}
-	return rule, nil
+	return rule, rule.valid(name)
 }
 
 func configTexts(v tool.Value) ([]string, error) {
@@ -152,16 +177,6 @@ func configTexts(v tool.Value) ([]string, error) {
 	return texts, nil
 }
 
-func configPaths(v tool.Value) ([]string, error) {
-	paths, err := configTexts(v)
-	for _, p := range paths {
-		if !filepath.IsAbs(p) {
-			return nil, tool.Errorf(tool.Invalid, "%q is not an absolute path", p)
-		}
-	}
-	return paths, err
-}
-
 func configEnv(v tool.Value) (map[string]string, error) {
 	d, ok := v.(*tool.Dict)
 	if !ok {
@@ -171,7 +186,7 @@ func configEnv(v tool.Value) (map[string]string, error) {
 	for k, v := range d.All() {
 		name, _ := k.(string)
 		value, ok := v.(string)
-		if !ok || name == "" || strings.ContainsAny(name, "=\x00") || strings.ContainsRune(value, 0) {
+		if !ok {
 			return nil, tool.Errorf(tool.Invalid, "%q should be a variable's name, with a string", name)
 		}
 		env[name] = value

@@ -147,6 +147,18 @@ func (l Limits) Or(others Limits) Limits {
 	}
 }
 
+// AtMost returns the limits, each field no more than that of most, where that is
+// set; a field that is not set gets that of most.
+func (l Limits) AtMost(most Limits) Limits {
+	l, most = l.Or(most), most.Or(l)
+	return Limits{
+		Steps:  min(l.Steps, most.Steps),
+		CPU:    min(l.CPU, most.CPU),
+		Memory: min(l.Memory, most.Memory),
+		Result: min(l.Result, most.Result),
+	}
+}
+
 // Key returns the one form of a tool's name under which it is found:
 // "my-tool" and "my_tool" are the same tool.
 func Key(name string) string { return strings.ReplaceAll(name, "-", "_") }

@@ -1,0 +1,88 @@
+package cassidy
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/cassidy-run/cassidy/runtime/project"
+	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/stdlib"
+)
+
+// The types with which a program describes functions, rules and limits. Those
+// packages document them.
+type (
+	// Func is one function of a [Module]; see [tool.Func].
+	Func = tool.Func
+	// EffectKind is what may happen when a function is called; see [tool.EffectKind].
+	EffectKind = tool.EffectKind
+	// Effect is one request of a script to a function; see [tool.Effect].
+	Effect = tool.Effect
+	// Grant is what a function gets for one effect; see [tool.Grant].
+	Grant = tool.Grant
+	// Outcome is what came of an effect or a call; see [tool.Outcome].
+	Outcome = tool.Outcome
+	// Param is a parameter of a function or a tool; see [tool.Param].
+	Param = tool.Param
+	// Type is the type of a parameter or a result; see [tool.Type].
+	Type = tool.Type
+	// Verdict is what a [Rule] decides; see [tool.Verdict].
+	Verdict = tool.Verdict
+	// CommandRule says how a command may run; see [stdlib.CommandRule].
+	CommandRule = stdlib.CommandRule
+)
+
+// The kinds of functions; see [tool.EffectKind]. A [Func] must have one.
+const (
+	Pure       = tool.Pure       // computes, in the script's own process
+	Recorded   = tool.Recorded   // is never the same, such as a time
+	Read       = tool.Read       // reads; can be repeated
+	Write      = tool.Write      // changes the project; staged, and can be undone
+	External   = tool.External   // acts beyond the project; at most once
+	Repeatable = tool.Repeatable // reaches beyond the project; can be repeated
+	Notice     = tool.Notice     // reports something to the user
+)
+
+// The verdicts of rules. Of the rules about a capability Deny wins over Ask, and
+// Ask over Allow.
+const (
+	Allow = tool.Allow
+	Ask   = tool.Ask
+	Deny  = tool.Deny
+)
+
+// The names of types, for [Type].Name.
+const (
+	TypeAny     = tool.TypeAny
+	TypeString  = tool.TypeString
+	TypeNumber  = tool.TypeNumber
+	TypeInteger = tool.TypeInteger
+	TypeBoolean = tool.TypeBoolean
+	TypeArray   = tool.TypeArray
+	TypeObject  = tool.TypeObject
+)
+
+// rules returns the rules of the program and those of the user's config.
+func rules(o *Options, c *project.Config) []Rule { return slices.Concat(o.Rules, c.Rules) }
+
+// maxTimeout returns the smaller of the maxima of the program and of the user's
+// config; 0 means that neither sets one.
+func maxTimeout(o *Options, c *project.Config) time.Duration {
+	return min(cmp.Or(o.MaxTimeout, c.Limits.Timeout), cmp.Or(c.Limits.Timeout, o.MaxTimeout))
+}
+
+// commandRules returns the rules for commands of the user's config and of the
+// program. For the same name those of the program win.
+func commandRules(o *Options, c *project.Config) (map[string]CommandRule, error) {
+	all := map[string]CommandRule{}
+	if c.Commands != nil {
+		var err error
+		if all, err = stdlib.ParseCommands(c.Commands); err != nil {
+			return nil, err
+		}
+	}
+	maps.Copy(all, o.Commands)
+	return all, nil
+}

@@ -1,0 +1,197 @@
+package cassidy_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cassidy-run/cassidy"
+	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/sandbox"
+)
+
+// seamHost opens a host whose tool t has this body and these needs.
+func seamHost(t *testing.T, o cassidy.Options, needs, body string) *cassidy.Host {
+	t.Helper()
+	dir := t.TempDir()
+	script := fmt.Sprintf("def t():\n    \"\"\"Do it.\"\"\"\n    %s\n\ntool(t, needs = [%s])\n", strings.ReplaceAll(body, "\n", "\n    "), needs)
+	file := filepath.Join(dir, ".cassidy", "tools", "t.star")
+	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(file, []byte(script), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	o.TrustProject, o.NoBuiltins, o.Sandbox = true, true, cassidy.Inline
+	host, err := cassidy.Open(dir, &o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := host.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return host
+}
+
+// callSeam calls the tool t, as a model does.
+func callSeam(t *testing.T, host *cassidy.Host) (cassidy.Value, error) {
+	t.Helper()
+	r, err := host.Call(t.Context(), cassidy.Call{Tool: "t"})
+	return r.Value, err
+}
+
+// configFile writes a config.
+func configFile(t *testing.T, text string) string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "config.yaml")
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+func TestOptionsRules(t *testing.T) {
+	const needs, body = `"env:HOME"`, `return env.get("HOME")`
+	env := func(_ context.Context, name string) (string, error) { return "/" + name, nil }
+	rule := func(v cassidy.Verdict) []cassidy.Rule {
+		return []cassidy.Rule{{Verdict: v, Capability: cassidy.Capability{Name: "env", Target: "HOME"}}}
+	}
+	allow := configFile(t, "allow: [\"env:HOME\"]\n")
+	for _, tt := range []struct {
+		rules  []cassidy.Rule
+		config string
+		denied bool
+	}{
+		{nil, "", false},
+		{rule(cassidy.Allow), "", false},
+		{rule(cassidy.Ask), "", true},
+		{rule(cassidy.Deny), "", true},
+		{rule(cassidy.Deny), allow, true}, // of both, deny wins
+		{rule(cassidy.Allow), configFile(t, "deny: [\"env:HOME\"]\n"), true},
+	} {
+		host := seamHost(t, cassidy.Options{Rules: tt.rules, Config: tt.config, Env: env}, needs, body)
+		got, err := callSeam(t, host)
+		if errors.Is(err, cassidy.ErrDenied) != tt.denied || err == nil && got != "/HOME" {
+			t.Errorf("with the rules %v and the config %q: %v, %v", tt.rules, tt.config, got, err)
+		}
+	}
+}
+
+func TestOptionsLimits(t *testing.T) {
+	const body = "x = 0\nfor i in range(10000):\n    x += i\nreturn x"
+	config := configFile(t, "limits: {steps: 100}\n")
+	for _, tt := range []struct {
+		o       cassidy.Options
+		limited bool
+	}{
+		{cassidy.Options{}, false},
+		{cassidy.Options{Limits: cassidy.Limits{Steps: 100}}, true},
+		{cassidy.Options{MaxLimits: cassidy.Limits{Steps: 100}}, true},
+		{cassidy.Options{MaxLimits: cassidy.Limits{Steps: 1e9}}, false},
+		{cassidy.Options{Limits: cassidy.Limits{Steps: 1e9}, MaxLimits: cassidy.Limits{Steps: 100}}, true},
+		{cassidy.Options{MaxLimits: cassidy.Limits{Steps: 1e9}, Config: config}, true},
+	} {
+		_, err := callSeam(t, seamHost(t, tt.o, "", body))
+		if errors.Is(err, cassidy.ErrLimit) != tt.limited || !tt.limited && err != nil {
+			t.Errorf("with the limits %+v, at most %+v and the config %q: %v", tt.o.Limits, tt.o.MaxLimits, tt.o.Config, err)
+		}
+	}
+	for _, o := range []cassidy.Options{{MaxLimits: cassidy.Limits{CPU: -1}}, {MaxTimeout: -1}} {
+		if _, err := cassidy.Open(t.TempDir(), &o); !errors.Is(err, cassidy.ErrInvalid) {
+			t.Errorf("Open with a negative maximum: %v, want an error of kind Invalid", err)
+		}
+	}
+}
+
+func TestOptionsMaxTimeout(t *testing.T) {
+	long, short := configFile(t, "limits: {timeout: 60}\n"), configFile(t, "limits: {timeout: 0.02}\n")
+	for _, o := range []cassidy.Options{
+		{MaxTimeout: 20 * time.Millisecond}, {MaxTimeout: 20 * time.Millisecond, Config: long},
+		{Config: short}, {MaxTimeout: time.Minute, Config: short},
+	} {
+		if _, err := callSeam(t, seamHost(t, o, "", "time.sleep(20)")); !errors.Is(err, cassidy.ErrTimeout) {
+			t.Errorf("with a maximum of %v and the config %q: %v, want a timeout", o.MaxTimeout, o.Config, err)
+		}
+	}
+}
+
+func TestOptionsCommands(t *testing.T) {
+	if !sandbox.LaunchConfined() {
+		t.Skip("commands cannot be confined here")
+	}
+	const needs, body = `"shell:mktemp"`, `return shell.run(["mktemp", "--version"])["exit_code"]`
+	rule := map[string]cassidy.CommandRule{"mktemp": {Any: true}}
+	config := configFile(t, "commands: {mktemp: {args: [\"never\"]}}\n")
+	allow := []cassidy.Rule{{Verdict: cassidy.Allow, Capability: cassidy.Capability{Name: "shell", Target: "mktemp"}}}
+	for _, tt := range []struct {
+		o    cassidy.Options
+		runs bool
+	}{
+		{cassidy.Options{}, false},
+		{cassidy.Options{Commands: rule}, true},
+		{cassidy.Options{Config: config}, false},
+		{cassidy.Options{Commands: rule, Config: config}, true},
+	} {
+		tt.o.Rules = allow
+		got, err := callSeam(t, seamHost(t, tt.o, needs, body))
+		if tt.runs != (err == nil) || tt.runs && got != int64(0) || !tt.runs && !errors.Is(err, cassidy.ErrDenied) {
+			t.Errorf("with the commands %v and the config %q: %v, %v", tt.o.Commands, tt.o.Config, got, err)
+		}
+	}
+	for name, rule := range map[string]cassidy.CommandRule{
+		"a b": {Any: true}, "": {Any: true}, "make": {}, "x": {Any: true, Path: "x"}, "y": {Any: true, Write: []string{"tmp"}},
+		"z": {Any: true, Env: map[string]string{"A=B": ""}},
+	} {
+		_, err := cassidy.Open(t.TempDir(), &cassidy.Options{Commands: map[string]cassidy.CommandRule{name: rule}})
+		if !errors.Is(err, cassidy.ErrInvalid) {
+			t.Errorf("Open with the command %q: %v, want an error of kind Invalid", name, err)
+		}
+	}
+}
+
+// TestOptionsEnvAndSecrets checks that the functions of the program come after the
+// sources of the user's config, and that their errors reach the caller.
+func TestOptionsEnvAndSecrets(t *testing.T) {
+	file := configFile(t, "file-value\n")
+	config := configFile(t, "secrets: {A: {env: A_TOKEN}, B: {file: \""+filepath.ToSlash(file)+"\"}, C: {env: NONE}}\n")
+	asked := map[string]bool{}
+	o := cassidy.Options{
+		Config: config,
+		Env: func(_ context.Context, name string) (string, error) {
+			if name == "A_TOKEN" {
+				return "env-value", nil
+			}
+			return "", cassidy.ErrNotFound
+		},
+		Secrets: func(ctx context.Context, name string) (string, error) {
+			if _, ok := ctx.Deadline(); ctx.Done() == nil && !ok {
+				t.Error("the context cannot end")
+			}
+			asked[name] = true
+			switch name {
+			case "D":
+				return "vault-value", nil
+			case "E":
+				return "", tool.Errorf(tool.Busy, "the vault is sealed")
+			}
+			return "", fmt.Errorf("read: %w", cassidy.ErrNotFound)
+		},
+	}
+	for name, want := range map[string]error{"A": nil, "B": nil, "C": cassidy.ErrUnavailable, "D": nil, "E": cassidy.ErrBusy, "F": cassidy.ErrUnavailable} {
+		host := seamHost(t, o, `"secret:`+name+`@example.com"`, `return secret("`+name+`")`)
+		r, err := host.Call(t.Context(), cassidy.Call{Tool: "t", Caller: tool.ByPerson})
+		if !errors.Is(err, want) || err == nil && r.Value != "{{secret:"+name+"}}" {
+			t.Errorf("secret(%s) = %v, %v, want the error %v", name, r.Value, err, want)
+		}
+	}
+	if asked["A"] || asked["B"] || asked["C"] || !asked["D"] {
+		t.Errorf("the program was asked for %v", asked)
+	}
+}
