@@ -14,6 +14,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"unicode"
 	"unicode/utf8"
 
@@ -23,8 +24,8 @@ import (
 // open returns the folder's files. A project's links must not lead out of it:
 // it may be a stranger's. A user's own may.
 func (p place) open() (fs.FS, error) {
-	if p.location == tool.Builtin {
-		return p.builtin, nil
+	if p.files != nil {
+		return p.files, nil
 	}
 	if p.location == tool.Personal {
 		return os.DirFS(p.dir), nil
@@ -75,11 +76,25 @@ type finding struct {
 	libs  string // the hash of the shared files it depends on
 	tool  *tool.Tool
 	err   *tool.Error
+	good  *finding                     // of a broken file: what it was before, or nil
+	kept  *atomic.Pointer[tool.Script] // the tool's source, once it was read; nil holds none
+}
+
+// lastGood returns the finding, or that of the file before it was broken; nil where
+// there is none whose source was read.
+func (r *finding) lastGood() *finding {
+	switch {
+	case r.err == nil && r.kept != nil && r.kept.Load() != nil:
+		return r
+	case r.err != nil:
+		return r.good
+	}
+	return nil
 }
 
 // load reads the folder: the index for what is unchanged, the rest from the
 // files.
-func (f *folder) load(ctx context.Context) ([]tool.Found, []*tool.Error, error) {
+func (f *folder) load(ctx context.Context, known *Known) ([]tool.Found, []*tool.Error, error) {
 	entries, err := fs.ReadDir(f.files, ".")
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil, nil
@@ -87,28 +102,36 @@ func (f *folder) load(ctx context.Context) ([]tool.Found, []*tool.Error, error) 
 	if err != nil {
 		return nil, nil, err
 	}
-	f.old = readIndex(f.indexFile(), f.opts.Reader)
+	names := f.toolFiles(entries)
+	file := f.indexFile(names)
+	if f.old = f.opts.Known.of(f.place); f.old == nil {
+		f.old = readIndex(file, f.opts.Reader)
+	}
 	if err := f.readLibs(); err != nil {
 		return nil, nil, err
 	}
 	f.texts = sync.OnceValue(f.libTexts)
-	findings, fresh, err := f.findings(ctx, f.toolFiles(entries))
+	findings, fresh, err := f.findings(ctx, names)
 	if err != nil {
 		return nil, nil, err
 	}
 	if fresh || len(findings) != len(f.old.findings) || len(f.libs) != len(f.old.libs) {
 		// An index that cannot be written only means reading the files again.
-		_ = writeIndex(f.indexFile(), f.opts.Reader, findings, f.libs)
+		_ = writeIndex(file, f.opts.Reader, findings, f.libs)
 	}
+	known.take(f.place, findings, f.libs)
 	found := make([]tool.Found, 0, len(findings))
 	var broken []*tool.Error
 	for i := range findings {
-		if findings[i].err != nil {
-			broken = append(broken, findings[i].err)
-			continue
+		r := &findings[i]
+		if r.err != nil {
+			broken = append(broken, r.err)
+			if r = r.good; r == nil {
+				continue
+			}
 		}
-		x := f.found(&findings[i])
-		f.judge(&x.Tool, &findings[i])
+		x := f.found(r)
+		f.judge(&x.Tool, r)
 		found = append(found, x)
 	}
 	return found, broken, nil
@@ -164,18 +187,29 @@ func (f *folder) finding(ctx context.Context, entry fs.DirEntry) (result finding
 		return finding{name: name, err: f.fileError(name, err)}, false
 	}
 	old, ok := f.old.findings[name]
-	if ok && f.old.trusts(old.stamp, stamp) && old.libs == f.libsHash(&old) {
+	if ok && f.trusts(old.stamp, stamp) && old.libs == f.libsHash(&old) {
 		return old, true
 	}
 	if stamp.text, err = f.read(name); err != nil {
-		return finding{name: name, stamp: stamp, err: f.fileError(name, err)}, false
+		return finding{name: name, stamp: stamp, err: f.fileError(name, err), good: old.lastGood()}, false
 	}
 	stamp.hash = tool.HashBytes([]byte(stamp.text))
 	if ok && old.stamp.hash == stamp.hash && old.libs == f.libsHash(&old) {
+		stamp.text = ""
 		old.stamp = stamp // touched, or too young to tell, but the same
-		return old, false
+		return old, f.place.byContent()
 	}
-	return f.describe(ctx, name, stamp), false
+	result = f.describe(ctx, name, stamp)
+	if result.err != nil {
+		result.good = old.lastGood()
+	}
+	return result, false
+}
+
+// trusts reports whether a file with this stamp is still the one that was noted
+// with the old one.
+func (f *folder) trusts(old, now stamped) bool {
+	return !f.place.byContent() && f.old.trusts(old, now)
 }
 
 // stamp says what is to be known of a file without reading it.
@@ -220,7 +254,7 @@ func (f *folder) read(name string) (string, error) {
 // describe reads what a file declares.
 func (f *folder) describe(ctx context.Context, name string, stamp stamped) finding {
 	result := finding{name: name, stamp: stamp}
-	result.stamp.text = "" // it is read again when the tool is called
+	result.stamp.text = ""
 	script := tool.Script{Path: f.shown(name), Source: stamp.text, Libs: f.texts()}
 	read := f.opts.Describe
 	if f.place.location == tool.Builtin && f.opts.DescribeBuiltin != nil {
@@ -236,8 +270,23 @@ func (f *folder) describe(ctx context.Context, name string, stamp stamped) findi
 	result.tool = &t
 	result.libs = f.libsHash(&result)
 	t.Hash = tool.HashBytes([]byte(stamp.hash + result.libs))
+	result.kept = &atomic.Pointer[tool.Script]{}
+	result.kept.Store(f.whole(name, stamp.text, &t))
 	return result
 }
+
+// whole returns the script of a tool that was described: its text with what it
+// loads.
+func (f *folder) whole(name, text string, t *tool.Tool) *tool.Script {
+	s := &tool.Script{Name: stem(name), Path: f.shown(name), Source: text, Libs: map[string]string{}, Hash: t.Hash}
+	for _, lib := range t.Loads {
+		s.Libs[lib] = f.texts()[lib]
+	}
+	return s
+}
+
+// stem is the key of the tool that a file holds.
+func stem(name string) string { return tool.Key(strings.TrimSuffix(name, path.Ext(name))) }
 
 // fileError makes any error one about a file.
 func (f *folder) fileError(name string, err error) *tool.Error {
@@ -263,7 +312,7 @@ func (f *folder) fileError(name string, err error) *tool.Error {
 }
 
 // shown is how messages name a file of the folder.
-func (f *folder) shown(name string) string { return f.place.shown + "/" + name }
+func (f *folder) shown(name string) string { return path.Join(f.place.shown, name) }
 
 // judge says whether a tool may be used, and what it is granted: a user's own
 // and cassidy's what they need, a project's what was trusted.
@@ -281,8 +330,14 @@ func (f *folder) judge(t *tool.Tool, r *finding) {
 
 // found gives a tool the way to its source.
 func (f *folder) found(r *finding) tool.Found {
-	place, opts, name, loads, want := f.place, f.opts, r.name, r.tool.Loads, r.tool.Hash
+	if r.kept == nil {
+		r.kept = &atomic.Pointer[tool.Script]{}
+	}
+	place, opts, name, loads, want, kept := f.place, f.opts, r.name, r.tool.Loads, r.tool.Hash, r.kept
 	return tool.Found{Tool: *r.tool, Load: func() (tool.Script, error) {
+		if s := kept.Load(); s != nil {
+			return *s, nil
+		}
 		files, err := place.open()
 		if err != nil {
 			return tool.Script{}, err
@@ -291,7 +346,11 @@ func (f *folder) found(r *finding) tool.Found {
 			defer closer.Close()
 		}
 		again := &folder{place: place, files: files, opts: opts}
-		return again.script(name, loads, want)
+		s, err := again.script(name, loads, want)
+		if err == nil {
+			kept.Store(&s)
+		}
+		return s, err
 	}}
 }
 
@@ -302,7 +361,7 @@ func (f *folder) script(name string, loads []string, want string) (tool.Script, 
 	if err != nil {
 		return tool.Script{}, f.fileError(name, err)
 	}
-	s := tool.Script{Name: tool.Key(strings.TrimSuffix(name, path.Ext(name))), Path: f.shown(name), Source: text, Libs: map[string]string{}}
+	s := tool.Script{Name: stem(name), Path: f.shown(name), Source: text, Libs: map[string]string{}}
 	f.libs = map[string]stamped{}
 	for _, lib := range loads {
 		if s.Libs[lib], err = f.read(lib); err != nil {
@@ -346,7 +405,7 @@ func (f *folder) readLibs() error {
 			return tool.Errorf(tool.Limit, "the shared files are more than %d, or %d MB", maxLibs, maxLibBytes>>20)
 		}
 		old, ok := f.old.libs[name]
-		if ok && f.old.trusts(old, stamp) {
+		if ok && f.trusts(old, stamp) {
 			f.libs[name] = old
 			return nil
 		}
@@ -366,7 +425,7 @@ func (f *folder) libTexts() map[string]string {
 		text := stamp.text
 		if text == "" && stamp.size > 0 {
 			var err error
-			if text, err = f.read(name); err != nil {
+			if text, err = f.read(name); err != nil || tool.HashBytes([]byte(text)) != stamp.hash {
 				continue // loading it will say so
 			}
 		}

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"hash/crc32"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"time"
@@ -35,14 +36,21 @@ func (x *index) trusts(old, now stamped) bool {
 	return old.size == now.size && old.mtime == now.mtime && x.written-old.mtime > int64(youngAge)
 }
 
-// indexFile is where the folder's index lies, or "".
-func (f *folder) indexFile() string {
+// indexFile is where the index lies of a folder with these files, or "". That of
+// files without a folder is found by their names.
+func (f *folder) indexFile(entries []fs.DirEntry) string {
 	if f.opts.Cache == "" {
 		return ""
 	}
 	of := f.place.dir
-	if f.place.location == tool.Builtin {
+	switch {
+	case f.place.location == tool.Builtin:
 		of = "builtin"
+	case f.place.files != nil:
+		of = "files"
+		for _, e := range entries {
+			of += "\n" + e.Name()
+		}
 	}
 	return filepath.Join(f.opts.Cache, "tools-"+tool.HashBytes([]byte(of))[:16]+".idx")
 }

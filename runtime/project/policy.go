@@ -70,7 +70,7 @@ func scriptFiles(root string, o *Options, folder string, kind Kind) ([]ScriptFil
 	var all []ScriptFile
 	var broken []*tool.Error
 	ledger := o.ledger(root)
-	for _, place := range userPlaces(root, o.Home, folder) {
+	for _, place := range o.userPlaces(root, folder) {
 		place.ledger = ledger
 		found, errs := place.scripts(kind)
 		for _, f := range found {

@@ -75,6 +75,13 @@ type Options struct {
 	Reader string
 	// Builtin holds cassidy's own tools; nil means none.
 	Builtin fs.FS
+	// Files are the project's scripts in place of those of a folder .cassidy: tools
+	// at the root, and beside them the folders workflows, policies and skills. Its
+	// files are known by their content. They are trusted with TrustOnce and never
+	// else, since a Trust remembers folders. Nil means those of the folder.
+	Files fs.FS
+	// Known is what an earlier [Load] has read; nil is nothing.
+	Known *Known
 	// Home is the user's folder, with tools/ and config.yaml; "" means none.
 	Home string
 	// Config is a file to read in place of the config.yaml in Home.
@@ -94,6 +101,7 @@ type Project struct {
 	Config Config
 	Tools  []tool.Found
 	Broken []*tool.Error // files that are not right, by file
+	Known  *Known        // for the next Load
 }
 
 // Load reads the tools of cassidy, of the project at root, and of the user, in
@@ -102,7 +110,7 @@ type Project struct {
 // reported in Broken and hides no other, and so is a folder that cannot be
 // read. The error is for a broken config.
 func Load(ctx context.Context, root string, o *Options) (*Project, error) {
-	p := &Project{Root: root}
+	p := &Project{Root: root, Known: &Known{}}
 	var err error
 	if p.Config, err = ReadConfig(root, o); err != nil {
 		return nil, err
@@ -111,7 +119,7 @@ func Load(ctx context.Context, root string, o *Options) (*Project, error) {
 	ledger := o.ledger(root)
 	for _, place := range places(root, o) {
 		place.ledger = ledger
-		tools, broken, err := place.load(ctx, o)
+		tools, broken, err := place.load(ctx, o, p.Known)
 		if ctx.Err() != nil {
 			return nil, tool.AsError(ctx.Err(), tool.Canceled)
 		}
@@ -135,18 +143,25 @@ func Load(ctx context.Context, root string, o *Options) (*Project, error) {
 // A place is a folder in which tools lie.
 type place struct {
 	location tool.Location
-	dir      string // of the tools, on disk; "" for built-in ones
-	shown    string // how messages name the folder
-	builtin  fs.FS
+	dir      string  // of the tools, on disk; "" where there are files
+	shown    string  // how messages name the folder; "" names none
+	files    fs.FS   // that are in no folder; else nil
 	ledger   *ledger // what is trusted of a project
 }
+
+// byContent reports whether files are known by their content alone, having no
+// times that tell whether they have changed.
+func (p place) byContent() bool { return p.files != nil && p.location != tool.Builtin }
 
 func places(root string, o *Options) []place {
 	var list []place
 	if o.Builtin != nil {
-		list = append(list, place{location: tool.Builtin, shown: "builtin", builtin: o.Builtin})
+		list = append(list, place{location: tool.Builtin, shown: "builtin", files: o.Builtin})
 	}
-	if root != "" {
+	switch {
+	case o.Files != nil:
+		list = append(list, place{location: tool.Project, files: o.Files})
+	case root != "":
 		list = append(list, place{location: tool.Project, dir: filepath.Join(root, Folder, "tools"), shown: Folder + "/tools"})
 	}
 	if o.Home != "" {
@@ -156,7 +171,7 @@ func places(root string, o *Options) []place {
 	return list
 }
 
-func (p place) load(ctx context.Context, o *Options) ([]tool.Found, []*tool.Error, error) {
+func (p place) load(ctx context.Context, o *Options, known *Known) ([]tool.Found, []*tool.Error, error) {
 	files, err := p.open()
 	if err != nil {
 		return nil, nil, err
@@ -165,7 +180,7 @@ func (p place) load(ctx context.Context, o *Options) ([]tool.Found, []*tool.Erro
 		defer closer.Close()
 	}
 	f := &folder{place: p, files: files, opts: o}
-	return f.load(ctx)
+	return f.load(ctx, known)
 }
 
 // withoutConflicts leaves out the tools whose name another one has: a custom

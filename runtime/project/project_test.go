@@ -289,9 +289,86 @@ func TestAScriptThatChangedIsNotRun(t *testing.T) {
 	if s, err := p.Tools[0].Load(); err != nil || s.Source != star("A.") {
 		t.Errorf("Load = %q, %v", s.Source, err)
 	}
+	again, _ := b.load() // from the index: the file is not read
 	b.write(tools+"a.star", star("Changed."))
-	if _, err := p.Tools[0].Load(); tool.KindOf(err) != tool.Conflict || err == nil {
-		t.Errorf("Load after a change = %v, want a conflict", err)
+	if s, err := p.Tools[0].Load(); err != nil || s.Source != star("A.") {
+		t.Errorf("Load after a change = %q, %v, want what was described", s.Source, err)
+	}
+	if _, err := again.Tools[0].Load(); tool.KindOf(err) != tool.Conflict || err == nil {
+		t.Errorf("Load of a file that was not read = %v after a change, want a conflict", err)
+	}
+}
+
+// TestABrokenFileKeepsItsLastGoodVersion checks that a file which is broken, or
+// cannot be read, is reported and has the tool that it was, with its libraries.
+func TestABrokenFileKeepsItsLastGoodVersion(t *testing.T) {
+	b := newBench(t)
+	b.opts.Cache = ""
+	uses := func(word string) string {
+		return "load(\"lib/words.star\", \"word\")\n\ndef a():\n    \"" + word + "\"\n    return word\n\ntool(a)\n"
+	}
+	b.write(tools+"lib/words.star", "word = 1")
+	b.write(tools+"a.star", uses("One."))
+	load := func() *project.Project {
+		p, _ := b.load()
+		b.opts.Known = p.Known
+		return p
+	}
+	first := load()
+	for _, text := range []string{"def", "def a(", uses("One.") + "tool("} {
+		b.write(tools+"a.star", text)
+		b.write(tools+"lib/words.star", "word = 2")
+		p := load()
+		if got, want := names(p), "a=One."; got != want || !strings.HasPrefix(broken(p), tools+"a.star:") {
+			t.Fatalf("with %q: tools %q, broken %q, want the last good version and the file", text, got, broken(p))
+		}
+		s, err := p.Tools[0].Load()
+		if err != nil || s.Source != uses("One.") || s.Libs["lib/words.star"] != "word = 1" || p.Tools[0].Tool.Hash != first.Tools[0].Tool.Hash {
+			t.Errorf("with %q: %q, %v, want the script as it was", text, s, err)
+		}
+	}
+	b.write(tools+"a.star", uses("Two."))
+	if p := load(); names(p) != "a=Two." || broken(p) != "" {
+		t.Errorf("mended: tools %q, broken %q", names(p), broken(p))
+	}
+	if err := os.Remove(filepath.Join(b.root, tools+"a.star")); err != nil {
+		t.Fatal(err)
+	}
+	if p := load(); len(p.Tools) != 0 || broken(p) != "" {
+		t.Errorf("removed: tools %q, broken %q", names(p), broken(p))
+	}
+}
+
+// TestFiles checks that a file system holds tools as a folder does, that it is
+// known by its content, and that only its program can trust it.
+func TestFiles(t *testing.T) {
+	b := newBench(t)
+	files := fstest.MapFS{
+		"a.star":           {Data: []byte(star("A."))},
+		"bad.star":         {Data: []byte("def")},
+		"lib/words.star":   {Data: []byte("word = 1")},
+		"workflows/w.star": {Data: []byte("def main():\n    return 1\n")},
+		"skills/s.md":      {Data: []byte("# Skill\n\nDo it.\n")},
+	}
+	b.opts.Files = files
+	load := func(wantNames string, wantDescribed int) {
+		t.Helper()
+		p, described := b.load()
+		if names(p) != wantNames || described != wantDescribed || broken(p) != "bad.star:1:4" {
+			t.Errorf("tools %q, broken %q, described %d, want %q and %d", names(p), broken(p), described, wantNames, wantDescribed)
+		}
+	}
+	load("a=A.", 2)
+	load("a=A.", 0)
+	files["a.star"] = &fstest.MapFile{Data: []byte(star("B."))} // of the same size and time
+	load("a=B.", 1)
+	if w, broken := project.Workflows("", &b.opts); len(w) != 1 || w[0].Name != "w" || w[0].State != tool.Ready || len(broken) > 0 {
+		t.Errorf("the workflows are %+v, broken %v", w, broken)
+	}
+	b.opts.TrustOnce = false
+	p, _ := b.load()
+	if x := p.Tools[0].Tool; x.State != tool.Untrusted || x.Granted != nil || !strings.Contains(x.Reason, "TrustSource") {
+		t.Errorf("without trust the tool is %+v", x)
 	}
 }
 

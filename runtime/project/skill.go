@@ -48,7 +48,7 @@ func Skills(root string, o *Options) ([]Skill, []*tool.Error) {
 	var all []Skill
 	var broken []*tool.Error
 	ledger := o.ledger(root)
-	for _, place := range userPlaces(root, o.Home, skillsDir) {
+	for _, place := range o.userPlaces(root, skillsDir) {
 		place.ledger = ledger
 		skills, errs := place.skills()
 		all, broken = append(all, skills...), append(broken, errs...)
@@ -63,19 +63,24 @@ type userPlace struct {
 	base     string // the project's root, or the user's folder
 	dir      string // of the skills, below base, with slashes
 	shown    string // how messages name it
+	files    fs.FS  // in place of a folder; else nil
 	ledger   *ledger
 }
 
-func userPlaces(root, home, folder string) []userPlace {
+func (o *Options) userPlaces(root, folder string) []userPlace {
 	var places []userPlace
-	if root != "" {
+	home := o.Home
+	switch {
+	case o.Files != nil:
+		places = append(places, userPlace{location: tool.Project, files: o.Files, dir: folder, shown: folder})
+	case root != "":
 		dir := Folder + "/" + folder
 		places = append(places, userPlace{location: tool.Project, base: root, dir: dir, shown: dir})
 	}
 	if home != "" {
 		places = append(places, userPlace{location: tool.Personal, base: home, dir: folder, shown: filepath.ToSlash(filepath.Join(home, folder))})
 	}
-	if len(places) == 2 && sameFile(places[0].path(), places[1].path()) {
+	if len(places) == 2 && o.Files == nil && sameFile(places[0].path(), places[1].path()) {
 		return places[1:] // the user's own folder, seen from the folder it lies in
 	}
 	return places
@@ -86,6 +91,9 @@ func (p userPlace) path() string { return filepath.Join(p.base, filepath.FromSla
 // open returns the files below base. Of a project, links that lead out of it
 // are refused; a user's own may.
 func (p userPlace) open() (fs.FS, func(), error) {
+	if p.files != nil {
+		return p.files, func() {}, nil
+	}
 	if p.location == tool.Personal {
 		return os.DirFS(p.base), func() {}, nil
 	}

@@ -80,7 +80,7 @@ func newSkillLoading(root string, o *Options) *skillLoading {
 		byKey: map[string]*Skill{}, byName: map[string][]*Skill{}, begun: map[string]bool{},
 	}
 	l.skills, l.broken = Skills(root, o)
-	for _, place := range userPlaces(root, o.Home, skillsDir) {
+	for _, place := range o.userPlaces(root, skillsDir) {
 		place.ledger = l.ledger
 		l.places[place.location] = place
 	}

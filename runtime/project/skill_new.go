@@ -101,8 +101,8 @@ func (s *NewSkill) check(root string, o *Options) ([]Skill, error) {
 
 // place is where the skill goes.
 func (s *NewSkill) place(root string, o *Options) (userPlace, error) {
-	places := userPlaces(root, o.Home, skillsDir)
-	at := slices.IndexFunc(places, func(p userPlace) bool { return p.location == s.Location })
+	places := o.userPlaces(root, skillsDir)
+	at := slices.IndexFunc(places, func(p userPlace) bool { return p.location == s.Location && p.files == nil })
 	if at < 0 {
 		return userPlace{}, tool.Errorf(tool.Invalid, "there is no folder for %s skills here", s.Location).WithHint("choose the other location")
 	}

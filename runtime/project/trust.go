@@ -70,8 +70,10 @@ type ledger struct {
 	all     bool // everything is, for as long as the process lives
 	author  bool // the project is the user's own
 	damaged bool // there was a record, and it cannot be read
-	files   map[string]Record
-	needs   []tool.Capability // of all files, once they were asked for
+	// unknowable says that nothing could be recorded: the files are in no folder.
+	unknowable bool
+	files      map[string]Record
+	needs      []tool.Capability // of all files, once they were asked for
 }
 
 // allNeeds returns every capability that is trusted in the project.
@@ -94,6 +96,8 @@ func (o *Options) ledger(root string) *ledger {
 	switch {
 	case o.TrustOnce:
 		return &ledger{all: true}
+	case o.Files != nil:
+		return &ledger{unknowable: true}
 	case root == "":
 		return &ledger{}
 	}
@@ -121,6 +125,8 @@ func (l *ledger) file(kind Kind, name, text string) string {
 
 func (l *ledger) unknown(known bool) string {
 	switch {
+	case l.unknowable:
+		return "its program has not said that it is its own: set Options.TrustSource"
 	case known:
 		return "it has changed since it was trusted" + runTrust
 	case l.damaged:

@@ -46,7 +46,7 @@ type library struct {
 func Workflows(root string, o *Options) ([]Workflow, []*tool.Error) {
 	files, broken := scriptFiles(root, o, workflowsDir, KindWorkflow)
 	libs := map[tool.Location]func() (map[string]library, error){}
-	for _, place := range userPlaces(root, o.Home, workflowsDir) {
+	for _, place := range o.userPlaces(root, workflowsDir) {
 		place.ledger = o.ledger(root)
 		libs[place.location] = sync.OnceValues(place.libraries)
 	}

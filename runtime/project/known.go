@@ -1,0 +1,57 @@
+package project
+
+import (
+	"maps"
+	"sync"
+	"time"
+
+	"github.com/cassidy-run/cassidy/runtime/tool"
+)
+
+// A Known is what a [Load] has read, for the next one in the same process: that
+// one describes only the files that have changed, and keeps of a file which is
+// broken now the last version that was not. The zero value is empty and ready, a
+// nil one stays empty. It is safe for concurrent use.
+type Known struct {
+	mu     sync.Mutex
+	places map[string]*index
+}
+
+// of returns what is known of a place, or nil.
+func (k *Known) of(p place) *index {
+	if k == nil {
+		return nil
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.places[p.key()]
+}
+
+// take notes what was read of a place.
+func (k *Known) take(p place, findings []finding, libs map[string]stamped) {
+	if k == nil {
+		return
+	}
+	x := &index{written: time.Now().UnixNano(), findings: make(map[string]finding, len(findings)), libs: maps.Clone(libs)}
+	for _, f := range findings {
+		x.findings[f.name] = f
+	}
+	for name, lib := range x.libs {
+		lib.text = ""
+		x.libs[name] = lib
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.places == nil {
+		k.places = map[string]*index{}
+	}
+	k.places[p.key()] = x
+}
+
+// key names a place among those of a project.
+func (p place) key() string {
+	if p.location == tool.Project && p.files != nil {
+		return "files"
+	}
+	return string(p.location) + " " + p.dir
+}
