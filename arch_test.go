@@ -55,7 +55,7 @@ var powers = map[string]struct {
 	"os/signal":     {"sandbox cmd/cassidy", "a library installs no signal handler; the supervisor of a command is a process of its own"},
 	"syscall":       {"stdlib runtime/journal/sqlite sandbox", "opening a file without waiting for a FIFO's other end; the lock of a run, which ends with its process; being asked before a connection is made; how a worker is started, and how it ended"},
 	"net":           {"stdlib", "only the effects of http reach a network for scripts, and they check each address that they dial"},
-	"net/http":      {"stdlib runtime/model", "the client of http.*, without a proxy, cookies or shared connections; and what models are asked with"},
+	"net/http":      {". stdlib runtime/model", "the client of http.*, without a proxy, cookies or shared connections; and what models are asked with; in the root only the types of Options.HTTP"},
 	"net/netip":     {"stdlib runtime/project .", "reads and judges addresses, and reaches none"},
 	"net/url":       {"stdlib runtime/tool runtime/model", "takes addresses apart, and reaches none"},
 	"crypto/tls":    {"stdlib", "the connections of http.*"},

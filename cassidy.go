@@ -27,6 +27,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"net/http"
 	"net/netip"
 	"os"
 	"path/filepath"
@@ -72,6 +73,12 @@ type Options struct {
 	// Secrets returns the value of a secret that the user's config does not have,
 	// in the same way as Env. Scripts never see a value. Nil has none.
 	Secrets func(ctx context.Context, name string) (string, error)
+	// HTTP wraps the transport of http.*: it is called once by Open, with a base that
+	// checks each address as it connects, and what it returns is called for each
+	// request, concurrently; see [stdlib.Options].HTTP. The transport sees
+	// placeholders where a script sends secrets, as only base puts the values in. A
+	// nil result is ErrInvalid. Nil is base.
+	HTTP func(base http.RoundTripper) http.RoundTripper
 	// Private are addresses inside the user's own network that scripts may
 	// reach where they are granted the host, beside those of his config.
 	Private []netip.Prefix
@@ -174,8 +181,10 @@ func Open(dir string, o *Options) (*runtime.Host, error) {
 		Sandbox: box.strangers, Builtin: box.ours, Modules: effects, WorkDir: dir,
 		Timeout: opts.Timeout, MaxTimeout: maxTimeout(&opts, &config), Limits: opts.Limits, MaxLimits: opts.MaxLimits.AtMost(config.Limits.Limits), Rules: rules(&opts, &config), Approve: opts.Approve, Ask: opts.Ask,
 		Presets: tools.Presets(), Journal: runs.opener(), Project: root,
-		Source:   runtime.Dir(lookIn),
-		Discover: func(ctx context.Context, src runtime.Source) (runtime.Discovered, error) { return discover(ctx, src, find) },
+		Source: runtime.Dir(lookIn),
+		Discover: func(ctx context.Context, src runtime.Source) (runtime.Discovered, error) {
+			return discover(ctx, src, find)
+		},
 		Close: func() error {
 			stopAudit()
 			return errors.Join(runs.close(), box.close(), world.Close())
@@ -198,7 +207,7 @@ func openWorld(root, dir string, o *Options, c *project.Config) (*stdlib.World, 
 	}
 	world, err := stdlib.Open(&stdlib.Options{
 		Root: root, WorkDir: dir, Protect: []string{o.Home, o.State, o.Cache, o.Config, o.Audit}, Env: o.Env, Launch: launcher(c.Sandbox), Commands: commands,
-		Secrets: secrets(o, c.Secrets), Private: slices.Concat(o.Private, c.PrivateHosts), Roots: o.Roots,
+		Secrets: secrets(o, c.Secrets), HTTP: o.HTTP, Private: slices.Concat(o.Private, c.PrivateHosts), Roots: o.Roots,
 	})
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, tool.Errorf(tool.Invalid, "there is no folder %s", dir)

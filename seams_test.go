@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -195,3 +197,34 @@ func TestOptionsEnvAndSecrets(t *testing.T) {
 		t.Errorf("the program was asked for %v", asked)
 	}
 }
+
+// TestOptionsHTTP checks that the program's transport gets the requests of scripts,
+// and that its base reaches no address that scripts may not.
+func TestOptionsHTTP(t *testing.T) {
+	allow := []cassidy.Rule{{Verdict: cassidy.Allow, Capability: cassidy.Capability{Name: "http.get"}}}
+	o := cassidy.Options{Rules: allow, HTTP: func(base http.RoundTripper) http.RoundTripper {
+		return transport(func(r *http.Request) (*http.Response, error) {
+			if r.URL.Path == "/base" {
+				return base.RoundTrip(r)
+			}
+			return &http.Response{StatusCode: 200, Body: io.NopCloser(strings.NewReader("hello " + r.URL.Path))}, nil
+		})
+	}}
+	host := seamHost(t, o, `"http.get:127.0.0.1"`, `return http.get("http://127.0.0.1/x")["text"]`)
+	if got, err := callSeam(t, host); got != "hello /x" || err != nil {
+		t.Errorf("http.get = %v, %v", got, err)
+	}
+	host = seamHost(t, o, `"http.get:127.0.0.1"`, `return http.get("http://127.0.0.1/base")["text"]`)
+	if got, err := callSeam(t, host); !errors.Is(err, cassidy.ErrDenied) || !strings.Contains(err.Error(), "this machine itself") {
+		t.Errorf("http.get through base = %v, %v", got, err)
+	}
+	_, err := cassidy.Open(t.TempDir(), &cassidy.Options{HTTP: func(http.RoundTripper) http.RoundTripper { return nil }})
+	if !errors.Is(err, cassidy.ErrInvalid) {
+		t.Errorf("Open where HTTP returns nil: %v, want an error of kind Invalid", err)
+	}
+}
+
+// A transport is a function as an [http.RoundTripper].
+type transport func(*http.Request) (*http.Response, error)
+
+func (f transport) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/x509"
 	"errors"
+	"net/http"
 	"net/netip"
 	"os"
 	"path/filepath"
@@ -49,6 +50,16 @@ type Options struct {
 	// Roots are the authorities whose certificates http trusts. Nil means the
 	// system's.
 	Roots *x509.CertPool
+	// HTTP wraps the transport of http.*: Open calls it once, with a base that checks
+	// each address as it connects, and may be called concurrently. What it returns is
+	// called for each request, redirects included, also concurrently. It may answer
+	// itself, add headers, or ask base several times; its answers have the bounds of
+	// any other, and redirects and secrets in them are checked as always. It sees
+	// placeholders where a script sends secrets: base puts the values in, for the
+	// host that they were granted for. Answers it sees as they came, so a server that
+	// echoes a secret shows it. An effect does not wait for it longer than its time.
+	// Its panic is an error of kind Internal; nil is an error of Open. Nil is base.
+	HTTP func(base http.RoundTripper) http.RoundTripper
 	// Secrets returns the value of a secret, in the same way as Env. A value is
 	// looked up when it is used, and hidden in what scripts get from then on. An
 	// error must not hold a value that was not returned. Nil has none.
@@ -119,7 +130,11 @@ func Open(o *Options) (*World, error) {
 	}
 	w := &World{
 		work: ".", env: o.Env, now: o.Now, limits: o.Limits.orDefaults(), shell: newShellWorld(o),
-		http: newHTTPNet(o), secrets: &secretBox{lookup: lookup(o.Secrets).withoutPanics("Options.Secrets")},
+		secrets: &secretBox{lookup: lookup(o.Secrets).withoutPanics("Options.Secrets")},
+	}
+	var err error
+	if w.http, err = newHTTPNet(o, w.secrets); err != nil {
+		return nil, err
 	}
 	if w.now == nil {
 		w.now = time.Now

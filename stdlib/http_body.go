@@ -21,8 +21,7 @@ const (
 )
 
 // httpReadBody reads the body of an answer, unpacked.
-func httpReadBody(resp *http.Response, method string) ([]byte, error) {
-	host := resp.Request.URL.Hostname()
+func httpReadBody(resp *http.Response, method, host string) ([]byte, error) {
 	if resp.StatusCode == http.StatusSwitchingProtocols {
 		return nil, tool.Errorf(tool.Unavailable, "%s went over to another protocol, which was not asked for", host)
 	}
@@ -51,8 +50,11 @@ func httpReadBody(resp *http.Response, method string) ([]byte, error) {
 func httpReadAll(body io.Reader, packed *httpCounter, host string) ([]byte, error) {
 	var all bytes.Buffer
 	chunk := make([]byte, 32<<10)
-	for {
+	for empty := 0; ; {
 		n, err := body.Read(chunk)
+		if empty++; n > 0 {
+			empty = 0
+		}
 		all.Write(chunk[:n])
 		switch {
 		case all.Len() > httpMaxBody:
@@ -61,6 +63,8 @@ func httpReadAll(body io.Reader, packed *httpCounter, host string) ([]byte, erro
 			return nil, httpLimit("the answer unpacks to more than %d times what was sent", httpMaxRatio)
 		case err == io.EOF:
 			return all.Bytes(), nil
+		case err == nil && empty > 100:
+			return nil, io.ErrNoProgress
 		case err != nil:
 			return nil, httpUnpackError(host, err)
 		}
@@ -110,7 +114,7 @@ func (a *httpAnswer) value(secrets *secretBox) (tool.Value, error) {
 		headers.Put(httpClean(secrets, strings.ToLower(name)), httpClean(secrets, strings.Join(a.header[name], ", ")))
 	}
 	return tool.NewDict(
-		"status", a.status, "ok", a.status < 400, "url", httpClean(secrets, a.url.String()),
+		"status", a.status, "ok", a.status < 400, "url", httpClean(secrets, secretInQuery.ReplaceAllString(a.url.String(), secretMark+"$1}}")),
 		"headers", headers, "text", text, "bytes", raw, "json", json,
 	), nil
 }

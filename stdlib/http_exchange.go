@@ -38,10 +38,20 @@ type httpNet struct {
 	own     func() ([]netip.Addr, error)
 	connect func(ctx context.Context, network, address string, control func(network, address string) error) (net.Conn, error)
 	turns   httpTurns
+	base    *httpBase
+	wrapped http.RoundTripper // the program's, around base; nil where there is none
 }
 
-func newHTTPNet(o *Options) *httpNet {
-	return &httpNet{private: slices.Clone(o.Private), roots: o.Roots, lookup: httpLookup, own: httpOwn, connect: httpConnect}
+func newHTTPNet(o *Options, secrets *secretBox) (*httpNet, error) {
+	n := &httpNet{private: slices.Clone(o.Private), roots: o.Roots, lookup: httpLookup, own: httpOwn, connect: httpConnect}
+	n.base = &httpBase{n, secrets}
+	if o.HTTP == nil {
+		return n, nil
+	}
+	if n.wrapped = o.HTTP(n.base); n.wrapped == nil {
+		return nil, tool.Errorf(tool.Invalid, "Options.HTTP returned nil").WithHint("return a transport, or base itself")
+	}
+	return n, nil
 }
 
 // An httpExchange is one effect under way: a request, and the redirects that
@@ -72,32 +82,31 @@ type httpAnswer struct {
 
 // run asks, and follows redirects if it should.
 func (x *httpExchange) run(ctx context.Context, ask *httpAsk) (*httpAnswer, error) {
-	secretive, err := x.addParams(ctx, ask.params)
+	inQuery, err := x.addParams(ask.params)
 	if err != nil {
 		return nil, err
 	}
 	for redirects := 0; ; redirects++ {
-		resp, err := x.send(ctx, secretive)
+		resp, err := x.send(ctx, inQuery)
 		if err != nil {
 			return nil, x.failed(ctx, err)
 		}
 		to := resp.Header.Get("Location")
 		if !ask.follow || to == "" || !httpRedirects(resp.StatusCode) {
-			defer resp.Body.Close()
-			body, err := httpReadBody(resp, x.method)
+			body, err := x.net.read(ctx, resp, x.method, x.url.Hostname())
 			if err != nil {
 				return nil, x.failed(ctx, err)
 			}
 			return &httpAnswer{resp.StatusCode, x.url, resp.Header, body}, nil
 		}
-		resp.Body.Close()
+		x.net.discard(ctx, resp)
 		if redirects == httpMaxRedirects {
 			return nil, httpLimit("%s redirects more than %d times", x.url.name, httpMaxRedirects)
 		}
 		if err := x.redirect(resp.StatusCode, to); err != nil {
 			return nil, err
 		}
-		secretive = false // what stood in the query is gone with it
+		inQuery = nil // what stood in the query is gone with it
 	}
 }
 
@@ -109,144 +118,127 @@ func httpRedirects(status int) bool {
 	return false
 }
 
-// send makes one request on a connection of its own. No proxy of the
-// environment is asked, and nothing is kept for the next: neither connections
-// nor cookies nor sessions.
-func (x *httpExchange) send(ctx context.Context, secretive bool) (*http.Response, error) {
+// send makes one request, whose query holds the placeholders of some secrets.
+func (x *httpExchange) send(ctx context.Context, inQuery []string) (*http.Response, error) {
 	if err := x.net.turns.spend(x.grant.Stage); err != nil {
 		return nil, err
 	}
-	header, held, err := x.header(ctx)
+	header, permit, err := x.header()
 	if err != nil {
 		return nil, err
 	}
-	dialer := &httpDialer{net: x.net, url: x.url, trusted: (held || secretive) && x.url.Scheme == "http"}
-	if dialer.trusted && len(x.net.private) == 0 {
+	permit.names, permit.query = append(permit.names, inQuery...), len(inQuery) > 0
+	if len(permit.names) > 0 && x.url.Scheme == "http" && len(x.net.private) == 0 {
 		return nil, tool.Errorf(tool.Denied, "a secret is sent only over https, and the URL is http:")
 	}
-	transport := &http.Transport{
-		DialContext:            dialer.dial,
-		TLSClientConfig:        &tls.Config{RootCAs: x.net.roots, MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"}},
-		TLSNextProto:           map[string]func(string, *tls.Conn) http.RoundTripper{}, // HTTP/1.1 does all that a script can use
-		DisableKeepAlives:      true,
-		DisableCompression:     true, // what is unpacked is counted, see httpReadBody
-		MaxResponseHeaderBytes: httpMaxHead,
-	}
+	u := x.url.URL
 	req := (&http.Request{
-		Method: x.method, URL: &x.url.URL, Host: x.url.Host, Header: header,
-		Body: http.NoBody, ContentLength: int64(len(x.body)),
-	}).WithContext(ctx)
-	if len(x.body) > 0 {
-		req.Body = io.NopCloser(bytes.NewReader(x.body))
+		Method: x.method, URL: &u, Host: u.Host, Header: header, Body: http.NoBody, ContentLength: int64(len(x.body)),
+		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+	}).WithContext(context.WithValue(ctx, httpPermitKey{}, permit))
+	if body := x.body; len(body) > 0 {
+		req.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil }
+		req.Body, _ = req.GetBody()
 	}
-	resp, err := transport.RoundTrip(req)
+	resp, err := x.net.roundTrip(ctx, req)
 	if err != nil {
 		return nil, err
 	}
-	fields := 0
-	for _, values := range resp.Header {
+	fields, size := 0, 0
+	for name, values := range resp.Header {
 		fields += len(values)
+		for _, v := range values {
+			size += len(name) + len(v)
+		}
 	}
-	if fields > httpMaxFields {
-		resp.Body.Close()
-		return nil, httpLimit("%s answered with more than %d headers", x.url.name, httpMaxFields)
+	if fields > httpMaxFields || size > httpMaxHead {
+		x.net.discard(ctx, resp)
+		if fields > httpMaxFields {
+			return nil, httpLimit("%s answered with more than %d headers", x.url.name, httpMaxFields)
+		}
+		return nil, httpLimit("%s answered with a header of more than %d KB", x.url.name, httpMaxHead>>10)
 	}
 	return resp, nil
 }
 
-// header gives the header of the next request, with the values of secrets where
-// the script wrote placeholders, and reports whether there were any.
-func (x *httpExchange) header(ctx context.Context) (h http.Header, held bool, err error) {
-	h = http.Header{"User-Agent": {"cassidy"}, "Accept": {"*/*"}, "Accept-Encoding": {"gzip"}}
+// header gives the header of the next request, with the placeholders of secrets,
+// and which of them were granted for its host.
+func (x *httpExchange) header() (http.Header, *httpPermit, error) {
+	h := http.Header{"User-Agent": {"cassidy"}, "Accept": {"*/*"}, "Accept-Encoding": {"gzip"}}
+	permit := &httpPermit{host: x.url.Host}
 	for _, f := range x.fields {
-		value, names, err := x.open(ctx, f.value)
+		names, err := x.granted(f.value)
 		if err != nil {
-			return nil, false, err
+			return nil, nil, err
 		}
-		if !httpPlain(value) {
-			return nil, false, tool.Errorf(tool.Failed, "the secret in the header %s holds characters that a header cannot", f.name)
-		}
-		h[f.name] = []string{value}
-		held = held || len(names) > 0
+		h[f.name] = []string{f.value}
+		permit.names = append(permit.names, names...)
 	}
 	if len(x.auth) == 0 {
-		return h, held, nil
+		return h, permit, nil
 	}
-	user, inUser, err := x.open(ctx, x.auth[0])
-	if err != nil {
-		return nil, false, err
+	basic := "Basic " + base64.StdEncoding.EncodeToString([]byte(x.auth[0]+":"+x.auth[1]))
+	h["Authorization"] = []string{basic}
+	for _, part := range x.auth {
+		names, err := x.granted(part)
+		if err != nil {
+			return nil, nil, err
+		}
+		if len(names) > 0 {
+			permit.basic, permit.auth = basic, x.auth
+		}
+		permit.names = append(permit.names, names...)
 	}
-	password, inPassword, err := x.open(ctx, x.auth[1])
-	if err != nil {
-		return nil, false, err
-	}
-	token := base64.StdEncoding.EncodeToString([]byte(user + ":" + password))
-	names := append(inUser, inPassword...)
-	if len(names) > 0 {
-		x.secrets.hide(names[len(names)-1], token)
-	}
-	h["Authorization"] = []string{"Basic " + token}
-	return h, held || len(names) > 0, nil
+	return h, permit, nil
 }
 
-// open replaces the placeholders in a text by the values, each only after it
-// has been asked whether the tool may send that secret to this host.
-func (x *httpExchange) open(ctx context.Context, text string) (opened string, names []string, err error) {
+// granted returns the names of the secrets whose placeholders are in a text. The
+// tool must be granted to send each of them to the host that is asked.
+func (x *httpExchange) granted(text string) ([]string, error) {
 	if !strings.Contains(text, secretMark) {
-		return text, nil, nil
+		return nil, nil
 	}
 	if strings.Contains(secretPlaceholder.ReplaceAllLiteralString(text, ""), secretMark) {
-		return "", nil, tool.Errorf(tool.Denied, "what begins with %s is not a secret's placeholder", secretMark).
+		return nil, tool.Errorf(tool.Denied, "what begins with %s is not a secret's placeholder", secretMark).
 			WithHint(`put there what secret("NAME") gives`)
 	}
-	opened = secretPlaceholder.ReplaceAllStringFunc(text, func(placeholder string) string {
-		name := secretPlaceholder.FindStringSubmatch(placeholder)[1]
-		if err == nil {
-			err = httpAllowed(x.grant, tool.Capability{Name: "secret", Target: name + "@" + x.url.Host})
+	names := secretNames(text)
+	for _, name := range names {
+		if err := httpAllowed(x.grant, tool.Capability{Name: "secret", Target: name + "@" + x.url.Host}); err != nil {
+			return nil, err
 		}
-		if err != nil {
-			return ""
-		}
-		var value string
-		value, err = x.secrets.open(ctx, name)
-		names = append(names, name)
-		return value
-	})
-	if err != nil {
-		return "", nil, err
 	}
-	return opened, names, nil
+	return names, nil
 }
 
-// addParams puts the query together, and reports whether a secret is in it.
-func (x *httpExchange) addParams(ctx context.Context, params *tool.Dict) (held bool, err error) {
-	opened := &tool.Dict{}
-	for k, v := range params.All() {
+// addParams puts the query together, and returns the names of the secrets whose
+// placeholders are in it.
+func (x *httpExchange) addParams(params *tool.Dict) (names []string, err error) {
+	for _, v := range params.All() {
 		text, _ := v.(string)
-		if name := secretPlaceholder.FindString(text); name != "" && name == text {
-			if v, _, err = x.open(ctx, text); err != nil {
-				return false, err
-			}
-			held = true
+		if placeholder := secretPlaceholder.FindString(text); placeholder == "" || placeholder != text {
+			continue
 		}
-		if err := opened.Set(k, v); err != nil {
-			return false, tool.AsError(err, tool.Invalid)
+		found, err := x.granted(text)
+		if err != nil {
+			return nil, err
 		}
+		names = append(names, found...)
 	}
-	query, err := urlQuery(opened)
+	query, err := urlQuery(params)
 	if err != nil {
-		return false, err
+		return nil, err
 	}
-	if strings.Contains(query, secretMarkEncoded) {
-		return false, httpNoSecret("within a value of params: only as the whole of it")
+	if strings.Count(query, secretMarkEncoded) > len(names) {
+		return nil, httpNoSecret("within a value of params: only as the whole of it")
 	}
 	if x.url.RawQuery != "" && query != "" {
 		query = "&" + query
 	}
 	if x.url.RawQuery += query; len(x.url.String()) > httpMaxURL {
-		return false, httpLimit("the URL is longer than %d KB", httpMaxURL>>10)
+		return nil, httpLimit("the URL is longer than %d KB", httpMaxURL>>10)
 	}
-	return held, nil
+	return names, nil
 }
 
 // redirect turns the exchange to where an answer points, if the call may ask
@@ -320,6 +312,8 @@ func (x *httpExchange) failed(ctx context.Context, err error) error {
 	var record tls.RecordHeaderError
 	host := x.url.name
 	switch {
+	case errors.As(err, &ours) && x.net.wrapped != nil:
+		return providedError(ours)
 	case errors.As(err, &ours):
 		return ours
 	case ctx.Err() != nil:

@@ -16,8 +16,8 @@ type lookup func(ctx context.Context, name string) (string, error)
 // kind NotFound. A value is returned also with another error, so that its caller
 // can hide it.
 func (l lookup) get(ctx context.Context, what, name string) (value string, set bool, err error) {
-	if l == nil {
-		return "", false, nil
+	if l == nil || ctx.Err() != nil {
+		return "", false, ctx.Err()
 	}
 	value, err = await(ctx, what, func() (string, error) { return l(ctx, name) }, nil)
 	switch {
@@ -55,10 +55,6 @@ func await[T any](ctx context.Context, what string, f func() (T, error), drop fu
 		value T
 		err   error
 	}
-	var none T
-	if ctx.Err() != nil {
-		return none, ctx.Err()
-	}
 	done := make(chan result)
 	go func() {
 		r := result{err: tool.Errorf(tool.Internal, "%s ended its goroutine", what)}
@@ -80,6 +76,7 @@ func await[T any](ctx context.Context, what string, f func() (T, error), drop fu
 	case r := <-done:
 		return r.value, r.err
 	case <-ctx.Done():
+		var none T
 		return none, ctx.Err()
 	}
 }

@@ -1,0 +1,245 @@
+package stdlib
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"io"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/cassidy-run/cassidy/runtime/tool"
+)
+
+// A trip is a transport made of a function.
+type trip func(*http.Request) (*http.Response, error)
+
+func (f trip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+// around returns Options.HTTP with a transport that gets the base, too.
+func around(f func(base http.RoundTripper, r *http.Request) (*http.Response, error)) func(http.RoundTripper) http.RoundTripper {
+	return func(base http.RoundTripper) http.RoundTripper {
+		return trip(func(r *http.Request) (*http.Response, error) { return f(base, r) })
+	}
+}
+
+// fake returns Options.HTTP with a transport that answers itself.
+func fake(f trip) func(http.RoundTripper) http.RoundTripper {
+	return func(http.RoundTripper) http.RoundTripper { return f }
+}
+
+// bodyOf is a body that reads as a function does.
+type bodyOf func([]byte) (int, error)
+
+func (f bodyOf) Read(p []byte) (int, error) { return f(p) }
+func (f bodyOf) Close() error               { return nil }
+
+// TestHTTPTransportSeesPlaceholders checks that each hop goes through the program's
+// transport, which sees no value of a secret, and that the server gets them.
+func TestHTTPTransportSeesPlaceholders(t *testing.T) {
+	var mu sync.Mutex
+	var seen []string
+	var got []*http.Request
+	o := &Options{Secrets: secretsOf("TOKEN", aToken, "Q", token), HTTP: around(func(base http.RoundTripper, r *http.Request) (*http.Response, error) {
+		sent := strings.Clone(r.URL.String())
+		r = r.Clone(r.Context())
+		r.Header.Set("X-Trace", "1")
+		resp, err := base.RoundTrip(r)
+		mu.Lock()
+		defer mu.Unlock()
+		seen = append(seen, sent)
+		for _, q := range []*http.Request{r, resp.Request} {
+			for _, values := range q.Header {
+				seen = append(seen, values...)
+				plain, _ := base64.StdEncoding.DecodeString(strings.TrimPrefix(values[0], "Basic "))
+				seen = append(seen, string(plain))
+			}
+		}
+		return resp, err
+	})}
+	d := newTLSWeb(t, o, func(w http.ResponseWriter, r *http.Request) {
+		got = append(got, r)
+		if r.URL.Path == "/" {
+			http.Redirect(w, r, "/next", http.StatusFound)
+			return
+		}
+		io.WriteString(w, r.Header.Get("X-Key"))
+	})
+	d.grant("http.get:example.com", "secret:TOKEN@example.com", "secret:Q@example.com")
+	a := d.answer("http.get", "url", "https://example.com/", "headers", tool.NewDict("X-Key", "k {{secret:TOKEN}}"),
+		"params", tool.NewDict("q", "{{secret:Q}}"), "auth", tool.List{"me", "{{secret:TOKEN}}"})
+	if len(got) != 2 || got[0].URL.Query().Get("q") != token || got[1].URL.RawQuery != "" || a.Text("text") != "k {{secret:TOKEN}}" {
+		t.Errorf("the server got %d requests, and the script %s", len(got), a)
+	}
+	for _, r := range got {
+		if _, password, _ := r.BasicAuth(); password != aToken || r.Header.Get("X-Key") != "k "+aToken || r.Header.Get("X-Trace") != "1" {
+			t.Errorf("the server got %v", r.Header)
+		}
+	}
+	all := strings.Join(seen, "\n")
+	for _, value := range []string{aToken, token, url.QueryEscape(token)} {
+		if strings.Contains(all, value) {
+			t.Errorf("the transport sees a value in\n%s", all)
+		}
+	}
+	if !strings.Contains(all, "https://example.com/?q=%7B%7Bsecret%3AQ%7D%7D") || !strings.Contains(all, "me:{{secret:TOKEN}}") || !strings.Contains(all, "https://example.com/next") {
+		t.Errorf("the transport sees\n%s", all)
+	}
+}
+
+// TestHTTPTransportAnswers checks the answers and failures of a transport of the
+// program, which get the bounds of any other.
+func TestHTTPTransportAnswers(t *testing.T) {
+	ok := func(body io.Reader) (*http.Response, error) {
+		return &http.Response{StatusCode: 200, Body: io.NopCloser(body)}, nil
+	}
+	many, long := http.Header{}, http.Header{"X": {strings.Repeat("x", httpMaxHead)}}
+	for i := range httpMaxFields + 1 {
+		many.Add("X-"+string(rune('a'+i%26)), "1")
+	}
+	hang := make(chan struct{})
+	defer close(hang)
+	for name, tt := range map[string]struct {
+		answer trip
+		kind   tool.Kind
+		says   string
+	}{
+		"nothing":       {func(*http.Request) (*http.Response, error) { return nil, nil }, tool.Internal, "neither a response nor an error"},
+		"no status":     {func(*http.Request) (*http.Response, error) { return &http.Response{}, nil }, tool.Internal, "with the status 0"},
+		"panic":         {func(*http.Request) (*http.Response, error) { panic("oh") }, tool.Internal, "panicked: oh"},
+		"error":         {func(*http.Request) (*http.Response, error) { return nil, errors.New("no route") }, tool.Unavailable, "no route"},
+		"its own kind":  {func(*http.Request) (*http.Response, error) { return nil, tool.Errorf(tool.Busy, "later") }, tool.Busy, "later"},
+		"parked":        {func(*http.Request) (*http.Response, error) { return nil, tool.Errorf(tool.Parked, "later") }, tool.Unavailable, "later"},
+		"both":          {func(*http.Request) (*http.Response, error) { r, _ := ok(http.NoBody); return r, errors.New("no") }, tool.Unavailable, "no answer from example.com: no"},
+		"too long":      {func(*http.Request) (*http.Response, error) { return ok(zeroReader{}) }, tool.Limit, "longer than 8 MB"},
+		"too many":      {func(*http.Request) (*http.Response, error) { return &http.Response{StatusCode: 200, Header: many}, nil }, tool.Limit, "more than 200 headers"},
+		"a long header": {func(*http.Request) (*http.Response, error) { return &http.Response{StatusCode: 200, Header: long}, nil }, tool.Limit, "more than 64 KB"},
+		"no progress": {func(*http.Request) (*http.Response, error) {
+			return ok(bodyOf(func([]byte) (int, error) { return 0, nil }))
+		}, tool.Unavailable, "no answer"},
+		"bad reader": {func(*http.Request) (*http.Response, error) {
+			return ok(bodyOf(func([]byte) (int, error) { return 1 << 40, nil }))
+		}, tool.Internal, "panicked"},
+		"hangs": {func(*http.Request) (*http.Response, error) { <-hang; return nil, nil }, tool.Timeout, "no whole answer within 50ms"},
+		"body hangs": {func(*http.Request) (*http.Response, error) {
+			return ok(bodyOf(func([]byte) (int, error) { <-hang; return 0, io.EOF }))
+		}, tool.Timeout, "no whole answer within 50ms"},
+		"redirects away": {func(*http.Request) (*http.Response, error) {
+			return &http.Response{StatusCode: 302, Header: http.Header{"Location": {"http://other.com/"}}}, nil
+		}, tool.Denied, "http.get:other.com is not granted"},
+		"redirects for ever": {func(*http.Request) (*http.Response, error) {
+			return &http.Response{StatusCode: 302, Header: http.Header{"Location": {"/"}}}, nil
+		}, tool.Limit, "redirects more than 3 times"},
+	} {
+		d := newWeb(t, &Options{HTTP: fake(tt.answer)})
+		d.grant("http:example.com")
+		timeout := 10.0
+		if tt.kind == tool.Timeout {
+			timeout = 0.05
+		}
+		within(t, name, func() { d.fails(tt.kind, tt.says, "http.get", "url", "http://example.com/", "timeout", timeout) })
+		if len(d.dialed)+len(d.asked) > 0 {
+			t.Errorf("%s: dialed %v", name, d.dialed)
+		}
+	}
+	d := newWeb(t, &Options{HTTP: fake(func(r *http.Request) (*http.Response, error) {
+		return &http.Response{StatusCode: 201, Header: http.Header{"X-Url": {r.Method + " " + r.URL.String()}}}, nil
+	})})
+	a := d.answer("http.get", "url", "http://example.com/a")
+	headers, _ := pureArg(a, "headers").(*tool.Dict)
+	if status := pureArg(a, "status"); status != int64(201) || a.Text("text") != "" || headers.Text("x-url") != "GET http://example.com/a" {
+		t.Errorf("the answer of a fake is %s", a)
+	}
+	if _, err := Open(&Options{HTTP: func(http.RoundTripper) http.RoundTripper { return nil }}); tool.KindOf(err) != tool.Invalid {
+		t.Errorf("Open where HTTP returns nil: %v, want an error of kind Invalid", err)
+	}
+}
+
+// TestHTTPTransportCannotWiden checks that a request goes nowhere that it may not
+// where the program's transport changes it, and takes no secret elsewhere.
+func TestHTTPTransportCannotWiden(t *testing.T) {
+	to := ""
+	d := newTLSWeb(t, &Options{Secrets: secretsOf("TOKEN", aToken, "OTHER", "other-value"), HTTP: around(func(base http.RoundTripper, r *http.Request) (*http.Response, error) {
+		r = r.Clone(r.Context())
+		if name, ok := strings.CutPrefix(to, "secret "); ok {
+			r.Header.Set("X-Other", "{{secret:"+name+"}}")
+			return base.RoundTrip(r)
+		}
+		u, err := url.Parse(to)
+		noError(t, err)
+		r.URL, r.Host = u, u.Host
+		return base.RoundTrip(r)
+	})}, func(_ http.ResponseWriter, r *http.Request) {
+		t.Errorf("%s%s reached the server with %v", r.Host, r.URL, r.Header)
+	})
+	d.grant("http:example.com", "secret:TOKEN@*.example", "secret:TOKEN@example.com")
+	for _, tt := range []struct {
+		to, says string
+		kind     tool.Kind
+	}{
+		{"http://127.0.0.1/", "this machine itself", tool.Denied},
+		{"http://169.254.169.254/latest", "the local link", tool.Denied},
+		{"http://127.1/", "in a form that programs read differently", tool.Denied},
+		{"ftp://example.com/", "cannot be asked for", tool.Denied},
+		{"https://me:you@example.com/", "user name or password", tool.Denied},
+		{"", "not the whole URL", tool.Invalid},
+	} {
+		to = tt.to
+		d.fails(tt.kind, tt.says, "http.get", "url", "https://example.com/")
+	}
+	secret := []tool.Value{"url", "https://example.com/", "headers", tool.NewDict("X", "{{secret:TOKEN}}")}
+	to = "https://other.example/"
+	d.fails(tool.Denied, "the secret TOKEN was not granted for other.example", "http.get", secret...)
+	to = "secret OTHER"
+	d.fails(tool.Denied, "the secret OTHER was not granted for example.com", "http.get", secret...)
+	d.grant("http:example.com")
+	to = "https://example.com/"
+	d.fails(tool.Denied, "secret:TOKEN@example.com is not granted", "http.get", secret...)
+}
+
+// TestHTTPTransportRetries checks that a transport can ask base several times, with
+// the body, and with a context of its own, that has no right to secrets.
+func TestHTTPTransportRetries(t *testing.T) {
+	d := newWeb(t, &Options{Secrets: secretsOf("TOKEN", aToken), Private: loopback, HTTP: around(func(base http.RoundTripper, r *http.Request) (*http.Response, error) {
+		own, err := http.NewRequest("GET", "http://localhost/own", nil)
+		noError(t, err)
+		resp, err := base.RoundTrip(own)
+		if err != nil {
+			return nil, err
+		}
+		resp.Body.Close()
+		own.Header.Set("X", "{{secret:TOKEN}}")
+		if _, err = base.RoundTrip(own); tool.KindOf(err) != tool.Denied {
+			t.Errorf("a secret in a request of the transport: %v, want a denial", err)
+		}
+		for {
+			again := r.Clone(r.Context())
+			again.Body, err = r.GetBody()
+			noError(t, err)
+			if resp, err = base.RoundTrip(again); err != nil || resp.StatusCode < 500 {
+				return resp, err
+			}
+			resp.Body.Close()
+		}
+	})})
+	var got []string
+	d.serve("80", func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		got = append(got, r.URL.Path+" "+string(body)+" "+r.Header.Get("X"))
+		if len(got) < 4 {
+			w.WriteHeader(503)
+		}
+	})
+	d.answer("http.post", "url", "http://localhost/", "body", "hello", "headers", tool.NewDict("X", "{{secret:TOKEN}}"))
+	if want := []string{"/own  ", "/ hello " + aToken, "/ hello " + aToken, "/ hello " + aToken}; !slices.Equal(got, want) {
+		t.Errorf("the server got %q, want %q", got, want)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err := d.run(ctx, "http.get", "url", "http://localhost/")
+	wrong(t, err, tool.Canceled, "canceled", "a call that has ended")
+}
