@@ -61,7 +61,7 @@ func TestDocsPolicies(t *testing.T) {
 			t.Fatal(err)
 		}
 		if !r.Success() || len(r.Calls) != 1 || !r.Calls[0].Success {
-			t.Errorf("%s ended with %s after %d calls (%q), want an answer after one", p.Name, r.Reason, len(r.Calls), r.Answer)
+			t.Errorf("%s ended with %s after %d calls (%q), want an answer after one", p.Name, r.Reason, len(r.Calls), r.Text)
 		}
 	}
 }

@@ -142,6 +142,8 @@ type Kind struct {
 	// Resume continues a run that has not ended and returns its result. It is
 	// called concurrently, for different runs.
 	Resume func(ctx context.Context, h *Host, r Recorded) (tool.Result, error)
+	// Data belongs to who registered the kind, see [Host.EnsureKind].
+	Data any
 }
 
 // A Recorded run is what a journal has of it, with the script that it executes.
@@ -182,8 +184,8 @@ func (h *Host) RegisterKind(k Kind) error {
 // registerKinds registers the kinds that every host has.
 func (h *Host) registerKinds() {
 	h.kinds = map[string]Kind{
-		callKind: {callKind, resumeCall},
-		undoKind: {undoKind, resumeUndo},
+		callKind: {Name: callKind, Resume: resumeCall},
+		undoKind: {Name: undoKind, Resume: resumeUndo},
 	}
 }
 

@@ -55,6 +55,8 @@ type Recording struct {
 	// Kind and Title are what the run is recorded as in the journal of the host, if
 	// it has one. A Kind of "" records nothing there.
 	Kind, Title string
+	// Session is the ID of the session that the run is a turn of, or "".
+	Session string
 	// Record is the open record of the run, in place of one in the journal: a
 	// [history.Memory] for a run that is kept elsewhere. Its ID, script and arguments
 	// are those of the run; one with recorded effects needs Resume. The run closes it,

@@ -75,7 +75,7 @@ func (h *Host) recordOf(ctx context.Context, p *Program, id string) (history.Rec
 	if p.ID == "" {
 		id = "" // the journal makes up a better one
 	}
-	return opened(j.Begin(ctx, history.Run{ID: id, Project: h.opts.Project, Kind: p.Kind, Title: p.Title, Args: p.Args, Options: p.Options}, p.Script))
+	return opened(j.Begin(ctx, history.Run{ID: id, Project: h.opts.Project, Kind: p.Kind, Session: p.Session, Title: p.Title, Args: p.Args, Options: p.Options}, p.Script))
 }
 
 // fits refuses a record that cannot be that of a program.

@@ -91,7 +91,7 @@ func (c *command) agentSetup(ctx *cli.Context, h *runtime.Host, defaultTools []s
 // run what its settings do not hold.
 func (c *command) openAgent(h *runtime.Host, parks bool) agent.Opener {
 	return func(ctx context.Context, s agent.Settings) (*agent.Options, error) {
-		o := &agent.Options{Parks: parks}
+		o := &agent.Options{NoParking: !parks}
 		var err error
 		if o.Model, err = c.openModel(ctx, h, s.Model, s.Format == agent.Native); err != nil {
 			return nil, err
@@ -105,6 +105,7 @@ func (c *command) openAgent(h *runtime.Host, parks bool) agent.Opener {
 		}
 		s.Apply(o)
 		c.registerTools(h, o)
+		c.tellUntrusted(h.Tools())
 		return o, nil
 	}
 }
@@ -113,7 +114,7 @@ func (c *command) openAgent(h *runtime.Host, parks bool) agent.Opener {
 // with the model that it asks itself.
 func (c *command) registerAgents(ctx context.Context, h *runtime.Host, parks bool) {
 	err := agent.Register(h, func() (*agent.Options, error) {
-		o := &agent.Options{Parks: parks, Idle: taskTimeout}
+		o := &agent.Options{NoParking: !parks, Idle: taskTimeout}
 		var err error
 		if o.Model, err = c.openModel(ctx, h, c.model, false); err != nil {
 			return nil, err
@@ -302,7 +303,7 @@ func keepNew(r *os.Root, name, text string) error {
 }
 
 // exitOf ends a run with the code that its reason has.
-func (c *command) exitOf(r *agent.Result) error {
+func (c *command) exitOf(r *agent.Reply) error {
 	kind, ok := map[agent.Reason]tool.Kind{
 		agent.ReasonNoDecision: tool.Failed, agent.ReasonMaxIterations: tool.Limit, agent.ReasonLoop: tool.Failed,
 		agent.ReasonDenied: tool.Denied, agent.ReasonLimit: tool.Limit, agent.ReasonError: tool.Failed,

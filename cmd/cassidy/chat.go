@@ -10,6 +10,7 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime"
 	"github.com/cassidy-run/cassidy/runtime/agent"
+	"github.com/cassidy-run/cassidy/runtime/history"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 )
 
@@ -40,7 +41,10 @@ func chatFlags() []cli.Flag {
 			level.DefaultText = "none, and minimal with tools"
 		}
 	}
-	return flags
+	return append(flags,
+		&cli.BoolFlag{Name: "continue", Usage: "continue the last session of this project"},
+		&cli.StringFlag{Name: "session", Usage: "continue the session `ID`, or begin one of that ID"},
+	)
 }
 
 func (c *command) runChat(ctx *cli.Context, h *runtime.Host) error {
@@ -51,20 +55,100 @@ func (c *command) runChat(ctx *cli.Context, h *runtime.Host) error {
 	if message == "" && c.console == nil {
 		return tool.Errorf(tool.Invalid, "the message is empty").WithHint("%s", sayWhat)
 	}
+	id, err := c.chatID(ctx, h)
+	if err != nil {
+		return err
+	}
 	setup, err := c.chatSetup(ctx, h)
 	if err != nil {
 		return err
 	}
+	setup.options.NoParking = true // somebody sits there, or nobody will answer
 	a, err := c.newAgent(h, setup)
 	if err != nil {
 		return err
 	}
-	s := a.NewSession(setup.runID)
+	s, err := openChat(ctx.Context, a, id, setup.runID)
+	if err != nil {
+		return err
+	}
 	if c.console == nil {
 		return c.chatOnce(ctx.Context, h, s, setup.skills, message)
 	}
 	t := &chatSession{command: c, host: h, session: s, setup: setup}
 	return t.run(ctx.Context)
+}
+
+// chatID returns the ID of the session that the flags name, or "" for a new one.
+// Of one that exists it takes over the flags that are not set.
+func (c *command) chatID(ctx *cli.Context, h *runtime.Host) (string, error) {
+	id, last := ctx.String("session"), ctx.Bool("continue")
+	switch {
+	case id != "" && last, (id != "" || last) && ctx.IsSet("run-id"):
+		return "", tool.Errorf(tool.Invalid, "--continue, --session and --run-id are mutually exclusive")
+	case id == "" && !last:
+		return "", nil
+	case !h.HasStore():
+		return "", tool.Errorf(tool.Invalid, "continue a session: no runs are recorded").WithHint("set CASSIDY_HOME")
+	case last:
+		run, err := c.lastChat(ctx.Context, h)
+		if err != nil {
+			return "", err
+		}
+		return run.Session, recordedFlags(ctx, &run)
+	}
+	run, err := h.LastTurn(ctx.Context, id)
+	if tool.KindOf(err) == tool.NotFound {
+		return id, nil
+	}
+	if err != nil {
+		return "", err
+	}
+	return id, recordedFlags(ctx, &run)
+}
+
+// lastChat returns the newest turn of a chat in this project.
+func (c *command) lastChat(ctx context.Context, h *runtime.Host) (history.Run, error) {
+	root, err := c.projectRoot()
+	if err != nil {
+		return history.Run{}, err
+	}
+	for r, err := range h.Runs(ctx, history.Filter{Kind: "chat", Project: root, Limit: 1}) {
+		return r, err
+	}
+	return history.Run{}, tool.Errorf(tool.NotFound, "no session was recorded in %s", root).WithHint(`begin one: cassidy chat "what to say"`)
+}
+
+// recordedFlags sets the flags that are not set to what a turn was led with.
+func recordedFlags(ctx *cli.Context, run *history.Run) error {
+	s, err := agent.ReadSettings(run.Options)
+	if err != nil {
+		return err
+	}
+	tools := "none"
+	if s.Tools == nil {
+		tools = "auto"
+	} else if len(s.Tools) > 0 {
+		tools = strings.Join(s.Tools, ",")
+	}
+	for name, value := range map[string]string{"model": s.Model, "format": string(s.Format), "policy": s.Policy, "tools": tools} {
+		if ctx.IsSet(name) || value == "" {
+			continue
+		}
+		if err := ctx.Set(name, value); err != nil {
+			return tool.Errorf(tool.Invalid, "continue session '%s': --%s %s: %w", run.Session, name, value, err)
+		}
+	}
+	return nil
+}
+
+// openChat opens the session of an ID, or begins one whose first turn has the run
+// ID.
+func openChat(ctx context.Context, a *agent.Agent, id, runID string) (*agent.Session, error) {
+	if id == "" {
+		return newSession(ctx, a, runID)
+	}
+	return a.Session(ctx, id)
 }
 
 // chatMessage returns the message that was given. There is none where a session
@@ -116,19 +200,23 @@ func (c *command) chatSetup(ctx *cli.Context, h *runtime.Host) (*agentSetup, err
 
 // chatOnce has the model answer one message.
 func (c *command) chatOnce(ctx context.Context, h *runtime.Host, s *agent.Session, skills []string, message string) error {
+	if run := s.Waiting(); run != "" {
+		return tool.Errorf(tool.Conflict, "the last turn of session '%s' has not ended: run %s", s.ID(), run).
+			WithHint("continue it: cassidy runs resume %s; or end it: cassidy runs cancel %s", run, run)
+	}
 	text, err := c.withSkills(s, skills, message)
 	if err != nil {
 		return err
 	}
 	c.warnOverhead(s)
 	view, stop := c.showChat(h, s)
-	r, err := s.Turn(ctx, text)
+	r, err := s.Send(ctx, text)
 	stop()
 	if err != nil || c.json {
-		return c.ended(ctx, r, err)
+		return c.ended(ctx, &r, err)
 	}
-	view.ended(r)
-	return c.exitOf(r)
+	view.ended(&r)
+	return c.exitOf(&r)
 }
 
 // warnOverhead says so where the tools take much of the conversation.

@@ -217,8 +217,12 @@ func (t *chatSession) model(context.Context, []string) error {
 	return nil
 }
 
-func (t *chatSession) clear(context.Context, []string) error {
-	t.session = t.session.Agent().NewSession("")
+func (t *chatSession) clear(ctx context.Context, _ []string) error {
+	s, err := t.session.Agent().Session(ctx, "")
+	if err != nil {
+		return err
+	}
+	t.session = s
 	t.skills, t.runs, t.warned = nil, nil, false
 	t.note("a new conversation begins")
 	return nil

@@ -55,6 +55,7 @@ func (t *chatSession) run(ctx context.Context) error {
 	}
 	t.note("%s, %s; /help lists the commands, Ctrl-D ends", t.setup.options.Model.Name(), toolCount(len(t.session.Agent().Tools())))
 	t.warnOverhead(t.session)
+	t.continued(ctx)
 	for !t.over {
 		typed, err := t.typed(ctx)
 		switch {
@@ -70,6 +71,28 @@ func (t *chatSession) run(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// continued reports how far a reopened session has come, and resumes the turn that
+// had not ended.
+func (t *chatSession) continued(ctx context.Context) {
+	if n := len(t.session.Messages()); n > 0 {
+		t.note("the session %s continues after %s", visibleLine(t.session.ID()), count(n, "message"))
+	}
+	if t.session.Waiting() == "" {
+		return
+	}
+	t.note("its last turn had not ended, and is resumed")
+	turn, done := t.interrupts.during(ctx)
+	defer done()
+	view, stop := t.showChat(t.host, t.session)
+	r, err := t.session.Resume(turn)
+	stop()
+	if err != nil {
+		t.tell(tool.ErrorOf(err, tool.Failed))
+		return
+	}
+	view.ended(&r)
 }
 
 // interrupted is Ctrl-C at the prompt: it throws away what was typed, and ends
@@ -134,9 +157,9 @@ func (t *chatSession) turn(ctx context.Context, message string) error {
 	turn, done := t.interrupts.during(ctx)
 	defer done()
 	before := len(t.session.Messages())
-	t.runs = append(t.runs, t.session.ID)
+	t.runs = append(t.runs, t.session.NextRun())
 	view, stop := t.showChat(t.host, t.session)
-	r, err := t.session.Turn(turn, strings.Join(append(t.skills, message), "\n\n"))
+	r, err := t.session.Send(turn, strings.Join(append(t.skills, message), "\n\n"))
 	stop()
 	heard := len(t.session.Messages()) > before
 	if heard {
@@ -150,7 +173,7 @@ func (t *chatSession) turn(ctx context.Context, message string) error {
 	case err != nil:
 		return err
 	default:
-		view.ended(r)
+		view.ended(&r)
 		t.warnLength()
 	}
 	return nil

@@ -27,11 +27,11 @@ type chatView struct {
 // called.
 func (c *command) showChat(h *runtime.Host, s *agent.Session) (v *chatView, stop func()) {
 	v = &chatView{
-		command: c, run: s.ID, lines: c.runLines(s.ID), spinner: c.newSpinner(),
+		command: c, run: s.NextRun(), lines: c.runLines(s.NextRun()), spinner: c.newSpinner(),
 		streams: c.terminal(c.out) && !c.json, whole: len(s.Agent().Tools()) == 0, reply: &replyText{},
 	}
 	if c.json {
-		return v, c.showRun(h, s)
+		return v, c.showRun(h, s.NextRun())
 	}
 	stopSpinning := c.screen.spin(v.spinner)
 	unsubscribe := h.Events.Subscribe(tool.AnyEvent, func(e tool.Event) { c.screen.follow(e, v.show) })
@@ -110,14 +110,14 @@ func (v *chatView) endLine() {
 
 // ended shows what a turn came to: what is left of its answer, and why there is
 // none.
-func (v *chatView) ended(r *agent.Result) {
+func (v *chatView) ended(r *agent.Reply) {
 	left := *r
 	if v.streams && v.reply != nil {
-		if left.Answer = v.reply.rest(r.Answer); v.reply.shown.Len() > 0 {
-			left.Answer = strings.TrimPrefix(left.Answer, "\n") // that line has been ended
+		if left.Text = v.reply.rest(r.Text); v.reply.shown.Len() > 0 {
+			left.Text = strings.TrimPrefix(left.Text, "\n") // that line has been ended
 		}
 		if v.reply.held() && !r.Success() {
-			left.Answer = "" // a decision, on which the turn ended
+			left.Text = "" // a decision, on which the turn ended
 		}
 	}
 	if r.Incomplete() {

@@ -14,9 +14,9 @@ import (
 // showRun shows what happens in a run, on standard error, or with --json as a
 // line of JSON each on standard output, until the function that it returns is
 // called.
-func (c *command) showRun(h *runtime.Host, s *agent.Session) (stop func()) {
-	show := c.runLines(s.ID)
-	if run := s.ID; c.json {
+func (c *command) showRun(h *runtime.Host, run string) (stop func()) {
+	show := c.runLines(run)
+	if c.json {
 		show = func(e tool.Event) {
 			if e.Type != tool.RunEnd || e.Call != run { // its end is printed as its result
 				c.printEvent(e)
@@ -191,7 +191,7 @@ func (c *command) sayLine(line string) { _, _ = io.WriteString(c.err, "cassidy: 
 
 // ended prints the result of a run and ends the command with the code that it
 // has.
-func (c *command) ended(ctx context.Context, r *agent.Result, err error) error {
+func (c *command) ended(ctx context.Context, r *agent.Reply, err error) error {
 	var told *tool.Error
 	if err != nil {
 		told = tool.ErrorOf(err, tool.Failed)
@@ -199,7 +199,7 @@ func (c *command) ended(ctx context.Context, r *agent.Result, err error) error {
 			told = interruptedError(err)
 		}
 	}
-	if c.json && r != nil {
+	if c.json && r.Reason != "" { // else no turn was begun
 		c.printRunEnd(r, told)
 	}
 	if told != nil {
@@ -220,7 +220,7 @@ func (c *command) tellAgain(err *tool.Error, run string) {
 	}
 }
 
-func (c *command) printRunEnd(r *agent.Result, err *tool.Error) {
+func (c *command) printRunEnd(r *agent.Reply, err *tool.Error) {
 	text, jsonErr := r.MarshalJSON()
 	if jsonErr != nil {
 		c.say("cannot write the result: %v", jsonErr)
@@ -240,8 +240,8 @@ func (c *command) printRunEnd(r *agent.Result, err *tool.Error) {
 }
 
 // printAnswer prints the answer, and says where a run did not get to one.
-func (c *command) printAnswer(r *agent.Result) {
-	answer := r.Answer
+func (c *command) printAnswer(r *agent.Reply) {
+	answer := r.Text
 	if c.terminal(c.out) {
 		answer = printable(answer)
 	}

@@ -54,9 +54,8 @@ func (c *command) replayRun(ctx *cli.Context, h *runtime.Host, r *runtime.Record
 	case undoKind, toolKind:
 		err = tool.Errorf(tool.Invalid, "the run '%s' is not replayed: it has no script of its own", r.ID).WithHint("cassidy runs show %s", r.ID)
 	default:
-		s, e := agent.Reopen(ctx.Context, h, *r, c.openAgent(h, false))
-		if err = e; err == nil {
-			out, err = s.Replay(ctx.Context, r.Options, o)
+		if err = agent.RegisterKinds(h, c.openAgent(h, false)); err == nil {
+			out, err = agent.Replay(ctx.Context, h, *r, o)
 		}
 	}
 	if err != nil {

@@ -151,14 +151,12 @@ func (c *command) resumeRun(ctx *cli.Context, id string) error {
 		case undoKind:
 			return c.takeBack(ctx, h, runtime.Undo{Run: r.Options.Text("run"), ID: r.ID, Parks: parks, Resume: true}, r.Options.Text("to"))
 		}
-		s, err := agent.Reopen(ctx.Context, h, *r, c.openAgent(h, parks))
-		if err != nil {
+		if err := agent.RegisterKinds(h, c.openAgent(h, parks)); err != nil {
 			return err
 		}
-		c.tellUntrusted(h.Tools())
-		defer c.showRun(h, s)()
-		result, err := s.Resume(ctx.Context, r.Options)
-		return c.ended(ctx.Context, result, err)
+		defer c.showRun(h, r.ID)()
+		reply, err := agent.Resume(ctx.Context, h, r.ID)
+		return c.ended(ctx.Context, &reply, err)
 	})(ctx)
 }
 

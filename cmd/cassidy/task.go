@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"strings"
 	"time"
 
@@ -60,7 +61,7 @@ func (c *command) runTask(ctx *cli.Context, h *runtime.Host) error {
 	if err != nil {
 		return err
 	}
-	setup.options.Parks = !ctx.Bool("deny")
+	setup.options.NoParking = ctx.Bool("deny")
 	a, err := c.newAgent(h, setup)
 	if err != nil {
 		return err
@@ -71,7 +72,10 @@ func (c *command) runTask(ctx *cli.Context, h *runtime.Host) error {
 		}
 		return c.printDryRun(a, setup, task)
 	}
-	s := a.NewSession(setup.runID)
+	s, err := newSession(ctx.Context, a, setup.runID)
+	if err != nil {
+		return err
+	}
 	text, err := c.withSkills(s, setup.skills, task)
 	if err != nil {
 		return err
@@ -79,9 +83,19 @@ func (c *command) runTask(ctx *cli.Context, h *runtime.Host) error {
 	if warning := a.OverheadReport().Warning(); warning != "" {
 		c.note("%s", warning)
 	}
-	defer c.showRun(h, s)()
-	r, err := s.Turn(ctx.Context, text)
-	return c.ended(ctx.Context, r, err)
+	defer c.showRun(h, s.NextRun())()
+	r, err := s.Send(ctx.Context, text)
+	return c.ended(ctx.Context, &r, err)
+}
+
+// newSession begins a session whose first turn is recorded as the run of an ID; ""
+// makes one up.
+func newSession(ctx context.Context, a *agent.Agent, runID string) (*agent.Session, error) {
+	s, err := a.Session(ctx, runID)
+	if err == nil && runID != "" && (s.NextRun() != runID || s.Waiting() != "") {
+		return nil, tool.Errorf(tool.Conflict, "run '%s' already exists", runID).WithHint("choose another ID")
+	}
+	return s, err
 }
 
 // newAgent makes the agent that the flags ask for.

@@ -60,8 +60,8 @@ func recordedEffect(t testing.TB, e tool.Effect) tool.Effect {
 }
 
 // writeDown has a turn write down its steps.
-func (s *stage) writeDown(ctx context.Context, session *agent.Session, message string) (*agent.Result, error) {
-	turn := &recordedTurn{id: session.ID, message: message}
+func (s *stage) writeDown(ctx context.Context, session *agent.Session, message string) (*agent.Reply, error) {
+	turn := &recordedTurn{id: session.NextRun(), message: message}
 	turn.options, _ = recorded(s.t, session.Recorded(message)).(*tool.Dict)
 	s.turns = append(s.turns, turn)
 	return session.Drive(ctx, message, func(modules []tool.Module) {
@@ -85,8 +85,8 @@ func (s *stage) writeDown(ctx context.Context, session *agent.Session, message s
 func (s *stage) checkAgain() {
 	s.t.Helper()
 	for _, turn := range s.turns {
-		session := s.session.Agent().NewSession(turn.id)
-		if err := session.Restore(turn.options); err != nil {
+		session := s.session.Agent().NewSession("run")
+		if err := session.Restore(turn.id, turn.options); err != nil {
 			s.t.Errorf("%s cannot be resumed: %v", turn.id, err)
 			continue
 		}
@@ -152,7 +152,7 @@ func TestResumedAfterEachStep(t *testing.T) {
 
 var longText = strings.Repeat(strings.Repeat("The first file. ", 120)+"\n", 3)
 
-func jsonOf(t *testing.T, r *agent.Result) string {
+func jsonOf(t *testing.T, r *agent.Reply) string {
 	t.Helper()
 	text, err := r.MarshalJSON()
 	if err != nil {
@@ -195,7 +195,7 @@ func (s *stage) killedAfter(k int) []step {
 }
 
 // goOn runs a turn of a new session whose first steps are recorded.
-func (s *stage) goOn(steps []step) (*agent.Result, error) {
+func (s *stage) goOn(steps []step) (*agent.Reply, error) {
 	session, n := s.session.Agent().NewSession("run"), 0
 	return session.Drive(context.Background(), "do it", func(modules []tool.Module) {
 		each(modules, func(f *tool.Func) {
@@ -258,7 +258,7 @@ func TestAgainOfWhatPoliciesSeldomSee(t *testing.T) {
 			if c.turns == nil {
 				c.turns = []string{"do it"}
 			}
-			var r *agent.Result
+			var r *agent.Reply
 			for _, message := range c.turns {
 				r, _ = s.turn(context.Background(), message)
 			}

@@ -14,7 +14,8 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/tool"
 )
 
-// Options are what a program may choose of an agent. Only Model is required.
+// Options are what a program may choose of an agent. Only Model is required. Its
+// functions and its Model are called concurrently, for different sessions.
 type Options struct {
 	// Model is who decides.
 	Model model.Model
@@ -57,12 +58,15 @@ type Options struct {
 	// BeforeAsk is called with each request before the model gets it, and may
 	// change or refuse it.
 	BeforeAsk func(ctx context.Context, r *model.Request) error
-	// Parks says that a question which nobody is there to answer parks the run,
-	// instead of being refused: it ends with the reason [ReasonParked], and
-	// [Session.Resume] goes on with it.
-	Parks bool
-	// ModelName names the model for whoever resumes a run of the agent, see
-	// [Opener]. "" means Model.Name().
+	// NoParking refuses what nobody answers. By default a turn that is recorded
+	// waits for it, see [Session.Send].
+	NoParking bool
+	// Name distinguishes the agent from others on the host that have the same
+	// model but other functions, such as BeforeAsk: a run is resumed only with those
+	// of an agent of the same Name. "" is a name like any other.
+	Name string
+	// ModelName is recorded with each run, to find the model when it is resumed. ""
+	// means Model.Name().
 	ModelName string
 	// Idle is how long the model may send nothing before it is given up. 0 means
 	// any time.
@@ -76,24 +80,43 @@ type Options struct {
 // else ask it as often as a run may ask for anything.
 const maxIterations = 50
 
-// An Agent lets a model reach goals with the tools of a host.
+// An Agent lets a model reach goals with the tools of a host. It is safe for
+// concurrent use.
 type Agent struct {
 	host     *runtime.Host
 	opts     Options
-	settings *tool.Dict // as they are recorded
+	recorded Settings
+	settings *tool.Dict // recorded, as a value
+	given    *Options   // to New
+	local    *localSessions
 	policy   Policy
 	tools    []tool.Tool
 	format   Format
 	program  runtime.Program // the policy, as far as all turns share it
 }
 
-// New returns an agent that acts through a host, which must know [Modules]. It
-// fails where the options name what there is not.
+// New returns an agent that acts through a host, which must have [Modules]. It
+// fails with kind Invalid if the options name something that does not exist.
+//
+// [runtime.Host.Resume] then continues the runs of agents on that host: each with the
+// settings that were recorded when it began, and with the model and the
+// functions of the agent of the same Name and ModelName that was made last. A
+// run whose model no agent has is an error of kind Invalid.
 func New(h *runtime.Host, o *Options) (*Agent, error) {
-	a := &Agent{host: h}
-	if o != nil {
-		a.opts = *o
+	a, err := newAgent(h, o)
+	if err == nil {
+		kindsOf(h).add(a)
 	}
+	return a, err
+}
+
+// newAgent is New without the registration.
+func newAgent(h *runtime.Host, o *Options) (*Agent, error) {
+	a := &Agent{host: h, given: &Options{}, local: &localSessions{}}
+	if o != nil {
+		*a.given = *o
+	}
+	a.opts = *a.given
 	if a.opts.Model == nil {
 		return nil, tool.Errorf(tool.Invalid, "an agent needs a model")
 	}
@@ -106,7 +129,7 @@ func New(h *runtime.Host, o *Options) (*Agent, error) {
 	}
 	a.opts.Policy = cmp.Or(a.opts.Policy, "task")
 	settings.Policy = a.opts.Policy
-	a.settings = settings.dict()
+	a.recorded = settings
 	a.opts.Budget = a.opts.Budget.withDefaults()
 	a.opts.Depth = cmp.Or(a.opts.Depth, 1)
 	a.opts.MaxResult = cmp.Or(a.opts.MaxResult, DefaultResultText)
@@ -123,11 +146,16 @@ func New(h *runtime.Host, o *Options) (*Agent, error) {
 	}
 	a.policy.Script.Hash = a.policy.Script.Sum()
 	a.program = a.policy.program()
-	a.program.Parks = a.opts.Parks
+	a.program.Parks = !a.opts.NoParking
 	if a.format, err = chooseFormat(a.opts.Format, a.opts.Model); err != nil {
 		return nil, err
 	}
-	return a, a.offer(a.opts.Tools)
+	if err := a.offer(a.opts.Tools); err != nil {
+		return nil, err
+	}
+	a.settings = settings.dict()
+	a.settings.Put(offeredOption, toolNames(a.tools))
+	return a, nil
 }
 
 // offer selects the tools that the model may call. One that is named and cannot
@@ -238,14 +266,13 @@ func (a *Agent) role() string {
 	return "task"
 }
 
-// Run has the model work on a task until it is done, or cannot be. The result
-// says why it ended; the error is what broke it off, a *[tool.Error], and nil
-// where the policy came to an end.
-func (a *Agent) Run(ctx context.Context, task string) (*Result, error) {
+// Run has the model work on a task: it is the first [Session.Send] of a new
+// session.
+func (a *Agent) Run(ctx context.Context, task string) (Reply, error) {
 	if strings.TrimSpace(task) == "" {
-		return nil, tool.Errorf(tool.Invalid, "Task cannot be empty").WithHint(`say what to do: cassidy task "…"`)
+		return Reply{}, tool.Errorf(tool.Invalid, "Task cannot be empty").WithHint(`say what to do: cassidy task "…"`)
 	}
-	return a.NewSession("").Turn(ctx, task)
+	return a.newSession("").Send(ctx, task)
 }
 
 // NewID returns a name for a run that no other has: the time, so that a list

@@ -83,7 +83,7 @@ func runCode(ctx context.Context, h *runtime.Host, code string, number int64) (t
 	p := &runtime.Program{Name: "program", Args: &tool.Dict{}, ID: "code-" + strconv.FormatInt(number, 10)}
 	var tools []tool.Tool
 	if above, _ := ctx.Value(turnKey{}).(*turn); above != nil {
-		p.ID, tools = above.ID+"/"+p.ID, above.agent.tools
+		p.ID, tools = above.runID+"/"+p.ID, above.agent.tools
 	} else {
 		tools = h.Tools()
 	}

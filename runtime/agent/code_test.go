@@ -34,7 +34,7 @@ func TestTranscriptsOfPrograms(t *testing.T) {
 			"I count the lines.\n\n" + program(`lines = 0`, `for name in ["a.txt", "b.txt"]:`, `    lines += len(read_file(filepath = name).splitlines())`, `print("counted")`, `lines`),
 			"TASK COMPLETE: there are three",
 		}},
-		check: func(t *testing.T, s *stage, _ *agent.Result) {
+		check: func(t *testing.T, s *stage, _ *agent.Reply) {
 			for _, m := range s.session.Messages() {
 				if strings.Contains(m.Text, "second") {
 					t.Errorf("what the program read is in the conversation: %s", m.Text)
@@ -49,7 +49,7 @@ func TestTranscriptsOfPrograms(t *testing.T) {
 			program(`[attempt(read_file, filepath = name)["ok"] for name in ["a.txt", "none.txt"]]`),
 			done,
 		}},
-		check: func(t *testing.T, s *stage, _ *agent.Result) {
+		check: func(t *testing.T, s *stage, _ *agent.Reply) {
 			if !strings.Contains(s.file("c.txt"), "second") {
 				t.Errorf("c.txt = %q, want it written before the program failed", s.file("c.txt"))
 			}
@@ -59,7 +59,7 @@ func TestTranscriptsOfPrograms(t *testing.T) {
 		setting: setting{files: twoFiles, before: coded, approve: no, replies: play{
 			program(`for i in range(1000):`, `    attempt(write_file, filepath = "n%d.txt" % i, content = "x")`), done,
 		}},
-		check: func(t *testing.T, s *stage, r *agent.Result) {
+		check: func(t *testing.T, s *stage, r *agent.Reply) {
 			if s.file("n0.txt") != "none" || len(r.Calls) != 1 || r.Calls[0].Success {
 				t.Errorf("n0.txt = %q, calls = %+v; want the program ended after three refusals", s.file("n0.txt"), r.Calls)
 			}
@@ -259,8 +259,8 @@ func TestAProgramCostsOnlyItsResult(t *testing.T) {
 	}
 	used := func(set setting) int {
 		s := newStage(t, set)
-		r, err := s.session.Turn(context.Background(), "count the lines of all files")
-		if err != nil || r.Answer != "2000" {
+		r, err := s.session.Send(context.Background(), "count the lines of all files")
+		if err != nil || r.Text != "2000" {
 			t.Fatalf("the turn gave %+v, %v", r, err)
 		}
 		n, _ := s.session.Usage()

@@ -25,7 +25,7 @@ func (t *turn) doCompact(ctx context.Context, _ tool.Effect) (tool.Value, error)
 // and its last messages. Where that fails, it stays as it was.
 func (s *Session) Compact(ctx context.Context) (before, after int, err error) {
 	if !s.busy.TryLock() {
-		return 0, 0, errBusy()
+		return 0, 0, s.errBusy()
 	}
 	defer s.busy.Unlock()
 	if s.turn == nil {

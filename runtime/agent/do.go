@@ -26,18 +26,28 @@ func (t *turn) doCall(ctx context.Context, e tool.Effect) (tool.Value, error) {
 		return nil, err
 	}
 	if ctx.Err() != nil {
-		o = t.failed(d, tool.Errorf(tool.Canceled, "the call was broken off, and may have done a part of its work"))
-		o.made, err = true, tool.AsError(context.Cause(ctx), tool.Canceled)
+		o, err = t.broken(d), tool.AsError(context.Cause(ctx), tool.Canceled)
 	}
 	v := o.dict(t.takeTraces())
 	if failure := t.keepCall(e, v, err); err == nil {
 		err = failure
 	}
 	if err == nil && !o.made {
-		t.agent.host.Events.Emit(tool.Event{Type: tool.CallEnd, Time: time.Now(), Call: t.ID, Tool: d.Action, Data: tool.NewDict(
+		t.agent.host.Events.Emit(tool.Event{Type: tool.CallEnd, Time: time.Now(), Call: t.runID, Tool: d.Action, Data: tool.NewDict(
 			"success", o.result.Success, "result", nil, "preview", tool.Preview(o.text, tool.PreviewLines))})
 	}
 	return v, err
+}
+
+// broken is the outcome of a call that the turn did not wait for.
+func (t *turn) broken(d Decision) outcome {
+	o := t.failed(d, errBroken())
+	o.made = true
+	return o
+}
+
+func errBroken() *tool.Error {
+	return tool.Errorf(tool.Canceled, "the call was broken off, and may have done a part of its work")
 }
 
 func givenDecision(e tool.Effect) (Decision, error) {
@@ -90,7 +100,7 @@ const completes = "task_complete"
 
 // watched is carryOut, while it is noted which files the tools read and write.
 func (t *turn) watched(ctx context.Context, d Decision, at tool.Place) (outcome, error) {
-	defer t.agent.host.Events.SubscribeTo(t.ID, tool.EffectDone, t.watchFiles)()
+	defer t.agent.host.Events.SubscribeTo(t.runID, tool.EffectDone, t.watchFiles)()
 	return t.carryOut(ctx, d, at)
 }
 
@@ -169,7 +179,7 @@ func (t *turn) offered(name string) *tool.Tool {
 func (t *turn) resultText(name string, r tool.Result) string {
 	limit, where := t.agent.opts.MaxResult, ""
 	if whole := r.Text(); utf8.RuneCountInString(whole) > limit && t.agent.opts.Keep != nil {
-		kept, err := t.agent.opts.Keep(fmt.Sprintf("%s/%d-%s.txt", t.ID, len(t.result.Calls)+1, tool.Key(name)), whole)
+		kept, err := t.agent.opts.Keep(fmt.Sprintf("%s/%d-%s.txt", t.runID, len(t.result.Calls)+1, tool.Key(name)), whole)
 		if err == nil {
 			where = kept
 		}

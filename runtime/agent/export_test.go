@@ -7,11 +7,16 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/cassidy-run/cassidy/runtime"
+	"github.com/cassidy-run/cassidy/runtime/history"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 )
 
-// Drive is [Session.Turn] with the functions of the policy as they are changed.
-func (s *Session) Drive(ctx context.Context, message string, change func([]tool.Module)) (*Result, error) {
+// NewSession returns a session, as it is before its first turn.
+func (a *Agent) NewSession(id string) *Session { return a.newSession(id) }
+
+// Drive is [Session.Send] with the functions of the policy as they are changed.
+func (s *Session) Drive(ctx context.Context, message string, change func([]tool.Module)) (*Reply, error) {
 	t := s.begin(ctx, message)
 	p := t.program()
 	p.Modules = Modules() // those of the agent are shared
@@ -44,11 +49,10 @@ func (s *Session) Recorded(message string) *tool.Dict {
 	return t.options()
 }
 
-// Restore is the part of [Session.Resume] before the turn.
-func (s *Session) Restore(recorded *tool.Dict) error {
-	d, _ := recorded.Get(conversationOption)
-	conversation, _ := d.(*tool.Dict)
-	return s.restore(conversation)
+// Restore brings the session to where it was before the run of that ID.
+func (s *Session) Restore(runID string, recorded *tool.Dict) error {
+	_, err := s.restore(&runtime.Recorded{Run: history.Run{ID: runID, Options: recorded}}, true)
+	return err
 }
 
 // State returns all that a session and its turn keep, as text. Of times it has
@@ -56,31 +60,10 @@ func (s *Session) Restore(recorded *tool.Dict) error {
 func (s *Session) State() string {
 	t := s.turn
 	var b strings.Builder
+	b.WriteString(s.Kept())
 	line := func(name string, v any) { fmt.Fprintf(&b, "%s: %v\n", name, v) }
-	for _, m := range messageList(s.messages) {
-		line("message", tool.FormatJSON(m, ""))
-	}
-	line("thread", s.thread)
-	line("question", s.question)
-	line("told", s.told)
-	line("turns", s.turns)
-	line("first", s.first)
-	line("iterations told", s.iterations)
-	line("tools", t.toolNames())
-	for _, c := range s.open() {
-		line("open", c.ID)
-	}
 	for _, m := range s.made {
-		line("made", fmt.Sprintf("%q of this turn %v, success %v, last %v", m.callResult, m.turn == t, m.success, m.last))
-	}
-	for _, text := range s.heard {
-		line("heard", fmt.Sprintf("%q", text))
-	}
-	account := s.account
-	account.budget = nil // a pointer to what the agent has
-	line("account", fmt.Sprintf("%+v of %+v", account, *s.account.budget))
-	for _, path := range slices.Sorted(maps.Keys(s.files)) {
-		line("file "+path, fmt.Sprintf("read %v, written %v", !s.files[path].Read.IsZero(), !s.files[path].Written.IsZero()))
+		line("made in this turn", m.turn == t)
 	}
 	line("iterations", t.result.Iterations)
 	for i := range t.result.Calls {
@@ -94,5 +77,36 @@ func (s *Session) State() string {
 	}
 	line("agents", t.agents)
 	line("under way", fmt.Sprintf("%+v", t.traces))
+	return b.String()
+}
+
+// Kept returns all that a session keeps between turns, as text.
+func (s *Session) Kept() string {
+	var b strings.Builder
+	line := func(name string, v any) { fmt.Fprintf(&b, "%s: %v\n", name, v) }
+	for _, m := range messageList(s.messages) {
+		line("message", tool.FormatJSON(m, ""))
+	}
+	line("thread", s.thread)
+	line("question", s.question)
+	line("told", s.told)
+	line("turns", s.turns)
+	line("iterations told", s.iterations)
+	line("tools", toolNames(s.agent.tools))
+	for _, c := range s.open() {
+		line("open", c.ID)
+	}
+	for _, m := range s.made {
+		line("made", fmt.Sprintf("%q, success %v, last %v", m.callResult, m.success, m.last))
+	}
+	for _, text := range s.heard {
+		line("heard", fmt.Sprintf("%q", text))
+	}
+	account := s.account
+	account.budget = nil // a pointer to what the agent has
+	line("account", fmt.Sprintf("%+v of %+v", account, *s.account.budget))
+	for _, path := range slices.Sorted(maps.Keys(s.files)) {
+		line("file "+path, fmt.Sprintf("read %v, written %v", !s.files[path].Read.IsZero(), !s.files[path].Written.IsZero()))
+	}
 	return b.String()
 }

@@ -26,7 +26,7 @@ type desk struct {
 
 // work begins, or goes on with, a task in a process that dies after so many
 // effects; 0 is never.
-func (d *desk) work(task string, resume bool, dies int, approve func(*cassidy.Options)) (r *agent.Result, effects int, err error) {
+func (d *desk) work(task string, resume bool, dies int, approve func(*cassidy.Options)) (r agent.Reply, effects int, err error) {
 	d.t.Helper()
 	opts := &cassidy.Options{TrustProject: true, Sandbox: cassidy.Inline, Journal: d.journal}
 	approve(opts)
@@ -38,7 +38,7 @@ func (d *desk) work(task string, resume bool, dies int, approve func(*cassidy.Op
 	if err := agent.RegisterCode(h); err != nil {
 		d.t.Fatal(err)
 	}
-	o := agent.Options{WorkDir: d.dir, Model: d.model(), Format: agent.Code, Parks: true, Tools: []string{"read_file", "write_file", "agent", "execute_code"}}
+	o := agent.Options{WorkDir: d.dir, Model: d.model(), Format: agent.Code, Tools: []string{"read_file", "write_file", "agent", "execute_code"}}
 	if err := agent.Register(h, func() (*agent.Options, error) { o := o; return &o, nil }); err != nil {
 		d.t.Fatal(err)
 	}
@@ -51,17 +51,15 @@ func (d *desk) work(task string, resume bool, dies int, approve func(*cassidy.Op
 			_ = h.Close() // and with it the journal
 		}
 	})
-	s := a.NewSession("run")
-	if !resume {
-		r, err = s.Turn(context.Background(), task)
-		return r, effects, err
+	s, err := a.Session(context.Background(), "run")
+	if err != nil {
+		d.t.Fatal(err)
 	}
-	j, done := d.records()
-	run, err := j.Run(context.Background(), "run")
-	if done(); err != nil {
-		d.t.Fatalf("the run is %v, %v", run, err)
+	if resume {
+		r, err = s.Resume(context.Background())
+	} else {
+		r, err = s.Send(context.Background(), task)
 	}
-	r, err = s.Resume(context.Background(), run.Options)
 	return r, effects, err
 }
 
@@ -115,7 +113,7 @@ func TestATaskSurvivesItsProcess(t *testing.T) {
 	all := func(o *cassidy.Options) { o.Approve = runtime.ApproveAll }
 	whole := newDesk(t)
 	want, effects, err := whole.work("Do it", false, 0, all)
-	if err != nil || want.Answer != "done" || whole.file("c.txt") != "three" || whole.file("b.txt") == "" {
+	if err != nil || want.Text != "done" || whole.file("c.txt") != "three" || whole.file("b.txt") == "" {
 		t.Fatalf("the task gave %+v, %v", want, err)
 	}
 	for dies := 1; dies < effects; dies++ {
@@ -128,7 +126,7 @@ func TestATaskSurvivesItsProcess(t *testing.T) {
 			t.Errorf("killed after effect %d: %v", dies, err)
 			continue
 		}
-		if got.Answer != want.Answer || d.file("b.txt") != whole.file("b.txt") || d.file("c.txt") != whole.file("c.txt") {
+		if got.Text != want.Text || d.file("b.txt") != whole.file("b.txt") || d.file("c.txt") != whole.file("c.txt") {
 			t.Errorf("killed after effect %d: it gave %+v", dies, got)
 		}
 		if len(got.Calls) != len(want.Calls) {
@@ -152,7 +150,7 @@ func TestATaskWaitsInAProgram(t *testing.T) {
 	for resume := false; ; resume = true {
 		r, _, err := d.work("Do it", resume, 0, nobody)
 		if tool.KindOf(err) != tool.Parked {
-			if err != nil || r.Answer != "done" || waits < 3 || d.file("c.txt") != "three" {
+			if err != nil || r.Text != "done" || waits < 3 || d.file("c.txt") != "three" {
 				t.Errorf("after %d answers the task gave %+v, %v", waits, r, err)
 			}
 			return

@@ -25,14 +25,14 @@ func TestAHostResumesTasks(t *testing.T) {
 		if err := agent.RegisterCode(h); err != nil {
 			t.Fatal(err)
 		}
-		o := agent.Options{WorkDir: d.dir, Model: d.model(), Format: agent.Code, Parks: true, Tools: []string{"read_file", "write_file", "execute_code"}}
+		o := agent.Options{WorkDir: d.dir, Model: d.model(), Format: agent.Code, Tools: []string{"read_file", "write_file", "execute_code"}}
 		if err := agent.Register(h, func() (*agent.Options, error) { own := o; return &own, nil }); err != nil {
 			t.Fatal(err)
 		}
 		var opened agent.Settings
 		err = agent.RegisterKinds(h, func(_ context.Context, s agent.Settings) (*agent.Options, error) {
 			opened = s
-			return &agent.Options{Model: d.model(), Parks: true}, nil
+			return &agent.Options{Model: d.model()}, nil
 		})
 		if err != nil {
 			t.Fatal(err)

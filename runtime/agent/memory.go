@@ -142,7 +142,7 @@ func (t *turn) known(path string) bool {
 // watchFiles notes which files the tools of the session read and write. To know
 // that a file exists is not to know what is in it.
 func (t *turn) watchFiles(e tool.Event) {
-	call, ours := strings.CutPrefix(e.Call, t.ID+"/")
+	call, ours := strings.CutPrefix(e.Call, t.runID+"/")
 	effect, others := e.Data.Text("func"), strings.HasPrefix(call, agentID)
 	read := effect == "fs.read" || effect == "fs.read_bytes"
 	if !ours || !e.Data.Bool("success") || !read && effect != "fs.commit" || read && others {

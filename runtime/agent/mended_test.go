@@ -123,8 +123,8 @@ func TestBeforeAskMayShorten(t *testing.T) {
 		},
 	}})
 	for _, want := range []string{"done", "again"} {
-		if r, err := s.turn(context.Background(), "do it"); err != nil || r.Answer != want {
-			t.Errorf("the answer is %q, %v, want %s", r.Answer, err, want)
+		if r, err := s.turn(context.Background(), "do it"); err != nil || r.Text != want {
+			t.Errorf("the answer is %q, %v, want %s", r.Text, err, want)
 		}
 	}
 	if n := len(s.session.Messages()); n != 2 {
@@ -142,15 +142,15 @@ func TestOneTurnAtATime(t *testing.T) {
 	}}})
 	var all sync.WaitGroup
 	all.Go(func() {
-		if r, err := s.session.Turn(context.Background(), "do it"); err != nil || r.Answer != "done" {
+		if r, err := s.session.Send(context.Background(), "do it"); err != nil || r.Text != "done" {
 			t.Errorf("the first turn gave %v, want its answer", err)
 		}
 	})
 	<-begun
-	if _, err := s.session.Turn(context.Background(), "and this"); tool.KindOf(err) != tool.Conflict {
+	if _, err := s.session.Send(context.Background(), "and this"); tool.KindOf(err) != tool.Busy {
 		t.Errorf("a second turn gave %v, want it refused", err)
 	}
-	if _, _, err := s.session.Compact(context.Background()); tool.KindOf(err) != tool.Conflict {
+	if _, _, err := s.session.Compact(context.Background()); tool.KindOf(err) != tool.Busy {
 		t.Errorf("compacting gave %v, want it refused", err)
 	}
 	close(end)
@@ -161,7 +161,7 @@ func TestOneTurnAtATime(t *testing.T) {
 // apart from what happened in the first.
 func TestTurnsHaveNamesOfTheirOwn(t *testing.T) {
 	s := newStage(t, setting{files: twoFiles, replies: play{"TASK COMPLETE: a", "TASK COMPLETE: b", "TASK COMPLETE: c"}})
-	for _, want := range []string{"run", "run-2", "run-3"} {
+	for _, want := range []string{"run", "run--2", "run--3"} {
 		if r, err := s.turn(context.Background(), "x"); err != nil || r.Run != want {
 			t.Errorf("the turn is called %q, %v, want %s", r.Run, err, want)
 		}

@@ -9,6 +9,9 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/tool"
 )
 
+// moduleName is the name of the module that policies have.
+const moduleName = "agent"
+
 // Modules returns the functions that a policy has, in the module agent. A
 // sandbox that runs policies needs to know them; they work only in a policy,
 // while it leads an agent: for the turn in whose context they are called, so that
@@ -21,7 +24,7 @@ func Modules() []tool.Module {
 		return tool.Param{Name: name, Type: tool.Type{Name: tool.TypeObject}, Description: doc, Required: true}
 	}
 	return []tool.Module{{
-		Name: "agent",
+		Name: moduleName,
 		Doc:  "What leads an agent. Only policies have it: files in .cassidy/policies with a function policy(task, agent).",
 		Funcs: []tool.Func{
 			row("prompt", tool.Recorded, "Give the text that begins a conversation: the tools, how to call them, the context and the task; later in a conversation the task alone.",

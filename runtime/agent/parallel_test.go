@@ -45,7 +45,7 @@ func (c *crew) work(resume bool) (tool.Outcome, error) {
 		return "TASK COMPLETE: " + task + " is done", nil
 	})
 	err = agent.Register(h, func() (*agent.Options, error) {
-		return &agent.Options{WorkDir: c.dir, Model: m, Parks: true, Tools: []string{"write_file"}}, nil
+		return &agent.Options{WorkDir: c.dir, Model: m, Tools: []string{"write_file"}}, nil
 	})
 	if err != nil {
 		c.t.Fatal(err)

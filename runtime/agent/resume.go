@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"maps"
 	"math"
@@ -16,64 +17,18 @@ import (
 const (
 	taskOption         = "task"         // what the user said
 	conversationOption = "conversation" // what was before
+	offeredOption      = "offered"      // the tools, where there is no conversation
 )
 
 // maxConversation is how much text of a recorded conversation is read back, in
 // bytes: many times what a model takes.
 const maxConversation = 64 << 20
 
-// Resume goes on with the recorded run that the session's ID names: with a task,
-// or a turn of a chat, that was parked or broken off. recorded is the Options
-// that the run was recorded with; the session must be new, of an agent that is
-// made as the run's was. What the run has done is answered from its record and
-// not done again; the result is that of the whole turn. After it, the
-// conversation goes on with [Session.Turn].
-//
-// The error is of kind Invalid where the session has begun already; its Limit is
-// "record" where the record cannot be followed; and else as with Turn.
-func (s *Session) Resume(ctx context.Context, recorded *tool.Dict) (*Result, error) {
-	if !s.busy.TryLock() {
-		return nil, errBusy()
-	}
-	defer s.busy.Unlock()
-	t, err := s.again(ctx, recorded)
-	if err != nil {
-		return nil, err
-	}
-	p := t.program()
-	p.Resume = true
-	return t.run(ctx, p)
-}
-
-// Replay runs the recorded run that the session's ID names again, from its
-// record alone: no model is asked and no tool does anything. recorded is as for
-// [Session.Resume]; o needs no Program. The session is of no use afterwards.
-func (s *Session) Replay(ctx context.Context, recorded *tool.Dict, o runtime.Replay) (*runtime.Replayed, error) {
-	if !s.busy.TryLock() {
-		return nil, errBusy()
-	}
-	defer s.busy.Unlock()
-	t, err := s.again(ctx, recorded)
-	if err != nil {
-		return nil, err
-	}
-	o.Program = t.program()
-	defer s.agent.host.Events.Subscribe(tool.EffectDone, t.watchFiles)()
-	return s.agent.host.Replay(context.WithValue(ctx, turnKey{}, t), o)
-}
-
 // again begins a recorded turn in a new session, as it began then.
-func (s *Session) again(ctx context.Context, recorded *tool.Dict) (*turn, error) {
-	if s.turns > 0 || len(s.messages) > 0 {
-		return nil, tool.Errorf(tool.Invalid, "only a new session can go on with a recorded run").WithHint("make one with the run's ID: agent.NewSession(id)")
-	}
-	r := dictReader{dict: recorded}
-	task, before := part[string](&r, taskOption), part[*tool.Dict](&r, conversationOption)
-	if r.err == nil {
-		r.err = s.restore(before)
-	}
-	if r.err != nil {
-		return nil, unreadable("run '"+s.ID+"'", r.err)
+func (s *Session) again(ctx context.Context, r *runtime.Recorded) (*turn, error) {
+	task, err := s.restore(r, true)
+	if err != nil {
+		return nil, err
 	}
 	return s.begin(ctx, task), nil
 }
@@ -112,20 +67,32 @@ func (s *Session) conversation() *tool.Dict {
 		}
 	}
 	a := &s.account
-	return tool.NewDict("first", s.first, "turns", int64(s.turns), "tools", (&turn{Session: s}).toolNames(), "iterations", int64(s.iterations),
+	return tool.NewDict("turns", int64(s.turns), "tools", (&turn{Session: s}).toolNames(), "iterations", int64(s.iterations),
 		"question", s.question, "told", s.told, "thread", s.thread, "messages", messageList(s.messages), "made", made, "heard", heard,
 		"read", read, "wrote", wrote,
 		"reported", int64(a.reported), "guessed", int64(a.guessed), "beside", int64(a.beside), "chars", int64(a.chars))
 }
 
-// restore puts a new session where conversation was made of another. What it is
-// given may be anything.
-func (s *Session) restore(d *tool.Dict) error {
-	if d == nil {
-		return nil
+// restore puts a new session where it was before a recorded turn, and returns
+// what the user sent then. With offer it is offered the tools of that turn;
+// else it keeps those of its agent.
+func (s *Session) restore(r *runtime.Recorded, offer bool) (task string, err error) {
+	options := dictReader{dict: r.Options}
+	task, before := part[string](&options, taskOption), part[*tool.Dict](&options, conversationOption)
+	if err = options.err; err == nil {
+		err = s.take(before, r.ID, offer)
 	}
+	if err != nil {
+		return "", unreadable("run '"+r.ID+"'", err)
+	}
+	return task, nil
+}
+
+// take takes the conversation before a turn from what conversation returned of
+// it; nil where there was none. What it is given may be anything.
+func (s *Session) take(d *tool.Dict, runID string, offer bool) error {
 	r := dictReader{dict: d}
-	first, turns, tools := part[string](&r, "first"), r.count("turns"), r.texts("tools")
+	turns, tools := r.count("turns"), r.texts("tools")
 	question, told, thread, iterations := part[string](&r, "question"), part[bool](&r, "told"), part[string](&r, "thread"), r.count("iterations")
 	messages, heard, left := r.messages("messages"), r.texts("heard"), r.traces()
 	var made []madeCall
@@ -139,13 +106,18 @@ func (s *Session) restore(d *tool.Dict) error {
 	switch {
 	case r.err != nil:
 		return r.err
-	case turnID(first, turns) != s.ID:
-		return tool.Errorf(tool.Failed, "it has the conversation before '%s'", turnID(first, turns))
+	case turnID(s.base, turns) != runID:
+		return tool.Errorf(tool.Failed, "it has the conversation before '%s'", turnID(s.base, turns))
 	}
-	if err := s.Offer(tools...); err != nil {
-		return err
+	if d == nil {
+		return nil
 	}
-	s.first, s.turns = first, turns
+	if offer {
+		if err := s.offer(tools); err != nil {
+			return err
+		}
+	}
+	s.turns, s.runID = turns, runID
 	s.question, s.told, s.thread, s.iterations = question, told, thread, iterations
 	s.messages, s.made = messages, made
 	for _, text := range heard {
@@ -153,6 +125,39 @@ func (s *Session) restore(d *tool.Dict) error {
 	}
 	(&turn{Session: s}).leave(traces{files: left.files})
 	s.account.reported, s.account.guessed, s.account.beside, s.account.chars = reported, guessed, beside, chars
+	return nil
+}
+
+// adapt has the agent of the session continue a conversation whose last turn may
+// have been led by another one.
+func (s *Session) adapt(r *runtime.Recorded) error {
+	was, err := ReadSettings(r.Options)
+	options := dictReader{dict: r.Options}
+	tools := options.texts(offeredOption)
+	if before := part[*tool.Dict](&options, conversationOption); before != nil {
+		one := dictReader{dict: before}
+		tools = one.texts("tools")
+		options.fail(one.err)
+	}
+	if err = cmp.Or(err, options.err); err != nil {
+		return unreadable("run '"+r.ID+"'", err)
+	}
+	is, sameModel := s.agent.recorded, true
+	if is.Model != was.Model { // what a model's API has signed or kept is not for another's
+		s.thread, sameModel = "", false
+		s.messages = slices.Clone(s.messages)
+		for i := range s.messages {
+			s.messages[i].Opaque = nil
+		}
+	}
+	same := slices.EqualFunc(s.agent.tools, tools, func(t tool.Tool, name string) bool { return t.Name == name })
+	if same && sameModel && is.Format == was.Format {
+		return nil
+	}
+	if len(s.agent.tools) > 0 {
+		s.told = false
+	}
+	s.recount()
 	return nil
 }
 

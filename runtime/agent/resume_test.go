@@ -90,8 +90,8 @@ func TestWhatIsRecordedToResume(t *testing.T) {
 	}
 	second, _ := recorded(t, s.session.Recorded("Really?")).(*tool.Dict)
 
-	other := s.session.Agent().NewSession("run-2")
-	if err := other.Restore(second); err != nil {
+	other := s.session.Agent().NewSession("run")
+	if err := other.Restore("run--2", second); err != nil {
 		t.Fatal(err)
 	}
 	s.session.Begin("Really?")
@@ -102,8 +102,8 @@ func TestWhatIsRecordedToResume(t *testing.T) {
 	if tools := other.Agent().Tools(); len(tools) != 1 || tools[0].Name != "list_files" {
 		t.Errorf("it is offered %v, want what the chat was", tools)
 	}
-	if r, err := other.Turn(context.Background(), "Really?"); err != nil || r.Answer != "It is." || other.ID != "run-3" {
-		t.Errorf("its turn = %+v, %v, and the next is %s", r, err, other.ID)
+	if r, err := other.Send(context.Background(), "Really?"); err != nil || r.Text != "It is." || other.NextRun() != "run--3" {
+		t.Errorf("its turn = %+v, %v, and the next is %s", r, err, other.NextRun())
 	}
 }
 
@@ -113,7 +113,7 @@ func TestResumeIsRefused(t *testing.T) {
 	user := func(text string) *tool.Dict { return tool.NewDict("role", "user", "text", text) }
 	asks := tool.NewDict("role", "assistant", "text", "", "calls", tool.List{tool.NewDict("id", "1", "tool", "x")})
 	with := func(pairs ...tool.Value) *tool.Dict {
-		d := tool.NewDict("first", "run", "turns", int64(1), "tools", tool.List{})
+		d := tool.NewDict("turns", int64(1), "tools", tool.List{})
 		for i := 0; i < len(pairs); i += 2 {
 			d.Put(pairs[i].(string), pairs[i+1])
 		}
@@ -126,8 +126,7 @@ func TestResumeIsRefused(t *testing.T) {
 	}{
 		"the task is none":        {tool.NewDict("task", int64(1)), `"task" is int`},
 		"no conversation":         {tool.NewDict("conversation", "x"), `"conversation" is string`},
-		"of another run":          {with("first", "walk"), "the conversation before 'walk-2'"},
-		"of another turn":         {with("turns", int64(2)), "the conversation before 'run-3'"},
+		"of another turn":         {with("turns", int64(2)), "the conversation before 'run--3'"},
 		"a negative count":        {with("chars", int64(-1)), `"chars" is -1`},
 		"a great count":           {with("guessed", int64(1)<<62), `"guessed" is`},
 		"messages of texts":       {with("messages", tool.List{"hello"}), `element 1 of "messages" is string`},
@@ -140,19 +139,23 @@ func TestResumeIsRefused(t *testing.T) {
 		"an unknown tool":         {with("tools", tool.List{"rm_rf"}), "rm_rf"},
 		"too much":                {with("messages", tool.List{user(strings.Repeat("x", 65<<20))}), "more than 64 MB"},
 	} {
-		session := s.session.Agent().NewSession("run-2")
-		_, err := session.Resume(context.Background(), c.recorded)
+		session := s.session.Agent().NewSession("run")
+		err := session.Restore("run--2", c.recorded)
 		if e := tool.ErrorOf(err, tool.Internal); e == nil || e.Limit != tool.LimitRecord || !strings.Contains(e.Message(), c.want) {
 			t.Errorf("%s: %v, want %q, and that the record cannot be followed", name, err, c.want)
 		}
-		if len(session.Messages()) > 0 || session.ID != "run-2" {
+		if len(session.Messages()) > 0 || session.NextRun() != "run" {
 			t.Errorf("%s: the session has begun", name)
 		}
 	}
-	if _, err := s.session.Turn(context.Background(), "do it"); err != nil {
+	if _, err := s.session.Resume(context.Background()); tool.KindOf(err) != tool.NotFound {
+		t.Errorf("a session without turns is resumed: %v", err)
+	}
+	want, err := s.session.Send(context.Background(), "do it")
+	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.session.Resume(context.Background(), nil); tool.KindOf(err) != tool.Invalid {
-		t.Errorf("a session that has begun is resumed: %v", err)
+	if got, err := s.session.Resume(context.Background()); err != nil || got.Text != want.Text || got.Run != "run" {
+		t.Errorf("the reply of the last turn is %+v, %v, want %+v", got, err, want)
 	}
 }

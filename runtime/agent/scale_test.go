@@ -57,13 +57,22 @@ func (c *crowd) Ask(context.Context, *model.Request) (*model.Reply, error) {
 	return &model.Reply{Text: "done", Stop: model.StopEnd}, nil
 }
 
+// session returns a new session.
+func (c *crowd) session(id string) *agent.Session {
+	s, err := c.agent.Session(context.Background(), id)
+	if err != nil {
+		panic(err)
+	}
+	return s
+}
+
 // wait has n agents begin, and returns when all wait.
 func (c *crowd) wait(n int) {
 	c.asked.Add(n)
 	for i := range n {
-		s := c.agent.NewSession(fmt.Sprintf("agent-%d", i))
+		s := c.session(fmt.Sprintf("agent-%d", i))
 		c.ended.Go(func() {
-			if _, err := s.Turn(context.Background(), fmt.Sprintf("Count to %d.", i)); err != nil {
+			if _, err := s.Send(context.Background(), fmt.Sprintf("Count to %d.", i)); err != nil {
 				c.mu.Lock()
 				c.failed = err
 				c.mu.Unlock()

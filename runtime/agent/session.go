@@ -1,9 +1,10 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"slices"
-	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -13,16 +14,38 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/tool"
 )
 
-// A Session is a conversation with a model, of one turn or, in a chat, of many.
-// It is for one turn at a time.
+// A Session is a conversation with a model. [Session.Send] is one turn of it.
+// Where the host has a store, each turn is a recorded run: the conversation
+// survives the process, and [Agent.Session] reopens it.
+//
+// Its methods are safe for concurrent use, with one turn at a time: Send,
+// Resume, Compact and Offer fail with kind Busy while this Session has a turn in
+// progress, and Send and Resume with kind Conflict while another Session of the
+// same ID, or another process, has one.
 type Session struct {
-	// ID names the turn that is under way, or comes next, in events and results.
-	ID string
+	id     string
+	base   string // begins the IDs of its runs
+	runID  string // of the turn that is in progress, or comes next
+	stored bool   // its turns are recorded, and found by id
 
-	first      string     // the ID of the first turn
-	turns      int        // that have ended
-	busy       sync.Mutex // held during a turn
-	agent      *Agent
+	last    string // the run of the last turn that is in state
+	waiting string // the run of the turn that has not ended, or ""
+	stale   bool   // state is to be read from the store
+	reply   *Reply // of the last turn
+	failure error  // with which it ended
+
+	busy  sync.Mutex // held during a turn
+	agent *Agent
+	turn  *turn
+	state
+
+	seeing sync.Mutex
+	files  map[string]Seen // by path, what tools have read and written in calls that have ended
+}
+
+// A state is what a turn leaves to the next one.
+type state struct {
+	turns      int // that have ended
 	iterations int // the limit that the prompt states; 0 states none
 	account    account
 	messages   []model.Message
@@ -32,20 +55,34 @@ type Session struct {
 	reoffered  bool       // it has tools that its agent did not begin with
 	made       []madeCall // calls since the last reply: the model knows of none what came of it
 	heard      []string   // what tools have said, the latest last
-	turn       *turn
-
-	seeing sync.Mutex
-	files  map[string]Seen // by path, what tools have read and written in calls that have ended
 }
 
-// NewSession returns a conversation that has not begun. id names it; "" makes
-// a name up.
-func (a *Agent) NewSession(id string) *Session {
-	if id == "" {
-		id = NewID()
+// newSession returns a conversation without turns; "" makes an ID up.
+func (a *Agent) newSession(id string) *Session {
+	id = cmp.Or(id, NewID())
+	s := &Session{id: id, base: runBase(id), stored: a.host.HasStore(), agent: a}
+	s.state = state{iterations: a.opts.Iterations, account: a.account()}
+	s.runID = turnID(s.base, 0)
+	return s
+}
+
+// subSession returns the conversation of an agent that works for the turn of
+// another one. Its turn is a part of that one's run.
+func (a *Agent) subSession(runID string) *Session {
+	s := a.newSession("")
+	s.stored = false
+	if runID != "" {
+		s.base, s.runID = runID, runID
 	}
-	return &Session{ID: id, first: id, agent: a, iterations: a.opts.Iterations, account: a.account()}
+	return s
 }
+
+// ID returns the session's ID.
+func (s *Session) ID() string { return s.id }
+
+// NextRun returns the ID of the run of the turn that is in progress, or comes
+// next.
+func (s *Session) NextRun() string { return s.runID }
 
 // prompt returns the prompt of the session, with its present tools.
 func (s *Session) prompt() *prompt {
@@ -59,13 +96,14 @@ func (s *Session) prompt() *prompt {
 // A turn is what comes of one message of the user.
 type turn struct {
 	*Session
-	above   *turn // of the agent whose tool has this one work, or nil
-	begun   time.Time
-	result  Result
-	memory  memory
-	agents  int          // how many it has had work for it, in calls that have ended
-	traces  traces       // of the call under way
-	working atomic.Int32 // how many agents of its own work now
+	above    *turn // of the agent whose tool has this one work, or nil
+	begun    time.Time
+	result   Reply
+	returned tool.Value // what the policy returned
+	memory   memory
+	agents   int          // how many it has had work for it, in calls that have ended
+	traces   traces       // of the call under way
+	working  atomic.Int32 // how many agents of its own work now
 }
 
 // A madeCall is what a model will be told of a call, in this turn or where it is
@@ -77,22 +115,39 @@ type madeCall struct {
 	last    bool // the call that ended the task
 }
 
-// Turn has the policy answer a message. It is [Agent.Run] in a conversation
-// that goes on: what was said before is known, and a turn that was broken off
-// leaves it well formed. It is refused while another is under way.
-func (s *Session) Turn(ctx context.Context, message string) (*Result, error) {
+// Send has the model answer a message: one turn of the conversation.
+//
+// Where the turn waits, for an approval, an answer, a time or a model that is
+// unavailable, the error is a *[runtime.ParkedError] (see [errors.As]). The end of ctx
+// interrupts the turn, with an error of kind Canceled or Timeout. In both cases,
+// on a host with a store, the turn stays open: [Session.Resume] or
+// [runtime.Host.Resume] continues it, and [runtime.Host.Cancel] ends it. Until
+// then Send fails with kind Conflict. After a turn that failed or was cancelled,
+// the conversation continues with what the model was told in it.
+//
+// It fails with kind Invalid for an empty message, and Busy or Conflict while
+// another turn of the session is in progress.
+func (s *Session) Send(ctx context.Context, text string) (Reply, error) {
+	if strings.TrimSpace(text) == "" {
+		return Reply{Session: s.id}, tool.Errorf(tool.Invalid, "send to session '%s': the message is empty", s.id)
+	}
 	if !s.busy.TryLock() {
-		return nil, errBusy()
+		return Reply{Session: s.id}, s.errBusy()
 	}
 	defer s.busy.Unlock()
-	t := s.begin(ctx, message)
-	return t.run(ctx, t.program())
+	if err := s.admit(ctx); err != nil {
+		return Reply{Session: s.id}, err
+	}
+	t := s.begin(ctx, text)
+	r, err := t.run(ctx, t.program())
+	s.settle(ctx, r, err)
+	return *r, err
 }
 
 // begin makes the turn that comes next.
 func (s *Session) begin(ctx context.Context, message string) *turn {
 	above, _ := ctx.Value(turnKey{}).(*turn)
-	t := &turn{Session: s, above: above, begun: time.Now(), result: Result{Run: s.ID, Task: message}}
+	t := &turn{Session: s, above: above, begun: time.Now(), result: Reply{Run: s.runID, Session: s.id, Task: message}}
 	t.result.Overhead, t.result.EffectiveLimit = s.account.Overhead(), s.account.EffectiveLimit()
 	s.turn = t
 	return t
@@ -101,22 +156,22 @@ func (s *Session) begin(ctx context.Context, message string) *turn {
 // program is the policy, as it is run for the turn.
 func (t *turn) program() *runtime.Program {
 	p := t.agent.program
-	p.ID, p.Args, p.Review = t.ID, tool.NewDict("task", t.result.Task), t.reviewChanges
+	p.ID, p.Session, p.Args, p.Review = t.runID, t.id, tool.NewDict("task", t.result.Task), t.reviewChanges
 	p.Title, p.Reason, p.Options = t.result.Task, t.reason, t.options()
 	return &p
 }
 
 // run has the policy lead the turn to its end.
-func (t *turn) run(ctx context.Context, p *runtime.Program) (*Result, error) {
+func (t *turn) run(ctx context.Context, p *runtime.Program) (*Reply, error) {
 	defer t.next()
 	t.emitStart(p.Resume)
 	out, err := t.agent.host.RunProgram(context.WithValue(ctx, turnKey{}, t), p)
-	return t.ended(out.Value, err)
+	return t.outcome(out.Value, err)
 }
 
-// ended makes the result of the turn. It stands by itself, as emitStart does, so
+// outcome makes the reply of the turn. It stands by itself, as emitStart does, so
 // that the stack of a turn that waits has no room for what comes after.
-func (t *turn) ended(v tool.Value, err error) (*Result, error) {
+func (t *turn) outcome(v tool.Value, err error) (*Reply, error) {
 	t.leave(t.takeTraces()) // of a call that came to no outcome
 	if err == nil {
 		err = t.finish(v)
@@ -144,19 +199,11 @@ func (t *turn) reason(v tool.Value, err error) string {
 // next names the turn that comes after one.
 func (s *Session) next() {
 	s.turns++
-	s.ID = turnID(s.first, s.turns)
+	s.runID = turnID(s.base, s.turns)
 }
 
-// turnID names the turn that comes after so many others.
-func turnID(first string, turns int) string {
-	if turns == 0 {
-		return first
-	}
-	return first + "-" + strconv.Itoa(turns+1)
-}
-
-func errBusy() error {
-	return tool.Errorf(tool.Conflict, "the session is answering already").WithHint("wait for its turn to end, or make another session")
+func (s *Session) errBusy() error {
+	return tool.Errorf(tool.Busy, "the session '%s' has a turn in progress", s.id).WithHint("wait for its end, or use another session")
 }
 
 // turnKey marks the context of a turn.
@@ -165,14 +212,15 @@ type turnKey struct{}
 // finish takes what the policy returned: what agent.finish gives, or a text,
 // which is the answer.
 func (t *turn) finish(v tool.Value) error {
+	t.returned = v
 	switch v := v.(type) {
 	case string:
-		t.result.Reason, t.result.Answer = ReasonFinal, v
+		t.result.Reason, t.result.Text = ReasonFinal, v
 		return nil
 	case *tool.Dict:
 		reason := v.Text("reason")
 		if slices.Contains(reasons, reason) {
-			t.result.Reason, t.result.Answer = Reason(reason), v.Text("answer")
+			t.result.Reason, t.result.Text = Reason(reason), v.Text("answer")
 			t.result.Value, _ = v.Get("result")
 			return nil
 		}
@@ -181,21 +229,23 @@ func (t *turn) finish(v tool.Value) error {
 		WithHint(`it must end with: return agent.finish("final", answer)`)
 }
 
-func (t *turn) toolNames() tool.List {
+func (t *turn) toolNames() tool.List { return toolNames(t.agent.tools) }
+
+func toolNames(tools []tool.Tool) tool.List {
 	names := tool.List{}
-	for i := range t.agent.tools {
-		names = append(names, t.agent.tools[i].Name)
+	for i := range tools {
+		names = append(names, tools[i].Name)
 	}
 	return names
 }
 
 // emit tells an event of the run.
 func (s *Session) emit(kind tool.EventType, data *tool.Dict) {
-	s.agent.host.Events.Emit(tool.Event{Type: kind, Time: time.Now(), Call: s.ID, Data: data})
+	s.agent.host.Events.Emit(tool.Event{Type: kind, Time: time.Now(), Call: s.runID, Data: data})
 }
 
 func (t *turn) emitStart(resumed bool) {
-	start := tool.NewDict("run", t.ID, "task", t.result.Task, "model", t.agent.opts.Model.Name(), "policy", t.agent.policy.Name,
+	start := tool.NewDict("run", t.runID, "task", t.result.Task, "model", t.agent.opts.Model.Name(), "policy", t.agent.policy.Name,
 		"format", string(t.agent.format), "tools", t.toolNames(), "tool_overhead", int64(t.result.Overhead), "effective_limit", int64(t.result.EffectiveLimit))
 	if resumed {
 		start.Put("resumed", true)
@@ -205,7 +255,7 @@ func (t *turn) emitStart(resumed bool) {
 
 func (t *turn) emitEnd(err error) {
 	r := &t.result
-	d := tool.NewDict("run", r.Run, "reason", string(r.Reason), "answer", r.Answer, "success", r.Success(), "iterations", int64(r.Iterations))
+	d := tool.NewDict("run", r.Run, "reason", string(r.Reason), "answer", r.Text, "success", r.Success(), "iterations", int64(r.Iterations))
 	if err != nil {
 		d.Put("error", tool.ErrorOf(err, tool.Failed).Message())
 	}
@@ -227,8 +277,17 @@ func (s *Session) Agent() *Agent { return s.agent }
 
 // Offer has the model choose among other tools from the next turn on, of which
 // it is told then. words are for [runtime.Host.Select]; none of them means no
-// tools. Where they name what there is not, all stays as it was.
+// tools. Where they name what there is not, all stays as it was. It fails with kind
+// Busy during a turn.
 func (s *Session) Offer(words ...string) error {
+	if !s.busy.TryLock() {
+		return s.errBusy()
+	}
+	defer s.busy.Unlock()
+	return s.offer(words)
+}
+
+func (s *Session) offer(words []string) error {
 	a := *s.agent
 	if err := a.offer(append([]string{}, words...)); err != nil {
 		return err
@@ -237,9 +296,14 @@ func (s *Session) Offer(words ...string) error {
 	if len(a.tools) > 0 {
 		s.told = false
 	}
-	s.account = a.account()
+	s.recount()
+	return nil
+}
+
+// recount makes the account of the conversation anew.
+func (s *Session) recount() {
+	s.account = s.agent.account()
 	for i := range s.messages {
 		s.account.AddMessage(&s.messages[i])
 	}
-	return nil
 }

@@ -60,7 +60,7 @@ func TestABrokenOffTurn(t *testing.T) {
 			s.log.Reset()
 			s.mu.Unlock()
 			r, err = s.turn(context.Background(), "go on")
-			if err != nil || r.Answer != "all is well" {
+			if err != nil || r.Text != "all is well" {
 				t.Errorf("the next turn = %+v, %v", r, err)
 			}
 			log := strings.ReplaceAll(s.log.String(), "\n    ", "\n")
@@ -144,8 +144,8 @@ func TestPoliciesThatAreNotRight(t *testing.T) {
 					return agent.Policy{Name: name, Location: tool.Project, Script: tool.Script{Name: name, Path: "mine.star", Source: c.source}}, nil
 				}
 			}})
-			r, err := s.session.Turn(context.Background(), "do it")
-			said := r.Answer
+			r, err := s.session.Send(context.Background(), "do it")
+			said := r.Text
 			if e := tool.ErrorOf(err, tool.Internal); e != nil {
 				said = e.Message()
 				if e.Kind != c.kind {
@@ -256,7 +256,7 @@ func TestSessionsOfOneHost(t *testing.T) {
 	a, err := agent.New(s.Host, &agent.Options{Model: model.NewScript("other", false, func(ctx context.Context, messages tool.List, turn int) (tool.Value, error) {
 		if turn == 0 {
 			// While this one's turn is under way, the other reads.
-			if _, err := s.session.Turn(context.Background(), "read"); err != nil {
+			if _, err := s.session.Send(context.Background(), "read"); err != nil {
 				return nil, err
 			}
 			return overwrite, nil
@@ -267,7 +267,7 @@ func TestSessionsOfOneHost(t *testing.T) {
 		t.Fatal(err)
 	}
 	other = a.NewSession("ru")
-	r, err := other.Turn(context.Background(), "write")
+	r, err := other.Send(context.Background(), "write")
 	if err != nil || len(r.Calls) != 1 || r.Calls[0].Success || s.file("a.txt") != twoFiles["a.txt"] {
 		t.Errorf("the other run = %+v, %v, a.txt = %q, want its write refused", r, err, s.file("a.txt"))
 	}

@@ -2,10 +2,8 @@ package agent
 
 import (
 	"cmp"
-	"context"
 	"time"
 
-	"github.com/cassidy-run/cassidy/runtime"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 )
 
@@ -13,6 +11,7 @@ import (
 // another process can make the same agent again: the part of [Options] that is
 // data.
 type Settings struct {
+	Name               string        // of the agent, see [Options].Name
 	Model              string        // names the model, see [Options].ModelName
 	Idle               time.Duration // see [Options].Idle
 	Policy             string
@@ -31,7 +30,7 @@ type Settings struct {
 // settings are those of the options.
 func (o *Options) settings() Settings {
 	return Settings{
-		Model: cmp.Or(o.ModelName, o.Model.Name()), Idle: o.Idle, Policy: o.Policy, Format: o.Format, Tools: o.Tools, Iterations: o.Iterations,
+		Name: o.Name, Model: cmp.Or(o.ModelName, o.Model.Name()), Idle: o.Idle, Policy: o.Policy, Format: o.Format, Tools: o.Tools, Iterations: o.Iterations,
 		Context: o.Context, WorkDir: o.WorkDir, Budget: o.Budget, RepeatInstructions: o.RepeatInstructions, NoInference: o.NoInference,
 		MaxResult: o.MaxResult, Depth: o.Depth,
 	}
@@ -39,7 +38,7 @@ func (o *Options) settings() Settings {
 
 // Apply sets the options to the settings. Opening the model is left to the caller.
 func (s *Settings) Apply(o *Options) {
-	o.ModelName, o.Idle, o.Policy, o.Format, o.Tools, o.Iterations = s.Model, s.Idle, s.Policy, s.Format, s.Tools, s.Iterations
+	o.Name, o.ModelName, o.Idle, o.Policy, o.Format, o.Tools, o.Iterations = s.Name, s.Model, s.Idle, s.Policy, s.Format, s.Tools, s.Iterations
 	o.Context, o.WorkDir, o.Budget, o.RepeatInstructions, o.NoInference = s.Context, s.WorkDir, s.Budget, s.RepeatInstructions, s.NoInference
 	o.MaxResult, o.Depth = s.MaxResult, s.Depth
 }
@@ -59,6 +58,7 @@ func (s *Settings) dict() *tool.Dict {
 		}
 		d.Put("tools", list)
 	}
+	put("agent", s.Name, s.Name != "")
 	put("idle_ms", s.Idle.Milliseconds(), s.Idle > 0)
 	put("format", string(s.Format), s.Format != "")
 	put("iterations", int64(s.Iterations), s.Iterations > 0)
@@ -74,11 +74,11 @@ func (s *Settings) dict() *tool.Dict {
 	return d
 }
 
-// readSettings reads what dict gave.
-func readSettings(d *tool.Dict) (Settings, error) {
+// ReadSettings reads the settings of an agent from the Options of a recorded run.
+func ReadSettings(d *tool.Dict) (Settings, error) {
 	r := dictReader{dict: d}
 	s := Settings{
-		Model: part[string](&r, "model"), Idle: time.Duration(r.count("idle_ms")) * time.Millisecond, Policy: part[string](&r, "policy"),
+		Name: part[string](&r, "agent"), Model: part[string](&r, "model"), Idle: time.Duration(r.count("idle_ms")) * time.Millisecond, Policy: part[string](&r, "policy"),
 		Format: Format(part[string](&r, "format")), Iterations: r.count("iterations"), Context: part[string](&r, "context"), WorkDir: part[string](&r, "dir"),
 		RepeatInstructions: part[bool](&r, "repeat_instructions"), NoInference: part[bool](&r, "no_inference"),
 		MaxResult: r.count("max_result"), Depth: r.count("depth"),
@@ -95,72 +95,4 @@ func readSettings(d *tool.Dict) (Settings, error) {
 		r.fail(one.err)
 	}
 	return s, r.err
-}
-
-// An Opener returns the options of an agent with these settings: it opens the
-// model, and provides policies, skills and whatever else is not data. What the
-// settings hold replaces what it sets. It is called for each run that is resumed.
-type Opener func(ctx context.Context, s Settings) (*Options, error)
-
-// The kinds of an agent's runs.
-const (
-	taskKind = "task"
-	chatKind = "chat"
-)
-
-// RegisterKinds has a host resume the runs of agents, see [runtime.Host.Resume].
-// The value of a resumed run is {"reason", "answer", "result"}.
-func RegisterKinds(h *runtime.Host, open Opener) error {
-	for _, name := range []string{taskKind, chatKind} {
-		err := h.RegisterKind(runtime.Kind{Name: name, Resume: func(ctx context.Context, h *runtime.Host, r runtime.Recorded) (tool.Result, error) {
-			s, err := Reopen(ctx, h, r, open)
-			if err != nil {
-				return tool.Result{}, err
-			}
-			result, err := s.Resume(ctx, r.Options)
-			if err != nil {
-				return tool.Result{}, err
-			}
-			return tool.Succeed(tool.Outcome{Value: tool.NewDict("reason", string(result.Reason), "answer", result.Answer, "result", result.Value)}), nil
-		}})
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// Reopen makes the session of a recorded run again, of an agent as it was when
-// the run began; [Session.Resume] and [Session.Replay] take it from there. It
-// fails with kind Invalid for a run that is not an agent's.
-func Reopen(ctx context.Context, h *runtime.Host, r runtime.Recorded, open Opener) (*Session, error) {
-	if r.Kind != taskKind && r.Kind != chatKind {
-		return nil, tool.Errorf(tool.Invalid, "the run '%s' is not an agent's: it is of the kind %q", r.ID, r.Kind)
-	}
-	s, err := readSettings(r.Options)
-	if err != nil {
-		return nil, unreadable("run '"+r.ID+"'", err)
-	}
-	o, err := open(ctx, s)
-	if err != nil {
-		return nil, err
-	}
-	own := *o
-	s.Apply(&own)
-	own.Policies = func(name string) (Policy, error) { return recordedPolicy(name, r.Script), nil }
-	a, err := New(h, &own)
-	if err != nil {
-		return nil, err
-	}
-	return a.NewSession(r.ID), nil
-}
-
-// recordedPolicy is the policy that led a run, as it was then. Only if it still is
-// the built-in one of its name does it run as that.
-func recordedPolicy(name string, s tool.Script) Policy {
-	p := Policy{Name: name, Script: s, Location: tool.Project}
-	if b, err := Builtin(name); err == nil && b.Script.Sum() == s.Sum() {
-		p.Location = tool.Builtin
-	}
-	return p
 }

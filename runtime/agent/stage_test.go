@@ -47,6 +47,7 @@ type setting struct {
 	files   map[string]string
 	approve runtime.Approve
 	process bool // scripts run in workers
+	store   bool // runs are recorded
 	native  bool
 	replies play
 	options agent.Options // without a Model
@@ -65,7 +66,11 @@ func newStage(t testing.TB, set setting) *stage {
 		mode = cassidy.Process
 	}
 	var err error
-	s.Host, err = cassidy.Open(s.dir, &cassidy.Options{TrustProject: true, Approve: set.approve, Sandbox: mode, Worker: testworker.Exec()})
+	journal := ""
+	if set.store {
+		journal = t.TempDir()
+	}
+	s.Host, err = cassidy.Open(s.dir, &cassidy.Options{TrustProject: true, Approve: set.approve, Sandbox: mode, Worker: testworker.Exec(), Journal: journal})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -228,11 +233,11 @@ func (s *stage) say(head, body string) {
 }
 
 // turn has the agent answer a message, and writes down what came of it.
-func (s *stage) turn(ctx context.Context, message string) (*agent.Result, error) {
+func (s *stage) turn(ctx context.Context, message string) (*agent.Reply, error) {
 	r, err := s.writeDown(ctx, s.session, message)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.say(fmt.Sprintf("= %s after %d", r.Reason, r.Iterations), r.Answer)
+	s.say(fmt.Sprintf("= %s after %d", r.Reason, r.Iterations), r.Text)
 	for _, c := range r.Calls {
 		s.say(fmt.Sprintf("  %d %s success=%v", c.Iteration, c.Action, c.Success), c.Error)
 	}

@@ -69,26 +69,26 @@ func runFor(ctx context.Context, h *runtime.Host, o Options, args *tool.Dict) (t
 		o.Tools = append(o.Tools, text)
 	}
 	o.Skills, o.LoadSkill, o.Context = nil, nil, ""
-	sub, err := New(h, &o)
+	sub, err := newAgent(h, &o)
 	if err != nil {
 		return nil, err
 	}
 	sub.narrow(above, depth+1 > most)
 	id := ""
 	if above != nil {
-		id = above.ID + "/" + agentID + strconv.Itoa(above.nextAgent())
+		id = above.runID + "/" + agentID + strconv.Itoa(above.nextAgent())
 		above.working.Add(1)
 		defer above.working.Add(-1)
 	}
-	r, err := sub.NewSession(id).Turn(ctx, args.Text("task"))
+	r, err := sub.subSession(id).Send(ctx, args.Text("task"))
 	above.spent(r.Usage)
 	if err != nil {
 		return nil, err
 	}
 	if !r.Success() {
-		return nil, tool.Errorf(tool.Failed, "the agent ended without an answer (%s)%s", r.Reason, soFar(r.Answer))
+		return nil, tool.Errorf(tool.Failed, "the agent ended without an answer (%s)%s", r.Reason, soFar(r.Text))
 	}
-	return r.Answer, nil
+	return r.Text, nil
 }
 
 // nextAgent counts the agents of a turn.

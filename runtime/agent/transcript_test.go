@@ -18,7 +18,7 @@ type transcript struct {
 	setting
 	turns  []string // what the user says; "do it" if he says nothing
 	reason agent.Reason
-	check  func(t *testing.T, s *stage, r *agent.Result) // of the last turn, if there is more to know
+	check  func(t *testing.T, s *stage, r *agent.Reply) // of the last turn, if there is more to know
 }
 
 const done = "TASK COMPLETE: done"
@@ -41,8 +41,8 @@ func TestTranscriptsOfTheTaskPolicy(t *testing.T) {
 		setting: setting{files: twoFiles, approve: runtime.ApproveAll, replies: play{
 			call("list_files"), "First I look.\n\n" + readsA(), call("write_file", "filepath", "c.txt", "content", "third"), "All is there.\n\nTASK COMPLETE: c.txt is written\nas you wished",
 		}},
-		check: func(t *testing.T, s *stage, r *agent.Result) {
-			if s.file("c.txt") != "third" || r.Answer != "c.txt is written\nas you wished" || r.Iterations != 4 || len(r.Calls) != 3 {
+		check: func(t *testing.T, s *stage, r *agent.Reply) {
+			if s.file("c.txt") != "third" || r.Text != "c.txt is written\nas you wished" || r.Iterations != 4 || len(r.Calls) != 3 {
 				t.Errorf("c.txt = %q, result = %+v", s.file("c.txt"), r)
 			}
 		},
@@ -98,7 +98,7 @@ func TestTranscriptsOfTheTaskPolicy(t *testing.T) {
 	}, {
 		name: "max_iterations", reason: agent.ReasonMaxIterations,
 		setting: setting{files: twoFiles, options: agent.Options{Iterations: 3}, replies: play{readsA(), call("list_files"), "Still looking.\n" + call("read_file", "filepath", "b.txt")}},
-		check: func(t *testing.T, _ *stage, r *agent.Result) {
+		check: func(t *testing.T, _ *stage, r *agent.Reply) {
 			if !r.Incomplete() || r.Success() {
 				t.Errorf("result = %+v, want it incomplete", r)
 			}
@@ -114,7 +114,7 @@ func TestTranscriptsOfTheTaskPolicy(t *testing.T) {
 		setting: setting{files: twoFiles, approve: runtime.ApproveAll, replies: play{
 			overwrite, readsA(), overwrite, done,
 		}},
-		check: func(t *testing.T, s *stage, _ *agent.Result) {
+		check: func(t *testing.T, s *stage, _ *agent.Reply) {
 			if s.file("a.txt") != "new" {
 				t.Errorf("a.txt = %q, want it written after it was read", s.file("a.txt"))
 			}
@@ -122,9 +122,9 @@ func TestTranscriptsOfTheTaskPolicy(t *testing.T) {
 	}, {
 		name: "without_tools", reason: agent.ReasonFinal,
 		setting: setting{options: agent.Options{Tools: []string{}}, replies: play{"Hm.", "TASK COMPLETE: four"}},
-		check: func(t *testing.T, _ *stage, r *agent.Result) {
-			if r.Answer != "four" {
-				t.Errorf("answer = %q, want four", r.Answer)
+		check: func(t *testing.T, _ *stage, r *agent.Reply) {
+			if r.Text != "four" {
+				t.Errorf("answer = %q, want four", r.Text)
 			}
 		},
 	}, {
@@ -139,7 +139,7 @@ func TestTranscriptsOfTheTaskPolicy(t *testing.T) {
 		name: "long_result", reason: agent.ReasonFinal,
 		setting: setting{files: map[string]string{"a.txt": strings.Repeat("0123456789abcdef\n", 400)}, before: keepResults,
 			options: agent.Options{MaxResult: 600}, replies: play{readsA(), done}},
-		check: func(t *testing.T, s *stage, _ *agent.Result) {
+		check: func(t *testing.T, s *stage, _ *agent.Reply) {
 			if kept := s.file("kept.txt"); strings.Count(kept, "0123456789abcdef") != 400 || !strings.HasPrefix(kept, "run/1-read_file.txt\n") {
 				t.Errorf("kept %d bytes: %.40q, want the whole result", len(kept), kept)
 			}
@@ -150,7 +150,7 @@ func TestTranscriptsOfTheTaskPolicy(t *testing.T) {
 	}})
 }
 
-func nothingWritten(t *testing.T, s *stage, _ *agent.Result) {
+func nothingWritten(t *testing.T, s *stage, _ *agent.Reply) {
 	if s.file("a.txt") != "none" || s.file("b.txt") != "none" {
 		t.Error("a file was written though it was refused")
 	}
@@ -327,7 +327,7 @@ func TestTranscriptOfAnAgentOfAnAgent(t *testing.T) {
 			readsA(), call("agent", "task", "make it new"), readsA(), overwrite, "TASK COMPLETE: it is new",
 			call("write_file", "filepath", "a.txt", "content", "newer", "overwrite", true), done,
 		}},
-		check: func(t *testing.T, s *stage, r *agent.Result) {
+		check: func(t *testing.T, s *stage, r *agent.Reply) {
 			if s.file("a.txt") != "new" || len(r.Calls) != 3 || !r.Calls[1].Success || r.Calls[2].Success {
 				t.Errorf("a.txt = %q, calls = %+v; the agent has read it and may write it, its caller has not seen the new one", s.file("a.txt"), r.Calls)
 			}
@@ -350,7 +350,7 @@ func run(t *testing.T, list []transcript) {
 			if turns == nil {
 				turns = []string{"do it"}
 			}
-			var r *agent.Result
+			var r *agent.Reply
 			for _, message := range turns {
 				r, _ = s.turn(context.Background(), message)
 			}

@@ -81,7 +81,7 @@ type Trial struct {
 // badly is no error. The error is of kind Unavailable where there is no model to
 // try, and Canceled where nobody wants to know any more.
 func (t *TrialTask) Try(ctx context.Context, h *runtime.Host, f Format, o Options) (Trial, error) {
-	a, err := New(h, &Options{
+	a, err := newAgent(h, &Options{
 		Model: o.Model, WorkDir: o.WorkDir, Iterations: o.Iterations, NoInference: o.NoInference, RepeatInstructions: o.RepeatInstructions,
 		Format: f, Policy: "task", Tools: TrialTools(),
 	})
@@ -89,9 +89,9 @@ func (t *TrialTask) Try(ctx context.Context, h *runtime.Host, f Format, o Option
 		return Trial{}, err
 	}
 	trial := Trial{Format: f, Task: t.Name}
-	s := a.NewSession("")
+	s := a.newSession("")
 	defer h.Events.Subscribe(tool.Decided, func(e tool.Event) {
-		if e.Call == s.ID && e.Data.Text("kind") == string(ToolCall) {
+		if e.Call == s.runID && e.Data.Text("kind") == string(ToolCall) {
 			trial.Calls++
 			if e.Data.Text("format") == string(f) {
 				trial.AsAsked++
@@ -99,19 +99,19 @@ func (t *TrialTask) Try(ctx context.Context, h *runtime.Host, f Format, o Option
 		}
 	})()
 	start := time.Now()
-	r, err := s.Turn(ctx, t.Task)
+	r, err := s.Send(ctx, t.Task)
 	trial.Wall = time.Since(start)
 	if kind := tool.KindOf(err); err != nil && (kind == tool.Unavailable || kind == tool.Canceled) {
 		return trial, err
 	}
 	trial.Reason, trial.Iterations = r.Reason, r.Iterations
-	trial.Why = t.missing(r, err)
+	trial.Why = t.missing(&r, err)
 	trial.Success = trial.Why == ""
 	return trial, nil
 }
 
 // missing says what a run lacks to be a success, or "".
-func (t *TrialTask) missing(r *Result, err error) string {
+func (t *TrialTask) missing(r *Reply, err error) string {
 	if err != nil {
 		return tool.ErrorOf(err, tool.Failed).Message()
 	}

@@ -6,12 +6,14 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/tool"
 )
 
-// A Result is what came of a run, or of one turn of a chat.
-type Result struct {
-	Run            string // its ID
-	Task           string
+// A Reply is the outcome of one turn of a session. Where [Session.Send] fails,
+// the Reply has what is known of the turn all the same.
+type Reply struct {
+	Text           string // the answer, as far as the model gave one
+	Run            string // the ID of the run of the turn, for Host.Resume and Host.Cancel
+	Session        string // the ID of the session
+	Task           string // what was sent
 	Reason         Reason
-	Answer         string
 	Value          tool.Value // what else the policy returned, or nil
 	Iterations     int        // how often the model was asked
 	Calls          []CallRecord
@@ -22,11 +24,11 @@ type Result struct {
 	EffectiveLimit int // the tokens that are left for the conversation beside them
 }
 
-// Success reports whether the run reached its end.
-func (r *Result) Success() bool { return r.Reason == ReasonFinal }
+// Success reports whether the model gave its answer.
+func (r Reply) Success() bool { return r.Reason == ReasonFinal }
 
-// Incomplete reports whether the run was ended by the number of its iterations.
-func (r *Result) Incomplete() bool { return r.Reason == ReasonMaxIterations }
+// Incomplete reports whether the turn was ended by the number of its iterations.
+func (r Reply) Incomplete() bool { return r.Reason == ReasonMaxIterations }
 
 // A CallRecord is one call that a model made, or tried to make.
 type CallRecord struct {
@@ -113,7 +115,7 @@ func isFinal(err error) bool {
 // MarshalJSON gives the line with which a run ends in the output of the
 // command: run, reason, answer, result, success, iterations, calls, usage and
 // so on, under the type run_end.
-func (r *Result) MarshalJSON() ([]byte, error) {
+func (r Reply) MarshalJSON() ([]byte, error) {
 	calls := tool.List{}
 	for i := range r.Calls {
 		calls = append(calls, r.Calls[i].dict())
@@ -126,7 +128,7 @@ func (r *Result) MarshalJSON() ([]byte, error) {
 		"type", "run_end",
 		"run", r.Run,
 		"reason", string(r.Reason),
-		"answer", r.Answer,
+		"answer", r.Text,
 		"result", r.Value,
 		"success", r.Success(),
 		"incomplete", r.Incomplete(),

@@ -1,0 +1,298 @@
+package agent
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/cassidy-run/cassidy/runtime"
+	"github.com/cassidy-run/cassidy/runtime/tool"
+)
+
+// Session returns the session of an ID: a new one, or the conversation as the
+// last turn of that ID left it. "" makes an ID up, see [Session.ID].
+//
+// On a host with a store, the conversation is read from there. Each call
+// returns a Session of its own, and before each turn a Session takes in what others
+// have added in the meantime. A turn that was interrupted, waits or lost its
+// process stays open: [Session.Waiting] returns its run. The next turn is led by this
+// agent, with its model, policy and tools, whatever led the turns before; one
+// that is open continues with what it began with. Sessions of other tenants
+// are not found: their IDs name new sessions here.
+//
+// On a host without a store, sessions live in the memory of this Agent: the
+// same ID returns the same Session, and nothing of it outlives the Agent.
+//
+// Session fails with kind Invalid for an ID that is longer than 200 bytes, not
+// UTF-8 or has control characters, and with kind Failed where the record of the
+// last turn is damaged.
+func (a *Agent) Session(ctx context.Context, id string) (*Session, error) {
+	if err := checkID(id); err != nil {
+		return nil, err
+	}
+	if !a.host.HasStore() {
+		return a.local.session(a, id), nil
+	}
+	s := a.newSession(id)
+	if id == "" {
+		return s, nil
+	}
+	s.stale = true
+	if err := s.refresh(ctx); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// localSessions are the sessions of an agent whose host has no store.
+type localSessions struct {
+	mu   sync.Mutex
+	byID map[string]*Session
+}
+
+func (l *localSessions) session(a *Agent, id string) *Session {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if s := l.byID[id]; s != nil {
+		return s
+	}
+	s := a.newSession(id)
+	if l.byID == nil {
+		l.byID = map[string]*Session{}
+	}
+	l.byID[s.id] = s
+	return s
+}
+
+// maxID is how long the ID of a session may be, in bytes.
+const maxID = 200
+
+func checkID(id string) error {
+	if len(id) <= maxID && utf8.ValidString(id) && !strings.ContainsFunc(id, unicode.IsControl) {
+		return nil
+	}
+	return tool.Errorf(tool.Invalid, "invalid session ID %q", tool.Clean(id, 80)).
+		WithHint("use at most %d bytes of UTF-8 text without control characters", maxID)
+}
+
+// turnMark is between the base of a run's ID and the number of the turn.
+const turnMark = "--"
+
+// runBase returns what the IDs of a session's runs begin with: the session's ID where
+// that can be part of the ID of a run and cannot be taken for that of a later turn,
+// else a hash of it.
+func runBase(id string) string {
+	const (
+		allowed = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_"
+		most    = 52 // of the 64 characters of a run's ID
+	)
+	plain := id != "" && len(id) <= most && id[0] != '-' && strings.Trim(id, allowed) == ""
+	if plain && !strings.Contains(id, turnMark) {
+		return id
+	}
+	sum := sha256.Sum256([]byte(id))
+	return "session" + turnMark + hex.EncodeToString(sum[:16])
+}
+
+// turnID returns the ID of the run of the turn that comes after so many others.
+func turnID(base string, turns int) string {
+	if turns == 0 {
+		return base
+	}
+	return base + turnMark + strconv.Itoa(turns+1)
+}
+
+// Waiting returns the ID of the run of the turn that has not ended, or "": it
+// waits, was interrupted, lost its process, or is in progress elsewhere. It is
+// as of the last call of [Agent.Session], Send or Resume.
+func (s *Session) Waiting() string {
+	s.busy.Lock()
+	defer s.busy.Unlock()
+	return s.waiting
+}
+
+// Resume continues the turn that has not ended, see [Session.Waiting], with the
+// model, policy and tools that it began with; of a session without one it
+// returns the reply and the error of the last turn. What the turn has done is
+// answered from its record: a request to the model is made again only if its
+// reply had not been recorded.
+//
+// It fails with kind NotFound if the session has no turns, Invalid if the host
+// has no store or no agent with the turn's model (see [New]), Conflict while the
+// turn is in progress elsewhere, and else as [Session.Send] does.
+func (s *Session) Resume(ctx context.Context) (Reply, error) {
+	if !s.busy.TryLock() {
+		return Reply{Session: s.id}, s.errBusy()
+	}
+	defer s.busy.Unlock()
+	if s.stored {
+		if err := s.refresh(ctx); err != nil {
+			return Reply{Session: s.id}, err
+		}
+	}
+	switch {
+	case s.waiting != "":
+	case s.reply != nil:
+		return *s.reply, s.failure
+	default:
+		return Reply{Session: s.id}, tool.Errorf(tool.NotFound, "the session '%s' has no turns", s.id)
+	}
+	r, err := s.agent.host.Recorded(ctx, s.waiting)
+	if err != nil {
+		return Reply{Session: s.id, Run: s.waiting}, err
+	}
+	t, err := kindsOf(s.agent.host).resume(ctx, s.agent.host, &r, s.agent)
+	s.stale = true
+	_ = s.refresh(context.WithoutCancel(ctx)) // else before the next turn
+	if t == nil {
+		return Reply{Session: s.id, Run: r.ID}, err
+	}
+	return t.result, err
+}
+
+// admit refuses a turn while the one before it has not ended.
+func (s *Session) admit(ctx context.Context) error {
+	if !s.stored {
+		return nil
+	}
+	if err := s.refresh(ctx); err != nil || s.waiting == "" {
+		return err
+	}
+	err := tool.Errorf(tool.Conflict, "the session '%s' has a turn that has not ended: run %s", s.id, s.waiting)
+	if s.agent.host.Running(s.waiting) {
+		return err.WithHint("wait until it ends, or cancel it: Host.Cancel(ctx, %q)", s.waiting)
+	}
+	return err.WithHint("answer its questions with Host.Answer and continue with Session.Resume, or end it with Host.Cancel(ctx, %q)", s.waiting)
+}
+
+// settle notes how a turn of this session ended. Where it failed, the store has
+// what is left of it.
+func (s *Session) settle(ctx context.Context, r *Reply, err error) {
+	s.reply, s.failure = r, err
+	switch {
+	case !s.stored:
+	case err == nil:
+		s.last = r.Run
+	default:
+		s.stale = true
+		_ = s.refresh(context.WithoutCancel(ctx)) // else before the next turn
+	}
+}
+
+// refresh takes in the turns that this Session has not seen.
+func (s *Session) refresh(ctx context.Context) error {
+	last, err := s.agent.host.LastTurn(ctx, s.id)
+	switch {
+	case tool.KindOf(err) == tool.NotFound:
+		s.stale, s.waiting = false, ""
+		return nil
+	case err != nil:
+		return err
+	case !s.stale && last.ID == s.last:
+		return nil
+	}
+	return s.load(ctx, last.ID)
+}
+
+// load takes the state of the session from the record of its last turn.
+func (s *Session) load(ctx context.Context, runID string) error {
+	r, err := s.agent.host.Recorded(ctx, runID)
+	if err != nil {
+		return err
+	}
+	fresh := s.agent.newSession(s.id)
+	fresh.reoffered = s.reoffered
+	task, err := fresh.restore(&r, false)
+	if err != nil {
+		return err
+	}
+	if !r.State.Ended() {
+		fresh.waiting = r.ID
+	} else if err := fresh.rebuild(ctx, &r, task); err != nil {
+		return err
+	}
+	if err := fresh.adapt(&r); err != nil {
+		return err
+	}
+	s.state, s.runID = fresh.state, fresh.runID
+	s.last, s.waiting, s.reply, s.failure = fresh.last, fresh.waiting, fresh.reply, fresh.failure
+	s.stale, s.turn = false, nil
+	s.seeing.Lock()
+	defer s.seeing.Unlock()
+	s.files = fresh.files
+	return nil
+}
+
+// rebuild brings a session, as it was before a recorded turn, to where it was
+// after it. It takes from the record what the functions of the policy keep, as
+// a resumed run does, without running the policy.
+func (s *Session) rebuild(ctx context.Context, r *runtime.Recorded, task string) error {
+	t := s.begin(context.Background(), task)
+	ctx = context.WithValue(ctx, turnKey{}, t)
+	var above tool.Place
+	for e, err := range s.agent.host.Steps(ctx, r.ID) {
+		if err != nil {
+			return err
+		}
+		if above != nil && len(e.Place) > len(above) && slices.Equal(e.Place[:len(above)], above) {
+			continue // of a tool that the model called
+		}
+		name, ours := strings.CutPrefix(e.Func, moduleName+".")
+		if e.Func != "" {
+			above = e.Place
+		}
+		keep := again(name)
+		if !ours || keep == nil {
+			continue
+		}
+		effect := tool.Effect{Func: e.Func, Args: e.Args, Place: e.Place}
+		switch {
+		case e.Settled.IsZero():
+			err = t.keepBroken(effect)
+		case e.Err != nil:
+			err = keep(ctx, effect, e.Outcome, e.Err)
+		default:
+			err = keep(ctx, effect, e.Outcome, nil)
+		}
+		if err != nil {
+			return unreadable("run '"+r.ID+"'", err)
+		}
+	}
+	s.ended(t, r)
+	return nil
+}
+
+// ended notes how a recorded turn ended.
+func (s *Session) ended(t *turn, r *runtime.Recorded) {
+	t.result.Reason = Reason(r.Reason)
+	if r.Err != nil {
+		s.failure = r.Err
+	} else if err := t.finish(r.Result); err != nil {
+		s.failure = err
+	}
+	t.result.Thread, t.result.Usage.Estimated, t.result.Usage.Wall = s.thread, s.account.Used(), r.Ended.Sub(r.Started)
+	s.reply, s.last = &t.result, r.ID
+	for i := range s.made {
+		s.made[i].turn = nil // it is of an earlier turn now
+	}
+	s.next()
+}
+
+// keepBroken keeps a call of which the turn ended before its outcome.
+func (t *turn) keepBroken(e tool.Effect) error {
+	if e.Func != moduleName+".call" {
+		return nil
+	}
+	d, err := givenDecision(e)
+	if err != nil {
+		return err
+	}
+	o := t.broken(d)
+	return t.keepCall(e, o.dict(traces{}), errBroken())
+}

@@ -1,0 +1,258 @@
+package agent_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/cassidy-run/cassidy/runtime"
+	"github.com/cassidy-run/cassidy/runtime/agent"
+	"github.com/cassidy-run/cassidy/runtime/history"
+	"github.com/cassidy-run/cassidy/runtime/tool"
+)
+
+// reopened opens the session of the stage once more, from the store.
+func (s *stage) reopened() *agent.Session {
+	s.t.Helper()
+	other, err := s.session.Agent().Session(context.Background(), s.session.ID())
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return other
+}
+
+// TestReopen compares a session after each turn with one that is reopened
+// from the store.
+func TestReopen(t *testing.T) {
+	a, b := tool.NewDict("filepath", "a.txt"), tool.NewDict("filepath", "b.txt")
+	small := agent.Options{Budget: agent.Budget{Limit: 5000, Reserve: 100, CompactAt: 0.55}}
+	for _, c := range []struct {
+		name string
+		setting
+		turns []string
+	}{
+		{"text", setting{files: twoFiles, approve: runtime.ApproveAll, replies: play{overwrite, readsA(), overwrite, done, readsA(), done, done}}, []string{"one", "two", "three"}},
+		{"native", setting{files: twoFiles, native: true, replies: play{calls("Both.", "read_file", a, "read_file", b), done, calls("", "read_file", a), done}}, []string{"one", "two"}},
+		{"a chat", setting{options: agent.Options{Policy: "chat", Tools: []string{}}, replies: play{"Hello.", "I am well.", "Bye."}}, []string{"Hi", "How are you?", "Bye"}},
+		{"signed replies", setting{files: twoFiles, native: true, before: func(_ *stage, o *agent.Options) { o.Model = signed{o.Model} }, replies: play{calls("", "read_file", a), done, done}}, []string{"one", "two"}},
+		{"compaction", setting{files: map[string]string{"a.txt": longText, "b.txt": "b\n"}, native: true, options: small, replies: play{
+			calls("", "read_file", a), calls("", "read_file", b), "SUMMARY: a.txt has 3 lines", calls("", "list_files", &tool.Dict{}), done, done}}, []string{"one", "two"}},
+		{"calls that are left", setting{files: twoFiles, native: true, options: agent.Options{Iterations: 1}, replies: play{calls("", "read_file", a), done}}, []string{"one", "two"}},
+		{"a model that fails", setting{files: twoFiles, replies: play{readsA(), tool.Errorf(tool.Failed, "no"), done}}, []string{"one", "two"}},
+		{"agents", setting{files: twoFiles, before: withAgents, approve: runtime.ApproveAll, replies: play{call("agent", "task", "one"), "TASK COMPLETE: 1", done, done}}, []string{"one", "two"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			c.store = true
+			s := newStage(t, c.setting)
+			for _, text := range c.turns {
+				live, failure := s.session.Send(context.Background(), text)
+				other := s.reopened()
+				if diff := cmp.Diff(s.session.Kept(), other.Kept()); diff != "" {
+					t.Fatalf("after %q the reopened session differs (-live +reopened):\n%s", text, diff)
+				}
+				again, err := other.Resume(context.Background())
+				live.Usage.Wall, again.Usage.Wall = 0, 0
+				live.Overhead, again.Overhead, live.EffectiveLimit, again.EffectiveLimit = 0, 0, 0, 0
+				if diff := cmp.Diff(jsonOf(t, &live), jsonOf(t, &again)); diff != "" || tool.KindOf(err) != tool.KindOf(failure) || (err == nil) != (failure == nil) {
+					t.Errorf("its reply differs, with %v and %v (-live +reopened):\n%s", failure, err, diff)
+				}
+			}
+		})
+	}
+}
+
+// TestASessionContinuesElsewhere has two Sessions of one ID take turns.
+func TestASessionContinuesElsewhere(t *testing.T) {
+	s := newStage(t, setting{store: true, options: agent.Options{Policy: "chat", Tools: []string{}}, replies: play{"1", "2", "3", "4"}})
+	other := s.reopened()
+	for i, session := range []*agent.Session{s.session, other, s.session, other} {
+		r, err := session.Send(context.Background(), "next")
+		if err != nil || r.Session != "run" || len(session.Messages()) != 2*(i+1) {
+			t.Errorf("turn %d gave %+v, %v, and %d messages", i+1, r, err, len(session.Messages()))
+		}
+	}
+	if last, err := s.LastTurn(context.Background(), "run"); err != nil || last.ID != "run--4" {
+		t.Errorf("the last turn is %s, %v", last.ID, err)
+	}
+}
+
+// waits opens a session whose first turn waits for an approval.
+func waits(t *testing.T, more ...any) (*stage, *runtime.ParkedError) {
+	t.Helper()
+	s := newStage(t, setting{files: twoFiles, store: true, replies: append(play{call("write_file", "filepath", "c.txt", "content", "third")}, more...)})
+	r, err := s.session.Send(context.Background(), "write it")
+	var parked *runtime.ParkedError
+	if !errors.As(err, &parked) || parked.Run != "run" || len(parked.Questions) != 1 || r.Reason != agent.ReasonParked || r.Run != "run" {
+		t.Fatalf("the turn gave %+v, %v, want that it waits", r, err)
+	}
+	if s.session.Waiting() != "run" || s.reopened().Waiting() != "run" {
+		t.Fatal("the session has no turn that waits")
+	}
+	if _, err := s.session.Send(context.Background(), "and now?"); tool.KindOf(err) != tool.Conflict || tool.ErrorOf(err, 0).Hint == "" {
+		t.Errorf("a turn before the last has ended gave %v, want a conflict", err)
+	}
+	return s, parked
+}
+
+// TestATurnThatWaits checks the ways to continue, or to end, a turn that waits.
+func TestATurnThatWaits(t *testing.T) {
+	ctx := context.Background()
+	for name, resume := range map[string]func(s *stage) (string, error){
+		"the session": func(s *stage) (string, error) {
+			r, err := s.session.Resume(ctx)
+			return r.Text, err
+		},
+		"another session": func(s *stage) (string, error) {
+			r, err := s.reopened().Resume(ctx)
+			return r.Text, err
+		},
+		"the host": func(s *stage) (string, error) {
+			r, err := s.Resume(ctx, "run")
+			d, _ := r.Value.(*tool.Dict)
+			return d.Text("answer"), err
+		},
+		"the package": func(s *stage) (string, error) {
+			r, err := agent.Resume(ctx, s.Host, "run")
+			return r.Text, err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, parked := waits(t, "TASK COMPLETE: written", "TASK COMPLETE: more")
+			if err := s.Answer(ctx, parked.Questions[0].ID(), history.Answer{Yes: true}); err != nil {
+				t.Fatal(err)
+			}
+			if text, err := resume(s); err != nil || text != "written" || s.file("c.txt") != "third" {
+				t.Fatalf("the turn gave %q, %v, and c.txt has %q", text, err, s.file("c.txt"))
+			}
+			if r, err := s.Resume(ctx, "run"); err != nil || r.Value.(*tool.Dict).Text("answer") != "written" {
+				t.Errorf("the result of the ended turn is %v, %v", r.Value, err)
+			}
+			if r, err := s.session.Send(ctx, "and now?"); err != nil || r.Text != "more" || r.Run != "run--2" || s.session.Waiting() != "" {
+				t.Errorf("the next turn gave %+v, %v", r, err)
+			}
+			if n := len(s.session.Messages()); n != 6 {
+				t.Errorf("the conversation has %d messages, want 6", n)
+			}
+		})
+	}
+	s, _ := waits(t, "TASK COMPLETE: something else")
+	if err := s.Cancel(ctx, "run"); err != nil {
+		t.Fatal(err)
+	}
+	if r, err := s.session.Send(ctx, "something else"); err != nil || r.Text != "something else" {
+		t.Errorf("after a cancelled turn the next gave %+v, %v", r, err)
+	}
+	if log := s.log.String(); !strings.Contains(log, "broken off") {
+		t.Errorf("the model does not know what became of its call:\n%s", log)
+	}
+}
+
+// TestAnInterruptedTurn ends the context of a turn, and resumes it.
+func TestAnInterruptedTurn(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	s := newStage(t, setting{files: twoFiles, store: true, replies: play{
+		readsA(),
+		func(ctx context.Context) any { cancel(); <-ctx.Done(); return context.Cause(ctx) },
+		done,
+	}})
+	if _, err := s.session.Send(ctx, "read it"); tool.KindOf(err) != tool.Canceled {
+		t.Fatalf("the turn gave %v", err)
+	}
+	if _, err := s.session.Send(context.Background(), "and now?"); tool.KindOf(err) != tool.Conflict {
+		t.Errorf("a turn before the last has ended gave %v, want a conflict", err)
+	}
+	r, err := s.session.Resume(context.Background())
+	if err != nil || !r.Success() || len(r.Calls) != 1 || len(s.session.Messages()) != 4 {
+		t.Errorf("the resumed turn gave %+v, %v", r, err)
+	}
+}
+
+// TestWhoResumes checks that a run is resumed only with an agent that has its
+// model and its name.
+func TestWhoResumes(t *testing.T) {
+	s, _ := waits(t, "TASK COMPLETE: refused")
+	m := s.model(false, play{"TASK COMPLETE: by another"})
+	h, ctx := s.Host, context.Background()
+	other, err := agent.New(h, &agent.Options{Name: "other", Model: m, ModelName: "other", Tools: []string{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The session is another agent's now, but its open turn is not.
+	session, err := other.Session(ctx, "run")
+	if err != nil || session.Waiting() != "run" {
+		t.Fatalf("the session is %+v, %v", session, err)
+	}
+	if err := s.Answer(ctx, "run:3:1", history.Answer{Yes: false}); tool.KindOf(err) == tool.NotFound {
+		for q := range h.Waiting(ctx) {
+			err = h.Answer(ctx, q.ID(), history.Answer{Yes: false})
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if r, err := session.Resume(ctx); err != nil || r.Text != "refused" {
+		t.Errorf("the open turn gave %+v, %v, want the reply of the model that began it", r, err)
+	}
+	if r, err := session.Send(ctx, "and you?"); err != nil || r.Text != "by another" {
+		t.Errorf("the next turn gave %+v, %v, want the reply of the other model", r, err)
+	}
+	if log := s.log.String(); !strings.Contains(log, "write it") {
+		t.Errorf("the other model does not know the conversation:\n%s", log)
+	}
+}
+
+// TestSessionIDs checks what can be the ID of a session, and that no two
+// sessions have a run in common.
+func TestSessionIDs(t *testing.T) {
+	s := newStage(t, setting{store: true, options: agent.Options{Policy: "chat", Tools: []string{}}, replies: slices.Repeat(play{"yes"}, 14)})
+	ctx := context.Background()
+	runs := map[string]string{}
+	for _, id := range []string{"user", "user-2", "user--2", "ann@example.com/42", "ü", strings.Repeat("x", 200), ""} {
+		session, err := s.session.Agent().Session(ctx, id)
+		if err != nil {
+			t.Errorf("Session(%.20q) = %v", id, err)
+			continue
+		}
+		if id != "" && session.ID() != id {
+			t.Errorf("the ID of %.20q is %.20q", id, session.ID())
+		}
+		for range 2 {
+			r, err := session.Send(ctx, "hello")
+			if err != nil || runs[r.Run] != "" {
+				t.Errorf("a turn of %.20q gave %+v, %v; its run is one of %q", id, r, err, runs[r.Run])
+			}
+			runs[r.Run] = session.ID()
+		}
+	}
+	for _, id := range []string{strings.Repeat("x", 201), "a\x00b", "\xff", "a\nb"} {
+		if _, err := s.session.Agent().Session(ctx, id); tool.KindOf(err) != tool.Invalid {
+			t.Errorf("Session(%.20q) = %v, want it refused", id, err)
+		}
+	}
+}
+
+// TestSessionsInMemory checks sessions of a host without a store.
+func TestSessionsInMemory(t *testing.T) {
+	s := newStage(t, setting{options: agent.Options{Policy: "chat", Tools: []string{}}, replies: play{"1", "2"}})
+	a, ctx := s.session.Agent(), context.Background()
+	one, err := a.Session(ctx, "x")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r, err := one.Send(ctx, "next"); err != nil || r.Text != "1" {
+		t.Errorf("the turn gave %+v, %v", r, err)
+	}
+	if two, err := a.Session(ctx, "x"); err != nil || two != one {
+		t.Errorf("Session gave another one, %v", err)
+	}
+	if two, err := a.Session(ctx, "y"); err != nil || len(two.Messages()) != 0 {
+		t.Errorf("a new session has %d messages, %v", len(two.Messages()), err)
+	}
+	if _, err := one.Send(ctx, " \n"); tool.KindOf(err) != tool.Invalid {
+		t.Errorf("an empty message gave %v, want it refused", err)
+	}
+}
