@@ -288,5 +288,5 @@ func finish(err error) *tool.Error {
 
 // emit tells an event of a call.
 func (h *Host) emit(kind tool.EventType, c tool.Call, data *tool.Dict) {
-	h.Events.Emit(tool.Event{Type: kind, Time: time.Now(), Call: c.ID, Tool: c.Tool, Data: data})
+	h.Events.Emit(tool.Event{Type: kind, Time: h.now(), Call: c.ID, Tool: c.Tool, Data: data})
 }

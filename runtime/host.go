@@ -76,6 +76,11 @@ type Options struct {
 	// human.ask and human.confirm, and what became of an effect during which a run
 	// broke off. Nil says that nobody is there.
 	Ask Ask
+	// Clock gives the times of events and those until which scripts sleep. It is
+	// called concurrently. How long something may take, and how long it is waited
+	// for, is measured by the system's clock. Nil means time.Now. The clock that
+	// scripts see is [stdlib.Options].Now, that of records [history.Options].Clock.
+	Clock func() time.Time
 	// Executor carries out the effects; nil is [Execute].
 	Executor Executor
 	// Journal opens where runs are recorded; see [Durable] and [Program].Kind. It
@@ -401,6 +406,14 @@ func untrusted(t *tool.Tool) error {
 		reason = "nobody has reviewed it yet"
 	}
 	return tool.Errorf(tool.Denied, "the tool '%s' is untrusted: %s", t.Name, reason).WithHint("review it with: cassidy trust")
+}
+
+// now is the time by the clock of the host.
+func (h *Host) now() time.Time {
+	if h.opts.Clock == nil {
+		return time.Now()
+	}
+	return h.opts.Clock()
 }
 
 func (h *Host) nextID() string { return "call-" + strconv.FormatInt(h.calls.Add(1), 10) }

@@ -159,7 +159,7 @@ const awake = time.Minute
 // resumed run waits for what is left.
 func (s *step) sleep(ctx context.Context, d time.Duration) error {
 	r := s.of.run
-	until := time.Now().Add(d)
+	until := r.host.now().Add(d)
 	if r.record.Keeps() {
 		var err error
 		if until, err = r.until(ctx, s.effect.Place, until); err != nil {
@@ -167,11 +167,11 @@ func (s *step) sleep(ctx context.Context, d time.Duration) error {
 		}
 		s.of.wall.pause()
 		defer s.of.wall.resume()
-		if time.Until(until) > awake && r.parks {
+		if until.Sub(r.host.now()) > awake && r.parks {
 			return r.waits.add(r.id, waitsSleep, nil, until)
 		}
 	}
-	timer := time.NewTimer(time.Until(until))
+	timer := time.NewTimer(until.Sub(r.host.now()))
 	defer timer.Stop()
 	select {
 	case <-timer.C:

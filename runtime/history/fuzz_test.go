@@ -99,7 +99,7 @@ func someRecords(t testing.TB) (list [][]byte) {
 		{runParked, []tool.Value{"a question", int64(4), int64(0)}},
 		{runEnded, []tool.Value{int64(Done), "final", nil, nil, int64(9), "result"}},
 	} {
-		r := newRecorder(journal.Memory())
+		r := newRecorder(journal.Memory(), nil)
 		r.put(c.fields...)
 		rec, err := r.record(c.kind)
 		check(t, err)

@@ -43,6 +43,7 @@ type Journal struct {
 type shared struct {
 	store   journal.Store
 	version string
+	clock   clock
 	w       *writer
 
 	mu   sync.Mutex
@@ -52,6 +53,9 @@ type shared struct {
 // Options of a journal. Nil is fine.
 type Options struct {
 	Version string // of the program that records, as it is noted with each run
+	// Clock gives the times that are recorded, and by which runs are old or due. It
+	// is called concurrently. Nil means time.Now.
+	Clock func() time.Time
 }
 
 // Open returns the journal of the runs in a store, those of the tenant "". The
@@ -60,7 +64,7 @@ func Open(s journal.Store, o *Options) *Journal {
 	if o == nil {
 		o = &Options{}
 	}
-	return &Journal{shared: &shared{store: s, version: utf8Text(o.Version), w: &writer{store: s}, logs: map[*Log]bool{}}}
+	return &Journal{shared: &shared{store: s, version: utf8Text(o.Version), clock: o.Clock, w: &writer{store: s}, logs: map[*Log]bool{}}}
 }
 
 // Tenant returns the journal of a tenant's runs in the same store. It is closed
@@ -92,7 +96,7 @@ func (j *Journal) Begin(ctx context.Context, r Run, s tool.Script) (*Log, error)
 		return nil, tool.AsError(err, tool.Canceled)
 	}
 	if r.ID == "" {
-		r.ID = newID()
+		r.ID = newID(j.clock.now())
 	}
 	if !journal.ValidID(r.ID) {
 		return nil, tool.Errorf(tool.Invalid, "%q cannot be the ID of a run", tool.Clean(r.ID, 80)).
@@ -102,8 +106,8 @@ func (j *Journal) Begin(ctx context.Context, r Run, s tool.Script) (*Log, error)
 		return nil, tool.Errorf(tool.Invalid, "a run needs a kind")
 	}
 	r = Run{ID: r.ID, Project: utf8Text(r.Project), Kind: utf8Text(r.Kind), Title: utf8Text(r.Title), Parent: r.Parent, ForkedFrom: r.ForkedFrom, Session: utf8Text(r.Session),
-		Args: r.Args, Options: r.Options, Version: j.version, Script: s.Sum(), Nonce: rand.Text(), Started: now()}
-	rec := newRecorder(j.store)
+		Args: r.Args, Options: r.Options, Version: j.version, Script: s.Sum(), Nonce: rand.Text(), Started: j.clock.now()}
+	rec := newRecorder(j.store, j.clock)
 	rec.put(int64(codecVersion), r.ID, r.Kind, r.Title, r.Version, r.Script, nanos(r.Started), orNil(r.Args), orNil(r.Options),
 		tool.Tuple{j.tenant, r.Project, r.Parent, r.ForkedFrom, r.Nonce, r.Session})
 	rec.field(s.Value(), -1) // as a blob: many runs have the same
@@ -214,8 +218,8 @@ func (j *Journal) resume(ctx context.Context, id string) (*Log, error) {
 		return nil, errEnded(id, l.head.state)
 	}
 	l.run.State, l.run.Reason, l.run.Wake, l.why = Running, "", time.Time{}, nil
-	at := now()
-	rec := newRecorder(j.store)
+	at := j.clock.now()
+	rec := newRecorder(j.store, j.clock)
 	rec.resumed(j.version, at)
 	record, err := rec.record(runResumed)
 	if err != nil {

@@ -93,7 +93,7 @@ func (l *Log) Notes() iter.Seq2[*tool.Dict, error] {
 // not be done if it fails. An effect without an outcome may be intended again;
 // one that has an outcome must not be.
 func (l *Log) Intend(ctx context.Context, i Intent) error {
-	r := about(i.Place, l.j.store)
+	r := about(i.Place, l.j.store, l.j.clock)
 	r.intent(&i)
 	durable := !i.Staged && (i.Kind == tool.Write || i.Kind == tool.External)
 	return l.add(ctx, addition{kind: effectIntended, place: i.Place, durable: durable}, r)
@@ -104,7 +104,7 @@ func (l *Log) Intend(ctx context.Context, i Intent) error {
 // next durable intent, before the run parks or ends, and in any case a moment
 // later, or as soon as the store can write again.
 func (l *Log) Settle(ctx context.Context, p tool.Place, out tool.Outcome, failure error) error {
-	r := about(p, l.j.store)
+	r := about(p, l.j.store, l.j.clock)
 	r.outcome(&out, failure)
 	return l.add(ctx, addition{kind: effectSettled, place: p}, r)
 }
@@ -112,7 +112,7 @@ func (l *Log) Settle(ctx context.Context, p tool.Place, out tool.Outcome, failur
 // Note records what was decided at a place, as an approval or a refusal. It is
 // on disk when a later durable intent is.
 func (l *Log) Note(ctx context.Context, p tool.Place, d *tool.Dict) error {
-	r := about(p, l.j.store)
+	r := about(p, l.j.store, l.j.clock)
 	r.note(d)
 	return l.add(ctx, addition{kind: placeNoted, place: p}, r)
 }
@@ -121,9 +121,9 @@ func (l *Log) Note(ctx context.Context, p tool.Place, d *tool.Dict) error {
 // the year 2262 at the latest; zero means never. It closes the log: nobody holds
 // the run until it is resumed.
 func (l *Log) Park(ctx context.Context, reason string, wake time.Time) error {
-	at := now()
+	at := l.j.clock.now()
 	wake = wakeTime(wake)
-	r := newRecorder(l.j.store)
+	r := newRecorder(l.j.store, l.j.clock)
 	r.parked(reason, at, wake)
 	return l.finish(addition{kind: runParked, head: func(h *head) {
 		h.stand(Parked, at)
@@ -134,8 +134,8 @@ func (l *Log) Park(ctx context.Context, reason string, wake time.Time) error {
 // End records how the run ended, and closes the log: Done if err is nil,
 // Cancelled if its kind is Canceled, else Failed.
 func (l *Log) End(ctx context.Context, reason string, out tool.Outcome, failure error) error {
-	at, state := now(), endState(failure)
-	r := newRecorder(l.j.store)
+	at, state := l.j.clock.now(), endState(failure)
+	r := newRecorder(l.j.store, l.j.clock)
 	r.ended(state, reason, at, &out, failure)
 	return l.finish(addition{kind: runEnded, head: func(h *head) { h.stand(state, at) }}, r)
 }

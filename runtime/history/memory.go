@@ -28,6 +28,9 @@ type Memory struct {
 
 // A memoryRun is what the records of one run have in common.
 type memoryRun struct {
+	// Clock gives the times that are recorded. It is set before the record is used.
+	// Nil means time.Now.
+	Clock  func() time.Time
 	script tool.Script
 
 	mu      sync.Mutex
@@ -50,7 +53,7 @@ func NewMemory(r Run, s tool.Script) *Memory {
 	r.Script = s.Sum()
 	s.Hash = r.Script
 	if r.ID == "" {
-		r.ID = newID()
+		r.ID = newID(now())
 	}
 	if r.Nonce == "" {
 		r.Nonce = rand.Text()
@@ -66,6 +69,8 @@ func NewMemory(r Run, s tool.Script) *Memory {
 	m.open = m
 	return m
 }
+
+func (m *Memory) clock() clock { return m.Clock }
 
 // Load adds entries as if an earlier process had recorded them, with their
 // questions and notes. It stops at the first error and returns it, and fails,
@@ -204,30 +209,30 @@ func (m *Memory) Entries() iter.Seq2[Entry, error] {
 
 // Intend implements [Record].
 func (m *Memory) Intend(ctx context.Context, i Intent) error {
-	r := about(i.Place, nil)
+	r := about(i.Place, nil, m.clock())
 	r.intent(&i)
 	return m.add(ctx, addition{kind: effectIntended, place: i.Place}, r, func(e *Entry) {
 		i.Staged = false
-		e.begin(i, now())
+		e.begin(i, m.clock().now())
 	})
 }
 
 // Settle implements [Record].
 func (m *Memory) Settle(ctx context.Context, at tool.Place, out tool.Outcome, failure error) error {
-	r := about(at, nil)
+	r := about(at, nil, m.clock())
 	r.outcome(&out, failure)
 	return m.add(ctx, addition{kind: effectSettled, place: at}, r, func(e *Entry) {
 		if u := out.Undo; u != nil {
 			out.Undo = &tool.Effect{Func: u.Func, Args: u.Args, Place: u.Place}
 		}
-		e.Settled, e.Outcome = now(), out
+		e.Settled, e.Outcome = m.clock().now(), out
 		e.Err, _ = readError(errorValue(failure))
 	})
 }
 
 // Note implements [Record].
 func (m *Memory) Note(ctx context.Context, at tool.Place, d *tool.Dict) error {
-	r := about(at, nil)
+	r := about(at, nil, m.clock())
 	r.note(d)
 	return m.add(ctx, addition{kind: placeNoted, place: at}, r, func(e *Entry) {
 		e.Notes = append(e.Notes, orEmpty(d))
@@ -267,13 +272,13 @@ func (m *Memory) addLocked(a addition, do func(*Entry)) error {
 
 // Park implements [Record].
 func (m *Memory) Park(_ context.Context, reason string, wake time.Time) error {
-	return m.finish(newRecorder(nil), func(r *Run) { r.State, r.Reason, r.Wake = Parked, utf8Text(reason), wakeTime(wake) })
+	return m.finish(newRecorder(nil, m.clock()), func(r *Run) { r.State, r.Reason, r.Wake = Parked, utf8Text(reason), wakeTime(wake) })
 }
 
 // End implements [Record].
 func (m *Memory) End(_ context.Context, reason string, out tool.Outcome, failure error) error {
-	at, state := now(), endState(failure)
-	r := newRecorder(nil)
+	at, state := m.clock().now(), endState(failure)
+	r := newRecorder(nil, m.clock())
 	r.ended(state, reason, at, &out, failure)
 	return m.finish(r, func(r *Run) {
 		r.State, r.Reason, r.Ended, r.Result, r.Usage = state, utf8Text(reason), at, out.Value, out.Usage

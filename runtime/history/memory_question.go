@@ -24,20 +24,20 @@ func (m *Memory) Ask(ctx context.Context, q Question) (int, error) {
 
 // Answered implements [Record].
 func (m *Memory) Answered(ctx context.Context, q Question, a Answer) error {
-	a.At = now()
+	a.At = m.clock().now()
 	_, err := m.ask(ctx, q, &a)
 	return err
 }
 
 // ask records a question, and its answer if there is one.
 func (m *Memory) ask(ctx context.Context, q Question, a *Answer) (n int, err error) {
-	r := about(q.Place, nil)
+	r := about(q.Place, nil, m.clock())
 	if r.question(1, &q); a != nil {
 		r.answer(1, a)
 		a = a.plain()
 	}
 	err = m.add(ctx, addition{kind: questionAsked, place: q.Place}, r, func(e *Entry) {
-		q.Run, q.N, q.Asked, q.Answer, q.Spent = m.run.ID, len(e.Questions)+1, now(), a, false
+		q.Run, q.N, q.Asked, q.Answer, q.Spent = m.run.ID, len(e.Questions)+1, m.clock().now(), a, false
 		q.Text = utf8Text(q.Text)
 		e.Questions = append(e.Questions, q)
 		n = q.N
@@ -88,7 +88,7 @@ func (m *Memory) Send(at tool.Place, n int, a Answer) error {
 	if err := found.entry.Questions[n-1].accepts(&a); err != nil {
 		return err
 	}
-	a.At = now()
+	a.At = m.clock().now()
 	if _, err := a.body(m.run.ID, name); err != nil {
 		return err
 	}
@@ -119,7 +119,7 @@ func (m *Memory) Cancel() {
 	defer m.mu.Unlock()
 	m.cancels++
 	if r := &m.current; m.open == nil && !r.State.Ended() {
-		r.State, r.Reason, r.Wake, r.Ended, r.Err = Cancelled, "cancelled", time.Time{}, now(), errRunCancelled()
+		r.State, r.Reason, r.Wake, r.Ended, r.Err = Cancelled, "cancelled", time.Time{}, m.clock().now(), errRunCancelled()
 	}
 }
 

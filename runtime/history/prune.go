@@ -44,7 +44,7 @@ func (j *Journal) Prune(ctx context.Context, k Keep) (int, error) {
 		runs = append(runs, r)
 	}
 	removed, counted := 0, 0
-	before := now().Add(-k.For)
+	before := j.clock.now().Add(-k.For)
 	for _, r := range runs {
 		if r.Damage != nil || !r.State.Ended() && !k.Open {
 			continue

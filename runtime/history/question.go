@@ -177,7 +177,7 @@ func (j *Journal) Answer(ctx context.Context, run string, at tool.Place, n int, 
 	if err := e.Questions[n-1].accepts(&a); err != nil {
 		return err
 	}
-	a.At = now()
+	a.At = j.clock.now()
 	m := journal.Message{Kind: answerKind, Key: answerKey(at, n)}
 	if m.Body, err = a.body(run, m.Key); err != nil {
 		return err
@@ -261,7 +261,7 @@ func (l *Log) ask(ctx context.Context, q Question, durable bool) (int, error) {
 		n += s.questions
 	}
 	l.mu.Unlock()
-	r := about(q.Place, l.j.store)
+	r := about(q.Place, l.j.store, l.j.clock)
 	r.question(n, &q)
 	return n, l.add(ctx, addition{kind: questionAsked, place: q.Place, durable: durable}, r)
 }
@@ -282,7 +282,7 @@ func (e *Entry) asked(q *Question) *Question {
 // Answered records a question together with its answer, which was given in this
 // process.
 func (l *Log) Answered(ctx context.Context, q Question, a Answer) error {
-	r := newRecorder(nil)
+	r := newRecorder(nil, l.j.clock)
 	r.answer(1, &a)
 	if err := r.discard(); err != nil { // before the question is recorded
 		return err
@@ -291,7 +291,7 @@ func (l *Log) Answered(ctx context.Context, q Question, a Answer) error {
 	if err != nil {
 		return err
 	}
-	a.At = now()
+	a.At = l.j.clock.now()
 	return l.use(ctx, q.Place, n, &a)
 }
 
@@ -314,7 +314,7 @@ func (l *Log) Answer(ctx context.Context, at tool.Place, n int) (*Answer, error)
 
 // use records that an answer is used.
 func (l *Log) use(ctx context.Context, at tool.Place, n int, a *Answer) error {
-	r := about(at, l.j.store)
+	r := about(at, l.j.store, l.j.clock)
 	r.answer(n, a)
 	return l.add(ctx, addition{kind: questionAnswered, place: at, answers: n}, r)
 }

@@ -16,19 +16,20 @@ import (
 type recorder struct {
 	store journal.Store // of large values; nil puts all of them into the record
 	buf   *[]byte       // the fields; from buffers, until release
+	clock clock
 	err   error
 }
 
 // buffers holds those of recorders: most records are made, copied and gone.
 var buffers = sync.Pool{New: func() any { b := make([]byte, 0, 2<<10); return &b }}
 
-func newRecorder(store journal.Store) *recorder {
-	return &recorder{store: store, buf: buffers.Get().(*[]byte)}
+func newRecorder(store journal.Store, c clock) *recorder {
+	return &recorder{store: store, clock: c, buf: buffers.Get().(*[]byte)}
 }
 
 // about returns a recorder of a record about a place.
-func about(p tool.Place, store journal.Store) *recorder {
-	r := newRecorder(store)
+func about(p tool.Place, store journal.Store, c clock) *recorder {
+	r := newRecorder(store, c)
 	r.put(p.String())
 	return r
 }
@@ -107,11 +108,11 @@ func (r *recorder) intent(i *Intent) {
 	if !i.Kind.Valid() {
 		r.err = tool.Errorf(tool.Invalid, "the intent of %s has no valid Kind", i.Func)
 	}
-	r.put(tool.Tuple{nanos(now()), i.Func, int64(i.Kind)}, orNil(i.Args), orNil(i.Change))
+	r.put(tool.Tuple{nanos(r.clock.now()), i.Func, int64(i.Kind)}, orNil(i.Args), orNil(i.Change))
 }
 
 func (r *recorder) outcome(out *tool.Outcome, failure error) {
-	at := tool.Tuple{nanos(now())}
+	at := tool.Tuple{nanos(r.clock.now())}
 	var undo *tool.Dict
 	if u := out.Undo; u != nil {
 		at, undo = append(at, u.Func, u.Place.String()), u.Args
@@ -119,10 +120,10 @@ func (r *recorder) outcome(out *tool.Outcome, failure error) {
 	r.put(at, usageDict(out.Usage), orNil(undo), errorValue(failure), out.Value)
 }
 
-func (r *recorder) note(d *tool.Dict) { r.put(nanos(now()), orNil(d)) }
+func (r *recorder) note(d *tool.Dict) { r.put(nanos(r.clock.now()), orNil(d)) }
 
 func (r *recorder) question(n int, q *Question) {
-	r.put(int64(n), tool.Tuple{nanos(now()), string(q.Kind)}, utf8Text(q.Text), orNil(q.Data))
+	r.put(int64(n), tool.Tuple{nanos(r.clock.now()), string(q.Kind)}, utf8Text(q.Text), orNil(q.Data))
 }
 
 func (r *recorder) answer(n int, a *Answer) { r.put(int64(n), a.value()) }

@@ -239,8 +239,8 @@ func readBegun(frame []byte, store journal.Store) (beginning, error) {
 }
 
 // newID makes up an ID: when, so that they sort by age, and chance.
-func newID() string {
-	return now().Format("20060102-150405-") + strings.ToLower(rand.Text()[:10])
+func newID(at time.Time) string {
+	return at.Format("20060102-150405-") + strings.ToLower(rand.Text()[:10])
 }
 
 func noRun(id string) error {
@@ -256,5 +256,15 @@ func damaged(id, part string, err error) error {
 		WithHint("cassidy runs show %s prints what can still be read", id)
 }
 
+// A clock returns the time. Nil means time.Now.
+type clock func() time.Time
+
 // now is the time as a store keeps it.
+func (c clock) now() time.Time {
+	if c == nil {
+		return now()
+	}
+	return journal.Time(c())
+}
+
 func now() time.Time { return journal.Time(time.Now()) }

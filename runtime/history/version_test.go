@@ -15,7 +15,7 @@ func testOtherVersion(t *testing.T, s storage) {
 	ctx, j := context.Background(), s.open()
 	check(t, begin(t, j, "before").Close())
 	for id, version := range map[string]tool.Value{"later": int64(codecVersion + 1), "earlier": int64(1), "text": "2"} {
-		rec := newRecorder(j.store)
+		rec := newRecorder(j.store, nil)
 		rec.put(version, id, "run", "what comes then, nobody knows")
 		first, err := rec.record(runBegun)
 		check(t, err)
@@ -73,7 +73,7 @@ func testUnknownTag(t *testing.T, s storage) {
 	l := begin(t, j, "r")
 	did(t, l, place("1"), tool.Read, "x")
 	for at, raw := range map[string]string{"2": "\x63", "3": "\x08\x01\x63"} { // by itself, and in a list
-		r := about(place(at), j.store)
+		r := about(place(at), j.store, nil)
 		r.put(nanos(now()))
 		*r.buf = append(append(*r.buf, byte(len(raw)<<1)), raw...)
 		check(t, l.add(ctx, addition{kind: placeNoted, place: place(at)}, r))

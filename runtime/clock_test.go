@@ -1,0 +1,65 @@
+package runtime_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/cassidy-run/cassidy/runtime"
+	"github.com/cassidy-run/cassidy/runtime/history"
+	"github.com/cassidy-run/cassidy/runtime/journal"
+	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/sandbox"
+	"github.com/cassidy-run/cassidy/stdlib"
+)
+
+// TestClock checks that a run sleeps by the clock of its host, and that its records
+// and events have the times of that clock.
+func TestClock(t *testing.T) {
+	begin := time.Date(2001, 2, 3, 4, 5, 6, 0, time.UTC)
+	var passed atomic.Int64
+	clock := func() time.Time { return begin.Add(time.Duration(passed.Load())) }
+	store := journal.Memory()
+	j := history.Open(store, &history.Options{Clock: clock})
+	defer j.Close()
+	world, err := stdlib.Open(&stdlib.Options{Now: clock})
+	if err != nil {
+		t.Fatal(err)
+	}
+	box := sandbox.NewInline(slices.Concat(stdlib.Pure(), world.Modules(), runtime.Modules())...)
+	r := newRig(t, func(o *runtime.Options) {
+		o.Sandbox, o.Modules, o.Clock = box, world.Modules(), clock
+		o.Journal = func() (*history.Journal, error) { return j, nil }
+	})
+	r.script("", "time.sleep(3600)\nreturn time.now()", "")
+	wrong := 0
+	defer r.Events.Subscribe(tool.CallEnd, func(e tool.Event) {
+		if !e.Time.Equal(clock()) {
+			wrong++
+		}
+	})()
+	ctx := context.Background()
+	_, err = r.Call(ctx, tool.Call{Tool: "t"}, runtime.Durable("r"))
+	var parked *runtime.ParkedError
+	if !errors.As(err, &parked) || !parked.Until.Equal(begin.Add(time.Hour)) {
+		t.Fatalf("the call gave %v, %+v, want it parked until %v", err, parked, begin.Add(time.Hour))
+	}
+	run, err := j.Run(ctx, "r")
+	if err != nil || !run.Started.Equal(begin) || !run.Wake.Equal(begin.Add(time.Hour)) {
+		t.Errorf("the run is %+v, %v, want it started at %v", run, err, begin)
+	}
+	passed.Store(int64(time.Hour))
+	got, err := r.Call(ctx, tool.Call{Tool: "t"}, runtime.Durable("r"))
+	if err != nil || got.Value != "2001-02-03T05:05:06.000000000Z" {
+		t.Errorf("an hour later the call gave %v, %v", got.Value, err)
+	}
+	if run, err = j.Run(ctx, "r"); err != nil || !run.Ended.Equal(begin.Add(time.Hour)) {
+		t.Errorf("the run is %+v, %v, want it ended an hour later", run, err)
+	}
+	if wrong > 0 {
+		t.Errorf("%d events have another time", wrong)
+	}
+}
