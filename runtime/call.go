@@ -23,11 +23,15 @@ func (h *Host) Call(ctx context.Context, c tool.Call, opts ...CallOption) (tool.
 	defer done()
 	switch {
 	case above != nil && o.durable:
-		e := tool.Errorf(tool.Invalid, "a call that another call makes cannot be durable itself")
-		return tool.Fail(e, tool.Usage{}), e
+		return failedResult(tool.Errorf(tool.Invalid, "a call that another call makes cannot be durable itself"))
 	case above != nil:
 		return above.run.call(ctx, c, above)
-	case o.durable:
+	}
+	if err := h.inflight.enter(); err != nil {
+		return failedResult(err)
+	}
+	defer h.inflight.leave()
+	if o.durable {
 		return h.callDurable(ctx, c, o.run)
 	}
 	return h.newRun(ctx, c.ID).call(ctx, c, nil)
@@ -73,16 +77,27 @@ func (r *run) pipeline(ctx context.Context, c tool.Call, above *pass) (tool.Outc
 	if err := p.admitCall(); err != nil {
 		return tool.Outcome{}, err
 	}
-	if err := r.host.usable(ctx, r.tools.catalog(), t, runner); err != nil {
+	limited := p.wall.open(ctx)
+	defer p.wall.stop()
+	if above == nil {
+		r.host.inflight.watch(&p.wall)
+		defer r.host.inflight.forget(&p.wall)
+	}
+	if err := prepare(limited, p, runner); err != nil {
 		return tool.Outcome{}, err
 	}
-	if p.call.Args, err = r.host.arguments(t, c); err != nil {
-		return tool.Outcome{}, err
+	return p.execute(ctx, limited, runner)
+}
+
+// prepare checks whether a call can be made, and approves it.
+func prepare(ctx context.Context, p *pass, runner tool.Runner) (err error) {
+	if err = p.run.host.usable(ctx, p.run.tools.catalog(), p.tool, runner); err != nil {
+		return err
 	}
-	if err := p.approve(ctx); err != nil {
-		return tool.Outcome{}, err
+	if p.call.Args, err = p.run.host.arguments(p.tool, p.call); err != nil {
+		return err
 	}
-	return p.execute(ctx, runner)
+	return p.approve(ctx)
 }
 
 // arguments checks the arguments of a call and completes them with what the
@@ -109,12 +124,12 @@ func (h *Host) arguments(t *tool.Tool, c tool.Call) (*tool.Dict, error) {
 	return checked, nil
 }
 
-// execute runs a checked and approved call within its limits. What it staged
-// is committed after it has returned a valid result, else dropped.
-func (p *pass) execute(ctx context.Context, runner tool.Runner) (tool.Outcome, error) {
+// execute runs a checked and approved call within its limits: the context limited
+// ends with its wall, ctx with whoever made it. What it staged is committed after
+// it has returned a valid result, else dropped.
+func (p *pass) execute(ctx, limited context.Context, runner tool.Runner) (tool.Outcome, error) {
 	p.call.Limits = p.run.host.limits(p.call, p.tool)
-	limited := p.wall.start(ctx, p.run.host.timeout(p.tool))
-	defer p.wall.stop()
+	p.wall.start(p.run.host.timeout(p.tool))
 	if p.tool.Location == tool.Embedded { // a handler in Go can make calls
 		limited = p.doneFor(limited, p.call.ID+"/1", p.call.Place.Child(1))
 	}
@@ -134,8 +149,8 @@ func (p *pass) execute(ctx context.Context, runner tool.Runner) (tool.Outcome, e
 	if err == nil {
 		err = noteCall(ctx, p, out.Value)
 	}
-	if err != nil && ctx.Err() == nil && p.wall.isOver() {
-		err = p.wall.err()
+	if cause := context.Cause(limited); err != nil && cause != nil && ctx.Err() == nil {
+		err = cause // the time ran out, or the host was closed
 	}
 	return out, err
 }

@@ -250,6 +250,10 @@ func resumeUndo(ctx context.Context, h *Host, r Recorded) (tool.Result, error) {
 // there is no such run, Conflict while another process executes it, Invalid for
 // a kind that nobody has registered, and else as the run does.
 func (h *Host) Resume(ctx context.Context, runID string) (tool.Result, error) {
+	if err := h.inflight.enter(); err != nil {
+		return failedResult(err)
+	}
+	defer h.inflight.leave()
 	r, err := h.Recorded(ctx, runID)
 	switch {
 	case err != nil:
@@ -357,6 +361,12 @@ func noJournal() error {
 func (h *Host) journal() (*history.Journal, error) {
 	if h.opts.Journal == nil {
 		return nil, noJournal()
+	}
+	h.mu.Lock()
+	closed := h.closed
+	h.mu.Unlock()
+	if closed {
+		return nil, errClosed()
 	}
 	return h.opts.Journal()
 }

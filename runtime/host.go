@@ -112,11 +112,13 @@ type Host struct {
 	calls    atomic.Int64          // counted to name them
 
 	execute   Executor
+	inflight  inflight
 	executing executing
 	approvals approvals
 
-	mu    sync.Mutex
-	kinds map[string]Kind // of runs, by name
+	mu     sync.Mutex
+	kinds  map[string]Kind // of runs, by name
+	closed bool
 }
 
 // New returns a host. Options may be nil.
@@ -386,17 +388,6 @@ func (h *Host) Overhead(names ...string) (each []int, total int) {
 		total += n
 	}
 	return each, total
-}
-
-// Close interrupts the recorded runs that the host executes, waits a second for
-// them to be parked, so that they can be resumed, and releases what the host
-// holds. Other calls should have ended.
-func (h *Host) Close() error {
-	h.executing.close()
-	if h.opts.Close == nil {
-		return nil
-	}
-	return h.opts.Close()
 }
 
 // untrusted is the error of a tool that nobody has reviewed.

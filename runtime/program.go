@@ -105,12 +105,20 @@ func (p *Program) asTool() *tool.Tool {
 // Go, it is run for that call: it may have nothing done that the call, and
 // those above it, may not.
 func (h *Host) RunProgram(ctx context.Context, p *Program) (tool.Outcome, error) {
+	if h.origin(ctx) == nil {
+		if err := h.inflight.enter(); err != nil {
+			return tool.Outcome{}, err
+		}
+		defer h.inflight.leave()
+	}
 	g, runner, done, err := h.begin(ctx, *p)
 	defer done()
 	if err != nil {
 		return tool.Outcome{}, err
 	}
-	if g.above == nil && g.run.record.Keeps() {
+	switch {
+	case g.above != nil:
+	case g.run.record.Keeps():
 		var out tool.Outcome
 		err := g.run.execute(ctx, func(ctx context.Context) (err error) {
 			out, err = safely(ctx, runner, g.call, g.perform)
@@ -118,6 +126,11 @@ func (h *Host) RunProgram(ctx context.Context, p *Program) (tool.Outcome, error)
 			return err
 		})
 		return out, err
+	default:
+		ctx = g.wall.open(ctx)
+		defer g.wall.stop()
+		h.inflight.watch(&g.wall)
+		defer h.inflight.forget(&g.wall)
 	}
 	out, err := safely(ctx, runner, g.call, g.perform)
 	return g.end(ctx, out, err)

@@ -307,6 +307,10 @@ func (h *Host) Swap(ctx context.Context, src Source) error {
 // search searches the source that choose names, if it wants that, and takes what
 // it came upon, unless accept fails; nil accepts all.
 func (h *Host) search(ctx context.Context, choose func(*catalog) (Source, bool), accept func(*Discovered) error) error {
+	if err := h.inflight.enter(); err != nil {
+		return err
+	}
+	defer h.inflight.leave()
 	r := &h.registry
 	select {
 	case r.searching <- struct{}{}:

@@ -43,8 +43,7 @@ type executing struct {
 	mu     sync.Mutex
 	closed bool
 	runs   map[*execution]bool // a run can be resumed before its last execution is removed
-	ended  sync.WaitGroup
-	watch  chan struct{} // closed when nothing is executed any more; nil where nothing is
+	watch  chan struct{}       // closed when nothing is executed any more; nil where nothing is
 }
 
 // An execution is a recorded run that is executed here.
@@ -85,13 +84,12 @@ func (x *executing) add(e *execution) error {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if x.closed {
-		return tool.Errorf(tool.Closed, "the host is closed")
+		return errClosed()
 	}
 	if x.runs == nil {
 		x.runs = map[*execution]bool{}
 	}
 	x.runs[e] = true
-	x.ended.Add(1)
 	if x.watch == nil {
 		x.watch = make(chan struct{})
 		go x.follow(x.watch)
@@ -101,13 +99,12 @@ func (x *executing) add(e *execution) error {
 
 func (x *executing) remove(e *execution) {
 	x.mu.Lock()
+	defer x.mu.Unlock()
 	delete(x.runs, e)
 	if len(x.runs) == 0 {
 		close(x.watch)
 		x.watch = nil
 	}
-	x.mu.Unlock()
-	x.ended.Done()
 }
 
 func (x *executing) all() []*execution {
@@ -143,25 +140,13 @@ func (x *executing) follow(end <-chan struct{}) {
 	}
 }
 
-// closeWait is how long [Host.Close] waits for the runs that it interrupts.
-const closeWait = time.Second
-
-// close interrupts what is executed, and waits for it to be parked.
+// close interrupts what is executed.
 func (x *executing) close() {
 	x.mu.Lock()
 	x.closed = true
 	x.mu.Unlock()
 	for _, e := range x.all() {
 		e.stop(stopInterrupted, errInterrupted)
-	}
-	ended := make(chan struct{})
-	go func() {
-		x.ended.Wait()
-		close(ended)
-	}()
-	select {
-	case <-ended:
-	case <-time.After(closeWait):
 	}
 }
 

@@ -447,11 +447,13 @@ func (h *Host) undoByTool(ctx context.Context, name string, args *tool.Dict) (to
 	if err := p.admitCall(); err != nil {
 		return tool.Outcome{}, err
 	}
-	if err := h.usable(ctx, now, t, runner); err != nil {
+	limited := p.wall.open(ctx)
+	defer p.wall.stop()
+	if err := h.usable(limited, now, t, runner); err != nil {
 		return tool.Outcome{}, err
 	}
-	if err := p.approve(ctx); err != nil {
+	if err := p.approve(limited); err != nil {
 		return tool.Outcome{}, err
 	}
-	return p.execute(ctx, runner)
+	return p.execute(ctx, limited, runner)
 }

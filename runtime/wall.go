@@ -21,23 +21,31 @@ type wall struct {
 	waits int32         // how many things are waited for
 	over  bool
 	ended bool
+
+	next, previous *wall // in the ring of those that a host watches
 }
 
-// start sets the clock going. The context that it returns ends with it.
-func (w *wall) start(ctx context.Context, limit time.Duration) context.Context {
+// open returns the context that ends with the wall.
+func (w *wall) open(ctx context.Context) context.Context {
 	ctx, w.cancel = context.WithCancelCause(ctx)
+	return ctx
+}
+
+// start sets the clock going.
+func (w *wall) start(limit time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.limit, w.left, w.since = limit, limit, time.Now()
 	w.timer = time.AfterFunc(limit, w.ring)
-	return ctx
 }
 
 // stop ends the context, and the clock for good.
 func (w *wall) stop() {
 	w.mu.Lock()
 	w.ended = true
-	w.timer.Stop()
+	if w.timer != nil {
+		w.timer.Stop()
+	}
 	w.mu.Unlock()
 	w.cancel(nil)
 }
@@ -72,13 +80,6 @@ func (w *wall) resume() {
 	}
 	w.since = time.Now()
 	w.timer.Reset(w.left)
-}
-
-// isOver reports whether the time ran out.
-func (w *wall) isOver() bool {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.over
 }
 
 func (w *wall) err() *tool.Error {

@@ -1,0 +1,164 @@
+package runtime_test
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/cassidy-run/cassidy/runtime"
+	"github.com/cassidy-run/cassidy/runtime/tool"
+)
+
+// A closing host has one tool in Go, and tells when its parts are released.
+type closing struct {
+	*runtime.Host
+	begun    chan struct{}
+	released atomic.Bool
+}
+
+func newClosing(t *testing.T, o *runtime.Options, do runtime.Handler) *closing {
+	t.Helper()
+	c := &closing{begun: make(chan struct{}, 10)}
+	o.Close = func() error { c.released.Store(true); return nil }
+	var err error
+	if c.Host, err = runtime.New(o); err != nil {
+		t.Fatal(err)
+	}
+	handler := func(ctx context.Context, args *tool.Dict) (tool.Value, error) {
+		c.begun <- struct{}{}
+		return do(ctx, args)
+	}
+	if err := c.Register(tool.Tool{Name: "t", Description: "T."}, handler); err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// call makes a call in a goroutine.
+func (c *closing) call(call tool.Call) <-chan error {
+	done := make(chan error, 1)
+	go func() {
+		_, err := c.Call(context.Background(), call)
+		done <- err
+	}()
+	return done
+}
+
+func untilEnd(ctx context.Context, _ *tool.Dict) (tool.Value, error) {
+	<-ctx.Done()
+	return nil, ctx.Err()
+}
+
+// TestCloseCancelsCalls checks that a host that is closed ends what it does, whoever
+// is waited for, and does nothing more.
+func TestCloseCancelsCalls(t *testing.T) {
+	c := newClosing(t, &runtime.Options{}, untilEnd)
+	done := c.call(tool.Call{Tool: "t"})
+	<-c.begun
+	if err := c.Close(); err != nil || !c.released.Load() {
+		t.Errorf("Close: %v, released %v", err, c.released.Load())
+	}
+	if err := <-done; !errors.Is(err, tool.ErrClosed) {
+		t.Errorf("the call gave %v, want that the host is closed", err)
+	}
+	ctx := context.Background()
+	_, called := c.Call(ctx, tool.Call{Tool: "t"})
+	_, resumed := c.Resume(ctx, "r")
+	_, ran := c.RunProgram(ctx, &runtime.Program{Name: "p"})
+	for name, err := range map[string]error{"Call": called, "Resume": resumed, "RunProgram": ran} {
+		if !errors.Is(err, tool.ErrClosed) {
+			t.Errorf("%s of a closed host gave %v", name, err)
+		}
+	}
+	if err := c.Close(); err != nil {
+		t.Errorf("Close again: %v", err)
+	}
+}
+
+// TestCloseReleasesWhatIsUsedLater checks that Close does not wait for a handler that
+// ignores its context, and that nothing is taken from under it.
+func TestCloseReleasesWhatIsUsedLater(t *testing.T) {
+	end, released := make(chan struct{}), make(chan bool, 1)
+	var c *closing
+	c = newClosing(t, &runtime.Options{}, func(context.Context, *tool.Dict) (tool.Value, error) {
+		<-end
+		released <- c.released.Load()
+		return nil, nil
+	})
+	done := c.call(tool.Call{Tool: "t"})
+	<-c.begun
+	begun := time.Now()
+	if err := c.Close(); err != nil || time.Since(begun) > 10*time.Second {
+		t.Errorf("Close: %v after %v", err, time.Since(begun))
+	}
+	close(end)
+	if <-released {
+		t.Error("the host's parts were released under a handler")
+	}
+	<-done
+	for !c.released.Load() {
+		time.Sleep(time.Millisecond)
+	}
+}
+
+// TestShutdown checks that a call is waited for as long as there is time, that no
+// other begins meanwhile, and that it is cancelled then.
+func TestShutdown(t *testing.T) {
+	end := make(chan struct{})
+	c := newClosing(t, &runtime.Options{}, func(ctx context.Context, _ *tool.Dict) (tool.Value, error) {
+		<-end
+		return nil, context.Cause(ctx)
+	})
+	done, down := c.call(tool.Call{Tool: "t"}), make(chan error, 1)
+	<-c.begun
+	go func() { down <- c.Shutdown(context.Background()) }()
+	for {
+		_, err := c.Call(context.Background(), tool.Call{Tool: "none"})
+		if errors.Is(err, tool.ErrClosed) {
+			break
+		}
+	}
+	close(end)
+	if err := <-done; err != nil {
+		t.Errorf("the call that was waited for gave %v", err)
+	}
+	if err := <-down; err != nil || !c.released.Load() {
+		t.Errorf("Shutdown: %v, released %v", err, c.released.Load())
+	}
+
+	c = newClosing(t, &runtime.Options{}, untilEnd)
+	done = c.call(tool.Call{Tool: "t"})
+	<-c.begun
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	if err := c.Shutdown(ctx); !errors.Is(err, tool.ErrCanceled) {
+		t.Errorf("Shutdown without time gave %v", err)
+	}
+	if err := <-done; !errors.Is(err, tool.ErrClosed) {
+		t.Errorf("the call gave %v, want that the host is closed", err)
+	}
+}
+
+// TestCloseEndsAQuestion checks that Close ends a call that waits for an approval.
+func TestCloseEndsAQuestion(t *testing.T) {
+	asked := make(chan struct{})
+	o := &runtime.Options{Approve: func(ctx context.Context, _ runtime.Question) (runtime.Answer, error) {
+		close(asked)
+		<-ctx.Done()
+		return runtime.Answer{}, ctx.Err()
+	}}
+	c := newClosing(t, o, untilEnd)
+	if err := c.Replace(tool.Tool{Name: "t", Description: "T.", Risky: true}, untilEnd); err != nil {
+		t.Fatal(err)
+	}
+	done := c.call(tool.Call{Tool: "t"})
+	<-asked
+	if err := c.Close(); err != nil {
+		t.Error(err)
+	}
+	if err := <-done; err == nil {
+		t.Error("the call was approved")
+	}
+}
