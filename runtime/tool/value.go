@@ -17,7 +17,7 @@ import (
 // A *big.Int holds only what int64 cannot (see [Integer]), so that each integer
 // has one form. A string is valid UTF-8; other bytes are []byte. Inside a script's
 // process, and only there, it may be an [Object] or a [Function] as well.
-type Value any
+type Value = any
 
 // A List is an ordered sequence, mutable in scripts.
 type List []Value
@@ -54,21 +54,27 @@ type Entry struct {
 // is faster than keeping a map; the arguments of a call rarely exceed it.
 const linearEntries = 8
 
-// NewDict returns a dict of string keys from alternating names and values, as
-// in NewDict("path", "a.txt", "limit", 3). Values may be what [FromGo] takes. It
-// panics if a name is not a string or has no value, and for a value of another
-// type: that is a mistake in the calling code.
-func NewDict(pairs ...Value) *Dict {
+// NewDict returns a dict of string keys from alternating keys and values, as in
+// NewDict("path", "a.txt", "limit", 3). The values are encoded as [FromGo] does it,
+// but a [Dict] among them is taken as it is. It panics if the number of arguments is
+// odd, if a key is not a string, and if a value cannot be encoded: that is a mistake
+// in the calling code.
+func NewDict(pairs ...any) *Dict {
 	if len(pairs)%2 != 0 {
-		panic("tool.NewDict: a name without a value")
+		panic("NewDict: a key without a value")
 	}
 	d := &Dict{entries: make([]Entry, 0, len(pairs)/2)}
+	e := goEncoder{}
 	for i := 0; i < len(pairs); i += 2 {
-		v, err := FromGo(pairs[i+1])
-		if err != nil {
-			panic("tool.NewDict: " + err.Error())
+		name, ok := pairs[i].(string)
+		if !ok {
+			panic(fmt.Sprintf("NewDict: a key is not a string but %T", pairs[i]))
 		}
-		d.Put(pairs[i].(string), v)
+		v, err := e.encode(pairs[i+1], shallowDepth)
+		if err != nil {
+			panic("NewDict: " + name + ": " + err.Error())
+		}
+		d.Put(name, v)
 	}
 	return d
 }
@@ -79,6 +85,60 @@ func (d *Dict) String() string {
 		return "{}"
 	}
 	return FormatJSON(d, "")
+}
+
+// MarshalJSON writes the dict as an object, in order, as [AppendJSON] does: bytes as
+// base64 text, tuples and sets as arrays, and keys that are numbers, booleans or null
+// as text. It fails for NaN, infinity and other keys.
+func (d *Dict) MarshalJSON() ([]byte, error) { return AppendJSON(nil, d) }
+
+// UnmarshalJSON reads an object in place of the dict's entries: in order, integers of
+// any size exactly, a number with a point or an exponent as float64, and with the
+// bounds of [ParseJSON]. It reads back what MarshalJSON writes, but for what JSON
+// cannot express: bytes are text then, tuples and sets are lists, and all keys are
+// strings. null leaves the dict as it is. An error is of kind Invalid or Limit.
+func (d *Dict) UnmarshalJSON(data []byte) error {
+	v, err := ParseJSON(data)
+	if err != nil || v == nil {
+		return err
+	}
+	read, ok := v.(*Dict)
+	if !ok {
+		return expected("an object", v)
+	}
+	*d = *read
+	return nil
+}
+
+// MarshalJSON writes the list as an array, as [AppendJSON] does.
+func (l List) MarshalJSON() ([]byte, error) { return AppendJSON(nil, l) }
+
+// MarshalJSON writes the tuple as an array, as [AppendJSON] does.
+func (t Tuple) MarshalJSON() ([]byte, error) { return AppendJSON(nil, t) }
+
+// MarshalJSON writes the set as an array, as [AppendJSON] does.
+func (s Set) MarshalJSON() ([]byte, error) { return AppendJSON(nil, s) }
+
+// UnmarshalJSON reads an array as [Dict.UnmarshalJSON] reads an object.
+func (l *List) UnmarshalJSON(data []byte) error { return readArray(l, data) }
+
+// UnmarshalJSON reads an array as [Dict.UnmarshalJSON] reads an object.
+func (t *Tuple) UnmarshalJSON(data []byte) error { return readArray(t, data) }
+
+// UnmarshalJSON reads an array as [Dict.UnmarshalJSON] reads an object. The set has
+// each item once.
+func (s *Set) UnmarshalJSON(data []byte) error { return readArray(s, data) }
+
+func readArray[T List | Tuple | Set](dst *T, data []byte) error {
+	v, err := ParseJSON(data)
+	if err != nil || v == nil {
+		return err
+	}
+	read, err := ToGo[T](v)
+	if err == nil {
+		*dst = read
+	}
+	return err
 }
 
 // Len returns the number of entries.

@@ -78,7 +78,7 @@ func TestDictReaders(t *testing.T) {
 }
 
 func TestNewDictPanics(t *testing.T) {
-	for _, pairs := range [][]Value{{"a"}, {1, 2}} {
+	for _, pairs := range [][]any{{"a"}, {1, 2}, {"a", make(chan int)}} {
 		func() {
 			defer func() {
 				if recover() == nil {

@@ -1,0 +1,421 @@
+package tool
+
+import (
+	"encoding/json"
+	"errors"
+	"math"
+	"math/big"
+	"net/netip"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"pgregory.net/rapid"
+)
+
+// A Part is embedded and nested.
+type Part struct {
+	Count int32           `json:"count"`
+	Tags  []string        `json:"tags"`
+	More  map[string]Part `json:"more,omitempty"`
+}
+
+type embeddedPart struct {
+	Shared string `json:"shared"`
+	Hidden string `json:"name"` // less nested ones win
+}
+
+// A sample has a field of each sort.
+type sample struct {
+	embeddedPart
+	*Part            `json:",omitempty"`
+	Name             string `json:"name"`
+	Plain            int
+	Skipped          string             `json:"-"`
+	Dash             string             `json:"-,"`
+	unexported       string             //nolint:unused // it must be left out
+	Empty            string             `json:"empty,omitempty"`
+	Zero             time.Time          `json:"zero,omitzero"`
+	Quoted           int64              `json:"quoted,string"`
+	QuotedText       string             `json:"quoted_text,string"`
+	QuotedPointer    *bool              `json:"quoted_pointer,string"`
+	U8               uint8              `json:"u8"`
+	U64              uint64             `json:"u64"`
+	F32              float32            `json:"f32"`
+	F64              float64            `json:"f64"`
+	Yes              bool               `json:"yes"`
+	Bytes            []byte             `json:"bytes"`
+	Raw              json.RawMessage    `json:"raw"`
+	Number           json.Number        `json:"number"`
+	Big              *big.Int           `json:"big"`
+	BigValue         big.Int            `json:"big_value"`
+	Time             time.Time          `json:"time"`
+	Duration         time.Duration      `json:"duration"`
+	Address          netip.Addr         `json:"address"`
+	Pointer          **Part             `json:"pointer"`
+	List             []Part             `json:"list"`
+	Array            [3]int8            `json:"array"`
+	Map              map[string]*int    `json:"map"`
+	ByInt            map[int]string     `json:"by_int"`
+	ByAddress        map[netip.Addr]int `json:"by_address"`
+	Any              any                `json:"any"`
+	Dict             *Dict              `json:"dict"`
+	Items            List               `json:"items"`
+	Pair             Tuple              `json:"pair"`
+	Distinct         Set                `json:"distinct"`
+	PointerMarshaler loud               `json:"loud"`
+}
+
+// A loud writes itself in capitals, with pointer receivers.
+type loud struct{ text string }
+
+func (l *loud) MarshalJSON() ([]byte, error) { return json.Marshal(strings.ToUpper(l.text)) }
+func (l *loud) UnmarshalJSON(data []byte) error {
+	if err := json.Unmarshal(data, &l.text); err != nil {
+		return errors.New("not loud")
+	}
+	l.text = strings.ToLower(l.text)
+	return nil
+}
+
+func genSample() *rapid.Generator[sample] {
+	return rapid.Custom(func(t *rapid.T) sample {
+		text := func(name string) string { return rapid.String().Draw(t, name) }
+		part := func(depth int) Part {
+			in := Part{Count: rapid.Int32().Draw(t, "count"), Tags: rapid.OneOf(rapid.Just([]string(nil)), rapid.SliceOfN(rapid.String(), 0, 3)).Draw(t, "tags")}
+			if depth > 0 && rapid.Bool().Draw(t, "nested") {
+				in.More = map[string]Part{text("key"): {Count: 1}}
+			}
+			return in
+		}
+		day := time.Unix(rapid.Int64Range(-6e10, 2e11).Draw(t, "time"), rapid.Int64Range(0, 999999999).Draw(t, "nano")).UTC()
+		s := sample{
+			embeddedPart: embeddedPart{Shared: text("shared")},
+			Name:         text("name"), Plain: rapid.Int().Draw(t, "plain"), Dash: text("dash"), Empty: text("empty"), Zero: day,
+			Quoted: rapid.Int64().Draw(t, "quoted"), QuotedText: text("quoted text"),
+			U8: rapid.Uint8().Draw(t, "u8"), U64: rapid.Uint64().Draw(t, "u64"), F32: rapid.Float32().Draw(t, "f32"), F64: rapid.Float64().Draw(t, "f64"),
+			Yes: rapid.Bool().Draw(t, "yes"), Bytes: rapid.SliceOf(rapid.Byte()).Draw(t, "bytes"), Raw: json.RawMessage(`{"a":[1,2.5]}`), Number: "12",
+			Time: day, Duration: time.Duration(rapid.Int64().Draw(t, "duration")), Address: netip.MustParseAddr("10.0.0.1"),
+			Array: [3]int8{1, -2, 3}, ByInt: map[int]string{rapid.Int().Draw(t, "key"): "x"}, ByAddress: map[netip.Addr]int{netip.MustParseAddr("::1"): 1},
+			Any: genValue().Draw(t, "any"), PointerMarshaler: loud{"quiet"},
+		}
+		if rapid.Bool().Draw(t, "full") {
+			yes, n, in := true, 7, part(1)
+			p := &in
+			i, _ := genInteger().Draw(t, "big").(*big.Int)
+			in.Tags = append([]string{}, in.Tags...)
+			s.Part, s.QuotedPointer, s.Big, s.Pointer, s.List = &Part{Count: 3}, &yes, i, &p, []Part{part(1), part(0)}
+			s.BigValue.SetInt64(rapid.Int64().Draw(t, "big value"))
+			s.Map, s.Dict, s.Items, s.Pair, s.Distinct = map[string]*int{"n": &n, "nil": nil}, NewDict("a", 1), List{"x"}, Tuple{int64(1)}, Set{"a"}
+		}
+		return s
+	})
+}
+
+// sameGo compares Go values, and what a value may be by its content.
+var sameGo = cmp.Options{
+	cmp.AllowUnexported(sample{}, embeddedPart{}, loud{}),
+	cmp.Comparer(func(a, b *big.Int) bool { return a == b || a != nil && b != nil && a.Cmp(b) == 0 }),
+	cmp.Comparer(func(a, b big.Int) bool { return a.Cmp(&b) == 0 }),
+	cmp.Comparer(func(a, b *Dict) bool { return a == b || a != nil && b != nil && Equal(a, b) }),
+	cmp.Comparer(func(a, b netip.Addr) bool { return a == b }),
+	cmp.FilterPath(func(p cmp.Path) bool { return p.Last().String() == ".Any" }, cmp.Comparer(func(a, b any) bool { return Equal(a, b) })),
+	cmpopts.EquateNaNs(),
+}
+
+// TestGoValuesRoundTrip checks that ToGo reads back what FromGo writes, and that this
+// is a value: the codec takes it.
+func TestGoValuesRoundTrip(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s := genSample().Draw(t, "sample")
+		v, err := FromGo(s)
+		if err != nil {
+			t.Fatalf("FromGo: %v", err)
+		}
+		data, err := Append(nil, v)
+		if err != nil {
+			t.Fatalf("FromGo gave what is not a value: %v", err)
+		}
+		if again, err := FromGo(v); err != nil || again != v {
+			t.Fatalf("FromGo of a value = %v, %v, want the same", again, err)
+		}
+		got, err := ToGo[sample](v)
+		if err != nil {
+			t.Fatalf("ToGo: %v", err)
+		}
+		if diff := cmp.Diff(s, got, sameGo); diff != "" {
+			t.Fatalf("ToGo(FromGo(x)) (-want +got):\n%s", diff)
+		}
+		v, _ = Decode(data)
+		if _, err := ToGo[*sample](v); err != nil {
+			t.Fatalf("ToGo of a value from the codec: %v", err)
+		}
+	})
+}
+
+// TestGoStructsAsJSON checks that a struct is encoded as encoding/json does it, but for
+// what FromGo documents.
+func TestGoStructsAsJSON(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s := genSample().Draw(t, "sample")
+		s.QuotedText = "a" // not escaped for HTML
+		s.Any, s.Duration, s.F32, s.F64, s.Bytes = nil, 0, 0.5, 0.25, append([]byte{}, s.Bytes...)
+		s.Dict, s.Items, s.Pair, s.Distinct = &Dict{}, List{}, Tuple{}, Set{}
+		v, err := FromGo(&s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		v.(*Dict).Put("duration", int64(0))
+		want, err := json.Marshal(&s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		wanted, err := ParseJSON(want)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := json.Marshal(v)
+		if err != nil {
+			t.Fatal(err)
+		}
+		read, err := ParseJSON(got)
+		if err != nil || !Equal(read, wanted) {
+			t.Fatalf("FromGo = %s, %v, want as encoding/json: %s", got, err, want)
+		}
+	})
+}
+
+func TestFromGoErrors(t *testing.T) {
+	type node struct {
+		Next  *node
+		Items []any
+		F     func()
+	}
+	cycle := &node{}
+	cycle.Next = cycle
+	type loop *loop
+	var endless loop
+	endless = &endless
+	list := []any{nil}
+	list[0] = list
+	dict := &Dict{}
+	dict.Put("self", dict)
+	many := make([]int, MaxNodes+1)
+	tests := []struct {
+		in   any
+		kind Kind
+		text string
+	}{
+		{make(chan int), Invalid, "a chan int is not a value"},
+		{node{F: func() {}}, Invalid, "F: a func() is not a value"},
+		{[]any{1, node{Items: []any{"a", complex(1, 1)}}}, Invalid, "[1].Items[1]: a complex128"},
+		{map[float64]int{1: 1}, Invalid, "a key of type float64"},
+		{map[any]int{"a": 1}, Invalid, "a key of type interface"},
+		{map[string]any{"odd key": make(chan int)}, Invalid, `["odd key"]: a chan int`},
+		{"\xff", Invalid, "not UTF-8"},
+		{List{"a", "\xff"}, Invalid, "[1]: text that is not UTF-8"},
+		{map[string]int{"\xff": 1}, Invalid, "a key is text that is not UTF-8"},
+		{json.Number("1x"), Invalid, `"1x" is not a number`},
+		{json.RawMessage("{"), Invalid, "MarshalJSON"},
+		{time.Date(10000, 1, 1, 0, 0, 0, 0, time.UTC), Invalid, "Time.MarshalJSON"},
+		{cycle, Limit, "nested more than 64 deep"},
+		{endless, Limit, "nested more than 64 deep"},
+		{list, Limit, "nested more than 64 deep"},
+		{dict, Limit, "nested more than 64 deep"},
+		{many, Limit, "more than 100000 parts"},
+		{struct {
+			F float64 `json:"f,string"`
+		}{math.NaN()}, Invalid, "f: "},
+	}
+	for _, tt := range tests {
+		v, err := FromGo(tt.in)
+		e := ErrorOf(err, Internal)
+		if e == nil || e.Kind != tt.kind || !strings.Contains(e.Message(), tt.text) || v != nil {
+			t.Errorf("FromGo(%T) = %v, %v of kind %v, want an error of kind %s with %q", tt.in, v != nil, err, KindOf(err), tt.kind, tt.text)
+		}
+	}
+}
+
+// TestFromGoInValues checks that Go values inside values are encoded, and that nothing
+// that is given changes.
+func TestFromGoInValues(t *testing.T) {
+	d := &Dict{}
+	d.Put("n", 3)
+	d.Put("same", "x")
+	v, err := FromGo(List{d, Tuple{uint8(1)}})
+	want := List{NewDict("n", int64(3), "same", "x"), Tuple{int64(1)}}
+	if err != nil || !Equal(v, want) {
+		t.Errorf("FromGo = %v, %v, want %v", v, err, want)
+	}
+	if n, _ := d.Get("n"); n != 3 {
+		t.Errorf("FromGo changed the dict: n = %T", n)
+	}
+	got, err := ToGo[struct{ N int8 }](v.(List)[0])
+	if err != nil || got.N != 0 {
+		t.Errorf("ToGo matched a name in another case: %+v, %v", got, err)
+	}
+	n, err := ToGo[map[string]any](d)
+	if err != nil || n["n"] != int64(3) {
+		t.Errorf("ToGo = %v, %v, want the int as a value", n, err)
+	}
+}
+
+func TestToGo(t *testing.T) {
+	big1 := bigOf("9223372036854775808")
+	check := func(got any, err error, want any) {
+		t.Helper()
+		if diff := cmp.Diff(want, got, sameGo); err != nil || diff != "" {
+			t.Errorf("ToGo = %v, %v (-want +got):\n%s", got, err, diff)
+		}
+	}
+	i8, err := ToGo[int8](3.0)
+	check(i8, err, int8(3))
+	u, err := ToGo[uint64](big1)
+	check(u, err, uint64(1)<<63)
+	f, err := ToGo[float32](int64(1) << 40)
+	check(f, err, float32(1<<40))
+	inf, err := ToGo[float32](math.Inf(1))
+	check(inf, err, float32(math.Inf(1)))
+	b, err := ToGo[[]byte]("aGk=")
+	check(b, err, []byte("hi"))
+	s, err := ToGo[[]int](Set{int64(1), int64(2)})
+	check(s, err, []int{1, 2})
+	tuple, err := ToGo[[2]string](Tuple{"a", "b"})
+	check(tuple, err, [2]string{"a", "b"})
+	set, err := ToGo[Set](List{"a", "b", "a"})
+	check(set, err, Set{"a", "b"})
+	a, err := ToGo[any](Tuple{int64(1)})
+	check(a, err, Tuple{int64(1)})
+	d, err := ToGo[time.Duration](int64(5))
+	check(d, err, time.Duration(5))
+	byInt, err := ToGo[map[int8]string](func() Value { d := NewDict("1", "a"); _ = d.Set(int64(2), "b"); return d }())
+	check(byInt, err, map[int8]string{1: "a", 2: "b"})
+	p, err := ToGo[*Part](nil)
+	check(p, err, (*Part)(nil))
+	none, err := ToGo[struct{ P Part }](NewDict("P", nil, "unknown", 1))
+	check(none.P, err, Part{})
+	nothing, err := ToGo[struct{}](nil)
+	check(nothing, err, struct{}{})
+	huge, err := ToGo[big.Int](big1)
+	check(huge, err, *big1.(*big.Int))
+	n, err := ToGo[json.Number](2.5)
+	check(n, err, json.Number("2.5"))
+	nilDict, err := ToGo[struct{ N int }]((*Dict)(nil))
+	check(nilDict, err, struct{ N int }{})
+	dict := NewDict("a", 1)
+	if same, err := ToGo[*Dict](dict); err != nil || same != dict {
+		t.Errorf("ToGo[*Dict] = %v, %v, want the dict itself", same, err)
+	}
+	copied, err := ToGo[Dict](dict)
+	copied.Put("b", 2)
+	if err != nil || dict.Len() != 1 {
+		t.Errorf("ToGo[Dict] shares the dict, which is %s now; %v", dict, err)
+	}
+}
+
+func TestToGoErrors(t *testing.T) {
+	type order struct {
+		Count int32 `json:"count"`
+		Note  *string
+	}
+	type orders struct {
+		Orders []order `json:"orders"`
+	}
+	type loop *loop
+	deep := Value(nil)
+	for range MaxDepth + 2 {
+		deep = List{deep}
+	}
+	type tree []tree
+	try := func(name string, err error, kind Kind, text string) {
+		t.Helper()
+		e := ErrorOf(err, Internal)
+		if e == nil || e.Kind != kind || !strings.Contains(e.Error(), text) {
+			t.Errorf("%s: %v of kind %v, want kind %s with %q", name, err, KindOf(err), kind, text)
+		}
+	}
+	at := func(v Value) error {
+		_, err := ToGo[orders](NewDict("orders", List{NewDict(), NewDict(), NewDict("count", v)}))
+		return err
+	}
+	try("too large", at(int64(1)<<40), Invalid, "orders[2].count: expected an integer from -2147483648 to 2147483647 but got 1099511627776")
+	try("a fraction", at(1.5), Invalid, "orders[2].count: expected an integer but got 1.5")
+	try("not a number", at(math.NaN()), Invalid, "orders[2].count: expected an integer but got NaN")
+	try("text", at("3"), Invalid, "orders[2].count: expected an integer but got string")
+	_, err := ToGo[orders](List{})
+	try("a list", err, Invalid, "expected an object but got array")
+	_, err = ToGo[[]string]("a")
+	try("text for a slice", err, Invalid, "expected an array but got string")
+	_, err = ToGo[[]byte]("not base64")
+	try("bytes", err, Invalid, "expected bytes or base64 text")
+	_, err = ToGo[string]([]byte("a"))
+	try("bytes for text", err, Invalid, "expected a string but got bytes")
+	_, err = ToGo[[2]int](List{int64(1)})
+	try("an array", err, Invalid, "expected 2 items but got 1")
+	_, err = ToGo[uint8](int64(-1))
+	try("negative", err, Invalid, "expected an integer from 0 to 255 but got -1")
+	_, err = ToGo[float32](1e300)
+	try("a float", err, Invalid, "expected a number of 32 bits")
+	_, err = ToGo[float64](Integer(new(big.Int).Lsh(big.NewInt(1), 2000)))
+	try("a large integer", err, Invalid, "expected a number of 64 bits")
+	_, err = ToGo[time.Time]("yesterday")
+	try("a time", err, Invalid, "RFC 3339")
+	_, err = ToGo[time.Duration]("soon")
+	try("a duration", err, Invalid, "expected a duration")
+	_, err = ToGo[map[int8]int](NewDict("1000", 1))
+	try("a key", err, Invalid, "the key 1000: expected an integer from -128 to 127")
+	_, err = ToGo[map[string]int](NewDict("a", "b"))
+	try("a value of a map", err, Invalid, "a: expected an integer")
+	_, err = ToGo[error]("a")
+	try("an interface", err, Invalid, "cannot be decoded as error")
+	_, err = ToGo[func()]("a")
+	try("a function", err, Invalid, "cannot be decoded as func()")
+	_, err = ToGo[loop](int64(1))
+	try("an endless pointer", err, Limit, "nested more than")
+	_, err = ToGo[tree](deep)
+	try("a deep value", err, Limit, "nested more than")
+	_, err = ToGo[loud](int64(1))
+	try("an unmarshaler", err, Invalid, "not loud")
+	_, err = ToGo[netip.Addr]("x")
+	try("a text unmarshaler", err, Invalid, "ParseAddr")
+	_, err = ToGo[struct {
+		N int `json:",string"`
+	}](NewDict("N", "x"))
+	try("quoted", err, Invalid, `N: "x" is not a quoted int`)
+	_, err = ToGo[struct{ *embeddedPart }](NewDict("shared", "x"))
+	try("an unexported embedded pointer", err, Invalid, "cannot be set")
+}
+
+func FuzzToGo(f *testing.F) {
+	f.Add([]byte(`{"name":"a","count":1,"quoted":"3","list":[{"tags":["x"]}],"array":[1,2,3],"by_int":{"1":"a"},"time":"2026-01-31T12:00:00Z"}`))
+	f.Add([]byte(`{"loud":"A","raw":{"a":1},"number":1e3,"big":123456789012345678901234567890,"pointer":{"more":{"a":{"count":2}}},"duration":"1s"}`))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		v, err := ParseJSON(data)
+		if err != nil {
+			return
+		}
+		s, err := ToGo[sample](v)
+		if err != nil {
+			if e, ok := err.(*Error); !ok || e.Kind != Invalid && e.Kind != Limit {
+				t.Fatalf("ToGo: %#v", err)
+			}
+			return
+		}
+		x, err := FromGo(s)
+		if err != nil {
+			return // a number may have too many digits now, or a time no zone
+		}
+		again, err := ToGo[sample](x)
+		if err != nil {
+			t.Fatalf("ToGo of what FromGo gave: %v", err)
+		}
+		if s.Number == "" || s.Raw == nil {
+			return // they are written as 0 and null; omitempty leaves out what is empty
+		}
+		if diff := cmp.Diff(s, again, sameGo, cmpopts.EquateEmpty()); diff != "" {
+			t.Fatalf("ToGo(FromGo(x)) (-want +got):\n%s", diff)
+		}
+	})
+}
