@@ -6,9 +6,11 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // A Call asks for a tool.
@@ -158,6 +160,45 @@ func (r Result) MarshalJSON() ([]byte, error) {
 			"wall_ms", float64(r.Usage.Wall.Microseconds())/1000,
 		))
 	return AppendJSON(nil, d)
+}
+
+// UnmarshalJSON reads the object that MarshalJSON writes. The value of the result is
+// read as [Dict.UnmarshalJSON] does it, and the wall time is in whole microseconds.
+// Unknown and missing fields are ignored, and so is the preview, which is computed.
+// null leaves the result as it is. A field of another type is an error of kind
+// Invalid that names it.
+func (r *Result) UnmarshalJSON(data []byte) error {
+	v, err := ParseJSON(data)
+	if err != nil || v == nil {
+		return err
+	}
+	read, err := ToGo[struct {
+		Success    bool   `json:"success"`
+		Error      string `json:"error"`
+		ErrorType  string `json:"error_type"`
+		Suggestion string `json:"suggestion"`
+		Result     Value  `json:"result"`
+		Usage      struct {
+			Steps   int64   `json:"steps"`
+			Effects int     `json:"effects"`
+			WallMS  float64 `json:"wall_ms"`
+		} `json:"usage"`
+	}](v)
+	if err != nil {
+		return err
+	}
+	wall := math.Round(read.Usage.WallMS * 1000)
+	if math.Abs(wall) > math.MaxInt64/1000 {
+		return Errorf(Invalid, "usage.wall_ms: %v is out of range", read.Usage.WallMS)
+	}
+	*r = Result{
+		Success: read.Success, Error: read.Error, ErrorType: read.ErrorType, Suggestion: read.Suggestion, Value: read.Result,
+		Usage: Usage{
+			Steps: read.Usage.Steps, Effects: read.Usage.Effects,
+			Wall: time.Duration(wall) * time.Microsecond,
+		},
+	}
+	return nil
 }
 
 // PreviewLines is how many lines of a result a preview shows.
