@@ -73,7 +73,7 @@ func (c *checker) value(t *Type, v Value) Value {
 	case TypeNumber:
 		fits = numeric(v)
 	case TypeInteger:
-		if v, fits = integral(v); fits && !c.inRange(v) {
+		if v, fits = integral(v); fits && !c.inRange(t, v) {
 			return v
 		}
 	case TypeCharacter:
@@ -135,12 +135,21 @@ func integral(v Value) (Value, bool) {
 	return v, false
 }
 
-// inRange refuses integers beyond int64, which few handlers expect.
-func (c *checker) inRange(v Value) bool {
+// inRange refuses integers beyond int64, which few handlers expect, unless the type
+// has a bound there.
+func (c *checker) inRange(t *Type, v Value) bool {
 	i, isBig := v.(*big.Int)
-	switch {
-	case !isBig || c.bigInts:
+	if !isBig || c.bigInts {
 		return true
+	}
+	bound := t.Max
+	if i.Sign() < 0 {
+		bound = t.Min
+	}
+	if _, beyondInt64 := bound.(*big.Int); beyondInt64 {
+		return true // the bound itself is checked later
+	}
+	switch {
 	case i.Sign() < 0:
 		c.wrong("must be >= %d (got %s)", math.MinInt64, FormatJSON(v, ""))
 	default:

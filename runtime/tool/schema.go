@@ -1,6 +1,7 @@
 package tool
 
 import (
+	"math/big"
 	"slices"
 )
 
@@ -146,10 +147,11 @@ func (t Type) addConstraints(d *Dict) {
 	if t.Name == TypeArray || t.Name == TypeCharacter {
 		minLength, maxLength = "minItems", "maxItems"
 	}
-	if t.Min != nil {
+	// A bound beyond int64 is that of a Go type, and some vendors refuse such numbers.
+	if _, isBig := t.Min.(*big.Int); t.Min != nil && !isBig {
 		d.Put("minimum", t.Min)
 	}
-	if t.Max != nil {
+	if _, isBig := t.Max.(*big.Int); t.Max != nil && !isBig {
 		d.Put("maximum", t.Max)
 	}
 	if t.MinLength != nil {

@@ -1,0 +1,308 @@
+package tool
+
+import (
+	"encoding"
+	"encoding/json"
+	"math"
+	"math/big"
+	"reflect"
+	"slices"
+)
+
+// ParamsFor returns the parameters of a tool whose arguments are decoded with
+// [ToGo] as a T, a struct or a pointer to one. Each field is a parameter with the
+// name of its json tag. It is required unless the tag has omitempty or omitzero or
+// the field is a pointer, and its description is in the tag jsonschema:
+//
+//	Path string `json:"path" jsonschema:"the file to read"`
+//
+// A struct within itself is described as any object, and a type that reads itself
+// from JSON as anything. A T that is not a struct, or has a field that cannot be
+// decoded, is an error of kind Invalid.
+func ParamsFor[T any]() ([]Param, error) {
+	t := reflect.TypeFor[T]()
+	m := typeMaker{nodes: maxTypeNodes, seen: map[reflect.Type]bool{}}
+	s := derefType(t)
+	if s.Kind() != reflect.Struct || s == dictType || s == timeType || s == bigIntType {
+		return nil, Errorf(Invalid, "expected a struct or a pointer to one but got %s", t)
+	}
+	if m.ownForm(s) != noForm {
+		return nil, Errorf(Invalid, "%s reads itself, so that its parameters are unknown", t).
+			WithHint("set Params or Schema of the tool")
+	}
+	m.seen[s] = true
+	params, err := m.fields(s)
+	return params, pathFailure(err)
+}
+
+// ReturnsFor returns the type of a result that [FromGo] encodes from a T. It is nil
+// for an interface, which is anything, and for an empty struct, which is no result.
+// A T that can never be encoded is an error of kind Invalid.
+func ReturnsFor[T any]() (*Type, error) {
+	t := reflect.TypeFor[T]()
+	if t.Kind() == reflect.Interface || t == reflect.TypeFor[struct{}]() {
+		return nil, nil
+	}
+	m := typeMaker{result: true, nodes: maxTypeNodes, seen: map[reflect.Type]bool{}}
+	typ, _, err := m.typ(t)
+	if err != nil {
+		return nil, pathFailure(err)
+	}
+	return &typ, nil
+}
+
+// maxTypeNodes is how many types a derived type may consist of. A model reads all
+// of them.
+const maxTypeNodes = 2000
+
+// A typeMaker derives types of Go types.
+type typeMaker struct {
+	result  bool // of results, which are encoded; else of arguments, which are decoded
+	nodes   int
+	seen    map[reflect.Type]bool // the structs around
+	structs goStructs
+}
+
+// How a type is encoded or decoded other than by its kind.
+type ownForm int
+
+const (
+	noForm ownForm = iota
+	jsonForm
+	textForm
+)
+
+func (m *typeMaker) ownForm(t reflect.Type) ownForm {
+	p := reflect.PointerTo(t)
+	asJSON, asText := reflect.TypeFor[json.Unmarshaler](), reflect.TypeFor[encoding.TextUnmarshaler]()
+	if m.result {
+		asJSON, asText = jsonMarshalerType, textMarshalerType
+	}
+	switch {
+	case t.Kind() == reflect.Interface:
+		return noForm
+	case p.Implements(asJSON):
+		return jsonForm
+	case p.Implements(asText):
+		return textForm
+	}
+	return noForm
+}
+
+// typ derives a type, and a description for a parameter that has none.
+func (m *typeMaker) typ(t reflect.Type) (Type, string, error) {
+	if m.nodes--; m.nodes < 0 {
+		return Type{}, "", Errorf(Invalid, "a type of more than %d parts", maxTypeNodes)
+	}
+	switch t {
+	case dictPointerType, dictType:
+		return Type{Name: TypeObject}, "", nil
+	case listType, tupleType, setType:
+		return Type{Name: TypeArray}, "", nil
+	case timeType:
+		return Type{Name: TypeString}, "a time as in RFC 3339, such as 2026-01-31T12:00:00Z", nil
+	case durationType:
+		return Type{Name: TypeString}, "a duration, such as 1m30s", nil
+	case numberType:
+		return Type{Name: TypeNumber}, "", nil
+	case bigIntType:
+		if m.result {
+			return Type{Name: TypeInteger}, "", nil
+		}
+		return Type{Name: TypeNumber}, "an integer of any size", nil // an argument that is an integer fits int64
+	}
+	if t.Kind() == reflect.Pointer {
+		typ, doc, err := m.typ(t.Elem())
+		typ.Nullable = typ.Name != TypeAny
+		return typ, doc, err
+	}
+	switch m.ownForm(t) {
+	case jsonForm:
+		return Type{Name: TypeAny}, "", nil
+	case textForm:
+		return Type{Name: TypeString}, "", nil
+	}
+	return m.kind(t)
+}
+
+func (m *typeMaker) kind(t reflect.Type) (Type, string, error) {
+	switch t.Kind() {
+	case reflect.Bool:
+		return Type{Name: TypeBoolean}, "", nil
+	case reflect.String:
+		return Type{Name: TypeString}, "", nil
+	case reflect.Float32, reflect.Float64:
+		return Type{Name: TypeNumber}, "", nil
+	case reflect.Int, reflect.Int64:
+		return Type{Name: TypeInteger}, "", nil
+	case reflect.Int8, reflect.Int16, reflect.Int32:
+		bits := t.Bits()
+		return Type{Name: TypeInteger, Min: int64(-1) << (bits - 1), Max: int64(1)<<(bits-1) - 1}, "", nil
+	case reflect.Uint8, reflect.Uint16, reflect.Uint32:
+		return Type{Name: TypeInteger, Min: int64(0), Max: int64(1)<<t.Bits() - 1}, "", nil
+	case reflect.Uint, reflect.Uint64, reflect.Uintptr:
+		return Type{Name: TypeInteger, Min: int64(0), Max: new(big.Int).SetUint64(math.MaxUint64)}, "", nil
+	case reflect.Interface:
+		if t.NumMethod() == 0 || m.result {
+			return Type{Name: TypeAny}, "", nil
+		}
+	case reflect.Struct:
+		return m.structure(t)
+	case reflect.Map:
+		return m.mapping(t)
+	case reflect.Slice, reflect.Array:
+		return m.items(t)
+	}
+	if m.result {
+		return Type{}, "", Errorf(Invalid, "a %s cannot be encoded", t)
+	}
+	return Type{}, "", Errorf(Invalid, "a value cannot be decoded as %s", t)
+}
+
+func (m *typeMaker) structure(t reflect.Type) (Type, string, error) {
+	typ := Type{Name: TypeObject}
+	if m.seen[t] {
+		return typ, "", nil
+	}
+	m.seen[t] = true
+	defer delete(m.seen, t)
+	var err error
+	typ.Fields, err = m.fields(t)
+	return typ, "", err
+}
+
+func (m *typeMaker) mapping(t reflect.Type) (Type, string, error) {
+	key, text := t.Key(), textMarshalerType
+	if !m.result {
+		key, text = reflect.PointerTo(key), reflect.TypeFor[encoding.TextUnmarshaler]()
+	}
+	switch k := t.Key().Kind(); {
+	case k == reflect.String, reflect.Int <= k && k <= reflect.Uintptr, key.Implements(text):
+	case k == reflect.Interface && t.Key().NumMethod() == 0 && !m.result:
+	default:
+		return Type{}, "", Errorf(Invalid, "a map by %s has no keys that are text", t.Key())
+	}
+	item, _, err := m.typ(t.Elem())
+	return Type{Name: TypeObject, Values: &item, Nullable: m.result}, "", err
+}
+
+func (m *typeMaker) items(t reflect.Type) (Type, string, error) {
+	if isByteSlice(t) {
+		return Type{Name: TypeAny}, "bytes, or text in base64", nil
+	}
+	item, _, err := m.typ(t.Elem())
+	typ := Type{Name: TypeArray, Items: &item, Nullable: m.result && t.Kind() == reflect.Slice}
+	if t.Kind() == reflect.Array {
+		n := t.Len()
+		typ.MinLength, typ.MaxLength = &n, &n
+	}
+	return typ, "", err
+}
+
+func (m *typeMaker) fields(t reflect.Type) ([]Param, error) {
+	fields := m.structs.fields(t).list
+	params := make([]Param, 0, len(fields))
+	for i := range fields {
+		f := &fields[i]
+		typ, doc, err := m.typ(f.typ)
+		if err != nil {
+			return nil, atKey(f.name, err)
+		}
+		p := Param{Name: f.name, Type: typ, Description: f.doc, Required: !f.optional() && !viaPointer(t, f.index)}
+		if p.Description == "" {
+			p.Description = doc
+		}
+		if f.quoted {
+			p.Type = Type{Name: TypeString, Nullable: typ.Nullable}
+		}
+		if f.typ.Kind() == reflect.Pointer && !m.result {
+			p.Required, p.Type.Nullable = false, false // null is the same as none
+		}
+		params = append(params, p)
+	}
+	return params, nil
+}
+
+// viaPointer reports whether a field is in a struct that is embedded by a pointer.
+func viaPointer(t reflect.Type, index []int) bool {
+	for _, n := range index[:len(index)-1] {
+		t = t.Field(n).Type
+		if t.Kind() == reflect.Pointer {
+			return true
+		}
+	}
+	return false
+}
+
+// CheckParamsFor checks that the arguments of a tool with Params or Schema can be
+// decoded with [ToGo] as a T: each parameter must be a field of a type that can hold
+// it, and each field that is required a parameter. It checks the types as far as
+// their names, and nothing for a T that reads itself. An error is of kind Invalid.
+func CheckParamsFor[T any](t *Tool) error {
+	m := typeMaker{}
+	if s := derefType(reflect.TypeFor[T]()); s == dictType || m.ownForm(s) != noForm {
+		return nil
+	}
+	fields, err := ParamsFor[T]()
+	if err != nil {
+		return err
+	}
+	params := t.Params
+	if len(t.Schema) > 0 {
+		schema, err := t.ArgsSchema()
+		if err != nil {
+			return err
+		}
+		if params, err = ParamsFromSchema(schema); err != nil || params == nil {
+			return err
+		}
+	}
+	return fits(params, fields, reflect.TypeFor[T]().String())
+}
+
+// fits checks parameters against the fields of the struct that they are decoded as.
+func fits(params, fields []Param, in string) error {
+	for i := range params {
+		p := &params[i]
+		if p.FromHost {
+			continue
+		}
+		f := slices.IndexFunc(fields, func(f Param) bool { return f.Name == p.Name })
+		if f < 0 {
+			return Errorf(Invalid, "the parameter '%s' is not a field of %s%s", p.Name, in, DidYouMean(p.Name, paramNames(fields)))
+		}
+		if !holds(&fields[f].Type, &p.Type) {
+			return Errorf(Invalid, "the parameter '%s' is %s, but the field of %s is %s", p.Name, p.Type, in, fields[f].Type)
+		}
+	}
+	for _, f := range fields {
+		if f.Required && !slices.ContainsFunc(params, func(p Param) bool { return p.Name == f.Name }) {
+			return Errorf(Invalid, "the field '%s' of %s is required, but it is not a parameter", f.Name, in).
+				WithHint("add the parameter, or omitempty to the json tag of the field")
+		}
+	}
+	return nil
+}
+
+// holds reports whether a field of a type can hold what another type accepts, as far
+// as their names and those of their items.
+func holds(field, param *Type) bool {
+	if field.Name == TypeAny || param.Name == TypeAny || param.Name == "" || !param.Known() {
+		return true
+	}
+	switch param.Name {
+	case TypeLogical:
+		return field.Name == TypeBoolean
+	case TypeCharacter:
+		return field.Name == TypeArray && (field.Items == nil || holds(field.Items, &Type{Name: TypeString}))
+	case TypeList:
+		return field.Name == TypeArray || field.Name == TypeObject
+	case TypeInteger:
+		return field.Name == TypeInteger || field.Name == TypeNumber
+	}
+	if field.Name != param.Name {
+		return false
+	}
+	return (field.Items == nil || param.Items == nil || holds(field.Items, param.Items)) &&
+		(field.Values == nil || param.Values == nil || holds(field.Values, param.Values))
+}
