@@ -2,6 +2,7 @@ package runtime
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
@@ -13,25 +14,42 @@ type ToolOption func(*toolOptions)
 type toolOptions struct {
 	undo      func(ctx context.Context, args *tool.Dict, result tool.Value) error
 	available func(ctx context.Context) error
+	types     signature // of the handler of AddTool; that of any other is zero
+	undoTypes signature
 	err       error // the first invalid option
 }
 
-// UndoFunc has [Host.Undo] undo a call of the tool with f. The arguments are
-// those of the call, without the parameters that the host fills in, and the
-// result is the recorded one; f does not change them.
+// UndoFunc has [Host.Undo] undo a call of the tool with f. It gets the arguments of
+// the call, without the parameters that the host fills in, and the recorded result,
+// both decoded as [tool.ToGo] does it: as a *[tool.Dict] and a [tool.Value] they are
+// as they were recorded, and f does not change them. For a tool of [AddTool], In and
+// Out are those or the types of its handler; any others make the registration fail
+// with kind Invalid.
 //
 // An undo is admitted and approved like a call of the tool, and has its timeout.
 // It is one recorded step with an effect outside the host: when a crash leaves
 // its outcome unknown, the host asks before it repeats the step, whatever the
 // Hints of the tool are. An error that is not a *[tool.Error] is of kind Failed,
-// and a panic is an error of kind Internal.
+// a panic is an error of kind Internal, and a record that cannot be decoded is one
+// of kind Invalid.
 //
 // f is called concurrently. It must return when its context ends, because the
 // host waits for it. A nil f makes the registration fail with kind Invalid.
-func UndoFunc(f func(ctx context.Context, args *tool.Dict, result tool.Value) error) ToolOption {
+func UndoFunc[In, Out any](f func(ctx context.Context, in In, out Out) error) ToolOption {
 	return func(o *toolOptions) {
-		o.undo = f
 		o.check(f != nil, "UndoFunc")
+		o.undoTypes = signatureOf[In, Out]()
+		o.undo = func(ctx context.Context, args *tool.Dict, result tool.Value) error {
+			in, err := tool.ToGo[In](args)
+			if err != nil {
+				return tool.Errorf(tool.Invalid, "the recorded arguments: %w", err)
+			}
+			out, err := tool.ToGo[Out](result)
+			if err != nil {
+				return tool.Errorf(tool.Invalid, "the recorded result: %w", err)
+			}
+			return f(ctx, in, out)
+		}
 	}
 }
 
@@ -60,8 +78,9 @@ func (o *toolOptions) check(ok bool, option string) {
 	}
 }
 
-// Register adds a tool written in Go. It fails with kind Invalid if the
-// definition is invalid, or if another tool has the name, in either spelling.
+// Register adds a tool written in Go whose handler takes a dict; see [AddTool] for
+// structs. It fails with kind Invalid if the definition is invalid, or if another tool
+// has the name, in either spelling.
 //
 // Undo and Available of the definition name functions of a script and must be
 // empty: pass the functions with [UndoFunc] and [AvailableFunc]. A State of
@@ -103,6 +122,27 @@ func (h *Host) register(t tool.Tool, do Handler, replace bool, opts []ToolOption
 	return h.registry.change(func(c *catalog) error { return c.add(layerGo, &offered{tool: &t, run: run}, replace) })
 }
 
+// RemoveTool removes a tool that was added with [AddTool], [Host.Register] or
+// [Host.Replace], by its name in either spelling. Calls that are in progress end
+// normally, and so do calls of the tool that they make. Any other tool, and an unknown
+// name, is an error of kind NotFound, and so are later calls and the undo of recorded
+// ones. A recorded run that is resumed without a tool that it calls then gets that
+// error: add the tools before resuming runs.
+func (h *Host) RemoveTool(name string) error {
+	return h.registry.change(func(c *catalog) error {
+		o := c.tools[tool.Key(name)]
+		if o == nil || !slices.Contains(c.layers[layerGo], o) {
+			var names []string
+			for _, own := range c.layers[layerGo] {
+				names = append(names, own.tool.Name)
+			}
+			return tool.Errorf(tool.NotFound, "remove tool '%s': the program added no tool of that name%s", name, tool.DidYouMean(name, names))
+		}
+		c.remove(o)
+		return nil
+	})
+}
+
 // A goTool is a tool written in Go. Its functions are called like those of a
 // script, by the entry of a call.
 type goTool struct {
@@ -122,12 +162,14 @@ func (g *goTool) define(t *tool.Tool) error {
 	switch {
 	case g.err != nil:
 		return tool.Errorf(tool.Invalid, "tool '%s': %w", t.Name, g.err)
+	case !g.undoTypes.fits(g.types):
+		return tool.Errorf(tool.Invalid, "tool '%s': UndoFunc takes %s, but the tool takes %s", t.Name, g.undoTypes, g.types)
 	case t.Undo != "":
 		return tool.Errorf(tool.Invalid, "tool '%s': Undo names a function of a script, but the tool is written in Go", t.Name).
-			WithHint("leave Undo empty and pass the function with runtime.UndoFunc")
+			WithHint("leave Undo empty and pass the function with UndoFunc")
 	case t.Available != "":
 		return tool.Errorf(tool.Invalid, "tool '%s': Available names a function of a script, but the tool is written in Go", t.Name).
-			WithHint("leave Available empty and pass the function with runtime.AvailableFunc")
+			WithHint("leave Available empty and pass the function with AvailableFunc")
 	}
 	switch t.State {
 	case "", tool.Ready:
@@ -159,7 +201,9 @@ func (g *goTool) run(ctx context.Context, c tool.Call, _ tool.Effector) (tool.Ou
 		err = nil // a nil *tool.Error makes an error that is not nil
 	}
 	if err == nil {
-		v, err = tool.FromGo(v)
+		if v, err = tool.FromGo(v); err != nil {
+			err = tool.Errorf(tool.Internal, "the result of '%s': %w", c.Tool, err)
+		}
 	}
 	return tool.Outcome{Value: v, Usage: tool.Usage{Wall: time.Since(start)}}, err
 }

@@ -389,12 +389,12 @@ func TestGoToolsThatAreRefused(t *testing.T) {
 		opts   []runtime.ToolOption
 		want   string // in the error or its hint
 	}{
-		{"Undo", func(d *tool.Tool) { d.Undo = "undo" }, nil, "runtime.UndoFunc"},
-		{"Available", func(d *tool.Tool) { d.Available = "here" }, nil, "runtime.AvailableFunc"},
+		{"Undo", func(d *tool.Tool) { d.Undo = "undo" }, nil, "UndoFunc"},
+		{"Available", func(d *tool.Tool) { d.Available = "here" }, nil, "AvailableFunc"},
 		{"untrusted", func(d *tool.Tool) { d.State = tool.Untrusted }, nil, "tool.NotHere"},
 		{"an unknown state", func(d *tool.Tool) { d.State = "odd" }, nil, `"odd"`},
 		{"no reason", func(d *tool.Tool) { d.State = tool.NotHere }, nil, "needs a Reason"},
-		{"a nil undo", nil, []runtime.ToolOption{runtime.UndoFunc(nil)}, "UndoFunc: the function is nil"},
+		{"a nil undo", nil, []runtime.ToolOption{runtime.UndoFunc[*tool.Dict, tool.Value](nil)}, "UndoFunc: the function is nil"},
 		{"a nil check", nil, []runtime.ToolOption{runtime.AvailableFunc(nil)}, "AvailableFunc: the function is nil"},
 	} {
 		r := newRig(t, nil)
