@@ -239,9 +239,9 @@ func (r *run) parkReason(err error) (tool.LimitName, error) {
 	case r.stopped.is(), e.Limit == tool.LimitWorker:
 		return parkedInterrupted, tool.ErrorOf(err, tool.Canceled).WithHint("to continue: cassidy runs resume %s", r.id)
 	case e.Kind == tool.Unavailable && r.root != nil && r.root.trail.pending != nil:
-		return parkedUnavailable, err
+		return parkedUnavailable, parkedBy(r.id, parkedUnavailable, e)
 	case e.Kind == tool.Limit && (e.Limit == tool.LimitMemory || e.Limit == tool.LimitCPU): // another attempt may not meet it
-		return parkedLimit, err
+		return parkedLimit, parkedBy(r.id, parkedLimit, e)
 	}
 	return "", err
 }

@@ -23,18 +23,33 @@ const (
 	parkedInterrupted tool.LimitName = history.Interrupted // likewise
 )
 
-// A ParkedError is why a run waits in no process. It is the Err of an error of
-// kind [tool.Parked].
+// A ParkedError is why a run waits in no process, see [errors.As]. The error around
+// it is of kind [tool.Parked], or of kind Unavailable or Limit where the run can be
+// resumed when what it found is over.
 type ParkedError struct {
 	Run       string
-	Reason    string             // of the first thing that it waits for: approval, question, unknown_outcome or sleep
+	Reason    string             // of the first thing that it waits for: approval, question, unknown_outcome, sleep, unavailable or limit
 	Questions []history.Question // that are open; any answer makes the run due
 	Until     time.Time          // when it continues by itself; zero means never
+
+	cause error // of reason unavailable or limit
 }
+
+// parkedBy returns the error of a run that can be resumed when the cause of e is over.
+func parkedBy(run string, why tool.LimitName, e *tool.Error) *tool.Error {
+	parked := *e
+	parked.Err = &ParkedError{Run: run, Reason: string(why), cause: e.Err}
+	return &parked
+}
+
+// Unwrap returns the error that parked the run, where it waits for nobody.
+func (e *ParkedError) Unwrap() error { return e.cause }
 
 // Error says what the run waits for.
 func (e *ParkedError) Error() string {
 	switch n := len(e.Questions); {
+	case e.cause != nil:
+		return e.cause.Error()
 	case n == 1:
 		return fmt.Sprintf("the run %s waits for an answer: %s", e.Run, e.Questions[0].Text)
 	case n > 1:
