@@ -90,15 +90,15 @@ func (s *step) granted(ctx context.Context) tool.Grant {
 	}
 }
 
-// settle records what came of the effect. What was unavailable and may be
-// repeated is left open until the script continues without it.
+// settle records what came of the effect. What was unavailable, or at a rate limit,
+// and may be repeated is left open until the script continues without it.
 func (s *step) settle(ctx context.Context, out tool.Outcome, err error) error {
 	if s.fn.Kind == tool.Notice {
 		return err
 	}
 	p, at := s.of, s.effect.Place
 	repeats := s.fn.Calls || s.fn.Kind == tool.Repeatable || s.fn.Kind == tool.Read
-	if err != nil && repeats && p.run.record.Live() && !p.run.leavesOpen(err) && tool.KindOf(err) == tool.Unavailable {
+	if err != nil && repeats && p.run.record.Live() && !p.run.leavesOpen(err) && passes(err) {
 		p.trail.pending = &pendingOutcome{at, out, err}
 		return err
 	}

@@ -222,6 +222,12 @@ func (r *run) cancelledBeside(ctx context.Context) bool {
 	return true
 }
 
+// passes reports whether an error may be over later without anybody's doing.
+func passes(err error) bool {
+	e := tool.ErrorOf(err, tool.Failed)
+	return e.Kind == tool.Unavailable || e.Kind == tool.Limit && e.Limit == tool.LimitRate
+}
+
 // parkReason says why the run that ends with an error parks, or "", and returns
 // the error that its caller gets.
 func (r *run) parkReason(err error) (tool.LimitName, error) {
@@ -238,8 +244,12 @@ func (r *run) parkReason(err error) (tool.LimitName, error) {
 		return "", err
 	case r.stopped.is(), e.Limit == tool.LimitWorker:
 		return parkedInterrupted, tool.ErrorOf(err, tool.Canceled).WithHint("to continue: cassidy runs resume %s", r.id)
-	case e.Kind == tool.Unavailable && r.root != nil && r.root.trail.pending != nil:
-		return parkedUnavailable, parkedBy(r.id, parkedUnavailable, e)
+	case passes(e) && r.root != nil && r.root.trail.pending != nil:
+		why := parkedUnavailable
+		if e.Limit == tool.LimitRate {
+			why = parkedRate
+		}
+		return why, parkedBy(r.id, why, e)
 	case e.Kind == tool.Limit && (e.Limit == tool.LimitMemory || e.Limit == tool.LimitCPU): // another attempt may not meet it
 		return parkedLimit, parkedBy(r.id, parkedLimit, e)
 	}

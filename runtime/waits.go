@@ -19,6 +19,7 @@ const (
 	waitsUnknown  tool.LimitName = "unknown_outcome"
 
 	parkedUnavailable tool.LimitName = "unavailable"       // only the reason: the error keeps its kind
+	parkedRate        tool.LimitName = tool.LimitRate      // likewise
 	parkedLimit       tool.LimitName = "limit"             // likewise
 	parkedInterrupted tool.LimitName = history.Interrupted // likewise
 )
@@ -28,11 +29,11 @@ const (
 // resumed when what it found is over.
 type ParkedError struct {
 	Run       string
-	Reason    string             // of the first thing that it waits for: approval, question, unknown_outcome, sleep, unavailable or limit
+	Reason    string             // of the first thing that it waits for: approval, question, unknown_outcome, sleep, unavailable, rate or limit
 	Questions []history.Question // that are open; any answer makes the run due
 	Until     time.Time          // when it continues by itself; zero means never
 
-	cause error // of reason unavailable or limit
+	cause error // of reason unavailable, rate or limit
 }
 
 // parkedBy returns the error of a run that can be resumed when the cause of e is over.

@@ -213,9 +213,9 @@ func (c *command) ended(ctx context.Context, r *agent.Reply, err error) error {
 	return c.exitOf(r)
 }
 
-// tellAgain says that a run can go on which found a model or a network away.
+// tellAgain says that a run can be resumed which found a model or a network unavailable.
 func (c *command) tellAgain(err *tool.Error, run string) {
-	if c.records && err.Kind == tool.Unavailable && run != "" && !strings.Contains(err.Hint, "runs resume") {
+	if c.records && (err.Kind == tool.Unavailable || err.Limit == tool.LimitRate) && run != "" && !strings.Contains(err.Hint, "runs resume") {
 		c.note("cassidy runs resume %s tries again", run)
 	}
 }

@@ -259,14 +259,18 @@ func TestSessionsInMemory(t *testing.T) {
 
 // TestAModelThatIsUnavailable checks that a turn waits for its model.
 func TestAModelThatIsUnavailable(t *testing.T) {
-	s := newStage(t, setting{files: twoFiles, store: true, replies: play{readsA(), tool.Errorf(tool.Unavailable, "HTTP 503"), done}})
-	_, err := s.session.Send(context.Background(), "read it")
-	var parked *runtime.ParkedError
-	if !errors.As(err, &parked) || parked.Run != "run" || parked.Reason != "unavailable" || tool.KindOf(err) != tool.Unavailable || !strings.Contains(err.Error(), "HTTP 503") {
-		t.Fatalf("the turn gave %#v, want that it waits for its model", err)
-	}
-	r, err := s.session.Resume(context.Background())
-	if err != nil || !r.Success() || len(r.Calls) != 1 || r.Iterations != 2 {
-		t.Errorf("the resumed turn gave %+v, %v", r, err)
+	rate := tool.Errorf(tool.Limit, "HTTP 429")
+	rate.Limit = tool.LimitRate
+	for reason, failure := range map[string]*tool.Error{"unavailable": tool.Errorf(tool.Unavailable, "HTTP 503"), "rate": rate} {
+		s := newStage(t, setting{files: twoFiles, store: true, replies: play{readsA(), failure, done}})
+		_, err := s.session.Send(context.Background(), "read it")
+		var parked *runtime.ParkedError
+		if !errors.As(err, &parked) || parked.Run != "run" || parked.Reason != reason || tool.KindOf(err) != failure.Kind || !strings.Contains(err.Error(), "HTTP ") {
+			t.Fatalf("the turn gave %#v, want that it waits for its model", err)
+		}
+		r, err := s.session.Resume(context.Background())
+		if err != nil || !r.Success() || len(r.Calls) != 1 || r.Iterations != 2 {
+			t.Errorf("the resumed turn gave %+v, %v", r, err)
+		}
 	}
 }
