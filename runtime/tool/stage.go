@@ -38,6 +38,9 @@ type Change struct {
 	Path   string // relative to the project, with slashes
 	Before FileState
 	After  FileState
+	// Diff is the unified diff of a file of text. It is set in a [Question]; it is
+	// "" where a side is binary, was not read or is too large to compare.
+	Diff string
 }
 
 // HashBytes names content: the SHA-256 of it in hexadecimal.

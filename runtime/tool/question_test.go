@@ -1,0 +1,148 @@
+package tool
+
+import (
+	"encoding/json"
+	"math"
+	"math/big"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+)
+
+// fullQuestion has something in every field.
+func fullQuestion() Question {
+	return Question{
+		ID: "r:3.1:2", Run: "r", Step: "3.1", Tool: "deploy", Func: "shell.run", Text: "may it?", Why: "a rule asks", Reasoning: "it is time",
+		Kind: QuestionApproval, Args: NewDict("argv", List{"git", "push"}, "n", 1, "f", 1.5, "big", new(big.Int).Lsh(big.NewInt(1), 80)),
+		Capabilities: []Capability{{Name: "shell", Target: "git"}, {Name: "model"}, {Name: "http", Target: "a.example:8080"}},
+		Changes: []Change{
+			{Path: "a", Before: FileState{Exists: true, Mode: 0o644, Data: []byte("a\n"), Hash: HashBytes([]byte("a\n"))}, After: FileState{Exists: true, Data: []byte{0, 0xff}, Hash: "h"}, Diff: "-a\n"},
+			{Path: "d", After: FileState{Exists: true, Dir: true, Mode: 0o755}},
+		},
+		Asked: time.Date(2026, 1, 2, 3, 4, 5, 6, time.UTC), Expires: time.Date(2027, 1, 1, 0, 0, 0, 0, time.UTC),
+	}
+}
+
+func TestQuestionReadsBack(t *testing.T) {
+	full := fullQuestion()
+	for v, i := reflect.ValueOf(full), 0; i < v.NumField(); i++ {
+		if v.Field(i).IsZero() {
+			t.Errorf("the test has no %s", v.Type().Field(i).Name)
+		}
+	}
+	for _, q := range []Question{full, {}, {Kind: QuestionAsk, Args: &Dict{}}} {
+		read, err := QuestionOf(q.Dict())
+		if err != nil || !sameQuestion(read, q) {
+			t.Errorf("from the dict: %+v, %v, want %+v", read, err, q)
+		}
+		data, err := json.Marshal(q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		read = Question{Tool: "before"}
+		if err := json.Unmarshal(data, &read); err != nil || !sameQuestion(read, q) {
+			t.Errorf("from %s: %+v, %v, want %+v", data, read, err, q)
+		}
+	}
+}
+
+func sameQuestion(a, b Question) bool {
+	args := a.Args == nil && b.Args == nil || a.Args != nil && b.Args != nil && Equal(a.Args, b.Args)
+	a.Args, b.Args = nil, nil
+	return args && reflect.DeepEqual(a, b)
+}
+
+func TestQuestionJSON(t *testing.T) {
+	got, err := json.Marshal(Question{ID: "r:1:1", Run: "r", Step: "1", Tool: "t", Text: "may\xff it?", Kind: QuestionConfirm,
+		Args: NewDict("x", math.NaN(), "b", []byte("hi")), Asked: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)})
+	want := `{"id":"r:1:1","run":"r","step":"1","kind":"confirm","tool":"t","func":"","text":"may� it?","why":"","reasoning":"",` +
+		`"args":{"x":"NaN","b":"aGk="},"capabilities":[],"changes":[],"asked":"2026-01-02T03:04:05Z","expires":null}`
+	if err != nil || string(got) != want {
+		t.Errorf("the JSON is\n%s, %v, want\n%s", got, err, want)
+	}
+	q := fullQuestion()
+	for _, text := range []string{`[]`, `"x"`, `{"id":1}`, `{"args":[]}`, `{"capabilities":[1]}`, `{"changes":[1]}`, `{"changes":[{"before":{"mode":"x"}}]}`,
+		`{"changes":[{"before":{"data":"?"}}]}`, `{"asked":"today"}`, `{"expires":1}`, `{`} {
+		if err := q.UnmarshalJSON([]byte(text)); KindOf(err) != Invalid || err == nil {
+			t.Errorf("%s gives %v, want that it is invalid", text, err)
+		}
+	}
+	if err := q.UnmarshalJSON([]byte(`{"id":"x","later":{}}`)); err != nil || !sameQuestion(q, Question{ID: "x"}) {
+		t.Errorf("a field of a later version gives %+v, %v", q, err)
+	}
+}
+
+func TestAnswerJSON(t *testing.T) {
+	for _, a := range []Answer{{}, {Yes: true, Always: true, Args: NewDict("n", 2), Why: "w", By: "ann"}, {Value: "a text"}} {
+		data, err := json.Marshal(a)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var read Answer
+		err = json.Unmarshal(data, &read)
+		if err != nil || (read.Args == nil) != (a.Args == nil) || a.Args != nil && !Equal(read.Args, a.Args) {
+			t.Errorf("from %s: %+v, %v, want %+v", data, read, err, a)
+		}
+		read.Args, a.Args = nil, nil
+		if read != a {
+			t.Errorf("from %s: %+v, want %+v", data, read, a)
+		}
+	}
+	if _, err := json.Marshal(Answer{Value: make(chan int)}); err == nil {
+		t.Error("a channel has a JSON form")
+	}
+	var a Answer
+	for _, text := range []string{`1`, `{"yes":1}`, `{"args":"x"}`, `{"why":{}}`} {
+		if err := a.UnmarshalJSON([]byte(text)); KindOf(err) != Invalid || err == nil {
+			t.Errorf("%s gives %v, want that it is invalid", text, err)
+		}
+	}
+}
+
+func TestAccepts(t *testing.T) {
+	args := NewDict("n", 1)
+	call, effect := Question{Kind: QuestionApproval}, Question{Kind: QuestionApproval, Func: "fs.read"}
+	changes := Question{Kind: QuestionApproval, Changes: []Change{{Path: "a"}}}
+	ask, confirm, unknown := Question{Kind: QuestionAsk}, Question{Kind: QuestionConfirm}, Question{Kind: QuestionUnknown, Func: "http.post"}
+	for _, c := range []struct {
+		name  string
+		q     Question
+		a     Answer
+		yes   bool
+		value Value
+		wrong string // in the error
+	}{
+		{"a no", call, Answer{}, false, nil, ""},
+		{"a yes", call, Answer{Yes: true, Always: true, Args: args}, true, nil, ""},
+		{"a text for a yes", call, Answer{Value: "yes"}, false, nil, "expects yes or no"},
+		{"a bool for an approval", call, Answer{Value: true}, false, nil, "expects yes or no"},
+		{"an effect with other arguments", effect, Answer{Yes: true, Args: args}, false, nil, "the question is about fs.read"},
+		{"changes with other arguments", changes, Answer{Yes: true, Args: args}, false, nil, "about the files"},
+		{"an effect", effect, Answer{Yes: true, Always: true}, true, nil, ""},
+		{"a text", ask, Answer{Value: "x"}, false, "x", ""},
+		{"an empty text", ask, Answer{Value: ""}, false, "", ""},
+		{"no text", ask, Answer{}, false, nil, "expects a text"},
+		{"a number", ask, Answer{Value: 1}, false, nil, "expects a text"},
+		{"a text and yes", ask, Answer{Value: "x", Yes: true}, false, nil, "not yes or no"},
+		{"a text with arguments", ask, Answer{Value: "x", Args: args}, false, nil, "only an approval"},
+		{"no value", ask, Answer{Value: make(chan int)}, false, nil, "the answer to"},
+		{"a confirm by a bool", confirm, Answer{Value: true}, true, nil, ""},
+		{"a confirm by false", confirm, Answer{Value: false}, false, nil, ""},
+		{"both", confirm, Answer{Yes: true, Value: true}, true, nil, ""},
+		{"a contradiction", confirm, Answer{Yes: true, Value: false}, false, nil, "expects yes or no"},
+		{"an unknown", unknown, Answer{Yes: true}, true, nil, ""},
+		{"an unknown, always", unknown, Answer{Yes: true, Always: true}, false, nil, "only an approval"},
+	} {
+		got, err := c.q.Accepts(c.a)
+		if c.wrong != "" {
+			if err == nil || KindOf(err) != Invalid || !strings.Contains(err.Error(), c.wrong) {
+				t.Errorf("%s: %v, want %q", c.name, err, c.wrong)
+			}
+			continue
+		}
+		if err != nil || got.Yes != c.yes || got.Value != c.value {
+			t.Errorf("%s: %+v, %v", c.name, got, err)
+		}
+	}
+}
