@@ -74,7 +74,7 @@ var powers = map[string]struct {
 	"gopkg.in/yaml.v3":                              {"runtime/tool", "archived upstream: one file wraps it"},
 	"github.com/google/jsonschema-go":               {"runtime/tool", "checks the schemas that others wrote"},
 	"github.com/bmatcuk/doublestar/v4":              {"runtime/tool stdlib", "globs, in capabilities and in fs.glob"},
-	"github.com/aymanbagabas/go-udiff":              {"stdlib cmd/cassidy", "unified diffs"},
+	"github.com/aymanbagabas/go-udiff":              {"stdlib runtime cmd/cassidy", "unified diffs: of effects, in questions, and on a terminal"},
 	"github.com/urfave/cli/v2":                      {"cmd/cassidy", "only the command has flags"},
 	"golang.org/x/sys":                              {"runtime/journal/sqlite sandbox cmd/cassidy", "the same lock on Windows; the kernel's names for what a worker gives up; the width of a terminal, and what was typed too early"},
 	"golang.org/x/net":                              {"stdlib sandbox", "idna: which host a name means, asked before it is judged; html: reads pages tag by tag; bpf: assembles the filter of system calls"},

@@ -20,7 +20,7 @@ func attacked(t *testing.T, file, source string) (dir string, h *runtime.Host) {
 	t.Helper()
 	dir = t.TempDir()
 	putFile(t, filepath.Join(dir, ".cassidy", "tools", file), source)
-	h, err := cassidy.Open(dir, &cassidy.Options{TrustProject: true, Approve: runtime.ApproveAll, Worker: testworker.Exec()})
+	h, err := cassidy.Open(dir, &cassidy.Options{TrustProject: true, Approver: runtime.ApproveAll(), Worker: testworker.Exec()})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -104,12 +104,12 @@ type Options struct {
 	// MaxTimeout is the most wall time that any call may have, beside that of the
 	// user's config; 0 means no maximum.
 	MaxTimeout time.Duration
-	// Approve decides on calls of risky tools that no person made. Nil denies
-	// them; see [runtime.ApproveAll].
-	Approve runtime.Approve
-	// Ask puts the questions of scripts to a person. Nil says that nobody is
-	// there; see [runtime.Options].Ask.
-	Ask runtime.Ask
+	// Approver decides on calls of risky tools that no person made. Nil denies
+	// them, and parks durable calls; see [ApproveAll].
+	Approver Approver
+	// Asker answers the questions of scripts. Nil answers none, and parks durable
+	// calls; see [runtime.Options].Asker.
+	Asker Asker
 	// Audit is a file that gets a line of JSON for each effect and call that
 	// somebody allowed, or that was refused. It is kept at 10 MB, with the 10 MB
 	// before beside it. "" keeps none.
@@ -179,7 +179,7 @@ func Open(dir string, o *Options) (*runtime.Host, error) {
 	stopAudit := func() {}
 	host, err := runtime.New(&runtime.Options{
 		Sandbox: box.strangers, Builtin: box.ours, Modules: effects, WorkDir: dir,
-		Timeout: opts.Timeout, MaxTimeout: maxTimeout(&opts, &config), Limits: opts.Limits, MaxLimits: opts.MaxLimits.AtMost(config.Limits.Limits), Rules: rules(&opts, &config), Approve: opts.Approve, Ask: opts.Ask,
+		Timeout: opts.Timeout, MaxTimeout: maxTimeout(&opts, &config), Limits: opts.Limits, MaxLimits: opts.MaxLimits.AtMost(config.Limits.Limits), Rules: rules(&opts, &config), Approver: opts.Approver, Asker: opts.Asker,
 		Presets: tools.Presets(), Journal: runs.opener(), Project: root,
 		Source: runtime.Dir(lookIn),
 		Discover: func(ctx context.Context, src runtime.Source) (runtime.Discovered, error) {

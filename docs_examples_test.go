@@ -48,7 +48,7 @@ func TestDocsTools(t *testing.T) {
 				t.Fatalf("files shown = %q, want %q", got, page.want)
 			}
 			for _, mode := range []cassidy.Mode{cassidy.Inline, cassidy.Process} {
-				h := openDocs(t, dir, &cassidy.Options{TrustProject: true, Approve: runtime.ApproveAll, Sandbox: mode, Worker: testworker.Exec()})
+				h := openDocs(t, dir, &cassidy.Options{TrustProject: true, Approver: runtime.ApproveAll(), Sandbox: mode, Worker: testworker.Exec()})
 				for _, name := range got {
 					runDocExamples(t, h, strings.TrimSuffix(name, filepath.Ext(name)))
 				}

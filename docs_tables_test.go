@@ -42,7 +42,7 @@ func TestDocsTables(t *testing.T) {
 	if len(tools) != 3 || len(snippets) != 4 {
 		t.Fatalf("the tools are %q, and the snippets %q", tools, snippets)
 	}
-	h := openDocs(t, dir, &cassidy.Options{TrustProject: true, Approve: runtime.ApproveAll, Worker: testworker.Exec()})
+	h := openDocs(t, dir, &cassidy.Options{TrustProject: true, Approver: runtime.ApproveAll(), Worker: testworker.Exec()})
 	for _, name := range tools {
 		runDocExamples(t, h, name)
 	}

@@ -33,9 +33,9 @@ func TestDocsWorkflows(t *testing.T) {
 	}
 	m := model.NewScript("m", false, func(context.Context, tool.List, int) (tool.Value, error) { return "a letter", nil })
 	h := openDocs(t, dir, &cassidy.Options{
-		TrustProject: true, Approve: runtime.ApproveAll, Worker: testworker.Exec(),
+		TrustProject: true, Approver: runtime.ApproveAll(), Worker: testworker.Exec(),
 		Modules: []tool.Module{agent.ModelModule(func(context.Context) (model.Model, error) { return m, nil })},
-		Ask:     func(context.Context, runtime.Asked) (tool.Value, error) { return true, nil },
+		Asker:   runtime.AskerFunc(func(context.Context, runtime.Question) (runtime.Answer, error) { return runtime.Answer{Yes: true}, nil }),
 	})
 	err := agent.Register(h, func() (*agent.Options, error) {
 		done := model.NewScript("done", false, func(context.Context, tool.List, int) (tool.Value, error) { return "TASK COMPLETE: no mistakes", nil })

@@ -71,7 +71,7 @@ tool(in_stock, needs = ["use:stock/*"])
 			return tool.Outcome{Value: int64(len(e.Args.Text("item")))}, nil
 		},
 	}}}
-	host, err := cassidy.Open(dir, &cassidy.Options{Modules: []tool.Module{stock}, TrustProject: true, Approve: runtime.ApproveAll})
+	host, err := cassidy.Open(dir, &cassidy.Options{Modules: []tool.Module{stock}, TrustProject: true, Approver: runtime.ApproveAll()})
 	if err != nil {
 		fmt.Println(err)
 		return

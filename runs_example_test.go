@@ -11,7 +11,6 @@ import (
 
 	"github.com/cassidy-run/cassidy"
 	"github.com/cassidy-run/cassidy/runtime"
-	"github.com/cassidy-run/cassidy/runtime/history"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 )
 
@@ -66,8 +65,8 @@ func finish(ctx context.Context, dir, records string) error {
 		if err != nil {
 			return err
 		}
-		fmt.Printf("%s: %s\n", q.ID(), q.Text)
-		if err := host.Answer(ctx, q.ID(), history.Answer{Yes: true, By: "Ann", Why: "tested"}); err != nil {
+		fmt.Printf("%s: %s\n", q.ID, q.Text)
+		if err := host.Answer(ctx, q.ID, tool.Answer{Yes: true, By: "Ann", Why: "tested"}); err != nil {
 			return err
 		}
 	}
@@ -98,7 +97,7 @@ func ExampleOptions_journal() {
 }
 
 func release(ctx context.Context, dir, records string) error {
-	host, err := cassidy.Open(dir, &cassidy.Options{Journal: records, Approve: runtime.ApproveAll})
+	host, err := cassidy.Open(dir, &cassidy.Options{Journal: records, Approver: runtime.ApproveAll()})
 	if err != nil {
 		return err
 	}
@@ -132,7 +131,7 @@ def main(version):
 		return err
 	}
 	question := p.ID + ":1:1" // the first question at step 1
-	if err := host.Answer(ctx, question, history.Answer{Yes: true}); err != nil {
+	if err := host.Answer(ctx, question, tool.Answer{Yes: true}); err != nil {
 		return err
 	}
 	result, err := host.Resume(ctx, p.ID)

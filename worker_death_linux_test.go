@@ -56,7 +56,7 @@ tool(order, needs = ["use:stock"])
 				},
 			}}}
 			run := func(resume bool) (tool.Outcome, error) {
-				h, err := cassidy.Open(dir, &cassidy.Options{TrustProject: true, Approve: runtime.ApproveAll, Worker: testworker.Exec(), Journal: records, Modules: []tool.Module{stock}})
+				h, err := cassidy.Open(dir, &cassidy.Options{TrustProject: true, Approver: runtime.ApproveAll(), Worker: testworker.Exec(), Journal: records, Modules: []tool.Module{stock}})
 				if err != nil {
 					t.Fatal(err)
 				}

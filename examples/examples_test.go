@@ -42,7 +42,7 @@ func projectIn(t *testing.T, mode cassidy.Mode) (dir string, h *runtime.Host) {
 
 func open(t *testing.T, dir string, mode cassidy.Mode) *runtime.Host {
 	t.Helper()
-	h, err := cassidy.Open(dir, &cassidy.Options{TrustProject: true, Approve: runtime.ApproveAll, Sandbox: mode, Worker: testworker.Exec()})
+	h, err := cassidy.Open(dir, &cassidy.Options{TrustProject: true, Approver: runtime.ApproveAll(), Sandbox: mode, Worker: testworker.Exec()})
 	if err != nil {
 		t.Fatal(err)
 	}

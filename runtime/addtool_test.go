@@ -259,10 +259,10 @@ func TestAddToolRefuses(t *testing.T) {
 func TestGoToolsAndApproval(t *testing.T) {
 	asked := 0
 	r := newRig(t, func(o *runtime.Options) {
-		o.Approve = func(context.Context, runtime.Question) (runtime.Answer, error) {
+		o.Approver = runtime.ApproverFunc(func(context.Context, runtime.Question) (runtime.Answer, error) {
 			asked++
 			return runtime.Answer{}, nil
-		}
+		})
 	})
 	ok := func(context.Context, struct{}) (string, error) { return "done", nil }
 	risky, needs := def("risky"), def("needs")

@@ -40,7 +40,7 @@ func testAPermanentAnswerHoldsForAllOpenQuestions(t *testing.T, on keeper) {
 		}
 		for _, q := range m.questions(p) {
 			if q.Place[1] == answered+1 {
-				if err := p.Answer(context.Background(), q.ID(), history.Answer{Yes: true, Always: true}); err != nil {
+				if err := p.Answer(context.Background(), q.ID, tool.Answer{Yes: true, Always: true}); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -75,7 +75,7 @@ func testWrongArgumentsInAnAnswer(t *testing.T, on keeper) {
 		if len(open) != 1 || open[0].N != number {
 			t.Fatalf("open are %+v, want question %d", open, number)
 		}
-		if err := p.Answer(context.Background(), open[0].ID(), history.Answer{Yes: true, Args: args}); err != nil {
+		if err := p.Answer(context.Background(), open[0].ID, tool.Answer{Yes: true, Args: args}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -88,7 +88,7 @@ func testWrongArgumentsInAnAnswer(t *testing.T, on keeper) {
 	answer(1, tool.NewDict("n", "many"))
 	p = start()
 	if _, err := p.Resume(context.Background(), "r"); !errors.As(err, &parked) || len(parked.Questions) != 1 ||
-		!strings.Contains(parked.Questions[0].Data.Text("why"), "the arguments are not right") {
+		!strings.Contains(parked.Questions[0].Why, "the arguments are invalid") {
 		t.Fatalf("with wrong arguments the call gave %v, want that it asks again", err)
 	}
 	p.j.Close()
@@ -153,7 +153,7 @@ func testACallOfAnUntrustedToolWaits(t *testing.T, on keeper) {
 	if tool.KindOf(err) != tool.Parked {
 		t.Fatalf("the call gave %v, want that it waits", err)
 	}
-	if err := p.Answer(context.Background(), m.questions(p)[0].ID(), history.Answer{Yes: true}); err != nil {
+	if err := p.Answer(context.Background(), m.questions(p)[0].ID, tool.Answer{Yes: true}); err != nil {
 		t.Fatal(err)
 	}
 	p.j.Close()

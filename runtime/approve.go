@@ -2,75 +2,172 @@ package runtime
 
 import (
 	"context"
+	"errors"
+	"sync/atomic"
+	"time"
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
 )
 
-// A Question asks somebody to approve a call, an effect of it, or the writes
-// that it has staged.
-type Question struct {
-	Tool tool.Tool
-	// Call is what would run, with its arguments and the reasoning of who asks.
-	Call tool.Call
-	// Place is where in the run the question comes up.
-	Place tool.Place
-	// Effect is what the call wants to do now, where the question is about one
-	// effect; else nil.
-	Effect *tool.Effect
-	// Takes are the capabilities that a yes would let it use.
-	Takes []tool.Capability
-	// Changes are what a yes would do to files, where the call has run and its
-	// writes wait for it.
-	Changes []tool.Change
-	// Why says what asks for it: the tool's own word, a capability, or a rule.
-	// Where arguments that somebody gave in an [Answer] were not right, it says
-	// what is wrong with them.
-	Why string
+// Question and Answer are the same wherever a question comes up; see
+// [tool.Question].
+type (
+	Question = tool.Question
+	Answer   = tool.Answer
+)
+
+// An Approver decides on what needs approval: questions of the kind
+// [tool.QuestionApproval].
+//
+// Approve is called concurrently, see [Serial], while the clock of the call
+// stands still. It must not wait for a call that asks again. An error approves
+// nothing and is the reason of the refusal. One for which errors.Is(err,
+// [tool.ErrUnanswered]) holds parks a durable call, and denies another. A panic
+// is a refusal of kind Internal.
+//
+// Approve should return when ctx ends, which it does with the call. The call does
+// not wait for it for more than a second then, and the answer is lost.
+type Approver interface {
+	Approve(ctx context.Context, q Question) (Answer, error)
 }
 
-// An Answer is what somebody says to a [Question]. The zero value is no.
-type Answer struct {
-	Yes bool
-	// Always approves also what the same tool, unchanged, asks for of the same
-	// kind later, for as long as the host lives: its calls and what they change,
-	// or an effect of the same name that takes the same.
-	Always bool
-	// Args are arguments to run with in place of those of the call, where the
-	// question is about a call that has not run; they are checked again, and if
-	// they are not right the question comes back. Nil keeps them.
-	Args *tool.Dict
-	// Why is returned to who asked, where the answer is no; "" gives no reason.
-	Why string
-	// By names who answered, for the record; "" where that is not known.
-	By string
-
-	how string // why it was allowed, for the audit; "" means by this answer
+// An Asker answers what scripts and resumed runs ask: questions of the kinds
+// [tool.QuestionAsk], [tool.QuestionConfirm] and [tool.QuestionUnknown]. What
+// holds for an [Approver] holds for it. An error is that of the effect that asks.
+type Asker interface {
+	Ask(ctx context.Context, q Question) (Answer, error)
 }
 
-// An Approve decides on what needs approval. It is called concurrently, see
-// [Serial], while the clock of the call stands still. It must not wait for a call
-// that asks again. An error approves nothing; one of kind [tool.Unanswered] or
-// [tool.Parked] says that nobody answers, and a run that can wait then parks.
-type Approve func(ctx context.Context, q Question) (Answer, error)
+// An ApproverFunc is a function as an [Approver].
+type ApproverFunc func(ctx context.Context, q Question) (Answer, error)
 
-// Serial returns an [Approve] that puts one question at a time, for terminals. A
-// question that a permanent answer to an earlier one covers is not put.
-func Serial(approve Approve) Approve {
-	turn := make(chan struct{}, 1)
-	return func(ctx context.Context, q Question) (Answer, error) {
-		select {
-		case turn <- struct{}{}:
-		case <-ctx.Done():
-			return Answer{}, context.Cause(ctx)
-		}
-		defer func() { <-turn }()
-		if asked, _ := ctx.Value(askingKey{}).(*inquiry); asked != nil && asked.of.run.approvals.has(asked.approval()) {
-			return Answer{Yes: true, how: approvedBefore}, nil // since another question was answered
-		}
-		return approve(ctx, q)
+// Approve calls f.
+func (f ApproverFunc) Approve(ctx context.Context, q Question) (Answer, error) { return f(ctx, q) }
+
+// An AskerFunc is a function as an [Asker].
+type AskerFunc func(ctx context.Context, q Question) (Answer, error)
+
+// Ask calls f.
+func (f AskerFunc) Ask(ctx context.Context, q Question) (Answer, error) { return f(ctx, q) }
+
+// ApproveAll returns an [Approver] that approves everything: for programs whose
+// tools are all their own.
+func ApproveAll() Approver {
+	return ApproverFunc(func(context.Context, Question) (Answer, error) { return Answer{Yes: true}, nil })
+}
+
+// Serial returns an [Approver] that asks a one question at a time, for terminals.
+// A question that a permanent answer to an earlier one covers is not asked. Of
+// nil it returns nil.
+func Serial(a Approver) Approver {
+	if a == nil {
+		return nil
 	}
+	return &serial{turn: make(chan struct{}, 1), of: a}
 }
 
-// ApproveAll approves everything that is asked: for programs whose tools are
-// all their own.
-func ApproveAll(context.Context, Question) (Answer, error) { return Answer{Yes: true}, nil }
+type serial struct {
+	turn chan struct{} // held while a question is open
+	of   Approver
+}
+
+func (s *serial) Approve(ctx context.Context, q Question) (Answer, error) {
+	select {
+	case s.turn <- struct{}{}:
+	case <-ctx.Done():
+		return Answer{}, context.Cause(ctx)
+	}
+	defer func() { <-s.turn }()
+	if a, _ := ctx.Value(askingKey{}).(*asking); a.approved() {
+		return Answer{Yes: true}, nil // since another question was answered
+	}
+	return s.of.Approve(ctx, q)
+}
+
+// askingKey marks the context in which a question is put, with its *asking.
+type askingKey struct{}
+
+// asking is a question while it is put.
+type asking struct {
+	tool    *tool.Tool
+	call    tool.Call
+	inquiry *inquiry // nil where it is not about approval
+	covered atomic.Bool
+}
+
+// approved reports whether a permanent answer covers the question now.
+func (a *asking) approved() bool {
+	if a == nil || a.inquiry == nil || !a.inquiry.of.run.approvals.has(a.inquiry.approval()) {
+		return false
+	}
+	a.covered.Store(true)
+	return true
+}
+
+// AskedCall returns the call that a question is about, with its tool, in the
+// context that an [Approver] or [Asker] gets: for those who show more of it than
+// the question has, such as who makes the call. The arguments that the host fills
+// in are left out. ok is false in any other context.
+func AskedCall(ctx context.Context) (t tool.Tool, c tool.Call, ok bool) {
+	a, _ := ctx.Value(askingKey{}).(*asking)
+	if a == nil {
+		return t, c, false
+	}
+	return *a.tool, a.call, true
+}
+
+// askGrace is how long a call whose context has ended waits for who is asked, for
+// whom that ends too.
+const askGrace = 500 * time.Millisecond
+
+// put asks an [Approver] or [Asker]. It returns soon after ctx has ended, whatever
+// that does; what comes later is lost.
+func (a *asking) put(ctx context.Context, q Question, ask func(context.Context, Question) (Answer, error)) (Answer, error) {
+	if ctx.Err() != nil {
+		return Answer{}, context.Cause(ctx)
+	}
+	if deadline, ok := ctx.Deadline(); ok {
+		q.Expires = deadline.UTC().Round(0)
+	}
+	type reply struct {
+		answer Answer
+		err    error
+	}
+	replies := make(chan reply, 1)
+	go func() {
+		var r reply
+		defer func() {
+			if p := recover(); p != nil {
+				r = reply{err: tool.Errorf(tool.Internal, "the %s panicked: %v", answeredBy(q.Kind), p)}
+			}
+			replies <- r
+		}()
+		r.answer, r.err = ask(context.WithValue(ctx, askingKey{}, a), q)
+	}()
+	var r reply
+	select {
+	case r = <-replies:
+	case <-ctx.Done():
+		grace := time.NewTimer(askGrace)
+		defer grace.Stop()
+		select {
+		case r = <-replies:
+		case <-grace.C:
+		}
+	}
+	if ended := ctx.Err(); ended != nil && (r.err == nil || unanswered(r.err) || errors.Is(r.err, ended)) {
+		return Answer{}, context.Cause(ctx)
+	}
+	if r.err != nil {
+		return Answer{}, r.err
+	}
+	return q.Accepts(r.answer)
+}
+
+// answeredBy names who is asked a question of a kind.
+func answeredBy(k tool.QuestionKind) string {
+	if k == tool.QuestionApproval {
+		return "approver"
+	}
+	return "asker"
+}

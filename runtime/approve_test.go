@@ -17,12 +17,14 @@ import (
 type asker struct {
 	mu     sync.Mutex
 	asked  []runtime.Question
+	calls  []tool.Call                           // that the questions are about
 	answer func(runtime.Question) runtime.Answer // nil says yes
 }
 
-func (a *asker) approve(_ context.Context, q runtime.Question) (runtime.Answer, error) {
+func (a *asker) approve(ctx context.Context, q runtime.Question) (runtime.Answer, error) {
+	_, call, _ := runtime.AskedCall(ctx)
 	a.mu.Lock()
-	a.asked = append(a.asked, q)
+	a.asked, a.calls = append(a.asked, q), append(a.calls, call)
 	a.mu.Unlock()
 	if a.answer == nil {
 		return runtime.Answer{Yes: true}, nil
@@ -34,9 +36,9 @@ func (a *asker) approve(_ context.Context, q runtime.Question) (runtime.Answer, 
 func (a *asker) kinds() string {
 	var list []string
 	for _, q := range a.asked {
-		text := q.Tool.Name
-		if q.Effect != nil {
-			text += " " + q.Effect.Func
+		text := q.Tool
+		if q.Func != "" {
+			text += " " + q.Func
 		}
 		for _, c := range q.Changes {
 			text += " " + c.Path
@@ -103,8 +105,8 @@ func TestWhatIsAsked(t *testing.T) {
 				t.Errorf("asked about %q, want %q", got, c.asked)
 			}
 			for _, q := range who.asked {
-				if q.Why == "" || len(q.Takes) == 0 && strings.Contains(c.fields, "needs") {
-					t.Errorf("the question says why %q and takes %v", q.Why, q.Takes)
+				if q.Why == "" || len(q.Capabilities) == 0 && strings.Contains(c.fields, "needs") {
+					t.Errorf("the question says why %q and takes %v", q.Why, q.Capabilities)
 				}
 			}
 		})
@@ -124,7 +126,7 @@ func newStockRig(t testing.TB, who *asker, lines ...string) *rig {
 		o.Sandbox = inline(o.Modules)
 		o.Rules = rules(t, lines...)
 		if who != nil {
-			o.Approve = who.approve
+			o.Approver = runtime.ApproverFunc(who.approve)
 		}
 	})
 }
@@ -154,7 +156,7 @@ func TestADiffThatIsRefused(t *testing.T) {
 	for name, body := range bodies {
 		t.Run(name, func(t *testing.T) {
 			who := asker{answer: no}
-			r := newRig(t, func(o *runtime.Options) { o.Approve = who.approve })
+			r := newRig(t, func(o *runtime.Options) { o.Approver = runtime.ApproverFunc(who.approve) })
 			r.write("old", "old")
 			r.add("t.lua", `return tool{ description = "D.", needs = {"fs.write"}, handler = function() `+body+` end }`, nil)
 			_, err := r.byModel("t")
@@ -174,14 +176,14 @@ func TestADiffThatIsRefused(t *testing.T) {
 // TestTheDiffIsWhatIsWritten checks what somebody is shown.
 func TestTheDiffIsWhatIsWritten(t *testing.T) {
 	var who asker
-	r := newRig(t, func(o *runtime.Options) { o.Approve = who.approve })
+	r := newRig(t, func(o *runtime.Options) { o.Approver = runtime.ApproverFunc(who.approve) })
 	r.write("a.txt", "old")
 	r.script("", "fs.write('a.txt', 'new')", "needs = ['fs.write']")
 	if _, err := r.Call(context.Background(), tool.Call{Tool: "t", Reasoning: "because"}); err != nil {
 		t.Fatal(err)
 	}
 	q := who.asked[0]
-	if c := q.Changes[0]; string(c.Before.Data) != "old" || string(c.After.Data) != "new" || q.Call.Reasoning != "because" || fmt.Sprint(q.Takes) != "[fs.write:a.txt]" {
+	if c := q.Changes[0]; string(c.Before.Data) != "old" || string(c.After.Data) != "new" || q.Reasoning != "because" || fmt.Sprint(q.Capabilities) != "[fs.write:a.txt]" {
 		t.Errorf("asked %+v, want the old and the new text, the reasoning, and fs.write:a.txt", q)
 	}
 }
@@ -194,7 +196,7 @@ func TestArgumentsThatAreMended(t *testing.T) {
 	}
 	var who asker
 	who.answer = func(runtime.Question) runtime.Answer { return answers[len(who.asked)-1] }
-	r := newRig(t, func(o *runtime.Options) { o.Approve = who.approve })
+	r := newRig(t, func(o *runtime.Options) { o.Approver = runtime.ApproverFunc(who.approve) })
 	r.script("n: int, working_dir: str", "return [n, working_dir != '']", "risky = True, params = {'n': param(max = 10)}")
 	if got, err := r.byModel("t", "n", int64(1)); err != nil || tool.FormatJSON(got.Value, "") != "[3,true]" {
 		t.Errorf("result = %s, %v, want what was mended", tool.FormatJSON(got.Value, ""), err)
@@ -202,8 +204,8 @@ func TestArgumentsThatAreMended(t *testing.T) {
 	var why []string
 	for _, q := range who.asked {
 		why = append(why, q.Why)
-		if q.Call.Args.Has("working_dir") {
-			t.Errorf("asked about %s, want it without what the host fills in", tool.FormatJSON(q.Call.Args, ""))
+		if q.Args.Has("working_dir") {
+			t.Errorf("asked about %s, want it without what the host fills in", tool.FormatJSON(q.Args, ""))
 		}
 	}
 	if len(why) != 3 || !strings.Contains(why[1], "should be integer") || !strings.Contains(why[2], "<= 10") {
@@ -219,7 +221,7 @@ func TestAlways(t *testing.T) {
 	found := tool.Tool{}
 	r := newRig(t, func(o *runtime.Options) {
 		box := o.Sandbox
-		o.Approve = who.approve
+		o.Approver = runtime.ApproverFunc(who.approve)
 		o.Rules = rules(t, "ask fs.read:old", "ask fs.read:b")
 		o.Discover = func(ctx context.Context, _ runtime.Source) (runtime.Discovered, error) {
 			s := tool.Script{Path: "t.star", Source: source}
@@ -275,7 +277,7 @@ func TestOneQuestionAtATime(t *testing.T) {
 	open, asked := 0, 0
 	waiting := make(chan bool)
 	r := newRig(t, func(o *runtime.Options) {
-		o.Approve = runtime.Serial(func(context.Context, runtime.Question) (runtime.Answer, error) {
+		o.Approver = runtime.Serial(runtime.ApproverFunc(func(context.Context, runtime.Question) (runtime.Answer, error) {
 			mu.Lock()
 			open++
 			asked++
@@ -291,7 +293,7 @@ func TestOneQuestionAtATime(t *testing.T) {
 			defer mu.Unlock()
 			open--
 			return runtime.Answer{Yes: true, Always: true}, nil
-		})
+		}))
 	})
 	r.script("", "return 1", "risky = True")
 	var wait sync.WaitGroup
@@ -319,7 +321,7 @@ func TestOneQuestionAtATime(t *testing.T) {
 func TestNobodyIsAskedToDeath(t *testing.T) {
 	who := asker{answer: no}
 	r := newRig(t, func(o *runtime.Options) {
-		o.Approve, o.Rules = who.approve, rules(t, "ask fs.read:secret/**")
+		o.Approver, o.Rules = runtime.ApproverFunc(who.approve), rules(t, "ask fs.read:secret/**")
 	})
 	r.add("t.lua", `return tool{ description = "D.", needs = {"fs.read", "tool:b"}, handler = function()
   for i = 1, 200 do pcall(fs.read, "secret/" .. i) pcall(tools.b, {}) end
@@ -344,10 +346,10 @@ func TestAQuestionInAQuestion(t *testing.T) {
 	var r *rig
 	var inner error
 	r = newRig(t, func(o *runtime.Options) {
-		o.Approve = func(ctx context.Context, _ runtime.Question) (runtime.Answer, error) {
+		o.Approver = runtime.ApproverFunc(func(ctx context.Context, _ runtime.Question) (runtime.Answer, error) {
 			_, inner = r.Call(ctx, tool.Call{Tool: "t"})
 			return runtime.Answer{Yes: true}, nil
-		}
+		})
 	})
 	r.script("", "return 1", "risky = True")
 	if _, err := r.byModel("t"); err != nil || inner == nil || tool.KindOf(inner) != tool.Denied {
@@ -379,11 +381,11 @@ func TestHintsOfRefusals(t *testing.T) {
 func TestCancellationWhileAsked(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	r := newRig(t, func(o *runtime.Options) {
-		o.Approve = func(ctx context.Context, _ runtime.Question) (runtime.Answer, error) {
+		o.Approver = runtime.ApproverFunc(func(ctx context.Context, _ runtime.Question) (runtime.Answer, error) {
 			cancel()
 			<-ctx.Done()
 			return runtime.Answer{Yes: true}, nil
-		}
+		})
 	})
 	r.script("", "fs.write('a', 'x')", "needs = ['fs.write']")
 	_, err := r.Call(ctx, tool.Call{Tool: "t"})

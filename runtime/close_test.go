@@ -144,11 +144,11 @@ func TestShutdown(t *testing.T) {
 // TestCloseEndsAQuestion checks that Close ends a call that waits for an approval.
 func TestCloseEndsAQuestion(t *testing.T) {
 	asked := make(chan struct{})
-	o := &runtime.Options{Approve: func(ctx context.Context, _ runtime.Question) (runtime.Answer, error) {
+	o := &runtime.Options{Approver: runtime.ApproverFunc(func(ctx context.Context, _ runtime.Question) (runtime.Answer, error) {
 		close(asked)
 		<-ctx.Done()
 		return runtime.Answer{}, ctx.Err()
-	}}
+	})}
 	c := newClosing(t, o, untilEnd)
 	if err := c.Replace(tool.Tool{Name: "t", Description: "T.", Risky: true}, untilEnd); err != nil {
 		t.Fatal(err)

@@ -320,12 +320,12 @@ func (p commit) approve(ctx context.Context) error {
 		}
 		return nil
 	}
-	answer, err := inquire(p.pass, Question{Place: p.at, Takes: d.takes, Changes: changes, Why: "it changes files"}).ask(ctx)
-	if err != nil {
+	q := &inquiry{of: p.pass, at: p.at, takes: d.takes, changes: changes, why: "it changes files", call: p.shown()}
+	if _, err := q.ask(ctx); err != nil {
 		c.declined = p.refused(d, err)
 		return c.declined
 	}
-	d.why = answer.how
+	d.why = q.how
 	p.allowed(d)
 	return nil
 }

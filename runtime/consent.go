@@ -71,24 +71,24 @@ func onlyWrites(needs []tool.Capability) bool {
 // askCall asks about a call that has not run, and takes the arguments that
 // come back.
 func (p *pass) askCall(ctx context.Context, why string) (how string, err error) {
-	q := inquire(p, Question{Place: p.call.Place, Takes: p.tool.Needs, Why: why})
+	q := &inquiry{of: p, at: p.call.Place, takes: p.tool.Needs, why: why, call: p.shown()}
 	for range maxEdits {
 		var answer Answer
 		if answer, err = q.ask(ctx); err != nil {
 			return "", err
 		}
 		if answer.Args != nil {
-			q.Call.Args = answer.Args
+			q.call.Args = answer.Args
 		}
 		var args *tool.Dict
-		if args, err = p.run.host.arguments(p.tool, q.Call); err == nil {
+		if args, err = p.run.host.arguments(p.tool, q.call); err == nil {
 			p.call.Args = args
 			if answer.Always {
 				p.run.approvals.add(q.approval())
 			}
-			return answer.how, nil
+			return q.how, nil
 		}
-		q.Why = "the arguments are not right: " + tool.ErrorOf(err, tool.Invalid).Message()
+		q.why = "the arguments are invalid: " + tool.ErrorOf(err, tool.Invalid).Message()
 		q.edits++
 	}
 	return "", err
@@ -117,10 +117,8 @@ func (p *pass) shown() tool.Call {
 // askFor asks whether the effect may take what a rule wants asked each time.
 func (s *step) askFor(ctx context.Context, takes []tool.Capability, r *tool.Rule) error {
 	p, e := s.of, s.effect
-	q := inquire(p, Question{Place: e.Place, Effect: &e, Takes: takes, Why: "a rule asks: " + ruleText(r)})
-	q.begun = s.begun
-	answer, err := q.ask(ctx)
-	if err != nil {
+	q := &inquiry{of: p, at: e.Place, effect: &e, takes: takes, why: "a rule asks: " + ruleText(r), call: p.shown(), begun: s.begun}
+	if _, err := q.ask(ctx); err != nil {
 		return err
 	}
 	for _, c := range takes {
@@ -132,7 +130,7 @@ func (s *step) askFor(ctx context.Context, takes []tool.Capability, r *tool.Rule
 	if s.fn.Kind == tool.Read { // a large file is read part by part: it is one thing to approve
 		p.consent.reads = append(p.consent.reads, takes...)
 	}
-	p.allowed(decision{what: e.Func, place: e.Place, takes: takes, why: answer.how})
+	p.allowed(decision{what: e.Func, place: e.Place, takes: takes, why: q.how})
 	return nil
 }
 

@@ -31,12 +31,12 @@ func (p *process) deploys(to *[]string) {
 var toStaging = tool.Call{Tool: "deploy", Args: tool.NewDict("to", "staging")}
 
 // waiting makes a durable call that waits for its approval, and answers it.
-func (p *process) waiting(c tool.Call, a history.Answer) {
+func (p *process) waiting(c tool.Call, a tool.Answer) {
 	p.m.t.Helper()
 	if _, err := p.Call(context.Background(), c, runtime.Durable("r")); tool.KindOf(err) != tool.Parked {
 		p.m.t.Fatalf("the call gave %v, want that it waits", err)
 	}
-	if err := p.Answer(context.Background(), p.m.questions(p)[0].ID(), a); err != nil {
+	if err := p.Answer(context.Background(), p.m.questions(p)[0].ID, a); err != nil {
 		p.m.t.Fatal(err)
 	}
 }
@@ -78,7 +78,7 @@ func testACallWaitsForItsTool(t *testing.T, on keeper) {
 	p := m.process(0, false)
 	var to []string
 	p.deploys(&to)
-	p.waiting(toStaging, history.Answer{Yes: true})
+	p.waiting(toStaging, tool.Answer{Yes: true})
 	p.j.Close()
 
 	p = m.process(0, false)
@@ -130,7 +130,7 @@ func testAnAnswerIsForOneCall(t *testing.T, on keeper) {
 	if tool.KindOf(err) != tool.Parked {
 		t.Fatalf("the call gave %v, want that it waits", err)
 	}
-	if err := p.Answer(context.Background(), m.questions(p)[0].ID(), history.Answer{Yes: true}); err != nil {
+	if err := p.Answer(context.Background(), m.questions(p)[0].ID, tool.Answer{Yes: true}); err != nil {
 		t.Fatal(err)
 	}
 	p.j.Close()
@@ -153,7 +153,7 @@ func testAPermanentAnswerEndsWithItsRun(t *testing.T, on keeper) {
 	defer p.j.Close()
 	var to []string
 	p.deploys(&to)
-	p.waiting(toStaging, history.Answer{Yes: true, Always: true})
+	p.waiting(toStaging, tool.Answer{Yes: true, Always: true})
 	if _, err := p.Resume(context.Background(), "r"); err != nil {
 		t.Fatal(err)
 	}
@@ -175,7 +175,7 @@ func testADurableCallKeepsItsLimits(t *testing.T, on keeper) {
 	p.deploys(&to)
 	c := toStaging
 	c.Limits.Result, c.Reasoning = 100, "it is time"
-	p.waiting(c, history.Answer{Yes: true})
+	p.waiting(c, tool.Answer{Yes: true})
 	c.Reasoning = "once more"
 	if _, err := p.Call(context.Background(), c, runtime.Durable("r")); tool.KindOf(err) != tool.Limit {
 		t.Errorf("the call gave %v, want that its result is too long", err)

@@ -62,7 +62,7 @@ func (m *machine) mortality(victim string, at int) *process {
 	m.t.Cleanup(func() { p.j.Close(); close(); world.Close() })
 	modules := append(world.Modules(), m.service())
 	box := &deadlyBox{Sandbox: inline(modules), victim: victim, at: at}
-	h, err := runtime.New(&runtime.Options{Sandbox: box, Modules: modules, WorkDir: m.dir, Journal: recordIn(p.j), Approve: m.approve})
+	h, err := runtime.New(&runtime.Options{Sandbox: box, Modules: modules, WorkDir: m.dir, Journal: recordIn(p.j), Approver: m.approve})
 	if err != nil {
 		m.t.Fatal(err)
 	}

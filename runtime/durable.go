@@ -307,29 +307,45 @@ func (h *Host) Runs(ctx context.Context, f history.Filter) iter.Seq2[history.Run
 }
 
 // Waiting yields the open questions of the runs that have not ended, those of the
-// newest run first. The loop may call Answer.
-func (h *Host) Waiting(ctx context.Context) iter.Seq2[history.Question, error] {
-	return func(yield func(history.Question, error) bool) {
+// newest run first. The loop may call [Host.Answer] and [Host.Resume], also for
+// the question that it just got. A question stays open, and is yielded again by
+// the next Waiting, until the run has used an answer to it.
+//
+// Where the record of a run is damaged, Waiting yields the error with a question
+// that has no more than the Run, and continues with what can be read. It ends
+// with the error of ctx where that ends.
+func (h *Host) Waiting(ctx context.Context) iter.Seq2[Question, error] {
+	return func(yield func(Question, error) bool) {
 		j, err := h.journal()
 		if err != nil {
-			yield(history.Question{}, err)
+			yield(Question{}, err)
 			return
 		}
-		var open []string
+		var open []string // all of them first: the loop may change what is listed
 		for r, err := range j.Runs(ctx, history.Filter{States: []history.State{history.Parked, history.Running}}) {
 			if err != nil {
-				yield(history.Question{}, err)
+				yield(Question{}, err)
 				return
 			}
 			open = append(open, r.ID)
 		}
 		for _, id := range open {
 			asked, err := j.Questions(ctx, id)
-			if err != nil && !yield(history.Question{Run: id}, err) {
+			switch {
+			case ctx.Err() != nil:
+				yield(Question{}, tool.AsError(context.Cause(ctx), tool.Canceled))
+				return
+			case tool.KindOf(err) == tool.NotFound && err != nil: // it was deleted since
+				continue
+			case err != nil && !yield(Question{Run: id}, err):
 				return
 			}
 			for _, q := range asked {
-				if !yield(q, nil) {
+				if ctx.Err() != nil {
+					yield(Question{}, tool.AsError(context.Cause(ctx), tool.Canceled))
+					return
+				}
+				if !yield(q.Question, nil) {
 					return
 				}
 			}
@@ -337,18 +353,19 @@ func (h *Host) Waiting(ctx context.Context) iter.Seq2[history.Question, error] {
 	}
 }
 
-// Answer answers an open question by its ID, see [history.Question.ID]. The run
-// uses the answer when it is resumed; until then it can be corrected by another.
-// It fails with kind NotFound if nothing is asked, Invalid for an answer of the
-// wrong kind, and Conflict if the answer was used already.
-func (h *Host) Answer(ctx context.Context, questionID string, a history.Answer) error {
-	run, at, n, err := history.ParseQuestionID(questionID)
-	if err != nil {
-		return err
-	}
+// Answer answers an open question by its ID. It records the answer; the run uses
+// it when it is resumed, and until then it can be corrected by another. Answer
+// fails with kind NotFound if there is no such question, or it is another
+// tenant's, with Invalid for an answer of another kind than the question expects,
+// and with Conflict if the run has used an answer already.
+func (h *Host) Answer(ctx context.Context, questionID string, a Answer) error {
 	j, err := h.journal()
 	if err != nil {
 		return err
+	}
+	run, at, n, err := history.ParseQuestionID(questionID)
+	if err != nil {
+		return tool.Errorf(tool.NotFound, "there is no question %q", tool.Clean(questionID, 120)).WithHint("the ID of a question reads RUN:STEP:N")
 	}
 	return j.Answer(ctx, run, at, n, a)
 }

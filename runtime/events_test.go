@@ -79,14 +79,14 @@ func (p *process) mixedTools() {
 // mixedAnswers approves but for some, always and with other arguments.
 func mixedAnswers(_ context.Context, q runtime.Question) (runtime.Answer, error) {
 	switch {
-	case q.Tool.Name == "refused", q.Tool.Name == "changes":
+	case q.Tool == "refused", q.Tool == "changes":
 		return runtime.Answer{Why: "not now"}, nil
-	case q.Tool.Name == "edited" && q.Call.Args.Text("path") == "wrong":
+	case q.Tool == "edited" && q.Args.Text("path") == "wrong":
 		return runtime.Answer{Yes: true, Args: tool.NewDict("path", "right")}, nil
-	case q.Effect != nil && q.Effect.Args.Text("path") == "asked/b":
+	case q.Func != "" && q.Args.Text("path") == "asked/b":
 		return runtime.Answer{}, nil
 	}
-	return runtime.Answer{Yes: true, Always: q.Tool.Name == "always"}, nil
+	return runtime.Answer{Yes: true, Always: q.Tool == "always"}, nil
 }
 
 // An eventLog writes down what a host emits, a line each. What runs in parallel
@@ -142,7 +142,7 @@ func (l *eventLog) take(heading string) string {
 func TestEventsStayTheSame(t *testing.T) {
 	var got strings.Builder
 	m := newMachine(t, onDisk)
-	m.approve = mixedAnswers
+	m.approve = runtime.ApproverFunc(mixedAnswers)
 	m.rules = rules(t, "deny tool:forbidden", "allow fs.write:free/**", "ask fs.read:asked/**")
 	events := &eventLog{}
 	start := func(dies int) *process {

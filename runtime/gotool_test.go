@@ -134,10 +134,10 @@ func TestUndoOfAGoToolIsApproved(t *testing.T) {
 	} {
 		m, b := newMachine(t, onDisk), &bank{}
 		asked := 0
-		m.approve = func(_ context.Context, q runtime.Question) (runtime.Answer, error) {
+		m.approve = runtime.ApproverFunc(func(_ context.Context, q runtime.Question) (runtime.Answer, error) {
 			asked++
 			return runtime.Answer{Yes: asked == 1 || c.yes}, nil
-		}
+		})
 		p := m.process(0, false)
 		risky := b.tool()
 		risky.Risky = true

@@ -68,14 +68,14 @@ type Options struct {
 	// Rules are what the user lets tools do unasked, wants to be asked about
 	// each time, or refuses.
 	Rules []tool.Rule
-	// Approve decides on what needs approval: calls of tools that can act,
+	// Approver decides on what needs approval: calls of tools that can act,
 	// unless a person made them or a rule allows all of it, and what a rule
-	// wants asked. Nil denies it.
-	Approve Approve
-	// Ask puts questions to a person that are no matter of approval: those of
-	// human.ask and human.confirm, and what became of an effect during which a run
-	// broke off. Nil says that nobody is there.
-	Ask Ask
+	// wants asked. Nil denies it, and parks a durable call.
+	Approver Approver
+	// Asker answers the other questions: those of human.ask and human.confirm,
+	// and whether to repeat an effect during which a run was interrupted. Nil
+	// answers none, and parks a durable call.
+	Asker Asker
 	// Clock gives the times of events and those until which scripts sleep. It is
 	// called concurrently. How long something may take, and how long it is waited
 	// for, is measured by the system's clock. Nil means time.Now. The clock that

@@ -259,34 +259,34 @@ func TestEffectsHavePlacesOfTheirOwn(t *testing.T) {
 }
 
 func TestApproval(t *testing.T) {
-	answer := func(a runtime.Answer, err error) runtime.Approve {
-		return func(context.Context, runtime.Question) (runtime.Answer, error) { return a, err }
+	answer := func(a runtime.Answer, err error) runtime.Approver {
+		return runtime.ApproverFunc(func(context.Context, runtime.Question) (runtime.Answer, error) { return a, err })
 	}
 	cases := []struct {
 		name    string
 		caller  tool.Caller
-		approve runtime.Approve
+		approve runtime.Approver
 		kind    tool.Kind
 		written string
 	}{
 		{"a person's own call is approved", tool.ByPerson, nil, 0, "a.txt"},
 		{"nobody to ask", tool.ByModel, nil, tool.Denied, ""},
 		{"refused with an error", tool.ByModel, answer(runtime.Answer{Yes: true}, errors.New("no")), tool.Denied, ""},
-		{"approved", tool.ByModel, runtime.ApproveAll, 0, "a.txt"},
+		{"approved", tool.ByModel, runtime.ApproveAll(), 0, "a.txt"},
 		{"edited", tool.ByModel, answer(runtime.Answer{Yes: true, Args: tool.NewDict("to", "b.txt")}, nil), 0, "b.txt"},
 		{"edited wrongly", tool.ByModel, answer(runtime.Answer{Yes: true, Args: tool.NewDict("to", int64(1))}, nil), tool.Invalid, ""},
-		{"edited wrongly in place", tool.ByModel, func(_ context.Context, q runtime.Question) (runtime.Answer, error) {
-			q.Call.Args.Put("to", int64(1))
+		{"edited wrongly in place", tool.ByModel, runtime.ApproverFunc(func(_ context.Context, q runtime.Question) (runtime.Answer, error) {
+			q.Args.Put("to", int64(1))
 			return runtime.Answer{Yes: true}, nil
-		}, tool.Invalid, ""},
+		}), tool.Invalid, ""},
 		{"no word at all", tool.ByModel, answer(runtime.Answer{}, nil), tool.Denied, ""},
 		{"always is no yes", tool.ByModel, answer(runtime.Answer{Always: true}, nil), tool.Denied, ""},
 		{"arguments are no yes", tool.ByModel, answer(runtime.Answer{Args: tool.NewDict("to", "b.txt")}, nil), tool.Denied, ""},
-		{"a panic", tool.ByModel, func(context.Context, runtime.Question) (runtime.Answer, error) { panic("oh") }, tool.Internal, ""},
+		{"a panic", tool.ByModel, runtime.ApproverFunc(func(context.Context, runtime.Question) (runtime.Answer, error) { panic("oh") }), tool.Internal, ""},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			r := newRig(t, func(o *runtime.Options) { o.Approve = c.approve })
+			r := newRig(t, func(o *runtime.Options) { o.Approver = c.approve })
 			r.script("to: str", "fs.write(to, 'x')", "needs = ['fs.write'], risky = True")
 			_, err := r.Call(context.Background(), tool.Call{Tool: "t", Args: tool.NewDict("to", "a.txt"), Caller: c.caller})
 			if c.written == "" {
@@ -311,7 +311,7 @@ func TestApproval(t *testing.T) {
 // TestApprovalOfARawSchema checks that the arguments of a tool whose schema
 // somebody else wrote come through an approval.
 func TestApprovalOfARawSchema(t *testing.T) {
-	r := newRig(t, func(o *runtime.Options) { o.Approve = runtime.ApproveAll })
+	r := newRig(t, func(o *runtime.Options) { o.Approver = runtime.ApproveAll() })
 	remote := tool.Tool{Name: "t", Description: "Greet.", Risky: true,
 		Schema: []byte(`{"type":"object","properties":{"who":{"type":"string"}},"required":["who"]}`)}
 	err := r.Register(remote, func(_ context.Context, args *tool.Dict) (tool.Value, error) { return args.Text("who"), nil })

@@ -1,7 +1,9 @@
 package runtime
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -13,16 +15,17 @@ import (
 
 // An inquiry is a question about a call, until it is answered.
 type inquiry struct {
-	Question
-	of    *pass
-	begun bool // it came up while its effect was being done
-	edits int  // how often the arguments in an answer to it were wrong
-}
-
-// inquire returns the inquiry of a question about a call.
-func inquire(p *pass, q Question) *inquiry {
-	q.Tool, q.Call = *p.tool, p.shown()
-	return &inquiry{Question: q, of: p}
+	of      *pass
+	at      tool.Place   // where in the run it comes up
+	call    tool.Call    // as it is shown
+	effect  *tool.Effect // what the call wants to do now, where it is about one effect; else nil
+	takes   []tool.Capability
+	changes []tool.Change // where the call has run and its writes wait
+	why     string
+	diffed  bool   // the changes have their diffs
+	begun   bool   // it came up while its effect was being done
+	edits   int    // how often the arguments in an answer to it were wrong
+	how     string // why it was allowed, for the audit
 }
 
 // maxRefusals is how often a call, with all that it calls, may be refused
@@ -31,17 +34,18 @@ func inquire(p *pass, q Question) *inquiry {
 const maxRefusals = 3
 
 // ask returns the yes to the question: one of an earlier process of the run, a
-// permanent one, or that of who is asked now. Its how says which. Anything else
-// is an error.
+// permanent one, or that of who is asked now. q.how says which. Anything else is
+// an error.
 func (q *inquiry) ask(ctx context.Context) (Answer, error) {
 	p := q.of
-	if said, err := q.said(ctx); err != nil || said != nil {
-		return q.taken(said, err, p.run.approvals) // whatever was said later
+	if given, err := q.given(ctx); err != nil || given != nil {
+		return q.taken(given, err, p.run.approvals) // whatever was answered later
 	}
 	switch {
 	case p.run.approvals.has(q.approval()):
-		return Answer{Yes: true, how: approvedBefore}, nil
-	case p.run.approve == nil:
+		q.how = approvedBefore
+		return Answer{Yes: true}, nil
+	case p.run.approver == nil:
 		return Answer{}, q.park(ctx, q.nobody())
 	case ctx.Value(askingKey{}) != nil:
 		return Answer{}, tool.Errorf(tool.Denied, "%s: a question is open already", q.needs())
@@ -78,53 +82,43 @@ func (q *inquiry) taken(answer *Answer, err error, lasts *approvals) (Answer, er
 	if answer.Always && answer.Args == nil {
 		lasts.add(q.approval())
 	}
-	a := *answer
-	if a.how == "" {
-		a.how = "it was approved"
-	}
-	return a, nil
+	q.how = cmp.Or(q.how, "it was approved")
+	return *answer, nil
 }
 
-// askingKey marks the context in which a question is put, with its *inquiry; that
-// of a question which is not about approval has nil.
-type askingKey struct{}
-
-// put calls the program's Approve. Whatever that does, only a yes is one.
-func (q *inquiry) put(ctx context.Context) (answer Answer, err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			answer, err = Answer{}, tool.Errorf(tool.Internal, "the approval panicked: %v", p)
-		}
-	}()
-	if ctx.Err() != nil {
-		return Answer{}, context.Cause(ctx)
+// put asks the program's [Approver]. Whatever that does, only a yes is one.
+func (q *inquiry) put(ctx context.Context) (Answer, error) {
+	p := q.of
+	identified, err := p.run.record.Identify(q.recorded())
+	if err != nil {
+		return Answer{}, unrecorded(err)
 	}
-	answer, err = q.of.run.approve(context.WithValue(ctx, askingKey{}, q), q.Question)
-	if (err == nil || unanswered(err)) && ctx.Err() != nil {
-		err = context.Cause(ctx)
+	live := identified.Question
+	live.Changes = q.changes
+	if live.Asked.IsZero() {
+		live.Asked = p.run.host.now().UTC()
+	}
+	a := &asking{tool: p.tool, call: q.call, inquiry: q}
+	answer, err := a.put(ctx, live, p.run.approver.Approve)
+	switch q.how = ""; {
+	case a.covered.Load():
+		q.how = approvedBefore
+	case !p.run.record.Live():
+		q.how = "it is replayed"
 	}
 	return answer, err
 }
 
 // unanswered reports whether an error says that nobody answers a question.
 func unanswered(err error) bool {
-	kind := tool.KindOf(err)
-	return kind == tool.Parked || kind == tool.Unanswered
+	return errors.Is(err, tool.ErrUnanswered) || errors.Is(err, tool.ErrParked)
 }
 
 // The names in the Data of a recorded question about approval.
 const (
-	dataSubject   = "subject"      // what is asked about: "call", "fs.commit", or "effect NAME CAPABILITIES"
-	dataTool      = "tool"         // the tool's name
-	dataFunc      = "func"         // the effect, where it is about one
-	dataArgs      = "args"         // the arguments of the call, or of the effect
-	dataTakes     = "capabilities" // what a yes would let it use, as texts
-	dataWhy       = "why"          // what asks for it: the tool's author, a capability, a rule
-	dataReasoning = "reasoning"    // why the call is made, in the caller's words
-	dataChanges   = "changes"      // what would be changed: {PATH: {"before", "after"}} in hashes
-	dataEdits     = "edits"        // how often the arguments in an answer were wrong, if they were
-	dataPermanent = "permanent"    // what a permanent yes would hold for
-	dataFiles     = "files"        // the same to be shown: [{"path", "before", "after"}]
+	dataSubject   = "subject"   // what is asked about: "call", "fs.commit", or "effect NAME CAPABILITIES"
+	dataEdits     = "edits"     // how often the arguments in an answer were wrong, if they were
+	dataPermanent = "permanent" // what a permanent yes would hold for
 )
 
 // The names in a permanent approval, as it is noted.
@@ -136,44 +130,41 @@ const (
 
 // subject names the question among those that may come up at one step.
 func (q *inquiry) subject() string {
-	if q.Changes != nil {
+	if q.changes != nil {
 		return commitEffect
 	}
 	return q.approval().kind
 }
 
-// said returns what somebody has answered before, in this run: to whoever asked
+// given returns what somebody has answered before, in this run: to whoever asked
 // then, or to the question with which it was parked.
-func (q *inquiry) said(ctx context.Context) (*Answer, error) {
+func (q *inquiry) given(ctx context.Context) (*Answer, error) {
 	if q.of.consent.probe {
 		return nil, nil
 	}
 	subject := q.subject()
-	a, asked, err := q.of.run.answer(ctx, q.Place, func(asked *history.Question) bool {
-		return asked.Kind == history.QuestionApproval && asked.Data.Text(dataSubject) == subject && asked.Data.Int(dataEdits, 0) == int64(q.edits) && q.sameCall(asked.Data)
+	a, asked, err := q.of.run.answer(ctx, q.at, func(asked *history.Asked) bool {
+		return asked.Kind == tool.QuestionApproval && asked.Data.Text(dataSubject) == subject && asked.Data.Int(dataEdits, 0) == int64(q.edits) && q.sameCall(asked)
 	})
 	if err != nil || a == nil {
 		return nil, err
 	}
-	answer := &Answer{Yes: a.Yes, Always: a.Always, Args: a.Args, Why: a.Why, By: a.By}
 	if asked.Answer == nil { // it is used now
-		err = q.keepAlways(ctx, answer)
+		err = q.keepAlways(ctx, &a.Answer)
 	}
 	if err == nil {
-		err = q.sameChanges(asked.Data)
+		err = q.sameChanges(asked)
 	}
-	return answer, err
+	return &a.Answer, err
 }
 
 // sameCall reports whether what is asked about is what somebody was shown: what a
 // handler in Go does first, and what second, can differ each time.
-func (q *inquiry) sameCall(shown *tool.Dict) bool {
-	if shown.Text(dataTool) != q.Tool.Name {
+func (q *inquiry) sameCall(shown *history.Asked) bool {
+	if shown.Tool != q.of.tool.Name {
 		return false
 	}
-	v, _ := shown.Get(dataArgs)
-	then, _ := v.(*tool.Dict)
-	now := q.args()
+	then, now := shown.Args, q.args()
 	if then.Len() == 0 || now.Len() == 0 {
 		return then.Len() == now.Len()
 	}
@@ -182,18 +173,18 @@ func (q *inquiry) sameCall(shown *tool.Dict) bool {
 
 // args are those of what is asked about: an effect, or a call.
 func (q *inquiry) args() *tool.Dict {
-	if q.Effect != nil {
-		return q.Effect.Args
+	if q.effect != nil {
+		return q.effect.Args
 	}
-	return q.Call.Args
+	return q.call.Args
 }
 
 // sameChanges says whether what would be changed is what somebody was shown.
-func (q *inquiry) sameChanges(shown *tool.Dict) error {
-	if v, _ := shown.Get(dataChanges); q.Changes == nil || tool.Equal(v, changeDict(q.Changes)) {
+func (q *inquiry) sameChanges(shown *history.Asked) error {
+	if q.changes == nil || tool.Equal(changeDict(shown.Changes), changeDict(q.changes)) {
 		return nil
 	}
-	return tool.Errorf(tool.Conflict, "files have changed since somebody was asked whether '%s' may change them: nothing was written", q.Tool.Name)
+	return tool.Errorf(tool.Conflict, "files have changed since somebody was asked whether '%s' may change them: nothing was written", q.of.tool.Name)
 }
 
 // keep records what somebody answered, so that nobody is asked twice.
@@ -202,8 +193,9 @@ func (q *inquiry) keep(ctx context.Context, a Answer) error {
 	if q.of.consent.probe || !record.Keeps() {
 		return nil
 	}
-	said := history.Answer{Yes: a.Yes, Always: a.Always && a.Args == nil, Args: a.Args, Why: a.Why, By: a.By}
-	if err := record.Answered(ctx, q.recorded(), said); err != nil {
+	kept := a
+	kept.Always = a.Always && a.Args == nil
+	if err := record.Answered(ctx, q.recorded(), kept); err != nil {
 		return unrecorded(err)
 	}
 	return q.keepAlways(ctx, &a)
@@ -214,31 +206,30 @@ func (q *inquiry) keepAlways(ctx context.Context, a *Answer) error {
 	if !a.Yes || !a.Always || a.Args != nil {
 		return nil
 	}
-	return q.of.run.note(ctx, q.Place, q.approval().dict())
+	return q.of.run.note(ctx, q.at, q.approval().dict())
 }
 
 // recorded is the question as it is recorded.
-func (q *inquiry) recorded() history.Question {
+func (q *inquiry) recorded() history.Asked {
+	t := q.of.tool
 	text := q.needs()
-	d := tool.NewDict(dataSubject, q.subject(), dataTool, q.Tool.Name)
+	if !q.diffed {
+		q.changes, q.diffed = withDiffs(q.changes), true
+	}
+	asked := Question{Kind: tool.QuestionApproval, Tool: t.Name, Why: q.why, Reasoning: q.call.Reasoning, Args: q.args(), Capabilities: q.takes, Changes: clipped(q.changes)}
 	switch {
-	case q.Changes != nil:
-		d.Put(dataChanges, changeDict(q.Changes))
-	case q.Effect != nil:
-		d.Put(dataFunc, q.Effect.Func)
+	case q.changes != nil:
+	case q.effect != nil:
+		asked.Func = q.effect.Func
 	default:
-		text += ": " + q.Tool.CallText(q.Call.Args)
+		text += ": " + t.CallText(q.call.Args)
 	}
-	if args := q.args(); args != nil {
-		d.Put(dataArgs, args)
-	}
-	d.Put(dataTakes, capabilityTexts(q.Takes))
-	d.Put(dataWhy, q.Why)
-	d.Put(dataReasoning, q.Call.Reasoning)
+	asked.Text = clip(text)
+	d := tool.NewDict(dataSubject, q.subject(), dataPermanent, q.approval().dict())
 	if q.edits > 0 {
 		d.Put(dataEdits, int64(q.edits))
 	}
-	return history.Question{Place: q.Place, Kind: history.QuestionApproval, Text: clip(text), Data: d}
+	return history.Asked{Place: q.at, Question: asked, Data: d}
 }
 
 // park parks the run with the question; where it cannot wait, it returns another
@@ -247,52 +238,28 @@ func (q *inquiry) park(ctx context.Context, otherwise error) error {
 	if q.of.consent.probe || q.begun || ctx.Value(askingKey{}) != nil {
 		return otherwise
 	}
-	asked := q.recorded()
-	asked.Data.Put(dataPermanent, q.approval().dict())
-	if q.Changes != nil {
-		asked.Data.Put(dataFiles, shownChanges(q.Changes))
-	}
-	return q.of.run.ask(ctx, asked, waitsApproval, otherwise)
-}
-
-// maxShown is how much of a file somebody is shown who is asked later, in bytes.
-const maxShown = 64 << 10
-
-// shownChanges are changes for somebody who is asked later: [{"path", "before",
-// "after"}], the two as far as they can be shown.
-func shownChanges(changes []tool.Change) tool.List {
-	list := tool.List{}
-	for _, c := range changes {
-		d := tool.NewDict("path", c.Path, "before", nil, "after", nil)
-		for name, s := range map[string]tool.FileState{"before": c.Before, "after": c.After} {
-			if s.Exists && !s.Dir && len(s.Data) <= maxShown {
-				d.Put(name, s.Data)
-			}
-		}
-		list = append(list, d)
-	}
-	return list
+	return q.of.run.ask(ctx, q.recorded(), waitsApproval, otherwise)
 }
 
 // needs says in an error what nobody approved.
 func (q *inquiry) needs() string {
 	switch {
-	case q.Effect != nil:
-		return "the tool '" + q.Tool.Name + "' needs approval for " + q.Effect.Func + " (" + capabilityList(q.Takes) + ")"
-	case q.Changes != nil:
-		return "the tool '" + q.Tool.Name + "' needs approval to change " + pathList(q.Changes)
+	case q.effect != nil:
+		return "the tool '" + q.of.tool.Name + "' needs approval for " + q.effect.Func + " (" + capabilityList(q.takes) + ")"
+	case q.changes != nil:
+		return "the tool '" + q.of.tool.Name + "' needs approval to change " + pathList(q.changes)
 	}
-	return "the tool '" + q.Tool.Name + "' needs approval"
+	return "the tool '" + q.of.tool.Name + "' needs approval"
 }
 
 // notApproved is the error of a no.
 func (q *inquiry) notApproved(why string) error {
-	what := "the call of '" + q.Tool.Name + "' was not approved"
+	what := "the call of '" + q.of.tool.Name + "' was not approved"
 	switch {
-	case q.Effect != nil:
-		what = q.Effect.Func + " of '" + q.Tool.Name + "' was not approved"
-	case q.Changes != nil:
-		what = "what '" + q.Tool.Name + "' changes was not approved"
+	case q.effect != nil:
+		what = q.effect.Func + " of '" + q.of.tool.Name + "' was not approved"
+	case q.changes != nil:
+		what = "what '" + q.of.tool.Name + "' changes was not approved"
 	}
 	if why != "" {
 		what += ": " + why
@@ -300,17 +267,17 @@ func (q *inquiry) notApproved(why string) error {
 	return tool.Errorf(tool.Denied, "%s", what)
 }
 
-// nobody is the error of a host that has no Approve.
+// nobody is the error of a host that has no Approver.
 func (q *inquiry) nobody() error {
-	err := tool.Errorf(tool.Denied, "%s, and there is nobody to give it: %s", q.needs(), q.Why)
+	err := tool.Errorf(tool.Denied, "%s, and there is nobody to give it: %s", q.needs(), q.why)
 	open, _ := q.of.run.unallowed(q.of.tool)
 	switch {
-	case q.Effect != nil || q.Tool.Risky || len(open) == 0:
-		return err.WithHint("run it where somebody can be asked; a program sets Options.Approve")
-	case q.Changes != nil:
-		open = q.Takes
+	case q.effect != nil || q.of.tool.Risky || len(open) == 0:
+		return err.WithHint("run it where somebody can be asked; a program sets Options.Approver")
+	case q.changes != nil:
+		open = q.takes
 	}
-	return err.WithHint("allow %s in a rule, or run it where somebody can be asked; a program sets Options.Approve", capabilityList(open))
+	return err.WithHint("allow %s in a rule, or run it where somebody can be asked; a program sets Options.Approver", capabilityList(open))
 }
 
 func capabilityList(list []tool.Capability) string {
@@ -351,8 +318,8 @@ func (q *inquiry) approval() approval {
 	if t.Hash == "" {
 		a.of = t
 	}
-	if q.Effect != nil {
-		a.kind = "effect " + q.Effect.Func + " " + exact(q.Takes)
+	if q.effect != nil {
+		a.kind = "effect " + q.effect.Func + " " + exact(q.takes)
 	}
 	return a
 }
@@ -409,16 +376,16 @@ func (a *approvals) add(one approval) {
 
 // addAnswered adds the permanent answers to open questions, which hold for all of
 // these: which of them comes up first when the run is resumed is not known.
-func (a *approvals) addAnswered(open []history.Question) {
+func (to *approvals) addAnswered(open []history.Asked) {
 	for _, q := range open {
-		said := q.Answer
-		if q.Kind != history.QuestionApproval || said == nil || !said.Yes || !said.Always || said.Args != nil {
+		a := q.Answer
+		if q.Kind != tool.QuestionApproval || a == nil || !a.Yes || !a.Always || a.Args != nil {
 			continue
 		}
 		v, _ := q.Data.Get(dataPermanent)
 		d, _ := v.(*tool.Dict)
 		if of, ok := lasting(d); ok {
-			a.add(of)
+			to.add(of)
 		}
 	}
 }

@@ -91,7 +91,7 @@ func TestNoToolWidensAnother(t *testing.T) {
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			r := newRig(t, func(o *runtime.Options) { o.Approve, o.Rules = runtime.ApproveAll, rules(t, c.rules...) })
+			r := newRig(t, func(o *runtime.Options) { o.Approver, o.Rules = runtime.ApproveAll(), rules(t, c.rules...) })
 			r.write("secret/x", "42")
 			r.add("t.star", star("t", "", "return tools.b()", "needs = ["+c.t+"]"), nil)
 			r.add("b.star", star("b", "", "return tools.c()", "needs = ["+c.b+"]"), func(x *tool.Tool) { x.Granted = c.grant })
@@ -112,7 +112,7 @@ func TestNoToolWidensAnother(t *testing.T) {
 func TestChildrenAreAsked(t *testing.T) {
 	for _, yes := range []bool{true, false} {
 		who := asker{answer: func(runtime.Question) runtime.Answer { return runtime.Answer{Yes: yes} }}
-		r := newRig(t, func(o *runtime.Options) { o.Approve = who.approve })
+		r := newRig(t, func(o *runtime.Options) { o.Approver = runtime.ApproverFunc(who.approve) })
 		r.add("t.star", star("t", "", "fs.write('a', 'mine')\nreturn tools.b(path = 'a')", "needs = ['tool:b', 'fs.read', 'fs.write']"), nil)
 		r.add("b.star", star("b", "path: str", "return fs.read(path)", "risky = True, needs = ['fs.read']"), nil)
 		got, err := r.call()
@@ -122,7 +122,7 @@ func TestChildrenAreAsked(t *testing.T) {
 		if !yes && (err == nil || tool.KindOf(err) != tool.Denied || !strings.Contains(err.Error(), "b: the call of 'b' was not approved")) {
 			t.Errorf("error = %v, want it denied", err)
 		}
-		if len(who.asked) != 1 || who.asked[0].Call.Caller != tool.ByScript || who.asked[0].Call.Args.Text("path") != "a" || who.asked[0].Tool.Name != "b" {
+		if len(who.asked) != 1 || who.calls[0].Caller != tool.ByScript || who.asked[0].Args.Text("path") != "a" || who.asked[0].Tool != "b" {
 			t.Errorf("asked %+v, want one question about b, by a script", who.asked)
 		}
 	}
@@ -139,7 +139,7 @@ func TestChildrenAreAsked(t *testing.T) {
 func TestTheChangesOfACallerAreAskedBeforeItsChildSeesThem(t *testing.T) {
 	for _, yes := range []bool{true, false} {
 		who := asker{answer: func(runtime.Question) runtime.Answer { return runtime.Answer{Yes: yes} }}
-		r := newRig(t, func(o *runtime.Options) { o.Approve = who.approve })
+		r := newRig(t, func(o *runtime.Options) { o.Approver = runtime.ApproverFunc(who.approve) })
 		ran := false
 		defer r.Events.Subscribe(tool.CallStart, func(e tool.Event) { ran = ran || e.Tool == "b" })()
 		r.add("t.star", star("t", "", "fs.write('a', 'x')\nreturn tools.b()", "needs = ['tool:b', 'fs.read', 'fs.write']"), nil)
@@ -274,7 +274,7 @@ func TestListOfToolsShowsWhatMayBeCalled(t *testing.T) {
 // TestPlacesAndNamesOfChildren checks that the events of a child tell where in
 // the run it stands.
 func TestPlacesAndNamesOfChildren(t *testing.T) {
-	r := newRig(t, func(o *runtime.Options) { o.Approve = runtime.ApproveAll })
+	r := newRig(t, func(o *runtime.Options) { o.Approver = runtime.ApproveAll() })
 	r.add("t.star", star("t", "", "fs.write('a', 'x')\ntools.b()\ntools.b()", "needs = ['tool:b', 'fs.read', 'fs.write']"), nil)
 	r.add("b.star", star("b", "", "fs.exists('a')\nfs.write('a', 'y' + fs.read('a'))", "needs = ['fs.read', 'fs.write']"), nil)
 	var got []string

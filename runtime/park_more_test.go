@@ -43,7 +43,7 @@ func TestAnAnswerHoldsOnce(t *testing.T) { eachStore(t, testAnAnswerHoldsOnce) }
 
 func testAnAnswerHoldsOnce(t *testing.T, on keeper) {
 	m := headless(t, on)
-	m.approve = runtime.ApproveAll
+	m.approve = runtime.ApproveAll()
 	const body = "return tools.once()"
 	start := func(dies int) *process {
 		p := m.process(dies, true)
@@ -264,10 +264,10 @@ func TestAnApprovalForGoodComesLater(t *testing.T) { eachStore(t, testAnApproval
 func testAnApprovalForGoodComesLater(t *testing.T, on keeper) {
 	m := newMachine(t, on)
 	asked := 0
-	m.approve = func(_ context.Context, q runtime.Question) (runtime.Answer, error) {
+	m.approve = runtime.ApproverFunc(func(_ context.Context, q runtime.Question) (runtime.Answer, error) {
 		asked++
 		return runtime.Answer{Yes: asked > 1, Always: asked > 1}, nil
-	}
+	})
 	tools := func(p *process) {
 		p.add("send.star", star("send", "n: int", "out.send('x%d' % n)", "needs = ['use:out']"), func(d *tool.Tool) { d.Hash = "h" })
 		p.add("both.star", star("both", "", "a = attempt(tools.send, 1)\ntools.send(2)\nreturn a['ok']", "needs = ['tool', 'use:out']"), nil)
@@ -352,7 +352,7 @@ func testNobodysChangeIsLost(t *testing.T, on keeper) {
 		{"changed by itself, and then", "n = fs.read('n')\nfs.write('n', n + '2')\nn = fs.read('n')\nhuman.confirm('go?')\nfs.write('n', n + '3')", "5", "5", true},
 	} {
 		m := headless(t, on)
-		m.approve = runtime.ApproveAll
+		m.approve = runtime.ApproveAll()
 		start := func() *process {
 			p := m.process(0, false)
 			p.add("t.star", star("t", "", c.body, "needs = ['fs.read', 'fs.write', 'human']"), nil)

@@ -40,11 +40,11 @@ func (m *machine) waits(body string, resume bool, why string) tool.Place {
 }
 
 // questions returns what the run asks.
-func (m *machine) questions(p *process) []history.Question {
+func (m *machine) questions(p *process) []history.Asked {
 	m.t.Helper()
 	questions := p.j.Questions
 	if m.on == inMemory {
-		questions = func(ctx context.Context, run string) ([]history.Question, error) {
+		questions = func(ctx context.Context, run string) ([]history.Asked, error) {
 			return m.records[run].Questions(ctx)
 		}
 	}
@@ -64,9 +64,9 @@ func (m *machine) answers(at tool.Place, said tool.Value) {
 		if q.Place.String() != at.String() {
 			continue
 		}
-		a := history.Answer{Value: said}
+		a := tool.Answer{Value: said}
 		if yes, ok := said.(bool); ok {
-			a = history.Answer{Yes: yes}
+			a = tool.Answer{Yes: yes}
 		}
 		err := p.answers(&q, a)
 		if err != nil {
@@ -78,11 +78,11 @@ func (m *machine) answers(at tool.Place, said tool.Value) {
 }
 
 // answers answers a question of a run.
-func (p *process) answers(q *history.Question, a history.Answer) error {
+func (p *process) answers(q *history.Asked, a tool.Answer) error {
 	if p.m.on == inMemory {
 		return p.m.records[q.Run].Send(q.Place, q.N, a)
 	}
-	return p.Answer(context.Background(), q.ID(), a)
+	return p.Answer(context.Background(), q.ID, a)
 }
 
 // ends resumes a run that is to end.
@@ -192,7 +192,7 @@ func testWhatMayHaveHappenedIsAsked(t *testing.T, on keeper) {
 	const body = "r = attempt(tools.once)\nreturn r['ok']"
 	for _, again := range []bool{true, false} {
 		m := headless(t, on)
-		m.approve = runtime.ApproveAll
+		m.approve = runtime.ApproveAll()
 		once := func(p *process) {
 			p.add("once.star", star("once", "", "return out.send('x')", "needs = ['use:out']"), nil)
 		}
@@ -271,7 +271,7 @@ func testARunIsInOnePlace(t *testing.T, on keeper) {
 		_, err := other.run("r", true, "")
 		return tool.KindOf(err).String(), nil
 	})
-	m.approve = runtime.ApproveAll
+	m.approve = runtime.ApproveAll()
 	out, err := p.run("r", false, "return tools.look()")
 	if err != nil || out.Value != "conflict" {
 		t.Errorf("resumed in the middle, the run gave %v, %v, want a conflict", out.Value, err)

@@ -332,7 +332,7 @@ func TestReview(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			who := &asker{}
-			r := newProgramRig(t, func(o *runtime.Options) { o.Approve = who.approve })
+			r := newProgramRig(t, func(o *runtime.Options) { o.Approver = runtime.ApproverFunc(who.approve) })
 			r.add("w.star", star("w", "", "fs.write('a', 'x')", "needs = ['fs.write']"), nil)
 			r.add("deep.star", star("deep", "", "tools.w()", "needs = ['tool', 'fs.write']"), nil)
 			p := r.program(c.body)

@@ -18,7 +18,7 @@ func TestAProgramIsRecorded(t *testing.T) {
 	j, close := newMachine(t, onDisk).open()
 	defer close()
 	defer j.Close()
-	r := newProgramRig(t, func(o *runtime.Options) { o.Journal, o.Approve = recordIn(j), runtime.ApproveAll })
+	r := newProgramRig(t, func(o *runtime.Options) { o.Journal, o.Approver = recordIn(j), runtime.ApproveAll() })
 	r.add("w.star", star("w", "", "fs.write('a', 'x')\nreturn fs.exists('b')", "needs = ['fs.read', 'fs.write']"), nil)
 	p := r.program("lent.call('w')\nreturn 'done'")
 	p.ID, p.Kind, p.Title = "one", "task", "Do it"
@@ -68,7 +68,7 @@ func TestAProgramIsRecorded(t *testing.T) {
 func TestWhatCannotBeRecordedIsNotDone(t *testing.T) {
 	j, close := newMachine(t, onDisk).open()
 	defer close()
-	r := newProgramRig(t, func(o *runtime.Options) { o.Journal, o.Approve = recordIn(j), runtime.ApproveAll })
+	r := newProgramRig(t, func(o *runtime.Options) { o.Journal, o.Approver = recordIn(j), runtime.ApproveAll() })
 	closed := false
 	r.goTool("stop", func(context.Context) (tool.Value, error) {
 		closed = true

@@ -47,7 +47,7 @@ func (h *Host) Replay(ctx context.Context, o Replay) (*Replayed, error) {
 		return nil, err
 	}
 	r := &replaying{Replay: o, record: history.NewReplay(log, o.With != nil, o.From), pins: pins{host: h, record: log, now: h.tools(ctx)}}
-	r.run = &run{host: h, id: o.Program.ID, record: r.record, tools: r, approve: approveReplayed}
+	r.run = &run{host: h, id: o.Program.ID, record: r.record, tools: r, approver: ApproveAll()}
 	if err := r.run.resume(ctx, &r.pins, false); err != nil {
 		return nil, err
 	}
@@ -74,11 +74,6 @@ type replaying struct {
 	run    *run
 	record *history.Replay
 	used   bool // With was, guarded by pins.mu
-}
-
-// approveReplayed is the [Approve] of a replay.
-func approveReplayed(context.Context, Question) (Answer, error) {
-	return Answer{Yes: true, how: "it is replayed"}, nil
 }
 
 // find is the [finder] of a replay.

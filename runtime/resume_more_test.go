@@ -73,9 +73,9 @@ func testCallsSurvive(t *testing.T, on keeper) {
 	const needs = "needs = ['fs.read', 'fs.write', 'use:out', 'tool'], hints = {'idempotent': True}"
 	refuse := func(name string) func(*machine) {
 		return func(m *machine) {
-			m.approve = func(_ context.Context, q runtime.Question) (runtime.Answer, error) {
-				return runtime.Answer{Yes: q.Tool.Name != name, Why: "not now"}, nil
-			}
+			m.approve = runtime.ApproverFunc(func(_ context.Context, q runtime.Question) (runtime.Answer, error) {
+				return runtime.Answer{Yes: q.Tool != name, Why: "not now"}, nil
+			})
 		}
 	}
 	none := func(*machine) {}

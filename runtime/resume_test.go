@@ -33,7 +33,7 @@ type machine struct {
 	asked        []string // of people
 	answer       tool.Value
 	parks        bool
-	approve      runtime.Approve
+	approve      runtime.Approver
 	rules        []tool.Rule
 	execute      runtime.Executor
 }
@@ -62,7 +62,7 @@ func eachRecord(t *testing.T, test func(*testing.T, keeper)) {
 }
 
 func newMachine(t testing.TB, on keeper) *machine {
-	return &machine{on: on, memory: journal.Memory(), records: map[string]*history.Memory{}, t: t, dir: t.TempDir(), journal: t.TempDir(), sent: map[string]int{}, keys: map[string]bool{}, approve: runtime.ApproveAll, answer: true}
+	return &machine{on: on, memory: journal.Memory(), records: map[string]*history.Memory{}, t: t, dir: t.TempDir(), journal: t.TempDir(), sent: map[string]int{}, keys: map[string]bool{}, approve: runtime.ApproveAll(), answer: true}
 }
 
 // A process is a host on the machine, until it dies.
@@ -95,14 +95,17 @@ func (m *machine) process(dies int, after bool) *process {
 			p.mortal(&modules[i].Funcs[k])
 		}
 	}
-	var ask runtime.Ask
+	var ask runtime.Asker
 	if m.answer != nil {
-		ask = func(_ context.Context, q runtime.Asked) (tool.Value, error) {
+		ask = runtime.AskerFunc(func(_ context.Context, q runtime.Question) (runtime.Answer, error) {
 			m.asked = append(m.asked, q.Text)
-			return m.answer, nil
-		}
+			if _, isBool := m.answer.(bool); isBool && q.Kind == tool.QuestionAsk {
+				return runtime.Answer{}, tool.Errorf(tool.Internal, "Options.Ask answered with boolean") // as events.golden has it
+			}
+			return runtime.Answer{Value: m.answer}, nil
+		})
 	}
-	h, err := runtime.New(&runtime.Options{Sandbox: inline(modules), Modules: modules, WorkDir: m.dir, Journal: recordIn(p.j), Approve: m.approve, Rules: m.rules, Ask: ask, Executor: m.execute})
+	h, err := runtime.New(&runtime.Options{Sandbox: inline(modules), Modules: modules, WorkDir: m.dir, Journal: recordIn(p.j), Approver: m.approve, Rules: m.rules, Asker: ask, Executor: m.execute})
 	if err != nil {
 		m.t.Fatal(err)
 	}

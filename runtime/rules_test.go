@@ -69,13 +69,13 @@ func rules(t testing.TB, lines ...string) []tool.Rule {
 }
 
 func TestRules(t *testing.T) {
-	yes := runtime.Approve(runtime.ApproveAll)
+	yes := runtime.ApproveAll()
 	cases := []struct {
 		name    string
 		rules   []string
 		body    string
 		fields  string
-		approve runtime.Approve
+		approve runtime.Approver
 		want    string // the error, or ""
 	}{
 		{"reading needs no rule", nil, "return fs.read('a/x.txt')", "needs = ['fs.read']", nil, ""},
@@ -100,7 +100,7 @@ func TestRules(t *testing.T) {
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			r := newRig(t, func(o *runtime.Options) { o.Rules, o.Approve = rules(t, c.rules...), c.approve })
+			r := newRig(t, func(o *runtime.Options) { o.Rules, o.Approver = rules(t, c.rules...), c.approve })
 			r.write("a/x.txt", "x")
 			r.write("b.txt", "b")
 			r.link("a", "link")
@@ -137,10 +137,10 @@ func TestARuleHidesFiles(t *testing.T) {
 		asked := 0
 		r := newRig(t, func(o *runtime.Options) {
 			o.Rules = rules(t, verdict+" fs.read:**/.env", verdict+" fs.read:*.key")
-			o.Approve = func(context.Context, runtime.Question) (runtime.Answer, error) {
+			o.Approver = runtime.ApproverFunc(func(context.Context, runtime.Question) (runtime.Answer, error) {
 				asked++
 				return runtime.Answer{}, nil
-			}
+			})
 		})
 		for _, name := range []string{".env", "a.key", "b.txt", "d/.env", "d/c.txt"} {
 			r.write(name, "secret")
@@ -227,7 +227,7 @@ func TestGrantsOfFoundTools(t *testing.T) {
 // TestUntrusted checks that a tool that nobody has reviewed is listed, and
 // that nothing of it runs.
 func TestUntrusted(t *testing.T) {
-	r := newRig(t, func(o *runtime.Options) { o.Approve = runtime.ApproveAll })
+	r := newRig(t, func(o *runtime.Options) { o.Approver = runtime.ApproveAll() })
 	bad := "def here():\n    fs.exists('x')\n    return True\n\ndef t():\n    \"D.\"\n    return fs.read('x')\n\ntool(t, available = here, needs = ['fs.read'], group = 'g')\n"
 	r.add("t.star", bad, func(x *tool.Tool) { x.State, x.Reason = tool.Untrusted, "it is new" })
 	r.add("good.star", star("good", "", "return tools.t()", "needs = ['tool:t', 'fs.read'], group = 'g'"), nil)

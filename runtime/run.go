@@ -16,7 +16,7 @@ type run struct {
 	record    history.Record // [history.None] where nothing is recorded
 	tools     finder         // that it calls
 	rules     []tool.Rule    // none in a replay, of which the record decides
-	approve   Approve        // nil: nobody approves anything
+	approver  Approver       // nil: nobody approves anything
 	approvals *approvals     // those that hold permanently
 	parks     bool           // what nobody answers parks it
 	root      *pass          // of the root call or program, once that is admitted
@@ -35,7 +35,7 @@ type finder interface {
 
 // newRun returns a run that is not recorded.
 func (h *Host) newRun(ctx context.Context, id string) *run {
-	return &run{host: h, id: id, record: history.None{}, tools: h.tools(ctx), rules: h.rules, approve: h.opts.Approve, approvals: &h.approvals}
+	return &run{host: h, id: id, record: history.None{}, tools: h.tools(ctx), rules: h.rules, approver: h.opts.Approver, approvals: &h.approvals}
 }
 
 // open has a program recorded, if it is to be. One that is resumed gets script and

@@ -136,7 +136,7 @@ tool(post, needs = ["use:out", "human"], undo = unpost)
 		t.Errorf("another undo gave %v, want a conflict that names the first", err)
 	}
 	for q := range p.Waiting(ctx) {
-		if err := p.Answer(ctx, q.ID(), history.Answer{Yes: true}); err != nil {
+		if err := p.Answer(ctx, q.ID, tool.Answer{Yes: true}); err != nil {
 			t.Error(err)
 		}
 	}

@@ -29,9 +29,9 @@ const (
 // resumed when what it found is over.
 type ParkedError struct {
 	Run       string
-	Reason    string             // of the first thing that it waits for: approval, question, unknown_outcome, sleep, unavailable, rate or limit
-	Questions []history.Question // that are open; any answer makes the run due
-	Until     time.Time          // when it continues by itself; zero means never
+	Reason    string     // of the first thing that it waits for: approval, question, unknown_outcome, sleep, unavailable, rate or limit
+	Questions []Question // that are open; any answer makes the run due
+	Until     time.Time  // when it continues by itself; zero means never
 
 	cause error // of reason unavailable, rate or limit
 }
@@ -70,7 +70,7 @@ func (e *ParkedError) hint() string {
 		return fmt.Sprintf("cassidy runs show %s lists the questions; cassidy runs answer %s STEP yes", e.Run, e.Run)
 	case n == 0:
 		return fmt.Sprintf("cassidy runs resume %s", e.Run)
-	case e.Questions[0].Kind == history.QuestionAsk:
+	case e.Questions[0].Kind == tool.QuestionAsk:
 		return fmt.Sprintf("cassidy runs answer %s --text \"…\"", e.Run)
 	}
 	return fmt.Sprintf("cassidy runs answer %s yes", e.Run)
@@ -84,12 +84,12 @@ type waits struct {
 
 // add notes something that the run waits for, and returns the error with which
 // the effect that waits ends.
-func (w *waits) add(run string, why tool.LimitName, q *history.Question, until time.Time) error {
+func (w *waits) add(run string, why tool.LimitName, q *Question, until time.Time) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	one := &ParkedError{Run: run, Reason: string(why), Until: until}
 	if q != nil {
-		one.Questions = []history.Question{*q}
+		one.Questions = []Question{*q}
 	}
 	if w.error == nil {
 		w.error = &ParkedError{Run: run}
@@ -132,21 +132,20 @@ func (w *waits) wake() time.Time {
 
 // ask parks the run with a question, or where it cannot wait returns another
 // error. The other parts of the run continue until they end or wait too.
-func (r *run) ask(ctx context.Context, q history.Question, why tool.LimitName, otherwise error) error {
+func (r *run) ask(ctx context.Context, q history.Asked, why tool.LimitName, otherwise error) error {
 	if !r.parks || !r.record.Keeps() {
 		return otherwise
 	}
-	n, err := r.record.Ask(ctx, q)
+	recorded, err := r.record.Ask(ctx, q)
 	if err != nil {
 		return unrecorded(err)
 	}
-	q.Run, q.N = r.id, n
-	return r.waits.add(r.id, why, &q, time.Time{})
+	return r.waits.add(r.id, why, &recorded.Question, time.Time{})
 }
 
 // answer returns what somebody has answered to a question, in this process or
 // an earlier one, or nil. same says which of the questions at its step it is.
-func (r *run) answer(ctx context.Context, at tool.Place, same func(*history.Question) bool) (*history.Answer, *history.Question, error) {
+func (r *run) answer(ctx context.Context, at tool.Place, same func(*history.Asked) bool) (*history.Answered, *history.Asked, error) {
 	entry, _, err := r.record.Recorded(at)
 	if err != nil {
 		return nil, nil, unrecorded(err)

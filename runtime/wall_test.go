@@ -42,7 +42,7 @@ func TestTheTimeOfACall(t *testing.T) {
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				r := newRig(t, func(o *runtime.Options) { o.Approve = slow })
+				r := newRig(t, func(o *runtime.Options) { o.Approver = runtime.ApproverFunc(slow) })
 				r.add("t.star", star("t", "", c.body, "timeout = 10, needs = ['tool', 'fs.write']"), nil)
 				r.add("child.star", star("child", "", c.child, "timeout = 20, needs = ['fs.write']"), nil)
 				start := time.Now()
@@ -92,14 +92,14 @@ func TestTheTimeOfAnEffect(t *testing.T) {
 // one after the other, and that waiting for one's turn does not count.
 func TestTimesOfManyCalls(t *testing.T) {
 	t.Run("parallel", func(t *testing.T) {
-		timesOfManyCalls(t, func(a runtime.Approve) runtime.Approve { return a }, time.Hour)
+		timesOfManyCalls(t, func(a runtime.Approver) runtime.Approver { return a }, time.Hour)
 	})
 	t.Run("serial", func(t *testing.T) { timesOfManyCalls(t, runtime.Serial, 5*time.Hour) })
 }
 
-func timesOfManyCalls(t *testing.T, how func(runtime.Approve) runtime.Approve, want time.Duration) {
+func timesOfManyCalls(t *testing.T, how func(runtime.Approver) runtime.Approver, want time.Duration) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, func(o *runtime.Options) { o.Approve = how(slow) })
+		r := newRig(t, func(o *runtime.Options) { o.Approver = how(runtime.ApproverFunc(slow)) })
 		r.add("t.star", star("t", "n: int", "time.sleep(5)\nfs.write('f%d' % n, 'x')", "timeout = 10, needs = ['fs.write']"), nil)
 		r.add("late.star", star("late", "", "time.sleep(60)", "timeout = 10"), nil)
 		var wait sync.WaitGroup

@@ -41,13 +41,13 @@ type command struct {
 	records bool // the command's runs are recorded
 	// trustOnce lets everything of the project through, for this command.
 	trustOnce bool
-	approve   runtime.Approve // who decides on what needs approval; nil denies it
-	ask       runtime.Ask     // who answers other questions; nil where nobody is there
-	model     string          // that scripts ask, as --model names it, or ""
-	patience  time.Duration   // how long that one may say nothing, or 0 for as long as in a task
-	screen    screen          // what people are shown while calls run
-	console   *terminal       // of a chat, on which its questions are asked too; nil outside of one
-	inputRead bool            // standard input held what was asked for, and nothing else
+	approver  runtime.Approver // who decides on what needs approval; nil denies it
+	asker     runtime.Asker    // who answers other questions; nil where nobody is there
+	model     string           // that scripts ask, as --model names it, or ""
+	patience  time.Duration    // how long that one may say nothing, or 0 for as long as in a task
+	screen    screen           // what people are shown while calls run
+	console   *terminal        // of a chat, on which its questions are asked too; nil outside of one
+	inputRead bool             // standard input held what was asked for, and nothing else
 }
 
 // Main runs the command and returns its exit code.
@@ -263,7 +263,7 @@ func (c *command) open() (*runtime.Host, error) {
 	h, err = cassidy.Open(dir, &cassidy.Options{
 		Home: c.home(), Ceiling: c.ceiling(), Config: c.config, Cache: c.cache(), Env: c.lookupEnv,
 		State: c.state(), TrustProject: c.trustOnce, Modules: []tool.Module{asked},
-		Approve: c.approve, Ask: c.ask, Audit: c.auditFile(), Worker: c.worker(), Journal: c.journal(),
+		Approver: c.approver, Asker: c.asker, Audit: c.auditFile(), Worker: c.worker(), Journal: c.journal(),
 	})
 	if err == nil && c.trustOnce {
 		if err = c.tellTrustedOnce(h); err != nil {

@@ -26,7 +26,7 @@ func approvalFlags() []cli.Flag {
 func (c *command) asking(do func(ctx *cli.Context, h *runtime.Host) error) cli.ActionFunc {
 	return func(ctx *cli.Context) error {
 		var err error
-		if c.approve, err = c.approver(ctx); err != nil {
+		if c.approver, err = c.chooseApprover(ctx); err != nil {
 			return err
 		}
 		return c.withHost(do)(ctx)
@@ -41,32 +41,32 @@ func checkApprovalFlags(ctx *cli.Context) error {
 	return nil
 }
 
-// approver returns who decides on what needs approval: the flags, or the
+// chooseApprover returns who decides on what needs approval: the flags, or the
 // person at the terminal. It also keeps who answers what else is asked: that
 // person alone, or the model of the flags.
-func (c *command) approver(ctx *cli.Context) (runtime.Approve, error) {
+func (c *command) chooseApprover(ctx *cli.Context) (runtime.Approver, error) {
 	c.inputRead = ctx.String("input") == "-"
 	c.model, c.patience = ctx.String("model"), ctx.Duration("timeout")
 	a := newAsker(c)
 	if a.present() {
-		c.ask = a.answer
+		c.asker = a
 	}
 	if err := checkApprovalFlags(ctx); err != nil {
 		return nil, err
 	}
 	switch {
 	case ctx.Bool("yes"):
-		return runtime.ApproveAll, nil
+		return runtime.ApproveAll(), nil
 	case ctx.Bool("deny"):
-		return func(context.Context, runtime.Question) (runtime.Answer, error) {
+		return runtime.ApproverFunc(func(context.Context, runtime.Question) (runtime.Answer, error) {
 			return runtime.Answer{Why: "--deny refuses whatever asks for approval"}, nil
-		}, nil
+		}), nil
 	}
-	return a.approve, nil
+	return a, nil
 }
 
 // An asker puts questions to the person at the terminal, one at a time. Only
-// an explicit yes approves.
+// an explicit yes approves. It is a [runtime.Approver] and a [runtime.Asker].
 type asker struct {
 	*command
 	turn chan struct{} // held while a question is open
@@ -77,8 +77,23 @@ func newAsker(c *command) *asker {
 	return &asker{command: c, turn: make(chan struct{}, 1)}
 }
 
-// approve is the asker's [runtime.Approve].
-func (a *asker) approve(ctx context.Context, q runtime.Question) (runtime.Answer, error) {
+// An approval is a question of that kind with what else of the call is shown.
+type approval struct {
+	runtime.Question
+	tool tool.Tool
+	call tool.Call
+}
+
+// Approve implements [runtime.Approver].
+func (a *asker) Approve(ctx context.Context, q runtime.Question) (runtime.Answer, error) {
+	t, call, ok := runtime.AskedCall(ctx)
+	if !ok {
+		t, call = tool.Tool{Name: q.Tool}, tool.Call{Tool: q.Tool, Args: q.Args}
+	}
+	return a.approve(ctx, approval{q, t, call})
+}
+
+func (a *asker) approve(ctx context.Context, q approval) (runtime.Answer, error) {
 	end, err := a.begin(ctx)
 	if err != nil {
 		return runtime.Answer{}, err
@@ -120,7 +135,7 @@ func (a *asker) begin(ctx context.Context) (end func(), err error) {
 }
 
 // nobody refuses for want of a terminal, and says how to do without one.
-func (a *asker) nobody(q *runtime.Question) error {
+func (a *asker) nobody(q *approval) error {
 	config := a.config
 	if config == "" {
 		config = "your config.yaml"
@@ -130,8 +145,8 @@ func (a *asker) nobody(q *runtime.Question) error {
 	}
 	rules := tool.List{}
 	what := ""
-	for _, c := range q.Takes {
-		if c.Acts() || q.Effect != nil {
+	for _, c := range q.Capabilities {
+		if c.Acts() || q.Func != "" {
 			rules = append(rules, c.String())
 			what = " to use " + visible(c.String())
 		}
@@ -140,17 +155,17 @@ func (a *asker) nobody(q *runtime.Question) error {
 		what = "" // several would be no sentence
 	}
 	if len(rules) == 0 {
-		rules = tool.List{"tool:" + q.Tool.Name}
+		rules = tool.List{"tool:" + q.tool.Name}
 	}
-	return tool.Errorf(tool.Denied, "the tool '%s' needs approval%s, and there is no terminal to ask on", q.Tool.Name, what).
+	return tool.Errorf(tool.Denied, "the tool '%s' needs approval%s, and there is no terminal to ask on", q.tool.Name, what).
 		WithHint("--yes approves it in this run; allow: %s in %s approves it for good", tool.FormatJSON(rules, ""), config)
 }
 
 // ask shows a question and reads what the person says, until that is an
 // answer.
-func (a *asker) ask(ctx context.Context, q *runtime.Question) (runtime.Answer, error) {
+func (a *asker) ask(ctx context.Context, q *approval) (runtime.Answer, error) {
 	var edited *tool.Dict
-	editable := q.Effect == nil && q.Changes == nil
+	editable := q.Func == "" && q.Changes == nil
 	a.put(q, false)
 	for {
 		a.prompt(choices(editable))
@@ -173,7 +188,7 @@ func (a *asker) ask(ctx context.Context, q *runtime.Question) (runtime.Answer, e
 				return runtime.Answer{}, err
 			}
 			if args != nil {
-				edited, q.Call.Args = args, args
+				edited, q.call.Args = args, args
 			}
 			a.put(q, false)
 		default:
@@ -190,7 +205,7 @@ func (a *asker) ended(ctx context.Context) error {
 }
 
 // put shows the question: all of it, or as much as helps to decide.
-func (a *asker) put(q *runtime.Question, all bool) {
+func (a *asker) put(q *approval, all bool) {
 	a.page(all, func(r *review) { r.question(q) })
 }
 
@@ -210,7 +225,7 @@ func choices(editable bool) string {
 	return "[y]es [n]o [v]iew [a]lways ?"
 }
 
-func helpText(q *runtime.Question, editable bool) string {
+func helpText(q *approval, editable bool) string {
 	lines := []string{
 		"  y  yes, this once",
 		"  n  no; so is an empty answer",
@@ -220,21 +235,21 @@ func helpText(q *runtime.Question, editable bool) string {
 	}
 	lines = append(lines,
 		"  v  view all of it, nothing left out",
-		"  a  always: yes, and to whatever "+q.Tool.Name+", unchanged, asks of this kind until cassidy ends",
+		"  a  always: yes, and to whatever "+q.tool.Name+", unchanged, asks of this kind until cassidy ends",
 		"  Ctrl-C ends the whole run")
 	return strings.Join(lines, "\n") + "\n"
 }
 
 // edited has the person edit the arguments of a call until they are right. It
 // returns nil where they are to stay what they were.
-func (a *asker) edited(ctx context.Context, q *runtime.Question) (*tool.Dict, error) {
-	before := shownArgs(&q.Tool, q.Call.Args)
+func (a *asker) edited(ctx context.Context, q *approval) (*tool.Dict, error) {
+	before := shownArgs(&q.tool, q.call.Args)
 	text := visible(tool.FormatJSON(before, "  ")) + "\n"
 	for {
 		var err error
 		if text, err = a.rewritten(ctx, text); err == nil {
 			var after *tool.Dict
-			if after, err = readEdited(&q.Tool, before, text); err == nil {
+			if after, err = readEdited(&q.tool, before, text); err == nil {
 				return after, nil
 			}
 		}

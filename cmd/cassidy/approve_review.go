@@ -8,7 +8,6 @@ import (
 
 	"github.com/aymanbagabas/go-udiff"
 
-	"github.com/cassidy-run/cassidy/runtime"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 )
 
@@ -41,28 +40,28 @@ const (
 // A reviewLine is one line of a block, and its colour.
 type reviewLine struct{ text, colour string }
 
-func (r *review) question(q *runtime.Question) {
+func (r *review) question(q *approval) {
 	head := "may this tool be called?"
 	switch {
-	case q.Effect != nil:
+	case q.Func != "":
 		head = "may this tool do this?"
 	case q.Changes != nil:
 		head = "may this tool change these files?"
 	}
 	r.WriteString("cassidy: " + r.paint(bold, head) + "\n")
-	r.row("tool", q.Tool.DisplayTitle()+" ("+q.Tool.Name+")")
-	r.row("from", origin(&q.Tool))
-	r.row("asked by", callers[min(q.Call.Caller, tool.ByPerson)])
-	r.row("because", q.Call.Reasoning)
+	r.row("tool", q.tool.DisplayTitle()+" ("+q.tool.Name+")")
+	r.row("from", origin(&q.tool))
+	r.row("asked by", callers[min(q.call.Caller, tool.ByPerson)])
+	r.row("because", q.Reasoning)
 	r.row("why", q.Why)
-	r.takes(q.Takes)
-	if len(q.Takes) == 0 && q.Effect == nil && q.Changes == nil {
+	r.takes(q.Capabilities)
+	if len(q.Capabilities) == 0 && q.Func == "" && q.Changes == nil {
 		r.row("takes", "nothing: it can only compute")
 	}
-	args := shownArgs(&q.Tool, q.Call.Args)
-	if q.Effect != nil {
-		r.row("now", q.Effect.Func+" with")
-		r.json(q.Effect.Args)
+	args := shownArgs(&q.tool, q.call.Args)
+	if q.Func != "" {
+		r.row("now", q.Func+" with")
+		r.json(q.Args)
 		if args.Len() == 0 {
 			return
 		}

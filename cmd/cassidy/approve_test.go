@@ -86,10 +86,11 @@ func writer() tool.Tool {
 	}
 }
 
-func questionOf(t tool.Tool, args ...tool.Value) runtime.Question {
-	return runtime.Question{
-		Tool: t, Takes: t.Needs, Why: "it needs fs.write",
-		Call: tool.Call{Tool: t.Name, Reasoning: "to keep the note", Args: tool.NewDict(args...)},
+func questionOf(t tool.Tool, args ...tool.Value) approval {
+	call := tool.Call{Tool: t.Name, Reasoning: "to keep the note", Args: tool.NewDict(args...)}
+	return approval{
+		Question: runtime.Question{Kind: tool.QuestionApproval, Tool: t.Name, Capabilities: t.Needs, Why: "it needs fs.write", Reasoning: call.Reasoning, Args: call.Args},
+		tool:     t, call: call,
 	}
 }
 
@@ -161,8 +162,8 @@ cassidy: [y]es [n]o [e]dit [v]iew [a]lways ? `
 
 func TestApproveEffect(t *testing.T) {
 	q := questionOf(writer(), "filepath", "a")
-	q.Effect = &tool.Effect{Func: "shell.run", Args: tool.NewDict("argv", []string{"git", "push"})}
-	q.Takes = []tool.Capability{{Name: "shell", Target: "git"}}
+	q.Func, q.Args = "shell.run", tool.NewDict("argv", []string{"git", "push"})
+	q.Capabilities = []tool.Capability{{Name: "shell", Target: "git"}}
 	p := newPerson("e\n", "a\n")
 	got, err := askerOf(p, nil).approve(t.Context(), q)
 	if want := (runtime.Answer{Yes: true, Always: true}); err != nil || got != want {
@@ -315,11 +316,11 @@ func checkHostile(t tester, text string, width int) {
 	t.Helper()
 	r := review{paint: func(_, text string) string { return text }, width: width}
 	q := questionOf(writer(), "filepath", text, text, []string{text})
-	q.Tool.Title, q.Tool.Path, q.Call.Reasoning, q.Why = text, text, text, text
-	q.Takes = []tool.Capability{{Name: "fs.write", Target: text}, {Name: text, Target: text}}
+	q.tool.Title, q.tool.Path, q.Reasoning, q.Why = text, text, text, text
+	q.Capabilities = []tool.Capability{{Name: "fs.write", Target: text}, {Name: text, Target: text}}
 	q.Changes = []tool.Change{{Path: text, Before: file("a\n" + text + "\nz"), After: file(text)}}
 	r.question(&q)
-	q.Effect = &tool.Effect{Func: text, Args: tool.NewDict(text, text)}
+	q.Func, q.Args = text, tool.NewDict(text, text)
 	r.question(&q)
 	for i, line := range strings.Split(strings.TrimSuffix(r.String(), "\n"), "\n") {
 		ours := line == "cassidy: may this tool change these files?" || line == "cassidy: may this tool do this?"
@@ -457,9 +458,9 @@ func TestFold(t *testing.T) {
 
 // hostWith returns a host with a risky tool that returns its arguments, and how
 // often it ran.
-func hostWith(t *testing.T, approve runtime.Approve) (*runtime.Host, *int) {
+func hostWith(t *testing.T, approver runtime.Approver) (*runtime.Host, *int) {
 	t.Helper()
-	h, err := runtime.New(&runtime.Options{Approve: approve, WorkDir: "/work"})
+	h, err := runtime.New(&runtime.Options{Approver: approver, WorkDir: "/work"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -491,7 +492,7 @@ func TestApproveThroughHost(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			p := newPerson(tt.says...)
-			h, ran := hostWith(t, askerOf(p, nil).approve)
+			h, ran := hostWith(t, askerOf(p, nil))
 			r, err := h.Call(t.Context(), tool.Call{Tool: "put_note", Args: tool.NewDict("filepath", "a")})
 			got := tool.FormatJSON(r.Value, "")
 			if err != nil {
@@ -552,7 +553,7 @@ func TestApproveEditor(t *testing.T) {
 	}
 	p := newPerson("e\n", "\n", "y\n")
 	q := questionOf(writer(), "filepath", "x\u202ey", "data", []byte{0, 1})
-	q.Tool.AllowExtra = true
+	q.tool.AllowExtra = true
 	t.Setenv("TMPDIR", dir)
 	got, err := askerOf(p, map[string]string{"VISUAL": " ", "EDITOR": editor + " -w"}).approve(t.Context(), q)
 	if err != nil || !got.Yes {
@@ -680,7 +681,7 @@ func TestApproveWithoutTerminal(t *testing.T) {
 	var said bytes.Buffer
 	c := &command{world: &world{in: strings.NewReader("y\ny\ny\n"), out: io.Discard, err: &said,
 		env: func(name string) (string, bool) { return "/home/me/.cassidy", name == "CASSIDY_HOME" }}}
-	h, ran := hostWith(t, newAsker(c).approve)
+	h, ran := hostWith(t, newAsker(c))
 	_, err := c.call(&cli.Context{Context: t.Context()}, h, func(ctx context.Context) (tool.Result, error) {
 		return h.Call(ctx, tool.Call{Tool: "put_note", Args: tool.NewDict("filepath", "a")})
 	})
@@ -708,15 +709,15 @@ func TestApprovalFlags(t *testing.T) {
 	for _, tt := range tests {
 		c := &command{world: &world{in: strings.NewReader("y\n"), out: io.Discard, err: io.Discard,
 			env: func(string) (string, bool) { return "", false }}}
-		var approve runtime.Approve
+		var approver runtime.Approver
 		app := &cli.App{Flags: approvalFlags(), Action: func(ctx *cli.Context) (err error) {
-			approve, err = c.approver(ctx)
+			approver, err = c.chooseApprover(ctx)
 			return err
 		}}
 		if err := app.Run(append([]string{"x"}, tt.args...)); err != nil {
 			t.Fatal(err)
 		}
-		h, ran := hostWith(t, approve)
+		h, ran := hostWith(t, approver)
 		_, err := h.Call(t.Context(), tool.Call{Tool: "put_note", Args: tool.NewDict("filepath", "a")})
 		got := ""
 		if err != nil {
@@ -768,7 +769,7 @@ func askProcess() int {
 			return 99
 		}
 	}
-	h, err := runtime.New(&runtime.Options{Approve: a.approve})
+	h, err := runtime.New(&runtime.Options{Approver: a})
 	if err == nil {
 		err = h.Register(writer(), func(context.Context, *tool.Dict) (tool.Value, error) { return "it ran", nil })
 	}

@@ -23,22 +23,23 @@ func (a *asker) present() bool {
 	return t != nil
 }
 
-// answer is the asker's [runtime.Ask]. That nobody answers parks a run that can
-// wait: no flag answers in his place.
-func (a *asker) answer(ctx context.Context, q runtime.Asked) (tool.Value, error) {
+// Ask implements [runtime.Asker]. That nobody answers parks a run that can wait: no
+// flag answers in place of a person.
+func (a *asker) Ask(ctx context.Context, q runtime.Question) (runtime.Answer, error) {
 	end, err := a.begin(ctx)
 	if err != nil {
-		return nil, err
+		return runtime.Answer{}, err
 	}
 	defer end()
 	if a.term == nil {
-		return nil, unanswered("there is no terminal to ask on")
+		return runtime.Answer{}, unanswered("there is no terminal to ask on")
 	}
-	a.page(!q.Confirm, func(r *review) { r.asked(&q) })
-	if q.Confirm {
-		return a.yesOrNo(ctx, &q)
+	isText := q.Kind == tool.QuestionAsk
+	a.page(isText, func(r *review) { r.asked(&q) })
+	if isText {
+		return a.text(ctx)
 	}
-	return a.text(ctx)
+	return a.yesOrNo(ctx, &q)
 }
 
 func unanswered(why string) error {
@@ -47,18 +48,18 @@ func unanswered(why string) error {
 
 // yesOrNo reads what the person says, until that is yes or no: an empty line is
 // neither.
-func (a *asker) yesOrNo(ctx context.Context, q *runtime.Asked) (tool.Value, error) {
+func (a *asker) yesOrNo(ctx context.Context, q *runtime.Question) (runtime.Answer, error) {
 	for tries := 0; tries < askTries; {
 		a.prompt("[y]es [n]o [v]iew ?")
 		line, err := a.term.line(ctx)
 		if err != nil {
-			return nil, a.left(ctx)
+			return runtime.Answer{}, a.left(ctx)
 		}
 		switch strings.ToLower(strings.TrimSpace(line)) {
 		case "y", "yes":
-			return true, nil
+			return runtime.Answer{Yes: true}, nil
 		case "n", "no":
-			return false, nil
+			return runtime.Answer{}, nil
 		case "v", "view":
 			a.page(true, func(r *review) { r.asked(q) })
 		default:
@@ -66,23 +67,23 @@ func (a *asker) yesOrNo(ctx context.Context, q *runtime.Asked) (tool.Value, erro
 			a.term.print("  y or n; v shows all of the question; Ctrl-C ends the whole run\n")
 		}
 	}
-	return nil, unanswered("nobody said yes or no")
+	return runtime.Answer{}, unanswered("nobody said yes or no")
 }
 
 // text reads a line, which may be empty.
-func (a *asker) text(ctx context.Context) (tool.Value, error) {
+func (a *asker) text(ctx context.Context) (runtime.Answer, error) {
 	for range askTries {
 		a.prompt("your answer, in a line ?")
 		line, err := a.term.line(ctx)
 		if err != nil {
-			return nil, a.left(ctx)
+			return runtime.Answer{}, a.left(ctx)
 		}
 		if validText(line) {
-			return line, nil
+			return runtime.Answer{Value: line}, nil
 		}
 		a.term.print("  that is not UTF-8 text\n")
 	}
-	return nil, unanswered("what was typed is not UTF-8 text")
+	return runtime.Answer{}, unanswered("what was typed is not UTF-8 text")
 }
 
 // left is why there is no line: the run is over, or the person has gone.
@@ -95,17 +96,18 @@ func (a *asker) left(ctx context.Context) error {
 
 // asked writes a question. Where it is whether to do a thing again, that comes
 // first.
-func (r *review) asked(q *runtime.Asked) {
+func (r *review) asked(q *runtime.Question) {
 	head := "a question for you"
-	if q.Unknown != nil {
+	unknown := q.Kind == tool.QuestionUnknown
+	if unknown {
 		head = "is this to be done again?"
 	}
 	r.WriteString("cassidy: " + r.paint(bold, head) + "\n")
-	r.row("asked by", q.By)
+	r.row("asked by", q.Tool)
 	r.row("run", q.Run)
-	if q.Unknown != nil {
-		r.row("began", q.Unknown.Func+" with")
-		r.json(q.Unknown.Args)
+	if unknown {
+		r.row("began", q.Func+" with")
+		r.json(q.Args)
 		r.row("but", "the run broke off meanwhile: it may have been done, or not")
 		r.row("yes", "does it again")
 	}

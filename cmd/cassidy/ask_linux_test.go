@@ -8,6 +8,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/cassidy-run/cassidy/runtime"
+	"github.com/cassidy-run/cassidy/runtime/tool"
 )
 
 // TestAskOnTerminal checks that on a terminal a person is asked, whatever the
@@ -17,13 +18,13 @@ func TestAskOnTerminal(t *testing.T) {
 		person, program := openPTY(t)
 		c := &command{world: &world{in: program, out: io.Discard, err: program, env: func(string) (string, bool) { return "", false }}}
 		app := &cli.App{Flags: approvalFlags(), Action: func(ctx *cli.Context) error {
-			_, err := c.approver(ctx)
+			_, err := c.chooseApprover(ctx)
 			return err
 		}}
 		if err := app.Run(append([]string{"x"}, args...)); err != nil {
 			t.Fatal(err)
 		}
-		if c.ask == nil {
+		if c.asker == nil {
 			t.Fatalf("with %q there is nobody to ask", args)
 		}
 		if _, err := io.WriteString(person, "too early\n"); err != nil {
@@ -31,8 +32,8 @@ func TestAskOnTerminal(t *testing.T) {
 		}
 		said := make(chan string)
 		go func() {
-			v, err := c.ask(t.Context(), runtime.Asked{By: "choose", Text: "Which?"})
-			text, _ := v.(string)
+			v, err := c.asker.Ask(t.Context(), runtime.Question{Kind: tool.QuestionAsk, Tool: "choose", Text: "Which?"})
+			text, _ := v.Value.(string)
 			if err != nil {
 				text = err.Error()
 			}

@@ -13,6 +13,14 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/tool"
 )
 
+// kindOf is the kind of a question for yes or no, or for a text.
+func kindOf(confirm bool) tool.QuestionKind {
+	if confirm {
+		return tool.QuestionConfirm
+	}
+	return tool.QuestionAsk
+}
+
 func TestAskAnswers(t *testing.T) {
 	tests := []struct {
 		name    string
@@ -41,12 +49,16 @@ func TestAskAnswers(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			p := newPerson(tt.says...)
-			got, err := askerOf(p, nil).answer(t.Context(), runtime.Asked{By: "choose", Text: "Which?", Confirm: tt.confirm})
-			if err != nil && got == nil {
-				got = tool.KindOf(err)
+			got, err := askerOf(p, nil).Ask(t.Context(), runtime.Question{Kind: kindOf(tt.confirm), Tool: "choose", Text: "Which?"})
+			var value tool.Value = got.Yes
+			switch {
+			case err != nil:
+				value = tool.KindOf(err)
+			case !tt.confirm:
+				value = got.Value
 			}
-			if got != tt.want {
-				t.Errorf("answer = %v, %v, want %v", got, err, tt.want)
+			if value != tt.want {
+				t.Errorf("answer = %v, %v, want %v", value, err, tt.want)
 			}
 			if n := p.prompts(); n != tt.prompts {
 				t.Errorf("asked %d times, want %d:\n%s", n, tt.prompts, p.shown.String())
@@ -59,23 +71,23 @@ func TestAskPages(t *testing.T) {
 	long := strings.Repeat("long ", 1000) + "END"
 	tests := []struct {
 		name string
-		q    runtime.Asked
+		q    runtime.Question
 		want string
 	}{
-		{"a text", runtime.Asked{By: "choose", Text: "Which of these?\n\x1b[2J1 or 2"}, `
+		{"a text", runtime.Question{Kind: tool.QuestionAsk, Tool: "choose", Text: "Which of these?\n\x1b[2J1 or 2"}, `
 cassidy: a question for you
   asked by  choose
   │ Which of these?
   │ ⟨U+001B⟩[2J1 or 2
 cassidy: your answer, in a line ? `},
-		{"a yes", runtime.Asked{Run: "r1", By: "the workflow nightly", Text: "Go on?", Confirm: true}, `
+		{"a yes", runtime.Question{Kind: tool.QuestionConfirm, Run: "r1", Tool: "the workflow nightly", Text: "Go on?"}, `
 cassidy: a question for you
   asked by  the workflow nightly
   run       r1
   │ Go on?
 cassidy: [y]es [n]o [v]iew ? `},
-		{"an unknown outcome", runtime.Asked{Run: "r1", By: "notify", Text: "Send it again?", Confirm: true,
-			Unknown: &tool.Effect{Func: "http.post", Args: tool.NewDict("url", "https://example.com", "body", "hi")}}, `
+		{"an unknown outcome", runtime.Question{Kind: tool.QuestionUnknown, Run: "r1", Tool: "notify", Text: "Send it again?",
+			Func: "http.post", Args: tool.NewDict("url", "https://example.com", "body", "hi")}, `
 cassidy: is this to be done again?
   asked by  notify
   run       r1
@@ -88,7 +100,7 @@ cassidy: [y]es [n]o [v]iew ? `},
 	}
 	for _, tt := range tests {
 		p := newPerson("n\n")
-		if _, err := askerOf(p, nil).answer(t.Context(), tt.q); err != nil {
+		if _, err := askerOf(p, nil).Ask(t.Context(), tt.q); err != nil {
 			t.Fatal(err)
 		}
 		if diff := cmp.Diff(tt.want, p.shown.String()); diff != "" {
@@ -96,8 +108,8 @@ cassidy: [y]es [n]o [v]iew ? `},
 		}
 	}
 	p := newPerson("v\n", "n\n")
-	q := runtime.Asked{Text: "Again?", Confirm: true, Unknown: &tool.Effect{Func: "shell.run", Args: tool.NewDict("argv", long)}}
-	if _, err := askerOf(p, nil).answer(t.Context(), q); err != nil {
+	q := runtime.Question{Kind: tool.QuestionUnknown, Text: "Again?", Func: "shell.run", Args: tool.NewDict("argv", long)}
+	if _, err := askerOf(p, nil).Ask(t.Context(), q); err != nil {
 		t.Fatal(err)
 	}
 	before, after, _ := strings.Cut(p.shown.String(), " ? ")
@@ -110,9 +122,9 @@ cassidy: [y]es [n]o [v]iew ? `},
 // says, nor steer the terminal.
 func TestAskHostile(t *testing.T) {
 	for _, text := range hostile {
-		for _, unknown := range []*tool.Effect{nil, {Func: text, Args: tool.NewDict(text, text)}} {
+		for _, kind := range []tool.QuestionKind{tool.QuestionConfirm, tool.QuestionUnknown} {
 			r := review{paint: func(_, text string) string { return text }, width: 80, all: true}
-			r.asked(&runtime.Asked{Run: text, By: text, Text: text, Confirm: true, Unknown: unknown})
+			r.asked(&runtime.Question{Kind: kind, Run: text, Tool: text, Text: text, Func: text, Args: tool.NewDict(text, text)})
 			lines := strings.Split(strings.TrimSuffix(r.String(), "\n"), "\n")
 			for i, line := range lines {
 				if i > 0 && !strings.HasPrefix(line, "  ") {
@@ -135,12 +147,12 @@ func TestAskInterrupted(t *testing.T) {
 			<-p.asked
 			cancel()
 		}()
-		if _, err := askerOf(p, nil).answer(ctx, runtime.Asked{Text: "?", Confirm: confirm}); err != context.Canceled {
+		if _, err := askerOf(p, nil).Ask(ctx, runtime.Question{Kind: kindOf(confirm), Text: "?"}); err != context.Canceled {
 			t.Errorf("after Ctrl-C the answer is %v, want that it was canceled", err)
 		}
 		close(p.typed)
 		a := askerOf(newPerson("y\n"), nil)
-		if _, err := a.answer(ctx, runtime.Asked{Text: "?", Confirm: confirm}); err != context.Canceled || len(a.turn) > 0 {
+		if _, err := a.Ask(ctx, runtime.Question{Kind: kindOf(confirm), Text: "?"}); err != context.Canceled || len(a.turn) > 0 {
 			t.Errorf("in a run that is over the answer is %v, and the terminal taken %d times", err, len(a.turn))
 		}
 	}
@@ -152,16 +164,16 @@ func TestAskNobody(t *testing.T) {
 	for _, args := range [][]string{nil, {"--yes"}, {"--deny"}} {
 		c := &command{world: &world{in: strings.NewReader("y\n"), out: io.Discard, err: io.Discard, env: func(string) (string, bool) { return "", false }}}
 		app := &cli.App{Flags: approvalFlags(), Action: func(ctx *cli.Context) error {
-			_, err := c.approver(ctx)
+			_, err := c.chooseApprover(ctx)
 			return err
 		}}
 		if err := app.Run(append([]string{"x"}, args...)); err != nil {
 			t.Fatal(err)
 		}
-		if c.ask != nil {
+		if c.asker != nil {
 			t.Errorf("with %q there is somebody to ask", args)
 		}
-		if _, err := newAsker(c).answer(t.Context(), runtime.Asked{Text: "?"}); tool.KindOf(err) != tool.Parked {
+		if _, err := newAsker(c).Ask(t.Context(), runtime.Question{Kind: tool.QuestionAsk, Text: "?"}); tool.KindOf(err) != tool.Parked {
 			t.Errorf("with %q the answer is %v, want that there is none", args, err)
 		}
 	}

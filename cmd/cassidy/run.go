@@ -45,11 +45,11 @@ func workflowCommand(c *command) *cli.Command {
 func (c *command) parking(do func(ctx *cli.Context, h *runtime.Host) error) cli.ActionFunc {
 	return func(ctx *cli.Context) error {
 		var err error
-		if c.approve, err = c.approver(ctx); err != nil {
+		if c.approver, err = c.chooseApprover(ctx); err != nil {
 			return err
 		}
 		if !ctx.Bool("yes") && !ctx.Bool("deny") && openTerminal(c, c.inputRead) == nil {
-			c.approve = nil
+			c.approver = nil
 		}
 		return c.withHost(do)(ctx)
 	}

@@ -64,14 +64,14 @@ func (c *command) answerRun(ctx *cli.Context, j *history.Journal, goesOn bool) (
 	if err := j.Answer(ctx.Context, r.ID, q.Place, q.N, answer); err != nil {
 		return "", hintForKind(err, r.ID, q)
 	}
-	q.Answer = &answer
+	q.Answer = &history.Answered{Answer: answer}
 	said := visibleLine(answerText(q))
 	switch {
 	case goesOn:
 		c.note("answered %s: %s", said, oneLine(q.Text))
 		return r.ID, nil
 	case c.json:
-		return r.ID, c.printJSON(tool.NewDict("id", r.ID, "question_id", q.ID(), "place", q.Place.String(), "question", q.Text,
+		return r.ID, c.printJSON(tool.NewDict("id", r.ID, "question_id", q.ID, "place", q.Place.String(), "question", q.Text,
 			"answer", answerValue(q), "why", answer.Why, "by", answer.By, "always", answer.Always, "args", orNothing(answer.Args)))
 	}
 	c.print("answered " + said + ": " + visibleLine(oneLine(q.Text)) + "\n")
@@ -80,8 +80,8 @@ func (c *command) answerRun(ctx *cli.Context, j *history.Journal, goesOn bool) (
 }
 
 // hintForKind adds to the error of an answer of the wrong kind what to type.
-func hintForKind(err error, run string, q *history.Question) error {
-	if e := tool.ErrorOf(err, tool.Failed); e.Kind == tool.Invalid && e.Hint == "" {
+func hintForKind(err error, run string, q *history.Asked) error {
+	if e := tool.ErrorOf(err, tool.Failed); e.Kind == tool.Invalid {
 		return e.WithHint("%s", answerHint(run, q))
 	}
 	return err
@@ -89,7 +89,7 @@ func hintForKind(err error, run string, q *history.Question) error {
 
 // askedQuestion finds the question that words name: ID [STEP], where ID is that
 // of a run or of a question.
-func askedQuestion(ctx context.Context, j *history.Journal, words []string) (*history.Run, *history.Question, error) {
+func askedQuestion(ctx context.Context, j *history.Journal, words []string) (*history.Run, *history.Asked, error) {
 	id, step, n := words[0], "", 0
 	if strings.Contains(id, ":") {
 		run, at, number, err := history.ParseQuestionID(id)
@@ -121,7 +121,7 @@ func askedQuestion(ctx context.Context, j *history.Journal, words []string) (*hi
 }
 
 // chooseQuestion returns the open question at a step; "" means the only one.
-func chooseQuestion(r *history.Run, open []history.Question, step string, n int) (*history.Question, error) {
+func chooseQuestion(r *history.Run, open []history.Asked, step string, n int) (*history.Asked, error) {
 	for i := range open {
 		if q := &open[i]; q.Place.String() == step && (n == 0 || n == q.N) {
 			return q, nil
@@ -147,12 +147,12 @@ func chooseQuestion(r *history.Run, open []history.Question, step string, n int)
 }
 
 // readAnswer reads what is answered, and returns the words besides: ID [STEP].
-func (c *command) readAnswer(ctx *cli.Context) (a history.Answer, rest []string, err error) {
+func (c *command) readAnswer(ctx *cli.Context) (a tool.Answer, rest []string, err error) {
 	said, rest, err := c.readSaid(ctx)
 	if err != nil {
 		return a, nil, err
 	}
-	a = history.Answer{Why: ctx.String("why"), By: ctx.String("by"), Always: ctx.Bool("always")}
+	a = tool.Answer{Why: ctx.String("why"), By: ctx.String("by"), Always: ctx.Bool("always")}
 	if yes, ok := said.(bool); ok {
 		a.Yes = yes
 	} else {
@@ -206,7 +206,7 @@ func (c *command) readSaid(ctx *cli.Context) (said tool.Value, rest []string, er
 // A wait is what a run waits for: answers, or a time.
 type wait struct {
 	run       string
-	questions []history.Question
+	questions []history.Asked
 	until     time.Time // of a sleep; else zero
 	err       error     // of reading it
 }
@@ -263,12 +263,12 @@ func (w *wait) sent(at tool.Place) (lines []string) {
 }
 
 // questionLine says on a line what a question waits for.
-func questionLine(q *history.Question) string {
+func questionLine(q *history.Asked) string {
 	rest := " at step " + q.Place.String() + ": " + oneLine(q.Text)
 	switch {
 	case q.Answer != nil:
 		return "was answered " + answerText(q) + rest
-	case q.Kind == history.QuestionAsk:
+	case q.Kind == tool.QuestionAsk:
 		return "waits for an answer" + rest
 	}
 	return "waits for yes or no" + rest
@@ -282,7 +282,7 @@ func (w *wait) todo() string {
 	case len(w.questions) == 0:
 		return "to continue then: cassidy runs resume " + w.run
 	}
-	var open *history.Question
+	var open *history.Asked
 	for i := range w.questions {
 		if q := &w.questions[i]; q.Answer == nil && open == nil {
 			open = q
@@ -297,8 +297,8 @@ func (w *wait) todo() string {
 }
 
 // answerHint says how a question is answered.
-func answerHint(run string, q *history.Question) string {
-	if q.Kind == history.QuestionAsk {
+func answerHint(run string, q *history.Asked) string {
+	if q.Kind == tool.QuestionAsk {
 		return "cassidy runs answer " + run + ` --text "…"`
 	}
 	return "cassidy runs answer " + run + " yes|no"
@@ -327,9 +327,9 @@ func (w *wait) dict() *tool.Dict {
 }
 
 // questionDict is a question as programs get it.
-func questionDict(q *history.Question) *tool.Dict {
-	d := tool.NewDict("id", q.ID(), "place", q.Place.String(), "kind", string(q.Kind), "text", q.Text, "confirm", q.Kind != history.QuestionAsk,
-		"asked", stamp(q.Asked), "data", orNothing(q.Data), "answer", nil)
+func questionDict(q *history.Asked) *tool.Dict {
+	d := tool.NewDict("id", q.ID, "place", q.Place.String(), "kind", string(q.Kind), "text", q.Text, "confirm", q.Kind != tool.QuestionAsk,
+		"asked", stamp(q.Asked), "data", questionData(q), "answer", nil)
 	if a := q.Answer; a != nil {
 		d.Put("answer", answerValue(q))
 		d.Put("answered", stamp(a.At))
@@ -341,16 +341,72 @@ func questionDict(q *history.Question) *tool.Dict {
 	return d
 }
 
+// questionData is what is shown with a question, as programs get it. The changes
+// are there in hashes, by path, and as files with their contents.
+func questionData(q *history.Asked) tool.Value {
+	d := &tool.Dict{}
+	for name, v := range q.Data.All() {
+		d.Put(name.(string), v)
+	}
+	for _, part := range []struct{ name, text string }{{"tool", q.Tool}, {"func", q.Func}, {"why", q.Why}, {"reasoning", q.Reasoning}} {
+		if part.text != "" {
+			d.Put(part.name, part.text)
+		}
+	}
+	if q.Args != nil {
+		d.Put("args", q.Args)
+	}
+	if len(q.Capabilities) > 0 {
+		texts := make(tool.List, len(q.Capabilities))
+		for i, c := range q.Capabilities {
+			texts[i] = c.String()
+		}
+		d.Put("capabilities", texts)
+	}
+	if len(q.Changes) > 0 {
+		hashes, files := &tool.Dict{}, tool.List{}
+		for _, c := range q.Changes {
+			hashes.Put(c.Path, tool.NewDict("before", stateWord(&c.Before), "after", stateWord(&c.After)))
+			files = append(files, tool.NewDict("path", c.Path, "before", stateData(&c.Before), "after", stateData(&c.After), "diff", c.Diff))
+		}
+		d.Put("changes", hashes)
+		d.Put("files", files)
+	}
+	if d.Len() == 0 {
+		return nil
+	}
+	return d
+}
+
+// stateWord names what is at a path: "", "dir", or the hash of a file.
+func stateWord(s *tool.FileState) string {
+	switch {
+	case !s.Exists:
+		return ""
+	case s.Dir:
+		return "dir"
+	}
+	return s.Hash
+}
+
+// stateData is the content of a file, or nil where it was not kept.
+func stateData(s *tool.FileState) tool.Value {
+	if s.Data == nil && (!s.Exists || s.Dir || s.Hash != tool.HashBytes(nil)) {
+		return nil
+	}
+	return s.Data
+}
+
 // answerValue is an answer as a bool or a text.
-func answerValue(q *history.Question) tool.Value {
-	if q.Kind == history.QuestionAsk {
+func answerValue(q *history.Asked) tool.Value {
+	if q.Kind == tool.QuestionAsk {
 		return q.Answer.Value
 	}
 	return q.Answer.Yes
 }
 
 // answerText is an answer as it was typed.
-func answerText(q *history.Question) string {
+func answerText(q *history.Asked) string {
 	text := valueText(answerValue(q))
 	if q.Answer != nil && q.Answer.Args != nil {
 		text += ", with " + q.Answer.Args.String()

@@ -51,20 +51,20 @@ func TestRunsAnswer(t *testing.T) {
 			h := newRunsHome(t)
 			two := h.place("2")
 			h.ended("ended")
-			h.parked("sure", history.Question{Place: two, Kind: history.QuestionConfirm, Text: "Sure?"})
-			h.parked("who", history.Question{Place: two, Kind: history.QuestionAsk, Text: "Who?"})
-			h.parked("told", history.Question{Place: two, Kind: history.QuestionConfirm, Text: "Sure?"})
-			h.answers("told", history.Answer{Yes: true})
+			h.parked("sure", history.Asked{Place: two, Question: tool.Question{Kind: tool.QuestionConfirm, Text: "Sure?"}})
+			h.parked("who", history.Asked{Place: two, Question: tool.Question{Kind: tool.QuestionAsk, Text: "Who?"}})
+			h.parked("told", history.Asked{Place: two, Question: tool.Question{Kind: tool.QuestionConfirm, Text: "Sure?"}})
+			h.answers("told", tool.Answer{Yes: true})
 			l, err := h.j.Resume(context.Background(), "told")
 			h.check(err)
 			_, err = l.Answer(context.Background(), two, 1)
 			h.check(err)
 			h.check(l.Park(context.Background(), "question", time.Time{}))
 			h.asleep("asleep", "2", time.Now().Add(time.Hour))
-			h.parked("several", history.Question{Place: two, Kind: history.QuestionConfirm, Text: "Sure?"})
+			h.parked("several", history.Asked{Place: two, Question: tool.Question{Kind: tool.QuestionConfirm, Text: "Sure?"}})
 			l, err = h.j.Resume(context.Background(), "several")
 			h.check(err)
-			_, err = l.Ask(context.Background(), history.Question{Place: h.place("3.1"), Kind: history.QuestionAsk, Text: "Who?"})
+			_, err = l.Ask(context.Background(), history.Asked{Place: h.place("3.1"), Question: tool.Question{Kind: tool.QuestionAsk, Text: "Who?"}})
 			h.check(err)
 			h.check(l.Close())
 			h.check(h.begin("going").Close())
@@ -89,7 +89,7 @@ func TestRunsAnswer(t *testing.T) {
 		})
 	}
 	h := newRunsHome(t)
-	h.parked("r", history.Question{Place: h.place("2"), Kind: history.QuestionConfirm, Text: "Sure?"})
+	h.parked("r", history.Asked{Place: h.place("2"), Question: tool.Question{Kind: tool.QuestionConfirm, Text: "Sure?"}})
 	if stdout, _, code := h.cassidy("", "--json", "runs", "answer", "r", "yes"); code != 0 || !strings.HasPrefix(stdout, `{"id":"r","question_id":"r:2:1","place":"2","question":"Sure?","answer":true,`) {
 		t.Errorf("as JSON: exit %d, %s", code, stdout)
 	}
@@ -99,7 +99,7 @@ func TestRunsAnswer(t *testing.T) {
 // such a one.
 func TestRunsAnswerResumes(t *testing.T) {
 	h := newRunsHome(t)
-	h.parked("r", history.Question{Place: h.place("2"), Kind: history.QuestionConfirm, Text: "Sure?"})
+	h.parked("r", history.Asked{Place: h.place("2"), Question: tool.Question{Kind: tool.QuestionConfirm, Text: "Sure?"}})
 	h.close()
 	var out, errs bytes.Buffer
 	c := &command{world: &world{in: strings.NewReader(""), out: &out, err: &errs, env: h.env}}

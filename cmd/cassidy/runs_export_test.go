@@ -175,7 +175,7 @@ func TestRunsExport(t *testing.T) {
 	h.intend(l, "4", "fs.list", nil)
 	h.check(l.End(ctx, "", tool.Outcome{Value: tool.Tuple{int64(1) << 60, "x"}}, nil))
 	h.ended("task")
-	h.parked("parked", history.Question{Place: h.place("2"), Kind: history.QuestionConfirm, Text: "Sure?"})
+	h.parked("parked", history.Asked{Place: h.place("2"), Question: tool.Question{Kind: tool.QuestionConfirm, Text: "Sure?"}})
 
 	want := `{"version":1,
 "run":{"id":"w","kind":"run","title":"copy","options":{"model":""}},

@@ -333,7 +333,7 @@ func shownOf(e *history.Entry, run history.State, tokens tokenCount) shownStep {
 		s.mark = stepDone
 	case (isOpen(e) || e.Func == "time.sleep") && !run.Ended():
 		s.mark, s.said = stepWaits, ""
-	case isOpen(e) && e.Questions[len(e.Questions)-1].Kind != history.QuestionUnknown:
+	case isOpen(e) && e.Questions[len(e.Questions)-1].Kind != tool.QuestionUnknown:
 		s.mark, s.said = stepFailed, "nobody answered"
 	case e.Unknown():
 		s.mark, s.said = stepUnknown, "it began, and nothing is known of its end"
@@ -371,16 +371,16 @@ func isOpen(e *history.Entry) bool {
 func questionLines(e *history.Entry, asks, settled bool) (lines []string) {
 	for i := range e.Questions {
 		q := &e.Questions[i]
-		own := asks && (q.Kind == history.QuestionAsk || q.Kind == history.QuestionConfirm)
+		own := asks && (q.Kind == tool.QuestionAsk || q.Kind == tool.QuestionConfirm)
 		why := ""
 		if q.Answer != nil && q.Answer.Why != "" {
 			why = ": " + oneLine(q.Answer.Why)
 		}
 		switch {
-		case q.Kind == history.QuestionApproval && q.Answer != nil && q.Answer.Yes:
+		case q.Kind == tool.QuestionApproval && q.Answer != nil && q.Answer.Yes:
 			lines = append(lines, "approved"+why)
 			continue
-		case q.Kind == history.QuestionApproval && q.Answer != nil:
+		case q.Kind == tool.QuestionApproval && q.Answer != nil:
 			lines = append(lines, "refused"+why)
 			continue
 		case !own:
@@ -566,7 +566,7 @@ func shellWords(args, out *tool.Dict) stepWords {
 func humanWords(e *history.Entry, name string) stepWords {
 	w := stepWords{what: e.Func + callArgs(e.Args), result: e.Outcome.Value, asks: true}
 	for i := range e.Questions {
-		if q := &e.Questions[i]; q.Kind != history.QuestionApproval {
+		if q := &e.Questions[i]; q.Kind != tool.QuestionApproval {
 			w.what = name + ": " + oneLine(q.Text)
 		}
 	}

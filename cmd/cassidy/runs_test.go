@@ -73,7 +73,7 @@ func (h *runsHome) ended(id string) {
 }
 
 // parked makes a run that has parked with a question.
-func (h *runsHome) parked(id string, q history.Question) {
+func (h *runsHome) parked(id string, q history.Asked) {
 	h.Helper()
 	l := h.begin(id)
 	_, err := l.Ask(context.Background(), q)
@@ -91,7 +91,7 @@ func (h *runsHome) asleep(id, at string, until time.Time) {
 }
 
 // answers answers the only question of a run.
-func (h *runsHome) answers(run string, a history.Answer) {
+func (h *runsHome) answers(run string, a tool.Answer) {
 	h.Helper()
 	open, err := h.j.Questions(context.Background(), run)
 	h.check(err)
@@ -151,7 +151,7 @@ func TestRunsShow(t *testing.T) {
 	h.did(l, "1", "agent.limits", nil, tool.NewDict("tools", 3), nil)
 	h.did(l, "2", "agent.ask", tool.NewDict("message", "go"), tool.NewDict("text", "\n I write.\nMore.", "iteration", 1, "input_tokens", 1200, "output_tokens", 34), nil)
 	h.did(l, "3.1", "fs.exists", tool.NewDict("path", "a.txt"), false, nil)
-	h.check(l.Answered(ctx, history.Question{Place: h.place("3.2"), Kind: history.QuestionApproval, Text: "May it?"}, history.Answer{Yes: true, Why: "a rule allows it"}))
+	h.check(l.Answered(ctx, history.Asked{Place: h.place("3.2"), Question: tool.Question{Kind: tool.QuestionApproval, Text: "May it?"}}, tool.Answer{Yes: true, Why: "a rule allows it"}))
 	h.did(l, "3.2", "fs.commit", &tool.Dict{}, tool.List{
 		tool.NewDict("path", "a.txt", "kind", "file", "action", "created", "bytes", 1229),
 		tool.NewDict("path", "b", "kind", "dir", "action", "removed", "bytes", 0),
@@ -166,7 +166,7 @@ func TestRunsShow(t *testing.T) {
 	h.did(l, "10", "human.ask", tool.NewDict("question", "Who?"), "Ann", nil)
 	h.did(l, "11", "time.sleep", tool.NewDict("seconds", 90), nil, nil)
 	h.did(l, "12", "fs.read", tool.NewDict("path", "a\x1b[2Jb\u202e.txt"), nil, tool.Errorf(tool.NotFound, "there is no \x1b[31ma"))
-	h.check(l.Answered(ctx, history.Question{Place: h.place("13"), Kind: history.QuestionApproval, Text: "May it?"}, history.Answer{Why: "not now"}))
+	h.check(l.Answered(ctx, history.Asked{Place: h.place("13"), Question: tool.Question{Kind: tool.QuestionApproval, Text: "May it?"}}, tool.Answer{Why: "not now"}))
 	h.did(l, "14", "agent.ask", tool.NewDict("message", ""), tool.NewDict("text", "Done.", "iteration", 2, "input_tokens", 100, "output_tokens", 2), nil)
 	h.intend(l, "15", "agent.call", decision)
 	h.did(l, "15.1", "fs.stat", tool.NewDict("path", "a"), nil, nil)
@@ -232,10 +232,10 @@ func TestRunsShowJSON(t *testing.T) {
 	h.did(l, "1", "agent.ask", nil, tool.NewDict("text", "Hello", "input_tokens", 7, "output_tokens", 8), nil)
 	h.did(l, "2", "f.odd", nil, tool.List{infinity()}, nil)
 	h.check(l.Note(context.Background(), h.place("3"), tool.NewDict("decision", "denied")))
-	_, err := l.Ask(context.Background(), history.Question{Place: h.place("3"), Kind: history.QuestionConfirm, Text: "Go?"})
+	_, err := l.Ask(context.Background(), history.Asked{Place: h.place("3"), Question: tool.Question{Kind: tool.QuestionConfirm, Text: "Go?"}})
 	h.check(err)
 	h.check(l.Park(context.Background(), "question", time.Time{}))
-	h.answers("one", history.Answer{Yes: true, Why: "it is time", By: "Ann"})
+	h.answers("one", tool.Answer{Yes: true, Why: "it is time", By: "Ann"})
 
 	stdout, _, code := h.cassidy("", "--json", "runs", "show", "one")
 	var got struct {
@@ -283,10 +283,10 @@ func TestRunsShowStep(t *testing.T) {
 	h := newRunsHome(t)
 	l := h.begin("one")
 	ctx := context.Background()
-	h.check(l.Answered(ctx, history.Question{Place: h.place("3.1"), Kind: history.QuestionApproval, Text: "May it?"}, history.Answer{Yes: true, Why: "it is needed", By: "Ann"}))
+	h.check(l.Answered(ctx, history.Asked{Place: h.place("3.1"), Question: tool.Question{Kind: tool.QuestionApproval, Text: "May it?"}}, tool.Answer{Yes: true, Why: "it is needed", By: "Ann"}))
 	h.check(l.Intend(ctx, history.Intent{Place: h.place("3.1"), Func: "fs.write", Args: tool.NewDict("path", "a", "content", "one\nstep 9\n"),
 		Kind: tool.Write, Change: tool.NewDict("a", tool.NewDict("before", "", "after", "abc"))}))
-	h.check(l.Answered(ctx, history.Question{Place: h.place("3.1"), Kind: history.QuestionUnknown, Text: "Really?\x1b[1A"}, history.Answer{}))
+	h.check(l.Answered(ctx, history.Asked{Place: h.place("3.1"), Question: tool.Question{Kind: tool.QuestionUnknown, Text: "Really?\x1b[1A"}}, tool.Answer{}))
 	h.check(l.Settle(ctx, h.place("3.1"), tool.Outcome{}, tool.Errorf(tool.Denied, "no").WithHint("ask again")))
 	h.check(l.Close())
 	stdout, _, code := h.cassidy("", "runs", "show", "one", "--step", "3.1")
@@ -338,20 +338,20 @@ func TestRunsWaiting(t *testing.T) {
 	until := time.Date(2031, 2, 3, 4, 5, 6, 0, time.Local)
 	for _, tt := range []struct {
 		name     string
-		question history.Question
+		question history.Asked
 		answer   any    // or when a sleep ends
 		line     string // of the list
 		page     string // the end of the page
 		step     string
 	}{
-		{"yes or no", history.Question{Kind: history.QuestionConfirm, Text: "Delete\nit?"}, nil, "… waits for yes or no at step 2.1: Delete it?",
+		{"yes or no", history.Asked{Question: tool.Question{Kind: tool.QuestionConfirm, Text: "Delete\nit?"}}, nil, "… waits for yes or no at step 2.1: Delete it?",
 			"waits    waits for yes or no at step 2.1\n  Delete\n  it?\n  cassidy runs answer r yes|no\n", "question: Delete it?\n"},
-		{"a text", history.Question{Kind: history.QuestionAsk, Text: "Who?", Data: tool.NewDict("files", tool.List{tool.NewDict("path", "a.txt", "after", []byte("new\n"))},
-			"changes", tool.NewDict("a.txt", tool.NewDict("before", "", "after", "1")))}, nil, "… waits for an answer at step 2.1: Who?",
+		{"a text", history.Asked{Question: tool.Question{Kind: tool.QuestionAsk, Text: "Who?",
+			Changes: []tool.Change{{Path: "a.txt", After: tool.FileState{Exists: true, Data: []byte("new\n"), Hash: "1"}}}}}, nil, "… waits for an answer at step 2.1: Who?",
 			"  Who?\n  new       a.txt\n  │ @@ line 1 @@\n  │ +new\n  cassidy runs answer r --text \"…\"\n", "question: Who?\n"},
-		{"a time", history.Question{}, until, "… sleeps until 2031-02-03 04:05:06",
+		{"a time", history.Asked{}, until, "… sleeps until 2031-02-03 04:05:06",
 			"sleeps until 2031-02-03 04:05:06\n  to continue then: cassidy runs resume r\n", "sleep 9s until 2031-02-03 04:05:06\n"},
-		{"nothing any more", history.Question{Kind: history.QuestionAsk, Text: "Who?"}, "Ann", "… was answered Ann at step 2.1: Who?", "  Who?\n  cassidy runs resume r\n", "question: Who?\n        ↳ answered: Ann\n"},
+		{"nothing any more", history.Asked{Question: tool.Question{Kind: tool.QuestionAsk, Text: "Who?"}}, "Ann", "… was answered Ann at step 2.1: Who?", "  Who?\n  cassidy runs resume r\n", "question: Who?\n        ↳ answered: Ann\n"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			h := newRunsHome(t)
@@ -364,7 +364,7 @@ func TestRunsWaiting(t *testing.T) {
 				h.asleep("r", "2.1", answer)
 			case string:
 				h.parked("r", tt.question)
-				h.answers("r", history.Answer{Value: answer})
+				h.answers("r", tool.Answer{Value: answer})
 			default:
 				h.parked("r", tt.question)
 			}
@@ -466,7 +466,7 @@ func TestRunsDamaged(t *testing.T) {
 func TestRunsCancel(t *testing.T) {
 	h := newRunsHome(t)
 	h.ended("ended")
-	h.parked("parked", history.Question{Place: h.place("2"), Kind: history.QuestionConfirm, Text: "Sure?"})
+	h.parked("parked", history.Asked{Place: h.place("2"), Question: tool.Question{Kind: tool.QuestionConfirm, Text: "Sure?"}})
 	h.check(h.begin("broken").Close())
 	l := h.begin("held")
 	defer l.Close()

@@ -110,7 +110,7 @@ func newDesk(t *testing.T) *desk {
 // TestATaskSurvivesItsProcess ends the process of a task that runs programs and
 // agents of its own after each effect, and compares what comes of it.
 func TestATaskSurvivesItsProcess(t *testing.T) {
-	all := func(o *cassidy.Options) { o.Approve = runtime.ApproveAll }
+	all := func(o *cassidy.Options) { o.Approver = runtime.ApproveAll() }
 	whole := newDesk(t)
 	want, effects, err := whole.work("Do it", false, 0, all)
 	if err != nil || want.Text != "done" || whole.file("c.txt") != "three" || whole.file("b.txt") == "" {
@@ -161,7 +161,7 @@ func TestATaskWaitsInAProgram(t *testing.T) {
 		j, done := d.records()
 		open, err := j.Questions(context.Background(), "run")
 		if err == nil {
-			err = j.Answer(context.Background(), "run", open[0].Place, open[0].N, history.Answer{Yes: true})
+			err = j.Answer(context.Background(), "run", open[0].Place, open[0].N, tool.Answer{Yes: true})
 		}
 		if done(); err != nil {
 			t.Fatal(err)

@@ -6,7 +6,6 @@ import (
 
 	"github.com/cassidy-run/cassidy"
 	"github.com/cassidy-run/cassidy/runtime/agent"
-	"github.com/cassidy-run/cassidy/runtime/history"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 )
 
@@ -41,7 +40,7 @@ func TestAHostResumesTasks(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := h.Answer(t.Context(), q.ID(), history.Answer{Yes: true}); err != nil {
+			if err := h.Answer(t.Context(), q.ID, tool.Answer{Yes: true}); err != nil {
 				t.Fatal(err)
 			}
 		}

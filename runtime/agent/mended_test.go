@@ -20,7 +20,7 @@ import (
 func TestWhatAFailedCallChanged(t *testing.T) {
 	s := newStage(t, setting{
 		files:   map[string]string{"a.txt": "old"},
-		approve: runtime.ApproveAll,
+		approve: runtime.ApproveAll(),
 		replies: play{readsA(), call("spoil"), readsA(), "TASK COMPLETE: done"},
 		before: func(s *stage, o *agent.Options) {
 			o.Tools = []string{"read_file", "spoil"}
@@ -210,7 +210,7 @@ func TestACallInAFileIsNoCall(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := newStage(t, setting{
-				files: map[string]string{"notes.txt": "Hello.\n" + planted + "\nBye.\n"}, approve: runtime.ApproveAll,
+				files: map[string]string{"notes.txt": "Hello.\n" + planted + "\nBye.\n"}, approve: runtime.ApproveAll(),
 				replies: play{call("read_file", "filepath", "notes.txt"), c.answer, "TASK COMPLETE: done", "TASK COMPLETE: done"},
 			})
 			r, err := s.turn(context.Background(), "What do the notes say?")

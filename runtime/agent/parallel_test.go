@@ -108,7 +108,7 @@ func TestParallelAgentsAskAtOnce(t *testing.T) {
 }
 
 // questions are those without an answer, as another process reads them.
-func (c *crew) questions() []history.Question {
+func (c *crew) questions() []history.Asked {
 	c.t.Helper()
 	j, done := c.records()
 	defer done()
@@ -116,19 +116,19 @@ func (c *crew) questions() []history.Question {
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	return slices.DeleteFunc(open, func(q history.Question) bool { return q.Answer != nil })
+	return slices.DeleteFunc(open, func(q history.Asked) bool { return q.Answer != nil })
 }
 
 // answer approves, in another process, the question about a file.
-func (c *crew) answer(open []history.Question, file string) {
+func (c *crew) answer(open []history.Asked, file string) {
 	c.t.Helper()
-	i := slices.IndexFunc(open, func(q history.Question) bool { return strings.Contains(q.Text, file) })
+	i := slices.IndexFunc(open, func(q history.Asked) bool { return strings.Contains(q.Text, file) })
 	if i < 0 {
 		c.t.Fatalf("no question about %s is open: %v", file, open)
 	}
 	j, done := c.records()
 	defer done()
-	if err := j.Answer(c.t.Context(), "crew", open[i].Place, open[i].N, history.Answer{Yes: true, By: "Ann"}); err != nil {
+	if err := j.Answer(c.t.Context(), "crew", open[i].Place, open[i].N, tool.Answer{Yes: true, By: "Ann"}); err != nil {
 		c.t.Fatal(err)
 	}
 }

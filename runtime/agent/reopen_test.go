@@ -11,7 +11,6 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime"
 	"github.com/cassidy-run/cassidy/runtime/agent"
-	"github.com/cassidy-run/cassidy/runtime/history"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 )
 
@@ -35,7 +34,7 @@ func TestReopen(t *testing.T) {
 		setting
 		turns []string
 	}{
-		{"text", setting{files: twoFiles, approve: runtime.ApproveAll, replies: play{overwrite, readsA(), overwrite, done, readsA(), done, done}}, []string{"one", "two", "three"}},
+		{"text", setting{files: twoFiles, approve: runtime.ApproveAll(), replies: play{overwrite, readsA(), overwrite, done, readsA(), done, done}}, []string{"one", "two", "three"}},
 		{"native", setting{files: twoFiles, native: true, replies: play{calls("Both.", "read_file", a, "read_file", b), done, calls("", "read_file", a), done}}, []string{"one", "two"}},
 		{"a chat", setting{options: agent.Options{Policy: "chat", Tools: []string{}}, replies: play{"Hello.", "I am well.", "Bye."}}, []string{"Hi", "How are you?", "Bye"}},
 		{"signed replies", setting{files: twoFiles, native: true, before: func(_ *stage, o *agent.Options) { o.Model = signed{o.Model} }, replies: play{calls("", "read_file", a), done, done}}, []string{"one", "two"}},
@@ -43,7 +42,7 @@ func TestReopen(t *testing.T) {
 			calls("", "read_file", a), calls("", "read_file", b), "SUMMARY: a.txt has 3 lines", calls("", "list_files", &tool.Dict{}), done, done}}, []string{"one", "two"}},
 		{"calls that are left", setting{files: twoFiles, native: true, options: agent.Options{Iterations: 1}, replies: play{calls("", "read_file", a), done}}, []string{"one", "two"}},
 		{"a model that fails", setting{files: twoFiles, replies: play{readsA(), tool.Errorf(tool.Failed, "no"), done}}, []string{"one", "two"}},
-		{"agents", setting{files: twoFiles, before: withAgents, approve: runtime.ApproveAll, replies: play{call("agent", "task", "one"), "TASK COMPLETE: 1", done, done}}, []string{"one", "two"}},
+		{"agents", setting{files: twoFiles, before: withAgents, approve: runtime.ApproveAll(), replies: play{call("agent", "task", "one"), "TASK COMPLETE: 1", done, done}}, []string{"one", "two"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			c.store = true
@@ -122,7 +121,7 @@ func TestATurnThatWaits(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s, parked := waits(t, "TASK COMPLETE: written", "TASK COMPLETE: more")
-			if err := s.Answer(ctx, parked.Questions[0].ID(), history.Answer{Yes: true}); err != nil {
+			if err := s.Answer(ctx, parked.Questions[0].ID, tool.Answer{Yes: true}); err != nil {
 				t.Fatal(err)
 			}
 			if text, err := resume(s); err != nil || text != "written" || s.file("c.txt") != "third" {
@@ -186,9 +185,9 @@ func TestWhoResumes(t *testing.T) {
 	if err != nil || session.Waiting() != "run" {
 		t.Fatalf("the session is %+v, %v", session, err)
 	}
-	if err := s.Answer(ctx, "run:3:1", history.Answer{Yes: false}); tool.KindOf(err) == tool.NotFound {
+	if err := s.Answer(ctx, "run:3:1", tool.Answer{Yes: false}); tool.KindOf(err) == tool.NotFound {
 		for q := range h.Waiting(ctx) {
-			err = h.Answer(ctx, q.ID(), history.Answer{Yes: false})
+			err = h.Answer(ctx, q.ID, tool.Answer{Yes: false})
 		}
 		if err != nil {
 			t.Fatal(err)

@@ -42,7 +42,7 @@ func TestWhatEndsARunFromBelow(t *testing.T) {
 			"in a call":              {call("wait"), done},
 			"in an agent's own call": {call("agent", "task", "wait"), call("wait"), done, done},
 		} {
-			s := newStage(t, setting{files: twoFiles, approve: runtime.ApproveAll, before: withWaiter(c.err, "agent"), replies: replies})
+			s := newStage(t, setting{files: twoFiles, approve: runtime.ApproveAll(), before: withWaiter(c.err, "agent"), replies: replies})
 			r, err := s.turn(context.Background(), "do it")
 			want, e := tool.ErrorOf(c.err, tool.Internal), tool.ErrorOf(err, tool.Internal)
 			if e == nil || e.Kind != want.Kind || e.Limit != want.Limit || e.Hint != want.Hint || r.Reason != c.reason || r.Success() {

@@ -45,7 +45,7 @@ type stage struct {
 // A setting is what a stage is made of.
 type setting struct {
 	files   map[string]string
-	approve runtime.Approve
+	approve runtime.Approver
 	process bool // scripts run in workers
 	store   bool // runs are recorded
 	native  bool
@@ -70,7 +70,7 @@ func newStage(t testing.TB, set setting) *stage {
 	if set.store {
 		journal = t.TempDir()
 	}
-	s.Host, err = cassidy.Open(s.dir, &cassidy.Options{TrustProject: true, Approve: set.approve, Sandbox: mode, Worker: testworker.Exec(), Journal: journal})
+	s.Host, err = cassidy.Open(s.dir, &cassidy.Options{TrustProject: true, Approver: set.approve, Sandbox: mode, Worker: testworker.Exec(), Journal: journal})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,7 +18,7 @@ import (
 
 // codecVersion is the version of the form of records. It is the first field of
 // the first record of each run; a run of another version is not read.
-const codecVersion = 2
+const codecVersion = 3
 
 // A versionError is why a record of another version is not read.
 type versionError int64

@@ -47,8 +47,8 @@ func damageable(t *testing.T, s storage) *ward {
 			check(t, l.End(ctx, "final", tool.Outcome{Value: "the end"}, nil))
 		case "parked":
 			for _, at := range []string{"21", "22"} {
-				asked(t, l, at, Question{Kind: QuestionAsk, Text: "continue?"})
-				check(t, w.Answer(ctx, id, place(at), 1, Answer{Value: "answer " + at}))
+				asked(t, l, at, Asked{Question: tool.Question{Kind: tool.QuestionAsk, Text: "continue?"}})
+				check(t, w.Answer(ctx, id, place(at), 1, tool.Answer{Value: "answer " + at}))
 			}
 			check(t, l.Park(ctx, "a question", now().Add(time.Hour)))
 		default:
@@ -289,7 +289,9 @@ func testTamperedMessages(t *testing.T, s storage) {
 		},
 		"another key": func(m *journal.Message) { m.Key = "22:1" },
 		"no key":      func(m *journal.Message) { m.Key = "" },
-		"another run": func(m *journal.Message) { m.Body, _ = (&Answer{Value: "x"}).body("other", m.Key) },
+		"another run": func(m *journal.Message) {
+			m.Body, _ = (&Answered{Answer: tool.Answer{Value: "x"}}).body("other", m.Key)
+		},
 		"not an answer": func(m *journal.Message) {
 			b, _ := tool.Append(make([]byte, len(sum{})), tool.Tuple{"parked", m.Key, "x"})
 			m.Body = seal(b)
@@ -308,7 +310,7 @@ func testTamperedMessages(t *testing.T, s storage) {
 	}
 	a, err := l.Answer(ctx, place("22"), 1)
 	check(t, err)
-	checkAnswer(t, a, Answer{Value: "answer 22"})
+	checkAnswer(t, a, tool.Answer{Value: "answer 22"})
 }
 
 func checkTamperedMessage(t *testing.T, w *ward, what string) {

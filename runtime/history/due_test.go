@@ -25,7 +25,7 @@ func TestDue(t *testing.T) { eachStore(t, testDue) }
 func testDue(t *testing.T, s storage) {
 	ctx, j := context.Background(), s.open()
 	wake := now().Add(time.Hour)
-	q := Question{Kind: QuestionConfirm, Text: "?"}
+	q := Asked{Question: tool.Question{Kind: tool.QuestionConfirm, Text: "?"}}
 	for id, wait := range map[string]func(l *Log) error{
 		"time":     func(l *Log) error { return l.Park(ctx, "sleep", wake) },
 		"question": func(l *Log) error { asked(t, l, "1", q); return l.Park(ctx, "question", time.Time{}) },
@@ -61,8 +61,8 @@ func testDue(t *testing.T, s storage) {
 	due(now(), "neither")
 	due(wake.Add(-time.Microsecond), "neither")
 	due(wake, "neither", "time", "either")
-	check(t, j.Answer(ctx, "several", place("2"), 1, Answer{}))
-	check(t, j.Answer(ctx, "either", place("1"), 1, Answer{}))
+	check(t, j.Answer(ctx, "several", place("2"), 1, tool.Answer{}))
+	check(t, j.Answer(ctx, "either", place("1"), 1, tool.Answer{}))
 	due(now(), "neither", "several", "either")
 	if r := one(t, j, "time"); !r.Wake.Equal(wake) || r.Reason != "sleep" || r.State != Parked {
 		t.Errorf("the run that sleeps is %+v", r)

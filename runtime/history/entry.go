@@ -34,7 +34,7 @@ type Entry struct {
 	Outcome tool.Outcome // what came of it
 	Err     *tool.Error  // or what failed; the usage is in Outcome
 
-	Questions []Question   // what was asked at this step, in order
+	Questions []Asked      // what was asked at this step, in order
 	Notes     []*tool.Dict // what was decided at this step, in order
 }
 
@@ -169,12 +169,11 @@ func (e *Entry) take(run string, kind recordKind, f *fields) {
 		f.time()
 		e.Notes = append(e.Notes, orEmpty(f.dict()))
 	case questionAsked:
-		q := Question{Run: run, Place: e.Place, N: int(f.small(math.MaxInt32))}
-		p := f.tuple()
-		q.Asked, q.Kind = moment(part[int64](&p)), QuestionKind(part[string](&p))
-		f.end(p)
-		q.Text, q.Data = field[string](f), f.dict()
-		if q.N != len(e.Questions)+1 {
+		q := Asked{Place: e.Place}
+		n, at := int(f.small(math.MaxInt32)), f.time()
+		asked, err := tool.QuestionOf(orEmpty(f.dict()))
+		q.Question, q.Data = asked, f.dict()
+		if q.identify(run, n, at); err != nil || n != len(e.Questions)+1 {
 			f.fail(errRecord)
 		}
 		e.Questions = append(e.Questions, q)

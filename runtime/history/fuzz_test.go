@@ -48,8 +48,8 @@ func checkStep(t *testing.T, h *history, s *step, store journal.Store) {
 	}
 	for i := range e.Questions {
 		q := &e.Questions[i]
-		if _, at, n, err := ParseQuestionID(q.ID()); err != nil || n != i+1 || at.String() != e.Place.String() {
-			t.Errorf("question %d has the ID %q: %v", i+1, q.ID(), err)
+		if _, at, n, err := ParseQuestionID(q.ID); err != nil || n != i+1 || at.String() != e.Place.String() {
+			t.Errorf("question %d has the ID %q: %v", i+1, q.ID, err)
 		}
 	}
 }
@@ -58,7 +58,7 @@ func checkStep(t *testing.T, h *history, s *step, store journal.Store) {
 func FuzzSealed(f *testing.F) {
 	h := head{frames: 3, state: Parked, wake: now(), updated: now()}
 	f.Add(h.bytes()[len(sum{}):])
-	a := Answer{Yes: true, Value: "x", Args: tool.NewDict("a", 1), By: "ann", At: now()}
+	a := Answered{Answer: tool.Answer{Yes: true, Value: "x", Args: tool.NewDict("a", 1), By: "ann"}, At: now()}
 	b, err := a.body("r", "1:1")
 	check(f, err)
 	f.Add(b[len(sum{}):])
@@ -84,7 +84,8 @@ func FuzzSealed(f *testing.F) {
 // someRecords returns a record of each kind, as they are written.
 func someRecords(t testing.TB) (list [][]byte) {
 	t.Helper()
-	a := Answer{Yes: true}
+	a := Answered{Answer: tool.Answer{Yes: true}}
+	q := Asked{Question: tool.Question{Kind: tool.QuestionConfirm, Text: "continue?"}}
 	for _, c := range []struct {
 		kind   recordKind
 		fields []tool.Value
@@ -94,7 +95,7 @@ func someRecords(t testing.TB) (list [][]byte) {
 		{effectIntended, []tool.Value{"3.1", tool.Tuple{int64(1), "fs.read", int64(tool.Read)}, tool.NewDict("path", "a"), nil}},
 		{effectSettled, []tool.Value{"3.1", tool.Tuple{int64(2), "u", "1"}, usageDict(tool.Usage{Steps: 1}), nil, errorValue(tool.Errorf(tool.Limit, "x")), "value"}},
 		{placeNoted, []tool.Value{"3", int64(4), tool.NewDict("approved", true)}},
-		{questionAsked, []tool.Value{"3", int64(1), tool.Tuple{int64(4), "confirm"}, "continue?", nil}},
+		{questionAsked, []tool.Value{"3", int64(1), int64(4), q.content(), nil}},
 		{questionAnswered, []tool.Value{"3", int64(1), a.value()}},
 		{runParked, []tool.Value{"a question", int64(4), int64(0)}},
 		{runEnded, []tool.Value{int64(Done), "final", nil, nil, int64(9), "result"}},

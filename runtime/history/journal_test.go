@@ -91,8 +91,8 @@ func checkClosed(t *testing.T, r Record) {
 	fails(t, "Intend", r.Intend(ctx, Intent{Place: place("2"), Func: "f", Kind: tool.Read}), tool.Internal, "")
 	fails(t, "Settle", r.Settle(ctx, place("1"), tool.Outcome{}, nil), tool.Internal, "")
 	fails(t, "Note", r.Note(ctx, place("1"), nil), tool.Internal, "")
-	fails(t, "Ask", second(r.Ask(ctx, Question{Place: place("1")})), tool.Internal, "")
-	fails(t, "Answered", r.Answered(ctx, Question{Place: place("1")}, Answer{}), tool.Internal, "")
+	fails(t, "Ask", second(r.Ask(ctx, Asked{Place: place("1")})), tool.Internal, "")
+	fails(t, "Answered", r.Answered(ctx, Asked{Place: place("1")}, tool.Answer{}), tool.Internal, "")
 	fails(t, "Park", r.Park(ctx, "", time.Time{}), tool.Internal, "")
 	fails(t, "End", r.End(ctx, "", tool.Outcome{}, nil), tool.Internal, "")
 }
@@ -194,7 +194,7 @@ func testTenants(t *testing.T, s storage) {
 		t.Errorf("the keys of three tenants are %v", keys)
 	}
 	mine := begin(t, a, "mine")
-	asked(t, mine, "1", Question{Kind: QuestionConfirm, Text: "continue?"})
+	asked(t, mine, "1", Asked{Question: tool.Question{Kind: tool.QuestionConfirm, Text: "continue?"}})
 	check(t, mine.Park(ctx, "question", time.Time{}))
 	for _, j := range []*Journal{root, b} {
 		for what, err := range map[string]error{
@@ -203,7 +203,7 @@ func testTenants(t *testing.T, s storage) {
 			"Read":      second(j.Read(ctx, "mine")),
 			"Entries":   second(readAll(j, "mine")),
 			"Questions": second(j.Questions(ctx, "mine")),
-			"Answer":    j.Answer(ctx, "mine", place("1"), 1, Answer{Yes: true}),
+			"Answer":    j.Answer(ctx, "mine", place("1"), 1, tool.Answer{Yes: true}),
 			"Cancel":    second(j.Cancel(ctx, "mine")),
 			"Delete":    j.Delete(ctx, "mine"),
 		} {

@@ -271,7 +271,7 @@ func errClosed(r *Run) error {
 }
 
 // Questions implements [Record].
-func (l *Log) Questions(ctx context.Context) ([]Question, error) {
+func (l *Log) Questions(ctx context.Context) ([]Asked, error) {
 	return l.j.Questions(ctx, l.run.ID)
 }
 

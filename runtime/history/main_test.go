@@ -170,7 +170,7 @@ func entryText(e *Entry) string {
 	value, _ := tool.Append(nil, e.Outcome.Value)
 	text := fmt.Sprint(e.Place, e.Func, e.Args, e.Kind, e.Change, e.Key, e.Intended, e.Settled, tool.HashBytes(value), e.Outcome.Undo, e.Outcome.Usage, e.Err, e.Notes)
 	for _, q := range e.Questions {
-		text += fmt.Sprint(q.ID(), q.Kind, q.Text, q.Data, q.Asked, q.Spent)
+		text += fmt.Sprint(q.ID, q.Kind, q.Text, q.Data, q.Asked, q.Spent)
 		if q.Answer != nil {
 			text += fmt.Sprint(*q.Answer)
 		}

@@ -37,7 +37,7 @@ type memoryRun struct {
 	open    *Memory // the record that is open, or nil
 	current Run
 	steps   map[string]*memoryStep // by place
-	sent    map[string]*Answer     // the last answer that was sent, by answerKey
+	sent    map[string]*Answered   // the last answer that was sent, by answerKey
 	cancels int                    // requests to cancel
 }
 
@@ -64,7 +64,7 @@ func NewMemory(r Run, s tool.Script) *Memory {
 	r.State, r.Reason, r.Wake, r.Ended = Running, "", time.Time{}, time.Time{}
 	r.Result, r.Err, r.Usage, r.Damage = nil, nil, tool.Usage{}, nil
 	m := &Memory{run: r, opened: map[string]Entry{}, memoryRun: &memoryRun{
-		script: s, current: r, steps: map[string]*memoryStep{}, sent: map[string]*Answer{},
+		script: s, current: r, steps: map[string]*memoryStep{}, sent: map[string]*Answered{},
 	}}
 	m.open = m
 	return m
@@ -102,7 +102,8 @@ func (m *Memory) load(e Entry) error {
 	s.progress = progress{intended: !e.Intended.IsZero(), settled: !e.Settled.IsZero(), questions: len(e.Questions)}
 	for i := range e.Questions {
 		q := &e.Questions[i]
-		q.Run, q.Place, q.N = m.run.ID, e.Place, i+1
+		q.Place = e.Place
+		q.identify(m.run.ID, i+1, q.Asked)
 		s.answered = q.Answer != nil
 	}
 	s.entry = e

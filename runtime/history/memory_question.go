@@ -9,54 +9,85 @@ import (
 )
 
 // Ask implements [Record].
-func (m *Memory) Ask(ctx context.Context, q Question) (int, error) {
-	q.Text = utf8Text(q.Text)
-	m.mu.Lock()
-	s, recorded := m.steps[q.Place.String()], m.opened[q.Place.String()]
-	same := recorded.asked(&q)
-	again := m.open == m && same != nil && s.isOpen() && s.questions == same.N
-	m.mu.Unlock()
-	if again {
-		return same.N, nil
+func (m *Memory) Ask(ctx context.Context, q Asked) (Asked, error) {
+	if same := m.same(&q); same != nil {
+		return *same, nil
 	}
 	return m.ask(ctx, q, nil)
 }
 
+// same returns the open question that was recorded before this record was opened,
+// if another one is the same; else nil.
+func (m *Memory) same(q *Asked) *Asked {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	s, recorded := m.steps[q.Place.String()], m.opened[q.Place.String()]
+	same := recorded.asked(q)
+	if m.open == m && same != nil && s.isOpen() && s.questions == same.N {
+		return same
+	}
+	return nil
+}
+
+// Identify implements [Record].
+func (m *Memory) Identify(q Asked) (Asked, error) {
+	if same := m.same(&q); same != nil {
+		q.identify(m.run.ID, same.N, same.Asked)
+		return q, nil
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	n := 1
+	if s := m.steps[q.Place.String()]; s != nil {
+		n += s.questions
+	}
+	q.identify(m.run.ID, n, m.clock().now())
+	return q, nil
+}
+
 // Answered implements [Record].
-func (m *Memory) Answered(ctx context.Context, q Question, a Answer) error {
-	a.At = m.clock().now()
-	_, err := m.ask(ctx, q, &a)
-	return err
+func (m *Memory) Answered(ctx context.Context, q Asked, given tool.Answer) error {
+	a := &Answered{given, m.clock().now()}
+	same := m.same(&q)
+	if same == nil {
+		_, err := m.ask(ctx, q, a)
+		return err
+	}
+	r := about(q.Place, nil, m.clock())
+	r.answer(same.N, a)
+	a = a.plain()
+	return m.add(ctx, addition{kind: questionAnswered, place: q.Place, answers: same.N}, r, func(e *Entry) { e.Questions[same.N-1].Answer = a })
 }
 
 // ask records a question, and its answer if there is one.
-func (m *Memory) ask(ctx context.Context, q Question, a *Answer) (n int, err error) {
+func (m *Memory) ask(ctx context.Context, q Asked, a *Answered) (Asked, error) {
 	r := about(q.Place, nil, m.clock())
-	if r.question(1, &q); a != nil {
+	if r.question(&q); a != nil {
 		r.answer(1, a)
 		a = a.plain()
 	}
-	err = m.add(ctx, addition{kind: questionAsked, place: q.Place}, r, func(e *Entry) {
-		q.Run, q.N, q.Asked, q.Answer, q.Spent = m.run.ID, len(e.Questions)+1, m.clock().now(), a, false
-		q.Text = utf8Text(q.Text)
+	err := m.add(ctx, addition{kind: questionAsked, place: q.Place}, r, func(e *Entry) {
+		plain, _ := tool.QuestionOf(q.content())
+		q.Question, q.Answer, q.Spent = plain, a, false
+		q.identify(m.run.ID, len(e.Questions)+1, m.clock().now())
 		e.Questions = append(e.Questions, q)
-		n = q.N
 		if a != nil {
-			m.steps[q.Place.String()].note(questionAnswered, n)
+			m.steps[q.Place.String()].note(questionAnswered, q.N)
 		}
 	})
-	return n, err
+	q.Answer = nil
+	return q, err
 }
 
 // plain returns a copy of an answer as it is read back.
-func (a *Answer) plain() *Answer {
+func (a *Answered) plain() *Answered {
 	b := *a
 	b.Why, b.By = utf8Text(b.Why), utf8Text(b.By)
 	return &b
 }
 
 // Answer implements [Record].
-func (m *Memory) Answer(ctx context.Context, at tool.Place, n int) (*Answer, error) {
+func (m *Memory) Answer(ctx context.Context, at tool.Place, n int) (*Answered, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.open != m {
@@ -73,19 +104,20 @@ func (m *Memory) Answer(ctx context.Context, at tool.Place, n int) (*Answer, err
 }
 
 // Send answers a question of the run that is open, as [Journal.Answer] does.
-func (m *Memory) Send(at tool.Place, n int, a Answer) error {
+func (m *Memory) Send(at tool.Place, n int, given tool.Answer) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	var s *step
 	found := m.steps[at.String()]
-	if found != nil && !m.current.State.Ended() {
+	if found != nil {
 		s = &found.step
 	}
 	name := answerKey(at, n)
-	if err := s.answerable(m.run.ID, at, n); err != nil {
+	if err := s.answerable(&m.run, at, n, m.current.State.Ended()); err != nil {
 		return err
 	}
-	if err := found.entry.Questions[n-1].accepts(&a); err != nil {
+	a, err := found.entry.Questions[n-1].accepts(given)
+	if err != nil {
 		return err
 	}
 	a.At = m.clock().now()
@@ -97,10 +129,10 @@ func (m *Memory) Send(at tool.Place, n int, a Answer) error {
 }
 
 // Questions implements [Record].
-func (m *Memory) Questions(context.Context) ([]Question, error) {
+func (m *Memory) Questions(context.Context) ([]Asked, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	var open []Question
+	var open []Asked
 	for _, s := range m.steps {
 		if !s.isOpen() || m.current.State.Ended() {
 			continue
@@ -109,7 +141,7 @@ func (m *Memory) Questions(context.Context) ([]Question, error) {
 		q.Answer = m.sent[answerKey(q.Place, q.N)]
 		open = append(open, q)
 	}
-	slices.SortFunc(open, func(a, b Question) int { return slices.Compare(a.Place, b.Place) })
+	slices.SortFunc(open, func(a, b Asked) int { return slices.Compare(a.Place, b.Place) })
 	return open, nil
 }
 

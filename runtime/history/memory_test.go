@@ -22,7 +22,7 @@ func TestLoad(t *testing.T) {
 	l := begin(t, j, "r")
 	first := &performer{t: t, r: l}
 	first.perform()
-	asked(t, l, "40", Question{Kind: QuestionConfirm, Text: "continue?"})
+	asked(t, l, "40", Asked{Question: tool.Question{Kind: tool.QuestionConfirm, Text: "continue?"}})
 	check(t, l.Intend(ctx, Intent{Place: place("41"), Func: "f", Kind: tool.External}))
 	check(t, l.Park(ctx, "question", time.Time{}))
 
@@ -45,21 +45,21 @@ func TestLoad(t *testing.T) {
 	if _, what, err := m.Recall(tool.Effect{Func: "f", Place: place("41")}, nil); what != Begun || err != nil {
 		t.Errorf("an effect that was begun is %v, %v", what, err)
 	}
-	if n := asked(t, m, "40", Question{Kind: QuestionConfirm, Text: "continue?"}); n != 1 {
+	if n := asked(t, m, "40", Asked{Question: tool.Question{Kind: tool.QuestionConfirm, Text: "continue?"}}); n != 1 {
 		t.Errorf("asked again, the question has the number %d", n)
 	}
-	check(t, m.Send(place("40"), 1, Answer{Yes: true}))
+	check(t, m.Send(place("40"), 1, tool.Answer{Yes: true}))
 	a, err := m.Answer(ctx, place("40"), 1)
 	check(t, err)
-	checkAnswer(t, a, Answer{Yes: true})
+	checkAnswer(t, a, tool.Answer{Yes: true})
 
 	next := NewMemory(m.Run(), m.Script())
 	check(t, next.Load(m.Entries()))
 	if diff := cmp.Diff(memoryEntries(t, m), memoryEntries(t, next)); diff != "" {
 		t.Errorf("loaded again (-want +got):\n%s", diff)
 	}
-	check(t, second(next.Ask(ctx, Question{Place: place("40"), Kind: QuestionConfirm, Text: "and now?"})))
-	if open := openOf(t, next); len(open) != 1 || open[0].ID() != "r:40:2" || len(openOf(t, m)) != 0 {
+	check(t, second(next.Ask(ctx, Asked{Place: place("40"), Question: tool.Question{Kind: tool.QuestionConfirm, Text: "and now?"}})))
+	if open := openOf(t, next); len(open) != 1 || open[0].ID != "r:40:2" || len(openOf(t, m)) != 0 {
 		t.Errorf("open are %+v", open)
 	}
 }
@@ -114,12 +114,12 @@ func TestNewMemory(t *testing.T) {
 // continues.
 func TestSnapshots(t *testing.T) {
 	ctx, m := context.Background(), NewMemory(Run{ID: "r", Kind: "run"}, script())
-	asked(t, m, "1", Question{Kind: QuestionConfirm, Text: "?"})
+	asked(t, m, "1", Asked{Question: tool.Question{Kind: tool.QuestionConfirm, Text: "?"}})
 	check(t, m.Note(ctx, place("1"), nil))
 	m = m.Resume()
 	e, _, _ := m.Recorded(place("1"))
 	was := memoryEntries(t, m)
-	check(t, m.Send(place("1"), 1, Answer{Yes: true}))
+	check(t, m.Send(place("1"), 1, tool.Answer{Yes: true}))
 	check(t, second(m.Answer(ctx, place("1"), 1)))
 	check(t, m.Intend(ctx, Intent{Place: place("1"), Func: "f", Kind: tool.Read}))
 	check(t, m.Note(ctx, place("1"), tool.NewDict("a", 1)))
@@ -143,12 +143,12 @@ func TestMemoryInParallel(t *testing.T) {
 		wg.Go(func() {
 			p := tool.Place{1, i}
 			did(t, m, p, tool.Write, strings.Repeat("x", i))
-			n, err := m.Ask(ctx, Question{Place: p, Kind: QuestionAsk, Text: fmt.Sprint(i)})
+			q, err := m.Ask(ctx, Asked{Place: p, Question: tool.Question{Kind: tool.QuestionAsk, Text: fmt.Sprint(i)}})
 			if err != nil {
 				t.Error(err)
 			}
-			m.Send(p, n, Answer{Value: "x"})
-			m.Answer(ctx, p, n)
+			m.Send(p, q.N, tool.Answer{Value: "x"})
+			m.Answer(ctx, p, q.N)
 			m.Recorded(p)
 			m.Questions(ctx)
 			m.CancelRequested(ctx)

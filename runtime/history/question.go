@@ -1,6 +1,7 @@
 package history
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"strconv"
@@ -11,49 +12,44 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/tool"
 )
 
-// A Question is what a run needs to know from somebody.
-type Question struct {
-	Run   string // set when it is recorded
-	Place tool.Place
-	N     int // its number among the questions at its step, from 1; set when it is recorded
-	Kind  QuestionKind
-	Text  string     // what is asked, for people
-	Data  *tool.Dict // what else is shown with it, and compared when it is asked again; may be nil
-	Asked time.Time  // set when it is recorded
+// Asked is a question as a run has recorded it.
+type Asked struct {
+	tool.Question            // its ID, Run, Step and Asked are set when it is recorded
+	Place         tool.Place // the Step of the question
+	N             int        // its number among the questions at its step, from 1; set when it is recorded
+	// Data is what else is compared when the question is asked again; it may be nil.
+	Data *tool.Dict
 
 	// Answer is what was answered, or nil. Of an open question it can still be
 	// corrected, until the run uses it.
-	Answer *Answer
+	Answer *Answered
 	// Spent reports that the effect that asked was begun again after the answer
 	// was used: another try needs another answer.
 	Spent bool
 }
 
-// ID names a question among all of a journal, as RUN:STEP:N. It is not used for
-// another question until the run is deleted and another one gets its ID.
-func (q *Question) ID() string {
-	return q.Run + ":" + q.Place.String() + ":" + strconv.Itoa(q.N)
+// Answered is an answer as it was recorded.
+type Answered struct {
+	tool.Answer
+	At time.Time
 }
 
-// A QuestionKind is what kind of answer a question expects.
-type QuestionKind string
+// identify sets what the question gets when it is recorded.
+func (q *Asked) identify(run string, n int, at time.Time) {
+	q.N, q.Asked = n, at
+	q.Run, q.Step, q.ID = run, q.Place.String(), questionID(run, q.Place, n)
+}
 
-const (
-	QuestionApproval QuestionKind = "approval" // yes or no, to a call, an effect or changes
-	QuestionConfirm  QuestionKind = "confirm"  // yes or no, to a script
-	QuestionAsk      QuestionKind = "ask"      // a text, to a script
-	QuestionUnknown  QuestionKind = "unknown"  // yes or no: do again what may have been done
-)
+// questionID names a question among all of a journal, as RUN:STEP:N.
+func questionID(run string, at tool.Place, n int) string {
+	return run + ":" + answerKey(at, n)
+}
 
-// An Answer is what somebody answered to a [Question].
-type Answer struct {
-	Yes    bool       // of an approval, a confirm and an unknown
-	Always bool       // of an approval: also for what is asked alike later
-	Value  tool.Value // of an ask: a string
-	Args   *tool.Dict // of an approval: arguments to use instead, or nil
-	Why    string     // the reason, for who asked and for the record
-	By     string     // who answered
-	At     time.Time  // set when it is recorded
+// content is what is recorded of a question: all but what identify sets.
+func (q *Asked) content() *tool.Dict {
+	plain := q.Question
+	plain.ID, plain.Run, plain.Step, plain.Asked = "", "", "", time.Time{}
+	return plain.Dict()
 }
 
 // answerKind is the kind of messages that are answers. Their key is STEP:N.
@@ -62,16 +58,17 @@ const answerKind = "answer"
 func answerKey(at tool.Place, n int) string { return at.String() + ":" + strconv.Itoa(n) }
 
 // value is the answer as it is kept.
-func (a *Answer) value() tool.Value {
+func (a *Answered) value() tool.Value {
 	return tool.NewDict("yes", a.Yes, "always", a.Always, "value", a.Value, "args", orNil(a.Args), "why", utf8Text(a.Why), "by", utf8Text(a.By), "at", nanos(a.At))
 }
 
-func readAnswer(v tool.Value) (*Answer, error) {
+func readAnswer(v tool.Value) (*Answered, error) {
 	d, ok := v.(*tool.Dict)
 	if !ok {
 		return nil, errRecord
 	}
-	a := &Answer{Yes: d.Bool("yes"), Always: d.Bool("always"), Why: d.Text("why"), By: d.Text("by"), At: moment(d.Int("at", 0))}
+	a := &Answered{At: moment(d.Int("at", 0))}
+	a.Yes, a.Always, a.Why, a.By = d.Bool("yes"), d.Bool("always"), d.Text("why"), d.Text("by")
 	a.Value, _ = d.Get("value")
 	args, _ := d.Get("args")
 	a.Args, _ = args.(*tool.Dict)
@@ -81,7 +78,7 @@ func readAnswer(v tool.Value) (*Answer, error) {
 // body is the answer as a message of the inbox: it is not part of the chain of
 // the run's frames, so it has a checksum of its own, over which question it is
 // for too.
-func (a *Answer) body(run, key string) ([]byte, error) {
+func (a *Answered) body(run, key string) ([]byte, error) {
 	b, err := tool.Append(make([]byte, len(sum{})), tool.Tuple{run, key, a.value()})
 	if err != nil {
 		return nil, tool.Errorf(tool.Invalid, "the answer: %w", err)
@@ -89,7 +86,7 @@ func (a *Answer) body(run, key string) ([]byte, error) {
 	return seal(b), nil
 }
 
-func openBody(m journal.Message, run string) (*Answer, error) {
+func openBody(m journal.Message, run string) (*Answered, error) {
 	v, err := unseal(m.Body)
 	if err != nil {
 		return nil, errChanged
@@ -106,7 +103,7 @@ func openBody(m journal.Message, run string) (*Answer, error) {
 // answer which the run has used. The Answer of one is the last that somebody
 // gave, or nil. Where a part of the record or of the inbox is damaged, it
 // returns what can be read together with an error.
-func (j *Journal) Questions(ctx context.Context, run string) ([]Question, error) {
+func (j *Journal) Questions(ctx context.Context, run string) ([]Asked, error) {
 	h, err := j.history(ctx, run)
 	if err != nil {
 		return nil, err
@@ -118,7 +115,7 @@ func (j *Journal) Questions(ctx context.Context, run string) ([]Question, error)
 	if h.damage != nil {
 		err = h.damage
 	}
-	var open []Question
+	var open []Asked
 	for _, s := range h.sorted() {
 		if !s.isOpen() {
 			continue
@@ -137,8 +134,8 @@ func (j *Journal) Questions(ctx context.Context, run string) ([]Question, error)
 
 // answers returns the last answer of the inbox to each question, by key. One
 // that cannot be read is an error, and hides those before it.
-func (h *history) answers() (map[string]*Answer, error) {
-	sent := map[string]*Answer{}
+func (h *history) answers() (map[string]*Answered, error) {
+	sent := map[string]*Answered{}
 	var damage error
 	for _, m := range h.inbox {
 		if m.Kind != answerKind {
@@ -158,23 +155,21 @@ func (h *history) answers() (map[string]*Answer, error) {
 // another until the run uses it. Answer fails with NotFound if nothing is asked
 // there, with Invalid for an answer of the wrong kind, and with Conflict if the
 // answer was used already.
-func (j *Journal) Answer(ctx context.Context, run string, at tool.Place, n int, a Answer) error {
+func (j *Journal) Answer(ctx context.Context, run string, at tool.Place, n int, given tool.Answer) error {
 	h, err := j.history(ctx, run)
 	if err != nil {
 		return err
 	}
 	s := h.steps[at.String()]
-	if h.head.state.Ended() {
-		s = nil
-	}
-	if err := s.answerable(run, at, n); err != nil {
+	if err := s.answerable(&h.run, at, n, h.head.state.Ended()); err != nil {
 		return err
 	}
 	e, err := s.entry(&h.run, j.store)
 	if err != nil {
 		return err
 	}
-	if err := e.Questions[n-1].accepts(&a); err != nil {
+	a, err := e.Questions[n-1].accepts(given)
+	if err != nil {
 		return err
 	}
 	a.At = j.clock.now()
@@ -190,16 +185,16 @@ func (j *Journal) Answer(ctx context.Context, run string, at tool.Place, n int, 
 }
 
 // answerable returns why nobody can answer a question of the step, or nil. The
-// step is nil where nothing is open.
-func (s *step) answerable(run string, at tool.Place, n int) error {
+// step is nil where nothing was asked.
+func (s *step) answerable(run *Run, at tool.Place, n int, ended bool) error {
 	switch {
-	case s == nil || n < 1 || n > s.questions:
-		return tool.Errorf(tool.NotFound, "the run '%s' has no open question at step %q", run, at.String()).WithHint("cassidy runs show %s", run)
+	case s == nil || n < 1 || n > s.questions || ended && n == s.questions && !s.answered:
+		return tool.Errorf(tool.NotFound, "the run '%s' has no open question at step %q", run.ID, at.String()).WithHint("cassidy runs show %s", run.ID)
 	case n < s.questions:
-		return tool.Errorf(tool.Conflict, "question %d of run '%s' at step %q was replaced by another one", n, run, at.String()).
-			WithHint("cassidy runs show %s", run)
+		return tool.Errorf(tool.Conflict, "question %d of run '%s' at step %q was replaced by another one", n, run.ID, at.String()).
+			WithHint("cassidy runs show %s", run.ID)
 	case !s.isOpen():
-		return alreadyAnswered(run, at)
+		return alreadyAnswered(run.ID, at)
 	}
 	return nil
 }
@@ -209,71 +204,90 @@ func alreadyAnswered(run string, at tool.Place) error {
 		WithHint("cassidy runs show %s", run)
 }
 
-// accepts returns why an answer does not fit a question, or nil.
-func (q *Question) accepts(a *Answer) error {
-	text, isText := a.Value.(string)
-	switch {
-	case q.Kind == QuestionAsk && !isText:
-		return tool.Errorf(tool.Invalid, "the question %q expects a text", q.Text)
-	case q.Kind == QuestionAsk && len(text) > inlineMost:
-		return tool.Errorf(tool.Limit, "an answer has at most %d KB", inlineMost>>10)
-	case q.Kind != QuestionAsk && a.Value != nil:
-		return tool.Errorf(tool.Invalid, "the question %q expects yes or no", q.Text)
-	case q.Kind != QuestionApproval && (a.Always || a.Args != nil):
-		return tool.Errorf(tool.Invalid, "only an approval takes other arguments, or holds always")
+// accepts returns an answer as it is recorded, but for the time, or why it does not fit the
+// question.
+func (q *Asked) accepts(given tool.Answer) (*Answered, error) {
+	a, err := q.Accepts(given)
+	if text, _ := a.Value.(string); err == nil && len(text) > inlineMost {
+		err = tool.Errorf(tool.Limit, "an answer has at most %d KB", inlineMost>>10)
 	}
-	return nil
+	return &Answered{Answer: a}, err
 }
 
-// Ask records a question and returns its number at its step. It is durable when
+// Ask records a question and returns it as it is recorded. It is durable when
 // Ask returns, and can be answered from then on. One that an earlier process
-// recorded and that is open and asked again unchanged keeps its number; any
+// recorded and that is open and asked again unchanged stays the same; any
 // other question replaces the one that is open at its step.
-func (l *Log) Ask(ctx context.Context, q Question) (int, error) {
+func (l *Log) Ask(ctx context.Context, q Asked) (Asked, error) {
 	if err := l.closed(); err != nil {
-		return 0, err
+		return q, err
 	}
-	entry, _, err := l.Recorded(q.Place)
-	if err != nil {
-		return 0, err
-	}
-	q.Text = utf8Text(q.Text)
-	if same := entry.asked(&q); same != nil && l.isOpen(same) {
-		return same.N, nil
+	same, err := l.same(&q)
+	if same != nil || err != nil {
+		return *cmp.Or(same, &q), err
 	}
 	return l.ask(ctx, q, true)
 }
 
+// same returns the open question that an earlier process has recorded, if another
+// one is the same; else nil.
+func (l *Log) same(q *Asked) (*Asked, error) {
+	entry, _, err := l.Recorded(q.Place)
+	if err != nil {
+		return nil, err
+	}
+	if same := entry.asked(q); same != nil && l.isOpen(same) {
+		return same, nil
+	}
+	return nil, nil
+}
+
+// Identify implements [Record].
+func (l *Log) Identify(q Asked) (Asked, error) {
+	same, err := l.same(&q)
+	if same != nil {
+		q.identify(l.run.ID, same.N, same.Asked)
+		return q, nil
+	}
+	q.identify(l.run.ID, l.next(q.Place), l.j.clock.now())
+	return q, err
+}
+
+// next returns the number of the next question at a step.
+func (l *Log) next(at tool.Place) int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if s := l.steps[at.String()]; s != nil {
+		return s.questions + 1
+	}
+	return 1
+}
+
 // isOpen reports whether a recorded question still waits for an answer.
-func (l *Log) isOpen(q *Question) bool {
+func (l *Log) isOpen(q *Asked) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	s := l.steps[q.Place.String()]
 	return s.isOpen() && s.questions == q.N
 }
 
-func (l *Log) ask(ctx context.Context, q Question, durable bool) (int, error) {
+func (l *Log) ask(ctx context.Context, q Asked, durable bool) (Asked, error) {
 	l.asking.Lock()
 	defer l.asking.Unlock()
-	l.mu.Lock()
-	n := 1
-	if s := l.steps[q.Place.String()]; s != nil {
-		n += s.questions
-	}
-	l.mu.Unlock()
+	q.identify(l.run.ID, l.next(q.Place), l.j.clock.now())
 	r := about(q.Place, l.j.store, l.j.clock)
-	r.question(n, &q)
-	return n, l.add(ctx, addition{kind: questionAsked, place: q.Place, durable: durable}, r)
+	r.question(&q)
+	return q, l.add(ctx, addition{kind: questionAsked, place: q.Place, durable: durable}, r)
 }
 
 // asked returns the last question at a step if it is the same as another, or
 // nil.
-func (e *Entry) asked(q *Question) *Question {
+func (e *Entry) asked(q *Asked) *Asked {
 	if len(e.Questions) == 0 {
 		return nil
 	}
 	last := &e.Questions[len(e.Questions)-1]
-	if last.Kind != q.Kind || last.Text != q.Text || !tool.Equal(orEmpty(last.Data), orEmpty(q.Data)) {
+	if !tool.Equal(last.content(), q.content()) || !tool.Equal(orEmpty(last.Data), orEmpty(q.Data)) {
 		return nil
 	}
 	return last
@@ -281,23 +295,30 @@ func (e *Entry) asked(q *Question) *Question {
 
 // Answered records a question together with its answer, which was given in this
 // process.
-func (l *Log) Answered(ctx context.Context, q Question, a Answer) error {
+func (l *Log) Answered(ctx context.Context, q Asked, given tool.Answer) error {
+	a := &Answered{given, l.j.clock.now()}
 	r := newRecorder(nil, l.j.clock)
-	r.answer(1, &a)
+	r.answer(1, a)
 	if err := r.discard(); err != nil { // before the question is recorded
 		return err
 	}
-	n, err := l.ask(ctx, q, false)
+	if err := l.closed(); err != nil {
+		return err
+	}
+	same, err := l.same(&q)
+	if err == nil && same == nil {
+		q, err = l.ask(ctx, q, false)
+		same = &q
+	}
 	if err != nil {
 		return err
 	}
-	a.At = l.j.clock.now()
-	return l.use(ctx, q.Place, n, &a)
+	return l.use(ctx, q.Place, same.N, a)
 }
 
 // Answer uses the last answer that was sent to a question, and records it. It is
 // nil where there is none; once it was used, it cannot be corrected any more.
-func (l *Log) Answer(ctx context.Context, at tool.Place, n int) (*Answer, error) {
+func (l *Log) Answer(ctx context.Context, at tool.Place, n int) (*Answered, error) {
 	if err := l.closed(); err != nil { // before the answer is taken
 		return nil, err
 	}
@@ -313,7 +334,7 @@ func (l *Log) Answer(ctx context.Context, at tool.Place, n int) (*Answer, error)
 }
 
 // use records that an answer is used.
-func (l *Log) use(ctx context.Context, at tool.Place, n int, a *Answer) error {
+func (l *Log) use(ctx context.Context, at tool.Place, n int, a *Answered) error {
 	r := about(at, l.j.store, l.j.clock)
 	r.answer(n, a)
 	return l.add(ctx, addition{kind: questionAnswered, place: at, answers: n}, r)
@@ -374,7 +395,7 @@ func (l *Log) CancelRequested(ctx context.Context) (bool, error) {
 	return false, err
 }
 
-// ParseQuestionID reads what [Question.ID] returned. It fails, with kind Invalid,
+// ParseQuestionID reads the ID of a question. It fails, with kind Invalid,
 // for any other text.
 func ParseQuestionID(id string) (run string, at tool.Place, n int, err error) {
 	invalid := tool.Errorf(tool.Invalid, "%q is not the ID of a question", tool.Clean(id, 120)).WithHint("it reads RUN:STEP:N")

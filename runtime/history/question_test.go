@@ -16,12 +16,12 @@ import (
 )
 
 // asked asks a question at a step and returns its number.
-func asked(t *testing.T, r Record, at string, q Question) int {
+func asked(t *testing.T, r Record, at string, q Asked) int {
 	t.Helper()
 	q.Place = place(at)
-	n, err := r.Ask(context.Background(), q)
+	recorded, err := r.Ask(context.Background(), q)
 	check(t, err)
-	return n
+	return recorded.N
 }
 
 // openIDs returns the IDs of the open questions of a run, with their answers.
@@ -30,7 +30,7 @@ func openIDs(t *testing.T, j *Journal, run string) (ids []string) {
 	open, err := j.Questions(context.Background(), run)
 	check(t, err)
 	for _, q := range open {
-		text := q.ID()
+		text := q.ID
 		if q.Answer != nil {
 			text += fmt.Sprint(" ", q.Answer.Yes)
 		}
@@ -54,34 +54,34 @@ func testQuestions(t *testing.T, s storage) {
 	ctx, other := context.Background(), s.open()
 	l := begin(t, s.open(), "r")
 	check(t, l.Intend(ctx, Intent{Place: place("2"), Func: "human.confirm", Kind: tool.External}))
-	confirm := Question{Kind: QuestionConfirm, Text: "Delete it?", Data: tool.NewDict("diff", "-a")}
-	approve := Question{Kind: QuestionApproval, Text: "may it?", Data: tool.NewDict("tool", "t")}
-	asked(t, l, "10", Question{Kind: QuestionAsk, Text: "which?"})
+	confirm := Asked{Question: tool.Question{Kind: tool.QuestionConfirm, Text: "Delete it?"}, Data: tool.NewDict("diff", "-a")}
+	approve := Asked{Question: tool.Question{Kind: tool.QuestionApproval, Text: "may it?"}, Data: tool.NewDict("tool", "t")}
+	asked(t, l, "10", Asked{Question: tool.Question{Kind: tool.QuestionAsk, Text: "which?"}})
 	asked(t, l, "2", confirm)
 	asked(t, l, "3.1", approve)
-	asked(t, l, "4", Question{Kind: QuestionUnknown, Text: "again?"})
+	asked(t, l, "4", Asked{Question: tool.Question{Kind: tool.QuestionUnknown, Text: "again?"}})
 	if a, err := l.Answer(ctx, place("2"), 1); a != nil || err != nil {
 		t.Errorf("an answer before anybody answered: %v, %v", a, err)
 	}
 	sameTexts(t, "asked", openIDs(t, other, "r"), "r:2:1", "r:3.1:1", "r:4:1", "r:10:1")
-	check(t, other.Answer(ctx, "r", place("2"), 1, Answer{Yes: false, By: "ann"})) // while it is held
+	check(t, other.Answer(ctx, "r", place("2"), 1, tool.Answer{Yes: false, By: "ann"})) // while it is held
 	check(t, l.Park(ctx, "question", time.Time{}))
 
-	given := Answer{Yes: true, Always: true, Args: tool.NewDict("n", 2, "b", []byte{0xff}), Why: "not so many", By: "bob"}
+	given := tool.Answer{Yes: true, Always: true, Args: tool.NewDict("n", 2, "b", []byte{0xff}), Why: "not so many", By: "bob"}
 	check(t, other.Answer(ctx, "r", place("3.1"), 1, given))
-	check(t, other.Answer(ctx, "r", place("10"), 1, Answer{Value: "the first"}))
-	check(t, other.Answer(ctx, "r", place("2"), 1, Answer{Yes: true, Why: "after all"})) // corrected
+	check(t, other.Answer(ctx, "r", place("10"), 1, tool.Answer{Value: "the first"}))
+	check(t, other.Answer(ctx, "r", place("2"), 1, tool.Answer{Yes: true, Why: "after all"})) // corrected
 	sameTexts(t, "answered", openIDs(t, other, "r"), "r:2:1 true", "r:3.1:1 true", "r:4:1", "r:10:1 false")
 
 	l = resume(t, s.open(), "r")
 	for _, c := range []struct {
 		at   string
-		want Answer
-	}{{"2", Answer{Yes: true, Why: "after all"}}, {"3.1", given}, {"10", Answer{Value: "the first"}}} {
+		want tool.Answer
+	}{{"2", tool.Answer{Yes: true, Why: "after all"}}, {"3.1", given}, {"10", tool.Answer{Value: "the first"}}} {
 		a, err := l.Answer(ctx, place(c.at), 1)
 		check(t, err)
 		checkAnswer(t, a, c.want)
-		fails(t, "a correction after the answer was used", other.Answer(ctx, "r", place(c.at), 1, Answer{Value: c.want.Value}), tool.Conflict, "used")
+		fails(t, "a correction after the answer was used", other.Answer(ctx, "r", place(c.at), 1, tool.Answer{Value: c.want.Value}), tool.Conflict, "used")
 	}
 	if a, err := l.Answer(ctx, place("4"), 1); a != nil || err != nil {
 		t.Errorf("the answer that nobody gave is %v, %v", a, err)
@@ -93,7 +93,7 @@ func testQuestions(t *testing.T, s storage) {
 	e, _, err := l.Recorded(place("3.1"))
 	check(t, err)
 	q := e.Questions[0]
-	if q.Text != "may it?" || q.Kind != QuestionApproval || q.Data.Text("tool") != "t" || q.Asked.IsZero() || q.N != 1 || q.Spent || len(e.Questions) != 1 {
+	if q.Text != "may it?" || q.Kind != tool.QuestionApproval || q.Data.Text("tool") != "t" || q.Asked.IsZero() || q.N != 1 || q.Spent || len(e.Questions) != 1 {
 		t.Errorf("the recorded question is %+v", q)
 	}
 	checkAnswer(t, q.Answer, given)
@@ -102,11 +102,11 @@ func testQuestions(t *testing.T, s storage) {
 	if open := openIDs(t, other, "r"); open != nil {
 		t.Errorf("of a run that has ended, %v is open", open)
 	}
-	fails(t, "an answer to a run that has ended", other.Answer(ctx, "r", place("4"), 1, Answer{}), tool.NotFound, "")
+	fails(t, "an answer to a run that has ended", other.Answer(ctx, "r", place("4"), 1, tool.Answer{}), tool.NotFound, "")
 }
 
 // checkAnswer compares an answer with the one that was given.
-func checkAnswer(t *testing.T, a *Answer, want Answer) {
+func checkAnswer(t *testing.T, a *Answered, want tool.Answer) {
 	t.Helper()
 	if a == nil || a.Yes != want.Yes || a.Always != want.Always || a.Why != want.Why || a.By != want.By || a.At.IsZero() ||
 		!tool.Equal(a.Value, want.Value) || (a.Args == nil) != (want.Args == nil) || !tool.Equal(orEmpty(a.Args), orEmpty(want.Args)) {
@@ -119,34 +119,38 @@ func TestWrongAnswers(t *testing.T) { eachStore(t, testWrongAnswers) }
 func testWrongAnswers(t *testing.T, s storage) {
 	ctx, j := context.Background(), s.open()
 	l := begin(t, j, "r")
-	at := map[QuestionKind]string{QuestionApproval: "1", QuestionConfirm: "2", QuestionAsk: "3", QuestionUnknown: "4"}
+	at := map[tool.QuestionKind]string{tool.QuestionApproval: "1", tool.QuestionConfirm: "2", tool.QuestionAsk: "3", tool.QuestionUnknown: "4"}
 	for kind, at := range at {
-		asked(t, l, at, Question{Kind: kind, Text: "?"})
+		asked(t, l, at, Asked{Question: tool.Question{Kind: kind, Text: "?"}})
 	}
 	args := tool.NewDict("a", 1)
 	for _, c := range []struct {
 		run, at string
 		n       int
-		answer  Answer
+		answer  tool.Answer
 		want    tool.Kind
 	}{
-		{"none", "1", 1, Answer{}, tool.NotFound},
-		{"r", "9", 1, Answer{}, tool.NotFound},
-		{"r", "", 1, Answer{}, tool.NotFound},
-		{"r", "1", 0, Answer{}, tool.NotFound},
-		{"r", "1", 2, Answer{}, tool.NotFound},
-		{"r", "1", -1, Answer{}, tool.NotFound},
-		{"r", "1", 1, Answer{Value: "yes"}, tool.Invalid},
-		{"r", "1", 1, Answer{Args: tool.NewDict("x", "\xff")}, tool.Invalid},
-		{"r", "2", 1, Answer{Value: true}, tool.Invalid},
-		{"r", "2", 1, Answer{Yes: true, Args: args}, tool.Invalid},
-		{"r", "2", 1, Answer{Yes: true, Always: true}, tool.Invalid},
-		{"r", "3", 1, Answer{Yes: true}, tool.Invalid},
-		{"r", "3", 1, Answer{Value: int64(1)}, tool.Invalid},
-		{"r", "3", 1, Answer{Value: "x", Args: args}, tool.Invalid},
-		{"r", "3", 1, Answer{Value: "x\xff"}, tool.Invalid},
-		{"r", "3", 1, Answer{Value: strings.Repeat("x", inlineMost+1)}, tool.Limit},
-		{"r", "4", 1, Answer{Always: true}, tool.Invalid},
+		{"none", "1", 1, tool.Answer{}, tool.NotFound},
+		{"r", "9", 1, tool.Answer{}, tool.NotFound},
+		{"r", "", 1, tool.Answer{}, tool.NotFound},
+		{"r", "1", 0, tool.Answer{}, tool.NotFound},
+		{"r", "1", 2, tool.Answer{}, tool.NotFound},
+		{"r", "1", -1, tool.Answer{}, tool.NotFound},
+		{"r", "1", 1, tool.Answer{Value: "yes"}, tool.Invalid},
+		{"r", "1", 1, tool.Answer{Args: tool.NewDict("x", "\xff")}, tool.Invalid},
+		{"r", "2", 1, tool.Answer{Value: "yes"}, tool.Invalid},
+		{"r", "2", 1, tool.Answer{Yes: true, Value: false}, tool.Invalid},
+		{"r", "1", 1, tool.Answer{Value: true}, tool.Invalid},
+		{"r", "1", 1, tool.Answer{Value: make(chan int)}, tool.Invalid},
+		{"r", "2", 1, tool.Answer{Yes: true, Args: args}, tool.Invalid},
+		{"r", "2", 1, tool.Answer{Yes: true, Always: true}, tool.Invalid},
+		{"r", "3", 1, tool.Answer{Yes: true}, tool.Invalid},
+		{"r", "3", 1, tool.Answer{Yes: true, Value: "x"}, tool.Invalid},
+		{"r", "3", 1, tool.Answer{Value: int64(1)}, tool.Invalid},
+		{"r", "3", 1, tool.Answer{Value: "x", Args: args}, tool.Invalid},
+		{"r", "3", 1, tool.Answer{Value: "x\xff"}, tool.Invalid},
+		{"r", "3", 1, tool.Answer{Value: strings.Repeat("x", inlineMost+1)}, tool.Limit},
+		{"r", "4", 1, tool.Answer{Always: true}, tool.Invalid},
 	} {
 		fails(t, fmt.Sprintf("Answer(%s, %q, %d, %+.40v)", c.run, c.at, c.n, c.answer), j.Answer(ctx, c.run, place(c.at), c.n, c.answer), c.want, "")
 	}
@@ -162,8 +166,8 @@ func TestAskedAgain(t *testing.T) { eachStore(t, testAskedAgain) }
 
 func testAskedAgain(t *testing.T, s storage) {
 	ctx, j := context.Background(), s.open()
-	q := Question{Kind: QuestionApproval, Text: "may it change a\xff?", Data: tool.NewDict("a", 1)}
-	number := func(l *Log, want int, q Question) {
+	q := Asked{Question: tool.Question{Kind: tool.QuestionApproval, Text: "may it change a\xff?"}, Data: tool.NewDict("a", 1)}
+	number := func(l *Log, want int, q Asked) {
 		t.Helper()
 		if n := asked(t, l, "1", q); n != want {
 			t.Errorf("the question has the number %d, want %d", n, want)
@@ -184,20 +188,20 @@ func testAskedAgain(t *testing.T, s storage) {
 	check(t, l.Close())
 	sameTexts(t, "open", openIDs(t, j, "r"), "r:1:3")
 	for n := range 2 {
-		fails(t, "an answer to a question that was replaced", j.Answer(ctx, "r", place("1"), n+1, Answer{Yes: true}), tool.Conflict, "replaced")
+		fails(t, "an answer to a question that was replaced", j.Answer(ctx, "r", place("1"), n+1, tool.Answer{Yes: true}), tool.Conflict, "replaced")
 	}
-	check(t, j.Answer(ctx, "r", place("1"), 3, Answer{Yes: true}))
+	check(t, j.Answer(ctx, "r", place("1"), 3, tool.Answer{Yes: true}))
 
 	l = resume(t, j, "r")
 	a, err := l.Answer(ctx, place("1"), 3)
 	check(t, err)
-	checkAnswer(t, a, Answer{Yes: true})
+	checkAnswer(t, a, tool.Answer{Yes: true})
 	again, err := l.Answer(ctx, place("1"), 3)
 	check(t, err)
-	checkAnswer(t, again, Answer{Yes: true})
+	checkAnswer(t, again, tool.Answer{Yes: true})
 	check(t, l.Close())
 	l = resume(t, j, "r")
-	for i, other := range []Question{q, {Kind: QuestionConfirm, Text: q.Text, Data: q.Data}, {Kind: q.Kind, Text: "another"}} {
+	for i, other := range []Asked{q, {Question: tool.Question{Kind: tool.QuestionConfirm, Text: q.Text}, Data: q.Data}, {Question: tool.Question{Kind: q.Kind, Text: "another"}}} {
 		number(l, 4+i, other) // the last one is answered
 	}
 	check(t, l.Close())
@@ -214,10 +218,11 @@ func testAskedTogether(t *testing.T, s storage) {
 	var wg sync.WaitGroup
 	for i := range numbers {
 		wg.Go(func() {
-			var err error
-			if numbers[i], err = l.Ask(ctx, Question{Place: place("1"), Kind: QuestionConfirm, Text: fmt.Sprint(i)}); err != nil {
+			q, err := l.Ask(ctx, Asked{Place: place("1"), Question: tool.Question{Kind: tool.QuestionConfirm, Text: fmt.Sprint(i)}})
+			if err != nil {
 				t.Error(err)
 			}
+			numbers[i] = q.N
 		})
 	}
 	wg.Wait()
@@ -238,12 +243,12 @@ func testAskedTogether(t *testing.T, s storage) {
 func TestLateAnswer(t *testing.T) {
 	ctx, j := context.Background(), openOn(t, journal.Memory())
 	l := begin(t, j, "r")
-	asked(t, l, "1", Question{Kind: QuestionConfirm, Text: "one?"})
-	check(t, j.Answer(ctx, "r", place("1"), 1, Answer{Yes: true}))
-	asked(t, l, "1", Question{Kind: QuestionConfirm, Text: "two?"})
+	asked(t, l, "1", Asked{Question: tool.Question{Kind: tool.QuestionConfirm, Text: "one?"}})
+	check(t, j.Answer(ctx, "r", place("1"), 1, tool.Answer{Yes: true}))
+	asked(t, l, "1", Asked{Question: tool.Question{Kind: tool.QuestionConfirm, Text: "two?"}})
 	a, err := l.Answer(ctx, place("1"), 1)
 	check(t, err)
-	checkAnswer(t, a, Answer{Yes: true})
+	checkAnswer(t, a, tool.Answer{Yes: true})
 	check(t, l.Park(ctx, "", time.Time{}))
 	sameTexts(t, "open", openIDs(t, j, "r"), "r:1:2")
 	if due, err := dueRuns(j, now()); len(due) != 0 || err != nil {
@@ -275,15 +280,15 @@ func testSpent(t *testing.T, s storage) {
 	intend(l)
 	check(t, l.Close()) // it was interrupted
 	l = resume(t, j, "r")
-	asked(t, l, "1", Question{Kind: QuestionUnknown, Text: "again?"})
-	check(t, j.Answer(ctx, "r", place("1"), 1, Answer{Yes: true}))
+	asked(t, l, "1", Asked{Question: tool.Question{Kind: tool.QuestionUnknown, Text: "again?"}})
+	check(t, j.Answer(ctx, "r", place("1"), 1, tool.Answer{Yes: true}))
 	check(t, second(l.Answer(ctx, place("1"), 1)))
 	spent(false)
 	intend(l)
 	check(t, l.Close())
 	spent(true)
 	l = resume(t, j, "r")
-	if n := asked(t, l, "1", Question{Kind: QuestionUnknown, Text: "again?"}); n != 2 {
+	if n := asked(t, l, "1", Asked{Question: tool.Question{Kind: tool.QuestionUnknown, Text: "again?"}}); n != 2 {
 		t.Errorf("the second question has the number %d", n)
 	}
 	check(t, l.Close())
@@ -296,9 +301,9 @@ func TestAnsweredHere(t *testing.T) { eachStore(t, testAnsweredHere) }
 func testAnsweredHere(t *testing.T, s storage) {
 	ctx, j := context.Background(), s.open()
 	l := begin(t, j, "r")
-	given := Answer{Yes: true, Args: tool.NewDict("a", 1), Why: "why", By: "ann"}
-	check(t, l.Answered(ctx, Question{Place: place("1"), Kind: QuestionApproval, Text: "one?"}, given))
-	check(t, l.Answered(ctx, Question{Place: place("1"), Kind: QuestionApproval, Text: "two?"}, Answer{}))
+	given := tool.Answer{Yes: true, Args: tool.NewDict("a", 1), Why: "why", By: "ann"}
+	check(t, l.Answered(ctx, Asked{Place: place("1"), Question: tool.Question{Kind: tool.QuestionApproval, Text: "one?"}}, given))
+	check(t, l.Answered(ctx, Asked{Place: place("1"), Question: tool.Question{Kind: tool.QuestionApproval, Text: "two?"}}, tool.Answer{}))
 	if open := openIDs(t, j, "r"); open != nil {
 		t.Errorf("open are %v", open)
 	}
@@ -310,7 +315,7 @@ func testAnsweredHere(t *testing.T, s storage) {
 		t.Fatalf("the entry is %+v", e)
 	}
 	checkAnswer(t, e.Questions[0].Answer, given)
-	checkAnswer(t, e.Questions[1].Answer, Answer{})
+	checkAnswer(t, e.Questions[1].Answer, tool.Answer{})
 }
 
 // TestAnswerOfAClosedLog checks that a log that takes nothing does not use an
@@ -320,9 +325,9 @@ func TestAnswerOfAClosedLog(t *testing.T) { eachStore(t, testAnswerOfAClosedLog)
 func testAnswerOfAClosedLog(t *testing.T, s storage) {
 	ctx, j := context.Background(), s.open()
 	l := begin(t, j, "r")
-	q := Question{Kind: QuestionConfirm, Text: "?"}
+	q := Asked{Question: tool.Question{Kind: tool.QuestionConfirm, Text: "?"}}
 	asked(t, l, "1", q)
-	check(t, j.Answer(ctx, "r", place("1"), 1, Answer{}))
+	check(t, j.Answer(ctx, "r", place("1"), 1, tool.Answer{}))
 	check(t, l.Park(ctx, "", time.Time{}))
 	reader, err := j.Read(ctx, "r")
 	check(t, err)
@@ -331,22 +336,26 @@ func testAnswerOfAClosedLog(t *testing.T, s storage) {
 		fails(t, "Answer", second(l.Answer(ctx, place("1"), 1)), tool.Internal, "")
 		fails(t, "Ask", second(l.Ask(ctx, q)), tool.Internal, "")
 	}
-	check(t, j.Answer(ctx, "r", place("1"), 1, Answer{Yes: true})) // it can still be corrected
+	check(t, j.Answer(ctx, "r", place("1"), 1, tool.Answer{Yes: true})) // it can still be corrected
 	l = resume(t, j, "r")
 	ended, cancel := context.WithCancel(ctx)
 	cancel()
 	fails(t, "Answer in an ended context", second(l.Answer(ended, place("1"), 1)), tool.Canceled, "")
-	check(t, j.Answer(ctx, "r", place("1"), 1, Answer{Yes: false, Why: "no"}))
+	check(t, j.Answer(ctx, "r", place("1"), 1, tool.Answer{Yes: false, Why: "no"}))
 	a, err := l.Answer(ctx, place("1"), 1)
 	check(t, err)
-	checkAnswer(t, a, Answer{Why: "no"})
+	checkAnswer(t, a, tool.Answer{Why: "no"})
 }
 
 func TestQuestionID(t *testing.T) {
-	for _, q := range []Question{{Run: "r", N: 1}, {Run: "20260102-150405-abcdefghij", Place: place("3.1"), N: 12}, {Run: "a_b-C", Place: place("0"), N: 1}} {
-		run, at, n, err := ParseQuestionID(q.ID())
-		if run != q.Run || at.String() != q.Place.String() || n != q.N || err != nil {
-			t.Errorf("ParseQuestionID(%q) = %s, %s, %d, %v", q.ID(), run, at, n, err)
+	for _, want := range []struct {
+		run, at string
+		n       int
+	}{{"r", "", 1}, {"20260102-150405-abcdefghij", "3.1", 12}, {"a_b-C", "0", 1}} {
+		id := questionID(want.run, place(want.at), want.n)
+		run, at, n, err := ParseQuestionID(id)
+		if run != want.run || at.String() != want.at || n != want.n || err != nil {
+			t.Errorf("ParseQuestionID(%q) = %s, %s, %d, %v", id, run, at, n, err)
 		}
 	}
 	for _, id := range []string{"", "r", "r:1", "r:1:0", "r:1:-1", "r:1:x", "r:1:", "r:x:1", "r:01:1", ":1:1", "-r:1:1", "r:1:1:1", "a b:1:1", "r:1:01", "r:1:+1"} {

@@ -46,20 +46,23 @@ type Record interface {
 	Settle(ctx context.Context, at tool.Place, out tool.Outcome, failure error) error
 	// Note records what was decided at a step.
 	Note(ctx context.Context, at tool.Place, d *tool.Dict) error
-	// Ask records a question and returns its number at its step. It can be
+	// Identify returns a question with the ID, Run, Step and Asked that it has if
+	// it is recorded next at its step; only with the Step where nothing is kept.
+	Identify(q Asked) (Asked, error)
+	// Ask records a question and returns it with what Identify sets. It can be
 	// answered when Ask returns. One that an earlier process asked, and that is
 	// asked again unchanged, is the same.
-	Ask(ctx context.Context, q Question) (int, error)
+	Ask(ctx context.Context, q Asked) (Asked, error)
 	// Answered records a question together with its answer, which was given in
 	// this process.
-	Answered(ctx context.Context, q Question, a Answer) error
+	Answered(ctx context.Context, q Asked, a tool.Answer) error
 	// Answer returns the last answer to a question, or nil. The answer is used
 	// then: nobody can correct it any more.
-	Answer(ctx context.Context, at tool.Place, n int) (*Answer, error)
+	Answer(ctx context.Context, at tool.Place, n int) (*Answered, error)
 	// Questions returns the open questions of the run, by step: those that have no
 	// answer which the run has used. The Answer of one is the last that was sent,
 	// or nil.
-	Questions(ctx context.Context) ([]Question, error)
+	Questions(ctx context.Context) ([]Asked, error)
 	// CancelRequested reports whether somebody asked for the end of the run since
 	// the record was opened.
 	CancelRequested(ctx context.Context) (bool, error)
@@ -118,11 +121,16 @@ func (None) Notes() iter.Seq2[*tool.Dict, error]                           { ret
 func (None) Intend(context.Context, Intent) error                          { return nil }
 func (None) Settle(context.Context, tool.Place, tool.Outcome, error) error { return nil }
 func (None) Note(context.Context, tool.Place, *tool.Dict) error            { return nil }
-func (None) Ask(context.Context, Question) (int, error)                    { return 0, nil }
-func (None) Answered(context.Context, Question, Answer) error              { return nil }
-func (None) Answer(context.Context, tool.Place, int) (*Answer, error)      { return nil, nil }
+func (None) Ask(_ context.Context, q Asked) (Asked, error)                 { return q, nil }
+func (None) Answered(context.Context, Asked, tool.Answer) error            { return nil }
+func (None) Answer(context.Context, tool.Place, int) (*Answered, error)    { return nil, nil }
 func (None) Park(context.Context, string, time.Time) error                 { return nil }
 func (None) End(context.Context, string, tool.Outcome, error) error        { return nil }
 func (None) Close() error                                                  { return nil }
-func (None) Questions(context.Context) ([]Question, error)                 { return nil, nil }
+func (None) Questions(context.Context) ([]Asked, error)                    { return nil, nil }
 func (None) CancelRequested(context.Context) (bool, error)                 { return false, nil }
+
+func (None) Identify(q Asked) (Asked, error) {
+	q.Step = q.Place.String()
+	return q, nil
+}

@@ -19,7 +19,7 @@ import (
 type implementation struct {
 	begin   func() Record
 	resume  func(Record) Record // as a later process does
-	send    func(at tool.Place, n int, a Answer) error
+	send    func(at tool.Place, n int, a tool.Answer) error
 	cancel  func()
 	current func() Run
 	entries func() map[string]string
@@ -30,7 +30,7 @@ func ofJournal(t *testing.T, s storage) implementation {
 	return implementation{
 		begin:   func() Record { return begin(t, s.open(), "r") },
 		resume:  func(r Record) Record { check(t, r.Close()); return resume(t, s.open(), "r") },
-		send:    func(at tool.Place, n int, a Answer) error { return other.Answer(ctx, "r", at, n, a) },
+		send:    func(at tool.Place, n int, a tool.Answer) error { return other.Answer(ctx, "r", at, n, a) },
 		cancel:  func() { check(t, second(other.Cancel(ctx, "r"))) },
 		current: func() Run { return one(t, other, "r") },
 		entries: func() map[string]string {
@@ -49,7 +49,7 @@ func ofMemory(t *testing.T) implementation {
 			return m
 		},
 		resume:  func(r Record) Record { m = r.(*Memory).Resume(); return m },
-		send:    func(at tool.Place, n int, a Answer) error { return m.Send(at, n, a) },
+		send:    func(at tool.Place, n int, a tool.Answer) error { return m.Send(at, n, a) },
 		cancel:  func() { m.Cancel() },
 		current: func() Run { return m.Current() },
 		entries: func() map[string]string {
@@ -146,7 +146,7 @@ func (p *performer) perform() {
 		check(p.t, p.r.Note(ctx, place("13"), tool.NewDict("approved", "13")))
 		check(p.t, p.r.Note(ctx, place("9"), tool.NewDict("approved", "9")))
 		check(p.t, p.r.Note(ctx, place("9"), nil))
-		check(p.t, p.r.Answered(ctx, Question{Place: place("14"), Kind: QuestionApproval, Text: "may it?"}, Answer{Yes: true, By: "ann"}))
+		check(p.t, p.r.Answered(ctx, Asked{Place: place("14"), Question: tool.Question{Kind: tool.QuestionApproval, Text: "may it?"}}, tool.Answer{Yes: true, By: "ann"}))
 	}
 	call := tool.Effect{Func: "tools.call", Args: tool.NewDict("tool", "t"), Place: place("15")}
 	check(p.t, p.do(&tool.Func{Kind: tool.External, Calls: true}, call, func() (tool.Outcome, error) {
@@ -235,8 +235,8 @@ func checkReplay(t *testing.T, r Record, want []string) {
 	}
 	a, err := replay.Answer(ctx, place("14"), 1)
 	cancel, cancelErr := replay.CancelRequested(ctx)
-	if err := errors.Join(err, cancelErr, replay.Note(ctx, place("1"), nil), replay.Intend(ctx, Intent{}), replay.Answered(ctx, Question{}, Answer{}),
-		second(replay.Ask(ctx, Question{})), replay.Park(ctx, "", time.Time{}), replay.End(ctx, "", tool.Outcome{}, nil), replay.Close()); err != nil || a != nil || cancel || len(openOf(t, replay)) > 0 {
+	if err := errors.Join(err, cancelErr, replay.Note(ctx, place("1"), nil), replay.Intend(ctx, Intent{}), replay.Answered(ctx, Asked{}, tool.Answer{}),
+		second(replay.Ask(ctx, Asked{})), replay.Park(ctx, "", time.Time{}), replay.End(ctx, "", tool.Outcome{}, nil), replay.Close()); err != nil || a != nil || cancel || len(openOf(t, replay)) > 0 {
 		t.Errorf("a replay records: %v, %v, %v", err, a, cancel)
 	}
 }
@@ -251,7 +251,7 @@ func TestRecall(t *testing.T) {
 		check(t, r.Intend(ctx, Intent{Place: place("2"), Func: "f", Kind: tool.External}))
 		check(t, r.Intend(ctx, Intent{Place: place("2"), Func: "f", Args: args, Kind: tool.External})) // tried again
 		check(t, r.Note(ctx, place("3"), nil))
-		asked(t, r, "4", Question{Kind: QuestionConfirm})
+		asked(t, r, "4", Asked{Question: tool.Question{Kind: tool.QuestionConfirm}})
 		recall := func(at, name string, args *tool.Dict) (*Entry, Recollection, error) {
 			return r.Recall(tool.Effect{Func: name, Args: args, Place: place(at)}, &tool.Func{})
 		}
@@ -290,11 +290,11 @@ func TestRecordedQuestions(t *testing.T) {
 		at := place("1")
 		ask := func(want int, text string) {
 			t.Helper()
-			if n := asked(t, r, "1", Question{Kind: QuestionApproval, Text: text, Data: tool.NewDict("a", 1)}); n != want {
+			if n := asked(t, r, "1", Asked{Question: tool.Question{Kind: tool.QuestionApproval, Text: text}, Data: tool.NewDict("a", 1)}); n != want {
 				t.Errorf("%q has the number %d, want %d", text, n, want)
 			}
 		}
-		answered := func(n int, want *Answer) {
+		answered := func(n int, want *tool.Answer) {
 			t.Helper()
 			a, err := r.Answer(ctx, at, n)
 			check(t, err)
@@ -305,15 +305,15 @@ func TestRecordedQuestions(t *testing.T) {
 				checkAnswer(t, a, *want)
 			}
 		}
-		fails(t, "an answer to nothing", i.send(at, 1, Answer{}), tool.NotFound, "no open question")
+		fails(t, "an answer to nothing", i.send(at, 1, tool.Answer{}), tool.NotFound, "no open question")
 		ask(1, "may it?")
 		answered(1, nil)
 		answered(2, nil)
-		fails(t, "an answer of the wrong kind", i.send(at, 1, Answer{Value: "x"}), tool.Invalid, "")
-		fails(t, "an answer that is not a value", i.send(at, 1, Answer{Args: tool.NewDict("x", "\xff")}), tool.Invalid, "")
-		fails(t, "an answer to the next question", i.send(at, 2, Answer{}), tool.NotFound, "")
-		given := Answer{Yes: true, Always: true, Args: tool.NewDict("a", 2), Why: "less", By: "ann"}
-		check(t, i.send(at, 1, Answer{}))
+		fails(t, "an answer of the wrong kind", i.send(at, 1, tool.Answer{Value: "x"}), tool.Invalid, "")
+		fails(t, "an answer that is not a value", i.send(at, 1, tool.Answer{Args: tool.NewDict("x", "\xff")}), tool.Invalid, "")
+		fails(t, "an answer to the next question", i.send(at, 2, tool.Answer{}), tool.NotFound, "")
+		given := tool.Answer{Yes: true, Always: true, Args: tool.NewDict("a", 2), Why: "less", By: "ann"}
+		check(t, i.send(at, 1, tool.Answer{}))
 		check(t, i.send(at, 1, given))
 		check(t, r.Park(ctx, "approval", time.Time{}))
 
@@ -321,26 +321,26 @@ func TestRecordedQuestions(t *testing.T) {
 		ask(1, "may it?") // unchanged and not used
 		answered(1, &given)
 		answered(1, &given)
-		fails(t, "a correction after it was used", i.send(at, 1, Answer{}), tool.Conflict, "used")
+		fails(t, "a correction after it was used", i.send(at, 1, tool.Answer{}), tool.Conflict, "used")
 		ask(2, "may it?") // its answer was used
 		check(t, r.Close())
 
 		r = i.resume(r)
 		ask(3, "may it really?")
-		fails(t, "an answer to a question that was replaced", i.send(at, 2, Answer{}), tool.Conflict, "replaced")
-		if open := openOf(t, r); len(open) != 1 || open[0].ID() != "r:1:3" || open[0].Text != "may it really?" || open[0].Answer != nil {
+		fails(t, "an answer to a question that was replaced", i.send(at, 2, tool.Answer{}), tool.Conflict, "replaced")
+		if open := openOf(t, r); len(open) != 1 || open[0].ID != "r:1:3" || open[0].Text != "may it really?" || open[0].Answer != nil {
 			t.Errorf("open are %+v", open)
 		}
-		check(t, i.send(at, 3, Answer{Yes: true}))
+		check(t, i.send(at, 3, tool.Answer{Yes: true}))
 		if open := openOf(t, r); len(open) != 1 || open[0].Answer == nil || !open[0].Answer.Yes {
 			t.Errorf("open are %+v, want it with its answer", open)
 		}
-		answered(3, &Answer{Yes: true})
+		answered(3, &tool.Answer{Yes: true})
 		if open := openOf(t, r); len(open) != 0 {
 			t.Errorf("open are %+v, want none", open)
 		}
 		check(t, r.Intend(ctx, Intent{Place: at, Func: "f", Kind: tool.External}))
-		check(t, r.Answered(ctx, Question{Place: at, Kind: QuestionUnknown, Text: "again?"}, Answer{Yes: true, By: "bob"}))
+		check(t, r.Answered(ctx, Asked{Place: at, Question: tool.Question{Kind: tool.QuestionUnknown, Text: "again?"}}, tool.Answer{Yes: true, By: "bob"}))
 
 		r = i.resume(r)
 		e, _, err := r.Recorded(at)
@@ -348,17 +348,18 @@ func TestRecordedQuestions(t *testing.T) {
 		var got []string
 		for i := range e.Questions {
 			q := &e.Questions[i]
-			got = append(got, fmt.Sprint(q.ID(), " ", q.Text, " ", q.Answer != nil, " ", q.Spent))
+			got = append(got, fmt.Sprint(q.ID, " ", q.Text, " ", q.Answer != nil, " ", q.Spent))
 		}
 		sameTexts(t, "recorded", got, "r:1:1 may it? true true", "r:1:2 may it? false false", "r:1:3 may it really? true true", "r:1:4 again? true false")
 		checkAnswer(t, e.Questions[0].Answer, given)
 		check(t, r.End(ctx, "", tool.Outcome{}, nil))
-		fails(t, "an answer to a run that has ended", i.send(at, 4, Answer{}), tool.NotFound, "")
+		fails(t, "an answer to a run that has ended", i.send(at, 4, tool.Answer{}), tool.Conflict, "used")
+		fails(t, "an answer to what a run that has ended never asked", i.send(at, 5, tool.Answer{}), tool.NotFound, "")
 	})
 }
 
 // openOf returns the open questions of a record.
-func openOf(t *testing.T, r Record) []Question {
+func openOf(t *testing.T, r Record) []Asked {
 	t.Helper()
 	open, err := r.Questions(context.Background())
 	check(t, err)
@@ -389,7 +390,7 @@ func TestRecordMisuse(t *testing.T) {
 			{"an intent after its outcome", r.Intend(ctx, Intent{Place: place("1"), Func: "f", Kind: tool.Read}), tool.Internal, "step 1 of run 'r' is done already"},
 			{"an ended context", r.Intend(ended, Intent{Place: place("2"), Func: "f", Kind: tool.Write}), tool.Canceled, ""},
 			{"a note in an ended context", r.Note(ended, place("2"), nil), tool.Canceled, ""},
-			{"a question in an ended context", second(r.Ask(ended, Question{Place: place("2")})), tool.Canceled, ""},
+			{"a question in an ended context", second(r.Ask(ended, Asked{Place: place("2")})), tool.Canceled, ""},
 			{"an answer in an ended context", second(r.Answer(ended, place("2"), 1)), tool.Canceled, ""},
 			{"an argument that is not a value", r.Intend(ctx, Intent{Place: place("2"), Kind: tool.Read, Args: notText}), tool.Invalid, "not UTF-8"},
 			{"a function's name that is not text", r.Intend(ctx, Intent{Place: place("2"), Func: "\xff", Kind: tool.Read}), tool.Invalid, "not UTF-8"},
@@ -397,8 +398,8 @@ func TestRecordMisuse(t *testing.T) {
 			{"an outcome that is too deep", r.Settle(ctx, place("3"), tool.Outcome{Value: deep}, nil), tool.Limit, "deep"},
 			{"an undo that is not a value", r.Settle(ctx, place("3"), tool.Outcome{Undo: &tool.Effect{Args: notText}}, nil), tool.Invalid, "not UTF-8"},
 			{"a note that is not a value", r.Note(ctx, place("2"), notText), tool.Invalid, "not UTF-8"},
-			{"a question with what is not a value", second(r.Ask(ctx, Question{Place: place("2"), Data: notText})), tool.Invalid, "not UTF-8"},
-			{"an answer with what is not a value", r.Answered(ctx, Question{Place: place("2")}, Answer{Args: notText}), tool.Invalid, "not UTF-8"},
+			{"a question with what is not a value", second(r.Ask(ctx, Asked{Place: place("2"), Data: notText})), tool.Invalid, "not UTF-8"},
+			{"an answer with what is not a value", r.Answered(ctx, Asked{Place: place("2")}, tool.Answer{Args: notText}), tool.Invalid, "not UTF-8"},
 			{"a result that is not a value", r.End(ctx, "", tool.Outcome{Value: notText}, nil), tool.Invalid, "not UTF-8"},
 			{"an intent without a kind", r.Intend(ctx, Intent{Place: place("2"), Func: "f"}), tool.Invalid, "no valid Kind"},
 			{"an intent of an unknown kind", r.Intend(ctx, Intent{Place: place("2"), Func: "f", Kind: tool.LastEffectKind + 1}), tool.Invalid, "no valid Kind"},
@@ -470,10 +471,10 @@ func TestNone(t *testing.T) {
 	if p.world != 2*worlds || !r.Live() || r.Keeps() || r.Key(place("1")) != "" || r.Run().ID != "" || noted(t, r) != "" {
 		t.Errorf("%d effects were done, then %d; live %v, keeps %v", worlds, p.world-worlds, r.Live(), r.Keeps())
 	}
-	n, err := r.Ask(ctx, Question{})
+	q, err := r.Ask(ctx, Asked{})
 	a, err2 := r.Answer(ctx, nil, 1)
 	cancel, err3 := r.CancelRequested(ctx)
-	if err := errors.Join(err, err2, err3, r.Park(ctx, "", time.Time{}), r.End(ctx, "", tool.Outcome{}, nil), r.Close()); err != nil || n != 0 || a != nil || cancel || len(openOf(t, r)) > 0 {
-		t.Errorf("%v, question %d, answer %v, cancel %v", err, n, a, cancel)
+	if err := errors.Join(err, err2, err3, r.Park(ctx, "", time.Time{}), r.End(ctx, "", tool.Outcome{}, nil), r.Close()); err != nil || q.N != 0 || a != nil || cancel || len(openOf(t, r)) > 0 {
+		t.Errorf("%v, question %d, answer %v, cancel %v", err, q.N, a, cancel)
 	}
 }

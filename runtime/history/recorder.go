@@ -122,11 +122,11 @@ func (r *recorder) outcome(out *tool.Outcome, failure error) {
 
 func (r *recorder) note(d *tool.Dict) { r.put(nanos(r.clock.now()), orNil(d)) }
 
-func (r *recorder) question(n int, q *Question) {
-	r.put(int64(n), tool.Tuple{nanos(r.clock.now()), string(q.Kind)}, utf8Text(q.Text), orNil(q.Data))
+func (r *recorder) question(q *Asked) {
+	r.put(int64(q.N), nanos(q.Asked), q.content(), orNil(q.Data))
 }
 
-func (r *recorder) answer(n int, a *Answer) { r.put(int64(n), a.value()) }
+func (r *recorder) answer(n int, a *Answered) { r.put(int64(n), a.value()) }
 
 func (r *recorder) resumed(version string, at time.Time) { r.put(version, nanos(at)) }
 

@@ -218,16 +218,19 @@ func (p *Replay) Intend(context.Context, Intent) error { return nil }
 func (p *Replay) Note(context.Context, tool.Place, *tool.Dict) error { return nil }
 
 // Ask implements [Record]. It records nothing.
-func (p *Replay) Ask(context.Context, Question) (int, error) { return 0, nil }
+func (p *Replay) Ask(_ context.Context, q Asked) (Asked, error) { return q, nil }
+
+// Identify implements [Record].
+func (p *Replay) Identify(q Asked) (Asked, error) { return None{}.Identify(q) }
 
 // Answered implements [Record]. It records nothing.
-func (p *Replay) Answered(context.Context, Question, Answer) error { return nil }
+func (p *Replay) Answered(context.Context, Asked, tool.Answer) error { return nil }
 
 // Answer implements [Record]. What the run has not used is not used.
-func (p *Replay) Answer(context.Context, tool.Place, int) (*Answer, error) { return nil, nil }
+func (p *Replay) Answer(context.Context, tool.Place, int) (*Answered, error) { return nil, nil }
 
 // Questions implements [Record]. Nobody is asked.
-func (p *Replay) Questions(context.Context) ([]Question, error) { return nil, nil }
+func (p *Replay) Questions(context.Context) ([]Asked, error) { return nil, nil }
 
 // CancelRequested implements [Record].
 func (p *Replay) CancelRequested(context.Context) (bool, error) { return false, nil }

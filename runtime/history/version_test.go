@@ -14,7 +14,7 @@ func TestOtherVersion(t *testing.T) { eachStore(t, testOtherVersion) }
 func testOtherVersion(t *testing.T, s storage) {
 	ctx, j := context.Background(), s.open()
 	check(t, begin(t, j, "before").Close())
-	for id, version := range map[string]tool.Value{"later": int64(codecVersion + 1), "earlier": int64(1), "text": "2"} {
+	for id, version := range map[string]tool.Value{"later": int64(codecVersion + 1), "earlier": int64(1), "text": "3"} {
 		rec := newRecorder(j.store, nil)
 		rec.put(version, id, "run", "what comes then, nobody knows")
 		first, err := rec.record(runBegun)
@@ -29,7 +29,7 @@ func testOtherVersion(t *testing.T, s storage) {
 		kind tool.Kind
 		text string
 	}{
-		"later":   {tool.Unavailable, "read run 'later': its record has format 3, and this version of cassidy reads format 2"},
+		"later":   {tool.Unavailable, "read run 'later': its record has format 4, and this version of cassidy reads format 3"},
 		"earlier": {tool.Unavailable, "format 1"},
 		"text":    {tool.Failed, "not a record"},
 	} {
