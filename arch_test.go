@@ -41,7 +41,7 @@ var layers = map[string]struct {
 	".":                           {"Package cassidy opens a host with the usual parts", "runtime/tool runtime runtime/project runtime/history runtime/journal/sqlite runtime/agent stdlib sandbox tools", "the one place that chooses the parts"},
 	"internal/testworker":         {"Package testworker lets tests run scripts in workers", "runtime/tool sandbox", "tests only; what a worker has is handed in"},
 	"cmd/cassidy":                 {"Cassidy runs tools for language models, in a sandbox.", ". runtime/tool runtime runtime/project runtime/history runtime/journal/sqlite runtime/model runtime/agent sandbox stdlib scripts", "words for people; what a program could want too is in a library"},
-	"examples/embed":              {"Embed", ". runtime/tool runtime sandbox stdlib", "what an embedder sees"},
+	"examples/embed":              {"Embed", ". sandbox stdlib", "what an embedder sees"},
 }
 
 // powers is who alone may import what can act on the world, or what we build

@@ -6,9 +6,9 @@
 //	host, err := cassidy.Open(".", &cassidy.Options{TrustProject: true})
 //	…
 //	defer host.Close()
-//	result, err := host.Call(ctx, tool.Call{
+//	result, err := host.Call(ctx, cassidy.Call{
 //		Tool: "word_count",
-//		Args: tool.NewDict("filepath", "README.md"),
+//		Args: cassidy.NewDict("filepath", "README.md"),
 //	})
 //
 // [Open] finds the tools of a folder: files that end in .star, .lua or .md in
@@ -16,7 +16,7 @@
 // called before somebody has reviewed them: Options.TrustProject says that the
 // program has, Options.State where its user has with cassidy trust. Beside them
 // stand the built-in tools and those that the program registers itself with
-// [runtime.Host.Register]. See package
+// [AddTool]. See package
 // [runtime] for what a host does with a call, and package tool for the words.
 package cassidy
 

@@ -1,7 +1,7 @@
 // Package runtime is the host: it runs tools for a model and decides what they
 // may do.
 //
-// A [Host] holds tools, some written in Go ([Host.Register]) and some in
+// A [Host] holds tools, some written in Go ([AddTool]) and some in
 // scripts ([Host.RegisterScript]), and runs calls of them: look up, check the
 // arguments, approve, execute, check and shape the result. Whatever a tool
 // asks of the world on the way passes one gate, see gate.go.

@@ -3,7 +3,7 @@
 //
 //	go run ./examples/embed [DIR]
 //
-// DIR is a project whose tools lie in .cassidy/tools; without it, that is
+// DIR is a project whose tools are in .cassidy/tools; without it, that is
 // examples/quickstart.
 package main
 
@@ -13,7 +13,6 @@ import (
 	"os"
 
 	"github.com/cassidy-run/cassidy"
-	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/sandbox"
 	"github.com/cassidy-run/cassidy/stdlib"
 )
@@ -39,19 +38,15 @@ func run(ctx context.Context, dir string) error {
 	}
 	defer host.Close()
 
-	// What a model is told of the tool, and what each call is checked against.
-	orderStatus := tool.Tool{
-		Name:        "order_status",
-		Description: "Tell how far an order has come.",
-		Params:      []tool.Param{{Name: "order", Type: tool.Type{Name: tool.TypeInteger}, Required: true}},
-	}
-	if err := host.Register(orderStatus, status); err != nil {
+	// The parameters of the tool and its result are those of the function.
+	orderStatus := cassidy.Tool{Name: "order_status", Description: "Return the status of an order."}
+	if err := cassidy.AddTool(host, orderStatus, status); err != nil {
 		return err
 	}
 
-	for _, call := range []tool.Call{
-		{Tool: "word_count", Args: tool.NewDict("filepath", "notes/handbook.md")},
-		{Tool: "order_status", Args: tool.NewDict("order", 1025)},
+	for _, call := range []cassidy.Call{
+		{Tool: "word_count", Args: cassidy.NewDict("filepath", "notes/handbook.md")},
+		{Tool: "order_status", Args: cassidy.NewDict("order", 1025)},
 	} {
 		result, err := host.Call(ctx, call)
 		if err != nil {
@@ -62,12 +57,20 @@ func run(ctx context.Context, dir string) error {
 	return nil
 }
 
+type statusIn struct {
+	Order int `json:"order" jsonschema:"the number of the order"`
+}
+
+type statusOut struct {
+	Order  int    `json:"order"`
+	Status string `json:"status"`
+}
+
 // status is the tool itself: it can use whatever the program has.
-func status(_ context.Context, args *tool.Dict) (tool.Value, error) {
-	orders := map[int64]string{1024: "delivered", 1025: "waiting for payment"}
-	order := args.Int("order", 0)
-	if orders[order] == "" {
-		return nil, fmt.Errorf("there is no order %d", order)
+func status(_ context.Context, in statusIn) (statusOut, error) {
+	orders := map[int]string{1024: "delivered", 1025: "waiting for payment"}
+	if orders[in.Order] == "" {
+		return statusOut{}, fmt.Errorf("order %d: %w", in.Order, cassidy.ErrNotFound)
 	}
-	return tool.NewDict("order", order, "status", orders[order]), nil
+	return statusOut{Order: in.Order, Status: orders[in.Order]}, nil
 }
