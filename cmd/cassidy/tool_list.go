@@ -87,9 +87,10 @@ func locationFilter(word string) (func(tool.Location) bool, error) {
 
 // printList prints tools by group, one line each.
 func (c *command) printList(tools []tool.Tool) {
-	groups := map[string][]tool.Tool{}
+	groups := map[string][]*tool.Tool{}
 	width := 0
-	for _, t := range tools {
+	for i := range tools {
+		t := &tools[i]
 		groups[t.DisplayGroup()] = append(groups[t.DisplayGroup()], t)
 		width = max(width, min(len(t.Name), 28))
 	}
@@ -98,9 +99,9 @@ func (c *command) printList(tools []tool.Tool) {
 	for _, group := range slices.Sorted(maps.Keys(groups)) {
 		fmt.Fprintf(&b, "%s\n", paint(bold, fmt.Sprintf("%s (%d)", printable(group), len(groups[group]))))
 		members := groups[group]
-		slices.SortStableFunc(members, func(x, y tool.Tool) int { return strings.Compare(x.Name, y.Name) })
-		for i := range members {
-			b.WriteString(listLine(&members[i], width, paint))
+		slices.SortStableFunc(members, func(x, y *tool.Tool) int { return strings.Compare(x.Name, y.Name) })
+		for _, t := range members {
+			b.WriteString(listLine(t, width, paint))
 		}
 		b.WriteString("\n")
 	}

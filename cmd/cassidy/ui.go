@@ -135,7 +135,7 @@ func (c *command) printJSON(v tool.Value) error {
 // follows is shown. See [visible] for what a person is to decide on.
 func printable(text string) string {
 	return strings.Map(func(r rune) rune {
-		if r == '\n' || r == '\t' {
+		if ' ' <= r && r <= '~' || r == '\n' || r == '\t' {
 			return r
 		}
 		if unicode.In(r, unicode.Cc, unicode.Bidi_Control, unicode.Zl, unicode.Zp) || r == utf8.RuneError {

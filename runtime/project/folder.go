@@ -15,6 +15,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 	"unicode"
 	"unicode/utf8"
 
@@ -34,21 +35,7 @@ func (p place) open() (fs.FS, error) {
 	if err != nil {
 		return nil, err
 	}
-	return rootFiles{root}, nil
-}
-
-// rootFiles is a project's folder of tools, through a root at the project.
-type rootFiles struct{ root *os.Root }
-
-const toolsDir = Folder + "/tools"
-
-func (r rootFiles) Open(name string) (fs.File, error) { return r.root.Open(path.Join(toolsDir, name)) }
-func (r rootFiles) Stat(name string) (fs.FileInfo, error) {
-	return r.root.Stat(path.Join(toolsDir, name))
-}
-func (r rootFiles) Close() error { return r.root.Close() }
-func (r rootFiles) ReadDir(name string) ([]fs.DirEntry, error) {
-	return fs.ReadDir(r.root.FS(), path.Join(toolsDir, name))
+	return newRootFiles(root), nil
 }
 
 // A folder is one place while it is loaded.
@@ -74,10 +61,12 @@ type finding struct {
 	name  string // relative to the folder
 	stamp stamped
 	libs  string // the hash of the shared files it depends on
-	tool  *tool.Tool
-	err   *tool.Error
-	good  *finding                     // of a broken file: what it was before, or nil
-	kept  *atomic.Pointer[tool.Script] // the tool's source, once it was read; nil holds none
+	// What came of it is an error, or a tool, which an index holds encoded.
+	err     *tool.Error
+	tool    *tool.Tool
+	encoded string
+	good    *finding                     // of a broken file: what it was before, or nil
+	kept    *atomic.Pointer[tool.Script] // the tool's source, once it was read; nil holds none
 }
 
 // lastGood returns the finding, or that of the file before it was broken; nil where
@@ -92,15 +81,16 @@ func (r *finding) lastGood() *finding {
 	return nil
 }
 
-// load reads the folder: the index for what is unchanged, the rest from the
-// files.
-func (f *folder) load(ctx context.Context, known *Known) ([]tool.Found, []*tool.Error, error) {
+// load reads the folder, the index for what is unchanged and the rest from the
+// files, and appends its tools to found.
+func (f *folder) load(ctx context.Context, known *Known, found []tool.Found) ([]tool.Found, []*tool.Error, error) {
+	began := time.Now().UnixNano() // whatever is written from now on has a later time
 	entries, err := fs.ReadDir(f.files, ".")
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil, nil
+		return found, nil, nil
 	}
 	if err != nil {
-		return nil, nil, err
+		return found, nil, err
 	}
 	names := f.toolFiles(entries)
 	file := f.indexFile(names)
@@ -108,19 +98,20 @@ func (f *folder) load(ctx context.Context, known *Known) ([]tool.Found, []*tool.
 		f.old = readIndex(file, f.opts.Reader)
 	}
 	if err := f.readLibs(); err != nil {
-		return nil, nil, err
+		return found, nil, err
 	}
 	f.texts = sync.OnceValue(f.libTexts)
 	findings, fresh, err := f.findings(ctx, names)
 	if err != nil {
-		return nil, nil, err
+		return found, nil, err
 	}
 	if fresh || len(findings) != len(f.old.findings) || len(f.libs) != len(f.old.libs) {
+		now := &index{reader: f.opts.Reader, written: began, findings: findings, libs: f.libs}
 		// An index that cannot be written only means reading the files again.
-		_ = writeIndex(file, f.opts.Reader, findings, f.libs)
+		f.opts.later(func() { _ = writeIndex(file, now) })
 	}
-	known.take(f.place, findings, f.libs)
-	found := make([]tool.Found, 0, len(findings))
+	known.take(f.place, &index{written: began, findings: findings, libs: f.libs})
+	found = slices.Grow(found, len(findings))
 	var broken []*tool.Error
 	for i := range findings {
 		r := &findings[i]
@@ -130,80 +121,112 @@ func (f *folder) load(ctx context.Context, known *Known) ([]tool.Found, []*tool.
 				continue
 			}
 		}
-		x := f.found(r)
-		f.judge(&x.Tool, r)
-		found = append(found, x)
+		found = append(found, f.found(r))
+		f.judge(&found[len(found)-1].Tool, r)
 	}
 	return found, broken, nil
 }
 
-// toolFiles names the files that should be tools. Hidden files, tests beside
-// a tool and a README are none.
+// toolFiles names the files that should be tools, if they are files. Hidden ones,
+// tests beside a tool and a README should not.
 func (f *folder) toolFiles(entries []fs.DirEntry) []fs.DirEntry {
+	suffixes := tool.ScriptSuffixes()
 	return slices.DeleteFunc(entries, func(e fs.DirEntry) bool {
 		name := e.Name()
 		suffix := path.Ext(name)
-		return !slices.Contains(tool.ScriptSuffixes(), suffix) || e.IsDir() ||
+		return !slices.Contains(suffixes, suffix) ||
 			strings.HasPrefix(name, ".") || strings.HasPrefix(name, "_") ||
 			strings.HasSuffix(strings.TrimSuffix(name, suffix), "_test") ||
 			strings.EqualFold(name, "README.md")
 	})
 }
 
-// findings reads the files, on all processors. fresh says whether any was not
+// batchSize is how many files are described together.
+const batchSize = 32
+
+// findings reads the files, on all processors. fresh reports whether any was not
 // known from the index.
 func (f *folder) findings(ctx context.Context, entries []fs.DirEntry) (list []finding, fresh bool, err error) {
 	list = make([]finding, len(entries))
-	var next, changed int
-	var mu sync.Mutex
-	take := func() int {
-		mu.Lock()
-		defer mu.Unlock()
-		next++
-		return next - 1
-	}
+	var next atomic.Int64
+	var changed atomic.Bool
 	var wait sync.WaitGroup
-	for range min(runtime.GOMAXPROCS(0), 1+len(entries)/64) {
+	for range min(runtime.GOMAXPROCS(0), 1+len(entries)/(2*batchSize)) {
 		wait.Go(func() {
-			for i := take(); i < len(entries) && ctx.Err() == nil; i = take() {
-				var known bool
-				list[i], known = f.finding(ctx, entries[i])
-				if !known {
-					mu.Lock()
-					changed++
-					mu.Unlock()
+			for ctx.Err() == nil {
+				end := int(next.Add(batchSize))
+				start := end - batchSize
+				if start >= len(entries) {
+					return
+				}
+				end = min(end, len(entries))
+				if !f.batch(ctx, entries[start:end], list[start:end]) {
+					changed.Store(true)
 				}
 			}
 		})
 	}
 	wait.Wait()
-	return list, changed > 0, ctx.Err()
+	list = slices.DeleteFunc(list, func(r finding) bool { return r.name == "" })
+	return list, changed.Load(), ctx.Err()
 }
 
-func (f *folder) finding(ctx context.Context, entry fs.DirEntry) (result finding, known bool) {
+// batch fills the list with what is found of some entries: nothing of those that are
+// not files. It reports whether all was known from the index.
+func (f *folder) batch(ctx context.Context, entries []fs.DirEntry, list []finding) (known bool) {
+	known = true
+	var unread []undescribed
+	for i, entry := range entries {
+		var text string
+		var state recollection
+		switch list[i], text, state = f.recall(entry); state {
+		case changed:
+			known = false
+		case toDescribe:
+			known = false
+			unread = append(unread, undescribed{&list[i], text})
+		}
+	}
+	f.describe(ctx, unread)
+	return known
+}
+
+// A recollection is what is known of a file before it is described.
+type recollection uint8
+
+const (
+	unchanged  recollection = iota // all that there is to find
+	changed                        // so too, but not as the index has it
+	toDescribe                     // its text
+)
+
+// recall returns what is known of a file, or its text, which is to be described.
+func (f *folder) recall(entry fs.DirEntry) (result finding, text string, state recollection) {
 	name := entry.Name()
 	stamp, err := f.stamp(name, entry)
-	if err != nil {
-		return finding{name: name, err: f.fileError(name, err)}, false
+	switch {
+	case errors.Is(err, errFolder), errors.Is(err, errGone):
+		return finding{}, "", unchanged
+	case err != nil:
+		return finding{name: name, err: f.fileError(name, err)}, "", changed
 	}
-	old, ok := f.old.findings[name]
-	if ok && f.trusts(old.stamp, stamp) && old.libs == f.libsHash(&old) {
-		return old, true
+	old, ok := f.old.find(name)
+	same := ok && old.libs == f.libsHash(&old)
+	if same && f.trusts(old.stamp, stamp) {
+		return old, "", unchanged
 	}
-	if stamp.text, err = f.read(name); err != nil {
-		return finding{name: name, stamp: stamp, err: f.fileError(name, err), good: old.lastGood()}, false
+	if text, err = f.read(name); err != nil {
+		return finding{name: name, stamp: stamp, err: f.fileError(name, err), good: old.lastGood()}, "", changed
 	}
-	stamp.hash = tool.HashBytes([]byte(stamp.text))
-	if ok && old.stamp.hash == stamp.hash && old.libs == f.libsHash(&old) {
-		stamp.text = ""
-		old.stamp = stamp // touched, or too young to tell, but the same
-		return old, f.place.byContent()
+	stamp.hash = tool.HashBytes([]byte(text))
+	if same && old.stamp.hash == stamp.hash {
+		old.stamp = stamp // touched, or too young to be believed, but the same
+		if f.place.byContent() {
+			return old, "", unchanged
+		}
+		return old, "", changed
 	}
-	result = f.describe(ctx, name, stamp)
-	if result.err != nil {
-		result.good = old.lastGood()
-	}
-	return result, false
+	return finding{name: name, stamp: stamp, good: old.lastGood()}, text, toDescribe
 }
 
 // trusts reports whether a file with this stamp is still the one that was noted
@@ -215,6 +238,12 @@ func (f *folder) trusts(old, now stamped) bool {
 // stamp says what is to be known of a file without reading it.
 func (f *folder) stamp(name string, entry fs.DirEntry) (stamped, error) {
 	info, err := entry.Info()
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return stamped{}, errGone
+	case err == nil && info.IsDir():
+		return stamped{}, errFolder
+	}
 	if err == nil && info.Mode()&fs.ModeSymlink != 0 {
 		info, err = fs.Stat(f.files, name)
 	}
@@ -227,7 +256,11 @@ func (f *folder) stamp(name string, entry fs.DirEntry) (stamped, error) {
 	return stamped{size: info.Size(), mtime: info.ModTime().UnixNano()}, nil
 }
 
-var errNotRegular = errors.New("not a regular file")
+var (
+	errNotRegular = errors.New("not a regular file")
+	errFolder     = errors.New("a folder")
+	errGone       = errors.New("a file that was removed meanwhile")
+)
 
 // maxSource is more than any engine accepts: a larger file need not be read to
 // be refused.
@@ -251,28 +284,61 @@ func (f *folder) read(name string) (string, error) {
 	return string(text), nil
 }
 
-// describe reads what a file declares.
-func (f *folder) describe(ctx context.Context, name string, stamp stamped) finding {
-	result := finding{name: name, stamp: stamp}
-	result.stamp.text = ""
-	script := tool.Script{Path: f.shown(name), Source: stamp.text, Libs: f.texts()}
-	read := f.opts.Describe
-	if f.place.location == tool.Builtin && f.opts.DescribeBuiltin != nil {
-		read = f.opts.DescribeBuiltin
+// An undescribed file is one whose text was read: its finding has a name, a stamp
+// and what is left of it if it is broken.
+type undescribed struct {
+	finding *finding
+	text    string
+}
+
+// describe reads what files declare, and completes their findings.
+func (f *folder) describe(ctx context.Context, files []undescribed) {
+	if len(files) == 0 {
+		return
 	}
-	t, err := read(ctx, script)
-	if err != nil {
-		result.err = f.fileError(name, err)
-		result.libs = f.libsHash(&result)
-		return result
+	scripts := make([]tool.Script, len(files))
+	for i, u := range files {
+		scripts[i] = tool.Script{Path: f.shown(u.finding.name), Source: u.text, Libs: f.texts()}
 	}
-	t.Path, t.Location = f.shown(name), f.place.location
-	result.tool = &t
-	result.libs = f.libsHash(&result)
-	t.Hash = tool.HashBytes([]byte(stamp.hash + result.libs))
-	result.kept = &atomic.Pointer[tool.Script]{}
-	result.kept.Store(f.whole(name, stamp.text, &t))
-	return result
+	tools, errs := f.opts.describeAll(ctx, f.place.location == tool.Builtin, scripts)
+	for i, u := range files {
+		r := u.finding
+		if errs[i] != nil {
+			r.err = f.fileError(r.name, errs[i])
+			r.libs = f.libsHash(r)
+			continue
+		}
+		t := &tools[i]
+		t.Path, t.Location = f.shown(r.name), f.place.location
+		r.tool, r.good = t, nil
+		r.libs = f.libsHash(r)
+		t.Hash = tool.HashBytes([]byte(r.stamp.hash + r.libs))
+		r.kept = &atomic.Pointer[tool.Script]{}
+		r.kept.Store(f.whole(r.name, u.text, t))
+	}
+}
+
+// describeOne reads what one file declares.
+func (f *folder) describeOne(ctx context.Context, name, text string) finding {
+	r := finding{name: name, stamp: stamped{hash: tool.HashBytes([]byte(text))}}
+	f.describe(ctx, []undescribed{{&r, text}})
+	return r
+}
+
+// describeAll reads what files declare: a tool or an error of each.
+func (o *Options) describeAll(ctx context.Context, builtin bool, scripts []tool.Script) ([]tool.Tool, []error) {
+	one := o.Describe
+	switch {
+	case builtin && o.DescribeBuiltin != nil:
+		one = o.DescribeBuiltin
+	case o.DescribeAll != nil:
+		return o.DescribeAll(ctx, scripts)
+	}
+	tools, errs := make([]tool.Tool, len(scripts)), make([]error, len(scripts))
+	for i, s := range scripts {
+		tools[i], errs[i] = one(ctx, s)
+	}
+	return tools, errs
 }
 
 // whole returns the script of a tool that was described: its text with what it
@@ -333,25 +399,36 @@ func (f *folder) found(r *finding) tool.Found {
 	if r.kept == nil {
 		r.kept = &atomic.Pointer[tool.Script]{}
 	}
-	place, opts, name, loads, want, kept := f.place, f.opts, r.name, r.tool.Loads, r.tool.Hash, r.kept
-	return tool.Found{Tool: *r.tool, Load: func() (tool.Script, error) {
-		if s := kept.Load(); s != nil {
-			return *s, nil
-		}
-		files, err := place.open()
-		if err != nil {
-			return tool.Script{}, err
-		}
-		if closer, ok := files.(io.Closer); ok {
-			defer closer.Close()
-		}
-		again := &folder{place: place, files: files, opts: opts}
-		s, err := again.script(name, loads, want)
-		if err == nil {
-			kept.Store(&s)
-		}
-		return s, err
-	}}
+	w := &way{place: &f.place, opts: f.opts, name: r.name, tool: r.tool, kept: r.kept}
+	return tool.Found{Tool: *r.tool, Load: w.load}
+}
+
+// A way leads to the source of a tool, which is read once.
+type way struct {
+	place *place
+	opts  *Options
+	name  string
+	tool  *tool.Tool
+	kept  *atomic.Pointer[tool.Script]
+}
+
+func (w *way) load() (tool.Script, error) {
+	if s := w.kept.Load(); s != nil {
+		return *s, nil
+	}
+	files, err := w.place.open()
+	if err != nil {
+		return tool.Script{}, err
+	}
+	if closer, ok := files.(io.Closer); ok {
+		defer closer.Close()
+	}
+	f := &folder{place: *w.place, files: files, opts: w.opts}
+	s, err := f.script(w.name, w.tool.Loads, w.tool.Hash)
+	if err == nil {
+		w.kept.Store(&s)
+	}
+	return s, err
 }
 
 // script reads a tool's source with what it loads. It must still be what was
@@ -478,7 +555,7 @@ func DescribeFile(ctx context.Context, file string, o *Options) (tool.Tool, erro
 	if err != nil {
 		return tool.Tool{}, f.fileError(name, err)
 	}
-	r := f.describe(ctx, name, stamped{text: text, hash: tool.HashBytes([]byte(text))})
+	r := f.describeOne(ctx, name, text)
 	if r.err != nil {
 		return tool.Tool{}, r.err
 	}

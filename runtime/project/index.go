@@ -4,9 +4,12 @@ import (
 	"encoding/binary"
 	"errors"
 	"hash/crc32"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
@@ -14,17 +17,18 @@ import (
 
 // An index is what a load found in one folder, kept in the user's cache so
 // that the next load need read only what has changed. Losing it costs time and
-// nothing else, so whatever is odd about it makes it empty.
+// nothing else, so whatever is odd about it makes it empty. It does not change.
 type index struct {
-	reader   string // who described the files
-	written  int64  // Unix nanoseconds
-	findings map[string]finding
+	reader   string    // who described the files
+	written  int64     // Unix nanoseconds
+	findings []finding // by name
 	libs     map[string]stamped
 }
 
 // indexVersion begins every index. It changes whenever the same file would be
-// read as another tool than before.
-const indexVersion = "cassidy tools 1\n"
+// read as another tool than before, and with the form. A checksum of the rest
+// follows.
+const indexVersion = "cassidy tools 2\n"
 
 // youngAge is how old a file must have been when its stamp was noted for the
 // stamp to be believed: a file system may give two writes one time.
@@ -34,6 +38,34 @@ const youngAge = 2 * time.Second
 // noted with the old one.
 func (x *index) trusts(old, now stamped) bool {
 	return old.size == now.size && old.mtime == now.mtime && x.written-old.mtime > int64(youngAge)
+}
+
+// find returns what the index holds of a file. A tool that cannot be decoded is not
+// found.
+func (x *index) find(name string) (finding, bool) {
+	i, ok := slices.BinarySearchFunc(x.findings, name, func(f finding, name string) int { return strings.Compare(f.name, name) })
+	if !ok {
+		return finding{}, false
+	}
+	f := x.findings[i]
+	if f.tool == nil && f.err == nil {
+		t, err := tool.DecodeTool(f.encoded)
+		if err != nil {
+			return finding{}, false
+		}
+		f.tool, f.encoded = &t, ""
+	}
+	return f, true
+}
+
+// sorted returns findings in the order of an index.
+func sorted(findings []finding) []finding {
+	byName := func(a, b finding) int { return strings.Compare(a.name, b.name) }
+	if !slices.IsSortedFunc(findings, byName) {
+		findings = slices.Clone(findings)
+		slices.SortStableFunc(findings, byName)
+	}
+	return findings
 }
 
 // indexFile is where the index lies of a folder with these files, or "". That of
@@ -60,11 +92,12 @@ func readIndex(file, reader string) *index {
 	if file == "" {
 		return &index{}
 	}
-	data, err := os.ReadFile(file)
+	f, err := os.Open(file)
 	if err != nil {
 		return &index{}
 	}
-	x, err := decodeIndex(data)
+	defer f.Close()
+	x, err := decodeIndex(f)
 	if err != nil || x.reader != reader {
 		return &index{}
 	}
@@ -73,15 +106,26 @@ func readIndex(file, reader string) *index {
 
 var errIndex = errors.New("the index is damaged")
 
-func decodeIndex(data []byte) (*index, error) {
-	if len(data) < len(indexVersion)+4 || string(data[:len(indexVersion)]) != indexVersion {
+// maxIndex is more than any index is long, in bytes.
+const maxIndex = 1 << 30
+
+// decodeIndex reads an index. The tools in it stay encoded until they are asked for.
+func decodeIndex(from io.Reader) (*index, error) {
+	var head [len(indexVersion) + 4]byte
+	if _, err := io.ReadFull(from, head[:]); err != nil || string(head[:len(indexVersion)]) != indexVersion {
 		return nil, errIndex
 	}
-	body, sum := data[:len(data)-4], binary.LittleEndian.Uint32(data[len(data)-4:])
-	if crc32.ChecksumIEEE(body) != sum {
+	var body strings.Builder // which gives its text away without a copy
+	if file, ok := from.(*os.File); ok {
+		if info, err := file.Stat(); err == nil && info.Size() <= maxIndex {
+			body.Grow(int(info.Size()))
+		}
+	}
+	sum := crc32.NewIEEE()
+	if _, err := io.Copy(io.MultiWriter(&body, sum), io.LimitReader(from, maxIndex)); err != nil || sum.Sum32() != binary.LittleEndian.Uint32(head[len(indexVersion):]) {
 		return nil, errIndex
 	}
-	r := indexReader{rest: string(body[len(indexVersion):])}
+	r := indexReader{rest: body.String()}
 	x := &index{reader: r.text(), written: r.int()}
 	n := r.count()
 	x.libs = make(map[string]stamped, n)
@@ -90,10 +134,11 @@ func decodeIndex(data []byte) (*index, error) {
 		x.libs[name] = r.stamp()
 	}
 	n = r.count()
-	x.findings = make(map[string]finding, n)
-	for range n {
-		f := r.finding()
-		x.findings[f.name] = f
+	x.findings = make([]finding, n)
+	for i := range x.findings {
+		f := &x.findings[i]
+		r.finding(f)
+		r.bad = r.bad || i > 0 && f.name < x.findings[i-1].name
 	}
 	if r.bad || r.rest != "" {
 		return nil, errIndex
@@ -146,28 +191,25 @@ func (r *indexReader) stamp() stamped {
 	return stamped{size: r.int(), mtime: r.int(), hash: r.text()}
 }
 
-func (r *indexReader) finding() finding {
-	f := finding{name: r.text(), stamp: r.stamp(), libs: r.text()}
+func (r *indexReader) finding(f *finding) {
+	f.name, f.stamp, f.libs = r.text(), r.stamp(), r.text()
 	if r.int() == 0 {
-		t, err := tool.DecodeTool(r.text())
-		r.bad = r.bad || err != nil
-		f.tool = &t
-		return f
+		f.encoded = r.text()
+		return
 	}
 	kind := r.int()
 	r.bad = r.bad || kind < 0 || kind > int64(tool.LastKind)
 	f.err = &tool.Error{Kind: tool.Kind(kind), Op: r.text(), Err: errors.New(r.text()), Hint: r.text(), Limit: tool.LimitName(r.text()),
 		Pos: tool.Position{File: r.text(), Line: int(r.int()), Col: int(r.int())}}
-	return f
 }
 
 // writeIndex writes an index beside its place and moves it there, so that a
 // reader sees the old one or the new one.
-func writeIndex(file, reader string, findings []finding, libs map[string]stamped) error {
+func writeIndex(file string, x *index) error {
 	if file == "" {
 		return nil
 	}
-	data, err := encodeIndex(reader, time.Now().UnixNano(), findings, libs)
+	data, err := encodeIndex(x)
 	if err != nil {
 		return err
 	}
@@ -189,25 +231,32 @@ func writeIndex(file, reader string, findings []finding, libs map[string]stamped
 	return nil
 }
 
-func encodeIndex(reader string, written int64, findings []finding, libs map[string]stamped) ([]byte, error) {
-	w := indexWriter{buf: []byte(indexVersion)}
-	w.text(reader)
-	w.int(written)
-	w.int(int64(len(libs)))
-	for name, s := range libs {
+func encodeIndex(x *index) ([]byte, error) {
+	const head = len(indexVersion) + 4
+	w := indexWriter{buf: make([]byte, head, head+len(x.findings)*600)} // a guess
+	w.text(x.reader)
+	w.int(x.written)
+	w.int(int64(len(x.libs)))
+	for name, s := range x.libs {
 		w.text(name)
 		w.stamp(s)
 	}
+	findings := sorted(x.findings)
 	w.int(int64(len(findings)))
 	for i := range findings {
 		if err := w.finding(&findings[i]); err != nil {
 			return nil, err
 		}
 	}
-	return binary.LittleEndian.AppendUint32(w.buf, crc32.ChecksumIEEE(w.buf)), nil
+	copy(w.buf, indexVersion)
+	binary.LittleEndian.PutUint32(w.buf[len(indexVersion):], crc32.ChecksumIEEE(w.buf[head:]))
+	return w.buf, nil
 }
 
-type indexWriter struct{ buf []byte }
+type indexWriter struct {
+	buf  []byte
+	tool []byte // the last one
+}
 
 func (w *indexWriter) int(i int64) { w.buf = binary.AppendUvarint(w.buf, uint64(i)) }
 
@@ -226,10 +275,17 @@ func (w *indexWriter) finding(f *finding) error {
 	w.text(f.name)
 	w.stamp(f.stamp)
 	w.text(f.libs)
-	if f.err == nil {
+	if f.err == nil && f.tool == nil {
 		w.int(0)
-		blob, err := tool.AppendTool(nil, f.tool)
-		w.text(string(blob))
+		w.text(f.encoded)
+		return nil
+	}
+	if f.err == nil {
+		var err error
+		w.tool, err = tool.AppendTool(w.tool[:0], f.tool)
+		w.int(0)
+		w.int(int64(len(w.tool)))
+		w.buf = append(w.buf, w.tool...)
 		return err
 	}
 	w.int(1)

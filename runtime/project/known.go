@@ -3,7 +3,6 @@ package project
 import (
 	"maps"
 	"sync"
-	"time"
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
 )
@@ -28,14 +27,12 @@ func (k *Known) of(p place) *index {
 }
 
 // take notes what was read of a place.
-func (k *Known) take(p place, findings []finding, libs map[string]stamped) {
+func (k *Known) take(p place, read *index) {
 	if k == nil {
 		return
 	}
-	x := &index{written: time.Now().UnixNano(), findings: make(map[string]finding, len(findings)), libs: maps.Clone(libs)}
-	for _, f := range findings {
-		x.findings[f.name] = f
-	}
+	x := *read
+	x.findings, x.libs = sorted(x.findings), maps.Clone(x.libs)
 	for name, lib := range x.libs {
 		lib.text = ""
 		x.libs[name] = lib
@@ -45,7 +42,7 @@ func (k *Known) take(p place, findings []finding, libs map[string]stamped) {
 	if k.places == nil {
 		k.places = map[string]*index{}
 	}
-	k.places[p.key()] = x
+	k.places[p.key()] = &x
 }
 
 // key names a place among those of a project.

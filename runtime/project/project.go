@@ -69,6 +69,13 @@ func sameFile(a, b string) bool {
 type Options struct {
 	// Describe reads what a tool's file declares.
 	Describe func(context.Context, tool.Script) (tool.Tool, error)
+	// DescribeAll reads what several files declare, a tool or an error of each, as
+	// Describe would one after the other. It is called concurrently. Nil: Describe
+	// does.
+	DescribeAll func(context.Context, []tool.Script) ([]tool.Tool, []error)
+	// Background runs what nobody need wait for before the process ends, such as
+	// writing an index. Nil runs it in place.
+	Background func(func())
 	// DescribeBuiltin reads cassidy's own files; nil: Describe does.
 	DescribeBuiltin func(context.Context, tool.Script) (tool.Tool, error)
 	// Reader names who Describe is: what another one noted is not believed.
@@ -95,6 +102,15 @@ type Options struct {
 	TrustOnce bool
 }
 
+// later runs what nobody need wait for.
+func (o *Options) later(task func()) {
+	if o.Background == nil {
+		task()
+		return
+	}
+	o.Background(task)
+}
+
 // A Project is what [Load] found.
 type Project struct {
 	Root   string // "" where there is no project
@@ -119,7 +135,9 @@ func Load(ctx context.Context, root string, o *Options) (*Project, error) {
 	ledger := o.ledger(root)
 	for _, place := range places(root, o) {
 		place.ledger = ledger
-		tools, broken, err := place.load(ctx, o, p.Known)
+		var broken []*tool.Error
+		var err error
+		found, broken, err = place.load(ctx, o, p.Known, found)
 		if ctx.Err() != nil {
 			return nil, tool.AsError(ctx.Err(), tool.Canceled)
 		}
@@ -132,7 +150,6 @@ func Load(ctx context.Context, root string, o *Options) (*Project, error) {
 			e.Pos = tool.Position{File: place.shown}
 			broken = append(broken, &e)
 		}
-		found = append(found, tools...)
 		p.Broken = append(p.Broken, broken...)
 	}
 	p.Tools = p.withoutConflicts(found)
@@ -171,35 +188,48 @@ func places(root string, o *Options) []place {
 	return list
 }
 
-func (p place) load(ctx context.Context, o *Options, known *Known) ([]tool.Found, []*tool.Error, error) {
+// load appends the tools of the place to found.
+func (p place) load(ctx context.Context, o *Options, known *Known, found []tool.Found) ([]tool.Found, []*tool.Error, error) {
 	files, err := p.open()
 	if err != nil {
-		return nil, nil, err
+		return found, nil, err
 	}
 	if closer, ok := files.(io.Closer); ok {
 		defer closer.Close()
 	}
 	f := &folder{place: p, files: files, opts: o}
-	return f.load(ctx, known)
+	return f.load(ctx, known, found)
 }
 
 // withoutConflicts leaves out the tools whose name another one has: a custom
 // tool never stands for a built-in one, and of two custom ones neither is
 // right, unless the user's config lets the project's win.
 func (p *Project) withoutConflicts(found []tool.Found) []tool.Found {
-	byKey := make(map[string][]int, len(found))
+	first := make(map[string]int, len(found))
+	var twice map[string][]int
 	for i := range found {
 		key := tool.Key(found[i].Tool.Name)
-		byKey[key] = append(byKey[key], i)
+		if at, taken := first[key]; !taken {
+			first[key] = i
+		} else {
+			if twice == nil {
+				twice = map[string][]int{}
+			}
+			if twice[key] == nil {
+				twice[key] = []int{at}
+			}
+			twice[key] = append(twice[key], i)
+		}
+	}
+	if twice == nil {
+		return found
 	}
 	drop := map[int]bool{}
-	for _, same := range byKey {
-		if len(same) > 1 {
-			for i, why := range p.conflict(found, same) {
-				drop[i] = true
-				if why != nil {
-					p.Broken = append(p.Broken, why)
-				}
+	for _, same := range twice {
+		for i, why := range p.conflict(found, same) {
+			drop[i] = true
+			if why != nil {
+				p.Broken = append(p.Broken, why)
 			}
 		}
 	}

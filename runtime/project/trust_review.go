@@ -104,7 +104,7 @@ func (v *reviewing) broken(name string, err error) {
 // tools takes the tools and what they load.
 func (v *reviewing) tools() {
 	f := &folder{
-		place: place{location: tool.Project, shown: toolsDir}, files: rootFiles{v.root}, opts: v.opts, old: &index{},
+		place: place{location: tool.Project, shown: toolsDir}, files: rootFiles{root: v.root}, opts: v.opts, old: &index{},
 	}
 	entries, more, err := readFolder(v.files, toolsDir, maxReviewed)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -149,7 +149,10 @@ func (v *reviewing) tools() {
 // tool takes one tool, with its reason.
 func (v *reviewing) tool(f *folder, e fs.DirEntry) (File, bool) {
 	name := e.Name()
-	if _, err := f.stamp(name, e); err != nil {
+	switch _, err := f.stamp(name, e); {
+	case errors.Is(err, errFolder), errors.Is(err, errGone):
+		return File{}, false
+	case err != nil:
 		v.Broken = append(v.Broken, f.fileError(name, err))
 		return File{}, false
 	}
@@ -161,14 +164,13 @@ func (v *reviewing) tool(f *folder, e fs.DirEntry) (File, bool) {
 	if !v.room(f.shown(name), len(text)) {
 		return File{}, false
 	}
-	hash := tool.HashBytes([]byte(text))
-	r := f.describe(v.ctx, name, stamped{text: text, hash: hash})
+	r := f.describeOne(v.ctx, name, text)
 	if r.err != nil {
 		v.Broken = append(v.Broken, r.err)
 		return File{}, false
 	}
-	x := File{Path: f.shown(name), Kind: KindTool, Text: text, TextHash: hash, Hash: r.tool.Hash, Tool: r.tool}
-	_, x.Reason = v.ledger.tool(r.tool, hash, f.libs)
+	x := File{Path: f.shown(name), Kind: KindTool, Text: text, TextHash: r.stamp.hash, Hash: r.tool.Hash, Tool: r.tool}
+	_, x.Reason = v.ledger.tool(r.tool, r.stamp.hash, f.libs)
 	return x, true
 }
 

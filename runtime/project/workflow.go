@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
 )
@@ -291,7 +292,7 @@ func (x *workflowIndex) declared(ctx context.Context, w *Workflow) error {
 		return w.fileError(err)
 	}
 	hash := s.Sum()
-	f, known := x.old.findings[w.Path]
+	f, known := x.old.find(w.Path)
 	if !known || f.stamp.hash != hash {
 		x.fresh = true
 		f = finding{name: w.Path, stamp: stamped{hash: hash}}
@@ -316,6 +317,7 @@ func (x *workflowIndex) declared(ctx context.Context, w *Workflow) error {
 // keep remembers what was found. Where that fails, the files are read again.
 func (x *workflowIndex) keep() {
 	if x.fresh || len(x.now) != len(x.old.findings) {
-		_ = writeIndex(x.file, x.opts.Reader, x.now, nil)
+		now := &index{reader: x.opts.Reader, written: time.Now().UnixNano(), findings: x.now}
+		x.opts.later(func() { _ = writeIndex(x.file, now) })
 	}
 }

@@ -1,0 +1,111 @@
+package project
+
+import (
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"slices"
+)
+
+// rootFiles is a project's folder of tools, through a root at the project, which no
+// link leads out of.
+type rootFiles struct {
+	root  *os.Root // the project
+	tools *os.Root // its folder of tools, if there is one: a shorter way to most files
+}
+
+const toolsDir = Folder + "/tools"
+
+func newRootFiles(root *os.Root) rootFiles {
+	tools, err := root.OpenRoot(toolsDir)
+	if err != nil {
+		tools = nil // whoever looks for a file there gets the error
+	}
+	return rootFiles{root, tools}
+}
+
+// Open opens a file. A link from the folder of tools to elsewhere in the project can
+// be followed from the project alone.
+func (r rootFiles) Open(name string) (fs.File, error) {
+	if r.tools != nil {
+		if f, err := r.tools.Open(name); err == nil {
+			return f, nil
+		}
+	}
+	return r.root.Open(path.Join(toolsDir, name))
+}
+
+// Stat implements [fs.StatFS].
+func (r rootFiles) Stat(name string) (fs.FileInfo, error) {
+	if r.tools != nil {
+		if info, err := r.tools.Stat(name); err == nil {
+			return info, nil
+		}
+	}
+	return r.root.Stat(path.Join(toolsDir, name))
+}
+
+// Lstat implements [fs.ReadLinkFS].
+func (r rootFiles) Lstat(name string) (fs.FileInfo, error) {
+	if r.tools != nil {
+		if info, err := r.tools.Lstat(name); err == nil {
+			return info, nil
+		}
+	}
+	return r.root.Lstat(path.Join(toolsDir, name))
+}
+
+// ReadDir implements [fs.ReadDirFS]. It looks at no file: that takes longer than
+// reading the names, and [folder.findings] does it on all processors.
+func (r rootFiles) ReadDir(name string) ([]fs.DirEntry, error) {
+	f, err := r.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	dir, ok := f.(*os.File)
+	if !ok {
+		return nil, errors.ErrUnsupported
+	}
+	names, err := dir.Readdirnames(-1)
+	if err != nil {
+		return nil, err
+	}
+	slices.Sort(names)
+	entries := make([]fs.DirEntry, len(names))
+	for i := range names {
+		entries[i] = rootEntry{r, path.Join(name, names[i])}
+	}
+	return entries, nil
+}
+
+// Close implements [io.Closer].
+func (r rootFiles) Close() error {
+	if r.tools == nil {
+		return r.root.Close()
+	}
+	return errors.Join(r.tools.Close(), r.root.Close())
+}
+
+var _ io.Closer = rootFiles{}
+
+// A rootEntry is a file of a folder, which is looked at when that is asked for.
+type rootEntry struct {
+	files rootFiles
+	path  string
+}
+
+func (e rootEntry) Name() string               { return path.Base(e.path) }
+func (e rootEntry) Info() (fs.FileInfo, error) { return e.files.Lstat(e.path) }
+func (e rootEntry) IsDir() bool                { return e.Type().IsDir() }
+
+// Type returns the type of the file, or [fs.ModeIrregular] where it cannot be had.
+func (e rootEntry) Type() fs.FileMode {
+	info, err := e.Info()
+	if err != nil {
+		return fs.ModeIrregular
+	}
+	return info.Mode().Type()
+}
