@@ -1,6 +1,7 @@
 package cassidy
 
 import (
+	"context"
 	goruntime "runtime"
 
 	"github.com/cassidy-run/cassidy/runtime"
@@ -31,7 +32,10 @@ const (
 type boxes struct {
 	strangers sandbox.Sandbox
 	ours      sandbox.Sandbox // of the tools that come with cassidy
-	close     func() error
+	// describeAll reads what many files of strangers declare; nil where describing one
+	// at a time is as fast.
+	describeAll func(context.Context, []tool.Script) ([]tool.Tool, []error)
+	close       func() error
 }
 
 // openBoxes opens the sandboxes that the options and the user's config ask for.
@@ -49,13 +53,13 @@ func openBoxes(o *Options, c project.SandboxConfig, effects []tool.Module) (boxe
 			return boxes{}, tool.Errorf(tool.Denied, "your config requires a sandbox that confines scripts, and the mode inline does not").
 				WithHint("take the mode process or strict")
 		}
-		return boxes{inline, inline, func() error { return nil }}, nil
+		return boxes{strangers: inline, ours: inline, close: func() error { return nil }}, nil
 	}
 	workers, err := sandbox.New(&sandbox.Options{Workers: sandbox.Workers{Program: o.Worker}, Strict: mode == Strict, Unconfined: !required(c)}, modules...)
 	if err != nil {
 		return boxes{}, err
 	}
-	return boxes{workers, inline, workers.Close}, nil
+	return boxes{workers, inline, workers.DescribeAll, workers.Close}, nil
 }
 
 // required reports whether nothing may be run that the system does not confine.

@@ -33,6 +33,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/cassidy-run/cassidy/runtime"
@@ -174,7 +175,9 @@ func Open(dir string, o *Options) (*runtime.Host, error) {
 	if err != nil {
 		return nil, errors.Join(err, world.Close())
 	}
-	find.Describe, find.DescribeBuiltin = box.strangers.Describe, box.ours.Describe
+	find.Describe, find.DescribeBuiltin, find.DescribeAll = box.strangers.Describe, box.ours.Describe, box.describeAll
+	var background sync.WaitGroup
+	find.Background = background.Go
 	runs := &records{dir: opts.Journal}
 	stopAudit := func() {}
 	host, err := runtime.New(&runtime.Options{
@@ -187,6 +190,7 @@ func Open(dir string, o *Options) (*runtime.Host, error) {
 		},
 		Close: func() error {
 			stopAudit()
+			background.Wait()
 			return errors.Join(runs.close(), box.close(), world.Close())
 		},
 	})

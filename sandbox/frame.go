@@ -34,7 +34,7 @@ type frameType uint8
 // worker may answer a call with askEffect, which the host then answers.
 const (
 	sendInit     frameType = iota + 1 // the effects that there are, and the memory
-	sendDescribe                      // a script to read
+	sendDescribe                      // scripts to read
 	sendLoad                          // the script to make calls of
 	sendCall                          // a call
 	sendReply                         // what came of an effect

@@ -135,32 +135,50 @@ func (f *fields) done() error {
 }
 
 // A scriptMessage is a script on its way into a worker.
-func scriptMessage(s tool.Script) tool.List {
+func scriptMessage(s tool.Script) tool.List { return scriptsMessage([]tool.Script{s}) }
+
+// scriptsMessage are scripts that have the same shared files.
+func scriptsMessage(scripts []tool.Script) tool.List {
 	libs := &tool.Dict{}
-	for name, text := range s.Libs {
+	for name, text := range scripts[0].Libs {
 		libs.Put(name, []byte(text)) // a file may hold any bytes; the engine says what is wrong with them
 	}
-	return tool.List{s.Name, s.Path, []byte(s.Source), libs, s.Hash}
+	list := append(make(tool.List, 0, 1+4*len(scripts)), libs)
+	for _, s := range scripts {
+		list = append(list, s.Name, s.Path, []byte(s.Source), s.Hash)
+	}
+	return list
 }
 
+// readScript reads the message of one script.
 func readScript(body []byte) (tool.Script, error) {
-	f := readFields(body)
-	s := tool.Script{Name: field[string](f), Path: field[string](f), Source: string(field[[]byte](f))}
-	libs := field[*tool.Dict](f)
-	s.Hash = field[string](f)
-	if err := f.done(); err != nil {
-		return tool.Script{}, err
+	scripts, err := readScripts(body)
+	if err != nil || len(scripts) != 1 {
+		return tool.Script{}, errMessage
 	}
-	s.Libs = make(map[string]string, libs.Len())
-	for k, v := range libs.All() {
+	return scripts[0], nil
+}
+
+func readScripts(body []byte) ([]tool.Script, error) {
+	f := readFields(body)
+	dict := field[*tool.Dict](f)
+	if f.bad {
+		return nil, errMessage
+	}
+	libs := make(map[string]string, dict.Len())
+	for k, v := range dict.All() {
 		name, isText := k.(string)
 		text, isBytes := v.([]byte)
 		if !isText || !isBytes {
-			return tool.Script{}, errMessage
+			return nil, errMessage
 		}
-		s.Libs[name] = string(text)
+		libs[name] = string(text)
 	}
-	return s, nil
+	var scripts []tool.Script
+	for !f.bad && len(f.list) > 0 {
+		scripts = append(scripts, tool.Script{Name: field[string](f), Path: field[string](f), Source: string(field[[]byte](f)), Libs: libs, Hash: field[string](f)})
+	}
+	return scripts, f.done()
 }
 
 // callMessage is what a worker needs to know of a call: not who made it, nor

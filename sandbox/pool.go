@@ -214,10 +214,12 @@ func (p *pool) put(c *child) {
 	}
 	c.idleSince = time.Now()
 	p.idle = append(p.idle, c)
-	if p.used { // a program that makes one call needs no spare
-		p.makeSpare()
+	if !c.domain.describes() { // for all files two workers do, or as many as there are processors
+		if p.used { // a program that makes one call needs no spare
+			p.makeSpare()
+		}
+		p.used = true
 	}
-	p.used = true
 	p.freed()
 	p.reapLater()
 	p.mu.Unlock()

@@ -233,29 +233,6 @@ func (p *Process) job(key string, memory int64, s tool.Script) job {
 	return job{domain{p.tenant, p.hash + "\n" + key}, memory, scriptKey(s), p.rows}
 }
 
-// Describe implements [Sandbox].
-func (p *Process) Describe(ctx context.Context, s tool.Script) (tool.Tool, error) {
-	if err := engine.CheckSize(s); err != nil {
-		return tool.Tool{}, err
-	}
-	var t tool.Tool
-	_, err := p.ask(ctx, p.job(describing, tool.DefaultMemory, s), func(c *child) (a answer, err error) {
-		c.watch.reset(describeCPU)
-		if a, err = c.request(sendDescribe, scriptMessage(s), nil); err != nil || a.failed != nil {
-			return a, err
-		}
-		form := field[[]byte](a.fields)
-		if t, err = tool.DecodeTool(string(form)); err != nil {
-			return a, c.violation(err.Error())
-		}
-		return a, c.unless(a.fields)
-	})
-	if err != nil {
-		return tool.Tool{}, inFile(err, s.Path)
-	}
-	return t, nil
-}
-
 // scriptKey names a script by where it is and what it holds.
 func scriptKey(s tool.Script) string {
 	if s.Hash == "" {
@@ -263,9 +240,6 @@ func scriptKey(s tool.Script) string {
 	}
 	return s.Path + "\n" + s.Hash
 }
-
-// describing is the domain of the workers that read what files declare.
-const describing = "describe"
 
 // inFile gives the error of a worker that was killed, or was not free, the file that it was about.
 func inFile(err error, file string) error {

@@ -191,16 +191,7 @@ func lastSteps(body tool.List) tool.Value {
 func (w *worker) do(f frame) (tool.List, error) {
 	switch f.kind {
 	case sendDescribe:
-		s, err := readScript(f.body)
-		if err != nil {
-			return nil, err
-		}
-		t, err := w.engine.Describe(s)
-		if err != nil {
-			return nil, err
-		}
-		form, err := tool.AppendTool(nil, &t)
-		return tool.List{form}, err
+		return w.describe(f.body)
 	case sendLoad:
 		s, err := readScript(f.body)
 		if err != nil {
@@ -213,6 +204,27 @@ func (w *worker) do(f frame) (tool.List, error) {
 	default:
 		return nil, errFrame
 	}
+}
+
+// describe reads what scripts declare: the answer has the form of a tool or an error
+// for each.
+func (w *worker) describe(body []byte) (tool.List, error) {
+	scripts, err := readScripts(body)
+	if err != nil {
+		return nil, err
+	}
+	list := make(tool.List, len(scripts))
+	for i, s := range scripts {
+		var form []byte
+		t, err := w.engine.Describe(s)
+		if err == nil {
+			form, err = tool.AppendTool(nil, &t)
+		}
+		if list[i] = form; err != nil {
+			list[i] = errorFields(tool.ErrorOf(err, tool.Internal))
+		}
+	}
+	return list, nil
 }
 
 // run makes a call of the script. The first field of the answer is how many
