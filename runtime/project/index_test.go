@@ -1,0 +1,161 @@
+package project
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"fmt"
+	"hash/crc32"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cassidy-run/cassidy/runtime/tool"
+)
+
+// describeNames is a Describe that counts how many files it is given.
+func describeNames(count *int) func(context.Context, tool.Script) (tool.Tool, error) {
+	return func(_ context.Context, s tool.Script) (tool.Tool, error) {
+		*count++
+		if strings.Contains(s.Source, "broken") {
+			return tool.Tool{}, tool.Errorf(tool.Invalid, "broken")
+		}
+		return tool.Tool{Name: strings.TrimSuffix(filepath.Base(s.Path), ".star"), Description: s.Source}, nil
+	}
+}
+
+func writeTools(t testing.TB, root string, n int) {
+	t.Helper()
+	dir := filepath.Join(root, ".cassidy", "tools")
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	old := time.Now().Add(-time.Hour)
+	for i := range n {
+		file := filepath.Join(dir, fmt.Sprintf("t%d.star", i))
+		if err := os.WriteFile(file, fmt.Appendf(nil, "tool %d", i), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chtimes(file, old, old); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func loadTools(t testing.TB, root string, o *Options) []tool.Found {
+	t.Helper()
+	p, err := Load(context.Background(), root, o)
+	if err != nil || len(p.Broken) > 0 {
+		t.Fatalf("Load = %v, broken %v", err, p.Broken)
+	}
+	return p.Tools
+}
+
+func indexFiles(t testing.TB, o *Options) []string {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(o.Cache, "*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return files
+}
+
+// TestIndexInTheBackground checks that the index is written by what Options.Background
+// is given, and that a load before that, or one whose index never came, is complete.
+func TestIndexInTheBackground(t *testing.T) {
+	root, described := t.TempDir(), 0
+	writeTools(t, root, 200)
+	var tasks []func()
+	o := &Options{Cache: t.TempDir(), Reader: "r", Background: func(task func()) { tasks = append(tasks, task) }}
+	o.DescribeAll = func(ctx context.Context, scripts []tool.Script) ([]tool.Tool, []error) {
+		tools, errs := make([]tool.Tool, len(scripts)), make([]error, len(scripts))
+		for i, s := range scripts {
+			tools[i] = tool.Tool{Name: strings.TrimSuffix(filepath.Base(s.Path), ".star")}
+		}
+		return tools, errs
+	}
+	if got := loadTools(t, root, o); len(got) != 200 || len(tasks) != 1 || len(indexFiles(t, o)) != 0 {
+		t.Fatalf("the first load gave %d tools, %d tasks and the files %v, want 200, 1 and none", len(got), len(tasks), indexFiles(t, o))
+	}
+	if got := loadTools(t, root, o); len(got) != 200 || len(tasks) != 2 {
+		t.Errorf("a load without an index gave %d tools and %d tasks, want 200 and 2", len(got), len(tasks))
+	}
+	for _, task := range tasks {
+		task()
+	}
+	if files := indexFiles(t, o); len(files) != 1 || strings.HasPrefix(filepath.Base(files[0]), ".") {
+		t.Errorf("the cache holds %v, want one index", files)
+	}
+	o.DescribeAll, o.Describe = nil, describeNames(&described)
+	if got := loadTools(t, root, o); len(got) != 200 || described != 0 || len(tasks) != 2 {
+		t.Errorf("a load with an index gave %d tools, read %d files and wrote %d indexes, want 200, 0 and 0", len(got), described, len(tasks)-2)
+	}
+}
+
+// seal gives an index its checksum.
+func seal(index []byte) []byte {
+	binary.LittleEndian.PutUint32(index[len(indexVersion):], crc32.ChecksumIEEE(index[len(indexVersion)+4:]))
+	return index
+}
+
+// TestAToolThatCannotBeDecoded checks that a tool of the index which is none has its
+// file read, though the checksum is right.
+func TestAToolThatCannotBeDecoded(t *testing.T) {
+	root, described := t.TempDir(), 0
+	writeTools(t, root, 3)
+	o := &Options{Cache: t.TempDir(), Reader: "r", Describe: describeNames(&described)}
+	loadTools(t, root, o)
+	file := indexFiles(t, o)[0]
+	data, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := bytes.Index(data, []byte("\x02t1\x00")) // the tool's name and its empty title
+	if at < 0 {
+		t.Fatal("the index does not hold the tool t1")
+	}
+	data[at-1] = 0xff // the version of the form
+	if err := os.WriteFile(file, seal(data), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	described = 0
+	if got := loadTools(t, root, o); len(got) != 3 || described != 1 || got[1].Tool.Description != "tool 1" {
+		t.Errorf("Load gave %+v and read %d files, want three tools and one file read", got, described)
+	}
+}
+
+// FuzzIndex checks that an index of whatever bytes is refused or can be used.
+func FuzzIndex(f *testing.F) {
+	t := &tool.Tool{Name: "a", Path: "a.star", Hash: "x"}
+	data, err := encodeIndex(&index{reader: "r", written: 1, libs: map[string]stamped{"lib/a.star": {size: 1}}, findings: []finding{
+		{name: "b.star", err: tool.Errorf(tool.Invalid, "broken")}, {name: "a.star", tool: t, libs: "l"},
+	}})
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(data)
+	f.Add([]byte(indexVersion + "\x00\x00\x00\x00\x01r\x01\xff\xff\xff\xff\x0f"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		for range 2 {
+			x, err := decodeIndex(bytes.NewReader(data))
+			if err == nil {
+				for _, r := range x.findings {
+					if got, ok := x.find(r.name); ok && (got.name != r.name || (got.tool == nil) == (got.err == nil)) {
+						t.Errorf("find(%q) = %+v", r.name, got)
+					}
+				}
+				again, err := encodeIndex(x)
+				if err != nil {
+					t.Errorf("what was read cannot be written: %v", err)
+				} else if _, err := decodeIndex(bytes.NewReader(again)); err != nil {
+					t.Errorf("what was written cannot be read: %v", err)
+				}
+			}
+			if len(data) >= len(indexVersion)+4 {
+				seal(data)
+			}
+		}
+	})
+}
