@@ -2,7 +2,6 @@ package project
 
 import (
 	"errors"
-	"io"
 	"io/fs"
 	"os"
 	"path"
@@ -88,8 +87,6 @@ func (r rootFiles) Close() error {
 	}
 	return errors.Join(r.tools.Close(), r.root.Close())
 }
-
-var _ io.Closer = rootFiles{}
 
 // A rootEntry is a file of a folder, which is looked at when that is asked for.
 type rootEntry struct {
