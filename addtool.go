@@ -38,11 +38,12 @@ import (
 // f is called concurrently. It must return when its context ends: the host waits for
 // it, whatever the time.
 //
-// AddTool fails with kind Invalid for a nil function, for an In that is not a struct,
-// for a type that cannot be encoded or decoded, for an invalid definition, and for a name
-// that another tool has. Undo and Available of the definition name functions of a
-// script and must be empty: pass functions with [UndoFunc] and [AvailableFunc]. It is
-// safe to add and remove tools while others are called.
+// AddTool fails with kind Closed on a closed host, and with kind Invalid for a nil
+// function, for an In that is not a struct, for a type that cannot be encoded or decoded,
+// for an invalid definition, and for a name that another tool has. Undo and Available of
+// the definition name functions of a script and must be empty: pass functions with
+// [UndoFunc] and [AvailableFunc]. It is safe to add and remove tools while others are
+// called.
 func AddTool[In, Out any](h *Host, t Tool, f func(ctx context.Context, in In) (Out, error), opts ...ToolOption) error {
 	return runtime.AddTool(h, t, f, opts...)
 }

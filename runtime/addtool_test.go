@@ -424,6 +424,21 @@ func TestRemoveTool(t *testing.T) {
 	}
 }
 
+func TestToolsOfAClosedHost(t *testing.T) {
+	r := newRig(t, nil)
+	ok := func(context.Context, struct{}) (string, error) { return "", nil }
+	add(r, ok)
+	if err := r.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := runtime.AddTool(r.Host, def("other"), ok); !errors.Is(err, tool.ErrClosed) {
+		t.Errorf("add: %v, want closed", err)
+	}
+	if err := r.RemoveTool("t"); !errors.Is(err, tool.ErrClosed) {
+		t.Errorf("remove: %v, want closed", err)
+	}
+}
+
 // TestResumeWithoutTheTool checks the error of a run that is resumed without a tool
 // that it calls.
 func TestResumeWithoutTheTool(t *testing.T) {

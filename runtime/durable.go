@@ -379,11 +379,8 @@ func (h *Host) journal() (*history.Journal, error) {
 	if h.opts.Journal == nil {
 		return nil, noJournal()
 	}
-	h.mu.Lock()
-	closed := h.closed
-	h.mu.Unlock()
-	if closed {
-		return nil, errClosed()
+	if err := h.notClosed(); err != nil {
+		return nil, err
 	}
 	return h.opts.Journal()
 }

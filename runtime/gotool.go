@@ -101,6 +101,9 @@ func (h *Host) Replace(t tool.Tool, do Handler, opts ...ToolOption) error {
 }
 
 func (h *Host) register(t tool.Tool, do Handler, replace bool, opts []ToolOption) error {
+	if err := h.notClosed(); err != nil {
+		return err
+	}
 	g := goTool{do: do}
 	for _, opt := range opts {
 		opt(&g.toolOptions)
@@ -127,8 +130,12 @@ func (h *Host) register(t tool.Tool, do Handler, replace bool, opts []ToolOption
 // normally, and so do calls of the tool that they make. Any other tool, and an unknown
 // name, is an error of kind NotFound, and so are later calls and the undo of recorded
 // ones. A recorded run that is resumed without a tool that it calls then gets that
-// error: add the tools before resuming runs.
+// error: add the tools before resuming runs. On a closed host it fails with kind
+// Closed.
 func (h *Host) RemoveTool(name string) error {
+	if err := h.notClosed(); err != nil {
+		return err
+	}
 	return h.registry.change(func(c *catalog) error {
 		o := c.tools[tool.Key(name)]
 		if o == nil || !slices.Contains(c.layers[layerGo], o) {

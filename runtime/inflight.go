@@ -80,6 +80,16 @@ func (f *inflight) stop(cause error) {
 
 func errClosed() *tool.Error { return tool.Errorf(tool.Closed, "the host is closed") }
 
+// notClosed fails with kind Closed for a host that was closed.
+func (h *Host) notClosed() error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.closed {
+		return errClosed()
+	}
+	return nil
+}
+
 // closeWait is how long [Host.Close] waits for what it cancels.
 const closeWait = time.Second
 
