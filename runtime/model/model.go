@@ -16,19 +16,33 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/tool"
 )
 
-// A Model is a language model behind an API. It is safe for concurrent use.
+// A Model is a language model behind an API. It is called concurrently, for
+// different conversations. A program may implement it: see the example.
 type Model interface {
-	// Name is how a user asks for it: "openai:gpt-5".
+	// Name identifies the model in records and events, as in "openai:gpt-5". It is
+	// not empty, always the same, and the same in every process: a run is resumed with the
+	// model of the name that it began with.
 	Name() string
-	// Native reports whether it takes definitions of tools and answers with
-	// calls of them. Otherwise both travel in the text.
+	// Native reports whether the model takes definitions of tools and answers with
+	// calls of them. Otherwise Request.Tools is empty, and calls travel in the
+	// text. It is always the same.
 	Native() bool
-	// Ask has it answer. The error is a *[tool.Error], of kind Unavailable where
-	// the model or the network is away, the key is wrong or the model unknown;
-	// Timeout and Canceled where it took too long or was no longer wanted;
-	// Limit where the conversation is too long, or too much was asked of the
-	// account: its Limit is "context", "message" (one is too long), "reply" (the
-	// answer is) or "rate"; and Invalid where the request cannot be right.
+	// Ask returns the answer to a conversation: either a Reply or an error. It
+	// neither changes nor keeps the request, and ends soon after ctx does.
+	//
+	// A Reply has a Text, Calls or both, and a Stop: StopCalls with Calls, else
+	// StopEnd, StopLength where the answer was cut off. Each call has an ID that is unique
+	// in the conversation and the name of a tool as it was offered. An answer
+	// without text and calls is the error [ErrEmpty]: the model is then reminded.
+	//
+	// Other errors are a *[tool.Error], of kind Unavailable where the model or the
+	// network is away, the key is wrong or the model unknown; Timeout and Canceled
+	// where it took too long or ctx ended; Limit where the conversation is too
+	// long, or too much was asked of the account: its Limit is "context",
+	// "message" (one is too long), "reply" (the answer is) or "rate"; and Invalid
+	// where the request cannot be right. A recorded turn waits after Unavailable and after the
+	// limit "rate", and the request is made again when it is resumed; with any other error
+	// it fails. An error of another type counts as Failed.
 	Ask(ctx context.Context, r *Request) (*Reply, error)
 }
 
