@@ -11,6 +11,7 @@ import (
 	"github.com/cassidy-run/cassidy/runtime"
 	"github.com/cassidy-run/cassidy/runtime/agent"
 	"github.com/cassidy-run/cassidy/runtime/history"
+	"github.com/cassidy-run/cassidy/runtime/project"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 )
 
@@ -109,9 +110,13 @@ func (c *command) chatID(ctx *cli.Context, h *runtime.Host) (string, error) {
 
 // lastChat returns the newest turn of a chat in this project.
 func (c *command) lastChat(ctx context.Context, h *runtime.Host) (history.Run, error) {
-	root, err := c.projectRoot()
+	dir, err := c.workDir()
 	if err != nil {
 		return history.Run{}, err
+	}
+	root, inProject := project.Find(dir, c.home(), c.ceiling())
+	if !inProject {
+		root = dir
 	}
 	for r, err := range h.Runs(ctx, history.Filter{Kind: "chat", Project: root, Limit: 1}) {
 		return r, err

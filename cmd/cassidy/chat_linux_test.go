@@ -483,3 +483,31 @@ func TestChatTools(t *testing.T) {
 		t.Error("a.txt is still there")
 	}
 }
+
+// TestChatReopens kills a session in the middle of an answer, and continues it.
+func TestChatReopens(t *testing.T) {
+	env, _ := talkingServer(t)
+	dir := t.TempDir()
+	s := sit(t, dir, env, "--model", "openai:small")
+	s.atPrompt()
+	s.types("hello\r")
+	s.expect("You said ")
+	s.atPrompt()
+	s.types("be silent\r")
+	s.expect("I begin")
+	_ = s.cmd.Process.Kill()
+	_ = s.cmd.Wait() // it was killed
+
+	s = sit(t, dir, env, "--continue")
+	s.expect("continues after 2 messages")
+	s.expect("its last turn had not ended, and is resumed")
+	s.expect("I begin")
+	s.types("\x03")
+	s.atPrompt()
+	s.types("again\r")
+	s.expect("You said ")
+	s.expect("again")
+	s.atPrompt()
+	s.types("/quit\r")
+	s.ends(0)
+}
