@@ -64,36 +64,43 @@ func workers(t *testing.T) []int {
 // writes: what it staged must not be on disk, and the next call must be right.
 func TestR43WorkerKilledInAWrite(t *testing.T) {
 	for at := 1; at <= 4; at++ {
-		dir, h := attacked(t, "f.star", `def f(fatal: bool):
+		dir, h := attacked(t, "f.star", `def f(at: int):
     """Write much."""
     for i in range(4):
         fs.write("out%d.txt" % i, "new" * 100000)
         log(str(i + 1))
+        [j for j in (range(1000000) if i + 1 == at else [])]  # until it is killed
 
 tool(f, needs = ["fs.write"])
 `)
 		putFile(t, filepath.Join(dir, "out0.txt"), "old")
-		stop := h.Events.Subscribe(tool.Log, func(e tool.Event) {
-			if e.Data.Text("message") == strconv.Itoa(at) {
-				for _, pid := range workers(t) {
-					if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
-						t.Error(err)
+		ctx, cancel := context.WithCancel(context.Background())
+		events, heard := h.Subscribe(ctx, runtime.EventFilter{}), make(chan struct{})
+		go func() {
+			defer close(heard)
+			for e := range events {
+				if line, ok := e.Data.(tool.Log); ok && line.Message == strconv.Itoa(at) {
+					for _, pid := range workers(t) {
+						if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+							t.Error(err)
+						}
 					}
 				}
 			}
-		})
-		_, err := h.Call(context.Background(), tool.Call{Tool: "f", Args: tool.NewDict("fatal", true)})
+		}()
+		_, err := h.Call(context.Background(), tool.Call{Tool: "f", Args: tool.NewDict("at", at)})
 		if err == nil || tool.KindOf(err) != tool.Unavailable {
 			t.Errorf("killed after write %d: %v, want unavailable", at, err)
 		}
-		stop()
+		cancel()
+		<-heard
 		if got := readPage(t, filepath.Join(dir, "out0.txt")); got != "old" {
 			t.Errorf("killed after write %d: out0.txt = %.10q, want old", at, got)
 		}
 		if left, _ := filepath.Glob(filepath.Join(dir, "out*")); len(left) != 1 {
 			t.Errorf("killed after write %d: the folder holds %v, want out0.txt alone", at, left)
 		}
-		if _, err := h.Call(context.Background(), tool.Call{Tool: "f", Args: tool.NewDict("fatal", false)}); err != nil {
+		if _, err := h.Call(context.Background(), tool.Call{Tool: "f", Args: tool.NewDict("at", 0)}); err != nil {
 			t.Errorf("the next call: %v", err)
 		}
 		if got := readPage(t, filepath.Join(dir, "out3.txt")); len(got) != 300000 {

@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
-	"time"
 	"unicode"
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
@@ -28,42 +27,36 @@ const (
 )
 
 // An audit records in a file what was allowed or refused. It never fails a
-// call: where it cannot write, it says so once, as an event.
+// call: where it cannot write, the host says so once, as an event.
 type audit struct {
-	file   string
-	max    int64
-	events *tool.Events
-
-	mu     sync.Mutex
-	failed bool
+	file string
+	max  int64
+	mu   sync.Mutex
 }
 
-// auditTo records the audit events in a file until the returned function is
-// called. The file and its folder are made for the first line, for their owner
-// alone. Lines are written before the call goes on: what has happened is
-// recorded, even if the program dies then.
-func auditTo(file string, events *tool.Events) (stop func()) {
-	a := &audit{file: file, max: maxAudit, events: events}
-	return events.Subscribe(tool.Audit, a.record)
+// auditTo returns what records decisions in a file, or nil where that is "". The
+// file and its folder are made for the first line, for their owner alone.
+func auditTo(file string) func(tool.Event) error {
+	if file == "" {
+		return nil
+	}
+	a := &audit{file: file, max: maxAudit}
+	return a.record
 }
 
-func (a *audit) record(e tool.Event) {
+func (a *audit) record(e tool.Event) error {
 	line, err := auditLine(e)
 	if err == nil {
 		err = a.write(line)
 	}
-	a.mu.Lock()
-	tell := err != nil && !a.failed
-	a.failed = err != nil
-	a.mu.Unlock()
-	if tell {
-		var path *fs.PathError
-		if errors.As(err, &path) {
-			err = path.Err // the name is said anyway
-		}
-		a.events.Emit(tool.Event{Type: tool.Log, Time: time.Now(), Call: e.Call, Tool: e.Tool,
-			Data: tool.NewDict("message", fmt.Sprintf("what is allowed or refused is not recorded: %s: %v", a.file, err))})
+	if err == nil {
+		return nil
 	}
+	var path *fs.PathError
+	if errors.As(err, &path) {
+		err = path.Err // the name is there anyway
+	}
+	return tool.Errorf(tool.Unavailable, "%s: %w", a.file, err)
 }
 
 // write appends a line. The file is opened for each, so that programs that
@@ -107,7 +100,7 @@ func aside(file string) string {
 // auditLine writes an event as a line of JSON.
 func auditLine(e tool.Event) ([]byte, error) {
 	d := tool.NewDict("time", e.Time.UTC().Format("2006-01-02T15:04:05.000Z"), "tool", auditText(e.Tool), "call", auditText(e.Call))
-	for k, v := range e.Data.All() {
+	for k, v := range e.Fields().All() {
 		name, _ := k.(string)
 		if name = auditText(name); !d.Has(name) {
 			d.Put(name, auditValue(v, auditDepth))

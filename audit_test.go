@@ -16,9 +16,9 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/tool"
 )
 
-func auditEvent(pairs ...tool.Value) tool.Event {
+func auditEvent(data any) tool.Event {
 	at := time.Date(2026, 3, 4, 5, 6, 7, 89_600_000, time.FixedZone("", 3600))
-	return tool.Event{Type: tool.Audit, Time: at, Call: "call-1", Tool: "put_note", Data: tool.NewDict(pairs...)}
+	return tool.Event{Time: at, Call: "call-1", Tool: "put_note", Data: data}
 }
 
 func TestAuditLine(t *testing.T) {
@@ -41,7 +41,7 @@ func TestAuditLine(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			got, err := auditLine(auditEvent(tt.data...))
+			got, err := auditLine(auditEvent(tool.OtherEvent{Fields: tool.NewDict(tt.data...)}))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -75,15 +75,19 @@ func TestAuditFile(t *testing.T) {
 	if _, err := os.Stat(file); err == nil {
 		t.Error("there is an audit file before anything was decided")
 	}
-	h.Events.Emit(auditEvent("decision", "allowed"))
-	h.Events.Emit(tool.Event{Type: tool.Log, Data: tool.NewDict("message", "no audit")})
-	h.Events.Emit(auditEvent("decision", "denied"))
+	write := tool.Call{Tool: "write_file", Args: tool.NewDict("filepath", "a", "content", "x")}
+	if _, err := h.Call(t.Context(), write); tool.KindOf(err) != tool.Denied {
+		t.Fatalf("the call gave %v, want it denied", err)
+	}
+	write.Caller = tool.ByPerson
+	if _, err := h.Call(t.Context(), write); err != nil {
+		t.Fatal(err)
+	}
 	if err := h.Close(); err != nil {
 		t.Fatal(err)
 	}
-	h.Events.Emit(auditEvent("decision", "too late"))
-	if got := decisions(t, file); !cmp.Equal(got, []string{"allowed", "denied"}) {
-		t.Errorf("recorded %v, want allowed and denied", got)
+	if got := decisions(t, file); !cmp.Equal(got, []string{"denied", "allowed"}) {
+		t.Errorf("recorded %v, want denied and allowed", got)
 	}
 	if runtime.GOOS == "windows" {
 		return // modes mean nothing there
@@ -120,13 +124,15 @@ func decisions(t *testing.T, file string) []string {
 // TestAuditRotates fills the file: it is put aside, once, and goes on.
 func TestAuditRotates(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "audit.jsonl")
-	line, err := auditLine(auditEvent("decision", "0"))
+	line, err := auditLine(auditEvent(tool.Audit{Decision: "0"}))
 	if err != nil {
 		t.Fatal(err)
 	}
-	a := &audit{file: file, max: int64(3 * len(line)), events: &tool.Events{}}
+	a := &audit{file: file, max: int64(3 * len(line))}
 	for _, d := range []string{"0", "1", "2", "3", "4", "5", "6"} {
-		a.record(auditEvent("decision", d))
+		if err := a.record(auditEvent(tool.Audit{Decision: d})); err != nil {
+			t.Error(err)
+		}
 	}
 	if got, want := decisions(t, file), []string{"6"}; !cmp.Equal(got, want) {
 		t.Errorf("the file holds %v, want %v", got, want)
@@ -145,12 +151,12 @@ func TestAuditTogether(t *testing.T) {
 	const hosts, lines = 8, 100
 	var done sync.WaitGroup
 	for range hosts {
-		var events tool.Events
-		stop := auditTo(file, &events)
+		record := auditTo(file)
 		done.Go(func() {
-			defer stop()
 			for range lines {
-				events.Emit(auditEvent("decision", "allowed", "why", strings.Repeat("x", 1000)))
+				if err := record(auditEvent(tool.Audit{Decision: "allowed", Why: strings.Repeat("x", 1000)})); err != nil {
+					t.Error(err)
+				}
 			}
 		})
 	}
@@ -160,30 +166,44 @@ func TestAuditTogether(t *testing.T) {
 	}
 }
 
-// TestAuditFails checks that a file that cannot be written fails nothing, and
-// is told of once, and again only after it could be.
+// TestAuditFails checks that a file that cannot be written fails nothing, and is
+// reported once, and again only after it could be.
 func TestAuditFails(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "audit.jsonl")
 	if err := os.Mkdir(file, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	var events tool.Events
-	var told []string
-	events.Subscribe(tool.Log, func(e tool.Event) { told = append(told, e.Data.Text("message")) })
-	defer auditTo(file, &events)()
-	for range 3 {
-		events.Emit(auditEvent("decision", "allowed"))
+	h, err := Open(t.TempDir(), &Options{Audit: file, Worker: testworker.Exec()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer h.Close()
+	events := h.Subscribe(t.Context(), EventFilter{})
+	denied := func() (told []string) {
+		t.Helper()
+		if _, err := h.Call(t.Context(), tool.Call{Tool: "write_file", Args: tool.NewDict("filepath", "a", "content", "x")}); tool.KindOf(err) != tool.Denied {
+			t.Errorf("the call gave %v, want it denied", err)
+		}
+		for len(events) > 0 {
+			e := <-events
+			if line, ok := e.Data.(tool.Log); ok {
+				told = append(told, line.Message)
+			}
+		}
+		return told
 	}
 	want := []string{"what is allowed or refused is not recorded: " + file + ": this is not a file"}
-	if diff := cmp.Diff(want, told); diff != "" {
+	if diff := cmp.Diff(want, denied()); diff != "" {
 		t.Errorf("told (-want +got):\n%s", diff)
+	}
+	if told := denied(); told != nil {
+		t.Errorf("told %q again", told)
 	}
 	if err := os.Remove(file); err != nil {
 		t.Fatal(err)
 	}
-	events.Emit(auditEvent("decision", "allowed"))
-	if got := decisions(t, file); len(got) != 1 {
-		t.Errorf("recorded %v, want what came when it could be", got)
+	if told := denied(); told != nil || len(decisions(t, file)) != 1 {
+		t.Errorf("told %q, recorded %v, want what came when it could be", told, decisions(t, file))
 	}
 	if err := os.Rename(file, file+".old"); err != nil {
 		t.Fatal(err)
@@ -191,9 +211,8 @@ func TestAuditFails(t *testing.T) {
 	if err := os.Mkdir(file, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	events.Emit(auditEvent("decision", "allowed"))
-	if len(told) != 2 {
-		t.Errorf("told %q, want it told again", told)
+	if diff := cmp.Diff(want, denied()); diff != "" {
+		t.Errorf("told (-want +got):\n%s", diff)
 	}
 }
 
@@ -203,12 +222,7 @@ func TestAuditNoFolder(t *testing.T) {
 	if err := os.WriteFile(blocked, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	var events tool.Events
-	var told []string
-	events.Subscribe(tool.Log, func(e tool.Event) { told = append(told, e.Data.Text("message")) })
-	defer auditTo(filepath.Join(blocked, "audit.jsonl"), &events)()
-	events.Emit(auditEvent("decision", "allowed"))
-	if len(told) != 1 || !strings.Contains(told[0], "not recorded") {
-		t.Errorf("told %q, want that it is not recorded", told)
+	if err := auditTo(filepath.Join(blocked, "audit.jsonl"))(auditEvent(tool.Audit{Decision: "allowed"})); tool.KindOf(err) != tool.Unavailable {
+		t.Errorf("the record gave %v, want that it is unavailable", err)
 	}
 }

@@ -179,26 +179,21 @@ func Open(dir string, o *Options) (*runtime.Host, error) {
 	var background sync.WaitGroup
 	find.Background = background.Go
 	runs := &records{dir: opts.Journal}
-	stopAudit := func() {}
 	host, err := runtime.New(&runtime.Options{
 		Sandbox: box.strangers, Builtin: box.ours, Modules: effects, WorkDir: dir,
 		Timeout: opts.Timeout, MaxTimeout: maxTimeout(&opts, &config), Limits: opts.Limits, MaxLimits: opts.MaxLimits.AtMost(config.Limits.Limits), Rules: rules(&opts, &config), Approver: opts.Approver, Asker: opts.Asker,
-		Presets: tools.Presets(), Journal: runs.opener(), Project: root,
+		Audit: auditTo(opts.Audit), Presets: tools.Presets(), Journal: runs.opener(), Project: root,
 		Source: runtime.Dir(lookIn),
 		Discover: func(ctx context.Context, src runtime.Source) (runtime.Discovered, error) {
 			return discover(ctx, src, find)
 		},
 		Close: func() error {
-			stopAudit()
 			background.Wait()
 			return errors.Join(runs.close(), box.close(), world.Close())
 		},
 	})
 	if err != nil {
 		return nil, errors.Join(err, runs.close(), box.close(), world.Close())
-	}
-	if opts.Audit != "" {
-		stopAudit = auditTo(opts.Audit, &host.Events)
 	}
 	return host, nil
 }

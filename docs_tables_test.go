@@ -106,9 +106,15 @@ func snippetTool(name string, b docBlock) string {
 func printed(t *testing.T, h *runtime.Host, name string) string {
 	t.Helper()
 	var b strings.Builder
-	defer h.Events.Subscribe(tool.Log, func(e tool.Event) { b.WriteString(strings.TrimSuffix(e.Data.Text("message"), "\n") + "\n") })()
+	events := h.Subscribe(t.Context(), runtime.EventFilter{Buffer: 1 << 12})
 	if _, err := h.Call(t.Context(), tool.Call{Tool: name}); err != nil {
 		t.Errorf("%s: %v", name, err)
+	}
+	for len(events) > 0 {
+		e := <-events
+		if line, ok := e.Data.(tool.Log); ok {
+			b.WriteString(strings.TrimSuffix(line.Message, "\n") + "\n")
+		}
 	}
 	return b.String()
 }

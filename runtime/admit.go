@@ -58,8 +58,7 @@ func (q *quota) silences(s *step) bool {
 	q.logLines++
 	q.logBytes += len(tool.FormatJSON(s.effect.Args, ""))
 	if q.silenced = q.logLines > MaxLogLines || q.logBytes > MaxLogBytes; q.silenced {
-		s.of.emit(tool.Event{Type: tool.Log, Data: tool.NewDict("message",
-			fmt.Sprintf("(what it tells from here on is left out: a call may tell %d pieces and %d KB)", MaxLogLines, MaxLogBytes>>10))})
+		s.of.emit(tool.Log{Message: fmt.Sprintf("(what it tells from here on is left out: a call may tell %d pieces and %d KB)", MaxLogLines, MaxLogBytes>>10)})
 	}
 	return q.silenced
 }

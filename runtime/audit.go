@@ -24,7 +24,7 @@ func (p *pass) refused(d decision, err error) error {
 	if p.run.leavesOpen(err) { // nothing was decided yet
 		return err
 	}
-	if p.run.host.Events.Wanted() {
+	if audits(p) {
 		d.why = tool.ErrorOf(err, tool.Denied).Message()
 		p.audit("denied", d)
 	}
@@ -34,20 +34,24 @@ func (p *pass) refused(d decision, err error) error {
 // audit tells who decided what. It holds no arguments, which could be secrets,
 // but for what the capabilities name.
 func (p *pass) audit(word string, d decision) {
-	if !p.run.host.Events.Wanted() {
+	if !audits(p) {
 		return
 	}
-	p.run.host.emit(tool.Audit, p.call, tool.NewDict("decision", word, "func", d.what, "capabilities", capabilityTexts(d.takes),
-		"place", d.place.String(), "caller", callerText(p.call.Caller), "why", clip(d.why)))
+	data := tool.Audit{Decision: word, Func: d.what, Capabilities: d.takes, Step: d.place.String(), Caller: callerText(p.call.Caller), Why: clip(d.why)}
+	if record := p.run.host.opts.Audit; record != nil {
+		e := subjectOf(p).event()
+		e.Time, e.Data = p.run.host.eventTime(), data
+		err := record(e)
+		if failed := err != nil; failed != p.run.host.unaudited.Swap(failed) && failed {
+			p.emit(tool.Log{Message: "what is allowed or refused is not recorded: " + err.Error()})
+			p.run.host.log().Error("the audit cannot be written", "error", err)
+		}
+	}
+	p.emit(data)
 }
 
-func capabilityTexts(list []tool.Capability) tool.List {
-	texts := make(tool.List, len(list))
-	for i, c := range list {
-		texts[i] = c.String()
-	}
-	return texts
-}
+// audits reports whether somebody wants to know what was decided about the call.
+func audits(p *pass) bool { return p.run.host.opts.Audit != nil || subjectOf(p).wanted() }
 
 func callerText(c tool.Caller) string {
 	switch c {

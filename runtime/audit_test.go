@@ -2,6 +2,7 @@ package runtime_test
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -61,17 +62,13 @@ func TestAudit(t *testing.T) {
 			r.script("", c.body, c.fields)
 			r.add("b.star", star("b", "", "pass", "risky = True"), nil)
 			var got []string
-			defer r.Events.Subscribe(tool.Audit, func(e tool.Event) {
-				v, _ := e.Data.Get("capabilities")
-				items, _ := tool.Elements(v)
-				var takes []string
-				for _, x := range items {
-					takes = append(takes, x.(string))
+			stop := hear(t, r.Host, func(e tool.Event) {
+				if d, ok := e.Data.(tool.Audit); ok {
+					got = append(got, fmt.Sprintf("%s %s %s %v at %s by %s: %s", e.Tool, d.Decision, d.Func, d.Capabilities, d.Step, d.Caller, d.Why))
 				}
-				got = append(got, e.Tool+" "+e.Data.Text("decision")+" "+e.Data.Text("func")+" ["+strings.Join(takes, " ")+"] at "+
-					e.Data.Text("place")+" by "+e.Data.Text("caller")+": "+e.Data.Text("why"))
-			})()
+			})
 			_, _ = r.Call(context.Background(), tool.Call{Tool: "t", Caller: c.caller})
+			stop()
 			if len(got) != len(c.want) {
 				t.Fatalf("told %q, want %q", got, c.want)
 			}
@@ -91,14 +88,17 @@ func TestAuditHoldsNoArguments(t *testing.T) {
 		r := newStockRig(t, &who, "ask fs.write:a", "deny fs.write:b")
 		r.script("token: str", "fs.write('a', token)\nfs.write('b', token)", "needs = ['fs.write'], risky = True")
 		n := 0
-		defer r.Events.Subscribe(tool.Audit, func(e tool.Event) {
+		stop := hear(t, r.Host, func(e tool.Event) {
+			if _, ok := e.Data.(tool.Audit); !ok {
+				return
+			}
 			n++
-			if text := tool.FormatJSON(e.Data, ""); strings.Contains(text, "hunter2") {
+			if text := tool.FormatJSON(e.Fields(), ""); strings.Contains(text, "hunter2") {
 				t.Errorf("told %s", text)
 			}
-		})()
+		})
 		_, _ = r.byModel("t", "token", "hunter2")
-		if n == 0 {
+		if stop(); n == 0 {
 			t.Error("nothing was told")
 		}
 	}

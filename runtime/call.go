@@ -39,31 +39,45 @@ func (h *Host) Call(ctx context.Context, c tool.Call, opts ...CallOption) (tool.
 
 // call runs a call of the run and emits its events.
 func (r *run) call(ctx context.Context, c tool.Call, above *pass) (tool.Result, error) {
-	h := r.host
-	if h.Events.Wanted() {
-		h.emit(tool.CallStart, c, tool.NewDict("arguments", c.Args, "toolName", c.Tool, "reasoning", c.Reasoning))
+	events := subject{r, above, &c}
+	if events.wanted() {
+		events.emit(tool.ToolCallStart{Args: c.Args, Reasoning: c.Reasoning})
 	}
+	start, ended := time.Now(), false
+	defer func() {
+		if !ended { // a panic, which is not recovered here
+			events.ended(start, tool.Fail(errPanicked, tool.Usage{}), errPanicked, false)
+		}
+	}()
 	out, err := r.pipeline(ctx, c, above)
+	ended = true
 	if err != nil {
 		e := r.presented(err, above)
-		if r.leavesOpen(e) && !r.stopped.cancelled() { // it has not ended
-			h.emit(tool.CallEnd, c, tool.NewDict("success", false, "result", nil, "preview", e.Message(), "waits", true))
-			return tool.Fail(e, out.Usage), e
-		}
-		if h.Events.Wanted() {
-			h.emit(tool.ErrorEvent, c, tool.NewDict("error", e.Message(), "error_type", e.Kind.Type(), "toolName", c.Tool))
-		}
-		return h.ended(c, tool.Fail(e, out.Usage)), e
+		result := tool.Fail(e, out.Usage)
+		waits := r.leavesOpen(e) && !r.stopped.cancelled() // it has not ended
+		events.ended(start, result, e, waits)
+		return result, e
 	}
-	return h.ended(c, tool.Succeed(out)), nil
+	result := tool.Succeed(out)
+	events.ended(start, result, nil, false)
+	return result, nil
 }
 
-// ended tells that a call has ended, however it did.
-func (h *Host) ended(c tool.Call, r tool.Result) tool.Result {
-	if h.Events.Wanted() {
-		h.emit(tool.CallEnd, c, tool.NewDict("success", r.Success, "result", r.Value, "preview", r.Preview()))
+var errPanicked = tool.Errorf(tool.Internal, "the call panicked")
+
+// ended reports that a call has ended, however it did.
+func (s subject) ended(start time.Time, result tool.Result, e *tool.Error, waits bool) {
+	if !s.wanted() {
+		return
 	}
-	return r
+	if e != nil && !waits {
+		s.emit(tool.ErrorEvent{Error: e.Message(), ErrorType: e.Kind.Type()})
+	}
+	end := tool.ToolCallEnd{Success: result.Success, Result: result.Value, Duration: time.Since(start), Usage: result.Usage, Err: e, Waits: waits}
+	if end.Preview = result.Preview(); waits {
+		end.Preview = e.Message()
+	}
+	s.emit(end)
 }
 
 // pipeline looks a call up, checks, approves and executes it.
@@ -94,15 +108,16 @@ func prepare(ctx context.Context, p *pass, runner tool.Runner) (err error) {
 	if err = p.run.host.usable(ctx, p.run.tools.catalog(), p.tool, runner); err != nil {
 		return err
 	}
-	if p.call.Args, err = p.run.host.arguments(p.tool, p.call); err != nil {
+	if p.call.Args, err = readArguments(p, &p.call); err != nil {
 		return err
 	}
 	return p.approve(ctx)
 }
 
-// arguments checks the arguments of a call and completes them with what the
+// readArguments checks the arguments of a call and completes them with what the
 // host itself provides.
-func (h *Host) arguments(t *tool.Tool, c tool.Call) (*tool.Dict, error) {
+func readArguments(p *pass, c *tool.Call) (*tool.Dict, error) {
+	t := p.tool
 	args, notes := c.Args, t.Renamed(c.Args)
 	if c.Texts {
 		var read []string
@@ -114,11 +129,11 @@ func (h *Host) arguments(t *tool.Tool, c tool.Call) (*tool.Dict, error) {
 		return nil, err
 	}
 	if len(notes) > 0 {
-		h.emit(tool.ArgsRead, c, tool.NewDict("notes", notes))
+		p.emit(tool.ArgsRead{Notes: notes})
 	}
-	for _, p := range t.Params {
-		if p.FromHost {
-			checked.Put(p.Name, h.opts.WorkDir)
+	for _, param := range t.Params {
+		if param.FromHost {
+			checked.Put(param.Name, p.run.host.opts.WorkDir)
 		}
 	}
 	return checked, nil
@@ -252,7 +267,7 @@ func (h *Host) askAvailable(ctx context.Context, now *catalog, t *tool.Tool, run
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, availableTimeout, tool.Errorf(tool.Timeout, "its own check took longer than %v", availableTimeout))
 	defer cancel()
-	ctx = context.WithValue(ctx, originKey{h}, (*origin)(nil)) // it is no part of a call
+	ctx = &callContext{Context: ctx, host: h} // it is no part of a call
 	c := tool.Call{ID: h.nextID(), Tool: t.Name, Args: &tool.Dict{}, Entry: t.Available}
 	c.Limits = h.limits(c, t)
 	ask := func() (tool.Outcome, error) {
@@ -299,9 +314,4 @@ func finish(err error) *tool.Error {
 		e.Op, e.Err = "", errors.New(text)
 	}
 	return &e
-}
-
-// emit tells an event of a call.
-func (h *Host) emit(kind tool.EventType, c tool.Call, data *tool.Dict) {
-	h.Events.Emit(tool.Event{Type: kind, Time: h.now(), Call: c.ID, Tool: c.Tool, Data: data})
 }

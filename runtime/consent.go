@@ -81,7 +81,7 @@ func (p *pass) askCall(ctx context.Context, why string) (how string, err error) 
 			q.call.Args = answer.Args
 		}
 		var args *tool.Dict
-		if args, err = p.run.host.arguments(p.tool, q.call); err == nil {
+		if args, err = readArguments(p, &q.call); err == nil {
 			p.call.Args = args
 			if answer.Always {
 				p.run.approvals.add(q.approval())

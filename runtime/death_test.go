@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 
 	"github.com/cassidy-run/cassidy/runtime"
@@ -125,12 +124,11 @@ func TestWorkerDeathInterruptsRun(t *testing.T) {
 func TestWorkerDeathFailsCall(t *testing.T) {
 	m := newMachine(t, onDisk)
 	p := m.mortality("note.star", 1)
-	var waits atomic.Bool
-	defer p.Events.Subscribe(tool.CallEnd, func(e tool.Event) {
-		if e.Data.Bool("waits") {
-			waits.Store(true)
-		}
-	})()
+	waits := false
+	stop := hear(t, p.Host, func(e tool.Event) {
+		end, _ := e.Data.(tool.ToolCallEnd)
+		waits = waits || end.Waits
+	})
 	program := p.program(`
 got = tools.call_all([('note', {'text': 'one'}), ('nothing', {})])
 return [r['error'] for r in got] + [tools.note(text = 'two')]`)
@@ -140,7 +138,7 @@ return [r['error'] for r in got] + [tools.note(text = 'two')]`)
 	if err != nil || len(list) != 3 || !strings.Contains(fmt.Sprint(list[0]), "killed from outside") || list[2] != "two\n" {
 		t.Errorf("the run gave %v, %v, want the death in the list", out.Value, err)
 	}
-	if waits.Load() {
+	if stop(); waits {
 		t.Error("a call is reported to wait")
 	}
 	_, err = m.mortality("note.star", 1).Call(context.Background(), tool.Call{Tool: "note", Args: tool.NewDict("text", "x")})

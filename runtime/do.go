@@ -53,7 +53,7 @@ func (s *step) refuse(ctx context.Context, err error) error {
 func (s *step) do(ctx context.Context) (tool.Outcome, error) {
 	start := time.Now()
 	out, err := s.call(ctx)
-	if s.fn.Kind != tool.Notice && s.of.run.host.Events.Wanted() {
+	if s.fn.Kind != tool.Notice && subjectOf(s.of).wanted() {
 		emitEffect(s.of, s.effect, s.takes, err, time.Since(start))
 	}
 	if err != nil && s.effect.Func != toolsCall { // a call that was refused is audited itself
@@ -86,7 +86,7 @@ func (s *step) granted(ctx context.Context) tool.Grant {
 		Key:      p.run.record.Key(s.effect.Place),
 		Ask:      s.askPerson,
 		Sleep:    s.sleep,
-		Emit:     p.emit,
+		Emit:     func(r tool.Report) { p.emit(r) },
 	}
 }
 
@@ -114,15 +114,9 @@ func recovered(name string, err *error) {
 
 // emitEffect emits that an effect was carried out.
 func emitEffect(p *pass, e tool.Effect, takes []tool.Capability, err error, took time.Duration) {
-	d := tool.NewDict("func", e.Func, "place", e.Place.String(), "capabilities", capabilityTexts(takes), "success", err == nil,
-		"wall_ms", float64(took.Microseconds())/1000)
+	d := tool.EffectDone{Func: e.Func, Step: e.Place.String(), Capabilities: takes, Success: err == nil, Duration: took}
 	if err != nil {
-		d.Put("error", tool.ErrorOf(err, tool.Failed).Message())
+		d.Error = tool.ErrorOf(err, tool.Failed).Message()
 	}
-	p.run.host.emit(tool.EffectDone, p.call, d)
-}
-
-// emit emits an event of the call.
-func (p *pass) emit(e tool.Event) {
-	p.run.host.emit(e.Type, p.call, e.Data)
+	p.emit(d)
 }

@@ -80,12 +80,27 @@ func (p echo) calls(s *step, v tool.Value, err error) {
 // made emits those of one.
 func (p echo) made(c oneCall, id string, came *tool.Dict) {
 	call := tool.Call{ID: p.call.ID + "/" + id, Tool: c.name, Args: c.args}
-	p.run.host.emit(tool.CallStart, call, tool.NewDict("arguments", c.args, "toolName", c.name, "reasoning", p.call.Reasoning, "recorded", true))
+	events := subject{p.run, p.pass, &call}
+	events.emit(tool.ToolCallStart{Args: c.args, Reasoning: p.call.Reasoning, Recorded: true})
 	if !came.Bool("ok") {
-		p.run.host.emit(tool.ErrorEvent, call, tool.NewDict("error", strings.TrimPrefix(came.Text("error"), c.name+": "), "error_type", came.Text("error_type"),
-			"toolName", c.name, "recorded", true))
+		events.emit(tool.ErrorEvent{Error: strings.TrimPrefix(came.Text("error"), c.name+": "), ErrorType: came.Text("error_type"), Recorded: true})
 	}
 	value, _ := came.Get("value")
 	r := tool.Result{Success: came.Bool("ok"), Value: value, Error: came.Text("error")}
-	p.run.host.emit(tool.CallEnd, call, tool.NewDict("success", r.Success, "result", value, "preview", r.Preview(), "recorded", true))
+	events.emit(tool.ToolCallEnd{Success: r.Success, Result: value, Preview: r.Preview(), Err: failureOf(came), Recorded: true})
+}
+
+// failureOf returns the error of what attempted made of a failed call, or nil.
+func failureOf(came *tool.Dict) *tool.Error {
+	if came.Bool("ok") {
+		return nil
+	}
+	kind := tool.Failed
+	for k := tool.Failed; k <= tool.LastKind; k++ {
+		if k.Type() == came.Text("error_type") {
+			kind = k
+			break
+		}
+	}
+	return tool.Errorf(kind, "%s", came.Text("error"))
 }

@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -92,7 +91,7 @@ func mixedAnswers(_ context.Context, q runtime.Question) (runtime.Answer, error)
 // An eventLog writes down what a host emits, a line each. What runs in parallel
 // is sorted by call, since its order is not defined.
 type eventLog struct {
-	mu    sync.Mutex
+	heard <-chan tool.Event
 	lines []eventLine
 }
 
@@ -103,21 +102,26 @@ func (l *eventLog) note(e tool.Event) {
 	if i := strings.IndexByte(e.Call, '.'); i >= 0 {
 		parallel, _, _ = strings.Cut(e.Call[i:], "/")
 	}
+	switch e.Data.(type) {
+	case tool.RunStart, tool.RunEnd:
+		return
+	}
 	d := &tool.Dict{}
-	for k, v := range e.Data.All() {
-		if name, _ := k.(string); name != "wall_ms" {
+	for k, v := range e.Fields().All() {
+		name, _ := k.(string)
+		_, ends := e.Data.(tool.ToolCallEnd)
+		if name != "wall_ms" && !(ends && slices.Contains([]string{"duration_ms", "usage", "error", "error_type", "error_kind", "suggestion", "limit"}, name)) {
 			d.Put(name, v)
 		}
 	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.lines = append(l.lines, eventLine{parallel, fmt.Sprintf("%s %s %s %s", e.Type, e.Call, e.Tool, tool.FormatJSON(d, ""))})
+	l.lines = append(l.lines, eventLine{parallel, fmt.Sprintf("%s %s %s %s", e.Type(), e.Call, e.Tool, tool.FormatJSON(d, ""))})
 }
 
 // take returns the lines since the last one, under a heading.
 func (l *eventLog) take(heading string) string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
+	for len(l.heard) > 0 {
+		l.note(<-l.heard)
+	}
 	lines := l.lines
 	l.lines = nil
 	for i := 0; i < len(lines); {
@@ -150,7 +154,7 @@ func TestEventsStayTheSame(t *testing.T) {
 		p.mixedTools()
 		p.write("asked/a", "a")
 		p.write("asked/b", "b")
-		p.Events.Subscribe(tool.AnyEvent, events.note)
+		events.heard = p.Subscribe(t.Context(), runtime.EventFilter{Buffer: 1 << 16})
 		return p
 	}
 	run := func(p *process, heading, kind string, resume bool) {

@@ -3,6 +3,7 @@ package runtime
 import (
 	"context"
 	"strings"
+	"time"
 
 	"github.com/cassidy-run/cassidy/runtime/history"
 	"github.com/cassidy-run/cassidy/runtime/tool"
@@ -126,6 +127,10 @@ type program struct {
 	modules []tool.Module // that only this program may ask for
 	review  func(by *tool.Tool, changes []tool.Change) error
 	reason  func(v tool.Value, err error) string // see [Recording]; or nil
+	session string
+	watch   func(tool.Event) // or nil
+	end     func(v tool.Value, err error) tool.RunEnd
+	started time.Time // when its RunStart was emitted; zero means that it has none
 }
 
 // fn returns the row of an effect that only the program has, or nil.

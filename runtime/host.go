@@ -12,6 +12,7 @@ package runtime
 
 import (
 	"context"
+	"log/slog"
 	"maps"
 	"slices"
 	"strconv"
@@ -89,6 +90,15 @@ type Options struct {
 	Journal func() (*history.Journal, error)
 	// Project is the folder that the recorded runs are found by, or "".
 	Project string
+	// Audit is called with each decision about what may be done: what somebody allowed,
+	// and what was refused. The call waits for it, so that what has happened is
+	// recorded even if the program dies then. It is called concurrently. Its first
+	// error in a row is reported as a [tool.Log] event, and fails no call. Nil records
+	// nothing.
+	Audit func(e tool.Event) error
+	// Logger gets what an operator needs to know, without arguments, results and
+	// secrets. Nil logs nothing.
+	Logger *slog.Logger
 	// Close is called by [Host.Close]: it releases what the modules hold.
 	Close func() error
 }
@@ -102,15 +112,14 @@ type Handler func(ctx context.Context, args *tool.Dict) (tool.Value, error)
 
 // A Host runs tools. It is safe for concurrent use.
 type Host struct {
-	// Events tells what happens; see [tool.Events.Subscribe].
-	Events tool.Events
-
 	opts     Options
 	rules    []tool.Rule
 	registry registry
 	funcs    map[string]*tool.Func // every effect, as in "fs.read"
 	calls    atomic.Int64          // counted to name them
 
+	hub       hub
+	unaudited atomic.Bool // the last decision could not be recorded
 	execute   Executor
 	inflight  inflight
 	executing executing

@@ -247,11 +247,15 @@ func TestEffectsHavePlacesOfTheirOwn(t *testing.T) {
 	r := newRig(t, nil)
 	r.script("", "fs.write('a', 'x')\ntime.sleep(0)\nfs.read('a')\nfs.write('b', 'x')", "needs = ['fs.read', 'fs.write']")
 	var got []string
-	stop := r.Events.Subscribe(tool.EffectDone, func(e tool.Event) { got = append(got, e.Data.Text("place")+" "+e.Data.Text("func")) })
-	defer stop()
+	stop := hear(t, r.Host, func(e tool.Event) {
+		if done, ok := e.Data.(tool.EffectDone); ok {
+			got = append(got, done.Step+" "+done.Func)
+		}
+	})
 	if _, err := r.call(); err != nil {
 		t.Fatal(err)
 	}
+	stop()
 	want := "1 fs.write, 2.0 fs.commit, 2 time.sleep, 3 fs.read, 4 fs.write, 5 fs.commit"
 	if s := strings.Join(got, ", "); s != want {
 		t.Errorf("effects = %s, want %s", s, want)
@@ -410,11 +414,11 @@ func TestEventsOfACall(t *testing.T) {
 	r := newRig(t, nil)
 	r.script("", "emit('chunk')\nprogress('half', done = 1, total = 2)\nprint('said')", "")
 	var got []string
-	stop := r.Events.Subscribe(tool.AnyEvent, func(e tool.Event) { got = append(got, string(e.Type)+" "+e.Tool) })
-	defer stop()
+	stop := hear(t, r.Host, func(e tool.Event) { got = append(got, e.Type()+" "+e.Tool) })
 	if _, err := r.call(); err != nil {
 		t.Fatal(err)
 	}
+	stop()
 	want := "tool_call_start t,tool_output_chunk t,progress t,log t,tool_call_end t"
 	if s := strings.Join(got, ","); s != want {
 		t.Errorf("events = %s, want %s", s, want)
@@ -426,14 +430,10 @@ func TestEventsOfACall(t *testing.T) {
 func TestParallelCallsDoNotMix(t *testing.T) {
 	r := newRig(t, nil)
 	r.script("n: int", "emit(str(n))\nlog(str(n))\nreturn n", "")
-	var mu sync.Mutex
 	told := map[string][]string{} // what each call told
-	stop := r.Events.Subscribe(tool.AnyEvent, func(e tool.Event) {
-		mu.Lock()
-		defer mu.Unlock()
-		told[e.Call] = append(told[e.Call], e.Data.Text("chunk")+e.Data.Text("message"))
+	stop := hear(t, r.Host, func(e tool.Event) {
+		told[e.Call] = append(told[e.Call], e.Fields().Text("chunk")+e.Fields().Text("message"))
 	})
-	defer stop()
 	var wait sync.WaitGroup
 	for n := range 50 {
 		wait.Go(func() {
@@ -444,6 +444,7 @@ func TestParallelCallsDoNotMix(t *testing.T) {
 		})
 	}
 	wait.Wait()
+	stop()
 	for n := range 50 {
 		id := strconv.Itoa(n)
 		if want := "," + id + "," + id + ","; strings.Join(told[id], ",") != want {
@@ -456,13 +457,17 @@ func TestArgumentsThatWereReadDifferently(t *testing.T) {
 	r := newRig(t, nil)
 	r.script("n: int", "return n", "params = {'n': param(aliases = ['number'])}")
 	var notes []string
-	stop := r.Events.Subscribe(tool.ArgsRead, func(e tool.Event) { notes = append(notes, tool.FormatJSON(e.Data, "")) })
-	defer stop()
+	stop := hear(t, r.Host, func(e tool.Event) {
+		if read, ok := e.Data.(tool.ArgsRead); ok {
+			notes = append(notes, read.Notes...)
+		}
+	})
 	got, err := r.Call(context.Background(), tool.Call{Tool: "t", Args: tool.NewDict("number", "3"), Texts: true})
+	stop()
 	if err != nil || got.Value != int64(3) {
 		t.Errorf("result = %v, %v, want 3", got.Value, err)
 	}
-	for _, want := range []string{"number: read as n", `number: read \"3\" as`} {
+	for _, want := range []string{"number: read as n", `number: read "3" as`} {
 		if !strings.Contains(strings.Join(notes, " "), want) {
 			t.Errorf("told %s, want %s", notes, want)
 		}
@@ -473,9 +478,13 @@ func TestWhatIsLoggedTooMuchIsDropped(t *testing.T) {
 	r := newRig(t, nil)
 	r.script("", "for i in range(3000): print(i)\nreturn 'ok'", "")
 	lines := 0
-	stop := r.Events.Subscribe(tool.Log, func(tool.Event) { lines++ })
-	defer stop()
-	if _, err := r.call(); err != nil || lines != runtime.MaxLogLines+1 {
+	stop := hear(t, r.Host, func(e tool.Event) {
+		if _, ok := e.Data.(tool.Log); ok {
+			lines++
+		}
+	})
+	_, err := r.call()
+	if stop(); err != nil || lines != runtime.MaxLogLines+1 {
 		t.Errorf("logged %d lines, %v, want %d and a word about the rest", lines, err, runtime.MaxLogLines)
 	}
 }
@@ -502,8 +511,11 @@ func TestCancellation(t *testing.T) {
 	r := newRig(t, nil)
 	r.script("", "log('started')\ntime.sleep(600)", "")
 	ctx, cancel := context.WithCancel(context.Background())
-	stop := r.Events.Subscribe(tool.Log, func(tool.Event) { cancel() })
-	defer stop()
+	defer hear(t, r.Host, func(e tool.Event) {
+		if _, ok := e.Data.(tool.Log); ok {
+			cancel()
+		}
+	})()
 	if _, err := r.Call(ctx, tool.Call{Tool: "t"}); err == nil || tool.KindOf(err) != tool.Canceled {
 		t.Errorf("error = %v, want cancelled", err)
 	}

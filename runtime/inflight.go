@@ -122,6 +122,7 @@ func (h *Host) Close() error {
 	if before {
 		return nil
 	}
+	defer h.hub.close() // after the ends of the calls were reported
 	nothing := h.inflight.close()
 	h.executing.close()
 	h.inflight.stop(errClosed())

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/cassidy-run/cassidy/runtime"
@@ -141,10 +140,14 @@ func TestTheChangesOfACallerAreAskedBeforeItsChildSeesThem(t *testing.T) {
 		who := asker{answer: func(runtime.Question) runtime.Answer { return runtime.Answer{Yes: yes} }}
 		r := newRig(t, func(o *runtime.Options) { o.Approver = runtime.ApproverFunc(who.approve) })
 		ran := false
-		defer r.Events.Subscribe(tool.CallStart, func(e tool.Event) { ran = ran || e.Tool == "b" })()
+		stop := hear(t, r.Host, func(e tool.Event) {
+			_, starts := e.Data.(tool.ToolCallStart)
+			ran = ran || starts && e.Tool == "b"
+		})
 		r.add("t.star", star("t", "", "fs.write('a', 'x')\nreturn tools.b()", "needs = ['tool:b', 'fs.read', 'fs.write']"), nil)
 		r.add("b.star", star("b", "", "return fs.exists('a')", "needs = ['fs.read']"), nil)
 		got, err := r.byModel("t")
+		stop()
 		if yes && (err != nil || got.Value != true) || !yes && (err == nil || ran || r.file("a") != "none") {
 			t.Errorf("yes = %v: %v, %v, b ran: %v", yes, got.Value, err, ran)
 		}
@@ -158,25 +161,33 @@ func TestTheChangesOfACallerAreAskedBeforeItsChildSeesThem(t *testing.T) {
 // comes of one call is bounded.
 func TestCallsGoSoDeep(t *testing.T) {
 	calls := 0
+	count := func(e tool.Event) {
+		if _, starts := e.Data.(tool.ToolCallStart); starts {
+			calls++
+		}
+	}
 	deep := func(fields string) *rig {
 		r := newRig(t, nil)
 		r.add("t.star", star("t", "n: int", "return 1 + tools.t(n = n - 1) if n > 1 else 1", "needs = ['tool:t'], "+fields), nil)
-		r.Events.Subscribe(tool.CallStart, func(tool.Event) { calls++ })
 		return r
 	}
-	if got, err := deep("").call("n", int64(runtime.MaxDepth)); err != nil || got.Value != int64(runtime.MaxDepth) || calls != runtime.MaxDepth {
+	r := deep("")
+	stop := hear(t, r.Host, count)
+	got, err := r.call("n", int64(runtime.MaxDepth))
+	if stop(); err != nil || got.Value != int64(runtime.MaxDepth) || calls != runtime.MaxDepth {
 		t.Errorf("%d deep = %v, %v in %d calls", runtime.MaxDepth, got.Value, err, calls)
 	}
-	_, err := deep("").call("n", int64(runtime.MaxDepth+1))
+	_, err = deep("").call("n", int64(runtime.MaxDepth+1))
 	if e := tool.ErrorOf(err, tool.Internal); e == nil || e.Kind != tool.Limit || e.Limit != tool.LimitDepth || !strings.Contains(e.Message(), "t: t: t: ") {
 		t.Errorf("one deeper = %+v, want the limit of depth", e)
 	}
 
-	r := newRig(t, nil)
+	r = newRig(t, nil)
 	r.add("t.lua", strings.Replace(lua(`for i = 1, 900 do pcall(tools.t) end`, "tool:t"), "handler", "timeout = 100, handler", 1), nil)
 	calls = 0
-	r.Events.Subscribe(tool.CallStart, func(tool.Event) { calls++ })
+	stop = hear(t, r.Host, count)
 	_, err = r.call()
+	stop()
 	if e := tool.ErrorOf(err, tool.Internal); e == nil || e.Limit != tool.LimitEffects || calls > runtime.MaxTreeEffects+1 {
 		t.Errorf("a tool that calls itself without end = %v after %d calls, want the limit of effects", err, calls)
 	}
@@ -278,12 +289,15 @@ func TestPlacesAndNamesOfChildren(t *testing.T) {
 	r.add("t.star", star("t", "", "fs.write('a', 'x')\ntools.b()\ntools.b()", "needs = ['tool:b', 'fs.read', 'fs.write']"), nil)
 	r.add("b.star", star("b", "", "fs.exists('a')\nfs.write('a', 'y' + fs.read('a'))", "needs = ['fs.read', 'fs.write']"), nil)
 	var got []string
-	defer r.Events.Subscribe(tool.EffectDone, func(e tool.Event) {
-		got = append(got, e.Call+" "+e.Data.Text("place")+" "+e.Data.Text("func"))
-	})()
+	stop := hear(t, r.Host, func(e tool.Event) {
+		if done, ok := e.Data.(tool.EffectDone); ok {
+			got = append(got, e.Call+" "+done.Step+" "+done.Func)
+		}
+	})
 	if _, err := r.Call(context.Background(), tool.Call{ID: "c", Tool: "t", Caller: tool.ByPerson}); err != nil {
 		t.Fatal(err)
 	}
+	stop()
 	want := []string{"c 1 fs.write", "c 2.0 fs.commit",
 		"c/2 2.1 fs.exists", "c/2 2.2 fs.read", "c/2 2.3 fs.write", "c/2 2.4 fs.commit", "c 2 tools.call",
 		"c/3 3.1 fs.exists", "c/3 3.2 fs.read", "c/3 3.3 fs.write", "c/3 3.4 fs.commit", "c 3 tools.call"}
@@ -301,22 +315,19 @@ func TestPlacesOfCallsAtATime(t *testing.T) {
 	r := newRig(t, nil)
 	r.add("t.star", star("t", "", "tools.call_all([('b', {'x': str(i)}) for i in range(20)])", "needs = ['tool:b', 'fs.read']"), nil)
 	r.add("b.star", star("b", "x: str", "return fs.exists(x)", "needs = ['fs.read']"), nil)
-	var mu sync.Mutex
 	var got []string
-	defer r.Events.Subscribe(tool.EffectDone, func(e tool.Event) {
-		mu.Lock()
-		defer mu.Unlock()
-		if e.Data.Text("func") == "fs.exists" {
-			takes, _ := e.Data.Get("capabilities")
-			got = append(got, e.Call+" "+e.Data.Text("place")+" "+tool.FormatJSON(takes, ""))
+	stop := hear(t, r.Host, func(e tool.Event) {
+		if done, ok := e.Data.(tool.EffectDone); ok && done.Func == "fs.exists" {
+			got = append(got, fmt.Sprint(e.Call, " ", done.Step, " ", done.Capabilities))
 		}
-	})()
+	})
 	if _, err := r.Call(context.Background(), tool.Call{ID: "c", Tool: "t", Caller: tool.ByPerson}); err != nil {
 		t.Fatal(err)
 	}
+	stop()
 	var want []string
 	for i := range 20 {
-		want = append(want, fmt.Sprintf(`c/1.%d 1.%d.1 ["fs.read:%d"]`, i+1, i+1, i))
+		want = append(want, fmt.Sprintf(`c/1.%d 1.%d.1 [fs.read:%d]`, i+1, i+1, i))
 	}
 	slices.Sort(want)
 	slices.Sort(got)

@@ -3,6 +3,7 @@ package runtime_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"strings"
 	"testing"
@@ -327,11 +328,13 @@ func testWhatAnEffectTakesIsTold(t *testing.T, on keeper) {
 	p := newMachine(t, on).process(0, false)
 	p.add("w.star", star("w", "", "fs.write('a', 'x')\nout.send('x')", "needs = ['fs.write', 'use:out']"), nil)
 	told := map[string]string{}
-	defer p.Events.Subscribe(tool.EffectDone, func(e tool.Event) {
-		list, _ := e.Data.Get("capabilities")
-		told[e.Data.Text("func")] = tool.FormatJSON(list, "")
-	})()
-	if _, err := p.run("r", false, "tools.w()"); err != nil || !strings.Contains(told["out.send"], "use:out") || !strings.Contains(told["fs.commit"], "fs.write:a") {
+	stop := hear(t, p.Host, func(e tool.Event) {
+		if done, ok := e.Data.(tool.EffectDone); ok {
+			told[done.Func] = fmt.Sprint(done.Capabilities)
+		}
+	})
+	_, err := p.run("r", false, "tools.w()")
+	if stop(); err != nil || !strings.Contains(told["out.send"], "use:out") || !strings.Contains(told["fs.commit"], "fs.write:a") {
 		t.Errorf("%v, told are %v", err, told)
 	}
 }

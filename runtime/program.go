@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 	"sync/atomic"
+	"time"
 
 	"github.com/cassidy-run/cassidy/runtime/history"
 	"github.com/cassidy-run/cassidy/runtime/tool"
@@ -74,6 +75,22 @@ type Recording struct {
 	// script and the arguments that it began with: what it has done is answered
 	// from the record. It needs the same modules and needs.
 	Resume bool
+
+	Reporting
+}
+
+// A Reporting says what events tell about the run of a [Program].
+type Reporting struct {
+	// Watch is called with each event of the program and of what is done for it,
+	// however far down, before that continues: it must be quick. It is called
+	// concurrently. Nil means that nobody watches.
+	Watch func(tool.Event)
+	// Start is what the event says with which the run of the program begins, and End
+	// returns what that says with which it ends, from what the program returned. Where
+	// they are nil, both follow from the Recording; a program without a Kind then has
+	// no such events. The host sets Kind, Resumed and Duration.
+	Start *tool.RunStart
+	End   func(v tool.Value, err error) tool.RunEnd
 }
 
 // instead is what the host itself runs as a program, where that is no script.
@@ -116,6 +133,7 @@ func (h *Host) RunProgram(ctx context.Context, p *Program) (tool.Outcome, error)
 	if err != nil {
 		return tool.Outcome{}, err
 	}
+	defer g.program.ended(g, nil, errPanicked) // if nothing else has ended it
 	switch {
 	case g.above != nil:
 	case g.run.record.Keeps():
@@ -125,6 +143,7 @@ func (h *Host) RunProgram(ctx context.Context, p *Program) (tool.Outcome, error)
 			out, err = g.end(ctx, out, err)
 			return err
 		})
+		g.program.ended(g, nil, err) // of one that was not executed
 		return out, err
 	default:
 		ctx = g.wall.open(ctx)
@@ -160,7 +179,8 @@ func (h *Host) begin(ctx context.Context, p Program) (g *pass, runner tool.Runne
 		return nil, nil, done, err
 	}
 	g = run.newPass(t, c, above)
-	g.program = &program{modules: p.Modules, review: p.Review, reason: p.Reason}
+	g.program = &program{modules: p.Modules, review: p.Review, reason: p.Reason, session: p.Session, watch: p.Watch, end: p.End}
+	g.program.begins(g, &p)
 	if p.run != nil {
 		return g, p.run, done, nil
 	}
@@ -209,9 +229,45 @@ func (g *pass) end(ctx context.Context, out tool.Outcome, err error) (tool.Outco
 		err = g.run.end(ctx, reason, out, err)
 	}
 	if err != nil {
-		return out, g.run.presented(err, g.above)
+		err = g.run.presented(err, g.above)
 	}
-	return out, nil
+	g.program.ended(g, out.Value, err) // of one that is part of another run
+	return out, err
+}
+
+// begins reports that a program begins, if its run is one that has a start
+// and an end.
+func (own *program) begins(g *pass, p *Program) {
+	if p.replay != nil || p.Start == nil && (p.Kind == "" || g.above != nil) {
+		return
+	}
+	start := tool.RunStart{Task: p.Title}
+	if p.Start != nil {
+		start = *p.Start
+	}
+	start.Kind, start.Resumed = p.Kind, p.Resume
+	own.started = time.Now()
+	report(g, start)
+}
+
+// ended reports how a program ended, once, if its start was reported.
+func (p *program) ended(g *pass, v tool.Value, err error) {
+	if p == nil || p.started.IsZero() {
+		return
+	}
+	end := tool.RunEnd{Success: err == nil}
+	switch {
+	case p.end != nil:
+		end = p.end(v, err)
+	case err != nil:
+		end.Error = tool.ErrorOf(err, tool.Failed).Message()
+	}
+	if end.Reason == "" && p.reason != nil {
+		end.Reason = p.reason(v, err)
+	}
+	end.Duration = time.Since(p.started)
+	p.started = time.Time{}
+	report(g, end)
 }
 
 // Check says whether a program's script can be run: whether it is one, and its
@@ -244,8 +300,8 @@ func (h *Host) mayProvide(p *Program) error {
 	return nil
 }
 
-// originKey marks the context of what is done for a call of a host, with its
-// [origin].
+// originKey finds the [origin] of what is done for a call of a host, in its
+// [callContext].
 type originKey struct{ host *Host }
 
 // An origin is for whom something is done: an effect of a call, or a call of
@@ -259,7 +315,7 @@ type origin struct {
 
 // doneFor returns the context of what an effect, or a handler, does.
 func (p *pass) doneFor(ctx context.Context, id string, place tool.Place) context.Context {
-	return context.WithValue(ctx, originKey{p.run.host}, &origin{pass: p, id: id, place: place})
+	return &callContext{Context: ctx, host: p.run.host, origin: origin{pass: p, id: id, place: place}}
 }
 
 // origin returns for whom something is done, or nil.
@@ -280,18 +336,12 @@ func (h *Host) forWhom(ctx context.Context, c *tool.Call) (above *pass, done fun
 		}
 		return nil, func() {}
 	}
-	n := int(o.made.Add(1))
+	id, place := o.next()
 	if c.ID == "" {
-		c.ID = o.id
-		if n > 1 {
-			c.ID += "." + strconv.Itoa(n)
-		}
+		c.ID = id
 	}
 	if c.Place == nil {
-		c.Place = o.place
-		if n > 1 {
-			c.Place = o.place.Child(0).Child(n) // 0 is no effect's, so this is nobody's
-		}
+		c.Place = place
 	}
 	o.pass.wall.pause()
 	return o.pass, o.pass.wall.resume

@@ -234,13 +234,19 @@ func TestPlacesInAProgram(t *testing.T) {
 		return nil, err
 	})
 	var got, calls []string
-	defer r.Events.Subscribe(tool.EffectDone, func(e tool.Event) {
-		got = append(got, e.Call+" "+e.Data.Text("place")+" "+e.Data.Text("func"))
-	})()
-	defer r.Events.Subscribe(tool.CallStart, func(e tool.Event) { calls = append(calls, e.Call+" "+e.Tool) })()
+	note := func(e tool.Event) {
+		switch d := e.Data.(type) {
+		case tool.EffectDone:
+			got = append(got, e.Call+" "+d.Step+" "+d.Func)
+		case tool.ToolCallStart:
+			calls = append(calls, e.Call+" "+e.Tool)
+		}
+	}
+	stop := hear(t, r.Host, note)
 	if _, err := r.RunProgram(context.Background(), r.program("lent.double(n = 1)\nlent.call('looks')\nlent.call('deep', then = 'looks')\nlent.call('work')")); err != nil {
 		t.Fatal(err)
 	}
+	stop()
 	wantCalls := []string{"p/2 looks", "p/3 deep", "p/3/2 looks", "p/3.2 looks", "p/4 work", "p/4/1 looks", "p/4/1.2 looks"}
 	if !slices.Equal(calls, wantCalls) {
 		t.Errorf("calls = %q, want %q", calls, wantCalls)
@@ -260,7 +266,9 @@ func TestPlacesInAProgram(t *testing.T) {
 	}
 	p := r.program("lent.double(n = 1)")
 	p.ID, got = "", nil
-	if _, err := r.RunProgram(context.Background(), p); err != nil || len(got) != 1 || !strings.HasPrefix(got[0], "call-") {
+	stop = hear(t, r.Host, note)
+	_, err := r.RunProgram(context.Background(), p)
+	if stop(); err != nil || len(got) != 1 || !strings.HasPrefix(got[0], "call-") {
 		t.Errorf("a program without a name: %v, effects %q, want the host to name it", err, got)
 	}
 }
@@ -364,8 +372,13 @@ func TestEffectsOfAProgramAreCounted(t *testing.T) {
 	r := newProgramRig(t, nil)
 	r.add("many.star", star("many", "", "for i in range(990): fs.exists('x')", "needs = ['fs.read']"), nil)
 	effects := 0
-	defer r.Events.Subscribe(tool.EffectDone, func(tool.Event) { effects++ })()
+	stop := hear(t, r.Host, func(e tool.Event) {
+		if _, ok := e.Data.(tool.EffectDone); ok {
+			effects++
+		}
+	})
 	_, err := r.RunProgram(context.Background(), r.program("for i in range(20): lent.call('many')"))
+	stop()
 	if e := tool.ErrorOf(err, tool.Internal); e == nil || e.Kind != tool.Limit || e.Limit != tool.LimitEffects || effects > runtime.MaxTreeEffects+20 {
 		t.Errorf("error = %v after %d effects, want the limit of %d", err, effects, runtime.MaxTreeEffects)
 	}

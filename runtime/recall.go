@@ -65,7 +65,7 @@ func (s *step) answer(ctx context.Context, entry *history.Entry) (tool.Outcome, 
 	}
 	p.trail.saw(s, entry)
 	err := recorded(entry)
-	if p.run.host.Events.Wanted() {
+	if subjectOf(p).wanted() {
 		e := echo{p}
 		e.calls(s, entry.Outcome.Value, err)
 		e.entry(entry)

@@ -132,15 +132,19 @@ func TestARecordFitsItsProgram(t *testing.T) {
 		t.Error("a record that is closed was taken")
 	}
 	var calls []string
-	stop := p.Events.Subscribe(tool.CallStart, func(e tool.Event) { calls = append(calls, e.Call) })
+	stop := hear(t, p.Host, func(e tool.Event) {
+		if _, starts := e.Data.(tool.ToolCallStart); starts {
+			calls = append(calls, e.Call)
+		}
+	})
 	p.goTool("one", func(context.Context) (tool.Value, error) { return int64(1), nil })
 	named := p.program("return tools.one()")
 	named.Modules, named.Needs, named.ID = nil, []tool.Capability{{Name: "tool"}}, "other"
 	named.Record = history.NewMemory(history.Run{ID: "mem", Args: named.Args}, named.Script)
-	if _, err := p.RunProgram(ctx, named); err != nil || len(calls) != 1 || calls[0] != "mem/1" {
+	_, err := p.RunProgram(ctx, named)
+	if stop(); err != nil || len(calls) != 1 || calls[0] != "mem/1" {
 		t.Errorf("the calls of a run with a record are %q, %v, want them named after it", calls, err)
 	}
-	stop()
 	p.goTool("inner", func(ctx context.Context) (tool.Value, error) {
 		q := *program
 		q.Record = history.NewMemory(history.Run{Args: program.Args}, program.Script)

@@ -232,11 +232,11 @@ func TestUntrusted(t *testing.T) {
 	r.add("t.star", bad, func(x *tool.Tool) { x.State, x.Reason = tool.Untrusted, "it is new" })
 	r.add("good.star", star("good", "", "return tools.t()", "needs = ['tool:t', 'fs.read'], group = 'g'"), nil)
 	effects := 0
-	defer r.Events.Subscribe(tool.EffectDone, func(e tool.Event) {
-		if e.Tool == "t" {
+	stop := hear(t, r.Host, func(e tool.Event) {
+		if _, ok := e.Data.(tool.EffectDone); ok && e.Tool == "t" {
 			effects++
 		}
-	})()
+	})
 	for _, x := range r.Tools() {
 		if x.Name == "t" && x.State != tool.Untrusted {
 			t.Errorf("it is listed as %s", x.State)
@@ -259,7 +259,7 @@ func TestUntrusted(t *testing.T) {
 	check("a call", err)
 	_, err = r.Call(context.Background(), tool.Call{Tool: "good"})
 	check("a call by a tool", err)
-	if effects > 0 {
+	if stop(); effects > 0 {
 		t.Errorf("it did %d things", effects)
 	}
 }

@@ -190,6 +190,13 @@ func (r *run) end(ctx context.Context, reason string, out tool.Outcome, err erro
 			err = failure
 		}
 	}
+	if why == "" && !interrupts(err) && r.stopped.cancelled() {
+		reason, out = "cancelled", tool.Outcome{Usage: out.Usage}
+		err = tool.Errorf(tool.Canceled, "the run was cancelled")
+	}
+	if r.root != nil {
+		r.root.program.ended(r.root, out.Value, err)
+	}
 	switch {
 	case why != "":
 		if failure := r.record.Park(ctx, string(why), r.waits.wake()); failure != nil {
@@ -200,9 +207,6 @@ func (r *run) end(ctx context.Context, reason string, out tool.Outcome, err erro
 	case interrupts(err): // what is recorded is not to be changed: it can be looked at, and resumed
 		_ = r.record.Close() // err says more
 		return err
-	case r.stopped.cancelled():
-		reason, out = "cancelled", tool.Outcome{Usage: out.Usage}
-		err = tool.Errorf(tool.Canceled, "the run was cancelled")
 	}
 	if failure := r.record.End(ctx, reason, out, err); failure != nil {
 		_ = r.record.Close()

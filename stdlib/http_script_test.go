@@ -55,13 +55,17 @@ return tool{
 		})
 		noError(t, err)
 		var told strings.Builder
-		host.Events.Subscribe(tool.AnyEvent, func(e tool.Event) { fmt.Fprintln(&told, e.Type, e.Data) })
+		events := host.Subscribe(t.Context(), runtime.EventFilter{})
 		script := tool.Script{Name: "ask", Path: path, Source: source}
 		described, err := host.Describe(t.Context(), script)
 		noError(t, err)
 		noError(t, host.RegisterScript(described, func() (tool.Script, error) { return script, nil }))
 		r, err := host.Call(t.Context(), tool.Call{Tool: "ask", Args: &tool.Dict{}, Caller: tool.ByPerson})
 		noError(t, err)
+		for len(events) > 0 {
+			e := <-events
+			fmt.Fprintln(&told, e.Type(), e.Fields())
+		}
 		want := tool.List{
 			"{{secret:TOKEN}}", "GET /a?n=1 Bearer {{secret:TOKEN}}  ", true,
 			`POST /b Basic {{secret:TOKEN}} me{{secret:TOKEN}} {"x":[1,null,true]}`, int64(200), "PUT /c   y=z", "Bearer {{secret:TOKEN}}",

@@ -2,6 +2,7 @@ package stdlib
 
 import (
 	"context"
+	"math/big"
 	"strings"
 	"unicode"
 
@@ -15,12 +16,12 @@ func (w *World) noticeFuncs() []tool.Func {
 		return p
 	}
 	return []tool.Func{
-		w.noticeFunc(tool.OutputChunk, tool.Func{
+		noticeFunc(func(args *tool.Dict) tool.Report { return tool.ToolOutput{Chunk: notice(args, "chunk")} }, tool.Func{
 			Name:   "emit",
 			Doc:    "Send a piece of the output to the user before the call ends. It is shown, and is no part of the result.",
 			Params: []tool.Param{tool.Required("chunk", tool.TypeString, "the text to show")},
 		}),
-		w.noticeFunc(tool.Progress, tool.Func{
+		noticeFunc(readProgress, tool.Func{
 			Name: "progress",
 			Doc:  "Tell the user how far the call has come.",
 			Params: []tool.Param{
@@ -29,7 +30,7 @@ func (w *World) noticeFuncs() []tool.Func {
 				number("total", "of how much"),
 			},
 		}),
-		w.noticeFunc(tool.Log, tool.Func{
+		noticeFunc(func(args *tool.Dict) tool.Report { return tool.Log{Message: notice(args, "message")} }, tool.Func{
 			Name:   "log",
 			Doc:    "Leave a line for whoever looks into what the call did.",
 			Params: []tool.Param{tool.Required("message", tool.TypeAny, "a text, or a value to be shown as JSON")},
@@ -37,26 +38,41 @@ func (w *World) noticeFuncs() []tool.Func {
 	}
 }
 
-// noticeFunc completes a row whose arguments become the data of an event.
-func (w *World) noticeFunc(kind tool.EventType, f tool.Func) tool.Func {
+// noticeFunc completes a row whose arguments become a report.
+func noticeFunc(read func(args *tool.Dict) tool.Report, f tool.Func) tool.Func {
 	f.Kind = tool.Notice
 	f.Returns = "nothing"
 	f.Do = func(_ context.Context, e tool.Effect, g tool.Grant) (tool.Outcome, error) {
-		if g.Emit == nil {
-			return tool.Outcome{}, nil
+		if g.Emit != nil {
+			g.Emit(read(e.Args))
 		}
-		data := &tool.Dict{}
-		for _, p := range f.Params {
-			v, _ := e.Args.Get(p.Name)
-			if p.Name == "message" || p.Name == "chunk" {
-				v = noticeText(v)
-			}
-			data.Put(p.Name, v)
-		}
-		g.Emit(tool.Event{Type: kind, Time: w.now(), Call: g.Call.ID, Tool: g.Call.Tool, Data: data})
 		return tool.Outcome{}, nil
 	}
 	return f
+}
+
+func readProgress(args *tool.Dict) tool.Report {
+	return tool.Progress{Message: notice(args, "message"), Done: noticeNumber(args, "done"), Total: noticeNumber(args, "total")}
+}
+
+func notice(args *tool.Dict, name string) string {
+	v, _ := args.Get(name)
+	return noticeText(v)
+}
+
+// noticeNumber returns a number as it is reported, or 0.
+func noticeNumber(args *tool.Dict, name string) float64 {
+	v, _ := args.Get(name)
+	switch n := v.(type) {
+	case int64:
+		return float64(n)
+	case float64:
+		return n
+	case *big.Int:
+		f, _ := new(big.Float).SetInt(n).Float64()
+		return f
+	}
+	return 0
 }
 
 // noticeText gives a value as text that is safe to show: events go to

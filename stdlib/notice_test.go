@@ -14,27 +14,26 @@ func TestNotices(t *testing.T) {
 	for _, tt := range []struct {
 		row  string
 		args *tool.Dict
-		kind tool.EventType
-		want *tool.Dict
+		want tool.Report
 	}{
-		{"emit", tool.NewDict("chunk", "a\tb\n"), tool.OutputChunk, tool.NewDict("chunk", "a\tb\n")},
-		{"emit", tool.NewDict("chunk", "\x1b[2Jred\r\a\u009b"), tool.OutputChunk, tool.NewDict("chunk", "[2Jred")},
-		{"progress", tool.NewDict("message", "copying"), tool.Progress, tool.NewDict("message", "copying", "done", nil, "total", nil)},
-		{"progress", tool.NewDict("message", "", "done", int64(1), "total", 2.5), tool.Progress, tool.NewDict("message", "", "done", int64(1), "total", 2.5)},
-		{"log", tool.NewDict("message", "hello"), tool.Log, tool.NewDict("message", "hello")},
-		{"log", tool.NewDict("message", tool.List{int64(1), nil}), tool.Log, tool.NewDict("message", "[1,null]")},
+		{"emit", tool.NewDict("chunk", "a\tb\n"), tool.ToolOutput{Chunk: "a\tb\n"}},
+		{"emit", tool.NewDict("chunk", "\x1b[2Jred\r\a\u009b"), tool.ToolOutput{Chunk: "[2Jred"}},
+		{"progress", tool.NewDict("message", "copying"), tool.Progress{Message: "copying"}},
+		{"progress", tool.NewDict("message", "", "done", int64(1), "total", 2.5), tool.Progress{Done: 1, Total: 2.5}},
+		{"log", tool.NewDict("message", "hello"), tool.Log{Message: "hello"}},
+		{"log", tool.NewDict("message", tool.List{int64(1), nil}), tool.Log{Message: "[1,null]"}},
 	} {
 		f := d.row(tt.row)
 		args, err := f.Bind(nil, tt.args)
 		noError(t, err)
-		var got []tool.Event
-		grant := tool.Grant{Call: tool.Call{ID: "c1", Tool: "t1"}, Emit: func(e tool.Event) { got = append(got, e) }}
+		var got []tool.Report
+		grant := tool.Grant{Call: tool.Call{ID: "c1", Tool: "t1"}, Emit: func(r tool.Report) { got = append(got, r) }}
 		out, err := f.Do(context.Background(), tool.Effect{Args: args}, grant)
 		if err != nil || out.Value != nil {
 			t.Errorf("%s = %v, %v, want null", tt.row, out.Value, err)
 		}
-		if len(got) != 1 || got[0].Type != tt.kind || got[0].Call != "c1" || got[0].Tool != "t1" || !got[0].Time.Equal(now) || !tool.Equal(got[0].Data, tt.want) {
-			t.Errorf("%s(%s): events %v, want one %s with %s", tt.row, tool.FormatJSON(tt.args, ""), got, tt.kind, tool.FormatJSON(tt.want, ""))
+		if len(got) != 1 || got[0] != tt.want {
+			t.Errorf("%s(%s): reports %+v, want one: %+v", tt.row, tool.FormatJSON(tt.args, ""), got, tt.want)
 		}
 		if _, err := f.Do(context.Background(), tool.Effect{Args: args}, tool.Grant{}); err != nil {
 			t.Errorf("%s with nobody to tell: %v, want nil", tt.row, err)

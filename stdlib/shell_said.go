@@ -17,7 +17,7 @@ var errShellFull = errors.New("the command said more than is kept")
 type shellSaid struct {
 	mu      sync.Mutex
 	limit   int // bytes of both streams
-	emit    func(tool.Event)
+	emit    func(tool.Report)
 	streams [2]shellStream
 	full    bool
 }
@@ -71,7 +71,7 @@ func (s *shellSaid) tell(st *shellStream, all bool) {
 	chunk := st.text[st.told:end]
 	st.told = end
 	if s.emit != nil {
-		s.emit(tool.Event{Type: tool.OutputChunk, Data: tool.NewDict("chunk", shellText(chunk))})
+		s.emit(tool.ToolOutput{Chunk: shellText(chunk)})
 	}
 }
 

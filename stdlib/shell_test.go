@@ -403,7 +403,7 @@ func TestShellOutput(t *testing.T) {
 
 func TestShellChunks(t *testing.T) {
 	var chunks []string
-	said := &shellSaid{limit: 100, emit: func(e tool.Event) { chunks = append(chunks, string(e.Type)+":"+e.Data.Text("chunk")) }}
+	said := &shellSaid{limit: 100, emit: func(r tool.Report) { chunks = append(chunks, r.(tool.ToolOutput).Chunk) }}
 	for _, piece := range []string{"a", "\xc3", "\xa9", "\xe6\x97", "\xa5x\xf0\x9f", "\xff", "b\xe6"} {
 		if _, err := said.out().Write([]byte(piece)); err != nil {
 			t.Fatal(err)
@@ -412,7 +412,7 @@ func TestShellChunks(t *testing.T) {
 	_, _ = said.err().Write([]byte("e"))
 	said.flush()
 	got := strings.Join(chunks, "|")
-	want := strings.ReplaceAll("OUT:a|OUT:é|OUT:日x|OUT:�|OUT:b|OUT:e|OUT:�", "OUT", string(tool.OutputChunk))
+	want := "a|é|日x|�|b|e|�"
 	if got != want {
 		t.Errorf("told %q, want %q", got, want)
 	}
@@ -435,7 +435,7 @@ func TestShellEmits(t *testing.T) {
 		cancel()
 	}()
 	start := time.Now()
-	_, err = f.Do(ctx, tool.Effect{Func: "shell.run", Args: args}, tool.Grant{Check: d.check, Emit: func(e tool.Event) { told <- e.Data.Text("chunk") }})
+	_, err = f.Do(ctx, tool.Effect{Func: "shell.run", Args: args}, tool.Grant{Check: d.check, Emit: func(r tool.Report) { told <- r.(tool.ToolOutput).Chunk }})
 	if tool.KindOf(err) != tool.Canceled || time.Since(start) > 15*time.Second {
 		t.Errorf("%v after %v, want canceled at once", err, time.Since(start))
 	}

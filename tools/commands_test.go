@@ -96,8 +96,14 @@ func TestRunCommandOutput(t *testing.T) {
 func TestRunCommandEvents(t *testing.T) {
 	host := commandHost(t, t.TempDir(), nil)
 	var told strings.Builder
-	defer host.Events.Subscribe(tool.OutputChunk, func(e tool.Event) { told.WriteString(e.Tool + ":" + e.Data.Text("chunk")) })()
+	events := host.Subscribe(t.Context(), runtime.EventFilter{})
 	ask(t, host, "run_command", "command", "echo one")
+	for len(events) > 0 {
+		e := <-events
+		if out, ok := e.Data.(tool.ToolOutput); ok {
+			told.WriteString(e.Tool + ":" + out.Chunk)
+		}
+	}
 	if told.String() != "run_command:one\n" {
 		t.Errorf("told %q, want the output", told.String())
 	}

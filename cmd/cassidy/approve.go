@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 
@@ -129,7 +130,7 @@ func (a *asker) begin(ctx context.Context) (end func(), err error) {
 	a.screen.hold()
 	a.term.drop()
 	return func() {
-		a.screen.release(a.show)
+		a.screen.release()
 		<-a.turn
 	}, nil
 }
@@ -362,11 +363,25 @@ func shownArgs(t *tool.Tool, args *tool.Dict) *tool.Dict {
 type screen struct {
 	mu      sync.Mutex
 	asking  bool
-	waiting []tool.Event
+	waiting []heldEvent
+	views   []*eventView
 	spinner *spinner // what turns while nothing comes, or nil
 }
 
+// A heldEvent is one that waits, with what shows it.
+type heldEvent struct {
+	event tool.Event
+	show  func(tool.Event)
+}
+
+// hold shows what has happened so far, and has what comes later wait.
 func (s *screen) hold() {
+	s.mu.Lock()
+	views := slices.Clone(s.views)
+	s.mu.Unlock()
+	for _, v := range views {
+		v.catchUp()
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.spinner.erase()
@@ -374,21 +389,21 @@ func (s *screen) hold() {
 }
 
 // release shows the events that had to wait.
-func (s *screen) release(show func(tool.Event)) {
+func (s *screen) release() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, e := range s.waiting {
-		show(e)
+	for _, held := range s.waiting {
+		held.show(held.event)
 	}
 	s.asking, s.waiting = false, nil
 }
 
-// follow shows an event, now or after the question that is open.
-func (s *screen) follow(e tool.Event, show func(tool.Event)) {
+// add shows an event, now or after the question that is open.
+func (s *screen) add(e tool.Event, show func(tool.Event)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.asking {
-		s.waiting = append(s.waiting, e)
+		s.waiting = append(s.waiting, heldEvent{e, show})
 		return
 	}
 	show(e)

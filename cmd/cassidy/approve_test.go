@@ -657,14 +657,14 @@ func TestApproveKeepsTalkOut(t *testing.T) {
 	p.asked = make(chan struct{}, 1)
 	a := askerOf(p, nil)
 	a.err = &p.shown
-	a.follow(tool.Event{Type: tool.Log, Tool: "t", Data: tool.NewDict("message", "before\ncassidy: fake")})
+	a.screen.add(tool.Event{Tool: "t", Data: tool.Log{Message: "before\ncassidy: fake"}}, a.show)
 	done := make(chan runtime.Answer, 1)
 	go func() {
 		got, _ := a.approve(t.Context(), questionOf(writer(), "filepath", "a"))
 		done <- got
 	}()
 	<-p.asked
-	a.follow(tool.Event{Type: tool.OutputChunk, Tool: "t", Data: tool.NewDict("chunk", "during")})
+	a.screen.add(tool.Event{Tool: "t", Data: tool.ToolOutput{Chunk: "during"}}, a.show)
 	p.typed <- "y\n"
 	if got := <-done; !got.Yes {
 		t.Fatalf("answer = %+v", got)

@@ -19,8 +19,8 @@ type chatView struct {
 	streams bool // the answer is shown as it comes
 	whole   bool // nothing that the model says can be a decision
 	reply   *replyText
-	asked   int64 // the iteration of the last request
-	midLine bool  // of the answer: what is not part of it begins a new one
+	asked   int  // the iteration of the last request
+	midLine bool // of the answer: what is not part of it begins a new one
 }
 
 // showChat shows what happens in a turn, until the function that it returns is
@@ -34,9 +34,9 @@ func (c *command) showChat(h *runtime.Host, s *agent.Session) (v *chatView, stop
 		return v, c.showRun(h, s.NextRun())
 	}
 	stopSpinning := c.screen.spin(v.spinner)
-	unsubscribe := h.Events.Subscribe(tool.AnyEvent, func(e tool.Event) { c.screen.follow(e, v.show) })
+	unfollow := c.screen.follow(h, v.show)
 	return v, func() {
-		unsubscribe()
+		unfollow()
 		stopSpinning()
 		v.endLine()
 	}
@@ -45,16 +45,23 @@ func (c *command) showChat(h *runtime.Host, s *agent.Session) (v *chatView, stop
 // show shows an event. It holds the screen's lock.
 func (v *chatView) show(e tool.Event) {
 	own := e.Call == v.run
-	switch {
-	case e.Type == tool.ModelText && own:
-		v.text(e.Data.Text("text"))
+	isReply := false
+	switch d := e.Data.(type) {
+	case tool.Text:
+		if own {
+			v.text(d.Text)
+		}
 		return
-	case e.Type == tool.ModelText, e.Type == tool.ModelReply && !own, e.Type == tool.RunEnd:
+	case tool.ModelReply:
+		if isReply = true; !own {
+			return
+		}
+	case tool.RunEnd:
 		return
 	}
 	v.spinner.erase()
 	v.endLine()
-	if e.Type != tool.ModelReply || !v.streams {
+	if !isReply || !v.streams {
 		v.lines(e)
 	}
 	v.wait(e, own)
@@ -62,23 +69,25 @@ func (v *chatView) show(e tool.Event) {
 
 // wait says what comes next, where that may take long.
 func (v *chatView) wait(e tool.Event, own bool) {
-	switch {
-	case e.Type == tool.OutputChunk, e.Type == tool.ModelReply:
+	switch d := e.Data.(type) {
+	case tool.ToolOutput, tool.ModelReply:
 		v.spinner.hide() // what was written may end within a line
-	case e.Type == tool.ModelAsk && own:
+	case tool.ModelAsk:
+		if !own {
+			return
+		}
 		// A second request in one iteration is for the summary with which a
 		// conversation is compacted. Nobody reads that as it comes.
-		iteration := e.Data.Int("iteration", 0)
-		if iteration == v.asked {
+		if d.Iteration == v.asked {
 			v.reply = nil
 			v.spinner.wait("compacting the conversation")
 			return
 		}
-		v.asked, v.reply = iteration, &replyText{whole: v.whole}
+		v.asked, v.reply = d.Iteration, &replyText{whole: v.whole}
 		v.spinner.wait("thinking")
-	case e.Type == tool.CallStart:
+	case tool.ToolCallStart:
 		v.spinner.wait(e.Tool)
-	case e.Type == tool.CallEnd:
+	case tool.ToolCallEnd:
 		v.spinner.wait("working")
 	}
 }

@@ -289,7 +289,7 @@ func declaredResult(options *tool.Dict, v tool.Value) (tool.Value, error) {
 
 // printWorkflowEnd prints the line with which the run of a workflow ends.
 func (c *command) printWorkflowEnd(p *runtime.Program, out tool.Outcome, err *tool.Error) {
-	d := tool.NewDict("type", string(tool.RunEnd), "run", p.ID, "workflow", p.Options.Text("workflow"),
+	d := tool.NewDict("type", tool.Event{Data: tool.RunEnd{}}.Type(), "run", p.ID, "workflow", p.Options.Text("workflow"),
 		"reason", workflowReason(out.Value, nil), "result", out.Value, "success", err == nil,
 		"usage", tool.NewDict("steps", out.Usage.Steps, "effects", int64(out.Usage.Effects), "wall_ms", float64(out.Usage.Wall.Microseconds())/1000))
 	if err != nil {
@@ -312,9 +312,9 @@ func (c *command) printWorkflowEnd(p *runtime.Program, out tool.Outcome, err *to
 func (c *command) showWorkflow(h *runtime.Host, run string) (stop func()) {
 	show := c.workflowLines(run)
 	if c.json {
-		show = c.printEvent
+		show = c.jsonLines(run)
 	}
-	return h.Events.Subscribe(tool.AnyEvent, func(e tool.Event) { c.screen.follow(e, show) })
+	return c.screen.follow(h, show)
 }
 
 // workflowLines returns what shows the events of a run to a person: each call
@@ -326,20 +326,29 @@ func (c *command) workflowLines(run string) func(tool.Event) {
 	rest := c.runLines(run)
 	return func(e tool.Event) {
 		direct := strings.Count(strings.TrimPrefix(e.Call, run), "/") == 1
-		switch {
-		case e.Data.Bool("recorded"): // it was shown when it was done
-		case e.Type == tool.CallStart && direct:
-			args, _ := e.Data.Get("arguments")
-			calls[e.Call], _ = args.(*tool.Dict)
-		case e.Type == tool.CallEnd && direct:
+		switch d := e.Data.(type) {
+		case tool.ToolCallStart:
+			if direct && !d.Recorded { // that was shown when it was done
+				calls[e.Call] = d.Args
+			}
+			return
+		case tool.ToolCallEnd:
+			if !direct || d.Recorded {
+				break
+			}
 			if !c.quiet {
 				c.sayLine(visibleLine(e.Tool + callArgs(calls[e.Call])))
 			}
 			delete(calls, e.Call)
-			c.showCallEnd(e, paint)
-		case e.Type == tool.Log && e.Call == run:
-			c.note("%s", e.Data.Text("message"))
-		default:
+			c.showCallEnd(&d, paint)
+			return
+		case tool.Log:
+			if e.Call == run {
+				c.note("%s", d.Message)
+				return
+			}
+		}
+		if !recorded(e.Data) {
 			rest(e)
 		}
 	}

@@ -17,27 +17,23 @@ import (
 func (c *command) showRun(h *runtime.Host, run string) (stop func()) {
 	show := c.runLines(run)
 	if c.json {
-		show = func(e tool.Event) {
-			if e.Type != tool.RunEnd || e.Call != run { // its end is printed as its result
-				c.printEvent(e)
-			}
+		show = c.jsonLines(run)
+	}
+	return c.screen.follow(h, show)
+}
+
+// jsonLines returns what prints the events of a run, a line of JSON each.
+func (c *command) jsonLines(run string) func(tool.Event) {
+	return func(e tool.Event) {
+		if _, ends := e.Data.(tool.RunEnd); !ends || e.Call != run { // its end is printed as its result
+			c.printEvent(e)
 		}
 	}
-	return h.Events.Subscribe(tool.AnyEvent, func(e tool.Event) { c.screen.follow(e, show) })
 }
 
 // printEvent prints an event as a line.
 func (c *command) printEvent(e tool.Event) {
-	d := tool.NewDict("type", string(e.Type), "time", e.Time.UTC().Format("2006-01-02T15:04:05.000Z07:00"), "call", e.Call)
-	if e.Tool != "" {
-		d.Put("tool", e.Tool)
-	}
-	for k, v := range e.Data.All() {
-		if name, ok := k.(string); ok {
-			d.Put(name, v)
-		}
-	}
-	text, err := tool.AppendJSON(nil, d)
+	text, err := e.MarshalJSON()
 	if err != nil {
 		return // a value without a JSON form is in no event of ours
 	}
@@ -51,26 +47,37 @@ func (c *command) runLines(run string) func(tool.Event) {
 	output := c.outputLines()
 	return func(e tool.Event) {
 		nested := strings.Count(strings.TrimPrefix(e.Call, run), "/") > 1
-		switch {
-		case e.Type == tool.RunStart && e.Call == run:
-			c.verbosely("%s, policy %s, format %s, %d tools: %d tokens of the context", e.Data.Text("model"), e.Data.Text("policy"),
-				e.Data.Text("format"), length(e.Data, "tools"), e.Data.Int("tool_overhead", 0))
-		case e.Type == tool.ModelReply && e.Call == run:
-			c.verbosely("%s", e.Data.Text("text"))
-		case e.Type == tool.Decided && e.Call == run:
-			c.showDecision(e.Data, paint)
-		case e.Type == tool.CallEnd && !nested:
-			c.showCallEnd(e, paint)
-		case e.Type == tool.OutputChunk:
-			output(e)
-		case e.Type == tool.Log && e.Tool == "":
-			c.note("%s", e.Data.Text("message"))
-		case e.Type == tool.SkillLoaded:
-			c.note("skill %s", e.Data.Text("name"))
-		case e.Type == tool.Compacted:
-			c.note("compacted: %d tokens, now %d%s", e.Data.Int("tokens_before", 0), e.Data.Int("tokens_after", 0), orError(e.Data))
-		case e.Type == tool.CallStart, e.Type == tool.ErrorEvent, e.Type == tool.RunEnd, e.Type == tool.RunStart,
-			e.Type == tool.ModelAsk, e.Type == tool.ModelText, e.Type == tool.ModelReply, e.Type == tool.Decided:
+		own := e.Call == run
+		switch d := e.Data.(type) {
+		case tool.RunStart:
+			if own && d.Policy != "" {
+				c.verbosely("%s, policy %s, format %s, %d tools: %d tokens of the context", d.Model, d.Policy, d.Format, len(d.Tools), d.ToolOverhead)
+			}
+		case tool.ModelReply:
+			if own {
+				c.verbosely("%s", d.Text)
+			}
+		case tool.Decided:
+			if own {
+				c.showDecision(&d, paint)
+			}
+		case tool.ToolCallEnd:
+			if !nested {
+				c.showCallEnd(&d, paint)
+			}
+		case tool.ToolOutput:
+			output(e.Call, d.Chunk)
+		case tool.Log:
+			if e.Tool == "" {
+				c.note("%s", d.Message)
+			} else {
+				c.show(e)
+			}
+		case tool.SkillLoaded:
+			c.note("skill %s", d.Name)
+		case tool.Compacted:
+			c.note("compacted: %d tokens, now %d%s", d.TokensBefore, d.TokensAfter, orError(d.Error))
+		case tool.ToolCallStart, tool.ErrorEvent, tool.RunEnd, tool.ModelAsk, tool.Text:
 		default:
 			c.show(e)
 		}
@@ -82,21 +89,16 @@ const maxOutput = 20
 
 // outputLines returns what shows the output of calls, so that no line of it can
 // be taken for one of ours, and not more of it than somebody can follow.
-func (c *command) outputLines() func(tool.Event) {
+func (c *command) outputLines() func(call, text string) {
 	shown := map[string]int{}
-	return func(e tool.Event) {
-		chunk, _ := e.Data.Get("chunk")
-		text, isText := chunk.(string)
-		if !isText {
-			text = tool.FormatJSON(chunk, "")
-		}
+	return func(call, text string) {
 		for line := range strings.Lines(text) {
-			shown[e.Call]++
-			if c.quiet || shown[e.Call] > maxOutput && !c.verbose {
+			shown[call]++
+			if c.quiet || shown[call] > maxOutput && !c.verbose {
 				continue
 			}
 			_, _ = io.WriteString(c.err, "  │ "+printable(strings.TrimRight(line, "\r\n"))+"\n")
-			if shown[e.Call] == maxOutput && !c.verbose {
+			if shown[call] == maxOutput && !c.verbose {
 				_, _ = io.WriteString(c.err, "  │ … the rest is not shown; --verbose shows it\n")
 			}
 		}
@@ -109,14 +111,22 @@ func (c *command) verbosely(format string, args ...any) {
 	}
 }
 
-func length(d *tool.Dict, name string) int {
-	v, _ := d.Get(name)
-	list, _ := tool.Elements(v)
-	return len(list)
+// recorded reports whether an event is about a call that was made before, which a
+// resumed run answers from its record.
+func recorded(data any) bool {
+	switch d := data.(type) {
+	case tool.ToolCallStart:
+		return d.Recorded
+	case tool.ToolCallEnd:
+		return d.Recorded
+	case tool.ErrorEvent:
+		return d.Recorded
+	}
+	return false
 }
 
-func orError(d *tool.Dict) string {
-	if text := d.Text("error"); text != "" {
+func orError(text string) string {
+	if text != "" {
 		return " (" + text + ")"
 	}
 	return ""
@@ -126,24 +136,22 @@ func orError(d *tool.Dict) string {
 const lineWidth = 100
 
 // showDecision shows what the model wants.
-func (c *command) showDecision(d *tool.Dict, paint func(code, text string) string) {
+func (c *command) showDecision(d *tool.Decided, paint func(code, text string) string) {
 	if c.quiet {
 		return
 	}
-	switch d.Text("kind") {
+	switch d.Kind {
 	case "call":
-		input, _ := d.Get("input")
-		args, _ := input.(*tool.Dict)
-		line := visibleLine(d.Text("action") + callArgs(args))
-		if why := oneLine(d.Text("reasoning")); why != "" {
+		line := visibleLine(d.Action + callArgs(d.Input))
+		if why := oneLine(d.Reasoning); why != "" {
 			line += paint(dim, visibleLine("  "+clip(why, lineWidth)))
 		}
-		if d.Bool("inferred") {
+		if d.Inferred {
 			line += paint(dim, "  (inferred)")
 		}
 		c.sayLine(line)
 	case "error":
-		c.sayLine(paint(yellow, visibleLine("the reply could not be read: "+oneLine(d.Text("error")))))
+		c.sayLine(paint(yellow, visibleLine("the reply could not be read: "+oneLine(d.Error))))
 	}
 }
 
@@ -163,23 +171,21 @@ func callArgs(args *tool.Dict) string {
 
 func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
 
-func (c *command) showCallEnd(e tool.Event, paint func(code, text string) string) {
+func (c *command) showCallEnd(e *tool.ToolCallEnd, paint func(code, text string) string) {
 	if c.quiet {
 		return
 	}
 	mark := paint(green, "✓")
-	if !e.Data.Bool("success") {
+	if !e.Success {
 		mark = paint(red, "✗")
 	}
-	if e.Data.Bool("waits") {
+	if e.Waits {
 		c.sayLine("  " + paint(yellow, "…") + " " + paint(dim, "waits"))
 		return
 	}
-	line := oneLine(e.Data.Text("preview"))
-	if v, _ := e.Data.Get("result"); v != nil {
-		if _, isText := v.(string); !isText {
-			line = tool.FormatJSON(v, "")
-		}
+	line := oneLine(e.Preview)
+	if _, isText := e.Result.(string); e.Result != nil && !isText {
+		line = tool.FormatJSON(e.Result, "")
 	}
 	line = clip(line, lineWidth)
 	c.sayLine("  " + mark + " " + paint(dim, visibleLine(line)))

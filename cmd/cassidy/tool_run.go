@@ -164,9 +164,9 @@ func readAll(r io.Reader) ([]byte, error) {
 // call runs a call, with what it tells on standard error, and prints its
 // result.
 func (c *command) call(ctx *cli.Context, h *runtime.Host, do func(context.Context) (tool.Result, error)) (tool.Result, error) {
-	unsubscribe := h.Events.Subscribe(tool.AnyEvent, c.follow)
+	stop := c.screen.follow(h, c.showCall)
 	result, err := do(ctx.Context)
-	unsubscribe()
+	stop()
 	if err != nil {
 		if ctx.Context.Err() != nil {
 			err = interruptedError(err)
@@ -212,49 +212,45 @@ func (c *command) printResult(r tool.Result) {
 	c.print(string(text) + "\n")
 }
 
-// follow shows what a call tells while it runs, but not in the middle of a
-// question.
-func (c *command) follow(e tool.Event) {
-	switch e.Type {
-	case tool.CallStart, tool.CallEnd, tool.ErrorEvent: // the result says it
+// showCall shows what a call reports while it runs.
+func (c *command) showCall(e tool.Event) {
+	switch e.Data.(type) {
+	case tool.ToolCallStart, tool.ToolCallEnd, tool.ErrorEvent: // the result says it
 	default:
-		c.screen.follow(e, c.show)
+		c.show(e)
 	}
 }
 
 // show shows an event.
 func (c *command) show(e tool.Event) {
-	switch e.Type {
-	case tool.OutputChunk:
-		if chunk, ok := e.Data.Get("chunk"); ok && !c.quiet {
-			text, isText := chunk.(string)
-			if !isText {
-				text = tool.FormatJSON(chunk, "") + "\n"
-			}
-			_, _ = io.WriteString(c.err, printable(text))
+	switch d := e.Data.(type) {
+	case tool.ToolOutput:
+		if !c.quiet {
+			_, _ = io.WriteString(c.err, printable(d.Chunk))
 		}
 	case tool.Log:
-		c.note("%s: %s", e.Tool, e.Data.Text("message"))
+		c.note("%s: %s", e.Tool, d.Message)
 	case tool.Progress:
 		if c.terminal(c.err) || c.verbose {
-			c.note("%s: %s%s", e.Tool, e.Data.Text("message"), share(e.Data))
+			c.note("%s: %s%s", e.Tool, d.Message, share(d))
 		}
 	case tool.EffectDone, tool.ArgsRead, tool.Audit:
 		if c.verbose {
-			c.say("%s: %s %s", e.Tool, e.Type, tool.FormatJSON(e.Data, ""))
+			c.say("%s: %s %s", e.Tool, e.Type(), tool.FormatJSON(e.Fields(), ""))
 		}
+	case tool.Lost:
+		c.say("%d events are not shown: they came faster than they could be written", d.N)
 	}
 }
 
 // share writes how much of a piece of work is done.
-func share(d *tool.Dict) string {
-	done, _ := d.Get("done")
-	total, _ := d.Get("total")
+func share(p tool.Progress) string {
+	number := func(f float64) string { return strconv.FormatFloat(f, 'f', -1, 64) }
 	switch {
-	case done != nil && total != nil:
-		return " (" + tool.FormatJSON(done, "") + " of " + tool.FormatJSON(total, "") + ")"
-	case done != nil:
-		return " (" + tool.FormatJSON(done, "") + ")"
+	case p.Total != 0:
+		return " (" + number(p.Done) + " of " + number(p.Total) + ")"
+	case p.Done != 0:
+		return " (" + number(p.Done) + ")"
 	}
 	return ""
 }

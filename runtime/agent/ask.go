@@ -9,6 +9,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/cassidy-run/cassidy/runtime"
 	"github.com/cassidy-run/cassidy/runtime/model"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 )
@@ -51,8 +52,10 @@ func (t *turn) doAsk(ctx context.Context, e tool.Effect) (tool.Value, error) {
 		return d, err
 	}
 	calls, _ := d.Get("calls")
-	t.emit(tool.ModelReply, tool.NewDict("iteration", int64(t.result.Iterations), "text", a.Text, "calls", calls,
-		"input_tokens", int64(a.Usage.InputTokens), "output_tokens", int64(a.Usage.OutputTokens)))
+	wanted, _ := calls.(tool.List)
+	runtime.Emit(ctx, tool.ModelReply{
+		Iteration: t.result.Iterations, Text: a.Text, Calls: wanted, InputTokens: a.Usage.InputTokens, OutputTokens: a.Usage.OutputTokens,
+	})
 	d.Put("full", t.account.Full())
 	return d, nil
 }
@@ -140,7 +143,7 @@ func (s *Session) say(ctx context.Context, more []model.Message) (*answer, error
 		return nil, err
 	}
 	if warning != "" {
-		s.emit(tool.Log, tool.NewDict("message", warning))
+		runtime.Emit(ctx, tool.Log{Message: warning})
 	}
 	return s.put(ctx, more)
 }
@@ -153,9 +156,9 @@ func (s *Session) put(ctx context.Context, more []model.Message) (*answer, error
 	if s.agent.format == Native {
 		r.Tools = s.agent.tools
 	}
-	if s.agent.host.Events.Wanted() {
-		s.emit(tool.ModelAsk, tool.NewDict("iteration", int64(s.turn.result.Iterations), "messages", int64(len(r.Messages)), "tokens", int64(s.account.Used())))
-		r.Text = func(piece string) { s.emit(tool.ModelText, tool.NewDict("text", piece)) }
+	if runtime.Subscribed(ctx) {
+		runtime.Emit(ctx, tool.ModelAsk{Iteration: s.turn.result.Iterations, Messages: len(r.Messages), Tokens: s.account.Used()})
+		r.Text = func(piece string) { runtime.Emit(ctx, tool.Text{Text: piece}) }
 	}
 	a := &answer{}
 	if s.agent.opts.BeforeAsk != nil {

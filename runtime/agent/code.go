@@ -95,7 +95,7 @@ func runCode(ctx context.Context, h *runtime.Host, code string, number int64) (t
 	limited, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	w := &codeWatch{id: p.ID, stop: cancel, open: map[string]*madeByCode{}}
-	defer h.Events.Subscribe(tool.AnyEvent, w.note)()
+	p.Watch = w.note
 	out, err := h.RunProgram(limited, p)
 	if err != nil {
 		return nil, w.failed(ctx, code, err)
@@ -139,29 +139,35 @@ func (w *codeWatch) note(e tool.Event) {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	switch c := w.open[id]; {
-	case id == "" && e.Type == tool.Log:
-		w.print(e.Data.Text("message"))
-	case id == "":
-	case e.Type == tool.CallStart:
-		w.start(id, e)
-	case c == nil:
-	case e.Type == tool.ErrorEvent:
-		c.err = e.Data.Text("error")
-		if e.Data.Text("error_type") == tool.Denied.Type() && strings.Contains(c.err, "was not approved") {
+	if id == "" {
+		if line, ok := e.Data.(tool.Log); ok {
+			w.print(line.Message)
+		}
+		return
+	}
+	c := w.open[id]
+	switch d := e.Data.(type) {
+	case tool.ToolCallStart:
+		w.start(id, e.Tool, d.Args)
+	case tool.ErrorEvent:
+		if c == nil {
+			break
+		}
+		c.err = d.Error
+		if d.ErrorType == tool.Denied.Type() && strings.Contains(c.err, "was not approved") {
 			w.refuse()
 		}
-	case e.Type == tool.CallEnd:
-		c.ended = true
-		delete(w.open, id)
+	case tool.ToolCallEnd:
+		if c != nil {
+			c.ended = true
+			delete(w.open, id)
+		}
 	}
 }
 
-func (w *codeWatch) start(id string, e tool.Event) {
+func (w *codeWatch) start(id, name string, args *tool.Dict) {
 	w.number++
-	args, _ := e.Data.Get("arguments")
-	c := &madeByCode{number: w.number, tool: e.Tool}
-	c.args, _ = args.(*tool.Dict)
+	c := &madeByCode{number: w.number, tool: name, args: args}
 	w.open[id] = c
 	w.calls = append(w.calls, c)
 	if len(w.calls) > maxProgress {

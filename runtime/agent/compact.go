@@ -3,6 +3,7 @@ package agent
 import (
 	"context"
 
+	"github.com/cassidy-run/cassidy/runtime"
 	"github.com/cassidy-run/cassidy/runtime/model"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 )
@@ -17,7 +18,11 @@ func (t *turn) doCompact(ctx context.Context, _ tool.Effect) (tool.Value, error)
 		return nil, err
 	}
 	d.Put("tokens_after", int64(t.account.Used()))
-	t.emit(tool.Compacted, d)
+	runtime.Emit(ctx, tool.Compacted{
+		Success: d.Bool("success"), Summary: d.Text("summary"), Error: d.Text("error"),
+		TokensBefore: int(d.Int("tokens_before", 0)), TokensAfter: int(d.Int("tokens_after", 0)),
+		InputTokens: int(d.Int("input_tokens", 0)), OutputTokens: int(d.Int("output_tokens", 0)), CachedTokens: int(d.Int("cached_tokens", 0)),
+	})
 	return d, nil
 }
 

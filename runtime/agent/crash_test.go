@@ -76,7 +76,14 @@ func crash(args string) {
 		return
 	}
 	pieces := &firstPieces{seen: map[string]func(){}}
-	h.Events.Subscribe(tool.ModelText, func(e tool.Event) { pieces.note(e.Call) })
+	events := h.Subscribe(context.Background(), runtime.EventFilter{Buffer: 1 << 16})
+	go func() {
+		for e := range events {
+			if _, ok := e.Data.(tool.Text); ok {
+				pieces.note(e.Call)
+			}
+		}
+	}()
 	var all sync.WaitGroup
 	for i := range n {
 		all.Go(func() {

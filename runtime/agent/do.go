@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 	"unicode/utf8"
 
+	"github.com/cassidy-run/cassidy/runtime"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 )
 
@@ -33,10 +33,18 @@ func (t *turn) doCall(ctx context.Context, e tool.Effect) (tool.Value, error) {
 		err = failure
 	}
 	if err == nil && !o.made {
-		t.agent.host.Events.Emit(tool.Event{Type: tool.CallEnd, Time: time.Now(), Call: t.runID, Tool: d.Action, Data: tool.NewDict(
-			"success", o.result.Success, "result", nil, "preview", tool.Preview(o.text, tool.PreviewLines))})
+		t.emitAnswered(ctx, d, &o)
 	}
 	return v, err
+}
+
+// emitAnswered reports a call that the host did not make.
+func (t *turn) emitAnswered(ctx context.Context, d Decision, o *outcome) {
+	name := d.Action
+	if offered := t.offered(name); offered != nil {
+		name = offered.Name
+	}
+	runtime.EmitAnswered(ctx, tool.Call{Tool: name, Args: d.Input, Reasoning: d.Reasoning}, tool.Preview(o.text, tool.PreviewLines), o.failure)
 }
 
 // broken is the outcome of a call that the turn did not wait for.
@@ -84,6 +92,7 @@ type outcome struct {
 	made      bool   // the host has run the call, or refused to
 	redundant bool   // it was made before, and its result stands
 	complete  bool   // the call says that the task is done
+	failure   *tool.Error
 }
 
 // dict is the outcome as a policy gets it, and as it is recorded.
@@ -100,7 +109,8 @@ const completes = "task_complete"
 
 // watched is carryOut, while it is noted which files the tools read and write.
 func (t *turn) watched(ctx context.Context, d Decision, at tool.Place) (outcome, error) {
-	defer t.agent.host.Events.SubscribeTo(t.runID, tool.EffectDone, t.watchFiles)()
+	t.watches.Store(true)
+	defer t.watches.Store(false)
 	return t.carryOut(ctx, d, at)
 }
 
@@ -112,7 +122,8 @@ func (t *turn) carryOut(ctx context.Context, d Decision, at tool.Place) (outcome
 	}
 	offered := t.offered(d.Action)
 	if offered == nil {
-		return outcome{result: tool.Fail(tool.Errorf(tool.NotFound, "Unknown tool: %s", d.Action), tool.Usage{}), text: t.prompt().UnknownTool(d.Action)}, nil
+		e := tool.Errorf(tool.NotFound, "Unknown tool: %s", d.Action)
+		return outcome{result: tool.Fail(e, tool.Usage{}), failure: e, text: t.prompt().UnknownTool(d.Action)}, nil
 	}
 	d.Action = offered.Name
 	if earlier, ok := t.memory.find(callKey(offered, d.Input)); ok {
@@ -151,7 +162,7 @@ func redundant(name string, number int) string {
 
 // failed is the outcome of a call that failed, in the words for the model.
 func (t *turn) failed(d Decision, e *tool.Error) outcome {
-	o := outcome{result: tool.Fail(e, tool.Usage{})}
+	o := outcome{result: tool.Fail(e, tool.Usage{}), failure: e}
 	if e.Kind == tool.Denied {
 		o.denied, o.text = true, t.prompt().Denied(e.Message())
 		offered := t.offered(d.Action)
@@ -188,12 +199,12 @@ func (t *turn) resultText(name string, r tool.Result) string {
 }
 
 // doSkill is agent.skill: it gives the text of a skill that the model asked for.
-func (t *turn) doSkill(_ context.Context, e tool.Effect) (tool.Value, error) {
+func (t *turn) doSkill(ctx context.Context, e tool.Effect) (tool.Value, error) {
 	name := e.Args.Text("name")
 	if !slices.ContainsFunc(t.agent.opts.Skills, func(s Skill) bool { return tool.Key(s.Name) == tool.Key(name) }) {
 		return tool.NewDict("success", false, "text", t.prompt().SkillUnknown(name)), nil
 	}
-	text, err := t.UseSkill(name)
+	text, notes, err := t.useSkill(name)
 	if err != nil {
 		text := t.prompt().SkillUnknown(name)
 		if tool.KindOf(err) != tool.NotFound {
@@ -201,19 +212,24 @@ func (t *turn) doSkill(_ context.Context, e tool.Effect) (tool.Value, error) {
 		}
 		return tool.NewDict("success", false, "text", text), nil
 	}
+	runtime.Emit(ctx, tool.SkillLoaded{Name: name, Notes: notes})
 	return tool.NewDict("success", true, "text", text), nil
 }
 
 // UseSkill returns what a model is told where it uses a skill, or its user has
 // it do so.
 func (s *Session) UseSkill(name string) (string, error) {
+	text, _, err := s.useSkill(name)
+	return text, err
+}
+
+func (s *Session) useSkill(name string) (text string, remarks []string, err error) {
 	if s.agent.opts.LoadSkill == nil {
-		return "", tool.Errorf(tool.NotFound, "there are no skills here")
+		return "", nil, tool.Errorf(tool.NotFound, "there are no skills here")
 	}
-	text, notes, err := s.agent.opts.LoadSkill(strings.TrimSpace(name))
+	text, remarks, err = s.agent.opts.LoadSkill(strings.TrimSpace(name))
 	if err != nil {
-		return "", err
+		return "", nil, err
 	}
-	s.emit(tool.SkillLoaded, tool.NewDict("name", name, "notes", notes))
-	return s.prompt().SkillLoaded(name, text), nil
+	return s.prompt().SkillLoaded(name, text), remarks, nil
 }

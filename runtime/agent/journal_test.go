@@ -46,11 +46,22 @@ func (d *desk) work(task string, resume bool, dies int, approve func(*cassidy.Op
 	if err != nil {
 		d.t.Fatal(err)
 	}
-	h.Events.Subscribe(tool.EffectDone, func(tool.Event) {
-		if effects++; effects == dies {
-			_ = h.Close() // and with it the journal
+	events, counted := h.Subscribe(context.Background(), runtime.EventFilter{Buffer: 1 << 16}), make(chan struct{})
+	go func() {
+		defer close(counted)
+		for e := range events {
+			if _, ok := e.Data.(tool.EffectDone); !ok {
+				continue
+			}
+			if effects++; effects == dies {
+				_ = h.Close() // and with it the journal
+			}
 		}
-	})
+	}()
+	defer func() {
+		_ = h.Close()
+		<-counted
+	}()
 	s, err := a.Session(context.Background(), "run")
 	if err != nil {
 		d.t.Fatal(err)

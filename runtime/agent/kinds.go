@@ -96,7 +96,7 @@ func Replay(ctx context.Context, h *runtime.Host, r runtime.Recorded, o runtime.
 		return nil, err
 	}
 	o.Program = t.program()
-	defer h.Events.Subscribe(tool.EffectDone, t.watchFiles)()
+	t.watches.Store(true)
 	return h.Replay(context.WithValue(ctx, turnKey{}, t), o)
 }
 

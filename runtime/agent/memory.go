@@ -142,10 +142,14 @@ func (t *turn) known(path string) bool {
 // watchFiles notes which files the tools of the session read and write. To know
 // that a file exists is not to know what is in it.
 func (t *turn) watchFiles(e tool.Event) {
+	done, isEffect := e.Data.(tool.EffectDone)
+	if !isEffect || !t.watches.Load() {
+		return
+	}
 	call, ours := strings.CutPrefix(e.Call, t.runID+"/")
-	effect, others := e.Data.Text("func"), strings.HasPrefix(call, agentID)
-	read := effect == "fs.read" || effect == "fs.read_bytes"
-	if !ours || !e.Data.Bool("success") || !read && effect != "fs.commit" || read && others {
+	others := strings.HasPrefix(call, agentID)
+	read := done.Func == "fs.read" || done.Func == "fs.read_bytes"
+	if !ours || !done.Success || !read && done.Func != "fs.commit" || read && others {
 		return
 	}
 	t.seeing.Lock()
@@ -153,11 +157,8 @@ func (t *turn) watchFiles(e tool.Event) {
 	if t.traces.files == nil {
 		t.traces.files = map[string]trace{}
 	}
-	takes, _ := e.Data.Get("capabilities")
-	list, _ := tool.Elements(takes)
-	for _, v := range list {
-		text, _ := v.(string)
-		_, path, _ := strings.Cut(text, ":")
+	for _, c := range done.Capabilities {
+		path := c.Target
 		did := t.traces.files[path]
 		switch {
 		case others:

@@ -182,13 +182,15 @@ func TestAnEmptyListOfToolsIsNone(t *testing.T) {
 			}
 		},
 	})
-	defer s.Events.Subscribe(tool.RunStart, func(e tool.Event) {
-		list, _ := e.Data.Get("tools")
-		tools, _ := tool.Elements(list)
-		offered = append(offered, len(tools))
-	})()
+	heard := s.Subscribe(t.Context(), runtime.EventFilter{Run: "run"})
 	if _, err := s.turn(context.Background(), "do it"); err != nil {
 		t.Fatal(err)
+	}
+	for len(heard) > 0 {
+		e := <-heard
+		if start, ok := e.Data.(tool.RunStart); ok {
+			offered = append(offered, len(start.Tools))
+		}
 	}
 	if len(offered) != 3 || offered[1] != 0 || offered[2] != 2 {
 		t.Errorf("%v tools were offered, want 3, none and the other two", offered)

@@ -49,12 +49,11 @@ func modelAsk(ctx context.Context, open func(context.Context) (model.Model, erro
 	if err != nil {
 		return nil, err
 	}
-	emit := func(kind tool.EventType, data *tool.Dict) {
-		if g.Emit != nil {
-			g.Emit(tool.Event{Type: kind, Call: g.Call.ID, Tool: g.Call.Tool, Data: data})
-		}
+	emit := g.Emit
+	if emit == nil {
+		emit = func(tool.Report) {}
 	}
-	emit(tool.ModelAsk, tool.NewDict("iteration", int64(1), "messages", int64(1), "tokens", int64(tool.EstimateTokens(r.System)+tool.EstimateTokens(r.Messages[0].Text))))
+	emit(tool.ModelAsk{Iteration: 1, Messages: 1, Tokens: tool.EstimateTokens(r.System) + tool.EstimateTokens(r.Messages[0].Text)})
 	reply, err := m.Ask(ctx, r)
 	switch {
 	case err != nil:
@@ -62,8 +61,7 @@ func modelAsk(ctx context.Context, open func(context.Context) (model.Model, erro
 	case reply == nil:
 		return nil, tool.Errorf(tool.Internal, "the model %s gave neither a reply nor an error", m.Name())
 	}
-	emit(tool.ModelReply, tool.NewDict("iteration", int64(1), "text", reply.Text, "calls", tool.List{},
-		"input_tokens", int64(reply.Usage.InputTokens), "output_tokens", int64(reply.Usage.OutputTokens)))
+	emit(tool.ModelReply{Iteration: 1, Text: reply.Text, InputTokens: reply.Usage.InputTokens, OutputTokens: reply.Usage.OutputTokens})
 	switch {
 	case reply.Stop == model.StopRefuse:
 		return nil, tool.Errorf(tool.Failed, "the provider keeps the model %s from answering this", m.Name()).WithHint("ask in other words")

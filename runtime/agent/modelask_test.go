@@ -32,15 +32,15 @@ func (o *oracle) Ask(_ context.Context, r *model.Request) (*model.Reply, error) 
 func (o *oracle) open(context.Context) (model.Model, error) { return o, nil }
 
 // askModel carries out model.ask, and returns the events that it told.
-func askModel(t *testing.T, open func(context.Context) (model.Model, error), args ...tool.Value) (tool.Value, []tool.Event, error) {
+func askModel(t *testing.T, open func(context.Context) (model.Model, error), args ...tool.Value) (tool.Value, []tool.Report, error) {
 	t.Helper()
 	f := agent.ModelModule(open).Funcs[0]
 	bound, err := f.Bind(nil, tool.NewDict(args...))
 	if err != nil {
 		t.Fatal(err)
 	}
-	var told []tool.Event
-	grant := tool.Grant{Call: tool.Call{ID: "c1", Tool: "t1"}, Emit: func(e tool.Event) { told = append(told, e) }}
+	var told []tool.Report
+	grant := tool.Grant{Call: tool.Call{ID: "c1", Tool: "t1"}, Emit: func(r tool.Report) { told = append(told, r) }}
 	out, err := f.Do(context.Background(), tool.Effect{Func: "model.ask", Args: bound}, grant)
 	return out.Value, told, err
 }
@@ -55,14 +55,12 @@ func TestModelAsk(t *testing.T) {
 	if diff := cmp.Diff(want, o.asked); diff != "" {
 		t.Errorf("the model was asked (-want +got):\n%s", diff)
 	}
-	if len(told) != 2 || told[0].Type != tool.ModelAsk || told[1].Type != tool.ModelReply || told[1].Call != "c1" || told[1].Tool != "t1" {
-		t.Fatalf("it told %v, want a request and a reply", told)
+	reports := []tool.Report{
+		tool.ModelAsk{Iteration: 1, Messages: 1, Tokens: tool.EstimateTokens("Be brief.") + tool.EstimateTokens("the answer?")},
+		tool.ModelReply{Iteration: 1, Text: "42\n", InputTokens: 7, OutputTokens: 2},
 	}
-	if d := told[0].Data; d.Int("messages", 0) != 1 || d.Int("tokens", 0) != int64(tool.EstimateTokens("Be brief.")+tool.EstimateTokens("the answer?")) {
-		t.Errorf("the request was told as %s", d)
-	}
-	if d := told[1].Data; d.Text("text") != "42\n" || d.Int("input_tokens", 0) != 7 || d.Int("output_tokens", 0) != 2 {
-		t.Errorf("the reply was told as %s", d)
+	if diff := cmp.Diff(reports, told); diff != "" {
+		t.Errorf("it reported (-want +got):\n%s", diff)
 	}
 	out, err := agent.ModelModule(o.open).Funcs[0].Do(context.Background(), tool.Effect{Args: tool.NewDict("prompt", "?", "system", "")}, tool.Grant{})
 	if err != nil || out.Value != "42\n" || o.asked.System != "" {

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/cassidy-run/cassidy/runtime"
 	"github.com/cassidy-run/cassidy/runtime/model"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 )
@@ -97,7 +98,7 @@ func makesCalls(f tool.Func) tool.Func {
 }
 
 // doDecide is agent.decide.
-func (t *turn) doDecide(_ context.Context, e tool.Effect) (tool.Value, error) {
+func (t *turn) doDecide(ctx context.Context, e tool.Effect) (tool.Value, error) {
 	given, _ := e.Args.Get("reply")
 	d, _ := given.(*tool.Dict)
 	reply := &model.Reply{Text: d.Text("text"), Stop: model.Stop(d.Text("stop"))}
@@ -108,30 +109,36 @@ func (t *turn) doDecide(_ context.Context, e tool.Effect) (tool.Value, error) {
 	read := t.read(reply)
 	decisions := make(tool.List, 0, len(read))
 	for _, d := range read {
-		decisions = append(decisions, d)
-		t.emit(tool.Decided, d)
+		decisions = append(decisions, d.dict())
+		runtime.Emit(ctx, d.event())
+		if t.decided != nil {
+			t.decided(&d)
+		}
 	}
 	return decisions, nil
 }
 
 // read reads the decisions of a reply, as a policy gets them. A skill counts
 // where no call was written. In a chat that offers nothing, all is an answer.
-func (t *turn) read(reply *model.Reply) []*tool.Dict {
+func (t *turn) read(reply *model.Reply) []Decision {
 	if t.prompt().chats() && len(t.agent.tools) == 0 && len(reply.Calls) == 0 && len(t.agent.opts.Skills) == 0 {
-		return []*tool.Dict{Decision{Kind: None, Answer: reply.Text}.dict()}
+		return []Decision{{Kind: None, Answer: reply.Text}}
 	}
 	decisions := ReadNative(reply, ReadOptions{Tools: t.agent.tools, Format: t.agent.format, NoInference: t.agent.opts.NoInference, Heard: t.heard})
 	if k := decisions[0].Kind; k == None || k == Final || decisions[0].Inferred {
 		if name, ok := readSkill(reply.Text); ok && t.agent.opts.LoadSkill != nil {
-			d := Decision{Kind: "skill", Action: name}
-			return []*tool.Dict{d.dict()}
+			return []Decision{{Kind: "skill", Action: name}}
 		}
 	}
-	list := make([]*tool.Dict, len(decisions))
-	for i, d := range decisions {
-		list[i] = d.dict()
+	return decisions
+}
+
+// event is the decision as it is reported.
+func (d *Decision) event() tool.Decided {
+	return tool.Decided{
+		Kind: string(d.Kind), Action: d.Action, Input: d.Input, Reasoning: d.Reasoning, Status: string(d.Status), Format: string(d.Format),
+		Answer: d.Answer, Error: d.Error, Inferred: d.Inferred, Repaired: d.Repaired, ID: d.ID, Texts: d.Texts,
 	}
-	return list
 }
 
 // dict is the decision as a policy gets it.

@@ -39,8 +39,9 @@ type Session struct {
 	turn  *turn
 	state
 
-	seeing sync.Mutex
-	files  map[string]Seen // by path, what tools have read and written in calls that have ended
+	seeing  sync.Mutex
+	files   map[string]Seen // by path, what tools have read and written in calls that have ended
+	decided func(*Decision) // is called with what is read in replies; or nil
 }
 
 // A state is what a turn leaves to the next one.
@@ -104,6 +105,7 @@ type turn struct {
 	agents   int          // how many it has had work for it, in calls that have ended
 	traces   traces       // of the call under way
 	working  atomic.Int32 // how many agents of its own work now
+	watches  atomic.Bool  // watchFiles notes what tools do
 }
 
 // A madeCall is what a model will be told of a call, in this turn or where it is
@@ -158,21 +160,29 @@ func (t *turn) program() *runtime.Program {
 	p := t.agent.program
 	p.ID, p.Session, p.Args, p.Review = t.runID, t.id, tool.NewDict("task", t.result.Task), t.reviewChanges
 	p.Title, p.Reason, p.Options = t.result.Task, t.reason, t.options()
+	p.Watch, p.Start, p.End = t.watchFiles, t.startEvent(), t.endEvent
 	return &p
 }
 
 // run has the policy lead the turn to its end.
 func (t *turn) run(ctx context.Context, p *runtime.Program) (*Reply, error) {
 	defer t.next()
-	t.emitStart(p.Resume)
 	out, err := t.agent.host.RunProgram(context.WithValue(ctx, turnKey{}, t), p)
 	return t.outcome(out.Value, err)
 }
 
-// outcome makes the reply of the turn. It stands by itself, as emitStart does, so
-// that the stack of a turn that waits has no room for what comes after.
+// outcome makes the reply of the turn. It is separate so that the stack of a turn
+// that waits does not carry its frame.
 func (t *turn) outcome(v tool.Value, err error) (*Reply, error) {
 	t.leave(t.takeTraces()) // of a call that came to no outcome
+	err = t.judge(v, err)
+	t.result.Thread, t.result.Usage.Estimated, t.result.Usage.Wall = t.thread, t.account.Used(), time.Since(t.begun)
+	return &t.result, err
+}
+
+// judge takes what the policy returned into the result, and returns why the turn
+// failed, or nil.
+func (t *turn) judge(v tool.Value, err error) error {
 	if err == nil {
 		err = t.finish(v)
 	}
@@ -180,9 +190,7 @@ func (t *turn) outcome(v tool.Value, err error) (*Reply, error) {
 		err = t.agent.policy.placeless(err)
 		t.result.Reason = reasonOf(err)
 	}
-	t.result.Thread, t.result.Usage.Estimated, t.result.Usage.Wall = t.thread, t.account.Used(), time.Since(t.begun)
-	t.emitEnd(err)
-	return &t.result, err
+	return err
 }
 
 // reason says in the record why the policy ended.
@@ -239,27 +247,28 @@ func toolNames(tools []tool.Tool) tool.List {
 	return names
 }
 
-// emit tells an event of the run.
-func (s *Session) emit(kind tool.EventType, data *tool.Dict) {
-	s.agent.host.Events.Emit(tool.Event{Type: kind, Time: time.Now(), Call: s.runID, Data: data})
-}
-
-func (t *turn) emitStart(resumed bool) {
-	start := tool.NewDict("run", t.runID, "task", t.result.Task, "model", t.agent.opts.Model.Name(), "policy", t.agent.policy.Name,
-		"format", string(t.agent.format), "tools", t.toolNames(), "tool_overhead", int64(t.result.Overhead), "effective_limit", int64(t.result.EffectiveLimit))
-	if resumed {
-		start.Put("resumed", true)
+// startEvent is what the event says with which the turn begins.
+func (t *turn) startEvent() *tool.RunStart {
+	start := &tool.RunStart{
+		Task: t.result.Task, Model: t.agent.opts.Model.Name(), Policy: t.agent.policy.Name, Format: string(t.agent.format),
+		ToolOverhead: t.result.Overhead, EffectiveLimit: t.result.EffectiveLimit,
 	}
-	t.emit(tool.RunStart, start)
+	for i := range t.agent.tools {
+		start.Tools = append(start.Tools, t.agent.tools[i].Name)
+	}
+	return start
 }
 
-func (t *turn) emitEnd(err error) {
+// endEvent is what the event says with which the turn ends, from what the policy
+// returned.
+func (t *turn) endEvent(v tool.Value, err error) tool.RunEnd {
+	err = t.judge(v, err)
 	r := &t.result
-	d := tool.NewDict("run", r.Run, "reason", string(r.Reason), "answer", r.Text, "success", r.Success(), "iterations", int64(r.Iterations))
+	end := tool.RunEnd{Reason: string(r.Reason), Answer: r.Text, Success: r.Success(), Iterations: r.Iterations}
 	if err != nil {
-		d.Put("error", tool.ErrorOf(err, tool.Failed).Message())
+		end.Error = tool.ErrorOf(err, tool.Failed).Message()
 	}
-	t.emit(tool.RunEnd, d)
+	return end
 }
 
 // Usage returns how many tokens the conversation takes of how many.

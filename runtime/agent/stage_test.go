@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -36,10 +37,11 @@ type stage struct {
 
 	turns []*recordedTurn // that [stage.turn] made
 
-	mu   sync.Mutex
-	log  strings.Builder
-	subs []string // the runs of agents of agents
-	sent int      // how many messages of the conversation are in the log
+	mu    sync.Mutex
+	heard <-chan tool.Event // those that are not written down yet
+	log   strings.Builder
+	subs  []string // the runs of agents of agents
+	sent  int      // how many messages of the conversation are in the log
 }
 
 // A setting is what a stage is made of.
@@ -88,7 +90,7 @@ func newStage(t testing.TB, set setting) *stage {
 		t.Fatal(err)
 	}
 	s.session = a.NewSession("run")
-	t.Cleanup(s.Events.Subscribe(tool.AnyEvent, s.record))
+	s.heard = s.Subscribe(t.Context(), runtime.EventFilter{Buffer: 1 << 16})
 	return s
 }
 
@@ -117,6 +119,7 @@ func (s *stage) model(native bool, replies play) model.Model {
 func (s *stage) seen(messages tool.List) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.hear()
 	if why := illFormed(messages); why != "" {
 		s.t.Errorf("the model is sent a conversation that no API takes: %s", why)
 	}
@@ -179,27 +182,42 @@ func illFormed(messages tool.List) string {
 	return ""
 }
 
+// hear writes down the events so far. s.mu is held.
+func (s *stage) hear() {
+	for len(s.heard) > 0 {
+		s.record(<-s.heard)
+	}
+}
+
 // record writes down an event, without times and counts of tokens. That a
 // policy's own effects succeed is in what comes of them.
 func (s *stage) record(e tool.Event) {
-	if e.Type == tool.ModelText || e.Type == tool.EffectDone && strings.HasPrefix(e.Data.Text("func"), "agent.") && e.Data.Bool("success") {
+	_, replied := e.Data.(tool.ModelReply)
+	_, compacted := e.Data.(tool.Compacted)
+	_, begins := e.Data.(tool.RunStart)
+	_, ended := e.Data.(tool.ToolCallEnd)
+	switch d := e.Data.(type) {
+	case tool.Text:
 		return
+	case tool.EffectDone:
+		if strings.HasPrefix(d.Func, "agent.") && d.Success {
+			return
+		}
+	case tool.RunStart:
+		if e.Call != "run" {
+			s.subs, s.sent = append(s.subs, e.Call), 0
+		}
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	head := string(e.Type) + " " + e.Call
-	if e.Type == tool.RunStart && e.Call != "run" {
-		s.subs, s.sent = append(s.subs, e.Call), 0
-	}
-	body := ""
-	for k, v := range e.Data.All() {
+	head, body := e.Type()+" "+e.Call, ""
+	for k, v := range e.Fields().All() {
 		name := k.(string)
 		switch {
-		case name == "wall_ms", strings.Contains(name, "token"), name == "tool_overhead", name == "effective_limit", name == "run", name == "toolName":
+		case name == "wall_ms", name == "duration_ms", begins && name == "kind", name == "usage", ended && slices.Contains([]string{"error", "error_type", "error_kind", "suggestion", "limit"}, name),
+			strings.Contains(name, "token"), name == "tool_overhead", name == "effective_limit", name == "run", name == "toolName":
 		case v == nil, v == "", v == false, len(elements(v)) == 0 && isList(v):
-		case e.Type == tool.ModelReply && name == "text", e.Type == tool.Compacted && name == "summary":
+		case replied && name == "text", compacted && name == "summary":
 			body = v.(string)
-		case e.Type == tool.CallEnd && name == "result":
+		case ended && name == "result":
 		default:
 			head += " " + name + "=" + tool.FormatJSON(v, "")
 		}
@@ -218,6 +236,7 @@ func elements(v tool.Value) tool.List {
 func (s *stage) agents() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.hear()
 	return strings.Join(s.subs, " ")
 }
 
@@ -237,6 +256,7 @@ func (s *stage) turn(ctx context.Context, message string) (*agent.Reply, error) 
 	r, err := s.writeDown(ctx, s.session, message)
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.hear()
 	s.say(fmt.Sprintf("= %s after %d", r.Reason, r.Iterations), r.Text)
 	for _, c := range r.Calls {
 		s.say(fmt.Sprintf("  %d %s success=%v", c.Iteration, c.Action, c.Success), c.Error)

@@ -90,14 +90,14 @@ func (t *TrialTask) Try(ctx context.Context, h *runtime.Host, f Format, o Option
 	}
 	trial := Trial{Format: f, Task: t.Name}
 	s := a.newSession("")
-	defer h.Events.Subscribe(tool.Decided, func(e tool.Event) {
-		if e.Call == s.runID && e.Data.Text("kind") == string(ToolCall) {
+	s.decided = func(d *Decision) {
+		if d.Kind == ToolCall {
 			trial.Calls++
-			if e.Data.Text("format") == string(f) {
+			if d.Format == f {
 				trial.AsAsked++
 			}
 		}
-	})()
+	}
 	start := time.Now()
 	r, err := s.Send(ctx, t.Task)
 	trial.Wall = time.Since(start)

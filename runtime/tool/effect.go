@@ -195,7 +195,7 @@ type Grant struct {
 	// Sleep waits. A run that can wait in no process does, if it is for long;
 	// then its error parks the run, and is to be returned as it is.
 	Sleep func(ctx context.Context, d time.Duration) error
-	Emit  func(Event)                // tells the call's events
+	Emit  func(Report)               // reports about the call
 	Rand  func() (*rand.Rand, error) // the call's random numbers, from one seed
 	// Do asks for an effect as the script itself would: for pure rows, which run
 	// beside it.

@@ -1,142 +1,109 @@
-package tool
+package tool_test
 
 import (
-	"slices"
-	"sync"
-	"sync/atomic"
+	"encoding/json"
+	"reflect"
+	"strings"
 	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/cassidy-run/cassidy/runtime/tool"
 )
 
-func TestEventsQ145(t *testing.T) {
-	var s Events
-	if s.Wanted() {
-		t.Errorf("Wanted() = true with no subscriber")
-	}
-	s.Emit(Event{Type: CallStart}) // to nobody
-	var got []string
-	hear := func(who string) func(Event) {
-		return func(e Event) { got = append(got, who+" "+string(e.Type)) }
-	}
-	stopAny := s.Subscribe(AnyEvent, hear("any"))
-	stopStart := s.Subscribe(CallStart, hear("start"))
-	s.Subscribe(CallEnd, hear("end"))
-	s.Emit(Event{Type: CallStart})
-	s.Emit(Event{Type: CallEnd})
-	s.Emit(Event{Type: "later"})
-	stopStart()
-	stopStart() // twice does no harm
-	s.Emit(Event{Type: CallStart})
-	stopAny()
-	s.Emit(Event{Type: CallStart})
-	s.Emit(Event{Type: CallEnd})
-	want := []string{"any tool_call_start", "start tool_call_start", "any tool_call_end", "end tool_call_end", "any later", "any tool_call_start", "end tool_call_end"}
-	if !slices.Equal(got, want) {
-		t.Errorf("got %v\nwant %v", got, want)
-	}
-	if !s.Wanted() {
-		t.Errorf("Wanted() = false with a subscriber left")
+// payloads are one of each type of events, with every field set.
+func payloads() []any {
+	failure := &tool.Error{Kind: tool.Limit, Err: tool.Errorf(tool.Limit, "too much"), Hint: "do less", Limit: tool.LimitEffects}
+	takes := []tool.Capability{{Name: "fs.read", Target: "a:b"}, {Name: "human"}}
+	return []any{
+		tool.ToolCallStart{Args: tool.NewDict("a", int64(1), "b", tool.List{"x"}), Reasoning: "why", Recorded: true},
+		tool.ToolCallEnd{Success: true, Result: tool.NewDict("n", 1.5), Preview: "p", Duration: 1234567, Usage: tool.Usage{Steps: 3, Effects: 2, Wall: time.Second + 1}},
+		tool.ToolCallEnd{Preview: "too much", Err: failure, Waits: true, Recorded: true},
+		tool.ArgsRead{Notes: []string{"n: read as m"}},
+		tool.ToolOutput{Chunk: "piece\n"},
+		tool.Progress{Message: "half", Done: 1, Total: 2.5},
+		tool.Log{Message: "line"},
+		tool.EffectDone{Func: "fs.read", Step: "3.1", Capabilities: takes, Duration: 1500 * time.Microsecond, Error: "no"},
+		tool.Audit{Decision: "denied", Func: "call", Capabilities: takes, Step: "3", Caller: "model", Why: "a rule"},
+		tool.ErrorEvent{Error: "no", ErrorType: "user_error", Recorded: true},
+		tool.RunStart{Kind: "task", Task: "do", Model: "m", Policy: "p", Format: "json", Tools: []string{"a"}, ToolOverhead: 5, EffectiveLimit: 7, Resumed: true},
+		tool.RunEnd{Reason: "final", Answer: "done", Success: true, Iterations: 2, Error: "e", Duration: time.Minute},
+		tool.ModelAsk{Iteration: 1, Messages: 2, Tokens: 3},
+		tool.Text{Text: "a piece"},
+		tool.ModelReply{Iteration: 1, Text: "t", Calls: tool.List{tool.NewDict("id", "1")}, InputTokens: 2, OutputTokens: 3},
+		tool.Decided{Kind: "call", Action: "a", Input: tool.NewDict("x", nil), Reasoning: "r", Status: "s", Format: "f", Answer: "w", Error: "e",
+			Inferred: true, Repaired: []string{"commas"}, ID: "i", Texts: true},
+		tool.SkillLoaded{Name: "s", Notes: []string{"n"}},
+		tool.Compacted{Success: true, Summary: "s", TokensBefore: 4, TokensAfter: 3, InputTokens: 2, OutputTokens: 1, CachedTokens: 5, Error: "e"},
+		tool.Lost{N: 7},
+		tool.OtherEvent{Type: "later", Fields: tool.NewDict("new", int64(1), "deep", tool.NewDict("x", true))},
 	}
 }
 
-// TestEventsOfOneCall checks that whoever subscribes to one call hears it and
-// the calls below it, and of those what it asked for.
-func TestEventsOfOneCall(t *testing.T) {
-	var s Events
-	heard := map[string][]string{}
-	hear := func(who string) func(Event) {
-		return func(e Event) { heard[who] = append(heard[who], string(e.Type)+" "+e.Call) }
-	}
-	stops := []func(){
-		s.SubscribeTo("run", AnyEvent, hear("run")),
-		s.SubscribeTo("run/2", EffectDone, hear("run/2")),
-		s.SubscribeTo("run-2", AnyEvent, hear("run-2")),
-		s.Subscribe(Log, hear("all")),
-	}
-	emit := func() {
-		for _, call := range []string{"run", "run/2", "run/2/1", "run/21", "run-2/2", "ru", ""} {
-			s.Emit(Event{Type: EffectDone, Call: call})
+// TestEventJSON checks that an event of each type reads back what it wrote, with
+// and without its fields.
+func TestEventJSON(t *testing.T) {
+	all := payloads()
+	for _, data := range payloads() {
+		if other, ok := data.(tool.OtherEvent); ok {
+			all = append(all, tool.OtherEvent{Type: other.Type, Fields: &tool.Dict{}})
+			continue
 		}
-		s.Emit(Event{Type: Log, Call: "run/2"})
+		all = append(all, reflect.Zero(reflect.TypeOf(data)).Interface())
 	}
-	emit()
-	for who, want := range map[string][]string{
-		"run":   {"effect run", "effect run/2", "effect run/2/1", "effect run/21", "log run/2"},
-		"run/2": {"effect run/2", "effect run/2/1"},
-		"run-2": {"effect run-2/2"},
-		"all":   {"log run/2"},
-	} {
-		if !slices.Equal(heard[who], want) {
-			t.Errorf("%s heard %q, want %q", who, heard[who], want)
-		}
-	}
-	for _, stop := range stops {
-		stop()
-		stop() // twice does no harm
-	}
-	clear(heard)
-	emit()
-	if s.Wanted() || len(heard) > 0 || len(s.byCall) > 0 {
-		t.Errorf("when all have unsubscribed, Wanted() = %v, and %q were heard", s.Wanted(), heard)
-	}
-}
-
-func TestEventsQ144Names(t *testing.T) {
-	for got, want := range map[EventType]string{CallStart: "tool_call_start", OutputChunk: "tool_output_chunk", CallEnd: "tool_call_end", ErrorEvent: "error", Progress: "progress"} {
-		if string(got) != want {
-			t.Errorf("got %q, want %q", got, want)
-		}
-	}
-}
-
-// A listener may subscribe and unsubscribe while it is told something.
-func TestEventsChangeInsideListener(t *testing.T) {
-	var s Events
-	first, second, inner := 0, 0, 0
-	var stop func()
-	stop = s.Subscribe(AnyEvent, func(Event) {
-		first++
-		stop()
-		s.Subscribe(AnyEvent, func(Event) { inner++ })
-		if first == 1 {
-			s.Emit(Event{Type: Log}) // and emit
-		}
-	})
-	s.Subscribe(AnyEvent, func(Event) { second++ })
-	s.Emit(Event{Type: Log})
-	s.Emit(Event{Type: Log})
-	if first != 1 || second != 3 || inner != 2 {
-		t.Errorf("the listeners heard %d, %d and %d events, want 1, 3 and 2", first, second, inner)
-	}
-}
-
-func TestEventsListenerPanics(t *testing.T) {
-	var s Events
-	heard := 0
-	s.Subscribe(AnyEvent, func(Event) { panic("listener") })
-	s.Subscribe(AnyEvent, func(Event) { heard++ })
-	s.Emit(Event{Type: Log})
-	s.Emit(Event{Type: Log})
-	if heard != 2 {
-		t.Errorf("the next listener heard %d events, want 2", heard)
-	}
-}
-
-func TestEventsConcurrent(t *testing.T) {
-	var s Events
-	var heard atomic.Int64
-	s.Subscribe(AnyEvent, func(Event) { heard.Add(1) })
-	var wg sync.WaitGroup
-	for range 8 {
-		wg.Go(func() {
-			for range 100 {
-				stop := s.Subscribe(Log, func(Event) {})
-				s.Emit(Event{Type: Log})
-				stop()
+	for _, data := range all {
+		for _, e := range []tool.Event{
+			{Seq: 12, Time: time.Now().UTC().Round(0), Run: "r", Call: "r/1/2", Tool: "t", Session: "s", Data: data},
+			{Time: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), Run: "r", Call: "r", Data: data},
+		} {
+			text, err := json.Marshal(e)
+			if err != nil {
+				t.Errorf("%T: %v", data, err)
+				continue
 			}
-		})
+			var back tool.Event
+			if err := json.Unmarshal(text, &back); err != nil {
+				t.Errorf("%s: %v", text, err)
+				continue
+			}
+			again, err := json.Marshal(back)
+			if err != nil || string(again) != string(text) {
+				t.Errorf("%T was written as\n%s\nand then, %v, as\n%s", data, text, err, again)
+			}
+			if back.Seq != e.Seq || !back.Time.Equal(e.Time) || back.Run != e.Run || back.Call != e.Call || back.Tool != e.Tool || back.Session != e.Session ||
+				reflect.TypeOf(back.Data) != reflect.TypeOf(data) || !tool.Equal(back.Fields(), e.Fields()) {
+				t.Errorf("%+v was read back as %+v", e, back)
+			}
+		}
 	}
-	wg.Wait()
-	if got := heard.Load(); got != 800 {
-		t.Errorf("heard %d events, want 800", got)
+}
+
+// TestEventNames checks that an event has the names of its type, and refuses what
+// is none.
+func TestEventNames(t *testing.T) {
+	e := tool.Event{Seq: 3, Time: time.Date(2026, 1, 2, 3, 4, 5, 600, time.UTC), Run: "r", Call: "r/1", Tool: "t", Data: tool.ToolCallStart{Reasoning: "why"}}
+	text, err := json.Marshal(e)
+	want := `{"type":"tool_call_start","time":"2026-01-02T03:04:05.0000006Z","call":"r/1","tool":"t","run":"r","seq":3,"arguments":{},"toolName":"t","reasoning":"why"}`
+	if diff := cmp.Diff(want, string(text)); err != nil || diff != "" {
+		t.Errorf("%v (-want +got):\n%s", err, diff)
+	}
+	for _, bad := range []any{nil, 3, &tool.Log{}, struct{}{}} {
+		if _, err := json.Marshal(tool.Event{Data: bad}); err == nil {
+			t.Errorf("an event of %T was written", bad)
+		}
+		if (tool.Event{Data: bad}).Type() != "" {
+			t.Errorf("%T has a type", bad)
+		}
+	}
+	for _, bad := range []string{``, `3`, `{}`, `{"type":""}`, `{"type":"log","message":3}`, `{"type":"log","time":"x"}`, `{"type":"audit","capabilities":[1]}`,
+		`{"type":"tool_call_end","usage":{"steps":"x"}}`, `{"type":"tool_call_end","usage":3}`, `{"type":"progress","done":"x"}`} {
+		var e tool.Event
+		if err := e.UnmarshalJSON([]byte(bad)); err == nil {
+			t.Errorf("%s was read as %+v", bad, e)
+		}
+	}
+	if lost, _ := json.Marshal(tool.Event{Data: tool.Lost{N: 2}}); !strings.Contains(string(lost), `"type":"lost"`) || !strings.Contains(string(lost), `"n":2`) {
+		t.Errorf("a Lost is written as %s", lost)
 	}
 }

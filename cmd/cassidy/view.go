@@ -1,0 +1,89 @@
+package main
+
+import (
+	"context"
+	"slices"
+
+	"github.com/cassidy-run/cassidy/runtime"
+	"github.com/cassidy-run/cassidy/runtime/tool"
+)
+
+// viewBuffer is how many events wait for a terminal that is slow: more than a call
+// may emit pieces of output.
+const viewBuffer = 1 << 16
+
+// An eventView shows the events of a host on the screen, in a goroutine.
+type eventView struct {
+	screen *screen
+	show   func(tool.Event)
+	events <-chan tool.Event
+	asked  chan chan struct{} // for what is closed when all events so far are shown
+	ended  chan struct{}
+}
+
+// follow shows the events of a host until the function that it returns is called,
+// which first shows those so far.
+func (s *screen) follow(h *runtime.Host, show func(tool.Event)) (stop func()) {
+	ctx, cancel := context.WithCancel(context.Background())
+	v := &eventView{
+		screen: s, show: show, events: h.Subscribe(ctx, runtime.EventFilter{Buffer: viewBuffer}),
+		asked: make(chan chan struct{}), ended: make(chan struct{}),
+	}
+	s.mu.Lock()
+	s.views = append(s.views, v)
+	s.mu.Unlock()
+	go v.run()
+	return func() {
+		v.catchUp()
+		cancel()
+		<-v.ended
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.views = slices.DeleteFunc(s.views, func(other *eventView) bool { return other == v })
+	}
+}
+
+func (v *eventView) run() {
+	defer close(v.ended)
+	for {
+		select {
+		case e, ok := <-v.events:
+			if !ok {
+				return
+			}
+			v.screen.add(e, v.show)
+		case done := <-v.asked:
+			open := v.drain()
+			close(done)
+			if !open {
+				return
+			}
+		}
+	}
+}
+
+// drain shows the events that wait, and reports whether more can come.
+func (v *eventView) drain() (open bool) {
+	for {
+		select {
+		case e, ok := <-v.events:
+			if !ok {
+				return false
+			}
+			v.screen.add(e, v.show)
+		default:
+			return true
+		}
+	}
+}
+
+// catchUp returns when all events so far are shown, or held while a question is
+// open.
+func (v *eventView) catchUp() {
+	done := make(chan struct{})
+	select {
+	case v.asked <- done:
+		<-done
+	case <-v.ended:
+	}
+}

@@ -1,0 +1,41 @@
+package cassidy
+
+import (
+	"context"
+
+	"github.com/cassidy-run/cassidy/runtime"
+	"github.com/cassidy-run/cassidy/runtime/tool"
+)
+
+// Events, see [Host.Subscribe] and [Host.Events].
+type (
+	Event       = tool.Event
+	EventFilter = runtime.EventFilter
+
+	ToolCallStart = tool.ToolCallStart
+	ToolCallEnd   = tool.ToolCallEnd
+	ArgsRead      = tool.ArgsRead
+	ToolOutput    = tool.ToolOutput
+	Progress      = tool.Progress
+	Log           = tool.Log
+	EffectDone    = tool.EffectDone
+	Audit         = tool.Audit
+	ErrorEvent    = tool.ErrorEvent
+	RunStart      = tool.RunStart
+	RunEnd        = tool.RunEnd
+	ModelAsk      = tool.ModelAsk
+	Text          = tool.Text
+	ModelReply    = tool.ModelReply
+	Decided       = tool.Decided
+	SkillLoaded   = tool.SkillLoaded
+	Compacted     = tool.Compacted
+	Lost          = tool.Lost
+	OtherEvent    = tool.OtherEvent
+)
+
+// A Report is what a tool written in Go can say about its call with [Emit].
+type Report = tool.Report
+
+// Emit reports something about the call that ctx belongs to, as a [Progress] of a
+// tool that is written in Go. See [runtime.Emit].
+func Emit(ctx context.Context, r Report) { runtime.Emit(ctx, r) }
