@@ -43,7 +43,7 @@ tool(order, needs = ["use:stock"])
 					return []tool.Capability{{Name: "use", Target: "stock"}}, nil
 				},
 				Do: func(_ context.Context, e tool.Effect, _ tool.Grant) (tool.Outcome, error) {
-					if kills && e.Args.Int("n", 0) == 1 {
+					if kills && e.Args.Int("n") == 1 {
 						for _, pid := range workers(t) {
 							if err := syscall.Kill(pid, syscall.SIGKILL); err != nil && !errors.Is(err, syscall.ESRCH) {
 								t.Error(err)
@@ -52,7 +52,7 @@ tool(order, needs = ["use:stock"])
 						time.Sleep(50 * time.Millisecond) // they are gone when the effect is completed
 					}
 					orders.Add(1)
-					return tool.Outcome{Value: "ordered " + tool.FormatJSON(e.Args.Int("n", 0), "")}, nil
+					return tool.Outcome{Value: "ordered " + tool.FormatJSON(e.Args.Int("n"), "")}, nil
 				},
 			}}}
 			run := func(resume bool) (tool.Outcome, error) {

@@ -194,7 +194,7 @@ func TestGoToolsWithFewTypes(t *testing.T) {
 	call("raw", int64(4), "n", 4)
 	dict := def("dict")
 	dict.Params = own.Params
-	add("dict", runtime.AddTool(r.Host, dict, func(_ context.Context, args *tool.Dict) (tool.Value, error) { return args.Int("n", 0), nil }))
+	add("dict", runtime.AddTool(r.Host, dict, func(_ context.Context, args *tool.Dict) (tool.Value, error) { return args.Int("n"), nil }))
 	call("dict", int64(3))
 }
 
@@ -327,7 +327,7 @@ func TestTypedUndo(t *testing.T) {
 		},
 		"untyped": func(seen *string) runtime.ToolOption {
 			return runtime.UndoFunc(func(_ context.Context, in *tool.Dict, out any) error {
-				*seen = fmt.Sprint(in.Int("order", 0), in.Text("note"), out.(*tool.Dict).Text("status"), "hi")
+				*seen = fmt.Sprint(in.Int("order"), in.Text("note"), out.(*tool.Dict).Text("status"), "hi")
 				return nil
 			})
 		},

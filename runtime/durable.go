@@ -111,10 +111,10 @@ func callArgs(c tool.Call) *tool.Dict {
 func recordedCallOf(d *tool.Dict) tool.Call {
 	v, _ := d.Get("args")
 	args, _ := v.(*tool.Dict)
-	c := tool.Call{Tool: d.Text("tool"), Args: args, Texts: d.Bool("texts"), Caller: tool.Caller(d.Int("caller", int64(tool.ByModel))), Reasoning: d.Text("reasoning")}
+	c := tool.Call{Tool: d.Text("tool"), Args: args, Texts: d.Bool("texts"), Caller: tool.Caller(d.IntOr("caller", int64(tool.ByModel))), Reasoning: d.Text("reasoning")}
 	if v, ok := d.Get("limits"); ok {
 		l, _ := v.(*tool.Dict)
-		c.Limits = tool.Limits{Steps: l.Int("steps", 0), CPU: time.Duration(l.Int("cpu_ns", 0)), Memory: l.Int("memory", 0), Result: int(l.Int("result", 0))}
+		c.Limits = tool.Limits{Steps: l.Int("steps"), CPU: time.Duration(l.Int("cpu_ns")), Memory: l.Int("memory"), Result: int(l.Int("result"))}
 	}
 	return c
 }

@@ -354,7 +354,7 @@ func TestGoTools(t *testing.T) {
 		{Name: "a", Type: integer, Required: true}, {Name: "b", Type: integer, Default: int64(1), HasDefault: true},
 	}}
 	sum := func(_ context.Context, args *tool.Dict) (tool.Value, error) {
-		return args.Int("a", 0) + args.Int("b", 0), nil
+		return args.Int("a") + args.Int("b"), nil
 	}
 	if err := r.Register(add, sum); err != nil {
 		t.Fatal(err)

@@ -144,7 +144,7 @@ func (q *inquiry) given(ctx context.Context) (*Answer, error) {
 	}
 	subject := q.subject()
 	a, asked, err := q.of.run.answer(ctx, q.at, func(asked *history.Asked) bool {
-		return asked.Kind == tool.QuestionApproval && asked.Data.Text(dataSubject) == subject && asked.Data.Int(dataEdits, 0) == int64(q.edits) && q.sameCall(asked)
+		return asked.Kind == tool.QuestionApproval && asked.Data.Text(dataSubject) == subject && asked.Data.Int(dataEdits) == int64(q.edits) && q.sameCall(asked)
 	})
 	if err != nil || a == nil {
 		return nil, err

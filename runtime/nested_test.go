@@ -364,7 +364,7 @@ func TestCallsAtATimeAreBounded(t *testing.T) {
 func TestAGoToolIsCalledByAScript(t *testing.T) {
 	r := newRig(t, nil)
 	integer := tool.Type{Name: tool.TypeInteger}
-	double := func(_ context.Context, args *tool.Dict) (tool.Value, error) { return 2 * args.Int("n", 0), nil }
+	double := func(_ context.Context, args *tool.Dict) (tool.Value, error) { return 2 * args.Int("n"), nil }
 	if err := r.Register(tool.Tool{Name: "double", Description: "Double.", Params: []tool.Param{{Name: "n", Type: integer, Required: true}}}, double); err != nil {
 		t.Fatal(err)
 	}

@@ -26,7 +26,7 @@ func (r *rig) lent() []tool.Module {
 	return []tool.Module{{Name: "lent", Funcs: []tool.Func{{
 		Name: "double", Kind: tool.Recorded, Params: []tool.Param{{Name: "n", Type: tool.Type{Name: tool.TypeInteger}, Required: true}},
 		Do: func(_ context.Context, e tool.Effect, _ tool.Grant) (tool.Outcome, error) {
-			return tool.Outcome{Value: 2 * e.Args.Int("n", 0)}, nil
+			return tool.Outcome{Value: 2 * e.Args.Int("n")}, nil
 		},
 	}, {
 		Name: "call", Kind: tool.External, Params: []tool.Param{text("name", true), text("then", false)},

@@ -27,7 +27,7 @@ func reporting(t *testing.T) *rig {
 func (r *rig) countTool(name string, do func(ctx context.Context, n int64) (tool.Value, error)) {
 	r.t.Helper()
 	err := r.Register(tool.Tool{Name: name, Description: "D.", Params: []tool.Param{{Name: "n", Type: tool.Type{Name: tool.TypeInteger}, HasDefault: true, Default: int64(0)}}},
-		func(ctx context.Context, args *tool.Dict) (tool.Value, error) { return do(ctx, args.Int("n", 0)) })
+		func(ctx context.Context, args *tool.Dict) (tool.Value, error) { return do(ctx, args.Int("n")) })
 	if err != nil {
 		r.t.Fatal(err)
 	}

@@ -62,7 +62,7 @@ func TestUndoAndRuns(t *testing.T) {
 	ctx := context.Background()
 	out, err := p.Undo(ctx, "r")
 	d, _ := out.Value.(*tool.Dict)
-	if err != nil || d.Int("undone", 0) != 1 || len(m.tree()) > 0 {
+	if err != nil || d.Int("undone") != 1 || len(m.tree()) > 0 {
 		t.Errorf("undo: %v, %v, the files are %v", out.Value, err, m.tree())
 	}
 	var kinds []string

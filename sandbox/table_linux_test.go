@@ -219,7 +219,7 @@ func (f *bigFile) effect(_ context.Context, e tool.Effect) (tool.Outcome, error)
 		return tool.Outcome{Value: tool.NewDict("kind", "file", "size", int64((f.rows+1)*bigRow), "modified", modified)}, nil
 	case "fs.read_bytes":
 		f.reads++
-		at, length := e.Args.Int("offset", 0), e.Args.Int("length", 0)
+		at, length := e.Args.Int("offset"), e.Args.Int("length")
 		four := "0000000000004,s\n0000000000001,p\n0000000000002,q\n0000000000003,r\n"
 		b := bytes.Repeat([]byte(four), int(length)/len(four)+2)[at%int64(len(four)):][:length]
 		if at == 0 {

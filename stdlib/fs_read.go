@@ -180,8 +180,8 @@ func fsNotText(shown string) error {
 }
 
 func (l *fsLook) readBytes(args *tool.Dict) (tool.Value, error) {
-	if offset := args.Int("offset", 0); offset > 0 || pureArg(args, "length") != nil {
-		return l.readPart(args, offset, args.Int("length", math.MaxInt64))
+	if offset := args.Int("offset"); offset > 0 || pureArg(args, "length") != nil {
+		return l.readPart(args, offset, args.IntOr("length", math.MaxInt64))
 	}
 	data, err := l.content(args)
 	if err != nil {

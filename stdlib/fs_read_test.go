@@ -266,7 +266,7 @@ func TestReadsSeeWhatIsStaged(t *testing.T) {
 	if got := d.must("fs.exists", "path", "tree/a"); got != false {
 		t.Errorf("fs.exists(tree/a) = %v, want false", got)
 	}
-	if got := d.must("fs.stat", "path", "new/deep/file.txt").(*tool.Dict).Int("size", -1); got != 13 {
+	if got := d.must("fs.stat", "path", "new/deep/file.txt").(*tool.Dict).IntOr("size", -1); got != 13 {
 		t.Errorf("fs.stat size = %d, want 13", got)
 	}
 	if diff := cmp.Diff(before, snapshot(t, d.dir)); diff != "" {

@@ -127,13 +127,13 @@ func (w *World) restorableOne(d *tool.Dict) (tool.Change, error) {
 		return c, err
 	}
 	var ok bool
-	if c.After, ok = fsRecorded(d.Text("was"), d.Int("mode", 0)); ok && c.After.Exists && !c.After.Dir {
+	if c.After, ok = fsRecorded(d.Text("was"), d.Int("mode")); ok && c.After.Exists && !c.After.Dir {
 		v, _ := d.Get("content")
 		c.After.Data, ok = v.([]byte)
 		c.After.Hash = tool.HashBytes(c.After.Data)
 	}
 	if ok {
-		c.Before, ok = fsRecorded(d.Text("is"), d.Int("is_mode", 0))
+		c.Before, ok = fsRecorded(d.Text("is"), d.Int("is_mode"))
 		c.Before.Hash = d.Text("is_hash")
 	}
 	if !ok {

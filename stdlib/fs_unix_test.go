@@ -107,7 +107,7 @@ func TestLinksInside(t *testing.T) {
 		}
 	}
 	stat := d.must("fs.stat", "path", "good").(*tool.Dict)
-	if stat.Text("kind") != "file" || stat.Text("path") != "good" || stat.Int("size", 0) != 6 {
+	if stat.Text("kind") != "file" || stat.Text("path") != "good" || stat.Int("size") != 6 {
 		t.Errorf("fs.stat(good) = %s, want the file that it leads to, by its own path", tool.FormatJSON(stat, ""))
 	}
 	kinds := map[string]string{}

@@ -381,7 +381,7 @@ func (l *fsLook) glob(args *tool.Dict) (tool.Value, error) {
 // than the host's limit. An integer beyond int64 asks for all.
 func (l *fsLook) limit(args *tool.Dict) int {
 	most := int64(l.w.limits.Entries)
-	return int(min(args.Int("limit", most), most))
+	return int(min(args.IntOr("limit", most), most))
 }
 
 // mustBeFolder says why there is nothing to find in a path, where that is the

@@ -23,7 +23,7 @@ func fsTexts(v tool.Value) string {
 		case string:
 			texts = append(texts, item)
 		case *tool.Dict:
-			texts = append(texts, fmt.Sprintf("%s:%d:%s", item.Text("path"), item.Int("line", 0), item.Text("text")))
+			texts = append(texts, fmt.Sprintf("%s:%d:%s", item.Text("path"), item.Int("line"), item.Text("text")))
 		}
 	}
 	return strings.Join(texts, " ")

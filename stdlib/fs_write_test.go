@@ -85,8 +85,8 @@ func TestEdit(t *testing.T) {
 	d.fails(tool.Failed, "the old text is in a.go 2 times, at lines 2, 4\ngive more", "fs.edit", "path", "a.go", "old", "two", "new", "2")
 	got := d.must("fs.edit", "path", "a.go", "old", "two\n", "new", "", "replace_all", true).(*tool.Dict)
 	wantDiff := "--- a/a.go\n+++ b/a.go\n@@ -1,5 +1,3 @@\n one\n-two\n 3\n-two\n five\n"
-	if diff := cmp.Diff(wantDiff, got.Text("diff")); diff != "" || got.Int("replacements", 0) != 2 {
-		t.Errorf("fs.edit of all: %d replacements, want 2; diff (-want +got):\n%s", got.Int("replacements", 0), diff)
+	if diff := cmp.Diff(wantDiff, got.Text("diff")); diff != "" || got.Int("replacements") != 2 {
+		t.Errorf("fs.edit of all: %d replacements, want 2; diff (-want +got):\n%s", got.Int("replacements"), diff)
 	}
 	d.fails(tool.Failed, "the old text is not in a.go\nread the file", "fs.edit", "path", "a.go", "old", "zebra", "new", "x")
 	d.fails(tool.Failed, `end in "\r\n"`, "fs.edit", "path", "crlf", "old", "a\nb", "new", "x")
@@ -161,7 +161,7 @@ func TestMove(t *testing.T) {
 	d.fails(tool.Invalid, "already", "fs.move", "from", "b", "to", "./b")
 	d.fails(tool.Failed, "File not found: nope", "fs.move", "from", "nope", "to", "c")
 	d.fails(tool.Failed, "b is a file, not a folder", "fs.move", "from", "dir", "to", "b/c")
-	if got := d.must("fs.move", "from", "dir", "to", "far/away").(*tool.Dict).Int("moved", 0); got != 5 {
+	if got := d.must("fs.move", "from", "dir", "to", "far/away").(*tool.Dict).Int("moved"); got != 5 {
 		t.Errorf("fs.move of a folder moved %d, want 5", got)
 	}
 	d.after(map[string]string{"a": "", "new/place/a": "", "new/place": "/", "b": "1", "far/away/x": "3", "far/away/sub/y": "4", "far/away/none": "/", "dir": ""})

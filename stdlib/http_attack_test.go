@@ -288,7 +288,7 @@ func TestH04Methods(t *testing.T) {
 	})
 	a := d.answer("http.get", "url", "http://example.com/", "allow_redirects", false)
 	headers, _ := pureArg(a, "headers").(*tool.Dict)
-	if a.Int("status", 0) != 302 || headers.Text("location") != "http://127.0.0.1/" {
+	if a.Int("status") != 302 || headers.Text("location") != "http://127.0.0.1/" {
 		t.Errorf("without following: %s, want the redirect itself", a)
 	}
 }

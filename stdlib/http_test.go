@@ -192,7 +192,7 @@ func TestHTTPAnswer(t *testing.T) {
 		if len(asked) != 1 || asked[0] != tt.want {
 			t.Errorf("%s(%v) asked %q, want %q", tt.row, tt.args, asked, tt.want)
 		}
-		if got.Int("status", 0) != tt.status || got.Bool("ok") != (tt.status < 400) {
+		if got.Int("status") != tt.status || got.Bool("ok") != (tt.status < 400) {
 			t.Errorf("%s(%v) = %s, want status %d", tt.row, tt.args, got, tt.status)
 		}
 	}

@@ -285,7 +285,7 @@ func mathWhole(round func(float64) float64) pureRun {
 }
 
 func mathRound(a *tool.Dict) (tool.Value, error) {
-	digits := a.Int("digits", 0)
+	digits := a.Int("digits")
 	v := pureArg(a, "x")
 	f, isFloat := v.(float64)
 	if !isFloat {

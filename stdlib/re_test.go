@@ -93,7 +93,7 @@ func FuzzRe(f *testing.F) {
 		}
 		for _, v := range found.(tool.List) {
 			m := v.(*tool.Dict)
-			if part := text[m.Int("start", -1):m.Int("end", -1)]; part != m.Text("text") {
+			if part := text[m.IntOr("start", -1):m.IntOr("end", -1)]; part != m.Text("text") {
 				t.Errorf("find_all(%q, %q): text[start:end] = %q, want %q", pattern, text, part, m.Text("text"))
 			}
 		}
@@ -119,8 +119,8 @@ func TestReMatchIsAnchored(t *testing.T) {
 			switch m, ok := got.(*tool.Dict); {
 			case ok != (want != nil):
 				t.Errorf("match(%q, %q) = %s, want %v", pattern, text, pureShow(got), want)
-			case ok && int(m.Int("end", -1)) != want[1]:
-				t.Errorf("match(%q, %q) ends at %d, want %d", pattern, text, m.Int("end", -1), want[1])
+			case ok && int(m.IntOr("end", -1)) != want[1]:
+				t.Errorf("match(%q, %q) ends at %d, want %d", pattern, text, m.IntOr("end", -1), want[1])
 			}
 		}
 	}

@@ -291,7 +291,7 @@ func textLines(a *tool.Dict) (tool.Value, error) {
 }
 
 func textWrap(a *tool.Dict) (tool.Value, error) {
-	width := int(a.Int("width", 0))
+	width := int(a.Int("width"))
 	var b pureBuilder
 	for line := range strings.Lines(a.Text("text")) {
 		body := strings.TrimRight(line, "\r\n")
@@ -374,7 +374,7 @@ func textIndent(a *tool.Dict) (tool.Value, error) {
 
 func textTruncate(a *tool.Dict) (tool.Value, error) {
 	text, suffix := a.Text("text"), a.Text("suffix")
-	limit := int(a.Int("limit", 0))
+	limit := int(a.Int("limit"))
 	if len(text) <= limit || utf8.RuneCountInString(text) <= limit {
 		return text, nil
 	}

@@ -169,7 +169,7 @@ func BenchmarkTextCount(b *testing.B) {
 		for b.Loop() {
 			args, _ := f.Bind([]tool.Value{text}, nil)
 			out, err := f.Do(context.Background(), tool.Effect{Args: args}, tool.Grant{})
-			if err != nil || out.Value.(*tool.Dict).Int("words", 0) != 1_000_000 {
+			if err != nil || out.Value.(*tool.Dict).Int("words") != 1_000_000 {
 				b.Fatal(out, err)
 			}
 		}

@@ -322,12 +322,12 @@ func timeAdd(a *tool.Dict) (tool.Value, error) {
 	if err != nil {
 		return nil, err
 	}
-	months := 12*a.Int("years", 0) + a.Int("months", 0)
+	months := 12*a.Int("years") + a.Int("months")
 	if months < -12*20_000 || 12*20_000 < months {
 		return nil, pureInvalid("the time is outside the years 0 to 9999")
 	}
 	t = timeMonths(t, int(months))
-	seconds := a.Int("weeks", 0)*7*86400 + a.Int("days", 0)*86400 + a.Int("hours", 0)*3600 + a.Int("minutes", 0)*60
+	seconds := a.Int("weeks")*7*86400 + a.Int("days")*86400 + a.Int("hours")*3600 + a.Int("minutes")*60
 	if t, err = timeLater(a, t, seconds); err != nil {
 		return nil, err
 	}

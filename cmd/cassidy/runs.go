@@ -305,7 +305,7 @@ type tokenCount struct{ in, out int64 }
 // count adds what a step cost.
 func (n *tokenCount) count(e *history.Entry) (of tokenCount) {
 	d, _ := e.Outcome.Value.(*tool.Dict)
-	of = tokenCount{d.Int("input_tokens", 0), d.Int("output_tokens", 0)}
+	of = tokenCount{d.Int("input_tokens"), d.Int("output_tokens")}
 	n.in, n.out = n.in+of.in, n.out+of.out
 	return of
 }

@@ -214,7 +214,7 @@ func readFixture(data []byte) (*fixture, error) {
 		return nil, tool.Errorf(tool.Invalid, "this is no fixture: %w", err)
 	}
 	d, _ := v.(*tool.Dict)
-	if n := d.Int("version", 0); n != fixtureVersion {
+	if n := d.Int("version"); n != fixtureVersion {
 		return nil, tool.Errorf(tool.Invalid, "this is no fixture of version %d", fixtureVersion).WithHint("cassidy runs export writes one")
 	}
 	run, script := fieldDict(d, "run"), fieldDict(d, "script")
@@ -282,7 +282,7 @@ func readEnd(d *tool.Dict, name string) (*fixtureEnd, error) {
 		return nil, tool.Errorf(tool.Invalid, "this is no fixture: there is no kind of error %q", e.Text("kind"))
 	}
 	failure := &tool.Error{Kind: kind, Op: e.Text("op"), Err: errors.New(e.Text("message")), Hint: e.Text("hint"), Limit: tool.LimitName(e.Text("limit")),
-		Pos: tool.Position{File: e.Text("file"), Line: int(e.Int("line", 0)), Col: int(e.Int("column", 0))}}
+		Pos: tool.Position{File: e.Text("file"), Line: int(e.Int("line")), Col: int(e.Int("column"))}}
 	v, _ := e.Get("trace")
 	lines, _ := tool.Elements(v)
 	for _, line := range lines {

@@ -452,7 +452,7 @@ func agentWords(e *history.Entry, name string, out *tool.Dict) stepWords {
 	switch name {
 	case "ask":
 		what := "model"
-		if n := out.Int("iteration", 0); n > 0 {
+		if n := out.Int("iteration"); n > 0 {
 			what += ", reply " + strconv.FormatInt(n, 10)
 		}
 		return field(what, "text")
@@ -507,7 +507,7 @@ func commitWords(e *history.Entry) string {
 		if d, ok := item.(*tool.Dict); ok {
 			text := d.Text("action") + " " + d.Text("path")
 			if d.Text("action") != "removed" && d.Text("kind") == "file" {
-				text += " (" + bytesText(int(d.Int("bytes", 0))) + ")"
+				text += " (" + bytesText(int(d.Int("bytes"))) + ")"
 			}
 			words = append(words, text)
 		}
@@ -539,7 +539,7 @@ func httpWords(name string, args, out *tool.Dict) stepWords {
 		w.result, _ = out.Get("text")
 	}
 	if out.Has("status") {
-		w.said = strings.TrimSpace(strconv.FormatInt(out.Int("status", 0), 10) + " " + firstLine(out.Text("text")))
+		w.said = strings.TrimSpace(strconv.FormatInt(out.Int("status"), 10) + " " + firstLine(out.Text("text")))
 	}
 	return w
 }
@@ -557,7 +557,7 @@ func shellWords(args, out *tool.Dict) stepWords {
 	if out.Has("exit_code") {
 		text := out.Text("stdout") + out.Text("stderr")
 		w.result = text
-		w.said = strings.TrimSpace("exit " + strconv.FormatInt(out.Int("exit_code", 0), 10) + " " + firstLine(text))
+		w.said = strings.TrimSpace("exit " + strconv.FormatInt(out.Int("exit_code"), 10) + " " + firstLine(text))
 	}
 	return w
 }

@@ -66,7 +66,7 @@ func unreadable(what string, err error) error {
 // keepPrompt keeps what the conversation begins with, and reports whether it
 // does begin.
 func (t *turn) keepPrompt(args *tool.Dict) bool {
-	if n := args.Int("iterations", 0); n > 0 {
+	if n := args.Int("iterations"); n > 0 {
 		t.iterations = int(min(n, math.MaxInt32))
 	}
 	if t.told && len(t.messages) > 0 {

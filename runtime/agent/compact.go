@@ -20,8 +20,8 @@ func (t *turn) doCompact(ctx context.Context, _ tool.Effect) (tool.Value, error)
 	d.Put("tokens_after", int64(t.account.Used()))
 	runtime.Emit(ctx, tool.Compacted{
 		Success: d.Bool("success"), Summary: d.Text("summary"), Error: d.Text("error"),
-		TokensBefore: int(d.Int("tokens_before", 0)), TokensAfter: int(d.Int("tokens_after", 0)),
-		InputTokens: int(d.Int("input_tokens", 0)), OutputTokens: int(d.Int("output_tokens", 0)), CachedTokens: int(d.Int("cached_tokens", 0)),
+		TokensBefore: int(d.Int("tokens_before")), TokensAfter: int(d.Int("tokens_after")),
+		InputTokens: int(d.Int("input_tokens")), OutputTokens: int(d.Int("output_tokens")), CachedTokens: int(d.Int("cached_tokens")),
 	})
 	return d, nil
 }

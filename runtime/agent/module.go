@@ -189,7 +189,7 @@ func (t *turn) doNote(_ context.Context, e tool.Effect) (tool.Value, error) {
 	case "bad_decision":
 		return t.prompt().BrokenDecision(detail), nil
 	case "loop":
-		return t.prompt().LoopWarning(detail, int(e.Args.Int("times", 1))), nil
+		return t.prompt().LoopWarning(detail, int(e.Args.IntOr("times", 1))), nil
 	case "answer_now":
 		return t.prompt().LastTurn(), nil
 	case "last_turn":

@@ -33,7 +33,7 @@ func starModules(counter *atomic.Int64) []tool.Module {
 			return tool.Outcome{Value: counter.Add(1)}, nil
 		}}}},
 		{Name: "math", Funcs: []tool.Func{{Name: "positive", Kind: tool.Pure, Params: []tool.Param{{Name: "n", Type: tool.Type{Name: tool.TypeInteger}, Required: true}}, Do: func(_ context.Context, e tool.Effect, _ tool.Grant) (tool.Outcome, error) {
-			if n := e.Args.Int("n", 0); n <= 0 {
+			if n := e.Args.Int("n"); n <= 0 {
 				return tool.Outcome{}, tool.Errorf(tool.Failed, "%d is not positive", n).WithHint("give a positive number")
 			}
 			return tool.Outcome{Value: true}, nil
@@ -44,7 +44,7 @@ func starModules(counter *atomic.Int64) []tool.Module {
 				if err != nil {
 					return tool.Outcome{}, err
 				}
-				return tool.Outcome{Value: r.Int64N(e.Args.Int("n", 1))}, nil
+				return tool.Outcome{Value: r.Int64N(e.Args.IntOr("n", 1))}, nil
 			}},
 			{Name: "seed", Kind: tool.Recorded, Internal: true},
 		}},

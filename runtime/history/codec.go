@@ -298,7 +298,7 @@ func usageDict(u tool.Usage) tool.Value {
 
 func (f *fields) usage() tool.Usage {
 	d := f.dict()
-	return tool.Usage{Steps: d.Int(usageSteps, 0), Effects: int(d.Int(usageEffects, 0)), Wall: time.Duration(d.Int(usageWall, 0))}
+	return tool.Usage{Steps: d.Int(usageSteps), Effects: int(d.Int(usageEffects)), Wall: time.Duration(d.Int(usageWall))}
 }
 
 // tuple reads a field of several parts.

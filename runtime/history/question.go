@@ -67,7 +67,7 @@ func readAnswer(v tool.Value) (*Answered, error) {
 	if !ok {
 		return nil, errRecord
 	}
-	a := &Answered{At: moment(d.Int("at", 0))}
+	a := &Answered{At: moment(d.Int("at"))}
 	a.Yes, a.Always, a.Why, a.By = d.Bool("yes"), d.Bool("always"), d.Text("why"), d.Text("by")
 	a.Value, _ = d.Get("value")
 	args, _ := d.Get("args")

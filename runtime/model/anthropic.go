@@ -268,10 +268,10 @@ func anthropicStop(reason string) Stop {
 // anthropicUsage reads what a reply cost. The API counts the input that its
 // cache held, or now holds, apart from the rest.
 func anthropicUsage(u *tool.Dict) Usage {
-	cached := u.Int("cache_read_input_tokens", 0)
+	cached := u.Int("cache_read_input_tokens")
 	return Usage{
-		InputTokens:  int(u.Int("input_tokens", 0) + u.Int("cache_creation_input_tokens", 0) + cached),
-		OutputTokens: int(u.Int("output_tokens", 0)),
+		InputTokens:  int(u.Int("input_tokens") + u.Int("cache_creation_input_tokens") + cached),
+		OutputTokens: int(u.Int("output_tokens")),
 		CachedTokens: int(cached),
 	}
 }
@@ -377,7 +377,7 @@ func (s *anthropicStream) take(event *tool.Dict) (bool, *failure) {
 }
 
 func (s *anthropicStream) start(event *tool.Dict) *failure {
-	b := &blockDraft{index: event.Int("index", 0), block: child(event, "content_block")}
+	b := &blockDraft{index: event.Int("index"), block: child(event, "content_block")}
 	if b.block == nil {
 		return s.w.fail(tool.Errorf(tool.Unavailable, "the answer cannot be read: a block without content"))
 	}
@@ -393,7 +393,7 @@ func (s *anthropicStream) start(event *tool.Dict) *failure {
 }
 
 func (s *anthropicStream) delta(event *tool.Dict) *failure {
-	b := s.at(event.Int("index", 0))
+	b := s.at(event.Int("index"))
 	if b == nil {
 		return s.w.fail(tool.Errorf(tool.Unavailable, "the answer cannot be read: a piece of a block that did not begin"))
 	}

@@ -230,7 +230,7 @@ func (s *ollamaStream) take(piece *tool.Dict) (bool, *failure) {
 		return false, nil
 	}
 	s.finished = true
-	s.usage = Usage{InputTokens: int(piece.Int("prompt_eval_count", 0)), OutputTokens: int(piece.Int("eval_count", 0))}
+	s.usage = Usage{InputTokens: int(piece.Int("prompt_eval_count")), OutputTokens: int(piece.Int("eval_count"))}
 	if piece.Text("done_reason") == "length" {
 		s.stop = StopLength
 	}

@@ -216,9 +216,9 @@ func openAIStop(reason string) Stop {
 func openAIUsage(body *tool.Dict) Usage {
 	u := child(body, "usage")
 	return Usage{
-		InputTokens:  int(u.Int("prompt_tokens", 0)),
-		OutputTokens: int(u.Int("completion_tokens", 0)),
-		CachedTokens: int(child(u, "prompt_tokens_details").Int("cached_tokens", 0)),
+		InputTokens:  int(u.Int("prompt_tokens")),
+		OutputTokens: int(u.Int("completion_tokens")),
+		CachedTokens: int(child(u, "prompt_tokens_details").Int("cached_tokens")),
 	}
 }
 
@@ -269,7 +269,7 @@ func (s *openAIStream) take(chunk *tool.Dict) (bool, *failure) {
 // each whole, with an ID or a name, or one piece after the other.
 func (s *openAIStream) takeCall(piece *tool.Dict) *failure {
 	function := child(piece, "function")
-	key := piece.Int("index", -1)
+	key := piece.IntOr("index", -1)
 	if key < 0 {
 		key = int64(len(s.calls)) - 1
 		if key < 0 || piece.Text("id") != "" && piece.Text("id") != s.calls[key].id {

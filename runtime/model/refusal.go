@@ -179,7 +179,7 @@ func (w *wire) failIn(body *tool.Dict) *failure {
 		return nil
 	}
 	e, _ := v.(*tool.Dict)
-	status := int(e.Int("code", 500))
+	status := int(e.IntOr("code", 500))
 	if status < 400 || status > 599 {
 		status = 500
 	}

@@ -22,7 +22,7 @@ func TestScriptReturns(t *testing.T) {
 	openAI := `{"role":"assistant","content":null,"tool_calls":[{"id":"c9","type":"function","function":{"name":"f","arguments":"{\"a\":1}"}}]}`
 	for _, text := range []string{openAI, `{"tool_calls":[{"name":"f","arguments":{"a":1}}]}`} {
 		reply, err := asked(t, parse(t, text), nil)
-		if err != nil || len(reply.Calls) != 1 || reply.Calls[0].Tool != "f" || reply.Calls[0].Args.Int("a", 0) != 1 || reply.Stop != model.StopCalls {
+		if err != nil || len(reply.Calls) != 1 || reply.Calls[0].Tool != "f" || reply.Calls[0].Args.Int("a") != 1 || reply.Stop != model.StopCalls {
 			t.Errorf("%s: %+v, %v", text, reply, err)
 		}
 	}

@@ -77,7 +77,7 @@ func (e *Event) UnmarshalJSON(data []byte) error {
 	}
 	name := d.Text("type")
 	first, _, _ := strings.Cut(d.Text("call"), "/")
-	read := Event{Time: at, Call: d.Text("call"), Tool: d.Text("tool"), Run: first, Session: d.Text("session"), Seq: uint64(max(0, d.Int("seq", 0)))}
+	read := Event{Time: at, Call: d.Text("call"), Tool: d.Text("tool"), Run: first, Session: d.Text("session"), Seq: uint64(max(0, d.Int("seq")))}
 	if d.Has("run") && name != "run_start" && name != "run_end" { // of which it is a field of their own
 		read.Run = d.Text("run")
 	}

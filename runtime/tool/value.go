@@ -189,15 +189,20 @@ func (d *Dict) Has(name string) bool {
 	return ok
 }
 
-// Text returns the string under a string key, or "" where there is none.
+// Text returns the string stored under a string key, or "" if there is none.
 func (d *Dict) Text(name string) string {
 	v, _ := d.Get(name)
 	s, _ := v.(string)
 	return s
 }
 
-// Int returns the integer under a string key, or otherwise where there is none.
-func (d *Dict) Int(name string, otherwise int64) int64 {
+// Int returns the integer stored under a string key, or 0 if there is none that fits
+// int64.
+func (d *Dict) Int(name string) int64 { return d.IntOr(name, 0) }
+
+// IntOr returns the integer stored under a string key, or otherwise if there is none
+// that fits int64.
+func (d *Dict) IntOr(name string, otherwise int64) int64 {
 	v, _ := d.Get(name)
 	if i, ok := v.(int64); ok {
 		return i
@@ -205,7 +210,7 @@ func (d *Dict) Int(name string, otherwise int64) int64 {
 	return otherwise
 }
 
-// Bool returns the truth under a string key, or false where there is none.
+// Bool returns the bool stored under a string key, or false if there is none.
 func (d *Dict) Bool(name string) bool {
 	v, _ := d.Get(name)
 	b, _ := v.(bool)

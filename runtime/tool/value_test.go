@@ -50,7 +50,7 @@ func TestDictKeepsOrder(t *testing.T) {
 
 func TestDictOfNothing(t *testing.T) {
 	var d *Dict
-	if d.Len() != 0 || d.Has("a") || d.Text("a") != "" || d.Int("a", 7) != 7 || d.Bool("a") {
+	if d.Len() != 0 || d.Has("a") || d.Text("a") != "" || d.IntOr("a", 7) != 7 || d.Bool("a") {
 		t.Errorf("a nil dict holds something")
 	}
 	for k := range d.All() {
@@ -66,10 +66,10 @@ func TestDictReaders(t *testing.T) {
 	if got := d.Text("int"); got != "" {
 		t.Errorf("Text(int) = %q, want none", got)
 	}
-	if got := d.Int("int", 7); got != 3 {
+	if got := d.IntOr("int", 7); got != 3 {
 		t.Errorf("Int(int) = %d, want 3", got)
 	}
-	if got := d.Int("float", 7); got != 7 {
+	if got := d.IntOr("float", 7); got != 7 {
 		t.Errorf("Int(float) = %d, want 7", got)
 	}
 	if !d.Bool("yes") || d.Bool("text") {

@@ -109,8 +109,8 @@ func agreeEffects(_ context.Context, e tool.Effect) (tool.Outcome, error) {
 		return tool.Outcome{Value: tool.NewDict("kind", "file", "size", int64(len(content)), "modified", "2024-01-01T00:00:00Z")}, nil
 	case "fs.read_bytes":
 		size := int64(len(content))
-		start := min(e.Args.Int("offset", 0), size)
-		return tool.Outcome{Value: content[start : start+min(e.Args.Int("length", size), size-start)]}, nil
+		start := min(e.Args.Int("offset"), size)
+		return tool.Outcome{Value: content[start : start+min(e.Args.IntOr("length", size), size-start)]}, nil
 	}
 	return tool.Outcome{}, tool.Errorf(tool.Denied, "%s is not for tables", e.Func)
 }
@@ -173,7 +173,7 @@ func TestAgree(t *testing.T) {
 			columns := f.load(t, content)
 			got := f.result(t, f.name)
 			rows := len(columns[0].values)
-			f.compare(t, "the test", "the table", "rows", got.Int("rows", -1), int64(rows))
+			f.compare(t, "the test", "the table", "rows", got.IntOr("rows", -1), int64(rows))
 			types, _ := got.Get("types")
 			if n := types.(*tool.Dict).Len(); n != len(columns) {
 				t.Fatalf("%s has %d columns, want %d", f.name, n, len(columns))

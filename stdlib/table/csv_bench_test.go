@@ -40,8 +40,8 @@ func benchCSV(b *testing.B) (path string, g tool.Grant) {
 		if name == "fs.stat" {
 			return tool.Outcome{Value: tool.NewDict("kind", "file", "size", info.Size(), "modified", "")}, nil
 		}
-		part := make([]byte, args.Int("length", 0))
-		n, err := f.ReadAt(part, args.Int("offset", 0))
+		part := make([]byte, args.Int("length"))
+		n, err := f.ReadAt(part, args.Int("offset"))
 		if err == io.EOF {
 			err = nil
 		}

@@ -37,8 +37,8 @@ func csvGrant(b []byte) tool.Grant {
 		if name == "fs.stat" {
 			return tool.Outcome{Value: tool.NewDict("kind", "file", "size", int64(len(b)), "modified", "")}, nil
 		}
-		at := args.Int("offset", 0)
-		return tool.Outcome{Value: bytes.Clone(b[at : at+args.Int("length", int64(len(b)))])}, nil
+		at := args.Int("offset")
+		return tool.Outcome{Value: bytes.Clone(b[at : at+args.IntOr("length", int64(len(b)))])}, nil
 	}}
 }
 

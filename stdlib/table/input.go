@@ -37,7 +37,7 @@ func openFile(g tool.Grant, path string) (*input, error) {
 		return nil, err
 	}
 	d, _ := stat.(*tool.Dict)
-	in.size, in.modified = d.Int("size", 0), d.Text("modified")
+	in.size, in.modified = d.Int("size"), d.Text("modified")
 	switch isFile := d.Text("kind") != "dir"; {
 	case isFile && in.size > maxFile:
 		return nil, tool.Errorf(tool.Limit, "%s is larger than %d GB", path, maxFile>>30).
@@ -82,7 +82,7 @@ func (in *input) unchanged(g tool.Grant) error {
 	if err != nil {
 		return err
 	}
-	if d, _ := stat.(*tool.Dict); d.Int("size", 0) != in.size || d.Text("modified") != in.modified {
+	if d, _ := stat.(*tool.Dict); d.Int("size") != in.size || d.Text("modified") != in.modified {
 		return in.changed()
 	}
 	return nil

@@ -40,8 +40,8 @@ func TestFileIsLookedAt(t *testing.T) {
 			looks++
 			return tool.Outcome{Value: tool.NewDict("kind", "file", "size", int64(len(content)), "modified", modified)}, nil
 		}
-		at := args.Int("offset", 0)
-		return tool.Outcome{Value: bytes.Clone(content[at : at+args.Int("length", 0)])}, nil
+		at := args.Int("offset")
+		return tool.Outcome{Value: bytes.Clone(content[at : at+args.Int("length")])}, nil
 	}}
 	in, err := openFile(g, "a.csv")
 	if err != nil {

@@ -300,8 +300,8 @@ func fileGrant(content []byte) tool.Grant {
 		case "fs.stat":
 			return tool.Outcome{Value: tool.NewDict("kind", "file", "size", int64(len(content)), "modified", "then")}, nil
 		case "fs.read_bytes":
-			at := args.Int("offset", 0)
-			n := min(args.Int("length", int64(len(content))), int64(len(content))-at)
+			at := args.Int("offset")
+			n := min(args.IntOr("length", int64(len(content))), int64(len(content))-at)
 			return tool.Outcome{Value: content[at : at+n]}, nil
 		}
 		return tool.Outcome{}, tool.Errorf(tool.Denied, "no %s here", name)

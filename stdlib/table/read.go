@@ -238,7 +238,7 @@ func (c *call) readOptions() (*readOptions, error) {
 		format: strings.ToLower(c.args.Text("format")), delimiter: c.args.Text("delimiter"), quote: c.args.Text("quote"),
 		encoding: strings.ToLower(c.args.Text("encoding")), thousands: c.args.Text("thousands"), decimal: c.args.Text("decimal"),
 		percent: c.args.Bool("percent"), dates: c.names("dates"), fill: c.args.Bool("fill"),
-		skip: int(c.args.Int("skip", 0)), sheet: c.value("sheet"),
+		skip: int(c.args.Int("skip")), sheet: c.value("sheet"),
 	}
 	if o.format != "" {
 		if err := oneOf("format", o.format, formatNames); err != nil {

@@ -91,7 +91,7 @@ func shapeRows() []row {
 
 // count is an argument that says how many.
 func (c *call) count(name string) (int, error) {
-	n := c.args.Int(name, 0)
+	n := c.args.Int(name)
 	if n < 0 {
 		return 0, tool.Errorf(tool.Invalid, "argument '%s' must be >= 0 (got %d)", name, n)
 	}

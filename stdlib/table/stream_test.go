@@ -19,7 +19,7 @@ func madeFile(n int) tool.Grant {
 		switch {
 		case name == "fs.stat":
 			return tool.Outcome{Value: tool.NewDict("kind", "file", "size", int64(n)*partSize, "modified", "")}, nil
-		case args.Int("offset", 0) == 0:
+		case args.Int("offset") == 0:
 			return tool.Outcome{Value: first}, nil
 		}
 		return tool.Outcome{Value: next}, nil

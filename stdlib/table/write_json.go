@@ -19,7 +19,7 @@ func jsonWriteRows() []row {
 			Returns: "a text",
 		}, func(c *call) (tool.Value, error) {
 			const most = 16 // spaces
-			indent := c.args.Int("indent", 0)
+			indent := c.args.Int("indent")
 			if indent < 0 || indent > most {
 				return nil, tool.Errorf(tool.Invalid, "argument 'indent' should be from 0 to %d but got %d", most, indent)
 			}
