@@ -68,6 +68,7 @@ func askQuestion(ctx context.Context, s *step, q Question, why tool.LimitName) (
 	if identified.Asked.IsZero() {
 		identified.Asked = p.run.host.now().UTC()
 	}
+	asked.Asked = identified.Asked
 	put := &asking{tool: p.tool, call: p.shown()}
 	given, err := put.put(ctx, identified.Question, asker.Ask)
 	switch {

@@ -306,10 +306,10 @@ func (h *Host) Runs(ctx context.Context, f history.Filter) iter.Seq2[history.Run
 	}
 }
 
-// Waiting yields the open questions of the runs that have not ended, those of the
-// newest run first. The loop may call [Host.Answer] and [Host.Resume], also for
-// the question that it just got. A question stays open, and is yielded again by
-// the next Waiting, until the run has used an answer to it.
+// Waiting yields the questions that wait for an answer, of the runs that have not
+// ended, those of the newest run first. The loop may call [Host.Answer] and
+// [Host.Resume], also for the question that it just got. A question that has an
+// answer is not yielded again, though the answer can be corrected by its ID.
 //
 // Where the record of a run is damaged, Waiting yields the error with a question
 // that has no more than the Run, and continues with what can be read. It ends
@@ -323,11 +323,11 @@ func (h *Host) Waiting(ctx context.Context) iter.Seq2[Question, error] {
 		}
 		var open []string // all of them first: the loop may change what is listed
 		for r, err := range j.Runs(ctx, history.Filter{States: []history.State{history.Parked, history.Running}}) {
-			if err != nil {
-				yield(Question{}, err)
+			if err == nil {
+				open = append(open, r.ID)
+			} else if !yield(Question{}, err) || ctx.Err() != nil {
 				return
 			}
-			open = append(open, r.ID)
 		}
 		for _, id := range open {
 			asked, err := j.Questions(ctx, id)
@@ -345,7 +345,7 @@ func (h *Host) Waiting(ctx context.Context) iter.Seq2[Question, error] {
 					yield(Question{}, tool.AsError(context.Cause(ctx), tool.Canceled))
 					return
 				}
-				if !yield(q.Question, nil) {
+				if q.Answer == nil && !yield(q.Question, nil) {
 					return
 				}
 			}

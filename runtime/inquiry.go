@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/cassidy-run/cassidy/runtime/history"
 	"github.com/cassidy-run/cassidy/runtime/tool"
@@ -22,10 +23,11 @@ type inquiry struct {
 	takes   []tool.Capability
 	changes []tool.Change // where the call has run and its writes wait
 	why     string
-	diffed  bool   // the changes have their diffs
-	begun   bool   // it came up while its effect was being done
-	edits   int    // how often the arguments in an answer to it were wrong
-	how     string // why it was allowed, for the audit
+	diffed  bool      // the changes have their diffs
+	begun   bool      // it came up while its effect was being done
+	edits   int       // how often the arguments in an answer to it were wrong
+	put     time.Time // when somebody was asked; zero where nobody is there
+	how     string    // why it was allowed, for the audit
 }
 
 // maxRefusals is how often a call, with all that it calls, may be refused
@@ -54,7 +56,7 @@ func (q *inquiry) ask(ctx context.Context) (Answer, error) {
 	}
 	p.wall.pause()
 	defer p.wall.resume()
-	answer, err := q.put(ctx)
+	answer, err := q.consult(ctx)
 	switch {
 	case unanswered(err):
 		err = q.park(ctx, q.notApproved(""))
@@ -86,14 +88,15 @@ func (q *inquiry) taken(answer *Answer, err error, lasts *approvals) (Answer, er
 	return *answer, nil
 }
 
-// put asks the program's [Approver]. Whatever that does, only a yes is one.
-func (q *inquiry) put(ctx context.Context) (Answer, error) {
+// consult asks the program's [Approver]. Whatever that does, only a yes is one.
+func (q *inquiry) consult(ctx context.Context) (Answer, error) {
 	p := q.of
 	identified, err := p.run.record.Identify(q.recorded())
 	if err != nil {
 		return Answer{}, unrecorded(err)
 	}
 	live := identified.Question
+	q.put = live.Asked
 	live.Changes = q.changes
 	if live.Asked.IsZero() {
 		live.Asked = p.run.host.now().UTC()
@@ -216,7 +219,7 @@ func (q *inquiry) recorded() history.Asked {
 	if !q.diffed {
 		q.changes, q.diffed = withDiffs(q.changes), true
 	}
-	asked := Question{Kind: tool.QuestionApproval, Tool: t.Name, Why: q.why, Reasoning: q.call.Reasoning, Args: q.args(), Capabilities: q.takes, Changes: clipped(q.changes)}
+	asked := Question{Kind: tool.QuestionApproval, Tool: t.Name, Why: q.why, Reasoning: q.call.Reasoning, Args: q.args(), Asked: q.put, Capabilities: q.takes, Changes: clipped(q.changes)}
 	switch {
 	case q.changes != nil:
 	case q.effect != nil:

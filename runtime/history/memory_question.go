@@ -68,8 +68,9 @@ func (m *Memory) ask(ctx context.Context, q Asked, a *Answered) (Asked, error) {
 	}
 	err := m.add(ctx, addition{kind: questionAsked, place: q.Place}, r, func(e *Entry) {
 		plain, _ := tool.QuestionOf(q.content())
+		plain.Asked = q.Asked
 		q.Question, q.Answer, q.Spent = plain, a, false
-		q.identify(m.run.ID, len(e.Questions)+1, m.clock().now())
+		q.put(m.run.ID, len(e.Questions)+1, m.clock())
 		e.Questions = append(e.Questions, q)
 		if a != nil {
 			m.steps[q.Place.String()].note(questionAnswered, q.N)

@@ -34,6 +34,15 @@ type Answered struct {
 	At time.Time
 }
 
+// put sets what the question gets when it is recorded. One that was put to somebody
+// before keeps the time of that.
+func (q *Asked) put(run string, n int, c clock) {
+	if q.Asked.IsZero() {
+		q.Asked = c.now()
+	}
+	q.identify(run, n, q.Asked)
+}
+
 // identify sets what the question gets when it is recorded.
 func (q *Asked) identify(run string, n int, at time.Time) {
 	q.N, q.Asked = n, at
@@ -274,7 +283,7 @@ func (l *Log) isOpen(q *Asked) bool {
 func (l *Log) ask(ctx context.Context, q Asked, durable bool) (Asked, error) {
 	l.asking.Lock()
 	defer l.asking.Unlock()
-	q.identify(l.run.ID, l.next(q.Place), l.j.clock.now())
+	q.put(l.run.ID, l.next(q.Place), l.j.clock)
 	r := about(q.Place, l.j.store, l.j.clock)
 	r.question(&q)
 	return q, l.add(ctx, addition{kind: questionAsked, place: q.Place, durable: durable}, r)

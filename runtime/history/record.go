@@ -49,8 +49,8 @@ type Record interface {
 	// Identify returns a question with the ID, Run, Step and Asked that it has if
 	// it is recorded next at its step; only with the Step where nothing is kept.
 	Identify(q Asked) (Asked, error)
-	// Ask records a question and returns it with what Identify sets. It can be
-	// answered when Ask returns. One that an earlier process asked, and that is
+	// Ask records a question and returns it with what Identify sets; its Asked may be
+	// set before. It can be answered when Ask returns. One that an earlier process asked, and that is
 	// asked again unchanged, is the same.
 	Ask(ctx context.Context, q Asked) (Asked, error)
 	// Answered records a question together with its answer, which was given in

@@ -1,0 +1,112 @@
+//go:build !race
+
+package cassidy_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/cassidy-run/cassidy"
+	"github.com/cassidy-run/cassidy/runtime"
+	"github.com/cassidy-run/cassidy/runtime/tool"
+)
+
+// Approve as a server does: a call that nobody approves is parked, its question is
+// shown to somebody, and the answer, with other arguments, comes in by its ID, later
+// and in another process.
+func ExampleAnswer() {
+	dir, err := os.MkdirTemp("", "cassidy")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer os.RemoveAll(dir)
+	ctx, options := context.Background(), &cassidy.Options{Journal: filepath.Join(dir, "runs")}
+	id, err := request(ctx, dir, options)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	answer := cassidy.Answer{Yes: true, Args: tool.NewDict("filepath", "RELEASED", "content", "1.4.1"), By: "Ann"}
+	if err := decide(ctx, dir, options, id, answer); err != nil {
+		fmt.Println(err)
+	}
+	// Output:
+	// approval: write_file, to publish it
+	// may use [fs.read fs.write], because its author says that it is risky
+	// File written successfully: RELEASED (5 bytes)
+	// a used answer cannot be corrected: true
+}
+
+// request begins a call, and returns the ID of the question that it waits for.
+func request(ctx context.Context, dir string, o *cassidy.Options) (string, error) {
+	host, err := cassidy.Open(dir, o) // Options.Approver is nil: nobody is asked
+	if err != nil {
+		return "", err
+	}
+	defer host.Close()
+	call := tool.Call{Tool: "write_file", Args: tool.NewDict("filepath", "RELEASED", "content", "1.4"), Reasoning: "to publish it"}
+	_, err = host.Call(ctx, call, runtime.Durable("release"))
+	var parked *cassidy.ParkedError
+	if !errors.As(err, &parked) {
+		return "", err
+	}
+	return parked.Questions[0].ID, nil
+}
+
+// decide shows what waits, answers it, and continues the run.
+func decide(ctx context.Context, dir string, o *cassidy.Options, id string, answer cassidy.Answer) error {
+	host, err := cassidy.Open(dir, o)
+	if err != nil {
+		return err
+	}
+	defer host.Close()
+	for q, err := range host.Waiting(ctx) {
+		if err != nil {
+			return err
+		}
+		fmt.Printf("%s: %s, %s\n", q.Kind, q.Tool, q.Reasoning)
+		fmt.Printf("may use %v, because %s\n", q.Capabilities, q.Why)
+	}
+	if err := host.Answer(ctx, id, answer); err != nil {
+		return err
+	}
+	result, err := host.Resume(ctx, "release")
+	if err != nil {
+		return err
+	}
+	fmt.Println(result.Text())
+	err = host.Answer(ctx, id, cassidy.Answer{Why: "not today"})
+	fmt.Println("a used answer cannot be corrected:", errors.Is(err, cassidy.ErrConflict))
+	return nil
+}
+
+// Ask on a terminal: one question at a time.
+func ExampleSerial() {
+	dir, err := os.MkdirTemp("", "cassidy")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer os.RemoveAll(dir)
+	ask := cassidy.ApproverFunc(func(_ context.Context, q cassidy.Question) (cassidy.Answer, error) {
+		fmt.Println(q.Text)
+		return cassidy.Answer{Why: "not today"}, nil
+	})
+	host, err := cassidy.Open(dir, &cassidy.Options{Approver: cassidy.Serial(ask)})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer host.Close()
+	_, err = host.Call(context.Background(), tool.Call{Tool: "write_file", Args: tool.NewDict("filepath", "a", "content", "b")})
+	fmt.Println(err)
+	fmt.Println(errors.Is(err, cassidy.ErrDenied))
+	// Output:
+	// the tool 'write_file' needs approval: write_file(filepath="a", content="b", overwrite=false)
+	// the call of 'write_file' was not approved: not today
+	// true
+}
