@@ -1,6 +1,7 @@
 package cassidy_test
 
 import (
+	"context"
 	"errors"
 	"testing"
 
@@ -21,3 +22,15 @@ func TestErrorTargets(t *testing.T) {
 		}
 	}
 }
+
+// The shapes that programs are compiled against.
+var (
+	_ func(*cassidy.Host, cassidy.Tool, func(context.Context, struct{}) (int, error), ...cassidy.ToolOption) error = cassidy.AddTool[struct{}, int]
+
+	_ func(func(context.Context, struct{}, int) error) cassidy.ToolOption = cassidy.UndoFunc[struct{}, int]
+	_ func(func(context.Context) error) cassidy.ToolOption                = cassidy.AvailableFunc
+	_ func(cassidy.Value) (int, error)                                    = cassidy.Decode[int]
+	_ func(any) (cassidy.Value, error)                                    = cassidy.Encode
+	_ func(...any) *cassidy.Dict                                          = cassidy.NewDict
+	_ func(*cassidy.Host, string) error                                   = (*cassidy.Host).RemoveTool
+)

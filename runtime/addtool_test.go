@@ -297,6 +297,7 @@ func TestErrorsOfGoTools(t *testing.T) {
 		{"a target", func() (any, error) { return nil, fmt.Errorf("order 5: %w", tool.ErrNotFound) }, tool.NotFound, "order 5: not found"},
 		{"a panic", func() (any, error) { panic("oh") }, tool.Internal, "panicked: oh"},
 		{"a channel", func() (any, error) { return map[string]any{"c": make(chan int)}, nil }, tool.Internal, "the result of 't': c: a chan int"},
+		{"text that is not UTF-8", func() (any, error) { return tool.NewDict("a", "\xff"), nil }, tool.Internal, "a: text that is not UTF-8"},
 		{"a cycle", func() (any, error) { return loop, nil }, tool.Internal, "nested more than"},
 	} {
 		r := newRig(t, nil)
@@ -310,7 +311,7 @@ func TestErrorsOfGoTools(t *testing.T) {
 		}
 	}
 	r := newRig(t, nil)
-	add(r, func(context.Context, struct{}) (string, error) { return "fine", none })
+	add(r, func(context.Context, struct{}) (string, error) { return "fine", none }, runtime.AvailableFunc(func(context.Context) error { return none }))
 	if got, err := r.callAsModel(); err != nil || got.Value != "fine" {
 		t.Errorf("a nil *tool.Error: %v, %v, want success", got.Value, err)
 	}

@@ -204,15 +204,20 @@ func (g *goTool) define(t *tool.Tool) error {
 func (g *goTool) run(ctx context.Context, c tool.Call, _ tool.Effector) (tool.Outcome, error) {
 	start := time.Now()
 	v, err := g.call(ctx, c)
-	if e, ok := err.(*tool.Error); ok && e == nil {
-		err = nil // a nil *tool.Error makes an error that is not nil
-	}
-	if err == nil {
+	if err = withoutNil(err); err == nil {
 		if v, err = tool.FromGo(v); err != nil {
-			err = tool.Errorf(tool.Internal, "the result of '%s': %w", c.Tool, err)
+			err = tool.Errorf(tool.Internal, "the result of '%s': %w", c.Tool, err).WithHint("%s", tool.ErrorOf(err, tool.Invalid).Hint)
 		}
 	}
 	return tool.Outcome{Value: v, Usage: tool.Usage{Wall: time.Since(start)}}, err
+}
+
+// withoutNil returns nil for a nil *[tool.Error], which makes an error that is not nil.
+func withoutNil(err error) error {
+	if e, ok := err.(*tool.Error); ok && e == nil {
+		return nil
+	}
+	return err
 }
 
 func (g *goTool) call(ctx context.Context, c tool.Call) (tool.Value, error) {
@@ -225,7 +230,7 @@ func (g *goTool) call(ctx context.Context, c tool.Call) (tool.Value, error) {
 		result, _ := c.Args.Get(noteResult)
 		return nil, g.undo(ctx, args, result)
 	case c.Entry == availableEntry && g.available != nil:
-		if err := g.available(ctx); err != nil {
+		if err := withoutNil(g.available(ctx)); err != nil {
 			return nil, err
 		}
 		return true, nil
