@@ -85,8 +85,8 @@ type Options struct {
 	Private []netip.Prefix
 	// Roots are the authorities that https trusts. Nil means the system's.
 	Roots *x509.CertPool
-	// Modules are further effects for scripts; see [runtime.Options].Modules. With
-	// this one they can ask the program's model:
+	// Modules are further effects for scripts; see [runtime.Options].Modules. Each
+	// [Func] decides by its Risk whether it asks for approval. With this one they can ask the program's model:
 	//
 	//	agent.ModelModule(func(context.Context) (model.Model, error) { return m, nil })
 	Modules []tool.Module

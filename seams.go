@@ -18,6 +18,8 @@ type (
 	Func = tool.Func
 	// EffectKind is what may happen when a function is called; see [tool.EffectKind].
 	EffectKind = tool.EffectKind
+	// Risk says whether a function asks for approval; see [tool.Risk].
+	Risk = tool.Risk
 	// Effect is one request of a script to a function; see [tool.Effect].
 	Effect = tool.Effect
 	// Grant is what a function gets for one effect; see [tool.Grant].
@@ -43,6 +45,14 @@ const (
 	External   = tool.External   // acts beyond the project; at most once
 	Repeatable = tool.Repeatable // reaches beyond the project; can be repeated
 	Notice     = tool.Notice     // reports something to the user
+)
+
+// Whether a function asks for approval before it is used. By default Write and
+// External do, and the other kinds do not.
+const (
+	RiskDefault = tool.RiskDefault
+	RiskSafe    = tool.RiskSafe
+	RiskAsk     = tool.RiskAsk
 )
 
 // The verdicts of rules. Of the rules about a capability Deny wins over Ask, and

@@ -63,7 +63,7 @@ func testWrongArgumentsInAnAnswer(t *testing.T, on keeper) {
 	m := headless(t, on)
 	start := func() *process {
 		p := m.process(0, false)
-		p.add("send.star", star("send", "n: int", "return out.send('x%d' % n)", "needs = ['use:out']"), nil)
+		p.add("send.star", star("send", "n: int", "return out.send('x%d' % n)", "needs = ['use:out'], risky = True"), nil)
 		return p
 	}
 	call := tool.Call{Tool: "send", Args: tool.NewDict("n", 1)}

@@ -16,6 +16,31 @@ import (
 	"github.com/cassidy-run/cassidy/stdlib"
 )
 
+// TestClockOfAnyTime checks that a clock which shows what no record can hold damages
+// none.
+func TestClockOfAnyTime(t *testing.T) {
+	ctx := context.Background()
+	for _, at := range []time.Time{{}, time.Unix(0, 0), time.Unix(-1, 0), time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)} {
+		clock := func() time.Time { return at }
+		j := history.Open(journal.Memory(), &history.Options{Clock: clock})
+		r := newRig(t, func(o *runtime.Options) {
+			o.Clock, o.Journal = clock, func() (*history.Journal, error) { return j, nil }
+		})
+		r.script("", "time.sleep(3600)", "")
+		for range 2 {
+			if _, err := r.Call(ctx, tool.Call{Tool: "t"}, runtime.Durable("r")); tool.KindOf(err) != tool.Parked {
+				t.Errorf("at %v the call gave %v, want it parked", at, err)
+			}
+		}
+		if run, err := j.Run(ctx, "r"); err != nil || run.Damage != nil {
+			t.Errorf("at %v the run is %+v, %v", at, run, err)
+		}
+		if err := j.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 // TestClock checks that a run sleeps by the clock of its host, and that its records
 // and events have the times of that clock.
 func TestClock(t *testing.T) {

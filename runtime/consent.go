@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 
+	"github.com/cassidy-run/cassidy/runtime/history"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 )
 
@@ -14,6 +15,10 @@ type consent struct {
 	declined    error             // the refusal of its changes
 	settled     map[string]bool   // the paths whose changes were approved
 	reads       []tool.Capability // what the call may read, by somebody's approval
+
+	// Registered functions that ask do so when the call first uses them.
+	approved  bool            // somebody approved or made the call, with all that it needs
+	functions map[string]bool // those that were approved for the rest of the call, by functionKey
 }
 
 // maxEdits is how often wrong arguments in an answer may be corrected.
@@ -22,6 +27,8 @@ const maxEdits = 3
 // approve asks about a call that needs it, or notes that its changes do. A
 // person who named the tool and typed its arguments has approved that call.
 func (p *pass) approve(ctx context.Context) error {
+	byPerson := p.call.Caller == tool.ByPerson && p.above == nil
+	p.consent.approved = byPerson
 	verdict, rule := p.rights().judgeCall()
 	open, by := p.run.unallowed(p.tool)
 	risky := p.tool.Risky
@@ -29,13 +36,13 @@ func (p *pass) approve(ctx context.Context) error {
 	switch {
 	case verdict == tool.Ask:
 		d.why = "a rule asks: " + ruleText(rule)
-	case !risky && len(open) == 0:
+	case !risky && (len(open) == 0 || p.tool.Location != tool.Embedded && onlyRegistered(open)):
 		if by != nil {
 			d.why = "a rule allows it: " + ruleText(by)
 			p.allowed(d)
 		}
 		return nil
-	case p.call.Caller == tool.ByPerson && p.above == nil:
+	case byPerson:
 		d.why = "a person made the call"
 		p.allowed(d)
 		return nil
@@ -51,6 +58,7 @@ func (p *pass) approve(ctx context.Context) error {
 	if err != nil {
 		return p.refused(d, err)
 	}
+	p.consent.approved = true
 	d.why = how
 	p.allowed(d)
 	return nil
@@ -114,10 +122,16 @@ func (p *pass) shown() tool.Call {
 	return c
 }
 
-// askFor asks whether the effect may take what a rule wants asked each time.
+// askFor asks whether the effect may take what a rule wants asked each time, or
+// what its function asks about, where r is nil.
 func (s *step) askFor(ctx context.Context, takes []tool.Capability, r *tool.Rule) error {
 	p, e := s.of, s.effect
-	q := &inquiry{of: p, at: e.Place, effect: &e, takes: takes, why: "a rule asks: " + ruleText(r), call: p.shown(), begun: s.begun}
+	q := &inquiry{of: p, at: e.Place, effect: &e, takes: takes, allowable: r == nil, call: p.shown(), begun: s.begun}
+	if q.allowable {
+		q.why = "the function " + e.Func + " asks before it is used"
+	} else {
+		q.why = "a rule asks: " + ruleText(r)
+	}
 	if _, err := q.ask(ctx); err != nil {
 		return err
 	}
@@ -127,11 +141,64 @@ func (s *step) askFor(ctx context.Context, takes []tool.Capability, r *tool.Rule
 		}
 	}
 	s.approved = append(s.approved, takes...)
+	if s.fn.Asks() {
+		p.consent.approveFunction(s)
+	}
 	if s.fn.Kind == tool.Read { // a large file is read part by part: it is one thing to approve
 		p.consent.reads = append(p.consent.reads, takes...)
 	}
 	p.allowed(decision{what: e.Func, place: e.Place, takes: takes, why: q.how})
 	return nil
+}
+
+// registered is the capability of the functions that a program registers. Whether
+// such a function asks is decided by the function, when it is used: see
+// [tool.Func.Asks].
+const registered = "use"
+
+// onlyRegistered reports whether capabilities are all of registered functions, which
+// ask themselves. Those that a handler in Go calls pass no gate and cannot.
+func onlyRegistered(list []tool.Capability) bool {
+	return !slices.ContainsFunc(list, func(c tool.Capability) bool { return c.Name != registered })
+}
+
+// asksFirst reports whether the effect is one of a function that asks, which nobody
+// has approved for this call. unruled are the capabilities that it takes and no rule
+// allows.
+func asksFirst(s *step, unruled []tool.Capability) bool {
+	p, f := s.of, s.fn
+	if p.program != nil || p.consent.approved || !f.Asks() || p.consent.functions[functionKey(s)] {
+		return false
+	}
+	if slices.ContainsFunc(unruled, func(c tool.Capability) bool { return c.Name == registered }) {
+		return true
+	}
+	return f.Risk == tool.RiskAsk && (len(unruled) > 0 || len(s.takes) == 0)
+}
+
+// functionKey names a function with what it takes. A yes to it holds for the rest of
+// the call.
+func functionKey(s *step) string { return s.effect.Func + " " + capabilityList(s.takes) }
+
+// approveFunction notes that the function of an effect was approved.
+func (c *consent) approveFunction(s *step) {
+	if c.functions == nil {
+		c.functions = map[string]bool{}
+	}
+	c.functions[functionKey(s)] = true
+}
+
+// recall notes an approval that the record has of the function of an effect
+// that was done in an earlier process.
+func (c *consent) recall(s *step, asked []history.Asked) {
+	for i := range asked {
+		q := &asked[i]
+		if q.Kind == tool.QuestionApproval && q.Answer != nil && q.Answer.Yes && q.Func == s.effect.Func && s.fn.Asks() {
+			s.takes, _ = targets(s.fn, s.effect)
+			c.approveFunction(s)
+			return
+		}
+	}
 }
 
 // settle notes that what the call makes of a path has been approved.

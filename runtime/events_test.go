@@ -53,7 +53,7 @@ return got`
 // mixedTools are the tools of the mixed run.
 func (p *process) mixedTools() {
 	p.tools()
-	p.add("refused.star", star("refused", "", "out.send('never')", "needs = ['use:out']"), nil)
+	p.add("refused.star", star("refused", "", "out.send('never')", "needs = ['use:out'], risky = True"), nil)
 	p.add("forbidden.star", star("forbidden", "", "return 1", ""), nil)
 	p.add("failing.star", star("failing", "", "fs.write('lost', 'x')\nfail('as it should')", "needs = ['fs.write']"), nil)
 	p.add("untrusted.star", star("untrusted", "", "return 1", ""), func(t *tool.Tool) { t.State = tool.Untrusted })
@@ -61,11 +61,11 @@ func (p *process) mixedTools() {
 	p.add("escapes.star", star("escapes", "", "return fs.read('../x')", "needs = ['fs.read']"), nil)
 	p.add("changes.star", star("changes", "", "fs.write('refused.txt', 'x')\nfs.write('refused2.txt', 'x')", "needs = ['fs.read', 'fs.write']"), nil)
 	p.add("free.star", star("free", "text: str", "fs.write('free/a.txt', text)\nreturn fs.exists('free/a.txt')", "needs = ['fs.read', 'fs.write']"), nil)
-	p.add("edited.star", star("edited", "path: str", "return path", "needs = ['use:out']"), nil)
-	p.add("always.star", star("always", "n: int", "return out.send('always %d' % n)", "needs = ['use:out']"), func(t *tool.Tool) { t.Hash = "h" })
+	p.add("edited.star", star("edited", "path: str", "return path", "needs = ['use:out'], risky = True"), nil)
+	p.add("always.star", star("always", "n: int", "return out.send('always %d' % n)", "needs = ['use:out'], risky = True"), func(t *tool.Tool) { t.Hash = "h" })
 	p.add("asks.star", star("asks", "", "a = fs.read('asked/a')\nb = attempt(fs.read, 'asked/b')\nreturn [a, b['error']]", "needs = ['fs.read']"), nil)
 	p.add("chatty.star", star("chatty", "", "for i in range(210): log('line %d' % i)\nemit('chunk')", ""), nil)
-	p.add("panics.star", star("panics", "", "return out.panic()", "needs = ['use:out']"), nil)
+	p.add("panics.star", star("panics", "", "return out.panic()", "needs = ['use:out'], risky = True"), nil)
 	p.goTool("handler", func(ctx context.Context) (tool.Value, error) {
 		r, err := p.Call(ctx, tool.Call{Tool: "note", Args: tool.NewDict("text", "from Go")})
 		return r.Value, err

@@ -13,11 +13,14 @@ func (s *step) grant(ctx context.Context) error {
 		err := tool.Errorf(tool.Denied, "there is no effect %s", s.effect.Func)
 		return s.of.refused(decision{what: s.effect.Func, place: s.effect.Place}, err)
 	}
-	if s.fn.Target == nil {
+	if s.fn.Target == nil && s.fn.Risk != tool.RiskAsk {
 		return nil
 	}
 	var err error
-	if s.takes, err = targets(s.fn, s.effect); err == nil {
+	if s.fn.Target != nil {
+		s.takes, err = targets(s.fn, s.effect)
+	}
+	if err == nil {
 		err = s.permit(ctx)
 	}
 	if err != nil {
@@ -33,10 +36,10 @@ func targets(f *tool.Func, e tool.Effect) (takes []tool.Capability, err error) {
 }
 
 // permit says whether the effect may take what it takes. A rule that asks is
-// asked for all of it in one question.
+// asked for all of it in one question, and so is a function that asks.
 func (s *step) permit(ctx context.Context) error {
 	p, may := s.of, s.rights()
-	var asked []tool.Capability
+	var asked, unruled []tool.Capability
 	var asks, allows *tool.Rule
 	for _, c := range s.takes {
 		if err := may.within(c); err != nil {
@@ -58,6 +61,8 @@ func (s *step) permit(ctx context.Context) error {
 			if c.Acts() {
 				allows = r
 			}
+		default:
+			unruled = append(unruled, c)
 		}
 	}
 	if asks != nil {
@@ -65,6 +70,12 @@ func (s *step) permit(ctx context.Context) error {
 			return tool.Errorf(tool.Denied, "a rule asks, and nobody is asked while a tool is looked at: %s", ruleText(asks))
 		}
 		return s.askFor(ctx, asked, asks)
+	}
+	if asksFirst(s, unruled) {
+		if p.consent.probe {
+			return tool.Errorf(tool.Denied, "%s asks, and nobody is asked while a tool is looked at", s.effect.Func)
+		}
+		return s.askFor(ctx, s.takes, nil)
 	}
 	if allows != nil {
 		p.allowed(decision{what: s.effect.Func, place: s.effect.Place, takes: s.takes, why: "a rule allows it: " + ruleText(allows)})

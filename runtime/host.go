@@ -37,7 +37,9 @@ type Options struct {
 	Builtin sandbox.Sandbox
 	// Modules are the effects that scripts may ask for. What a program lends
 	// beside the usual takes capabilities named use, as in use:stock/read; a
-	// tool needs to declare them. The rows of [Modules] are the host's own and
+	// tool needs to declare them. Such a function asks when it is used, if its Risk
+	// or its kind says so: the tool is not asked about before it runs, unless it is
+	// risky or needs more that acts. The rows of [Modules] are the host's own and
 	// are not given here.
 	Modules []tool.Module
 	// Source is where the scripts come from. [Host.Swap] replaces it.

@@ -28,6 +28,9 @@ type inquiry struct {
 	edits   int       // how often the arguments in an answer to it were wrong
 	put     time.Time // when somebody was asked; zero where nobody is there
 	how     string    // why it was allowed, for the audit
+	// allowable says that a rule which allows what the question is about would
+	// answer it.
+	allowable bool
 }
 
 // maxRefusals is how often a call, with all that it calls, may be refused
@@ -248,7 +251,11 @@ func (q *inquiry) park(ctx context.Context, otherwise error) error {
 func (q *inquiry) needs() string {
 	switch {
 	case q.effect != nil:
-		return "the tool '" + q.of.tool.Name + "' needs approval for " + q.effect.Func + " (" + capabilityList(q.takes) + ")"
+		text := "the tool '" + q.of.tool.Name + "' needs approval for " + q.effect.Func
+		if len(q.takes) > 0 {
+			text += " (" + capabilityList(q.takes) + ")"
+		}
+		return text
 	case q.changes != nil:
 		return "the tool '" + q.of.tool.Name + "' needs approval to change " + pathList(q.changes)
 	}
@@ -275,6 +282,8 @@ func (q *inquiry) nobody() error {
 	err := tool.Errorf(tool.Denied, "%s, and there is nobody to give it: %s", q.needs(), q.why)
 	open, _ := q.of.run.unallowed(q.of.tool)
 	switch {
+	case q.allowable && len(q.takes) > 0:
+		open = q.takes
 	case q.effect != nil || q.of.tool.Risky || len(open) == 0:
 		return err.WithHint("run it where somebody can be asked; a program sets Options.Approver")
 	case q.changes != nil:

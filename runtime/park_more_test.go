@@ -138,7 +138,7 @@ func testSeveralThingsToWaitFor(t *testing.T, on keeper) {
 	for i, answer := range []struct {
 		at   tool.Place
 		said tool.Value
-	}{{tool.Place{1, 4, 1}, "b"}, {tool.Place{1, 3}, true}, {tool.Place{1, 1, 1}, "a"}} {
+	}{{tool.Place{1, 4, 1}, "b"}, {tool.Place{1, 3, 1}, true}, {tool.Place{1, 1, 1}, "a"}} {
 		p := start()
 		for range p.j.Due(context.Background(), time.Now()) {
 			t.Error("the run is due before it has another answer")

@@ -54,6 +54,7 @@ func (s *step) recall(ctx context.Context) (out tool.Outcome, done bool, err err
 // were done now: who follows what a call reads needs them.
 func (s *step) answer(ctx context.Context, entry *history.Entry) (tool.Outcome, error) {
 	p, kind := s.of, s.fn.Kind
+	p.consent.recall(s, entry.Questions)
 	switch {
 	case !p.run.record.Live():
 		if kind != tool.Read && kind != tool.Write { // before which something may have been committed

@@ -259,12 +259,18 @@ func damaged(id, part string, err error) error {
 // A clock returns the time. Nil means time.Now.
 type clock func() time.Time
 
-// now is the time as a store keeps it.
+// now is the time as a store keeps it: what is not from after 1970 to 2262, as it may
+// be of a clock in a test, is the nearest time that is.
 func (c clock) now() time.Time {
 	if c == nil {
 		return now()
 	}
-	return journal.Time(c())
+	first := time.UnixMicro(1) // 0 means no time
+	t := c()
+	if t.Before(first) {
+		t = first
+	}
+	return wakeTime(t)
 }
 
 func now() time.Time { return journal.Time(time.Now()) }

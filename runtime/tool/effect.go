@@ -85,6 +85,13 @@ type Func struct {
 	// Target gives the capabilities that a call with these arguments takes.
 	// Nil means none.
 	Target func(args *Dict) ([]Capability, error)
+	// Risk says whether the function asks for approval before it is carried out; see
+	// [Func.Asks]. It decides for a function whose Target gives use capabilities.
+	// RiskAsk holds for any other too, which is granted by its needs otherwise. A
+	// yes holds for the function, with the same capabilities, for the rest of the
+	// call of the tool. Nobody is asked where a person made the call, where all of it
+	// was approved, or where a rule allows what it takes.
+	Risk Risk
 	// Do carries it out. The arguments are complete and of the right types.
 	Do func(ctx context.Context, e Effect, g Grant) (Outcome, error)
 	// Rest is the name under which named arguments that are no parameter's
@@ -111,6 +118,21 @@ type Func struct {
 	// of a run, with the context that Do would get: it brings what Do keeps beside
 	// the outcome to where it was. Nil where Do keeps nothing.
 	Again func(ctx context.Context, e Effect, out Outcome, failure error) error
+}
+
+// A Risk says whether a function asks for approval before it is carried out.
+type Risk uint8
+
+const (
+	RiskDefault Risk = iota // as its EffectKind: Write and External ask
+	RiskSafe                // it does not ask
+	RiskAsk                 // it asks
+)
+
+// Asks reports whether the function asks: what its Risk says, and by default
+// whether its kind is Write or External.
+func (f *Func) Asks() bool {
+	return f.Risk == RiskAsk || f.Risk == RiskDefault && (f.Kind == Write || f.Kind == External)
 }
 
 // An EffectKind is what may happen when a function is called. It decides what a
@@ -146,15 +168,19 @@ func (k EffectKind) String() string {
 }
 
 // CheckKinds returns an error of kind Invalid if a row of the module, or of its
-// objects, has no valid Kind. The rows of objects must be Pure, since they run
+// objects, has no valid Kind or Risk. A Pure row cannot ask, as no gate sees it. The rows of objects must be Pure, since they run
 // in the script's own process.
 func (m *Module) CheckKinds() error {
 	for i := range m.Funcs {
-		if f := &m.Funcs[i]; !f.Kind.Valid() {
-			name := f.Name
-			if m.Name != "" {
-				name = m.Name + "." + name
-			}
+		f, name := &m.Funcs[i], m.Funcs[i].Name
+		if m.Name != "" {
+			name = m.Name + "." + name
+		}
+		if f.Risk > RiskAsk || f.Risk == RiskAsk && f.Kind == Pure {
+			return Errorf(Invalid, "the function %s has a Risk that it cannot have", name).
+				WithHint("set its Risk to tool.RiskSafe or, if its Kind is not Pure, to tool.RiskAsk")
+		}
+		if !f.Kind.Valid() {
 			return Errorf(Invalid, "the function %s has no valid Kind", name).
 				WithHint("set its Kind to one of tool.Pure, tool.Recorded, tool.Read, tool.Write, tool.External, tool.Repeatable and tool.Notice")
 		}

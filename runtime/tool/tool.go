@@ -243,9 +243,10 @@ func (t *Tool) Summary() string {
 	return strings.TrimSpace(line)
 }
 
-// NeedsApproval reports whether a call must be approved in safe mode: the
-// author says so, or what the tool needs can write, run or send. An author
-// can raise this, never lower it.
+// NeedsApproval reports whether a call may ask for approval: the author says so, or
+// what the tool needs can write, run or send. An author can raise this, never lower
+// it. A tool that needs only functions of the program, as in use:stock/*, asks when
+// it uses one that asks; see [Func.Asks].
 func (t *Tool) NeedsApproval() bool {
 	if t.Risky {
 		return true
