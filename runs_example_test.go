@@ -127,7 +127,7 @@ def main(version):
 
 	p := program
 	p.ID = "release-1"
-	if _, err := host.RunProgram(ctx, &p); tool.KindOf(err) != tool.Parked { // Options.Ask is nil
+	if _, err := host.RunProgram(ctx, &p); tool.KindOf(err) != tool.Parked { // Options.Asker is nil
 		return err
 	}
 	question := p.ID + ":1:1" // the first question at step 1

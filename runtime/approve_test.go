@@ -343,7 +343,7 @@ end }`, nil)
 	}
 }
 
-// TestAQuestionInAQuestion checks that an Approve that makes a call which asks
+// TestAQuestionInAQuestion checks that an Approver that makes a call which asks
 // again is told so, and does not wait for itself.
 func TestAQuestionInAQuestion(t *testing.T) {
 	var r *rig

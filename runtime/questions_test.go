@@ -333,7 +333,9 @@ func TestWhoCannotAnswer(t *testing.T) {
 		{"unanswered", gives(runtime.Answer{Yes: true}, tool.ErrUnanswered), tool.ErrDenied, tool.ErrParked, ""},
 		{"unanswered, wrapped", gives(runtime.Answer{}, tool.Errorf(tool.Unanswered, "lunch")), tool.ErrDenied, tool.ErrParked, ""},
 		{"an error", gives(runtime.Answer{Yes: true, Value: "x"}, errors.New("the pager is broken")), tool.ErrDenied, tool.ErrDenied, "the pager is broken"},
-		{"a panic", func(context.Context, runtime.Question) (runtime.Answer, error) { return runtime.Answer{Yes: *p == 1}, nil }, tool.ErrFailed, tool.ErrFailed, "panicked"},
+		{"a panic", func(context.Context, runtime.Question) (runtime.Answer, error) {
+			return runtime.Answer{Yes: *p == 1}, nil
+		}, tool.ErrFailed, tool.ErrFailed, "panicked"},
 		{"another type", gives(runtime.Answer{Value: 1.5}, nil), tool.ErrFailed, tool.ErrFailed, "expects"},
 	} {
 		for kind, body := range map[string]string{"approve": "return fs.read('secret')", "ask": "return human.ask('which?')", "confirm": "return human.confirm('sure?')"} {
@@ -363,9 +365,9 @@ func TestWhoCannotAnswer(t *testing.T) {
 func TestAnApproverThatIgnoresItsContext(t *testing.T) {
 	for kind, body := range map[string]string{"approve": "return fs.read('secret')", "ask": "return human.ask('which?')"} {
 		synctest.Test(t, func(t *testing.T) {
-			var expires time.Time
+			asked := make(chan runtime.Question, 1)
 			who := func(_ context.Context, q runtime.Question) (runtime.Answer, error) {
-				expires = q.Expires
+				asked <- q
 				time.Sleep(time.Hour)
 				return runtime.Answer{Yes: true, Value: "late"}, nil
 			}
@@ -382,7 +384,7 @@ func TestAnApproverThatIgnoresItsContext(t *testing.T) {
 			if took := time.Since(start); err == nil || took < time.Minute || took > time.Minute+time.Second {
 				t.Errorf("%s: %v after %v, want an error within a second after a minute", kind, err, took)
 			}
-			if !expires.Equal(start.Add(time.Minute)) {
+			if expires := (<-asked).Expires; !expires.Equal(start.Add(time.Minute)) {
 				t.Errorf("%s: the question expires at %v, want %v", kind, expires, start.Add(time.Minute))
 			}
 			time.Sleep(time.Hour) // the goroutine of who was asked ends

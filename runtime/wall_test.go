@@ -12,7 +12,7 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/tool"
 )
 
-// slow is an Approve that somebody takes an hour for.
+// slow is an approver that somebody takes an hour for.
 func slow(ctx context.Context, _ runtime.Question) (runtime.Answer, error) {
 	select {
 	case <-time.After(time.Hour):

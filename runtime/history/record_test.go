@@ -1,6 +1,7 @@
 package history
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -355,6 +356,63 @@ func TestRecordedQuestions(t *testing.T) {
 		check(t, r.End(ctx, "", tool.Outcome{}, nil))
 		fails(t, "an answer to a run that has ended", i.send(at, 4, tool.Answer{}), tool.Conflict, "used")
 		fails(t, "an answer to what a run that has ended never asked", i.send(at, 5, tool.Answer{}), tool.NotFound, "")
+	})
+}
+
+// TestRecordedFields checks that a question is read back with all of its fields, and
+// has the identity that it was promised.
+func TestRecordedFields(t *testing.T) {
+	eachRecord(t, func(t *testing.T, i implementation) {
+		ctx, r, at := context.Background(), i.begin(), place("3.1")
+		long := bytes.Repeat([]byte("x"), 2*inlineMost) // beside the record
+		q := Asked{Place: at, Data: tool.NewDict("subject", "call"), Question: tool.Question{
+			ID: "no", Run: "no", Step: "no", Tool: "t", Func: "f", Text: "may\xff it?", Why: "w", Reasoning: "because", Kind: tool.QuestionApproval,
+			Args: tool.NewDict("n", 1, "b", []byte{0xff}, "t", tool.Tuple{"a"}), Capabilities: []tool.Capability{{Name: "http", Target: "a.example:80"}, {Name: "odd", Target: "\x01:x"}},
+			Changes: []tool.Change{{Path: "a", Before: tool.FileState{Exists: true, Mode: 0o600, Hash: "h"}, After: tool.FileState{Exists: true, Data: long, Hash: tool.HashBytes(long)}, Diff: "+x\n"},
+				{Path: "d", After: tool.FileState{Exists: true, Dir: true}}},
+			Expires: time.Date(2030, 1, 2, 3, 4, 5, 6, time.UTC),
+		}}
+		promised, err := r.Identify(q)
+		check(t, err)
+		if promised.ID != "r:3.1:1" || promised.Run != "r" || promised.Step != "3.1" || promised.N != 1 || promised.Asked.IsZero() {
+			t.Errorf("the question will be %+v", promised)
+		}
+		q.Asked = promised.Asked
+		recorded, err := r.Ask(ctx, q)
+		check(t, err)
+		want := q.Question
+		want.ID, want.Run, want.Step, want.Text = "r:3.1:1", "r", "3.1", "may\ufffd it?"
+		same := func(what string, got Asked) {
+			t.Helper()
+			if !tool.Equal(got.Dict(), want.Dict()) || !got.Asked.Equal(want.Asked) || got.N != 1 || !slices.Equal(got.Place, at) {
+				t.Errorf("%s it is %+.400v, want %+.400v", what, got.Question, want)
+			}
+		}
+		same("returned", recorded)
+		open := openOf(t, r)
+		if len(open) != 1 {
+			t.Fatalf("open are %+v", open)
+		}
+		same("open", open[0])
+		check(t, r.Close())
+
+		r = i.resume(r)
+		e, _, err := r.Recorded(at)
+		check(t, err)
+		same("recorded", e.Questions[0])
+		promised, err = r.Identify(q)
+		check(t, err)
+		same("promised again", promised)
+		check(t, r.Answered(ctx, q, tool.Answer{Yes: true})) // it is the one that is open
+		if promised, err = r.Identify(q); err != nil || promised.ID != "r:3.1:2" {
+			t.Errorf("the next one will be %+v, %v", promised, err)
+		}
+		r = i.resume(r)
+		e, _, err = r.Recorded(at)
+		check(t, err)
+		if len(e.Questions) != 1 || e.Questions[0].Answer == nil || !e.Questions[0].Answer.Yes {
+			t.Errorf("the step has %+v, want one question with its answer", e.Questions)
+		}
 	})
 }
 
