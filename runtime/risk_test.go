@@ -29,7 +29,7 @@ func shopFunc(done *[]string, name string, kind tool.EffectKind, risk tool.Risk)
 	}
 }
 
-// shopRig is a rig with a module of which some functions ask.
+// shopRig is a rig with a module, some of whose functions ask.
 func shopRig(t *testing.T, done *[]string, who *asker, change func(*runtime.Options)) *rig {
 	bare := tool.Func{Name: "bare", Kind: tool.Read, Risk: tool.RiskAsk, Do: func(context.Context, tool.Effect, tool.Grant) (tool.Outcome, error) {
 		*done = append(*done, "bare")

@@ -39,7 +39,7 @@ type httpNet struct {
 	connect func(ctx context.Context, network, address string, control func(network, address string) error) (net.Conn, error)
 	turns   httpTurns
 	base    *httpBase
-	wrapped http.RoundTripper // the program's, around base; nil where there is none
+	wrapped http.RoundTripper // the program's, around base; may be nil
 }
 
 func newHTTPNet(o *Options, secrets *secretBox) (*httpNet, error) {

@@ -13,7 +13,7 @@ import (
 )
 
 // TestLookupErrors checks what a script gets where the program's Env or Secrets
-// fails: an error that means "not set" is none.
+// fails: "not set" is not an error of the effect.
 func TestLookupErrors(t *testing.T) {
 	limited := tool.Errorf(tool.Limit, "too many")
 	limited.Limit = tool.LimitRate
@@ -88,7 +88,7 @@ func TestLookupHidesValues(t *testing.T) {
 	for _, row := range []string{"secret", "env.get"} {
 		_, err := d.call(row, "name", "TOKEN")
 		if e := tool.ErrorOf(err, tool.Failed); e == nil || strings.Contains(e.Error()+e.Hint, aToken) {
-			t.Errorf("%s: the error %v holds the value, or there is none", row, err)
+			t.Errorf("%s: the error %v holds the value, or is missing", row, err)
 		}
 	}
 }
