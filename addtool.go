@@ -71,9 +71,8 @@ func AvailableFunc(f func(ctx context.Context) error) ToolOption {
 }
 
 // Decode decodes a value, such as the result of a call, as a T. It follows
-// encoding/json, but for names, which are case-sensitive. An error is of kind Invalid
-// and names the path, as in "orders[2].count: expected an integer but got string". See
-// [tool.ToGo] for the rules.
+// encoding/json. An error is of kind Invalid and names the path, as in
+// "orders[2].count: expected an integer but got string". See [tool.ToGo] for the rules.
 func Decode[T any](v Value) (T, error) { return tool.ToGo[T](v) }
 
 // Encode encodes a Go value, such as a struct with json tags, as a [Value]. It follows

@@ -15,8 +15,9 @@ import (
 // ToGo decodes a value as a T. It reads what [FromGo] writes, and what scripts and
 // models write in its place:
 //
-//   - A struct is decoded from a [Dict] by the names of its json tags, which are
-//     case-sensitive. Unknown keys are ignored.
+//   - A struct is decoded from a [Dict] by the names of its json tags. A key that
+//     differs from a name in case alone is taken if there is no equal one. Unknown keys
+//     are ignored.
 //   - An integer type takes integers, and floats without a fraction, in its range. A
 //     float type takes any number, rounded.
 //   - A slice takes a list, a tuple or a set. An array takes one of its length.
@@ -361,7 +362,7 @@ func (d *goDecoder) structure(dst reflect.Value, v Value, depth int) error {
 	fields := d.structs.fields(dst.Type())
 	for k, x := range from.All() {
 		name, _ := k.(string)
-		f := fields.byName[name]
+		f := fields.named(name, from)
 		if f == nil {
 			continue
 		}
