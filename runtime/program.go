@@ -199,6 +199,8 @@ func runnerOf(box sandbox.Sandbox, s tool.Script) tool.Runner {
 // journal.
 func (h *Host) runOf(ctx context.Context, p *Program, c *tool.Call, above *pass) (*run, error) {
 	switch {
+	case above != nil && p.Resume:
+		return nil, tool.Errorf(tool.Invalid, "the run '%s' cannot be resumed by a call", p.ID).WithHint("use a context that is not the call's")
 	case above != nil && p.Record != nil:
 		return nil, tool.Errorf(tool.Invalid, "the program '%s' is part of another run, and has no record of its own", p.Name)
 	case above != nil:
@@ -208,7 +210,7 @@ func (h *Host) runOf(ctx context.Context, p *Program, c *tool.Call, above *pass)
 		return p.replay.run, nil
 	}
 	r := h.newRun(ctx, c.ID)
-	r.parks = p.Parks
+	r.parks, r.session = p.Parks, p.Session
 	err := r.open(ctx, p, c)
 	if err == nil && p.named != nil {
 		p.named(r.id)

@@ -304,6 +304,9 @@ func killWhenReady(t *testing.T, n int, args string) {
 	}
 }
 
+// givenUp reports whether the turn of a session is not resumed but cancelled.
+func givenUp(i int) bool { return i%situations == streaming && i%3 == 0 }
+
 // continueSession checks a session after its process was killed.
 func continueSession(t *testing.T, h *runtime.Host, a *agent.Agent, i int) {
 	name, ctx := sessionName(i), t.Context()
@@ -318,6 +321,10 @@ func continueSession(t *testing.T, h *runtime.Host, a *agent.Agent, i int) {
 	}
 	switch open := s.Waiting(); {
 	case open == "":
+	case givenUp(i):
+		if err := h.Cancel(ctx, open); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
 	case i%2 == 0: // by the session
 		if r, err := s.Resume(ctx); err != nil || r.Text != want {
 			t.Errorf("%s: the resumed turn gave %q, %v, want %q", name, r.Text, err, want)
@@ -336,6 +343,9 @@ func continueSession(t *testing.T, h *runtime.Host, a *agent.Agent, i int) {
 		parked:    {" hello", "hello ", " write", "", "", "written ", " bye", "bye "},
 		cancelled: {" hello", "hello ", " bye", "bye "}, idle: {" hello", "hello ", " hello", "hello ", " bye", "bye "},
 	}[i%situations]
+	if givenUp(i) {
+		said = []string{" hello", "hello ", " bye", "bye "}
+	}
 	messages := s.Messages()
 	if len(messages) != len(said) {
 		t.Errorf("%s: the conversation has %d messages, want %d", name, len(messages), len(said))

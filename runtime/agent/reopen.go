@@ -112,8 +112,8 @@ func turnID(base string, turns int) string {
 // waits, was interrupted, lost its process, or is in progress elsewhere. It is
 // as of the last call of [Agent.Session], Send or Resume.
 func (s *Session) Waiting() string {
-	s.busy.Lock()
-	defer s.busy.Unlock()
+	s.seeing.Lock()
+	defer s.seeing.Unlock()
 	return s.waiting
 }
 
@@ -190,7 +190,10 @@ func (s *Session) refresh(ctx context.Context) error {
 	last, err := s.agent.host.LastTurn(ctx, s.id)
 	switch {
 	case tool.KindOf(err) == tool.NotFound:
-		s.stale, s.waiting = false, ""
+		s.stale = false
+		s.seeing.Lock()
+		defer s.seeing.Unlock()
+		s.waiting = ""
 		return nil
 	case err != nil:
 		return err
@@ -220,12 +223,11 @@ func (s *Session) load(ctx context.Context, runID string) error {
 	if err := fresh.adapt(&r); err != nil {
 		return err
 	}
-	s.state, s.runID = fresh.state, fresh.runID
-	s.last, s.waiting, s.reply, s.failure = fresh.last, fresh.waiting, fresh.reply, fresh.failure
+	s.state, s.last, s.reply, s.failure = fresh.state, fresh.last, fresh.reply, fresh.failure
 	s.stale, s.turn = false, nil
 	s.seeing.Lock()
 	defer s.seeing.Unlock()
-	s.files = fresh.files
+	s.runID, s.waiting, s.files = fresh.runID, fresh.waiting, fresh.files
 	return nil
 }
 

@@ -3,15 +3,22 @@ package agent_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/cassidy-run/cassidy/runtime"
 	"github.com/cassidy-run/cassidy/runtime/agent"
+	"github.com/cassidy-run/cassidy/runtime/history"
+	"github.com/cassidy-run/cassidy/runtime/journal"
+	"github.com/cassidy-run/cassidy/runtime/model"
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/sandbox"
+	"github.com/cassidy-run/cassidy/stdlib"
 )
 
 // reopened opens the session of the stage once more, from the store.
@@ -76,6 +83,68 @@ func TestASessionContinuesElsewhere(t *testing.T) {
 	}
 	if last, err := s.LastTurn(context.Background(), "run"); err != nil || last.ID != "run--4" {
 		t.Errorf("the last turn is %s, %v", last.ID, err)
+	}
+}
+
+// TestSessionsAtTheSameTime has many Sessions of one ID send messages until each was
+// heard, and loses none.
+func TestSessionsAtTheSameTime(t *testing.T) {
+	const n = 8
+	s := newStage(t, setting{store: true, options: agent.Options{Policy: "chat", Tools: []string{}}, replies: slices.Repeat(play{"yes"}, n)})
+	var all sync.WaitGroup
+	for i := range n {
+		session := s.reopened()
+		all.Go(func() {
+			for {
+				_, err := session.Send(context.Background(), fmt.Sprintf("I am number %d.", i))
+				if err == nil {
+					return
+				}
+				if tool.KindOf(err) != tool.Conflict {
+					t.Error(err)
+					return
+				}
+			}
+		})
+	}
+	all.Wait()
+	messages := s.reopened().Messages()
+	heard := map[string]bool{}
+	for i := 0; i < len(messages); i += 2 {
+		heard[messages[i].Text] = true
+	}
+	if len(messages) != 2*n || len(heard) != n {
+		t.Errorf("the conversation has %d messages, and was heard from %d", len(messages), len(heard))
+	}
+}
+
+// TestTenants checks that a session is its tenant's.
+func TestTenants(t *testing.T) {
+	store := journal.Memory()
+	records := history.Open(store, nil)
+	defer records.Close()
+	m := model.NewScript("counts", false, func(_ context.Context, messages tool.List, _ int) (tool.Value, error) {
+		return fmt.Sprintf("%d messages", len(messages)), nil
+	})
+	for i, c := range []struct{ tenant, want string }{{"ann", "1 messages"}, {"ben", "1 messages"}, {"ann", "3 messages"}, {"ben", "3 messages"}} {
+		h, err := runtime.New(&runtime.Options{
+			Sandbox: sandbox.NewInline(append(stdlib.Pure(), agent.Modules()...)...),
+			Journal: func() (*history.Journal, error) { return records.Tenant(c.tenant), nil },
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		a, err := agent.New(h, &agent.Options{Model: m, Policy: "chat", Tools: []string{}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, err := a.Session(t.Context(), "support")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r, err := s.Send(t.Context(), "hello"); err != nil || r.Text != c.want {
+			t.Errorf("turn %d, of %s, gave %q, %v, want %q", i+1, c.tenant, r.Text, err, c.want)
+		}
 	}
 }
 

@@ -18,18 +18,17 @@ import (
 // Where the host has a store, each turn is a recorded run: the conversation
 // survives the process, and [Agent.Session] reopens it.
 //
-// Its methods are safe for concurrent use, with one turn at a time: Send,
-// Resume, Compact and Offer fail with kind Busy while this Session has a turn in
-// progress, and Send and Resume with kind Conflict while another Session of the
-// same ID, or another process, has one.
+// It has one turn at a time: Send, Resume, Compact and Offer fail with kind Busy
+// while this Session has a turn in progress, and Send and Resume with kind
+// Conflict while another Session of the same ID, or another process, has one.
+// These methods, and ID, NextRun, Waiting and Files, are safe for concurrent use; the
+// others are not during a turn.
 type Session struct {
 	id     string
 	base   string // begins the IDs of its runs
-	runID  string // of the turn that is in progress, or comes next
 	stored bool   // its turns are recorded, and found by id
 
 	last    string // the run of the last turn that is in state
-	waiting string // the run of the turn that has not ended, or ""
 	stale   bool   // state is to be read from the store
 	reply   *Reply // of the last turn
 	failure error  // with which it ended
@@ -39,9 +38,12 @@ type Session struct {
 	turn  *turn
 	state
 
-	seeing  sync.Mutex
-	files   map[string]Seen // by path, what tools have read and written in calls that have ended
 	decided func(*Decision) // is called with what is read in replies; or nil
+
+	seeing  sync.Mutex      // held to write what follows, and to read it beside a turn
+	runID   string          // the run of the turn that is in progress, or comes next
+	waiting string          // the run of the turn that has not ended, or ""
+	files   map[string]Seen // by path, what tools have read and written in calls that have ended
 }
 
 // A state is what a turn leaves to the next one.
@@ -83,7 +85,11 @@ func (s *Session) ID() string { return s.id }
 
 // NextRun returns the ID of the run of the turn that is in progress, or comes
 // next.
-func (s *Session) NextRun() string { return s.runID }
+func (s *Session) NextRun() string {
+	s.seeing.Lock()
+	defer s.seeing.Unlock()
+	return s.runID
+}
 
 // prompt returns the prompt of the session, with its present tools.
 func (s *Session) prompt() *prompt {
@@ -207,6 +213,8 @@ func (t *turn) reason(v tool.Value, err error) string {
 // next names the turn that comes after one.
 func (s *Session) next() {
 	s.turns++
+	s.seeing.Lock()
+	defer s.seeing.Unlock()
 	s.runID = turnID(s.base, s.turns)
 }
 
