@@ -210,7 +210,7 @@ func (h *Host) runOf(ctx context.Context, p *Program, c *tool.Call, above *pass)
 		return p.replay.run, nil
 	}
 	r := h.newRun(ctx, c.ID)
-	r.parks, r.session = p.Parks, p.Session
+	r.parks = p.Parks
 	err := r.open(ctx, p, c)
 	if err == nil && p.named != nil {
 		p.named(r.id)

@@ -19,7 +19,6 @@ type run struct {
 	approver  Approver       // nil: nobody approves anything
 	approvals *approvals     // those that hold permanently
 	parks     bool           // what nobody answers parks it
-	session   string         // the ID of the session that it is a turn of, or ""
 	root      *pass          // of the root call or program, once that is admitted
 
 	effects atomic.Int32 // how many it has asked for, with all that it calls
@@ -49,7 +48,6 @@ func (r *run) open(ctx context.Context, p *Program, c *tool.Call) error {
 	run := record.Run()
 	c.ID = run.ID
 	if p.Resume {
-		r.session = run.Session
 		p.Script, c.Args = record.Script(), run.Args
 	}
 	return r.keep(ctx, record, p.Resume)

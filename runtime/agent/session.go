@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -70,12 +71,15 @@ func (a *Agent) newSession(id string) *Session {
 }
 
 // subSession returns the conversation of an agent that works for the turn of
-// another one. Its turn is a part of that one's run.
-func (a *Agent) subSession(runID string) *Session {
+// another one, or for nobody's. That turn is part of the run of above, and of its
+// session.
+func (a *Agent) subSession(above *turn) *Session {
 	s := a.newSession("")
 	s.stored = false
-	if runID != "" {
-		s.base, s.runID = runID, runID
+	if above != nil {
+		s.id = above.id
+		s.base = above.runID + "/" + agentID + strconv.Itoa(above.nextAgent())
+		s.runID = s.base
 	}
 	return s
 }

@@ -2,7 +2,6 @@ package agent
 
 import (
 	"context"
-	"strconv"
 	"strings"
 
 	"github.com/cassidy-run/cassidy/runtime"
@@ -74,13 +73,12 @@ func runFor(ctx context.Context, h *runtime.Host, o Options, args *tool.Dict) (t
 		return nil, err
 	}
 	sub.narrow(above, depth+1 > most)
-	id := ""
+	session := sub.subSession(above)
 	if above != nil {
-		id = above.runID + "/" + agentID + strconv.Itoa(above.nextAgent())
 		above.working.Add(1)
 		defer above.working.Add(-1)
 	}
-	r, err := sub.subSession(id).Send(ctx, args.Text("task"))
+	r, err := session.Send(ctx, args.Text("task"))
 	above.spent(r.Usage)
 	if err != nil {
 		return nil, err
