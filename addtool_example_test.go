@@ -4,10 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 
 	"github.com/cassidy-run/cassidy"
-	"github.com/cassidy-run/cassidy/runtime"
+	"github.com/cassidy-run/cassidy/runtime/journal"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 )
 
@@ -56,18 +55,17 @@ func ExampleAddTool() {
 
 // Undo what a recorded call did.
 func ExampleUndoFunc() {
-	dir, err := os.MkdirTemp("", "cassidy")
+	shared, err := cassidy.New(&cassidy.RuntimeOptions{Store: journal.Memory()})
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	defer os.RemoveAll(dir)
-	host, err := cassidy.Open(dir, &cassidy.Options{Journal: dir + "/journal"})
+	defer shared.Close()
+	host, err := shared.Open(cassidy.Source{}, nil)
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	defer host.Close()
 	type bookIn struct {
 		Guest string `json:"guest"`
 	}
@@ -90,7 +88,7 @@ func ExampleUndoFunc() {
 		return
 	}
 	ctx := context.Background()
-	if _, err := host.Call(ctx, cassidy.Call{Tool: "book", Args: cassidy.NewDict("guest", "Ada")}, runtime.Durable("booking-1")); err != nil {
+	if _, err := host.Call(ctx, cassidy.Call{Tool: "book", Args: cassidy.NewDict("guest", "Ada")}, cassidy.Durable("booking-1")); err != nil {
 		fmt.Println(err)
 		return
 	}

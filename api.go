@@ -2,6 +2,7 @@ package cassidy
 
 import (
 	"github.com/cassidy-run/cassidy/runtime"
+	"github.com/cassidy-run/cassidy/runtime/history"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 )
 
@@ -19,6 +20,13 @@ type (
 	Call = tool.Call
 	// Result is the answer to a call; see [tool.Result].
 	Result = tool.Result
+
+	// CallOption changes how one call is made; see [Durable].
+	CallOption = runtime.CallOption
+	// Run is what is recorded of a run; see [history.Run].
+	Run = history.Run
+	// RunFilter selects runs; see [history.Filter].
+	RunFilter = history.Filter
 
 	// Value is an argument or a result; see [tool.Value] for the types that it
 	// can have.
@@ -64,3 +72,9 @@ var (
 	ErrClosed      error = tool.ErrClosed
 	ErrUnanswered  error = tool.ErrUnanswered
 )
+
+// Durable records a call as the run runID; "" makes an ID up. What nobody answers
+// parks it, with a [ParkedError], and [runtime.Host.Resume] continues it, also in
+// another process. A call of the same ID again continues the same call or returns
+// its result; another call is ErrConflict, and a host without a store ErrInvalid.
+func Durable(runID string) CallOption { return runtime.Durable(runID) }

@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/cassidy-run/cassidy"
-	"github.com/cassidy-run/cassidy/internal/testworker"
+	"github.com/cassidy-run/cassidy/internal/testhost"
 	"github.com/cassidy-run/cassidy/runtime"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 )
@@ -20,7 +20,7 @@ func attacked(t *testing.T, file, source string) (dir string, h *runtime.Host) {
 	t.Helper()
 	dir = t.TempDir()
 	putFile(t, filepath.Join(dir, ".cassidy", "tools", file), source)
-	h, err := cassidy.Open(dir, &cassidy.Options{TrustProject: true, Approver: runtime.ApproveAll(), Worker: testworker.Exec()})
+	h, err := testhost.Open(t, testhost.On{}, dir, &cassidy.Options{TrustSource: true, Approver: runtime.ApproveAll()})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -68,7 +68,12 @@ func unescaped(text string) string {
 // TestAuditFile goes through a host, as a program would.
 func TestAuditFile(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "home", "state", "audit.jsonl")
-	h, err := Open(t.TempDir(), &Options{Audit: file, Worker: testworker.Exec()})
+	r, err := New(&RuntimeOptions{Workers: Workers{Program: testworker.Exec()}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	h, err := r.Open(Source{}, &Options{Dir: t.TempDir(), Audit: file})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -173,7 +178,13 @@ func TestAuditFails(t *testing.T) {
 	if err := os.Mkdir(file, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	h, err := Open(t.TempDir(), &Options{Audit: file, Worker: testworker.Exec()})
+	r, err := New(&RuntimeOptions{Workers: Workers{Program: testworker.Exec()}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	dir := t.TempDir()
+	h, err := r.Open(Dir(dir), &Options{Dir: dir, Audit: file})
 	if err != nil {
 		t.Fatal(err)
 	}

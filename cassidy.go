@@ -1,9 +1,9 @@
-// Package cassidy opens a host with the usual parts, for programs that embed
-// it.
+// Package cassidy runs tools for language models: scripts, each in a sandbox, and
+// functions of the program.
 //
-//	sandbox.Main(stdlib.Pure()...) // first in main: tools run in processes of their own, this program again
+//	sandbox.Main(stdlib.Pure()...) // first in main: scripts run in processes of their own, this program again
 //	…
-//	host, err := cassidy.Open(".", &cassidy.Options{TrustProject: true})
+//	host, err := cassidy.Open(".", &cassidy.Options{TrustSource: true})
 //	…
 //	defer host.Close()
 //	result, err := host.Call(ctx, cassidy.Call{
@@ -11,20 +11,25 @@
 //		Args: cassidy.NewDict("filepath", "README.md"),
 //	})
 //
-// [Open] finds the tools of a folder: files that end in .star, .lua or .md in
-// its .cassidy/tools. They may be a stranger's, so they can be listed but not
-// called before somebody has reviewed them: Options.TrustProject says that the
-// program has, Options.State where its user has with cassidy trust. Beside them
-// stand the built-in tools and those that the program registers itself with
-// [AddTool]. See package
-// [runtime] for what a host does with a call, and package tool for the words.
+// [Open] opens the project in a folder: its tools are the files that end in .star,
+// .lua or .md in .cassidy/tools. A server has one [Runtime] and in it a [Host] for
+// each of its tenants, see [New] and [Runtime.Open]; their scripts may also come
+// from a file system ([FS]) or from memory ([Scripts]).
+//
+// Scripts may be a stranger's, so they can be listed but not called before somebody
+// has reviewed them: Options.TrustSource says that the program has, Options.State
+// where its user has with cassidy trust. Beside them stand the built-in tools and
+// the functions that the program adds with [AddTool].
+//
+// The types and functions of this package are those that most programs need. Many
+// of them belong to other packages, which document them: [runtime] says what a host
+// does with a call, tool what a tool is, agent how a model calls tools.
 package cassidy
 
 import (
 	"context"
 	"crypto/x509"
 	"errors"
-	"fmt"
 	"io"
 	"io/fs"
 	"net/http"
@@ -37,6 +42,7 @@ import (
 	"time"
 
 	"github.com/cassidy-run/cassidy/runtime"
+	"github.com/cassidy-run/cassidy/runtime/agent"
 	"github.com/cassidy-run/cassidy/runtime/project"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/sandbox"
@@ -44,28 +50,36 @@ import (
 	"github.com/cassidy-run/cassidy/tools"
 )
 
-// Options are what a program may choose. The zero value offers the built-in
-// tools, lists those of the folder as untrusted, and has nothing of the user's:
-// no personal tools, no environment, no cache, nothing that he trusts.
+// Options are what a program may choose of one host. The zero value offers the
+// built-in tools, lists those of the source as untrusted, acts on no folder, and has
+// nothing of a user's: no personal tools, no environment, no cache, nothing that he
+// trusts.
 type Options struct {
+	// Tenant names whom the host works for. Workers, runs and questions are never
+	// shared between tenants, and an ID of another tenant's is ErrNotFound. Two hosts
+	// of one tenant share its runs. "" is a tenant too.
+	Tenant string
+	// Dir is the project that effects act on: scripts reach the files below it, where
+	// they are granted that. "" means none: fs and shell are refused.
+	Dir string
+	// WorkDir is where relative paths begin, a folder inside Dir. "" means Dir.
+	WorkDir string
+	// TrustSource says that the source is the program's own or was reviewed
+	// elsewhere: its tools, skills and notes are used without asking. Otherwise trust
+	// is looked up under State.
+	TrustSource bool
 	// Home is the user's folder, with tools/, skills/ and config.yaml. ""
 	// means none.
 	Home string
-	// Ceiling says how far above dir to look for the project that it belongs to:
-	// up to this folder, which is none itself, as the one in which the user
-	// lives. "" means that dir itself is the project.
-	Ceiling string
 	// Config is a file to read in place of the config.yaml in Home.
 	Config string
 	// Cache is a folder in which to remember what tools' files declare, so
-	// that the next Open reads only those that changed. "" means none.
+	// that the next Open reads only those that changed. "" means none. Of a file that
+	// is broken later, the last good version is kept if this host has read it.
 	Cache string
 	// State is the user's folder in which it is remembered what of a project he
 	// trusts. "" means that nothing is.
 	State string
-	// TrustProject says that the folder's tools, skills and notes are the
-	// program's own or were reviewed elsewhere: they are used without asking.
-	TrustProject bool
 	// Env returns the value of an environment variable, for scripts that declare
 	// that they need it. [ErrNotFound], or an error of that kind, means that it is
 	// not set; any other error is that of the effect. It is called concurrently. An
@@ -115,112 +129,149 @@ type Options struct {
 	// somebody allowed, or that was refused. It is kept at 10 MB, with the 10 MB
 	// before beside it. "" keeps none.
 	Audit string
-	// Journal is a folder in which durable runs are recorded: what was asked for,
-	// and what came of it. It is opened when it is first needed. "" records nothing.
-	Journal string
-	// Sandbox says where scripts run that are not cassidy's own. "" is what the
-	// user's config says, else [Process].
-	Sandbox Mode
-	// Worker is the program that workers are: one whose main begins with
-	// [sandbox.Main]. "" is this one.
-	Worker string
 	// NoBuiltins leaves out the built-in tools.
 	NoBuiltins bool
 }
 
-// Open opens a host over a folder. The project is dir itself, or with
-// Options.Ceiling the nearest folder at or above it that holds .cassidy; a script
-// can reach files below it, and relative paths begin at dir. A tool's file that is not right
-// is no error of Open: see [runtime.Host.Broken]. Options may be nil.
-//
-// Close the host when done.
-func Open(dir string, o *Options) (*runtime.Host, error) {
+// Open opens a host over the project folder dir, with a [Runtime] of its own that
+// is closed with the host: with the sandbox that the user's config asks for, and
+// without a store. Options.Dir is dir unless it is set. See [Runtime.Open]. Options
+// may be nil.
+func Open(dir string, o *Options) (*Host, error) {
 	var opts Options
 	if o != nil {
 		opts = *o
 	}
-	dir, err := filepath.Abs(dir)
-	if err != nil {
-		return nil, tool.Errorf(tool.Invalid, "open %s: %w", dir, err)
+	if opts.Dir == "" {
+		opts.Dir = dir
 	}
-	root, inProject := project.Find(dir, opts.Home, opts.Ceiling)
-	if !inProject {
-		root = dir
-	}
-	if err := noneOfOurs(opts.Modules); err != nil {
-		return nil, err
-	}
-	find := &project.Options{
-		Reader: readerID(), Builtin: tools.FS(), Home: opts.Home, Config: opts.Config, Cache: opts.Cache,
-		Trust: project.NewTrust(opts.State), TrustOnce: opts.TrustProject,
-	}
-	if opts.NoBuiltins {
-		find.Builtin = nil
-	}
-	lookIn := "" // where tools are looked for
-	if inProject {
-		lookIn = root
-	}
-	config, err := project.ReadConfig(lookIn, find)
+	config, err := project.ReadConfig("", &project.Options{Home: opts.Home, Config: opts.Config})
 	if err != nil {
 		return nil, err
 	}
-	world, err := openWorld(root, dir, &opts, &config)
+	mode, err := ParseMode(string(config.Sandbox.Mode))
 	if err != nil {
 		return nil, err
 	}
-	effects := append(world.Modules(), project.Modules(root, find)...)
-	effects = append(effects, opts.Modules...)
-	box, err := openBoxes(&opts, config.Sandbox, effects)
+	r, err := New(&RuntimeOptions{Sandbox: mode, AllowUnconfined: !config.Sandbox.Confines()})
 	if err != nil {
-		return nil, errors.Join(err, world.Close())
+		return nil, err
 	}
-	find.Describe, find.DescribeBuiltin, find.DescribeAll = box.strangers.Describe, box.ours.Describe, box.describeAll
+	h, err := r.open(Dir(dir), &opts, r.Close)
+	if err != nil {
+		return nil, errors.Join(err, r.Close())
+	}
+	return h, nil
+}
+
+// Open opens a host over a source. It starts no process: the files are described at
+// the first Tools, Call or Broken of the host. A broken file is listed by Broken, and
+// the rest is served. It fails with kind Invalid for options that cannot be, or whose
+// config asks for more than the runtime gives, and with kind Closed after Close.
+// Options may be nil.
+//
+// Close the host when done; [Runtime.Close] closes those that are left.
+func (r *Runtime) Open(src Source, o *Options) (*Host, error) {
+	var opts Options
+	if o != nil {
+		opts = *o
+	}
+	return r.open(src, &opts, func() error { return nil })
+}
+
+// open is Open; last is called when the host has been closed.
+func (r *Runtime) open(src Source, o *Options, last func() error) (h *Host, err error) {
+	if err := o.complete(); err != nil {
+		return nil, err
+	}
+	if err := r.take(nil); err != nil {
+		return nil, err
+	}
+	finder := newFinder(r, o)
+	config, err := project.ReadConfig(finder.root(src), finder.options(src))
+	if err == nil {
+		err = r.gives(config.Sandbox)
+	}
+	if err != nil {
+		return nil, err
+	}
+	world, err := r.openWorld(o, &config)
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if h == nil {
+			err = errors.Join(err, world.Close())
+		}
+	}()
+	effects := slices.Concat(world.Modules(), project.Modules(o.Dir, finder.options(src)), o.Modules)
+	modules := slices.Concat(stdlib.Pure(), effects, runtime.Modules(), agent.Modules())
+	inline := sandbox.NewInline(modules...)
+	box := sandbox.Sandbox(inline)
+	if r.pool != nil {
+		workers, err := r.pool.Open(o.Tenant, modules...)
+		if err != nil {
+			return nil, err
+		}
+		box, finder.opts.DescribeAll = workers, workers.DescribeAll
+	}
 	var background sync.WaitGroup
-	find.Background = background.Go
-	runs := &records{dir: opts.Journal}
-	host, err := runtime.New(&runtime.Options{
-		Sandbox: box.strangers, Builtin: box.ours, Modules: effects, WorkDir: dir,
-		Timeout: opts.Timeout, MaxTimeout: maxTimeout(&opts, &config), Limits: opts.Limits, MaxLimits: opts.MaxLimits.AtMost(config.Limits.Limits), Rules: rules(&opts, &config), Approver: opts.Approver, Asker: opts.Asker,
-		Audit: auditTo(opts.Audit), Presets: tools.Presets(), Journal: runs.opener(), Project: root,
-		Source: runtime.Dir(lookIn),
-		Discover: func(ctx context.Context, src runtime.Source) (runtime.Discovered, error) {
-			return discover(ctx, src, find)
-		},
+	finder.opts.Describe, finder.opts.DescribeBuiltin, finder.opts.Background = box.Describe, inline.Describe, background.Go
+	h, err = runtime.New(&runtime.Options{
+		Sandbox: box, Builtin: inline, Modules: effects, WorkDir: o.WorkDir, Project: o.Dir,
+		Timeout: o.Timeout, MaxTimeout: maxTimeout(o, &config), Limits: o.Limits, MaxLimits: o.MaxLimits.AtMost(config.Limits.Limits),
+		Rules: rules(o, &config), Approver: o.Approver, Asker: o.Asker, Clock: r.opts.Clock, Logger: r.opts.Logger, Audit: auditTo(o.Audit),
+		Presets: tools.Presets(), Reserved: finder.reserved(), Journal: r.runs(o.Tenant), Source: src, Discover: finder.discover,
 		Close: func() error {
 			background.Wait()
-			return errors.Join(runs.close(), box.close(), world.Close())
+			r.remove(h)
+			return errors.Join(world.Close(), last())
 		},
 	})
 	if err != nil {
-		return nil, errors.Join(err, runs.close(), box.close(), world.Close())
+		return nil, err
 	}
-	return host, nil
+	if err := r.take(h); err != nil {
+		return h, errors.Join(err, h.Close())
+	}
+	return h, nil
+}
+
+// complete makes the folders absolute, and says what cannot be.
+func (o *Options) complete() error {
+	if o.WorkDir == "" {
+		o.WorkDir = o.Dir
+	}
+	for _, dir := range []*string{&o.Dir, &o.WorkDir} {
+		if *dir == "" {
+			continue
+		}
+		abs, err := filepath.Abs(*dir)
+		if err != nil {
+			return tool.Errorf(tool.Invalid, "open %s: %w", *dir, err)
+		}
+		*dir = abs
+	}
+	if o.Dir == "" && o.WorkDir != "" {
+		return tool.Errorf(tool.Invalid, "Options.WorkDir is %s, and there is no Options.Dir", o.WorkDir)
+	}
+	return noneOfOurs(o.Modules)
 }
 
 // openWorld opens what the effects of scripts act on.
-func openWorld(root, dir string, o *Options, c *project.Config) (*stdlib.World, error) {
+func (r *Runtime) openWorld(o *Options, c *project.Config) (*stdlib.World, error) {
 	commands, err := commandRules(o, c)
 	if err != nil {
 		return nil, err
 	}
 	world, err := stdlib.Open(&stdlib.Options{
-		Root: root, WorkDir: dir, Protect: []string{o.Home, o.State, o.Cache, o.Config, o.Audit}, Env: o.Env, Launch: launcher(c.Sandbox), Commands: commands,
-		Secrets: secrets(o, c.Secrets), HTTP: o.HTTP, Private: slices.Concat(o.Private, c.PrivateHosts), Roots: o.Roots,
+		Root: o.Dir, WorkDir: o.WorkDir, Protect: []string{o.Home, o.State, o.Cache, o.Config, o.Audit}, Env: o.Env, Launch: r.launcher(), Commands: commands,
+		Secrets: secrets(o, c.Secrets), HTTP: o.HTTP, Private: slices.Concat(o.Private, c.PrivateHosts), Roots: o.Roots, Now: r.opts.Clock,
 	})
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, tool.Errorf(tool.Invalid, "there is no folder %s", dir)
+		return nil, tool.Errorf(tool.Invalid, "there is no folder %s", o.WorkDir)
 	}
 	return world, err
-}
-
-// launcher returns what runs commands, or nil where they cannot be confined and
-// must be.
-func launcher(c project.SandboxConfig) tool.Launcher {
-	if !sandbox.LaunchConfined() && required(c) {
-		return nil
-	}
-	return sandbox.Launch
 }
 
 // maxSecret is how long a file may be that holds a secret.
@@ -269,27 +320,4 @@ func noneOfOurs(lent []tool.Module) error {
 		}
 	}
 	return nil
-}
-
-// readerID names the build of the program: another one may read the same file
-// as another tool.
-func readerID() string {
-	exe, err := os.Executable()
-	if err != nil {
-		return ""
-	}
-	info, err := os.Stat(exe)
-	if err != nil {
-		return ""
-	}
-	return fmt.Sprintf("%d %d", info.Size(), info.ModTime().UnixNano())
-}
-
-func discover(ctx context.Context, src runtime.Source, o *project.Options) (runtime.Discovered, error) {
-	p, err := project.Load(ctx, src.Folder(), o)
-	if err != nil {
-		return runtime.Discovered{}, err
-	}
-	workflows, broken := project.WorkflowTools(ctx, src.Folder(), o)
-	return runtime.Discovered{Tools: append(p.Tools, workflows...), Broken: append(p.Broken, broken...)}, nil
 }

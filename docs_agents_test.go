@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/cassidy-run/cassidy"
-	"github.com/cassidy-run/cassidy/internal/testworker"
+	"github.com/cassidy-run/cassidy/internal/testhost"
 	"github.com/cassidy-run/cassidy/runtime/agent"
 	"github.com/cassidy-run/cassidy/runtime/model"
 	"github.com/cassidy-run/cassidy/runtime/project"
@@ -30,7 +30,7 @@ func TestDocsPolicies(t *testing.T) {
 	if want := []string{"sure.star", "short.star"}; !slices.Equal(names, want) {
 		t.Fatalf("the policies are %q, want %q", names, want)
 	}
-	h := openDocs(t, dir, &cassidy.Options{TrustProject: true, Worker: testworker.Exec()})
+	h := openDocs(t, testhost.On{}, dir, &cassidy.Options{TrustSource: true})
 	policies, broken := project.Policies(dir, &project.Options{TrustOnce: true})
 	if len(policies) != 2 || len(broken) != 0 {
 		t.Fatalf("%d policies and %v, want two", len(policies), broken)

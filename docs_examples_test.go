@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/cassidy-run/cassidy"
-	"github.com/cassidy-run/cassidy/internal/testworker"
+	"github.com/cassidy-run/cassidy/internal/testhost"
 	"github.com/cassidy-run/cassidy/runtime"
 	"github.com/cassidy-run/cassidy/runtime/project"
 	"github.com/cassidy-run/cassidy/runtime/tool"
@@ -48,7 +48,7 @@ func TestDocsTools(t *testing.T) {
 				t.Fatalf("files shown = %q, want %q", got, page.want)
 			}
 			for _, mode := range []cassidy.Mode{cassidy.Inline, cassidy.Process} {
-				h := openDocs(t, dir, &cassidy.Options{TrustProject: true, Approver: runtime.ApproveAll(), Sandbox: mode, Worker: testworker.Exec()})
+				h := openDocs(t, testhost.On{Sandbox: mode}, dir, &cassidy.Options{TrustSource: true, Approver: runtime.ApproveAll()})
 				for _, name := range got {
 					runDocExamples(t, h, strings.TrimSuffix(name, filepath.Ext(name)))
 				}
@@ -104,7 +104,7 @@ func TestDocsConfig(t *testing.T) {
 			putFile(t, filepath.Join(dir, ".cassidy/tools/twice.star"), code)
 			putFile(t, filepath.Join(home, "tools/twice.star"), code)
 			putFile(t, filepath.Join(home, "config.yaml"), test.config)
-			h, err := cassidy.Open(dir, &cassidy.Options{Home: home, TrustProject: true, Worker: testworker.Exec()})
+			h, err := testhost.Open(t, testhost.On{}, dir, &cassidy.Options{Home: home, TrustSource: true})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -201,10 +201,9 @@ func docBlocks(page string) []docBlock {
 }
 
 // openDocs opens a folder in which every tool must be right.
-func openDocs(t *testing.T, dir string, o *cassidy.Options) *runtime.Host {
+func openDocs(t *testing.T, on testhost.On, dir string, o *cassidy.Options) *runtime.Host {
 	t.Helper()
-	o.Worker = testworker.Exec()
-	h, err := cassidy.Open(dir, o)
+	h, err := testhost.Open(t, on, dir, o)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/cassidy-run/cassidy"
-	"github.com/cassidy-run/cassidy/internal/testworker"
+	"github.com/cassidy-run/cassidy/internal/testhost"
 	"github.com/cassidy-run/cassidy/runtime"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 )
@@ -42,7 +42,7 @@ func TestDocsTables(t *testing.T) {
 	if len(tools) != 3 || len(snippets) != 4 {
 		t.Fatalf("the tools are %q, and the snippets %q", tools, snippets)
 	}
-	h := openDocs(t, dir, &cassidy.Options{TrustProject: true, Approver: runtime.ApproveAll(), Worker: testworker.Exec()})
+	h := openDocs(t, testhost.On{}, dir, &cassidy.Options{TrustSource: true, Approver: runtime.ApproveAll()})
 	for _, name := range tools {
 		runDocExamples(t, h, name)
 	}
@@ -75,7 +75,7 @@ func TestDocsTablesSame(t *testing.T) {
 		}
 	}
 	putFile(t, filepath.Join(dir, "some.csv"), "city,amount\nBern,1\n\"a, b\",2.5\nBern,\n,3\n")
-	h := openDocs(t, dir, &cassidy.Options{TrustProject: true})
+	h := openDocs(t, testhost.On{}, dir, &cassidy.Options{TrustSource: true})
 	var got []string
 	for _, name := range []string{"city_sales", "city_sales_lua"} {
 		r, err := h.Call(t.Context(), tool.Call{Tool: name, Args: tool.NewDict("path", "some.csv")})

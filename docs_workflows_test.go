@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/cassidy-run/cassidy"
-	"github.com/cassidy-run/cassidy/internal/testworker"
+	"github.com/cassidy-run/cassidy/internal/testhost"
 	"github.com/cassidy-run/cassidy/runtime"
 	"github.com/cassidy-run/cassidy/runtime/agent"
 	"github.com/cassidy-run/cassidy/runtime/model"
@@ -32,8 +32,8 @@ func TestDocsWorkflows(t *testing.T) {
 		t.Fatalf("the workflows are %q, want %q", names, want)
 	}
 	m := model.NewScript("m", false, func(context.Context, tool.List, int) (tool.Value, error) { return "a letter", nil })
-	h := openDocs(t, dir, &cassidy.Options{
-		TrustProject: true, Approver: runtime.ApproveAll(), Worker: testworker.Exec(),
+	h := openDocs(t, testhost.On{}, dir, &cassidy.Options{
+		TrustSource: true, Approver: runtime.ApproveAll(),
 		Modules: []tool.Module{agent.ModelModule(func(context.Context) (model.Model, error) { return m, nil })},
 		Asker:   runtime.AskerFunc(func(context.Context, runtime.Question) (runtime.Answer, error) { return runtime.Answer{Yes: true}, nil }),
 	})

@@ -16,7 +16,7 @@ import (
 
 // Call a tool of a folder, and read why a call failed.
 func ExampleOpen() {
-	host, err := cassidy.Open("examples/quickstart", &cassidy.Options{TrustProject: true})
+	host, err := cassidy.Open("examples/quickstart", &cassidy.Options{TrustSource: true})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -71,7 +71,7 @@ tool(in_stock, needs = ["use:stock/*"])
 			return tool.Outcome{Value: int64(len(e.Args.Text("item")))}, nil
 		},
 	}}}
-	host, err := cassidy.Open(dir, &cassidy.Options{Modules: []tool.Module{stock}, TrustProject: true, Approver: runtime.ApproveAll()})
+	host, err := cassidy.Open(dir, &cassidy.Options{Modules: []tool.Module{stock}, TrustSource: true, Approver: runtime.ApproveAll()})
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -11,23 +11,24 @@ import (
 
 	"github.com/cassidy-run/cassidy"
 	"github.com/cassidy-run/cassidy/runtime"
+	"github.com/cassidy-run/cassidy/runtime/journal/sqlite"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 )
 
 // Make a call that survives its process: it waits for an approval, and continues
 // in another host.
-func ExampleOptions_durable() {
+func ExampleDurable() {
 	dir, err := os.MkdirTemp("", "cassidy")
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
 	defer os.RemoveAll(dir)
-	ctx, records := context.Background(), filepath.Join(dir, "runs")
-	if err := begin(ctx, dir, records); err != nil {
+	ctx := context.Background()
+	if err := begin(ctx, dir); err != nil {
 		fmt.Println(err)
 	}
-	if err := finish(ctx, dir, records); err != nil {
+	if err := finish(ctx, dir); err != nil {
 		fmt.Println(err)
 	}
 	// Output:
@@ -36,15 +37,34 @@ func ExampleOptions_durable() {
 	// File written successfully: RELEASED (3 bytes)
 }
 
+// open opens a host whose runs are recorded in a folder, until done is called.
+func open(dir string, o *cassidy.Options) (host *cassidy.Host, done func(), err error) {
+	store, err := sqlite.Open(filepath.Join(dir, "runs"))
+	if err != nil {
+		return nil, nil, err
+	}
+	shared, err := cassidy.New(&cassidy.RuntimeOptions{Store: store})
+	if err != nil {
+		return nil, nil, errors.Join(err, store.Close())
+	}
+	done = func() { _ = errors.Join(shared.Close(), store.Close()) }
+	o.Dir = dir
+	if host, err = shared.Open(cassidy.Dir(dir), o); err != nil {
+		done()
+		return nil, nil, err
+	}
+	return host, done, nil
+}
+
 // begin makes a call that nobody approves.
-func begin(ctx context.Context, dir, records string) error {
-	host, err := cassidy.Open(dir, &cassidy.Options{Journal: records})
+func begin(ctx context.Context, dir string) error {
+	host, done, err := open(dir, &cassidy.Options{})
 	if err != nil {
 		return err
 	}
-	defer host.Close()
+	defer done()
 	call := tool.Call{Tool: "write_file", Args: tool.NewDict("filepath", "RELEASED", "content", "1.4")}
-	_, err = host.Call(ctx, call, runtime.Durable("release-1"))
+	_, err = host.Call(ctx, call, cassidy.Durable("release-1"))
 	var parked *runtime.ParkedError
 	if !errors.As(err, &parked) {
 		return err
@@ -55,12 +75,12 @@ func begin(ctx context.Context, dir, records string) error {
 
 // finish answers what is asked, and resumes the call: in another process, days
 // later.
-func finish(ctx context.Context, dir, records string) error {
-	host, err := cassidy.Open(dir, &cassidy.Options{Journal: records})
+func finish(ctx context.Context, dir string) error {
+	host, done, err := open(dir, &cassidy.Options{})
 	if err != nil {
 		return err
 	}
-	defer host.Close()
+	defer done()
 	for q, err := range host.Waiting(ctx) {
 		if err != nil {
 			return err
@@ -80,14 +100,14 @@ func finish(ctx context.Context, dir, records string) error {
 
 // Run a script that survives its process: it waits for an answer, is resumed by
 // its kind, replayed, and undone.
-func ExampleOptions_journal() {
+func ExampleHost_replay() {
 	dir, err := os.MkdirTemp("", "cassidy")
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
 	defer os.RemoveAll(dir)
-	if err := release(context.Background(), dir, filepath.Join(dir, "runs")); err != nil {
+	if err := release(context.Background(), dir); err != nil {
 		fmt.Println(err)
 	}
 	// Output:
@@ -96,12 +116,12 @@ func ExampleOptions_journal() {
 	// undone: fs.commit
 }
 
-func release(ctx context.Context, dir, records string) error {
-	host, err := cassidy.Open(dir, &cassidy.Options{Journal: records, Approver: runtime.ApproveAll()})
+func release(ctx context.Context, dir string) error {
+	host, done, err := open(dir, &cassidy.Options{Approver: runtime.ApproveAll()})
 	if err != nil {
 		return err
 	}
-	defer host.Close()
+	defer done()
 	program := runtime.Program{
 		Name: "release",
 		Script: tool.Script{Name: "release", Path: "release.star", Source: `

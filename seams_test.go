@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/cassidy-run/cassidy"
+	"github.com/cassidy-run/cassidy/internal/testhost"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/sandbox"
 )
@@ -29,8 +30,8 @@ func seamHost(t *testing.T, o cassidy.Options, needs, body string) *cassidy.Host
 	if err := os.WriteFile(file, []byte(script), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	o.TrustProject, o.NoBuiltins, o.Sandbox = true, true, cassidy.Inline
-	host, err := cassidy.Open(dir, &o)
+	o.TrustSource, o.NoBuiltins = true, true
+	host, err := testhost.Open(t, testhost.On{Sandbox: cassidy.Inline}, dir, &o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -106,7 +107,7 @@ func TestOptionsLimits(t *testing.T) {
 		}
 	}
 	for _, o := range []cassidy.Options{{MaxLimits: cassidy.Limits{CPU: -1}}, {MaxTimeout: -1}} {
-		if _, err := cassidy.Open(t.TempDir(), &o); !errors.Is(err, cassidy.ErrInvalid) {
+		if _, err := testhost.Open(t, testhost.On{}, t.TempDir(), &o); !errors.Is(err, cassidy.ErrInvalid) {
 			t.Errorf("Open with a negative maximum: %v, want an error of kind Invalid", err)
 		}
 	}
@@ -151,7 +152,7 @@ func TestOptionsCommands(t *testing.T) {
 		"a b": {Any: true}, "": {Any: true}, "make": {}, "x": {Any: true, Path: "x"}, "y": {Any: true, Write: []string{"tmp"}},
 		"z": {Any: true, Env: map[string]string{"A=B": ""}},
 	} {
-		_, err := cassidy.Open(t.TempDir(), &cassidy.Options{Commands: map[string]cassidy.CommandRule{name: rule}})
+		_, err := testhost.Open(t, testhost.On{}, t.TempDir(), &cassidy.Options{Commands: map[string]cassidy.CommandRule{name: rule}})
 		if !errors.Is(err, cassidy.ErrInvalid) {
 			t.Errorf("Open with the command %q: %v, want an error of kind Invalid", name, err)
 		}
@@ -218,7 +219,7 @@ func TestOptionsHTTP(t *testing.T) {
 	if got, err := callSeam(t, host); !errors.Is(err, cassidy.ErrDenied) || !strings.Contains(err.Error(), "this machine itself") {
 		t.Errorf("http.get through base = %v, %v", got, err)
 	}
-	_, err := cassidy.Open(t.TempDir(), &cassidy.Options{HTTP: func(http.RoundTripper) http.RoundTripper { return nil }})
+	_, err := testhost.Open(t, testhost.On{}, t.TempDir(), &cassidy.Options{HTTP: func(http.RoundTripper) http.RoundTripper { return nil }})
 	if !errors.Is(err, cassidy.ErrInvalid) {
 		t.Errorf("Open where HTTP returns nil: %v, want an error of kind Invalid", err)
 	}

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/cassidy-run/cassidy"
-	"github.com/cassidy-run/cassidy/internal/testworker"
+	"github.com/cassidy-run/cassidy/internal/testhost"
 	"github.com/cassidy-run/cassidy/runtime"
 	"github.com/cassidy-run/cassidy/runtime/history"
 	"github.com/cassidy-run/cassidy/runtime/journal/sqlite"
@@ -56,7 +56,7 @@ tool(order, needs = ["use:stock"])
 				},
 			}}}
 			run := func(resume bool) (tool.Outcome, error) {
-				h, err := cassidy.Open(dir, &cassidy.Options{TrustProject: true, Approver: runtime.ApproveAll(), Worker: testworker.Exec(), Journal: records, Modules: []tool.Module{stock}})
+				h, err := testhost.Open(t, testhost.On{Journal: records}, dir, &cassidy.Options{TrustSource: true, Approver: runtime.ApproveAll(), Modules: []tool.Module{stock}})
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -16,6 +16,7 @@ import (
 	"go.starlark.net/syntax"
 
 	"github.com/cassidy-run/cassidy"
+	"github.com/cassidy-run/cassidy/internal/testhost"
 	"github.com/cassidy-run/cassidy/runtime"
 	"github.com/cassidy-run/cassidy/runtime/engine"
 	"github.com/cassidy-run/cassidy/runtime/tool"
@@ -73,7 +74,7 @@ func host(b *testing.B, mode cassidy.Mode, name, source string) *runtime.Host {
 
 func openHost(b *testing.B, dir string, mode cassidy.Mode) *runtime.Host {
 	b.Helper()
-	h, err := cassidy.Open(dir, &cassidy.Options{TrustProject: true, Sandbox: mode})
+	h, err := testhost.Open(b, testhost.On{Sandbox: mode}, dir, &cassidy.Options{TrustSource: true})
 	if err != nil {
 		b.Fatal(err)
 	}

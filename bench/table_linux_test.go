@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/cassidy-run/cassidy"
+	"github.com/cassidy-run/cassidy/internal/testhost"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 )
 
@@ -22,7 +23,7 @@ func BenchmarkTableMemory(b *testing.B) {
 			dir, _ := sumUpProject(b, rows)
 			var peak float64
 			for b.Loop() {
-				h, err := cassidy.Open(dir, &cassidy.Options{TrustProject: true, Sandbox: cassidy.Process})
+				h, err := testhost.Open(b, testhost.On{Sandbox: cassidy.Process}, dir, &cassidy.Options{TrustSource: true})
 				if err != nil {
 					b.Fatal(err)
 				}

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/cassidy-run/cassidy"
+	"github.com/cassidy-run/cassidy/internal/testhost"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 )
 
@@ -100,7 +101,7 @@ func sumUpProject(b *testing.B, rows int) (dir, file string) {
 // sumUpTool has a new worker do it.
 func sumUpTool(b *testing.B, dir string, mode cassidy.Mode) *tool.Dict {
 	b.Helper()
-	h, err := cassidy.Open(dir, &cassidy.Options{TrustProject: true, Sandbox: mode})
+	h, err := testhost.Open(b, testhost.On{Sandbox: mode}, dir, &cassidy.Options{TrustSource: true})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -16,7 +16,7 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 
 	"github.com/cassidy-run/cassidy"
-	"github.com/cassidy-run/cassidy/internal/testworker"
+	"github.com/cassidy-run/cassidy/internal/testhost"
 	"github.com/cassidy-run/cassidy/runtime"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 )
@@ -42,7 +42,7 @@ func projectIn(t *testing.T, mode cassidy.Mode) (dir string, h *runtime.Host) {
 
 func open(t *testing.T, dir string, mode cassidy.Mode) *runtime.Host {
 	t.Helper()
-	h, err := cassidy.Open(dir, &cassidy.Options{TrustProject: true, Approver: runtime.ApproveAll(), Sandbox: mode, Worker: testworker.Exec()})
+	h, err := testhost.Open(t, testhost.On{Sandbox: mode}, dir, &cassidy.Options{TrustSource: true, Approver: runtime.ApproveAll()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -368,7 +368,7 @@ func TestNotesIndex(t *testing.T) {
 // TestNotesIndexAsks checks that a model gets nothing written unasked.
 func TestNotesIndexAsks(t *testing.T) {
 	dir, _ := project(t)
-	h, err := cassidy.Open(dir, &cassidy.Options{TrustProject: true, Worker: testworker.Exec()})
+	h, err := testhost.Open(t, testhost.On{}, dir, &cassidy.Options{TrustSource: true})
 	if err != nil {
 		t.Fatal(err)
 	}

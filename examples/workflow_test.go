@@ -15,7 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/cassidy-run/cassidy"
-	"github.com/cassidy-run/cassidy/internal/testworker"
+	"github.com/cassidy-run/cassidy/internal/testhost"
 	"github.com/cassidy-run/cassidy/runtime/agent"
 	"github.com/cassidy-run/cassidy/runtime/model"
 	"github.com/cassidy-run/cassidy/runtime/tool"
@@ -205,7 +205,7 @@ func TestWorkflowDeclares(t *testing.T) {
 	noModel := func(context.Context) (model.Model, error) {
 		return nil, tool.Errorf(tool.Unavailable, "nobody is asked here")
 	}
-	h, err := cassidy.Open("workflow", &cassidy.Options{TrustProject: true, Worker: testworker.Exec(), Modules: []tool.Module{agent.ModelModule(noModel)}})
+	h, err := testhost.Open(t, testhost.On{}, "workflow", &cassidy.Options{TrustSource: true, Modules: []tool.Module{agent.ModelModule(noModel)}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -371,7 +371,7 @@ func (h *Host) Answer(ctx context.Context, questionID string, a Answer) error {
 }
 
 func noJournal() error {
-	return tool.Errorf(tool.Invalid, "the host records no runs: it has no journal").WithHint("set Options.Journal")
+	return tool.Errorf(tool.Invalid, "the host records no runs: it has no journal").WithHint("give its runtime a Store")
 }
 
 // journal opens the journal, the first time that it is needed.

@@ -335,6 +335,9 @@ func (h *Host) search(ctx context.Context, choose func(*catalog) (Source, bool),
 	if err != nil {
 		return err
 	}
+	if found.Accepted != nil {
+		found.Accepted()
+	}
 	return r.change(func(c *catalog) error {
 		r.src = src
 		c.found(&found, h.offer)

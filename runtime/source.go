@@ -38,4 +38,6 @@ type Discovered struct {
 	Tools  []tool.Found
 	Broken []*tool.Error // the files of the source that are not right, with their positions
 	Beside []*tool.Error // other such files: those of the user
+	// Accepted is called when the host takes what was found; nil does nothing.
+	Accepted func()
 }

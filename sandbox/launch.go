@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"context"
 	"path/filepath"
 	"strings"
 	"time"
@@ -14,6 +15,12 @@ const (
 	launchMemory    = 512 << 20
 	launchProcesses = 64
 )
+
+// Launcher returns [Launch] with a program of its own to supervise what is run: one
+// whose main begins with [Main]. "" is this program.
+func Launcher(program string) tool.Launcher {
+	return func(ctx context.Context, p *tool.Process) (int, error) { return launch(ctx, program, p) }
+}
 
 // launchMaxArgs bounds the arguments and environment of a process: what Linux
 // takes of one argument.

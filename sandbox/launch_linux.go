@@ -25,19 +25,22 @@ import (
 // The process, whatever it starts included, may have Memory in each process and
 // four times as much in all. A file that it writes ends at 1 GB.
 //
-// Two processes stand between: this program again, as a supervisor that adopts
+// Two processes stand between: a worker program, as a supervisor that adopts
 // and in the end kills whatever the process has started, also when this program
-// dies; and again this program, which takes every right from itself and then
-// becomes the process. So a program that uses Launch calls [Main] first.
+// dies; and again that program, which takes every right from itself and then
+// becomes the process. For Launch it is this program, so one that uses it calls
+// [Main] first; see [Launcher] for another one.
 //
 // The error is of kind Timeout, Limit (processes, memory) or Canceled where the
 // process was ended, Command where it ended by a signal, Unavailable where it
 // cannot be confined, and otherwise what a writer gave.
-func Launch(ctx context.Context, p *tool.Process) (int, error) {
-	if !ready.Load() {
+func Launch(ctx context.Context, p *tool.Process) (int, error) { return launch(ctx, "", p) }
+
+func launch(ctx context.Context, program string, p *tool.Process) (int, error) {
+	if program == "" && !ready.Load() {
 		// Without this a program that forgot Main would start itself for ever.
 		return -1, tool.Errorf(tool.Unavailable, "this program cannot confine commands").
-			WithHint("call sandbox.Main(stdlib.Pure()...) first in its main")
+			WithHint("call sandbox.Main(stdlib.Pure()...) first in its main, or name a worker in Workers.Program")
 	}
 	if err := launchStopped(ctx); err != nil {
 		return -1, err
@@ -50,7 +53,7 @@ func Launch(ctx context.Context, p *tool.Process) (int, error) {
 	if err != nil {
 		return -1, err
 	}
-	l, err := startLauncher(spec)
+	l, err := startLauncher(program, spec)
 	if err != nil {
 		return -1, tool.Errorf(tool.Unavailable, "start %s: %w", p.Path, err)
 	}
@@ -101,7 +104,10 @@ type launched struct {
 
 // startLauncher starts the supervisor. What it is to run goes down the control
 // pipe, so that nobody can read it off a command line.
-func startLauncher(spec *launchSpec) (l *launched, err error) {
+func startLauncher(program string, spec *launchSpec) (l *launched, err error) {
+	if program == "" {
+		program = self()
+	}
 	order, err := json.Marshal(spec)
 	if err != nil {
 		return nil, err
@@ -128,7 +134,7 @@ func startLauncher(spec *launchSpec) (l *launched, err error) {
 		near[i], far[i] = r, w
 	}
 	near[0], far[0] = far[0], near[0]
-	proc, err := os.StartProcess("/proc/self/exe", []string{launchStage}, &os.ProcAttr{
+	proc, err := os.StartProcess(program, []string{launchStage}, &os.ProcAttr{
 		Dir: "/", Env: []string{"GOMAXPROCS=2"},
 		Files: []*os.File{null, far[2], far[3], far[0], far[1]},
 		Sys:   &syscall.SysProcAttr{Setsid: true},

@@ -222,7 +222,7 @@ func launchWith(t *testing.T, p *tool.Process, change func(*launchSpec)) (int, e
 		return -1, err
 	}
 	change(spec)
-	l, err := startLauncher(spec)
+	l, err := startLauncher("", spec)
 	if err != nil {
 		t.Fatal(err)
 	}

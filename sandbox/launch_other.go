@@ -19,7 +19,9 @@ import (
 // finds below it) is ended with it. Network, Read, Write, Memory and Processes
 // are not enforced. Who lends it to strangers has been told so by
 // [LaunchConfined].
-func Launch(ctx context.Context, p *tool.Process) (int, error) {
+func Launch(ctx context.Context, p *tool.Process) (int, error) { return launch(ctx, "", p) }
+
+func launch(ctx context.Context, _ string, p *tool.Process) (int, error) {
 	if err := ctx.Err(); err != nil {
 		return -1, tool.AsError(context.Cause(ctx), tool.Canceled)
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/cassidy-run/cassidy"
-	"github.com/cassidy-run/cassidy/internal/testworker"
+	"github.com/cassidy-run/cassidy/internal/testhost"
 	"github.com/cassidy-run/cassidy/runtime"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/scripts"
@@ -41,7 +41,7 @@ func create(t *testing.T, template, lang string, names ...string) *runtime.Host 
 		}
 		write("tools/"+name+"."+lang, text)
 	}
-	h, err := cassidy.Open(dir, &cassidy.Options{TrustProject: true, Worker: testworker.Exec()})
+	h, err := testhost.Open(t, testhost.On{}, dir, &cassidy.Options{TrustSource: true})
 	if err != nil {
 		t.Fatal(err)
 	}

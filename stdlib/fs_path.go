@@ -23,7 +23,7 @@ const (
 // slash tells that the path can only mean a folder.
 func (w *World) resolve(raw string) (clean string, slash bool, err error) {
 	if w.root == nil {
-		return "", false, tool.Errorf(tool.Denied, "no files are lent here")
+		return "", false, tool.Errorf(tool.Denied, "there is no project folder here, so no files").WithHint("a program sets Options.Dir")
 	}
 	if err := fsCheckText(raw); err != nil {
 		return "", false, err

@@ -115,7 +115,7 @@ func (w *World) restorable(args *tool.Dict) ([]tool.Change, error) {
 func (w *World) restorableOne(d *tool.Dict) (tool.Change, error) {
 	c := tool.Change{Path: d.Text("path")}
 	if w.root == nil {
-		return c, tool.Errorf(tool.Denied, "no files are lent here")
+		return c, tool.Errorf(tool.Denied, "there is no project folder here, so no files").WithHint("a program sets Options.Dir")
 	}
 	if err := fsCheckText(c.Path); err != nil {
 		return c, err

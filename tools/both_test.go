@@ -11,7 +11,7 @@ import (
 	"github.com/rogpeppe/go-internal/txtar"
 
 	"github.com/cassidy-run/cassidy"
-	"github.com/cassidy-run/cassidy/internal/testworker"
+	"github.com/cassidy-run/cassidy/internal/testhost"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/tools"
 )
@@ -25,13 +25,13 @@ import (
 func lay(t *testing.T, files []txtar.File) *project {
 	t.Helper()
 	p := layFiles(t, files)
-	p.open(t, &cassidy.Options{Sandbox: cassidy.Inline})
+	p.open(t, cassidy.Inline, &cassidy.Options{})
 	p.worker = layFiles(t, files)
 	err := os.CopyFS(filepath.Join(p.worker.home, "tools"), onlyTools(t))
 	if err != nil {
 		t.Fatal(err)
 	}
-	p.worker.open(t, &cassidy.Options{NoBuiltins: true, Sandbox: cassidy.Process, Worker: testworker.Exec()})
+	p.worker.open(t, cassidy.Process, &cassidy.Options{NoBuiltins: true})
 	t.Cleanup(func() { p.sameFiles(t) })
 	for _, x := range p.worker.host.Tools() {
 		if x.Location != tool.Personal {
@@ -51,11 +51,11 @@ func onlyTools(t *testing.T) fs.FS {
 	return os.DirFS(dir)
 }
 
-func (p *project) open(t *testing.T, o *cassidy.Options) {
+func (p *project) open(t *testing.T, mode cassidy.Mode, o *cassidy.Options) {
 	t.Helper()
-	o.Home, o.TrustProject = p.home, true
+	o.Home, o.TrustSource = p.home, true
 	var err error
-	if p.host, err = cassidy.Open(p.dir, o); err != nil {
+	if p.host, err = testhost.Open(t, testhost.On{Sandbox: mode}, p.dir, o); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { p.host.Close() })

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"io"
 	"os"
 	"path/filepath"
@@ -13,10 +12,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/cassidy-run/cassidy"
 	"github.com/cassidy-run/cassidy/runtime"
-	"github.com/cassidy-run/cassidy/runtime/agent"
-	"github.com/cassidy-run/cassidy/runtime/model"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 )
 
@@ -250,40 +246,6 @@ func (c *command) lookupEnv(_ context.Context, name string) (string, error) {
 		return value, nil
 	}
 	return "", tool.Errorf(tool.NotFound, "the environment variable %s is not set", name)
-}
-
-// open opens the host over the folder to work in.
-func (c *command) open() (*runtime.Host, error) {
-	dir, err := c.workDir()
-	if err != nil {
-		return nil, err
-	}
-	var h *runtime.Host
-	asked := agent.ModelModule(func(ctx context.Context) (model.Model, error) { return c.askedModel(ctx, h) })
-	h, err = cassidy.Open(dir, &cassidy.Options{
-		Home: c.home(), Ceiling: c.ceiling(), Config: c.config, Cache: c.cache(), Env: c.lookupEnv,
-		State: c.state(), TrustProject: c.trustOnce, Modules: []tool.Module{asked},
-		Approver: c.approver, Asker: c.asker, Audit: c.auditFile(), Worker: c.worker(), Journal: c.journal(),
-	})
-	if err == nil && c.trustOnce {
-		if err = c.tellTrustedOnce(h); err != nil {
-			return nil, errors.Join(err, h.Close())
-		}
-	}
-	return h, err
-}
-
-// withHost is a command that needs a host.
-func (c *command) withHost(do func(ctx *cli.Context, h *runtime.Host) error) cli.ActionFunc {
-	return func(ctx *cli.Context) error {
-		h, err := c.open()
-		if err != nil {
-			return err
-		}
-		defer h.Close()
-		defer c.interrupts.cancels(h)()
-		return do(ctx, h)
-	}
 }
 
 func versionCommand(c *command) *cli.Command {

@@ -84,11 +84,11 @@ func (c *command) decisionTools(file string, given bool) ([]tool.Tool, error) {
 	if given {
 		return toolsOf(file)
 	}
-	h, err := c.open()
+	h, done, err := c.open()
 	if err != nil {
 		return nil, err
 	}
-	defer h.Close()
+	defer done()
 	return slices.DeleteFunc(h.Tools(), func(t tool.Tool) bool { return t.State != tool.Ready }), nil
 }
 

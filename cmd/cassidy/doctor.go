@@ -61,20 +61,20 @@ func (c *command) checkSandbox() finding {
 	if err != nil {
 		return finding{name: name, value: "not known: the config is broken", bad: true}
 	}
-	mode := config.Sandbox.Mode
+	mode, err := cassidy.ParseMode(string(config.Sandbox.Mode))
+	if err != nil {
+		return finding{name: name, value: err.Error(), bad: true}
+	}
 	if mode == cassidy.Inline {
 		return finding{name: name, value: "inline: tools run in this process, with steps and time bounded and files confined; " +
 			"a tool can exhaust its memory or hang it, so run only tools that you trust", hint: "sandbox: process, in your config.yaml, confines them"}
 	}
-	if mode == "" {
-		mode = cassidy.Process
-	}
 	layers, err := sandbox.Promise()
-	f := finding{name: name, value: string(mode) + ": each tool has " + strings.Join(layers, "; ")}
+	f := finding{name: name, value: mode.String() + ": each tool has " + strings.Join(layers, "; ")}
 	if err != nil {
 		e := tool.ErrorOf(err, tool.Unavailable)
 		f.value += "; " + e.Message()
-		f.bad, f.hint = goruntime.GOOS == "linux" && (config.Sandbox.Required == nil || *config.Sandbox.Required), e.Hint
+		f.bad, f.hint = config.Sandbox.Confines(), e.Hint
 		return f
 	}
 	box, err := sandbox.New(&sandbox.Options{Workers: sandbox.Workers{Program: c.worker()}}, stdlib.Pure()...)
@@ -83,7 +83,7 @@ func (c *command) checkSandbox() finding {
 		err = errors.Join(err, box.Close())
 	}
 	if err != nil {
-		f.value, f.bad = string(mode)+": "+tool.ErrorOf(err, tool.Internal).Error(), true
+		f.value, f.bad = mode.String()+": "+tool.ErrorOf(err, tool.Internal).Error(), true
 		return f
 	}
 	f.value += ". Tried: a worker started, sealed itself, and was verified"
@@ -137,12 +137,12 @@ func (c *command) checkCache() finding {
 }
 
 func (c *command) checkTools() []finding {
-	h, err := c.open()
+	h, done, err := c.open()
 	if err != nil {
 		e := tool.ErrorOf(err, tool.Internal)
 		return []finding{{name: "tools", value: e.Error(), bad: true, hint: e.Hint}}
 	}
-	defer h.Close()
+	defer done()
 	count := map[tool.Location]int{}
 	findings := append(c.checkConfig(), c.checkTrust(h)...)
 	for _, t := range h.Tools() {

@@ -160,11 +160,15 @@ func (c *command) try(ctx context.Context, t *formatTest, task *agent.TrialTask,
 		}
 	}
 	// Only built-in tools are offered, and those need no worker.
-	h, err := cassidy.Open(dir, &cassidy.Options{Cache: c.cache(), Sandbox: cassidy.Inline})
+	r, err := cassidy.New(&cassidy.RuntimeOptions{Sandbox: cassidy.Inline})
 	if err != nil {
 		return trial, err
 	}
-	defer func() { err = errors.Join(err, h.Close()) }()
+	defer func() { err = errors.Join(err, r.Close()) }()
+	h, err := r.Open(cassidy.Dir(dir), &cassidy.Options{Dir: dir, Cache: c.cache()})
+	if err != nil {
+		return trial, err
+	}
 	return task.Try(ctx, h, f, agent.Options{Model: t.model, WorkDir: dir, Iterations: t.iterations})
 }
 

@@ -32,7 +32,7 @@ func main() {
 
 func run(ctx context.Context, dir string) error {
 	// The tools of the folder are the program's own.
-	host, err := cassidy.Open(dir, &cassidy.Options{TrustProject: true})
+	host, err := cassidy.Open(dir, &cassidy.Options{TrustSource: true})
 	if err != nil {
 		return err
 	}

@@ -22,6 +22,7 @@ import (
 	"github.com/cassidy-run/cassidy"
 	"github.com/cassidy-run/cassidy/runtime"
 	"github.com/cassidy-run/cassidy/runtime/agent"
+	"github.com/cassidy-run/cassidy/runtime/journal/sqlite"
 	"github.com/cassidy-run/cassidy/runtime/model"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 )
@@ -54,7 +55,15 @@ func openCrowded(dir, journal, api string) (*runtime.Host, *agent.Agent, error) 
 	if err != nil {
 		return nil, nil, err
 	}
-	h, err := cassidy.Open(dir, &cassidy.Options{TrustProject: true, Sandbox: cassidy.Inline, Journal: journal})
+	store, err := sqlite.Open(journal)
+	if err != nil {
+		return nil, nil, err
+	}
+	r, err := cassidy.New(&cassidy.RuntimeOptions{Sandbox: cassidy.Inline, Store: store})
+	if err != nil {
+		return nil, nil, err
+	}
+	h, err := r.Open(cassidy.Dir(dir), &cassidy.Options{Dir: dir, TrustSource: true})
 	if err != nil {
 		return nil, nil, err
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/cassidy-run/cassidy"
 	"github.com/cassidy-run/cassidy/runtime"
 	"github.com/cassidy-run/cassidy/runtime/agent"
+	"github.com/cassidy-run/cassidy/runtime/journal"
 	"github.com/cassidy-run/cassidy/runtime/model"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 )
@@ -30,14 +31,14 @@ func (parrot) Ask(_ context.Context, r *model.Request) (*model.Reply, error) {
 // Talk with a model, and reopen the conversation as another process would: the
 // host has nothing but its store.
 func ExampleAgent_Session() {
-	dir, err := os.MkdirTemp("", "cassidy")
+	shared, err := cassidy.New(&cassidy.RuntimeOptions{Store: journal.Memory(), Sandbox: cassidy.Inline})
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	defer os.RemoveAll(dir)
+	defer shared.Close()
 	for _, text := range []string{"Hello", "Do you remember me?"} {
-		h, err := cassidy.Open(dir, &cassidy.Options{Journal: dir + "/runs", Sandbox: cassidy.Inline})
+		h, err := shared.Open(cassidy.Source{}, nil)
 		if err != nil {
 			fmt.Println(err)
 			return
@@ -70,7 +71,13 @@ func ExampleSession_Send() {
 		return
 	}
 	defer os.RemoveAll(dir)
-	h, err := cassidy.Open(dir, &cassidy.Options{Journal: dir + "/runs", Sandbox: cassidy.Inline})
+	shared, err := cassidy.New(&cassidy.RuntimeOptions{Store: journal.Memory(), Sandbox: cassidy.Inline})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer shared.Close()
+	h, err := shared.Open(cassidy.Dir(dir), &cassidy.Options{Dir: dir})
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/cassidy-run/cassidy"
+	"github.com/cassidy-run/cassidy/internal/testhost"
 	"github.com/cassidy-run/cassidy/runtime"
 	"github.com/cassidy-run/cassidy/runtime/agent"
 	"github.com/cassidy-run/cassidy/runtime/history"
@@ -28,9 +29,9 @@ type desk struct {
 // effects; 0 is never.
 func (d *desk) work(task string, resume bool, dies int, approve func(*cassidy.Options)) (r agent.Reply, effects int, err error) {
 	d.t.Helper()
-	opts := &cassidy.Options{TrustProject: true, Sandbox: cassidy.Inline, Journal: d.journal}
+	opts := &cassidy.Options{TrustSource: true}
 	approve(opts)
-	h, err := cassidy.Open(d.dir, opts)
+	h, err := testhost.Open(d.t, testhost.On{Sandbox: cassidy.Inline, Journal: d.journal}, d.dir, opts)
 	if err != nil {
 		d.t.Fatal(err)
 	}

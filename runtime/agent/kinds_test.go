@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/cassidy-run/cassidy"
+	"github.com/cassidy-run/cassidy/internal/testhost"
 	"github.com/cassidy-run/cassidy/runtime/agent"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 )
@@ -17,7 +18,7 @@ func TestAHostResumesTasks(t *testing.T) {
 		t.Fatalf("the task gave %v, want that it waits", err)
 	}
 	for range 10 {
-		h, err := cassidy.Open(d.dir, &cassidy.Options{TrustProject: true, Sandbox: cassidy.Inline, Journal: d.journal})
+		h, err := testhost.Open(t, testhost.On{Sandbox: cassidy.Inline, Journal: d.journal}, d.dir, &cassidy.Options{TrustSource: true})
 		if err != nil {
 			t.Fatal(err)
 		}

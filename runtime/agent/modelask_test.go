@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/cassidy-run/cassidy"
-	"github.com/cassidy-run/cassidy/internal/testworker"
+	"github.com/cassidy-run/cassidy/internal/testhost"
 	"github.com/cassidy-run/cassidy/runtime/agent"
 	"github.com/cassidy-run/cassidy/runtime/model"
 	"github.com/cassidy-run/cassidy/runtime/tool"
@@ -109,7 +109,7 @@ func TestModelAskFromATool(t *testing.T) {
 		s.write(".cassidy/tools/"+name+".star", strings.NewReplacer("NAME", name, "NEEDS", needs).Replace(source))
 	}
 	o := &oracle{reply: &model.Reply{Text: "short"}}
-	h, err := cassidy.Open(s.dir, &cassidy.Options{TrustProject: true, Worker: testworker.Exec(), Modules: []tool.Module{agent.ModelModule(o.open)}})
+	h, err := testhost.Open(t, testhost.On{}, s.dir, &cassidy.Options{TrustSource: true, Modules: []tool.Module{agent.ModelModule(o.open)}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/cassidy-run/cassidy"
+	"github.com/cassidy-run/cassidy/internal/testhost"
 	"github.com/cassidy-run/cassidy/runtime"
 	"github.com/cassidy-run/cassidy/runtime/agent"
 	"github.com/cassidy-run/cassidy/runtime/history"
@@ -27,7 +28,7 @@ type crew struct {
 // work begins or resumes the workflow in a host of its own.
 func (c *crew) work(resume bool) (tool.Outcome, error) {
 	c.t.Helper()
-	h, err := cassidy.Open(c.dir, &cassidy.Options{TrustProject: true, Sandbox: cassidy.Inline, Journal: c.journal})
+	h, err := testhost.Open(c.t, testhost.On{Sandbox: cassidy.Inline, Journal: c.journal}, c.dir, &cassidy.Options{TrustSource: true})
 	if err != nil {
 		c.t.Fatal(err)
 	}

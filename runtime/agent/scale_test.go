@@ -12,6 +12,7 @@ import (
 	"go.starlark.net/syntax"
 
 	"github.com/cassidy-run/cassidy"
+	"github.com/cassidy-run/cassidy/internal/testhost"
 	"github.com/cassidy-run/cassidy/runtime/agent"
 	"github.com/cassidy-run/cassidy/runtime/model"
 )
@@ -31,7 +32,7 @@ type crowd struct {
 // its journal, or "".
 func newCrowd(tb testing.TB, native bool, journal string) *crowd {
 	tb.Helper()
-	h, err := cassidy.Open(tb.TempDir(), &cassidy.Options{TrustProject: true, Sandbox: cassidy.Inline, Journal: journal})
+	h, err := testhost.Open(tb, testhost.On{Sandbox: cassidy.Inline, Journal: journal}, tb.TempDir(), &cassidy.Options{TrustSource: true})
 	if err != nil {
 		tb.Fatal(err)
 	}

@@ -14,7 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/cassidy-run/cassidy"
-	"github.com/cassidy-run/cassidy/internal/testworker"
+	"github.com/cassidy-run/cassidy/internal/testhost"
 	"github.com/cassidy-run/cassidy/runtime"
 	"github.com/cassidy-run/cassidy/runtime/agent"
 	"github.com/cassidy-run/cassidy/runtime/model"
@@ -72,7 +72,7 @@ func newStage(t testing.TB, set setting) *stage {
 	if set.store {
 		journal = t.TempDir()
 	}
-	s.Host, err = cassidy.Open(s.dir, &cassidy.Options{TrustProject: true, Approver: set.approve, Sandbox: mode, Worker: testworker.Exec(), Journal: journal})
+	s.Host, err = testhost.Open(t, testhost.On{Sandbox: mode, Journal: journal}, s.dir, &cassidy.Options{TrustSource: true, Approver: set.approve})
 	if err != nil {
 		t.Fatal(err)
 	}

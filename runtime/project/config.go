@@ -7,6 +7,7 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"time"
@@ -61,6 +62,15 @@ type SandboxConfig struct {
 	// Required refuses to run a stranger's script where the system cannot keep
 	// what the mode promises. Nil means the default of the system.
 	Required *bool
+}
+
+// Confines reports whether nothing may run that the system does not confine: what
+// the user says, and otherwise on Linux.
+func (c SandboxConfig) Confines() bool {
+	if c.Required != nil {
+		return *c.Required
+	}
+	return runtime.GOOS == "linux"
 }
 
 // A SecretSource is where the value of a secret comes from: one of the two.

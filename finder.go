@@ -1,0 +1,92 @@
+package cassidy
+
+import (
+	"context"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+	"sync/atomic"
+
+	"github.com/cassidy-run/cassidy/runtime"
+	"github.com/cassidy-run/cassidy/runtime/project"
+	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/tools"
+)
+
+// A finder finds the tools of a host, in its source, in the home of its user, and
+// among those that come with cassidy.
+type finder struct {
+	opts  project.Options // for any source
+	known atomic.Pointer[project.Known]
+}
+
+func newFinder(r *Runtime, o *Options) *finder {
+	f := &finder{opts: project.Options{
+		Reader: r.reader, Builtin: tools.FS(), Home: o.Home, Config: o.Config, Cache: o.Cache,
+		Trust: project.NewTrust(o.State), TrustOnce: o.TrustSource,
+	}}
+	if o.NoBuiltins {
+		f.opts.Builtin = nil
+	}
+	return f
+}
+
+// root returns the folder of a source in which there is a project now, or "".
+func (f *finder) root(src Source) string {
+	if src.Folder() == "" {
+		return ""
+	}
+	root, ok := project.Find(src.Folder(), f.opts.Home, "")
+	if !ok {
+		return ""
+	}
+	return root
+}
+
+// options returns how a source is searched.
+func (f *finder) options(src Source) *project.Options {
+	o := f.opts
+	o.Files, o.Known = src.Files(), f.known.Load()
+	return &o
+}
+
+// reserved returns the names of the tools that come with cassidy.
+func (f *finder) reserved() []string {
+	if f.opts.Builtin == nil {
+		return nil
+	}
+	var names []string
+	for _, suffix := range tool.ScriptSuffixes() {
+		files, _ := fs.Glob(f.opts.Builtin, "*"+suffix) // the pattern is right
+		for _, file := range files {
+			names = append(names, strings.TrimSuffix(path.Base(file), suffix))
+		}
+	}
+	return names
+}
+
+// discover searches a source.
+func (f *finder) discover(ctx context.Context, src Source) (runtime.Discovered, error) {
+	root, o := f.root(src), f.options(src)
+	p, err := project.Load(ctx, root, o)
+	if err != nil {
+		return runtime.Discovered{}, err
+	}
+	workflows, broken := project.WorkflowTools(ctx, root, o)
+	d := runtime.Discovered{Tools: append(p.Tools, workflows...), Accepted: func() { f.known.Store(p.Known) }}
+	for _, e := range slices.Concat(p.Broken, broken) {
+		if f.isBeside(e.Pos.File) {
+			d.Beside = append(d.Beside, e)
+		} else {
+			d.Broken = append(d.Broken, e)
+		}
+	}
+	return d, nil
+}
+
+// isBeside reports whether a file is in the home of the user.
+func (f *finder) isBeside(file string) bool {
+	home := strings.TrimSuffix(f.opts.Home, "/")
+	return home != "" && strings.HasPrefix(file, home+"/")
+}

@@ -1,0 +1,44 @@
+// Package testhost opens hosts for tests: each in a runtime of its own that ends
+// with the test.
+package testhost
+
+import (
+	"testing"
+
+	"github.com/cassidy-run/cassidy"
+	"github.com/cassidy-run/cassidy/internal/testworker"
+	"github.com/cassidy-run/cassidy/runtime/journal/sqlite"
+)
+
+// On says what a host runs on. The zero value has workers, which a test binary
+// with the race detector can have too, and records nothing.
+type On struct {
+	Sandbox cassidy.Mode
+	Journal string // the folder of the store of runs, or ""
+}
+
+// Open opens a host over a project folder, with o, which may be nil. What belongs to
+// it is closed with the test.
+func Open(tb testing.TB, on On, dir string, o *cassidy.Options) (*cassidy.Host, error) {
+	tb.Helper()
+	opts := cassidy.Options{}
+	if o != nil {
+		opts = *o
+	}
+	opts.Dir = dir
+	shared := &cassidy.RuntimeOptions{Sandbox: on.Sandbox, Workers: cassidy.Workers{Program: testworker.Exec()}}
+	if on.Journal != "" {
+		store, err := sqlite.Open(on.Journal)
+		if err != nil {
+			return nil, err
+		}
+		tb.Cleanup(func() { _ = store.Close() })
+		shared.Store = store
+	}
+	r, err := cassidy.New(shared)
+	if err != nil {
+		return nil, err
+	}
+	tb.Cleanup(func() { _ = r.Close() })
+	return r.Open(cassidy.Dir(dir), &opts)
+}

@@ -1,0 +1,253 @@
+package cassidy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"maps"
+	"os"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/cassidy-run/cassidy/runtime"
+	"github.com/cassidy-run/cassidy/runtime/history"
+	"github.com/cassidy-run/cassidy/runtime/journal"
+	"github.com/cassidy-run/cassidy/runtime/project"
+	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/sandbox"
+)
+
+// Workers bound the processes in which scripts run; see [sandbox.Workers].
+type Workers = sandbox.Workers
+
+// A Mode says where scripts run that are not cassidy's own.
+type Mode uint8
+
+// The modes. In the first two a script has a process of its own, in which it
+// can compute and nothing else; the program's main must begin with
+// [sandbox.Main], or Workers.Program name one whose main does.
+const (
+	// Process keeps the process for the next call of the same script.
+	Process Mode = iota
+	// Strict makes a new one for each call.
+	Strict
+	// Inline runs scripts in the program itself, which they can exhaust and
+	// hang: for scripts that are trusted as far as it is.
+	Inline
+	modes
+)
+
+// String returns the mode as a config names it.
+func (m Mode) String() string {
+	names := [...]project.SandboxMode{Process: project.SandboxProcess, Strict: project.SandboxStrict, Inline: project.SandboxInline}
+	if m < modes {
+		return string(names[m])
+	}
+	return fmt.Sprintf("Mode(%d)", m)
+}
+
+// ParseMode reads a mode as a config names it. "" is Process.
+func ParseMode(name string) (Mode, error) {
+	for m := range modes {
+		if name == "" || name == m.String() {
+			return m, nil
+		}
+	}
+	return 0, tool.Errorf(tool.Invalid, "there is no sandbox %q", name).WithHint("they are process, strict and inline")
+}
+
+// RuntimeOptions are what the hosts of a process share. The zero value has workers
+// that are confined, and records no runs.
+type RuntimeOptions struct {
+	// Workers bound the processes in which scripts run. They are not used in the
+	// mode Inline, but for Workers.Program, which supervises commands too.
+	Workers Workers
+	// Sandbox says where scripts run that are not cassidy's own.
+	Sandbox Mode
+	// AllowUnconfined runs scripts, and commands, also where the system cannot
+	// confine them: see [sandbox.Promise]. Without it New fails there, and
+	// commands are refused.
+	AllowUnconfined bool
+	// Store keeps the records of durable runs. The caller closes it, after the
+	// Runtime. Nil keeps none: to ask for a durable run is then ErrInvalid.
+	Store journal.Store
+	// Logger gets what an operator needs to know, without arguments, results and
+	// secrets. Nil logs nothing.
+	Logger *slog.Logger
+	// Clock gives the times that scripts see and that are recorded. It is called
+	// concurrently. Nil means time.Now.
+	Clock func() time.Time
+}
+
+// A Runtime is what the hosts of a process share: the workers, and the store of
+// durable runs. It is safe for concurrent use.
+type Runtime struct {
+	opts    RuntimeOptions
+	pool    *sandbox.Pool    // nil in the mode Inline
+	journal *history.Journal // nil without a store
+	reader  string           // names the build that reads scripts
+
+	mu     sync.Mutex
+	hosts  map[*Host]struct{}
+	closed bool
+}
+
+// New returns a runtime, of which a process needs one. Nil is the default. It
+// starts no process. It fails with kind Unavailable where the system cannot
+// confine scripts, and with kind Invalid in a program that cannot be its own
+// worker. Close it, or shut it down, when done.
+func New(o *RuntimeOptions) (*Runtime, error) {
+	r := &Runtime{hosts: map[*Host]struct{}{}}
+	if o != nil {
+		r.opts = *o
+	}
+	if r.opts.Sandbox >= modes {
+		return nil, tool.Errorf(tool.Invalid, "RuntimeOptions.Sandbox is %s", r.opts.Sandbox).WithHint("the modes are Process, Strict and Inline")
+	}
+	var err error
+	if r.reader, err = readerID(r.opts.Workers.Program); err != nil {
+		return nil, err
+	}
+	if r.opts.Sandbox != Inline {
+		r.pool, err = sandbox.NewPool(&sandbox.Options{Workers: r.opts.Workers, Strict: r.opts.Sandbox == Strict, Unconfined: r.opts.AllowUnconfined})
+		if err != nil {
+			return nil, err
+		}
+	}
+	if r.opts.Store != nil {
+		r.journal = history.Open(r.opts.Store, &history.Options{Clock: r.opts.Clock})
+	}
+	return r, nil
+}
+
+// readerID names the build that reads scripts: another one may read the same file
+// as another tool. "" for program is this one.
+func readerID(program string) (string, error) {
+	file := program
+	if file == "" {
+		var err error
+		if file, err = os.Executable(); err != nil {
+			return "", nil
+		}
+	}
+	info, err := os.Stat(file)
+	switch {
+	case err == nil && info.Mode().IsRegular():
+		return fmt.Sprintf("%d %d", info.Size(), info.ModTime().UnixNano()), nil
+	case program == "":
+		return "", nil
+	}
+	var path *fs.PathError
+	if errors.As(err, &path) {
+		err = path.Err
+	}
+	return "", tool.Errorf(tool.Invalid, "Workers.Program %s is no program: %w", program, err).
+		WithHint("build one with: go build github.com/cassidy-run/cassidy/cmd/cassidy-worker")
+}
+
+// take notes a host, which is removed when it is closed. It fails with kind Closed.
+// Nil only asks.
+func (r *Runtime) take(h *Host) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.closed {
+		return tool.Errorf(tool.Closed, "the runtime is closed")
+	}
+	if h != nil {
+		r.hosts[h] = struct{}{}
+	}
+	return nil
+}
+
+func (r *Runtime) remove(h *Host) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.hosts, h)
+}
+
+// Shutdown waits for the calls of all hosts, cancels them when ctx ends, and ends
+// all workers. The error says whether any had to be cancelled. The runtime and its
+// hosts then fail with kind Closed, as new calls do from the beginning.
+func (r *Runtime) Shutdown(ctx context.Context) error {
+	return r.close(func(h *Host) error { return h.Shutdown(ctx) })
+}
+
+// Close cancels the calls of all hosts and ends all workers, within a second or
+// so. Recorded runs can be resumed. To close it again does nothing.
+func (r *Runtime) Close() error { return r.close((*Host).Close) }
+
+func (r *Runtime) close(end func(*Host) error) error {
+	r.mu.Lock()
+	if r.closed {
+		r.mu.Unlock()
+		return nil
+	}
+	r.closed = true
+	hosts := slices.Collect(maps.Keys(r.hosts))
+	r.mu.Unlock()
+	errs := make([]error, len(hosts), len(hosts)+2)
+	var all sync.WaitGroup
+	for i, h := range hosts {
+		all.Go(func() { errs[i] = end(h) })
+	}
+	all.Wait()
+	if r.pool != nil {
+		errs = append(errs, r.pool.Close())
+	}
+	if r.journal != nil {
+		errs = append(errs, r.journal.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// runs opens the journal of a tenant, or is nil where there is no store.
+func (r *Runtime) runs(tenant string) func() (*history.Journal, error) {
+	if r.journal == nil {
+		return nil
+	}
+	mine := r.journal.Tenant(tenant)
+	return func() (*history.Journal, error) { return mine, nil }
+}
+
+// gives refuses a config that asks for more than the runtime gives.
+func (r *Runtime) gives(c project.SandboxConfig) error {
+	weaker := c.Mode == project.SandboxStrict && r.opts.Sandbox != Strict || c.Mode == project.SandboxProcess && r.opts.Sandbox == Inline
+	if weaker {
+		return tool.Errorf(tool.Invalid, "the config asks for the sandbox %q, and the runtime has %q", c.Mode, r.opts.Sandbox).
+			WithHint("set RuntimeOptions.Sandbox")
+	}
+	unconfined := r.opts.Sandbox == Inline || r.opts.AllowUnconfined
+	if c.Required != nil && *c.Required && unconfined {
+		return tool.Errorf(tool.Invalid, "the config requires a sandbox that confines scripts, and the runtime allows others").
+			WithHint("take the mode process or strict, without RuntimeOptions.AllowUnconfined")
+	}
+	return nil
+}
+
+// launcher returns what runs commands, or nil where they cannot be confined and
+// must be.
+func (r *Runtime) launcher() tool.Launcher {
+	if !sandbox.LaunchConfined() && !r.opts.AllowUnconfined {
+		return nil
+	}
+	return sandbox.Launcher(r.opts.Workers.Program)
+}
+
+// A Source is where the scripts of a host come from; see [Dir], [FS] and [Scripts].
+type Source = runtime.Source
+
+// Dir is a project folder: its scripts lie in path/.cassidy, the tools in tools/,
+// and beside them workflows/, policies/ and skills/.
+func Dir(path string) Source { return runtime.Dir(path) }
+
+// FS is a file system with tools at its root: files that end in .star, .lua or
+// .md, and what they load in lib/. Beside them stand the folders workflows/,
+// policies/, skills/ and agents/. Its files are known by their content.
+func FS(f fs.FS) Source { return runtime.FS(f) }
+
+// Scripts is a source in memory, as [FS]: texts by the names of their files, such
+// as "greet.star". The map is copied.
+func Scripts(files map[string]string) Source { return runtime.Scripts(files) }
