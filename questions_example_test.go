@@ -7,10 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 
 	"github.com/cassidy-run/cassidy"
-	"github.com/cassidy-run/cassidy/runtime"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 )
 
@@ -24,14 +22,14 @@ func ExampleAnswer() {
 		return
 	}
 	defer os.RemoveAll(dir)
-	ctx, options := context.Background(), &cassidy.Options{Journal: filepath.Join(dir, "runs")}
-	id, err := request(ctx, dir, options)
+	ctx := context.Background()
+	id, err := request(ctx, dir)
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
 	answer := cassidy.Answer{Yes: true, Args: tool.NewDict("filepath", "RELEASED", "content", "1.4.1"), By: "Ann"}
-	if err := decide(ctx, dir, options, id, answer); err != nil {
+	if err := decide(ctx, dir, id, answer); err != nil {
 		fmt.Println(err)
 	}
 	// Output:
@@ -42,14 +40,14 @@ func ExampleAnswer() {
 }
 
 // request begins a call, and returns the ID of the question that it waits for.
-func request(ctx context.Context, dir string, o *cassidy.Options) (string, error) {
-	host, err := cassidy.Open(dir, o) // Options.Approver is nil: nobody is asked
+func request(ctx context.Context, dir string) (string, error) {
+	host, done, err := open(dir, &cassidy.Options{}) // Options.Approver is nil: nobody is asked
 	if err != nil {
 		return "", err
 	}
-	defer host.Close()
+	defer done()
 	call := tool.Call{Tool: "write_file", Args: tool.NewDict("filepath", "RELEASED", "content", "1.4"), Reasoning: "to publish it"}
-	_, err = host.Call(ctx, call, runtime.Durable("release"))
+	_, err = host.Call(ctx, call, cassidy.Durable("release"))
 	var parked *cassidy.ParkedError
 	if !errors.As(err, &parked) {
 		return "", err
@@ -58,12 +56,12 @@ func request(ctx context.Context, dir string, o *cassidy.Options) (string, error
 }
 
 // decide shows what waits, answers it, and continues the run.
-func decide(ctx context.Context, dir string, o *cassidy.Options, id string, answer cassidy.Answer) error {
-	host, err := cassidy.Open(dir, o)
+func decide(ctx context.Context, dir string, id string, answer cassidy.Answer) error {
+	host, done, err := open(dir, &cassidy.Options{})
 	if err != nil {
 		return err
 	}
-	defer host.Close()
+	defer done()
 	for q, err := range host.Waiting(ctx) {
 		if err != nil {
 			return err

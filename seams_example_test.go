@@ -6,33 +6,23 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"os"
-	"path/filepath"
 	"strings"
 
 	"github.com/cassidy-run/cassidy"
 )
 
-// withTool calls a tool of a folder that has only this one.
+// withTool calls a tool that is the only one.
 func withTool(name, script string, o *cassidy.Options, call func(*cassidy.Host)) error {
-	dir, err := os.MkdirTemp("", "cassidy")
+	shared, err := cassidy.New(&cassidy.RuntimeOptions{Sandbox: cassidy.Inline}) // the script is the program's own
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(dir)
-	file := filepath.Join(dir, ".cassidy", "tools", name+".star")
-	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
-		return err
-	}
-	if err := os.WriteFile(file, []byte(script), 0o644); err != nil {
-		return err
-	}
-	o.TrustProject, o.Sandbox = true, cassidy.Inline // the script is the program's own
-	host, err := cassidy.Open(dir, o)
+	defer shared.Close()
+	o.TrustSource = true
+	host, err := shared.Open(cassidy.Scripts(map[string]string{name + ".star": script}), o)
 	if err != nil {
 		return err
 	}
-	defer host.Close()
 	call(host)
 	return nil
 }
