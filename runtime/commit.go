@@ -320,7 +320,7 @@ func (p commit) approve(ctx context.Context) error {
 		}
 		return nil
 	}
-	q := &inquiry{of: p.pass, at: p.at, takes: d.takes, changes: changes, why: "it changes files", call: p.shown()}
+	q := &inquiry{of: p.pass, at: p.at, takes: d.takes, changes: withDiffs(changes), why: "it changes files", call: p.shown()}
 	if _, err := q.ask(ctx); err != nil {
 		c.declined = p.refused(d, err)
 		return c.declined

@@ -21,9 +21,8 @@ type inquiry struct {
 	call    tool.Call    // as it is shown
 	effect  *tool.Effect // what the call wants to do now, where it is about one effect; else nil
 	takes   []tool.Capability
-	changes []tool.Change // where the call has run and its writes wait
+	changes []tool.Change // with diffs, where the call has run and its writes wait
 	why     string
-	diffed  bool      // the changes have their diffs
 	begun   bool      // it came up while its effect was being done
 	edits   int       // how often the arguments in an answer to it were wrong
 	put     time.Time // when somebody was asked; zero where nobody is there
@@ -219,9 +218,6 @@ func (q *inquiry) keepAlways(ctx context.Context, a *Answer) error {
 func (q *inquiry) recorded() history.Asked {
 	t := q.of.tool
 	text := q.needs()
-	if !q.diffed {
-		q.changes, q.diffed = withDiffs(q.changes), true
-	}
 	asked := Question{Kind: tool.QuestionApproval, Tool: t.Name, Why: q.why, Reasoning: q.call.Reasoning, Args: q.args(), Asked: q.put, Capabilities: q.takes, Changes: clipped(q.changes)}
 	switch {
 	case q.changes != nil:
