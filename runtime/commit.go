@@ -177,7 +177,7 @@ func (p commit) replay() error {
 	if !known || entry.Func != commitEffect {
 		return nil
 	}
-	if entry.Err == nil && !entry.Unknown() && subjectOf(p.pass).wanted() {
+	if entry.Err == nil && !entry.Unknown() && subjectOf(p.pass).heard() {
 		echo{p.pass}.entry(&entry)
 	}
 	return recorded(&entry)
@@ -214,7 +214,7 @@ func (p commit) overtake(ctx context.Context) error {
 		d, _ := state.(*tool.Dict)
 		t.left[path] = d.Text("after")
 	}
-	if subjectOf(p.pass).wanted() {
+	if subjectOf(p.pass).heard() {
 		echo{p.pass}.entry(&commit)
 	}
 	return nil

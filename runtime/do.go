@@ -54,7 +54,7 @@ func (s *step) do(ctx context.Context) (tool.Outcome, error) {
 	start := time.Now()
 	out, err := s.call(ctx)
 	if s.fn.Kind != tool.Notice && subjectOf(s.of).wanted() {
-		emitEffect(s.of, s.effect, s.takes, err, time.Since(start))
+		s.of.emit(effectDone(s.effect, s.takes, err, time.Since(start)))
 	}
 	if err != nil && s.effect.Func != toolsCall { // a call that was refused is audited itself
 		err = s.failed(nil, err)
@@ -112,11 +112,11 @@ func recovered(name string, err *error) {
 	}
 }
 
-// emitEffect emits that an effect was carried out.
-func emitEffect(p *pass, e tool.Effect, takes []tool.Capability, err error, took time.Duration) {
+// effectDone says that an effect was carried out.
+func effectDone(e tool.Effect, takes []tool.Capability, err error, took time.Duration) tool.EffectDone {
 	d := tool.EffectDone{Func: e.Func, Step: e.Place.String(), Capabilities: takes, Success: err == nil, Duration: took}
 	if err != nil {
 		d.Error = tool.ErrorOf(err, tool.Failed).Message()
 	}
-	p.emit(d)
+	return d
 }

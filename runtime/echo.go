@@ -18,12 +18,12 @@ func (p echo) entry(entry *history.Entry) {
 	f, _ := p.fn(e.Func)
 	switch {
 	case e.Func == commitEffect:
-		emitEffect(p.pass, e, changedPaths(entry.Change), recorded(entry), 0)
+		subjectOf(p.pass).repeat(effectDone(e, changedPaths(entry.Change), recorded(entry), 0))
 	case f != nil && f.Calls:
 		p.inside(e.Place)
 	case f != nil && f.Target != nil:
 		takes, _ := targets(f, e)
-		emitEffect(p.pass, e, takes, recorded(entry), 0)
+		subjectOf(p.pass).repeat(effectDone(e, takes, recorded(entry), 0))
 	}
 }
 
@@ -81,13 +81,13 @@ func (p echo) calls(s *step, v tool.Value, err error) {
 func (p echo) made(c oneCall, id string, came *tool.Dict) {
 	call := tool.Call{ID: p.call.ID + "/" + id, Tool: c.name, Args: c.args}
 	events := subject{p.run, p.pass, &call}
-	events.emit(tool.ToolCallStart{Args: c.args, Reasoning: p.call.Reasoning, Recorded: true})
+	events.repeat(tool.ToolCallStart{Args: c.args, Reasoning: p.call.Reasoning, Recorded: true})
 	if !came.Bool("ok") {
-		events.emit(tool.ErrorEvent{Error: strings.TrimPrefix(came.Text("error"), c.name+": "), ErrorType: came.Text("error_type"), Recorded: true})
+		events.repeat(tool.ErrorEvent{Error: strings.TrimPrefix(came.Text("error"), c.name+": "), ErrorType: came.Text("error_type"), Recorded: true})
 	}
 	value, _ := came.Get("value")
 	r := tool.Result{Success: came.Bool("ok"), Value: value, Error: came.Text("error")}
-	events.emit(tool.ToolCallEnd{Success: r.Success, Result: value, Preview: r.Preview(), Err: failureOf(came), Recorded: true})
+	events.repeat(tool.ToolCallEnd{Success: r.Success, Result: value, Preview: r.Preview(), Err: failureOf(came), Recorded: true})
 }
 
 // failureOf returns the error of what attempted made of a failed call, or nil.

@@ -71,7 +71,11 @@ func (s subject) event() tool.Event {
 }
 
 // wanted reports whether an event about the call is worth making.
-func (s subject) wanted() bool { return s.watched() || s.subscribed() }
+func (s subject) wanted() bool { return s.run.record.Keeps() || s.heard() }
+
+// heard reports whether anybody but the record of the run wants events about the
+// call.
+func (s subject) heard() bool { return s.watched() || s.subscribed() }
 
 // subscribed reports whether somebody has subscribed to events about the call.
 func (s subject) subscribed() bool {
@@ -102,12 +106,29 @@ func (s subject) session() string {
 	return ""
 }
 
-// emit reports something about the call: to the programs that watch it, and to the
-// subscribers.
+// emit reports something about the call: to the programs that watch it, the record
+// of the run and the subscribers.
 func (s subject) emit(data any) {
 	if !s.wanted() {
 		return
 	}
+	e := s.notify(data)
+	switch data.(type) {
+	case tool.ToolOutput, tool.Progress, tool.Log, tool.Text:
+		s.run.host.hub.deliver(&e)
+	default:
+		s.run.record.AddEvent(&e, func() { s.run.host.hub.deliver(&e) })
+	}
+}
+
+// repeat reports what the record of the run answers, and has recorded before.
+func (s subject) repeat(data any) {
+	e := s.notify(data)
+	s.run.host.hub.deliver(&e)
+}
+
+// notify makes an event, and has the programs see it that watch the call.
+func (s subject) notify(data any) tool.Event {
 	e := s.event()
 	e.Time, e.Data = s.run.host.eventTime(), data
 	for p := s.pass; p != nil; p = p.above {
@@ -115,7 +136,7 @@ func (s subject) emit(data any) {
 			p.program.watch(e)
 		}
 	}
-	s.run.host.hub.deliver(&e)
+	return e
 }
 
 // emit reports something about the call.

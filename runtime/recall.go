@@ -66,7 +66,7 @@ func (s *step) answer(ctx context.Context, entry *history.Entry) (tool.Outcome, 
 	}
 	p.trail.saw(s, entry)
 	err := recorded(entry)
-	if subjectOf(p).wanted() {
+	if subjectOf(p).heard() {
 		e := echo{p}
 		e.calls(s, entry.Outcome.Value, err)
 		e.entry(entry)

@@ -2,6 +2,7 @@ package runtime
 
 import (
 	"context"
+	"iter"
 	"slices"
 	"strings"
 	"sync"
@@ -52,6 +53,29 @@ func (h *Host) Subscribe(ctx context.Context, f EventFilter) <-chan tool.Event {
 	s.stop = stop
 	s.mu.Unlock()
 	return s.events
+}
+
+// Events yields the recorded events of a run with a Seq greater than after, in
+// order, up to now. A live event has the same Seq: who subscribes first, and then
+// reads Events until the Seq of the first live event, misses none. A run that is
+// resumed counts on; the events of a process that died a moment after it emitted
+// them may be missing here, and their numbers are not used again.
+//
+// It fails with kind NotFound if there is no such run, and Invalid if the host has
+// no journal. Of a damaged record it yields what can be read, and an error last.
+func (h *Host) Events(ctx context.Context, runID string, after uint64) iter.Seq2[tool.Event, error] {
+	return func(yield func(tool.Event, error) bool) {
+		j, err := h.journal()
+		if err != nil {
+			yield(tool.Event{}, err)
+			return
+		}
+		for e, err := range j.Events(ctx, runID, after) {
+			if !yield(e, err) {
+				return
+			}
+		}
+	}
 }
 
 // A hub delivers the events of a host to its subscribers. The zero value is ready.

@@ -40,6 +40,7 @@ const (
 	questionAnswered
 	runParked
 	runEnded
+	eventAdded
 )
 
 // A record is its kind, the length of its fields, and the fields: each a value
@@ -55,7 +56,7 @@ var errRecord = errors.New("not a record of this journal")
 
 // nextRecord takes the first record off data.
 func nextRecord(data []byte) (record, []byte, error) {
-	if len(data) == 0 || data[0] == 0 || recordKind(data[0]) > runEnded {
+	if len(data) == 0 || data[0] == 0 || recordKind(data[0]) > eventAdded {
 		return record{}, nil, errRecord
 	}
 	n, size := binary.Uvarint(data[1:])

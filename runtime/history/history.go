@@ -20,6 +20,7 @@ type history struct {
 	steps  map[string]*step
 	last   tool.Place // of the last record that could be read
 	inbox  []journal.Message
+	events []recordedEvent
 	damage error
 
 	recentKey []byte // the field with the place of recent
@@ -167,6 +168,8 @@ func (h *history) take(r record, store journal.Store) error {
 		return errRecord
 	case runResumed, runParked, runEnded:
 		return h.run.take(r, store)
+	case eventAdded:
+		return h.takeEvent(r)
 	}
 	s, err := h.step(r)
 	if err != nil {

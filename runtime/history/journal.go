@@ -205,7 +205,7 @@ func (j *Journal) Read(ctx context.Context, id string) (*Log, error) {
 	if err != nil {
 		return nil, damaged(id, "its script", err)
 	}
-	return &Log{j: j, run: h.run, script: script, steps: h.steps, num: h.num, head: h.head, seen: h.lastMessage(),
+	return &Log{j: j, run: h.run, script: script, steps: h.steps, num: h.num, head: h.head, seen: h.lastMessage(), lastEvent: h.lastEvent(),
 		why: tool.Errorf(tool.Internal, "the log of run '%s' was opened to be read", id)}, nil
 }
 
@@ -216,6 +216,9 @@ func (j *Journal) resume(ctx context.Context, id string) (*Log, error) {
 	}
 	if l.head.state.Ended() {
 		return nil, errEnded(id, l.head.state)
+	}
+	if l.head.state == Running { // what its process had not written yet is lost
+		l.lastEvent += seqGap
 	}
 	l.run.State, l.run.Reason, l.run.Wake, l.why = Running, "", time.Time{}, nil
 	at := j.clock.now()

@@ -22,6 +22,9 @@ type Log struct {
 
 	asking sync.Mutex // held while a question is numbered and recorded
 
+	events    sync.Mutex // held while an event is numbered, recorded and delivered
+	lastEvent uint64     // the number of the last one
+
 	mu    sync.Mutex
 	steps map[string]*step // by place
 	why   error            // it takes no more, or nil

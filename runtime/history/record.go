@@ -71,6 +71,10 @@ type Record interface {
 	Park(ctx context.Context, reason string, wake time.Time) error
 	// End records how the run ended, and closes the record.
 	End(ctx context.Context, reason string, out tool.Outcome, failure error) error
+	// AddEvent records an event, sets its Seq, and calls deliver, before another event
+	// of the run is numbered. Where nothing is recorded, or the event cannot be, its
+	// Seq stays 0.
+	AddEvent(e *tool.Event, deliver func())
 	// Close gives the run up in its state, so that it can be resumed.
 	Close() error
 }

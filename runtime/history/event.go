@@ -1,0 +1,146 @@
+package history
+
+import (
+	"context"
+	"iter"
+	"math"
+
+	"github.com/cassidy-run/cassidy/runtime/tool"
+)
+
+// seqGap is by how much the numbers of events jump where the process that executed
+// a run ended without parking it: more than it can have had in memory. A number
+// that somebody has seen is so never used for another event.
+const seqGap = 4 * queueMost
+
+// AddEvent implements [Record]. The record is written with the next one that
+// somebody waits for, or a moment later: nobody waits for an event.
+func (l *Log) AddEvent(e *tool.Event, deliver func()) {
+	l.events.Lock()
+	defer l.events.Unlock()
+	defer deliver()
+	if l.closed() != nil {
+		return
+	}
+	d := e.Fields()
+	if d == nil {
+		return
+	}
+	d, result := splitResult(d)
+	seq := l.lastEvent + 1
+	r := newRecorder(l.j.store, l.j.clock)
+	r.put(int64(seq), tool.Tuple{nanos(e.Time), e.Type(), utf8Text(e.Call), utf8Text(e.Tool), utf8Text(e.Session)}, d, result)
+	rec, err := r.record(eventAdded)
+	if err == nil {
+		err = l.j.w.later(&job{log: l, record: rec})
+	}
+	if err == nil { // else the event is not recorded, and has no number
+		e.Seq, l.lastEvent = seq, seq
+	}
+}
+
+// resultField is the field of an event that may be large. It is a field of its own
+// of the record, so that it is stored once with the outcome that has it too.
+const resultField = "result"
+
+// splitResult takes the result out of the fields of an event.
+func splitResult(d *tool.Dict) (rest *tool.Dict, result tool.Value) {
+	result, ok := d.Get(resultField)
+	if !ok {
+		return d, nil
+	}
+	rest = &tool.Dict{}
+	for k, v := range d.All() {
+		if name, _ := k.(string); name == resultField {
+			v = nil
+		}
+		_ = rest.Set(k, v)
+	}
+	return rest, result
+}
+
+// AddEvent implements [Record]: the event has no number.
+func (m *Memory) AddEvent(_ *tool.Event, deliver func()) { deliver() }
+
+// AddEvent implements [Record]: the event has no number.
+func (p *Replay) AddEvent(_ *tool.Event, deliver func()) { deliver() }
+
+// AddEvent implements [Record]: the event has no number.
+func (None) AddEvent(_ *tool.Event, deliver func()) { deliver() }
+
+// Events yields the recorded events of a run with numbers greater than after, in
+// order, as of one moment: also those of a run that is executed now, here or in
+// another process. It fails with NotFound if there is no such run. Of a damaged
+// record it yields what can be read, and an error last.
+func (j *Journal) Events(ctx context.Context, run string, after uint64) iter.Seq2[tool.Event, error] {
+	return func(yield func(tool.Event, error) bool) {
+		h, err := j.history(ctx, run)
+		if err != nil {
+			yield(tool.Event{}, err)
+			return
+		}
+		lost := h.damage
+		for _, r := range h.events {
+			if r.seq <= after {
+				continue
+			}
+			e, err := h.event(r, j)
+			if err != nil {
+				if lost == nil {
+					lost = damaged(run, "an event", err)
+				}
+				continue
+			}
+			if !yield(e, nil) {
+				return
+			}
+		}
+		if lost != nil {
+			yield(tool.Event{}, lost)
+		}
+	}
+}
+
+// A recordedEvent is the record of an event, unread.
+type recordedEvent struct {
+	seq uint64
+	record
+}
+
+// takeEvent takes in the record of an event. Their numbers grow.
+func (h *history) takeEvent(r record) error {
+	f := &fields{rest: r.fields}
+	seq := uint64(f.small(math.MaxInt64))
+	if f.err != nil || seq <= h.lastEvent() {
+		return errRecord
+	}
+	h.events = append(h.events, recordedEvent{seq, r})
+	return nil
+}
+
+// lastEvent is the number of the last event, or 0.
+func (h *history) lastEvent() uint64 {
+	if len(h.events) == 0 {
+		return 0
+	}
+	return h.events[len(h.events)-1].seq
+}
+
+// event reads the record of an event.
+func (h *history) event(r recordedEvent, j *Journal) (tool.Event, error) {
+	f := &fields{rest: r.fields, store: j.store}
+	f.raw() // the number
+	p := f.tuple()
+	e := tool.Event{Seq: r.seq, Time: moment(part[int64](&p)), Run: h.run.ID}
+	name := part[string](&p)
+	e.Call, e.Tool, e.Session = part[string](&p), part[string](&p), part[string](&p)
+	f.end(p)
+	d, result := f.dict(), f.value()
+	if err := f.done(); err != nil {
+		return e, err
+	}
+	if d.Has(resultField) {
+		d.Put(resultField, result)
+	}
+	return e, e.SetFields(name, d)
+}
