@@ -46,7 +46,7 @@ type Again func(tool.Effect, tool.Outcome, error) error
 func (s *Session) Recorded(message string) *tool.Dict {
 	t := &turn{Session: s}
 	t.result.Task = message
-	return t.options()
+	return t.recorded()
 }
 
 // Restore brings the session to where it was before the run of that ID.

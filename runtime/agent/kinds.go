@@ -110,11 +110,10 @@ func isAgents(r *runtime.Recorded) error {
 // resumeRun is the Resume of the kinds. The value of a resumed run is what its
 // policy returned: {"reason", "answer"}, or as the policy has it.
 func (k *kinds) resumeRun(ctx context.Context, h *runtime.Host, r runtime.Recorded) (tool.Result, error) {
-	t, err := k.resume(ctx, h, &r, nil)
-	if err != nil {
+	if _, err := k.resume(ctx, h, &r, nil); err != nil {
 		return tool.Result{}, err
 	}
-	return tool.Succeed(tool.Outcome{Value: t.returned}), nil
+	return h.Resume(context.WithoutCancel(ctx), r.ID) // which has ended
 }
 
 // resume continues a recorded turn. The turn is nil where it was not begun. by is

@@ -100,8 +100,10 @@ func runBase(id string) string {
 	return "session" + turnMark + hex.EncodeToString(sum[:16])
 }
 
-// turnID returns the ID of the run of the turn that comes after so many others.
-func turnID(base string, turns int) string {
+// turnID returns the ID of the run of the turn of a session that comes after so
+// many others.
+func turnID(session string, turns int) string {
+	base := runBase(session)
 	if turns == 0 {
 		return base
 	}
@@ -114,7 +116,10 @@ func turnID(base string, turns int) string {
 func (s *Session) Waiting() string {
 	s.seeing.Lock()
 	defer s.seeing.Unlock()
-	return s.waiting
+	if !s.waiting {
+		return ""
+	}
+	return s.runID
 }
 
 // Resume continues the turn that has not ended, see [Session.Waiting], with the
@@ -137,15 +142,15 @@ func (s *Session) Resume(ctx context.Context) (Reply, error) {
 		}
 	}
 	switch {
-	case s.waiting != "":
-	case s.reply != nil:
-		return *s.reply, s.failure
+	case s.waiting:
+	case s.past != nil:
+		return *s.past.reply, s.past.failure
 	default:
 		return Reply{Session: s.id}, tool.Errorf(tool.NotFound, "the session '%s' has no turns", s.id)
 	}
-	r, err := s.agent.host.Recorded(ctx, s.waiting)
+	r, err := s.agent.host.Recorded(ctx, s.runID)
 	if err != nil {
-		return Reply{Session: s.id, Run: s.waiting}, err
+		return Reply{Session: s.id, Run: s.runID}, err
 	}
 	t, err := kindsOf(s.agent.host).resume(ctx, s.agent.host, &r, s.agent)
 	s.stale = true
@@ -161,25 +166,21 @@ func (s *Session) admit(ctx context.Context) error {
 	if !s.stored {
 		return nil
 	}
-	if err := s.refresh(ctx); err != nil || s.waiting == "" {
+	if err := s.refresh(ctx); err != nil || !s.waiting {
 		return err
 	}
-	err := tool.Errorf(tool.Conflict, "the session '%s' has a turn that has not ended: run %s", s.id, s.waiting)
-	if s.agent.host.Running(s.waiting) {
-		return err.WithHint("wait until it ends, or cancel it: Host.Cancel(ctx, %q)", s.waiting)
+	err := tool.Errorf(tool.Conflict, "the session '%s' has a turn that has not ended: run %s", s.id, s.runID)
+	if s.agent.host.Running(s.runID) {
+		return err.WithHint("wait until it ends, or cancel it: Host.Cancel(ctx, %q)", s.runID)
 	}
-	return err.WithHint("answer its questions with Host.Answer and continue with Session.Resume, or end it with Host.Cancel(ctx, %q)", s.waiting)
+	return err.WithHint("answer its questions with Host.Answer and continue with Session.Resume, or end it with Host.Cancel(ctx, %q)", s.runID)
 }
 
 // settle notes how a turn of this session ended. Where it failed, the store has
 // what is left of it.
 func (s *Session) settle(ctx context.Context, r *Reply, err error) {
-	s.reply, s.failure = r, err
-	switch {
-	case !s.stored:
-	case err == nil:
-		s.last = r.Run
-	default:
+	s.past = &past{r, err}
+	if s.stored && err != nil {
 		s.stale = true
 		_ = s.refresh(context.WithoutCancel(ctx)) // else before the next turn
 	}
@@ -193,11 +194,11 @@ func (s *Session) refresh(ctx context.Context) error {
 		s.stale = false
 		s.seeing.Lock()
 		defer s.seeing.Unlock()
-		s.waiting = ""
+		s.waiting = false
 		return nil
 	case err != nil:
 		return err
-	case !s.stale && last.ID == s.last:
+	case !s.stale && s.past != nil && last.ID == s.past.reply.Run:
 		return nil
 	}
 	return s.load(ctx, last.ID)
@@ -216,15 +217,14 @@ func (s *Session) load(ctx context.Context, runID string) error {
 		return err
 	}
 	if !r.State.Ended() {
-		fresh.waiting = r.ID
+		fresh.waiting = true
 	} else if err := fresh.rebuild(ctx, &r, task); err != nil {
 		return err
 	}
 	if err := fresh.adapt(&r); err != nil {
 		return err
 	}
-	s.state, s.last, s.reply, s.failure = fresh.state, fresh.last, fresh.reply, fresh.failure
-	s.stale, s.turn = false, nil
+	s.state, s.past, s.stale, s.turn = fresh.state, fresh.past, false, nil
 	s.seeing.Lock()
 	defer s.seeing.Unlock()
 	s.runID, s.waiting, s.files = fresh.runID, fresh.waiting, fresh.files
@@ -273,13 +273,13 @@ func (s *Session) rebuild(ctx context.Context, r *runtime.Recorded, task string)
 // ended notes how a recorded turn ended.
 func (s *Session) ended(t *turn, r *runtime.Recorded) {
 	t.result.Reason = Reason(r.Reason)
+	s.past = &past{reply: &t.result}
 	if r.Err != nil {
-		s.failure = r.Err
-	} else if err := t.finish(r.Result); err != nil {
-		s.failure = err
+		s.past.failure = r.Err
+	} else {
+		s.past.failure = t.finish(r.Result)
 	}
 	t.result.Thread, t.result.Usage.Estimated, t.result.Usage.Wall = s.thread, s.account.Used(), r.Ended.Sub(r.Started)
-	s.reply, s.last = &t.result, r.ID
 	for i := range s.made {
 		s.made[i].turn = nil // it is of an earlier turn now
 	}

@@ -35,9 +35,13 @@ func (s *Session) again(ctx context.Context, r *runtime.Recorded) (*turn, error)
 
 // options is what is recorded with a run, to resume it.
 func (t *turn) options() *tool.Dict {
-	if t.above != nil {
-		return nil // it is a part of another run
+	if t.above != nil || !t.agent.host.HasStore() {
+		return nil // it is a part of another run, or not recorded
 	}
+	return t.recorded()
+}
+
+func (t *turn) recorded() *tool.Dict {
 	d := t.agent.settings.Clone(1)
 	d.Put(taskOption, t.result.Task)
 	if t.turns > 0 || t.reoffered {
@@ -106,8 +110,8 @@ func (s *Session) take(d *tool.Dict, runID string, offer bool) error {
 	switch {
 	case r.err != nil:
 		return r.err
-	case turnID(s.base, turns) != runID:
-		return tool.Errorf(tool.Failed, "it has the conversation before '%s'", turnID(s.base, turns))
+	case turnID(s.id, turns) != runID:
+		return tool.Errorf(tool.Failed, "it has the conversation before '%s'", turnID(s.id, turns))
 	}
 	if d == nil {
 		return nil

@@ -26,13 +26,9 @@ import (
 // others are not during a turn.
 type Session struct {
 	id     string
-	base   string // begins the IDs of its runs
-	stored bool   // its turns are recorded, and found by id
-
-	last    string // the run of the last turn that is in state
-	stale   bool   // state is to be read from the store
-	reply   *Reply // of the last turn
-	failure error  // with which it ended
+	stored bool  // its turns are recorded, and found by id
+	stale  bool  // state is to be read from the store
+	past   *past // the last turn that is in state, or nil
 
 	busy  sync.Mutex // held during a turn
 	agent *Agent
@@ -43,8 +39,14 @@ type Session struct {
 
 	seeing  sync.Mutex      // held to write what follows, and to read it beside a turn
 	runID   string          // the run of the turn that is in progress, or comes next
-	waiting string          // the run of the turn that has not ended, or ""
+	waiting bool            // runID is that of a turn that has not ended
 	files   map[string]Seen // by path, what tools have read and written in calls that have ended
+}
+
+// A past turn is how the last turn ended.
+type past struct {
+	reply   *Reply
+	failure error
 }
 
 // A state is what a turn leaves to the next one.
@@ -64,9 +66,9 @@ type state struct {
 // newSession returns a conversation without turns; "" makes an ID up.
 func (a *Agent) newSession(id string) *Session {
 	id = cmp.Or(id, NewID())
-	s := &Session{id: id, base: runBase(id), stored: a.host.HasStore(), agent: a}
+	s := &Session{id: id, stored: a.host.HasStore(), agent: a}
 	s.state = state{iterations: a.opts.Iterations, account: a.account()}
-	s.runID = turnID(s.base, 0)
+	s.runID = turnID(id, 0)
 	return s
 }
 
@@ -78,8 +80,7 @@ func (a *Agent) subSession(above *turn) *Session {
 	s.stored = false
 	if above != nil {
 		s.id = above.id
-		s.base = above.runID + "/" + agentID + strconv.Itoa(above.nextAgent())
-		s.runID = s.base
+		s.runID = above.runID + "/" + agentID + strconv.Itoa(above.nextAgent())
 	}
 	return s
 }
@@ -107,15 +108,14 @@ func (s *Session) prompt() *prompt {
 // A turn is what comes of one message of the user.
 type turn struct {
 	*Session
-	above    *turn // of the agent whose tool has this one work, or nil
-	begun    time.Time
-	result   Reply
-	returned tool.Value // what the policy returned
-	memory   memory
-	agents   int          // how many it has had work for it, in calls that have ended
-	traces   traces       // of the call under way
-	working  atomic.Int32 // how many agents of its own work now
-	watches  atomic.Bool  // watchFiles notes what tools do
+	above   *turn // of the agent whose tool has this one work, or nil
+	begun   time.Time
+	result  Reply
+	memory  memory
+	agents  int          // how many it has had work for it, in calls that have ended
+	traces  traces       // of the call under way
+	working atomic.Int32 // how many agents of its own work now
+	watches atomic.Bool  // watchFiles notes what tools do
 }
 
 // A madeCall is what a model will be told of a call, in this turn or where it is
@@ -219,7 +219,7 @@ func (s *Session) next() {
 	s.turns++
 	s.seeing.Lock()
 	defer s.seeing.Unlock()
-	s.runID = turnID(s.base, s.turns)
+	s.runID = turnID(s.id, s.turns)
 }
 
 func (s *Session) errBusy() error {
@@ -232,7 +232,6 @@ type turnKey struct{}
 // finish takes what the policy returned: what agent.finish gives, or a text,
 // which is the answer.
 func (t *turn) finish(v tool.Value) error {
-	t.returned = v
 	switch v := v.(type) {
 	case string:
 		t.result.Reason, t.result.Text = ReasonFinal, v
