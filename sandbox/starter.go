@@ -33,6 +33,7 @@ func (s *starter) do(task func()) bool {
 
 func (s *starter) run() {
 	runtime.LockOSThread() // for ever: the thread ends with this function
+	prepareStarter()
 	for {
 		select {
 		case task := <-s.tasks:

@@ -67,7 +67,7 @@ type worker struct {
 func work(in io.Reader, out io.Writer, pure []tool.Module) error {
 	w := &worker{in: frameReader{from: in}, out: out}
 	engine.Confine()
-	warmUp(pure)
+	warmUp()
 	for {
 		f, err := w.in.next()
 		switch {
@@ -115,17 +115,17 @@ func (w *worker) init(f frame, pure []tool.Module) error {
 	return w.send(sayReady, tool.List{})
 }
 
-// warmUp does what is done once, so that memory is measured afterwards and the first
-// call need not wait for it. A spare does it before anybody needs it.
-func warmUp(pure []tool.Module) {
-	e := engine.New(&engine.Options{Modules: pure})
+// warmUp does what is done once, so that the first call need not wait for it. A spare
+// does it before anybody needs it. It collects no garbage: that would take as long as
+// all the rest of a start, and the collector's own memory is as much as it gives back.
+func warmUp() {
+	e := engine.New(nil)
 	const star, lua = "def f():\n    \"F.\"\n    return 1\n\ntool(f, name = \"f\")\n", "return tool{description = \"F.\", handler = function() return 1 end}\n"
 	for path, text := range map[string]string{"f.star": star, "f.lua": lua} {
 		s := tool.Script{Path: path, Source: text}
 		_, _ = e.Describe(s) // what is wrong here is wrong for every script, and said there
 		_, _ = e.Run(context.Background(), s, tool.Call{Args: &tool.Dict{}}, nil)
 	}
-	debug.FreeOSMemory()
 }
 
 // begin starts the answer to a frame of the host.
@@ -212,6 +212,10 @@ func (w *worker) describe(body []byte) (tool.List, error) {
 	scripts, err := readScripts(body)
 	if err != nil {
 		return nil, err
+	}
+	if len(scripts) > 1 {
+		// What is left of one file is small, and this worker reads files and no more.
+		debug.SetGCPercent(400)
 	}
 	list := make(tool.List, len(scripts))
 	for i, s := range scripts {
