@@ -215,7 +215,7 @@ func (a *httpAsk) readAuth(args *tool.Dict) error {
 		return nil
 	case len(a.auth) != 2:
 		return tool.Errorf(tool.Invalid, "auth should be a list of two texts, the user and the password")
-	case strings.Contains(secretPlaceholder.ReplaceAllLiteralString(a.auth[0], ""), ":"):
+	case strings.Contains(secretPlaceholder().ReplaceAllLiteralString(a.auth[0], ""), ":"):
 		return tool.Errorf(tool.Invalid, "the user in auth may not hold a colon")
 	case slices.ContainsFunc(a.fields, func(f httpField) bool { return f.name == "Authorization" }):
 		return tool.Errorf(tool.Invalid, "both auth and the header Authorization are given").WithHint("give one of them")

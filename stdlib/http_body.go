@@ -114,7 +114,7 @@ func (a *httpAnswer) value(secrets *secretBox) (tool.Value, error) {
 		headers.Put(httpClean(secrets, strings.ToLower(name)), httpClean(secrets, strings.Join(a.header[name], ", ")))
 	}
 	return tool.NewDict(
-		"status", a.status, "ok", a.status < 400, "url", httpClean(secrets, secretInQuery.ReplaceAllString(a.url.String(), secretMark+"$1}}")),
+		"status", a.status, "ok", a.status < 400, "url", httpClean(secrets, secretInQuery().ReplaceAllString(a.url.String(), secretMark+"$1}}")),
 		"headers", headers, "text", text, "bytes", raw, "json", json,
 	), nil
 }

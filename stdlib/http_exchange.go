@@ -198,7 +198,7 @@ func (x *httpExchange) granted(text string) ([]string, error) {
 	if !strings.Contains(text, secretMark) {
 		return nil, nil
 	}
-	if strings.Contains(secretPlaceholder.ReplaceAllLiteralString(text, ""), secretMark) {
+	if strings.Contains(secretPlaceholder().ReplaceAllLiteralString(text, ""), secretMark) {
 		return nil, tool.Errorf(tool.Denied, "what begins with %s is not a secret's placeholder", secretMark).
 			WithHint(`put there what secret("NAME") gives`)
 	}
@@ -216,7 +216,7 @@ func (x *httpExchange) granted(text string) ([]string, error) {
 func (x *httpExchange) addParams(params *tool.Dict) (names []string, err error) {
 	for _, v := range params.All() {
 		text, _ := v.(string)
-		if placeholder := secretPlaceholder.FindString(text); placeholder == "" || placeholder != text {
+		if placeholder := secretPlaceholder().FindString(text); placeholder == "" || placeholder != text {
 			continue
 		}
 		found, err := x.granted(text)

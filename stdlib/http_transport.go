@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
 )
@@ -89,8 +90,8 @@ func (b *httpBase) opened(req *http.Request) (*http.Request, *httpDialer, error)
 	}
 	if permit.query && strings.Contains(req.URL.RawQuery, secretMarkEncoded) {
 		u := *req.URL
-		u.RawQuery = secretInQuery.ReplaceAllStringFunc(u.RawQuery, func(encoded string) string {
-			value, failed := open(secretMark + secretInQuery.FindStringSubmatch(encoded)[1] + "}}")
+		u.RawQuery = secretInQuery().ReplaceAllStringFunc(u.RawQuery, func(encoded string) string {
+			value, failed := open(secretMark + secretInQuery().FindStringSubmatch(encoded)[1] + "}}")
 			if err == nil {
 				err = failed
 			}
@@ -108,7 +109,9 @@ func (b *httpBase) opened(req *http.Request) (*http.Request, *httpDialer, error)
 }
 
 // secretInQuery is a placeholder as it is encoded in a query.
-var secretInQuery = regexp.MustCompile(`%7B%7Bsecret%3A([A-Za-z0-9_][A-Za-z0-9_.-]{0,99})%7D%7D`)
+var secretInQuery = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`%7B%7Bsecret%3A([A-Za-z0-9_][A-Za-z0-9_.-]{0,99})%7D%7D`)
+})
 
 // header returns a copy of a header with the values of secrets.
 func (p *httpPermit) header(secrets *secretBox, given http.Header, open func(string) (string, error)) (http.Header, error) {
@@ -163,8 +166,8 @@ func (p *httpPermit) open(ctx context.Context, secrets *secretBox, host, text st
 			return "", nil, err
 		}
 	}
-	return secretPlaceholder.ReplaceAllStringFunc(text, func(placeholder string) string {
-		return values[secretPlaceholder.FindStringSubmatch(placeholder)[1]]
+	return secretPlaceholder().ReplaceAllStringFunc(text, func(placeholder string) string {
+		return values[secretPlaceholder().FindStringSubmatch(placeholder)[1]]
 	}), names, nil
 }
 
@@ -173,7 +176,7 @@ func secretNames(text string) (names []string) {
 	if !strings.Contains(text, secretMark) {
 		return nil
 	}
-	for _, found := range secretPlaceholder.FindAllStringSubmatch(text, -1) {
+	for _, found := range secretPlaceholder().FindAllStringSubmatch(text, -1) {
 		names = append(names, found[1])
 	}
 	return names

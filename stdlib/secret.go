@@ -31,7 +31,9 @@ type secretBox struct {
 type secretForm struct{ text, instead string }
 
 // secretPlaceholder is what stands for a secret.
-var secretPlaceholder = regexp.MustCompile(`\{\{secret:([A-Za-z0-9_][A-Za-z0-9_.-]{0,99})\}\}`)
+var secretPlaceholder = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`\{\{secret:([A-Za-z0-9_][A-Za-z0-9_.-]{0,99})\}\}`)
+})
 
 // secretMark is how every placeholder begins, and secretMarkEncoded how it
 // begins in a query or a form.
@@ -74,7 +76,7 @@ func (w *World) secretFuncs() []tool.Func {
 // secretHandle returns what stands for a secret.
 func secretHandle(name string) (string, error) {
 	placeholder := secretMark + name + "}}"
-	if secretPlaceholder.FindString(placeholder) != placeholder {
+	if secretPlaceholder().FindString(placeholder) != placeholder {
 		return "", tool.Errorf(tool.Invalid, "%q is not the name of a secret", pureShort(name))
 	}
 	return placeholder, nil
