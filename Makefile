@@ -23,6 +23,9 @@ cross:
 	GOOS=darwin GOARCH=arm64 go build -o /dev/null ./cmd/cassidy
 	GOOS=windows go build -o /dev/null ./cmd/cassidy
 	GOARCH=arm64 go build -o /dev/null ./cmd/cassidy
+	GOOS=darwin GOARCH=arm64 go build -o /dev/null ./cmd/cassidy-worker
+	GOOS=windows go build -o /dev/null ./cmd/cassidy-worker
+	GOARCH=arm64 go build -o /dev/null ./cmd/cassidy-worker
 
 .ci/bin/staticcheck: .ci/lint/go.mod
 	go build -C .ci/lint -o ../bin/staticcheck honnef.co/go/tools/cmd/staticcheck

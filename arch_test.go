@@ -42,6 +42,7 @@ var layers = map[string]struct {
 	"internal/testhost":           {"Package testhost opens hosts for tests", ". internal/testworker runtime/journal/sqlite", "tests only; what programs do"},
 	"internal/testworker":         {"Package testworker lets tests run scripts in workers", "runtime/tool sandbox", "tests only; what a worker has is handed in"},
 	"cmd/cassidy":                 {"Cassidy runs tools for language models, in a sandbox.", ". runtime/tool runtime runtime/project runtime/history runtime/journal/sqlite runtime/model runtime/agent sandbox stdlib scripts", "words for people; what a program could want too is in a library"},
+	"cmd/cassidy-worker":          {"Cassidy-worker is the process in which scripts run", "sandbox stdlib", "a worker initializes all that it imports each time that it is started"},
 	"examples/embed":              {"Embed", ". sandbox stdlib", "what an embedder sees"},
 }
 
@@ -51,7 +52,7 @@ var powers = map[string]struct {
 	users string
 	why   string
 }{
-	"os":            {"stdlib runtime/project runtime/journal/sqlite sandbox . cmd/cassidy examples/embed internal/testworker", "files are touched by effects, by who reads the project's folder, by who keeps the records of runs, by who starts a worker and looks at it, by the command, and by who builds a worker for tests"},
+	"os":            {"stdlib runtime/project runtime/journal/sqlite sandbox . cmd/cassidy cmd/cassidy-worker examples/embed internal/testworker", "files are touched by effects, by who reads the project's folder, by who keeps the records of runs, by who starts a worker and looks at it, by the command, and by who builds a worker for tests"},
 	"os/exec":       {"sandbox cmd/cassidy internal/testworker", "the launcher of commands where no system confines them, a person's own editor, and the worker of a test"},
 	"os/signal":     {"sandbox cmd/cassidy", "a library installs no signal handler; the supervisor of a command is a process of its own"},
 	"syscall":       {"stdlib runtime/journal/sqlite sandbox", "opening a file without waiting for a FIFO's other end; the lock of a run, which ends with its process; being asked before a connection is made; how a worker is started, and how it ended"},

@@ -96,6 +96,7 @@ func (c *command) printList(tools []tool.Tool) {
 	}
 	paint := c.paint()
 	var b strings.Builder
+	b.Grow(128 * len(tools))
 	for _, group := range slices.Sorted(maps.Keys(groups)) {
 		fmt.Fprintf(&b, "%s\n", paint(bold, fmt.Sprintf("%s (%d)", printable(group), len(groups[group]))))
 		members := groups[group]
