@@ -92,6 +92,9 @@ func (c *command) runTask(ctx *cli.Context, h *runtime.Host) error {
 // makes one up.
 func newSession(ctx context.Context, a *agent.Agent, runID string) (*agent.Session, error) {
 	s, err := a.Session(ctx, runID)
+	if err == nil && runID != "" && s.NextRun() != runID && len(s.Messages()) == 0 && s.Waiting() == "" {
+		return nil, tool.Errorf(tool.Invalid, "%q cannot name a run with turns", runID).WithHint("use at most 52 letters, digits, - and _, and no --")
+	}
 	if err == nil && runID != "" && (s.NextRun() != runID || s.Waiting() != "") {
 		return nil, tool.Errorf(tool.Conflict, "run '%s' already exists", runID).WithHint("choose another ID")
 	}

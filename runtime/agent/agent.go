@@ -27,14 +27,14 @@ type Options struct {
 	// Policies finds a policy by its name. Nil means those that come with
 	// cassidy, see [Builtin].
 	Policies func(name string) (Policy, error)
-	// Format is how the model is told to write its decisions. "" means Native
+	// Format is how the model is to write its decisions. "" means Native
 	// where the model has it, else PureJSON. Whatever is asked for, each is read;
 	// a program, only with Code, which needs the tool of [RegisterCode].
 	Format Format
 	// Iterations is how often the model is asked at most; 0 means what the
 	// policy takes, 10 and 5 in a chat, and never more than 50.
 	Iterations int
-	// Context is what the model is told of the project before the task.
+	// Context describes the project to the model, before the task.
 	Context string
 	// WorkDir is named to the model.
 	WorkDir string
@@ -44,7 +44,7 @@ type Options struct {
 	LoadSkill func(name string) (text string, notes []string, err error)
 	// Budget bounds the conversation; its zero fields mean defaults.
 	Budget Budget
-	// RepeatInstructions tells the model with each message how to write its
+	// RepeatInstructions sends the model with each message how to write its
 	// decisions, not only with the first.
 	RepeatInstructions bool
 	// NoInference keeps a reply that only names a tool from being taken for a
@@ -153,9 +153,14 @@ func newAgent(h *runtime.Host, o *Options) (*Agent, error) {
 	if err := a.offer(a.opts.Tools); err != nil {
 		return nil, err
 	}
-	a.settings = settings.dict()
-	a.settings.Put(offeredOption, toolNames(a.tools))
+	a.record()
 	return a, nil
+}
+
+// record makes what is recorded of the agent with each of its runs.
+func (a *Agent) record() {
+	a.settings = a.recorded.dict()
+	a.settings.Put(offeredOption, toolNames(a.tools))
 }
 
 // offer selects the tools that the model may call. One that is named and cannot
@@ -229,7 +234,7 @@ func chooseFormat(wanted Format, m model.Model) (Format, error) {
 // Tools returns what the model is offered.
 func (a *Agent) Tools() []tool.Tool { return slices.Clone(a.tools) }
 
-// Format returns how the model is told to write its decisions.
+// Format returns how the model is to write its decisions.
 func (a *Agent) Format() Format { return a.format }
 
 // Check says whether the policy's script can be run, as far as that is known

@@ -135,7 +135,7 @@ type madeCall struct {
 // on a host with a store, the turn stays open: [Session.Resume] or
 // [runtime.Host.Resume] continues it, and [runtime.Host.Cancel] ends it. Until
 // then Send fails with kind Conflict. After a turn that failed or was cancelled,
-// the conversation continues with what the model was told in it.
+// the conversation continues with what the model was sent in it.
 //
 // It fails with kind Invalid for an empty message, and Busy or Conflict while
 // another turn of the session is in progress.
@@ -295,9 +295,9 @@ func (s *Session) Nearly() bool { return s.account.Nearly() }
 // [Session.Offer].
 func (s *Session) Agent() *Agent { return s.agent }
 
-// Offer has the model choose among other tools from the next turn on, of which
-// it is told then. words are for [runtime.Host.Select]; none of them means no
-// tools. Where they name what there is not, all stays as it was. It fails with kind
+// Offer replaces the tools that the model may call from the next turn on, which
+// describes them to it. words are for [runtime.Host.Select]; no words mean no
+// tools. If they name an unknown tool, nothing changes. It fails with kind
 // Busy during a turn.
 func (s *Session) Offer(words ...string) error {
 	if !s.busy.TryLock() {
@@ -308,10 +308,13 @@ func (s *Session) Offer(words ...string) error {
 }
 
 func (s *Session) offer(words []string) error {
+	words = append([]string{}, words...) // nil would mean all tools
 	a := *s.agent
-	if err := a.offer(append([]string{}, words...)); err != nil {
+	if err := a.offer(words); err != nil {
 		return err
 	}
+	a.recorded.Tools = words
+	a.record()
 	s.agent, s.reoffered = &a, true
 	if len(a.tools) > 0 {
 		s.told = false
