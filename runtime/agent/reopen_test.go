@@ -342,3 +342,38 @@ func TestAModelThatIsUnavailable(t *testing.T) {
 		}
 	}
 }
+
+// TestEventsOfASession checks that the events of a turn, down to the pieces of text,
+// carry the session and the run, and that a filter selects them.
+func TestEventsOfASession(t *testing.T) {
+	s := newStage(t, setting{files: twoFiles, store: true, replies: play{readsA(), done, "TASK COMPLETE: other"}})
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	events := s.Subscribe(ctx, runtime.EventFilter{Session: "run"})
+	if _, err := s.session.Send(ctx, "read it"); err != nil {
+		t.Fatal(err)
+	}
+	other, err := s.session.Agent().Session(ctx, "other")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := other.Send(ctx, "and you?"); err != nil {
+		t.Fatal(err)
+	}
+	cancel()
+	text, calls := 0, 0
+	for e := range events {
+		if e.Session != "run" || e.Run != "run" {
+			t.Errorf("an event of another session: %+v", e)
+		}
+		switch e.Data.(type) {
+		case tool.Text:
+			text++
+		case tool.ToolCallStart:
+			calls++
+		}
+	}
+	if text == 0 || calls != 1 {
+		t.Errorf("the turn had %d pieces of text and %d calls", text, calls)
+	}
+}
