@@ -27,6 +27,8 @@ type (
 	Run = history.Run
 	// RunFilter selects runs; see [history.Filter].
 	RunFilter = history.Filter
+	// RunState is how far a run has come; see [history.State].
+	RunState = history.State
 
 	// Value is an argument or a result; see [tool.Value] for the types that it
 	// can have.
@@ -52,6 +54,15 @@ type (
 	// Error is the type of the errors of this module: it has a Kind, a Hint and a
 	// Limit; see [tool.Error].
 	Error = tool.Error
+)
+
+// The states of a run, for [RunFilter].States.
+const (
+	RunRunning   = history.Running   // a process executes it, or did when it ended
+	RunParked    = history.Parked    // it waits for an answer or a time, in no process
+	RunDone      = history.Done      // it returned a result
+	RunFailed    = history.Failed    // it ended with an error
+	RunCancelled = history.Cancelled // somebody cancelled it
 )
 
 // The targets for [errors.Is]: errors.Is(err, cassidy.ErrDenied) reports whether

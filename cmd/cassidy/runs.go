@@ -123,7 +123,7 @@ func (c *command) listRuns(ctx *cli.Context, j *history.Journal) error {
 	if c.json {
 		list := tool.List{}
 		for i := range runs {
-			d := runDict(&runs[i])
+			d := runs[i].Dict()
 			if w := waitOf(ctx.Context, j, &runs[i]); w != nil {
 				d.Put("waits", w.dict())
 			}
@@ -220,19 +220,6 @@ func age(d time.Duration) string {
 	return fmt.Sprintf("%dd ago", d/day)
 }
 
-// runDict is a run as programs get it.
-func runDict(r *history.Run) *tool.Dict {
-	d := tool.NewDict("id", r.ID, "kind", r.Kind, "title", r.Title, "state", r.State.String(), "reason", r.Reason,
-		"started", stamp(r.Started), "ended", stamp(r.Ended), "result", r.Result)
-	if r.Err != nil {
-		d.Put("error", r.Err.Message())
-	}
-	if r.Damage != nil {
-		d.Put("damage", r.Damage.Error())
-	}
-	return d
-}
-
 // stamp writes a time, and nothing for none.
 func stamp(t time.Time) tool.Value {
 	if t.IsZero() {
@@ -327,7 +314,7 @@ func (c *command) showRunJSON(ctx context.Context, j *history.Journal, r *histor
 			began = true
 			head := *r
 			head.Damage = nil // it comes last, with what the steps tell of it
-			c.print(strings.TrimSuffix(jsonText(runDict(&head)), "}") + `,"steps":[`)
+			c.print(strings.TrimSuffix(jsonText(head.Dict()), "}") + `,"steps":[`)
 		}
 	}
 	comma := ""

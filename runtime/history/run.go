@@ -41,6 +41,32 @@ type Run struct {
 	Damage error
 }
 
+// MarshalJSON gives the object of a run: id, kind, title, state, reason, started, ended
+// and result, and where there are any, error and damage. Times are RFC 3339, null for
+// zero. What JSON has no form for, as NaN, is written as a text. It is not read back.
+func (r Run) MarshalJSON() ([]byte, error) { return []byte(tool.FormatJSON(r.Dict(), "")), nil }
+
+// Dict returns the run as its JSON shows it.
+func (r *Run) Dict() *tool.Dict {
+	d := tool.NewDict("id", r.ID, "kind", r.Kind, "title", r.Title, "state", r.State.String(), "reason", r.Reason,
+		"started", timeText(r.Started), "ended", timeText(r.Ended), "result", r.Result)
+	if r.Err != nil {
+		d.Put("error", r.Err.Message())
+	}
+	if r.Damage != nil {
+		d.Put("damage", r.Damage.Error())
+	}
+	return d
+}
+
+// timeText is a time as JSON has it; nil for the zero time.
+func timeText(t time.Time) tool.Value {
+	if t.IsZero() {
+		return nil
+	}
+	return t.UTC().Format(time.RFC3339Nano)
+}
+
 // A State is how far a run has come.
 type State = journal.State
 

@@ -1,0 +1,101 @@
+package runtime_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cassidy-run/cassidy/runtime"
+	"github.com/cassidy-run/cassidy/runtime/history"
+	"github.com/cassidy-run/cassidy/runtime/journal"
+	"github.com/cassidy-run/cassidy/runtime/tool"
+)
+
+// TestDue checks that a run is due when its time has come, it got an answer or was
+// interrupted, and not while it waits or is executed.
+func TestDue(t *testing.T) {
+	ctx, now := context.Background(), time.Now()
+	j := history.Open(journal.Memory(), &history.Options{Clock: func() time.Time { return now }})
+	t.Cleanup(func() { j.Close() })
+	r := newRig(t, func(o *runtime.Options) {
+		o.Journal, o.Clock = recordIn(j), func() time.Time { return now }
+	})
+	begun := make(chan struct{})
+	hold := func(ctx context.Context, _ *tool.Dict) (tool.Value, error) {
+		close(begun)
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}
+	if err := r.Register(tool.Tool{Name: "hold", Description: "Hold."}, hold); err != nil {
+		t.Fatal(err)
+	}
+	r.add("asks.star", "def asks():\n    \"Ask.\"\n    return human.ask('which?')\n\ntool(asks, needs = ['human'])\n", nil)
+	r.add("sleeps.star", "def sleeps():\n    \"Sleep.\"\n    time.sleep(3600)\n    return 1\n\ntool(sleeps)\n", nil)
+	due := func(want ...string) {
+		t.Helper()
+		got := []string{}
+		for run, err := range r.Due(ctx) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			got = append(got, run.ID)
+		}
+		if slices.Sort(got); !slices.Equal(got, want) {
+			t.Errorf("due are %q, want %q", got, want)
+		}
+	}
+	for _, name := range []string{"asks", "sleeps"} {
+		if _, err := r.Call(ctx, tool.Call{Tool: name}, runtime.Durable(name)); !errors.Is(err, tool.ErrParked) {
+			t.Fatalf("%s gave %v, want that it waits", name, err)
+		}
+	}
+	held, interrupt := context.WithCancel(ctx)
+	done := make(chan error)
+	go func() {
+		_, err := r.Call(held, tool.Call{Tool: "hold"}, runtime.Durable("hold"))
+		done <- err
+	}()
+	<-begun
+	due()
+	interrupt()
+	if err := <-done; !errors.Is(err, tool.ErrCanceled) {
+		t.Errorf("the interrupted call gave %v", err)
+	}
+	due("hold")
+	if err := r.Answer(ctx, "asks:1.1:1", tool.Answer{Value: "this"}); err != nil {
+		t.Fatal(err)
+	}
+	due("asks", "hold")
+	now = now.Add(time.Hour)
+	due("asks", "hold", "sleeps")
+	for run, err := range r.Due(ctx) {
+		if run.ID == "hold" {
+			err = r.Cancel(ctx, "hold")
+		} else if err == nil {
+			_, err = r.Resume(ctx, run.ID)
+		}
+		if err != nil {
+			t.Errorf("%s: %v", run.ID, err)
+		}
+	}
+	due()
+	for _, err := range newRig(t, nil).Due(ctx) {
+		if !errors.Is(err, tool.ErrInvalid) {
+			t.Errorf("without a store: %v", err)
+		}
+	}
+}
+
+// TestRunAsJSON checks what a program is given of a run.
+func TestRunAsJSON(t *testing.T) {
+	r := history.Run{ID: "r", Kind: "tool", Title: "t", State: history.Failed, Started: time.Unix(0, 0), Err: tool.Errorf(tool.Failed, "no").WithHint("yes")}
+	data, err := json.Marshal(map[string]any{"run": r})
+	want := `{"id":"r","kind":"tool","title":"t","state":"failed","reason":"","started":"1970-01-01T00:00:00Z","ended":null,"result":null,"error":"no"}`
+	if err != nil || !strings.Contains(string(data), want) {
+		t.Errorf("the JSON is %s, %v, want %s", data, err, want)
+	}
+}
