@@ -81,6 +81,7 @@ type run struct {
 	effects int
 	steps   int64
 	random  *rand.Rand
+	lent    bool        // a function of the script was passed to a builtin
 	fatal   *tool.Error // what ended the run: a limit or a cancellation, which no script can catch
 }
 

@@ -20,6 +20,8 @@ type starLang struct {
 
 	mu   sync.Mutex
 	libs map[string]*starLib // by everything they depend on
+
+	threads sync.Pool // of *starThread, for the next calls
 }
 
 func newStarlark(modules []module) *starLang {
@@ -151,7 +153,7 @@ func (l *starLang) compile(s tool.Script) (program, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &starProgram{path: s.Path, globals: globals, modules: l.predeclared}
+	p := &starProgram{path: s.Path, globals: globals, modules: l.predeclared, threads: &l.threads}
 	if handler != nil {
 		p.handler = handler.Name.Name
 	}
@@ -173,7 +175,7 @@ func (l *starLang) initialize(f *starFile, libs *starLibs) (starlark.StringDict,
 	defer cancel()
 	r := &run{ctx: ctx, do: whileLoading}
 	r.call.Limits.Steps = tool.DefaultSteps
-	thread := r.thread(f.path)
+	thread := &newStarThread(r, f.path).Thread
 	thread.Load = func(_ *starlark.Thread, name string) (starlark.StringDict, error) { return libs.load(name) }
 	globals, err := prog.Init(thread, l.predeclared)
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 const attemptName = "attempt"
 
 func starAttempt(thread *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
-	r := thread.Local(runKey).(*run)
+	r := runOf(thread)
 	if len(args) == 0 {
 		return nil, withOp(tool.Errorf(tool.Invalid, "takes a function, and then its arguments"), attemptName)
 	}

@@ -84,7 +84,7 @@ func (l *codeLang) compile(s tool.Script) (program, error) {
 		return nil, atLoad(starError(err, nil))
 	}
 	globals.Freeze()
-	return codeProgram{&starProgram{path: s.Path, handler: programName, globals: globals}}, nil
+	return codeProgram{&starProgram{path: s.Path, handler: programName, globals: globals, threads: &l.star.threads}}, nil
 }
 
 // programDialect is that of tools, and has while: who writes programs for once

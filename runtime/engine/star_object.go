@@ -127,6 +127,7 @@ func (i *starIterator) Done() { i.stop() }
 
 // starLent makes a function of the script one that a builtin can call.
 func (r *run) starLent(thread *starlark.Thread, fn starlark.Callable) tool.Function {
+	r.lent = true
 	return func(args ...tool.Value) (tool.Value, error) {
 		tuple := make(starlark.Tuple, len(args))
 		for i, arg := range args {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 
 	"go.starlark.net/resolve"
 	"go.starlark.net/starlark"
@@ -17,10 +18,8 @@ type starProgram struct {
 	handler string
 	globals starlark.StringDict
 	modules starlark.StringDict // what scripts are given, by name
+	threads *sync.Pool          // of *starThread
 }
-
-// runKey is where a thread keeps its run.
-const runKey = "run"
 
 func (p *starProgram) call(r *run, entry string) (tool.Value, error) {
 	lent := p.modules
@@ -40,8 +39,8 @@ func (p *starProgram) call(r *run, entry string) (tool.Value, error) {
 	if r.ctx.Err() != nil {
 		return nil, r.stopped()
 	}
-	thread := r.thread(r.call.Tool)
-	v, err := starlark.Call(thread, fn, args, kwargs)
+	thread := p.thread(r)
+	v, err := starlark.Call(&thread.Thread, fn, args, kwargs)
 	r.steps = int64(thread.ExecutionSteps())
 	if err != nil {
 		if r.fatal == nil && r.ctx.Err() != nil {
@@ -56,6 +55,7 @@ func (p *starProgram) call(r *run, entry string) (tool.Value, error) {
 	if err != nil {
 		return nil, inFunction(err, fn)
 	}
+	p.release(thread)
 	return result, nil
 }
 
@@ -66,13 +66,53 @@ func inFunction(err error, fn *starlark.Function) error {
 	return &e
 }
 
-// thread returns a thread for the run, which counts its steps.
-func (r *run) thread(name string) *starlark.Thread {
-	thread := &starlark.Thread{Name: name, Print: r.print}
-	thread.SetLocal(runKey, r)
-	thread.SetMaxExecutionSteps(uint64(min(lookSteps, r.call.Limits.Steps)))
-	thread.OnMaxSteps = r.look
-	return thread
+// A starThread is a thread that counts the steps of its run. Short calls that
+// succeed leave it to the next one: making a thread allocates more than they do.
+type starThread struct {
+	starlark.Thread
+	run *run
+}
+
+// threadKey is where a [starlark.Thread] keeps its starThread.
+const threadKey = "thread"
+
+// runOf returns the run of a thread.
+func runOf(thread *starlark.Thread) *run { return thread.Local(threadKey).(*starThread).run }
+
+// newStarThread returns a thread for a run.
+func newStarThread(r *run, name string) *starThread {
+	t := &starThread{}
+	t.SetLocal(threadKey, t)
+	t.Print = func(thread *starlark.Thread, text string) { runOf(thread).print(thread, text) }
+	t.OnMaxSteps = func(thread *starlark.Thread) { runOf(thread).look(thread) }
+	t.begin(r, name)
+	return t
+}
+
+// begin gives the thread to a run.
+func (t *starThread) begin(r *run, name string) {
+	t.run, t.Name, t.Steps = r, name, 0
+	t.SetMaxExecutionSteps(uint64(min(lookSteps, r.call.Limits.Steps)))
+}
+
+// thread returns a thread for a call of the program.
+func (p *starProgram) thread(r *run) *starThread {
+	t, _ := p.threads.Get().(*starThread)
+	if t == nil {
+		return newStarThread(r, r.call.Tool)
+	}
+	t.begin(r, r.call.Tool)
+	return t
+}
+
+// release keeps the thread of a call that has succeeded for another, unless
+// something may still use it, or it may hold a deep stack.
+func (p *starProgram) release(t *starThread) {
+	if t.run.lent || t.run.steps >= lookSteps {
+		return
+	}
+	t.run = nil
+	p.threads.Put(t)
 }
 
 // lookSteps is how many steps a script takes before it is looked at whether it
@@ -144,7 +184,7 @@ func (r *run) print(thread *starlark.Thread, text string) {
 // starBuiltin is a function of a module as Starlark calls it.
 func starBuiltin(f function) *starlark.Builtin {
 	return starlark.NewBuiltin(f.shown(), func(thread *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
-		r := thread.Local(runKey).(*run)
+		r := runOf(thread)
 		c := starConverter{nodes: tool.MaxNodes}
 		if f.Objects {
 			c.lend = func(fn starlark.Callable) tool.Function { return r.starLent(thread, fn) }

@@ -166,7 +166,9 @@ func (c *starConverter) sequence(s starlark.Sequence, depth int) ([]tool.Value, 
 		return nil, valueLimit(tool.LimitNodes, "a value of more than %d parts cannot leave the script", tool.MaxNodes)
 	}
 	items := make([]tool.Value, 0, s.Len())
-	for x := range starlark.Elements(s) {
+	iter := s.Iterate()
+	defer iter.Done()
+	for x := starlark.Value(nil); iter.Next(&x); {
 		item, err := c.value(x, depth-1)
 		if err != nil {
 			return nil, err
@@ -181,11 +183,14 @@ func (c *starConverter) dict(d *starlark.Dict, depth int) (tool.Value, error) {
 		return nil, tooDeep()
 	}
 	result := &tool.Dict{}
-	for k, x := range starlark.Entries(d) {
+	iter := d.Iterate() // in a recursive function, d.Entries allocates more
+	defer iter.Done()
+	for k := starlark.Value(nil); iter.Next(&k); {
 		key, err := c.value(k, depth-1)
 		if err != nil {
 			return nil, err
 		}
+		x, _, _ := d.Get(k) // it is there
 		value, err := c.value(x, depth-1)
 		if err != nil {
 			return nil, err

@@ -307,7 +307,7 @@ func runOursIn(c chunk, text string, o *outcome) error {
 	}
 	r := &run{ctx: context.Background(), do: whileLoading}
 	r.call.Limits.Steps = tool.DefaultSteps
-	thread := r.thread(file.path)
+	thread := &newStarThread(r, file.path).Thread
 	thread.Load = suiteLoad
 	starlarktest.SetReporter(thread, o)
 	globals, err := prog.Init(thread, l.predeclared)

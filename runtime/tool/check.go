@@ -14,8 +14,7 @@ func (t *Tool) Check(args *Dict) (*Dict, error) {
 	if len(t.Schema) > 0 {
 		return t.checkRaw(args)
 	}
-	var buf [64]byte
-	c := checker{place: buf[:0]}
+	c := checker{}
 	checked, missing := c.params(t.Params, args, t.AllowExtra)
 	if c.ok() {
 		return checked, nil
@@ -34,8 +33,9 @@ func (t *Tool) CheckResult(v Value) (Value, error) {
 	if t.Returns == nil {
 		return v, nil
 	}
-	c := checker{place: []byte("Result"), bigInts: true}
+	c := checker{bigInts: true}
 	v = c.value(t.Returns, v)
+	c.in(0, "Result")
 	if c.ok() {
 		return v, nil
 	}
@@ -116,9 +116,9 @@ func (c *checker) params(params []Param, args *Dict, allowExtra bool) (checked *
 		v, _ := args.Get(givenAs(args, p))
 		switch {
 		case v != nil, p.Type.Nullable && p.Required && givenAs(args, p) != "":
-			outside := c.enter("Parameter '", p.Name, "'")
+			before := len(c.problems)
 			checked.Put(p.Name, c.value(&p.Type, v))
-			c.leave(outside)
+			c.in(before, "Parameter '", p.Name, "'")
 		case p.Required:
 			missing = true
 			c.add("Missing required parameter: " + p.Name)

@@ -14,7 +14,6 @@ import (
 
 // A checker collects what is wrong with values.
 type checker struct {
-	place    []byte // what is being looked at, as a problem names it
 	problems []string
 	more     int  // problems beyond maxProblems
 	bigInts  bool // integers beyond int64 pass
@@ -34,28 +33,25 @@ func (c *checker) add(problem string) {
 	c.problems = append(c.problems, problem)
 }
 
-// wrong adds a problem of what is being looked at.
+// wrong adds a problem of what is being looked at, whose name [checker.in] adds.
 func (c *checker) wrong(format string, args ...any) {
-	c.add(string(c.place) + " " + fmt.Sprintf(format, args...))
+	c.add(" " + fmt.Sprintf(format, args...))
 }
 
-// enter goes to a part of what is being looked at; leave goes back to the
-// place that enter returned.
-func (c *checker) enter(parts ...string) (outside int) {
-	outside = len(c.place)
-	for _, p := range parts {
-		c.place = append(c.place, p...)
+// in names what the problems from the n-th on are in. It is called for each part on
+// the way out, so that a value without problems costs nothing.
+func (c *checker) in(n int, name ...string) {
+	for i := n; i < len(c.problems); i++ {
+		c.problems[i] = strings.Join(name, "") + c.problems[i]
 	}
-	return outside
 }
-
-func (c *checker) leave(outside int) { c.place = c.place[:outside] }
 
 // checkValue checks one value against a type and returns it in its one form;
 // each problem begins with the label.
 func checkValue(t Type, v Value, label string) (Value, []string) {
-	c := checker{place: []byte(label)}
+	c := checker{}
 	v = c.value(&t, v)
+	c.in(0, label)
 	return v, c.problems
 }
 
@@ -185,9 +181,11 @@ func (c *checker) items(t *Type, v Value) Value {
 	items, _ := Elements(v)
 	checked := make([]Value, len(items))
 	for i, item := range items {
-		outside := c.enter("[", strconv.Itoa(i), "]")
+		before := len(c.problems)
 		checked[i] = c.value(t, item)
-		c.leave(outside)
+		if len(c.problems) > before {
+			c.in(before, "[", strconv.Itoa(i), "]")
+		}
 	}
 	switch v.(type) {
 	case Tuple:
@@ -216,7 +214,7 @@ func (c *checker) object(t *Type, d *Dict) Value {
 		if known && v == nil && !field.Required {
 			continue
 		}
-		outside := c.enter(".", name)
+		before := len(c.problems)
 		switch {
 		case known && name != givenAs(d, field):
 			c.wrong("is given twice: it is another name for '%s'", field.Name)
@@ -225,11 +223,11 @@ func (c *checker) object(t *Type, d *Dict) Value {
 		case t.Values != nil:
 			v = c.value(t.Values, v)
 		}
-		c.leave(outside)
-		if known {
-			name = field.Name
+		c.in(before, ".", name)
+		if known && name != field.Name {
+			k = field.Name
 		}
-		checked.Put(name, v)
+		checked.put(k, k, v)
 	}
 	for i := range t.Fields {
 		if f := &t.Fields[i]; f.Required && !f.FromHost && !checked.Has(f.Name) {

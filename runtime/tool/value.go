@@ -254,6 +254,9 @@ func (d *Dict) put(hash any, key, v Value) {
 
 // add appends a key that is not there yet.
 func (d *Dict) add(hash any, key, v Value) {
+	if d.entries == nil {
+		d.entries = make([]Entry, 0, 4)
+	}
 	d.entries = append(d.entries, Entry{key, v})
 	switch {
 	case d.index != nil:
