@@ -37,6 +37,55 @@ func ExampleDurable() {
 	// File written successfully: RELEASED (3 bytes)
 }
 
+// Follow what happens in a call.
+func ExampleEventFilter() {
+	dir, err := os.MkdirTemp("", "cassidy")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer os.RemoveAll(dir)
+	if err := follow(context.Background(), dir); err != nil {
+		fmt.Println(err)
+	}
+	// Output:
+	// write_file {"filepath":"a.txt","content":"one"}
+	// write_file true File written successfully: a.txt (3 bytes)
+}
+
+// follow makes a call, and shows its events.
+func follow(ctx context.Context, dir string) error {
+	host, err := cassidy.Open(dir, nil)
+	if err != nil {
+		return err
+	}
+	defer host.Close()
+	events := host.Subscribe(ctx, cassidy.EventFilter{Run: "count-1"})
+	_, err = host.Call(ctx, tool.Call{ID: "count-1", Tool: "write_file", Args: tool.NewDict("filepath", "a.txt", "content", "one"), Caller: tool.ByPerson})
+	if err != nil {
+		return err
+	}
+	if err := host.Close(); err != nil {
+		return err
+	}
+	show(events)
+	return nil
+}
+
+// show shows events until there are no more.
+func show(events <-chan cassidy.Event) {
+	for e := range events {
+		switch d := e.Data.(type) {
+		case cassidy.ToolCallStart:
+			fmt.Println(e.Tool, d.Args)
+		case cassidy.ToolCallEnd:
+			fmt.Println(e.Tool, d.Success, d.Result)
+		case cassidy.Lost:
+			fmt.Println(d.N, "events were dropped")
+		}
+	}
+}
+
 // open opens a host whose runs are recorded in a folder, until done is called.
 func open(dir string, o *cassidy.Options) (host *cassidy.Host, done func(), err error) {
 	store, err := sqlite.Open(filepath.Join(dir, "runs"))

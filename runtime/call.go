@@ -56,6 +56,9 @@ func (r *run) call(ctx context.Context, c tool.Call, above *pass) (tool.Result, 
 		result := tool.Fail(e, out.Usage)
 		waits := r.leavesOpen(e) && !r.stopped.cancelled() // it has not ended
 		events.ended(start, result, e, waits)
+		if e.Limit == tool.LimitWorker {
+			r.host.log().Warn("a worker was killed", "run", r.id, "call", c.ID, "tool", c.Tool)
+		}
 		return result, e
 	}
 	result := tool.Succeed(out)

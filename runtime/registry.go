@@ -341,6 +341,9 @@ func (h *Host) search(ctx context.Context, choose func(*catalog) (Source, bool),
 	return r.change(func(c *catalog) error {
 		r.src = src
 		c.found(&found, h.offer)
+		for _, e := range c.broken {
+			h.log().Warn("a tool is broken", "file", e.Pos.String(), "kind", e.Kind.String())
+		}
 		return nil
 	})
 }

@@ -114,6 +114,7 @@ func (r *run) keep(ctx context.Context, record history.Record, resumed bool) err
 	if !resumed {
 		return nil
 	}
+	r.host.log().Info("run resumed", "run", r.id)
 	open, err := record.Questions(ctx)
 	if err == nil {
 		err = r.resume(ctx, pins, true)
@@ -199,6 +200,7 @@ func (r *run) end(ctx context.Context, reason string, out tool.Outcome, err erro
 	}
 	switch {
 	case why != "":
+		r.host.log().Info("run parked", "run", r.id, "reason", string(why))
 		if failure := r.record.Park(ctx, string(why), r.waits.wake()); failure != nil {
 			_ = r.record.Close() // it can be resumed from what was recorded
 			return unrecorded(failure)

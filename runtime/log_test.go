@@ -1,0 +1,62 @@
+package runtime_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"log/slog"
+	"strings"
+	"testing"
+
+	"github.com/cassidy-run/cassidy/runtime"
+	"github.com/cassidy-run/cassidy/runtime/tool"
+)
+
+// TestLogger checks that the host logs that an audit fails, once in a row, and
+// neither arguments nor results.
+func TestLogger(t *testing.T) {
+	var log bytes.Buffer
+	var fails error
+	records := 0
+	r := newRig(t, func(o *runtime.Options) {
+		o.Logger = slog.New(slog.NewTextHandler(&log, nil))
+		o.Audit = func(e tool.Event) error {
+			if _, ok := e.Data.(tool.Audit); !ok {
+				t.Errorf("the audit got %+v", e)
+			}
+			records++
+			return fails
+		}
+	})
+	r.script("token: str", "return token", "needs = ['use:x'], risky = True")
+	events := r.Subscribe(t.Context(), runtime.EventFilter{})
+	call := func() (told int) {
+		t.Helper()
+		if _, err := r.Call(context.Background(), tool.Call{Tool: "t", Args: tool.NewDict("token", "hunter2")}); tool.KindOf(err) != tool.Denied {
+			t.Fatalf("the call gave %v, want it denied", err)
+		}
+		for len(events) > 0 {
+			e := <-events
+			if line, ok := e.Data.(tool.Log); ok && strings.Contains(line.Message, "not recorded: disk full") {
+				told++
+			}
+		}
+		return told
+	}
+	if told := call(); told != 0 || records != 1 || log.Len() > 0 {
+		t.Errorf("%d records, told %d times, logged %q", records, told, &log)
+	}
+	fails = errors.New("disk full")
+	if told := call() + call(); told != 1 || records != 3 {
+		t.Errorf("%d records, told %d times, want once", records, told)
+	}
+	fails = nil
+	call()
+	fails = errors.New("disk full")
+	if told := call(); told != 1 {
+		t.Errorf("told %d times, want it told again", told)
+	}
+	if text := log.String(); strings.Count(text, "level=ERROR") != 2 || strings.Contains(text, "hunter2") {
+		t.Errorf("logged %q", text)
+	}
+}
