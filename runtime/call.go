@@ -3,6 +3,7 @@ package runtime
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
@@ -15,15 +16,17 @@ import (
 // Made with the context of an effect, or of a handler in Go, it is a call that
 // the other one makes: it may do no more than that may, and those above it.
 func (h *Host) Call(ctx context.Context, c tool.Call, opts ...CallOption) (tool.Result, error) {
-	var o callOptions
-	for _, opt := range opts {
-		opt(&o)
+	o, err := readOptions(opts)
+	if err != nil {
+		return failedResult(err)
 	}
 	above, done := h.forWhom(ctx, &c)
 	defer done()
 	switch {
 	case above != nil && o.durable:
 		return failedResult(tool.Errorf(tool.Invalid, "a call that another call makes cannot be durable itself"))
+	case above != nil && o.narrow != nil:
+		return failedResult(tool.Errorf(tool.Invalid, "a call that another call makes cannot be narrowed itself"))
 	case above != nil:
 		return above.run.call(ctx, c, above)
 	}
@@ -32,13 +35,18 @@ func (h *Host) Call(ctx context.Context, c tool.Call, opts ...CallOption) (tool.
 	}
 	defer h.inflight.leave()
 	if o.durable {
-		return h.callDurable(ctx, c, o.run)
+		return h.callDurable(ctx, c, o)
 	}
-	return h.newRun(ctx, c.ID).call(ctx, c, nil)
+	r := h.newRun(ctx, c.ID)
+	if o.narrow != nil {
+		r.rules = slices.Concat(r.rules, o.narrow)
+	}
+	return r.call(ctx, c, nil)
 }
 
-// call runs a call of the run and emits its events.
-func (r *run) call(ctx context.Context, c tool.Call, above *pass) (tool.Result, error) {
+// made makes the call and emits its events.
+func (of called) made(ctx context.Context) (tool.Result, error) {
+	r, c, above := of.run, of.call, of.above
 	events := subject{r, above, &c}
 	if events.wanted() {
 		events.emit(tool.ToolCallStart{Args: c.Args, Reasoning: c.Reasoning})

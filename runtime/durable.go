@@ -18,6 +18,24 @@ type CallOption func(*callOptions)
 type callOptions struct {
 	durable bool
 	run     string
+	narrow  []tool.Rule
+}
+
+// readOptions returns what options say, with rules that can be.
+func readOptions(opts []CallOption) (o callOptions, err error) {
+	for _, opt := range opts {
+		opt(&o)
+	}
+	o.narrow, err = checkNarrow(o.narrow)
+	return o, err
+}
+
+// Narrow adds rules for one call, with all that it calls: they deny or ask for what
+// would be allowed otherwise. They are recorded with a durable call, and hold again
+// when it is resumed. A rule that allows is an error of kind Invalid, and so is to
+// narrow a call that another one makes.
+func Narrow(rules ...tool.Rule) CallOption {
+	return func(o *callOptions) { o.narrow = append(o.narrow, rules...) }
 }
 
 // Durable records a call as the run of an ID; "" makes one up. It survives the
@@ -34,14 +52,14 @@ func Durable(runID string) CallOption {
 const callKind = "tool"
 
 // callDurable makes a call as a run of its own, or continues it.
-func (h *Host) callDurable(ctx context.Context, c tool.Call, id string) (tool.Result, error) {
+func (h *Host) callDurable(ctx context.Context, c tool.Call, o callOptions) (tool.Result, error) {
 	j, err := h.journal()
 	if err != nil {
 		return failedResult(err)
 	}
-	begin := history.Run{ID: id, Project: h.opts.Project, Kind: callKind, Title: c.Tool + argsText(c.Args), Args: callArgs(c)}
+	begin := history.Run{ID: o.run, Project: h.opts.Project, Kind: callKind, Title: c.Tool + argsText(c.Args), Args: callArgs(c), Options: narrowed(o.narrow)}
 	log, err := j.Begin(ctx, begin, tool.Script{})
-	if id != "" && tool.KindOf(err) == tool.Conflict {
+	if o.run != "" && tool.KindOf(err) == tool.Conflict {
 		return h.continueCall(ctx, j, &begin, err)
 	}
 	if err != nil {
@@ -57,7 +75,7 @@ func (h *Host) continueCall(ctx context.Context, j *history.Journal, begin *hist
 		return failedResult(exists)
 	case err != nil:
 		return failedResult(err)
-	case r.Kind != callKind || !callsSame(r.Args, begin.Args):
+	case r.Kind != callKind || !callsSame(r.Args, begin.Args) || !tool.Equal(dictOrEmpty(r.Options), dictOrEmpty(begin.Options)):
 		return failedResult(tool.Errorf(tool.Conflict, "the run '%s' is another call: %s", r.ID, r.Title).WithHint("choose another ID"))
 	}
 	return h.Resume(ctx, begin.ID)
@@ -73,6 +91,12 @@ func callsSame(a, b *tool.Dict) bool {
 // recordedCall makes the call that a record is of.
 func (h *Host) recordedCall(ctx context.Context, log *history.Log, c tool.Call, resumed bool) (result tool.Result, err error) {
 	r := h.newRun(ctx, log.Run().ID)
+	narrow, err := narrowedTo(log.Run().Options)
+	if err != nil {
+		_ = log.Close() // the run is not executed
+		return failedResult(err)
+	}
+	r.rules = slices.Concat(r.rules, narrow)
 	r.parks = true
 	if err := r.keep(ctx, log, resumed); err != nil {
 		return failedResult(err)

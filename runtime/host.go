@@ -84,6 +84,8 @@ type Options struct {
 	// for, is measured by the system's clock. Nil means time.Now. The clock that
 	// scripts see is [stdlib.Options].Now, that of records [history.Options].Clock.
 	Clock func() time.Time
+	// Middleware wraps the calls of the host, the first outermost.
+	Middleware []Middleware
 	// Executor carries out the effects; nil is [Execute].
 	Executor Executor
 	// Journal opens where runs are recorded; see [Durable] and [Program].Kind. It
@@ -120,12 +122,13 @@ type Host struct {
 	funcs    map[string]*tool.Func // every effect, as in "fs.read"
 	calls    atomic.Int64          // counted to name them
 
-	hub       hub
-	unaudited atomic.Bool // the last decision could not be recorded
-	execute   Executor
-	inflight  inflight
-	executing executing
-	approvals approvals
+	hub        hub
+	unaudited  atomic.Bool // the last decision could not be recorded
+	execute    Executor
+	middleware CallFunc // nil where there is none
+	inflight   inflight
+	executing  executing
+	approvals  approvals
 
 	mu     sync.Mutex
 	kinds  map[string]Kind // of runs, by name
@@ -145,6 +148,9 @@ func New(o *Options) (*Host, error) {
 	h.registry.begin(h.opts.Source, h.opts.Reserved)
 	h.registerOwn()
 	h.registerKinds()
+	if err := h.wrap(h.opts.Middleware); err != nil {
+		return nil, err
+	}
 	if h.execute = h.opts.Executor; h.execute == nil {
 		h.execute = Execute
 	}

@@ -36,6 +36,7 @@ type machine struct {
 	approve      runtime.Approver
 	rules        []tool.Rule
 	execute      runtime.Executor
+	middleware   []runtime.Middleware
 }
 
 // A keeper is what keeps the records of a machine.
@@ -105,7 +106,7 @@ func (m *machine) process(dies int, after bool) *process {
 			return runtime.Answer{Value: m.answer}, nil
 		})
 	}
-	h, err := runtime.New(&runtime.Options{Sandbox: inline(modules), Modules: modules, WorkDir: m.dir, Journal: recordIn(p.j), Approver: m.approve, Rules: m.rules, Asker: ask, Executor: m.execute})
+	h, err := runtime.New(&runtime.Options{Sandbox: inline(modules), Modules: modules, WorkDir: m.dir, Journal: recordIn(p.j), Approver: m.approve, Rules: m.rules, Asker: ask, Executor: m.execute, Middleware: m.middleware})
 	if err != nil {
 		m.t.Fatal(err)
 	}

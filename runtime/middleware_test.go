@@ -1,0 +1,181 @@
+package runtime_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/cassidy-run/cassidy/runtime"
+	"github.com/cassidy-run/cassidy/runtime/tool"
+)
+
+// A journal of calls notes them on their way in and out.
+type noted struct {
+	mu    sync.Mutex
+	lines []string
+}
+
+func (n *noted) add(format string, args ...any) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.lines = append(n.lines, fmt.Sprintf(format, args...))
+}
+
+// around returns a middleware that notes calls under a name.
+func (n *noted) around(name string) runtime.Middleware {
+	return func(next runtime.CallFunc) runtime.CallFunc {
+		return func(ctx context.Context, c *tool.Call) (tool.Result, error) {
+			n.add("%s>%s", name, c.Tool)
+			r, err := next(ctx, c)
+			said := "ok"
+			if err != nil {
+				said = tool.KindOf(err).String()
+			}
+			n.add("%s<%s %s", name, c.Tool, said)
+			return r, err
+		}
+	}
+}
+
+// TestMiddleware checks the order, that calls which others make pass it too, and what
+// a middleware may change.
+func TestMiddleware(t *testing.T) {
+	var n noted
+	change := func(next runtime.CallFunc) runtime.CallFunc {
+		return func(ctx context.Context, c *tool.Call) (tool.Result, error) {
+			switch c.Tool {
+			case "cached":
+				return tool.Succeed(tool.Outcome{Value: "from the cache"}), nil
+			case "old":
+				c.Tool, c.Place, c.ID = "inner", tool.Place{9}, "another"
+			case "broken":
+				panic("oh")
+			case "lost":
+				return next(context.Background(), c)
+			case "refused":
+				return tool.Result{}, errors.New("no")
+			}
+			return next(ctx, c)
+		}
+	}
+	r := newRig(t, func(o *runtime.Options) {
+		o.Middleware = []runtime.Middleware{n.around("a"), n.around("b"), change}
+	})
+	r.add("inner.star", star("inner", "", "return 1", ""), nil)
+	r.add("outer.star", star("outer", "", "return tools.inner() + 1", "needs = ['tool']"), nil)
+	ctx := context.Background()
+	if got, err := r.Call(ctx, tool.Call{Tool: "outer"}); err != nil || got.Value != int64(2) {
+		t.Errorf("outer gave %v, %v", got.Value, err)
+	}
+	want := "a>outer b>outer a>inner b>inner b<inner ok a<inner ok b<outer ok a<outer ok"
+	if got := strings.Join(n.lines, " "); got != want {
+		t.Errorf("calls went %s\nwant %s", got, want)
+	}
+	for name, want := range map[string]tool.Value{"cached": "from the cache", "old": int64(1)} {
+		if got, err := r.Call(ctx, tool.Call{Tool: name}); err != nil || got.Value != want || !got.Success {
+			t.Errorf("%s gave %+v, %v, want %v", name, got, err, want)
+		}
+	}
+	for name, want := range map[string]tool.Kind{"broken": tool.Internal, "lost": tool.Internal, "refused": tool.Failed, "none": tool.NotFound} {
+		got, err := r.Call(ctx, tool.Call{Tool: name})
+		if tool.KindOf(err) != want || got.Success || got.Error == "" {
+			t.Errorf("%s gave %+v, %v, want an error of kind %v", name, got, err, want)
+		}
+	}
+	for _, bad := range [][]runtime.Middleware{{nil}, {func(runtime.CallFunc) runtime.CallFunc { return nil }}} {
+		if _, err := runtime.New(&runtime.Options{Middleware: bad}); tool.KindOf(err) != tool.Invalid {
+			t.Errorf("New with a middleware that is none gave %v", err)
+		}
+	}
+}
+
+// TestMiddlewareOfDurableCalls checks that a call passes the middleware again when it
+// is resumed, and that what the record answers does not.
+func TestMiddlewareOfDurableCalls(t *testing.T) { eachStore(t, testMiddlewareOfDurableCalls) }
+
+func testMiddlewareOfDurableCalls(t *testing.T, on keeper) {
+	m := newMachine(t, on)
+	m.answer, m.parks = nil, true
+	var n noted
+	m.middleware = []runtime.Middleware{n.around("m")}
+	p := m.process(0, false)
+	p.add("first.star", star("first", "", "return 1", ""), nil)
+	p.add("waits.star", star("waits", "", "return tools.first() + (1 if human.confirm('so?') else 0)", "needs = ['tool', 'human']"), nil)
+	ctx := context.Background()
+	if _, err := p.Call(ctx, tool.Call{Tool: "waits"}, runtime.Durable("r")); tool.KindOf(err) != tool.Parked {
+		t.Fatalf("the call gave %v, want that it waits", err)
+	}
+	for q := range p.Waiting(ctx) {
+		if err := p.Answer(ctx, q.ID, tool.Answer{Yes: true}); err != nil {
+			t.Error(err)
+		}
+	}
+	if got, err := p.Resume(ctx, "r"); err != nil || got.Value != int64(2) {
+		t.Errorf("resumed: %v, %v", got.Value, err)
+	}
+	want := "m>waits m>first m<first ok m<waits parked m>waits m<waits ok"
+	if got := strings.Join(n.lines, " "); got != want {
+		t.Errorf("calls went %s\nwant %s", got, want)
+	}
+}
+
+// TestNarrow checks that rules of one call deny and ask, for all that it calls and
+// when it is resumed, and are forgotten with it.
+func TestNarrow(t *testing.T) {
+	r := newRig(t, func(o *runtime.Options) { o.Approver = runtime.ApproveAll() })
+	r.write("a", "text")
+	r.add("reads.star", star("reads", "", "return fs.read('a')", "needs = ['fs.read']"), nil)
+	r.add("outer.star", star("outer", "", "return tools.reads()", "needs = ['tool', 'fs.read']"), nil)
+	ctx := context.Background()
+	deny := runtime.Narrow(rules(t, "deny fs.read:a")...)
+	for _, name := range []string{"reads", "outer"} {
+		if _, err := r.Call(ctx, tool.Call{Tool: name}, deny); tool.KindOf(err) != tool.Denied {
+			t.Errorf("%s narrowed gave %v, want it denied", name, err)
+		}
+		if _, err := r.Call(ctx, tool.Call{Tool: name}); err != nil {
+			t.Errorf("%s afterwards: %v", name, err)
+		}
+	}
+	for name, bad := range map[string][]tool.Rule{"allow": rules(t, "allow fs.read"), "no verdict": {{}}} {
+		if _, err := r.Call(ctx, tool.Call{Tool: "reads"}, runtime.Narrow(bad...)); tool.KindOf(err) != tool.Invalid {
+			t.Errorf("%s: %v, want an error of kind Invalid", name, err)
+		}
+	}
+	r.goTool("inside", func(ctx context.Context) (tool.Value, error) {
+		_, err := r.Call(ctx, tool.Call{Tool: "reads"}, deny)
+		return nil, err
+	})
+	if _, err := r.Call(ctx, tool.Call{Tool: "inside"}); tool.KindOf(err) != tool.Invalid {
+		t.Errorf("narrowing inside gave %v, want an error of kind Invalid", err)
+	}
+}
+
+func TestNarrowHoldsOnResume(t *testing.T) { eachStore(t, testNarrowHoldsOnResume) }
+
+func testNarrowHoldsOnResume(t *testing.T, on keeper) {
+	m := newMachine(t, on)
+	m.answer, m.parks = nil, true
+	p := m.process(0, false)
+	p.add("waits.star", star("waits", "", "human.confirm('so?')\nreturn out.send('late')", "needs = ['human', 'use:out']"), nil)
+	ctx := context.Background()
+	narrow := runtime.Narrow(tool.Rule{Verdict: tool.Deny, Capability: tool.Capability{Name: "use", Target: "out"}, Source: "the test"})
+	call := tool.Call{Tool: "waits"}
+	if _, err := p.Call(ctx, call, runtime.Durable("r"), narrow); tool.KindOf(err) != tool.Parked {
+		t.Fatalf("the call gave %v, want that it waits", err)
+	}
+	if _, err := p.Call(ctx, call, runtime.Durable("r")); tool.KindOf(err) != tool.Conflict {
+		t.Errorf("the call without its rules gave %v, want a conflict", err)
+	}
+	for q := range p.Waiting(ctx) {
+		if err := p.Answer(ctx, q.ID, tool.Answer{Yes: true}); err != nil {
+			t.Error(err)
+		}
+	}
+	if _, err := m.process(0, false).Resume(ctx, "r"); err == nil || slices.Contains([]tool.Kind{tool.Parked, tool.NotFound}, tool.KindOf(err)) || m.sent["late"] > 0 {
+		t.Errorf("resumed: %v, and sent %v, want it denied", err, m.sent)
+	}
+}
