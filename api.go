@@ -23,6 +23,13 @@ type (
 
 	// CallOption changes how one call is made; see [Durable].
 	CallOption = runtime.CallOption
+	// CallFunc makes a call; see [Middleware].
+	CallFunc = runtime.CallFunc
+	// Middleware wraps the calls of a host; see [runtime.Middleware].
+	Middleware = runtime.Middleware
+	// ToolInfo is a tool as a host lists it: with its State, and the Reason where it
+	// is not ready; see [tool.Tool].
+	ToolInfo = tool.Tool
 	// Run is what is recorded of a run; see [history.Run].
 	Run = history.Run
 	// RunFilter selects runs; see [history.Filter].
@@ -89,3 +96,8 @@ var (
 // another process. A call of the same ID again continues the same call or returns
 // its result; another call is ErrConflict, and a host without a store ErrInvalid.
 func Durable(runID string) CallOption { return runtime.Durable(runID) }
+
+// Narrow adds rules for one call, with all that it calls: they deny or ask for what
+// would be allowed otherwise; one that allows is ErrInvalid. They are recorded with a
+// durable call, and hold again when it is resumed.
+func Narrow(rules ...Rule) CallOption { return runtime.Narrow(rules...) }

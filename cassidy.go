@@ -125,6 +125,9 @@ type Options struct {
 	// Asker answers the questions of scripts. Nil answers none, and parks durable
 	// calls; see [runtime.Options].Asker.
 	Asker Asker
+	// Middleware wraps the calls of the host, the first outermost; see
+	// [runtime.Middleware].
+	Middleware []Middleware
 	// Audit is a file that gets a line of JSON for each effect and call that
 	// somebody allowed, or that was refused. It is kept at 10 MB, with the 10 MB
 	// before beside it. "" keeps none.
@@ -221,7 +224,8 @@ func (r *Runtime) open(src Source, o *Options, last func() error) (h *Host, err 
 		Sandbox: box, Builtin: inline, Modules: effects, WorkDir: o.WorkDir, Project: o.Dir,
 		Timeout: o.Timeout, MaxTimeout: maxTimeout(o, &config), Limits: o.Limits, MaxLimits: o.MaxLimits.AtMost(config.Limits.Limits),
 		Rules: rules(o, &config), Approver: o.Approver, Asker: o.Asker, Clock: r.opts.Clock, Logger: r.opts.Logger, Audit: auditTo(o.Audit),
-		Presets: tools.Presets(), Reserved: finder.reserved(), Journal: r.runs(o.Tenant), Source: src, Discover: finder.discover,
+		Presets: tools.Presets(), Reserved: finder.reserved(), Journal: r.runs(o.Tenant), Source: src, Discover: finder.discover, Workflow: finder.workflow,
+		Middleware: o.Middleware,
 		Close: func() error {
 			background.Wait()
 			r.remove(h)

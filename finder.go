@@ -85,6 +85,24 @@ func (f *finder) discover(ctx context.Context, src Source) (runtime.Discovered, 
 	return d, nil
 }
 
+// workflow finds a workflow by its name, and reads it.
+func (f *finder) workflow(ctx context.Context, src Source, name string) (runtime.Workflow, error) {
+	root, o := f.root(src), f.options(src)
+	w, err := project.FindWorkflow(root, o, name)
+	if err == nil {
+		err = w.Describe(ctx, o)
+	}
+	if err != nil {
+		return runtime.Workflow{}, err
+	}
+	script, err := w.Script()
+	if err != nil {
+		return runtime.Workflow{}, err
+	}
+	w.Tool.Revoked = o.Files == nil && o.Revoked(root, w.Path)
+	return runtime.Workflow{Tool: w.Tool, Script: script, Declared: w.Declared}, nil
+}
+
 // isBeside reports whether a file is in the home of the user.
 func (f *finder) isBeside(file string) bool {
 	home := strings.TrimSuffix(f.opts.Home, "/")

@@ -87,7 +87,16 @@ func TestSources(t *testing.T) {
 		if _, err := callOf(t, h, "bad"); !errors.Is(err, cassidy.ErrInvalid) || !strings.Contains(err.Error(), "bad.star") {
 			t.Errorf("%s: bad() gave %v, want what is wrong with its file", name, err)
 		}
+		if got, err := h.Run(context.Background(), "w", nil); got.Value != int64(1) || err != nil {
+			t.Errorf("%s: the workflow w gave %v, %v", name, got.Value, err)
+		}
+		if _, err := h.Run(context.Background(), "v", nil); !errors.Is(err, cassidy.ErrNotFound) {
+			t.Errorf("%s: no workflow gave %v", name, err)
+		}
 		h = openIn(t, r, src, &cassidy.Options{NoBuiltins: true})
+		if _, err := h.Run(context.Background(), "w", nil); !errors.Is(err, cassidy.ErrDenied) {
+			t.Errorf("%s: an untrusted workflow gave %v", name, err)
+		}
 		if list := h.Tools(); len(list) != 1 || list[0].State != "untrusted" || list[0].Reason == "" {
 			t.Errorf("%s: without trust the tools are %+v", name, list)
 		}

@@ -159,8 +159,8 @@ func argsText(args *tool.Dict) string {
 	return b.String()
 }
 
-// A Kind says how runs of a kind are resumed. The kinds of calls and of undoing
-// are the host's own; who begins runs of another kind registers it.
+// A Kind says how runs of a kind are resumed. The kinds of calls, of workflows
+// and of undoing are the host's own; who begins runs of another kind registers it.
 type Kind struct {
 	Name string
 	// Resume continues a run that has not ended and returns its result. It is
@@ -208,8 +208,9 @@ func (h *Host) RegisterKind(k Kind) error {
 // registerKinds registers the kinds that every host has.
 func (h *Host) registerKinds() {
 	h.kinds = map[string]Kind{
-		callKind: {Name: callKind, Resume: resumeCall},
-		undoKind: {Name: undoKind, Resume: resumeUndo},
+		callKind:     {Name: callKind, Resume: resumeCall},
+		undoKind:     {Name: undoKind, Resume: resumeUndo},
+		WorkflowKind: {Name: WorkflowKind, Resume: resumeWorkflow},
 	}
 }
 

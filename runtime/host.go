@@ -53,6 +53,10 @@ type Options struct {
 	// Reserved are the names of built-in tools, which no other tool takes, whenever
 	// the source is searched.
 	Reserved []string
+	// Workflow finds a workflow of a source by its name, in either spelling, with an
+	// error of kind NotFound where there is none. It is called concurrently. Nil
+	// finds none.
+	Workflow func(ctx context.Context, src Source, name string) (Workflow, error)
 	// Presets are named selections of tools, for [Host.Select].
 	Presets map[string][]string
 	// WorkDir is given to a tool whose parameter working_dir asks for it.

@@ -64,6 +64,9 @@ type Recording struct {
 	// once it has begun. A program that is run for a call is refused with a Record. Nil
 	// means the journal, if Kind is set.
 	Record history.Record
+	// Returns is the type of the result: a run with another one fails. Nil is
+	// anything.
+	Returns *tool.Type
 	// Reason says why the run ended, in a word; nil says nothing.
 	Reason func(v tool.Value, err error) string
 	// Options is recorded with the run: what whoever resumes it needs to know.
@@ -115,7 +118,7 @@ func (p *Program) asTool() *tool.Tool {
 	if t := p.prepared; t != nil && t.Name == p.Name && t.Location == location && slices.Equal(t.Needs, p.Needs) {
 		return t
 	}
-	return &tool.Tool{Name: p.Name, Location: location, Needs: p.Needs, Granted: p.Needs}
+	return &tool.Tool{Name: p.Name, Location: location, Needs: p.Needs, Granted: p.Needs, Returns: p.Returns}
 }
 
 // RunProgram runs a program. Made with the context of an effect, or of a handler in
@@ -210,8 +213,15 @@ func (h *Host) runOf(ctx context.Context, p *Program, c *tool.Call, above *pass)
 		return p.replay.run, nil
 	}
 	r := h.newRun(ctx, c.ID)
+	narrow, err := narrowedTo(p.Options)
+	if err != nil {
+		return nil, err
+	}
+	if narrow != nil {
+		r.rules = slices.Concat(r.rules, narrow)
+	}
 	r.parks = p.Parks
-	err := r.open(ctx, p, c)
+	err = r.open(ctx, p, c)
 	if err == nil && p.named != nil {
 		p.named(r.id)
 	}
@@ -220,6 +230,9 @@ func (h *Host) runOf(ctx context.Context, p *Program, c *tool.Call, above *pass)
 
 // end ends the record of a program, or parks its run.
 func (g *pass) end(ctx context.Context, out tool.Outcome, err error) (tool.Outcome, error) {
+	if err == nil {
+		out.Value, err = g.tool.CheckResult(out.Value)
+	}
 	if err == nil {
 		err = checkSize(out.Value, g.call.Limits.Result)
 	}

@@ -37,6 +37,7 @@ type machine struct {
 	rules        []tool.Rule
 	execute      runtime.Executor
 	middleware   []runtime.Middleware
+	workflow     func(context.Context, runtime.Source, string) (runtime.Workflow, error)
 }
 
 // A keeper is what keeps the records of a machine.
@@ -106,7 +107,7 @@ func (m *machine) process(dies int, after bool) *process {
 			return runtime.Answer{Value: m.answer}, nil
 		})
 	}
-	h, err := runtime.New(&runtime.Options{Sandbox: inline(modules), Modules: modules, WorkDir: m.dir, Journal: recordIn(p.j), Approver: m.approve, Rules: m.rules, Asker: ask, Executor: m.execute, Middleware: m.middleware})
+	h, err := runtime.New(&runtime.Options{Sandbox: inline(modules), Modules: modules, WorkDir: m.dir, Journal: recordIn(p.j), Approver: m.approve, Rules: m.rules, Asker: ask, Executor: m.execute, Middleware: m.middleware, Workflow: m.workflow})
 	if err != nil {
 		m.t.Fatal(err)
 	}

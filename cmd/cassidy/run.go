@@ -11,7 +11,6 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime"
 	"github.com/cassidy-run/cassidy/runtime/agent"
-	"github.com/cassidy-run/cassidy/runtime/history"
 	"github.com/cassidy-run/cassidy/runtime/project"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 )
@@ -79,25 +78,18 @@ func (c *command) runWorkflow(ctx *cli.Context, h *runtime.Host) error {
 	if err != nil {
 		return err
 	}
-	args, err := w.Tool.Check(given)
-	if err == nil {
-		err = c.fillIn(&w.Tool, args)
-	}
-	if err != nil {
-		return err
-	}
-	options, err := workflowOptions(&w, c.lasting(ctx.String("model")))
-	if err != nil {
-		return err
-	}
 	dir, err := c.workDir()
 	if err != nil {
 		return err
 	}
-	options.Put(dirOption, dir)
-	p := workflowProgram(w.Name, options)
-	p.ID, p.Title, p.Script, p.Args = id, w.Name+callArgs(given), script, args
-	p.Parks = !ctx.Bool("deny")
+	flow := runtime.Workflow{Tool: w.Tool, Script: script, Declared: w.Declared}
+	p, err := flow.Program(given, dir)
+	if err != nil {
+		return err
+	}
+	p.ID, p.Kind, p.Parks = id, runtime.WorkflowKind, !ctx.Bool("deny")
+	p.Options.Put("model", c.lasting(ctx.String("model")))
+	p.Options.Put(dirOption, dir)
 	c.registerAgents(ctx.Context, h, p.Parks)
 	stop := c.showWorkflow(h, id)
 	out, err := h.RunProgram(ctx.Context, p)
@@ -112,17 +104,6 @@ func (c *command) mayAsk(ctx context.Context, h *runtime.Host) error {
 		return nil
 	}
 	_, err := c.askedModel(ctx, h)
-	return err
-}
-
-// fillIn gives a workflow what is not asked for.
-func (c *command) fillIn(t *tool.Tool, args *tool.Dict) error {
-	dir, err := c.workDir()
-	for _, p := range t.Params {
-		if p.FromHost {
-			args.Put(p.Name, dir)
-		}
-	}
 	return err
 }
 
@@ -153,23 +134,7 @@ func (c *command) openWorkflow(find *project.Options, word string) (project.Work
 	if err != nil {
 		return project.Workflow{}, err
 	}
-	all, broken := project.Workflows(root, find)
-	known := make([]string, len(all))
-	for i := range all {
-		if known[i] = all[i].Name; tool.Key(known[i]) == tool.Key(word) {
-			return all[i], nil
-		}
-	}
-	for _, e := range broken {
-		if tool.Key(strings.TrimSuffix(filepath.Base(e.Pos.File), ".star")) == tool.Key(word) {
-			return project.Workflow{}, e
-		}
-	}
-	e := tool.Errorf(tool.NotFound, "there is no workflow %q%s", word, tool.DidYouMean(word, known))
-	if len(known) == 0 {
-		return project.Workflow{}, e.WithHint("a workflow is a file %s/workflows/NAME.star with def main(…)", project.Folder)
-	}
-	return project.Workflow{}, e.WithHint("the workflows are %s", strings.Join(known, ", "))
+	return project.FindWorkflow(root, find, word)
 }
 
 // projectRoot returns the folder of the project, or "" where there is none.
@@ -182,79 +147,8 @@ func (c *command) projectRoot() (string, error) {
 	return root, nil
 }
 
-// workflowOptions is what is recorded of a workflow, beside its script and its
-// arguments, so that the run can go on.
-func workflowOptions(w *project.Workflow, model string) (*tool.Dict, error) {
-	needs := tool.List{"model", "human", "tool"}
-	if w.Declared {
-		needs = tool.List{}
-		for _, n := range w.Tool.Needs {
-			if n.Name == "model" || n.Name == "human" || n.Name == "tool" {
-				needs = append(needs, n.String())
-			}
-		}
-	}
-	// The form in which a worker tells of a tool keeps a type exactly.
-	result, err := tool.AppendTool(nil, &tool.Tool{Name: w.Name, Returns: w.Tool.Returns})
-	return tool.NewDict("workflow", w.Name, "path", w.Path, "declared", w.Declared, "needs", needs, "result", result, "model", model), err
-}
-
-// workflowProgram is the program of a workflow as these options describe it.
-func workflowProgram(name string, options *tool.Dict) *runtime.Program {
-	p := &runtime.Program{Name: "workflow " + name, Entry: "main"}
-	p.Kind, p.Reason, p.Options = workflowKind, workflowReason, options
-	list, _ := options.Get("needs")
-	needs, _ := tool.Elements(list)
-	for _, v := range needs {
-		text, _ := v.(string)
-		if need, err := tool.ParseCapability(text); err == nil {
-			p.Needs = append(p.Needs, need)
-		}
-	}
-	return p
-}
-
-// workflowKind is what the run of a workflow is recorded as.
-const workflowKind = "run"
-
-// workflowProgramFromRun is the program with which the run of a workflow goes
-// on.
-func workflowProgramFromRun(r *history.Run) (*runtime.Program, error) {
-	name := r.Options.Text("workflow")
-	if r.Kind != workflowKind || name == "" {
-		return nil, tool.Errorf(tool.Invalid, "the run '%s' is not that of a workflow", r.ID)
-	}
-	p := workflowProgram(name, r.Options)
-	p.ID, p.Title, p.Args, p.Parks, p.Resume = r.ID, r.Title, r.Args, true, true
-	return p, nil
-}
-
-// workflowReason says in a word why a workflow ended.
-func workflowReason(_ tool.Value, err error) string {
-	if err == nil {
-		return string(agent.ReasonFinal)
-	}
-	switch tool.KindOf(err) {
-	case tool.Parked:
-		return "parked"
-	case tool.Canceled:
-		return string(agent.ReasonCancelled)
-	case tool.Timeout:
-		return string(agent.ReasonTimeout)
-	case tool.Limit, tool.Busy:
-		return string(agent.ReasonLimit)
-	case tool.Denied, tool.Security, tool.Unanswered:
-		return string(agent.ReasonDenied)
-	}
-	return string(agent.ReasonError)
-}
-
-// workflowEnded prints the result of a workflow, if it is what main declares,
-// and ends the command.
+// workflowEnded prints the result of a workflow, and ends the command.
 func (c *command) workflowEnded(ctx context.Context, p *runtime.Program, out tool.Outcome, err error) error {
-	if err == nil {
-		out.Value, err = declaredResult(p.Options, out.Value)
-	}
 	var told *tool.Error
 	if err != nil {
 		if told = tool.ErrorOf(err, tool.Failed); ctx.Err() != nil {
@@ -275,25 +169,13 @@ func (c *command) workflowEnded(ctx context.Context, p *runtime.Program, out too
 	return nil
 }
 
-// declaredResult checks the result of a workflow against the type that was
-// recorded.
-func declaredResult(options *tool.Dict, v tool.Value) (tool.Value, error) {
-	form, _ := options.Get("result")
-	data, _ := form.([]byte)
-	t, err := tool.DecodeTool(string(data))
-	if err != nil {
-		return nil, err
-	}
-	return t.CheckResult(v)
-}
-
 // printWorkflowEnd prints the line with which the run of a workflow ends.
 func (c *command) printWorkflowEnd(p *runtime.Program, out tool.Outcome, err *tool.Error) {
 	d := tool.NewDict("type", tool.Event{Data: tool.RunEnd{}}.Type(), "run", p.ID, "workflow", p.Options.Text("workflow"),
-		"reason", workflowReason(out.Value, nil), "result", out.Value, "success", err == nil,
+		"reason", p.Reason(out.Value, nil), "result", out.Value, "success", err == nil,
 		"usage", tool.NewDict("steps", out.Usage.Steps, "effects", int64(out.Usage.Effects), "wall_ms", float64(out.Usage.Wall.Microseconds())/1000))
 	if err != nil {
-		d.Put("reason", workflowReason(nil, err))
+		d.Put("reason", p.Reason(nil, err))
 		d.Put("result", nil)
 		d.Put("error", err.Message())
 		d.Put("error_type", err.Kind.Type())

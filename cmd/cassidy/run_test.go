@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"encoding/json"
 	"os"
 	"path/filepath"
@@ -10,10 +9,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/cassidy-run/cassidy/runtime/engine"
-	"github.com/cassidy-run/cassidy/runtime/history"
-	"github.com/cassidy-run/cassidy/runtime/project"
-	"github.com/cassidy-run/cassidy/runtime/tool"
 )
 
 // A flowProject is a project with tools and workflows that its user trusts.
@@ -230,64 +225,4 @@ func TestWorkflowAsTool(t *testing.T) {
 	p.want([]string{"tool", "run", "plain", "names=ann"}, 2, "", "Tool not found")
 	p.want([]string{"tool", "list", "--location", "project"}, 0, "workflow (2)\n  greet", "")
 	p.want([]string{"tool", "list", "--location", "project", "--json"}, 0, `"workflow":true`, "")
-}
-
-// TestResumedWorkflow checks that what is recorded of a run is enough to go on
-// with it.
-func TestResumedWorkflow(t *testing.T) {
-	dir, reader := t.TempDir(), engine.New(nil)
-	p := &flowProject{t: t, dir: dir}
-	find := &project.Options{TrustOnce: true, Describe: func(_ context.Context, s tool.Script) (tool.Tool, error) { return reader.Describe(s) }}
-	for _, tt := range []struct {
-		name, source string
-		needs        string
-		right, wrong tool.Value // results; nil for none
-	}{
-		{"free", "def main(n: int) -> int:\n    return n\n", "model human tool", int64(7), "no"},
-		{"some", "def main() -> str:\n    return \"x\"\n\nworkflow(main, needs = [\"tool:a\", \"model\", \"fs.read\"])\n", "tool:a model", "no", int64(7)},
-		{"bare", "def main():\n    pass\n\nworkflow(main)\n", "", "anything", nil},
-		{"all", "def main() -> list[dict[str, int]]:\n    return []\n\nworkflow(main, needs = [\"tool\"])\n", "tool", tool.List{tool.NewDict("a", int64(1))}, tool.List{"a"}},
-	} {
-		p.write(tt.name+".star", tt.source)
-		w, err := project.OpenWorkflow(filepath.Join(dir, tt.name+".star"), find)
-		if err == nil {
-			err = w.Describe(t.Context(), find)
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		options, err := workflowOptions(&w, "ollama:m")
-		if err != nil {
-			t.Fatal(err)
-		}
-		form, err := tool.Append(nil, options) // as the record does
-		if err != nil {
-			t.Fatal(err)
-		}
-		read, err := tool.Decode(form)
-		if err != nil {
-			t.Fatal(err)
-		}
-		recorded := &history.Run{ID: "r", Kind: "run", Title: tt.name + " n=7", Args: tool.NewDict("n", int64(7))}
-		recorded.Options, _ = read.(*tool.Dict)
-		program, err := workflowProgramFromRun(recorded)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got := strings.Join(capabilityTexts(program.Needs), " "); got != tt.needs || program.Name != "workflow "+tt.name || program.ID != "r" ||
-			program.Title != recorded.Title || program.Args != recorded.Args || !program.Resume || !program.Parks || program.Options.Text("model") != "ollama:m" {
-			t.Errorf("%s: it needs %q: %+v, want %q", tt.name, got, program, tt.needs)
-		}
-		if _, err := declaredResult(program.Options, tt.right); err != nil {
-			t.Errorf("%s: the result %v: %v", tt.name, tt.right, err)
-		}
-		if _, err := declaredResult(program.Options, tt.wrong); err == nil && tt.wrong != nil {
-			t.Errorf("%s: the result %v is taken", tt.name, tt.wrong)
-		}
-	}
-	for _, r := range []history.Run{{ID: "t", Kind: "task", Options: tool.NewDict("workflow", "x")}, {ID: "t", Kind: "run"}} {
-		if _, err := workflowProgramFromRun(&r); tool.KindOf(err) != tool.Invalid {
-			t.Errorf("%+v: %v, want it refused", r, err)
-		}
-	}
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/cassidy-run/cassidy/runtime"
 	"github.com/cassidy-run/cassidy/runtime/agent"
 	"github.com/cassidy-run/cassidy/runtime/history"
 	"github.com/cassidy-run/cassidy/runtime/project"
@@ -114,7 +115,7 @@ func entryOf(r *history.Run, s *tool.Script) string {
 	switch {
 	case s.Path == agent.ProgramFile:
 		return ""
-	case r.Kind == workflowKind:
+	case r.Kind == runtime.WorkflowKind:
 		return "main"
 	}
 	return "policy"

@@ -45,8 +45,8 @@ func (c *command) replayRun(ctx *cli.Context, h *runtime.Host, r *runtime.Record
 	}
 	var out *runtime.Replayed
 	switch r.Kind {
-	case workflowKind:
-		if o.Program, err = workflowProgramFromRun(&r.Run); err == nil {
+	case runtime.WorkflowKind:
+		if o.Program, err = runtime.ResumedWorkflow(&r.Run); err == nil {
 			c.model = r.Options.Text("model")
 			c.registerAgents(ctx.Context, h, false)
 			out, err = h.Replay(ctx.Context, o)

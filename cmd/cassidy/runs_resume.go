@@ -131,8 +131,8 @@ func (c *command) resumeRun(ctx *cli.Context, id string) error {
 	return c.parking(func(ctx *cli.Context, h *runtime.Host) error {
 		parks := !ctx.Bool("deny")
 		switch r.Kind {
-		case workflowKind:
-			p, err := workflowProgramFromRun(&r.Run)
+		case runtime.WorkflowKind:
+			p, err := runtime.ResumedWorkflow(&r.Run)
 			if err != nil {
 				return err
 			}

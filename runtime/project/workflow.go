@@ -58,6 +58,29 @@ func Workflows(root string, o *Options) ([]Workflow, []*tool.Error) {
 	return workflows, broken
 }
 
+// FindWorkflow finds a workflow of a project, or of its user, by its name in either
+// spelling. It is not described yet. The error is of kind NotFound where there is
+// none, and names the file where that is broken.
+func FindWorkflow(root string, o *Options, name string) (Workflow, error) {
+	all, broken := Workflows(root, o)
+	known := make([]string, len(all))
+	for i := range all {
+		if known[i] = all[i].Name; tool.Key(known[i]) == tool.Key(name) {
+			return all[i], nil
+		}
+	}
+	for _, e := range broken {
+		if stem(path.Base(e.Pos.File)) == tool.Key(name) {
+			return Workflow{}, e
+		}
+	}
+	e := tool.Errorf(tool.NotFound, "there is no workflow %q%s", name, tool.DidYouMean(name, known))
+	if len(known) == 0 {
+		return Workflow{}, e.WithHint("a workflow is a file %s/workflows/NAME.star with def main(…)", Folder)
+	}
+	return Workflow{}, e.WithHint("the workflows are %s", strings.Join(known, ", "))
+}
+
 // OpenWorkflow reads a workflow from a file that a person names. One in the
 // folder .cassidy of a project needs to be trusted like any other there; else
 // it is his own. Of the options Home, Trust and TrustOnce count.
