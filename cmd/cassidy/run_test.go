@@ -106,7 +106,7 @@ func TestRunWorkflows(t *testing.T) {
 		{"run ad a=1", 2, "", "there is no workflow \"ad\"; did you mean \"add\"?\ncassidy: hint: the workflows are add,"},
 		{"run none.star", 2, "", "there is no file none.star\ncassidy: hint: cassidy run lists"},
 		{"run nomain", 2, "", ".cassidy/workflows/nomain.star: the file has no function main\ncassidy: hint: it begins with: def main(…)"},
-		{"run lie", 1, "", "the result of 'lie' is not what it declares"},
+		{"run lie", 1, "", "the result of 'workflow lie' is not what it declares"},
 		{"run fails", 1, "", ".cassidy/workflows/fails.star:2:9: it is Monday"},
 		{"run none --yes --deny", 2, "", "--yes and --deny say opposite things"},
 		{"run none --run-id a/b", 2, "", "cannot name a run"},
