@@ -1,6 +1,8 @@
 package cassidy
 
 import (
+	"context"
+
 	"github.com/cassidy-run/cassidy/runtime"
 	"github.com/cassidy-run/cassidy/runtime/history"
 	"github.com/cassidy-run/cassidy/runtime/tool"
@@ -27,6 +29,8 @@ type (
 	CallFunc = runtime.CallFunc
 	// Middleware wraps the calls of a host; see [runtime.Middleware].
 	Middleware = runtime.Middleware
+	// Executor carries out an effect; see [runtime.Executor].
+	Executor = runtime.Executor
 	// ToolInfo is a tool as a host lists it: with its State, and the Reason where it
 	// is not ready; see [tool.Tool].
 	ToolInfo = tool.Tool
@@ -101,3 +105,8 @@ func Durable(runID string) CallOption { return runtime.Durable(runID) }
 // would be allowed otherwise; one that allows is ErrInvalid. They are recorded with a
 // durable call, and hold again when it is resumed.
 func Narrow(rules ...Rule) CallOption { return runtime.Narrow(rules...) }
+
+// Execute is the default [Executor]: it calls f.Do.
+func Execute(ctx context.Context, f *Func, e Effect, g Grant) (Outcome, error) {
+	return runtime.Execute(ctx, f, e, g)
+}

@@ -128,6 +128,10 @@ type Options struct {
 	// Middleware wraps the calls of the host, the first outermost; see
 	// [runtime.Middleware].
 	Middleware []Middleware
+	// Executor carries out the effects of scripts, once they were admitted, granted
+	// and recorded: a test fakes them, a trace makes a span of each. It calls [Execute]
+	// to carry one out. Nil is Execute.
+	Executor Executor
 	// Audit is a file that gets a line of JSON for each effect and call that
 	// somebody allowed, or that was refused. It is kept at 10 MB, with the 10 MB
 	// before beside it. "" keeps none.
@@ -225,7 +229,7 @@ func (r *Runtime) open(src Source, o *Options, last func() error) (h *Host, err 
 		Timeout: o.Timeout, MaxTimeout: maxTimeout(o, &config), Limits: o.Limits, MaxLimits: o.MaxLimits.AtMost(config.Limits.Limits),
 		Rules: rules(o, &config), Approver: o.Approver, Asker: o.Asker, Clock: r.opts.Clock, Logger: r.opts.Logger, Audit: auditTo(o.Audit),
 		Presets: tools.Presets(), Reserved: finder.reserved(), Journal: r.runs(o.Tenant), Source: src, Discover: finder.discover, Workflow: finder.workflow,
-		Middleware: o.Middleware,
+		Middleware: o.Middleware, Executor: o.Executor,
 		Close: func() error {
 			background.Wait()
 			r.remove(h)

@@ -82,6 +82,40 @@ tool(in_stock, needs = ["use:stock/*"])
 	// Output: 5 <nil>
 }
 
+// Test a tool without what it acts on: the effects are faked.
+func ExampleOptions_executor() {
+	shared, err := cassidy.New(&cassidy.RuntimeOptions{Sandbox: cassidy.Inline}) // the script is the program's own
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer shared.Close()
+	script := `
+def report(day: str) -> int:
+    """Count the lines of a report."""
+    return len(fs.read("reports/" + day + ".txt").splitlines())
+
+tool(report, needs = ["fs.read:reports/*"])
+`
+	fake := func(ctx context.Context, f *cassidy.Func, e cassidy.Effect, g cassidy.Grant) (cassidy.Outcome, error) {
+		if e.Func != "fs.read" {
+			return cassidy.Execute(ctx, f, e, g)
+		}
+		fmt.Println("reads", e.Args.Text("path"))
+		return cassidy.Outcome{Value: "one\ntwo\n"}, nil
+	}
+	host, err := shared.Open(cassidy.Scripts(map[string]string{"report.star": script}), &cassidy.Options{TrustSource: true, Dir: ".", Executor: fake})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	result, err := host.Call(context.Background(), cassidy.Call{Tool: "report", Args: cassidy.NewDict("day", "monday")})
+	fmt.Println(result.Value, err)
+	// Output:
+	// reads reports/monday.txt
+	// 2 <nil>
+}
+
 func TestOpenRefusesModulesThatHideOurs(t *testing.T) {
 	text := tool.Module{Name: "text", Funcs: []tool.Func{{Name: "count"}}}
 	if h, err := cassidy.Open(t.TempDir(), &cassidy.Options{Modules: []tool.Module{text}}); err == nil {
