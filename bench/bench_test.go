@@ -142,10 +142,11 @@ func bareStarlark(b *testing.B) func() {
 }
 
 // BenchmarkCall is a call of a trivial tool through everything: look up,
-// check, gate, run, check the result, deadline.
+// check, gate, run, check the result, deadline. On a machine that does other work,
+// the ratio is steadier on one processor: taskset -c 0 go test -run '^$' -bench Call$ ./bench
 func BenchmarkCall(b *testing.B) {
 	h := host(b, cassidy.Inline, "greet.star", greet)
-	compare(b, 2, func() { callJSON(b, h, "greet") }, bareStarlark(b))
+	compare(b, 1.5, func() { callJSON(b, h, "greet") }, bareStarlark(b))
 }
 
 // BenchmarkCallAllocs counts what a call allocates; the goal is 45.

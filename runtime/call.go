@@ -93,12 +93,13 @@ func (s subject) ended(start time.Time, result tool.Result, e *tool.Error, waits
 
 // pipeline looks a call up, checks, approves and executes it.
 func (r *run) pipeline(ctx context.Context, c tool.Call, above *pass) (tool.Outcome, error) {
-	t, runner, err := r.tools.find(ctx, &c)
+	p := &pass{run: r, above: above, call: c}
+	t, runner, err := r.tools.find(ctx, &p.call)
 	if err != nil {
 		return tool.Outcome{}, err
 	}
-	c.Entry = "" // the other functions of a script are the host's to call
-	p := r.newPass(t, c, above)
+	p.tool, p.call.Entry = t, "" // the other functions of a script are the host's to call
+	p.isRoot()
 	if err := p.admitCall(); err != nil {
 		return tool.Outcome{}, err
 	}
@@ -155,7 +156,7 @@ func readArguments(p *pass, c *tool.Call) (*tool.Dict, error) {
 // it has returned a valid result, else dropped.
 func (p *pass) execute(ctx, limited context.Context, runner tool.Runner) (tool.Outcome, error) {
 	p.call.Limits = p.run.host.limits(p.call, p.tool)
-	p.wall.start(p.run.host.timeout(p.tool))
+	p.wall.start(&p.run.host.inflight.alarm, p.run.host.timeout(p.tool))
 	if p.tool.Location == tool.Embedded { // a handler in Go can make calls
 		limited = p.doneFor(limited, p.call.ID+"/1", p.call.Place.Child(1))
 	}
@@ -170,7 +171,7 @@ func (p *pass) execute(ctx, limited context.Context, runner tool.Runner) (tool.O
 		err = checkSize(out.Value, p.call.Limits.Result)
 	}
 	if err == nil {
-		err = p.commitAt(p.call.Place.Child(p.quota.effects + 1)).carryOut(limited)
+		err = p.commitIn(p.call.Place, p.quota.effects+1).carryOut(limited)
 	}
 	if err == nil {
 		err = noteCall(ctx, p, out.Value)
@@ -228,13 +229,8 @@ func safely(ctx context.Context, run tool.Runner, c tool.Call, do tool.Effector)
 // checkSize says whether a result can be passed on: it has a JSON form, and is
 // not too long.
 func checkSize(v tool.Value, limit int) error {
-	switch v := v.(type) {
-	case nil, bool, int64:
+	if jsonFits(v, limit) >= 0 {
 		return nil
-	case string:
-		if 6*len(v) <= limit {
-			return nil
-		}
 	}
 	text, err := tool.AppendJSON(nil, v)
 	if err != nil {
@@ -247,6 +243,28 @@ func checkSize(v tool.Value, limit int) error {
 		WithHint("return less at a time, or write it to a file")
 	e.Limit = "result"
 	return e
+}
+
+// jsonFits returns what is left of so many bytes once a value is written as JSON, or
+// less. It is negative where the value may not fit, or not have a JSON form at all:
+// only what most results consist of is looked at.
+func jsonFits(v tool.Value, bytes int) int {
+	switch v := v.(type) {
+	case nil, bool, int64:
+		return bytes - len("-9223372036854775808")
+	case string:
+		return bytes - len(`""`) - len(`\u0000`)*len(v)
+	case *tool.Dict:
+		bytes -= len("{}")
+		for name, x := range v.All() {
+			if _, isText := name.(string); !isText || bytes < 0 {
+				return -1
+			}
+			bytes = jsonFits(x, jsonFits(name, bytes)-len(":,"))
+		}
+		return bytes
+	}
+	return -1
 }
 
 // usable asks a tool's own function whether it can be used here, and caches the

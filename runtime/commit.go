@@ -21,17 +21,22 @@ const (
 // effect at 3 that is 3.0.
 type commit struct {
 	*pass
-	at tool.Place
+	within tool.Place
+	number int
 }
 
-func (p *pass) commitAt(at tool.Place) commit { return commit{p, at} }
+// commitIn returns the commit that is the n-th step within a place.
+func (p *pass) commitIn(within tool.Place, n int) commit { return commit{p, within, n} }
+
+// at returns the place of the commit.
+func (p commit) at() tool.Place { return p.within.Child(p.number) }
 
 // commit commits what the call has staged before anything outside the project,
 // or another call, can look at it.
 func (s *step) commit(ctx context.Context) error {
 	switch s.fn.Kind {
 	case tool.External, tool.Repeatable:
-		return s.of.commitAt(s.effect.Place.Child(0)).carryOut(ctx)
+		return s.of.commitIn(s.effect.Place, 0).carryOut(ctx)
 	}
 	return nil
 }
@@ -71,7 +76,7 @@ func (p commit) step(name string, args *tool.Dict) (*step, error) {
 	if f == nil {
 		return nil, tool.Errorf(tool.Internal, "the host cannot commit writes: it has no %s", name)
 	}
-	return &step{of: p.pass, effect: tool.Effect{Func: name, Args: args, Place: p.at}, fn: f, number: p.quota.effects}, nil
+	return &step{of: p.pass, effect: tool.Effect{Func: name, Args: args, Place: p.at()}, fn: f, number: p.quota.effects}, nil
 }
 
 // may asks all who have a say in what the call has staged, and returns
@@ -95,7 +100,7 @@ func (p commit) may(ctx context.Context) ([]tool.Capability, error) {
 // that is refused is recorded too.
 func (p commit) withRecord(ctx context.Context, s *step) error {
 	run := p.run
-	entry, known, err := run.record.Recorded(p.at)
+	entry, known, err := run.record.Recorded(p.at())
 	if err != nil {
 		return unrecorded(err)
 	}
@@ -110,7 +115,7 @@ func (p commit) withRecord(ctx context.Context, s *step) error {
 		return unrecorded(err)
 	}
 	if refusal != nil {
-		return run.settle(ctx, p.at, tool.Outcome{}, refusal)
+		return run.settle(ctx, p.at(), tool.Outcome{}, refusal)
 	}
 	out, err := s.do(ctx)
 	if err == nil {
@@ -119,14 +124,14 @@ func (p commit) withRecord(ctx context.Context, s *step) error {
 	if intent.Args.Len() > 0 {
 		out.Undo = nil // the intent has it
 	}
-	return run.settle(ctx, p.at, out, err)
+	return run.settle(ctx, p.at(), out, err)
 }
 
 // intent says what a commit is about to do to files: what is there and
 // what will be, in hashes, and as its arguments what undoes it. One that is
 // refused is about to do nothing.
 func (p commit) intent(ctx context.Context, s *step) (i history.Intent, err error) {
-	i = history.Intent{Place: p.at, Func: commitEffect, Args: &tool.Dict{}, Kind: tool.Write, Staged: true}
+	i = history.Intent{Place: p.at(), Func: commitEffect, Args: &tool.Dict{}, Kind: tool.Write, Staged: true}
 	if err := p.unchanged(ctx); err != nil {
 		return i, err
 	}
@@ -170,7 +175,7 @@ func stateText(s tool.FileState) string {
 // replay returns the recorded error of a commit. Nothing is staged that
 // could be committed.
 func (p commit) replay() error {
-	entry, known, err := p.run.record.Recorded(p.at)
+	entry, known, err := p.run.record.Recorded(p.at())
 	if err != nil {
 		return unrecorded(err)
 	}
@@ -191,7 +196,7 @@ func (p commit) overtake(ctx context.Context) error {
 	if len(t.unstaged) == 0 {
 		return nil
 	}
-	commit, known, err := p.run.record.Recorded(p.at)
+	commit, known, err := p.run.record.Recorded(p.at())
 	if err != nil {
 		return unrecorded(err)
 	}
@@ -289,7 +294,7 @@ func (p commit) reconcile(ctx context.Context, commit *history.Entry) (done bool
 	if d, _ := out.Value.(*tool.Dict); !d.Bool("done") {
 		return false, nil
 	}
-	return true, p.run.settle(ctx, p.at, tool.Outcome{}, nil)
+	return true, p.run.settle(ctx, p.at(), tool.Outcome{}, nil)
 }
 
 // writes are the capabilities that changes take.
@@ -312,7 +317,7 @@ func (p commit) approve(ctx context.Context) error {
 		return c.declined
 	}
 	changes, covered, by := p.changes()
-	d := decision{what: commitEffect, place: p.at, takes: writes(changes)}
+	d := decision{what: commitEffect, place: p.at(), takes: writes(changes)}
 	if covered {
 		if by != nil {
 			d.why = "a rule allows it: " + ruleText(by)
@@ -320,7 +325,7 @@ func (p commit) approve(ctx context.Context) error {
 		}
 		return nil
 	}
-	q := &inquiry{of: p.pass, at: p.at, takes: d.takes, changes: withDiffs(changes), why: "it changes files", call: p.shown()}
+	q := &inquiry{of: p.pass, at: p.at(), takes: d.takes, changes: withDiffs(changes), why: "it changes files", call: p.shown()}
 	if _, err := q.ask(ctx); err != nil {
 		c.declined = p.refused(d, err)
 		return c.declined

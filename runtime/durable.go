@@ -22,10 +22,15 @@ type callOptions struct {
 }
 
 // readOptions returns what options say, with rules that can be.
-func readOptions(opts []CallOption) (o callOptions, err error) {
+func readOptions(opts []CallOption) (callOptions, error) {
+	if len(opts) == 0 {
+		return callOptions{}, nil
+	}
+	var o callOptions
 	for _, opt := range opts {
 		opt(&o)
 	}
+	var err error
 	o.narrow, err = checkNarrow(o.narrow)
 	return o, err
 }

@@ -112,12 +112,12 @@ func (s subject) emit(data any) {
 	if !s.wanted() {
 		return
 	}
-	e := s.notify(data)
+	e, hub := s.notify(data), &s.run.host.hub
 	switch data.(type) {
 	case tool.ToolOutput, tool.Progress, tool.Log, tool.Text:
-		s.run.host.hub.deliver(&e)
+		hub.deliver(&e)
 	default:
-		s.run.record.AddEvent(&e, func() { s.run.host.hub.deliver(&e) })
+		s.run.record.AddEvent(&e, func() { hub.deliver(&e) })
 	}
 }
 

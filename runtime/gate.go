@@ -88,10 +88,15 @@ func (s *step) clear(ctx context.Context) error {
 // newPass returns the pass of a call that another one may have made.
 func (r *run) newPass(t *tool.Tool, c tool.Call, above *pass) *pass {
 	p := &pass{run: r, above: above, tool: t, call: c}
-	if above == nil {
-		r.root = p
-	}
+	p.isRoot()
 	return p
+}
+
+// isRoot makes a pass that no other one is above the root of its run.
+func (p *pass) isRoot() {
+	if p.above == nil {
+		p.run.root = p
+	}
 }
 
 // depth is how many calls there are from the root to this one; 0 without any.

@@ -16,6 +16,7 @@ type inflight struct {
 	count   int           // how many have entered
 	nothing chan struct{} // closed when nothing is left of a closed one; nil before
 	walls   wall          // a ring of those that can be stopped
+	alarm   alarm         // for them
 }
 
 // enter counts something in, until leave is called. It fails with kind Closed.
@@ -34,6 +35,7 @@ func (f *inflight) leave() {
 	defer f.mu.Unlock()
 	if f.count--; f.count == 0 && f.nothing != nil {
 		close(f.nothing)
+		f.alarm.stop()
 	}
 }
 
@@ -64,6 +66,7 @@ func (f *inflight) close() (nothing <-chan struct{}) {
 		f.nothing = make(chan struct{})
 		if f.count == 0 {
 			close(f.nothing)
+			f.alarm.stop()
 		}
 	}
 	return f.nothing

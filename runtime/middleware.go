@@ -59,11 +59,17 @@ func (h *Host) wrap(list []Middleware) error {
 }
 
 // call runs a call of the run, through the middleware of the host.
-func (r *run) call(ctx context.Context, c tool.Call, above *pass) (result tool.Result, err error) {
+func (r *run) call(ctx context.Context, c tool.Call, above *pass) (tool.Result, error) {
 	of := called{r, above, c}
 	if r.host.middleware == nil {
 		return of.made(ctx)
 	}
+	return of.wrapped(ctx)
+}
+
+// wrapped makes the call through the middleware.
+func (of called) wrapped(ctx context.Context) (result tool.Result, err error) {
+	r, c := of.run, of.call
 	defer func() {
 		if p := recover(); p != nil {
 			result, err = failedResult(tool.Errorf(tool.Internal, "a middleware panicked: %v", p))

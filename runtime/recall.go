@@ -31,7 +31,7 @@ func (s *step) recall(ctx context.Context) (out tool.Outcome, done bool, err err
 	if err != nil {
 		return out, true, unrecorded(err)
 	}
-	staged := p.commitAt(s.effect.Place.Child(0))
+	staged := p.commitIn(s.effect.Place, 0)
 	if err := staged.overtake(ctx); err != nil {
 		return out, true, err
 	}
@@ -58,7 +58,7 @@ func (s *step) answer(ctx context.Context, entry *history.Entry) (tool.Outcome, 
 	switch {
 	case !p.run.record.Live():
 		if kind != tool.Read && kind != tool.Write { // before which something may have been committed
-			_ = p.commitAt(s.effect.Place.Child(0)).replay() // if that failed, so did the effect
+			_ = p.commitIn(s.effect.Place, 0).replay() // if that failed, so did the effect
 		}
 	case kind == tool.Write && entry.Err == nil:
 		p.trail.unstaged = append(p.trail.unstaged, s)

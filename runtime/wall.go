@@ -15,7 +15,7 @@ type wall struct {
 	cancel context.CancelCauseFunc
 
 	mu    sync.Mutex
-	timer *time.Timer
+	alarm *alarm        // nil until the clock is started
 	left  time.Duration // when the clock was last set going
 	since time.Time     // when that was
 	waits int32         // how many things are waited for
@@ -32,19 +32,19 @@ func (w *wall) open(ctx context.Context) context.Context {
 }
 
 // start sets the clock going.
-func (w *wall) start(limit time.Duration) {
+func (w *wall) start(a *alarm, limit time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.limit, w.left, w.since = limit, limit, time.Now()
-	w.timer = time.AfterFunc(limit, w.ring)
+	w.alarm, w.limit, w.left, w.since = a, limit, limit, time.Now()
+	a.set(w, w.since.Add(limit))
 }
 
 // stop ends the context, and the clock for good.
 func (w *wall) stop() {
 	w.mu.Lock()
 	w.ended = true
-	if w.timer != nil {
-		w.timer.Stop()
+	if w.alarm != nil {
+		w.alarm.clear(w)
 	}
 	w.mu.Unlock()
 	w.cancel(nil)
@@ -65,21 +65,21 @@ func (w *wall) ring() {
 func (w *wall) pause() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.waits++; w.waits > 1 || w.timer == nil {
+	if w.waits++; w.waits > 1 || w.alarm == nil {
 		return
 	}
-	w.timer.Stop()
+	w.alarm.clear(w)
 	w.left = max(0, w.left-time.Since(w.since))
 }
 
 func (w *wall) resume() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.waits--; w.waits > 0 || w.timer == nil || w.ended || w.over {
+	if w.waits--; w.waits > 0 || w.alarm == nil || w.ended || w.over {
 		return
 	}
 	w.since = time.Now()
-	w.timer.Reset(w.left)
+	w.alarm.set(w, w.since.Add(w.left))
 }
 
 func (w *wall) err() *tool.Error {
