@@ -44,15 +44,17 @@ type child struct {
 // it takes.
 const startTime = 10 * time.Second
 
-// prepare sends the effects to a new worker, and waits until it is ready and has sealed
+// prepare sends the effects of a job to a new worker, and waits until it is ready and has sealed
 // itself. Where it must be confined, prepare verifies that from outside.
-func (c *child) prepare(rows tool.List, memory int64, confined bool) error {
-	c.memory = memory
+func (c *child) prepare(j job, confined bool) error {
+	c.memory = j.memory
 	late := time.AfterFunc(startTime, func() { c.kill(errLate()) })
-	a, err := c.request(sendInit, tool.List{memory, confined, rows}, nil)
+	a, err := c.request(sendInit, tool.List{int64(protocol), j.pure, j.memory, confined, j.rows}, nil)
 	switch {
 	case !late.Stop() && err == nil:
 		err = errLate() // it is about to be killed
+	case err == nil && a.failed != nil && a.failed.Kind == tool.Invalid:
+		return a.failed // it is another program's worker
 	case err == nil && a.failed != nil:
 		err = a.failed
 	case err == nil && confined:

@@ -25,6 +25,7 @@ type job struct {
 	memory int64
 	script string    // by which it is refused, with the tenant
 	rows   tool.List // the effects, for a new worker
+	pure   []byte    // the sums of the functions that it must have itself
 }
 
 // A domain is what a worker is used for, which never changes: one script of one
@@ -282,8 +283,11 @@ func (p *pool) start(j job, fresh bool, b bounds) (c *child, err error) {
 			return nil, err
 		}
 	}
-	if err := c.prepare(j.rows, j.memory, p.confined); err != nil {
+	if err := c.prepare(j, p.confined); err != nil {
 		p.end(c)
+		if p.opts.Program != "" {
+			err = notAWorker(p.opts.Program, err)
+		}
 		if p.isClosed() {
 			return nil, errClosed()
 		}

@@ -85,6 +85,7 @@ type Process struct {
 	tenant  string
 	rows    tool.List             // the effects, as they are sent to a worker
 	hash    string                // of these
+	pure    []byte                // the sums of the functions that a worker has itself
 	effects map[string]*tool.Func // what a script can ask for, by its full name
 }
 
@@ -128,6 +129,7 @@ func (p *Pool) Open(tenant string, modules ...tool.Module) (*Process, error) {
 	if s.rows, err = effectRows(modules); err != nil {
 		return nil, err
 	}
+	s.pure = pureSums(modules)
 	form, err := tool.Append(nil, s.rows)
 	if err != nil {
 		return nil, tool.AsError(err, tool.Invalid)
@@ -230,7 +232,7 @@ func (p *Process) Close() error {
 
 // job says which worker does something for a script: one of those with a key.
 func (p *Process) job(key string, memory int64, s tool.Script) job {
-	return job{domain{p.tenant, p.hash + "\n" + key}, memory, scriptKey(s), p.rows}
+	return job{domain{p.tenant, p.hash + "\n" + key}, memory, scriptKey(s), p.rows, p.pure}
 }
 
 // scriptKey names a script by where it is and what it holds.

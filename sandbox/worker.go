@@ -94,8 +94,16 @@ func work(in io.Reader, out io.Writer, pure []tool.Module) error {
 // init makes the engine and gives up every power.
 func (w *worker) init(f frame, pure []tool.Module) error {
 	m := readFields(f.body)
+	version, wanted := field[int64](m), field[[]byte](m)
 	memory, confined, rows := field[int64](m), field[bool](m), field[tool.List](m)
 	w.memory = memory
+	w.begin(f.call)
+	switch n := lacking(wanted, pure); {
+	case version != protocol:
+		return w.send(sayFailed, append(errorFields(errMismatch("the worker speaks version %d of the protocol, and not %d", protocol, version)), int64(0)))
+	case n > 0:
+		return w.send(sayFailed, append(errorFields(errMismatch("the worker lacks %d of the functions that scripts have, or has others of their names", n)), int64(0)))
+	}
 	if err := m.done(); err != nil {
 		return err
 	}
@@ -111,7 +119,6 @@ func (w *worker) init(f frame, pure []tool.Module) error {
 	if err := seal(memory); err != nil {
 		return err
 	}
-	w.begin(f.call)
 	return w.send(sayReady, tool.List{})
 }
 

@@ -1,0 +1,93 @@
+package sandbox
+
+import (
+	"encoding/binary"
+	"errors"
+	"hash/fnv"
+	"io"
+	"slices"
+
+	"github.com/cassidy-run/cassidy/runtime/tool"
+)
+
+// protocol is the version of what a host and a worker send one another. It changes
+// with every change of a frame.
+const protocol = 1
+
+// sumSize is the length of one sum of pureSums, in bytes.
+const sumSize = 8
+
+// pureSums returns a sum of each pure function of the modules, of its name and its
+// parameters: by these a host sees whether the program of a worker has them too.
+func pureSums(modules []tool.Module) []byte {
+	var sums []uint64
+	for _, m := range modules {
+		for i := range m.Funcs {
+			if f := &m.Funcs[i]; f.Kind == tool.Pure && !f.Internal {
+				sums = append(sums, pureSum(m.Name, f))
+			}
+		}
+	}
+	slices.Sort(sums)
+	list := make([]byte, 0, sumSize*len(sums))
+	for _, s := range sums {
+		list = binary.LittleEndian.AppendUint64(list, s)
+	}
+	return list
+}
+
+func pureSum(module string, f *tool.Func) uint64 {
+	h := fnv.New64a()
+	text := func(s string) {
+		_, _ = io.WriteString(h, s)
+		_, _ = h.Write([]byte{0})
+	}
+	text(fullName(module, f.Name))
+	for i := range f.Params {
+		p := &f.Params[i]
+		required := "optional"
+		if p.Required {
+			required = "required"
+		}
+		text(p.Name)
+		text(string(p.Type.Name))
+		text(required)
+	}
+	text(f.Rest)
+	return h.Sum64()
+}
+
+// lacking returns how many of the wanted sums the modules do not have.
+func lacking(wanted []byte, modules []tool.Module) int {
+	have := map[string]bool{}
+	for sum := range slices.Chunk(pureSums(modules), sumSize) {
+		have[string(sum)] = true
+	}
+	n := 0
+	for sum := range slices.Chunk(wanted, sumSize) {
+		if !have[string(sum)] {
+			n++
+		}
+	}
+	return n
+}
+
+// errMismatch is why a worker does not fit its host.
+func errMismatch(format string, args ...any) *tool.Error {
+	return tool.Errorf(tool.Invalid, format, args...).
+		WithHint("build it from the same version, with the modules that scripts have given to sandbox.Main: go build github.com/cassidy-run/cassidy/cmd/cassidy-worker")
+}
+
+// notAWorker is the error of a program that Workers.Program names, where the first
+// process of it breaks the protocol or ends before it is ready.
+func notAWorker(program string, err error) error {
+	var broke *broken
+	var died *diedIdle
+	if errors.As(err, &broke) || errors.As(err, &died) {
+		return errMismatch("Workers.Program %s is no worker of this version: %w", program, err)
+	}
+	if e := tool.ErrorOf(err, tool.Unavailable); e.Hint == "" {
+		return e.WithHint("the main of %s must begin with sandbox.Main", program)
+	}
+	return err
+}
