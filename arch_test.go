@@ -44,6 +44,7 @@ var layers = map[string]struct {
 	"cmd/cassidy":                 {"Cassidy runs tools for language models, in a sandbox.", ". runtime/tool runtime runtime/project runtime/history runtime/journal/sqlite runtime/model runtime/agent sandbox stdlib scripts", "words for people; what a program could want too is in a library"},
 	"cmd/cassidy-worker":          {"Cassidy-worker is the process in which scripts run", "sandbox stdlib", "a worker initializes all that it imports each time that it is started"},
 	"examples/embed":              {"Embed", ". sandbox stdlib", "what an embedder sees"},
+	"examples/server":             {"Server offers", ". runtime/journal/sqlite sandbox stdlib", "what an embedder sees who has tenants"},
 }
 
 // powers is who alone may import what can act on the world, or what we build
@@ -52,12 +53,12 @@ var powers = map[string]struct {
 	users string
 	why   string
 }{
-	"os":            {"stdlib runtime/project runtime/journal/sqlite sandbox . cmd/cassidy cmd/cassidy-worker examples/embed internal/testworker", "files are touched by effects, by who reads the project's folder, by who keeps the records of runs, by who starts a worker and looks at it, by the command, and by who builds a worker for tests"},
+	"os":            {"stdlib runtime/project runtime/journal/sqlite sandbox . cmd/cassidy cmd/cassidy-worker examples/embed examples/server internal/testworker", "files are touched by effects, by who reads the project's folder, by who keeps the records of runs, by who starts a worker and looks at it, by the command, and by who builds a worker for tests"},
 	"os/exec":       {"sandbox cmd/cassidy internal/testworker", "the launcher of commands where no system confines them, a person's own editor, and the worker of a test"},
-	"os/signal":     {"sandbox cmd/cassidy", "a library installs no signal handler; the supervisor of a command is a process of its own"},
-	"syscall":       {"stdlib runtime/journal/sqlite sandbox", "opening a file without waiting for a FIFO's other end; the lock of a run, which ends with its process; being asked before a connection is made; how a worker is started, and how it ended"},
-	"net":           {"stdlib", "only the effects of http reach a network for scripts, and they check each address that they dial"},
-	"net/http":      {". stdlib runtime/model", "the client of http.*, without a proxy, cookies or shared connections; and what models are asked with; in the root only the types of Options.HTTP"},
+	"os/signal":     {"sandbox cmd/cassidy examples/server", "a library installs no signal handler; the supervisor of a command is a process of its own"},
+	"syscall":       {"stdlib runtime/journal/sqlite sandbox examples/server", "opening a file without waiting for a FIFO's other end; the lock of a run, which ends with its process; being asked before a connection is made; how a worker is started, and how it ended; the name of SIGTERM"},
+	"net":           {"stdlib examples/server", "only the effects of http reach a network for scripts, and they check each address that they dial; a server listens"},
+	"net/http":      {". stdlib runtime/model examples/server", "the client of http.*, without a proxy, cookies or shared connections; and what models are asked with; in the root only the types of Options.HTTP; and a server"},
 	"net/netip":     {"stdlib runtime/project .", "reads and judges addresses, and reaches none"},
 	"net/url":       {"stdlib runtime/tool runtime/model", "takes addresses apart, and reaches none"},
 	"crypto/tls":    {"stdlib", "the connections of http.*"},

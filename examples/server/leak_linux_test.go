@@ -1,0 +1,115 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/cassidy-run/cassidy/internal/testworker"
+)
+
+// A footprint is what a process holds.
+type footprint struct{ goroutines, files, children int }
+
+func look(t testing.TB) footprint {
+	t.Helper()
+	files, err := filepath.Glob("/proc/self/fd/*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	stats, err := filepath.Glob("/proc/[0-9]*/stat")
+	if err != nil {
+		t.Fatal(err)
+	}
+	children := 0
+	for _, name := range stats {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			continue // it has ended
+		}
+		_, rest, _ := strings.Cut(string(text), ") ")
+		if f := strings.Fields(rest); len(f) > 1 && f[1] == fmt.Sprint(os.Getpid()) {
+			children++
+		}
+	}
+	return footprint{runtime.NumGoroutine(), len(files), children}
+}
+
+// TestNothingIsLeft makes 20,000 calls over HTTP, some of them recorded, wrong or left by
+// their client, and checks that nothing of them is left: no goroutine, no descriptor
+// and no process.
+func TestNothingIsLeft(t *testing.T) {
+	calls := 20_000
+	if testing.Short() || testworker.Exec() != "" { // with the race detector
+		calls = 2_000
+	}
+	data := testData(t)
+	round(t, data, 100) // what is opened once is open now
+	before := look(t)
+	round(t, data, calls)
+	until(t, func() string {
+		if now := look(t); now.goroutines > before.goroutines || now.files > before.files || now.children > before.children {
+			return fmt.Sprintf("after %d calls there are %+v, before them %+v", calls, now, before)
+		}
+		return ""
+	})
+}
+
+// round serves calls of 16 clients at a time, and closes the server.
+func round(t *testing.T, data string, calls int) {
+	t.Helper()
+	s, err := newServer(data, testConfig, testRuntime())
+	if err != nil {
+		t.Fatal(err)
+	}
+	web := httptest.NewServer(s.handler())
+	var all sync.WaitGroup
+	for w := range 16 {
+		all.Go(func() {
+			c := client{t, web.URL, []string{acme, other}[w%2]}
+			for i := range calls / 16 {
+				if err := c.one(i, fmt.Sprintf("%d-%d-%d", calls, w, i)); err != nil {
+					t.Error(err)
+					return
+				}
+			}
+		})
+	}
+	all.Wait()
+	if err := s.close(t.Context()); err != nil {
+		t.Error(err)
+	}
+	web.Close()
+	http.DefaultClient.CloseIdleConnections()
+}
+
+// one makes a call; which one i decides.
+func (c client) one(i int, key string) error {
+	path, body, want := "/v1/tools/echo", `{"text": "x"}`, http.StatusOK
+	switch {
+	case i%100 == 1:
+		path, want = "/v1/tools/none", http.StatusNotFound
+	case i%100 == 2:
+		body, want = `{`, http.StatusBadRequest
+	case i%100 == 3:
+		path, body, want = "/v1/tools/bump", "", http.StatusAccepted
+	case i%10 != 4:
+		key = ""
+	}
+	r, err := c.request(c.t.Context(), "POST", path, key, body)
+	if err != nil {
+		return err
+	}
+	defer r.Body.Close()
+	if text, err := io.ReadAll(r.Body); err != nil || r.StatusCode != want {
+		return fmt.Errorf("%s %s: status %d, %v, want %d: %s", path, body, r.StatusCode, err, want, text)
+	}
+	return nil
+}
