@@ -1,0 +1,196 @@
+package bench
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// The tools of each tenant: one waits for an effect in Go, and five return what they
+// get.
+const (
+	waitTool = "def wait() -> str:\n    \"Wait.\"\n    time.sleep(0.02)\n    return \"x\"\n\ntool(wait)\n"
+	echoTool = "def %s(text: str) -> str:\n    \"Return the text.\"\n    return text\n\ntool(%[1]s)\n"
+)
+
+// A served is examples/server in a process of its own, with 60 tenants.
+type served struct {
+	url    string
+	pid    int
+	client *http.Client
+}
+
+const serverTenants = 60
+
+func tokenOf(tenant int) string { return fmt.Sprintf("the-token-of-tenant-%d", tenant) }
+
+// serve starts the server, which is ended with the benchmark.
+func serve(b *testing.B) *served {
+	b.Helper()
+	dir := b.TempDir()
+	program, config, tenants := filepath.Join(dir, "server"), filepath.Join(dir, "config.json"), map[string]string{}
+	if out, err := exec.Command("go", "build", "-o", program, "../examples/server").CombinedOutput(); err != nil {
+		b.Fatalf("%v: %s", err, out)
+	}
+	for i := range serverTenants {
+		name := fmt.Sprint("tenant-", i)
+		tenants[tokenOf(i)] = name
+		project := filepath.Join(dir, "data", "tenants", name)
+		writeTool(b, project, "wait.star", waitTool)
+		for k := range 5 {
+			tool := fmt.Sprint("echo", k)
+			writeTool(b, project, tool+".star", fmt.Sprintf(echoTool, tool))
+		}
+	}
+	text, err := json.Marshal(map[string]any{"tenants": tenants})
+	if err != nil {
+		b.Fatal(err)
+	}
+	if err := os.WriteFile(config, text, 0o600); err != nil {
+		b.Fatal(err)
+	}
+	c := exec.Command(program, "-addr", "127.0.0.1:0", "-config", config, "-data", filepath.Join(dir, "data"))
+	c.Stderr = os.Stderr
+	out, err := c.StdoutPipe()
+	if err != nil {
+		b.Fatal(err)
+	}
+	if err := c.Start(); err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() {
+		_ = c.Process.Signal(os.Interrupt)
+		if err := c.Wait(); err != nil {
+			b.Error(err)
+		}
+	})
+	line, err := bufio.NewReader(out).ReadString('\n')
+	addr, ok := strings.CutPrefix(strings.TrimSpace(line), "listening on ")
+	if !ok {
+		b.Fatalf("the server printed %q, %v", line, err)
+	}
+	s := &served{"http://" + addr, c.Process.Pid, &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 64}}}
+	b.Cleanup(s.client.CloseIdleConnections)
+	return s
+}
+
+// call calls a tool of a tenant.
+func (s *served) call(tenant int, tool, body string) error {
+	r, err := http.NewRequest("POST", s.url+"/v1/tools/"+tool, strings.NewReader(body))
+	if err != nil {
+		return err
+	}
+	r.Header.Set("Authorization", "Bearer "+tokenOf(tenant))
+	answer, err := s.client.Do(r)
+	if err != nil {
+		return err
+	}
+	defer answer.Body.Close()
+	text, err := io.ReadAll(answer.Body)
+	if err != nil || !bytes.Contains(text, []byte(`"result":"x"`)) {
+		return fmt.Errorf("status %d, %w: %s", answer.StatusCode, err, text)
+	}
+	return nil
+}
+
+// workers counts the processes of the server, and the memory that they hold: what is
+// theirs, and their part of what they share, in MB.
+func (s *served) workers(b *testing.B) (number int, pss float64) {
+	b.Helper()
+	stats, err := filepath.Glob("/proc/[0-9]*/stat")
+	if err != nil {
+		b.Fatal(err)
+	}
+	for _, name := range stats {
+		stat, err := os.ReadFile(name)
+		if err != nil {
+			continue // it has ended
+		}
+		_, rest, _ := strings.Cut(string(stat), ") ")
+		if f := strings.Fields(rest); len(f) < 2 || f[1] != strconv.Itoa(s.pid) {
+			continue
+		}
+		number++
+		memory, _ := os.ReadFile(filepath.Join(filepath.Dir(name), "smaps_rollup"))
+		for line := range strings.Lines(string(memory)) {
+			if f := strings.Fields(line); len(f) > 1 && f[0] == "Pss:" {
+				kb, _ := strconv.ParseFloat(f[1], 64)
+				pss += kb / 1024
+			}
+		}
+	}
+	return number, pss
+}
+
+// BenchmarkServerWaiting is 64 requests at a time whose tools each wait 20 ms for an
+// effect in Go, beside what nobody can go beyond: 3,200 in a second. The client, on the
+// same machine, takes its part.
+func BenchmarkServerWaiting(b *testing.B) {
+	const atOnce, wait = 64, 20 * time.Millisecond
+	s := serve(b)
+	calls := func(each int) {
+		var all sync.WaitGroup
+		for range atOnce {
+			all.Go(func() {
+				for range each {
+					if err := s.call(0, "wait", "{}"); err != nil {
+						b.Error(err)
+						return
+					}
+				}
+			})
+		}
+		all.Wait()
+	}
+	calls(4) // warms the pool
+	each := b.N/atOnce + 1
+	b.ResetTimer()
+	calls(each)
+	b.StopTimer()
+	b.ReportMetric(float64(each*atOnce)/b.Elapsed().Seconds(), "calls/s")
+	b.ReportMetric(100*float64(each)*wait.Seconds()/b.Elapsed().Seconds(), "%ideal")
+	number, pss := s.workers(b)
+	b.ReportMetric(float64(number), "workers")
+	b.ReportMetric(pss, "MB")
+}
+
+// BenchmarkServerTenants is 60 tenants that each call five tools once, and what is left
+// of that five seconds later: at most 24 workers, which hold at most 120 MB.
+func BenchmarkServerTenants(b *testing.B) {
+	for b.Loop() {
+		s := serve(b)
+		start := time.Now()
+		var all sync.WaitGroup
+		atOnce := make(chan struct{}, 16)
+		for i := range serverTenants {
+			for k := range 5 {
+				atOnce <- struct{}{}
+				all.Go(func() {
+					defer func() { <-atOnce }()
+					if err := s.call(i, fmt.Sprint("echo", k), `{"text": "x"}`); err != nil {
+						b.Error(err)
+					}
+				})
+			}
+		}
+		all.Wait()
+		b.ReportMetric(serverTenants*5/time.Since(start).Seconds(), "calls/s")
+		number, _ := s.workers(b)
+		b.ReportMetric(float64(number), "workers-at-once")
+		time.Sleep(5 * time.Second)
+		number, pss := s.workers(b)
+		b.ReportMetric(float64(number), "workers-left")
+		b.ReportMetric(pss, "MB-left")
+	}
+}
