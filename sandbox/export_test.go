@@ -38,7 +38,11 @@ func NewWhere(o *Options, missing error, modules ...tool.Module) (*Process, erro
 var WorkerEnds = workerEnds
 
 // Seal hardens this process as the body of its first frame says.
-func Seal(body []byte) error { return harden(field[int64](readFields(body))) }
+func Seal(body []byte) error {
+	m := readFields(body)
+	_, _ = field[int64](m), field[[]byte](m) // the version, and what it must have
+	return harden(field[int64](m))
+}
 
 // MakeFrame makes a frame of any bytes.
 func MakeFrame(kind uint8, call, seq uint32, body []byte) []byte {
