@@ -37,6 +37,11 @@ func (h *Host) Call(ctx context.Context, c tool.Call, opts ...CallOption) (tool.
 	if o.durable {
 		return h.callDurable(ctx, c, o)
 	}
+	if h.middleware != nil { // which may wait itself
+		var done func()
+		ctx, done = h.inflight.until(ctx)
+		defer done()
+	}
 	r := h.newRun(ctx, c.ID)
 	if o.narrow != nil {
 		r.rules = slices.Concat(r.rules, o.narrow)
@@ -176,7 +181,7 @@ func (p *pass) execute(ctx, limited context.Context, runner tool.Runner) (tool.O
 	if err == nil {
 		err = noteCall(ctx, p, out.Value)
 	}
-	if cause := context.Cause(limited); err != nil && cause != nil && ctx.Err() == nil {
+	if cause := context.Cause(limited); err != nil && cause != nil && (ctx.Err() == nil || errors.Is(cause, tool.ErrClosed)) {
 		err = cause // the time ran out, or the host was closed
 	}
 	return out, err

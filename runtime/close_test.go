@@ -162,3 +162,61 @@ func TestCloseEndsAQuestion(t *testing.T) {
 		t.Error("the call was approved")
 	}
 }
+
+// TestCloseEndsMiddleware checks that a middleware which waits before the call is
+// cancelled with the host, and that a call which begins after that is too.
+func TestCloseEndsMiddleware(t *testing.T) {
+	for name, heeds := range map[string]bool{"it waits for its context": true, "it ignores its context": false} {
+		begun, closed := make(chan struct{}), make(chan struct{})
+		o := &runtime.Options{Middleware: []runtime.Middleware{func(next runtime.CallFunc) runtime.CallFunc {
+			return func(ctx context.Context, c *tool.Call) (tool.Result, error) {
+				close(begun)
+				if heeds {
+					<-ctx.Done()
+					return tool.Result{}, context.Cause(ctx)
+				}
+				<-closed
+				return next(ctx, c)
+			}
+		}}}
+		c := newClosing(t, o, untilEnd)
+		done := c.call(tool.Call{Tool: "t"})
+		<-begun
+		if err := c.Close(); err != nil || c.released.Load() != heeds {
+			t.Errorf("%s: Close: %v, released %v", name, err, c.released.Load())
+		}
+		close(closed)
+		if err := <-done; !errors.Is(err, tool.ErrClosed) {
+			t.Errorf("%s: the call gave %v, want that the host is closed", name, err)
+		}
+	}
+}
+
+// TestCloseAgainWaits checks that who closes a host that is being closed waits for its
+// calls too, since the store is often closed next.
+func TestCloseAgainWaits(t *testing.T) {
+	cancelled, end := make(chan struct{}), make(chan struct{})
+	c := newClosing(t, &runtime.Options{}, func(ctx context.Context, _ *tool.Dict) (tool.Value, error) {
+		<-ctx.Done()
+		close(cancelled)
+		<-end
+		return nil, nil
+	})
+	done, closed := c.call(tool.Call{Tool: "t"}), make(chan error, 2)
+	<-c.begun
+	go func() { closed <- c.Close() }()
+	<-cancelled
+	go func() { closed <- c.Close() }()
+	select {
+	case err := <-closed:
+		t.Errorf("Close did not wait for the call: %v", err)
+	default:
+	}
+	close(end)
+	<-done
+	for range 2 {
+		if err := <-closed; err != nil {
+			t.Error(err)
+		}
+	}
+}

@@ -17,6 +17,7 @@ type inflight struct {
 	nothing chan struct{} // closed when nothing is left of a closed one; nil before
 	walls   wall          // a ring of those that can be stopped
 	alarm   alarm         // for them
+	stopped error         // why they were stopped, or nil
 }
 
 // enter counts something in, until leave is called. It fails with kind Closed.
@@ -39,10 +40,26 @@ func (f *inflight) leave() {
 	}
 }
 
-// watch has a wall stopped with what the host does, until forget is called.
+// until returns a context that ends also when what the host does is stopped. Call
+// done when it is not used any more.
+func (f *inflight) until(ctx context.Context) (inner context.Context, done func()) {
+	w := &wall{}
+	inner = w.open(ctx)
+	f.watch(w)
+	return inner, func() {
+		f.forget(w)
+		w.cancel(nil)
+	}
+}
+
+// watch has a wall stopped with what the host does, until forget is called. What has
+// entered before that was stopped may come here after it.
 func (f *inflight) watch(w *wall) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if f.stopped != nil {
+		w.cancel(f.stopped)
+	}
 	if f.walls.next == nil {
 		f.walls.next, f.walls.previous = &f.walls, &f.walls
 	}
@@ -72,10 +89,11 @@ func (f *inflight) close() (nothing <-chan struct{}) {
 	return f.nothing
 }
 
-// stop ends the contexts of what can be stopped.
+// stop ends the contexts of what can be stopped, now and later.
 func (f *inflight) stop(cause error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	f.stopped = cause
 	for w := f.walls.next; w != nil && w != &f.walls; w = w.next {
 		w.cancel(cause)
 	}
@@ -116,17 +134,21 @@ func (h *Host) Shutdown(ctx context.Context) error {
 // executes, so that they can be resumed, and releases what it holds. It waits a
 // second for them at most: what a handler that ignores its context still uses is
 // released when that returns. Everything else that is asked of the host then fails
-// with kind Closed. To close it again does nothing.
+// with kind Closed. To close it again only waits for the same calls.
 func (h *Host) Close() error {
 	h.mu.Lock()
 	before := h.closed
 	h.closed = true
 	h.mu.Unlock()
+	nothing := h.inflight.close()
 	if before {
+		select {
+		case <-nothing:
+		case <-time.After(closeWait):
+		}
 		return nil
 	}
 	defer h.hub.close() // after the ends of the calls were reported
-	nothing := h.inflight.close()
 	h.executing.close()
 	h.inflight.stop(errClosed())
 	release := func() error {

@@ -311,6 +311,8 @@ func (h *Host) search(ctx context.Context, choose func(*catalog) (Source, bool),
 		return err
 	}
 	defer h.inflight.leave()
+	ctx, done := h.inflight.until(ctx)
+	defer done()
 	r := &h.registry
 	select {
 	case r.searching <- struct{}{}:
@@ -326,6 +328,9 @@ func (h *Host) search(ctx context.Context, choose func(*catalog) (Source, bool),
 		return nil
 	}
 	found, err := h.opts.Discover(ctx, src)
+	if cause := context.Cause(ctx); cause != nil {
+		return tool.AsError(cause, tool.Canceled) // what was not read yet is not broken
+	}
 	if named, ok := src.files.(texts); ok {
 		found.Broken = append(found.Broken, named.misnamed()...)
 	}

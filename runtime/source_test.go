@@ -160,3 +160,45 @@ func TestSearchFails(t *testing.T) {
 	away = nil
 	r.says(t, "one", int64(1))
 }
+
+// TestSearchIsCancelled checks that files which were not read since a caller left, or
+// the host was closed, are not taken for broken.
+func TestSearchIsCancelled(t *testing.T) {
+	begun := make(chan struct{}, 1)
+	patient := false
+	h, err := runtime.New(&runtime.Options{Sandbox: sandbox.NewInline(), Discover: func(ctx context.Context, _ runtime.Source) (d runtime.Discovered, err error) {
+		if begun <- struct{}{}; !patient {
+			<-ctx.Done()
+			d.Broken = append(d.Broken, tool.ErrorOf(ctx.Err(), tool.Canceled))
+		}
+		return d, nil
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() {
+		_, err := h.Call(ctx, tool.Call{Tool: "one"})
+		done <- err
+	}()
+	<-begun
+	cancel()
+	if err := <-done; !errors.Is(err, tool.ErrCanceled) {
+		t.Errorf("the call gave %v", err)
+	}
+	patient = true
+	if list := h.Broken(); len(list) != 0 {
+		t.Errorf("after a caller left, broken are %v", list)
+	}
+	<-begun
+	patient = false
+	go func() { done <- h.Refresh(context.Background()) }()
+	<-begun
+	if err := h.Close(); err != nil {
+		t.Error(err)
+	}
+	if err := <-done; !errors.Is(err, tool.ErrClosed) {
+		t.Errorf("a refresh of a closed host gave %v", err)
+	}
+}
