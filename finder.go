@@ -76,6 +76,9 @@ func (f *finder) discover(ctx context.Context, src Source) (runtime.Discovered, 
 	workflows, broken := project.WorkflowTools(ctx, root, o)
 	d := runtime.Discovered{Tools: append(p.Tools, workflows...), Accepted: func() { f.known.Store(p.Known) }}
 	for _, e := range slices.Concat(p.Broken, broken) {
+		if e.Kind == tool.Busy {
+			return runtime.Discovered{}, e // search again: it says nothing about the file
+		}
 		if f.isBeside(e.Pos.File) {
 			d.Beside = append(d.Beside, e)
 		} else {

@@ -306,6 +306,9 @@ func (f *folder) describe(ctx context.Context, files []undescribed) {
 		if errs[i] != nil {
 			r.err = f.fileError(r.name, errs[i])
 			r.libs = f.libsHash(r)
+			if Transient(r.err) {
+				r.stamp = stamped{size: -1} // of no file: it is read again
+			}
 			continue
 		}
 		t := &tools[i]
@@ -316,6 +319,12 @@ func (f *folder) describe(ctx context.Context, files []undescribed) {
 		r.kept = &atomic.Pointer[tool.Script]{}
 		r.kept.Store(f.whole(r.name, u.text, t))
 	}
+}
+
+// Transient reports whether an error of a file says nothing about the file: no worker
+// was free to read it, or the one that did was killed from outside.
+func Transient(e *tool.Error) bool {
+	return e.Kind == tool.Busy || e.Kind == tool.Canceled || e.Kind == tool.Closed || e.Limit == tool.LimitWorker
 }
 
 // describeOne reads what one file declares.

@@ -159,3 +159,30 @@ func FuzzIndex(f *testing.F) {
 		}
 	})
 }
+
+// TestTransientErrors checks that an error which says nothing about a file, as that no
+// worker was free, is not remembered of it.
+func TestTransientErrors(t *testing.T) {
+	root, described := t.TempDir(), 0
+	writeTools(t, root, 2)
+	for _, transient := range []*tool.Error{
+		tool.Errorf(tool.Busy, "too many wait"), tool.Errorf(tool.Canceled, "closed"), {Kind: tool.Unavailable, Limit: tool.LimitWorker, Err: context.Canceled},
+	} {
+		for _, cache := range []string{"", t.TempDir()} {
+			o := &Options{Cache: cache, Reader: "r", Trust: NewTrust(""), TrustOnce: true, Describe: func(context.Context, tool.Script) (tool.Tool, error) {
+				return tool.Tool{}, transient
+			}}
+			p, err := Load(context.Background(), root, o)
+			if err != nil || len(p.Broken) != 2 || p.Broken[0].Kind != transient.Kind {
+				t.Errorf("Load = %v, broken %v, want %v of two files", err, p.Broken, transient)
+			}
+			o.Describe, o.Known, described = describeNames(&described), p.Known, 0
+			if cache != "" {
+				o.Known = nil
+			}
+			if found := loadTools(t, root, o); len(found) != 2 || described != 2 {
+				t.Errorf("after %v there are %d tools, and %d files were described", transient, len(found), described)
+			}
+		}
+	}
+}

@@ -329,6 +329,9 @@ func (x *workflowIndex) declared(ctx context.Context, w *Workflow) error {
 			f.tool = &t
 		}
 	}
+	if f.err != nil && Transient(f.err) {
+		return f.err
+	}
 	x.now = append(x.now, f)
 	if f.err != nil {
 		return f.err
