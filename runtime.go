@@ -93,6 +93,7 @@ type Runtime struct {
 	mu     sync.Mutex
 	hosts  map[*Host]struct{}
 	closed bool
+	done   chan struct{} // closed when all that was open has ended
 }
 
 // New returns a runtime, of which a process needs one. Nil is the default. It
@@ -100,7 +101,7 @@ type Runtime struct {
 // confine scripts, and with kind Invalid in a program that cannot be its own
 // worker. Close it, or shut it down, when done.
 func New(o *RuntimeOptions) (*Runtime, error) {
-	r := &Runtime{hosts: map[*Host]struct{}{}}
+	r := &Runtime{hosts: map[*Host]struct{}{}, done: make(chan struct{})}
 	if o != nil {
 		r.opts = *o
 	}
@@ -170,21 +171,20 @@ func (r *Runtime) remove(h *Host) {
 
 // Shutdown waits for the calls of all hosts, cancels them when ctx ends, and ends
 // all workers. The error says whether any had to be cancelled. The runtime and its
-// hosts then fail with kind Closed, as new calls do from the beginning.
+// hosts then fail with kind Closed, as new calls do from the beginning. A Close
+// meanwhile cancels the calls.
 func (r *Runtime) Shutdown(ctx context.Context) error {
 	return r.close(func(h *Host) error { return h.Shutdown(ctx) })
 }
 
 // Close cancels the calls of all hosts and ends all workers, within a second or
-// so. Recorded runs can be resumed. To close it again does nothing.
+// so. Recorded runs can be resumed. To close it again does nothing, but waits for
+// the Close or Shutdown that is in progress.
 func (r *Runtime) Close() error { return r.close((*Host).Close) }
 
 func (r *Runtime) close(end func(*Host) error) error {
 	r.mu.Lock()
-	if r.closed {
-		r.mu.Unlock()
-		return nil
-	}
+	before := r.closed
 	r.closed = true
 	hosts := slices.Collect(maps.Keys(r.hosts))
 	r.mu.Unlock()
@@ -194,12 +194,17 @@ func (r *Runtime) close(end func(*Host) error) error {
 		all.Go(func() { errs[i] = end(h) })
 	}
 	all.Wait()
+	if before {
+		<-r.done
+		return nil
+	}
 	if r.pool != nil {
 		errs = append(errs, r.pool.Close())
 	}
 	if r.journal != nil {
 		errs = append(errs, r.journal.Close())
 	}
+	close(r.done)
 	return errors.Join(errs...)
 }
 

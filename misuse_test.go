@@ -1,0 +1,311 @@
+package cassidy_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/cassidy-run/cassidy"
+	"github.com/cassidy-run/cassidy/runtime/journal"
+	"github.com/cassidy-run/cassidy/runtime/tool"
+)
+
+// none is what a tool in Go takes that takes nothing.
+type none = struct{}
+
+// addTool adds a tool in Go without arguments.
+func addTool(t *testing.T, h *cassidy.Host, name string, f func(context.Context) (any, error)) {
+	t.Helper()
+	err := cassidy.AddTool(h, cassidy.Tool{Name: name, Description: "Do it."}, func(ctx context.Context, _ none) (any, error) { return f(ctx) })
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// eventually waits for a condition.
+func eventually(t *testing.T, what string, is func() bool) {
+	t.Helper()
+	for end := time.Now().Add(20 * time.Second); !is(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("in 20 s it did not come true that %s", what)
+		}
+	}
+}
+
+// inHand is what a process holds: goroutines, descriptors and child processes.
+type inHand struct{ goroutines, descriptors, children int }
+
+func held() inHand {
+	h := inHand{goroutines: runtime.NumGoroutine()}
+	if list, err := os.ReadDir("/proc/self/fd"); err == nil {
+		h.descriptors = len(list)
+	}
+	tasks, _ := filepath.Glob("/proc/self/task/*/children")
+	for _, file := range tasks {
+		text, _ := os.ReadFile(file)
+		h.children += len(strings.Fields(string(text)))
+	}
+	return h
+}
+
+// nothingLeft checks that what a process holds is what it held before.
+func nothingLeft(t *testing.T, before inHand) {
+	t.Helper()
+	var now inHand
+	defer func() {
+		if t.Failed() {
+			stacks := make([]byte, 1<<16)
+			t.Logf("before %+v, now %+v\n%s", before, now, stacks[:runtime.Stack(stacks, true)])
+		}
+	}()
+	eventually(t, "nothing is left", func() bool {
+		now = held()
+		return now.goroutines <= before.goroutines+2 && now.descriptors <= before.descriptors+2 && now.children <= before.children
+	})
+}
+
+// TestOpenStartsNothing checks that a host starts a process when its tools are first
+// needed, and that Shutdown ends all of them.
+func TestOpenStartsNothing(t *testing.T) {
+	if _, err := os.Stat("/proc/self/task"); err != nil {
+		t.Skip("processes cannot be counted here")
+	}
+	r := newRuntime(t, nil) // builds the worker of a test with the race detector
+	before := held()
+	src := cassidy.Scripts(map[string]string{"one.star": starTool("one", "return 1", ""), "bad.star": "def"})
+	for name, first := range map[string]func(h *cassidy.Host) bool{
+		"Tools":  func(h *cassidy.Host) bool { return len(h.Tools()) == 1 },
+		"Broken": func(h *cassidy.Host) bool { return len(h.Broken()) == 1 },
+		"Call": func(h *cassidy.Host) bool {
+			v, err := callOf(t, h, "one")
+			return err == nil && v == int64(1)
+		},
+	} {
+		r = newRuntime(t, nil)
+		h := openIn(t, r, src, &cassidy.Options{TrustSource: true, NoBuiltins: true})
+		if now := held(); now.children > before.children {
+			t.Errorf("Open started %d processes", now.children-before.children)
+		}
+		if !first(h) {
+			t.Errorf("the first %s does not see the source", name)
+		}
+		if now := held(); now.children == before.children {
+			t.Errorf("%s started no process", name)
+		}
+		if err := r.Shutdown(context.Background()); err != nil {
+			t.Error(err)
+		}
+		nothingLeft(t, before)
+	}
+}
+
+// TestShutdownWaits checks that Shutdown waits for calls, that Close cancels them while
+// it does, and that both return when all has ended.
+func TestShutdownWaits(t *testing.T) {
+	for name, hurry := range map[string]bool{"a call that ends": false, "Close meanwhile": true} {
+		r := newRuntime(t, &cassidy.RuntimeOptions{Sandbox: cassidy.Inline})
+		h := openIn(t, r, cassidy.Source{}, nil)
+		begun, end := make(chan none), make(chan none)
+		addTool(t, h, "long", func(ctx context.Context) (any, error) {
+			close(begun)
+			select {
+			case <-end:
+				return "done", nil
+			case <-ctx.Done():
+				return nil, ctx.Err()
+			}
+		})
+		called, down := make(chan error, 1), make(chan error, 1)
+		go func() {
+			_, err := callOf(t, h, "long")
+			called <- err
+		}()
+		<-begun
+		go func() { down <- r.Shutdown(context.Background()) }()
+		eventually(t, "the runtime is shut down", func() bool {
+			_, err := callOf(t, h, "none")
+			return errors.Is(err, cassidy.ErrClosed)
+		})
+		select {
+		case err := <-down:
+			t.Errorf("%s: Shutdown did not wait: %v", name, err)
+		default:
+		}
+		if hurry {
+			if err := r.Close(); err != nil {
+				t.Errorf("%s: Close gave %v", name, err)
+			}
+		} else {
+			close(end)
+		}
+		if err := <-called; errors.Is(err, cassidy.ErrClosed) != hurry || !hurry && err != nil {
+			t.Errorf("%s: the call gave %v", name, err)
+		}
+		if err := <-down; err != nil {
+			t.Errorf("%s: Shutdown gave %v", name, err)
+		}
+	}
+}
+
+// TestEverythingAtOnce opens hosts, calls, adds tools, swaps, subscribes, records and
+// resumes while the runtime is closed. What comes too late fails with kind Closed, and
+// nothing is left.
+func TestEverythingAtOnce(t *testing.T) {
+	newRuntime(t, nil)
+	before := held()
+	for round, shutdown := range []bool{false, true, false, true} {
+		r := newRuntime(t, &cassidy.RuntimeOptions{Store: journal.Memory()})
+		src := func(n int) cassidy.Source {
+			return cassidy.Scripts(map[string]string{"one.star": starTool("one", "return "+strconv.Itoa(n), ""), "ask.star": starTool("ask", "return human.ask(\"Who?\")", "\"human\"")})
+		}
+		o := &cassidy.Options{TrustSource: true, NoBuiltins: true}
+		h := openIn(t, r, src(1), o)
+		ctx, begun := context.Background(), make(chan none)
+		var all sync.WaitGroup
+		check := func(what string, n int, do func(n int) error) {
+			all.Go(func() {
+				for i := range 1000 {
+					err := do(i)
+					if n--; n == 0 {
+						begun <- none{}
+					}
+					if errors.Is(err, cassidy.ErrClosed) {
+						return
+					}
+					if err != nil && !errors.Is(err, cassidy.ErrCanceled) && !errors.Is(err, cassidy.ErrParked) && !errors.Is(err, cassidy.ErrConflict) {
+						t.Errorf("round %d: %s gave %v", round, what, err)
+					}
+				}
+			})
+		}
+		check("Open", 2, func(int) error {
+			h, err := r.Open(src(1), o)
+			if err != nil {
+				return err
+			}
+			_, err = callOf(t, h, "one")
+			return errors.Join(err, h.Close())
+		})
+		check("Call", 2, func(int) error { _, err := callOf(t, h, "one"); return err })
+		check("Durable", 1, func(n int) error {
+			_, err := callOf(t, h, "ask", cassidy.Durable(fmt.Sprint("r", n%3)))
+			return err
+		})
+		check("Resume", 0, func(n int) error {
+			_, err := h.Resume(ctx, fmt.Sprint("r", n%3))
+			if errors.Is(err, cassidy.ErrNotFound) {
+				return nil
+			}
+			return err
+		})
+		check("Swap", 2, func(n int) error { return h.Swap(ctx, src(n)) })
+		check("Refresh", 0, func(int) error { return h.Refresh(ctx) })
+		check("AddTool", 5, func(n int) error {
+			name := fmt.Sprint("go", n%7)
+			err := cassidy.AddTool(h, cassidy.Tool{Name: name, Description: "Do it."}, func(context.Context, none) (int, error) { return n, nil })
+			if err != nil {
+				return err
+			}
+			return h.RemoveTool(name)
+		})
+		check("Subscribe", 5, func(n int) error {
+			ctx, cancel := context.WithCancel(ctx)
+			defer cancel()
+			events := h.Subscribe(ctx, cassidy.EventFilter{Buffer: n % 4})
+			if n%5 == 0 {
+				select {
+				case _, open := <-events:
+					if !open {
+						return cassidy.ErrClosed
+					}
+				case <-time.After(time.Millisecond):
+				}
+			}
+			return nil
+		})
+		for range 6 { // those that have a number
+			<-begun
+		}
+		var closers sync.WaitGroup
+		for i := range 3 {
+			closers.Go(func() {
+				end := r.Close
+				if i == 0 {
+					end = h.Close
+				} else if shutdown {
+					end = func() error { return r.Shutdown(ctx) }
+				}
+				if err := end(); err != nil {
+					t.Errorf("round %d: closing gave %v", round, err)
+				}
+			})
+		}
+		closers.Wait()
+		all.Wait()
+	}
+	nothingLeft(t, before)
+}
+
+// TestManyHosts opens and closes a thousand hosts, of as many tenants.
+func TestManyHosts(t *testing.T) {
+	r := newRuntime(t, &cassidy.RuntimeOptions{Store: journal.Memory(), Workers: cassidy.Workers{IdleTime: time.Millisecond}})
+	before := held()
+	src := cassidy.Scripts(map[string]string{"one.star": starTool("one", "return 1", "")})
+	for i := range 1000 {
+		h := openIn(t, r, src, &cassidy.Options{Tenant: fmt.Sprint("tenant ", i), TrustSource: true, NoBuiltins: true})
+		if i%20 == 0 {
+			if v, err := callOf(t, h, "one", cassidy.Durable("r")); v != int64(1) || err != nil {
+				t.Fatalf("host %d gave %v, %v", i, v, err)
+			}
+		}
+		if err := h.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := r.Close(); err != nil {
+		t.Error(err)
+	}
+	nothingLeft(t, before)
+}
+
+// TestManyTools adds ten thousand tools in Go, and calls and removes them.
+func TestManyTools(t *testing.T) {
+	const many = 10_000
+	r := newRuntime(t, &cassidy.RuntimeOptions{Sandbox: cassidy.Inline})
+	h := openIn(t, r, cassidy.Source{}, &cassidy.Options{NoBuiltins: true})
+	begin := time.Now()
+	for i := range many {
+		addTool(t, h, fmt.Sprint("tool_", i), func(context.Context) (any, error) { return i, nil })
+	}
+	if n := len(h.Tools()); n != many {
+		t.Fatalf("there are %d tools", n)
+	}
+	for i := range many {
+		if v, err := callOf(t, h, fmt.Sprint("tool-", i)); v != int64(i) || err != nil {
+			t.Fatalf("tool %d gave %v, %v", i, v, err)
+		}
+	}
+	_, err := callOf(t, h, "tool_none")
+	if !errors.Is(err, cassidy.ErrNotFound) || len(err.Error())+len(tool.ErrorOf(err, tool.Failed).Hint) > 2000 {
+		t.Errorf("an unknown tool gave %.3000v", err)
+	}
+	for i := range many {
+		if err := h.RemoveTool(fmt.Sprint("tool_", i)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := len(h.Tools()); n != 0 {
+		t.Errorf("%d tools are left", n)
+	}
+	if d := time.Since(begin); d > time.Minute {
+		t.Errorf("all of it took %v", d)
+	}
+}
