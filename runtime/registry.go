@@ -19,8 +19,8 @@ type registry struct {
 
 	mu   sync.Mutex // guards what follows
 	src  Source
-	next catalog  // what has changed, but for the names
-	now  *catalog // what is seen of it, or nil where it has changed since
+	now  *catalog
+	seen bool // now is: what changes next is a copy of it
 }
 
 // A catalog is the tools of a host at one time. One that is seen does not change:
@@ -68,9 +68,9 @@ func layerOf(t *tool.Tool) layer {
 
 func (r *registry) begin(src Source, reserved []string) {
 	r.searching, r.src = make(chan struct{}, 1), src
-	r.next = catalog{tools: map[string]*offered{}, reserved: map[string]bool{}, answers: &answers{}}
+	r.now = &catalog{tools: map[string]*offered{}, reserved: map[string]bool{}, answers: &answers{}}
 	for _, name := range reserved {
-		r.next.reserved[tool.Key(name)] = true
+		r.now.reserved[tool.Key(name)] = true
 	}
 }
 
@@ -85,34 +85,41 @@ func (r *registry) source() Source {
 func (r *registry) current() *catalog {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.now == nil {
-		r.now = r.next.copy()
+	if !r.seen {
+		r.now.name()
+		r.seen = true
 	}
 	return r.now
 }
 
-// copy returns the catalog as it is seen from now on.
-func (c *catalog) copy() *catalog {
-	seen := *c
-	seen.tools, seen.names = maps.Clone(c.tools), make([]string, 0, len(c.tools))
+// name fills in the names of a catalog that is to be seen.
+func (c *catalog) name() {
+	c.names = make([]string, 0, len(c.tools))
 	for l := range c.layers {
-		seen.layers[l] = slices.Clone(c.layers[l])
 		for _, o := range c.layers[l] {
-			seen.names = append(seen.names, tool.Key(o.tool.Name))
+			c.names = append(c.names, tool.Key(o.tool.Name))
 		}
 	}
-	return &seen
+}
+
+// copy returns a catalog that may be changed.
+func (c *catalog) copy() *catalog {
+	fresh := *c
+	fresh.tools = maps.Clone(c.tools)
+	for l := range c.layers {
+		fresh.layers[l] = slices.Clone(c.layers[l])
+	}
+	return &fresh
 }
 
 // change changes the tools, unless edit fails, which then has changed nothing.
 func (r *registry) change(edit func(c *catalog) error) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if err := edit(&r.next); err != nil {
-		return err
+	if r.seen {
+		r.now, r.seen = r.now.copy(), false
 	}
-	r.now = nil
-	return nil
+	return edit(r.now)
 }
 
 // add adds a tool to a layer. It fails where the name is not valid or there is no
