@@ -61,12 +61,14 @@ func (s *server) as(serve func(*request) (any, error)) http.HandlerFunc {
 			reply(w, status, problem{Error: err.Error()})
 			return
 		}
-		_ = http.NewResponseController(w).SetReadDeadline(time.Time{}) // a call may take longer than its request
+		out := http.NewResponseController(w)
+		_ = out.SetReadDeadline(time.Time{}) // a call may take longer than its request
 		var answer any
 		h, err := s.host(tenant)
 		if err == nil {
 			answer, err = serve(&request{r, w, h, body})
 		}
+		_ = out.SetWriteDeadline(time.Now().Add(writeTime))
 		if err != nil {
 			status, body := failure(err)
 			reply(w, status, body)
@@ -82,8 +84,12 @@ func (s *server) as(serve func(*request) (any, error)) http.HandlerFunc {
 	}
 }
 
+// token returns the token of a request, or "", which is nobody's.
 func token(r *http.Request) string {
-	token, _ := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
+	token, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
+	if !ok {
+		return ""
+	}
 	return token
 }
 
@@ -91,15 +97,6 @@ func token(r *http.Request) string {
 type problem struct {
 	Error string `json:"error"`
 	Hint  string `json:"hint,omitempty"`
-}
-
-// A waiting is the answer to a call that is parked: it is accepted, and has no result
-// yet.
-type waiting struct {
-	Run       string             `json:"run"`
-	Reason    string             `json:"reason"`
-	Questions []cassidy.Question `json:"questions"`
-	Until     time.Time          `json:"until,omitzero"`
 }
 
 // statuses are those of the kinds of errors.
@@ -121,10 +118,11 @@ var statuses = []struct {
 	{cassidy.ErrTimeout, http.StatusGatewayTimeout},
 }
 
-// failure is the answer to an error.
+// failure is the answer to an error. A call that is parked is accepted, and has no
+// result yet.
 func failure(err error) (status int, body any) {
-	if p, ok := errors.AsType[*cassidy.ParkedError](err); ok {
-		return http.StatusAccepted, waiting{p.Run, p.Reason, append([]cassidy.Question{}, p.Questions...), p.Until}
+	if parked, ok := errors.AsType[*cassidy.ParkedError](err); ok {
+		return http.StatusAccepted, parked
 	}
 	answer := problem{Error: err.Error()}
 	if e, ok := errors.AsType[*cassidy.Error](err); ok {
@@ -143,7 +141,6 @@ func reply(w http.ResponseWriter, status int, body any) {
 	if err != nil {
 		status, text = http.StatusInternalServerError, []byte(`{"error":"the answer has no JSON form"}`)
 	}
-	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(writeTime))
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
 	_, _ = w.Write(append(text, '\n'))

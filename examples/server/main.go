@@ -73,7 +73,10 @@ func run(ctx context.Context, addr, data string, c config, o *cassidy.RuntimeOpt
 	if err != nil {
 		return errors.Join(err, s.close(ctx))
 	}
-	web := &http.Server{Handler: s.handler(), ReadTimeout: readTime, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10}
+	web := &http.Server{
+		Handler: s.handler(), MaxHeaderBytes: 64 << 10,
+		ReadTimeout: readTime, WriteTimeout: readTime + writeTime, IdleTimeout: 2 * time.Minute, // handlers extend these
+	}
 	failed, ended := make(chan error, 1), make(chan error, 1)
 	go func() { failed <- web.Serve(listener) }()
 	go s.resumeAll(ctx)

@@ -165,7 +165,7 @@ func TestShutdown(t *testing.T) {
 		t.Fatal(err)
 	}
 	until(t, func() string {
-		r, err := p.request(context.Background(), "GET", "/v1/tools", "", "")
+		r, err := p.request(context.Background(), "POST", "/v1/tools/echo", "", `{"text": "hi"}`)
 		if err == nil {
 			r.Body.Close()
 			if r.StatusCode != http.StatusServiceUnavailable {
@@ -194,4 +194,21 @@ func TestShutdown(t *testing.T) {
 		t.Errorf("after the shutdown these wait: %s, want %s", got, id)
 	}
 	p.ends("first", "parked")
+}
+
+// TestTwoServers answers a question of one server in another one, over the same data:
+// the call is completed once, and both know its result.
+func TestTwoServers(t *testing.T) {
+	data := testData(t)
+	one, two := start(t, data), start(t, data)
+	id := one.waits("bump", "first", "")
+	two.do("POST", "/v1/questions/"+id, "", `{"yes": true}`, http.StatusNoContent)
+	for _, p := range []*process{one, two} {
+		if got := p.ends("first", "done"); got != 1.0 {
+			t.Errorf("the result is %v, want 1", got)
+		}
+	}
+	if text, err := os.ReadFile(filepath.Join(data, "tenants", "acme", "count")); string(text) != "1" {
+		t.Errorf("the count is %s, %v, want 1", text, err)
+	}
 }

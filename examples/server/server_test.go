@@ -132,7 +132,10 @@ func (c client) do(method, path, key, body string, status int) (answer string) {
 // waits makes a call that is parked, and returns the ID of its question.
 func (c client) waits(tool, key, body string) (question string) {
 	c.t.Helper()
-	var w waiting
+	var w struct {
+		Run       string
+		Questions []cassidy.Question
+	}
 	c.decode(c.do("POST", "/v1/tools/"+tool, key, body, http.StatusAccepted), &w)
 	if w.Run != key || len(w.Questions) != 1 {
 		c.t.Fatalf("the answer is %+v, want one question of %s", w, key)
@@ -407,6 +410,43 @@ func TestClientsLeave(t *testing.T) {
 	}
 	if got := c.ends("kept", "done"); got != "slept" {
 		t.Errorf("the recorded call gave %v", got)
+	}
+}
+
+// TestInterruptedCalls closes a server whose time is over while calls run: they are
+// interrupted, and the recorded one is completed by the next server.
+func TestInterruptedCalls(t *testing.T) {
+	data := testData(t)
+	s, c := serve(t, data)
+	status := make(chan int, 2)
+	for _, key := range []string{"", "kept"} {
+		go func() {
+			r, err := c.request(context.Background(), "POST", "/v1/tools/nap", key, `{"seconds": 1}`)
+			if err != nil {
+				status <- 0
+				return
+			}
+			r.Body.Close()
+			status <- r.StatusCode
+		}()
+	}
+	c.ends("kept", "running")
+	ended, cancel := context.WithCancel(context.Background())
+	cancel()
+	if err := s.close(ended); err == nil {
+		t.Error("that calls had to be interrupted is no error")
+	}
+	for range 2 {
+		if got := <-status; got != http.StatusServiceUnavailable {
+			t.Errorf("an interrupted call was answered with %d, want 503", got)
+		}
+	}
+	c.do("POST", "/v1/tools/echo", "", `{"text": "hi"}`, http.StatusServiceUnavailable)
+
+	s, c = serve(t, data)
+	go s.resumeAll(t.Context())
+	if got := c.ends("kept", "done"); got != "slept" {
+		t.Errorf("the next server gave %v", got)
 	}
 }
 
