@@ -28,10 +28,12 @@ const (
 // it is of kind [tool.Parked], or of kind Unavailable or Limit where the run can be
 // resumed when what it found is over.
 type ParkedError struct {
-	Run       string
-	Reason    string     // of the first thing that it waits for: approval, question, unknown_outcome, sleep, unavailable, rate or limit
-	Questions []Question // that are open; any answer makes the run due
-	Until     time.Time  // when it continues by itself; zero means never
+	Run string `json:"run"`
+	// Reason is that of the first thing that it waits for: approval, question,
+	// unknown_outcome, sleep, unavailable, rate or limit.
+	Reason    string     `json:"reason"`
+	Questions []Question `json:"questions"`      // that are open; any answer makes the run due
+	Until     time.Time  `json:"until,omitzero"` // when it continues by itself; zero means never
 
 	cause error // of reason unavailable, rate or limit
 }
