@@ -7,8 +7,8 @@
 //	curl -H 'Authorization: Bearer some-secret-token' -H 'Idempotency-Key: first' \
 //		-d '{"filepath": "hello.txt", "content": "hi"}' localhost:8080/v1/tools/write_file
 //
-// The tools of a tenant are in DATA/tenants/NAME/.cassidy/tools; their effects act on
-// DATA/tenants/NAME. docs/embedding.md explains each part.
+// The tools of a tenant are in DATA/tenants/NAME/.cassidy/tools, and their effects act on
+// DATA/tenants/NAME/files. docs/embedding.md explains each part.
 package main
 
 import (
@@ -156,13 +156,14 @@ func (s *server) host(tenant string) (*cassidy.Host, error) {
 	if h := s.hosts[tenant]; h != nil {
 		return h, nil
 	}
-	dir := filepath.Join(s.data, "tenants", tenant)
-	if err := os.MkdirAll(dir, 0o700); err != nil {
+	project := filepath.Join(s.data, "tenants", tenant)
+	files := filepath.Join(project, "files") // apart from the tools, which no effect can change
+	if err := os.MkdirAll(files, 0o700); err != nil {
 		return nil, err
 	}
 	// No Approver: what needs an approval parks a recorded call, and is denied in others.
-	h, err := s.runtime.Open(cassidy.Dir(dir), &cassidy.Options{
-		Tenant: tenant, Dir: dir,
+	h, err := s.runtime.Open(cassidy.Dir(project), &cassidy.Options{
+		Tenant: tenant, Dir: files,
 		TrustSource: true, // who installs tools for a tenant has reviewed them
 		Middleware:  []cassidy.Middleware{s.metrics.of(tenant)},
 	})

@@ -99,7 +99,7 @@ func TestQuestionsSurvive(t *testing.T) {
 	if got := p.do("POST", "/v1/tools/bump", "first", "", http.StatusOK); !strings.Contains(got, `"result":1`) {
 		t.Errorf("the same call gave %s, want its result", got)
 	}
-	if text, err := os.ReadFile(filepath.Join(data, "tenants", "acme", "count")); string(text) != "1" {
+	if text, err := os.ReadFile(filepath.Join(data, "tenants", "acme", "files", "count")); string(text) != "1" {
 		t.Errorf("the count is %s, %v, want 1", text, err)
 	}
 }
@@ -208,7 +208,7 @@ func TestTwoServers(t *testing.T) {
 			t.Errorf("the result is %v, want 1", got)
 		}
 	}
-	if text, err := os.ReadFile(filepath.Join(data, "tenants", "acme", "count")); string(text) != "1" {
+	if text, err := os.ReadFile(filepath.Join(data, "tenants", "acme", "files", "count")); string(text) != "1" {
 		t.Errorf("the count is %s, %v, want 1", text, err)
 	}
 }

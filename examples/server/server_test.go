@@ -56,7 +56,7 @@ func testData(t testing.TB) string {
 	data := t.TempDir()
 	for _, tenant := range testConfig.Tenants {
 		dir := filepath.Join(data, "tenants", tenant)
-		putFile(t, filepath.Join(dir, "count"), "0")
+		putFile(t, filepath.Join(dir, "files", "count"), "0")
 		for name, text := range testTools {
 			putFile(t, filepath.Join(dir, ".cassidy", "tools", name), text)
 		}
@@ -304,7 +304,7 @@ func TestRecordedCalls(t *testing.T) {
 	c.waits("bump", "second", "")
 	c.do("POST", "/v1/runs/second/cancel", "", "", http.StatusNoContent)
 	c.ends("second", "cancelled")
-	if text, err := os.ReadFile(filepath.Join(data, "tenants", "acme", "count")); string(text) != "1" {
+	if text, err := os.ReadFile(filepath.Join(data, "tenants", "acme", "files", "count")); string(text) != "1" {
 		t.Errorf("the count is %s, %v, want 1", text, err)
 	}
 }
