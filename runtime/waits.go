@@ -32,8 +32,8 @@ type ParkedError struct {
 	// Reason is that of the first thing that it waits for: approval, question,
 	// unknown_outcome, sleep, unavailable, rate or limit.
 	Reason    string     `json:"reason"`
-	Questions []Question `json:"questions"`      // that are open; any answer makes the run due
-	Until     time.Time  `json:"until,omitzero"` // when it continues by itself; zero means never
+	Questions []Question `json:"questions"` // that are open; any answer makes the run due
+	Until     time.Time  `json:"until"`     // when it continues by itself; zero means never
 
 	cause error // of reason unavailable, rate or limit
 }
