@@ -99,3 +99,21 @@ func TestRunAsJSON(t *testing.T) {
 		t.Errorf("the JSON is %s, %v, want %s", data, err, want)
 	}
 }
+
+// TestParkedAsJSON checks what a program is given of a run that waits.
+func TestParkedAsJSON(t *testing.T) {
+	q := tool.Question{ID: "r:1:1", Text: "?", Args: tool.NewDict("n", 1)}
+	for want, p := range map[string]*runtime.ParkedError{
+		`{"run":"r","reason":"sleep","questions":[],"until":"1970-01-01T00:00:00Z"}`: {Run: "r", Reason: "sleep", Until: time.Unix(0, 0)},
+		`"until":null}`: {Run: "r", Reason: "approval", Questions: []tool.Question{q}},
+	} {
+		data, err := json.Marshal(p)
+		if err != nil || !strings.HasSuffix(string(data), want) {
+			t.Errorf("the JSON is %s, %v, want %s", data, err, want)
+		}
+		var back struct{ Questions []tool.Question }
+		if err := json.Unmarshal(data, &back); err != nil || len(back.Questions) != len(p.Questions) {
+			t.Errorf("read back: %+v, %v", back, err)
+		}
+	}
+}

@@ -45,6 +45,20 @@ func parkedBy(run string, why tool.LimitName, e *tool.Error) *tool.Error {
 	return &parked
 }
 
+// MarshalJSON gives the object of what a run waits for: run, reason, questions and
+// until, which is null where it does not continue by itself.
+func (e *ParkedError) MarshalJSON() ([]byte, error) {
+	questions := make(tool.List, len(e.Questions))
+	for i := range e.Questions {
+		questions[i] = e.Questions[i].Dict()
+	}
+	d := tool.NewDict("run", e.Run, "reason", e.Reason, "questions", questions, "until", nil)
+	if !e.Until.IsZero() {
+		d.Put("until", e.Until.UTC().Format(time.RFC3339Nano))
+	}
+	return []byte(tool.FormatJSON(d, "")), nil
+}
+
 // Unwrap returns the error that parked the run, where it waits for nobody.
 func (e *ParkedError) Unwrap() error { return e.cause }
 
