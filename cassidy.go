@@ -40,6 +40,7 @@ import (
 	"strings"
 	"sync"
 	"time"
+	"unicode/utf8"
 
 	"github.com/cassidy-run/cassidy/runtime"
 	"github.com/cassidy-run/cassidy/runtime/agent"
@@ -57,7 +58,7 @@ import (
 type Options struct {
 	// Tenant names whom the host works for. Workers, runs and questions are never
 	// shared between tenants, and an ID of another tenant's is ErrNotFound. Two hosts
-	// of one tenant share its runs. "" is a tenant too.
+	// of one tenant share its runs. "" is a tenant too. It is UTF-8 text.
 	Tenant string
 	// Dir is the project that effects act on: scripts reach the files below it, where
 	// they are granted that. "" means none: fs and shell are refused.
@@ -259,6 +260,9 @@ func (o *Options) complete() error {
 			return tool.Errorf(tool.Invalid, "open %s: %w", *dir, err)
 		}
 		*dir = abs
+	}
+	if !utf8.ValidString(o.Tenant) {
+		return tool.Errorf(tool.Invalid, "Options.Tenant is not UTF-8 text")
 	}
 	if o.Dir == "" && o.WorkDir != "" {
 		return tool.Errorf(tool.Invalid, "Options.WorkDir is %s, and there is no Options.Dir", o.WorkDir)

@@ -143,7 +143,7 @@ func (h *Host) RemoveTool(name string) error {
 			for _, own := range c.layers[layerGo] {
 				names = append(names, own.tool.Name)
 			}
-			return tool.Errorf(tool.NotFound, "remove tool '%s': the program added no tool of that name%s", name, tool.DidYouMean(name, names))
+			return tool.Errorf(tool.NotFound, "remove tool '%s': the program added no tool of that name%s", tool.Clean(name, longName), tool.DidYouMean(name, names))
 		}
 		c.remove(o)
 		return nil

@@ -197,12 +197,16 @@ func (c *catalog) lookup(name string) (*offered, error) {
 	if key := tool.Nearest(key, c.names); key != "" {
 		near = append(near, c.tools[key].tool.Name)
 	}
-	err := tool.Errorf(tool.NotFound, "Unknown tool: %s%s", name, tool.DidYouMean(name, near))
+	err := tool.Errorf(tool.NotFound, "Unknown tool: %s%s", tool.Clean(name, longName), tool.DidYouMean(name, near))
 	if len(c.names) == 0 {
 		return nil, err.WithHint("there are no tools")
 	}
 	return nil, err.WithHint("the tools are: %s", c.someNames())
 }
+
+// longName is how much of the name of an unknown tool is shown: it can come from
+// anybody.
+const longName = 120
 
 // someNames lists the names for a message, which ten thousand tools would fill.
 func (c *catalog) someNames() string {

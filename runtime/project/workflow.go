@@ -74,7 +74,7 @@ func FindWorkflow(root string, o *Options, name string) (Workflow, error) {
 			return Workflow{}, e
 		}
 	}
-	e := tool.Errorf(tool.NotFound, "there is no workflow %q%s", name, tool.DidYouMean(name, known))
+	e := tool.Errorf(tool.NotFound, "there is no workflow %q%s", tool.Clean(name, 120), tool.DidYouMean(name, known))
 	if len(known) == 0 {
 		return Workflow{}, e.WithHint("a workflow is a file %s/workflows/NAME.star with def main(…)", Folder)
 	}

@@ -173,7 +173,7 @@ func CheckName(name string) error {
 	if validName(name) {
 		return nil
 	}
-	e := Errorf(Invalid, "Invalid tool name: %q", name)
+	e := Errorf(Invalid, "Invalid tool name: %q", Clean(name, 2*MaxName))
 	if s := suggestName(name); s != "" {
 		return e.WithHint("names are lower-case letters, digits and single - or _, beginning with a letter; try %q", s)
 	}
