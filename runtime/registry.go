@@ -156,24 +156,29 @@ func (c *catalog) remove(o *offered) {
 	delete(c.tools, tool.Key(o.tool.Name))
 }
 
-// found replaces the layers of the scripts by what a search came upon.
-func (c *catalog) found(d *Discovered, offer func(*tool.Found) *offered) {
+// found replaces the layers of the scripts by what a search came upon. It returns
+// what is broken of the source, with the tools whose names others have.
+func (c *catalog) found(d *Discovered, offer func(*tool.Found) *offered) (broken []*tool.Error) {
 	for l := layerBuiltin; l <= layerUser; l++ {
 		for _, o := range c.layers[l] {
 			delete(c.tools, tool.Key(o.tool.Name))
 		}
 		c.layers[l] = nil
 	}
-	c.broken = slices.Concat(d.Broken, d.Beside)
+	c.broken, broken = slices.Concat(d.Broken, d.Beside), slices.Clone(d.Broken)
 	for i := range d.Tools {
 		o := offer(&d.Tools[i])
 		if err := c.add(layerOf(o.tool), o, false); err != nil {
 			e := *tool.ErrorOf(err, tool.Invalid)
 			e.Pos.File = o.tool.Path
 			c.broken = append(c.broken, &e)
+			if layerOf(o.tool) == layerSource {
+				broken = append(broken, &e)
+			}
 		}
 	}
 	c.searched, c.err, c.answers = true, nil, &answers{}
+	return broken
 }
 
 // lookup returns a tool by its name, in either spelling. For an unknown name the
@@ -298,16 +303,16 @@ func (h *Host) Refresh(ctx context.Context) error {
 
 // Swap replaces the source of the host's scripts: all of its tools at once, while
 // calls that are under way keep those that they began with. Where a file of the
-// new source is broken, or it cannot be read, nothing changes, and the error
-// holds what is wrong with each file. It fails with kind Invalid for a host that
-// searches for no scripts.
+// new source is broken or has the name of another tool, or it cannot be read,
+// nothing changes, and the error holds what is wrong with each file. It fails with
+// kind Invalid for a host that searches for no scripts.
 func (h *Host) Swap(ctx context.Context, src Source) error {
 	if h.opts.Discover == nil {
 		return tool.Errorf(tool.Invalid, "the host searches for no scripts, so there is no source to swap")
 	}
-	whole := func(d *Discovered) error {
+	whole := func(broken []*tool.Error) error {
 		var all []error
-		for _, e := range d.Broken {
+		for _, e := range broken {
 			all = append(all, e)
 		}
 		return errors.Join(all...)
@@ -317,7 +322,7 @@ func (h *Host) Swap(ctx context.Context, src Source) error {
 
 // search searches the source that choose names, if it wants that, and takes what
 // it came upon, unless accept fails; nil accepts all.
-func (h *Host) search(ctx context.Context, choose func(*catalog) (Source, bool), accept func(*Discovered) error) error {
+func (h *Host) search(ctx context.Context, choose func(*catalog) (Source, bool), accept func(broken []*tool.Error) error) error {
 	if err := h.inflight.enter(); err != nil {
 		return err
 	}
@@ -345,18 +350,21 @@ func (h *Host) search(ctx context.Context, choose func(*catalog) (Source, bool),
 	if named, ok := src.files.(texts); ok {
 		found.Broken = append(found.Broken, named.misnamed()...)
 	}
-	if err == nil && accept != nil {
-		err = accept(&found)
-	}
 	if err != nil {
 		return err
 	}
-	if found.Accepted != nil {
-		found.Accepted()
-	}
 	return r.change(func(c *catalog) error {
-		r.src = src
-		c.found(&found, h.offer)
+		next := c.copy()
+		broken := next.found(&found, h.offer)
+		if accept != nil {
+			if err := accept(broken); err != nil {
+				return err
+			}
+		}
+		if found.Accepted != nil {
+			found.Accepted()
+		}
+		r.src, *c = src, *next
 		for _, e := range c.broken {
 			h.log().Warn("a tool is broken", "file", e.Pos.String(), "kind", e.Kind.String())
 		}
