@@ -13,7 +13,7 @@ import (
 const describing = "describe"
 
 // describes reports whether the workers of the domain read what files declare.
-func (d domain) describes() bool { return strings.HasSuffix(d.key, "\n"+describing) }
+func (d domain) describes() bool { return d.key == describing }
 
 // Describe implements [Sandbox].
 func (p *Process) Describe(ctx context.Context, s tool.Script) (tool.Tool, error) {
@@ -22,7 +22,7 @@ func (p *Process) Describe(ctx context.Context, s tool.Script) (tool.Tool, error
 	}
 	var t [1]tool.Tool
 	var failed [1]error
-	err := p.describe(ctx, p.job(describing, tool.DefaultMemory, s), []tool.Script{s}, t[:], failed[:])
+	err := p.describe(ctx, p.job(describing, tool.DefaultMemory, scriptKey(s)), []tool.Script{s}, t[:], failed[:])
 	if err == nil {
 		err = failed[0]
 	}
@@ -78,7 +78,7 @@ func (p *Process) batchJob(batch []tool.Script) job {
 	for _, s := range batch {
 		all.WriteString(s.Path + "\n" + s.Source + "\n")
 	}
-	return p.job(describing, tool.DefaultMemory, tool.Script{Hash: tool.HashBytes([]byte(all.String()))})
+	return p.job(describing, tool.DefaultMemory, scriptKey(tool.Script{Hash: tool.HashBytes([]byte(all.String()))}))
 }
 
 // describe has a worker describe scripts. The error is one of the request.

@@ -114,7 +114,7 @@ type Talk struct {
 func (p *Process) Talk(ctx context.Context, t Talk) (kept, dead bool, err error) {
 	c := &child{process: t.Process, link: t.Link, says: t.Says, in: frameReader{from: t.Link}, memory: tool.DefaultMemory, born: time.Now()}
 	c.watch.child, c.in.seen = c, c.watch.arrived
-	j := p.job(scriptKey(t.Script), tool.DefaultMemory, t.Script)
+	j := p.job(scriptKey(t.Script), tool.DefaultMemory, scriptKey(t.Script))
 	c.domain = j.domain
 	p.pool.mu.Lock()
 	p.pool.turns.count(j.domain)

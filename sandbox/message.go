@@ -24,6 +24,8 @@ type fields struct {
 
 const (
 	fieldHead = 4 // the length of a field
+	// usualFields is how many most messages have at most.
+	usualFields = 12
 	// maxParts is how many values a message may consist of in all: a few of the
 	// largest that there are. A frame of nothing but nils would else be made
 	// into many times its size.
@@ -50,7 +52,7 @@ func appendFields(dst []byte, list tool.List) ([]byte, error) {
 }
 
 func readFields(body []byte) *fields {
-	f, parts := &fields{}, 0
+	f, parts := &fields{list: make(tool.List, 0, usualFields)}, 0
 	for len(body) > 0 {
 		if len(body) < fieldHead {
 			return &fields{bad: true}
@@ -84,13 +86,10 @@ func partsOf(v tool.Value) int {
 	return parts
 }
 
-// flat are the arguments of a call as the last fields of a message: each name,
-// and what it is.
-func flat(args *tool.Dict) tool.List {
-	if args == nil {
-		return nil
-	}
-	list := make(tool.List, 0, 2*args.Len())
+// withArgs returns a message with arguments as its last fields: each name, and what
+// it is.
+func withArgs(args *tool.Dict, first ...tool.Value) tool.List {
+	list := append(make(tool.List, 0, len(first)+2*args.Len()), first...)
 	for name, v := range args.All() {
 		list = append(list, name, v)
 	}
@@ -184,7 +183,7 @@ func readScripts(body []byte) ([]tool.Script, error) {
 // callMessage is what a worker needs to know of a call: not who made it, nor
 // where in a run it stands.
 func callMessage(c tool.Call) tool.List {
-	return append(tool.List{c.Tool, c.Entry, c.Limits.Steps, int64(c.Limits.CPU), int64(c.Limits.Result)}, flat(c.Args)...)
+	return withArgs(c.Args, c.Tool, c.Entry, c.Limits.Steps, int64(c.Limits.CPU), int64(c.Limits.Result))
 }
 
 func readCall(body []byte) (tool.Call, error) {

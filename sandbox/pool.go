@@ -32,7 +32,11 @@ type job struct {
 // tenant, with the same effects. Where files are only read, which the same workers do
 // for all of a tenant's, the key is not the script's: one that makes its worker break
 // the rules must not keep the others from being read.
-type domain struct{ tenant, key string }
+type domain struct {
+	tenant  string
+	effects string // a hash of the rows
+	key     string // of the script, or describing
+}
 
 // A pool keeps workers: those of the scripts that were called last, and one
 // that belongs to nobody yet, so that the next script need not wait for it.
@@ -261,7 +265,7 @@ func (p *pool) drop(c *child) {
 func (p *pool) refuse(j job, reason *tool.Error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.refused[domain{j.domain.tenant, j.script}] = reason.WithHint("it is not run again until its file changes or the host is started anew")
+	p.refused[domain{tenant: j.domain.tenant, key: j.script}] = reason.WithHint("it is not run again until its file changes or the host is started anew")
 }
 
 func (p *pool) end(c *child) {
@@ -433,7 +437,7 @@ func (p *pool) refusal(j job) error {
 	if p.closed {
 		return errClosed()
 	}
-	if e := p.refused[domain{j.domain.tenant, j.script}]; e != nil {
+	if e := p.refused[domain{tenant: j.domain.tenant, key: j.script}]; e != nil {
 		return e
 	}
 	return nil

@@ -231,8 +231,8 @@ func (p *Process) Close() error {
 }
 
 // job says which worker does something for a script: one of those with a key.
-func (p *Process) job(key string, memory int64, s tool.Script) job {
-	return job{domain{p.tenant, p.hash + "\n" + key}, memory, scriptKey(s), p.rows, p.pure}
+func (p *Process) job(key string, memory int64, script string) job {
+	return job{domain{p.tenant, p.hash, key}, memory, script, p.rows, p.pure}
 }
 
 // scriptKey names a script by where it is and what it holds.
@@ -263,7 +263,8 @@ func (p *Process) Run(ctx context.Context, s tool.Script, c tool.Call, do tool.E
 	c.Limits = c.Limits.Or(tool.Limits{Steps: tool.DefaultSteps, CPU: tool.DefaultCPU, Memory: tool.DefaultMemory})
 	start := time.Now()
 	r := &remote{process: p, ctx: context.WithValue(ctx, withinKey{}, p.pool), script: s, call: c, do: do}
-	_, err := p.ask(ctx, p.job(scriptKey(s), c.Limits.Memory, s), r.run)
+	key := scriptKey(s)
+	_, err := p.ask(ctx, p.job(key, c.Limits.Memory, key), r.run)
 	if err != nil {
 		r.out.Value = nil
 	}
@@ -308,14 +309,14 @@ func (p *Process) attempt(ctx context.Context, j job, c *child, do func(*child) 
 		}
 	}()
 	// When the call's time is over so is the worker's, whatever it does.
-	stop := context.AfterFunc(ctx, func() { c.kill(ended(ctx)) })
-	defer stop()
+	c.watch.until(ctx)
+	defer c.watch.until(nil)
 	a, err = do(c)
-	if !stop() {
-		c.kill(ended(ctx)) // now: what is about to do it must not meet the next call
-	}
-	if ctx.Err() != nil && err == nil && a.failed == nil {
-		err = ended(ctx) // a result that comes too late is none
+	if ctx.Err() != nil {
+		c.kill(ended(ctx))
+		if err == nil && a.failed == nil {
+			err = ended(ctx) // a result that comes too late is not one
+		}
 	}
 	var bad *broken
 	var unsent *notSent

@@ -16,17 +16,17 @@ func TestAFewToolsLeaveTurns(t *testing.T) {
 	ctx := context.Background()
 	for i := range 8 {
 		for range p.opts.PerTool {
-			if err := p.turns.await(ctx, domain{"", fmt.Sprint("tool", i)}); err != nil {
+			if err := p.turns.await(ctx, domain{key: fmt.Sprint("tool", i)}); err != nil {
 				t.Fatal(err)
 			}
 		}
 	}
 	ended, cancel := context.WithCancel(ctx)
 	cancel()
-	if err := p.turns.await(ended, domain{"", "another"}); err != nil {
+	if err := p.turns.await(ended, domain{key: "another"}); err != nil {
 		t.Errorf("another tool has to wait: %v", err)
 	}
-	if err := p.turns.await(ended, domain{"", "tool0"}); err == nil {
+	if err := p.turns.await(ended, domain{key: "tool0"}); err == nil {
 		t.Error("a tool got more turns than PerTool")
 	}
 }
@@ -35,7 +35,7 @@ func TestAFewToolsLeaveTurns(t *testing.T) {
 // turns, and so do the tools of one.
 func TestTurnsAreFair(t *testing.T) {
 	s, ctx := newScheduler(2, 2), context.Background()
-	ann1, ann2, bob := domain{"ann", "1"}, domain{"ann", "2"}, domain{"bob", "1"}
+	ann1, ann2, bob := domain{"ann", "", "1"}, domain{"ann", "", "2"}, domain{"bob", "", "1"}
 	s.count(ann1)
 	s.count(ann1)
 	got := make(chan string)

@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"context"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -9,19 +10,21 @@ import (
 )
 
 // A watch looks at a worker while it is the worker's turn, and kills one that
-// computes for too long, holds too much memory, or does nothing at all. The
-// worker has limits of its own, which give better errors; this is for those
-// that they do not reach.
+// computes for too long, holds too much memory, does nothing at all, or whose
+// request is over. The worker has limits of its own, which give better errors;
+// this is for those that they do not reach.
 type watch struct {
 	child *child
 	came  atomic.Int64 // bytes from the worker, ever
 	frame atomic.Bool  // a part of a frame has come
 
 	mu     sync.Mutex
+	ctx    context.Context // of the request; nil where there is none
 	turn   bool
 	since  time.Time     // the turn's begin
 	budget time.Duration // of processor time for the request; 0 is no limit
-	base   time.Duration // the process's time when the request began
+	base   time.Duration // the process's time when it was first looked at in the request
+	based  bool          // base is known
 	spent  time.Duration // wall time of earlier turns
 	last   progress      // when the worker was last seen to get on
 	looked time.Time     // when it was last looked at
@@ -53,12 +56,18 @@ const (
 	leastBytes = 16 << 10
 )
 
+// until has the worker end with a context, or with none.
+func (w *watch) until(ctx context.Context) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.ctx = ctx
+}
+
 // reset begins a request that may use so much processor time.
 func (w *watch) reset(budget time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.budget, w.spent = budget, 0
-	w.base, _ = w.child.cpu()
+	w.budget, w.spent, w.based = budget, 0, false // most requests are never looked at
 }
 
 // begin says that it is the worker's turn.
@@ -92,7 +101,9 @@ func (w *watch) look() bool {
 	if !w.turn {
 		return false
 	}
-	if time.Since(w.since) >= lookEvery {
+	if w.ctx != nil && w.ctx.Err() != nil {
+		w.child.kill(ended(w.ctx))
+	} else if time.Since(w.since) >= lookEvery {
 		if why := w.judge(); why != nil {
 			w.child.kill(why)
 		}
@@ -113,6 +124,9 @@ func (w *watch) judge() *tool.Error {
 	used := w.spent + time.Since(w.since)
 	if w.budget > 0 && used > leastShare*w.budget {
 		return tool.Errorf(tool.Unavailable, "the tool's worker does not answer, and does little").WithHint("call the tool again")
+	}
+	if known && !w.based {
+		w.base, w.based = cpu, true
 	}
 	if known {
 		used = cpu - w.base
