@@ -339,7 +339,7 @@ func (s *fsSpot) readDisk(limit int64) ([]byte, fs.FileInfo, error) {
 		return nil, nil, s.tooLarge(limit)
 	}
 	data := make([]byte, 0, max(info.Size()+1, 512)) // of some files the size says nothing
-	data, err = fsReadAll(io.LimitReader(f, limit+1), data)
+	data, err = fsReadAll(io.LimitReader(f, limit+1), data, info.Size())
 	switch {
 	case err != nil:
 		return nil, nil, s.look.failed("read", s.asked, err)
@@ -349,16 +349,17 @@ func (s *fsSpot) readDisk(limit int64) ([]byte, fs.FileInfo, error) {
 	return data, info, nil
 }
 
-// fsReadAll is io.ReadAll into a buffer that has, if the size told the truth,
-// room for everything.
-func fsReadAll(r io.Reader, b []byte) ([]byte, error) {
+// fsReadAll is io.ReadAll into a buffer that has, if the size is right, capacity for
+// everything and one byte more. Where a read that could have returned that byte ends
+// at the size, the file does too; a size of 0 says nothing.
+func fsReadAll(r io.Reader, b []byte, size int64) ([]byte, error) {
 	for {
 		if len(b) == cap(b) {
 			b = append(b, 0)[:len(b)]
 		}
 		n, err := r.Read(b[len(b):cap(b)])
 		b = b[:len(b)+n]
-		if err == io.EOF {
+		if err == io.EOF || err == nil && size > 0 && int64(len(b)) == size && len(b) < cap(b) {
 			return b, nil
 		}
 		if err != nil {
