@@ -1,6 +1,8 @@
 package main
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -11,6 +13,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/cassidy-run/cassidy/internal/testworker"
 )
@@ -75,7 +78,7 @@ func round(t *testing.T, data string, calls int) {
 		all.Go(func() {
 			c := client{t, web.URL, []string{acme, other}[w%2]}
 			for i := range calls / 16 {
-				if err := c.one(i, fmt.Sprintf("%d-%d-%d", calls, w, i)); err != nil {
+				if err := c.one(i, fmt.Sprintf("%d-%d-%04d", calls, w, i)); err != nil {
 					t.Error(err)
 					return
 				}
@@ -90,9 +93,11 @@ func round(t *testing.T, data string, calls int) {
 	http.DefaultClient.CloseIdleConnections()
 }
 
-// one makes a call; which one i decides.
+// one makes a request; which one i decides.
 func (c client) one(i int, key string) error {
-	path, body, want := "/v1/tools/echo", `{"text": "x"}`, http.StatusOK
+	method, path, body, want := "POST", "/v1/tools/echo", `{"text": "x"}`, http.StatusOK
+	ctx, leave := context.WithCancel(c.t.Context())
+	defer leave()
 	switch {
 	case i%100 == 1:
 		path, want = "/v1/tools/none", http.StatusNotFound
@@ -100,16 +105,28 @@ func (c client) one(i int, key string) error {
 		body, want = `{`, http.StatusBadRequest
 	case i%100 == 3:
 		path, body, want = "/v1/tools/bump", "", http.StatusAccepted
+	case i%100 == 5: // its client leaves in the middle of the call
+		time.AfterFunc(30*time.Millisecond, leave)
+		path, body, key, want = "/v1/tools/nap", `{"seconds": 25}`, "", 0
+	case i%100 == 6: // its client leaves in the middle of the stream
+		time.AfterFunc(30*time.Millisecond, leave)
+		method, path, body, want = "GET", "/v1/runs/"+strings.TrimSuffix(key, "06")+"03/events", "", 0
 	case i%10 != 4:
 		key = ""
 	}
-	r, err := c.request(c.t.Context(), "POST", path, key, body)
-	if err != nil {
-		return err
+	r, err := c.request(ctx, method, path, key, body)
+	if err == nil {
+		defer r.Body.Close()
+		var text []byte
+		if text, err = io.ReadAll(r.Body); err == nil && r.StatusCode != want {
+			err = fmt.Errorf("status %d, want %d: %s", r.StatusCode, want, text)
+		}
 	}
-	defer r.Body.Close()
-	if text, err := io.ReadAll(r.Body); err != nil || r.StatusCode != want {
-		return fmt.Errorf("%s %s: status %d, %v, want %d: %s", path, body, r.StatusCode, err, want, text)
+	if want == 0 && errors.Is(err, context.Canceled) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("%s %s %s: %w", method, path, body, err)
 	}
 	return nil
 }
