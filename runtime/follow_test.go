@@ -50,7 +50,7 @@ func TestFollow(t *testing.T) {
 		j := history.Open(store, nil)
 		t.Cleanup(func() { j.Close() })
 		r := newRig(t, func(o *runtime.Options) { o.Journal = recordIn(j) })
-		r.add("t.star", star("t", "", "human.confirm('go on?')\nfor i in range(400):\n    log('x')\n    tools.nothing()\nreturn 1", "needs = ['human', 'tool']"), nil)
+		r.add("t.star", star("t", "", "human.confirm('continue?')\nfor i in range(400):\n    log('x')\n    tools.nothing()\nreturn 1", "needs = ['human', 'tool']"), nil)
 		r.add("nothing.star", star("nothing", "", "return 0", "needs = []"), nil)
 		return r.Host
 	}

@@ -47,7 +47,7 @@ var testTools = map[string]string{
 	// It changes a file, which is asked about.
 	"bump.star": "def bump() -> int:\n    \"Count.\"\n    n = int(fs.read(\"count\")) + 1\n    fs.write(\"count\", str(n))\n    return n\n\ntool(bump, needs = [\"fs.read\", \"fs.write\"])\n",
 	// It has many events, and a question between them.
-	"steps.star": "def steps(n: int) -> int:\n    \"Call others.\"\n    for i in range(n):\n        tools.echo(text = str(i))\n    human.confirm(\"go on?\")\n    for i in range(n):\n        tools.echo(text = str(i))\n    return n\n\ntool(steps, needs = [\"tool\", \"human\"])\n",
+	"steps.star": "def steps(n: int) -> int:\n    \"Call others.\"\n    for i in range(n):\n        tools.echo(text = str(i))\n    human.confirm(\"continue?\")\n    for i in range(n):\n        tools.echo(text = str(i))\n    return n\n\ntool(steps, needs = [\"tool\", \"human\"])\n",
 }
 
 // testData makes the folder of a server with tenants and their tools.
