@@ -3,6 +3,7 @@ package runtime
 import (
 	"cmp"
 	"context"
+	"errors"
 	"sync/atomic"
 
 	"github.com/cassidy-run/cassidy/runtime/history"
@@ -181,8 +182,8 @@ func (r *run) note(ctx context.Context, at tool.Place, d *tool.Dict) error {
 
 // end records how the run ended, or parks it so that it can be resumed.
 func (r *run) end(ctx context.Context, reason string, out tool.Outcome, err error) error {
+	why, err := r.parkReason(err, context.Cause(ctx))
 	ctx = context.WithoutCancel(ctx)
-	why, err := r.parkReason(err)
 	if why != "" && r.cancelledBeside(ctx) {
 		why, err = "", errCancelled
 	}
@@ -235,8 +236,8 @@ func passes(err error) bool {
 }
 
 // parkReason says why the run that ends with an error parks, or "", and returns
-// the error that its caller gets.
-func (r *run) parkReason(err error) (tool.LimitName, error) {
+// the error that its caller gets. cause is why its context ended, or nil.
+func (r *run) parkReason(err, cause error) (tool.LimitName, error) {
 	e := tool.ErrorOf(err, tool.Failed)
 	switch {
 	case e == nil, !r.record.Keeps(), r.stopped.cancelled():
@@ -248,6 +249,8 @@ func (r *run) parkReason(err error) (tool.LimitName, error) {
 		return parkedInterrupted, err // a handler in Go says so
 	case e.Limit == tool.LimitRecord:
 		return "", err
+	case r.stopped.is() && e.Kind == tool.Canceled && errors.Is(cause, context.DeadlineExceeded):
+		return parkedInterrupted, tool.Errorf(tool.Timeout, "the run was interrupted: %w", cause).WithHint("to continue: cassidy runs resume %s", r.id)
 	case r.stopped.is(), e.Limit == tool.LimitWorker:
 		return parkedInterrupted, tool.ErrorOf(err, tool.Canceled).WithHint("to continue: cassidy runs resume %s", r.id)
 	case passes(e) && r.root != nil && r.root.trail.pending != nil:
