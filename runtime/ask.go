@@ -51,7 +51,7 @@ func askQuestion(ctx context.Context, s *step, q Question, why tool.LimitName) (
 		return answerValue(q.Kind, &answer.Answer), nil
 	}
 	asked := history.Asked{Place: at, Question: q}
-	nobody := tool.Errorf(tool.Denied, "there is nobody to answer: %s", q.Text).WithHint("run it where somebody can be asked")
+	nobody := tool.Errorf(tool.Denied, "there is nobody to answer: %s", q.Text).WithHint("run it where somebody can be asked; a program sets Options.Asker")
 	asker := p.run.host.opts.Asker
 	switch {
 	case ctx.Value(askingKey{}) != nil:

@@ -200,7 +200,7 @@ const (
 func (p *pass) handle(ctx context.Context, runner tool.Runner) (tool.Outcome, error) {
 	undoes := p.call.Entry != ""
 	if p.tool.Location != tool.Embedded || p.tool.OnlyCalls && !undoes {
-		return safely(ctx, runner, p.call, p.perform)
+		return safely(ctx, p, runner, p.perform)
 	}
 	f, name := &tool.Func{Kind: tool.External}, handlerEffect
 	switch {
@@ -217,18 +217,18 @@ func (p *pass) handle(ctx context.Context, runner tool.Runner) (tool.Outcome, er
 	if err := s.intend(ctx, false); err != nil {
 		return tool.Outcome{}, err
 	}
-	out, err := safely(ctx, runner, p.call, p.perform)
+	out, err := safely(ctx, p, runner, p.perform)
 	return out, s.settle(ctx, out, err)
 }
 
-// safely runs a call; a panic of a tool is its failure, not the program's.
-func safely(ctx context.Context, run tool.Runner, c tool.Call, do tool.Effector) (out tool.Outcome, err error) {
+// safely runs the call of a pass; a panic of a tool is its failure, not the program's.
+func safely(ctx context.Context, p *pass, run tool.Runner, do tool.Effector) (out tool.Outcome, err error) {
 	defer func() {
-		if p := recover(); p != nil {
-			err = tool.Errorf(tool.Internal, "the tool panicked: %v", p)
+		if v := recover(); v != nil {
+			err = p.run.host.panicked("the tool", p.tool.Name, v)
 		}
 	}()
-	return run(ctx, c, do)
+	return run(ctx, p.call, do)
 }
 
 // checkSize says whether a result can be passed on: it has a JSON form, and is
@@ -307,7 +307,7 @@ func (h *Host) askAvailable(ctx context.Context, now *catalog, t *tool.Tool, run
 	ask := func() (tool.Outcome, error) {
 		p := h.newRun(ctx, c.ID).newPass(t, c, nil)
 		p.consent.probe = true
-		return safely(ctx, run, c, p.look)
+		return safely(ctx, p, run, p.look)
 	}
 	out, err := ask()
 	if e := tool.ErrorOf(err, tool.Internal); e != nil && e.Limit == tool.LimitWorker {

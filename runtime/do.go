@@ -64,7 +64,11 @@ func (s *step) do(ctx context.Context) (tool.Outcome, error) {
 
 // call has the executor carry the effect out. A panic is the effect's error.
 func (s *step) call(ctx context.Context) (out tool.Outcome, err error) {
-	defer recovered(s.effect.Func, &err)
+	defer func() {
+		if v := recover(); v != nil {
+			err = s.of.run.host.panicked(s.effect.Func, s.effect.Func, v)
+		}
+	}()
 	s.begun = true
 	p := s.of
 	ctx = p.doneFor(ctx, p.call.ID+"/"+strconv.Itoa(s.number), s.effect.Place)
@@ -103,13 +107,6 @@ func (s *step) settle(ctx context.Context, out tool.Outcome, err error) error {
 		return err
 	}
 	return p.run.settle(ctx, at, out, err)
-}
-
-// recovered makes a panic of an effect its error.
-func recovered(name string, err *error) {
-	if p := recover(); p != nil {
-		*err = tool.Errorf(tool.Internal, "%s panicked: %v", name, p)
-	}
 }
 
 // effectDone says that an effect was carried out.

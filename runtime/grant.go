@@ -31,7 +31,11 @@ func (s *step) grant(ctx context.Context) error {
 
 // targets asks a row which capabilities an effect takes.
 func targets(f *tool.Func, e tool.Effect) (takes []tool.Capability, err error) {
-	defer recovered(e.Func, &err)
+	defer func() {
+		if p := recover(); p != nil {
+			err = tool.Errorf(tool.Internal, "%s panicked: %v", e.Func, p)
+		}
+	}()
 	return f.Target(e.Args)
 }
 

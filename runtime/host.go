@@ -146,7 +146,7 @@ func New(o *Options) (*Host, error) {
 		h.opts = *o
 	}
 	var err error
-	if h.rules, err = checkRules(h.opts.Rules); err != nil {
+	if h.rules, err = checkRules("Options.Rules", h.opts.Rules); err != nil {
 		return nil, err
 	}
 	h.registry.begin(h.opts.Source, h.opts.Reserved)
@@ -417,7 +417,7 @@ func untrusted(t *tool.Tool) error {
 	if reason == "" {
 		reason = "nobody has reviewed it yet"
 	}
-	return tool.Errorf(tool.Denied, "the tool '%s' is untrusted: %s", t.Name, reason).WithHint("review it with: cassidy trust")
+	return tool.Errorf(tool.Denied, "the tool '%s' is untrusted: %s", t.Name, reason).WithHint("review it with: cassidy trust; a program sets Options.TrustSource for what is its own")
 }
 
 // now is the time by the clock of the host.

@@ -1,6 +1,11 @@
 package runtime
 
-import "log/slog"
+import (
+	"log/slog"
+	"runtime/debug"
+
+	"github.com/cassidy-run/cassidy/runtime/tool"
+)
 
 // log returns where the host logs.
 func (h *Host) log() *slog.Logger {
@@ -8,4 +13,12 @@ func (h *Host) log() *slog.Logger {
 		return slog.New(slog.DiscardHandler)
 	}
 	return h.opts.Logger
+}
+
+// panicked returns the error of what panicked, as in "the tool", and logs the stack,
+// which leads to the mistake. It does not log the value, which may hold arguments.
+// name is that of the tool or the effect. The deferred function that recovers calls it.
+func (h *Host) panicked(what, name string, value any) *tool.Error {
+	h.log().Error(what+" panicked", "name", name, "stack", string(debug.Stack()))
+	return tool.Errorf(tool.Internal, "%s panicked: %v", what, value)
 }

@@ -60,3 +60,36 @@ func TestLogger(t *testing.T) {
 		t.Errorf("logged %q", text)
 	}
 }
+
+// TestLoggerGetsStacks checks that the stack of a panic is logged, and not its value.
+func TestLoggerGetsStacks(t *testing.T) {
+	var log bytes.Buffer
+	inner := false
+	r := newRig(t, func(o *runtime.Options) {
+		o.Logger = slog.New(slog.NewTextHandler(&log, nil))
+		o.Middleware = []runtime.Middleware{func(next runtime.CallFunc) runtime.CallFunc {
+			return func(ctx context.Context, c *tool.Call) (tool.Result, error) {
+				if !inner {
+					panic("hunter2")
+				}
+				return next(ctx, c)
+			}
+		}}
+		o.Executor = func(context.Context, *tool.Func, tool.Effect, tool.Grant) (tool.Outcome, error) { panic("hunter2") }
+	})
+	if err := r.Register(tool.Tool{Name: "boom", Description: "Panic."}, func(context.Context, *tool.Dict) (tool.Value, error) { panic("hunter2") }); err != nil {
+		t.Fatal(err)
+	}
+	r.script("", "time.now()", "")
+	for _, c := range []struct{ tool, what string }{{"boom", "a middleware"}, {"boom", "the tool"}, {"t", "time.now"}} {
+		log.Reset()
+		_, err := r.Call(context.Background(), tool.Call{Tool: c.tool})
+		inner = true
+		if tool.KindOf(err) != tool.Internal || !strings.Contains(err.Error(), c.what+" panicked: hunter2") {
+			t.Errorf("%s: the call gave %v", c.what, err)
+		}
+		if text := log.String(); !strings.Contains(text, c.what+" panicked") || !strings.Contains(text, "log_test.go") || strings.Contains(text, "hunter2") {
+			t.Errorf("%s: logged %q, want a stack with this file", c.what, text)
+		}
+	}
+}

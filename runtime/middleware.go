@@ -72,7 +72,7 @@ func (of called) wrapped(ctx context.Context) (result tool.Result, err error) {
 	r, c := of.run, of.call
 	defer func() {
 		if p := recover(); p != nil {
-			result, err = failedResult(tool.Errorf(tool.Internal, "a middleware panicked: %v", p))
+			result, err = failedResult(r.host.panicked("a middleware", c.Tool, p))
 		}
 	}()
 	if result, err = r.host.middleware(context.WithValue(ctx, calledKey{r.host}, of), &c); err != nil {

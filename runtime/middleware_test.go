@@ -140,8 +140,8 @@ func TestNarrow(t *testing.T) {
 			t.Errorf("%s afterwards: %v", name, err)
 		}
 	}
-	for name, bad := range map[string][]tool.Rule{"allow": rules(t, "allow fs.read"), "no verdict": {{}}} {
-		if _, err := r.Call(ctx, tool.Call{Tool: "reads"}, runtime.Narrow(bad...)); tool.KindOf(err) != tool.Invalid {
+	for name, bad := range map[string][]tool.Rule{"allow": rules(t, "allow fs.read"), "no verdict": {{}}, "no capability": {{Verdict: tool.Deny}}, "unknown": {{Verdict: tool.Deny, Capability: tool.Capability{Name: "fs.raed"}}}} {
+		if _, err := r.Call(ctx, tool.Call{Tool: "reads"}, runtime.Narrow(bad...)); tool.KindOf(err) != tool.Invalid || !strings.HasPrefix(err.Error(), "Narrow: ") {
 			t.Errorf("%s: %v, want an error of kind Invalid", name, err)
 		}
 	}

@@ -14,7 +14,7 @@ func checkNarrow(rules []tool.Rule) ([]tool.Rule, error) {
 			return nil, tool.Errorf(tool.Invalid, "Narrow: a rule allows %s", r.Capability).WithHint("a call can be narrowed by Deny and Ask only")
 		}
 	}
-	return checkRules(rules)
+	return checkRules("Narrow", rules)
 }
 
 // The names under which the rules of a call are recorded.

@@ -142,7 +142,7 @@ func (h *Host) RunProgram(ctx context.Context, p *Program) (tool.Outcome, error)
 	case g.run.record.Keeps():
 		var out tool.Outcome
 		err := g.run.execute(ctx, func(ctx context.Context) (err error) {
-			out, err = safely(ctx, runner, g.call, g.perform)
+			out, err = safely(ctx, g, runner, g.perform)
 			out, err = g.end(ctx, out, err)
 			return err
 		})
@@ -154,7 +154,7 @@ func (h *Host) RunProgram(ctx context.Context, p *Program) (tool.Outcome, error)
 		h.inflight.watch(&g.wall)
 		defer h.inflight.forget(&g.wall)
 	}
-	out, err := safely(ctx, runner, g.call, g.perform)
+	out, err := safely(ctx, g, runner, g.perform)
 	return g.end(ctx, out, err)
 }
 

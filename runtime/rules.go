@@ -10,16 +10,21 @@ import (
 
 // checkRules returns rules ready to be asked: with the names of tools in their
 // one form. A rule that could match nothing is an error, since who wrote it
-// relies on it.
-func checkRules(rules []tool.Rule) ([]tool.Rule, error) {
+// relies on it. where names the rules in errors.
+func checkRules(where string, rules []tool.Rule) ([]tool.Rule, error) {
 	list := slices.Clone(rules)
 	for i := range list {
 		r := &list[i]
 		if r.Verdict < tool.Allow || r.Verdict > tool.Deny {
-			return nil, tool.Errorf(tool.Invalid, "Options.Rules: the rule on %s has no verdict", r.Capability)
+			return nil, tool.Errorf(tool.Invalid, "%s: rule %d, on %q, has no valid Verdict", where, i+1, r.Capability).
+				WithHint("set its Verdict to cassidy.Allow, cassidy.Ask or cassidy.Deny")
+		}
+		if r.Capability == (tool.Capability{}) {
+			return nil, tool.Errorf(tool.Invalid, "%s: rule %d has no Capability", where, i+1).
+				WithHint(`name one, as in cassidy.Capability{Name: "fs.write", Target: "out/**"}`)
 		}
 		if _, err := tool.ParseCapability(r.Capability.String()); err != nil {
-			return nil, tool.Errorf(tool.Invalid, "Options.Rules: %w", err)
+			return nil, tool.Errorf(tool.Invalid, "%s: %w", where, err)
 		}
 		if c := &r.Capability; c.Name == "tool" && !strings.HasPrefix(c.Target, "@") {
 			c.Target = tool.Key(c.Target)

@@ -35,7 +35,7 @@ const (
 // unless its Kind is set, to [WorkflowKind].
 func (w *Workflow) Program(args *tool.Dict, workDir string) (*Program, error) {
 	if w.Tool.State == tool.Untrusted {
-		return nil, tool.Errorf(tool.Denied, "the workflow '%s' is untrusted: %s", w.Tool.Name, w.Tool.Reason).WithHint("review it with: cassidy trust")
+		return nil, tool.Errorf(tool.Denied, "the workflow '%s' is untrusted: %s", w.Tool.Name, w.Tool.Reason).WithHint("review it with: cassidy trust; a program sets Options.TrustSource for what is its own")
 	}
 	title := w.Tool.Name + argsText(args)
 	args, err := w.Tool.Check(args)
@@ -198,7 +198,7 @@ func (h *Host) workflow(ctx context.Context, name string) (Workflow, error) {
 // unless that is not trusted any more.
 func resumeWorkflow(ctx context.Context, h *Host, r Recorded) (tool.Result, error) {
 	if w, err := h.workflow(ctx, r.Options.Text(optionWorkflow)); err == nil && w.Tool.Revoked {
-		return failedResult(tool.Errorf(tool.Denied, "%s is untrusted, so the run '%s' is not resumed", r.Script.Path, r.ID).WithHint("review it with: cassidy trust"))
+		return failedResult(tool.Errorf(tool.Denied, "%s is untrusted, so the run '%s' is not resumed", r.Script.Path, r.ID).WithHint("review it with: cassidy trust; a program sets Options.TrustSource for what is its own"))
 	}
 	p, err := ResumedWorkflow(&r.Run)
 	if err != nil {

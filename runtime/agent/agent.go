@@ -112,13 +112,16 @@ func New(h *runtime.Host, o *Options) (*Agent, error) {
 
 // newAgent is New without the registration.
 func newAgent(h *runtime.Host, o *Options) (*Agent, error) {
+	if h == nil {
+		return nil, tool.Errorf(tool.Invalid, "an agent needs a host, and it is nil").WithHint("pass the host that cassidy.Open or Runtime.Open returned")
+	}
 	a := &Agent{host: h, given: &Options{}, local: &localSessions{}}
 	if o != nil {
 		*a.given = *o
 	}
 	a.opts = *a.given
 	if a.opts.Model == nil {
-		return nil, tool.Errorf(tool.Invalid, "an agent needs a model")
+		return nil, tool.Errorf(tool.Invalid, "an agent needs a model").WithHint("set Options.Model, for instance to what model.NewOpenAI returns")
 	}
 	if a.opts.Iterations < 0 {
 		return nil, tool.Errorf(tool.Invalid, "the number of iterations must be positive, not %d", a.opts.Iterations)

@@ -66,7 +66,7 @@ func toLua(L *lua.LState, v tool.Value) (lua.LValue, error) {
 	}
 	items, ok := tool.Elements(v)
 	if !ok {
-		return nil, tool.Errorf(tool.Internal, "a %T is no value", v)
+		return nil, tool.Errorf(tool.Internal, "a %T is not a value", v).WithHint("a function in Go returns what cassidy.Encode returns")
 	}
 	table := L.CreateTable(len(items), 0)
 	for i, item := range items {

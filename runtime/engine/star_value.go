@@ -37,7 +37,7 @@ func toStar(v tool.Value) (starlark.Value, error) {
 	case *tool.Dict:
 		return dictToStar(v)
 	}
-	return nil, tool.Errorf(tool.Internal, "a %T is no value", v)
+	return nil, tool.Errorf(tool.Internal, "a %T is not a value", v).WithHint("a function in Go returns what cassidy.Encode returns")
 }
 
 func manyToStar(vs []tool.Value) ([]starlark.Value, error) {

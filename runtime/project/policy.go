@@ -48,7 +48,7 @@ func (f *ScriptFile) usable(what string) error {
 	if f.State != tool.Untrusted {
 		return nil
 	}
-	return tool.Errorf(tool.Denied, "the %s '%s' is untrusted: %s", what, f.Name, f.Reason).WithHint("review it with: cassidy trust")
+	return tool.Errorf(tool.Denied, "the %s '%s' is untrusted: %s", what, f.Name, f.Reason).WithHint("review it with: cassidy trust; a program sets Options.TrustSource for what is its own")
 }
 
 // Policies reads the policies of a project and of its user. A file that is not

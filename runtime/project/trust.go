@@ -126,7 +126,7 @@ func (l *ledger) file(kind Kind, name, text string) string {
 func (l *ledger) unknown(known bool) string {
 	switch {
 	case l.unknowable:
-		return "its program has not said that it is its own: set Options.TrustSource"
+		return "it is in no folder, so nobody can review it"
 	case known:
 		return "it has changed since it was trusted" + runTrust
 	case l.damaged:

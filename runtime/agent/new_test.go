@@ -1,0 +1,26 @@
+package agent_test
+
+import (
+	"testing"
+
+	"github.com/cassidy-run/cassidy/runtime"
+	"github.com/cassidy-run/cassidy/runtime/agent"
+	"github.com/cassidy-run/cassidy/runtime/tool"
+)
+
+// TestNewNeeds checks that an agent without a host or a model is an error that says
+// what to set.
+func TestNewNeeds(t *testing.T) {
+	h, err := runtime.New(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer h.Close()
+	_, noHost := agent.New(nil, &agent.Options{Model: parrot{}})
+	_, noOptions := agent.New(h, nil)
+	for name, err := range map[string]error{"no host": noHost, "no options": noOptions} {
+		if e := tool.ErrorOf(err, tool.Failed); e == nil || e.Kind != tool.Invalid || e.Hint == "" {
+			t.Errorf("%s: New gave %v, want an error of kind Invalid with a hint", name, err)
+		}
+	}
+}
