@@ -195,6 +195,9 @@ func (r *Runtime) open(src Source, o *Options, last func() error) (h *Host, err 
 	if err := r.take(nil); err != nil {
 		return nil, err
 	}
+	if err := checkFolder(src); err != nil {
+		return nil, err
+	}
 	finder := newFinder(r, o)
 	config, err := project.ReadConfig(finder.root(src), finder.options(src))
 	if err == nil {

@@ -3,6 +3,7 @@ package cassidy
 import (
 	"context"
 	"io/fs"
+	"os"
 	"path"
 	"slices"
 	"strings"
@@ -44,6 +45,19 @@ func (f *finder) root(src Source) string {
 	return root
 }
 
+// checkFolder fails for a source whose folder does not exist: otherwise a mistyped
+// path is a host without tools.
+func checkFolder(src Source) error {
+	dir := src.Folder()
+	if dir == "" {
+		return nil
+	}
+	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
+		return tool.Errorf(tool.Invalid, "there is no folder %s", dir).WithHint("the folder of a project holds .cassidy/tools")
+	}
+	return nil
+}
+
 // options returns how a source is searched.
 func (f *finder) options(src Source) *project.Options {
 	o := f.opts
@@ -68,6 +82,9 @@ func (f *finder) reserved() []string {
 
 // discover searches a source.
 func (f *finder) discover(ctx context.Context, src Source) (runtime.Discovered, error) {
+	if err := checkFolder(src); err != nil {
+		return runtime.Discovered{}, err
+	}
 	root, o := f.root(src), f.options(src)
 	p, err := project.Load(ctx, root, o)
 	if err != nil {

@@ -83,7 +83,8 @@ type RuntimeOptions struct {
 }
 
 // A Runtime is what the hosts of a process share: the workers, and the store of
-// durable runs. It is safe for concurrent use.
+// durable runs. It is safe for concurrent use. The zero value opens no hosts,
+// see [New].
 type Runtime struct {
 	opts    RuntimeOptions
 	pool    *sandbox.Pool    // nil in the mode Inline
@@ -154,8 +155,11 @@ func readerID(program string) (string, error) {
 func (r *Runtime) take(h *Host) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.closed {
+	switch {
+	case r.closed:
 		return tool.Errorf(tool.Closed, "the runtime is closed")
+	case r.hosts == nil:
+		return tool.Errorf(tool.Invalid, "the zero Runtime opens no hosts").WithHint("make it with cassidy.New")
 	}
 	if h != nil {
 		r.hosts[h] = struct{}{}
@@ -245,7 +249,8 @@ func (r *Runtime) launcher() tool.Launcher {
 type Source = runtime.Source
 
 // Dir is a project folder: its scripts lie in path/.cassidy, the tools in tools/,
-// and beside them workflows/, policies/ and skills/.
+// and beside them workflows/, policies/ and skills/. A folder that does not exist
+// is an error of kind Invalid when the host is opened, and one of Swap and Refresh.
 func Dir(path string) Source { return runtime.Dir(path) }
 
 // FS is a file system with tools at its root: files that end in .star, .lua or

@@ -238,6 +238,25 @@ func TestRuntimeClosed(t *testing.T) {
 	}
 }
 
+// TestNoSuchFolder checks that a source whose folder does not exist is an error, and
+// that a swap to it changes nothing.
+func TestNoSuchFolder(t *testing.T) {
+	r := newRuntime(t, &cassidy.RuntimeOptions{Sandbox: cassidy.Inline})
+	file := configFile(t, "")
+	h := openIn(t, r, cassidy.Scripts(map[string]string{"one.star": starTool("one", "return 1", "")}), &cassidy.Options{TrustSource: true})
+	for _, dir := range []string{filepath.Join(t.TempDir(), "none"), file} {
+		if h, err := r.Open(cassidy.Dir(dir), nil); !errors.Is(err, cassidy.ErrInvalid) {
+			t.Errorf("Open of %s gave %v, %v", dir, h, err)
+		}
+		if err := h.Swap(t.Context(), cassidy.Dir(dir)); !errors.Is(err, cassidy.ErrInvalid) {
+			t.Errorf("Swap to %s gave %v", dir, err)
+		}
+		if v, err := callOf(t, h, "one"); v != int64(1) || err != nil {
+			t.Errorf("after the swap: %v, %v", v, err)
+		}
+	}
+}
+
 // TestRuntimeOptions checks what cannot be.
 func TestRuntimeOptions(t *testing.T) {
 	for name, o := range map[string]*cassidy.RuntimeOptions{
@@ -257,6 +276,9 @@ func TestRuntimeOptions(t *testing.T) {
 		if h, err := r.Open(cassidy.Source{}, o); !errors.Is(err, cassidy.ErrInvalid) {
 			t.Errorf("%s: Open gave %v, %v", name, h, err)
 		}
+	}
+	if h, err := new(cassidy.Runtime).Open(cassidy.Source{}, nil); !errors.Is(err, cassidy.ErrInvalid) {
+		t.Errorf("the zero Runtime: Open gave %v, %v", h, err)
 	}
 	h := openIn(t, r, cassidy.Scripts(map[string]string{"one.star": starTool("one", "return 1", "")}), &cassidy.Options{TrustSource: true})
 	if _, err := callOf(t, h, "one", cassidy.Durable("r")); !errors.Is(err, cassidy.ErrInvalid) {
