@@ -13,7 +13,7 @@ import (
 // An Executor carries out an effect that was admitted, granted and recorded. It
 // is the one hook there: the fakes of tests, spans of a trace and the execution
 // of effects elsewhere wrap [Execute]. It is called concurrently, and its
-// errors are those of the effect.
+// errors are those of the effect: one without a kind is of kind Failed.
 type Executor func(ctx context.Context, f *tool.Func, e tool.Effect, g tool.Grant) (tool.Outcome, error)
 
 // Execute is the default [Executor]: it calls f.Do.
@@ -62,7 +62,8 @@ func (s *step) do(ctx context.Context) (tool.Outcome, error) {
 	return out, err
 }
 
-// call has the executor carry the effect out. A panic is the effect's error.
+// call has the executor carry the effect out. A panic is the effect's error, and an
+// error without a kind is of kind Failed.
 func (s *step) call(ctx context.Context) (out tool.Outcome, err error) {
 	defer func() {
 		if v := recover(); v != nil {
@@ -76,7 +77,8 @@ func (s *step) call(ctx context.Context) (out tool.Outcome, err error) {
 		p.wall.pause() // a model takes its time
 		defer p.wall.resume()
 	}
-	return p.run.host.execute(ctx, s.fn, s.effect, s.granted(ctx))
+	out, err = p.run.host.execute(ctx, s.fn, s.effect, s.granted(ctx))
+	return out, tool.AsError(err, tool.Failed)
 }
 
 // granted is what the function of the effect gets for it.

@@ -179,3 +179,20 @@ func testNarrowHoldsOnResume(t *testing.T, on keeper) {
 		t.Errorf("resumed: %v, and sent %v, want it denied", err, m.sent)
 	}
 }
+
+// TestErrorsOfExecutors checks that an error of an effect keeps its kind, and is
+// Failed where it has none.
+func TestErrorsOfExecutors(t *testing.T) {
+	for want, fails := range map[tool.Kind]error{
+		tool.Failed: errors.New("disk full"), tool.NotFound: fmt.Errorf("a: %w", tool.ErrNotFound),
+		tool.Unavailable: tool.Errorf(tool.Unavailable, "no network"), tool.Timeout: context.DeadlineExceeded,
+	} {
+		r := newRig(t, func(o *runtime.Options) {
+			o.Executor = func(context.Context, *tool.Func, tool.Effect, tool.Grant) (tool.Outcome, error) { return tool.Outcome{}, fails }
+		})
+		r.script("", "time.now()", "")
+		if _, err := r.Call(context.Background(), tool.Call{Tool: "t"}); tool.KindOf(err) != want || !strings.Contains(err.Error(), fails.Error()) {
+			t.Errorf("%v gave %v of kind %s, want %s", fails, err, tool.KindOf(err), want)
+		}
+	}
+}

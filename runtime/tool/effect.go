@@ -92,7 +92,9 @@ type Func struct {
 	// call of the tool. Nobody is asked where a person made the call, where all of it
 	// was approved, or where a rule allows what it takes.
 	Risk Risk
-	// Do carries it out. The arguments are complete and of the right types.
+	// Do carries it out. The arguments are complete and of the right types. The Value
+	// of the outcome must be a [Value]: [FromGo] encodes any other. An error without
+	// a kind is of kind Failed, a panic is one of kind Internal.
 	Do func(ctx context.Context, e Effect, g Grant) (Outcome, error)
 	// Rest is the name under which named arguments that are no parameter's
 	// come, together in a dict. "" refuses them.
