@@ -96,7 +96,7 @@ type Options struct {
 	// nil result is ErrInvalid. Nil is base.
 	HTTP func(base http.RoundTripper) http.RoundTripper
 	// Private are addresses inside the user's own network that scripts may
-	// reach where they are granted the host, beside those of his config.
+	// reach where they are granted the host, beside those of the user's config.
 	Private []netip.Prefix
 	// Roots are the authorities that https trusts. Nil means the system's.
 	Roots *x509.CertPool

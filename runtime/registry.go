@@ -304,8 +304,10 @@ func (h *Host) Refresh(ctx context.Context) error {
 // Swap replaces the source of the host's scripts: all of its tools at once, while
 // calls that are under way keep those that they began with. Where a file of the
 // new source is broken or has the name of another tool, or it cannot be read,
-// nothing changes, and the error holds what is wrong with each file. It fails with
-// kind Invalid for a host that searches for no scripts.
+// nothing changes, and the error is that of errors.Join: its method
+// Unwrap() []error returns a [*tool.Error] with the position for each such file.
+// [Host.Broken] does not list them. Swap fails with kind Invalid for a host that
+// searches for no scripts.
 func (h *Host) Swap(ctx context.Context, src Source) error {
 	if h.opts.Discover == nil {
 		return tool.Errorf(tool.Invalid, "the host searches for no scripts, so there is no source to swap")

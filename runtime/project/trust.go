@@ -126,7 +126,7 @@ func (l *ledger) file(kind Kind, name, text string) string {
 func (l *ledger) unknown(known bool) string {
 	switch {
 	case l.unknowable:
-		return "it is in no folder, so nobody can review it"
+		return "it is in no folder that could be reviewed: set Options.TrustSource"
 	case known:
 		return "it has changed since it was trusted" + runTrust
 	case l.damaged:

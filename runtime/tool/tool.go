@@ -42,7 +42,7 @@ type Tool struct {
 	Hash     string // of the file and what it loads, or ""
 	State    State
 	Reason   string       // why it is not ready, or ""
-	Revoked  bool         // its user has taken back his trust
+	Revoked  bool         // its user has revoked the trust
 	Granted  []Capability // what the user lets it do; an effect needs it here and in Needs
 
 	// OnlyCalls says of a tool in Go that its handler acts only by calls that it
