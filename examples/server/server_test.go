@@ -421,7 +421,7 @@ func TestInterruptedCalls(t *testing.T) {
 	status := make(chan int, 2)
 	for _, key := range []string{"", "kept"} {
 		go func() {
-			r, err := c.request(context.Background(), "POST", "/v1/tools/nap", key, `{"seconds": 1}`)
+			r, err := c.request(context.Background(), "POST", "/v1/tools/nap", key, `{"seconds": 3}`)
 			if err != nil {
 				status <- 0
 				return
