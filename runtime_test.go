@@ -257,6 +257,23 @@ func TestNoSuchFolder(t *testing.T) {
 	}
 }
 
+// TestScriptsWithoutSuffix checks that a text that is named after its tool is reported.
+func TestScriptsWithoutSuffix(t *testing.T) {
+	r := newRuntime(t, &cassidy.RuntimeOptions{Sandbox: cassidy.Inline})
+	files := map[string]string{"one": starTool("one", "return 1", ""), "two.star": starTool("two", "return 2", ""), "lib/notes": "any", "_draft": "any"}
+	h := openIn(t, r, cassidy.Scripts(files), &cassidy.Options{TrustSource: true})
+	broken := h.Broken()
+	if len(broken) != 1 || !errors.Is(broken[0], cassidy.ErrInvalid) || !strings.Contains(broken[0].Hint, "one.star") {
+		t.Errorf("broken are %v, want one with a hint", broken)
+	}
+	if v, err := callOf(t, h, "two"); v != int64(2) || err != nil {
+		t.Errorf("the other tool gave %v, %v", v, err)
+	}
+	if err := h.Swap(t.Context(), cassidy.Scripts(files)); !errors.Is(err, cassidy.ErrInvalid) {
+		t.Errorf("the swap gave %v", err)
+	}
+}
+
 // TestRuntimeOptions checks what cannot be.
 func TestRuntimeOptions(t *testing.T) {
 	for name, o := range map[string]*cassidy.RuntimeOptions{

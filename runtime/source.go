@@ -24,7 +24,8 @@ func Dir(path string) Source { return Source{dir: path} }
 func FS(f fs.FS) Source { return Source{files: f} }
 
 // Scripts is a source in memory, as [FS]: texts by the names of their files, such
-// as "greet.star" or "lib/words.star". The map is copied.
+// as "greet.star" or "lib/words.star". A name without a suffix, such as "greet", is
+// listed by [Host.Broken]. The map is copied.
 func Scripts(files map[string]string) Source { return FS(texts(maps.Clone(files))) }
 
 // Folder returns the project folder, or "" where the source is none.

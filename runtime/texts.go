@@ -32,15 +32,22 @@ func (t texts) Open(name string) (fs.File, error) {
 	return &openFolder{info: textInfo{name: path.Base(name), folder: true}, rest: entries}, nil
 }
 
-// misnamed returns an error for each text whose name is no path inside a folder.
+// misnamed returns an error for each text whose name is not a path inside a folder, and
+// for each that no search would find, as one named after its tool.
 func (t texts) misnamed() []*tool.Error {
 	var list []*tool.Error
 	for _, name := range slices.Sorted(maps.Keys(t)) {
-		if !fs.ValidPath(name) || name == "." {
-			e := tool.Errorf(tool.Invalid, "this is not the name of a file").WithHint("names are paths such as greet.star or lib/words.star")
-			e.Pos.File = strconv.Quote(tool.Clean(name, 80))
-			list = append(list, e)
+		var e *tool.Error
+		switch {
+		case !fs.ValidPath(name) || name == ".":
+			e = tool.Errorf(tool.Invalid, "this is not the name of a file").WithHint("names are paths such as greet.star or lib/words.star")
+		case !strings.ContainsAny(name, "./") && !strings.HasPrefix(name, "_"):
+			e = tool.Errorf(tool.Invalid, "the name of a script needs a suffix").WithHint("name the text %[1]s.star, %[1]s.lua or %[1]s.md, by its language", tool.Clean(name, 80))
+		default:
+			continue
 		}
+		e.Pos.File = strconv.Quote(tool.Clean(name, 80))
+		list = append(list, e)
 	}
 	return list
 }

@@ -407,3 +407,14 @@ func TestCheckResult(t *testing.T) {
 		}
 	}
 }
+
+// TestCheckNamesGoTypes checks that an argument that is not a value is reported with
+// what to do, and not as "should be integer but got int".
+func TestCheckNamesGoTypes(t *testing.T) {
+	x := &Tool{Name: "t", Description: "T.", Params: []Param{Required("n", "integer", "A number.")}}
+	args := &Dict{}
+	args.Set("n", 3)
+	if _, err := x.Check(args); err == nil || !strings.Contains(err.Error(), "got the Go type int, which is not a value: encode it with cassidy.Encode") {
+		t.Errorf("the check gave %v", err)
+	}
+}

@@ -102,10 +102,13 @@ func (c *checker) value(t *Type, v Value) Value {
 // gotType names the type of a value that does not fit, in the words of JSON,
 // which has one for all numbers.
 func gotType(v Value) string {
-	if name := TypeOf(v); name != TypeInteger {
-		return name
+	switch v.(type) {
+	case int64, *big.Int:
+		return TypeNumber
+	case nil, bool, float64, string, []byte, List, Tuple, Set, *Dict, Function, Object:
+		return TypeOf(v)
 	}
-	return TypeNumber
+	return fmt.Sprintf("the Go type %T, which is not a value: encode it with cassidy.Encode", v)
 }
 
 func numeric(v Value) bool {
