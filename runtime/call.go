@@ -181,8 +181,11 @@ func (p *pass) execute(ctx, limited context.Context, runner tool.Runner) (tool.O
 	if err == nil {
 		err = noteCall(ctx, p, out.Value)
 	}
-	if cause := context.Cause(limited); err != nil && cause != nil && (ctx.Err() == nil || errors.Is(cause, tool.ErrClosed)) {
-		err = cause // the time ran out, or the host was closed
+	cause := context.Cause(limited)
+	switch {
+	case err == nil || cause == nil:
+	case errors.Is(cause, tool.ErrClosed), ctx.Err() == nil && tool.KindOf(err) != tool.Busy:
+		err = cause // the time ran out, but not while it waited for a worker
 	}
 	return out, err
 }

@@ -217,8 +217,8 @@ func alreadyAnswered(run string, at tool.Place) error {
 // question.
 func (q *Asked) accepts(given tool.Answer) (*Answered, error) {
 	a, err := q.Accepts(given)
-	if text, _ := a.Value.(string); err == nil && len(text) > inlineMost {
-		err = tool.Errorf(tool.Limit, "an answer has at most %d KB", inlineMost>>10)
+	if text, _ := a.Value.(string); err == nil && max(len(text), len(a.Why), len(a.By)) > inlineMost {
+		err = tool.Errorf(tool.Limit, "an answer, its reason and who gave it have at most %d KB each", inlineMost>>10)
 	}
 	return &Answered{Answer: a}, err
 }
