@@ -207,7 +207,12 @@ func TestParkedRunsStayParked(t *testing.T) {
 	if waiting != 5 {
 		t.Errorf("%d runs are parked, want 5", waiting)
 	}
-	for range h.Waiting(ctx) {
+	for q := range h.Waiting(ctx) {
+		for name, a := range map[string]cassidy.Answer{"value": {Value: strings.Repeat("x", 1<<20)}, "reason": {Value: "x", Why: strings.Repeat("x", 1<<20)}, "name": {Value: "x", By: strings.Repeat("x", 1<<20)}} {
+			if err := h.Answer(ctx, q.ID, a); !errors.Is(err, cassidy.ErrLimit) {
+				t.Errorf("an answer with a long %s gave %v", name, err)
+			}
+		}
 		break
 	}
 	for q, err := range h.Waiting(ctx) {

@@ -309,3 +309,93 @@ func TestManyTools(t *testing.T) {
 		t.Errorf("all of it took %v", d)
 	}
 }
+
+// TestWorkersAreBusy checks that a call waits for a worker until its context ends or its
+// time runs out, which is an error of kind Busy, and that a call in a call does not wait.
+func TestWorkersAreBusy(t *testing.T) {
+	r := newRuntime(t, &cassidy.RuntimeOptions{Workers: cassidy.Workers{Max: 2, PerTenant: 2}})
+	files := map[string]string{"inner.star": starTool("inner", "return 1", "")}
+	for i := range 3 {
+		files[fmt.Sprint("outer", i, ".star")] = starTool(fmt.Sprint("outer", i), "return tools.step() + tools.inner()", `"tool"`)
+	}
+	src := cassidy.Scripts(files)
+	h := openIn(t, r, src, &cassidy.Options{TrustSource: true, NoBuiltins: true})
+	short := openIn(t, r, src, &cassidy.Options{TrustSource: true, NoBuiltins: true, Timeout: 100 * time.Millisecond})
+	if len(h.Tools()) != 4 || len(short.Tools()) != 4 {
+		t.Fatalf("broken are %v and %v", h.Broken(), short.Broken())
+	}
+	begun, end := make(chan none), make(chan none)
+	addTool(t, h, "step", func(ctx context.Context) (any, error) {
+		begun <- none{}
+		select {
+		case <-end:
+		case <-ctx.Done():
+		}
+		return 1, ctx.Err()
+	})
+	done := make(chan error, 2)
+	for i := range 2 {
+		go func() {
+			v, err := callOf(t, h, fmt.Sprint("outer", i))
+			if err == nil && v != int64(2) {
+				err = fmt.Errorf("got %v", v)
+			}
+			done <- err
+		}()
+		<-begun
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 100*time.Millisecond)
+	defer cancel()
+	_, waited := h.Call(ctx, cassidy.Call{Tool: "outer2"})
+	_, timeout := callOf(t, short, "outer2")
+	for name, err := range map[string]error{"whose context ends": waited, "whose time runs out": timeout} {
+		if !errors.Is(err, cassidy.ErrBusy) {
+			t.Errorf("a call %s gave %v", name, err)
+		}
+	}
+	close(end)
+	for range 2 { // their calls of inner go beyond Max
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// TestCloseUnderWorkers checks that a runtime is closed within a second or so where a
+// handler that a script called ignores its context, and ends the worker of that.
+func TestCloseUnderWorkers(t *testing.T) {
+	newRuntime(t, nil)
+	before := held()
+	for _, shutdown := range []bool{false, true} {
+		r := newRuntime(t, nil)
+		h := openIn(t, r, cassidy.Scripts(map[string]string{"count.star": starTool("count", "return tools.step()", `"tool"`)}), &cassidy.Options{TrustSource: true})
+		begun, end := make(chan none), make(chan none)
+		addTool(t, h, "step", func(context.Context) (any, error) {
+			close(begun)
+			<-end
+			return 1, nil
+		})
+		done := make(chan error, 1)
+		go func() {
+			_, err := callOf(t, h, "count")
+			done <- err
+		}()
+		<-begun
+		start, ended := time.Now(), error(nil)
+		if shutdown {
+			ctx, cancel := context.WithTimeout(context.Background(), 10*time.Millisecond)
+			ended = r.Shutdown(ctx)
+			cancel()
+		} else {
+			ended = r.Close()
+		}
+		if took := time.Since(start); took > 10*time.Second || errors.Is(ended, context.DeadlineExceeded) != shutdown || !shutdown && ended != nil {
+			t.Errorf("closed with %v after %v", ended, took)
+		}
+		close(end)
+		if err := <-done; !errors.Is(err, cassidy.ErrClosed) {
+			t.Errorf("the call gave %v", err)
+		}
+	}
+	nothingLeft(t, before)
+}
