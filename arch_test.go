@@ -69,7 +69,7 @@ var powers = map[string]struct {
 	"unsafe":        {"sandbox", "seccomp and capset take pointers, and have no wrapper"},
 	"embed":         {"tools scripts", "data travels in the binary"},
 	"time/tzdata":   {"stdlib", "a sandboxed process cannot read the system's time zones"},
-	"runtime/debug": {"cmd/cassidy sandbox", "the version of the build; a worker's limits"},
+	"runtime/debug": {"cmd/cassidy sandbox runtime", "the version of the build; a worker's limits; the stack of a panic, for the log"},
 
 	"go.starlark.net":                               {"runtime/engine", "one package knows the languages"},
 	"github.com/bazelbuild/buildtools":              {"runtime/engine", "reads type annotations, which go.starlark.net does not"},
