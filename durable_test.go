@@ -173,13 +173,16 @@ func TestSameCallAgain(t *testing.T) {
 		}
 	}
 	again("the same call", cassidy.Call{Tool: "step", Args: cassidy.NewDict(), ID: "x", Reasoning: "again"}, nil)
+	if v, err := h.Call(ctx, cassidy.Call{Tool: "step", Reasoning: "so\xff"}, cassidy.Durable("s")); err != nil || v.Value != int64(2) {
+		t.Errorf("a call whose reasoning is no text gave %v, %v", v.Value, err)
+	}
 	again("another tool", cassidy.Call{Tool: "ask"}, cassidy.ErrConflict)
 	again("other arguments", cassidy.Call{Tool: "step", Args: cassidy.NewDict("a", 1)}, cassidy.ErrConflict)
 	again("narrowed", cassidy.Call{Tool: "step"}, cassidy.ErrConflict, cassidy.Narrow(cassidy.Rule{Verdict: cassidy.Deny, Capability: cassidy.Capability{Name: "human"}}))
 	if _, err := h.Run(ctx, "none", nil, cassidy.Durable("r")); err == nil {
 		t.Error("a workflow took the ID of a call")
 	}
-	if got, err := h.Resume(ctx, "r"); err != nil || got.Value != int64(1) || made.Load() != 1 {
+	if got, err := h.Resume(ctx, "r"); err != nil || got.Value != int64(1) || made.Load() != 2 {
 		t.Errorf("resumed: %v, %v, and it was made %d times", got.Value, err, made.Load())
 	}
 }

@@ -129,7 +129,7 @@ func callArgs(c tool.Call) *tool.Dict {
 	if args == nil {
 		args = &tool.Dict{}
 	}
-	d := tool.NewDict("tool", c.Tool, "args", args, "texts", c.Texts, "caller", int64(c.Caller), "reasoning", c.Reasoning)
+	d := tool.NewDict("tool", c.Tool, "args", args, "texts", c.Texts, "caller", int64(c.Caller), "reasoning", strings.ToValidUTF8(c.Reasoning, "\ufffd"))
 	if l := c.Limits; l != (tool.Limits{}) {
 		d.Put("limits", tool.NewDict("steps", l.Steps, "cpu_ns", int64(l.CPU), "memory", l.Memory, "result", int64(l.Result)))
 	}
