@@ -20,6 +20,10 @@ type (
 	ToolOption = runtime.ToolOption
 	// Call is a request to run a tool; see [tool.Call].
 	Call = tool.Call
+	// Caller says who asks for a call; see [tool.Caller].
+	Caller = tool.Caller
+	// State says whether a tool can be called; see [tool.State].
+	State = tool.State
 	// Result is the answer to a call; see [tool.Result].
 	Result = tool.Result
 
@@ -74,6 +78,20 @@ const (
 	RunDone      = history.Done      // it returned a result
 	RunFailed    = history.Failed    // it ended with an error
 	RunCancelled = history.Cancelled // somebody cancelled it
+)
+
+// Who asks for a call. The zero value is a model, which may do least unasked.
+const (
+	ByModel  = tool.ByModel  // a model chose the call
+	ByScript = tool.ByScript // another tool, a policy or a workflow makes it
+	ByPerson = tool.ByPerson // a person named the tool and typed the arguments
+)
+
+// The states of a tool.
+const (
+	Ready     = tool.Ready
+	NotHere   = tool.NotHere   // it cannot be used here: by its own check, or as it was registered
+	Untrusted = tool.Untrusted // nobody has reviewed it yet
 )
 
 // The targets for [errors.Is]: errors.Is(err, cassidy.ErrDenied) reports whether
