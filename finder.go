@@ -119,8 +119,12 @@ func (f *finder) workflow(ctx context.Context, src Source, name string) (runtime
 	if err != nil {
 		return runtime.Workflow{}, err
 	}
-	w.Tool.Revoked = o.Files == nil && o.Revoked(root, w.Path)
 	return runtime.Workflow{Tool: w.Tool, Script: script, Declared: w.Declared}, nil
+}
+
+// revoked reports whether nothing of a script, or of a file that it loads, is trusted.
+func (f *finder) revoked(src Source, s *tool.Script) bool {
+	return f.options(src).RevokedScript(f.root(src), s)
 }
 
 // isBeside reports whether a file is in the home of the user.

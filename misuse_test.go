@@ -78,7 +78,7 @@ func TestOpenStartsNothing(t *testing.T) {
 	if _, err := os.Stat("/proc/self/task"); err != nil {
 		t.Skip("processes cannot be counted here")
 	}
-	r := newRuntime(t, nil) // builds the worker of a test with the race detector
+	newRuntime(t, nil) // builds the worker of a test with the race detector
 	before := held()
 	src := cassidy.Scripts(map[string]string{"one.star": starTool("one", "return 1", ""), "bad.star": "def"})
 	for name, first := range map[string]func(h *cassidy.Host) bool{
@@ -89,7 +89,7 @@ func TestOpenStartsNothing(t *testing.T) {
 			return err == nil && v == int64(1)
 		},
 	} {
-		r = newRuntime(t, nil)
+		r := newRuntime(t, nil)
 		h := openIn(t, r, src, &cassidy.Options{TrustSource: true, NoBuiltins: true})
 		if now := held(); now.children > before.children {
 			t.Errorf("Open started %d processes", now.children-before.children)

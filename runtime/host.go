@@ -57,6 +57,10 @@ type Options struct {
 	// error of kind NotFound where there is none. It is called concurrently. Nil
 	// finds none.
 	Workflow func(ctx context.Context, src Source, name string) (Workflow, error)
+	// Revoked reports whether the trust of a script of a source, or of a file that it
+	// loads, was revoked: a recorded run of that script is not resumed. It is called
+	// concurrently. Nil revokes nothing.
+	Revoked func(src Source, s *tool.Script) bool
 	// Presets are named selections of tools, for [Host.Select].
 	Presets map[string][]string
 	// WorkDir is given to a tool whose parameter working_dir asks for it.

@@ -38,6 +38,7 @@ type machine struct {
 	execute      runtime.Executor
 	middleware   []runtime.Middleware
 	workflow     func(context.Context, runtime.Source, string) (runtime.Workflow, error)
+	revoked      map[string]bool // scripts, by their paths
 }
 
 // A keeper is what keeps the records of a machine.
@@ -107,7 +108,8 @@ func (m *machine) process(dies int, after bool) *process {
 			return runtime.Answer{Value: m.answer}, nil
 		})
 	}
-	h, err := runtime.New(&runtime.Options{Sandbox: inline(modules), Modules: modules, WorkDir: m.dir, Journal: recordIn(p.j), Approver: m.approve, Rules: m.rules, Asker: ask, Executor: m.execute, Middleware: m.middleware, Workflow: m.workflow})
+	h, err := runtime.New(&runtime.Options{Sandbox: inline(modules), Modules: modules, WorkDir: m.dir, Journal: recordIn(p.j), Approver: m.approve, Rules: m.rules, Asker: ask, Executor: m.execute, Middleware: m.middleware, Workflow: m.workflow,
+		Revoked: func(_ runtime.Source, s *tool.Script) bool { return m.revoked[s.Path] }})
 	if err != nil {
 		m.t.Fatal(err)
 	}

@@ -197,7 +197,7 @@ func (h *Host) workflow(ctx context.Context, name string) (Workflow, error) {
 // resumeWorkflow continues the run of a workflow with the script that it began with,
 // unless that is not trusted any more.
 func resumeWorkflow(ctx context.Context, h *Host, r Recorded) (tool.Result, error) {
-	if w, err := h.workflow(ctx, r.Options.Text(optionWorkflow)); err == nil && w.Tool.Revoked {
+	if h.opts.Revoked != nil && h.opts.Revoked(h.registry.source(), &r.Script) {
 		return failedResult(tool.Errorf(tool.Denied, "%s is untrusted, so the run '%s' is not resumed", r.Script.Path, r.ID).WithHint("review it with: cassidy trust; a program sets Options.TrustSource for what is its own"))
 	}
 	p, err := ResumedWorkflow(&r.Run)

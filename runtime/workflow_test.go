@@ -129,9 +129,7 @@ func testRunOfAWorkflow(t *testing.T, on keeper) {
 	if _, err := other.Run(ctx, "greet", args, runtime.Durable("s")); tool.KindOf(err) != tool.Parked {
 		t.Errorf("another run gave %v", err)
 	}
-	revoked := flows["greet"]
-	revoked.Tool.Revoked = true
-	flows["greet"] = revoked
+	m.revoked = map[string]bool{"greet.star": true}
 	if _, err := other.Resume(ctx, "s"); tool.KindOf(err) != tool.Denied {
 		t.Errorf("a workflow that is not trusted any more gave %v", err)
 	}

@@ -11,7 +11,6 @@ import (
 	"github.com/cassidy-run/cassidy/runtime"
 	"github.com/cassidy-run/cassidy/runtime/agent"
 	"github.com/cassidy-run/cassidy/runtime/history"
-	"github.com/cassidy-run/cassidy/runtime/project"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 )
 
@@ -160,14 +159,14 @@ func (c *command) resumeRun(ctx *cli.Context, id string) error {
 	})(ctx)
 }
 
-// stillTrusted refuses to go on with a script of a project whose trust was taken
-// back. One that was only changed goes on as it was.
+// stillTrusted refuses to resume a script of a project if its trust, or that of a file
+// that it loads, was revoked. One that was only changed is resumed as it was.
 func (c *command) stillTrusted(r *runtime.Recorded) error {
 	root, err := c.projectRoot()
-	if err != nil || !strings.HasPrefix(r.Script.Path, project.Folder+"/") || !c.findOptions().Revoked(root, r.Script.Path) {
+	if err != nil || !c.findOptions().RevokedScript(root, &r.Script) {
 		return err
 	}
-	return tool.Errorf(tool.Denied, "%s is untrusted, so the run '%s' does not go on", r.Script.Path, r.ID).WithHint("review it with: cassidy trust")
+	return tool.Errorf(tool.Denied, "%s is untrusted, so the run '%s' is not resumed", r.Script.Path, r.ID).WithHint("review it with: cassidy trust")
 }
 
 // dirOption is the name under which the folder to work in is recorded with a run.

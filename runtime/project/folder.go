@@ -397,7 +397,7 @@ func (f *folder) judge(t *tool.Tool, r *finding) {
 		return
 	}
 	granted, reason := f.place.ledger.tool(t, r.stamp.hash, f.libs)
-	t.Revoked = reason != "" && f.place.ledger.revoked(t.Path)
+	t.Revoked = reason != "" && f.place.ledger.revokedAny(t.Path, t.Loads)
 	if t.Granted = granted; reason != "" {
 		t.State, t.Reason = tool.Untrusted, reason
 	}

@@ -261,6 +261,21 @@ func (o *Options) Trusts(root string, kind Kind, name, text string) error {
 // is not. It is for what goes on with a text that was trusted when it began.
 func (o *Options) Revoked(root, name string) bool { return o.ledger(root).revoked(name) }
 
+// RevokedScript reports whether a script of a project is [Options.Revoked], or a file
+// that it loads. A script of the user, or of no folder, is not.
+func (o *Options) RevokedScript(root string, s *tool.Script) bool {
+	if o.Files != nil || !strings.HasPrefix(s.Path, Folder+"/") {
+		return false
+	}
+	return o.ledger(root).revokedAny(s.Path, slices.Collect(maps.Keys(s.Libs)))
+}
+
+// revokedAny reports whether a script is revoked, or the trust of one of the files that
+// it loads was. Those lie beside it, and need no record of their own.
+func (l *ledger) revokedAny(name string, loads []string) bool {
+	return l.revoked(name) || !l.all && slices.ContainsFunc(loads, func(lib string) bool { return l.files[path.Join(path.Dir(name), lib)].Revoked })
+}
+
 func (l *ledger) revoked(name string) bool {
 	r, known := l.files[name]
 	return !l.all && (r.Revoked || !known && !l.author)

@@ -271,7 +271,7 @@ func WorkflowTools(ctx context.Context, root string, o *Options) ([]tool.Found, 
 	if len(workflows) == 0 {
 		return nil, broken
 	}
-	known := o.knownWorkflows(root)
+	known, ledger := o.knownWorkflows(root), o.ledger(root)
 	var found []tool.Found
 	for i := range workflows {
 		w := &workflows[i]
@@ -281,6 +281,7 @@ func WorkflowTools(ctx context.Context, root string, o *Options) ([]tool.Found, 
 		case err != nil:
 			broken = append(broken, tool.ErrorOf(err, tool.Invalid))
 		default:
+			w.Tool.Revoked = w.Tool.State == tool.Untrusted && ledger.revokedAny(w.Path, w.Tool.Loads)
 			found = append(found, tool.Found{Tool: w.Tool, Load: w.Script})
 		}
 	}
