@@ -23,11 +23,10 @@ func (h *Host) Call(ctx context.Context, c tool.Call, opts ...CallOption) (tool.
 	above, done := h.forWhom(ctx, &c)
 	defer done()
 	switch {
-	case above != nil && o.durable:
-		return failedResult(tool.Errorf(tool.Invalid, "a call that another call makes cannot be durable itself"))
-	case above != nil && o.narrow != nil:
-		return failedResult(tool.Errorf(tool.Invalid, "a call that another call makes cannot be narrowed itself"))
-	case above != nil:
+	case above == nil:
+	case o.inside() != nil:
+		return failedResult(o.inside())
+	default:
 		return above.run.call(ctx, c, above)
 	}
 	if err := h.inflight.enter(); err != nil {
@@ -52,6 +51,11 @@ func (h *Host) Call(ctx context.Context, c tool.Call, opts ...CallOption) (tool.
 // made makes the call and emits its events.
 func (of called) made(ctx context.Context) (tool.Result, error) {
 	r, c, above := of.run, of.call, of.above
+	if of.check != nil {
+		if err := of.check(ctx, c.Tool); err != nil {
+			return failedResult(err)
+		}
+	}
 	events := subject{r, above, &c}
 	if events.wanted() {
 		events.emit(tool.ToolCallStart{Args: c.Args, Reasoning: c.Reasoning})

@@ -35,6 +35,17 @@ func readOptions(opts []CallOption) (callOptions, error) {
 	return o, err
 }
 
+// inside refuses options that a call which another one makes cannot have.
+func (o *callOptions) inside() error {
+	switch {
+	case o.durable:
+		return tool.Errorf(tool.Invalid, "a call that another call makes cannot be durable itself")
+	case o.narrow != nil:
+		return tool.Errorf(tool.Invalid, "a call that another call makes cannot be narrowed itself")
+	}
+	return nil
+}
+
 // Narrow adds rules for one call, with all that it calls: they deny or ask for what
 // would be allowed otherwise. They are recorded with a durable call, and hold again
 // when it is resumed. A rule that allows is an error of kind Invalid, and so is to
@@ -70,7 +81,7 @@ func (h *Host) callDurable(ctx context.Context, c tool.Call, o callOptions) (too
 	if err != nil {
 		return failedResult(err)
 	}
-	return h.recordedCall(ctx, log, c, false)
+	return h.recordedCall(ctx, log, called{call: c}, false)
 }
 
 // continueCall continues the run of an ID that exists, if it is the same call.
@@ -93,8 +104,9 @@ func callsSame(a, b *tool.Dict) bool {
 	return tool.Key(c.Tool) == tool.Key(d.Tool) && c.Texts == d.Texts && tool.Equal(c.Args, d.Args)
 }
 
-// recordedCall makes the call that a record is of.
-func (h *Host) recordedCall(ctx context.Context, log *history.Log, c tool.Call, resumed bool) (result tool.Result, err error) {
+// recordedCall makes the call that a record is of. What its check refuses leaves the
+// run as it was.
+func (h *Host) recordedCall(ctx context.Context, log *history.Log, of called, resumed bool) (result tool.Result, err error) {
 	r := h.newRun(ctx, log.Run().ID)
 	narrow, err := narrowedTo(log.Run().Options)
 	if err != nil {
@@ -106,9 +118,18 @@ func (h *Host) recordedCall(ctx context.Context, log *history.Log, c tool.Call, 
 	if err := r.keep(ctx, log, resumed); err != nil {
 		return failedResult(err)
 	}
-	c.ID, c.Place = r.id, tool.Place{1}
+	var refused error
+	if check := of.check; check != nil {
+		of.check = func(ctx context.Context, name string) error {
+			refused = check(ctx, name)
+			return refused
+		}
+	}
+	of.run, of.call.ID, of.call.Place = r, r.id, tool.Place{1}
 	err = r.execute(ctx, func(ctx context.Context) error {
-		result, err = r.call(ctx, c, nil)
+		if result, err = of.passed(ctx); err != nil && refused != nil {
+			return r.refuse(ctx, refused)
+		}
 		return r.end(ctx, "", tool.Outcome{Value: result.Value, Usage: result.Usage}, err)
 	})
 	if err != nil {
@@ -224,14 +245,18 @@ func resumeCall(ctx context.Context, h *Host, r Recorded) (tool.Result, error) {
 	if err != nil {
 		return tool.Result{}, err
 	}
-	if err := h.canResume(ctx, j, r.ID, recordedCallOf(r.Args).Tool); err != nil {
+	of := called{call: recordedCallOf(r.Args)}
+	check := func(ctx context.Context, name string) error { return h.canResume(ctx, j, r.ID, name) }
+	if h.middleware != nil { // which may call another tool
+		of.check = check
+	} else if err := check(ctx, of.call.Tool); err != nil {
 		return tool.Result{}, err
 	}
 	log, err := j.Resume(ctx, r.ID)
 	if err != nil {
 		return tool.Result{}, err
 	}
-	return h.recordedCall(ctx, log, recordedCallOf(log.Run().Args), true)
+	return h.recordedCall(ctx, log, of, true)
 }
 
 // canResume refuses to resume a call whose tool is not there, not trusted or not

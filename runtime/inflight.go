@@ -118,16 +118,25 @@ const closeWait = time.Second
 // context ends before they have, it is closed as by [Host.Close], and the error says
 // so. New calls fail with kind Closed from the beginning.
 func (h *Host) Shutdown(ctx context.Context) error {
-	var late error
+	nothing := h.inflight.close()
+	waits, done := h.inflight.until(ctx) // a Close meanwhile ends it too
+	defer done()
 	select {
-	case <-h.inflight.close():
-	case <-ctx.Done():
-		late = tool.AsError(context.Cause(ctx), tool.Canceled)
+	case <-nothing:
+		return h.Close()
+	case <-waits.Done():
 	}
 	if err := h.Close(); err != nil {
 		return err
 	}
-	return late
+	select {
+	case <-nothing:
+		if ctx.Err() == nil {
+			return nil
+		}
+	default: // a handler ignores its context
+	}
+	return tool.AsError(context.Cause(waits), tool.Canceled)
 }
 
 // Close cancels the calls of the host, interrupts the recorded runs that it

@@ -30,6 +30,7 @@ type called struct {
 	run   *run
 	above *pass
 	call  tool.Call
+	check func(ctx context.Context, name string) error // of the tool; nil checks nothing
 }
 
 // wrap puts the middleware around the calls of a host.
@@ -44,7 +45,8 @@ func (h *Host) wrap(list []Middleware) error {
 		}
 		own := *c
 		own.ID, own.Place, own.Caller = of.call.ID, of.call.Place, of.call.Caller
-		return called{of.run, of.above, own}.made(ctx)
+		of.call = own
+		return of.made(ctx)
 	})
 	for i := len(list) - 1; i >= 0; i-- {
 		if list[i] == nil {
@@ -60,8 +62,12 @@ func (h *Host) wrap(list []Middleware) error {
 
 // call runs a call of the run, through the middleware of the host.
 func (r *run) call(ctx context.Context, c tool.Call, above *pass) (tool.Result, error) {
-	of := called{r, above, c}
-	if r.host.middleware == nil {
+	return called{run: r, above: above, call: c}.passed(ctx)
+}
+
+// passed makes the call, through the middleware if there is one.
+func (of called) passed(ctx context.Context) (tool.Result, error) {
+	if of.run.host.middleware == nil {
 		return of.made(ctx)
 	}
 	return of.wrapped(ctx)

@@ -38,6 +38,13 @@ func narrowed(rules []tool.Rule) *tool.Dict {
 	return tool.NewDict(optionNarrow, list)
 }
 
+// sameNarrow reports whether two options hold the same rules.
+func sameNarrow(a, b *tool.Dict) bool {
+	x, _ := a.Get(optionNarrow)
+	y, _ := b.Get(optionNarrow)
+	return tool.Equal(x, y)
+}
+
 // narrowedTo returns the rules that were recorded with a call.
 func narrowedTo(options *tool.Dict) ([]tool.Rule, error) {
 	v, _ := options.Get(optionNarrow)

@@ -218,6 +218,15 @@ func (r *run) end(ctx context.Context, reason string, out tool.Outcome, err erro
 	return err
 }
 
+// refuse parks a run that cannot be resumed here, and returns why.
+func (r *run) refuse(ctx context.Context, why error) error {
+	if failure := r.record.Park(context.WithoutCancel(ctx), string(parkedUnavailable), r.waits.wake()); failure != nil {
+		_ = r.record.Close() // it can be resumed from what was recorded
+		return unrecorded(failure)
+	}
+	return why
+}
+
 // cancelledBeside looks a last time whether another process has asked for the end of
 // the run: once it is parked, nobody would know.
 func (r *run) cancelledBeside(ctx context.Context) bool {

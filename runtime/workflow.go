@@ -134,6 +134,9 @@ func workflowReason(_ tool.Value, err error) string {
 // for one that is untrusted, and Invalid for arguments that do not fit.
 func (h *Host) Run(ctx context.Context, workflow string, args *tool.Dict, opts ...CallOption) (tool.Result, error) {
 	o, err := readOptions(opts)
+	if err == nil && h.origin(ctx) != nil {
+		err = o.inside()
+	}
 	if err == nil && o.durable {
 		_, err = h.journal()
 	}
@@ -163,7 +166,7 @@ func (h *Host) Run(ctx context.Context, workflow string, args *tool.Dict, opts .
 }
 
 // continueWorkflow continues the run of a program's ID, if it is one of the same
-// workflow with the same arguments.
+// workflow with the same arguments and rules.
 func (h *Host) continueWorkflow(ctx context.Context, p *Program, exists error) (tool.Result, error) {
 	r, err := h.Recorded(ctx, p.ID)
 	switch {
@@ -171,7 +174,8 @@ func (h *Host) continueWorkflow(ctx context.Context, p *Program, exists error) (
 		return failedResult(exists)
 	case err != nil:
 		return failedResult(err)
-	case r.Kind != WorkflowKind || r.Options.Text(optionWorkflow) != p.Options.Text(optionWorkflow) || !tool.Equal(dictOrEmpty(r.Args), dictOrEmpty(p.Args)):
+	case r.Kind != WorkflowKind || r.Options.Text(optionWorkflow) != p.Options.Text(optionWorkflow) ||
+		!sameNarrow(r.Options, p.Options) || !tool.Equal(dictOrEmpty(r.Args), dictOrEmpty(p.Args)):
 		return failedResult(tool.Errorf(tool.Conflict, "the run '%s' is another one: %s", r.ID, r.Title).WithHint("choose another ID"))
 	}
 	return h.Resume(ctx, p.ID)

@@ -1,0 +1,132 @@
+package runtime_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/cassidy-run/cassidy/runtime"
+	"github.com/cassidy-run/cassidy/runtime/tool"
+)
+
+// TestOptionsOfAWorkflowInsideACall checks that a workflow which a call runs is not
+// run without the rules that it was narrowed by, or without a record.
+func TestOptionsOfAWorkflowInsideACall(t *testing.T) { eachStore(t, testOptionsOfAWorkflowInsideACall) }
+
+func testOptionsOfAWorkflowInsideACall(t *testing.T, on keeper) {
+	m := newMachine(t, on)
+	var flow runtime.Workflow
+	m.workflow = func(context.Context, runtime.Source, string) (runtime.Workflow, error) { return flow, nil }
+	p := m.process(0, false)
+	flow = workflowFrom(t, p.Host, "flow", "def main():\n    return 1\n")
+	deny := runtime.Narrow(tool.Rule{Verdict: tool.Deny, Capability: tool.Capability{Name: "tool"}})
+	var opts []runtime.CallOption
+	if err := p.Register(tool.Tool{Name: "inside", Description: "I."}, func(ctx context.Context, _ *tool.Dict) (tool.Value, error) {
+		got, err := p.Run(ctx, "flow", nil, opts...)
+		return got.Value, err
+	}); err != nil {
+		t.Fatal(err)
+	}
+	call := func() (tool.Result, error) {
+		return p.Call(context.Background(), tool.Call{Tool: "inside", Caller: tool.ByPerson})
+	}
+	if got, err := call(); err != nil || got.Value != int64(1) {
+		t.Errorf("without options: %v, %v", got.Value, err)
+	}
+	for name, opt := range map[string]runtime.CallOption{"Narrow": deny, "Durable": runtime.Durable("d")} {
+		opts = []runtime.CallOption{opt}
+		if _, err := call(); tool.KindOf(err) != tool.Invalid {
+			t.Errorf("%s inside a call gave %v, want an error of kind Invalid", name, err)
+		}
+	}
+}
+
+// TestNarrowedWorkflowAgain checks that the ID of a workflow is not continued with
+// other rules than it began with.
+func TestNarrowedWorkflowAgain(t *testing.T) { eachStore(t, testNarrowedWorkflowAgain) }
+
+func testNarrowedWorkflowAgain(t *testing.T, on keeper) {
+	m := newMachine(t, on)
+	m.answer, m.parks = nil, true
+	var flow runtime.Workflow
+	m.workflow = func(context.Context, runtime.Source, string) (runtime.Workflow, error) { return flow, nil }
+	p := m.process(0, false)
+	flow = workflowFrom(t, p.Host, "flow", "def main():\n    return human.confirm('so?')\n")
+	ctx, deny := context.Background(), runtime.Narrow(tool.Rule{Verdict: tool.Deny, Capability: tool.Capability{Name: "tool"}})
+	for id, tt := range map[string]struct{ first, again []runtime.CallOption }{
+		"wide":   {nil, []runtime.CallOption{deny}},
+		"narrow": {[]runtime.CallOption{deny}, nil},
+	} {
+		durable := runtime.Durable(id)
+		if _, err := p.Run(ctx, "flow", nil, append(tt.first, durable)...); tool.KindOf(err) != tool.Parked {
+			t.Fatalf("%s: the workflow gave %v, want that it waits", id, err)
+		}
+		if _, err := p.Run(ctx, "flow", nil, append(tt.first, durable)...); tool.KindOf(err) != tool.Parked {
+			t.Errorf("%s: the same again gave %v, want that it waits", id, err)
+		}
+		if _, err := p.Run(ctx, "flow", nil, append(tt.again, durable)...); tool.KindOf(err) != tool.Conflict {
+			t.Errorf("%s: with other rules it gave %v, want a conflict", id, err)
+		}
+	}
+}
+
+// TestResumeThroughMiddleware checks that a durable call is resumed by the tool that a
+// middleware calls for it.
+func TestResumeThroughMiddleware(t *testing.T) { eachStore(t, testResumeThroughMiddleware) }
+
+func testResumeThroughMiddleware(t *testing.T, on keeper) {
+	m := newMachine(t, on)
+	m.answer, m.parks = nil, true
+	m.middleware = []runtime.Middleware{func(next runtime.CallFunc) runtime.CallFunc {
+		return func(ctx context.Context, c *tool.Call) (tool.Result, error) {
+			if c.Tool == "old" {
+				c.Tool = "asks"
+			}
+			return next(ctx, c)
+		}
+	}}
+	p := m.process(0, false)
+	p.add("asks.star", star("asks", "", "return human.confirm('so?')", "needs = ['human']"), nil)
+	ctx := context.Background()
+	if _, err := p.Call(ctx, tool.Call{Tool: "old"}, runtime.Durable("r")); tool.KindOf(err) != tool.Parked {
+		t.Fatalf("the call gave %v, want that it waits", err)
+	}
+	for q := range p.Waiting(ctx) {
+		if err := p.Answer(ctx, q.ID, tool.Answer{Yes: true}); err != nil {
+			t.Error(err)
+		}
+	}
+	plain := m.middleware
+	m.middleware = []runtime.Middleware{func(next runtime.CallFunc) runtime.CallFunc { return next }}
+	if _, err := m.process(0, false).Resume(ctx, "r"); tool.KindOf(err) != tool.NotFound {
+		t.Errorf("resumed where no tool has the name: %v, want an error of kind NotFound", err)
+	}
+	m.middleware = plain
+	if got, err := p.Resume(ctx, "r"); err != nil || got.Value != true {
+		t.Errorf("resumed: %v, %v", got.Value, err)
+	}
+}
+
+// TestCloseWhileShutdownWaits checks that Close ends a Shutdown that waits for a handler
+// which ignores its context.
+func TestCloseWhileShutdownWaits(t *testing.T) {
+	release := make(chan struct{})
+	defer close(release)
+	c := newClosing(t, &runtime.Options{}, func(context.Context, *tool.Dict) (tool.Value, error) { <-release; return nil, nil })
+	c.call(tool.Call{Tool: "t"})
+	<-c.begun
+	shut := make(chan error, 1)
+	go func() { shut <- c.Shutdown(context.Background()) }()
+	if err := c.Close(); err != nil {
+		t.Error(err)
+	}
+	select {
+	case err := <-shut:
+		if !errors.Is(err, tool.ErrClosed) {
+			t.Errorf("Shutdown gave %v, want that the calls were canceled", err)
+		}
+	case <-time.After(10 * time.Second):
+		t.Error("Shutdown waits although the host was closed")
+	}
+}
