@@ -188,7 +188,9 @@ func TestErrorsOfExecutors(t *testing.T) {
 		tool.Unavailable: tool.Errorf(tool.Unavailable, "no network"), tool.Timeout: context.DeadlineExceeded,
 	} {
 		r := newRig(t, func(o *runtime.Options) {
-			o.Executor = func(context.Context, *tool.Func, tool.Effect, tool.Grant) (tool.Outcome, error) { return tool.Outcome{}, fails }
+			o.Executor = func(context.Context, *tool.Func, tool.Effect, tool.Grant) (tool.Outcome, error) {
+				return tool.Outcome{}, fails
+			}
 		})
 		r.script("", "time.now()", "")
 		if _, err := r.Call(context.Background(), tool.Call{Tool: "t"}); tool.KindOf(err) != want || !strings.Contains(err.Error(), fails.Error()) {

@@ -310,7 +310,7 @@ func (p *Process) attempt(ctx context.Context, j job, c *child, do func(*child) 
 	}()
 	// When the call's time is over so is the worker's, whatever it does.
 	c.watch.until(ctx)
-	defer c.watch.until(nil)
+	defer c.watch.forget()
 	a, err = do(c)
 	if ctx.Err() != nil {
 		c.kill(ended(ctx))

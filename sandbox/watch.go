@@ -56,12 +56,14 @@ const (
 	leastBytes = 16 << 10
 )
 
-// until has the worker end with a context, or with none.
+// until has the worker end with a context, until forget is called.
 func (w *watch) until(ctx context.Context) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.ctx = ctx
 }
+
+func (w *watch) forget() { w.until(context.Background()) }
 
 // reset begins a request that may use so much processor time.
 func (w *watch) reset(budget time.Duration) {

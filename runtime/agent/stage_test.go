@@ -319,7 +319,7 @@ func callAs(status, name string, args ...tool.Value) string {
 func calls(text string, pairs ...any) *tool.Dict {
 	list := tool.List{}
 	for i := 0; i < len(pairs); i += 2 {
-		list = append(list, tool.NewDict("name", pairs[i].(string), "arguments", pairs[i+1].(tool.Value)))
+		list = append(list, tool.NewDict("name", pairs[i].(string), "arguments", pairs[i+1]))
 	}
 	return tool.NewDict("content", text, "tool_calls", list)
 }

@@ -223,7 +223,6 @@ func (e *goEncoder) reflect(v reflect.Value, depth int) (Value, error) {
 
 // The types that have a form of their own.
 var (
-	valueType         = reflect.TypeFor[Value]()
 	dictType          = reflect.TypeFor[Dict]()
 	dictPointerType   = reflect.TypeFor[*Dict]()
 	listType          = reflect.TypeFor[List]()

@@ -30,12 +30,14 @@ type embeddedPart struct {
 // A sample has a field of each sort.
 type sample struct {
 	embeddedPart
-	*Part            `json:",omitempty"`
-	Name             string `json:"name"`
-	Plain            int
-	Skipped          string             `json:"-"`
-	Dash             string             `json:"-,"`
-	unexported       string             //nolint:unused // it must be left out
+	*Part   `json:",omitempty"`
+	Name    string `json:"name"`
+	Plain   int
+	Skipped string `json:"-"`
+	//lint:ignore SA5008 this is how a field gets the name -
+	Dash string `json:"-,"`
+	//lint:ignore U1000 it must be left out
+	unexported       string
 	Empty            string             `json:"empty,omitempty"`
 	Zero             time.Time          `json:"zero,omitzero"`
 	Quoted           int64              `json:"quoted,string"`
