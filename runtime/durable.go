@@ -128,7 +128,7 @@ func (h *Host) recordedCall(ctx context.Context, log *history.Log, of called, re
 	of.run, of.call.ID, of.call.Place = r, r.id, tool.Place{1}
 	err = r.execute(ctx, func(ctx context.Context) error {
 		if result, err = of.passed(ctx); err != nil && refused != nil {
-			return r.refuse(ctx, refused)
+			return refuse(ctx, r, refused)
 		}
 		return r.end(ctx, "", tool.Outcome{Value: result.Value, Usage: result.Usage}, err)
 	})

@@ -219,7 +219,7 @@ func (r *run) end(ctx context.Context, reason string, out tool.Outcome, err erro
 }
 
 // refuse parks a run that cannot be resumed here, and returns why.
-func (r *run) refuse(ctx context.Context, why error) error {
+func refuse(ctx context.Context, r *run, why error) error {
 	if failure := r.record.Park(context.WithoutCancel(ctx), string(parkedUnavailable), r.waits.wake()); failure != nil {
 		_ = r.record.Close() // it can be resumed from what was recorded
 		return unrecorded(failure)
