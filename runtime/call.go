@@ -280,20 +280,27 @@ func jsonFits(v tool.Value, bytes int) int {
 }
 
 // usable asks a tool's own function whether it can be used here, and caches the
-// answer until the next [Host.Refresh]. Nil for run is the runner of the
+// answer until the next [Host.Refresh]. Who asks meanwhile waits for the same answer. Nil
+// for run is the runner of the
 // registered tool.
 func (h *Host) usable(ctx context.Context, c *catalog, t *tool.Tool, run tool.Runner) error {
 	if t.Available == "" {
 		return nil
 	}
-	err, known := c.answers.get(t)
-	if known {
-		return err
+	for {
+		err, known, other := c.answers.begin(t)
+		if known {
+			return err
+		}
+		if other == nil {
+			break
+		}
+		if err := other.await(ctx, t); err != nil {
+			return err
+		}
 	}
-	if err = h.askAvailable(ctx, c, t, run); ctx.Err() != nil {
-		return err // canceled, so there is no answer
-	}
-	c.answers.put(t, err)
+	err := h.askAvailable(ctx, c, t, run)
+	c.answers.end(t, err, ctx.Err() == nil) // one that was canceled did not answer
 	return err
 }
 

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
 )
@@ -250,24 +251,58 @@ func (c *catalog) catalog() *catalog { return c }
 // answers are what the tools' own checks have said, whether they can be used
 // here. Those that are asked for meanwhile belong to the catalog that asked.
 type answers struct {
-	mu   sync.Mutex
-	said map[*tool.Tool]error
+	mu    sync.Mutex
+	said  map[*tool.Tool]error
+	asked map[*tool.Tool]*probe
 }
 
-func (a *answers) get(t *tool.Tool) (err error, known bool) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	err, known = a.said[t]
-	return err, known
+// A probe is a check in progress.
+type probe struct {
+	ended chan struct{}
+	until time.Time // when it should have ended
 }
 
-func (a *answers) put(t *tool.Tool, err error) {
+// begin returns the answer of a tool's check. Where there is none it returns the check
+// in progress, or nil: the caller then asks, and calls end.
+func (a *answers) begin(t *tool.Tool) (err error, known bool, other *probe) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.said == nil {
-		a.said = map[*tool.Tool]error{}
+	if err, known = a.said[t]; known {
+		return err, true, nil
 	}
-	a.said[t] = err
+	if other = a.asked[t]; other == nil {
+		if a.asked == nil {
+			a.said, a.asked = map[*tool.Tool]error{}, map[*tool.Tool]*probe{}
+		}
+		a.asked[t] = &probe{make(chan struct{}), time.Now().Add(availableTimeout)}
+	}
+	return nil, false, other
+}
+
+// end ends the check of a tool, and keeps its answer if it is one.
+func (a *answers) end(t *tool.Tool, err error, isAnswer bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if isAnswer {
+		a.said[t] = err
+	}
+	close(a.asked[t].ended)
+	delete(a.asked, t)
+}
+
+// await waits until a check has ended, or should have. A check that asks for itself, as
+// by listing the tools, waits here for its own end.
+func (x *probe) await(ctx context.Context, t *tool.Tool) error {
+	late := time.NewTimer(time.Until(x.until))
+	defer late.Stop()
+	select {
+	case <-x.ended:
+		return nil
+	case <-ctx.Done():
+		return tool.AsError(context.Cause(ctx), tool.Canceled)
+	case <-late.C:
+		return notAvailable(t, tool.Errorf(tool.Unavailable, "its own check has not ended").WithHint("a check must not ask for its own tool, as Host.Tools does"))
+	}
 }
 
 // tools returns the tools of now. The first time it searches the source; where

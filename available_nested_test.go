@@ -1,0 +1,29 @@
+package cassidy_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/cassidy-run/cassidy"
+)
+
+// TestToolsInsideAvailable checks that a check which lists the tools, and so asks itself,
+// ends.
+func TestToolsInsideAvailable(t *testing.T) {
+	h := openIn(t, newRuntime(t, nil), cassidy.Source{}, &cassidy.Options{NoBuiltins: true})
+	asks := cassidy.AvailableFunc(func(context.Context) error {
+		if len(h.Tools()) != 1 {
+			return errors.New("no tools")
+		}
+		return nil
+	})
+	if err := cassidy.AddTool(h, cassidy.Tool{Name: "a", Description: "T."}, func(context.Context, struct{}) (int, error) { return 1, nil }, asks); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if list := h.Tools(); len(list) != 1 || list[0].State == "ready" || list[0].Reason == "" {
+			t.Errorf("the tools are %+v, want that their checks failed", list)
+		}
+	}
+}
