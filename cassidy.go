@@ -67,7 +67,8 @@ type Options struct {
 	WorkDir string
 	// TrustSource says that the source is the program's own or was reviewed
 	// elsewhere: its tools, skills and notes are used without asking. Otherwise trust
-	// is looked up under State.
+	// is looked up under State, as it is for the notes in Dir where the source is
+	// another one.
 	TrustSource bool
 	// Home is the user's folder, with tools/, skills/ and config.yaml. ""
 	// means none.
@@ -198,7 +199,7 @@ func (r *Runtime) open(src Source, o *Options, last func() error) (h *Host, err 
 	if err := checkFolder(src); err != nil {
 		return nil, err
 	}
-	finder := newFinder(r, o)
+	finder := newFinder(r, o, src)
 	config, err := project.ReadConfig(finder.root(src), finder.options(src))
 	if err == nil {
 		err = r.gives(config.Sandbox)
@@ -215,7 +216,7 @@ func (r *Runtime) open(src Source, o *Options, last func() error) (h *Host, err 
 			err = errors.Join(err, world.Close())
 		}
 	}()
-	effects := slices.Concat(world.Modules(), project.Modules(o.Dir, finder.options(src)), o.Modules)
+	effects := slices.Concat(world.Modules(), project.Modules(o.Dir, finder.context(o.Dir)), o.Modules)
 	modules := slices.Concat(stdlib.Pure(), effects, runtime.Modules(), agent.Modules())
 	inline := sandbox.NewInline(modules...)
 	box := sandbox.Sandbox(inline)

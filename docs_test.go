@@ -24,7 +24,7 @@ func TestReference(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer world.Close()
-	modules := slices.Concat(stdlib.Pure(), world.Modules(), project.Modules(t.TempDir(), &project.Options{}), runtime.Modules(), agent.Modules(), []tool.Module{agent.ModelModule(nil)})
+	modules := slices.Concat(stdlib.Pure(), world.Modules(), project.Modules(t.TempDir(), func() *project.Options { return &project.Options{} }), runtime.Modules(), agent.Modules(), []tool.Module{agent.ModelModule(nil)})
 	got := referencePage(modules)
 	const file = "docs/reference.md"
 	if *update {

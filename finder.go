@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"os"
 	"path"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -20,9 +21,10 @@ import (
 type finder struct {
 	opts  project.Options // for any source
 	known atomic.Pointer[project.Known]
+	src   atomic.Pointer[Source] // that was found last
 }
 
-func newFinder(r *Runtime, o *Options) *finder {
+func newFinder(r *Runtime, o *Options, src Source) *finder {
 	f := &finder{opts: project.Options{
 		Reader: r.reader, Builtin: tools.FS(), Home: o.Home, Config: o.Config, Cache: o.Cache,
 		Trust: project.NewTrust(o.State), TrustOnce: o.TrustSource,
@@ -30,7 +32,21 @@ func newFinder(r *Runtime, o *Options) *finder {
 	if o.NoBuiltins {
 		f.opts.Builtin = nil
 	}
+	f.src.Store(&src)
 	return f
+}
+
+// context returns what is read beside the tools: skills and notes. What lies in
+// another folder than the source is not trusted with it.
+func (f *finder) context(dir string) func() *project.Options {
+	return func() *project.Options {
+		src := *f.src.Load()
+		o := f.options(src)
+		if at, err := filepath.Abs(src.Folder()); src.Folder() != "" && (err != nil || at != dir) {
+			o.TrustOnce = false
+		}
+		return o
+	}
 }
 
 // root returns the folder of a source in which there is a project now, or "".
@@ -91,7 +107,7 @@ func (f *finder) discover(ctx context.Context, src Source) (runtime.Discovered, 
 		return runtime.Discovered{}, err
 	}
 	workflows, broken := project.WorkflowTools(ctx, root, o)
-	d := runtime.Discovered{Tools: append(p.Tools, workflows...), Accepted: func() { f.known.Store(p.Known) }}
+	d := runtime.Discovered{Tools: append(p.Tools, workflows...), Accepted: func() { f.known.Store(p.Known); f.src.Store(&src) }}
 	for _, e := range slices.Concat(p.Broken, broken) {
 		if e.Kind == tool.Busy {
 			return runtime.Discovered{}, e // search again: it says nothing about the file

@@ -55,7 +55,7 @@ func Context(ctx context.Context, root string, o *Options, level string) (string
 	if levels := []string{levelMinimal, levelStandard, levelComprehensive}; !slices.Contains(levels, level) {
 		return "", tool.Errorf(tool.Invalid, "there is no level %q%s", level, tool.DidYouMean(level, levels)).WithHint("the levels are %s", strings.Join(levels, ", "))
 	}
-	b := &briefing{ledger: o.ledger(root)}
+	b := &briefing{ledger: o.notesLedger(root)}
 	name := "none"
 	if root != "" {
 		dir, err := os.OpenRoot(root)
@@ -81,6 +81,15 @@ func Context(ctx context.Context, root string, o *Options, level string) (string
 		}
 	}
 	return cutContext(b.String()), nil
+}
+
+// notesLedger returns what is trusted of the notes of a project. They are not among
+// the files of a source, and so are not trusted with them.
+func (o *Options) notesLedger(root string) *ledger {
+	if o.Files == nil || root == "" {
+		return o.ledger(root)
+	}
+	return o.Trust.read(root)
 }
 
 // cutContext keeps a text to what a model should have to read.

@@ -16,7 +16,7 @@ import (
 
 // effect carries out one effect of the project's modules, as a host would.
 func effect(ctx context.Context, root, home, name string, named *tool.Dict) (tool.Outcome, error) {
-	for _, m := range project.Modules(root, mine(home)) {
+	for _, m := range project.Modules(root, func() *project.Options { return mine(home) }) {
 		for _, f := range m.Funcs {
 			if m.Name+"."+f.Name != name {
 				continue
@@ -50,7 +50,7 @@ func contextOf(t *testing.T, root, home, level string) string {
 
 func TestModules(t *testing.T) {
 	want := map[string]tool.EffectKind{"context.read": tool.Read, "skill.create": tool.External}
-	for _, m := range project.Modules("", &project.Options{}) {
+	for _, m := range project.Modules("", func() *project.Options { return &project.Options{} }) {
 		for _, f := range m.Funcs {
 			name := m.Name + "." + f.Name
 			kind, ok := want[name]

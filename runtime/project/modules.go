@@ -10,16 +10,16 @@ import (
 // tells it, and skill.create adds to it. They have capabilities of their own,
 // so that a tool can have them without the right to read or write .cassidy.
 // root is the project's folder; "" means that there is none. Of the options
-// Home, Trust and TrustOnce count: what of the project the user does not trust is
-// not told.
-func Modules(root string, o *Options) []tool.Module {
+// Home, Files, Trust and TrustOnce count: what of the project the user does not trust
+// is left out. o returns them at each use, concurrently.
+func Modules(root string, o func() *Options) []tool.Module {
 	return []tool.Module{
 		{Name: "context", Doc: "What a model should know of the project.", Funcs: []tool.Func{contextRead(root, o)}},
 		{Name: "skill", Doc: "Instructions for kinds of tasks.", Funcs: []tool.Func{skillCreate(root, o)}},
 	}
 }
 
-func contextRead(root string, o *Options) tool.Func {
+func contextRead(root string, o func() *Options) tool.Func {
 	level := tool.Param{
 		Name: "level", Type: tool.Type{Name: tool.TypeString, Enum: []tool.Value{levelMinimal, levelStandard, levelComprehensive}},
 		Description: "how much to tell", Default: levelStandard, HasDefault: true,
@@ -32,13 +32,13 @@ func contextRead(root string, o *Options) tool.Func {
 		Kind:    tool.Read,
 		Target:  needs("context.read"),
 		Do: func(ctx context.Context, e tool.Effect, _ tool.Grant) (tool.Outcome, error) {
-			text, err := Context(ctx, root, o, e.Args.Text("level"))
+			text, err := Context(ctx, root, o(), e.Args.Text("level"))
 			return tool.Outcome{Value: text}, err
 		},
 	}
 }
 
-func skillCreate(root string, o *Options) tool.Func {
+func skillCreate(root string, o func() *Options) tool.Func {
 	text := func(name, doc string) tool.Param {
 		return tool.Param{Name: name, Type: tool.Type{Name: tool.TypeString}, Description: doc, Required: true}
 	}
@@ -66,7 +66,7 @@ func skillCreate(root string, o *Options) tool.Func {
 		Kind:    tool.External,
 		Target:  needs("skill.create"),
 		Do: func(_ context.Context, e tool.Effect, _ tool.Grant) (tool.Outcome, error) {
-			s, err := CreateSkill(root, o, *newSkill(e.Args))
+			s, err := CreateSkill(root, o(), *newSkill(e.Args))
 			if err != nil {
 				return tool.Outcome{}, err
 			}

@@ -439,7 +439,7 @@ func TestUntrustedContext(t *testing.T) {
 	b.write("main.go", "")
 	read := func() string {
 		t.Helper()
-		for _, m := range project.Modules(b.root, &b.opts) {
+		for _, m := range project.Modules(b.root, func() *project.Options { return &b.opts }) {
 			if m.Name == "context" {
 				out, err := m.Funcs[0].Do(t.Context(), tool.Effect{Args: tool.NewDict("level", "comprehensive")}, tool.Grant{})
 				if err != nil {
