@@ -396,11 +396,24 @@ func (f *folder) judge(t *tool.Tool, r *finding) {
 	if f.place.location != tool.Project {
 		return
 	}
-	granted, reason := f.place.ledger.tool(t, r.stamp.hash, f.libs)
+	granted, reason := f.place.ledger.tool(t, r.stamp.hash, f.libsOf(r))
 	t.Revoked = reason != "" && f.place.ledger.revokedAny(t.Path, t.Loads)
 	if t.Granted = granted; reason != "" {
 		t.State, t.Reason = tool.Untrusted, reason
 	}
+}
+
+// libsOf returns the shared files that a finding was read with: of the last good
+// version of a file they may be others than there are now.
+func (f *folder) libsOf(r *finding) map[string]stamped {
+	if r.libs == f.libsHash(r) || r.kept == nil || r.kept.Load() == nil {
+		return f.libs
+	}
+	libs := map[string]stamped{}
+	for name, text := range r.kept.Load().Libs {
+		libs[name] = stamped{hash: tool.HashBytes([]byte(text))}
+	}
+	return libs
 }
 
 // found gives a tool the way to its source.
