@@ -16,7 +16,7 @@
 // each of its tenants, see [New] and [Runtime.Open]; their scripts may also come
 // from a file system ([FS]) or from memory ([Scripts]).
 //
-// Scripts may be a stranger's, so they can be listed but not called before somebody
+// Scripts may come from an untrusted author, so they can be listed but not called before somebody
 // has reviewed them: Options.TrustSource says that the program has, Options.State
 // where its user has with cassidy trust. Beside them stand the built-in tools and
 // the functions that the program adds with [AddTool].
@@ -271,7 +271,7 @@ func (o *Options) complete() error {
 	if o.Dir == "" && o.WorkDir != "" {
 		return tool.Errorf(tool.Invalid, "Options.WorkDir is %s, and there is no Options.Dir", o.WorkDir)
 	}
-	return noneOfOurs(o.Modules)
+	return checkNameConflicts(o.Modules)
 }
 
 // openWorld opens what the effects of scripts act on.
@@ -319,18 +319,18 @@ func secrets(o *Options, sources map[string]project.SecretSource) func(context.C
 	}
 }
 
-// noneOfOurs refuses a lent function that has the name of a pure one of ours:
-// the host, which does not know those, could not.
-func noneOfOurs(lent []tool.Module) error {
-	ours := map[string]bool{}
+// checkNameConflicts refuses a module's function that has the name of a pure builtin
+// one: the host, which does not have those, cannot.
+func checkNameConflicts(modules []tool.Module) error {
+	builtin := map[string]bool{}
 	for _, m := range stdlib.Pure() {
 		for _, f := range m.Funcs {
-			ours[m.Name+"."+f.Name] = true
+			builtin[m.Name+"."+f.Name] = true
 		}
 	}
-	for _, m := range lent {
+	for _, m := range modules {
 		for _, f := range m.Funcs {
-			if name := m.Name + "." + f.Name; ours[name] {
+			if name := m.Name + "." + f.Name; builtin[name] {
 				return tool.Errorf(tool.Invalid, "Options.Modules has %s, which scripts have already", name)
 			}
 		}

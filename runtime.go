@@ -146,7 +146,7 @@ func readerID(program string) (string, error) {
 	if errors.As(err, &path) {
 		err = path.Err
 	}
-	return "", tool.Errorf(tool.Invalid, "Workers.Program %s is no program: %w", program, err).
+	return "", tool.Errorf(tool.Invalid, "Workers.Program %s is not a program: %w", program, err).
 		WithHint("build one with: go build github.com/cassidy-run/cassidy/cmd/cassidy-worker")
 }
 
