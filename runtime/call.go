@@ -288,7 +288,7 @@ func (h *Host) usable(ctx context.Context, c *catalog, t *tool.Tool, run tool.Ru
 		return nil
 	}
 	for {
-		err, known, other := c.answers.begin(t)
+		known, other, err := c.answers.begin(t)
 		if known {
 			return err
 		}

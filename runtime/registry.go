@@ -264,11 +264,11 @@ type probe struct {
 
 // begin returns the answer of a tool's check. Where there is none it returns the check
 // in progress, or nil: the caller then asks, and calls end.
-func (a *answers) begin(t *tool.Tool) (err error, known bool, other *probe) {
+func (a *answers) begin(t *tool.Tool) (known bool, other *probe, err error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if err, known = a.said[t]; known {
-		return err, true, nil
+		return true, nil, err
 	}
 	if other = a.asked[t]; other == nil {
 		if a.asked == nil {
@@ -276,7 +276,7 @@ func (a *answers) begin(t *tool.Tool) (err error, known bool, other *probe) {
 		}
 		a.asked[t] = &probe{make(chan struct{}), time.Now().Add(availableTimeout)}
 	}
-	return nil, false, other
+	return false, other, nil
 }
 
 // end ends the check of a tool, and keeps its answer if it is one.
