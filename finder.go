@@ -26,7 +26,7 @@ type finder struct {
 
 func newFinder(r *Runtime, o *Options, src Source) *finder {
 	f := &finder{opts: project.Options{
-		Reader: r.reader, Builtin: tools.FS(), Home: o.Home, Config: o.Config, Cache: o.Cache,
+		Reader: r.reader, Builtin: tools.FS(), Home: o.Home, Config: o.Config, Cache: o.cache(),
 		Trust: project.NewTrust(o.State), TrustOnce: o.TrustSource,
 	}}
 	if o.NoBuiltins {
@@ -47,6 +47,15 @@ func (f *finder) context(dir string) func() *project.Options {
 		}
 		return o
 	}
+}
+
+// cache returns the folder of the tenant's index, or "": what the worker of one tenant
+// has read is not believed for another.
+func (o *Options) cache() string {
+	if o.Cache == "" || o.Tenant == "" {
+		return o.Cache
+	}
+	return filepath.Join(o.Cache, "tenant-"+tool.HashBytes([]byte(o.Tenant))[:16])
 }
 
 // root returns the folder of a source in which there is a project now, or "".

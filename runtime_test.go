@@ -199,6 +199,32 @@ func TestTenants(t *testing.T) {
 	}
 }
 
+// TestCacheOfTenants checks that what was read for one tenant is not believed for
+// another one with the same files.
+func TestCacheOfTenants(t *testing.T) {
+	r, cache := newRuntime(t, nil), t.TempDir()
+	src := cassidy.Scripts(map[string]string{"one.star": starTool("one", "return 1", "")})
+	for _, tenant := range []string{"", "ann", "bob"} {
+		h := openIn(t, r, src, &cassidy.Options{Tenant: tenant, TrustSource: true, NoBuiltins: true, Cache: cache})
+		if v, err := callOf(t, h, "one"); v != int64(1) || err != nil {
+			t.Errorf("%q: %v, %v", tenant, v, err)
+		}
+		if err := h.Close(); err != nil { // the index is written
+			t.Error(err)
+		}
+	}
+	found := 0
+	err := filepath.WalkDir(cache, func(_ string, d os.DirEntry, err error) error {
+		if err == nil && !d.IsDir() {
+			found++
+		}
+		return err
+	})
+	if err != nil || found != 3 {
+		t.Errorf("there are %d indexes, %v, want one for each tenant", found, err)
+	}
+}
+
 // TestRuntimeClosed checks that hosts end with their runtime.
 func TestRuntimeClosed(t *testing.T) {
 	r := newRuntime(t, nil)
