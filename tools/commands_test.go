@@ -31,7 +31,7 @@ func commandHost(t *testing.T, dir string, commands map[string]stdlib.CommandRul
 		t.Fatal(err)
 	}
 	find := &found.Options{Builtin: tools.FS()}
-	effects := append(world.Modules(), found.Modules(dir, find)...)
+	effects := append(world.Modules(), found.Modules(dir, func() *found.Options { return find })...)
 	box := sandbox.NewInline(slices.Concat(stdlib.Pure(), effects, runtime.Modules())...)
 	find.Describe = box.Describe
 	host, err := runtime.New(&runtime.Options{
