@@ -153,8 +153,9 @@ func (c *command) resumeRun(ctx *cli.Context, id string) error {
 		if err := agent.RegisterKinds(h, c.openAgent(h, parks)); err != nil {
 			return err
 		}
-		defer c.showRun(h, r.ID)()
+		stop := c.showRun(h, r.ID)
 		reply, err := agent.Resume(ctx.Context, h, r.ID)
+		stop() // all events are shown before the end
 		return c.ended(ctx.Context, &reply, err)
 	})(ctx)
 }

@@ -83,8 +83,9 @@ func (c *command) runTask(ctx *cli.Context, h *runtime.Host) error {
 	if warning := a.OverheadReport().Warning(); warning != "" {
 		c.note("%s", warning)
 	}
-	defer c.showRun(h, s.NextRun())()
+	stop := c.showRun(h, s.NextRun())
 	r, err := s.Send(ctx.Context, text)
+	stop() // all events are shown before the end
 	return c.ended(ctx.Context, &r, err)
 }
 

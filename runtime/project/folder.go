@@ -105,6 +105,11 @@ func (f *folder) load(ctx context.Context, known *Known, found []tool.Found) ([]
 	if err != nil {
 		return found, nil, err
 	}
+	for i := range findings { // before anybody else sees them
+		if r := &findings[i]; r.tool != nil && r.kept == nil {
+			r.kept = &atomic.Pointer[tool.Script]{}
+		}
+	}
 	if fresh || len(findings) != len(f.old.findings) || len(f.libs) != len(f.old.libs) {
 		now := &index{reader: f.opts.Reader, written: began, findings: findings, libs: f.libs}
 		// An index that cannot be written only means reading the files again.
@@ -418,9 +423,6 @@ func (f *folder) libsOf(r *finding) map[string]stamped {
 
 // found gives a tool the way to its source.
 func (f *folder) found(r *finding) tool.Found {
-	if r.kept == nil {
-		r.kept = &atomic.Pointer[tool.Script]{}
-	}
 	w := &way{place: &f.place, opts: f.opts, name: r.name, tool: r.tool, kept: r.kept}
 	return tool.Found{Tool: *r.tool, Load: w.load}
 }
