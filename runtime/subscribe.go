@@ -207,9 +207,9 @@ func (f *EventFilter) selects(e *tool.Event) bool {
 	return ok && (f.Call == "" || below == "" || below[0] == '/') && (f.Run == "" || f.Run == e.Run) && (f.Session == "" || f.Session == e.Session)
 }
 
-// A subscriber gets events through a channel with a buffer. When that is full, the
-// next event waits in a goroutine, those after it are counted, and the goroutine
-// sends their number once the event was taken.
+// A subscriber gets events through a channel with a buffer. When that is full, as many
+// events as it holds wait for a goroutine to send them, those after these are counted,
+// and the goroutine sends their number in their place.
 type subscriber struct {
 	host   *Host
 	filter EventFilter
@@ -218,8 +218,9 @@ type subscriber struct {
 
 	mu     sync.Mutex
 	stop   func() bool
-	behind bool // the goroutine sends: what comes is counted
-	lost   uint64
+	behind bool         // the goroutine sends
+	queue  []tool.Event // what it sends next
+	lost   uint64       // how many came after these
 	closed bool
 }
 
@@ -228,6 +229,9 @@ func (s *subscriber) deliver(e *tool.Event) {
 	defer s.mu.Unlock()
 	switch {
 	case s.closed:
+		return
+	case s.behind && s.lost == 0 && len(s.queue) < cap(s.events):
+		s.queue = append(s.queue, *e)
 		return
 	case s.behind:
 		s.lost++
@@ -257,8 +261,13 @@ func (s *subscriber) catchUp(e tool.Event) {
 			close(s.events)
 			return
 		}
-		if s.lost == 0 {
-			s.behind = false
+		switch {
+		case len(s.queue) > 0:
+			e, s.queue = s.queue[0], s.queue[1:]
+			s.mu.Unlock()
+			continue
+		case s.lost == 0:
+			s.behind, s.queue = false, nil
 			s.mu.Unlock()
 			return
 		}
