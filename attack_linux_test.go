@@ -69,9 +69,10 @@ func TestR43WorkerKilledInAWrite(t *testing.T) {
     for i in range(4):
         fs.write("out%d.txt" % i, "new" * 100000)
         log(str(i + 1))
-        [j for j in (range(1000000) if i + 1 == at else [])]  # until it is killed
+        for j in range(1000000000 if i + 1 == at else 0):  # until it is killed
+            pass
 
-tool(f, needs = ["fs.write"])
+tool(f, needs = ["fs.write"], limits = {"steps": 4000000000})
 `)
 		putFile(t, filepath.Join(dir, "out0.txt"), "old")
 		ctx, cancel := context.WithCancel(context.Background())
