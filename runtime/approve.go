@@ -78,10 +78,15 @@ func (s *serial) Approve(ctx context.Context, q Question) (Answer, error) {
 		return Answer{}, context.Cause(ctx)
 	}
 	defer func() { <-s.turn }()
-	if a, _ := ctx.Value(askingKey{}).(*asking); a.approved() {
+	asked, _ := ctx.Value(askingKey{}).(*asking)
+	if asked.approved() {
 		return Answer{Yes: true}, nil // since another question was answered
 	}
-	return s.of.Approve(ctx, q)
+	answer, err := s.of.Approve(ctx, q)
+	if err == nil {
+		asked.answered(&answer) // before the next question has its turn
+	}
+	return answer, err
 }
 
 // askingKey marks the context in which a question is put, with its *asking.
@@ -93,6 +98,14 @@ type asking struct {
 	call    tool.Call
 	inquiry *inquiry // nil where it is not about approval
 	covered atomic.Bool
+}
+
+// answered notes a permanent yes.
+func (a *asking) answered(answer *Answer) {
+	if a == nil || a.inquiry == nil || !answer.Yes || !answer.Always || answer.Args != nil {
+		return
+	}
+	a.inquiry.of.run.approvals.wider().add(a.inquiry.approval())
 }
 
 // approved reports whether a permanent answer covers the question now.
