@@ -3,16 +3,19 @@ package cassidy_test
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 	"testing"
 
 	"github.com/cassidy-run/cassidy"
 )
 
 // TestToolsInsideAvailable checks that a check which lists the tools, and so asks itself,
-// ends.
+// runs once and ends.
 func TestToolsInsideAvailable(t *testing.T) {
 	h := openIn(t, newRuntime(t, nil), cassidy.Source{}, &cassidy.Options{NoBuiltins: true})
+	var asked atomic.Int32
 	asks := cassidy.AvailableFunc(func(context.Context) error {
+		asked.Add(1)
 		if len(h.Tools()) != 1 {
 			return errors.New("no tools")
 		}
@@ -25,5 +28,8 @@ func TestToolsInsideAvailable(t *testing.T) {
 		if list := h.Tools(); len(list) != 1 { // whether the inner list or the check gives up first
 			t.Errorf("the tools are %+v, want one", list)
 		}
+	}
+	if n := asked.Load(); n != 1 {
+		t.Errorf("the check ran %d times, want once", n)
 	}
 }

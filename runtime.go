@@ -97,7 +97,7 @@ type Runtime struct {
 	done   chan struct{} // closed when all that was open has ended
 }
 
-// New returns a runtime, of which a process needs one. Nil is the default. It
+// New returns a runtime, of which a process needs one. Nil options are the defaults. It
 // starts no process. It fails with kind Unavailable where the system cannot
 // confine scripts, and with kind Invalid in a program that cannot be its own
 // worker. Close it, or shut it down, when done.

@@ -16,12 +16,17 @@ type closing struct {
 	*runtime.Host
 	begun    chan struct{}
 	released atomic.Bool
+	gone     chan struct{} // closed when its parts are released
 }
 
 func newClosing(t *testing.T, o *runtime.Options, do runtime.Handler) *closing {
 	t.Helper()
-	c := &closing{begun: make(chan struct{}, 10)}
-	o.Close = func() error { c.released.Store(true); return nil }
+	c := &closing{begun: make(chan struct{}, 10), gone: make(chan struct{})}
+	o.Close = func() error {
+		c.released.Store(true)
+		close(c.gone)
+		return nil
+	}
 	var err error
 	if c.Host, err = runtime.New(o); err != nil {
 		t.Fatal(err)
@@ -98,9 +103,7 @@ func TestCloseReleasesWhatIsUsedLater(t *testing.T) {
 		t.Error("the host's parts were released under a handler")
 	}
 	<-done
-	for !c.released.Load() {
-		time.Sleep(time.Millisecond)
-	}
+	<-c.gone
 }
 
 // TestShutdown checks that a call is waited for as long as there is time, that no

@@ -46,7 +46,7 @@ type Options struct {
 	Source Source
 	// Discover finds the tools of a source, and the files that are broken. It is
 	// asked when the tools are first needed, and again by [Host.Refresh] and
-	// [Host.Swap], never twice at a time. Nil: there are none. A tool that is built
+	// [Host.Swap], never twice at a time. Nil finds none. A tool that is built
 	// in or personal is granted what it needs; any other has what its Granted says,
 	// which may be nothing.
 	Discover func(ctx context.Context, src Source) (Discovered, error)

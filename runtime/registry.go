@@ -262,7 +262,7 @@ type probe struct {
 	until time.Time // when it should have ended
 }
 
-// begin returns the answer of a tool's check. Where there is none it returns the check
+// begin returns the answer of a tool's check. Where nobody has asked yet, it returns the check
 // in progress, or nil: the caller then asks, and calls end.
 func (a *answers) begin(t *tool.Tool) (known bool, other *probe, err error) {
 	a.mu.Lock()

@@ -28,7 +28,7 @@ func FS(f fs.FS) Source { return Source{files: f} }
 // listed by [Host.Broken]. The map is copied.
 func Scripts(files map[string]string) Source { return FS(texts(maps.Clone(files))) }
 
-// Folder returns the project folder, or "" where the source is none.
+// Folder returns the project folder, or "" where the source is no folder.
 func (s Source) Folder() string { return s.dir }
 
 // Files returns the file system, or nil where the source is a folder.

@@ -94,7 +94,7 @@ func workflowProgram(options *tool.Dict) (*Program, error) {
 }
 
 // ResumedWorkflow returns the program that continues the recorded run of a workflow.
-// It fails with kind Invalid for a run that is none of a workflow.
+// It fails with kind Invalid for the run of anything else.
 func ResumedWorkflow(r *history.Run) (*Program, error) {
 	if r.Kind != WorkflowKind || r.Options.Text(optionWorkflow) == "" {
 		return nil, tool.Errorf(tool.Invalid, "the run '%s' is not that of a workflow", r.ID)
