@@ -262,8 +262,8 @@ type probe struct {
 	until time.Time // when it should have ended
 }
 
-// begin returns the answer of a tool's check. Where nobody has asked yet, it returns the check
-// in progress, or nil: the caller then asks, and calls end.
+// begin returns the answer of a tool's check, if that is known. Otherwise it returns the
+// check in progress, or nil: the caller then asks, and calls end.
 func (a *answers) begin(t *tool.Tool) (known bool, other *probe, err error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
