@@ -2,8 +2,9 @@ package sandbox
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"maps"
-	"strings"
 
 	"github.com/cassidy-run/cassidy/runtime/engine"
 	"github.com/cassidy-run/cassidy/runtime/tool"
@@ -74,11 +75,13 @@ func batchLen(scripts []tool.Script) int {
 // batchJob is a job for scripts together. One for which a worker broke the rules is
 // not tried again.
 func (p *Process) batchJob(batch []tool.Script) job {
-	var all strings.Builder
+	all := sha256.New()
+	var part []byte // of what is hashed
 	for _, s := range batch {
-		all.WriteString(s.Path + "\n" + s.Source + "\n")
+		part = append(append(append(append(part[:0], s.Path...), '\n'), s.Source...), '\n')
+		all.Write(part)
 	}
-	return p.job(describing, tool.DefaultMemory, scriptKey(tool.Script{Hash: tool.HashBytes([]byte(all.String()))}))
+	return p.job(describing, tool.DefaultMemory, scriptKey(tool.Script{Hash: hex.EncodeToString(all.Sum(nil))}))
 }
 
 // describe has a worker describe scripts. The error is one of the request.

@@ -370,7 +370,7 @@ func plain(text string) string {
 // readHead reads a regular file, or its beginning. Nothing else is opened: a
 // pipe would be waited for.
 func readHead(files fs.FS, name string, limit int64) (data []byte, cut bool, err error) {
-	f, err := openRegular(files, name)
+	f, _, err := openRegular(files, name)
 	if err != nil {
 		return nil, false, err
 	}
@@ -384,7 +384,7 @@ func readHead(files fs.FS, name string, limit int64) (data []byte, cut bool, err
 
 // readTail reads whole lines from the end of a regular file.
 func readTail(files fs.FS, name string, limit int64) ([]byte, error) {
-	f, err := openRegular(files, name)
+	f, _, err := openRegular(files, name)
 	if err != nil {
 		return nil, err
 	}
@@ -405,15 +405,17 @@ func readTail(files fs.FS, name string, limit int64) ([]byte, error) {
 	return whole, err
 }
 
-func openRegular(files fs.FS, name string) (fs.File, error) {
+// openRegular opens a file that is no device and no pipe. The size is that of before.
+func openRegular(files fs.FS, name string) (file fs.File, size int64, err error) {
 	info, err := fs.Stat(files, name)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	if !info.Mode().IsRegular() {
-		return nil, errNotRegular
+		return nil, 0, errNotRegular
 	}
-	return files.Open(name)
+	file, err = files.Open(name)
+	return file, info.Size(), err
 }
 
 // readFolder reads what is in a folder, by name; more says that it holds more

@@ -1,6 +1,7 @@
 package project
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -272,21 +273,22 @@ var (
 const maxSource = 1 << 20
 
 func (f *folder) read(name string) (string, error) {
-	file, err := openRegular(f.files, name)
+	file, size, err := openRegular(f.files, name)
 	if err != nil {
 		return "", err
 	}
 	defer file.Close()
-	text, err := io.ReadAll(io.LimitReader(file, maxSource+1))
+	text := bytes.NewBuffer(make([]byte, 0, min(size, maxSource)+bytes.MinRead)) // which is not copied, if the file is as it was
+	_, err = text.ReadFrom(io.LimitReader(file, maxSource+1))
 	switch {
 	case err != nil:
 		return "", err
-	case len(text) > maxSource:
+	case text.Len() > maxSource:
 		return "", fmt.Errorf("the file is longer than %d KB", maxSource>>10)
-	case !utf8.Valid(text):
+	case !utf8.Valid(text.Bytes()):
 		return "", errors.New("the file is not UTF-8 text")
 	}
-	return string(text), nil
+	return text.String(), nil
 }
 
 // An undescribed file is one whose text was read: its finding has a name, a stamp
