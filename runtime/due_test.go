@@ -6,6 +6,7 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -87,6 +88,72 @@ func TestDue(t *testing.T) {
 		if !errors.Is(err, tool.ErrInvalid) {
 			t.Errorf("without a store: %v", err)
 		}
+	}
+}
+
+// TestResumeDue checks that a run is resumed after its answer and when its time has come,
+// and when ResumeDue returns.
+func TestResumeDue(t *testing.T) {
+	var later atomic.Int64
+	clock := func() time.Time { return time.Now().Add(time.Duration(later.Load())) }
+	j := history.Open(journal.Memory(), &history.Options{Clock: clock})
+	t.Cleanup(func() { j.Close() })
+	r := newRig(t, func(o *runtime.Options) { o.Journal, o.Clock = recordIn(j), clock })
+	r.add("asks.star", "def asks():\n    \"Ask.\"\n    return human.ask('which?')\n\ntool(asks, needs = ['human'])\n", nil)
+	r.add("sleeps.star", "def sleeps():\n    \"Sleep.\"\n    time.sleep(3600)\n    return 'slept'\n\ntool(sleeps)\n", nil)
+	for _, run := range []string{"asks-1", "asks-2", "sleeps-1"} {
+		name, _, _ := strings.Cut(run, "-")
+		if _, err := r.Call(t.Context(), tool.Call{Tool: name}, runtime.Durable(run)); !errors.Is(err, tool.ErrParked) {
+			t.Fatalf("%s gave %v, want that it waits", run, err)
+		}
+	}
+	answer := func(run string) {
+		t.Helper()
+		if err := r.Answer(t.Context(), run+":1.1:1", tool.Answer{Value: "this"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ends := func(run, want string) {
+		t.Helper()
+		for _, err := range r.Follow(t.Context(), run, 0) {
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		if res, err := r.Recorded(t.Context(), run); err != nil || res.Result != want {
+			t.Errorf("%s gave %v, %v, want %q", run, res.Result, err, want)
+		}
+	}
+	begin := func(ctx context.Context, interval time.Duration) <-chan error {
+		done := make(chan error, 1)
+		go func() { done <- r.ResumeDue(ctx, interval) }()
+		return done
+	}
+
+	answer("asks-1")
+	ctx, cancel := context.WithCancel(t.Context())
+	done := begin(ctx, time.Hour)
+	ends("asks-1", "this") // which was due before
+	answer("asks-2")
+	ends("asks-2", "this")
+	cancel()
+	if err := <-done; !errors.Is(err, tool.ErrCanceled) {
+		t.Errorf("after the end of its context it returned %v", err)
+	}
+	done = begin(t.Context(), time.Millisecond)
+	later.Store(int64(time.Hour))
+	ends("sleeps-1", "slept")
+	if err := r.Close(); err != nil {
+		t.Error(err)
+	}
+	if err := <-done; !errors.Is(err, tool.ErrClosed) {
+		t.Errorf("when the host was closed it returned %v", err)
+	}
+	if err := newRig(t, nil).ResumeDue(t.Context(), time.Hour); !errors.Is(err, tool.ErrInvalid) {
+		t.Errorf("without a store it returned %v", err)
+	}
+	if err := r.ResumeDue(t.Context(), 0); !errors.Is(err, tool.ErrInvalid) {
+		t.Errorf("without an interval it returned %v", err)
 	}
 }
 

@@ -422,7 +422,11 @@ func (h *Host) Answer(ctx context.Context, questionID string, a Answer) error {
 	if err != nil {
 		return tool.Errorf(tool.NotFound, "there is no question %q", tool.Clean(questionID, 120)).WithHint("the ID of a question reads RUN:STEP:N")
 	}
-	return j.Answer(ctx, run, at, n, a)
+	if err := j.Answer(ctx, run, at, n, a); err != nil {
+		return err
+	}
+	h.wakeDue()
+	return nil
 }
 
 func noJournal() error {

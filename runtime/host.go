@@ -137,6 +137,7 @@ type Host struct {
 	inflight   inflight
 	executing  executing
 	approvals  approvals
+	wake       chan struct{} // has a value when ResumeDue is to look again
 
 	mu     sync.Mutex
 	kinds  map[string]Kind // of runs, by name
@@ -145,7 +146,7 @@ type Host struct {
 
 // New returns a host. Options may be nil.
 func New(o *Options) (*Host, error) {
-	h := &Host{funcs: map[string]*tool.Func{}}
+	h := &Host{funcs: map[string]*tool.Func{}, wake: make(chan struct{}, 1)}
 	if o != nil {
 		h.opts = *o
 	}

@@ -149,6 +149,7 @@ func (h *Host) Close() error {
 	before := h.closed
 	h.closed = true
 	h.mu.Unlock()
+	h.wakeDue() // it returns
 	nothing := h.inflight.close()
 	if before {
 		select {
