@@ -44,7 +44,7 @@ var layers = map[string]struct {
 	"cmd/cassidy":                 {"Cassidy runs tools for language models, in a sandbox.", ". runtime/tool runtime runtime/project runtime/history runtime/journal/sqlite runtime/model runtime/agent sandbox stdlib scripts", "words for people; what a program could want too is in a library"},
 	"cmd/cassidy-worker":          {"Cassidy-worker is the process in which scripts run", "sandbox stdlib", "a worker initializes all that it imports each time that it is started"},
 	"examples/embed":              {"Embed", ". sandbox stdlib", "what an embedder sees"},
-	"examples/server":             {"Server offers", ". runtime/journal/sqlite sandbox stdlib", "what an embedder sees who has tenants"},
+	"examples/server":             {"Server offers", ". runtime/journal/sqlite runtime/model runtime/agent sandbox stdlib", "what an embedder sees who has tenants"},
 }
 
 // powers is who alone may import what can act on the world, or what we build

@@ -45,7 +45,7 @@ func serve(b *testing.B) *served {
 	}
 	for i := range serverTenants {
 		name := fmt.Sprint("tenant-", i)
-		tenants[tokenOf(i)] = name
+		tenants[name] = tokenOf(i)
 		project := filepath.Join(dir, "data", "tenants", name)
 		writeTool(b, project, "wait.star", waitTool)
 		for k := range 5 {
@@ -53,14 +53,14 @@ func serve(b *testing.B) *served {
 			writeTool(b, project, tool+".star", fmt.Sprintf(echoTool, tool))
 		}
 	}
-	text, err := json.Marshal(map[string]any{"tenants": tenants})
+	text, err := json.Marshal(map[string]any{"addr": "127.0.0.1:0", "data": filepath.Join(dir, "data"), "tenants": tenants})
 	if err != nil {
 		b.Fatal(err)
 	}
 	if err := os.WriteFile(config, text, 0o600); err != nil {
 		b.Fatal(err)
 	}
-	c := exec.Command(program, "-addr", "127.0.0.1:0", "-config", config, "-data", filepath.Join(dir, "data"))
+	c := exec.Command(program, config)
 	c.Stderr = os.Stderr
 	out, err := c.StdoutPipe()
 	if err != nil {
@@ -87,7 +87,7 @@ func serve(b *testing.B) *served {
 
 // call calls a tool of a tenant.
 func (s *served) call(tenant int, tool, body string) error {
-	r, err := http.NewRequest("POST", s.url+"/v1/tools/"+tool, strings.NewReader(body))
+	r, err := http.NewRequest("POST", fmt.Sprintf("%s/tenants/tenant-%d/tools/%s", s.url, tenant, tool), strings.NewReader(body))
 	if err != nil {
 		return err
 	}

@@ -1,202 +1,182 @@
 package main
 
 import (
+	"cmp"
 	"context"
-	"crypto/sha256"
+	"crypto/subtle"
 	"encoding/json"
 	"errors"
+	"expvar"
 	"fmt"
 	"io"
 	"net/http"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/cassidy-run/cassidy"
+	"github.com/cassidy-run/cassidy/runtime/agent"
 )
 
-// handler returns what the server answers. All but /metrics belongs to the tenant of
-// the token: no address and no body names another.
+const (
+	maxBody   = 1 << 20          // bytes
+	writeTime = 20 * time.Second // for a client to take an event
+)
+
 func (s *server) handler() http.Handler {
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /v1/tools", s.as(tools))
-	mux.HandleFunc("POST /v1/tools/{name}", s.as(call))
-	mux.HandleFunc("GET /v1/runs/{id}", s.as(show))
-	mux.HandleFunc("GET /v1/runs/{id}/events", s.as(events))
-	mux.HandleFunc("POST /v1/runs/{id}/resume", s.as(resume))
-	mux.HandleFunc("POST /v1/runs/{id}/cancel", s.as(cancel))
-	mux.HandleFunc("GET /v1/questions", s.as(questions))
-	mux.HandleFunc("POST /v1/questions/{id}", s.as(s.answer))
-	mux.Handle("GET /metrics", &s.metrics)
-	return mux
+	mux.Handle("GET /tenants/{tenant}/tools", s.tenant(asJSON(tools)))
+	mux.Handle("POST /tenants/{tenant}/tools/{tool}", s.tenant(asJSON(call)))
+	mux.Handle("POST /tenants/{tenant}/sessions/{session}", s.tenant(asJSON(s.send)))
+	mux.Handle("GET /tenants/{tenant}/runs/{run}", s.tenant(asJSON(show)))
+	mux.Handle("GET /tenants/{tenant}/runs/{run}/events", s.tenant(events))
+	mux.Handle("POST /tenants/{tenant}/runs/{run}/cancel", s.tenant(asJSON(cancel)))
+	mux.Handle("GET /tenants/{tenant}/questions", s.tenant(asJSON(questions)))
+	mux.Handle("POST /tenants/{tenant}/questions/{question}", s.tenant(asJSON(answer)))
+	mux.HandleFunc("GET /metrics", s.showMetrics)
+	return http.MaxBytesHandler(mux, maxBody)
 }
 
-// A request is one of a tenant that is known, with its body.
-type request struct {
-	*http.Request
-	w    http.ResponseWriter // for events; other answers are returned
-	host *cassidy.Host
-	body []byte
+func authorized(r *http.Request, token string) bool {
+	got, want := r.Header.Get("Authorization"), "Bearer "+token
+	return token != "" && subtle.ConstantTimeCompare([]byte(got), []byte(want)) == 1
 }
 
-// A streamed is returned where the answer was sent already.
-type streamed struct{}
-
-// as returns a handler that finds the tenant of a request, and answers with what serve
-// returns as JSON.
-func (s *server) as(serve func(*request) (any, error)) http.HandlerFunc {
+// tenant serves requests that have the token of their tenant, with the tenant's host.
+func (s *server) tenant(serve func(http.ResponseWriter, *http.Request, *cassidy.Host)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		tenant, known := s.tokens[sha256.Sum256([]byte(token(r)))]
-		if !known {
-			w.Header().Set("WWW-Authenticate", "Bearer")
-			reply(w, http.StatusUnauthorized, problem{Error: "unknown token"})
+		tenant := r.PathValue("tenant")
+		if !authorized(r, s.Tenants[tenant]) {
+			http.Error(w, "unknown token", http.StatusUnauthorized)
 			return
 		}
-		body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
-		if err != nil {
-			status := http.StatusBadRequest
-			if _, large := errors.AsType[*http.MaxBytesError](err); large {
-				status = http.StatusRequestEntityTooLarge
-			}
-			reply(w, status, problem{Error: err.Error()})
-			return
-		}
-		out := http.NewResponseController(w)
-		_ = out.SetReadDeadline(time.Time{}) // a call may take longer than its request
-		var answer any
-		h, err := s.host(tenant)
-		if err == nil {
-			answer, err = serve(&request{r, w, h, body})
-		}
-		_ = out.SetWriteDeadline(time.Now().Add(writeTime))
-		if err != nil {
-			status, body := failure(err)
-			reply(w, status, body)
-			return
-		}
-		switch answer.(type) {
-		case nil:
+		serve(w, r, s.hosts[tenant])
+	}
+}
+
+// asJSON answers with what serve returns; nil is no content.
+func asJSON(serve func(*http.Request, *cassidy.Host) (any, error)) func(http.ResponseWriter, *http.Request, *cassidy.Host) {
+	return func(w http.ResponseWriter, r *http.Request, h *cassidy.Host) {
+		switch body, err := serve(r, h); {
+		case err != nil:
+			fail(w, err)
+		case body == nil:
 			w.WriteHeader(http.StatusNoContent)
-		case streamed:
 		default:
-			reply(w, http.StatusOK, answer)
+			reply(w, http.StatusOK, body)
 		}
 	}
-}
-
-// token returns the token of a request, or "", which is nobody's.
-func token(r *http.Request) string {
-	token, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
-	if !ok {
-		return ""
-	}
-	return token
-}
-
-// A problem is the answer to what failed.
-type problem struct {
-	Error string `json:"error"`
-	Hint  string `json:"hint,omitempty"`
-}
-
-// statuses are those of the kinds of errors.
-var statuses = []struct {
-	kind   error
-	status int
-}{
-	{cassidy.ErrInvalid, http.StatusBadRequest},
-	{cassidy.ErrDenied, http.StatusForbidden},
-	{cassidy.ErrUnanswered, http.StatusForbidden},
-	{cassidy.ErrNotFound, http.StatusNotFound},
-	{cassidy.ErrConflict, http.StatusConflict},
-	{cassidy.ErrFailed, http.StatusUnprocessableEntity}, // the tool ran, and could not do it
-	{cassidy.ErrLimit, http.StatusUnprocessableEntity},
-	{cassidy.ErrBusy, http.StatusTooManyRequests},
-	{cassidy.ErrClosed, http.StatusServiceUnavailable},
-	{cassidy.ErrCanceled, http.StatusServiceUnavailable},
-	{cassidy.ErrUnavailable, http.StatusBadGateway},
-	{cassidy.ErrTimeout, http.StatusGatewayTimeout},
-}
-
-// failure is the answer to an error. A call that is parked is accepted, and has no
-// result yet.
-func failure(err error) (status int, body any) {
-	if parked, ok := errors.AsType[*cassidy.ParkedError](err); ok {
-		return http.StatusAccepted, parked
-	}
-	answer := problem{Error: err.Error()}
-	if e, ok := errors.AsType[*cassidy.Error](err); ok {
-		answer.Hint = e.Hint
-	}
-	for _, s := range statuses {
-		if errors.Is(err, s.kind) {
-			return s.status, answer
-		}
-	}
-	return http.StatusInternalServerError, answer
 }
 
 func reply(w http.ResponseWriter, status int, body any) {
-	text, err := json.Marshal(body)
-	if err != nil {
-		status, text = http.StatusInternalServerError, []byte(`{"error":"the answer has no JSON form"}`)
-	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	_, _ = w.Write(append(text, '\n'))
+	_ = json.NewEncoder(w).Encode(body) // it fails when the client has left
 }
 
-// read decodes the body, which may be empty.
-func (r *request) read(into any) error {
-	if len(r.body) == 0 {
-		return nil
+// fail answers with an error. A run that waits is not a failure: it is accepted, and the
+// answer has its questions.
+func fail(w http.ResponseWriter, err error) {
+	if parked, ok := errors.AsType[*cassidy.ParkedError](err); ok {
+		reply(w, http.StatusAccepted, parked)
+		return
 	}
-	if err := json.Unmarshal(r.body, into); err != nil {
+	body := map[string]string{"error": err.Error()}
+	if e, ok := errors.AsType[*cassidy.Error](err); ok {
+		body["hint"] = e.Hint
+	}
+	for _, s := range []struct {
+		kind error
+		code int
+	}{
+		{cassidy.ErrInvalid, http.StatusBadRequest},
+		{cassidy.ErrDenied, http.StatusForbidden},
+		{cassidy.ErrUnanswered, http.StatusForbidden},
+		{cassidy.ErrNotFound, http.StatusNotFound},
+		{cassidy.ErrConflict, http.StatusConflict},
+		{cassidy.ErrFailed, http.StatusUnprocessableEntity}, // the tool ran, and could not do it
+		{cassidy.ErrLimit, http.StatusUnprocessableEntity},
+		{cassidy.ErrBusy, http.StatusTooManyRequests},
+		{cassidy.ErrUnavailable, http.StatusBadGateway},
+		{cassidy.ErrCanceled, http.StatusServiceUnavailable},
+		{cassidy.ErrClosed, http.StatusServiceUnavailable},
+		{cassidy.ErrTimeout, http.StatusGatewayTimeout},
+	} {
+		if errors.Is(err, s.kind) {
+			reply(w, s.code, body)
+			return
+		}
+	}
+	reply(w, http.StatusInternalServerError, body)
+}
+
+// read decodes the body of a request, which may be empty.
+func read(r *http.Request, into any) error {
+	body, err := io.ReadAll(r.Body)
+	if err == nil && len(body) > 0 {
+		err = json.Unmarshal(body, into)
+	}
+	if err != nil {
 		return fmt.Errorf("read the body: %w: %w", cassidy.ErrInvalid, err)
 	}
 	return nil
 }
 
-func tools(r *request) (any, error) {
-	list := []any{}
-	for _, t := range r.host.Tools() {
+func tools(_ *http.Request, h *cassidy.Host) (any, error) {
+	list := []*cassidy.Dict{}
+	for _, t := range h.Tools() {
 		schema, err := t.ArgsSchema()
 		if err != nil {
 			return nil, err
 		}
-		list = append(list, cassidy.NewDict("name", t.Name, "description", t.Description, "parameters", schema, "state", string(t.State), "reason", t.Reason))
+		list = append(list, cassidy.NewDict("name", t.Name, "description", t.Description, "parameters", schema, "state", string(t.State)))
 	}
 	return list, nil
 }
 
-// call makes a call. With an Idempotency-Key it is recorded as the run of that ID: the
-// same request continues it or has its result, also after a restart. A recorded call
-// continues when its client leaves; any other ends.
-func call(r *request) (any, error) {
-	c := cassidy.Call{Tool: r.PathValue("name"), Args: &cassidy.Dict{}}
-	if err := r.read(c.Args); err != nil {
+// call makes a call, which ends when its client leaves. With an Idempotency-Key it is
+// recorded as the run of that ID, and continues: the same request gets its result, also
+// after a restart.
+func call(r *http.Request, h *cassidy.Host) (any, error) {
+	c := cassidy.Call{Tool: r.PathValue("tool"), Args: &cassidy.Dict{}}
+	if err := read(r, c.Args); err != nil {
 		return nil, err
 	}
 	if id := r.Header.Get("Idempotency-Key"); id != "" {
-		return r.host.Call(context.WithoutCancel(r.Context()), c, cassidy.Durable(id))
+		return h.Call(context.WithoutCancel(r.Context()), c, cassidy.Durable(id))
 	}
-	return r.host.Call(r.Context(), c)
+	return h.Call(r.Context(), c)
 }
 
-func show(r *request) (any, error) {
-	run, err := r.host.Recorded(r.Context(), r.PathValue("id"))
+// send has the model answer a message of a session. Each turn is a recorded run, and
+// nothing of the session is in memory between two of them.
+func (s *server) send(r *http.Request, h *cassidy.Host) (any, error) {
+	var message struct{ Text string }
+	if err := read(r, &message); err != nil {
+		return nil, err
+	}
+	a, err := agent.New(h, &s.agents)
+	if err != nil {
+		return nil, err
+	}
+	session, err := a.Session(r.Context(), r.PathValue("session"))
+	if err != nil {
+		return nil, err
+	}
+	return session.Send(context.WithoutCancel(r.Context()), message.Text)
+}
+
+func show(r *http.Request, h *cassidy.Host) (any, error) {
+	run, err := h.Recorded(r.Context(), r.PathValue("run"))
 	return run.Run, err
 }
 
-func resume(r *request) (any, error) {
-	return r.host.Resume(context.WithoutCancel(r.Context()), r.PathValue("id"))
+func cancel(r *http.Request, h *cassidy.Host) (any, error) {
+	return nil, h.Cancel(r.Context(), r.PathValue("run"))
 }
 
-func cancel(r *request) (any, error) { return nil, r.host.Cancel(r.Context(), r.PathValue("id")) }
-
-func questions(r *request) (any, error) {
+func questions(r *http.Request, h *cassidy.Host) (any, error) {
 	list := []cassidy.Question{}
-	for q, err := range r.host.Waiting(r.Context()) {
+	for q, err := range h.Waiting(r.Context()) {
 		if err != nil {
 			return nil, err
 		}
@@ -205,60 +185,64 @@ func questions(r *request) (any, error) {
 	return list, nil
 }
 
-// answer records an answer and continues the run, for which the client does not wait.
-func (s *server) answer(r *request) (any, error) {
+// answer records an answer. ResumeDue continues the run, for which the client does not wait.
+func answer(r *http.Request, h *cassidy.Host) (any, error) {
 	var a cassidy.Answer
-	if err := r.read(&a); err != nil {
+	if err := read(r, &a); err != nil {
 		return nil, err
 	}
-	if err := r.host.Answer(r.Context(), r.PathValue("id"), a); err != nil {
-		return nil, err
-	}
-	return nil, s.resumeDue(r.Context(), r.host)
+	return nil, h.Answer(r.Context(), r.PathValue("question"), a)
 }
 
-// events streams the events of a run as server-sent events: those after Last-Event-ID,
-// the recorded ones and then the live ones, until the run has ended. Pieces of text and
-// progress have no ID, and are not sent again. Where the run has ended and nothing is
-// left the answer is 204, after which a browser does not reconnect.
-func events(r *request) (any, error) {
-	var last uint64
-	if id := r.Header.Get("Last-Event-ID"); id != "" {
-		var err error
-		if last, err = strconv.ParseUint(id, 10, 64); err != nil {
-			return nil, fmt.Errorf("read Last-Event-ID: %w: %w", cassidy.ErrInvalid, err)
-		}
-	}
-	run, err := r.host.Recorded(r.Context(), r.PathValue("id"))
+// events streams the events of a run as server-sent events, until the run has ended. A
+// client that lost its connection continues after Last-Event-ID; pieces of text and
+// progress have no ID, and are not sent again. 204 keeps a browser from asking again.
+func events(w http.ResponseWriter, r *http.Request, h *cassidy.Host) {
+	last, err := strconv.ParseUint(cmp.Or(r.Header.Get("Last-Event-ID"), "0"), 10, 64)
 	if err != nil {
-		return nil, err
+		fail(w, fmt.Errorf("read Last-Event-ID: %w: %w", cassidy.ErrInvalid, err))
+		return
 	}
-	out := http.NewResponseController(r.w)
-	r.w.Header().Set("Content-Type", "text/event-stream")
-	r.w.Header().Set("Cache-Control", "no-store")
-	var sent any
+	run, err := h.Recorded(r.Context(), r.PathValue("run"))
+	if err != nil {
+		fail(w, err)
+		return
+	}
+	w.Header().Set("Content-Type", "text/event-stream")
+	w.Header().Set("Cache-Control", "no-store")
+	out := http.NewResponseController(w)
 	if !run.State.Ended() {
-		sent = streamed{}
 		_ = out.Flush() // the next event may be days away
 	}
-	for e, err := range r.host.Follow(r.Context(), run.ID, last) {
+	sent := false
+	for e, err := range h.Follow(r.Context(), run.ID, last) {
 		if err != nil {
-			return streamed{}, nil // the client asks again, with the ID of its last event
+			return // the client asks again
 		}
 		text, err := json.Marshal(e)
 		if err != nil {
-			return streamed{}, nil
-		}
-		id := ""
-		if e.Seq != 0 {
-			id = fmt.Sprintf("id: %d\n", e.Seq)
+			return
 		}
 		_ = out.SetWriteDeadline(time.Now().Add(writeTime))
-		_, _ = fmt.Fprintf(r.w, "%sdata: %s\n\n", id, text)
-		if err := out.Flush(); err != nil { // the client has left
-			return streamed{}, nil
+		if e.Seq != 0 {
+			fmt.Fprintf(w, "id: %d\n", e.Seq)
 		}
-		sent = streamed{}
+		fmt.Fprintf(w, "data: %s\n\n", text)
+		if out.Flush() != nil { // the client has left
+			return
+		}
+		sent = true
 	}
-	return sent, nil
+	if run.State.Ended() && !sent {
+		w.WriteHeader(http.StatusNoContent)
+	}
+}
+
+// showMetrics writes the numbers of all tenants in the text form of Prometheus.
+func (s *server) showMetrics(w http.ResponseWriter, r *http.Request) {
+	if !authorized(r, s.Operator) {
+		http.Error(w, "unknown token", http.StatusUnauthorized)
+		return
+	}
+	s.metrics.Do(func(number expvar.KeyValue) { fmt.Fprintln(w, number.Key, number.Value) })
 }

@@ -68,7 +68,7 @@ func TestNothingIsLeft(t *testing.T) {
 // round serves calls of 16 clients at a time, and closes the server.
 func round(t *testing.T, data string, calls int) {
 	t.Helper()
-	s, err := newServer(data, testConfig, testRuntime())
+	s, err := newServer(testConfig(data))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,7 +76,7 @@ func round(t *testing.T, data string, calls int) {
 	var all sync.WaitGroup
 	for w := range 16 {
 		all.Go(func() {
-			c := client{t, web.URL, []string{acme, other}[w%2]}
+			c := []client{{t, web.URL, "acme", acme}, {t, web.URL, "other", other}}[w%2]
 			for i := range calls / 16 {
 				if err := c.one(i, fmt.Sprintf("%d-%d-%04d", calls, w, i)); err != nil {
 					t.Error(err)
@@ -95,22 +95,22 @@ func round(t *testing.T, data string, calls int) {
 
 // one makes a request; which one i decides.
 func (c client) one(i int, key string) error {
-	method, path, body, want := "POST", "/v1/tools/echo", `{"text": "x"}`, http.StatusOK
+	method, path, body, want := "POST", "/tools/echo", `{"text": "x"}`, http.StatusOK
 	ctx, leave := context.WithCancel(c.t.Context())
 	defer leave()
 	switch {
 	case i%100 == 1:
-		path, want = "/v1/tools/none", http.StatusNotFound
+		path, want = "/tools/none", http.StatusNotFound
 	case i%100 == 2:
 		body, want = `{`, http.StatusBadRequest
 	case i%100 == 3:
-		path, body, want = "/v1/tools/bump", "", http.StatusAccepted
+		path, body, want = "/tools/bump", "", http.StatusAccepted
 	case i%100 == 5: // its client leaves in the middle of the call
 		time.AfterFunc(30*time.Millisecond, leave)
-		path, body, key, want = "/v1/tools/nap", `{"seconds": 25}`, "", 0
+		path, body, key, want = "/tools/nap", `{"seconds": 25}`, "", 0
 	case i%100 == 6: // its client leaves in the middle of the stream
 		time.AfterFunc(30*time.Millisecond, leave)
-		method, path, body, want = "GET", "/v1/runs/"+strings.TrimSuffix(key, "06")+"03/events", "", 0
+		method, path, body, want = "GET", "/runs/"+strings.TrimSuffix(key, "06")+"03/events", "", 0
 	case i%10 != 4:
 		key = ""
 	}

@@ -1,22 +1,21 @@
-// Server offers the tools of several tenants over HTTP. Calls can be recorded, wait
-// for an approval that another request gives, and survive a restart. Run it from the
-// root of the module:
+// Server offers the tools of several tenants over HTTP, and sessions with a model that uses
+// them. What is recorded waits for an approval that another request gives, and survives a
+// restart. Run it from the root of the module:
 //
-//	echo '{"tenants": {"some-secret-token": "acme"}}' > /tmp/config.json
-//	go run ./examples/server -config /tmp/config.json -data /tmp/data
+//	echo '{"addr": "localhost:8080", "data": "/tmp/data", "tenants": {"acme": "some-secret-token"}}' > /tmp/config.json
+//	go run ./examples/server /tmp/config.json
 //	curl -H 'Authorization: Bearer some-secret-token' -H 'Idempotency-Key: first' \
-//		-d '{"filepath": "hello.txt", "content": "hi"}' localhost:8080/v1/tools/write_file
+//		-d '{"filepath": "hello.txt", "content": "hi"}' localhost:8080/tenants/acme/tools/write_file
 //
-// The tools of a tenant are in DATA/tenants/NAME/.cassidy/tools, and their effects act on
+// The tools of a tenant are in DATA/tenants/NAME/.cassidy/tools, and act on
 // DATA/tenants/NAME/files. docs/embedding.md explains each part.
 package main
 
 import (
 	"context"
-	"crypto/sha256"
 	"encoding/json"
 	"errors"
-	"flag"
+	"expvar"
 	"fmt"
 	"log/slog"
 	"net"
@@ -24,196 +23,151 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
-	"strings"
-	"sync"
 	"syscall"
 	"time"
 
 	"github.com/cassidy-run/cassidy"
+	"github.com/cassidy-run/cassidy/runtime/agent"
 	"github.com/cassidy-run/cassidy/runtime/journal/sqlite"
+	"github.com/cassidy-run/cassidy/runtime/model"
 	"github.com/cassidy-run/cassidy/sandbox"
 	"github.com/cassidy-run/cassidy/stdlib"
 )
 
-const (
-	grace     = 20 * time.Second // for calls in progress, once the server is to end
-	dueEvery  = 5 * time.Second  // how often runs that sleep are looked at
-	readTime  = 20 * time.Second // for a request to arrive
-	writeTime = 20 * time.Second // for an answer, or an event, to be taken
-	maxBody   = 1 << 20          // bytes
-)
+// grace is how long calls in progress may take once the server is to end.
+const grace = 20 * time.Second
 
 func main() {
 	sandbox.Main(stdlib.Pure()...) // scripts run in processes of their own: this program again
 
-	addr := flag.String("addr", "localhost:8080", "listen on `HOST:PORT`")
-	data := flag.String("data", "data", "keep tenants and runs in `DIR`")
-	file := flag.String("config", "config.json", "read the tenants from `FILE`")
-	worker := flag.String("worker", "", "run scripts in processes of `PROGRAM`, as cassidy-worker, not of this one")
-	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	c, err := readConfig(*file)
-	if err == nil {
-		err = run(ctx, *addr, *data, c, &cassidy.RuntimeOptions{Workers: cassidy.Workers{Program: *worker}, Logger: slog.Default()})
-	}
-	if err != nil {
+	if err := run(ctx, os.Args[1:]); err != nil {
 		fmt.Fprintln(os.Stderr, "server:", err)
 		os.Exit(1)
 	}
 }
 
-// run serves until ctx ends, and then gives the calls in progress some time.
-func run(ctx context.Context, addr, data string, c config, o *cassidy.RuntimeOptions) error {
-	s, err := newServer(data, c, o)
+// A config is what is in the file with which the server is started.
+type config struct {
+	Addr     string
+	Data     string               // the folder of tenants and runs
+	Tenants  map[string]string    // the token of each, by names that can be those of folders
+	Operator string               // the token for /metrics
+	Model    *model.OpenAIOptions // who answers in sessions
+	Workers  cassidy.Workers
+}
+
+// run serves until ctx ends, and then gives calls in progress some time.
+func run(ctx context.Context, args []string) error {
+	if len(args) != 1 {
+		return errors.New("expected one argument: the file of the config")
+	}
+	text, err := os.ReadFile(args[0])
 	if err != nil {
 		return err
 	}
-	listener, err := net.Listen("tcp", addr)
+	var c config
+	if err := json.Unmarshal(text, &c); err != nil {
+		return fmt.Errorf("read %s: %w", args[0], err)
+	}
+	s, err := newServer(c)
+	if err != nil {
+		return err
+	}
+	listener, err := net.Listen("tcp", c.Addr)
 	if err != nil {
 		return errors.Join(err, s.close(ctx))
 	}
-	web := &http.Server{
-		Handler: s.handler(), MaxHeaderBytes: 64 << 10,
-		ReadTimeout: readTime, WriteTimeout: readTime + writeTime, IdleTimeout: 2 * time.Minute, // handlers extend these
-	}
-	failed, ended := make(chan error, 1), make(chan error, 1)
-	go func() { failed <- web.Serve(listener) }()
-	go s.resumeAll(ctx)
 	fmt.Println("listening on", listener.Addr())
-
+	for _, h := range s.hosts {
+		go h.ResumeDue(ctx, 5*time.Second) // what was answered, has slept, or was left by another process
+	}
+	web := &http.Server{Handler: s.handler(), ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute}
+	failed := make(chan error, 1)
+	go func() { failed <- web.Serve(listener) }()
 	select {
 	case err = <-failed:
 	case <-ctx.Done():
 	}
 	ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
 	defer cancel()
-	go func() { ended <- web.Shutdown(ending) }() // accepts no more, and waits for the answers
-	return errors.Join(err, s.close(ending), <-ended)
+	return errors.Join(err, s.close(ending), web.Shutdown(ending))
 }
 
-// A config says who may use the server, and is read once.
-type config struct {
-	Tenants map[string]string `json:"tenants"` // names by tokens; a tenant may have several
-	Metrics string            `json:"metrics"` // the token for /metrics; "" serves none
-}
-
-func readConfig(file string) (c config, err error) {
-	text, err := os.ReadFile(file)
-	if err != nil {
-		return c, err
-	}
-	if err := json.Unmarshal(text, &c); err != nil {
-		return c, fmt.Errorf("read %s: %w", file, err)
-	}
-	for token, name := range c.Tenants {
-		if len(token) < 16 || name == "" || strings.Trim(name, "abcdefghijklmnopqrstuvwxyz0123456789-") != "" {
-			return c, fmt.Errorf("read %s: tenant %q: expected a token of 16 characters or more, and a name of a-z, 0-9 and -", file, name)
-		}
-	}
-	return c, nil
-}
-
-// A server has one runtime, whose workers and store its tenants share, and a host for
-// each tenant. It is safe for concurrent use.
+// A server has one runtime, whose workers and store all tenants share, and a host for
+// each tenant.
 type server struct {
+	config
 	runtime *cassidy.Runtime
 	store   *sqlite.Store
-	data    string
-	tokens  map[[sha256.Size]byte]string // tenants by the hashes of their tokens: a lookup takes the same time for any token
-	metrics metrics
-
-	mu    sync.Mutex
-	hosts map[string]*cassidy.Host // by tenants
+	hosts   map[string]*cassidy.Host // by tenants
+	agents  agent.Options
+	metrics expvar.Map // by the names of Prometheus
 }
 
-// newServer opens the store, and a runtime with it.
-func newServer(data string, c config, o *cassidy.RuntimeOptions) (*server, error) {
-	s := &server{data: data, tokens: map[[sha256.Size]byte]string{}, hosts: map[string]*cassidy.Host{}}
-	for token, name := range c.Tenants {
-		s.tokens[sha256.Sum256([]byte(token))] = name
+func newServer(c config) (s *server, err error) {
+	s = &server{config: c, hosts: map[string]*cassidy.Host{}, agents: agent.Options{Policy: "chat"}}
+	if c.Model != nil {
+		if s.agents.Model, err = model.NewOpenAI(c.Model); err != nil {
+			return nil, err
+		}
 	}
-	if c.Metrics != "" {
-		s.metrics.token = sha256.Sum256([]byte(c.Metrics))
-	}
-	var err error
-	if s.store, err = sqlite.Open(filepath.Join(data, "runs")); err != nil {
+	if s.store, err = sqlite.Open(filepath.Join(c.Data, "runs")); err != nil {
 		return nil, err
 	}
-	opts := *o
-	opts.Store = s.store
-	if s.runtime, err = cassidy.New(&opts); err != nil {
+	if s.runtime, err = cassidy.New(&cassidy.RuntimeOptions{Store: s.store, Workers: c.Workers, Logger: slog.Default()}); err != nil {
 		return nil, errors.Join(err, s.store.Close())
+	}
+	for tenant := range c.Tenants {
+		if s.hosts[tenant], err = s.open(tenant); err != nil {
+			return nil, errors.Join(err, s.close(context.Background()))
+		}
 	}
 	return s, nil
 }
 
-// host returns the host of a tenant, which is opened when it is first used. That starts
-// no process.
-func (s *server) host(tenant string) (*cassidy.Host, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if h := s.hosts[tenant]; h != nil {
-		return h, nil
-	}
-	project := filepath.Join(s.data, "tenants", tenant)
-	files := filepath.Join(project, "files") // apart from the tools, which no effect can change
+// open opens the host of a tenant, which starts no process.
+func (s *server) open(tenant string) (*cassidy.Host, error) {
+	project := filepath.Join(s.Data, "tenants", tenant)
+	files := filepath.Join(project, "files") // apart from the tools, which no tool can change then
 	if err := os.MkdirAll(files, 0o700); err != nil {
 		return nil, err
 	}
-	// No Approver: what needs an approval parks a recorded call, and is denied in others.
+	// Without an Approver, what needs an approval parks a recorded call, and is denied in others.
 	h, err := s.runtime.Open(cassidy.Dir(project), &cassidy.Options{
 		Tenant: tenant, Dir: files,
 		TrustSource: true, // who installs tools for a tenant has reviewed them
-		Middleware:  []cassidy.Middleware{s.metrics.of(tenant)},
+		Middleware:  []cassidy.Middleware{s.count(tenant)},
 	})
 	if err != nil {
 		return nil, err
 	}
-	s.hosts[tenant] = h
-	return h, nil
+	// Turns of sessions that an earlier process has begun continue with these options.
+	err = agent.RegisterKinds(h, func(context.Context, agent.Settings) (*agent.Options, error) { return &s.agents, nil })
+	return h, err
 }
 
-// resumeAll continues the runs of all tenants that are due: those of the process
-// before, and later those that sleep.
-func (s *server) resumeAll(ctx context.Context) {
-	tick := time.NewTicker(dueEvery)
-	defer tick.Stop()
-	for {
-		for _, tenant := range s.tokens {
-			h, err := s.host(tenant)
-			if err == nil {
-				err = s.resumeDue(ctx, h)
-			}
-			if err != nil && ctx.Err() == nil {
-				slog.Error("resume runs", "tenant", tenant, "error", err)
-			}
-		}
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			return
-		}
-	}
-}
-
-// resumeDue continues the runs of a tenant that are due, and does not wait for them.
-// Who wants to know how they end reads their state or their events.
-func (s *server) resumeDue(ctx context.Context, h *cassidy.Host) error {
-	for run, err := range h.Due(ctx) {
-		if err != nil {
-			return err
-		}
-		go func() { // Shutdown waits for it
-			_, err := h.Resume(context.WithoutCancel(ctx), run.ID)
-			slog.Debug("resumed", "run", run.ID, "error", err)
-		}()
-	}
-	return nil
-}
-
-// close waits for calls until ctx ends, and then interrupts them: recorded ones are
-// resumed by the next process. Runs that wait for an answer keep waiting in the store.
+// close waits for calls until ctx ends, and then interrupts them: the next process
+// resumes those that are recorded. It ends the streams of events.
 func (s *server) close(ctx context.Context) error {
 	return errors.Join(s.runtime.Shutdown(ctx), s.store.Close())
+}
+
+// count returns a middleware that counts the calls of a tenant, also those that tools
+// and models make, and the time that they take.
+func (s *server) count(tenant string) cassidy.Middleware {
+	return func(next cassidy.CallFunc) cassidy.CallFunc {
+		return func(ctx context.Context, c *cassidy.Call) (cassidy.Result, error) {
+			start, tool := time.Now(), c.Tool
+			result, err := next(ctx, c)
+			if errors.Is(err, cassidy.ErrNotFound) {
+				tool = "" // clients must not make up series
+			}
+			labels := fmt.Sprintf("{tenant=%q,tool=%q,error=%q}", tenant, tool, result.ErrorType)
+			s.metrics.Add("cassidy_calls_total"+labels, 1)
+			s.metrics.AddFloat("cassidy_call_seconds_total"+labels, time.Since(start).Seconds())
+			return result, err
+		}
+	}
 }

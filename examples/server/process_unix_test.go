@@ -6,6 +6,7 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"os"
@@ -16,8 +17,6 @@ import (
 	"syscall"
 	"testing"
 	"time"
-
-	"github.com/cassidy-run/cassidy/internal/testworker"
 )
 
 // A process is the server in a process of its own.
@@ -27,16 +26,21 @@ type process struct {
 	exited chan error
 }
 
-// start starts the server, which is killed with the test.
-func start(t testing.TB, data string) *process {
+// start starts the server, with a model at an address, or without one where that is "". It is
+// killed with the test.
+func start(t testing.TB, data, modelURL string) *process {
 	t.Helper()
-	file := filepath.Join(t.TempDir(), "config.json")
-	text, err := json.Marshal(testConfig)
+	file, c := filepath.Join(t.TempDir(), "config.json"), testConfig(data)
+	m := map[string]any{"addr": c.Addr, "data": data, "tenants": c.Tenants, "operator": c.Operator, "workers": c.Workers}
+	if modelURL != "" {
+		m["model"] = map[string]any{"model": "stand-in", "baseURL": modelURL}
+	}
+	text, err := json.Marshal(m)
 	if err != nil {
 		t.Fatal(err)
 	}
 	putFile(t, file, string(text))
-	p := &process{Cmd: exec.Command(os.Args[0], "-addr", "127.0.0.1:0", "-data", data, "-config", file, "-worker", testworker.Exec()), exited: make(chan error, 1)}
+	p := &process{Cmd: exec.Command(os.Args[0], file), exited: make(chan error, 1)}
 	p.Env = append(os.Environ(), asServer+"=1")
 	p.Stderr = t.Output()
 	out, err := p.StdoutPipe()
@@ -53,7 +57,7 @@ func start(t testing.TB, data string) *process {
 	if !ok {
 		t.Fatalf("the server printed %q, %v", line, err)
 	}
-	p.client = client{t, "http://" + addr, acme}
+	p.client = client{t, "http://" + addr, "acme", acme}
 	return p
 }
 
@@ -68,11 +72,11 @@ func (p *process) kill() {
 // call does is done once.
 func TestQuestionsSurvive(t *testing.T) {
 	data := testData(t)
-	p := start(t, data)
+	p := start(t, data, "")
 	id := p.waits("bump", "first", "")
 	began := make(chan struct{})
 	go func() { // it is under way when its process dies
-		r, err := p.request(context.Background(), "POST", "/v1/tools/nap", "nap", `{"seconds": 2}`)
+		r, err := p.request(context.Background(), "POST", "/tools/nap", "nap", `{"seconds": 2}`)
 		if err == nil {
 			r.Body.Close()
 		}
@@ -82,21 +86,21 @@ func TestQuestionsSurvive(t *testing.T) {
 	p.kill()
 	<-began
 
-	p = start(t, data)
+	p = start(t, data, "")
 	if got := p.ends("nap", "done"); got != "slept" {
 		t.Errorf("what the dead process had begun gave %v", got)
 	}
-	if got := p.do("GET", "/v1/questions", "", "", http.StatusOK); !strings.Contains(got, `"id":"`+id+`"`) {
+	if got := p.do("GET", "/questions", "", "", http.StatusOK); !strings.Contains(got, `"id":"`+id+`"`) {
 		t.Fatalf("after the crash these wait: %s, want %s", got, id)
 	}
-	p.do("POST", "/v1/questions/"+id, "", `{"yes": true}`, http.StatusNoContent)
+	p.do("POST", "/questions/"+id, "", `{"yes": true}`, http.StatusNoContent)
 	if got := p.ends("first", "done"); got != 1.0 {
 		t.Errorf("the result is %v, want 1", got)
 	}
 	p.kill()
 
-	p = start(t, data)
-	if got := p.do("POST", "/v1/tools/bump", "first", "", http.StatusOK); !strings.Contains(got, `"result":1`) {
+	p = start(t, data, "")
+	if got := p.do("POST", "/tools/bump", "first", "", http.StatusOK); !strings.Contains(got, `"result":1`) {
 		t.Errorf("the same call gave %s, want its result", got)
 	}
 	if text, err := os.ReadFile(filepath.Join(data, "tenants", "acme", "files", "count")); string(text) != "1" {
@@ -108,7 +112,7 @@ func TestQuestionsSurvive(t *testing.T) {
 // had before, and there is no gap and no duplicate.
 func TestEventsSurvive(t *testing.T) {
 	data := testData(t)
-	p := start(t, data)
+	p := start(t, data, "")
 	id := p.waits("steps", "s", `{"n": 5}`)
 	var got []string
 	read := func(most int) func(event) bool {
@@ -122,9 +126,9 @@ func TestEventsSurvive(t *testing.T) {
 	p.stream("s", "", read(8))
 	p.kill()
 
-	p = start(t, data)
+	p = start(t, data, "")
 	p.stream("s", got[len(got)-1], read(10))
-	p.do("POST", "/v1/questions/"+id, "", `{"yes": true}`, http.StatusNoContent)
+	p.do("POST", "/questions/"+id, "", `{"yes": true}`, http.StatusNoContent)
 	p.stream("s", got[len(got)-1], read(-1))
 	all := got
 	got = nil
@@ -139,7 +143,7 @@ func TestEventsSurvive(t *testing.T) {
 // still waits in the next process.
 func TestShutdown(t *testing.T) {
 	data := testData(t)
-	p := start(t, data)
+	p := start(t, data, "")
 	id := p.waits("bump", "first", "")
 	streamed := make(chan int, 1)
 	reads := make(chan struct{}, 100)
@@ -151,7 +155,7 @@ func TestShutdown(t *testing.T) {
 	}
 	slept := make(chan outcome, 1)
 	go func() {
-		r, err := p.request(context.Background(), "POST", "/v1/tools/nap", "nap", `{"seconds": 2}`)
+		r, err := p.request(context.Background(), "POST", "/tools/nap", "nap", `{"seconds": 2}`)
 		if err != nil {
 			slept <- outcome{err: err}
 			return
@@ -165,7 +169,7 @@ func TestShutdown(t *testing.T) {
 		t.Fatal(err)
 	}
 	until(t, func() string {
-		r, err := p.request(context.Background(), "POST", "/v1/tools/echo", "", `{"text": "hi"}`)
+		r, err := p.request(context.Background(), "POST", "/tools/echo", "", `{"text": "hi"}`)
 		if err == nil {
 			r.Body.Close()
 			if r.StatusCode != http.StatusServiceUnavailable {
@@ -189,8 +193,8 @@ func TestShutdown(t *testing.T) {
 		t.Fatal("the server does not end")
 	}
 
-	p = start(t, data)
-	if got := p.do("GET", "/v1/questions", "", "", http.StatusOK); !strings.Contains(got, `"id":"`+id+`"`) {
+	p = start(t, data, "")
+	if got := p.do("GET", "/questions", "", "", http.StatusOK); !strings.Contains(got, `"id":"`+id+`"`) {
 		t.Errorf("after the shutdown these wait: %s, want %s", got, id)
 	}
 	p.ends("first", "parked")
@@ -200,9 +204,9 @@ func TestShutdown(t *testing.T) {
 // the call is completed once, and both know its result.
 func TestTwoServers(t *testing.T) {
 	data := testData(t)
-	one, two := start(t, data), start(t, data)
+	one, two := start(t, data, ""), start(t, data, "")
 	id := one.waits("bump", "first", "")
-	two.do("POST", "/v1/questions/"+id, "", `{"yes": true}`, http.StatusNoContent)
+	two.do("POST", "/questions/"+id, "", `{"yes": true}`, http.StatusNoContent)
 	for _, p := range []*process{one, two} {
 		if got := p.ends("first", "done"); got != 1.0 {
 			t.Errorf("the result is %v, want 1", got)
@@ -210,5 +214,38 @@ func TestTwoServers(t *testing.T) {
 	}
 	if text, err := os.ReadFile(filepath.Join(data, "tenants", "acme", "files", "count")); string(text) != "1" {
 		t.Errorf("the count is %s, %v, want 1", text, err)
+	}
+}
+
+// TestSessionsSurvive kills the server while a turn waits for an approval: the question is
+// answered in the next process, which has the model as before, and the conversation
+// continues there.
+func TestSessionsSurvive(t *testing.T) {
+	data, api := testData(t), modelServer(t)
+	p := start(t, data, api)
+	if got := p.says("s", "hi"); got != "read 1 messages" {
+		t.Errorf("the first answer is %q", got)
+	}
+	var waits struct {
+		Run       string
+		Questions []struct{ ID string }
+	}
+	p.decode(p.do("POST", "/sessions/s", "", `{"text": "count"}`, http.StatusAccepted), &waits)
+	if len(waits.Questions) != 1 {
+		t.Fatalf("the turn waits for %+v, want one question", waits)
+	}
+	p.kill()
+
+	p = start(t, data, api)
+	if got := p.do("POST", "/sessions/s", "", `{"text": "and?"}`, http.StatusConflict); !strings.Contains(got, waits.Run) {
+		t.Errorf("a message to a turn that waits gave %s", got)
+	}
+	p.do("POST", "/questions/"+waits.Questions[0].ID, "", `{"yes": true}`, http.StatusNoContent)
+	result, _ := p.ends(waits.Run, "done").(map[string]any)
+	if got := fmt.Sprint(result["answer"]); !strings.HasPrefix(got, "counted: ") || !strings.Contains(got, "1") {
+		t.Errorf("the resumed turn gave %v", result)
+	}
+	if got := p.says("s", "hi"); got != "read 7 messages" {
+		t.Errorf("after the restart the answer is %q", got)
 	}
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -38,7 +37,13 @@ const (
 	operator    = "token-of-operator-89"
 )
 
-var testConfig = config{Tenants: map[string]string{acme: "acme", other: "other"}, Metrics: operator}
+// testConfig is that of a server on any port.
+func testConfig(data string) config {
+	return config{
+		Addr: "127.0.0.1:0", Data: data, Tenants: map[string]string{"acme": acme, "other": other}, Operator: operator,
+		Workers: cassidy.Workers{Program: testworker.Exec()},
+	}
+}
 
 // The tools of each tenant.
 var testTools = map[string]string{
@@ -54,7 +59,7 @@ var testTools = map[string]string{
 func testData(t testing.TB) string {
 	t.Helper()
 	data := t.TempDir()
-	for _, tenant := range testConfig.Tenants {
+	for tenant := range testConfig(data).Tenants {
 		dir := filepath.Join(data, "tenants", tenant)
 		putFile(t, filepath.Join(dir, "files", "count"), "0")
 		for name, text := range testTools {
@@ -74,35 +79,37 @@ func putFile(t testing.TB, name, text string) {
 	}
 }
 
-func testRuntime() *cassidy.RuntimeOptions {
-	return &cassidy.RuntimeOptions{Workers: cassidy.Workers{Program: testworker.Exec()}}
-}
-
 // A client makes requests of one tenant.
 type client struct {
-	t          testing.TB
-	url, token string
+	t                  testing.TB
+	url, tenant, token string
 }
 
 // serve opens a server in this process, closed with the test.
-func serve(t testing.TB, data string) (*server, client) {
+func serve(t testing.TB, c config) (*server, client) {
 	t.Helper()
-	s, err := newServer(data, testConfig, testRuntime())
+	s, err := newServer(c)
 	if err != nil {
 		t.Fatal(err)
 	}
 	web := httptest.NewServer(s.handler())
+	for _, h := range s.hosts {
+		go h.ResumeDue(t.Context(), time.Second)
+	}
 	t.Cleanup(func() {
 		ctx, cancel := context.WithCancel(context.Background())
 		cancel()
 		_ = s.close(ctx) // says that it cancelled what a test left
 		web.Close()
 	})
-	return s, client{t, web.URL, acme}
+	return s, client{t, web.URL, "acme", acme}
 }
 
 // request makes a request; key is its Idempotency-Key, or "".
 func (c client) request(ctx context.Context, method, path, key, body string) (*http.Response, error) {
+	if path != "/metrics" {
+		path = "/tenants/" + c.tenant + path
+	}
 	r, err := http.NewRequestWithContext(ctx, method, c.url+path, strings.NewReader(body))
 	if err != nil {
 		return nil, err
@@ -136,7 +143,7 @@ func (c client) waits(tool, key, body string) (question string) {
 		Run       string
 		Questions []cassidy.Question
 	}
-	c.decode(c.do("POST", "/v1/tools/"+tool, key, body, http.StatusAccepted), &w)
+	c.decode(c.do("POST", "/tools/"+tool, key, body, http.StatusAccepted), &w)
 	if w.Run != key || len(w.Questions) != 1 {
 		c.t.Fatalf("the answer is %+v, want one question of %s", w, key)
 	}
@@ -158,7 +165,7 @@ func (c client) ends(run, state string) (result any) {
 		Result any
 	}
 	until(c.t, func() string {
-		answer, err := c.request(context.Background(), "GET", "/v1/runs/"+run, "", "")
+		answer, err := c.request(context.Background(), "GET", "/runs/"+run, "", "")
 		if err != nil {
 			return err.Error()
 		}
@@ -200,7 +207,7 @@ func (c client) stream(run, after string, each func(event) bool) int {
 	c.t.Helper()
 	ctx, stop := context.WithTimeout(context.Background(), time.Minute)
 	defer stop()
-	r, err := http.NewRequestWithContext(ctx, "GET", c.url+"/v1/runs/"+run+"/events", nil)
+	r, err := http.NewRequestWithContext(ctx, "GET", c.url+"/tenants/"+c.tenant+"/runs/"+run+"/events", nil)
 	if err != nil {
 		c.t.Fatal(err)
 	}
@@ -238,11 +245,11 @@ func (c client) stream(run, after string, each func(event) bool) int {
 
 // TestCalls makes a call that works and those that do not.
 func TestCalls(t *testing.T) {
-	_, c := serve(t, testData(t))
-	if got := c.do("POST", "/v1/tools/echo", "", `{"text": "hi"}`, http.StatusOK); !strings.Contains(got, `"result":"hi"`) {
+	_, c := serve(t, testConfig(testData(t)))
+	if got := c.do("POST", "/tools/echo", "", `{"text": "hi"}`, http.StatusOK); !strings.Contains(got, `"result":"hi"`) {
 		t.Errorf("the answer is %s", got)
 	}
-	if got := c.do("GET", "/v1/tools", "", "", http.StatusOK); !strings.Contains(got, `"name":"echo"`) || !strings.Contains(got, `"text":{"type":"string"`) {
+	if got := c.do("GET", "/tools", "", "", http.StatusOK); !strings.Contains(got, `"name":"echo"`) || !strings.Contains(got, `"text":{"type":"string"`) {
 		t.Errorf("the tools are %s", got)
 	}
 	for _, test := range []struct {
@@ -250,28 +257,28 @@ func TestCalls(t *testing.T) {
 		status                  int
 		want                    string
 	}{
-		{"POST", "/v1/tools/none", "", `{}`, http.StatusNotFound, "none"},
-		{"POST", "/v1/tools/echo", "", `{"text": 1, "more": 2}`, http.StatusBadRequest, "more"},
-		{"POST", "/v1/tools/echo", "", `{"text"`, http.StatusBadRequest, "read the body"},
-		{"POST", "/v1/tools/echo", "", `["hi"]`, http.StatusBadRequest, "expected an object"},
-		{"POST", "/v1/tools/echo", "", strings.Repeat(" ", maxBody+1), http.StatusRequestEntityTooLarge, "too large"},
-		{"POST", "/v1/tools/echo", "../../etc", `{"text": "x"}`, http.StatusBadRequest, "ID"},
-		{"POST", "/v1/tools/bump", "", ``, http.StatusForbidden, "approv"},
-		{"POST", "/v1/tools/nap", "", `{"seconds": -1}`, http.StatusUnprocessableEntity, "sleep"},
-		{"GET", "/v1/tools/echo", "", ``, http.StatusMethodNotAllowed, ""},
-		{"GET", "/v1/runs/none", "", ``, http.StatusNotFound, "none"},
-		{"GET", "/v1/runs/none/events", "", ``, http.StatusNotFound, "none"},
-		{"POST", "/v1/runs/none/cancel", "", ``, http.StatusNotFound, "none"},
-		{"POST", "/v1/runs/none/resume", "", ``, http.StatusNotFound, "none"},
-		{"POST", "/v1/questions/none:1:1", "", `{"yes": true}`, http.StatusNotFound, "none"},
-		{"POST", "/v1/questions/none:1:1", "", `{"yes": "so"}`, http.StatusBadRequest, "yes"},
+		{"POST", "/tools/none", "", `{}`, http.StatusNotFound, "none"},
+		{"POST", "/tools/echo", "", `{"text": 1, "more": 2}`, http.StatusBadRequest, "more"},
+		{"POST", "/tools/echo", "", `{"text"`, http.StatusBadRequest, "read the body"},
+		{"POST", "/tools/echo", "", `["hi"]`, http.StatusBadRequest, "expected an object"},
+		{"POST", "/tools/echo", "", strings.Repeat(" ", maxBody+1), http.StatusBadRequest, "too large"},
+		{"POST", "/tools/echo", "../../etc", `{"text": "x"}`, http.StatusBadRequest, "ID"},
+		{"POST", "/tools/bump", "", ``, http.StatusForbidden, "approv"},
+		{"POST", "/tools/nap", "", `{"seconds": -1}`, http.StatusUnprocessableEntity, "sleep"},
+		{"GET", "/tools/echo", "", ``, http.StatusMethodNotAllowed, ""},
+		{"GET", "/runs/none", "", ``, http.StatusNotFound, "none"},
+		{"GET", "/runs/none/events", "", ``, http.StatusNotFound, "none"},
+		{"POST", "/runs/none/cancel", "", ``, http.StatusNotFound, "none"},
+		{"POST", "/sessions/s", "", `{"text": "hi"}`, http.StatusBadRequest, "needs a model"},
+		{"POST", "/questions/none:1:1", "", `{"yes": true}`, http.StatusNotFound, "none"},
+		{"POST", "/questions/none:1:1", "", `{"yes": "so"}`, http.StatusBadRequest, "yes"},
 	} {
 		if got := c.do(test.method, test.path, test.key, test.body, test.status); !strings.Contains(got, test.want) {
 			t.Errorf("%s %s %s: %s, want %q", test.method, test.path, test.body, got, test.want)
 		}
 	}
 	for _, token := range []string{"", "no", "Bearer", acme[:len(acme)-1], operator, "acme"} {
-		client{t, c.url, token}.do("GET", "/v1/tools", "", "", http.StatusUnauthorized)
+		client{t, c.url, "acme", token}.do("GET", "/tools", "", "", http.StatusUnauthorized)
 	}
 }
 
@@ -279,30 +286,28 @@ func TestCalls(t *testing.T) {
 // for another call.
 func TestRecordedCalls(t *testing.T) {
 	data := testData(t)
-	_, c := serve(t, data)
+	_, c := serve(t, testConfig(data))
 	id := c.waits("bump", "first", "")
 	if again := c.waits("bump", "first", ""); again != id {
 		t.Errorf("asked again, the question is %s, want %s", again, id)
 	}
-	c.do("POST", "/v1/tools/echo", "first", `{"text": "hi"}`, http.StatusConflict)
+	c.do("POST", "/tools/echo", "first", `{"text": "hi"}`, http.StatusConflict)
 	var open []cassidy.Question
-	c.decode(c.do("GET", "/v1/questions", "", "", http.StatusOK), &open)
+	c.decode(c.do("GET", "/questions", "", "", http.StatusOK), &open)
 	if len(open) != 1 || open[0].ID != id || len(open[0].Changes) != 1 || open[0].Changes[0].Path != "count" {
 		t.Errorf("what waits is %+v", open)
 	}
-	c.do("POST", "/v1/questions/"+id, "", `{"yes": true, "by": "Ann"}`, http.StatusNoContent)
+	c.do("POST", "/questions/"+id, "", `{"yes": true, "by": "Ann"}`, http.StatusNoContent)
 	if got := c.ends("first", "done"); got != 1.0 {
 		t.Errorf("the result is %v, want 1", got)
 	}
-	for _, path := range []string{"/v1/tools/bump", "/v1/runs/first/resume"} {
-		if got := c.do("POST", path, "first", "", http.StatusOK); !strings.Contains(got, `"result":1`) {
-			t.Errorf("%s again: %s, want the result", path, got)
-		}
+	if got := c.do("POST", "/tools/bump", "first", "", http.StatusOK); !strings.Contains(got, `"result":1`) {
+		t.Errorf("the same call gave %s, want its result", got)
 	}
-	c.do("POST", "/v1/questions/"+id, "", `{"yes": true}`, http.StatusConflict)
-	c.do("POST", "/v1/runs/first/cancel", "", "", http.StatusConflict)
+	c.do("POST", "/questions/"+id, "", `{"yes": true}`, http.StatusConflict)
+	c.do("POST", "/runs/first/cancel", "", "", http.StatusConflict)
 	c.waits("bump", "second", "")
-	c.do("POST", "/v1/runs/second/cancel", "", "", http.StatusNoContent)
+	c.do("POST", "/runs/second/cancel", "", "", http.StatusNoContent)
 	c.ends("second", "cancelled")
 	if text, err := os.ReadFile(filepath.Join(data, "tenants", "acme", "files", "count")); string(text) != "1" {
 		t.Errorf("the count is %s, %v, want 1", text, err)
@@ -312,19 +317,19 @@ func TestRecordedCalls(t *testing.T) {
 // TestTenantsAreApart checks that no tenant sees, answers or ends what another has, and
 // that the same key is another run.
 func TestTenantsAreApart(t *testing.T) {
-	_, c := serve(t, testData(t))
+	_, c := serve(t, testConfig(testData(t)))
 	id := c.waits("bump", "first", "")
-	o := client{t, c.url, other}
+	o := client{t, c.url, "other", other}
 	for _, r := range [][3]string{
-		{"GET", "/v1/runs/first"}, {"GET", "/v1/runs/first/events"}, {"POST", "/v1/runs/first/resume"}, {"POST", "/v1/runs/first/cancel"},
-		{"POST", "/v1/questions/" + id, `{"yes": true}`},
+		{"GET", "/runs/first"}, {"GET", "/runs/first/events"}, {"POST", "/runs/first/cancel"},
+		{"POST", "/questions/" + id, `{"yes": true}`},
 	} {
 		o.do(r[0], r[1], "", r[2], http.StatusNotFound)
 	}
-	if got := o.do("GET", "/v1/questions", "", "", http.StatusOK); got != "[]\n" {
+	if got := o.do("GET", "/questions", "", "", http.StatusOK); got != "[]\n" {
 		t.Errorf("the other tenant sees %s", got)
 	}
-	if got := o.do("POST", "/v1/tools/echo", "first", `{"text": "mine"}`, http.StatusOK); !strings.Contains(got, "mine") {
+	if got := o.do("POST", "/tools/echo", "first", `{"text": "mine"}`, http.StatusOK); !strings.Contains(got, "mine") {
 		t.Errorf("the same key of the other tenant gave %s", got)
 	}
 	c.ends("first", "parked")
@@ -333,7 +338,7 @@ func TestTenantsAreApart(t *testing.T) {
 // TestEvents checks that a client that reads a run in pieces gets each recorded event
 // once, and that nothing is left to read of a run that has ended.
 func TestEvents(t *testing.T) {
-	_, c := serve(t, testData(t))
+	_, c := serve(t, testConfig(testData(t)))
 	id := c.waits("steps", "s", `{"n": 20}`)
 	var got []string
 	last := ""
@@ -354,7 +359,7 @@ func TestEvents(t *testing.T) {
 		}
 		done <- status
 	}()
-	c.do("POST", "/v1/questions/"+id, "", `{"yes": true}`, http.StatusNoContent)
+	c.do("POST", "/questions/"+id, "", `{"yes": true}`, http.StatusNoContent)
 	if status := <-done; status != http.StatusNoContent {
 		t.Errorf("after the last event the status is %d, want 204", status)
 	}
@@ -363,8 +368,8 @@ func TestEvents(t *testing.T) {
 	if !slices.Equal(got, want) || len(want) < 80 {
 		t.Errorf("read in pieces, the events are %v, want %v", got, want)
 	}
-	c.do("GET", "/v1/runs/s/events", "", "", http.StatusOK)
-	r, err := http.NewRequest("GET", c.url+"/v1/runs/s/events", nil)
+	c.do("GET", "/runs/s/events", "", "", http.StatusOK)
+	r, err := http.NewRequest("GET", c.url+"/tenants/acme/runs/s/events", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -378,11 +383,8 @@ func TestEvents(t *testing.T) {
 // TestClientsLeave checks that a call ends with its client, and that a recorded one does
 // not.
 func TestClientsLeave(t *testing.T) {
-	s, c := serve(t, testData(t))
-	h, err := s.host("acme")
-	if err != nil {
-		t.Fatal(err)
-	}
+	s, c := serve(t, testConfig(testData(t)))
+	h := s.hosts["acme"]
 	for _, test := range []struct {
 		key, seconds string
 		success      bool
@@ -391,7 +393,7 @@ func TestClientsLeave(t *testing.T) {
 		ctx, leave := context.WithCancel(context.Background())
 		left := make(chan error, 1)
 		go func() {
-			_, err := c.request(ctx, "POST", "/v1/tools/nap", test.key, `{"seconds": `+test.seconds+`}`)
+			_, err := c.request(ctx, "POST", "/tools/nap", test.key, `{"seconds": `+test.seconds+`}`)
 			left <- err
 		}()
 		<-live // it has begun
@@ -417,11 +419,11 @@ func TestClientsLeave(t *testing.T) {
 // interrupted, and the recorded one is completed by the next server.
 func TestInterruptedCalls(t *testing.T) {
 	data := testData(t)
-	s, c := serve(t, data)
+	s, c := serve(t, testConfig(data))
 	status := make(chan int, 2)
 	for _, key := range []string{"", "kept"} {
 		go func() {
-			r, err := c.request(context.Background(), "POST", "/v1/tools/nap", key, `{"seconds": 3}`)
+			r, err := c.request(context.Background(), "POST", "/tools/nap", key, `{"seconds": 3}`)
 			if err != nil {
 				status <- 0
 				return
@@ -441,10 +443,9 @@ func TestInterruptedCalls(t *testing.T) {
 			t.Errorf("an interrupted call was answered with %d, want 503", got)
 		}
 	}
-	c.do("POST", "/v1/tools/echo", "", `{"text": "hi"}`, http.StatusServiceUnavailable)
+	c.do("POST", "/tools/echo", "", `{"text": "hi"}`, http.StatusServiceUnavailable)
 
-	s, c = serve(t, data)
-	go s.resumeAll(t.Context())
+	_, c = serve(t, testConfig(data))
 	if got := c.ends("kept", "done"); got != "slept" {
 		t.Errorf("the next server gave %v", got)
 	}
@@ -452,15 +453,15 @@ func TestInterruptedCalls(t *testing.T) {
 
 // TestMetrics checks the numbers, and who may read them.
 func TestMetrics(t *testing.T) {
-	_, c := serve(t, testData(t))
-	c.do("POST", "/v1/tools/echo", "", `{"text": "hi"}`, http.StatusOK)
-	c.do("POST", "/v1/tools/made-up", "", `{}`, http.StatusNotFound)
+	_, c := serve(t, testConfig(testData(t)))
+	c.do("POST", "/tools/echo", "", `{"text": "hi"}`, http.StatusOK)
+	c.do("POST", "/tools/made-up", "", `{}`, http.StatusNotFound)
 	c.waits("steps", "s", `{"n": 2}`)
-	client{t, c.url, acme}.do("GET", "/metrics", "", "", http.StatusUnauthorized)
-	got := client{t, c.url, operator}.do("GET", "/metrics", "", "", http.StatusOK)
+	client{t, c.url, "acme", acme}.do("GET", "/metrics", "", "", http.StatusUnauthorized)
+	got := client{t, c.url, "", operator}.do("GET", "/metrics", "", "", http.StatusOK)
 	for _, want := range []string{
-		`count{tenant="acme",tool="echo",outcome="ok"} 3`, `count{tenant="acme",tool="",outcome="not_found"} 1`, `count{tenant="acme",tool="steps",outcome="parked"} 1`,
-		"# TYPE cassidy_call_seconds summary\n", `sum{tenant="acme",tool="echo",outcome="ok"} 0.`,
+		`cassidy_calls_total{tenant="acme",tool="echo",error=""} 3` + "\n", `cassidy_calls_total{tenant="acme",tool="",error="validation_error"} 1` + "\n",
+		`cassidy_calls_total{tenant="acme",tool="steps",error="parked"} 1` + "\n", `cassidy_call_seconds_total{tenant="acme",tool="echo",error=""} 0.`,
 	} {
 		if !strings.Contains(got, want) {
 			t.Errorf("the metrics lack %s:\n%s", want, got)
@@ -474,29 +475,19 @@ func TestMetrics(t *testing.T) {
 // TestConfig checks what a config must have.
 func TestConfig(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "config.json")
-	for text, ok := range map[string]bool{
-		`{"tenants": {"0123456789abcdef": "acme"}}`: true, `{"tenants": {"short": "acme"}}`: false, `{"tenants": {"0123456789abcdef": "../x"}}`: false,
-		`{"tenants": {"0123456789abcdef": ""}}`: false, `{`: false, `[]`: false,
-	} {
+	for _, text := range []string{`{`, `[]`, `{"tenants": {"acme": 1}}`, `{"data": "` + file + `"}`, `{"model": {}}`} {
 		putFile(t, file, text)
-		if _, err := readConfig(file); (err == nil) != ok {
-			t.Errorf("%s: %v", text, err)
+		if err := run(t.Context(), []string{file}); err == nil {
+			t.Errorf("%s is no error", text)
 		}
 	}
-	if _, err := readConfig(file + "x"); err == nil {
-		t.Error("no file is no error")
+	for _, args := range [][]string{nil, {file + "x"}} {
+		if err := run(t.Context(), args); err == nil {
+			t.Errorf("%q is no error", args)
+		}
 	}
-	if _, err := newServer(file, testConfig, &cassidy.RuntimeOptions{}); err == nil {
-		t.Error("a file served as the folder of data")
-	}
-	none, err := newServer(t.TempDir(), config{}, testRuntime())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer none.close(context.Background())
-	w := httptest.NewRecorder()
-	none.handler().ServeHTTP(w, httptest.NewRequest("GET", "/metrics", bytes.NewReader(nil)))
-	if w.Code != http.StatusUnauthorized {
-		t.Errorf("without a token for them, metrics answer %d", w.Code)
+	_, c := serve(t, config{Data: t.TempDir(), Tenants: map[string]string{"acme": ""}})
+	for _, path := range []string{"/tools", "/metrics"} {
+		client{t, c.url, "acme", ""}.do("GET", path, "", "", http.StatusUnauthorized)
 	}
 }
