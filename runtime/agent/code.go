@@ -15,9 +15,6 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/tool"
 )
 
-// ProgramTool is the tool with which a model has a program of its own run.
-const ProgramTool = "execute_code"
-
 // ProgramFile is the path of the script that such a program is: by its ending the
 // engine knows it.
 const ProgramFile = "program.code"
@@ -70,12 +67,6 @@ func RegisterCode(h *runtime.Host) error {
 	}, func(ctx context.Context, args *tool.Dict) (tool.Value, error) {
 		return runCode(ctx, h, args.Text("code"), made.Add(1))
 	})
-}
-
-// isCode reports whether a tool is that of [RegisterCode], and not one that
-// somebody wrote under its name.
-func isCode(t *tool.Tool) bool {
-	return t.Location == tool.Embedded && tool.Key(t.Name) == ProgramTool
 }
 
 // runCode runs a program for whoever the context is of.

@@ -1,7 +1,6 @@
 package agent
 
 import (
-	"slices"
 	"strings"
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
@@ -52,14 +51,14 @@ func bindTools(tools []tool.Tool) []function {
 		if !inPrograms(t) {
 			continue
 		}
-		f := function{tool: t, name: taken.take(tool.Key(t.Name), starWords, append(starNames[:len(starNames):len(starNames)], "main", "result")), more: t.AllowExtra}
-		params, err := shownParams(t)
+		f := function{tool: t, name: taken.take(tool.Key(t.Name), isReserved), more: t.AllowExtra}
+		params, err := t.CallerParams()
 		f.more = f.more || err != nil
 		inside := names{"tools": true, "args": f.more} // which its body uses
 		for _, required := range []bool{true, false} {
 			for j := range params {
 				if params[j].Required == required {
-					f.params = append(f.params, parameter{&params[j], inside.take(params[j].Name, starWords, nil)})
+					f.params = append(f.params, parameter{&params[j], inside.take(params[j].Name, isKeyword)})
 				}
 			}
 		}
@@ -68,11 +67,16 @@ func bindTools(tools []tool.Tool) []function {
 	return list
 }
 
+// isReserved reports whether a name means something in every program already.
+func isReserved(name string) bool {
+	return isKeyword(name) || isPredeclared(name) || name == "main" || name == "result"
+}
+
 // names are those that are taken.
 type names map[string]bool
 
 // take makes a name one that a program can write, which nothing else has.
-func (n names) take(name string, taken ...[]string) string {
+func (n names) take(name string, reserved func(string) bool) string {
 	name = strings.Map(func(r rune) rune {
 		if r < 128 && isWord(byte(r)) {
 			return r
@@ -82,22 +86,12 @@ func (n names) take(name string, taken ...[]string) string {
 	if name == "" || '0' <= name[0] && name[0] <= '9' {
 		name = "_" + name
 	}
-	for n[name] || slices.ContainsFunc(taken, func(list []string) bool { return slices.Contains(list, name) }) {
+	for n[name] || reserved(name) {
 		name += "_"
 	}
 	n[name] = true
 	return name
 }
-
-var (
-	// starWords are the words of Starlark, and those that it keeps for itself.
-	starWords = strings.Fields(`and as assert async await break class continue def del elif else except finally for from
-		global if import in is lambda load nonlocal not or pass raise return try while with yield None True False`)
-	// starNames are what scripts have by their names beside the tools.
-	starNames = strings.Fields(`abs all any attempt bool bytes chr dict dir emit enumerate example fail float getattr hasattr
-		hash int len list log max min ord param print progress range repr reversed set sorted str tool tuple type uuid zip
-		agent base64 csv data diff env fs html http human json math model random re secret shell text time tools url yaml`)
-)
 
 // libText returns the file with the functions of a program. An argument that is
 // None is not given, unless the tool requires it.

@@ -133,40 +133,6 @@ func (t *turn) read(reply *model.Reply) []Decision {
 	return decisions
 }
 
-// event is the decision as it is reported.
-func (d *Decision) event() tool.Decided {
-	return tool.Decided{
-		Kind: string(d.Kind), Action: d.Action, Input: d.Input, Reasoning: d.Reasoning, Status: string(d.Status), Format: string(d.Format),
-		Answer: d.Answer, Error: d.Error, Inferred: d.Inferred, Repaired: d.Repaired, ID: d.ID, Texts: d.Texts,
-	}
-}
-
-// dict is the decision as a policy gets it.
-func (d Decision) dict() *tool.Dict {
-	fields := d.fields()
-	fields.Put("id", d.ID)
-	fields.Put("texts", d.Texts)
-	return fields
-}
-
-// readDecision takes a decision back from a policy, which may have made one
-// itself.
-func readDecision(v tool.Value) (Decision, error) {
-	d, ok := v.(*tool.Dict)
-	if !ok || d.Text("action") == "" && d.Text("kind") != string(Invalid) {
-		return Decision{}, tool.Errorf(tool.Invalid, `agent.call takes a decision: {"action": …, "input": {…}}`)
-	}
-	input, _ := d.Get("input")
-	args, ok := input.(*tool.Dict)
-	if !ok {
-		args = &tool.Dict{}
-	}
-	return Decision{
-		Kind: DecisionKind(d.Text("kind")), Action: d.Text("action"), Input: args, Reasoning: d.Text("reasoning"),
-		Error: d.Text("error"), Inferred: d.Bool("inferred"), ID: d.Text("id"), Texts: d.Bool("texts"),
-	}, nil
-}
-
 func nativeDict(c model.Call) *tool.Dict {
 	d := tool.NewDict("id", c.ID, "tool", c.Tool, "args", nil, "raw", c.Raw)
 	if c.Args != nil {

@@ -44,7 +44,7 @@ func sameName(name, written string) bool {
 func (w *promoting) calls() error {
 	for i := range w.tokens {
 		t := &w.tokens[i]
-		if t.kind != lexWord || i > 0 && w.tokens[i-1].text == "." || w.isKeyword(i) || w.meansSomething(t.text) {
+		if t.kind != lexWord || i > 0 && w.tokens[i-1].text == "." || w.isKeyword(i) || isPredeclared(t.text) {
 			continue
 		}
 		f := w.function(t.text)
@@ -59,12 +59,6 @@ func (w *promoting) calls() error {
 		}
 	}
 	return nil
-}
-
-// meansSomething reports whether a name is a function that every script has,
-// and so stands for no tool.
-func (w *promoting) meansSomething(name string) bool {
-	return slices.Contains(starNames, name)
 }
 
 // isKeyword reports whether a word is the name of an argument.
@@ -158,13 +152,13 @@ func (w *promoting) nameArguments(from, closing int, f *tool.Tool) error {
 
 // namesArgument reports whether a script can write a name before =.
 func namesArgument(name string) bool {
-	return sameName(name, name) && !slices.Contains(starWords, name)
+	return sameName(name, name) && !isKeyword(name)
 }
 
 // positions are the parameters of a tool in the order in which a program gives
 // arguments without names: the required ones first.
 func positions(t *tool.Tool) ([]tool.Param, error) {
-	params, err := shownParams(t)
+	params, err := t.CallerParams()
 	if err != nil {
 		return nil, err
 	}

@@ -51,7 +51,7 @@ func (w *promoting) file() string {
 func (w *promoting) handler(body string) string {
 	name := tool.Key(w.Name)
 	used := slices.ContainsFunc(scanProgram(body+"\n"), func(t lexeme) bool { return t.kind == lexWord && t.text == name })
-	if used || slices.Contains(starWords, name) || slices.Contains(starNames, name) {
+	if used || isKeyword(name) || isPredeclared(name) {
 		name += "_tool"
 	}
 	return name

@@ -102,11 +102,6 @@ func (f *codeLines) step(line string) bool {
 	return true
 }
 
-// oneLine makes a text fit for one line of a list.
-func oneLine(text string) string {
-	return strings.Join(strings.Fields(tool.Clean(text, len(text))), " ")
-}
-
 // codeSpan writes a text as code within a line, whatever backquotes it has.
 func codeSpan(text string) string {
 	longest, run := 0, 0
@@ -145,16 +140,6 @@ func cutMiddle(text string, limit int, note func(left int) string) string {
 	}
 	left := total - utf8.RuneCountInString(head) - utf8.RuneCountInString(tail)
 	return strings.Join(nonEmpty(head, note(left), tail), "\n")
-}
-
-func firstRunes(text string, n int) string {
-	for i := range text {
-		if n == 0 {
-			return text[:i]
-		}
-		n--
-	}
-	return text
 }
 
 func lastRunes(text string, n int) string {

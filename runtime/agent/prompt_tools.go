@@ -45,7 +45,7 @@ func briefDoc(t *tool.Tool) string {
 	if undocumented(t) {
 		return "- " + oneLine(t.Name)
 	}
-	params, _ := shownParams(t)
+	params, _ := t.CallerParams()
 	names := make([]string, len(params))
 	for i := range params {
 		names[i] = oneLine(params[i].Name)
@@ -63,7 +63,7 @@ func detailedDoc(t *tool.Tool) string {
 		return "### " + oneLine(t.Name) + "\n\nNo documentation available."
 	}
 	parts := []string{"### " + oneLine(t.Name), "**Description:** " + quoteHeadings(guest(t.Description))}
-	params, err := shownParams(t)
+	params, err := t.CallerParams()
 	if len(params) > 0 {
 		parts = append(parts, "**Parameters:**")
 		parts = appendParams(parts, params, 0)
@@ -92,32 +92,6 @@ func quoteHeadings(text string) string {
 		}
 	}
 	return strings.Join(lines, "\n")
-}
-
-// shownParams returns the parameters that a caller gives. The error says that
-// the tool's own schema cannot be read as such a list.
-func shownParams(t *tool.Tool) ([]tool.Param, error) {
-	params := t.Params
-	if len(t.Schema) > 0 {
-		v, err := tool.ParseJSON(t.Schema)
-		if err != nil {
-			return nil, err
-		}
-		schema, ok := v.(*tool.Dict)
-		if !ok {
-			return nil, tool.Errorf(tool.Invalid, "the schema is no object")
-		}
-		if params, err = tool.ParamsFromSchema(schema); err != nil {
-			return nil, err
-		}
-	}
-	var shown []tool.Param
-	for i := range params {
-		if !params[i].FromHost {
-			shown = append(shown, params[i])
-		}
-	}
-	return shown, nil
 }
 
 // appendParams adds a line for each parameter, with the fields of an object

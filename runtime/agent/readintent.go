@@ -321,24 +321,3 @@ func indexPhrase(text, phrase string) int {
 		from = end
 	}
 }
-
-// lastSentence returns the end of a text from where its last sentence or line
-// begins.
-func lastSentence(text string) string {
-	text = strings.TrimRight(text, " \t\r\n")
-	for i := len(text) - 2; i > 0; i-- {
-		if text[i] == '\n' || strings.IndexByte(".!?", text[i]) >= 0 && text[i+1] == ' ' && !strings.HasSuffix(text[:i+1], "e.g.") {
-			return text[i+1:]
-		}
-	}
-	return text
-}
-
-func firstSentence(text string) string {
-	for i := 0; i+1 < len(text); i++ {
-		if text[i] == '\n' || strings.IndexByte(".!?", text[i]) >= 0 && text[i+1] == ' ' {
-			return text[:i+1]
-		}
-	}
-	return text
-}

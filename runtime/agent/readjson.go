@@ -428,20 +428,8 @@ func (f *finder) find(what string, from int) int {
 	return at
 }
 
-func isWord(c byte) bool {
-	return c == '_' || '0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z'
-}
-
 // isName reports whether a byte can be part of a tool's name.
 func isName(c byte) bool { return isWord(c) || c == '-' || c == '.' }
-
-// lineEnd returns where the line of a place ends.
-func lineEnd(text string, at int) int {
-	if i := strings.IndexByte(text[at:], '\n'); i >= 0 {
-		return at + i
-	}
-	return len(text)
-}
 
 // skipSpace returns the first place from here that is no white space.
 func skipSpace(text string, at int) int {

@@ -41,6 +41,33 @@ func ParamsFromSchema(schema *Dict) ([]Param, error) {
 	return params, nil
 }
 
+// CallerParams returns the parameters that a caller gives: those of the tool's own
+// schema, where it has one, without those that the host fills in. The error is Invalid,
+// and says that the schema cannot be read as such a list.
+func (t *Tool) CallerParams() ([]Param, error) {
+	params := t.Params
+	if len(t.Schema) > 0 {
+		v, err := ParseJSON(t.Schema)
+		if err != nil {
+			return nil, err
+		}
+		schema, ok := v.(*Dict)
+		if !ok {
+			return nil, Errorf(Invalid, "the schema is no object")
+		}
+		if params, err = ParamsFromSchema(schema); err != nil {
+			return nil, err
+		}
+	}
+	var given []Param
+	for i := range params {
+		if !params[i].FromHost {
+			given = append(given, params[i])
+		}
+	}
+	return given, nil
+}
+
 func paramFromSchema(name string, s *Dict) (Param, error) {
 	t, err := typeFromSchema(s, MaxDepth)
 	if err != nil {
