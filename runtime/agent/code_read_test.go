@@ -19,6 +19,7 @@ func codeTools() []tool.Tool {
 
 func TestReadingPrograms(t *testing.T) {
 	const fence = "```"
+	const readFile = `{"tool_decision": {"action": "read_file", "input": {"filepath": "a.txt"}, "reasoning": "it is needed", "status": "continue"}}`
 	block := func(tag, code string) string { return fence + tag + "\n" + code + "\n" + fence }
 	readme := "write_file(filepath = \"README.md\", content = \"\"\"# Title\n" + block("console", "$ make") + "\n\"\"\")"
 	for _, c := range []struct {
@@ -44,9 +45,9 @@ func TestReadingPrograms(t *testing.T) {
 		{"two, and one is Starlark", block("", "out") + "\n" + block("starlark", "2"), agent.ToolCall, "2\n"},
 		{"after thinking", "<think>\n" + block("starlark", "0") + "\n</think>\n" + block("starlark", "1"), agent.ToolCall, "1\n"},
 		{"before the answer", block("starlark", "1") + "\nTASK COMPLETE: one", agent.ToolCall, "1\n"},
-		{"a call in another format", call("read_file", "filepath", "a.txt"), agent.ToolCall, ""},
-		{"in a fence of data", block("json", call("read_file", "filepath", "a.txt")), agent.ToolCall, ""},
-		{"in a fence without a tag", block("", call("read_file", "filepath", "a.txt")), agent.ToolCall, ""},
+		{"a call in another format", readFile, agent.ToolCall, ""},
+		{"in a fence of data", block("json", readFile), agent.ToolCall, ""},
+		{"in a fence without a tag", block("", readFile), agent.ToolCall, ""},
 		{"the answer", "TASK COMPLETE: it is\n\n" + block("python", "print(1)"), agent.Final, "it is\n\n" + block("python", "print(1)")},
 		{"only the answer", "TASK COMPLETE: done", agent.Final, "done"},
 		{"no block", "I would read it.", agent.None, "I would read it."},
