@@ -23,28 +23,136 @@ var layers = map[string]struct {
 	uses string
 	why  string
 }{
-	"runtime/tool":                {"Package tool defines the words of cassidy", "", "everybody speaks these words, so they know nobody"},
-	"runtime/engine":              {"Package engine runs Starlark and Lua scripts that can touch nothing they are not given.", "runtime/tool", "a script's only way out is the effector it is handed"},
-	"runtime/project":             {"Package project reads what a folder holds", "runtime/tool", "reading a folder must not be able to run what is in it"},
-	"stdlib/table":                {"Package table is what scripts can do with tables", "runtime/tool", "a table is computed with beside the script, and asks for a file's bytes as the script would"},
-	"stdlib":                      {"Package stdlib is what scripts can use", "runtime/tool stdlib/table", "an effect acts on the world and knows nothing of who asked"},
-	"sandbox":                     {"Package sandbox runs a script where it can compute but not act.", "runtime/tool runtime/engine", "the pure functions are handed in, so a worker holds no effect"},
-	"runtime":                     {"Package runtime is the host", "runtime/tool runtime/history sandbox", "who decides what is allowed does none of it"},
-	"runtime/journal":             {"Package journal stores the records of runs", "runtime/tool", "a store interprets nothing that it keeps"},
-	"runtime/journal/sqlite":      {"Package sqlite is a journal store in a folder", "runtime/journal runtime/tool", "a store depends on the interface alone"},
-	"runtime/journal/journaltest": {"Package journaltest is the conformance suite of journal stores.", "runtime/journal runtime/tool", "tests only; it sees a store through the interface"},
-	"runtime/history":             {"Package history records what a run did, so that it can be resumed, replayed, audited and undone.", "runtime/tool runtime/journal", "a record knows nothing of who asked or who may"},
-	"runtime/model":               {"Package model talks to language models.", "runtime/tool", "a model is asked, and decides nothing about what is done"},
-	"runtime/agent":               {"Package agent lets a model reach a goal by calling tools, under a policy", "runtime/tool runtime runtime/model scripts", "it acts through the host alone"},
-	"tools":                       {"Package tools holds the built-in tools", "", "data only"},
-	"scripts":                     {"Package scripts holds the built-in policies, prompts and templates", "", "data only"},
-	".":                           {"Package cassidy runs tools for language models", "runtime/tool runtime runtime/project runtime/history runtime/journal runtime/agent stdlib sandbox tools", "the one place that chooses the parts"},
-	"internal/testhost":           {"Package testhost opens hosts for tests", ". internal/testworker runtime/journal/sqlite", "tests only; what programs do"},
-	"internal/testworker":         {"Package testworker lets tests run scripts in workers", "runtime/tool sandbox", "tests only; what a worker has is handed in"},
-	"cmd/cassidy":                 {"Cassidy runs tools for language models, in a sandbox.", ". runtime/tool runtime runtime/project runtime/history runtime/journal/sqlite runtime/model runtime/agent sandbox stdlib scripts", "words for people; what a program could want too is in a library"},
-	"cmd/cassidy-worker":          {"Cassidy-worker is the process in which scripts run", "sandbox stdlib", "a worker initializes all that it imports each time that it is started"},
-	"examples/embed":              {"Embed", ". sandbox stdlib", "what an embedder sees"},
-	"examples/server":             {"Server offers", ". runtime/journal/sqlite runtime/model runtime/agent sandbox stdlib", "what an embedder sees who has tenants"},
+	"runtime/tool": {
+		"Package tool defines the words of cassidy",
+		"",
+		"everybody speaks these words, so they know nobody",
+	},
+	"runtime/engine": {
+		"Package engine runs Starlark and Lua scripts that can touch nothing they are not given.",
+		"runtime/tool",
+		"a script's only way out is the effector it is handed",
+	},
+	"runtime/project": {
+		"Package project reads what a folder holds",
+		"runtime/tool",
+		"reading a folder must not be able to run what is in it",
+	},
+	"stdlib/table": {
+		"Package table is what scripts can do with tables",
+		"runtime/tool",
+		"a table is computed with beside the script, and asks for a file's bytes as the script would",
+	},
+	"stdlib": {
+		"Package stdlib is what scripts can use",
+		"runtime/tool stdlib/table",
+		"an effect acts on the world and knows nothing of who asked",
+	},
+	"sandbox": {
+		"Package sandbox runs a script where it can compute but not act.",
+		"runtime/tool runtime/engine",
+		"the pure functions are handed in, so a worker holds no effect",
+	},
+	"runtime": {
+		"Package runtime is the host",
+		"runtime/tool runtime/history sandbox",
+		"who decides what is allowed does none of it",
+	},
+	"runtime/journal": {
+		"Package journal stores the records of runs",
+		"runtime/tool",
+		"a store interprets nothing that it keeps",
+	},
+	"runtime/journal/sqlite": {
+		"Package sqlite is a journal store in a folder",
+		"runtime/journal runtime/tool",
+		"a store depends on the interface alone",
+	},
+	"runtime/journal/journaltest": {
+		"Package journaltest is the conformance suite of journal stores.",
+		"runtime/journal runtime/tool",
+		"tests only; it sees a store through the interface",
+	},
+	"runtime/history": {
+		"Package history records what a run did, so that it can be resumed, replayed, audited and undone.",
+		"runtime/tool runtime/journal",
+		"a record knows nothing of who asked or who may",
+	},
+	"runtime/model": {
+		"Package model talks to language models.",
+		"runtime/tool",
+		"a model is asked, and decides nothing about what is done",
+	},
+	"runtime/agent": {
+		"Package agent lets a model reach a goal by calling tools, under a policy",
+		"runtime/tool runtime runtime/model runtime/agent/decision runtime/agent/internal/names runtime/agent/internal/prose scripts",
+		"it acts through the host alone",
+	},
+	"runtime/agent/decision": {
+		"Package decision reads what a language model asks for in its reply",
+		"runtime/tool runtime/model runtime/agent/internal/prose",
+		"what a reply means is read without doing any of it",
+	},
+	"runtime/agent/promote": {
+		"Package promote makes a tool of a program that a model wrote and that has run.",
+		"runtime/tool runtime/agent/internal/names runtime/agent/internal/prose",
+		"it writes a text; whoever asked for it puts it somewhere",
+	},
+	"runtime/agent/internal/names": {
+		"Package names knows the names that a program in Starlark cannot give",
+		"",
+		"shared by the programs of agents and their promotion",
+	},
+	"runtime/agent/internal/prose": {
+		"Package prose takes texts apart for what a model is told",
+		"runtime/tool",
+		"shared by prompts, decisions and promotion",
+	},
+	"tools": {
+		"Package tools holds the built-in tools",
+		"",
+		"data only",
+	},
+	"scripts": {
+		"Package scripts holds the built-in policies, prompts and templates",
+		"",
+		"data only",
+	},
+	".": {
+		"Package cassidy runs tools for language models",
+		"runtime/tool runtime runtime/project runtime/history runtime/journal runtime/agent stdlib sandbox tools",
+		"the one place that chooses the parts",
+	},
+	"internal/testhost": {
+		"Package testhost opens hosts for tests",
+		". internal/testworker runtime/journal/sqlite",
+		"tests only; what programs do",
+	},
+	"internal/testworker": {
+		"Package testworker lets tests run scripts in workers",
+		"runtime/tool sandbox",
+		"tests only; what a worker has is handed in",
+	},
+	"cmd/cassidy": {
+		"Cassidy runs tools for language models, in a sandbox.",
+		". runtime/tool runtime runtime/project runtime/history runtime/journal/sqlite runtime/model runtime/agent runtime/agent/decision runtime/agent/promote sandbox stdlib scripts",
+		"words for people; what a program could want too is in a library",
+	},
+	"cmd/cassidy-worker": {
+		"Cassidy-worker is the process in which scripts run",
+		"sandbox stdlib",
+		"a worker initializes all that it imports each time that it is started",
+	},
+	"examples/embed": {
+		"Embed",
+		". sandbox stdlib",
+		"what an embedder sees",
+	},
+	"examples/server": {
+		"Server offers",
+		". runtime/journal/sqlite runtime/model runtime/agent sandbox stdlib",
+		"what an embedder sees who has tenants",
+	},
 }
 
 // powers is who alone may import what can act on the world, or what we build

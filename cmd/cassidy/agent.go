@@ -15,6 +15,7 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime"
 	"github.com/cassidy-run/cassidy/runtime/agent"
+	"github.com/cassidy-run/cassidy/runtime/agent/decision"
 	"github.com/cassidy-run/cassidy/runtime/project"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 )
@@ -56,10 +57,10 @@ func (c *command) agentSetup(ctx *cli.Context, h *runtime.Host, defaultTools []s
 		}
 	}
 	o := &s.options
-	o.Format = agent.Format(ctx.String("format"))
+	o.Format = decision.Format(ctx.String("format"))
 	o.RepeatInstructions, o.NoInference = ctx.Bool("repeat-instructions"), ctx.Bool("no-inference")
 	var err error
-	if o.Model, err = c.openModel(ctx.Context, h, ctx.String("model"), o.Format == agent.Native); err != nil {
+	if o.Model, err = c.openModel(ctx.Context, h, ctx.String("model"), o.Format == decision.Native); err != nil {
 		return nil, err
 	}
 	if o.ModelName, err = c.modelName(ctx.String("model")); err != nil {
@@ -93,7 +94,7 @@ func (c *command) openAgent(h *runtime.Host, parks bool) agent.Opener {
 	return func(ctx context.Context, s agent.Settings) (*agent.Options, error) {
 		o := &agent.Options{NoParking: !parks}
 		var err error
-		if o.Model, err = c.openModel(ctx, h, s.Model, s.Format == agent.Native); err != nil {
+		if o.Model, err = c.openModel(ctx, h, s.Model, s.Format == decision.Native); err != nil {
 			return nil, err
 		}
 		c.model, c.patience = s.Model, s.Idle

@@ -11,7 +11,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/cassidy-run/cassidy/runtime/agent"
+	"github.com/cassidy-run/cassidy/runtime/agent/decision"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 )
 
@@ -53,7 +53,7 @@ func (c *command) parseDecision(ctx *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	read := agent.Read(reply, agent.ReadOptions{Tools: tools, Format: format, NoInference: ctx.Bool("no-inference")})
+	read := decision.Read(reply, decision.Options{Tools: tools, Format: format, NoInference: ctx.Bool("no-inference")})
 	if !c.json && (ctx.Bool("explain") || c.terminal(c.out)) {
 		c.explainDecisions(read, tools, format)
 		return nil
@@ -66,13 +66,13 @@ func (c *command) parseDecision(ctx *cli.Context) error {
 }
 
 // decisionFormat reads the flag --format; auto is no format.
-func decisionFormat(word string) (agent.Format, error) {
-	known := []string{"auto", string(agent.PureJSON), string(agent.XMLJSON), string(agent.Markdown), string(agent.Native), string(agent.Code)}
+func decisionFormat(word string) (decision.Format, error) {
+	known := []string{"auto", string(decision.PureJSON), string(decision.XMLJSON), string(decision.Markdown), string(decision.Native), string(decision.Code)}
 	switch {
 	case word == "auto" || word == "":
 		return "", nil
 	case slices.Contains(known, word):
-		return agent.Format(word), nil
+		return decision.Format(word), nil
 	}
 	return "", tool.Errorf(tool.Invalid, "there is no format %q%s", word, tool.DidYouMean(word, known)).
 		WithHint("the formats are %s", strings.Join(known, ", "))
@@ -98,7 +98,7 @@ func toolsOf(file string) ([]tool.Tool, error) {
 	if err != nil {
 		return nil, tool.Errorf(tool.Invalid, "--tools %s: %w", file, err).WithHint(hint)
 	}
-	tools, err := agent.ParseTools(text)
+	tools, err := decision.ParseTools(text)
 	if err != nil {
 		e := *tool.ErrorOf(err, tool.Invalid)
 		e.Pos.File = file
@@ -147,7 +147,7 @@ func (c *command) reply(ctx *cli.Context) (string, error) {
 
 // decisionsJSON gives the first decision as an object, and where there are
 // several, all of them under calls.
-func decisionsJSON(read []agent.Decision) (*tool.Dict, error) {
+func decisionsJSON(read []decision.Decision) (*tool.Dict, error) {
 	var first *tool.Dict
 	calls := tool.List{}
 	for _, d := range read {
@@ -178,7 +178,7 @@ func decisionsJSON(read []agent.Decision) (*tool.Dict, error) {
 }
 
 // explainDecisions says in words what was read.
-func (c *command) explainDecisions(read []agent.Decision, tools []tool.Tool, asked agent.Format) {
+func (c *command) explainDecisions(read []decision.Decision, tools []tool.Tool, asked decision.Format) {
 	var b strings.Builder
 	for i := range read {
 		if len(read) > 1 {
@@ -189,7 +189,7 @@ func (c *command) explainDecisions(read []agent.Decision, tools []tool.Tool, ask
 	c.print(b.String())
 }
 
-func explainDecision(b *strings.Builder, d *agent.Decision, tools []tool.Tool, asked agent.Format) {
+func explainDecision(b *strings.Builder, d *decision.Decision, tools []tool.Tool, asked decision.Format) {
 	line := func(name, value string) {
 		if value != "" {
 			b.WriteString(pad(name, 11) + strings.ReplaceAll(visible(strings.TrimSpace(value)), "\n", "\n"+pad("", 11)) + "\n")
@@ -201,7 +201,7 @@ func explainDecision(b *strings.Builder, d *agent.Decision, tools []tool.Tool, a
 		line("input", tool.FormatJSON(d.Input, "  "))
 	}
 	line("reasoning", d.Reasoning)
-	if d.Kind == agent.ToolCall {
+	if d.Kind == decision.ToolCall {
 		line("status", string(d.Status)+statusText(d.Status))
 	}
 	line("format", formatText(d.Format, asked))
@@ -213,35 +213,35 @@ func explainDecision(b *strings.Builder, d *agent.Decision, tools []tool.Tool, a
 	for i, what := range d.Repaired {
 		line([]string{"repaired", ""}[min(i, 1)], what)
 	}
-	if d.Kind == agent.ToolCall {
+	if d.Kind == decision.ToolCall {
 		line("check", checkText(d, tools))
 	}
 }
 
 // kindText says what a kind means, and why it was taken for that.
-func kindText(d *agent.Decision) string {
+func kindText(d *decision.Decision) string {
 	switch d.Kind {
-	case agent.ToolCall:
+	case decision.ToolCall:
 		if d.Inferred {
 			return "the text speaks of calling this tool"
 		}
 		return "this tool is to be called"
-	case agent.Final:
+	case decision.Final:
 		return "the reply ends the task"
-	case agent.Invalid:
+	case decision.Invalid:
 		return "a call was meant, but cannot be read; nothing would be run"
 	}
 	return "the reply neither asks for a tool nor begins a line with TASK COMPLETE:"
 }
 
-func statusText(s agent.Status) string {
-	if s == agent.LastCall {
+func statusText(s decision.Status) string {
+	if s == decision.LastCall {
 		return ": after this call comes the answer"
 	}
 	return ""
 }
 
-func formatText(f, asked agent.Format) string {
+func formatText(f, asked decision.Format) string {
 	if f == "" || asked == "" || f == asked {
 		return string(f)
 	}
@@ -249,7 +249,7 @@ func formatText(f, asked agent.Format) string {
 }
 
 // checkText says whether the call could be made.
-func checkText(d *agent.Decision, tools []tool.Tool) string {
+func checkText(d *decision.Decision, tools []tool.Tool) string {
 	if len(tools) == 0 {
 		return ""
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/cassidy-run/cassidy"
 	"github.com/cassidy-run/cassidy/runtime"
 	"github.com/cassidy-run/cassidy/runtime/agent"
+	"github.com/cassidy-run/cassidy/runtime/agent/decision"
 	"github.com/cassidy-run/cassidy/runtime/model"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 )
@@ -43,7 +44,7 @@ const maxRepeat = 100
 // A formatTest is what the flags of the command say.
 type formatTest struct {
 	model      model.Model
-	formats    []agent.Format
+	formats    []decision.Format
 	repeat     int
 	iterations int
 }
@@ -76,7 +77,7 @@ func (c *command) testFormats(ctx *cli.Context, h *runtime.Host) error {
 func (c *command) formatTest(ctx *cli.Context, h *runtime.Host) (*formatTest, error) {
 	t := &formatTest{}
 	for _, name := range names(ctx.StringSlice("format")) {
-		t.formats = append(t.formats, agent.Format(name))
+		t.formats = append(t.formats, decision.Format(name))
 	}
 	var err error
 	if t.repeat, err = countFlag(ctx, "repeat", maxRepeat); err != nil {
@@ -85,7 +86,7 @@ func (c *command) formatTest(ctx *cli.Context, h *runtime.Host) (*formatTest, er
 	if t.iterations, err = countFlag(ctx, "max-iterations", unlimited); err != nil {
 		return nil, err
 	}
-	if t.model, err = c.openModel(ctx.Context, h, ctx.String("model"), slices.Contains(t.formats, agent.Native)); err != nil {
+	if t.model, err = c.openModel(ctx.Context, h, ctx.String("model"), slices.Contains(t.formats, decision.Native)); err != nil {
 		return nil, err
 	}
 	known := agent.TrialFormats(t.model)
@@ -110,7 +111,7 @@ func countFlag(ctx *cli.Context, name string, most int) (int, error) {
 	return n, nil
 }
 
-func formatNames(formats []agent.Format) []string {
+func formatNames(formats []decision.Format) []string {
 	names := make([]string, len(formats))
 	for i, f := range formats {
 		names[i] = string(f)
@@ -147,7 +148,7 @@ func trialText(t *agent.Trial) string {
 }
 
 // try makes one try, in a folder of its own and with nothing of the user's.
-func (c *command) try(ctx context.Context, t *formatTest, task *agent.TrialTask, f agent.Format) (trial agent.Trial, err error) {
+func (c *command) try(ctx context.Context, t *formatTest, task *agent.TrialTask, f decision.Format) (trial agent.Trial, err error) {
 	dir, err := os.MkdirTemp("", "cassidy-format-test-")
 	if err != nil {
 		return trial, tool.Errorf(tool.Failed, "cannot make a folder to try it in: %w", fileError(err))

@@ -11,6 +11,8 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime"
 	"github.com/cassidy-run/cassidy/runtime/agent"
+	"github.com/cassidy-run/cassidy/runtime/agent/decision"
+	"github.com/cassidy-run/cassidy/runtime/agent/promote"
 	"github.com/cassidy-run/cassidy/runtime/history"
 	"github.com/cassidy-run/cassidy/runtime/project"
 	"github.com/cassidy-run/cassidy/runtime/tool"
@@ -130,7 +132,7 @@ func programAt(e *history.Entry) (code string, ok bool) {
 	}
 	v, _ := call.Get(args)
 	given, _ := v.(*tool.Dict)
-	return given.Text("code"), tool.Key(call.Text(name)) == agent.ProgramTool && given.Has("code")
+	return given.Text("code"), tool.Key(call.Text(name)) == decision.ProgramTool && given.Has("code")
 }
 
 // programResult says whether the program of a step ended well, and what it gave,
@@ -224,7 +226,7 @@ func (c *command) promote(ctx *cli.Context, h *runtime.Host, p *ranProgram) erro
 	if err := checkNewName(h, name); err != nil {
 		return err
 	}
-	file, notes, err := agent.Promote(&agent.Promotion{Name: name, Code: p.code, About: p.run.Title, From: p.from(), Result: p.result,
+	file, notes, err := promote.File(&promote.Program{Name: name, Code: p.code, About: p.run.Title, From: p.from(), Result: p.result,
 		Tools: h.Tools(), Called: p.called, Used: p.used})
 	if err != nil {
 		return err

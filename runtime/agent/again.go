@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/cassidy-run/cassidy/runtime/agent/decision"
 	"github.com/cassidy-run/cassidy/runtime/model"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 )
@@ -174,7 +175,7 @@ func (t *turn) keepCall(e tool.Effect, v *tool.Dict, failure error) error {
 
 // remember notes a call in the memory of the turn: it may be one that need not
 // be made again, or one after which others must be.
-func (t *turn) remember(d Decision, r tool.Result) {
+func (t *turn) remember(d decision.Decision, r tool.Result) {
 	offered := t.offered(d.Action)
 	if offered == nil || !onlyReads(offered) {
 		t.memory.forget()

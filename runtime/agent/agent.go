@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/cassidy-run/cassidy/runtime"
+	"github.com/cassidy-run/cassidy/runtime/agent/decision"
 	"github.com/cassidy-run/cassidy/runtime/model"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 )
@@ -30,7 +31,7 @@ type Options struct {
 	// Format is how the model is to write its decisions. "" means Native
 	// where the model has it, else PureJSON. Whatever is asked for, each is read;
 	// a program, only with Code, which needs the tool of [RegisterCode].
-	Format Format
+	Format decision.Format
 	// Iterations is how often the model is asked at most; 0 means what the
 	// policy takes, 10 and 5 in a chat, and never more than 50.
 	Iterations int
@@ -91,7 +92,7 @@ type Agent struct {
 	local    *localSessions
 	policy   Policy
 	tools    []tool.Tool
-	format   Format
+	format   decision.Format
 	program  runtime.Program // the policy, as far as all turns share it
 }
 
@@ -196,40 +197,40 @@ func (a *Agent) offer(words []string) error {
 // withCode adds to the tools that were selected the one that runs programs, where
 // the model decides by them. In other formats it is offered where it is named.
 func (a *Agent) withCode(tools []tool.Tool, words []string) ([]tool.Tool, error) {
-	named := slices.ContainsFunc(words, func(w string) bool { return tool.Key(w) == ProgramTool })
-	if a.format != Code && named {
+	named := slices.ContainsFunc(words, func(w string) bool { return tool.Key(w) == decision.ProgramTool })
+	if a.format != decision.Code && named {
 		return tools, nil
 	}
-	tools = slices.DeleteFunc(tools, func(t tool.Tool) bool { return isCode(&t) })
-	if a.format != Code {
+	tools = slices.DeleteFunc(tools, func(t tool.Tool) bool { return decision.IsProgramTool(&t) })
+	if a.format != decision.Code {
 		return tools, nil
 	}
-	t, err := a.host.Tool(ProgramTool)
-	if err != nil || !isCode(&t) {
-		return nil, tool.Errorf(tool.Invalid, "the format %s needs the tool %s, and the host has none or another of that name", Code, ProgramTool).
+	t, err := a.host.Tool(decision.ProgramTool)
+	if err != nil || !decision.IsProgramTool(&t) {
+		return nil, tool.Errorf(tool.Invalid, "the format %s needs the tool %s, and the host has none or another of that name", decision.Code, decision.ProgramTool).
 			WithHint("a program registers it with agent.RegisterCode")
 	}
 	return append(tools, t), nil
 }
 
 // chooseFormat says how the model is to write its decisions.
-func chooseFormat(wanted Format, m model.Model) (Format, error) {
+func chooseFormat(wanted decision.Format, m model.Model) (decision.Format, error) {
 	switch wanted {
 	case "":
 		if m.Native() {
-			return Native, nil
+			return decision.Native, nil
 		}
-		return PureJSON, nil
-	case PureJSON, XMLJSON, Markdown, Code:
+		return decision.PureJSON, nil
+	case decision.PureJSON, decision.XMLJSON, decision.Markdown, decision.Code:
 		return wanted, nil
-	case Native:
+	case decision.Native:
 		if m.Native() {
-			return Native, nil
+			return decision.Native, nil
 		}
 		return "", tool.Errorf(tool.Invalid, "the model %s has no calls of its own", m.Name()).
-			WithHint("take the format %s, %s or %s", PureJSON, XMLJSON, Markdown)
+			WithHint("take the format %s, %s or %s", decision.PureJSON, decision.XMLJSON, decision.Markdown)
 	}
-	known := []string{string(PureJSON), string(XMLJSON), string(Markdown), string(Native), string(Code)}
+	known := []string{string(decision.PureJSON), string(decision.XMLJSON), string(decision.Markdown), string(decision.Native), string(decision.Code)}
 	return "", tool.Errorf(tool.Invalid, "there is no format %q%s", wanted, tool.DidYouMean(string(wanted), known)).
 		WithHint("the formats are %s", strings.Join(known, ", "))
 }
@@ -238,7 +239,7 @@ func chooseFormat(wanted Format, m model.Model) (Format, error) {
 func (a *Agent) Tools() []tool.Tool { return slices.Clone(a.tools) }
 
 // Format returns how the model is to write its decisions.
-func (a *Agent) Format() Format { return a.format }
+func (a *Agent) Format() decision.Format { return a.format }
 
 // Check says whether the policy's script can be run, as far as that is known
 // without running it.

@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/cassidy-run/cassidy/runtime"
+	"github.com/cassidy-run/cassidy/runtime/agent/decision"
 	"github.com/cassidy-run/cassidy/runtime/model"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 )
@@ -153,7 +154,7 @@ func (s *Session) say(ctx context.Context, more []model.Message) (*answer, error
 func (s *Session) put(ctx context.Context, more []model.Message) (*answer, error) {
 	all := s.with(more)
 	r := &model.Request{Messages: all, Thread: s.thread}
-	if s.agent.format == Native {
+	if s.agent.format == decision.Native {
 		r.Tools = s.agent.tools
 	}
 	if runtime.Subscribed(ctx) {
@@ -281,7 +282,7 @@ func (t *turn) compose(message string, results []callResult) []model.Message {
 // full.
 func (s *Session) withReminder(text string) string {
 	switch {
-	case len(s.agent.tools) == 0 || s.agent.format == Native:
+	case len(s.agent.tools) == 0 || s.agent.format == decision.Native:
 		return text
 	case strings.HasSuffix(text, s.prompt().LastTurn()), strings.HasSuffix(text, s.prompt().LastIteration()):
 		return text // which says how to answer, and that nothing else is wanted

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"unicode/utf8"
 
+	"github.com/cassidy-run/cassidy/runtime/agent/decision"
 	"github.com/cassidy-run/cassidy/runtime/model"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 )
@@ -62,15 +63,15 @@ type account struct {
 // newAccount returns the account of a conversation in which the tools are
 // offered. The definitions of native tools count at once; otherwise they are in
 // the text of the first message.
-func newAccount(b *Budget, tools []tool.Tool, f Format) account {
+func newAccount(b *Budget, tools []tool.Tool, f decision.Format) account {
 	a := account{budget: b}
 	switch {
-	case f == Code:
+	case f == decision.Code:
 		a.overhead = tool.EstimateTokens(Stub(tools))
 	case len(tools) > 0:
 		a.overhead = Overhead(tools, a.budget.Limit).Total
 	}
-	if f == Native {
+	if f == decision.Native {
 		a.beside = a.overhead
 	}
 	return a

@@ -7,12 +7,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	"github.com/cassidy-run/cassidy/runtime/agent/decision"
 	"github.com/cassidy-run/cassidy/runtime/model"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 )
 
 // accountOf returns the account of a conversation with a budget.
-func accountOf(b Budget, tools []tool.Tool, f Format) *account {
+func accountOf(b Budget, tools []tool.Tool, f decision.Format) *account {
 	b = b.withDefaults()
 	a := newAccount(&b, tools, f)
 	return &a
@@ -20,14 +21,14 @@ func accountOf(b Budget, tools []tool.Tool, f Format) *account {
 
 func TestBudgetDefaults(t *testing.T) {
 	want := Budget{Limit: 200_000, Reserve: 10_000, WarnAt: 0.80, CompactAt: 0.85, MessageWarn: 100_000, MessageMax: 250_000, ThreadMax: 585_000}
-	if got := accountOf(Budget{}, nil, PureJSON).Budget(); got != want {
+	if got := accountOf(Budget{}, nil, decision.PureJSON).Budget(); got != want {
 		t.Errorf("the defaults are %+v, want %+v", got, want)
 	}
 	own := Budget{Limit: 8_000, Reserve: 1, WarnAt: 0.1, CompactAt: 0.2, MessageWarn: 2, MessageMax: 3, ThreadMax: 4}
-	if got := accountOf(own, nil, PureJSON).Budget(); got != own {
+	if got := accountOf(own, nil, decision.PureJSON).Budget(); got != own {
 		t.Errorf("the budget is %+v, want %+v", got, own)
 	}
-	if got := accountOf(Budget{Limit: 8_000}, nil, PureJSON).EffectiveLimit(); got != 6_000 {
+	if got := accountOf(Budget{Limit: 8_000}, nil, decision.PureJSON).EffectiveLimit(); got != 6_000 {
 		t.Errorf("of a small model's 8,000 tokens %d are left, want 6,000", got)
 	}
 }
@@ -42,7 +43,7 @@ func costing(tokens ...int) []tool.Tool {
 }
 
 func TestAccount(t *testing.T) {
-	a := accountOf(Budget{}, costing(1_000, 500), PureJSON)
+	a := accountOf(Budget{}, costing(1_000, 500), decision.PureJSON)
 	if a.Overhead() != 2_000 || a.EffectiveLimit() != 188_000 || a.Used() != 0 {
 		t.Errorf("overhead %d, effective limit %d, used %d", a.Overhead(), a.EffectiveLimit(), a.Used())
 	}
@@ -65,7 +66,7 @@ func TestAccount(t *testing.T) {
 		t.Errorf("used %d after a report and a message, want 102", a.Used())
 	}
 
-	native := accountOf(Budget{}, costing(1_000, 500), Native)
+	native := accountOf(Budget{}, costing(1_000, 500), decision.Native)
 	if native.Used() != 2_000 {
 		t.Errorf("native definitions count %d, want 2000", native.Used())
 	}
@@ -73,7 +74,7 @@ func TestAccount(t *testing.T) {
 	if native.Used() != 1_500 {
 		t.Errorf("used %d after a report, want 1500", native.Used())
 	}
-	if none := accountOf(Budget{}, nil, Native); none.Overhead() != 0 || none.EffectiveLimit() != 190_000 {
+	if none := accountOf(Budget{}, nil, decision.Native); none.Overhead() != 0 || none.EffectiveLimit() != 190_000 {
 		t.Errorf("without tools: overhead %d, effective limit %d", none.Overhead(), none.EffectiveLimit())
 	}
 }
@@ -90,13 +91,13 @@ func TestAccountFull(t *testing.T) {
 		{169_999, true, false, "169,999 of 200,000 tokens (85 %)"},
 		{170_000, true, true, "170,000 of 200,000 tokens (85 %)"},
 	} {
-		a := accountOf(Budget{}, nil, PureJSON)
+		a := accountOf(Budget{}, nil, decision.PureJSON)
 		a.Reported(c.used, 0)
 		if a.Nearly() != c.nearly || a.Full() != c.full || a.String() != c.text {
 			t.Errorf("%d tokens: nearly %v, full %v, %q; want %v, %v, %q", c.used, a.Nearly(), a.Full(), a, c.nearly, c.full, c.text)
 		}
 	}
-	a := accountOf(Budget{ThreadMax: 1_000}, nil, PureJSON)
+	a := accountOf(Budget{ThreadMax: 1_000}, nil, decision.PureJSON)
 	a.Add(strings.Repeat("ä", 849))
 	if a.Full() {
 		t.Error("a thread of 849 of 1,000 characters is full")
@@ -128,7 +129,7 @@ func TestAccountCheck(t *testing.T) {
 		{"too many tokens", Budget{Limit: 1_000}, 0, 886, 300, false, "conversation"},
 		{"one's own", Budget{MessageMax: 5}, 0, 0, 6, false, "message"},
 	} {
-		a := accountOf(c.budget, nil, PureJSON)
+		a := accountOf(c.budget, nil, decision.PureJSON)
 		a.Add(text(c.before))
 		a.Reported(c.tokens, 0)
 		warning, err := a.Check(text(c.message))
@@ -149,7 +150,7 @@ func TestAccountCheck(t *testing.T) {
 // cost, in whatever order the reports come between them.
 func TestAccountCountsOnce(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		a := accountOf(Budget{}, nil, PureJSON)
+		a := accountOf(Budget{}, nil, decision.PureJSON)
 		known, since := 0, 0
 		for range rapid.IntRange(0, 20).Draw(t, "steps") {
 			if rapid.Bool().Draw(t, "report") {

@@ -12,6 +12,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/cassidy-run/cassidy/runtime"
+	"github.com/cassidy-run/cassidy/runtime/agent/decision"
+	"github.com/cassidy-run/cassidy/runtime/agent/internal/prose"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 )
 
@@ -48,7 +50,7 @@ const (
 func RegisterCode(h *runtime.Host) error {
 	var made atomic.Int64
 	return h.Register(tool.Tool{
-		Name:  ProgramTool,
+		Name:  decision.ProgramTool,
 		Title: "Execute Code",
 		Description: "Run a program that calls other tools, and get what it ends with.\n\n" +
 			"Use this for work of many calls of which only the outcome matters: what they return stays in the program. " +
@@ -286,7 +288,7 @@ func (c *madeByCode) String() string {
 	case !c.ended:
 		return text + ") did not end"
 	case c.err != "":
-		return text + ") failed: " + clipped(oneLine(c.err), failure)
+		return text + ") failed: " + clipped(prose.OneLine(c.err), failure)
 	}
 	return text + ") ok"
 }
@@ -296,5 +298,5 @@ func clipped(text string, most int) string {
 	if utf8.RuneCountInString(text) <= most {
 		return text
 	}
-	return firstRunes(text, most-1) + "…"
+	return prose.FirstRunes(text, most-1) + "…"
 }

@@ -3,6 +3,9 @@ package agent
 import (
 	"strings"
 
+	"github.com/cassidy-run/cassidy/runtime/agent/decision"
+	"github.com/cassidy-run/cassidy/runtime/agent/internal/names"
+	"github.com/cassidy-run/cassidy/runtime/agent/internal/prose"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 )
 
@@ -39,13 +42,13 @@ type parameter struct {
 // inPrograms reports whether a program may call a tool. It cannot run others, has
 // no agents, and ends no task.
 func inPrograms(t *tool.Tool) bool {
-	return t.State == tool.Ready && !isCode(t) && tool.Key(t.Name) != toolName && tool.Key(t.Name) != completes
+	return t.State == tool.Ready && !decision.IsProgramTool(t) && tool.Key(t.Name) != toolName && tool.Key(t.Name) != completes
 }
 
 // bindTools makes tools the functions of a program.
 func bindTools(tools []tool.Tool) []function {
 	var list []function
-	taken := names{}
+	taken := nameSet{}
 	for i := range tools {
 		t := &tools[i]
 		if !inPrograms(t) {
@@ -54,11 +57,11 @@ func bindTools(tools []tool.Tool) []function {
 		f := function{tool: t, name: taken.take(tool.Key(t.Name), isReserved), more: t.AllowExtra}
 		params, err := t.CallerParams()
 		f.more = f.more || err != nil
-		inside := names{"tools": true, "args": f.more} // which its body uses
+		inside := nameSet{"tools": true, "args": f.more} // which its body uses
 		for _, required := range []bool{true, false} {
 			for j := range params {
 				if params[j].Required == required {
-					f.params = append(f.params, parameter{&params[j], inside.take(params[j].Name, isKeyword)})
+					f.params = append(f.params, parameter{&params[j], inside.take(params[j].Name, names.IsKeyword)})
 				}
 			}
 		}
@@ -69,16 +72,16 @@ func bindTools(tools []tool.Tool) []function {
 
 // isReserved reports whether a name means something in every program already.
 func isReserved(name string) bool {
-	return isKeyword(name) || isPredeclared(name) || name == "main" || name == "result"
+	return names.IsKeyword(name) || names.IsPredeclared(name) || name == "main" || name == "result"
 }
 
 // names are those that are taken.
-type names map[string]bool
+type nameSet map[string]bool
 
 // take makes a name one that a program can write, which nothing else has.
-func (n names) take(name string, reserved func(string) bool) string {
+func (n nameSet) take(name string, reserved func(string) bool) string {
 	name = strings.Map(func(r rune) rune {
-		if r < 128 && isWord(byte(r)) {
+		if r < 128 && prose.IsWord(byte(r)) {
 			return r
 		}
 		return '_'
@@ -118,7 +121,7 @@ func libText(list []function) string {
 			args += " | args"
 		}
 		b.WriteString("def " + f.name + "(" + strings.Join(heads, ", ") + "):\n")
-		b.WriteString("    " + starText(clipped(oneLine(f.tool.Summary()), stubSummary)) + "\n")
+		b.WriteString("    " + starText(clipped(prose.OneLine(f.tool.Summary()), stubSummary)) + "\n")
 		b.WriteString("    return tools.call(" + starText(f.tool.Name) + ", **(" + args + "))\n\n")
 	}
 	return b.String()
@@ -170,11 +173,11 @@ func (f *function) signature(depth int) string {
 
 // stubText says what a tool does, the shorter the more tools there are.
 func stubText(t *tool.Tool, tools int) string {
-	text := oneLine(t.Summary())
+	text := prose.OneLine(t.Summary())
 	if tools <= fewTools {
 		return clipped(text, stubSummary)
 	}
-	return clipped(strings.TrimSpace(firstSentence(text)), briefSummary)
+	return clipped(strings.TrimSpace(prose.FirstSentence(text)), briefSummary)
 }
 
 // defaultOf writes what an argument is that is not given: its default, where that

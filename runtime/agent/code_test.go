@@ -9,6 +9,7 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime"
 	"github.com/cassidy-run/cassidy/runtime/agent"
+	"github.com/cassidy-run/cassidy/runtime/agent/decision"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 )
 
@@ -18,7 +19,7 @@ func coded(s *stage, o *agent.Options) {
 		s.t.Fatal(err)
 	}
 	if o.Format == "" {
-		o.Format = agent.Code
+		o.Format = decision.Code
 	}
 }
 
@@ -66,7 +67,7 @@ func TestTranscriptsOfPrograms(t *testing.T) {
 		},
 	}, {
 		name: "code_as_a_tool", reason: agent.ReasonFinal,
-		setting: setting{files: twoFiles, before: coded, options: agent.Options{Format: agent.PureJSON, Tools: []string{"read_file", "execute_code"}}, replies: play{
+		setting: setting{files: twoFiles, before: coded, options: agent.Options{Format: decision.PureJSON, Tools: []string{"read_file", "execute_code"}}, replies: play{
 			call("execute_code", "code", `len(read_file("b.txt"))`), program("read_file(filepath = 'a.txt')") + "\n\n" + done,
 		}},
 	}, {
@@ -165,13 +166,13 @@ func TestOnlyTheCallersTools(t *testing.T) {
 // for alone.
 func TestWhoIsOfferedPrograms(t *testing.T) {
 	for _, c := range []struct {
-		format agent.Format
+		format decision.Format
 		words  []string
 		want   bool
 	}{
-		{agent.PureJSON, []string{"auto"}, false}, {agent.PureJSON, []string{"@context"}, false}, {agent.PureJSON, []string{"read_file"}, false},
-		{agent.PureJSON, []string{"auto", "execute_code"}, true}, {agent.XMLJSON, []string{"execute-code"}, true},
-		{agent.Code, []string{"auto"}, true}, {agent.Code, []string{"read_file"}, true}, {agent.Code, []string{"execute_code"}, true}, {agent.Code, []string{}, false},
+		{decision.PureJSON, []string{"auto"}, false}, {decision.PureJSON, []string{"@context"}, false}, {decision.PureJSON, []string{"read_file"}, false},
+		{decision.PureJSON, []string{"auto", "execute_code"}, true}, {decision.XMLJSON, []string{"execute-code"}, true},
+		{decision.Code, []string{"auto"}, true}, {decision.Code, []string{"read_file"}, true}, {decision.Code, []string{"execute_code"}, true}, {decision.Code, []string{}, false},
 	} {
 		s := newStage(t, setting{before: func(s *stage, o *agent.Options) {
 			o.Format, o.Tools = c.format, c.words
@@ -191,7 +192,7 @@ func TestWhoIsOfferedPrograms(t *testing.T) {
 		}
 	}
 	s := newStage(t, setting{})
-	_, err := agent.New(s.Host, &agent.Options{Model: s.model(false, nil), Format: agent.Code})
+	_, err := agent.New(s.Host, &agent.Options{Model: s.model(false, nil), Format: decision.Code})
 	if tool.KindOf(err) != tool.Invalid || !strings.Contains(err.Error(), "needs the tool execute_code") {
 		t.Errorf("without the tool, New gave %v", err)
 	}

@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/cassidy-run/cassidy/runtime"
+	"github.com/cassidy-run/cassidy/runtime/agent/decision"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 )
 
@@ -39,7 +40,7 @@ func (t *turn) doCall(ctx context.Context, e tool.Effect) (tool.Value, error) {
 }
 
 // emitAnswered reports a call that the host did not make.
-func (t *turn) emitAnswered(ctx context.Context, d Decision, o *outcome) {
+func (t *turn) emitAnswered(ctx context.Context, d decision.Decision, o *outcome) {
 	name := d.Action
 	if offered := t.offered(name); offered != nil {
 		name = offered.Name
@@ -48,7 +49,7 @@ func (t *turn) emitAnswered(ctx context.Context, d Decision, o *outcome) {
 }
 
 // broken is the outcome of a call that the turn did not wait for.
-func (t *turn) broken(d Decision) outcome {
+func (t *turn) broken(d decision.Decision) outcome {
 	o := t.failed(d, errBroken())
 	o.made = true
 	return o
@@ -58,9 +59,9 @@ func errBroken() *tool.Error {
 	return tool.Errorf(tool.Canceled, "the call was broken off, and may have done a part of its work")
 }
 
-func givenDecision(e tool.Effect) (Decision, error) {
+func givenDecision(e tool.Effect) (decision.Decision, error) {
 	given, _ := e.Args.Get("decision")
-	return readDecision(given)
+	return decision.FromValue(given)
 }
 
 // keptHeard is how much of what tools said is kept, in bytes: more than a
@@ -108,7 +109,7 @@ func (o *outcome) dict(left traces) *tool.Dict {
 const completes = "task_complete"
 
 // watched is carryOut, while it is noted which files the tools read and write.
-func (t *turn) watched(ctx context.Context, d Decision, at tool.Place) (outcome, error) {
+func (t *turn) watched(ctx context.Context, d decision.Decision, at tool.Place) (outcome, error) {
 	t.watches.Store(true)
 	defer t.watches.Store(false)
 	return t.carryOut(ctx, d, at)
@@ -116,8 +117,8 @@ func (t *turn) watched(ctx context.Context, d Decision, at tool.Place) (outcome,
 
 // carryOut makes a call, if the model may make it and it is not the same again.
 // The error is one that ends the run.
-func (t *turn) carryOut(ctx context.Context, d Decision, at tool.Place) (outcome, error) {
-	if d.Kind == Invalid {
+func (t *turn) carryOut(ctx context.Context, d decision.Decision, at tool.Place) (outcome, error) {
+	if d.Kind == decision.Invalid {
 		return t.failed(d, tool.Errorf(tool.Invalid, "%s", d.Error)), nil
 	}
 	offered := t.offered(d.Action)
@@ -161,7 +162,7 @@ func redundant(name string, number int) string {
 }
 
 // failed is the outcome of a call that failed, in the words for the model.
-func (t *turn) failed(d Decision, e *tool.Error) outcome {
+func (t *turn) failed(d decision.Decision, e *tool.Error) outcome {
 	o := outcome{result: tool.Fail(e, tool.Usage{}), failure: e}
 	if e.Kind == tool.Denied {
 		o.denied, o.text = true, t.prompt().Denied(e.Message())

@@ -11,6 +11,7 @@ import (
 	"github.com/cassidy-run/cassidy/internal/testhost"
 	"github.com/cassidy-run/cassidy/runtime"
 	"github.com/cassidy-run/cassidy/runtime/agent"
+	"github.com/cassidy-run/cassidy/runtime/agent/decision"
 	"github.com/cassidy-run/cassidy/runtime/history"
 	"github.com/cassidy-run/cassidy/runtime/journal/sqlite"
 	"github.com/cassidy-run/cassidy/runtime/model"
@@ -39,7 +40,7 @@ func (d *desk) work(task string, resume bool, dies int, approve func(*cassidy.Op
 	if err := agent.RegisterCode(h); err != nil {
 		d.t.Fatal(err)
 	}
-	o := agent.Options{WorkDir: d.dir, Model: d.model(), Format: agent.Code, Tools: []string{"read_file", "write_file", "agent", "execute_code"}}
+	o := agent.Options{WorkDir: d.dir, Model: d.model(), Format: decision.Code, Tools: []string{"read_file", "write_file", "agent", "execute_code"}}
 	if err := agent.Register(h, func() (*agent.Options, error) { o := o; return &o, nil }); err != nil {
 		d.t.Fatal(err)
 	}

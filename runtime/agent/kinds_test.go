@@ -7,6 +7,7 @@ import (
 	"github.com/cassidy-run/cassidy"
 	"github.com/cassidy-run/cassidy/internal/testhost"
 	"github.com/cassidy-run/cassidy/runtime/agent"
+	"github.com/cassidy-run/cassidy/runtime/agent/decision"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 )
 
@@ -25,7 +26,7 @@ func TestAHostResumesTasks(t *testing.T) {
 		if err := agent.RegisterCode(h); err != nil {
 			t.Fatal(err)
 		}
-		o := agent.Options{WorkDir: d.dir, Model: d.model(), Format: agent.Code, Tools: []string{"read_file", "write_file", "execute_code"}}
+		o := agent.Options{WorkDir: d.dir, Model: d.model(), Format: decision.Code, Tools: []string{"read_file", "write_file", "execute_code"}}
 		if err := agent.Register(h, func() (*agent.Options, error) { own := o; return &own, nil }); err != nil {
 			t.Fatal(err)
 		}
@@ -47,7 +48,7 @@ func TestAHostResumesTasks(t *testing.T) {
 		}
 		r, err := h.Resume(t.Context(), "run")
 		_ = h.Close()
-		if opened.Format != agent.Code || opened.WorkDir != d.dir {
+		if opened.Format != decision.Code || opened.WorkDir != d.dir {
 			t.Fatalf("the task is opened with %+v, want what it was begun with", opened)
 		}
 		if tool.KindOf(err) == tool.Parked {

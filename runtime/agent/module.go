@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/cassidy-run/cassidy/runtime"
+	"github.com/cassidy-run/cassidy/runtime/agent/decision"
 	"github.com/cassidy-run/cassidy/runtime/model"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 )
@@ -109,8 +110,8 @@ func (t *turn) doDecide(ctx context.Context, e tool.Effect) (tool.Value, error) 
 	read := t.read(reply)
 	decisions := make(tool.List, 0, len(read))
 	for _, d := range read {
-		decisions = append(decisions, d.dict())
-		runtime.Emit(ctx, d.event())
+		decisions = append(decisions, d.Dict())
+		runtime.Emit(ctx, d.Event())
 		if t.decided != nil {
 			t.decided(&d)
 		}
@@ -120,14 +121,14 @@ func (t *turn) doDecide(ctx context.Context, e tool.Effect) (tool.Value, error) 
 
 // read reads the decisions of a reply, as a policy gets them. A skill counts
 // where no call was written. In a chat that offers nothing, all is an answer.
-func (t *turn) read(reply *model.Reply) []Decision {
+func (t *turn) read(reply *model.Reply) []decision.Decision {
 	if t.prompt().chats() && len(t.agent.tools) == 0 && len(reply.Calls) == 0 && len(t.agent.opts.Skills) == 0 {
-		return []Decision{{Kind: None, Answer: reply.Text}}
+		return []decision.Decision{{Kind: decision.None, Answer: reply.Text}}
 	}
-	decisions := ReadNative(reply, ReadOptions{Tools: t.agent.tools, Format: t.agent.format, NoInference: t.agent.opts.NoInference, Heard: t.heard})
-	if k := decisions[0].Kind; k == None || k == Final || decisions[0].Inferred {
+	decisions := decision.ReadNative(reply, decision.Options{Tools: t.agent.tools, Format: t.agent.format, NoInference: t.agent.opts.NoInference, Heard: t.heard})
+	if k := decisions[0].Kind; k == decision.None || k == decision.Final || decisions[0].Inferred {
 		if name, ok := readSkill(reply.Text); ok && t.agent.opts.LoadSkill != nil {
-			return []Decision{{Kind: "skill", Action: name}}
+			return []decision.Decision{{Kind: "skill", Action: name}}
 		}
 	}
 	return decisions
@@ -168,7 +169,7 @@ func (t *turn) doNote(_ context.Context, e tool.Effect) (tool.Value, error) {
 var notes = []string{"no_decision", "bad_decision", "loop", "answer_now", "last_turn"}
 
 func (t *turn) doLimits(context.Context, tool.Effect) (tool.Value, error) {
-	return tool.NewDict("iterations", int64(t.agent.opts.Iterations), "tools", int64(len(t.agent.tools)), "native", t.agent.format == Native,
+	return tool.NewDict("iterations", int64(t.agent.opts.Iterations), "tools", int64(len(t.agent.tools)), "native", t.agent.format == decision.Native,
 		"used", int64(t.account.Used()), "limit", int64(t.account.EffectiveLimit()), "full", t.account.Full()), nil
 }
 

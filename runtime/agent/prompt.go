@@ -5,6 +5,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/cassidy-run/cassidy/runtime/agent/decision"
+	"github.com/cassidy-run/cassidy/runtime/agent/internal/prose"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/scripts"
 )
@@ -20,13 +22,13 @@ type prompt struct {
 	// Role is how the model is spoken to: one of [roles]; or "" for no opening,
 	// which leaves the bare sections.
 	Role       string
-	Tools      []tool.Tool // that it may call
-	Format     Format      // in which it writes decisions; "" means PureJSON
-	Docs       docs        // how much it is told of each tool
-	Skills     []Skill     // that it may load by itself
-	Context    string      // what it should know of the project, or ""
-	WorkDir    string      // as tools see it, or ""
-	Iterations int         // how many replies it has; 0 is not said
+	Tools      []tool.Tool     // that it may call
+	Format     decision.Format // in which it writes decisions; "" means PureJSON
+	Docs       docs            // how much it is told of each tool
+	Skills     []Skill         // that it may load by itself
+	Context    string          // what it should know of the project, or ""
+	WorkDir    string          // as tools see it, or ""
+	Iterations int             // how many replies it has; 0 is not said
 }
 
 // docs says how much a model is told of each tool.
@@ -54,7 +56,7 @@ func (p *prompt) Check() error {
 		valid     []string
 	}{
 		{"role", p.Role, roles()},
-		{"format", string(p.Format), []string{string(PureJSON), string(XMLJSON), string(Markdown), string(Native), string(Code)}},
+		{"format", string(p.Format), []string{string(decision.PureJSON), string(decision.XMLJSON), string(decision.Markdown), string(decision.Native), string(decision.Code)}},
 		{"kind of docs", string(p.Docs), []string{string(docsDetailed), string(docsBrief)}},
 	} {
 		if c.got != "" && !slices.Contains(c.valid, c.got) {
@@ -85,11 +87,11 @@ func (p *prompt) opening() string {
 	if p.Iterations > 0 && (len(p.Tools) > 0 || !p.chats()) {
 		iterations = strconv.Itoa(p.Iterations)
 	}
-	text := say(p.Role, "workdir", oneLine(p.WorkDir), "iterations", iterations)
+	text := say(p.Role, "workdir", prose.OneLine(p.WorkDir), "iterations", iterations)
 	if len(p.Tools) > 0 {
 		text += "\n" + say(p.working())
 	}
-	if !p.chats() && (len(p.Tools) == 0 || p.format() == Native) {
+	if !p.chats() && (len(p.Tools) == 0 || p.format() == decision.Native) {
 		text += "\n\n" + strings.Join(nonEmpty(say("format/native"), p.taskComplete()), "\n\n")
 	}
 	return text
@@ -97,7 +99,7 @@ func (p *prompt) opening() string {
 
 // working names the text on how to work with tools.
 func (p *prompt) working() string {
-	if p.format() == Code {
+	if p.format() == decision.Code {
 		return "working_code"
 	}
 	return "working"
@@ -116,22 +118,22 @@ func (p *prompt) stub() string {
 func (p *prompt) chats() bool { return p.Role == "chat" || p.Role == "" }
 
 // format returns the format, or the default.
-func (p *prompt) format() Format {
+func (p *prompt) format() decision.Format {
 	switch p.Format {
-	case XMLJSON, Markdown, Native, Code:
+	case decision.XMLJSON, decision.Markdown, decision.Native, decision.Code:
 		return p.Format
 	}
-	return PureJSON
+	return decision.PureJSON
 }
 
 // Instructions returns the section # Available Tools: what the tools are and how
 // to ask for one; "" where both travel beside the text, or there are no tools.
 // It is a part of the first message, and may be repeated in later ones.
 func (p *prompt) Instructions() string {
-	if len(p.Tools) == 0 || p.format() == Native {
+	if len(p.Tools) == 0 || p.format() == decision.Native {
 		return ""
 	}
-	if p.format() == Code {
+	if p.format() == decision.Code {
 		return strings.Join(nonEmpty("# Available Tools", p.stub(), p.formatText()), "\n\n")
 	}
 	sections := []string{"# Available Tools", p.toolDocs(), p.formatText()}
@@ -154,11 +156,11 @@ func (p *prompt) taskComplete() string {
 // decision names in a few words what the format asks for.
 func (p *prompt) decision() string {
 	switch p.format() {
-	case PureJSON:
+	case decision.PureJSON:
 		return "tool_decision object"
-	case Native:
+	case decision.Native:
 		return "tool call"
-	case Code:
+	case decision.Code:
 		return "```starlark block"
 	}
 	return "<TOOL_DECISION> block"

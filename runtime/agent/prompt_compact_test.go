@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	"github.com/cassidy-run/cassidy/runtime/agent/decision"
 	"github.com/cassidy-run/cassidy/runtime/model"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 )
@@ -91,7 +92,7 @@ func TestContinue(t *testing.T) {
 		{"calls without results", "task", []string{"u:prompt", "c:1 2", "r:2", "c:3"}, 0,
 			"the task", []string{"c:2", "r:2"}},
 	} {
-		p := testPrompt(c.role, Native, docsAuto)
+		p := testPrompt(c.role, decision.Native, docsAuto)
 		old := talk(c.old...)
 		got := p.Continue("the task", "I found it.", old, &keep{Pairs: c.pairs})
 		if diff := cmp.Diff(c.want, lines(got)); diff != "" {
@@ -107,7 +108,7 @@ func TestContinue(t *testing.T) {
 		if !reflect.DeepEqual(old, talk(c.old...)) {
 			t.Errorf("%s: the old conversation was changed", c.name)
 		}
-		if p.Context != testPrompt(c.role, Native, docsAuto).Context {
+		if p.Context != testPrompt(c.role, decision.Native, docsAuto).Context {
 			t.Errorf("%s: the prompt was changed", c.name)
 		}
 	}
@@ -163,7 +164,7 @@ func TestContinueAny(t *testing.T) {
 		}
 		old := talk(script...)
 		keep := &keep{Pairs: rapid.IntRange(0, 6).Draw(t, "pairs"), Chars: rapid.IntRange(0, 20_000).Draw(t, "chars")}
-		p := &prompt{Role: role, Format: Native}
+		p := &prompt{Role: role, Format: decision.Native}
 		got := p.Continue("the task", "so far", old, keep)
 
 		kept := got[1:]

@@ -5,6 +5,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/cassidy-run/cassidy/runtime/agent/internal/prose"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 )
 
@@ -130,7 +131,7 @@ func cutMiddle(text string, limit int, note func(left int) string) string {
 	if total <= limit {
 		return text
 	}
-	head := firstRunes(text, limit*2/3)
+	head := prose.FirstRunes(text, limit*2/3)
 	if i := strings.LastIndexByte(head, '\n'); i >= len(head)/2 {
 		head = head[:i]
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	"github.com/cassidy-run/cassidy/runtime/agent/decision"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 )
 
@@ -45,7 +46,7 @@ var hostile = rapid.Custom(func(t *rapid.T) string {
 // of code.
 func TestOnlySections(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		p := testPrompt("task", XMLJSON, rapid.SampledFrom([]docs{docsBrief, docsDetailed}).Draw(t, "docs"))
+		p := testPrompt("task", decision.XMLJSON, rapid.SampledFrom([]docs{docsBrief, docsDetailed}).Draw(t, "docs"))
 		p.Tools[0].Description = "x" + hostile.Draw(t, "description")
 		p.Tools[0].Params[0].Description = hostile.Draw(t, "parameter")
 		p.Tools[1].Examples = []tool.Example{{Args: tool.NewDict("x", hostile.Draw(t, "example"))}}

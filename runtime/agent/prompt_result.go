@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/cassidy-run/cassidy/runtime/agent/internal/prose"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 )
 
@@ -32,21 +33,21 @@ func resultText(name string, r tool.Result, limit int, whole string) string {
 		if text == "" {
 			text = "(the result is empty)"
 		}
-		return "RESULT (" + oneLine(name) + "):\n" + text
+		return "RESULT (" + prose.OneLine(name) + "):\n" + text
 	}
 	why := quoteSections(cutMiddle(r.Error, max(limit, minResultText), note))
 	if r.Suggestion != "" {
-		why += "\nHint: " + oneLine(r.Suggestion)
+		why += "\nHint: " + prose.OneLine(r.Suggestion)
 	}
 	if text != "" {
 		why += "\n\n" + text
 	}
-	return "ERROR (" + oneLine(name) + "):\n" + why + "\n\nTry different approach."
+	return "ERROR (" + prose.OneLine(name) + "):\n" + why + "\n\nTry different approach."
 }
 
 func leftOutNote(left int, whole string) string {
 	if whole != "" {
-		return fmt.Sprintf("[… %d characters are left out here. All of it is in %s: read the part that you need.]", left, oneLine(whole))
+		return fmt.Sprintf("[… %d characters are left out here. All of it is in %s: read the part that you need.]", left, prose.OneLine(whole))
 	}
 	return fmt.Sprintf("[… %d characters are left out here. To see them, ask for less at a time: a narrower search, a range of lines, or a limit.]", left)
 }

@@ -2,6 +2,8 @@ package agent
 
 import (
 	"strings"
+
+	"github.com/cassidy-run/cassidy/runtime/agent/internal/prose"
 )
 
 // A Skill is what a model is told of a skill before it loads it.
@@ -24,9 +26,9 @@ func (p *prompt) skillSection() string {
 	}
 	lines := make([]string, len(p.Skills))
 	for i, s := range p.Skills {
-		lines[i] = "- **" + oneLine(s.Name) + "**: " + oneLine(s.Description)
+		lines[i] = "- **" + prose.OneLine(s.Name) + "**: " + prose.OneLine(s.Description)
 		if len(s.Requires) > 0 {
-			lines[i] += " (requires: " + oneLine(strings.Join(s.Requires, ", ")) + ")"
+			lines[i] += " (requires: " + prose.OneLine(strings.Join(s.Requires, ", ")) + ")"
 		}
 	}
 	return say("skills", "skills", strings.Join(lines, "\n"))

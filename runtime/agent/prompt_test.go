@@ -11,13 +11,14 @@ import (
 	"golang.org/x/tools/txtar"
 	"pgregory.net/rapid"
 
+	"github.com/cassidy-run/cassidy/runtime/agent/decision"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/scripts"
 )
 
 var updatePrompts = flag.Bool("update-prompts", false, "rewrite testdata/prompts/*.txtar")
 
-var textFormats = []Format{PureJSON, XMLJSON, Markdown}
+var textFormats = []decision.Format{decision.PureJSON, decision.XMLJSON, decision.Markdown}
 
 // promptTools are three tools that have between them all that a prompt tells.
 func promptTools() []tool.Tool {
@@ -52,7 +53,7 @@ func promptTools() []tool.Tool {
 	}
 }
 
-func testPrompt(role string, f Format, d docs) *prompt {
+func testPrompt(role string, f decision.Format, d docs) *prompt {
 	return &prompt{
 		Role: role, Format: f, Docs: d, Tools: promptTools(),
 		Skills:  []Skill{{Name: "release", Description: "How to make\na release.", Requires: []string{"changelog", "tests"}}, {Name: "tests", Description: "How to test."}},
@@ -67,7 +68,7 @@ func TestGoldenPrompts(t *testing.T) {
 			name = "bare"
 		}
 		got := &txtar.Archive{Comment: []byte("What a model is told at first, by format and kind of docs.\nTo rewrite: go test ./runtime/agent -run TestGoldenPrompts -update-prompts\n\n")}
-		for _, f := range append(textFormats, Native) {
+		for _, f := range append(textFormats, decision.Native) {
 			for _, d := range []docs{docsDetailed, docsBrief} {
 				p := testPrompt(role, f, d)
 				if err := p.Check(); err != nil {
@@ -95,8 +96,8 @@ func TestGoldenPrompts(t *testing.T) {
 // TestSeedInstructions checks that how to write a decision is said in the exact
 // words of the first version, in the exact order.
 func TestSeedInstructions(t *testing.T) {
-	words := map[Format]string{
-		PureJSON: "## Tool Usage Format\n\n" +
+	words := map[decision.Format]string{
+		decision.PureJSON: "## Tool Usage Format\n\n" +
 			"To use a tool, respond with a JSON object:\n\n" +
 			"```json\n{\n  \"tool_decision\": {\n    \"action\": \"tool_name\",\n    \"input\": {\n" +
 			"      \"param1\": \"value1\",\n      \"param2\": \"value2\"\n    },\n" +
@@ -104,10 +105,10 @@ func TestSeedInstructions(t *testing.T) {
 			"When you have the final answer, respond with:\n\n" +
 			"TASK COMPLETE: [your answer to the user]\n\n" +
 			"Do NOT wrap this in JSON - just provide your natural language response.",
-		XMLJSON: "## Tool Usage Format\n\nTo use a tool, respond with:\n\n<TOOL_DECISION>\nACTION: tool_name\n" +
+		decision.XMLJSON: "## Tool Usage Format\n\nTo use a tool, respond with:\n\n<TOOL_DECISION>\nACTION: tool_name\n" +
 			"INPUT: {\"param1\": \"value1\", \"param2\": \"value2\"}\nREASONING: Why you're using this tool\n" +
 			"STATUS: continue\n</TOOL_DECISION>\n\nWhen done:\n\nTASK COMPLETE: [your answer]",
-		Markdown: "## Tool Usage Format\n\nTo use a tool:\n\n<TOOL_DECISION>\nACTION: tool_name\n" +
+		decision.Markdown: "## Tool Usage Format\n\nTo use a tool:\n\n<TOOL_DECISION>\nACTION: tool_name\n" +
 			"REASONING: Why you're using this tool\nSTATUS: continue\n\n## Parameters\n- param1: value1\n- param2: value2\n" +
 			"</TOOL_DECISION>\n\nWhen done:\n\nTASK COMPLETE: [your answer]",
 	}
@@ -131,7 +132,7 @@ func TestSeedInstructions(t *testing.T) {
 // TestBare checks that without a role, tools or context there is nothing but
 // the question.
 func TestBare(t *testing.T) {
-	for _, p := range []*prompt{{}, {Format: Native, Tools: promptTools()}, {Context: " \n", WorkDir: "/w", Iterations: 3}} {
+	for _, p := range []*prompt{{}, {Format: decision.Native, Tools: promptTools()}, {Context: " \n", WorkDir: "/w", Iterations: 3}} {
 		if got := p.Message("Why?\n"); got != "Why?\n" {
 			t.Errorf("Message = %q, want the question alone", got)
 		}
@@ -152,13 +153,13 @@ func TestPromptParts(t *testing.T) {
 		{"no end", func(p *prompt) { p.Iterations = 0 }, nil, []string{"replies", "{{", "\n\n\n"}},
 		{"no tools", func(p *prompt) { p.Tools = nil }, []string{"TASK COMPLETE: ["}, []string{"# Available", "tool_decision", "exactly as they are given"}},
 		{"chat without tools", func(p *prompt) { p.Role, p.Tools = "chat", nil }, nil, []string{"# Available", "TASK COMPLETE", "{{", "You may use tools"}},
-		{"native", func(p *prompt) { p.Format = Native }, []string{"TASK COMPLETE: [", "Never make up"}, []string{"# Available", "tool_decision", "read_file"}},
-		{"native chat", func(p *prompt) { p.Role, p.Format = "chat", Native }, []string{"Never make up"}, []string{"TASK COMPLETE"}},
+		{"native", func(p *prompt) { p.Format = decision.Native }, []string{"TASK COMPLETE: [", "Never make up"}, []string{"# Available", "tool_decision", "read_file"}},
+		{"native chat", func(p *prompt) { p.Role, p.Format = "chat", decision.Native }, []string{"Never make up"}, []string{"TASK COMPLETE"}},
 		{"no task_complete", func(p *prompt) { p.Tools = p.Tools[:2] }, nil, []string{"task_complete"}},
 		{"task-complete", func(p *prompt) { p.Tools[2].Name = "task-complete" }, []string{"Calling the tool task-complete "}, nil},
 		{"unknown role", func(p *prompt) { p.Role = "compact" }, nil, []string{"nearly reached its limit"}},
 	} {
-		p := testPrompt("task", PureJSON, docsAuto)
+		p := testPrompt("task", decision.PureJSON, docsAuto)
 		c.change(p)
 		got := p.Message("Why?")
 		for _, s := range c.has {
@@ -180,9 +181,9 @@ func TestPromptCheck(t *testing.T) {
 		want string
 	}{
 		{prompt{}, ""},
-		{prompt{Role: "review", Format: Native, Docs: docsBrief}, ""},
+		{prompt{Role: "review", Format: decision.Native, Docs: docsBrief}, ""},
 		{prompt{Role: "tsk"}, `unknown role "tsk"; did you mean "task"?`},
-		{prompt{Format: Other}, `unknown format "other"`},
+		{prompt{Format: decision.Other}, `unknown format "other"`},
 		{prompt{Docs: "long"}, `unknown kind of docs "long"`},
 	} {
 		got := ""
@@ -262,7 +263,7 @@ func TestHoles(t *testing.T) {
 			t.Errorf("the prompt %s has an unknown hole:\n%s", name, text)
 		}
 	}
-	p := testPrompt("task", PureJSON, docsAuto)
+	p := testPrompt("task", decision.PureJSON, docsAuto)
 	p.WorkDir, p.Context = "{{iterations}}", "{{question}}"
 	if text := p.Message("{{workdir}}"); !strings.Contains(text, "directory is {{iterations}}.") || !strings.HasSuffix(text, "\n{{workdir}}") || !strings.Contains(text, "\n{{question}}\n") {
 		t.Errorf("a value is read as a hole:\n%s", text)

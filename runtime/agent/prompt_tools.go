@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/cassidy-run/cassidy/runtime/agent/internal/prose"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 )
 
@@ -43,14 +44,14 @@ func undocumented(t *tool.Tool) bool {
 // briefDoc describes a tool in one line.
 func briefDoc(t *tool.Tool) string {
 	if undocumented(t) {
-		return "- " + oneLine(t.Name)
+		return "- " + prose.OneLine(t.Name)
 	}
 	params, _ := t.CallerParams()
 	names := make([]string, len(params))
 	for i := range params {
-		names[i] = oneLine(params[i].Name)
+		names[i] = prose.OneLine(params[i].Name)
 	}
-	line := fmt.Sprintf("- **%s(%s)**: %s", oneLine(t.Name), strings.Join(names, ", "), oneLine(t.Description))
+	line := fmt.Sprintf("- **%s(%s)**: %s", prose.OneLine(t.Name), strings.Join(names, ", "), prose.OneLine(t.Description))
 	for _, h := range hintWords(t) {
 		line += " [" + h + "]"
 	}
@@ -60,23 +61,23 @@ func briefDoc(t *tool.Tool) string {
 // detailedDoc describes a tool in a section of its own.
 func detailedDoc(t *tool.Tool) string {
 	if undocumented(t) {
-		return "### " + oneLine(t.Name) + "\n\nNo documentation available."
+		return "### " + prose.OneLine(t.Name) + "\n\nNo documentation available."
 	}
-	parts := []string{"### " + oneLine(t.Name), "**Description:** " + quoteHeadings(guest(t.Description))}
+	parts := []string{"### " + prose.OneLine(t.Name), "**Description:** " + quoteHeadings(guest(t.Description))}
 	params, err := t.CallerParams()
 	if len(params) > 0 {
 		parts = append(parts, "**Parameters:**")
 		parts = appendParams(parts, params, 0)
 	}
 	if err != nil {
-		parts = append(parts, "**Parameters**, as a JSON Schema: "+codeSpan(tool.Clean(oneLine(string(t.Schema)), maxSchema)))
+		parts = append(parts, "**Parameters**, as a JSON Schema: "+codeSpan(tool.Clean(prose.OneLine(string(t.Schema)), maxSchema)))
 	}
 	if hints := hintWords(t); len(hints) > 0 {
 		parts = append(parts, "**Hints:** "+strings.Join(hints, ", "))
 	}
 	if len(t.Examples) > 0 {
 		if call := t.CallText(t.Examples[0].Args); len(call) <= maxExample {
-			parts = append(parts, "**Example:** "+codeSpan(oneLine(call)))
+			parts = append(parts, "**Example:** "+codeSpan(prose.OneLine(call)))
 		}
 	}
 	return strings.Join(parts, "\n")
@@ -103,8 +104,8 @@ func appendParams(lines []string, params []tool.Param, depth int) []string {
 		if x.Required {
 			need = "required"
 		}
-		line := fmt.Sprintf("%s- %s (%s) (%s)", strings.Repeat("  ", depth), codeSpan(oneLine(x.Name)), oneLine(x.Type.String()), need)
-		if text := strings.TrimSpace(oneLine(x.Description) + constraintWords(x)); text != "" {
+		line := fmt.Sprintf("%s- %s (%s) (%s)", strings.Repeat("  ", depth), codeSpan(prose.OneLine(x.Name)), prose.OneLine(x.Type.String()), need)
+		if text := strings.TrimSpace(prose.OneLine(x.Description) + constraintWords(x)); text != "" {
 			line += ": " + text
 		}
 		lines = append(lines, line)
@@ -135,10 +136,10 @@ func constraintWords(x *tool.Param) string {
 		facts = append(facts, "at most "+tool.FormatJSON(x.Type.Max, ""))
 	}
 	if x.Type.Pattern != "" {
-		facts = append(facts, "fits "+codeSpan(oneLine(x.Type.Pattern)))
+		facts = append(facts, "fits "+codeSpan(prose.OneLine(x.Type.Pattern)))
 	}
 	if x.HasDefault && x.Default != nil {
-		facts = append(facts, "default "+oneLine(tool.FormatJSON(x.Default, "")))
+		facts = append(facts, "default "+prose.OneLine(tool.FormatJSON(x.Default, "")))
 	}
 	if len(facts) == 0 {
 		return ""
@@ -153,7 +154,7 @@ func choiceWords(values []tool.Value) string {
 			words = append(words, fmt.Sprintf("… %d more", len(values)-i))
 			break
 		}
-		words = append(words, oneLine(tool.FormatJSON(v, "")))
+		words = append(words, prose.OneLine(tool.FormatJSON(v, "")))
 	}
 	return strings.Join(words, ", ")
 }

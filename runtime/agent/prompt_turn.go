@@ -4,6 +4,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/cassidy-run/cassidy/runtime/agent/decision"
+	"github.com/cassidy-run/cassidy/runtime/agent/internal/prose"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 )
 
@@ -17,7 +19,7 @@ const maxProblem = 4 << 10
 // Reminder returns the line that each later message ends with, so that the
 // format stays in sight; "" where a model needs none.
 func (p *prompt) Reminder() string {
-	if len(p.Tools) == 0 || p.format() == Native {
+	if len(p.Tools) == 0 || p.format() == decision.Native {
 		return ""
 	}
 	if p.chats() {
@@ -40,7 +42,7 @@ func (p *prompt) NoDecision() string { return say("turn/no_decision", "format", 
 // BrokenDecision tells a model that its call cannot be read, and why.
 func (p *prompt) BrokenDecision(problem string) string {
 	format := ""
-	if p.format() != Native {
+	if p.format() != decision.Native {
 		format = p.formatText()
 	}
 	return say("turn/broken_decision", "problem", guest(tool.Clean(problem, maxProblem)), "format", format)
@@ -51,7 +53,7 @@ func (p *prompt) BrokenDecision(problem string) string {
 func (p *prompt) UnknownTool(name string) string {
 	names := make([]string, len(p.Tools))
 	for i := range p.Tools {
-		names[i] = oneLine(p.Tools[i].Name)
+		names[i] = prose.OneLine(p.Tools[i].Name)
 	}
 	return unknown("turn/unknown_tool", name, names)
 }
@@ -61,7 +63,7 @@ func (p *prompt) UnknownTool(name string) string {
 func (p *prompt) SkillUnknown(name string) string {
 	names := make([]string, len(p.Skills))
 	for i, s := range p.Skills {
-		names[i] = oneLine(s.Name)
+		names[i] = prose.OneLine(s.Name)
 	}
 	return unknown("turn/skill_unknown", name, names)
 }
@@ -75,23 +77,23 @@ func unknown(prompt, name string, names []string) string {
 	if list == "" {
 		list = "none"
 	}
-	return say(prompt, "name", oneLine(tool.Clean(name, tool.MaxName)), "near", near, "names", list)
+	return say(prompt, "name", prose.OneLine(tool.Clean(name, tool.MaxName)), "near", near, "names", list)
 }
 
 // SkillLoaded gives a model the instructions of a skill that it asked for.
 func (p *prompt) SkillLoaded(name, text string) string {
-	return say("turn/skill_loaded", "name", oneLine(name), "text", guest(text))
+	return say("turn/skill_loaded", "name", prose.OneLine(name), "text", guest(text))
 }
 
 // Denied tells a model that the user said no, with the user's words where
 // there are some.
 func (p *prompt) Denied(reason string) string {
-	return say("turn/denied", "reason", oneLine(tool.Clean(reason, maxProblem)))
+	return say("turn/denied", "reason", prose.OneLine(tool.Clean(reason, maxProblem)))
 }
 
 // LoopWarning tells a model that it repeats a call that gives nothing new.
 func (p *prompt) LoopWarning(name string, times int) string {
-	return say("turn/loop", "name", oneLine(name), "times", strconv.Itoa(times))
+	return say("turn/loop", "name", prose.OneLine(name), "times", strconv.Itoa(times))
 }
 
 // LastTurn asks a model for its answer, since no tool is run any more: after

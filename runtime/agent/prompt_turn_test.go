@@ -6,13 +6,14 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/cassidy-run/cassidy/runtime/agent/decision"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 )
 
 func TestTurns(t *testing.T) {
-	p := testPrompt("task", XMLJSON, docsAuto)
+	p := testPrompt("task", decision.XMLJSON, docsAuto)
 	xml := p.formatText()
-	native := testPrompt("task", Native, docsAuto)
+	native := testPrompt("task", decision.Native, docsAuto)
 	for _, c := range []struct{ name, got, want string }{
 		{"reminder", p.Reminder(), "(Reply with a <TOOL_DECISION> block, or with TASK COMPLETE: and your answer.)"},
 		{"reminder json", testPrompt("task", "", "").Reminder(), "(Reply with a tool_decision object, or with TASK COMPLETE: and your answer.)"},

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/cassidy-run/cassidy/runtime"
+	"github.com/cassidy-run/cassidy/runtime/agent/decision"
 	"github.com/cassidy-run/cassidy/runtime/model"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 )
@@ -35,7 +36,7 @@ type Session struct {
 	turn  *turn
 	state
 
-	decided func(*Decision) // is called with what is read in replies; or nil
+	decided func(*decision.Decision) // is called with what is read in replies; or nil
 
 	seeing  sync.Mutex      // held to write what follows, and to read it beside a turn
 	runID   string          // the run of the turn that is in progress, or comes next

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"time"
 
+	"github.com/cassidy-run/cassidy/runtime/agent/decision"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 )
 
@@ -15,7 +16,7 @@ type Settings struct {
 	Model              string        // names the model, see [Options].ModelName
 	Idle               time.Duration // see [Options].Idle
 	Policy             string
-	Format             Format
+	Format             decision.Format
 	Tools              []string // nil is every tool
 	Iterations         int
 	Context            string
@@ -79,7 +80,7 @@ func ReadSettings(d *tool.Dict) (Settings, error) {
 	r := dictReader{dict: d}
 	s := Settings{
 		Name: part[string](&r, "agent"), Model: part[string](&r, "model"), Idle: time.Duration(r.count("idle_ms")) * time.Millisecond, Policy: part[string](&r, "policy"),
-		Format: Format(part[string](&r, "format")), Iterations: r.count("iterations"), Context: part[string](&r, "context"), WorkDir: part[string](&r, "dir"),
+		Format: decision.Format(part[string](&r, "format")), Iterations: r.count("iterations"), Context: part[string](&r, "context"), WorkDir: part[string](&r, "dir"),
 		RepeatInstructions: part[bool](&r, "repeat_instructions"), NoInference: part[bool](&r, "no_inference"),
 		MaxResult: r.count("max_result"), Depth: r.count("depth"),
 	}

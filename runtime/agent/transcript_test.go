@@ -7,6 +7,7 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime"
 	"github.com/cassidy-run/cassidy/runtime/agent"
+	"github.com/cassidy-run/cassidy/runtime/agent/decision"
 	"github.com/cassidy-run/cassidy/runtime/model"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 )
@@ -129,11 +130,11 @@ func TestTranscriptsOfTheTaskPolicy(t *testing.T) {
 		},
 	}, {
 		name: "xml_json", reason: agent.ReasonFinal,
-		setting: setting{files: twoFiles, options: agent.Options{Format: agent.XMLJSON}, replies: play{
+		setting: setting{files: twoFiles, options: agent.Options{Format: decision.XMLJSON}, replies: play{
 			"<TOOL_DECISION>\nACTION: read_file\nINPUT: {\"filepath\": \"a.txt\"}\nREASONING: it is needed\nSTATUS: continue\n</TOOL_DECISION>", done}},
 	}, {
 		name: "markdown", reason: agent.ReasonFinal,
-		setting: setting{files: twoFiles, options: agent.Options{Format: agent.Markdown, RepeatInstructions: true}, replies: play{
+		setting: setting{files: twoFiles, options: agent.Options{Format: decision.Markdown, RepeatInstructions: true}, replies: play{
 			"<TOOL_DECISION>\nACTION: read_file\nREASONING: it is needed\nSTATUS: final\n\n## Parameters\n- filepath: a.txt\n- limit: 1\n</TOOL_DECISION>", "One line."}},
 	}, {
 		name: "long_result", reason: agent.ReasonFinal,

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/cassidy-run/cassidy/runtime"
+	"github.com/cassidy-run/cassidy/runtime/agent/decision"
+	"github.com/cassidy-run/cassidy/runtime/agent/internal/prose"
 	"github.com/cassidy-run/cassidy/runtime/model"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 )
@@ -54,17 +56,17 @@ func TrialTasks() []TrialTask {
 
 // TrialFormats returns the formats that a model can be tried in, in the order
 // in which they are preferred if it is good at several.
-func TrialFormats(m model.Model) []Format {
-	all := []Format{PureJSON, XMLJSON, Markdown}
+func TrialFormats(m model.Model) []decision.Format {
+	all := []decision.Format{decision.PureJSON, decision.XMLJSON, decision.Markdown}
 	if m.Native() {
-		all = append([]Format{Native}, all...)
+		all = append([]decision.Format{decision.Native}, all...)
 	}
 	return all
 }
 
 // A Trial is what came of one try at a task.
 type Trial struct {
-	Format     Format
+	Format     decision.Format
 	Task       string // its name
 	Success    bool   // the run ended with an answer, and the right call was made
 	Why        string // what was missing, if it did not succeed
@@ -80,7 +82,7 @@ type Trial struct {
 // WorkDir, Iterations, NoInference and RepeatInstructions. That the model does
 // badly is no error. The error is of kind Unavailable where there is no model to
 // try, and Canceled where nobody wants to know any more.
-func (t *TrialTask) Try(ctx context.Context, h *runtime.Host, f Format, o Options) (Trial, error) {
+func (t *TrialTask) Try(ctx context.Context, h *runtime.Host, f decision.Format, o Options) (Trial, error) {
 	a, err := newAgent(h, &Options{
 		Model: o.Model, WorkDir: o.WorkDir, Iterations: o.Iterations, NoInference: o.NoInference, RepeatInstructions: o.RepeatInstructions,
 		Format: f, Policy: "task", Tools: TrialTools(),
@@ -90,8 +92,8 @@ func (t *TrialTask) Try(ctx context.Context, h *runtime.Host, f Format, o Option
 	}
 	trial := Trial{Format: f, Task: t.Name}
 	s := a.newSession("")
-	s.decided = func(d *Decision) {
-		if d.Kind == ToolCall {
+	s.decided = func(d *decision.Decision) {
+		if d.Kind == decision.ToolCall {
 			trial.Calls++
 			if d.Format == f {
 				trial.AsAsked++
@@ -140,14 +142,14 @@ func (t *TrialTask) notCalled(calls []CallRecord) string {
 		if lacks < 0 {
 			return ""
 		}
-		why = t.Tool + " was called for something else: " + oneLine(c.Input.String())
+		why = t.Tool + " was called for something else: " + prose.OneLine(c.Input.String())
 	}
 	return why
 }
 
 // A FormatScore sums up the trials in one format.
 type FormatScore struct {
-	Format     Format
+	Format     decision.Format
 	Trials     int
 	Successes  int
 	Iterations float64 // mean of the trials that succeeded; 0 where none did
@@ -208,7 +210,7 @@ func addToMean(mean float64, more, n int) float64 {
 // Preferred returns the format to use, or "" where none succeeded: the one that
 // succeeds most often, then the one that the model keeps to, then the one with
 // the fewest iterations, then the first.
-func Preferred(scores []FormatScore) Format {
+func Preferred(scores []FormatScore) decision.Format {
 	best := FormatScore{}
 	for _, s := range scores {
 		if s.Successes > 0 && (best.Trials == 0 || better(s, best) > 0) {

@@ -5,13 +5,14 @@ import (
 	"testing"
 
 	"github.com/cassidy-run/cassidy/runtime/agent"
+	"github.com/cassidy-run/cassidy/runtime/agent/decision"
 	"github.com/cassidy-run/cassidy/runtime/model"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 )
 
 // tries makes trials of one format: each a number of iterations, negative for
 // one that failed, and how many of its two calls were as they were asked for.
-func tries(f agent.Format, asAsked int, iterations ...int) []agent.Trial {
+func tries(f decision.Format, asAsked int, iterations ...int) []agent.Trial {
 	var list []agent.Trial
 	for _, n := range iterations {
 		list = append(list, agent.Trial{Format: f, Task: "simple", Success: n > 0, Iterations: max(n, -n), Calls: 2, AsAsked: asAsked})
@@ -23,7 +24,7 @@ func TestPreferredFormat(t *testing.T) {
 	cases := []struct {
 		name string
 		a, b []agent.Trial // the first and the second format
-		want agent.Format
+		want decision.Format
 	}{
 		{"nothing was tried", nil, nil, ""},
 		{"nothing succeeded", tries("a", 2, -1, -2), tries("b", 2, -1), ""},
@@ -73,21 +74,21 @@ func TestTry(t *testing.T) {
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			s := newStage(t, setting{files: task.Files})
-			trial, err := task.Try(context.Background(), s.Host, agent.PureJSON, agent.Options{Model: s.model(false, c.replies), WorkDir: s.dir, Iterations: 3})
-			if err != nil || trial.Success != c.success || trial.Why != c.why || trial.AsAsked != trial.Calls || trial.Format != agent.PureJSON || trial.Task != "moderate" {
+			trial, err := task.Try(context.Background(), s.Host, decision.PureJSON, agent.Options{Model: s.model(false, c.replies), WorkDir: s.dir, Iterations: 3})
+			if err != nil || trial.Success != c.success || trial.Why != c.why || trial.AsAsked != trial.Calls || trial.Format != decision.PureJSON || trial.Task != "moderate" {
 				t.Errorf("trial = %+v, %v, want success %v, why %q", trial, err, c.success, c.why)
 			}
 		})
 	}
 	s := newStage(t, setting{files: task.Files})
 	away := agent.Options{Model: s.model(false, play{tool.Errorf(tool.Unavailable, "no network")})}
-	if _, err := task.Try(context.Background(), s.Host, agent.PureJSON, away); tool.KindOf(err) != tool.Unavailable {
+	if _, err := task.Try(context.Background(), s.Host, decision.PureJSON, away); tool.KindOf(err) != tool.Unavailable {
 		t.Errorf("without a model: %v, want it unavailable", err)
 	}
-	if _, err := task.Try(context.Background(), s.Host, agent.Native, away); tool.KindOf(err) != tool.Invalid {
+	if _, err := task.Try(context.Background(), s.Host, decision.Native, away); tool.KindOf(err) != tool.Invalid {
 		t.Errorf("in a format that the model has not: %v, want it refused", err)
 	}
-	if got := agent.TrialFormats(model.NewScript("x", true, nil)); len(got) != 4 || got[0] != agent.Native {
+	if got := agent.TrialFormats(model.NewScript("x", true, nil)); len(got) != 4 || got[0] != decision.Native {
 		t.Errorf("formats of a model with calls of its own = %q", got)
 	}
 }

@@ -1,0 +1,302 @@
+package decision
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/cassidy-run/cassidy/runtime/model"
+	"github.com/cassidy-run/cassidy/runtime/tool"
+)
+
+const bfclDir = "../../../../shared/data/bfcl"
+
+// framing is what models say before and after a decision.
+var framing = []struct{ before, after string }{
+	{"", ""},
+	{"I'll take care of that.\n\n", "\n\nI will report back when I have the result."},
+	{"<think>I could write {\"name\": \"x\"} or not.</think>\n", "\n"},
+	{"The user wants this to be done, so I need to call the tool.\r\n", "\r\nTASK COMPLETE: as soon as that is done"},
+	{"Let me see: it's 3 < 4, {braces} and \"quotes\" `and code` [1].\n", "\n\n"},
+}
+
+// A bfclCall is one call of the data, with the first accepted value of each
+// argument.
+type bfclCall struct {
+	name string
+	args *tool.Dict
+}
+
+// TestBFCL writes every call that the Berkeley leaderboard takes for right in
+// each format, with prose around it, and reads it back. Whether a tool accepts
+// the arguments is not asked here (see the test of the same name in
+// runtime/tool, which explains where the data contradict themselves): what was
+// written must be read.
+//
+// In a list of parameters nested values are written as JSON, and everything is
+// compared as the tool gets it, after [tool.Tool.Coerce].
+func TestBFCL(t *testing.T) {
+	read, differs := 0, 0
+	for _, file := range []string{"simple_python", "multiple", "parallel"} {
+		answers := bfclAnswers(t, file)
+		for i, row := range bfclLines(t, filepath.Join(bfclDir, "BFCL_v4_"+file+".json")) {
+			line, err := tool.AppendJSON(nil, row)
+			if err != nil {
+				t.Fatal(err)
+			}
+			tools, err := ParseTools(line)
+			if err != nil {
+				t.Fatalf("%s: %v", row.Text("id"), err)
+			}
+			calls := bfclCalls(answers[row.Text("id")])
+			for _, f := range []Format{PureJSON, XMLJSON, Markdown, Native} {
+				got := writeAndRead(calls, f, i, tools)
+				if problem := compareCalls(got, calls, f, tools); problem != "" {
+					differs++
+					t.Errorf("%s as %s: %s", row.Text("id"), f, problem)
+				}
+				read += len(calls)
+			}
+		}
+	}
+	t.Logf("%d calls written and read, %d replies differ", read, differs)
+	if read < 4*1000 {
+		t.Errorf("%d calls read, want those of 800 questions in four formats", read)
+	}
+}
+
+func bfclLines(t *testing.T, path string) (rows []*tool.Dict) {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	if os.IsNotExist(err) {
+		t.Skipf("the BFCL data are not beside the project: %v", err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range bytes.Lines(data) {
+		v, err := tool.ParseJSON(line)
+		if err != nil {
+			t.Fatalf("%s: %v", path, err)
+		}
+		rows = append(rows, v.(*tool.Dict))
+	}
+	return rows
+}
+
+// bfclAnswers returns the rows of a file of answers by the question's id.
+func bfclAnswers(t *testing.T, file string) map[string]*tool.Dict {
+	t.Helper()
+	answers := map[string]*tool.Dict{}
+	for _, row := range bfclLines(t, filepath.Join(bfclDir, "possible_answer", "BFCL_v4_"+file+".json")) {
+		answers[row.Text("id")] = row
+	}
+	return answers
+}
+
+func bfclCalls(answer *tool.Dict) (calls []bfclCall) {
+	truth, _ := answer.Get("ground_truth")
+	items, _ := tool.Elements(truth)
+	for _, item := range items {
+		for name, args := range item.(*tool.Dict).All() {
+			calls = append(calls, bfclCall{name.(string), firstAccepted(args.(*tool.Dict))})
+		}
+	}
+	return calls
+}
+
+// firstAccepted takes the first accepted value of each argument; "" means that
+// it may be left out.
+func firstAccepted(args *tool.Dict) *tool.Dict {
+	d := &tool.Dict{}
+	for k, accepted := range args.All() {
+		if items, _ := tool.Elements(accepted); len(items) > 0 && items[0] != tool.Value("") {
+			d.Put(k.(string), concrete(items[0]))
+		}
+	}
+	return d
+}
+
+// concrete writes an accepted value out: in a dict each field holds the list of
+// its accepted values.
+func concrete(v tool.Value) tool.Value {
+	switch v := v.(type) {
+	case *tool.Dict:
+		return firstAccepted(v)
+	case tool.List:
+		list := tool.List{}
+		for _, item := range v {
+			list = append(list, concrete(item))
+		}
+		return list
+	}
+	return v
+}
+
+func writeAndRead(calls []bfclCall, f Format, seed int, tools []tool.Tool) []Decision {
+	o := Options{Tools: tools, Format: f}
+	if f == Native {
+		r := &model.Reply{Text: framing[seed%len(framing)].before}
+		for i, c := range calls {
+			native := model.Call{ID: fmt.Sprint(i), Tool: c.name, Args: c.args}
+			if seed%2 == 1 {
+				native.Args, native.Raw = nil, tool.FormatJSON(c.args, "  ")
+			}
+			r.Calls = append(r.Calls, native)
+		}
+		return ReadNative(r, o)
+	}
+	w := framing[seed%len(framing)]
+	var b strings.Builder
+	b.WriteString(w.before)
+	for i, c := range calls {
+		if i > 0 {
+			b.WriteString("\n")
+		}
+		b.WriteString(writeCall(c, f, seed+i))
+	}
+	b.WriteString(w.after)
+	return Read(b.String(), o)
+}
+
+// writeCall writes a call in a format, in one of the ways that models do.
+func writeCall(c bfclCall, f Format, seed int) string {
+	indent := []string{"", "  "}[seed%2]
+	switch f {
+	case PureJSON:
+		text := tool.FormatJSON(tool.NewDict("tool_decision", tool.NewDict("action", c.name, "input", c.args,
+			"reasoning", "it is \"needed\" {here}", "status", "continue")), indent)
+		if seed%3 == 0 {
+			return "```json\n" + text + "\n```"
+		}
+		return text
+	case XMLJSON:
+		return "<TOOL_DECISION>\nACTION: " + c.name + "\nINPUT: " + tool.FormatJSON(c.args, indent) +
+			"\nREASONING: it is needed\nSTATUS: continue\n</TOOL_DECISION>"
+	}
+	var b strings.Builder
+	b.WriteString("<TOOL_DECISION>\nACTION: " + c.name + "\nREASONING: it is needed\nSTATUS: continue\n\n## Parameters\n")
+	for k, v := range c.args.All() {
+		text, isText := v.(string)
+		if !isText {
+			text = tool.FormatJSON(v, "")
+		}
+		b.WriteString("- " + k.(string) + ": " + text + "\n")
+	}
+	b.WriteString("</TOOL_DECISION>")
+	return b.String()
+}
+
+func compareCalls(got []Decision, want []bfclCall, f Format, tools []tool.Tool) string {
+	if len(got) != len(want) {
+		return fmt.Sprintf("got %d decisions (%s %s), want %d", len(got), got[0].Kind, got[0].Error, len(want))
+	}
+	for i, d := range got {
+		input, wanted := d.Input, want[i].args
+		same := tool.Equal(input, wanted)
+		if f == Markdown {
+			texts := Decision{Action: want[i].name, Input: want[i].args, Texts: true}
+			input, wanted = typedInput(tools, d), typedInput(tools, texts) // a text in the data that is a number is one after Coerce
+			same = tool.Alike(input, wanted)
+		}
+		if d.Kind != ToolCall || d.Action != want[i].name || d.Format != f || !same {
+			return fmt.Sprintf("got %s %s %s %s (%s), want %s %s", d.Kind, d.Format, d.Action, input, d.Error, want[i].name, wanted)
+		}
+	}
+	return ""
+}
+
+// TestBFCLForeign writes the calls in forms that nobody asked for: they must be
+// read too, and not where they are shown as an example.
+func TestBFCLForeign(t *testing.T) {
+	forms := map[string]func(c bfclCall) string{
+		"bare": func(c bfclCall) string {
+			return `{"name": "` + c.name + `", "arguments": ` + tool.FormatJSON(c.args, "") + `}`
+		},
+		"text": func(c bfclCall) string {
+			return tool.FormatJSON(tool.NewDict("function", tool.NewDict("name", c.name, "arguments", tool.FormatJSON(c.args, ""))), "  ")
+		},
+		"fenced": func(c bfclCall) string {
+			return "```json\n" + tool.FormatJSON(tool.NewDict("tool", c.name, "parameters", c.args), "  ") + "\n```"
+		},
+		"hermes": func(c bfclCall) string {
+			return "<tool_call>\n" + tool.FormatJSON(tool.NewDict("name", c.name, "arguments", c.args), "") + "\n</tool_call>"
+		},
+		"mistral": func(c bfclCall) string { return "[TOOL_CALLS]" + c.name + "[ARGS]" + tool.FormatJSON(c.args, "") },
+		"python": func(c bfclCall) string {
+			var args []string
+			for k, v := range c.args.All() {
+				args = append(args, k.(string)+"="+pythonic(v))
+			}
+			return c.name + "(" + strings.Join(args, ", ") + ")"
+		},
+		"qwen": func(c bfclCall) string {
+			var b strings.Builder
+			for k, v := range c.args.All() {
+				text, isText := v.(string)
+				if !isText {
+					text = tool.FormatJSON(v, "")
+				}
+				b.WriteString("<parameter=" + k.(string) + ">\n" + text + "\n</parameter>\n")
+			}
+			return "<tool_call>\n<function=" + c.name + ">\n" + b.String() + "</function>\n</tool_call>"
+		},
+	}
+	leads := []string{"", "I'll do that.\n\n", "<think>\nhm\n</think>\n\n", "Okay.\n"}
+	total, lost := 0, 0
+	answers := bfclAnswers(t, "multiple")
+	for i, row := range bfclLines(t, filepath.Join(bfclDir, "BFCL_v4_multiple.json")) {
+		line, _ := tool.AppendJSON(nil, row)
+		tools, err := ParseTools(line)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range bfclCalls(answers[row.Text("id")]) {
+			for name, write := range forms {
+				total++
+				f := Other
+				got := Read(leads[i%len(leads)]+write(c), Options{Tools: tools})
+				if name == "qwen" {
+					got[0].Format, f = Markdown, Markdown // compared as the tool gets it
+				}
+				if problem := compareCalls(got, []bfclCall{c}, f, tools); problem != "" {
+					lost++
+					t.Logf("%s as %s: %s", row.Text("id"), name, problem)
+				}
+				if got := Read("For example, it could be:\n\n"+write(c), Options{Tools: tools}); got[0].Kind == ToolCall {
+					t.Errorf("%s as an example in the form %s is read as a call", row.Text("id"), name)
+				}
+			}
+		}
+	}
+	t.Logf("%d of %d calls read", total-lost, total)
+	if lost*100 > total {
+		t.Errorf("%d of %d calls were not read", lost, total)
+	}
+}
+
+// pythonic writes a value as Python does.
+func pythonic(v tool.Value) string {
+	switch v := v.(type) {
+	case bool:
+		return map[bool]string{true: "True", false: "False"}[v]
+	case nil:
+		return "None"
+	case tool.List:
+		var items []string
+		for _, item := range v {
+			items = append(items, pythonic(item))
+		}
+		return "[" + strings.Join(items, ", ") + "]"
+	case *tool.Dict:
+		var items []string
+		for k, item := range v.All() {
+			items = append(items, "'"+k.(string)+"': "+pythonic(item))
+		}
+		return "{" + strings.Join(items, ", ") + "}"
+	}
+	return tool.FormatJSON(v, "")
+}
