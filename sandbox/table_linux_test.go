@@ -116,7 +116,7 @@ func TestTableInWorker(t *testing.T) {
 		{"long cell", "a\n" + strings.Repeat("x", 8<<20-100), nil, "1", works},
 		{"100,000 columns", many(100_000), nil, "0", works},
 		{"too many columns", many(100_001), nil, "more than 100000 cells", tool.Limit},
-		{"rows of one cell", "a\n" + strings.Repeat("1\n", 2_000_000), nil, "2000000", works},
+		{"rows of one cell", "a\n" + strings.Repeat("1\n", 1_200_000), nil, "1200000", works},
 		{"one empty cell in each row", "a,b\n" + strings.Repeat(",\n", 1_500_000), nil, "1500000", works},
 		{"quotes alone", strings.Repeat(`"`, 4_000_001), nil, "quote", tool.Failed},
 		{"deep JSON", strings.Repeat("[", 1_000_000), nil, "nested more than", tool.Limit},
