@@ -87,6 +87,13 @@ func (r rights) admissible() error {
 	if verdict, rule := r.judgeCall(); verdict == tool.Deny {
 		return denied("the call of '"+r.of.tool.Name+"'", rule)
 	}
+	if r.of.tool.Location == tool.Embedded { // what it does passes no gate
+		for _, need := range r.of.tool.Needs {
+			if rule := r.refusing(need); rule != nil {
+				return denied("the call of '"+r.of.tool.Name+"', which needs "+need.String()+",", rule)
+			}
+		}
+	}
 	// A script that calls it declares this before; one for which a handler in
 	// Go or a program calls it does not get more that way.
 	return r.callersHave(tool.Capability{Name: "tool", Target: r.of.tool.Name})

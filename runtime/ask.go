@@ -27,7 +27,11 @@ func (s *step) mayRepeat(ctx context.Context) error {
 	q := Question{Kind: tool.QuestionUnknown, Why: "the run was interrupted during this effect",
 		Text: "when the run broke off, " + clip(e.Func+"("+e.Args.String()+")") + " had begun and may have been done: do it again?"}
 	if s.fn.Target != nil {
-		q.Capabilities, _ = targets(s.fn, e) // an error is that of the grant
+		s.takes, _ = targets(s.fn, e) // an error is that of the grant
+		if err := s.rights().refusal(s.takes); err != nil {
+			return tool.Errorf(tool.KindOf(err), "it is not known whether %s was done before the run broke off, and it is not done again: %w", e.Func, s.failed(s.takes, err))
+		}
+		q.Capabilities = s.takes
 	}
 	answer, err := askQuestion(ctx, s, q, waitsUnknown)
 	if err != nil || answer == true {

@@ -30,9 +30,9 @@ func (p *pass) approve(ctx context.Context) error {
 	byPerson := p.call.Caller == tool.ByPerson && p.above == nil
 	p.consent.approved = byPerson
 	verdict, rule := p.rights().judgeCall()
-	open, by := p.run.unallowed(p.tool)
+	may, open, by := p.rights().needs()
 	risky := p.tool.Risky
-	d := decision{what: callItself, place: p.call.Place, takes: p.tool.Needs}
+	d := decision{what: callItself, place: p.call.Place, takes: may}
 	switch {
 	case verdict == tool.Ask:
 		d.why = "a rule asks: " + ruleText(rule)
@@ -48,13 +48,13 @@ func (p *pass) approve(ctx context.Context) error {
 		return nil
 	case risky:
 		d.why = "its author says that it is risky"
-	case onlyWrites(p.tool.Needs) && p.tool.Location != tool.Embedded: // what Go writes is not staged
+	case onlyWrites(may) && p.tool.Location != tool.Embedded: // what Go writes is not staged
 		p.consent.asksChanges = true
 		return nil
 	default:
 		d.why = "it may use " + capabilityList(open)
 	}
-	how, err := p.askCall(ctx, d.why)
+	how, err := p.askCall(ctx, d)
 	if err != nil {
 		return p.refused(d, err)
 	}
@@ -78,8 +78,8 @@ func onlyWrites(needs []tool.Capability) bool {
 
 // askCall asks about a call that has not run, and takes the arguments that
 // come back.
-func (p *pass) askCall(ctx context.Context, why string) (how string, err error) {
-	q := &inquiry{of: p, at: p.call.Place, takes: p.tool.Needs, why: why, call: p.shown()}
+func (p *pass) askCall(ctx context.Context, d decision) (how string, err error) {
+	q := &inquiry{of: p, at: p.call.Place, takes: d.takes, why: d.why, call: p.shown()}
 	for range maxEdits {
 		var answer Answer
 		if answer, err = q.ask(ctx); err != nil {

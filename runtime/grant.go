@@ -40,21 +40,20 @@ func targets(f *tool.Func, e tool.Effect) (takes []tool.Capability, err error) {
 }
 
 // permit says whether the effect may take what it takes. A rule that asks is
-// asked for all of it in one question, and so is a function that asks.
+// asked for all of it in one question, and so is a function that asks. What would be
+// refused all the same is not asked about.
 func (s *step) permit(ctx context.Context) error {
+	if err := s.rights().refusal(s.takes); err != nil {
+		return err
+	}
 	p, may := s.of, s.rights()
 	var asked, unruled []tool.Capability
 	var asks, allows *tool.Rule
 	for _, c := range s.takes {
-		if err := may.within(c); err != nil {
-			return err
-		}
 		if c.Name == "tool" {
 			continue // the rules about calls are for the call itself
 		}
 		switch verdict, r := may.judge(c); verdict {
-		case tool.Deny:
-			return denied(c.String(), r)
 		case tool.Ask:
 			if slices.Contains(p.consent.reads, c) {
 				s.approved = append(s.approved, c)

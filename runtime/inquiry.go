@@ -276,7 +276,7 @@ func (q *inquiry) notApproved(why string) error {
 // nobody is the error of a host that has no Approver.
 func (q *inquiry) nobody() error {
 	err := tool.Errorf(tool.Denied, "%s, and there is nobody to give it: %s", q.needs(), q.why)
-	open, _ := q.of.run.unallowed(q.of.tool)
+	_, open, _ := q.of.rights().needs()
 	switch {
 	case q.allowable && len(q.takes) > 0:
 		open = q.takes

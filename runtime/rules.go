@@ -121,6 +121,23 @@ func (r rights) within(c tool.Capability) error {
 	return r.callersHave(c)
 }
 
+// refusal is why concrete capabilities may not be taken, whatever anybody answers: one
+// is not declared or granted, or a rule denies it.
+func (r rights) refusal(takes []tool.Capability) error {
+	for _, c := range takes {
+		if err := r.within(c); err != nil {
+			return err
+		}
+		if c.Name == "tool" { // the rules about calls are for the call itself
+			continue
+		}
+		if verdict, rule := r.judge(c); verdict == tool.Deny {
+			return denied(c.String(), rule)
+		}
+	}
+	return nil
+}
+
 // callersHave says the same of those that called the tool. A tool in Go bounds
 // no call that it makes: what it does itself passes no gate either.
 func (r rights) callersHave(c tool.Capability) error {
@@ -232,29 +249,51 @@ func ruleSource(r *tool.Rule) string {
 	return r.Source
 }
 
-// unallowed returns what a tool needs to act and no rule of its user allows, and a
-// rule that allows something else of it.
-func (r *run) unallowed(t *tool.Tool) (open []tool.Capability, by *tool.Rule) {
-	for _, need := range t.Needs {
+// needs returns what the tool of a call needs and a rule does not refuse completely:
+// what is refused whenever it is used is not asked about. open is what of it acts and
+// no rule allows, and by a rule that allows something else of it.
+func (r rights) needs() (may, open []tool.Capability, by *tool.Rule) {
+	for _, need := range r.of.tool.Needs {
+		if r.refusing(need) != nil {
+			continue
+		}
+		may = append(may, need)
 		if !need.Acts() {
 			continue
 		}
-		if rule := r.allowing(t, need); rule != nil {
+		if rule := r.ruling(tool.Allow, r.of.tool, need); rule != nil {
 			by = rule
 		} else {
 			open = append(open, need)
 		}
 	}
-	return open, by
+	return may, open, by
 }
 
-// allowing returns a rule that allows all of what a tool needs. A need that is
+// refusing returns a rule that refuses all of what a tool needs, to the call or to one
+// that made it.
+func (r rights) refusing(need tool.Capability) *tool.Rule {
+	if len(r.of.run.rules) == 0 {
+		return nil
+	}
+	if rule := r.ruling(tool.Deny, r.of.tool, need); rule != nil {
+		return rule
+	}
+	for up := range r.callers() {
+		if rule := r.ruling(tool.Deny, up.tool, need); rule != nil {
+			return rule
+		}
+	}
+	return nil
+}
+
+// ruling returns a rule with a verdict on all of what a tool needs. A need that is
 // a pattern is never compared with another pattern: the rule has the same one,
 // or none.
-func (r *run) allowing(t *tool.Tool, need tool.Capability) *tool.Rule {
-	for i := range r.rules {
-		rule := &r.rules[i]
-		if rule.Verdict != tool.Allow {
+func (r rights) ruling(v tool.Verdict, t *tool.Tool, need tool.Capability) *tool.Rule {
+	for i := range r.of.run.rules {
+		rule := &r.of.run.rules[i]
+		if rule.Verdict != v {
 			continue
 		}
 		full := *rule

@@ -18,7 +18,9 @@ func (v Verdict) String() string {
 }
 
 // A Rule says what becomes of a capability that a tool wants to use. A rule on
-// the capability tool:NAME is about calling that tool.
+// the capability tool:NAME is about calling that tool. Nobody is asked about what
+// a rule denies. What a tool in Go does passes no check, so its calls are refused
+// where a rule denies all of one of its Needs.
 type Rule struct {
 	Verdict    Verdict
 	Tool       string // the tool that wants it, or "@GROUP"; "" means any
