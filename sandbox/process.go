@@ -24,7 +24,7 @@ type Workers struct {
 	// for these, and then they are Busy.
 	Max int
 	// PerTenant is how many of them may be of one tenant; 0 means half of Max, rounded
-	// up. A program with one tenant sets it to Max.
+	// up. A program with one tenant sets PerTenant to Max.
 	PerTenant int
 	// PerTool is how many of one script may compute at one time; 0 means two for each
 	// processor. One that waits for an effect does not count.

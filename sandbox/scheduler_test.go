@@ -79,3 +79,12 @@ func TestTurnsAreFair(t *testing.T) {
 		t.Error("a scheduler that is closed gives turns")
 	}
 }
+
+// TestHalfOfTheWorkersForOneTenant checks the default of PerTenant: half of Max, rounded up.
+func TestHalfOfTheWorkersForOneTenant(t *testing.T) {
+	for most, want := range map[int]int{0: 64, 1: 1, 2: 1, 3: 2, 4: 2, 5: 3} {
+		if got := (Workers{Max: most}).withDefaults().PerTenant; got != want {
+			t.Errorf("with Max %d a tenant has %d workers, want %d", most, got, want)
+		}
+	}
+}
