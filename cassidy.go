@@ -175,9 +175,9 @@ func Open(dir string, o *Options) (*Host, error) {
 
 // Open opens a host over a source. It starts no process: the files are described at
 // the first Tools, Call or Broken of the host. A broken file is listed by Broken, and
-// the rest is served. It fails with kind Invalid for options that cannot be, or whose
-// config asks for more than the runtime gives, and with kind Closed after Close.
-// Options may be nil.
+// the rest is served. It fails with kind Closed after Close, and with kind Invalid for
+// options that cannot be, or whose config asks for more confinement than the runtime
+// gives. Swap and Refresh of the host check the config again. Options may be nil.
 //
 // Close the host when done; [Runtime.Close] closes those that are left.
 func (r *Runtime) Open(src Source, o *Options) (*Host, error) {

@@ -19,13 +19,14 @@ import (
 // A finder finds the tools of a host, in its source, in the home of its user, and
 // among those that come with cassidy.
 type finder struct {
-	opts  project.Options // for any source
+	opts  project.Options                   // for any source
+	gives func(project.SandboxConfig) error // refuses what the runtime does not confine enough
 	known atomic.Pointer[project.Known]
 	src   atomic.Pointer[Source] // that was found last
 }
 
 func newFinder(r *Runtime, o *Options, src Source) *finder {
-	f := &finder{opts: project.Options{
+	f := &finder{gives: r.gives, opts: project.Options{
 		Reader: r.reader, Builtin: tools.FS(), Home: o.Home, Config: o.Config, Cache: o.cache(),
 		Trust: project.NewTrust(o.State), TrustOnce: o.TrustSource,
 	}}
@@ -112,6 +113,9 @@ func (f *finder) discover(ctx context.Context, src Source) (runtime.Discovered, 
 	}
 	root, o := f.root(src), f.options(src)
 	p, err := project.Load(ctx, root, o)
+	if err == nil {
+		err = f.gives(p.Config.Sandbox) // it may have changed since the host was opened
+	}
 	if err != nil {
 		return runtime.Discovered{}, err
 	}

@@ -221,7 +221,8 @@ func (r *Runtime) runs(tenant string) func() (*history.Journal, error) {
 	return func() (*history.Journal, error) { return mine, nil }
 }
 
-// gives refuses a config that asks for more than the runtime gives.
+// gives refuses a config that asks for more than the runtime gives: when a host is
+// opened, and whenever its source is searched.
 func (r *Runtime) gives(c project.SandboxConfig) error {
 	weaker := c.Mode == project.SandboxStrict && r.opts.Sandbox != Strict || c.Mode == project.SandboxProcess && r.opts.Sandbox == Inline
 	if weaker {

@@ -66,3 +66,35 @@ func TestSwapToATakenName(t *testing.T) {
 		t.Errorf("broken are %v", h.Broken())
 	}
 }
+
+// TestSwapChecksTheConfig checks that a swap and a refresh fail where the config asks by
+// then for more than the runtime gives, and that the old source stays.
+func TestSwapChecksTheConfig(t *testing.T) {
+	config := configFile(t, "sandbox: process\n")
+	source := func(result string) cassidy.Source {
+		return cassidy.Scripts(map[string]string{"one.star": starTool("one", "return "+result, "")})
+	}
+	h := openIn(t, newRuntime(t, nil), source("1"), &cassidy.Options{Config: config, TrustSource: true, NoBuiltins: true})
+	if v, err := callOf(t, h, "one"); v != int64(1) || err != nil {
+		t.Fatalf("one() = %v, %v", v, err)
+	}
+	for _, asks := range []string{"strict", "{required: true, mode: strict}"} {
+		putFile(t, config, "sandbox: "+asks+"\n")
+		if err := h.Swap(context.Background(), source("2")); !errors.Is(err, cassidy.ErrInvalid) || !strings.Contains(err.Error(), "the config asks for the sandbox") {
+			t.Errorf("%s: Swap gave %v, want an error of kind Invalid", asks, err)
+		}
+		if err := h.Refresh(context.Background()); !errors.Is(err, cassidy.ErrInvalid) {
+			t.Errorf("%s: Refresh gave %v, want an error of kind Invalid", asks, err)
+		}
+		if v, err := callOf(t, h, "one"); v != int64(1) || err != nil {
+			t.Errorf("%s: afterwards one() = %v, %v, want 1 of the old source", asks, v, err)
+		}
+	}
+	putFile(t, config, "sandbox: process\n")
+	if err := h.Swap(context.Background(), source("2")); err != nil {
+		t.Fatal(err)
+	}
+	if v, err := callOf(t, h, "one"); v != int64(2) || err != nil {
+		t.Errorf("after a swap one() = %v, %v, want 2", v, err)
+	}
+}
