@@ -117,6 +117,7 @@ var (
 // parks it, with a [ParkedError], and [runtime.Host.Resume] continues it, also in
 // another process. A call of the same ID again continues the same call or returns
 // its result; another call is ErrConflict, and a host without a store ErrInvalid.
+// Nothing is recorded of a call with wrong arguments; see [runtime.Durable].
 func Durable(runID string) CallOption { return runtime.Durable(runID) }
 
 // Narrow adds rules for one call, with all that it calls: they deny or ask for what

@@ -60,6 +60,10 @@ func Narrow(rules ...tool.Rule) CallOption {
 // or returns its result, if it is the same call; another call is an error of
 // kind Conflict. A call that another one makes is part of that one's run and
 // cannot be durable itself.
+//
+// Nothing is recorded of a call of an unknown tool, of one whose arguments are wrong,
+// or of one whose arguments are longer than 8 MB, which is an error of kind Limit. On a
+// host with [Middleware], which may change a call, the first two end the run instead.
 func Durable(runID string) CallOption {
 	return func(o *callOptions) { o.durable, o.run = true, runID }
 }
@@ -73,6 +77,9 @@ func (h *Host) callDurable(ctx context.Context, c tool.Call, o callOptions) (too
 	if err != nil {
 		return failedResult(err)
 	}
+	if err := h.checkRecorded(ctx, j, c, o.run); err != nil {
+		return failedResult(err)
+	}
 	begin := history.Run{ID: o.run, Project: h.opts.Project, Kind: callKind, Title: c.Tool + argsText(c.Args), Args: callArgs(c), Options: narrowed(o.narrow)}
 	log, err := j.Begin(ctx, begin, tool.Script{})
 	if o.run != "" && tool.KindOf(err) == tool.Conflict {
@@ -82,6 +89,43 @@ func (h *Host) callDurable(ctx context.Context, c tool.Call, o callOptions) (too
 		return failedResult(err)
 	}
 	return h.recordedCall(ctx, log, called{call: c}, false)
+}
+
+// maxRecorded is how long the arguments of a recorded call may be, in bytes: as much
+// as one effect may carry.
+const maxRecorded = 8 << 20
+
+// checkRecorded refuses a call that cannot be made before anything is recorded of it:
+// of a tool that is unknown, or with wrong arguments. A middleware may change both, so
+// there the call itself finds out. One of a run that exists may have been right when
+// the run began.
+func (h *Host) checkRecorded(ctx context.Context, j *history.Journal, c tool.Call, runID string) error {
+	data, err := tool.Append(nil, dictOrEmpty(c.Args))
+	if err != nil {
+		return tool.AsError(err, tool.Invalid)
+	}
+	if len(data) > maxRecorded {
+		return tool.Errorf(tool.Limit, "the arguments of '%s' are %d KB long, and a recorded call keeps at most %d KB", tool.Clean(c.Tool, longName), len(data)>>10, maxRecorded>>10).
+			WithHint("put them into a file, and pass its path")
+	}
+	if h.middleware != nil {
+		return nil
+	}
+	t, _, err := h.tools(ctx).find(ctx, &c)
+	if err == nil {
+		args := c.Args
+		if c.Texts {
+			args, _ = t.Coerce(args)
+		}
+		_, err = t.Check(args)
+	}
+	if err == nil || runID == "" {
+		return err
+	}
+	if _, missing := j.Run(ctx, runID); tool.KindOf(missing) != tool.NotFound {
+		return nil // the record answers
+	}
+	return err
 }
 
 // continueCall continues the run of an ID that exists, if it is the same call.
