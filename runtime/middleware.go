@@ -2,6 +2,7 @@ package runtime
 
 import (
 	"context"
+	"sync"
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
 )
@@ -19,6 +20,11 @@ type CallFunc func(ctx context.Context, c *tool.Call) (tool.Result, error)
 // without calling next, and pass on a context that is made of its own. The ID and the
 // place of a call stay as they are. What it changes has to be the same when a recorded
 // run is resumed. A panic is an error of kind Internal.
+//
+// It may call next again, as to retry: each time makes the call anew. In a recorded run
+// the call is made once, so that nothing is done twice: next then returns the same result
+// or error again. There it fails with kind Invalid for another call than the first one,
+// and while that has not returned.
 type Middleware func(next CallFunc) CallFunc
 
 // calledKey marks the context of a call on its way through the middleware, with its
@@ -31,6 +37,55 @@ type called struct {
 	above *pass
 	call  tool.Call
 	check func(ctx context.Context, name string) error // of the tool; nil checks nothing
+	once  *once                                        // of a call of a recorded run with middleware
+}
+
+// once makes a call of a recorded run once, however often a middleware calls next: its
+// steps have one place in the record.
+type once struct {
+	mu     sync.Mutex
+	call   string // that was made, in the form in which equal ones are equal; "" for none
+	ended  bool
+	result tool.Result
+	err    error
+}
+
+// make makes the call with do, or returns what came of it.
+func (o *once) make(c *tool.Call, do func() (tool.Result, error)) (result tool.Result, err error) {
+	made, err := o.begin(c)
+	switch {
+	case err != nil:
+		return failedResult(err)
+	case made:
+		return o.result, o.err
+	}
+	err = errPanicked
+	defer func() {
+		o.mu.Lock()
+		defer o.mu.Unlock()
+		o.ended, o.result, o.err = true, result, err
+	}()
+	return do()
+}
+
+// begin reports whether the call was made, and else notes that it is.
+func (o *once) begin(c *tool.Call) (made bool, err error) {
+	form, err := tool.Append(nil, tool.Tuple{tool.Key(c.Tool), dictOrEmpty(c.Args), c.Texts})
+	if err != nil {
+		return false, tool.AsError(err, tool.Invalid)
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	switch {
+	case o.call == "":
+		o.call = string(form)
+		return false, nil
+	case o.call != string(form):
+		return false, tool.Errorf(tool.Invalid, "a middleware called next for another call of '%s', and a recorded run makes one", tool.Clean(c.Tool, longName))
+	case !o.ended:
+		return false, tool.Errorf(tool.Invalid, "a middleware called next for '%s' twice at a time, and a recorded run makes one call", tool.Clean(c.Tool, longName))
+	}
+	return true, nil
 }
 
 // wrap puts the middleware around the calls of a host.
@@ -46,7 +101,10 @@ func (h *Host) wrap(list []Middleware) error {
 		own := *c
 		own.ID, own.Place, own.Caller = of.call.ID, of.call.Place, of.call.Caller
 		of.call = own
-		return of.made(ctx)
+		if of.once == nil {
+			return of.made(ctx)
+		}
+		return of.once.make(&of.call, func() (tool.Result, error) { return of.made(ctx) })
 	})
 	for i := len(list) - 1; i >= 0; i-- {
 		if list[i] == nil {
@@ -76,6 +134,9 @@ func (of called) passed(ctx context.Context) (tool.Result, error) {
 // wrapped makes the call through the middleware.
 func (of called) wrapped(ctx context.Context) (result tool.Result, err error) {
 	r, c := of.run, of.call
+	if r.record.Keeps() {
+		of.once = &once{}
+	}
 	defer func() {
 		if p := recover(); p != nil {
 			result, err = failedResult(r.host.panicked("a middleware", c.Tool, p))
