@@ -105,8 +105,10 @@ func (h *Host) checkRecorded(ctx context.Context, j *history.Journal, c tool.Cal
 		return tool.AsError(err, tool.Invalid)
 	}
 	if len(data) > maxRecorded {
-		return tool.Errorf(tool.Limit, "the arguments of '%s' are %d KB long, and a recorded call keeps at most %d KB", tool.Clean(c.Tool, longName), len(data)>>10, maxRecorded>>10).
+		e := tool.Errorf(tool.Limit, "the arguments of '%s' are %d KB long, and a recorded call keeps at most %d KB", tool.Clean(c.Tool, longName), len(data)>>10, maxRecorded>>10).
 			WithHint("put them into a file, and pass its path")
+		e.Limit = tool.LimitLength
+		return e
 	}
 	if h.middleware != nil {
 		return nil

@@ -259,9 +259,9 @@ func (r *run) parkReason(err, cause error) (tool.LimitName, error) {
 	case e.Limit == tool.LimitRecord:
 		return "", err
 	case r.stopped.is() && e.Kind == tool.Canceled && errors.Is(cause, context.DeadlineExceeded):
-		return parkedInterrupted, tool.Errorf(tool.Timeout, "the run was interrupted: %w", cause).WithHint("to continue: cassidy runs resume %s", r.id)
+		return parkedInterrupted, r.interrupted(tool.Errorf(tool.Timeout, "the run was interrupted: %w", cause))
 	case r.stopped.is(), e.Limit == tool.LimitWorker:
-		return parkedInterrupted, tool.ErrorOf(err, tool.Canceled).WithHint("to continue: cassidy runs resume %s", r.id)
+		return parkedInterrupted, r.interrupted(tool.ErrorOf(err, tool.Canceled))
 	case passes(e) && r.root != nil && r.root.trail.pending != nil:
 		why := parkedUnavailable
 		if e.Limit == tool.LimitRate {
@@ -272,4 +272,13 @@ func (r *run) parkReason(err, cause error) (tool.LimitName, error) {
 		return parkedLimit, parkedBy(r.id, parkedLimit, e)
 	}
 	return "", err
+}
+
+// interrupted returns the error of a run that can be resumed, which e ended.
+func (r *run) interrupted(e *tool.Error) *tool.Error {
+	e = e.WithHint("to continue: cassidy runs resume %s", r.id)
+	if e.Kind == tool.Canceled || e.Kind == tool.Timeout {
+		e.Limit = tool.LimitInterrupted
+	}
+	return e
 }

@@ -21,7 +21,7 @@ const (
 	parkedUnavailable tool.LimitName = "unavailable"       // only the reason: the error keeps its kind
 	parkedRate        tool.LimitName = tool.LimitRate      // likewise
 	parkedLimit       tool.LimitName = "limit"             // likewise
-	parkedInterrupted tool.LimitName = history.Interrupted // likewise
+	parkedInterrupted tool.LimitName = history.Interrupted // likewise, unless it was stopped
 )
 
 // A ParkedError is why a run waits in no process, see [errors.As]. The error around

@@ -112,6 +112,9 @@ func workflowReason(_ tool.Value, err error) string {
 	if err == nil {
 		return "final"
 	}
+	if tool.ErrorOf(err, tool.Failed).Limit == tool.LimitInterrupted {
+		return history.Interrupted
+	}
 	switch tool.KindOf(err) {
 	case tool.Parked:
 		return "parked"

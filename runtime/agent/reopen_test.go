@@ -227,8 +227,8 @@ func TestAnInterruptedTurn(t *testing.T) {
 		func(ctx context.Context) any { cancel(); <-ctx.Done(); return context.Cause(ctx) },
 		done,
 	}})
-	if _, err := s.session.Send(ctx, "read it"); tool.KindOf(err) != tool.Canceled {
-		t.Fatalf("the turn gave %v", err)
+	if r, err := s.session.Send(ctx, "read it"); tool.KindOf(err) != tool.Canceled || r.Reason != agent.ReasonInterrupted {
+		t.Fatalf("the turn ended with %s, %v, want it interrupted", r.Reason, err)
 	}
 	if _, err := s.session.Send(context.Background(), "and now?"); tool.KindOf(err) != tool.Conflict {
 		t.Errorf("a turn before the last has ended gave %v, want a conflict", err)

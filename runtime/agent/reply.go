@@ -70,6 +70,7 @@ const (
 	ReasonLimit         Reason = "limit"          // a limit of the run or of the model was reached
 	ReasonError         Reason = "error"          // the policy or the model failed
 	ReasonCancelled     Reason = "cancelled"
+	ReasonInterrupted   Reason = "interrupted" // it was stopped, and can be resumed
 	ReasonTimeout       Reason = "timeout"
 	ReasonParked        Reason = "parked"          // it waits for an answer or a time, and can be resumed
 	ReasonUnknown       Reason = "unknown_outcome" // it waits to be told whether an effect was done during which it broke off
@@ -84,6 +85,8 @@ var reasons = []string{string(ReasonFinal), string(ReasonNoDecision), string(Rea
 func reasonOf(err error) Reason {
 	e := tool.ErrorOf(err, tool.Failed)
 	switch {
+	case e.Limit == tool.LimitInterrupted:
+		return ReasonInterrupted
 	case e.Limit == tool.LimitIterations:
 		return ReasonMaxIterations
 	case e.Kind == tool.Parked && e.Limit == tool.LimitName(ReasonUnknown):

@@ -34,6 +34,7 @@ func TestWhatEndsARunFromBelow(t *testing.T) {
 		reason agent.Reason
 	}{
 		{limited(tool.Parked, ""), agent.ReasonParked},
+		{limited(tool.Canceled, tool.LimitInterrupted), agent.ReasonInterrupted}, {limited(tool.Canceled, ""), agent.ReasonCancelled},
 		{limited(tool.Parked, "unknown_outcome"), agent.ReasonUnknown},
 		{limited(tool.Conflict, "record"), agent.ReasonDiverged},
 		{limited(tool.Failed, "record"), agent.ReasonError},

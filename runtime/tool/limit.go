@@ -1,8 +1,8 @@
 package tool
 
 // A LimitName names the limit that an [Error] of kind Limit or Timeout reached.
-// LimitWorker is the one that goes with the kind Unavailable: there it says what
-// was unavailable.
+// LimitWorker goes with the kind Unavailable: there it says what was unavailable.
+// LimitInterrupted goes with Canceled and Timeout.
 // It is part of the JSON form of errors and of the records of runs, so the texts
 // do not change. The zero value means that no limit is named.
 type LimitName string
@@ -20,6 +20,9 @@ const (
 	LimitCall    LimitName = "call"    // a limit of a called tool; the caller can continue
 	LimitQueue   LimitName = "queue"   // the calls that wait for a worker
 	LimitWorker  LimitName = "worker"  // not a limit: the process that ran the script was killed from outside
+
+	// LimitInterrupted is not a limit either: the run was interrupted, and can be resumed.
+	LimitInterrupted LimitName = "interrupted"
 )
 
 // The limits of values and texts.
@@ -62,7 +65,7 @@ const (
 // request to a slow server, is catchable.
 func (l LimitName) Catchable() bool {
 	switch l {
-	case LimitWall, LimitEffects, LimitTraffic, LimitRecord, LimitWorker:
+	case LimitWall, LimitEffects, LimitTraffic, LimitRecord, LimitWorker, LimitInterrupted:
 		return false
 	}
 	return true
