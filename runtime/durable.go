@@ -350,6 +350,10 @@ func resumeUndo(ctx context.Context, h *Host, r Recorded) (tool.Result, error) {
 // Of a run that has ended it returns the result. It fails with kind NotFound if
 // there is no such run, Conflict while another process executes it, Invalid for
 // a kind that nobody has registered, and else as the run does.
+//
+// A call cannot continue another run, which may do more than the call may: with the
+// context of an effect, or of a handler in Go, Resume fails with kind Invalid unless the
+// run has ended.
 func (h *Host) Resume(ctx context.Context, runID string) (tool.Result, error) {
 	if err := h.inflight.enter(); err != nil {
 		return failedResult(err)
@@ -364,6 +368,9 @@ func (h *Host) Resume(ctx context.Context, runID string) (tool.Result, error) {
 	case r.State.Ended():
 		return tool.Fail(r.Err, r.Usage), r.Err
 	}
+	if h.origin(ctx) != nil { // its rights and rules would not be those of the call
+		return failedResult(resumedByCall(runID))
+	}
 	k, err := h.kind(r.Kind)
 	if err != nil {
 		return failedResult(err)
@@ -377,6 +384,11 @@ func (h *Host) Resume(ctx context.Context, runID string) (tool.Result, error) {
 		return result, e
 	}
 	return result, nil
+}
+
+// resumedByCall is the error of a run that a call wants to resume.
+func resumedByCall(runID string) error {
+	return tool.Errorf(tool.Invalid, "the run '%s' cannot be resumed by a call", runID).WithHint("use a context that is not the call's")
 }
 
 // kind returns how runs of a kind are resumed.

@@ -180,6 +180,42 @@ func testNarrowHoldsOnResume(t *testing.T, on keeper) {
 	}
 }
 
+// TestNarrowedCallsResumeNothing checks that a call cannot have done what its rules
+// refuse by resuming another run.
+func TestNarrowedCallsResumeNothing(t *testing.T) { eachStore(t, testNarrowedCallsResumeNothing) }
+
+func testNarrowedCallsResumeNothing(t *testing.T, on keeper) {
+	m := newMachine(t, on)
+	m.answer, m.parks = nil, true
+	p, ctx := m.process(0, false), context.Background()
+	p.add("waits.star", star("waits", "", "human.confirm('so?')\nreturn out.send('late')", "needs = ['human', 'use:out']"), nil)
+	p.goTool("resumes", func(ctx context.Context) (tool.Value, error) {
+		r, err := p.Resume(ctx, "r")
+		return r.Value, err
+	})
+	if _, err := p.Call(ctx, tool.Call{Tool: "waits"}, runtime.Durable("r")); tool.KindOf(err) != tool.Parked {
+		t.Fatalf("the call gave %v, want that it waits", err)
+	}
+	for q := range p.Waiting(ctx) {
+		if err := p.Answer(ctx, q.ID, tool.Answer{Yes: true}); err != nil {
+			t.Error(err)
+		}
+	}
+	deny := runtime.Narrow(rules(t, "deny use:out")...)
+	for _, opts := range [][]runtime.CallOption{{deny}, {deny, runtime.Durable("s")}, nil} {
+		_, err := p.Call(ctx, tool.Call{Tool: "resumes"}, opts...)
+		if tool.KindOf(err) != tool.Invalid || !strings.Contains(err.Error(), "cannot be resumed by a call") || m.sent["late"] > 0 {
+			t.Errorf("a call with %d options resumed another run: %v, sent %v", len(opts), err, m.sent)
+		}
+	}
+	if got, err := p.Resume(ctx, "r"); err != nil || got.Value != "sent late" {
+		t.Errorf("resumed by nobody's call: %v, %v", got.Value, err)
+	}
+	if got, err := p.Call(ctx, tool.Call{Tool: "resumes"}, deny); err != nil || got.Value != "sent late" {
+		t.Errorf("the result of the ended run: %v, %v", got.Value, err)
+	}
+}
+
 // TestErrorsOfExecutors checks that an error of an effect keeps its kind, and is
 // Failed where it has none.
 func TestErrorsOfExecutors(t *testing.T) {

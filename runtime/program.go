@@ -203,7 +203,7 @@ func runnerOf(box sandbox.Sandbox, s tool.Script) tool.Runner {
 func (h *Host) runOf(ctx context.Context, p *Program, c *tool.Call, above *pass) (*run, error) {
 	switch {
 	case above != nil && p.Resume:
-		return nil, tool.Errorf(tool.Invalid, "the run '%s' cannot be resumed by a call", p.ID).WithHint("use a context that is not the call's")
+		return nil, resumedByCall(p.ID)
 	case above != nil && p.Record != nil:
 		return nil, tool.Errorf(tool.Invalid, "the program '%s' is part of another run, and has no record of its own", p.Name)
 	case above != nil:
