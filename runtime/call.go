@@ -304,6 +304,20 @@ func (h *Host) usable(ctx context.Context, c *catalog, t *tool.Tool, run tool.Ru
 	return err
 }
 
+// listable is usable for a list of tools. A closed host asks nobody any more.
+func (h *Host) listable(c *catalog, t *tool.Tool) error {
+	if t.Available == "" {
+		return nil
+	}
+	if err := h.inflight.enter(); err != nil {
+		return c.answers.known(t)
+	}
+	defer h.inflight.leave()
+	ctx, done := h.inflight.until(context.Background())
+	defer done()
+	return h.usable(ctx, c, t, nil)
+}
+
 // askAvailable calls the function of the tool. Of a script only true is a yes.
 func (h *Host) askAvailable(ctx context.Context, now *catalog, t *tool.Tool, run tool.Runner) error {
 	if run == nil {

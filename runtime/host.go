@@ -229,7 +229,8 @@ func grantNeeds(t *tool.Tool) {
 
 // Broken returns the files in which the last search found no usable tool, each
 // with its position and reason, and why there was no search if one failed. It
-// searches where nobody has yet.
+// searches where nobody has yet. Of a closed host it returns those of the last search;
+// where there was none, the error is of kind Closed.
 func (h *Host) Broken() []*tool.Error {
 	c := h.tools(context.Background())
 	if c.err != nil {
@@ -292,7 +293,9 @@ func (h *Host) Describe(ctx context.Context, s tool.Script) (tool.Tool, error) {
 // and those that the program registered. It searches the source where nobody has
 // yet; what is wrong with it says [Host.Broken]. A tool that says by a
 // function of its own whether it can be used here is asked, once until the
-// next [Host.Refresh]; where it cannot, its State and Reason say so.
+// next [Host.Refresh]; where it cannot, its State and Reason say so. A closed host
+// returns what it knows, and neither searches nor asks. The same holds for Tool,
+// Groups and Select.
 func (h *Host) Tools() []tool.Tool {
 	c := h.tools(context.Background())
 	list := c.list()
@@ -309,7 +312,7 @@ func (h *Host) described(c *catalog, t *tool.Tool) tool.Tool {
 	if d.State != tool.Ready {
 		return d
 	}
-	if err := h.usable(context.Background(), c, t, nil); err != nil {
+	if err := h.listable(c, t); err != nil {
 		d.State, d.Reason = tool.NotHere, tool.ErrorOf(err, tool.Unavailable).Message()
 	}
 	return d

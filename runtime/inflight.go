@@ -143,7 +143,9 @@ func (h *Host) Shutdown(ctx context.Context) error {
 // executes, so that they can be resumed, and releases what it holds. It waits a
 // second for them at most: what a handler that ignores its context still uses is
 // released when that returns. Everything else that is asked of the host then fails
-// with kind Closed. To close it again only waits for the same calls.
+// with kind Closed: iterators yield that error and end, and the channels of events are
+// closed. Only its tools can still be listed; see [Host.Tools]. To close it again only
+// waits for the same calls.
 func (h *Host) Close() error {
 	h.mu.Lock()
 	before := h.closed

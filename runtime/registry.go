@@ -279,6 +279,13 @@ func (a *answers) begin(t *tool.Tool) (known bool, other *probe, err error) {
 	return false, other, nil
 }
 
+// known returns the answer of a tool's check, or nil.
+func (a *answers) known(t *tool.Tool) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.said[t]
+}
+
 // end ends the check of a tool, and keeps its answer if it is one.
 func (a *answers) end(t *tool.Tool, err error, isAnswer bool) {
 	a.mu.Lock()

@@ -27,8 +27,8 @@ const (
 )
 
 // Subscribe returns a channel of the events that a filter selects, from now on.
-// The channel is closed when the context ends or the host is closed; what waits in
-// it then can still be read.
+// The channel is closed when the context ends or the host is closed, and immediately
+// on a closed host; what waits in it then can still be read.
 //
 // Events are delivered before the call that they are about continues, but never
 // delay it: where the buffer is full, events are dropped, and a [tool.Lost] with

@@ -140,6 +140,9 @@ func (h *Host) Run(ctx context.Context, workflow string, args *tool.Dict, opts .
 	if err == nil && h.origin(ctx) != nil {
 		err = o.inside()
 	}
+	if err == nil {
+		err = h.notClosed()
+	}
 	if err == nil && o.durable {
 		_, err = h.journal()
 	}
