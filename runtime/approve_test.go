@@ -230,7 +230,7 @@ func TestAlways(t *testing.T) {
 			s := tool.Script{Path: "t.star", Source: source}
 			x, err := box.Describe(ctx, s)
 			x.Location, x.Hash, x.Granted, x.Needs = tool.Project, found.Hash, found.Granted, append(x.Needs, found.Needs...)
-			return runtime.Discovered{Tools: []tool.Found{{Tool: x, Load: func() (tool.Script, error) { return s, nil }}}}, err
+			return runtime.Discovered{Tools: []tool.Found{tool.NewFound(x, func() (tool.Script, error) { return s, nil })}}, err
 		}
 	})
 	r.write("old", "old")

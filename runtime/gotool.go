@@ -122,7 +122,7 @@ func (h *Host) register(t tool.Tool, do Handler, replace bool, opts []ToolOption
 	if do != nil {
 		run = g.run
 	}
-	return h.registry.change(func(c *catalog) error { return c.add(layerGo, &offered{tool: &t, run: run}, replace) })
+	return h.registry.change(func(c *catalog) error { return c.add(layerGo, newOffered(&t, run, nil), replace) })
 }
 
 // RemoveTool removes a tool that was added with [AddTool], [Host.Register] or
@@ -141,7 +141,7 @@ func (h *Host) RemoveTool(name string) error {
 		if o == nil || !slices.Contains(c.layers[layerGo], o) {
 			var names []string
 			for _, own := range c.layers[layerGo] {
-				names = append(names, own.tool.Name)
+				names = append(names, own.head.Name)
 			}
 			return tool.Errorf(tool.NotFound, "remove tool '%s': the program added no tool of that name%s", tool.Clean(name, longName), tool.DidYouMean(name, names))
 		}

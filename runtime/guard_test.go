@@ -163,7 +163,7 @@ func TestRefresh(t *testing.T) {
 		Sandbox: sandbox.NewInline(),
 		Discover: func(context.Context, runtime.Source) (d runtime.Discovered, err error) {
 			for name, location := range files {
-				d.Tools = append(d.Tools, tool.Found{Tool: tool.Tool{Name: name, Description: "D.", Location: location}})
+				d.Tools = append(d.Tools, tool.NewFound(tool.Tool{Name: name, Description: "D.", Location: location}, nil))
 			}
 			return d, nil
 		},

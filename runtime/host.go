@@ -250,12 +250,12 @@ func (h *Host) RegisterScript(t tool.Tool, load func() (tool.Script, error)) err
 		t.State = tool.Ready
 	}
 	grantNeeds(&t)
-	o := &offered{&t, h.scriptRunner(&t, load), load}
+	o := newOffered(&t, h.scriptRunner(t.Location, t.Limits, load), load)
 	return h.registry.change(func(c *catalog) error { return c.add(layerScript, o, false) })
 }
 
-func (h *Host) scriptRunner(t *tool.Tool, load func() (tool.Script, error)) tool.Runner {
-	box := h.boxFor(t.Location, t.Limits)
+func (h *Host) scriptRunner(from tool.Location, limits tool.Limits, load func() (tool.Script, error)) tool.Runner {
+	box := h.boxFor(from, limits)
 	var loaded atomic.Pointer[tool.Script]
 	return func(ctx context.Context, c tool.Call, do tool.Effector) (tool.Outcome, error) {
 		s := loaded.Load()
@@ -294,25 +294,43 @@ func (h *Host) Describe(ctx context.Context, s tool.Script) (tool.Tool, error) {
 // yet; what is wrong with it says [Host.Broken]. A tool that says by a
 // function of its own whether it can be used here is asked, once until the
 // next [Host.Refresh]; where it cannot, its State and Reason say so. A closed host
-// returns what it knows, and neither searches nor asks. The same holds for Tool,
-// Groups and Select.
+// returns what it knows, and neither searches nor asks. The same holds for List,
+// Tool, Groups and Select.
 func (h *Host) Tools() []tool.Tool {
 	c := h.tools(context.Background())
-	list := c.list()
-	tools := make([]tool.Tool, len(list))
-	for i, t := range list {
-		tools[i] = h.described(c, t)
+	tools := make([]tool.Tool, 0, len(c.names))
+	for o := range c.all() {
+		tools = append(tools, h.described(c, o))
 	}
 	return tools
 }
 
+// List returns what a list shows of all tools, with their states, as [Host.Tools] would:
+// most of a tool of thousands need not be decoded for that.
+func (h *Host) List() []tool.Head {
+	c := h.tools(context.Background())
+	list := make([]tool.Head, 0, len(c.names))
+	for o := range c.all() {
+		head := *o.head
+		if head.State == tool.Ready && head.Available != "" {
+			t := h.described(c, o)
+			head.State, head.Reason = t.State, t.Reason
+		}
+		list = append(list, head)
+	}
+	return list
+}
+
 // described returns a tool with the state that it is in.
-func (h *Host) described(c *catalog, t *tool.Tool) tool.Tool {
-	d := *t
+func (h *Host) described(c *catalog, o *offered) tool.Tool {
+	if err := o.complete(); err != nil {
+		return tool.Tool{Name: o.head.Name, Description: o.head.Description, State: tool.NotHere, Reason: tool.ErrorOf(err, tool.Failed).Message()}
+	}
+	d := *o.tool
 	if d.State != tool.Ready {
 		return d
 	}
-	if err := h.listable(c, t); err != nil {
+	if err := h.listable(c, o.tool); err != nil {
 		d.State, d.Reason = tool.NotHere, tool.ErrorOf(err, tool.Unavailable).Message()
 	}
 	return d
@@ -326,14 +344,14 @@ func (h *Host) Tool(name string) (tool.Tool, error) {
 	if err != nil {
 		return tool.Tool{}, err
 	}
-	return h.described(c, o.tool), nil
+	return h.described(c, o), nil
 }
 
 // Groups counts the tools of each group.
 func (h *Host) Groups() map[string]int {
 	groups := map[string]int{}
-	for _, t := range h.tools(context.Background()).list() {
-		groups[t.DisplayGroup()]++
+	for o := range h.tools(context.Background()).all() {
+		groups[o.head.DisplayGroup()]++
 	}
 	return groups
 }

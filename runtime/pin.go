@@ -138,5 +138,5 @@ func (h *Host) revive(ctx context.Context, note *tool.Dict) (*tool.Tool, tool.Ru
 		}
 		t.Granted = append(t.Granted, c)
 	}
-	return &t, h.scriptRunner(&t, func() (tool.Script, error) { return s, nil }), nil
+	return &t, h.scriptRunner(t.Location, t.Limits, func() (tool.Script, error) { return s, nil }), nil
 }

@@ -3,6 +3,7 @@ package runtime
 import (
 	"context"
 	"errors"
+	"iter"
 	"maps"
 	"path"
 	"path/filepath"
@@ -37,11 +38,39 @@ type catalog struct {
 	answers  *answers
 }
 
-// An offered tool is one with all that it takes to call it.
+// An offered tool is one with all that it takes to call it. Only its head is there
+// before it is complete.
 type offered struct {
-	tool *tool.Tool
+	head *tool.Head
+	tool *tool.Tool // nil until it is complete
 	run  tool.Runner
 	load func() (tool.Script, error) // of a script; else nil
+
+	found *tool.Found // what it is completed from; else nil
+	once  sync.Once
+	err   error // why it cannot be
+}
+
+// newOffered returns a tool that is complete.
+func newOffered(t *tool.Tool, run tool.Runner, load func() (tool.Script, error)) *offered {
+	h := t.Head()
+	return &offered{head: &h, tool: t, run: run, load: load}
+}
+
+// complete decodes what is not there of the tool, the first time.
+func (o *offered) complete() error {
+	o.once.Do(func() {
+		if o.tool != nil {
+			return
+		}
+		t, err := o.found.Tool()
+		if err != nil {
+			o.err = err
+			return
+		}
+		o.tool = &t
+	})
+	return o.err
 }
 
 // A layer is where tools come from. They are listed in this order.
@@ -57,7 +86,7 @@ const (
 )
 
 // layerOf returns the layer of a tool that a search has found.
-func layerOf(t *tool.Tool) layer {
+func layerOf(t *tool.Head) layer {
 	switch t.Location {
 	case tool.Builtin:
 		return layerBuiltin
@@ -98,7 +127,7 @@ func (c *catalog) name() {
 	c.names = make([]string, 0, len(c.tools))
 	for l := range c.layers {
 		for _, o := range c.layers[l] {
-			c.names = append(c.names, tool.Key(o.tool.Name))
+			c.names = append(c.names, tool.Key(o.head.Name))
 		}
 	}
 }
@@ -127,7 +156,7 @@ func (r *registry) change(edit func(c *catalog) error) error {
 // way to run it, and where another tool has the name, in either spelling, unless
 // replace is set. A built-in tool is never replaced.
 func (c *catalog) add(l layer, o *offered, replace bool) error {
-	t := o.tool
+	t := o.head
 	if err := tool.CheckName(t.Name); err != nil {
 		return err
 	}
@@ -137,7 +166,7 @@ func (c *catalog) add(l layer, o *offered, replace bool) error {
 	key := tool.Key(t.Name)
 	old := c.tools[key]
 	switch {
-	case t.Location != tool.Builtin && (c.reserved[key] || old != nil && old.tool.Location == tool.Builtin):
+	case t.Location != tool.Builtin && (c.reserved[key] || old != nil && old.head.Location == tool.Builtin):
 		return tool.Errorf(tool.Invalid, "tool '%s' has the name of a built-in tool", t.Name).WithHint("Rename your custom tool")
 	case old != nil && !replace:
 		return tool.Errorf(tool.Invalid, "tool '%s' is already registered", t.Name).WithHint("each tool must have a unique name; - and _ are the same")
@@ -154,7 +183,7 @@ func (c *catalog) remove(o *offered) {
 	for l := range c.layers {
 		c.layers[l] = slices.DeleteFunc(c.layers[l], func(x *offered) bool { return x == o })
 	}
-	delete(c.tools, tool.Key(o.tool.Name))
+	delete(c.tools, tool.Key(o.head.Name))
 }
 
 // found replaces the layers of the scripts by what a search came upon. It returns
@@ -162,18 +191,18 @@ func (c *catalog) remove(o *offered) {
 func (c *catalog) found(d *Discovered, offer func(*tool.Found) *offered) (broken []*tool.Error) {
 	for l := layerBuiltin; l <= layerUser; l++ {
 		for _, o := range c.layers[l] {
-			delete(c.tools, tool.Key(o.tool.Name))
+			delete(c.tools, tool.Key(o.head.Name))
 		}
 		c.layers[l] = nil
 	}
 	c.broken, broken = slices.Concat(d.Broken, d.Beside), slices.Clone(d.Broken)
 	for i := range d.Tools {
 		o := offer(&d.Tools[i])
-		if err := c.add(layerOf(o.tool), o, false); err != nil {
+		if err := c.add(layerOf(o.head), o, false); err != nil {
 			e := *tool.ErrorOf(err, tool.Invalid)
-			e.Pos.File = o.tool.Path
+			e.Pos.File = o.head.Path
 			c.broken = append(c.broken, &e)
-			if layerOf(o.tool) == layerSource {
+			if layerOf(o.head) == layerSource {
 				broken = append(broken, &e)
 			}
 		}
@@ -188,6 +217,9 @@ func (c *catalog) found(d *Discovered, offer func(*tool.Found) *offered) (broken
 func (c *catalog) lookup(name string) (*offered, error) {
 	key := tool.Key(name)
 	if o := c.tools[key]; o != nil {
+		if err := o.complete(); err != nil {
+			return nil, err
+		}
 		return o, nil
 	}
 	if c.err != nil {
@@ -201,7 +233,7 @@ func (c *catalog) lookup(name string) (*offered, error) {
 	}
 	var near []string
 	if key := tool.Nearest(key, c.names); key != "" {
-		near = append(near, c.tools[key].tool.Name)
+		near = append(near, c.tools[key].head.Name)
 	}
 	err := tool.Errorf(tool.NotFound, "Unknown tool: %s%s", tool.Clean(name, longName), tool.DidYouMean(name, near))
 	if len(c.names) == 0 {
@@ -223,18 +255,34 @@ func (c *catalog) someNames() string {
 			names = append(names, "…")
 			break
 		}
-		names = append(names, c.tools[key].tool.Name)
+		names = append(names, c.tools[key].head.Name)
 	}
 	return strings.Join(names, ", ")
 }
 
-// list returns all tools, in the order of their layers.
+// list returns all tools, in the order of their layers, but those that cannot be
+// completed.
 func (c *catalog) list() []*tool.Tool {
-	list := make([]*tool.Tool, len(c.names))
-	for i, key := range c.names {
-		list[i] = c.tools[key].tool
+	list := make([]*tool.Tool, 0, len(c.names))
+	for o := range c.all() {
+		if o.complete() == nil {
+			list = append(list, o.tool)
+		}
 	}
 	return list
+}
+
+// all yields the tools in the order of their layers. They may not be complete.
+func (c *catalog) all() iter.Seq[*offered] {
+	return func(yield func(*offered) bool) {
+		for l := range c.layers {
+			for _, o := range c.layers[l] {
+				if !yield(o) {
+					return
+				}
+			}
+		}
+	}
 }
 
 // find is the [finder] of a run that is not recorded.
@@ -418,12 +466,12 @@ func (h *Host) search(ctx context.Context, choose func(*catalog) (Source, bool),
 
 // offer makes a tool of a script that was found.
 func (h *Host) offer(f *tool.Found) *offered {
-	t := &f.Tool
+	t := &f.Head
 	if t.State == "" {
 		t.State = tool.Ready
 	}
-	if t.Location == tool.Builtin || t.Location == tool.Personal {
-		grantNeeds(t)
+	if (t.Location == tool.Builtin || t.Location == tool.Personal) && t.Granted == nil && t.State != tool.Untrusted {
+		t.Granted = t.Needs
 	}
-	return &offered{t, h.scriptRunner(t, f.Load), f.Load}
+	return &offered{head: t, run: h.scriptRunner(t.Location, t.Limits, f.Load), load: f.Load, found: f}
 }

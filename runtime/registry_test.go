@@ -6,9 +6,11 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/sandbox"
 )
 
 func runNothing(context.Context, tool.Call, tool.Effector) (tool.Outcome, error) {
@@ -26,7 +28,7 @@ func newRegistry(reserved ...string) *registry {
 }
 
 func (r *registry) register(t *tool.Tool, run tool.Runner, replace bool) error {
-	return r.change(func(c *catalog) error { return c.add(layerGo, &offered{tool: t, run: run}, replace) })
+	return r.change(func(c *catalog) error { return c.add(layerGo, newOffered(t, run, nil), replace) })
 }
 
 // TestRegistryB goes through the rows of SPEC B that are the registry's.
@@ -126,11 +128,11 @@ func TestRegistryOfManyHintsAtSome(t *testing.T) {
 // registered stays. Who looks meanwhile keeps what there was.
 func TestRegistryB24Search(t *testing.T) {
 	r := newRegistry("d")
-	offer := func(f *tool.Found) *offered { return &offered{tool: &f.Tool, run: runNothing} }
+	offer := func(f *tool.Found) *offered { return &offered{head: &f.Head, found: f, run: runNothing} }
 	search := func(tools ...*tool.Tool) {
 		d := Discovered{}
 		for _, t := range tools {
-			d.Tools = append(d.Tools, tool.Found{Tool: *t})
+			d.Tools = append(d.Tools, tool.NewFound(*t, nil))
 		}
 		if err := r.change(func(c *catalog) error { c.found(&d, offer); return nil }); err != nil {
 			t.Fatal(err)
@@ -156,6 +158,58 @@ func TestRegistryB24Search(t *testing.T) {
 	}
 	if err := r.register(named("b", tool.Embedded), runNothing, false); err != nil {
 		t.Errorf("b again: %v", err)
+	}
+}
+
+// TestCompleteTools checks that a tool which was found is decoded once, when more than
+// its head is needed, and is not to be had where that fails.
+func TestCompleteTools(t *testing.T) {
+	var decoded atomic.Int32
+	find := func(context.Context, Source) (Discovered, error) {
+		d := Discovered{}
+		for _, name := range []string{"a", "damaged"} {
+			f := tool.NewFound(*named(name, tool.Personal), nil)
+			f.Head.Needs = []tool.Capability{{Name: "fs.read"}}
+			f.Declared = func() (tool.Tool, error) {
+				decoded.Add(1)
+				if name == "damaged" {
+					return tool.Tool{}, tool.Errorf(tool.Failed, "it is damaged")
+				}
+				return tool.Tool{Name: name, Params: []tool.Param{{Name: "p"}}}, nil
+			}
+			d.Tools = append(d.Tools, f)
+		}
+		return d, nil
+	}
+	h, err := New(&Options{Discover: find, Sandbox: sandbox.NewInline()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer h.Close()
+	if list := h.List(); len(list) != 2 || list[0].State != tool.Ready || h.Groups()["ungrouped"] != 2 || decoded.Load() != 0 {
+		t.Errorf("List() = %+v, with %d tools decoded, want none", list, decoded.Load())
+	}
+	var wg sync.WaitGroup
+	for range 8 {
+		wg.Go(func() {
+			x, err := h.Tool("a")
+			if err != nil || len(x.Params) != 1 || len(x.Granted) != 1 || x.State != tool.Ready {
+				t.Errorf("Tool(a) = %+v, %v, want its parameter and what it is granted", x, err)
+			}
+			if _, err := h.Tool("damaged"); tool.KindOf(err) != tool.Failed {
+				t.Errorf("Tool(damaged): %v, want that it failed", err)
+			}
+			if all := h.Tools(); len(all) != 2 || all[1].State != tool.NotHere || all[1].Reason != "it is damaged" {
+				t.Errorf("Tools() = %+v, want that the second is not available", all)
+			}
+		})
+	}
+	wg.Wait()
+	if n := decoded.Load(); n != 2 {
+		t.Errorf("%d tools were decoded, want each once", n)
+	}
+	if _, err := h.Call(t.Context(), tool.Call{Tool: "damaged"}); tool.KindOf(err) != tool.Failed {
+		t.Errorf("Call(damaged): %v, want that it failed", err)
 	}
 }
 

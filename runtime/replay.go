@@ -113,5 +113,5 @@ func (h *Host) replaced(ctx context.Context, s *tool.Script) (*tool.Tool, tool.R
 		return nil, nil, err
 	}
 	t.Location, t.Path, t.State, t.Granted = tool.Project, s.Path, tool.Ready, t.Needs // it can reach nothing but the record
-	return &t, h.scriptRunner(&t, func() (tool.Script, error) { return *s, nil }), nil
+	return &t, h.scriptRunner(t.Location, t.Limits, func() (tool.Script, error) { return *s, nil }), nil
 }

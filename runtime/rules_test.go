@@ -215,7 +215,7 @@ func TestGrantsOfFoundTools(t *testing.T) {
 				s := tool.Script{Path: "t.star", Source: source}
 				x, err := box.Describe(ctx, s)
 				x.Location = location
-				return runtime.Discovered{Tools: []tool.Found{{Tool: x, Load: func() (tool.Script, error) { return s, nil }}}}, err
+				return runtime.Discovered{Tools: []tool.Found{tool.NewFound(x, func() (tool.Script, error) { return s, nil })}}, err
 			}
 		})
 		if _, err := r.call(); (err == nil) != want {

@@ -58,7 +58,7 @@ func newSourceRig(t *testing.T, src runtime.Source) *sourceRig {
 				continue
 			}
 			x.Location, x.Granted = tool.Project, x.Needs
-			d.Tools = append(d.Tools, tool.Found{Tool: x, Load: func() (tool.Script, error) { return s, nil }})
+			d.Tools = append(d.Tools, tool.NewFound(x, func() (tool.Script, error) { return s, nil }))
 		}
 		return d, err
 	}})
@@ -141,7 +141,7 @@ func TestSearchFails(t *testing.T) {
 			return runtime.Discovered{}, away
 		}
 		s := tool.Script{Path: "one.star", Source: star("one", "", "return 1", "")}
-		return runtime.Discovered{Tools: []tool.Found{{Tool: tool.Tool{Name: "one", Description: "One."}, Load: func() (tool.Script, error) { return s, nil }}}}, nil
+		return runtime.Discovered{Tools: []tool.Found{tool.NewFound(tool.Tool{Name: "one", Description: "One."}, func() (tool.Script, error) { return s, nil })}}, nil
 	}})
 	if err != nil {
 		t.Fatal(err)

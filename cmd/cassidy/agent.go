@@ -106,7 +106,7 @@ func (c *command) openAgent(h *runtime.Host, parks bool) agent.Opener {
 		}
 		s.Apply(o)
 		c.registerTools(h, o)
-		c.tellUntrusted(h.Tools())
+		c.tellUntrusted(h.List())
 		return o, nil
 	}
 }

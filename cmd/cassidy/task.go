@@ -106,7 +106,7 @@ func newSession(ctx context.Context, a *agent.Agent, runID string) (*agent.Sessi
 func (c *command) newAgent(h *runtime.Host, s *agentSetup) (*agent.Agent, error) {
 	o := s.options
 	c.registerTools(h, &o)
-	c.tellUntrusted(h.Tools())
+	c.tellUntrusted(h.List())
 	return agent.New(h, &o)
 }
 

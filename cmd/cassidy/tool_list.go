@@ -32,17 +32,12 @@ func (c *command) listTools(ctx *cli.Context, h *runtime.Host) error {
 	if err != nil {
 		return err
 	}
-	var tools []tool.Tool
-	if words := ctx.Args().Slice(); len(words) > 0 {
-		tools, err = h.Select(words...)
-	} else {
-		tools = h.Tools()
-	}
+	tools, err := selected(h, ctx.Args().Slice())
 	if err != nil {
 		return err
 	}
 	group := ctx.String("group")
-	tools = slices.DeleteFunc(tools, func(t tool.Tool) bool {
+	tools = slices.DeleteFunc(tools, func(t tool.Head) bool {
 		return !keep(t.Location) || group != "" && t.DisplayGroup() != group || ctx.Bool("available") && t.State != tool.Ready
 	})
 	if group != "" && len(tools) == 0 {
@@ -52,7 +47,11 @@ func (c *command) listTools(ctx *cli.Context, h *runtime.Host) error {
 	if c.json {
 		list := make(tool.List, len(tools))
 		for i := range tools {
-			list[i] = describe(&tools[i])
+			t, err := h.Tool(tools[i].Name)
+			if err != nil {
+				return err
+			}
+			list[i] = describe(&t)
 		}
 		if err := c.printJSON(tool.NewDict("tools", list, "errors", brokenList(broken))); err != nil {
 			return err
@@ -71,6 +70,19 @@ func (c *command) listTools(ctx *cli.Context, h *runtime.Host) error {
 	return nil
 }
 
+// selected returns what a list shows of the tools that words name, or of all.
+func selected(h *runtime.Host, words []string) ([]tool.Head, error) {
+	if len(words) == 0 {
+		return h.List(), nil
+	}
+	tools, err := h.Select(words...)
+	heads := make([]tool.Head, len(tools))
+	for i := range tools {
+		heads[i] = tools[i].Head()
+	}
+	return heads, err
+}
+
 func locationFilter(word string) (func(tool.Location) bool, error) {
 	switch word {
 	case "all":
@@ -86,8 +98,8 @@ func locationFilter(word string) (func(tool.Location) bool, error) {
 }
 
 // printList prints tools by group, one line each.
-func (c *command) printList(tools []tool.Tool) {
-	groups := map[string][]*tool.Tool{}
+func (c *command) printList(tools []tool.Head) {
+	groups := map[string][]*tool.Head{}
 	width := 0
 	for i := range tools {
 		t := &tools[i]
@@ -100,7 +112,7 @@ func (c *command) printList(tools []tool.Tool) {
 	for _, group := range slices.Sorted(maps.Keys(groups)) {
 		fmt.Fprintf(&b, "%s\n", paint(bold, fmt.Sprintf("%s (%d)", printable(group), len(groups[group]))))
 		members := groups[group]
-		slices.SortStableFunc(members, func(x, y *tool.Tool) int { return strings.Compare(x.Name, y.Name) })
+		slices.SortStableFunc(members, func(x, y *tool.Head) int { return strings.Compare(x.Name, y.Name) })
 		for _, t := range members {
 			b.WriteString(listLine(t, width, paint))
 		}
@@ -109,7 +121,7 @@ func (c *command) printList(tools []tool.Tool) {
 	c.print(b.String())
 }
 
-func listLine(t *tool.Tool, width int, paint func(code, text string) string) string {
+func listLine(t *tool.Head, width int, paint func(code, text string) string) string {
 	var marks []string
 	if t.State != tool.Ready {
 		marks = append(marks, string(t.State)+": "+t.Reason)
@@ -117,7 +129,7 @@ func listLine(t *tool.Tool, width int, paint func(code, text string) string) str
 	if t.NeedsApproval() {
 		marks = append(marks, "Requires approval in safe mode")
 	}
-	if t.Deprecated != nil {
+	if t.IsDeprecated {
 		marks = append(marks, "deprecated")
 	}
 	if t.Location != tool.Builtin {
@@ -131,7 +143,7 @@ func listLine(t *tool.Tool, width int, paint func(code, text string) string) str
 }
 
 // tellUntrusted says how many tools wait for a review.
-func (c *command) tellUntrusted(tools []tool.Tool) {
+func (c *command) tellUntrusted(tools []tool.Head) {
 	n := 0
 	for i := range tools {
 		if tools[i].State == tool.Untrusted {
@@ -153,7 +165,7 @@ func (c *command) tellBroken(broken []*tool.Error) {
 	}
 }
 
-func (c *command) listFooter(location string, tools []tool.Tool) {
+func (c *command) listFooter(location string, tools []tool.Head) {
 	if len(tools) == 0 && location != "all" {
 		c.note("No custom tools found; cassidy tool new NAME makes one")
 		return
@@ -206,7 +218,7 @@ func refreshCommand(c *command) *cli.Command {
 }
 
 func (c *command) tellRefreshed(_ *cli.Context, h *runtime.Host) error {
-	tools, broken := h.Tools(), h.Broken()
+	tools, broken := h.List(), h.Broken()
 	if c.json {
 		return c.printJSON(tool.NewDict("tools", int64(len(tools)), "errors", brokenList(broken)))
 	}

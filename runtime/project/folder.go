@@ -49,39 +49,6 @@ type folder struct {
 	texts func() map[string]string // their content, read once if at all
 }
 
-// A stamped is a file as it was seen: enough to know it again.
-type stamped struct {
-	size  int64
-	mtime int64  // Unix nanoseconds
-	hash  string // of the content
-	text  string // the content, if it was read
-}
-
-// A finding is what came of one file.
-type finding struct {
-	name  string // relative to the folder
-	stamp stamped
-	libs  string // the hash of the shared files it depends on
-	// What came of it is an error, or a tool, which an index holds encoded.
-	err     *tool.Error
-	tool    *tool.Tool
-	encoded string
-	good    *finding                     // of a broken file: what it was before, or nil
-	kept    *atomic.Pointer[tool.Script] // the tool's source, once it was read; nil holds none
-}
-
-// lastGood returns the finding, or that of the file before it was broken; nil where
-// there is none whose source was read.
-func (r *finding) lastGood() *finding {
-	switch {
-	case r.err == nil && r.kept != nil && r.kept.Load() != nil:
-		return r
-	case r.err != nil:
-		return r.good
-	}
-	return nil
-}
-
 // load reads the folder, the index for what is unchanged and the rest from the
 // files, and appends its tools to found.
 func (f *folder) load(ctx context.Context, known *Known, found []tool.Found) ([]tool.Found, []*tool.Error, error) {
@@ -107,7 +74,7 @@ func (f *folder) load(ctx context.Context, known *Known, found []tool.Found) ([]
 		return found, nil, err
 	}
 	for i := range findings { // before anybody else sees them
-		if r := &findings[i]; r.tool != nil && r.kept == nil {
+		if r := &findings[i]; r.head != nil && r.kept == nil {
 			r.kept = &atomic.Pointer[tool.Script]{}
 		}
 	}
@@ -128,7 +95,7 @@ func (f *folder) load(ctx context.Context, known *Known, found []tool.Found) ([]
 			}
 		}
 		found = append(found, f.found(r))
-		f.judge(&found[len(found)-1].Tool, r)
+		f.judge(&found[len(found)-1].Head, r)
 	}
 	return found, broken, nil
 }
@@ -320,9 +287,11 @@ func (f *folder) describe(ctx context.Context, files []undescribed) {
 		}
 		t := &tools[i]
 		t.Path, t.Location = f.shown(r.name), f.place.location
-		r.tool, r.good = t, nil
+		h := t.Head()
+		r.tool, r.head, r.good = t, &h, nil
 		r.libs = f.libsHash(r)
 		t.Hash = tool.HashBytes([]byte(r.stamp.hash + r.libs))
+		h.Hash = t.Hash
 		r.kept = &atomic.Pointer[tool.Script]{}
 		r.kept.Store(f.whole(r.name, u.text, t))
 	}
@@ -398,7 +367,7 @@ func (f *folder) shown(name string) string { return path.Join(f.place.shown, nam
 
 // judge says whether a tool may be used, and what it is granted: a user's own
 // and cassidy's what they need, a project's what was trusted.
-func (f *folder) judge(t *tool.Tool, r *finding) {
+func (f *folder) judge(t *tool.Head, r *finding) {
 	t.State, t.Granted = tool.Ready, t.Needs
 	if f.place.location != tool.Project {
 		return
@@ -425,21 +394,20 @@ func (f *folder) libsOf(r *finding) map[string]stamped {
 
 // found gives a tool the way to its source.
 func (f *folder) found(r *finding) tool.Found {
-	w := &way{place: &f.place, opts: f.opts, name: r.name, tool: r.tool, kept: r.kept}
-	return tool.Found{Tool: *r.tool, Load: w.load}
+	w := &way{&f.place, f.opts, r}
+	return tool.Found{Head: *r.head, Declared: r.declared, Load: w.load}
 }
 
 // A way leads to the source of a tool, which is read once.
 type way struct {
-	place *place
-	opts  *Options
-	name  string
-	tool  *tool.Tool
-	kept  *atomic.Pointer[tool.Script]
+	place   *place
+	opts    *Options
+	finding *finding
 }
 
 func (w *way) load() (tool.Script, error) {
-	if s := w.kept.Load(); s != nil {
+	r := w.finding
+	if s := r.kept.Load(); s != nil {
 		return *s, nil
 	}
 	files, err := w.place.open()
@@ -450,9 +418,9 @@ func (w *way) load() (tool.Script, error) {
 		defer closer.Close()
 	}
 	f := &folder{place: *w.place, files: files, opts: w.opts}
-	s, err := f.script(w.name, w.tool.Loads, w.tool.Hash)
+	s, err := f.script(r.name, r.head.Loads, r.head.Hash)
 	if err == nil {
-		w.kept.Store(&s)
+		r.kept.Store(&s)
 	}
 	return s, err
 }
@@ -472,7 +440,7 @@ func (f *folder) script(name string, loads []string, want string) (tool.Script, 
 		}
 		f.libs[lib] = stamped{hash: tool.HashBytes([]byte(s.Libs[lib]))}
 	}
-	s.Hash = tool.HashBytes([]byte(tool.HashBytes([]byte(text)) + f.libsHash(&finding{tool: &tool.Tool{Loads: loads}})))
+	s.Hash = tool.HashBytes([]byte(tool.HashBytes([]byte(text)) + f.libsHash(&finding{head: &tool.Head{Loads: loads}})))
 	if s.Hash != want {
 		e := tool.Errorf(tool.Conflict, "the file has changed since its tool was listed").WithHint("refresh the tools")
 		e.Pos.File = s.Path
@@ -541,8 +509,8 @@ func (f *folder) libTexts() map[string]string {
 // broken file may depend on any of them.
 func (f *folder) libsHash(r *finding) string {
 	var names []string
-	if r.tool != nil {
-		names = r.tool.Loads
+	if r.head != nil {
+		names = r.head.Loads
 	} else {
 		for name := range f.libs {
 			names = append(names, name)

@@ -40,20 +40,20 @@ func (x *index) trusts(old, now stamped) bool {
 	return old.size == now.size && old.mtime == now.mtime && x.written-old.mtime > int64(youngAge)
 }
 
-// find returns what the index holds of a file. A tool that cannot be decoded is not
-// found.
+// find returns what the index holds of a file. A tool whose head cannot be decoded is
+// not found.
 func (x *index) find(name string) (finding, bool) {
 	i, ok := slices.BinarySearchFunc(x.findings, name, func(f finding, name string) int { return strings.Compare(f.name, name) })
 	if !ok {
 		return finding{}, false
 	}
 	f := x.findings[i]
-	if f.tool == nil && f.err == nil {
-		t, err := tool.DecodeTool(f.encoded)
+	if f.head == nil && f.err == nil {
+		h, err := tool.DecodeHead(f.encoded)
 		if err != nil {
 			return finding{}, false
 		}
-		f.tool, f.encoded = &t, ""
+		f.head = &h
 	}
 	return f, true
 }

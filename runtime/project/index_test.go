@@ -121,8 +121,33 @@ func TestAToolThatCannotBeDecoded(t *testing.T) {
 		t.Fatal(err)
 	}
 	described = 0
-	if got := loadTools(t, root, o); len(got) != 3 || described != 1 || got[1].Tool.Description != "tool 1" {
+	if got := loadTools(t, root, o); len(got) != 3 || described != 1 || got[1].Head.Description != "tool 1" {
 		t.Errorf("Load gave %+v and read %d files, want three tools and one file read", got, described)
+	}
+}
+
+// TestDamagedToolInIndex checks that a tool of which only the head can be read is
+// listed, and cannot be had.
+func TestDamagedToolInIndex(t *testing.T) {
+	root, described := t.TempDir(), 0
+	writeTools(t, root, 1)
+	o := &Options{Cache: t.TempDir(), Reader: "r", Trust: NewTrust(""), TrustOnce: true, Describe: describeNames(&described)}
+	loadTools(t, root, o)
+	file := indexFiles(t, o)[0]
+	data, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	data[len(data)-1] = 0xff // how many examples follow
+	if err := os.WriteFile(file, seal(data), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	found := loadTools(t, root, o)
+	if len(found) != 1 || found[0].Head.Description != "tool 0" || described != 1 {
+		t.Fatalf("Load gave %+v and read %d files, want the head of t0", found, described)
+	}
+	if x, err := found[0].Tool(); tool.KindOf(err) != tool.Failed || x.Name != "" {
+		t.Errorf("Tool() = %+v, %v, want an error", x, err)
 	}
 }
 
@@ -142,7 +167,7 @@ func FuzzIndex(f *testing.F) {
 			x, err := decodeIndex(bytes.NewReader(data))
 			if err == nil {
 				for _, r := range x.findings {
-					if got, ok := x.find(r.name); ok && (got.name != r.name || (got.tool == nil) == (got.err == nil)) {
+					if got, ok := x.find(r.name); ok && (got.name != r.name || (got.head == nil) == (got.err == nil)) {
 						t.Errorf("find(%q) = %+v", r.name, got)
 					}
 				}

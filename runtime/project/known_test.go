@@ -45,7 +45,11 @@ func TestLastGoodVersionIsJudgedByItsLibraries(t *testing.T) {
 			t.Fatalf("%d tools, %v, broken %v", len(p.Tools), err, p.Broken)
 		}
 		o.Known = p.Known
-		return p.Tools[0].Tool
+		x, err := p.Tools[0].Tool()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return x
 	}
 	if got := load(); got.State != tool.Ready {
 		t.Errorf("as reviewed it is %s: %s", got.State, got.Reason)

@@ -208,7 +208,7 @@ func (p *Project) withoutConflicts(found []tool.Found) []tool.Found {
 	first := make(map[string]int, len(found))
 	var twice map[string][]int
 	for i := range found {
-		key := tool.Key(found[i].Tool.Name)
+		key := tool.Key(found[i].Head.Name)
 		if at, taken := first[key]; !taken {
 			first[key] = i
 		} else {
@@ -247,16 +247,16 @@ func (p *Project) conflict(found []tool.Found, same []int) map[int]*tool.Error {
 	lost := map[int]*tool.Error{}
 	count := map[tool.Location]int{}
 	for _, i := range same {
-		count[found[i].Tool.Location]++
+		count[found[i].Head.Location]++
 	}
 	strangers := count[tool.Personal] > 0 // where a stranger's tool must not take the user's away
 	for _, i := range same {
-		if strangers && found[i].Tool.State == tool.Untrusted {
+		if strangers && found[i].Head.State == tool.Untrusted {
 			count[tool.Project]--
 		}
 	}
 	for _, i := range same {
-		t := &found[i].Tool
+		t := &found[i].Head
 		switch {
 		case t.Location == tool.Builtin:
 			continue
@@ -293,7 +293,7 @@ func otherPaths(found []tool.Found, same []int, self int) string {
 	var paths []string
 	for _, i := range same {
 		if i != self {
-			paths = append(paths, found[i].Tool.Path)
+			paths = append(paths, found[i].Head.Path)
 		}
 	}
 	return "also " + strings.Join(paths, ", ")

@@ -77,7 +77,7 @@ func (b *bench) load() (*project.Project, int) {
 func names(p *project.Project) string {
 	var list []string
 	for _, f := range p.Tools {
-		list = append(list, f.Tool.Name+"="+f.Tool.Description)
+		list = append(list, f.Head.Name+"="+f.Head.Description)
 	}
 	slices.Sort(list)
 	return strings.Join(list, " ")
@@ -172,8 +172,8 @@ func TestAChangedLibIsNoticed(t *testing.T) {
 
 func hash(p *project.Project, name string) string {
 	for _, f := range p.Tools {
-		if f.Tool.Name == name {
-			return f.Tool.Hash
+		if f.Head.Name == name {
+			return f.Head.Hash
 		}
 	}
 	return ""
@@ -323,7 +323,7 @@ func TestABrokenFileKeepsItsLastGoodVersion(t *testing.T) {
 			t.Fatalf("with %q: tools %q, broken %q, want the last good version and the file", text, got, broken(p))
 		}
 		s, err := p.Tools[0].Load()
-		if err != nil || s.Source != uses("One.") || s.Libs["lib/words.star"] != "word = 1" || p.Tools[0].Tool.Hash != first.Tools[0].Tool.Hash {
+		if err != nil || s.Source != uses("One.") || s.Libs["lib/words.star"] != "word = 1" || p.Tools[0].Head.Hash != first.Tools[0].Head.Hash {
 			t.Errorf("with %q: %q, %v, want the script as it was", text, s, err)
 		}
 	}
@@ -367,7 +367,7 @@ func TestFiles(t *testing.T) {
 	}
 	b.opts.TrustOnce = false
 	p, _ := b.load()
-	if x := p.Tools[0].Tool; x.State != tool.Untrusted || x.Granted != nil || !strings.Contains(x.Reason, "TrustSource") {
+	if x := p.Tools[0].Head; x.State != tool.Untrusted || x.Granted != nil || !strings.Contains(x.Reason, "TrustSource") {
 		t.Errorf("without trust the tool is %+v", x)
 	}
 }

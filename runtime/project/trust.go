@@ -137,7 +137,7 @@ func (l *ledger) unknown(known bool) string {
 
 // tool says why a tool is not trusted, "" meaning that it is, and what it is
 // granted. text is the hash of its own file, libs those of the shared files.
-func (l *ledger) tool(t *tool.Tool, text string, libs map[string]stamped) (granted []tool.Capability, reason string) {
+func (l *ledger) tool(t *tool.Head, text string, libs map[string]stamped) (granted []tool.Capability, reason string) {
 	if l.all {
 		return t.Needs, ""
 	}
@@ -163,7 +163,7 @@ func (l *ledger) tool(t *tool.Tool, text string, libs map[string]stamped) (grant
 // own judges a tool that its user has written: one that he has trusted before
 // may change, and in his own project there may be new ones, while no
 // capability is added to what was recorded.
-func (l *ledger) own(t *tool.Tool, text string, libs map[string]stamped) (granted []tool.Capability, reason string) {
+func (l *ledger) own(t *tool.Head, text string, libs map[string]stamped) (granted []tool.Capability, reason string) {
 	r, known := l.files[t.Path]
 	had := r.Needs
 	if !known {
@@ -198,7 +198,7 @@ func (l *ledger) own(t *tool.Tool, text string, libs map[string]stamped) (grante
 
 // raised says which limits of a tool are above those that were recorded of it,
 // or above the usual.
-func raised(t *tool.Tool, r Record) []string {
+func raised(t *tool.Head, r Record) []string {
 	now, had := t.Limits.Or(tool.DefaultLimits()), r.Limits.Or(tool.DefaultLimits())
 	var list []string
 	for _, l := range []struct {
@@ -236,7 +236,7 @@ func coveredBy(set []tool.Capability, c tool.Capability) bool {
 }
 
 // changedLib names a shared file that is not as it was trusted.
-func (l *ledger) changedLib(t *tool.Tool, libs map[string]stamped) string {
+func (l *ledger) changedLib(t *tool.Head, libs map[string]stamped) string {
 	for _, lib := range t.Loads {
 		if r, known := l.files[toolsDir+"/"+lib]; !known || r.Text != libs[lib].hash {
 			return lib

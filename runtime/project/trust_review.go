@@ -170,7 +170,7 @@ func (v *reviewing) tool(f *folder, e fs.DirEntry) (File, bool) {
 		return File{}, false
 	}
 	x := File{Path: f.shown(name), Kind: KindTool, Text: text, TextHash: r.stamp.hash, Hash: r.tool.Hash, Tool: r.tool}
-	_, x.Reason = v.ledger.tool(r.tool, r.stamp.hash, f.libs)
+	_, x.Reason = v.ledger.tool(r.head, r.stamp.hash, f.libs)
 	return x, true
 }
 

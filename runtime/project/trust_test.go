@@ -55,19 +55,19 @@ func (b *bench) states() string {
 	p, _ := b.load()
 	var list []string
 	for _, f := range p.Tools {
-		text := f.Tool.Name
+		text := f.Head.Name
 		switch {
-		case f.Tool.State == tool.Untrusted && len(f.Tool.Granted) > 0:
-			b.t.Errorf("%s is untrusted and granted %v", f.Tool.Name, f.Tool.Granted)
-		case f.Tool.State == tool.Untrusted:
-			text += " (" + strings.TrimSuffix(f.Tool.Reason, "; run cassidy trust") + ")"
-			if !strings.HasSuffix(f.Tool.Reason, "; run cassidy trust") {
-				b.t.Errorf("%s: the reason %q does not say what to type", f.Tool.Name, f.Tool.Reason)
+		case f.Head.State == tool.Untrusted && len(f.Head.Granted) > 0:
+			b.t.Errorf("%s is untrusted and granted %v", f.Head.Name, f.Head.Granted)
+		case f.Head.State == tool.Untrusted:
+			text += " (" + strings.TrimSuffix(f.Head.Reason, "; run cassidy trust") + ")"
+			if !strings.HasSuffix(f.Head.Reason, "; run cassidy trust") {
+				b.t.Errorf("%s: the reason %q does not say what to type", f.Head.Name, f.Head.Reason)
 			}
-		case f.Tool.State != tool.Ready || f.Tool.Reason != "":
-			b.t.Errorf("%s: state %s, reason %q", f.Tool.Name, f.Tool.State, f.Tool.Reason)
+		case f.Head.State != tool.Ready || f.Head.Reason != "":
+			b.t.Errorf("%s: state %s, reason %q", f.Head.Name, f.Head.State, f.Head.Reason)
 		}
-		for _, c := range f.Tool.Granted {
+		for _, c := range f.Head.Granted {
 			text += " " + c.String()
 		}
 		list = append(list, text)

@@ -194,16 +194,16 @@ func (w *Workflow) Describe(ctx context.Context, o *Options) error {
 	if err != nil {
 		return w.fileError(err)
 	}
-	return w.take(&t)
+	return w.take(t)
 }
 
 // take takes what was read from the file.
-func (w *Workflow) take(t *tool.Tool) error {
+func (w *Workflow) take(t tool.Tool) error {
 	if !t.Hints.Other["workflow"] {
 		return w.fileError(tool.Errorf(tool.Invalid, "the file declares a tool, and no workflow").
 			WithHint("end it with workflow(main), or move it to %s", toolsDir))
 	}
-	w.Tool = *t
+	w.Tool = t
 	w.Tool.Name, w.Tool.Path, w.Tool.Location = w.Name, w.Path, w.Location
 	s, err := w.script()
 	if err != nil {
@@ -282,7 +282,7 @@ func WorkflowTools(ctx context.Context, root string, o *Options) ([]tool.Found, 
 			broken = append(broken, tool.ErrorOf(err, tool.Invalid))
 		default:
 			w.Tool.Revoked = w.Tool.State == tool.Untrusted && ledger.revokedAny(w.Path, w.Tool.Loads)
-			found = append(found, tool.Found{Tool: w.Tool, Load: w.Script})
+			found = append(found, tool.NewFound(w.Tool, w.Script))
 		}
 	}
 	known.keep()
@@ -327,7 +327,8 @@ func (x *workflowIndex) declared(ctx context.Context, w *Workflow) error {
 		if err != nil {
 			f.err = tool.ErrorOf(w.fileError(err), tool.Invalid)
 		} else {
-			f.tool = &t
+			h := t.Head()
+			f.tool, f.head = &t, &h
 		}
 	}
 	if f.err != nil && Transient(f.err) {
@@ -338,7 +339,11 @@ func (x *workflowIndex) declared(ctx context.Context, w *Workflow) error {
 		return f.err
 	}
 	w.Declared = true
-	return w.take(f.tool)
+	t, err := f.declared()
+	if err != nil {
+		return err
+	}
+	return w.take(t)
 }
 
 // keep remembers what was found. Where that fails, the files are read again.

@@ -165,12 +165,12 @@ func TestWorkflowTools(t *testing.T) {
 		found, broken := project.WorkflowTools(t.Context(), b.root, &b.opts)
 		var got []string
 		for _, f := range found {
-			text := f.Tool.Name + " " + string(f.Tool.State)
-			for _, c := range f.Tool.Granted {
+			text := f.Head.Name + " " + string(f.Head.State)
+			for _, c := range f.Head.Granted {
 				text += " " + c.String()
 			}
-			if s, err := f.Load(); (err == nil) != (f.Tool.State == tool.Ready) || err == nil && s.Source == "" {
-				t.Errorf("%s: the script of %s is %q, %v", what, f.Tool.Name, s.Source, err)
+			if s, err := f.Load(); (err == nil) != (f.Head.State == tool.Ready) || err == nil && s.Source == "" {
+				t.Errorf("%s: the script of %s is %q, %v", what, f.Head.Name, s.Source, err)
 			}
 			got = append(got, text)
 		}

@@ -2,6 +2,7 @@ package tool
 
 import (
 	"cmp"
+	"slices"
 	"strings"
 	"time"
 	"unicode"
@@ -230,16 +231,20 @@ func (t *Tool) DisplayTitle() string {
 }
 
 // DisplayGroup returns the group, or "ungrouped".
-func (t *Tool) DisplayGroup() string {
-	if t.Group == "" {
+func (t *Tool) DisplayGroup() string { return displayGroup(t.Group) }
+
+func displayGroup(group string) string {
+	if group == "" {
 		return "ungrouped"
 	}
-	return t.Group
+	return group
 }
 
 // Summary returns the first sentence or line of the description.
-func (t *Tool) Summary() string {
-	line, _, _ := strings.Cut(strings.TrimSpace(t.Description), "\n")
+func (t *Tool) Summary() string { return firstLine(t.Description) }
+
+func firstLine(text string) string {
+	line, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
 	return strings.TrimSpace(line)
 }
 
@@ -247,16 +252,10 @@ func (t *Tool) Summary() string {
 // what the tool needs can write, run or send. An author can raise this, never lower
 // it. A tool that needs only functions of the program, as in use:stock/*, asks when
 // it uses one that asks; see [Func.Asks].
-func (t *Tool) NeedsApproval() bool {
-	if t.Risky {
-		return true
-	}
-	for _, c := range t.Needs {
-		if c.Acts() {
-			return true
-		}
-	}
-	return false
+func (t *Tool) NeedsApproval() bool { return needsApproval(t.Risky, t.Needs) }
+
+func needsApproval(risky bool, needs []Capability) bool {
+	return risky || slices.ContainsFunc(needs, Capability.Acts)
 }
 
 // Renamed says in words which arguments came under another name than their

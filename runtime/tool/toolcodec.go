@@ -214,17 +214,47 @@ type toolReader struct {
 	err error
 }
 
+// DecodeHead reads the head of the tool that [AppendTool] wrote, and nothing behind
+// that: what it returns of a damaged one is right, while [DecodeTool] fails.
+func DecodeHead(data string) (Head, error) {
+	r := toolReader{r: reader{rest: data, nodes: MaxNodes}}
+	var t Tool
+	r.head(&t)
+	if r.err != nil {
+		return Head{}, fmt.Errorf("decode the head of a tool at byte %d: %w", len(data)-len(r.r.rest), r.err)
+	}
+	return t.Head(), nil
+}
+
 func (r *toolReader) tool(t *Tool) {
+	hasReturns := r.head(t)
+	t.Hints.Other = r.hints()
+	t.Params = r.params(MaxDepth)
+	if hasReturns {
+		t.Returns = new(Type)
+		r.typ(t.Returns, MaxDepth)
+	}
+	if t.Deprecated != nil {
+		*t.Deprecated = Deprecation{Since: r.text(), Replacement: r.text(), Message: r.text()}
+	}
+	t.Examples = r.examples()
+}
+
+// head reads what comes first of a tool, at least its [Head]. Deprecated is set, and empty.
+func (r *toolReader) head(t *Tool) (hasReturns bool) {
 	if version, err := r.r.byte(); err != nil || version != toolVersion {
 		r.err = errors.New("not a tool of this version")
-		return
+		return false
 	}
 	t.Name, t.Title, t.Description, t.Group = r.text(), r.text(), r.text(), r.text()
 	t.ReturnsDoc, t.Version, t.Available, t.Undo = r.text(), r.text(), r.text(), r.text()
 	t.Location, t.Path, t.Hash, t.State, t.Reason = Location(r.text()), r.text(), r.text(), State(r.text()), r.text()
-	var hasReturns, isDeprecated bool
+	var isDeprecated bool
 	r.flags(&t.Risky, &t.AllowExtra, &t.Hints.ReadOnly, &t.Hints.Idempotent, &t.Hints.OpenWorld,
 		&hasReturns, &isDeprecated, &t.Revoked, &t.OnlyCalls)
+	if isDeprecated {
+		t.Deprecated = new(Deprecation)
+	}
 	if s := r.text(); s != "" {
 		t.Schema = []byte(s)
 	}
@@ -234,16 +264,7 @@ func (r *toolReader) tool(t *Tool) {
 	t.Tags, t.Loads, t.Warnings = r.texts(), r.texts(), r.texts()
 	t.Needs = r.capabilities()
 	t.Granted = r.capabilities()
-	t.Hints.Other = r.hints()
-	t.Params = r.params(MaxDepth)
-	if hasReturns {
-		t.Returns = new(Type)
-		r.typ(t.Returns, MaxDepth)
-	}
-	if isDeprecated {
-		t.Deprecated = &Deprecation{Since: r.text(), Replacement: r.text(), Message: r.text()}
-	}
-	t.Examples = r.examples()
+	return hasReturns
 }
 
 func (r *toolReader) text() (s string) {

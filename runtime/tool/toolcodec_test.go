@@ -27,6 +27,13 @@ func TestToolCodecRoundTrip(t *testing.T) {
 		if diff := difference(reflect.ValueOf(got), reflect.ValueOf(tool), "tool"); diff != "" {
 			t.Fatal(diff)
 		}
+		head, err := DecodeHead(string(b[1:]))
+		if err != nil {
+			t.Fatalf("DecodeHead: %v", err)
+		}
+		if diff := difference(reflect.ValueOf(head), reflect.ValueOf(got.Head()), "head"); diff != "" {
+			t.Fatal(diff)
+		}
 	})
 }
 
