@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"fmt"
 	"maps"
 	"slices"
@@ -36,9 +37,9 @@ func (c *command) listTools(ctx *cli.Context, h *runtime.Host) error {
 	if err != nil {
 		return err
 	}
-	group := ctx.String("group")
+	group, available := ctx.String("group"), ctx.Bool("available")
 	tools = slices.DeleteFunc(tools, func(t tool.Head) bool {
-		return !keep(t.Location) || group != "" && t.DisplayGroup() != group || ctx.Bool("available") && t.State != tool.Ready
+		return !keep(t.Location) || group != "" && t.DisplayGroup() != group || available && t.State != tool.Ready
 	})
 	if group != "" && len(tools) == 0 {
 		c.note("no tools found in group %q%s", group, tool.DidYouMean(group, slices.Sorted(maps.Keys(h.Groups()))))
@@ -107,22 +108,23 @@ func (c *command) printList(tools []tool.Head) {
 		width = max(width, min(len(t.Name), 28))
 	}
 	paint := c.paint()
-	var b strings.Builder
-	b.Grow(128 * len(tools))
+	var b bytes.Buffer
+	b.Grow(160 * len(tools)) // a guess
 	for _, group := range slices.Sorted(maps.Keys(groups)) {
 		fmt.Fprintf(&b, "%s\n", paint(bold, fmt.Sprintf("%s (%d)", printable(group), len(groups[group]))))
 		members := groups[group]
 		slices.SortStableFunc(members, func(x, y *tool.Head) int { return strings.Compare(x.Name, y.Name) })
 		for _, t := range members {
-			b.WriteString(listLine(t, width, paint))
+			writeTool(&b, t, width, paint)
 		}
 		b.WriteString("\n")
 	}
-	c.print(b.String())
+	_, _ = c.out.Write(b.Bytes())
 }
 
-func listLine(t *tool.Head, width int, paint func(code, text string) string) string {
-	var marks []string
+// writeTool writes the line of a tool, and its marks, if any, on one of their own.
+func writeTool(b *bytes.Buffer, t *tool.Head, width int, paint func(code, text string) string) {
+	marks := make([]string, 0, 4)
 	if t.State != tool.Ready {
 		marks = append(marks, string(t.State)+": "+t.Reason)
 	}
@@ -135,11 +137,13 @@ func listLine(t *tool.Head, width int, paint func(code, text string) string) str
 	if t.Location != tool.Builtin {
 		marks = append(marks, string(t.Location))
 	}
-	line := "  " + pad(t.Name, width) + "  " + clip(printable(t.Summary()), pageWidth-4-width) + "\n"
-	if len(marks) > 0 {
-		line += paint(dim, "  "+pad("", width)+"  ["+printable(strings.Join(marks, " · "))+"]") + "\n"
+	for _, text := range []string{"  ", pad(t.Name, width), "  ", clip(printable(t.Summary()), pageWidth-4-width), "\n"} {
+		b.WriteString(text)
 	}
-	return line
+	if len(marks) > 0 {
+		b.WriteString(paint(dim, "  "+pad("", width)+"  ["+printable(strings.Join(marks, " · "))+"]"))
+		b.WriteByte('\n')
+	}
 }
 
 // tellUntrusted says how many tools wait for a review.

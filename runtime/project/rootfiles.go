@@ -74,8 +74,11 @@ func (r rootFiles) ReadDir(name string) ([]fs.DirEntry, error) {
 	}
 	slices.Sort(names)
 	entries := make([]fs.DirEntry, len(names))
-	for i := range names {
-		entries[i] = rootEntry{r, path.Join(name, names[i])}
+	for i, file := range names {
+		if name != "." {
+			file = path.Join(name, file)
+		}
+		entries[i] = &rootEntry{r, file}
 	}
 	return entries, nil
 }
@@ -94,12 +97,12 @@ type rootEntry struct {
 	path  string
 }
 
-func (e rootEntry) Name() string               { return path.Base(e.path) }
-func (e rootEntry) Info() (fs.FileInfo, error) { return e.files.Lstat(e.path) }
-func (e rootEntry) IsDir() bool                { return e.Type().IsDir() }
+func (e *rootEntry) Name() string               { return path.Base(e.path) }
+func (e *rootEntry) Info() (fs.FileInfo, error) { return e.files.Lstat(e.path) }
+func (e *rootEntry) IsDir() bool                { return e.Type().IsDir() }
 
 // Type returns the type of the file, or [fs.ModeIrregular] where it cannot be had.
-func (e rootEntry) Type() fs.FileMode {
+func (e *rootEntry) Type() fs.FileMode {
 	info, err := e.Info()
 	if err != nil {
 		return fs.ModeIrregular
