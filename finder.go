@@ -119,8 +119,8 @@ func (f *finder) discover(ctx context.Context, src Source) (runtime.Discovered, 
 	if err != nil {
 		return runtime.Discovered{}, err
 	}
-	workflows, broken := project.WorkflowTools(ctx, root, o)
-	d := runtime.Discovered{Tools: append(p.Tools, workflows...), Accepted: func() { f.known.Store(p.Known); f.src.Store(&src) }}
+	workflows, others, broken := project.WorkflowTools(ctx, root, o)
+	d := runtime.Discovered{Tools: append(p.Tools, workflows...), Workflows: others, Accepted: func() { f.known.Store(p.Known); f.src.Store(&src) }}
 	for _, e := range slices.Concat(p.Broken, broken) {
 		if e.Kind == tool.Busy {
 			return runtime.Discovered{}, e // search again: it says nothing about the file

@@ -93,6 +93,10 @@ func TestSources(t *testing.T) {
 		if _, err := h.Run(context.Background(), "v", nil); !errors.Is(err, cassidy.ErrNotFound) {
 			t.Errorf("%s: no workflow gave %v", name, err)
 		}
+		var e *cassidy.Error
+		if _, err := callOf(t, h, "w"); !errors.As(err, &e) || !errors.Is(err, cassidy.ErrNotFound) || !strings.Contains(e.Hint, "Host.Run") || !strings.Contains(e.Message(), "which is a workflow") {
+			t.Errorf("%s: a call of the workflow gave %v, want a hint at Host.Run", name, err)
+		}
 		h = openIn(t, r, src, &cassidy.Options{NoBuiltins: true})
 		if _, err := h.Run(context.Background(), "w", nil); !errors.Is(err, cassidy.ErrDenied) {
 			t.Errorf("%s: an untrusted workflow gave %v", name, err)

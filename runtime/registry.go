@@ -32,6 +32,7 @@ type catalog struct {
 	reserved map[string]bool     // the keys of built-in tools
 	tools    map[string]*offered // by key
 	names    []string            // the keys, in the order in which tools are listed
+	flows    map[string]bool     // the keys of workflows that are not tools
 	broken   []*tool.Error       // the files of the source without a usable tool
 	searched bool                // the source was
 	err      error               // why it could not be, or nil
@@ -196,6 +197,10 @@ func (c *catalog) found(d *Discovered, offer func(*tool.Found) *offered) (broken
 		c.layers[l] = nil
 	}
 	c.broken, broken = slices.Concat(d.Broken, d.Beside), slices.Clone(d.Broken)
+	c.flows = map[string]bool{}
+	for _, name := range d.Workflows {
+		c.flows[tool.Key(name)] = true
+	}
 	for i := range d.Tools {
 		o := offer(&d.Tools[i])
 		if err := c.add(layerOf(o.head), o, false); err != nil {
@@ -230,6 +235,10 @@ func (c *catalog) lookup(name string) (*offered, error) {
 		if tool.Key(strings.TrimSuffix(file, path.Ext(file))) == key {
 			return nil, e
 		}
+	}
+	if c.flows[key] {
+		return nil, tool.Errorf(tool.NotFound, "Unknown tool: %s, which is a workflow", name).
+			WithHint("run it with: cassidy run %s; a program calls Host.Run", name)
 	}
 	var near []string
 	if key := tool.Nearest(key, c.names); key != "" {

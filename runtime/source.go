@@ -39,6 +39,9 @@ type Discovered struct {
 	Tools  []tool.Found
 	Broken []*tool.Error // the files of the source that are not right, with their positions
 	Beside []*tool.Error // other such files: those of the user
+	// Workflows are the names of the workflows that are not tools, for the error of a
+	// call of one.
+	Workflows []string
 	// Accepted is called when the host takes what was found; nil does nothing.
 	Accepted func()
 }

@@ -263,21 +263,27 @@ func (w *Workflow) fileError(err error) error {
 }
 
 // WorkflowTools returns the workflows that can be called as tools: those that
-// declare it. A file that is not right is reported. Of the options Describe,
-// Reader, Cache, Home, Trust and TrustOnce count.
-func WorkflowTools(ctx context.Context, root string, o *Options) ([]tool.Found, []*tool.Error) {
+// declare it. others are the names of those that do not. A file that is not right is
+// reported. Of the options Describe, Reader, Cache, Home, Trust and TrustOnce count.
+func WorkflowTools(ctx context.Context, root string, o *Options) (found []tool.Found, others []string, broken []*tool.Error) {
 	workflows, broken := Workflows(root, o)
-	workflows = slices.DeleteFunc(workflows, func(w Workflow) bool { return !strings.Contains(w.source, "workflow") })
+	workflows = slices.DeleteFunc(workflows, func(w Workflow) bool {
+		declares := strings.Contains(w.source, "workflow")
+		if !declares {
+			others = append(others, w.Name)
+		}
+		return !declares
+	})
 	if len(workflows) == 0 {
-		return nil, broken
+		return nil, others, broken
 	}
 	known, ledger := o.knownWorkflows(root), o.ledger(root)
-	var found []tool.Found
 	for i := range workflows {
 		w := &workflows[i]
 		err := known.declared(ctx, w)
 		switch {
 		case tool.KindOf(err) == tool.NotFound: // it is to be run, and no more
+			others = append(others, w.Name)
 		case err != nil:
 			broken = append(broken, tool.ErrorOf(err, tool.Invalid))
 		default:
@@ -286,7 +292,7 @@ func WorkflowTools(ctx context.Context, root string, o *Options) ([]tool.Found, 
 		}
 	}
 	known.keep()
-	return found, broken
+	return found, others, broken
 }
 
 // A workflowIndex is what is remembered of workflows' declarations.

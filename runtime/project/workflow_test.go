@@ -162,7 +162,7 @@ func TestWorkflowTools(t *testing.T) {
 	want := func(what string, read int, want ...string) {
 		t.Helper()
 		before := b.described.Load()
-		found, broken := project.WorkflowTools(t.Context(), b.root, &b.opts)
+		found, others, broken := project.WorkflowTools(t.Context(), b.root, &b.opts)
 		var got []string
 		for _, f := range found {
 			text := f.Head.Name + " " + string(f.Head.State)
@@ -177,6 +177,10 @@ func TestWorkflowTools(t *testing.T) {
 		for _, e := range broken {
 			got = append(got, e.Error())
 		}
+		if len(others) > 0 {
+			slices.Sort(others)
+			got = append(got, "others "+strings.Join(others, " "))
+		}
 		if n := int(b.described.Load() - before); !slices.Equal(got, want) || n != read {
 			t.Errorf("%s: %q after reading %d, want %q after %d", what, got, n, want, read)
 		}
@@ -188,13 +192,13 @@ func TestWorkflowTools(t *testing.T) {
 	b.write(workflows+"d.star", "workflow(1)\n")
 	b.write(workflows+"lib/words.star", "word = 1")
 	const bad = ".cassidy/workflows/d.star:1:10: handler must be a function"
-	want("new", 3, "b untrusted", bad)
-	want("again", 0, "b untrusted", bad)
+	want("new", 3, "b untrusted", bad, "others a c")
+	want("again", 0, "b untrusted", bad, "others a c")
 	b.trust()
-	want("trusted", 0, "b ready tool:a", bad)
+	want("trusted", 0, "b ready tool:a", bad, "others a c")
 	b.write(workflows+"lib/words.star", "word = 2")
-	want("a changed lib", 1, "b untrusted", bad)
+	want("a changed lib", 1, "b untrusted", bad, "others a c")
 	b.write(workflows+"d.star", plainFlow)
-	want("mended", 0, "b untrusted")
-	want("and known", 0, "b untrusted")
+	want("mended", 0, "b untrusted", "others a c d")
+	want("and known", 0, "b untrusted", "others a c d")
 }
