@@ -1,6 +1,7 @@
 package tool
 
 import (
+	"bytes"
 	"encoding/json"
 	"math"
 	"strings"
@@ -106,5 +107,38 @@ func TestUnmarshalErrors(t *testing.T) {
 	var r Result
 	if err := json.Unmarshal([]byte(`{"result":null,"other":1}`), &r); err != nil || r != (Result{}) {
 		t.Errorf("a result of no fields = %+v, %v", r, err)
+	}
+}
+
+// TestJSONFormsInADict checks how a dict is written that holds what JSON has no form
+// for, and that Go types get it back.
+func TestJSONFormsInADict(t *testing.T) {
+	d := NewDict("raw", []byte{0xff, 0}, "pair", Tuple{int64(1), []byte("a")}, "set", Set{"x", "y"}, "whole", 1.0, "nested", NewDict("raw", List{[]byte{}}))
+	_, _ = d.Set(int64(7), true), d.Set(nil, nil)
+	const want = `{"raw":"/wA=","pair":[1,"YQ=="],"set":["x","y"],"whole":1.0,"nested":{"raw":[""]},"7":true,"null":null}`
+	text, err := json.Marshal(d)
+	if err != nil || string(text) != want {
+		t.Fatalf("the dict is written as %s, %v, want %s", text, err, want)
+	}
+	var read Dict
+	if err := json.Unmarshal(text, &read); err != nil {
+		t.Fatal(err)
+	}
+	back := NewDict("raw", "/wA=", "pair", List{int64(1), "YQ=="}, "set", List{"x", "y"}, "whole", 1.0, "nested", NewDict("raw", List{""}), "7", true, "null", nil)
+	if !Equal(&read, back) {
+		t.Errorf("it is read back as %s, want %s", &read, back)
+	}
+	got, err := ToGo[struct {
+		Raw  []byte
+		Pair Tuple
+		Set  Set
+	}](&read)
+	if err != nil || !bytes.Equal(got.Raw, []byte{0xff, 0}) || len(got.Pair) != 2 || len(got.Set) != 2 {
+		t.Errorf("as a struct it is %+v, %v", got, err)
+	}
+	for name, v := range map[string]Value{"NaN": math.NaN(), "a tuple as key": &Dict{entries: []Entry{{Key: Tuple{int64(1)}, Value: nil}}}} {
+		if text, err := json.Marshal(NewDict("v", v)); err == nil {
+			t.Errorf("%s is written as %s", name, text)
+		}
 	}
 }

@@ -39,6 +39,11 @@ func Integer(i *big.Int) Value {
 
 // A Dict maps hashable values to values and keeps the order of insertion.
 // The zero value is an empty dict, ready to use; a nil *Dict reads as empty.
+//
+// Its JSON form is an object in the same order. JSON has no form for some values in
+// it, however deep: bytes are written as base64 text, and tuples and sets as arrays.
+// Read back, these are strings and lists; [ToGo] decodes base64 text into a []byte
+// and an array into a [Tuple] or [Set]. The binary form of [Append] keeps everything.
 type Dict struct {
 	entries []Entry
 	index   map[any]int // by key, once the dict is too long for a linear search
