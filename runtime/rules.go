@@ -210,7 +210,7 @@ func (r rights) undeclared(t *tool.Tool, c tool.Capability) error {
 func (r rights) ungranted(t *tool.Tool, c tool.Capability) error {
 	err := tool.Errorf(tool.Denied, "%s was not granted %s", r.who(t), c)
 	if t.Location == tool.Project {
-		return err.WithHint("review it with: cassidy trust")
+		return err.WithHint("review it with: cassidy trust; a program sets Options.TrustSource for what is its own")
 	}
 	return err.WithHint("it may do only what its user has granted it")
 }

@@ -149,7 +149,7 @@ func (h *Host) past(ctx context.Context, u Undo) (past, error) {
 	}
 	release, err := j.Hold(ctx, u.Run)
 	if tool.KindOf(err) == tool.Conflict {
-		err = tool.Errorf(tool.Conflict, "the run '%s' is being undone already", u.Run).WithHint("wait until that has ended: cassidy runs list")
+		err = tool.Errorf(tool.Conflict, "the run '%s' is being undone already", u.Run).WithHint("wait until that has ended: cassidy runs list; a program calls Host.Runs")
 	}
 	if err != nil {
 		return past{}, err
@@ -166,7 +166,7 @@ func mustHaveEnded(r history.Run) error {
 	if r.State.Ended() {
 		return nil
 	}
-	return tool.Errorf(tool.Conflict, "the run '%s' has not ended", r.ID).WithHint("cassidy runs resume %s, or cassidy runs cancel %s", r.ID, r.ID)
+	return tool.Errorf(tool.Conflict, "the run '%s' has not ended", r.ID).WithHint("cassidy runs resume %s, or cassidy runs cancel %s; a program calls Host.Resume or Host.Cancel", r.ID, r.ID)
 }
 
 // undoStep is one thing to take back.
@@ -219,7 +219,7 @@ func (p *past) undoSteps(u Undo) (steps []undoStep, lasting []UndoneStep, err er
 		return slices.ContainsFunc(all, func(by undoStep) bool { return len(by.place) < len(c.place) && inside(c.place, by.place) })
 	})
 	if !found {
-		return nil, nil, tool.Errorf(tool.Invalid, "the run '%s' has no step %s, and none after it", u.Run, u.To).WithHint("cassidy runs show %s", u.Run)
+		return nil, nil, tool.Errorf(tool.Invalid, "the run '%s' has no step %s, and none after it", u.Run, u.To).WithHint("list its steps: cassidy runs show %s; a program calls Host.Steps", u.Run)
 	}
 	for i := range calls {
 		calls[i].when = last[calls[i].place.String()].Add(1) // after all that it did
@@ -250,7 +250,7 @@ func undoneCalls(ctx context.Context, j *history.Journal, u Undo) (map[string]bo
 		}
 		if !r.State.Ended() {
 			return nil, tool.Errorf(tool.Conflict, "the run '%s' is being undone already, by the run '%s', which is %s", u.Run, r.ID, r.State).
-				WithHint("cassidy runs resume %s, or cassidy runs cancel %s", r.ID, r.ID)
+				WithHint("cassidy runs resume %s, or cassidy runs cancel %s; a program calls Host.Resume or Host.Cancel", r.ID, r.ID)
 		}
 		for e, err := range j.Entries(ctx, r.ID) {
 			if err != nil {

@@ -198,10 +198,10 @@ func (j *Journal) Answer(ctx context.Context, run string, at tool.Place, n int, 
 func (s *step) answerable(run *Run, at tool.Place, n int, ended bool) error {
 	switch {
 	case s == nil || n < 1 || n > s.questions || ended && n == s.questions && !s.answered:
-		return tool.Errorf(tool.NotFound, "the run '%s' has no open question at step %q", run.ID, at.String()).WithHint("cassidy runs show %s", run.ID)
+		return tool.Errorf(tool.NotFound, "the run '%s' has no open question at step %q", run.ID, at.String()).WithHint("list what is open: cassidy runs show %s; a program calls Host.Waiting", run.ID)
 	case n < s.questions:
 		return tool.Errorf(tool.Conflict, "question %d of run '%s' at step %q was replaced by another one", n, run.ID, at.String()).
-			WithHint("cassidy runs show %s", run.ID)
+			WithHint("list what is open: cassidy runs show %s; a program calls Host.Waiting", run.ID)
 	case !s.isOpen():
 		return alreadyAnswered(run.ID, at)
 	}
@@ -210,7 +210,7 @@ func (s *step) answerable(run *Run, at tool.Place, n int, ended bool) error {
 
 func alreadyAnswered(run string, at tool.Place) error {
 	return tool.Errorf(tool.Conflict, "the question of run '%s' at step %q was answered, and the answer was used", run, at.String()).
-		WithHint("cassidy runs show %s", run)
+		WithHint("list what is open: cassidy runs show %s; a program calls Host.Waiting", run)
 }
 
 // accepts returns an answer as it is recorded, but for the time, or why it does not fit the

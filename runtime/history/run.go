@@ -270,7 +270,7 @@ func newID(at time.Time) string {
 }
 
 func noRun(id string) error {
-	return tool.Errorf(tool.NotFound, "there is no run '%s'", tool.Clean(id, 80)).WithHint("cassidy runs list shows those there are")
+	return tool.Errorf(tool.NotFound, "there is no run '%s'", tool.Clean(id, 80)).WithHint("list the runs: cassidy runs list; a program calls Host.Runs")
 }
 
 // damaged is the error of a part of a run's record that cannot be read.

@@ -67,14 +67,14 @@ func ErrInvalidBlob(name string) error {
 // ErrNotFound returns the error for a run that its tenant does not have.
 func ErrNotFound(id string) error {
 	return tool.Errorf(tool.NotFound, "run '%s' does not exist", tool.Clean(id, 80)).
-		WithHint("list the runs: cassidy runs list")
+		WithHint("list the runs: cassidy runs list; a program calls Host.Runs")
 }
 
 // ErrNumNotFound returns the error for a run that does not exist, or was
 // deleted, where only its number is known.
 func ErrNumNotFound(num int64) error {
 	return tool.Errorf(tool.NotFound, "the run with number %d does not exist or was deleted", num).
-		WithHint("list the runs: cassidy runs list")
+		WithHint("list the runs: cassidy runs list; a program calls Host.Runs")
 }
 
 // ErrExists returns the error for a new run whose ID is in use.
@@ -103,7 +103,7 @@ func ErrHeld(id string) error {
 // ErrLost returns the error for a lease that its holder lost.
 func ErrLost(id string) error {
 	return tool.Errorf(tool.Conflict, "the lease of run '%s' was lost: its lock file was released, removed or replaced", id).
-		WithHint("resume the run: cassidy runs resume %s", id)
+		WithHint("resume the run: cassidy runs resume %s; a program calls Host.Resume", id)
 }
 
 // ErrBlob returns the error for a blob that cannot be read as it was stored;

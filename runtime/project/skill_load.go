@@ -128,7 +128,7 @@ func (l *skillLoading) find(name string) (*Skill, error) {
 // it may be words for a model.
 func untrustedSkill(name, reason string) error {
 	return tool.Errorf(tool.Denied, "the skill '%.80s' is untrusted: %s", name, reason).
-		WithHint("cassidy trust shows it, and asks")
+		WithHint("cassidy trust shows it, and asks; a program sets Options.TrustSource for what is its own")
 }
 
 // notRight is the error of using a file that is broken. What is wrong with a

@@ -253,7 +253,7 @@ func (o *Options) Trusts(root string, kind Kind, name, text string) error {
 	if reason == "" {
 		return nil
 	}
-	return tool.Errorf(tool.Denied, "%s is untrusted: %s", name, reason).WithHint("cassidy trust shows it, and asks")
+	return tool.Errorf(tool.Denied, "%s is untrusted: %s", name, reason).WithHint("cassidy trust shows it, and asks; a program sets Options.TrustSource for what is its own")
 }
 
 // Revoked reports whether nothing of a file is trusted, however it reads: nobody
