@@ -135,6 +135,57 @@ func ExampleHost_Due() {
 	// order-1 ordered bolts <nil>
 }
 
+// Open the hosts of the tenants that have something to continue.
+func ExampleRuntime_Due() {
+	shared, err := cassidy.New(&cassidy.RuntimeOptions{Store: journal.Memory()})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer shared.Close()
+	open := func(tenant string) (*cassidy.Host, error) {
+		return shared.Open(cassidy.Scripts(map[string]string{"order.star": orderTool}), &cassidy.Options{Tenant: tenant, TrustSource: true})
+	}
+	ctx, call := context.Background(), cassidy.Call{Tool: "order", Args: cassidy.NewDict("item", "bolts")}
+	for _, tenant := range []string{"acme", "other"} {
+		host, err := open(tenant)
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		_, err = host.Call(ctx, call, cassidy.Durable("order-1"))
+		var parked *cassidy.ParkedError
+		if errors.As(err, &parked) && tenant == "acme" {
+			err = host.Answer(ctx, parked.Questions[0].ID, cassidy.Answer{Yes: true})
+		}
+		fmt.Println(tenant, err)
+		host.Close()
+	}
+
+	// Later, perhaps in another process:
+	continueAll := func() error {
+		for due, err := range shared.Due(ctx) {
+			if err != nil {
+				return err
+			}
+			host, err := open(due.Tenant)
+			if err != nil {
+				return err
+			}
+			result, err := host.Resume(ctx, due.Run.ID)
+			fmt.Println(due.Tenant, due.Run.ID, result.Value, err)
+		}
+		return nil
+	}
+	if err := continueAll(); err != nil {
+		fmt.Println(err)
+	}
+	// Output:
+	// acme <nil>
+	// other the run order-1 waits for an answer: Order bolts?
+	// acme order-1 ordered bolts <nil>
+}
+
 // Read the events of a run from the last one that was seen.
 func ExampleHost_Follow() {
 	withOrders(func(ctx context.Context, host *cassidy.Host) error {

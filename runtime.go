@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"iter"
 	"log/slog"
 	"maps"
 	"os"
@@ -219,6 +220,46 @@ func (r *Runtime) runs(tenant string) func() (*history.Journal, error) {
 	}
 	mine := r.journal.Tenant(tenant)
 	return func() (*history.Journal, error) { return mine, nil }
+}
+
+// A DueRun is a run that can be resumed.
+type DueRun struct {
+	Tenant string // whose run it is
+	Run    Run
+}
+
+// Due yields the runs of all tenants that can be resumed now, see [runtime.Host.Due]: by
+// tenant, those of each the newest first. A server that opens a host when its tenant
+// needs one opens those of the tenants that Due names. It reads the records of the runs
+// that wait, and not of those that have ended. An error about one tenant comes with its
+// name, and the others follow. Due fails with kind Invalid where the runtime has no
+// store, and with kind Closed after Close.
+func (r *Runtime) Due(ctx context.Context) iter.Seq2[DueRun, error] {
+	return func(yield func(DueRun, error) bool) {
+		err := r.take(nil)
+		if err == nil && r.journal == nil {
+			err = tool.Errorf(tool.Invalid, "the runtime records no runs").WithHint("set RuntimeOptions.Store")
+		}
+		if err != nil {
+			yield(DueRun{}, err)
+			return
+		}
+		now := time.Now
+		if r.opts.Clock != nil {
+			now = r.opts.Clock
+		}
+		tenants, err := r.journal.Tenants(ctx)
+		for _, tenant := range tenants {
+			for run, err := range r.journal.Tenant(tenant).Resumable(ctx, now()) {
+				if !yield(DueRun{tenant, run}, err) || err != nil && ctx.Err() != nil {
+					return
+				}
+			}
+		}
+		if err != nil {
+			yield(DueRun{}, err)
+		}
+	}
 }
 
 // gives refuses a config that asks for more than the runtime gives: when a host is

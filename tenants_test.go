@@ -7,12 +7,14 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
 
 	"github.com/cassidy-run/cassidy"
 	"github.com/cassidy-run/cassidy/runtime/agent"
+	"github.com/cassidy-run/cassidy/runtime/journal"
 	"github.com/cassidy-run/cassidy/runtime/journal/sqlite"
 	"github.com/cassidy-run/cassidy/runtime/model"
 	"github.com/cassidy-run/cassidy/runtime/tool"
@@ -283,6 +285,71 @@ func TestSessionsOfOthers(t *testing.T) {
 		}
 		if _, err := s.Send(ctx, "I am "+tenant); err != nil {
 			t.Errorf("%s: Send gave %v", tenant, err)
+		}
+	}
+}
+
+// TestDueOfAllTenants checks that a runtime lists what is due of every tenant, and of no
+// other runs, and when it cannot.
+func TestDueOfAllTenants(t *testing.T) {
+	ctx, dir := context.Background(), filepath.Join(t.TempDir(), "store")
+	due := func(r *cassidy.Runtime) (list []string) {
+		for d, err := range r.Due(ctx) {
+			if err != nil {
+				t.Error(err)
+			}
+			list = append(list, d.Tenant+"/"+d.Run.ID)
+		}
+		return list
+	}
+	var r *cassidy.Runtime
+	hosts := map[string]*cassidy.Host{}
+	for _, tenant := range []string{"", "ann", "bob", "ann\x00"} {
+		r, hosts[tenant] = onStore(t, dir, tenant)
+		question := park(t, hosts[tenant], "answered")
+		park(t, hosts[tenant], "waits")
+		if tenant != "bob" {
+			if err := hosts[tenant].Answer(ctx, question, cassidy.Answer{Value: "x"}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if got, want := due(r), []string{"/answered", "ann/answered", "ann\x00/answered"}; !slices.Equal(got, want) {
+		t.Errorf("due are %q, want %q", got, want)
+	}
+	for d, err := range r.Due(ctx) { // a loop may resume what it gets
+		if err == nil {
+			_, err = hosts[d.Tenant].Resume(ctx, d.Run.ID)
+		}
+		if err != nil {
+			t.Errorf("%q of %q: %v", d.Run.ID, d.Tenant, err)
+		}
+	}
+	if got := due(r); len(got) > 0 {
+		t.Errorf("after all were resumed, due are %q", got)
+	}
+	ended, cancel := context.WithCancel(ctx)
+	cancel()
+	closed := newRuntime(t, &cassidy.RuntimeOptions{Sandbox: cassidy.Inline, Store: journal.Memory()})
+	if err := closed.Close(); err != nil {
+		t.Error(err)
+	}
+	for _, c := range []struct {
+		r    *cassidy.Runtime
+		ctx  context.Context
+		want error
+	}{
+		{r, ended, cassidy.ErrCanceled}, {closed, ctx, cassidy.ErrClosed}, {new(cassidy.Runtime), ctx, cassidy.ErrInvalid},
+		{newRuntime(t, &cassidy.RuntimeOptions{Sandbox: cassidy.Inline}), ctx, cassidy.ErrInvalid},
+	} {
+		n := 0
+		for _, err := range c.r.Due(c.ctx) {
+			if n++; !errors.Is(err, c.want) || n > 1 {
+				t.Errorf("Due gave %v, want %v once", err, c.want)
+			}
+		}
+		if n == 0 {
+			t.Errorf("Due gave nothing, want %v", c.want)
 		}
 	}
 }

@@ -24,16 +24,7 @@ func (h *Host) Due(ctx context.Context) iter.Seq2[history.Run, error] {
 			yield(history.Run{}, err)
 			return
 		}
-		for r, err := range j.Due(ctx, h.now()) {
-			if !yield(r, err) {
-				return
-			}
-		}
-		for r, err := range j.Runs(ctx, history.Filter{States: []history.State{history.Running}}) {
-			if (err != nil || !j.Held(r.ID)) && !yield(r, err) {
-				return
-			}
-		}
+		j.Resumable(ctx, h.now())(yield)
 	}
 }
 

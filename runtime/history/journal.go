@@ -166,7 +166,7 @@ func (j *Journal) Resume(ctx context.Context, id string) (*Log, error) {
 
 func errEnded(id string, s State) error {
 	return tool.Errorf(tool.Conflict, "the run '%s' has ended: %s", id, s).
-		WithHint("cassidy runs show %s, or cassidy runs replay %s; in a program Host.Resume returns its result", id, id)
+		WithHint("cassidy runs show %s, or cassidy runs replay %s", id, id)
 }
 
 // Hold keeps everybody else from holding a run, which may have ended, until release

@@ -134,6 +134,30 @@ func (j *Journal) Due(ctx context.Context, now time.Time) iter.Seq2[Run, error] 
 	}
 }
 
+// Resumable yields the runs that can be resumed now: those of Due, and then those whose
+// process died.
+func (j *Journal) Resumable(ctx context.Context, now time.Time) iter.Seq2[Run, error] {
+	return func(yield func(Run, error) bool) {
+		for r, err := range j.Due(ctx, now) {
+			if !yield(r, err) {
+				return
+			}
+		}
+		for r, err := range j.Runs(ctx, Filter{States: []State{Running}}) {
+			if (err != nil || !j.Held(r.ID)) && !yield(r, err) {
+				return
+			}
+		}
+	}
+}
+
+// Tenants returns the tenants that have runs which have not ended, in order. Where the
+// store is damaged, those that can be read come with an error.
+func (j *Journal) Tenants(ctx context.Context) ([]string, error) {
+	_ = j.w.flush() // if that fails, what is stored can still be read
+	return j.store.Tenants(ctx, Running, Parked)
+}
+
 // answered reports whether a parked run got an answer, or waits for nothing.
 func (j *Journal) answered(ctx context.Context, r *Run) (bool, error) {
 	if r.Reason == Interrupted {

@@ -36,6 +36,10 @@ type Store interface {
 	// error last. A row whose columns are lost has no Kind; it is yielded only
 	// where the filter has no Project, Kind or States.
 	List(ctx context.Context, f Filter) iter.Seq2[Row, error]
+	// Tenants returns the tenants that have runs in one of some states, in the order of
+	// their bytes; without states, those that have any run. Where a part cannot be read,
+	// those that can come with an error.
+	Tenants(ctx context.Context, states ...State) ([]string, error)
 	// Load returns everything that is stored of a run, as of one moment. Where a
 	// part cannot be read, it returns what can be read together with an error of
 	// kind Failed; a run that does not exist is NotFound.

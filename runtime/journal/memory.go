@@ -193,6 +193,20 @@ func (s *memory) List(ctx context.Context, f Filter) iter.Seq2[Row, error] {
 	}
 }
 
+func (s *memory) Tenants(ctx context.Context, states ...State) ([]string, error) {
+	if err := s.enter(ctx); err != nil {
+		return nil, err
+	}
+	defer s.mu.Unlock()
+	tenants := map[string]bool{}
+	for _, r := range s.runs {
+		if len(states) == 0 || slices.Contains(states, r.row.State) {
+			tenants[r.row.Tenant] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(tenants)), nil
+}
+
 func (s *memory) list(ctx context.Context, f Filter) ([]Row, error) {
 	if err := s.enter(ctx); err != nil {
 		return nil, err

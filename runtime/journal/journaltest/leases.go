@@ -113,6 +113,7 @@ func calls(s journal.Store, num int64) map[string]func(ctx context.Context) erro
 	return map[string]func(ctx context.Context) error{
 		"Commit":  func(ctx context.Context) error { return s.Commit(ctx, []*journal.Write{{Num: num, Head: []byte("x")}}) },
 		"Find":    func(ctx context.Context) error { _, err := s.Find(ctx, "", "r"); return err },
+		"Tenants": func(ctx context.Context) error { _, err := s.Tenants(ctx); return err },
 		"Load":    func(ctx context.Context) error { _, err := s.Load(ctx, num); return err },
 		"Delete":  func(ctx context.Context) error { return s.Delete(ctx, num) },
 		"Send":    func(ctx context.Context) error { _, err := s.Send(ctx, num, message("k", "", "x")); return err },

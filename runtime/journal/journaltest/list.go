@@ -3,6 +3,7 @@ package journaltest
 import (
 	"context"
 	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/cassidy-run/cassidy/runtime/journal"
@@ -119,7 +120,26 @@ func (s *suite) testTenants(t *testing.T) {
 			t.Errorf("List(%.20q) = %q, want %q", tenant, got, want)
 		}
 	}
+	tenants := slices.Sorted(slices.Values(hostile()))
+	got, err := b.Tenants(ctx)
+	if check(t, err); !slices.Equal(got, tenants) {
+		t.Errorf("Tenants() = %q, want %q", got, tenants)
+	}
+	wantTenants := func(what string, want []string, states ...journal.State) {
+		t.Helper()
+		got, err := b.Tenants(ctx, states...)
+		if check(t, err); !slices.Equal(got, want) {
+			t.Errorf("%s: Tenants(%v) = %q, want %q", what, states, got, want)
+		}
+	}
+	begun := row("", "x").State
+	wantTenants("the state of all", tenants, begun, journal.Failed, begun)
+	wantTenants("no such state", nil, journal.Cancelled)
+	check(t, a.Commit(ctx, []*journal.Write{{Num: nums["a"], Set: &journal.Standing{State: journal.Cancelled, Updated: moment()}}}))
+	wantTenants("another state of one", []string{"a"}, journal.Cancelled, journal.Failed)
+	wantTenants("of two runs one has", tenants, begun)
 	check(t, a.Delete(ctx, nums["a"]))
+	wantTenants("a deleted run", nil, journal.Cancelled)
 	if got := ids(t, b, journal.Filter{}); got != "r" {
 		t.Errorf("the deletion of another tenant's run left %q", got)
 	}

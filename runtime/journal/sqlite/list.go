@@ -31,6 +31,44 @@ func (s *Store) List(ctx context.Context, f journal.Filter) iter.Seq2[journal.Ro
 	}
 }
 
+// tenantsQuery returns the tenants that have runs. Each is found in an index after the
+// one before, so that it takes no longer where a tenant has many.
+const tenantsQuery = `WITH RECURSIVE found(tenant) AS (
+	SELECT min(tenant) FROM runs
+	UNION ALL
+	SELECT (SELECT min(tenant) FROM runs WHERE tenant > found.tenant) FROM found WHERE found.tenant IS NOT NULL)
+SELECT tenant FROM found WHERE tenant IS NOT NULL`
+
+// Tenants returns the tenants that have runs in some states, see [journal.Store].
+func (s *Store) Tenants(ctx context.Context, states ...journal.State) (tenants []string, err error) {
+	query, args := tenantsQuery, []any(nil)
+	if len(states) > 0 {
+		query += " AND EXISTS (SELECT 1 FROM runs WHERE runs.tenant = found.tenant AND state IN (?" + strings.Repeat(", ?", len(states)-1) + "))"
+	}
+	for _, state := range states {
+		args = append(args, int64(state))
+	}
+	err = s.read(ctx, func(tx *sql.Tx) error {
+		rows, err := tx.QueryContext(ctx, query, args...)
+		if err != nil {
+			return err
+		}
+		defer rows.Close()
+		for rows.Next() {
+			var tenant string
+			if err := rows.Scan(&tenant); err != nil {
+				return err
+			}
+			tenants = append(tenants, tenant)
+		}
+		return rows.Err()
+	})
+	if err == nil {
+		err = s.damage
+	}
+	return tenants, err
+}
+
 // A listing reads the rows that a filter selects.
 type listing struct {
 	ctx    context.Context

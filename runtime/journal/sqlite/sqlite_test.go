@@ -58,6 +58,10 @@ func (p *pair) List(ctx context.Context, f journal.Filter) iter.Seq2[journal.Row
 	return p.next().List(ctx, f)
 }
 
+func (p *pair) Tenants(ctx context.Context, states ...journal.State) ([]string, error) {
+	return p.next().Tenants(ctx, states...)
+}
+
 func (p *pair) Load(ctx context.Context, num int64) (journal.Stored, error) {
 	return p.next().Load(ctx, num)
 }
