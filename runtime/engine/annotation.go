@@ -39,6 +39,7 @@ type annotation struct {
 // in \n. It fails for a file that would take go.starlark.net's parser too long.
 func stripAnnotations(path, text string) (annotated, error) {
 	s := stripper{scanner: newScanner(text), functions: map[place]signature{}}
+	s.out.Grow(len(text))
 	for {
 		t := s.next()
 		if s.tooMuch != "" {

@@ -26,7 +26,7 @@ func (r *fieldReader) params() []tool.Param {
 		r.fail("params", "a tool with more than %d parameters", maxParams)
 		return nil
 	}
-	var params []tool.Param
+	params := slices.Grow([]tool.Param(nil), len(r.d.signature))
 	for _, sig := range r.d.signature {
 		params = append(params, r.param(sig, specs[sig.name]))
 	}
