@@ -232,7 +232,7 @@ func (r *Runtime) open(src Source, o *Options, last func() error) (h *Host, err 
 	h, err = runtime.New(&runtime.Options{
 		Sandbox: box, Builtin: inline, Modules: effects, WorkDir: o.WorkDir, Project: o.Dir,
 		Timeout: o.Timeout, MaxTimeout: maxTimeout(o, &config), Limits: o.Limits, MaxLimits: o.MaxLimits.AtMost(config.Limits.Limits),
-		Rules: rules(o, &config), Approver: o.Approver, Asker: o.Asker, Clock: r.opts.Clock, Logger: r.opts.Logger, Audit: auditTo(o.Audit),
+		Rules: rules(o.Rules, &config), Approver: o.Approver, Asker: o.Asker, Clock: r.opts.Clock, Logger: r.opts.Logger, Audit: auditTo(o.Audit),
 		Presets: tools.Presets(), Reserved: finder.reserved(), Journal: r.runs(o.Tenant), Source: src, Discover: finder.discover, Workflow: finder.workflow, Revoked: finder.revoked,
 		Middleware: o.Middleware, Executor: o.Executor,
 		Close: func() error {

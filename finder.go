@@ -20,13 +20,14 @@ import (
 // among those that come with cassidy.
 type finder struct {
 	opts  project.Options                   // for any source
+	rules []Rule                            // of the program
 	gives func(project.SandboxConfig) error // refuses what the runtime does not confine enough
 	known atomic.Pointer[project.Known]
 	src   atomic.Pointer[Source] // that was found last
 }
 
 func newFinder(r *Runtime, o *Options, src Source) *finder {
-	f := &finder{gives: r.gives, opts: project.Options{
+	f := &finder{rules: o.Rules, gives: r.gives, opts: project.Options{
 		Reader: r.reader, Builtin: tools.FS(), Home: o.Home, Config: o.Config, Cache: o.cache(),
 		Trust: project.NewTrust(o.State), TrustOnce: o.TrustSource,
 	}}
@@ -120,7 +121,7 @@ func (f *finder) discover(ctx context.Context, src Source) (runtime.Discovered, 
 		return runtime.Discovered{}, err
 	}
 	workflows, others, broken := project.WorkflowTools(ctx, root, o)
-	d := runtime.Discovered{Tools: append(p.Tools, workflows...), Workflows: others, Accepted: func() { f.known.Store(p.Known); f.src.Store(&src) }}
+	d := runtime.Discovered{Tools: append(p.Tools, workflows...), Workflows: others, Rules: rules(f.rules, &p.Config), Accepted: func() { f.known.Store(p.Known); f.src.Store(&src) }}
 	for _, e := range slices.Concat(p.Broken, broken) {
 		if e.Kind == tool.Busy {
 			return runtime.Discovered{}, e // search again: it says nothing about the file

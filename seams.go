@@ -3,7 +3,6 @@ package cassidy
 import (
 	"cmp"
 	"maps"
-	"slices"
 	"time"
 
 	"github.com/cassidy-run/cassidy/runtime/project"
@@ -74,8 +73,10 @@ const (
 	TypeObject  = tool.TypeObject
 )
 
-// rules returns the rules of the program and those of the user's config.
-func rules(o *Options, c *project.Config) []Rule { return slices.Concat(o.Rules, c.Rules) }
+// rules returns the rules of the program and those of the config. It is not nil.
+func rules(own []Rule, c *project.Config) []Rule {
+	return append(append([]Rule{}, own...), c.Rules...)
+}
 
 // maxTimeout returns the smaller of the maxima of the program and of the user's
 // config; 0 means that neither sets one.

@@ -98,3 +98,39 @@ func TestSwapChecksTheConfig(t *testing.T) {
 		t.Errorf("after a swap one() = %v, %v, want 2", v, err)
 	}
 }
+
+// TestSwapTakesTheRules checks that the rules in the config of a project hold with its
+// tools: after a swap those of the new one, and after a refresh those of now.
+func TestSwapTakesTheRules(t *testing.T) {
+	project := func(config string) string {
+		dir := t.TempDir()
+		putFile(t, filepath.Join(dir, ".cassidy", "tools", "list.star"), starTool("list", "return len(fs.list(\".\"))", "\"fs.read\""))
+		putFile(t, filepath.Join(dir, ".cassidy", "config.yaml"), config)
+		return dir
+	}
+	open, closed := project("{}\n"), project("deny: [fs.read]\n")
+	h := openIn(t, newRuntime(t, nil), cassidy.Dir(open), &cassidy.Options{Dir: open, TrustSource: true, NoBuiltins: true})
+	denied := func(when string, want bool) {
+		t.Helper()
+		if _, err := callOf(t, h, "list"); errors.Is(err, cassidy.ErrDenied) != want || !want && err != nil {
+			t.Errorf("%s: %v, want that it is denied: %v", when, err, want)
+		}
+	}
+	ctx := context.Background()
+	denied("at first", false)
+	if err := h.Swap(ctx, cassidy.Dir(closed)); err != nil {
+		t.Fatal(err)
+	}
+	denied("with another project", true)
+	putFile(t, filepath.Join(closed, ".cassidy", "config.yaml"), "{}\n")
+	denied("before a refresh", true)
+	if err := h.Refresh(ctx); err != nil {
+		t.Fatal(err)
+	}
+	denied("after it", false)
+	putFile(t, filepath.Join(open, ".cassidy", "config.yaml"), "deny: 1\n")
+	if err := h.Swap(ctx, cassidy.Dir(open)); !errors.Is(err, cassidy.ErrInvalid) {
+		t.Errorf("a swap to a project with a wrong config gave %v", err)
+	}
+	denied("after a swap that failed", false)
+}

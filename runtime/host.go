@@ -77,7 +77,8 @@ type Options struct {
 	// zero field means no maximum.
 	MaxLimits tool.Limits
 	// Rules are what the user lets tools do unasked, wants to be asked about
-	// each time, or refuses.
+	// each time, or refuses. A search replaces them by those that it finds; see
+	// [Discovered].
 	Rules []tool.Rule
 	// Approver decides on what needs approval: calls of tools that can act,
 	// unless a person made them or a rule allows all of it, and what a rule
@@ -125,7 +126,6 @@ type Handler func(ctx context.Context, args *tool.Dict) (tool.Value, error)
 // A Host runs tools. It is safe for concurrent use.
 type Host struct {
 	opts     Options
-	rules    []tool.Rule
 	registry registry
 	funcs    map[string]*tool.Func // every effect, as in "fs.read"
 	calls    atomic.Int64          // counted to name them
@@ -150,11 +150,11 @@ func New(o *Options) (*Host, error) {
 	if o != nil {
 		h.opts = *o
 	}
-	var err error
-	if h.rules, err = checkRules("Options.Rules", h.opts.Rules); err != nil {
+	rules, err := checkRules("Options.Rules", h.opts.Rules)
+	if err != nil {
 		return nil, err
 	}
-	h.registry.begin(h.opts.Source, h.opts.Reserved)
+	h.registry.begin(h.opts.Source, h.opts.Reserved, rules)
 	h.registerOwn()
 	h.registerKinds()
 	if err := h.wrap(h.opts.Middleware); err != nil {

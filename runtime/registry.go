@@ -32,6 +32,7 @@ type catalog struct {
 	reserved map[string]bool     // the keys of built-in tools
 	tools    map[string]*offered // by key
 	names    []string            // the keys, in the order in which tools are listed
+	rules    []tool.Rule         // that hold for calls of now
 	flows    map[string]bool     // the keys of workflows that are not tools
 	broken   []*tool.Error       // the files of the source without a usable tool
 	searched bool                // the source was
@@ -97,9 +98,9 @@ func layerOf(t *tool.Head) layer {
 	return layerSource
 }
 
-func (r *registry) begin(src Source, reserved []string) {
+func (r *registry) begin(src Source, reserved []string, rules []tool.Rule) {
 	r.searching, r.src = make(chan struct{}, 1), src
-	r.now = &catalog{tools: map[string]*offered{}, reserved: map[string]bool{}, answers: &answers{}}
+	r.now = &catalog{tools: map[string]*offered{}, reserved: map[string]bool{}, rules: rules, answers: &answers{}}
 	for _, name := range reserved {
 		r.now.reserved[tool.Key(name)] = true
 	}
@@ -197,6 +198,9 @@ func (c *catalog) found(d *Discovered, offer func(*tool.Found) *offered) (broken
 		c.layers[l] = nil
 	}
 	c.broken, broken = slices.Concat(d.Broken, d.Beside), slices.Clone(d.Broken)
+	if d.Rules != nil {
+		c.rules = d.Rules
+	}
 	c.flows = map[string]bool{}
 	for _, name := range d.Workflows {
 		c.flows[tool.Key(name)] = true
@@ -452,6 +456,9 @@ func (h *Host) search(ctx context.Context, choose func(*catalog) (Source, bool),
 		found.Broken = append(found.Broken, named.misnamed()...)
 	}
 	if err != nil {
+		return err
+	}
+	if found.Rules, err = checkRules("Discovered.Rules", found.Rules); err != nil {
 		return err
 	}
 	return r.change(func(c *catalog) error {

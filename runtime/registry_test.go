@@ -23,7 +23,7 @@ func named(name string, at tool.Location) *tool.Tool {
 
 func newRegistry(reserved ...string) *registry {
 	r := &registry{}
-	r.begin(Source{}, reserved)
+	r.begin(Source{}, reserved, nil)
 	return r
 }
 

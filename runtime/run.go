@@ -36,7 +36,8 @@ type finder interface {
 
 // newRun returns a run that is not recorded.
 func (h *Host) newRun(ctx context.Context, id string) *run {
-	return &run{host: h, id: id, record: history.None{}, tools: h.tools(ctx), rules: h.rules, approver: h.opts.Approver, approvals: &h.approvals}
+	now := h.tools(ctx)
+	return &run{host: h, id: id, record: history.None{}, tools: now, rules: now.rules, approver: h.opts.Approver, approvals: &h.approvals}
 }
 
 // open has a program recorded, if it is to be. One that is resumed gets script and

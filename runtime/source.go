@@ -42,6 +42,9 @@ type Discovered struct {
 	// Workflows are the names of the workflows that are not tools, for the error of a
 	// call of one.
 	Workflows []string
+	// Rules take the place of [Options].Rules, for the calls that begin from now on; nil
+	// leaves them as they are.
+	Rules []tool.Rule
 	// Accepted is called when the host takes what was found; nil does nothing.
 	Accepted func()
 }

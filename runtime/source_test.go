@@ -202,3 +202,43 @@ func TestSearchIsCancelled(t *testing.T) {
 		t.Errorf("a refresh of a closed host gave %v", err)
 	}
 }
+
+// TestRulesOfASearch checks that the rules which a search finds take the place of those
+// of the options, and that wrong ones change nothing.
+func TestRulesOfASearch(t *testing.T) {
+	var found []tool.Rule
+	r := newRig(t, func(o *runtime.Options) {
+		o.Rules = rules(t, "deny fs.read:a")
+		o.Discover = func(context.Context, runtime.Source) (runtime.Discovered, error) {
+			return runtime.Discovered{Rules: found}, nil
+		}
+	})
+	r.write("a", "a")
+	r.write("b", "b")
+	r.add("reads.star", star("reads", "name: str", "return fs.read(name)", "needs = ['fs.read']"), nil)
+	denied := func(when, want string) {
+		t.Helper()
+		for _, name := range []string{"a", "b"} {
+			_, err := r.Call(context.Background(), tool.Call{Tool: "reads", Args: tool.NewDict("name", name)})
+			if (err != nil) != (name == want) {
+				t.Errorf("%s: reading %s gave %v", when, name, err)
+			}
+		}
+	}
+	denied("at first", "a")
+	found = rules(t, "deny fs.read:b")
+	if err := r.Refresh(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	denied("after a search", "b")
+	found = []tool.Rule{{Verdict: tool.Deny}}
+	if err := r.Refresh(context.Background()); tool.KindOf(err) != tool.Invalid {
+		t.Errorf("a rule without a capability gave %v", err)
+	}
+	denied("after one that failed", "b")
+	found = []tool.Rule{}
+	if err := r.Refresh(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	denied("without rules", "")
+}
