@@ -139,7 +139,7 @@ func (e *Engine) Run(ctx context.Context, s tool.Script, c tool.Call, do tool.Ef
 		c.Limits.Steps = e.steps
 	}
 	start := time.Now()
-	r := &run{ctx: ctx, call: c, do: do}
+	r := &run{ctx: ctx, tool: c.Tool, args: c.Args, limits: c.Limits, place: c.Place, do: do}
 	v, err := p.call(r, c.Entry)
 	usage := tool.Usage{Steps: r.steps, Effects: r.effects, Wall: time.Since(start)}
 	if err != nil {

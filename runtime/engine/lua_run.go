@@ -43,7 +43,7 @@ type luaProgram struct {
 }
 
 func (p *luaProgram) call(r *run, entry string) (tool.Value, error) {
-	c := &luaCall{Context: r.ctx, r: r, program: p, limit: r.call.Limits.Steps}
+	c := &luaCall{Context: r.ctx, r: r, program: p, limit: r.limits.Steps}
 	c.stop = r.ctx.Err() != nil
 	v, err := c.run(entry)
 	for _, l := range c.loops {
@@ -155,7 +155,7 @@ func (c *luaCall) run(entry string) (tool.Value, error) {
 		e.Pos = tool.Position{File: c.program.path}
 		return nil, e
 	}
-	table, err := luaArgs(L, c.r.call.Args)
+	table, err := luaArgs(L, c.r.args)
 	if err != nil {
 		return nil, err
 	}

@@ -73,10 +73,14 @@ func newFunction(module string, f *tool.Func) function {
 	return function{Func: f, name: module + "." + f.Name}
 }
 
-// A run is one call of a function of a script, while it lasts.
+// A run is one call of a function of a script, while it lasts. Of the call it has no more
+// than it needs: many runs wait.
 type run struct {
 	ctx     context.Context
-	call    tool.Call
+	tool    string // by name
+	args    *tool.Dict
+	limits  tool.Limits
+	place   tool.Place
 	do      tool.Effector
 	effects int
 	steps   int64
@@ -120,7 +124,7 @@ func (r *run) invoke(f function, positional []tool.Value, named *tool.Dict) (too
 
 // grant is what a pure function is lent.
 func (r *run) grant() tool.Grant {
-	return tool.Grant{Rand: r.rand, Do: r.effect, Memory: r.call.Limits.Memory}
+	return tool.Grant{Rand: r.rand, Do: r.effect, Memory: r.limits.Memory}
 }
 
 func (r *run) effect(name string, args *tool.Dict) (tool.Outcome, error) {
@@ -131,7 +135,7 @@ func (r *run) effect(name string, args *tool.Dict) (tool.Outcome, error) {
 		return tool.Outcome{}, tool.Errorf(tool.Denied, "%s is not available here", name)
 	}
 	r.effects++
-	out, err := r.do(r.ctx, tool.Effect{Func: name, Args: args, Place: r.call.Place.Child(r.effects)})
+	out, err := r.do(r.ctx, tool.Effect{Func: name, Args: args, Place: r.place.Child(r.effects)})
 	if err != nil {
 		if e := tool.ErrorOf(err, tool.Internal); !e.Catchable() {
 			r.fatal = e
@@ -174,7 +178,7 @@ func (r *run) stopped() *tool.Error {
 
 // tooManySteps is the error of a run that used up its steps.
 func (r *run) tooManySteps() *tool.Error {
-	e := tool.Errorf(tool.Limit, "the script took more than %d steps", r.call.Limits.Steps).
+	e := tool.Errorf(tool.Limit, "the script took more than %d steps", r.limits.Steps).
 		WithHint("do less in one call, use a builtin for the hot loop, or declare limits = {\"steps\": …}")
 	e.Limit = tool.LimitSteps
 	return e

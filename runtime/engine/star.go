@@ -174,7 +174,7 @@ func (l *starLang) initialize(f *starFile, libs *starLibs) (starlark.StringDict,
 	ctx, cancel := context.WithTimeout(context.Background(), loadTime)
 	defer cancel()
 	r := &run{ctx: ctx, do: whileLoading}
-	r.call.Limits.Steps = tool.DefaultSteps
+	r.limits.Steps = tool.DefaultSteps
 	thread := &newStarThread(r, f.path).Thread
 	thread.Load = func(_ *starlark.Thread, name string) (starlark.StringDict, error) { return libs.load(name) }
 	globals, err := prog.Init(thread, l.predeclared)

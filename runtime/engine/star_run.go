@@ -32,7 +32,7 @@ func (p *starProgram) call(r *run, entry string) (tool.Value, error) {
 		e.Pos = tool.Position{File: p.path}
 		return nil, e
 	}
-	args, kwargs, err := starArgs(fn, r.call.Args, lent)
+	args, kwargs, err := starArgs(fn, r.args, lent)
 	if err != nil {
 		return nil, err
 	}
@@ -92,16 +92,16 @@ func newStarThread(r *run, name string) *starThread {
 // begin gives the thread to a run.
 func (t *starThread) begin(r *run, name string) {
 	t.run, t.Name, t.Steps = r, name, 0
-	t.SetMaxExecutionSteps(uint64(min(lookSteps, r.call.Limits.Steps)))
+	t.SetMaxExecutionSteps(uint64(min(lookSteps, r.limits.Steps)))
 }
 
 // thread returns a thread for a call of the program.
 func (p *starProgram) thread(r *run) *starThread {
 	t, _ := p.threads.Get().(*starThread)
 	if t == nil {
-		return newStarThread(r, r.call.Tool)
+		return newStarThread(r, r.tool)
 	}
-	t.begin(r, r.call.Tool)
+	t.begin(r, r.tool)
 	return t
 }
 
@@ -124,14 +124,14 @@ const lookSteps = 20_000
 func (r *run) look(t *starlark.Thread) {
 	steps := int64(t.ExecutionSteps())
 	switch {
-	case steps >= r.call.Limits.Steps:
+	case steps >= r.limits.Steps:
 		r.fatal = r.tooManySteps()
 		t.Cancel("too many steps")
 	case r.ctx.Err() != nil:
 		r.fatal = r.stopped()
 		t.Cancel("stopped")
 	default:
-		t.SetMaxExecutionSteps(uint64(min(steps+lookSteps, r.call.Limits.Steps)))
+		t.SetMaxExecutionSteps(uint64(min(steps+lookSteps, r.limits.Steps)))
 	}
 }
 

@@ -306,7 +306,7 @@ func runOursIn(c chunk, text string, o *outcome) error {
 		return starCompileError(err)
 	}
 	r := &run{ctx: context.Background(), do: whileLoading}
-	r.call.Limits.Steps = tool.DefaultSteps
+	r.limits.Steps = tool.DefaultSteps
 	thread := &newStarThread(r, file.path).Thread
 	thread.Load = suiteLoad
 	starlarktest.SetReporter(thread, o)
