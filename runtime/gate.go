@@ -32,9 +32,9 @@ type step struct {
 	number int        // of the effect in its call, from 1
 
 	own      bool              // the row is provided to the program that asks
+	begun    bool              // it is being done
 	takes    []tool.Capability // concrete, from fn.Target
 	approved []tool.Capability // those that somebody approved for this effect
-	begun    bool              // it is being done
 }
 
 // A pass is one call on its way through the host.

@@ -161,27 +161,26 @@ func (s *Session) put(ctx context.Context, more []model.Message) (*answer, error
 		runtime.Emit(ctx, tool.ModelAsk{Iteration: s.turn.result.Iterations, Messages: len(r.Messages), Tokens: s.account.Used()})
 		r.Text = func(piece string) { runtime.Emit(ctx, tool.Text{Text: piece}) }
 	}
-	a := &answer{}
+	var changed []model.Message
 	if s.agent.opts.BeforeAsk != nil {
 		r.Messages = slices.Clone(all)
 		if err := s.agent.opts.BeforeAsk(ctx, r); err != nil {
 			return nil, err
 		}
 		if !reflect.DeepEqual(r.Messages, all) {
-			a.changed = slices.Clone(r.Messages)
+			changed = slices.Clone(r.Messages)
 		}
 	}
-	var err error
-	a.Reply, err = s.agent.opts.Model.Ask(ctx, r)
+	reply, err := s.agent.opts.Model.Ask(ctx, r)
 	switch {
 	case errors.Is(err, model.ErrEmpty): // it can be reminded
-		a.Reply = &model.Reply{Thread: r.Thread, Stop: model.StopEnd}
+		reply = &model.Reply{Thread: r.Thread, Stop: model.StopEnd}
 	case err != nil:
 		return nil, err
-	case a.Reply == nil:
+	case reply == nil:
 		return nil, tool.Errorf(tool.Internal, "the model %s gave neither a reply nor an error", s.agent.opts.Model.Name())
 	}
-	return a, nil
+	return &answer{reply, changed}, nil
 }
 
 // with returns the conversation with more messages at its end.

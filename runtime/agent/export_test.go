@@ -49,9 +49,10 @@ func (s *Session) Recorded(message string) *tool.Dict {
 	return t.recorded()
 }
 
-// Restore brings the session to where it was before the run of that ID.
+// Restore brings the session to where it was before the run of that ID, from its
+// arguments and options together.
 func (s *Session) Restore(runID string, recorded *tool.Dict) error {
-	_, err := s.restore(&runtime.Recorded{Run: history.Run{ID: runID, Options: recorded}}, true)
+	_, err := s.restore(&runtime.Recorded{Run: history.Run{ID: runID, Args: recorded, Options: recorded}}, true)
 	return err
 }
 
@@ -76,7 +77,7 @@ func (s *Session) State() string {
 		line("memory", fmt.Sprintf("%q: %d %s", key, c.number, tool.FormatJSON(c.value, "")))
 	}
 	line("agents", t.agents)
-	line("under way", fmt.Sprintf("%+v", t.traces))
+	line("under way", fmt.Sprintf("%+v", t.left()))
 	return b.String()
 }
 

@@ -80,7 +80,7 @@ func Resume(ctx context.Context, h *runtime.Host, runID string) (Reply, error) {
 	}
 	t, err := kindsOf(h).resume(ctx, h, &r, nil)
 	if t == nil {
-		return Reply{Run: runID, Session: r.Session, Task: r.Options.Text(taskOption)}, err
+		return Reply{Run: runID, Session: r.Session, Task: r.Args.Text(taskArg)}, err
 	}
 	return t.result, err
 }

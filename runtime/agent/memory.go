@@ -102,9 +102,25 @@ type trace struct{ changed, read, wrote bool }
 func (t *turn) takeTraces() traces {
 	t.seeing.Lock()
 	defer t.seeing.Unlock()
-	left := t.traces
-	t.traces = traces{}
+	left := t.left()
+	t.traces = nil
 	return left
+}
+
+// left returns the traces so far. t.seeing is held.
+func (t *turn) left() traces {
+	if t.traces == nil {
+		return traces{}
+	}
+	return *t.traces
+}
+
+// leaving returns the traces to add to. t.seeing is held.
+func (t *turn) leaving() *traces {
+	if t.traces == nil {
+		t.traces = &traces{}
+	}
+	return t.traces
 }
 
 // leave keeps the traces of a call in its turn.
@@ -135,7 +151,7 @@ func (t *turn) leave(left traces) {
 
 // known reports whether the model knows what is in a file.
 func (t *turn) known(path string) bool {
-	did := t.traces.files[path]
+	did := t.left().files[path]
 	return did.read || did.wrote || !did.changed && t.files[path] != Seen{}
 }
 
@@ -154,12 +170,13 @@ func (t *turn) watchFiles(e tool.Event) {
 	}
 	t.seeing.Lock()
 	defer t.seeing.Unlock()
-	if t.traces.files == nil {
-		t.traces.files = map[string]trace{}
+	l := t.leaving()
+	if l.files == nil {
+		l.files = map[string]trace{}
 	}
 	for _, c := range done.Capabilities {
 		path := c.Target
-		did := t.traces.files[path]
+		did := l.files[path]
 		switch {
 		case others:
 			did = trace{changed: true}
@@ -168,7 +185,7 @@ func (t *turn) watchFiles(e tool.Event) {
 		default:
 			did.wrote = true
 		}
-		t.traces.files[path] = did
+		l.files[path] = did
 	}
 }
 

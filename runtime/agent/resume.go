@@ -15,7 +15,7 @@ import (
 // The names under which a session records with a run what it must know to go
 // on with it.
 const (
-	taskOption         = "task"         // what the user said
+	taskArg            = "task"         // what the user said, an argument of the policy
 	conversationOption = "conversation" // what was before
 	offeredOption      = "offered"      // the tools, where there is no conversation
 )
@@ -42,11 +42,11 @@ func (t *turn) options() *tool.Dict {
 }
 
 func (t *turn) recorded() *tool.Dict {
-	d := t.agent.settings.Clone(1)
-	d.Put(taskOption, t.result.Task)
-	if t.turns > 0 || t.reoffered {
-		d.Put(conversationOption, t.conversation())
+	if t.turns == 0 && !t.reoffered {
+		return t.agent.settings // of many runs at a time
 	}
+	d := t.agent.settings.Clone(1)
+	d.Put(conversationOption, t.conversation())
 	return d
 }
 
@@ -81,9 +81,9 @@ func (s *Session) conversation() *tool.Dict {
 // what the user sent then. With offer it is offered the tools of that turn;
 // else it keeps those of its agent.
 func (s *Session) restore(r *runtime.Recorded, offer bool) (task string, err error) {
-	options := dictReader{dict: r.Options}
-	task, before := part[string](&options, taskOption), part[*tool.Dict](&options, conversationOption)
-	if err = options.err; err == nil {
+	args, options := dictReader{dict: r.Args}, dictReader{dict: r.Options}
+	task, before := part[string](&args, taskArg), part[*tool.Dict](&options, conversationOption)
+	if err = cmp.Or(args.err, options.err); err == nil {
 		err = s.take(before, r.ID, offer)
 	}
 	if err != nil {

@@ -114,7 +114,7 @@ type turn struct {
 	result  Reply
 	memory  memory
 	agents  int          // how many it has had work for it, in calls that have ended
-	traces  traces       // of the call under way
+	traces  *traces      // of the call under way, or nil
 	working atomic.Int32 // how many agents of its own work now
 	watches atomic.Bool  // watchFiles notes what tools do
 }
@@ -169,7 +169,7 @@ func (s *Session) begin(ctx context.Context, message string) *turn {
 // program is the policy, as it is run for the turn.
 func (t *turn) program() *runtime.Program {
 	p := t.agent.program
-	p.ID, p.Session, p.Args, p.Review = t.runID, t.id, tool.NewDict("task", t.result.Task), t.reviewChanges
+	p.ID, p.Session, p.Args, p.Review = t.runID, t.id, tool.NewDict(taskArg, t.result.Task), t.reviewChanges
 	p.Title, p.Reason, p.Options = t.result.Task, t.reason, t.options()
 	p.Watch, p.Start, p.End = t.watchFiles, t.startEvent(), t.endEvent
 	return &p

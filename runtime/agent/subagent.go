@@ -93,8 +93,9 @@ func runFor(ctx context.Context, h *runtime.Host, o Options, args *tool.Dict) (t
 func (t *turn) nextAgent() int {
 	t.seeing.Lock()
 	defer t.seeing.Unlock()
-	t.traces.agents++
-	return t.agents + t.traces.agents
+	l := t.leaving()
+	l.agents++
+	return t.agents + l.agents
 }
 
 // spent notes what an agent of its own has cost.
@@ -104,7 +105,7 @@ func (t *turn) spent(u Usage) {
 	}
 	t.seeing.Lock()
 	defer t.seeing.Unlock()
-	t.traces.spent.add(u)
+	t.leaving().spent.add(u)
 }
 
 func soFar(answer string) string {

@@ -105,8 +105,12 @@ func (j *Journal) Begin(ctx context.Context, r Run, s tool.Script) (*Log, error)
 	if r.Kind == "" {
 		return nil, tool.Errorf(tool.Invalid, "a run needs a kind")
 	}
+	sum := s.Sum()
+	if s.Hash == sum {
+		sum = s.Hash // the runs of a script share it
+	}
 	r = Run{ID: r.ID, Project: utf8Text(r.Project), Kind: utf8Text(r.Kind), Title: utf8Text(r.Title), Parent: r.Parent, ForkedFrom: r.ForkedFrom, Session: utf8Text(r.Session),
-		Args: r.Args, Options: r.Options, Version: j.version, Script: s.Sum(), Nonce: rand.Text(), Started: j.clock.now()}
+		Args: r.Args, Options: r.Options, Version: j.version, Script: sum, Nonce: rand.Text(), Started: j.clock.now()}
 	rec := newRecorder(j.store, j.clock)
 	rec.put(int64(codecVersion), r.ID, r.Kind, r.Title, r.Version, r.Script, nanos(r.Started), orNil(r.Args), orNil(r.Options),
 		tool.Tuple{j.tenant, r.Project, r.Parent, r.ForkedFrom, r.Nonce, r.Session})
