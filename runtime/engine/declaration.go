@@ -10,6 +10,14 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/tool"
 )
 
+// The words that declare what a file is. A workflow has the fields of a tool.
+const (
+	toolWord     = "tool"
+	workflowWord = "workflow"
+	// workflowGroup is the group of a workflow that names none.
+	workflowGroup = "workflow"
+)
+
 // A declaration is what a file says of its tool, read without running it, in
 // one form for every language.
 type declaration struct {
@@ -92,6 +100,12 @@ func (d *declaration) tool(stem string) (tool.Tool, error) {
 		return tool.Tool{}, &e
 	}
 	return t, nil
+}
+
+// result returns the declared type of what the handler returns, or nil.
+func (d *declaration) result() (*tool.Type, error) {
+	r := fieldReader{d: d}
+	return r.returns(), r.err
 }
 
 // culprit finds the part of the declaration that makes the tool invalid, by
@@ -540,4 +554,24 @@ func length(v tool.Value) (*int, bool) {
 	}
 	n := int(i)
 	return &n, true
+}
+
+// workflow makes a tool that was read a workflow, where it was declared as one:
+// the hint of that name says so, and is nobody else's to give. Who runs it may
+// be a person who knows what it does, so it need not say that.
+func (r *fieldReader) workflow(t *tool.Tool) {
+	if _, given := t.Hints.Other[workflowWord]; given {
+		r.fail("hints", "the hint '%s' is given by cassidy", workflowWord)
+	}
+	if r.d.word != workflowWord {
+		return
+	}
+	if t.Hints.Other == nil {
+		t.Hints.Other = map[string]bool{}
+	}
+	t.Hints.Other[workflowWord] = true
+	if !r.d.fields.Has("group") {
+		t.Group = workflowGroup
+	}
+	t.Description = cmp.Or(t.Description, "Run the workflow '"+t.Name+"'.")
 }

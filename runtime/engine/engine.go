@@ -6,21 +6,8 @@ import (
 	"strings"
 	"sync"
 	"time"
-	"unicode/utf8"
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
-)
-
-// The bounds of an engine.
-const (
-	// MaxSource is how long one file may be. The parsers recurse: text beyond
-	// this can cost a gigabyte of stack before anything can stop it.
-	MaxSource = 256 << 10
-	// MaxLoads and MaxLoaded bound what a script loads, in files and in bytes.
-	MaxLoads  = 32
-	MaxLoaded = 1 << 20
-	// keptScripts is how many compiled scripts an engine keeps.
-	keptScripts = 256
 )
 
 // Options are what an engine gives to scripts. The zero value gives nothing
@@ -38,28 +25,6 @@ type Engine struct {
 	languages map[string]language // by the suffix of a file
 	mu        sync.Mutex
 	compiled  map[scriptKey]*compiling
-}
-
-// A language is what one scripting language does for the engine.
-type language interface {
-	// declare reads what a file declares, by parsing alone.
-	declare(src source) (*declaration, error)
-	// block reads the handler that a Markdown file's code block holds.
-	block(src source) (*declaration, error)
-	// compile makes a script ready to be called.
-	compile(s tool.Script) (program, error)
-}
-
-// A program is a compiled script. It is safe for concurrent use.
-type program interface {
-	call(r *run, entry string) (tool.Value, error)
-}
-
-// A source is one file's text under the name that errors show.
-type source struct {
-	path string
-	text string
-	libs map[string]string
 }
 
 type scriptKey struct{ path, hash string }
@@ -93,8 +58,8 @@ func New(o *Options) *Engine {
 	e.languages = map[string]language{
 		".star": star,
 		".lua":  lua,
-		".code": &codeLang{star: star},
-		".md":   &markdown{fences: map[string]language{"starlark": star, "python": star, "star": star, "lua": lua}},
+		".code": newCode(star),
+		".md":   newMarkdown(map[string]fenced{"starlark": star, "python": star, "star": star, "lua": lua}),
 	}
 	return e
 }
@@ -212,29 +177,6 @@ func CheckSize(s tool.Script) error {
 	return sourceLimit(s.Path, "the file is longer than %d KB", MaxSource>>10)
 }
 
-// plainText returns a file's text with \n at the end of each line and without
-// a byte order mark, as Windows's editors leave one. A NUL, which would end the
-// text for a parser and for no reader, is refused, as is what is not UTF-8.
-func plainText(file, text string) (string, error) {
-	text = strings.TrimPrefix(text, "\ufeff")
-	for i, r := range text {
-		if r == 0 || r == utf8.RuneError && !strings.HasPrefix(text[i:], string(utf8.RuneError)) {
-			e := tool.Errorf(tool.Invalid, "the byte %#02x is no text", text[i]).WithHint("save the file as UTF-8")
-			start := strings.LastIndexByte(text[:i], '\n') + 1
-			e.Pos = tool.Position{File: file, Line: 1 + strings.Count(text[:start], "\n"), Col: 1 + utf8.RuneCountInString(text[start:i])}
-			return "", e
-		}
-	}
-	text = strings.ReplaceAll(text, "\r\n", "\n")
-	return strings.ReplaceAll(text, "\r", "\n"), nil
-}
-
-func sourceLimit(file, format string, args ...any) *tool.Error {
-	e := tool.Errorf(tool.Limit, format, args...)
-	e.Limit, e.Pos = tool.LimitSource, tool.Position{File: file}
-	return e
-}
-
 // located makes sure that an error names the file.
 func located(err error, file string) error {
 	e := *tool.ErrorOf(err, tool.Invalid)
@@ -242,9 +184,4 @@ func located(err error, file string) error {
 		e.Pos.File = file
 	}
 	return &e
-}
-
-func stem(file string) string {
-	base := path.Base(file)
-	return strings.TrimSuffix(base, path.Ext(base))
 }

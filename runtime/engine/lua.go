@@ -1,8 +1,6 @@
 package engine
 
 import (
-	"path"
-
 	lua "github.com/yuin/gopher-lua"
 	"github.com/yuin/gopher-lua/ast"
 
@@ -31,7 +29,7 @@ func (l *luaLang) declare(src source) (*declaration, error) {
 	return d, err
 }
 
-func (l *luaLang) block(src source) (*declaration, error) {
+func (l *luaLang) declareBlock(src source) (*declaration, error) {
 	f, err := parseLuaBlock(src.path, src.text)
 	if err != nil {
 		return nil, err
@@ -40,7 +38,7 @@ func (l *luaLang) block(src source) (*declaration, error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, err := l.compileBlock(tool.Script{Path: src.path, Source: src.text}); err != nil {
+	if _, err := l.compileBlock(tool.Script{Path: src.path, Source: src.text}, untyped); err != nil {
 		return nil, err
 	}
 	d := &declaration{handler: handler, fields: &tool.Dict{}, at: map[string]tool.Position{}, functions: map[string][]string{}}
@@ -53,9 +51,6 @@ func (l *luaLang) block(src source) (*declaration, error) {
 // compile makes of a file a chunk that returns a table of its functions. What
 // the file declares has been read by parsing and is not run.
 func (l *luaLang) compile(s tool.Script) (program, error) {
-	if path.Ext(s.Path) != ".lua" {
-		return l.compileBlock(s)
-	}
 	f, err := parseLua(s.Path, s.Source)
 	if err != nil {
 		return nil, err
@@ -69,12 +64,13 @@ func (l *luaLang) compile(s tool.Script) (program, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := fieldReader{d: d}
-	p.returns = r.returns()
-	return p, r.err
+	p.returns, err = d.result()
+	return p, err
 }
 
-func (l *luaLang) compileBlock(s tool.Script) (program, error) {
+// compileBlock does the same with a code block. What an empty table of Lua is, a list
+// or a dict, the declared type of the result says.
+func (l *luaLang) compileBlock(s tool.Script, returns func() (*tool.Type, error)) (program, error) {
 	f, err := parseLuaBlock(s.Path, s.Source)
 	if err != nil {
 		return nil, err
@@ -90,8 +86,16 @@ func (l *luaLang) compileBlock(s tool.Script) (program, error) {
 		f.functions[handler] = r.Exprs[0]
 	}
 	f.stmts = append(f.stmts, exporting(f.functions, line))
-	return l.program(f, handler)
+	p, err := l.program(f, handler)
+	if err != nil {
+		return nil, err
+	}
+	p.returns, err = returns()
+	return p, err
 }
+
+// untyped is the type of a result that is not wanted.
+func untyped() (*tool.Type, error) { return nil, nil }
 
 // exporting is the statement that returns functions by name.
 func exporting(functions map[string]ast.Expr, line int) ast.Stmt {

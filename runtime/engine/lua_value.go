@@ -138,7 +138,7 @@ func (c *luaConverter) value(v lua.LValue, depth int) (tool.Value, error) {
 		return nil, c.tooMany()
 	}
 	if depth < 0 {
-		return nil, valueLimit(tool.LimitDepth, "a value nested more than %d deep cannot leave the script (does it contain itself?)", tool.MaxDepth)
+		return nil, tooDeep()
 	}
 	switch v := v.(type) {
 	case *lua.LNilType:
@@ -171,7 +171,7 @@ func (c *luaConverter) value(v lua.LValue, depth int) (tool.Value, error) {
 }
 
 func (c *luaConverter) tooMany() error {
-	return valueLimit(tool.LimitNodes, "a value of more than %d parts cannot leave the script", tool.MaxNodes)
+	return tooManyParts()
 }
 
 // table turns a table into a list for as long as its keys are 1, 2, 3 …, and

@@ -9,7 +9,7 @@ import (
 // markdown is the form of a tool's file in which the first tools were written:
 // metadata between two lines ---, prose, and the handler in a block of code.
 type markdown struct {
-	fences map[string]language // by what follows ``` on the line that opens a block
+	fences map[string]fenced // by what follows ``` on the line that opens a block
 }
 
 // The lines that mark a handler which is not simply the first block of code.
@@ -18,12 +18,14 @@ const (
 	endMarker   = "# TOOL ENDS HERE"
 )
 
+func newMarkdown(fences map[string]fenced) *markdown { return &markdown{fences} }
+
 func (m *markdown) declare(src source) (*declaration, error) {
 	file, err := m.split(src.path, src.text)
 	if err != nil {
 		return nil, err
 	}
-	d, err := file.code.block(source{path: src.path, text: file.text, libs: src.libs})
+	d, err := file.code.declareBlock(source{path: src.path, text: file.text, libs: src.libs})
 	if err != nil {
 		e := *tool.ErrorOf(err, tool.Invalid)
 		if e.Pos.Line == 0 {
@@ -156,36 +158,28 @@ func linesOf(text string) frontMatterLines {
 	return lines
 }
 
-func (m *markdown) block(source) (*declaration, error) {
-	return nil, tool.Errorf(tool.Invalid, "a Markdown file inside a Markdown file")
-}
-
 func (m *markdown) compile(s tool.Script) (program, error) {
 	file, err := m.split(s.Path, s.Source)
 	if err != nil {
 		return nil, err
 	}
-	source := source{path: s.Path, text: s.Source, libs: s.Libs}
+	src := source{path: s.Path, text: s.Source, libs: s.Libs}
 	s.Source = file.text
-	p, err := file.code.compile(s)
-	if lua, ok := p.(*luaProgram); ok {
-		// What an empty table of Lua is, the front matter says.
-		d, err := m.declare(source)
+	return file.code.compileBlock(s, func() (*tool.Type, error) {
+		d, err := m.declare(src)
 		if err != nil {
 			return nil, err
 		}
-		r := fieldReader{d: d}
-		lua.returns = r.returns()
-	}
-	return p, err
+		return d.result()
+	})
 }
 
 // markdownFile is a Markdown tool taken apart.
 type markdownFile struct {
-	meta string   // the front matter
-	text string   // the code, on the lines on which it stands in the file
-	line int      // above the code
-	code language // in which it is written
+	meta string // the front matter
+	text string // the code, on the lines on which it stands in the file
+	line int    // above the code
+	code fenced // in which it is written
 }
 
 func (m *markdown) split(path, text string) (markdownFile, error) {
@@ -311,7 +305,7 @@ func closes(line string, ticks int) bool {
 
 // languageOf returns the language of the code that begins on a line: that of
 // the nearest fence above; between markers outside any block, the first one's.
-func (m *markdown) languageOf(lines []string, start, from int) language {
+func (m *markdown) languageOf(lines []string, start, from int) fenced {
 	for i := from - 1; i >= start; i-- {
 		if _, lang := fence(lines[i]); m.fences[lang] != nil {
 			return m.fences[lang]

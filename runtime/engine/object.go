@@ -83,7 +83,7 @@ func (r *run) plain(o tool.Object, depth int, nodes *int) (tool.Value, error) {
 // or too deep inside one another.
 func within(v tool.Value, depth int, nodes *int) error {
 	if *nodes--; *nodes < 0 {
-		return valueLimit(tool.LimitNodes, "a value of more than %d parts cannot leave the script", tool.MaxNodes)
+		return tooManyParts()
 	}
 	if d, ok := v.(*tool.Dict); ok {
 		for k, x := range d.All() {

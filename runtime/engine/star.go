@@ -110,7 +110,7 @@ func (l *starLang) checkModules(f *starFile) error {
 	return wrong
 }
 
-func (l *starLang) block(src source) (*declaration, error) {
+func (l *starLang) declareBlock(src source) (*declaration, error) {
 	f, err := parseStar(src.path, src.text)
 	if err != nil {
 		return nil, err
@@ -132,6 +132,10 @@ func (l *starLang) block(src source) (*declaration, error) {
 		return nil, err
 	}
 	return d, l.complete(d, f, src.libs)
+}
+
+func (l *starLang) compileBlock(s tool.Script, _ func() (*tool.Type, error)) (program, error) {
+	return l.compile(s)
 }
 
 func (l *starLang) compile(s tool.Script) (program, error) {

@@ -44,14 +44,14 @@ const (
 	resultName  = "result"
 )
 
+func newCode(star *starLang) *codeLang { return &codeLang{star} }
+
 func (l *codeLang) declare(src source) (*declaration, error) {
 	e := tool.Errorf(tool.Invalid, "a program declares no tool").WithHint("write a tool in a file that ends in %s",
 		strings.Join(tool.ScriptSuffixes(), ", "))
 	e.Pos = tool.Position{File: src.path}
 	return nil, e
 }
-
-func (l *codeLang) block(src source) (*declaration, error) { return l.declare(src) }
 
 func (l *codeLang) compile(s tool.Script) (program, error) {
 	text, err := plainText(s.Path, s.Source)

@@ -105,7 +105,7 @@ func (c starConverter) one(v starlark.Value) (tool.Value, error) {
 
 func (c *starConverter) value(v starlark.Value, depth int) (tool.Value, error) {
 	if c.nodes--; c.nodes < 0 {
-		return nil, valueLimit(tool.LimitNodes, "a value of more than %d parts cannot leave the script", tool.MaxNodes)
+		return nil, tooManyParts()
 	}
 	switch v := v.(type) {
 	case starlark.NoneType:
@@ -163,7 +163,7 @@ func (c *starConverter) sequence(s starlark.Sequence, depth int) ([]tool.Value, 
 		return nil, tooDeep()
 	}
 	if s.Len() > c.nodes {
-		return nil, valueLimit(tool.LimitNodes, "a value of more than %d parts cannot leave the script", tool.MaxNodes)
+		return nil, tooManyParts()
 	}
 	items := make([]tool.Value, 0, s.Len())
 	iter := s.Iterate()
@@ -200,14 +200,4 @@ func (c *starConverter) dict(d *starlark.Dict, depth int) (tool.Value, error) {
 		}
 	}
 	return result, nil
-}
-
-func tooDeep() error {
-	return valueLimit(tool.LimitDepth, "a value nested more than %d deep cannot leave the script (does it contain itself?)", tool.MaxDepth)
-}
-
-func valueLimit(limit tool.LimitName, format string, args ...any) error {
-	e := tool.Errorf(tool.Limit, format, args...)
-	e.Limit = limit
-	return e
 }

@@ -1,0 +1,61 @@
+package engine
+
+import (
+	"path"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/cassidy-run/cassidy/runtime/tool"
+)
+
+// A language is what one form of script does for the engine.
+type language interface {
+	// declare reads what a file declares, by parsing alone.
+	declare(src source) (*declaration, error)
+	// compile makes a script ready to be called.
+	compile(s tool.Script) (program, error)
+}
+
+// A fenced language can be written in the code block of a Markdown file.
+type fenced interface {
+	// declareBlock reads the handler that the code block holds.
+	declareBlock(src source) (*declaration, error)
+	// compileBlock makes the code block ready to be called. Where the language
+	// needs the declared type of the result, it asks for it.
+	compileBlock(s tool.Script, returns func() (*tool.Type, error)) (program, error)
+}
+
+// A program is a compiled script. It is safe for concurrent use.
+type program interface {
+	call(r *run, entry string) (tool.Value, error)
+}
+
+// A source is one file's text under the name that errors show.
+type source struct {
+	path string
+	text string
+	libs map[string]string
+}
+
+// plainText returns a file's text with \n at the end of each line and without
+// a byte order mark, as Windows's editors leave one. A NUL, which would end the
+// text for a parser and for no reader, is refused, as is what is not UTF-8.
+func plainText(file, text string) (string, error) {
+	text = strings.TrimPrefix(text, "\ufeff")
+	for i, r := range text {
+		if r == 0 || r == utf8.RuneError && !strings.HasPrefix(text[i:], string(utf8.RuneError)) {
+			e := tool.Errorf(tool.Invalid, "the byte %#02x is no text", text[i]).WithHint("save the file as UTF-8")
+			start := strings.LastIndexByte(text[:i], '\n') + 1
+			e.Pos = tool.Position{File: file, Line: 1 + strings.Count(text[:start], "\n"), Col: 1 + utf8.RuneCountInString(text[start:i])}
+			return "", e
+		}
+	}
+	text = strings.ReplaceAll(text, "\r\n", "\n")
+	return strings.ReplaceAll(text, "\r", "\n"), nil
+}
+
+// stem is a file's name without its folder and its suffix: the key of its tool.
+func stem(file string) string {
+	base := path.Base(file)
+	return strings.TrimSuffix(base, path.Ext(base))
+}
