@@ -123,6 +123,11 @@ var layers = map[string]struct {
 		"runtime/tool runtime runtime/project runtime/history runtime/journal runtime/agent stdlib sandbox tools",
 		"the one place that chooses the parts",
 	},
+	"runtime/engine/internal/enginetest": {
+		"Package enginetest runs scripts twice, by an engine in this process and in a worker",
+		"runtime/engine runtime/tool sandbox internal/testworker",
+		"tests only; a script must not be able to tell where it runs",
+	},
 	"internal/testhost": {
 		"Package testhost opens hosts for tests",
 		". internal/testworker runtime/journal/sqlite",
@@ -161,7 +166,7 @@ var powers = map[string]struct {
 	users string
 	why   string
 }{
-	"os":            {"stdlib runtime/project runtime/journal/sqlite sandbox . cmd/cassidy cmd/cassidy-worker examples/embed examples/server internal/testworker", "files are touched by effects, by who reads the project's folder, by who keeps the records of runs, by who starts a worker and looks at it, by the command, and by who builds a worker for tests"},
+	"os":            {"stdlib runtime/project runtime/journal/sqlite sandbox . cmd/cassidy cmd/cassidy-worker examples/embed examples/server internal/testworker runtime/engine/internal/enginetest", "files are touched by effects, by who reads the project's folder, by who keeps the records of runs, by who starts a worker and looks at it, by the command, and by who builds a worker for tests"},
 	"os/exec":       {"sandbox cmd/cassidy internal/testworker", "the launcher of commands where no system confines them, a person's own editor, and the worker of a test"},
 	"os/signal":     {"sandbox cmd/cassidy examples/server", "a library installs no signal handler; the supervisor of a command is a process of its own"},
 	"syscall":       {"stdlib runtime/journal/sqlite sandbox examples/server", "opening a file without waiting for a FIFO's other end; the lock of a run, which ends with its process; being asked before a connection is made; how a worker is started, and how it ended; the name of SIGTERM"},
@@ -197,7 +202,7 @@ var powers = map[string]struct {
 	"modernc.org/libc":                              {"stdlib/table", "two switches of the database that its driver has no name for: how much memory a query may take"},
 	"mvdan.cc/sh/v3":                                {"stdlib", "takes command lines apart, and runs none"},
 	"github.com/rogpeppe/go-internal":               {"", "tests only"},
-	"github.com/google/go-cmp":                      {"", "tests only"},
+	"github.com/google/go-cmp":                      {"runtime/engine/internal/enginetest", "tests only"},
 	"pgregory.net/rapid":                            {"", "tests only"},
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/tools/txtar"
 
+	"github.com/cassidy-run/cassidy/runtime/engine/internal/enginetest"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 )
 
@@ -70,7 +71,7 @@ func describeAll(t *testing.T, name string) {
 }
 
 // described writes what Describe says of a script: the tool, or the error.
-func described(e *twice, s tool.Script) string {
+func described(e *enginetest.Twice, s tool.Script) string {
 	got, err := e.Describe(s)
 	if err != nil {
 		var known *tool.Error

@@ -114,7 +114,7 @@ func TestEngineHandler(t *testing.T) {
 // and so would this test.
 func TestEngineWorstSources(t *testing.T) {
 	defer debug.SetMaxStack(debug.SetMaxStack(16 << 20))
-	e := both(t, "none").may("cpu", "memory")
+	e := both(t, "none").May("cpu", "memory")
 	for _, s := range worstSources() {
 		s.Libs = map[string]string{"lib/x.star": "x = 1"}
 		_, err := e.Describe(s)

@@ -282,7 +282,7 @@ func TestLuaHostileSource(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := luaScript(c.code + "\nreturn tool{description = 'd', handler = function() end}")
-			e := both(t, "none").may("memory", "cpu")
+			e := both(t, "none").May("memory", "cpu")
 			_, describeErr := e.Describe(s)
 			compileErr := e.Compile(s)
 			err := errors.Join(describeErr, compileErr)

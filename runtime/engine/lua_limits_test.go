@@ -23,7 +23,7 @@ func bomb(t *testing.T, body string, call tool.Call) (*tool.Error, uint64) {
 	t.Helper()
 	e := both(t, "lua")
 	var before, after runtime.MemStats
-	e.around = func(run func()) {
+	e.Around = func(run func()) {
 		runtime.ReadMemStats(&before)
 		run()
 		runtime.ReadMemStats(&after)

@@ -8,6 +8,7 @@ import (
 	lua "github.com/yuin/gopher-lua"
 	"pgregory.net/rapid"
 
+	"github.com/cassidy-run/cassidy/runtime/engine/internal/enginetest"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 )
 
@@ -49,7 +50,7 @@ func nativePattern(t *rapid.T, s, p, r string) string {
 	return L.Get(-1).String()
 }
 
-func ourPattern(t *rapid.T, e *twice, s, p, r string) string {
+func ourPattern(t *rapid.T, e *enginetest.Twice, s, p, r string) string {
 	script := tool.Script{Path: "sample.lua", Source: patternResult + `return tool{description = "d", handler = function(args) return result(args.s, args.p, args.r) end}`}
 	out, err := e.Run(t.Context(), script, tool.Call{Args: tool.NewDict("s", s, "p", p, "r", r)}, nil)
 	if err != nil {

@@ -103,7 +103,7 @@ Words.
 func TestDescribeRunsNothing(t *testing.T) {
 	var counter atomic.Int64
 	e := both(t, "star")
-	e.engine = engine.New(&engine.Options{Modules: starModules(&counter)}) // a worker counts for itself
+	e.Engine = engine.New(&engine.Options{Modules: starModules(&counter)}) // a worker counts for itself
 	const code = "load('lib/x.star', 'n')\ncount.up()\nx = [][1]\ndef x1(): pass\n"
 	libs := map[string]string{"lib/x.star": "n = count.up()"}
 	for _, s := range []tool.Script{

@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/cassidy-run/cassidy/runtime/engine"
+	"github.com/cassidy-run/cassidy/runtime/engine/internal/enginetest"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 )
 
@@ -63,7 +64,7 @@ func TestErrorPositions(t *testing.T) {
 
 // whereItFails compiles and runs f of a script and returns the line and column
 // of the error: of the outermost call in the file.
-func whereItFails(e *twice, src string) (string, error) {
+func whereItFails(e *enginetest.Twice, src string) (string, error) {
 	_, err := e.Run(context.Background(), tool.Script{Path: "f.star", Source: src}, tool.Call{Entry: "f", Args: tool.NewDict("a", nil)}, nil)
 	var failed *tool.Error
 	if !errors.As(err, &failed) {

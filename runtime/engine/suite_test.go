@@ -17,7 +17,7 @@ import (
 func TestStarlarkSuiteInBoth(t *testing.T) {
 	script := tool.Script{Path: "suite.star", Source: "def run(file, text): return suite.run(file, text)"}
 	script.Hash = script.Sum()
-	e := both(t, "suite").may("memory")
+	e := both(t, "suite").May("memory")
 	chunks := 0
 	engine.SuiteChunks(t, func(file, text string) {
 		chunks++

@@ -1,0 +1,365 @@
+// Package enginetest runs scripts twice, by an engine in this process and in a worker,
+// and fails the test that can tell which it was.
+package enginetest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/cassidy-run/cassidy/internal/testworker"
+	"github.com/cassidy-run/cassidy/runtime/engine"
+	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/sandbox"
+)
+
+// pureOf returns what a worker has itself of some modules.
+func pureOf(modules []tool.Module) []tool.Module {
+	var pure []tool.Module
+	for _, m := range modules {
+		m.Funcs = slices.DeleteFunc(slices.Clone(m.Funcs), func(f tool.Func) bool { return f.Kind != tool.Pure })
+		pure = append(pure, m)
+	}
+	return pure
+}
+
+// Workers are the sandboxes of a package's tests, which share them: one for each set of
+// modules. Only Sets is to be given.
+type Workers struct {
+	// Sets are the modules that the scripts of a test have, by name. A worker finds
+	// the name of its set in that of its own program.
+	Sets map[string]func() []tool.Module
+
+	mu   sync.Mutex
+	dir  string
+	open map[string]*sandbox.Process
+}
+
+// Main is all that a TestMain has to do. In a worker it does not return.
+func (w *Workers) Main(m *testing.M) {
+	sandbox.Main(pureOf(w.programSet())...)
+	code := testworker.Suite{M: m}.Run()
+	if err := w.close(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		code = 1
+	}
+	os.Exit(code)
+}
+
+// programSet returns the set that the name of this program is, if any.
+func (w *Workers) programSet() []tool.Module {
+	exe, err := os.Executable()
+	if err != nil {
+		return nil
+	}
+	set := w.Sets[strings.TrimSuffix(filepath.Base(exe), ".exe")]
+	if set == nil {
+		return nil
+	}
+	return set()
+}
+
+func (w *Workers) get(t testing.TB, set string) *sandbox.Process {
+	t.Helper()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.open[set] == nil {
+		p, err := w.start(set)
+		if err != nil {
+			t.Fatalf("workers with the modules of %s: %v", set, err)
+		}
+		if w.open == nil {
+			w.open = map[string]*sandbox.Process{}
+		}
+		w.open[set] = p
+	}
+	return w.open[set]
+}
+
+func (w *Workers) start(set string) (*sandbox.Process, error) {
+	program := testworker.Exec()
+	var err error
+	if program == "" {
+		if program, err = os.Executable(); err != nil {
+			return nil, err
+		}
+	}
+	if w.dir == "" {
+		if w.dir, err = os.MkdirTemp("", "engine"); err != nil {
+			return nil, err
+		}
+	}
+	name := filepath.Join(w.dir, set+".exe")
+	if err := testworker.Copy(name, program); err != nil {
+		return nil, err
+	}
+	// What is tested is what scripts see, also where nothing can confine a worker.
+	return sandbox.New(&sandbox.Options{Workers: sandbox.Workers{Program: name}, Unconfined: true}, w.Sets[set]()...)
+}
+
+func (w *Workers) close() error {
+	var err error
+	for _, p := range w.open {
+		err = errors.Join(err, p.Close())
+	}
+	if w.dir != "" {
+		err = errors.Join(err, os.RemoveAll(w.dir))
+	}
+	return err
+}
+
+// A Twice is an [engine.Engine] of which each answer is asked for twice: of the
+// engine, and of a worker that gets what the engine got of the world. The test
+// fails where the two transcripts are not the same: the effects that were asked
+// for, in their order, with their arguments and places; the result, byte for
+// byte; the error with its kind, text, hint, limit, position and trace; how many
+// steps and effects it took. What is returned is the engine's.
+//
+// It is not the same by nature, and not compared:
+//
+//   - how long a call took,
+//   - what an error wraps: a worker's comes as text,
+//   - where a script was, and after how many steps, when its context ended: the
+//     worker is killed then, wherever it is; kind, text and limit are compared,
+//   - a limit of memory or of processor time, which only a worker has, where a
+//     test says that it may be met: see [Twice.May].
+type Twice struct {
+	t      testing.TB
+	Engine *engine.Engine
+	worker *sandbox.Process
+	steps  int64            // of a call that sets none
+	limits []tool.LimitName // that the worker may meet where the engine does not
+	Around func(run func()) // measures what the engine does; nil: nothing
+}
+
+// Both returns an engine whose scripts have the modules of a set.
+func (w *Workers) Both(t testing.TB, set string) *Twice {
+	t.Helper()
+	return &Twice{t: t, Engine: engine.New(&engine.Options{Modules: w.Sets[set]()}), worker: w.get(t, set)}
+}
+
+// BothSteps is Both with so many steps for each call.
+func (w *Workers) BothSteps(t testing.TB, set string, steps int64) *Twice {
+	t.Helper()
+	e := w.Both(t, set)
+	e.Engine, e.steps = engine.New(&engine.Options{Modules: w.Sets[set](), Steps: steps}), steps
+	return e
+}
+
+// May lets a worker meet a limit that there is none of without it.
+func (e *Twice) May(limits ...tool.LimitName) *Twice {
+	e.limits = limits
+	return e
+}
+
+// Describe is [engine.Engine.Describe].
+func (e *Twice) Describe(s tool.Script) (tool.Tool, error) {
+	e.t.Helper()
+	want, wantErr := e.Engine.Describe(s)
+	got, gotErr := e.worker.Describe(context.Background(), s)
+	if e.same("Describe", s, wantErr, gotErr) && wantErr == nil {
+		e.equal("Describe", s, form(tool.AppendTool(nil, &want)), form(tool.AppendTool(nil, &got)))
+	}
+	return want, wantErr
+}
+
+// noEntry is a function that no script has.
+const noEntry = "no such function"
+
+// Compile is [engine.Engine.Compile]. A worker compiles what it is to call, so
+// it is asked for a call that fails thereafter.
+func (e *Twice) Compile(s tool.Script) error {
+	e.t.Helper()
+	wantErr := e.Engine.Compile(s)
+	if wantErr == nil {
+		_, _ = e.Run(context.Background(), s, tool.Call{Entry: noEntry}, nil) // compares
+		return nil
+	}
+	_, gotErr := e.worker.Run(context.Background(), s, tool.Call{Entry: noEntry}, nil)
+	e.same("Compile", s, wantErr, gotErr)
+	return wantErr
+}
+
+// Run is [engine.Engine.Run].
+func (e *Twice) Run(ctx context.Context, s tool.Script, c tool.Call, do tool.Effector) (tool.Outcome, error) {
+	e.t.Helper()
+	r := newTranscript(ctx, do)
+	var want tool.Outcome
+	var wantErr error
+	around := e.Around
+	if around == nil {
+		around = func(run func()) { run() }
+	}
+	around(func() { want, wantErr = e.Engine.Run(ctx, s, c, r.recorder()) })
+	ended := ctx.Err() != nil
+
+	if c.Limits.Steps == 0 {
+		c.Limits.Steps = e.steps
+	}
+	// The time of the tests is not what is tested.
+	c.Limits = c.Limits.Or(tool.Limits{CPU: time.Minute})
+	again, cancel := r.repeat()
+	defer cancel()
+	got, gotErr := e.worker.Run(again, s, c, r.player())
+	switch {
+	case ended:
+		e.equal("Run to the end of its context", s, r.ending(wantErr), r.ending(gotErr))
+	case e.same("Run", s, wantErr, gotErr):
+		e.equal("Run", s, result(want), result(got))
+		e.equal("the effects of Run", s, r.asked, r.again)
+	}
+	return want, wantErr
+}
+
+// same compares errors, and reports whether the rest is to be compared too.
+func (e *Twice) same(what string, s tool.Script, want, got error) bool {
+	e.t.Helper()
+	if limit := tool.ErrorOf(got, tool.Internal); limit != nil && limit.Kind == tool.Limit && slices.Contains(e.limits, limit.Limit) {
+		e.t.Logf("%s of %s %s: only in a worker: %v; the engine: %v", what, s.Path, s.Name, got, want)
+		return false
+	}
+	return e.equal(what, s, said(want), said(got))
+}
+
+func (e *Twice) equal(what string, s tool.Script, want, got []string) bool {
+	e.t.Helper()
+	diff := cmp.Diff(want, got)
+	if diff != "" {
+		e.t.Errorf("%s of %s is not the same in a worker: got %q, want %q (-engine +worker)\n%s\n%.1000s", what, s.Path, got, want, diff, s.Source)
+	}
+	return diff == ""
+}
+
+// said is all that an error says.
+func said(err error) []string {
+	e := tool.ErrorOf(err, tool.Internal)
+	if e == nil {
+		return nil
+	}
+	return append([]string{
+		"kind " + e.Kind.String(), "message " + e.Message(), "hint " + e.Hint, "limit " + string(e.Limit),
+		fmt.Sprintf("at %q %d:%d", e.Pos.File, e.Pos.Line, e.Pos.Col),
+	}, e.Trace...)
+}
+
+// result is all that an outcome holds but the time.
+func result(out tool.Outcome) []string {
+	return append(form(tool.Append(nil, out.Value)), fmt.Sprintf("%d steps, %d effects", out.Usage.Steps, out.Usage.Effects))
+}
+
+// form is a value on its way to another process.
+func form(data []byte, err error) []string {
+	if err != nil {
+		return []string{"no form: " + err.Error()}
+	}
+	return []string{fmt.Sprintf("%q", data)}
+}
+
+// A transcript is what a call asked of the world and got.
+type transcript struct {
+	do      tool.Effector
+	asked   []string // by the engine
+	answers []answer
+	again   []string // by the worker
+
+	ctx    context.Context // of the call
+	left   time.Duration   // that it has at the beginning, with a deadline
+	endsAt int             // after how many effects it ended; -1 is otherwise or not at all
+	end    context.CancelCauseFunc
+}
+
+type answer struct {
+	tool.Outcome
+	err error
+}
+
+func newTranscript(ctx context.Context, do tool.Effector) *transcript {
+	r := &transcript{ctx: ctx, do: do, endsAt: -1}
+	if deadline, ok := ctx.Deadline(); ok {
+		r.left = time.Until(deadline)
+	}
+	r.look()
+	return r
+}
+
+// look notes when the context ends.
+func (r *transcript) look() {
+	if r.endsAt < 0 && r.ctx.Err() != nil {
+		r.endsAt = len(r.answers)
+	}
+}
+
+// ask writes down what is asked for.
+func ask(e tool.Effect) string {
+	text := e.Place.String() + ": " + e.Func
+	for name, v := range e.Args.All() { // each may be as deep as a value can
+		text += fmt.Sprintf(" %q = %s", name, form(tool.Append(nil, v)))
+	}
+	return text
+}
+
+// recorder returns the effector of the engine.
+func (r *transcript) recorder() tool.Effector {
+	if r.do == nil {
+		return nil
+	}
+	return func(ctx context.Context, e tool.Effect) (tool.Outcome, error) {
+		r.asked = append(r.asked, ask(e))
+		out, err := r.do(ctx, e)
+		r.answers = append(r.answers, answer{out, err})
+		r.look()
+		return out, err
+	}
+}
+
+// player returns the effector of the worker, which answers as the other did.
+func (r *transcript) player() tool.Effector {
+	if r.do == nil {
+		return nil
+	}
+	return func(_ context.Context, e tool.Effect) (tool.Outcome, error) {
+		r.again = append(r.again, ask(e))
+		i := len(r.again) - 1
+		if i >= len(r.answers) || r.asked[i] != r.again[i] {
+			return tool.Outcome{}, tool.Errorf(tool.Canceled, "the engine did not ask for this")
+		}
+		if i+1 == r.endsAt {
+			r.end(context.Cause(r.ctx))
+		}
+		return r.answers[i].Outcome, r.answers[i].err
+	}
+}
+
+// repeat returns a context that ends as that of the call did: at the same
+// effect, or after the same time.
+func (r *transcript) repeat() (context.Context, func()) {
+	ctx, cancel := context.WithCancelCause(context.WithoutCancel(r.ctx))
+	r.end = cancel
+	stop := func() { cancel(nil) }
+	if errors.Is(r.ctx.Err(), context.DeadlineExceeded) {
+		r.end = func(error) {}
+		return context.WithTimeout(ctx, r.left)
+	}
+	if r.endsAt == 0 {
+		cancel(context.Cause(r.ctx))
+	}
+	return ctx, stop
+}
+
+// ending is what an error says of the end of a context.
+func (r *transcript) ending(err error) []string {
+	e := tool.ErrorOf(err, tool.Internal)
+	if e == nil {
+		return nil
+	}
+	return []string{e.Kind.String(), e.Message(), string(e.Limit)}
+}
