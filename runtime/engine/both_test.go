@@ -4,7 +4,6 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/cassidy-run/cassidy/runtime/engine"
 	"github.com/cassidy-run/cassidy/runtime/engine/internal/enginetest"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 )
@@ -28,7 +27,6 @@ var scripts = enginetest.Workers{Sets: map[string]func() []tool.Module{
 	"dozen": dozenModules,
 	"read":  readModules,
 	"code":  codeModules,
-	"suite": func() []tool.Module { return []tool.Module{engine.SuiteModule()} },
 }}
 
 // TestMain makes the test its own worker, with the pure functions of a set.

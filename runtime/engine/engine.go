@@ -10,6 +10,13 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/tool"
 )
 
+// The bounds of what an engine reads.
+const (
+	MaxSource = maxSource // the length of one file, in bytes
+	MaxLoads  = maxLoads  // how many files a script loads
+	MaxLoaded = maxLoaded // and how many bytes
+)
+
 // Options are what an engine gives to scripts. The zero value gives nothing
 // but the languages themselves.
 type Options struct {
@@ -171,10 +178,10 @@ func (e *Engine) language(file string) (language, error) {
 // CheckSize says whether a script is short enough to be read at all: for who
 // would send it somewhere first.
 func CheckSize(s tool.Script) error {
-	if len(s.Source) <= MaxSource {
+	if len(s.Source) <= maxSource {
 		return nil
 	}
-	return sourceLimit(s.Path, "the file is longer than %d KB", MaxSource>>10)
+	return sourceLimit(s.Path, "the file is longer than %d KB", maxSource>>10)
 }
 
 // located makes sure that an error names the file.
@@ -185,3 +192,8 @@ func located(err error, file string) error {
 	}
 	return &e
 }
+
+// Confine makes the interpreters of this process as frugal as a worker's must
+// be. It changes settings that they share, so it is for a process that does
+// nothing else, before the first engine.
+func Confine() { confineLua() }

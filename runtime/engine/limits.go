@@ -4,12 +4,12 @@ import "github.com/cassidy-run/cassidy/runtime/tool"
 
 // The bounds of what is read as a script.
 const (
-	// MaxSource is how long one file may be. The parsers recurse: text beyond
+	// maxSource is how long one file may be. The parsers recurse: text beyond
 	// this can cost a gigabyte of stack before anything can stop it.
-	MaxSource = 256 << 10
-	// MaxLoads and MaxLoaded bound what a script loads, in files and in bytes.
-	MaxLoads  = 32
-	MaxLoaded = 1 << 20
+	maxSource = 256 << 10
+	// maxLoads and maxLoaded bound what a script loads, in files and in bytes.
+	maxLoads  = 32
+	maxLoaded = 1 << 20
 	// keptScripts is how many compiled scripts are kept, of one kind.
 	keptScripts = 256
 )

@@ -33,7 +33,7 @@ func (f *luaFile) declaration() (*declaration, map[string]ast.Expr, error) {
 		return nil, nil, f.errorAt(d.pos.Line, "tool() has no handler").
 			WithHint("write handler = function(args) … end")
 	}
-	d.fitEmptyTables()
+	fitEmptyTables(d)
 	return d, functions, nil
 }
 
@@ -368,7 +368,7 @@ func fitParam(fields *tool.Dict) tool.Type {
 
 // fitEmptyTables makes the empty tables of a declaration objects where the
 // types that it declares say so.
-func (d *declaration) fitEmptyTables() {
+func fitEmptyTables(d *declaration) {
 	types := map[string]tool.Type{}
 	v, _ := d.fields.Get("params")
 	params, _ := v.(*tool.Dict)

@@ -42,7 +42,7 @@ func (m *markdown) declare(src source) (*declaration, error) {
 	if !ok {
 		return nil, d.errorAt("", "No valid YAML frontmatter found: it should be fields, as in description: …")
 	}
-	return d, d.addFrontMatter(fields, file.meta)
+	return d, addFrontMatter(d, fields, file.meta)
 }
 
 // inFrontMatter moves an error of the YAML text to its place in the file.
@@ -60,7 +60,7 @@ func inFrontMatter(err error, path string) error {
 
 // addFrontMatter adds the metadata, in the words of the first tools, to what
 // the handler's own signature and documentation say.
-func (d *declaration) addFrontMatter(fields *tool.Dict, text string) error {
+func addFrontMatter(d *declaration, fields *tool.Dict, text string) error {
 	lines := linesOf(text)
 	for k, v := range fields.All() {
 		name, ok := k.(string)
@@ -74,7 +74,7 @@ func (d *declaration) addFrontMatter(fields *tool.Dict, text string) error {
 		d.at[field] = tool.Position{File: d.pos.File, Line: max(lines.field[name], 1) + 1}
 		switch {
 		case field == "params":
-			params, err := d.frontMatterParams(v, lines.param)
+			params, err := frontMatterParams(d, v, lines.param)
 			if err != nil {
 				return err
 			}
@@ -101,7 +101,7 @@ func (d *declaration) addFrontMatter(fields *tool.Dict, text string) error {
 }
 
 // frontMatterParams reads the list of parameters, each with its name.
-func (d *declaration) frontMatterParams(v tool.Value, lines map[string]int) (tool.Value, error) {
+func frontMatterParams(d *declaration, v tool.Value, lines map[string]int) (tool.Value, error) {
 	if _, ok := v.(*tool.Dict); ok || v == nil {
 		return v, nil // by name, as in the other forms
 	}

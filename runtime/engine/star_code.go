@@ -128,8 +128,8 @@ func (l *codeLang) given(texts map[string]string) (starlark.StringDict, error) {
 	switch {
 	case !ok:
 		return given, nil
-	case len(text) > MaxSource:
-		return nil, sourceLimit(toolsLib, "the file is longer than %d KB", MaxSource>>10)
+	case len(text) > maxSource:
+		return nil, sourceLimit(toolsLib, "the file is longer than %d KB", maxSource>>10)
 	}
 	libs := l.star.libsOf(texts)
 	lib, err := libs.get(toolsLib)

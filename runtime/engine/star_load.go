@@ -131,8 +131,8 @@ func (w *loadWalk) admit(load *syntax.LoadStmt) error {
 	w.seen[name] = false
 	w.names = append(w.names, name)
 	w.size += len(text)
-	if w.size > MaxLoaded || len(w.names) > MaxLoads || len(text) > MaxSource {
-		return sourceLimit(w.main, "what the file loads is more than %d files, %d KB, or %d KB in one", MaxLoads, MaxLoaded>>10, MaxSource>>10)
+	if w.size > maxLoaded || len(w.names) > maxLoads || len(text) > maxSource {
+		return sourceLimit(w.main, "what the file loads is more than %d files, %d KB, or %d KB in one", maxLoads, maxLoaded>>10, maxSource>>10)
 	}
 	return nil
 }

@@ -24,8 +24,8 @@ type starCollection struct {
 	parts tool.Collection
 }
 
-// toStar turns what a function gave into Starlark's.
-func (r *run) toStar(v tool.Value) (starlark.Value, error) {
+// given turns what a function gave into Starlark's.
+func given(r *run, v tool.Value) (starlark.Value, error) {
 	switch o := v.(type) {
 	case tool.Collection:
 		return &starCollection{starObject{o, r}, o}, nil
@@ -54,7 +54,7 @@ func (o *starObject) Attr(name string) (starlark.Value, error) {
 	if err != nil {
 		return nil, err
 	}
-	return o.run.toStar(v)
+	return given(o.run, v)
 }
 
 func (c *starCollection) Truth() starlark.Bool { return c.Len() > 0 }
@@ -77,7 +77,7 @@ func (c *starCollection) Get(key starlark.Value) (starlark.Value, bool, error) {
 	if err != nil {
 		return nil, false, inScript(err)
 	}
-	s, err := c.run.toStar(v)
+	s, err := given(c.run, v)
 	return s, err == nil, err
 }
 
@@ -114,7 +114,7 @@ func (i *starIterator) Next(p *starlark.Value) bool {
 	if !ok {
 		return false
 	}
-	s, err := i.run.toStar(v)
+	s, err := given(i.run, v)
 	if err != nil {
 		i.run.endsOn(err)
 		return false
@@ -125,13 +125,13 @@ func (i *starIterator) Next(p *starlark.Value) bool {
 
 func (i *starIterator) Done() { i.stop() }
 
-// starLent makes a function of the script one that a builtin can call.
-func (r *run) starLent(thread *starlark.Thread, fn starlark.Callable) tool.Function {
+// lend makes a function of the script one that a builtin can call.
+func lend(r *run, thread *starlark.Thread, fn starlark.Callable) tool.Function {
 	r.lent = true
 	return func(args ...tool.Value) (tool.Value, error) {
 		tuple := make(starlark.Tuple, len(args))
 		for i, arg := range args {
-			v, err := r.toStar(arg)
+			v, err := given(r, arg)
 			if err != nil {
 				return nil, err
 			}

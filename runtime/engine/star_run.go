@@ -83,8 +83,8 @@ func runOf(thread *starlark.Thread) *run { return thread.Local(threadKey).(*star
 func newStarThread(r *run, name string) *starThread {
 	t := &starThread{}
 	t.SetLocal(threadKey, t)
-	t.Print = func(thread *starlark.Thread, text string) { runOf(thread).print(thread, text) }
-	t.OnMaxSteps = func(thread *starlark.Thread) { runOf(thread).look(thread) }
+	t.Print = func(thread *starlark.Thread, text string) { printed(runOf(thread), thread, text) }
+	t.OnMaxSteps = func(thread *starlark.Thread) { look(runOf(thread), thread) }
 	t.begin(r, name)
 	return t
 }
@@ -121,7 +121,7 @@ func (p *starProgram) release(t *starThread) {
 const lookSteps = 20_000
 
 // look ends the run if it has used up its steps or its context is done.
-func (r *run) look(t *starlark.Thread) {
+func look(r *run, t *starlark.Thread) {
 	steps := int64(t.ExecutionSteps())
 	switch {
 	case steps >= r.limits.Steps:
@@ -172,9 +172,9 @@ func starArgs(fn *starlark.Function, args *tool.Dict, lent starlark.StringDict) 
 	return positional, kwargs, nil
 }
 
-// print tells the user. That a line is lost is no reason to fail, unless it is
+// printed tells the user. That a line is lost is no reason to fail, unless it is
 // what ends the run.
-func (r *run) print(thread *starlark.Thread, text string) {
+func printed(r *run, thread *starlark.Thread, text string) {
 	_, _ = r.effect("log", tool.NewDict("message", text))
 	if r.fatal != nil {
 		thread.Cancel("stopped")
@@ -187,7 +187,7 @@ func starBuiltin(f function) *starlark.Builtin {
 		r := runOf(thread)
 		c := starConverter{nodes: tool.MaxNodes}
 		if f.Objects {
-			c.lend = func(fn starlark.Callable) tool.Function { return r.starLent(thread, fn) }
+			c.lend = func(fn starlark.Callable) tool.Function { return lend(r, thread, fn) }
 		}
 		positional, named, err := c.arguments(args, kwargs)
 		if err != nil {
@@ -200,7 +200,7 @@ func starBuiltin(f function) *starlark.Builtin {
 			}
 			return nil, err
 		}
-		return r.toStar(v)
+		return given(r, v)
 	})
 }
 
