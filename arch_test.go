@@ -30,8 +30,28 @@ var layers = map[string]struct {
 	},
 	"runtime/engine": {
 		"Package engine runs Starlark and Lua scripts that can touch nothing they are not given.",
-		"runtime/tool",
+		"runtime/tool runtime/engine/internal/script runtime/engine/internal/star runtime/engine/internal/lua runtime/engine/internal/markdown",
 		"a script's only way out is the effector it is handed",
+	},
+	"runtime/engine/internal/script": {
+		"Package script is what the languages of the engine share",
+		"runtime/tool",
+		"what every language does in the same way",
+	},
+	"runtime/engine/internal/star": {
+		"Package star reads and runs scripts in Starlark",
+		"runtime/tool runtime/engine/internal/script",
+		"one language knows nothing of another",
+	},
+	"runtime/engine/internal/lua": {
+		"Package lua reads and runs scripts in Lua.",
+		"runtime/tool runtime/engine/internal/script",
+		"one language knows nothing of another",
+	},
+	"runtime/engine/internal/markdown": {
+		"Package markdown reads tools in the form in which the first ones were written.",
+		"runtime/tool runtime/engine/internal/script",
+		"the languages of its code are handed in",
 	},
 	"runtime/project": {
 		"Package project reads what a folder holds",
@@ -184,9 +204,9 @@ var powers = map[string]struct {
 	"time/tzdata":   {"stdlib", "a sandboxed process cannot read the system's time zones"},
 	"runtime/debug": {"cmd/cassidy sandbox runtime", "the version of the build; a worker's limits; the stack of a panic, for the log"},
 
-	"go.starlark.net":                               {"runtime/engine", "one package knows the languages"},
-	"github.com/bazelbuild/buildtools":              {"runtime/engine", "reads type annotations, which go.starlark.net does not"},
-	"github.com/yuin/gopher-lua":                    {"runtime/engine", "one package knows the languages"},
+	"go.starlark.net":                               {"runtime/engine/internal/star", "one package knows the language"},
+	"github.com/bazelbuild/buildtools":              {"runtime/engine/internal/star", "reads type annotations, which go.starlark.net does not"},
+	"github.com/yuin/gopher-lua":                    {"runtime/engine/internal/lua", "one package knows the language"},
 	"gopkg.in/yaml.v3":                              {"runtime/tool", "archived upstream: one file wraps it"},
 	"github.com/google/jsonschema-go":               {"runtime/tool", "checks the schemas that others wrote"},
 	"github.com/bmatcuk/doublestar/v4":              {"runtime/tool stdlib", "globs, in capabilities and in fs.glob"},

@@ -7,14 +7,18 @@ import (
 	"sync"
 	"time"
 
+	"github.com/cassidy-run/cassidy/runtime/engine/internal/lua"
+	"github.com/cassidy-run/cassidy/runtime/engine/internal/markdown"
+	"github.com/cassidy-run/cassidy/runtime/engine/internal/script"
+	"github.com/cassidy-run/cassidy/runtime/engine/internal/star"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 )
 
 // The bounds of what an engine reads.
 const (
-	MaxSource = maxSource // the length of one file, in bytes
-	MaxLoads  = maxLoads  // how many files a script loads
-	MaxLoaded = maxLoaded // and how many bytes
+	MaxSource = script.MaxSource // the length of one file, in bytes
+	MaxLoads  = script.MaxLoads  // how many files a script loads
+	MaxLoaded = script.MaxLoaded // and how many bytes
 )
 
 // Options are what an engine gives to scripts. The zero value gives nothing
@@ -27,9 +31,9 @@ type Options struct {
 // An Engine reads and runs scripts. It is safe for concurrent use.
 type Engine struct {
 	steps     int64
-	modules   []module
-	invalid   error               // of a row without a valid kind: it fails whatever is asked of the engine
-	languages map[string]language // by the suffix of a file
+	modules   []script.Module
+	invalid   error                      // of a row without a valid kind: it fails whatever is asked of the engine
+	languages map[string]script.Language // by the suffix of a file
 	mu        sync.Mutex
 	compiled  map[scriptKey]*compiling
 }
@@ -38,7 +42,7 @@ type scriptKey struct{ path, hash string }
 
 type compiling struct {
 	once    sync.Once
-	program program
+	program script.Program
 	err     error
 }
 
@@ -53,7 +57,7 @@ func New(o *Options) *Engine {
 	}
 	e := &Engine{
 		steps:    opts.Steps,
-		modules:  mergeModules(opts.Modules),
+		modules:  script.MergeModules(opts.Modules),
 		compiled: map[scriptKey]*compiling{},
 	}
 	for _, m := range opts.Modules {
@@ -61,12 +65,12 @@ func New(o *Options) *Engine {
 			e.invalid = err
 		}
 	}
-	star, lua := newStarlark(e.modules), newLua(e.modules)
-	e.languages = map[string]language{
-		".star": star,
+	sl, lua := star.New(e.modules), lua.New(e.modules)
+	e.languages = map[string]script.Language{
+		".star": sl,
 		".lua":  lua,
-		".code": newCode(star),
-		".md":   newMarkdown(map[string]fenced{"starlark": star, "python": star, "star": star, "lua": lua}),
+		".code": star.NewCode(sl),
+		".md":   markdown.New(map[string]script.Fenced{"starlark": sl, "python": sl, "star": sl, "lua": lua}),
 	}
 	return e
 }
@@ -81,11 +85,11 @@ func (e *Engine) Describe(s tool.Script) (tool.Tool, error) {
 	if err != nil {
 		return tool.Tool{}, err
 	}
-	d, err := lang.declare(source{path: s.Path, text: s.Source, libs: s.Libs})
+	d, err := lang.Declare(script.Source{Path: s.Path, Text: s.Source, Libs: s.Libs})
 	if err != nil {
 		return tool.Tool{}, located(err, s.Path)
 	}
-	t, err := d.tool(stem(s.Path))
+	t, err := d.Tool(script.Stem(s.Path))
 	if err != nil {
 		return tool.Tool{}, located(err, s.Path)
 	}
@@ -111,16 +115,16 @@ func (e *Engine) Run(ctx context.Context, s tool.Script, c tool.Call, do tool.Ef
 		c.Limits.Steps = e.steps
 	}
 	start := time.Now()
-	r := &run{ctx: ctx, tool: c.Tool, args: c.Args, limits: c.Limits, place: c.Place, do: do}
-	v, err := p.call(r, c.Entry)
-	usage := tool.Usage{Steps: r.steps, Effects: r.effects, Wall: time.Since(start)}
+	r := &script.Run{Ctx: ctx, Tool: c.Tool, Args: c.Args, Limits: c.Limits, Place: c.Place, Do: do}
+	v, err := p.Call(r, c.Entry)
+	usage := tool.Usage{Steps: r.Steps, Effects: r.Effects, Wall: time.Since(start)}
 	if err != nil {
 		return tool.Outcome{Usage: usage}, err
 	}
 	return tool.Outcome{Value: v, Usage: usage}, nil
 }
 
-func (e *Engine) program(s tool.Script) (program, error) {
+func (e *Engine) program(s tool.Script) (script.Program, error) {
 	if s.Hash == "" {
 		s.Hash = s.Sum()
 	}
@@ -138,7 +142,7 @@ func (e *Engine) entry(key scriptKey) *compiling {
 	if ok {
 		return c
 	}
-	if len(e.compiled) >= keptScripts {
+	if len(e.compiled) >= script.KeptScripts {
 		for old := range e.compiled {
 			delete(e.compiled, old)
 			break
@@ -149,7 +153,7 @@ func (e *Engine) entry(key scriptKey) *compiling {
 	return c
 }
 
-func (e *Engine) compile(s tool.Script) (program, error) {
+func (e *Engine) compile(s tool.Script) (script.Program, error) {
 	if err := CheckSize(s); err != nil {
 		return nil, err
 	}
@@ -157,14 +161,14 @@ func (e *Engine) compile(s tool.Script) (program, error) {
 	if err != nil {
 		return nil, err
 	}
-	p, err := lang.compile(s)
+	p, err := lang.Compile(s)
 	if err != nil {
 		return nil, located(err, s.Path)
 	}
 	return p, nil
 }
 
-func (e *Engine) language(file string) (language, error) {
+func (e *Engine) language(file string) (script.Language, error) {
 	if e.invalid != nil {
 		return nil, e.invalid
 	}
@@ -178,10 +182,10 @@ func (e *Engine) language(file string) (language, error) {
 // CheckSize says whether a script is short enough to be read at all: for who
 // would send it somewhere first.
 func CheckSize(s tool.Script) error {
-	if len(s.Source) <= maxSource {
+	if len(s.Source) <= script.MaxSource {
 		return nil
 	}
-	return sourceLimit(s.Path, "the file is longer than %d KB", maxSource>>10)
+	return script.SourceLimit(s.Path, "the file is longer than %d KB", script.MaxSource>>10)
 }
 
 // located makes sure that an error names the file.
@@ -196,4 +200,4 @@ func located(err error, file string) error {
 // Confine makes the interpreters of this process as frugal as a worker's must
 // be. It changes settings that they share, so it is for a process that does
 // nothing else, before the first engine.
-func Confine() { confineLua() }
+func Confine() { lua.Confine() }

@@ -30,7 +30,7 @@ func bomb(t *testing.T, body string, call tool.Call) (*tool.Error, uint64) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	_, err := e.Run(ctx, luaTool(body), call, (&luaWorld{}).do)
+	_, err := e.Run(ctx, luaTool(body), call, (&world{}).do)
 	return tool.ErrorOf(err, tool.Internal), after.TotalAlloc - before.TotalAlloc
 }
 
@@ -194,7 +194,7 @@ func TestLuaStops(t *testing.T) {
 	t.Run("cancelled before", func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
-		w := &luaWorld{}
+		w := &world{}
 		_, err := e.Run(ctx, s, unlimited, w.do)
 		if tool.KindOf(err) != tool.Canceled || len(w.effects) > 0 {
 			t.Errorf("error %v after %d effects, want a cancellation before the first", err, len(w.effects))

@@ -58,9 +58,9 @@ func luaModules() []tool.Module {
 }
 
 // luaWorld records effects and answers each with its own text.
-type luaWorld struct{ effects []string }
+type world struct{ effects []string }
 
-func (w *luaWorld) do(_ context.Context, e tool.Effect) (tool.Outcome, error) {
+func (w *world) do(_ context.Context, e tool.Effect) (tool.Outcome, error) {
 	w.effects = append(w.effects, fmt.Sprintf("%s %s%s", e.Place, e.Func, tool.FormatJSON(e.Args, "")))
 	if e.Func == "random.seed" {
 		return tool.Outcome{Value: int64(7)}, nil
@@ -69,9 +69,9 @@ func (w *luaWorld) do(_ context.Context, e tool.Effect) (tool.Outcome, error) {
 }
 
 // runLua runs a tool's handler and returns its result as JSON.
-func runLua(t *testing.T, s tool.Script, args *tool.Dict) (string, *luaWorld, error) {
+func runLua(t *testing.T, s tool.Script, args *tool.Dict) (string, *world, error) {
 	t.Helper()
-	w := &luaWorld{}
+	w := &world{}
 	out, err := both(t, "lua").Run(t.Context(), s, tool.Call{Args: args}, w.do)
 	return tool.FormatJSON(out.Value, ""), w, err
 }
@@ -393,7 +393,7 @@ return tool{description = "d", handler = function(args)
   return { ("x"):upper(), string.format("%d", 1), math.pi > 3.1, leaked == nil, kept, fs.read("a"), tostring(null), pcall(getmetatable, "") }
 end}`)
 	e := both(t, "lua")
-	w := &luaWorld{}
+	w := &world{}
 	const want = `["X","1",true,true,1,"text of a","null",true,false]`
 	for i, poison := range []bool{false, true, false, true, true, false} {
 		out, err := e.Run(t.Context(), s, tool.Call{Args: tool.NewDict("poison", poison)}, w.do)
@@ -419,7 +419,7 @@ return { first, ("a%sb"):format(args.n):gsub("%a", string.upper), math.random(1,
 	var wg sync.WaitGroup
 	for n := range 8 {
 		wg.Go(func() {
-			w := &luaWorld{}
+			w := &world{}
 			for range 25 {
 				out, err := e.Run(t.Context(), s, tool.Call{Args: tool.NewDict("n", int64(n))}, w.do)
 				want := fmt.Sprintf(`[%d,"A%dB",true,"null","text of a"]`, n, n)

@@ -49,7 +49,7 @@ def broken():
     fail("the disk is full")
 `
 
-func program(source string) tool.Script {
+func Program(source string) tool.Script {
 	return tool.Script{Path: "p.code", Source: source, Libs: map[string]string{"tools.star": codeTools}}
 }
 
@@ -102,7 +102,7 @@ func TestProgramResult(t *testing.T) {
 		{"main beside what is done", "print('x')\ndef main():\n    return 2\n", "null"},
 		{"Windows", "x = 1\r\nx\r\n", "1"},
 	} {
-		out, err := e.Run(t.Context(), program(test.src), tool.Call{}, capitals)
+		out, err := e.Run(t.Context(), Program(test.src), tool.Call{}, capitals)
 		if got := tool.FormatJSON(out.Value, ""); err != nil || got != test.want {
 			t.Errorf("%s: %s, %v; want %s", test.name, got, err, test.want)
 		}
@@ -131,7 +131,7 @@ func TestProgramErrors(t *testing.T) {
 		{"too long", "#" + strings.Repeat("x", 300<<10), "p.code: the file is longer than 256 KB"},
 		{"no text", "x = \xff", "p.code:1:5: the byte 0xff is no text"},
 	} {
-		_, err := e.Run(t.Context(), program(test.src), tool.Call{}, capitals)
+		_, err := e.Run(t.Context(), Program(test.src), tool.Call{}, capitals)
 		if err == nil || err.Error() != test.want {
 			t.Errorf("%s: %v\nwant %s", test.name, err, test.want)
 		}
@@ -148,8 +148,8 @@ func TestProgramHints(t *testing.T) {
 		{"[c for c in 'abc']", "p.code:1:4: string value is not iterable", "s.elems()"},
 		{"1 // 0", "p.code:1:3: floored division by zero", ""},
 	} {
-		_, err := e.Run(t.Context(), program(test.src), tool.Call{}, capitals)
-		if e := starError(t, err); e.Error() != test.want || !strings.Contains(e.Hint, test.hint) || test.hint == "" && e.Hint != "" {
+		_, err := e.Run(t.Context(), Program(test.src), tool.Call{}, capitals)
+		if e := scriptError(t, err); e.Error() != test.want || !strings.Contains(e.Hint, test.hint) || test.hint == "" && e.Hint != "" {
 			t.Errorf("%s: %v, hint %q; want %s, hint %s", test.src, err, e.Hint, test.want, test.hint)
 		}
 	}
@@ -181,11 +181,11 @@ func TestProgramLibrary(t *testing.T) {
 }
 
 func TestProgramIsNoTool(t *testing.T) {
-	_, err := both(t, "code").Describe(program("def f(): pass\ntool(f)"))
-	if e := starError(t, err); e.Kind != tool.Invalid || !strings.Contains(e.Message(), "declares no tool") {
+	_, err := both(t, "code").Describe(Program("def f(): pass\ntool(f)"))
+	if e := scriptError(t, err); e.Kind != tool.Invalid || !strings.Contains(e.Message(), "declares no tool") {
 		t.Errorf("Describe = %v (%v), want an invalid file", err, e.Kind)
 	}
-	if _, err := both(t, "code").Run(t.Context(), program("def f(): return 1"), tool.Call{Entry: "f"}, nil); err == nil || !strings.Contains(err.Error(), `no function "f"`) {
+	if _, err := both(t, "code").Run(t.Context(), Program("def f(): return 1"), tool.Call{Entry: "f"}, nil); err == nil || !strings.Contains(err.Error(), `no function "f"`) {
 		t.Errorf("Run(f) = %v, want that there is none", err)
 	}
 }

@@ -73,7 +73,7 @@ func TestHabits(t *testing.T) {
 		{"import json\nx = )", "1: import; json is there already: delete the line"},
 		{strings.Repeat("f''\n", 12), strings.TrimSuffix(strings.Repeat("N: f-string; write ''\n", 10), "\n") + "\nand more of it"},
 	} {
-		e := starError(t, e.Compile(program(test.src)))
+		e := scriptError(t, e.Compile(Program(test.src)))
 		if got := e.Message(); got != numbered(test.want) {
 			t.Errorf("%s\ngot\n%s\nwant\n%s", test.src, got, numbered(test.want))
 		}
@@ -105,7 +105,7 @@ func numbered(text string) string {
 func TestNoHabits(t *testing.T) {
 	e := engine.New(&engine.Options{Modules: codeModules()})
 	for _, src := range rightPrograms {
-		if err := e.Compile(program(src)); err != nil {
+		if err := e.Compile(Program(src)); err != nil {
 			t.Errorf("%s\nCompile = %v, want no error", src, err)
 		}
 	}
@@ -172,11 +172,11 @@ func FuzzHabits(f *testing.F) {
 	}
 	e := engine.New(&engine.Options{Modules: codeModules()})
 	f.Fuzz(func(t *testing.T, src string) {
-		err := e.Compile(program(src))
+		err := e.Compile(Program(src))
 		if err == nil {
 			return
 		}
-		failed := starError(t, err)
+		failed := scriptError(t, err)
 		if lines := strings.Count(failed.Message(), "\nline "); lines >= 10 || failed.Pos.File == "" {
 			t.Errorf("%q: %v", src, err)
 		}

@@ -68,7 +68,7 @@ func starRun(t testing.TB, src string, args *tool.Dict, do tool.Effector) (tool.
 	return both(t, "star").Run(context.Background(), tool.Script{Path: "x.star", Source: src}, tool.Call{Tool: "x", Entry: "f", Args: args}, do)
 }
 
-func starError(t *testing.T, err error) *tool.Error {
+func scriptError(t *testing.T, err error) *tool.Error {
 	t.Helper()
 	var e *tool.Error
 	if !errors.As(err, &e) {
@@ -110,8 +110,8 @@ func TestStarLoad(t *testing.T) {
 		out, err := e.Run(context.Background(), tool.Script{Path: "x.star", Source: test.src, Libs: libs}, tool.Call{Entry: "f"}, nil)
 		got := tool.FormatJSON(out.Value, "")
 		if err != nil {
-			if got = err.Error(); len(starError(t, err).Trace) > 0 {
-				got += " " + fmt.Sprint(starError(t, err).Trace)
+			if got = err.Error(); len(scriptError(t, err).Trace) > 0 {
+				got += " " + fmt.Sprint(scriptError(t, err).Trace)
 			}
 		}
 		if got != test.want {
@@ -154,7 +154,7 @@ func TestStarLoadLimits(t *testing.T) {
 			if (err != nil) != test.fails {
 				t.Errorf("%s: %v, want an error: %v", test.name, err, test.fails)
 			}
-			if test.fails && (tool.KindOf(err) != tool.Limit || starError(t, err).Limit != tool.LimitSource) {
+			if test.fails && (tool.KindOf(err) != tool.Limit || scriptError(t, err).Limit != tool.LimitSource) {
 				t.Errorf("%s: %#v, want the limit source", test.name, err)
 			}
 		}
@@ -355,7 +355,7 @@ func TestStarValuesThatCannotLeave(t *testing.T) {
 				t.Errorf("%s left the script", test.name)
 				return tool.Outcome{}, nil
 			})
-			e := starError(t, err)
+			e := scriptError(t, err)
 			if e.Kind != test.kind || string(e.Limit) != test.limit || !strings.HasSuffix(e.Message(), test.message) || e.Pos.Line == 0 {
 				t.Errorf("%s as %s: kind %v, limit %q, %v, want kind %v, limit %q, %s", test.name, door, e.Kind, e.Limit, e, test.kind, test.limit, test.message)
 			}
@@ -465,7 +465,7 @@ func TestStarErrors(t *testing.T) {
 	}
 	for _, test := range tests {
 		_, err := starRun(t, test.src, tool.NewDict("a", nil), test.do)
-		e := starError(t, err)
+		e := scriptError(t, err)
 		got := strings.Join([]string{e.Kind.Type(), e.Error(), e.Hint, strings.Join(e.Trace, ",")}, "|")
 		if got != test.want {
 			t.Errorf("%s: %s\nwant %s", test.name, got, test.want)
@@ -479,7 +479,7 @@ func TestStarErrorOfAnotherTool(t *testing.T) {
 	inner := tool.Errorf(tool.Failed, "no")
 	inner.Pos, inner.Trace = tool.Position{File: "other.star", Line: 7, Col: 3}, []string{"other.star:7:3: in g"}
 	_, err := starRun(t, "def f(): fs.read('a')", nil, func(context.Context, tool.Effect) (tool.Outcome, error) { return tool.Outcome{}, inner })
-	if e := starError(t, err); e.Error() != "other.star:7:3: no" || len(e.Trace) != 1 {
+	if e := scriptError(t, err); e.Error() != "other.star:7:3: no" || len(e.Trace) != 1 {
 		t.Errorf("got %v, trace %v, want other.star:7:3 and its trace", e, e.Trace)
 	}
 }
@@ -489,7 +489,7 @@ func TestStarLimits(t *testing.T) {
 	run := func(ctx context.Context, src string, limits tool.Limits, do tool.Effector) *tool.Error {
 		t.Helper()
 		_, err := e.Run(ctx, tool.Script{Path: "x.star", Source: src}, tool.Call{Entry: "f", Limits: limits}, do)
-		return starError(t, err)
+		return scriptError(t, err)
 	}
 	const loop = "def f():\n    for i in range(1 << 40):\n        pass"
 	unlimited := tool.Limits{Steps: 1 << 50}
@@ -609,7 +609,7 @@ tool(f)
 func TestStarSeed(t *testing.T) {
 	for _, seed := range []tool.Value{nil, "7", 7.5} {
 		_, err := starRun(t, "def f(): return random.int(3)", nil, func(context.Context, tool.Effect) (tool.Outcome, error) { return tool.Outcome{Value: seed}, nil })
-		if starError(t, err).Kind != tool.Internal {
+		if scriptError(t, err).Kind != tool.Internal {
 			t.Errorf("seed %v: %v, want an internal error", seed, err)
 		}
 	}

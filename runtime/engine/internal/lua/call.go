@@ -1,0 +1,129 @@
+package lua
+
+import (
+	lua "github.com/yuin/gopher-lua"
+
+	"github.com/cassidy-run/cassidy/runtime/engine/internal/script"
+	"github.com/cassidy-run/cassidy/runtime/tool"
+)
+
+// luaFunction is a function of a module as Lua calls it. One serves all
+// states: it holds nothing of any call.
+func luaFunction(f script.Function) *lua.LFunction {
+	return luaBuiltin(func(L *lua.LState) int { return luaCallFunction(L, f) })
+}
+
+func luaCallFunction(L *lua.LState, f script.Function) int {
+	c := luaCallOf(L)
+	v, err := c.invoke(L, f)
+	if err != nil {
+		c.raise(L, err)
+	}
+	L.Push(v)
+	return 1
+}
+
+func luaBuiltin(fn lua.LGFunction) *lua.LFunction {
+	return &lua.LFunction{IsG: true, GFunction: fn}
+}
+
+// invoke calls a function of a module with the arguments at hand.
+func (c *call) invoke(L *lua.LState, f script.Function) (lua.LValue, error) {
+	if c.loading && f.Kind != tool.Pure {
+		return nil, tool.Errorf(tool.Invalid, "%s is not available while the file is loaded", f.Shown()).
+			WithHint("call it inside a function")
+	}
+	args := make([]lua.LValue, L.GetTop())
+	for i := range args {
+		args[i] = L.Get(i + 1)
+	}
+	conv := converter{nodes: tool.MaxNodes}
+	if f.Objects {
+		conv.lend = func(fn *lua.LFunction) tool.Function { return c.lent(L, fn) }
+	}
+	positional, named, err := conv.arguments(f, args)
+	if err != nil {
+		return nil, script.WithOp(err, f.Shown())
+	}
+	v, err := c.r.Invoke(f, positional, named)
+	if c.r.Fatal != nil {
+		c.stop = true // before the script's next step
+	}
+	if err != nil {
+		return nil, err
+	}
+	result, err := c.value(L, v)
+	if err != nil {
+		return nil, script.WithOp(err, f.Shown())
+	}
+	return result, nil
+}
+
+// arguments sorts the arguments of a call. Lua has no arguments by name, so
+// a table at the end stands for them, as in fs.read{path = "x"} and
+// fs.list("docs", {recursive = true}): one with names only, where the function
+// itself takes no table.
+func (c converter) arguments(f script.Function, args []lua.LValue) ([]tool.Value, *tool.Dict, error) {
+	named := &tool.Dict{}
+	if n := len(args); n > 0 {
+		if table, ok := args[n-1].(*lua.LTable); ok && namesOnly(table) && !takesTable(f, n-1, table) {
+			v, err := c.one(table)
+			if err != nil {
+				return nil, nil, err
+			}
+			args = args[:n-1]
+			if d, ok := v.(*tool.Dict); ok {
+				named = d // else the table is empty
+			}
+		}
+	}
+	for n := len(args); n > 0 && n <= len(f.Params) && args[n-1] == lua.LNil && !f.Params[n-1].Required; n-- {
+		args = args[:n-1] // nil is absent, where it may be
+	}
+	positional := make([]tool.Value, len(args))
+	for i, arg := range args {
+		v, err := c.one(arg)
+		if err != nil {
+			return nil, nil, err
+		}
+		if i < len(f.Params) {
+			v = fitTable(f.Params[i].Type, v)
+		}
+		positional[i] = v
+	}
+	for k, v := range named.All() {
+		name, _ := k.(string)
+		for _, p := range f.Params {
+			if p.Name == name {
+				named.Put(name, fitTable(p.Type, v))
+			}
+		}
+	}
+	return positional, named, nil
+}
+
+// takesTable reports whether the i-th parameter of a function can be a table
+// that has no keys but names.
+func takesTable(f script.Function, i int, table *lua.LTable) bool {
+	if i >= len(f.Params) {
+		return false
+	}
+	switch f.Params[i].Type.Name {
+	case "", tool.TypeAny, tool.TypeObject, tool.TypeList:
+		return true
+	case tool.TypeArray, tool.TypeCharacter:
+		k, _ := table.Next(lua.LNil)
+		return k == lua.LNil // an empty list
+	}
+	return false // a plain value, or an object
+}
+
+// namesOnly reports whether all keys of a table are strings.
+func namesOnly(table *lua.LTable) bool {
+	for k, _ := table.Next(lua.LNil); k != lua.LNil; k, _ = table.Next(k) {
+		if _, ok := k.(lua.LString); !ok {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,145 @@
+// Package lua reads and runs scripts in Lua.
+package lua
+
+import (
+	lua "github.com/yuin/gopher-lua"
+	"github.com/yuin/gopher-lua/ast"
+
+	"github.com/cassidy-run/cassidy/runtime/engine/internal/script"
+	"github.com/cassidy-run/cassidy/runtime/tool"
+)
+
+// Language is the Lua language, in its version 5.1. It has no modules of its
+// own (no require, no load): a tool is one file.
+type Language struct {
+	library *library
+}
+
+// New returns the language, whose scripts have some modules.
+func New(modules []script.Module) *Language {
+	return &Language{library: newLibrary(modules)}
+}
+
+func (l *Language) Declare(src script.Source) (*script.Declaration, error) {
+	f, err := parseFile(src.Path, src.Text)
+	if err != nil {
+		return nil, err
+	}
+	d, _, err := f.declaration()
+	if err == nil {
+		_, err = l.Compile(tool.Script{Path: src.Path, Source: src.Text}) // it runs nothing of the file
+	}
+	return d, err
+}
+
+func (l *Language) DeclareBlock(src script.Source) (*script.Declaration, error) {
+	f, err := parseBlock(src.Path, src.Text)
+	if err != nil {
+		return nil, err
+	}
+	handler, err := f.handlerOf(script.Stem(src.Path))
+	if err != nil {
+		return nil, err
+	}
+	if _, err := l.CompileBlock(tool.Script{Path: src.Path, Source: src.Text}, untyped); err != nil {
+		return nil, err
+	}
+	d := &script.Declaration{Handler: handler, Fields: &tool.Dict{}, At: map[string]tool.Position{}, Functions: map[string][]string{}}
+	for name, fn := range f.functions {
+		d.Functions[name] = f.parameters(fn)
+	}
+	return d, nil
+}
+
+// Compile makes of a file a chunk that returns a table of its functions. What
+// the file declares has been read by parsing and is not run.
+func (l *Language) Compile(s tool.Script) (script.Program, error) {
+	f, err := parseFile(s.Path, s.Source)
+	if err != nil {
+		return nil, err
+	}
+	d, functions, err := f.declaration()
+	if err != nil {
+		return nil, err
+	}
+	f.stmts[len(f.stmts)-1] = exporting(functions, f.stmts[len(f.stmts)-1].Line())
+	p, err := l.program(f, "handler")
+	if err != nil {
+		return nil, err
+	}
+	p.returns, err = d.Result()
+	return p, err
+}
+
+// CompileBlock does the same with a code block. What an empty table of Lua is, a list
+// or a dict, the declared type of the result says.
+func (l *Language) CompileBlock(s tool.Script, returns func() (*tool.Type, error)) (script.Program, error) {
+	f, err := parseBlock(s.Path, s.Source)
+	if err != nil {
+		return nil, err
+	}
+	handler, err := f.handlerOf(script.Stem(s.Path))
+	if err != nil {
+		return nil, err
+	}
+	last := f.stmts[len(f.stmts)-1]
+	line := max(last.Line(), last.LastLine())
+	if r, ok := last.(*ast.ReturnStmt); ok {
+		f.stmts = f.stmts[:len(f.stmts)-1]
+		f.functions[handler] = r.Exprs[0]
+	}
+	f.stmts = append(f.stmts, exporting(f.functions, line))
+	p, err := l.program(f, handler)
+	if err != nil {
+		return nil, err
+	}
+	p.returns, err = returns()
+	return p, err
+}
+
+// untyped is the type of a result that is not wanted.
+func untyped() (*tool.Type, error) { return nil, nil }
+
+// exporting is the statement that returns functions by name.
+func exporting(functions map[string]ast.Expr, line int) ast.Stmt {
+	table := &ast.TableExpr{}
+	table.SetLine(line)
+	for name, fn := range functions {
+		key := &ast.StringExpr{Value: name}
+		key.SetLine(line)
+		table.Fields = append(table.Fields, &ast.Field{Key: key, Value: fn})
+	}
+	stmt := &ast.ReturnStmt{Exprs: []ast.Expr{table}}
+	stmt.SetLine(line)
+	stmt.SetLastLine(line)
+	return stmt
+}
+
+// program compiles the chunk.
+func (l *Language) program(f *file, handler string) (p *program, err error) {
+	defer func() {
+		// The compiler panics where it meets more than its code can number.
+		if cause := recover(); cause != nil {
+			err = f.errorAt(0, "the file cannot be compiled: %v", cause)
+		}
+	}()
+	mendBreaks(f.stmts)
+	proto, err := lua.Compile(f.stmts, f.path)
+	if err != nil {
+		return nil, f.compileError(err)
+	}
+	p = &program{
+		path:    f.path,
+		text:    f.text,
+		proto:   proto,
+		handler: handler,
+		names:   f.names,
+		library: l.library.part(f.mentions),
+	}
+	for name := range f.mentions {
+		if f.given[name] == 0 && luaMissing(name) != "" {
+			p.missing = append(p.missing, name)
+		}
+	}
+	return p, nil
+}

@@ -1,0 +1,447 @@
+package lua
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	lua "github.com/yuin/gopher-lua"
+	"github.com/yuin/gopher-lua/ast"
+	"github.com/yuin/gopher-lua/parse"
+
+	"github.com/cassidy-run/cassidy/runtime/tool"
+)
+
+// maxLuaNesting is how deep the syntax of a Lua file may be nested. Its
+// compiler calls itself for each level: a file of "- - - …" could otherwise
+// take a gigabyte of stack, which nothing can stop.
+const maxLuaNesting = 1000
+
+// maxLuaConstants bounds the work of the compiler on constants: it looks each
+// one up by going through those that the function has so far. This many
+// comparisons take it about half a second.
+const maxLuaConstants = 50_000_000
+
+// luaFile is a Lua file as it was parsed.
+type file struct {
+	path  string
+	text  string
+	stmts []ast.Stmt
+
+	functions map[string]ast.Expr // named functions of the top level, by name
+	order     []string            // their names, as they come
+	constants map[string]ast.Expr // what names of the top level are given
+	given     map[string]int      // how often they are, anywhere in the file
+	names     map[int]string      // functions by the line on which they begin
+	mentions  map[string]bool     // every name in the file that could be a global's
+	tools     []int               // the lines with a call of tool
+	returns   []int               // the lines of the top level's returns but for the last
+	read      int                 // how many parts of the declaration have been read
+}
+
+func parseFile(path, text string) (*file, error) {
+	text = strings.TrimPrefix(text, "\ufeff")
+	if strings.HasPrefix(text, "#") {
+		text = "--" + text // the line by which Unix finds an interpreter
+	}
+	stmts, err := parse.Parse(strings.NewReader(text), path)
+	f := &file{
+		path:      path,
+		text:      text,
+		stmts:     stmts,
+		functions: map[string]ast.Expr{},
+		constants: map[string]ast.Expr{},
+		given:     map[string]int{},
+		names:     map[int]string{0: "main chunk"},
+		mentions:  map[string]bool{},
+	}
+	if err != nil {
+		return nil, f.syntaxError(err)
+	}
+	w := walker{file: f}
+	w.top(stmts)
+	return f, w.err
+}
+
+// parseLuaBlock parses the code of a Markdown file, which may also be a
+// function without a name.
+func parseBlock(path, text string) (*file, error) {
+	start := luaCodeStart(text)
+	if rest, ok := strings.CutPrefix(text[start:], "function"); ok && strings.HasPrefix(strings.TrimLeft(rest, " \t\r\n"), "(") {
+		text = text[:start] + "return " + text[start:]
+	}
+	return parseFile(path, text)
+}
+
+// luaCodeStart returns where the white space and comments at the beginning of
+// a Lua text end.
+func luaCodeStart(text string) int {
+	rest := text
+	for {
+		rest = strings.TrimLeft(rest, " \t\r\n\ufeff")
+		comment, ok := strings.CutPrefix(rest, "--")
+		if !ok {
+			return len(text) - len(rest)
+		}
+		end := "\n"
+		if bracket, ok := strings.CutPrefix(comment, "["); ok {
+			level := len(bracket) - len(strings.TrimLeft(bracket, "="))
+			if strings.HasPrefix(bracket[level:], "[") {
+				end = "]" + bracket[:level] + "]"
+			}
+		}
+		_, rest, ok = strings.Cut(comment, end)
+		if !ok {
+			return len(text)
+		}
+	}
+}
+
+func (f *file) errorAt(line int, format string, args ...any) *tool.Error {
+	e := tool.Errorf(tool.Invalid, format, args...)
+	e.Pos = tool.Position{File: f.path, Line: line}
+	return e
+}
+
+func (f *file) syntaxError(err error) error {
+	var e *parse.Error
+	if !errors.As(err, &e) {
+		return f.errorAt(0, "the file cannot be parsed: %v", err)
+	}
+	message := strings.TrimSpace(e.Message)
+	if e.Pos.Line == parse.EOF {
+		return f.errorAt(1+strings.Count(strings.TrimRight(f.text, "\n"), "\n"), "%s at the end of the file", message)
+	}
+	near := strings.ToValidUTF8(e.Token, "\ufffd")
+	if runes := []rune(near); len(runes) > 40 {
+		near = string(runes[:40]) + "…"
+	}
+	failed := f.errorAt(e.Pos.Line, "%s near %q", message, near)
+	line := luaLine(f.text, e.Pos.Line)
+	failed.Pos.Col = utf8.RuneCountInString(line[:min(e.Pos.Column, len(line))])
+	return failed
+}
+
+func (f *file) compileError(err error) error {
+	var e *lua.CompileError
+	if !errors.As(err, &e) {
+		return f.errorAt(0, "the file cannot be compiled: %v", err)
+	}
+	return f.errorAt(e.Line, "%s", e.Message)
+}
+
+// luaLine returns a line of a text, counted from 1.
+func luaLine(text string, n int) string {
+	for ; n > 1; n-- {
+		_, text, _ = strings.Cut(text, "\n")
+	}
+	line, _, _ := strings.Cut(text, "\n")
+	return line
+}
+
+// A luaWalker goes through a file's syntax once and notes what the reading of
+// declarations must know. It stops at the first error.
+type walker struct {
+	file  *file
+	scope *scope // of the local names at hand; nil on the top level
+	inner int    // how many functions are around
+	depth int
+	err   error
+
+	constants map[string]bool // of the function around, by how they are written
+	compared  int             // how often the compiler will compare constants
+}
+
+// A luaScope holds the local names of a block. Those of the top level are not
+// in any: together with globals they are what luaFile.given counts.
+type scope struct {
+	outer *scope
+	names []string
+}
+
+func (s *scope) has(name string) bool {
+	for ; s != nil; s = s.outer {
+		for _, n := range s.names {
+			if n == name {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// enter goes one level deeper, unless that is too deep.
+func (w *walker) enter(line int) bool {
+	if w.depth == maxLuaNesting && w.err == nil {
+		w.err = w.file.errorAt(line, "the code is nested more than %d deep", maxLuaNesting)
+	}
+	if w.err != nil {
+		return false
+	}
+	w.depth++
+	return true
+}
+
+// use notes a constant of the function around.
+func (w *walker) use(constant string, line int) {
+	w.compared += len(w.constants)
+	w.constants[constant] = true
+	if w.compared > maxLuaConstants && w.err == nil {
+		w.err = w.file.errorAt(line, "too many different constants in one function").
+			WithHint("move large tables of data into a file, and read it with fs.read")
+	}
+}
+
+// top goes through the statements of the file itself.
+func (w *walker) top(stmts []ast.Stmt) {
+	w.constants = map[string]bool{}
+	for i, stmt := range stmts {
+		if _, ok := stmt.(*ast.ReturnStmt); ok && i == len(stmts)-1 {
+			w.inner++ // so that it is not noted as one too many
+		}
+		switch s := stmt.(type) {
+		case *ast.LocalAssignStmt:
+			for j, name := range s.Names {
+				w.give(name, s.Exprs, j)
+			}
+		case *ast.AssignStmt:
+			for j, left := range s.Lhs {
+				if id, ok := left.(*ast.IdentExpr); ok {
+					w.constant(id.Value, s.Rhs, j)
+				}
+			}
+		case *ast.FuncDefStmt:
+			if id, ok := s.Name.Func.(*ast.IdentExpr); ok {
+				w.constant(id.Value, []ast.Expr{s.Func}, 0)
+			}
+		}
+		w.stmt(stmt)
+	}
+}
+
+// give notes that a name of the top level is given the i-th of some values.
+func (w *walker) give(name string, values []ast.Expr, i int) {
+	w.file.given[name]++
+	w.constant(name, values, i)
+}
+
+func (w *walker) constant(name string, values []ast.Expr, i int) {
+	if i >= len(values) {
+		w.file.constants[name] = &ast.NilExpr{}
+		return
+	}
+	w.file.constants[name] = values[i]
+	if fn, ok := values[i].(*ast.FunctionExpr); ok {
+		id := &ast.IdentExpr{Value: name}
+		id.SetLine(fn.Line())
+		if w.file.functions[name] == nil {
+			w.file.order = append(w.file.order, name)
+		}
+		w.file.functions[name] = id
+		w.file.names[fn.Line()] = name
+	}
+}
+
+func (w *walker) block(stmts []ast.Stmt, names ...string) {
+	w.open(names)
+	w.stmts(stmts)
+	w.close()
+}
+
+func (w *walker) open(names []string) { w.scope = &scope{outer: w.scope, names: names} }
+func (w *walker) close()              { w.scope = w.scope.outer }
+
+func (w *walker) stmts(stmts []ast.Stmt) {
+	for _, s := range stmts {
+		w.stmt(s)
+	}
+}
+
+func (w *walker) stmt(stmt ast.Stmt) {
+	if !w.enter(stmt.Line()) {
+		return
+	}
+	defer func() { w.depth-- }()
+	switch s := stmt.(type) {
+	case *ast.AssignStmt:
+		w.exprs(s.Rhs)
+		w.exprs(s.Lhs)
+		for _, left := range s.Lhs {
+			w.assign(left)
+		}
+	case *ast.LocalAssignStmt:
+		w.exprs(s.Exprs)
+		if w.scope != nil {
+			w.scope.names = append(w.scope.names[:len(w.scope.names):len(w.scope.names)], s.Names...)
+		}
+	case *ast.FuncCallStmt:
+		w.expr(s.Expr)
+	case *ast.DoBlockStmt:
+		w.block(s.Stmts)
+	case *ast.WhileStmt:
+		w.expr(s.Condition)
+		w.block(s.Stmts)
+	case *ast.RepeatStmt:
+		w.open(nil)
+		w.stmts(s.Stmts)
+		w.expr(s.Condition) // it sees the block's names
+		w.close()
+	case *ast.IfStmt:
+		w.expr(s.Condition)
+		w.block(s.Then)
+		w.block(s.Else)
+	case *ast.NumberForStmt:
+		w.exprs([]ast.Expr{s.Init, s.Limit, s.Step})
+		w.block(s.Stmts, s.Name)
+	case *ast.GenericForStmt:
+		w.exprs(s.Exprs)
+		w.block(s.Stmts, s.Names...)
+	case *ast.FuncDefStmt:
+		w.funcDef(s)
+	case *ast.ReturnStmt:
+		if w.inner == 0 {
+			w.file.returns = append(w.file.returns, s.Line())
+		}
+		w.exprs(s.Exprs)
+	}
+}
+
+func (w *walker) funcDef(s *ast.FuncDefStmt) {
+	if s.Name.Func != nil {
+		w.expr(s.Name.Func)
+		w.assign(s.Name.Func)
+	} else {
+		w.expr(s.Name.Receiver)
+	}
+	w.expr(s.Func)
+}
+
+// assign notes that a name of the top level is given a value.
+func (w *walker) assign(left ast.Expr) {
+	if id, ok := left.(*ast.IdentExpr); ok && !w.scope.has(id.Value) {
+		w.file.given[id.Value]++
+	}
+}
+
+func (w *walker) exprs(list []ast.Expr) {
+	for _, x := range list {
+		if x != nil {
+			w.expr(x)
+		}
+	}
+}
+
+func (w *walker) expr(x ast.Expr) {
+	if !w.enter(x.Line()) {
+		return
+	}
+	defer func() { w.depth-- }()
+	switch x := x.(type) {
+	case *ast.IdentExpr:
+		w.file.mentions[x.Value] = true
+		w.use(x.Value, x.Line())
+	case *ast.StringExpr:
+		w.use(x.Value, x.Line())
+	case *ast.NumberExpr:
+		w.use("#"+x.Value, x.Line())
+	case *ast.AttrGetExpr:
+		w.expr(x.Object)
+		w.expr(x.Key)
+	case *ast.TableExpr:
+		for _, field := range x.Fields {
+			if field.Key != nil {
+				w.expr(field.Key)
+			}
+			w.expr(field.Value)
+		}
+	case *ast.FuncCallExpr:
+		w.call(x)
+	case *ast.LogicalOpExpr:
+		w.exprs([]ast.Expr{x.Lhs, x.Rhs})
+	case *ast.RelationalOpExpr:
+		w.exprs([]ast.Expr{x.Lhs, x.Rhs})
+	case *ast.StringConcatOpExpr:
+		w.exprs([]ast.Expr{x.Lhs, x.Rhs})
+	case *ast.ArithmeticOpExpr:
+		w.exprs([]ast.Expr{x.Lhs, x.Rhs})
+	case *ast.UnaryMinusOpExpr:
+		w.expr(x.Expr)
+	case *ast.UnaryNotOpExpr:
+		w.expr(x.Expr)
+	case *ast.UnaryLenOpExpr:
+		w.expr(x.Expr)
+	case *ast.FunctionExpr:
+		around := w.constants
+		w.constants = map[string]bool{}
+		w.inner++
+		w.block(x.Stmts, x.ParList.Names...)
+		w.inner--
+		w.constants = around
+	}
+}
+
+func (w *walker) call(x *ast.FuncCallExpr) {
+	if id, ok := x.Func.(*ast.IdentExpr); ok && id.Value == "tool" && !w.scope.has("tool") {
+		w.file.tools = append(w.file.tools, x.Line())
+	}
+	if x.Func != nil {
+		w.expr(x.Func)
+	} else {
+		w.expr(x.Receiver)
+	}
+	w.exprs(x.Args)
+}
+
+// handlerOf finds the handler in the code of a Markdown file: the function
+// that it returns, its only one, or the one that is named like the tool or
+// "handler".
+func (f *file) handlerOf(stem string) (string, error) {
+	if len(f.returns) > 0 {
+		return "", f.errorAt(f.returns[0], "the code returns before its end")
+	}
+	if len(f.stmts) > 0 {
+		if r, ok := f.stmts[len(f.stmts)-1].(*ast.ReturnStmt); ok {
+			return f.returnedHandler(r)
+		}
+	}
+	var names []string
+	for _, name := range f.order {
+		if !strings.HasPrefix(name, "_") {
+			names = append(names, name)
+		}
+	}
+	for _, name := range []string{tool.Key(stem), "handler"} {
+		if f.functions[name] != nil {
+			return name, nil
+		}
+	}
+	if len(names) == 1 {
+		return names[0], nil
+	}
+	line := 0
+	if len(f.stmts) > 0 {
+		line = f.stmts[0].Line()
+	}
+	if len(names) == 0 {
+		return "", f.errorAt(line, "Code block must define a function")
+	}
+	return "", f.errorAt(line, "the code defines %d functions (%s), and none is the handler by its name", len(names), strings.Join(names, ", ")).
+		WithHint("name the handler %s, and begin the names of helpers with _", fmt.Sprintf("%q", tool.Key(stem)))
+}
+
+func (f *file) returnedHandler(r *ast.ReturnStmt) (string, error) {
+	if len(r.Exprs) == 1 {
+		switch x := r.Exprs[0].(type) {
+		case *ast.FunctionExpr:
+			f.names[x.Line()] = "handler"
+			return "handler", nil
+		case *ast.IdentExpr:
+			if f.functions[x.Value] != nil {
+				return x.Value, nil
+			}
+		}
+	}
+	return "", f.errorAt(r.Line(), "Code block must define a function").
+		WithHint("return the handler: return function(args) … end; what describes the tool is in the front matter")
+}

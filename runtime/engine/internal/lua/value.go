@@ -1,0 +1,268 @@
+package lua
+
+import (
+	"math"
+	"math/big"
+	"unicode/utf8"
+
+	lua "github.com/yuin/gopher-lua"
+
+	"github.com/cassidy-run/cassidy/runtime/engine/internal/script"
+	"github.com/cassidy-run/cassidy/runtime/tool"
+)
+
+// Lua knows fewer types than a [tool.Value] has. What becomes of each, there
+// and back:
+//
+//   - an integer is a number, and a number without a fraction is an integer
+//     again, also one that was 3.0. Beyond 2^53 a number cannot tell integers
+//     apart, so such a one is refused;
+//   - bytes are a string, and a string that is not UTF-8 is bytes again;
+//   - lists, tuples and sets are tables with the keys 1 to n, and such a table
+//     is a list again; any other table is a dict, in the order in which its
+//     keys were first set, after those from 1 on;
+//   - an empty table is an empty list, unless a type says that it is an object;
+//   - null is nil, and inside lists and dicts the value null, since a table
+//     cannot hold nil.
+
+// maxLuaInteger is up to where each integer is a number of its own in Lua.
+const maxLuaInteger = 1 << 53
+
+// luaNull stands for null where nil cannot. It is one value for all scripts,
+// which they cannot change.
+var luaNull = &lua.LUserData{Value: "null", Metatable: luaNullMetatable()}
+
+func luaNullMetatable() *lua.LTable {
+	mt := &lua.LTable{Metatable: lua.LNil}
+	mt.RawSetString("__metatable", lua.LFalse)
+	mt.RawSetString("__tostring", &lua.LFunction{IsG: true, GFunction: func(L *lua.LState) int {
+		L.Push(lua.LString("null"))
+		return 1
+	}})
+	return mt
+}
+
+// toLua turns a value into one of a Lua state.
+func toLua(L *lua.LState, v tool.Value) (lua.LValue, error) {
+	switch v := v.(type) {
+	case nil:
+		return lua.LNil, nil
+	case bool:
+		return lua.LBool(v), nil
+	case int64:
+		if v > maxLuaInteger || v < -maxLuaInteger {
+			return nil, luaIntegerError(v)
+		}
+		return lua.LNumber(v), nil
+	case *big.Int:
+		return nil, luaIntegerError(v)
+	case float64:
+		return lua.LNumber(v), nil
+	case string:
+		return lua.LString(v), nil
+	case []byte:
+		return lua.LString(v), nil
+	case *tool.Dict:
+		return dictToLua(L, v)
+	}
+	items, ok := tool.Elements(v)
+	if !ok {
+		return nil, tool.Errorf(tool.Internal, "a %T is not a value", v).WithHint("a function in Go returns what cassidy.Encode returns")
+	}
+	table := L.CreateTable(len(items), 0)
+	for i, item := range items {
+		x, err := toLuaPart(L, item)
+		if err != nil {
+			return nil, err
+		}
+		table.RawSetInt(i+1, x)
+	}
+	return table, nil
+}
+
+func luaIntegerError(v any) error {
+	return tool.Errorf(tool.Failed, "the integer %v is beyond what a Lua number holds exactly", v).
+		WithHint("pass it as a string, or write the tool in Starlark")
+}
+
+// toLuaPart turns a value inside another into Lua's.
+func toLuaPart(L *lua.LState, v tool.Value) (lua.LValue, error) {
+	if v == nil {
+		return luaNull, nil
+	}
+	return toLua(L, v)
+}
+
+func dictToLua(L *lua.LState, d *tool.Dict) (lua.LValue, error) {
+	table := L.CreateTable(0, d.Len())
+	for k, v := range d.All() {
+		if _, isTable := k.(tool.Tuple); isTable {
+			return nil, tool.Errorf(tool.Failed, "a dict with a tuple as key cannot enter Lua").WithHint("use a string as key")
+		}
+		key, err := toLuaPart(L, k)
+		if err != nil {
+			return nil, err
+		}
+		if n, ok := key.(lua.LNumber); ok && n != n {
+			return nil, tool.Errorf(tool.Failed, "a dict with NaN as key cannot enter Lua")
+		}
+		value, err := toLuaPart(L, v)
+		if err != nil {
+			return nil, err
+		}
+		table.RawSet(key, value)
+	}
+	return table, nil
+}
+
+// fromLua turns a Lua value into one that can leave the script. Its parts are
+// counted, since a small script can make a value that is a tree of a billion
+// leaves, all of them the same table.
+func fromLua(v lua.LValue) (tool.Value, error) {
+	return converter{nodes: tool.MaxNodes}.one(v)
+}
+
+// A luaConverter turns values into ours. Without lend objects become plain
+// values, and functions are refused.
+type converter struct {
+	nodes int
+	lend  func(*lua.LFunction) tool.Function
+}
+
+// one turns a whole value: the converter is a copy, so each has all the parts.
+func (c converter) one(v lua.LValue) (tool.Value, error) {
+	return c.value(v, tool.MaxDepth)
+}
+
+func (c *converter) value(v lua.LValue, depth int) (tool.Value, error) {
+	if c.nodes--; c.nodes < 0 {
+		return nil, c.tooMany()
+	}
+	if depth < 0 {
+		return nil, script.TooDeep()
+	}
+	switch v := v.(type) {
+	case *lua.LNilType:
+		return nil, nil
+	case lua.LBool:
+		return bool(v), nil
+	case lua.LNumber:
+		return luaNumber(float64(v)), nil
+	case lua.LString:
+		return luaText(string(v)), nil
+	case *lua.LTable:
+		return c.table(v, depth)
+	case *lua.LFunction:
+		if c.lend != nil {
+			return c.lend(v), nil
+		}
+		return nil, tool.Errorf(tool.Failed, "a function cannot leave the script").
+			WithHint("call it, with (), and pass on what it returns")
+	case *lua.LUserData:
+		if v == luaNull {
+			return nil, nil
+		}
+		if o, ok := v.Value.(object); ok && c.lend != nil {
+			return o.Object, nil
+		} else if ok {
+			return o.call.r.Plain(o.Object, depth, &c.nodes)
+		}
+	}
+	return nil, tool.Errorf(tool.Failed, "a %s cannot leave the script", v.Type())
+}
+
+func (c *converter) tooMany() error {
+	return script.TooManyParts()
+}
+
+// table turns a table into a list for as long as its keys are 1, 2, 3 …, and
+// into a dict where there are others.
+func (c *converter) table(t *lua.LTable, depth int) (tool.Value, error) {
+	list := tool.List{}
+	k, x := t.Next(lua.LNil)
+	for ; k == lua.LNumber(len(list)+1); k, x = t.Next(k) {
+		v, err := c.value(x, depth-1)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, v)
+	}
+	if k == lua.LNil {
+		return list, nil
+	}
+	d := &tool.Dict{}
+	for i, v := range list {
+		if err := d.Set(int64(i+1), v); err != nil {
+			return nil, tool.Errorf(tool.Failed, "%w", err)
+		}
+	}
+	for ; k != lua.LNil; k, x = t.Next(k) {
+		if _, isTable := k.(*lua.LTable); isTable {
+			return nil, tool.Errorf(tool.Failed, "a table with a table as key cannot leave the script").WithHint("use a string as key")
+		}
+		key, err := c.value(k, depth-1)
+		if err != nil {
+			return nil, err
+		}
+		v, err := c.value(x, depth-1)
+		if err != nil {
+			return nil, err
+		}
+		if err := d.Set(key, v); err != nil {
+			return nil, tool.Errorf(tool.Failed, "%w", err)
+		}
+	}
+	return d, nil
+}
+
+// fitTable makes an empty list an empty object where a type says that it is
+// one, also inside lists and objects.
+func fitTable(t tool.Type, v tool.Value) tool.Value {
+	switch v := v.(type) {
+	case tool.List:
+		if len(v) == 0 && t.Name == tool.TypeObject {
+			return &tool.Dict{}
+		}
+		if t.Items != nil {
+			for i, item := range v {
+				v[i] = fitTable(*t.Items, item)
+			}
+		}
+	case *tool.Dict:
+		for k, item := range v.All() {
+			if name, ok := k.(string); ok {
+				v.Put(name, fitTable(fieldType(t, name), item))
+			}
+		}
+	}
+	return v
+}
+
+// fieldType returns the type of a field of an object.
+func fieldType(t tool.Type, name string) tool.Type {
+	for i := range t.Fields {
+		if t.Fields[i].Name == name {
+			return t.Fields[i].Type
+		}
+	}
+	if t.Values != nil {
+		return *t.Values
+	}
+	return tool.Type{}
+}
+
+// luaText is the value of a Lua string, which may hold any bytes.
+func luaText(s string) tool.Value {
+	if utf8.ValidString(s) {
+		return s
+	}
+	return []byte(s)
+}
+
+// luaNumber is the value of a Lua number.
+func luaNumber(n float64) tool.Value {
+	if n == math.Trunc(n) && math.Abs(n) <= maxLuaInteger {
+		return int64(n)
+	}
+	return n
+}

@@ -1,0 +1,318 @@
+// Package markdown reads tools in the form in which the first ones were written.
+package markdown
+
+import (
+	"strings"
+
+	"github.com/cassidy-run/cassidy/runtime/engine/internal/script"
+	"github.com/cassidy-run/cassidy/runtime/tool"
+)
+
+// Language is the form of a tool's file in which the first tools were written:
+// metadata between two lines ---, prose, and the handler in a block of code.
+type Language struct {
+	fences map[string]script.Fenced // by what follows ``` on the line that opens a block
+}
+
+// The lines that mark a handler which is not simply the first block of code.
+const (
+	beginMarker = "# TOOL BEGINS HERE"
+	endMarker   = "# TOOL ENDS HERE"
+)
+
+// New returns the language. Its code blocks may be in some others, by what follows ```.
+func New(fences map[string]script.Fenced) *Language { return &Language{fences} }
+
+func (m *Language) Declare(src script.Source) (*script.Declaration, error) {
+	file, err := m.split(src.Path, src.Text)
+	if err != nil {
+		return nil, err
+	}
+	d, err := file.code.DeclareBlock(script.Source{Path: src.Path, Text: file.text, Libs: src.Libs})
+	if err != nil {
+		e := *tool.ErrorOf(err, tool.Invalid)
+		if e.Pos.Line == 0 {
+			e.Pos = tool.Position{File: src.Path, Line: file.line}
+		}
+		return nil, &e
+	}
+	d.Pos = tool.Position{File: src.Path, Line: 1}
+	v, err := tool.ParseYAML(file.meta)
+	if err != nil {
+		return nil, inFrontMatter(err, src.Path)
+	}
+	fields, ok := v.(*tool.Dict)
+	if !ok {
+		return nil, d.ErrorAt("", "No valid YAML frontmatter found: it should be fields, as in description: …")
+	}
+	return d, addFrontMatter(d, fields, file.meta)
+}
+
+// inFrontMatter moves an error of the YAML text to its place in the file.
+func inFrontMatter(err error, path string) error {
+	e := *tool.ErrorOf(err, tool.Invalid)
+	e.Pos.File = path
+	e.Pos.Line++ // the line --- above
+	for _, problem := range []string{"node content", "'-' indicator", "key", "',' or ']'", "',' or '}'"} {
+		if strings.HasSuffix(e.Message(), "did not find expected "+problem) {
+			e.Pos.Line++ // yaml.v3 counts from 0 in what its parser says, from 1 in what its scanner does
+		}
+	}
+	return &e
+}
+
+// addFrontMatter adds the metadata, in the words of the first tools, to what
+// the handler's own signature and documentation say.
+func addFrontMatter(d *script.Declaration, fields *tool.Dict, text string) error {
+	lines := linesOf(text)
+	for k, v := range fields.All() {
+		name, ok := k.(string)
+		if !ok {
+			return d.ErrorAt("", "the names of fields are strings, got %s", tool.TypeOf(k))
+		}
+		field := map[string]string{"parameters": "params", "token_overhead": "overhead"}[name]
+		if field == "" {
+			field = name
+		}
+		d.At[field] = tool.Position{File: d.Pos.File, Line: max(lines.field[name], 1) + 1}
+		switch {
+		case field == "params":
+			params, err := frontMatterParams(d, v, lines.param)
+			if err != nil {
+				return err
+			}
+			v = params
+		case field == "available", field == "undo":
+			s, ok := v.(string)
+			if !ok {
+				return d.ErrorAt(field, "'%s' should be the name of a function but got %s", field, tool.TypeOf(v))
+			}
+			v = script.FuncName(s)
+		case field == "version":
+			if _, ok := v.(string); !ok {
+				v = tool.FormatJSON(v, "") // 1.2 unquoted is a number in YAML
+			}
+		case field == "handler":
+			return d.ErrorAt(field, "the handler is the block of code, not a field")
+		}
+		if d.Fields.Has(field) {
+			return d.ErrorAt(field, "'%s' is given twice", field)
+		}
+		d.Fields.Put(field, v)
+	}
+	return nil
+}
+
+// frontMatterParams reads the list of parameters, each with its name.
+func frontMatterParams(d *script.Declaration, v tool.Value, lines map[string]int) (tool.Value, error) {
+	if _, ok := v.(*tool.Dict); ok || v == nil {
+		return v, nil // by name, as in the other forms
+	}
+	items, ok := tool.Elements(v)
+	if !ok {
+		return nil, d.ErrorAt("params", "'parameters' should be a list but got %s", tool.TypeOf(v))
+	}
+	params := &tool.Dict{}
+	for i, item := range items {
+		fields, ok := item.(*tool.Dict)
+		if !ok || fields.Text("name") == "" {
+			return nil, d.ErrorAt("params", "parameter %d has no name", i+1).WithHint("write - name: …")
+		}
+		name := fields.Text("name")
+		if params.Has(name) {
+			return nil, d.ErrorAt("params", "the parameter '%s' is given twice", name)
+		}
+		spec := &tool.Dict{}
+		for k, x := range fields.All() {
+			if key, _ := k.(string); key != "name" {
+				spec.Put(key, x)
+			}
+		}
+		if !d.Signed && !spec.Has("required") && !spec.Has("default") {
+			spec.Put("required", false) // where no signature says more, only a literal true is required
+		}
+		p := script.Declared{Kind: "param", Fields: spec}
+		if line := lines[name]; line > 0 {
+			p.Pos = tool.Position{File: d.Pos.File, Line: line + 1}
+		}
+		params.Put(name, p)
+	}
+	return params, nil
+}
+
+// frontMatterLines says in which line of the front matter a field or parameter
+// is named, where it is in the usual way.
+type frontMatterLines struct{ field, param map[string]int }
+
+func linesOf(text string) frontMatterLines {
+	lines := frontMatterLines{map[string]int{}, map[string]int{}}
+	for i, line := range strings.Split(text, "\n") {
+		name, value, _ := strings.Cut(strings.TrimLeft(line, "- \t"), ":")
+		name, at := strings.Trim(name, `"'`), lines.field
+		if inner := strings.IndexAny(line, "- \t") == 0; inner && name != "name" {
+			continue
+		} else if inner {
+			name, at = strings.Trim(value, " \t\"'"), lines.param
+		}
+		if at[name] == 0 {
+			at[name] = i + 1
+		}
+	}
+	return lines
+}
+
+func (m *Language) Compile(s tool.Script) (script.Program, error) {
+	file, err := m.split(s.Path, s.Source)
+	if err != nil {
+		return nil, err
+	}
+	src := script.Source{Path: s.Path, Text: s.Source, Libs: s.Libs}
+	s.Source = file.text
+	return file.code.CompileBlock(s, func() (*tool.Type, error) {
+		d, err := m.Declare(src)
+		if err != nil {
+			return nil, err
+		}
+		return d.Result()
+	})
+}
+
+// markdownFile is a Markdown tool taken apart.
+type markdownFile struct {
+	meta string        // the front matter
+	text string        // the code, on the lines on which it stands in the file
+	line int           // above the code
+	code script.Fenced // in which it is written
+}
+
+func (m *Language) split(path, text string) (markdownFile, error) {
+	text, err := script.PlainText(path, text)
+	if err != nil {
+		return markdownFile{}, err
+	}
+	lines := strings.Split(text, "\n")
+	fail := func(line int, problem string) (markdownFile, error) {
+		e := tool.Errorf(tool.Invalid, "%s", problem)
+		e.Pos = tool.Position{File: path, Line: line}
+		return markdownFile{}, e.WithHint("begin the file with ---, fields such as description: …, and ---; put the handler into a block ```starlark … ```")
+	}
+	if strings.TrimRight(lines[0], " \t") != "---" {
+		return fail(1, "No valid YAML frontmatter found: the file does not begin with ---")
+	}
+	end := 1
+	for end < len(lines) && strings.TrimRight(lines[end], " \t") != "---" {
+		end++
+	}
+	if end == len(lines) {
+		return fail(1, "No valid YAML frontmatter found: the second --- is missing")
+	}
+	from, to, problem := m.codeLines(lines, end+1)
+	if problem != "" {
+		return fail(from+1, problem)
+	}
+	return markdownFile{
+		meta: strings.Join(lines[1:end], "\n"),
+		text: strings.Repeat("\n", from) + strings.Join(lines[from:to], "\n") + "\n",
+		line: from,
+		code: m.languageOf(lines, end+1, from),
+	}, nil
+}
+
+// codeLines finds the handler: between the markers, or in the first block of
+// code in a language of ours.
+func (m *Language) codeLines(lines []string, start int) (from, to int, problem string) {
+	begin, end := -1, -1
+	for i := start; i < len(lines); i++ {
+		switch strings.TrimSpace(strings.Replace(lines[i], "--", "#", 1)) {
+		case beginMarker:
+			if begin < 0 {
+				begin = i
+			}
+		case endMarker:
+			if begin >= 0 && end < 0 {
+				end = i
+			}
+		}
+	}
+	switch {
+	case begin >= 0 && end < 0:
+		return begin, begin, "the line " + endMarker + " is missing"
+	case begin >= 0:
+		return m.marked(lines[:end], begin+1)
+	}
+	from, to, problem = m.firstBlock(lines, start)
+	if problem == "" && from < 0 {
+		return start - 1, start - 1, "No code block found (use ```starlark, ```python or ```lua, or the markers " + beginMarker + " and " + endMarker + ")"
+	}
+	return from, to, problem
+}
+
+// marked finds the handler between the markers, with or without the fences of
+// a block of code around it.
+func (m *Language) marked(lines []string, start int) (from, to int, problem string) {
+	if from, to, problem := m.firstBlock(lines, start); from >= 0 && problem == "" {
+		return from, to, ""
+	}
+	for i := start; i < len(lines); i++ {
+		if line := strings.TrimLeft(lines[i], " \t"); line != "" && line != lines[i] {
+			return i, i, "Code block must define a function: the markers enclose a whole function, not what is inside it"
+		} else if line != "" && line[0] != '#' {
+			break
+		}
+	}
+	return start, len(lines), ""
+}
+
+// firstBlock finds the first block of code in a language of ours. Without one,
+// from is -1.
+func (m *Language) firstBlock(lines []string, start int) (from, to int, problem string) {
+	for i := start; i < len(lines); i++ {
+		ticks, lang := fence(lines[i])
+		if ticks == 0 {
+			continue
+		}
+		closing := i + 1
+		for closing < len(lines) && !closes(lines[closing], ticks) {
+			closing++
+		}
+		switch {
+		case closing == len(lines):
+			return i, i, "Unclosed code block"
+		case m.fences[lang] != nil:
+			return i + 1, closing, ""
+		}
+		i = closing
+	}
+	return -1, -1, ""
+}
+
+// fence returns the number of ` in a line that opens a block of code, and the
+// language that follows them; 0 for any other line.
+func fence(line string) (ticks int, lang string) {
+	line = strings.TrimSpace(line)
+	rest := strings.TrimLeft(line, "`")
+	if ticks = len(line) - len(rest); ticks < 3 || strings.Contains(rest, "`") {
+		return 0, ""
+	}
+	if words := strings.Fields(rest); len(words) > 0 {
+		lang = strings.ToLower(words[0])
+	}
+	return ticks, lang
+}
+
+// closes reports whether a line closes a block of code.
+func closes(line string, ticks int) bool {
+	line = strings.TrimSpace(line)
+	return len(line) >= ticks && strings.Trim(line, "`") == ""
+}
+
+// languageOf returns the language of the code that begins on a line: that of
+// the nearest fence above; between markers outside any block, the first one's.
+func (m *Language) languageOf(lines []string, start, from int) script.Fenced {
+	for i := from - 1; i >= start; i-- {
+		if _, lang := fence(lines[i]); m.fences[lang] != nil {
+			return m.fences[lang]
+		}
+	}
+	return m.fences["starlark"]
+}

@@ -1,0 +1,397 @@
+package script
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/cassidy-run/cassidy/runtime/tool"
+)
+
+// hostParam is the name of the parameter that the host fills in with the
+// working directory, whatever a caller says.
+const hostParam = "working_dir"
+
+// maxParams is how many parameters a tool may have: more than anybody could
+// tell a model, and few enough to be compared with each other.
+const maxParams = 255
+
+// params joins what the signature and the declaration say of the parameters:
+// names, order and defaults come from the signature where there is one, types
+// from its annotations, descriptions from the docstring; param(…) adds to that
+// or overrides it.
+func (r *Reader) params() []tool.Param {
+	specs, order := r.paramSpecs()
+	if max(len(r.D.Signature), len(order)) > maxParams {
+		r.fail("params", "a tool with more than %d parameters", maxParams)
+		return nil
+	}
+	params := slices.Grow([]tool.Param(nil), len(r.D.Signature))
+	for _, sig := range r.D.Signature {
+		params = append(params, r.param(sig, specs[sig.Name]))
+	}
+	for _, name := range order {
+		if slices.ContainsFunc(r.D.Signature, func(s SigParam) bool { return s.Name == name }) {
+			continue
+		}
+		if r.D.Signed {
+			r.failAt(specs[name].Pos, "params", "'%s' is not a parameter of %s", name, r.D.Handler)
+			return nil
+		}
+		params = append(params, r.param(SigParam{Name: name}, specs[name]))
+	}
+	for name := range r.D.Doc.args {
+		if !slices.ContainsFunc(params, func(p tool.Param) bool { return p.Name == name }) {
+			r.warnings = append(r.warnings, "the docstring describes '"+name+"', which is not a parameter")
+		}
+	}
+	slices.Sort(r.warnings)
+	return params
+}
+
+// paramSpecs returns the param(…) of each name, and the names in order;
+// Markdown calls the field "parameters".
+func (r *Reader) paramSpecs() (specs map[string]Declared, order []string) {
+	specs = map[string]Declared{}
+	r.used = append(r.used, "parameters")
+	for k, v := range r.dict("params").All() {
+		name, _ := k.(string)
+		d, ok := v.(Declared)
+		switch fields := v.(type) {
+		case *tool.Dict:
+			d, ok = Declared{Kind: "param", Fields: fields}, true
+		case string:
+			d, ok = Declared{Kind: "param", Fields: tool.NewDict("type", fields)}, true
+		}
+		if !ok || d.Kind != "param" {
+			r.fail("params", "'%s' in params should be param(…) but got %s", name, describe(v))
+			continue
+		}
+		specs[name] = d
+		order = append(order, name)
+	}
+	return specs, order
+}
+
+// param completes one parameter of the signature with what its param(…) says.
+func (r *Reader) param(sig SigParam, spec Declared) tool.Param {
+	p := tool.Param{Name: sig.Name, Description: r.D.Doc.args[sig.Name], Default: sig.Value, HasDefault: sig.HasDefault}
+	if sig.Annotated != nil {
+		p.Type = *sig.Annotated
+	}
+	r.at[sig.Name] = paramPlace{sig.Pos, spec}
+	t, err := spec.typed(p.Type)
+	if err != nil {
+		r.failParam(sig.Name, tool.ErrorOf(err, tool.Invalid))
+		return p
+	}
+	p.Type = t
+	r.description(&p, spec)
+	r.defaults(&p, sig, spec)
+	if v, ok := spec.Fields.Get("required"); ok {
+		if b, isBool := v.(bool); isBool {
+			p.Required = b
+		} else if p.Type.Name != tool.TypeObject {
+			r.failAt(spec.place("required"), "params", "'required' of '%s' should be true or false but got %s", p.Name, describe(v))
+		}
+	}
+	if v, ok := spec.Fields.Get("aliases"); ok {
+		p.Aliases = r.aliases(p.Name, spec, v)
+	}
+	r.warnUnknown(p.Type, "'"+p.Name+"'")
+	if p.Name == hostParam {
+		p.FromHost, p.Required = true, false
+	}
+	return p
+}
+
+func (r *Reader) description(p *tool.Param, spec Declared) {
+	v, ok := spec.Fields.Get("description")
+	if !ok {
+		return
+	}
+	if p.Description, ok = v.(string); !ok {
+		r.failAt(spec.place("description"), "params", "the description of '%s' should be a string but got %s", p.Name, describe(v))
+	}
+}
+
+// defaults settles the default of a parameter and what follows from it:
+// whether it is required, and its type where none is given.
+func (r *Reader) defaults(p *tool.Param, sig SigParam, spec Declared) {
+	pos := sig.Pos
+	if v, ok := spec.Fields.Get("default"); ok {
+		pos = spec.place("default")
+		if sig.HasDefault && !tool.Equal(v, sig.Value) {
+			r.failAt(pos, "params", "the default of '%s' is %s in the signature and %s in param()", p.Name, shown(sig.Value), shown(v))
+		}
+		p.Default, p.HasDefault = v, true
+	}
+	if part := notData(p.Default); part != "" {
+		r.failAt(pos, "params", "the default of '%s' should be a value but holds %s", p.Name, part)
+	}
+	if sig.Annotated == nil && !spec.Fields.Has("type") && p.HasDefault && p.Default != nil {
+		p.Type.Name = typeOfDefault(p.Default)
+	}
+	p.Required = !p.HasDefault
+	if p.HasDefault && p.Default == nil {
+		p.Type.Nullable = false // a None default only says "may be left out"
+	}
+}
+
+// warnUnknown warns of a type that is not known, as one of a later version.
+func (r *Reader) warnUnknown(t tool.Type, of string) {
+	if !t.Known() {
+		r.warnings = append(r.warnings, "the type '"+t.Name+"' of "+of+" is not known, so any value passes"+
+			tool.DidYouMean(t.Name, tool.TypeNames()))
+	}
+	for _, inner := range []*tool.Type{t.Items, t.Values} {
+		if inner != nil {
+			r.warnUnknown(*inner, "what "+of+" holds")
+		}
+	}
+	for _, f := range t.Fields {
+		r.warnUnknown(f.Type, "'"+f.Name+"' in "+of)
+	}
+}
+
+func (r *Reader) failParam(name string, e *tool.Error) {
+	if r.err != nil {
+		return
+	}
+	pos := e.Pos
+	if pos.Line == 0 {
+		pos = r.at[name].pos("")
+	}
+	r.failAt(pos, "params", "parameter '%s': %s", name, e.Message())
+	failed := *r.err.(*tool.Error)
+	failed.Hint = e.Hint
+	r.err = &failed
+}
+
+// A paramPlace says where a parameter is declared: in the signature, and in
+// its param(…).
+type paramPlace struct {
+	sig  tool.Position
+	spec Declared
+}
+
+// pos returns the place of a field of the parameter.
+func (p paramPlace) pos(field string) tool.Position {
+	if p.spec.Pos.Line == 0 || field == "default" && !p.spec.Fields.Has("default") {
+		return p.sig
+	}
+	return p.spec.place(field)
+}
+
+// place returns the place of a field of param(…), or its own.
+func (d Declared) place(field string) tool.Position {
+	if pos, ok := d.At[field]; ok {
+		return pos
+	}
+	return d.Pos
+}
+
+func (r *Reader) aliases(name string, spec Declared, v tool.Value) []string {
+	var names []string
+	items, _ := tool.Elements(v)
+	for _, item := range items {
+		s, ok := item.(string)
+		if !ok {
+			items = nil
+			break
+		}
+		names = append(names, s)
+	}
+	if len(items) == 0 {
+		r.failAt(spec.place("aliases"), "params", "'aliases' of '%s' should be a list of names", name)
+	}
+	return names
+}
+
+// typeOfDefault is the type of a parameter of which only the default is known.
+func typeOfDefault(v tool.Value) string {
+	switch tool.TypeOf(v) {
+	case "integer":
+		return tool.TypeInteger
+	case "number":
+		return tool.TypeNumber
+	case "string":
+		return tool.TypeString
+	case "boolean":
+		return tool.TypeBoolean
+	case "array":
+		return tool.TypeArray
+	case "object":
+		return tool.TypeObject
+	}
+	return tool.TypeAny
+}
+
+// typeOf reads a type where a declaration gives one as a value: a name, a
+// param(…), or an object with the fields of one.
+func typeOf(v tool.Value) (tool.Type, error) {
+	switch v := v.(type) {
+	case string:
+		return tool.ParseType(v)
+	case Declared:
+		if v.Kind == "param" {
+			return v.typed(tool.Type{})
+		}
+	case *tool.Dict:
+		return TypeWith(tool.Type{}, v)
+	}
+	return tool.Type{}, tool.Errorf(tool.Invalid, "a type should be a name or param(…) but got %s", describe(v))
+}
+
+// TypeWith adds the fields of a param(…) to a type.
+func TypeWith(t tool.Type, fields *tool.Dict) (tool.Type, error) {
+	return Declared{Fields: fields}.typed(t)
+}
+
+// typed adds what a param(…) says to a type.
+func (d Declared) typed(t tool.Type) (tool.Type, error) {
+	for k := range d.Fields.All() {
+		if name, _ := k.(string); !slices.Contains(ParamFields, name) {
+			return t, tool.Errorf(tool.Invalid, "param() has no field '%s'%s", name, tool.DidYouMean(name, ParamFields)).
+				WithHint("the fields are %s", strings.Join(ParamFields, ", "))
+		}
+	}
+	if v, ok := d.Fields.Get("type"); ok && v != nil {
+		given, err := typeOf(v)
+		if err != nil {
+			return t, d.placed(err, "type")
+		}
+		t = given
+	}
+	for _, name := range append(slices.Clone(ParamFields[4:]), "required") { // what is required must be known first
+		if v, _ := d.Fields.Get(name); v != nil {
+			if err := setConstraint(&t, name, v); err != nil {
+				return t, d.placed(err, name)
+			}
+		}
+	}
+	return t, nil
+}
+
+// placed gives an error the place of a field, unless it has a closer one.
+func (d Declared) placed(err error, field string) error {
+	e := *tool.ErrorOf(err, tool.Invalid)
+	if e.Pos.Line == 0 {
+		e.Pos = d.place(field)
+	}
+	return &e
+}
+
+// ParamFields are the fields of param(…), in the order in which they may be
+// given without their names.
+var ParamFields = []string{"type", "description", "required", "default", "min", "max",
+	"min_length", "max_length", "pattern", "enum", "items", "properties", "aliases"}
+
+// ExampleFields are the fields of example(…), in order.
+var ExampleFields = []string{"description", "args", "expect"}
+
+func setConstraint(t *tool.Type, name string, v tool.Value) error {
+	wrong := func(want string) error {
+		return tool.Errorf(tool.Invalid, "'%s' should be %s but got %s", name, want, shown(v))
+	}
+	var ok bool
+	switch name {
+	case "min", "max":
+		if typeName := tool.TypeOf(v); typeName != "integer" && typeName != "number" {
+			return wrong("a number")
+		}
+		if name == "min" {
+			t.Min = v
+		} else {
+			t.Max = v
+		}
+	case "min_length":
+		if t.MinLength, ok = length(v); !ok {
+			return wrong("a number of characters or items")
+		}
+	case "max_length":
+		if t.MaxLength, ok = length(v); !ok {
+			return wrong("a number of characters or items")
+		}
+	case "pattern":
+		if t.Pattern, ok = v.(string); !ok {
+			return wrong("a string")
+		}
+	case "enum":
+		if t.Enum, ok = tool.Elements(v); !ok || len(t.Enum) == 0 {
+			return wrong("a list with at least one value")
+		}
+		if part := notData(v); part != "" {
+			return tool.Errorf(tool.Invalid, "'enum' should hold values but holds %s", part)
+		}
+	case "items":
+		inner, err := typeOf(v)
+		if err != nil {
+			return err
+		}
+		t.Items = &inner
+	case "properties":
+		return setProperties(t, v)
+	case "required":
+		return requireProperties(t, v)
+	}
+	return nil
+}
+
+func setProperties(t *tool.Type, v tool.Value) error {
+	d, ok := v.(*tool.Dict)
+	if !ok {
+		return tool.Errorf(tool.Invalid, "'properties' should be an object but got %s", describe(v))
+	}
+	t.Fields = nil
+	for k, v := range d.All() {
+		field, err := property(k, v)
+		if err != nil {
+			return err
+		}
+		t.Fields = append(t.Fields, field)
+	}
+	return nil
+}
+
+func property(k, v tool.Value) (tool.Param, error) {
+	name, ok := k.(string)
+	if !ok {
+		return tool.Param{}, tool.Errorf(tool.Invalid, "the names of properties are strings, got %s", tool.TypeOf(k))
+	}
+	inner, err := typeOf(v)
+	if err != nil {
+		e := *tool.ErrorOf(err, tool.Invalid)
+		e.Err = fmt.Errorf("property '%s': %w", name, e.Err)
+		return tool.Param{}, &e
+	}
+	p := tool.Param{Name: name, Type: inner}
+	fields, _ := v.(*tool.Dict)
+	if d, ok := v.(Declared); ok {
+		fields = d.Fields
+	}
+	p.Description = fields.Text("description")
+	p.Required = fields.Bool("required")
+	p.Default, p.HasDefault = fields.Get("default")
+	if part := notData(p.Default); part != "" {
+		return p, tool.Errorf(tool.Invalid, "property '%s': the default should be a value but holds %s", name, part)
+	}
+	return p, nil
+}
+
+// requireProperties reads 'required' where it is a list of properties; true
+// and false are the parameter's own.
+func requireProperties(t *tool.Type, v tool.Value) error {
+	names, ok := tool.Elements(v)
+	if !ok {
+		return nil
+	}
+	for _, n := range names {
+		i := slices.IndexFunc(t.Fields, func(p tool.Param) bool { return tool.Value(p.Name) == n })
+		if i < 0 {
+			return tool.Errorf(tool.Invalid, "'required' names %s, which is not one of the properties", tool.FormatJSON(n, ""))
+		}
+		t.Fields[i].Required = true
+	}
+	return nil
+}

@@ -1,0 +1,47 @@
+package star
+
+import (
+	"go.starlark.net/starlark"
+
+	"github.com/cassidy-run/cassidy/runtime/engine/internal/script"
+	"github.com/cassidy-run/cassidy/runtime/tool"
+)
+
+// attemptName is the function with which a script catches what a call of a
+// function fails at: attempt(fn, *args, **kwargs) gives {"ok", "value",
+// "error", "error_type"}. The end of the run cannot be caught, neither a limit
+// nor that it was cancelled, and nothing is rolled back.
+const attemptName = "attempt"
+
+func attempt(thread *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
+	r := runOf(thread)
+	if len(args) == 0 {
+		return nil, script.WithOp(tool.Errorf(tool.Invalid, "takes a function, and then its arguments"), attemptName)
+	}
+	fn, ok := args[0].(starlark.Callable)
+	if !ok {
+		return nil, script.WithOp(tool.Errorf(tool.Invalid, "takes a function first, not %s", args[0].Type()).
+			WithHint("write attempt(f, x), not attempt(f(x))"), attemptName)
+	}
+	v, err := starlark.Call(thread, fn, args[1:], kwargs)
+	switch {
+	case err == nil:
+		return attempted(true, v, "", ""), nil
+	case r.Fatal != nil:
+		return nil, err
+	}
+	e := tool.ErrorOf(scriptError(err, nil), tool.Internal)
+	return attempted(false, starlark.None, e.Message(), e.Kind.Type()), nil
+}
+
+// attempted is what attempt gives.
+func attempted(ok bool, v starlark.Value, text, kind string) starlark.Value {
+	d := starlark.NewDict(4)
+	for _, kv := range []struct {
+		name  string
+		value starlark.Value
+	}{{"ok", starlark.Bool(ok)}, {"value", v}, {"error", starlark.String(text)}, {"error_type", starlark.String(kind)}} {
+		_ = d.SetKey(starlark.String(kv.name), kv.value) // a fresh dict takes it
+	}
+	return d
+}

@@ -1,0 +1,166 @@
+package star
+
+import (
+	"slices"
+	"strings"
+	"sync"
+
+	"go.starlark.net/starlark"
+	"go.starlark.net/syntax"
+
+	"github.com/cassidy-run/cassidy/runtime/engine/internal/script"
+	"github.com/cassidy-run/cassidy/runtime/tool"
+)
+
+// A starLib is a shared file: parsed once, run once, frozen, and used by every
+// tool that loads it.
+type starLib struct {
+	parsing sync.Once
+	file    *file
+	broken  error // why it could not be parsed
+
+	running sync.Once
+	globals starlark.StringDict
+	failed  error // why its top level could not be run
+}
+
+// A starLibs is the shared files that come with one script.
+type starLibs struct {
+	lang  *Language
+	texts map[string]string
+	key   string // stands for all the texts
+}
+
+func (l *Language) libsOf(texts map[string]string) *starLibs {
+	libs := &starLibs{lang: l, texts: texts}
+	if len(texts) > 0 {
+		libs.key = tool.Script{Libs: texts}.Sum()
+	}
+	return libs
+}
+
+// get returns a shared file, parsed.
+func (libs *starLibs) get(name string) (*starLib, error) {
+	lib := libs.lang.lib(name + "\n" + libs.key)
+	lib.parsing.Do(func() { lib.file, lib.broken = parse(name, libs.texts[name]) })
+	return lib, lib.broken
+}
+
+// lib returns the place of a shared file.
+func (l *Language) lib(key string) *starLib {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	lib, ok := l.libs[key]
+	if !ok {
+		if len(l.libs) >= script.KeptScripts {
+			clear(l.libs) // those in use stay with the tools that loaded them
+		}
+		lib = &starLib{}
+		l.libs[key] = lib
+	}
+	return lib
+}
+
+// load returns a shared file's globals, running it if that has not been done.
+// That ends, since [starLibs.all] has found no cycle.
+func (libs *starLibs) load(name string) (starlark.StringDict, error) {
+	lib, err := libs.get(name)
+	if err != nil {
+		return nil, err
+	}
+	lib.running.Do(func() { lib.globals, lib.failed = libs.lang.initialize(lib.file, libs) })
+	return lib.globals, lib.failed
+}
+
+// all lists the files that a file loads, and those that these load in turn. It
+// fails where one is missing, is not to be loaded, or loads itself, and where
+// they are too many.
+func (libs *starLibs) all(f *file) ([]string, error) {
+	w := loadWalk{libs: libs, main: f.path, size: len(f.text), seen: map[string]bool{}}
+	if err := w.file(f, nil); err != nil {
+		return nil, err
+	}
+	slices.Sort(w.names)
+	return w.names, nil
+}
+
+// A loadWalk follows the load statements from file to file.
+type loadWalk struct {
+	libs  *starLibs
+	main  string
+	size  int             // of all texts
+	names []string        // of all files
+	seen  map[string]bool // whether a file has been walked to its end
+}
+
+func (w *loadWalk) file(f *file, path []string) error {
+	for _, load := range f.loads() {
+		name := load.ModuleName()
+		switch done, known := w.seen[name]; {
+		case done:
+			continue
+		case known:
+			cycle := append(path[slices.Index(path, name):], name)
+			return errorAt(load.Load, "a cycle of loads: %s", strings.Join(cycle, " loads "))
+		}
+		if err := w.admit(load); err != nil {
+			return err
+		}
+		lib, err := w.libs.get(name)
+		if err != nil {
+			return err
+		}
+		if err := w.file(lib.file, append(path, name)); err != nil {
+			return err
+		}
+		w.seen[name] = true
+	}
+	return nil
+}
+
+// admit says whether a file that is not known yet can be loaded.
+func (w *loadWalk) admit(load *syntax.LoadStmt) error {
+	name := load.ModuleName()
+	if err := checkLoad(name); err != nil {
+		err.Pos = position(load.Load)
+		return err
+	}
+	text, ok := w.libs.texts[name]
+	if !ok {
+		return errorAt(load.Load, "there is no file %s", name)
+	}
+	w.seen[name] = false
+	w.names = append(w.names, name)
+	w.size += len(text)
+	if w.size > script.MaxLoaded || len(w.names) > script.MaxLoads || len(text) > script.MaxSource {
+		return script.SourceLimit(w.main, "what the file loads is more than %d files, %d KB, or %d KB in one", script.MaxLoads, script.MaxLoaded>>10, script.MaxSource>>10)
+	}
+	return nil
+}
+
+// loads lists the load statements of the file. There are none but at the top
+// level: elsewhere a file that holds one does not compile.
+func (f *file) loads() []*syntax.LoadStmt {
+	var list []*syntax.LoadStmt
+	for _, stmt := range f.syntax.Stmts {
+		if load, ok := stmt.(*syntax.LoadStmt); ok {
+			list = append(list, load)
+		}
+	}
+	return list
+}
+
+// checkLoad says whether a name may be loaded: a Starlark file below lib/.
+func checkLoad(name string) *tool.Error {
+	rest, ok := strings.CutPrefix(name, "lib/")
+	for part := range strings.SplitSeq(rest, "/") {
+		if part == "" || part == "." || part == ".." || strings.ContainsAny(part, "\\:\x00") {
+			ok = false
+		}
+	}
+	if !ok || !strings.HasSuffix(rest, ".star") {
+		return tool.Errorf(tool.Invalid, "%q cannot be loaded", name).
+			WithHint("shared files are in the folder lib beside the tools, as in load(\"lib/text.star\", \"slug\")")
+	}
+	return nil
+}

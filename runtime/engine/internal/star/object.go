@@ -1,0 +1,147 @@
+package star
+
+import (
+	"fmt"
+	"iter"
+
+	"go.starlark.net/starlark"
+	"go.starlark.net/syntax"
+
+	"github.com/cassidy-run/cassidy/runtime/engine/internal/script"
+	"github.com/cassidy-run/cassidy/runtime/tool"
+)
+
+// A starObject is a [tool.Object] as Starlark sees it, and the run that it was
+// made in: most of what the interpreter asks a value for has no thread.
+type object struct {
+	object tool.Object
+	run    *script.Run
+}
+
+// A starCollection is a [tool.Collection] as Starlark sees it: len(t), t["name"],
+// t[0], for x in t, t == u.
+type collection struct {
+	object
+	parts tool.Collection
+}
+
+// given turns what a function gave into Starlark's.
+func given(r *script.Run, v tool.Value) (starlark.Value, error) {
+	switch o := v.(type) {
+	case tool.Collection:
+		return &collection{object{o, r}, o}, nil
+	case tool.Object:
+		return &object{o, r}, nil
+	}
+	return toStar(v)
+}
+
+func (o *object) String() string        { return o.run.Shows(o.object) }
+func (o *object) Type() string          { return o.object.Type().Name }
+func (o *object) Freeze()               {} // it never changes
+func (o *object) Truth() starlark.Bool  { return true }
+func (o *object) Hash() (uint32, error) { return 0, fmt.Errorf("unhashable type: %s", o.Type()) }
+func (o *object) AttrNames() []string   { return script.AttributeNames(o.object.Type()) }
+
+func (o *object) Attr(name string) (starlark.Value, error) {
+	f, isMethod, ok := script.Attribute(o.object, name)
+	switch {
+	case !ok:
+		return nil, script.NoAttribute(o.object, name)
+	case isMethod:
+		return builtin(f), nil
+	}
+	v, err := o.run.Invoke(f, nil, nil)
+	if err != nil {
+		return nil, err
+	}
+	return given(o.run, v)
+}
+
+func (c *collection) Truth() starlark.Bool { return c.Len() > 0 }
+
+func (c *collection) Len() int {
+	n, err := c.parts.Len(c.run.Ctx, c.run.Grant())
+	if err != nil {
+		c.run.EndsOn(err)
+	}
+	return n
+}
+
+// Get is c[key], and key in c for names.
+func (c *collection) Get(key starlark.Value) (starlark.Value, bool, error) {
+	k, err := fromStar(key)
+	if err != nil {
+		return nil, false, err
+	}
+	v, err := c.parts.At(c.run.Ctx, c.run.Grant(), k)
+	if err != nil {
+		return nil, false, script.InScript(err)
+	}
+	s, err := given(c.run, v)
+	return s, err == nil, err
+}
+
+func (c *collection) Iterate() starlark.Iterator {
+	next, stop := iter.Pull(func(yield func(tool.Value) bool) {
+		if err := c.parts.Each(c.run.Ctx, c.run.Grant(), yield); err != nil {
+			c.run.EndsOn(err)
+		}
+	})
+	return &iterator{c.run, next, stop}
+}
+
+func (c *collection) CompareSameType(op syntax.Token, y starlark.Value, _ int) (bool, error) {
+	same, err := c.parts.Equal(c.run.Ctx, c.run.Grant(), y.(*collection).parts)
+	switch {
+	case err != nil:
+		return false, script.InScript(err)
+	case op == syntax.EQL:
+		return same, nil
+	case op == syntax.NEQ:
+		return !same, nil
+	}
+	return false, fmt.Errorf("%s %s %s is not implemented", c.Type(), op, y.Type())
+}
+
+type iterator struct {
+	run  *script.Run
+	next func() (tool.Value, bool)
+	stop func()
+}
+
+func (i *iterator) Next(p *starlark.Value) bool {
+	v, ok := i.next()
+	if !ok {
+		return false
+	}
+	s, err := given(i.run, v)
+	if err != nil {
+		i.run.EndsOn(err)
+		return false
+	}
+	*p = s
+	return true
+}
+
+func (i *iterator) Done() { i.stop() }
+
+// lend makes a function of the script one that a builtin can call.
+func lend(r *script.Run, thread *starlark.Thread, fn starlark.Callable) tool.Function {
+	r.Lent = true
+	return func(args ...tool.Value) (tool.Value, error) {
+		tuple := make(starlark.Tuple, len(args))
+		for i, arg := range args {
+			v, err := given(r, arg)
+			if err != nil {
+				return nil, err
+			}
+			tuple[i] = v
+		}
+		v, err := starlark.Call(thread, fn, tuple, nil)
+		if err != nil {
+			return nil, scriptError(err, r.Fatal)
+		}
+		return fromStar(v)
+	}
+}

@@ -1,0 +1,235 @@
+// Package star reads and runs scripts in Starlark, with annotations of types.
+package star
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"go.starlark.net/resolve"
+	"go.starlark.net/starlark"
+	"go.starlark.net/syntax"
+
+	"github.com/cassidy-run/cassidy/runtime/engine/internal/script"
+	"github.com/cassidy-run/cassidy/runtime/tool"
+)
+
+// Language is the Starlark language.
+type Language struct {
+	predeclared starlark.StringDict
+
+	mu   sync.Mutex
+	libs map[string]*starLib // by everything they depend on
+
+	threads sync.Pool // of *starThread, for the next calls
+}
+
+// New returns the language, whose scripts have some modules.
+func New(modules []script.Module) *Language {
+	l := &Language{predeclared: starlark.StringDict{}, libs: map[string]*starLib{}}
+	for _, name := range []string{script.ToolWord, script.WorkflowWord, "param", "example"} {
+		// A declaration has been read by parsing; running it does nothing.
+		l.predeclared[name] = starlark.NewBuiltin(name, func(*starlark.Thread, *starlark.Builtin, starlark.Tuple, []starlark.Tuple) (starlark.Value, error) {
+			return starlark.None, nil
+		})
+	}
+	l.predeclared[attemptName] = starlark.NewBuiltin(attemptName, attempt)
+	for _, m := range modules {
+		attrs := starlark.StringDict{}
+		for _, f := range m.Funcs {
+			attrs[f.Name] = builtin(f)
+		}
+		for _, c := range m.Consts {
+			v, err := toStar(c.Value)
+			if err != nil {
+				panic("a constant of " + m.Name + " is no value: " + err.Error())
+			}
+			v.Freeze()
+			attrs[c.Name] = v
+		}
+		if m.Name != "" {
+			l.predeclared[m.Name] = &starModule{m.Name, attrs, m.Other}
+			continue
+		}
+		for name, b := range attrs {
+			l.predeclared[name] = b
+		}
+	}
+	return l
+}
+
+func (l *Language) Declare(src script.Source) (*script.Declaration, error) {
+	f, err := parse(src.Path, src.Text)
+	if err != nil {
+		return nil, err
+	}
+	d, err := f.declaration()
+	if err != nil {
+		return nil, err
+	}
+	return d, l.complete(d, f, src.Libs)
+}
+
+// complete adds to a declaration what needs a look at the whole file: what it
+// loads, and whether each name in it is defined.
+func (l *Language) complete(d *script.Declaration, f *file, libs map[string]string) error {
+	loads, err := l.libsOf(libs).all(f)
+	if err != nil {
+		return err
+	}
+	d.Loads = loads
+	if err := resolve.File(f.syntax, l.predeclared.Has, starlark.Universe.Has); err != nil {
+		return compileError(err)
+	}
+	return l.checkModules(f)
+}
+
+// checkModules says whether each function of a module that the file names is
+// there, as in fs.reed.
+func (l *Language) checkModules(f *file) error {
+	var wrong error
+	syntax.Walk(f.syntax, func(n syntax.Node) bool {
+		dot, ok := n.(*syntax.DotExpr)
+		if !ok || wrong != nil {
+			return wrong == nil
+		}
+		id, ok := dot.X.(*syntax.Ident)
+		if !ok {
+			return true
+		}
+		binding, _ := id.Binding.(*resolve.Binding)
+		m, isModule := l.predeclared[id.Name].(*starModule)
+		if binding == nil || binding.Scope != resolve.Predeclared || !isModule || m.attrs.Has(dot.Name.Name) || m.other != nil {
+			return true
+		}
+		names := m.AttrNames()
+		start, _ := dot.Span()
+		wrong = errorAt(start, "%s has no function %s%s", m.name, dot.Name.Name, tool.DidYouMean(dot.Name.Name, names)).
+			WithHint("it has %s", strings.Join(names, ", "))
+		return false
+	})
+	return wrong
+}
+
+func (l *Language) DeclareBlock(src script.Source) (*script.Declaration, error) {
+	f, err := parse(src.Path, src.Text)
+	if err != nil {
+		return nil, err
+	}
+	word, call, err := f.declares()
+	if err != nil {
+		return nil, err
+	}
+	if call != nil {
+		start, _ := call.Span()
+		return nil, errorAt(start, "the front matter is the declaration, so %s(…) is one too many", word)
+	}
+	handler, err := f.handlerOf(script.Stem(src.Path))
+	if err != nil {
+		return nil, err
+	}
+	d := &script.Declaration{Fields: &tool.Dict{}, At: map[string]tool.Position{}, Functions: f.parameters()}
+	if err := f.readHandler(handler, d); err != nil {
+		return nil, err
+	}
+	return d, l.complete(d, f, src.Libs)
+}
+
+func (l *Language) CompileBlock(s tool.Script, _ func() (*tool.Type, error)) (script.Program, error) {
+	return l.Compile(s)
+}
+
+func (l *Language) Compile(s tool.Script) (script.Program, error) {
+	f, err := parse(s.Path, s.Source)
+	if err != nil {
+		return nil, err
+	}
+	var handler *syntax.DefStmt
+	if d, err := f.declaration(); err == nil {
+		handler = f.defs[d.Handler]
+	} else if handler, _ = f.handlerOf(script.Stem(s.Path)); handler == nil && len(f.defs) == 0 {
+		return nil, err
+	}
+	libs := l.libsOf(s.Libs)
+	if _, err := libs.all(f); err != nil {
+		return nil, err
+	}
+	globals, err := l.initialize(f, libs)
+	if err != nil {
+		return nil, err
+	}
+	p := &program{path: s.Path, globals: globals, modules: l.predeclared, threads: &l.threads}
+	if handler != nil {
+		p.handler = handler.Name.Name
+	}
+	return p, nil
+}
+
+// loadTime is how long the top level of a file may run. It is run once for all
+// calls, so no call's own time is the measure.
+const loadTime = 2 * time.Second
+
+// initialize runs the top level of a file and freezes what it made. Effects
+// are not to be had there.
+func (l *Language) initialize(f *file, libs *starLibs) (starlark.StringDict, error) {
+	prog, err := starlark.FileProgram(f.syntax, l.predeclared.Has)
+	if err != nil {
+		return nil, compileError(err)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), loadTime)
+	defer cancel()
+	r := &script.Run{Ctx: ctx, Do: whileLoading}
+	r.Limits.Steps = tool.DefaultSteps
+	thread := &newStarThread(r, f.path).Thread
+	thread.Load = func(_ *starlark.Thread, name string) (starlark.StringDict, error) { return libs.load(name) }
+	globals, err := prog.Init(thread, l.predeclared)
+	if err != nil {
+		return nil, atLoad(scriptError(err, r.Fatal))
+	}
+	globals.Freeze()
+	r.Ctx = context.Background() // that of the objects that the top level has made
+	return globals, nil
+}
+
+// atLoad makes the error of a file's top level one about the file: no call has
+// been made yet that could have failed.
+func atLoad(err error) error {
+	e := *tool.ErrorOf(err, tool.Invalid)
+	if e.Kind == tool.Failed || e.Kind == tool.Internal {
+		e.Kind = tool.Invalid
+	}
+	return &e
+}
+
+// whileLoading is the effector of a file's top level.
+func whileLoading(_ context.Context, e tool.Effect) (tool.Outcome, error) {
+	name, _ := strings.CutSuffix(e.Func, ".seed") // a script draws from random and knows no seed
+	return tool.Outcome{}, tool.Errorf(tool.Invalid, "%s is not available while the file is loaded", name).
+		WithHint("call it inside a function")
+}
+
+// A starModule is a module's name with its functions as attributes.
+type starModule struct {
+	name  string
+	attrs starlark.StringDict
+	other *script.Function // what any other attribute is, or nil
+}
+
+func (m *starModule) String() string        { return "<module " + m.name + ">" }
+func (m *starModule) Type() string          { return "module" }
+func (m *starModule) Freeze()               {} // it never changes
+func (m *starModule) Truth() starlark.Bool  { return true }
+func (m *starModule) Hash() (uint32, error) { return 0, fmt.Errorf("unhashable type: module") }
+func (m *starModule) AttrNames() []string   { return m.attrs.Keys() }
+
+func (m *starModule) Attr(name string) (starlark.Value, error) {
+	if v, ok := m.attrs[name]; ok {
+		return v, nil
+	}
+	if m.other != nil {
+		return builtin(m.other.Called(name)), nil
+	}
+	return nil, starlark.NoSuchAttrError(m.name + " has no function " + name)
+}
