@@ -67,7 +67,17 @@ func LimitSupply(p *Process, most int64) { p.pool.supply = most }
 var AppendFields = appendFields
 
 // ReadFields returns the fields of a body, or nil.
-func ReadFields(body []byte) tool.List { return readFields(body).list }
+func ReadFields(body []byte) tool.List {
+	var list tool.List
+	m := readFields(body)
+	for m.more() {
+		list = append(list, m.value())
+	}
+	if m.bad {
+		return nil
+	}
+	return list
+}
 
 // Reread reads a body as each message that it could be, and writes what it has
 // read. It returns what is not the same when it is read again.

@@ -18,14 +18,14 @@ var errMessage = errors.New("not a message of this protocol")
 
 // fields reads the fields of a message one after the other.
 type fields struct {
-	list tool.List
-	bad  bool
+	rest  string    // of the message
+	list  tool.List // the fields where they were one value of another message
+	parts int       // that the values read so far consist of
+	bad   bool
 }
 
 const (
 	fieldHead = 4 // the length of a field
-	// usualFields is how many most messages have at most.
-	usualFields = 12
 	// maxParts is how many values a message may consist of in all: a few of the
 	// largest that there are. A frame of nothing but nils would else be made
 	// into many times its size.
@@ -51,24 +51,8 @@ func appendFields(dst []byte, list tool.List) ([]byte, error) {
 	return dst, nil
 }
 
-func readFields(body []byte) *fields {
-	f, parts := &fields{list: make(tool.List, 0, usualFields)}, 0
-	for len(body) > 0 {
-		if len(body) < fieldHead {
-			return &fields{bad: true}
-		}
-		n := int64(binary.LittleEndian.Uint32(body))
-		if body = body[fieldHead:]; n > int64(len(body)) {
-			return &fields{bad: true}
-		}
-		v, err := tool.Decode(body[:n])
-		if parts += partsOf(v); err != nil || parts > maxParts {
-			return &fields{bad: true}
-		}
-		f.list, body = append(f.list, v), body[n:]
-	}
-	return f
-}
+// readFields reads a message from a copy, which the strings of its values share.
+func readFields(body []byte) *fields { return &fields{rest: string(body)} }
 
 // partsOf counts the values that a value consists of.
 func partsOf(v tool.Value) int {
@@ -99,7 +83,7 @@ func withArgs(args *tool.Dict, first ...tool.Value) tool.List {
 // args reads all that is left as arguments.
 func (f *fields) args() *tool.Dict {
 	args := &tool.Dict{}
-	for !f.bad && len(f.list) > 0 {
+	for f.more() {
 		name, v := field[string](f), f.value()
 		_, twice := args.Get(name)
 		f.bad = f.bad || twice
@@ -108,14 +92,33 @@ func (f *fields) args() *tool.Dict {
 	return args
 }
 
+// more reports whether there is another field.
+func (f *fields) more() bool { return !f.bad && (f.rest != "" || len(f.list) > 0) }
+
 func (f *fields) value() tool.Value {
-	if f.bad || len(f.list) == 0 {
-		f.bad = true
-		return nil
+	if len(f.list) > 0 {
+		v := f.list[0]
+		f.list = f.list[1:]
+		return v
 	}
-	v := f.list[0]
-	f.list = f.list[1:]
+	v, ok := f.decode()
+	f.bad = f.bad || !ok
 	return v
+}
+
+// decode reads the next field of a message.
+func (f *fields) decode() (v tool.Value, ok bool) {
+	if f.bad || len(f.rest) < fieldHead {
+		return nil, false
+	}
+	head, rest := f.rest[:fieldHead], f.rest[fieldHead:]
+	n := int64(head[0]) | int64(head[1])<<8 | int64(head[2])<<16 | int64(head[3])<<24
+	if n > int64(len(rest)) {
+		return nil, false
+	}
+	v, err := tool.DecodeString(rest[:n])
+	f.rest, f.parts = rest[n:], f.parts+partsOf(v)
+	return v, err == nil && f.parts <= maxParts
 }
 
 // field reads a field of one type.
@@ -127,7 +130,7 @@ func field[T tool.Value](f *fields) T {
 
 // done says whether all was read and nothing is left.
 func (f *fields) done() error {
-	if f.bad || len(f.list) > 0 {
+	if f.bad || f.more() {
 		return errMessage
 	}
 	return nil
@@ -174,7 +177,7 @@ func readScripts(body []byte) ([]tool.Script, error) {
 		libs[name] = string(text)
 	}
 	var scripts []tool.Script
-	for !f.bad && len(f.list) > 0 {
+	for f.more() {
 		scripts = append(scripts, tool.Script{Name: field[string](f), Path: field[string](f), Source: string(field[[]byte](f)), Libs: libs, Hash: field[string](f)})
 	}
 	return scripts, f.done()

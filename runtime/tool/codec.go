@@ -162,8 +162,11 @@ func distinct(vs []Value) error {
 // an error: a length beyond the data, a form that Append would not have
 // chosen, a repeated key, bytes left over. The strings of the value share one
 // copy of the data.
-func Decode(data []byte) (Value, error) {
-	r := reader{rest: string(data), nodes: MaxNodes}
+func Decode(data []byte) (Value, error) { return DecodeString(string(data)) }
+
+// DecodeString is [Decode] without the copy: the strings of the value share data.
+func DecodeString(data string) (Value, error) {
+	r := reader{rest: data, nodes: MaxNodes}
 	v, err := r.value(MaxDepth)
 	if err == nil && r.rest != "" {
 		err = fmt.Errorf("%d bytes left over", len(r.rest))
