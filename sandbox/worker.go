@@ -58,6 +58,7 @@ type worker struct {
 	seq    uint32
 	engine *engine.Engine
 	memory int64 // its budget
+	meter  meter
 	script tool.Script
 	sent   int // bytes of the call, out
 	broken error
@@ -205,7 +206,7 @@ func (w *worker) do(f frame) (tool.List, error) {
 		if err != nil {
 			return nil, err
 		}
-		w.script = s
+		w.script, w.meter = s, meter{} // no call is charged for what comes now
 		return tool.List{}, w.engine.Compile(s)
 	case sendCall:
 		return w.run(f.body)
@@ -247,8 +248,9 @@ func (w *worker) run(body []byte) (tool.List, error) {
 		return nil, err
 	}
 	c.Limits.Memory = w.memory
-	ctx := newBudget(c.Limits.CPU)
+	ctx := w.meter.budget(c.Limits.CPU)
 	out, err := w.engine.Run(ctx, w.script, c, w.effect)
+	w.meter.unread += time.Since(ctx.start)
 	answer := tool.List{out.Usage.Steps, out.Value}
 	if err == nil && ctx.Err() != nil {
 		err = ctx.over // a result that comes too late is none
@@ -261,6 +263,7 @@ func (w *worker) run(body []byte) (tool.List, error) {
 // timer, which would cost more than most calls do; the engine asks it often.
 type budget struct {
 	context.Context
+	start   time.Time
 	cpu     time.Duration
 	ends    time.Duration // on the clock of the process
 	enough  time.Time     // before then the time cannot be used up
@@ -268,12 +271,28 @@ type budget struct {
 	over    *tool.Error
 }
 
-func newBudget(cpu time.Duration) *budget {
-	b := &budget{Context: context.Background(), cpu: cpu}
+// A meter is the clock of the process, which takes a system call to look at. Many short
+// calls share one look: each may be charged for what those before it have computed,
+// which is a hundredth of its budget at most for each thread, and never for less than
+// it has computed itself.
+type meter struct {
+	looked time.Duration // what the clock has shown
+	unread time.Duration // how long the calls since then took
+}
+
+// maxUnread is how long calls may take together between two looks at the clock.
+const maxUnread = time.Millisecond
+
+// budget begins a call. No processor time is no limit.
+func (m *meter) budget(cpu time.Duration) *budget {
+	b := &budget{Context: context.Background(), start: time.Now(), cpu: cpu}
 	if cpu > 0 {
-		b.ends = processTime() + cpu
+		if m.looked == 0 || m.unread > min(maxUnread, cpu/100) {
+			m.looked, m.unread = processTime(), 0
+		}
+		b.ends = m.looked + cpu
 		b.threads = time.Duration(runtime.GOMAXPROCS(0))
-		b.enough = time.Now().Add(cpu / b.threads)
+		b.enough = b.start.Add(cpu / b.threads)
 	}
 	return b
 }
