@@ -85,14 +85,15 @@ func (s *step) call(ctx context.Context) (out tool.Outcome, err error) {
 func (s *step) granted(ctx context.Context) tool.Grant {
 	p := s.of
 	return tool.Grant{
-		Call:     p.call,
-		Check:    func(c tool.Capability) error { return s.check(ctx, c) },
-		Narrowed: p.rights().narrowed,
-		Stage:    &p.stage,
-		Key:      p.run.record.Key(s.effect.Place),
-		Ask:      s.askPerson,
-		Sleep:    s.sleep,
-		Emit:     func(r tool.Report) { p.emit(r) },
+		Call:      p.call,
+		Check:     func(c tool.Capability) error { return s.check(ctx, c) },
+		Narrowed:  p.rights().narrowed,
+		Stage:     &p.stage,
+		ReadsOnly: p.rights().readsOnly(),
+		Key:       p.run.record.Key(s.effect.Place),
+		Ask:       s.askPerson,
+		Sleep:     s.sleep,
+		Emit:      func(r tool.Report) { p.emit(r) },
 	}
 }
 

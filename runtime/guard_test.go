@@ -59,6 +59,32 @@ func TestForgottenKind(t *testing.T) {
 	}
 }
 
+// TestReadsOnly checks that an effect learns that its call can only read files, which
+// holds for tools alone, and only for those that need nothing else.
+func TestReadsOnly(t *testing.T) {
+	var got []bool
+	see := func(o *runtime.Options) {
+		o.Executor = func(ctx context.Context, f *tool.Func, e tool.Effect, g tool.Grant) (tool.Outcome, error) {
+			got = append(got, g.ReadsOnly)
+			return runtime.Execute(ctx, f, e, g)
+		}
+	}
+	for needs, want := range map[string]bool{"'fs.read'": true, "'fs.read:a', 'fs.read:b'": true, "'fs.read', 'fs.write:b'": false, "'fs.read', 'env:A'": false} {
+		r := newRig(t, see)
+		r.script("", "return fs.exists('a')", "needs = ["+needs+"]")
+		got = nil
+		if _, err := r.Call(t.Context(), tool.Call{Tool: "t"}); err != nil || !slices.Equal(got, []bool{want}) {
+			t.Errorf("a tool that needs %s: ReadsOnly is %v, %v, want %v", needs, got, err, want)
+		}
+	}
+	r := newProgramRig(t, see)
+	got = nil
+	_, err := r.RunProgram(t.Context(), r.program("fs.exists('a')"))
+	if slices.Contains(got, true) {
+		t.Errorf("a program: ReadsOnly is %v, %v, want false", got, err)
+	}
+}
+
 // TestCallsNeedNoTarget checks that a row that only makes calls needs no Target:
 // each call that it makes is judged by itself.
 func TestCallsNeedNoTarget(t *testing.T) {

@@ -81,6 +81,12 @@ func (r rights) narrowed(name string) string {
 	return ""
 }
 
+// readsOnly reports whether the call can do nothing but read files: its tool needs
+// nothing else.
+func (r rights) readsOnly() bool {
+	return r.of.program == nil && !slices.ContainsFunc(r.of.tool.Needs, func(c tool.Capability) bool { return c.Name != "fs.read" })
+}
+
 // nobody stands for a model or a person in a rule about who calls a tool. No
 // rule can name its group.
 var nobody = &tool.Tool{Group: " "}

@@ -20,6 +20,7 @@ type fsLook struct {
 	ctx   context.Context
 	stage *tool.Stage
 	check func(tool.Capability) error // nil allows nothing
+	notes bool                        // what is seen is noted in the stage
 
 	staged map[string][]string // the staged names by folder; made when first needed
 	budget int                 // how many names this effect may still meet
@@ -31,7 +32,7 @@ type fsLook struct {
 const fsWalkEntries = 100_000
 
 func (w *World) look(ctx context.Context, g tool.Grant) *fsLook {
-	return &fsLook{w: w, ctx: ctx, stage: g.Stage, check: g.Check, budget: fsWalkEntries}
+	return &fsLook{w: w, ctx: ctx, stage: g.Stage, check: g.Check, notes: g.Stage != nil && !g.ReadsOnly, budget: fsWalkEntries}
 }
 
 // allows asks whether the call may use a capability beyond those that its

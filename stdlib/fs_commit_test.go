@@ -151,6 +151,23 @@ func TestConflictWithWhatWasReadFirst(t *testing.T) {
 	d.after(map[string]string{"a": "3", "b": "2"})
 }
 
+// A call that can have no writes notes nothing of what it reads.
+func TestReadsOnlyNotesNothing(t *testing.T) {
+	d := newDesk(t, map[string]string{"a": "1"})
+	for _, readsOnly := range []bool{true, false} {
+		for _, args := range []*tool.Dict{tool.NewDict("path", "a"), tool.NewDict("path", "missing")} {
+			g := tool.Grant{Check: d.check, Stage: &tool.Stage{}, ReadsOnly: readsOnly}
+			out, err := d.row("fs.read").Do(t.Context(), tool.Effect{Args: args}, g)
+			if args.Text("path") == "a" && (err != nil || out.Value != "1") {
+				t.Errorf("fs.read(%v) with ReadsOnly %v = %v, %v, want 1", args, readsOnly, out.Value, err)
+			}
+			if _, noted := g.Stage.Seen(args.Text("path")); noted == readsOnly {
+				t.Errorf("fs.read(%v) with ReadsOnly %v: noted is %v, want %v", args, readsOnly, noted, !readsOnly)
+			}
+		}
+	}
+}
+
 func TestCommitThatFailsHalfWay(t *testing.T) {
 	d := newDesk(t, map[string]string{"a": "1", "gone/x": "x", "kind/y": "y", "m": "m", "z": "z"})
 	d.must("fs.write", "path", "a", "content", "new")

@@ -151,7 +151,7 @@ func (l *fsLook) content(args *tool.Dict) ([]byte, error) {
 	}
 	defer s.close()
 	data, err := s.read(l.w.limits.Read)
-	if err == nil && s.staged == nil && l.stage != nil {
+	if err == nil && s.staged == nil && l.notes {
 		l.stage.Saw(s.path, tool.FileState{Exists: true, Mode: uint32(s.disk.Mode().Perm()), Hash: tool.HashBytes(data)})
 	}
 	return data, err
@@ -159,7 +159,7 @@ func (l *fsLook) content(args *tool.Dict) ([]byte, error) {
 
 // sawNothing notes that there was nothing, which is also a thing to build on.
 func (l *fsLook) sawNothing(s *fsSpot) {
-	if l.stage != nil && s.staged == nil {
+	if l.notes && s.staged == nil {
 		l.stage.Saw(s.path, tool.FileState{})
 	}
 }

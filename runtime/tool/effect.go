@@ -213,6 +213,9 @@ type Grant struct {
 	// that starts a command which may read any file.
 	Narrowed func(name string) string
 	Stage    *Stage // where the writes of the call wait
+	// ReadsOnly says that the call can have no writes: what an effect has seen
+	// need not be noted in the stage for them.
+	ReadsOnly bool
 	// Key names the effect, the same for each try: for services that do a thing
 	// once for a key. "" where the run is not recorded.
 	Key string
