@@ -28,12 +28,14 @@ func (w *World) resolve(raw string) (clean string, slash bool, err error) {
 	if err := fsCheckText(raw); err != nil {
 		return "", false, err
 	}
-	clean = raw
-	if w.absolute(raw) {
+	switch {
+	case w.absolute(raw):
 		if clean, err = w.inside(raw); err != nil {
 			return "", false, err
 		}
-	} else {
+	case w.work == ".": // Join would make the same of it, from a copy
+		clean = path.Clean(raw)
+	default:
 		clean = path.Join(w.work, raw)
 	}
 	if clean == ".." || strings.HasPrefix(clean, "../") {
