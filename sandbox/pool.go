@@ -207,7 +207,8 @@ func (p *pool) makeSpare() {
 // put takes a worker back that has answered.
 func (p *pool) put(c *child) {
 	p.turns.leave(c.domain)
-	if p.opts.Strict || c.gone() || c.call >= maxCalls || time.Since(c.born) > maxAge {
+	now := time.Now()
+	if p.opts.Strict || c.gone() || c.call >= maxCalls || now.Sub(c.born) > maxAge {
 		p.end(c)
 		return
 	}
@@ -217,7 +218,7 @@ func (p *pool) put(c *child) {
 		p.end(c)
 		return
 	}
-	c.idleSince = time.Now()
+	c.idleSince = now
 	p.idle = append(p.idle, c)
 	if !c.domain.describes() { // for all files two workers do, or as many as there are processors
 		if p.used { // a program that makes one call needs no spare

@@ -288,14 +288,24 @@ func (p *Process) ask(ctx context.Context, j job, do func(*child) (answer, error
 			return answer{}, err
 		}
 		a, err := p.attempt(ctx, j, c, do)
-		var idle *diedIdle
-		if !errors.As(err, &idle) {
+		idle := diedBefore(err)
+		switch {
+		case idle == nil:
 			return a, err
-		}
-		if again {
+		case again:
 			return a, idle.error
 		}
 	}
+}
+
+// diedBefore returns the error of a worker that ended before it had begun, or nil.
+func diedBefore(err error) *diedIdle {
+	if err == nil {
+		return nil
+	}
+	var idle *diedIdle
+	errors.As(err, &idle)
+	return idle
 }
 
 // attempt has one worker do it. A worker that failed to answer is not used
@@ -319,8 +329,6 @@ func (p *Process) attempt(ctx context.Context, j job, c *child, do func(*child) 
 			err = ended(ctx) // a result that comes too late is not one
 		}
 	}
-	var bad *broken
-	var unsent *notSent
 	switch {
 	case err == nil && a.failed == nil:
 		keep = true
@@ -329,15 +337,25 @@ func (p *Process) attempt(ctx context.Context, j job, c *child, do func(*child) 
 		// level ran out of time would be remembered as one that always does.
 		keep = a.failed.Kind != tool.Limit && a.failed.Kind != tool.Timeout
 		err = a.failed
+	default:
+		keep, err = p.fault(j, err)
+	}
+	return a, err
+}
+
+// fault says why a request had no answer, and whether its worker can be used again.
+func (p *Process) fault(j job, err error) (keep bool, _ error) {
+	var bad *broken
+	var unsent *notSent
+	switch {
 	case errors.As(err, &unsent):
-		keep = true
-		err = tool.AsError(unsent.error, tool.Invalid)
+		return true, tool.AsError(unsent.error, tool.Invalid)
 	case errors.As(err, &bad):
 		reason := tool.ErrorOf(bad.error, tool.Security)
 		p.pool.refuse(j, reason)
-		err = reason
+		return false, reason
 	}
-	return a, err
+	return false, err
 }
 
 // ended says why a context ended.
