@@ -109,6 +109,8 @@ type World struct {
 	limits FileLimits
 	shell  shellWorld
 
+	buffers sync.Pool // of *[]byte, see [World.buffer]
+
 	http    *httpNet
 	secrets *secretBox
 	// committing keeps the check of a commit and its writes together, so that

@@ -298,13 +298,27 @@ func (s *fsSpot) cannotOpen(err error) error {
 	return s.look.failed("read", s.asked, err)
 }
 
-// read returns the content of the regular file at a spot.
-func (s *fsSpot) read(limit int64) ([]byte, error) {
+// read returns the content of the regular file at a spot, in the buffer where that is
+// large enough.
+func (s *fsSpot) read(limit int64, buf []byte) ([]byte, error) {
 	if s.staged != nil {
 		return s.staged.Data, nil
 	}
-	data, _, err := s.readDisk(limit)
+	data, _, err := s.readDisk(limit, buf)
 	return data, err
+}
+
+// fsBufferSize holds most texts.
+const fsBufferSize = 32 << 10
+
+// buffer returns an empty buffer for what is copied from it. Give it back with
+// w.buffers.Put.
+func (w *World) buffer() *[]byte {
+	if b, ok := w.buffers.Get().(*[]byte); ok {
+		return b
+	}
+	b := make([]byte, 0, fsBufferSize)
+	return &b
 }
 
 // openDisk opens what is on disk, and never waits: not for a pipe.
@@ -329,8 +343,9 @@ func (s *fsSpot) openDisk() (*os.File, fs.FileInfo, error) {
 	return nil, nil, err
 }
 
-// readDisk reads what is on disk, and does not wait for a file without end.
-func (s *fsSpot) readDisk(limit int64) ([]byte, fs.FileInfo, error) {
+// readDisk reads what is on disk, into the buffer where that is large enough, and does
+// not wait for a file without end.
+func (s *fsSpot) readDisk(limit int64, buf []byte) ([]byte, fs.FileInfo, error) {
 	f, info, err := s.openDisk()
 	if err != nil {
 		return nil, nil, err
@@ -339,8 +354,10 @@ func (s *fsSpot) readDisk(limit int64) ([]byte, fs.FileInfo, error) {
 	if info.Size() > limit {
 		return nil, nil, s.tooLarge(limit)
 	}
-	data := make([]byte, 0, max(info.Size()+1, 512)) // of some files the size says nothing
-	data, err = fsReadAll(io.LimitReader(f, limit+1), data, info.Size())
+	if size := max(info.Size()+1, 512); int64(cap(buf)) < size { // of some files the size says nothing
+		buf = make([]byte, 0, size)
+	}
+	data, err := fsReadAll(io.LimitReader(f, limit+1), buf[:0], info.Size())
 	switch {
 	case err != nil:
 		return nil, nil, s.look.failed("read", s.asked, err)
@@ -379,7 +396,7 @@ func (s *fsSpot) state(limit int64) (tool.FileState, fs.FileInfo, error) {
 	case s.disk.IsDir():
 		return tool.FileState{Exists: true, Dir: true, Mode: uint32(s.disk.Mode().Perm())}, s.disk, nil
 	}
-	data, info, err := s.readDisk(limit)
+	data, info, err := s.readDisk(limit, nil)
 	if err != nil {
 		return tool.FileState{}, nil, err
 	}

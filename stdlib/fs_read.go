@@ -143,14 +143,15 @@ func (l *fsLook) file(args *tool.Dict) (*fsSpot, error) {
 }
 
 // content reads a whole file, and notes in the stage what it was, so that a
-// write that builds on it fails where it is no longer that.
-func (l *fsLook) content(args *tool.Dict) ([]byte, error) {
+// write that builds on it fails where it is no longer that. The content may be in
+// the buffer.
+func (l *fsLook) content(args *tool.Dict, buf []byte) ([]byte, error) {
 	s, err := l.file(args)
 	if err != nil {
 		return nil, err
 	}
 	defer s.close()
-	data, err := s.read(l.w.limits.Read)
+	data, err := s.read(l.w.limits.Read, buf)
 	if err == nil && s.staged == nil && l.notes {
 		l.stage.Saw(s.path, tool.FileState{Exists: true, Mode: uint32(s.disk.Mode().Perm()), Hash: tool.HashBytes(data)})
 	}
@@ -165,7 +166,9 @@ func (l *fsLook) sawNothing(s *fsSpot) {
 }
 
 func (l *fsLook) readText(args *tool.Dict) (tool.Value, error) {
-	data, err := l.content(args)
+	buf := l.w.buffer()
+	defer l.w.buffers.Put(buf)
+	data, err := l.content(args, *buf)
 	if err != nil {
 		return nil, err
 	}
@@ -183,11 +186,13 @@ func (l *fsLook) readBytes(args *tool.Dict) (tool.Value, error) {
 	if offset := args.Int("offset"); offset > 0 || pureArg(args, "length") != nil {
 		return l.readPart(args, offset, args.IntOr("length", math.MaxInt64))
 	}
-	data, err := l.content(args)
+	buf := l.w.buffer()
+	defer l.w.buffers.Put(buf)
+	data, err := l.content(args, *buf)
 	if err != nil {
 		return nil, err
 	}
-	// Of staged content the stage's own bytes must not leave: who gets a value
+	// Neither the buffer nor the stage's own bytes must leave: who gets a value
 	// may change it.
 	return append(make([]byte, 0, len(data)), data...), nil
 }

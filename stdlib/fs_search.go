@@ -133,7 +133,9 @@ func (k *fsSearch) file(s *fsSpot) error {
 	if err := effectStopped(k.look.ctx); err != nil {
 		return err
 	}
-	data, err := s.read(k.look.w.limits.Read)
+	buf := k.look.w.buffer()
+	defer k.look.w.buffers.Put(buf)
+	data, err := s.read(k.look.w.limits.Read, *buf)
 	if err != nil {
 		return err
 	}

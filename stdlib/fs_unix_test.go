@@ -223,7 +223,7 @@ func TestF06APipeInThePlaceOfAFile(t *testing.T) {
 		noError(t, syscall.Mkfifo(filepath.Join(d.dir, name), 0o666))
 	}
 	within(t, "a pipe in the place of a file", func() {
-		_, err := file.read(10)
+		_, err := file.read(10, nil)
 		wrong(t, err, tool.Conflict, "file has changed meanwhile", "read")
 		_, err = l.openFolder(dir)
 		wrong(t, err, tool.Conflict, "dir has changed meanwhile", "openFolder")
