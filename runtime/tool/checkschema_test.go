@@ -175,7 +175,7 @@ func genSensibleType(depth int) *rapid.Generator[Type] {
 func sensibleEnum(t *rapid.T, typ Type) (enum []Value) {
 	for range 3 {
 		v := undo(typ, genArg(typ).Draw(t, "enum value"))
-		if _, problems := checkValue(typ, v, ""); v != nil && len(problems) == 0 && typ.Name != TypeCharacter {
+		if _, problems := checkValue(&typ, v); v != nil && len(problems) == 0 && typ.Name != TypeCharacter {
 			enum = append(enum, v)
 		}
 	}

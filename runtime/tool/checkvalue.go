@@ -47,11 +47,11 @@ func (c *checker) in(n int, name ...string) {
 }
 
 // checkValue checks one value against a type and returns it in its one form;
-// each problem begins with the label.
-func checkValue(t Type, v Value, label string) (Value, []string) {
+// each problem begins with the label, which is put together where there is one.
+func checkValue(t *Type, v Value, label ...string) (Value, []string) {
 	c := checker{}
-	v = c.value(&t, v)
-	c.in(0, label)
+	v = c.value(t, v)
+	c.in(0, label...)
 	return v, c.problems
 }
 

@@ -287,19 +287,22 @@ func (f *Func) Bind(positional []Value, named *Dict) (*Dict, error) {
 		if given.Has(p.Name) {
 			return nil, Errorf(Invalid, "argument %q is given twice", p.Name)
 		}
-		given.Put(p.Name, v)
+		if name != p.Name {
+			k = p.Name
+		}
+		given.put(k, k, v)
 	}
 	args := &Dict{entries: make([]Entry, 0, len(f.Params))}
 	for i := range f.Params {
 		p := &f.Params[i]
-		v, ok := given.Get(p.Name)
+		e, ok := given.entry(p.Name)
 		switch {
-		case ok && (v != nil || p.Required):
-			checked, problems := checkValue(p.Type, v, "argument '"+p.Name+"'")
+		case ok && (e.Value != nil || p.Required):
+			checked, problems := checkValue(&p.Type, e.Value, "argument '", p.Name, "'")
 			if len(problems) > 0 {
 				return nil, Errorf(Invalid, "%s", strings.Join(problems, "; "))
 			}
-			args.Put(p.Name, checked)
+			args.put(e.Key, e.Key, checked)
 		case p.Required:
 			return nil, Errorf(Invalid, "missing argument %q", p.Name)
 		case p.HasDefault:

@@ -76,7 +76,7 @@ func paramFromSchema(name string, s *Dict) (Param, error) {
 	p := Param{Name: name, Type: t, Description: s.Text("description")}
 	// A default that its own type would refuse is documentation, not a value.
 	if v, ok := s.Get("default"); ok {
-		if v, problems := checkValue(t, v, ""); len(problems) == 0 {
+		if v, problems := checkValue(&t, v); len(problems) == 0 {
 			p.Default, p.HasDefault = v, true
 		}
 	}

@@ -72,7 +72,7 @@ func validateParams(params []Param) error {
 		if !p.HasDefault || p.Default == nil {
 			continue
 		}
-		if _, problems := checkValue(p.Type, p.Default, "the default of '"+p.Name+"'"); len(problems) > 0 {
+		if _, problems := checkValue(&p.Type, p.Default, "the default of '", p.Name, "'"); len(problems) > 0 {
 			return Errorf(Invalid, "%s", strings.Join(problems, "; "))
 		}
 	}
@@ -102,7 +102,7 @@ func (t Type) validate(what string) error {
 	bare := t
 	bare.Enum = nil
 	for _, e := range t.Enum {
-		if _, problems := checkValue(bare, e, fmt.Sprintf("the enum value %s of %s", displayValue(e), what)); len(problems) > 0 {
+		if _, problems := checkValue(&bare, e, fmt.Sprintf("the enum value %s of %s", displayValue(e), what)); len(problems) > 0 {
 			return Errorf(Invalid, "%s", problems[0])
 		}
 	}

@@ -170,22 +170,28 @@ func (d *Dict) All() iter.Seq2[Value, Value] {
 
 // Get returns the value of a string key.
 func (d *Dict) Get(name string) (Value, bool) {
+	e, ok := d.entry(name)
+	return e.Value, ok
+}
+
+// entry returns the entry of a string key.
+func (d *Dict) entry(name string) (Entry, bool) {
 	if d == nil {
-		return nil, false
+		return Entry{}, false
 	}
 	if d.index == nil {
 		for i := range d.entries {
 			if s, ok := d.entries[i].Key.(string); ok && s == name {
-				return d.entries[i].Value, true
+				return d.entries[i], true
 			}
 		}
-		return nil, false
+		return Entry{}, false
 	}
 	i, ok := d.index[name]
 	if !ok {
-		return nil, false
+		return Entry{}, false
 	}
-	return d.entries[i].Value, true
+	return d.entries[i], true
 }
 
 // Has reports whether the dict holds a string key.
