@@ -79,7 +79,7 @@ func errLate() *tool.Error {
 // An answer is what a worker makes of a request: fields, or why it could not
 // and after how many steps.
 type answer struct {
-	*fields
+	fields
 	failed *tool.Error
 	steps  int64
 }
@@ -109,7 +109,7 @@ func (c *child) request(kind frameType, body tool.List, serve func(name string, 
 		case f.kind == sayReady && kind == sendInit, f.kind == sayDone && kind != sendInit:
 			return answer{fields: m}, nil
 		case f.kind == sayFailed:
-			failed, steps := readError(m), field[int64](m)
+			failed, steps := readError(&m), field[int64](&m)
 			if err := m.done(); err != nil {
 				return answer{}, c.violation(err.Error())
 			}
@@ -120,7 +120,7 @@ func (c *child) request(kind frameType, body tool.List, serve func(name string, 
 		case f.kind != askEffect || serve == nil || c.over:
 			return answer{}, c.violation("a frame out of turn")
 		}
-		name := field[string](m)
+		name := field[string](&m)
 		args := m.args()
 		if err := m.done(); err != nil {
 			return answer{}, c.violation(err.Error())
@@ -135,6 +135,9 @@ func (c *child) request(kind frameType, body tool.List, serve func(name string, 
 // failure; where that cannot be told either, the call has had its share.
 func (c *child) reply(body tool.List) error {
 	err := c.send(sendReply, body)
+	if err == nil {
+		return nil
+	}
 	var unsent *notSent
 	if errors.As(err, &unsent) {
 		err = c.send(sendReply, c.failure(unsent.error))

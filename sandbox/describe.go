@@ -106,7 +106,7 @@ func (p *Process) describe(ctx context.Context, j job, scripts []tool.Script, to
 				return a, c.violation(errMessage.Error())
 			}
 		}
-		return a, c.unless(a.fields)
+		return a, c.unless(&a.fields)
 	})
 	return err
 }

@@ -40,8 +40,8 @@ var WorkerEnds = workerEnds
 // Seal hardens this process as the body of its first frame says.
 func Seal(body []byte) error {
 	m := readFields(body)
-	_, _ = field[int64](m), field[[]byte](m) // the version, and what it must have
-	return harden(field[int64](m))
+	_, _ = field[int64](&m), field[[]byte](&m) // the version, and what it must have
+	return harden(field[int64](&m))
 }
 
 // MakeFrame makes a frame of any bytes.
@@ -100,7 +100,7 @@ func Reread(body []byte) (unlike []string) {
 	}
 	readFailure := func(b []byte) (any, error) {
 		m := readFields(b)
-		e := readError(m)
+		e := readError(&m)
 		return e, m.done()
 	}
 	if e, err := readFailure(body); err == nil {

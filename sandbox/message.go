@@ -52,7 +52,7 @@ func appendFields(dst []byte, list tool.List) ([]byte, error) {
 }
 
 // readFields reads a message from a copy, which the strings of its values share.
-func readFields(body []byte) *fields { return &fields{rest: string(body)} }
+func readFields(body []byte) fields { return fields{rest: string(body)} }
 
 // partsOf counts the values that a value consists of.
 func partsOf(v tool.Value) int {
@@ -163,7 +163,7 @@ func readScript(body []byte) (tool.Script, error) {
 
 func readScripts(body []byte) ([]tool.Script, error) {
 	f := readFields(body)
-	dict := field[*tool.Dict](f)
+	dict := field[*tool.Dict](&f)
 	if f.bad {
 		return nil, errMessage
 	}
@@ -178,7 +178,7 @@ func readScripts(body []byte) ([]tool.Script, error) {
 	}
 	var scripts []tool.Script
 	for f.more() {
-		scripts = append(scripts, tool.Script{Name: field[string](f), Path: field[string](f), Source: string(field[[]byte](f)), Libs: libs, Hash: field[string](f)})
+		scripts = append(scripts, tool.Script{Name: field[string](&f), Path: field[string](&f), Source: string(field[[]byte](&f)), Libs: libs, Hash: field[string](&f)})
 	}
 	return scripts, f.done()
 }
@@ -191,10 +191,10 @@ func callMessage(c tool.Call) tool.List {
 
 func readCall(body []byte) (tool.Call, error) {
 	f := readFields(body)
-	c := tool.Call{Tool: field[string](f), Entry: field[string](f)}
-	c.Limits.Steps = field[int64](f)
-	c.Limits.CPU = time.Duration(field[int64](f))
-	c.Limits.Result = int(field[int64](f))
+	c := tool.Call{Tool: field[string](&f), Entry: field[string](&f)}
+	c.Limits.Steps = field[int64](&f)
+	c.Limits.CPU = time.Duration(field[int64](&f))
+	c.Limits.Result = int(field[int64](&f))
 	c.Args = f.args()
 	return c, f.done()
 }

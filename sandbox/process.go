@@ -392,7 +392,7 @@ func (r *remote) run(c *child) (answer, error) {
 		if err != nil || a.failed != nil {
 			return a, err
 		}
-		if err := c.unless(a.fields); err != nil {
+		if err := c.unless(&a.fields); err != nil {
 			return a, err
 		}
 		c.loaded = true
@@ -403,9 +403,9 @@ func (r *remote) run(c *child) (answer, error) {
 		r.out.Usage.Steps = a.steps
 		return a, err
 	}
-	r.out.Usage.Steps = field[int64](a.fields)
+	r.out.Usage.Steps = field[int64](&a.fields)
 	r.out.Value = a.value()
-	return a, c.unless(a.fields)
+	return a, c.unless(&a.fields)
 }
 
 // serve carries out an effect that the worker asks for. It is checked again,

@@ -96,8 +96,8 @@ func work(in io.Reader, out io.Writer, pure []tool.Module) error {
 // init makes the engine and gives up every power.
 func (w *worker) init(f frame, pure []tool.Module) error {
 	m := readFields(f.body)
-	version, wanted := field[int64](m), field[[]byte](m)
-	memory, confined, rows := field[int64](m), field[bool](m), field[tool.List](m)
+	version, wanted := field[int64](&m), field[[]byte](&m)
+	memory, confined, rows := field[int64](&m), field[bool](&m), field[tool.List](&m)
 	w.memory = memory
 	w.begin(f.call)
 	switch n := lacking(wanted, pure); {
@@ -345,14 +345,14 @@ func (w *worker) effect(_ context.Context, e tool.Effect) (tool.Outcome, error) 
 	}
 	m := readFields(f.body)
 	w.in.release(keepCalling) // the script needs the room
-	if field[bool](m) {
+	if field[bool](&m) {
 		v := m.value()
 		if err := m.done(); err != nil {
 			return tool.Outcome{}, w.fail(err)
 		}
 		return tool.Outcome{Value: v}, nil
 	}
-	failure := readError(m)
+	failure := readError(&m)
 	if err := m.done(); err != nil {
 		return tool.Outcome{}, w.fail(err)
 	}
