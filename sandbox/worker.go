@@ -250,9 +250,10 @@ func (w *worker) run(body []byte) (tool.List, error) {
 	c.Limits.Memory = w.memory
 	ctx := w.meter.budget(c.Limits.CPU)
 	out, err := w.engine.Run(ctx, w.script, c, w.effect)
-	w.meter.unread += time.Since(ctx.start)
+	now := time.Now()
+	w.meter.unread += now.Sub(ctx.start)
 	answer := tool.List{out.Usage.Steps, out.Value}
-	if err == nil && ctx.Err() != nil {
+	if ctx.look(now); err == nil && ctx.over != nil {
 		err = ctx.over // a result that comes too late is none
 	}
 	return answer, err
@@ -299,25 +300,24 @@ func (m *meter) budget(cpu time.Duration) *budget {
 
 // Err reports whether the time is used up.
 func (b *budget) Err() error {
-	if b.over == nil && b.ends > 0 && b.isOver() {
-		b.over = cpuError(b.cpu)
-	}
+	b.look(time.Now())
 	if b.over == nil {
 		return nil
 	}
 	return b.over
 }
 
-// isOver looks at the clock of the process, which takes a system call, only where
-// that may show something: the other clock takes none.
-func (b *budget) isOver() bool {
-	now := time.Now()
-	if now.Before(b.enough) {
-		return false
+// look ends the call where its time is used up. It looks at the clock of the process
+// only where that may show something: the other clock takes no system call.
+func (b *budget) look(now time.Time) {
+	if b.over != nil || b.ends == 0 || now.Before(b.enough) {
+		return
 	}
 	left := b.ends - processTime()
 	b.enough = now.Add(left / b.threads)
-	return left < 0
+	if left < 0 {
+		b.over = cpuError(b.cpu)
+	}
 }
 
 func cpuError(budget time.Duration) *tool.Error {
