@@ -229,17 +229,3 @@ func Preview(text string, lines int) string {
 	}
 	return strings.Join(all, "\n")
 }
-
-// cut returns the first n characters of a line, with a mark if there are more.
-func cut(line string, n int) string {
-	if len(line) <= n {
-		return line
-	}
-	for i := range line {
-		if n == 0 {
-			return line[:i] + "…"
-		}
-		n--
-	}
-	return line
-}

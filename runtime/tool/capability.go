@@ -104,10 +104,6 @@ func ParseCapability(text string) (Capability, error) {
 // maxTarget is how long a target may be: a person reviews each of them.
 const maxTarget = 256
 
-// isInvisible tells control characters and those that change how what follows
-// is shown: what a person reviews must be what is granted.
-func isInvisible(r rune) bool { return !unicode.IsPrint(r) }
-
 // String returns the capability as it is written.
 func (c Capability) String() string {
 	if c.Target == "" {

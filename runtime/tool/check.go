@@ -107,7 +107,7 @@ func standIn(t Type) Value {
 // params checks the arguments of a call against the parameters.
 func (c *checker) params(params []Param, args *Dict, allowExtra bool) (checked *Dict, missing bool) {
 	c.names(params, args, allowExtra)
-	checked = &Dict{entries: make([]Entry, 0, len(params))}
+	checked = MakeDict(len(params))
 	for i := range params {
 		p := &params[i]
 		if p.FromHost {

@@ -1,7 +1,6 @@
 package tool
 
 import (
-	"cmp"
 	"fmt"
 	"math"
 	"math/big"
@@ -99,41 +98,6 @@ func (c *checker) value(t *Type, v Value) Value {
 	return v
 }
 
-// gotType names the type of a value that does not fit, in the words of JSON,
-// which has one for all numbers.
-func gotType(v Value) string {
-	switch v.(type) {
-	case int64, *big.Int:
-		return TypeNumber
-	case nil, bool, float64, string, []byte, List, Tuple, Set, *Dict, Function, Object:
-		return TypeOf(v)
-	}
-	return fmt.Sprintf("the Go type %T, which is not a value: encode it with cassidy.Encode", v)
-}
-
-func numeric(v Value) bool {
-	switch v.(type) {
-	case int64, *big.Int, float64:
-		return true
-	}
-	return false
-}
-
-// integral accepts integers, and floats without a fraction as the integer.
-func integral(v Value) (Value, bool) {
-	switch n := v.(type) {
-	case int64:
-		return v, true
-	case *big.Int:
-		return Integer(n), true
-	case float64:
-		if i, ok := wholeFloat(n); ok {
-			return i, true
-		}
-	}
-	return v, false
-}
-
 // inRange refuses integers beyond int64, which few handlers expect, unless the type
 // has a bound there.
 func (c *checker) inRange(t *Type, v Value) bool {
@@ -206,7 +170,7 @@ func (c *checker) object(t *Type, d *Dict) Value {
 	if len(t.Fields) == 0 && t.Values == nil {
 		return d
 	}
-	checked := &Dict{entries: make([]Entry, 0, d.Len())}
+	checked := MakeDict(d.Len())
 	for k, v := range d.All() {
 		name, ok := k.(string)
 		if !ok {
@@ -230,7 +194,7 @@ func (c *checker) object(t *Type, d *Dict) Value {
 		if known && name != field.Name {
 			k = field.Name
 		}
-		checked.put(k, k, v)
+		_ = checked.Set(k, v) // which was a key before
 	}
 	for i := range t.Fields {
 		if f := &t.Fields[i]; f.Required && !f.FromHost && !checked.Has(f.Name) {
@@ -286,20 +250,6 @@ func (t *Type) lengthViolation(n int, unit string) string {
 	return ""
 }
 
-// displayValue writes a value as a person would in a list: a string without
-// quotes.
-func displayValue(v Value) string {
-	switch v := v.(type) {
-	case string:
-		return v
-	case float64:
-		if math.IsNaN(v) || math.IsInf(v, 0) {
-			return strconv.FormatFloat(v, 'g', -1, 64)
-		}
-	}
-	return FormatJSON(v, "")
-}
-
 // beyond reports whether a number is less than a bound, for side -1, or greater,
 // for side +1. NaN is beyond every bound; what is no number is beyond none.
 func beyond(v, bound Value, side int) bool {
@@ -310,33 +260,14 @@ func beyond(v, bound Value, side int) bool {
 	return !ok || order == side
 }
 
-// compareNumbers compares two numbers exactly, as [cmp.Compare] does; it cannot
-// if one of them is NaN.
-func compareNumbers(a, b Value) (order int, ok bool) {
-	x, okX := a.(int64)
-	y, okY := b.(int64)
-	if okX && okY {
-		return cmp.Compare(x, y), true
+// gotType names the type of a value that does not fit, in the words of JSON,
+// which has one for all numbers.
+func gotType(v Value) string {
+	switch v.(type) {
+	case int64, *big.Int:
+		return TypeNumber
+	case nil, bool, float64, string, []byte, List, Tuple, Set, *Dict, Function, Object:
+		return TypeOf(v)
 	}
-	f, okF := bigFloat(a)
-	g, okG := bigFloat(b)
-	if !okF || !okG {
-		return 0, false
-	}
-	return f.Cmp(g), true
-}
-
-func bigFloat(v Value) (*big.Float, bool) {
-	switch n := v.(type) {
-	case int64:
-		return new(big.Float).SetInt64(n), true
-	case *big.Int:
-		return new(big.Float).SetInt(n), true
-	case float64:
-		if math.IsNaN(n) {
-			return nil, false
-		}
-		return new(big.Float).SetFloat64(n), true
-	}
-	return nil, false
+	return fmt.Sprintf("the Go type %T, which is not a value: encode it with cassidy.Encode", v)
 }

@@ -266,7 +266,7 @@ func (f *Func) Bind(positional []Value, named *Dict) (*Dict, error) {
 	if len(positional) > len(f.Params) {
 		return nil, Errorf(Invalid, "takes at most %d arguments, got %d", len(f.Params), len(positional))
 	}
-	given := &Dict{entries: make([]Entry, 0, len(f.Params))}
+	given := MakeDict(len(f.Params))
 	for i, v := range positional {
 		given.Put(f.Params[i].Name, v)
 	}
@@ -292,7 +292,7 @@ func (f *Func) Bind(positional []Value, named *Dict) (*Dict, error) {
 		}
 		given.put(k, k, v)
 	}
-	args := &Dict{entries: make([]Entry, 0, len(f.Params))}
+	args := MakeDict(len(f.Params))
 	for i := range f.Params {
 		p := &f.Params[i]
 		e, ok := given.entry(p.Name)

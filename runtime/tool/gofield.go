@@ -29,20 +29,6 @@ type goFields struct {
 	byName map[string]*goField
 }
 
-// named returns the field that a key of a dict is decoded into, or nil. An equal name
-// comes before one that differs in case.
-func (f *goFields) named(key string, from *Dict) *goField {
-	if field := f.byName[key]; field != nil {
-		return field
-	}
-	for i := range f.list {
-		if field := &f.list[i]; strings.EqualFold(field.name, key) && !from.Has(field.name) {
-			return field
-		}
-	}
-	return nil
-}
-
 // A goStructs caches the fields of struct types while one value is converted.
 type goStructs map[reflect.Type]*goFields
 

@@ -7,6 +7,7 @@ import (
 	"math/big"
 	"reflect"
 	"slices"
+	"time"
 )
 
 // ParamsFor returns the parameters of a tool whose arguments are decoded with
@@ -23,7 +24,7 @@ func ParamsFor[T any]() ([]Param, error) {
 	t := reflect.TypeFor[T]()
 	m := typeMaker{nodes: maxTypeNodes, seen: map[reflect.Type]bool{}}
 	s := derefType(t)
-	if s.Kind() != reflect.Struct || s == dictType || s == timeType || s == bigIntType {
+	if s.Kind() != reflect.Struct || s == reflect.TypeFor[Dict]() || s == reflect.TypeFor[time.Time]() || s == reflect.TypeFor[big.Int]() {
 		return nil, Errorf(Invalid, "expected a struct or a pointer to one but got %s", t)
 	}
 	if m.ownForm(s) != noForm {
@@ -76,7 +77,7 @@ func (m *typeMaker) ownForm(t reflect.Type) ownForm {
 	p := reflect.PointerTo(t)
 	asJSON, asText := reflect.TypeFor[json.Unmarshaler](), reflect.TypeFor[encoding.TextUnmarshaler]()
 	if m.result {
-		asJSON, asText = jsonMarshalerType, textMarshalerType
+		asJSON, asText = reflect.TypeFor[json.Marshaler](), reflect.TypeFor[encoding.TextMarshaler]()
 	}
 	switch {
 	case t.Kind() == reflect.Interface:
@@ -95,17 +96,17 @@ func (m *typeMaker) typ(t reflect.Type) (Type, string, error) {
 		return Type{}, "", Errorf(Invalid, "a type of more than %d parts", maxTypeNodes)
 	}
 	switch t {
-	case dictPointerType, dictType:
+	case reflect.TypeFor[*Dict](), reflect.TypeFor[Dict]():
 		return Type{Name: TypeObject}, "", nil
-	case listType, tupleType, setType:
+	case reflect.TypeFor[List](), reflect.TypeFor[Tuple](), reflect.TypeFor[Set]():
 		return Type{Name: TypeArray}, "", nil
-	case timeType:
+	case reflect.TypeFor[time.Time]():
 		return Type{Name: TypeString}, "a time as in RFC 3339, such as 2026-01-31T12:00:00Z", nil
-	case durationType:
+	case reflect.TypeFor[time.Duration]():
 		return Type{Name: TypeString}, "a duration, such as 1m30s", nil
-	case numberType:
+	case reflect.TypeFor[json.Number]():
 		return Type{Name: TypeNumber}, "", nil
-	case bigIntType:
+	case reflect.TypeFor[big.Int]():
 		if m.result {
 			return Type{Name: TypeInteger}, "", nil
 		}
@@ -172,7 +173,7 @@ func (m *typeMaker) structure(t reflect.Type) (Type, string, error) {
 }
 
 func (m *typeMaker) mapping(t reflect.Type) (Type, string, error) {
-	key, text := t.Key(), textMarshalerType
+	key, text := t.Key(), reflect.TypeFor[encoding.TextMarshaler]()
 	if !m.result {
 		key, text = reflect.PointerTo(key), reflect.TypeFor[encoding.TextUnmarshaler]()
 	}
@@ -240,7 +241,7 @@ func viaPointer(t reflect.Type, index []int) bool {
 // their names, and nothing for a T that reads itself. An error is of kind Invalid.
 func CheckParamsFor[T any](t *Tool) error {
 	m := typeMaker{}
-	if s := derefType(reflect.TypeFor[T]()); s == dictType || m.ownForm(s) != noForm {
+	if s := derefType(reflect.TypeFor[T]()); s == reflect.TypeFor[Dict]() || m.ownForm(s) != noForm {
 		return nil
 	}
 	fields, err := ParamsFor[T]()

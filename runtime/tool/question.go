@@ -167,9 +167,7 @@ func QuestionOf(d *Dict) (Question, error) {
 // are RFC 3339, null for zero; contents of files are base64. What JSON has no
 // form for, as NaN among the arguments, is written as a text.
 func (q Question) MarshalJSON() ([]byte, error) {
-	w := jsonWriter{lenient: true, nodes: MaxNodes}
-	err := w.value(q.Dict(), MaxDepth)
-	return w.buf, err
+	return []byte(FormatJSON(q.Dict(), "")), nil
 }
 
 // UnmarshalJSON reads what MarshalJSON wrote. It fails with kind Invalid.

@@ -9,6 +9,7 @@ import (
 	"math/big"
 	"reflect"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -362,7 +363,7 @@ func (d *goDecoder) structure(dst reflect.Value, v Value, depth int) error {
 	fields := d.structs.fields(dst.Type())
 	for k, x := range from.All() {
 		name, _ := k.(string)
-		f := fields.named(name, from)
+		f := named(fields, name, from)
 		if f == nil {
 			continue
 		}
@@ -504,6 +505,20 @@ func (d *goDecoder) items(dst reflect.Value, items []Value, depth int) error {
 	for i, item := range items {
 		if err := d.decode(dst.Index(i), item, depth-1); err != nil {
 			return atIndex(i, err)
+		}
+	}
+	return nil
+}
+
+// named returns the field that a key of a dict is decoded into, or nil. An equal name
+// comes before one that differs in case.
+func named(f *goFields, key string, from *Dict) *goField {
+	if field := f.byName[key]; field != nil {
+		return field
+	}
+	for i := range f.list {
+		if field := &f.list[i]; strings.EqualFold(field.name, key) && !from.Has(field.name) {
+			return field
 		}
 	}
 	return nil

@@ -59,6 +59,9 @@ type Entry struct {
 // is faster than keeping a map; the arguments of a call rarely exceed it.
 const linearEntries = 8
 
+// MakeDict returns an empty dict with room for n entries.
+func MakeDict(n int) *Dict { return &Dict{entries: make([]Entry, 0, n)} }
+
 // NewDict returns a dict of string keys from alternating keys and values, as in
 // NewDict("path", "a.txt", "limit", 3). The values are encoded as [FromGo] does it,
 // but a [Dict] among them is taken as it is. It panics if the number of arguments is
@@ -352,18 +355,6 @@ func keyForm(key Value, depth int) (Value, error) {
 		return form, nil
 	}
 	return nil, fmt.Errorf("unhashable type: %s", TypeOf(key))
-}
-
-// wholeFloat returns f as an integer of any size if it is one.
-func wholeFloat(f float64) (Value, bool) {
-	if i, ok := wholeNumber(f); ok {
-		return i, true
-	}
-	if math.IsInf(f, 0) || f != math.Trunc(f) {
-		return nil, false
-	}
-	i, _ := new(big.Float).SetFloat64(f).Int(nil)
-	return Integer(i), true
 }
 
 // wholeNumber returns f as an int64 if it is one exactly.
