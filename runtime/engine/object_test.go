@@ -19,6 +19,7 @@ type shelf struct {
 }
 
 func (s *shelf) Type() *tool.ObjectType { return s.kind }
+func (s *shelf) TypeName() string       { return s.kind.Name }
 
 func (s *shelf) Plain(context.Context, tool.Grant) (tool.Value, error) {
 	list := tool.List{}
@@ -75,6 +76,7 @@ func (s *shelf) Equal(_ context.Context, _ tool.Grant, other tool.Collection) (b
 type lid struct{ kind *tool.ObjectType }
 
 func (l *lid) Type() *tool.ObjectType { return l.kind }
+func (l *lid) TypeName() string       { return l.kind.Name }
 func (l *lid) Plain(context.Context, tool.Grant) (tool.Value, error) {
 	return nil, tool.Errorf(tool.Failed, "a lid cannot leave the script")
 }

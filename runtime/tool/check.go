@@ -169,3 +169,22 @@ func unknownParam(name string, params []Param) string {
 	}
 	return fmt.Sprintf("Unknown parameter: %s%s (valid: %s)", name, DidYouMean(name, valid), strings.Join(valid, ", "))
 }
+
+func (t *Tool) checkRaw(args *Dict) (*Dict, error) {
+	schema := t.Compiled
+	if schema == nil || !schema.Of(t.Schema) {
+		var err error
+		if schema, err = NewSchemaChecker(t.Schema, nil); err != nil {
+			return nil, err
+		}
+	}
+	if args == nil {
+		args = &Dict{}
+	}
+	if err := schema.CheckValue(args); err != nil {
+		problem := checker{problems: []string{err.Error()}}
+		return nil, Errorf(KindOf(err), "%s", problem.report(t)).
+			WithHint("cassidy tool schema %s shows what it takes", t.Name)
+	}
+	return args, nil
+}

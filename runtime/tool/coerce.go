@@ -38,7 +38,7 @@ func (t Type) fromText(text string) (Value, bool) {
 	}
 	switch t.Name {
 	case TypeInteger, TypeNumber:
-		if n, ok := numberFromText(trimmed); ok {
+		if n, ok := ParseYAMLNumber(trimmed); ok {
 			return n, true
 		}
 	case TypeBoolean, TypeLogical:
@@ -58,16 +58,6 @@ func (t Type) fromText(text string) (Value, bool) {
 		return anyFromText(text, trimmed)
 	}
 	return text, false
-}
-
-// numberFromText reads a decimal number; not hexadecimals, and neither NaN nor
-// infinity, which no bound of a parameter would expect.
-func numberFromText(text string) (Value, bool) {
-	if coreBase(text) != 10 && !isCoreFloat(strings.TrimLeft(text, "+-")) {
-		return nil, false
-	}
-	n, _, err := coreScalar(text)
-	return n, err == nil && numeric(n)
 }
 
 // listFromText reads JSON, or items with commas between them.

@@ -115,3 +115,62 @@ func TestAsError(t *testing.T) {
 		t.Errorf("ErrorOf of a wrapped error lost its hint or limit: %+v", e)
 	}
 }
+
+func TestErrorTypes(t *testing.T) {
+	want := map[Kind]string{
+		Failed: "user_error", Invalid: "validation_error", NotFound: "validation_error", Denied: "permission_error", Limit: "limit_error", Canceled: "cancelled",
+		Unavailable: "system_error", Timeout: "timeout_error", Command: "command_failed", Security: "security_error", Internal: "system_error", Conflict: "user_error", Parked: "parked",
+		Busy: "system_error", Closed: "system_error", Unanswered: "permission_error",
+	}
+	if n := int(LastKind) + 1; len(want) != n || len(kindType) != n {
+		t.Errorf("there are %d kinds and %d types, want %d", n, len(kindType), len(want))
+	}
+	names := map[string]bool{}
+	for kind := range want {
+		names[kind.String()] = true
+	}
+	if len(names) != len(want) {
+		t.Errorf("the names of the %d kinds are %v", len(want), names)
+	}
+	for kind, name := range want {
+		if got := kind.Type(); got != name {
+			t.Errorf("kind %d: Type() = %q, want %q", kind, got, name)
+		}
+	}
+	if got := Kind(200).Type(); got != "system_error" {
+		t.Errorf("an unknown kind: Type() = %q, want system_error", got)
+	}
+}
+
+func TestErrorText(t *testing.T) {
+	e := &Error{Kind: Failed, Op: "fs.read", Err: errors.New("no such file"), Pos: Position{"a.star", 3, 7}}
+	if got, want := e.Error(), "a.star:3:7: fs.read: no such file"; got != want {
+		t.Errorf("Error() = %q, want %q", got, want)
+	}
+	if got, want := e.Message(), "fs.read: no such file"; got != want {
+		t.Errorf("Message() = %q, want %q", got, want)
+	}
+	for p, want := range map[Position]string{{File: "a"}: "a", {File: "a", Line: 2}: "a:2", {File: "a", Line: 2, Col: 5}: "a:2:5"} {
+		if got := p.String(); got != want {
+			t.Errorf("%#v.String() = %q, want %q", p, got, want)
+		}
+	}
+	hinted := e.WithHint("try %d", 3)
+	if hinted.Hint != "try 3" || e.Hint != "" || hinted.Pos != e.Pos {
+		t.Errorf("WithHint gave %+v and left %+v", hinted, e)
+	}
+	wrapped := Errorf(Invalid, "outer: %w", e)
+	if !errors.Is(wrapped, e) || ErrorOf(wrapped, Internal) != wrapped || KindOf(wrapped) != Invalid {
+		t.Errorf("%v is not what it wraps", wrapped)
+	}
+	plain := errors.New("x")
+	if got := ErrorOf(plain, Failed); got.Kind != Failed || !errors.Is(got, plain) {
+		t.Errorf("AsError of a plain error = %+v", got)
+	}
+	if ErrorOf(nil, Failed) != nil {
+		t.Errorf("ErrorOf(nil) is not nil")
+	}
+	if KindOf(plain) != Internal {
+		t.Errorf("KindOf a plain error = %d, want Internal", KindOf(plain))
+	}
+}

@@ -86,7 +86,7 @@ func (e *goEncoder) encode(v any, depth int) (Value, error) {
 			return nil, nil
 		}
 		return Integer(v), nil
-	case Function, Object:
+	case Opaque:
 		return nil, Errorf(Invalid, "a %s is not a value", TypeOf(v))
 	}
 	return e.reflect(reflect.ValueOf(v), depth)

@@ -2,9 +2,12 @@ package tool
 
 import (
 	"cmp"
+	"encoding"
+	"encoding/json"
 	"reflect"
 	"slices"
 	"strings"
+	"time"
 	"unicode"
 )
 
@@ -110,7 +113,7 @@ func readField(sf reflect.StructField) (f goField, flatten, ok bool) {
 		case "omitzero":
 			f.omitZero = true
 		case "string":
-			f.quoted = isScalar(inner) && inner != durationType && inner != numberType && !writesItself(inner)
+			f.quoted = isScalar(inner) && inner != reflect.TypeFor[time.Duration]() && inner != reflect.TypeFor[json.Number]() && !writesItself(inner)
 		}
 	}
 	return f, sf.Anonymous && !f.tagged && inner.Kind() == reflect.Struct, true
@@ -167,7 +170,7 @@ func isScalar(t reflect.Type) bool {
 // writesItself reports whether a type or a pointer to it encodes itself.
 func writesItself(t reflect.Type) bool {
 	p := reflect.PointerTo(t) // has the methods of both
-	return p.Implements(jsonMarshalerType) || p.Implements(textMarshalerType)
+	return p.Implements(reflect.TypeFor[json.Marshaler]()) || p.Implements(reflect.TypeFor[encoding.TextMarshaler]())
 }
 
 func derefType(t reflect.Type) reflect.Type {

@@ -40,14 +40,6 @@ func TestParseJSON(t *testing.T) {
 	}
 }
 
-func nestedList(depth int) Value {
-	v := List{}
-	for range depth - 1 {
-		v = List{v}
-	}
-	return v
-}
-
 // Line and column count from 1 and in characters, and point at what is wrong.
 func TestParseJSONErrors(t *testing.T) {
 	tests := []struct{ in, want string }{

@@ -228,34 +228,6 @@ func TestSchemaHostile(t *testing.T) {
 	}
 }
 
-func TestCheckRawSchema(t *testing.T) {
-	tool := Tool{Name: "t", Description: "d", Schema: []byte(`{"type":"object","properties":{"n":{"type":"integer","minimum":1}},"required":["n"]}`)}
-	got, err := tool.Check(readArgs(t, `{"n":3,"extra":[null]}`))
-	if want := `{"n":3,"extra":[null]}`; err != nil || FormatJSON(got, "") != want {
-		t.Errorf("got %s, %v, want %s", FormatJSON(got, ""), err, want)
-	}
-	for _, args := range []string{"", "{}", `{"n":0}`, `{"n":"a"}`} {
-		got, err := tool.Check(readArgs(t, args))
-		var e *Error
-		if !errors.As(err, &e) || e.Kind != Invalid || !strings.HasPrefix(e.Error(), "Tool input validation failed for 't':\n  - ") || e.Hint != "cassidy tool schema t shows what it takes" {
-			t.Errorf("Check(%s) = %s, %v, want a refusal", args, FormatJSON(got, ""), err)
-		}
-	}
-	if err := tool.Validate(); err != nil || tool.Compiled == nil {
-		t.Errorf("Validate() = %v, and left the schema unread", err)
-	}
-	tool.Schema = []byte(`{"maxProperties":0}`) // what was read counts no longer
-	if _, err := tool.Check(readArgs(t, `{"n":3}`)); err == nil {
-		t.Errorf("the old schema is still used")
-	}
-	if got, err := (&Tool{Name: "t", Schema: []byte(`{}`)}).Check(nil); err != nil || got == nil {
-		t.Errorf("Check(nil) = %v, %v, want an empty dict", got, err)
-	}
-	if _, err := (&Tool{Name: "t", Schema: []byte(`{"type":`)}).Check(nil); err == nil {
-		t.Errorf("a broken schema checks")
-	}
-}
-
 func FuzzSchemaChecker(f *testing.F) {
 	f.Add([]byte(`{"type":"object","properties":{"a":{"$ref":"#/$defs/x"}},"$defs":{"x":{"enum":[1,"a",null]}}}`), []byte(`{"a":1}`))
 	f.Add([]byte(`{"$dynamicAnchor":"n","anyOf":[{"type":"integer"},{"items":{"$dynamicRef":"#n"}}]}`), []byte(`[[1],[[2]]]`))

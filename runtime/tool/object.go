@@ -9,6 +9,7 @@ import "context"
 // The grant is that of the call of the script, which an object may need to be
 // read: a table of a large file is read when it is looked at.
 type Object interface {
+	Opaque
 	// Type is one for all objects of a kind.
 	Type() *ObjectType
 	// Plain returns the [Value] that says the same.
@@ -46,3 +47,6 @@ type ObjectType struct {
 // A Function is a function of the script, lent to the row that it was given to
 // for as long as that runs. Its error is that of the script.
 type Function func(args ...Value) (Value, error)
+
+// TypeName is "function".
+func (Function) TypeName() string { return "function" }

@@ -168,21 +168,5 @@ func schemaProblem(err error) string {
 // shorten bounds an error text of the library, which may quote whole values.
 func shorten(text string) string { return cut(text, 500) }
 
-func (t *Tool) checkRaw(args *Dict) (*Dict, error) {
-	schema := t.Compiled
-	if schema == nil || schema.source != string(t.Schema) {
-		var err error
-		if schema, err = NewSchemaChecker(t.Schema, nil); err != nil {
-			return nil, err
-		}
-	}
-	if args == nil {
-		args = &Dict{}
-	}
-	if err := schema.CheckValue(args); err != nil {
-		problem := checker{problems: []string{err.Error()}}
-		return nil, Errorf(KindOf(err), "%s", problem.report(t)).
-			WithHint("cassidy tool schema %s shows what it takes", t.Name)
-	}
-	return args, nil
-}
+// Of reports whether the checker was made of this schema.
+func (c *SchemaChecker) Of(schema []byte) bool { return c.source == string(schema) }

@@ -10,6 +10,9 @@ import (
 	"unicode/utf8"
 )
 
+// errToolForm is the error of a tool that is not as [AppendTool] would have written it.
+var errToolForm = errors.New("not in canonical form")
+
 // toolVersion begins the binary form of a tool. It changes with the form, so
 // that what an older or newer program wrote is refused and not misread.
 const toolVersion = 4
@@ -365,7 +368,7 @@ func (r *toolReader) hints() map[string]bool {
 		name, on := r.text(), false
 		r.flags(&on)
 		if r.err == nil && i > 0 && name <= last {
-			r.err = errNotCanonical
+			r.err = errToolForm
 		}
 		hints[name], last = on, name
 	}
@@ -403,7 +406,7 @@ func (r *toolReader) present() Value {
 // demand says that what a flag has announced is there.
 func (r *toolReader) demand(there bool) {
 	if r.err == nil && !there {
-		r.err = errNotCanonical
+		r.err = errToolForm
 	}
 }
 

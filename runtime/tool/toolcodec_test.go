@@ -266,3 +266,121 @@ func BenchmarkDecodeTool(b *testing.B) {
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/n, "ns/tool")
 	b.ReportMetric(float64(bytes)/n, "bytes/tool")
 }
+
+// genTool makes tools with every field set in some of them.
+func genTool() *rapid.Generator[Tool] {
+	return rapid.Custom(func(t *rapid.T) Tool {
+		text := func(name string) string { return genText().Draw(t, name).(string) }
+		number := func(name string) int64 { return rapid.Int64().Draw(t, name) }
+		flag := func(name string) bool { return rapid.Bool().Draw(t, name) }
+		tool := Tool{
+			Name: text("name"), Title: text("title"), Description: text("description"), Group: text("group"),
+			Risky: flag("risky"), AllowExtra: flag("allow extra"), ReturnsDoc: text("returns doc"),
+			Params: genParams(2).Draw(t, "params"),
+			Tags:   genTexts().Draw(t, "tags"), Loads: genTexts().Draw(t, "loads"), Warnings: genTexts().Draw(t, "warnings"),
+			Version: text("version"), Timeout: durationOf(number("timeout")), Overhead: int(number("overhead")), Available: text("available"), Undo: text("undo"),
+			Revoked: rapid.Bool().Draw(t, "revoked"), OnlyCalls: rapid.Bool().Draw(t, "only calls"),
+			Location: Location(text("location")), Path: text("path"), Hash: text("hash"), State: State(text("state")), Reason: text("reason"),
+		}
+		tool.Hints = Hints{ReadOnly: flag("read only"), Idempotent: flag("idempotent"), OpenWorld: flag("open world")}
+		for _, name := range genTexts().Draw(t, "hints") {
+			if tool.Hints.Other == nil {
+				tool.Hints.Other = map[string]bool{}
+			}
+			tool.Hints.Other[name] = flag("hint")
+		}
+		tool.Limits = Limits{Steps: number("steps"), CPU: durationOf(number("cpu")), Memory: number("memory"), Result: int(number("result"))}
+		if s := text("schema"); s != "" {
+			tool.Schema = []byte(s)
+		}
+		if flag("returns") {
+			typ := genType(2).Draw(t, "returns")
+			tool.Returns = &typ
+		}
+		for range rapid.IntRange(0, 2).Draw(t, "needs") {
+			tool.Needs = append(tool.Needs, Capability{Name: text("capability"), Target: text("target")})
+			tool.Granted = append(tool.Granted, Capability{Name: text("granted"), Target: text("target")})
+		}
+		if flag("deprecated") {
+			tool.Deprecated = &Deprecation{Since: text("since"), Replacement: text("replacement"), Message: text("message")}
+		}
+		for range rapid.IntRange(0, 2).Draw(t, "examples") {
+			e := Example{Description: text("example"), HasExpect: flag("expects"), Expect: genValue().Draw(t, "expect")}
+			if args, ok := genJSON().Draw(t, "args").(*Dict); ok {
+				e.Args = args
+			}
+			tool.Examples = append(tool.Examples, e)
+		}
+		return tool
+	})
+}
+
+func genTexts() *rapid.Generator[[]string] {
+	return rapid.Custom(func(t *rapid.T) []string {
+		var list []string
+		for range rapid.IntRange(0, 2).Draw(t, "n") {
+			list = append(list, genText().Draw(t, "text").(string))
+		}
+		return list
+	})
+}
+
+func genParams(depth int) *rapid.Generator[[]Param] {
+	return rapid.Custom(func(t *rapid.T) []Param {
+		var params []Param
+		for range rapid.IntRange(0, 3).Draw(t, "n") {
+			p := Param{
+				Name: genText().Draw(t, "name").(string), Description: genText().Draw(t, "description").(string),
+				Type: genType(depth).Draw(t, "type"), Aliases: genTexts().Draw(t, "aliases"),
+				Required: rapid.Bool().Draw(t, "required"), HasDefault: rapid.Bool().Draw(t, "has default"), FromHost: rapid.Bool().Draw(t, "from host"),
+			}
+			if p.HasDefault {
+				p.Default = genValue().Draw(t, "default")
+			}
+			params = append(params, p)
+		}
+		return params
+	})
+}
+
+// genType makes any type, sensible or not.
+func genType(depth int) *rapid.Generator[Type] {
+	return rapid.Custom(func(t *rapid.T) Type {
+		typ := Type{
+			Name:     rapid.SampledFrom(append(TypeNames(), "", "later")).Draw(t, "name"),
+			Nullable: rapid.Bool().Draw(t, "nullable"),
+			Pattern:  rapid.SampledFrom([]string{"", "", "^a"}).Draw(t, "pattern"),
+		}
+		value := func(name string) Value {
+			if rapid.Bool().Draw(t, "has "+name) {
+				return genValue().Draw(t, name)
+			}
+			return nil
+		}
+		length := func(name string) *int {
+			if !rapid.Bool().Draw(t, "has "+name) {
+				return nil
+			}
+			n := rapid.IntRange(-1, 9).Draw(t, name)
+			return &n
+		}
+		typ.Min, typ.Max = value("min"), value("max")
+		typ.MinLength, typ.MaxLength = length("min length"), length("max length")
+		for range rapid.IntRange(0, 2).Draw(t, "enum") {
+			typ.Enum = append(typ.Enum, genValue().Draw(t, "enum value"))
+		}
+		if depth == 0 {
+			return typ
+		}
+		if rapid.Bool().Draw(t, "has items") {
+			items := genType(depth-1).Draw(t, "items")
+			typ.Items = &items
+		}
+		if rapid.Bool().Draw(t, "has values") {
+			values := genType(depth-1).Draw(t, "values")
+			typ.Values = &values
+		}
+		typ.Fields = genParams(depth-1).Draw(t, "fields")
+		return typ
+	})
+}

@@ -16,8 +16,15 @@ import (
 //
 // A *big.Int holds only what int64 cannot (see [Integer]), so that each integer
 // has one form. A string is valid UTF-8; other bytes are []byte. Inside a script's
-// process, and only there, it may be an [Object] or a [Function] as well.
+// process, and only there, it may be [Opaque] as well.
 type Value = any
+
+// Opaque is what scripts hold without being a value: a function of theirs, or an
+// object of a module. It never leaves the script's process.
+type Opaque interface {
+	// TypeName is what messages call its type, as "table".
+	TypeName() string
+}
 
 // A List is an ordered sequence, mutable in scripts.
 type List []Value
@@ -430,10 +437,8 @@ func TypeOf(v Value) string {
 		return "array"
 	case *Dict:
 		return "object"
-	case Function:
-		return "function"
-	case Object:
-		return v.Type().Name
+	case Opaque:
+		return v.TypeName()
 	}
 	return fmt.Sprintf("%T", v)
 }

@@ -370,3 +370,13 @@ func yamlFloat(f float64) string {
 	}
 	return FormatJSON(f, "")
 }
+
+// ParseYAMLNumber reads a decimal number as the core schema of YAML 1.2 has it; not hexadecimals, and neither NaN nor
+// infinity, which no bound of a parameter would expect.
+func ParseYAMLNumber(text string) (Value, bool) {
+	if coreBase(text) != 10 && !isCoreFloat(strings.TrimLeft(text, "+-")) {
+		return nil, false
+	}
+	n, _, err := coreScalar(text)
+	return n, err == nil && numeric(n)
+}

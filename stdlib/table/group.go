@@ -19,6 +19,8 @@ type groups struct {
 // Type implements [tool.Object].
 func (s *groups) Type() *tool.ObjectType { return &s.kinds.groups }
 
+func (s *groups) TypeName() string { return s.kinds.groups.Name }
+
 // Plain implements [tool.Object].
 func (s *groups) Plain(context.Context, tool.Grant) (tool.Value, error) {
 	return nil, tool.Errorf(tool.Failed, "groups cannot leave the script").WithHint("call agg(…), and give its table")

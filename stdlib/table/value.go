@@ -11,6 +11,8 @@ import (
 // Type implements [tool.Object].
 func (t *Table) Type() *tool.ObjectType { return &t.kinds.table }
 
+func (t *Table) TypeName() string { return t.kinds.table.Name }
+
 // Plain returns the rows as a list of dicts.
 func (t *Table) Plain(ctx context.Context, g tool.Grant) (tool.Value, error) {
 	list := tool.List{}
