@@ -290,19 +290,19 @@ func (f *Func) Bind(positional []Value, named *Dict) (*Dict, error) {
 		if name != p.Name {
 			k = p.Name
 		}
-		given.put(k, k, v)
+		given.PutEntry(Entry{Key: k, Value: v})
 	}
 	args := MakeDict(len(f.Params))
 	for i := range f.Params {
 		p := &f.Params[i]
-		e, ok := given.entry(p.Name)
+		e, ok := given.Lookup(p.Name)
 		switch {
 		case ok && (e.Value != nil || p.Required):
 			checked, problems := checkValue(&p.Type, e.Value, "argument '", p.Name, "'")
 			if len(problems) > 0 {
 				return nil, Errorf(Invalid, "%s", strings.Join(problems, "; "))
 			}
-			args.put(e.Key, e.Key, checked)
+			args.PutEntry(Entry{Key: e.Key, Value: checked})
 		case p.Required:
 			return nil, Errorf(Invalid, "missing argument %q", p.Name)
 		case p.HasDefault:

@@ -278,7 +278,7 @@ func genTool() *rapid.Generator[Tool] {
 			Risky: flag("risky"), AllowExtra: flag("allow extra"), ReturnsDoc: text("returns doc"),
 			Params: genParams(2).Draw(t, "params"),
 			Tags:   genTexts().Draw(t, "tags"), Loads: genTexts().Draw(t, "loads"), Warnings: genTexts().Draw(t, "warnings"),
-			Version: text("version"), Timeout: durationOf(number("timeout")), Overhead: int(number("overhead")), Available: text("available"), Undo: text("undo"),
+			Version: text("version"), Timeout: time.Duration(number("timeout")), Overhead: int(number("overhead")), Available: text("available"), Undo: text("undo"),
 			Revoked: rapid.Bool().Draw(t, "revoked"), OnlyCalls: rapid.Bool().Draw(t, "only calls"),
 			Location: Location(text("location")), Path: text("path"), Hash: text("hash"), State: State(text("state")), Reason: text("reason"),
 		}
@@ -289,7 +289,7 @@ func genTool() *rapid.Generator[Tool] {
 			}
 			tool.Hints.Other[name] = flag("hint")
 		}
-		tool.Limits = Limits{Steps: number("steps"), CPU: durationOf(number("cpu")), Memory: number("memory"), Result: int(number("result"))}
+		tool.Limits = Limits{Steps: number("steps"), CPU: time.Duration(number("cpu")), Memory: number("memory"), Result: int(number("result"))}
 		if s := text("schema"); s != "" {
 			tool.Schema = []byte(s)
 		}

@@ -180,12 +180,12 @@ func (d *Dict) All() iter.Seq2[Value, Value] {
 
 // Get returns the value of a string key.
 func (d *Dict) Get(name string) (Value, bool) {
-	e, ok := d.entry(name)
+	e, ok := d.Lookup(name)
 	return e.Value, ok
 }
 
-// entry returns the entry of a string key.
-func (d *Dict) entry(name string) (Entry, bool) {
+// Lookup returns the entry of a string key.
+func (d *Dict) Lookup(name string) (Entry, bool) {
 	if d == nil {
 		return Entry{}, false
 	}
@@ -264,6 +264,10 @@ func (d *Dict) Set(key, v Value) error {
 	d.put(k, key, v)
 	return nil
 }
+
+// PutEntry is [Dict.Put] of a key, a string, that is a Value already, as that of another
+// dict is: it need not be allocated again.
+func (d *Dict) PutEntry(e Entry) { d.put(e.Key, e.Key, e.Value) }
 
 func (d *Dict) put(hash any, key, v Value) {
 	if i, ok := d.find(hash); ok {
