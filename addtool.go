@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"github.com/cassidy-run/cassidy/runtime"
-	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // AddTool registers a Go function as a tool of h:
@@ -72,17 +72,17 @@ func AvailableFunc(f func(ctx context.Context) error) ToolOption {
 
 // Decode decodes a value, such as the result of a call, as a T. It follows
 // encoding/json. An error is of kind Invalid and names the path, as in
-// "orders[2].count: expected an integer but got string". See [tool.ToGo] for the rules.
-func Decode[T any](v Value) (T, error) { return tool.ToGo[T](v) }
+// "orders[2].count: expected an integer but got string". See [value.ToGo] for the rules.
+func Decode[T any](v Value) (T, error) { return value.ToGo[T](v) }
 
 // Encode encodes a Go value, such as a struct with json tags, as a [Value]. It follows
 // encoding/json, but integers are exact, bytes are bytes, and a [time.Duration] is text
 // such as "1m30s". An error is of kind Invalid, or of kind Limit for a value that is
-// nested too deeply, as every cycle is. See [tool.FromGo] for the rules.
-func Encode(v any) (Value, error) { return tool.FromGo(v) }
+// nested too deeply, as every cycle is. See [value.FromGo] for the rules.
+func Encode(v any) (Value, error) { return value.FromGo(v) }
 
 // NewDict returns a dict of alternating keys and values, as in
 // NewDict("path", "a.txt", "limit", 3). The values are encoded as [Encode] does it. It
 // panics if the number of arguments is odd, if a key is not a string, and if a value
 // cannot be encoded.
-func NewDict(pairs ...any) *Dict { return tool.NewDict(pairs...) }
+func NewDict(pairs ...any) *Dict { return value.NewDict(pairs...) }

@@ -9,7 +9,7 @@ import (
 
 	"github.com/cassidy-run/cassidy"
 	"github.com/cassidy-run/cassidy/runtime/journal"
-	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // Add a Go function as a tool, call it, and decode its result.
@@ -113,7 +113,7 @@ func ExampleEncode() {
 		Names []string `json:"names,omitempty"`
 	}
 	v, err := cassidy.Encode([]point{{X: 1}, {X: 2, Names: []string{"b"}}})
-	fmt.Println(tool.FormatJSON(v, ""), err)
+	fmt.Println(value.FormatJSON(v, ""), err)
 	points, err := cassidy.Decode[[]point](v)
 	fmt.Println(points[1].Names, err)
 	_, err = cassidy.Decode[[]struct{ X string }](cassidy.List{cassidy.NewDict("X", 1)})

@@ -6,6 +6,7 @@ import (
 	"github.com/cassidy-run/cassidy/runtime"
 	"github.com/cassidy-run/cassidy/runtime/history"
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // The types of the lower packages that most programs need. Those packages
@@ -45,17 +46,17 @@ type (
 	// RunState is how far a run has come; see [history.State].
 	RunState = history.State
 
-	// Value is an argument or a result; see [tool.Value] for the types that it
+	// Value is an argument or a result; see [value.Value] for the types that it
 	// can have.
-	Value = tool.Value
-	// Dict maps keys to values and keeps their order; see [tool.Dict].
-	Dict = tool.Dict
-	// List is an ordered sequence; see [tool.List].
-	List = tool.List
-	// Tuple is an ordered sequence that scripts cannot change; see [tool.Tuple].
-	Tuple = tool.Tuple
-	// Set is a collection of distinct values; see [tool.Set].
-	Set = tool.Set
+	Value = value.Value
+	// Dict maps keys to values and keeps their order; see [value.Dict].
+	Dict = value.Dict
+	// List is an ordered sequence; see [value.List].
+	List = value.List
+	// Tuple is an ordered sequence that scripts cannot change; see [value.Tuple].
+	Tuple = value.Tuple
+	// Set is a collection of distinct values; see [value.Set].
+	Set = value.Set
 
 	// Module is a group of functions for scripts; see [tool.Module].
 	Module = tool.Module
@@ -67,8 +68,8 @@ type (
 	Limits = tool.Limits
 
 	// Error is the type of the errors of this module: it has a Kind, a Hint and a
-	// Limit; see [tool.Error].
-	Error = tool.Error
+	// Limit; see [value.Error].
+	Error = value.Error
 )
 
 // The states of a run, for [RunFilter].States.
@@ -98,19 +99,19 @@ const (
 // err, or an error that it wraps, is an [Error] of the kind Denied. ErrFailed also
 // matches the kinds Command and Internal, and ErrDenied also matches Security.
 var (
-	ErrFailed      error = tool.ErrFailed
-	ErrInvalid     error = tool.ErrInvalid
-	ErrNotFound    error = tool.ErrNotFound
-	ErrDenied      error = tool.ErrDenied
-	ErrLimit       error = tool.ErrLimit
-	ErrCanceled    error = tool.ErrCanceled
-	ErrUnavailable error = tool.ErrUnavailable
-	ErrTimeout     error = tool.ErrTimeout
-	ErrConflict    error = tool.ErrConflict
-	ErrParked      error = tool.ErrParked
-	ErrBusy        error = tool.ErrBusy
-	ErrClosed      error = tool.ErrClosed
-	ErrUnanswered  error = tool.ErrUnanswered
+	ErrFailed      error = value.ErrFailed
+	ErrInvalid     error = value.ErrInvalid
+	ErrNotFound    error = value.ErrNotFound
+	ErrDenied      error = value.ErrDenied
+	ErrLimit       error = value.ErrLimit
+	ErrCanceled    error = value.ErrCanceled
+	ErrUnavailable error = value.ErrUnavailable
+	ErrTimeout     error = value.ErrTimeout
+	ErrConflict    error = value.ErrConflict
+	ErrParked      error = value.ErrParked
+	ErrBusy        error = value.ErrBusy
+	ErrClosed      error = value.ErrClosed
+	ErrUnanswered  error = value.ErrUnanswered
 )
 
 // Durable records a call as the run runID; "" makes an ID up. What nobody answers

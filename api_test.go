@@ -16,19 +16,20 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/journal"
 	"github.com/cassidy-run/cassidy/runtime/journal/sqlite"
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 	"github.com/cassidy-run/cassidy/sandbox"
 	"github.com/cassidy-run/cassidy/stdlib"
 )
 
 func TestErrorTargets(t *testing.T) {
-	for kind, target := range map[tool.Kind]error{
-		tool.Failed: cassidy.ErrFailed, tool.Invalid: cassidy.ErrInvalid, tool.NotFound: cassidy.ErrNotFound,
-		tool.Denied: cassidy.ErrDenied, tool.Limit: cassidy.ErrLimit, tool.Canceled: cassidy.ErrCanceled,
-		tool.Unavailable: cassidy.ErrUnavailable, tool.Timeout: cassidy.ErrTimeout, tool.Conflict: cassidy.ErrConflict,
-		tool.Parked: cassidy.ErrParked, tool.Busy: cassidy.ErrBusy, tool.Closed: cassidy.ErrClosed,
-		tool.Unanswered: cassidy.ErrUnanswered,
+	for kind, target := range map[value.Kind]error{
+		value.Failed: cassidy.ErrFailed, value.Invalid: cassidy.ErrInvalid, value.NotFound: cassidy.ErrNotFound,
+		value.Denied: cassidy.ErrDenied, value.Limit: cassidy.ErrLimit, value.Canceled: cassidy.ErrCanceled,
+		value.Unavailable: cassidy.ErrUnavailable, value.Timeout: cassidy.ErrTimeout, value.Conflict: cassidy.ErrConflict,
+		value.Parked: cassidy.ErrParked, value.Busy: cassidy.ErrBusy, value.Closed: cassidy.ErrClosed,
+		value.Unanswered: cassidy.ErrUnanswered,
 	} {
-		if err := tool.Errorf(kind, "no"); !errors.Is(err, target) {
+		if err := value.Errorf(kind, "no"); !errors.Is(err, target) {
 			t.Errorf("an error of kind %s is not %v", kind, target)
 		}
 	}
@@ -119,7 +120,7 @@ func (foreign) Ask(context.Context, cassidy.Question) (cassidy.Answer, error) {
 func TestFields(t *testing.T) {
 	lookup := func(context.Context, string) (string, error) { return "", cassidy.ErrNotFound }
 	text, now := "x", time.Unix(1, 0)
-	var none *cassidy.Error = &cassidy.Error{Kind: tool.Limit, Hint: text, Limit: tool.LimitSteps}
+	var none *cassidy.Error = &cassidy.Error{Kind: value.Limit, Hint: text, Limit: value.LimitSteps}
 	for _, v := range []any{
 		cassidy.RuntimeOptions{
 			Workers: cassidy.Workers{Max: 1, PerTenant: 1, PerTool: 1, Idle: 1, IdleTime: time.Second, Program: text},

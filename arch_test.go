@@ -25,97 +25,122 @@ var layers = map[string]struct {
 }{
 	"runtime/tool": {
 		"Package tool defines the words of cassidy",
-		"",
+		"runtime/value internal/gostruct internal/jsonschema internal/yaml",
 		"everybody speaks these words, so they know nobody",
+	},
+	"runtime/value": {
+		"Package value holds the values that cross every border of cassidy",
+		"internal/gostruct",
+		"what everybody passes on knows nobody",
+	},
+	"internal/gostruct": {
+		"Package gostruct finds the fields of Go structs",
+		"",
+		"shared by values and the schemas of tools",
+	},
+	"internal/jsonschema": {
+		"Package jsonschema checks values against JSON Schemas",
+		"runtime/value",
+		"a schema of somebody else can be hostile",
+	},
+	"internal/yaml": {
+		"Package yaml reads and writes values as YAML",
+		"runtime/value",
+		"the one place that knows YAML",
+	},
+	"internal/valuetest": {
+		"Package valuetest generates values for tests.",
+		"runtime/value",
+		"tests only",
 	},
 	"runtime/engine": {
 		"Package engine runs Starlark and Lua scripts that can touch nothing they are not given.",
-		"runtime/tool runtime/engine/internal/script runtime/engine/internal/star runtime/engine/internal/lua runtime/engine/internal/markdown",
+		"runtime/tool runtime/value runtime/engine/internal/script runtime/engine/internal/star runtime/engine/internal/lua runtime/engine/internal/markdown",
 		"a script's only way out is the effector it is handed",
 	},
 	"runtime/engine/internal/script": {
 		"Package script is what the languages of the engine share",
-		"runtime/tool",
+		"runtime/tool runtime/value",
 		"what every language does in the same way",
 	},
 	"runtime/engine/internal/star": {
 		"Package star reads and runs scripts in Starlark",
-		"runtime/tool runtime/engine/internal/script",
+		"runtime/tool runtime/value runtime/engine/internal/script",
 		"one language knows nothing of another",
 	},
 	"runtime/engine/internal/lua": {
 		"Package lua reads and runs scripts in Lua.",
-		"runtime/tool runtime/engine/internal/script",
+		"runtime/tool runtime/value runtime/engine/internal/script",
 		"one language knows nothing of another",
 	},
 	"runtime/engine/internal/markdown": {
 		"Package markdown reads tools in the form in which the first ones were written.",
-		"runtime/tool runtime/engine/internal/script",
+		"runtime/tool runtime/value internal/yaml runtime/engine/internal/script",
 		"the languages of its code are handed in",
 	},
 	"runtime/project": {
 		"Package project reads what a folder holds",
-		"runtime/tool",
+		"runtime/tool runtime/value internal/yaml",
 		"reading a folder must not be able to run what is in it",
 	},
 	"stdlib/table": {
 		"Package table is what scripts can do with tables",
-		"runtime/tool",
+		"runtime/tool runtime/value",
 		"a table is computed with beside the script, and asks for a file's bytes as the script would",
 	},
 	"stdlib": {
 		"Package stdlib is what scripts can use",
-		"runtime/tool stdlib/table",
+		"runtime/tool runtime/value internal/yaml stdlib/table",
 		"an effect acts on the world and knows nothing of who asked",
 	},
 	"sandbox": {
 		"Package sandbox runs a script where it can compute but not act.",
-		"runtime/tool runtime/engine",
+		"runtime/tool runtime/value runtime/engine",
 		"the pure functions are handed in, so a worker holds no effect",
 	},
 	"runtime": {
 		"Package runtime is the host",
-		"runtime/tool runtime/history sandbox",
+		"runtime/tool runtime/value runtime/history sandbox",
 		"who decides what is allowed does none of it",
 	},
 	"runtime/journal": {
 		"Package journal stores the records of runs",
-		"runtime/tool",
+		"runtime/tool runtime/value",
 		"a store interprets nothing that it keeps",
 	},
 	"runtime/journal/sqlite": {
 		"Package sqlite is a journal store in a folder",
-		"runtime/journal runtime/tool",
+		"runtime/journal runtime/tool runtime/value",
 		"a store depends on the interface alone",
 	},
 	"runtime/journal/journaltest": {
 		"Package journaltest is the conformance suite of journal stores.",
-		"runtime/journal runtime/tool",
+		"runtime/journal runtime/tool runtime/value",
 		"tests only; it sees a store through the interface",
 	},
 	"runtime/history": {
 		"Package history records what a run did, so that it can be resumed, replayed, audited and undone.",
-		"runtime/tool runtime/journal",
+		"runtime/tool runtime/value runtime/journal",
 		"a record knows nothing of who asked or who may",
 	},
 	"runtime/model": {
 		"Package model talks to language models.",
-		"runtime/tool",
+		"runtime/tool runtime/value",
 		"a model is asked, and decides nothing about what is done",
 	},
 	"runtime/agent": {
 		"Package agent lets a model reach a goal by calling tools, under a policy",
-		"runtime/tool runtime runtime/model runtime/agent/decision runtime/agent/internal/names runtime/agent/internal/prose scripts",
+		"runtime/tool runtime/value runtime runtime/model runtime/agent/decision runtime/agent/internal/names runtime/agent/internal/prose scripts",
 		"it acts through the host alone",
 	},
 	"runtime/agent/decision": {
 		"Package decision reads what a language model asks for in its reply",
-		"runtime/tool runtime/model runtime/agent/internal/prose",
+		"runtime/tool runtime/value runtime/model runtime/agent/internal/prose",
 		"what a reply means is read without doing any of it",
 	},
 	"runtime/agent/promote": {
 		"Package promote makes a tool of a program that a model wrote and that has run.",
-		"runtime/tool runtime/agent/internal/names runtime/agent/internal/prose",
+		"runtime/tool runtime/value runtime/agent/internal/names runtime/agent/internal/prose",
 		"it writes a text; whoever asked for it puts it somewhere",
 	},
 	"runtime/agent/internal/names": {
@@ -125,7 +150,7 @@ var layers = map[string]struct {
 	},
 	"runtime/agent/internal/prose": {
 		"Package prose takes texts apart for what a model is told",
-		"runtime/tool",
+		"runtime/tool runtime/value",
 		"shared by prompts, decisions and promotion",
 	},
 	"tools": {
@@ -140,12 +165,12 @@ var layers = map[string]struct {
 	},
 	".": {
 		"Package cassidy runs tools for language models",
-		"runtime/tool runtime runtime/project runtime/history runtime/journal runtime/agent stdlib sandbox tools",
+		"runtime/tool runtime/value runtime runtime/project runtime/history runtime/journal runtime/agent stdlib sandbox tools",
 		"the one place that chooses the parts",
 	},
 	"runtime/engine/internal/enginetest": {
 		"Package enginetest runs scripts twice, by an engine in this process and in a worker",
-		"runtime/engine runtime/tool sandbox internal/testworker",
+		"runtime/engine runtime/tool runtime/value sandbox internal/testworker",
 		"tests only; a script must not be able to tell where it runs",
 	},
 	"internal/testhost": {
@@ -155,12 +180,12 @@ var layers = map[string]struct {
 	},
 	"internal/testworker": {
 		"Package testworker lets tests run scripts in workers",
-		"runtime/tool sandbox",
+		"runtime/tool runtime/value sandbox",
 		"tests only; what a worker has is handed in",
 	},
 	"cmd/cassidy": {
 		"Cassidy runs tools for language models, in a sandbox.",
-		". runtime/tool runtime runtime/project runtime/history runtime/journal/sqlite runtime/model runtime/agent runtime/agent/decision runtime/agent/promote sandbox stdlib scripts",
+		". runtime/tool runtime/value runtime runtime/project runtime/history runtime/journal/sqlite runtime/model runtime/agent runtime/agent/decision runtime/agent/promote sandbox stdlib scripts",
 		"words for people; what a program could want too is in a library",
 	},
 	"cmd/cassidy-worker": {
@@ -193,7 +218,7 @@ var powers = map[string]struct {
 	"net":           {"stdlib examples/server", "only the effects of http reach a network for scripts, and they check each address that they dial; a server listens"},
 	"net/http":      {". stdlib runtime/model examples/server", "the client of http.*, without a proxy, cookies or shared connections; and what models are asked with; in the root only the types of Options.HTTP; and a server"},
 	"net/netip":     {"stdlib runtime/project .", "reads and judges addresses, and reaches none"},
-	"net/url":       {"stdlib runtime/tool runtime/model", "takes addresses apart, and reaches none"},
+	"net/url":       {"stdlib internal/jsonschema runtime/model", "takes addresses apart, and reaches none"},
 	"crypto/tls":    {"stdlib", "the connections of http.*"},
 	"crypto/x509":   {"stdlib .", "the authorities that http.* trusts"},
 	"plugin":        {"", "nothing is loaded into the process"},
@@ -207,8 +232,8 @@ var powers = map[string]struct {
 	"go.starlark.net":                               {"runtime/engine/internal/star", "one package knows the language"},
 	"github.com/bazelbuild/buildtools":              {"runtime/engine/internal/star", "reads type annotations, which go.starlark.net does not"},
 	"github.com/yuin/gopher-lua":                    {"runtime/engine/internal/lua", "one package knows the language"},
-	"gopkg.in/yaml.v3":                              {"runtime/tool", "archived upstream: one file wraps it"},
-	"github.com/google/jsonschema-go":               {"runtime/tool", "checks the schemas that others wrote"},
+	"gopkg.in/yaml.v3":                              {"internal/yaml", "archived upstream: one file wraps it"},
+	"github.com/google/jsonschema-go":               {"internal/jsonschema", "checks the schemas that others wrote"},
 	"github.com/bmatcuk/doublestar/v4":              {"runtime/tool stdlib", "globs, in capabilities and in fs.glob"},
 	"github.com/aymanbagabas/go-udiff":              {"stdlib runtime cmd/cassidy", "unified diffs: of effects, in questions, and on a terminal"},
 	"github.com/urfave/cli/v2":                      {"cmd/cassidy", "only the command has flags"},
@@ -223,7 +248,7 @@ var powers = map[string]struct {
 	"mvdan.cc/sh/v3":                                {"stdlib", "takes command lines apart, and runs none"},
 	"github.com/rogpeppe/go-internal":               {"", "tests only"},
 	"github.com/google/go-cmp":                      {"runtime/engine/internal/enginetest", "tests only"},
-	"pgregory.net/rapid":                            {"", "tests only"},
+	"pgregory.net/rapid":                            {"internal/valuetest", "tests only"},
 }
 
 // The sizes beyond which a function or a file does more than one thing.

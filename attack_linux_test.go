@@ -13,6 +13,7 @@ import (
 	"github.com/cassidy-run/cassidy/internal/testhost"
 	"github.com/cassidy-run/cassidy/runtime"
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // attacked opens a host over a project with one tool, f.star or f.lua.
@@ -89,8 +90,8 @@ tool(f, needs = ["fs.write"], limits = {"steps": 4000000000})
 				}
 			}
 		}()
-		_, err := h.Call(context.Background(), tool.Call{Tool: "f", Args: tool.NewDict("at", at)})
-		if err == nil || tool.KindOf(err) != tool.Unavailable {
+		_, err := h.Call(context.Background(), tool.Call{Tool: "f", Args: value.NewDict("at", at)})
+		if err == nil || value.KindOf(err) != value.Unavailable {
 			t.Errorf("killed after write %d: %v, want unavailable", at, err)
 		}
 		cancel()
@@ -101,7 +102,7 @@ tool(f, needs = ["fs.write"], limits = {"steps": 4000000000})
 		if left, _ := filepath.Glob(filepath.Join(dir, "out*")); len(left) != 1 {
 			t.Errorf("killed after write %d: the folder holds %v, want out0.txt alone", at, left)
 		}
-		if _, err := h.Call(context.Background(), tool.Call{Tool: "f", Args: tool.NewDict("at", 0)}); err != nil {
+		if _, err := h.Call(context.Background(), tool.Call{Tool: "f", Args: value.NewDict("at", 0)}); err != nil {
 			t.Errorf("the next call: %v", err)
 		}
 		if got := readPage(t, filepath.Join(dir, "out3.txt")); len(got) != 300000 {
@@ -123,7 +124,7 @@ func TestI01NothingOfTheSystem(t *testing.T) {
 end }
 `)
 	got, err := h.Call(context.Background(), tool.Call{Tool: "f"})
-	if list, ok := tool.Elements(got.Value); err != nil || !ok || len(list) != 0 {
+	if list, ok := value.Elements(got.Value); err != nil || !ok || len(list) != 0 {
 		t.Errorf("it found %v, %v, want nothing", got.Value, err)
 	}
 }
@@ -145,10 +146,10 @@ def f(how: str, given: list = [1]) -> str:
 tool(f)
 `)
 	for _, how := range []string{"global", "default"} {
-		if _, err := h.Call(context.Background(), tool.Call{Tool: "f", Args: tool.NewDict("how", how)}); err == nil {
+		if _, err := h.Call(context.Background(), tool.Call{Tool: "f", Args: value.NewDict("how", how)}); err == nil {
 			t.Errorf("%s: the call succeeded, want an error", how)
 		}
-		got, err := h.Call(context.Background(), tool.Call{Tool: "f", Args: tool.NewDict("how", "look")})
+		got, err := h.Call(context.Background(), tool.Call{Tool: "f", Args: value.NewDict("how", "look")})
 		if err != nil || got.Value != `{"n": 0}[1]` {
 			t.Errorf("after %s: %v, %v, want nothing changed", how, got.Value, err)
 		}

@@ -12,6 +12,7 @@ import (
 	"unicode"
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // The bounds of the audit file.
@@ -56,7 +57,7 @@ func (a *audit) record(e tool.Event) error {
 	if errors.As(err, &path) {
 		err = path.Err // the name is there anyway
 	}
-	return tool.Errorf(tool.Unavailable, "%s: %w", a.file, err)
+	return value.Errorf(value.Unavailable, "%s: %w", a.file, err)
 }
 
 // write appends a line. The file is opened for each, so that programs that
@@ -99,14 +100,14 @@ func aside(file string) string {
 
 // auditLine writes an event as a line of JSON.
 func auditLine(e tool.Event) ([]byte, error) {
-	d := tool.NewDict("time", e.Time.UTC().Format("2006-01-02T15:04:05.000Z"), "tool", auditText(e.Tool), "call", auditText(e.Call))
+	d := value.NewDict("time", e.Time.UTC().Format("2006-01-02T15:04:05.000Z"), "tool", auditText(e.Tool), "call", auditText(e.Call))
 	for k, v := range e.Fields().All() {
 		name, _ := k.(string)
 		if name = auditText(name); !d.Has(name) {
 			d.Put(name, auditValue(v, auditDepth))
 		}
 	}
-	line, err := tool.AppendJSON(nil, d)
+	line, err := value.AppendJSON(nil, d)
 	return append(bytes.TrimSpace(line), '\n'), err
 }
 
@@ -115,21 +116,21 @@ const auditDepth = 2
 
 // auditValue returns a value as it is recorded: short, and with nothing in it
 // that could steer the terminal on which somebody reads it.
-func auditValue(v tool.Value, depth int) tool.Value {
+func auditValue(v value.Value, depth int) value.Value {
 	switch v := v.(type) {
 	case nil, bool, int64:
 		return v
 	case string:
 		return auditText(v)
-	case *tool.Dict:
+	case *value.Dict:
 		if depth == 0 {
 			return "…"
 		}
-		short := &tool.Dict{}
+		short := &value.Dict{}
 		for k, item := range v.All() {
 			name, isText := k.(string)
 			if !isText {
-				name = tool.FormatJSON(k, "")
+				name = value.FormatJSON(k, "")
 			}
 			if name = auditText(name); !short.Has(name) && short.Len() < maxAuditItems {
 				short.Put(name, auditValue(item, depth-1))
@@ -137,14 +138,14 @@ func auditValue(v tool.Value, depth int) tool.Value {
 		}
 		return short
 	}
-	items, ok := tool.Elements(v)
+	items, ok := value.Elements(v)
 	switch {
 	case !ok:
-		return auditText(tool.FormatJSON(v, "")) // a number of another kind, or bytes
+		return auditText(value.FormatJSON(v, "")) // a number of another kind, or bytes
 	case depth == 0:
 		return "…"
 	}
-	short := tool.List{}
+	short := value.List{}
 	for i, item := range items {
 		if i == maxAuditItems {
 			return append(short, fmt.Sprintf("… and %d more", len(items)-i))

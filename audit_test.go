@@ -14,6 +14,7 @@ import (
 
 	"github.com/cassidy-run/cassidy/internal/testworker"
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 func auditEvent(data any) tool.Event {
@@ -24,24 +25,24 @@ func auditEvent(data any) tool.Event {
 func TestAuditLine(t *testing.T) {
 	tests := []struct {
 		name string
-		data []tool.Value
+		data []value.Value
 		want string
 	}{
-		{"what the host tells", []tool.Value{"decision", "denied", "func", "fs.write", "capabilities", []string{"fs.write:a", "fs.read:a"},
+		{"what the host tells", []value.Value{"decision", "denied", "func", "fs.write", "capabilities", []string{"fs.write:a", "fs.read:a"},
 			"place", "3.1", "caller", "model", "why", "a rule"},
 			`,"decision":"denied","func":"fs.write","capabilities":["fs.write:a","fs.read:a"],"place":"3.1","caller":"model","why":"a rule"}`},
 		{"nothing", nil, `}`},
-		{"what cannot be seen", []tool.Value{"why", "a\x1b[2J\nb\u202ec\u200b\x7f"}, `,"why":"a<U+001B>[2J<U+000A>b<U+202E>c<U+200B><U+007F>"}`},
-		{"names that are taken", []tool.Value{"time", "never", "tool", "other", "call", "call-2", "why", "x"}, `,"why":"x"}`},
-		{"a name with a control character", []tool.Value{"a\nb", true}, `,"a<U+000A>b":true}`},
-		{"a long text", []tool.Value{"why", strings.Repeat("x", 2000)}, `,"why":"` + strings.Repeat("x", maxAuditText) + `…"}`},
-		{"a long list", []tool.Value{"capabilities", make([]int, 1000)}, `,"capabilities":[` + strings.Repeat("0,", maxAuditItems) + `"… and 900 more"]}`},
-		{"a deep value", []tool.Value{"why", tool.List{tool.List{tool.List{"x"}}}}, `,"why":[["…"]]}`},
-		{"a number", []tool.Value{"n", 1.5, "args", tool.NewDict("a", 1, "b", []byte{1})}, `,"n":"1.5","args":{"a":1,"b":"\"AQ==\""}}`},
+		{"what cannot be seen", []value.Value{"why", "a\x1b[2J\nb\u202ec\u200b\x7f"}, `,"why":"a<U+001B>[2J<U+000A>b<U+202E>c<U+200B><U+007F>"}`},
+		{"names that are taken", []value.Value{"time", "never", "tool", "other", "call", "call-2", "why", "x"}, `,"why":"x"}`},
+		{"a name with a control character", []value.Value{"a\nb", true}, `,"a<U+000A>b":true}`},
+		{"a long text", []value.Value{"why", strings.Repeat("x", 2000)}, `,"why":"` + strings.Repeat("x", maxAuditText) + `…"}`},
+		{"a long list", []value.Value{"capabilities", make([]int, 1000)}, `,"capabilities":[` + strings.Repeat("0,", maxAuditItems) + `"… and 900 more"]}`},
+		{"a deep value", []value.Value{"why", value.List{value.List{value.List{"x"}}}}, `,"why":[["…"]]}`},
+		{"a number", []value.Value{"n", 1.5, "args", value.NewDict("a", 1, "b", []byte{1})}, `,"n":"1.5","args":{"a":1,"b":"\"AQ==\""}}`},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			got, err := auditLine(auditEvent(tool.OtherEvent{Fields: tool.NewDict(tt.data...)}))
+			got, err := auditLine(auditEvent(tool.OtherEvent{Fields: value.NewDict(tt.data...)}))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -80,8 +81,8 @@ func TestAuditFile(t *testing.T) {
 	if _, err := os.Stat(file); err == nil {
 		t.Error("there is an audit file before anything was decided")
 	}
-	write := tool.Call{Tool: "write_file", Args: tool.NewDict("filepath", "a", "content", "x")}
-	if _, err := h.Call(t.Context(), write); tool.KindOf(err) != tool.Denied {
+	write := tool.Call{Tool: "write_file", Args: value.NewDict("filepath", "a", "content", "x")}
+	if _, err := h.Call(t.Context(), write); value.KindOf(err) != value.Denied {
 		t.Fatalf("the call gave %v, want it denied", err)
 	}
 	write.Caller = tool.ByPerson
@@ -192,7 +193,7 @@ func TestAuditFails(t *testing.T) {
 	events := h.Subscribe(t.Context(), EventFilter{})
 	denied := func() (told []string) {
 		t.Helper()
-		if _, err := h.Call(t.Context(), tool.Call{Tool: "write_file", Args: tool.NewDict("filepath", "a", "content", "x")}); tool.KindOf(err) != tool.Denied {
+		if _, err := h.Call(t.Context(), tool.Call{Tool: "write_file", Args: value.NewDict("filepath", "a", "content", "x")}); value.KindOf(err) != value.Denied {
 			t.Errorf("the call gave %v, want it denied", err)
 		}
 		for len(events) > 0 {
@@ -233,7 +234,7 @@ func TestAuditNoFolder(t *testing.T) {
 	if err := os.WriteFile(blocked, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := auditTo(filepath.Join(blocked, "audit.jsonl"))(auditEvent(tool.Audit{Decision: "allowed"})); tool.KindOf(err) != tool.Unavailable {
+	if err := auditTo(filepath.Join(blocked, "audit.jsonl"))(auditEvent(tool.Audit{Decision: "allowed"})); value.KindOf(err) != value.Unavailable {
 		t.Errorf("the record gave %v, want that it is unavailable", err)
 	}
 }

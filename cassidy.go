@@ -46,6 +46,7 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/agent"
 	"github.com/cassidy-run/cassidy/runtime/project"
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 	"github.com/cassidy-run/cassidy/sandbox"
 	"github.com/cassidy-run/cassidy/stdlib"
 	"github.com/cassidy-run/cassidy/tools"
@@ -261,15 +262,15 @@ func (o *Options) complete() error {
 		}
 		abs, err := filepath.Abs(*dir)
 		if err != nil {
-			return tool.Errorf(tool.Invalid, "open %s: %w", *dir, err)
+			return value.Errorf(value.Invalid, "open %s: %w", *dir, err)
 		}
 		*dir = abs
 	}
 	if !utf8.ValidString(o.Tenant) {
-		return tool.Errorf(tool.Invalid, "Options.Tenant is not UTF-8 text")
+		return value.Errorf(value.Invalid, "Options.Tenant is not UTF-8 text")
 	}
 	if o.Dir == "" && o.WorkDir != "" {
-		return tool.Errorf(tool.Invalid, "Options.WorkDir is %s, and there is no Options.Dir", o.WorkDir)
+		return value.Errorf(value.Invalid, "Options.WorkDir is %s, and there is no Options.Dir", o.WorkDir)
 	}
 	return checkNameConflicts(o.Modules)
 }
@@ -285,7 +286,7 @@ func (r *Runtime) openWorld(o *Options, c *project.Config) (*stdlib.World, error
 		Secrets: secrets(o, c.Secrets), HTTP: o.HTTP, Private: slices.Concat(o.Private, c.PrivateHosts), Roots: o.Roots, Now: r.opts.Clock,
 	})
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, tool.Errorf(tool.Invalid, "there is no folder %s", o.WorkDir)
+		return nil, value.Errorf(value.Invalid, "there is no folder %s", o.WorkDir)
 	}
 	return world, err
 }
@@ -304,18 +305,18 @@ func secrets(o *Options, sources map[string]project.SecretSource) func(context.C
 		case ok && from.File != "":
 			f, err := os.Open(from.File)
 			if err != nil {
-				return "", tool.ErrNotFound
+				return "", value.ErrNotFound
 			}
 			defer f.Close()
 			text, err := io.ReadAll(io.LimitReader(f, maxSecret))
 			if err != nil {
-				return "", tool.ErrNotFound
+				return "", value.ErrNotFound
 			}
 			return strings.TrimRight(string(text), "\r\n"), nil
 		case !ok && o.Secrets != nil:
 			return o.Secrets(ctx, name)
 		}
-		return "", tool.ErrNotFound
+		return "", value.ErrNotFound
 	}
 }
 
@@ -331,7 +332,7 @@ func checkNameConflicts(modules []tool.Module) error {
 	for _, m := range modules {
 		for _, f := range m.Funcs {
 			if name := m.Name + "." + f.Name; builtin[name] {
-				return tool.Errorf(tool.Invalid, "Options.Modules has %s, which scripts have already", name)
+				return value.Errorf(value.Invalid, "Options.Modules has %s, which scripts have already", name)
 			}
 		}
 	}

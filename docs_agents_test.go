@@ -12,7 +12,7 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/agent"
 	"github.com/cassidy-run/cassidy/runtime/model"
 	"github.com/cassidy-run/cassidy/runtime/project"
-	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // TestDocsPolicies has each policy that the page on agents shows lead an agent
@@ -40,11 +40,11 @@ func TestDocsPolicies(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		m := model.NewScript("m", false, func(_ context.Context, messages tool.List, turn int) (tool.Value, error) {
+		m := model.NewScript("m", false, func(_ context.Context, messages value.List, turn int) (value.Value, error) {
 			if turn == 0 {
 				return `{"tool_decision": {"action": "read_file", "input": {"filepath": "a.txt"}, "status": "continue"}}`, nil
 			}
-			last, _ := messages[len(messages)-1].(*tool.Dict)
+			last, _ := messages[len(messages)-1].(*value.Dict)
 			return "TASK COMPLETE: " + last.Text("content"), nil
 		})
 		a, err := agent.New(h, &agent.Options{

@@ -16,6 +16,7 @@ import (
 	"github.com/cassidy-run/cassidy/runtime"
 	"github.com/cassidy-run/cassidy/runtime/project"
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 	"github.com/cassidy-run/cassidy/stdlib"
 )
 
@@ -75,8 +76,8 @@ func runDocExamples(t *testing.T, h *runtime.Host, name string) {
 		r, err := h.Call(context.Background(), tool.Call{Tool: name, Args: e.Args})
 		if err != nil {
 			t.Errorf("%s, example %d: %v", name, i+1, err)
-		} else if e.HasExpect && !tool.Alike(r.Value, e.Expect) {
-			t.Errorf("%s, example %d = %s, want %s", name, i+1, tool.FormatJSON(r.Value, ""), tool.FormatJSON(e.Expect, ""))
+		} else if e.HasExpect && !value.Alike(r.Value, e.Expect) {
+			t.Errorf("%s, example %d = %s, want %s", name, i+1, value.FormatJSON(r.Value, ""), value.FormatJSON(e.Expect, ""))
 		}
 	}
 }
@@ -149,7 +150,7 @@ func TestDocsConfigFields(t *testing.T) {
 		t.Errorf("the commands of docs/config.yaml: %v", err)
 	}
 	_, err = read("nonsense: 1\n")
-	_, names, ok := strings.Cut(tool.ErrorOf(err, tool.Internal).Hint, "the fields are ")
+	_, names, ok := strings.Cut(value.ErrorOf(err, value.Internal).Hint, "the fields are ")
 	if !ok {
 		t.Fatalf("an unknown field: %v, want a hint with the fields", err)
 	}

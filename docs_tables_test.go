@@ -15,6 +15,7 @@ import (
 	"github.com/cassidy-run/cassidy/internal/testhost"
 	"github.com/cassidy-run/cassidy/runtime"
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // TestDocsTables runs all that the page on tables shows: its tools, its snippets,
@@ -78,11 +79,11 @@ func TestDocsTablesSame(t *testing.T) {
 	h := openDocs(t, testhost.On{}, dir, &cassidy.Options{TrustSource: true})
 	var got []string
 	for _, name := range []string{"city_sales", "city_sales_lua"} {
-		r, err := h.Call(t.Context(), tool.Call{Tool: name, Args: tool.NewDict("path", "some.csv")})
+		r, err := h.Call(t.Context(), tool.Call{Tool: name, Args: value.NewDict("path", "some.csv")})
 		if err != nil {
 			t.Fatal(err)
 		}
-		got = append(got, tool.FormatJSON(r.Value, ""))
+		got = append(got, value.FormatJSON(r.Value, ""))
 	}
 	if got[0] != got[1] || !strings.Contains(got[0], `"a, b"`) {
 		t.Errorf("in Starlark %s, in Lua %s, want the same", got[0], got[1])

@@ -12,6 +12,7 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/agent"
 	"github.com/cassidy-run/cassidy/runtime/project"
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 	"github.com/cassidy-run/cassidy/stdlib"
 )
 
@@ -117,7 +118,7 @@ func referenceEntry(module string, f *tool.Func) string {
 		name = module + "." + f.Name
 	}
 	var params []string
-	args := &tool.Dict{}
+	args := &value.Dict{}
 	for _, p := range f.Params {
 		text := p.Name
 		if p.HasDefault {
@@ -152,7 +153,7 @@ func referenceEntry(module string, f *tool.Func) string {
 	return b.String()
 }
 
-func pythonLiteral(v tool.Value) string {
+func pythonLiteral(v value.Value) string {
 	switch v {
 	case nil:
 		return "None"
@@ -161,7 +162,7 @@ func pythonLiteral(v tool.Value) string {
 	case false:
 		return "False"
 	}
-	return tool.FormatJSON(v, "")
+	return value.FormatJSON(v, "")
 }
 
 // TestReadmeGo checks that the Go of the README is that of examples/embed.

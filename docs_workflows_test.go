@@ -14,6 +14,7 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/model"
 	"github.com/cassidy-run/cassidy/runtime/project"
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // TestDocsWorkflows runs the workflows that the page on them shows, with a
@@ -31,14 +32,14 @@ func TestDocsWorkflows(t *testing.T) {
 	if want := []string{"digest.star", "page.star", "review.star"}; !slices.Equal(names, want) {
 		t.Fatalf("the workflows are %q, want %q", names, want)
 	}
-	m := model.NewScript("m", false, func(context.Context, tool.List, int) (tool.Value, error) { return "a letter", nil })
+	m := model.NewScript("m", false, func(context.Context, value.List, int) (value.Value, error) { return "a letter", nil })
 	h := openDocs(t, testhost.On{}, dir, &cassidy.Options{
 		TrustSource: true, Approver: runtime.ApproveAll(),
 		Modules: []tool.Module{agent.ModelModule(func(context.Context) (model.Model, error) { return m, nil })},
 		Asker:   runtime.AskerFunc(func(context.Context, runtime.Question) (runtime.Answer, error) { return runtime.Answer{Yes: true}, nil }),
 	})
 	err := agent.Register(h, func() (*agent.Options, error) {
-		done := model.NewScript("done", false, func(context.Context, tool.List, int) (tool.Value, error) { return "TASK COMPLETE: no mistakes", nil })
+		done := model.NewScript("done", false, func(context.Context, value.List, int) (value.Value, error) { return "TASK COMPLETE: no mistakes", nil })
 		return &agent.Options{WorkDir: dir, Model: done}, nil
 	})
 	if err != nil {
@@ -50,7 +51,7 @@ func TestDocsWorkflows(t *testing.T) {
 	}
 	for i := range all {
 		v := runDocWorkflow(t, h, &all[i])
-		if all[i].Name == "review" && tool.FormatJSON(v, "") != `["no mistakes","no mistakes","no mistakes"]` {
+		if all[i].Name == "review" && value.FormatJSON(v, "") != `["no mistakes","no mistakes","no mistakes"]` {
 			t.Errorf("the agents of review.star found %v", v)
 		}
 	}
@@ -62,7 +63,7 @@ func TestDocsWorkflows(t *testing.T) {
 	}
 }
 
-func runDocWorkflow(t *testing.T, h *runtime.Host, w *project.Workflow) tool.Value {
+func runDocWorkflow(t *testing.T, h *runtime.Host, w *project.Workflow) value.Value {
 	t.Helper()
 	if err := w.Describe(t.Context(), &project.Options{Describe: h.Describe}); err != nil {
 		t.Fatal(err)
@@ -71,7 +72,7 @@ func runDocWorkflow(t *testing.T, h *runtime.Host, w *project.Workflow) tool.Val
 	if err != nil {
 		t.Fatal(err)
 	}
-	given := &tool.Dict{}
+	given := &value.Dict{}
 	if _, ok := w.Tool.Param("title"); ok {
 		given.Put("title", "My Page")
 	}

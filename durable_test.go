@@ -19,6 +19,7 @@ import (
 	"github.com/cassidy-run/cassidy"
 	"github.com/cassidy-run/cassidy/runtime/journal"
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // recorded returns the recorded events of a run.
@@ -337,7 +338,7 @@ func TestJSONReadsBack(t *testing.T) {
 			Changes: []cassidy.Change{{Path: "a", After: tool.FileState{Exists: true, Data: []byte{0, 1}, Hash: tool.HashBytes([]byte{0, 1})}, Diff: "+a"}},
 		},
 		&cassidy.Event{Seq: 3, Time: at, Run: "r", Call: "r/1", Tool: "t", Session: "s", Data: cassidy.ToolCallEnd{
-			Success: false, Duration: time.Second, Usage: tool.Usage{Steps: 1}, Err: &cassidy.Error{Kind: tool.Limit, Hint: "h", Limit: tool.LimitSteps, Err: errors.New("too many")},
+			Success: false, Duration: time.Second, Usage: tool.Usage{Steps: 1}, Err: &cassidy.Error{Kind: value.Limit, Hint: "h", Limit: value.LimitSteps, Err: errors.New("too many")},
 		}},
 		&cassidy.Event{Run: "r", Data: cassidy.Lost{N: 7}},
 		&cassidy.Event{Run: "r", Data: cassidy.Progress{Message: "half", Done: 1, Total: 2}},
@@ -357,7 +358,7 @@ func TestJSONReadsBack(t *testing.T) {
 	}
 	back := &cassidy.Dict{}
 	data, _ := json.Marshal(args)
-	if err := json.Unmarshal(data, back); err != nil || !tool.Equal(args, back) {
+	if err := json.Unmarshal(data, back); err != nil || !value.Equal(args, back) {
 		t.Errorf("%s reads back as %v, %v", data, back, err)
 	}
 }

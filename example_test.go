@@ -12,6 +12,7 @@ import (
 	"github.com/cassidy-run/cassidy"
 	"github.com/cassidy-run/cassidy/runtime"
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // Call a tool of a folder, and read why a call failed.
@@ -24,11 +25,11 @@ func ExampleOpen() {
 	defer host.Close()
 	result, err := host.Call(context.Background(), tool.Call{
 		Tool: "word_count",
-		Args: tool.NewDict("filepath", "notes/handbook.md"),
+		Args: value.NewDict("filepath", "notes/handbook.md"),
 	})
 	fmt.Println(result.Text(), err)
 	_, err = host.Call(context.Background(), tool.Call{Tool: "word_count"})
-	fmt.Println(tool.KindOf(err))
+	fmt.Println(value.KindOf(err))
 	// Output:
 	// {"words": 152, "distinct": 111} <nil>
 	// invalid
@@ -64,7 +65,7 @@ tool(in_stock, needs = ["use:stock/*"])
 		Doc:    "Counts an item.",
 		Params: []tool.Param{{Name: "item", Type: tool.Type{Name: tool.TypeString}, Required: true}},
 		Kind:   tool.External,
-		Target: func(args *tool.Dict) ([]tool.Capability, error) {
+		Target: func(args *value.Dict) ([]tool.Capability, error) {
 			return []tool.Capability{{Name: "use", Target: "stock/" + args.Text("item")}}, nil
 		},
 		Do: func(_ context.Context, e tool.Effect, _ tool.Grant) (tool.Outcome, error) {
@@ -77,7 +78,7 @@ tool(in_stock, needs = ["use:stock/*"])
 		return
 	}
 	defer host.Close()
-	result, err := host.Call(context.Background(), tool.Call{Tool: "in_stock", Args: tool.NewDict("item", "bolts")})
+	result, err := host.Call(context.Background(), tool.Call{Tool: "in_stock", Args: value.NewDict("item", "bolts")})
 	fmt.Println(result.Value, err)
 	// Output: 5 <nil>
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/cassidy-run/cassidy/runtime"
 	"github.com/cassidy-run/cassidy/runtime/project"
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 	"github.com/cassidy-run/cassidy/tools"
 )
 
@@ -80,7 +81,7 @@ func checkFolder(src Source) error {
 		return nil
 	}
 	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
-		return tool.Errorf(tool.Invalid, "there is no folder %s", dir).WithHint("the folder of a project holds .cassidy/tools")
+		return value.Errorf(value.Invalid, "there is no folder %s", dir).WithHint("the folder of a project holds .cassidy/tools")
 	}
 	return nil
 }
@@ -123,7 +124,7 @@ func (f *finder) discover(ctx context.Context, src Source) (runtime.Discovered, 
 	workflows, others, broken := project.WorkflowTools(ctx, root, o)
 	d := runtime.Discovered{Tools: append(p.Tools, workflows...), Workflows: others, Rules: rules(f.rules, &p.Config), Accepted: func() { f.known.Store(p.Known); f.src.Store(&src) }}
 	for _, e := range slices.Concat(p.Broken, broken) {
-		if e.Kind == tool.Busy {
+		if e.Kind == value.Busy {
 			return runtime.Discovered{}, e // search again: it says nothing about the file
 		}
 		if f.isBeside(e.Pos.File) {

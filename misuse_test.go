@@ -15,7 +15,7 @@ import (
 
 	"github.com/cassidy-run/cassidy"
 	"github.com/cassidy-run/cassidy/runtime/journal"
-	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // none is what a tool in Go takes that takes nothing.
@@ -294,7 +294,7 @@ func TestManyTools(t *testing.T) {
 		}
 	}
 	_, err := callOf(t, h, "tool_none")
-	if !errors.Is(err, cassidy.ErrNotFound) || len(err.Error())+len(tool.ErrorOf(err, tool.Failed).Hint) > 2000 {
+	if !errors.Is(err, cassidy.ErrNotFound) || len(err.Error())+len(value.ErrorOf(err, value.Failed).Hint) > 2000 {
 		t.Errorf("an unknown tool gave %.3000v", err)
 	}
 	for i := range many {

@@ -14,7 +14,7 @@ import (
 
 	"github.com/cassidy-run/cassidy"
 	"github.com/cassidy-run/cassidy/runtime/journal"
-	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // A part is what a program gives a host and a script comes to use: do is what the
@@ -122,7 +122,7 @@ func TestPartsThatPanic(t *testing.T) {
 			if err == nil || errors.Is(err, cassidy.ErrParked) {
 				t.Errorf("%s: the call gave %v", p.name, err)
 			}
-			if kind := tool.KindOf(err); kind != tool.Internal {
+			if kind := value.KindOf(err); kind != value.Internal {
 				t.Errorf("%s: the error %v is of kind %s", p.name, err, kind)
 			}
 		}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/cassidy-run/cassidy"
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // Approve as a server does: a call that nobody approves is parked, its question is
@@ -28,7 +29,7 @@ func ExampleAnswer() {
 		fmt.Println(err)
 		return
 	}
-	answer := cassidy.Answer{Yes: true, Args: tool.NewDict("filepath", "RELEASED", "content", "1.4.1"), By: "Ann"}
+	answer := cassidy.Answer{Yes: true, Args: value.NewDict("filepath", "RELEASED", "content", "1.4.1"), By: "Ann"}
 	if err := decide(ctx, dir, id, answer); err != nil {
 		fmt.Println(err)
 	}
@@ -46,7 +47,7 @@ func request(ctx context.Context, dir string) (string, error) {
 		return "", err
 	}
 	defer done()
-	call := tool.Call{Tool: "write_file", Args: tool.NewDict("filepath", "RELEASED", "content", "1.4"), Reasoning: "to publish it"}
+	call := tool.Call{Tool: "write_file", Args: value.NewDict("filepath", "RELEASED", "content", "1.4"), Reasoning: "to publish it"}
 	_, err = host.Call(ctx, call, cassidy.Durable("release"))
 	var parked *cassidy.ParkedError
 	if !errors.As(err, &parked) {
@@ -100,7 +101,7 @@ func ExampleSerial() {
 		return
 	}
 	defer host.Close()
-	_, err = host.Call(context.Background(), tool.Call{Tool: "write_file", Args: tool.NewDict("filepath", "a", "content", "b")})
+	_, err = host.Call(context.Background(), tool.Call{Tool: "write_file", Args: value.NewDict("filepath", "a", "content", "b")})
 	fmt.Println(err)
 	fmt.Println(errors.Is(err, cassidy.ErrDenied))
 	// Output:

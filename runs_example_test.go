@@ -13,6 +13,7 @@ import (
 	"github.com/cassidy-run/cassidy/runtime"
 	"github.com/cassidy-run/cassidy/runtime/journal/sqlite"
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // Make a call that survives its process: it waits for an approval, and continues
@@ -61,7 +62,7 @@ func follow(ctx context.Context, dir string) error {
 	}
 	defer host.Close()
 	events := host.Subscribe(ctx, cassidy.EventFilter{Run: "count-1"})
-	_, err = host.Call(ctx, tool.Call{ID: "count-1", Tool: "write_file", Args: tool.NewDict("filepath", "a.txt", "content", "one"), Caller: tool.ByPerson})
+	_, err = host.Call(ctx, tool.Call{ID: "count-1", Tool: "write_file", Args: value.NewDict("filepath", "a.txt", "content", "one"), Caller: tool.ByPerson})
 	if err != nil {
 		return err
 	}
@@ -112,7 +113,7 @@ func begin(ctx context.Context, dir string) error {
 		return err
 	}
 	defer done()
-	call := tool.Call{Tool: "write_file", Args: tool.NewDict("filepath", "RELEASED", "content", "1.4")}
+	call := tool.Call{Tool: "write_file", Args: value.NewDict("filepath", "RELEASED", "content", "1.4")}
 	_, err = host.Call(ctx, call, cassidy.Durable("release-1"))
 	var parked *runtime.ParkedError
 	if !errors.As(err, &parked) {
@@ -180,7 +181,7 @@ def main(version):
     return tools.write_file(filepath = "RELEASED", content = version)
 `},
 		Entry:     "main",
-		Args:      tool.NewDict("version", "1.4"),
+		Args:      value.NewDict("version", "1.4"),
 		Needs:     []tool.Capability{{Name: "human"}, {Name: "tool"}},
 		Recording: runtime.Recording{Kind: "release", Title: "release 1.4", Parks: true},
 	}
@@ -196,7 +197,7 @@ def main(version):
 
 	p := program
 	p.ID = "release-1"
-	if _, err := host.RunProgram(ctx, &p); tool.KindOf(err) != tool.Parked { // Options.Asker is nil
+	if _, err := host.RunProgram(ctx, &p); value.KindOf(err) != value.Parked { // Options.Asker is nil
 		return err
 	}
 	question := p.ID + ":1:1" // the first question at step 1

@@ -18,6 +18,7 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/journal"
 	"github.com/cassidy-run/cassidy/runtime/project"
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 	"github.com/cassidy-run/cassidy/sandbox"
 )
 
@@ -57,7 +58,7 @@ func ParseMode(name string) (Mode, error) {
 			return m, nil
 		}
 	}
-	return 0, tool.Errorf(tool.Invalid, "there is no sandbox %q", name).WithHint("they are process, strict and inline")
+	return 0, value.Errorf(value.Invalid, "there is no sandbox %q", name).WithHint("they are process, strict and inline")
 }
 
 // RuntimeOptions are what the hosts of a process share. The zero value has workers
@@ -108,7 +109,7 @@ func New(o *RuntimeOptions) (*Runtime, error) {
 		r.opts = *o
 	}
 	if r.opts.Sandbox >= modes {
-		return nil, tool.Errorf(tool.Invalid, "RuntimeOptions.Sandbox is %s", r.opts.Sandbox).WithHint("the modes are Process, Strict and Inline")
+		return nil, value.Errorf(value.Invalid, "RuntimeOptions.Sandbox is %s", r.opts.Sandbox).WithHint("the modes are Process, Strict and Inline")
 	}
 	var err error
 	if r.reader, err = readerID(r.opts.Workers.Program); err != nil {
@@ -147,7 +148,7 @@ func readerID(program string) (string, error) {
 	if errors.As(err, &path) {
 		err = path.Err
 	}
-	return "", tool.Errorf(tool.Invalid, "Workers.Program %s is not a program: %w", program, err).
+	return "", value.Errorf(value.Invalid, "Workers.Program %s is not a program: %w", program, err).
 		WithHint("build one with: go build github.com/cassidy-run/cassidy/cmd/cassidy-worker")
 }
 
@@ -158,9 +159,9 @@ func (r *Runtime) take(h *Host) error {
 	defer r.mu.Unlock()
 	switch {
 	case r.closed:
-		return tool.Errorf(tool.Closed, "the runtime is closed")
+		return value.Errorf(value.Closed, "the runtime is closed")
 	case r.hosts == nil:
-		return tool.Errorf(tool.Invalid, "the zero Runtime opens no hosts").WithHint("make it with cassidy.New")
+		return value.Errorf(value.Invalid, "the zero Runtime opens no hosts").WithHint("make it with cassidy.New")
 	}
 	if h != nil {
 		r.hosts[h] = struct{}{}
@@ -238,7 +239,7 @@ func (r *Runtime) Due(ctx context.Context) iter.Seq2[DueRun, error] {
 	return func(yield func(DueRun, error) bool) {
 		err := r.take(nil)
 		if err == nil && r.journal == nil {
-			err = tool.Errorf(tool.Invalid, "the runtime records no runs").WithHint("set RuntimeOptions.Store")
+			err = value.Errorf(value.Invalid, "the runtime records no runs").WithHint("set RuntimeOptions.Store")
 		}
 		if err != nil {
 			yield(DueRun{}, err)
@@ -267,12 +268,12 @@ func (r *Runtime) Due(ctx context.Context) iter.Seq2[DueRun, error] {
 func (r *Runtime) gives(c project.SandboxConfig) error {
 	weaker := c.Mode == project.SandboxStrict && r.opts.Sandbox != Strict || c.Mode == project.SandboxProcess && r.opts.Sandbox == Inline
 	if weaker {
-		return tool.Errorf(tool.Invalid, "the config asks for the sandbox %q, and the runtime has %q", c.Mode, r.opts.Sandbox).
+		return value.Errorf(value.Invalid, "the config asks for the sandbox %q, and the runtime has %q", c.Mode, r.opts.Sandbox).
 			WithHint("set RuntimeOptions.Sandbox")
 	}
 	unconfined := r.opts.Sandbox == Inline || r.opts.AllowUnconfined
 	if c.Required != nil && *c.Required && unconfined {
-		return tool.Errorf(tool.Invalid, "the config requires a sandbox that confines scripts, and the runtime allows others").
+		return value.Errorf(value.Invalid, "the config requires a sandbox that confines scripts, and the runtime allows others").
 			WithHint("take the mode process or strict, without RuntimeOptions.AllowUnconfined")
 	}
 	return nil

@@ -15,6 +15,7 @@ import (
 	"github.com/cassidy-run/cassidy"
 	"github.com/cassidy-run/cassidy/internal/testhost"
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 	"github.com/cassidy-run/cassidy/sandbox"
 )
 
@@ -182,7 +183,7 @@ func TestOptionsEnvAndSecrets(t *testing.T) {
 			case "D":
 				return "vault-value", nil
 			case "E":
-				return "", tool.Errorf(tool.Busy, "the vault is sealed")
+				return "", value.Errorf(value.Busy, "the vault is sealed")
 			}
 			return "", fmt.Errorf("read: %w", cassidy.ErrNotFound)
 		},

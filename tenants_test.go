@@ -17,7 +17,7 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/journal"
 	"github.com/cassidy-run/cassidy/runtime/journal/sqlite"
 	"github.com/cassidy-run/cassidy/runtime/model"
-	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // asks are tools that ask: one a question, one for an approval.
@@ -270,7 +270,7 @@ func TestSessionsOfOthers(t *testing.T) {
 	ctx, dir := context.Background(), filepath.Join(t.TempDir(), "store")
 	for i, tenant := range []string{"ann", "bob", "ann"} {
 		_, h := onStore(t, dir, tenant)
-		a, err := agent.New(h, &agent.Options{Policy: "chat", Tools: []string{}, Model: model.NewScript("m", true, func(_ context.Context, messages tool.List, _ int) (tool.Value, error) {
+		a, err := agent.New(h, &agent.Options{Policy: "chat", Tools: []string{}, Model: model.NewScript("m", true, func(_ context.Context, messages value.List, _ int) (value.Value, error) {
 			return fmt.Sprintf("%v messages", len(messages)), nil
 		})})
 		if err != nil {

@@ -15,6 +15,7 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/history"
 	"github.com/cassidy-run/cassidy/runtime/journal/sqlite"
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // TestWorkersKilledDuringEffect kills all workers of a recorded run, that of a
@@ -39,7 +40,7 @@ tool(order, needs = ["use:stock"])
 			kills := false
 			stock := tool.Module{Name: "stock", Funcs: []tool.Func{{
 				Name: "order", Kind: tool.External, Params: []tool.Param{{Name: "n", Type: tool.Type{Name: tool.TypeInteger}, Required: true}},
-				Target: func(*tool.Dict) ([]tool.Capability, error) {
+				Target: func(*value.Dict) ([]tool.Capability, error) {
 					return []tool.Capability{{Name: "use", Target: "stock"}}, nil
 				},
 				Do: func(_ context.Context, e tool.Effect, _ tool.Grant) (tool.Outcome, error) {
@@ -52,7 +53,7 @@ tool(order, needs = ["use:stock"])
 						time.Sleep(50 * time.Millisecond) // they are gone when the effect is completed
 					}
 					orders.Add(1)
-					return tool.Outcome{Value: "ordered " + tool.FormatJSON(e.Args.Int("n"), "")}, nil
+					return tool.Outcome{Value: "ordered " + value.FormatJSON(e.Args.Int("n"), "")}, nil
 				},
 			}}}
 			run := func(resume bool) (tool.Outcome, error) {
@@ -73,7 +74,7 @@ tool(order, needs = ["use:stock"])
 			}
 			kills = true
 			_, err := run(false)
-			if e := tool.ErrorOf(err, tool.Internal); e == nil || e.Kind != tool.Unavailable || e.Limit != tool.LimitWorker || e.Hint == "" {
+			if e := value.ErrorOf(err, value.Internal); e == nil || e.Kind != value.Unavailable || e.Limit != value.LimitWorker || e.Hint == "" {
 				t.Fatalf("the run gave %v, want that a worker was killed", err)
 			}
 			before := orders.Load()

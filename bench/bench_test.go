@@ -20,6 +20,7 @@ import (
 	"github.com/cassidy-run/cassidy/runtime"
 	"github.com/cassidy-run/cassidy/runtime/engine"
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // compare times ours and theirs in turns and reports both, and their ratio,
@@ -110,16 +111,16 @@ var input = []byte(`{"name": "Ada", "times": 2}`)
 
 // callJSON makes a call as a program would that has JSON and wants JSON.
 func callJSON(b *testing.B, h *runtime.Host, name string) {
-	v, err := tool.ParseJSON(input)
+	v, err := value.ParseJSON(input)
 	if err != nil {
 		b.Fatal(err)
 	}
-	args, _ := v.(*tool.Dict)
+	args, _ := v.(*value.Dict)
 	r, err := h.Call(context.Background(), tool.Call{Tool: name, Args: args})
 	if err != nil {
 		b.Fatal(err)
 	}
-	if _, err := tool.AppendJSON(nil, r.Value); err != nil {
+	if _, err := value.AppendJSON(nil, r.Value); err != nil {
 		b.Fatal(err)
 	}
 }
@@ -178,7 +179,7 @@ func BenchmarkFirstCall(b *testing.B) {
 	compare(b, 2, func() {
 		n++
 		s := tool.Script{Path: fmt.Sprintf("words%d.star", n), Source: source}
-		if _, err := e.Run(context.Background(), s, tool.Call{Args: tool.NewDict("text", "a b")}, nil); err != nil {
+		if _, err := e.Run(context.Background(), s, tool.Call{Args: value.NewDict("text", "a b")}, nil); err != nil {
 			b.Fatal(err)
 		}
 	}, func() { parseAlone(b, source) })

@@ -12,6 +12,7 @@ import (
 	"github.com/cassidy-run/cassidy"
 	"github.com/cassidy-run/cassidy/internal/testhost"
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // BenchmarkTableMemory reports the peak of a worker that describes and groups a
@@ -27,7 +28,7 @@ func BenchmarkTableMemory(b *testing.B) {
 				if err != nil {
 					b.Fatal(err)
 				}
-				if _, err := h.Call(context.Background(), tool.Call{Tool: "sum_up", Args: tool.NewDict("path", "rows.csv")}); err != nil {
+				if _, err := h.Call(context.Background(), tool.Call{Tool: "sum_up", Args: value.NewDict("path", "rows.csv")}); err != nil {
 					b.Fatal(err)
 				}
 				peak = max(peak, peakOfWorkers(b))

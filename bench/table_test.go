@@ -19,6 +19,7 @@ import (
 	"github.com/cassidy-run/cassidy"
 	"github.com/cassidy-run/cassidy/internal/testhost"
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // sumUp is what is measured: a tool that describes a file and groups it.
@@ -99,18 +100,18 @@ func sumUpProject(b *testing.B, rows int) (dir, file string) {
 }
 
 // sumUpTool has a new worker do it.
-func sumUpTool(b *testing.B, dir string, mode cassidy.Mode) *tool.Dict {
+func sumUpTool(b *testing.B, dir string, mode cassidy.Mode) *value.Dict {
 	b.Helper()
 	h, err := testhost.Open(b, testhost.On{Sandbox: mode}, dir, &cassidy.Options{TrustSource: true})
 	if err != nil {
 		b.Fatal(err)
 	}
 	defer h.Close()
-	r, err := h.Call(context.Background(), tool.Call{Tool: "sum_up", Args: tool.NewDict("path", "rows.csv")})
+	r, err := h.Call(context.Background(), tool.Call{Tool: "sum_up", Args: value.NewDict("path", "rows.csv")})
 	if err != nil {
 		b.Fatal(err)
 	}
-	return r.Value.(*tool.Dict)
+	return r.Value.(*value.Dict)
 }
 
 // sumUpPython is the same work with Python's own reader of CSV. It tells beside
@@ -233,7 +234,7 @@ func runPython(b *testing.B, dir, file string) *rival {
 }
 
 // runSQLite is the rival in SQLite's shell, or nil where there is none.
-func runSQLite(b *testing.B, file string, rows int, ours *tool.Dict) *rival {
+func runSQLite(b *testing.B, file string, rows int, ours *value.Dict) *rival {
 	b.Helper()
 	if _, err := exec.LookPath("sqlite3"); err != nil {
 		b.Log("NOT COMPARED with SQLite: there is no sqlite3 here")
@@ -271,12 +272,12 @@ func runSQLite(b *testing.B, file string, rows int, ours *tool.Dict) *rival {
 }
 
 // factsOf are ours, as those of a rival.
-func factsOf(ours *tool.Dict) map[string]any {
+func factsOf(ours *value.Dict) map[string]any {
 	facts := map[string]any{}
 	summary, _ := ours.Get("summary")
-	items, _ := tool.Elements(summary)
+	items, _ := value.Elements(summary)
 	for _, it := range items {
-		d := it.(*tool.Dict)
+		d := it.(*value.Dict)
 		for k, v := range d.All() {
 			facts[d.Text("column")+" "+k.(string)] = v
 		}
@@ -286,7 +287,7 @@ func factsOf(ours *tool.Dict) map[string]any {
 
 // agrees fails where a rival found something else than we did: distinct values and
 // quartiles may be off by what is promised of an estimate.
-func (r *rival) agrees(b *testing.B, name string, ours *tool.Dict) {
+func (r *rival) agrees(b *testing.B, name string, ours *value.Dict) {
 	b.Helper()
 	facts := factsOf(ours)
 	compared := 0
@@ -304,12 +305,12 @@ func (r *rival) agrees(b *testing.B, name string, ours *tool.Dict) {
 		}
 	}
 	regions, _ := ours.Get("regions")
-	items, _ := tool.Elements(regions)
+	items, _ := value.Elements(regions)
 	if len(items) != len(r.regions) {
 		b.Errorf("%d regions, and by %s %d", len(items), name, len(r.regions))
 	}
 	for _, it := range items {
-		d := it.(*tool.Dict)
+		d := it.(*value.Dict)
 		for _, fact := range []string{"n", "total", "mean"} {
 			got, _ := d.Get(fact)
 			compared++

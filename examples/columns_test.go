@@ -10,7 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // TestColumnStats computes the statistics once more, by other formulas.
@@ -28,7 +28,7 @@ func TestColumnStats(t *testing.T) {
 			want[name].(map[string]any)["r_squared"] = six(r2)
 		}
 	}
-	got := call(t, h, "column_stats", tool.NewDict("path", "data/co2.csv", "columns", tool.List{"year", "co2_ppm"}, "over", "year"))
+	got := call(t, h, "column_stats", value.NewDict("path", "data/co2.csv", "columns", value.List{"year", "co2_ppm"}, "over", "year"))
 	delete(want, "uncertainty_ppm") // constant: no line fits it better than another
 	if diff := cmp.Diff(map[string]any{"rows": 66.0, "columns": want}, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -60,7 +60,7 @@ func TestDecades(t *testing.T) {
 func TestDecadesOfOddTables(t *testing.T) {
 	dir, h := project(t)
 	write(t, dir, "data/odd.csv", "year,n\n1999,1\n2001,\n2000,3.5\n,9\n1999,2\n")
-	checkJSON(t, call(t, h, "decades", tool.NewDict("path", "data/odd.csv", "column", "n")), `[
+	checkJSON(t, call(t, h, "decades", value.NewDict("path", "data/odd.csv", "column", "n")), `[
 		{"decade": 1990, "years": 2, "first": 1, "mean": 1.5, "last": 2, "rise": 1},
 		{"decade": 2000, "years": 1, "first": 3.5, "mean": 3.5, "last": 3.5, "rise": 0}]`)
 }
@@ -153,7 +153,7 @@ func TestColumnStatsOfOddTables(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			dir, h := project(t)
 			write(t, dir, "data/odd.csv", tt.csv)
-			args := tool.NewDict("path", "data/odd.csv")
+			args := value.NewDict("path", "data/odd.csv")
 			if tt.over != "" {
 				args.Put("over", tt.over)
 			}

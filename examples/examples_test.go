@@ -19,6 +19,7 @@ import (
 	"github.com/cassidy-run/cassidy/internal/testhost"
 	"github.com/cassidy-run/cassidy/runtime"
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // project copies the quickstart to a folder of the test's own, since one of
@@ -60,20 +61,20 @@ func projectTools(h *runtime.Host) []tool.Tool {
 }
 
 // call calls a tool and returns what a reader of its JSON gets.
-func call(t *testing.T, h *runtime.Host, name string, args *tool.Dict) any {
+func call(t *testing.T, h *runtime.Host, name string, args *value.Dict) any {
 	t.Helper()
 	r, err := h.Call(context.Background(), tool.Call{Tool: name, Args: args})
 	if err != nil {
-		t.Fatalf("%s(%s): %v", name, tool.FormatJSON(args, ""), err)
+		t.Fatalf("%s(%s): %v", name, value.FormatJSON(args, ""), err)
 	}
 	return plain(t, r.Value)
 }
 
 // plain turns a value into what encoding/json makes of it, in which the order
 // of an object does not count.
-func plain(t *testing.T, v tool.Value) any {
+func plain(t *testing.T, v value.Value) any {
 	t.Helper()
-	text, err := tool.AppendJSON(nil, v)
+	text, err := value.AppendJSON(nil, v)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -181,22 +182,22 @@ func TestQuickstartDefinitions(t *testing.T) {
 				t.Errorf("%s as %s: %v", x.Name, f, err)
 				continue
 			}
-			text := tool.FormatJSON(d, "")
+			text := value.FormatJSON(d, "")
 			if f != tool.JSONSchema && !strings.Contains(text, `"name":"`+x.Name+`"`) || !strings.Contains(text, x.Summary()) {
 				t.Errorf("%s as %s lacks the name or the description: %s", x.Name, f, text)
 			}
-			var v tool.Value = d
+			var v value.Value = d
 			for _, key := range schemaAt[f] {
-				v, _ = v.(*tool.Dict).Get(key)
+				v, _ = v.(*value.Dict).Get(key)
 			}
 			checkSchema(t, x, f, v)
 		}
 	}
 }
 
-func checkSchema(t *testing.T, x tool.Tool, f tool.Format, v tool.Value) {
+func checkSchema(t *testing.T, x tool.Tool, f tool.Format, v value.Value) {
 	t.Helper()
-	text, err := tool.AppendJSON(nil, v)
+	text, err := value.AppendJSON(nil, v)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -262,7 +263,7 @@ func TestLogSummary(t *testing.T) {
 			failed[m[1][:13]+":00"]++
 		}
 	}
-	got := call(t, h, "log_summary", tool.NewDict("slowest", int64(100))).(map[string]any)
+	got := call(t, h, "log_summary", value.NewDict("slowest", int64(100))).(map[string]any)
 	if diff := cmp.Diff(levels, got["levels"]); diff != "" {
 		t.Errorf("levels (-want +got):\n%s", diff)
 	}
@@ -301,7 +302,7 @@ func TestLogSummaryOfOddLogs(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			dir, h := project(t)
 			write(t, dir, "data/odd.log", tt.log)
-			checkJSON(t, call(t, h, "log_summary", tool.NewDict("path", "data/odd.log")), tt.want)
+			checkJSON(t, call(t, h, "log_summary", value.NewDict("path", "data/odd.log")), tt.want)
 		})
 	}
 }
@@ -317,7 +318,7 @@ func TestOpenTasks(t *testing.T) {
 		{"where": "notes/b.md:6", "section": "", "task": "last, 100% [sure](x.md)"},
 		{"where": "notes/deep/a.md:1", "section": "", "task": "before any heading"},
 		{"where": "notes/deep/a.md:4", "section": "Plan #1", "task": "Näxt"}]}`)
-	checkJSON(t, call(t, h, "open_tasks", tool.NewDict("containing", "100% [SURE]")), `{"open": 1, "done": 0, "tasks": [
+	checkJSON(t, call(t, h, "open_tasks", value.NewDict("containing", "100% [SURE]")), `{"open": 1, "done": 0, "tasks": [
 		{"where": "notes/b.md:6", "section": "", "task": "last, 100% [sure](x.md)"}]}`)
 }
 
@@ -338,7 +339,7 @@ func TestBrokenLinks(t *testing.T) {
 	}, "\n"))
 	write(t, dir, "odd/b.md", "no heading\n")
 	write(t, dir, "odd/a b.md", "# Blank\n")
-	checkJSON(t, call(t, h, "broken_links", tool.NewDict("path", "odd")), `{"files": 3, "links": 10, "broken": [
+	checkJSON(t, call(t, h, "broken_links", value.NewDict("path", "odd")), `{"files": 3, "links": 10, "broken": [
 		{"file": "odd/pages/a.md", "line": 10, "link": "image.png", "reason": "there is no file odd/pages/image.png"},
 		{"file": "odd/pages/a.md", "line": 10, "link": "#same-2", "reason": "odd/pages/a.md has no heading #same-2"},
 		{"file": "odd/pages/a.md", "line": 11, "link": "../../../etc/passwd", "reason": "it leads out of the project"},
@@ -347,7 +348,7 @@ func TestBrokenLinks(t *testing.T) {
 
 func TestNotesIndex(t *testing.T) {
 	dir, h := project(t)
-	call(t, h, "notes_index", tool.NewDict("depth", int64(6)))
+	call(t, h, "notes_index", value.NewDict("depth", int64(6)))
 	file := filepath.Join(dir, "out", "notes-index.md")
 	first, err := os.ReadFile(file)
 	if err != nil {
@@ -356,10 +357,10 @@ func TestNotesIndex(t *testing.T) {
 	if !strings.HasPrefix(string(first), "# Notes\n\n- [Handbook](../notes/handbook.md)\n") {
 		t.Errorf("the index begins with %q", first[:min(60, len(first))])
 	}
-	if got := call(t, h, "broken_links", tool.NewDict("path", "out")).(map[string]any); got["links"] == 0.0 || len(got["broken"].([]any)) > 0 {
+	if got := call(t, h, "broken_links", value.NewDict("path", "out")).(map[string]any); got["links"] == 0.0 || len(got["broken"].([]any)) > 0 {
 		t.Errorf("links of the index: %v", got)
 	}
-	call(t, h, "notes_index", tool.NewDict("depth", int64(6)))
+	call(t, h, "notes_index", value.NewDict("depth", int64(6)))
 	if again, _ := os.ReadFile(file); string(again) != string(first) {
 		t.Errorf("the second index is\n%s\nwant\n%s", again, first)
 	}
@@ -374,7 +375,7 @@ func TestNotesIndexAsks(t *testing.T) {
 	}
 	defer h.Close()
 	_, err = h.Call(context.Background(), tool.Call{Tool: "notes_index"})
-	if tool.KindOf(err) != tool.Denied || err == nil {
+	if value.KindOf(err) != value.Denied || err == nil {
 		t.Errorf("a model's call without approval: %v, want it denied", err)
 	}
 	if _, err := os.Stat(filepath.Join(dir, "out")); err == nil {
@@ -385,30 +386,30 @@ func TestNotesIndexAsks(t *testing.T) {
 func TestWrongInput(t *testing.T) {
 	for _, tt := range []struct {
 		tool string
-		args *tool.Dict
-		kind tool.Kind
+		args *value.Dict
+		kind value.Kind
 		want string
 	}{
-		{"word_count", tool.NewDict(), tool.Invalid, "Missing required parameter: filepath"},
-		{"word_count", tool.NewDict("filepath", "notes/no.md"), tool.Failed, "File not found: notes/no.md"},
-		{"word_count", tool.NewDict("filepath", "../secret"), tool.Security, "../secret"},
-		{"word_count", tool.NewDict("filepath", "README.md", "min_length", int64(0)), tool.Invalid, "'min_length' must be >= 1"},
-		{"column_stats", tool.NewDict("path", "data/co2.csv", "columns", tool.List{"co2"}), tool.Failed,
+		{"word_count", value.NewDict(), value.Invalid, "Missing required parameter: filepath"},
+		{"word_count", value.NewDict("filepath", "notes/no.md"), value.Failed, "File not found: notes/no.md"},
+		{"word_count", value.NewDict("filepath", "../secret"), value.Security, "../secret"},
+		{"word_count", value.NewDict("filepath", "README.md", "min_length", int64(0)), value.Invalid, "'min_length' must be >= 1"},
+		{"column_stats", value.NewDict("path", "data/co2.csv", "columns", value.List{"co2"}), value.Failed,
 			`there is no column "co2"; the columns are year, co2_ppm, uncertainty_ppm`},
-		{"column_stats", tool.NewDict("path", "data/co2.csv", "over", "month"), tool.Failed, `there is no column "month"`},
-		{"column_stats", tool.NewDict("path", "data/empty.csv"), tool.Failed, "data/empty.csv has no rows below its header"},
-		{"column_stats", tool.NewDict("path", "data/ragged.csv"), tool.Failed, "data/ragged.csv, line 2: the row has 3 cells where the header has 2"},
-		{"column_stats", tool.NewDict("path", "notes/words.md"), tool.Denied, "fs.read:notes/words.md"},
-		{"decades", tool.NewDict("column", "co2"), tool.Failed, "there is no column \"co2\""},
-		{"decades", tool.NewDict("path", "notes/words.md"), tool.Denied, "fs.read:notes/words.md"},
-		{"log_summary", tool.NewDict("path", "data/co2.csv"), tool.Failed, "data/co2.csv is no log"},
-		{"log_summary", tool.NewDict("slowest", int64(101)), tool.Invalid, "'slowest' must be <= 100"},
-		{"open_tasks", tool.NewDict("path", "data"), tool.Denied, "fs.read:data"},
-		{"open_tasks", tool.NewDict("containig", "x"), tool.Invalid, "did you mean \"containing\""},
-		{"broken_links", tool.NewDict("path", "nowhere"), tool.Failed, "File not found: nowhere"},
-		{"broken_links", tool.NewDict("path", "bare"), tool.Failed, "there are no Markdown files below bare"},
-		{"notes_index", tool.NewDict("depth", int64(7)), tool.Invalid, "'depth' must be <= 6"},
-		{"notes_index", tool.NewDict("title", "two\nlines"), tool.Invalid, "'title'"},
+		{"column_stats", value.NewDict("path", "data/co2.csv", "over", "month"), value.Failed, `there is no column "month"`},
+		{"column_stats", value.NewDict("path", "data/empty.csv"), value.Failed, "data/empty.csv has no rows below its header"},
+		{"column_stats", value.NewDict("path", "data/ragged.csv"), value.Failed, "data/ragged.csv, line 2: the row has 3 cells where the header has 2"},
+		{"column_stats", value.NewDict("path", "notes/words.md"), value.Denied, "fs.read:notes/words.md"},
+		{"decades", value.NewDict("column", "co2"), value.Failed, "there is no column \"co2\""},
+		{"decades", value.NewDict("path", "notes/words.md"), value.Denied, "fs.read:notes/words.md"},
+		{"log_summary", value.NewDict("path", "data/co2.csv"), value.Failed, "data/co2.csv is no log"},
+		{"log_summary", value.NewDict("slowest", int64(101)), value.Invalid, "'slowest' must be <= 100"},
+		{"open_tasks", value.NewDict("path", "data"), value.Denied, "fs.read:data"},
+		{"open_tasks", value.NewDict("containig", "x"), value.Invalid, "did you mean \"containing\""},
+		{"broken_links", value.NewDict("path", "nowhere"), value.Failed, "File not found: nowhere"},
+		{"broken_links", value.NewDict("path", "bare"), value.Failed, "there are no Markdown files below bare"},
+		{"notes_index", value.NewDict("depth", int64(7)), value.Invalid, "'depth' must be <= 6"},
+		{"notes_index", value.NewDict("title", "two\nlines"), value.Invalid, "'title'"},
 	} {
 		t.Run(tt.tool+" "+tt.want, func(t *testing.T) {
 			dir, h := project(t)
@@ -416,8 +417,8 @@ func TestWrongInput(t *testing.T) {
 			write(t, dir, "data/ragged.csv", "a,b\n1,2,3\n")
 			write(t, dir, "bare/file.txt", "no Markdown\n")
 			_, err := h.Call(context.Background(), tool.Call{Tool: tt.tool, Args: tt.args})
-			if err == nil || tool.KindOf(err) != tt.kind || !strings.Contains(err.Error(), tt.want) {
-				t.Errorf("got %v of kind %v, want %q of kind %v", err, tool.KindOf(err), tt.want, tt.kind)
+			if err == nil || value.KindOf(err) != tt.kind || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("got %v of kind %v, want %q of kind %v", err, value.KindOf(err), tt.want, tt.kind)
 			}
 			if _, err := os.Stat(filepath.Join(dir, "out")); err == nil {
 				t.Error("it has written something")
@@ -472,7 +473,7 @@ func TestNotesAreSound(t *testing.T) {
 		}
 	}
 	// One link is broken on purpose; those of all other pages hold.
-	got := call(t, h, "broken_links", tool.NewDict("path", ".")).(map[string]any)
+	got := call(t, h, "broken_links", value.NewDict("path", ".")).(map[string]any)
 	if broken := got["broken"].([]any); len(broken) != 1 || got["links"].(float64) < 8 {
 		t.Errorf("broken links of the whole project: %v", got)
 	}

@@ -19,6 +19,7 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/agent"
 	"github.com/cassidy-run/cassidy/runtime/model"
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // A bakery is a copy of the example workflow, with the command that its README
@@ -203,7 +204,7 @@ func TestWorkflow(t *testing.T) {
 // TestWorkflowDeclares looks at the tools of the workflow as their callers do.
 func TestWorkflowDeclares(t *testing.T) {
 	noModel := func(context.Context) (model.Model, error) {
-		return nil, tool.Errorf(tool.Unavailable, "nobody is asked here")
+		return nil, value.Errorf(value.Unavailable, "nobody is asked here")
 	}
 	h, err := testhost.Open(t, testhost.On{}, "workflow", &cassidy.Options{TrustSource: true, Modules: []tool.Module{agent.ModelModule(noModel)}})
 	if err != nil {

@@ -5,6 +5,7 @@ import (
 	"reflect"
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // AddTool adds a tool written in Go that takes and returns Go values. It is like
@@ -12,17 +13,17 @@ import (
 // below.
 //
 // In is a struct or a pointer to one. Each call decodes its arguments as an In, see
-// [tool.ToGo]; a pointer is never nil. Unless t has Params or a Schema, its parameters
+// [value.ToGo]; a pointer is never nil. Unless t has Params or a Schema, its parameters
 // are derived from In, see [tool.ParamsFor]; given ones must fit it, see
-// [tool.CheckParamsFor]. A *[tool.Dict] takes the arguments that t declares as they
+// [tool.CheckParamsFor]. A *[value.Dict] takes the arguments that t declares as they
 // are. An In without fields takes no arguments.
 //
-// What f returns is encoded as the result, see [tool.FromGo]; an empty struct is no
+// What f returns is encoded as the result, see [value.FromGo]; an empty struct is no
 // result. Unless t has Returns, the type of the result is derived from Out, see
 // [tool.ReturnsFor].
 //
 // A tool without Needs, that is not Risky, runs unasked. An error that is not a
-// *[tool.Error] and wraps none is of kind Failed. A panic, and a result that cannot be
+// *[value.Error] and wraps none is of kind Failed. A panic, and a result that cannot be
 // encoded, is an error of kind Internal. f is called concurrently. It must return when its context
 // ends, because the host waits for it, whatever the time.
 //
@@ -30,20 +31,20 @@ import (
 func AddTool[In, Out any](h *Host, t tool.Tool, f func(ctx context.Context, in In) (Out, error), opts ...ToolOption) error {
 	switch {
 	case h == nil:
-		return tool.Errorf(tool.Invalid, "tool '%s': the host is nil", t.Name)
+		return value.Errorf(value.Invalid, "tool '%s': the host is nil", t.Name)
 	case f == nil:
-		return tool.Errorf(tool.Invalid, "tool '%s': the function is nil", t.Name)
+		return value.Errorf(value.Invalid, "tool '%s': the function is nil", t.Name)
 	}
 	if err := derive[In, Out](&t); err != nil {
-		e := tool.Errorf(tool.Invalid, "tool '%s': %w", t.Name, err)
-		e.Hint = tool.ErrorOf(err, tool.Invalid).Hint
+		e := value.Errorf(value.Invalid, "tool '%s': %w", t.Name, err)
+		e.Hint = value.ErrorOf(err, value.Invalid).Hint
 		return e
 	}
 	nothing := reflect.TypeFor[Out]() == reflect.TypeFor[struct{}]()
-	do := func(ctx context.Context, args *tool.Dict) (tool.Value, error) {
+	do := func(ctx context.Context, args *value.Dict) (value.Value, error) {
 		in, err := decodeArgs[In](args)
 		if err != nil {
-			return nil, tool.Errorf(tool.Invalid, "the arguments of '%s': %w", t.Name, err)
+			return nil, value.Errorf(value.Invalid, "the arguments of '%s': %w", t.Name, err)
 		}
 		out, err := f(ctx, in)
 		if nothing {
@@ -74,18 +75,18 @@ func derive[In, Out any](t *tool.Tool) error {
 }
 
 // decodeArgs decodes the arguments of a call; a pointer to a struct is never nil.
-func decodeArgs[In any](args *tool.Dict) (In, error) {
+func decodeArgs[In any](args *value.Dict) (In, error) {
 	if args == nil {
-		args = &tool.Dict{}
+		args = &value.Dict{}
 	}
-	return tool.ToGo[In](args)
+	return value.ToGo[In](args)
 }
 
 // A signature is the types that a function of a tool takes. The zero value is that of
 // a handler over values.
 type signature struct{ in, out reflect.Type }
 
-var dictType = reflect.TypeFor[*tool.Dict]()
+var dictType = reflect.TypeFor[*value.Dict]()
 
 func signatureOf[In, Out any]() signature {
 	return signature{reflect.TypeFor[In](), reflect.TypeFor[Out]()}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime"
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 type orderIn struct {
@@ -49,7 +50,7 @@ func add[In, Out any](r *rig, f func(context.Context, In) (Out, error), opts ...
 
 // callAsModel calls the tool "t" as a model does.
 func (r *rig) callAsModel(pairs ...any) (tool.Result, error) {
-	return r.Call(context.Background(), tool.Call{Tool: "t", Args: tool.NewDict(pairs...)})
+	return r.Call(context.Background(), tool.Call{Tool: "t", Args: value.NewDict(pairs...)})
 }
 
 func TestAddTool(t *testing.T) {
@@ -70,11 +71,11 @@ func TestAddTool(t *testing.T) {
 		got.Amount.Cmp(huge) != 0 || string(got.Image) != "hi" {
 		t.Errorf("the arguments were decoded as %+v", got)
 	}
-	want := tool.NewDict("order", max, "status", "sent", "items", nil, "extra", nil, "image", []byte("hi"), "note", "n")
-	if !tool.Equal(res.Value, want) {
+	want := value.NewDict("order", max, "status", "sent", "items", nil, "extra", nil, "image", []byte("hi"), "note", "n")
+	if !value.Equal(res.Value, want) {
 		t.Errorf("the result is %v, want %v", res.Value, want)
 	}
-	out, err := tool.ToGo[orderOut](res.Value)
+	out, err := value.ToGo[orderOut](res.Value)
 	if err != nil || out.Order != 1<<64-1 || *out.Note != "n" {
 		t.Errorf("the result was decoded as %+v, %v", out, err)
 	}
@@ -92,8 +93,8 @@ func TestAddTool(t *testing.T) {
 		{[]any{"order", 1, "image", "?"}, "image: expected bytes or base64 text"},
 		{[]any{"ordr", 1}, `did you mean "order"`},
 	} {
-		if _, err := r.callAsModel(c.args...); tool.KindOf(err) != tool.Invalid || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("call with %v = %v of kind %v, want invalid with %q", c.args, err, tool.KindOf(err), c.want)
+		if _, err := r.callAsModel(c.args...); value.KindOf(err) != value.Invalid || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("call with %v = %v of kind %v, want invalid with %q", c.args, err, value.KindOf(err), c.want)
 		}
 	}
 }
@@ -129,8 +130,8 @@ func TestTheDefinitionOfAGoTool(t *testing.T) {
 		t.Errorf("the result is\n%s\nwant\n%s", got, returns)
 	}
 	// Arguments that come as text are read as the derived types.
-	args, _ := d.Coerce(tool.NewDict("order", "3", "items", `[{"name": "a"}]`))
-	if !tool.Equal(args, tool.NewDict("order", 3, "items", tool.List{tool.NewDict("name", "a")})) {
+	args, _ := d.Coerce(value.NewDict("order", "3", "items", `[{"name": "a"}]`))
+	if !value.Equal(args, value.NewDict("order", 3, "items", value.List{value.NewDict("name", "a")})) {
 		t.Errorf("text was read as %v", args)
 	}
 }
@@ -149,20 +150,20 @@ func TestGoToolsWithFewTypes(t *testing.T) {
 			t.Fatalf("%s: %v", name, err)
 		}
 	}
-	call := func(name string, want tool.Value, pairs ...any) {
+	call := func(name string, want value.Value, pairs ...any) {
 		t.Helper()
-		got, err := r.Call(context.Background(), tool.Call{Tool: name, Args: tool.NewDict(pairs...)})
-		if err != nil || !tool.Equal(got.Value, want) {
+		got, err := r.Call(context.Background(), tool.Call{Tool: name, Args: value.NewDict(pairs...)})
+		if err != nil || !value.Equal(got.Value, want) {
 			t.Errorf("%s = %v, %v, want %v", name, got.Value, err, want)
 		}
 	}
 	add("none", runtime.AddTool(r.Host, def("none"), func(context.Context, struct{}) (struct{}, error) { return struct{}{}, nil }))
 	call("none", nil)
-	if _, err := r.Call(context.Background(), tool.Call{Tool: "none", Args: tool.NewDict("a", 1)}); tool.KindOf(err) != tool.Invalid {
+	if _, err := r.Call(context.Background(), tool.Call{Tool: "none", Args: value.NewDict("a", 1)}); value.KindOf(err) != value.Invalid {
 		t.Errorf("an argument of a tool without any: %v, want invalid", err)
 	}
 	add("any", runtime.AddTool(r.Host, def("any"), func(context.Context, *struct{}) (any, error) { return []int{1}, nil }))
-	call("any", tool.List{int64(1)})
+	call("any", value.List{int64(1)})
 	add("text", runtime.AddTool(r.Host, def("text"), func(_ context.Context, in *struct{ A *int }) (string, error) {
 		if in == nil || in.A != nil {
 			return "", errors.New("the arguments are not empty")
@@ -174,8 +175,8 @@ func TestGoToolsWithFewTypes(t *testing.T) {
 		t.Errorf("without arguments: %v", err)
 	}
 	add("tree", runtime.AddTool(r.Host, def("tree"), func(_ context.Context, in tree) (tree, error) { return in, nil }))
-	leaf := tool.NewDict("name", "b", "children", tool.List{tool.NewDict("name", "c")})
-	call("tree", tool.NewDict("name", "a", "children", tool.List{leaf}), "name", "a", "children", tool.List{leaf})
+	leaf := value.NewDict("name", "b", "children", value.List{value.NewDict("name", "c")})
+	call("tree", value.NewDict("name", "a", "children", value.List{leaf}), "name", "a", "children", value.List{leaf})
 	own := def("own")
 	own.Params = []tool.Param{{Name: "n", Type: tool.Type{Name: tool.TypeInteger}, Default: 3}}
 	add("own", runtime.AddTool(r.Host, own, func(_ context.Context, in struct {
@@ -194,7 +195,7 @@ func TestGoToolsWithFewTypes(t *testing.T) {
 	call("raw", int64(4), "n", 4)
 	dict := def("dict")
 	dict.Params = own.Params
-	add("dict", runtime.AddTool(r.Host, dict, func(_ context.Context, args *tool.Dict) (tool.Value, error) { return args.Int("n"), nil }))
+	add("dict", runtime.AddTool(r.Host, dict, func(_ context.Context, args *value.Dict) (value.Value, error) { return args.Int("n"), nil }))
 	call("dict", int64(3))
 }
 
@@ -242,15 +243,15 @@ func TestAddToolRefuses(t *testing.T) {
 		{runtime.AddTool(h, def("t"), ok, runtime.UndoFunc(func(context.Context, in, int) error { return nil })), "UndoFunc takes runtime_test.in and int"},
 		{runtime.AddTool(h, def("t"), ok, runtime.UndoFunc(func(context.Context, orderIn, string) error { return nil })), "UndoFunc takes runtime_test.orderIn and string"},
 	} {
-		if tool.KindOf(c.err) != tool.Invalid || !strings.Contains(c.err.Error(), c.want) {
-			t.Errorf("AddTool = %v of kind %v, want invalid with %q", c.err, tool.KindOf(c.err), c.want)
+		if value.KindOf(c.err) != value.Invalid || !strings.Contains(c.err.Error(), c.want) {
+			t.Errorf("AddTool = %v of kind %v, want invalid with %q", c.err, value.KindOf(c.err), c.want)
 		}
 	}
 	_ = h.RemoveTool("t")
 	if err := runtime.AddTool(h, def("t"), ok); err != nil {
 		t.Fatal(err)
 	}
-	if err := runtime.AddTool(h, def("t"), ok); tool.KindOf(err) != tool.Invalid || !strings.Contains(err.Error(), "already registered") {
+	if err := runtime.AddTool(h, def("t"), ok); value.KindOf(err) != value.Invalid || !strings.Contains(err.Error(), "already registered") {
 		t.Errorf("the same name again: %v, want invalid", err)
 	}
 }
@@ -283,30 +284,30 @@ func TestGoToolsAndApproval(t *testing.T) {
 func TestErrorsOfGoTools(t *testing.T) {
 	loop := []any{nil}
 	loop[0] = loop
-	var none *tool.Error
+	var none *value.Error
 	for _, c := range []struct {
 		name string
 		f    func() (any, error)
-		kind tool.Kind
+		kind value.Kind
 		text string
 	}{
-		{"an error", func() (any, error) { return nil, errors.New("no") }, tool.Failed, "no"},
+		{"an error", func() (any, error) { return nil, errors.New("no") }, value.Failed, "no"},
 		{"a kind", func() (any, error) {
-			return nil, fmt.Errorf("sync: %w", tool.Errorf(tool.Unavailable, "away").WithHint("wait"))
-		}, tool.Unavailable, "sync: away"},
-		{"a target", func() (any, error) { return nil, fmt.Errorf("order 5: %w", tool.ErrNotFound) }, tool.NotFound, "order 5: not found"},
-		{"a panic", func() (any, error) { panic("oh") }, tool.Internal, "panicked: oh"},
-		{"a channel", func() (any, error) { return map[string]any{"c": make(chan int)}, nil }, tool.Internal, "the result of 't': c: a chan int"},
-		{"text that is not UTF-8", func() (any, error) { return tool.NewDict("a", "\xff"), nil }, tool.Internal, "a: text that is not UTF-8"},
-		{"a cycle", func() (any, error) { return loop, nil }, tool.Internal, "nested more than"},
+			return nil, fmt.Errorf("sync: %w", value.Errorf(value.Unavailable, "away").WithHint("wait"))
+		}, value.Unavailable, "sync: away"},
+		{"a target", func() (any, error) { return nil, fmt.Errorf("order 5: %w", value.ErrNotFound) }, value.NotFound, "order 5: not found"},
+		{"a panic", func() (any, error) { panic("oh") }, value.Internal, "panicked: oh"},
+		{"a channel", func() (any, error) { return map[string]any{"c": make(chan int)}, nil }, value.Internal, "the result of 't': c: a chan int"},
+		{"text that is not UTF-8", func() (any, error) { return value.NewDict("a", "\xff"), nil }, value.Internal, "a: text that is not UTF-8"},
+		{"a cycle", func() (any, error) { return loop, nil }, value.Internal, "nested more than"},
 	} {
 		r := newRig(t, nil)
 		add(r, func(context.Context, struct{}) (any, error) { return c.f() })
 		_, err := r.callAsModel()
-		if tool.KindOf(err) != c.kind || !strings.Contains(err.Error(), c.text) {
-			t.Errorf("%s: %v of kind %v, want %s with %q", c.name, err, tool.KindOf(err), c.kind, c.text)
+		if value.KindOf(err) != c.kind || !strings.Contains(err.Error(), c.text) {
+			t.Errorf("%s: %v of kind %v, want %s with %q", c.name, err, value.KindOf(err), c.kind, c.text)
 		}
-		if hint := tool.ErrorOf(err, tool.Internal).Hint; c.kind == tool.Unavailable && hint != "wait" {
+		if hint := value.ErrorOf(err, value.Internal).Hint; c.kind == value.Unavailable && hint != "wait" {
 			t.Errorf("%s: the hint is %q", c.name, hint)
 		}
 	}
@@ -327,8 +328,8 @@ func TestTypedUndo(t *testing.T) {
 			})
 		},
 		"untyped": func(seen *string) runtime.ToolOption {
-			return runtime.UndoFunc(func(_ context.Context, in *tool.Dict, out any) error {
-				*seen = fmt.Sprint(in.Int("order"), in.Text("note"), out.(*tool.Dict).Text("status"), "hi")
+			return runtime.UndoFunc(func(_ context.Context, in *value.Dict, out any) error {
+				*seen = fmt.Sprint(in.Int("order"), in.Text("note"), out.(*value.Dict).Text("status"), "hi")
 				return nil
 			})
 		},
@@ -375,18 +376,18 @@ func TestUndoAfterTheTypesChanged(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err := p.UndoRun(context.Background(), runtime.Undo{Run: "r"})
-	if tool.KindOf(err) != tool.Invalid || undone {
-		t.Errorf("undo: %v of kind %v, undone: %v, want invalid", err, tool.KindOf(err), undone)
+	if value.KindOf(err) != value.Invalid || undone {
+		t.Errorf("undo: %v of kind %v, undone: %v, want invalid", err, value.KindOf(err), undone)
 	}
 }
 
 func TestRemoveTool(t *testing.T) {
 	r := newRig(t, nil)
 	r.script("", "return 'script'", "")
-	if err := r.RemoveTool("t"); !errors.Is(err, tool.ErrNotFound) {
+	if err := r.RemoveTool("t"); !errors.Is(err, value.ErrNotFound) {
 		t.Errorf("remove a script: %v, want not found", err)
 	}
-	if err := r.RemoveTool("unknown"); !errors.Is(err, tool.ErrNotFound) {
+	if err := r.RemoveTool("unknown"); !errors.Is(err, value.ErrNotFound) {
 		t.Errorf("remove an unknown tool: %v, want not found", err)
 	}
 	running, end := make(chan bool), make(chan bool)
@@ -409,10 +410,10 @@ func TestRemoveTool(t *testing.T) {
 	if err := r.RemoveTool("my_slow"); err != nil {
 		t.Errorf("remove: %v", err)
 	}
-	if _, err := r.Call(context.Background(), tool.Call{Tool: "my-slow"}); !errors.Is(err, tool.ErrNotFound) {
+	if _, err := r.Call(context.Background(), tool.Call{Tool: "my-slow"}); !errors.Is(err, value.ErrNotFound) {
 		t.Errorf("call of a removed tool: %v, want not found", err)
 	}
-	if err := r.RemoveTool("my-slow"); !errors.Is(err, tool.ErrNotFound) {
+	if err := r.RemoveTool("my-slow"); !errors.Is(err, value.ErrNotFound) {
 		t.Errorf("remove again: %v, want not found", err)
 	}
 	close(end)
@@ -432,10 +433,10 @@ func TestToolsOfAClosedHost(t *testing.T) {
 	if err := r.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if err := runtime.AddTool(r.Host, def("other"), ok); !errors.Is(err, tool.ErrClosed) {
+	if err := runtime.AddTool(r.Host, def("other"), ok); !errors.Is(err, value.ErrClosed) {
 		t.Errorf("add: %v, want closed", err)
 	}
-	if err := r.RemoveTool("t"); !errors.Is(err, tool.ErrClosed) {
+	if err := r.RemoveTool("t"); !errors.Is(err, value.ErrClosed) {
 		t.Errorf("remove: %v, want closed", err)
 	}
 }
@@ -450,13 +451,13 @@ func TestResumeWithoutTheTool(t *testing.T) {
 	if err := runtime.AddTool(p.Host, def("send"), send); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := p.run("r", false, body); tool.KindOf(err) != tool.Parked {
+	if _, err := p.run("r", false, body); value.KindOf(err) != value.Parked {
 		t.Fatalf("the run gave %v, want that it waits", err)
 	}
 	p.j.Close()
 	m.answers(tool.Place{1}, true)
 	p = m.process(0, false)
-	if _, err := p.run("r", true, body); !errors.Is(err, tool.ErrNotFound) {
+	if _, err := p.run("r", true, body); !errors.Is(err, value.ErrNotFound) {
 		t.Errorf("without the tool: %v, want not found", err)
 	}
 }
@@ -471,15 +472,15 @@ func TestChangingToolsConcurrently(t *testing.T) {
 			for range 50 {
 				err := runtime.AddTool(r.Host, def(name), func(_ context.Context, in struct{ N int }) (int, error) { return in.N, nil },
 					runtime.AvailableFunc(func(context.Context) error { return nil }))
-				if err != nil && tool.KindOf(err) != tool.Invalid {
+				if err != nil && value.KindOf(err) != value.Invalid {
 					t.Errorf("add: %v", err)
 				}
-				got, err := r.Call(context.Background(), tool.Call{Tool: name, Args: tool.NewDict("N", i)})
-				if err != nil && !errors.Is(err, tool.ErrNotFound) || err == nil && got.Value != int64(i) {
+				got, err := r.Call(context.Background(), tool.Call{Tool: name, Args: value.NewDict("N", i)})
+				if err != nil && !errors.Is(err, value.ErrNotFound) || err == nil && got.Value != int64(i) {
 					t.Errorf("call: %v, %v", got.Value, err)
 				}
 				r.Tools()
-				if err := r.RemoveTool(name); err != nil && !errors.Is(err, tool.ErrNotFound) {
+				if err := r.RemoveTool(name); err != nil && !errors.Is(err, value.ErrNotFound) {
 					t.Errorf("remove: %v", err)
 				}
 			}

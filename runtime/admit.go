@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // A quota is what a call has used of its bounds.
@@ -41,8 +42,8 @@ func (p *pass) admit(e tool.Effect) (*step, error) {
 }
 
 func tooManyEffects(most int) error {
-	err := tool.Errorf(tool.Limit, "the call asked for more than %d effects", most)
-	err.Limit = tool.LimitEffects
+	err := value.Errorf(value.Limit, "the call asked for more than %d effects", most)
+	err.Limit = value.LimitEffects
 	return err.WithHint("do less in one call: a file that is read in parts takes one for each, and again each time that it is looked through")
 }
 
@@ -56,7 +57,7 @@ func (q *quota) silences(s *step) bool {
 		return true
 	}
 	q.logLines++
-	q.logBytes += len(tool.FormatJSON(s.effect.Args, ""))
+	q.logBytes += len(value.FormatJSON(s.effect.Args, ""))
 	if q.silenced = q.logLines > MaxLogLines || q.logBytes > MaxLogBytes; q.silenced {
 		s.of.emit(tool.Log{Message: fmt.Sprintf("(what it tells from here on is left out: a call may tell %d pieces and %d KB)", MaxLogLines, MaxLogBytes>>10)})
 	}
@@ -72,7 +73,7 @@ func (p *pass) look(ctx context.Context, e tool.Effect) (tool.Outcome, error) {
 			return p.perform(ctx, e)
 		}
 	}
-	return tool.Outcome{}, tool.Errorf(tool.Denied, "%s is not for finding out whether a tool can be used", e.Func)
+	return tool.Outcome{}, value.Errorf(value.Denied, "%s is not for finding out whether a tool can be used", e.Func)
 }
 
 // admissible says whether the call may be made, whoever makes it and whatever
@@ -105,7 +106,7 @@ func notReady(t *tool.Tool) error {
 	case tool.Untrusted:
 		return untrusted(t)
 	case tool.NotHere:
-		return tool.Errorf(tool.Unavailable, "the tool '%s' is not available here: %s", t.Name, t.Reason)
+		return value.Errorf(value.Unavailable, "the tool '%s' is not available here: %s", t.Name, t.Reason)
 	}
 	return nil
 }
@@ -113,14 +114,14 @@ func notReady(t *tool.Tool) error {
 // admitCall is admissible, and audits a refusal.
 func (p *pass) admitCall() error {
 	err := p.rights().admissible()
-	if err != nil && tool.KindOf(err) == tool.Denied {
+	if err != nil && value.KindOf(err) == value.Denied {
 		return p.refused(decision{what: callItself, place: p.call.Place}, err)
 	}
 	return err
 }
 
 func tooDeep() error {
-	err := tool.Errorf(tool.Limit, "tools call tools more than %d deep", MaxDepth)
-	err.Limit = tool.LimitDepth
+	err := value.Errorf(value.Limit, "tools call tools more than %d deep", MaxDepth)
+	err.Limit = value.LimitDepth
 	return err
 }

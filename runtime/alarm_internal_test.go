@@ -10,7 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // TestAlarm checks that each of several walls ends at its own time, that one which was
@@ -32,9 +32,9 @@ func TestAlarm(t *testing.T) {
 				if i == 2 {
 					continue // it was stopped
 				}
-				e, _ := context.Cause(ctx).(*tool.Error)
+				e, _ := context.Cause(ctx).(*value.Error)
 				expected := slices.Contains(want, i)
-				if expected != (e != nil && e.Limit == tool.LimitWall) {
+				if expected != (e != nil && e.Limit == value.LimitWall) {
 					t.Errorf("after %v the wall %d ended with %v", want, i, context.Cause(ctx))
 				}
 			}
@@ -56,16 +56,16 @@ func TestAlarm(t *testing.T) {
 
 // TestJSONFits checks that what is said to fit is not longer, and can be written.
 func TestJSONFits(t *testing.T) {
-	list := tool.Dict{}
+	list := value.Dict{}
 	if err := list.Set(int64(1), "x"); err != nil {
 		t.Fatal(err)
 	}
-	for _, v := range []tool.Value{
+	for _, v := range []value.Value{
 		nil, true, int64(math.MinInt64), "", "plain", "\x00\x01\x7f\"\\", strings.Repeat("\x01", 100), "\xff\xff",
-		math.NaN(), 1.5, new(big.Int).Lsh(big.NewInt(1), 100_000), []byte("x"), tool.List{"x"}, &list,
-		&tool.Dict{}, tool.NewDict("a", nil, "b", false, "\n", int64(math.MinInt64), "c", tool.NewDict("d", "e")), tool.NewDict("a", math.Inf(1)),
+		math.NaN(), 1.5, new(big.Int).Lsh(big.NewInt(1), 100_000), []byte("x"), value.List{"x"}, &list,
+		&value.Dict{}, value.NewDict("a", nil, "b", false, "\n", int64(math.MinInt64), "c", value.NewDict("d", "e")), value.NewDict("a", math.Inf(1)),
 	} {
-		text, err := tool.AppendJSON(nil, v)
+		text, err := value.AppendJSON(nil, v)
 		for limit := range 1000 {
 			if jsonFits(v, limit) >= 0 && (err != nil || len(text) > limit) {
 				t.Errorf("%#v fits %d bytes, but has %d: %v", v, limit, len(text), err)
@@ -73,7 +73,7 @@ func TestJSONFits(t *testing.T) {
 			}
 		}
 	}
-	if jsonFits(tool.NewDict("text", "Hello"), 100) < 0 {
+	if jsonFits(value.NewDict("text", "Hello"), 100) < 0 {
 		t.Error("a short text does not fit")
 	}
 }

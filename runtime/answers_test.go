@@ -10,6 +10,7 @@ import (
 	"github.com/cassidy-run/cassidy/runtime"
 	"github.com/cassidy-run/cassidy/runtime/history"
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // TestAPermanentAnswerHoldsForAllOpenQuestions checks that a permanent yes to one
@@ -66,8 +67,8 @@ func testWrongArgumentsInAnAnswer(t *testing.T, on keeper) {
 		p.add("send.star", star("send", "n: int", "return out.send('x%d' % n)", "needs = ['use:out'], risky = True"), nil)
 		return p
 	}
-	call := tool.Call{Tool: "send", Args: tool.NewDict("n", 1)}
-	answer := func(number int, args *tool.Dict) {
+	call := tool.Call{Tool: "send", Args: value.NewDict("n", 1)}
+	answer := func(number int, args *value.Dict) {
 		t.Helper()
 		p := start()
 		defer p.j.Close()
@@ -85,14 +86,14 @@ func testWrongArgumentsInAnAnswer(t *testing.T, on keeper) {
 		t.Fatalf("the call gave %v, want that it waits", err)
 	}
 	p.j.Close()
-	answer(1, tool.NewDict("n", "many"))
+	answer(1, value.NewDict("n", "many"))
 	p = start()
 	if _, err := p.Resume(context.Background(), "r"); !errors.As(err, &parked) || len(parked.Questions) != 1 ||
 		!strings.Contains(parked.Questions[0].Why, "the arguments are invalid") {
 		t.Fatalf("with wrong arguments the call gave %v, want that it asks again", err)
 	}
 	p.j.Close()
-	answer(2, tool.NewDict("n", 7))
+	answer(2, value.NewDict("n", 7))
 	p = start()
 	defer p.j.Close()
 	if r, err := p.Resume(context.Background(), "r"); err != nil || m.sent["x7"] != 1 || len(m.sent) != 1 {
@@ -123,7 +124,7 @@ func testAnInterruptedRunIsDue(t *testing.T, on keeper) {
 		time.Sleep(time.Millisecond)
 	}
 	cancel()
-	if err := <-done; tool.KindOf(err) != tool.Canceled {
+	if err := <-done; value.KindOf(err) != value.Canceled {
 		t.Fatalf("the run gave %v, want that it was interrupted", err)
 	}
 	due := 0
@@ -149,8 +150,8 @@ func testACallOfAnUntrustedToolWaits(t *testing.T, on keeper) {
 		return p
 	}
 	p := start(tool.Ready)
-	_, err := p.Call(context.Background(), tool.Call{Tool: "send", Args: tool.NewDict("n", 1)}, runtime.Durable("r"))
-	if tool.KindOf(err) != tool.Parked {
+	_, err := p.Call(context.Background(), tool.Call{Tool: "send", Args: value.NewDict("n", 1)}, runtime.Durable("r"))
+	if value.KindOf(err) != value.Parked {
 		t.Fatalf("the call gave %v, want that it waits", err)
 	}
 	if err := p.Answer(context.Background(), m.questions(p)[0].ID, tool.Answer{Yes: true}); err != nil {
@@ -163,7 +164,7 @@ func testACallOfAnUntrustedToolWaits(t *testing.T, on keeper) {
 			d.State, d.Revoked, d.Hash = tool.Untrusted, revoked, "another"
 		})
 		_, err := p.Resume(context.Background(), "r")
-		if denied := tool.KindOf(err) == tool.Denied; denied != revoked {
+		if denied := value.KindOf(err) == value.Denied; denied != revoked {
 			t.Errorf("revoked %v: the call gave %v", revoked, err)
 		}
 		if state := m.state("r").State; state.Ended() == revoked {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // Question and Answer are the same wherever a question comes up; see
@@ -22,7 +23,7 @@ type (
 // Approve is called concurrently, see [Serial], while the clock of the call
 // stands still. It must not wait for a call that asks again. An error approves
 // nothing and is the reason of the refusal. One for which errors.Is(err,
-// [tool.ErrUnanswered]) holds parks a durable call, and denies another. A panic
+// [value.ErrUnanswered]) holds parks a durable call, and denies another. A panic
 // is a refusal of kind Internal.
 //
 // Approve should return when ctx ends, which it does with the call. The call does
@@ -151,7 +152,7 @@ func (a *asking) put(ctx context.Context, q Question, ask func(context.Context, 
 		var r reply
 		defer func() {
 			if p := recover(); p != nil {
-				r = reply{err: tool.Errorf(tool.Internal, "the %s panicked: %v", answeredBy(q.Kind), p)}
+				r = reply{err: value.Errorf(value.Internal, "the %s panicked: %v", answeredBy(q.Kind), p)}
 			}
 			replies <- r
 		}()

@@ -11,6 +11,7 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime"
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // An asker notes what it is asked, and answers what it was told to.
@@ -50,8 +51,8 @@ func (a *asker) kinds() string {
 
 func no(runtime.Question) runtime.Answer { return runtime.Answer{Why: "not today"} }
 
-func (r *rig) byModel(name string, args ...tool.Value) (tool.Result, error) {
-	return r.Call(context.Background(), tool.Call{Tool: name, Args: tool.NewDict(args...)})
+func (r *rig) byModel(name string, args ...value.Value) (tool.Result, error) {
+	return r.Call(context.Background(), tool.Call{Tool: name, Args: value.NewDict(args...)})
 }
 
 // TestWhatIsAsked checks of which calls somebody is asked, when, and about what.
@@ -119,7 +120,7 @@ func TestWhatIsAsked(t *testing.T) {
 // newStockRig is a rig with an effect that acts beyond the project.
 func newStockRig(t testing.TB, who *asker, lines ...string) *rig {
 	stock := tool.Module{Name: "stock", Funcs: []tool.Func{{Name: "sell", Kind: tool.External,
-		Target: func(*tool.Dict) ([]tool.Capability, error) {
+		Target: func(*value.Dict) ([]tool.Capability, error) {
 			return []tool.Capability{{Name: "use", Target: "stock"}}, nil
 		},
 		Do: func(context.Context, tool.Effect, tool.Grant) (tool.Outcome, error) { return tool.Outcome{}, nil },
@@ -163,7 +164,7 @@ func TestADiffThatIsRefused(t *testing.T) {
 			r.write("old", "old")
 			r.add("t.lua", `return tool{ description = "D.", needs = {"fs.write"}, handler = function() `+body+` end }`, nil)
 			_, err := r.byModel("t")
-			if err == nil || tool.KindOf(err) != tool.Denied || !strings.Contains(err.Error(), "not today") {
+			if err == nil || value.KindOf(err) != value.Denied || !strings.Contains(err.Error(), "not today") {
 				t.Errorf("error = %v, want it denied, with the reason", err)
 			}
 			if r.file("old") != "old" || r.file("a.txt") != "none" || r.file("b.txt") != "none" || r.file("new/a.txt") != "none" {
@@ -193,22 +194,22 @@ func TestTheDiffIsWhatIsWritten(t *testing.T) {
 
 func TestArgumentsThatAreMended(t *testing.T) {
 	answers := []runtime.Answer{
-		{Yes: true, Args: tool.NewDict("n", "many")},
-		{Yes: true, Args: tool.NewDict("n", int64(1000))},
-		{Yes: true, Args: tool.NewDict("n", int64(3))},
+		{Yes: true, Args: value.NewDict("n", "many")},
+		{Yes: true, Args: value.NewDict("n", int64(1000))},
+		{Yes: true, Args: value.NewDict("n", int64(3))},
 	}
 	var who asker
 	who.answer = func(runtime.Question) runtime.Answer { return answers[len(who.asked)-1] }
 	r := newRig(t, func(o *runtime.Options) { o.Approver = runtime.ApproverFunc(who.approve) })
 	r.script("n: int, working_dir: str", "return [n, working_dir != '']", "risky = True, params = {'n': param(max = 10)}")
-	if got, err := r.byModel("t", "n", int64(1)); err != nil || tool.FormatJSON(got.Value, "") != "[3,true]" {
-		t.Errorf("result = %s, %v, want what was mended", tool.FormatJSON(got.Value, ""), err)
+	if got, err := r.byModel("t", "n", int64(1)); err != nil || value.FormatJSON(got.Value, "") != "[3,true]" {
+		t.Errorf("result = %s, %v, want what was mended", value.FormatJSON(got.Value, ""), err)
 	}
 	var why []string
 	for _, q := range who.asked {
 		why = append(why, q.Why)
 		if q.Args.Has("working_dir") {
-			t.Errorf("asked about %s, want it without what the host fills in", tool.FormatJSON(q.Args, ""))
+			t.Errorf("asked about %s, want it without what the host fills in", value.FormatJSON(q.Args, ""))
 		}
 	}
 	if len(why) != 3 || !strings.Contains(why[1], "should be integer") || !strings.Contains(why[2], "<= 10") {
@@ -309,7 +310,7 @@ func TestOneQuestionAtATime(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	if _, err := r.Call(ctx, tool.Call{Tool: "t"}); err == nil || tool.KindOf(err) != tool.Canceled {
+	if _, err := r.Call(ctx, tool.Call{Tool: "t"}); err == nil || value.KindOf(err) != value.Canceled {
 		t.Errorf("a call that was cancelled = %v, want it cancelled", err)
 	}
 	close(waiting)
@@ -355,7 +356,7 @@ func TestAQuestionInAQuestion(t *testing.T) {
 		})
 	})
 	r.script("", "return 1", "risky = True")
-	if _, err := r.byModel("t"); err != nil || inner == nil || tool.KindOf(inner) != tool.Denied {
+	if _, err := r.byModel("t"); err != nil || inner == nil || value.KindOf(inner) != value.Denied {
 		t.Errorf("the calls gave %v and %v, want the inner one denied", err, inner)
 	}
 }
@@ -374,7 +375,7 @@ func TestHintsOfRefusals(t *testing.T) {
 		r := newStockRig(t, nil, "ask fs.read:secret", "deny fs.read:no")
 		r.script("", c.body, c.fields)
 		_, err := r.byModel("t")
-		if e := tool.ErrorOf(err, tool.Internal); e == nil || e.Kind != tool.Denied || !strings.Contains(e.Message(), c.want) || !strings.Contains(e.Hint, c.hint) {
+		if e := value.ErrorOf(err, value.Internal); e == nil || e.Kind != value.Denied || !strings.Contains(e.Message(), c.want) || !strings.Contains(e.Hint, c.hint) {
 			t.Errorf("%s: %v, want %q and the hint %q", c.name, e, c.want, c.hint)
 		}
 	}
@@ -393,7 +394,7 @@ func TestCancellationWhileAsked(t *testing.T) {
 	})
 	r.script("", "fs.write('a', 'x')", "needs = ['fs.write']")
 	_, err := r.Call(ctx, tool.Call{Tool: "t"})
-	if err == nil || tool.KindOf(err) != tool.Canceled || !errors.Is(ctx.Err(), context.Canceled) || r.file("a") != "none" {
+	if err == nil || value.KindOf(err) != value.Canceled || !errors.Is(ctx.Err(), context.Canceled) || r.file("a") != "none" {
 		t.Errorf("error = %v, a = %q, want it cancelled and nothing written", err, r.file("a"))
 	}
 }

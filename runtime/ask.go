@@ -5,10 +5,11 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime/history"
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // askPerson is the Grant's Ask: a question of the effect while it is done.
-func (s *step) askPerson(ctx context.Context, text string, confirm bool) (tool.Value, error) {
+func (s *step) askPerson(ctx context.Context, text string, confirm bool) (value.Value, error) {
 	kind, who := tool.QuestionAsk, "the tool asks for a text"
 	if confirm {
 		kind, who = tool.QuestionConfirm, "the tool asks for a yes or no"
@@ -29,7 +30,7 @@ func (s *step) mayRepeat(ctx context.Context) error {
 	if s.fn.Target != nil {
 		s.takes, _ = targets(s.fn, e) // an error is that of the grant
 		if err := s.rights().refusal(s.takes); err != nil {
-			return tool.Errorf(tool.KindOf(err), "it is not known whether %s was done before the run broke off, and it is not done again: %w", e.Func, s.failed(s.takes, err))
+			return value.Errorf(value.KindOf(err), "it is not known whether %s was done before the run broke off, and it is not done again: %w", e.Func, s.failed(s.takes, err))
 		}
 		q.Capabilities = s.takes
 	}
@@ -37,12 +38,12 @@ func (s *step) mayRepeat(ctx context.Context) error {
 	if err != nil || answer == true {
 		return err
 	}
-	return tool.Errorf(tool.Failed, "it is not known whether %s was done before the run broke off, and it was not done again", e.Func)
+	return value.Errorf(value.Failed, "it is not known whether %s was done before the run broke off, and it was not done again", e.Func)
 }
 
 // askQuestion puts a question of an effect to the [Asker]. It parks the run where
 // nobody answers.
-func askQuestion(ctx context.Context, s *step, q Question, why tool.LimitName) (tool.Value, error) {
+func askQuestion(ctx context.Context, s *step, q Question, why value.LimitName) (value.Value, error) {
 	p, at := s.of, s.effect.Place
 	q.Tool, q.Func, q.Args, q.Reasoning = p.tool.Name, s.effect.Func, s.effect.Args, p.call.Reasoning
 	answer, _, err := p.run.answer(ctx, at, func(asked *history.Asked) bool {
@@ -55,7 +56,7 @@ func askQuestion(ctx context.Context, s *step, q Question, why tool.LimitName) (
 		return answerValue(q.Kind, &answer.Answer), nil
 	}
 	asked := history.Asked{Place: at, Question: q}
-	nobody := tool.Errorf(tool.Denied, "there is nobody to answer: %s", q.Text).WithHint("run it where somebody can be asked; a program sets Options.Asker")
+	nobody := value.Errorf(value.Denied, "there is nobody to answer: %s", q.Text).WithHint("run it where somebody can be asked; a program sets Options.Asker")
 	asker := p.run.host.opts.Asker
 	switch {
 	case ctx.Value(askingKey{}) != nil:
@@ -81,7 +82,7 @@ func askQuestion(ctx context.Context, s *step, q Question, why tool.LimitName) (
 	case err != nil && ctx.Err() != nil:
 		return nil, err
 	case err != nil:
-		return nil, tool.AsError(err, tool.Denied)
+		return nil, value.AsError(err, value.Denied)
 	}
 	if failure := p.run.record.Answered(ctx, asked, given); failure != nil {
 		return nil, unrecorded(failure)
@@ -90,7 +91,7 @@ func askQuestion(ctx context.Context, s *step, q Question, why tool.LimitName) (
 }
 
 // answerValue is an answer as the script gets it.
-func answerValue(k tool.QuestionKind, a *Answer) tool.Value {
+func answerValue(k tool.QuestionKind, a *Answer) value.Value {
 	if k == tool.QuestionAsk {
 		return a.Value
 	}

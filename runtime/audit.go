@@ -2,6 +2,7 @@ package runtime
 
 import (
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // A decision is what was decided about a call or an effect of it.
@@ -25,7 +26,7 @@ func (p *pass) refused(d decision, err error) error {
 		return err
 	}
 	if audits(p) {
-		d.why = tool.ErrorOf(err, tool.Denied).Message()
+		d.why = value.ErrorOf(err, value.Denied).Message()
 		p.audit("denied", d)
 	}
 	return err

@@ -8,6 +8,7 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime"
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // TestAudit checks that whatever somebody allowed or refused is told once.
@@ -93,7 +94,7 @@ func TestAuditHoldsNoArguments(t *testing.T) {
 				return
 			}
 			n++
-			if text := tool.FormatJSON(e.Fields(), ""); strings.Contains(text, "hunter2") {
+			if text := value.FormatJSON(e.Fields(), ""); strings.Contains(text, "hunter2") {
 				t.Errorf("told %s", text)
 			}
 		})

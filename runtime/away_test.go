@@ -6,6 +6,7 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime/history"
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // TestWhatIsAwayIsTriedAgain checks that a run that found something away goes on
@@ -16,7 +17,7 @@ func testWhatIsAwayIsTriedAgain(t *testing.T, on keeper) {
 	for _, c := range []struct {
 		name, body string
 		ends       bool // the first time
-		want       tool.Value
+		want       value.Value
 		tries      int
 	}{
 		{"in the end", "tools.look()\nreturn 'there'", false, "there", 2},
@@ -26,9 +27,9 @@ func testWhatIsAwayIsTriedAgain(t *testing.T, on keeper) {
 		m := headless(t, on)
 		tries := 0
 		look := func(p *process) {
-			err := p.Register(tool.Tool{Name: "look", Description: "Look.", Hints: tool.Hints{ReadOnly: true}}, func(context.Context, *tool.Dict) (tool.Value, error) {
+			err := p.Register(tool.Tool{Name: "look", Description: "Look.", Hints: tool.Hints{ReadOnly: true}}, func(context.Context, *value.Dict) (value.Value, error) {
 				if tries++; tries == 1 {
-					return nil, tool.Errorf(tool.Unavailable, "the network is away")
+					return nil, value.Errorf(value.Unavailable, "the network is away")
 				}
 				return "x", nil
 			})

@@ -7,10 +7,11 @@ import (
 	"time"
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // Call runs one call of a tool: look up, check, approve, execute, check and
-// shape the result. Every failure is a *[tool.Error], and the [tool.Result]
+// shape the result. Every failure is a *[value.Error], and the [tool.Result]
 // then holds the same for a reader of its JSON.
 //
 // Made with the context of an effect, or of a handler in Go, it is a call that
@@ -73,7 +74,7 @@ func (of called) made(ctx context.Context) (tool.Result, error) {
 		result := tool.Fail(e, out.Usage)
 		waits := r.leavesOpen(e) && !r.stopped.cancelled() // it has not ended
 		events.ended(start, result, e, waits)
-		if e.Limit == tool.LimitWorker {
+		if e.Limit == value.LimitWorker {
 			r.host.log().Warn("a worker was killed", "run", r.id, "call", c.ID, "tool", c.Tool)
 		}
 		return result, e
@@ -83,10 +84,10 @@ func (of called) made(ctx context.Context) (tool.Result, error) {
 	return result, nil
 }
 
-var errPanicked = tool.Errorf(tool.Internal, "the call panicked")
+var errPanicked = value.Errorf(value.Internal, "the call panicked")
 
 // ended reports that a call has ended, however it did.
-func (s subject) ended(start time.Time, result tool.Result, e *tool.Error, waits bool) {
+func (s subject) ended(start time.Time, result tool.Result, e *value.Error, waits bool) {
 	if !s.wanted() {
 		return
 	}
@@ -137,7 +138,7 @@ func prepare(ctx context.Context, p *pass, runner tool.Runner) (err error) {
 
 // readArguments checks the arguments of a call and completes them with what the
 // host itself provides.
-func readArguments(p *pass, c *tool.Call) (*tool.Dict, error) {
+func readArguments(p *pass, c *tool.Call) (*value.Dict, error) {
 	t := p.tool
 	args, notes := c.Args, t.Renamed(c.Args)
 	if c.Texts {
@@ -188,7 +189,7 @@ func (p *pass) execute(ctx, limited context.Context, runner tool.Runner) (tool.O
 	cause := context.Cause(limited)
 	switch {
 	case err == nil || cause == nil:
-	case errors.Is(cause, tool.ErrClosed), ctx.Err() == nil && tool.KindOf(err) != tool.Busy:
+	case errors.Is(cause, value.ErrClosed), ctx.Err() == nil && value.KindOf(err) != value.Busy:
 		err = cause // the time ran out, but not while it waited for a worker
 	}
 	return out, err
@@ -240,18 +241,18 @@ func safely(ctx context.Context, p *pass, run tool.Runner, do tool.Effector) (ou
 
 // checkSize says whether a result can be passed on: it has a JSON form, and is
 // not too long.
-func checkSize(v tool.Value, limit int) error {
+func checkSize(v value.Value, limit int) error {
 	if jsonFits(v, limit) >= 0 {
 		return nil
 	}
-	text, err := tool.AppendJSON(nil, v)
+	text, err := value.AppendJSON(nil, v)
 	if err != nil {
-		return tool.Errorf(tool.Failed, "the result cannot be written as JSON: %w", err)
+		return value.Errorf(value.Failed, "the result cannot be written as JSON: %w", err)
 	}
 	if len(text) <= limit {
 		return nil
 	}
-	e := tool.Errorf(tool.Limit, "the result is %d KB long, more than %d KB", len(text)>>10, limit>>10).
+	e := value.Errorf(value.Limit, "the result is %d KB long, more than %d KB", len(text)>>10, limit>>10).
 		WithHint("return less at a time, or write it to a file")
 	e.Limit = "result"
 	return e
@@ -260,13 +261,13 @@ func checkSize(v tool.Value, limit int) error {
 // jsonFits returns what is left of so many bytes once a value is written as JSON, or
 // less. It is negative where the value may not fit, or not have a JSON form at all:
 // only what most results consist of is looked at.
-func jsonFits(v tool.Value, bytes int) int {
+func jsonFits(v value.Value, bytes int) int {
 	switch v := v.(type) {
 	case nil, bool, int64:
 		return bytes - len("-9223372036854775808")
 	case string:
 		return bytes - len(`""`) - len(`\u0000`)*len(v)
-	case *tool.Dict:
+	case *value.Dict:
 		bytes -= len("{}")
 		for name, x := range v.All() {
 			if _, isText := name.(string); !isText || bytes < 0 {
@@ -327,10 +328,10 @@ func (h *Host) askAvailable(ctx context.Context, now *catalog, t *tool.Tool, run
 		}
 		run = o.run
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, availableTimeout, tool.Errorf(tool.Timeout, "its own check took longer than %v", availableTimeout))
+	ctx, cancel := context.WithTimeoutCause(ctx, availableTimeout, value.Errorf(value.Timeout, "its own check took longer than %v", availableTimeout))
 	defer cancel()
 	ctx = &callContext{Context: ctx, host: h} // it is no part of a call
-	c := tool.Call{ID: h.nextID(), Tool: t.Name, Args: &tool.Dict{}, Entry: t.Available}
+	c := tool.Call{ID: h.nextID(), Tool: t.Name, Args: &value.Dict{}, Entry: t.Available}
 	c.Limits = h.limits(c, t)
 	ask := func() (tool.Outcome, error) {
 		p := h.newRun(ctx, c.ID).newPass(t, c, nil)
@@ -338,7 +339,7 @@ func (h *Host) askAvailable(ctx context.Context, now *catalog, t *tool.Tool, run
 		return safely(ctx, p, run, p.look)
 	}
 	out, err := ask()
-	if e := tool.ErrorOf(err, tool.Internal); e != nil && e.Limit == tool.LimitWorker {
+	if e := value.ErrorOf(err, value.Internal); e != nil && e.Limit == value.LimitWorker {
 		out, err = ask() // its worker was killed, which is no answer
 	}
 	if ctx.Err() != nil {
@@ -348,7 +349,7 @@ func (h *Host) askAvailable(ctx context.Context, now *catalog, t *tool.Tool, run
 		return notAvailable(t, err)
 	}
 	if out.Value != true {
-		return tool.Errorf(tool.Unavailable, "the tool '%s' is not available here: its own check says so", t.Name)
+		return value.Errorf(value.Unavailable, "the tool '%s' is not available here: its own check says so", t.Name)
 	}
 	return nil
 }
@@ -356,11 +357,11 @@ func (h *Host) askAvailable(ctx context.Context, now *catalog, t *tool.Tool, run
 // notAvailable is the error of a tool that cannot be used here. A tool written
 // in Go chooses its kind, except Parked: no run waits for a check.
 func notAvailable(t *tool.Tool, err error) error {
-	e, kind := tool.ErrorOf(err, tool.Unavailable), tool.Unavailable
-	if t.Location == tool.Embedded && e.Kind != tool.Parked {
+	e, kind := value.ErrorOf(err, value.Unavailable), value.Unavailable
+	if t.Location == tool.Embedded && e.Kind != value.Parked {
 		kind = e.Kind
 	}
-	unavailable := tool.Errorf(kind, "the tool '%s' is not available here: %s", t.Name, e.Message())
+	unavailable := value.Errorf(kind, "the tool '%s' is not available here: %s", t.Name, e.Message())
 	unavailable.Hint = e.Hint
 	return unavailable
 }
@@ -370,8 +371,8 @@ func notAvailable(t *tool.Tool, err error) error {
 const availableTimeout = 2 * time.Second
 
 // finish makes the error of a call presentable.
-func finish(err error) *tool.Error {
-	e := *tool.ErrorOf(err, tool.Failed)
+func finish(err error) *value.Error {
+	e := *value.ErrorOf(err, value.Failed)
 	if text := clip(e.Message()); text != e.Message() {
 		e.Op, e.Err = "", errors.New(text)
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/history"
 	"github.com/cassidy-run/cassidy/runtime/journal"
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 	"github.com/cassidy-run/cassidy/sandbox"
 	"github.com/cassidy-run/cassidy/stdlib"
 )
@@ -28,7 +29,7 @@ func TestClockOfAnyTime(t *testing.T) {
 		})
 		r.script("", "time.sleep(3600)", "")
 		for range 2 {
-			if _, err := r.Call(ctx, tool.Call{Tool: "t"}, runtime.Durable("r")); tool.KindOf(err) != tool.Parked {
+			if _, err := r.Call(ctx, tool.Call{Tool: "t"}, runtime.Durable("r")); value.KindOf(err) != value.Parked {
 				t.Errorf("at %v the call gave %v, want it parked", at, err)
 			}
 		}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime"
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // A closing host has one tool in Go, and tells when its parts are released.
@@ -31,7 +32,7 @@ func newClosing(t *testing.T, o *runtime.Options, do runtime.Handler) *closing {
 	if c.Host, err = runtime.New(o); err != nil {
 		t.Fatal(err)
 	}
-	handler := func(ctx context.Context, args *tool.Dict) (tool.Value, error) {
+	handler := func(ctx context.Context, args *value.Dict) (value.Value, error) {
 		c.begun <- struct{}{}
 		return do(ctx, args)
 	}
@@ -51,7 +52,7 @@ func (c *closing) call(call tool.Call) <-chan error {
 	return done
 }
 
-func untilEnd(ctx context.Context, _ *tool.Dict) (tool.Value, error) {
+func untilEnd(ctx context.Context, _ *value.Dict) (value.Value, error) {
 	<-ctx.Done()
 	return nil, ctx.Err()
 }
@@ -65,7 +66,7 @@ func TestCloseCancelsCalls(t *testing.T) {
 	if err := c.Close(); err != nil || !c.released.Load() {
 		t.Errorf("Close: %v, released %v", err, c.released.Load())
 	}
-	if err := <-done; !errors.Is(err, tool.ErrClosed) {
+	if err := <-done; !errors.Is(err, value.ErrClosed) {
 		t.Errorf("the call gave %v, want that the host is closed", err)
 	}
 	ctx := context.Background()
@@ -73,7 +74,7 @@ func TestCloseCancelsCalls(t *testing.T) {
 	_, resumed := c.Resume(ctx, "r")
 	_, ran := c.RunProgram(ctx, &runtime.Program{Name: "p"})
 	for name, err := range map[string]error{"Call": called, "Resume": resumed, "RunProgram": ran} {
-		if !errors.Is(err, tool.ErrClosed) {
+		if !errors.Is(err, value.ErrClosed) {
 			t.Errorf("%s of a closed host gave %v", name, err)
 		}
 	}
@@ -87,7 +88,7 @@ func TestCloseCancelsCalls(t *testing.T) {
 func TestCloseReleasesWhatIsUsedLater(t *testing.T) {
 	end, released := make(chan struct{}), make(chan bool, 1)
 	var c *closing
-	c = newClosing(t, &runtime.Options{}, func(context.Context, *tool.Dict) (tool.Value, error) {
+	c = newClosing(t, &runtime.Options{}, func(context.Context, *value.Dict) (value.Value, error) {
 		<-end
 		released <- c.released.Load()
 		return nil, nil
@@ -110,7 +111,7 @@ func TestCloseReleasesWhatIsUsedLater(t *testing.T) {
 // other begins meanwhile, and that it is cancelled then.
 func TestShutdown(t *testing.T) {
 	end := make(chan struct{})
-	c := newClosing(t, &runtime.Options{}, func(ctx context.Context, _ *tool.Dict) (tool.Value, error) {
+	c := newClosing(t, &runtime.Options{}, func(ctx context.Context, _ *value.Dict) (value.Value, error) {
 		<-end
 		return nil, context.Cause(ctx)
 	})
@@ -119,7 +120,7 @@ func TestShutdown(t *testing.T) {
 	go func() { down <- c.Shutdown(context.Background()) }()
 	for {
 		_, err := c.Call(context.Background(), tool.Call{Tool: "none"})
-		if errors.Is(err, tool.ErrClosed) {
+		if errors.Is(err, value.ErrClosed) {
 			break
 		}
 	}
@@ -136,10 +137,10 @@ func TestShutdown(t *testing.T) {
 	<-c.begun
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	if err := c.Shutdown(ctx); !errors.Is(err, tool.ErrCanceled) {
+	if err := c.Shutdown(ctx); !errors.Is(err, value.ErrCanceled) {
 		t.Errorf("Shutdown without time gave %v", err)
 	}
-	if err := <-done; !errors.Is(err, tool.ErrClosed) {
+	if err := <-done; !errors.Is(err, value.ErrClosed) {
 		t.Errorf("the call gave %v, want that the host is closed", err)
 	}
 }
@@ -189,7 +190,7 @@ func TestCloseEndsMiddleware(t *testing.T) {
 			t.Errorf("%s: Close: %v, released %v", name, err, c.released.Load())
 		}
 		close(closed)
-		if err := <-done; !errors.Is(err, tool.ErrClosed) {
+		if err := <-done; !errors.Is(err, value.ErrClosed) {
 			t.Errorf("%s: the call gave %v, want that the host is closed", name, err)
 		}
 	}
@@ -199,7 +200,7 @@ func TestCloseEndsMiddleware(t *testing.T) {
 // calls too, since the store is often closed next.
 func TestCloseAgainWaits(t *testing.T) {
 	cancelled, end := make(chan struct{}), make(chan struct{})
-	c := newClosing(t, &runtime.Options{}, func(ctx context.Context, _ *tool.Dict) (tool.Value, error) {
+	c := newClosing(t, &runtime.Options{}, func(ctx context.Context, _ *value.Dict) (value.Value, error) {
 		<-ctx.Done()
 		close(cancelled)
 		<-end

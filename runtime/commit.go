@@ -6,6 +6,7 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime/history"
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // The effects with which the host commits what a call has staged: it asks first
@@ -56,7 +57,7 @@ func (p commit) carryOut(ctx context.Context) error {
 	if p.stage.Empty() {
 		return nil
 	}
-	s, err := p.step(commitEffect, &tool.Dict{})
+	s, err := p.step(commitEffect, &value.Dict{})
 	if err != nil {
 		return err
 	}
@@ -71,10 +72,10 @@ func (p commit) carryOut(ctx context.Context) error {
 }
 
 // step is an effect that the host itself asks for in the name of the call.
-func (p commit) step(name string, args *tool.Dict) (*step, error) {
+func (p commit) step(name string, args *value.Dict) (*step, error) {
 	f := p.run.host.funcs[name]
 	if f == nil {
-		return nil, tool.Errorf(tool.Internal, "the host cannot commit writes: it has no %s", name)
+		return nil, value.Errorf(value.Internal, "the host cannot commit writes: it has no %s", name)
 	}
 	return &step{of: p.pass, effect: tool.Effect{Func: name, Args: args, Place: p.at()}, fn: f, number: p.quota.effects}, nil
 }
@@ -131,7 +132,7 @@ func (p commit) withRecord(ctx context.Context, s *step) error {
 // what will be, in hashes, and as its arguments what undoes it. One that is
 // refused is about to do nothing.
 func (p commit) intent(ctx context.Context, s *step) (i history.Intent, err error) {
-	i = history.Intent{Place: p.at(), Func: commitEffect, Args: &tool.Dict{}, Kind: tool.Write, Staged: true}
+	i = history.Intent{Place: p.at(), Func: commitEffect, Args: &value.Dict{}, Kind: tool.Write, Staged: true}
 	if err := p.unchanged(ctx); err != nil {
 		return i, err
 	}
@@ -153,10 +154,10 @@ func (p commit) intent(ctx context.Context, s *step) (i history.Intent, err erro
 }
 
 // changeDict gives changes by path, in hashes.
-func changeDict(changes []tool.Change) *tool.Dict {
-	d := &tool.Dict{}
+func changeDict(changes []tool.Change) *value.Dict {
+	d := &value.Dict{}
 	for _, c := range changes {
-		d.Put(c.Path, tool.NewDict("before", stateText(c.Before), "after", stateText(c.After)))
+		d.Put(c.Path, value.NewDict("before", stateText(c.Before), "after", stateText(c.After)))
 	}
 	return d
 }
@@ -203,7 +204,7 @@ func (p commit) overtake(ctx context.Context) error {
 	if !known || commit.Func != commitEffect {
 		return nil
 	}
-	if commit.Err != nil && commit.Err.Kind == tool.Denied {
+	if commit.Err != nil && commit.Err.Kind == value.Denied {
 		p.consent.declined = commit.Err
 	}
 	done, err := p.reconcile(ctx, &commit)
@@ -213,10 +214,10 @@ func (p commit) overtake(ctx context.Context) error {
 	t.unstaged, t.looked = nil, nil // as a commit that is done forgets what was seen
 	t.forget(commit.Change)
 	if t.left == nil {
-		t.left = map[tool.Value]string{}
+		t.left = map[value.Value]string{}
 	}
 	for path, state := range commit.Change.All() {
-		d, _ := state.(*tool.Dict)
+		d, _ := state.(*value.Dict)
 		t.left[path] = d.Text("after")
 	}
 	if subjectOf(p.pass).heard() {
@@ -235,7 +236,7 @@ func (p commit) again(ctx context.Context) error {
 			return err
 		} else if err != nil {
 			e := s.effect
-			return tool.Errorf(tool.KindOf(err), "step %s, %s, cannot be done again as it is recorded: %w", e.Place, e.Func, err)
+			return value.Errorf(value.KindOf(err), "step %s, %s, cannot be done again as it is recorded: %w", e.Place, e.Func, err)
 		}
 	}
 	return nil
@@ -269,7 +270,7 @@ func (p commit) unchanged(ctx context.Context) error {
 			switch {
 			case p.run.leavesOpen(err) || ctx.Err() != nil:
 				return err
-			case (err != nil) != l.failed || err == nil && !tool.Equal(out.Value, l.value):
+			case (err != nil) != l.failed || err == nil && !value.Equal(out.Value, l.value):
 				return changedSince(c.Path)
 			}
 		}
@@ -278,7 +279,7 @@ func (p commit) unchanged(ctx context.Context) error {
 }
 
 func changedSince(path string) error {
-	return tool.Errorf(tool.Conflict, "%s has changed since the call saw it; nothing was written", path).WithHint("read it again")
+	return value.Errorf(value.Conflict, "%s has changed since the call saw it; nothing was written", path).WithHint("read it again")
 }
 
 // reconcile finds out whether a recorded commit is on disk.
@@ -291,7 +292,7 @@ func (p commit) reconcile(ctx context.Context, commit *history.Entry) (done bool
 	if err != nil {
 		return false, unrecorded(err)
 	}
-	if d, _ := out.Value.(*tool.Dict); !d.Bool("done") {
+	if d, _ := out.Value.(*value.Dict); !d.Bool("done") {
 		return false, nil
 	}
 	return true, p.run.settle(ctx, p.at(), tool.Outcome{}, nil)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime/history"
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // A consent is what somebody has said about one call.
@@ -88,7 +89,7 @@ func (p *pass) askCall(ctx context.Context, d decision) (how string, err error) 
 		if answer.Args != nil {
 			q.call.Args = answer.Args
 		}
-		var args *tool.Dict
+		var args *value.Dict
 		if args, err = readArguments(p, &q.call); err == nil {
 			p.call.Args = args
 			if answer.Always {
@@ -96,7 +97,7 @@ func (p *pass) askCall(ctx context.Context, d decision) (how string, err error) 
 			}
 			return q.how, nil
 		}
-		q.why = "the arguments are invalid: " + tool.ErrorOf(err, tool.Invalid).Message()
+		q.why = "the arguments are invalid: " + value.ErrorOf(err, value.Invalid).Message()
 		q.edits++
 	}
 	return "", err
@@ -111,7 +112,7 @@ func (p *pass) shown() tool.Call {
 	if c.Args != nil && !slices.ContainsFunc(p.tool.Params, fromHost) {
 		return c
 	}
-	args := &tool.Dict{}
+	args := &value.Dict{}
 	for k, v := range c.Args.All() {
 		name, _ := k.(string)
 		if p, ok := p.tool.Param(name); !ok || !p.FromHost {

@@ -10,6 +10,7 @@ import (
 	"github.com/cassidy-run/cassidy/runtime"
 	"github.com/cassidy-run/cassidy/runtime/history"
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // deploys registers a tool in Go that acts, and notes what it deployed to.
@@ -17,7 +18,7 @@ func (p *process) deploys(to *[]string) {
 	p.m.t.Helper()
 	d := tool.Tool{Name: "deploy", Description: "Deploy.", Needs: []tool.Capability{{Name: "use", Target: "out"}},
 		Params: []tool.Param{{Name: "to", Type: tool.Type{Name: tool.TypeString}, Required: true}}}
-	err := p.Register(d, func(_ context.Context, args *tool.Dict) (tool.Value, error) {
+	err := p.Register(d, func(_ context.Context, args *value.Dict) (value.Value, error) {
 		p.m.mu.Lock()
 		defer p.m.mu.Unlock()
 		*to = append(*to, args.Text("to"))
@@ -28,12 +29,12 @@ func (p *process) deploys(to *[]string) {
 	}
 }
 
-var toStaging = tool.Call{Tool: "deploy", Args: tool.NewDict("to", "staging")}
+var toStaging = tool.Call{Tool: "deploy", Args: value.NewDict("to", "staging")}
 
 // waiting makes a durable call that waits for its approval, and answers it.
 func (p *process) waiting(c tool.Call, a tool.Answer) {
 	p.m.t.Helper()
-	if _, err := p.Call(context.Background(), c, runtime.Durable("r")); tool.KindOf(err) != tool.Parked {
+	if _, err := p.Call(context.Background(), c, runtime.Durable("r")); value.KindOf(err) != value.Parked {
 		p.m.t.Fatalf("the call gave %v, want that it waits", err)
 	}
 	if err := p.Answer(context.Background(), p.m.questions(p)[0].ID, a); err != nil {
@@ -50,14 +51,14 @@ func testOneRunIsResumedByMany(t *testing.T, on keeper) {
 	p := m.process(0, false)
 	var to []string
 	p.deploys(&to)
-	if _, err := p.Call(context.Background(), toStaging, runtime.Durable("r")); tool.KindOf(err) != tool.Parked {
+	if _, err := p.Call(context.Background(), toStaging, runtime.Durable("r")); value.KindOf(err) != value.Parked {
 		t.Fatalf("the call gave %v, want that it waits", err)
 	}
 	var all sync.WaitGroup
 	for range 8 {
 		all.Go(func() {
 			for range 25 {
-				if _, err := p.Resume(context.Background(), "r"); tool.KindOf(err) != tool.Parked && tool.KindOf(err) != tool.Conflict {
+				if _, err := p.Resume(context.Background(), "r"); value.KindOf(err) != value.Parked && value.KindOf(err) != value.Conflict {
 					t.Errorf("a resume gave %v", err)
 				}
 			}
@@ -82,18 +83,18 @@ func testACallWaitsForItsTool(t *testing.T, on keeper) {
 	p.j.Close()
 
 	p = m.process(0, false)
-	if _, err := p.Resume(context.Background(), "r"); tool.KindOf(err) != tool.NotFound {
+	if _, err := p.Resume(context.Background(), "r"); value.KindOf(err) != value.NotFound {
 		t.Errorf("without the tool the call gave %v", err)
 	}
 	p.j.Close()
 	p = m.process(0, false)
 	away := errors.New("the cluster is away")
-	err := p.Register(tool.Tool{Name: "deploy", Description: "Deploy."}, func(context.Context, *tool.Dict) (tool.Value, error) { return nil, nil },
+	err := p.Register(tool.Tool{Name: "deploy", Description: "Deploy."}, func(context.Context, *value.Dict) (value.Value, error) { return nil, nil },
 		runtime.AvailableFunc(func(context.Context) error { return away }))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := p.Resume(context.Background(), "r"); tool.KindOf(err) != tool.Unavailable {
+	if _, err := p.Resume(context.Background(), "r"); value.KindOf(err) != value.Unavailable {
 		t.Errorf("while the tool is not available the call gave %v", err)
 	}
 	p.j.Close()
@@ -116,8 +117,8 @@ func testAnAnswerIsForOneCall(t *testing.T, on keeper) {
 		p := m.process(0, false)
 		p.deploys(&to)
 		err := p.Register(tool.Tool{Name: "release", Description: "Release.", OnlyCalls: true, Needs: []tool.Capability{{Name: "tool"}}},
-			func(ctx context.Context, _ *tool.Dict) (tool.Value, error) {
-				r, err := p.Call(ctx, tool.Call{Tool: "deploy", Args: tool.NewDict("to", first)})
+			func(ctx context.Context, _ *value.Dict) (value.Value, error) {
+				r, err := p.Call(ctx, tool.Call{Tool: "deploy", Args: value.NewDict("to", first)})
 				return r.Value, err
 			})
 		if err != nil {
@@ -127,7 +128,7 @@ func testAnAnswerIsForOneCall(t *testing.T, on keeper) {
 	}
 	p := start("staging")
 	_, err := p.Call(context.Background(), tool.Call{Tool: "release", Caller: tool.ByPerson}, runtime.Durable("r"))
-	if tool.KindOf(err) != tool.Parked {
+	if value.KindOf(err) != value.Parked {
 		t.Fatalf("the call gave %v, want that it waits", err)
 	}
 	if err := p.Answer(context.Background(), m.questions(p)[0].ID, tool.Answer{Yes: true}); err != nil {
@@ -135,7 +136,7 @@ func testAnAnswerIsForOneCall(t *testing.T, on keeper) {
 	}
 	p.j.Close()
 	p = start("production")
-	if _, err := p.Resume(context.Background(), "r"); tool.KindOf(err) != tool.Parked || len(to) != 0 {
+	if _, err := p.Resume(context.Background(), "r"); value.KindOf(err) != value.Parked || len(to) != 0 {
 		t.Fatalf("another call gave %v and deployed to %v, want that it is asked about", err, to)
 	}
 	p.j.Close()
@@ -157,8 +158,8 @@ func testAPermanentAnswerEndsWithItsRun(t *testing.T, on keeper) {
 	if _, err := p.Resume(context.Background(), "r"); err != nil {
 		t.Fatal(err)
 	}
-	_, err := p.Call(context.Background(), tool.Call{Tool: "deploy", Args: tool.NewDict("to", "production")})
-	if tool.KindOf(err) != tool.Denied || len(to) != 1 {
+	_, err := p.Call(context.Background(), tool.Call{Tool: "deploy", Args: value.NewDict("to", "production")})
+	if value.KindOf(err) != value.Denied || len(to) != 1 {
 		t.Errorf("a call beside the run gave %v and deployed to %v, want that nobody has approved it", err, to)
 	}
 }
@@ -177,7 +178,7 @@ func testADurableCallKeepsItsLimits(t *testing.T, on keeper) {
 	c.Limits.Result, c.Reasoning = 100, "it is time"
 	p.waiting(c, tool.Answer{Yes: true})
 	c.Reasoning = "once more"
-	if _, err := p.Call(context.Background(), c, runtime.Durable("r")); tool.KindOf(err) != tool.Limit {
+	if _, err := p.Call(context.Background(), c, runtime.Durable("r")); value.KindOf(err) != value.Limit {
 		t.Errorf("the call gave %v, want that its result is too long", err)
 	}
 }
@@ -190,7 +191,7 @@ func testACancelWinsOverAnInterruption(t *testing.T, on keeper) {
 	p := m.process(0, false)
 	defer p.j.Close()
 	ctx, cancel := context.WithCancel(context.Background())
-	err := p.Register(tool.Tool{Name: "stop", Description: "Stop.", Hints: tool.Hints{ReadOnly: true}}, func(inner context.Context, _ *tool.Dict) (tool.Value, error) {
+	err := p.Register(tool.Tool{Name: "stop", Description: "Stop.", Hints: tool.Hints{ReadOnly: true}}, func(inner context.Context, _ *value.Dict) (value.Value, error) {
 		cancel()
 		<-inner.Done()
 		return nil, p.Cancel(context.Background(), "r")
@@ -199,7 +200,7 @@ func testACancelWinsOverAnInterruption(t *testing.T, on keeper) {
 		t.Fatal(err)
 	}
 	_, err = p.runIn(ctx, "r", false, "tools.stop()")
-	if state := m.state("r").State; tool.KindOf(err) != tool.Canceled || state != history.Cancelled {
+	if state := m.state("r").State; value.KindOf(err) != value.Canceled || state != history.Cancelled {
 		t.Errorf("the run gave %v and is %v, want it cancelled", err, state)
 	}
 }
@@ -212,14 +213,14 @@ func testAHandlerThatSaysParked(t *testing.T, on keeper) {
 	m := newMachine(t, on)
 	p := m.process(0, false)
 	defer p.j.Close()
-	err := p.Register(tool.Tool{Name: "later", Description: "Wait."}, func(context.Context, *tool.Dict) (tool.Value, error) {
-		return nil, tool.Errorf(tool.Parked, "later")
+	err := p.Register(tool.Tool{Name: "later", Description: "Wait."}, func(context.Context, *value.Dict) (value.Value, error) {
+		return nil, value.Errorf(value.Parked, "later")
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	_, err = p.Call(context.Background(), tool.Call{Tool: "later"}, runtime.Durable("r"))
-	if state := m.state("r").State; tool.KindOf(err) != tool.Parked || state != history.Parked {
+	if state := m.state("r").State; value.KindOf(err) != value.Parked || state != history.Parked {
 		t.Errorf("the call gave %v and its run is %v, want it parked", err, state)
 	}
 }
@@ -232,7 +233,7 @@ func testAnUndoListsWhatFailed(t *testing.T, on keeper) {
 	m := newMachine(t, on)
 	p := m.process(0, false)
 	defer p.j.Close()
-	err := p.Register(tool.Tool{Name: "send", Description: "Send."}, func(context.Context, *tool.Dict) (tool.Value, error) {
+	err := p.Register(tool.Tool{Name: "send", Description: "Send."}, func(context.Context, *value.Dict) (value.Value, error) {
 		return nil, errors.New("sent, but there is no receipt")
 	})
 	if err != nil {
@@ -255,7 +256,7 @@ func testAnExecutorSeesAnUndo(t *testing.T, on keeper) {
 	m := newMachine(t, on)
 	m.execute = func(ctx context.Context, f *tool.Func, e tool.Effect, g tool.Grant) (tool.Outcome, error) {
 		if e.Func == "fs.restore" {
-			return tool.Outcome{}, tool.Errorf(tool.Failed, "nothing is restored in a rehearsal")
+			return tool.Outcome{}, value.Errorf(value.Failed, "nothing is restored in a rehearsal")
 		}
 		return runtime.Execute(ctx, f, e, g)
 	}
@@ -280,18 +281,18 @@ func testACallIsUndoneOnce(t *testing.T, on keeper) {
 	p, other := m.process(0, false), m.process(0, false)
 	defer p.j.Close()
 	undone := 0
-	undo := func(ctx context.Context, _ *tool.Dict, _ tool.Value) error {
+	undo := func(ctx context.Context, _ *value.Dict, _ value.Value) error {
 		undone++
-		if _, err := other.UndoRun(context.Background(), runtime.Undo{Run: "r"}); tool.KindOf(err) != tool.Conflict {
+		if _, err := other.UndoRun(context.Background(), runtime.Undo{Run: "r"}); value.KindOf(err) != value.Conflict {
 			t.Errorf("another undo meanwhile: %v, want a conflict", err)
 		}
-		if err := other.Cancel(context.Background(), "r"); tool.KindOf(err) != tool.Conflict || !strings.Contains(err.Error(), "has ended") {
+		if err := other.Cancel(context.Background(), "r"); value.KindOf(err) != value.Conflict || !strings.Contains(err.Error(), "has ended") {
 			t.Errorf("a cancel meanwhile: %v, want that the run has ended", err)
 		}
 		return nil
 	}
 	d := tool.Tool{Name: "send", Description: "Send."}
-	if err := p.Register(d, func(context.Context, *tool.Dict) (tool.Value, error) { return "sent", nil }, runtime.UndoFunc(undo)); err != nil {
+	if err := p.Register(d, func(context.Context, *value.Dict) (value.Value, error) { return "sent", nil }, runtime.UndoFunc(undo)); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := p.run("r", false, "tools.send()"); err != nil {

@@ -10,6 +10,7 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/history"
 	"github.com/cassidy-run/cassidy/runtime/journal"
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // TestDurableCallsTimeOut ends calls by the deadline of their context. The error is
@@ -20,7 +21,7 @@ func TestDurableCallsTimeOut(t *testing.T) {
 	j := history.Open(journal.Memory(), nil)
 	t.Cleanup(func() { j.Close() })
 	r := newRig(t, func(o *runtime.Options) { o.Journal = recordIn(j) })
-	hold := func(ctx context.Context, _ *tool.Dict) (tool.Value, error) {
+	hold := func(ctx context.Context, _ *value.Dict) (value.Value, error) {
 		<-ctx.Done()
 		return nil, ctx.Err()
 	}
@@ -33,8 +34,8 @@ func TestDurableCallsTimeOut(t *testing.T) {
 			late, cancel := context.WithTimeout(ctx, 10*time.Millisecond)
 			_, err := r.Call(late, tool.Call{Tool: name}, opts...)
 			cancel()
-			if !errors.Is(err, tool.ErrTimeout) {
-				t.Errorf("%s with %d options gave %v of kind %s, want a timeout", name, len(opts), err, tool.KindOf(err))
+			if !errors.Is(err, value.ErrTimeout) {
+				t.Errorf("%s with %d options gave %v of kind %s, want a timeout", name, len(opts), err, value.KindOf(err))
 			}
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/cassidy-run/cassidy/runtime"
 	"github.com/cassidy-run/cassidy/runtime/history"
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 	"github.com/cassidy-run/cassidy/sandbox"
 	"github.com/cassidy-run/cassidy/stdlib"
 )
@@ -35,8 +36,8 @@ func (b *deadlyBox) Run(ctx context.Context, s tool.Script, c tool.Call, do tool
 			b.count++
 		}
 		if s.Path == b.victim && b.count == b.at {
-			killed := tool.Errorf(tool.Unavailable, "the process that ran the script was killed from outside")
-			killed.Limit = tool.LimitWorker
+			killed := value.Errorf(value.Unavailable, "the process that ran the script was killed from outside")
+			killed.Limit = value.LimitWorker
 			died = killed
 			return tool.Outcome{}, killed
 		}
@@ -92,7 +93,7 @@ func TestWorkerDeathInterruptsRun(t *testing.T) {
 			}
 			deaths++
 			name := fmt.Sprintf("%s at effect %d", victim, at)
-			if e := tool.ErrorOf(err, tool.Internal); e.Kind != tool.Unavailable || e.Limit != tool.LimitWorker {
+			if e := value.ErrorOf(err, value.Internal); e.Kind != value.Unavailable || e.Limit != value.LimitWorker {
 				t.Fatalf("%s: the run gave %v, want that a worker was killed", name, err)
 			}
 			p = m.mortality("", 0)
@@ -100,8 +101,8 @@ func TestWorkerDeathInterruptsRun(t *testing.T) {
 			if err != nil || run.State != history.Parked || run.Reason != "interrupted" {
 				t.Fatalf("%s: the run is %+v, %v, want it parked (interrupted)", name, run, err)
 			}
-			if out, err = p.run("r", true, caught); err != nil || !tool.Equal(out.Value, want.Value) {
-				t.Errorf("%s: resumed, the run gave %v, %v, want %v", name, tool.FormatJSON(out.Value, ""), err, tool.FormatJSON(want.Value, ""))
+			if out, err = p.run("r", true, caught); err != nil || !value.Equal(out.Value, want.Value) {
+				t.Errorf("%s: resumed, the run gave %v, %v, want %v", name, value.FormatJSON(out.Value, ""), err, value.FormatJSON(want.Value, ""))
 			}
 			for text, n := range m.sent {
 				if n != 1 {
@@ -134,15 +135,15 @@ got = tools.call_all([('note', {'text': 'one'}), ('nothing', {})])
 return [r['error'] for r in got] + [tools.note(text = 'two')]`)
 	program.Modules, program.Needs = nil, []tool.Capability{{Name: "tool"}}
 	out, err := p.RunProgram(context.Background(), program)
-	list, _ := out.Value.(tool.List)
+	list, _ := out.Value.(value.List)
 	if err != nil || len(list) != 3 || !strings.Contains(fmt.Sprint(list[0]), "killed from outside") || list[2] != "two\n" {
 		t.Errorf("the run gave %v, %v, want the death in the list", out.Value, err)
 	}
 	if stop(); waits {
 		t.Error("a call is reported to wait")
 	}
-	_, err = m.mortality("note.star", 1).Call(context.Background(), tool.Call{Tool: "note", Args: tool.NewDict("text", "x")})
-	if e := tool.ErrorOf(err, tool.Internal); e == nil || e.Kind != tool.Unavailable || e.Limit != tool.LimitWorker {
+	_, err = m.mortality("note.star", 1).Call(context.Background(), tool.Call{Tool: "note", Args: value.NewDict("text", "x")})
+	if e := value.ErrorOf(err, value.Internal); e == nil || e.Kind != value.Unavailable || e.Limit != value.LimitWorker {
 		t.Errorf("the call gave %v, want that its worker was killed", err)
 	}
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime"
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // TestDenyBeforeAsk checks that nobody is asked about what a rule refuses all the same.
@@ -36,7 +37,7 @@ func TestDenyBeforeAsk(t *testing.T) {
 			r.script("", c.body, strings.TrimPrefix(c.fields+", group = 'files'", ", "))
 			r.add("inner.star", star("inner", "", run, "needs = ['use:stock', 'shell:git']"), func(d *tool.Tool) { d.Needs = d.Needs[:1] })
 			_, err := r.byModel("t")
-			if c.refused == "" && err != nil || c.refused != "" && (tool.KindOf(err) != tool.Denied || !strings.Contains(err.Error(), c.refused)) {
+			if c.refused == "" && err != nil || c.refused != "" && (value.KindOf(err) != value.Denied || !strings.Contains(err.Error(), c.refused)) {
 				t.Errorf("error = %v, want it denied with %q", err, c.refused)
 			}
 			if got := who.kinds(); got != c.asked {
@@ -66,15 +67,15 @@ func TestDenyOfAGoTool(t *testing.T) {
 		ran := false
 		r := newStockRig(t, &who, c.rule)
 		crm := tool.Tool{Name: "crm", Description: "Look up a customer.", Needs: []tool.Capability{{Name: "use", Target: "crm"}, {Name: "fs.read"}}}
-		if err := r.Register(crm, func(context.Context, *tool.Dict) (tool.Value, error) { ran = true; return nil, nil }); err != nil {
+		if err := r.Register(crm, func(context.Context, *value.Dict) (value.Value, error) { ran = true; return nil, nil }); err != nil {
 			t.Fatal(err)
 		}
 		_, err := r.byModel("crm")
-		if refused := tool.KindOf(err) == tool.Denied && err != nil; refused != c.refused || ran == c.refused || (who.kinds() == "") != c.refused {
+		if refused := value.KindOf(err) == value.Denied && err != nil; refused != c.refused || ran == c.refused || (who.kinds() == "") != c.refused {
 			t.Errorf("%s: %v, ran %v, asked about %q, want that it is refused: %v", c.rule, err, ran, who.kinds(), c.refused)
 		}
 		r.add("outer.star", star("outer", "", "return tools.crm()", "needs = ['tool:crm', 'use:crm', 'fs.read']"), nil)
-		if _, err := r.byModel("outer"); c.rule == "deny use:crm for outer" && tool.KindOf(err) != tool.Denied {
+		if _, err := r.byModel("outer"); c.rule == "deny use:crm for outer" && value.KindOf(err) != value.Denied {
 			t.Errorf("%s, called by outer: %v, want it denied", c.rule, err)
 		}
 	}
@@ -96,7 +97,7 @@ func testDenyBeforeUnknown(t *testing.T, on keeper) {
 	}
 	m.rules = rules(t, "deny use:out")
 	_, err := once(m.process(0, false)).run("r", true, "return tools.once()")
-	if tool.KindOf(err) != tool.Denied || !strings.Contains(err.Error(), "it is not known whether out.send was done") || !strings.Contains(err.Error(), "use:out is refused by a rule") {
+	if value.KindOf(err) != value.Denied || !strings.Contains(err.Error(), "it is not known whether out.send was done") || !strings.Contains(err.Error(), "use:out is refused by a rule") {
 		t.Errorf("resumed, the run gave %v, want it denied without a question", err)
 	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime/history"
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // An Executor carries out an effect that was admitted, granted and recorded. It
@@ -78,7 +79,7 @@ func (s *step) call(ctx context.Context) (out tool.Outcome, err error) {
 		defer p.wall.resume()
 	}
 	out, err = p.run.host.execute(ctx, s.fn, s.effect, s.granted(ctx))
-	return out, tool.AsError(err, tool.Failed)
+	return out, value.AsError(err, value.Failed)
 }
 
 // granted is what the function of the effect gets for it.
@@ -116,7 +117,7 @@ func (s *step) settle(ctx context.Context, out tool.Outcome, err error) error {
 func effectDone(e tool.Effect, takes []tool.Capability, err error, took time.Duration) tool.EffectDone {
 	d := tool.EffectDone{Func: e.Func, Step: e.Place.String(), Capabilities: takes, Success: err == nil, Duration: took}
 	if err != nil {
-		d.Error = tool.ErrorOf(err, tool.Failed).Message()
+		d.Error = value.ErrorOf(err, value.Failed).Message()
 	}
 	return d
 }

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/cassidy-run/cassidy/runtime/history"
-	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // Due yields the runs that [Host.Resume] can continue now, the newest first: parked
@@ -39,7 +39,7 @@ func (h *Host) Due(ctx context.Context) iter.Seq2[history.Run, error] {
 // if the host has no store, or the interval is not positive.
 func (h *Host) ResumeDue(ctx context.Context, interval time.Duration) error {
 	if interval <= 0 {
-		return tool.Errorf(tool.Invalid, "resume due runs: the interval must be positive, not %v", interval)
+		return value.Errorf(value.Invalid, "resume due runs: the interval must be positive, not %v", interval)
 	}
 	tick := time.NewTicker(interval)
 	defer tick.Stop()
@@ -62,13 +62,13 @@ func (h *Host) ResumeDue(ctx context.Context, interval time.Duration) error {
 		case <-tick.C:
 		case <-h.wake:
 		case <-ctx.Done():
-			return tool.AsError(context.Cause(ctx), tool.Canceled)
+			return value.AsError(context.Cause(ctx), value.Canceled)
 		}
 	}
 }
 
 func (h *Host) logNotResumed(runID string, err error) {
-	h.log().Info("a due run was not completed", "run", runID, "kind", tool.KindOf(err).String())
+	h.log().Info("a due run was not completed", "run", runID, "kind", value.KindOf(err).String())
 }
 
 // wakeDue has ResumeDue look for due runs at once.

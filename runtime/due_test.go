@@ -14,6 +14,7 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/history"
 	"github.com/cassidy-run/cassidy/runtime/journal"
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // TestDue checks that a run is due when its time has come, it got an answer or was
@@ -26,7 +27,7 @@ func TestDue(t *testing.T) {
 		o.Journal, o.Clock = recordIn(j), func() time.Time { return now }
 	})
 	begun := make(chan struct{})
-	hold := func(ctx context.Context, _ *tool.Dict) (tool.Value, error) {
+	hold := func(ctx context.Context, _ *value.Dict) (value.Value, error) {
 		close(begun)
 		<-ctx.Done()
 		return nil, ctx.Err()
@@ -50,7 +51,7 @@ func TestDue(t *testing.T) {
 		}
 	}
 	for _, name := range []string{"asks", "sleeps"} {
-		if _, err := r.Call(ctx, tool.Call{Tool: name}, runtime.Durable(name)); !errors.Is(err, tool.ErrParked) {
+		if _, err := r.Call(ctx, tool.Call{Tool: name}, runtime.Durable(name)); !errors.Is(err, value.ErrParked) {
 			t.Fatalf("%s gave %v, want that it waits", name, err)
 		}
 	}
@@ -63,7 +64,7 @@ func TestDue(t *testing.T) {
 	<-begun
 	due()
 	interrupt()
-	if err := <-done; !errors.Is(err, tool.ErrCanceled) {
+	if err := <-done; !errors.Is(err, value.ErrCanceled) {
 		t.Errorf("the interrupted call gave %v", err)
 	}
 	due("hold")
@@ -85,7 +86,7 @@ func TestDue(t *testing.T) {
 	}
 	due()
 	for _, err := range newRig(t, nil).Due(ctx) {
-		if !errors.Is(err, tool.ErrInvalid) {
+		if !errors.Is(err, value.ErrInvalid) {
 			t.Errorf("without a store: %v", err)
 		}
 	}
@@ -103,7 +104,7 @@ func TestResumeDue(t *testing.T) {
 	r.add("sleeps.star", "def sleeps():\n    \"Sleep.\"\n    time.sleep(3600)\n    return 'slept'\n\ntool(sleeps)\n", nil)
 	for _, run := range []string{"asks-1", "asks-2", "sleeps-1"} {
 		name, _, _ := strings.Cut(run, "-")
-		if _, err := r.Call(t.Context(), tool.Call{Tool: name}, runtime.Durable(run)); !errors.Is(err, tool.ErrParked) {
+		if _, err := r.Call(t.Context(), tool.Call{Tool: name}, runtime.Durable(run)); !errors.Is(err, value.ErrParked) {
 			t.Fatalf("%s gave %v, want that it waits", run, err)
 		}
 	}
@@ -137,7 +138,7 @@ func TestResumeDue(t *testing.T) {
 	answer("asks-2")
 	ends("asks-2", "this")
 	cancel()
-	if err := <-done; !errors.Is(err, tool.ErrCanceled) {
+	if err := <-done; !errors.Is(err, value.ErrCanceled) {
 		t.Errorf("after the end of its context it returned %v", err)
 	}
 	done = begin(t.Context(), time.Millisecond)
@@ -146,20 +147,20 @@ func TestResumeDue(t *testing.T) {
 	if err := r.Close(); err != nil {
 		t.Error(err)
 	}
-	if err := <-done; !errors.Is(err, tool.ErrClosed) {
+	if err := <-done; !errors.Is(err, value.ErrClosed) {
 		t.Errorf("when the host was closed it returned %v", err)
 	}
-	if err := newRig(t, nil).ResumeDue(t.Context(), time.Hour); !errors.Is(err, tool.ErrInvalid) {
+	if err := newRig(t, nil).ResumeDue(t.Context(), time.Hour); !errors.Is(err, value.ErrInvalid) {
 		t.Errorf("without a store it returned %v", err)
 	}
-	if err := r.ResumeDue(t.Context(), 0); !errors.Is(err, tool.ErrInvalid) {
+	if err := r.ResumeDue(t.Context(), 0); !errors.Is(err, value.ErrInvalid) {
 		t.Errorf("without an interval it returned %v", err)
 	}
 }
 
 // TestRunAsJSON checks what a program is given of a run.
 func TestRunAsJSON(t *testing.T) {
-	r := history.Run{ID: "r", Kind: "tool", Title: "t", State: history.Failed, Started: time.Unix(0, 0), Err: tool.Errorf(tool.Failed, "no").WithHint("yes")}
+	r := history.Run{ID: "r", Kind: "tool", Title: "t", State: history.Failed, Started: time.Unix(0, 0), Err: value.Errorf(value.Failed, "no").WithHint("yes")}
 	data, err := json.Marshal(map[string]any{"run": r})
 	want := `{"id":"r","kind":"tool","title":"t","state":"failed","reason":"","started":"1970-01-01T00:00:00Z","ended":null,"result":null,"error":"no"}`
 	if err != nil || !strings.Contains(string(data), want) {
@@ -169,7 +170,7 @@ func TestRunAsJSON(t *testing.T) {
 
 // TestParkedAsJSON checks what a program is given of a run that waits.
 func TestParkedAsJSON(t *testing.T) {
-	q := tool.Question{ID: "r:1:1", Text: "?", Args: tool.NewDict("n", 1)}
+	q := tool.Question{ID: "r:1:1", Text: "?", Args: value.NewDict("n", 1)}
 	for want, p := range map[string]*runtime.ParkedError{
 		`{"run":"r","reason":"sleep","questions":[],"until":"1970-01-01T00:00:00Z"}`: {Run: "r", Reason: "sleep", Until: time.Unix(0, 0)},
 		`"until":null}`: {Run: "r", Reason: "approval", Questions: []tool.Question{q}},

@@ -10,6 +10,7 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime/history"
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // A CallOption changes how one call is made.
@@ -39,9 +40,9 @@ func readOptions(opts []CallOption) (callOptions, error) {
 func (o *callOptions) inside() error {
 	switch {
 	case o.durable:
-		return tool.Errorf(tool.Invalid, "a call that another call makes cannot be durable itself")
+		return value.Errorf(value.Invalid, "a call that another call makes cannot be durable itself")
 	case o.narrow != nil:
-		return tool.Errorf(tool.Invalid, "a call that another call makes cannot be narrowed itself")
+		return value.Errorf(value.Invalid, "a call that another call makes cannot be narrowed itself")
 	}
 	return nil
 }
@@ -56,7 +57,7 @@ func Narrow(rules ...tool.Rule) CallOption {
 
 // Durable records a call as the run of an ID; "" makes one up. It survives the
 // end of the process: [Host.Resume] continues it. What nobody answers parks it,
-// with an error of kind [tool.Parked]. A call of the same ID continues the run
+// with an error of kind [value.Parked]. A call of the same ID continues the run
 // or returns its result, if it is the same call; another call is an error of
 // kind Conflict. A call that another one makes is part of that one's run and
 // cannot be durable itself.
@@ -82,7 +83,7 @@ func (h *Host) callDurable(ctx context.Context, c tool.Call, o callOptions) (too
 	}
 	begin := history.Run{ID: o.run, Project: h.opts.Project, Kind: callKind, Title: c.Tool + argsText(c.Args), Args: callArgs(c), Options: narrowed(o.narrow)}
 	log, err := j.Begin(ctx, begin, tool.Script{})
-	if o.run != "" && tool.KindOf(err) == tool.Conflict {
+	if o.run != "" && value.KindOf(err) == value.Conflict {
 		return h.continueCall(ctx, j, &begin, err)
 	}
 	if err != nil {
@@ -100,14 +101,14 @@ const maxRecorded = 8 << 20
 // there the call itself finds out. One of a run that exists may have been right when
 // the run began.
 func (h *Host) checkRecorded(ctx context.Context, j *history.Journal, c tool.Call, runID string) error {
-	data, err := tool.Append(nil, dictOrEmpty(c.Args))
+	data, err := value.Append(nil, dictOrEmpty(c.Args))
 	if err != nil {
-		return tool.AsError(err, tool.Invalid)
+		return value.AsError(err, value.Invalid)
 	}
 	if len(data) > maxRecorded {
-		e := tool.Errorf(tool.Limit, "the arguments of '%s' are %d KB long, and a recorded call keeps at most %d KB", tool.Clean(c.Tool, longName), len(data)>>10, maxRecorded>>10).
+		e := value.Errorf(value.Limit, "the arguments of '%s' are %d KB long, and a recorded call keeps at most %d KB", value.Clean(c.Tool, longName), len(data)>>10, maxRecorded>>10).
 			WithHint("put them into a file, and pass its path")
-		e.Limit = tool.LimitLength
+		e.Limit = value.LimitLength
 		return e
 	}
 	if h.middleware != nil {
@@ -124,7 +125,7 @@ func (h *Host) checkRecorded(ctx context.Context, j *history.Journal, c tool.Cal
 	if err == nil || runID == "" {
 		return err
 	}
-	if _, missing := j.Run(ctx, runID); tool.KindOf(missing) != tool.NotFound {
+	if _, missing := j.Run(ctx, runID); value.KindOf(missing) != value.NotFound {
 		return nil // the record answers
 	}
 	return err
@@ -133,21 +134,21 @@ func (h *Host) checkRecorded(ctx context.Context, j *history.Journal, c tool.Cal
 // continueCall continues the run of an ID that exists, if it is the same call.
 func (h *Host) continueCall(ctx context.Context, j *history.Journal, begin *history.Run, exists error) (tool.Result, error) {
 	switch r, err := j.Run(ctx, begin.ID); {
-	case tool.KindOf(err) == tool.NotFound: // somebody is just beginning it
+	case value.KindOf(err) == value.NotFound: // somebody is just beginning it
 		return failedResult(exists)
 	case err != nil:
 		return failedResult(err)
-	case r.Kind != callKind || !callsSame(r.Args, begin.Args) || !tool.Equal(dictOrEmpty(r.Options), dictOrEmpty(begin.Options)):
-		return failedResult(tool.Errorf(tool.Conflict, "the run '%s' is another call: %s", r.ID, r.Title).WithHint("choose another ID"))
+	case r.Kind != callKind || !callsSame(r.Args, begin.Args) || !value.Equal(dictOrEmpty(r.Options), dictOrEmpty(begin.Options)):
+		return failedResult(value.Errorf(value.Conflict, "the run '%s' is another call: %s", r.ID, r.Title).WithHint("choose another ID"))
 	}
 	return h.Resume(ctx, begin.ID)
 }
 
 // callsSame reports whether two calls, as callArgs records them, are the same: of the
 // same tool with the same arguments, for whatever reason.
-func callsSame(a, b *tool.Dict) bool {
+func callsSame(a, b *value.Dict) bool {
 	c, d := recordedCallOf(a), recordedCallOf(b)
-	return tool.Key(c.Tool) == tool.Key(d.Tool) && c.Texts == d.Texts && tool.Equal(c.Args, d.Args)
+	return tool.Key(c.Tool) == tool.Key(d.Tool) && c.Texts == d.Texts && value.Equal(c.Args, d.Args)
 }
 
 // recordedCall makes the call that a record is of. What its check refuses leaves the
@@ -191,25 +192,25 @@ func failedResult(err error) (tool.Result, error) {
 }
 
 // callArgs is what is recorded of a durable call.
-func callArgs(c tool.Call) *tool.Dict {
+func callArgs(c tool.Call) *value.Dict {
 	args := c.Args
 	if args == nil {
-		args = &tool.Dict{}
+		args = &value.Dict{}
 	}
-	d := tool.NewDict("tool", c.Tool, "args", args, "texts", c.Texts, "caller", int64(c.Caller), "reasoning", strings.ToValidUTF8(c.Reasoning, "\ufffd"))
+	d := value.NewDict("tool", c.Tool, "args", args, "texts", c.Texts, "caller", int64(c.Caller), "reasoning", strings.ToValidUTF8(c.Reasoning, "\ufffd"))
 	if l := c.Limits; l != (tool.Limits{}) {
-		d.Put("limits", tool.NewDict("steps", l.Steps, "cpu_ns", int64(l.CPU), "memory", l.Memory, "result", int64(l.Result)))
+		d.Put("limits", value.NewDict("steps", l.Steps, "cpu_ns", int64(l.CPU), "memory", l.Memory, "result", int64(l.Result)))
 	}
 	return d
 }
 
 // recordedCallOf is the call that callArgs recorded.
-func recordedCallOf(d *tool.Dict) tool.Call {
+func recordedCallOf(d *value.Dict) tool.Call {
 	v, _ := d.Get("args")
-	args, _ := v.(*tool.Dict)
+	args, _ := v.(*value.Dict)
 	c := tool.Call{Tool: d.Text("tool"), Args: args, Texts: d.Bool("texts"), Caller: tool.Caller(d.IntOr("caller", int64(tool.ByModel))), Reasoning: d.Text("reasoning")}
 	if v, ok := d.Get("limits"); ok {
-		l, _ := v.(*tool.Dict)
+		l, _ := v.(*value.Dict)
 		c.Limits = tool.Limits{Steps: l.Int("steps"), CPU: time.Duration(l.Int("cpu_ns")), Memory: l.Int("memory"), Result: int(l.Int("result"))}
 	}
 	return c
@@ -217,16 +218,16 @@ func recordedCallOf(d *tool.Dict) tool.Call {
 
 // argsText shows arguments in the title of a run, as they are typed on a command
 // line.
-func argsText(args *tool.Dict) string {
+func argsText(args *value.Dict) string {
 	const most = 60
 	var b strings.Builder
 	for k, v := range args.All() {
 		name, _ := k.(string)
-		text := tool.FormatJSON(v, "")
+		text := value.FormatJSON(v, "")
 		if s, ok := v.(string); ok && !strings.ContainsAny(s, " \n\t\"") {
 			text = s
 		}
-		b.WriteString(" " + name + "=" + tool.Clean(text, most))
+		b.WriteString(" " + name + "=" + value.Clean(text, most))
 	}
 	return b.String()
 }
@@ -268,10 +269,10 @@ func (h *Host) RegisterKind(k Kind) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if k.Name == "" || k.Resume == nil {
-		return tool.Errorf(tool.Invalid, "a kind of runs needs a name and a Resume")
+		return value.Errorf(value.Invalid, "a kind of runs needs a name and a Resume")
 	}
 	if _, exists := h.kinds[k.Name]; exists {
-		return tool.Errorf(tool.Invalid, "the kind of runs %q is registered already", k.Name)
+		return value.Errorf(value.Invalid, "the kind of runs %q is registered already", k.Name)
 	}
 	h.kinds[k.Name] = k
 	return nil
@@ -388,7 +389,7 @@ func (h *Host) Resume(ctx context.Context, runID string) (tool.Result, error) {
 
 // resumedByCall is the error of a run that a call wants to resume.
 func resumedByCall(runID string) error {
-	return tool.Errorf(tool.Invalid, "the run '%s' cannot be resumed by a call", runID).WithHint("use a context that is not the call's")
+	return value.Errorf(value.Invalid, "the run '%s' cannot be resumed by a call", runID).WithHint("use a context that is not the call's")
 }
 
 // kind returns how runs of a kind are resumed.
@@ -397,7 +398,7 @@ func (h *Host) kind(name string) (Kind, error) {
 	defer h.mu.Unlock()
 	k, known := h.kinds[name]
 	if !known {
-		return k, tool.Errorf(tool.Invalid, "runs of the kind %q cannot be resumed here", name).
+		return k, value.Errorf(value.Invalid, "runs of the kind %q cannot be resumed here", name).
 			WithHint("the kinds that can are %s; Host.RegisterKind adds one", strings.Join(slices.Sorted(maps.Keys(h.kinds)), ", "))
 	}
 	return k, nil
@@ -446,16 +447,16 @@ func (h *Host) Waiting(ctx context.Context) iter.Seq2[Question, error] {
 			asked, err := j.Questions(ctx, id)
 			switch {
 			case ctx.Err() != nil:
-				yield(Question{}, tool.AsError(context.Cause(ctx), tool.Canceled))
+				yield(Question{}, value.AsError(context.Cause(ctx), value.Canceled))
 				return
-			case tool.KindOf(err) == tool.NotFound && err != nil: // it was deleted since
+			case value.KindOf(err) == value.NotFound && err != nil: // it was deleted since
 				continue
 			case err != nil && !yield(Question{Run: id}, err):
 				return
 			}
 			for _, q := range asked {
 				if ctx.Err() != nil {
-					yield(Question{}, tool.AsError(context.Cause(ctx), tool.Canceled))
+					yield(Question{}, value.AsError(context.Cause(ctx), value.Canceled))
 					return
 				}
 				if q.Answer == nil && !yield(q.Question, nil) {
@@ -478,7 +479,7 @@ func (h *Host) Answer(ctx context.Context, questionID string, a Answer) error {
 	}
 	run, at, n, err := history.ParseQuestionID(questionID)
 	if err != nil {
-		return tool.Errorf(tool.NotFound, "there is no question %q", tool.Clean(questionID, 120)).WithHint("the ID of a question reads RUN:STEP:N")
+		return value.Errorf(value.NotFound, "there is no question %q", value.Clean(questionID, 120)).WithHint("the ID of a question reads RUN:STEP:N")
 	}
 	if err := j.Answer(ctx, run, at, n, a); err != nil {
 		return err
@@ -488,7 +489,7 @@ func (h *Host) Answer(ctx context.Context, questionID string, a Answer) error {
 }
 
 func noJournal() error {
-	return tool.Errorf(tool.Invalid, "the host records no runs: it has no journal").WithHint("give its runtime a Store")
+	return value.Errorf(value.Invalid, "the host records no runs: it has no journal").WithHint("give its runtime a Store")
 }
 
 // journal opens the journal, the first time that it is needed.

@@ -6,6 +6,7 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime/history"
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // An echo emits the events of what the record of a call answers, as if it were
@@ -50,7 +51,7 @@ func (p echo) inside(at tool.Place) {
 }
 
 // changedPaths are the capabilities that recorded changes took.
-func changedPaths(change *tool.Dict) (takes []tool.Capability) {
+func changedPaths(change *value.Dict) (takes []tool.Capability) {
 	for path := range change.All() {
 		name, _ := path.(string)
 		takes = append(takes, tool.Capability{Name: "fs.write", Target: name})
@@ -60,25 +61,25 @@ func changedPaths(change *tool.Dict) (takes []tool.Capability) {
 
 // calls emits the events of the calls that a script has made, by the record,
 // as if they were made now: who counts them needs them.
-func (p echo) calls(s *step, v tool.Value, err error) {
+func (p echo) calls(s *step, v value.Value, err error) {
 	id, e := strconv.Itoa(s.number), s.effect
 	switch e.Func {
 	case toolsCall:
 		given, _ := e.Args.Get("args")
-		args, _ := given.(*tool.Dict)
+		args, _ := given.(*value.Dict)
 		p.made(oneCall{e.Args.Text("name"), args}, id, attempted(v, err))
 	case toolsCallAll:
 		calls, _ := readCalls(e.Args)
-		results, _ := tool.Elements(v)
+		results, _ := value.Elements(v)
 		for i := range min(len(calls), len(results)) {
-			d, _ := results[i].(*tool.Dict)
+			d, _ := results[i].(*value.Dict)
 			p.made(calls[i], id+"."+strconv.Itoa(i+1), d)
 		}
 	}
 }
 
 // made emits those of one.
-func (p echo) made(c oneCall, id string, came *tool.Dict) {
+func (p echo) made(c oneCall, id string, came *value.Dict) {
 	call := tool.Call{ID: p.call.ID + "/" + id, Tool: c.name, Args: c.args}
 	events := subject{p.run, p.pass, &call}
 	events.repeat(tool.ToolCallStart{Args: c.args, Reasoning: p.call.Reasoning, Recorded: true})
@@ -91,16 +92,16 @@ func (p echo) made(c oneCall, id string, came *tool.Dict) {
 }
 
 // failureOf returns the error of what attempted made of a failed call, or nil.
-func failureOf(came *tool.Dict) *tool.Error {
+func failureOf(came *value.Dict) *value.Error {
 	if came.Bool("ok") {
 		return nil
 	}
-	kind := tool.Failed
-	for k := tool.Failed; k <= tool.LastKind; k++ {
+	kind := value.Failed
+	for k := value.Failed; k <= value.LastKind; k++ {
 		if k.Type() == came.Text("error_type") {
 			kind = k
 			break
 		}
 	}
-	return tool.Errorf(kind, "%s", came.Text("error"))
+	return value.Errorf(kind, "%s", came.Text("error"))
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // eventTime is the time of an event.
@@ -35,7 +36,7 @@ func Subscribed(ctx context.Context) bool {
 // a model repeats, with its start and its end. It stands below the call that the
 // context belongs to; one that belongs to no call reports nothing.
 // preview shows the answer, and err is nil where it is a success.
-func EmitAnswered(ctx context.Context, c tool.Call, preview string, err *tool.Error) {
+func EmitAnswered(ctx context.Context, c tool.Call, preview string, err *value.Error) {
 	o, _ := ctx.Value(callKey{}).(*origin)
 	if o == nil {
 		return

@@ -14,6 +14,7 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime"
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
@@ -66,12 +67,12 @@ func (p *process) mixedTools() {
 	p.add("asks.star", star("asks", "", "a = fs.read('asked/a')\nb = attempt(fs.read, 'asked/b')\nreturn [a, b['error']]", "needs = ['fs.read']"), nil)
 	p.add("chatty.star", star("chatty", "", "for i in range(210): log('line %d' % i)\nemit('chunk')", ""), nil)
 	p.add("panics.star", star("panics", "", "return out.panic()", "needs = ['use:out'], risky = True"), nil)
-	p.goTool("handler", func(ctx context.Context) (tool.Value, error) {
-		r, err := p.Call(ctx, tool.Call{Tool: "note", Args: tool.NewDict("text", "from Go")})
+	p.goTool("handler", func(ctx context.Context) (value.Value, error) {
+		r, err := p.Call(ctx, tool.Call{Tool: "note", Args: value.NewDict("text", "from Go")})
 		return r.Value, err
 	})
-	p.goTool("unavailable", func(context.Context) (tool.Value, error) {
-		return nil, tool.Errorf(tool.Unavailable, "the network is away")
+	p.goTool("unavailable", func(context.Context) (value.Value, error) {
+		return nil, value.Errorf(value.Unavailable, "the network is away")
 	})
 }
 
@@ -81,7 +82,7 @@ func mixedAnswers(_ context.Context, q runtime.Question) (runtime.Answer, error)
 	case q.Tool == "refused", q.Tool == "changes":
 		return runtime.Answer{Why: "not now"}, nil
 	case q.Tool == "edited" && q.Args.Text("path") == "wrong":
-		return runtime.Answer{Yes: true, Args: tool.NewDict("path", "right")}, nil
+		return runtime.Answer{Yes: true, Args: value.NewDict("path", "right")}, nil
 	case q.Func != "" && q.Args.Text("path") == "asked/b":
 		return runtime.Answer{}, nil
 	}
@@ -106,7 +107,7 @@ func (l *eventLog) note(e tool.Event) {
 	case tool.RunStart, tool.RunEnd:
 		return
 	}
-	d := &tool.Dict{}
+	d := &value.Dict{}
 	for k, v := range e.Fields().All() {
 		name, _ := k.(string)
 		_, ends := e.Data.(tool.ToolCallEnd)
@@ -114,7 +115,7 @@ func (l *eventLog) note(e tool.Event) {
 			d.Put(name, v)
 		}
 	}
-	l.lines = append(l.lines, eventLine{parallel, fmt.Sprintf("%s %s %s %s", e.Type(), e.Call, e.Tool, tool.FormatJSON(d, ""))})
+	l.lines = append(l.lines, eventLine{parallel, fmt.Sprintf("%s %s %s %s", e.Type(), e.Call, e.Tool, value.FormatJSON(d, ""))})
 }
 
 // take returns the lines since the last one, under a heading.
@@ -163,17 +164,17 @@ func TestEventsStayTheSame(t *testing.T) {
 		program.ID, program.Kind, program.Resume = "r", kind, resume
 		out, err := p.RunProgram(context.Background(), program)
 		got.WriteString(events.take(heading))
-		fmt.Fprintf(&got, "= %s %v\n", tool.FormatJSON(out.Value, ""), err)
+		fmt.Fprintf(&got, "= %s %v\n", value.FormatJSON(out.Value, ""), err)
 	}
 	p := start(0)
 	run(p, "without a record", "", false)
 	direct := func(heading string, c tool.Call) {
 		r, err := p.Call(context.Background(), c)
 		got.WriteString(events.take(heading))
-		fmt.Fprintf(&got, "= %s %v\n", tool.FormatJSON(r.Value, ""), err)
+		fmt.Fprintf(&got, "= %s %v\n", value.FormatJSON(r.Value, ""), err)
 	}
-	direct("a call by a model", tool.Call{ID: "c", Tool: "report", Args: tool.NewDict("n", "7"), Texts: true})
-	direct("a call by a person", tool.Call{ID: "c", Tool: "note", Args: tool.NewDict("text", "x"), Caller: tool.ByPerson})
+	direct("a call by a model", tool.Call{ID: "c", Tool: "report", Args: value.NewDict("n", "7"), Texts: true})
+	direct("a call by a person", tool.Call{ID: "c", Tool: "note", Args: value.NewDict("text", "x"), Caller: tool.ByPerson})
 	direct("a call that is refused", tool.Call{ID: "c", Tool: "refused"})
 	p.j.Close()
 

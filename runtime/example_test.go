@@ -6,6 +6,7 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime"
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // Make a host of chosen parts: here of a tool in Go alone, without any script. A
@@ -21,17 +22,17 @@ func ExampleNew() {
 		{Name: "a", Type: tool.Type{Name: tool.TypeInteger}, Required: true},
 		{Name: "b", Type: tool.Type{Name: tool.TypeInteger}, Default: int64(1), HasDefault: true},
 	}}
-	err = host.Register(add, func(_ context.Context, args *tool.Dict) (tool.Value, error) {
+	err = host.Register(add, func(_ context.Context, args *value.Dict) (value.Value, error) {
 		return args.Int("a") + args.Int("b"), nil
 	})
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	result, err := host.Call(context.Background(), tool.Call{Tool: "add", Args: tool.NewDict("a", 41)})
+	result, err := host.Call(context.Background(), tool.Call{Tool: "add", Args: value.NewDict("a", 41)})
 	fmt.Println(result.Value, err)
-	_, err = host.Call(context.Background(), tool.Call{Tool: "add", Args: tool.NewDict("a", "many")})
-	fmt.Println(tool.KindOf(err))
+	_, err = host.Call(context.Background(), tool.Call{Tool: "add", Args: value.NewDict("a", "many")})
+	fmt.Println(value.KindOf(err))
 	// Output:
 	// 42 <nil>
 	// invalid

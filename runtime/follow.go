@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 const (
@@ -72,7 +73,7 @@ func followLive(ctx context.Context, live <-chan tool.Event, next func(tool.Even
 			if !open {
 				err := error(errClosed())
 				if ctx.Err() != nil {
-					err = tool.AsError(context.Cause(ctx), tool.Canceled)
+					err = value.AsError(context.Cause(ctx), value.Canceled)
 				}
 				return next(tool.Event{}, err)
 			}

@@ -10,6 +10,7 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/history"
 	"github.com/cassidy-run/cassidy/runtime/journal"
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // A follower reads the events of the run r.
@@ -55,7 +56,7 @@ func TestFollow(t *testing.T) {
 		return r.Host
 	}
 	h := open()
-	if _, err := h.Call(ctx, tool.Call{Tool: "t"}, runtime.Durable("r")); !errors.Is(err, tool.ErrParked) {
+	if _, err := h.Call(ctx, tool.Call{Tool: "t"}, runtime.Durable("r")); !errors.Is(err, value.ErrParked) {
 		t.Fatalf("the call gave %v, want that it waits", err)
 	}
 	two, slow := make(chan struct{}), make(chan struct{})
@@ -75,7 +76,7 @@ func TestFollow(t *testing.T) {
 	})
 	<-two
 	first := <-gone
-	if !errors.Is(first.err, tool.ErrCanceled) || !slices.Equal(first.seqs[:2], []uint64{1, 2}) {
+	if !errors.Is(first.err, value.ErrCanceled) || !slices.Equal(first.seqs[:2], []uint64{1, 2}) {
 		t.Errorf("who left got %v, %v", first.seqs, first.err)
 	}
 	if err := h.Answer(ctx, "r:1.1:1", tool.Answer{Yes: true}); err != nil {
@@ -108,10 +109,10 @@ func TestFollowEnds(t *testing.T) {
 	t.Cleanup(func() { j.Close() })
 	r := newRig(t, func(o *runtime.Options) { o.Journal = recordIn(j) })
 	r.script("", "return human.ask('?')", "needs = ['human']")
-	if got := <-follow(ctx, r.Host, 0, func(tool.Event) {}); !errors.Is(got.err, tool.ErrNotFound) {
+	if got := <-follow(ctx, r.Host, 0, func(tool.Event) {}); !errors.Is(got.err, value.ErrNotFound) {
 		t.Errorf("no such run: %v", got.err)
 	}
-	if _, err := r.Call(ctx, tool.Call{Tool: "t"}, runtime.Durable("r")); !errors.Is(err, tool.ErrParked) {
+	if _, err := r.Call(ctx, tool.Call{Tool: "t"}, runtime.Durable("r")); !errors.Is(err, value.ErrParked) {
 		t.Fatal(err)
 	}
 	begun := make(chan struct{}, 100)
@@ -127,7 +128,7 @@ func TestFollowEnds(t *testing.T) {
 	for range r.Follow(ctx, "r", 0) {
 		break // releases what it holds
 	}
-	if _, err := r.Call(ctx, tool.Call{Tool: "t"}, runtime.Durable("s")); !errors.Is(err, tool.ErrParked) {
+	if _, err := r.Call(ctx, tool.Call{Tool: "t"}, runtime.Durable("s")); !errors.Is(err, value.ErrParked) {
 		t.Fatal(err)
 	}
 	closed := make(chan error, 1)
@@ -147,7 +148,7 @@ func TestFollowEnds(t *testing.T) {
 	if err := r.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if err := <-closed; !errors.Is(err, tool.ErrClosed) {
+	if err := <-closed; !errors.Is(err, value.ErrClosed) {
 		t.Errorf("of a host that was closed: %v", err)
 	}
 }

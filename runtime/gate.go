@@ -7,6 +7,7 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime/history"
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // The gate is the only way from a call to the world. Each effect that a call
@@ -131,10 +132,10 @@ func (p *pass) fn(name string) (f *tool.Func, own bool) {
 type program struct {
 	modules []tool.Module // that only this program may ask for
 	review  func(by *tool.Tool, changes []tool.Change) error
-	reason  func(v tool.Value, err error) string // see [Recording]; or nil
+	reason  func(v value.Value, err error) string // see [Recording]; or nil
 	session string
 	watch   func(tool.Event) // or nil
-	end     func(v tool.Value, err error) tool.RunEnd
+	end     func(v value.Value, err error) tool.RunEnd
 	started time.Time // when its RunStart was emitted; zero means that it has none
 }
 
@@ -157,17 +158,17 @@ func (p *program) fn(name string) *tool.Func {
 // interrupts reports whether an error leaves open what comes of the effect that
 // it ended: the run waits, or its record cannot be written or followed.
 func interrupts(err error) bool {
-	e := tool.ErrorOf(err, tool.Failed)
-	return e != nil && (e.Kind == tool.Parked || e.Limit == tool.LimitRecord)
+	e := value.ErrorOf(err, value.Failed)
+	return e != nil && (e.Kind == value.Parked || e.Limit == value.LimitRecord)
 }
 
 // presented returns the error of a call or program for its caller. That a worker
 // was killed ends all of a run that can be resumed; in any other run it is a
 // failure of the one call.
-func (r *run) presented(err error, above *pass) *tool.Error {
+func (r *run) presented(err error, above *pass) *value.Error {
 	e := finish(err)
-	if e.Limit == tool.LimitWorker && above != nil && !r.record.Keeps() {
-		e.Limit = tool.LimitCall
+	if e.Limit == value.LimitWorker && above != nil && !r.record.Keeps() {
+		e.Limit = value.LimitCall
 	}
 	return e
 }
@@ -175,16 +176,16 @@ func (r *run) presented(err error, above *pass) *tool.Error {
 // unrecorded is the error of what could not be recorded, or is not as it is
 // recorded. That the caller's context ended is not the record's fault.
 func unrecorded(err error) error {
-	e := *tool.ErrorOf(err, tool.Unavailable)
-	if e.Kind == tool.Canceled || e.Kind == tool.Timeout {
+	e := *value.ErrorOf(err, value.Unavailable)
+	if e.Kind == value.Canceled || e.Kind == value.Timeout {
 		return err
 	}
-	e.Op, e.Limit = "journal", tool.LimitRecord
+	e.Op, e.Limit = "journal", value.LimitRecord
 	return &e
 }
 
 // firstError returns err, or a recorded error where err is nil.
-func firstError(err error, recorded *tool.Error) error {
+func firstError(err error, recorded *value.Error) error {
 	if err == nil && recorded != nil {
 		return recorded
 	}

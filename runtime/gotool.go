@@ -6,13 +6,14 @@ import (
 	"time"
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // A ToolOption adds a function to a tool written in Go; see [Host.Register].
 type ToolOption func(*toolOptions)
 
 type toolOptions struct {
-	undo      func(ctx context.Context, args *tool.Dict, result tool.Value) error
+	undo      func(ctx context.Context, args *value.Dict, result value.Value) error
 	available func(ctx context.Context) error
 	types     signature // of the handler of AddTool; that of any other is zero
 	undoTypes signature
@@ -21,7 +22,7 @@ type toolOptions struct {
 
 // UndoFunc has [Host.Undo] undo a call of the tool with f. It gets the arguments of
 // the call, without the parameters that the host fills in, and the recorded result,
-// both decoded as [tool.ToGo] does it: as a *[tool.Dict] and a [tool.Value] they are
+// both decoded as [value.ToGo] does it: as a *[value.Dict] and a [value.Value] they are
 // as they were recorded, and f does not change them. For a tool of [AddTool], In and
 // Out are those or the types of its handler; any others make the registration fail
 // with kind Invalid.
@@ -29,7 +30,7 @@ type toolOptions struct {
 // An undo is admitted and approved like a call of the tool, and has its timeout.
 // It is one recorded step with an effect outside the host: when a crash leaves
 // its outcome unknown, the host asks before it repeats the step, whatever the
-// Hints of the tool are. An error that is not a *[tool.Error] is of kind Failed,
+// Hints of the tool are. An error that is not a *[value.Error] is of kind Failed,
 // a panic is an error of kind Internal, and a record that cannot be decoded is one
 // of kind Invalid.
 //
@@ -39,14 +40,14 @@ func UndoFunc[In, Out any](f func(ctx context.Context, in In, out Out) error) To
 	return func(o *toolOptions) {
 		o.check(f != nil, "UndoFunc")
 		o.undoTypes = signatureOf[In, Out]()
-		o.undo = func(ctx context.Context, args *tool.Dict, result tool.Value) error {
-			in, err := tool.ToGo[In](args)
+		o.undo = func(ctx context.Context, args *value.Dict, result value.Value) error {
+			in, err := value.ToGo[In](args)
 			if err != nil {
-				return tool.Errorf(tool.Invalid, "the recorded arguments: %w", err)
+				return value.Errorf(value.Invalid, "the recorded arguments: %w", err)
 			}
-			out, err := tool.ToGo[Out](result)
+			out, err := value.ToGo[Out](result)
 			if err != nil {
-				return tool.Errorf(tool.Invalid, "the recorded result: %w", err)
+				return value.Errorf(value.Invalid, "the recorded result: %w", err)
 			}
 			return f(ctx, in, out)
 		}
@@ -55,7 +56,7 @@ func UndoFunc[In, Out any](f func(ctx context.Context, in In, out Out) error) To
 
 // AvailableFunc has f report whether the tool can be used here. Nil means that it
 // can. An error is the reason why it cannot: calls then fail with its kind, or
-// with kind Unavailable if it is not a *[tool.Error], and the tool is listed as
+// with kind Unavailable if it is not a *[value.Error], and the tool is listed as
 // [tool.NotHere]. A panic is an error of kind Internal.
 //
 // The tool is not run to answer this, and no approval is asked for. The answer is
@@ -74,7 +75,7 @@ func AvailableFunc(f func(ctx context.Context) error) ToolOption {
 
 func (o *toolOptions) check(ok bool, option string) {
 	if !ok && o.err == nil {
-		o.err = tool.Errorf(tool.Invalid, "%s: the function is nil", option)
+		o.err = value.Errorf(value.Invalid, "%s: the function is nil", option)
 	}
 }
 
@@ -143,7 +144,7 @@ func (h *Host) RemoveTool(name string) error {
 			for _, own := range c.layers[layerGo] {
 				names = append(names, own.head.Name)
 			}
-			return tool.Errorf(tool.NotFound, "remove tool '%s': the program added no tool of that name%s", tool.Clean(name, longName), tool.DidYouMean(name, names))
+			return value.Errorf(value.NotFound, "remove tool '%s': the program added no tool of that name%s", value.Clean(name, longName), value.DidYouMean(name, names))
 		}
 		c.remove(o)
 		return nil
@@ -168,14 +169,14 @@ const (
 func (g *goTool) define(t *tool.Tool) error {
 	switch {
 	case g.err != nil:
-		return tool.Errorf(tool.Invalid, "tool '%s': %w", t.Name, g.err)
+		return value.Errorf(value.Invalid, "tool '%s': %w", t.Name, g.err)
 	case !g.undoTypes.fits(g.types):
-		return tool.Errorf(tool.Invalid, "tool '%s': UndoFunc takes %s, but the tool takes %s", t.Name, g.undoTypes, g.types)
+		return value.Errorf(value.Invalid, "tool '%s': UndoFunc takes %s, but the tool takes %s", t.Name, g.undoTypes, g.types)
 	case t.Undo != "":
-		return tool.Errorf(tool.Invalid, "tool '%s': Undo names a function of a script, but the tool is written in Go", t.Name).
+		return value.Errorf(value.Invalid, "tool '%s': Undo names a function of a script, but the tool is written in Go", t.Name).
 			WithHint("leave Undo empty and pass the function with UndoFunc")
 	case t.Available != "":
-		return tool.Errorf(tool.Invalid, "tool '%s': Available names a function of a script, but the tool is written in Go", t.Name).
+		return value.Errorf(value.Invalid, "tool '%s': Available names a function of a script, but the tool is written in Go", t.Name).
 			WithHint("leave Available empty and pass the function with AvailableFunc")
 	}
 	switch t.State {
@@ -183,10 +184,10 @@ func (g *goTool) define(t *tool.Tool) error {
 		t.State, t.Reason = tool.Ready, ""
 	case tool.NotHere:
 		if t.Reason == "" {
-			return tool.Errorf(tool.Invalid, "tool '%s': the State %q needs a Reason", t.Name, t.State)
+			return value.Errorf(value.Invalid, "tool '%s': the State %q needs a Reason", t.Name, t.State)
 		}
 	default:
-		return tool.Errorf(tool.Invalid, "tool '%s': a program cannot register a tool in the State %q", t.Name, t.State).
+		return value.Errorf(value.Invalid, "tool '%s': a program cannot register a tool in the State %q", t.Name, t.State).
 			WithHint("leave State empty, or set it to tool.NotHere with a Reason")
 	}
 	t.Location, t.Path, t.Hash = tool.Embedded, "", ""
@@ -205,28 +206,28 @@ func (g *goTool) run(ctx context.Context, c tool.Call, _ tool.Effector) (tool.Ou
 	start := time.Now()
 	v, err := g.call(ctx, c)
 	if err = withoutNil(err); err == nil {
-		if v, err = tool.FromGo(v); err != nil {
-			err = tool.Errorf(tool.Internal, "the result of '%s': %w", c.Tool, err).WithHint("%s", tool.ErrorOf(err, tool.Invalid).Hint)
+		if v, err = value.FromGo(v); err != nil {
+			err = value.Errorf(value.Internal, "the result of '%s': %w", c.Tool, err).WithHint("%s", value.ErrorOf(err, value.Invalid).Hint)
 		}
 	}
 	return tool.Outcome{Value: v, Usage: tool.Usage{Wall: time.Since(start)}}, err
 }
 
-// withoutNil returns nil for a nil *[tool.Error], which makes an error that is not nil.
+// withoutNil returns nil for a nil *[value.Error], which makes an error that is not nil.
 func withoutNil(err error) error {
-	if e, ok := err.(*tool.Error); ok && e == nil {
+	if e, ok := err.(*value.Error); ok && e == nil {
 		return nil
 	}
 	return err
 }
 
-func (g *goTool) call(ctx context.Context, c tool.Call) (tool.Value, error) {
+func (g *goTool) call(ctx context.Context, c tool.Call) (value.Value, error) {
 	switch {
 	case c.Entry == "":
 		return g.do(ctx, c.Args)
 	case c.Entry == undoEntry && g.undo != nil:
 		v, _ := c.Args.Get(noteArgs)
-		args, _ := v.(*tool.Dict)
+		args, _ := v.(*value.Dict)
 		result, _ := c.Args.Get(noteResult)
 		return nil, g.undo(ctx, args, result)
 	case c.Entry == availableEntry && g.available != nil:
@@ -235,5 +236,5 @@ func (g *goTool) call(ctx context.Context, c tool.Call) (tool.Value, error) {
 		}
 		return true, nil
 	}
-	return nil, tool.Errorf(tool.Internal, "the tool '%s' has no function %q", c.Tool, c.Entry)
+	return nil, value.Errorf(value.Internal, "the tool '%s' has no function %q", c.Tool, c.Entry)
 }

@@ -10,13 +10,14 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime"
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // A bank is a tool in Go that moves money, and how often its functions ran.
 type bank struct {
 	transfers, undone int
-	args              *tool.Dict // of the last undo
-	result            tool.Value
+	args              *value.Dict // of the last undo
+	result            value.Value
 	during            func() error // what an undo does besides; nil for nothing
 }
 
@@ -29,11 +30,11 @@ func (b *bank) tool() tool.Tool {
 
 func (b *bank) register(r *rig, t tool.Tool, opts ...runtime.ToolOption) {
 	r.t.Helper()
-	do := func(context.Context, *tool.Dict) (tool.Value, error) {
+	do := func(context.Context, *value.Dict) (value.Value, error) {
 		b.transfers++
-		return tool.NewDict("id", "t-1"), nil
+		return value.NewDict("id", "t-1"), nil
 	}
-	undo := runtime.UndoFunc(func(_ context.Context, args *tool.Dict, result tool.Value) error {
+	undo := runtime.UndoFunc(func(_ context.Context, args *value.Dict, result value.Value) error {
 		b.undone++
 		b.args, b.result = args, result
 		if b.during != nil {
@@ -69,7 +70,7 @@ func TestUndoOfAGoTool(t *testing.T) {
 	if b.transfers != 1 || b.undone != 1 {
 		t.Errorf("%d transfers and %d undone, want one each", b.transfers, b.undone)
 	}
-	if !tool.Equal(b.args, tool.NewDict("to", "ada", "amount", int64(5))) || !tool.Equal(b.result, tool.NewDict("id", "t-1")) {
+	if !value.Equal(b.args, value.NewDict("to", "ada", "amount", int64(5))) || !value.Equal(b.result, value.NewDict("id", "t-1")) {
 		t.Errorf("undone with %v and %v, want the arguments and the result of the call", b.args, b.result)
 	}
 	steps := 0
@@ -99,12 +100,12 @@ func TestUndoOfADurableGoTool(t *testing.T) {
 	m, b := newMachine(t, onDisk), &bank{}
 	p := m.process(0, false)
 	b.register(p.rig, b.tool())
-	if _, err := p.Call(context.Background(), tool.Call{Tool: "transfer", Args: tool.NewDict("to", "bob")}, runtime.Durable("d")); err != nil {
+	if _, err := p.Call(context.Background(), tool.Call{Tool: "transfer", Args: value.NewDict("to", "bob")}, runtime.Durable("d")); err != nil {
 		t.Fatal(err)
 	}
 	p.j.Close()
 	p = m.process(0, false)
-	nothing := func(context.Context, *tool.Dict) (tool.Value, error) { b.transfers++; return nil, nil }
+	nothing := func(context.Context, *value.Dict) (value.Value, error) { b.transfers++; return nil, nil }
 	if err := p.Register(b.tool(), nothing); err != nil {
 		t.Fatal(err)
 	}
@@ -197,12 +198,12 @@ func TestAFailedUndoOfAGoTool(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		during func() error
-		kind   tool.Kind
+		kind   value.Kind
 	}{
-		{"a panic", func() error { panic("oh") }, tool.Internal},
-		{"an error", func() error { return errors.New("oh") }, tool.Failed},
-		{"an error with a kind", func() error { return tool.Errorf(tool.Conflict, "oh") }, tool.Conflict},
-		{"a nil *tool.Error", func() error { var e *tool.Error; return e }, 0},
+		{"a panic", func() error { panic("oh") }, value.Internal},
+		{"an error", func() error { return errors.New("oh") }, value.Failed},
+		{"an error with a kind", func() error { return value.Errorf(value.Conflict, "oh") }, value.Conflict},
+		{"a nil *tool.Error", func() error { var e *value.Error; return e }, 0},
 	} {
 		m, b := newMachine(t, onDisk), &bank{}
 		p := b.transferred(m)
@@ -212,7 +213,7 @@ func TestAFailedUndoOfAGoTool(t *testing.T) {
 			if err != nil || len(out.Done) != 1 {
 				t.Errorf("%s: %v, %+v", c.name, err, out)
 			}
-		} else if tool.KindOf(err) != c.kind || !strings.Contains(err.Error(), "oh") || out.Failed == nil {
+		} else if value.KindOf(err) != c.kind || !strings.Contains(err.Error(), "oh") || out.Failed == nil {
 			t.Errorf("%s: %v, %+v, want the kind %v", c.name, err, out, c.kind)
 		}
 	}
@@ -220,8 +221,8 @@ func TestAFailedUndoOfAGoTool(t *testing.T) {
 	m := newMachine(t, onDisk)
 	p := m.process(0, false)
 	slow := tool.Tool{Name: "slow", Description: "D.", Timeout: 50 * time.Millisecond}
-	nothing := func(context.Context, *tool.Dict) (tool.Value, error) { return nil, nil }
-	err := p.Register(slow, nothing, runtime.UndoFunc(func(ctx context.Context, _ *tool.Dict, _ tool.Value) error {
+	nothing := func(context.Context, *value.Dict) (value.Value, error) { return nil, nil }
+	err := p.Register(slow, nothing, runtime.UndoFunc(func(ctx context.Context, _ *value.Dict, _ value.Value) error {
 		<-ctx.Done()
 		return ctx.Err()
 	}))
@@ -231,7 +232,7 @@ func TestAFailedUndoOfAGoTool(t *testing.T) {
 	if _, err := p.run("r", false, "return tools.slow()"); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := p.UndoRun(context.Background(), runtime.Undo{Run: "r"}); tool.KindOf(err) != tool.Timeout {
+	if _, err := p.UndoRun(context.Background(), runtime.Undo{Run: "r"}); value.KindOf(err) != value.Timeout {
 		t.Errorf("a slow undo gave %v, want a timeout", err)
 	}
 }
@@ -256,7 +257,7 @@ func TestAvailableFunc(t *testing.T) {
 	r := newRig(t, nil)
 	ran, asked := 0, 0
 	var away error
-	do := func(context.Context, *tool.Dict) (tool.Value, error) { ran++; return "done", nil }
+	do := func(context.Context, *value.Dict) (value.Value, error) { ran++; return "done", nil }
 	available := func(context.Context) error { asked++; return away }
 	def := tool.Tool{Name: "t", Description: "D.", Risky: true}
 	if err := r.Register(def, do, runtime.AvailableFunc(available)); err != nil {
@@ -272,7 +273,7 @@ func TestAvailableFunc(t *testing.T) {
 	if got := state(); got.State != tool.Ready || state().State != tool.Ready || asked != 1 {
 		t.Errorf("the state is %s after %d questions, want ready after one", got.State, asked)
 	}
-	away = tool.Errorf(tool.Timeout, "no network").WithHint("plug it in")
+	away = value.Errorf(value.Timeout, "no network").WithHint("plug it in")
 	if state().State != tool.Ready || asked != 1 {
 		t.Errorf("asked %d times before a refresh, want once", asked)
 	}
@@ -281,12 +282,12 @@ func TestAvailableFunc(t *testing.T) {
 		t.Errorf("the state is %s (%s) after %d questions, want unavailable", got.State, got.Reason, asked)
 	}
 	_, err := r.call()
-	if e := tool.ErrorOf(err, tool.Internal); e == nil || e.Kind != tool.Timeout || e.Hint != "plug it in" || asked != 2 {
+	if e := value.ErrorOf(err, value.Internal); e == nil || e.Kind != value.Timeout || e.Hint != "plug it in" || asked != 2 {
 		t.Errorf("the call gave %v after %d questions, want a timeout with its hint", err, asked)
 	}
 	away = errors.New("no network")
 	refresh()
-	if _, err := r.call(); tool.KindOf(err) != tool.Unavailable {
+	if _, err := r.call(); value.KindOf(err) != value.Unavailable {
 		t.Errorf("the call gave %v, want unavailable", err)
 	}
 	if all, err := r.Select(); err != nil || len(all) != 0 {
@@ -310,25 +311,25 @@ func TestAnAvailableFuncThatFails(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		f    func(context.Context) error
-		kind tool.Kind
+		kind value.Kind
 		text string
 	}{
-		{"a panic", func(context.Context) error { panic("oh") }, tool.Internal, "oh"},
-		{"too late", func(ctx context.Context) error { <-ctx.Done(); return nil }, tool.Timeout, "longer than 2s"},
-		{"what would park a run", func(context.Context) error { return tool.Errorf(tool.Parked, "later") }, tool.Unavailable, "later"},
+		{"a panic", func(context.Context) error { panic("oh") }, value.Internal, "oh"},
+		{"too late", func(ctx context.Context) error { <-ctx.Done(); return nil }, value.Timeout, "longer than 2s"},
+		{"what would park a run", func(context.Context) error { return value.Errorf(value.Parked, "later") }, value.Unavailable, "later"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			r := newRig(t, nil)
 			ran := false
-			err := r.Register(tool.Tool{Name: "t", Description: "D."}, func(context.Context, *tool.Dict) (tool.Value, error) { ran = true; return nil, nil }, runtime.AvailableFunc(c.f))
+			err := r.Register(tool.Tool{Name: "t", Description: "D."}, func(context.Context, *value.Dict) (value.Value, error) { ran = true; return nil, nil }, runtime.AvailableFunc(c.f))
 			if err != nil {
 				t.Fatal(err)
 			}
 			if got := r.Tools()[0]; got.State != tool.NotHere || !strings.Contains(got.Reason, c.text) {
 				t.Errorf("the state is %s (%s), want unavailable with %s", got.State, got.Reason, c.text)
 			}
-			if _, err := r.call(); tool.KindOf(err) != c.kind || ran {
+			if _, err := r.call(); value.KindOf(err) != c.kind || ran {
 				t.Errorf("the call gave %v, ran: %v, want the kind %v", err, ran, c.kind)
 			}
 		})
@@ -340,8 +341,8 @@ func TestAnAvailableFuncThatFails(t *testing.T) {
 func TestAnAvailableFuncOfACalledTool(t *testing.T) {
 	m := newMachine(t, onDisk)
 	p := m.process(0, false)
-	p.goTool("other", func(context.Context) (tool.Value, error) { return "x", nil })
-	err := p.Register(tool.Tool{Name: "t", Description: "D."}, func(context.Context, *tool.Dict) (tool.Value, error) { return "done", nil },
+	p.goTool("other", func(context.Context) (value.Value, error) { return "x", nil })
+	err := p.Register(tool.Tool{Name: "t", Description: "D."}, func(context.Context, *value.Dict) (value.Value, error) { return "done", nil },
 		runtime.AvailableFunc(func(ctx context.Context) error {
 			_, err := p.Call(ctx, tool.Call{Tool: "other"})
 			return err
@@ -366,16 +367,16 @@ func TestTheCheckOfAPinnedTool(t *testing.T) {
 	const body = "a = tools.t()\nhuman.confirm('continue?')\nreturn [a, tools.t()]"
 	p := m.process(0, false)
 	p.add("t.star", "def here():\n    return True\n\n"+star("t", "", "return 1", "available = here"), func(d *tool.Tool) { d.Hash = "one" })
-	if _, err := p.run("r", false, body); tool.KindOf(err) != tool.Parked {
+	if _, err := p.run("r", false, body); value.KindOf(err) != value.Parked {
 		t.Fatalf("the run gave %v, want that it waits", err)
 	}
 	p.j.Close()
 	m.answers(tool.Place{2}, true)
 	p = m.process(0, false)
 	var ran atomic.Int32
-	p.goTool("t", func(context.Context) (tool.Value, error) { ran.Add(1); return 2, nil })
+	p.goTool("t", func(context.Context) (value.Value, error) { ran.Add(1); return 2, nil })
 	out, err := p.run("r", true, body)
-	if err != nil || !tool.Equal(out.Value, tool.List{int64(1), int64(1)}) || ran.Load() != 0 {
+	if err != nil || !value.Equal(out.Value, value.List{int64(1), int64(1)}) || ran.Load() != 0 {
 		t.Errorf("resumed: %v, %v, the handler ran %d times, want [1, 1]", out.Value, err, ran.Load())
 	}
 }
@@ -394,7 +395,7 @@ func TestGoToolsThatAreRefused(t *testing.T) {
 		{"untrusted", func(d *tool.Tool) { d.State = tool.Untrusted }, nil, "tool.NotHere"},
 		{"an unknown state", func(d *tool.Tool) { d.State = "odd" }, nil, `"odd"`},
 		{"no reason", func(d *tool.Tool) { d.State = tool.NotHere }, nil, "needs a Reason"},
-		{"a nil undo", nil, []runtime.ToolOption{runtime.UndoFunc[*tool.Dict, tool.Value](nil)}, "UndoFunc: the function is nil"},
+		{"a nil undo", nil, []runtime.ToolOption{runtime.UndoFunc[*value.Dict, value.Value](nil)}, "UndoFunc: the function is nil"},
 		{"a nil check", nil, []runtime.ToolOption{runtime.AvailableFunc(nil)}, "AvailableFunc: the function is nil"},
 	} {
 		r := newRig(t, nil)
@@ -402,11 +403,11 @@ func TestGoToolsThatAreRefused(t *testing.T) {
 		if c.change != nil {
 			c.change(&d)
 		}
-		do := func(context.Context, *tool.Dict) (tool.Value, error) { return nil, nil }
+		do := func(context.Context, *value.Dict) (value.Value, error) { return nil, nil }
 		for name, register := range map[string]func(tool.Tool, runtime.Handler, ...runtime.ToolOption) error{"Register": r.Register, "Replace": r.Replace} {
 			err := register(d, do, c.opts...)
-			e := tool.ErrorOf(err, tool.Internal)
-			if e == nil || e.Kind != tool.Invalid || !strings.Contains(e.Message()+e.Hint, c.want) || !strings.Contains(e.Message(), "'t'") {
+			e := value.ErrorOf(err, value.Internal)
+			if e == nil || e.Kind != value.Invalid || !strings.Contains(e.Message()+e.Hint, c.want) || !strings.Contains(e.Message(), "'t'") {
 				t.Errorf("%s with %s: %v, want invalid with %s", name, c.name, err, c.want)
 			}
 		}
@@ -422,17 +423,17 @@ func TestAnUnavailableGoTool(t *testing.T) {
 	r := newRig(t, nil)
 	ran := false
 	d := tool.Tool{Name: "t", Description: "D.", State: tool.NotHere, Reason: "no licence"}
-	if err := r.Register(d, func(context.Context, *tool.Dict) (tool.Value, error) { ran = true; return nil, nil }); err != nil {
+	if err := r.Register(d, func(context.Context, *value.Dict) (value.Value, error) { ran = true; return nil, nil }); err != nil {
 		t.Fatal(err)
 	}
 	if got := r.Tools()[0]; got.State != tool.NotHere || got.Reason != "no licence" {
 		t.Errorf("the state is %s (%s)", got.State, got.Reason)
 	}
-	if _, err := r.call(); tool.KindOf(err) != tool.Unavailable || !strings.Contains(err.Error(), "no licence") || ran {
+	if _, err := r.call(); value.KindOf(err) != value.Unavailable || !strings.Contains(err.Error(), "no licence") || ran {
 		t.Errorf("the call gave %v, ran: %v", err, ran)
 	}
 	d.State, d.Reason = "", ""
-	if err := r.Replace(d, func(context.Context, *tool.Dict) (tool.Value, error) { return "here", nil }); err != nil {
+	if err := r.Replace(d, func(context.Context, *value.Dict) (value.Value, error) { return "here", nil }); err != nil {
 		t.Fatal(err)
 	}
 	if got, err := r.call(); err != nil || got.Value != "here" {

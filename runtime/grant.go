@@ -5,12 +5,13 @@ import (
 	"slices"
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // grant refuses what the call may not do.
 func (s *step) grant(ctx context.Context) error {
 	if s.fn == nil || s.fn.Internal && s.fn.Kind != tool.Recorded {
-		err := tool.Errorf(tool.Denied, "there is no effect %s", s.effect.Func)
+		err := value.Errorf(value.Denied, "there is no effect %s", s.effect.Func)
 		return s.of.refused(decision{what: s.effect.Func, place: s.effect.Place}, err)
 	}
 	if s.fn.Target == nil && s.fn.Risk != tool.RiskAsk {
@@ -33,7 +34,7 @@ func (s *step) grant(ctx context.Context) error {
 func targets(f *tool.Func, e tool.Effect) (takes []tool.Capability, err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			err = tool.Errorf(tool.Internal, "%s panicked: %v", e.Func, p)
+			err = value.Errorf(value.Internal, "%s panicked: %v", e.Func, p)
 		}
 	}()
 	return f.Target(e.Args)
@@ -70,13 +71,13 @@ func (s *step) permit(ctx context.Context) error {
 	}
 	if asks != nil {
 		if p.consent.probe {
-			return tool.Errorf(tool.Denied, "a rule asks, and nobody is asked while a tool is looked at: %s", ruleText(asks))
+			return value.Errorf(value.Denied, "a rule asks, and nobody is asked while a tool is looked at: %s", ruleText(asks))
 		}
 		return s.askFor(ctx, asked, asks)
 	}
 	if asksFirst(s, unruled) {
 		if p.consent.probe {
-			return tool.Errorf(tool.Denied, "%s asks, and nobody is asked while a tool is looked at", s.effect.Func)
+			return value.Errorf(value.Denied, "%s asks, and nobody is asked while a tool is looked at", s.effect.Func)
 		}
 		return s.askFor(ctx, s.takes, nil)
 	}
@@ -103,7 +104,7 @@ func (s *step) check(ctx context.Context, c tool.Capability) error {
 			return nil
 		}
 		if s.of.consent.probe || s.fn.Kind == tool.Read {
-			return tool.Errorf(tool.Denied, "%s is only to be had by its name: %s", c, ruleText(r))
+			return value.Errorf(value.Denied, "%s is only to be had by its name: %s", c, ruleText(r))
 		}
 		return s.askFor(ctx, []tool.Capability{c}, r)
 	}
@@ -112,8 +113,8 @@ func (s *step) check(ctx context.Context, c tool.Capability) error {
 
 // failed audits an effect that was refused, and returns its error.
 func (s *step) failed(takes []tool.Capability, err error) error {
-	switch tool.KindOf(err) {
-	case tool.Denied, tool.Security, tool.Unanswered:
+	switch value.KindOf(err) {
+	case value.Denied, value.Security, value.Unanswered:
 		return s.of.refused(decision{what: s.effect.Func, place: s.effect.Place, takes: takes}, err)
 	}
 	return err

@@ -12,6 +12,7 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/agent"
 	"github.com/cassidy-run/cassidy/runtime/project"
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 	"github.com/cassidy-run/cassidy/sandbox"
 	"github.com/cassidy-run/cassidy/stdlib"
 )
@@ -36,7 +37,7 @@ func TestLentModulesAreChecked(t *testing.T) {
 	}
 	for _, c := range cases {
 		_, err := runtime.New(&runtime.Options{Modules: []tool.Module{{Name: c.module, Funcs: c.funcs}}})
-		if tool.KindOf(err) != tool.Invalid || !strings.Contains(err.Error(), c.want) {
+		if value.KindOf(err) != value.Invalid || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("New with %s.%s = %v, want %q", c.module, c.funcs[0].Name, err, c.want)
 		}
 	}
@@ -53,8 +54,8 @@ func TestForgottenKind(t *testing.T) {
 	p.Modules = modules
 	_, fromProgram := r.RunProgram(context.Background(), p)
 	for name, err := range map[string]error{"New": fromHost, "Run": fromProgram} {
-		if !errors.Is(err, tool.ErrInvalid) || !strings.Contains(tool.ErrorOf(err, tool.Internal).Hint, "tool.Pure, tool.Recorded, tool.Read, tool.Write") {
-			t.Errorf("%s = %v with the hint %q, want the kinds to choose from", name, err, tool.ErrorOf(err, tool.Internal).Hint)
+		if !errors.Is(err, value.ErrInvalid) || !strings.Contains(value.ErrorOf(err, value.Internal).Hint, "tool.Pure, tool.Recorded, tool.Read, tool.Write") {
+			t.Errorf("%s = %v with the hint %q, want the kinds to choose from", name, err, value.ErrorOf(err, value.Internal).Hint)
 		}
 	}
 }
@@ -129,27 +130,27 @@ func TestErrorsOfHandlers(t *testing.T) {
 	cases := []struct {
 		name string
 		err  error
-		kind tool.Kind
+		kind value.Kind
 		text string
 	}{
-		{"wrapped", fmt.Errorf("sync order 5: %w", tool.Errorf(tool.Unavailable, "the shop is away")), tool.Unavailable, "sync order 5: the shop is away"},
-		{"plain", errors.New("no"), tool.Failed, "no"},
-		{"cancelled", fmt.Errorf("ask: %w", context.Canceled), tool.Canceled, "ask: context canceled"},
-		{"late", context.DeadlineExceeded, tool.Timeout, "context deadline exceeded"},
+		{"wrapped", fmt.Errorf("sync order 5: %w", value.Errorf(value.Unavailable, "the shop is away")), value.Unavailable, "sync order 5: the shop is away"},
+		{"plain", errors.New("no"), value.Failed, "no"},
+		{"cancelled", fmt.Errorf("ask: %w", context.Canceled), value.Canceled, "ask: context canceled"},
+		{"late", context.DeadlineExceeded, value.Timeout, "context deadline exceeded"},
 	}
 	for _, c := range cases {
 		r := newRig(t, nil)
-		if err := r.Register(tool.Tool{Name: "t", Description: "Fail."}, func(context.Context, *tool.Dict) (tool.Value, error) { return nil, c.err }); err != nil {
+		if err := r.Register(tool.Tool{Name: "t", Description: "Fail."}, func(context.Context, *value.Dict) (value.Value, error) { return nil, c.err }); err != nil {
 			t.Fatal(err)
 		}
 		_, err := r.call()
-		if e := tool.ErrorOf(err, tool.Internal); e == nil || e.Kind != c.kind || e.Message() != c.text {
-			t.Errorf("%s: error = %v of kind %s, want %q of kind %s", c.name, e, tool.KindOf(err), c.text, c.kind)
+		if e := value.ErrorOf(err, value.Internal); e == nil || e.Kind != c.kind || e.Message() != c.text {
+			t.Errorf("%s: error = %v of kind %s, want %q of kind %s", c.name, e, value.KindOf(err), c.text, c.kind)
 		}
 	}
 	r := newRig(t, nil)
-	typedNil := func(context.Context, *tool.Dict) (tool.Value, error) {
-		var none *tool.Error
+	typedNil := func(context.Context, *value.Dict) (value.Value, error) {
+		var none *value.Error
 		return "fine", none
 	}
 	if err := r.Register(tool.Tool{Name: "t", Description: "Succeed."}, typedNil); err != nil {
@@ -166,7 +167,7 @@ func TestLimitsOfACallKeepTheTools(t *testing.T) {
 	r := newRig(t, nil)
 	r.script("", "for _ in range(100000): pass", "limits = {'steps': 1000}")
 	_, err := r.Call(context.Background(), tool.Call{Tool: "t", Limits: tool.Limits{Result: 100}})
-	if err == nil || tool.ErrorOf(err, tool.Internal).Limit != tool.LimitSteps {
+	if err == nil || value.ErrorOf(err, value.Internal).Limit != value.LimitSteps {
 		t.Errorf("error = %v, want the tool's own limit of steps", err)
 	}
 }
@@ -198,7 +199,7 @@ func TestRefresh(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	nothing := func(context.Context, *tool.Dict) (tool.Value, error) { return nil, nil }
+	nothing := func(context.Context, *value.Dict) (value.Value, error) { return nil, nil }
 	own := tool.Tool{Name: "own", Description: "D.", Location: tool.Project}
 	if err := h.Register(own, nothing); err != nil {
 		t.Fatal(err)

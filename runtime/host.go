@@ -23,6 +23,7 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime/history"
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 	"github.com/cassidy-run/cassidy/sandbox"
 )
 
@@ -119,9 +120,9 @@ type Options struct {
 // A Handler is a tool written in Go. It gets checked and complete arguments. It
 // must end when its context does: the host waits for it, whatever the time.
 // It does not change them: a
-// default among them is shared by all calls. Its result is a [tool.Value], or
-// what [tool.FromGo] takes. An error that is not a *[tool.Error] is reported as one of kind Failed.
-type Handler func(ctx context.Context, args *tool.Dict) (tool.Value, error)
+// default among them is shared by all calls. Its result is a [value.Value], or
+// what [value.FromGo] takes. An error that is not a *[value.Error] is reported as one of kind Failed.
+type Handler func(ctx context.Context, args *value.Dict) (value.Value, error)
 
 // A Host runs tools. It is safe for concurrent use.
 type Host struct {
@@ -172,10 +173,10 @@ func New(o *Options) (*Host, error) {
 		}
 	}
 	if h.opts.Timeout < 0 || h.opts.MaxTimeout < 0 || anyNegative(h.opts.Limits) || anyNegative(h.opts.MaxLimits) {
-		return nil, tool.Errorf(tool.Invalid, "Options.Timeout, MaxTimeout, Limits and MaxLimits must not be negative")
+		return nil, value.Errorf(value.Invalid, "Options.Timeout, MaxTimeout, Limits and MaxLimits must not be negative")
 	}
 	if h.opts.Discover != nil && h.opts.Sandbox == nil {
-		return nil, tool.Errorf(tool.Invalid, "Options.Discover finds scripts, and there is no Sandbox to run them in")
+		return nil, value.Errorf(value.Invalid, "Options.Discover finds scripts, and there is no Sandbox to run them in")
 	}
 	return h, nil
 }
@@ -195,13 +196,13 @@ func (h *Host) lend(m tool.Module) error {
 		acts := f.Kind == tool.Write || f.Kind == tool.External
 		switch {
 		case m.Name != "" && !identifier(m.Name) || !identifier(f.Name):
-			return tool.Errorf(tool.Invalid, "%q is no name that a script could write", name)
+			return value.Errorf(value.Invalid, "%q is no name that a script could write", name)
 		case h.funcs[name] != nil:
-			return tool.Errorf(tool.Invalid, "the effect %s is there twice", name)
+			return value.Errorf(value.Invalid, "the effect %s is there twice", name)
 		case f.Do == nil:
-			return tool.Errorf(tool.Invalid, "the effect %s has no Do", name)
+			return value.Errorf(value.Invalid, "the effect %s has no Do", name)
 		case acts && f.Target == nil && !f.Internal && !f.Calls:
-			return tool.Errorf(tool.Invalid, "the effect %s acts, but has no Target: any tool could use it", name).
+			return value.Errorf(value.Invalid, "the effect %s acts, but has no Target: any tool could use it", name).
 				WithHint("give the capabilities that it takes, such as use:%s", name)
 		}
 		h.funcs[name] = f
@@ -231,10 +232,10 @@ func grantNeeds(t *tool.Tool) {
 // with its position and reason, and why there was no search if one failed. It
 // searches where nobody has yet. Of a closed host it returns those of the last search;
 // where there was none, the error is of kind Closed.
-func (h *Host) Broken() []*tool.Error {
+func (h *Host) Broken() []*value.Error {
 	c := h.tools(context.Background())
 	if c.err != nil {
-		return append(slices.Clone(c.broken), tool.ErrorOf(c.err, tool.Failed))
+		return append(slices.Clone(c.broken), value.ErrorOf(c.err, value.Failed))
 	}
 	return slices.Clone(c.broken)
 }
@@ -244,7 +245,7 @@ func (h *Host) Broken() []*tool.Error {
 // granted what it needs, unless its Granted says otherwise or it is untrusted.
 func (h *Host) RegisterScript(t tool.Tool, load func() (tool.Script, error)) error {
 	if h.opts.Sandbox == nil {
-		return tool.Errorf(tool.Invalid, "the host has no sandbox to run '%s' in", t.Name)
+		return value.Errorf(value.Invalid, "the host has no sandbox to run '%s' in", t.Name)
 	}
 	if t.State == "" {
 		t.State = tool.Ready
@@ -284,7 +285,7 @@ func (h *Host) boxFor(from tool.Location, l tool.Limits) sandbox.Sandbox {
 // Describe reads what a tool's file declares, without running it.
 func (h *Host) Describe(ctx context.Context, s tool.Script) (tool.Tool, error) {
 	if h.opts.Sandbox == nil {
-		return tool.Tool{}, tool.Errorf(tool.Invalid, "the host has no sandbox to read scripts in")
+		return tool.Tool{}, value.Errorf(value.Invalid, "the host has no sandbox to read scripts in")
 	}
 	return h.opts.Sandbox.Describe(ctx, s)
 }
@@ -324,14 +325,14 @@ func (h *Host) List() []tool.Head {
 // described returns a tool with the state that it is in.
 func (h *Host) described(c *catalog, o *offered) tool.Tool {
 	if err := o.complete(); err != nil {
-		return tool.Tool{Name: o.head.Name, Description: o.head.Description, State: tool.NotHere, Reason: tool.ErrorOf(err, tool.Failed).Message()}
+		return tool.Tool{Name: o.head.Name, Description: o.head.Description, State: tool.NotHere, Reason: value.ErrorOf(err, value.Failed).Message()}
 	}
 	d := *o.tool
 	if d.State != tool.Ready {
 		return d
 	}
 	if err := h.listable(c, o.tool); err != nil {
-		d.State, d.Reason = tool.NotHere, tool.ErrorOf(err, tool.Unavailable).Message()
+		d.State, d.Reason = tool.NotHere, value.ErrorOf(err, value.Unavailable).Message()
 	}
 	return d
 }
@@ -398,7 +399,7 @@ func (h *Host) expand(word string) ([]string, error) {
 		names, ok := h.opts.Presets[preset]
 		if !ok {
 			known := slices.Sorted(maps.Keys(h.opts.Presets))
-			return nil, tool.Errorf(tool.Invalid, "there is no preset %q%s", preset, tool.DidYouMean(preset, known)).
+			return nil, value.Errorf(value.Invalid, "there is no preset %q%s", preset, value.DidYouMean(preset, known)).
 				WithHint("the presets are all, %s", strings.Join(known, ", "))
 		}
 		return names, nil
@@ -415,7 +416,7 @@ func (h *Host) expand(word string) ([]string, error) {
 	}
 	if isGroup && len(names) == 0 {
 		known := slices.Sorted(maps.Keys(h.Groups()))
-		return nil, tool.Errorf(tool.Invalid, "no tools found in group %q%s", group, tool.DidYouMean(group, known)).
+		return nil, value.Errorf(value.Invalid, "no tools found in group %q%s", group, value.DidYouMean(group, known)).
 			WithHint("the groups are %s", strings.Join(known, ", "))
 	}
 	return names, nil
@@ -443,7 +444,7 @@ func untrusted(t *tool.Tool) error {
 	if reason == "" {
 		reason = "nobody has reviewed it yet"
 	}
-	return tool.Errorf(tool.Denied, "the tool '%s' is untrusted: %s", t.Name, reason).WithHint("review it with: cassidy trust; a program sets Options.TrustSource for what is its own")
+	return value.Errorf(value.Denied, "the tool '%s' is untrusted: %s", t.Name, reason).WithHint("review it with: cassidy trust; a program sets Options.TrustSource for what is its own")
 }
 
 // now is the time by the clock of the host.
@@ -457,4 +458,4 @@ func (h *Host) now() time.Time {
 func (h *Host) nextID() string { return "call-" + strconv.FormatInt(h.calls.Add(1), 10) }
 
 // clip makes an error's text what is kept of it.
-func clip(text string) string { return tool.Clean(text, MaxErrorText) }
+func clip(text string) string { return value.Clean(text, MaxErrorText) }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime"
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 	"github.com/cassidy-run/cassidy/sandbox"
 	"github.com/cassidy-run/cassidy/stdlib"
 )
@@ -62,8 +63,8 @@ func (r *rig) script(params, body, fields string) {
 	}
 }
 
-func (r *rig) call(args ...tool.Value) (tool.Result, error) {
-	return r.Call(context.Background(), tool.Call{Tool: "t", Args: tool.NewDict(args...), Caller: tool.ByPerson})
+func (r *rig) call(args ...value.Value) (tool.Result, error) {
+	return r.Call(context.Background(), tool.Call{Tool: "t", Args: value.NewDict(args...), Caller: tool.ByPerson})
 }
 
 func (r *rig) file(name string) string {
@@ -89,29 +90,29 @@ func TestCallRunsAScript(t *testing.T) {
 func TestCallFailsWithTheRightKind(t *testing.T) {
 	cases := []struct {
 		name, params, body, fields string
-		args                       []tool.Value
-		kind                       tool.Kind
+		args                       []value.Value
+		kind                       value.Kind
 		text                       string
 	}{
-		{"fail", "", "fail('no such thing')", "", nil, tool.Failed, "no such thing"},
-		{"bug", "", "return [][1]", "", nil, tool.Internal, "index"},
-		{"arguments", "n: int", "return n", "", []tool.Value{"n", "x"}, tool.Invalid, "Parameter 'n' should be integer but got string"},
-		{"result", "", "return 'x'", "returns = 'integer'", nil, tool.Failed, "Result should be integer but got string"},
-		{"undeclared", "", "return fs.read('a.txt')", "", nil, tool.Denied, "does not declare that it needs fs.read:a.txt"},
-		{"other target", "", "return fs.read('a.txt')", "needs = ['fs.read:docs/**']", nil, tool.Denied, "does not declare that it needs fs.read:a.txt"},
-		{"steps", "", "for _ in range(10000000): pass", "limits = {'steps': 1000}", nil, tool.Limit, "more than 1000 steps"},
-		{"effects", "", "for i in range(2000): fs.exists('x')", "needs = ['fs.read']", nil, tool.Limit, "more than 1000 effects"},
-		{"time", "", "time.sleep(60)", "timeout = 0.05", nil, tool.Timeout, "longer than 50ms"},
-		{"long result", "", "return 'x' * 2000000", "", nil, tool.Limit, "the result is"},
-		{"nan", "", "return float('nan')", "", nil, tool.Failed, "JSON"},
-		{"escape", "", "return fs.read('../x')", "needs = ['fs.read']", nil, tool.Security, "../x"},
+		{"fail", "", "fail('no such thing')", "", nil, value.Failed, "no such thing"},
+		{"bug", "", "return [][1]", "", nil, value.Internal, "index"},
+		{"arguments", "n: int", "return n", "", []value.Value{"n", "x"}, value.Invalid, "Parameter 'n' should be integer but got string"},
+		{"result", "", "return 'x'", "returns = 'integer'", nil, value.Failed, "Result should be integer but got string"},
+		{"undeclared", "", "return fs.read('a.txt')", "", nil, value.Denied, "does not declare that it needs fs.read:a.txt"},
+		{"other target", "", "return fs.read('a.txt')", "needs = ['fs.read:docs/**']", nil, value.Denied, "does not declare that it needs fs.read:a.txt"},
+		{"steps", "", "for _ in range(10000000): pass", "limits = {'steps': 1000}", nil, value.Limit, "more than 1000 steps"},
+		{"effects", "", "for i in range(2000): fs.exists('x')", "needs = ['fs.read']", nil, value.Limit, "more than 1000 effects"},
+		{"time", "", "time.sleep(60)", "timeout = 0.05", nil, value.Timeout, "longer than 50ms"},
+		{"long result", "", "return 'x' * 2000000", "", nil, value.Limit, "the result is"},
+		{"nan", "", "return float('nan')", "", nil, value.Failed, "JSON"},
+		{"escape", "", "return fs.read('../x')", "needs = ['fs.read']", nil, value.Security, "../x"},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			r := newRig(t, nil)
 			r.script(c.params, c.body, c.fields)
 			got, err := r.call(c.args...)
-			var e *tool.Error
+			var e *value.Error
 			if !errors.As(err, &e) {
 				t.Fatalf("error = %v, want a *tool.Error", err)
 			}
@@ -161,13 +162,13 @@ func TestNarrowNeeds(t *testing.T) {
 	r.script("", "return [fs.glob('docs/*.txt'), [e['name'] for e in fs.list('docs')], [m['path'] for m in fs.search('x', path = 'docs')]]",
 		"needs = ['fs.read:docs/*.txt']")
 	got, err := r.call()
-	if want := `[["docs/a.txt"],["a.txt"],["docs/a.txt"]]`; err != nil || tool.FormatJSON(got.Value, "") != want {
-		t.Errorf("it sees %s, %v, want %s", tool.FormatJSON(got.Value, ""), err, want)
+	if want := `[["docs/a.txt"],["a.txt"],["docs/a.txt"]]`; err != nil || value.FormatJSON(got.Value, "") != want {
+		t.Errorf("it sees %s, %v, want %s", value.FormatJSON(got.Value, ""), err, want)
 	}
 	for _, path := range []string{"docs/b.md", "c.txt", "."} {
 		r := newRig(t, nil)
 		r.script("", "return fs.exists('"+path+"')", "needs = ['fs.read:docs/*.txt']")
-		if _, err := r.call(); err == nil || tool.KindOf(err) != tool.Denied {
+		if _, err := r.call(); err == nil || value.KindOf(err) != value.Denied {
 			t.Errorf("looking at %s = %v, want it denied", path, err)
 		}
 	}
@@ -191,7 +192,7 @@ func TestStagedWritesAreCommittedFirst(t *testing.T) {
 func TestCommitsDoNotResetLimits(t *testing.T) {
 	r := newRig(t, nil)
 	r.script("", "for i in range(300):\n    fs.write('f%d' % i, 'x')\n    if i == 200: time.sleep(0)", "needs = ['fs.write']")
-	if _, err := r.call(); err == nil || tool.ErrorOf(err, tool.Internal).Limit != tool.LimitFiles {
+	if _, err := r.call(); err == nil || value.ErrorOf(err, value.Internal).Limit != value.LimitFiles {
 		t.Errorf("300 files gave %v, want the limit of files", err)
 	}
 }
@@ -236,7 +237,7 @@ func TestAskingWhetherAToolIsAvailableChangesNothing(t *testing.T) {
 func TestTimeHoldsBetweenBuiltins(t *testing.T) {
 	r := newRig(t, nil)
 	r.script("", "s = 'word ' * 200000\nfor i in range(100000): text.count(s)\nreturn 'done'", "timeout = 0.1")
-	if _, err := r.call(); err == nil || tool.KindOf(err) != tool.Timeout {
+	if _, err := r.call(); err == nil || value.KindOf(err) != value.Timeout {
 		t.Errorf("error = %v, want a timeout", err)
 	}
 }
@@ -270,31 +271,31 @@ func TestApproval(t *testing.T) {
 		name    string
 		caller  tool.Caller
 		approve runtime.Approver
-		kind    tool.Kind
+		kind    value.Kind
 		written string
 	}{
 		{"a person's own call is approved", tool.ByPerson, nil, 0, "a.txt"},
-		{"nobody to ask", tool.ByModel, nil, tool.Denied, ""},
-		{"refused with an error", tool.ByModel, answer(runtime.Answer{Yes: true}, errors.New("no")), tool.Denied, ""},
+		{"nobody to ask", tool.ByModel, nil, value.Denied, ""},
+		{"refused with an error", tool.ByModel, answer(runtime.Answer{Yes: true}, errors.New("no")), value.Denied, ""},
 		{"approved", tool.ByModel, runtime.ApproveAll(), 0, "a.txt"},
-		{"edited", tool.ByModel, answer(runtime.Answer{Yes: true, Args: tool.NewDict("to", "b.txt")}, nil), 0, "b.txt"},
-		{"edited wrongly", tool.ByModel, answer(runtime.Answer{Yes: true, Args: tool.NewDict("to", int64(1))}, nil), tool.Invalid, ""},
+		{"edited", tool.ByModel, answer(runtime.Answer{Yes: true, Args: value.NewDict("to", "b.txt")}, nil), 0, "b.txt"},
+		{"edited wrongly", tool.ByModel, answer(runtime.Answer{Yes: true, Args: value.NewDict("to", int64(1))}, nil), value.Invalid, ""},
 		{"edited wrongly in place", tool.ByModel, runtime.ApproverFunc(func(_ context.Context, q runtime.Question) (runtime.Answer, error) {
 			q.Args.Put("to", int64(1))
 			return runtime.Answer{Yes: true}, nil
-		}), tool.Invalid, ""},
-		{"no word at all", tool.ByModel, answer(runtime.Answer{}, nil), tool.Denied, ""},
-		{"always is no yes", tool.ByModel, answer(runtime.Answer{Always: true}, nil), tool.Denied, ""},
-		{"arguments are no yes", tool.ByModel, answer(runtime.Answer{Args: tool.NewDict("to", "b.txt")}, nil), tool.Denied, ""},
-		{"a panic", tool.ByModel, runtime.ApproverFunc(func(context.Context, runtime.Question) (runtime.Answer, error) { panic("oh") }), tool.Internal, ""},
+		}), value.Invalid, ""},
+		{"no word at all", tool.ByModel, answer(runtime.Answer{}, nil), value.Denied, ""},
+		{"always is no yes", tool.ByModel, answer(runtime.Answer{Always: true}, nil), value.Denied, ""},
+		{"arguments are no yes", tool.ByModel, answer(runtime.Answer{Args: value.NewDict("to", "b.txt")}, nil), value.Denied, ""},
+		{"a panic", tool.ByModel, runtime.ApproverFunc(func(context.Context, runtime.Question) (runtime.Answer, error) { panic("oh") }), value.Internal, ""},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			r := newRig(t, func(o *runtime.Options) { o.Approver = c.approve })
 			r.script("to: str", "fs.write(to, 'x')", "needs = ['fs.write'], risky = True")
-			_, err := r.Call(context.Background(), tool.Call{Tool: "t", Args: tool.NewDict("to", "a.txt"), Caller: c.caller})
+			_, err := r.Call(context.Background(), tool.Call{Tool: "t", Args: value.NewDict("to", "a.txt"), Caller: c.caller})
 			if c.written == "" {
-				if err == nil || tool.KindOf(err) != c.kind {
+				if err == nil || value.KindOf(err) != c.kind {
 					t.Errorf("error = %v, want kind %s", err, c.kind.Type())
 				}
 				if files, _ := os.ReadDir(r.dir); len(files) > 0 {
@@ -318,15 +319,15 @@ func TestApprovalOfARawSchema(t *testing.T) {
 	r := newRig(t, func(o *runtime.Options) { o.Approver = runtime.ApproveAll() })
 	remote := tool.Tool{Name: "t", Description: "Greet.", Risky: true,
 		Schema: []byte(`{"type":"object","properties":{"who":{"type":"string"}},"required":["who"]}`)}
-	err := r.Register(remote, func(_ context.Context, args *tool.Dict) (tool.Value, error) { return args.Text("who"), nil })
+	err := r.Register(remote, func(_ context.Context, args *value.Dict) (value.Value, error) { return args.Text("who"), nil })
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := r.Call(context.Background(), tool.Call{Tool: "t", Args: tool.NewDict("who", "Ada")})
+	got, err := r.Call(context.Background(), tool.Call{Tool: "t", Args: value.NewDict("who", "Ada")})
 	if err != nil || got.Value != "Ada" {
 		t.Errorf("result = %v, %v, want Ada", got.Value, err)
 	}
-	if _, err := r.Call(context.Background(), tool.Call{Tool: "t", Args: tool.NewDict("who", 1)}); err == nil || tool.KindOf(err) != tool.Invalid {
+	if _, err := r.Call(context.Background(), tool.Call{Tool: "t", Args: value.NewDict("who", 1)}); err == nil || value.KindOf(err) != value.Invalid {
 		t.Errorf("error = %v, want invalid arguments", err)
 	}
 }
@@ -335,14 +336,14 @@ func TestApprovalOfARawSchema(t *testing.T) {
 // nothing of what it returns too late.
 func TestALateResultIsNone(t *testing.T) {
 	r := newRig(t, func(o *runtime.Options) { o.Timeout = time.Millisecond })
-	err := r.Register(tool.Tool{Name: "t", Description: "Be late."}, func(ctx context.Context, _ *tool.Dict) (tool.Value, error) {
+	err := r.Register(tool.Tool{Name: "t", Description: "Be late."}, func(ctx context.Context, _ *value.Dict) (value.Value, error) {
 		<-ctx.Done()
 		return "late", nil
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, err := r.call(); err == nil || tool.KindOf(err) != tool.Timeout {
+	if got, err := r.call(); err == nil || value.KindOf(err) != value.Timeout {
 		t.Errorf("result = %v, %v, want a timeout", got.Value, err)
 	}
 }
@@ -353,13 +354,13 @@ func TestGoTools(t *testing.T) {
 	add := tool.Tool{Name: "add", Description: "Add.", Params: []tool.Param{
 		{Name: "a", Type: integer, Required: true}, {Name: "b", Type: integer, Default: int64(1), HasDefault: true},
 	}}
-	sum := func(_ context.Context, args *tool.Dict) (tool.Value, error) {
+	sum := func(_ context.Context, args *value.Dict) (value.Value, error) {
 		return args.Int("a") + args.Int("b"), nil
 	}
 	if err := r.Register(add, sum); err != nil {
 		t.Fatal(err)
 	}
-	got, err := r.Call(context.Background(), tool.Call{Tool: "add", Args: tool.NewDict("a", int64(41))})
+	got, err := r.Call(context.Background(), tool.Call{Tool: "add", Args: value.NewDict("a", int64(41))})
 	if err != nil || got.Value != int64(42) {
 		t.Errorf("add(41) = %v, %v, want 42", got.Value, err)
 	}
@@ -379,11 +380,11 @@ func TestGoTools(t *testing.T) {
 
 func TestAPanicIsTheToolsFailure(t *testing.T) {
 	r := newRig(t, nil)
-	err := r.Register(tool.Tool{Name: "t", Description: "Panics."}, func(context.Context, *tool.Dict) (tool.Value, error) { panic("oh") })
+	err := r.Register(tool.Tool{Name: "t", Description: "Panics."}, func(context.Context, *value.Dict) (value.Value, error) { panic("oh") })
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := r.call(); err == nil || tool.KindOf(err) != tool.Internal || !strings.Contains(err.Error(), "oh") {
+	if _, err := r.call(); err == nil || value.KindOf(err) != value.Internal || !strings.Contains(err.Error(), "oh") {
 		t.Errorf("a panic became %v, want an internal error that says oh", err)
 	}
 }
@@ -392,8 +393,8 @@ func TestUnknownTool(t *testing.T) {
 	r := newRig(t, nil)
 	r.script("", "return 1", "")
 	_, err := r.Call(context.Background(), tool.Call{Tool: "tt"})
-	e := tool.ErrorOf(err, tool.Internal)
-	if e.Kind != tool.NotFound || !strings.HasPrefix(e.Message(), "Unknown tool: tt") {
+	e := value.ErrorOf(err, value.Internal)
+	if e.Kind != value.NotFound || !strings.HasPrefix(e.Message(), "Unknown tool: tt") {
 		t.Errorf("error = %v, want Unknown tool: tt", e)
 	}
 }
@@ -437,7 +438,7 @@ func TestParallelCallsDoNotMix(t *testing.T) {
 	var wait sync.WaitGroup
 	for n := range 50 {
 		wait.Go(func() {
-			got, err := r.Call(context.Background(), tool.Call{ID: strconv.Itoa(n), Tool: "t", Args: tool.NewDict("n", n)})
+			got, err := r.Call(context.Background(), tool.Call{ID: strconv.Itoa(n), Tool: "t", Args: value.NewDict("n", n)})
 			if err != nil || got.Value != int64(n) {
 				t.Errorf("call %d = %v, %v", n, got.Value, err)
 			}
@@ -462,7 +463,7 @@ func TestArgumentsThatWereReadDifferently(t *testing.T) {
 			notes = append(notes, read.Notes...)
 		}
 	})
-	got, err := r.Call(context.Background(), tool.Call{Tool: "t", Args: tool.NewDict("number", "3"), Texts: true})
+	got, err := r.Call(context.Background(), tool.Call{Tool: "t", Args: value.NewDict("number", "3"), Texts: true})
 	stop()
 	if err != nil || got.Value != int64(3) {
 		t.Errorf("result = %v, %v, want 3", got.Value, err)
@@ -502,7 +503,7 @@ func TestAvailable(t *testing.T) {
 	if got := r.Tools()[0]; got.State != tool.NotHere || got.Reason == "" {
 		t.Errorf("state = %s (%s), want unavailable with a reason", got.State, got.Reason)
 	}
-	if _, err := r.call(); err == nil || tool.KindOf(err) != tool.Unavailable {
+	if _, err := r.call(); err == nil || value.KindOf(err) != value.Unavailable {
 		t.Errorf("call = %v, want unavailable", err)
 	}
 }
@@ -516,7 +517,7 @@ func TestCancellation(t *testing.T) {
 			cancel()
 		}
 	})()
-	if _, err := r.Call(ctx, tool.Call{Tool: "t"}); err == nil || tool.KindOf(err) != tool.Canceled {
+	if _, err := r.Call(ctx, tool.Call{Tool: "t"}); err == nil || value.KindOf(err) != value.Canceled {
 		t.Errorf("error = %v, want cancelled", err)
 	}
 }

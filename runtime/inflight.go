@@ -5,7 +5,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // inflight is what a host does for its callers: their calls and programs, without
@@ -99,7 +99,7 @@ func (f *inflight) stop(cause error) {
 	}
 }
 
-func errClosed() *tool.Error { return tool.Errorf(tool.Closed, "the host is closed") }
+func errClosed() *value.Error { return value.Errorf(value.Closed, "the host is closed") }
 
 // notClosed fails with kind Closed for a host that was closed.
 func (h *Host) notClosed() error {
@@ -136,7 +136,7 @@ func (h *Host) Shutdown(ctx context.Context) error {
 		}
 	default: // a handler ignores its context
 	}
-	return tool.AsError(context.Cause(waits), tool.Canceled)
+	return value.AsError(context.Cause(waits), value.Canceled)
 }
 
 // Close cancels the calls of the host, interrupts the recorded runs that it

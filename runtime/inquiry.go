@@ -12,6 +12,7 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime/history"
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // An inquiry is a question about a call, until it is answered.
@@ -52,9 +53,9 @@ func (q *inquiry) ask(ctx context.Context) (Answer, error) {
 	case p.run.approver == nil:
 		return Answer{}, q.park(ctx, q.nobody())
 	case ctx.Value(askingKey{}) != nil:
-		return Answer{}, tool.Errorf(tool.Denied, "%s: a question is open already", q.needs())
+		return Answer{}, value.Errorf(value.Denied, "%s: a question is open already", q.needs())
 	case p.responsible().quota.refusals.Load() >= maxRefusals:
-		return Answer{}, tool.Errorf(tool.Denied, "%s: the call was refused %d times already", q.needs(), maxRefusals)
+		return Answer{}, value.Errorf(value.Denied, "%s: the call was refused %d times already", q.needs(), maxRefusals)
 	}
 	p.wall.pause()
 	defer p.wall.resume()
@@ -81,7 +82,7 @@ func (q *inquiry) taken(answer *Answer, err error, lasts *approvals) (Answer, er
 	}
 	if err != nil {
 		q.of.responsible().quota.refusals.Add(1)
-		return Answer{}, tool.AsError(err, tool.Denied)
+		return Answer{}, value.AsError(err, value.Denied)
 	}
 	if answer.Always && answer.Args == nil {
 		lasts.add(q.approval())
@@ -116,7 +117,7 @@ func (q *inquiry) consult(ctx context.Context) (Answer, error) {
 
 // unanswered reports whether an error says that nobody answers a question.
 func unanswered(err error) bool {
-	return errors.Is(err, tool.ErrUnanswered) || errors.Is(err, tool.ErrParked)
+	return errors.Is(err, value.ErrUnanswered) || errors.Is(err, value.ErrParked)
 }
 
 // The names in the Data of a recorded question about approval.
@@ -173,11 +174,11 @@ func (q *inquiry) sameCall(shown *history.Asked) bool {
 	if then.Len() == 0 || now.Len() == 0 {
 		return then.Len() == now.Len()
 	}
-	return tool.Equal(then, now)
+	return value.Equal(then, now)
 }
 
 // args are those of what is asked about: an effect, or a call.
-func (q *inquiry) args() *tool.Dict {
+func (q *inquiry) args() *value.Dict {
 	if q.effect != nil {
 		return q.effect.Args
 	}
@@ -186,10 +187,10 @@ func (q *inquiry) args() *tool.Dict {
 
 // sameChanges says whether what would be changed is what somebody was shown.
 func (q *inquiry) sameChanges(shown *history.Asked) error {
-	if q.changes == nil || tool.Equal(changeDict(shown.Changes), changeDict(q.changes)) {
+	if q.changes == nil || value.Equal(changeDict(shown.Changes), changeDict(q.changes)) {
 		return nil
 	}
-	return tool.Errorf(tool.Conflict, "files have changed since somebody was asked whether '%s' may change them: nothing was written", q.of.tool.Name)
+	return value.Errorf(value.Conflict, "files have changed since somebody was asked whether '%s' may change them: nothing was written", q.of.tool.Name)
 }
 
 // keep records what somebody answered, so that nobody is asked twice.
@@ -227,7 +228,7 @@ func (q *inquiry) recorded() history.Asked {
 		text += ": " + t.CallText(q.call.Args)
 	}
 	asked.Text = clip(text)
-	d := tool.NewDict(dataSubject, q.subject(), dataPermanent, q.approval().dict())
+	d := value.NewDict(dataSubject, q.subject(), dataPermanent, q.approval().dict())
 	if q.edits > 0 {
 		d.Put(dataEdits, int64(q.edits))
 	}
@@ -270,12 +271,12 @@ func (q *inquiry) notApproved(why string) error {
 	if why != "" {
 		what += ": " + why
 	}
-	return tool.Errorf(tool.Denied, "%s", what)
+	return value.Errorf(value.Denied, "%s", what)
 }
 
 // nobody is the error of a host that has no Approver.
 func (q *inquiry) nobody() error {
-	err := tool.Errorf(tool.Denied, "%s, and there is nobody to give it: %s", q.needs(), q.why)
+	err := value.Errorf(value.Denied, "%s, and there is nobody to give it: %s", q.needs(), q.why)
 	_, open, _ := q.of.rights().needs()
 	switch {
 	case q.allowable && len(q.takes) > 0:
@@ -333,12 +334,12 @@ func (q *inquiry) approval() approval {
 }
 
 // dict is what a permanent answer holds for, as lasting reads it.
-func (a approval) dict() *tool.Dict {
-	return tool.NewDict(noteAlways, a.kind, noteName, a.name, noteHash, a.hash, noteNeeds, a.needs, noteGranted, a.granted)
+func (a approval) dict() *value.Dict {
+	return value.NewDict(noteAlways, a.kind, noteName, a.name, noteHash, a.hash, noteNeeds, a.needs, noteGranted, a.granted)
 }
 
 // lasting reads a permanent approval from a note or a question.
-func lasting(n *tool.Dict) (approval, bool) {
+func lasting(n *value.Dict) (approval, bool) {
 	a := approval{name: n.Text(noteName), hash: n.Text(noteHash), needs: n.Text(noteNeeds), granted: n.Text(noteGranted), kind: n.Text(noteAlways)}
 	return a, a.kind != "" && a.hash != ""
 }
@@ -391,7 +392,7 @@ func (to *approvals) addAnswered(open []history.Asked) {
 			continue
 		}
 		v, _ := q.Data.Get(dataPermanent)
-		d, _ := v.(*tool.Dict)
+		d, _ := v.(*value.Dict)
 		if of, ok := lasting(d); ok {
 			to.add(of)
 		}

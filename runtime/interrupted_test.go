@@ -7,6 +7,7 @@ import (
 	"github.com/cassidy-run/cassidy/runtime"
 	"github.com/cassidy-run/cassidy/runtime/history"
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // TestTheEndOfAnInterruptedRun checks that the event of a run's end says whether the run
@@ -17,10 +18,10 @@ func testTheEndOfAnInterruptedRun(t *testing.T, on keeper) {
 	for _, c := range []struct {
 		by, reason string
 		state      history.State
-		limit      tool.LimitName
+		limit      value.LimitName
 	}{
-		{"its context", "interrupted", history.Parked, tool.LimitInterrupted},
-		{"Close", "interrupted", history.Parked, tool.LimitInterrupted},
+		{"its context", "interrupted", history.Parked, value.LimitInterrupted},
+		{"Close", "interrupted", history.Parked, value.LimitInterrupted},
 		{"Cancel", "cancelled", history.Cancelled, ""},
 	} {
 		m := newMachine(t, on)
@@ -29,7 +30,7 @@ func testTheEndOfAnInterruptedRun(t *testing.T, on keeper) {
 		m.workflow = func(context.Context, runtime.Source, string) (runtime.Workflow, error) { return w, nil }
 		p = m.process(0, false)
 		begun := make(chan bool)
-		p.goTool("hold", func(ctx context.Context) (tool.Value, error) {
+		p.goTool("hold", func(ctx context.Context) (value.Value, error) {
 			begun <- true
 			<-ctx.Done()
 			return nil, ctx.Err()
@@ -52,7 +53,7 @@ func testTheEndOfAnInterruptedRun(t *testing.T, on keeper) {
 			stop()
 			closed <- nil
 		}
-		e := tool.ErrorOf(<-ended, tool.Failed)
+		e := value.ErrorOf(<-ended, value.Failed)
 		if err := <-closed; err != nil {
 			t.Errorf("%s: %v", c.by, err)
 		}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime"
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // TestLogger checks that the host logs that an audit fails, once in a row, and
@@ -32,7 +33,7 @@ func TestLogger(t *testing.T) {
 	events := r.Subscribe(t.Context(), runtime.EventFilter{})
 	call := func() (told int) {
 		t.Helper()
-		if _, err := r.Call(context.Background(), tool.Call{Tool: "t", Args: tool.NewDict("token", "hunter2")}); tool.KindOf(err) != tool.Denied {
+		if _, err := r.Call(context.Background(), tool.Call{Tool: "t", Args: value.NewDict("token", "hunter2")}); value.KindOf(err) != value.Denied {
 			t.Fatalf("the call gave %v, want it denied", err)
 		}
 		for len(events) > 0 {
@@ -77,7 +78,7 @@ func TestLoggerGetsStacks(t *testing.T) {
 		}}
 		o.Executor = func(context.Context, *tool.Func, tool.Effect, tool.Grant) (tool.Outcome, error) { panic("hunter2") }
 	})
-	if err := r.Register(tool.Tool{Name: "boom", Description: "Panic."}, func(context.Context, *tool.Dict) (tool.Value, error) { panic("hunter2") }); err != nil {
+	if err := r.Register(tool.Tool{Name: "boom", Description: "Panic."}, func(context.Context, *value.Dict) (value.Value, error) { panic("hunter2") }); err != nil {
 		t.Fatal(err)
 	}
 	r.script("", "time.now()", "")
@@ -85,7 +86,7 @@ func TestLoggerGetsStacks(t *testing.T) {
 		log.Reset()
 		_, err := r.Call(context.Background(), tool.Call{Tool: c.tool})
 		inner = true
-		if tool.KindOf(err) != tool.Internal || !strings.Contains(err.Error(), c.what+" panicked: hunter2") {
+		if value.KindOf(err) != value.Internal || !strings.Contains(err.Error(), c.what+" panicked: hunter2") {
 			t.Errorf("%s: the call gave %v", c.what, err)
 		}
 		if text := log.String(); !strings.Contains(text, c.what+" panicked") || !strings.Contains(text, "log_test.go") || strings.Contains(text, "hunter2") {

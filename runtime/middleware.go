@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // A CallFunc makes a call. A failure is an error, and the result then holds the
@@ -70,9 +71,9 @@ func (o *once) make(c *tool.Call, do func() (tool.Result, error)) (result tool.R
 
 // begin reports whether the call was made, and else notes that it is.
 func (o *once) begin(c *tool.Call) (made bool, err error) {
-	form, err := tool.Append(nil, tool.Tuple{tool.Key(c.Tool), dictOrEmpty(c.Args), c.Texts})
+	form, err := value.Append(nil, value.Tuple{tool.Key(c.Tool), dictOrEmpty(c.Args), c.Texts})
 	if err != nil {
-		return false, tool.AsError(err, tool.Invalid)
+		return false, value.AsError(err, value.Invalid)
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -81,9 +82,9 @@ func (o *once) begin(c *tool.Call) (made bool, err error) {
 		o.call = string(form)
 		return false, nil
 	case o.call != string(form):
-		return false, tool.Errorf(tool.Invalid, "a middleware called next for another call of '%s', and a recorded run makes one", tool.Clean(c.Tool, longName))
+		return false, value.Errorf(value.Invalid, "a middleware called next for another call of '%s', and a recorded run makes one", value.Clean(c.Tool, longName))
 	case !o.ended:
-		return false, tool.Errorf(tool.Invalid, "a middleware called next for '%s' twice at a time, and a recorded run makes one call", tool.Clean(c.Tool, longName))
+		return false, value.Errorf(value.Invalid, "a middleware called next for '%s' twice at a time, and a recorded run makes one call", value.Clean(c.Tool, longName))
 	}
 	return true, nil
 }
@@ -96,7 +97,7 @@ func (h *Host) wrap(list []Middleware) error {
 	next := CallFunc(func(ctx context.Context, c *tool.Call) (tool.Result, error) {
 		of, ok := ctx.Value(calledKey{h}).(called)
 		if !ok || c == nil {
-			return failedResult(tool.Errorf(tool.Internal, "a middleware passed on another context, or no call"))
+			return failedResult(value.Errorf(value.Internal, "a middleware passed on another context, or no call"))
 		}
 		own := *c
 		own.ID, own.Place, own.Caller = of.call.ID, of.call.Place, of.call.Caller
@@ -108,10 +109,10 @@ func (h *Host) wrap(list []Middleware) error {
 	})
 	for i := len(list) - 1; i >= 0; i-- {
 		if list[i] == nil {
-			return tool.Errorf(tool.Invalid, "Options.Middleware holds nil")
+			return value.Errorf(value.Invalid, "Options.Middleware holds nil")
 		}
 		if next = list[i](next); next == nil {
-			return tool.Errorf(tool.Invalid, "a middleware of Options.Middleware returned nil")
+			return value.Errorf(value.Invalid, "a middleware of Options.Middleware returned nil")
 		}
 	}
 	h.middleware = next
@@ -143,7 +144,7 @@ func (of called) wrapped(ctx context.Context) (result tool.Result, err error) {
 		}
 	}()
 	if result, err = r.host.middleware(context.WithValue(ctx, calledKey{r.host}, of), &c); err != nil {
-		e := tool.ErrorOf(err, tool.Failed)
+		e := value.ErrorOf(err, value.Failed)
 		if result.Error == "" {
 			result = tool.Fail(e, result.Usage)
 		}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime"
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // A journal of calls notes them on their way in and out.
@@ -33,7 +34,7 @@ func (n *noted) around(name string) runtime.Middleware {
 			r, err := next(ctx, c)
 			said := "ok"
 			if err != nil {
-				said = tool.KindOf(err).String()
+				said = value.KindOf(err).String()
 			}
 			n.add("%s<%s %s", name, c.Tool, said)
 			return r, err
@@ -75,19 +76,19 @@ func TestMiddleware(t *testing.T) {
 	if got := strings.Join(n.lines, " "); got != want {
 		t.Errorf("calls went %s\nwant %s", got, want)
 	}
-	for name, want := range map[string]tool.Value{"cached": "from the cache", "old": int64(1)} {
+	for name, want := range map[string]value.Value{"cached": "from the cache", "old": int64(1)} {
 		if got, err := r.Call(ctx, tool.Call{Tool: name}); err != nil || got.Value != want || !got.Success {
 			t.Errorf("%s gave %+v, %v, want %v", name, got, err, want)
 		}
 	}
-	for name, want := range map[string]tool.Kind{"broken": tool.Internal, "lost": tool.Internal, "refused": tool.Failed, "none": tool.NotFound} {
+	for name, want := range map[string]value.Kind{"broken": value.Internal, "lost": value.Internal, "refused": value.Failed, "none": value.NotFound} {
 		got, err := r.Call(ctx, tool.Call{Tool: name})
-		if tool.KindOf(err) != want || got.Success || got.Error == "" {
+		if value.KindOf(err) != want || got.Success || got.Error == "" {
 			t.Errorf("%s gave %+v, %v, want an error of kind %v", name, got, err, want)
 		}
 	}
 	for _, bad := range [][]runtime.Middleware{{nil}, {func(runtime.CallFunc) runtime.CallFunc { return nil }}} {
-		if _, err := runtime.New(&runtime.Options{Middleware: bad}); tool.KindOf(err) != tool.Invalid {
+		if _, err := runtime.New(&runtime.Options{Middleware: bad}); value.KindOf(err) != value.Invalid {
 			t.Errorf("New with a middleware that is none gave %v", err)
 		}
 	}
@@ -106,7 +107,7 @@ func testMiddlewareOfDurableCalls(t *testing.T, on keeper) {
 	p.add("first.star", star("first", "", "return 1", ""), nil)
 	p.add("waits.star", star("waits", "", "return tools.first() + (1 if human.confirm('so?') else 0)", "needs = ['tool', 'human']"), nil)
 	ctx := context.Background()
-	if _, err := p.Call(ctx, tool.Call{Tool: "waits"}, runtime.Durable("r")); tool.KindOf(err) != tool.Parked {
+	if _, err := p.Call(ctx, tool.Call{Tool: "waits"}, runtime.Durable("r")); value.KindOf(err) != value.Parked {
 		t.Fatalf("the call gave %v, want that it waits", err)
 	}
 	for q := range p.Waiting(ctx) {
@@ -133,7 +134,7 @@ func TestNarrow(t *testing.T) {
 	ctx := context.Background()
 	deny := runtime.Narrow(rules(t, "deny fs.read:a")...)
 	for _, name := range []string{"reads", "outer"} {
-		if _, err := r.Call(ctx, tool.Call{Tool: name}, deny); tool.KindOf(err) != tool.Denied {
+		if _, err := r.Call(ctx, tool.Call{Tool: name}, deny); value.KindOf(err) != value.Denied {
 			t.Errorf("%s narrowed gave %v, want it denied", name, err)
 		}
 		if _, err := r.Call(ctx, tool.Call{Tool: name}); err != nil {
@@ -141,15 +142,15 @@ func TestNarrow(t *testing.T) {
 		}
 	}
 	for name, bad := range map[string][]tool.Rule{"allow": rules(t, "allow fs.read"), "no verdict": {{}}, "no capability": {{Verdict: tool.Deny}}, "unknown": {{Verdict: tool.Deny, Capability: tool.Capability{Name: "fs.raed"}}}} {
-		if _, err := r.Call(ctx, tool.Call{Tool: "reads"}, runtime.Narrow(bad...)); tool.KindOf(err) != tool.Invalid || !strings.HasPrefix(err.Error(), "Narrow: ") {
+		if _, err := r.Call(ctx, tool.Call{Tool: "reads"}, runtime.Narrow(bad...)); value.KindOf(err) != value.Invalid || !strings.HasPrefix(err.Error(), "Narrow: ") {
 			t.Errorf("%s: %v, want an error of kind Invalid", name, err)
 		}
 	}
-	r.goTool("inside", func(ctx context.Context) (tool.Value, error) {
+	r.goTool("inside", func(ctx context.Context) (value.Value, error) {
 		_, err := r.Call(ctx, tool.Call{Tool: "reads"}, deny)
 		return nil, err
 	})
-	if _, err := r.Call(ctx, tool.Call{Tool: "inside"}); tool.KindOf(err) != tool.Invalid {
+	if _, err := r.Call(ctx, tool.Call{Tool: "inside"}); value.KindOf(err) != value.Invalid {
 		t.Errorf("narrowing inside gave %v, want an error of kind Invalid", err)
 	}
 }
@@ -164,10 +165,10 @@ func testNarrowHoldsOnResume(t *testing.T, on keeper) {
 	ctx := context.Background()
 	narrow := runtime.Narrow(tool.Rule{Verdict: tool.Deny, Capability: tool.Capability{Name: "use", Target: "out"}, Source: "the test"})
 	call := tool.Call{Tool: "waits"}
-	if _, err := p.Call(ctx, call, runtime.Durable("r"), narrow); tool.KindOf(err) != tool.Parked {
+	if _, err := p.Call(ctx, call, runtime.Durable("r"), narrow); value.KindOf(err) != value.Parked {
 		t.Fatalf("the call gave %v, want that it waits", err)
 	}
-	if _, err := p.Call(ctx, call, runtime.Durable("r")); tool.KindOf(err) != tool.Conflict {
+	if _, err := p.Call(ctx, call, runtime.Durable("r")); value.KindOf(err) != value.Conflict {
 		t.Errorf("the call without its rules gave %v, want a conflict", err)
 	}
 	for q := range p.Waiting(ctx) {
@@ -175,7 +176,7 @@ func testNarrowHoldsOnResume(t *testing.T, on keeper) {
 			t.Error(err)
 		}
 	}
-	if _, err := m.process(0, false).Resume(ctx, "r"); err == nil || slices.Contains([]tool.Kind{tool.Parked, tool.NotFound}, tool.KindOf(err)) || m.sent["late"] > 0 {
+	if _, err := m.process(0, false).Resume(ctx, "r"); err == nil || slices.Contains([]value.Kind{value.Parked, value.NotFound}, value.KindOf(err)) || m.sent["late"] > 0 {
 		t.Errorf("resumed: %v, and sent %v, want it denied", err, m.sent)
 	}
 }
@@ -189,11 +190,11 @@ func testNarrowedCallsResumeNothing(t *testing.T, on keeper) {
 	m.answer, m.parks = nil, true
 	p, ctx := m.process(0, false), context.Background()
 	p.add("waits.star", star("waits", "", "human.confirm('so?')\nreturn out.send('late')", "needs = ['human', 'use:out']"), nil)
-	p.goTool("resumes", func(ctx context.Context) (tool.Value, error) {
+	p.goTool("resumes", func(ctx context.Context) (value.Value, error) {
 		r, err := p.Resume(ctx, "r")
 		return r.Value, err
 	})
-	if _, err := p.Call(ctx, tool.Call{Tool: "waits"}, runtime.Durable("r")); tool.KindOf(err) != tool.Parked {
+	if _, err := p.Call(ctx, tool.Call{Tool: "waits"}, runtime.Durable("r")); value.KindOf(err) != value.Parked {
 		t.Fatalf("the call gave %v, want that it waits", err)
 	}
 	for q := range p.Waiting(ctx) {
@@ -204,7 +205,7 @@ func testNarrowedCallsResumeNothing(t *testing.T, on keeper) {
 	deny := runtime.Narrow(rules(t, "deny use:out")...)
 	for _, opts := range [][]runtime.CallOption{{deny}, {deny, runtime.Durable("s")}, nil} {
 		_, err := p.Call(ctx, tool.Call{Tool: "resumes"}, opts...)
-		if tool.KindOf(err) != tool.Invalid || !strings.Contains(err.Error(), "cannot be resumed by a call") || m.sent["late"] > 0 {
+		if value.KindOf(err) != value.Invalid || !strings.Contains(err.Error(), "cannot be resumed by a call") || m.sent["late"] > 0 {
 			t.Errorf("a call with %d options resumed another run: %v, sent %v", len(opts), err, m.sent)
 		}
 	}
@@ -219,9 +220,9 @@ func testNarrowedCallsResumeNothing(t *testing.T, on keeper) {
 // TestErrorsOfExecutors checks that an error of an effect keeps its kind, and is
 // Failed where it has none.
 func TestErrorsOfExecutors(t *testing.T) {
-	for want, fails := range map[tool.Kind]error{
-		tool.Failed: errors.New("disk full"), tool.NotFound: fmt.Errorf("a: %w", tool.ErrNotFound),
-		tool.Unavailable: tool.Errorf(tool.Unavailable, "no network"), tool.Timeout: context.DeadlineExceeded,
+	for want, fails := range map[value.Kind]error{
+		value.Failed: errors.New("disk full"), value.NotFound: fmt.Errorf("a: %w", value.ErrNotFound),
+		value.Unavailable: value.Errorf(value.Unavailable, "no network"), value.Timeout: context.DeadlineExceeded,
 	} {
 		r := newRig(t, func(o *runtime.Options) {
 			o.Executor = func(context.Context, *tool.Func, tool.Effect, tool.Grant) (tool.Outcome, error) {
@@ -229,8 +230,8 @@ func TestErrorsOfExecutors(t *testing.T) {
 			}
 		})
 		r.script("", "time.now()", "")
-		if _, err := r.Call(context.Background(), tool.Call{Tool: "t"}); tool.KindOf(err) != want || !strings.Contains(err.Error(), fails.Error()) {
-			t.Errorf("%v gave %v of kind %s, want %s", fails, err, tool.KindOf(err), want)
+		if _, err := r.Call(context.Background(), tool.Call{Tool: "t"}); value.KindOf(err) != want || !strings.Contains(err.Error(), fails.Error()) {
+			t.Errorf("%v gave %v of kind %s, want %s", fails, err, value.KindOf(err), want)
 		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // Modules returns the functions with which scripts use other tools. Every host
@@ -62,23 +63,23 @@ const (
 
 // toolTarget is the capability that using a tool takes. That a group covers it
 // as well is for the host to find out.
-func toolTarget(args *tool.Dict) ([]tool.Capability, error) {
+func toolTarget(args *value.Dict) ([]tool.Capability, error) {
 	name := args.Text("name")
 	if tool.CheckName(name) != nil {
-		return nil, tool.Errorf(tool.NotFound, "Unknown tool: %.80q", name)
+		return nil, value.Errorf(value.NotFound, "Unknown tool: %.80q", name)
 	}
 	return []tool.Capability{{Name: "tool", Target: name}}, nil
 }
 
 // toolTargets are the capabilities that calling several tools takes.
-func toolTargets(args *tool.Dict) ([]tool.Capability, error) {
+func toolTargets(args *value.Dict) ([]tool.Capability, error) {
 	calls, err := readCalls(args)
 	if err != nil {
 		return nil, err
 	}
 	var takes []tool.Capability
 	for _, c := range calls {
-		one, err := toolTarget(tool.NewDict("name", c.name))
+		one, err := toolTarget(value.NewDict("name", c.name))
 		if err != nil {
 			return nil, err
 		}
@@ -112,7 +113,7 @@ type caller struct{ *pass }
 // other call has a time of its own.
 func (p caller) callTool(ctx context.Context, e tool.Effect) (tool.Outcome, error) {
 	given, _ := e.Args.Get("args")
-	args, _ := given.(*tool.Dict)
+	args, _ := given.(*value.Dict)
 	p.wall.pause()
 	defer p.wall.resume()
 	v, err := p.one(ctx, oneCall{e.Args.Text("name"), args}, strconv.Itoa(p.quota.effects), e.Place)
@@ -122,10 +123,10 @@ func (p caller) callTool(ctx context.Context, e tool.Effect) (tool.Outcome, erro
 // A oneCall is a call that a script wants.
 type oneCall struct {
 	name string
-	args *tool.Dict
+	args *value.Dict
 }
 
-func (p caller) one(ctx context.Context, c oneCall, id string, at tool.Place) (tool.Value, error) {
+func (p caller) one(ctx context.Context, c oneCall, id string, at tool.Place) (value.Value, error) {
 	r, err := p.run.call(ctx, tool.Call{
 		ID:     p.call.ID + "/" + id,
 		Tool:   c.name,
@@ -137,16 +138,16 @@ func (p caller) one(ctx context.Context, c oneCall, id string, at tool.Place) (t
 		return nil, err
 	}
 	if err != nil {
-		failed := *tool.ErrorOf(err, tool.Failed)
+		failed := *value.ErrorOf(err, value.Failed)
 		failed.Op, failed.Err = c.name, errors.New(failed.Message())
 		switch failed.Limit {
-		case tool.LimitEffects:
+		case value.LimitEffects:
 			if p.run.effects.Load() > MaxTreeEffects {
 				break
 			}
 			fallthrough
-		case tool.LimitWall, tool.LimitCPU, tool.LimitMemory:
-			failed.Limit = tool.LimitCall // of the other one: this one can go on
+		case value.LimitWall, value.LimitCPU, value.LimitMemory:
+			failed.Limit = value.LimitCall // of the other one: this one can go on
 		}
 		return nil, &failed
 	}
@@ -161,17 +162,17 @@ const (
 )
 
 // readCalls reads the calls that tools.call_all is to make.
-func readCalls(args *tool.Dict) ([]oneCall, error) {
+func readCalls(args *value.Dict) ([]oneCall, error) {
 	given, _ := args.Get("calls")
-	list, _ := tool.Elements(given)
+	list, _ := value.Elements(given)
 	if len(list) > maxCallAll {
-		return nil, tool.Errorf(tool.Limit, "%d calls are more than %d", len(list), maxCallAll)
+		return nil, value.Errorf(value.Limit, "%d calls are more than %d", len(list), maxCallAll)
 	}
 	calls := make([]oneCall, len(list))
 	for i, v := range list {
 		var ok bool
 		if calls[i], ok = readCall(v); !ok {
-			return nil, tool.Errorf(tool.Invalid, `call %d should be a pair of a name and arguments: ("slug", {"title": "x"})`, i+1)
+			return nil, value.Errorf(value.Invalid, `call %d should be a pair of a name and arguments: ("slug", {"title": "x"})`, i+1)
 		}
 	}
 	return calls, nil
@@ -179,18 +180,18 @@ func readCalls(args *tool.Dict) ([]oneCall, error) {
 
 // readCall reads a pair of a name and arguments, which may be left out. Without
 // any, in Lua they look like an empty list.
-func readCall(v tool.Value) (c oneCall, ok bool) {
-	pair, _ := tool.Elements(v)
+func readCall(v value.Value) (c oneCall, ok bool) {
+	pair, _ := value.Elements(v)
 	if len(pair) == 0 || len(pair) > 2 {
 		return c, false
 	}
 	if c.name, ok = pair[0].(string); !ok || len(pair) == 1 {
 		return c, ok
 	}
-	if c.args, ok = pair[1].(*tool.Dict); ok {
+	if c.args, ok = pair[1].(*value.Dict); ok {
 		return c, true
 	}
-	list, isList := tool.Elements(pair[1])
+	list, isList := value.Elements(pair[1])
 	return c, isList && len(list) == 0
 }
 
@@ -203,7 +204,7 @@ func (p caller) callAll(ctx context.Context, e tool.Effect) (tool.Outcome, error
 	}
 	p.wall.pause()
 	defer p.wall.resume()
-	results, errs := make(tool.List, len(calls)), make([]error, len(calls))
+	results, errs := make(value.List, len(calls)), make([]error, len(calls))
 	var all sync.WaitGroup
 	free := make(chan struct{}, atOnce)
 	effect := strconv.Itoa(p.quota.effects)
@@ -211,17 +212,17 @@ func (p caller) callAll(ctx context.Context, e tool.Effect) (tool.Outcome, error
 		free <- struct{}{}
 		all.Go(func() {
 			defer func() { <-free }()
-			var v tool.Value
+			var v value.Value
 			v, errs[i] = p.one(ctx, c, effect+"."+strconv.Itoa(i+1), e.Place.Child(i+1))
 			results[i] = attempted(v, errs[i])
 		})
 	}
 	all.Wait()
 	if ctx.Err() != nil {
-		return tool.Outcome{}, tool.AsError(context.Cause(ctx), tool.Canceled)
+		return tool.Outcome{}, value.AsError(context.Cause(ctx), value.Canceled)
 	}
 	for _, err := range errs {
-		if err != nil && (p.run.leavesOpen(err) || tool.ErrorOf(err, tool.Failed).Limit == tool.LimitEffects) {
+		if err != nil && (p.run.leavesOpen(err) || value.ErrorOf(err, value.Failed).Limit == value.LimitEffects) {
 			return tool.Outcome{}, err // of all together, which no script may catch
 		}
 	}
@@ -229,12 +230,12 @@ func (p caller) callAll(ctx context.Context, e tool.Effect) (tool.Outcome, error
 }
 
 // attempted is what a script is told of a call that may have failed.
-func attempted(v tool.Value, err error) *tool.Dict {
+func attempted(v value.Value, err error) *value.Dict {
 	if err == nil {
-		return tool.NewDict("ok", true, "value", v, "error", "", "error_type", "")
+		return value.NewDict("ok", true, "value", v, "error", "", "error_type", "")
 	}
-	e := tool.ErrorOf(err, tool.Failed)
-	return tool.NewDict("ok", false, "value", nil, "error", e.Message(), "error_type", e.Kind.Type())
+	e := value.ErrorOf(err, value.Failed)
+	return value.NewDict("ok", false, "value", nil, "error", e.Message(), "error_type", e.Kind.Type())
 }
 
 // reaches says whether the call could call a tool: for the capabilities
@@ -250,13 +251,13 @@ func (p caller) reaches(ctx context.Context, t *tool.Tool) error {
 }
 
 func (p caller) listTools(ctx context.Context, _ tool.Effect) (tool.Outcome, error) {
-	list := tool.List{}
+	list := value.List{}
 	for _, t := range p.run.tools.catalog().list() {
 		if p.reaches(ctx, t) == nil {
-			list = append(list, tool.NewDict("name", t.Name, "description", t.Description, "group", t.DisplayGroup()))
+			list = append(list, value.NewDict("name", t.Name, "description", t.Description, "group", t.DisplayGroup()))
 		}
 		if ctx.Err() != nil {
-			return tool.Outcome{}, tool.AsError(context.Cause(ctx), tool.Canceled)
+			return tool.Outcome{}, value.AsError(context.Cause(ctx), value.Canceled)
 		}
 	}
 	return tool.Outcome{Value: list}, nil
@@ -275,5 +276,5 @@ func (p caller) describeTool(ctx context.Context, e tool.Effect) (tool.Outcome, 
 	if err != nil {
 		return tool.Outcome{}, err
 	}
-	return tool.Outcome{Value: tool.NewDict("name", t.Name, "description", t.Description, "group", t.DisplayGroup(), "parameters", schema)}, nil
+	return tool.Outcome{Value: value.NewDict("name", t.Name, "description", t.Description, "group", t.DisplayGroup(), "parameters", schema)}, nil
 }

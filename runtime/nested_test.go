@@ -9,6 +9,7 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime"
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 func TestToolsThatCallTools(t *testing.T) {
@@ -42,7 +43,7 @@ func TestToolsThatCallTools(t *testing.T) {
 			r.add("my_tool.star", star("my_tool", "", "return 'mine'", "name = 'my-tool'"), nil)
 			r.add(c.file, c.source, nil)
 			got, err := r.call()
-			if text := tool.FormatJSON(got.Value, ""); err != nil || text != c.want {
+			if text := value.FormatJSON(got.Value, ""); err != nil || text != c.want {
 				t.Errorf("result = %s, %v, want %s", text, err, c.want)
 			}
 		})
@@ -99,7 +100,7 @@ func TestNoToolWidensAnother(t *testing.T) {
 			if c.want == "" && (err != nil || got.Value != "42" || r.file("out/x") != "42") {
 				t.Errorf("result = %v, %v, out/x = %q, want 42", got.Value, err, r.file("out/x"))
 			}
-			if c.want != "" && (err == nil || tool.KindOf(err) != tool.Denied || !strings.Contains(err.Error(), c.want) || r.file("out/x") != "none") {
+			if c.want != "" && (err == nil || value.KindOf(err) != value.Denied || !strings.Contains(err.Error(), c.want) || r.file("out/x") != "none") {
 				t.Errorf("error = %v, out/x = %q, want it denied with %q", err, r.file("out/x"), c.want)
 			}
 		})
@@ -118,7 +119,7 @@ func TestChildrenAreAsked(t *testing.T) {
 		if yes && (err != nil || got.Value != "mine") {
 			t.Errorf("result = %v, %v, want what the caller wrote", got.Value, err)
 		}
-		if !yes && (err == nil || tool.KindOf(err) != tool.Denied || !strings.Contains(err.Error(), "b: the call of 'b' was not approved")) {
+		if !yes && (err == nil || value.KindOf(err) != value.Denied || !strings.Contains(err.Error(), "b: the call of 'b' was not approved")) {
 			t.Errorf("error = %v, want it denied", err)
 		}
 		if len(who.asked) != 1 || who.calls[0].Caller != tool.ByScript || who.asked[0].Args.Text("path") != "a" || who.asked[0].Tool != "b" {
@@ -129,7 +130,7 @@ func TestChildrenAreAsked(t *testing.T) {
 	r := newRig(t, nil)
 	r.add("t.star", star("t", "", "return tools.b()", "needs = ['tool:b', 'fs.write']"), nil)
 	r.add("b.star", star("b", "", "fs.write('a', 'x')", "needs = ['fs.write']"), nil)
-	if _, err := r.call(); err == nil || tool.KindOf(err) != tool.Denied || r.file("a") != "none" {
+	if _, err := r.call(); err == nil || value.KindOf(err) != value.Denied || r.file("a") != "none" {
 		t.Errorf("error = %v, a = %q, want it denied and nothing written", err, r.file("a"))
 	}
 }
@@ -178,7 +179,7 @@ func TestCallsGoSoDeep(t *testing.T) {
 		t.Errorf("%d deep = %v, %v in %d calls", runtime.MaxDepth, got.Value, err, calls)
 	}
 	_, err = deep("").call("n", int64(runtime.MaxDepth+1))
-	if e := tool.ErrorOf(err, tool.Internal); e == nil || e.Kind != tool.Limit || e.Limit != tool.LimitDepth || !strings.Contains(e.Message(), "t: t: t: ") {
+	if e := value.ErrorOf(err, value.Internal); e == nil || e.Kind != value.Limit || e.Limit != value.LimitDepth || !strings.Contains(e.Message(), "t: t: t: ") {
 		t.Errorf("one deeper = %+v, want the limit of depth", e)
 	}
 
@@ -188,7 +189,7 @@ func TestCallsGoSoDeep(t *testing.T) {
 	stop = hear(t, r.Host, count)
 	_, err = r.call()
 	stop()
-	if e := tool.ErrorOf(err, tool.Internal); e == nil || e.Limit != tool.LimitEffects || calls > runtime.MaxTreeEffects+1 {
+	if e := value.ErrorOf(err, value.Internal); e == nil || e.Limit != value.LimitEffects || calls > runtime.MaxTreeEffects+1 {
 		t.Errorf("a tool that calls itself without end = %v after %d calls, want the limit of effects", err, calls)
 	}
 }
@@ -213,20 +214,20 @@ func TestATimeoutOfAChildCanBeCaught(t *testing.T) {
 func TestAFailedChild(t *testing.T) {
 	cases := []struct {
 		name, body, fields, call string
-		kind                     tool.Kind
-		limit                    tool.LimitName
+		kind                     value.Kind
+		limit                    value.LimitName
 		text                     string
 	}{
-		{"it fails", "fail('no such thing')", "", "tools.b()", tool.Failed, "", "b: no such thing"},
-		{"its steps", "for _ in range(10000): pass", "limits = {'steps': 100}", "tools.b()", tool.Limit, "steps", "b: the script took more than 100 steps"},
-		{"its time", "time.sleep(5)", "timeout = 0.01", "tools.b()", tool.Timeout, "call", "b: the call took longer than 10ms"},
-		{"its result", "return 1", "returns = 'string'", "tools.b()", tool.Failed, "", "b: the result of 'b' is not what it declares"},
-		{"wrong arguments", "return 1", "", "tools.b(x = 1)", tool.Failed, "", "b: "},
-		{"no such tool", "return 1", "", "tools.nope()", tool.NotFound, "", "nope: Unknown tool: nope"},
-		{"no name of a tool", "return 1", "", "tools.call('../b')", tool.NotFound, "", `Unknown tool: "../b"`},
-		{"not by its place", "return 1", "", "tools.b(1)", tool.Failed, "", "tools.b: takes its arguments by name"},
-		{"a name that is no text", "return 1", "", "tools.call(1)", tool.Failed, "", "tools.call: argument 'name' should be string"},
-		{"described, not there", "return 1", "", "tools.describe('nope')", tool.NotFound, "", "Unknown tool: nope"},
+		{"it fails", "fail('no such thing')", "", "tools.b()", value.Failed, "", "b: no such thing"},
+		{"its steps", "for _ in range(10000): pass", "limits = {'steps': 100}", "tools.b()", value.Limit, "steps", "b: the script took more than 100 steps"},
+		{"its time", "time.sleep(5)", "timeout = 0.01", "tools.b()", value.Timeout, "call", "b: the call took longer than 10ms"},
+		{"its result", "return 1", "returns = 'string'", "tools.b()", value.Failed, "", "b: the result of 'b' is not what it declares"},
+		{"wrong arguments", "return 1", "", "tools.b(x = 1)", value.Failed, "", "b: "},
+		{"no such tool", "return 1", "", "tools.nope()", value.NotFound, "", "nope: Unknown tool: nope"},
+		{"no name of a tool", "return 1", "", "tools.call('../b')", value.NotFound, "", `Unknown tool: "../b"`},
+		{"not by its place", "return 1", "", "tools.b(1)", value.Failed, "", "tools.b: takes its arguments by name"},
+		{"a name that is no text", "return 1", "", "tools.call(1)", value.Failed, "", "tools.call: argument 'name' should be string"},
+		{"described, not there", "return 1", "", "tools.describe('nope')", value.NotFound, "", "Unknown tool: nope"},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -234,7 +235,7 @@ func TestAFailedChild(t *testing.T) {
 			r.add("b.star", star("b", "", c.body, c.fields), nil)
 			r.add("t.star", star("t", "", "return "+c.call, "needs = ['tool']"), nil)
 			_, err := r.call()
-			e := tool.ErrorOf(err, tool.Internal)
+			e := value.ErrorOf(err, value.Internal)
 			if e == nil || e.Kind != c.kind || e.Limit != c.limit || !strings.HasPrefix(e.Message(), c.text) {
 				t.Errorf("error = %v of kind %s and limit %s, want %q of kind %s and limit %s", e, e.Kind, e.Limit, c.text, c.kind, c.limit)
 			}
@@ -268,15 +269,15 @@ func TestListOfToolsShowsWhatMayBeCalled(t *testing.T) {
 	r.add("inner.star", star("inner", "", names, "needs = ['tool']"), nil)
 	r.add("none.star", star("none", "", names, ""), nil)
 	got, err := r.call()
-	if text := tool.FormatJSON(got.Value, ""); err != nil || text != `[["a","inner"],["a","inner"]]` {
+	if text := value.FormatJSON(got.Value, ""); err != nil || text != `[["a","inner"],["a","inner"]]` {
 		t.Errorf("t sees %s, %v, want a and inner, also through inner", text, err)
 	}
-	if got, err := r.byModel("none"); err != nil || tool.FormatJSON(got.Value, "") != "[]" {
-		t.Errorf("a tool that may call nothing sees %s, %v", tool.FormatJSON(got.Value, ""), err)
+	if got, err := r.byModel("none"); err != nil || value.FormatJSON(got.Value, "") != "[]" {
+		t.Errorf("a tool that may call nothing sees %s, %v", value.FormatJSON(got.Value, ""), err)
 	}
 	for _, name := range []string{"b", "denied", "untrusted"} {
 		r.add("d_"+name+".star", star("d_"+name, "", "return tools.describe('"+name+"')", "needs = ['tool:denied', 'tool:untrusted']"), nil)
-		if _, err := r.byModel("d_" + name); err == nil || tool.KindOf(err) != tool.Denied {
+		if _, err := r.byModel("d_" + name); err == nil || value.KindOf(err) != value.Denied {
 			t.Errorf("describe %s: %v, want it denied", name, err)
 		}
 	}
@@ -340,21 +341,21 @@ func TestPlacesOfCallsAtATime(t *testing.T) {
 func TestCallsAtATimeAreBounded(t *testing.T) {
 	for _, c := range []struct {
 		calls, needs string
-		want         tool.Kind
+		want         value.Kind
 	}{
-		{"[('b', {})] * 101", "tool:b", tool.Limit},
-		{"[('b', {}), ('c', {})]", "tool:b", tool.Denied},
-		{"[('b', {}, 1)]", "tool", tool.Failed},
-		{"[()]", "tool", tool.Failed},
-		{"[('b', 1)]", "tool", tool.Failed},
-		{"['b']", "tool", tool.Failed},
-		{"[('../b', {})]", "tool", tool.NotFound},
+		{"[('b', {})] * 101", "tool:b", value.Limit},
+		{"[('b', {}), ('c', {})]", "tool:b", value.Denied},
+		{"[('b', {}, 1)]", "tool", value.Failed},
+		{"[()]", "tool", value.Failed},
+		{"[('b', 1)]", "tool", value.Failed},
+		{"['b']", "tool", value.Failed},
+		{"[('../b', {})]", "tool", value.NotFound},
 	} {
 		r := newRig(t, nil)
 		r.add("b.star", star("b", "", "return 1", ""), nil)
 		r.add("c.star", star("c", "", "return 1", ""), nil)
 		r.add("t.star", star("t", "", "return tools.call_all("+c.calls+")", "needs = ['"+c.needs+"']"), nil)
-		if _, err := r.call(); tool.KindOf(err) != c.want {
+		if _, err := r.call(); value.KindOf(err) != c.want {
 			t.Errorf("call_all(%s) with %s gave %v, want %v", c.calls, c.needs, err, c.want)
 		}
 	}
@@ -364,7 +365,7 @@ func TestCallsAtATimeAreBounded(t *testing.T) {
 func TestAGoToolIsCalledByAScript(t *testing.T) {
 	r := newRig(t, nil)
 	integer := tool.Type{Name: tool.TypeInteger}
-	double := func(_ context.Context, args *tool.Dict) (tool.Value, error) { return 2 * args.Int("n"), nil }
+	double := func(_ context.Context, args *value.Dict) (value.Value, error) { return 2 * args.Int("n"), nil }
 	if err := r.Register(tool.Tool{Name: "double", Description: "Double.", Params: []tool.Param{{Name: "n", Type: integer, Required: true}}}, double); err != nil {
 		t.Fatal(err)
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime"
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // TestOptionsOfAWorkflowInsideACall checks that a workflow which a call runs is not
@@ -22,7 +23,7 @@ func testOptionsOfAWorkflowInsideACall(t *testing.T, on keeper) {
 	flow = workflowFrom(t, p.Host, "flow", "def main():\n    return 1\n")
 	deny := runtime.Narrow(tool.Rule{Verdict: tool.Deny, Capability: tool.Capability{Name: "tool"}})
 	var opts []runtime.CallOption
-	if err := p.Register(tool.Tool{Name: "inside", Description: "I."}, func(ctx context.Context, _ *tool.Dict) (tool.Value, error) {
+	if err := p.Register(tool.Tool{Name: "inside", Description: "I."}, func(ctx context.Context, _ *value.Dict) (value.Value, error) {
 		got, err := p.Run(ctx, "flow", nil, opts...)
 		return got.Value, err
 	}); err != nil {
@@ -36,7 +37,7 @@ func testOptionsOfAWorkflowInsideACall(t *testing.T, on keeper) {
 	}
 	for name, opt := range map[string]runtime.CallOption{"Narrow": deny, "Durable": runtime.Durable("d")} {
 		opts = []runtime.CallOption{opt}
-		if _, err := call(); tool.KindOf(err) != tool.Invalid {
+		if _, err := call(); value.KindOf(err) != value.Invalid {
 			t.Errorf("%s inside a call gave %v, want an error of kind Invalid", name, err)
 		}
 	}
@@ -59,13 +60,13 @@ func testNarrowedWorkflowAgain(t *testing.T, on keeper) {
 		"narrow": {[]runtime.CallOption{deny}, nil},
 	} {
 		durable := runtime.Durable(id)
-		if _, err := p.Run(ctx, "flow", nil, append(tt.first, durable)...); tool.KindOf(err) != tool.Parked {
+		if _, err := p.Run(ctx, "flow", nil, append(tt.first, durable)...); value.KindOf(err) != value.Parked {
 			t.Fatalf("%s: the workflow gave %v, want that it waits", id, err)
 		}
-		if _, err := p.Run(ctx, "flow", nil, append(tt.first, durable)...); tool.KindOf(err) != tool.Parked {
+		if _, err := p.Run(ctx, "flow", nil, append(tt.first, durable)...); value.KindOf(err) != value.Parked {
 			t.Errorf("%s: the same again gave %v, want that it waits", id, err)
 		}
-		if _, err := p.Run(ctx, "flow", nil, append(tt.again, durable)...); tool.KindOf(err) != tool.Conflict {
+		if _, err := p.Run(ctx, "flow", nil, append(tt.again, durable)...); value.KindOf(err) != value.Conflict {
 			t.Errorf("%s: with other rules it gave %v, want a conflict", id, err)
 		}
 	}
@@ -89,7 +90,7 @@ func testResumeThroughMiddleware(t *testing.T, on keeper) {
 	p := m.process(0, false)
 	p.add("asks.star", star("asks", "", "return human.confirm('so?')", "needs = ['human']"), nil)
 	ctx := context.Background()
-	if _, err := p.Call(ctx, tool.Call{Tool: "old"}, runtime.Durable("r")); tool.KindOf(err) != tool.Parked {
+	if _, err := p.Call(ctx, tool.Call{Tool: "old"}, runtime.Durable("r")); value.KindOf(err) != value.Parked {
 		t.Fatalf("the call gave %v, want that it waits", err)
 	}
 	for q := range p.Waiting(ctx) {
@@ -99,7 +100,7 @@ func testResumeThroughMiddleware(t *testing.T, on keeper) {
 	}
 	plain := m.middleware
 	m.middleware = []runtime.Middleware{func(next runtime.CallFunc) runtime.CallFunc { return next }}
-	if _, err := m.process(0, false).Resume(ctx, "r"); tool.KindOf(err) != tool.NotFound {
+	if _, err := m.process(0, false).Resume(ctx, "r"); value.KindOf(err) != value.NotFound {
 		t.Errorf("resumed where no tool has the name: %v, want an error of kind NotFound", err)
 	}
 	m.middleware = plain
@@ -113,7 +114,7 @@ func testResumeThroughMiddleware(t *testing.T, on keeper) {
 func TestCloseWhileShutdownWaits(t *testing.T) {
 	release := make(chan struct{})
 	defer close(release)
-	c := newClosing(t, &runtime.Options{}, func(context.Context, *tool.Dict) (tool.Value, error) { <-release; return nil, nil })
+	c := newClosing(t, &runtime.Options{}, func(context.Context, *value.Dict) (value.Value, error) { <-release; return nil, nil })
 	c.call(tool.Call{Tool: "t"})
 	<-c.begun
 	shut := make(chan error, 1)
@@ -123,7 +124,7 @@ func TestCloseWhileShutdownWaits(t *testing.T) {
 	}
 	select {
 	case err := <-shut:
-		if !errors.Is(err, tool.ErrClosed) {
+		if !errors.Is(err, value.ErrClosed) {
 			t.Errorf("Shutdown gave %v, want that the calls were canceled", err)
 		}
 	case <-time.After(10 * time.Second):

@@ -7,6 +7,7 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime"
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // paired drains events and checks that each start has exactly one end, of the same
@@ -66,8 +67,8 @@ func testStartsAndEnds(t *testing.T, on keeper) {
 	start := func(dies int) {
 		p = m.process(dies, true)
 		p.mixedTools()
-		p.goTool("panics_in_go", func(context.Context) (tool.Value, error) { panic("no") })
-		p.goTool("emits", func(ctx context.Context) (tool.Value, error) {
+		p.goTool("panics_in_go", func(context.Context) (value.Value, error) { panic("no") })
+		p.goTool("emits", func(ctx context.Context) (value.Value, error) {
 			runtime.EmitAnswered(ctx, tool.Call{Tool: "x"}, "", nil)
 			return nil, nil
 		})
@@ -90,9 +91,9 @@ func testStartsAndEnds(t *testing.T, on keeper) {
 	}
 	cancelled, cancel := context.WithCancel(t.Context())
 	cancel()
-	_, _ = p.Call(cancelled, tool.Call{Tool: "note", Args: tool.NewDict("text", "x"), Caller: tool.ByPerson})
+	_, _ = p.Call(cancelled, tool.Call{Tool: "note", Args: value.NewDict("text", "x"), Caller: tool.ByPerson})
 	check("a cancelled call", 1, 0)
-	_, _ = p.Call(cancelled, tool.Call{Tool: "note", Args: tool.NewDict("text", "x"), Caller: tool.ByPerson}, runtime.Durable("cancelled"))
+	_, _ = p.Call(cancelled, tool.Call{Tool: "note", Args: value.NewDict("text", "x"), Caller: tool.ByPerson}, runtime.Durable("cancelled"))
 	paired(t, events)
 	p.j.Close()
 
@@ -106,12 +107,12 @@ func testStartsAndEnds(t *testing.T, on keeper) {
 
 	m.parks, m.answer, m.approve = true, nil, nil
 	start(0)
-	if _, err := p.run("parks", false, "tools.call_all([('note', {'text': str(i)}) for i in range(20)])"); tool.KindOf(err) != tool.Parked {
+	if _, err := p.run("parks", false, "tools.call_all([('note', {'text': str(i)}) for i in range(20)])"); value.KindOf(err) != value.Parked {
 		t.Errorf("the run gave %v, want it parked", err)
 	}
 	check("a run that is parked", 20, 1)
-	_, err := p.Call(t.Context(), tool.Call{Tool: "note", Args: tool.NewDict("text", "x")}, runtime.Durable("parked"))
-	if tool.KindOf(err) != tool.Parked {
+	_, err := p.Call(t.Context(), tool.Call{Tool: "note", Args: value.NewDict("text", "x")}, runtime.Durable("parked"))
+	if value.KindOf(err) != value.Parked {
 		t.Errorf("the call gave %v, want it parked", err)
 	}
 	check("a call that is parked", 1, 0)

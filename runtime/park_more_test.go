@@ -12,6 +12,7 @@ import (
 	"github.com/cassidy-run/cassidy/runtime"
 	"github.com/cassidy-run/cassidy/runtime/history"
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // state returns how a run of the machine stands.
@@ -56,7 +57,7 @@ func testAnAnswerHoldsOnce(t *testing.T, on keeper) {
 		p := start(0)
 		_, err := p.run("r", true, body)
 		p.j.Close()
-		if e := tool.ErrorOf(err, tool.Failed); e == nil || e.Limit != "unknown_outcome" {
+		if e := value.ErrorOf(err, value.Failed); e == nil || e.Limit != "unknown_outcome" {
 			t.Fatalf("try %d: the run gave %v, want that it is asked what happened", try, err)
 		}
 		m.answers(m.openQuestion(), true)
@@ -89,7 +90,7 @@ func TestARunWithoutAnID(t *testing.T) { eachStore(t, testARunWithoutAnID) }
 func testARunWithoutAnID(t *testing.T, on keeper) {
 	m := headless(t, on)
 	_, err := m.process(0, false).run("", false, "human.ask('go?')")
-	e := tool.ErrorOf(err, tool.Failed)
+	e := value.ErrorOf(err, value.Failed)
 	if e == nil || strings.Contains(e.Message(), "run  waits") || strings.Contains(e.Hint, "answer  ") {
 		t.Errorf("it gave %v (%s), want the run named", err, e.Hint)
 	}
@@ -137,7 +138,7 @@ func testSeveralThingsToWaitFor(t *testing.T, on keeper) {
 	p.j.Close()
 	for i, answer := range []struct {
 		at   tool.Place
-		said tool.Value
+		said value.Value
 	}{{tool.Place{1, 4, 1}, "b"}, {tool.Place{1, 3, 1}, true}, {tool.Place{1, 1, 1}, "a"}} {
 		p := start()
 		for range p.j.Due(context.Background(), time.Now()) {
@@ -155,8 +156,8 @@ func testSeveralThingsToWaitFor(t *testing.T, on keeper) {
 		if n != 1 || i < 2 && (!errors.As(err, &parked) || len(parked.Questions) != 2-i) {
 			t.Fatalf("after %d answers %d runs were due, and it gave %v", i+1, n, err)
 		}
-		if i == 2 && (err != nil || tool.FormatJSON(out.Value, "") != `["a",false,"sent x","b",false]` || m.sent["x"] != 1) {
-			t.Errorf("it gave %v, %v and sent %v", tool.FormatJSON(out.Value, ""), err, m.sent)
+		if i == 2 && (err != nil || value.FormatJSON(out.Value, "") != `["a",false,"sent x","b",false]` || m.sent["x"] != 1) {
+			t.Errorf("it gave %v, %v and sent %v", value.FormatJSON(out.Value, ""), err, m.sent)
 		}
 	}
 	m = headless(t, on)
@@ -171,17 +172,17 @@ func testSeveralThingsToWaitFor(t *testing.T, on keeper) {
 func TestWhatACalledToolTrips(t *testing.T) { eachStore(t, testWhatACalledToolTrips) }
 
 func testWhatACalledToolTrips(t *testing.T, on keeper) {
-	for _, limit := range []tool.LimitName{tool.LimitMemory, tool.LimitCPU, tool.LimitSteps, tool.LimitWall} {
+	for _, limit := range []value.LimitName{value.LimitMemory, value.LimitCPU, value.LimitSteps, value.LimitWall} {
 		m := newMachine(t, on)
 		p := m.process(0, false)
-		p.goTool("greedy", func(context.Context) (tool.Value, error) {
-			e := tool.Errorf(tool.Limit, "too much")
+		p.goTool("greedy", func(context.Context) (value.Value, error) {
+			e := value.Errorf(value.Limit, "too much")
 			e.Limit = limit
 			return nil, e
 		})
 		_, err := p.run("r", false, "tools.greedy()")
 		p.j.Close()
-		if run := m.state("r"); tool.KindOf(err) != tool.Limit || run.State != history.Failed {
+		if run := m.state("r"); value.KindOf(err) != value.Limit || run.State != history.Failed {
 			t.Errorf("%s: gave %v, and the run is %s (%s), want it failed", limit, err, run.State, run.Reason)
 		}
 	}
@@ -203,7 +204,7 @@ func testOnlyCancelEndsARun(t *testing.T, on keeper) {
 		p, other := m.process(0, false), m.process(0, false)
 		start := func(p *process, wait bool) {
 			p.add("send.star", star("send", "", "return out.send('x')", "needs = ['use:out']"), nil)
-			err := p.Register(tool.Tool{Name: "stop", Description: "Wait.", Hints: tool.Hints{ReadOnly: true}}, func(ctx context.Context, _ *tool.Dict) (tool.Value, error) {
+			err := p.Register(tool.Tool{Name: "stop", Description: "Wait.", Hints: tool.Hints{ReadOnly: true}}, func(ctx context.Context, _ *value.Dict) (value.Value, error) {
 				if wait {
 					stop(p, other, cancel)
 					<-ctx.Done()
@@ -222,12 +223,12 @@ func testOnlyCancelEndsARun(t *testing.T, on keeper) {
 		p.j.Close()
 		run := m.state("r")
 		if strings.HasPrefix(name, "cancel") {
-			if tool.KindOf(err) != tool.Canceled || run.State != history.Cancelled || len(p.Executing()) > 0 {
+			if value.KindOf(err) != value.Canceled || run.State != history.Cancelled || len(p.Executing()) > 0 {
 				t.Errorf("%s: it gave %v, and the run is %s, want it cancelled", name, err, run.State)
 			}
 			continue
 		}
-		if tool.KindOf(err) != tool.Canceled || run.State != history.Parked || run.Reason != "interrupted" {
+		if value.KindOf(err) != value.Canceled || run.State != history.Parked || run.Reason != "interrupted" {
 			t.Errorf("%s: it gave %v, and the run is %s (%s), want it interrupted", name, err, run.State, run.Reason)
 		}
 		p = m.process(0, false)
@@ -246,14 +247,14 @@ func testACancelBeatsAPark(t *testing.T, on keeper) {
 	m := headless(t, on)
 	p, other := m.process(0, false), m.process(0, false)
 	defer p.j.Close()
-	err := p.Register(tool.Tool{Name: "beside", Description: "Cancel.", Hints: tool.Hints{ReadOnly: true}}, func(ctx context.Context, _ *tool.Dict) (tool.Value, error) {
+	err := p.Register(tool.Tool{Name: "beside", Description: "Cancel.", Hints: tool.Hints{ReadOnly: true}}, func(ctx context.Context, _ *value.Dict) (value.Value, error) {
 		return nil, other.Cancel(ctx, "r")
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	_, err = p.run("r", false, "tools.beside()\nhuman.ask('which?')")
-	if state := m.state("r").State; tool.KindOf(err) != tool.Canceled || state != history.Cancelled {
+	if state := m.state("r").State; value.KindOf(err) != value.Canceled || state != history.Cancelled {
 		t.Errorf("the run gave %v and is %v, want it cancelled", err, state)
 	}
 }
@@ -276,13 +277,13 @@ func testAnApprovalForGoodComesLater(t *testing.T, on keeper) {
 	p := m.process(0, false)
 	tools(p)
 	out, err := p.run("r", false, "return [attempt(tools.send, n = 1)['ok'], attempt(tools.send, n = 2)['ok'], attempt(tools.send, n = 3)['ok']]")
-	if err != nil || asked != 2 || tool.FormatJSON(out.Value, "") == "" {
+	if err != nil || asked != 2 || value.FormatJSON(out.Value, "") == "" {
 		t.Fatalf("the run gave %v, %v after %d questions", out.Value, err, asked)
 	}
 	other := m.process(0, false)
 	tools(other)
 	for range 2 {
-		if r := other.replay(runtime.Replay{}); r.Err != nil || !tool.Equal(r.Outcome.Value, out.Value) {
+		if r := other.replay(runtime.Replay{}); r.Err != nil || !value.Equal(r.Outcome.Value, out.Value) {
 			t.Errorf("replayed: %v, %v, want %v", r.Outcome.Value, r.Err, out.Value)
 		}
 	}
@@ -305,7 +306,7 @@ func TestARecordThatCannotBeTakenUpIsNotInHand(t *testing.T) {
 		return p
 	}
 	p := start()
-	if _, err := p.run("r", false, "tools.w()\nhuman.ask('go?')"); tool.KindOf(err) != tool.Parked {
+	if _, err := p.run("r", false, "tools.w()\nhuman.ask('go?')"); value.KindOf(err) != value.Parked {
 		t.Fatal(err)
 	}
 	p.j.Close()
@@ -365,13 +366,13 @@ func testNobodysChangeIsLost(t *testing.T, on keeper) {
 		p.write("n", "1")
 		_, err := p.run("r", false, "tools.t()")
 		p.j.Close()
-		if tool.KindOf(err) != tool.Parked {
+		if value.KindOf(err) != value.Parked {
 			t.Fatalf("%s: %v", c.name, err)
 		}
 		p.write("n", c.meanwhile)
 		m.answers(m.openQuestion(), true)
 		_, err = start().run("r", true, "")
-		if got := m.tree()["n"]; got != c.want || c.fails != (tool.KindOf(err) == tool.Conflict && err != nil) {
+		if got := m.tree()["n"]; got != c.want || c.fails != (value.KindOf(err) == value.Conflict && err != nil) {
 			t.Errorf("%s: gave %v and left %q, want %q", c.name, err, got, c.want)
 		}
 	}
@@ -405,8 +406,8 @@ func testAReplayIsOfThen(t *testing.T, on keeper) {
 		}
 		p = m.process(0, false)
 		p.tools()
-		p.goTool("later", func(context.Context) (tool.Value, error) { return nil, nil })
-		if r := p.replay(runtime.Replay{}); r.Err != nil || !tool.Equal(r.Outcome.Value, out.Value) {
+		p.goTool("later", func(context.Context) (value.Value, error) { return nil, nil })
+		if r := p.replay(runtime.Replay{}); r.Err != nil || !value.Equal(r.Outcome.Value, out.Value) {
 			t.Errorf("%s: replayed under %q it gave %v, %v, want %v", c.body, c.now, r.Outcome.Value, r.Err, out.Value)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/cassidy-run/cassidy/runtime"
 	"github.com/cassidy-run/cassidy/runtime/history"
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // headless is a machine on which nobody can be asked.
@@ -25,8 +26,8 @@ func (m *machine) waits(body string, resume bool, why string) tool.Place {
 	defer p.j.Close()
 	p.tools()
 	_, err := p.run("r", resume, body)
-	e := tool.ErrorOf(err, tool.Failed)
-	if e == nil || e.Kind != tool.Parked || string(e.Limit) != why || e.Hint == "" {
+	e := value.ErrorOf(err, value.Failed)
+	if e == nil || e.Kind != value.Parked || string(e.Limit) != why || e.Hint == "" {
 		m.t.Fatalf("the run gave %v, want that it waits (%s)", err, why)
 	}
 	if run := p.state("r"); run.State != history.Parked || run.Reason != why {
@@ -56,7 +57,7 @@ func (m *machine) questions(p *process) []history.Asked {
 }
 
 // answered answers as another process would.
-func (m *machine) answers(at tool.Place, said tool.Value) {
+func (m *machine) answers(at tool.Place, said value.Value) {
 	m.t.Helper()
 	p := m.process(0, false)
 	defer p.j.Close()
@@ -86,7 +87,7 @@ func (p *process) answers(q *history.Asked, a tool.Answer) error {
 }
 
 // ends resumes a run that is to end.
-func (m *machine) ends(body string) (tool.Value, error) {
+func (m *machine) ends(body string) (value.Value, error) {
 	p := m.process(0, false)
 	defer p.j.Close()
 	p.tools()
@@ -115,7 +116,7 @@ func testAnApprovalParksARun(t *testing.T, on keeper) {
 	at := m.waits(body, true, "approval") // for the tool that the second one calls
 	m.answers(at, false)
 	v, err := m.ends(body)
-	if err != nil || !strings.Contains(tool.FormatJSON(v, ""), "was not approved") || m.sent["report 1"] != 1 {
+	if err != nil || !strings.Contains(value.FormatJSON(v, ""), "was not approved") || m.sent["report 1"] != 1 {
 		t.Errorf("the run gave %v, %v and sent %v, want the refusal as an error and one message", v, err, m.sent)
 	}
 }
@@ -135,7 +136,7 @@ func testOnlyChangesThatWereShownAreApproved(t *testing.T, on keeper) {
 		p := m.process(0, false)
 		only(p)
 		_, err := p.run("r", false, "tools.put()")
-		if tool.KindOf(err) != tool.Parked {
+		if value.KindOf(err) != value.Parked {
 			t.Fatalf("the run gave %v, want that it waits", err)
 		}
 		p.j.Close()
@@ -148,7 +149,7 @@ func testOnlyChangesThatWereShownAreApproved(t *testing.T, on keeper) {
 		if _, err = p.run("r", true, ""); (err == nil) != (meanwhile == "") {
 			t.Errorf("with %q meanwhile the run gave %v", meanwhile, err)
 		}
-		if meanwhile != "" && (m.tree()["log"] != meanwhile || tool.KindOf(err) != tool.Conflict) {
+		if meanwhile != "" && (m.tree()["log"] != meanwhile || value.KindOf(err) != value.Conflict) {
 			t.Errorf("the file is %q, the error %v, want it untouched and a conflict", m.tree()["log"], err)
 		}
 	}
@@ -204,7 +205,7 @@ func testWhatMayHaveHappenedIsAsked(t *testing.T, on keeper) {
 		p = m.process(0, false)
 		once(p)
 		_, err := p.run("r", true, body)
-		if e := tool.ErrorOf(err, tool.Failed); e == nil || e.Limit != "unknown_outcome" {
+		if e := value.ErrorOf(err, value.Failed); e == nil || e.Limit != "unknown_outcome" {
 			t.Fatalf("resumed, the run gave %v, want that it is asked what happened", err)
 		}
 		m.answers(m.questions(p)[0].Place, again)
@@ -242,7 +243,7 @@ func testARunKeepsItsTools(t *testing.T, on keeper) {
 		m := headless(t, on)
 		p := m.process(0, false)
 		say(p, "old", nil)
-		if _, err := p.run("r", false, body); tool.KindOf(err) != tool.Parked {
+		if _, err := p.run("r", false, body); value.KindOf(err) != value.Parked {
 			t.Fatalf("%s: gave %v, want that it waits", c.name, err)
 		}
 		p.j.Close()
@@ -250,7 +251,7 @@ func testARunKeepsItsTools(t *testing.T, on keeper) {
 		say(p, "new", c.change)
 		m.answers(tool.Place{2}, true)
 		out, err := p.run("r", true, body)
-		got := tool.FormatJSON(out.Value, "")
+		got := value.FormatJSON(out.Value, "")
 		if err != nil {
 			got = err.Error()
 		}
@@ -267,16 +268,16 @@ func TestARunIsInOnePlace(t *testing.T) { eachStore(t, testARunIsInOnePlace) }
 func testARunIsInOnePlace(t *testing.T, on keeper) {
 	m := headless(t, on)
 	p, other := m.process(0, false), m.process(0, false)
-	p.goTool("look", func(context.Context) (tool.Value, error) {
+	p.goTool("look", func(context.Context) (value.Value, error) {
 		_, err := other.run("r", true, "")
-		return tool.KindOf(err).String(), nil
+		return value.KindOf(err).String(), nil
 	})
 	m.approve = runtime.ApproveAll()
 	out, err := p.run("r", false, "return tools.look()")
 	if err != nil || out.Value != "conflict" {
 		t.Errorf("resumed in the middle, the run gave %v, %v, want a conflict", out.Value, err)
 	}
-	if _, err := other.run("r", true, ""); tool.KindOf(err) != tool.Conflict {
+	if _, err := other.run("r", true, ""); value.KindOf(err) != value.Conflict {
 		t.Errorf("resumed after its end, it gave %v, want a conflict", err)
 	}
 }

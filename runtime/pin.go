@@ -6,6 +6,7 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime/history"
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // pins are the tools that a recorded run has called, each as it was at its first
@@ -22,8 +23,8 @@ type pins struct {
 // A pinned tool is one as the run has first called it.
 type pinned struct {
 	hash string
-	kept *tool.Dict // what is noted of it, where it was pinned by an earlier process
-	tool *tool.Tool // read from what is kept
+	kept *value.Dict // what is noted of it, where it was pinned by an earlier process
+	tool *tool.Tool  // read from what is kept
 	run  tool.Runner
 }
 
@@ -37,7 +38,7 @@ const (
 )
 
 // take takes the pinned tool from a note, if that keeps one.
-func (p *pins) take(n *tool.Dict) {
+func (p *pins) take(n *value.Dict) {
 	if name := n.Text(noteTool); name != "" {
 		p.pin(name, &pinned{hash: n.Text(noteHash), kept: n})
 	}
@@ -98,11 +99,11 @@ func (p *pins) keep(ctx context.Context, at tool.Place, t *tool.Tool) error {
 	if err != nil {
 		return err
 	}
-	granted := tool.List{}
+	granted := value.List{}
 	for _, c := range t.Granted {
 		granted = append(granted, c.String())
 	}
-	note := tool.NewDict(noteTool, t.Name, noteHash, t.Hash, noteFrom, string(t.Location), noteGranted, granted,
+	note := value.NewDict(noteTool, t.Name, noteHash, t.Hash, noteFrom, string(t.Location), noteGranted, granted,
 		noteScript, s.Value())
 	if err := p.record.Note(ctx, at, note); err != nil {
 		return unrecorded(err)
@@ -111,8 +112,8 @@ func (p *pins) keep(ctx context.Context, at tool.Place, t *tool.Tool) error {
 }
 
 // revive makes a tool of what is noted of it.
-func (h *Host) revive(ctx context.Context, note *tool.Dict) (*tool.Tool, tool.Runner, error) {
-	damaged := unrecorded(tool.Errorf(tool.Failed, "what is recorded of the tool '%s' is damaged", tool.Clean(note.Text(noteTool), 80)))
+func (h *Host) revive(ctx context.Context, note *value.Dict) (*tool.Tool, tool.Runner, error) {
+	damaged := unrecorded(value.Errorf(value.Failed, "what is recorded of the tool '%s' is damaged", value.Clean(note.Text(noteTool), 80)))
 	kept, _ := note.Get(noteScript)
 	s, ok := tool.ReadScript(kept)
 	if !ok {
@@ -121,7 +122,7 @@ func (h *Host) revive(ctx context.Context, note *tool.Dict) (*tool.Tool, tool.Ru
 	from := tool.Location(note.Text(noteFrom))
 	box := h.boxFor(from, tool.Limits{})
 	if box == nil {
-		return nil, nil, tool.Errorf(tool.Invalid, "the host has no sandbox to run '%s' in", s.Name)
+		return nil, nil, value.Errorf(value.Invalid, "the host has no sandbox to run '%s' in", s.Name)
 	}
 	t, err := box.Describe(ctx, s)
 	if err != nil {
@@ -129,7 +130,7 @@ func (h *Host) revive(ctx context.Context, note *tool.Dict) (*tool.Tool, tool.Ru
 	}
 	t.Location, t.Path, t.Hash, t.State = from, s.Path, note.Text(noteHash), tool.Ready
 	list, _ := note.Get(noteGranted)
-	granted, _ := tool.Elements(list)
+	granted, _ := value.Elements(list)
 	for _, v := range granted {
 		text, _ := v.(string)
 		c, err := tool.ParseCapability(text)

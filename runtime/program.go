@@ -10,6 +10,7 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime/history"
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 	"github.com/cassidy-run/cassidy/sandbox"
 )
 
@@ -30,7 +31,7 @@ type Program struct {
 	Entry  string // its function
 	// Args are its arguments. A parameter for which there is none, and which has
 	// the name of a module, is that module.
-	Args *tool.Dict
+	Args *value.Dict
 	// Builtin says that the script is cassidy's own, and runs where those do.
 	Builtin bool
 	// Modules are the effects that this run is lent, beside those of the host.
@@ -68,9 +69,9 @@ type Recording struct {
 	// anything.
 	Returns *tool.Type
 	// Reason says why the run ended, in a word; nil says nothing.
-	Reason func(v tool.Value, err error) string
+	Reason func(v value.Value, err error) string
 	// Options is recorded with the run: what whoever resumes it needs to know.
-	Options *tool.Dict
+	Options *value.Dict
 	// Parks says that the run can wait in no process: what nobody is there to
 	// answer, and a long sleep, then ends [Host.RunProgram] with an error of kind Parked.
 	Parks bool
@@ -93,7 +94,7 @@ type Reporting struct {
 	// they are nil, both follow from the Recording; a program without a Kind then has
 	// no such events. The host sets Kind, Resumed and Duration.
 	Start *tool.RunStart
-	End   func(v tool.Value, err error) tool.RunEnd
+	End   func(v value.Value, err error) tool.RunEnd
 }
 
 // instead is what the host itself runs as a program, where that is no script.
@@ -175,7 +176,7 @@ func (h *Host) begin(ctx context.Context, p Program) (g *pass, runner tool.Runne
 	c.Limits = h.limits(c, t)
 	box := h.boxFor(t.Location, tool.Limits{})
 	if box == nil && p.run == nil {
-		return nil, nil, done, tool.Errorf(tool.Invalid, "the host has no sandbox to run '%s' in", p.Name)
+		return nil, nil, done, value.Errorf(value.Invalid, "the host has no sandbox to run '%s' in", p.Name)
 	}
 	run, err := h.runOf(ctx, &p, &c, above)
 	if err != nil {
@@ -205,7 +206,7 @@ func (h *Host) runOf(ctx context.Context, p *Program, c *tool.Call, above *pass)
 	case above != nil && p.Resume:
 		return nil, resumedByCall(p.ID)
 	case above != nil && p.Record != nil:
-		return nil, tool.Errorf(tool.Invalid, "the program '%s' is part of another run, and has no record of its own", p.Name)
+		return nil, value.Errorf(value.Invalid, "the program '%s' is part of another run, and has no record of its own", p.Name)
 	case above != nil:
 		return above.run, nil
 	case p.replay != nil:
@@ -266,7 +267,7 @@ func (own *program) begins(g *pass, p *Program) {
 }
 
 // ended reports how a program ended, once, if its start was reported.
-func (p *program) ended(g *pass, v tool.Value, err error) {
+func (p *program) ended(g *pass, v value.Value, err error) {
 	if p == nil || p.started.IsZero() {
 		return
 	}
@@ -275,7 +276,7 @@ func (p *program) ended(g *pass, v tool.Value, err error) {
 	case p.end != nil:
 		end = p.end(v, err)
 	case err != nil:
-		end.Error = tool.ErrorOf(err, tool.Failed).Message()
+		end.Error = value.ErrorOf(err, value.Failed).Message()
 	}
 	if end.Reason == "" && p.reason != nil {
 		end.Reason = p.reason(v, err)
@@ -292,7 +293,7 @@ func (h *Host) Check(ctx context.Context, p *Program) error {
 	q := *p
 	q.Entry, q.Args, q.Modules, q.Recording = none, nil, nil, Recording{}
 	_, err := h.RunProgram(ctx, &q)
-	if e := tool.ErrorOf(err, tool.Internal); e != nil && strings.HasSuffix(e.Message(), strconv.Quote(none)) {
+	if e := value.ErrorOf(err, value.Internal); e != nil && strings.HasSuffix(e.Message(), strconv.Quote(none)) {
 		return nil // there is no such function: it was looked for in a script that is right
 	}
 	return err
@@ -308,7 +309,7 @@ func (h *Host) mayProvide(p *Program) error {
 			f := &m.Funcs[i]
 			name := m.Name + "." + f.Name
 			if h.funcs[name] != nil || f.Do == nil {
-				return tool.Errorf(tool.Invalid, "the program '%s' cannot be lent %s", p.Name, name)
+				return value.Errorf(value.Invalid, "the program '%s' cannot be lent %s", p.Name, name)
 			}
 		}
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime"
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // lentRows are the effects that the programs of these tests are lent, as a
@@ -66,9 +67,9 @@ func (r *rig) program(body string) *runtime.Program {
 }
 
 // goTool registers a tool in Go.
-func (r *rig) goTool(name string, do func(ctx context.Context) (tool.Value, error)) {
+func (r *rig) goTool(name string, do func(ctx context.Context) (value.Value, error)) {
 	r.t.Helper()
-	err := r.Register(tool.Tool{Name: name, Description: "Do it."}, func(ctx context.Context, _ *tool.Dict) (tool.Value, error) { return do(ctx) })
+	err := r.Register(tool.Tool{Name: name, Description: "Do it."}, func(ctx context.Context, _ *value.Dict) (value.Value, error) { return do(ctx) })
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -79,37 +80,37 @@ func (r *rig) goTool(name string, do func(ctx context.Context) (tool.Value, erro
 func TestAProgramHasWhatItIsLent(t *testing.T) {
 	cases := []struct {
 		name, body string
-		want       tool.Value
-		kind       tool.Kind
+		want       value.Value
+		kind       value.Kind
 		text       string
 	}{
 		{"what it is lent", "return lent.double(n = 21)", int64(42), 0, ""},
 		{"its arguments, and a module", "return lent.double(n = arg)", int64(14), 0, ""},
 		{"pure functions", "return json.encode([1])", "[1]", 0, ""},
-		{"a file", "return fs.read('a')", nil, tool.Denied, "the program p may not use fs.read:a itself"},
-		{"writing one", "fs.write('a', 'x')", nil, tool.Denied, "the program p may not use fs.write:a itself"},
-		{"a tool", "return tools.t()", nil, tool.Denied, "the program p may not use tool:t itself"},
+		{"a file", "return fs.read('a')", nil, value.Denied, "the program p may not use fs.read:a itself"},
+		{"writing one", "fs.write('a', 'x')", nil, value.Denied, "the program p may not use fs.write:a itself"},
+		{"a tool", "return tools.t()", nil, value.Denied, "the program p may not use tool:t itself"},
 		{"through a tool", "return lent.call('t')", "read", 0, ""},
 		{"more effects than a call", "for i in range(1500):\n    lent.double(n = i)\nreturn 1", int64(1), 0, ""},
-		{"too many", "for i in range(10001):\n    lent.double(n = i)", nil, tool.Limit, "more than 10000 effects"},
-		{"too many steps", "for i in range(100000000): pass", nil, tool.Limit, "steps"},
-		{"no JSON", "return float('nan')", nil, tool.Failed, "JSON"},
-		{"a panic of the world", "return lent.call(name = 'panic')", nil, tool.Internal, "panic"},
+		{"too many", "for i in range(10001):\n    lent.double(n = i)", nil, value.Limit, "more than 10000 effects"},
+		{"too many steps", "for i in range(100000000): pass", nil, value.Limit, "steps"},
+		{"no JSON", "return float('nan')", nil, value.Failed, "JSON"},
+		{"a panic of the world", "return lent.call(name = 'panic')", nil, value.Internal, "panic"},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			r := newProgramRig(t, nil)
 			r.write("a", "read")
 			r.add("t.star", star("t", "", "return fs.read('a')", "needs = ['fs.read']"), nil)
-			r.goTool("panic", func(context.Context) (tool.Value, error) { panic("a bug") })
+			r.goTool("panic", func(context.Context) (value.Value, error) { panic("a bug") })
 			p := r.program(c.body)
-			p.Args = tool.NewDict("arg", int64(7))
+			p.Args = value.NewDict("arg", int64(7))
 			out, err := r.RunProgram(context.Background(), p)
 			if c.text == "" && (err != nil || out.Value != c.want) {
 				t.Errorf("result = %v, %v, want %v", out.Value, err, c.want)
 			}
-			if c.text != "" && (err == nil || tool.KindOf(err) != c.kind || !strings.Contains(err.Error(), c.text)) {
-				t.Errorf("error = %v of kind %s, want %q of kind %s", err, tool.KindOf(err).Type(), c.text, c.kind.Type())
+			if c.text != "" && (err == nil || value.KindOf(err) != c.kind || !strings.Contains(err.Error(), c.text)) {
+				t.Errorf("error = %v of kind %s, want %q of kind %s", err, value.KindOf(err).Type(), c.text, c.kind.Type())
 			}
 		})
 	}
@@ -136,11 +137,11 @@ func TestWhatCannotBeLent(t *testing.T) {
 	} {
 		p := r.program("return 1")
 		p.Modules = []tool.Module{m}
-		if _, err := r.RunProgram(context.Background(), p); tool.KindOf(err) != tool.Invalid || !strings.Contains(err.Error(), "cannot be lent "+m.Name+".") {
+		if _, err := r.RunProgram(context.Background(), p); value.KindOf(err) != value.Invalid || !strings.Contains(err.Error(), "cannot be lent "+m.Name+".") {
 			t.Errorf("lending %s.%s: %v, want it refused", m.Name, m.Funcs[0].Name, err)
 		}
 	}
-	if _, err := (&runtime.Host{}).RunProgram(context.Background(), &runtime.Program{Name: "p"}); tool.KindOf(err) != tool.Invalid {
+	if _, err := (&runtime.Host{}).RunProgram(context.Background(), &runtime.Program{Name: "p"}); value.KindOf(err) != value.Invalid {
 		t.Errorf("a host without a sandbox: %v, want it refused", err)
 	}
 }
@@ -148,16 +149,16 @@ func TestWhatCannotBeLent(t *testing.T) {
 // TestWhatIsDoneForACaller checks that what a handler in Go does for a script's
 // call, itself or through a program, is bounded by that script's tool.
 func TestWhatIsDoneForACaller(t *testing.T) {
-	ways := map[string]func(r *rig, ctx context.Context) (tool.Value, error){
-		"by a handler": func(r *rig, ctx context.Context) (tool.Value, error) {
+	ways := map[string]func(r *rig, ctx context.Context) (value.Value, error){
+		"by a handler": func(r *rig, ctx context.Context) (value.Value, error) {
 			got, err := r.Call(ctx, tool.Call{Tool: "reader", Caller: tool.ByPerson})
 			return got.Value, err
 		},
-		"by a program": func(r *rig, ctx context.Context) (tool.Value, error) {
+		"by a program": func(r *rig, ctx context.Context) (value.Value, error) {
 			out, err := r.RunProgram(ctx, r.program("return lent.call('reader')"))
 			return out.Value, err
 		},
-		"by a program of a program": func(r *rig, ctx context.Context) (tool.Value, error) {
+		"by a program of a program": func(r *rig, ctx context.Context) (value.Value, error) {
 			out, err := r.RunProgram(ctx, r.program("return lent.call('inner')"))
 			return out.Value, err
 		},
@@ -181,8 +182,8 @@ func TestWhatIsDoneForACaller(t *testing.T) {
 				r := newProgramRig(t, func(o *runtime.Options) { o.Rules = rules(t, c.rules...) })
 				r.write("secret/x", "42")
 				r.add("reader.star", star("reader", "", "return fs.read('secret/x')", "needs = ['fs.read']"), nil)
-				r.goTool("work", func(ctx context.Context) (tool.Value, error) { return way(r, ctx) })
-				r.goTool("inner", func(ctx context.Context) (tool.Value, error) {
+				r.goTool("work", func(ctx context.Context) (value.Value, error) { return way(r, ctx) })
+				r.goTool("inner", func(ctx context.Context) (value.Value, error) {
 					out, err := r.RunProgram(ctx, r.program("return lent.call('reader')"))
 					return out.Value, err
 				})
@@ -191,7 +192,7 @@ func TestWhatIsDoneForACaller(t *testing.T) {
 				if c.want == "" && (err != nil || got.Value != "42") {
 					t.Errorf("result = %v, %v, want 42", got.Value, err)
 				}
-				if c.want != "" && (err == nil || tool.KindOf(err) != tool.Denied || !strings.Contains(err.Error(), c.want)) {
+				if c.want != "" && (err == nil || value.KindOf(err) != value.Denied || !strings.Contains(err.Error(), c.want)) {
 					t.Errorf("result = %v, error = %v, want it denied with %q", got.Value, err, c.want)
 				}
 				if out, err := way(r, context.Background()); err != nil && len(c.rules) == 0 || err == nil && out != "42" {
@@ -207,11 +208,11 @@ func TestWhatIsDoneForACaller(t *testing.T) {
 func TestAHandlerHasNotApproved(t *testing.T) {
 	r := newProgramRig(t, nil)
 	r.add("w.star", star("w", "", "fs.write('a', 'x')", "needs = ['fs.write']"), nil)
-	r.goTool("work", func(ctx context.Context) (tool.Value, error) {
+	r.goTool("work", func(ctx context.Context) (value.Value, error) {
 		_, err := r.Call(ctx, tool.Call{Tool: "w", Caller: tool.ByPerson})
 		return nil, err
 	})
-	if _, err := r.Call(context.Background(), tool.Call{Tool: "work", Caller: tool.ByPerson}); tool.KindOf(err) != tool.Denied || r.file("a") != "none" {
+	if _, err := r.Call(context.Background(), tool.Call{Tool: "work", Caller: tool.ByPerson}); value.KindOf(err) != value.Denied || r.file("a") != "none" {
 		t.Errorf("error = %v, a = %q, want it denied", err, r.file("a"))
 	}
 }
@@ -222,7 +223,7 @@ func TestPlacesInAProgram(t *testing.T) {
 	r := newProgramRig(t, nil)
 	r.add("looks.star", star("looks", "", "fs.exists('a')\nfs.exists('b')\nfs.exists('c')", "needs = ['fs.read']"), nil)
 	r.add("deep.star", star("deep", "", "fs.exists('a')\ntools.looks()", "needs = ['tool', 'fs.read']"), nil)
-	r.goTool("work", func(ctx context.Context) (tool.Value, error) {
+	r.goTool("work", func(ctx context.Context) (value.Value, error) {
 		for range 2 {
 			if _, err := r.Call(ctx, tool.Call{Tool: "looks"}); err != nil {
 				return nil, err
@@ -292,7 +293,7 @@ func TestAProgramsTime(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				r := newProgramRig(t, func(o *runtime.Options) { o.Timeout = 10 * time.Second })
 				r.add("late.star", star("late", "", "time.sleep(60)", "timeout = 20"), nil)
-				r.goTool("work", func(ctx context.Context) (tool.Value, error) {
+				r.goTool("work", func(ctx context.Context) (value.Value, error) {
 					if _, err := r.RunProgram(ctx, r.program(c.body)); err != nil {
 						return nil, err
 					}
@@ -308,7 +309,7 @@ func TestAProgramsTime(t *testing.T) {
 				if took := time.Since(start); took != c.took {
 					t.Errorf("it took %v, want %v", took, c.took)
 				}
-				if c.text == "" && err != nil || c.text != "" && (tool.KindOf(err) != tool.Timeout || !strings.Contains(err.Error(), c.text)) {
+				if c.text == "" && err != nil || c.text != "" && (value.KindOf(err) != value.Timeout || !strings.Contains(err.Error(), c.text)) {
 					t.Errorf("error = %v, want %q", err, c.text)
 				}
 			})
@@ -318,7 +319,7 @@ func TestAProgramsTime(t *testing.T) {
 		r := newProgramRig(t, nil)
 		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()
-		if _, err := r.RunProgram(ctx, r.program("lent.wait()")); !errors.Is(err, context.DeadlineExceeded) && tool.KindOf(err) != tool.Timeout {
+		if _, err := r.RunProgram(ctx, r.program("lent.wait()")); !errors.Is(err, context.DeadlineExceeded) && value.KindOf(err) != value.Timeout {
 			t.Errorf("a program whose context ends: %v", err)
 		}
 	})
@@ -348,7 +349,7 @@ func TestReview(t *testing.T) {
 			p.Review = func(t *tool.Tool, changes []tool.Change) error {
 				by = append(by, t.Name+" "+changes[0].Path)
 				if c.refuse {
-					return tool.Errorf(tool.Conflict, "not this file")
+					return value.Errorf(value.Conflict, "not this file")
 				}
 				return nil
 			}
@@ -356,7 +357,7 @@ func TestReview(t *testing.T) {
 			if got := strings.Join(by, ","); got != c.by || r.file("a") != c.want {
 				t.Errorf("reviewed %q, a = %q, want %q and %q", got, r.file("a"), c.by, c.want)
 			}
-			if refused := c.refuse && c.by != ""; refused != (err != nil) || refused && (tool.KindOf(err) != tool.Conflict || !strings.Contains(err.Error(), "not this file")) {
+			if refused := c.refuse && c.by != ""; refused != (err != nil) || refused && (value.KindOf(err) != value.Conflict || !strings.Contains(err.Error(), "not this file")) {
 				t.Errorf("error = %v", err)
 			}
 			if c.refuse && len(who.asked) > 0 && who.asked[0].Changes != nil {
@@ -379,7 +380,7 @@ func TestEffectsOfAProgramAreCounted(t *testing.T) {
 	})
 	_, err := r.RunProgram(context.Background(), r.program("for i in range(20): lent.call('many')"))
 	stop()
-	if e := tool.ErrorOf(err, tool.Internal); e == nil || e.Kind != tool.Limit || e.Limit != tool.LimitEffects || effects > runtime.MaxTreeEffects+20 {
+	if e := value.ErrorOf(err, value.Internal); e == nil || e.Kind != value.Limit || e.Limit != value.LimitEffects || effects > runtime.MaxTreeEffects+20 {
 		t.Errorf("error = %v after %d effects, want the limit of %d", err, effects, runtime.MaxTreeEffects)
 	}
 }
@@ -389,13 +390,13 @@ func TestEffectsOfAProgramAreCounted(t *testing.T) {
 func TestProgramsAreNotEndless(t *testing.T) {
 	r := newProgramRig(t, nil)
 	runs := 0
-	r.goTool("again", func(ctx context.Context) (tool.Value, error) {
+	r.goTool("again", func(ctx context.Context) (value.Value, error) {
 		runs++
 		_, err := r.RunProgram(ctx, r.program("return lent.call('again')"))
 		return nil, err
 	})
 	_, err := r.RunProgram(context.Background(), r.program("return lent.call('again')"))
-	if e := tool.ErrorOf(err, tool.Internal); e == nil || e.Kind != tool.Limit || e.Limit != tool.LimitDepth || runs > runtime.MaxDepth {
+	if e := value.ErrorOf(err, value.Internal); e == nil || e.Kind != value.Limit || e.Limit != value.LimitDepth || runs > runtime.MaxDepth {
 		t.Errorf("error = %v after %d runs, want the limit of depth", err, runs)
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/history"
 	"github.com/cassidy-run/cassidy/runtime/journal"
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // nobodyYet notes each question, and answers none.
@@ -23,7 +24,7 @@ type nobodyYet struct{ asked []runtime.Question }
 
 func (n *nobodyYet) Approve(_ context.Context, q runtime.Question) (runtime.Answer, error) {
 	n.asked = append(n.asked, q)
-	return runtime.Answer{Yes: true}, tool.ErrUnanswered
+	return runtime.Answer{Yes: true}, value.ErrUnanswered
 }
 
 func (n *nobodyYet) Ask(ctx context.Context, q runtime.Question) (runtime.Answer, error) {
@@ -74,23 +75,23 @@ func TestAQuestionIsTheSameEverywhere(t *testing.T) {
 		want                       runtime.Question // but for ID, Run, Tool, Reasoning and Asked
 	}{
 		{"a call", "n: int, working_dir: str", "return n", "risky = True, needs = ['env:HOME']", nil, tool.ByModel, runtime.Question{Step: "1",
-			Kind: tool.QuestionApproval, Text: "the tool 't' needs approval: t(n=1)", Why: "its author says that it is risky", Args: tool.NewDict("n", 1),
+			Kind: tool.QuestionApproval, Text: "the tool 't' needs approval: t(n=1)", Why: "its author says that it is risky", Args: value.NewDict("n", 1),
 			Capabilities: []tool.Capability{{Name: "env", Target: "HOME"}}}},
 		{"an effect", "n: int", "return fs.read('secret')", "needs = ['fs.read']", []string{"ask fs.read:secret"}, tool.ByPerson, runtime.Question{Step: "1.1",
 			Kind: tool.QuestionApproval, Func: "fs.read", Text: "the tool 't' needs approval for fs.read (fs.read:secret)", Why: "a rule asks: ask fs.read:secret (my config)",
-			Args: tool.NewDict("path", "secret"), Capabilities: []tool.Capability{{Name: "fs.read", Target: "secret"}}}},
+			Args: value.NewDict("path", "secret"), Capabilities: []tool.Capability{{Name: "fs.read", Target: "secret"}}}},
 		{"changes", "n: int", "fs.write('a.txt', 'one\\nzwei\\n')\nfs.write('b.bin', bytes([0]))", "needs = ['fs.write']", nil, tool.ByModel, runtime.Question{Step: "1.3",
-			Kind: tool.QuestionApproval, Text: "the tool 't' needs approval to change a.txt, b.bin", Why: "it changes files", Args: tool.NewDict("n", 1),
+			Kind: tool.QuestionApproval, Text: "the tool 't' needs approval to change a.txt, b.bin", Why: "it changes files", Args: value.NewDict("n", 1),
 			Capabilities: []tool.Capability{{Name: "fs.write", Target: "a.txt"}, {Name: "fs.write", Target: "b.bin"}},
 			Changes: []tool.Change{
 				{Path: "a.txt", Before: plainFile("one\ntwo\n"), After: plainFile("one\nzwei\n"), Diff: "--- a/a.txt\n+++ b/a.txt\n@@ -1,2 +1,2 @@\n one\n-two\n+zwei\n"},
 				{Path: "b.bin", After: plainFile("\x00")},
 			}}},
 		{"a text", "n: int", "return human.ask('which?')", "needs = ['human']", nil, tool.ByPerson, runtime.Question{Step: "1.1",
-			Kind: tool.QuestionAsk, Func: "human.ask", Text: "which?", Why: "the tool asks for a text", Args: tool.NewDict("question", "which?", "default", nil),
+			Kind: tool.QuestionAsk, Func: "human.ask", Text: "which?", Why: "the tool asks for a text", Args: value.NewDict("question", "which?", "default", nil),
 			Capabilities: []tool.Capability{{Name: "human"}}}},
 		{"a yes or no", "n: int", "return human.confirm('sure?')", "needs = ['human']", nil, tool.ByPerson, runtime.Question{Step: "1.1",
-			Kind: tool.QuestionConfirm, Func: "human.confirm", Text: "sure?", Why: "the tool asks for a yes or no", Args: tool.NewDict("question", "sure?"),
+			Kind: tool.QuestionConfirm, Func: "human.confirm", Text: "sure?", Why: "the tool asks for a yes or no", Args: value.NewDict("question", "sure?"),
 			Capabilities: []tool.Capability{{Name: "human"}}}},
 	}
 	for _, c := range cases {
@@ -102,9 +103,9 @@ func TestAQuestionIsTheSameEverywhere(t *testing.T) {
 			r.write("secret", "s")
 			r.script(c.params, c.body, c.fields)
 			before := time.Now()
-			_, err := r.Call(context.Background(), tool.Call{Tool: "t", Args: tool.NewDict("n", 1), Reasoning: "because", Caller: c.caller}, runtime.Durable("r"))
+			_, err := r.Call(context.Background(), tool.Call{Tool: "t", Args: value.NewDict("n", 1), Reasoning: "because", Caller: c.caller}, runtime.Durable("r"))
 			var parked *runtime.ParkedError
-			if !errors.As(err, &parked) || !errors.Is(err, tool.ErrParked) || len(parked.Questions) != 1 || len(who.asked) != 1 {
+			if !errors.As(err, &parked) || !errors.Is(err, value.ErrParked) || len(parked.Questions) != 1 || len(who.asked) != 1 {
 				t.Fatalf("the call gave %v after %d questions, want that it waits for one", err, len(who.asked))
 			}
 			live := who.asked[0]
@@ -145,7 +146,7 @@ func TestAnswersLater(t *testing.T) {
 			return r
 		}
 		r := tools(newQuestionRig(t, store, nil))
-		_, err := r.Call(ctx, tool.Call{Tool: "t", Args: tool.NewDict("n", 1)}, runtime.Durable("r"))
+		_, err := r.Call(ctx, tool.Call{Tool: "t", Args: value.NewDict("n", 1)}, runtime.Durable("r"))
 		var parked *runtime.ParkedError
 		if !errors.As(err, &parked) {
 			t.Fatalf("the call gave %v, want that it waits", err)
@@ -165,15 +166,15 @@ func TestAnswersLater(t *testing.T) {
 			}
 		}
 		id := open[0].ID
-		fail("no ID", "", runtime.Answer{Yes: true}, tool.ErrNotFound)
-		fail("not an ID", "yes please", runtime.Answer{Yes: true}, tool.ErrNotFound)
-		fail("another run", "s:1:1", runtime.Answer{Yes: true}, tool.ErrNotFound)
-		fail("another step", "r:7:1", runtime.Answer{Yes: true}, tool.ErrNotFound)
-		fail("another number", "r:1:2", runtime.Answer{Yes: true}, tool.ErrNotFound)
-		fail("a text", id, runtime.Answer{Value: "yes"}, tool.ErrInvalid)
-		fail("a value of no kind", id, runtime.Answer{Yes: true, Value: make(chan int)}, tool.ErrInvalid)
+		fail("no ID", "", runtime.Answer{Yes: true}, value.ErrNotFound)
+		fail("not an ID", "yes please", runtime.Answer{Yes: true}, value.ErrNotFound)
+		fail("another run", "s:1:1", runtime.Answer{Yes: true}, value.ErrNotFound)
+		fail("another step", "r:7:1", runtime.Answer{Yes: true}, value.ErrNotFound)
+		fail("another number", "r:1:2", runtime.Answer{Yes: true}, value.ErrNotFound)
+		fail("a text", id, runtime.Answer{Value: "yes"}, value.ErrInvalid)
+		fail("a value of no kind", id, runtime.Answer{Yes: true, Value: make(chan int)}, value.ErrInvalid)
 		for _, n := range []int{5, 21} { // the second corrects the first
-			if err := r.Answer(ctx, id, runtime.Answer{Yes: true, Args: tool.NewDict("n", n), By: "ann"}); err != nil {
+			if err := r.Answer(ctx, id, runtime.Answer{Yes: true, Args: value.NewDict("n", n), By: "ann"}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -183,7 +184,7 @@ func TestAnswersLater(t *testing.T) {
 		if got, err := r.Resume(ctx, "r"); err != nil || got.Value != int64(42) {
 			t.Errorf("the result is %v, %v, want 42", got.Value, err)
 		}
-		fail("a used one", id, runtime.Answer{}, tool.ErrConflict)
+		fail("a used one", id, runtime.Answer{}, value.ErrConflict)
 	}
 }
 
@@ -197,13 +198,13 @@ func TestAnswersOfTenants(t *testing.T) {
 		return r
 	}
 	a, b := host("a"), host("b")
-	if _, err := a.Call(ctx, tool.Call{Tool: "t"}, runtime.Durable("r")); !errors.Is(err, tool.ErrParked) {
+	if _, err := a.Call(ctx, tool.Call{Tool: "t"}, runtime.Durable("r")); !errors.Is(err, value.ErrParked) {
 		t.Fatalf("the call gave %v, want that it waits", err)
 	}
 	if open := b.waiting(); len(open) != 0 {
 		t.Errorf("another tenant sees %+v", open)
 	}
-	if err := b.Answer(ctx, "r:1:1", runtime.Answer{Yes: true}); !errors.Is(err, tool.ErrNotFound) {
+	if err := b.Answer(ctx, "r:1:1", runtime.Answer{Yes: true}); !errors.Is(err, value.ErrNotFound) {
 		t.Errorf("the answer of another tenant gave %v, want that there is no such question", err)
 	}
 	if err := a.Answer(ctx, "r:1:1", runtime.Answer{Yes: true}); err != nil {
@@ -218,7 +219,7 @@ func TestWaitingLoops(t *testing.T) {
 	r.script("", "return human.confirm('sure?')", "needs = ['human'], risky = True")
 	ids := []string{"a", "b", "c"}
 	for _, id := range ids {
-		if _, err := r.Call(ctx, tool.Call{Tool: "t"}, runtime.Durable(id)); !errors.Is(err, tool.ErrParked) {
+		if _, err := r.Call(ctx, tool.Call{Tool: "t"}, runtime.Durable(id)); !errors.Is(err, value.ErrParked) {
 			t.Fatalf("the call gave %v, want that it waits", err)
 		}
 	}
@@ -235,11 +236,11 @@ func TestWaitingLoops(t *testing.T) {
 		last = err
 		cancel()
 	}
-	if n != 3 || !errors.Is(last, tool.ErrCanceled) {
+	if n != 3 || !errors.Is(last, value.ErrCanceled) {
 		t.Errorf("the loops took %d steps, the last with %v, want 3 and that it was cancelled", n, last)
 	}
 	for q, err := range r.Waiting(ended) {
-		if q.ID != "" || !errors.Is(err, tool.ErrCanceled) {
+		if q.ID != "" || !errors.Is(err, value.ErrCanceled) {
 			t.Errorf("in an ended context there is %+v, %v", q, err)
 		}
 	}
@@ -252,7 +253,7 @@ func TestWaitingLoops(t *testing.T) {
 		if err := r.Answer(ctx, q.ID, runtime.Answer{Yes: true}); err != nil {
 			t.Error(err)
 		}
-		if _, err := r.Resume(ctx, q.Run); !errors.Is(err, tool.ErrParked) { // at its second question
+		if _, err := r.Resume(ctx, q.Run); !errors.Is(err, value.ErrParked) { // at its second question
 			t.Errorf("%s gave %v, want that it waits", q.Run, err)
 		}
 	}
@@ -268,7 +269,7 @@ func TestWaitingLoops(t *testing.T) {
 		}
 	}
 	for _, err := range newRig(t, nil).Waiting(ctx) {
-		if !errors.Is(err, tool.ErrInvalid) {
+		if !errors.Is(err, value.ErrInvalid) {
 			t.Errorf("without a journal: %v", err)
 		}
 	}
@@ -297,7 +298,7 @@ func TestWaitingWithDamage(t *testing.T) {
 	r := newQuestionRig(t, store, nil)
 	r.script("", "return 1", "risky = True")
 	for _, id := range []string{"a", "b", "c"} {
-		if _, err := r.Call(ctx, tool.Call{Tool: "t"}, runtime.Durable(id)); !errors.Is(err, tool.ErrParked) {
+		if _, err := r.Call(ctx, tool.Call{Tool: "t"}, runtime.Durable(id)); !errors.Is(err, value.ErrParked) {
 			t.Fatalf("the call gave %v, want that it waits", err)
 		}
 	}
@@ -329,14 +330,14 @@ func TestWhoCannotAnswer(t *testing.T) {
 		durable error
 		text    string
 	}{
-		{"nobody", nil, tool.ErrDenied, tool.ErrParked, ""},
-		{"unanswered", gives(runtime.Answer{Yes: true}, tool.ErrUnanswered), tool.ErrDenied, tool.ErrParked, ""},
-		{"unanswered, wrapped", gives(runtime.Answer{}, tool.Errorf(tool.Unanswered, "lunch")), tool.ErrDenied, tool.ErrParked, ""},
-		{"an error", gives(runtime.Answer{Yes: true, Value: "x"}, errors.New("the pager is broken")), tool.ErrDenied, tool.ErrDenied, "the pager is broken"},
+		{"nobody", nil, value.ErrDenied, value.ErrParked, ""},
+		{"unanswered", gives(runtime.Answer{Yes: true}, value.ErrUnanswered), value.ErrDenied, value.ErrParked, ""},
+		{"unanswered, wrapped", gives(runtime.Answer{}, value.Errorf(value.Unanswered, "lunch")), value.ErrDenied, value.ErrParked, ""},
+		{"an error", gives(runtime.Answer{Yes: true, Value: "x"}, errors.New("the pager is broken")), value.ErrDenied, value.ErrDenied, "the pager is broken"},
 		{"a panic", func(context.Context, runtime.Question) (runtime.Answer, error) {
 			return runtime.Answer{Yes: *p == 1}, nil
-		}, tool.ErrFailed, tool.ErrFailed, "panicked"},
-		{"another type", gives(runtime.Answer{Value: 1.5}, nil), tool.ErrFailed, tool.ErrFailed, "expects"},
+		}, value.ErrFailed, value.ErrFailed, "panicked"},
+		{"another type", gives(runtime.Answer{Value: 1.5}, nil), value.ErrFailed, value.ErrFailed, "expects"},
 	} {
 		for kind, body := range map[string]string{"approve": "return fs.read('secret')", "ask": "return human.ask('which?')", "confirm": "return human.confirm('sure?')"} {
 			r := newQuestionRig(t, journal.Memory(), func(o *runtime.Options) {
@@ -397,7 +398,7 @@ func TestUnrecordedQuestions(t *testing.T) {
 	var who nobodyYet
 	r := newRig(t, func(o *runtime.Options) { o.Approver = &who })
 	r.script("", "return 1", "risky = True")
-	if _, err := r.Call(context.Background(), tool.Call{Tool: "t"}); !errors.Is(err, tool.ErrDenied) {
+	if _, err := r.Call(context.Background(), tool.Call{Tool: "t"}); !errors.Is(err, value.ErrDenied) {
 		t.Errorf("the call gave %v, want that it is denied", err)
 	}
 	if q := who.asked[0]; q.ID != "" || q.Run != "" || q.Tool != "t" || q.Asked.IsZero() || !q.Expires.IsZero() {

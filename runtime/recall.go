@@ -6,14 +6,15 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime/history"
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // A trail is where the record of a call and the disk do not agree yet.
 type trail struct {
-	unstaged []*step               // writes that the record has answered and that are not staged
-	looked   []look                // what the call has seen of files, by its record
-	left     map[tool.Value]string // how it has left those that it wrote, by path
-	pending  *pendingOutcome       // of the last effect, where it can be tried again later
+	unstaged []*step                // writes that the record has answered and that are not staged
+	looked   []look                 // what the call has seen of files, by its record
+	left     map[value.Value]string // how it has left those that it wrote, by path
+	pending  *pendingOutcome        // of the last effect, where it can be tried again later
 }
 
 // recall answers an effect from the record, where an earlier process of the run
@@ -101,7 +102,7 @@ func (t *trail) settle(ctx context.Context, r *run) error {
 type look struct {
 	path   string
 	seen   *step
-	value  tool.Value
+	value  value.Value
 	failed bool
 }
 
@@ -133,7 +134,7 @@ func (t *trail) leave(f *tool.Func) {
 }
 
 // forget drops what the call has seen of what it has changed.
-func (t *trail) forget(paths *tool.Dict) {
+func (t *trail) forget(paths *value.Dict) {
 	t.looked = slices.DeleteFunc(t.looked, func(l look) bool { return paths.Has(l.path) })
 	for path := range paths.All() {
 		delete(t.left, path)

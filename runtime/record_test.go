@@ -10,6 +10,7 @@ import (
 	"github.com/cassidy-run/cassidy/runtime"
 	"github.com/cassidy-run/cassidy/runtime/history"
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // TestAProgramIsRecorded checks what is written down of a run: what it and the
@@ -22,7 +23,7 @@ func TestAProgramIsRecorded(t *testing.T) {
 	r.add("w.star", star("w", "", "fs.write('a', 'x')\nreturn fs.exists('b')", "needs = ['fs.read', 'fs.write']"), nil)
 	p := r.program("lent.call('w')\nreturn 'done'")
 	p.ID, p.Kind, p.Title = "one", "task", "Do it"
-	p.Reason = func(tool.Value, error) string { return "final" }
+	p.Reason = func(value.Value, error) string { return "final" }
 	if _, err := r.RunProgram(context.Background(), p); err != nil {
 		t.Fatal(err)
 	}
@@ -55,7 +56,7 @@ func TestAProgramIsRecorded(t *testing.T) {
 		t.Fatal(err)
 	}
 	p.Kind, p.ID = "task", "one"
-	if _, err := r.RunProgram(context.Background(), p); tool.KindOf(err) != tool.Conflict {
+	if _, err := r.RunProgram(context.Background(), p); value.KindOf(err) != value.Conflict {
 		t.Errorf("a second run of one ID gave %v, want it refused", err)
 	}
 	if runs = allRuns(t, j); len(runs) != 1 {
@@ -70,7 +71,7 @@ func TestWhatCannotBeRecordedIsNotDone(t *testing.T) {
 	defer close()
 	r := newProgramRig(t, func(o *runtime.Options) { o.Journal, o.Approver = recordIn(j), runtime.ApproveAll() })
 	closed := false
-	r.goTool("stop", func(context.Context) (tool.Value, error) {
+	r.goTool("stop", func(context.Context) (value.Value, error) {
 		closed = true
 		return nil, j.Close()
 	})
@@ -78,7 +79,7 @@ func TestWhatCannotBeRecordedIsNotDone(t *testing.T) {
 	p := r.program("lent.call('stop')\nlent.call('w')")
 	p.ID, p.Kind = "one", "task"
 	_, err := r.RunProgram(context.Background(), p)
-	var e *tool.Error
+	var e *value.Error
 	if !closed || !errors.As(err, &e) {
 		t.Errorf("the run gave %v, want that it cannot be recorded", err)
 	}
@@ -122,9 +123,9 @@ func TestARecordFitsItsProgram(t *testing.T) {
 	for name, r := range map[string]history.Record{
 		"none":               history.None{},
 		"another script's":   history.NewMemory(history.Run{Args: program.Args}, tool.Script{Source: "x"}),
-		"of other arguments": history.NewMemory(history.Run{Args: tool.NewDict("goal", "x")}, program.Script),
+		"of other arguments": history.NewMemory(history.Run{Args: value.NewDict("goal", "x")}, program.Script),
 	} {
-		if err := with(r); tool.KindOf(err) != tool.Invalid {
+		if err := with(r); value.KindOf(err) != value.Invalid {
 			t.Errorf("a record that is %s: %v, want it invalid", name, err)
 		}
 	}
@@ -137,7 +138,7 @@ func TestARecordFitsItsProgram(t *testing.T) {
 			calls = append(calls, e.Call)
 		}
 	})
-	p.goTool("one", func(context.Context) (tool.Value, error) { return int64(1), nil })
+	p.goTool("one", func(context.Context) (value.Value, error) { return int64(1), nil })
 	named := p.program("return tools.one()")
 	named.Modules, named.Needs, named.ID = nil, []tool.Capability{{Name: "tool"}}, "other"
 	named.Record = history.NewMemory(history.Run{ID: "mem", Args: named.Args}, named.Script)
@@ -145,11 +146,11 @@ func TestARecordFitsItsProgram(t *testing.T) {
 	if stop(); err != nil || len(calls) != 1 || calls[0] != "mem/1" {
 		t.Errorf("the calls of a run with a record are %q, %v, want them named after it", calls, err)
 	}
-	p.goTool("inner", func(ctx context.Context) (tool.Value, error) {
+	p.goTool("inner", func(ctx context.Context) (value.Value, error) {
 		q := *program
 		q.Record = history.NewMemory(history.Run{Args: program.Args}, program.Script)
 		_, err := p.RunProgram(ctx, &q)
-		return tool.KindOf(err).String(), nil
+		return value.KindOf(err).String(), nil
 	})
 	if out, err := p.run("r", false, "return tools.inner()"); err != nil || out.Value != "invalid" {
 		t.Errorf("a record for a program that is part of another run: %v, %v", out.Value, err)

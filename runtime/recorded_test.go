@@ -8,6 +8,7 @@ import (
 	"github.com/cassidy-run/cassidy/runtime"
 	"github.com/cassidy-run/cassidy/runtime/history"
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // runs returns the IDs of the recorded runs with their states.
@@ -33,22 +34,22 @@ func testNothingIsRecordedOfAWrongCall(t *testing.T, on keeper) {
 	ctx := context.Background()
 	p := m.process(0, false)
 	p.add("count.star", star("count", "n: int = 1, text: str = ''", "return n", ""), nil)
-	cyclic := &tool.Dict{}
+	cyclic := &value.Dict{}
 	cyclic.Put("n", cyclic)
 	for name, c := range map[string]struct {
 		call tool.Call
-		want tool.Kind
+		want value.Kind
 	}{
-		"a type":              {tool.Call{Tool: "count", Args: tool.NewDict("n", "x")}, tool.Invalid},
-		"a name":              {tool.Call{Tool: "count", Args: tool.NewDict("m", 1)}, tool.Invalid},
-		"texts":               {tool.Call{Tool: "count", Args: tool.NewDict("n", "x"), Texts: true}, tool.Invalid},
-		"an unknown tool":     {tool.Call{Tool: "counter"}, tool.NotFound},
-		"too long":            {tool.Call{Tool: "count", Args: tool.NewDict("text", strings.Repeat("x", 8<<20))}, tool.Limit},
-		"nested too deeply":   {tool.Call{Tool: "count", Args: cyclic}, tool.Limit},
-		"text that is no UTF": {tool.Call{Tool: "count", Args: tool.NewDict("n", int64(1), "text", "\xff")}, tool.Invalid},
+		"a type":              {tool.Call{Tool: "count", Args: value.NewDict("n", "x")}, value.Invalid},
+		"a name":              {tool.Call{Tool: "count", Args: value.NewDict("m", 1)}, value.Invalid},
+		"texts":               {tool.Call{Tool: "count", Args: value.NewDict("n", "x"), Texts: true}, value.Invalid},
+		"an unknown tool":     {tool.Call{Tool: "counter"}, value.NotFound},
+		"too long":            {tool.Call{Tool: "count", Args: value.NewDict("text", strings.Repeat("x", 8<<20))}, value.Limit},
+		"nested too deeply":   {tool.Call{Tool: "count", Args: cyclic}, value.Limit},
+		"text that is no UTF": {tool.Call{Tool: "count", Args: value.NewDict("n", int64(1), "text", "\xff")}, value.Invalid},
 	} {
 		for _, id := range []string{"", "r"} {
-			if got, err := p.Call(ctx, c.call, runtime.Durable(id)); err == nil || tool.KindOf(err) != c.want || got.Error == "" {
+			if got, err := p.Call(ctx, c.call, runtime.Durable(id)); err == nil || value.KindOf(err) != c.want || got.Error == "" {
 				t.Errorf("%s: %+v, %v, want an error of kind %s", name, got, err, c.want)
 			}
 		}
@@ -56,7 +57,7 @@ func testNothingIsRecordedOfAWrongCall(t *testing.T, on keeper) {
 	if got := p.runs(); len(got) != 0 {
 		t.Errorf("recorded are %v, want none", got)
 	}
-	call := tool.Call{Tool: "count", Args: tool.NewDict("n", "3"), Texts: true}
+	call := tool.Call{Tool: "count", Args: value.NewDict("n", "3"), Texts: true}
 	if got, err := p.Call(ctx, call, runtime.Durable("r")); err != nil || got.Value != int64(3) {
 		t.Fatalf("typed arguments gave %v, %v", got.Value, err)
 	}
@@ -64,15 +65,15 @@ func testNothingIsRecordedOfAWrongCall(t *testing.T, on keeper) {
 	if got, err := later.Call(ctx, call, runtime.Durable("r")); err != nil || got.Value != int64(3) {
 		t.Errorf("the same call where its tool is gone gave %v, %v, want the recorded result", got.Value, err)
 	}
-	other := tool.Call{Tool: "count", Args: tool.NewDict("n", "four"), Texts: true}
-	if _, err := p.Call(ctx, other, runtime.Durable("r")); tool.KindOf(err) != tool.Conflict {
+	other := tool.Call{Tool: "count", Args: value.NewDict("n", "four"), Texts: true}
+	if _, err := p.Call(ctx, other, runtime.Durable("r")); value.KindOf(err) != value.Conflict {
 		t.Errorf("another call of the ID gave %v, want a conflict", err)
 	}
 
 	m.middleware = []runtime.Middleware{func(next runtime.CallFunc) runtime.CallFunc {
 		return func(ctx context.Context, c *tool.Call) (tool.Result, error) {
 			if c.Tool == "counter" {
-				c.Tool, c.Args = "count", tool.NewDict("n", int64(5))
+				c.Tool, c.Args = "count", value.NewDict("n", int64(5))
 			}
 			return next(ctx, c)
 		}
@@ -82,7 +83,7 @@ func testNothingIsRecordedOfAWrongCall(t *testing.T, on keeper) {
 	if got, err := p.Call(ctx, tool.Call{Tool: "counter"}, runtime.Durable("changed")); err != nil || got.Value != int64(5) {
 		t.Errorf("a call that a middleware changes gave %v, %v", got.Value, err)
 	}
-	if _, err := p.Call(ctx, tool.Call{Tool: "none"}, runtime.Durable("wrong")); tool.KindOf(err) != tool.NotFound {
+	if _, err := p.Call(ctx, tool.Call{Tool: "none"}, runtime.Durable("wrong")); value.KindOf(err) != value.NotFound {
 		t.Errorf("an unknown tool gave %v", err)
 	}
 	if got := strings.Join(p.runs(), ", "); got != "wrong failed, changed done, r done" {

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // A registry is the tools of a host, in layers that are replaced one at a time.
@@ -34,7 +35,7 @@ type catalog struct {
 	names    []string            // the keys, in the order in which tools are listed
 	rules    []tool.Rule         // that hold for calls of now
 	flows    map[string]bool     // the keys of workflows that are not tools
-	broken   []*tool.Error       // the files of the source without a usable tool
+	broken   []*value.Error      // the files of the source without a usable tool
 	searched bool                // the source was
 	err      error               // why it could not be, or nil
 	answers  *answers
@@ -163,15 +164,15 @@ func (c *catalog) add(l layer, o *offered, replace bool) error {
 		return err
 	}
 	if o.run == nil {
-		return tool.Errorf(tool.Invalid, "tool '%s': handler must be a function", t.Name)
+		return value.Errorf(value.Invalid, "tool '%s': handler must be a function", t.Name)
 	}
 	key := tool.Key(t.Name)
 	old := c.tools[key]
 	switch {
 	case t.Location != tool.Builtin && (c.reserved[key] || old != nil && old.head.Location == tool.Builtin):
-		return tool.Errorf(tool.Invalid, "tool '%s' has the name of a built-in tool", t.Name).WithHint("Rename your custom tool")
+		return value.Errorf(value.Invalid, "tool '%s' has the name of a built-in tool", t.Name).WithHint("Rename your custom tool")
 	case old != nil && !replace:
-		return tool.Errorf(tool.Invalid, "tool '%s' is already registered", t.Name).WithHint("each tool must have a unique name; - and _ are the same")
+		return value.Errorf(value.Invalid, "tool '%s' is already registered", t.Name).WithHint("each tool must have a unique name; - and _ are the same")
 	case old != nil:
 		c.remove(old)
 	}
@@ -190,7 +191,7 @@ func (c *catalog) remove(o *offered) {
 
 // found replaces the layers of the scripts by what a search came upon. It returns
 // what is broken of the source, with the tools whose names others have.
-func (c *catalog) found(d *Discovered, offer func(*tool.Found) *offered) (broken []*tool.Error) {
+func (c *catalog) found(d *Discovered, offer func(*tool.Found) *offered) (broken []*value.Error) {
 	for l := layerBuiltin; l <= layerUser; l++ {
 		for _, o := range c.layers[l] {
 			delete(c.tools, tool.Key(o.head.Name))
@@ -208,7 +209,7 @@ func (c *catalog) found(d *Discovered, offer func(*tool.Found) *offered) (broken
 	for i := range d.Tools {
 		o := offer(&d.Tools[i])
 		if err := c.add(layerOf(o.head), o, false); err != nil {
-			e := *tool.ErrorOf(err, tool.Invalid)
+			e := *value.ErrorOf(err, value.Invalid)
 			e.Pos.File = o.head.Path
 			c.broken = append(c.broken, &e)
 			if layerOf(o.head) == layerSource {
@@ -241,14 +242,14 @@ func (c *catalog) lookup(name string) (*offered, error) {
 		}
 	}
 	if c.flows[key] {
-		return nil, tool.Errorf(tool.NotFound, "Unknown tool: %s, which is a workflow", name).
+		return nil, value.Errorf(value.NotFound, "Unknown tool: %s, which is a workflow", name).
 			WithHint("run it with: cassidy run %s; a program calls Host.Run", name)
 	}
 	var near []string
-	if key := tool.Nearest(key, c.names); key != "" {
+	if key := value.Nearest(key, c.names); key != "" {
 		near = append(near, c.tools[key].head.Name)
 	}
-	err := tool.Errorf(tool.NotFound, "Unknown tool: %s%s", tool.Clean(name, longName), tool.DidYouMean(name, near))
+	err := value.Errorf(value.NotFound, "Unknown tool: %s%s", value.Clean(name, longName), value.DidYouMean(name, near))
 	if len(c.names) == 0 {
 		return nil, err.WithHint("there are no tools")
 	}
@@ -367,9 +368,9 @@ func (x *probe) await(ctx context.Context, t *tool.Tool) error {
 	case <-x.ended:
 		return nil
 	case <-ctx.Done():
-		return tool.AsError(context.Cause(ctx), tool.Canceled)
+		return value.AsError(context.Cause(ctx), value.Canceled)
 	case <-late.C:
-		return notAvailable(t, tool.Errorf(tool.Unavailable, "its own check has not ended").WithHint("a check must not ask for its own tool, as Host.Tools does"))
+		return notAvailable(t, value.Errorf(value.Unavailable, "its own check has not ended").WithHint("a check must not ask for its own tool, as Host.Tools does"))
 	}
 }
 
@@ -383,7 +384,7 @@ func (h *Host) tools(ctx context.Context) *catalog {
 	}
 	if err := h.search(ctx, func(c *catalog) (Source, bool) { return h.registry.source(), !c.searched }, nil); err != nil {
 		failed := *h.registry.current()
-		failed.err = tool.AsError(err, tool.Failed)
+		failed.err = value.AsError(err, value.Failed)
 		return &failed
 	}
 	return h.registry.current()
@@ -408,14 +409,14 @@ func (h *Host) Refresh(ctx context.Context) error {
 // calls that are under way keep those that they began with. Where a file of the
 // new source is broken or has the name of another tool, or it cannot be read,
 // nothing changes, and the error is that of errors.Join: its method
-// Unwrap() []error returns a [*tool.Error] with the position for each such file.
+// Unwrap() []error returns a [*value.Error] with the position for each such file.
 // [Host.Broken] does not list them. Swap fails with kind Invalid for a host that
 // searches for no scripts.
 func (h *Host) Swap(ctx context.Context, src Source) error {
 	if h.opts.Discover == nil {
-		return tool.Errorf(tool.Invalid, "the host searches for no scripts, so there is no source to swap")
+		return value.Errorf(value.Invalid, "the host searches for no scripts, so there is no source to swap")
 	}
-	whole := func(broken []*tool.Error) error {
+	whole := func(broken []*value.Error) error {
 		var all []error
 		for _, e := range broken {
 			all = append(all, e)
@@ -427,7 +428,7 @@ func (h *Host) Swap(ctx context.Context, src Source) error {
 
 // search searches the source that choose names, if it wants that, and takes what
 // it came upon, unless accept fails; nil accepts all.
-func (h *Host) search(ctx context.Context, choose func(*catalog) (Source, bool), accept func(broken []*tool.Error) error) error {
+func (h *Host) search(ctx context.Context, choose func(*catalog) (Source, bool), accept func(broken []*value.Error) error) error {
 	if err := h.inflight.enter(); err != nil {
 		return err
 	}
@@ -438,11 +439,11 @@ func (h *Host) search(ctx context.Context, choose func(*catalog) (Source, bool),
 	select {
 	case r.searching <- struct{}{}:
 	case <-ctx.Done():
-		return tool.AsError(context.Cause(ctx), tool.Canceled)
+		return value.AsError(context.Cause(ctx), value.Canceled)
 	}
 	defer func() { <-r.searching }()
 	if err := context.Cause(ctx); err != nil {
-		return tool.AsError(err, tool.Canceled)
+		return value.AsError(err, value.Canceled)
 	}
 	src, wanted := choose(r.current())
 	if !wanted {
@@ -450,7 +451,7 @@ func (h *Host) search(ctx context.Context, choose func(*catalog) (Source, bool),
 	}
 	found, err := h.opts.Discover(ctx, src)
 	if cause := context.Cause(ctx); cause != nil {
-		return tool.AsError(cause, tool.Canceled) // what was not read yet is not broken
+		return value.AsError(cause, value.Canceled) // what was not read yet is not broken
 	}
 	if named, ok := src.files.(texts); ok {
 		found.Broken = append(found.Broken, named.misnamed()...)

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 	"github.com/cassidy-run/cassidy/sandbox"
 )
 
@@ -68,8 +69,8 @@ func TestRegistryB(t *testing.T) {
 			}
 			continue
 		}
-		e := tool.ErrorOf(err, tool.Internal)
-		if e == nil || e.Error() != tt.want || e.Hint != tt.hint || e.Kind != tool.Invalid {
+		e := value.ErrorOf(err, value.Internal)
+		if e == nil || e.Error() != tt.want || e.Hint != tt.hint || e.Kind != value.Invalid {
 			t.Errorf("%s: got %v (hint %q), want %s (hint %q)", tt.name, e, e.Hint, tt.want, tt.hint)
 		}
 		if tt.first != nil {
@@ -82,8 +83,8 @@ func TestRegistryB(t *testing.T) {
 
 func TestRegistryLookup(t *testing.T) {
 	r := newRegistry()
-	if _, err := r.current().lookup("x"); err == nil || err.Error() != "Unknown tool: x" || tool.ErrorOf(err, tool.Internal).Hint != "there are no tools" {
-		t.Errorf("an empty registry: got %v (hint %q)", err, tool.ErrorOf(err, tool.Internal).Hint)
+	if _, err := r.current().lookup("x"); err == nil || err.Error() != "Unknown tool: x" || value.ErrorOf(err, value.Internal).Hint != "there are no tools" {
+		t.Errorf("an empty registry: got %v (hint %q)", err, value.ErrorOf(err, value.Internal).Hint)
 	}
 	for _, name := range []string{"read_file", "my-tool", "search"} {
 		if err := r.register(named(name, tool.Project), runNothing, false); err != nil {
@@ -104,8 +105,8 @@ func TestRegistryLookup(t *testing.T) {
 	}
 	for _, tt := range tests {
 		_, err := r.current().lookup(tt.name)
-		e := tool.ErrorOf(err, tool.Internal)
-		if e == nil || e.Error() != tt.want || e.Kind != tool.NotFound || e.Hint != "the tools are: read_file, my-tool, search" {
+		e := value.ErrorOf(err, value.Internal)
+		if e == nil || e.Error() != tt.want || e.Kind != value.NotFound || e.Hint != "the tools are: read_file, my-tool, search" {
 			t.Errorf("Lookup(%q) = %v (hint %q), want %s", tt.name, e, e.Hint, tt.want)
 		}
 	}
@@ -119,7 +120,7 @@ func TestRegistryOfManyHintsAtSome(t *testing.T) {
 		}
 	}
 	_, err := r.current().lookup("unknown")
-	if got := tool.ErrorOf(err, tool.Internal).Hint; strings.Count(got, "t") > 30 || !strings.HasSuffix(got, "t19, …") {
+	if got := value.ErrorOf(err, value.Internal).Hint; strings.Count(got, "t") > 30 || !strings.HasSuffix(got, "t19, …") {
 		t.Errorf("hint %q, want the first 20", got)
 	}
 }
@@ -153,7 +154,7 @@ func TestRegistryB24Search(t *testing.T) {
 	if _, err := before.lookup("b"); err != nil || len(before.list()) != 4 {
 		t.Errorf("the earlier catalog has changed: %v", err)
 	}
-	if _, err := r.current().lookup("b"); tool.KindOf(err) != tool.NotFound {
+	if _, err := r.current().lookup("b"); value.KindOf(err) != value.NotFound {
 		t.Errorf("b: %v, want not found", err)
 	}
 	if err := r.register(named("b", tool.Embedded), runNothing, false); err != nil {
@@ -173,7 +174,7 @@ func TestCompleteTools(t *testing.T) {
 			f.Declared = func() (tool.Tool, error) {
 				decoded.Add(1)
 				if name == "damaged" {
-					return tool.Tool{}, tool.Errorf(tool.Failed, "it is damaged")
+					return tool.Tool{}, value.Errorf(value.Failed, "it is damaged")
 				}
 				return tool.Tool{Name: name, Params: []tool.Param{{Name: "p"}}}, nil
 			}
@@ -196,7 +197,7 @@ func TestCompleteTools(t *testing.T) {
 			if err != nil || len(x.Params) != 1 || len(x.Granted) != 1 || x.State != tool.Ready {
 				t.Errorf("Tool(a) = %+v, %v, want its parameter and what it is granted", x, err)
 			}
-			if _, err := h.Tool("damaged"); tool.KindOf(err) != tool.Failed {
+			if _, err := h.Tool("damaged"); value.KindOf(err) != value.Failed {
 				t.Errorf("Tool(damaged): %v, want that it failed", err)
 			}
 			if all := h.Tools(); len(all) != 2 || all[1].State != tool.NotHere || all[1].Reason != "it is damaged" {
@@ -208,7 +209,7 @@ func TestCompleteTools(t *testing.T) {
 	if n := decoded.Load(); n != 2 {
 		t.Errorf("%d tools were decoded, want each once", n)
 	}
-	if _, err := h.Call(t.Context(), tool.Call{Tool: "damaged"}); tool.KindOf(err) != tool.Failed {
+	if _, err := h.Call(t.Context(), tool.Call{Tool: "damaged"}); value.KindOf(err) != value.Failed {
 		t.Errorf("Call(damaged): %v, want that it failed", err)
 	}
 }

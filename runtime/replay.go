@@ -5,6 +5,7 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime/history"
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // Replay says how a recorded run is executed again from its record alone:
@@ -59,7 +60,7 @@ func (h *Host) Replay(ctx context.Context, o Replay) (*Replayed, error) {
 	p.replay = r
 	out, err := h.RunProgram(ctx, &p)
 	result := &Replayed{Outcome: out, Err: err, Replayed: r.record.Outcome(), Used: r.used}
-	if e := tool.ErrorOf(err, tool.Failed); e != nil && e.Limit == tool.LimitRecord {
+	if e := value.ErrorOf(err, value.Failed); e != nil && e.Limit == value.LimitRecord {
 		result.Ended = true
 	}
 	return result, nil

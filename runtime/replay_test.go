@@ -8,6 +8,7 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime"
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // replay runs a recorded run of the process again.
@@ -39,7 +40,7 @@ func testReplayIsExact(t *testing.T, on keeper) {
 	again := m.process(0, false)
 	again.tools()
 	r := again.replay(runtime.Replay{})
-	if r.Err != nil || !tool.Equal(r.Outcome.Value, out.Value) || len(r.Differences) > 0 || r.Steps < 15 {
+	if r.Err != nil || !value.Equal(r.Outcome.Value, out.Value) || len(r.Differences) > 0 || r.Steps < 15 {
 		t.Errorf("replayed: %v, %v, %d steps, differences %v, want %v", r.Outcome.Value, r.Err, r.Steps, r.Differences, out.Value)
 	}
 	if again.effects != 0 || p.effects != effects || !maps.Equal(m.tree(), tree) || m.sent["report 1"] != 1 {
@@ -66,7 +67,7 @@ return got + tools.call_all([('note', {'text': 'one'}), ('report', {'n': 2}), ('
 	again := m.process(0, false)
 	again.tools()
 	r := again.replay(runtime.Replay{})
-	if r.Err != nil || !tool.Equal(r.Outcome.Value, out.Value) || len(r.Differences) > 0 || again.effects != 0 {
+	if r.Err != nil || !value.Equal(r.Outcome.Value, out.Value) || len(r.Differences) > 0 || again.effects != 0 {
 		t.Errorf("replayed: %v, %v, differences %v, %d effects done, want %v", r.Outcome.Value, r.Err, r.Differences, again.effects, out.Value)
 	}
 }
@@ -88,7 +89,7 @@ func testReplayOfNestedCalls(t *testing.T, on keeper) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r := start().replay(runtime.Replay{}); r.Err != nil || !tool.Equal(r.Outcome.Value, out.Value) || len(r.Differences) > 0 {
+	if r := start().replay(runtime.Replay{}); r.Err != nil || !value.Equal(r.Outcome.Value, out.Value) || len(r.Differences) > 0 {
 		t.Errorf("replayed: %v, %v, differences %v, want %v", r.Outcome.Value, r.Err, r.Differences, out.Value)
 	}
 	with := tool.Script{Name: "bad", Path: "bad.star", Source: star("bad", "n: int = 1", "return n", "")}
@@ -103,12 +104,12 @@ func TestReplayOfAnother(t *testing.T) { eachStore(t, testReplayOfAnother) }
 func testReplayOfAnother(t *testing.T, on keeper) {
 	m := newMachine(t, on)
 	p := m.process(0, false)
-	p.goTool("cut", func(context.Context) (tool.Value, error) { return nil, p.j.Close() })
+	p.goTool("cut", func(context.Context) (value.Value, error) { return nil, p.j.Close() })
 	if _, err := p.run("r", false, "time.now()\ntools.cut()"); err == nil {
 		t.Fatal("the run ended")
 	}
 	p = m.process(0, false)
-	p.goTool("cut", func(context.Context) (tool.Value, error) { return nil, nil })
+	p.goTool("cut", func(context.Context) (value.Value, error) { return nil, nil })
 	if r := p.replay(runtime.Replay{}); !r.Ended || !strings.Contains(r.Err.Error(), "ends in the middle") {
 		t.Errorf("a run that broke off gave %v", r.Err)
 	}
@@ -152,7 +153,7 @@ func testReplayWithAMendedTool(t *testing.T, on keeper) {
 	} {
 		s := tool.Script{Name: "count", Path: "count.star", Source: star("count", "", c.body, needs)}
 		r := p.replay(runtime.Replay{With: &s, From: c.from})
-		got := strings.ReplaceAll(tool.FormatJSON(r.Outcome.Value, ""), " ", "")
+		got := strings.ReplaceAll(value.FormatJSON(r.Outcome.Value, ""), " ", "")
 		if c.text != "" {
 			if !r.Ended || !strings.Contains(r.Err.Error(), "step 1.1") {
 				t.Errorf("%s: gave %v, want that the record ends", c.name, r.Err)

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/cassidy-run/cassidy/runtime"
-	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // survives runs a workflow, ends its process before or after each effect, and
@@ -27,7 +27,7 @@ func survives(t *testing.T, on keeper, setup func(*machine), tools func(*process
 	p = whole.process(0, false)
 	tools(p)
 	r := p.replay(runtime.Replay{})
-	if !tool.Equal(r.Outcome.Value, want.Value) || textOf(r.Err) != textOf(wantErr) {
+	if !value.Equal(r.Outcome.Value, want.Value) || textOf(r.Err) != textOf(wantErr) {
 		t.Errorf("replayed: %v, %v, want %v, %v", r.Outcome.Value, r.Err, want.Value, wantErr)
 	}
 	for dies := 1; dies <= effects; dies++ {
@@ -44,14 +44,14 @@ func survives(t *testing.T, on keeper, setup func(*machine), tools func(*process
 		switch {
 		case textOf(err) != textOf(wantErr):
 			t.Errorf("%s: %v, want %v", at, err, wantErr)
-		case !tool.Equal(out.Value, want.Value):
+		case !value.Equal(out.Value, want.Value):
 			t.Errorf("%s: gave %v, want %v", at, out.Value, want.Value)
 		case !maps.Equal(m.tree(), files):
 			t.Errorf("%s: the files are %v, want %v", at, m.tree(), files)
 		case !maps.Equal(m.sent, sent):
 			t.Errorf("%s: sent were %v, want %v", at, m.sent, sent)
 		default: // what was resumed is replayed too
-			if r := second.replay(runtime.Replay{}); textOf(r.Err) != textOf(wantErr) || !tool.Equal(r.Outcome.Value, want.Value) {
+			if r := second.replay(runtime.Replay{}); textOf(r.Err) != textOf(wantErr) || !value.Equal(r.Outcome.Value, want.Value) {
 				t.Errorf("%s: replayed it gave %v, %v, want %v", at, r.Outcome.Value, r.Err, want.Value)
 			}
 		}
@@ -118,7 +118,7 @@ func TestWritesBeforeAHandler(t *testing.T) {
 	eachStore(t, func(t *testing.T, on keeper) {
 		survives(t, on, func(*machine) {}, func(p *process) {
 			p.add("w.star", star("w", "", "fs.append('log', 'x\\n')\nreturn [tools.g(), fs.read('log')]", "needs = ['fs.read', 'fs.write', 'tool']"), nil)
-			p.goTool("g", func(context.Context) (tool.Value, error) {
+			p.goTool("g", func(context.Context) (value.Value, error) {
 				_, err := os.ReadFile(filepath.Join(p.dir, "log"))
 				return err == nil, nil
 			})

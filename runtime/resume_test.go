@@ -16,6 +16,7 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/journal"
 	"github.com/cassidy-run/cassidy/runtime/journal/sqlite"
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 	"github.com/cassidy-run/cassidy/stdlib"
 )
 
@@ -31,7 +32,7 @@ type machine struct {
 	sent         map[string]int // how often the service got each text, once per key
 	keys         map[string]bool
 	asked        []string // of people
-	answer       tool.Value
+	answer       value.Value
 	parks        bool
 	approve      runtime.Approver
 	rules        []tool.Rule
@@ -103,7 +104,7 @@ func (m *machine) process(dies int, after bool) *process {
 		ask = runtime.AskerFunc(func(_ context.Context, q runtime.Question) (runtime.Answer, error) {
 			m.asked = append(m.asked, q.Text)
 			if _, isBool := m.answer.(bool); isBool && q.Kind == tool.QuestionAsk {
-				return runtime.Answer{}, tool.Errorf(tool.Internal, "Options.Ask answered with boolean") // as events.golden has it
+				return runtime.Answer{}, value.Errorf(value.Internal, "Options.Ask answered with boolean") // as events.golden has it
 			}
 			return runtime.Answer{Value: m.answer}, nil
 		})
@@ -149,7 +150,7 @@ func (p *process) mortal(f *tool.Func) {
 		p.m.mu.Unlock()
 		if dies && !p.after {
 			p.die()
-			return tool.Outcome{}, tool.Errorf(tool.Canceled, "killed")
+			return tool.Outcome{}, value.Errorf(value.Canceled, "killed")
 		}
 		out, err := do(ctx, e, g)
 		if dies {
@@ -163,7 +164,7 @@ func (p *process) mortal(f *tool.Func) {
 func (m *machine) service() tool.Module {
 	return tool.Module{Name: "out", Funcs: []tool.Func{{
 		Name: "send", Kind: tool.External, Params: []tool.Param{{Name: "text", Type: tool.Type{Name: tool.TypeString}, Required: true}},
-		Target: func(*tool.Dict) ([]tool.Capability, error) {
+		Target: func(*value.Dict) ([]tool.Capability, error) {
 			return []tool.Capability{{Name: "use", Target: "out"}}, nil
 		},
 		Do: func(_ context.Context, e tool.Effect, g tool.Grant) (tool.Outcome, error) {
@@ -177,7 +178,7 @@ func (m *machine) service() tool.Module {
 		},
 	}, {
 		Name: "panic", Kind: tool.External,
-		Target: func(*tool.Dict) ([]tool.Capability, error) {
+		Target: func(*value.Dict) ([]tool.Capability, error) {
 			return []tool.Capability{{Name: "use", Target: "out"}}, nil
 		},
 		Do: func(context.Context, tool.Effect, tool.Grant) (tool.Outcome, error) { panic("a bug") },
@@ -327,7 +328,7 @@ func testARunSurvivesItsProcess(t *testing.T, on keeper) {
 			switch {
 			case err != nil:
 				t.Errorf("%s: %v", at, err)
-			case !tool.Equal(out.Value, want.Value):
+			case !value.Equal(out.Value, want.Value):
 				t.Errorf("%s: gave %v, want %v", at, out.Value, want.Value)
 			case !maps.Equal(m.tree(), files):
 				t.Errorf("%s: the files are %v, want %v", at, m.tree(), files)

@@ -11,6 +11,7 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/history"
 	"github.com/cassidy-run/cassidy/runtime/journal"
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 	"github.com/cassidy-run/cassidy/sandbox"
 	"github.com/cassidy-run/cassidy/stdlib"
 )
@@ -19,7 +20,7 @@ import (
 func shopFunc(done *[]string, name string, kind tool.EffectKind, risk tool.Risk) tool.Func {
 	return tool.Func{
 		Name: name, Kind: kind, Risk: risk, Params: []tool.Param{tool.Optional("of", tool.TypeString, "", "what")},
-		Target: func(args *tool.Dict) ([]tool.Capability, error) {
+		Target: func(args *value.Dict) ([]tool.Capability, error) {
 			return []tool.Capability{{Name: "use", Target: strings.TrimSuffix("shop/"+name+"/"+args.Text("of"), "/")}}, nil
 		},
 		Do: func(_ context.Context, e tool.Effect, _ tool.Grant) (tool.Outcome, error) {
@@ -62,7 +63,7 @@ func TestRisk(t *testing.T) {
 		r := shopRig(t, &done, nil, nil)
 		r.script("", "return shop."+name+"()", "needs = ['use:shop/**']")
 		_, err := r.byModel("t")
-		if (tool.KindOf(err) == tool.Denied && err != nil) != asks || !asks && err != nil || asks == (len(done) > 0) {
+		if (value.KindOf(err) == value.Denied && err != nil) != asks || !asks && err != nil || asks == (len(done) > 0) {
 			t.Errorf("shop.%s where nobody can be asked: %v, done %v, want that it asks: %v", name, err, done, asks)
 		}
 		if asks && !strings.Contains(err.Error(), "needs approval for shop."+name) {
@@ -111,7 +112,7 @@ func TestRiskOfMany(t *testing.T) {
 	r := shopRig(t, &done, nil, nil)
 	r.script("", "return tools.inner()", "needs = ['use:shop/**', 'tool:inner']")
 	r.add("inner.star", star("inner", "", "return shop.sell()", needs), nil)
-	if _, err := r.call(); tool.KindOf(err) != tool.Denied || len(done) > 0 {
+	if _, err := r.call(); value.KindOf(err) != value.Denied || len(done) > 0 {
 		t.Errorf("a tool that a person's calls: %v, done %v, want it denied", err, done)
 	}
 }
@@ -178,7 +179,7 @@ func TestRiskParks(t *testing.T) {
 	passed = 100000 * time.Second
 	answer(waits("look, sell a, sell a, sell a", 1), tool.Answer{Why: "too much"})
 	_, err := start().Call(ctx, tool.Call{Tool: "t"}, runtime.Durable("r"))
-	if tool.KindOf(err) != tool.Denied || !strings.Contains(err.Error(), "too much") || len(done) != 4 {
+	if value.KindOf(err) != value.Denied || !strings.Contains(err.Error(), "too much") || len(done) != 4 {
 		t.Errorf("after a no the call gave %v, done %v", err, done)
 	}
 }
@@ -194,7 +195,7 @@ func TestRiskIsValid(t *testing.T) {
 		"pure, and it asks": {Name: "f", Kind: tool.Pure, Risk: tool.RiskAsk, Do: do},
 	} {
 		_, err := runtime.New(&runtime.Options{Sandbox: sandbox.NewInline(stdlib.Pure()...), Modules: []tool.Module{{Name: "m", Funcs: []tool.Func{f}}}})
-		if tool.KindOf(err) != tool.Invalid || err == nil {
+		if value.KindOf(err) != value.Invalid || err == nil {
 			t.Errorf("%s: %v, want an error of kind Invalid", name, err)
 		}
 	}

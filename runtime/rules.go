@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // checkRules returns rules ready to be asked: with the names of tools in their
@@ -16,15 +17,15 @@ func checkRules(where string, rules []tool.Rule) ([]tool.Rule, error) {
 	for i := range list {
 		r := &list[i]
 		if r.Verdict < tool.Allow || r.Verdict > tool.Deny {
-			return nil, tool.Errorf(tool.Invalid, "%s: rule %d, on %q, has no valid Verdict", where, i+1, r.Capability).
+			return nil, value.Errorf(value.Invalid, "%s: rule %d, on %q, has no valid Verdict", where, i+1, r.Capability).
 				WithHint("set its Verdict to cassidy.Allow, cassidy.Ask or cassidy.Deny")
 		}
 		if r.Capability == (tool.Capability{}) {
-			return nil, tool.Errorf(tool.Invalid, "%s: rule %d has no Capability", where, i+1).
+			return nil, value.Errorf(value.Invalid, "%s: rule %d has no Capability", where, i+1).
 				WithHint(`name one, as in cassidy.Capability{Name: "fs.write", Target: "out/**"}`)
 		}
 		if _, err := tool.ParseCapability(r.Capability.String()); err != nil {
-			return nil, tool.Errorf(tool.Invalid, "%s: %w", where, err)
+			return nil, value.Errorf(value.Invalid, "%s: %w", where, err)
 		}
 		if c := &r.Capability; c.Name == "tool" && !strings.HasPrefix(c.Target, "@") {
 			c.Target = tool.Key(c.Target)
@@ -198,9 +199,9 @@ func (c *catalog) includes(set []tool.Capability, one tool.Capability) bool {
 
 func (r rights) undeclared(t *tool.Tool, c tool.Capability) error {
 	if r.of.program != nil && t == r.of.tool {
-		return tool.Errorf(tool.Denied, "%s may not use %s itself", r.who(t), c).WithHint("it acts through the tools that it calls")
+		return value.Errorf(value.Denied, "%s may not use %s itself", r.who(t), c).WithHint("it acts through the tools that it calls")
 	}
-	err := tool.Errorf(tool.Denied, "%s does not declare that it needs %s", r.who(t), c)
+	err := value.Errorf(value.Denied, "%s does not declare that it needs %s", r.who(t), c)
 	var same []tool.Capability
 	for _, declared := range t.Needs {
 		if declared.Name == c.Name {
@@ -214,7 +215,7 @@ func (r rights) undeclared(t *tool.Tool, c tool.Capability) error {
 }
 
 func (r rights) ungranted(t *tool.Tool, c tool.Capability) error {
-	err := tool.Errorf(tool.Denied, "%s was not granted %s", r.who(t), c)
+	err := value.Errorf(value.Denied, "%s was not granted %s", r.who(t), c)
 	if t.Location == tool.Project {
 		return err.WithHint("review it with: cassidy trust; a program sets Options.TrustSource for what is its own")
 	}
@@ -235,7 +236,7 @@ func (r rights) who(t *tool.Tool) string {
 
 // denied is the error of what a rule refuses.
 func denied(what string, r *tool.Rule) error {
-	return tool.Errorf(tool.Denied, "%s is refused by a rule: %s", what, ruleText(r)).
+	return value.Errorf(value.Denied, "%s is refused by a rule: %s", what, ruleText(r)).
 		WithHint("the rule is in %s", ruleSource(r))
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime"
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 	"github.com/cassidy-run/cassidy/sandbox"
 	"github.com/cassidy-run/cassidy/stdlib"
 )
@@ -109,8 +110,8 @@ func TestRules(t *testing.T) {
 			switch {
 			case c.want == "" && err != nil:
 				t.Errorf("error = %v, want none", err)
-			case c.want != "" && (err == nil || tool.KindOf(err) != tool.Denied || !strings.Contains(err.Error(), c.want)):
-				t.Errorf("error = %v of kind %s, want it denied with %q", err, tool.KindOf(err), c.want)
+			case c.want != "" && (err == nil || value.KindOf(err) != value.Denied || !strings.Contains(err.Error(), c.want)):
+				t.Errorf("error = %v of kind %s, want it denied with %q", err, value.KindOf(err), c.want)
 			}
 		})
 	}
@@ -123,7 +124,7 @@ func TestARuleKnowsBothSpellings(t *testing.T) {
 		r := newRig(t, func(o *runtime.Options) { o.Rules = rules(t, rule) })
 		r.add("my_tool.star", star("my_tool", "", "return 1", "name = 'my-tool'"), nil)
 		for _, name := range []string{"my-tool", "my_tool"} {
-			if _, err := r.byModel(name); err == nil || tool.KindOf(err) != tool.Denied {
+			if _, err := r.byModel(name); err == nil || value.KindOf(err) != value.Denied {
 				t.Errorf("%s, call of %s: %v, want it denied", rule, name, err)
 			}
 		}
@@ -147,7 +148,7 @@ func TestARuleHidesFiles(t *testing.T) {
 		}
 		r.script("", "return [[e['name'] for e in fs.list('.')], fs.glob('**', hidden = True), [m['path'] for m in fs.search('secret')]]", "needs = ['fs.read']")
 		got, err := r.call()
-		text := tool.FormatJSON(got.Value, "")
+		text := value.FormatJSON(got.Value, "")
 		if err != nil || strings.Contains(text, ".env") || strings.Contains(text, ".key") || strings.Count(text, "b.txt") != 3 {
 			t.Errorf("%s: it sees %s, %v, want b.txt and no secrets", verdict, text, err)
 		}
@@ -165,7 +166,7 @@ func TestRulesThatMeanNothingAreErrors(t *testing.T) {
 		{Verdict: tool.Deny, Capability: tool.Capability{Name: "fs.reed"}},
 		{Verdict: tool.Deny, Capability: tool.Capability{Name: "fs.read", Target: "../x"}},
 	} {
-		if _, err := runtime.New(&runtime.Options{Rules: []tool.Rule{r}}); err == nil || tool.KindOf(err) != tool.Invalid {
+		if _, err := runtime.New(&runtime.Options{Rules: []tool.Rule{r}}); err == nil || value.KindOf(err) != value.Invalid {
 			t.Errorf("a rule %+v: %v, want it refused", r, err)
 		}
 	}
@@ -193,7 +194,7 @@ func TestGrants(t *testing.T) {
 		r.write("b.txt", "b")
 		r.add("t.star", star("t", "path: str", "return fs.read(path)", "needs = ['fs.read']"), func(x *tool.Tool) { x.Granted = c.granted })
 		_, err := r.call("path", c.path)
-		if c.want == "" && err != nil || c.want != "" && (err == nil || tool.KindOf(err) != tool.Denied || !strings.Contains(err.Error(), c.want)) {
+		if c.want == "" && err != nil || c.want != "" && (err == nil || value.KindOf(err) != value.Denied || !strings.Contains(err.Error(), c.want)) {
 			t.Errorf("%s: error = %v, want %q", c.name, err, c.want)
 		}
 	}
@@ -249,7 +250,7 @@ func TestUntrusted(t *testing.T) {
 	}
 	check := func(what string, err error) {
 		t.Helper()
-		if e := tool.ErrorOf(err, tool.Internal); e == nil || e.Kind != tool.Denied || !strings.Contains(e.Hint, "cassidy trust") || !strings.Contains(e.Error(), "it is new") {
+		if e := value.ErrorOf(err, value.Internal); e == nil || e.Kind != value.Denied || !strings.Contains(e.Hint, "cassidy trust") || !strings.Contains(e.Error(), "it is new") {
 			t.Errorf("%s: %+v, want it denied, with its reason and a hint", what, e)
 		}
 	}
@@ -281,7 +282,7 @@ func TestInternalEffectsAreTheHosts(t *testing.T) {
 	for _, name := range []string{"fs.commit", "fs.restore", "fs.nothing", ""} {
 		r := newRig(t, func(o *runtime.Options) {
 			o.Sandbox = box{o.Sandbox, func(ctx context.Context, _ tool.Call, do tool.Effector) (tool.Outcome, error) {
-				_, err := do(ctx, tool.Effect{Func: "fs.write", Args: tool.NewDict("path", "a", "content", "x"), Place: tool.Place{1}})
+				_, err := do(ctx, tool.Effect{Func: "fs.write", Args: value.NewDict("path", "a", "content", "x"), Place: tool.Place{1}})
 				if err != nil {
 					t.Error(err)
 				}
@@ -290,7 +291,7 @@ func TestInternalEffectsAreTheHosts(t *testing.T) {
 			}}
 		})
 		r.script("", "pass", "needs = ['fs.write']")
-		if _, err := r.call(); err == nil || tool.KindOf(err) != tool.Denied {
+		if _, err := r.call(); err == nil || value.KindOf(err) != value.Denied {
 			t.Errorf("%s: %v, want it denied", name, err)
 		}
 		if got := r.file("a"); got != "none" {
@@ -304,7 +305,7 @@ func TestInternalEffectsAreTheHosts(t *testing.T) {
 func TestAPanicOfAnEffectIsTheToolsFailure(t *testing.T) {
 	stock := tool.Module{Name: "stock", Funcs: []tool.Func{
 		{Name: "do", Kind: tool.Read, Do: func(context.Context, tool.Effect, tool.Grant) (tool.Outcome, error) { panic("oh") }},
-		{Name: "target", Kind: tool.Read, Target: func(*tool.Dict) ([]tool.Capability, error) { panic("oh") },
+		{Name: "target", Kind: tool.Read, Target: func(*value.Dict) ([]tool.Capability, error) { panic("oh") },
 			Do: func(context.Context, tool.Effect, tool.Grant) (tool.Outcome, error) { return tool.Outcome{}, nil }},
 	}}
 	for _, f := range stock.Funcs {
@@ -321,7 +322,7 @@ func TestAPanicOfAnEffectIsTheToolsFailure(t *testing.T) {
 			}}
 		})
 		r.script("", "pass", "")
-		if _, err := r.call(); err == nil || tool.KindOf(err) != tool.Internal || !strings.Contains(err.Error(), "stock."+f.Name+" panicked: oh") {
+		if _, err := r.call(); err == nil || value.KindOf(err) != value.Internal || !strings.Contains(err.Error(), "stock."+f.Name+" panicked: oh") {
 			t.Errorf("%s: %v, want an internal error", f.Name, err)
 		}
 	}
@@ -359,7 +360,7 @@ func TestLimits(t *testing.T) {
 	}
 	for _, l := range []tool.Limits{{Steps: -1}, {CPU: -1}, {Memory: -1}, {Result: -1}} {
 		for _, o := range []runtime.Options{{Limits: l}, {MaxLimits: l}} {
-			if _, err := runtime.New(&o); tool.KindOf(err) != tool.Invalid {
+			if _, err := runtime.New(&o); value.KindOf(err) != value.Invalid {
 				t.Errorf("New with %+v and at most %+v: %v, want an error of kind Invalid", o.Limits, o.MaxLimits, err)
 			}
 		}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime/history"
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // A run is what a root call or program shares with all that it calls.
@@ -63,7 +64,7 @@ func (h *Host) recordOf(ctx context.Context, p *Program, id string) (history.Rec
 	}
 	if p.Kind == "" || h.opts.Journal == nil {
 		if p.Resume {
-			return nil, tool.Errorf(tool.Invalid, "the host has no journal to resume '%s' from", p.ID)
+			return nil, value.Errorf(value.Invalid, "the host has no journal to resume '%s' from", p.ID)
 		}
 		return nil, nil
 	}
@@ -85,17 +86,17 @@ func (p *Program) fits(record history.Record) error {
 	run := record.Run()
 	switch {
 	case !record.Keeps():
-		return tool.Errorf(tool.Invalid, "the record of the program '%s' keeps nothing", p.Name).WithHint("give a history.Memory, or none")
-	case p.Resume || run.Script == p.Script.Sum() && tool.Equal(dictOrEmpty(run.Args), dictOrEmpty(p.Args)):
+		return value.Errorf(value.Invalid, "the record of the program '%s' keeps nothing", p.Name).WithHint("give a history.Memory, or none")
+	case p.Resume || run.Script == p.Script.Sum() && value.Equal(dictOrEmpty(run.Args), dictOrEmpty(p.Args)):
 		return nil
 	}
-	return tool.Errorf(tool.Invalid, "the record '%s' is that of another script, or of other arguments, than the program's", run.ID).
+	return value.Errorf(value.Invalid, "the record '%s' is that of another script, or of other arguments, than the program's", run.ID).
 		WithHint("make it with history.NewMemory(history.Run{Args: args}, script)")
 }
 
-func dictOrEmpty(d *tool.Dict) *tool.Dict {
+func dictOrEmpty(d *value.Dict) *value.Dict {
 	if d == nil {
-		return &tool.Dict{}
+		return &value.Dict{}
 	}
 	return d
 }
@@ -151,7 +152,7 @@ func (r *run) leavesOpen(err error) bool {
 	if err == nil {
 		return false
 	}
-	return r.stopped.is() || interrupts(err) || r.record.Keeps() && tool.ErrorOf(err, tool.Failed).Limit == tool.LimitWorker
+	return r.stopped.is() || interrupts(err) || r.record.Keeps() && value.ErrorOf(err, value.Failed).Limit == value.LimitWorker
 }
 
 // settle records what came of an effect, unless that is still open, and returns
@@ -174,7 +175,7 @@ func (r *run) settleOnly(ctx context.Context, at tool.Place, out tool.Outcome, e
 }
 
 // note records what was decided at a step.
-func (r *run) note(ctx context.Context, at tool.Place, d *tool.Dict) error {
+func (r *run) note(ctx context.Context, at tool.Place, d *value.Dict) error {
 	if err := r.record.Note(ctx, at, d); err != nil {
 		return unrecorded(err)
 	}
@@ -195,7 +196,7 @@ func (r *run) end(ctx context.Context, reason string, out tool.Outcome, err erro
 	}
 	if why == "" && !interrupts(err) && r.stopped.cancelled() {
 		reason, out = "cancelled", tool.Outcome{Usage: out.Usage}
-		err = tool.Errorf(tool.Canceled, "the run was cancelled")
+		err = value.Errorf(value.Canceled, "the run was cancelled")
 	}
 	if r.root != nil {
 		r.root.program.ended(r.root, out.Value, err)
@@ -241,45 +242,45 @@ func (r *run) cancelledBeside(ctx context.Context) bool {
 
 // passes reports whether an error may be over later without anybody's doing.
 func passes(err error) bool {
-	e := tool.ErrorOf(err, tool.Failed)
-	return e.Kind == tool.Unavailable || e.Kind == tool.Limit && e.Limit == tool.LimitRate
+	e := value.ErrorOf(err, value.Failed)
+	return e.Kind == value.Unavailable || e.Kind == value.Limit && e.Limit == value.LimitRate
 }
 
 // parkReason says why the run that ends with an error parks, or "", and returns
 // the error that its caller gets. cause is why its context ended, or nil.
-func (r *run) parkReason(err, cause error) (tool.LimitName, error) {
-	e := tool.ErrorOf(err, tool.Failed)
+func (r *run) parkReason(err, cause error) (value.LimitName, error) {
+	e := value.ErrorOf(err, value.Failed)
 	switch {
 	case e == nil, !r.record.Keeps(), r.stopped.cancelled():
 		return "", err
-	case e.Kind == tool.Parked:
+	case e.Kind == value.Parked:
 		if parked := r.waits.parked(); parked != nil {
 			return parked.Limit, parked
 		}
 		return parkedInterrupted, err // a handler in Go says so
-	case e.Limit == tool.LimitRecord:
+	case e.Limit == value.LimitRecord:
 		return "", err
-	case r.stopped.is() && e.Kind == tool.Canceled && errors.Is(cause, context.DeadlineExceeded):
-		return parkedInterrupted, r.interrupted(tool.Errorf(tool.Timeout, "the run was interrupted: %w", cause))
-	case r.stopped.is(), e.Limit == tool.LimitWorker:
-		return parkedInterrupted, r.interrupted(tool.ErrorOf(err, tool.Canceled))
+	case r.stopped.is() && e.Kind == value.Canceled && errors.Is(cause, context.DeadlineExceeded):
+		return parkedInterrupted, r.interrupted(value.Errorf(value.Timeout, "the run was interrupted: %w", cause))
+	case r.stopped.is(), e.Limit == value.LimitWorker:
+		return parkedInterrupted, r.interrupted(value.ErrorOf(err, value.Canceled))
 	case passes(e) && r.root != nil && r.root.trail.pending != nil:
 		why := parkedUnavailable
-		if e.Limit == tool.LimitRate {
+		if e.Limit == value.LimitRate {
 			why = parkedRate
 		}
 		return why, parkedBy(r.id, why, e)
-	case e.Kind == tool.Limit && (e.Limit == tool.LimitMemory || e.Limit == tool.LimitCPU): // another attempt may not meet it
+	case e.Kind == value.Limit && (e.Limit == value.LimitMemory || e.Limit == value.LimitCPU): // another attempt may not meet it
 		return parkedLimit, parkedBy(r.id, parkedLimit, e)
 	}
 	return "", err
 }
 
 // interrupted returns the error of a run that can be resumed, which e ended.
-func (r *run) interrupted(e *tool.Error) *tool.Error {
+func (r *run) interrupted(e *value.Error) *value.Error {
 	e = e.WithHint("to continue: cassidy runs resume %s", r.id)
-	if e.Kind == tool.Canceled || e.Kind == tool.Timeout {
-		e.Limit = tool.LimitInterrupted
+	if e.Kind == value.Canceled || e.Kind == value.Timeout {
+		e.Limit = value.LimitInterrupted
 	}
 	return e
 }

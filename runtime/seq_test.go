@@ -11,6 +11,7 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime"
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // lines are events as JSON, those with a number.
@@ -72,7 +73,7 @@ func testEventsAreRecorded(t *testing.T, on keeper) {
 	}
 	p := m.process(0, false)
 	heard := events(p)
-	if _, err := p.run("r", false, parallelFlow); tool.KindOf(err) != tool.Parked {
+	if _, err := p.run("r", false, parallelFlow); value.KindOf(err) != value.Parked {
 		t.Fatalf("the run gave %v, want it parked", err)
 	}
 	live = append(live, numbered(t, heard)...)
@@ -112,7 +113,7 @@ func testEventsAreRecorded(t *testing.T, on keeper) {
 	for _, id := range []string{"none", "", "../r"} {
 		n := 0
 		for _, err := range p.Events(t.Context(), id, 0) {
-			if n++; tool.KindOf(err) != tool.NotFound {
+			if n++; value.KindOf(err) != value.NotFound {
 				t.Errorf("events of %q: %v, want that it is not found", id, err)
 			}
 		}
@@ -166,7 +167,7 @@ func testDurableCallEvents(t *testing.T, on keeper) {
 	p := newMachine(t, on).process(0, false)
 	p.mixedTools()
 	heard := p.Subscribe(t.Context(), runtime.EventFilter{})
-	call := tool.Call{Tool: "note", Args: tool.NewDict("text", "x"), Caller: tool.ByPerson}
+	call := tool.Call{Tool: "note", Args: value.NewDict("text", "x"), Caller: tool.ByPerson}
 	if _, err := p.Call(t.Context(), call); err != nil {
 		t.Fatal(err)
 	}

@@ -5,7 +5,7 @@ import (
 	"iter"
 
 	"github.com/cassidy-run/cassidy/runtime/history"
-	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // HasStore reports whether the host can record runs. Without a store a session
@@ -16,12 +16,12 @@ func (h *Host) HasStore() bool { return h.opts.Journal != nil }
 // other run. It fails with kind NotFound if the host's tenant has none.
 func (h *Host) LastTurn(ctx context.Context, session string) (history.Run, error) {
 	if session == "" {
-		return history.Run{}, tool.Errorf(tool.Invalid, "a session needs an ID")
+		return history.Run{}, value.Errorf(value.Invalid, "a session needs an ID")
 	}
 	for r, err := range h.Runs(ctx, history.Filter{Session: session, Limit: 1}) {
 		return r, err
 	}
-	return history.Run{}, tool.Errorf(tool.NotFound, "the session '%s' has no turns", tool.Clean(session, 80))
+	return history.Run{}, value.Errorf(value.NotFound, "the session '%s' has no turns", value.Clean(session, 80))
 }
 
 // Steps yields what is recorded of a run, by step, see [history.Journal.Entries].

@@ -5,6 +5,7 @@ import (
 	"maps"
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // A Source is where the scripts of a host come from; see [Dir], [FS] and
@@ -37,8 +38,8 @@ func (s Source) Files() fs.FS { return s.files }
 // A Discovered is what a search of a source came upon.
 type Discovered struct {
 	Tools  []tool.Found
-	Broken []*tool.Error // the files of the source that are not right, with their positions
-	Beside []*tool.Error // other such files: those of the user
+	Broken []*value.Error // the files of the source that are not right, with their positions
+	Beside []*value.Error // other such files: those of the user
 	// Workflows are the names of the workflows that are not tools, for the error of a
 	// call of one.
 	Workflows []string

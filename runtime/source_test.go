@@ -11,6 +11,7 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime"
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 	"github.com/cassidy-run/cassidy/sandbox"
 )
 
@@ -52,7 +53,7 @@ func newSourceRig(t *testing.T, src runtime.Source) *sourceRig {
 			s := tool.Script{Path: e.Name(), Source: string(text)}
 			x, err := box.Describe(ctx, s)
 			if err != nil {
-				broken := tool.ErrorOf(err, tool.Invalid)
+				broken := value.ErrorOf(err, value.Invalid)
 				broken.Pos.File = e.Name()
 				d.Broken = append(d.Broken, broken)
 				continue
@@ -69,7 +70,7 @@ func newSourceRig(t *testing.T, src runtime.Source) *sourceRig {
 	return r
 }
 
-func (r *sourceRig) says(t *testing.T, name string, want tool.Value) {
+func (r *sourceRig) says(t *testing.T, name string, want value.Value) {
 	t.Helper()
 	got, err := r.Call(context.Background(), tool.Call{Tool: name})
 	if err != nil || got.Value != want {
@@ -91,7 +92,7 @@ func TestSwap(t *testing.T) {
 		t.Errorf("broken are %v after %d searches, want two files after one", list, r.searches.Load())
 	}
 	err := r.Swap(ctx, runtime.Scripts(map[string]string{"one.star": one("return 2"), "bad.star": "tool(", "worse.star": "1"}))
-	if !errors.Is(err, tool.ErrInvalid) || !strings.Contains(err.Error(), "bad.star") || !strings.Contains(err.Error(), "worse.star") {
+	if !errors.Is(err, value.ErrInvalid) || !strings.Contains(err.Error(), "bad.star") || !strings.Contains(err.Error(), "worse.star") {
 		t.Errorf("the swap to a broken source gave %v, want what is wrong with both files", err)
 	}
 	r.says(t, "one", int64(1))
@@ -105,7 +106,7 @@ func TestSwap(t *testing.T) {
 	}
 	ended, cancel := context.WithCancel(ctx)
 	cancel()
-	if err := r.Swap(ended, runtime.Scripts(nil)); !errors.Is(err, tool.ErrCanceled) {
+	if err := r.Swap(ended, runtime.Scripts(nil)); !errors.Is(err, value.ErrCanceled) {
 		t.Errorf("a swap without time gave %v", err)
 	}
 	r.says(t, "one", int64(3))
@@ -122,7 +123,7 @@ func TestCallsKeepTheirTools(t *testing.T) {
 		})
 	}
 	r := newSourceRig(t, version("1"))
-	err := r.Register(tool.Tool{Name: "swap", Description: "Swap.", Hints: tool.Hints{ReadOnly: true}}, func(context.Context, *tool.Dict) (tool.Value, error) {
+	err := r.Register(tool.Tool{Name: "swap", Description: "Swap.", Hints: tool.Hints{ReadOnly: true}}, func(context.Context, *value.Dict) (value.Value, error) {
 		return nil, r.Swap(ctx, version("2"))
 	})
 	if err != nil {
@@ -147,7 +148,7 @@ func TestSearchFails(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := &sourceRig{Host: h}
-	if err := h.Register(tool.Tool{Name: "own", Description: "Own."}, func(context.Context, *tool.Dict) (tool.Value, error) { return "own", nil }); err != nil {
+	if err := h.Register(tool.Tool{Name: "own", Description: "Own."}, func(context.Context, *value.Dict) (value.Value, error) { return "own", nil }); err != nil {
 		t.Fatal(err)
 	}
 	r.says(t, "own", "own")
@@ -169,7 +170,7 @@ func TestSearchIsCancelled(t *testing.T) {
 	h, err := runtime.New(&runtime.Options{Sandbox: sandbox.NewInline(), Discover: func(ctx context.Context, _ runtime.Source) (d runtime.Discovered, err error) {
 		if begun <- struct{}{}; !patient {
 			<-ctx.Done()
-			d.Broken = append(d.Broken, tool.ErrorOf(ctx.Err(), tool.Canceled))
+			d.Broken = append(d.Broken, value.ErrorOf(ctx.Err(), value.Canceled))
 		}
 		return d, nil
 	}})
@@ -184,7 +185,7 @@ func TestSearchIsCancelled(t *testing.T) {
 	}()
 	<-begun
 	cancel()
-	if err := <-done; !errors.Is(err, tool.ErrCanceled) {
+	if err := <-done; !errors.Is(err, value.ErrCanceled) {
 		t.Errorf("the call gave %v", err)
 	}
 	patient = true
@@ -198,7 +199,7 @@ func TestSearchIsCancelled(t *testing.T) {
 	if err := h.Close(); err != nil {
 		t.Error(err)
 	}
-	if err := <-done; !errors.Is(err, tool.ErrClosed) {
+	if err := <-done; !errors.Is(err, value.ErrClosed) {
 		t.Errorf("a refresh of a closed host gave %v", err)
 	}
 }
@@ -219,7 +220,7 @@ func TestRulesOfASearch(t *testing.T) {
 	denied := func(when, want string) {
 		t.Helper()
 		for _, name := range []string{"a", "b"} {
-			_, err := r.Call(context.Background(), tool.Call{Tool: "reads", Args: tool.NewDict("name", name)})
+			_, err := r.Call(context.Background(), tool.Call{Tool: "reads", Args: value.NewDict("name", name)})
 			if (err != nil) != (name == want) {
 				t.Errorf("%s: reading %s gave %v", when, name, err)
 			}
@@ -232,7 +233,7 @@ func TestRulesOfASearch(t *testing.T) {
 	}
 	denied("after a search", "b")
 	found = []tool.Rule{{Verdict: tool.Deny}}
-	if err := r.Refresh(context.Background()); tool.KindOf(err) != tool.Invalid {
+	if err := r.Refresh(context.Background()); value.KindOf(err) != value.Invalid {
 		t.Errorf("a rule without a capability gave %v", err)
 	}
 	denied("after one that failed", "b")

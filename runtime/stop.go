@@ -7,7 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // A stop says whether a recorded run was stopped, and so whether it can be
@@ -34,8 +34,8 @@ func (s *stop) cancelled() bool { return s.how.Load() == stopCancelled }
 
 // errInterrupted and errCancelled are the causes of a stopped run's context.
 var (
-	errInterrupted = tool.Errorf(tool.Canceled, "the run was interrupted")
-	errCancelled   = tool.Errorf(tool.Canceled, "the run was cancelled")
+	errInterrupted = value.Errorf(value.Canceled, "the run was interrupted")
+	errCancelled   = value.Errorf(value.Canceled, "the run was cancelled")
 )
 
 // executing are the recorded runs that a host executes.

@@ -10,12 +10,13 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime"
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // reporting is a host with the tool say, which reports n log lines.
 func reporting(t *testing.T) *rig {
 	r := newRig(t, nil)
-	r.countTool("say", func(ctx context.Context, n int64) (tool.Value, error) {
+	r.countTool("say", func(ctx context.Context, n int64) (value.Value, error) {
 		for i := range n {
 			runtime.Emit(ctx, tool.Log{Message: fmt.Sprint(i)})
 		}
@@ -24,10 +25,10 @@ func reporting(t *testing.T) *rig {
 	return r
 }
 
-func (r *rig) countTool(name string, do func(ctx context.Context, n int64) (tool.Value, error)) {
+func (r *rig) countTool(name string, do func(ctx context.Context, n int64) (value.Value, error)) {
 	r.t.Helper()
 	err := r.Register(tool.Tool{Name: name, Description: "D.", Params: []tool.Param{{Name: "n", Type: tool.Type{Name: tool.TypeInteger}, HasDefault: true, Default: int64(0)}}},
-		func(ctx context.Context, args *tool.Dict) (tool.Value, error) { return do(ctx, args.Int("n")) })
+		func(ctx context.Context, args *value.Dict) (value.Value, error) { return do(ctx, args.Int("n")) })
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -36,7 +37,7 @@ func (r *rig) countTool(name string, do func(ctx context.Context, n int64) (tool
 // says calls say.
 func (r *rig) says(id string, n int) {
 	r.t.Helper()
-	if _, err := r.Call(r.t.Context(), tool.Call{ID: id, Tool: "say", Args: tool.NewDict("n", n), Caller: tool.ByPerson}); err != nil {
+	if _, err := r.Call(r.t.Context(), tool.Call{ID: id, Tool: "say", Args: value.NewDict("n", n), Caller: tool.ByPerson}); err != nil {
 		r.t.Fatal(err)
 	}
 }
@@ -208,7 +209,7 @@ func TestEmitOutsideOfCalls(t *testing.T) {
 		t.Errorf("reported %s", got)
 	}
 	var inside context.Context
-	r.countTool("keeps", func(ctx context.Context, _ int64) (tool.Value, error) {
+	r.countTool("keeps", func(ctx context.Context, _ int64) (value.Value, error) {
 		inside = ctx
 		runtime.Emit(ctx, nil)
 		if !runtime.Subscribed(ctx) {
@@ -220,7 +221,7 @@ func TestEmitOutsideOfCalls(t *testing.T) {
 		t.Fatal(err)
 	}
 	texts(events)
-	runtime.EmitAnswered(inside, tool.Call{Tool: "x", Args: tool.NewDict("a", 1)}, "as before", nil)
+	runtime.EmitAnswered(inside, tool.Call{Tool: "x", Args: value.NewDict("a", 1)}, "as before", nil)
 	runtime.Emit(inside, tool.Progress{Message: "half", Done: 1, Total: 2})
 	if got := texts(events); got != "k/1 tool_call_start, k/1 tool_call_end, k progress" {
 		t.Errorf("reported %s", got)

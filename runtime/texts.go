@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // texts is a file system in memory: texts by the names of their files.
@@ -34,19 +34,19 @@ func (t texts) Open(name string) (fs.File, error) {
 
 // misnamed returns an error for each text whose name is not a path inside a folder, and
 // for each that no search would find, as one named after its tool.
-func (t texts) misnamed() []*tool.Error {
-	var list []*tool.Error
+func (t texts) misnamed() []*value.Error {
+	var list []*value.Error
 	for _, name := range slices.Sorted(maps.Keys(t)) {
-		var e *tool.Error
+		var e *value.Error
 		switch {
 		case !fs.ValidPath(name) || name == ".":
-			e = tool.Errorf(tool.Invalid, "this is not the name of a file").WithHint("names are paths such as greet.star or lib/words.star")
+			e = value.Errorf(value.Invalid, "this is not the name of a file").WithHint("names are paths such as greet.star or lib/words.star")
 		case !strings.ContainsAny(name, "./") && !strings.HasPrefix(name, "_"):
-			e = tool.Errorf(tool.Invalid, "the name of a script needs a suffix").WithHint("name the text %[1]s.star, %[1]s.lua or %[1]s.md, by its language", tool.Clean(name, 80))
+			e = value.Errorf(value.Invalid, "the name of a script needs a suffix").WithHint("name the text %[1]s.star, %[1]s.lua or %[1]s.md, by its language", value.Clean(name, 80))
 		default:
 			continue
 		}
-		e.Pos.File = strconv.Quote(tool.Clean(name, 80))
+		e.Pos.File = strconv.Quote(value.Clean(name, 80))
 		list = append(list, e)
 	}
 	return list

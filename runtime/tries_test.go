@@ -8,6 +8,7 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime"
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // retrying is a middleware that makes each call of a tool up to three times.
@@ -57,7 +58,7 @@ func testMiddlewareThatRetries(t *testing.T, on keeper) {
 		t.Errorf("a recorded call gave %v, and sent %d times, want once", err, p.sends())
 	}
 	p = start("out.send('x')\nfail('no')")
-	if _, err := p.Call(ctx, tool.Call{Tool: "outer"}, runtime.Durable("r")); tool.KindOf(err) != tool.Parked || p.sends() != 1 {
+	if _, err := p.Call(ctx, tool.Call{Tool: "outer"}, runtime.Durable("r")); value.KindOf(err) != value.Parked || p.sends() != 1 {
 		t.Fatalf("the call gave %v, and sent %d times, want that it waits", err, p.sends())
 	}
 	for q := range p.Waiting(ctx) {
@@ -72,7 +73,7 @@ func testMiddlewareThatRetries(t *testing.T, on keeper) {
 	}
 
 	p = start("human.confirm('so?')")
-	if _, err := p.Call(ctx, tool.Call{Tool: "work"}, runtime.Durable("asks")); tool.KindOf(err) != tool.Parked {
+	if _, err := p.Call(ctx, tool.Call{Tool: "work"}, runtime.Durable("asks")); value.KindOf(err) != value.Parked {
 		t.Errorf("a call that asks gave %v", err)
 	}
 	var asked []string
@@ -118,18 +119,18 @@ func testMiddlewareThatCallsAnother(t *testing.T, on keeper) {
 	}}
 	p := m.process(0, false)
 	p.add("again.star", star("again", "n: int", "return out.send('x')", "needs = ['use:out']"), nil)
-	p.goTool("slow", func(context.Context) (tool.Value, error) {
+	p.goTool("slow", func(context.Context) (value.Value, error) {
 		entered <- true
 		<-leave
 		return 1, nil
 	})
-	if got, err := p.Call(ctx, tool.Call{Tool: "again", Args: tool.NewDict("n", int64(1))}, runtime.Durable("a")); err != nil || got.Value != "sent x" {
+	if got, err := p.Call(ctx, tool.Call{Tool: "again", Args: value.NewDict("n", int64(1))}, runtime.Durable("a")); err != nil || got.Value != "sent x" {
 		t.Errorf("again gave %v, %v", got.Value, err)
 	}
 	if _, err := p.Call(ctx, tool.Call{Tool: "slow"}, runtime.Durable("b")); err != nil {
 		t.Errorf("slow gave %v", err)
 	}
-	if len(errs) != 2 || slices.ContainsFunc(errs, func(err error) bool { return err == nil || tool.KindOf(err) != tool.Invalid }) {
+	if len(errs) != 2 || slices.ContainsFunc(errs, func(err error) bool { return err == nil || value.KindOf(err) != value.Invalid }) {
 		t.Errorf("the other calls gave %v, want errors of kind Invalid", errs)
 	}
 	if m.sent["x"] != 1 {

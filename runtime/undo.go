@@ -10,6 +10,7 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime/history"
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // Undo says which run to take back.
@@ -44,7 +45,7 @@ type Undone struct {
 // Already reports whether nothing had to be done for the step: it was taken back
 // before.
 func (s *UndoneStep) Already() bool {
-	d, ok := s.Value.(*tool.Dict)
+	d, ok := s.Value.(*value.Dict)
 	return ok && d.Has("done") && !d.Bool("done") && !d.Has("restored")
 }
 
@@ -52,7 +53,7 @@ func (s *UndoneStep) Already() bool {
 type UndoneStep struct {
 	Place tool.Place
 	What  string // the effect, or the tool that declares how
-	Value tool.Value
+	Value value.Value
 	Err   error
 }
 
@@ -88,7 +89,7 @@ func (h *Host) UndoRun(ctx context.Context, u Undo) (*Undone, error) {
 		Modules: []tool.Module{{Name: "undo", Funcs: un.rows()}},
 		Recording: Recording{
 			Kind: kind, Title: "take back " + u.Run, Record: u.Record, Parks: u.Parks, Resume: u.Resume,
-			Options: tool.NewDict("run", u.Run, "to", u.To.String()),
+			Options: value.NewDict("run", u.Run, "to", u.To.String()),
 		},
 		instead: instead{run: un.run, named: func(id string) { un.out.ID = id }},
 	}
@@ -109,12 +110,12 @@ func (h *Host) Undo(ctx context.Context, runID string) (tool.Result, error) {
 }
 
 // value is what came of an undo, for a program.
-func (u *Undone) value() tool.Value {
-	lasting := make(tool.List, len(u.Lasting))
+func (u *Undone) value() value.Value {
+	lasting := make(value.List, len(u.Lasting))
 	for i, s := range u.Lasting {
 		lasting[i] = s.What
 	}
-	return tool.NewDict("id", u.ID, "undone", int64(len(u.Done)), "lasting", lasting)
+	return value.NewDict("id", u.ID, "undone", int64(len(u.Done)), "lasting", lasting)
 }
 
 // undoKind is the kind of the run that undoes another.
@@ -148,8 +149,8 @@ func (h *Host) past(ctx context.Context, u Undo) (past, error) {
 		return past{}, err
 	}
 	release, err := j.Hold(ctx, u.Run)
-	if tool.KindOf(err) == tool.Conflict {
-		err = tool.Errorf(tool.Conflict, "the run '%s' is being undone already", u.Run).WithHint("wait until that has ended: cassidy runs list; a program calls Host.Runs")
+	if value.KindOf(err) == value.Conflict {
+		err = value.Errorf(value.Conflict, "the run '%s' is being undone already", u.Run).WithHint("wait until that has ended: cassidy runs list; a program calls Host.Runs")
 	}
 	if err != nil {
 		return past{}, err
@@ -166,14 +167,14 @@ func mustHaveEnded(r history.Run) error {
 	if r.State.Ended() {
 		return nil
 	}
-	return tool.Errorf(tool.Conflict, "the run '%s' has not ended", r.ID).WithHint("cassidy runs resume %s, or cassidy runs cancel %s; a program calls Host.Resume or Host.Cancel", r.ID, r.ID)
+	return value.Errorf(value.Conflict, "the run '%s' has not ended", r.ID).WithHint("cassidy runs resume %s, or cassidy runs cancel %s; a program calls Host.Resume or Host.Cancel", r.ID, r.ID)
 }
 
 // undoStep is one thing to take back.
 type undoStep struct {
 	place tool.Place
 	what  string
-	call  *tool.Dict // of a tool that declares how: what is noted of its call
+	call  *value.Dict // of a tool that declares how: what is noted of its call
 	when  time.Time
 }
 
@@ -219,7 +220,7 @@ func (p *past) undoSteps(u Undo) (steps []undoStep, lasting []UndoneStep, err er
 		return slices.ContainsFunc(all, func(by undoStep) bool { return len(by.place) < len(c.place) && inside(c.place, by.place) })
 	})
 	if !found {
-		return nil, nil, tool.Errorf(tool.Invalid, "the run '%s' has no step %s, and none after it", u.Run, u.To).WithHint("list its steps: cassidy runs show %s; a program calls Host.Steps", u.Run)
+		return nil, nil, value.Errorf(value.Invalid, "the run '%s' has no step %s, and none after it", u.Run, u.To).WithHint("list its steps: cassidy runs show %s; a program calls Host.Steps", u.Run)
 	}
 	for i := range calls {
 		calls[i].when = last[calls[i].place.String()].Add(1) // after all that it did
@@ -249,7 +250,7 @@ func undoneCalls(ctx context.Context, j *history.Journal, u Undo) (map[string]bo
 			continue
 		}
 		if !r.State.Ended() {
-			return nil, tool.Errorf(tool.Conflict, "the run '%s' is being undone already, by the run '%s', which is %s", u.Run, r.ID, r.State).
+			return nil, value.Errorf(value.Conflict, "the run '%s' is being undone already, by the run '%s', which is %s", u.Run, r.ID, r.State).
 				WithHint("cassidy runs resume %s, or cassidy runs cancel %s; a program calls Host.Resume or Host.Cancel", r.ID, r.ID)
 		}
 		for e, err := range j.Entries(ctx, r.ID) {
@@ -271,7 +272,7 @@ func mayHaveActed(e *history.Entry) bool {
 		return true
 	}
 	switch e.Err.Kind {
-	case tool.Denied, tool.Security, tool.Unanswered, tool.Invalid, tool.NotFound:
+	case value.Denied, value.Security, value.Unanswered, value.Invalid, value.NotFound:
 		return false
 	}
 	return true
@@ -309,7 +310,7 @@ func (u *undoing) run(ctx context.Context, _ tool.Call, do tool.Effector) (tool.
 		if s.call != nil {
 			name = undoCall
 		}
-		e := tool.Effect{Func: name, Args: tool.NewDict("place", s.place.String()), Place: tool.Place{i + 1}}
+		e := tool.Effect{Func: name, Args: value.NewDict("place", s.place.String()), Place: tool.Place{i + 1}}
 		out, err := do(ctx, e)
 		step := UndoneStep{Place: s.place, What: s.what, Value: out.Value, Err: err}
 		if err == nil {
@@ -334,16 +335,16 @@ func (u *undoing) rows() []tool.Func {
 }
 
 // find returns the step of an effect.
-func (u *undoing) find(args *tool.Dict, call bool) (undoStep, error) {
+func (u *undoing) find(args *value.Dict, call bool) (undoStep, error) {
 	i := slices.IndexFunc(u.steps, func(s undoStep) bool { return s.place.String() == args.Text("place") && (s.call != nil) == call })
 	if i < 0 {
-		return undoStep{}, tool.Errorf(tool.Internal, "there is nothing to take back at %s", args.Text("place"))
+		return undoStep{}, value.Errorf(value.Internal, "there is nothing to take back at %s", args.Text("place"))
 	}
 	return u.steps[i], nil
 }
 
 // inverse returns the effect that takes a recorded one back.
-func (u *undoing) inverse(args *tool.Dict) (*tool.Effect, *tool.Func, error) {
+func (u *undoing) inverse(args *value.Dict) (*tool.Effect, *tool.Func, error) {
 	s, err := u.find(args, false)
 	if err != nil {
 		return nil, nil, err
@@ -358,14 +359,14 @@ func (u *undoing) inverse(args *tool.Dict) (*tool.Effect, *tool.Func, error) {
 	}
 	f := u.host.funcs[e.Func]
 	if f == nil || f.Do == nil {
-		return nil, nil, tool.Errorf(tool.Failed, "%s at step %s cannot be taken back here: there is no %s", entry.Func, s.place, e.Func)
+		return nil, nil, value.Errorf(value.Failed, "%s at step %s cannot be taken back here: there is no %s", entry.Func, s.place, e.Func)
 	}
 	e.Place = s.place
 	return e, f, nil
 }
 
 // target gives the capabilities that taking an effect back takes.
-func (u *undoing) target(args *tool.Dict) ([]tool.Capability, error) {
+func (u *undoing) target(args *value.Dict) ([]tool.Capability, error) {
 	e, f, err := u.inverse(args)
 	if err != nil || f.Target == nil {
 		return nil, err
@@ -382,10 +383,10 @@ func (u *undoing) takeBack(ctx context.Context, e tool.Effect, g tool.Grant) (to
 	}
 	if look := u.host.funcs[reconcileEffect]; look != nil && inverse.Func == restoreEffect {
 		out, err := u.host.execute(ctx, look, tool.Effect{Func: reconcileEffect, Args: inverse.Args, Place: e.Place}, g)
-		if tool.KindOf(err) == tool.Conflict {
+		if value.KindOf(err) == value.Conflict {
 			return out, leftAlone(inverse.Place, err)
 		}
-		if d, _ := out.Value.(*tool.Dict); err != nil || !d.Bool("done") {
+		if d, _ := out.Value.(*value.Dict); err != nil || !d.Bool("done") {
 			return out, err
 		}
 	}
@@ -394,8 +395,8 @@ func (u *undoing) takeBack(ctx context.Context, e tool.Effect, g tool.Grant) (to
 
 // leftAlone says that a file is not as the run has left it.
 func leftAlone(at tool.Place, err error) error {
-	name, _, _ := strings.Cut(tool.ErrorOf(err, tool.Conflict).Message(), " is neither ")
-	return tool.Errorf(tool.Conflict, "%s has changed since step %s, and was left alone", name, at).
+	name, _, _ := strings.Cut(value.ErrorOf(err, value.Conflict).Message(), " is neither ")
+	return value.Errorf(value.Conflict, "%s has changed since step %s, and was left alone", name, at).
 		WithHint("make it what that step made of it, or take back only the steps after it, with --to")
 }
 
@@ -406,24 +407,24 @@ func (u *undoing) callUndo(ctx context.Context, e tool.Effect, _ tool.Grant) (to
 		return tool.Outcome{}, err
 	}
 	if u.past.undone[s.place.String()] {
-		return tool.Outcome{Value: tool.NewDict("done", false)}, nil
+		return tool.Outcome{Value: value.NewDict("done", false)}, nil
 	}
 	args, _ := s.call.Get(noteArgs)
 	result, _ := s.call.Get(noteResult)
-	return u.host.undoByTool(ctx, s.what, tool.NewDict(noteArgs, args, noteResult, result))
+	return u.host.undoByTool(ctx, s.what, value.NewDict(noteArgs, args, noteResult, result))
 }
 
 // noteCall notes that a call can be undone, and how.
-func noteCall(ctx context.Context, p *pass, v tool.Value) error {
+func noteCall(ctx context.Context, p *pass, v value.Value) error {
 	if p.tool.Undo == "" || len(p.call.Place) == 0 {
 		return nil
 	}
-	return p.run.note(ctx, p.call.Place, tool.NewDict(noteUndo, p.tool.Name, noteArgs, p.shown().Args, noteResult, v))
+	return p.run.note(ctx, p.call.Place, value.NewDict(noteUndo, p.tool.Name, noteArgs, p.shown().Args, noteResult, v))
 }
 
 // undoByTool calls the function with which a tool undoes a call of it. It
 // is judged and approved like a call.
-func (h *Host) undoByTool(ctx context.Context, name string, args *tool.Dict) (tool.Outcome, error) {
+func (h *Host) undoByTool(ctx context.Context, name string, args *value.Dict) (tool.Outcome, error) {
 	c := tool.Call{Tool: name, Args: args, Caller: tool.ByScript, Reasoning: "take back what a call did"}
 	above, done := h.forWhom(ctx, &c)
 	defer done()
@@ -433,7 +434,7 @@ func (h *Host) undoByTool(ctx context.Context, name string, args *tool.Dict) (to
 		return tool.Outcome{}, err
 	}
 	if t.Undo == "" {
-		return tool.Outcome{}, tool.Errorf(tool.Failed, "the tool '%s' no longer says how a call is taken back", t.Name)
+		return tool.Outcome{}, value.Errorf(value.Failed, "the tool '%s' no longer says how a call is taken back", t.Name)
 	}
 	own := *t
 	own.AllowExtra, own.Schema, own.Compiled, own.Returns, own.Undo = false, nil, nil, nil, ""

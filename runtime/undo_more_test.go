@@ -9,6 +9,7 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime"
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // TestUndoOfABrokenRun ends a process at each effect, gives its run up, and takes
@@ -44,7 +45,7 @@ func testUndoOfABrokenRun(t *testing.T, on keeper) {
 		if err != nil {
 			continue // it had ended
 		}
-		if err := log.End(context.Background(), "", tool.Outcome{}, tool.Errorf(tool.Canceled, "given up")); err != nil {
+		if err := log.End(context.Background(), "", tool.Outcome{}, value.Errorf(value.Canceled, "given up")); err != nil {
 			t.Fatalf("%s: %v", at, err)
 		}
 		_, err = p.undo(runtime.Undo{Run: "r", ID: "u"})
@@ -77,7 +78,7 @@ func testUndoAndRules(t *testing.T, on keeper) {
 	p = m.process(0, false)
 	p.tools()
 	out, err := p.undo(runtime.Undo{Run: "r"})
-	if tool.KindOf(err) != tool.Denied || out.Failed == nil || !maps.Equal(m.tree(), tree) {
+	if value.KindOf(err) != value.Denied || out.Failed == nil || !maps.Equal(m.tree(), tree) {
 		t.Errorf("undo: %+v, %v, the files are %v", out, err, m.tree())
 	}
 }

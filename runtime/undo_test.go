@@ -11,6 +11,7 @@ import (
 	"github.com/cassidy-run/cassidy/runtime"
 	"github.com/cassidy-run/cassidy/runtime/history"
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // TestUndo checks that a run is taken back to the last byte, and that taking back
@@ -45,7 +46,7 @@ func testUndo(t *testing.T, on keeper) {
 	if on == inMemory {
 		return
 	}
-	if _, err := p.undo(runtime.Undo{Run: "none"}); tool.KindOf(err) != tool.NotFound {
+	if _, err := p.undo(runtime.Undo{Run: "none"}); value.KindOf(err) != value.NotFound {
 		t.Errorf("undo of no run: %v", err)
 	}
 }
@@ -61,7 +62,7 @@ func TestUndoAndRuns(t *testing.T) {
 	}
 	ctx := context.Background()
 	out, err := p.Undo(ctx, "r")
-	d, _ := out.Value.(*tool.Dict)
+	d, _ := out.Value.(*value.Dict)
 	if err != nil || d.Int("undone") != 1 || len(m.tree()) > 0 {
 		t.Errorf("undo: %v, %v, the files are %v", out.Value, err, m.tree())
 	}
@@ -75,7 +76,7 @@ func TestUndoAndRuns(t *testing.T) {
 	if len(kinds) != 2 || kinds[0] != "undo" {
 		t.Errorf("the kinds of the runs are %q, want the undo and the run", kinds)
 	}
-	if _, err := p.Undo(ctx, "none"); tool.KindOf(err) != tool.NotFound {
+	if _, err := p.Undo(ctx, "none"); value.KindOf(err) != value.NotFound {
 		t.Errorf("undo of no run: %v", err)
 	}
 }
@@ -128,11 +129,11 @@ tool(post, needs = ["use:out", "human"], undo = unpost)
 		t.Fatal(err)
 	}
 	ctx := context.Background()
-	if _, err := p.UndoRun(ctx, runtime.Undo{Run: "r", ID: "u", Parks: true}); tool.KindOf(err) != tool.Parked {
+	if _, err := p.UndoRun(ctx, runtime.Undo{Run: "r", ID: "u", Parks: true}); value.KindOf(err) != value.Parked {
 		t.Fatalf("the undo gave %v, want that it waits", err)
 	}
 	_, err := p.UndoRun(ctx, runtime.Undo{Run: "r", ID: "v", Parks: true})
-	if e := tool.ErrorOf(err, tool.Failed); tool.KindOf(err) != tool.Conflict || !strings.Contains(e.Hint, "runs resume u") {
+	if e := value.ErrorOf(err, value.Failed); value.KindOf(err) != value.Conflict || !strings.Contains(e.Hint, "runs resume u") {
 		t.Errorf("another undo gave %v, want a conflict that names the first", err)
 	}
 	for q := range p.Waiting(ctx) {
@@ -156,10 +157,10 @@ func testUndoOfARunThatHasNotEnded(t *testing.T, on keeper) {
 	m.answer, m.parks = nil, true
 	p := m.process(0, false)
 	p.tools()
-	if _, err := p.run("r", false, "tools.note(text = 'one')\nhuman.confirm('go on?')"); tool.KindOf(err) != tool.Parked {
+	if _, err := p.run("r", false, "tools.note(text = 'one')\nhuman.confirm('go on?')"); value.KindOf(err) != value.Parked {
 		t.Fatalf("gave %v, want that it waits", err)
 	}
-	if _, err := p.undo(runtime.Undo{Run: "r"}); tool.KindOf(err) != tool.Conflict || m.tree()["log"] != "one\n" {
+	if _, err := p.undo(runtime.Undo{Run: "r"}); value.KindOf(err) != value.Conflict || m.tree()["log"] != "one\n" {
 		t.Errorf("undo: %v, the files are %v, want a conflict", err, m.tree())
 	}
 }
@@ -178,7 +179,7 @@ func testUndoInPart(t *testing.T, on keeper) {
 	}
 	p.write("a", "mine\n")
 	out, err := p.undo(runtime.Undo{Run: "r", To: tool.Place{2}})
-	if tool.KindOf(err) != tool.Conflict || out.Failed == nil || out.Failed.Place.String() != "2.3" || len(out.Done) != 1 || len(out.Left) != 0 {
+	if value.KindOf(err) != value.Conflict || out.Failed == nil || out.Failed.Place.String() != "2.3" || len(out.Done) != 1 || len(out.Left) != 0 {
 		t.Errorf("undo over a change: %v, %+v, want a conflict at 2.3 after one step", err, out)
 	}
 	if tree := m.tree(); tree["a"] != "mine\n" || tree["b"] != "" {

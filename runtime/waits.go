@@ -9,23 +9,24 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime/history"
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // Why a run is parked: the Limit of the error, and the reason in its record.
 const (
-	waitsQuestion tool.LimitName = "question"
-	waitsApproval tool.LimitName = "approval"
-	waitsSleep    tool.LimitName = "sleep"
-	waitsUnknown  tool.LimitName = "unknown_outcome"
+	waitsQuestion value.LimitName = "question"
+	waitsApproval value.LimitName = "approval"
+	waitsSleep    value.LimitName = "sleep"
+	waitsUnknown  value.LimitName = "unknown_outcome"
 
-	parkedUnavailable tool.LimitName = "unavailable"       // only the reason: the error keeps its kind
-	parkedRate        tool.LimitName = tool.LimitRate      // likewise
-	parkedLimit       tool.LimitName = "limit"             // likewise
-	parkedInterrupted tool.LimitName = history.Interrupted // likewise, unless it was stopped
+	parkedUnavailable value.LimitName = "unavailable"       // only the reason: the error keeps its kind
+	parkedRate        value.LimitName = value.LimitRate     // likewise
+	parkedLimit       value.LimitName = "limit"             // likewise
+	parkedInterrupted value.LimitName = history.Interrupted // likewise, unless it was stopped
 )
 
 // A ParkedError is why a run waits in no process, see [errors.As]. The error around
-// it is of kind [tool.Parked], or of kind Unavailable or Limit where the run can be
+// it is of kind [value.Parked], or of kind Unavailable or Limit where the run can be
 // resumed when what it found is over.
 type ParkedError struct {
 	Run string `json:"run"`
@@ -39,7 +40,7 @@ type ParkedError struct {
 }
 
 // parkedBy returns the error of a run that can be resumed when the cause of e is over.
-func parkedBy(run string, why tool.LimitName, e *tool.Error) *tool.Error {
+func parkedBy(run string, why value.LimitName, e *value.Error) *value.Error {
 	parked := *e
 	parked.Err = &ParkedError{Run: run, Reason: string(why), cause: e.Err}
 	return &parked
@@ -48,15 +49,15 @@ func parkedBy(run string, why tool.LimitName, e *tool.Error) *tool.Error {
 // MarshalJSON gives the object of what a run waits for: run, reason, questions and
 // until, which is null where it does not continue by itself.
 func (e *ParkedError) MarshalJSON() ([]byte, error) {
-	questions := make(tool.List, len(e.Questions))
+	questions := make(value.List, len(e.Questions))
 	for i := range e.Questions {
 		questions[i] = e.Questions[i].Dict()
 	}
-	d := tool.NewDict("run", e.Run, "reason", e.Reason, "questions", questions, "until", nil)
+	d := value.NewDict("run", e.Run, "reason", e.Reason, "questions", questions, "until", nil)
 	if !e.Until.IsZero() {
 		d.Put("until", e.Until.UTC().Format(time.RFC3339Nano))
 	}
-	return []byte(tool.FormatJSON(d, "")), nil
+	return []byte(value.FormatJSON(d, "")), nil
 }
 
 // Unwrap returns the error that parked the run, where it waits for nobody.
@@ -100,7 +101,7 @@ type waits struct {
 
 // add notes something that the run waits for, and returns the error with which
 // the effect that waits ends.
-func (w *waits) add(run string, why tool.LimitName, q *Question, until time.Time) error {
+func (w *waits) add(run string, why value.LimitName, q *Question, until time.Time) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	one := &ParkedError{Run: run, Reason: string(why), Until: until}
@@ -121,12 +122,12 @@ func (w *waits) add(run string, why tool.LimitName, q *Question, until time.Time
 	return one.asError()
 }
 
-func (e *ParkedError) asError() *tool.Error {
-	return &tool.Error{Kind: tool.Parked, Err: e, Limit: tool.LimitName(e.Reason), Hint: e.hint()}
+func (e *ParkedError) asError() *value.Error {
+	return &value.Error{Kind: value.Parked, Err: e, Limit: value.LimitName(e.Reason), Hint: e.hint()}
 }
 
 // parked returns the error of all that the run waits for, or nil.
-func (w *waits) parked() *tool.Error {
+func (w *waits) parked() *value.Error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.error == nil {
@@ -148,7 +149,7 @@ func (w *waits) wake() time.Time {
 
 // ask parks the run with a question, or where it cannot wait returns another
 // error. The other parts of the run continue until they end or wait too.
-func (r *run) ask(ctx context.Context, q history.Asked, why tool.LimitName, otherwise error) error {
+func (r *run) ask(ctx context.Context, q history.Asked, why value.LimitName, otherwise error) error {
 	if !r.parks || !r.record.Keeps() {
 		return otherwise
 	}
@@ -208,7 +209,7 @@ func (s *step) sleep(ctx context.Context, d time.Duration) error {
 	case <-timer.C:
 		return nil
 	case <-ctx.Done():
-		return tool.AsError(context.Cause(ctx), tool.Canceled)
+		return value.AsError(context.Cause(ctx), value.Canceled)
 	}
 }
 
@@ -225,5 +226,5 @@ func (r *run) until(ctx context.Context, at tool.Place, t time.Time) (time.Time,
 			return noted, nil
 		}
 	}
-	return t, r.note(ctx, at, tool.NewDict(name, t.UTC().Format(time.RFC3339Nano)))
+	return t, r.note(ctx, at, value.NewDict(name, t.UTC().Format(time.RFC3339Nano)))
 }

@@ -5,7 +5,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // A wall ends a call that takes too long. Its clock stands still while the call
@@ -82,8 +82,8 @@ func (w *wall) resume() {
 	w.alarm.set(w, w.since.Add(w.left))
 }
 
-func (w *wall) err() *tool.Error {
-	e := tool.Errorf(tool.Timeout, "the call took longer than %v", w.limit)
-	e.Limit = tool.LimitWall
+func (w *wall) err() *value.Error {
+	e := value.Errorf(value.Timeout, "the call took longer than %v", w.limit)
+	e.Limit = value.LimitWall
 	return e
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime"
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // slow is an approver that somebody takes an hour for.
@@ -53,7 +54,7 @@ func TestTheTimeOfACall(t *testing.T) {
 				if c.limit == "" && err != nil {
 					t.Error(err)
 				}
-				if e := tool.ErrorOf(err, tool.Internal); c.limit != "" && (e == nil || e.Kind != tool.Timeout || e.Limit == "" || e.Message() != c.limit) {
+				if e := value.ErrorOf(err, value.Internal); c.limit != "" && (e == nil || e.Kind != value.Timeout || e.Limit == "" || e.Message() != c.limit) {
 					t.Errorf("error = %v, want %q", err, c.limit)
 				}
 			})
@@ -78,10 +79,10 @@ func TestTheTimeOfAnEffect(t *testing.T) {
 		})
 		r.script("", "lent.wait()", "timeout = 3")
 		_, err := r.call()
-		if e := tool.ErrorOf(err, tool.Internal); e == nil || e.Kind != tool.Timeout || e.Limit != tool.LimitWall || !strings.Contains(e.Message(), "longer than 3s") {
+		if e := value.ErrorOf(err, value.Internal); e == nil || e.Kind != value.Timeout || e.Limit != value.LimitWall || !strings.Contains(e.Message(), "longer than 3s") {
 			t.Errorf("error = %v, want the time of the call", err)
 		}
-		if e := tool.ErrorOf(cause, tool.Internal); e == nil || e.Limit != tool.LimitWall {
+		if e := value.ErrorOf(cause, value.Internal); e == nil || e.Limit != value.LimitWall {
 			t.Errorf("the effect was told %v, want the time of the call", cause)
 		}
 	})
@@ -112,7 +113,7 @@ func timesOfManyCalls(t *testing.T, how func(runtime.Approver) runtime.Approver,
 			})
 		}
 		wait.Go(func() {
-			if _, err := r.byModel("late"); err == nil || tool.KindOf(err) != tool.Timeout || time.Since(start) != 10*time.Second {
+			if _, err := r.byModel("late"); err == nil || value.KindOf(err) != value.Timeout || time.Since(start) != 10*time.Second {
 				t.Errorf("late: %v after %v, want a timeout after 10 s", err, time.Since(start))
 			}
 		})

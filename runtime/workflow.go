@@ -5,6 +5,7 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime/history"
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // A Workflow is a script whose function main calls tools, models and people.
@@ -33,9 +34,9 @@ const (
 // Program returns the program that runs the workflow with arguments, which are
 // checked. The parameters that a host fills in are workDir. It is not recorded
 // unless its Kind is set, to [WorkflowKind].
-func (w *Workflow) Program(args *tool.Dict, workDir string) (*Program, error) {
+func (w *Workflow) Program(args *value.Dict, workDir string) (*Program, error) {
 	if w.Tool.State == tool.Untrusted {
-		return nil, tool.Errorf(tool.Denied, "the workflow '%s' is untrusted: %s", w.Tool.Name, w.Tool.Reason).WithHint("review it with: cassidy trust; a program sets Options.TrustSource for what is its own")
+		return nil, value.Errorf(value.Denied, "the workflow '%s' is untrusted: %s", w.Tool.Name, w.Tool.Reason).WithHint("review it with: cassidy trust; a program sets Options.TrustSource for what is its own")
 	}
 	title := w.Tool.Name + argsText(args)
 	args, err := w.Tool.Check(args)
@@ -47,9 +48,9 @@ func (w *Workflow) Program(args *tool.Dict, workDir string) (*Program, error) {
 			args.Put(p.Name, workDir)
 		}
 	}
-	needs := tool.List{"model", "human", "tool"}
+	needs := value.List{"model", "human", "tool"}
 	if w.Declared {
-		needs = tool.List{}
+		needs = value.List{}
 		for _, n := range w.Tool.Needs {
 			if n.Name == "model" || n.Name == "human" || n.Name == "tool" {
 				needs = append(needs, n.String())
@@ -61,7 +62,7 @@ func (w *Workflow) Program(args *tool.Dict, workDir string) (*Program, error) {
 	if err != nil {
 		return nil, err
 	}
-	options := tool.NewDict(optionWorkflow, w.Tool.Name, optionPath, w.Script.Path, optionDeclared, w.Declared, optionNeeds, needs, optionResult, result)
+	options := value.NewDict(optionWorkflow, w.Tool.Name, optionPath, w.Script.Path, optionDeclared, w.Declared, optionNeeds, needs, optionResult, result)
 	p, err := workflowProgram(options)
 	if err == nil {
 		p.Title, p.Script, p.Args = title, w.Script, args
@@ -70,11 +71,11 @@ func (w *Workflow) Program(args *tool.Dict, workDir string) (*Program, error) {
 }
 
 // workflowProgram is the program of a workflow as its recorded options describe it.
-func workflowProgram(options *tool.Dict) (*Program, error) {
+func workflowProgram(options *value.Dict) (*Program, error) {
 	p := &Program{Name: "workflow " + options.Text(optionWorkflow), Entry: "main"}
 	p.Options, p.Reason = options, workflowReason
 	list, _ := options.Get(optionNeeds)
-	needs, _ := tool.Elements(list)
+	needs, _ := value.Elements(list)
 	for _, v := range needs {
 		text, _ := v.(string)
 		need, err := tool.ParseCapability(text)
@@ -97,7 +98,7 @@ func workflowProgram(options *tool.Dict) (*Program, error) {
 // It fails with kind Invalid for the run of anything else.
 func ResumedWorkflow(r *history.Run) (*Program, error) {
 	if r.Kind != WorkflowKind || r.Options.Text(optionWorkflow) == "" {
-		return nil, tool.Errorf(tool.Invalid, "the run '%s' is not that of a workflow", r.ID)
+		return nil, value.Errorf(value.Invalid, "the run '%s' is not that of a workflow", r.ID)
 	}
 	p, err := workflowProgram(r.Options)
 	if err != nil {
@@ -108,23 +109,23 @@ func ResumedWorkflow(r *history.Run) (*Program, error) {
 }
 
 // workflowReason says in a word why a workflow ended.
-func workflowReason(_ tool.Value, err error) string {
+func workflowReason(_ value.Value, err error) string {
 	if err == nil {
 		return "final"
 	}
-	if tool.ErrorOf(err, tool.Failed).Limit == tool.LimitInterrupted {
+	if value.ErrorOf(err, value.Failed).Limit == value.LimitInterrupted {
 		return history.Interrupted
 	}
-	switch tool.KindOf(err) {
-	case tool.Parked:
+	switch value.KindOf(err) {
+	case value.Parked:
 		return "parked"
-	case tool.Canceled:
+	case value.Canceled:
 		return "cancelled"
-	case tool.Timeout:
+	case value.Timeout:
 		return "timeout"
-	case tool.Limit, tool.Busy:
+	case value.Limit, value.Busy:
 		return "limit"
-	case tool.Denied, tool.Security, tool.Unanswered:
+	case value.Denied, value.Security, value.Unanswered:
 		return "denied"
 	}
 	return "error"
@@ -135,7 +136,7 @@ func workflowReason(_ tool.Value, err error) string {
 // [Durable] it waits where nobody answers, with a [ParkedError], and [Host.Resume]
 // continues it. It fails with kind NotFound for a name that no workflow has, Denied
 // for one that is untrusted, and Invalid for arguments that do not fit.
-func (h *Host) Run(ctx context.Context, workflow string, args *tool.Dict, opts ...CallOption) (tool.Result, error) {
+func (h *Host) Run(ctx context.Context, workflow string, args *value.Dict, opts ...CallOption) (tool.Result, error) {
 	o, err := readOptions(opts)
 	if err == nil && h.origin(ctx) != nil {
 		err = o.inside()
@@ -165,7 +166,7 @@ func (h *Host) Run(ctx context.Context, workflow string, args *tool.Dict, opts .
 		p.ID, p.Kind, p.Parks = o.run, WorkflowKind, true
 	}
 	out, err := h.RunProgram(ctx, p)
-	if o.run != "" && tool.KindOf(err) == tool.Conflict {
+	if o.run != "" && value.KindOf(err) == value.Conflict {
 		return h.continueWorkflow(ctx, p, err)
 	}
 	return programResult(out, err)
@@ -176,13 +177,13 @@ func (h *Host) Run(ctx context.Context, workflow string, args *tool.Dict, opts .
 func (h *Host) continueWorkflow(ctx context.Context, p *Program, exists error) (tool.Result, error) {
 	r, err := h.Recorded(ctx, p.ID)
 	switch {
-	case tool.KindOf(err) == tool.NotFound: // somebody is just beginning it
+	case value.KindOf(err) == value.NotFound: // somebody is just beginning it
 		return failedResult(exists)
 	case err != nil:
 		return failedResult(err)
 	case r.Kind != WorkflowKind || r.Options.Text(optionWorkflow) != p.Options.Text(optionWorkflow) ||
-		!sameNarrow(r.Options, p.Options) || !tool.Equal(dictOrEmpty(r.Args), dictOrEmpty(p.Args)):
-		return failedResult(tool.Errorf(tool.Conflict, "the run '%s' is another one: %s", r.ID, r.Title).WithHint("choose another ID"))
+		!sameNarrow(r.Options, p.Options) || !value.Equal(dictOrEmpty(r.Args), dictOrEmpty(p.Args)):
+		return failedResult(value.Errorf(value.Conflict, "the run '%s' is another one: %s", r.ID, r.Title).WithHint("choose another ID"))
 	}
 	return h.Resume(ctx, p.ID)
 }
@@ -199,7 +200,7 @@ func programResult(out tool.Outcome, err error) (tool.Result, error) {
 // workflow finds a workflow in the source.
 func (h *Host) workflow(ctx context.Context, name string) (Workflow, error) {
 	if h.opts.Workflow == nil {
-		return Workflow{}, tool.Errorf(tool.NotFound, "Unknown workflow: %s", name).WithHint("the host has no workflows")
+		return Workflow{}, value.Errorf(value.NotFound, "Unknown workflow: %s", name).WithHint("the host has no workflows")
 	}
 	return h.opts.Workflow(ctx, h.registry.source(), name)
 }
@@ -208,7 +209,7 @@ func (h *Host) workflow(ctx context.Context, name string) (Workflow, error) {
 // unless that is not trusted any more.
 func resumeWorkflow(ctx context.Context, h *Host, r Recorded) (tool.Result, error) {
 	if h.opts.Revoked != nil && h.opts.Revoked(h.registry.source(), &r.Script) {
-		return failedResult(tool.Errorf(tool.Denied, "%s is untrusted, so the run '%s' is not resumed", r.Script.Path, r.ID).WithHint("review it with: cassidy trust; a program sets Options.TrustSource for what is its own"))
+		return failedResult(value.Errorf(value.Denied, "%s is untrusted, so the run '%s' is not resumed", r.Script.Path, r.ID).WithHint("review it with: cassidy trust; a program sets Options.TrustSource for what is its own"))
 	}
 	p, err := ResumedWorkflow(&r.Run)
 	if err != nil {

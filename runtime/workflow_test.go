@@ -8,6 +8,7 @@ import (
 	"github.com/cassidy-run/cassidy/runtime"
 	"github.com/cassidy-run/cassidy/runtime/history"
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // workflowFrom describes a workflow.
@@ -36,20 +37,20 @@ func TestResumedWorkflow(t *testing.T) {
 		{"all", "def main(n: int) -> list[dict[str, int]]:\n    return []\n\nworkflow(main, needs = [\"tool\"])\n", "tool", "array<object>"},
 	} {
 		w := workflowFrom(t, r.Host, tt.name, tt.source)
-		begun, err := w.Program(tool.NewDict("n", 7), "")
+		begun, err := w.Program(value.NewDict("n", 7), "")
 		if err != nil {
 			t.Fatal(err)
 		}
-		form, err := tool.Append(nil, begun.Options) // as the record does
+		form, err := value.Append(nil, begun.Options) // as the record does
 		if err != nil {
 			t.Fatal(err)
 		}
-		read, err := tool.Decode(form)
+		read, err := value.Decode(form)
 		if err != nil {
 			t.Fatal(err)
 		}
 		recorded := &history.Run{ID: "r", Kind: runtime.WorkflowKind, Title: begun.Title, Args: begun.Args}
-		recorded.Options, _ = read.(*tool.Dict)
+		recorded.Options, _ = read.(*value.Dict)
 		p, err := runtime.ResumedWorkflow(recorded)
 		if err != nil {
 			t.Fatal(err)
@@ -69,7 +70,7 @@ func TestResumedWorkflow(t *testing.T) {
 			t.Errorf("%s: it needs %q and returns %q: %+v", tt.name, needs, result, p)
 		}
 	}
-	for _, r := range []history.Run{{ID: "t", Kind: "task", Options: tool.NewDict("workflow", "x")}, {ID: "t", Kind: "run"}, {ID: "t", Kind: "run", Options: tool.NewDict("workflow", "x", "result", 1)}} {
+	for _, r := range []history.Run{{ID: "t", Kind: "task", Options: value.NewDict("workflow", "x")}, {ID: "t", Kind: "run"}, {ID: "t", Kind: "run", Options: value.NewDict("workflow", "x", "result", 1)}} {
 		if _, err := runtime.ResumedWorkflow(&r); err == nil {
 			t.Errorf("%+v: taken, want it refused", r)
 		}
@@ -87,7 +88,7 @@ func testRunOfAWorkflow(t *testing.T, on keeper) {
 	m.workflow = func(_ context.Context, _ runtime.Source, name string) (runtime.Workflow, error) {
 		w, ok := flows[name]
 		if !ok {
-			return w, tool.Errorf(tool.NotFound, "there is no workflow %q", name)
+			return w, value.Errorf(value.NotFound, "there is no workflow %q", name)
 		}
 		return w, nil
 	}
@@ -98,20 +99,20 @@ func testRunOfAWorkflow(t *testing.T, on keeper) {
 	flows["unknown"] = runtime.Workflow{Tool: tool.Tool{Name: "unknown", State: tool.Untrusted, Reason: "it is new"}}
 	p.add("post.star", star("post", "", "return out.send('x')", "needs = ['use:out']"), nil)
 	ctx := context.Background()
-	for name, want := range map[string]tool.Kind{"none": tool.NotFound, "unknown": tool.Denied, "greet": tool.Invalid, "wrong": tool.Failed} {
-		if _, err := p.Run(ctx, name, nil); tool.KindOf(err) != want || err == nil {
+	for name, want := range map[string]value.Kind{"none": value.NotFound, "unknown": value.Denied, "greet": value.Invalid, "wrong": value.Failed} {
+		if _, err := p.Run(ctx, name, nil); value.KindOf(err) != want || err == nil {
 			t.Errorf("%s gave %v, want an error of kind %v", name, err, want)
 		}
 	}
 	deny := runtime.Narrow(tool.Rule{Verdict: tool.Deny, Capability: tool.Capability{Name: "tool", Target: "post"}})
-	if _, err := p.Run(ctx, "sends", nil, deny); tool.KindOf(err) != tool.Denied || m.sent["x"] > 0 {
+	if _, err := p.Run(ctx, "sends", nil, deny); value.KindOf(err) != value.Denied || m.sent["x"] > 0 {
 		t.Errorf("a narrowed workflow gave %v", err)
 	}
-	args := tool.NewDict("name", "Ann")
-	if _, err := p.Run(ctx, "greet", args, runtime.Durable("r")); tool.KindOf(err) != tool.Parked {
+	args := value.NewDict("name", "Ann")
+	if _, err := p.Run(ctx, "greet", args, runtime.Durable("r")); value.KindOf(err) != value.Parked {
 		t.Fatalf("the workflow gave %v, want that it waits", err)
 	}
-	if _, err := p.Run(ctx, "greet", tool.NewDict("name", "Bob"), runtime.Durable("r")); tool.KindOf(err) != tool.Conflict {
+	if _, err := p.Run(ctx, "greet", value.NewDict("name", "Bob"), runtime.Durable("r")); value.KindOf(err) != value.Conflict {
 		t.Errorf("other arguments with the same ID gave %v, want a conflict", err)
 	}
 	for q := range p.Waiting(ctx) {
@@ -126,11 +127,11 @@ func testRunOfAWorkflow(t *testing.T, on keeper) {
 	if got, err := other.Run(ctx, "greet", args, runtime.Durable("r")); err != nil || got.Value != "Hello Ann" {
 		t.Errorf("the same again: %v, %v", got.Value, err)
 	}
-	if _, err := other.Run(ctx, "greet", args, runtime.Durable("s")); tool.KindOf(err) != tool.Parked {
+	if _, err := other.Run(ctx, "greet", args, runtime.Durable("s")); value.KindOf(err) != value.Parked {
 		t.Errorf("another run gave %v", err)
 	}
 	m.revoked = map[string]bool{"greet.star": true}
-	if _, err := other.Resume(ctx, "s"); tool.KindOf(err) != tool.Denied {
+	if _, err := other.Resume(ctx, "s"); value.KindOf(err) != value.Denied {
 		t.Errorf("a workflow that is not trusted any more gave %v", err)
 	}
 }

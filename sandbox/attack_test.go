@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 	"github.com/cassidy-run/cassidy/sandbox"
 )
 
@@ -206,18 +207,18 @@ func (a attack) runWithin(box sandbox.Sandbox, limits tool.Limits) (string, erro
 	_, err := box.Describe(ctx, s)
 	if err == nil {
 		notices := 0
-		_, err = box.Run(ctx, s, tool.Call{Args: &tool.Dict{}, Limits: limits}, func(context.Context, tool.Effect) (tool.Outcome, error) {
+		_, err = box.Run(ctx, s, tool.Call{Args: &value.Dict{}, Limits: limits}, func(context.Context, tool.Effect) (tool.Outcome, error) {
 			notices++
 			return tool.Outcome{}, nil
 		})
 	}
-	e := tool.ErrorOf(err, tool.Internal)
+	e := value.ErrorOf(err, value.Internal)
 	switch {
 	case e == nil:
 		return "ok", nil
 	case e.Limit != "":
 		return string(e.Limit), e
-	case e.Kind == tool.Canceled, e.Kind == tool.Timeout, e.Kind == tool.Unavailable, e.Kind == tool.Security:
+	case e.Kind == value.Canceled, e.Kind == value.Timeout, e.Kind == value.Unavailable, e.Kind == value.Security:
 		return e.Kind.String(), e
 	}
 	return "error", e
@@ -228,7 +229,7 @@ var echoScript = tool.Script{Path: "echo.star", Source: "def echo(value):\n    \
 // nextCallIsRight checks that an unrelated script can be called.
 func nextCallIsRight(t testing.TB, box sandbox.Sandbox) {
 	t.Helper()
-	out, err := box.Run(context.Background(), echoScript, tool.Call{Args: tool.NewDict("value", int64(42))}, nil)
+	out, err := box.Run(context.Background(), echoScript, tool.Call{Args: value.NewDict("value", int64(42))}, nil)
 	if err != nil || out.Value != int64(42) {
 		t.Errorf("the next call gave %v, %v, want 42", out.Value, err)
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 	"github.com/cassidy-run/cassidy/sandbox"
 	"github.com/cassidy-run/cassidy/stdlib"
 )
@@ -27,7 +28,7 @@ func BenchmarkRun(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
 				ctx, cancel := context.WithCancel(context.Background())
-				if _, err := box.Run(ctx, script, tool.Call{Args: tool.NewDict("name", "Ada")}, nil); err != nil {
+				if _, err := box.Run(ctx, script, tool.Call{Args: value.NewDict("name", "Ada")}, nil); err != nil {
 					b.Fatal(err)
 				}
 				cancel()
@@ -43,7 +44,7 @@ func BenchmarkWorkerStart(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		if _, err := p.Run(context.Background(), echoScript, tool.Call{Args: tool.NewDict("value", "x")}, nil); err != nil {
+		if _, err := p.Run(context.Background(), echoScript, tool.Call{Args: value.NewDict("value", "x")}, nil); err != nil {
 			b.Fatal(err)
 		}
 		p.Close()
@@ -70,7 +71,7 @@ func BenchmarkWorkerReplace(b *testing.B) {
 		s := echoScript
 		s.Path = fmt.Sprintf("echo%d.star", n)
 		start := time.Now()
-		if _, err := p.Run(context.Background(), s, tool.Call{Args: tool.NewDict("value", "x")}, nil); err != nil {
+		if _, err := p.Run(context.Background(), s, tool.Call{Args: value.NewDict("value", "x")}, nil); err != nil {
 			b.Fatal(err)
 		}
 		waited += time.Since(start)
@@ -88,7 +89,7 @@ func BenchmarkNeighbour(b *testing.B) {
 	defer p.Close()
 	call := func() time.Duration {
 		start := time.Now()
-		if _, err := p.Run(context.Background(), echoScript, tool.Call{Args: tool.NewDict("value", "x")}, nil); err != nil {
+		if _, err := p.Run(context.Background(), echoScript, tool.Call{Args: value.NewDict("value", "x")}, nil); err != nil {
 			b.Fatal(err)
 		}
 		return time.Since(start)
@@ -134,7 +135,7 @@ func BenchmarkWaiting(b *testing.B) {
 		for range atOnce {
 			all.Go(func() {
 				for range each {
-					if _, err := p.Run(context.Background(), s, tool.Call{Args: tool.NewDict("value", "x")}, do); err != nil {
+					if _, err := p.Run(context.Background(), s, tool.Call{Args: value.NewDict("value", "x")}, do); err != nil {
 						b.Error(err)
 						return
 					}

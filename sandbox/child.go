@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // A child is the host's end of one worker. One goroutine at a time uses it;
@@ -36,8 +36,8 @@ type child struct {
 	watch watch
 
 	mu    sync.Mutex
-	cause *tool.Error // why it was killed
-	dead  bool        // killed, or seen to be gone
+	cause *value.Error // why it was killed
+	dead  bool         // killed, or seen to be gone
 }
 
 // startTime is how long a worker may take to be ready: hundreds of times what
@@ -49,11 +49,11 @@ const startTime = 10 * time.Second
 func (c *child) prepare(j job, confined bool) error {
 	c.memory = j.memory
 	late := time.AfterFunc(startTime, func() { c.kill(errLate()) })
-	a, err := c.request(sendInit, tool.List{int64(protocol), j.pure, j.memory, confined, j.rows}, nil)
+	a, err := c.request(sendInit, value.List{int64(protocol), j.pure, j.memory, confined, j.rows}, nil)
 	switch {
 	case !late.Stop() && err == nil:
 		err = errLate() // it is about to be killed
-	case err == nil && a.failed != nil && a.failed.Kind == tool.Invalid:
+	case err == nil && a.failed != nil && a.failed.Kind == value.Invalid:
 		return a.failed // it is another program's worker
 	case err == nil && a.failed != nil:
 		err = a.failed
@@ -65,29 +65,29 @@ func (c *child) prepare(j job, confined bool) error {
 	if err == nil {
 		return nil
 	}
-	e := tool.Errorf(tool.Unavailable, "a worker cannot be started: %w", err)
-	if cause := tool.ErrorOf(err, tool.Internal); cause.Limit == tool.LimitWorker {
+	e := value.Errorf(value.Unavailable, "a worker cannot be started: %w", err)
+	if cause := value.ErrorOf(err, value.Internal); cause.Limit == value.LimitWorker {
 		e.Limit, e.Hint = cause.Limit, cause.Hint
 	}
 	return e
 }
 
-func errLate() *tool.Error {
-	return tool.Errorf(tool.Unavailable, "the worker was not ready after %v", startTime)
+func errLate() *value.Error {
+	return value.Errorf(value.Unavailable, "the worker was not ready after %v", startTime)
 }
 
 // An answer is what a worker makes of a request: fields, or why it could not
 // and after how many steps.
 type answer struct {
 	fields
-	failed *tool.Error
+	failed *value.Error
 	steps  int64
 }
 
 // request sends a frame and waits for the answer. What the worker asks for
 // meanwhile goes to serve. The error is one of the connection: the worker is
 // not to be used again.
-func (c *child) request(kind frameType, body tool.List, serve func(name string, args *tool.Dict) tool.List) (answer, error) {
+func (c *child) request(kind frameType, body value.List, serve func(name string, args *value.Dict) value.List) (answer, error) {
 	c.call++
 	c.seq, c.moved, c.over, c.fatal = 0, [2]int64{}, false, false
 	defer func() {
@@ -113,7 +113,7 @@ func (c *child) request(kind frameType, body tool.List, serve func(name string, 
 			if err := m.done(); err != nil {
 				return answer{}, c.violation(err.Error())
 			}
-			if failed.Limit == tool.LimitWorker && !c.fatal {
+			if failed.Limit == value.LimitWorker && !c.fatal {
 				failed.Limit = "" // only the host knows that a worker was killed
 			}
 			return answer{m, failed, steps}, nil
@@ -133,7 +133,7 @@ func (c *child) request(kind frameType, body tool.List, serve func(name string, 
 
 // reply tells the worker what came of an effect. What cannot be told is its
 // failure; where that cannot be told either, the call has had its share.
-func (c *child) reply(body tool.List) error {
+func (c *child) reply(body value.List) error {
 	err := c.send(sendReply, body)
 	if err == nil {
 		return nil
@@ -143,20 +143,20 @@ func (c *child) reply(body tool.List) error {
 		err = c.send(sendReply, c.failure(unsent.error))
 	}
 	if errors.As(err, &unsent) {
-		c.kill(tool.ErrorOf(unsent.error, tool.Internal))
+		c.kill(value.ErrorOf(unsent.error, value.Internal))
 		return c.lost()
 	}
 	return err
 }
 
 // failure is the reply that an effect has failed.
-func (c *child) failure(err error) tool.List {
-	e := tool.ErrorOf(err, tool.Internal)
+func (c *child) failure(err error) value.List {
+	e := value.ErrorOf(err, value.Internal)
 	// What ends a script in the engine, whatever it does about it: an honest
 	// worker asks for nothing more. A hostile one would keep us busy.
 	c.over = c.over || !e.Catchable()
-	c.fatal = c.fatal || e.Limit == tool.LimitWorker
-	return append(tool.List{false}, errorFields(e)...)
+	c.fatal = c.fatal || e.Limit == value.LimitWorker
+	return append(value.List{false}, errorFields(e)...)
 }
 
 // unless is a violation where a message could not be read to its end.
@@ -168,7 +168,7 @@ func (c *child) unless(m *fields) error {
 }
 
 // send sends one frame; from then on it is the worker's turn.
-func (c *child) send(kind frameType, body tool.List) error {
+func (c *child) send(kind frameType, body value.List) error {
 	buf, err := appendFields(appendFrame(c.buf[:0], kind, c.call, c.seq), body)
 	if err == nil {
 		err = endFrame(buf)
@@ -212,7 +212,7 @@ func (c *child) next() (frame, error) {
 
 // violation kills a worker that broke the protocol, which no honest one can.
 func (c *child) violation(what string) error {
-	err := tool.Errorf(tool.Security, "the tool's worker broke the protocol (%s)", what)
+	err := value.Errorf(value.Security, "the tool's worker broke the protocol (%s)", what)
 	c.kill(err)
 	return &broken{err}
 }
@@ -223,7 +223,7 @@ type broken struct{ error }
 func (b *broken) Unwrap() error { return b.error }
 
 // kill ends the worker; cause is what its user is told.
-func (c *child) kill(cause *tool.Error) {
+func (c *child) kill(cause *value.Error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.dead {
@@ -262,7 +262,7 @@ const closeTime = time.Second
 func (c *child) lost() error {
 	c.watch.end()
 	late := time.AfterFunc(closeTime, func() {
-		c.kill(tool.Errorf(tool.Unavailable, "the tool's worker closed its connection").WithHint("call the tool again"))
+		c.kill(value.Errorf(value.Unavailable, "the tool's worker closed its connection").WithHint("call the tool again"))
 	})
 	state, waitErr := c.process.Wait()
 	late.Stop()
@@ -275,7 +275,7 @@ func (c *child) lost() error {
 		state = nil // somebody else has waited for it: how it ended is not known
 	}
 	err := c.epitaph(state, c.lastWords())
-	if c.moved[1] == 0 && tool.KindOf(err) == tool.Unavailable {
+	if c.moved[1] == 0 && value.KindOf(err) == value.Unavailable {
 		return &diedIdle{err}
 	}
 	return err
@@ -299,38 +299,38 @@ func (c *child) lastWords() string {
 func (c *child) epitaph(state *os.ProcessState, words string) error {
 	switch {
 	case state != nil && forbiddenCall(state):
-		return &broken{tool.Errorf(tool.Security, "the tool's worker made a system call that is forbidden to it")}
+		return &broken{value.Errorf(value.Security, "the tool's worker made a system call that is forbidden to it")}
 	case strings.Contains(words, "out of memory"), strings.Contains(words, "cannot allocate memory"),
 		// More than there are addresses for is a panic and not an error.
 		strings.HasPrefix(words, "panic: runtime error: makeslice: "), strings.HasPrefix(words, "panic: runtime error: growslice: "):
 		return memoryError(c.memory)
 	case strings.Contains(words, "stack exceeds"):
-		e := tool.Errorf(tool.Limit, "the script nests deeper than the memory that it may use allows")
-		e.Limit = tool.LimitMemory
+		e := value.Errorf(value.Limit, "the script nests deeper than the memory that it may use allows")
+		e.Limit = value.LimitMemory
 		return e
 	}
 	if state != nil && killedFromOutside(state) {
 		if state.UserTime()+state.SystemTime() >= maxWorkerCPU { // the kernel did it
 			return cpuError(maxWorkerCPU)
 		}
-		e := tool.Errorf(tool.Unavailable, "the process that ran the script was killed from outside (%v)", state).
+		e := value.Errorf(value.Unavailable, "the process that ran the script was killed from outside (%v)", state).
 			WithHint("call the tool again; if it is killed again, look for what kills it, such as the kernel when memory runs out")
-		e.Limit = tool.LimitWorker
+		e.Limit = value.LimitWorker
 		return e
 	}
-	line, _, _ := strings.Cut(tool.Clean(words, 200), "\n")
+	line, _, _ := strings.Cut(value.Clean(words, 200), "\n")
 	if line != "" {
 		line = ": " + line
 	}
 	if strings.HasPrefix(words, "panic: ") {
-		return tool.Errorf(tool.Internal, "the script made its interpreter crash%s", line) // and would again
+		return value.Errorf(value.Internal, "the script made its interpreter crash%s", line) // and would again
 	}
-	return tool.Errorf(tool.Unavailable, "the tool's worker ended unexpectedly (%v)%s", state, line).WithHint("call the tool again")
+	return value.Errorf(value.Unavailable, "the tool's worker ended unexpectedly (%v)%s", state, line).WithHint("call the tool again")
 }
 
-func memoryError(budget int64) *tool.Error {
-	e := tool.Errorf(tool.Limit, "the script used more than %d MB of memory", budget>>20)
-	e.Limit = tool.LimitMemory
+func memoryError(budget int64) *value.Error {
+	e := value.Errorf(value.Limit, "the script used more than %d MB of memory", budget>>20)
+	e.Limit = value.LimitMemory
 	return e.WithHint("keep less at a time, or declare limits = {\"memory\": …}")
 }
 

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 	"github.com/cassidy-run/cassidy/sandbox"
 )
 
@@ -57,7 +58,7 @@ func TestR41Neighbours(t *testing.T) {
 		s := script(fmt.Sprintf("bomb%d", i%8), body)
 		bombs.Go(func() {
 			_, err := box.Run(context.Background(), s, tool.Call{Limits: tool.Limits{CPU: 100 * time.Millisecond}}, nil)
-			if e := tool.ErrorOf(err, tool.Internal); e == nil || string(e.Limit) != want {
+			if e := value.ErrorOf(err, value.Internal); e == nil || string(e.Limit) != want {
 				t.Errorf("%s ended by %v, want the limit %s", s.Path, err, want)
 			}
 		})
@@ -98,7 +99,7 @@ func TestCancelStorm(t *testing.T) {
 		defer timer.Stop()
 		defer cancel()
 		var over atomic.Bool
-		_, err := box.Run(ctx, script(fmt.Sprintf("f%d", which), bodies[which]), tool.Call{Args: tool.NewDict("value", "x")}, func(ctx context.Context, e tool.Effect) (tool.Outcome, error) {
+		_, err := box.Run(ctx, script(fmt.Sprintf("f%d", which), bodies[which]), tool.Call{Args: value.NewDict("value", "x")}, func(ctx context.Context, e tool.Effect) (tool.Outcome, error) {
 			if over.Load() {
 				t.Error("an effect was served after its call had returned")
 			}
@@ -109,8 +110,8 @@ func TestCancelStorm(t *testing.T) {
 			return tool.Outcome{Value: what}, nil
 		})
 		over.Store(true)
-		if err != nil && tool.KindOf(err) != tool.Canceled {
-			t.Errorf("a cancelled call gave %v of kind %s", err, tool.KindOf(err))
+		if err != nil && value.KindOf(err) != value.Canceled {
+			t.Errorf("a cancelled call gave %v of kind %s", err, value.KindOf(err))
 		}
 		if which == 5 && err == nil {
 			t.Error("a call that waits for its end has succeeded")
@@ -123,7 +124,7 @@ func TestCancelStorm(t *testing.T) {
 			for range calls / 8 {
 				one(rnd)
 				s := script("f0", bodies[0]) // the domain is that of calls which are cancelled
-				out, err := box.Run(context.Background(), s, tool.Call{Args: tool.NewDict("value", "y")}, nil)
+				out, err := box.Run(context.Background(), s, tool.Call{Args: value.NewDict("value", "y")}, nil)
 				if err != nil || out.Value != "y" {
 					t.Errorf("a call that nobody cancelled gave %v, %v, want y", out.Value, err)
 				}
@@ -145,7 +146,7 @@ func TestNoEffectAfterTheEnd(t *testing.T) {
 			cancel()
 			return tool.Outcome{}, nil
 		})
-		if err == nil || tool.KindOf(err) != tool.Canceled || served != 1 {
+		if err == nil || value.KindOf(err) != value.Canceled || served != 1 {
 			t.Errorf("%v after %d effects, want cancelled after one", err, served)
 		}
 	}
@@ -173,11 +174,11 @@ func TestCloseInTheMiddle(t *testing.T) {
 			all.Go(func() {
 				for {
 					_, err := box.Run(context.Background(), s, tool.Call{Limits: tool.Limits{CPU: 20 * time.Millisecond}}, do)
-					e := tool.ErrorOf(err, tool.Internal)
-					if e != nil && e.Kind == tool.Canceled {
+					e := value.ErrorOf(err, value.Internal)
+					if e != nil && e.Kind == value.Canceled {
 						return
 					}
-					if e != nil && e.Limit != tool.LimitCPU {
+					if e != nil && e.Limit != value.LimitCPU {
 						t.Errorf("a call of a sandbox that is closed meanwhile gave %v of kind %s", e, e.Kind)
 						return
 					}
@@ -194,7 +195,7 @@ func TestCloseInTheMiddle(t *testing.T) {
 		if got, want := box.State(), (sandbox.PoolState{}); got != want {
 			t.Errorf("a closed pool holds %+v, want nothing", got)
 		}
-		if _, err := box.Run(context.Background(), echoScript, tool.Call{}, nil); err == nil || tool.KindOf(err) != tool.Canceled {
+		if _, err := box.Run(context.Background(), echoScript, tool.Call{}, nil); err == nil || value.KindOf(err) != value.Canceled {
 			t.Errorf("a call of a closed sandbox gave %v, want cancelled", err)
 		}
 	}
@@ -212,7 +213,7 @@ func TestNested(t *testing.T) {
 			var call func(ctx context.Context, depth int64) (tool.Outcome, error)
 			call = func(ctx context.Context, depth int64) (tool.Outcome, error) {
 				s := script([]string{"own", "own", "other"}[depth%3], "return 1 if value == 0 else 1 + world.ask(value - 1)")
-				return box.Run(ctx, s, tool.Call{Args: tool.NewDict("value", depth)}, func(ctx context.Context, e tool.Effect) (tool.Outcome, error) {
+				return box.Run(ctx, s, tool.Call{Args: value.NewDict("value", depth)}, func(ctx context.Context, e tool.Effect) (tool.Outcome, error) {
 					next, _ := e.Args.Get("what")
 					return call(ctx, next.(int64))
 				})
@@ -253,12 +254,12 @@ func TestNestedFailure(t *testing.T) {
 			})
 		}
 		_, err := call(ctx, 5)
-		want := map[string]tool.Kind{swells: tool.Limit, spins: tool.Limit, "fail('no')": tool.Failed}
+		want := map[string]value.Kind{swells: value.Limit, spins: value.Limit, "fail('no')": value.Failed}
 		kind, ok := want[innermost]
 		if !ok {
-			kind = tool.Canceled
+			kind = value.Canceled
 		}
-		if err == nil || tool.KindOf(err) != kind {
+		if err == nil || value.KindOf(err) != kind {
 			t.Errorf("%q at the bottom gave %v, want %s", innermost, err, kind)
 		}
 		cancel()
@@ -277,7 +278,7 @@ func TestStrictSharesNothing(t *testing.T) {
 	for range 3 {
 		all.Go(func() {
 			for range calls / 3 {
-				out, err := box.Run(context.Background(), script("f", asksOften), tool.Call{Args: tool.NewDict("value", "x")}, func(_ context.Context, e tool.Effect) (tool.Outcome, error) {
+				out, err := box.Run(context.Background(), script("f", asksOften), tool.Call{Args: value.NewDict("value", "x")}, func(_ context.Context, e tool.Effect) (tool.Outcome, error) {
 					what, _ := e.Args.Get("what")
 					return tool.Outcome{Value: what}, nil
 				})
@@ -373,7 +374,7 @@ func TestTooManyAlive(t *testing.T) {
 	}
 	busy := func(what string, err error) {
 		t.Helper()
-		if e := tool.ErrorOf(err, tool.Internal); e == nil || e.Kind != tool.Busy || e.Limit != tool.LimitQueue || e.Hint == "" {
+		if e := value.ErrorOf(err, value.Internal); e == nil || e.Kind != value.Busy || e.Limit != value.LimitQueue || e.Hint == "" {
 			t.Errorf("%s gave %v, want it busy by the limit queue, with a hint", what, err)
 		}
 	}
@@ -474,11 +475,11 @@ func TestQueueIsBounded(t *testing.T) {
 	var full atomic.Int32
 	for range 400 {
 		all.Go(func() {
-			_, err := box.Run(ctx, echoScript, tool.Call{Args: tool.NewDict("value", "x")}, nil)
-			e := tool.ErrorOf(err, tool.Internal)
-			if e != nil && e.Limit == tool.LimitQueue {
+			_, err := box.Run(ctx, echoScript, tool.Call{Args: value.NewDict("value", "x")}, nil)
+			e := value.ErrorOf(err, value.Internal)
+			if e != nil && e.Limit == value.LimitQueue {
 				full.Add(1)
-			} else if e != nil && e.Kind != tool.Canceled {
+			} else if e != nil && e.Kind != value.Canceled {
 				t.Error(e)
 			}
 			if full.Load() >= 100 {
@@ -521,8 +522,8 @@ func heapMB() int {
 // TestOverIsOver has scripts go on after what ends them: none gets an effect
 // more, and none is taken for an attack.
 func TestOverIsOver(t *testing.T) {
-	limit := func(name tool.LimitName) error {
-		e := tool.Errorf(tool.Limit, "too much")
+	limit := func(name value.LimitName) error {
+		e := value.Errorf(value.Limit, "too much")
 		e.Limit = name
 		return e
 	}
@@ -532,7 +533,7 @@ func TestOverIsOver(t *testing.T) {
 		{Path: "f.lua", Source: "return tool{description = \"F.\", handler = function() for i = 1, 100 do pcall(world.ask, 1) pcall(print, 1) end end}\n"},
 	} {
 		for name, end := range map[string]error{
-			"canceled": tool.Errorf(tool.Canceled, "no more"), "timeout": tool.Errorf(tool.Timeout, "no more"),
+			"canceled": value.Errorf(value.Canceled, "no more"), "timeout": value.Errorf(value.Timeout, "no more"),
 			"effects": limit("effects"), "traffic": limit("traffic"), "long replies": nil,
 		} {
 			t.Run(script.Path+" "+name, func(t *testing.T) {
@@ -543,7 +544,7 @@ func TestOverIsOver(t *testing.T) {
 					asked++
 					return tool.Outcome{Value: long}, end
 				})
-				if err == nil || tool.KindOf(err) == tool.Security {
+				if err == nil || value.KindOf(err) == value.Security {
 					t.Errorf("the call gave %v, want what ended it", err)
 				}
 				if end != nil && asked != 1 || asked < 1 || asked > 6 {
@@ -563,8 +564,8 @@ func TestASlowEffectIsNotTheEnd(t *testing.T) {
 	asked := 0
 	out, err := box.Run(context.Background(), s, tool.Call{}, func(context.Context, tool.Effect) (tool.Outcome, error) {
 		if asked++; asked == 1 {
-			slow := tool.Errorf(tool.Timeout, "the server was too slow")
-			slow.Limit = tool.LimitHTTP
+			slow := value.Errorf(value.Timeout, "the server was too slow")
+			slow.Limit = value.LimitHTTP
 			return tool.Outcome{}, slow
 		}
 		return tool.Outcome{Value: "answer"}, nil

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 	"github.com/cassidy-run/cassidy/sandbox"
 )
 
@@ -76,11 +77,11 @@ func FuzzConversation(f *testing.F) {
 		if kept == dead {
 			t.Errorf("the worker is kept %v and dead %v", kept, dead)
 		}
-		kind := tool.KindOf(err)
+		kind := value.KindOf(err)
 		switch {
-		case p.violated && (err == nil || kind != tool.Security || kept):
+		case p.violated && (err == nil || kind != value.Security || kept):
 			t.Errorf("after a violation the call gave %v, the worker is kept %v; want it ended, and a security error", err, kept)
-		case err != nil && kind == tool.Security && !p.violated && !p.unknown:
+		case err != nil && kind == value.Security && !p.violated && !p.unknown:
 			t.Errorf("an honest worker was taken for another: %v", err)
 		case p.asked != p.served && !p.unknown:
 			t.Errorf("%d effects were served, want %d", p.served, p.asked)
@@ -121,7 +122,7 @@ func newPlayed(t *testing.T, program string, data []byte) *played {
 	words.Close()
 	p := &played{link: theirs, over: make(chan struct{}), data: data}
 	// A script of its own each time: what breaks the rules is not run again.
-	p.talk = sandbox.Talk{Process: cmd.Process, Link: ours, Says: says, Call: tool.Call{Args: tool.NewDict("value", "x")},
+	p.talk = sandbox.Talk{Process: cmd.Process, Link: ours, Says: says, Call: tool.Call{Args: value.NewDict("value", "x")},
 		Script: tool.Script{Path: t.Name() + ".star", Source: string(data), Hash: "h" + time.Now().String()}}
 	go p.play()
 	return p
@@ -159,7 +160,7 @@ func (p *played) make(m move, call, seq uint32) (out []byte, last bool) {
 	loading := call == 1
 	done := body(int64(1), "x")
 	ask := body("world.ask", "what", "x")
-	failed := body(int64(0), "", "it failed", "", "", "", int64(0), int64(0), tool.List{}, int64(0))
+	failed := body(int64(0), "", "it failed", "", "", "", int64(0), int64(0), value.List{}, int64(0))
 	switch m {
 	case doneLoad:
 		p.violated = !loading

@@ -8,6 +8,7 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime/engine"
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // describing is the domain of the workers that read what files declare.
@@ -98,7 +99,7 @@ func (p *Process) describe(ctx context.Context, j job, scripts []tool.Script, to
 				if tools[i], err = tool.DecodeTool(string(v)); err != nil {
 					return a, c.violation(err.Error())
 				}
-			case tool.List:
+			case value.List:
 				if errs[i], err = c.readFailure(v); err != nil {
 					return a, err
 				}
@@ -112,13 +113,13 @@ func (p *Process) describe(ctx context.Context, j job, scripts []tool.Script, to
 }
 
 // readFailure reads why a script could not be described.
-func (c *child) readFailure(list tool.List) (failure, err error) {
+func (c *child) readFailure(list value.List) (failure, err error) {
 	m := &fields{list: list}
 	failed := readError(m)
 	if err := m.done(); err != nil {
 		return nil, c.violation(err.Error())
 	}
-	if failed.Limit == tool.LimitWorker {
+	if failed.Limit == value.LimitWorker {
 		failed.Limit = "" // only the host knows that a worker was killed
 	}
 	return failed, nil

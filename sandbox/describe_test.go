@@ -10,6 +10,7 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime/engine"
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // TestDescribeAll checks that scripts described together are described as each is by
@@ -37,7 +38,7 @@ func TestDescribeAll(t *testing.T) {
 	tools, errs := box.DescribeAll(ctx, scripts)
 	for i, s := range scripts {
 		want, wantErr := box.Describe(ctx, s)
-		if !reflect.DeepEqual(tools[i], want) || fmt.Sprint(errs[i]) != fmt.Sprint(wantErr) || tool.KindOf(errs[i]) != tool.KindOf(wantErr) {
+		if !reflect.DeepEqual(tools[i], want) || fmt.Sprint(errs[i]) != fmt.Sprint(wantErr) || value.KindOf(errs[i]) != value.KindOf(wantErr) {
 			t.Errorf("DescribeAll gave %+v, %v for %s, Describe %+v, %v", tools[i], errs[i], s.Path, want, wantErr)
 		}
 	}
@@ -46,7 +47,7 @@ func TestDescribeAll(t *testing.T) {
 	}
 	over, cancel := context.WithCancel(ctx)
 	cancel()
-	if _, errs := box.DescribeAll(over, scripts[:3]); !errors.Is(errs[0], tool.ErrCanceled) || errs[2] == nil {
+	if _, errs := box.DescribeAll(over, scripts[:3]); !errors.Is(errs[0], value.ErrCanceled) || errs[2] == nil {
 		t.Errorf("with a context that has ended DescribeAll fails with %v, want each canceled", errs)
 	}
 }
@@ -59,7 +60,7 @@ func TestDescribeAllOfAHostileWorker(t *testing.T) {
 	for range 2 {
 		tools, errs := box.DescribeAll(context.Background(), scripts)
 		for i := range scripts {
-			if tool.KindOf(errs[i]) != tool.Security || tools[i].Name != "" {
+			if value.KindOf(errs[i]) != value.Security || tools[i].Name != "" {
 				t.Errorf("DescribeAll in a hostile worker gave %+v, %v, want a security error", tools[i], errs[i])
 			}
 		}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 	"github.com/cassidy-run/cassidy/sandbox"
 )
 
@@ -25,7 +26,7 @@ def total(items: list[str]) -> int:
 
 tool(total)
 `}
-	out, err := box.Run(context.Background(), script, tool.Call{Args: tool.NewDict("items", tool.List{"nut", "bolt"})},
+	out, err := box.Run(context.Background(), script, tool.Call{Args: value.NewDict("items", value.List{"nut", "bolt"})},
 		func(_ context.Context, e tool.Effect) (tool.Outcome, error) {
 			fmt.Println(e.Func, e.Args.Text("item"))
 			return tool.Outcome{Value: int64(len(e.Args.Text("item")))}, nil

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // RaceDetector tells a test how it was built.
@@ -67,8 +68,8 @@ func LimitSupply(p *Process, most int64) { p.pool.supply = most }
 var AppendFields = appendFields
 
 // ReadFields returns the fields of a body, or nil.
-func ReadFields(body []byte) tool.List {
-	var list tool.List
+func ReadFields(body []byte) value.List {
+	var list value.List
 	m := readFields(body)
 	for m.more() {
 		list = append(list, m.value())
@@ -82,7 +83,7 @@ func ReadFields(body []byte) tool.List {
 // Reread reads a body as each message that it could be, and writes what it has
 // read. It returns what is not the same when it is read again.
 func Reread(body []byte) (unlike []string) {
-	same := func(what string, written tool.List, read func([]byte) (any, error), first any) {
+	same := func(what string, written value.List, read func([]byte) (any, error), first any) {
 		again, err := appendFields(nil, written)
 		if err == nil {
 			var second any
@@ -104,7 +105,7 @@ func Reread(body []byte) (unlike []string) {
 		return e, m.done()
 	}
 	if e, err := readFailure(body); err == nil {
-		same("error", errorFields(e.(*tool.Error)), readFailure, e)
+		same("error", errorFields(e.(*value.Error)), readFailure, e)
 	}
 	_, _ = readRows(ReadFields(body)) // they come from the host; it is enough that nothing breaks
 	return unlike

@@ -6,7 +6,8 @@ import (
 	"runtime"
 	"unsafe"
 
-	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
+
 	"golang.org/x/net/bpf"
 	"golang.org/x/sys/unix"
 )
@@ -84,11 +85,11 @@ func assembleFilter(arch uint32, otherwise uint32, rules []syscallRule) ([]unix.
 	}
 	code = append(code, bpf.RetConstant{Val: otherwise})
 	if len(code) > maxProgram {
-		return nil, tool.Errorf(tool.Internal, "the filter has %d instructions, more than %d", len(code), maxProgram)
+		return nil, value.Errorf(value.Internal, "the filter has %d instructions, more than %d", len(code), maxProgram)
 	}
 	raw, err := bpf.Assemble(code)
 	if err != nil {
-		return nil, tool.Errorf(tool.Internal, "assemble the filter: %w", err)
+		return nil, value.Errorf(value.Internal, "assemble the filter: %w", err)
 	}
 	prog := make([]unix.SockFilter, len(raw))
 	for i, in := range raw {
@@ -105,10 +106,10 @@ func assembleRule(r syscallRule) ([]bpf.Instruction, error) {
 	for i := len(r.args) - 1; i >= 0; i-- {
 		a := r.args[i]
 		if a.index < 0 || a.index > maxArgument {
-			return nil, tool.Errorf(tool.Internal, "rule for system call %d: there is no argument %d", r.nr, a.index)
+			return nil, value.Errorf(value.Internal, "rule for system call %d: there is no argument %d", r.nr, a.index)
 		}
 		if a.mask == 0 || a.value&^a.mask != 0 {
-			return nil, tool.Errorf(tool.Internal, "rule for system call %d: a test of %#x against %#x always ends the same way", r.nr, a.mask, a.value)
+			return nil, value.Errorf(value.Internal, "rule for system call %d: a test of %#x against %#x always ends the same way", r.nr, a.mask, a.value)
 		}
 		low := uint32(offsetArgs + 8*a.index)
 		block = prependTest(block, low+4, uint32(a.mask>>32), uint32(a.value>>32))
@@ -147,7 +148,7 @@ func prependJump(block []bpf.Instruction, value uint32) []bpf.Instruction {
 // The threads need no_new_privs first.
 func installFilter(prog []unix.SockFilter) error {
 	if len(prog) == 0 || len(prog) > maxProgram {
-		return tool.Errorf(tool.Internal, "a filter of %d instructions", len(prog))
+		return value.Errorf(value.Internal, "a filter of %d instructions", len(prog))
 	}
 	p := unix.SockFprog{Len: uint16(len(prog)), Filter: &prog[0]}
 	tid, _, e := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER,
@@ -155,9 +156,9 @@ func installFilter(prog []unix.SockFilter) error {
 	runtime.KeepAlive(prog)
 	switch {
 	case e != 0:
-		return tool.Errorf(tool.Unavailable, "install the filter: %w", e)
+		return value.Errorf(value.Unavailable, "install the filter: %w", e)
 	case tid != 0:
-		return tool.Errorf(tool.Unavailable, "install the filter: thread %d has another one", tid)
+		return value.Errorf(value.Unavailable, "install the filter: thread %d has another one", tid)
 	}
 	return nil
 }

@@ -7,7 +7,8 @@ import (
 	"runtime"
 	"testing"
 
-	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
+
 	"golang.org/x/net/bpf"
 	"golang.org/x/sys/unix"
 	"pgregory.net/rapid"
@@ -301,7 +302,7 @@ func TestAssembleFilterRefuses(t *testing.T) {
 		"too long":     make([]syscallRule, 2100),
 		"far too long": make([]syscallRule, 1<<16),
 	} {
-		if _, err := assembleFilter(nativeArch(), actionKill, rules); tool.ErrorOf(err, tool.Failed) == nil {
+		if _, err := assembleFilter(nativeArch(), actionKill, rules); value.ErrorOf(err, value.Failed) == nil {
 			t.Errorf("%s: got no error", name)
 		}
 	}

@@ -12,11 +12,12 @@ import (
 	"time"
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 	"github.com/cassidy-run/cassidy/sandbox"
 )
 
 // body is a message's.
-func body(values ...tool.Value) []byte {
+func body(values ...value.Value) []byte {
 	b, err := sandbox.AppendFields(nil, values)
 	if err != nil {
 		panic(err)
@@ -75,12 +76,12 @@ func (p *pieces) Read(b []byte) (int, error) {
 // FuzzMessages reads any bytes as each message. What is read can be written,
 // and means the same when it is read again.
 func FuzzMessages(f *testing.F) {
-	libs := tool.NewDict("lib/a.star", []byte("x = 1"))
+	libs := value.NewDict("lib/a.star", []byte("x = 1"))
 	f.Add(body("name", "f.star", []byte("text"), libs, "hash"))
-	f.Add(body("tool", "", int64(5), int64(1e9), int64(0), "a", tool.List{nil, 1.5}))
-	f.Add(body(int64(3), "op", "text \x1b[31m\u202e", "hint", "memory", "f.star", int64(1), int64(-2), tool.List{"f.star:1:2: in f"}))
-	f.Add(body(int64(12), "", "", "", "", "", int64(0), int64(0), tool.List{}))
-	f.Add(body(tool.List{"world", int64(2), []byte{3}}, tool.List{"math", "pi", 3.14}))
+	f.Add(body("tool", "", int64(5), int64(1e9), int64(0), "a", value.List{nil, 1.5}))
+	f.Add(body(int64(3), "op", "text \x1b[31m\u202e", "hint", "memory", "f.star", int64(1), int64(-2), value.List{"f.star:1:2: in f"}))
+	f.Add(body(int64(12), "", "", "", "", "", int64(0), int64(0), value.List{}))
+	f.Add(body(value.List{"world", int64(2), []byte{3}}, value.List{"math", "pi", 3.14}))
 	f.Add([]byte{8, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x7f})
 	f.Fuzz(func(t *testing.T, data []byte) {
 		var before, after runtime.MemStats
@@ -113,7 +114,7 @@ func FuzzScripts(f *testing.F) {
 	before := residentMB(f)
 	call := tool.Call{Limits: tool.Limits{CPU: 100 * time.Millisecond}}
 	// The time runs out for the top level of a file, which is no part of a call.
-	ends := []tool.Kind{tool.Failed, tool.Invalid, tool.Limit, tool.Internal, tool.Denied, tool.Timeout}
+	ends := []value.Kind{value.Failed, value.Invalid, value.Limit, value.Internal, value.Denied, value.Timeout}
 	f.Fuzz(func(t *testing.T, seed uint64, isLua bool) {
 		g := newGenerator(seed)
 		s := g.star
@@ -129,11 +130,11 @@ func FuzzScripts(f *testing.F) {
 		if took := time.Since(start); took > 20*time.Second {
 			t.Errorf("it took %v:\n%s", took, one.Source)
 		}
-		if e := tool.ErrorOf(err, tool.Internal); e != nil {
+		if e := value.ErrorOf(err, value.Internal); e != nil {
 			if !slices.Contains(ends, e.Kind) || strings.Contains(e.Error(), "interpreter") {
 				t.Errorf("it gave %v of kind %s:\n%s", e, e.Kind, one.Source)
 			}
-			if e.Kind == tool.Limit && e.Limit == "" {
+			if e.Kind == value.Limit && e.Limit == "" {
 				t.Errorf("%v does not name its limit:\n%s", e, one.Source)
 			}
 			tellsNothing(t, e)

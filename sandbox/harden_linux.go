@@ -13,7 +13,8 @@ import (
 	"time"
 	"unsafe"
 
-	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
+
 	"github.com/landlock-lsm/go-landlock/landlock"
 	ll "github.com/landlock-lsm/go-landlock/landlock/syscall"
 	"golang.org/x/sys/unix"
@@ -45,7 +46,7 @@ const (
 // process with SIGSYS.
 func harden(memory int64) error {
 	if memory <= 0 {
-		return tool.Errorf(tool.Invalid, "a worker with %d bytes of memory", memory)
+		return value.Errorf(value.Invalid, "a worker with %d bytes of memory", memory)
 	}
 	layers, err := hardening(memory)
 	if err != nil {
@@ -53,7 +54,7 @@ func harden(memory int64) error {
 	}
 	for _, l := range layers {
 		if err := l.apply(); err != nil {
-			return tool.Errorf(tool.Unavailable, "confine the worker: %s: %w", l.name, err)
+			return value.Errorf(value.Unavailable, "confine the worker: %s: %w", l.name, err)
 		}
 	}
 	return nil
@@ -353,7 +354,7 @@ func promised(version int, noLandlock, noSeccomp error) ([]string, error) {
 	}
 	if err := errors.Join(noLandlock, noSeccomp); err != nil {
 		text := strings.ReplaceAll(err.Error(), "\n", "; ")
-		return layers, tool.Errorf(tool.Unavailable, "a worker cannot be confined here: %s", text).
+		return layers, value.Errorf(value.Unavailable, "a worker cannot be confined here: %s", text).
 			WithHint("use Linux 5.13 or newer with Landlock among its security modules (see /sys/kernel/security/lsm), or run only tools that you trust")
 	}
 	return layers, nil

@@ -22,7 +22,8 @@ import (
 	_ "time/tzdata"
 	"unsafe"
 
-	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
+
 	"golang.org/x/sys/unix"
 )
 
@@ -433,8 +434,8 @@ func TestO02VerifyMisses(t *testing.T) {
 			if err == nil || !strings.Contains(err.Error(), want) {
 				t.Errorf("without %s: got %v, want an error with %q", name, err, want)
 			}
-			if e := tool.ErrorOf(err, tool.Failed); e != nil && e.Kind != tool.Unavailable {
-				t.Errorf("without %s: got kind %v, want %v", name, e.Kind, tool.Unavailable)
+			if e := value.ErrorOf(err, value.Failed); e != nil && e.Kind != value.Unavailable {
+				t.Errorf("without %s: got kind %v, want %v", name, e.Kind, value.Unavailable)
 			}
 		}
 	})
@@ -592,8 +593,8 @@ func TestLandlockIsTried(t *testing.T) {
 
 func TestHardenRefusesNoBudget(t *testing.T) {
 	for _, memory := range []int64{0, -1} {
-		if e := tool.ErrorOf(harden(memory), tool.Failed); e == nil || e.Kind != tool.Invalid {
-			t.Errorf("harden(%d) = %v, want an error of kind %v", memory, e, tool.Invalid)
+		if e := value.ErrorOf(harden(memory), value.Failed); e == nil || e.Kind != value.Invalid {
+			t.Errorf("harden(%d) = %v, want an error of kind %v", memory, e, value.Invalid)
 		}
 	}
 }
@@ -707,7 +708,7 @@ func TestPromise(t *testing.T) {
 		if !strings.Contains(all, tt.want) || tt.not != "" && strings.Contains(all, tt.not) {
 			t.Errorf("promised(%d, %v, %v) = %q, want %q and not %q", tt.version, tt.landlock, tt.seccomp, layers, tt.want, tt.not)
 		}
-		if e := tool.ErrorOf(err, tool.Failed); tt.fails != (e != nil && e.Kind == tool.Unavailable && e.Hint != "") {
+		if e := value.ErrorOf(err, value.Failed); tt.fails != (e != nil && e.Kind == value.Unavailable && e.Hint != "") {
 			t.Errorf("promised(%d, %v, %v): got error %v, want one: %v", tt.version, tt.landlock, tt.seccomp, err, tt.fails)
 		}
 	}

@@ -7,7 +7,7 @@ import (
 	"runtime/debug"
 	"time"
 
-	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // maxStack ends a runaway recursion of our own Go code long before it has used
@@ -18,7 +18,7 @@ const maxStack = 64 << 20
 // keep an accident small and confine nobody; [promise] says so.
 func harden(memory int64) error {
 	if memory <= 0 {
-		return tool.Errorf(tool.Invalid, "a worker with %d bytes of memory", memory)
+		return value.Errorf(value.Invalid, "a worker with %d bytes of memory", memory)
 	}
 	debug.SetMemoryLimit(memory / 4 * 3)
 	debug.SetMaxStack(maxStack)
@@ -32,7 +32,7 @@ func workerEnvironment() []string { return []string{"GOMAXPROCS=2"} }
 // and an error: there is no confinement by the kernel here.
 func promise() ([]string, error) {
 	layers := []string{"a process of its own, which a crash or a hang does not leave"}
-	return layers, tool.Errorf(tool.Unavailable,
+	return layers, value.Errorf(value.Unavailable,
 		"a worker cannot be confined here: %s on %s has no Landlock and no seccomp that cassidy can use", runtime.GOOS, runtime.GOARCH).
 		WithHint("use Linux on amd64 or arm64, or run only tools that you trust")
 }

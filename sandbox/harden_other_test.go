@@ -6,7 +6,7 @@ import (
 	"os"
 	"testing"
 
-	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // hardenTestMain has nothing to try where nothing confines.
@@ -17,8 +17,8 @@ func TestPromiseIsHonest(t *testing.T) {
 	if len(layers) != 1 {
 		t.Errorf("got %q, want one layer", layers)
 	}
-	if e := tool.ErrorOf(err, tool.Failed); e == nil || e.Kind != tool.Unavailable || e.Hint == "" {
-		t.Errorf("got %v, want an error of kind %v with a hint", err, tool.Unavailable)
+	if e := value.ErrorOf(err, value.Failed); e == nil || e.Kind != value.Unavailable || e.Hint == "" {
+		t.Errorf("got %v, want an error of kind %v with a hint", err, value.Unavailable)
 	}
 	if err := verify(os.Getpid()); err != nil {
 		t.Errorf("verify: got %v, want nil: there is nothing to look at", err)

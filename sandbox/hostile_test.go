@@ -15,6 +15,7 @@ import (
 
 	"github.com/cassidy-run/cassidy/internal/testworker"
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 	"github.com/cassidy-run/cassidy/sandbox"
 	"github.com/cassidy-run/cassidy/stdlib"
 )
@@ -28,41 +29,41 @@ const hostileName = "hostile-"
 var hostileModes = map[string]func(w *hostile, call, seq uint32){
 	"oversize":    func(w *hostile, _, _ uint32) { w.raw([]byte{0xff, 0xff, 0xff, 0x7f, 7, 1, 0, 0, 0}) },
 	"too-short":   func(w *hostile, _, _ uint32) { w.raw([]byte{1, 0, 0, 0, 7}) },
-	"bad-type":    func(w *hostile, call, seq uint32) { w.send(200, call, seq+1, tool.List{}) },
-	"host-type":   func(w *hostile, call, seq uint32) { w.send(sandbox.SendCall, call, seq+1, tool.List{}) },
-	"ready-again": func(w *hostile, call, seq uint32) { w.send(sandbox.SayReady, call, seq+1, tool.List{}) },
-	"wrong-call":  func(w *hostile, call, seq uint32) { w.send(sandbox.SayDone, call+1, seq+1, tool.List{int64(1), "x"}) },
-	"wrong-seq":   func(w *hostile, call, seq uint32) { w.send(sandbox.SayDone, call, seq+2, tool.List{int64(1), "x"}) },
+	"bad-type":    func(w *hostile, call, seq uint32) { w.send(200, call, seq+1, value.List{}) },
+	"host-type":   func(w *hostile, call, seq uint32) { w.send(sandbox.SendCall, call, seq+1, value.List{}) },
+	"ready-again": func(w *hostile, call, seq uint32) { w.send(sandbox.SayReady, call, seq+1, value.List{}) },
+	"wrong-call":  func(w *hostile, call, seq uint32) { w.send(sandbox.SayDone, call+1, seq+1, value.List{int64(1), "x"}) },
+	"wrong-seq":   func(w *hostile, call, seq uint32) { w.send(sandbox.SayDone, call, seq+2, value.List{int64(1), "x"}) },
 	"garbage":     func(w *hostile, _, _ uint32) { w.raw([]byte("HTTP/1.1 200 OK\r\n\r\n")) },
 	"no-value":    func(w *hostile, call, seq uint32) { w.frame(sandbox.SayDone, call, seq+1, []byte{0xff, 0xff}) },
-	"no-result":   func(w *hostile, call, seq uint32) { w.send(sandbox.SayDone, call, seq+1, tool.List{"x"}) },
+	"no-result":   func(w *hostile, call, seq uint32) { w.send(sandbox.SayDone, call, seq+1, value.List{"x"}) },
 	"too-much": func(w *hostile, call, seq uint32) {
-		w.send(sandbox.SayDone, call, seq+1, tool.List{int64(1), "x", "y"})
+		w.send(sandbox.SayDone, call, seq+1, value.List{int64(1), "x", "y"})
 	},
 	"swells": func(w *hostile, call, seq uint32) {
 		var body []byte
 		for range 80 { // each of them could be an argument
-			body, _ = sandbox.AppendFields(body, tool.List{tool.List(make([]tool.Value, tool.MaxNodes-1))})
+			body, _ = sandbox.AppendFields(body, value.List{value.List(make([]value.Value, value.MaxNodes-1))})
 		}
 		w.frame(sandbox.AskEffect, call, seq+1, body)
 	},
-	"bad-error": func(w *hostile, call, seq uint32) { w.send(sandbox.SayFailed, call, seq+1, tool.List{int64(99), "x"}) },
-	"no-effect": func(w *hostile, call, seq uint32) { w.send(sandbox.AskEffect, call, seq+1, tool.List{int64(1)}) },
+	"bad-error": func(w *hostile, call, seq uint32) { w.send(sandbox.SayFailed, call, seq+1, value.List{int64(99), "x"}) },
+	"no-effect": func(w *hostile, call, seq uint32) { w.send(sandbox.AskEffect, call, seq+1, value.List{int64(1)}) },
 	"effect-twice": func(w *hostile, call, seq uint32) {
-		w.send(sandbox.AskEffect, call, seq+1, tool.List{"world.ask", "what", "x"})
-		w.send(sandbox.AskEffect, call, seq+2, tool.List{"world.ask", "what", "x"})
+		w.send(sandbox.AskEffect, call, seq+1, value.List{"world.ask", "what", "x"})
+		w.send(sandbox.AskEffect, call, seq+2, value.List{"world.ask", "what", "x"})
 		w.wait()
 	},
 	"result-twice": func(w *hostile, call, seq uint32) {
-		a := w.make(sandbox.SayDone, call, seq+1, tool.List{int64(1), "x"})
-		w.raw(append(a, w.make(sandbox.SayDone, call, seq+2, tool.List{int64(1), "x"})...))
+		a := w.make(sandbox.SayDone, call, seq+1, value.List{int64(1), "x"})
+		w.raw(append(a, w.make(sandbox.SayDone, call, seq+2, value.List{int64(1), "x"})...))
 	},
 	"effect-after-result": func(w *hostile, call, seq uint32) {
-		a := w.make(sandbox.SayDone, call, seq+1, tool.List{int64(1), "x"})
-		w.raw(append(a, w.make(sandbox.AskEffect, call, seq+2, tool.List{"world.ask", "what", "x"})...))
+		a := w.make(sandbox.SayDone, call, seq+1, value.List{int64(1), "x"})
+		w.raw(append(a, w.make(sandbox.AskEffect, call, seq+2, value.List{"world.ask", "what", "x"})...))
 	},
 	"dribble": func(w *hostile, call, seq uint32) {
-		for _, b := range w.make(sandbox.SayDone, call, seq+1, tool.List{int64(1), strings.Repeat("x", 10_000)}) {
+		for _, b := range w.make(sandbox.SayDone, call, seq+1, value.List{int64(1), strings.Repeat("x", 10_000)}) {
 			w.raw([]byte{b})
 			time.Sleep(10 * time.Millisecond) // it is the attack itself
 		}
@@ -80,7 +81,7 @@ var hostileModes = map[string]func(w *hostile, call, seq uint32){
 		w.wait()
 	},
 	"claims-death": func(w *hostile, call, seq uint32) {
-		w.send(sandbox.SayFailed, call, seq+1, tool.List{int64(tool.Unavailable), "", "I was killed", "", string(tool.LimitWorker), "", int64(0), int64(0), tool.List{}, int64(1)})
+		w.send(sandbox.SayFailed, call, seq+1, value.List{int64(value.Unavailable), "", "I was killed", "", string(value.LimitWorker), "", int64(0), int64(0), value.List{}, int64(1)})
 	},
 	"panics": func(*hostile, uint32, uint32) { panic("/etc/passwd \x1b[31m") },
 	"drags": func(w *hostile, _, _ uint32) {
@@ -92,7 +93,7 @@ var hostileModes = map[string]func(w *hostile, call, seq uint32){
 	},
 	"insatiable": func(w *hostile, call, seq uint32) {
 		for ; ; seq += 2 {
-			w.send(sandbox.AskEffect, call, seq+1, tool.List{"world.ask", tool.NewDict("what", "x")})
+			w.send(sandbox.AskEffect, call, seq+1, value.List{"world.ask", value.NewDict("what", "x")})
 			w.read()
 		}
 	},
@@ -126,15 +127,15 @@ func hostileMain() (handled bool) {
 			if err != nil {
 				panic(err)
 			}
-			w.send(sandbox.SayReady, call, 1, tool.List{})
+			w.send(sandbox.SayReady, call, 1, value.List{})
 			continue
 		}
 		if kind == sandbox.SendLoad && mode != "at-load" {
-			w.send(sandbox.SayDone, call, 1, tool.List{})
+			w.send(sandbox.SayDone, call, 1, value.List{})
 			continue
 		}
 		if w.tells {
-			w.send(sandbox.SayDone, call, 1, tool.List{int64(1), tool.List{w.heard, fmt.Sprintf("%q %q", os.Args, os.Environ())}})
+			w.send(sandbox.SayDone, call, 1, value.List{int64(1), value.List{w.heard, fmt.Sprintf("%q %q", os.Args, os.Environ())}})
 			continue
 		}
 		if act := hostileModes[mode]; act != nil {
@@ -147,13 +148,13 @@ func hostileMain() (handled bool) {
 
 // asks asks for an effect and gives back what it was told.
 func asks(w *hostile, name string, call uint32) {
-	w.send(sandbox.AskEffect, call, 1, tool.List{strings.TrimPrefix(name, "asks-"), "what", int64(7), "path", "x"})
+	w.send(sandbox.AskEffect, call, 1, value.List{strings.TrimPrefix(name, "asks-"), "what", int64(7), "path", "x"})
 	_, _, body := w.read()
 	list := sandbox.ReadFields(body)
 	if len(list) == 0 {
 		panic("no reply")
 	}
-	w.send(sandbox.SayDone, call, 3, tool.List{int64(1), list})
+	w.send(sandbox.SayDone, call, 3, value.List{int64(1), list})
 }
 
 type hostile struct {
@@ -165,7 +166,7 @@ type hostile struct {
 
 func (w *hostile) raw(b []byte) { _, _ = w.out.Write(b) } // the host may have had enough
 
-func (w *hostile) make(kind uint8, call, seq uint32, body tool.List) []byte {
+func (w *hostile) make(kind uint8, call, seq uint32, body value.List) []byte {
 	b, err := sandbox.AppendFields(nil, body)
 	if err != nil {
 		panic(err)
@@ -177,7 +178,7 @@ func (w *hostile) frame(kind uint8, call, seq uint32, body []byte) {
 	w.raw(sandbox.MakeFrame(kind, call, seq, body))
 }
 
-func (w *hostile) send(kind uint8, call, seq uint32, body tool.List) {
+func (w *hostile) send(kind uint8, call, seq uint32, body value.List) {
 	w.raw(w.make(kind, call, seq, body))
 }
 
@@ -223,7 +224,7 @@ func TestP01HostileWorkers(t *testing.T) {
 			box := hostileProcess(t, mode)
 			before := residentMB(t)
 			start := time.Now()
-			call := tool.Call{Args: tool.NewDict("value", "x"), Limits: tool.Limits{CPU: 200 * time.Millisecond}}
+			call := tool.Call{Args: value.NewDict("value", "x"), Limits: tool.Limits{CPU: 200 * time.Millisecond}}
 			if mode == "drags" {
 				call.Limits.CPU = 10 * time.Millisecond
 			}
@@ -240,18 +241,18 @@ func TestP01HostileWorkers(t *testing.T) {
 			if took := time.Since(start); took > 30*time.Second {
 				t.Errorf("it took %v to end it", took)
 			}
-			e := tool.ErrorOf(err, tool.Internal)
-			want := tool.Security
+			e := value.ErrorOf(err, value.Internal)
+			want := value.Security
 			if passing[mode] {
-				want = tool.Unavailable
+				want = value.Unavailable
 			}
 			if mode == "panics" {
-				want = tool.Internal
+				want = value.Internal
 			}
 			if mode == "spins" {
-				want = tool.Limit
+				want = value.Limit
 			}
-			if e.Kind != want || e.Limit == tool.LimitWorker {
+			if e.Kind != want || e.Limit == value.LimitWorker {
 				t.Errorf("error = %v of kind %s and limit %q, want %s and no death from outside", e, e.Kind, e.Limit, want)
 			}
 			if strings.ContainsAny(e.Error(), "\x1b") {
@@ -262,7 +263,7 @@ func TestP01HostileWorkers(t *testing.T) {
 			}
 			poolIsQuiet(t, box)
 			_, again := box.Run(context.Background(), echoScript, call, answer)
-			if quarantined := again != nil && strings.Contains(tool.ErrorOf(again, tool.Internal).Hint, "not run again"); quarantined == passing[mode] {
+			if quarantined := again != nil && strings.Contains(value.ErrorOf(again, value.Internal).Hint, "not run again"); quarantined == passing[mode] {
 				t.Errorf("the second call gave %v, want quarantine %v", again, !passing[mode])
 			}
 		})
@@ -283,11 +284,11 @@ func TestP02HostileEffects(t *testing.T) {
 			t.Parallel()
 			var asked atomic.Int32
 			box := hostileProcess(t, "asks-"+strings.ReplaceAll(name, "\x00", "0"))
-			out, err := box.Run(context.Background(), echoScript, tool.Call{Args: &tool.Dict{}}, func(context.Context, tool.Effect) (tool.Outcome, error) {
+			out, err := box.Run(context.Background(), echoScript, tool.Call{Args: &value.Dict{}}, func(context.Context, tool.Effect) (tool.Outcome, error) {
 				asked.Add(1)
 				return tool.Outcome{}, nil
 			})
-			list, _ := out.Value.(tool.List)
+			list, _ := out.Value.(value.List)
 			if err != nil || asked.Load() > 0 || len(list) == 0 || list[0] != false {
 				t.Errorf("asking for %q gave %v, %v, and %d effects; want it refused", name, out.Value, err, asked.Load())
 			}
@@ -295,8 +296,8 @@ func TestP02HostileEffects(t *testing.T) {
 	}
 	t.Run("wrong arguments", func(t *testing.T) {
 		box := hostileProcess(t, "asks-random.seed")
-		out, err := box.Run(context.Background(), echoScript, tool.Call{Args: &tool.Dict{}}, answer)
-		list, _ := out.Value.(tool.List)
+		out, err := box.Run(context.Background(), echoScript, tool.Call{Args: &value.Dict{}}, answer)
+		list, _ := out.Value.(value.List)
 		if err != nil || len(list) == 0 || list[0] != false {
 			t.Errorf("wrong arguments gave %v, %v, want them refused", out.Value, err)
 		}
@@ -313,10 +314,10 @@ func TestO03NoPromiseNoStrangers(t *testing.T) {
 			return err
 		}
 		defer box.Close()
-		_, err = box.Run(context.Background(), echoScript, tool.Call{Args: tool.NewDict("value", "x")}, nil)
+		_, err = box.Run(context.Background(), echoScript, tool.Call{Args: value.NewDict("value", "x")}, nil)
 		return err
 	}
-	missing := tool.Errorf(tool.Unavailable, "no Landlock here")
+	missing := value.Errorf(value.Unavailable, "no Landlock here")
 	if err := run(&sandbox.Options{}, missing); err == nil || !strings.Contains(err.Error(), "no Landlock here") {
 		t.Errorf("without a layer: %v, want a refusal that names it", err)
 	}
@@ -324,7 +325,7 @@ func TestO03NoPromiseNoStrangers(t *testing.T) {
 		t.Errorf("without a layer, which the user accepts: %v, want it to run", err)
 	}
 	box := hostileProcess(t, "unsealed")
-	if _, err := box.Run(context.Background(), echoScript, tool.Call{Args: tool.NewDict("value", "x")}, nil); err == nil || !strings.Contains(err.Error(), "is not confined") {
+	if _, err := box.Run(context.Background(), echoScript, tool.Call{Args: value.NewDict("value", "x")}, nil); err == nil || !strings.Contains(err.Error(), "is not confined") {
 		t.Errorf("a worker that only says it is sealed: %v, want it refused", err)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 	"github.com/cassidy-run/cassidy/sandbox"
 )
 
@@ -44,15 +45,15 @@ func TestI02NothingIsLeft(t *testing.T) {
 	for name, s := range scripts {
 		t.Run(name, func(t *testing.T) {
 			call := func(i int) string {
-				args := tool.NewDict("value", fmt.Sprintf("poison %d", i))
+				args := value.NewDict("value", fmt.Sprintf("poison %d", i))
 				if s.Path == "c.star" {
-					args = tool.NewDict("value", tool.List{"a"})
+					args = value.NewDict("value", value.List{"a"})
 				}
 				out, err := box.Run(context.Background(), s, tool.Call{Args: args}, answer)
-				if err != nil && tool.KindOf(err) != tool.Failed && tool.KindOf(err) != tool.Internal {
+				if err != nil && value.KindOf(err) != value.Failed && value.KindOf(err) != value.Internal {
 					t.Errorf("call %d gave %v", i, err)
 				}
-				return fmt.Sprint(tool.FormatJSON(out.Value, ""), err)
+				return fmt.Sprint(value.FormatJSON(out.Value, ""), err)
 			}
 			first := call(0)
 			for i := 1; i < 4; i++ {
@@ -77,8 +78,8 @@ func TestI04WorkersHearOfOneScriptOnly(t *testing.T) {
 			s := script(fmt.Sprintf("f%d", i), "return '"+secret(i, 99)+"'")
 			for round := range rounds {
 				own := secret(i, round)
-				out, err := box.Run(context.Background(), s, tool.Call{Args: tool.NewDict("value", own)}, answer)
-				list, _ := out.Value.(tool.List)
+				out, err := box.Run(context.Background(), s, tool.Call{Args: value.NewDict("value", own)}, answer)
+				list, _ := out.Value.(value.List)
 				if err != nil || len(list) != 2 {
 					t.Errorf("Run = %v, %v, want what the worker heard", out.Value, err)
 					return
@@ -111,7 +112,7 @@ func TestI05NoEnvironment(t *testing.T) {
 	t.Setenv("CASSIDY_SECRET", "hush")
 	box := hostileProcess(t, "tells")
 	out, err := box.Run(context.Background(), echoScript, tool.Call{}, answer)
-	list, _ := out.Value.(tool.List)
+	list, _ := out.Value.(value.List)
 	if err != nil || len(list) != 2 {
 		t.Fatalf("Run = %v, %v, want what the worker was told", out.Value, err)
 	}
@@ -161,7 +162,7 @@ func TestI05ErrorsTellNothing(t *testing.T) {
 // tellsNothing checks that an error is not about this machine.
 func tellsNothing(t testing.TB, err error) {
 	t.Helper()
-	e := tool.ErrorOf(err, tool.Internal)
+	e := value.ErrorOf(err, value.Internal)
 	if e == nil {
 		return
 	}
@@ -177,7 +178,7 @@ func tellsNothing(t testing.TB, err error) {
 			t.Errorf("the error %q tells %q", text, secret)
 		}
 	}
-	if tool.Clean(text, len(text)) != text {
+	if value.Clean(text, len(text)) != text {
 		t.Errorf("the error %q holds what is not fit to be shown", text)
 	}
 }
@@ -205,11 +206,11 @@ func TestErrorsAreClean(t *testing.T) {
 		"a\u202eb\u2066\u200fc":  "abc",
 		"\xff":                   "�",
 	} {
-		if got := tool.Clean(in, 40); got != want {
+		if got := value.Clean(in, 40); got != want {
 			t.Errorf("Clean(%q) = %q, want %q", in, got, want)
 		}
 	}
-	if got, want := tool.Clean("aé345", 2), "a…"; got != want {
+	if got, want := value.Clean("aé345", 2), "a…"; got != want {
 		t.Errorf("Clean of a long text = %q, want %q", got, want)
 	}
 }
@@ -225,12 +226,12 @@ func TestQuarantineIsOneScripts(t *testing.T) {
 		s := script(fmt.Sprintf("f%d", i), "return 1")
 		for round := range 2 {
 			_, err := box.Describe(ctx, s)
-			e := tool.ErrorOf(err, tool.Internal)
-			if e == nil || e.Kind != tool.Security || strings.Contains(e.Hint, hint) != (round == 1) {
+			e := value.ErrorOf(err, value.Internal)
+			if e == nil || e.Kind != value.Security || strings.Contains(e.Hint, hint) != (round == 1) {
 				t.Errorf("describing %s, time %d, gave %v (%s), want it refused the second time", s.Path, round, e, e.Hint)
 			}
 		}
-		if _, err := box.Run(ctx, s, tool.Call{}, nil); err == nil || !strings.Contains(tool.ErrorOf(err, tool.Internal).Hint, hint) {
+		if _, err := box.Run(ctx, s, tool.Call{}, nil); err == nil || !strings.Contains(value.ErrorOf(err, value.Internal).Hint, hint) {
 			t.Errorf("running %s gave %v, want it refused", s.Path, err)
 		}
 	}
@@ -251,8 +252,8 @@ func TestQuarantineOfWhatWaits(t *testing.T) {
 				served++
 				return answer(ctx, e)
 			})
-			e := tool.ErrorOf(err, tool.Internal)
-			if e == nil || e.Kind != tool.Security {
+			e := value.ErrorOf(err, value.Internal)
+			if e == nil || e.Kind != value.Security {
 				t.Errorf("the call gave %v, want a security error", err)
 				return
 			}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // TestR43KilledFromOutside checks what becomes of a call whose worker somebody
@@ -29,8 +30,8 @@ func TestR43KilledFromOutside(t *testing.T) {
 				waitUntilEnded(t, pid)
 			}
 			if signal == syscall.SIGSTOP {
-				_, err := box.Run(context.Background(), echoScript, tool.Call{Args: tool.NewDict("value", "x")}, nil)
-				if err == nil || tool.KindOf(err) != tool.Unavailable {
+				_, err := box.Run(context.Background(), echoScript, tool.Call{Args: value.NewDict("value", "x")}, nil)
+				if err == nil || value.KindOf(err) != value.Unavailable {
 					t.Errorf("a stopped worker gave %v, want unavailable", err)
 				}
 			}
@@ -47,11 +48,11 @@ func TestR43KilledFromOutside(t *testing.T) {
 				}
 				return tool.Outcome{}, nil
 			})
-			e := tool.ErrorOf(err, tool.Internal)
-			if e == nil || e.Kind != tool.Unavailable || e.Hint == "" {
+			e := value.ErrorOf(err, value.Internal)
+			if e == nil || e.Kind != value.Unavailable || e.Hint == "" {
 				t.Errorf("the call gave %v, want unavailable, and a hint", err)
 			}
-			if killed := signal == syscall.SIGKILL || signal == syscall.SIGTERM; killed != (e.Limit == tool.LimitWorker) {
+			if killed := signal == syscall.SIGKILL || signal == syscall.SIGTERM; killed != (e.Limit == value.LimitWorker) {
 				t.Errorf("after %v the limit of %v is %q", signal, err, e.Limit)
 			}
 			nextCallIsRight(t, box)
@@ -134,7 +135,7 @@ func TestEffectOutlivesWorker(t *testing.T) {
 		done++
 		return tool.Outcome{Value: "answer"}, nil
 	})
-	if e := tool.ErrorOf(err, tool.Internal); e == nil || e.Kind != tool.Unavailable || e.Limit != tool.LimitWorker {
+	if e := value.ErrorOf(err, value.Internal); e == nil || e.Kind != value.Unavailable || e.Limit != value.LimitWorker {
 		t.Errorf("the call gave %v, want that its worker was killed", err)
 	}
 	if begun != 1 || done != 1 {
@@ -148,13 +149,13 @@ func TestEffectOutlivesWorker(t *testing.T) {
 // was killed, as its host told it.
 func TestDeathPassesThroughWorkers(t *testing.T) {
 	box := newProcess(t, nil, world)
-	died := tool.Errorf(tool.Unavailable, "killed")
-	died.Limit = tool.LimitWorker
+	died := value.Errorf(value.Unavailable, "killed")
+	died.Limit = value.LimitWorker
 	for _, body := range []string{"return world.ask(1)", "return attempt(world.ask, 1)"} {
 		_, err := box.Run(context.Background(), script("f", body), tool.Call{}, func(context.Context, tool.Effect) (tool.Outcome, error) {
 			return tool.Outcome{}, died
 		})
-		if e := tool.ErrorOf(err, tool.Internal); e == nil || e.Kind != tool.Unavailable || e.Limit != tool.LimitWorker {
+		if e := value.ErrorOf(err, value.Internal); e == nil || e.Kind != value.Unavailable || e.Limit != value.LimitWorker {
 			t.Errorf("%s gave %v, want that a worker was killed", body, err)
 		}
 	}

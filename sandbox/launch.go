@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // What a process gets that does not say what it needs.
@@ -43,28 +44,28 @@ func launchComplete(p *tool.Process) (*tool.Process, error) {
 	for _, text := range append(append([]string{p.Path, p.Dir}, p.Args...), p.Env...) {
 		size += len(text)
 		if strings.ContainsRune(text, 0) {
-			return nil, tool.Errorf(tool.Invalid, "an argument of a command cannot hold the character NUL")
+			return nil, value.Errorf(value.Invalid, "an argument of a command cannot hold the character NUL")
 		}
 	}
 	if size > launchMaxArgs {
-		return nil, tool.Errorf(tool.Invalid, "the arguments of a command are longer than %d KB in all", launchMaxArgs>>10)
+		return nil, value.Errorf(value.Invalid, "the arguments of a command are longer than %d KB in all", launchMaxArgs>>10)
 	}
 	for _, name := range append(append([]string{p.Path, p.Dir}, p.Read...), p.Write...) {
 		if !filepath.IsAbs(name) {
-			return nil, tool.Errorf(tool.Invalid, "%q is not an absolute path", name)
+			return nil, value.Errorf(value.Invalid, "%q is not an absolute path", name)
 		}
 	}
 	return &full, nil
 }
 
-func launchTooLong(d time.Duration) *tool.Error {
-	e := tool.Errorf(tool.Timeout, "the command took longer than %v", d)
-	e.Limit = tool.LimitWall
+func launchTooLong(d time.Duration) *value.Error {
+	e := value.Errorf(value.Timeout, "the command took longer than %v", d)
+	e.Limit = value.LimitWall
 	return e
 }
 
-func launchLimit(limit tool.LimitName, format string, args ...any) *tool.Error {
-	e := tool.Errorf(tool.Limit, format, args...)
+func launchLimit(limit value.LimitName, format string, args ...any) *value.Error {
+	e := value.Errorf(value.Limit, format, args...)
 	e.Limit = limit
 	return e
 }

@@ -14,6 +14,7 @@ import (
 	landlock "github.com/landlock-lsm/go-landlock/landlock/syscall"
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // Launch is a [tool.Launcher]. It runs a process where it can read the system's
@@ -39,7 +40,7 @@ func Launch(ctx context.Context, p *tool.Process) (int, error) { return launch(c
 func launch(ctx context.Context, program string, p *tool.Process) (int, error) {
 	if program == "" && !ready.Load() {
 		// Without this a program that forgot Main would start itself for ever.
-		return -1, tool.Errorf(tool.Unavailable, "this program cannot confine commands").
+		return -1, value.Errorf(value.Unavailable, "this program cannot confine commands").
 			WithHint("call sandbox.Main(stdlib.Pure()...) first in its main, or name a worker in Workers.Program")
 	}
 	if err := launchStopped(ctx); err != nil {
@@ -55,7 +56,7 @@ func launch(ctx context.Context, program string, p *tool.Process) (int, error) {
 	}
 	l, err := startLauncher(program, spec)
 	if err != nil {
-		return -1, tool.Errorf(tool.Unavailable, "start %s: %w", p.Path, err)
+		return -1, value.Errorf(value.Unavailable, "start %s: %w", p.Path, err)
 	}
 	defer l.close()
 	return l.wait(ctx, full)
@@ -75,16 +76,16 @@ const launchABI = 3
 
 func newLaunchSpec(p *tool.Process) (*launchSpec, error) {
 	if !LaunchConfined() {
-		return nil, tool.Errorf(tool.Unavailable, "commands cannot be confined on this machine").
+		return nil, value.Errorf(value.Unavailable, "commands cannot be confined on this machine").
 			WithHint("it takes Linux 6.2 or later, with Landlock, on amd64 or arm64")
 	}
 	info, err := os.Stat(p.Path)
 	if err != nil {
-		return nil, tool.Errorf(tool.Unavailable, "there is no program %s: %w", p.Path, errors.Unwrap(err))
+		return nil, value.Errorf(value.Unavailable, "there is no program %s: %w", p.Path, errors.Unwrap(err))
 	}
 	st, ok := info.Sys().(*syscall.Stat_t)
 	if !ok || !info.Mode().IsRegular() || info.Mode()&0o111 == 0 {
-		return nil, tool.Errorf(tool.Unavailable, "%s is no program", p.Path)
+		return nil, value.Errorf(value.Unavailable, "%s is no program", p.Path)
 	}
 	abi, _ := landlock.LandlockGetABIVersion()
 	return &launchSpec{
@@ -194,7 +195,7 @@ func (l *launched) wait(ctx context.Context, p *tool.Process) (int, error) {
 		case <-giveUp.C:
 			_ = l.proc.Kill()
 			go l.proc.Wait() // whenever the kernel lets it go
-			return -1, tool.Errorf(tool.Internal, "the command could not be ended within %v", launchGrace)
+			return -1, value.Errorf(value.Internal, "the command could not be ended within %v", launchGrace)
 		}
 	}
 }
@@ -225,25 +226,25 @@ func (l *launched) report() launchReport {
 func (r launchReport) outcome(p *tool.Process, why error) (int, error) {
 	switch {
 	case r.Reason == "":
-		return -1, tool.Errorf(tool.Internal, "the launcher ended without a report")
+		return -1, value.Errorf(value.Internal, "the launcher ended without a report")
 	case why != nil:
 		return -1, why
 	case r.Reason == launchExited && r.Signal == 0:
 		return r.Exit, nil
 	case r.Reason == launchExited:
-		return 128 + r.Signal, tool.Errorf(tool.Command, "the command was ended by signal %d (%s)", r.Signal, syscall.Signal(r.Signal))
+		return 128 + r.Signal, value.Errorf(value.Command, "the command was ended by signal %d (%s)", r.Signal, syscall.Signal(r.Signal))
 	case r.Reason == launchTimedOut:
 		return -1, launchTooLong(p.Timeout)
 	case r.Reason == launchCrowded:
-		return -1, launchLimit(tool.LimitProcesses, "the command had more than %d processes at one time", p.Processes)
+		return -1, launchLimit(value.LimitProcesses, "the command had more than %d processes at one time", p.Processes)
 	case r.Reason == launchSwollen:
-		return -1, launchLimit(tool.LimitMemory, "the command used more than %d MB of memory", p.Memory>>20)
+		return -1, launchLimit(value.LimitMemory, "the command used more than %d MB of memory", p.Memory>>20)
 	case r.Reason == launchUnconfined:
-		return -1, tool.Errorf(tool.Unavailable, "the command could not be confined: %s", r.Text)
+		return -1, value.Errorf(value.Unavailable, "the command could not be confined: %s", r.Text)
 	case r.Reason == launchUnstarted:
-		return -1, tool.Errorf(tool.Unavailable, "the command could not be started: %s", r.Text)
+		return -1, value.Errorf(value.Unavailable, "the command could not be started: %s", r.Text)
 	}
-	return -1, tool.Errorf(tool.Canceled, "the command was ended from outside")
+	return -1, value.Errorf(value.Canceled, "the command was ended from outside")
 }
 
 // launchCopy brings what comes out of a pipe to a writer. Only the writer's
@@ -271,5 +272,5 @@ func launchStopped(ctx context.Context) error {
 	if ctx.Err() == nil {
 		return nil
 	}
-	return tool.AsError(context.Cause(ctx), tool.Canceled)
+	return value.AsError(context.Cause(ctx), value.Canceled)
 }

@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // A syncBuffer keeps what both of a command's outputs say.
@@ -77,7 +78,7 @@ func TestLaunchExits(t *testing.T) {
 	for _, tt := range []struct {
 		line, said string
 		exit       int
-		kind       tool.Kind
+		kind       value.Kind
 		fails      bool
 	}{
 		{line: "echo out", said: "out\n"},
@@ -85,8 +86,8 @@ func TestLaunchExits(t *testing.T) {
 		{line: "exit 3", exit: 3},
 		{line: "exit 255", exit: 255},
 		{line: "no-such-program", said: "/bin/sh: 1: no-such-program: not found\n", exit: 127},
-		{line: "kill -SEGV $$", exit: 128 + 11, kind: tool.Command, fails: true},
-		{line: "kill -KILL $$", exit: 128 + 9, kind: tool.Command, fails: true},
+		{line: "kill -SEGV $$", exit: 128 + 11, kind: value.Command, fails: true},
+		{line: "kill -KILL $$", exit: 128 + 9, kind: value.Command, fails: true},
 		{line: "cat; echo end", said: "end\n"}, // nothing comes in
 		{line: "echo $0 $PATH; pwd", said: "sh /usr/bin:/bin\n/\n"},
 		{line: "set | grep -c ^[A-Z]*=", said: ""},
@@ -97,7 +98,7 @@ func TestLaunchExits(t *testing.T) {
 		}
 		tt.said = strings.ReplaceAll(tt.said, "/bin/sh: 1", "sh: 1")
 		said = strings.ReplaceAll(said, "/bin/sh: 1", "sh: 1")
-		if exit != tt.exit || (err != nil) != tt.fails || tt.fails && tool.KindOf(err) != tt.kind || said != tt.said {
+		if exit != tt.exit || (err != nil) != tt.fails || tt.fails && value.KindOf(err) != tt.kind || said != tt.said {
 			t.Errorf("%s: said %q, exit %d, %v, want %q, %d", tt.line, said, exit, err, tt.said, tt.exit)
 		}
 	}
@@ -115,22 +116,22 @@ func TestLaunchRefusesWhatIsNoProcess(t *testing.T) {
 	}
 	for _, tt := range []struct {
 		p    tool.Process
-		kind tool.Kind
+		kind value.Kind
 	}{
-		{tool.Process{Path: "sh", Dir: "/"}, tool.Invalid},
-		{tool.Process{Path: "/bin/sh", Dir: "."}, tool.Invalid},
-		{tool.Process{Path: "/bin/sh", Dir: "/", Args: []string{"a\x00b"}}, tool.Invalid},
-		{tool.Process{Path: "/bin/sh", Dir: "/", Args: []string{strings.Repeat("x", 200<<10)}}, tool.Invalid},
-		{tool.Process{Path: "/bin/sh", Dir: "/", Read: []string{"x"}}, tool.Invalid},
-		{tool.Process{Path: "/bin/sh", Dir: "/", Read: []string{dir + "/missing"}}, tool.Unavailable},
-		{tool.Process{Path: "/bin/sh", Dir: dir + "/missing"}, tool.Unavailable},
-		{tool.Process{Path: dir + "/missing", Dir: "/"}, tool.Unavailable},
-		{tool.Process{Path: dir, Dir: "/"}, tool.Unavailable},
-		{tool.Process{Path: plain, Dir: "/"}, tool.Unavailable},
-		{tool.Process{Path: garbage, Dir: "/"}, tool.Unavailable},
+		{tool.Process{Path: "sh", Dir: "/"}, value.Invalid},
+		{tool.Process{Path: "/bin/sh", Dir: "."}, value.Invalid},
+		{tool.Process{Path: "/bin/sh", Dir: "/", Args: []string{"a\x00b"}}, value.Invalid},
+		{tool.Process{Path: "/bin/sh", Dir: "/", Args: []string{strings.Repeat("x", 200<<10)}}, value.Invalid},
+		{tool.Process{Path: "/bin/sh", Dir: "/", Read: []string{"x"}}, value.Invalid},
+		{tool.Process{Path: "/bin/sh", Dir: "/", Read: []string{dir + "/missing"}}, value.Unavailable},
+		{tool.Process{Path: "/bin/sh", Dir: dir + "/missing"}, value.Unavailable},
+		{tool.Process{Path: dir + "/missing", Dir: "/"}, value.Unavailable},
+		{tool.Process{Path: dir, Dir: "/"}, value.Unavailable},
+		{tool.Process{Path: plain, Dir: "/"}, value.Unavailable},
+		{tool.Process{Path: garbage, Dir: "/"}, value.Unavailable},
 	} {
 		exit, err := Launch(t.Context(), &tt.p)
-		if err == nil || tool.KindOf(err) != tt.kind || exit != -1 {
+		if err == nil || value.KindOf(err) != tt.kind || exit != -1 {
 			t.Errorf("%+v: exit %d, %v, want an error of kind %s", tt.p.Path, exit, err, tt.kind)
 		}
 	}
@@ -409,22 +410,22 @@ func TestS07NothingStays(t *testing.T) {
 	forever := "sleep M"
 	for _, tt := range []struct {
 		name, line string
-		kind       tool.Kind
+		kind       value.Kind
 		ends       bool // by itself, leaving something behind
 	}{
-		{name: "runs on", line: forever, kind: tool.Timeout},
+		{name: "runs on", line: forever, kind: value.Timeout},
 		{name: "background", line: forever + " & echo up", ends: true},
-		{name: "background, waits", line: forever + " & echo up; wait", kind: tool.Timeout},
+		{name: "background, waits", line: forever + " & echo up; wait", kind: value.Timeout},
 		{name: "no output held", line: forever + " >/dev/null 2>&1 & echo up", ends: true},
 		{name: "setsid", line: "setsid " + forever + " & echo up", ends: true},
-		{name: "setsid, waits", line: "setsid setsid " + forever + " & echo up; " + forever, kind: tool.Timeout},
+		{name: "setsid, waits", line: "setsid setsid " + forever + " & echo up; " + forever, kind: value.Timeout},
 		{name: "double fork", line: "( ( setsid sh -c '( " + forever + " & ) ; " + forever + "' & ) & ) ; echo up", ends: true},
-		{name: "ignores signals", line: "trap '' TERM INT HUP QUIT USR1 ALRM PIPE; echo up; while :; do sleep M & wait; done", kind: tool.Timeout},
+		{name: "ignores signals", line: "trap '' TERM INT HUP QUIT USR1 ALRM PIPE; echo up; while :; do sleep M & wait; done", kind: value.Timeout},
 		{name: "nohup", line: "nohup setsid nohup sh -c \"trap '' TERM HUP; " + forever + "\" & echo up", ends: true},
 		{name: "stopped", line: "sh -c 'kill -STOP $$; " + forever + "' & echo up", ends: true},
-		{name: "stops itself", line: "echo up; kill -STOP $$; " + forever, kind: tool.Timeout},
-		{name: "guards each other", line: `echo up; g() { while :; do setsid sh -c 'sleep M' & wait $!; done; }; g & g & g & sleep M`, kind: tool.Timeout},
-		{name: "restarts on its end", line: `echo up; sh -c 'trap "setsid sleep M &" EXIT; sleep M' & sleep M`, kind: tool.Timeout},
+		{name: "stops itself", line: "echo up; kill -STOP $$; " + forever, kind: value.Timeout},
+		{name: "guards each other", line: `echo up; g() { while :; do setsid sh -c 'sleep M' & wait $!; done; }; g & g & g & sleep M`, kind: value.Timeout},
+		{name: "restarts on its end", line: `echo up; sh -c 'trap "setsid sleep M &" EXIT; sleep M' & sleep M`, kind: value.Timeout},
 		{name: "moves its group", line: "set -m; " + forever + " & " + forever + " & set +m; echo up", ends: true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -432,7 +433,7 @@ func TestS07NothingStays(t *testing.T) {
 			start := time.Now()
 			said, exit, err := launchShell(t, strings.ReplaceAll(tt.line, "M", mark), func(p *tool.Process) { p.Timeout = deadline })
 			took := time.Since(start)
-			if tt.ends != (err == nil) || err != nil && tool.KindOf(err) != tt.kind {
+			if tt.ends != (err == nil) || err != nil && value.KindOf(err) != tt.kind {
 				t.Errorf("exit %d, %v, want kind %s", exit, err, tt.kind)
 			}
 			if strings.Contains(tt.line, "echo up") && !strings.Contains(said, "up") {
@@ -454,11 +455,11 @@ func TestS07OldLandlock(t *testing.T) {
 	needConfined(t)
 	for _, tt := range []struct {
 		line string
-		kind tool.Kind
+		kind value.Kind
 	}{
-		{"(setsid sh -c 'trap \"\" TERM; (sleep M &) ; sleep M' &) ; sleep M", tool.Timeout},
-		{"setsid \"$0\" hostile headless M & sleep M", tool.Timeout},
-		{"i=0; while [ $i -lt 500 ]; do ( setsid sleep M & ); i=$((i+1)); done; sleep M", tool.Limit},
+		{"(setsid sh -c 'trap \"\" TERM; (sleep M &) ; sleep M' &) ; sleep M", value.Timeout},
+		{"setsid \"$0\" hostile headless M & sleep M", value.Timeout},
+		{"i=0; while [ $i -lt 500 ]; do ( setsid sleep M & ); i=$((i+1)); done; sleep M", value.Limit},
 	} {
 		mark := markOf(t)
 		p := &tool.Process{
@@ -466,7 +467,7 @@ func TestS07OldLandlock(t *testing.T) {
 			Read: []string{ownProgram(t)}, Timeout: 2 * time.Second,
 		}
 		_, err := launchWith(t, p, func(s *launchSpec) { s.ABI = launchABI })
-		if err == nil || tool.KindOf(err) != tt.kind {
+		if err == nil || value.KindOf(err) != tt.kind {
 			t.Errorf("%s: %v, want kind %s", tt.line, err, tt.kind)
 		}
 		if left := heldBy(mark); len(left) > 0 {
@@ -485,7 +486,7 @@ func TestS07Headless(t *testing.T) {
 			Path: "/bin/sh", Args: []string{"-c", strings.ReplaceAll(line, "M", mark), ownProgram(t)}, Dir: "/", Env: []string{"PATH=/usr/bin:/bin"},
 			Read: []string{ownProgram(t)}, Timeout: time.Second, Stdout: &out, Stderr: &out,
 		})
-		if err != nil && tool.KindOf(err) != tool.Timeout {
+		if err != nil && value.KindOf(err) != value.Timeout {
 			t.Errorf("%s: %v, want the time to run out", line, err)
 		}
 		if left := heldBy(mark); len(left) > 0 {
@@ -499,8 +500,8 @@ func TestS07Headless(t *testing.T) {
 
 func TestS07Floods(t *testing.T) {
 	mark := markOf(t)
-	full := tool.Errorf(tool.Limit, "that is enough")
-	full.Limit = tool.LimitLength
+	full := value.Errorf(value.Limit, "that is enough")
+	full.Limit = value.LimitLength
 	limit := &cutter{left: 1 << 20, err: full}
 	_, exit, err := launchShell(t, "setsid sh -c 'sleep "+mark+"' & yes; yes; yes", func(p *tool.Process) { p.Stdout, p.Stderr = limit, limit })
 	if !errors.Is(err, full) || exit != -1 {
@@ -544,8 +545,8 @@ func TestS07ForkBombs(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			mark := markOf(t)
 			_, exit, err := launchShell(t, strings.ReplaceAll(tt.line, "M", mark), nil)
-			var e *tool.Error
-			if exit != -1 || !errors.As(err, &e) || e.Kind != tool.Limit || e.Limit != tool.LimitProcesses {
+			var e *value.Error
+			if exit != -1 || !errors.As(err, &e) || e.Kind != value.Limit || e.Limit != value.LimitProcesses {
 				t.Errorf("exit %d, %v, want the limit of processes", exit, err)
 			}
 			if left := heldBy(mark); len(left) > 0 {
@@ -568,18 +569,18 @@ func TestLaunchMemory(t *testing.T) {
 		})
 		return out.String(), exit, err
 	}
-	if said, exit, err := run("eat"); strings.Contains(said, "ate 1") || exit == 0 || err != nil && tool.KindOf(err) != tool.Limit {
+	if said, exit, err := run("eat"); strings.Contains(said, "ate 1") || exit == 0 || err != nil && value.KindOf(err) != value.Limit {
 		t.Errorf("it could eat: %.200q, %d, %v", said, exit, err)
 	}
-	var e *tool.Error
-	if said, _, err := run("share"); !errors.As(err, &e) || e.Limit != tool.LimitMemory {
+	var e *value.Error
+	if said, _, err := run("share"); !errors.As(err, &e) || e.Limit != value.LimitMemory {
 		t.Errorf("it could share: %.200q, %v, want the limit of memory", said, err)
 	}
 	said, exit, err := launchShell(t, "dd if=/dev/zero of=big bs=1M count=1100 2>&1; ls -l big", func(p *tool.Process) {
 		p.Dir = t.TempDir()
 		p.Write = []string{p.Dir}
 	})
-	if exit == 0 && strings.Contains(said, "1153433600") || err != nil && tool.KindOf(err) != tool.Command {
+	if exit == 0 && strings.Contains(said, "1153433600") || err != nil && value.KindOf(err) != value.Command {
 		t.Errorf("it wrote past the longest file: %q, %d, %v", said, exit, err)
 	}
 }
@@ -595,16 +596,16 @@ func TestLaunchCanceled(t *testing.T) {
 		_, _ = io.Copy(io.Discard, r)
 	}()
 	exit, err := Launch(ctx, &tool.Process{Path: "/bin/sh", Args: []string{"-c", "setsid sleep " + mark + " & echo up; wait"}, Dir: "/", Env: []string{"PATH=/usr/bin:/bin"}, Stdout: w})
-	if exit != -1 || tool.KindOf(err) != tool.Canceled {
+	if exit != -1 || value.KindOf(err) != value.Canceled {
 		t.Errorf("exit %d, %v, want canceled", exit, err)
 	}
 	if left := heldBy(mark); len(left) > 0 {
 		t.Errorf("there stay %q", left)
 	}
-	if exit, err := Launch(ctx, &tool.Process{Path: "/bin/true", Dir: "/"}); exit != -1 || tool.KindOf(err) != tool.Canceled {
+	if exit, err := Launch(ctx, &tool.Process{Path: "/bin/true", Dir: "/"}); exit != -1 || value.KindOf(err) != value.Canceled {
 		t.Errorf("after the end: exit %d, %v, want canceled", exit, err)
 	}
-	why := tool.Errorf(tool.Denied, "no more")
+	why := value.Errorf(value.Denied, "no more")
 	told, tell := context.WithCancelCause(t.Context())
 	tell(why)
 	if _, err := Launch(told, &tool.Process{Path: "/bin/true", Dir: "/"}); !errors.Is(err, why) {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // Launch runs a process within its time and until a writer has enough. Nothing
@@ -23,7 +24,7 @@ func Launch(ctx context.Context, p *tool.Process) (int, error) { return launch(c
 
 func launch(ctx context.Context, _ string, p *tool.Process) (int, error) {
 	if err := ctx.Err(); err != nil {
-		return -1, tool.AsError(context.Cause(ctx), tool.Canceled)
+		return -1, value.AsError(context.Cause(ctx), value.Canceled)
 	}
 	full, err := launchComplete(p)
 	if err != nil {
@@ -45,15 +46,15 @@ func launch(ctx context.Context, _ string, p *tool.Process) (int, error) {
 	case ended.first() != nil:
 		return -1, ended.first()
 	case ctx.Err() != nil:
-		return -1, tool.AsError(context.Cause(ctx), tool.Canceled)
+		return -1, value.AsError(context.Cause(ctx), value.Canceled)
 	case limited.Err() != nil:
 		return -1, launchTooLong(full.Timeout)
 	case errors.As(err, &exit) && exit.ExitCode() < 0:
-		return -1, tool.Errorf(tool.Command, "the command ended by itself: %s", exit)
+		return -1, value.Errorf(value.Command, "the command ended by itself: %s", exit)
 	case errors.As(err, &exit):
 		return exit.ExitCode(), nil
 	case err != nil && !errors.Is(err, exec.ErrWaitDelay):
-		return -1, tool.Errorf(tool.Unavailable, "the command could not be started: %w", err)
+		return -1, value.Errorf(value.Unavailable, "the command could not be started: %w", err)
 	}
 	return 0, nil
 }

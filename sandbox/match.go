@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // protocol is the version of what a host and a worker send one another. It changes
@@ -73,8 +74,8 @@ func lacking(wanted []byte, modules []tool.Module) int {
 }
 
 // errMismatch is why a worker does not fit its host.
-func errMismatch(format string, args ...any) *tool.Error {
-	return tool.Errorf(tool.Invalid, format, args...).
+func errMismatch(format string, args ...any) *value.Error {
+	return value.Errorf(value.Invalid, format, args...).
 		WithHint("build it from the same version, with the modules that scripts have given to sandbox.Main: go build github.com/cassidy-run/cassidy/cmd/cassidy-worker")
 }
 
@@ -86,7 +87,7 @@ func notAWorker(program string, err error) error {
 	if errors.As(err, &broke) || errors.As(err, &died) {
 		return errMismatch("Workers.Program %s is no worker of this version: %w", program, err)
 	}
-	if e := tool.ErrorOf(err, tool.Unavailable); e.Hint == "" {
+	if e := value.ErrorOf(err, value.Unavailable); e.Hint == "" {
 		return e.WithHint("the main of %s must begin with sandbox.Main", program)
 	}
 	return err

@@ -7,6 +7,7 @@ import (
 
 	"github.com/cassidy-run/cassidy/internal/testworker"
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 	"github.com/cassidy-run/cassidy/sandbox"
 )
 
@@ -33,8 +34,8 @@ func TestAWorkerThatDoesNotFit(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, err = box.Describe(t.Context(), script)
-		e := tool.ErrorOf(err, tool.Internal)
-		if err == nil || e.Kind != tool.Invalid || e.Hint == "" {
+		e := value.ErrorOf(err, value.Internal)
+		if err == nil || e.Kind != value.Invalid || e.Hint == "" {
 			t.Errorf("%s: %v (hint %q), want an error of kind Invalid with a hint", name, err, e.Hint)
 		}
 		if err := box.Close(); err != nil {

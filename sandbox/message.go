@@ -6,9 +6,10 @@ import (
 	"time"
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-// The bodies of frames are fields: values in the form of [tool.Append], each
+// The bodies of frames are fields: values in the form of [value.Append], each
 // behind its length, a little-endian u32. They are no list, in which a value
 // could be less deep and of fewer parts than it may be by itself. Reading is
 // strict, since either side may be lied to: a field that is missing, of another
@@ -18,9 +19,9 @@ var errMessage = errors.New("not a message of this protocol")
 
 // fields reads the fields of a message one after the other.
 type fields struct {
-	rest  string    // of the message
-	list  tool.List // the fields where they were one value of another message
-	parts int       // that the values read so far consist of
+	rest  string     // of the message
+	list  value.List // the fields where they were one value of another message
+	parts int        // that the values read so far consist of
 	bad   bool
 }
 
@@ -29,21 +30,21 @@ const (
 	// maxParts is how many values a message may consist of in all: a few of the
 	// largest that there are. A frame of nothing but nils would else be made
 	// into many times its size.
-	maxParts = 4 * tool.MaxNodes
+	maxParts = 4 * value.MaxNodes
 )
 
-func appendFields(dst []byte, list tool.List) ([]byte, error) {
+func appendFields(dst []byte, list value.List) ([]byte, error) {
 	parts := 0
 	for _, v := range list {
 		start := len(dst)
 		dst = append(dst, make([]byte, fieldHead)...)
 		var err error
-		if dst, err = tool.Append(dst, v); err != nil {
+		if dst, err = value.Append(dst, v); err != nil {
 			return dst, err
 		}
 		if parts += partsOf(v); parts > maxParts {
-			e := tool.Errorf(tool.Limit, "values of more than %d parts together", maxParts)
-			e.Limit = tool.LimitNodes
+			e := value.Errorf(value.Limit, "values of more than %d parts together", maxParts)
+			e.Limit = value.LimitNodes
 			return dst, e
 		}
 		binary.LittleEndian.PutUint32(dst[start:], uint32(len(dst)-start-fieldHead))
@@ -55,15 +56,15 @@ func appendFields(dst []byte, list tool.List) ([]byte, error) {
 func readFields(body []byte) fields { return fields{rest: string(body)} }
 
 // partsOf counts the values that a value consists of.
-func partsOf(v tool.Value) int {
+func partsOf(v value.Value) int {
 	parts := 1
-	if d, ok := v.(*tool.Dict); ok {
+	if d, ok := v.(*value.Dict); ok {
 		for k, v := range d.All() {
 			parts += partsOf(k) + partsOf(v)
 		}
 		return parts
 	}
-	items, _ := tool.Elements(v)
+	items, _ := value.Elements(v)
 	for _, item := range items {
 		parts += partsOf(item)
 	}
@@ -72,8 +73,8 @@ func partsOf(v tool.Value) int {
 
 // withArgs returns a message with arguments as its last fields: each name, and what
 // it is.
-func withArgs(args *tool.Dict, first ...tool.Value) tool.List {
-	list := append(make(tool.List, 0, len(first)+2*args.Len()), first...)
+func withArgs(args *value.Dict, first ...value.Value) value.List {
+	list := append(make(value.List, 0, len(first)+2*args.Len()), first...)
 	for name, v := range args.All() {
 		list = append(list, name, v)
 	}
@@ -81,8 +82,8 @@ func withArgs(args *tool.Dict, first ...tool.Value) tool.List {
 }
 
 // args reads all that is left as arguments.
-func (f *fields) args() *tool.Dict {
-	args := &tool.Dict{}
+func (f *fields) args() *value.Dict {
+	args := &value.Dict{}
 	for f.more() {
 		name, v := field[string](f), f.value()
 		_, twice := args.Get(name)
@@ -95,7 +96,7 @@ func (f *fields) args() *tool.Dict {
 // more reports whether there is another field.
 func (f *fields) more() bool { return !f.bad && (f.rest != "" || len(f.list) > 0) }
 
-func (f *fields) value() tool.Value {
+func (f *fields) value() value.Value {
 	if len(f.list) > 0 {
 		v := f.list[0]
 		f.list = f.list[1:]
@@ -107,7 +108,7 @@ func (f *fields) value() tool.Value {
 }
 
 // decode reads the next field of a message.
-func (f *fields) decode() (v tool.Value, ok bool) {
+func (f *fields) decode() (v value.Value, ok bool) {
 	if f.bad || len(f.rest) < fieldHead {
 		return nil, false
 	}
@@ -116,13 +117,13 @@ func (f *fields) decode() (v tool.Value, ok bool) {
 	if n > int64(len(rest)) {
 		return nil, false
 	}
-	v, err := tool.DecodeString(rest[:n])
+	v, err := value.DecodeString(rest[:n])
 	f.rest, f.parts = rest[n:], f.parts+partsOf(v)
 	return v, err == nil && f.parts <= maxParts
 }
 
 // field reads a field of one type.
-func field[T tool.Value](f *fields) T {
+func field[T value.Value](f *fields) T {
 	v, ok := f.value().(T)
 	f.bad = f.bad || !ok
 	return v
@@ -137,15 +138,15 @@ func (f *fields) done() error {
 }
 
 // A scriptMessage is a script on its way into a worker.
-func scriptMessage(s tool.Script) tool.List { return scriptsMessage([]tool.Script{s}) }
+func scriptMessage(s tool.Script) value.List { return scriptsMessage([]tool.Script{s}) }
 
 // scriptsMessage are scripts that have the same shared files.
-func scriptsMessage(scripts []tool.Script) tool.List {
-	libs := &tool.Dict{}
+func scriptsMessage(scripts []tool.Script) value.List {
+	libs := &value.Dict{}
 	for name, text := range scripts[0].Libs {
 		libs.Put(name, []byte(text)) // a file may hold any bytes; the engine says what is wrong with them
 	}
-	list := append(make(tool.List, 0, 1+4*len(scripts)), libs)
+	list := append(make(value.List, 0, 1+4*len(scripts)), libs)
 	for _, s := range scripts {
 		list = append(list, s.Name, s.Path, []byte(s.Source), s.Hash)
 	}
@@ -163,7 +164,7 @@ func readScript(body []byte) (tool.Script, error) {
 
 func readScripts(body []byte) ([]tool.Script, error) {
 	f := readFields(body)
-	dict := field[*tool.Dict](&f)
+	dict := field[*value.Dict](&f)
 	if f.bad {
 		return nil, errMessage
 	}
@@ -185,7 +186,7 @@ func readScripts(body []byte) ([]tool.Script, error) {
 
 // callMessage is what a worker needs to know of a call: not who made it, nor
 // where in a run it stands.
-func callMessage(c tool.Call) tool.List {
+func callMessage(c tool.Call) value.List {
 	return withArgs(c.Args, c.Tool, c.Entry, c.Limits.Steps, int64(c.Limits.CPU), int64(c.Limits.Result))
 }
 
@@ -200,17 +201,17 @@ func readCall(body []byte) (tool.Call, error) {
 }
 
 // errorFields are an error as it crosses: what is said, and not what it wraps.
-func errorFields(e *tool.Error) tool.List {
-	trace := make(tool.List, len(e.Trace))
+func errorFields(e *value.Error) value.List {
+	trace := make(value.List, len(e.Trace))
 	for i, line := range e.Trace {
-		trace[i] = tool.Clean(line, maxText)
+		trace[i] = value.Clean(line, maxText)
 	}
 	text := ""
 	if e.Err != nil {
 		text = e.Err.Error()
 	}
-	return tool.List{int64(e.Kind), tool.Clean(e.Op, maxText), tool.Clean(text, maxText), tool.Clean(e.Hint, maxText), tool.Clean(string(e.Limit), maxText),
-		tool.Clean(e.Pos.File, maxText), int64(e.Pos.Line), int64(e.Pos.Col), trace}
+	return value.List{int64(e.Kind), value.Clean(e.Op, maxText), value.Clean(text, maxText), value.Clean(e.Hint, maxText), value.Clean(string(e.Limit), maxText),
+		value.Clean(e.Pos.File, maxText), int64(e.Pos.Line), int64(e.Pos.Col), trace}
 }
 
 // The bounds of an error that comes from a worker.
@@ -220,28 +221,28 @@ const (
 )
 
 // readError reads errorFields.
-func readError(f *fields) *tool.Error {
+func readError(f *fields) *value.Error {
 	kind := field[int64](f)
-	e := &tool.Error{Kind: tool.Kind(kind), Op: field[string](f)}
-	e.Err = errors.New(tool.Clean(field[string](f), maxText))
-	e.Op, e.Hint, e.Limit = tool.Clean(e.Op, maxText), tool.Clean(field[string](f), maxText), tool.LimitName(tool.Clean(field[string](f), maxText))
-	e.Pos.File = tool.Clean(field[string](f), maxText)
+	e := &value.Error{Kind: value.Kind(kind), Op: field[string](f)}
+	e.Err = errors.New(value.Clean(field[string](f), maxText))
+	e.Op, e.Hint, e.Limit = value.Clean(e.Op, maxText), value.Clean(field[string](f), maxText), value.LimitName(value.Clean(field[string](f), maxText))
+	e.Pos.File = value.Clean(field[string](f), maxText)
 	e.Pos.Line, e.Pos.Col = int(field[int64](f)), int(field[int64](f))
-	for _, v := range field[tool.List](f) {
+	for _, v := range field[value.List](f) {
 		line, ok := v.(string)
 		f.bad = f.bad || !ok
 		if len(e.Trace) < maxTrace {
-			e.Trace = append(e.Trace, tool.Clean(line, maxText))
+			e.Trace = append(e.Trace, value.Clean(line, maxText))
 		}
 	}
-	f.bad = f.bad || kind < 0 || kind > int64(tool.LastKind)
+	f.bad = f.bad || kind < 0 || kind > int64(value.LastKind)
 	return e
 }
 
 // effectRows are the functions that a worker may ask for, as plain values: all
 // but the pure ones, which it has itself, and those that only a host calls.
-func effectRows(modules []tool.Module) (tool.List, error) {
-	rows := tool.List{}
+func effectRows(modules []tool.Module) (value.List, error) {
+	rows := value.List{}
 	for _, m := range modules {
 		for i := range m.Funcs {
 			f := &m.Funcs[i]
@@ -251,22 +252,22 @@ func effectRows(modules []tool.Module) (tool.List, error) {
 			// A tool has parameters too, and a form of its own.
 			form, err := tool.AppendTool(nil, &tool.Tool{Name: f.Name, Params: f.Params})
 			if err != nil {
-				return nil, tool.Errorf(tool.Invalid, "the effect %s.%s cannot be told to a worker: %w", m.Name, f.Name, err)
+				return nil, value.Errorf(value.Invalid, "the effect %s.%s cannot be told to a worker: %w", m.Name, f.Name, err)
 			}
-			rows = append(rows, tool.List{m.Name, int64(f.Kind), form, f.Rest, f.Other})
+			rows = append(rows, value.List{m.Name, int64(f.Kind), form, f.Rest, f.Other})
 		}
 		for _, c := range m.Consts {
-			rows = append(rows, tool.List{m.Name, c.Name, c.Value})
+			rows = append(rows, value.List{m.Name, c.Name, c.Value})
 		}
 	}
 	return rows, nil
 }
 
 // readRows makes modules of effectRows.
-func readRows(rows tool.List) ([]tool.Module, error) {
+func readRows(rows value.List) ([]tool.Module, error) {
 	var modules []tool.Module
 	for _, row := range rows {
-		list, _ := row.(tool.List)
+		list, _ := row.(value.List)
 		f := &fields{list: list}
 		m := tool.Module{Name: field[string](f)}
 		switch kind := f.value().(type) {

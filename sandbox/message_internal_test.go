@@ -6,17 +6,18 @@ import (
 	"testing"
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // TestErrorKinds checks that each kind of error passes the wire, and that values
 // beyond the kinds are refused.
 func TestErrorKinds(t *testing.T) {
-	for kind := int64(-1); kind <= int64(tool.LastKind)+1; kind++ {
-		list := errorFields(&tool.Error{Err: errors.New("no")})
+	for kind := int64(-1); kind <= int64(value.LastKind)+1; kind++ {
+		list := errorFields(&value.Error{Err: errors.New("no")})
 		list[0] = kind
 		f := &fields{list: list}
 		e := readError(f)
-		if want := kind >= 0 && kind <= int64(tool.LastKind); (f.done() == nil) != want || want && e.Kind != tool.Kind(kind) {
+		if want := kind >= 0 && kind <= int64(value.LastKind); (f.done() == nil) != want || want && e.Kind != value.Kind(kind) {
 			t.Errorf("kind %d: %+v, error %v, want it accepted: %v", kind, e, f.done(), want)
 		}
 	}
@@ -35,7 +36,7 @@ func TestEffectKindsOnTheWire(t *testing.T) {
 			t.Fatal(err)
 		}
 		if kind == tool.Pure { // it is not sent; as if it had been
-			rows = tool.List{tool.List{"world", int64(kind), form, "", false}}
+			rows = value.List{value.List{"world", int64(kind), form, "", false}}
 		}
 		modules, err := readRows(rows)
 		if want := kind.Valid() && kind != tool.Pure; (err == nil) != want || want && modules[0].Funcs[0].Kind != kind {
@@ -43,7 +44,7 @@ func TestEffectKindsOnTheWire(t *testing.T) {
 		}
 	}
 	for _, kind := range []int64{-1, 256, 256 + int64(tool.Read)} {
-		if _, err := readRows(tool.List{tool.List{"world", kind, form, "", false}}); err == nil {
+		if _, err := readRows(value.List{value.List{"world", kind, form, "", false}}); err == nil {
 			t.Errorf("readRows takes the kind %d", kind)
 		}
 	}
@@ -64,7 +65,7 @@ func TestForgottenKinds(t *testing.T) {
 		_, fromDescribe := box.Describe(context.Background(), s)
 		_, fromRun := box.Run(context.Background(), s, tool.Call{}, nil)
 		for name, err := range map[string]error{"New": fromNew, "Describe": fromDescribe, "Run": fromRun} {
-			if !errors.Is(err, tool.ErrInvalid) || tool.ErrorOf(err, tool.Internal).Hint == "" {
+			if !errors.Is(err, value.ErrInvalid) || value.ErrorOf(err, value.Internal).Hint == "" {
 				t.Errorf("%s with %+v = %v, want it invalid, with a hint", name, m, err)
 			}
 		}

@@ -9,7 +9,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // The sizes of a pool.
@@ -23,9 +23,9 @@ const (
 type job struct {
 	domain domain
 	memory int64
-	script string    // by which it is refused, with the tenant
-	rows   tool.List // the effects, for a new worker
-	pure   []byte    // the sums of the functions that it must have itself
+	script string     // by which it is refused, with the tenant
+	rows   value.List // the effects, for a new worker
+	pure   []byte     // the sums of the functions that it must have itself
 }
 
 // A domain is what a worker is used for, which never changes: one script of one
@@ -59,13 +59,13 @@ type pool struct {
 	free    chan struct{}  // closed when one may be started or is idle; nil if nobody waits for that
 	reaper  *time.Timer    // ends those that idle; nil while there are few
 	tenants map[string]int // the workers of each
-	refused map[domain]*tool.Error
+	refused map[domain]*value.Error
 	closed  bool
 }
 
 func newPool(o *Options, confined bool) *pool {
 	p := &pool{opts: *o, confined: confined, supply: maxSupply, starter: newStarter(),
-		alive: map[*child]bool{}, tenants: map[string]int{}, refused: map[domain]*tool.Error{}}
+		alive: map[*child]bool{}, tenants: map[string]int{}, refused: map[domain]*value.Error{}}
 	p.guard.workers = p.workers
 	p.opts.Workers = p.opts.Workers.withDefaults()
 	if p.opts.Running <= 0 {
@@ -263,7 +263,7 @@ func (p *pool) drop(c *child) {
 }
 
 // refuse has nothing of a script run any more, not what waits either.
-func (p *pool) refuse(j job, reason *tool.Error) {
+func (p *pool) refuse(j job, reason *value.Error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.refused[domain{tenant: j.domain.tenant, key: j.script}] = reason.WithHint("it is not run again until its file changes or the host is started anew")
@@ -336,7 +336,7 @@ func (p *pool) spawn(d domain, b bounds) (c *child, err error) {
 		return nil, errClosed()
 	case err != nil:
 		p.forget(d.tenant)
-		return nil, tool.Errorf(tool.Unavailable, "a worker cannot be started: %w", err)
+		return nil, value.Errorf(value.Unavailable, "a worker cannot be started: %w", err)
 	}
 	c.domain, c.supply, c.born = d, p.supply, time.Now()
 	p.alive[c] = true
@@ -444,13 +444,13 @@ func (p *pool) refusal(j job) error {
 	return nil
 }
 
-func queueError(format string, n int) *tool.Error {
-	e := tool.Errorf(tool.Busy, format, n)
-	e.Limit = tool.LimitQueue
+func queueError(format string, n int) *value.Error {
+	e := value.Errorf(value.Busy, format, n)
+	e.Limit = value.LimitQueue
 	return e.WithHint("try again later")
 }
 
-func errClosed() *tool.Error { return tool.Errorf(tool.Canceled, "the sandbox is closed") }
+func errClosed() *value.Error { return value.Errorf(value.Canceled, "the sandbox is closed") }
 
 // rest and resume are around what the host does for a worker, which may be
 // long and may need other workers.
@@ -462,7 +462,7 @@ func (p *pool) rest(c *child) { p.turns.leave(c.domain) }
 func (p *pool) resume(ctx context.Context, c *child) {
 	defer p.guard.wake() // it may have slept while the host worked
 	if err := p.turns.await(ctx, c.domain); err != nil {
-		c.kill(tool.ErrorOf(err, tool.Canceled))
+		c.kill(value.ErrorOf(err, value.Canceled))
 		p.turns.count(c.domain)
 	}
 }

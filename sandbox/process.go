@@ -12,6 +12,7 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime/engine"
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // Workers bound the processes of a sandbox. The zero value is what most programs
@@ -84,7 +85,7 @@ type Process struct {
 	own     bool // the pool is closed with it
 	closed  atomic.Bool
 	tenant  string
-	rows    tool.List             // the effects, as they are sent to a worker
+	rows    value.List            // the effects, as they are sent to a worker
 	hash    string                // of these
 	pure    []byte                // the sums of the functions that a worker has itself
 	effects map[string]*tool.Func // what a script can ask for, by its full name
@@ -109,7 +110,7 @@ func NewPool(o *Options) (*Pool, error) {
 func (p *Pool) Open(tenant string, modules ...tool.Module) (*Process, error) {
 	s := &Process{pool: p.pool, tenant: tenant, effects: map[string]*tool.Func{}}
 	if tenant == noTenant {
-		return nil, tool.Errorf(tool.Invalid, "%q cannot be the name of a tenant", tenant)
+		return nil, value.Errorf(value.Invalid, "%q cannot be the name of a tenant", tenant)
 	}
 	for _, m := range modules {
 		if err := m.CheckKinds(); err != nil {
@@ -131,9 +132,9 @@ func (p *Pool) Open(tenant string, modules ...tool.Module) (*Process, error) {
 		return nil, err
 	}
 	s.pure = pureSums(modules)
-	form, err := tool.Append(nil, s.rows)
+	form, err := value.Append(nil, s.rows)
 	if err != nil {
-		return nil, tool.AsError(err, tool.Invalid)
+		return nil, value.AsError(err, value.Invalid)
 	}
 	s.hash = tool.HashBytes(form)
 	return s, nil
@@ -179,13 +180,13 @@ func newPoolWhere(o *Options, missing error) (*Pool, error) {
 	}
 	switch {
 	case os.Args[0] == workerName:
-		return nil, tool.Errorf(tool.Invalid, "a worker cannot have workers").
+		return nil, value.Errorf(value.Invalid, "a worker cannot have workers").
 			WithHint("call sandbox.Main first in the main of the program")
 	case opts.Program == "" && !ready.Load():
-		return nil, tool.Errorf(tool.Invalid, "this program cannot be its own worker: its main does not begin with sandbox.Main").
+		return nil, value.Errorf(value.Invalid, "this program cannot be its own worker: its main does not begin with sandbox.Main").
 			WithHint("call sandbox.Main(stdlib.Pure()...) first in its main; a test does so in TestMain")
 	case opts.Program == "" && raceDetector:
-		return nil, tool.Errorf(tool.Invalid, "a program built with -race cannot be a worker: it needs more memory than a worker may have").
+		return nil, value.Errorf(value.Invalid, "a program built with -race cannot be a worker: it needs more memory than a worker may have").
 			WithHint("name a worker that is built without it in Workers.Program")
 	}
 	if missing != nil && !opts.Unconfined {
@@ -215,7 +216,7 @@ func fullName(module, function string) string {
 func Promise() ([]string, error) {
 	layers, err := promise()
 	if err != nil {
-		return layers, tool.Errorf(tool.Unavailable, "this system cannot confine a worker: %w", err).
+		return layers, value.Errorf(value.Unavailable, "this system cannot confine a worker: %w", err).
 			WithHint("sandbox: {required: false} in your config.yaml runs tools all the same; then run only tools that you trust")
 	}
 	return layers, nil
@@ -246,8 +247,8 @@ func scriptKey(s tool.Script) string {
 
 // inFile gives the error of a worker that was killed, or was not free, the file that it was about.
 func inFile(err error, file string) error {
-	e := *tool.ErrorOf(err, tool.Internal)
-	if e.Pos.File == "" && (e.Kind == tool.Limit || e.Kind == tool.Busy) {
+	e := *value.ErrorOf(err, value.Internal)
+	if e.Pos.File == "" && (e.Kind == value.Limit || e.Kind == value.Busy) {
 		e.Pos.File = file
 	}
 	return &e
@@ -282,7 +283,7 @@ func (p *Process) ask(ctx context.Context, j job, do func(*child) (answer, error
 	for again := false; ; again = true {
 		c, err := p.pool.get(ctx, j, again)
 		if err != nil {
-			if !again && tool.ErrorOf(err, tool.Internal).Limit == tool.LimitWorker {
+			if !again && value.ErrorOf(err, value.Internal).Limit == value.LimitWorker {
 				continue // it was killed while it was started
 			}
 			return answer{}, err
@@ -335,7 +336,7 @@ func (p *Process) attempt(ctx context.Context, j job, c *child, do func(*child) 
 	case err == nil:
 		// What it holds is no good start for another call, and a script whose top
 		// level ran out of time would be remembered as one that always does.
-		keep = a.failed.Kind != tool.Limit && a.failed.Kind != tool.Timeout
+		keep = a.failed.Kind != value.Limit && a.failed.Kind != value.Timeout
 		err = a.failed
 	default:
 		keep, err = p.fault(j, err)
@@ -349,9 +350,9 @@ func (p *Process) fault(j job, err error) (keep bool, _ error) {
 	var unsent *notSent
 	switch {
 	case errors.As(err, &unsent):
-		return true, tool.AsError(unsent.error, tool.Invalid)
+		return true, value.AsError(unsent.error, value.Invalid)
 	case errors.As(err, &bad):
-		reason := tool.ErrorOf(bad.error, tool.Security)
+		reason := value.ErrorOf(bad.error, value.Security)
 		p.pool.refuse(j, reason)
 		return false, reason
 	}
@@ -359,17 +360,17 @@ func (p *Process) fault(j job, err error) (keep bool, _ error) {
 }
 
 // ended says why a context ended.
-func ended(ctx context.Context) *tool.Error {
-	var cause *tool.Error
+func ended(ctx context.Context) *value.Error {
+	var cause *value.Error
 	if errors.As(context.Cause(ctx), &cause) {
 		return cause
 	}
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
-		e := tool.Errorf(tool.Timeout, "the time ran out")
-		e.Limit = tool.LimitWall
+		e := value.Errorf(value.Timeout, "the time ran out")
+		e.Limit = value.LimitWall
 		return e
 	}
-	return tool.Errorf(tool.Canceled, "the call was cancelled")
+	return value.Errorf(value.Canceled, "the call was cancelled")
 }
 
 // A remote is a call that a worker makes, as the host sees it: what the call
@@ -398,7 +399,7 @@ func (r *remote) run(c *child) (answer, error) {
 		c.loaded = true
 	}
 	c.watch.reset(r.call.Limits.CPU)
-	a, err := c.request(sendCall, callMessage(r.call), func(name string, args *tool.Dict) tool.List { return r.serve(c, name, args) })
+	a, err := c.request(sendCall, callMessage(r.call), func(name string, args *value.Dict) value.List { return r.serve(c, name, args) })
 	if err != nil || a.failed != nil {
 		r.out.Usage.Steps = a.steps
 		return a, err
@@ -410,28 +411,28 @@ func (r *remote) run(c *child) (answer, error) {
 
 // serve carries out an effect that the worker asks for. It is checked again,
 // since a worker may ask for anything.
-func (r *remote) serve(c *child, name string, args *tool.Dict) tool.List {
+func (r *remote) serve(c *child, name string, args *value.Dict) value.List {
 	out, err := r.resting(c, name, args)
 	if err != nil {
 		return c.failure(err)
 	}
-	return tool.List{true, out.Value}
+	return value.List{true, out.Value}
 }
 
 // resting carries out an effect while the worker does not count as running.
-func (r *remote) resting(c *child, name string, args *tool.Dict) (tool.Outcome, error) {
+func (r *remote) resting(c *child, name string, args *value.Dict) (tool.Outcome, error) {
 	r.process.pool.rest(c)
 	defer r.process.pool.resume(r.ctx, c) // also if the effect panics
 	return r.effect(name, args)
 }
 
-func (r *remote) effect(name string, args *tool.Dict) (tool.Outcome, error) {
+func (r *remote) effect(name string, args *value.Dict) (tool.Outcome, error) {
 	if r.do != nil {
 		r.effects++ // as the engine counts: where nobody is asked, nothing was
 	}
 	f := r.process.effects[name]
 	if f == nil || r.do == nil {
-		return tool.Outcome{}, tool.Errorf(tool.Denied, "%s is not available here", name)
+		return tool.Outcome{}, value.Errorf(value.Denied, "%s is not available here", name)
 	}
 	bound, err := rebind(f, args)
 	if err != nil {
@@ -444,16 +445,16 @@ func (r *remote) effect(name string, args *tool.Dict) (tool.Outcome, error) {
 }
 
 // rebind checks arguments that a worker says it has bound.
-func rebind(f *tool.Func, args *tool.Dict) (*tool.Dict, error) {
+func rebind(f *tool.Func, args *value.Dict) (*value.Dict, error) {
 	if f.Rest == "" {
 		return f.Bind(nil, args)
 	}
 	v, _ := args.Get(f.Rest)
-	rest, ok := v.(*tool.Dict)
+	rest, ok := v.(*value.Dict)
 	if !ok {
-		return nil, tool.Errorf(tool.Invalid, "%s lacks its other arguments", f.Name)
+		return nil, value.Errorf(value.Invalid, "%s lacks its other arguments", f.Name)
 	}
-	named, plain := &tool.Dict{}, *f
+	named, plain := &value.Dict{}, *f
 	plain.Rest = ""
 	for k, v := range args.All() {
 		if name, _ := k.(string); name != f.Rest {

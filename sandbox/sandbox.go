@@ -45,6 +45,7 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime/engine"
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // A Sandbox reads and runs scripts. It is safe for concurrent use.
@@ -72,7 +73,7 @@ func NewInline(modules ...tool.Module) *Inline {
 // Describe implements [Sandbox].
 func (s *Inline) Describe(ctx context.Context, script tool.Script) (tool.Tool, error) {
 	if err := ctx.Err(); err != nil {
-		return tool.Tool{}, tool.Errorf(tool.Canceled, "%w", err)
+		return tool.Tool{}, value.Errorf(value.Canceled, "%w", err)
 	}
 	return s.engine.Describe(script)
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 	"github.com/cassidy-run/cassidy/sandbox"
 	"github.com/cassidy-run/cassidy/stdlib"
 )
@@ -55,31 +56,31 @@ tool(echo, needs = ["fs.read"])
 		}
 	})
 	t.Run("passes values without loss", func(t *testing.T) {
-		values := tool.List{nil, true, int64(-1), 2.0, "é\x00", []byte{0, 255}, tool.Tuple{int64(1)}, tool.Set{"a"}, tool.NewDict("b", 1, "a", 2)}
-		out, err := box.Run(ctx, script, tool.Call{Args: tool.NewDict("value", values)}, func(_ context.Context, e tool.Effect) (tool.Outcome, error) {
+		values := value.List{nil, true, int64(-1), 2.0, "é\x00", []byte{0, 255}, value.Tuple{int64(1)}, value.Set{"a"}, value.NewDict("b", 1, "a", 2)}
+		out, err := box.Run(ctx, script, tool.Call{Args: value.NewDict("value", values)}, func(_ context.Context, e tool.Effect) (tool.Outcome, error) {
 			v, _ := e.Args.Get("what")
 			return tool.Outcome{Value: v}, nil
 		})
-		if err != nil || !tool.Equal(out.Value, values) {
-			t.Errorf("Run = %s, %v, want %s", tool.FormatJSON(out.Value, ""), err, tool.FormatJSON(values, ""))
+		if err != nil || !value.Equal(out.Value, values) {
+			t.Errorf("Run = %s, %v, want %s", value.FormatJSON(out.Value, ""), err, value.FormatJSON(values, ""))
 		}
 		if out.Usage.Effects != 1 || out.Usage.Steps == 0 {
 			t.Errorf("usage = %+v, want one effect and some steps", out.Usage)
 		}
 	})
 	t.Run("runs the function that is asked for", func(t *testing.T) {
-		out, err := box.Run(ctx, script, tool.Call{Args: tool.NewDict("value", "four"), Entry: "size"}, nil)
+		out, err := box.Run(ctx, script, tool.Call{Args: value.NewDict("value", "four"), Entry: "size"}, nil)
 		if err != nil || out.Value != int64(4) {
 			t.Errorf("size = %v, %v, want 4", out.Value, err)
 		}
 	})
 	t.Run("gives back the error of an effect", func(t *testing.T) {
-		denied := tool.Errorf(tool.Denied, "not today").WithHint("ask tomorrow")
+		denied := value.Errorf(value.Denied, "not today").WithHint("ask tomorrow")
 		_, err := box.Run(ctx, script, tool.Call{}, func(context.Context, tool.Effect) (tool.Outcome, error) {
 			return tool.Outcome{}, denied
 		})
-		var e *tool.Error
-		if !errors.As(err, &e) || e.Kind != tool.Denied || e.Message() != "not today" || e.Hint != "ask tomorrow" || e.Pos.Line != 3 {
+		var e *value.Error
+		if !errors.As(err, &e) || e.Kind != value.Denied || e.Message() != "not today" || e.Hint != "ask tomorrow" || e.Pos.Line != 3 {
 			t.Errorf("error = %+v, want the effect's, at line 3", err)
 		}
 	})
@@ -90,7 +91,7 @@ tool(echo, needs = ["fs.read"])
 			t.Error("an effect was asked for after the end")
 			return tool.Outcome{}, nil
 		})
-		if err == nil || tool.KindOf(err) != tool.Canceled {
+		if err == nil || value.KindOf(err) != value.Canceled {
 			t.Errorf("error = %v, want cancelled", err)
 		}
 	})

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 	"github.com/cassidy-run/cassidy/sandbox"
 )
 
@@ -118,7 +119,7 @@ func (s *soak) script(t *testing.T, a attack) {
 	how, err := a.runWithin(s.box, tool.Limits{CPU: 20 * time.Millisecond, Steps: 200_000})
 	s.ended[how]++
 	switch how {
-	case tool.Canceled.String(), tool.Timeout.String(), tool.Unavailable.String(), tool.Security.String():
+	case value.Canceled.String(), value.Timeout.String(), value.Unavailable.String(), value.Security.String():
 		t.Errorf("call %d, %s, ended by %v", s.n, a.name, err)
 	}
 }
@@ -130,7 +131,7 @@ func (s *soak) worker(t *testing.T, mode string) {
 		t.Errorf("call %d, of a worker that is %s, succeeded", s.n, mode)
 		return
 	}
-	s.ended["worker "+tool.KindOf(err).String()]++
+	s.ended["worker "+value.KindOf(err).String()]++
 }
 
 // A footprint is what this process takes of the system.

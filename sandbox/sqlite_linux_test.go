@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // sqlScript asks a query of a table that a query has made, and what else it is
@@ -29,8 +30,8 @@ tool(ask)
 // is bounded by the system.
 func TestSQLInWorker(t *testing.T) {
 	p := newProcess(t, nil)
-	ask := func(cpu time.Duration, query, after string) (tool.Value, error) {
-		args := tool.NewDict("query", query)
+	ask := func(cpu time.Duration, query, after string) (value.Value, error) {
+		args := value.NewDict("query", query)
 		if after != "" {
 			args.Put("after", after)
 		}
@@ -40,10 +41,10 @@ func TestSQLInWorker(t *testing.T) {
 		return out.Value, err
 	}
 	const count = "select b, count(*) as n, sum(a) as s from big where b < 1 group by b"
-	want := tool.List{tool.NewDict("b", int64(0), "n", int64(142), "s", int64(71071))}
+	want := value.List{value.NewDict("b", int64(0), "n", int64(142), "s", int64(71071))}
 	check := func(after string) {
 		t.Helper()
-		if got, err := ask(2*time.Second, count, ""); err != nil || !tool.Equal(got, want) {
+		if got, err := ask(2*time.Second, count, ""); err != nil || !value.Equal(got, want) {
 			t.Fatalf("after %s: %v, %v, want %v", after, got, err, want)
 		}
 	}
@@ -74,12 +75,12 @@ func TestSQLInWorker(t *testing.T) {
 	} {
 		start := time.Now()
 		_, err := ask(time.Second, query, "")
-		var e *tool.Error
+		var e *value.Error
 		if !errors.As(err, &e) {
 			t.Errorf("%s: %v, want an error", name, err)
 			continue
 		}
-		if e.Kind != tool.Limit && e.Kind != tool.Invalid && e.Kind != tool.Failed {
+		if e.Kind != value.Limit && e.Kind != value.Invalid && e.Kind != value.Failed {
 			t.Errorf("%s: kind %v: %v", name, e.Kind, e)
 		}
 		t.Logf("%s: %v %s in %v: %.150s", name, e.Kind, e.Limit, time.Since(start).Round(time.Millisecond), e.Error())
@@ -88,7 +89,7 @@ func TestSQLInWorker(t *testing.T) {
 	// A tool that was told of the end of its memory goes on.
 	for _, name := range []string{"order by h", "group by h"} {
 		query := "with recursive c(x) as (select 1 union all select x + 1 from c limit 100000000) select count(*) from (select hex(randomblob(20000)) as h from c " + name + " limit 100000000)"
-		if got, err := ask(10*time.Second, query, count); err != nil || !tool.Equal(got, want) {
+		if got, err := ask(10*time.Second, query, count); err != nil || !value.Equal(got, want) {
 			t.Errorf("a query after too much %q: %v, %v, want %v", name, got, err, want)
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // tableScripts read a table and say what they were told to ask of it, in both
@@ -78,10 +79,10 @@ return tool{ name = "table", description = "Ask a table.",
 }
 
 // tableCall is one call of the scripts above.
-func tableCall(text tool.Value, how string, options *tool.Dict) tool.Call {
+func tableCall(text value.Value, how string, options *value.Dict) tool.Call {
 	limits := tool.DefaultLimits()
 	limits.CPU = 10 * time.Second
-	args := tool.NewDict("text", text, "how", how)
+	args := value.NewDict("text", text, "how", how)
 	if options != nil {
 		args.Put("options", options)
 	}
@@ -93,40 +94,40 @@ func tableCall(text tool.Value, how string, options *tool.Dict) tool.Call {
 func TestTableInWorker(t *testing.T) {
 	const small = "a,b\n1,x\n2,y\n3,x\n"
 	many := func(n int) string { return strings.Repeat("c,", n-1) + "c\n" }
-	const works = tool.Kind(255)
+	const works = value.Kind(255)
 	tests := []struct {
 		name    string
-		text    tool.Value
-		options *tool.Dict
+		text    value.Value
+		options *value.Dict
 		want    string // the result, or a part of the error
-		kind    tool.Kind
+		kind    value.Kind
 	}{
 		{"whole", small, nil, "3", works},
-		{"short row", "a,b\n1,2\n3\n", nil, "line 3: the row has 1 cell", tool.Failed},
-		{"filled row", "a,b\n1,2\n3\n", tool.NewDict("fill", true), "2", works},
-		{"long row", "a,b\n1,2\n3,4,5\n", tool.NewDict("fill", true), "line 3: the row has 3 cells", tool.Failed},
-		{"open quote", "a,b\n1,\"x\n" + strings.Repeat("2,y\n", 100_000), nil, "line 2: the quote", tool.Failed},
-		{"text after quote", "a,b\n1,\"x\"y\n", nil, "line 2: character 6", tool.Failed},
-		{"empty", "\n", nil, "is empty", tool.Failed},
-		{"zero bytes", "a,b\n1,\x00\n", nil, "line 2: a zero byte", tool.Failed},
-		{"zeros alone", make([]byte, 1<<20), nil, "zero byte", tool.Failed},
-		{"half of UTF-16", []byte("\xff\xfea\x00\n\x001\x00x"), nil, "not UTF-16", tool.Failed},
-		{"no encoding", small, tool.NewDict("encoding", "klingon"), "no encoding", tool.Failed},
-		{"a type that does not fit", small, tool.NewDict("types", tool.NewDict("b", "integer")), `line 2, column "b"`, tool.Failed},
+		{"short row", "a,b\n1,2\n3\n", nil, "line 3: the row has 1 cell", value.Failed},
+		{"filled row", "a,b\n1,2\n3\n", value.NewDict("fill", true), "2", works},
+		{"long row", "a,b\n1,2\n3,4,5\n", value.NewDict("fill", true), "line 3: the row has 3 cells", value.Failed},
+		{"open quote", "a,b\n1,\"x\n" + strings.Repeat("2,y\n", 100_000), nil, "line 2: the quote", value.Failed},
+		{"text after quote", "a,b\n1,\"x\"y\n", nil, "line 2: character 6", value.Failed},
+		{"empty", "\n", nil, "is empty", value.Failed},
+		{"zero bytes", "a,b\n1,\x00\n", nil, "line 2: a zero byte", value.Failed},
+		{"zeros alone", make([]byte, 1<<20), nil, "zero byte", value.Failed},
+		{"half of UTF-16", []byte("\xff\xfea\x00\n\x001\x00x"), nil, "not UTF-16", value.Failed},
+		{"no encoding", small, value.NewDict("encoding", "klingon"), "no encoding", value.Failed},
+		{"a type that does not fit", small, value.NewDict("types", value.NewDict("b", "integer")), `line 2, column "b"`, value.Failed},
 		{"long cell", "a\n" + strings.Repeat("x", 8<<20-100), nil, "1", works},
 		{"100,000 columns", many(100_000), nil, "0", works},
-		{"too many columns", many(100_001), nil, "more than 100000 cells", tool.Limit},
+		{"too many columns", many(100_001), nil, "more than 100000 cells", value.Limit},
 		{"rows of one cell", "a\n" + strings.Repeat("1\n", 1_200_000), nil, "1200000", works},
 		{"one empty cell in each row", "a,b\n" + strings.Repeat(",\n", 1_500_000), nil, "1500000", works},
-		{"quotes alone", strings.Repeat(`"`, 4_000_001), nil, "quote", tool.Failed},
-		{"deep JSON", strings.Repeat("[", 1_000_000), nil, "nested more than", tool.Limit},
-		{"deep cell", `[{"a":` + strings.Repeat(`{"a":`, 500_000), nil, "nested more than", tool.Limit},
-		{"a name twice", `[{"a":1,"a":2}]`, nil, "twice", tool.Failed},
-		{"cut off", `[{"a":1},{"a":`, nil, "line 1, column 15", tool.Failed},
-		{"too large a number", `[{"a":1e999}]`, nil, "out of range", tool.Failed},
-		{"encrypted", []byte("\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + strings.Repeat("\x00", 4096)), tool.NewDict("format", "xlsx"), "encrypted", tool.Failed},
-		{"zip bomb", zipBomb(t, 128<<20), nil, "", tool.Limit},
-		{"cut zip", zipBomb(t, 1<<20)[:400], nil, "no whole .xlsx file", tool.Failed},
+		{"quotes alone", strings.Repeat(`"`, 4_000_001), nil, "quote", value.Failed},
+		{"deep JSON", strings.Repeat("[", 1_000_000), nil, "nested more than", value.Limit},
+		{"deep cell", `[{"a":` + strings.Repeat(`{"a":`, 500_000), nil, "nested more than", value.Limit},
+		{"a name twice", `[{"a":1,"a":2}]`, nil, "twice", value.Failed},
+		{"cut off", `[{"a":1},{"a":`, nil, "line 1, column 15", value.Failed},
+		{"too large a number", `[{"a":1e999}]`, nil, "out of range", value.Failed},
+		{"encrypted", []byte("\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + strings.Repeat("\x00", 4096)), value.NewDict("format", "xlsx"), "encrypted", value.Failed},
+		{"zip bomb", zipBomb(t, 128<<20), nil, "", value.Limit},
+		{"cut zip", zipBomb(t, 1<<20)[:400], nil, "no whole .xlsx file", value.Failed},
 	}
 	p := newProcess(t, nil)
 	for _, script := range tableScripts {
@@ -137,12 +138,12 @@ func TestTableInWorker(t *testing.T) {
 			if err != nil {
 				got = err.Error()
 			}
-			var e *tool.Error
+			var e *value.Error
 			switch {
 			case test.kind == works && (err != nil || got != test.want):
 				t.Errorf("%s of %s: %.300s, want %s", script.Path, test.name, got, test.want)
 			case test.kind != works && (!errors.As(err, &e) || e.Kind != test.kind || !strings.Contains(got, test.want)):
-				t.Errorf("%s of %s: %v: %.300s, want %v: %s", script.Path, test.name, tool.KindOf(err), got, test.kind, test.want)
+				t.Errorf("%s of %s: %v: %.300s, want %v: %s", script.Path, test.name, value.KindOf(err), got, test.kind, test.want)
 			case len(got) > 1000:
 				t.Errorf("%s of %s: an error of %d bytes: %.300s", script.Path, test.name, len(got), got)
 			}
@@ -191,8 +192,8 @@ func zipBomb(t *testing.T, size int) []byte {
 type bigFile struct {
 	rows    int
 	reads   int
-	changed int                       // after so many reads the file is another; 0 is never
-	lie     func(b []byte) tool.Value // what is given for a part, where it is set
+	changed int                        // after so many reads the file is another; 0 is never
+	lie     func(b []byte) value.Value // what is given for a part, where it is set
 }
 
 // bigRow is the length of each of its lines.
@@ -216,7 +217,7 @@ func (f *bigFile) effect(_ context.Context, e tool.Effect) (tool.Outcome, error)
 		if f.changed > 0 && f.reads >= f.changed {
 			modified = "2026-01-02T00:00:00Z"
 		}
-		return tool.Outcome{Value: tool.NewDict("kind", "file", "size", int64((f.rows+1)*bigRow), "modified", modified)}, nil
+		return tool.Outcome{Value: value.NewDict("kind", "file", "size", int64((f.rows+1)*bigRow), "modified", modified)}, nil
 	case "fs.read_bytes":
 		f.reads++
 		at, length := e.Args.Int("offset"), e.Args.Int("length")
@@ -230,14 +231,14 @@ func (f *bigFile) effect(_ context.Context, e tool.Effect) (tool.Outcome, error)
 		}
 		return tool.Outcome{Value: b}, nil
 	}
-	return tool.Outcome{}, tool.Errorf(tool.Denied, "there is no %s here", e.Func)
+	return tool.Outcome{}, value.Errorf(value.Denied, "there is no %s here", e.Func)
 }
 
 // TestTableStreamsIntoWorker reads a file that is larger than the memory of the
 // worker, and files that are not what they were said to be.
 func TestTableStreamsIntoWorker(t *testing.T) {
 	p := newProcess(t, nil, fileModule())
-	run := func(script tool.Script, how string, f *bigFile) (tool.Value, error) {
+	run := func(script tool.Script, how string, f *bigFile) (value.Value, error) {
 		c := tableCall("", how, nil)
 		c.Limits.Memory = 64 << 20
 		out, err := p.Run(context.Background(), script, c, f.effect)
@@ -246,11 +247,11 @@ func TestTableStreamsIntoWorker(t *testing.T) {
 	for _, script := range tableScripts {
 		const rows = 6 << 20 // 96 MB
 		got, err := run(script, "group", &bigFile{rows: rows})
-		want := tool.List{}
+		want := value.List{}
 		for _, name := range []string{"p", "q", "r", "s"} {
-			want = append(want, tool.NewDict("b", name, "n", int64(rows/4)))
+			want = append(want, value.NewDict("b", name, "n", int64(rows/4)))
 		}
-		if err != nil || !tool.Equal(got, want) {
+		if err != nil || !value.Equal(got, want) {
 			t.Errorf("%s: groups of %d rows: %v, %v, want %v", script.Path, rows, got, err, want)
 		}
 		for _, test := range []struct {
@@ -260,10 +261,10 @@ func TestTableStreamsIntoWorker(t *testing.T) {
 		}{
 			{"changed", &bigFile{rows: 1 << 20, changed: 2}, "was changed while it was read"},
 			{"changed later", &bigFile{rows: 1 << 20, changed: 6}, "was changed while it was read"},
-			{"short part", &bigFile{rows: 1 << 20, lie: func(b []byte) tool.Value { return b[:len(b)/2] }}, "was changed while it was read"},
-			{"no part", &bigFile{rows: 1 << 20, lie: func([]byte) tool.Value { return []byte{} }}, "was changed while it was read"},
-			{"long part", &bigFile{rows: 1 << 20, lie: func(b []byte) tool.Value { return append(b, b[:100]...) }}, "was changed while it was read"},
-			{"no bytes", &bigFile{rows: 1 << 20, lie: func([]byte) tool.Value { return int64(1) }}, "fs.read_bytes gave integer"},
+			{"short part", &bigFile{rows: 1 << 20, lie: func(b []byte) value.Value { return b[:len(b)/2] }}, "was changed while it was read"},
+			{"no part", &bigFile{rows: 1 << 20, lie: func([]byte) value.Value { return []byte{} }}, "was changed while it was read"},
+			{"long part", &bigFile{rows: 1 << 20, lie: func(b []byte) value.Value { return append(b, b[:100]...) }}, "was changed while it was read"},
+			{"no bytes", &bigFile{rows: 1 << 20, lie: func([]byte) value.Value { return int64(1) }}, "fs.read_bytes gave integer"},
 		} {
 			if got, err := run(script, "group", test.file); err == nil || !strings.Contains(err.Error(), test.want) {
 				t.Errorf("%s of a file that is %s: %v, %v, want %s", script.Path, test.name, got, err, test.want)
@@ -283,7 +284,7 @@ func TestTableCallbacksInWorker(t *testing.T) {
 	for _, script := range tableScripts {
 		for _, test := range []struct {
 			how   string
-			limit tool.LimitName
+			limit value.LimitName
 			want  string
 		}{
 			{"raise", "", "stop here"},
@@ -296,7 +297,7 @@ func TestTableCallbacksInWorker(t *testing.T) {
 			if err != nil {
 				got = err.Error()
 			}
-			var e *tool.Error
+			var e *value.Error
 			switch {
 			case test.how == "raise":
 				if err != nil || !strings.Contains(got, test.want) || !strings.Contains(got, "3") {

@@ -17,6 +17,7 @@ import (
 
 	"github.com/cassidy-run/cassidy/internal/testworker"
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 	"github.com/cassidy-run/cassidy/sandbox"
 	"github.com/cassidy-run/cassidy/stdlib"
 )
@@ -44,7 +45,7 @@ func newPool(t testing.TB, w sandbox.Workers) (*sandbox.Pool, func(tenant string
 // gives runs a script that returns its argument.
 func gives(t testing.TB, box *sandbox.Process) error {
 	t.Helper()
-	out, err := box.Run(context.Background(), script("echo", "return value"), tool.Call{Args: tool.NewDict("value", "x")}, nil)
+	out, err := box.Run(context.Background(), script("echo", "return value"), tool.Call{Args: value.NewDict("value", "x")}, nil)
 	if err == nil && out.Value != "x" {
 		t.Errorf("echo gave %v", out.Value)
 	}
@@ -80,10 +81,10 @@ func TestTenantsShareNoWorker(t *testing.T) {
 	if err := again.Close(); err != nil || gives(t, again) == nil || gives(t, ann) != nil {
 		t.Errorf("after Close of one sandbox: %v, it gives %v, the other %v", err, gives(t, again), gives(t, ann))
 	}
-	if err := pool.Close(); err != nil || tool.KindOf(gives(t, ann)) != tool.Canceled {
+	if err := pool.Close(); err != nil || value.KindOf(gives(t, ann)) != value.Canceled {
 		t.Errorf("after Close of the pool: %v, a call gives %v", err, gives(t, ann))
 	}
-	if _, err := pool.Open("\x00"); tool.KindOf(err) != tool.Invalid {
+	if _, err := pool.Open("\x00"); value.KindOf(err) != value.Invalid {
 		t.Errorf("a tenant of the name of none: %v", err)
 	}
 }
@@ -102,7 +103,7 @@ func TestATenantHasItsShare(t *testing.T) {
 	inside.Wait()
 	short, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
 	defer cancel()
-	if _, err := ann.Run(short, script("g", "return 1"), tool.Call{}, nil); tool.KindOf(err) != tool.Busy {
+	if _, err := ann.Run(short, script("g", "return 1"), tool.Call{}, nil); value.KindOf(err) != value.Busy {
 		t.Errorf("one call more of the tenant gave %v, want it busy", err)
 	}
 	if err := gives(t, bob); err != nil {
@@ -135,7 +136,7 @@ func BenchmarkTenants(b *testing.B) {
 				all.Go(func() {
 					defer func() { <-atOnce }()
 					s := script(fmt.Sprint("tool", k), "return value")
-					if _, err := box.Run(context.Background(), s, tool.Call{Args: tool.NewDict("value", "x")}, nil); err != nil {
+					if _, err := box.Run(context.Background(), s, tool.Call{Args: value.NewDict("value", "x")}, nil); err != nil {
 						b.Error(err)
 					}
 				})

@@ -12,7 +12,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
+
 	"golang.org/x/sys/unix"
 )
 
@@ -33,7 +34,7 @@ const (
 // so that the number stands for it alone.
 func verify(pid int) error {
 	if err := verified(pid); err != nil {
-		return tool.Errorf(tool.Unavailable, "worker %d is not confined: %w", pid, err)
+		return value.Errorf(value.Unavailable, "worker %d is not confined: %w", pid, err)
 	}
 	return nil
 }

@@ -6,7 +6,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // A watch looks at a worker while it is the worker's turn, and kills one that
@@ -114,18 +114,18 @@ func (w *watch) look() bool {
 }
 
 // judge says why the worker is to end now, or nil.
-func (w *watch) judge() *tool.Error {
+func (w *watch) judge() *value.Error {
 	c := w.child
 	if held, ok := c.rss(); ok && held > c.memory+memoryGrace {
 		return memoryError(c.memory)
 	}
 	cpu, known := c.cpu()
 	if known && w.stuck(cpu) {
-		return tool.Errorf(tool.Unavailable, "the tool's worker does not answer, and does nothing").WithHint("call the tool again")
+		return value.Errorf(value.Unavailable, "the tool's worker does not answer, and does nothing").WithHint("call the tool again")
 	}
 	used := w.spent + time.Since(w.since)
 	if w.budget > 0 && used > leastShare*w.budget {
-		return tool.Errorf(tool.Unavailable, "the tool's worker does not answer, and does little").WithHint("call the tool again")
+		return value.Errorf(value.Unavailable, "the tool's worker does not answer, and does little").WithHint("call the tool again")
 	}
 	if known && !w.based {
 		w.base, w.based = cpu, true

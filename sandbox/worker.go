@@ -13,6 +13,7 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime/engine"
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // workerName is what a worker finds as its own name. It is no secret: who
@@ -97,7 +98,7 @@ func work(in io.Reader, out io.Writer, pure []tool.Module) error {
 func (w *worker) init(f frame, pure []tool.Module) error {
 	m := readFields(f.body)
 	version, wanted := field[int64](&m), field[[]byte](&m)
-	memory, confined, rows := field[int64](&m), field[bool](&m), field[tool.List](&m)
+	memory, confined, rows := field[int64](&m), field[bool](&m), field[value.List](&m)
 	w.memory = memory
 	w.begin(f.call)
 	switch n := lacking(wanted, pure); {
@@ -121,7 +122,7 @@ func (w *worker) init(f frame, pure []tool.Module) error {
 	if err := seal(memory); err != nil {
 		return err
 	}
-	return w.send(sayReady, tool.List{})
+	return w.send(sayReady, value.List{})
 }
 
 // warmUp does what is done once, so that the first call need not wait for it. A spare
@@ -133,7 +134,7 @@ func warmUp() {
 	for path, text := range map[string]string{"f.star": star, "f.lua": lua} {
 		s := tool.Script{Path: path, Source: text}
 		_, _ = e.Describe(s) // what is wrong here is wrong for every script, and said there
-		_, _ = e.Run(context.Background(), s, tool.Call{Args: &tool.Dict{}}, nil)
+		_, _ = e.Run(context.Background(), s, tool.Call{Args: &value.Dict{}}, nil)
 	}
 }
 
@@ -141,7 +142,7 @@ func warmUp() {
 func (w *worker) begin(call uint32) { w.call, w.seq, w.sent, w.broken = call, 0, 0, nil }
 
 // send sends a frame of the call.
-func (w *worker) send(kind frameType, body tool.List) error {
+func (w *worker) send(kind frameType, body value.List) error {
 	w.seq++
 	buf, err := appendFields(appendFrame(w.buf[:0], kind, w.call, w.seq), body)
 	if err != nil {
@@ -167,8 +168,8 @@ func (w *worker) send(kind frameType, body tool.List) error {
 }
 
 func tooLong(err error) error {
-	e := tool.Errorf(tool.Limit, "%w", err)
-	e.Limit = tool.LimitTraffic
+	e := value.Errorf(value.Limit, "%w", err)
+	e.Limit = value.LimitTraffic
 	return e
 }
 
@@ -184,11 +185,11 @@ func (w *worker) answer(f frame) error {
 			return w.broken
 		}
 	}
-	return w.send(sayFailed, append(errorFields(tool.ErrorOf(err, tool.Internal)), lastSteps(body)))
+	return w.send(sayFailed, append(errorFields(value.ErrorOf(err, value.Internal)), lastSteps(body)))
 }
 
 // lastSteps is what an answer that failed says of its steps.
-func lastSteps(body tool.List) tool.Value {
+func lastSteps(body value.List) value.Value {
 	if len(body) > 0 {
 		if n, ok := body[0].(int64); ok {
 			return n
@@ -197,7 +198,7 @@ func lastSteps(body tool.List) tool.Value {
 	return int64(0)
 }
 
-func (w *worker) do(f frame) (tool.List, error) {
+func (w *worker) do(f frame) (value.List, error) {
 	switch f.kind {
 	case sendDescribe:
 		return w.describe(f.body)
@@ -207,7 +208,7 @@ func (w *worker) do(f frame) (tool.List, error) {
 			return nil, err
 		}
 		w.script, w.meter = s, meter{} // no call is charged for what comes now
-		return tool.List{}, w.engine.Compile(s)
+		return value.List{}, w.engine.Compile(s)
 	case sendCall:
 		return w.run(f.body)
 	default:
@@ -217,7 +218,7 @@ func (w *worker) do(f frame) (tool.List, error) {
 
 // describe reads what scripts declare: the answer has the form of a tool or an error
 // for each.
-func (w *worker) describe(body []byte) (tool.List, error) {
+func (w *worker) describe(body []byte) (value.List, error) {
 	scripts, err := readScripts(body)
 	if err != nil {
 		return nil, err
@@ -226,7 +227,7 @@ func (w *worker) describe(body []byte) (tool.List, error) {
 		// What is left of one file is small, and this worker reads files and no more.
 		debug.SetGCPercent(400)
 	}
-	list := make(tool.List, len(scripts))
+	list := make(value.List, len(scripts))
 	for i, s := range scripts {
 		var form []byte
 		t, err := w.engine.Describe(s)
@@ -234,7 +235,7 @@ func (w *worker) describe(body []byte) (tool.List, error) {
 			form, err = tool.AppendTool(nil, &t)
 		}
 		if list[i] = form; err != nil {
-			list[i] = errorFields(tool.ErrorOf(err, tool.Internal))
+			list[i] = errorFields(value.ErrorOf(err, value.Internal))
 		}
 	}
 	return list, nil
@@ -242,7 +243,7 @@ func (w *worker) describe(body []byte) (tool.List, error) {
 
 // run makes a call of the script. The first field of the answer is how many
 // steps it took, whatever came of it.
-func (w *worker) run(body []byte) (tool.List, error) {
+func (w *worker) run(body []byte) (value.List, error) {
 	c, err := readCall(body)
 	if err != nil {
 		return nil, err
@@ -252,7 +253,7 @@ func (w *worker) run(body []byte) (tool.List, error) {
 	out, err := w.engine.Run(ctx, w.script, c, w.effect)
 	now := time.Now()
 	w.meter.unread += now.Sub(ctx.start)
-	answer := tool.List{out.Usage.Steps, out.Value}
+	answer := value.List{out.Usage.Steps, out.Value}
 	if ctx.look(now); err == nil && ctx.over != nil {
 		err = ctx.over // a result that comes too late is none
 	}
@@ -269,7 +270,7 @@ type budget struct {
 	ends    time.Duration // on the clock of the process
 	enough  time.Time     // before then the time cannot be used up
 	threads time.Duration // how many can compute at one time
-	over    *tool.Error
+	over    *value.Error
 }
 
 // A meter is the clock of the process, which takes a system call to look at. Many short
@@ -320,10 +321,10 @@ func (b *budget) look(now time.Time) {
 	}
 }
 
-func cpuError(budget time.Duration) *tool.Error {
-	e := tool.Errorf(tool.Limit, "the script computed for longer than %v", budget).
+func cpuError(budget time.Duration) *value.Error {
+	e := value.Errorf(value.Limit, "the script computed for longer than %v", budget).
 		WithHint("do less in one call, use a builtin for the hot loop, or declare limits = {\"cpu\": …}")
-	e.Limit = tool.LimitCPU
+	e.Limit = value.LimitCPU
 	return e
 }
 
@@ -365,5 +366,5 @@ func (w *worker) fail(err error) error {
 	if errors.Is(err, io.EOF) {
 		w.broken = io.ErrUnexpectedEOF
 	}
-	return tool.Errorf(tool.Canceled, "the host has gone")
+	return value.Errorf(value.Canceled, "the host has gone")
 }

@@ -12,8 +12,10 @@ import (
 
 	"github.com/cassidy-run/cassidy"
 	"github.com/cassidy-run/cassidy/internal/testhost"
+	"github.com/cassidy-run/cassidy/internal/yaml"
 	"github.com/cassidy-run/cassidy/runtime"
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 	"github.com/cassidy-run/cassidy/scripts"
 )
 
@@ -74,8 +76,8 @@ func TestExamples(t *testing.T) {
 				r, err := h.Call(t.Context(), tool.Call{Tool: made.Name, Args: e.Args})
 				if err != nil {
 					t.Errorf("%s in %s: %v", template, lang, err)
-				} else if e.HasExpect && !tool.Equal(r.Value, e.Expect) {
-					t.Errorf("%s in %s gave %s, want %s", template, lang, r.Text(), tool.FormatJSON(e.Expect, "  "))
+				} else if e.HasExpect && !value.Equal(r.Value, e.Expect) {
+					t.Errorf("%s in %s gave %s, want %s", template, lang, r.Text(), value.FormatJSON(e.Expect, "  "))
 				}
 			}
 		}
@@ -85,39 +87,39 @@ func TestExamples(t *testing.T) {
 // TestSameTool checks that a template is the same tool in every language: to a
 // model, to a person, and in what its calls give.
 func TestSameTool(t *testing.T) {
-	calls := map[string][]*tool.Dict{
+	calls := map[string][]*value.Dict{
 		"basic": {
-			tool.NewDict("input", "Hello World"),
-			tool.NewDict("input", "  Crème   brûlée! "),
-			tool.NewDict("input", "?!"),
-			tool.NewDict("input", ""),
-			tool.NewDict("input", int64(3)),
-			tool.NewDict(),
+			value.NewDict("input", "Hello World"),
+			value.NewDict("input", "  Crème   brûlée! "),
+			value.NewDict("input", "?!"),
+			value.NewDict("input", ""),
+			value.NewDict("input", int64(3)),
+			value.NewDict(),
 		},
 		"file_operation": {
-			tool.NewDict("filepath", ".cassidy/config.yaml"),
-			tool.NewDict("filepath", ".cassidy/config.yaml", "preview", int64(0)),
-			tool.NewDict("filepath", ".cassidy/config.yaml", "preview", int64(100)),
-			tool.NewDict("filepath", "nowhere.txt"),
-			tool.NewDict("filepath", ".cassidy"),
-			tool.NewDict("filepath", "../x"),
-			tool.NewDict("filepath", ".cassidy/config.yaml", "preview", int64(-1)),
+			value.NewDict("filepath", ".cassidy/config.yaml"),
+			value.NewDict("filepath", ".cassidy/config.yaml", "preview", int64(0)),
+			value.NewDict("filepath", ".cassidy/config.yaml", "preview", int64(100)),
+			value.NewDict("filepath", "nowhere.txt"),
+			value.NewDict("filepath", ".cassidy"),
+			value.NewDict("filepath", "../x"),
+			value.NewDict("filepath", ".cassidy/config.yaml", "preview", int64(-1)),
 		},
 		"data_operation": {
-			tool.NewDict("source", "name,score\nAda,9\nGrace,8\n"),
-			tool.NewDict("source", "b,a,c\n1,x,\n2,,\n2,x,\n", "operation", "summary"),
-			tool.NewDict("source", "name,ok\nAda,true\nGrace,7\n", "operation", "summary"),
-			tool.NewDict("source", "name,score\nAda,9\nGrace,\nAlan,x\n", "operation", "head", "rows", int64(2)),
-			tool.NewDict("source", "name,score\nAda,9\n", "operation", "names"),
-			tool.NewDict("source", "name,score\n"),
-			tool.NewDict("source", "name,score\nAda,9\n", "operation", "tail"),
-			tool.NewDict("source", "name,score\nAda\n"),
-			tool.NewDict("source", "name,name\nAda,1\n"),
-			tool.NewDict("source", "\n"),
-			tool.NewDict("source", "nowhere.csv"),
-			tool.NewDict("source", "a\nb\n", "rows", int64(0)),
-			tool.NewDict("source", "[{\"a\": 1, \"b\": [true]},\n {\"a\": null}]", "operation", "head"),
-			tool.NewDict("source", ".cassidy/config.yaml"),
+			value.NewDict("source", "name,score\nAda,9\nGrace,8\n"),
+			value.NewDict("source", "b,a,c\n1,x,\n2,,\n2,x,\n", "operation", "summary"),
+			value.NewDict("source", "name,ok\nAda,true\nGrace,7\n", "operation", "summary"),
+			value.NewDict("source", "name,score\nAda,9\nGrace,\nAlan,x\n", "operation", "head", "rows", int64(2)),
+			value.NewDict("source", "name,score\nAda,9\n", "operation", "names"),
+			value.NewDict("source", "name,score\n"),
+			value.NewDict("source", "name,score\nAda,9\n", "operation", "tail"),
+			value.NewDict("source", "name,score\nAda\n"),
+			value.NewDict("source", "name,name\nAda,1\n"),
+			value.NewDict("source", "\n"),
+			value.NewDict("source", "nowhere.csv"),
+			value.NewDict("source", "a\nb\n", "rows", int64(0)),
+			value.NewDict("source", "[{\"a\": 1, \"b\": [true]},\n {\"a\": null}]", "operation", "head"),
+			value.NewDict("source", ".cassidy/config.yaml"),
 		},
 	}
 	for _, template := range scripts.Templates() {
@@ -144,23 +146,23 @@ func TestDataOperation(t *testing.T) {
 	for _, lang := range langs {
 		h := create(t, "data_operation", lang, "my_tool")
 		for _, test := range []struct {
-			args *tool.Dict
+			args *value.Dict
 			want string
 		}{
-			{tool.NewDict("source", "a\n1\n", "operation", "tail"), "Unknown operation: tail (give summary, head or names)"},
-			{tool.NewDict("source", "nowhere.csv"), "File not found: nowhere.csv"},
-			{tool.NewDict("source", "\n"), "text is empty"},
-			{tool.NewDict("source", "a,b,c\n1,2\n"), "line 2: the row has 2 cells where the header has 3"},
+			{value.NewDict("source", "a\n1\n", "operation", "tail"), "Unknown operation: tail (give summary, head or names)"},
+			{value.NewDict("source", "nowhere.csv"), "File not found: nowhere.csv"},
+			{value.NewDict("source", "\n"), "text is empty"},
+			{value.NewDict("source", "a,b,c\n1,2\n"), "line 2: the row has 2 cells where the header has 3"},
 		} {
 			if _, err := h.Call(t.Context(), tool.Call{Tool: "my_tool", Args: test.args}); err == nil || !strings.Contains(err.Error(), test.want) {
-				t.Errorf("%s(%s) = %v, want %q", lang, tool.FormatJSON(test.args, ""), err, test.want)
+				t.Errorf("%s(%s) = %v, want %q", lang, value.FormatJSON(test.args, ""), err, test.want)
 			}
 		}
 	}
 }
 
 // portrait writes down all that can be seen of a tool.
-func portrait(t *testing.T, h *runtime.Host, made tool.Tool, calls []*tool.Dict) string {
+func portrait(t *testing.T, h *runtime.Host, made tool.Tool, calls []*value.Dict) string {
 	t.Helper()
 	var b strings.Builder
 	for _, format := range []tool.Format{tool.JSONSchema, tool.OpenAI, tool.Anthropic, tool.MCP} {
@@ -168,11 +170,11 @@ func portrait(t *testing.T, h *runtime.Host, made tool.Tool, calls []*tool.Dict)
 		if err != nil {
 			t.Fatal(err)
 		}
-		fmt.Fprintf(&b, "%s\n", tool.FormatJSON(d, "  "))
+		fmt.Fprintf(&b, "%s\n", value.FormatJSON(d, "  "))
 	}
 	fmt.Fprintf(&b, "%q %q %q %v %v %v %v\n", made.Name, made.Title, made.Group, made.Risky, made.Hints, made.Needs, made.Tags)
 	for _, e := range made.Examples {
-		fmt.Fprintf(&b, "%s: %s = %s\n", e.Description, made.CallText(e.Args), tool.FormatJSON(e.Expect, ""))
+		fmt.Fprintf(&b, "%s: %s = %s\n", e.Description, made.CallText(e.Args), value.FormatJSON(e.Expect, ""))
 	}
 	for _, args := range calls {
 		r, err := h.Call(t.Context(), tool.Call{Tool: made.Name, Args: args})
@@ -180,7 +182,7 @@ func portrait(t *testing.T, h *runtime.Host, made tool.Tool, calls []*tool.Dict)
 			t.Errorf("success is %v, but the error is %v", r.Success, err)
 		}
 		r.Usage = tool.Usage{}
-		if d, ok := r.Value.(*tool.Dict); ok && d.Has("modified") {
+		if d, ok := r.Value.(*value.Dict); ok && d.Has("modified") {
 			d.Put("modified", "…") // each project has just been written
 		}
 		text, err := r.MarshalJSON()
@@ -250,7 +252,7 @@ func TestNoTemplate(t *testing.T) {
 // they are.
 func TestProjectConfig(t *testing.T) {
 	text := scripts.ProjectConfig()
-	v, err := tool.ParseYAML(text)
+	v, err := yaml.Parse(text)
 	if v != nil || err != nil {
 		t.Errorf("ParseYAML(ProjectConfig()) = %v, %v, want nil", v, err)
 	}

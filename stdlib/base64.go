@@ -6,6 +6,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 func base64Module() tool.Module {
@@ -31,7 +32,7 @@ func base64Module() tool.Module {
 				Doc:     "Reads base64 as bytes; see decode_text for text.",
 				Params:  []tool.Param{text, url},
 				Returns: "the bytes",
-				Do:      pureDo(func(a *tool.Dict) (tool.Value, error) { return base64Decode(a) }),
+				Do:      pureDo(func(a *value.Dict) (value.Value, error) { return base64Decode(a) }),
 			},
 			{
 				Name:    "decode_text",
@@ -44,7 +45,7 @@ func base64Module() tool.Module {
 	}
 }
 
-func base64Encoding(a *tool.Dict, padding bool) *base64.Encoding {
+func base64Encoding(a *value.Dict, padding bool) *base64.Encoding {
 	encoding := base64.StdEncoding
 	if a.Bool("url") {
 		encoding = base64.URLEncoding
@@ -55,7 +56,7 @@ func base64Encoding(a *tool.Dict, padding bool) *base64.Encoding {
 	return encoding
 }
 
-func base64Encode(a *tool.Dict) (tool.Value, error) {
+func base64Encode(a *value.Dict) (value.Value, error) {
 	data, err := pureBytes(a, "data")
 	if err != nil {
 		return nil, err
@@ -63,7 +64,7 @@ func base64Encode(a *tool.Dict) (tool.Value, error) {
 	return base64Encoding(a, a.Bool("padding")).EncodeToString(data), nil
 }
 
-func base64Decode(a *tool.Dict) ([]byte, error) {
+func base64Decode(a *value.Dict) ([]byte, error) {
 	text := strings.TrimRight(strings.Join(strings.Fields(a.Text("text")), ""), "=")
 	data, err := base64Encoding(a, false).DecodeString(text)
 	if err == nil {
@@ -89,7 +90,7 @@ func base64Letter(r rune) bool {
 	return 'A' <= r && r <= 'Z' || 'a' <= r && r <= 'z' || '0' <= r && r <= '9'
 }
 
-func base64DecodeText(a *tool.Dict) (tool.Value, error) {
+func base64DecodeText(a *value.Dict) (value.Value, error) {
 	data, err := base64Decode(a)
 	if err != nil {
 		return nil, err

@@ -6,7 +6,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 func TestBase64(t *testing.T) {
@@ -16,7 +16,7 @@ func TestBase64(t *testing.T) {
 		{fn: "base64.encode", args: []any{[]byte{0xfb, 0xff}}, want: "+/8="},
 		{fn: "base64.encode", args: []any{[]byte{0xfb, 0xff}, url}, want: "-_8="},
 		{fn: "base64.encode", args: []any{[]byte{0xfb, 0xff}, true, false}, want: "-_8"},
-		{fn: "base64.encode", args: []any{tool.NewDict()}, err: "should be string or bytes but got object"},
+		{fn: "base64.encode", args: []any{value.NewDict()}, err: "should be string or bytes but got object"},
 		{fn: "base64.decode", args: []any{"+/8="}, want: []byte{0xfb, 0xff}},
 		{fn: "base64.decode", args: []any{" +/\n8 "}, want: []byte{0xfb, 0xff}},
 		{fn: "base64.decode", args: []any{"-_8", true}, want: []byte{0xfb, 0xff}},
@@ -28,7 +28,7 @@ func TestBase64(t *testing.T) {
 		{fn: "base64.decode_text", args: []any{"aMOpPz4"}, want: "hé?>"},
 		{fn: "base64.decode_text", args: []any{"+/8="}, err: "not UTF-8"},
 	})
-	if _, err := pureCall(t, "base64.decode", "_w=="); tool.ErrorOf(err, tool.Failed).Hint == "" {
+	if _, err := pureCall(t, "base64.decode", "_w=="); value.ErrorOf(err, value.Failed).Hint == "" {
 		t.Errorf("decode of the other alphabet fails with %v, want a hint", err)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // clockMaxSleep is the longest sleep: a year is longer than any run waits, and
@@ -43,7 +44,7 @@ func clockSleep(ctx context.Context, e tool.Effect, g tool.Grant) (tool.Outcome,
 	v, _ := e.Args.Get("seconds")
 	seconds := clockSeconds(v)
 	if math.IsNaN(seconds) || seconds < 0 || seconds > clockMaxSleep {
-		return tool.Outcome{}, tool.Errorf(tool.Invalid, "cannot sleep for %s seconds", tool.FormatJSON(v, "")).
+		return tool.Outcome{}, value.Errorf(value.Invalid, "cannot sleep for %s seconds", value.FormatJSON(v, "")).
 			WithHint("give a number from 0 to %d", clockMaxSleep)
 	}
 	if err := effectStopped(ctx); err != nil {
@@ -65,7 +66,7 @@ func clockSleep(ctx context.Context, e tool.Effect, g tool.Grant) (tool.Outcome,
 
 // clockSeconds gives a number as a float; an integer beyond int64 is beyond
 // every limit, and anything else no number.
-func clockSeconds(v tool.Value) float64 {
+func clockSeconds(v value.Value) float64 {
 	switch n := v.(type) {
 	case int64:
 		return float64(n)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 func TestTimeNow(t *testing.T) {
@@ -35,7 +36,7 @@ func TestTimeSleep(t *testing.T) {
 		w, err := Open(nil)
 		noError(t, err)
 		d := &desk{t: t, w: w}
-		for seconds, want := range map[tool.Value]time.Duration{
+		for seconds, want := range map[value.Value]time.Duration{
 			int64(0): 0, int64(90): 90 * time.Second, 0.25: 250 * time.Millisecond,
 		} {
 			start := time.Now()
@@ -50,14 +51,14 @@ func TestTimeSleep(t *testing.T) {
 		defer cancel()
 		start := time.Now()
 		_, err = d.run(ctx, "time.sleep", "seconds", int64(3600))
-		wrong(t, err, tool.Timeout, "time", "time.sleep")
+		wrong(t, err, value.Timeout, "time", "time.sleep")
 		if got := time.Since(start); got != time.Minute {
 			t.Errorf("time.sleep went on for %v, want a minute", got)
 		}
 		stopped, stop := context.WithCancel(context.Background())
 		stop()
 		_, err = d.run(stopped, "time.sleep", "seconds", int64(0))
-		wrong(t, err, tool.Canceled, "canceled", "time.sleep")
+		wrong(t, err, value.Canceled, "canceled", "time.sleep")
 	})
 }
 
@@ -66,9 +67,9 @@ func TestTimeSleep(t *testing.T) {
 func TestTimeSleepOfRun(t *testing.T) {
 	d := deskAt(t, &Options{})
 	f := d.row("time.sleep")
-	parked := tool.Errorf(tool.Parked, "until tomorrow")
+	parked := value.Errorf(value.Parked, "until tomorrow")
 	for _, tt := range []struct {
-		seconds tool.Value
+		seconds value.Value
 		want    time.Duration
 		err     error
 	}{
@@ -81,23 +82,23 @@ func TestTimeSleepOfRun(t *testing.T) {
 			slept = d
 			return tt.err
 		}}
-		_, err := f.Do(context.Background(), tool.Effect{Args: tool.NewDict("seconds", tt.seconds)}, grant)
+		_, err := f.Do(context.Background(), tool.Effect{Args: value.NewDict("seconds", tt.seconds)}, grant)
 		if err != tt.err || slept != tt.want {
 			t.Errorf("time.sleep(%v) slept %v and gave %v, want %v and %v", tt.seconds, slept, err, tt.want, tt.err)
 		}
 	}
 	grant := tool.Grant{Sleep: func(context.Context, time.Duration) error { t.Error("slept"); return nil }}
-	if _, err := f.Do(context.Background(), tool.Effect{Args: tool.NewDict("seconds", int64(-1))}, grant); tool.KindOf(err) != tool.Invalid {
+	if _, err := f.Do(context.Background(), tool.Effect{Args: value.NewDict("seconds", int64(-1))}, grant); value.KindOf(err) != value.Invalid {
 		t.Errorf("time.sleep(-1) = %v, want it refused", err)
 	}
 }
 
 func TestTimeSleepRefuses(t *testing.T) {
 	d := deskAt(t, &Options{})
-	for _, v := range []tool.Value{int64(-1), -0.001, math.NaN(), math.Inf(1), math.Inf(-1), int64(math.MaxInt64), 1e300, new(big.Int).Lsh(big.NewInt(1), 100)} {
-		d.fails(tool.Invalid, "cannot sleep", "time.sleep", "seconds", v)
+	for _, v := range []value.Value{int64(-1), -0.001, math.NaN(), math.Inf(1), math.Inf(-1), int64(math.MaxInt64), 1e300, new(big.Int).Lsh(big.NewInt(1), 100)} {
+		d.fails(value.Invalid, "cannot sleep", "time.sleep", "seconds", v)
 	}
-	d.fails(tool.Invalid, "should be number", "time.sleep", "seconds", "1")
+	d.fails(value.Invalid, "should be number", "time.sleep", "seconds", "1")
 }
 
 func TestRandomSeed(t *testing.T) {

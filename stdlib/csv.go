@@ -6,6 +6,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 func csvModule() tool.Module {
@@ -50,7 +51,7 @@ func csvModule() tool.Module {
 
 // csvDelimiter returns the delimiter of a call, one character that cannot be
 // taken for anything else.
-func csvDelimiter(a *tool.Dict) (string, error) {
+func csvDelimiter(a *value.Dict) (string, error) {
 	d := a.Text("delimiter")
 	if utf8.RuneCountInString(d) != 1 || strings.ContainsAny(d, "\"\r\n\ufeff") {
 		return "", pureInvalid("argument 'delimiter' should be one character other than a quote or a line break")
@@ -160,13 +161,13 @@ func (r *csvReader) atCellEnd() bool {
 		strings.HasPrefix(r.rest, r.delimiter)
 }
 
-func csvParse(a *tool.Dict) (tool.Value, error) {
+func csvParse(a *value.Dict) (value.Value, error) {
 	delimiter, err := csvDelimiter(a)
 	if err != nil {
 		return nil, err
 	}
 	r := &csvReader{rest: strings.TrimPrefix(a.Text("text"), "\ufeff"), delimiter: delimiter, next: 1, budget: pureMaxValues}
-	convert := func(cell string) tool.Value { return cell }
+	convert := func(cell string) value.Value { return cell }
 	if a.Bool("types") {
 		convert = csvTyped
 	}
@@ -176,7 +177,7 @@ func csvParse(a *tool.Dict) (tool.Value, error) {
 	return csvLists(r, convert, a.Bool("fill"))
 }
 
-func csvDicts(r *csvReader, convert func(string) tool.Value, fill bool) (tool.Value, error) {
+func csvDicts(r *csvReader, convert func(string) value.Value, fill bool) (value.Value, error) {
 	header, err := r.row()
 	if err != nil {
 		return nil, err
@@ -184,7 +185,7 @@ func csvDicts(r *csvReader, convert func(string) tool.Value, fill bool) (tool.Va
 	if problem := csvHeaderProblem(header); problem != "" {
 		return nil, pureInvalid("the header: %s", problem).WithHint("mend the first row, or read the text with header=False")
 	}
-	list := tool.List{}
+	list := value.List{}
 	for {
 		cells, err := r.row()
 		if err != nil {
@@ -199,7 +200,7 @@ func csvDicts(r *csvReader, convert func(string) tool.Value, fill bool) (tool.Va
 		if r.budget -= len(header) - len(cells); r.budget < 0 {
 			return nil, pureTooMany()
 		}
-		row := &tool.Dict{}
+		row := &value.Dict{}
 		for i, name := range header {
 			cell := ""
 			if i < len(cells) {
@@ -232,8 +233,8 @@ func (r *csvReader) ragged(row, got, want int, whose string) error {
 		WithHint("mend the row, check the delimiter, or pass fill=True if short rows are meant to end in empty cells")
 }
 
-func csvLists(r *csvReader, convert func(string) tool.Value, fill bool) (tool.Value, error) {
-	list := tool.List{}
+func csvLists(r *csvReader, convert func(string) value.Value, fill bool) (value.Value, error) {
+	list := value.List{}
 	width := 0
 	for {
 		cells, err := r.row()
@@ -246,7 +247,7 @@ func csvLists(r *csvReader, convert func(string) tool.Value, fill bool) (tool.Va
 		if len(list) > 0 && len(cells) != width && !fill {
 			return nil, r.ragged(len(list)+1, len(cells), width, "the first row has")
 		}
-		row := make(tool.List, len(cells))
+		row := make(value.List, len(cells))
 		for i, cell := range cells {
 			row[i] = convert(cell)
 		}
@@ -257,9 +258,9 @@ func csvLists(r *csvReader, convert func(string) tool.Value, fill bool) (tool.Va
 }
 
 // csvFill makes all rows as long as the longest.
-func csvFill(r *csvReader, list tool.List, width int, empty tool.Value) (tool.Value, error) {
+func csvFill(r *csvReader, list value.List, width int, empty value.Value) (value.Value, error) {
 	for i, v := range list {
-		row := v.(tool.List)
+		row := v.(value.List)
 		if r.budget -= width - len(row); r.budget < 0 {
 			return nil, pureTooMany()
 		}
@@ -272,7 +273,7 @@ func csvFill(r *csvReader, list tool.List, width int, empty tool.Value) (tool.Va
 }
 
 // csvTyped reads a cell as what it is written like.
-func csvTyped(cell string) tool.Value {
+func csvTyped(cell string) value.Value {
 	switch cell {
 	case "":
 		return nil
@@ -285,14 +286,14 @@ func csvTyped(cell string) tool.Value {
 	if (first != '-' && (first < '0' || '9' < first)) || last < '0' || '9' < last {
 		return cell
 	}
-	v, err := tool.ParseJSON([]byte(cell))
+	v, err := value.ParseJSON([]byte(cell))
 	if err != nil {
 		return cell
 	}
 	return v
 }
 
-func csvEncode(a *tool.Dict) (tool.Value, error) {
+func csvEncode(a *value.Dict) (value.Value, error) {
 	delimiter, err := csvDelimiter(a)
 	if err != nil {
 		return nil, err
@@ -325,11 +326,11 @@ func csvEncode(a *tool.Dict) (tool.Value, error) {
 
 // csvColumns returns the keys of rows that are dicts, in the order in which
 // they first appear.
-func csvColumns(rows []tool.Value) ([]string, error) {
+func csvColumns(rows []value.Value) ([]string, error) {
 	var columns []string
 	seen := map[string]bool{}
 	for i, row := range rows {
-		d, _ := row.(*tool.Dict)
+		d, _ := row.(*value.Dict)
 		for k := range d.All() {
 			name, ok := k.(string)
 			if !ok || name == "" {
@@ -345,17 +346,17 @@ func csvColumns(rows []tool.Value) ([]string, error) {
 }
 
 // csvCells returns the cells of one row, in the order of the columns.
-func csvCells(row tool.Value, number int, columns []string, named bool) ([]string, error) {
-	d, isDict := row.(*tool.Dict)
-	items, isList := tool.Elements(row)
+func csvCells(row value.Value, number int, columns []string, named bool) ([]string, error) {
+	d, isDict := row.(*value.Dict)
+	items, isList := value.Elements(row)
 	switch {
 	case isDict:
-		items = make([]tool.Value, len(columns))
+		items = make([]value.Value, len(columns))
 		for i, name := range columns {
 			items[i], _ = d.Get(name)
 		}
 	case !isList:
-		return nil, pureInvalid("row %d should be a dict or a list but is %s", number, tool.TypeOf(row))
+		return nil, pureInvalid("row %d should be a dict or a list but is %s", number, value.TypeOf(row))
 	case len(columns) > 0 && !named:
 		return nil, pureInvalid("row %d is a list among rows that are dicts", number)
 	case named && len(items) != len(columns):
@@ -368,7 +369,7 @@ func csvCells(row tool.Value, number int, columns []string, named bool) ([]strin
 	for i, v := range items {
 		text, ok := pureScalar(v)
 		if !ok {
-			return nil, pureInvalid("row %d, column %d: no cell can hold a value of type %s", number, i+1, tool.TypeOf(v)).
+			return nil, pureInvalid("row %d, column %d: no cell can hold a value of type %s", number, i+1, value.TypeOf(v)).
 				WithHint("turn it into text first, as with json.encode")
 		}
 		cells[i] = text

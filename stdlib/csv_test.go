@@ -8,34 +8,34 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 func TestCSVParse(t *testing.T) {
 	header, types, fill := pureNamed{"header", false}, pureNamed{"types", true}, pureNamed{"fill", true}
 	pureTable(t, true, []pureCase{
 		{fn: "csv.parse", args: []any{"a,b\n1,x\n2,y\n"},
-			want: tool.List{tool.NewDict("a", "1", "b", "x"), tool.NewDict("a", "2", "b", "y")}},
+			want: value.List{value.NewDict("a", "1", "b", "x"), value.NewDict("a", "2", "b", "y")}},
 		{fn: "csv.parse", args: []any{"\ufeffa;b\r\n1;\"x;\"\"y\"\"\r\nz\"\r\n\r\n", ";"},
-			want: tool.List{tool.NewDict("a", "1", "b", "x;\"y\"\r\nz")}},
-		{fn: "csv.parse", args: []any{"a\tb\n5\" disk\t\n", "\t"}, want: tool.List{tool.NewDict("a", `5" disk`, "b", "")}},
-		{fn: "csv.parse", args: []any{"a→b\n1→2", "→"}, want: tool.List{tool.NewDict("a", "1", "b", "2")}},
-		{fn: "csv.parse", args: []any{""}, want: tool.List{}},
-		{fn: "csv.parse", args: []any{"a,b\n"}, want: tool.List{}},
-		{fn: "csv.parse", args: []any{"a,b\n\n\n1,2\r"}, want: tool.List{tool.NewDict("a", "1", "b", "2")}},
-		{fn: "csv.parse", args: []any{"1,2\n3,4", header}, want: tool.List{tool.List{"1", "2"}, tool.List{"3", "4"}}},
-		{fn: "csv.parse", args: []any{`""`, header}, want: tool.List{tool.List{""}}},
-		{fn: "csv.parse", args: []any{",", header}, want: tool.List{tool.List{"", ""}}},
+			want: value.List{value.NewDict("a", "1", "b", "x;\"y\"\r\nz")}},
+		{fn: "csv.parse", args: []any{"a\tb\n5\" disk\t\n", "\t"}, want: value.List{value.NewDict("a", `5" disk`, "b", "")}},
+		{fn: "csv.parse", args: []any{"a→b\n1→2", "→"}, want: value.List{value.NewDict("a", "1", "b", "2")}},
+		{fn: "csv.parse", args: []any{""}, want: value.List{}},
+		{fn: "csv.parse", args: []any{"a,b\n"}, want: value.List{}},
+		{fn: "csv.parse", args: []any{"a,b\n\n\n1,2\r"}, want: value.List{value.NewDict("a", "1", "b", "2")}},
+		{fn: "csv.parse", args: []any{"1,2\n3,4", header}, want: value.List{value.List{"1", "2"}, value.List{"3", "4"}}},
+		{fn: "csv.parse", args: []any{`""`, header}, want: value.List{value.List{""}}},
+		{fn: "csv.parse", args: []any{",", header}, want: value.List{value.List{"", ""}}},
 		{fn: "csv.parse", args: []any{"5,-1.5,1e3,007,,true,False,1 ,+1,12345678901234567890,nan,0x1F,1_0,.5", header, types},
-			want: tool.List{tool.List{int64(5), -1.5, 1000.0, "007", nil, true, false, "1 ", "+1", pureBig("12345678901234567890"),
+			want: value.List{value.List{int64(5), -1.5, 1000.0, "007", nil, true, false, "1 ", "+1", pureBig("12345678901234567890"),
 				"nan", "0x1F", "1_0", ".5"}}},
 
 		{fn: "csv.parse", args: []any{"a,b\n1,2\n3\n"}, err: "row 2 (line 3) has 1 cells where the header has 2"},
 		{fn: "csv.parse", args: []any{"a,b\n\"1\n\n\",2\n3,4,5\n"}, err: "row 2 (line 5) has 3 cells"},
 		{fn: "csv.parse", args: []any{"1,2\n3\n", header}, err: "row 2 (line 2) has 1 cells where the first row has 2"},
 		{fn: "csv.parse", args: []any{"a,b\n1,2\n3\n", fill, types},
-			want: tool.List{tool.NewDict("a", int64(1), "b", int64(2)), tool.NewDict("a", int64(3), "b", nil)}},
-		{fn: "csv.parse", args: []any{"1\n2,3\n4", header, fill}, want: tool.List{tool.List{"1", ""}, tool.List{"2", "3"}, tool.List{"4", ""}}},
+			want: value.List{value.NewDict("a", int64(1), "b", int64(2)), value.NewDict("a", int64(3), "b", nil)}},
+		{fn: "csv.parse", args: []any{"1\n2,3\n4", header, fill}, want: value.List{value.List{"1", ""}, value.List{"2", "3"}, value.List{"4", ""}}},
 		{fn: "csv.parse", args: []any{"a\n1,2\n", fill}, err: "row 1 (line 2) has 2 cells"},
 		{fn: "csv.parse", args: []any{"a,b,a\n"}, err: `columns 1 and 3 are both named "a"`},
 		{fn: "csv.parse", args: []any{"a,,b\n"}, err: "column 2 has no name"},
@@ -49,25 +49,25 @@ func TestCSVParse(t *testing.T) {
 }
 
 func TestCSVEncode(t *testing.T) {
-	columns := func(names ...tool.Value) pureNamed { return pureNamed{"columns", tool.List(names)} }
+	columns := func(names ...value.Value) pureNamed { return pureNamed{"columns", value.List(names)} }
 	pureTable(t, false, []pureCase{
-		{fn: "csv.encode", args: []any{tool.List{tool.NewDict("a", int64(1), "b", "x,y"), tool.NewDict("b", nil, "c", true)}},
+		{fn: "csv.encode", args: []any{value.List{value.NewDict("a", int64(1), "b", "x,y"), value.NewDict("b", nil, "c", true)}},
 			want: "a,b,c\n1,\"x,y\",\n,,true\n"},
-		{fn: "csv.encode", args: []any{tool.List{tool.List{int64(3), 1.5, "q\"", "l\n"}, tool.Tuple{"", "x"}}}, want: "3,1.5,\"q\"\"\",\"l\n\"\n,x\n"},
-		{fn: "csv.encode", args: []any{tool.List{tool.List{""}}}, want: "\"\"\n"},
-		{fn: "csv.encode", args: []any{tool.List{tool.NewDict("a", "1", "b", "2")}, "\t", false, tool.List{"b", "z", "a"}}, want: "2\t\t1\n"},
-		{fn: "csv.encode", args: []any{tool.List{tool.List{"1", "2"}}, columns("x", "y")}, want: "x,y\n1,2\n"},
-		{fn: "csv.encode", args: []any{tool.List{}, columns("x", "y")}, want: "x,y\n"},
-		{fn: "csv.encode", args: []any{tool.List{}}, want: ""},
+		{fn: "csv.encode", args: []any{value.List{value.List{int64(3), 1.5, "q\"", "l\n"}, value.Tuple{"", "x"}}}, want: "3,1.5,\"q\"\"\",\"l\n\"\n,x\n"},
+		{fn: "csv.encode", args: []any{value.List{value.List{""}}}, want: "\"\"\n"},
+		{fn: "csv.encode", args: []any{value.List{value.NewDict("a", "1", "b", "2")}, "\t", false, value.List{"b", "z", "a"}}, want: "2\t\t1\n"},
+		{fn: "csv.encode", args: []any{value.List{value.List{"1", "2"}}, columns("x", "y")}, want: "x,y\n1,2\n"},
+		{fn: "csv.encode", args: []any{value.List{}, columns("x", "y")}, want: "x,y\n"},
+		{fn: "csv.encode", args: []any{value.List{}}, want: ""},
 
-		{fn: "csv.encode", args: []any{tool.List{tool.List{"1"}}, columns("x", "y")}, err: "row 1 has 1 cells for 2 columns"},
-		{fn: "csv.encode", args: []any{tool.List{}, columns("x", "x")}, err: `both named "x"`},
-		{fn: "csv.encode", args: []any{tool.List{tool.NewDict("a", "1"), tool.List{"1"}}}, err: "row 2 is a list among"},
-		{fn: "csv.encode", args: []any{tool.List{tool.List{"1"}, tool.List{tool.List{}}}}, err: "row 2, column 1: no cell can hold a value of type array"},
-		{fn: "csv.encode", args: []any{tool.List{tool.List{[]byte("x")}}}, err: "type bytes"},
-		{fn: "csv.encode", args: []any{tool.List{"x"}}, err: "row 1 should be a dict or a list but is string"},
-		{fn: "csv.encode", args: []any{tool.List{tool.List{}}}, err: "row 1 has no cells"},
-		{fn: "csv.encode", args: []any{tool.List{tool.NewDict("", "1")}}, err: "no column name"},
+		{fn: "csv.encode", args: []any{value.List{value.List{"1"}}, columns("x", "y")}, err: "row 1 has 1 cells for 2 columns"},
+		{fn: "csv.encode", args: []any{value.List{}, columns("x", "x")}, err: `both named "x"`},
+		{fn: "csv.encode", args: []any{value.List{value.NewDict("a", "1"), value.List{"1"}}}, err: "row 2 is a list among"},
+		{fn: "csv.encode", args: []any{value.List{value.List{"1"}, value.List{value.List{}}}}, err: "row 2, column 1: no cell can hold a value of type array"},
+		{fn: "csv.encode", args: []any{value.List{value.List{[]byte("x")}}}, err: "type bytes"},
+		{fn: "csv.encode", args: []any{value.List{"x"}}, err: "row 1 should be a dict or a list but is string"},
+		{fn: "csv.encode", args: []any{value.List{value.List{}}}, err: "row 1 has no cells"},
+		{fn: "csv.encode", args: []any{value.List{value.NewDict("", "1")}}, err: "no column name"},
 		{fn: "csv.encode", args: []any{"x"}, err: "should be array"},
 	})
 }
@@ -79,9 +79,9 @@ func TestCSVRoundTrip(t *testing.T) {
 		width := rapid.IntRange(1, 12).Draw(r, "width")
 		names := rapid.SliceOfNDistinct(cell.Filter(func(s string) bool { return s != "" }), width, width, rapid.ID[string]).Draw(r, "names")
 		delimiter := rapid.SampledFrom([]string{",", ";", "\t", "→", "a"}).Draw(r, "delimiter")
-		lists, dicts := tool.List{}, tool.List{}
+		lists, dicts := value.List{}, value.List{}
 		for range rapid.IntRange(0, 5).Draw(r, "rows") {
-			row, d := tool.List{}, &tool.Dict{}
+			row, d := value.List{}, &value.Dict{}
 			for _, name := range names {
 				text := cell.Draw(r, "cell")
 				row = append(row, text)
@@ -90,11 +90,11 @@ func TestCSVRoundTrip(t *testing.T) {
 			lists, dicts = append(lists, row), append(dicts, d)
 		}
 		text := pureMust(t, "csv.encode", dicts, delimiter)
-		if back := pureMust(t, "csv.parse", text, delimiter); !tool.Equal(back, dicts) {
+		if back := pureMust(t, "csv.parse", text, delimiter); !value.Equal(back, dicts) {
 			r.Fatalf("parse(encode(%s)) = %s, written as %q", pureShow(dicts), pureShow(back), text)
 		}
 		text = pureMust(t, "csv.encode", lists, delimiter)
-		if back := pureMust(t, "csv.parse", text, delimiter, pureNamed{"header", false}); !tool.Equal(back, lists) {
+		if back := pureMust(t, "csv.parse", text, delimiter, pureNamed{"header", false}); !value.Equal(back, lists) {
 			r.Fatalf("parse(encode(%s)) = %s, written as %q", pureShow(lists), pureShow(back), text)
 		}
 	})
@@ -123,7 +123,7 @@ func FuzzCSVParse(f *testing.F) {
 		for _, record := range records {
 			width = max(width, len(record))
 		}
-		want := tool.List{}
+		want := value.List{}
 		for _, record := range records {
 			want = append(want, pureList(append(record, make([]string, width-len(record))...)))
 		}
@@ -140,7 +140,7 @@ func TestCSVTakesLinearTime(t *testing.T) {
 		"one column":     strings.Repeat("x\n", 200_000),
 		"doubled quotes": `"` + strings.Repeat(`""`, 1_000_000) + `"`,
 	} {
-		if got := pureMust(t, "csv.parse", text, pureNamed{"header", false}); len(got.(tool.List)) == 0 {
+		if got := pureMust(t, "csv.parse", text, pureNamed{"header", false}); len(got.(value.List)) == 0 {
 			t.Errorf("%s: got no rows", name)
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"github.com/aymanbagabas/go-udiff"
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 func diffModule() tool.Module {
@@ -42,7 +43,7 @@ func diffModule() tool.Module {
 // while a diff is made.
 const diffMaxLines = 200_000
 
-func diffLines(a *tool.Dict) (lines int, err error) {
+func diffLines(a *value.Dict) (lines int, err error) {
 	for _, name := range []string{"old", "new"} {
 		n := strings.Count(a.Text(name), "\n") + 1
 		if n > diffMaxLines {
@@ -53,7 +54,7 @@ func diffLines(a *tool.Dict) (lines int, err error) {
 	return lines, nil
 }
 
-func diffUnified(a *tool.Dict) (tool.Value, error) {
+func diffUnified(a *value.Dict) (value.Value, error) {
 	lines, err := diffLines(a)
 	if err != nil {
 		return nil, err
@@ -70,12 +71,12 @@ func diffUnified(a *tool.Dict) (tool.Value, error) {
 	edits := udiff.Lines(old, a.Text("new"))
 	text, err := udiff.ToUnified(from, to, old, edits, min(context, lines))
 	if err != nil {
-		return nil, tool.Errorf(tool.Internal, "compare the texts: %w", err)
+		return nil, value.Errorf(value.Internal, "compare the texts: %w", err)
 	}
 	return text, nil
 }
 
-func diffStats(a *tool.Dict) (tool.Value, error) {
+func diffStats(a *value.Dict) (value.Value, error) {
 	if _, err := diffLines(a); err != nil {
 		return nil, err
 	}
@@ -85,7 +86,7 @@ func diffStats(a *tool.Dict) (tool.Value, error) {
 		removed += diffCount(old[e.Start:e.End])
 		added += diffCount(e.New)
 	}
-	return tool.NewDict("added", int64(added), "removed", int64(removed)), nil
+	return value.NewDict("added", int64(added), "removed", int64(removed)), nil
 }
 
 // diffCount counts lines, the last one also without a line break.

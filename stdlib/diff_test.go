@@ -7,7 +7,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 func TestDiff(t *testing.T) {
@@ -19,9 +19,9 @@ func TestDiff(t *testing.T) {
 		{fn: "diff.unified", args: []any{"", "x\n"}, want: "--- a\n+++ b\n@@ -0,0 +1 @@\n+x\n"},
 		{fn: "diff.unified", args: []any{old, changed, "x\ny"}, err: "one line"},
 		{fn: "diff.unified", args: []any{old, changed, pureNamed{"context", int64(-1)}}, err: "negative"},
-		{fn: "diff.stats", args: []any{old, changed}, want: tool.NewDict("added", int64(2), "removed", int64(1))},
-		{fn: "diff.stats", args: []any{"a", "a\n"}, want: tool.NewDict("added", int64(1), "removed", int64(1))},
-		{fn: "diff.stats", args: []any{"", ""}, want: tool.NewDict("added", int64(0), "removed", int64(0))},
+		{fn: "diff.stats", args: []any{old, changed}, want: value.NewDict("added", int64(2), "removed", int64(1))},
+		{fn: "diff.stats", args: []any{"a", "a\n"}, want: value.NewDict("added", int64(1), "removed", int64(1))},
+		{fn: "diff.stats", args: []any{"", ""}, want: value.NewDict("added", int64(0), "removed", int64(0))},
 	})
 	all := pureMust(t, "diff.unified", old, changed, pureNamed{"context", int64(pureMaxText)})
 	if want := pureMust(t, "diff.unified", old, changed); all != want {
@@ -44,8 +44,8 @@ func TestDiffApplies(t *testing.T) {
 		if err != nil || got != changed {
 			r.Fatalf("unified(%q, %q) = %q, which leads to %q, %v", old, changed, diff, got, err)
 		}
-		want := tool.NewDict("added", added, "removed", removed)
-		if stats := pureMust(t, "diff.stats", old, changed); !tool.Equal(stats, want) {
+		want := value.NewDict("added", added, "removed", removed)
+		if stats := pureMust(t, "diff.stats", old, changed); !value.Equal(stats, want) {
 			r.Fatalf("stats(%q, %q) = %s, want %s", old, changed, pureShow(stats), pureShow(want))
 		}
 	})

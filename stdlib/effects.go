@@ -15,6 +15,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // Options say what the effects of scripts may touch. The zero value lends no
@@ -29,7 +30,7 @@ type Options struct {
 	// lie: what a user keeps of what he trusts, above all.
 	Protect []string
 	// Env returns the value of an environment variable. An error of kind NotFound,
-	// as [tool.ErrNotFound], means that it is not set; any other one is that of the
+	// as [value.ErrNotFound], means that it is not set; any other one is that of the
 	// effect. It is called concurrently, with the context of the effect. Where it
 	// does not return when that ends, the effect ends without it. Nil has none.
 	Env func(ctx context.Context, name string) (string, error)
@@ -154,7 +155,7 @@ func Open(o *Options) (*World, error) {
 	work, _, err := w.resolve(filepath.ToSlash(o.WorkDir))
 	if err != nil {
 		w.root.Close()
-		return nil, tool.Errorf(tool.Invalid, "working directory %s is not inside %s", o.WorkDir, o.Root)
+		return nil, value.Errorf(value.Invalid, "working directory %s is not inside %s", o.WorkDir, o.Root)
 	}
 	w.work = work
 	return w, nil
@@ -163,10 +164,10 @@ func Open(o *Options) (*World, error) {
 func (w *World) openRoot(dir string) error {
 	abs, err := filepath.Abs(dir)
 	if err != nil {
-		return tool.Errorf(tool.Failed, "open project: %w", err)
+		return value.Errorf(value.Failed, "open project: %w", err)
 	}
 	if w.root, err = os.OpenRoot(abs); err != nil {
-		return tool.Errorf(tool.Failed, "open project: %w", err)
+		return value.Errorf(value.Failed, "open project: %w", err)
 	}
 	w.bases = []string{filepath.ToSlash(abs)}
 	if followed, err := filepath.EvalSymlinks(abs); err == nil && followed != abs {
@@ -212,7 +213,7 @@ func (w *World) envFuncs() []tool.Func {
 		Params:  []tool.Param{tool.Required("name", tool.TypeString, "the variable's name"), tool.Optional("default", tool.TypeAny, nil, "what to give where it is not set")},
 		Returns: "its value as a string, or the default where it is not set",
 		Kind:    tool.Read,
-		Target: func(args *tool.Dict) ([]tool.Capability, error) {
+		Target: func(args *value.Dict) ([]tool.Capability, error) {
 			name, err := envName(args)
 			return []tool.Capability{{Name: "env", Target: name}}, err
 		},
@@ -222,10 +223,10 @@ func (w *World) envFuncs() []tool.Func {
 
 // envName gives the variable's name. One that a capability cannot spell could
 // be granted to nobody.
-func envName(args *tool.Dict) (string, error) {
+func envName(args *value.Dict) (string, error) {
 	name := args.Text("name")
 	if name == "" || strings.ContainsFunc(name, func(r rune) bool { return r <= ' ' || r == '=' || r == '*' || r == 0x7f }) {
-		return "", tool.Errorf(tool.Invalid, "%q is not the name of an environment variable", name)
+		return "", value.Errorf(value.Invalid, "%q is not the name of an environment variable", name)
 	}
 	return name, nil
 }
@@ -235,7 +236,7 @@ func (w *World) envGet(ctx context.Context, e tool.Effect, _ tool.Grant) (tool.O
 	if err != nil {
 		return tool.Outcome{}, err
 	}
-	value, set, err := w.env.get(ctx, "Options.Env", name)
+	val, set, err := w.env.get(ctx, "Options.Env", name)
 	if stopped := effectStopped(ctx); stopped != nil {
 		return tool.Outcome{}, stopped
 	}
@@ -246,10 +247,10 @@ func (w *World) envGet(ctx context.Context, e tool.Effect, _ tool.Grant) (tool.O
 		otherwise, _ := e.Args.Get("default")
 		return tool.Outcome{Value: otherwise}, nil
 	}
-	if !utf8.ValidString(value) {
-		return tool.Outcome{}, tool.Errorf(tool.Failed, "the environment variable %s is not UTF-8 text", name)
+	if !utf8.ValidString(val) {
+		return tool.Outcome{}, value.Errorf(value.Failed, "the environment variable %s is not UTF-8 text", name)
 	}
-	return tool.Outcome{Value: value}, nil
+	return tool.Outcome{Value: val}, nil
 }
 
 // effectStopped returns why an effect should not go on, or nil.
@@ -257,12 +258,12 @@ func effectStopped(ctx context.Context) error {
 	if ctx.Err() == nil {
 		return nil
 	}
-	var e *tool.Error
+	var e *value.Error
 	if errors.As(context.Cause(ctx), &e) {
 		return e
 	}
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
-		return tool.Errorf(tool.Timeout, "the time ran out")
+		return value.Errorf(value.Timeout, "the time ran out")
 	}
-	return tool.Errorf(tool.Canceled, "canceled")
+	return value.Errorf(value.Canceled, "canceled")
 }

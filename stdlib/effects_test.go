@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // rowsWanted is every effect, with what a record and a gate need to know of it.
@@ -89,26 +90,26 @@ func TestTargetsNameConcreteCapabilities(t *testing.T) {
 	d := deskAt(t, &Options{Root: top.dir, WorkDir: "work"})
 	for _, tt := range []struct {
 		row  string
-		args *tool.Dict
+		args *value.Dict
 		want string
 	}{
-		{"fs.read", tool.NewDict("path", "../docs/./a.txt"), "fs.read:docs/a.txt"},
-		{"fs.read", tool.NewDict("path", top.dir+"/docs/a.txt"), "fs.read:docs/a.txt"},
-		{"fs.list", tool.NewDict(), "fs.read:work"},
-		{"fs.list", tool.NewDict("path", ".."), "fs.read:."},
-		{"fs.glob", tool.NewDict("pattern", "a/b/*.md"), "fs.read:work/a/b"},
-		{"fs.glob", tool.NewDict("pattern", "*", "path", "../docs/"), "fs.read:docs"},
-		{"fs.search", tool.NewDict("pattern", "x", "glob", "a/*"), "fs.read:work"},
-		{"fs.write", tool.NewDict("path", "a", "content", ""), "fs.write:work/a"},
-		{"fs.move", tool.NewDict("from", "a", "to", "../b/"), "fs.read:work/a fs.write:work/a fs.write:b"},
-		{"fs.restore", tool.NewDict("files", tool.List{tool.NewDict("path", "a", "was", "", "is", ""), tool.NewDict("path", "b/c", "was", "", "is", "")}), "fs.write:a fs.write:b/c"},
-		{"fs.restore", tool.NewDict("files", tool.List{tool.NewDict("path", "a", "was", "", "is", "dir"), tool.NewDict("path", "a/b", "was", "", "is", "dir"), tool.NewDict("path", "ab/c", "was", "", "is", "file")}), "fs.write:a/b fs.write:ab/c"},
-		{"env.get", tool.NewDict("name", "HOME"), "env:HOME"},
-		{"http.get", tool.NewDict("url", "https://API.example.com:443/x"), "http.get:api.example.com"},
-		{"http.post", tool.NewDict("url", "http://example.com:8080"), "http.post:example.com:8080"},
-		{"human.ask", tool.NewDict("question", "which?"), "human"},
-		{"human.confirm", tool.NewDict("question", "really?"), "human"},
-		{"http.request", tool.NewDict("method", "patch", "url", "http://[2606:4700:0::1111]:443/"), "http.patch:[2606:4700::1111]:443"},
+		{"fs.read", value.NewDict("path", "../docs/./a.txt"), "fs.read:docs/a.txt"},
+		{"fs.read", value.NewDict("path", top.dir+"/docs/a.txt"), "fs.read:docs/a.txt"},
+		{"fs.list", value.NewDict(), "fs.read:work"},
+		{"fs.list", value.NewDict("path", ".."), "fs.read:."},
+		{"fs.glob", value.NewDict("pattern", "a/b/*.md"), "fs.read:work/a/b"},
+		{"fs.glob", value.NewDict("pattern", "*", "path", "../docs/"), "fs.read:docs"},
+		{"fs.search", value.NewDict("pattern", "x", "glob", "a/*"), "fs.read:work"},
+		{"fs.write", value.NewDict("path", "a", "content", ""), "fs.write:work/a"},
+		{"fs.move", value.NewDict("from", "a", "to", "../b/"), "fs.read:work/a fs.write:work/a fs.write:b"},
+		{"fs.restore", value.NewDict("files", value.List{value.NewDict("path", "a", "was", "", "is", ""), value.NewDict("path", "b/c", "was", "", "is", "")}), "fs.write:a fs.write:b/c"},
+		{"fs.restore", value.NewDict("files", value.List{value.NewDict("path", "a", "was", "", "is", "dir"), value.NewDict("path", "a/b", "was", "", "is", "dir"), value.NewDict("path", "ab/c", "was", "", "is", "file")}), "fs.write:a/b fs.write:ab/c"},
+		{"env.get", value.NewDict("name", "HOME"), "env:HOME"},
+		{"http.get", value.NewDict("url", "https://API.example.com:443/x"), "http.get:api.example.com"},
+		{"http.post", value.NewDict("url", "http://example.com:8080"), "http.post:example.com:8080"},
+		{"human.ask", value.NewDict("question", "which?"), "human"},
+		{"human.confirm", value.NewDict("question", "really?"), "human"},
+		{"http.request", value.NewDict("method", "patch", "url", "http://[2606:4700:0::1111]:443/"), "http.patch:[2606:4700::1111]:443"},
 	} {
 		f := d.row(tt.row)
 		args, err := f.Bind(nil, tt.args)
@@ -120,7 +121,7 @@ func TestTargetsNameConcreteCapabilities(t *testing.T) {
 			got = append(got, c.String())
 		}
 		if strings.Join(got, " ") != tt.want {
-			t.Errorf("%s(%s): target %v, want %s", tt.row, tool.FormatJSON(tt.args, ""), got, tt.want)
+			t.Errorf("%s(%s): target %v, want %s", tt.row, value.FormatJSON(tt.args, ""), got, tt.want)
 		}
 	}
 }
@@ -131,26 +132,26 @@ func TestEnvGet(t *testing.T) {
 		if v, ok := env[name]; ok {
 			return v, nil
 		}
-		return "", fmt.Errorf("look up %s: %w", name, tool.ErrNotFound)
+		return "", fmt.Errorf("look up %s: %w", name, value.ErrNotFound)
 	}})
 	d.grant("env:HOME", "env:EMPTY", "env:UNSET", "env:BAD")
 	for _, tt := range []struct {
-		args []tool.Value
-		want tool.Value
+		args []value.Value
+		want value.Value
 	}{
-		{[]tool.Value{"name", "HOME"}, "/home/me"},
-		{[]tool.Value{"name", "EMPTY", "default", "x"}, ""},
-		{[]tool.Value{"name", "UNSET"}, nil},
-		{[]tool.Value{"name", "UNSET", "default", int64(3)}, int64(3)},
+		{[]value.Value{"name", "HOME"}, "/home/me"},
+		{[]value.Value{"name", "EMPTY", "default", "x"}, ""},
+		{[]value.Value{"name", "UNSET"}, nil},
+		{[]value.Value{"name", "UNSET", "default", int64(3)}, int64(3)},
 	} {
 		if got := d.must("env.get", tt.args...); got != tt.want {
 			t.Errorf("env.get(%v) = %v, want %v", tt.args, got, tt.want)
 		}
 	}
-	d.fails(tool.Denied, "env:SECRET", "env.get", "name", "SECRET")
-	d.fails(tool.Failed, "not UTF-8", "env.get", "name", "BAD")
+	d.fails(value.Denied, "env:SECRET", "env.get", "name", "SECRET")
+	d.fails(value.Failed, "not UTF-8", "env.get", "name", "BAD")
 	d.grant("env")
 	for _, name := range []string{"", "A=B", "A B", "*", "A\x00", "A\n"} {
-		d.fails(tool.Invalid, "not the name", "env.get", "name", name)
+		d.fails(value.Invalid, "not the name", "env.get", "name", name)
 	}
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime/engine"
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 	"github.com/cassidy-run/cassidy/stdlib"
 )
 
@@ -20,7 +21,7 @@ def slug(title: str) -> str:
 
 tool(slug)
 `}
-	out, err := e.Run(context.Background(), script, tool.Call{Args: tool.NewDict("title", "Straße & Weg!")}, nil)
+	out, err := e.Run(context.Background(), script, tool.Call{Args: value.NewDict("title", "Straße & Weg!")}, nil)
 	fmt.Println(out.Value, err)
 	// Output: strasse-weg <nil>
 }

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // An fsLook is what one effect sees of the files: the disk, and over it what
@@ -39,7 +40,7 @@ func (w *World) look(ctx context.Context, g tool.Grant) *fsLook {
 // arguments named.
 func (l *fsLook) allows(c tool.Capability) error {
 	if l.check == nil {
-		return tool.Errorf(tool.Denied, "%s is not granted", c)
+		return value.Errorf(value.Denied, "%s is not granted", c)
 	}
 	return l.check(c)
 }
@@ -122,7 +123,7 @@ func (l *fsLook) find(p string, follow fsFollow) (*fsSpot, error) {
 		}
 		parts = d.parts
 	}
-	return nil, tool.Errorf(tool.Failed, "too many links on the way to %s", l.w.shown(p))
+	return nil, value.Errorf(value.Failed, "too many links on the way to %s", l.w.shown(p))
 }
 
 // An fsDescent goes down a path from the root, until it arrives, or meets a link
@@ -211,14 +212,14 @@ func (d *fsDescent) turn(i int) error {
 	}
 	parts = append(parts, d.parts[i+1:]...)
 	if len(parts) > fsMaxDepth {
-		return tool.Errorf(tool.Failed, "too many folders on the way to %s", d.look.w.shown(d.asked))
+		return value.Errorf(value.Failed, "too many folders on the way to %s", d.look.w.shown(d.asked))
 	}
 	d.parts, d.again = parts, true
 	return nil
 }
 
 func (d *fsDescent) escapes() error {
-	return tool.Errorf(tool.Security, "%s is a link that leads out of the project", d.look.w.shown(d.asked)).
+	return value.Errorf(value.Security, "%s is a link that leads out of the project", d.look.w.shown(d.asked)).
 		WithHint("links must be relative and stay inside the project")
 }
 
@@ -255,7 +256,7 @@ func (d *fsDescent) arrive(i int, s *fsSpot) (*fsSpot, error) {
 		return nil, d.look.changed(d.asked)
 	}
 	if slices.Contains(d.parts[i+1:], "..") {
-		return nil, tool.Errorf(tool.Failed, "%s is a link to nothing", d.look.w.shown(d.asked))
+		return nil, value.Errorf(value.Failed, "%s is a link to nothing", d.look.w.shown(d.asked))
 	}
 	end := &fsSpot{path: strings.Join(d.parts, "/"), name: d.parts[len(d.parts)-1]}
 	if st, ok := d.look.stage.Changed(end.path); ok {
@@ -401,7 +402,7 @@ func (s *fsSpot) state(limit int64) (tool.FileState, fs.FileInfo, error) {
 		return tool.FileState{}, nil, err
 	}
 	if fsLinks(info) > 1 {
-		return tool.FileState{}, nil, tool.Errorf(tool.Denied, "%s is one of several names of a file (a hard link), which may lie outside the project", s.look.w.shown(s.asked)).
+		return tool.FileState{}, nil, value.Errorf(value.Denied, "%s is one of several names of a file (a hard link), which may lie outside the project", s.look.w.shown(s.asked)).
 			WithHint("let a person replace it by a copy")
 	}
 	return tool.FileState{Exists: true, Mode: uint32(info.Mode().Perm()), Data: data, Hash: tool.HashBytes(data)}, info, nil

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // A tester is what *testing.T and *rapid.T have in common.
@@ -74,7 +75,7 @@ func (d *desk) check(c tool.Capability) error {
 	if tool.AllowsAny(d.needs, c) {
 		return nil
 	}
-	return tool.Errorf(tool.Denied, "%s is not granted", c)
+	return value.Errorf(value.Denied, "%s is not granted", c)
 }
 
 func (d *desk) row(name string) *tool.Func {
@@ -91,10 +92,10 @@ func (d *desk) row(name string) *tool.Func {
 }
 
 // run calls a row by name with named arguments.
-func (d *desk) run(ctx context.Context, name string, args ...tool.Value) (tool.Outcome, error) {
+func (d *desk) run(ctx context.Context, name string, args ...value.Value) (tool.Outcome, error) {
 	d.t.Helper()
 	f := d.row(name)
-	bound, err := f.Bind(nil, tool.NewDict(args...))
+	bound, err := f.Bind(nil, value.NewDict(args...))
 	if err != nil {
 		return tool.Outcome{}, err
 	}
@@ -112,17 +113,17 @@ func (d *desk) run(ctx context.Context, name string, args ...tool.Value) (tool.O
 	return f.Do(ctx, tool.Effect{Func: name, Args: bound}, tool.Grant{Check: d.check, Stage: d.stage})
 }
 
-func (d *desk) call(name string, args ...tool.Value) (tool.Value, error) {
+func (d *desk) call(name string, args ...value.Value) (value.Value, error) {
 	d.t.Helper()
 	out, err := d.run(context.Background(), name, args...)
 	return out.Value, err
 }
 
-func (d *desk) must(name string, args ...tool.Value) tool.Value {
+func (d *desk) must(name string, args ...value.Value) value.Value {
 	d.t.Helper()
 	v, err := d.call(name, args...)
 	if err != nil {
-		d.t.Fatalf("%s(%s): %v", name, tool.FormatJSON(tool.NewDict(args...), ""), err)
+		d.t.Fatalf("%s(%s): %v", name, value.FormatJSON(value.NewDict(args...), ""), err)
 	}
 	return v
 }
@@ -148,38 +149,38 @@ func (d *desk) restore(undo *tool.Effect) (*tool.Effect, error) {
 // back: through the codec.
 func (d *desk) withRecord(name string, undo *tool.Effect) (tool.Outcome, error) {
 	d.t.Helper()
-	b, err := tool.Append(nil, undo.Args)
+	b, err := value.Append(nil, undo.Args)
 	if err != nil {
 		d.t.Fatalf("the undo cannot be recorded: %v", err)
 	}
-	v, err := tool.Decode(b)
+	v, err := value.Decode(b)
 	if err != nil {
 		d.t.Fatalf("the record of the undo: %v", err)
 	}
-	args := v.(*tool.Dict)
+	args := v.(*value.Dict)
 	files, _ := args.Get("files")
 	return d.run(context.Background(), name, "files", files)
 }
 
 // fails checks that a call fails with a kind and that its message and hint say
 // something, and nothing of the host's own paths.
-func (d *desk) fails(kind tool.Kind, says, name string, args ...tool.Value) {
+func (d *desk) fails(kind value.Kind, says, name string, args ...value.Value) {
 	d.t.Helper()
 	v, err := d.call(name, args...)
-	wrong(d.t, err, kind, says, name+tool.FormatJSON(tool.NewDict(args...), ""))
+	wrong(d.t, err, kind, says, name+value.FormatJSON(value.NewDict(args...), ""))
 	if err == nil {
-		d.t.Logf("it gave %s", tool.FormatJSON(v, ""))
+		d.t.Logf("it gave %s", value.FormatJSON(v, ""))
 		return
 	}
-	e := tool.ErrorOf(err, tool.Internal)
+	e := value.ErrorOf(err, value.Internal)
 	if text := e.Message() + e.Hint; d.dir != "" && len(d.dir) > 5 && strings.Contains(text, d.dir) {
 		d.t.Errorf("%s: the error %q names the host's folder", name, text)
 	}
 }
 
-func wrong(t tester, err error, kind tool.Kind, says, what string) {
+func wrong(t tester, err error, kind value.Kind, says, what string) {
 	t.Helper()
-	e := tool.ErrorOf(err, tool.Internal)
+	e := value.ErrorOf(err, value.Internal)
 	if e == nil {
 		t.Errorf("%s = no error, want one of type %s", what, kind.Type())
 		return

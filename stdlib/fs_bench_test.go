@@ -6,12 +6,13 @@ import (
 	"testing"
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 func BenchmarkRead(b *testing.B) {
 	d := newDesk(b, map[string]string{"a/b/file": strings.Repeat("x", 4096)})
 	f := d.row("fs.read")
-	args := tool.NewDict("path", "a/b/file")
+	args := value.NewDict("path", "a/b/file")
 	for b.Loop() {
 		if _, err := f.Do(context.Background(), tool.Effect{Args: args}, tool.Grant{}); err != nil {
 			b.Fatal(err)

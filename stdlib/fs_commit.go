@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // An fsStep is one change of a commit that was compared with the disk.
@@ -63,7 +64,7 @@ func (w *World) commitStage(ctx context.Context, _ tool.Effect, g tool.Grant) (t
 
 func (w *World) staged(g tool.Grant) ([]tool.Change, error) {
 	if w.root == nil || g.Stage == nil {
-		return nil, tool.Errorf(tool.Internal, "a commit without files or without a stage")
+		return nil, value.Errorf(value.Internal, "a commit without files or without a stage")
 	}
 	return g.Stage.Changes(), nil
 }
@@ -161,7 +162,7 @@ func (l *fsLook) compareInside(folder *fsSpot, becomes map[string]tool.FileState
 }
 
 func (l *fsLook) conflict(p string) error {
-	return tool.Errorf(tool.Conflict, "%s has changed on disk since the call first saw it; nothing was written", l.w.shown(p)).
+	return value.Errorf(value.Conflict, "%s has changed on disk since the call first saw it; nothing was written", l.w.shown(p)).
 		WithHint("call again: it will see the file as it is now")
 }
 
@@ -240,8 +241,8 @@ func (l *fsLook) rollBack(done []fsOp, cause error) error {
 	if len(left) == 0 {
 		return cause
 	}
-	e := tool.ErrorOf(cause, tool.Failed)
-	return tool.Errorf(e.Kind, "%s; could not be taken back: %s", e.Message(), strings.Join(left, ", ")).WithHint("look at these files")
+	e := value.ErrorOf(cause, value.Failed)
+	return value.Errorf(e.Kind, "%s; could not be taken back: %s", e.Message(), strings.Join(left, ", ")).WithHint("look at these files")
 }
 
 func (l *fsLook) takeBack(op fsOp) error {

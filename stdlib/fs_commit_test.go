@@ -14,6 +14,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 func TestCommitTellsWhatItDid(t *testing.T) {
@@ -31,20 +32,20 @@ func TestCommitTellsWhatItDid(t *testing.T) {
 	}
 	out, err := d.run(context.Background(), "fs.commit")
 	noError(t, err)
-	entry := func(path, kind, action string, n int64) *tool.Dict {
-		return tool.NewDict("path", path, "kind", kind, "action", action, "bytes", n)
+	entry := func(path, kind, action string, n int64) *value.Dict {
+		return value.NewDict("path", path, "kind", kind, "action", action, "bytes", n)
 	}
-	want := tool.List{
+	want := value.List{
 		entry("a", "file", "changed", 3), entry("b", "file", "removed", 0), entry("dir", "dir", "removed", 0),
 		entry("new", "dir", "created", 0), entry("new/c", "file", "created", 2),
 	}
-	if !tool.Equal(out.Value, want) {
-		t.Errorf("fs.commit = %s, want %s", tool.FormatJSON(out.Value, ""), tool.FormatJSON(want, ""))
+	if !value.Equal(out.Value, want) {
+		t.Errorf("fs.commit = %s, want %s", value.FormatJSON(out.Value, ""), value.FormatJSON(want, ""))
 	}
 	if out.Undo == nil || out.Undo.Func != "fs.restore" {
 		t.Errorf("undo = %v, want fs.restore", out.Undo)
 	}
-	if prepared.Value != nil || prepared.Undo == nil || prepared.Undo.Func != "fs.restore" || !tool.Equal(prepared.Undo.Args, out.Undo.Args) {
+	if prepared.Value != nil || prepared.Undo == nil || prepared.Undo.Func != "fs.restore" || !value.Equal(prepared.Undo.Args, out.Undo.Args) {
 		t.Errorf("fs.prepare = %v, %v, want no value and the undo of the commit", prepared.Value, prepared.Undo)
 	}
 	if !d.stage.Empty() {
@@ -56,7 +57,7 @@ func TestCommitTellsWhatItDid(t *testing.T) {
 		t.Errorf("fs.prepare of what changes nothing = %v, %v, want no value and no undo", out, err)
 	}
 	out, err = d.run(context.Background(), "fs.commit")
-	if err != nil || !tool.Equal(out.Value, tool.List{}) || out.Undo != nil {
+	if err != nil || !value.Equal(out.Value, value.List{}) || out.Undo != nil {
 		t.Errorf("a commit of nothing = %v, %v, want an empty list and no undo", out, err)
 	}
 }
@@ -123,7 +124,7 @@ func TestCommitConflicts(t *testing.T) {
 			before := snapshot(t, d.dir)
 			for _, name := range []string{"fs.prepare", "fs.commit"} {
 				_, err := d.call(name)
-				wrong(t, err, tool.Conflict, tt.names+" has changed", name)
+				wrong(t, err, value.Conflict, tt.names+" has changed", name)
 			}
 			if diff := cmp.Diff(before, snapshot(t, d.dir)); diff != "" {
 				t.Errorf("the disk after the conflict (-want +got):\n%s", diff)
@@ -142,10 +143,10 @@ func TestConflictWithWhatWasReadFirst(t *testing.T) {
 	d.must("fs.exists", "path", "b")
 	putFile(t, d.dir, "a", "2")
 	putFile(t, d.dir, "b", "2")
-	d.fails(tool.Conflict, "a has changed meanwhile", "fs.edit", "path", "a", "old", "2", "new", "3")
-	d.fails(tool.Conflict, "a has changed meanwhile", "fs.remove", "path", "a")
-	d.fails(tool.Conflict, "b has changed meanwhile", "fs.write", "path", "b", "content", "mine")
-	d.fails(tool.Conflict, "a has changed meanwhile", "fs.move", "from", "a", "to", "c")
+	d.fails(value.Conflict, "a has changed meanwhile", "fs.edit", "path", "a", "old", "2", "new", "3")
+	d.fails(value.Conflict, "a has changed meanwhile", "fs.remove", "path", "a")
+	d.fails(value.Conflict, "b has changed meanwhile", "fs.write", "path", "b", "content", "mine")
+	d.fails(value.Conflict, "a has changed meanwhile", "fs.move", "from", "a", "to", "c")
 	d.stage = &tool.Stage{}
 	d.must("fs.edit", "path", "a", "old", "2", "new", "3")
 	d.after(map[string]string{"a": "3", "b": "2"})
@@ -155,7 +156,7 @@ func TestConflictWithWhatWasReadFirst(t *testing.T) {
 func TestReadsOnlyNotesNothing(t *testing.T) {
 	d := newDesk(t, map[string]string{"a": "1"})
 	for _, readsOnly := range []bool{true, false} {
-		for _, args := range []*tool.Dict{tool.NewDict("path", "a"), tool.NewDict("path", "missing")} {
+		for _, args := range []*value.Dict{value.NewDict("path", "a"), value.NewDict("path", "missing")} {
 			g := tool.Grant{Check: d.check, Stage: &tool.Stage{}, ReadsOnly: readsOnly}
 			out, err := d.row("fs.read").Do(t.Context(), tool.Effect{Args: args}, g)
 			if args.Text("path") == "a" && (err != nil || out.Value != "1") {
@@ -197,7 +198,7 @@ func TestCommitThatFailsHalfWay(t *testing.T) {
 			noError(t, os.Chtimes(full, late, late))
 		}
 		changed := snapshot(t, d.dir)
-		wrong(t, l.carryOut(ops), tool.Conflict, "has changed meanwhile", fmt.Sprintf("carryOut with a changed %s", ops[i].path))
+		wrong(t, l.carryOut(ops), value.Conflict, "has changed meanwhile", fmt.Sprintf("carryOut with a changed %s", ops[i].path))
 		if diff := cmp.Diff(changed, snapshot(t, d.dir)); diff != "" {
 			t.Errorf("after the failure at %s (-want +got):\n%s", ops[i].path, diff)
 		}
@@ -229,7 +230,7 @@ func TestRollBackLeavesWhatIsNotItsOwn(t *testing.T) {
 	noError(t, l.do(ops[0]))
 	putFile(t, d.dir, "a", "theirs")
 	err = l.rollBack(ops[:1], l.changed("b"))
-	wrong(t, err, tool.Conflict, "b has changed meanwhile; could not be taken back: a", "rollBack")
+	wrong(t, err, value.Conflict, "b has changed meanwhile; could not be taken back: a", "rollBack")
 	if got := getFile(t, d.dir, "a"); got != "theirs" {
 		t.Errorf("a = %q, want what was put there by somebody else", got)
 	}
@@ -244,7 +245,7 @@ func TestF09TwoWritersOfOneFile(t *testing.T) {
 	d.must("fs.write", "path", "f", "content", "second")
 	d.commit()
 	d.stage = first
-	d.fails(tool.Conflict, "f has changed on disk", "fs.commit")
+	d.fails(value.Conflict, "f has changed on disk", "fs.commit")
 	if got := getFile(t, d.dir, "f"); got != "second" {
 		t.Errorf("f = %q, want %q", got, "second")
 	}
@@ -271,7 +272,7 @@ func TestF09TwoWritersOfOneFile(t *testing.T) {
 			won = append(won, i)
 			continue
 		}
-		wrong(t, err, tool.Conflict, "f has changed", "the commit of a writer that came late")
+		wrong(t, err, value.Conflict, "f has changed", "the commit of a writer that came late")
 	}
 	if len(won) != 1 || getFile(t, d.dir, "f") != strings.Repeat(fmt.Sprint(won[0]), 1000) {
 		t.Errorf("writers %v got through, f = %.20q, want one and its content", won, getFile(t, d.dir, "f"))
@@ -296,7 +297,7 @@ func TestRestore(t *testing.T) {
 		t.Errorf("after the undo (-want +got):\n%s", diff)
 	}
 	_, err = d.restore(undo)
-	wrong(t, err, tool.Conflict, "has changed on disk", "the same undo again")
+	wrong(t, err, value.Conflict, "has changed on disk", "the same undo again")
 	undo, err = d.restore(redo)
 	noError(t, err)
 	if diff := cmp.Diff(after, snapshot(t, d.dir)); diff != "" {
@@ -305,16 +306,16 @@ func TestRestore(t *testing.T) {
 
 	d.grant("fs.read", "fs.write:a")
 	_, err = d.restore(undo)
-	wrong(t, err, tool.Denied, "fs.write:", "an undo that is not granted")
+	wrong(t, err, value.Denied, "fs.write:", "an undo that is not granted")
 	d.grant("fs.write")
 	putFile(t, d.dir, "far/b", "touched")
 	_, err = d.restore(undo)
-	wrong(t, err, tool.Conflict, "far/b has changed", "an undo of what was changed since")
+	wrong(t, err, value.Conflict, "far/b has changed", "an undo of what was changed since")
 	noError(t, os.Remove(filepath.Join(d.dir, "far/b")))
 	putFile(t, d.dir, "far/b", "2\xff")
 	putFile(t, d.dir, "far/other", "")
 	_, err = d.restore(undo)
-	wrong(t, err, tool.Conflict, "far/other has changed", "an undo that would remove what is not its own")
+	wrong(t, err, value.Conflict, "far/other has changed", "an undo that would remove what is not its own")
 }
 
 // A grant that allows a write allows its undo, and the undo of that.
@@ -337,30 +338,30 @@ func TestRestoreNeedsNoMoreThanTheWrite(t *testing.T) {
 func TestRestoreOfADamagedRecord(t *testing.T) {
 	d := newDesk(t, map[string]string{"a": "1"})
 	before := snapshot(t, d.dir)
-	file := func(pairs ...tool.Value) tool.List { return tool.List{tool.NewDict(pairs...)} }
+	file := func(pairs ...value.Value) value.List { return value.List{value.NewDict(pairs...)} }
 	for _, tt := range []struct {
-		kind  tool.Kind
-		files tool.Value
+		kind  value.Kind
+		files value.Value
 	}{
-		{tool.Invalid, tool.List{"a"}},
-		{tool.Security, file()},
-		{tool.Security, file("path", "../a", "was", "", "is", "")},
-		{tool.Security, file("path", "/etc/passwd", "was", "", "is", "file")},
-		{tool.Security, file("path", "a/../a", "was", "", "is", "file")},
-		{tool.Security, file("path", ".", "was", "", "is", "dir")},
-		{tool.Security, file("path", "a\x00", "was", "", "is", "dir")},
-		{tool.Invalid, file("path", "a", "was", "link", "is", "")},
-		{tool.Invalid, file("path", "a", "was", "file", "is", "")},
-		{tool.Invalid, file("path", "a", "was", "file", "content", "text", "is", "")},
-		{tool.Invalid, file("path", "a", "was", "file", "content", []byte{}, "mode", int64(0o4755), "is", "")},
-		{tool.Invalid, file("path", "a", "was", "", "is", "other")},
-		{tool.Invalid, append(file("path", "a", "was", "", "is", ""), file("path", "a", "was", "", "is", "")...)},
-		{tool.Conflict, file("path", "a", "was", "", "is", "file", "is_hash", "")},
-		{tool.Conflict, file("path", "a", "was", "", "is", "file", "is_hash", tool.HashBytes([]byte("2")))},
-		{tool.Conflict, file("path", "no/where", "was", "file", "content", []byte("x"), "is", "")},
+		{value.Invalid, value.List{"a"}},
+		{value.Security, file()},
+		{value.Security, file("path", "../a", "was", "", "is", "")},
+		{value.Security, file("path", "/etc/passwd", "was", "", "is", "file")},
+		{value.Security, file("path", "a/../a", "was", "", "is", "file")},
+		{value.Security, file("path", ".", "was", "", "is", "dir")},
+		{value.Security, file("path", "a\x00", "was", "", "is", "dir")},
+		{value.Invalid, file("path", "a", "was", "link", "is", "")},
+		{value.Invalid, file("path", "a", "was", "file", "is", "")},
+		{value.Invalid, file("path", "a", "was", "file", "content", "text", "is", "")},
+		{value.Invalid, file("path", "a", "was", "file", "content", []byte{}, "mode", int64(0o4755), "is", "")},
+		{value.Invalid, file("path", "a", "was", "", "is", "other")},
+		{value.Invalid, append(file("path", "a", "was", "", "is", ""), file("path", "a", "was", "", "is", "")...)},
+		{value.Conflict, file("path", "a", "was", "", "is", "file", "is_hash", "")},
+		{value.Conflict, file("path", "a", "was", "", "is", "file", "is_hash", tool.HashBytes([]byte("2")))},
+		{value.Conflict, file("path", "no/where", "was", "file", "content", []byte("x"), "is", "")},
 	} {
 		d.fails(tt.kind, "", "fs.restore", "files", tt.files)
-		if tt.kind != tool.Conflict {
+		if tt.kind != value.Conflict {
 			d.fails(tt.kind, "", "fs.reconcile", "files", tt.files)
 		}
 	}
@@ -388,7 +389,7 @@ func TestTempFilesOfKilledHostsAreSwept(t *testing.T) {
 func fsRandomOps(rt *rapid.T, d *desk, label string) {
 	names := []string{"a", "b", "d", "d/a", "d/b", "d/e", "d/e/a", "f", "f/a"}
 	path := rapid.SampledFrom(names)
-	content := rapid.SampledFrom([]tool.Value{"", "x", "yy\n", []byte{0, 0xff}, "long " + strings.Repeat("z", 100)})
+	content := rapid.SampledFrom([]value.Value{"", "x", "yy\n", []byte{0, 0xff}, "long " + strings.Repeat("z", 100)})
 	for i := range rapid.IntRange(1, 12).Draw(rt, label) {
 		at := fmt.Sprintf("%s %d", label, i)
 		switch rapid.IntRange(0, 8).Draw(rt, at) {
@@ -414,9 +415,9 @@ func fsRandomOps(rt *rapid.T, d *desk, label string) {
 
 // seenByScript is the tree as a script sees it: kinds and contents.
 func seenByScript(t tester, d *desk, folder string, all map[string]string) map[string]string {
-	for _, item := range d.must("fs.list", "path", folder).(tool.List) {
-		p := item.(*tool.Dict).Text("path")
-		if item.(*tool.Dict).Text("kind") == "dir" {
+	for _, item := range d.must("fs.list", "path", folder).(value.List) {
+		p := item.(*value.Dict).Text("path")
+		if item.(*value.Dict).Text("kind") == "dir" {
 			all[p] = "/"
 			seenByScript(t, d, p, all)
 			continue

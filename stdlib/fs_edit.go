@@ -9,6 +9,7 @@ import (
 	"github.com/aymanbagabas/go-udiff"
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // Bounds of the diff that an edit gives: a diff of more than that nobody reads,
@@ -35,13 +36,13 @@ func (w *World) editFunc() tool.Func {
 	})
 }
 
-func (l *fsLook) edit(args *tool.Dict) (tool.Value, error) {
+func (l *fsLook) edit(args *value.Dict) (value.Value, error) {
 	old, becomes := args.Text("old"), args.Text("new")
 	switch {
 	case old == "":
-		return nil, tool.Errorf(tool.Invalid, "argument 'old' is empty").WithHint("fs.write writes a whole file, fs.append at its end")
+		return nil, value.Errorf(value.Invalid, "argument 'old' is empty").WithHint("fs.write writes a whole file, fs.append at its end")
 	case old == becomes:
-		return nil, tool.Errorf(tool.Invalid, "arguments 'old' and 'new' are the same")
+		return nil, value.Errorf(value.Invalid, "arguments 'old' and 'new' are the same")
 	}
 	s, err := l.toWrite(args.Text("path"))
 	if err != nil {
@@ -67,14 +68,14 @@ func (l *fsLook) edit(args *tool.Dict) (tool.Value, error) {
 		return nil, err
 	}
 	if size := int64(len(text)) + int64(n)*int64(len(becomes)-len(old)); size > l.w.limits.Write {
-		return nil, fsLimit(tool.LimitWrites, "%s would be larger than %s", shown, fsSize(l.w.limits.Write))
+		return nil, fsLimit(value.LimitWrites, "%s would be larger than %s", shown, fsSize(l.w.limits.Write))
 	}
 	plan := l.plan()
 	plan.add(s.path, st, fsFileState([]byte(strings.ReplaceAll(text, old, becomes)), st.Mode))
 	if err := plan.stage(); err != nil {
 		return nil, err
 	}
-	return tool.NewDict("path", shown, "replacements", int64(n), "diff", fsEditDiff(shown, text, old, becomes, n)), nil
+	return value.NewDict("path", shown, "replacements", int64(n), "diff", fsEditDiff(shown, text, old, becomes, n)), nil
 }
 
 // fsMatches counts a text in another, and refuses a number that was not meant.
@@ -82,9 +83,9 @@ func fsMatches(shown, text, old string, all bool) (int, error) {
 	n := strings.Count(text, old)
 	switch {
 	case n == 0:
-		return 0, tool.Errorf(tool.Failed, "the old text is not in %s", shown).WithHint("%s", fsAlmost(text, old))
+		return 0, value.Errorf(value.Failed, "the old text is not in %s", shown).WithHint("%s", fsAlmost(text, old))
 	case n > 1 && !all:
-		return 0, tool.Errorf(tool.Failed, "the old text is in %s %d times, at lines %s", shown, n, fsMatchLines(text, old)).
+		return 0, value.Errorf(value.Failed, "the old text is in %s %d times, at lines %s", shown, n, fsMatchLines(text, old)).
 			WithHint("give more of the text around the one that is meant, or replace_all=True")
 	}
 	return n, nil

@@ -8,25 +8,25 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // failed words an error of the operating system. It names the path as the
 // script knows it: the host's own paths are not the script's to know.
 func (l *fsLook) failed(doing, p string, err error) error {
-	var known *tool.Error
+	var known *value.Error
 	if errors.As(err, &known) {
 		return known
 	}
 	for inner := errors.Unwrap(err); inner != nil; inner = errors.Unwrap(err) {
 		err = inner
 	}
-	return tool.Errorf(tool.Failed, "Failed to %s file: %s: %w", doing, l.w.shown(p), err)
+	return value.Errorf(value.Failed, "Failed to %s file: %s: %w", doing, l.w.shown(p), err)
 }
 
 // changed is the error for a path that something else changes at this moment.
 func (l *fsLook) changed(p string) error {
-	return tool.Errorf(tool.Conflict, "%s has changed meanwhile", l.w.shown(p)).WithHint("read it again, and try again")
+	return value.Errorf(value.Conflict, "%s has changed meanwhile", l.w.shown(p)).WithHint("read it again, and try again")
 }
 
 // irregular is the error for a path that cannot be read as a file.
@@ -43,24 +43,24 @@ func (s *fsSpot) irregular() error {
 	case mode&fs.ModeSocket != 0:
 		what = "a socket"
 	}
-	return tool.Errorf(tool.Denied, "%s is not a regular file but %s", shown, what)
+	return value.Errorf(value.Denied, "%s is not a regular file but %s", shown, what)
 }
 
 func (s *fsSpot) isFolder() error {
 	shown := s.look.w.shown(s.asked)
-	return tool.Errorf(tool.Failed, "%s is a folder", shown).WithHint("fs.list(%q) lists it", shown)
+	return value.Errorf(value.Failed, "%s is a folder", shown).WithHint("fs.list(%q) lists it", shown)
 }
 
 func (s *fsSpot) notFolder() error {
-	return tool.Errorf(tool.Failed, "%s is not a folder", s.look.w.shown(s.asked))
+	return value.Errorf(value.Failed, "%s is not a folder", s.look.w.shown(s.asked))
 }
 
 func (s *fsSpot) tooLarge(limit int64) error {
-	return fsLimit(tool.LimitRead, "%s is larger than %s", s.look.w.shown(s.asked), fsSize(limit))
+	return fsLimit(value.LimitRead, "%s is larger than %s", s.look.w.shown(s.asked), fsSize(limit))
 }
 
-func fsLimit(limit tool.LimitName, format string, args ...any) *tool.Error {
-	e := tool.Errorf(tool.Limit, format, args...)
+func fsLimit(limit value.LimitName, format string, args ...any) *value.Error {
+	e := value.Errorf(value.Limit, format, args...)
 	e.Limit = limit
 	return e
 }
@@ -77,7 +77,7 @@ func fsSize(n int64) string {
 // it is the hint.
 func (s *fsSpot) missing() error {
 	l := s.look
-	err := tool.Errorf(tool.Failed, "File not found: %s", l.w.shown(s.asked))
+	err := value.Errorf(value.Failed, "File not found: %s", l.w.shown(s.asked))
 	if s.behind != "" {
 		return err.WithHint("%s is a file, not a folder", l.w.shown(s.behind))
 	}
@@ -143,7 +143,7 @@ func (l *fsLook) near(folder *fsSpot, name string) []string {
 	}
 	var paths []string
 	for len(paths) < 3 {
-		nearest := tool.Nearest(name, names)
+		nearest := value.Nearest(name, names)
 		if nearest == "" {
 			break
 		}

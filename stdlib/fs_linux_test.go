@@ -9,25 +9,25 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // A file of /proc says that it holds nothing, however much it gives.
 func TestF07AFileThatGivesMoreThanItSays(t *testing.T) {
 	d := deskAt(t, &Options{Root: fmt.Sprintf("/proc/%d", os.Getpid()), Limits: FileLimits{Read: 100}})
-	if size := d.must("fs.stat", "path", "maps").(*tool.Dict).IntOr("size", -1); size != 0 {
+	if size := d.must("fs.stat", "path", "maps").(*value.Dict).IntOr("size", -1); size != 0 {
 		t.Fatalf("maps says that it holds %d bytes: this tests nothing", size)
 	}
-	d.fails(tool.Limit, "maps is larger than 100 bytes", "fs.read_bytes", "path", "maps")
+	d.fails(value.Limit, "maps is larger than 100 bytes", "fs.read_bytes", "path", "maps")
 }
 
 // The links of /proc lead anywhere, whatever they read as.
 func TestF03LinksOfProc(t *testing.T) {
 	d := deskAt(t, &Options{Root: fmt.Sprintf("/proc/%d", os.Getpid())})
-	d.fails(tool.Security, "leads out", "fs.list", "path", "cwd")
-	d.fails(tool.Security, "leads out", "fs.list", "path", "root")
-	d.fails(tool.Security, "leads out", "fs.read", "path", "root/etc/passwd")
-	d.fails(tool.Security, "leads out", "fs.read", "path", "exe")
+	d.fails(value.Security, "leads out", "fs.list", "path", "cwd")
+	d.fails(value.Security, "leads out", "fs.list", "path", "root")
+	d.fails(value.Security, "leads out", "fs.read", "path", "root/etc/passwd")
+	d.fails(value.Security, "leads out", "fs.read", "path", "exe")
 }
 
 // A disk that takes no more, in the middle of a commit and of a file: what was
@@ -49,7 +49,7 @@ func TestCommitWhereTheDiskIsFull(t *testing.T) {
 	_, err := d.call("fs.commit")
 	noError(t, syscall.Setrlimit(syscall.RLIMIT_FSIZE, &old))
 
-	wrong(t, err, tool.Failed, "Failed to write file: z: file too large", "fs.commit")
+	wrong(t, err, value.Failed, "Failed to write file: z: file too large", "fs.commit")
 	if diff := cmp.Diff(before, snapshot(t, d.dir)); diff != "" {
 		t.Errorf("after the failed commit (-want +got):\n%s", diff)
 	}

@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // Bounds of a path: what Linux takes, and a depth that no project reaches but
@@ -23,7 +24,7 @@ const (
 // slash tells that the path can only mean a folder.
 func (w *World) resolve(raw string) (clean string, slash bool, err error) {
 	if w.root == nil {
-		return "", false, tool.Errorf(tool.Denied, "there is no project folder here, so no files").WithHint("a program sets Options.Dir")
+		return "", false, value.Errorf(value.Denied, "there is no project folder here, so no files").WithHint("a program sets Options.Dir")
 	}
 	if err := fsCheckText(raw); err != nil {
 		return "", false, err
@@ -42,7 +43,7 @@ func (w *World) resolve(raw string) (clean string, slash bool, err error) {
 		return "", false, fsOutside(raw)
 	}
 	if strings.Count(clean, "/") >= fsMaxDepth {
-		return "", false, tool.Errorf(tool.Invalid, "a path of more than %d folders", fsMaxDepth)
+		return "", false, value.Errorf(value.Invalid, "a path of more than %d folders", fsMaxDepth)
 	}
 	return clean, strings.HasSuffix(raw, "/") || strings.HasSuffix(raw, "/."), nil
 }
@@ -70,13 +71,13 @@ func (w *World) inside(raw string) (string, error) {
 func (w *World) filePath(raw string) (string, error) {
 	p, slash, err := w.resolve(raw)
 	if err == nil && slash {
-		return "", tool.Errorf(tool.Security, "%q can only be a folder", raw).WithHint("leave the slash away")
+		return "", value.Errorf(value.Security, "%q can only be a folder", raw).WithHint("leave the slash away")
 	}
 	return p, err
 }
 
 func fsOutside(raw string) error {
-	return tool.Errorf(tool.Security, "%q leads out of the project", raw).
+	return value.Errorf(value.Security, "%q leads out of the project", raw).
 		WithHint("paths are relative to the working directory and stay inside the project, as in docs/a.txt")
 }
 
@@ -84,13 +85,13 @@ func fsOutside(raw string) error {
 func fsCheckText(raw string) error {
 	switch {
 	case raw == "":
-		return tool.Errorf(tool.Security, "the path is empty").WithHint(`use "." for the working directory`)
+		return value.Errorf(value.Security, "the path is empty").WithHint(`use "." for the working directory`)
 	case len(raw) > fsMaxPath:
-		return tool.Errorf(tool.Invalid, "a path of more than %d bytes", fsMaxPath)
+		return value.Errorf(value.Invalid, "a path of more than %d bytes", fsMaxPath)
 	case !fsNameable(raw):
-		return tool.Errorf(tool.Security, "the path %q holds a control character or is not UTF-8", raw)
+		return value.Errorf(value.Security, "the path %q holds a control character or is not UTF-8", raw)
 	case filepath.Separator == '\\' && strings.ContainsAny(strings.TrimPrefix(raw, filepath.VolumeName(raw)), `\:`):
-		return tool.Errorf(tool.Security, `the path %q holds \ or :`, raw).WithHint("write paths with slashes")
+		return value.Errorf(value.Security, `the path %q holds \ or :`, raw).WithHint("write paths with slashes")
 	}
 	return nil
 }
@@ -127,20 +128,20 @@ const fsTempPrefix = ".cassidy-tmp-"
 // are compared as the most forgiving file system would.
 func (w *World) protect(p string) error {
 	if w.isKept(p) {
-		return tool.Errorf(tool.Denied, "%s is protected: it holds what you trust and your settings", w.shown(p)).
+		return value.Errorf(value.Denied, "%s is protected: it holds what you trust and your settings", w.shown(p)).
 			WithHint("let a person change it")
 	}
 	for name := range strings.SplitSeq(p, "/") {
 		folded := fsFold(name)
 		switch {
 		case folded == ".git" || fsShortName(folded, "git"):
-			return tool.Errorf(tool.Denied, "%s is protected: what git keeps decides which commands it runs", w.shown(p)).
+			return value.Errorf(value.Denied, "%s is protected: what git keeps decides which commands it runs", w.shown(p)).
 				WithHint("let a person change it, or use git")
 		case folded == ".cassidy" || fsShortName(folded, "cassid"):
-			return tool.Errorf(tool.Denied, "%s is protected: tools, policies and settings are for people to change", w.shown(p)).
+			return value.Errorf(value.Denied, "%s is protected: tools, policies and settings are for people to change", w.shown(p)).
 				WithHint("let a person change it")
 		case strings.HasPrefix(folded, fsTempPrefix):
-			return tool.Errorf(tool.Denied, "%s is protected: names that begin with %s are for files that are being written", w.shown(p), fsTempPrefix)
+			return value.Errorf(value.Denied, "%s is protected: names that begin with %s are for files that are being written", w.shown(p), fsTempPrefix)
 		}
 	}
 	return nil

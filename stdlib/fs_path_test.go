@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 func TestF01PathsThatLeave(t *testing.T) {
@@ -31,31 +32,31 @@ func TestF01PathsThatLeave(t *testing.T) {
 		{"a/", "can only be a folder"},
 		{"a/.", "can only be a folder"},
 	} {
-		d.fails(tool.Security, tt.says, "fs.read", "path", tt.path)
-		d.fails(tool.Security, tt.says, "fs.read_bytes", "path", tt.path)
-		d.fails(tool.Security, tt.says, "fs.write", "path", tt.path, "content", "x")
-		d.fails(tool.Security, tt.says, "fs.append", "path", tt.path, "content", "x")
-		d.fails(tool.Security, tt.says, "fs.edit", "path", tt.path, "old", "x", "new", "y")
+		d.fails(value.Security, tt.says, "fs.read", "path", tt.path)
+		d.fails(value.Security, tt.says, "fs.read_bytes", "path", tt.path)
+		d.fails(value.Security, tt.says, "fs.write", "path", tt.path, "content", "x")
+		d.fails(value.Security, tt.says, "fs.append", "path", tt.path, "content", "x")
+		d.fails(value.Security, tt.says, "fs.edit", "path", tt.path, "old", "x", "new", "y")
 		if tt.says == "can only be a folder" {
 			continue
 		}
 		for _, name := range []string{"fs.list", "fs.stat", "fs.exists", "fs.remove", "fs.mkdir"} {
-			d.fails(tool.Security, tt.says, name, "path", tt.path)
+			d.fails(value.Security, tt.says, name, "path", tt.path)
 		}
-		d.fails(tool.Security, tt.says, "fs.glob", "pattern", "*", "path", tt.path)
-		d.fails(tool.Security, tt.says, "fs.search", "pattern", "x", "path", tt.path)
-		d.fails(tool.Security, tt.says, "fs.move", "from", tt.path, "to", "z")
-		d.fails(tool.Security, tt.says, "fs.move", "from", "a", "to", tt.path)
+		d.fails(value.Security, tt.says, "fs.glob", "pattern", "*", "path", tt.path)
+		d.fails(value.Security, tt.says, "fs.search", "pattern", "x", "path", tt.path)
+		d.fails(value.Security, tt.says, "fs.move", "from", tt.path, "to", "z")
+		d.fails(value.Security, tt.says, "fs.move", "from", "a", "to", tt.path)
 	}
-	inSub.fails(tool.Security, "leads out", "fs.read", "path", "../../x")
+	inSub.fails(value.Security, "leads out", "fs.read", "path", "../../x")
 	if got := inSub.must("fs.read", "path", "../a"); got != "x" {
 		t.Errorf(`fs.read("../a") from sub = %q, want "x"`, got)
 	}
 	for _, pattern := range []string{"../*", "/etc/*", "/*", "../../**"} {
-		d.fails(tool.Security, "leads out", "fs.glob", "pattern", pattern)
+		d.fails(value.Security, "leads out", "fs.glob", "pattern", pattern)
 	}
 	for _, pattern := range []string{"*/../a", "*/./a", "**//a", "[a", "{a", "", `a\`} {
-		d.fails(tool.Invalid, "glob", "fs.glob", "pattern", pattern)
+		d.fails(value.Invalid, "glob", "fs.glob", "pattern", pattern)
 	}
 	if !d.stage.Empty() {
 		t.Errorf("staged = %v, want nothing", d.stage.Changes())
@@ -120,11 +121,11 @@ func TestNoFilesLent(t *testing.T) {
 	noError(t, err)
 	d := &desk{t: t, w: w, stage: &tool.Stage{}}
 	d.grant("fs.read", "fs.write", "env:HOME")
-	d.fails(tool.Denied, "no files", "fs.read", "path", "a")
-	d.fails(tool.Denied, "no files", "fs.write", "path", "/etc/passwd", "content", "")
-	d.fails(tool.Denied, "no files", "fs.list")
-	d.fails(tool.Denied, "no files", "fs.restore", "files", tool.List{tool.NewDict("path", "a", "was", "", "is", "")})
-	d.fails(tool.Internal, "without files", "fs.commit")
+	d.fails(value.Denied, "no files", "fs.read", "path", "a")
+	d.fails(value.Denied, "no files", "fs.write", "path", "/etc/passwd", "content", "")
+	d.fails(value.Denied, "no files", "fs.list")
+	d.fails(value.Denied, "no files", "fs.restore", "files", value.List{value.NewDict("path", "a", "was", "", "is", "")})
+	d.fails(value.Internal, "without files", "fs.commit")
 	if got := d.must("env.get", "name", "HOME", "default", "none"); got != "none" {
 		t.Errorf("env.get = %v, want the default", got)
 	}
@@ -133,9 +134,9 @@ func TestNoFilesLent(t *testing.T) {
 
 func TestPathTooDeepOrLong(t *testing.T) {
 	d := newDesk(t, nil)
-	d.fails(tool.Invalid, "folders", "fs.read", "path", strings.Repeat("a/", 200)+"b")
-	d.fails(tool.Invalid, "bytes", "fs.read", "path", strings.Repeat("a", 5000))
-	d.fails(tool.Failed, "too long", "fs.read", "path", strings.Repeat("a", 300))
+	d.fails(value.Invalid, "folders", "fs.read", "path", strings.Repeat("a/", 200)+"b")
+	d.fails(value.Invalid, "bytes", "fs.read", "path", strings.Repeat("a", 5000))
+	d.fails(value.Failed, "too long", "fs.read", "path", strings.Repeat("a", 300))
 }
 
 // protectedPaths are ways to write a protected name, as some file system finds it.
@@ -155,17 +156,17 @@ func TestF10F11ProtectedNamesAndTheirAliases(t *testing.T) {
 	})
 	before := snapshot(t, d.dir)
 	for _, p := range protectedPaths {
-		d.fails(tool.Denied, "protected", "fs.write", "path", p, "content", "evil")
-		d.fails(tool.Denied, "protected", "fs.append", "path", p, "content", "evil")
-		d.fails(tool.Denied, "protected", "fs.edit", "path", p, "old", "a", "new", "b")
-		d.fails(tool.Denied, "protected", "fs.remove", "path", p, "recursive", true)
-		d.fails(tool.Denied, "protected", "fs.mkdir", "path", p)
-		d.fails(tool.Denied, "protected", "fs.move", "from", "a.txt", "to", p, "overwrite", true)
-		d.fails(tool.Denied, "protected", "fs.move", "from", p, "to", "b.txt")
-		d.fails(tool.Denied, "protected", "fs.restore", "files", tool.List{tool.NewDict("path", p, "was", "", "is", "file")})
+		d.fails(value.Denied, "protected", "fs.write", "path", p, "content", "evil")
+		d.fails(value.Denied, "protected", "fs.append", "path", p, "content", "evil")
+		d.fails(value.Denied, "protected", "fs.edit", "path", p, "old", "a", "new", "b")
+		d.fails(value.Denied, "protected", "fs.remove", "path", p, "recursive", true)
+		d.fails(value.Denied, "protected", "fs.mkdir", "path", p)
+		d.fails(value.Denied, "protected", "fs.move", "from", "a.txt", "to", p, "overwrite", true)
+		d.fails(value.Denied, "protected", "fs.move", "from", p, "to", "b.txt")
+		d.fails(value.Denied, "protected", "fs.restore", "files", value.List{value.NewDict("path", p, "was", "", "is", "file")})
 	}
-	d.fails(tool.Denied, "protected", "fs.remove", "path", "vendor", "recursive", true)
-	d.fails(tool.Denied, "protected", "fs.move", "from", "vendor", "to", "elsewhere")
+	d.fails(value.Denied, "protected", "fs.remove", "path", "vendor", "recursive", true)
+	d.fails(value.Denied, "protected", "fs.move", "from", "vendor", "to", "elsewhere")
 	d.commit()
 	if got := snapshot(t, d.dir); len(got) != len(before) {
 		t.Errorf("the project = %v, want %v", got, before)
@@ -186,10 +187,10 @@ func TestF10WhatTheUserKeepsIsProtected(t *testing.T) {
 	putFile(t, dir, "mine/homely", "x")
 	d := deskAt(t, &Options{Root: dir, Protect: []string{filepath.Join(dir, "mine/home"), "", filepath.Join(dir, "../elsewhere")}})
 	for _, p := range []string{"mine/home/state/trust", "mine/home/new", "mine/home", "mine/../mine/HOME/x", "MINE/Home/x"} {
-		d.fails(tool.Denied, "protected", "fs.write", "path", p, "content", "evil")
+		d.fails(value.Denied, "protected", "fs.write", "path", p, "content", "evil")
 	}
-	d.fails(tool.Denied, "protected", "fs.remove", "path", "mine", "recursive", true)
-	d.fails(tool.Denied, "protected", "fs.move", "from", "mine/home", "to", "moved")
+	d.fails(value.Denied, "protected", "fs.remove", "path", "mine", "recursive", true)
+	d.fails(value.Denied, "protected", "fs.move", "from", "mine/home", "to", "moved")
 	d.must("fs.write", "path", "mine/homely", "content", "y")
 	d.must("fs.write", "path", "elsewhere", "content", "y")
 	if !d.w.holdsKept("mine") || d.w.holdsKept("homely") {

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // An fsPlan is what one effect is about to stage: all of it, or none where one
@@ -98,7 +99,7 @@ func (p *fsPlan) moved(found *fsSpot, st tool.FileState, to *fsSpot, under strin
 	l, at := p.look, to.path+under
 	if under != "" {
 		if strings.Count(at, "/") >= fsMaxDepth || len(at) > fsMaxPath {
-			return tool.Errorf(tool.Invalid, "%s would be too deep", l.w.shown(at))
+			return value.Errorf(value.Invalid, "%s would be too deep", l.w.shown(at))
 		}
 		for _, c := range []tool.Capability{fsReads(found.path), fsWrites(found.path), fsWrites(at)} {
 			if err := l.allows(c); err != nil {
@@ -122,10 +123,10 @@ func (p *fsPlan) stage() error {
 	l := p.look
 	for _, c := range p.changes {
 		if int64(len(c.new.Data)) > l.w.limits.Write {
-			return fsLimit(tool.LimitWrites, "%s would be larger than %s", l.w.shown(c.path), fsSize(l.w.limits.Write))
+			return fsLimit(value.LimitWrites, "%s would be larger than %s", l.w.shown(c.path), fsSize(l.w.limits.Write))
 		}
 		if c.old.Exists && !c.old.Dir && c.new.Exists && c.old.Mode&0o222 == 0 {
-			return tool.Errorf(tool.Denied, "%s is read-only", l.w.shown(c.path)).WithHint("its owner can make it writable; a tool does not")
+			return value.Errorf(value.Denied, "%s is read-only", l.w.shown(c.path)).WithHint("its owner can make it writable; a tool does not")
 		}
 		if _, staged := l.stage.Changed(c.path); staged {
 			continue
@@ -173,7 +174,7 @@ func (p *fsPlan) fits() error {
 	}
 	switch {
 	case size.Files > limits.Files || size.Folders > limits.Files:
-		return fsLimit(tool.LimitFiles, "a call changes at most %d files, and as many folders", limits.Files)
+		return fsLimit(value.LimitFiles, "a call changes at most %d files, and as many folders", limits.Files)
 	case size.Written > limits.Total || size.Kept > limits.Total:
 		return p.look.w.tooMuch()
 	}
@@ -181,7 +182,7 @@ func (p *fsPlan) fits() error {
 }
 
 func (w *World) tooMuch() error {
-	return fsLimit(tool.LimitWrites, "a call writes at most %s, and replaces or removes no more", fsSize(w.limits.Total))
+	return fsLimit(value.LimitWrites, "a call writes at most %s, and replaces or removes no more", fsSize(w.limits.Total))
 }
 
 // fsSame reports whether two states are the same thing with the same content.

@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 func (w *World) fsReadFuncs() []tool.Func {
@@ -59,9 +60,9 @@ func (w *World) anyPath(raw string) (string, error) {
 }
 
 // fsReadFunc completes a row that reads the one path of its argument "path".
-func (w *World) fsReadFunc(resolve func(string) (string, error), do func(*fsLook, *tool.Dict) (tool.Value, error), f tool.Func) tool.Func {
+func (w *World) fsReadFunc(resolve func(string) (string, error), do func(*fsLook, *value.Dict) (value.Value, error), f tool.Func) tool.Func {
 	f.Kind = tool.Read
-	f.Target = func(args *tool.Dict) ([]tool.Capability, error) {
+	f.Target = func(args *value.Dict) ([]tool.Capability, error) {
 		p, err := resolve(args.Text("path"))
 		if err != nil {
 			return nil, err
@@ -73,7 +74,7 @@ func (w *World) fsReadFunc(resolve func(string) (string, error), do func(*fsLook
 }
 
 // fsDo makes the Do of a row from what it does with its call's look.
-func (w *World) fsDo(do func(*fsLook, *tool.Dict) (tool.Value, error)) func(context.Context, tool.Effect, tool.Grant) (tool.Outcome, error) {
+func (w *World) fsDo(do func(*fsLook, *value.Dict) (value.Value, error)) func(context.Context, tool.Effect, tool.Grant) (tool.Outcome, error) {
 	return func(ctx context.Context, e tool.Effect, g tool.Grant) (tool.Outcome, error) {
 		if err := effectStopped(ctx); err != nil {
 			return tool.Outcome{}, err
@@ -127,7 +128,7 @@ func (l *fsLook) toRead(raw string) (*fsSpot, error) {
 
 // file finds the regular file, or what else is there but a folder, at the path
 // of the arguments. Close it.
-func (l *fsLook) file(args *tool.Dict) (*fsSpot, error) {
+func (l *fsLook) file(args *value.Dict) (*fsSpot, error) {
 	if _, err := l.w.filePath(args.Text("path")); err != nil {
 		return nil, err
 	}
@@ -145,7 +146,7 @@ func (l *fsLook) file(args *tool.Dict) (*fsSpot, error) {
 // content reads a whole file, and notes in the stage what it was, so that a
 // write that builds on it fails where it is no longer that. The content may be in
 // the buffer.
-func (l *fsLook) content(args *tool.Dict, buf []byte) ([]byte, error) {
+func (l *fsLook) content(args *value.Dict, buf []byte) ([]byte, error) {
 	s, err := l.file(args)
 	if err != nil {
 		return nil, err
@@ -165,7 +166,7 @@ func (l *fsLook) sawNothing(s *fsSpot) {
 	}
 }
 
-func (l *fsLook) readText(args *tool.Dict) (tool.Value, error) {
+func (l *fsLook) readText(args *value.Dict) (value.Value, error) {
 	buf := l.w.buffer()
 	defer l.w.buffers.Put(buf)
 	data, err := l.content(args, *buf)
@@ -179,10 +180,10 @@ func (l *fsLook) readText(args *tool.Dict) (tool.Value, error) {
 }
 
 func fsNotText(shown string) error {
-	return tool.Errorf(tool.Failed, "%s is not UTF-8 text", shown).WithHint("fs.read_bytes reads it as bytes")
+	return value.Errorf(value.Failed, "%s is not UTF-8 text", shown).WithHint("fs.read_bytes reads it as bytes")
 }
 
-func (l *fsLook) readBytes(args *tool.Dict) (tool.Value, error) {
+func (l *fsLook) readBytes(args *value.Dict) (value.Value, error) {
 	if offset := args.Int("offset"); offset > 0 || pureArg(args, "length") != nil {
 		return l.readPart(args, offset, args.IntOr("length", math.MaxInt64))
 	}
@@ -199,7 +200,7 @@ func (l *fsLook) readBytes(args *tool.Dict) (tool.Value, error) {
 
 // readPart reads a part of a file. What the whole was is not noted in the stage:
 // nobody has seen it.
-func (l *fsLook) readPart(args *tool.Dict, offset, length int64) (tool.Value, error) {
+func (l *fsLook) readPart(args *value.Dict, offset, length int64) (value.Value, error) {
 	s, err := l.file(args)
 	if err != nil {
 		return nil, err
@@ -216,7 +217,7 @@ func (l *fsLook) readPart(args *tool.Dict, offset, length int64) (tool.Value, er
 	defer f.Close()
 	length = min(length, max(info.Size()-offset, 0))
 	if limit := l.w.limits.Read; length > limit {
-		return nil, fsLimit(tool.LimitRead, "%s has %d bytes there, more than %s", l.w.shown(s.asked), length, fsSize(limit)).
+		return nil, fsLimit(value.LimitRead, "%s has %d bytes there, more than %s", l.w.shown(s.asked), length, fsSize(limit)).
 			WithHint("give a length, and read the rest from the next offset")
 	}
 	data := make([]byte, length)
@@ -227,7 +228,7 @@ func (l *fsLook) readPart(args *tool.Dict, offset, length int64) (tool.Value, er
 	return data[:n], nil
 }
 
-func (l *fsLook) stat(args *tool.Dict) (tool.Value, error) {
+func (l *fsLook) stat(args *value.Dict) (value.Value, error) {
 	s, err := l.toRead(args.Text("path"))
 	if err != nil {
 		return nil, err
@@ -236,7 +237,7 @@ func (l *fsLook) stat(args *tool.Dict) (tool.Value, error) {
 	return s.describe(s.asked), nil
 }
 
-func (l *fsLook) exists(args *tool.Dict) (tool.Value, error) {
+func (l *fsLook) exists(args *value.Dict) (value.Value, error) {
 	s, folder, err := l.seek(args.Text("path"))
 	if err != nil {
 		return nil, err
@@ -250,7 +251,7 @@ func (l *fsLook) exists(args *tool.Dict) (tool.Value, error) {
 }
 
 // describe tells what is at a spot, under the path that the script knows it by.
-func (s *fsSpot) describe(p string) *tool.Dict {
+func (s *fsSpot) describe(p string) *value.Dict {
 	size, modified := int64(0), s.look.w.now()
 	switch {
 	case s.staged != nil:
@@ -261,7 +262,7 @@ func (s *fsSpot) describe(p string) *tool.Dict {
 			size = s.disk.Size()
 		}
 	}
-	return tool.NewDict(
+	return value.NewDict(
 		"name", path.Base(p),
 		"path", s.look.w.shown(p),
 		"kind", string(s.kind()),

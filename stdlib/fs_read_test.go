@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 func TestRead(t *testing.T) {
@@ -31,18 +32,18 @@ func TestRead(t *testing.T) {
 		if got := d.must("fs.read", "path", tt.path); got != tt.want {
 			t.Errorf("fs.read(%q) = %q, want %q", tt.path, got, tt.want)
 		}
-		if got := d.must("fs.read_bytes", "path", tt.path); !tool.Equal(got, []byte(tt.want)) {
+		if got := d.must("fs.read_bytes", "path", tt.path); !value.Equal(got, []byte(tt.want)) {
 			t.Errorf("fs.read_bytes(%q) = %q, want %q", tt.path, got, tt.want)
 		}
 	}
-	d.fails(tool.Failed, "bin is not UTF-8 text\nfs.read_bytes", "fs.read", "path", "bin")
-	if got := d.must("fs.read_bytes", "path", "bin"); !tool.Equal(got, []byte("\xff\x00")) {
+	d.fails(value.Failed, "bin is not UTF-8 text\nfs.read_bytes", "fs.read", "path", "bin")
+	if got := d.must("fs.read_bytes", "path", "bin"); !value.Equal(got, []byte("\xff\x00")) {
 		t.Errorf("fs.read_bytes(bin) = %q, want ff 00", got)
 	}
-	d.fails(tool.Failed, "dir is a folder\nfs.list", "fs.read", "path", "dir")
-	d.fails(tool.Failed, "is a folder", "fs.read", "path", ".")
-	d.fails(tool.Invalid, "missing argument", "fs.read")
-	d.fails(tool.Invalid, "should be string", "fs.read", "path", int64(1))
+	d.fails(value.Failed, "dir is a folder\nfs.list", "fs.read", "path", "dir")
+	d.fails(value.Failed, "is a folder", "fs.read", "path", ".")
+	d.fails(value.Invalid, "missing argument", "fs.read")
+	d.fails(value.Invalid, "should be string", "fs.read", "path", int64(1))
 }
 
 func TestReadPart(t *testing.T) {
@@ -60,31 +61,31 @@ func TestReadPart(t *testing.T) {
 		{"digits", 3, 0, ""}, {"empty", 0, 1, ""}, {"staged", 2, 3, "cde"}, {"staged", 2, 30, "cdef"}, {"staged", 9, 1, ""},
 		{"large", 9<<20 - 2, 8, "\x00\x00"},
 	} {
-		if got := d.must("fs.read_bytes", "path", tt.path, "offset", tt.offset, "length", tt.length); !tool.Equal(got, []byte(tt.want)) {
+		if got := d.must("fs.read_bytes", "path", tt.path, "offset", tt.offset, "length", tt.length); !value.Equal(got, []byte(tt.want)) {
 			t.Errorf("fs.read_bytes(%q, %d, %d) = %q, want %q", tt.path, tt.offset, tt.length, got, tt.want)
 		}
 	}
-	if got := d.must("fs.read_bytes", "path", "digits", "offset", int64(7)); !tool.Equal(got, []byte("789")) {
+	if got := d.must("fs.read_bytes", "path", "digits", "offset", int64(7)); !value.Equal(got, []byte("789")) {
 		t.Errorf("fs.read_bytes(digits, 7) = %q, want all from there on", got)
 	}
-	d.fails(tool.Limit, "more than 8 MB\ngive a length", "fs.read_bytes", "path", "large", "offset", int64(1))
-	d.fails(tool.Failed, "dir is a folder", "fs.read_bytes", "path", "dir", "offset", int64(1))
-	d.fails(tool.Invalid, "argument 'offset'", "fs.read_bytes", "path", "digits", "offset", int64(-1))
+	d.fails(value.Limit, "more than 8 MB\ngive a length", "fs.read_bytes", "path", "large", "offset", int64(1))
+	d.fails(value.Failed, "dir is a folder", "fs.read_bytes", "path", "dir", "offset", int64(1))
+	d.fails(value.Invalid, "argument 'offset'", "fs.read_bytes", "path", "digits", "offset", int64(-1))
 }
 
 func TestFileNotFoundNamesWhatIsNear(t *testing.T) {
 	d := newDesk(t, map[string]string{"docs/readme.md": "", "docs/guide.md": "", "file": "", "secret/keys.txt": ""})
-	d.fails(tool.Failed, "File not found: docs/reedme.md\ndid you mean docs/readme.md?", "fs.read", "path", "docs/reedme.md")
-	d.fails(tool.Failed, "File not found: docs/README.md\ndid you mean docs/readme.md?", "fs.stat", "path", "docs/README.md")
-	d.fails(tool.Failed, "File not found: nowhere/x\nthere is no folder nowhere", "fs.read", "path", "nowhere/x")
-	d.fails(tool.Failed, "File not found: file/x\nfile is a file", "fs.read", "path", "file/x")
-	d.fails(tool.Failed, "File not found: zzz\n", "fs.read", "path", "zzz")
-	d.fails(tool.Failed, "File not found: nope", "fs.list", "path", "nope")
+	d.fails(value.Failed, "File not found: docs/reedme.md\ndid you mean docs/readme.md?", "fs.read", "path", "docs/reedme.md")
+	d.fails(value.Failed, "File not found: docs/README.md\ndid you mean docs/readme.md?", "fs.stat", "path", "docs/README.md")
+	d.fails(value.Failed, "File not found: nowhere/x\nthere is no folder nowhere", "fs.read", "path", "nowhere/x")
+	d.fails(value.Failed, "File not found: file/x\nfile is a file", "fs.read", "path", "file/x")
+	d.fails(value.Failed, "File not found: zzz\n", "fs.read", "path", "zzz")
+	d.fails(value.Failed, "File not found: nope", "fs.list", "path", "nope")
 	d.must("fs.write", "path", "docs/staged.md", "content", "")
-	d.fails(tool.Failed, "did you mean docs/staged.md?", "fs.read", "path", "docs/stagd.md")
+	d.fails(value.Failed, "did you mean docs/staged.md?", "fs.read", "path", "docs/stagd.md")
 	d.grant("fs.read:secret/key.txt", "fs.read:docs/**")
 	_, err := d.call("fs.read", "path", "secret/key.txt")
-	if e := tool.ErrorOf(err, tool.Internal); e == nil || strings.Contains(e.Hint, "keys") {
+	if e := value.ErrorOf(err, value.Internal); e == nil || strings.Contains(e.Hint, "keys") {
 		t.Errorf("fs.read(secret/key.txt) = %v, want an error whose hint names nothing that may not be read", err)
 	}
 }
@@ -92,34 +93,34 @@ func TestFileNotFoundNamesWhatIsNear(t *testing.T) {
 func TestWorkDirInWords(t *testing.T) {
 	top := newDesk(t, map[string]string{"work/a.txt": "a", "other/b.txt": "b", "work/sub/c.txt": "c"})
 	d := deskAt(t, &Options{Root: top.dir, WorkDir: "work"})
-	d.fails(tool.Failed, "File not found: b.txt", "fs.read", "path", "b.txt")
-	d.fails(tool.Failed, "File not found: ../other/c.txt\ndid you mean ../other/b.txt?", "fs.read", "path", "../other/c.txt")
+	d.fails(value.Failed, "File not found: b.txt", "fs.read", "path", "b.txt")
+	d.fails(value.Failed, "File not found: ../other/c.txt\ndid you mean ../other/b.txt?", "fs.read", "path", "../other/c.txt")
 	for _, tt := range []struct {
 		name string
-		args []tool.Value
-		want tool.Value
+		args []value.Value
+		want value.Value
 	}{
-		{"fs.glob", []tool.Value{"pattern", "**/*.txt"}, tool.List{"a.txt", "sub/c.txt"}},
-		{"fs.glob", []tool.Value{"pattern", "../other/*"}, tool.List{"../other/b.txt"}},
-		{"fs.glob", []tool.Value{"pattern", "*", "path", "../other"}, tool.List{"../other/b.txt"}},
-		{"fs.search", []tool.Value{"pattern", "b", "path", ".."}, tool.List{tool.NewDict("path", "../other/b.txt", "line", int64(1), "text", "b")}},
-		{"fs.write", []tool.Value{"path", "../new", "content", "xy"}, tool.NewDict("path", "../new", "bytes", int64(2), "created", true)},
+		{"fs.glob", []value.Value{"pattern", "**/*.txt"}, value.List{"a.txt", "sub/c.txt"}},
+		{"fs.glob", []value.Value{"pattern", "../other/*"}, value.List{"../other/b.txt"}},
+		{"fs.glob", []value.Value{"pattern", "*", "path", "../other"}, value.List{"../other/b.txt"}},
+		{"fs.search", []value.Value{"pattern", "b", "path", ".."}, value.List{value.NewDict("path", "../other/b.txt", "line", int64(1), "text", "b")}},
+		{"fs.write", []value.Value{"path", "../new", "content", "xy"}, value.NewDict("path", "../new", "bytes", int64(2), "created", true)},
 	} {
-		if got := d.must(tt.name, tt.args...); !tool.Equal(got, tt.want) {
-			t.Errorf("%s(%v) = %s, want %s", tt.name, tt.args, tool.FormatJSON(got, ""), tool.FormatJSON(tt.want, ""))
+		if got := d.must(tt.name, tt.args...); !value.Equal(got, tt.want) {
+			t.Errorf("%s(%v) = %s, want %s", tt.name, tt.args, value.FormatJSON(got, ""), value.FormatJSON(tt.want, ""))
 		}
 	}
 	d.grant("fs.read:work/**")
-	d.fails(tool.Denied, "fs.read:other/b.txt", "fs.read", "path", "../other/b.txt")
+	d.fails(value.Denied, "fs.read:other/b.txt", "fs.read", "path", "../other/b.txt")
 }
 
 func TestStatAndExists(t *testing.T) {
 	d := newDesk(t, map[string]string{"dir/a.txt": "12345"})
 	when := time.Date(2024, 2, 3, 4, 5, 6, 0, time.UTC)
 	noError(t, os.Chtimes(filepath.Join(d.dir, "dir/a.txt"), when, when))
-	want := tool.NewDict("name", "a.txt", "path", "dir/a.txt", "kind", "file", "size", int64(5), "modified", "2024-02-03T04:05:06Z")
-	if got := d.must("fs.stat", "path", "dir/./a.txt"); !tool.Equal(got, want) {
-		t.Errorf("fs.stat = %s, want %s", tool.FormatJSON(got, ""), tool.FormatJSON(want, ""))
+	want := value.NewDict("name", "a.txt", "path", "dir/a.txt", "kind", "file", "size", int64(5), "modified", "2024-02-03T04:05:06Z")
+	if got := d.must("fs.stat", "path", "dir/./a.txt"); !value.Equal(got, want) {
+		t.Errorf("fs.stat = %s, want %s", value.FormatJSON(got, ""), value.FormatJSON(want, ""))
 	}
 	for _, tt := range []struct {
 		path, kind string
@@ -132,17 +133,17 @@ func TestStatAndExists(t *testing.T) {
 			t.Errorf("fs.exists(%q) = %v, want %v", tt.path, got, tt.exists)
 		}
 		if !tt.exists {
-			d.fails(tool.Failed, "File not found", "fs.stat", "path", tt.path)
+			d.fails(value.Failed, "File not found", "fs.stat", "path", tt.path)
 			continue
 		}
-		if got := d.must("fs.stat", "path", tt.path).(*tool.Dict).Text("kind"); got != tt.kind {
+		if got := d.must("fs.stat", "path", tt.path).(*value.Dict).Text("kind"); got != tt.kind {
 			t.Errorf("fs.stat(%q) kind = %q, want %q", tt.path, got, tt.kind)
 		}
 	}
 	if got := d.must("fs.exists", "path", "dir/a.txt/"); got != false {
 		t.Errorf(`fs.exists("dir/a.txt/") = %v, want false: a file is no folder`, got)
 	}
-	d.fails(tool.Failed, "not a folder", "fs.stat", "path", "dir/a.txt/")
+	d.fails(value.Failed, "not a folder", "fs.stat", "path", "dir/a.txt/")
 }
 
 func TestList(t *testing.T) {
@@ -153,18 +154,18 @@ func TestList(t *testing.T) {
 	if got, want := fsNamesOf(d.must("fs.list", "path", "a")), "x"; got != want {
 		t.Errorf("fs.list(a) = %q, want %q", got, want)
 	}
-	if got := d.must("fs.list", "path", "z"); !tool.Equal(got, tool.List{}) {
+	if got := d.must("fs.list", "path", "z"); !value.Equal(got, value.List{}) {
 		t.Errorf("fs.list(z) = %v, want an empty list", got)
 	}
-	d.fails(tool.Failed, "b is not a folder", "fs.list", "path", "b")
+	d.fails(value.Failed, "b is not a folder", "fs.list", "path", "b")
 }
 
 // fsNamesOf gives the names of a list, a folder's with a slash.
-func fsNamesOf(v tool.Value) string {
+func fsNamesOf(v value.Value) string {
 	var names []string
-	for _, item := range v.(tool.List) {
-		name := item.(*tool.Dict).Text("name")
-		if item.(*tool.Dict).Text("kind") == "dir" {
+	for _, item := range v.(value.List) {
+		name := item.(*value.Dict).Text("name")
+		if item.(*value.Dict).Text("kind") == "dir" {
 			name += "/"
 		}
 		names = append(names, name)
@@ -178,8 +179,8 @@ func TestListOfTooMany(t *testing.T) {
 		putFile(t, d.dir, fmt.Sprintf("many/%02d", i), "")
 	}
 	small := deskAt(t, &Options{Root: d.dir, Limits: FileLimits{Entries: 39}})
-	small.fails(tool.Limit, "too many files in many", "fs.list", "path", "many")
-	if got := len(d.must("fs.list", "path", "many").(tool.List)); got != 40 {
+	small.fails(value.Limit, "too many files in many", "fs.list", "path", "many")
+	if got := len(d.must("fs.list", "path", "many").(value.List)); got != 40 {
 		t.Errorf("fs.list(many) gave %d entries, want 40", got)
 	}
 }
@@ -187,11 +188,11 @@ func TestListOfTooMany(t *testing.T) {
 // The promise of the limit is that what it lets through is still one value.
 func TestTheLongestListIsAValue(t *testing.T) {
 	entry := (&fsSpot{look: &fsLook{w: &World{now: time.Now, work: "."}}, staged: &tool.FileState{Exists: true}}).describe("a")
-	list := make(tool.List, fsListed)
+	list := make(value.List, fsListed)
 	for i := range list {
 		list[i] = entry
 	}
-	if _, err := tool.Append(nil, list); err != nil {
+	if _, err := value.Append(nil, list); err != nil {
 		t.Errorf("Append(list of %d) = %v, want nil", fsListed, err)
 	}
 }
@@ -202,11 +203,11 @@ func TestReadSizeLimit(t *testing.T) {
 	if got := small.must("fs.read", "path", "eight"); got != "12345678" {
 		t.Errorf("fs.read(eight) = %q, want it", got)
 	}
-	small.fails(tool.Limit, "nine is larger than 8 bytes", "fs.read", "path", "nine")
+	small.fails(value.Limit, "nine is larger than 8 bytes", "fs.read", "path", "nine")
 	putFile(t, d.dir, "big", strings.Repeat("x", 8<<20+1))
-	d.fails(tool.Limit, "big is larger than 8 MB", "fs.read", "path", "big")
+	d.fails(value.Limit, "big is larger than 8 MB", "fs.read", "path", "big")
 	_, err := d.call("fs.read_bytes", "path", "big")
-	if e := tool.ErrorOf(err, tool.Internal); e == nil || e.Limit != tool.LimitRead {
+	if e := value.ErrorOf(err, value.Internal); e == nil || e.Limit != value.LimitRead {
 		t.Errorf("fs.read_bytes(big) = %v, want the limit read", err)
 	}
 }
@@ -215,18 +216,18 @@ func TestReadsStopWhenTheCallIs(t *testing.T) {
 	d := newDesk(t, map[string]string{"a": "x"})
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	for name, args := range map[string][]tool.Value{
+	for name, args := range map[string][]value.Value{
 		"fs.read": {"path", "a"}, "fs.list": nil, "fs.glob": {"pattern", "**"}, "fs.search": {"pattern", "x"},
 		"fs.write": {"path", "b", "content", ""}, "fs.stat": {"path", "a"},
 	} {
 		_, err := d.run(ctx, name, args...)
-		wrong(t, err, tool.Canceled, "canceled", name)
+		wrong(t, err, value.Canceled, "canceled", name)
 	}
 	late, cancelLate := context.WithDeadline(context.Background(), time.Unix(0, 0))
 	defer cancelLate()
 	_, err := d.run(late, "fs.read", "path", "a")
-	wrong(t, err, tool.Timeout, "time", "fs.read")
-	why := tool.Errorf(tool.Limit, "enough of you")
+	wrong(t, err, value.Timeout, "time", "fs.read")
+	why := value.Errorf(value.Limit, "enough of you")
 	because, cancelBecause := context.WithCancelCause(context.Background())
 	cancelBecause(why)
 	_, err = d.run(because, "fs.read", "path", "a")
@@ -250,23 +251,23 @@ func TestReadsSeeWhatIsStaged(t *testing.T) {
 	if got, want := fsNamesOf(d.must("fs.list", "path", "new")), "deep/"; got != want {
 		t.Errorf("fs.list(new) = %q, want %q", got, want)
 	}
-	if got := d.must("fs.glob", "pattern", "**"); !tool.Equal(got, tool.List{"dir/x", "new/deep/file.txt", "old.txt"}) {
+	if got := d.must("fs.glob", "pattern", "**"); !value.Equal(got, value.List{"dir/x", "new/deep/file.txt", "old.txt"}) {
 		t.Errorf("fs.glob(**) = %v, want what is staged over what is on disk", got)
 	}
-	want := tool.List{tool.NewDict("path", "new/deep/file.txt", "line", int64(2), "text", "new needle")}
-	if got := d.must("fs.search", "pattern", "needle"); !tool.Equal(got, want) {
-		t.Errorf("fs.search = %s, want %s", tool.FormatJSON(got, ""), tool.FormatJSON(want, ""))
+	want := value.List{value.NewDict("path", "new/deep/file.txt", "line", int64(2), "text", "new needle")}
+	if got := d.must("fs.search", "pattern", "needle"); !value.Equal(got, want) {
+		t.Errorf("fs.search = %s, want %s", value.FormatJSON(got, ""), value.FormatJSON(want, ""))
 	}
 	if got := d.must("fs.read", "path", "old.txt"); got != "changed" {
 		t.Errorf("fs.read(old.txt) = %q, want what the call wrote", got)
 	}
-	d.fails(tool.Failed, "File not found: gone.txt", "fs.read", "path", "gone.txt")
-	d.fails(tool.Failed, "File not found: tree/a/b", "fs.read", "path", "tree/a/b")
-	d.fails(tool.Failed, "File not found: tree", "fs.list", "path", "tree")
+	d.fails(value.Failed, "File not found: gone.txt", "fs.read", "path", "gone.txt")
+	d.fails(value.Failed, "File not found: tree/a/b", "fs.read", "path", "tree/a/b")
+	d.fails(value.Failed, "File not found: tree", "fs.list", "path", "tree")
 	if got := d.must("fs.exists", "path", "tree/a"); got != false {
 		t.Errorf("fs.exists(tree/a) = %v, want false", got)
 	}
-	if got := d.must("fs.stat", "path", "new/deep/file.txt").(*tool.Dict).IntOr("size", -1); got != 13 {
+	if got := d.must("fs.stat", "path", "new/deep/file.txt").(*value.Dict).IntOr("size", -1); got != 13 {
 		t.Errorf("fs.stat size = %d, want 13", got)
 	}
 	if diff := cmp.Diff(before, snapshot(t, d.dir)); diff != "" {

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // reconcile brings files to one side of a commit that nobody knows the outcome
@@ -30,7 +31,7 @@ func (w *World) reconcile(ctx context.Context, e tool.Effect, _ tool.Grant) (too
 	if done {
 		back = nil
 	}
-	paths := make(tool.List, len(back))
+	paths := make(value.List, len(back))
 	for i, c := range back {
 		paths[i] = c.Path
 	}
@@ -38,13 +39,13 @@ func (w *World) reconcile(ctx context.Context, e tool.Effect, _ tool.Grant) (too
 	if err == nil {
 		err = l.sync(all) // who died may not have got that far
 	}
-	if tool.KindOf(err) == tool.Conflict {
-		err = tool.ErrorOf(err, tool.Conflict).WithHint(fsSettleHint)
+	if value.KindOf(err) == value.Conflict {
+		err = value.ErrorOf(err, value.Conflict).WithHint(fsSettleHint)
 	}
 	if err != nil {
 		return tool.Outcome{}, err
 	}
-	found := tool.NewDict("done", done)
+	found := value.NewDict("done", done)
 	if len(paths) > 0 {
 		found.Put("restored", paths)
 	}
@@ -90,7 +91,7 @@ func (l *fsLook) found(p string) (tool.FileState, error) {
 		return tool.FileState{}, l.neither(p)
 	}
 	now, _, err := s.state(l.w.fsKept())
-	if tool.KindOf(err) == tool.Limit {
+	if value.KindOf(err) == value.Limit {
 		err = l.neither(p) // no commit replaces or writes a file of that size
 	}
 	return now, err
@@ -99,7 +100,7 @@ func (l *fsLook) found(p string) (tool.FileState, error) {
 const fsSettleHint = "make it what it was before or what it was to be, and try again"
 
 func (l *fsLook) neither(p string) error {
-	return tool.Errorf(tool.Conflict, "%s is neither what it was before a commit that did not end nor what the commit makes of it; nothing was changed", l.w.shown(p)).
+	return value.Errorf(value.Conflict, "%s is neither what it was before a commit that did not end nor what the commit makes of it; nothing was changed", l.w.shown(p)).
 		WithHint(fsSettleHint)
 }
 

@@ -16,6 +16,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // prepare returns what a commit of the desk's stage would leave to undo it.
@@ -29,14 +30,14 @@ func (d *desk) prepare() *tool.Effect {
 }
 
 // reconciled checks what fs.reconcile gives.
-func (d *desk) reconciled(undo *tool.Effect, want *tool.Dict) {
+func (d *desk) reconciled(undo *tool.Effect, want *value.Dict) {
 	d.t.Helper()
 	out, err := d.withRecord("fs.reconcile", undo)
 	if err != nil {
 		d.t.Fatalf("fs.reconcile: %v", err)
 	}
-	if !tool.Equal(out.Value, want) || out.Undo != nil {
-		d.t.Errorf("fs.reconcile = %s, want %s and no undo", tool.FormatJSON(out.Value, ""), tool.FormatJSON(want, ""))
+	if !value.Equal(out.Value, want) || out.Undo != nil {
+		d.t.Errorf("fs.reconcile = %s, want %s and no undo", value.FormatJSON(out.Value, ""), value.FormatJSON(want, ""))
 	}
 }
 
@@ -121,17 +122,17 @@ func TestReconcileAfterEachOperation(t *testing.T) {
 			n = d.dies(changes, k)
 			d.stage = &tool.Stage{}
 			if k == n {
-				d.reconciled(undo, tool.NewDict("done", true))
+				d.reconciled(undo, value.NewDict("done", true))
 			} else {
 				out, err := d.withRecord("fs.reconcile", undo)
 				noError(rt, err)
-				restored, _ := out.Value.(*tool.Dict).Get("restored")
-				list, _ := restored.(tool.List)
-				if out.Value.(*tool.Dict).Bool("done") || (len(list) > 0) != (k > 0) {
-					rt.Errorf("fs.reconcile after %d of %d operations = %s", k, n, tool.FormatJSON(out.Value, ""))
+				restored, _ := out.Value.(*value.Dict).Get("restored")
+				list, _ := restored.(value.List)
+				if out.Value.(*value.Dict).Bool("done") || (len(list) > 0) != (k > 0) {
+					rt.Errorf("fs.reconcile after %d of %d operations = %s", k, n, value.FormatJSON(out.Value, ""))
 				}
 				d.sameTree(before, fmt.Sprintf("after %d of %d operations and fs.reconcile", k, n))
-				d.reconciled(undo, tool.NewDict("done", false))
+				d.reconciled(undo, value.NewDict("done", false))
 				d.stageAgain(changes)
 				undo = d.commit()
 			}
@@ -145,8 +146,8 @@ func TestReconcileAfterEachOperation(t *testing.T) {
 			redo, err := d.restore(undo)
 			noError(rt, err)
 			d.sameTree(before, "after the undo")
-			d.reconciled(redo, tool.NewDict("done", true))
-			d.reconciled(undo, tool.NewDict("done", false))
+			d.reconciled(redo, value.NewDict("done", true))
+			d.reconciled(undo, value.NewDict("done", false))
 		}
 	})
 }
@@ -172,7 +173,7 @@ func TestReconcileWithAChangeOfSomebodyElse(t *testing.T) {
 		n++
 		changed := snapshot(rt, d.dir)
 		_, err := d.withRecord("fs.reconcile", undo)
-		wrong(rt, err, tool.Conflict, c.Path+" is neither", "fs.reconcile")
+		wrong(rt, err, value.Conflict, c.Path+" is neither", "fs.reconcile")
 		d.sameTree(changed, "after the conflict")
 	})
 	if n == 0 {
@@ -192,7 +193,7 @@ func TestReconcileConflicts(t *testing.T) {
 		k        int // how many operations were done
 		meantime change
 		says     string // "" is no conflict
-		want     *tool.Dict
+		want     *value.Dict
 	}{
 		{"changed before the commit", 0, put("a"), "a is neither", nil},
 		{"changed after the commit", all, put("a"), "a is neither", nil},
@@ -200,12 +201,12 @@ func TestReconcileConflicts(t *testing.T) {
 		{"a folder now", all, func(t *testing.T, dir string) { gone("a")(t, dir); putFile(t, dir, "a/", "") }, "a is neither", nil},
 		{"longer than any file of a commit", all, func(t *testing.T, dir string) { noError(t, os.Truncate(filepath.Join(dir, "a"), 8<<20+1)) }, "a is neither", nil},
 		{"there again", all, put("old/x"), "old/x is neither", nil},
-		{"a stranger in a folder of a commit that is done", all, put("new/late"), "", tool.NewDict("done", true)},
+		{"a stranger in a folder of a commit that is done", all, put("new/late"), "", value.NewDict("done", true)},
 		{"a stranger in a folder that has to go", 6, put("new/late"), "new/late has changed", nil},
 		{"a stranger in a folder that stays", 6, put("late"), "",
-			tool.NewDict("done", false, "restored", tool.List{"kind", "kind/y", "new", "new/sub", "turn"})},
+			value.NewDict("done", false, "restored", value.List{"kind", "kind/y", "new", "new/sub", "turn"})},
 		{"the folder is back, by hand", 3, func(t *testing.T, dir string) { putFile(t, dir, "kind/y", "y") }, "",
-			tool.NewDict("done", false, "restored", tool.List{"turn"})},
+			value.NewDict("done", false, "restored", value.List{"turn"})},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			d := newDesk(t, map[string]string{"a": "1", "old/x": "x", "kind/y": "y", "turn": "t"})
@@ -224,8 +225,8 @@ func TestReconcileConflicts(t *testing.T) {
 			}
 			changed := withoutTemp(snapshot(t, d.dir))
 			_, err := d.withRecord("fs.reconcile", undo)
-			wrong(t, err, tool.Conflict, tt.says, "fs.reconcile")
-			if hint := tool.ErrorOf(err, tool.Internal).Hint; hint != fsSettleHint {
+			wrong(t, err, value.Conflict, tt.says, "fs.reconcile")
+			if hint := value.ErrorOf(err, value.Internal).Hint; hint != fsSettleHint {
 				t.Errorf("hint %q, want %q", hint, fsSettleHint)
 			}
 			if diff := cmp.Diff(changed, withoutTemp(snapshot(t, d.dir))); diff != "" {
@@ -240,12 +241,12 @@ func TestReconcileIsGated(t *testing.T) {
 	d := newDesk(t, map[string]string{"keep": ""}).grant("fs.write:out/*/*.md")
 	d.must("fs.write", "path", "out/deep/a.md", "content", "1")
 	undo := d.prepare()
-	d.reconciled(undo, tool.NewDict("done", false))
+	d.reconciled(undo, value.NewDict("done", false))
 	d.commit()
-	d.reconciled(undo, tool.NewDict("done", true))
+	d.reconciled(undo, value.NewDict("done", true))
 	d.grant("fs.write:other", "fs.read")
 	_, err := d.withRecord("fs.reconcile", undo)
-	wrong(t, err, tool.Denied, "fs.write:out/deep/a.md", "fs.reconcile of what is not granted")
+	wrong(t, err, value.Denied, "fs.write:out/deep/a.md", "fs.reconcile of what is not granted")
 }
 
 // Of the temporary files in a folder only those of the commit that died are

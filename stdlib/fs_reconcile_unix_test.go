@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 func TestReconcileTouchesNoLinks(t *testing.T) {
@@ -22,20 +23,20 @@ func TestReconcileTouchesNoLinks(t *testing.T) {
 	for _, tt := range []struct {
 		name string
 		put  func(t *testing.T, dir string)
-		kind tool.Kind
+		kind value.Kind
 		says string
 	}{
 		{"in the place of a file", func(t *testing.T, dir string) {
 			noError(t, os.Remove(filepath.Join(dir, "sub/a")))
 			link(t, outside+"/a", dir, "sub/a")
-		}, tool.Conflict, "sub/a is neither"},
+		}, value.Conflict, "sub/a is neither"},
 		{"on the way", func(t *testing.T, dir string) {
 			noError(t, os.RemoveAll(filepath.Join(dir, "sub")))
 			link(t, outside, dir, "sub")
-		}, tool.Conflict, "sub/a has changed"},
+		}, value.Conflict, "sub/a has changed"},
 		{"a second name", func(t *testing.T, dir string) {
 			noError(t, os.Link(filepath.Join(dir, "sub/a"), filepath.Join(outside, "second")))
-		}, tool.Denied, "sub/a is one of several names"},
+		}, value.Denied, "sub/a is one of several names"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			d := newDesk(t, map[string]string{"sub/a": "1", "b": "1"})
@@ -86,11 +87,11 @@ func TestReconcileAfterAKill(t *testing.T) {
 
 		b, err := os.ReadFile(record)
 		noError(t, err)
-		v, err := tool.Decode(b)
+		v, err := value.Decode(b)
 		noError(t, err)
-		result, err := d.withRecord("fs.reconcile", &tool.Effect{Args: v.(*tool.Dict)})
+		result, err := d.withRecord("fs.reconcile", &tool.Effect{Args: v.(*value.Dict)})
 		noError(t, err)
-		done := result.Value.(*tool.Dict)
+		done := result.Value.(*value.Dict)
 		states[fmt.Sprint(done.Bool("done"), done.Has("restored"))]++
 		isOneShape(t, d.dir)
 	}
@@ -135,7 +136,7 @@ func turnUntilKilled(t *testing.T, dir, record string) {
 		} else {
 			d.must("fs.write", "path", "kind/x", "content", "x")
 		}
-		b, err := tool.Append(nil, d.prepare().Args)
+		b, err := value.Append(nil, d.prepare().Args)
 		noError(t, err)
 		noError(t, os.WriteFile(record+".new", b, 0o600))
 		noError(t, os.Rename(record+".new", record))

@@ -10,6 +10,7 @@ import (
 	"github.com/bmatcuk/doublestar/v4"
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // Bounds of one search: of the expression, since every byte may be tried in
@@ -55,10 +56,10 @@ type fsSearch struct {
 	base  string // the folder that the glob is relative to
 	limit int
 	left  int64 // bytes that may still be read
-	found tool.List
+	found value.List
 }
 
-func (l *fsLook) search(args *tool.Dict) (tool.Value, error) {
+func (l *fsLook) search(args *value.Dict) (value.Value, error) {
 	re, err := fsExpression(args)
 	if err != nil {
 		return nil, err
@@ -72,7 +73,7 @@ func (l *fsLook) search(args *tool.Dict) (tool.Value, error) {
 		return nil, err
 	}
 	defer s.close()
-	k := &fsSearch{look: l, re: re, glob: fsBelow(glob), base: s.path, left: fsMaxSearched, found: tool.List{}}
+	k := &fsSearch{look: l, re: re, glob: fsBelow(glob), base: s.path, left: fsMaxSearched, found: value.List{}}
 	k.limit = l.limit(args)
 	if s.kind() != fsFolder {
 		err = k.file(s)
@@ -86,10 +87,10 @@ func (l *fsLook) search(args *tool.Dict) (tool.Value, error) {
 	return k.found, nil
 }
 
-func fsExpression(args *tool.Dict) (*regexp.Regexp, error) {
+func fsExpression(args *value.Dict) (*regexp.Regexp, error) {
 	pattern := args.Text("pattern")
 	if pattern == "" || len(pattern) > fsMaxExpression {
-		return nil, tool.Errorf(tool.Invalid, "a pattern has 1 to %d bytes, this one %d", fsMaxExpression, len(pattern))
+		return nil, value.Errorf(value.Invalid, "a pattern has 1 to %d bytes, this one %d", fsMaxExpression, len(pattern))
 	}
 	if !args.Bool("regex") {
 		pattern = regexp.QuoteMeta(pattern)
@@ -99,7 +100,7 @@ func fsExpression(args *tool.Dict) (*regexp.Regexp, error) {
 	}
 	re, err := regexp.Compile(pattern)
 	if err != nil {
-		return nil, tool.Errorf(tool.Invalid, "%q is not a regular expression: %w", args.Text("pattern"), err).
+		return nil, value.Errorf(value.Invalid, "%q is not a regular expression: %w", args.Text("pattern"), err).
 			WithHint("regex=False looks for the text as it is")
 	}
 	return re, nil
@@ -114,9 +115,9 @@ func (k *fsSearch) visit(s *fsSpot) error {
 	switch {
 	case err == nil, errors.Is(err, errFsEnough):
 		return err
-	case tool.KindOf(err) == tool.Limit && tool.ErrorOf(err, tool.Internal).Limit == tool.LimitRead:
+	case value.KindOf(err) == value.Limit && value.ErrorOf(err, value.Internal).Limit == value.LimitRead:
 		return nil // larger than what can be read
-	case tool.KindOf(err) == tool.Failed, tool.KindOf(err) == tool.Conflict:
+	case value.KindOf(err) == value.Failed, value.KindOf(err) == value.Conflict:
 		return nil // not readable, or gone
 	}
 	return err
@@ -140,7 +141,7 @@ func (k *fsSearch) file(s *fsSpot) error {
 		return err
 	}
 	if k.left -= int64(len(data)); k.left < 0 {
-		return fsLimit(tool.LimitSearch, "more than %s to search", fsSize(fsMaxSearched)).WithHint("name a folder further down, or a glob")
+		return fsLimit(value.LimitSearch, "more than %s to search", fsSize(fsMaxSearched)).WithHint("name a folder further down, or a glob")
 	}
 	if bytes.IndexByte(data[:min(len(data), fsSniffed)], 0) >= 0 {
 		return nil
@@ -167,7 +168,7 @@ func (k *fsSearch) lines(s *fsSpot, data []byte) error {
 		if at == nil {
 			continue
 		}
-		k.found = append(k.found, tool.NewDict("path", k.look.w.shown(s.path), "line", number, "text", fsCutLine(line, at[0])))
+		k.found = append(k.found, value.NewDict("path", k.look.w.shown(s.path), "line", number, "text", fsCutLine(line, at[0])))
 		if len(k.found) == k.limit {
 			return errFsEnough
 		}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 func (w *World) fsCommitFuncs() []tool.Func {
@@ -48,8 +49,8 @@ func (w *World) fsCommitFuncs() []tool.Func {
 }
 
 // fsReport tells what became of each path.
-func fsReport(steps []*fsStep) tool.List {
-	list := make(tool.List, len(steps))
+func fsReport(steps []*fsStep) value.List {
+	list := make(value.List, len(steps))
 	for i, s := range steps {
 		action, is := "changed", s.After
 		switch {
@@ -58,7 +59,7 @@ func fsReport(steps []*fsStep) tool.List {
 		case !s.After.Exists:
 			action, is = "removed", s.Before
 		}
-		list[i] = tool.NewDict("path", s.Path, "kind", string(fsExpected(is)), "action", action, "bytes", int64(len(s.After.Data)))
+		list[i] = value.NewDict("path", s.Path, "kind", string(fsExpected(is)), "action", action, "bytes", int64(len(s.After.Data)))
 	}
 	return list
 }
@@ -69,9 +70,9 @@ func fsUndo(steps []*fsStep) *tool.Effect {
 	if len(steps) == 0 {
 		return nil
 	}
-	files := make(tool.List, len(steps))
+	files := make(value.List, len(steps))
 	for i, s := range steps {
-		d := tool.NewDict("path", s.Path, "was", string(fsExpected(s.now)), "is", string(fsExpected(s.After)))
+		d := value.NewDict("path", s.Path, "was", string(fsExpected(s.now)), "is", string(fsExpected(s.After)))
 		if s.now.Exists {
 			d.Put("mode", int64(s.now.Mode))
 		}
@@ -84,27 +85,27 @@ func fsUndo(steps []*fsStep) *tool.Effect {
 		}
 		files[i] = d
 	}
-	return &tool.Effect{Func: "fs.restore", Args: tool.NewDict("files", files)}
+	return &tool.Effect{Func: "fs.restore", Args: value.NewDict("files", files)}
 }
 
 // restorable reads the argument of fs.restore. It comes from a record, which
 // may be damaged, so every part of it is checked.
-func (w *World) restorable(args *tool.Dict) ([]tool.Change, error) {
+func (w *World) restorable(args *value.Dict) ([]tool.Change, error) {
 	v, _ := args.Get("files")
-	items, _ := tool.Elements(v)
+	items, _ := value.Elements(v)
 	changes := make([]tool.Change, 0, len(items))
 	seen := map[string]bool{}
 	for _, item := range items {
-		d, ok := item.(*tool.Dict)
+		d, ok := item.(*value.Dict)
 		if !ok {
-			return nil, tool.Errorf(tool.Invalid, "a file to restore is an object, not %s", tool.TypeOf(item))
+			return nil, value.Errorf(value.Invalid, "a file to restore is an object, not %s", value.TypeOf(item))
 		}
 		c, err := w.restorableOne(d)
 		if err != nil {
 			return nil, err
 		}
 		if seen[c.Path] {
-			return nil, tool.Errorf(tool.Invalid, "%s is to be restored twice", c.Path)
+			return nil, value.Errorf(value.Invalid, "%s is to be restored twice", c.Path)
 		}
 		seen[c.Path] = true
 		changes = append(changes, c)
@@ -112,16 +113,16 @@ func (w *World) restorable(args *tool.Dict) ([]tool.Change, error) {
 	return changes, nil
 }
 
-func (w *World) restorableOne(d *tool.Dict) (tool.Change, error) {
+func (w *World) restorableOne(d *value.Dict) (tool.Change, error) {
 	c := tool.Change{Path: d.Text("path")}
 	if w.root == nil {
-		return c, tool.Errorf(tool.Denied, "there is no project folder here, so no files").WithHint("a program sets Options.Dir")
+		return c, value.Errorf(value.Denied, "there is no project folder here, so no files").WithHint("a program sets Options.Dir")
 	}
 	if err := fsCheckText(c.Path); err != nil {
 		return c, err
 	}
 	if !fs.ValidPath(c.Path) || c.Path == "." {
-		return c, tool.Errorf(tool.Security, "%q is not a path of the project", c.Path)
+		return c, value.Errorf(value.Security, "%q is not a path of the project", c.Path)
 	}
 	if err := w.protect(c.Path); err != nil {
 		return c, err
@@ -137,7 +138,7 @@ func (w *World) restorableOne(d *tool.Dict) (tool.Change, error) {
 		c.Before.Hash = d.Text("is_hash")
 	}
 	if !ok {
-		return c, tool.Errorf(tool.Invalid, "the record of %s is damaged", c.Path)
+		return c, value.Errorf(value.Invalid, "the record of %s is damaged", c.Path)
 	}
 	return c, nil
 }
@@ -159,7 +160,7 @@ func fsRecorded(kind string, mode int64) (tool.FileState, bool) {
 	return tool.FileState{}, false
 }
 
-func (w *World) restoreTarget(args *tool.Dict) ([]tool.Capability, error) {
+func (w *World) restoreTarget(args *value.Dict) ([]tool.Capability, error) {
 	changes, err := w.restorable(args)
 	if err != nil {
 		return nil, err

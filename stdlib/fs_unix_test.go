@@ -17,6 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 func link(t tester, target, dir, name string) {
@@ -57,33 +58,33 @@ func TestF03LinksThatLeadOut(t *testing.T) {
 	before, outsideBefore := snapshot(t, d.dir), snapshot(t, outside)
 	for _, p := range []string{"abs", "rel", "chain", "dir/secret", "sub/dir/secret", "up/x", "up/" + filepath.Base(outside) + "/secret", "proc/x", "abs-inside", "dangling-out"} {
 		for _, name := range []string{"fs.read", "fs.read_bytes", "fs.stat", "fs.exists"} {
-			d.fails(tool.Security, "a link that leads out of the project", name, "path", p)
+			d.fails(value.Security, "a link that leads out of the project", name, "path", p)
 		}
 	}
 	for _, p := range []string{"dir", "sub/dir", "up", "proc"} {
-		d.fails(tool.Security, "leads out", "fs.list", "path", p)
-		d.fails(tool.Security, "leads out", "fs.glob", "pattern", "**", "path", p)
-		d.fails(tool.Security, "leads out", "fs.glob", "pattern", p+"/**")
-		d.fails(tool.Security, "leads out", "fs.search", "pattern", "S", "path", p)
-		d.fails(tool.Security, "leads out", "fs.write", "path", p+"/new", "content", "evil")
-		d.fails(tool.Security, "leads out", "fs.mkdir", "path", p+"/new")
-		d.fails(tool.Security, "leads out", "fs.remove", "path", p+"/secret")
-		d.fails(tool.Security, "leads out", "fs.move", "from", "in/file", "to", p+"/new")
-		d.fails(tool.Security, "leads out", "fs.move", "from", p+"/secret", "to", "mine")
+		d.fails(value.Security, "leads out", "fs.list", "path", p)
+		d.fails(value.Security, "leads out", "fs.glob", "pattern", "**", "path", p)
+		d.fails(value.Security, "leads out", "fs.glob", "pattern", p+"/**")
+		d.fails(value.Security, "leads out", "fs.search", "pattern", "S", "path", p)
+		d.fails(value.Security, "leads out", "fs.write", "path", p+"/new", "content", "evil")
+		d.fails(value.Security, "leads out", "fs.mkdir", "path", p+"/new")
+		d.fails(value.Security, "leads out", "fs.remove", "path", p+"/secret")
+		d.fails(value.Security, "leads out", "fs.move", "from", "in/file", "to", p+"/new")
+		d.fails(value.Security, "leads out", "fs.move", "from", p+"/secret", "to", "mine")
 	}
 	// A link in the last place is neither followed nor replaced.
 	for _, p := range []string{"abs", "rel", "chain", "dir", "dangling-out", "good", "dangling", "loop1"} {
-		d.fails(tool.Denied, "not a regular file but a link", "fs.write", "path", p, "content", "evil")
-		d.fails(tool.Denied, "not a regular file but a link", "fs.append", "path", p, "content", "evil")
-		d.fails(tool.Denied, "not a regular file but a link", "fs.edit", "path", p, "old", "S", "new", "evil")
-		d.fails(tool.Denied, "not a regular file but a link", "fs.remove", "path", p, "recursive", true)
-		d.fails(tool.Denied, "not a regular file but a link", "fs.move", "from", p, "to", "mine")
+		d.fails(value.Denied, "not a regular file but a link", "fs.write", "path", p, "content", "evil")
+		d.fails(value.Denied, "not a regular file but a link", "fs.append", "path", p, "content", "evil")
+		d.fails(value.Denied, "not a regular file but a link", "fs.edit", "path", p, "old", "S", "new", "evil")
+		d.fails(value.Denied, "not a regular file but a link", "fs.remove", "path", p, "recursive", true)
+		d.fails(value.Denied, "not a regular file but a link", "fs.move", "from", p, "to", "mine")
 	}
-	d.fails(tool.Denied, "but a link", "fs.remove", "path", "sub", "recursive", true)
-	d.fails(tool.Denied, "but a link", "fs.move", "from", "sub", "to", "elsewhere")
-	d.fails(tool.Failed, "too many links", "fs.read", "path", "loop1")
-	d.fails(tool.Failed, "File not found: dangling", "fs.read", "path", "dangling")
-	d.fails(tool.Failed, "a link to nothing", "fs.read", "path", "dotted")
+	d.fails(value.Denied, "but a link", "fs.remove", "path", "sub", "recursive", true)
+	d.fails(value.Denied, "but a link", "fs.move", "from", "sub", "to", "elsewhere")
+	d.fails(value.Failed, "too many links", "fs.read", "path", "loop1")
+	d.fails(value.Failed, "File not found: dangling", "fs.read", "path", "dangling")
+	d.fails(value.Failed, "a link to nothing", "fs.read", "path", "dotted")
 	if got := fsTexts(d.must("fs.search", "pattern", "SECRET", "hidden", true)); got != "" {
 		t.Errorf("fs.search found %q outside", got)
 	}
@@ -106,13 +107,13 @@ func TestLinksInside(t *testing.T) {
 			t.Errorf("fs.read(%q) = %q, want %q", p, got, "inside")
 		}
 	}
-	stat := d.must("fs.stat", "path", "good").(*tool.Dict)
+	stat := d.must("fs.stat", "path", "good").(*value.Dict)
 	if stat.Text("kind") != "file" || stat.Text("path") != "good" || stat.Int("size") != 6 {
-		t.Errorf("fs.stat(good) = %s, want the file that it leads to, by its own path", tool.FormatJSON(stat, ""))
+		t.Errorf("fs.stat(good) = %s, want the file that it leads to, by its own path", value.FormatJSON(stat, ""))
 	}
 	kinds := map[string]string{}
-	for _, item := range d.must("fs.list").(tool.List) {
-		kinds[item.(*tool.Dict).Text("name")] = item.(*tool.Dict).Text("kind")
+	for _, item := range d.must("fs.list").(value.List) {
+		kinds[item.(*value.Dict).Text("name")] = item.(*value.Dict).Text("kind")
 	}
 	for name, want := range map[string]string{"good": "file", "abs": "other", "dir": "other", "dangling": "other", "git-link": "dir", "loop1": "other"} {
 		if kinds[name] != want {
@@ -126,15 +127,15 @@ func TestLinksInside(t *testing.T) {
 	d.after(map[string]string{"in/new": "through a link to a folder"})
 
 	// A link is no way around a grant, nor around what is protected.
-	d.fails(tool.Denied, "protected", "fs.write", "path", "git-link/hooks/x", "content", "evil")
-	d.fails(tool.Denied, "protected", "fs.remove", "path", "git-link/config")
+	d.fails(value.Denied, "protected", "fs.write", "path", "git-link/hooks/x", "content", "evil")
+	d.fails(value.Denied, "protected", "fs.remove", "path", "git-link/config")
 	d.grant("fs.read:sub/**", "fs.read:good", "fs.write:sub/**", "fs.read:.")
-	d.fails(tool.Denied, "fs.read:in/file", "fs.read", "path", "sub/good-dir/file")
-	d.fails(tool.Denied, "fs.read:in/file", "fs.stat", "path", "good")
-	d.fails(tool.Denied, "fs.read:in", "fs.list", "path", "sub/good-dir")
-	d.fails(tool.Denied, "fs.read:in", "fs.glob", "pattern", "sub/good-dir/*")
-	d.fails(tool.Denied, "fs.write:in/x", "fs.write", "path", "sub/good-dir/x", "content", "evil")
-	d.fails(tool.Denied, "fs.write:in/file", "fs.move", "from", "sub/good-dir/file", "to", "sub/mine")
+	d.fails(value.Denied, "fs.read:in/file", "fs.read", "path", "sub/good-dir/file")
+	d.fails(value.Denied, "fs.read:in/file", "fs.stat", "path", "good")
+	d.fails(value.Denied, "fs.read:in", "fs.list", "path", "sub/good-dir")
+	d.fails(value.Denied, "fs.read:in", "fs.glob", "pattern", "sub/good-dir/*")
+	d.fails(value.Denied, "fs.write:in/x", "fs.write", "path", "sub/good-dir/x", "content", "evil")
+	d.fails(value.Denied, "fs.write:in/file", "fs.move", "from", "sub/good-dir/file", "to", "sub/mine")
 	if got := fsTexts(d.must("fs.glob", "pattern", "*")); got != "" {
 		t.Errorf("fs.glob(*) = %q, want no link whose file may not be read", got)
 	}
@@ -146,17 +147,17 @@ func TestF05HardLinks(t *testing.T) {
 	d := newDesk(t, map[string]string{"plain": "1", "dir/x": "x"})
 	noError(t, os.Link(filepath.Join(outside, "victim"), filepath.Join(d.dir, "hard")))
 	noError(t, os.Link(filepath.Join(outside, "victim"), filepath.Join(d.dir, "dir/hard")))
-	d.fails(tool.Denied, "hard link", "fs.write", "path", "hard", "content", "evil")
-	d.fails(tool.Denied, "hard link", "fs.append", "path", "hard", "content", "evil")
-	d.fails(tool.Denied, "hard link", "fs.edit", "path", "hard", "old", "outside", "new", "evil")
-	d.fails(tool.Denied, "hard link", "fs.remove", "path", "hard")
-	d.fails(tool.Denied, "hard link", "fs.remove", "path", "dir", "recursive", true)
-	d.fails(tool.Denied, "hard link", "fs.move", "from", "hard", "to", "mine")
-	d.fails(tool.Denied, "hard link", "fs.move", "from", "plain", "to", "hard", "overwrite", true)
+	d.fails(value.Denied, "hard link", "fs.write", "path", "hard", "content", "evil")
+	d.fails(value.Denied, "hard link", "fs.append", "path", "hard", "content", "evil")
+	d.fails(value.Denied, "hard link", "fs.edit", "path", "hard", "old", "outside", "new", "evil")
+	d.fails(value.Denied, "hard link", "fs.remove", "path", "hard")
+	d.fails(value.Denied, "hard link", "fs.remove", "path", "dir", "recursive", true)
+	d.fails(value.Denied, "hard link", "fs.move", "from", "hard", "to", "mine")
+	d.fails(value.Denied, "hard link", "fs.move", "from", "plain", "to", "hard", "overwrite", true)
 	// One that is put there between the write and the commit is seen as well.
 	d.must("fs.write", "path", "plain", "content", "new")
 	noError(t, os.Link(filepath.Join(d.dir, "plain"), filepath.Join(outside, "second")))
-	d.fails(tool.Denied, "hard link", "fs.commit")
+	d.fails(value.Denied, "hard link", "fs.commit")
 	for name, want := range map[string]string{"victim": "outside", "second": "1"} {
 		if got := getFile(t, outside, name); got != want {
 			t.Errorf("outside %s = %q, want %q", name, got, want)
@@ -172,24 +173,24 @@ func TestF06WhatIsNoFile(t *testing.T) {
 	noError(t, syscall.Mknod(filepath.Join(d.dir, "socket"), syscall.S_IFSOCK|0o666, 0))
 	within(t, "a pipe or a socket", func() {
 		for p, what := range map[string]string{"pipe": "a pipe", "to-pipe": "a pipe", "socket": "a socket"} {
-			d.fails(tool.Denied, what, "fs.read", "path", p)
-			d.fails(tool.Denied, what, "fs.read_bytes", "path", p)
-			d.fails(tool.Denied, what, "fs.search", "pattern", "x", "path", p)
-			d.fails(tool.Failed, "not a folder", "fs.list", "path", p)
-			if got := d.must("fs.stat", "path", p).(*tool.Dict).Text("kind"); got != "other" {
+			d.fails(value.Denied, what, "fs.read", "path", p)
+			d.fails(value.Denied, what, "fs.read_bytes", "path", p)
+			d.fails(value.Denied, what, "fs.search", "pattern", "x", "path", p)
+			d.fails(value.Failed, "not a folder", "fs.list", "path", p)
+			if got := d.must("fs.stat", "path", p).(*value.Dict).Text("kind"); got != "other" {
 				t.Errorf("fs.stat(%q) kind = %q, want other", p, got)
 			}
 		}
 		for p, what := range map[string]string{"pipe": "a pipe", "to-pipe": "a link", "socket": "a socket"} {
-			d.fails(tool.Denied, what, "fs.write", "path", p, "content", "x")
-			d.fails(tool.Denied, what, "fs.append", "path", p, "content", "x")
-			d.fails(tool.Denied, what, "fs.remove", "path", p)
-			d.fails(tool.Denied, what, "fs.move", "from", p, "to", "mine")
-			d.fails(tool.Failed, "not a folder", "fs.mkdir", "path", p)
+			d.fails(value.Denied, what, "fs.write", "path", p, "content", "x")
+			d.fails(value.Denied, what, "fs.append", "path", p, "content", "x")
+			d.fails(value.Denied, what, "fs.remove", "path", p)
+			d.fails(value.Denied, what, "fs.move", "from", p, "to", "mine")
+			d.fails(value.Failed, "not a folder", "fs.mkdir", "path", p)
 		}
-		d.fails(tool.Failed, "is a folder", "fs.read", "path", "dir")
-		d.fails(tool.Failed, "is a folder", "fs.write", "path", "dir", "content", "x")
-		d.fails(tool.Denied, "a pipe", "fs.remove", "path", "tree", "recursive", true)
+		d.fails(value.Failed, "is a folder", "fs.read", "path", "dir")
+		d.fails(value.Failed, "is a folder", "fs.write", "path", "dir", "content", "x")
+		d.fails(value.Denied, "a pipe", "fs.remove", "path", "tree", "recursive", true)
 		if got := fsTexts(d.must("fs.glob", "pattern", "**")); got != "tree/x" {
 			t.Errorf("fs.glob(**) = %q, want files only", got)
 		}
@@ -199,13 +200,13 @@ func TestF06WhatIsNoFile(t *testing.T) {
 		// One that takes the place of a file before the commit.
 		d.must("fs.write", "path", "late", "content", "x")
 		noError(t, syscall.Mkfifo(filepath.Join(d.dir, "late"), 0o666))
-		d.fails(tool.Conflict, "late has changed", "fs.commit")
+		d.fails(value.Conflict, "late has changed", "fs.commit")
 	})
 	dev := deskAt(t, &Options{Root: "/dev"})
 	within(t, "a device", func() {
-		dev.fails(tool.Denied, "a device", "fs.read", "path", "null")
-		dev.fails(tool.Denied, "a device", "fs.read", "path", "zero")
-		dev.fails(tool.Denied, "a device", "fs.write", "path", "null", "content", "x")
+		dev.fails(value.Denied, "a device", "fs.read", "path", "null")
+		dev.fails(value.Denied, "a device", "fs.read", "path", "zero")
+		dev.fails(value.Denied, "a device", "fs.write", "path", "null", "content", "x")
 	})
 }
 
@@ -224,9 +225,9 @@ func TestF06APipeInThePlaceOfAFile(t *testing.T) {
 	}
 	within(t, "a pipe in the place of a file", func() {
 		_, err := file.read(10, nil)
-		wrong(t, err, tool.Conflict, "file has changed meanwhile", "read")
+		wrong(t, err, value.Conflict, "file has changed meanwhile", "read")
 		_, err = l.openFolder(dir)
-		wrong(t, err, tool.Conflict, "dir has changed meanwhile", "openFolder")
+		wrong(t, err, value.Conflict, "dir has changed meanwhile", "openFolder")
 	})
 }
 
@@ -237,12 +238,12 @@ func TestF07ASparseFileOfATerabyte(t *testing.T) {
 	noError(t, f.Truncate(1<<40))
 	noError(t, f.Close())
 	within(t, "a file of a terabyte", func() {
-		for name, args := range map[string][]tool.Value{
+		for name, args := range map[string][]value.Value{
 			"fs.read": {"path", "sparse"}, "fs.read_bytes": {"path", "sparse"},
 			"fs.append": {"path", "sparse", "content", "x"}, "fs.remove": {"path", "sparse"},
 			"fs.move": {"from", "sparse", "to", "b"}, "fs.write": {"path", "sparse", "content", "x"},
 		} {
-			d.fails(tool.Limit, "sparse is larger than 8 MB", name, args...)
+			d.fails(value.Limit, "sparse is larger than 8 MB", name, args...)
 		}
 		if got := fsTexts(d.must("fs.search", "pattern", "needle")); got != "small:1:needle" {
 			t.Errorf("fs.search = %q, want the small file", got)
@@ -356,7 +357,7 @@ func TestF04SwapsWhileReadingAndWriting(t *testing.T) {
 					t.Fatalf("fs.read(%q) = %q: what may not be read", p, v)
 				}
 			}
-			if got, err := d.call("fs.search", "pattern", "OUTSIDE|OTHER"); err == nil && len(got.(tool.List)) > 0 {
+			if got, err := d.call("fs.search", "pattern", "OUTSIDE|OTHER"); err == nil && len(got.(value.List)) > 0 {
 				t.Fatalf("fs.search found %s", fsTexts(got))
 			}
 			if err := editAndCommit(d, fmt.Sprint(i)); err == nil {

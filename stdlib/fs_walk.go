@@ -11,6 +11,7 @@ import (
 	"github.com/bmatcuk/doublestar/v4"
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 func (w *World) fsWalkFuncs() []tool.Func {
@@ -28,9 +29,9 @@ func (w *World) fsWalkFuncs() []tool.Func {
 
 // fsListed is how many dicts of five fields a list can hold and still be one
 // value.
-const fsListed = (tool.MaxNodes - 1) / 11
+const fsListed = (value.MaxNodes - 1) / 11
 
-func (l *fsLook) list(args *tool.Dict) (tool.Value, error) {
+func (l *fsLook) list(args *value.Dict) (value.Value, error) {
 	s, err := l.toRead(args.Text("path"))
 	if err != nil {
 		return nil, err
@@ -45,7 +46,7 @@ func (l *fsLook) list(args *tool.Dict) (tool.Value, error) {
 		return nil, err
 	}
 	defer inside.close()
-	list := tool.List{}
+	list := value.List{}
 	for _, child := range inside.spots {
 		if l.allows(fsReads(child.path)) == nil {
 			list = append(list, l.throughLink(child).describe(child.path))
@@ -136,7 +137,7 @@ func (l *fsLook) names(dir *os.Root, folder string) ([]string, error) {
 		more, err := f.Readdirnames(batch)
 		names = append(names, more...)
 		if l.budget -= len(more); l.budget < 0 {
-			return nil, fsLimit(tool.LimitEntries, "too many files in %s", l.w.shown(folder)).WithHint("name a folder further down")
+			return nil, fsLimit(value.LimitEntries, "too many files in %s", l.w.shown(folder)).WithHint("name a folder further down")
 		}
 		if errors.Is(err, io.EOF) {
 			return names, nil
@@ -159,7 +160,7 @@ func (l *fsLook) child(dir *os.Root, folder, name string) (*fsSpot, error) {
 	case strings.HasPrefix(name, fsTempPrefix):
 		return nil, nil
 	case !fsNameable(name) && l.strict:
-		return nil, tool.Errorf(tool.Failed, "%s holds a file whose name %q is not text", l.w.shown(folder), name)
+		return nil, value.Errorf(value.Failed, "%s holds a file whose name %q is not text", l.w.shown(folder), name)
 	case !fsNameable(name):
 		return nil, nil
 	}
@@ -209,7 +210,7 @@ func (k *fsWalk) run(folder *fsSpot, depth int) error {
 	}
 	in, err := l.open(folder)
 	if err != nil {
-		if depth > 0 && tool.KindOf(err) != tool.Limit && tool.KindOf(err) != tool.Canceled && tool.KindOf(err) != tool.Timeout {
+		if depth > 0 && value.KindOf(err) != value.Limit && value.KindOf(err) != value.Canceled && value.KindOf(err) != value.Timeout {
 			return nil // what cannot be read is left out
 		}
 		return err
@@ -243,11 +244,11 @@ const (
 func fsCheckPattern(pattern string) error {
 	switch {
 	case pattern == "" || !doublestar.ValidatePattern(pattern):
-		return tool.Errorf(tool.Invalid, "%q is not a valid glob", pattern).WithHint("as in *.csv, docs/** or src/**/*.{js,ts}")
+		return value.Errorf(value.Invalid, "%q is not a valid glob", pattern).WithHint("as in *.csv, docs/** or src/**/*.{js,ts}")
 	case len(pattern) > fsMaxPattern:
-		return tool.Errorf(tool.Invalid, "a glob of more than %d bytes", fsMaxPattern)
+		return value.Errorf(value.Invalid, "a glob of more than %d bytes", fsMaxPattern)
 	case fsAlternatives(pattern) > fsMaxAlternatives:
-		return tool.Errorf(tool.Invalid, "a glob of more than %d alternatives", fsMaxAlternatives)
+		return value.Errorf(value.Invalid, "a glob of more than %d alternatives", fsMaxAlternatives)
 	}
 	return nil
 }
@@ -297,7 +298,7 @@ func (w *World) globFunc() tool.Func {
 		},
 		Returns: "a sorted list of paths, the first ones where there are more than the limit",
 		Kind:    tool.Read,
-		Target: func(args *tool.Dict) ([]tool.Capability, error) {
+		Target: func(args *value.Dict) ([]tool.Capability, error) {
 			_, folder, _, err := w.globBase(args)
 			if err != nil {
 				return nil, err
@@ -311,7 +312,7 @@ func (w *World) globFunc() tool.Func {
 // globBase splits a pattern into the folder that it names outright, which is
 // the one that must be readable, and the rest. raw is that folder as it has
 // to be resolved.
-func (w *World) globBase(args *tool.Dict) (raw, folder, rest string, err error) {
+func (w *World) globBase(args *value.Dict) (raw, folder, rest string, err error) {
 	pattern := args.Text("pattern")
 	if err := fsCheckPattern(pattern); err != nil {
 		return "", "", "", err
@@ -328,7 +329,7 @@ func (w *World) globBase(args *tool.Dict) (raw, folder, rest string, err error) 
 	}
 	for part := range strings.SplitSeq(rest, "/") {
 		if part == ".." || part == "." || part == "" {
-			return "", "", "", tool.Errorf(tool.Invalid, "%q is not a valid glob: an empty part, . or .. can only stand at its beginning", pattern)
+			return "", "", "", value.Errorf(value.Invalid, "%q is not a valid glob: an empty part, . or .. can only stand at its beginning", pattern)
 		}
 	}
 	folder, _, err = w.resolve(raw)
@@ -344,12 +345,12 @@ func fsBelow(pattern string) string {
 	return pattern
 }
 
-func (l *fsLook) glob(args *tool.Dict) (tool.Value, error) {
+func (l *fsLook) glob(args *value.Dict) (value.Value, error) {
 	raw, _, rest, err := l.w.globBase(args)
 	if err != nil {
 		return nil, err
 	}
-	found := tool.List{}
+	found := value.List{}
 	s, _, err := l.seek(raw)
 	if err != nil {
 		return nil, err
@@ -379,7 +380,7 @@ func (l *fsLook) glob(args *tool.Dict) (tool.Value, error) {
 
 // limit is how many results to give: as many as are asked for, and no more
 // than the host's limit. An integer beyond int64 asks for all.
-func (l *fsLook) limit(args *tool.Dict) int {
+func (l *fsLook) limit(args *value.Dict) int {
 	most := int64(l.w.limits.Entries)
 	return int(min(args.IntOr("limit", most), most))
 }

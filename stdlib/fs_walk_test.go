@@ -14,15 +14,16 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-func fsTexts(v tool.Value) string {
+func fsTexts(v value.Value) string {
 	var texts []string
-	for _, item := range v.(tool.List) {
+	for _, item := range v.(value.List) {
 		switch item := item.(type) {
 		case string:
 			texts = append(texts, item)
-		case *tool.Dict:
+		case *value.Dict:
 			texts = append(texts, fmt.Sprintf("%s:%d:%s", item.Text("path"), item.Int("line"), item.Text("text")))
 		}
 	}
@@ -68,9 +69,9 @@ func TestGlob(t *testing.T) {
 	if got := fsTexts(d.must("fs.glob", "pattern", "**/*.md", "limit", int64(2))); got != "a.md docs.md" {
 		t.Errorf("fs.glob with limit 2 = %q, want the first two", got)
 	}
-	d.fails(tool.Invalid, ">= 1", "fs.glob", "pattern", "*", "limit", int64(0))
-	d.fails(tool.Failed, "File not found: nope", "fs.glob", "pattern", "*", "path", "nope")
-	d.fails(tool.Failed, "a.md is not a folder", "fs.glob", "pattern", "*", "path", "a.md")
+	d.fails(value.Invalid, ">= 1", "fs.glob", "pattern", "*", "limit", int64(0))
+	d.fails(value.Failed, "File not found: nope", "fs.glob", "pattern", "*", "path", "nope")
+	d.fails(value.Failed, "a.md is not a folder", "fs.glob", "pattern", "*", "path", "a.md")
 }
 
 // The folder that has to be readable is the one that the pattern names
@@ -80,24 +81,24 @@ func TestGlobAndSearchStayWithinTheGrant(t *testing.T) {
 	d.grant("fs.read:docs/**")
 	for _, tt := range []struct {
 		name string
-		args []tool.Value
+		args []value.Value
 		want string
 	}{
-		{"fs.glob", []tool.Value{"pattern", "**", "path", "docs"}, "docs/a.md docs/in/b.md"},
-		{"fs.glob", []tool.Value{"pattern", "docs/**/*.md"}, "docs/a.md docs/in/b.md"},
-		{"fs.glob", []tool.Value{"pattern", d.dir + "/docs/*.md"}, "docs/a.md"},
-		{"fs.search", []tool.Value{"pattern", "word", "path", "docs"}, "docs/a.md:1:word docs/in/b.md:1:word"},
+		{"fs.glob", []value.Value{"pattern", "**", "path", "docs"}, "docs/a.md docs/in/b.md"},
+		{"fs.glob", []value.Value{"pattern", "docs/**/*.md"}, "docs/a.md docs/in/b.md"},
+		{"fs.glob", []value.Value{"pattern", d.dir + "/docs/*.md"}, "docs/a.md"},
+		{"fs.search", []value.Value{"pattern", "word", "path", "docs"}, "docs/a.md:1:word docs/in/b.md:1:word"},
 	} {
 		if got := fsTexts(d.must(tt.name, tt.args...)); got != tt.want {
 			t.Errorf("%s(%v) = %q, want %q", tt.name, tt.args, got, tt.want)
 		}
 	}
-	d.fails(tool.Denied, "fs.read:.", "fs.glob", "pattern", "**")
-	d.fails(tool.Denied, "fs.read:.", "fs.glob", "pattern", "{docs,secret}/*")
-	d.fails(tool.Denied, "fs.read:secret", "fs.glob", "pattern", "secret/*")
-	d.fails(tool.Denied, "fs.read:secret", "fs.glob", "pattern", "docs/../secret/*")
-	d.fails(tool.Denied, "fs.read:docs-evil", "fs.list", "path", "docs-evil")
-	d.fails(tool.Denied, "fs.read:.", "fs.search", "pattern", "word")
+	d.fails(value.Denied, "fs.read:.", "fs.glob", "pattern", "**")
+	d.fails(value.Denied, "fs.read:.", "fs.glob", "pattern", "{docs,secret}/*")
+	d.fails(value.Denied, "fs.read:secret", "fs.glob", "pattern", "secret/*")
+	d.fails(value.Denied, "fs.read:secret", "fs.glob", "pattern", "docs/../secret/*")
+	d.fails(value.Denied, "fs.read:docs-evil", "fs.list", "path", "docs-evil")
+	d.fails(value.Denied, "fs.read:.", "fs.search", "pattern", "word")
 	d.grant("fs.read:.", "fs.read:docs", "fs.read:docs/*.md")
 	for name, want := range map[string]string{"fs.glob": "docs/a.md", "fs.search": "docs/a.md:1:word"} {
 		pattern := map[string]string{"fs.glob": "**", "fs.search": "word"}[name]
@@ -109,20 +110,20 @@ func TestGlobAndSearchStayWithinTheGrant(t *testing.T) {
 		t.Errorf("fs.list() = %q, want only what may be read", got)
 	}
 	row := d.row("fs.glob")
-	args, err := row.Bind(nil, tool.NewDict("pattern", "**"))
+	args, err := row.Bind(nil, value.NewDict("pattern", "**"))
 	noError(t, err)
 	out, err := row.Do(context.Background(), tool.Effect{Args: args}, tool.Grant{})
-	if err != nil || !tool.Equal(out.Value, tool.List{}) {
+	if err != nil || !value.Equal(out.Value, value.List{}) {
 		t.Errorf("fs.glob with the zero grant = %v, %v, want nothing", out.Value, err)
 	}
 }
 
 func TestGlobPatternsThatAreTooDear(t *testing.T) {
 	d := newDesk(t, map[string]string{strings.Repeat("a", 200): ""})
-	d.fails(tool.Invalid, "alternatives", "fs.glob", "pattern", strings.Repeat("{a,a}", 30)+"x")
-	d.fails(tool.Invalid, "alternatives", "fs.glob", "pattern", strings.Repeat("{a,{a,{a,b}}}", 9))
-	d.fails(tool.Invalid, "alternatives", "fs.search", "pattern", "x", "glob", strings.Repeat("{a,a}", 30))
-	d.fails(tool.Invalid, "bytes", "fs.glob", "pattern", strings.Repeat("*", 2000))
+	d.fails(value.Invalid, "alternatives", "fs.glob", "pattern", strings.Repeat("{a,a}", 30)+"x")
+	d.fails(value.Invalid, "alternatives", "fs.glob", "pattern", strings.Repeat("{a,{a,{a,b}}}", 9))
+	d.fails(value.Invalid, "alternatives", "fs.search", "pattern", "x", "glob", strings.Repeat("{a,a}", 30))
+	d.fails(value.Invalid, "bytes", "fs.glob", "pattern", strings.Repeat("*", 2000))
 	within(t, "a pattern of many stars", func() {
 		d.must("fs.glob", "pattern", strings.Repeat("*a", 100)+"b")
 		d.must("fs.glob", "pattern", strings.Repeat("**/", 100)+"b")
@@ -155,32 +156,32 @@ func TestSearch(t *testing.T) {
 	})
 	for _, tt := range []struct {
 		name string
-		args []tool.Value
+		args []value.Value
 		want string
 	}{
-		{"everywhere", []tool.Value{"pattern", "two"}, "a.txt:2:Two two latin:1:caf\uFFFD two src/b.py:1:def two(): src/deep/c.py:1:x = 2 # two"},
-		{"line start", []tool.Value{"pattern", "^[a-z]+$"}, "a.txt:1:one a.txt:4:three dots:2:axb"},
-		{"no case", []tool.Value{"pattern", "TWO", "ignore_case", true, "glob", "*.txt"}, "a.txt:2:Two two"},
-		{"name glob at any depth", []tool.Value{"pattern", "two", "glob", "*.py"}, "src/b.py:1:def two(): src/deep/c.py:1:x = 2 # two"},
-		{"path glob", []tool.Value{"pattern", "two", "glob", "src/*.py"}, "src/b.py:1:def two():"},
-		{"glob relative to path", []tool.Value{"pattern", "two", "path", "src", "glob", "deep/*"}, "src/deep/c.py:1:x = 2 # two"},
-		{"one file", []tool.Value{"pattern", "e$", "path", "a.txt"}, "a.txt:1:one a.txt:4:three"},
-		{"text", []tool.Value{"pattern", "a.b", "regex", false}, "dots:1:a.b"},
-		{"regex", []tool.Value{"pattern", "a.b", "path", "dots"}, "dots:1:a.b dots:2:axb"},
-		{"parentheses as text", []tool.Value{"pattern", "two()", "regex", false}, "src/b.py:1:def two():"},
-		{"limit", []tool.Value{"pattern", "e", "limit", int64(1)}, "a.txt:1:one"},
-		{"hidden", []tool.Value{"pattern", "two", "hidden", true, "glob", ".*"}, ".env:1:two"},
-		{"nothing", []tool.Value{"pattern", "zebra"}, ""},
-		{"an empty line", []tool.Value{"pattern", "^$", "glob", "a.txt"}, "a.txt:3:"},
+		{"everywhere", []value.Value{"pattern", "two"}, "a.txt:2:Two two latin:1:caf\uFFFD two src/b.py:1:def two(): src/deep/c.py:1:x = 2 # two"},
+		{"line start", []value.Value{"pattern", "^[a-z]+$"}, "a.txt:1:one a.txt:4:three dots:2:axb"},
+		{"no case", []value.Value{"pattern", "TWO", "ignore_case", true, "glob", "*.txt"}, "a.txt:2:Two two"},
+		{"name glob at any depth", []value.Value{"pattern", "two", "glob", "*.py"}, "src/b.py:1:def two(): src/deep/c.py:1:x = 2 # two"},
+		{"path glob", []value.Value{"pattern", "two", "glob", "src/*.py"}, "src/b.py:1:def two():"},
+		{"glob relative to path", []value.Value{"pattern", "two", "path", "src", "glob", "deep/*"}, "src/deep/c.py:1:x = 2 # two"},
+		{"one file", []value.Value{"pattern", "e$", "path", "a.txt"}, "a.txt:1:one a.txt:4:three"},
+		{"text", []value.Value{"pattern", "a.b", "regex", false}, "dots:1:a.b"},
+		{"regex", []value.Value{"pattern", "a.b", "path", "dots"}, "dots:1:a.b dots:2:axb"},
+		{"parentheses as text", []value.Value{"pattern", "two()", "regex", false}, "src/b.py:1:def two():"},
+		{"limit", []value.Value{"pattern", "e", "limit", int64(1)}, "a.txt:1:one"},
+		{"hidden", []value.Value{"pattern", "two", "hidden", true, "glob", ".*"}, ".env:1:two"},
+		{"nothing", []value.Value{"pattern", "zebra"}, ""},
+		{"an empty line", []value.Value{"pattern", "^$", "glob", "a.txt"}, "a.txt:3:"},
 	} {
 		if got := fsTexts(d.must("fs.search", tt.args...)); got != tt.want {
 			t.Errorf("%s: fs.search(%v) = %q, want %q", tt.name, tt.args, got, tt.want)
 		}
 	}
-	d.fails(tool.Invalid, "not a regular expression", "fs.search", "pattern", "(")
-	d.fails(tool.Invalid, "not a regular expression", "fs.search", "pattern", `(a)\1`)
-	d.fails(tool.Invalid, "1 to 1000 bytes", "fs.search", "pattern", "")
-	d.fails(tool.Failed, "File not found: nope", "fs.search", "pattern", "x", "path", "nope")
+	d.fails(value.Invalid, "not a regular expression", "fs.search", "pattern", "(")
+	d.fails(value.Invalid, "not a regular expression", "fs.search", "pattern", `(a)\1`)
+	d.fails(value.Invalid, "1 to 1000 bytes", "fs.search", "pattern", "")
+	d.fails(value.Failed, "File not found: nope", "fs.search", "pattern", "x", "path", "nope")
 }
 
 func TestSearchCutsLongLines(t *testing.T) {
@@ -189,14 +190,14 @@ func TestSearchCutsLongLines(t *testing.T) {
 		"start": "needle" + strings.Repeat("x", 5000),
 		"far":   strings.Repeat("x", 100<<10) + "needle",
 	})
-	found := d.must("fs.search", "pattern", "needle").(tool.List)
+	found := d.must("fs.search", "pattern", "needle").(value.List)
 	if len(found) != 2 {
 		t.Fatalf("fs.search found %d lines, want 2: beyond 64 KB of a line nothing is looked for", len(found))
 	}
 	for _, item := range found {
-		text := item.(*tool.Dict).Text("text")
+		text := item.(*value.Dict).Text("text")
 		if len(text) > fsShownLine+10 || !strings.Contains(text, "needle") || !utf8.ValidString(text) || !strings.Contains(text, "…") {
-			t.Errorf("%s: text of %d bytes %.40q…, want a cut one with the match", item.(*tool.Dict).Text("path"), len(text), text)
+			t.Errorf("%s: text of %d bytes %.40q…, want a cut one with the match", item.(*value.Dict).Text("path"), len(text), text)
 		}
 	}
 }
@@ -207,11 +208,11 @@ func TestSearchIsBounded(t *testing.T) {
 	for i := range 9 {
 		putFile(t, d.dir, fmt.Sprintf("f%d", i), strings.Repeat(line, 8<<10))
 	}
-	d.fails(tool.Limit, "more than 64 MB to search", "fs.search", "pattern", "zebra")
+	d.fails(value.Limit, "more than 64 MB to search", "fs.search", "pattern", "zebra")
 	ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
 	defer cancel()
 	_, err := d.run(ctx, "fs.search", "pattern", strings.Repeat("(a?){50}", 20)+"b", "glob", "f0")
-	wrong(t, err, tool.Timeout, "time", "a search that is slow")
+	wrong(t, err, value.Timeout, "time", "a search that is slow")
 }
 
 func TestSearchAndGlobLeaveOutWhatIsTooLargeOrTooMuch(t *testing.T) {
@@ -220,7 +221,7 @@ func TestSearchAndGlobLeaveOutWhatIsTooLargeOrTooMuch(t *testing.T) {
 	if got := fsTexts(small.must("fs.search", "pattern", "needle")); got != "small:1:needle" {
 		t.Errorf("fs.search = %q, want the file that can be read", got)
 	}
-	small.fails(tool.Limit, "big is larger", "fs.search", "pattern", "needle", "path", "big")
+	small.fails(value.Limit, "big is larger", "fs.search", "pattern", "needle", "path", "big")
 	if got := fsTexts(small.must("fs.glob", "pattern", "*", "limit", int64(50))); got != "big" {
 		t.Errorf("fs.glob = %q, want no more than the limit of the host", got)
 	}

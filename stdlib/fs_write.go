@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // The permissions of what is new, before the process's umask.
@@ -61,9 +62,9 @@ func (w *World) fsWriteFuncs() []tool.Func {
 }
 
 // fsWriteFunc completes a row that stages changes of its argument "path".
-func (w *World) fsWriteFunc(resolve func(string) (string, error), do func(*fsLook, *tool.Dict) (tool.Value, error), f tool.Func) tool.Func {
+func (w *World) fsWriteFunc(resolve func(string) (string, error), do func(*fsLook, *value.Dict) (value.Value, error), f tool.Func) tool.Func {
 	f.Kind = tool.Write
-	f.Target = func(args *tool.Dict) ([]tool.Capability, error) {
+	f.Target = func(args *value.Dict) ([]tool.Capability, error) {
 		p, err := resolve(args.Text("path"))
 		if err == nil {
 			err = w.protect(p)
@@ -73,7 +74,7 @@ func (w *World) fsWriteFunc(resolve func(string) (string, error), do func(*fsLoo
 		}
 		return []tool.Capability{fsWrites(p)}, nil
 	}
-	f.Do = w.fsStaged(func(l *fsLook, args *tool.Dict) (tool.Value, error) {
+	f.Do = w.fsStaged(func(l *fsLook, args *value.Dict) (value.Value, error) {
 		if _, err := resolve(args.Text("path")); err != nil {
 			return nil, err
 		}
@@ -83,10 +84,10 @@ func (w *World) fsWriteFunc(resolve func(string) (string, error), do func(*fsLoo
 }
 
 // fsStaged is fsDo for rows that need a stage.
-func (w *World) fsStaged(do func(*fsLook, *tool.Dict) (tool.Value, error)) func(context.Context, tool.Effect, tool.Grant) (tool.Outcome, error) {
-	return w.fsDo(func(l *fsLook, args *tool.Dict) (tool.Value, error) {
+func (w *World) fsStaged(do func(*fsLook, *value.Dict) (value.Value, error)) func(context.Context, tool.Effect, tool.Grant) (tool.Outcome, error) {
+	return w.fsDo(func(l *fsLook, args *value.Dict) (value.Value, error) {
 		if l.stage == nil {
-			return nil, tool.Errorf(tool.Internal, "a write without a stage to keep it")
+			return nil, value.Errorf(value.Internal, "a write without a stage to keep it")
 		}
 		return do(l, args)
 	})
@@ -108,9 +109,9 @@ func (l *fsLook) toWrite(raw string) (*fsSpot, error) {
 	switch {
 	case err != nil:
 	case s.behind != "":
-		err = tool.Errorf(tool.Failed, "%s is a file, not a folder", l.w.shown(s.behind))
+		err = value.Errorf(value.Failed, "%s is a file, not a folder", l.w.shown(s.behind))
 	case s.path != p && !fsNameable(s.path):
-		err = tool.Errorf(tool.Failed, "%s leads to a path that is not text", l.w.shown(p))
+		err = value.Errorf(value.Failed, "%s leads to a path that is not text", l.w.shown(p))
 	case folder && s.kind() != fsFolder && s.kind() != fsNothing:
 		err = s.notFolder()
 	case s.path != p:
@@ -137,7 +138,7 @@ func (s *fsSpot) now() (tool.FileState, error) {
 func (w *World) fsKept() int64 { return max(w.limits.Read, w.limits.Write) }
 
 // fsContent gives the bytes of a content argument, in memory of their own.
-func fsContent(args *tool.Dict) ([]byte, error) {
+func fsContent(args *value.Dict) ([]byte, error) {
 	v, _ := args.Get("content")
 	switch v := v.(type) {
 	case string:
@@ -145,20 +146,20 @@ func fsContent(args *tool.Dict) ([]byte, error) {
 	case []byte:
 		return append([]byte{}, v...), nil
 	}
-	return nil, tool.Errorf(tool.Invalid, "argument 'content' should be string or bytes but got %s", tool.TypeOf(v)).
+	return nil, value.Errorf(value.Invalid, "argument 'content' should be string or bytes but got %s", value.TypeOf(v)).
 		WithHint("json.encode or str makes a text of it")
 }
 
-func (l *fsLook) write(args *tool.Dict) (tool.Value, error) {
+func (l *fsLook) write(args *value.Dict) (value.Value, error) {
 	return l.put(args, func(_, content []byte) []byte { return content })
 }
 
-func (l *fsLook) append(args *tool.Dict) (tool.Value, error) {
+func (l *fsLook) append(args *value.Dict) (value.Value, error) {
 	return l.put(args, func(old, content []byte) []byte { return slices.Concat(old, content) })
 }
 
 // put stages what a file becomes, from what it is and the content argument.
-func (l *fsLook) put(args *tool.Dict, become func(old, content []byte) []byte) (tool.Value, error) {
+func (l *fsLook) put(args *value.Dict, become func(old, content []byte) []byte) (value.Value, error) {
 	content, err := fsContent(args)
 	if err != nil {
 		return nil, err
@@ -188,14 +189,14 @@ func (l *fsLook) put(args *tool.Dict, become func(old, content []byte) []byte) (
 	if err := plan.stage(); err != nil {
 		return nil, err
 	}
-	return tool.NewDict("path", l.w.shown(s.asked), "bytes", int64(len(data)), "created", !old.Exists), nil
+	return value.NewDict("path", l.w.shown(s.asked), "bytes", int64(len(data)), "created", !old.Exists), nil
 }
 
 func fsFileState(data []byte, mode uint32) tool.FileState {
 	return tool.FileState{Exists: true, Mode: mode, Data: data, Hash: tool.HashBytes(data)}
 }
 
-func (l *fsLook) mkdir(args *tool.Dict) (tool.Value, error) {
+func (l *fsLook) mkdir(args *value.Dict) (value.Value, error) {
 	s, err := l.toWrite(args.Text("path"))
 	if err != nil {
 		return nil, err
@@ -203,7 +204,7 @@ func (l *fsLook) mkdir(args *tool.Dict) (tool.Value, error) {
 	defer s.close()
 	switch s.kind() {
 	case fsFolder:
-		return tool.NewDict("path", l.w.shown(s.asked), "created", false), nil
+		return value.NewDict("path", l.w.shown(s.asked), "created", false), nil
 	case fsNothing:
 	default:
 		return nil, s.notFolder()
@@ -215,10 +216,10 @@ func (l *fsLook) mkdir(args *tool.Dict) (tool.Value, error) {
 	if err := plan.stage(); err != nil {
 		return nil, err
 	}
-	return tool.NewDict("path", l.w.shown(s.asked), "created", true), nil
+	return value.NewDict("path", l.w.shown(s.asked), "created", true), nil
 }
 
-func (l *fsLook) remove(args *tool.Dict) (tool.Value, error) {
+func (l *fsLook) remove(args *value.Dict) (value.Value, error) {
 	s, err := l.toWrite(args.Text("path"))
 	if err != nil {
 		return nil, err
@@ -245,7 +246,7 @@ func (l *fsLook) remove(args *tool.Dict) (tool.Value, error) {
 	if err := plan.stage(); err != nil {
 		return nil, err
 	}
-	return tool.NewDict("path", l.w.shown(s.asked), "removed", int64(len(plan.changes))), nil
+	return value.NewDict("path", l.w.shown(s.asked), "removed", int64(len(plan.changes))), nil
 }
 
 // empty refuses a folder that holds something.
@@ -260,7 +261,7 @@ func (l *fsLook) empty(s *fsSpot) error {
 	}
 	defer in.close()
 	if len(in.spots) > 0 {
-		return tool.Errorf(tool.Failed, "%s is a folder that is not empty", l.w.shown(s.asked)).
+		return value.Errorf(value.Failed, "%s is a folder that is not empty", l.w.shown(s.asked)).
 			WithHint("recursive=True removes it with all that is in it")
 	}
 	return nil
@@ -270,7 +271,7 @@ func (l *fsLook) empty(s *fsSpot) error {
 func (l *fsLook) removable(s *fsSpot) error {
 	switch {
 	case s.path == ".":
-		return tool.Errorf(tool.Denied, "%s is the project itself", l.w.shown(s.asked))
+		return value.Errorf(value.Denied, "%s is the project itself", l.w.shown(s.asked))
 	case s.kind() == fsNothing:
 		l.sawNothing(s)
 		return s.missing()
@@ -278,7 +279,7 @@ func (l *fsLook) removable(s *fsSpot) error {
 	return nil
 }
 
-func (w *World) moveTarget(args *tool.Dict) ([]tool.Capability, error) {
+func (w *World) moveTarget(args *value.Dict) ([]tool.Capability, error) {
 	var paths [2]string
 	for i, name := range []string{"from", "to"} {
 		p, err := w.anyPath(args.Text(name))
@@ -293,7 +294,7 @@ func (w *World) moveTarget(args *tool.Dict) ([]tool.Capability, error) {
 	return []tool.Capability{fsReads(paths[0]), fsWrites(paths[0]), fsWrites(paths[1])}, nil
 }
 
-func (l *fsLook) move(args *tool.Dict) (tool.Value, error) {
+func (l *fsLook) move(args *value.Dict) (value.Value, error) {
 	from, err := l.toWrite(args.Text("from"))
 	if err != nil {
 		return nil, err
@@ -322,7 +323,7 @@ func (l *fsLook) move(args *tool.Dict) (tool.Value, error) {
 	if err != nil {
 		return nil, err
 	}
-	return tool.NewDict("from", l.w.shown(from.asked), "to", l.w.shown(to.asked), "moved", int64(len(plan.changes)-made)/2), nil
+	return value.NewDict("from", l.w.shown(from.asked), "to", l.w.shown(to.asked), "moved", int64(len(plan.changes)-made)/2), nil
 }
 
 // movable says whether one path can become another.
@@ -338,17 +339,17 @@ func (l *fsLook) movable(from, to *fsSpot, overwrite bool) error {
 	shown := l.w.shown(to.asked)
 	switch {
 	case to.path == from.path:
-		return tool.Errorf(tool.Invalid, "%s is where it is already", shown)
+		return value.Errorf(value.Invalid, "%s is where it is already", shown)
 	case strings.HasPrefix(to.path, from.path+"/"):
-		return tool.Errorf(tool.Invalid, "%s is inside %s", shown, l.w.shown(from.asked))
+		return value.Errorf(value.Invalid, "%s is inside %s", shown, l.w.shown(from.asked))
 	case to.slash && from.kind() != fsFolder:
-		return tool.Errorf(tool.Failed, "%s/ can only be a folder", shown).WithHint("give the whole new path, as in %s", l.w.shown(path.Join(to.path, from.name)))
+		return value.Errorf(value.Failed, "%s/ can only be a folder", shown).WithHint("give the whole new path, as in %s", l.w.shown(path.Join(to.path, from.name)))
 	case to.kind() == fsFolder:
-		return tool.Errorf(tool.Failed, "%s is a folder", shown).WithHint("give the whole new path, as in %s", l.w.shown(path.Join(to.path, from.name)))
+		return value.Errorf(value.Failed, "%s is a folder", shown).WithHint("give the whole new path, as in %s", l.w.shown(path.Join(to.path, from.name)))
 	case to.kind() != fsNothing && from.kind() == fsFolder:
-		return tool.Errorf(tool.Failed, "%s is a file, and %s a folder", shown, l.w.shown(from.asked))
+		return value.Errorf(value.Failed, "%s is a file, and %s a folder", shown, l.w.shown(from.asked))
 	case to.kind() != fsNothing && !overwrite:
-		return tool.Errorf(tool.Failed, "%s exists already", shown).WithHint("overwrite=True replaces it")
+		return value.Errorf(value.Failed, "%s exists already", shown).WithHint("overwrite=True replaces it")
 	}
 	return nil
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // after commits what is staged and compares files on disk; "" stands for none.
@@ -35,7 +36,7 @@ func TestWriteAndAppend(t *testing.T) {
 	d := newDesk(t, map[string]string{"a.txt": "old", "dir/": ""})
 	for _, tt := range []struct {
 		name, path string
-		content    tool.Value
+		content    value.Value
 		bytes      int64
 		created    bool
 	}{
@@ -47,18 +48,18 @@ func TestWriteAndAppend(t *testing.T) {
 		{"fs.write", "empty", "", 0, true},
 		{"fs.write", "日本/é.txt", "ö", 2, true},
 	} {
-		want := tool.NewDict("path", tt.path, "bytes", tt.bytes, "created", tt.created)
-		if got := d.must(tt.name, "path", tt.path, "content", tt.content); !tool.Equal(got, want) {
-			t.Errorf("%s(%q) = %s, want %s", tt.name, tt.path, tool.FormatJSON(got, ""), tool.FormatJSON(want, ""))
+		want := value.NewDict("path", tt.path, "bytes", tt.bytes, "created", tt.created)
+		if got := d.must(tt.name, "path", tt.path, "content", tt.content); !value.Equal(got, want) {
+			t.Errorf("%s(%q) = %s, want %s", tt.name, tt.path, value.FormatJSON(got, ""), value.FormatJSON(want, ""))
 		}
 	}
-	d.fails(tool.Failed, "dir is a folder", "fs.write", "path", "dir", "content", "x")
-	d.fails(tool.Failed, "a.txt is a file, not a folder", "fs.write", "path", "a.txt/b", "content", "x")
-	d.fails(tool.Failed, "is a folder", "fs.write", "path", "b/c", "content", "x")
-	d.fails(tool.Failed, "log.txt is a file, not a folder", "fs.write", "path", "log.txt/x/y", "content", "x")
-	d.fails(tool.Failed, "is a folder", "fs.write", "path", ".", "content", "x")
-	for _, v := range []tool.Value{nil, int64(1), tool.List{"a"}, tool.NewDict()} {
-		d.fails(tool.Invalid, "string or bytes", "fs.write", "path", "x", "content", v)
+	d.fails(value.Failed, "dir is a folder", "fs.write", "path", "dir", "content", "x")
+	d.fails(value.Failed, "a.txt is a file, not a folder", "fs.write", "path", "a.txt/b", "content", "x")
+	d.fails(value.Failed, "is a folder", "fs.write", "path", "b/c", "content", "x")
+	d.fails(value.Failed, "log.txt is a file, not a folder", "fs.write", "path", "log.txt/x/y", "content", "x")
+	d.fails(value.Failed, "is a folder", "fs.write", "path", ".", "content", "x")
+	for _, v := range []value.Value{nil, int64(1), value.List{"a"}, value.NewDict()} {
+		d.fails(value.Invalid, "string or bytes", "fs.write", "path", "x", "content", v)
 	}
 	d.after(map[string]string{"a.txt": "new more", "b/c/d.txt": "\xff\x00x", "log.txt": "line\n", "日本/é.txt": "ö", "x": ""})
 }
@@ -66,10 +67,10 @@ func TestWriteAndAppend(t *testing.T) {
 func TestWriteWithoutAStage(t *testing.T) {
 	d := newDesk(t, map[string]string{"a": "x"})
 	d.stage = nil
-	d.fails(tool.Internal, "stage", "fs.write", "path", "a", "content", "x")
-	d.fails(tool.Internal, "stage", "fs.move", "from", "a", "to", "b")
-	d.fails(tool.Internal, "stage", "fs.remove", "path", "a")
-	d.fails(tool.Internal, "stage", "fs.commit")
+	d.fails(value.Internal, "stage", "fs.write", "path", "a", "content", "x")
+	d.fails(value.Internal, "stage", "fs.move", "from", "a", "to", "b")
+	d.fails(value.Internal, "stage", "fs.remove", "path", "a")
+	d.fails(value.Internal, "stage", "fs.commit")
 	if got := d.must("fs.read", "path", "a"); got != "x" {
 		t.Errorf("fs.read without a stage = %q, want x", got)
 	}
@@ -77,24 +78,24 @@ func TestWriteWithoutAStage(t *testing.T) {
 
 func TestEdit(t *testing.T) {
 	d := newDesk(t, map[string]string{"a.go": "one\ntwo\nthree\ntwo\nfive\n", "crlf": "a\r\nb\r\n", "bin": "a\xff", "tabs": "if x:\n\treturn  1\n"})
-	want := tool.NewDict("path", "a.go", "replacements", int64(1), "diff",
+	want := value.NewDict("path", "a.go", "replacements", int64(1), "diff",
 		"--- a/a.go\n+++ b/a.go\n@@ -1,5 +1,5 @@\n one\n two\n-three\n+3\n two\n five\n")
-	if got := d.must("fs.edit", "path", "a.go", "old", "three", "new", "3"); !tool.Equal(got, want) {
-		t.Errorf("fs.edit = %s, want %s", tool.FormatJSON(got, ""), tool.FormatJSON(want, ""))
+	if got := d.must("fs.edit", "path", "a.go", "old", "three", "new", "3"); !value.Equal(got, want) {
+		t.Errorf("fs.edit = %s, want %s", value.FormatJSON(got, ""), value.FormatJSON(want, ""))
 	}
-	d.fails(tool.Failed, "the old text is in a.go 2 times, at lines 2, 4\ngive more", "fs.edit", "path", "a.go", "old", "two", "new", "2")
-	got := d.must("fs.edit", "path", "a.go", "old", "two\n", "new", "", "replace_all", true).(*tool.Dict)
+	d.fails(value.Failed, "the old text is in a.go 2 times, at lines 2, 4\ngive more", "fs.edit", "path", "a.go", "old", "two", "new", "2")
+	got := d.must("fs.edit", "path", "a.go", "old", "two\n", "new", "", "replace_all", true).(*value.Dict)
 	wantDiff := "--- a/a.go\n+++ b/a.go\n@@ -1,5 +1,3 @@\n one\n-two\n 3\n-two\n five\n"
 	if diff := cmp.Diff(wantDiff, got.Text("diff")); diff != "" || got.Int("replacements") != 2 {
 		t.Errorf("fs.edit of all: %d replacements, want 2; diff (-want +got):\n%s", got.Int("replacements"), diff)
 	}
-	d.fails(tool.Failed, "the old text is not in a.go\nread the file", "fs.edit", "path", "a.go", "old", "zebra", "new", "x")
-	d.fails(tool.Failed, `end in "\r\n"`, "fs.edit", "path", "crlf", "old", "a\nb", "new", "x")
-	d.fails(tool.Failed, "other spaces it is there at line 1", "fs.edit", "path", "tabs", "old", "if x:\n    return 1", "new", "x")
-	d.fails(tool.Failed, "not UTF-8", "fs.edit", "path", "bin", "old", "a", "new", "b")
-	d.fails(tool.Invalid, "'old' is empty", "fs.edit", "path", "a.go", "old", "", "new", "b")
-	d.fails(tool.Invalid, "the same", "fs.edit", "path", "a.go", "old", "x", "new", "x")
-	d.fails(tool.Failed, "File not found: b.go\ndid you mean a.go?", "fs.edit", "path", "b.go", "old", "x", "new", "y")
+	d.fails(value.Failed, "the old text is not in a.go\nread the file", "fs.edit", "path", "a.go", "old", "zebra", "new", "x")
+	d.fails(value.Failed, `end in "\r\n"`, "fs.edit", "path", "crlf", "old", "a\nb", "new", "x")
+	d.fails(value.Failed, "other spaces it is there at line 1", "fs.edit", "path", "tabs", "old", "if x:\n    return 1", "new", "x")
+	d.fails(value.Failed, "not UTF-8", "fs.edit", "path", "bin", "old", "a", "new", "b")
+	d.fails(value.Invalid, "'old' is empty", "fs.edit", "path", "a.go", "old", "", "new", "b")
+	d.fails(value.Invalid, "the same", "fs.edit", "path", "a.go", "old", "x", "new", "x")
+	d.fails(value.Failed, "File not found: b.go\ndid you mean a.go?", "fs.edit", "path", "b.go", "old", "x", "new", "y")
 	d.after(map[string]string{"a.go": "one\n3\nfive\n", "crlf": "a\r\nb\r\n"})
 }
 
@@ -105,23 +106,23 @@ func TestEditOfMuch(t *testing.T) {
 		"dup":   strings.Repeat("dup\n", 50),
 		"same":  strings.Repeat("a\n", 100_000),
 	})
-	many := d.must("fs.edit", "path", "many", "old", "a", "new", "b", "replace_all", true).(*tool.Dict)
+	many := d.must("fs.edit", "path", "many", "old", "a", "new", "b", "replace_all", true).(*value.Dict)
 	if got := many.Text("diff"); !strings.Contains(got, "20000 replacements") {
 		t.Errorf("diff = %.100q, want a word that it is left out", got)
 	}
-	large := d.must("fs.edit", "path", "large", "old", "end", "new", "END").(*tool.Dict)
+	large := d.must("fs.edit", "path", "large", "old", "end", "new", "END").(*value.Dict)
 	if got := large.Text("diff"); len(got) > 200 {
 		t.Errorf("diff of %d bytes, want it left out", len(got))
 	}
-	dup := d.must("fs.edit", "path", "dup", "old", "dup", "new", strings.Repeat("y", 5000), "replace_all", true).(*tool.Dict)
+	dup := d.must("fs.edit", "path", "dup", "old", "dup", "new", strings.Repeat("y", 5000), "replace_all", true).(*value.Dict)
 	if got := dup.Text("diff"); len(got) > fsShownDiff+100 || !strings.HasSuffix(got, "(the diff goes on)\n") {
 		t.Errorf("diff of %d bytes ending in %q, want it cut", len(got), got[len(got)-30:])
 	}
-	d.fails(tool.Failed, "50 times, at lines 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, …", "fs.edit", "path", "dup", "old", strings.Repeat("y", 5000), "new", "x")
-	d.fails(tool.Limit, "would be larger", "fs.edit", "path", "many", "old", "b", "new", strings.Repeat("z", 1000), "replace_all", true)
+	d.fails(value.Failed, "50 times, at lines 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, …", "fs.edit", "path", "dup", "old", strings.Repeat("y", 5000), "new", "x")
+	d.fails(value.Limit, "would be larger", "fs.edit", "path", "many", "old", "b", "new", strings.Repeat("z", 1000), "replace_all", true)
 	within(t, "a guess at a text that is not there", func() {
-		d.fails(tool.Failed, "not in same", "fs.edit", "path", "same", "old", strings.Repeat("a\n", 50_000)+"b", "new", "x")
-		d.fails(tool.Failed, "not in same", "fs.edit", "path", "same", "old", strings.Repeat("a\n", 40)+"b", "new", "x")
+		d.fails(value.Failed, "not in same", "fs.edit", "path", "same", "old", strings.Repeat("a\n", 50_000)+"b", "new", "x")
+		d.fails(value.Failed, "not in same", "fs.edit", "path", "same", "old", strings.Repeat("a\n", 40)+"b", "new", "x")
 	})
 }
 
@@ -135,33 +136,33 @@ func TestRemove(t *testing.T) {
 		{"a", false, 1}, {"empty", false, 1}, {"full", true, 4},
 	} {
 		if tt.recursive {
-			d.fails(tool.Failed, "full is a folder that is not empty\nrecursive=True", "fs.remove", "path", tt.path)
+			d.fails(value.Failed, "full is a folder that is not empty\nrecursive=True", "fs.remove", "path", tt.path)
 		}
-		want := tool.NewDict("path", tt.path, "removed", tt.removed)
-		if got := d.must("fs.remove", "path", tt.path, "recursive", tt.recursive); !tool.Equal(got, want) {
-			t.Errorf("fs.remove(%q) = %s, want %s", tt.path, tool.FormatJSON(got, ""), tool.FormatJSON(want, ""))
+		want := value.NewDict("path", tt.path, "removed", tt.removed)
+		if got := d.must("fs.remove", "path", tt.path, "recursive", tt.recursive); !value.Equal(got, want) {
+			t.Errorf("fs.remove(%q) = %s, want %s", tt.path, value.FormatJSON(got, ""), value.FormatJSON(want, ""))
 		}
-		d.fails(tool.Failed, "File not found", "fs.remove", "path", tt.path)
+		d.fails(value.Failed, "File not found", "fs.remove", "path", tt.path)
 	}
 	d.after(map[string]string{"a": "", "empty": "", "full": "", "full/sub/y": ""})
 }
 
 func TestMove(t *testing.T) {
 	d := newDesk(t, map[string]string{"a": "1", "b": "2", "dir/x": "3", "dir/sub/y": "4", "dir/none/": ""})
-	want := tool.NewDict("from", "a", "to", "new/place/a", "moved", int64(1))
-	if got := d.must("fs.move", "from", "a", "to", "new/place/a"); !tool.Equal(got, want) {
-		t.Errorf("fs.move = %s, want %s", tool.FormatJSON(got, ""), tool.FormatJSON(want, ""))
+	want := value.NewDict("from", "a", "to", "new/place/a", "moved", int64(1))
+	if got := d.must("fs.move", "from", "a", "to", "new/place/a"); !value.Equal(got, want) {
+		t.Errorf("fs.move = %s, want %s", value.FormatJSON(got, ""), value.FormatJSON(want, ""))
 	}
-	d.fails(tool.Failed, "exists already\noverwrite=True", "fs.move", "from", "new/place/a", "to", "b")
+	d.fails(value.Failed, "exists already\noverwrite=True", "fs.move", "from", "new/place/a", "to", "b")
 	d.must("fs.move", "from", "new/place/a", "to", "b", "overwrite", true)
-	d.fails(tool.Failed, "dir is a folder\ngive the whole new path, as in dir/b", "fs.move", "from", "b", "to", "dir")
-	d.fails(tool.Failed, "c/ can only be a folder", "fs.move", "from", "b", "to", "c/")
-	d.fails(tool.Failed, "b is a file, and dir a folder", "fs.move", "from", "dir", "to", "b", "overwrite", true)
-	d.fails(tool.Invalid, "inside", "fs.move", "from", "dir", "to", "dir/sub/z")
-	d.fails(tool.Invalid, "already", "fs.move", "from", "b", "to", "./b")
-	d.fails(tool.Failed, "File not found: nope", "fs.move", "from", "nope", "to", "c")
-	d.fails(tool.Failed, "b is a file, not a folder", "fs.move", "from", "dir", "to", "b/c")
-	if got := d.must("fs.move", "from", "dir", "to", "far/away").(*tool.Dict).Int("moved"); got != 5 {
+	d.fails(value.Failed, "dir is a folder\ngive the whole new path, as in dir/b", "fs.move", "from", "b", "to", "dir")
+	d.fails(value.Failed, "c/ can only be a folder", "fs.move", "from", "b", "to", "c/")
+	d.fails(value.Failed, "b is a file, and dir a folder", "fs.move", "from", "dir", "to", "b", "overwrite", true)
+	d.fails(value.Invalid, "inside", "fs.move", "from", "dir", "to", "dir/sub/z")
+	d.fails(value.Invalid, "already", "fs.move", "from", "b", "to", "./b")
+	d.fails(value.Failed, "File not found: nope", "fs.move", "from", "nope", "to", "c")
+	d.fails(value.Failed, "b is a file, not a folder", "fs.move", "from", "dir", "to", "b/c")
+	if got := d.must("fs.move", "from", "dir", "to", "far/away").(*value.Dict).Int("moved"); got != 5 {
 		t.Errorf("fs.move of a folder moved %d, want 5", got)
 	}
 	d.after(map[string]string{"a": "", "new/place/a": "", "new/place": "/", "b": "1", "far/away/x": "3", "far/away/sub/y": "4", "far/away/none": "/", "dir": ""})
@@ -170,13 +171,13 @@ func TestMove(t *testing.T) {
 func TestMkdir(t *testing.T) {
 	d := newDesk(t, map[string]string{"file": "x", "there/": ""})
 	for path, created := range map[string]bool{"a/b/c": true, "there": false, ".": false, "slash/": true} {
-		want := tool.NewDict("path", strings.TrimSuffix(path, "/"), "created", created)
-		if got := d.must("fs.mkdir", "path", path); !tool.Equal(got, want) {
-			t.Errorf("fs.mkdir(%q) = %s, want %s", path, tool.FormatJSON(got, ""), tool.FormatJSON(want, ""))
+		want := value.NewDict("path", strings.TrimSuffix(path, "/"), "created", created)
+		if got := d.must("fs.mkdir", "path", path); !value.Equal(got, want) {
+			t.Errorf("fs.mkdir(%q) = %s, want %s", path, value.FormatJSON(got, ""), value.FormatJSON(want, ""))
 		}
 	}
-	d.fails(tool.Failed, "file is not a folder", "fs.mkdir", "path", "file")
-	d.fails(tool.Failed, "file is a file, not a folder", "fs.mkdir", "path", "file/x")
+	d.fails(value.Failed, "file is not a folder", "fs.mkdir", "path", "file")
+	d.fails(value.Failed, "file is a file, not a folder", "fs.mkdir", "path", "file/x")
 	d.after(map[string]string{"a/b/c": "/", "there": "/", "slash": "/"})
 }
 
@@ -199,7 +200,7 @@ func TestOneCallChangesItsMind(t *testing.T) {
 
 	d.must("fs.remove", "path", "f", "recursive", true)
 	d.must("fs.write", "path", "f/again", "content", "2")
-	d.fails(tool.Failed, "File not found: f/now", "fs.stat", "path", "f/now")
+	d.fails(value.Failed, "File not found: f/now", "fs.stat", "path", "f/now")
 	d.after(map[string]string{"f/again": "2", "f/now": ""})
 }
 
@@ -211,7 +212,7 @@ func TestLooksAtWhatTheCallHasRemoved(t *testing.T) {
 		if got := d.must("fs.exists", "path", p); got != false {
 			t.Errorf("fs.exists(%q) = %v, want false", p, got)
 		}
-		d.fails(tool.Failed, "File not found", "fs.remove", "path", p)
+		d.fails(value.Failed, "File not found", "fs.remove", "path", p)
 	}
 	d.must("fs.write", "path", "d/e/new", "content", "2")
 	d.must("fs.mkdir", "path", "d/none")
@@ -222,27 +223,27 @@ func TestF08WhatIsNotGranted(t *testing.T) {
 	d := newDesk(t, map[string]string{"in/a": "a", "in/deep/b": "b", "out/c": "c", "top": "t"})
 	before := snapshot(t, d.dir)
 	d.grant("fs.read")
-	d.fails(tool.Denied, "fs.write:in/a", "fs.write", "path", "in/a", "content", "x")
-	d.fails(tool.Denied, "fs.write:in/a", "fs.edit", "path", "in/a", "old", "a", "new", "x")
-	d.fails(tool.Denied, "fs.write:in/a", "fs.remove", "path", "in/a")
-	d.fails(tool.Denied, "fs.write:in/a", "fs.move", "from", "in/a", "to", "in/z")
-	d.fails(tool.Denied, "fs.write:new", "fs.mkdir", "path", "new")
+	d.fails(value.Denied, "fs.write:in/a", "fs.write", "path", "in/a", "content", "x")
+	d.fails(value.Denied, "fs.write:in/a", "fs.edit", "path", "in/a", "old", "a", "new", "x")
+	d.fails(value.Denied, "fs.write:in/a", "fs.remove", "path", "in/a")
+	d.fails(value.Denied, "fs.write:in/a", "fs.move", "from", "in/a", "to", "in/z")
+	d.fails(value.Denied, "fs.write:new", "fs.mkdir", "path", "new")
 	d.grant("fs.read", "fs.write")
 	for _, p := range []string{".", "in/..", d.dir, "./"} {
-		d.fails(tool.Denied, "the project itself", "fs.remove", "path", p, "recursive", true)
-		d.fails(tool.Denied, "the project itself", "fs.move", "from", p, "to", "elsewhere")
+		d.fails(value.Denied, "the project itself", "fs.remove", "path", p, "recursive", true)
+		d.fails(value.Denied, "the project itself", "fs.move", "from", p, "to", "elsewhere")
 	}
 	d.grant("fs.read:in/**", "fs.write:in/**")
-	d.fails(tool.Denied, "fs.write:out/d", "fs.move", "from", "in/a", "to", "out/d")
-	d.fails(tool.Denied, "fs.read:out/c", "fs.move", "from", "out/c", "to", "in/c")
-	d.fails(tool.Denied, "fs.write:in-evil", "fs.write", "path", "in-evil", "content", "")
+	d.fails(value.Denied, "fs.write:out/d", "fs.move", "from", "in/a", "to", "out/d")
+	d.fails(value.Denied, "fs.read:out/c", "fs.move", "from", "out/c", "to", "in/c")
+	d.fails(value.Denied, "fs.write:in-evil", "fs.write", "path", "in-evil", "content", "")
 	d.grant("fs.read", "fs.write:out/**")
-	d.fails(tool.Denied, "fs.write:in/a", "fs.move", "from", "in/a", "to", "out/a")
+	d.fails(value.Denied, "fs.write:in/a", "fs.move", "from", "in/a", "to", "out/a")
 	d.grant("fs.read", "fs.write:in", "fs.write:in/a", "fs.write:out/**")
-	d.fails(tool.Denied, "fs.write:in/deep", "fs.remove", "path", "in", "recursive", true)
-	d.fails(tool.Denied, "fs.write:in/deep", "fs.move", "from", "in", "to", "out/in")
+	d.fails(value.Denied, "fs.write:in/deep", "fs.remove", "path", "in", "recursive", true)
+	d.fails(value.Denied, "fs.write:in/deep", "fs.move", "from", "in", "to", "out/in")
 	d.grant("fs.write")
-	d.fails(tool.Denied, "fs.read:top", "fs.move", "from", "top", "to", "out/top")
+	d.fails(value.Denied, "fs.read:top", "fs.move", "from", "top", "to", "out/top")
 	d.commit()
 	if diff := cmp.Diff(before, snapshot(t, d.dir)); diff != "" {
 		t.Errorf("something was written (-want +got):\n%s", diff)
@@ -252,12 +253,12 @@ func TestF08WhatIsNotGranted(t *testing.T) {
 func TestF02APrefixIsNoFolder(t *testing.T) {
 	d := newDesk(t, map[string]string{"in/f": "in", "in-evil/f": "evil"})
 	in := deskAt(t, &Options{Root: d.dir, WorkDir: "in"}).grant("fs.read:in/**", "fs.write:in/**")
-	in.fails(tool.Denied, "fs.read:in-evil/f", "fs.read", "path", "../in-evil/f")
-	in.fails(tool.Denied, "fs.write:in-evil/f", "fs.write", "path", "../in-evil/f", "content", "x")
+	in.fails(value.Denied, "fs.read:in-evil/f", "fs.read", "path", "../in-evil/f")
+	in.fails(value.Denied, "fs.write:in-evil/f", "fs.write", "path", "../in-evil/f", "content", "x")
 	root := deskAt(t, &Options{Root: d.dir + "/in"})
 	_, err := root.call("fs.read", "path", d.dir+"/in-evil/f")
-	wrong(t, err, tool.Security, "leads out", "fs.read of a whole path beside the root")
-	root.fails(tool.Security, "leads out", "fs.read", "path", "../in-evil/f")
+	wrong(t, err, value.Security, "leads out", "fs.read of a whole path beside the root")
+	root.fails(value.Security, "leads out", "fs.read", "path", "../in-evil/f")
 	if got := root.must("fs.read", "path", d.dir+"/in/f"); got != "in" {
 		t.Errorf("fs.read by its whole path = %q, want it", got)
 	}
@@ -268,7 +269,7 @@ func TestF12Quotas(t *testing.T) {
 	for i := range 256 {
 		d.must("fs.write", "path", fmt.Sprintf("many/%03d", i), "content", "x")
 	}
-	d.fails(tool.Limit, "at most 256 files", "fs.write", "path", "many/256", "content", "x")
+	d.fails(value.Limit, "at most 256 files", "fs.write", "path", "many/256", "content", "x")
 	d.must("fs.write", "path", "many/255", "content", "again")
 	d.must("fs.remove", "path", "many/000")
 	d.must("fs.write", "path", "many/256", "content", "x")
@@ -278,19 +279,19 @@ func TestF12Quotas(t *testing.T) {
 	d.stage = &tool.Stage{}
 
 	eight := strings.Repeat("x", 8<<20)
-	d.fails(tool.Limit, "one would be larger than 8 MB", "fs.write", "path", "one", "content", eight+"x")
+	d.fails(value.Limit, "one would be larger than 8 MB", "fs.write", "path", "one", "content", eight+"x")
 	for i := range 4 {
 		d.must("fs.write", "path", fmt.Sprintf("f%d", i), "content", eight)
 	}
-	d.fails(tool.Limit, "at most 32 MB", "fs.write", "path", "f4", "content", "x")
-	d.fails(tool.Limit, "would be larger", "fs.append", "path", "f0", "content", "x")
+	d.fails(value.Limit, "at most 32 MB", "fs.write", "path", "f4", "content", "x")
+	d.fails(value.Limit, "would be larger", "fs.append", "path", "f0", "content", "x")
 	for i, limit := range []string{"writes", "files"} {
 		small := deskAt(t, &Options{Root: d.dir, Limits: FileLimits{Total: 10, Files: 1}})
 		_, err := small.call("fs.write", "path", "a", "content", "123456789")
 		if err == nil {
 			_, err = small.call("fs.write", "path", "b", "content", []string{"12", ""}[i])
 		}
-		if e := tool.ErrorOf(err, tool.Internal); e == nil || e.Kind != tool.Limit {
+		if e := value.ErrorOf(err, value.Internal); e == nil || e.Kind != value.Limit {
 			t.Errorf("over the limit of %s: %v, want an error of kind Limit", limit, err)
 		}
 	}
@@ -305,20 +306,20 @@ func TestF12FoldersAndRemovalsCountToo(t *testing.T) {
 	for i := range 256 {
 		d.must("fs.mkdir", "path", fmt.Sprintf("d%03d", i))
 	}
-	d.fails(tool.Limit, "at most 256 files", "fs.mkdir", "path", "one-more")
+	d.fails(value.Limit, "at most 256 files", "fs.mkdir", "path", "one-more")
 	d.stage = &tool.Stage{}
 	for i := range 300 {
 		putFile(t, d.dir, fmt.Sprintf("tree/%03d", i), "x")
 	}
-	d.fails(tool.Limit, "at most 256 files", "fs.remove", "path", "tree", "recursive", true)
-	d.fails(tool.Limit, "at most 256 files", "fs.move", "from", "tree", "to", "wood")
+	d.fails(value.Limit, "at most 256 files", "fs.remove", "path", "tree", "recursive", true)
+	d.fails(value.Limit, "at most 256 files", "fs.move", "from", "tree", "to", "wood")
 	if !d.stage.Empty() {
 		t.Errorf("%d changes are staged, want none: a plan is staged whole or not at all", len(d.stage.Changes()))
 	}
 	for i := range 5 {
 		putFile(t, d.dir, fmt.Sprintf("big/%d", i), strings.Repeat("x", 7<<20))
 	}
-	d.fails(tool.Limit, "at most 32 MB", "fs.remove", "path", "big", "recursive", true)
+	d.fails(value.Limit, "at most 32 MB", "fs.remove", "path", "big", "recursive", true)
 	if got := len(snapshot(t, d.dir)); got != 308 {
 		t.Errorf("%d paths on disk, want all 308", got)
 	}
@@ -330,7 +331,7 @@ func TestWriteRowsStopWhenTheCallIs(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	_, err := d.run(ctx, "fs.commit")
-	wrong(t, err, tool.Canceled, "canceled", "fs.commit")
+	wrong(t, err, value.Canceled, "canceled", "fs.commit")
 	if got := snapshot(t, d.dir); got["b"] != "" || d.stage.Empty() {
 		t.Errorf("after a commit that was stopped: b = %q, stage empty = %v, want nothing done", got["b"], d.stage.Empty())
 	}
@@ -343,11 +344,11 @@ func TestReadOnlyFilesStay(t *testing.T) {
 	if err := os.Chmod(filepath.Join(d.dir, "a.txt"), 0o444); err != nil {
 		t.Fatal(err)
 	}
-	for _, args := range [][]tool.Value{
+	for _, args := range [][]value.Value{
 		{"fs.write", "path", "a.txt", "content", "new"},
 		{"fs.append", "path", "a.txt", "content", "new"},
 		{"fs.edit", "path", "a.txt", "old", "old", "new", "new"},
 	} {
-		d.fails(tool.Denied, "a.txt is read-only", args[0].(string), args[1:]...)
+		d.fails(value.Denied, "a.txt is read-only", args[0].(string), args[1:]...)
 	}
 }

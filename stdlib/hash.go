@@ -12,6 +12,7 @@ import (
 	"hash/crc32"
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 func hashModule() tool.Module {
@@ -61,7 +62,7 @@ func hashOne(name, doc, returns string, f func([]byte) string) tool.Func {
 	return tool.Func{
 		Name: name, Doc: doc, Returns: returns,
 		Params: []tool.Param{tool.Required("data", tool.TypeAny, "A string (as UTF-8) or bytes.")},
-		Do: pureDo(func(a *tool.Dict) (tool.Value, error) {
+		Do: pureDo(func(a *value.Dict) (value.Value, error) {
 			data, err := pureBytes(a, "data")
 			if err != nil {
 				return nil, err
@@ -71,7 +72,7 @@ func hashOne(name, doc, returns string, f func([]byte) string) tool.Func {
 	}
 }
 
-func hashUnhex(a *tool.Dict) (tool.Value, error) {
+func hashUnhex(a *value.Dict) (value.Value, error) {
 	data, err := hex.DecodeString(a.Text("text"))
 	var bad hex.InvalidByteError
 	switch {
@@ -83,7 +84,7 @@ func hashUnhex(a *tool.Dict) (tool.Value, error) {
 	return data, nil
 }
 
-func hashHMAC(a *tool.Dict) (tool.Value, error) {
+func hashHMAC(a *value.Dict) (value.Value, error) {
 	key, err := pureBytes(a, "key")
 	if err != nil {
 		return nil, err

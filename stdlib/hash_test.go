@@ -3,7 +3,7 @@ package stdlib
 import (
 	"testing"
 
-	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 func TestHash(t *testing.T) {
@@ -26,7 +26,7 @@ func TestHash(t *testing.T) {
 		{fn: "hash.hmac_sha256", args: []any{[]byte("Jefe"), []byte("what do ya want for nothing?")},
 			want: "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843"},
 		{fn: "hash.hmac_sha256", args: []any{int64(1), "x"}, err: "'key' should be string or bytes but got"},
-		{fn: "hash.sha256", args: []any{tool.List{}}, err: "'data' should be string or bytes but got array"},
+		{fn: "hash.sha256", args: []any{value.List{}}, err: "'data' should be string or bytes but got array"},
 		{fn: "hash.sha256", args: []any{nil}, err: "but got null"},
 	})
 }

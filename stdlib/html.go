@@ -8,6 +8,7 @@ import (
 	"golang.org/x/net/html"
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 func htmlModule() tool.Module {
@@ -48,7 +49,7 @@ type htmlReader struct {
 	linked bool   // its text has begun
 }
 
-func htmlText(a *tool.Dict) (tool.Value, error) {
+func htmlText(a *value.Dict) (value.Value, error) {
 	r := &htmlReader{}
 	if len(a.Text("url")) > httpMaxURL {
 		return nil, pureInvalid("the url is longer than %d KB", httpMaxURL>>10)

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 func TestHTMLText(t *testing.T) {
@@ -37,7 +37,7 @@ func TestHTMLText(t *testing.T) {
 		{"a rule", "a<hr>b", "a\n\n---\n\nb"},
 		{"deep", strings.Repeat("<div><ul><li>", 3000) + "x", ""},
 	} {
-		v, err := htmlText(tool.NewDict("html", tt.html, "url", page))
+		v, err := htmlText(value.NewDict("html", tt.html, "url", page))
 		noError(t, err)
 		got := v.(string)
 		if tt.name == "deep" {
@@ -50,7 +50,7 @@ func TestHTMLText(t *testing.T) {
 			t.Errorf("%s: %q, want %q", tt.name, got, tt.want)
 		}
 	}
-	v, err := htmlText(tool.NewDict("html", `<a href="/x">x</a> <a href="https://y/">y</a>`, "url", ""))
+	v, err := htmlText(value.NewDict("html", `<a href="/x">x</a> <a href="https://y/">y</a>`, "url", ""))
 	if want := "x [y](https://y/)"; err != nil || v != want {
 		t.Errorf("without a URL: %q, %v, want %q", v, err, want)
 	}
@@ -60,7 +60,7 @@ func FuzzHTMLText(f *testing.F) {
 	f.Add("<title>a</title><p>b<a href=x>c</a><pre>d</pre><ul><li>e")
 	f.Add("<script>a</script></script></a></ul></pre></title><br/><svg/>")
 	f.Fuzz(func(t *testing.T, page string) {
-		v, err := htmlText(tool.NewDict("html", strings.ToValidUTF8(page, "\ufffd"), "url", "https://example.com/"))
+		v, err := htmlText(value.NewDict("html", strings.ToValidUTF8(page, "\ufffd"), "url", "https://example.com/"))
 		noError(t, err)
 		if got := v.(string); !utf8.ValidString(got) || len(got) > 100+60*len(page) {
 			t.Errorf("%q gives %q", page, got)

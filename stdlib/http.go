@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 const httpModuleDoc = "Requests to servers of the public internet, over HTTP. A tool declares http.METHOD:HOST for each host and method, " +
@@ -55,13 +56,13 @@ func httpParams(withBody bool) []tool.Param {
 		tool.Required("url", tool.TypeString, "the URL, with http: or https:"),
 		// No dict comes second: in Lua, a table there names the other arguments.
 		tool.Optional("timeout", tool.TypeNumber, int64(10), "how many seconds all of it may take, redirects and the answer's body included; at most 60"),
-		tool.Optional("headers", tool.TypeObject, &tool.Dict{}, `headers by name, as in {"Accept": "application/json"}; a value may hold what secret gives`),
-		tool.Optional("params", tool.TypeObject, &tool.Dict{}, "what to add to the query of the URL, by name; lists repeat the name; a value may be what secret gives"),
+		tool.Optional("headers", tool.TypeObject, &value.Dict{}, `headers by name, as in {"Accept": "application/json"}; a value may hold what secret gives`),
+		tool.Optional("params", tool.TypeObject, &value.Dict{}, "what to add to the query of the URL, by name; lists repeat the name; a value may be what secret gives"),
 	}
 	if withBody {
 		params = append(params,
 			tool.Optional("json", tool.TypeAny, nil, "a value to send as JSON"),
-			tool.Optional("form", tool.TypeObject, &tool.Dict{}, "fields to send as a form does, by name"),
+			tool.Optional("form", tool.TypeObject, &value.Dict{}, "fields to send as a form does, by name"),
 			tool.Optional("body", tool.TypeAny, nil, "a text or bytes to send as they are"))
 	}
 	auth := maybe(tool.Optional("auth", tool.TypeArray, nil, "user and password for basic authentication; either may hold what secret gives"))
@@ -76,7 +77,7 @@ const httpReturns = `an answer: {"status", "ok", "url", "headers", "text", "byte
 // httpFunc completes a row. Without a method, the arguments say it.
 func (w *World) httpFunc(method string, f tool.Func) tool.Func {
 	f.Returns = httpReturns
-	f.Target = func(args *tool.Dict) ([]tool.Capability, error) {
+	f.Target = func(args *value.Dict) ([]tool.Capability, error) {
 		m, err := httpMethod(method, args)
 		if err != nil {
 			return nil, err
@@ -101,14 +102,14 @@ func (w *World) httpFunc(method string, f tool.Func) tool.Func {
 
 // httpDo makes a request and shapes what comes of it. It ends when its time is
 // over, whatever the server does.
-func (w *World) httpDo(ctx context.Context, ask *httpAsk, g tool.Grant) (tool.Value, error) {
+func (w *World) httpDo(ctx context.Context, ask *httpAsk, g tool.Grant) (value.Value, error) {
 	if err := effectStopped(ctx); err != nil {
 		return nil, err
 	}
 	limited, cancel := context.WithTimeout(ctx, ask.timeout)
 	defer cancel()
 	answer, err := w.httpExchange(limited, ask, g)
-	var ours *tool.Error
+	var ours *value.Error
 	switch stopped := effectStopped(ctx); {
 	case err == nil:
 		return answer.value(w.secrets)
@@ -140,14 +141,14 @@ type httpAsk struct {
 	method  string
 	url     *httpURL
 	fields  []httpField
-	params  *tool.Dict
+	params  *value.Dict
 	auth    []string
 	body    []byte
 	timeout time.Duration
 	follow  bool
 }
 
-func httpRead(method string, args *tool.Dict) (*httpAsk, error) {
+func httpRead(method string, args *value.Dict) (*httpAsk, error) {
 	method, err := httpMethod(method, args)
 	if err != nil {
 		return nil, err
@@ -159,11 +160,11 @@ func httpRead(method string, args *tool.Dict) (*httpAsk, error) {
 	if text := strings.ToLower(args.Text("url")); strings.Contains(text, secretMark) || strings.Contains(text, strings.ToLower(secretMarkEncoded)) {
 		return nil, httpNoSecret("in the URL")
 	}
-	headers, _ := pureArg(args, "headers").(*tool.Dict)
+	headers, _ := pureArg(args, "headers").(*value.Dict)
 	if ask.fields, err = httpFields(headers); err != nil {
 		return nil, err
 	}
-	ask.params, _ = pureArg(args, "params").(*tool.Dict)
+	ask.params, _ = pureArg(args, "params").(*value.Dict)
 	if err := ask.readAuth(args); err != nil {
 		return nil, err
 	}
@@ -173,14 +174,14 @@ func httpRead(method string, args *tool.Dict) (*httpAsk, error) {
 	return ask, ask.readTimeout(pureArg(args, "timeout"))
 }
 
-func httpMethod(method string, args *tool.Dict) (string, error) {
+func httpMethod(method string, args *value.Dict) (string, error) {
 	if method != "" {
 		return method, nil
 	}
 	methods := []string{http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete}
 	method = strings.ToUpper(args.Text("method"))
 	if !slices.Contains(methods, method) {
-		return "", tool.Errorf(tool.Invalid, "%q is not a method that can be used", pureShort(args.Text("method"))).
+		return "", value.Errorf(value.Invalid, "%q is not a method that can be used", pureShort(args.Text("method"))).
 			WithHint("methods are %s", strings.Join(methods, ", "))
 	}
 	return method, nil
@@ -205,7 +206,7 @@ func (a *httpAsk) nameOnce(key string) {
 	a.fields = append(a.fields, httpField{httpKeyField, quoted})
 }
 
-func (a *httpAsk) readAuth(args *tool.Dict) error {
+func (a *httpAsk) readAuth(args *value.Dict) error {
 	for _, v := range pureElements(args, "auth") {
 		text, _ := v.(string)
 		a.auth = append(a.auth, text)
@@ -214,11 +215,11 @@ func (a *httpAsk) readAuth(args *tool.Dict) error {
 	case len(a.auth) == 0:
 		return nil
 	case len(a.auth) != 2:
-		return tool.Errorf(tool.Invalid, "auth should be a list of two texts, the user and the password")
+		return value.Errorf(value.Invalid, "auth should be a list of two texts, the user and the password")
 	case strings.Contains(secretPlaceholder().ReplaceAllLiteralString(a.auth[0], ""), ":"):
-		return tool.Errorf(tool.Invalid, "the user in auth may not hold a colon")
+		return value.Errorf(value.Invalid, "the user in auth may not hold a colon")
 	case slices.ContainsFunc(a.fields, func(f httpField) bool { return f.name == "Authorization" }):
-		return tool.Errorf(tool.Invalid, "both auth and the header Authorization are given").WithHint("give one of them")
+		return value.Errorf(value.Invalid, "both auth and the header Authorization are given").WithHint("give one of them")
 	}
 	return nil
 }
@@ -226,14 +227,14 @@ func (a *httpAsk) readAuth(args *tool.Dict) error {
 // readBody reads what is sent, and what kind of thing it is where the script
 // does not say. A secret cannot stand in it: what comes from elsewhere and is
 // sent on, as the text of a comment, could hold a placeholder.
-func (a *httpAsk) readBody(args *tool.Dict) error {
+func (a *httpAsk) readBody(args *value.Dict) error {
 	json, form, body := pureArg(args, "json"), pureArg(args, "form"), pureArg(args, "body")
-	fields, _ := form.(*tool.Dict)
+	fields, _ := form.(*value.Dict)
 	given, kind := 0, ""
 	if json != nil {
-		text, err := tool.AppendJSON(nil, json)
+		text, err := value.AppendJSON(nil, json)
 		if err != nil {
-			return tool.AsError(err, tool.Invalid)
+			return value.AsError(err, value.Invalid)
 		}
 		a.body, kind, given = text, "application/json", given+1
 	}
@@ -253,9 +254,9 @@ func (a *httpAsk) readBody(args *tool.Dict) error {
 	}
 	switch {
 	case given > 1:
-		return tool.Errorf(tool.Invalid, "json, form and body exclude each other").WithHint("give one of them")
+		return value.Errorf(value.Invalid, "json, form and body exclude each other").WithHint("give one of them")
 	case given > 0 && httpReads(a.method):
-		return tool.Errorf(tool.Invalid, "a %s request has no body", a.method).WithHint("give params, which go into the URL")
+		return value.Errorf(value.Invalid, "a %s request has no body", a.method).WithHint("give params, which go into the URL")
 	case len(a.body) > httpMaxBody:
 		return httpLimit("the body is longer than %d MB", httpMaxBody>>20)
 	}
@@ -269,14 +270,14 @@ func (a *httpAsk) readBody(args *tool.Dict) error {
 }
 
 func httpNoSecret(where string) error {
-	return tool.Errorf(tool.Denied, "a secret's placeholder cannot stand %s", where).
+	return value.Errorf(value.Denied, "a secret's placeholder cannot stand %s", where).
 		WithHint("a secret is sent in headers, in auth, or as a whole value of params")
 }
 
-func (a *httpAsk) readTimeout(v tool.Value) error {
+func (a *httpAsk) readTimeout(v value.Value) error {
 	seconds := clockSeconds(v)
 	if math.IsNaN(seconds) || seconds <= 0 || seconds > httpMaxTimeout {
-		return tool.Errorf(tool.Invalid, "the timeout should be more than 0 and at most %d seconds", httpMaxTimeout)
+		return value.Errorf(value.Invalid, "the timeout should be more than 0 and at most %d seconds", httpMaxTimeout)
 	}
 	a.timeout = max(time.Duration(seconds*float64(time.Second)), time.Nanosecond)
 	return nil

@@ -10,7 +10,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // httpForbidden is every address that is no server of the public internet, in
@@ -107,13 +107,13 @@ func (d *httpDialer) refuses(addr netip.Addr) error {
 		return nil
 	}
 	if d.trusted {
-		return tool.Errorf(tool.Denied, "a secret is sent only over https, and %s is not", d.url.name)
+		return value.Errorf(value.Denied, "a secret is sent only over https, and %s is not", d.url.name)
 	}
 	what := httpNotPublic(addr)
 	if what == "" {
 		own, err := d.net.own()
 		if err != nil {
-			return tool.Errorf(tool.Unavailable, "cannot tell which addresses are this machine's own, and so none can be reached: %w", err)
+			return value.Errorf(value.Unavailable, "cannot tell which addresses are this machine's own, and so none can be reached: %w", err)
 		}
 		for _, a := range own {
 			if a.Unmap() == addr.Unmap() {
@@ -131,7 +131,7 @@ func (d *httpDialer) refuses(addr netip.Addr) error {
 			hint = "ADDRESS/32" // which one is not told: it would draw a map of the network inside
 		}
 	}
-	return tool.Errorf(tool.Denied, "%s %s %s, which tools may not reach", d.url.name, verb, what).
+	return value.Errorf(value.Denied, "%s %s %s, which tools may not reach", d.url.name, verb, what).
 		WithHint("if it is meant, name its address in the user's config: http: {private: [%s]}", hint)
 }
 
@@ -201,12 +201,12 @@ func (n *httpNet) find(ctx context.Context, name string) ([]netip.Addr, error) {
 	case err == nil && len(found) > 0:
 		return found, nil
 	case err == nil || errors.As(err, &dns) && dns.IsNotFound:
-		return nil, tool.Errorf(tool.Unavailable, "there is no host %s", name).WithHint("check how it is spelled, and the network")
+		return nil, value.Errorf(value.Unavailable, "there is no host %s", name).WithHint("check how it is spelled, and the network")
 	}
 	if stopped := ctx.Err(); stopped != nil {
 		return nil, stopped
 	}
-	return nil, tool.Errorf(tool.Unavailable, "cannot look up %s", name).WithHint("check the network")
+	return nil, value.Errorf(value.Unavailable, "cannot look up %s", name).WithHint("check the network")
 }
 
 // httpTryFor is how long one of several addresses is tried before the next: a
@@ -232,7 +232,7 @@ func (d *httpDialer) connect(ctx context.Context, addr netip.Addr, left int) (ne
 func (d *httpDialer) control(network, address string) error {
 	to, err := netip.ParseAddrPort(address)
 	if err != nil || network != "tcp4" && network != "tcp6" || to.Port() != d.url.port {
-		return tool.Errorf(tool.Denied, "a connection to %s was not asked for", d.url.name)
+		return value.Errorf(value.Denied, "a connection to %s was not asked for", d.url.name)
 	}
 	return d.refuses(to.Addr())
 }

@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // forbidden are addresses that no request may reach, one of each network and
@@ -45,21 +45,21 @@ func TestH01PrivateAddresses(t *testing.T) {
 	d := newWeb(t, nil)
 	d.never("80")
 	for _, address := range forbidden {
-		d.fails(tool.Denied, "tools may not reach", "http.get", "url", urlOf(address))
+		d.fails(value.Denied, "tools may not reach", "http.get", "url", urlOf(address))
 	}
 	for _, host := range []string{"localhost", "LOCALHOST", "localhost.", "a.b.localhost", "ｌｏｃａｌｈｏｓｔ", "127.0.0.1.", "[0:0:0:0:0:ffff:7f00:1]", "[::FFFF:7F00:1]", "[::127.0.0.1]"} {
-		d.fails(tool.Denied, "tools may not reach", "http.get", "url", "http://"+host)
+		d.fails(value.Denied, "tools may not reach", "http.get", "url", "http://"+host)
 	}
 	for _, host := range []string{"[fe80::1%25eth0]", "[::1%25lo]", "[::ffff:127.0.0.1%251]"} {
-		d.fails(tool.Denied, "not an IPv6 address", "http.get", "url", "http://"+host)
+		d.fails(value.Denied, "not an IPv6 address", "http.get", "url", "http://"+host)
 	}
 	for _, host := range []string{"[127.0.0.1]", "[1]", "[::1", "::1", "[::1]a", "[]"} {
-		d.fails(tool.Invalid, "not a URL", "http.get", "url", "http://"+host)
+		d.fails(value.Invalid, "not a URL", "http.get", "url", "http://"+host)
 	}
 	for _, row := range []string{"http.head", "http.post", "http.put", "http.patch", "http.delete"} {
-		d.fails(tool.Denied, "tools may not reach", row, "url", "http://169.254.169.254/latest/meta-data/")
+		d.fails(value.Denied, "tools may not reach", row, "url", "http://169.254.169.254/latest/meta-data/")
 	}
-	d.fails(tool.Denied, "http: {private: [127.0.0.1/32]}", "http.get", "url", "http://127.0.0.1:80/")
+	d.fails(value.Denied, "http: {private: [127.0.0.1/32]}", "http.get", "url", "http://127.0.0.1:80/")
 	if len(d.asked)+len(d.dialed) > 0 {
 		t.Errorf("looked up %v, dialed %v, want neither", d.asked, d.dialed)
 	}
@@ -84,7 +84,7 @@ func TestH01Exceptions(t *testing.T) {
 		d.must("http.get", "url", "http://"+host)
 	}
 	for _, host := range []string{"10.2.0.1", "127.0.0.1", "[::2]", "10.0.0.1"} {
-		d.fails(tool.Denied, "tools may not reach", "http.get", "url", "http://"+host)
+		d.fails(value.Denied, "tools may not reach", "http.get", "url", "http://"+host)
 	}
 	if slices.ContainsFunc(d.dialed, func(a string) bool {
 		return !strings.HasPrefix(a, "10.1.") && a != "[::1]:80" && a != "8.8.4.4:80"
@@ -99,20 +99,20 @@ func TestH02AddressesInDisguise(t *testing.T) {
 	for _, host := range []string{
 		"①②⑦.0.0.1", "127。0。0。1", "127．0．0．1", "127｡0｡0｡1", "１２７.０.０.１", "𝟏𝟐𝟕.𝟎.𝟎.𝟏", "%E2%91%A0%E2%91%A1%E2%91%A6.0.0.1", "169。254。169。254", "127.0.0.1。", "⑩.⓪.⓪.①",
 	} {
-		d.fails(tool.Denied, "tools may not reach", "http.get", "url", "http://"+host)
+		d.fails(value.Denied, "tools may not reach", "http.get", "url", "http://"+host)
 	}
 	for _, host := range []string{
 		"127.1", "127.0.1", "2130706433", "0x7f.1", "0x7f000001", "0X7F.0.0.1", "0177.0.0.1", "017700000001", "127.0.0.01", "127.0.0.1.1", "1.2.3.256",
 		"0", "0x", "1.0x", "example.1", "example.0x1f", "127.1.", "２１３０７０６４３３", "⑫⑦.1", "0x7f。1", "00000127.0.0.1", "4294967297", "3232235521",
 	} {
-		d.fails(tool.Denied, "programs read differently", "http.get", "url", "http://"+host)
+		d.fails(value.Denied, "programs read differently", "http.get", "url", "http://"+host)
 	}
 	for _, host := range []string{
 		"127.0.0.1%00", "127.0.0.1%0a", "a..b", ".a", "a.b..", "a_b。.c", "\u00ad", "a\u2100b", "a%2fb", "a\\b", "a,b", "a+b", "a~b", "xn--", "xn--a", "xn--\u00e9",
 		"ex\u202eample.com", "\u200d.com", strings.Repeat("a", 64) + ".com", strings.Repeat("a.", 130) + "com", "%ff", "a b", "a\tb", "<a>", "a'b", "*.example.com", "a%25b",
 	} {
 		_, err := d.call("http.get", "url", "http://"+host+"/")
-		if kind := tool.KindOf(err); err == nil || kind != tool.Invalid && kind != tool.Denied {
+		if kind := value.KindOf(err); err == nil || kind != value.Invalid && kind != value.Denied {
 			t.Errorf("http.get(%q) = %v, want it refused", host, err)
 		}
 	}
@@ -128,13 +128,13 @@ func TestH03NamesThatLeadInside(t *testing.T) {
 		name := fmt.Sprintf("n%d.example", i)
 		d.names[name] = []string{address}
 		_, err := d.call("http.get", "url", "http://"+name+"/")
-		wrong(t, err, tool.Denied, name+" leads to", name+" = "+address)
-		if e := tool.ErrorOf(err, tool.Internal); strings.Contains(e.Message()+e.Hint, address) && len(address) > 4 {
+		wrong(t, err, value.Denied, name+" leads to", name+" = "+address)
+		if e := value.ErrorOf(err, value.Internal); strings.Contains(e.Message()+e.Hint, address) && len(address) > 4 {
 			t.Errorf("the error %q tells the address %s", e.Message()+e.Hint, address)
 		}
 	}
 	d.names["zone.example"] = []string{"fe80::1%eth0"}
-	d.fails(tool.Denied, "leads to", "http.get", "url", "http://zone.example/")
+	d.fails(value.Denied, "leads to", "http.get", "url", "http://zone.example/")
 	if len(d.dialed) > 0 {
 		t.Errorf("dialed %v, want nothing", d.dialed)
 	}
@@ -157,9 +157,9 @@ func TestH03Rebinding(t *testing.T) {
 	if want := []string{"93.184.215.14:80"}; !slices.Equal(d.dialed, want) || len(d.asked) != 1 {
 		t.Errorf("dialed %v after %d lookups, want %v after one", d.dialed, len(d.asked), want)
 	}
-	d.fails(tool.Denied, "leads to this machine", "http.get", "url", "http://flip.example/")
+	d.fails(value.Denied, "leads to this machine", "http.get", "url", "http://flip.example/")
 	d.names["turn.example"] = []string{"93.184.215.14", "169.254.169.254"}
-	d.fails(tool.Denied, "leads to the local link", "http.get", "url", "http://turn.example/again") // between a request and its redirect
+	d.fails(value.Denied, "leads to the local link", "http.get", "url", "http://turn.example/again") // between a request and its redirect
 	d.dialed = nil
 	d.names["mixed.example"] = []string{"10.0.0.1 93.184.215.14 ::1"}
 	d.must("http.get", "url", "http://mixed.example/")
@@ -175,7 +175,7 @@ func TestH03Rebinding(t *testing.T) {
 		{"tcp4", "127.0.0.1:80"}, {"tcp6", "[::1]:80"}, {"tcp4", "93.184.215.14:22"}, {"udp4", "93.184.215.14:80"}, {"unix", "/var/run/docker.sock"}, {"tcp4", "example.com:80"}, {"tcp4", ""},
 		{"tcp6", "[fe80::1%lo]:80"}, {"tcp6", "[::ffff:10.0.0.1]:80"},
 	} {
-		if err := dialer.control(tt.network, tt.address); tool.KindOf(err) != tool.Denied {
+		if err := dialer.control(tt.network, tt.address); value.KindOf(err) != value.Denied {
 			t.Errorf("control(%s, %q) = %v, want a denial", tt.network, tt.address, err)
 		}
 	}
@@ -187,34 +187,34 @@ func TestOwnAddresses(t *testing.T) {
 	d := newWeb(t, nil)
 	d.never("80")
 	d.w.http.own = func() ([]netip.Addr, error) { return nil, errors.New("not permitted") }
-	d.fails(tool.Unavailable, "this machine's own", "http.get", "url", "http://example.com/")
+	d.fails(value.Unavailable, "this machine's own", "http.get", "url", "http://example.com/")
 }
 
 func TestH04Redirects(t *testing.T) {
 	for _, tt := range []struct {
 		name, to string
-		kind     tool.Kind
+		kind     value.Kind
 		says     string
 	}{
-		{"private address", "http://127.0.0.1/", tool.Denied, "tools may not reach"},
-		{"private name", "http://inside.example/", tool.Denied, "leads to a private network"},
-		{"metadata", "//169.254.169.254/latest/meta-data/", tool.Denied, "tools may not reach"},
-		{"disguise", "http://2130706433/", tool.Denied, "read differently"},
-		{"another host", "http://other.example/", tool.Denied, "http.get:other.example is not granted"},
-		{"another port", "http://example.com:8080/", tool.Denied, "http.get:example.com:8080 is not granted"},
-		{"a subdomain", "http://a.example.com/", tool.Denied, "not granted"},
-		{"a host that looks the same", "http://example.com.evil.example/", tool.Denied, "not granted"},
-		{"a user that looks like the host", "http://example.com@evil.example/", tool.Denied, "user name or password"},
-		{"a file", "file:///etc/passwd", tool.Denied, "only http: and https:"},
-		{"a file without a host", "file:/etc/passwd", tool.Denied, "only http: and https:"},
-		{"gopher", "gopher://example.com/_x", tool.Denied, "only http: and https:"},
-		{"javascript", "javascript:alert(1)", tool.Denied, "only http: and https:"},
-		{"data", "data:text/plain,x", tool.Denied, "only http: and https:"},
-		{"no host", "http:///x", tool.Invalid, "not the whole URL"},
-		{"not a URL", "http://[", tool.Failed, "not a URL"},
-		{"a control character", "http://example.com/\x7f", tool.Unavailable, "malformed"},
-		{"too long", "/" + strings.Repeat("x", 9000), tool.Limit, "longer than 8 KB"},
-		{"a loop", "/", tool.Limit, "more than 3 times"},
+		{"private address", "http://127.0.0.1/", value.Denied, "tools may not reach"},
+		{"private name", "http://inside.example/", value.Denied, "leads to a private network"},
+		{"metadata", "//169.254.169.254/latest/meta-data/", value.Denied, "tools may not reach"},
+		{"disguise", "http://2130706433/", value.Denied, "read differently"},
+		{"another host", "http://other.example/", value.Denied, "http.get:other.example is not granted"},
+		{"another port", "http://example.com:8080/", value.Denied, "http.get:example.com:8080 is not granted"},
+		{"a subdomain", "http://a.example.com/", value.Denied, "not granted"},
+		{"a host that looks the same", "http://example.com.evil.example/", value.Denied, "not granted"},
+		{"a user that looks like the host", "http://example.com@evil.example/", value.Denied, "user name or password"},
+		{"a file", "file:///etc/passwd", value.Denied, "only http: and https:"},
+		{"a file without a host", "file:/etc/passwd", value.Denied, "only http: and https:"},
+		{"gopher", "gopher://example.com/_x", value.Denied, "only http: and https:"},
+		{"javascript", "javascript:alert(1)", value.Denied, "only http: and https:"},
+		{"data", "data:text/plain,x", value.Denied, "only http: and https:"},
+		{"no host", "http:///x", value.Invalid, "not the whole URL"},
+		{"not a URL", "http://[", value.Failed, "not a URL"},
+		{"a control character", "http://example.com/\x7f", value.Unavailable, "malformed"},
+		{"too long", "/" + strings.Repeat("x", 9000), value.Limit, "longer than 8 KB"},
+		{"a loop", "/", value.Limit, "more than 3 times"},
 	} {
 		d := newWeb(t, nil)
 		d.names["inside.example"] = []string{"10.0.0.1"}
@@ -246,7 +246,7 @@ func TestH04FromHTTPS(t *testing.T) {
 		}
 		http.Redirect(w, r, "https://example.com/", http.StatusMovedPermanently)
 	})
-	d.fails(tool.Denied, "from https to http", "http.get", "url", "https://example.com/down")
+	d.fails(value.Denied, "from https to http", "http.get", "url", "https://example.com/down")
 	a := d.answer("http.get", "url", "http://example.com/up")
 	if a.Text("text") != "safe" || a.Text("url") != "https://example.com/" {
 		t.Errorf("http.get = %s, want what is at https://example.com/", a)
@@ -274,20 +274,20 @@ func TestH04Methods(t *testing.T) {
 			body, _ := io.ReadAll(r.Body)
 			got = fmt.Sprintf("%s %s %s", r.Method, r.Header.Get("Content-Type"), body)
 		})
-		args := []tool.Value{"url", "http://example.com/", "body", "b", "headers", tool.NewDict("Content-Type", "text/x")}
+		args := []value.Value{"url", "http://example.com/", "body", "b", "headers", value.NewDict("Content-Type", "text/x")}
 		d.must(tt.row, args...)
 		if got != tt.want {
 			t.Errorf("%s after %d: %q, want %q", tt.row, tt.status, got, tt.want)
 		}
 		d.grant("http:example.com", "http.head:other.example")
-		d.fails(tool.Denied, "redirects: http."+strings.ToLower(strings.Fields(tt.want)[0])+":other.example is not granted", tt.row, args...)
+		d.fails(value.Denied, "redirects: http."+strings.ToLower(strings.Fields(tt.want)[0])+":other.example is not granted", tt.row, args...)
 	}
 	d := newWeb(t, nil)
 	d.serve("80", func(w http.ResponseWriter, r *http.Request) {
 		http.Redirect(w, r, "http://127.0.0.1/", http.StatusFound)
 	})
 	a := d.answer("http.get", "url", "http://example.com/", "allow_redirects", false)
-	headers, _ := pureArg(a, "headers").(*tool.Dict)
+	headers, _ := pureArg(a, "headers").(*value.Dict)
 	if a.Int("status") != 302 || headers.Text("location") != "http://127.0.0.1/" {
 		t.Errorf("without following: %s, want the redirect itself", a)
 	}
@@ -360,24 +360,24 @@ func TestH06Headers(t *testing.T) {
 		"", " ", "a b", "a:b", "a\r\nb", "a\nHost", "a\x00", "Host:", "Host ", " Host", "ä", "a\u2028", "(a)", "{{secret:X}}",
 	} {
 		for _, row := range []string{"http.get", "http.post"} {
-			d.fails(tool.Denied, "header", row, "url", "http://example.com/", "headers", tool.NewDict(name, "x"))
+			d.fails(value.Denied, "header", row, "url", "http://example.com/", "headers", value.NewDict(name, "x"))
 		}
 	}
-	for _, value := range []string{"a\r\nHost: evil", "a\nb", "a\rb", "a\x00b", "\x7f", "\x1b[2J", "a\vb", "a\u0085b", "a\u2028b", "嘊嘍Set-Cookie: a", "ä"} {
-		d.fails(tool.Denied, "the header X holds", "http.get", "url", "http://example.com/", "headers", tool.NewDict("x", value))
+	for _, val := range []string{"a\r\nHost: evil", "a\nb", "a\rb", "a\x00b", "\x7f", "\x1b[2J", "a\vb", "a\u0085b", "a\u2028b", "嘊嘍Set-Cookie: a", "ä"} {
+		d.fails(value.Denied, "the header X holds", "http.get", "url", "http://example.com/", "headers", value.NewDict("x", val))
 	}
-	d.fails(tool.Limit, "longer than 8 KB", "http.get", "url", "http://example.com/", "headers", tool.NewDict("x", strings.Repeat("a", 9000)))
-	many := &tool.Dict{}
+	d.fails(value.Limit, "longer than 8 KB", "http.get", "url", "http://example.com/", "headers", value.NewDict("x", strings.Repeat("a", 9000)))
+	many := &value.Dict{}
 	for i := range 101 {
 		many.Put(fmt.Sprint("x", i), "1")
 	}
-	d.fails(tool.Limit, "more than 100 headers", "http.get", "url", "http://example.com/", "headers", many)
-	d.fails(tool.Invalid, "may not hold a colon", "http.get", "url", "http://example.com/", "auth", tool.List{"a:b", "c"})
+	d.fails(value.Limit, "more than 100 headers", "http.get", "url", "http://example.com/", "headers", many)
+	d.fails(value.Invalid, "may not hold a colon", "http.get", "url", "http://example.com/", "auth", value.List{"a:b", "c"})
 
 	var got http.Header
 	d.serve("80", func(_ http.ResponseWriter, r *http.Request) { got = r.Header })
-	d.must("http.get", "url", "http://example.com/", "headers", tool.NewDict(
-		"accept", "a/b", "user-agent", "me", "x-number", int64(3), "x-none", nil, "x-tab", " a\tb ", "x-empty", ""), "auth", tool.List{"me", "a:\r\nb"})
+	d.must("http.get", "url", "http://example.com/", "headers", value.NewDict(
+		"accept", "a/b", "user-agent", "me", "x-number", int64(3), "x-none", nil, "x-tab", " a\tb ", "x-empty", ""), "auth", value.List{"me", "a:\r\nb"})
 	for name, want := range map[string]string{"Accept": "a/b", "User-Agent": "me", "X-Number": "3", "X-Tab": "a\tb", "Authorization": "Basic bWU6YToNCmI="} {
 		if got.Get(name) != want {
 			t.Errorf("%s is %q, want %q", name, got.Get(name), want)
@@ -389,7 +389,7 @@ func TestH06Headers(t *testing.T) {
 	// What a query holds stays in the query.
 	line := ""
 	d.serve("80", func(_ http.ResponseWriter, r *http.Request) { line = r.RequestURI })
-	d.must("http.get", "url", "http://example.com/a?x= HTTP/1.1é&y[]=1", "params", tool.NewDict("z", "\r\nHost: evil"))
+	d.must("http.get", "url", "http://example.com/a?x= HTTP/1.1é&y[]=1", "params", value.NewDict("z", "\r\nHost: evil"))
 	if want := "/a?x=%20HTTP/1.1%C3%A9&y[]=1&z=%0D%0AHost%3A+evil"; line != want {
 		t.Errorf("the request is %q, want %q", line, want)
 	}
@@ -460,8 +460,8 @@ func TestH07TooMuch(t *testing.T) {
 		d.serve("80", tt.h)
 		within(t, tt.name, func() {
 			_, err := d.call("http.get", "url", "http://example.com/", "timeout", int64(15))
-			wrong(t, err, tool.Limit, tt.says, tt.name)
-			if e := tool.ErrorOf(err, tool.Internal); e.Limit != tool.LimitHTTP {
+			wrong(t, err, value.Limit, tt.says, tt.name)
+			if e := value.ErrorOf(err, value.Internal); e.Limit != value.LimitHTTP {
 				t.Errorf("%s: limit %q, want http", tt.name, e.Limit)
 			}
 		})
@@ -505,7 +505,7 @@ func TestH07SlowBody(t *testing.T) {
 		})
 		within(t, start, func() {
 			_, err := d.call("http.get", "url", "http://example.com/", "timeout", 0.2)
-			if kind := tool.KindOf(err); kind != tool.Timeout && !(start == "" && kind == tool.Unavailable) {
+			if kind := value.KindOf(err); kind != value.Timeout && !(start == "" && kind == value.Unavailable) {
 				t.Errorf("after %q: %v, want a timeout", start, err)
 			}
 		})

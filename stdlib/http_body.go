@@ -11,7 +11,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 const (
@@ -23,7 +23,7 @@ const (
 // httpReadBody reads the body of an answer, unpacked.
 func httpReadBody(resp *http.Response, method, host string) ([]byte, error) {
 	if resp.StatusCode == http.StatusSwitchingProtocols {
-		return nil, tool.Errorf(tool.Unavailable, "%s went over to another protocol, which was not asked for", host)
+		return nil, value.Errorf(value.Unavailable, "%s went over to another protocol, which was not asked for", host)
 	}
 	if resp.ContentLength > httpMaxBody && method != http.MethodHead {
 		return nil, httpLimit("the answer is longer than %d MB", httpMaxBody>>20)
@@ -42,7 +42,7 @@ func httpReadBody(resp *http.Response, method, host string) ([]byte, error) {
 		}
 		body = unpack
 	default:
-		return nil, tool.Errorf(tool.Failed, "%s packed its answer in a way that was not asked for: %s", host, httpWords(errors.New(encoding)))
+		return nil, value.Errorf(value.Failed, "%s packed its answer in a way that was not asked for: %s", host, httpWords(errors.New(encoding)))
 	}
 	return httpReadAll(body, packed, host)
 }
@@ -74,7 +74,7 @@ func httpReadAll(body io.Reader, packed *httpCounter, host string) ([]byte, erro
 // httpUnpackError tells what was packed wrong from what did not come.
 func httpUnpackError(host string, err error) error {
 	if errors.Is(err, gzip.ErrHeader) || errors.Is(err, gzip.ErrChecksum) || strings.HasPrefix(err.Error(), "flate:") {
-		return tool.Errorf(tool.Failed, "the answer of %s is not packed as it says", host)
+		return value.Errorf(value.Failed, "the answer of %s is not packed as it says", host)
 	}
 	return err
 }
@@ -92,15 +92,15 @@ func (c *httpCounter) Read(p []byte) (int, error) {
 }
 
 // value gives an answer as scripts see it, without the values of secrets.
-func (a *httpAnswer) value(secrets *secretBox) (tool.Value, error) {
+func (a *httpAnswer) value(secrets *secretBox) (value.Value, error) {
 	kind := a.header.Get("Content-Type")
-	var text, raw, json tool.Value
+	var text, raw, json value.Value
 	if s, ok := httpText(a.body, kind); ok {
 		json = httpJSON(s, kind)
 		s = secrets.scrub(s)
-		if clean := secrets.scrubValue(json); json != nil && !tool.Equal(clean, json) {
+		if clean := secrets.scrubValue(json); json != nil && !value.Equal(clean, json) {
 			// Its strings may be written so that only the value shows what they hold.
-			json, s = clean, secrets.scrub(tool.FormatJSON(clean, ""))
+			json, s = clean, secrets.scrub(value.FormatJSON(clean, ""))
 		}
 		text = s
 		if len(s) > pureMaxText {
@@ -109,11 +109,11 @@ func (a *httpAnswer) value(secrets *secretBox) (tool.Value, error) {
 	} else {
 		raw = []byte(secrets.scrub(string(a.body)))
 	}
-	headers := &tool.Dict{}
+	headers := &value.Dict{}
 	for _, name := range httpNames(a.header) {
 		headers.Put(httpClean(secrets, strings.ToLower(name)), httpClean(secrets, strings.Join(a.header[name], ", ")))
 	}
-	return tool.NewDict(
+	return value.NewDict(
 		"status", a.status, "ok", a.status < 400, "url", httpClean(secrets, secretInQuery().ReplaceAllString(a.url.String(), secretMark+"$1}}")),
 		"headers", headers, "text", text, "bytes", raw, "json", json,
 	), nil
@@ -179,14 +179,14 @@ func httpFrom1252(body []byte) string {
 }
 
 // httpJSON reads a body that is JSON, by its type or by how it begins.
-func httpJSON(text, kind string) tool.Value {
+func httpJSON(text, kind string) value.Value {
 	media, _, _ := mime.ParseMediaType(kind)
 	start := strings.TrimLeft(text, "\ufeff \t\r\n")
 	named := media == "application/json" || media == "text/json" || strings.HasSuffix(media, "+json")
 	if len(text) > httpMaxJSON || !named && !strings.HasPrefix(start, "{") && !strings.HasPrefix(start, "[") {
 		return nil
 	}
-	v, err := tool.ParseJSON([]byte(start))
+	v, err := value.ParseJSON([]byte(start))
 	if err != nil {
 		return nil
 	}

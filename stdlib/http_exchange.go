@@ -18,6 +18,7 @@ import (
 	"unicode"
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // What one effect may cost. The bounds of a whole call are in http_turn.go.
@@ -49,7 +50,7 @@ func newHTTPNet(o *Options, secrets *secretBox) (*httpNet, error) {
 		return n, nil
 	}
 	if n.wrapped = o.HTTP(n.base); n.wrapped == nil {
-		return nil, tool.Errorf(tool.Invalid, "Options.HTTP returned nil").WithHint("return a transport, or base itself")
+		return nil, value.Errorf(value.Invalid, "Options.HTTP returned nil").WithHint("return a transport, or base itself")
 	}
 	return n, nil
 }
@@ -129,7 +130,7 @@ func (x *httpExchange) send(ctx context.Context, inQuery []string) (*http.Respon
 	}
 	permit.names, permit.query = append(permit.names, inQuery...), len(inQuery) > 0
 	if len(permit.names) > 0 && x.url.Scheme == "http" && len(x.net.private) == 0 {
-		return nil, tool.Errorf(tool.Denied, "a secret is sent only over https, and the URL is http:")
+		return nil, value.Errorf(value.Denied, "a secret is sent only over https, and the URL is http:")
 	}
 	u := x.url.URL
 	req := (&http.Request{
@@ -199,7 +200,7 @@ func (x *httpExchange) granted(text string) ([]string, error) {
 		return nil, nil
 	}
 	if strings.Contains(secretPlaceholder().ReplaceAllLiteralString(text, ""), secretMark) {
-		return nil, tool.Errorf(tool.Denied, "what begins with %s is not a secret's placeholder", secretMark).
+		return nil, value.Errorf(value.Denied, "what begins with %s is not a secret's placeholder", secretMark).
 			WithHint(`put there what secret("NAME") gives`)
 	}
 	names := secretNames(text)
@@ -213,7 +214,7 @@ func (x *httpExchange) granted(text string) ([]string, error) {
 
 // addParams puts the query together, and returns the names of the secrets whose
 // placeholders are in it.
-func (x *httpExchange) addParams(params *tool.Dict) (names []string, err error) {
+func (x *httpExchange) addParams(params *value.Dict) (names []string, err error) {
 	for _, v := range params.All() {
 		text, _ := v.(string)
 		if placeholder := secretPlaceholder().FindString(text); placeholder == "" || placeholder != text {
@@ -246,14 +247,14 @@ func (x *httpExchange) addParams(params *tool.Dict) (names []string, err error) 
 func (x *httpExchange) redirect(status int, location string) error {
 	resolved, err := x.url.Parse(location)
 	if err != nil {
-		return tool.Errorf(tool.Failed, "%s redirects to what is not a URL", x.url.name)
+		return value.Errorf(value.Failed, "%s redirects to what is not a URL", x.url.name)
 	}
 	next, err := httpParse(resolved.String())
 	if err != nil {
 		return x.redirectError(err)
 	}
 	if x.url.Scheme == "https" && next.Scheme != "https" {
-		return x.redirectError(tool.Errorf(tool.Denied, "from https to http, where others can read along"))
+		return x.redirectError(value.Errorf(value.Denied, "from https to http, where others can read along"))
 	}
 	method := x.method
 	if status == http.StatusSeeOther && method != http.MethodHead || status <= http.StatusFound && method == http.MethodPost {
@@ -264,7 +265,7 @@ func (x *httpExchange) redirect(status int, location string) error {
 	}
 	if next.Host != x.url.Host {
 		if text := next.String(); x.secrets.scrub(text) != text {
-			return x.redirectError(tool.Errorf(tool.Denied, "to %s with a secret in the URL", next.name))
+			return x.redirectError(value.Errorf(value.Denied, "to %s with a secret in the URL", next.name))
 		}
 		x.auth = nil
 		x.fields = slices.DeleteFunc(slices.Clone(x.fields), func(f httpField) bool {
@@ -286,7 +287,7 @@ func (x *httpExchange) redirect(status int, location string) error {
 var httpHarmless = []string{"Accept", "Accept-Encoding", "Accept-Language", "Content-Type", "If-Modified-Since", "If-None-Match", "Range", "User-Agent"}
 
 func (x *httpExchange) redirectError(err error) error {
-	e := *tool.ErrorOf(err, tool.Denied)
+	e := *value.ErrorOf(err, value.Denied)
 	e.Op, e.Err = "", errors.New(x.url.name+" redirects: "+e.Message())
 	return &e
 }
@@ -294,7 +295,7 @@ func (x *httpExchange) redirectError(err error) error {
 // httpAllowed asks whether the call may use a capability.
 func httpAllowed(g tool.Grant, c tool.Capability) error {
 	if g.Check == nil {
-		return tool.Errorf(tool.Denied, "%s is not granted", c)
+		return value.Errorf(value.Denied, "%s is not granted", c)
 	}
 	return g.Check(c)
 }
@@ -307,7 +308,7 @@ func httpCapability(method string, u *httpURL) tool.Capability {
 // failed words what went wrong with a connection. What the context ended is
 // left to who knows why it ended.
 func (x *httpExchange) failed(ctx context.Context, err error) error {
-	var ours *tool.Error
+	var ours *value.Error
 	var cert *tls.CertificateVerificationError
 	var record tls.RecordHeaderError
 	host := x.url.name
@@ -319,17 +320,17 @@ func (x *httpExchange) failed(ctx context.Context, err error) error {
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case errors.As(err, &cert):
-		return tool.Errorf(tool.Unavailable, "the certificate of %s is not one to trust: %s", host, httpWords(cert.Err))
+		return value.Errorf(value.Unavailable, "the certificate of %s is not one to trust: %s", host, httpWords(cert.Err))
 	case errors.As(err, &record):
-		return tool.Errorf(tool.Unavailable, "%s does not speak https there", host)
+		return value.Errorf(value.Unavailable, "%s does not speak https there", host)
 	case errors.Is(err, syscall.ECONNREFUSED):
-		return tool.Errorf(tool.Unavailable, "%s refuses the connection", host)
+		return value.Errorf(value.Unavailable, "%s refuses the connection", host)
 	case errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF):
-		return tool.Errorf(tool.Unavailable, "%s broke off its answer", host)
+		return value.Errorf(value.Unavailable, "%s broke off its answer", host)
 	case strings.Contains(err.Error(), "headers exceeded"):
 		return httpLimit("%s answered with a header of more than %d KB", host, httpMaxHead>>10)
 	}
-	return tool.Errorf(tool.Unavailable, "no answer from %s: %s", host, httpWords(err))
+	return value.Errorf(value.Unavailable, "no answer from %s: %s", host, httpWords(err))
 }
 
 // httpWords gives the text of an error, in which a server may have put its own.
@@ -347,15 +348,15 @@ func httpWords(err error) string {
 	return text
 }
 
-func httpLimit(format string, args ...any) *tool.Error {
-	e := tool.Errorf(tool.Limit, format, args...)
-	e.Limit = tool.LimitHTTP
+func httpLimit(format string, args ...any) *value.Error {
+	e := value.Errorf(value.Limit, format, args...)
+	e.Limit = value.LimitHTTP
 	return e
 }
 
 // httpTimeout is the error of an exchange that was not over in time.
-func httpTimeout(after time.Duration) *tool.Error {
-	e := tool.Errorf(tool.Timeout, "there was no whole answer within %v", after)
-	e.Limit = tool.LimitHTTP
+func httpTimeout(after time.Duration) *value.Error {
+	e := value.Errorf(value.Timeout, "there was no whole answer within %v", after)
+	e.Limit = value.LimitHTTP
 	return e
 }

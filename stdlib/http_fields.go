@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // httpReservedFields are the headers that are not a script's to say: those that
@@ -26,7 +26,7 @@ const (
 )
 
 // httpFields reads the headers that a script sets.
-func httpFields(headers *tool.Dict) ([]httpField, error) {
+func httpFields(headers *value.Dict) ([]httpField, error) {
 	if headers.Len() > httpMaxSent {
 		return nil, httpLimit("more than %d headers are given", httpMaxSent)
 	}
@@ -34,24 +34,24 @@ func httpFields(headers *tool.Dict) ([]httpField, error) {
 	for k, v := range headers.All() {
 		given, _ := k.(string)
 		if strings.Trim(given, httpToken) != "" || given == "" {
-			return nil, tool.Errorf(tool.Denied, "%s is not the name of a header", pureShort(tool.FormatJSON(k, "")))
+			return nil, value.Errorf(value.Denied, "%s is not the name of a header", pureShort(value.FormatJSON(k, "")))
 		}
 		name := http.CanonicalHeaderKey(given)
 		if httpIsReserved(name) {
-			return nil, tool.Errorf(tool.Denied, "a script may not set the header %s", name)
+			return nil, value.Errorf(value.Denied, "a script may not set the header %s", name)
 		}
 		text, ok := pureScalar(v)
 		switch {
 		case v == nil:
 			continue
 		case !ok:
-			return nil, tool.Errorf(tool.Invalid, "the header %s should be text but is %s", name, tool.TypeOf(v))
+			return nil, value.Errorf(value.Invalid, "the header %s should be text but is %s", name, value.TypeOf(v))
 		case !httpPlain(text):
-			return nil, tool.Errorf(tool.Denied, "the header %s holds a control character or one beyond ASCII", name)
+			return nil, value.Errorf(value.Denied, "the header %s holds a control character or one beyond ASCII", name)
 		case len(text) > httpMaxValue:
 			return nil, httpLimit("the header %s is longer than %d KB", name, httpMaxValue>>10)
 		case slices.ContainsFunc(fields, func(f httpField) bool { return f.name == name }):
-			return nil, tool.Errorf(tool.Invalid, "the header %s is given twice", name)
+			return nil, value.Errorf(value.Invalid, "the header %s is given twice", name)
 		}
 		fields = append(fields, httpField{name, strings.Trim(text, " \t")})
 	}

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // A fuzzNet plays the whole network to one exchange, and writes down what
@@ -121,12 +122,12 @@ func FuzzURL(f *testing.F) {
 		row := d.row("http.get")
 		check := func(c tool.Capability) error {
 			if c.Name != "http.get" || strings.Contains(c.Target, "evil") {
-				return tool.Errorf(tool.Denied, "no")
+				return value.Errorf(value.Denied, "no")
 			}
 			n.allowed = append(n.allowed, c.Target)
 			return nil
 		}
-		args := tool.NewDict("url", strings.ToValidUTF8(first, "\ufffd"))
+		args := value.NewDict("url", strings.ToValidUTF8(first, "\ufffd"))
 		bound, err := row.Bind(nil, args)
 		noError(t, err)
 		targets, err := row.Target(bound)

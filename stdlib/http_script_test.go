@@ -9,6 +9,7 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime"
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 	"github.com/cassidy-run/cassidy/sandbox"
 )
 
@@ -48,7 +49,7 @@ return tool{
 			user, password, _ := r.BasicAuth()
 			w.Header().Set("X-Echo", r.Header.Get("Authorization"))
 			text := fmt.Sprintf("%s %s %s %s %s", r.Method, r.RequestURI, r.Header.Get("Authorization"), user+password, body)
-			io.WriteString(w, tool.FormatJSON(tool.NewDict("got", text), ""))
+			io.WriteString(w, value.FormatJSON(value.NewDict("got", text), ""))
 		})
 		host, err := runtime.New(&runtime.Options{
 			Sandbox: sandbox.NewInline(append(Pure(), d.w.Modules()...)...), Modules: d.w.Modules(),
@@ -60,18 +61,18 @@ return tool{
 		described, err := host.Describe(t.Context(), script)
 		noError(t, err)
 		noError(t, host.RegisterScript(described, func() (tool.Script, error) { return script, nil }))
-		r, err := host.Call(t.Context(), tool.Call{Tool: "ask", Args: &tool.Dict{}, Caller: tool.ByPerson})
+		r, err := host.Call(t.Context(), tool.Call{Tool: "ask", Args: &value.Dict{}, Caller: tool.ByPerson})
 		noError(t, err)
 		for len(events) > 0 {
 			e := <-events
 			fmt.Fprintln(&told, e.Type(), e.Fields())
 		}
-		want := tool.List{
+		want := value.List{
 			"{{secret:TOKEN}}", "GET /a?n=1 Bearer {{secret:TOKEN}}  ", true,
 			`POST /b Basic {{secret:TOKEN}} me{{secret:TOKEN}} {"x":[1,null,true]}`, int64(200), "PUT /c   y=z", "Bearer {{secret:TOKEN}}",
 		}
-		if got := tool.FormatJSON(r.Value, ""); got != tool.FormatJSON(want, "") {
-			t.Errorf("%s gives\n%s, want\n%s", path, got, tool.FormatJSON(want, ""))
+		if got := value.FormatJSON(r.Value, ""); got != value.FormatJSON(want, "") {
+			t.Errorf("%s gives\n%s, want\n%s", path, got, value.FormatJSON(want, ""))
 		}
 		if !strings.Contains(told.String(), "{{secret:TOKEN}}") || strings.Contains(told.String(), aToken) {
 			t.Errorf("%s: the events are\n%s", path, told.String())

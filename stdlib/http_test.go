@@ -25,6 +25,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // loopback is what lets tests reach their own servers.
@@ -110,19 +111,19 @@ func (d *webDesk) never(port string) {
 	})
 }
 
-func (d *webDesk) call(name string, args ...tool.Value) (tool.Value, error) {
+func (d *webDesk) call(name string, args ...value.Value) (value.Value, error) {
 	d.t.Helper()
 	d.next()
 	return d.desk.call(name, args...)
 }
 
-func (d *webDesk) must(name string, args ...tool.Value) tool.Value {
+func (d *webDesk) must(name string, args ...value.Value) value.Value {
 	d.t.Helper()
 	d.next()
 	return d.desk.must(name, args...)
 }
 
-func (d *webDesk) fails(kind tool.Kind, says, name string, args ...tool.Value) {
+func (d *webDesk) fails(kind value.Kind, says, name string, args ...value.Value) {
 	d.t.Helper()
 	d.next()
 	d.desk.fails(kind, says, name, args...)
@@ -136,9 +137,9 @@ func (d *webDesk) next() {
 }
 
 // answer calls a row and returns the dict that it gives.
-func (d *webDesk) answer(row string, args ...tool.Value) *tool.Dict {
+func (d *webDesk) answer(row string, args ...value.Value) *value.Dict {
 	d.t.Helper()
-	return d.must(row, args...).(*tool.Dict)
+	return d.must(row, args...).(*value.Dict)
 }
 
 func text(s string) http.HandlerFunc {
@@ -163,29 +164,29 @@ func TestHTTPAnswer(t *testing.T) {
 		}
 		io.WriteString(w, `{"b": 1, "a": [true, null]}`)
 	})
-	got := d.answer("http.get", "url", "http://Example.com/a b?q=1 2", "params", tool.NewDict("n", int64(3), "list", tool.List{"ä", "&"}))
-	want := tool.NewDict(
+	got := d.answer("http.get", "url", "http://Example.com/a b?q=1 2", "params", value.NewDict("n", int64(3), "list", value.List{"ä", "&"}))
+	want := value.NewDict(
 		"status", 200, "ok", true, "url", "http://example.com/a%20b?q=1%202&n=3&list=%C3%A4&list=%26",
-		"headers", tool.NewDict("content-length", "27", "content-type", "application/json; charset=utf-8", "x-two", "a, b"),
+		"headers", value.NewDict("content-length", "27", "content-type", "application/json; charset=utf-8", "x-two", "a, b"),
 		"text", `{"b": 1, "a": [true, null]}`, "bytes", nil,
-		"json", tool.NewDict("b", 1, "a", tool.List{true, nil}))
-	if diff := cmp.Diff(tool.FormatJSON(want, " "), tool.FormatJSON(got, " ")); diff != "" {
+		"json", value.NewDict("b", 1, "a", value.List{true, nil}))
+	if diff := cmp.Diff(value.FormatJSON(want, " "), value.FormatJSON(got, " ")); diff != "" {
 		t.Errorf("http.get (-want +got):\n%s", diff)
 	}
 	for _, tt := range []struct {
 		row    string
-		args   []tool.Value
+		args   []value.Value
 		status int64
 		want   string
 	}{
-		{"http.get", []tool.Value{"url", "http://example.com/missing"}, 404, "GET example.com/missing  "},
-		{"http.head", []tool.Value{"url", "http://example.com"}, 200, "HEAD example.com/  "},
-		{"http.post", []tool.Value{"url", "http://example.com/", "json", tool.NewDict("a", tool.List{int64(1)})}, 200, `POST example.com/ application/json {"a":[1]}`},
-		{"http.post", []tool.Value{"url", "http://example.com/", "form", tool.NewDict("a", "1 &", "b", int64(2))}, 200, "POST example.com/ application/x-www-form-urlencoded a=1+%26&b=2"},
-		{"http.put", []tool.Value{"url", "http://example.com/", "body", []byte{0xff}, "headers", tool.NewDict("content-type", "x/y")}, 200, "PUT example.com/ x/y \xff"},
-		{"http.patch", []tool.Value{"url", "http://example.com/", "json", false}, 200, "PATCH example.com/ application/json false"},
-		{"http.delete", []tool.Value{"url", "http://example.com/"}, 200, "DELETE example.com/  "},
-		{"http.request", []tool.Value{"method", "put", "url", "http://example.com/", "body", ""}, 200, "PUT example.com/  "},
+		{"http.get", []value.Value{"url", "http://example.com/missing"}, 404, "GET example.com/missing  "},
+		{"http.head", []value.Value{"url", "http://example.com"}, 200, "HEAD example.com/  "},
+		{"http.post", []value.Value{"url", "http://example.com/", "json", value.NewDict("a", value.List{int64(1)})}, 200, `POST example.com/ application/json {"a":[1]}`},
+		{"http.post", []value.Value{"url", "http://example.com/", "form", value.NewDict("a", "1 &", "b", int64(2))}, 200, "POST example.com/ application/x-www-form-urlencoded a=1+%26&b=2"},
+		{"http.put", []value.Value{"url", "http://example.com/", "body", []byte{0xff}, "headers", value.NewDict("content-type", "x/y")}, 200, "PUT example.com/ x/y \xff"},
+		{"http.patch", []value.Value{"url", "http://example.com/", "json", false}, 200, "PATCH example.com/ application/json false"},
+		{"http.delete", []value.Value{"url", "http://example.com/"}, 200, "DELETE example.com/  "},
+		{"http.request", []value.Value{"method", "put", "url", "http://example.com/", "body", ""}, 200, "PUT example.com/  "},
 	} {
 		asked = nil
 		got := d.answer(tt.row, tt.args...)
@@ -211,7 +212,7 @@ func TestHTTPBodies(t *testing.T) {
 	}
 	for _, tt := range []struct {
 		name, kind, encoding, body string
-		text, bytes, json          tool.Value
+		text, bytes, json          value.Value
 	}{
 		{"nothing", "", "", "", "", nil, nil},
 		{"text", "text/plain", "", "grüß", "grüß", nil, nil},
@@ -220,7 +221,7 @@ func TestHTTPBodies(t *testing.T) {
 		{"an image", "image/png", "", "\x89PNG\x00", nil, []byte("\x89PNG\x00"), nil},
 		{"zeros", "text/plain", "", "a\x00b", nil, []byte("a\x00b"), nil},
 		{"json by its type", "application/problem+json", "", `"x"`, `"x"`, nil, "x"},
-		{"json by its look", "text/plain", "", "\ufeff [1]", "\ufeff [1]", nil, tool.List{int64(1)}},
+		{"json by its look", "text/plain", "", "\ufeff [1]", "\ufeff [1]", nil, value.List{int64(1)}},
 		{"broken json", "application/json", "", "{", "{", nil, nil},
 		{"deep json", "application/json", "", strings.Repeat("[", 1000), strings.Repeat("[", 1000), nil, nil},
 		{"packed", "text/plain", "gzip", packed("hello"), "hello", nil, nil},
@@ -236,9 +237,9 @@ func TestHTTPBodies(t *testing.T) {
 			io.WriteString(w, tt.body)
 		})
 		a := d.answer("http.get", "url", "http://example.com/")
-		got := tool.List{pureArg(a, "text"), pureArg(a, "bytes"), pureArg(a, "json")}
-		if want := (tool.List{tt.text, tt.bytes, tt.json}); !tool.Equal(got, want) {
-			t.Errorf("%s: %s, want %s", tt.name, tool.FormatJSON(got, ""), tool.FormatJSON(want, ""))
+		got := value.List{pureArg(a, "text"), pureArg(a, "bytes"), pureArg(a, "json")}
+		if want := (value.List{tt.text, tt.bytes, tt.json}); !value.Equal(got, want) {
+			t.Errorf("%s: %s, want %s", tt.name, value.FormatJSON(got, ""), value.FormatJSON(want, ""))
 		}
 	}
 	for _, tt := range []struct{ encoding, body, want string }{
@@ -263,38 +264,38 @@ func TestHTTPWrongUse(t *testing.T) {
 	d.never("80")
 	const u = "http://example.com/"
 	for _, tt := range []struct {
-		kind tool.Kind
+		kind value.Kind
 		says string
 		row  string
-		args []tool.Value
+		args []value.Value
 	}{
-		{tool.Invalid, "not the whole URL", "http.get", []tool.Value{"url", "example.com/x"}},
-		{tool.Invalid, "not the whole URL", "http.get", []tool.Value{"url", ""}},
-		{tool.Invalid, "not the whole URL", "http.get", []tool.Value{"url", "//example.com/"}},
-		{tool.Invalid, "not the whole URL", "http.get", []tool.Value{"url", "http:example.com"}},
-		{tool.Invalid, "not the whole URL", "http.get", []tool.Value{"url", "https:///x"}},
-		{tool.Invalid, "not a URL", "http.get", []tool.Value{"url", "http://exa mple.com/"}},
-		{tool.Invalid, "not a URL", "http.get", []tool.Value{"url", " http://example.com/"}},
-		{tool.Invalid, "not a URL", "http.get", []tool.Value{"url", "http://example.com/\n"}},
-		{tool.Invalid, "from 1 to 65535", "http.get", []tool.Value{"url", "http://example.com:0/"}},
-		{tool.Invalid, "from 1 to 65535", "http.get", []tool.Value{"url", "http://example.com:65616/"}},
-		{tool.Limit, "longer than 8 KB", "http.get", []tool.Value{"url", u + strings.Repeat("x", 9000)}},
-		{tool.Limit, "longer than 8 KB", "http.get", []tool.Value{"url", u, "params", tool.NewDict("x", strings.Repeat("ä", 3000))}},
-		{tool.Invalid, "not a method", "http.request", []tool.Value{"url", u, "method", "TRACE"}},
-		{tool.Invalid, "not a method", "http.request", []tool.Value{"url", u, "method", "GET /x HTTP/1.1\r\nHost: evil\r\n"}},
-		{tool.Invalid, "has no body", "http.request", []tool.Value{"url", u, "method", "get", "body", "x"}},
-		{tool.Invalid, "exclude each other", "http.post", []tool.Value{"url", u, "json", int64(1), "body", "x"}},
-		{tool.Invalid, "should be string or bytes", "http.post", []tool.Value{"url", u, "body", int64(1)}},
-		{tool.Invalid, "user and the password", "http.get", []tool.Value{"url", u, "auth", tool.List{"me"}}},
-		{tool.Invalid, "colon", "http.get", []tool.Value{"url", u, "auth", tool.List{"me:you", "x"}}},
-		{tool.Invalid, "both auth and", "http.get", []tool.Value{"url", u, "auth", tool.List{"me", "x"}, "headers", tool.NewDict("authorization", "x")}},
-		{tool.Invalid, "timeout should be", "http.get", []tool.Value{"url", u, "timeout", int64(0)}},
-		{tool.Invalid, "timeout should be", "http.get", []tool.Value{"url", u, "timeout", int64(-1)}},
-		{tool.Invalid, "timeout should be", "http.get", []tool.Value{"url", u, "timeout", int64(61)}},
-		{tool.Invalid, "twice", "http.get", []tool.Value{"url", u, "headers", tool.NewDict("a", "1", "A", "2")}},
-		{tool.Invalid, "should be text", "http.get", []tool.Value{"url", u, "headers", tool.NewDict("a", tool.List{})}},
-		{tool.Invalid, "list of them", "http.get", []tool.Value{"url", u, "params", tool.NewDict("a", tool.NewDict())}},
-		{tool.Limit, "longer than 8 MB", "http.post", []tool.Value{"url", u, "body", make([]byte, httpMaxBody+1)}},
+		{value.Invalid, "not the whole URL", "http.get", []value.Value{"url", "example.com/x"}},
+		{value.Invalid, "not the whole URL", "http.get", []value.Value{"url", ""}},
+		{value.Invalid, "not the whole URL", "http.get", []value.Value{"url", "//example.com/"}},
+		{value.Invalid, "not the whole URL", "http.get", []value.Value{"url", "http:example.com"}},
+		{value.Invalid, "not the whole URL", "http.get", []value.Value{"url", "https:///x"}},
+		{value.Invalid, "not a URL", "http.get", []value.Value{"url", "http://exa mple.com/"}},
+		{value.Invalid, "not a URL", "http.get", []value.Value{"url", " http://example.com/"}},
+		{value.Invalid, "not a URL", "http.get", []value.Value{"url", "http://example.com/\n"}},
+		{value.Invalid, "from 1 to 65535", "http.get", []value.Value{"url", "http://example.com:0/"}},
+		{value.Invalid, "from 1 to 65535", "http.get", []value.Value{"url", "http://example.com:65616/"}},
+		{value.Limit, "longer than 8 KB", "http.get", []value.Value{"url", u + strings.Repeat("x", 9000)}},
+		{value.Limit, "longer than 8 KB", "http.get", []value.Value{"url", u, "params", value.NewDict("x", strings.Repeat("ä", 3000))}},
+		{value.Invalid, "not a method", "http.request", []value.Value{"url", u, "method", "TRACE"}},
+		{value.Invalid, "not a method", "http.request", []value.Value{"url", u, "method", "GET /x HTTP/1.1\r\nHost: evil\r\n"}},
+		{value.Invalid, "has no body", "http.request", []value.Value{"url", u, "method", "get", "body", "x"}},
+		{value.Invalid, "exclude each other", "http.post", []value.Value{"url", u, "json", int64(1), "body", "x"}},
+		{value.Invalid, "should be string or bytes", "http.post", []value.Value{"url", u, "body", int64(1)}},
+		{value.Invalid, "user and the password", "http.get", []value.Value{"url", u, "auth", value.List{"me"}}},
+		{value.Invalid, "colon", "http.get", []value.Value{"url", u, "auth", value.List{"me:you", "x"}}},
+		{value.Invalid, "both auth and", "http.get", []value.Value{"url", u, "auth", value.List{"me", "x"}, "headers", value.NewDict("authorization", "x")}},
+		{value.Invalid, "timeout should be", "http.get", []value.Value{"url", u, "timeout", int64(0)}},
+		{value.Invalid, "timeout should be", "http.get", []value.Value{"url", u, "timeout", int64(-1)}},
+		{value.Invalid, "timeout should be", "http.get", []value.Value{"url", u, "timeout", int64(61)}},
+		{value.Invalid, "twice", "http.get", []value.Value{"url", u, "headers", value.NewDict("a", "1", "A", "2")}},
+		{value.Invalid, "should be text", "http.get", []value.Value{"url", u, "headers", value.NewDict("a", value.List{})}},
+		{value.Invalid, "list of them", "http.get", []value.Value{"url", u, "params", value.NewDict("a", value.NewDict())}},
+		{value.Limit, "longer than 8 MB", "http.post", []value.Value{"url", u, "body", make([]byte, httpMaxBody+1)}},
 	} {
 		d.fails(tt.kind, tt.says, tt.row, tt.args...)
 	}
@@ -306,25 +307,25 @@ func TestHTTPWrongUse(t *testing.T) {
 func TestHTTPUnreachable(t *testing.T) {
 	d := newWeb(t, nil)
 	d.names["nowhere.example"] = nil
-	d.fails(tool.Unavailable, "there is no host nowhere.example", "http.get", "url", "http://nowhere.example/")
-	d.fails(tool.Unavailable, "no server there", "http.get", "url", "http://example.com:81/")
+	d.fails(value.Unavailable, "there is no host nowhere.example", "http.get", "url", "http://nowhere.example/")
+	d.fails(value.Unavailable, "no server there", "http.get", "url", "http://example.com:81/")
 	d.serve("80", func(w http.ResponseWriter, _ *http.Request) {
 		conn, _, _ := w.(http.Hijacker).Hijack()
 		conn.Close()
 	})
-	d.fails(tool.Unavailable, "broke off", "http.get", "url", "http://example.com/")
+	d.fails(value.Unavailable, "broke off", "http.get", "url", "http://example.com/")
 	d.serve("80", func(w http.ResponseWriter, _ *http.Request) {
 		conn, _, _ := w.(http.Hijacker).Hijack()
 		io.WriteString(conn, "\x1b[2JSSH-2.0\r\n\r\n")
 		conn.Close()
 	})
 	_, err := d.call("http.get", "url", "http://example.com/")
-	wrong(t, err, tool.Unavailable, "malformed", "no HTTP")
+	wrong(t, err, value.Unavailable, "malformed", "no HTTP")
 	if strings.Contains(err.Error(), "\x1b") {
 		t.Errorf("the error %q holds a control character", err)
 	}
 	d.serve("443", text("x"))
-	d.fails(tool.Unavailable, "does not speak https", "http.get", "url", "https://example.com/")
+	d.fails(value.Unavailable, "does not speak https", "http.get", "url", "https://example.com/")
 
 	own := newWeb(t, &Options{Private: loopback})
 	own.w.http.connect = httpConnect
@@ -332,18 +333,18 @@ func TestHTTPUnreachable(t *testing.T) {
 	noError(t, err)
 	closed := listener.Addr().String()
 	noError(t, listener.Close())
-	own.fails(tool.Unavailable, "refuses the connection", "http.get", "url", "http://"+closed)
+	own.fails(value.Unavailable, "refuses the connection", "http.get", "url", "http://"+closed)
 }
 
 func TestHTTPTrust(t *testing.T) {
 	d := newTLSWeb(t, nil, text("hello"))
 	stranger := newWeb(t, nil)
 	stranger.to["443"] = d.to["443"]
-	stranger.fails(tool.Unavailable, "certificate of example.com", "http.get", "url", "https://example.com/")
+	stranger.fails(value.Unavailable, "certificate of example.com", "http.get", "url", "https://example.com/")
 	if got := d.answer("http.get", "url", "https://example.com./").Text("text"); got != "hello" {
 		t.Errorf("http.get = %q, want hello", got)
 	}
-	d.fails(tool.Unavailable, "certificate of other.org", "http.get", "url", "https://other.org/")
+	d.fails(value.Unavailable, "certificate of other.org", "http.get", "url", "https://other.org/")
 }
 
 // TestHTTPGrants checks that each method and host is granted by itself.
@@ -374,7 +375,7 @@ func TestHTTPGrants(t *testing.T) {
 		{"http.get:xn--mnchen-3ya.de", "http.get", "", "http://MÜNCHEN.de/", true},
 	} {
 		d.grant(tt.grant)
-		args := []tool.Value{"url", tt.url}
+		args := []value.Value{"url", tt.url}
 		if tt.method != "" {
 			args = append(args, "method", tt.method)
 		}
@@ -382,7 +383,7 @@ func TestHTTPGrants(t *testing.T) {
 		if tt.ok {
 			noError(t, err)
 		} else {
-			wrong(t, err, tool.Denied, "not granted", tt.grant+" "+tt.row+" "+tt.url)
+			wrong(t, err, value.Denied, "not granted", tt.grant+" "+tt.row+" "+tt.url)
 		}
 	}
 }
@@ -399,10 +400,10 @@ func TestHTTPRequestsOfOneCall(t *testing.T) {
 		d.must("http.get", "url", "http://example.com/moved") // two each
 	}
 	d.must("http.get", "url", "http://example.com/")
-	d.fails(tool.Limit, "more than 20 requests", "http.get", "url", "http://example.com/moved")
-	d.fails(tool.Limit, "more than 20 requests", "http.get", "url", "http://example.com/")
+	d.fails(value.Limit, "more than 20 requests", "http.get", "url", "http://example.com/moved")
+	d.fails(value.Limit, "more than 20 requests", "http.get", "url", "http://example.com/")
 	d.stage.Committed() // the call goes on
-	d.fails(tool.Limit, "more than 20 requests", "http.get", "url", "http://example.com/")
+	d.fails(value.Limit, "more than 20 requests", "http.get", "url", "http://example.com/")
 	d.stage = &tool.Stage{} // the next call
 	d.must("http.get", "url", "http://example.com/")
 }
@@ -419,7 +420,7 @@ func TestHTTPTurns(t *testing.T) {
 	row := d.row("http.get")
 	start := func(ctx context.Context, name, path string) chan error {
 		done := make(chan error, 1)
-		args, err := row.Bind(nil, tool.NewDict("url", "http://example.com/"+path))
+		args, err := row.Bind(nil, value.NewDict("url", "http://example.com/"+path))
 		noError(t, err)
 		go func() {
 			_, err := row.Do(ctx, tool.Effect{Args: args}, tool.Grant{Call: tool.Call{Tool: name}, Check: d.check, Stage: &tool.Stage{}})
@@ -442,7 +443,7 @@ func TestHTTPTurns(t *testing.T) {
 			t.Errorf("%s arrived, want /other", got)
 		}
 		stop()
-		wrong(t, <-fifth, tool.Canceled, "canceled", "the fifth request")
+		wrong(t, <-fifth, value.Canceled, "canceled", "the fifth request")
 		close(release)
 		for _, done := range all {
 			noError(t, <-done)
@@ -486,15 +487,15 @@ func TestHTTPEnds(t *testing.T) {
 			url = "https://example.com/"
 		}
 		within(t, name, func() {
-			d.fails(tool.Timeout, "no whole answer within 50ms", "http.get", "url", url, "timeout", 0.05)
+			d.fails(value.Timeout, "no whole answer within 50ms", "http.get", "url", url, "timeout", 0.05)
 			ctx, cancel := context.WithCancel(t.Context())
 			cancel()
 			_, err := d.run(ctx, "http.get", "url", url)
-			wrong(t, err, tool.Canceled, "canceled", name)
+			wrong(t, err, value.Canceled, "canceled", name)
 			ctx, cancel = context.WithTimeout(t.Context(), 20*time.Millisecond)
 			defer cancel()
 			_, err = d.run(ctx, "http.get", "url", url)
-			wrong(t, err, tool.Timeout, "the time ran out", name)
+			wrong(t, err, value.Timeout, "the time ran out", name)
 		})
 	}
 }
@@ -527,7 +528,7 @@ func TestHTTPAgainstTheSystem(t *testing.T) {
 	if err == nil {
 		conn.Close()
 	}
-	wrong(t, err, tool.Denied, "this machine itself", "dialing "+at)
+	wrong(t, err, value.Denied, "this machine itself", "dialing "+at)
 	if want := fmt.Sprintf("tcp4 127.0.0.1:%d", number); asked != want {
 		t.Errorf("control was asked about %q, want %q", asked, want)
 	}
@@ -554,7 +555,7 @@ func TestH08ProxyOfTheEnvironment(t *testing.T) {
 	if got := d.answer("http.get", "url", "http://example.com/").Text("text"); got != "direct" {
 		t.Errorf("http.get = %q, want direct", got)
 	}
-	d.fails(tool.Unavailable, "does not speak https", "http.get", "url", "https://example.com/")
+	d.fails(value.Unavailable, "does not speak https", "http.get", "url", "https://example.com/")
 	if want := []string{"93.184.215.14:80", "93.184.215.14:443"}; !slices.Equal(d.dialed, want) {
 		t.Errorf("dialed %v, want %v", d.dialed, want)
 	}
@@ -642,31 +643,31 @@ func TestHTTPKey(t *testing.T) {
 			w.WriteHeader(code)
 		}
 	})
-	own := tool.NewDict("idempotency-key", `"mine"`)
+	own := value.NewDict("idempotency-key", `"mine"`)
 	for _, tt := range []struct {
 		row, key string
-		args     []tool.Value
+		args     []value.Value
 		want     []string
 	}{
 		{"http.post", "r1/2.0", nil, []string{`POST a.com "r1/2.0"`}},
 		{"http.put", "k", nil, []string{`PUT a.com "k"`}},
 		{"http.patch", "k", nil, []string{`PATCH a.com "k"`}},
 		{"http.delete", "k", nil, []string{`DELETE a.com "k"`}},
-		{"http.request", "k", []tool.Value{"method", "post"}, []string{`POST a.com "k"`}},
+		{"http.request", "k", []value.Value{"method", "post"}, []string{`POST a.com "k"`}},
 		{"http.post", `a"b\c`, nil, []string{`POST a.com "a\"b\\c"`}},
 		{"http.get", "k", nil, []string{"GET a.com "}},
 		{"http.head", "k", nil, []string{"HEAD a.com "}},
-		{"http.request", "k", []tool.Value{"method", "get"}, []string{"GET a.com "}},
+		{"http.request", "k", []value.Value{"method", "get"}, []string{"GET a.com "}},
 		{"http.post", "", nil, []string{"POST a.com "}},
-		{"http.post", "k", []tool.Value{"headers", own}, []string{`POST a.com "mine"`}},
-		{"http.post", "", []tool.Value{"headers", own}, []string{`POST a.com "mine"`}},
-		{"http.post", "k", []tool.Value{"params", tool.NewDict("to", "/b", "code", 307)}, []string{`POST a.com "k"`, `POST a.com "k"`}},
-		{"http.post", "k", []tool.Value{"params", tool.NewDict("to", "/b", "code", 303)}, []string{`POST a.com "k"`, "GET a.com "}},
-		{"http.post", "k", []tool.Value{"params", tool.NewDict("to", "http://b.com", "code", 307)}, []string{`POST a.com "k"`, "POST b.com "}},
+		{"http.post", "k", []value.Value{"headers", own}, []string{`POST a.com "mine"`}},
+		{"http.post", "", []value.Value{"headers", own}, []string{`POST a.com "mine"`}},
+		{"http.post", "k", []value.Value{"params", value.NewDict("to", "/b", "code", 307)}, []string{`POST a.com "k"`, `POST a.com "k"`}},
+		{"http.post", "k", []value.Value{"params", value.NewDict("to", "/b", "code", 303)}, []string{`POST a.com "k"`, "GET a.com "}},
+		{"http.post", "k", []value.Value{"params", value.NewDict("to", "http://b.com", "code", 307)}, []string{`POST a.com "k"`, "POST b.com "}},
 	} {
 		sent = nil
 		f := d.row(tt.row)
-		args, err := f.Bind(nil, tool.NewDict(append([]tool.Value{"url", "http://a.com/"}, tt.args...)...))
+		args, err := f.Bind(nil, value.NewDict(append([]value.Value{"url", "http://a.com/"}, tt.args...)...))
 		noError(t, err)
 		if _, err = f.Do(context.Background(), tool.Effect{Func: tt.row, Args: args}, tool.Grant{Check: d.check, Stage: &tool.Stage{}, Key: tt.key}); err != nil {
 			t.Errorf("%s(%v): %v", tt.row, tt.args, err)

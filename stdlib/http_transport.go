@@ -12,7 +12,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // An httpBase is the transport below [Options].HTTP. It checks each address as
@@ -67,7 +67,7 @@ func (b *httpBase) RoundTrip(req *http.Request) (*http.Response, error) {
 // placeholders, and what connects to its host.
 func (b *httpBase) opened(req *http.Request) (*http.Request, *httpDialer, error) {
 	if req.URL == nil {
-		return nil, nil, tool.Errorf(tool.Invalid, "a request without a URL")
+		return nil, nil, value.Errorf(value.Invalid, "a request without a URL")
 	}
 	to, err := httpParse(req.URL.String())
 	if err != nil {
@@ -128,7 +128,7 @@ func (p *httpPermit) header(secrets *secretBox, given http.Header, open func(str
 				return nil, err
 			}
 			if values[i] != v && !httpPlain(values[i]) {
-				return nil, tool.Errorf(tool.Failed, "the secret in the header %s holds characters that a header cannot", name)
+				return nil, value.Errorf(value.Failed, "the secret in the header %s holds characters that a header cannot", name)
 			}
 		}
 	}
@@ -160,7 +160,7 @@ func (p *httpPermit) open(ctx context.Context, secrets *secretBox, host, text st
 	values := map[string]string{}
 	for _, name := range names {
 		if host != p.host || !slices.Contains(p.names, name) {
-			return "", nil, tool.Errorf(tool.Denied, "the secret %s was not granted for %s", name, host)
+			return "", nil, value.Errorf(value.Denied, "the secret %s was not granted for %s", name, host)
 		}
 		if values[name], err = secrets.open(ctx, name); err != nil {
 			return "", nil, err
@@ -196,10 +196,10 @@ func (n *httpNet) roundTrip(ctx context.Context, req *http.Request) (*http.Respo
 		}
 		return nil, err
 	case resp == nil:
-		return nil, tool.Errorf(tool.Internal, "%s returned neither a response nor an error", httpOption)
+		return nil, value.Errorf(value.Internal, "%s returned neither a response nor an error", httpOption)
 	case resp.StatusCode < 100 || resp.StatusCode > 999:
 		n.discard(ctx, resp)
-		return nil, tool.Errorf(tool.Internal, "%s returned a response with the status %d", httpOption, resp.StatusCode)
+		return nil, value.Errorf(value.Internal, "%s returned a response with the status %d", httpOption, resp.StatusCode)
 	}
 	if resp.Body == nil {
 		resp.Body = http.NoBody

@@ -12,7 +12,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // A trip is a transport made of a function.
@@ -70,8 +70,8 @@ func TestHTTPTransportSeesPlaceholders(t *testing.T) {
 		io.WriteString(w, r.Header.Get("X-Key"))
 	})
 	d.grant("http.get:example.com", "secret:TOKEN@example.com", "secret:Q@example.com")
-	a := d.answer("http.get", "url", "https://example.com/", "headers", tool.NewDict("X-Key", "k {{secret:TOKEN}}"),
-		"params", tool.NewDict("q", "{{secret:Q}}"), "auth", tool.List{"me", "{{secret:TOKEN}}"})
+	a := d.answer("http.get", "url", "https://example.com/", "headers", value.NewDict("X-Key", "k {{secret:TOKEN}}"),
+		"params", value.NewDict("q", "{{secret:Q}}"), "auth", value.List{"me", "{{secret:TOKEN}}"})
 	if len(got) != 2 || got[0].URL.Query().Get("q") != token || got[1].URL.RawQuery != "" || a.Text("text") != "k {{secret:TOKEN}}" {
 		t.Errorf("the server got %d requests, and the script %s", len(got), a)
 	}
@@ -105,40 +105,40 @@ func TestHTTPTransportAnswers(t *testing.T) {
 	defer close(hang)
 	for name, tt := range map[string]struct {
 		answer trip
-		kind   tool.Kind
+		kind   value.Kind
 		says   string
 	}{
-		"nothing":       {func(*http.Request) (*http.Response, error) { return nil, nil }, tool.Internal, "neither a response nor an error"},
-		"no status":     {func(*http.Request) (*http.Response, error) { return &http.Response{}, nil }, tool.Internal, "with the status 0"},
-		"panic":         {func(*http.Request) (*http.Response, error) { panic("oh") }, tool.Internal, "panicked: oh"},
-		"error":         {func(*http.Request) (*http.Response, error) { return nil, errors.New("no route") }, tool.Unavailable, "no route"},
-		"its own kind":  {func(*http.Request) (*http.Response, error) { return nil, tool.Errorf(tool.Busy, "later") }, tool.Busy, "later"},
-		"parked":        {func(*http.Request) (*http.Response, error) { return nil, tool.Errorf(tool.Parked, "later") }, tool.Unavailable, "later"},
-		"both":          {func(*http.Request) (*http.Response, error) { r, _ := ok(http.NoBody); return r, errors.New("no") }, tool.Unavailable, "no answer from example.com: no"},
-		"too long":      {func(*http.Request) (*http.Response, error) { return ok(zeroReader{}) }, tool.Limit, "longer than 8 MB"},
-		"too many":      {func(*http.Request) (*http.Response, error) { return &http.Response{StatusCode: 200, Header: many}, nil }, tool.Limit, "more than 200 headers"},
-		"a long header": {func(*http.Request) (*http.Response, error) { return &http.Response{StatusCode: 200, Header: long}, nil }, tool.Limit, "more than 64 KB"},
+		"nothing":       {func(*http.Request) (*http.Response, error) { return nil, nil }, value.Internal, "neither a response nor an error"},
+		"no status":     {func(*http.Request) (*http.Response, error) { return &http.Response{}, nil }, value.Internal, "with the status 0"},
+		"panic":         {func(*http.Request) (*http.Response, error) { panic("oh") }, value.Internal, "panicked: oh"},
+		"error":         {func(*http.Request) (*http.Response, error) { return nil, errors.New("no route") }, value.Unavailable, "no route"},
+		"its own kind":  {func(*http.Request) (*http.Response, error) { return nil, value.Errorf(value.Busy, "later") }, value.Busy, "later"},
+		"parked":        {func(*http.Request) (*http.Response, error) { return nil, value.Errorf(value.Parked, "later") }, value.Unavailable, "later"},
+		"both":          {func(*http.Request) (*http.Response, error) { r, _ := ok(http.NoBody); return r, errors.New("no") }, value.Unavailable, "no answer from example.com: no"},
+		"too long":      {func(*http.Request) (*http.Response, error) { return ok(zeroReader{}) }, value.Limit, "longer than 8 MB"},
+		"too many":      {func(*http.Request) (*http.Response, error) { return &http.Response{StatusCode: 200, Header: many}, nil }, value.Limit, "more than 200 headers"},
+		"a long header": {func(*http.Request) (*http.Response, error) { return &http.Response{StatusCode: 200, Header: long}, nil }, value.Limit, "more than 64 KB"},
 		"no progress": {func(*http.Request) (*http.Response, error) {
 			return ok(bodyOf(func([]byte) (int, error) { return 0, nil }))
-		}, tool.Unavailable, "no answer"},
+		}, value.Unavailable, "no answer"},
 		"bad reader": {func(*http.Request) (*http.Response, error) {
 			return ok(bodyOf(func([]byte) (int, error) { return 1 << 40, nil }))
-		}, tool.Internal, "panicked"},
-		"hangs": {func(*http.Request) (*http.Response, error) { <-hang; return nil, nil }, tool.Timeout, "no whole answer within 50ms"},
+		}, value.Internal, "panicked"},
+		"hangs": {func(*http.Request) (*http.Response, error) { <-hang; return nil, nil }, value.Timeout, "no whole answer within 50ms"},
 		"body hangs": {func(*http.Request) (*http.Response, error) {
 			return ok(bodyOf(func([]byte) (int, error) { <-hang; return 0, io.EOF }))
-		}, tool.Timeout, "no whole answer within 50ms"},
+		}, value.Timeout, "no whole answer within 50ms"},
 		"redirects away": {func(*http.Request) (*http.Response, error) {
 			return &http.Response{StatusCode: 302, Header: http.Header{"Location": {"http://other.com/"}}}, nil
-		}, tool.Denied, "http.get:other.com is not granted"},
+		}, value.Denied, "http.get:other.com is not granted"},
 		"redirects for ever": {func(*http.Request) (*http.Response, error) {
 			return &http.Response{StatusCode: 302, Header: http.Header{"Location": {"/"}}}, nil
-		}, tool.Limit, "redirects more than 3 times"},
+		}, value.Limit, "redirects more than 3 times"},
 	} {
 		d := newWeb(t, &Options{HTTP: fake(tt.answer)})
 		d.grant("http:example.com")
 		timeout := 10.0
-		if tt.kind == tool.Timeout {
+		if tt.kind == value.Timeout {
 			timeout = 0.05
 		}
 		within(t, name, func() { d.fails(tt.kind, tt.says, "http.get", "url", "http://example.com/", "timeout", timeout) })
@@ -150,11 +150,11 @@ func TestHTTPTransportAnswers(t *testing.T) {
 		return &http.Response{StatusCode: 201, Header: http.Header{"X-Url": {r.Method + " " + r.URL.String()}}}, nil
 	})})
 	a := d.answer("http.get", "url", "http://example.com/a")
-	headers, _ := pureArg(a, "headers").(*tool.Dict)
+	headers, _ := pureArg(a, "headers").(*value.Dict)
 	if status := pureArg(a, "status"); status != int64(201) || a.Text("text") != "" || headers.Text("x-url") != "GET http://example.com/a" {
 		t.Errorf("the answer of a fake is %s", a)
 	}
-	if _, err := Open(&Options{HTTP: func(http.RoundTripper) http.RoundTripper { return nil }}); tool.KindOf(err) != tool.Invalid {
+	if _, err := Open(&Options{HTTP: func(http.RoundTripper) http.RoundTripper { return nil }}); value.KindOf(err) != value.Invalid {
 		t.Errorf("Open where HTTP returns nil: %v, want an error of kind Invalid", err)
 	}
 }
@@ -179,26 +179,26 @@ func TestHTTPTransportCannotWiden(t *testing.T) {
 	d.grant("http:example.com", "secret:TOKEN@*.example", "secret:TOKEN@example.com")
 	for _, tt := range []struct {
 		to, says string
-		kind     tool.Kind
+		kind     value.Kind
 	}{
-		{"http://127.0.0.1/", "this machine itself", tool.Denied},
-		{"http://169.254.169.254/latest", "the local link", tool.Denied},
-		{"http://127.1/", "in a form that programs read differently", tool.Denied},
-		{"ftp://example.com/", "cannot be asked for", tool.Denied},
-		{"https://me:you@example.com/", "user name or password", tool.Denied},
-		{"", "not the whole URL", tool.Invalid},
+		{"http://127.0.0.1/", "this machine itself", value.Denied},
+		{"http://169.254.169.254/latest", "the local link", value.Denied},
+		{"http://127.1/", "in a form that programs read differently", value.Denied},
+		{"ftp://example.com/", "cannot be asked for", value.Denied},
+		{"https://me:you@example.com/", "user name or password", value.Denied},
+		{"", "not the whole URL", value.Invalid},
 	} {
 		to = tt.to
 		d.fails(tt.kind, tt.says, "http.get", "url", "https://example.com/")
 	}
-	secret := []tool.Value{"url", "https://example.com/", "headers", tool.NewDict("X", "{{secret:TOKEN}}")}
+	secret := []value.Value{"url", "https://example.com/", "headers", value.NewDict("X", "{{secret:TOKEN}}")}
 	to = "https://other.example/"
-	d.fails(tool.Denied, "the secret TOKEN was not granted for other.example", "http.get", secret...)
+	d.fails(value.Denied, "the secret TOKEN was not granted for other.example", "http.get", secret...)
 	to = "secret OTHER"
-	d.fails(tool.Denied, "the secret OTHER was not granted for example.com", "http.get", secret...)
+	d.fails(value.Denied, "the secret OTHER was not granted for example.com", "http.get", secret...)
 	d.grant("http:example.com")
 	to = "https://example.com/"
-	d.fails(tool.Denied, "secret:TOKEN@example.com is not granted", "http.get", secret...)
+	d.fails(value.Denied, "secret:TOKEN@example.com is not granted", "http.get", secret...)
 }
 
 // TestHTTPTransportRetries checks that a transport can ask base several times, with
@@ -213,7 +213,7 @@ func TestHTTPTransportRetries(t *testing.T) {
 		}
 		resp.Body.Close()
 		own.Header.Set("X", "{{secret:TOKEN}}")
-		if _, err = base.RoundTrip(own); tool.KindOf(err) != tool.Denied {
+		if _, err = base.RoundTrip(own); value.KindOf(err) != value.Denied {
 			t.Errorf("a secret in a request of the transport: %v, want a denial", err)
 		}
 		for {
@@ -234,12 +234,12 @@ func TestHTTPTransportRetries(t *testing.T) {
 			w.WriteHeader(503)
 		}
 	})
-	d.answer("http.post", "url", "http://localhost/", "body", "hello", "headers", tool.NewDict("X", "{{secret:TOKEN}}"))
+	d.answer("http.post", "url", "http://localhost/", "body", "hello", "headers", value.NewDict("X", "{{secret:TOKEN}}"))
 	if want := []string{"/own  ", "/ hello " + aToken, "/ hello " + aToken, "/ hello " + aToken}; !slices.Equal(got, want) {
 		t.Errorf("the server got %q, want %q", got, want)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	_, err := d.run(ctx, "http.get", "url", "http://localhost/")
-	wrong(t, err, tool.Canceled, "canceled", "a call that has ended")
+	wrong(t, err, value.Canceled, "canceled", "a call that has ended")
 }

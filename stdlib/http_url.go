@@ -9,7 +9,7 @@ import (
 
 	"golang.org/x/net/idna"
 
-	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // An httpURL is an address whose host is known: in the one form in which grants
@@ -38,16 +38,16 @@ func httpParse(text string) (*httpURL, error) {
 	}
 	u, err := urlRead(text)
 	if err != nil || !utf8.ValidString(text) {
-		return nil, tool.Errorf(tool.Invalid, "this is not a URL").WithHint("write it as in https://example.com/path")
+		return nil, value.Errorf(value.Invalid, "this is not a URL").WithHint("write it as in https://example.com/path")
 	}
 	switch {
 	case u.Scheme != "" && u.Scheme != "http" && u.Scheme != "https":
-		return nil, tool.Errorf(tool.Denied, "a URL with %s: cannot be asked for, only http: and https:", pureShort(u.Scheme)).
+		return nil, value.Errorf(value.Denied, "a URL with %s: cannot be asked for, only http: and https:", pureShort(u.Scheme)).
 			WithHint("write it as in https://example.com/path")
 	case u.Scheme == "" || u.Opaque != "" || u.Host == "":
-		return nil, tool.Errorf(tool.Invalid, "this is not the whole URL of a server").WithHint("write it as in https://example.com/path")
+		return nil, value.Errorf(value.Invalid, "this is not the whole URL of a server").WithHint("write it as in https://example.com/path")
 	case u.User != nil:
-		return nil, tool.Errorf(tool.Denied, "a URL may not hold a user name or password before the host").
+		return nil, value.Errorf(value.Denied, "a URL may not hold a user name or password before the host").
 			WithHint(`give them as auth = [user, secret("NAME")]`)
 	}
 	h := &httpURL{}
@@ -93,7 +93,7 @@ func httpPort(u *url.URL) (uint16, error) {
 	}
 	n, err := strconv.ParseUint(u.Port(), 10, 16)
 	if err != nil || n == 0 {
-		return 0, tool.Errorf(tool.Invalid, "the port of the URL is not from 1 to 65535")
+		return 0, value.Errorf(value.Invalid, "the port of the URL is not from 1 to 65535")
 	}
 	return uint16(n), nil
 }
@@ -103,7 +103,7 @@ func httpHost(u *url.URL) (name string, addr netip.Addr, err error) {
 	raw := u.Hostname()
 	if strings.HasPrefix(u.Host, "[") {
 		if addr, err = netip.ParseAddr(raw); err != nil || !addr.Is6() || addr.Zone() != "" {
-			return "", addr, tool.Errorf(tool.Denied, "%s is not an IPv6 address of the internet", pureShort(u.Host))
+			return "", addr, value.Errorf(value.Denied, "%s is not an IPv6 address of the internet", pureShort(u.Host))
 		}
 		addr = addr.Unmap() // what the system would connect to
 		return addr.String(), addr, nil
@@ -125,7 +125,7 @@ func httpHost(u *url.URL) (name string, addr netip.Addr, err error) {
 		return "", addr, httpNoHost(raw)
 	}
 	if httpNumeric(labels[len(labels)-1]) {
-		return "", netip.Addr{}, tool.Errorf(tool.Denied, "%s is an address in a form that programs read differently", pureShort(raw)).
+		return "", netip.Addr{}, value.Errorf(value.Denied, "%s is an address in a form that programs read differently", pureShort(raw)).
 			WithHint("write an IPv4 address as four decimal numbers, as in 192.0.2.1")
 	}
 	return name, netip.Addr{}, nil
@@ -145,7 +145,7 @@ func httpASCII(raw string) (string, error) {
 }
 
 func httpNoHost(raw string) error {
-	return tool.Errorf(tool.Invalid, "%s is not the name of a host", strconv.QuoteToASCII(pureShort(strings.ToValidUTF8(raw, "\ufffd"))))
+	return value.Errorf(value.Invalid, "%s is not the name of a host", strconv.QuoteToASCII(pureShort(strings.ToValidUTF8(raw, "\ufffd"))))
 }
 
 // httpNumeric reports whether a last label makes the whole host an IPv4 address

@@ -6,6 +6,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 const (
@@ -33,7 +34,7 @@ func humanModule() tool.Module {
 func humanFunc(name, doc, returns string, do func(context.Context, tool.Effect, tool.Grant) (tool.Outcome, error), params ...tool.Param) tool.Func {
 	return tool.Func{
 		Name: name, Doc: doc, Params: params, Returns: returns, Kind: tool.Repeatable,
-		Target: func(*tool.Dict) ([]tool.Capability, error) { return []tool.Capability{{Name: "human"}}, nil },
+		Target: func(*value.Dict) ([]tool.Capability, error) { return []tool.Capability{{Name: "human"}}, nil },
 		Do:     do,
 	}
 }
@@ -51,11 +52,11 @@ func humanAsk(ctx context.Context, e tool.Effect, g tool.Grant) (tool.Outcome, e
 	answer, ok := v.(string)
 	switch {
 	case !ok:
-		return tool.Outcome{}, tool.Errorf(tool.Internal, "the answer should be text but is %s", tool.TypeOf(v))
+		return tool.Outcome{}, value.Errorf(value.Internal, "the answer should be text but is %s", value.TypeOf(v))
 	case len(answer) > humanMaxAnswer:
 		return tool.Outcome{}, humanLimit("the answer is longer than %d KB", humanMaxAnswer>>10)
 	case !utf8.ValidString(answer):
-		return tool.Outcome{}, tool.Errorf(tool.Failed, "the answer is not UTF-8 text")
+		return tool.Outcome{}, value.Errorf(value.Failed, "the answer is not UTF-8 text")
 	case answer == "" && otherwise != nil:
 		return tool.Outcome{Value: otherwise}, nil
 	}
@@ -68,33 +69,33 @@ func humanConfirm(ctx context.Context, e tool.Effect, g tool.Grant) (tool.Outcom
 		return tool.Outcome{}, err
 	}
 	if _, ok := v.(bool); !ok {
-		return tool.Outcome{}, tool.Errorf(tool.Internal, "the answer should be yes or no but is %s", tool.TypeOf(v))
+		return tool.Outcome{}, value.Errorf(value.Internal, "the answer should be yes or no but is %s", value.TypeOf(v))
 	}
 	return tool.Outcome{Value: v}, nil
 }
 
 // humanPut puts a question, without the characters that could redraw the
 // terminal of whom it asks.
-func humanPut(ctx context.Context, question string, confirm bool, g tool.Grant) (tool.Value, error) {
+func humanPut(ctx context.Context, question string, confirm bool, g tool.Grant) (value.Value, error) {
 	if err := effectStopped(ctx); err != nil {
 		return nil, err
 	}
 	if len(question) > humanMaxQuestion {
 		return nil, humanLimit("the question is longer than %d KB", humanMaxQuestion>>10)
 	}
-	text := strings.TrimSpace(tool.Clean(question, humanMaxQuestion))
+	text := strings.TrimSpace(value.Clean(question, humanMaxQuestion))
 	if text == "" {
-		return nil, tool.Errorf(tool.Invalid, "the question is empty")
+		return nil, value.Errorf(value.Invalid, "the question is empty")
 	}
 	if g.Ask == nil {
-		return nil, tool.Errorf(tool.Denied, "there is nobody to ask here").
+		return nil, value.Errorf(value.Denied, "there is nobody to ask here").
 			WithHint("run it on a terminal; or give what is asked for as an argument of the tool")
 	}
 	return g.Ask(ctx, text, confirm)
 }
 
-func humanLimit(format string, args ...any) *tool.Error {
-	e := tool.Errorf(tool.Limit, format, args...)
-	e.Limit = tool.LimitHuman
+func humanLimit(format string, args ...any) *value.Error {
+	e := value.Errorf(value.Limit, format, args...)
+	e.Limit = value.LimitHuman
 	return e
 }

@@ -6,27 +6,28 @@ import (
 	"testing"
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // somebody answers each question with the same thing, and keeps what he was
 // asked.
 type somebody struct {
-	answer   tool.Value
+	answer   value.Value
 	err      error
 	question string
 	confirm  bool
 }
 
-func (s *somebody) ask(_ context.Context, question string, confirm bool) (tool.Value, error) {
+func (s *somebody) ask(_ context.Context, question string, confirm bool) (value.Value, error) {
 	s.question, s.confirm = question, confirm
 	return s.answer, s.err
 }
 
 // askOf carries out a row of the module human for somebody.
-func askOf(d *desk, s *somebody, row string, args ...tool.Value) (tool.Value, error) {
+func askOf(d *desk, s *somebody, row string, args ...value.Value) (value.Value, error) {
 	d.t.Helper()
 	f := d.row(row)
-	bound, err := f.Bind(nil, tool.NewDict(args...))
+	bound, err := f.Bind(nil, value.NewDict(args...))
 	if err != nil {
 		return nil, err
 	}
@@ -38,20 +39,20 @@ func TestHuman(t *testing.T) {
 	d := deskAt(t, &Options{})
 	for _, tt := range []struct {
 		row    string
-		args   []tool.Value
-		answer tool.Value
+		args   []value.Value
+		answer value.Value
 		asked  string
-		want   tool.Value
+		want   value.Value
 	}{
-		{"human.ask", []tool.Value{"question", "which?"}, "the first", "which?", "the first"},
-		{"human.ask", []tool.Value{"question", "which?"}, "", "which?", ""},
-		{"human.ask", []tool.Value{"question", "which?", "default", "all"}, "", "which?\n(an empty answer means: all)", "all"},
-		{"human.ask", []tool.Value{"question", "which?", "default", "all"}, "one", "which?\n(an empty answer means: all)", "one"},
-		{"human.ask", []tool.Value{"question", "which?", "default", ""}, "", "which?", ""},
-		{"human.ask", []tool.Value{"question", " a\tb\n\x1b[2Jc\r\a\u202ed\n", "default", "\x1b[1m"}, "x", "a\tb\n[2Jcd\n\n(an empty answer means: [1m)", "x"},
-		{"human.ask", []tool.Value{"question", strings.Repeat("q", humanMaxQuestion)}, strings.Repeat("a", humanMaxAnswer), strings.Repeat("q", humanMaxQuestion), strings.Repeat("a", humanMaxAnswer)},
-		{"human.confirm", []tool.Value{"question", "really?"}, true, "really?", true},
-		{"human.confirm", []tool.Value{"question", "really?"}, false, "really?", false},
+		{"human.ask", []value.Value{"question", "which?"}, "the first", "which?", "the first"},
+		{"human.ask", []value.Value{"question", "which?"}, "", "which?", ""},
+		{"human.ask", []value.Value{"question", "which?", "default", "all"}, "", "which?\n(an empty answer means: all)", "all"},
+		{"human.ask", []value.Value{"question", "which?", "default", "all"}, "one", "which?\n(an empty answer means: all)", "one"},
+		{"human.ask", []value.Value{"question", "which?", "default", ""}, "", "which?", ""},
+		{"human.ask", []value.Value{"question", " a\tb\n\x1b[2Jc\r\a\u202ed\n", "default", "\x1b[1m"}, "x", "a\tb\n[2Jcd\n\n(an empty answer means: [1m)", "x"},
+		{"human.ask", []value.Value{"question", strings.Repeat("q", humanMaxQuestion)}, strings.Repeat("a", humanMaxAnswer), strings.Repeat("q", humanMaxQuestion), strings.Repeat("a", humanMaxAnswer)},
+		{"human.confirm", []value.Value{"question", "really?"}, true, "really?", true},
+		{"human.confirm", []value.Value{"question", "really?"}, false, "really?", false},
 	} {
 		s := &somebody{answer: tt.answer}
 		got, err := askOf(d, s, tt.row, tt.args...)
@@ -70,26 +71,26 @@ func TestHumanRefuses(t *testing.T) {
 	for _, tt := range []struct {
 		row      string
 		question string
-		answer   tool.Value
-		kind     tool.Kind
+		answer   value.Value
+		kind     value.Kind
 		says     string
 		asked    bool
 	}{
-		{"human.ask", "", "x", tool.Invalid, "empty", false},
-		{"human.ask", " \n\x1b", "x", tool.Invalid, "empty", false},
-		{"human.confirm", "", true, tool.Invalid, "empty", false},
-		{"human.ask", long, "x", tool.Limit, "4 KB", false},
-		{"human.confirm", long, true, tool.Limit, "4 KB", false},
-		{"human.ask", "which?", strings.Repeat("x", humanMaxAnswer+1), tool.Limit, "64 KB", true},
-		{"human.ask", "which?", "\xff", tool.Failed, "UTF-8", true},
-		{"human.ask", "which?", true, tool.Internal, "should be text", true},
-		{"human.ask", "which?", nil, tool.Internal, "should be text", true},
-		{"human.confirm", "really?", "yes", tool.Internal, "yes or no", true},
-		{"human.confirm", "really?", nil, tool.Internal, "yes or no", true},
+		{"human.ask", "", "x", value.Invalid, "empty", false},
+		{"human.ask", " \n\x1b", "x", value.Invalid, "empty", false},
+		{"human.confirm", "", true, value.Invalid, "empty", false},
+		{"human.ask", long, "x", value.Limit, "4 KB", false},
+		{"human.confirm", long, true, value.Limit, "4 KB", false},
+		{"human.ask", "which?", strings.Repeat("x", humanMaxAnswer+1), value.Limit, "64 KB", true},
+		{"human.ask", "which?", "\xff", value.Failed, "UTF-8", true},
+		{"human.ask", "which?", true, value.Internal, "should be text", true},
+		{"human.ask", "which?", nil, value.Internal, "should be text", true},
+		{"human.confirm", "really?", "yes", value.Internal, "yes or no", true},
+		{"human.confirm", "really?", nil, value.Internal, "yes or no", true},
 	} {
 		s := &somebody{answer: tt.answer}
 		got, err := askOf(d, s, tt.row, "question", tt.question)
-		if got != nil || tool.KindOf(err) != tt.kind || !strings.Contains(err.Error(), tt.says) {
+		if got != nil || value.KindOf(err) != tt.kind || !strings.Contains(err.Error(), tt.says) {
 			t.Errorf("%s(%.50q) = %v, %v, want %s with %q", tt.row, tt.question, got, err, tt.kind, tt.says)
 		}
 		if (s.question != "") != tt.asked {
@@ -97,17 +98,17 @@ func TestHumanRefuses(t *testing.T) {
 		}
 	}
 	d.grant("human")
-	d.fails(tool.Denied, "nobody to ask", "human.ask", "question", "which?")
-	d.fails(tool.Denied, "nobody to ask", "human.confirm", "question", "really?")
+	d.fails(value.Denied, "nobody to ask", "human.ask", "question", "which?")
+	d.fails(value.Denied, "nobody to ask", "human.confirm", "question", "really?")
 	d.grant()
-	d.fails(tool.Denied, "human is not granted", "human.ask", "question", "which?")
+	d.fails(value.Denied, "human is not granted", "human.ask", "question", "which?")
 }
 
 // TestHumanParked checks that what parks a run goes up as it is.
 func TestHumanParked(t *testing.T) {
 	d := deskAt(t, &Options{})
 	for _, row := range []string{"human.ask", "human.confirm"} {
-		for _, want := range []error{tool.Errorf(tool.Parked, "waits for an answer"), context.Canceled} {
+		for _, want := range []error{value.Errorf(value.Parked, "waits for an answer"), context.Canceled} {
 			if _, err := askOf(d, &somebody{answer: "x", err: want}, row, "question", "?"); err != want {
 				t.Errorf("%s = %v, want the very error %v", row, err, want)
 			}
@@ -116,8 +117,8 @@ func TestHumanParked(t *testing.T) {
 	stopped, stop := context.WithCancel(context.Background())
 	stop()
 	s := &somebody{answer: "x"}
-	_, err := d.row("human.ask").Do(stopped, tool.Effect{Args: tool.NewDict("question", "?")}, tool.Grant{Ask: s.ask})
-	if tool.KindOf(err) != tool.Canceled || s.question != "" {
+	_, err := d.row("human.ask").Do(stopped, tool.Effect{Args: value.NewDict("question", "?")}, tool.Grant{Ask: s.ask})
+	if value.KindOf(err) != value.Canceled || s.question != "" {
 		t.Errorf("human.ask in a call that is over = %v, and it asked %q", err, s.question)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 func jsonModule() tool.Module {
@@ -47,33 +48,33 @@ func jsonModule() tool.Module {
 	}
 }
 
-func jsonEncode(a *tool.Dict) (tool.Value, error) {
+func jsonEncode(a *value.Dict) (value.Value, error) {
 	indent, err := jsonIndentation(pureArg(a, "indent"))
 	if err != nil {
 		return nil, err
 	}
-	text, err := tool.AppendJSON(nil, pureArg(a, "value"))
+	text, err := value.AppendJSON(nil, pureArg(a, "value"))
 	if err != nil {
 		return nil, err
 	}
 	return jsonLayOut(text, indent)
 }
 
-func jsonDecode(a *tool.Dict) (tool.Value, error) {
-	v, err := tool.ParseJSON(jsonBytes(a))
+func jsonDecode(a *value.Dict) (value.Value, error) {
+	v, err := value.ParseJSON(jsonBytes(a))
 	return pureDecoded(a, v, err)
 }
 
 // jsonBytes returns the text without the mark that some editors put before it.
-func jsonBytes(a *tool.Dict) []byte {
+func jsonBytes(a *value.Dict) []byte {
 	return []byte(strings.TrimPrefix(a.Text("text"), "\ufeff"))
 }
 
 // pureDecoded gives the default, where the caller named one, for a text that
 // is broken. A text that is too much stays an error: a default that hides a
 // limit would pass for data.
-func pureDecoded(a *tool.Dict, v tool.Value, err error) (tool.Value, error) {
-	if err != nil && tool.KindOf(err) == tool.Invalid {
+func pureDecoded(a *value.Dict, v value.Value, err error) (value.Value, error) {
+	if err != nil && value.KindOf(err) == value.Invalid {
 		if otherwise, given := a.Get("default"); given {
 			return otherwise, nil
 		}
@@ -81,16 +82,16 @@ func pureDecoded(a *tool.Dict, v tool.Value, err error) (tool.Value, error) {
 	return v, err
 }
 
-func jsonIndent(a *tool.Dict) (tool.Value, error) {
+func jsonIndent(a *value.Dict) (value.Value, error) {
 	indent, err := jsonIndentation(pureArg(a, "indent"))
 	if err != nil {
 		return nil, err
 	}
-	v, err := tool.ParseJSON(jsonBytes(a))
+	v, err := value.ParseJSON(jsonBytes(a))
 	if err != nil {
 		return nil, err
 	}
-	text, err := tool.AppendJSON(nil, v)
+	text, err := value.AppendJSON(nil, v)
 	if err != nil {
 		return nil, err
 	}
@@ -102,7 +103,7 @@ const jsonMaxIndent = 16
 
 // jsonIndentation reads an indent, which is a text or, as Python has it, a
 // number of spaces.
-func jsonIndentation(v tool.Value) (string, error) {
+func jsonIndentation(v value.Value) (string, error) {
 	switch n := v.(type) {
 	case nil:
 		return "", nil
@@ -123,7 +124,7 @@ func jsonIndentation(v tool.Value) (string, error) {
 }
 
 // jsonLayOut indents JSON that has no space between its parts.
-func jsonLayOut(compact []byte, indent string) (tool.Value, error) {
+func jsonLayOut(compact []byte, indent string) (value.Value, error) {
 	if indent == "" {
 		return string(compact), nil
 	}

@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 func mathModule() tool.Module {
@@ -30,7 +31,7 @@ func mathOne(row tool.Func, where string, f func(float64) float64) tool.Func {
 		doc, problem = "The number, "+where+".", "x should be "+where
 	}
 	row.Params = []tool.Param{tool.Required("x", tool.TypeNumber, doc)}
-	row.Do = pureDo(func(a *tool.Dict) (tool.Value, error) {
+	row.Do = pureDo(func(a *value.Dict) (value.Value, error) {
 		x, err := mathFloat(a, "x")
 		if err != nil {
 			return nil, err
@@ -43,7 +44,7 @@ func mathOne(row tool.Func, where string, f func(float64) float64) tool.Func {
 // mathTwo completes a row for a function of two numbers, its parameters. The
 // problem is what is wrong where it is not defined, or "" if it always is.
 func mathTwo(row tool.Func, problem string, f func(float64, float64) float64) tool.Func {
-	row.Do = pureDo(func(a *tool.Dict) (tool.Value, error) {
+	row.Do = pureDo(func(a *value.Dict) (value.Value, error) {
 		first, err := mathFloat(a, row.Params[0].Name)
 		if err != nil {
 			return nil, err
@@ -161,11 +162,11 @@ func mathWholes() []tool.Func {
 const mathMaxBits = 13_600
 
 // mathFloat returns an argument as a finite float.
-func mathFloat(a *tool.Dict, name string) (float64, error) {
+func mathFloat(a *value.Dict, name string) (float64, error) {
 	return mathFinite(pureArg(a, name), "argument '"+name+"'")
 }
 
-func mathFinite(v tool.Value, label string) (float64, error) {
+func mathFinite(v value.Value, label string) (float64, error) {
 	f := math.NaN()
 	switch n := v.(type) {
 	case int64:
@@ -186,7 +187,7 @@ func mathFinite(v tool.Value, label string) (float64, error) {
 
 // mathResult refuses what is no number. The problem says why it may be none; ""
 // means that only a result beyond the range of floats is.
-func mathResult(f float64, problem string) (tool.Value, error) {
+func mathResult(f float64, problem string) (value.Value, error) {
 	if !math.IsNaN(f) && !math.IsInf(f, 0) {
 		return f, nil
 	}
@@ -197,7 +198,7 @@ func mathResult(f float64, problem string) (tool.Value, error) {
 }
 
 // mathInteger returns a whole number as one, however it is represented.
-func mathInteger(v tool.Value, label string) (*big.Int, error) {
+func mathInteger(v value.Value, label string) (*big.Int, error) {
 	switch n := v.(type) {
 	case int64:
 		return big.NewInt(n), nil
@@ -218,7 +219,7 @@ func mathInteger(v tool.Value, label string) (*big.Int, error) {
 	return i, nil
 }
 
-func mathLog(a *tool.Dict) (tool.Value, error) {
+func mathLog(a *value.Dict) (value.Value, error) {
 	x, err := mathFloat(a, "x")
 	if err != nil {
 		return nil, err
@@ -243,8 +244,8 @@ func mathLog(a *tool.Dict) (tool.Value, error) {
 	return mathResult(math.Log(x)/math.Log(base), problem)
 }
 
-func mathPow(a *tool.Dict) (tool.Value, error) {
-	if y, ok := pureArg(a, "y").(int64); ok && y >= 0 && tool.TypeOf(pureArg(a, "x")) == "integer" {
+func mathPow(a *value.Dict) (value.Value, error) {
+	if y, ok := pureArg(a, "y").(int64); ok && y >= 0 && value.TypeOf(pureArg(a, "x")) == "integer" {
 		x, err := mathInteger(pureArg(a, "x"), "argument 'x'")
 		if err != nil {
 			return nil, err
@@ -255,7 +256,7 @@ func mathPow(a *tool.Dict) (tool.Value, error) {
 		if x.BitLen() <= 1 { // 0, 1 or -1: only whether y is odd counts
 			y = min(y, 2-y%2)
 		}
-		return tool.Integer(new(big.Int).Exp(x, big.NewInt(y), nil)), nil
+		return value.Integer(new(big.Int).Exp(x, big.NewInt(y), nil)), nil
 	}
 	x, err := mathFloat(a, "x")
 	if err != nil {
@@ -271,7 +272,7 @@ func mathPow(a *tool.Dict) (tool.Value, error) {
 // mathWhole makes the Do of a function that rounds floats; integers are whole
 // already, and huge floats become huge integers.
 func mathWhole(round func(float64) float64) pureRun {
-	return pureDo(func(a *tool.Dict) (tool.Value, error) {
+	return pureDo(func(a *value.Dict) (value.Value, error) {
 		v := pureArg(a, "x")
 		if f, ok := v.(float64); ok {
 			v = round(f)
@@ -280,11 +281,11 @@ func mathWhole(round func(float64) float64) pureRun {
 		if err != nil {
 			return nil, err
 		}
-		return tool.Integer(i), nil
+		return value.Integer(i), nil
 	})
 }
 
-func mathRound(a *tool.Dict) (tool.Value, error) {
+func mathRound(a *value.Dict) (value.Value, error) {
 	digits := a.Int("digits")
 	v := pureArg(a, "x")
 	f, isFloat := v.(float64)
@@ -293,7 +294,7 @@ func mathRound(a *tool.Dict) (tool.Value, error) {
 		if err != nil {
 			return nil, err
 		}
-		return tool.Integer(mathHalfAway(new(big.Rat).SetInt(i), min(digits, 0))), nil
+		return value.Integer(mathHalfAway(new(big.Rat).SetInt(i), min(digits, 0))), nil
 	}
 	if _, err := mathFloat(a, "x"); err != nil {
 		return nil, err
@@ -304,7 +305,7 @@ func mathRound(a *tool.Dict) (tool.Value, error) {
 	}
 	scaled := mathHalfAway(exact, digits)
 	if digits <= 0 {
-		return tool.Integer(scaled), nil
+		return value.Integer(scaled), nil
 	}
 	rounded, _ := new(big.Rat).SetFrac(scaled, mathTen(digits)).Float64()
 	return rounded, nil
@@ -331,7 +332,7 @@ func mathHalfAway(x *big.Rat, digits int64) *big.Int {
 	return whole
 }
 
-func mathPair(a *tool.Dict) (x, y *big.Int, err error) {
+func mathPair(a *value.Dict) (x, y *big.Int, err error) {
 	if x, err = mathInteger(pureArg(a, "a"), "argument 'a'"); err != nil {
 		return nil, nil, err
 	}
@@ -339,15 +340,15 @@ func mathPair(a *tool.Dict) (x, y *big.Int, err error) {
 	return x, y, err
 }
 
-func mathGCD(a *tool.Dict) (tool.Value, error) {
+func mathGCD(a *value.Dict) (value.Value, error) {
 	x, y, err := mathPair(a)
 	if err != nil {
 		return nil, err
 	}
-	return tool.Integer(new(big.Int).GCD(nil, nil, new(big.Int).Abs(x), new(big.Int).Abs(y))), nil
+	return value.Integer(new(big.Int).GCD(nil, nil, new(big.Int).Abs(x), new(big.Int).Abs(y))), nil
 }
 
-func mathLCM(a *tool.Dict) (tool.Value, error) {
+func mathLCM(a *value.Dict) (value.Value, error) {
 	x, y, err := mathPair(a)
 	if err != nil {
 		return nil, err
@@ -360,16 +361,16 @@ func mathLCM(a *tool.Dict) (tool.Value, error) {
 	if x.Mul(x, y).BitLen() > mathMaxBits {
 		return nil, pureLimit("the result has more than 4096 digits")
 	}
-	return tool.Integer(x), nil
+	return value.Integer(x), nil
 }
 
 // mathMaxFactorial keeps a factorial within the digits of exact numbers.
 const mathMaxFactorial = 1000
 
-func mathFactorial(a *tool.Dict) (tool.Value, error) {
+func mathFactorial(a *value.Dict) (value.Value, error) {
 	n, err := pureSize(a, "n", mathMaxFactorial)
 	if err != nil {
 		return nil, err
 	}
-	return tool.Integer(new(big.Int).MulRange(1, int64(n))), nil
+	return value.Integer(new(big.Int).MulRange(1, int64(n))), nil
 }

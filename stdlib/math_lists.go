@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 func mathLists() []tool.Func {
@@ -19,11 +20,11 @@ func mathLists() []tool.Func {
 		},
 		{
 			Name: "mean", Doc: "Gives the arithmetic mean.", Params: []tool.Param{values},
-			Returns: "a float; no values are an error", Do: mathStatistic(1, func(v []float64, _ *tool.Dict) float64 { return mathMean(v) }),
+			Returns: "a float; no values are an error", Do: mathStatistic(1, func(v []float64, _ *value.Dict) float64 { return mathMean(v) }),
 		},
 		{
 			Name: "median", Doc: "Gives the value in the middle, or the mean of the two there.", Params: []tool.Param{values},
-			Returns: "a float; no values are an error", Do: mathStatistic(1, func(v []float64, _ *tool.Dict) float64 { return mathQuantile(v, 0.5) }),
+			Returns: "a float; no values are an error", Do: mathStatistic(1, func(v []float64, _ *value.Dict) float64 { return mathQuantile(v, 0.5) }),
 		},
 		{
 			Name: "variance", Doc: "Gives the variance of a sample.", Params: []tool.Param{values, population},
@@ -33,7 +34,7 @@ func mathLists() []tool.Func {
 		{
 			Name: "stdev", Doc: "Gives the standard deviation of a sample.", Params: []tool.Param{values, population},
 			Returns: "a float; fewer than two values are an error (one, of a population)",
-			Do:      mathStatistic(2, func(v []float64, a *tool.Dict) float64 { return math.Sqrt(mathVariance(v, a)) }),
+			Do:      mathStatistic(2, func(v []float64, a *value.Dict) float64 { return math.Sqrt(mathVariance(v, a)) }),
 		},
 		{
 			Name: "percentile", Doc: "Gives the value below which p percent of the values lie, between two values in proportion.",
@@ -48,7 +49,7 @@ func mathLists() []tool.Func {
 
 // mathFloats returns the values of a call as finite floats, at least as many as
 // are needed.
-func mathFloats(a *tool.Dict, least int) ([]float64, error) {
+func mathFloats(a *value.Dict, least int) ([]float64, error) {
 	items := pureElements(a, "values")
 	if len(items) < least {
 		return nil, pureInvalid("argument 'values' should have at least %d numbers (got %d)", least, len(items))
@@ -66,8 +67,8 @@ func mathFloats(a *tool.Dict, least int) ([]float64, error) {
 
 // mathStatistic makes the Do of a function of many numbers; of a whole
 // population, one is enough.
-func mathStatistic(least int, f func(values []float64, a *tool.Dict) float64) pureRun {
-	return pureDo(func(a *tool.Dict) (tool.Value, error) {
+func mathStatistic(least int, f func(values []float64, a *value.Dict) float64) pureRun {
+	return pureDo(func(a *value.Dict) (value.Value, error) {
 		need := least
 		if a.Bool("population") {
 			need = 1
@@ -80,7 +81,7 @@ func mathStatistic(least int, f func(values []float64, a *tool.Dict) float64) pu
 	})
 }
 
-func mathSum(a *tool.Dict) (tool.Value, error) {
+func mathSum(a *value.Dict) (value.Value, error) {
 	total := new(big.Int)
 	for i, v := range pureElements(a, "values") {
 		if _, ok := v.(float64); ok {
@@ -96,7 +97,7 @@ func mathSum(a *tool.Dict) (tool.Value, error) {
 		}
 		total.Add(total, n)
 	}
-	return tool.Integer(total), nil
+	return value.Integer(total), nil
 }
 
 // mathAdd is Neumaier's sum: what each addition rounds off is added up apart.
@@ -126,7 +127,7 @@ func mathMean(values []float64) float64 {
 	return mathAdd(parts)
 }
 
-func mathVariance(values []float64, a *tool.Dict) float64 {
+func mathVariance(values []float64, a *value.Dict) float64 {
 	mean := mathMean(values)
 	squares := make([]float64, len(values))
 	for i, v := range values {
@@ -139,7 +140,7 @@ func mathVariance(values []float64, a *tool.Dict) float64 {
 	return mathAdd(squares) / n
 }
 
-func mathPercentile(a *tool.Dict) (tool.Value, error) {
+func mathPercentile(a *value.Dict) (value.Value, error) {
 	p, err := mathFloat(a, "p")
 	if err != nil {
 		return nil, err

@@ -8,7 +8,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 func TestMath(t *testing.T) {
@@ -47,8 +47,8 @@ func TestMath(t *testing.T) {
 }
 
 func TestMathWholesAndLists(t *testing.T) {
-	ints := func(n ...int64) tool.List {
-		var l tool.List
+	ints := func(n ...int64) value.List {
+		var l value.List
 		for _, i := range n {
 			l = append(l, i)
 		}
@@ -86,15 +86,15 @@ func TestMathWholesAndLists(t *testing.T) {
 		{fn: "math.factorial", args: []any{int64(1001)}, err: "larger than 1000"},
 
 		{fn: "math.sum", args: []any{ints(1, 2, 3)}, want: int64(6)},
-		{fn: "math.sum", args: []any{tool.List{}}, want: int64(0)},
-		{fn: "math.sum", args: []any{tool.List{1e100, 1.0, -1e100}}, want: 1.0},
-		{fn: "math.sum", args: []any{tool.Tuple{0.1, 0.2, 0.3, int64(1)}}, want: 1.6},
-		{fn: "math.sum", args: []any{tool.List{"1"}}, err: "should be number but got string"},
-		{fn: "math.sum", args: []any{tool.List{1.0, pureNaN()}}, err: "'values'[1] is not a number"},
-		{fn: "math.sum", args: []any{tool.List{1e308, 1e308}}, err: "too large"},
+		{fn: "math.sum", args: []any{value.List{}}, want: int64(0)},
+		{fn: "math.sum", args: []any{value.List{1e100, 1.0, -1e100}}, want: 1.0},
+		{fn: "math.sum", args: []any{value.Tuple{0.1, 0.2, 0.3, int64(1)}}, want: 1.6},
+		{fn: "math.sum", args: []any{value.List{"1"}}, err: "should be number but got string"},
+		{fn: "math.sum", args: []any{value.List{1.0, pureNaN()}}, err: "'values'[1] is not a number"},
+		{fn: "math.sum", args: []any{value.List{1e308, 1e308}}, err: "too large"},
 		{fn: "math.mean", args: []any{ints(1, 2)}, want: 1.5},
-		{fn: "math.mean", args: []any{tool.List{1e308, 1e308}}, want: 1e308},
-		{fn: "math.mean", args: []any{tool.List{}}, err: "at least 1 numbers (got 0)"},
+		{fn: "math.mean", args: []any{value.List{1e308, 1e308}}, want: 1e308},
+		{fn: "math.mean", args: []any{value.List{}}, err: "at least 1 numbers (got 0)"},
 		{fn: "math.median", args: []any{ints(3, 1, 2)}, want: 2.0},
 		{fn: "math.median", args: []any{ints(4, 1, 2, 3)}, want: 2.5},
 		{fn: "math.variance", args: []any{ints(2, 4, 4, 4, 5, 5, 7, 9), true}, want: 4.0},
@@ -104,8 +104,8 @@ func TestMathWholesAndLists(t *testing.T) {
 		{fn: "math.stdev", args: []any{ints(1), true}, want: 0.0},
 		{fn: "math.percentile", args: []any{ints(1, 2, 3, 4, 5), int64(25)}, want: 2.0},
 		{fn: "math.percentile", args: []any{ints(10, 20), int64(75)}, want: 17.5},
-		{fn: "math.percentile", args: []any{tool.List{0.1, 0.1}, int64(30)}, want: 0.1},
-		{fn: "math.percentile", args: []any{tool.List{-1e308, 1e308}, int64(50)}, want: 0.0},
+		{fn: "math.percentile", args: []any{value.List{0.1, 0.1}, int64(30)}, want: 0.1},
+		{fn: "math.percentile", args: []any{value.List{-1e308, 1e308}, int64(50)}, want: 0.0},
 		{fn: "math.percentile", args: []any{ints(10, 20), int64(100)}, want: 20.0},
 		{fn: "math.percentile", args: []any{ints(10), int64(101)}, err: "must be <= 100"},
 	})
@@ -126,10 +126,10 @@ func TestMathExact(t *testing.T) {
 		{fn: "math.gcd", args: []any{pureBig("100000000000000000000"), pureBig("15000000000000000000")}, want: int64(5000000000000000000)},
 		{fn: "math.lcm", args: []any{int64(math.MinInt64), int64(3)}, want: pureBig("27670116110564327424")},
 		{fn: "math.factorial", args: []any{int64(21)}, want: pureBig("51090942171709440000")},
-		{fn: "math.sum", args: []any{tool.List{int64(math.MaxInt64), int64(1)}}, want: pureBig("9223372036854775808")},
+		{fn: "math.sum", args: []any{value.List{int64(math.MaxInt64), int64(1)}}, want: pureBig("9223372036854775808")},
 	})
 	longest := pureMust(t, "math.factorial", int64(1000))
-	if text := pureMust(t, "json.encode", longest); !tool.Equal(pureMust(t, "json.decode", text), longest) {
+	if text := pureMust(t, "json.encode", longest); !value.Equal(pureMust(t, "json.decode", text), longest) {
 		t.Errorf("1000! is not read back from JSON")
 	}
 	if most := pureMust(t, "math.pow", int64(2), int64(mathMaxBits)); len(pureMust(t, "json.encode", most).(string)) > 4096 {

@@ -7,6 +7,7 @@ import (
 	"unicode"
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 func (w *World) noticeFuncs() []tool.Func {
@@ -16,7 +17,7 @@ func (w *World) noticeFuncs() []tool.Func {
 		return p
 	}
 	return []tool.Func{
-		noticeFunc(func(args *tool.Dict) tool.Report { return tool.ToolOutput{Chunk: notice(args, "chunk")} }, tool.Func{
+		noticeFunc(func(args *value.Dict) tool.Report { return tool.ToolOutput{Chunk: notice(args, "chunk")} }, tool.Func{
 			Name:   "emit",
 			Doc:    "Send a piece of the output to the user before the call ends. It is shown, and is no part of the result.",
 			Params: []tool.Param{tool.Required("chunk", tool.TypeString, "the text to show")},
@@ -30,7 +31,7 @@ func (w *World) noticeFuncs() []tool.Func {
 				number("total", "of how much"),
 			},
 		}),
-		noticeFunc(func(args *tool.Dict) tool.Report { return tool.Log{Message: notice(args, "message")} }, tool.Func{
+		noticeFunc(func(args *value.Dict) tool.Report { return tool.Log{Message: notice(args, "message")} }, tool.Func{
 			Name:   "log",
 			Doc:    "Leave a line for whoever looks into what the call did.",
 			Params: []tool.Param{tool.Required("message", tool.TypeAny, "a text, or a value to be shown as JSON")},
@@ -39,7 +40,7 @@ func (w *World) noticeFuncs() []tool.Func {
 }
 
 // noticeFunc completes a row whose arguments become a report.
-func noticeFunc(read func(args *tool.Dict) tool.Report, f tool.Func) tool.Func {
+func noticeFunc(read func(args *value.Dict) tool.Report, f tool.Func) tool.Func {
 	f.Kind = tool.Notice
 	f.Returns = "nothing"
 	f.Do = func(_ context.Context, e tool.Effect, g tool.Grant) (tool.Outcome, error) {
@@ -51,17 +52,17 @@ func noticeFunc(read func(args *tool.Dict) tool.Report, f tool.Func) tool.Func {
 	return f
 }
 
-func readProgress(args *tool.Dict) tool.Report {
+func readProgress(args *value.Dict) tool.Report {
 	return tool.Progress{Message: notice(args, "message"), Done: noticeNumber(args, "done"), Total: noticeNumber(args, "total")}
 }
 
-func notice(args *tool.Dict, name string) string {
+func notice(args *value.Dict, name string) string {
 	v, _ := args.Get(name)
 	return noticeText(v)
 }
 
 // noticeNumber returns a number as it is reported, or 0.
-func noticeNumber(args *tool.Dict, name string) float64 {
+func noticeNumber(args *value.Dict, name string) float64 {
 	v, _ := args.Get(name)
 	switch n := v.(type) {
 	case int64:
@@ -77,10 +78,10 @@ func noticeNumber(args *tool.Dict, name string) float64 {
 
 // noticeText gives a value as text that is safe to show: events go to
 // terminals, where a control character could redraw what a person has approved.
-func noticeText(v tool.Value) string {
+func noticeText(v value.Value) string {
 	text, ok := v.(string)
 	if !ok {
-		text = tool.FormatJSON(v, "")
+		text = value.FormatJSON(v, "")
 	}
 	return strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) && r != '\n' && r != '\t' {

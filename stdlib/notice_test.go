@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 func TestNotices(t *testing.T) {
@@ -13,15 +14,15 @@ func TestNotices(t *testing.T) {
 	d := deskAt(t, &Options{Now: func() time.Time { return now }})
 	for _, tt := range []struct {
 		row  string
-		args *tool.Dict
+		args *value.Dict
 		want tool.Report
 	}{
-		{"emit", tool.NewDict("chunk", "a\tb\n"), tool.ToolOutput{Chunk: "a\tb\n"}},
-		{"emit", tool.NewDict("chunk", "\x1b[2Jred\r\a\u009b"), tool.ToolOutput{Chunk: "[2Jred"}},
-		{"progress", tool.NewDict("message", "copying"), tool.Progress{Message: "copying"}},
-		{"progress", tool.NewDict("message", "", "done", int64(1), "total", 2.5), tool.Progress{Done: 1, Total: 2.5}},
-		{"log", tool.NewDict("message", "hello"), tool.Log{Message: "hello"}},
-		{"log", tool.NewDict("message", tool.List{int64(1), nil}), tool.Log{Message: "[1,null]"}},
+		{"emit", value.NewDict("chunk", "a\tb\n"), tool.ToolOutput{Chunk: "a\tb\n"}},
+		{"emit", value.NewDict("chunk", "\x1b[2Jred\r\a\u009b"), tool.ToolOutput{Chunk: "[2Jred"}},
+		{"progress", value.NewDict("message", "copying"), tool.Progress{Message: "copying"}},
+		{"progress", value.NewDict("message", "", "done", int64(1), "total", 2.5), tool.Progress{Done: 1, Total: 2.5}},
+		{"log", value.NewDict("message", "hello"), tool.Log{Message: "hello"}},
+		{"log", value.NewDict("message", value.List{int64(1), nil}), tool.Log{Message: "[1,null]"}},
 	} {
 		f := d.row(tt.row)
 		args, err := f.Bind(nil, tt.args)
@@ -33,12 +34,12 @@ func TestNotices(t *testing.T) {
 			t.Errorf("%s = %v, %v, want null", tt.row, out.Value, err)
 		}
 		if len(got) != 1 || got[0] != tt.want {
-			t.Errorf("%s(%s): reports %+v, want one: %+v", tt.row, tool.FormatJSON(tt.args, ""), got, tt.want)
+			t.Errorf("%s(%s): reports %+v, want one: %+v", tt.row, value.FormatJSON(tt.args, ""), got, tt.want)
 		}
 		if _, err := f.Do(context.Background(), tool.Effect{Args: args}, tool.Grant{}); err != nil {
 			t.Errorf("%s with nobody to tell: %v, want nil", tt.row, err)
 		}
 	}
-	d.fails(tool.Invalid, "should be string", "emit", "chunk", int64(1))
-	d.fails(tool.Invalid, "should be number", "progress", "message", "x", "done", "1")
+	d.fails(value.Invalid, "should be string", "emit", "chunk", int64(1))
+	d.fails(value.Invalid, "should be number", "progress", "message", "x", "done", "1")
 }

@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 
-	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // A lookup returns the value of an environment variable or a secret; see
@@ -15,20 +15,20 @@ type lookup func(ctx context.Context, name string) (string, error)
 // of ctx where that ended; set is false where the function returned an error of
 // kind NotFound. A value is returned also with another error, so that its caller
 // can hide it.
-func (l lookup) get(ctx context.Context, what, name string) (value string, set bool, err error) {
+func (l lookup) get(ctx context.Context, what, name string) (val string, set bool, err error) {
 	if l == nil || ctx.Err() != nil {
 		return "", false, ctx.Err()
 	}
-	value, err = await(ctx, what, func() (string, error) { return l(ctx, name) }, nil)
+	val, err = await(ctx, what, func() (string, error) { return l(ctx, name) }, nil)
 	switch {
 	case err == nil:
-		return value, true, nil
+		return val, true, nil
 	case ctx.Err() != nil:
-		return value, false, ctx.Err()
-	case errors.Is(err, tool.ErrNotFound):
+		return val, false, ctx.Err()
+	case errors.Is(err, value.ErrNotFound):
 		return "", false, nil
 	}
-	return value, false, providedError(err)
+	return val, false, providedError(err)
 }
 
 // withoutPanics returns l with an error for each panic. The value of a panic is
@@ -37,10 +37,10 @@ func (l lookup) withoutPanics(what string) lookup {
 	if l == nil {
 		return nil
 	}
-	return func(ctx context.Context, name string) (value string, err error) {
+	return func(ctx context.Context, name string) (val string, err error) {
 		defer func() {
 			if recover() != nil {
-				value, err = "", tool.Errorf(tool.Internal, "%s panicked", what)
+				val, err = "", value.Errorf(value.Internal, "%s panicked", what)
 			}
 		}()
 		return l(ctx, name)
@@ -57,10 +57,10 @@ func await[T any](ctx context.Context, what string, f func() (T, error), drop fu
 	}
 	done := make(chan result)
 	go func() {
-		r := result{err: tool.Errorf(tool.Internal, "%s ended its goroutine", what)}
+		r := result{err: value.Errorf(value.Internal, "%s ended its goroutine", what)}
 		defer func() {
 			if p := recover(); p != nil {
-				r.err = tool.Errorf(tool.Internal, "%s panicked: %v", what, p)
+				r.err = value.Errorf(value.Internal, "%s panicked: %v", what, p)
 			}
 			select {
 			case done <- r:
@@ -84,17 +84,17 @@ func await[T any](ctx context.Context, what string, f func() (T, error), drop fu
 // providedError is the error of a function of the program, for a script. Its kind
 // and text stay, but such a function can neither park nor cancel a run, and a time
 // that ran out was its own, so that a script may catch it.
-func providedError(err error) *tool.Error {
-	of := tool.ErrorOf(err, tool.Failed)
-	e := tool.Errorf(of.Kind, "%s", of.Message())
+func providedError(err error) *value.Error {
+	of := value.ErrorOf(err, value.Failed)
+	e := value.Errorf(of.Kind, "%s", of.Message())
 	e.Hint = of.Hint
 	switch {
-	case e.Kind == tool.Parked || e.Kind == tool.Canceled:
-		e.Kind = tool.Unavailable
+	case e.Kind == value.Parked || e.Kind == value.Canceled:
+		e.Kind = value.Unavailable
 	case of.Limit != "" && of.Limit.Catchable():
 		e.Limit = of.Limit
-	case e.Kind == tool.Timeout:
-		e.Limit = tool.LimitTimeout
+	case e.Kind == value.Timeout:
+		e.Limit = value.LimitTimeout
 	}
 	return e
 }

@@ -9,50 +9,50 @@ import (
 	"testing"
 	"time"
 
-	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // TestLookupErrors checks what a script gets where the program's Env or Secrets
 // fails: "not set" is not an error of the effect.
 func TestLookupErrors(t *testing.T) {
-	limited := tool.Errorf(tool.Limit, "too many")
-	limited.Limit = tool.LimitRate
-	stop := tool.Errorf(tool.Unavailable, "killed")
-	stop.Limit = tool.LimitWorker
+	limited := value.Errorf(value.Limit, "too many")
+	limited.Limit = value.LimitRate
+	stop := value.Errorf(value.Unavailable, "killed")
+	stop.Limit = value.LimitWorker
 	for _, tt := range []struct {
 		err   error
-		kind  tool.Kind
+		kind  value.Kind
 		says  string
-		limit tool.LimitName
+		limit value.LimitName
 	}{
-		{errors.New("connection refused"), tool.Failed, "connection refused", ""},
-		{tool.Errorf(tool.Denied, "sealed"), tool.Denied, "sealed", ""},
-		{fmt.Errorf("vault: %w", tool.Errorf(tool.Unavailable, "sealed")), tool.Unavailable, "vault: sealed", ""},
-		{tool.ErrUnavailable, tool.Unavailable, "unavailable", ""},
-		{limited, tool.Limit, "too many", tool.LimitRate},
-		{stop, tool.Unavailable, "killed", ""},
-		{tool.Errorf(tool.Parked, "later"), tool.Unavailable, "later", ""},
-		{context.Canceled, tool.Unavailable, "canceled", ""},
-		{context.DeadlineExceeded, tool.Timeout, "deadline exceeded", tool.LimitTimeout},
+		{errors.New("connection refused"), value.Failed, "connection refused", ""},
+		{value.Errorf(value.Denied, "sealed"), value.Denied, "sealed", ""},
+		{fmt.Errorf("vault: %w", value.Errorf(value.Unavailable, "sealed")), value.Unavailable, "vault: sealed", ""},
+		{value.ErrUnavailable, value.Unavailable, "unavailable", ""},
+		{limited, value.Limit, "too many", value.LimitRate},
+		{stop, value.Unavailable, "killed", ""},
+		{value.Errorf(value.Parked, "later"), value.Unavailable, "later", ""},
+		{context.Canceled, value.Unavailable, "canceled", ""},
+		{context.DeadlineExceeded, value.Timeout, "deadline exceeded", value.LimitTimeout},
 	} {
 		fail := func(context.Context, string) (string, error) { return "", tt.err }
 		d := deskAt(t, &Options{Env: fail, Secrets: fail}).grant("env", "secret")
 		for _, row := range []string{"env.get", "secret"} {
 			_, err := d.call(row, "name", "NAME")
-			e := tool.ErrorOf(err, tool.Internal)
+			e := value.ErrorOf(err, value.Internal)
 			if e == nil || e.Kind != tt.kind || e.Limit != tt.limit || !strings.Contains(e.Message(), tt.says) {
 				t.Errorf("%s where the function returns %v: %v, limit %q, want %s, %q and limit %q", row, tt.err, err, e.Limit, tt.kind, tt.says, tt.limit)
 			}
 		}
 	}
 	unset := func(_ context.Context, name string) (string, error) {
-		return "x", fmt.Errorf("%s: %w", name, tool.ErrNotFound)
+		return "x", fmt.Errorf("%s: %w", name, value.ErrNotFound)
 	}
 	d := deskAt(t, &Options{Env: unset, Secrets: unset}).grant("env", "secret")
 	if got := d.must("env.get", "name", "NAME", "default", "none"); got != "none" {
 		t.Errorf("env.get of what is not set = %v, want the default", got)
 	}
-	d.fails(tool.Unavailable, "has no value", "secret", "name", "NAME")
+	d.fails(value.Unavailable, "has no value", "secret", "name", "NAME")
 }
 
 // TestLookupPanics checks that a panic of the program's function is an error, and
@@ -63,8 +63,8 @@ func TestLookupPanics(t *testing.T) {
 		func(context.Context, string) (string, error) { runtime.Goexit(); return "", nil },
 	} {
 		d := deskAt(t, &Options{Env: fail, Secrets: fail}).grant("env", "secret")
-		d.fails(tool.Internal, "Options.Env", "env.get", "name", "NAME")
-		d.fails(tool.Internal, "Options.Secrets", "secret", "name", "NAME")
+		d.fails(value.Internal, "Options.Env", "env.get", "name", "NAME")
+		d.fails(value.Internal, "Options.Secrets", "secret", "name", "NAME")
 		if _, err := d.call("secret", "name", "NAME"); strings.Contains(err.Error(), aToken) {
 			t.Errorf("the error %q holds the panic's value", err)
 		}
@@ -77,17 +77,17 @@ func TestLookupHidesValues(t *testing.T) {
 	d := deskAt(t, &Options{
 		Secrets: func(context.Context, string) (string, error) {
 			if first {
-				return aToken, tool.Errorf(tool.Denied, "%s has expired", aToken).WithHint("renew %s", aToken)
+				return aToken, value.Errorf(value.Denied, "%s has expired", aToken).WithHint("renew %s", aToken)
 			}
 			return "", fmt.Errorf("%s has expired", aToken)
 		},
 		Env: func(context.Context, string) (string, error) { return "", fmt.Errorf("not with %s", aToken) },
 	}).grant("env", "secret")
-	d.fails(tool.Denied, "{{secret:TOKEN}} has expired", "secret", "name", "TOKEN")
+	d.fails(value.Denied, "{{secret:TOKEN}} has expired", "secret", "name", "TOKEN")
 	first = false
 	for _, row := range []string{"secret", "env.get"} {
 		_, err := d.call(row, "name", "TOKEN")
-		if e := tool.ErrorOf(err, tool.Failed); e == nil || strings.Contains(e.Error()+e.Hint, aToken) {
+		if e := value.ErrorOf(err, value.Failed); e == nil || strings.Contains(e.Error()+e.Hint, aToken) {
 			t.Errorf("%s: the error %v holds the value, or is missing", row, err)
 		}
 	}
@@ -105,13 +105,13 @@ func TestLookupEndsWithItsEffect(t *testing.T) {
 		for _, row := range []string{"env.get", "secret"} {
 			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
 			_, err := d.run(ctx, row, "name", "NAME")
-			wrong(t, err, tool.Timeout, "the time ran out", row)
+			wrong(t, err, value.Timeout, "the time ran out", row)
 			cancel()
 			ctx, cancel = context.WithCancel(t.Context())
 			cancel()
 			_, err = d.run(ctx, row, "name", "NAME")
-			wrong(t, err, tool.Canceled, "canceled", row)
+			wrong(t, err, value.Canceled, "canceled", row)
 		}
-		d.fails(tool.Timeout, "no whole answer within 50ms", "http.get", "url", "https://example.com/", "timeout", 0.05, "headers", tool.NewDict("X", "{{secret:T}}"))
+		d.fails(value.Timeout, "no whole answer within 50ms", "http.get", "url", "https://example.com/", "timeout", 0.05, "headers", value.NewDict("X", "{{secret:T}}"))
 	})
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 	"github.com/cassidy-run/cassidy/stdlib/table"
 )
 
@@ -42,7 +43,7 @@ const (
 type pureRun = func(context.Context, tool.Effect, tool.Grant) (tool.Outcome, error)
 
 // pureDo makes a row's Do of a function of its arguments alone.
-func pureDo(f func(a *tool.Dict) (tool.Value, error)) pureRun {
+func pureDo(f func(a *value.Dict) (value.Value, error)) pureRun {
 	return func(_ context.Context, e tool.Effect, _ tool.Grant) (tool.Outcome, error) {
 		v, err := f(e.Args)
 		return pureOutcome(v, err)
@@ -51,9 +52,9 @@ func pureDo(f func(a *tool.Dict) (tool.Value, error)) pureRun {
 
 // pureOutcome wraps what a function gives, and holds it to the longest text:
 // functions whose result is a few times their input need not look themselves.
-func pureOutcome(v tool.Value, err error) (tool.Outcome, error) {
+func pureOutcome(v value.Value, err error) (tool.Outcome, error) {
 	if err != nil {
-		return tool.Outcome{}, tool.AsError(err, tool.Failed)
+		return tool.Outcome{}, value.AsError(err, value.Failed)
 	}
 	n := 0
 	switch v := v.(type) {
@@ -80,26 +81,26 @@ func pureBetween(p tool.Param, low, high int64) tool.Param {
 	return p
 }
 
-func pureInvalid(format string, args ...any) *tool.Error {
-	return tool.Errorf(tool.Invalid, format, args...)
+func pureInvalid(format string, args ...any) *value.Error {
+	return value.Errorf(value.Invalid, format, args...)
 }
 
-func pureLimit(format string, args ...any) *tool.Error {
-	e := tool.Errorf(tool.Limit, format, args...)
-	e.Limit = tool.LimitMemory
+func pureLimit(format string, args ...any) *value.Error {
+	e := value.Errorf(value.Limit, format, args...)
+	e.Limit = value.LimitMemory
 	return e
 }
 
-func pureTooLong() *tool.Error {
+func pureTooLong() *value.Error {
 	return pureLimit("the result is longer than %d MB", pureMaxText>>20)
 }
 
-func pureTooMany() *tool.Error {
+func pureTooMany() *value.Error {
 	return pureLimit("the result holds more than %d values", pureMaxValues)
 }
 
 // pureSize returns an argument that says how large a result is to be.
-func pureSize(a *tool.Dict, name string, most int) (int, error) {
+func pureSize(a *value.Dict, name string, most int) (int, error) {
 	switch n := pureArg(a, name).(type) {
 	case int64:
 		if n < 0 {
@@ -121,31 +122,31 @@ func pureShort(text string) string {
 }
 
 // pureArg returns an argument, or nil where there is none.
-func pureArg(a *tool.Dict, name string) tool.Value {
+func pureArg(a *value.Dict, name string) value.Value {
 	v, _ := a.Get(name)
 	return v
 }
 
 // pureBytes returns an argument that may be text or bytes.
-func pureBytes(a *tool.Dict, name string) ([]byte, error) {
+func pureBytes(a *value.Dict, name string) ([]byte, error) {
 	switch v := pureArg(a, name).(type) {
 	case string:
 		return []byte(v), nil
 	case []byte:
 		return v, nil
 	default:
-		return nil, pureInvalid("argument '%s' should be string or bytes but got %s", name, tool.TypeOf(v))
+		return nil, pureInvalid("argument '%s' should be string or bytes but got %s", name, value.TypeOf(v))
 	}
 }
 
 // pureElements returns an argument that is an array.
-func pureElements(a *tool.Dict, name string) []tool.Value {
-	items, _ := tool.Elements(pureArg(a, name))
+func pureElements(a *value.Dict, name string) []value.Value {
+	items, _ := value.Elements(pureArg(a, name))
 	return items
 }
 
 // pureStrings returns an argument that is an array of strings.
-func pureStrings(a *tool.Dict, name string) []string {
+func pureStrings(a *value.Dict, name string) []string {
 	items := pureElements(a, name)
 	texts := make([]string, len(items))
 	for i, v := range items {
@@ -155,8 +156,8 @@ func pureStrings(a *tool.Dict, name string) []string {
 }
 
 // pureList makes a list of texts.
-func pureList(texts []string) tool.List {
-	list := make(tool.List, len(texts))
+func pureList(texts []string) value.List {
+	list := make(value.List, len(texts))
 	for i, s := range texts {
 		list[i] = s
 	}
@@ -164,7 +165,7 @@ func pureList(texts []string) tool.List {
 }
 
 // pureNumber gives a number in its plainest form: an integer where it is one.
-func pureNumber(f float64) tool.Value {
+func pureNumber(f float64) value.Value {
 	if f == math.Trunc(f) && math.Abs(f) < 1<<53 {
 		return int64(f)
 	}
@@ -174,7 +175,7 @@ func pureNumber(f float64) tool.Value {
 // pureScalar writes a plain value as a text without quotes, for a cell or a
 // query; it reports false for what is none. A whole number has no ".0", so that
 // it reads the same from a language that has only floats.
-func pureScalar(v tool.Value) (string, bool) {
+func pureScalar(v value.Value) (string, bool) {
 	switch v := v.(type) {
 	case nil:
 		return "", true
@@ -223,7 +224,7 @@ func (b *pureBuilder) repeat(s string, n int) {
 }
 
 // text returns what was built, or the error that it was too much.
-func (b *pureBuilder) text() (tool.Value, error) {
+func (b *pureBuilder) text() (value.Value, error) {
 	if b.full {
 		return nil, pureTooLong()
 	}

@@ -8,21 +8,22 @@ import (
 	"testing"
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // A pureNamed is an argument of a test call that is given by name.
 type pureNamed struct {
 	name  string
-	value tool.Value
+	value value.Value
 }
 
 // pureCall calls a pure function as an engine would: it binds the arguments,
 // those in pureNamed by name, and carries out the row.
-func pureCall(t testing.TB, function string, args ...any) (tool.Value, error) {
+func pureCall(t testing.TB, function string, args ...any) (value.Value, error) {
 	t.Helper()
 	f := pureFind(t, function)
-	var positional []tool.Value
-	named := &tool.Dict{}
+	var positional []value.Value
+	named := &value.Dict{}
 	for _, a := range args {
 		if n, ok := a.(pureNamed); ok {
 			named.Put(n.name, n.value)
@@ -47,7 +48,7 @@ func pureCall(t testing.TB, function string, args ...any) (tool.Value, error) {
 }
 
 // pureMust is pureCall for what must not fail.
-func pureMust(t testing.TB, function string, args ...any) tool.Value {
+func pureMust(t testing.TB, function string, args ...any) value.Value {
 	t.Helper()
 	v, err := pureCall(t, function, args...)
 	if err != nil {
@@ -75,9 +76,9 @@ func pureFind(t testing.TB, function string) *tool.Func {
 
 // pureCheckValue fails for a result that could not cross a border: one of a
 // foreign type, or text that is not UTF-8.
-func pureCheckValue(t testing.TB, function string, v tool.Value) {
+func pureCheckValue(t testing.TB, function string, v value.Value) {
 	t.Helper()
-	if _, err := tool.Append(nil, v); err != nil && tool.KindOf(err) != tool.Limit {
+	if _, err := value.Append(nil, v); err != nil && value.KindOf(err) != value.Limit {
 		t.Errorf("%s gives what is no value: %v", function, err)
 	}
 }
@@ -87,7 +88,7 @@ func pureCheckValue(t testing.TB, function string, v tool.Value) {
 type pureCase struct {
 	fn   string
 	args []any
-	want tool.Value
+	want value.Value
 	err  string
 }
 
@@ -112,7 +113,7 @@ func pureTable(t *testing.T, exact bool, cases []pureCase) {
 	}
 }
 
-func pureCompare(t *testing.T, c pureCase, got tool.Value, err error) {
+func pureCompare(t *testing.T, c pureCase, got value.Value, err error) {
 	t.Helper()
 	switch {
 	case c.err != "":
@@ -121,12 +122,12 @@ func pureCompare(t *testing.T, c pureCase, got tool.Value, err error) {
 		}
 	case err != nil:
 		t.Errorf("%s%v fails: %v, want %s", c.fn, c.args, err, pureShow(c.want))
-	case !tool.Equal(got, c.want):
+	case !value.Equal(got, c.want):
 		t.Errorf("%s%v = %s, want %s", c.fn, c.args, pureShow(got), pureShow(c.want))
 	}
 }
 
-func pureShow(v tool.Value) string { return tool.TypeOf(v) + " " + tool.FormatJSON(v, "") }
+func pureShow(v value.Value) string { return value.TypeOf(v) + " " + value.FormatJSON(v, "") }
 
 // pureFloats makes every integer in a value a float.
 func pureFloats(v any) any {
@@ -135,14 +136,14 @@ func pureFloats(v any) any {
 		return float64(v)
 	case pureNamed:
 		return pureNamed{v.name, pureFloats(v.value)}
-	case tool.List:
-		out := make(tool.List, len(v))
+	case value.List:
+		out := make(value.List, len(v))
 		for i := range v {
 			out[i] = pureFloats(v[i])
 		}
 		return out
-	case *tool.Dict:
-		out := &tool.Dict{}
+	case *value.Dict:
+		out := &value.Dict{}
 		for k, item := range v.All() {
 			_ = out.Set(k, pureFloats(item))
 		}
@@ -212,15 +213,15 @@ func pureCheckParams(t *testing.T, full string, params []tool.Param) {
 // Every function is called with strange values in every place: it may refuse
 // them, but not panic, and not take forever.
 func TestPureFunctionsSurviveStrangeArguments(t *testing.T) {
-	deep := tool.Value(tool.List{})
+	deep := value.Value(value.List{})
 	for range 200 {
-		deep = tool.List{deep}
+		deep = value.List{deep}
 	}
-	strange := []tool.Value{
+	strange := []value.Value{
 		nil, true, int64(0), int64(-1), int64(1 << 62), pureBig("123456789012345678901234567890"), 0.5, pureNaN(), pureInf(),
 		"", "\x00", "é", "\n\r\n", "%", `\`, "(", strings.Repeat("a b\n", 100), "2026-11-21", "UTC", "http://[::1]:99/%zz?a=%&&=",
-		[]byte{0xff, 0}, tool.List{}, tool.List{nil, "x", int64(1)}, tool.Tuple{int64(1)}, tool.Set{"a"},
-		tool.NewDict(), tool.NewDict("a", tool.List{nil}, "", []byte("x")), deep,
+		[]byte{0xff, 0}, value.List{}, value.List{nil, "x", int64(1)}, value.Tuple{int64(1)}, value.Set{"a"},
+		value.NewDict(), value.NewDict("a", value.List{nil}, "", []byte("x")), deep,
 	}
 	for _, m := range Pure() {
 		for _, f := range m.Funcs {
@@ -236,7 +237,7 @@ func TestPureFunctionsSurviveStrangeArguments(t *testing.T) {
 
 // pureStrangeCall gives one argument a strange value and all others one of
 // their type.
-func pureStrangeCall(t *testing.T, name string, params []tool.Param, at int, v tool.Value) {
+func pureStrangeCall(t *testing.T, name string, params []tool.Param, at int, v value.Value) {
 	t.Helper()
 	defer func() {
 		if r := recover(); r != nil {
@@ -245,34 +246,34 @@ func pureStrangeCall(t *testing.T, name string, params []tool.Param, at int, v t
 	}()
 	var args []any
 	for i, p := range params {
-		value := p.Default
+		val := p.Default
 		switch {
 		case i == at:
-			value = v
+			val = v
 		case !p.Required:
 		case p.Type.Name == tool.TypeString:
-			value = "2026-11-21"
+			val = "2026-11-21"
 		case p.Type.Name == tool.TypeArray:
-			value = tool.List{int64(3), int64(4)}
+			val = value.List{int64(3), int64(4)}
 		case p.Type.Name == tool.TypeObject:
-			value = tool.NewDict("a", "b")
+			val = value.NewDict("a", "b")
 		case p.Type.Name == tool.TypeAny:
-			value = "a"
+			val = "a"
 		default:
-			value = int64(2)
+			val = int64(2)
 		}
-		args = append(args, pureNamed{p.Name, value})
+		args = append(args, pureNamed{p.Name, val})
 	}
 	_, err := pureCall(t, name, args...)
 	if err == nil {
 		return
 	}
-	e, ok := err.(*tool.Error)
+	e, ok := err.(*value.Error)
 	if !ok || e.Err == nil {
 		t.Errorf("%s with %s = %s fails with %#v, want a *tool.Error", name, params[at].Name, pureShow(v), err)
 		return
 	}
-	if e.Kind == tool.Internal || strings.HasSuffix(e.Message(), ".") {
+	if e.Kind == value.Internal || strings.HasSuffix(e.Message(), ".") {
 		t.Errorf("%s with %s = %s fails with %q (%s)", name, params[at].Name, pureShow(v), e.Message(), e.Kind.Type())
 	}
 }
@@ -291,8 +292,8 @@ func TestPureResultsAreBounded(t *testing.T) {
 		{"text.lines", []any{lines}},
 		{"text.similarity", []any{long, long}},
 		{"text.slug", []any{strings.Repeat("x ", 1000), long}},
-		{"text.table", []any{tool.List{tool.List{long, "a"}, tool.List{"", "a"}, tool.List{"", "a"}, tool.List{"", "a"}, tool.List{"", "a"},
-			tool.List{"", "a"}, tool.List{"", "a"}, tool.List{"", "a"}, tool.List{"", "a"}}}},
+		{"text.table", []any{value.List{value.List{long, "a"}, value.List{"", "a"}, value.List{"", "a"}, value.List{"", "a"}, value.List{"", "a"},
+			value.List{"", "a"}, value.List{"", "a"}, value.List{"", "a"}, value.List{"", "a"}}}},
 		{"re.sub", []any{"x", long, strings.Repeat("x", 100)}},
 		{"re.sub", []any{"x", strings.Repeat(`\g<0>`, 5000), "x"}},
 		{"re.find_all", []any{"", long}},
@@ -315,11 +316,11 @@ func TestPureResultsAreBounded(t *testing.T) {
 		{"time.format", []any{"2026-11-21", strings.Repeat("%c", 1<<20)}},
 	} {
 		got, err := pureCall(t, c.fn, c.args...)
-		if tool.KindOf(err) != tool.Limit {
+		if value.KindOf(err) != value.Limit {
 			t.Errorf("%s gives %.80s, %.80v, want an error of kind Limit", c.fn, pureShow(got), err)
 			continue
 		}
-		if tool.ErrorOf(err, tool.Failed).Limit == "" {
+		if value.ErrorOf(err, value.Failed).Limit == "" {
 			t.Errorf("%s: its error %q does not name the limit", c.fn, err)
 		}
 	}
@@ -336,19 +337,19 @@ func pureWideHeader(n int) string {
 	return b.String() + "\n"
 }
 
-func pureMustText(v tool.Value) string {
+func pureMustText(v value.Value) string {
 	s, _ := pureScalar(v)
 	return s
 }
 
-func pureDeepList(depth, n int) tool.Value {
-	list := make(tool.List, n)
+func pureDeepList(depth, n int) value.Value {
+	list := make(value.List, n)
 	for i := range list {
 		list[i] = int64(i)
 	}
-	var v tool.Value = list
+	var v value.Value = list
 	for range depth {
-		v = tool.List{v}
+		v = value.List{v}
 	}
 	return v
 }

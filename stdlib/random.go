@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 func randomModule() tool.Module {
@@ -18,7 +19,7 @@ func randomModule() tool.Module {
 		Funcs: []tool.Func{
 			{
 				Name: "number", Doc: "Draws a number from 0 up to but without 1.",
-				Returns: "a float", Do: randomDo(func(r *rand.Rand, _ *tool.Dict) (tool.Value, error) { return r.Float64(), nil }),
+				Returns: "a float", Do: randomDo(func(r *rand.Rand, _ *value.Dict) (value.Value, error) { return r.Float64(), nil }),
 			},
 			{
 				Name: "integer", Doc: "Draws an integer from a range.",
@@ -65,21 +66,21 @@ func uuidModule() tool.Module {
 
 // randomDo makes a row's Do of a function that draws from the random numbers
 // that the call is lent.
-func randomDo(f func(r *rand.Rand, a *tool.Dict) (tool.Value, error)) pureRun {
+func randomDo(f func(r *rand.Rand, a *value.Dict) (value.Value, error)) pureRun {
 	return func(_ context.Context, e tool.Effect, g tool.Grant) (tool.Outcome, error) {
 		if g.Rand == nil {
-			return tool.Outcome{}, tool.Errorf(tool.Denied, "this call is lent no random numbers")
+			return tool.Outcome{}, value.Errorf(value.Denied, "this call is lent no random numbers")
 		}
 		r, err := g.Rand()
 		if err != nil {
-			return tool.Outcome{}, tool.AsError(err, tool.Internal)
+			return tool.Outcome{}, value.AsError(err, value.Internal)
 		}
 		v, err := f(r, e.Args)
 		return pureOutcome(v, err)
 	}
 }
 
-func randomInteger(r *rand.Rand, a *tool.Dict) (tool.Value, error) {
+func randomInteger(r *rand.Rand, a *value.Dict) (value.Value, error) {
 	low, ok := pureArg(a, "low").(int64)
 	high, also := pureArg(a, "high").(int64)
 	if !ok || !also {
@@ -95,7 +96,7 @@ func randomInteger(r *rand.Rand, a *tool.Dict) (tool.Value, error) {
 	return int64(r.Uint64()), nil
 }
 
-func randomChoice(r *rand.Rand, a *tool.Dict) (tool.Value, error) {
+func randomChoice(r *rand.Rand, a *value.Dict) (value.Value, error) {
 	items := pureElements(a, "list")
 	if len(items) == 0 {
 		return nil, pureInvalid("the list is empty")
@@ -103,13 +104,13 @@ func randomChoice(r *rand.Rand, a *tool.Dict) (tool.Value, error) {
 	return items[r.IntN(len(items))], nil
 }
 
-func randomSample(r *rand.Rand, a *tool.Dict) (tool.Value, error) {
+func randomSample(r *rand.Rand, a *value.Dict) (value.Value, error) {
 	items := pureElements(a, "list")
 	n, ok := pureArg(a, "n").(int64)
 	if !ok || n < 0 || n > int64(len(items)) {
 		return nil, pureInvalid("argument 'n' should be from 0 to %d, as many as there are", len(items))
 	}
-	list := append(tool.List{}, items...)
+	list := append(value.List{}, items...)
 	for i := range int(n) {
 		j := i + r.IntN(len(list)-i)
 		list[i], list[j] = list[j], list[i]
@@ -117,13 +118,13 @@ func randomSample(r *rand.Rand, a *tool.Dict) (tool.Value, error) {
 	return list[:n:n], nil
 }
 
-func randomShuffle(r *rand.Rand, a *tool.Dict) (tool.Value, error) {
-	list := append(tool.List{}, pureElements(a, "list")...)
+func randomShuffle(r *rand.Rand, a *value.Dict) (value.Value, error) {
+	list := append(value.List{}, pureElements(a, "list")...)
 	r.Shuffle(len(list), func(i, j int) { list[i], list[j] = list[j], list[i] })
 	return list, nil
 }
 
-func randomBytes(r *rand.Rand, a *tool.Dict) (tool.Value, error) {
+func randomBytes(r *rand.Rand, a *value.Dict) (value.Value, error) {
 	n, err := pureSize(a, "n", pureMaxText)
 	if err != nil {
 		return nil, err
@@ -135,7 +136,7 @@ func randomBytes(r *rand.Rand, a *tool.Dict) (tool.Value, error) {
 	return b[:n:n], nil
 }
 
-func randomUUID(r *rand.Rand, _ *tool.Dict) (tool.Value, error) {
+func randomUUID(r *rand.Rand, _ *value.Dict) (value.Value, error) {
 	high := r.Uint64()&^0xf000 | 0x4000      // version 4
 	low := r.Uint64()&^(0b11<<62) | 0b10<<62 // the variant of RFC 9562
 	return fmt.Sprintf("%08x-%04x-%04x-%04x-%012x", high>>32, high>>16&0xffff, high&0xffff, low>>48, low&(1<<48-1)), nil

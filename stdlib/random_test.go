@@ -9,21 +9,22 @@ import (
 	"testing"
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 func TestRandom(t *testing.T) {
-	list := tool.List{"a", "b", "c", "d"}
+	list := value.List{"a", "b", "c", "d"}
 	pureTable(t, false, []pureCase{
 		{fn: "random.integer", args: []any{int64(5), int64(5)}, want: int64(5)},
 		{fn: "random.integer", args: []any{int64(5), int64(4)}, err: "should not be less than"},
 		{fn: "random.integer", args: []any{int64(5), pureBig("99999999999999999999")}, err: "must be <= 9223372036854775807"},
 		{fn: "random.integer", args: []any{0.5, int64(4)}, err: "should be integer"},
-		{fn: "random.choice", args: []any{tool.List{}}, err: "empty"},
-		{fn: "random.choice", args: []any{tool.Tuple{"x"}}, want: "x"},
+		{fn: "random.choice", args: []any{value.List{}}, err: "empty"},
+		{fn: "random.choice", args: []any{value.Tuple{"x"}}, want: "x"},
 		{fn: "random.sample", args: []any{list, int64(5)}, err: "from 0 to 4"},
 		{fn: "random.sample", args: []any{list, int64(-1)}, err: "from 0 to 4"},
-		{fn: "random.sample", args: []any{list, int64(0)}, want: tool.List{}},
-		{fn: "random.shuffle", args: []any{tool.List{}}, want: tool.List{}},
+		{fn: "random.sample", args: []any{list, int64(0)}, want: value.List{}},
+		{fn: "random.shuffle", args: []any{value.List{}}, want: value.List{}},
 		{fn: "random.bytes", args: []any{int64(0)}, want: []byte{}},
 		{fn: "random.bytes", args: []any{int64(-1)}, err: "negative"},
 	})
@@ -35,7 +36,7 @@ func TestRandom(t *testing.T) {
 }
 
 // randomCall calls a function with given random numbers.
-func randomCall(t *testing.T, r *rand.Rand, function string, args ...tool.Value) tool.Value {
+func randomCall(t *testing.T, r *rand.Rand, function string, args ...value.Value) value.Value {
 	t.Helper()
 	f := pureFind(t, function)
 	bound, err := f.Bind(args, nil)
@@ -52,7 +53,7 @@ func randomCall(t *testing.T, r *rand.Rand, function string, args ...tool.Value)
 
 func TestRandomStaysInRange(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
-	list := tool.List{"a", "b", "c", "d"}
+	list := value.List{"a", "b", "c", "d"}
 	seen := map[int64]bool{}
 	for range 1000 {
 		if f := randomCall(t, r, "random.number").(float64); f < 0 || f >= 1 {
@@ -68,20 +69,20 @@ func TestRandomStaysInRange(t *testing.T) {
 		if n := randomCall(t, r, "random.integer", low, low+1).(int64); n > low+1 {
 			t.Fatalf("integer(%d, %d) = %d", low, low+1, n)
 		}
-		sample := randomCall(t, r, "random.sample", list, int64(3)).(tool.List)
+		sample := randomCall(t, r, "random.sample", list, int64(3)).(value.List)
 		if len(sample) != 3 || sample[0] == sample[1] || sample[1] == sample[2] || sample[0] == sample[2] {
 			t.Fatalf("sample(%v, 3) = %v", list, sample)
 		}
-		shuffled := randomCall(t, r, "random.shuffle", list).(tool.List)
-		slices.SortFunc(shuffled, func(a, b tool.Value) int { return int(a.(string)[0]) - int(b.(string)[0]) })
-		if !tool.Equal(shuffled, list) {
+		shuffled := randomCall(t, r, "random.shuffle", list).(value.List)
+		slices.SortFunc(shuffled, func(a, b value.Value) int { return int(a.(string)[0]) - int(b.(string)[0]) })
+		if !value.Equal(shuffled, list) {
 			t.Fatalf("shuffle loses items: %v", shuffled)
 		}
 	}
 	if len(seen) != 4 {
 		t.Errorf("integer(-1, 2) gave only %v in 1000 draws", seen)
 	}
-	if !tool.Equal(list, tool.List{"a", "b", "c", "d"}) {
+	if !value.Equal(list, value.List{"a", "b", "c", "d"}) {
 		t.Errorf("the list given was changed to %v", list)
 	}
 }
@@ -89,16 +90,16 @@ func TestRandomStaysInRange(t *testing.T) {
 // One seed gives one sequence, whatever is drawn: that is what lets a run be
 // replayed.
 func TestRandomIsReproducible(t *testing.T) {
-	draw := func() tool.List {
+	draw := func() value.List {
 		r := rand.New(rand.NewPCG(5, 6))
-		list := tool.List{int64(1), int64(2), int64(3), int64(4), int64(5)}
-		return tool.List{
+		list := value.List{int64(1), int64(2), int64(3), int64(4), int64(5)}
+		return value.List{
 			randomCall(t, r, "random.number"), randomCall(t, r, "random.integer", int64(0), int64(1000)), randomCall(t, r, "random.choice", list),
 			randomCall(t, r, "random.sample", list, int64(3)), randomCall(t, r, "random.shuffle", list), randomCall(t, r, "random.bytes", int64(9)),
 			randomCall(t, r, "uuid"),
 		}
 	}
-	if first, again := draw(), draw(); !tool.Equal(first, again) {
+	if first, again := draw(), draw(); !value.Equal(first, again) {
 		t.Errorf("the same seed gives %s and %s", pureShow(first), pureShow(again))
 	}
 }
@@ -106,7 +107,7 @@ func TestRandomIsReproducible(t *testing.T) {
 func TestUUID(t *testing.T) {
 	form := regexp.MustCompile(`^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$`)
 	r := rand.New(rand.NewPCG(7, 8))
-	seen := map[tool.Value]bool{}
+	seen := map[value.Value]bool{}
 	for range 1000 {
 		id := randomCall(t, r, "uuid")
 		if seen[id] || !form.MatchString(id.(string)) {
@@ -120,7 +121,7 @@ func TestUUID(t *testing.T) {
 func TestRandomNeedsAGrant(t *testing.T) {
 	for _, name := range []string{"random.number", "uuid"} {
 		f := pureFind(t, name)
-		if _, err := f.Do(context.Background(), tool.Effect{Args: &tool.Dict{}}, tool.Grant{}); tool.KindOf(err) != tool.Denied {
+		if _, err := f.Do(context.Background(), tool.Effect{Args: &value.Dict{}}, tool.Grant{}); value.KindOf(err) != value.Denied {
 			t.Errorf("%s without random numbers gives %v, want an error of kind Denied", name, err)
 		}
 	}

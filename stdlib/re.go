@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 func reModule() tool.Module {
@@ -43,7 +44,7 @@ func reFinders() []tool.Func {
 			Doc:     "Matches a pattern at the beginning of a text; see search for anywhere.",
 			Params:  []tool.Param{rePattern(), text},
 			Returns: "None, or a dict " + reMatchDoc,
-			Do: pureDo(func(a *tool.Dict) (tool.Value, error) {
+			Do: pureDo(func(a *value.Dict) (value.Value, error) {
 				return reFirst(a, func(start int) bool { return start == 0 })
 			}),
 		},
@@ -52,7 +53,7 @@ func reFinders() []tool.Func {
 			Doc:     "Finds the first place in a text where a pattern matches.",
 			Params:  []tool.Param{rePattern(), text},
 			Returns: "None, or a dict " + reMatchDoc,
-			Do: pureDo(func(a *tool.Dict) (tool.Value, error) {
+			Do: pureDo(func(a *value.Dict) (value.Value, error) {
 				return reFirst(a, func(int) bool { return true })
 			}),
 		},
@@ -101,7 +102,7 @@ func reChangers() []tool.Func {
 			Doc:     "Writes a text as a pattern that matches exactly it.",
 			Params:  []tool.Param{text},
 			Returns: "the pattern",
-			Do:      pureDo(func(a *tool.Dict) (tool.Value, error) { return regexp.QuoteMeta(a.Text("text")), nil }),
+			Do:      pureDo(func(a *value.Dict) (value.Value, error) { return regexp.QuoteMeta(a.Text("text")), nil }),
 		},
 	}
 }
@@ -122,7 +123,7 @@ const (
 	reMatchValues = 8
 )
 
-func reCompile(a *tool.Dict) (*regexp.Regexp, error) {
+func reCompile(a *value.Dict) (*regexp.Regexp, error) {
 	pattern := a.Text("pattern")
 	if len(pattern) > reMaxPattern {
 		return nil, pureLimit("a pattern of more than %d bytes", reMaxPattern)
@@ -192,7 +193,7 @@ func reError(err error) error {
 	}
 }
 
-func reTest(a *tool.Dict) (tool.Value, error) {
+func reTest(a *value.Dict) (value.Value, error) {
 	re, err := reCompile(a)
 	if err != nil {
 		return nil, err
@@ -203,7 +204,7 @@ func reTest(a *tool.Dict) (tool.Value, error) {
 // reFirst gives the first match if it starts where it may. The leftmost match
 // starts at 0 exactly if there is one that does, so match needs no anchor in
 // the pattern.
-func reFirst(a *tool.Dict, may func(start int) bool) (tool.Value, error) {
+func reFirst(a *value.Dict, may func(start int) bool) (value.Value, error) {
 	re, err := reCompile(a)
 	if err != nil {
 		return nil, err
@@ -216,7 +217,7 @@ func reFirst(a *tool.Dict, may func(start int) bool) (tool.Value, error) {
 	return m.match(spans), nil
 }
 
-func reFindAll(a *tool.Dict) (tool.Value, error) {
+func reFindAll(a *value.Dict) (value.Value, error) {
 	re, err := reCompile(a)
 	if err != nil {
 		return nil, err
@@ -227,7 +228,7 @@ func reFindAll(a *tool.Dict) (tool.Value, error) {
 		return nil, err
 	}
 	m := reMatcher{names: re.SubexpNames(), text: a.Text("text")}
-	list := make(tool.List, len(all))
+	list := make(value.List, len(all))
 	for i, spans := range all {
 		list[i] = m.match(spans)
 	}
@@ -236,7 +237,7 @@ func reFindAll(a *tool.Dict) (tool.Value, error) {
 
 // reAll finds the matches of a call, at most as many as its argument of that
 // name says, and fails where there are more than could be held.
-func reAll(re *regexp.Regexp, a *tool.Dict, argument string, most int) ([][]int, error) {
+func reAll(re *regexp.Regexp, a *value.Dict, argument string, most int) ([][]int, error) {
 	n, err := pureSize(a, argument, 1<<30)
 	if err != nil {
 		return nil, err
@@ -259,9 +260,9 @@ type reMatcher struct {
 	text  string
 }
 
-func (m reMatcher) match(spans []int) tool.Value {
-	groups := make(tool.List, 0, len(spans)/2-1)
-	named := &tool.Dict{}
+func (m reMatcher) match(spans []int) value.Value {
+	groups := make(value.List, 0, len(spans)/2-1)
+	named := &value.Dict{}
 	for i := 1; i < len(spans)/2; i++ {
 		v := reGroup(m.text, spans, i)
 		groups = append(groups, v)
@@ -269,19 +270,19 @@ func (m reMatcher) match(spans []int) tool.Value {
 			named.Put(m.names[i], v)
 		}
 	}
-	return tool.NewDict("text", m.text[spans[0]:spans[1]], "start", int64(spans[0]), "end", int64(spans[1]),
+	return value.NewDict("text", m.text[spans[0]:spans[1]], "start", int64(spans[0]), "end", int64(spans[1]),
 		"groups", groups, "named", named)
 }
 
 // reGroup returns what a group matched, or nil if it took no part.
-func reGroup(text string, spans []int, i int) tool.Value {
+func reGroup(text string, spans []int, i int) value.Value {
 	if spans[2*i] < 0 {
 		return nil
 	}
 	return text[spans[2*i]:spans[2*i+1]]
 }
 
-func reSplit(a *tool.Dict) (tool.Value, error) {
+func reSplit(a *value.Dict) (value.Value, error) {
 	re, err := reCompile(a)
 	if err != nil {
 		return nil, err
@@ -291,7 +292,7 @@ func reSplit(a *tool.Dict) (tool.Value, error) {
 		return nil, err
 	}
 	text := a.Text("text")
-	list := make(tool.List, 0, len(all)*(1+re.NumSubexp())+1)
+	list := make(value.List, 0, len(all)*(1+re.NumSubexp())+1)
 	at := 0
 	for _, spans := range all {
 		list = append(list, text[at:spans[0]])
@@ -303,7 +304,7 @@ func reSplit(a *tool.Dict) (tool.Value, error) {
 	return append(list, text[at:]), nil
 }
 
-func reSub(a *tool.Dict) (tool.Value, error) {
+func reSub(a *value.Dict) (value.Value, error) {
 	re, err := reCompile(a)
 	if err != nil {
 		return nil, err

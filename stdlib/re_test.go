@@ -5,34 +5,34 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-func reMatched(text string, start, end int64, groups tool.List, named *tool.Dict) *tool.Dict {
-	return tool.NewDict("text", text, "start", start, "end", end, "groups", groups, "named", named)
+func reMatched(text string, start, end int64, groups value.List, named *value.Dict) *value.Dict {
+	return value.NewDict("text", text, "start", start, "end", end, "groups", groups, "named", named)
 }
 
 func TestRe(t *testing.T) {
-	none := tool.NewDict()
+	none := value.NewDict()
 	pureTable(t, false, []pureCase{
 		{fn: "re.test", args: []any{`(?i)WORLD`, "hello world"}, want: true},
 		{fn: "re.test", args: []any{`^world`, "hello world"}, want: false},
 
-		{fn: "re.match", args: []any{`h(é)(x)?`, "hého"}, want: reMatched("hé", 0, 3, tool.List{"é", nil}, none)},
+		{fn: "re.match", args: []any{`h(é)(x)?`, "hého"}, want: reMatched("hé", 0, 3, value.List{"é", nil}, none)},
 		{fn: "re.match", args: []any{`é`, "hého"}, want: nil},
-		{fn: "re.match", args: []any{`b|ab`, "ab"}, want: reMatched("ab", 0, 2, tool.List{}, none)},
-		{fn: "re.match", args: []any{`a|ab`, "ab"}, want: reMatched("a", 0, 1, tool.List{}, none)},
-		{fn: "re.match", args: []any{`\Qa.b`, "a.b"}, want: reMatched("a.b", 0, 3, tool.List{}, none)},
-		{fn: "re.match", args: []any{``, ""}, want: reMatched("", 0, 0, tool.List{}, none)},
+		{fn: "re.match", args: []any{`b|ab`, "ab"}, want: reMatched("ab", 0, 2, value.List{}, none)},
+		{fn: "re.match", args: []any{`a|ab`, "ab"}, want: reMatched("a", 0, 1, value.List{}, none)},
+		{fn: "re.match", args: []any{`\Qa.b`, "a.b"}, want: reMatched("a.b", 0, 3, value.List{}, none)},
+		{fn: "re.match", args: []any{``, ""}, want: reMatched("", 0, 0, value.List{}, none)},
 
 		{fn: "re.search", args: []any{`(?P<year>\d+)-(\d+)?(?P<rest>z)?`, "日本 2026-"},
-			want: reMatched("2026-", 7, 12, tool.List{"2026", nil, nil}, tool.NewDict("year", "2026", "rest", nil))},
+			want: reMatched("2026-", 7, 12, value.List{"2026", nil, nil}, value.NewDict("year", "2026", "rest", nil))},
 		{fn: "re.search", args: []any{`x`, ""}, want: nil},
 
-		{fn: "re.find_all", args: []any{`é.`, "éa éb éc"}, want: tool.List{
-			reMatched("éa", 0, 3, tool.List{}, none), reMatched("éb", 4, 7, tool.List{}, none), reMatched("éc", 8, 11, tool.List{}, none)}},
-		{fn: "re.find_all", args: []any{`\w`, "abc", int64(1)}, want: tool.List{reMatched("a", 0, 1, tool.List{}, none)}},
-		{fn: "re.find_all", args: []any{`z`, "abc"}, want: tool.List{}},
+		{fn: "re.find_all", args: []any{`é.`, "éa éb éc"}, want: value.List{
+			reMatched("éa", 0, 3, value.List{}, none), reMatched("éb", 4, 7, value.List{}, none), reMatched("éc", 8, 11, value.List{}, none)}},
+		{fn: "re.find_all", args: []any{`\w`, "abc", int64(1)}, want: value.List{reMatched("a", 0, 1, value.List{}, none)}},
+		{fn: "re.find_all", args: []any{`z`, "abc"}, want: value.List{}},
 		{fn: "re.find_all", args: []any{`z`, "abc", int64(-1)}, err: "negative"},
 
 		{fn: "re.sub", args: []any{`(\w+) (?P<b>\w+)`, `\2 \1 \g<b> \g<1> \g<0> $1 \\ \n`, "one two!"}, want: "two one two one one two $1 \\ \n!"},
@@ -47,10 +47,10 @@ func TestRe(t *testing.T) {
 		{fn: "re.sub", args: []any{`a`, `\g<`, "a"}, err: `unknown escape \g`},
 		{fn: "re.sub", args: []any{`a`, `x\`, "a"}, err: `unknown escape \`},
 
-		{fn: "re.split", args: []any{`\s*,\s*`, "a , b,c"}, want: tool.List{"a", "b", "c"}},
-		{fn: "re.split", args: []any{`(,)|(;)`, "a,b;c"}, want: tool.List{"a", ",", nil, "b", nil, ";", "c"}},
-		{fn: "re.split", args: []any{`,`, "a,b,c", int64(1)}, want: tool.List{"a", "b,c"}},
-		{fn: "re.split", args: []any{`,`, ""}, want: tool.List{""}},
+		{fn: "re.split", args: []any{`\s*,\s*`, "a , b,c"}, want: value.List{"a", "b", "c"}},
+		{fn: "re.split", args: []any{`(,)|(;)`, "a,b;c"}, want: value.List{"a", ",", nil, "b", nil, ";", "c"}},
+		{fn: "re.split", args: []any{`,`, "a,b,c", int64(1)}, want: value.List{"a", "b,c"}},
+		{fn: "re.split", args: []any{`,`, ""}, want: value.List{""}},
 
 		{fn: "re.escape", args: []any{"a.b*[c]é"}, want: `a\.b\*\[c\]é`},
 	})
@@ -73,8 +73,8 @@ func TestRePatternErrorsSayWhatToDo(t *testing.T) {
 	} {
 		for _, fn := range []string{"re.test", "re.match", "re.search", "re.find_all", "re.split"} {
 			_, err := pureCall(t, fn, c.pattern, "text")
-			e := tool.ErrorOf(err, tool.Failed)
-			if e == nil || e.Kind != tool.Invalid || !strings.Contains(e.Error(), c.err) || !strings.Contains(e.Hint, c.hint) {
+			e := value.ErrorOf(err, value.Failed)
+			if e == nil || e.Kind != value.Invalid || !strings.Contains(e.Error(), c.err) || !strings.Contains(e.Hint, c.hint) {
 				t.Errorf("%s(%q) fails with %v, want one of kind Invalid with %q and a hint with %q", fn, c.pattern, err, c.err, c.hint)
 			}
 		}
@@ -91,8 +91,8 @@ func FuzzRe(f *testing.F) {
 		if err != nil {
 			return
 		}
-		for _, v := range found.(tool.List) {
-			m := v.(*tool.Dict)
+		for _, v := range found.(value.List) {
+			m := v.(*value.Dict)
 			if part := text[m.IntOr("start", -1):m.IntOr("end", -1)]; part != m.Text("text") {
 				t.Errorf("find_all(%q, %q): text[start:end] = %q, want %q", pattern, text, part, m.Text("text"))
 			}
@@ -116,7 +116,7 @@ func TestReMatchIsAnchored(t *testing.T) {
 		for _, text := range []string{"", "ab", "b", "aab\nb", "ba"} {
 			got := pureMust(t, "re.match", pattern, text)
 			want := regexp.MustCompile(`\A(?:` + pattern + `)`).FindStringIndex(text)
-			switch m, ok := got.(*tool.Dict); {
+			switch m, ok := got.(*value.Dict); {
 			case ok != (want != nil):
 				t.Errorf("match(%q, %q) = %s, want %v", pattern, text, pureShow(got), want)
 			case ok && int(m.IntOr("end", -1)) != want[1]:

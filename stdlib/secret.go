@@ -15,6 +15,7 @@ import (
 	"sync"
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // A secretBox knows the values of secrets. A script holds a placeholder in
@@ -56,7 +57,7 @@ func (w *World) secretFuncs() []tool.Func {
 		Params:  []tool.Param{tool.Required("name", tool.TypeString, "the secret's name, as in needs and in the user's config")},
 		Returns: `the placeholder, a text as in "{{secret:TOKEN}}"`,
 		Kind:    tool.Read,
-		Target: func(args *tool.Dict) ([]tool.Capability, error) {
+		Target: func(args *value.Dict) ([]tool.Capability, error) {
 			_, err := secretHandle(args.Text("name"))
 			return []tool.Capability{{Name: "secret", Target: args.Text("name") + "@"}}, err
 		},
@@ -77,7 +78,7 @@ func (w *World) secretFuncs() []tool.Func {
 func secretHandle(name string) (string, error) {
 	placeholder := secretMark + name + "}}"
 	if secretPlaceholder().FindString(placeholder) != placeholder {
-		return "", tool.Errorf(tool.Invalid, "%q is not the name of a secret", pureShort(name))
+		return "", value.Errorf(value.Invalid, "%q is not the name of a secret", pureShort(name))
 	}
 	return placeholder, nil
 }
@@ -85,26 +86,26 @@ func secretHandle(name string) (string, error) {
 // open returns the value of a secret, which from now on is hidden. Where ctx ends
 // its error is that of ctx.
 func (b *secretBox) open(ctx context.Context, name string) (string, error) {
-	value, set, err := b.lookup.get(ctx, "Options.Secrets", name)
-	value = strings.TrimRight(value, "\r\n") // as the files end in which people keep them
+	val, set, err := b.lookup.get(ctx, "Options.Secrets", name)
+	val = strings.TrimRight(val, "\r\n") // as the files end in which people keep them
 	switch {
 	case err != nil && ctx.Err() != nil:
 		return "", err
 	case err != nil:
-		if len(value) >= secretShortest {
-			b.hide(name, value)
+		if len(val) >= secretShortest {
+			b.hide(name, val)
 		}
-		e := *tool.ErrorOf(err, tool.Failed)
+		e := *value.ErrorOf(err, value.Failed)
 		e.Err = fmt.Errorf("get the secret %s: %s", name, e.Message())
 		return "", b.scrubError(&e)
-	case !set || value == "":
-		return "", tool.Errorf(tool.Unavailable, "the secret %s has no value here", name).
+	case !set || val == "":
+		return "", value.Errorf(value.Unavailable, "the secret %s has no value here", name).
 			WithHint("the user's config says where it comes from, as in secrets: {%s: {env: %s}}; the variable must be set, or the file be readable", name, name)
-	case len(value) < secretShortest:
-		return "", tool.Errorf(tool.Failed, "the secret %s is too short to be hidden: %d characters are needed", name, secretShortest)
+	case len(val) < secretShortest:
+		return "", value.Errorf(value.Failed, "the secret %s is too short to be hidden: %d characters are needed", name, secretShortest)
 	}
-	b.hide(name, value)
-	return value, nil
+	b.hide(name, val)
+	return val, nil
 }
 
 // hide has scrub replace a value by the secret's placeholder.
@@ -137,18 +138,18 @@ func (b *secretBox) scrub(text string) string {
 }
 
 // scrubValue takes the values of secrets out of the texts of a JSON value.
-func (b *secretBox) scrubValue(v tool.Value) tool.Value {
+func (b *secretBox) scrubValue(v value.Value) value.Value {
 	switch v := v.(type) {
 	case string:
 		return b.scrub(v)
-	case tool.List:
-		list := make(tool.List, len(v))
+	case value.List:
+		list := make(value.List, len(v))
 		for i, item := range v {
 			list[i] = b.scrubValue(item)
 		}
 		return list
-	case *tool.Dict:
-		d := &tool.Dict{}
+	case *value.Dict:
+		d := &value.Dict{}
 		for k, item := range v.All() {
 			name, _ := k.(string)
 			d.Put(b.scrub(name), b.scrubValue(item))
@@ -163,7 +164,7 @@ func (b *secretBox) scrubError(err error) error {
 	if err == nil {
 		return nil
 	}
-	e := *tool.ErrorOf(err, tool.Failed)
+	e := *value.ErrorOf(err, value.Failed)
 	if e.Err != nil {
 		if text := e.Err.Error(); b.scrub(text) != text {
 			e.Err = errors.New(b.scrub(text))
@@ -175,19 +176,19 @@ func (b *secretBox) scrubError(err error) error {
 
 // secretForms gives a value in the forms in which servers give back what they
 // were sent: as it is, escaped, and encoded.
-func secretForms(value string) []string {
-	escaped := urlEncode(value, "")
-	quoted := strings.Trim(tool.FormatJSON(value, ""), `"`)
+func secretForms(val string) []string {
+	escaped := urlEncode(val, "")
+	quoted := strings.Trim(value.FormatJSON(val, ""), `"`)
 	forms := []string{
-		value, strings.ToLower(value), // as in the name of a host
-		escaped, secretLowerHex(escaped), url.QueryEscape(value), url.PathEscape(value),
+		val, strings.ToLower(val), // as in the name of a host
+		escaped, secretLowerHex(escaped), url.QueryEscape(val), url.PathEscape(val),
 		quoted, strings.NewReplacer("<", `\u003c`, ">", `\u003e`, "&", `\u0026`).Replace(quoted), strings.ReplaceAll(quoted, "/", `\/`),
-		html.EscapeString(value),
-		hex.EncodeToString([]byte(value)), strings.ToUpper(hex.EncodeToString([]byte(value))),
-		base64.RawStdEncoding.EncodeToString([]byte(value)), base64.RawURLEncoding.EncodeToString([]byte(value)),
+		html.EscapeString(val),
+		hex.EncodeToString([]byte(val)), strings.ToUpper(hex.EncodeToString([]byte(val))),
+		base64.RawStdEncoding.EncodeToString([]byte(val)), base64.RawURLEncoding.EncodeToString([]byte(val)),
 	}
 	for before := range 3 {
-		forms = append(forms, secretInBase64(base64.RawStdEncoding, value, before), secretInBase64(base64.RawURLEncoding, value, before))
+		forms = append(forms, secretInBase64(base64.RawStdEncoding, val, before), secretInBase64(base64.RawURLEncoding, val, before))
 	}
 	return slices.DeleteFunc(forms, func(s string) bool { return len(s) < secretShortest })
 }

@@ -13,7 +13,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // token is a value with characters that every encoding writes differently.
@@ -26,7 +26,7 @@ func secretsOf(pairs ...string) func(context.Context, string) (string, error) {
 				return pairs[i+1], nil
 			}
 		}
-		return "", tool.ErrNotFound
+		return "", value.ErrNotFound
 	}
 }
 
@@ -39,13 +39,13 @@ func TestSecretIsAPlaceholder(t *testing.T) {
 		t.Errorf("secret(TOKEN) = %q, want {{secret:TOKEN}}", got)
 	}
 	d.must("secret", "name", "a.b-c_1")
-	d.fails(tool.Unavailable, "secrets: {OTHER: {env: OTHER}}", "secret", "name", "OTHER")
-	d.fails(tool.Unavailable, "has no value", "secret", "name", "EMPTY")
-	d.fails(tool.Failed, "too short", "secret", "name", "SHORT")
+	d.fails(value.Unavailable, "secrets: {OTHER: {env: OTHER}}", "secret", "name", "OTHER")
+	d.fails(value.Unavailable, "has no value", "secret", "name", "EMPTY")
+	d.fails(value.Failed, "too short", "secret", "name", "SHORT")
 	for _, name := range []string{"", " ", "a b", "TOKEN}}", "{{secret:TOKEN}}", "a@b", "a\nb", "ä", "-a", strings.Repeat("a", 101)} {
-		d.fails(tool.Invalid, "not the name of a secret", "secret", "name", name)
+		d.fails(value.Invalid, "not the name of a secret", "secret", "name", name)
 	}
-	newWeb(t, nil).fails(tool.Unavailable, "has no value", "secret", "name", "TOKEN")
+	newWeb(t, nil).fails(value.Unavailable, "has no value", "secret", "name", "TOKEN")
 }
 
 // TestSecretIsSent checks where a secret goes, and what the script sees of it.
@@ -60,18 +60,18 @@ func TestSecretIsSent(t *testing.T) {
 	d.grant("http.get:example.com", "secret:TOKEN@example.com", "secret:Q@*.com", "secret:USER@example.com")
 	const u = "https://example.com/"
 
-	a := d.answer("http.get", "url", u, "headers", tool.NewDict("Authorization", "Bearer {{secret:TOKEN}}", "X-Two", "{{secret:TOKEN}}.{{secret:TOKEN}}"))
+	a := d.answer("http.get", "url", u, "headers", value.NewDict("Authorization", "Bearer {{secret:TOKEN}}", "X-Two", "{{secret:TOKEN}}.{{secret:TOKEN}}"))
 	if got.Header.Get("Authorization") != "Bearer "+aToken || got.Header.Get("X-Two") != aToken+"."+aToken {
 		t.Errorf("the server got %v", got.Header)
 	}
-	headers, _ := pureArg(a, "headers").(*tool.Dict)
-	value, _ := pureArg(a, "json").(*tool.Dict)
-	if headers.Text("x-echo") != "Bearer {{secret:TOKEN}}" || value.Text("auth") != "Bearer {{secret:TOKEN}}" {
+	headers, _ := pureArg(a, "headers").(*value.Dict)
+	val, _ := pureArg(a, "json").(*value.Dict)
+	if headers.Text("x-echo") != "Bearer {{secret:TOKEN}}" || val.Text("auth") != "Bearer {{secret:TOKEN}}" {
 		t.Errorf("the script got %s", a)
 	}
 	hidden(t, "a header", a, aToken)
 
-	a = d.answer("http.get", "url", u+"?a=1", "params", tool.NewDict("key", "{{secret:Q}}", "n", int64(1)))
+	a = d.answer("http.get", "url", u+"?a=1", "params", value.NewDict("key", "{{secret:Q}}", "n", int64(1)))
 	if q := got.URL.Query(); q.Get("key") != token || q.Get("a") != "1" || q.Get("n") != "1" {
 		t.Errorf("the server got %s", got.URL)
 	}
@@ -80,22 +80,22 @@ func TestSecretIsSent(t *testing.T) {
 	}
 	hidden(t, "a query", a, token)
 
-	a = d.answer("http.get", "url", u, "auth", tool.List{"me", "{{secret:TOKEN}}"})
+	a = d.answer("http.get", "url", u, "auth", value.List{"me", "{{secret:TOKEN}}"})
 	if user, password, _ := got.BasicAuth(); user != "me" || password != aToken {
 		t.Errorf("the server got %q and %q", user, password)
 	}
 	hidden(t, "a password", a, aToken)
 	hidden(t, "a password", a, base64.StdEncoding.EncodeToString([]byte("me:"+aToken)))
-	d.answer("http.get", "url", u, "auth", tool.List{"{{secret:TOKEN}}", ""})
+	d.answer("http.get", "url", u, "auth", value.List{"{{secret:TOKEN}}", ""})
 	if user, password, _ := got.BasicAuth(); user != aToken || password != "" {
 		t.Errorf("the server got %q and %q", user, password)
 	}
 }
 
 // hidden checks that a value is in no part of what a script gets.
-func hidden(t *testing.T, what string, v tool.Value, value string) {
+func hidden(t *testing.T, what string, v value.Value, val string) {
 	t.Helper()
-	if text := tool.FormatJSON(v, ""); strings.Contains(text, value) || strings.Contains(text, url.QueryEscape(value)) {
+	if text := value.FormatJSON(v, ""); strings.Contains(text, val) || strings.Contains(text, url.QueryEscape(val)) {
 		t.Errorf("%s: the value is in %s", what, text)
 	}
 }
@@ -106,8 +106,8 @@ func TestSecretIsScrubbed(t *testing.T) {
 	noError(t, err)
 	plain := []byte(token)
 	for _, form := range []string{
-		token, url.QueryEscape(token), url.PathEscape(token), strings.ToLower(url.QueryEscape("<>")) + token, string(quoted), tool.FormatJSON(token, ""),
-		strings.ReplaceAll(strings.Trim(tool.FormatJSON(token, ""), `"`), "/", `\/`), hex.EncodeToString(plain), fmt.Sprintf("%X", plain),
+		token, url.QueryEscape(token), url.PathEscape(token), strings.ToLower(url.QueryEscape("<>")) + token, string(quoted), value.FormatJSON(token, ""),
+		strings.ReplaceAll(strings.Trim(value.FormatJSON(token, ""), `"`), "/", `\/`), hex.EncodeToString(plain), fmt.Sprintf("%X", plain),
 		base64.StdEncoding.EncodeToString(plain), base64.URLEncoding.EncodeToString(plain), base64.RawStdEncoding.EncodeToString(plain), base64.RawURLEncoding.EncodeToString(plain),
 		"t0k&lt;en&gt;&amp;&#34;/+=?ä-value", secretLowerHex(url.QueryEscape(token)), urlEncode(token, ""),
 		"x" + token + "y" + token, strings.Repeat(token, 3), "\xff" + token,
@@ -127,7 +127,7 @@ func TestSecretIsScrubbed(t *testing.T) {
 		if raw, ok := pureArg(a, "bytes").([]byte); ok {
 			body = string(raw)
 		}
-		headers, _ := pureArg(a, "headers").(*tool.Dict)
+		headers, _ := pureArg(a, "headers").(*value.Dict)
 		for _, got := range []string{body, headers.Text("x-echo")} {
 			if strings.Contains(got, form) || !strings.Contains(got, "{{secret:T}}") {
 				t.Errorf("%q came back as %q", form, got)
@@ -149,10 +149,10 @@ func TestSecretIsScrubbed(t *testing.T) {
 
 // TestSecretErrors checks that no error holds a value.
 func TestSecretErrors(t *testing.T) {
-	fails := func(d *webDesk, says, url string, args ...tool.Value) {
+	fails := func(d *webDesk, says, url string, args ...value.Value) {
 		t.Helper()
-		_, err := d.call("http.get", append([]tool.Value{"url", url, "headers", tool.NewDict("X", "{{secret:T}}")}, args...)...)
-		e := tool.ErrorOf(err, tool.Internal)
+		_, err := d.call("http.get", append([]value.Value{"url", url, "headers", value.NewDict("X", "{{secret:T}}")}, args...)...)
+		e := value.ErrorOf(err, value.Internal)
 		if e == nil || !strings.Contains(e.Message(), says) {
 			t.Fatalf("http.get = %v, want %q", err, says)
 		}
@@ -175,7 +175,7 @@ func TestSecretErrors(t *testing.T) {
 	fails(newTLSWeb(t, options(), echo("HTTP/1.1 302 Found\r\nLocation: https://127.1/%s\r\n\r\n")), "redirects", "https://example.com/")
 	fails(newTLSWeb(t, options(), echo("HTTP/1.1 302 Found\r\nLocation: https://%s\r\n\r\n")), "redirects", "https://example.com/")
 	d := newTLSWeb(t, options(), text("x"))
-	fails(d, "the secret NONE has no value", "https://example.com/", "params", tool.NewDict("a", "{{secret:T}}", "b", "{{secret:NONE}}"))
+	fails(d, "the secret NONE has no value", "https://example.com/", "params", value.NewDict("a", "{{secret:T}}", "b", "{{secret:NONE}}"))
 }
 
 // TestSecretGrants checks that a placeholder is worth nothing without a grant
@@ -199,37 +199,37 @@ func TestSecretGrants(t *testing.T) {
 		{"http://example.com/", "TOKEN", "only over https"},
 	} {
 		placeholder := "{{secret:" + tt.name + "}}"
-		d.fails(tool.Denied, tt.says, "http.get", "url", tt.url, "headers", tool.NewDict("Authorization", "Bearer "+placeholder))
-		d.fails(tool.Denied, tt.says, "http.get", "url", tt.url, "params", tool.NewDict("key", placeholder))
-		d.fails(tool.Denied, tt.says, "http.post", "url", tt.url, "auth", tool.List{"me", placeholder})
-		d.fails(tool.Denied, tt.says, "http.post", "url", tt.url, "auth", tool.List{placeholder, "x"})
+		d.fails(value.Denied, tt.says, "http.get", "url", tt.url, "headers", value.NewDict("Authorization", "Bearer "+placeholder))
+		d.fails(value.Denied, tt.says, "http.get", "url", tt.url, "params", value.NewDict("key", placeholder))
+		d.fails(value.Denied, tt.says, "http.post", "url", tt.url, "auth", value.List{"me", placeholder})
+		d.fails(value.Denied, tt.says, "http.post", "url", tt.url, "auth", value.List{placeholder, "x"})
 	}
 	d.grant("http")
-	d.fails(tool.Denied, "is not granted", "http.get", "url", "https://example.com/", "headers", tool.NewDict("X", "{{secret:TOKEN}}"))
+	d.fails(value.Denied, "is not granted", "http.get", "url", "https://example.com/", "headers", value.NewDict("X", "{{secret:TOKEN}}"))
 	d.grant("http", "secret")
 	const u = "https://example.com/"
-	for _, args := range [][]tool.Value{
+	for _, args := range [][]value.Value{
 		{"url", u + "{{secret:TOKEN}}"},
 		{"url", u + "?key={{secret:TOKEN}}"},
 		{"url", u + "?key=%7b%7bsecret%3aTOKEN%7d%7d"},
 		{"url", u, "body", "token={{secret:TOKEN}}"},
 		{"url", u, "body", []byte("{{secret:TOKEN}}")},
-		{"url", u, "json", tool.NewDict("comment", tool.List{"{{secret:TOKEN}}"})},
-		{"url", u, "json", tool.NewDict("{{secret:TOKEN}}", int64(1))},
-		{"url", u, "form", tool.NewDict("key", "{{secret:TOKEN}}")},
-		{"url", u, "params", tool.NewDict("q", "what is {{secret:TOKEN}}?")},
-		{"url", u, "params", tool.NewDict("q", tool.List{"{{secret:TOKEN}}"})},
-		{"url", u, "params", tool.NewDict("{{secret:TOKEN}}", "x")},
+		{"url", u, "json", value.NewDict("comment", value.List{"{{secret:TOKEN}}"})},
+		{"url", u, "json", value.NewDict("{{secret:TOKEN}}", int64(1))},
+		{"url", u, "form", value.NewDict("key", "{{secret:TOKEN}}")},
+		{"url", u, "params", value.NewDict("q", "what is {{secret:TOKEN}}?")},
+		{"url", u, "params", value.NewDict("q", value.List{"{{secret:TOKEN}}"})},
+		{"url", u, "params", value.NewDict("{{secret:TOKEN}}", "x")},
 	} {
-		d.fails(tool.Denied, "a secret's placeholder cannot stand", "http.post", args...)
+		d.fails(value.Denied, "a secret's placeholder cannot stand", "http.post", args...)
 	}
-	d.fails(tool.Denied, "is not a secret's placeholder", "http.get", "url", u, "headers", tool.NewDict("X", "{{secret:}}"))
-	d.fails(tool.Denied, "is not a secret's placeholder", "http.get", "url", u, "headers", tool.NewDict("X", "{{secret:TOKEN"))
-	d.fails(tool.Unavailable, "has no value", "http.get", "url", u, "headers", tool.NewDict("X", "{{secret:NONE}}"))
-	d.fails(tool.Denied, "not the name of a header", "http.get", "url", u, "headers", tool.NewDict("{{secret:TOKEN}}", "X"))
+	d.fails(value.Denied, "is not a secret's placeholder", "http.get", "url", u, "headers", value.NewDict("X", "{{secret:}}"))
+	d.fails(value.Denied, "is not a secret's placeholder", "http.get", "url", u, "headers", value.NewDict("X", "{{secret:TOKEN"))
+	d.fails(value.Unavailable, "has no value", "http.get", "url", u, "headers", value.NewDict("X", "{{secret:NONE}}"))
+	d.fails(value.Denied, "not the name of a header", "http.get", "url", u, "headers", value.NewDict("{{secret:TOKEN}}", "X"))
 
 	broken := newTLSWeb(t, &Options{Secrets: secretsOf("TOKEN", "one\r\nHost: evil")}, func(_ http.ResponseWriter, r *http.Request) { t.Errorf("%v was sent", r.Header) })
-	broken.fails(tool.Failed, "holds characters that a header cannot", "http.get", "url", u, "headers", tool.NewDict("X", "{{secret:TOKEN}}"))
+	broken.fails(value.Failed, "holds characters that a header cannot", "http.get", "url", u, "headers", value.NewDict("X", "{{secret:TOKEN}}"))
 }
 
 // TestSecretOverHTTP checks that a secret goes unencrypted only to an address
@@ -238,15 +238,15 @@ func TestSecretOverHTTP(t *testing.T) {
 	d := newWeb(t, &Options{Secrets: secretsOf("TOKEN", aToken), Private: loopback})
 	got := ""
 	d.serve("80", func(_ http.ResponseWriter, r *http.Request) { got = r.Header.Get("X") + r.URL.RawQuery })
-	for _, args := range [][]tool.Value{{"headers", tool.NewDict("X", "{{secret:TOKEN}}")}, {"params", tool.NewDict("X", "{{secret:TOKEN}}")}} {
+	for _, args := range [][]value.Value{{"headers", value.NewDict("X", "{{secret:TOKEN}}")}, {"params", value.NewDict("X", "{{secret:TOKEN}}")}} {
 		got = ""
-		d.must("http.get", append([]tool.Value{"url", "http://localhost/"}, args...)...)
+		d.must("http.get", append([]value.Value{"url", "http://localhost/"}, args...)...)
 		if !strings.HasSuffix(got, aToken) {
 			t.Errorf("the server got %q, want it to end in %q", got, aToken)
 		}
 		d.names["mixed.example"] = []string{"93.184.215.14 127.0.0.1"}
-		d.must("http.get", append([]tool.Value{"url", "http://mixed.example/"}, args...)...)
-		d.fails(tool.Denied, "only over https", "http.get", append([]tool.Value{"url", "http://example.com/"}, args...)...)
+		d.must("http.get", append([]value.Value{"url", "http://mixed.example/"}, args...)...)
+		d.fails(value.Denied, "only over https", "http.get", append([]value.Value{"url", "http://example.com/"}, args...)...)
 	}
 	for _, address := range d.dialed {
 		if address != "127.0.0.1:80" {
@@ -273,7 +273,7 @@ func TestH09SecretsAndRedirects(t *testing.T) {
 		d.to["8443"] = d.to["443"]
 		return d
 	}
-	sent := tool.NewDict("Authorization", "Bearer {{secret:TOKEN}}", "X-Key", "{{secret:TOKEN}}", "X-Plain-Key", "abc", "Accept", "text/x {{secret:TOKEN}}",
+	sent := value.NewDict("Authorization", "Bearer {{secret:TOKEN}}", "X-Key", "{{secret:TOKEN}}", "X-Plain-Key", "abc", "Accept", "text/x {{secret:TOKEN}}",
 		"User-Agent", "me", "Range", "bytes=0-9")
 	// Each of these is another host; the test's certificate holds for the names.
 	for _, to := range []string{"https://a.example.com/", "https://127.0.0.1/", "https://example.com:8443/", "//a.example.com/x"} {
@@ -293,7 +293,7 @@ func TestH09SecretsAndRedirects(t *testing.T) {
 		}
 		hidden(t, to, a, aToken)
 	}
-	for _, auth := range []tool.List{{"me", "{{secret:TOKEN}}"}, {"me", "plain"}} {
+	for _, auth := range []value.List{{"me", "{{secret:TOKEN}}"}, {"me", "plain"}} {
 		start("https://a.example.com/").must("http.get", "url", "https://example.com/", "auth", auth)
 		if first.Get("Authorization") == "" || second == nil || second.Get("Authorization") != "" {
 			t.Errorf("with auth %v the hosts got %v and %v", auth, first, second)
@@ -310,7 +310,7 @@ func TestH09SecretsAndRedirects(t *testing.T) {
 	for _, to := range []string{"https://a.example.com/?k=" + aToken, "https://a.example.com/" + base64.URLEncoding.EncodeToString([]byte("me:"+aToken)), "https://" + strings.ToLower(aToken) + ".evil.example/"} {
 		d := start(to)
 		d.grant("http:example.com", "http:*.example.com", "secret")
-		if _, err := d.call("http.get", "url", "https://example.com/", "headers", sent); tool.KindOf(err) != tool.Denied && tool.KindOf(err) != tool.Invalid || second != nil {
+		if _, err := d.call("http.get", "url", "https://example.com/", "headers", sent); value.KindOf(err) != value.Denied && value.KindOf(err) != value.Invalid || second != nil {
 			t.Errorf("a redirect to %s: %v, want a denial", to, err)
 		} else if strings.Contains(err.Error(), aToken) {
 			t.Errorf("the error %q holds the value", err)
@@ -318,10 +318,10 @@ func TestH09SecretsAndRedirects(t *testing.T) {
 	}
 	d := start("http://example.com/")
 	d.to["80"] = other.Listener.Addr().String()
-	d.fails(tool.Denied, "from https to http", "http.get", "url", "https://example.com/", "headers", sent)
+	d.fails(value.Denied, "from https to http", "http.get", "url", "https://example.com/", "headers", sent)
 	// What was in the query of the first does not follow.
 	d = start("https://a.example.com/")
-	if a := d.answer("http.get", "url", "https://example.com/", "params", tool.NewDict("key", "{{secret:TOKEN}}")); a.Text("url") != "https://a.example.com/" {
+	if a := d.answer("http.get", "url", "https://example.com/", "params", value.NewDict("key", "{{secret:TOKEN}}")); a.Text("url") != "https://a.example.com/" {
 		t.Errorf("the URL in the end is %s", a.Text("url"))
 	}
 }
@@ -338,13 +338,13 @@ func TestSecretInEscapedJSON(t *testing.T) {
 		fmt.Fprintf(w, `{"%s": ["%s", 1]}`, escaped.String(), escaped.String())
 	})
 	d.grant("http.get:example.com", "secret:TOKEN@example.com")
-	r := d.must("http.get", "url", "https://example.com/", "headers", tool.NewDict("Authorization", "{{secret:TOKEN}}")).(*tool.Dict)
-	want := tool.NewDict("{{secret:TOKEN}}", tool.List{"{{secret:TOKEN}}", int64(1)})
-	if got, _ := r.Get("json"); !tool.Equal(got, want) {
-		t.Errorf("json = %s, want %s", tool.FormatJSON(got, ""), tool.FormatJSON(want, ""))
+	r := d.must("http.get", "url", "https://example.com/", "headers", value.NewDict("Authorization", "{{secret:TOKEN}}")).(*value.Dict)
+	want := value.NewDict("{{secret:TOKEN}}", value.List{"{{secret:TOKEN}}", int64(1)})
+	if got, _ := r.Get("json"); !value.Equal(got, want) {
+		t.Errorf("json = %s, want %s", value.FormatJSON(got, ""), value.FormatJSON(want, ""))
 	}
-	again, err := tool.ParseJSON([]byte(r.Text("text")))
-	if err != nil || !tool.Equal(again, want) {
-		t.Errorf("text = %s, %v, want %s", r.Text("text"), err, tool.FormatJSON(want, ""))
+	again, err := value.ParseJSON([]byte(r.Text("text")))
+	if err != nil || !value.Equal(again, want) {
+		t.Errorf("text = %s, %v, want %s", r.Text("text"), err, value.FormatJSON(want, ""))
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // What one command may cost.
@@ -67,7 +68,7 @@ func (w *World) shellModule() tool.Module {
 		Returns: "a dictionary: exit_code, stdout, stderr (text; what is no UTF-8 is replaced) and truncated. An exit code that is not 0 is no error. " +
 			"A program that says more than 1 MB is ended: truncated is true then, and exit_code -1",
 		Kind: tool.External,
-		Target: func(args *tool.Dict) ([]tool.Capability, error) {
+		Target: func(args *value.Dict) ([]tool.Capability, error) {
 			argv, err := shellArgv(args)
 			if err != nil {
 				return nil, err
@@ -81,21 +82,21 @@ func (w *World) shellModule() tool.Module {
 var shellName = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9._+-]*$`)
 
 // shellArgv gives the program's name and its arguments.
-func shellArgv(args *tool.Dict) ([]string, error) {
+func shellArgv(args *value.Dict) ([]string, error) {
 	v, _ := args.Get("argv")
-	list, _ := v.(tool.List)
+	list, _ := v.(value.List)
 	if len(list) == 0 {
-		return nil, tool.Errorf(tool.Invalid, "argv is empty").WithHint(`give the program and its arguments, as in ["git", "status"]`)
+		return nil, value.Errorf(value.Invalid, "argv is empty").WithHint(`give the program and its arguments, as in ["git", "status"]`)
 	}
 	argv := make([]string, len(list))
 	for i, item := range list {
 		argv[i], _ = item.(string)
 		if strings.ContainsRune(argv[i], 0) {
-			return nil, tool.Errorf(tool.Invalid, "argv[%d] holds the character NUL", i)
+			return nil, value.Errorf(value.Invalid, "argv[%d] holds the character NUL", i)
 		}
 	}
 	if !shellName.MatchString(argv[0]) {
-		return nil, tool.Errorf(tool.Denied, "%q is not the plain name of a program", argv[0]).
+		return nil, value.Errorf(value.Denied, "%q is not the plain name of a program", argv[0]).
 			WithHint(`a program is named without its folder, and its arguments follow one by one, as in ["git", "status"]`)
 	}
 	return argv, nil
@@ -120,7 +121,7 @@ func (w *World) shellRun(ctx context.Context, e tool.Effect, g tool.Grant) (tool
 		return tool.Outcome{}, err
 	}
 	if w.shell.launch == nil {
-		return tool.Outcome{}, tool.Errorf(tool.Unavailable, "commands cannot be run here: nothing can confine them").
+		return tool.Outcome{}, value.Errorf(value.Unavailable, "commands cannot be run here: nothing can confine them").
 			WithHint("cassidy doctor says what this machine can confine")
 	}
 	plan, err := w.shellPlan(argv, e.Args)
@@ -161,7 +162,7 @@ func (w *World) shellRun(ctx context.Context, e tool.Effect, g tool.Grant) (tool
 
 // shellPlan says whether and how a command may run, by the user's rules or by
 // the table of those that only read.
-func (w *World) shellPlan(argv []string, args *tool.Dict) (*shellPlan, error) {
+func (w *World) shellPlan(argv []string, args *value.Dict) (*shellPlan, error) {
 	dir, err := w.shellDir(args.Text("cwd"))
 	if err != nil {
 		return nil, err
@@ -173,7 +174,7 @@ func (w *World) shellPlan(argv []string, args *tool.Dict) (*shellPlan, error) {
 	switch {
 	case plan.name == shellAnyLine && !rule.Any && len(rule.Args) == 0:
 		if len(plan.args) < 2 || plan.args[0] != "-c" {
-			return nil, tool.Errorf(tool.Denied, "sh runs a command line and nothing else").WithHint(`as in ["sh", "-c", "ls | wc -l"]`)
+			return nil, value.Errorf(value.Denied, "sh runs a command line and nothing else").WithHint(`as in ["sh", "-c", "ls | wc -l"]`)
 		}
 		plan.free = true
 	case rule.Any:
@@ -194,7 +195,7 @@ func (w *World) shellPlan(argv []string, args *tool.Dict) (*shellPlan, error) {
 	return plan, nil
 }
 
-func shellSeconds(args *tool.Dict) time.Duration {
+func shellSeconds(args *value.Dict) time.Duration {
 	v, _ := args.Get("timeout")
 	switch v := v.(type) {
 	case int64:
@@ -213,7 +214,7 @@ func (w *World) shellDir(raw string) (string, error) {
 	}
 	info, err := w.root.Stat(filepath.FromSlash(dir))
 	if err != nil || !info.IsDir() {
-		return "", tool.Errorf(tool.Failed, "there is no folder %s to start in", w.shown(dir))
+		return "", value.Errorf(value.Failed, "there is no folder %s to start in", w.shown(dir))
 	}
 	return dir, nil
 }
@@ -242,11 +243,11 @@ func (w *World) shellFind(name, path string) (string, error) {
 			continue
 		}
 		if shellWithin(w.shellBase(), real) {
-			return "", tool.Errorf(tool.Security, "the program %s is inside the project, whose files anybody may have written", name)
+			return "", value.Errorf(value.Security, "the program %s is inside the project, whose files anybody may have written", name)
 		}
 		return p, nil // as it is called: some programs are many, and go by their name
 	}
-	return "", tool.Errorf(tool.Unavailable, "there is no program %s on this machine", name).
+	return "", value.Errorf(value.Unavailable, "there is no program %s on this machine", name).
 		WithHint("programs are looked for in the system's folders; the user's config can name another: commands: {%s: {path: /opt/bin/%s, exec: any}}", name, name)
 }
 
@@ -281,7 +282,7 @@ func (w *World) shellProcess(plan *shellPlan, g tool.Grant) (*tool.Process, erro
 	if g.Narrowed != nil {
 		// A command cannot be asked which files it will read.
 		if rule := g.Narrowed("fs.read"); rule != "" {
-			return nil, tool.Errorf(tool.Denied, "a command could read what a rule keeps from it: %s", rule).
+			return nil, value.Errorf(value.Denied, "a command could read what a rule keeps from it: %s", rule).
 				WithHint("read files with fs.read, or change the rule")
 		}
 	}
@@ -313,7 +314,7 @@ func shellScratch(p *tool.Process) (away func(), err error) {
 	}
 	dir, err := os.MkdirTemp(in, "cassidy-command-")
 	if err != nil {
-		return nil, tool.Errorf(tool.Failed, "make a folder for the command: %w", err)
+		return nil, value.Errorf(value.Failed, "make a folder for the command: %w", err)
 	}
 	if real, err := filepath.EvalSymlinks(dir); err == nil {
 		dir = real
@@ -346,7 +347,7 @@ func (w *World) shellWritable(protected []string) ([]string, error) {
 	for dirs := []string{"."}; len(dirs) > 0; dirs = dirs[1:] {
 		entries, err := fs.ReadDir(files, dirs[0])
 		if err != nil {
-			return nil, tool.Errorf(tool.Failed, "list the project: %w", err)
+			return nil, value.Errorf(value.Failed, "list the project: %w", err)
 		}
 		for _, entry := range entries {
 			name := path.Join(dirs[0], entry.Name())
@@ -398,16 +399,16 @@ func (w *World) shellTakeAway(before []string) error {
 			continue
 		}
 		if err := w.root.RemoveAll(name); err != nil {
-			return tool.Errorf(tool.Security, "the command has made %s, which decides what runs next, and it cannot be removed: %w", w.shown(name), err)
+			return value.Errorf(value.Security, "the command has made %s, which decides what runs next, and it cannot be removed: %w", w.shown(name), err)
 		}
-		return tool.Errorf(tool.Security, "the command has made %s, which decides what runs next; it was removed", w.shown(name)).
+		return value.Errorf(value.Security, "the command has made %s, which decides what runs next; it was removed", w.shown(name)).
 			WithHint("let a person do that")
 	}
 	return nil
 }
 
 func shellTooLarge(most int, what string) error {
-	e := tool.Errorf(tool.Limit, "the project has more than %d %s: too many to let a command write there", most, what)
-	e.Limit = tool.LimitEntries
+	e := value.Errorf(value.Limit, "the project has more than %d %s: too many to let a command write there", most, what)
+	e.Limit = value.LimitEntries
 	return e
 }

@@ -4,7 +4,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // A CommandRule says how a command may run that is not among those which only
@@ -32,11 +32,11 @@ type CommandRule struct {
 // of a name.
 func (r CommandRule) valid(name string) error {
 	if !shellName.MatchString(name) {
-		return tool.Errorf(tool.Invalid, "commands: %q is not the plain name of a command", name).
+		return value.Errorf(value.Invalid, "commands: %q is not the plain name of a command", name).
 			WithHint("the program's file goes into path, as in %s: {path: /opt/bin/mytool, exec: any}", "mytool")
 	}
 	fail := func(format string, args ...any) error {
-		return tool.Errorf(tool.Invalid, "commands: %s: "+format, append([]any{name}, args...)...).
+		return value.Errorf(value.Invalid, "commands: %s: "+format, append([]any{name}, args...)...).
 			WithHint("as in %s: {exec: any}, or %s: {path: /opt/bin/%s, args: [\"check *\"]}", name, name, name)
 	}
 	if r.Path != "" && !filepath.IsAbs(r.Path) {
@@ -67,7 +67,7 @@ func (r CommandRule) check(name string, args []string) error {
 			return nil
 		}
 	}
-	return tool.Errorf(tool.Denied, "%s may not take these arguments", name).
+	return value.Errorf(value.Denied, "%s may not take these arguments", name).
 		WithHint("the user's config allows it: %s", strings.Join(r.Args, "; "))
 }
 
@@ -96,13 +96,13 @@ func fitsLine(line, args []string) bool {
 //	  curl: {exec: any, network: true}
 //
 // Null is no rules.
-func ParseCommands(v tool.Value) (map[string]CommandRule, error) {
+func ParseCommands(v value.Value) (map[string]CommandRule, error) {
 	if v == nil {
 		return nil, nil
 	}
-	d, ok := v.(*tool.Dict)
+	d, ok := v.(*value.Dict)
 	if !ok {
-		return nil, tool.Errorf(tool.Invalid, "commands should name each command with its rule, got %s", tool.TypeOf(v)).
+		return nil, value.Errorf(value.Invalid, "commands should name each command with its rule, got %s", value.TypeOf(v)).
 			WithHint("as in commands: {make: {exec: any}}")
 	}
 	rules := map[string]CommandRule{}
@@ -117,14 +117,14 @@ func ParseCommands(v tool.Value) (map[string]CommandRule, error) {
 	return rules, nil
 }
 
-func parseCommand(name string, v tool.Value) (CommandRule, error) {
+func parseCommand(name string, v value.Value) (CommandRule, error) {
 	fail := func(format string, args ...any) (CommandRule, error) {
-		return CommandRule{}, tool.Errorf(tool.Invalid, "commands: %s: "+format, append([]any{name}, args...)...).
+		return CommandRule{}, value.Errorf(value.Invalid, "commands: %s: "+format, append([]any{name}, args...)...).
 			WithHint("as in %s: {exec: any}, or %s: {path: /opt/bin/%s, args: [\"check *\"]}", name, name, name)
 	}
-	d, ok := v.(*tool.Dict)
+	d, ok := v.(*value.Dict)
 	if !ok {
-		return fail("should be a rule, got %s", tool.TypeOf(v))
+		return fail("should be a rule, got %s", value.TypeOf(v))
 	}
 	var rule CommandRule
 	for k, v := range d.All() {
@@ -132,16 +132,16 @@ func parseCommand(name string, v tool.Value) (CommandRule, error) {
 		switch field, _ := k.(string); field {
 		case "path":
 			if rule.Path, ok = v.(string); !ok || rule.Path == "" {
-				return fail("path should be an absolute path, got %s", tool.FormatJSON(v, ""))
+				return fail("path should be an absolute path, got %s", value.FormatJSON(v, ""))
 			}
 		case "exec":
 			if v != "any" {
-				return fail("exec can only be any, got %s", tool.FormatJSON(v, ""))
+				return fail("exec can only be any, got %s", value.FormatJSON(v, ""))
 			}
 			rule.Any = true
 		case "network":
 			if rule.Network, ok = v.(bool); !ok {
-				return fail("network should be true or false, got %s", tool.FormatJSON(v, ""))
+				return fail("network should be true or false, got %s", value.FormatJSON(v, ""))
 			}
 		case "args":
 			rule.Args, err = configTexts(v)
@@ -152,7 +152,7 @@ func parseCommand(name string, v tool.Value) (CommandRule, error) {
 		case "env":
 			rule.Env, err = configEnv(v)
 		default:
-			return fail("there is no field %q%s", field, tool.DidYouMean(field, []string{"path", "exec", "args", "network", "read", "write", "env"}))
+			return fail("there is no field %q%s", field, value.DidYouMean(field, []string{"path", "exec", "args", "network", "read", "write", "env"}))
 		}
 		if err != nil {
 			return fail("%v: %w", k, err)
@@ -161,35 +161,35 @@ func parseCommand(name string, v tool.Value) (CommandRule, error) {
 	return rule, rule.valid(name)
 }
 
-func configTexts(v tool.Value) ([]string, error) {
-	list, ok := v.(tool.List)
+func configTexts(v value.Value) ([]string, error) {
+	list, ok := v.(value.List)
 	if !ok {
-		return nil, tool.Errorf(tool.Invalid, "should be a list, got %s", tool.TypeOf(v))
+		return nil, value.Errorf(value.Invalid, "should be a list, got %s", value.TypeOf(v))
 	}
 	var texts []string
 	for _, item := range list {
 		text, ok := item.(string)
 		if !ok {
-			return nil, tool.Errorf(tool.Invalid, "should hold strings, got %s", tool.FormatJSON(item, ""))
+			return nil, value.Errorf(value.Invalid, "should hold strings, got %s", value.FormatJSON(item, ""))
 		}
 		texts = append(texts, text)
 	}
 	return texts, nil
 }
 
-func configEnv(v tool.Value) (map[string]string, error) {
-	d, ok := v.(*tool.Dict)
+func configEnv(v value.Value) (map[string]string, error) {
+	d, ok := v.(*value.Dict)
 	if !ok {
-		return nil, tool.Errorf(tool.Invalid, "should name variables with their values, got %s", tool.TypeOf(v))
+		return nil, value.Errorf(value.Invalid, "should name variables with their values, got %s", value.TypeOf(v))
 	}
 	env := map[string]string{}
 	for k, v := range d.All() {
 		name, _ := k.(string)
-		value, ok := v.(string)
+		val, ok := v.(string)
 		if !ok {
-			return nil, tool.Errorf(tool.Invalid, "%q should be a variable's name, with a string", name)
+			return nil, value.Errorf(value.Invalid, "%q should be a variable's name, with a string", name)
 		}
-		env[name] = value
+		env[name] = val
 	}
 	return env, nil
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // gitPrefix goes before git's subcommand, whatever it is: no program that the
@@ -115,9 +116,9 @@ func (w *World) gitTame(ctx context.Context, plan *shellPlan) error {
 	keys := bytes.Split(said.streams[0].text, []byte{0})
 	switch {
 	case exit != 0 || said.full:
-		return tool.Errorf(tool.Failed, "git cannot read the settings of this repository: %s", said.tail())
+		return value.Errorf(value.Failed, "git cannot read the settings of this repository: %s", said.tail())
 	case !bytes.Contains(said.streams[0].text, []byte(gitProbe+"\x00")):
-		return tool.Errorf(tool.Unavailable, "this git is too old to be kept from starting what a repository names").WithHint("install git 2.31 or later")
+		return value.Errorf(value.Unavailable, "this git is too old to be kept from starting what a repository names").WithHint("install git 2.31 or later")
 	}
 	for _, key := range keys {
 		if value, dangerous := gitDanger(string(key)); dangerous {
@@ -125,7 +126,7 @@ func (w *World) gitTame(ctx context.Context, plan *shellPlan) error {
 		}
 	}
 	if len(settings) > gitSettingsMost {
-		return tool.Errorf(tool.Denied, "this repository has more than %d settings that name programs", gitSettingsMost)
+		return value.Errorf(value.Denied, "this repository has more than %d settings that name programs", gitSettingsMost)
 	}
 	plan.args = append(gitPrefix(), plan.args...)
 	plan.env = append(shellEnv(plan.rule.Env), gitEnv(settings, ceiling)...)
@@ -152,7 +153,7 @@ func gitDanger(key string) (value string, dangerous bool) {
 // flags.
 func gitMatch(args []string, check shellCheck) ([]string, error) {
 	if len(args) == 0 {
-		return nil, tool.Errorf(tool.Invalid, "git lacks its subcommand").WithHint("as in git status")
+		return nil, value.Errorf(value.Invalid, "git lacks its subcommand").WithHint("as in git status")
 	}
 	sub := args[0]
 	if sub == "--version" {
@@ -164,7 +165,7 @@ func gitMatch(args []string, check shellCheck) ([]string, error) {
 		if strings.HasPrefix(sub, "-") {
 			what = "git with " + sub + " before its subcommand"
 		}
-		return nil, tool.Errorf(tool.Denied, "%s is not among what may run", what).
+		return nil, value.Errorf(value.Denied, "%s is not among what may run", what).
 			WithHint("git may %s; a person can allow all of git in the user's config: commands: {git: {exec: any}}", strings.Join(sortedKeys(gitTable), ", "))
 	}
 	rest, err := schema.gitMatch("git "+sub, args[1:], check)
@@ -185,7 +186,7 @@ func (s commandSchema) gitMatch(name string, args []string, check shellCheck) ([
 		}
 	}
 	if len(after) > 1 && !strings.Contains(s.args, "path") && !strings.Contains(s.args, "ref*") {
-		return nil, tool.Errorf(tool.Denied, "%s takes no paths here", name)
+		return nil, value.Errorf(value.Denied, "%s takes no paths here", name)
 	}
 	for _, p := range after[min(1, len(after)):] {
 		if err := check("path", strings.TrimPrefix(p, ":/")); err != nil {

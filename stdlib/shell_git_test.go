@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // runOpenly is a launcher that confines nothing: what it is asked to run must be
@@ -320,7 +321,7 @@ func TestS04HostileRepositories(t *testing.T) {
 				if r.marked() {
 					t.Errorf("git %s starts a program: %v, %v", text, v, err)
 				}
-				if err != nil && tool.KindOf(err) != tool.Denied && tool.KindOf(err) != tool.Failed {
+				if err != nil && value.KindOf(err) != value.Denied && value.KindOf(err) != value.Failed {
 					t.Errorf("git %s: %v", text, err)
 				}
 			}
@@ -432,11 +433,11 @@ func TestGitTooOld(t *testing.T) {
 		return 0, err
 	}
 	d := deskAt(t, &Options{Root: r.dir, Launch: old}).grant("shell:git")
-	d.fails(tool.Unavailable, "too old", "shell.run", "argv", line("git status"))
+	d.fails(value.Unavailable, "too old", "shell.run", "argv", line("git status"))
 	many := func(_ context.Context, p *tool.Process) (int, error) {
 		_, err := p.Stdout.Write(bytes.Repeat([]byte("x"), 2<<20))
 		return 0, err
 	}
 	d = deskAt(t, &Options{Root: r.dir, Launch: many}).grant("shell:git")
-	d.fails(tool.Failed, "cannot read the settings", "shell.run", "argv", line("git status"))
+	d.fails(value.Failed, "cannot read the settings", "shell.run", "argv", line("git status"))
 }

@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // errShellFull ends a command that has said enough.
@@ -87,8 +88,8 @@ func (s *shellSaid) flush() {
 func shellText(b []byte) string { return strings.ToValidUTF8(string(b), "�") }
 
 // result is what the script gets.
-func (s *shellSaid) result(exit int) *tool.Dict {
-	return tool.NewDict("exit_code", int64(exit), "stdout", shellText(s.streams[0].text), "stderr", shellText(s.streams[1].text), "truncated", s.full)
+func (s *shellSaid) result(exit int) *value.Dict {
+	return value.NewDict("exit_code", int64(exit), "stdout", shellText(s.streams[0].text), "stderr", shellText(s.streams[1].text), "truncated", s.full)
 }
 
 // shellTail is how much of what a command said stands in an error: its end,
@@ -101,12 +102,12 @@ func (s *shellSaid) failure(name string, err error) error {
 	if err == nil || errors.Is(err, errShellFull) {
 		return nil
 	}
-	e := *tool.ErrorOf(err, tool.Failed)
+	e := *value.ErrorOf(err, value.Failed)
 	tail := s.tail()
 	if tail != "" {
-		e.Err = tool.Errorf(e.Kind, "%s: %w; the last that it said: %s", name, err, tail)
+		e.Err = value.Errorf(e.Kind, "%s: %w; the last that it said: %s", name, err, tail)
 	} else {
-		e.Err = tool.Errorf(e.Kind, "%s: %w", name, err)
+		e.Err = value.Errorf(e.Kind, "%s: %w", name, err)
 	}
 	e.Op = ""
 	return &e

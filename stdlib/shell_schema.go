@@ -8,7 +8,7 @@ import (
 	"strings"
 	"unicode"
 
-	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // A commandSchema says which arguments a command takes here. It is written as
@@ -86,7 +86,7 @@ func (w *World) shellChecker(dir string) shellCheck {
 	return func(kind, text string) error {
 		if word, ok := strings.CutPrefix(kind, "="); ok {
 			if text != word {
-				return tool.Errorf(tool.Denied, "%q is not %q", text, word)
+				return value.Errorf(value.Denied, "%q is not %q", text, word)
 			}
 			return nil
 		}
@@ -95,7 +95,7 @@ func (w *World) shellChecker(dir string) shellCheck {
 			return w.shellInside(dir, text)
 		case "ref":
 			if text == "" || strings.ContainsFunc(text, unicode.IsControl) {
-				return tool.Errorf(tool.Denied, "%q is neither a commit nor a path", text)
+				return value.Errorf(value.Denied, "%q is neither a commit nor a path", text)
 			}
 			if path.IsAbs(text) || slices.Contains(strings.Split(text, "/"), "..") {
 				return w.shellInside(dir, text)
@@ -104,11 +104,11 @@ func (w *World) shellChecker(dir string) shellCheck {
 		case "format":
 			// What checks a signature starts a program that the repository names.
 			if strings.Contains(text, "%G") || strings.Contains(text, "signature") {
-				return tool.Errorf(tool.Denied, "a format that checks signatures is not allowed")
+				return value.Errorf(value.Denied, "a format that checks signatures is not allowed")
 			}
 		}
 		if !shellKinds[kind].MatchString(text) {
-			return tool.Errorf(tool.Denied, "%q is no %s", text, kind)
+			return value.Errorf(value.Denied, "%q is no %s", text, kind)
 		}
 		return nil
 	}
@@ -141,7 +141,7 @@ func shellMatch(name string, args []string, check shellCheck) ([]string, error) 
 	}
 	schema, ok := commandTable[name]
 	if !ok {
-		return nil, tool.Errorf(tool.Denied, "the command %s is not among those that may run", name).
+		return nil, value.Errorf(value.Denied, "the command %s is not among those that may run", name).
 			WithHint("commands that only read may: %s; a person can allow this one in the user's config: commands: {%s: {exec: any}}",
 				strings.Join(append(sortedKeys(commandTable), "git"), ", "), name)
 	}
@@ -221,7 +221,7 @@ func (m *commandMatch) flag(arg string, rest []string) ([]string, error) {
 		m.passed = append(m.passed, arg)
 		return rest, nil
 	case arg == "-":
-		return nil, tool.Errorf(tool.Denied, "%s: - means what comes in, and nothing does", m.name)
+		return nil, value.Errorf(value.Denied, "%s: - means what comes in, and nothing does", m.name)
 	}
 	for i, letter := range arg[1:] {
 		name := "-" + string(letter)
@@ -242,7 +242,7 @@ func (m *commandMatch) flag(arg string, rest []string) ([]string, error) {
 
 // take checks the value of a flag. One that stands apart must not look like a
 // flag: a program that knows the flag as one without a value would take it so.
-func (m *commandMatch) take(name string, f commandFlag, arg, value string, joined bool, rest []string) ([]string, error) {
+func (m *commandMatch) take(name string, f commandFlag, arg, val string, joined bool, rest []string) ([]string, error) {
 	m.given[name] = true
 	m.passed = append(m.passed, arg)
 	if f.none || !f.must && !joined {
@@ -250,16 +250,16 @@ func (m *commandMatch) take(name string, f commandFlag, arg, value string, joine
 	}
 	if !joined {
 		if len(rest) == 0 {
-			return nil, tool.Errorf(tool.Invalid, "%s: %s takes a value", m.name, name)
+			return nil, value.Errorf(value.Invalid, "%s: %s takes a value", m.name, name)
 		}
-		value, rest = rest[0], rest[1:]
-		if strings.HasPrefix(value, "-") && (f.kind != "int" && f.kind != "number" || strings.Trim(value[1:], "0123456789") != "") {
-			return nil, tool.Errorf(tool.Denied, "%s: the value %q of %s looks like a flag", m.name, value, name).
-				WithHint("join it to the flag, as in %s", m.joined(name, value))
+		val, rest = rest[0], rest[1:]
+		if strings.HasPrefix(val, "-") && (f.kind != "int" && f.kind != "number" || strings.Trim(val[1:], "0123456789") != "") {
+			return nil, value.Errorf(value.Denied, "%s: the value %q of %s looks like a flag", m.name, val, name).
+				WithHint("join it to the flag, as in %s", m.joined(name, val))
 		}
-		m.passed = append(m.passed, value)
+		m.passed = append(m.passed, val)
 	}
-	if err := m.check(f.kind, value); err != nil {
+	if err := m.check(f.kind, val); err != nil {
 		return nil, m.about(err)
 	}
 	return rest, nil
@@ -283,7 +283,7 @@ func (m *commandMatch) positionals() error {
 	}
 	for _, text := range m.others {
 		if len(kinds) == 0 {
-			return tool.Errorf(tool.Denied, "%s takes no more arguments here: %q is too many", m.name, text)
+			return value.Errorf(value.Denied, "%s takes no more arguments here: %q is too many", m.name, text)
 		}
 		kind := kinds[0]
 		if many, ok := strings.CutSuffix(kind, "*"); ok {
@@ -297,18 +297,18 @@ func (m *commandMatch) positionals() error {
 		}
 	}
 	if len(kinds) > 0 && strings.HasPrefix(kinds[0], "=") {
-		return tool.Errorf(tool.Denied, "%s may only be %s %s", m.name, m.name, kinds[0][1:])
+		return value.Errorf(value.Denied, "%s may only be %s %s", m.name, m.name, kinds[0][1:])
 	}
 	if len(kinds) > 0 && !strings.HasSuffix(kinds[0], "*") && !strings.HasSuffix(kinds[0], "?") {
-		return tool.Errorf(tool.Invalid, "%s lacks an argument: a %s", m.name, kinds[0])
+		return value.Errorf(value.Invalid, "%s lacks an argument: a %s", m.name, kinds[0])
 	}
 	return nil
 }
 
 // about names the command in an error of one of its arguments.
 func (m *commandMatch) about(err error) error {
-	e := *tool.ErrorOf(err, tool.Denied)
-	e.Err = tool.Errorf(e.Kind, "%s: %w", m.name, e.Err)
+	e := *value.ErrorOf(err, value.Denied)
+	e.Err = value.Errorf(e.Kind, "%s: %w", m.name, e.Err)
 	return &e
 }
 
@@ -318,9 +318,9 @@ func (m *commandMatch) refuse(flag string) error {
 		allowed = append(allowed, "-NUMBER")
 	}
 	if len(allowed) == 0 {
-		return tool.Errorf(tool.Denied, "%s does not take %s here", m.name, flag).WithHint("it takes no flags")
+		return value.Errorf(value.Denied, "%s does not take %s here", m.name, flag).WithHint("it takes no flags")
 	}
-	return tool.Errorf(tool.Denied, "%s does not take %s here", m.name, flag).
+	return value.Errorf(value.Denied, "%s does not take %s here", m.name, flag).
 		WithHint("its flags are %s; a person can allow the others in the user's config", strings.Join(allowed, " "))
 }
 

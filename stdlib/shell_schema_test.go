@@ -6,7 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/internal/yaml"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // TestSchemasAreComplete checks the table itself: every kind is known, and no
@@ -84,7 +85,7 @@ func FuzzArgv(f *testing.F) {
 		name, args := argv[0], argv[1:]
 		got, err := shellMatch(name, args, check)
 		if err != nil {
-			if tool.ErrorOf(err, tool.Internal).Kind == tool.Internal {
+			if value.ErrorOf(err, value.Internal).Kind == value.Internal {
 				t.Errorf("%q: %v", argv, err)
 			}
 			return
@@ -169,7 +170,7 @@ func judgeShort(t *testing.T, name, words, a string, has func(string) bool) {
 
 func TestParseCommands(t *testing.T) {
 	parse := func(text string) (map[string]CommandRule, error) {
-		v, err := tool.ParseYAML(text)
+		v, err := yaml.Parse(text)
 		if err != nil {
 			t.Fatalf("%s: %v", text, err)
 		}
@@ -208,6 +209,6 @@ func TestParseCommands(t *testing.T) {
 		"a b: {exec: any}":               `"a b" is not the plain name`,
 	} {
 		_, err := parse(text)
-		wrong(t, err, tool.Invalid, says, text)
+		wrong(t, err, value.Invalid, says, text)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // shellLongestLine is how long a command line may be: longer than people and
@@ -22,19 +23,19 @@ func shellSplitModule() tool.Module {
 			"without variables, patterns, pipes, redirections and several commands.",
 		Params:  []tool.Param{tool.Required("line", tool.TypeString, "The command line, as in git log -n 5 'my file'.")},
 		Returns: `a dictionary: argv, the list for shell.run; or dynamic, why only a shell can run the line, as in "it has a pipe"`,
-		Do: pureDo(func(a *tool.Dict) (tool.Value, error) {
+		Do: pureDo(func(a *value.Dict) (value.Value, error) {
 			argv, why, err := splitLine(a.Text("line"))
 			switch {
 			case err != nil:
 				return nil, err
 			case why != "":
-				return tool.NewDict("dynamic", why), nil
+				return value.NewDict("dynamic", why), nil
 			}
-			list := make(tool.List, len(argv))
+			list := make(value.List, len(argv))
 			for i, word := range argv {
 				list[i] = word
 			}
-			return tool.NewDict("argv", list), nil
+			return value.NewDict("argv", list), nil
 		}),
 	}}}
 }

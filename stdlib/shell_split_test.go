@@ -7,12 +7,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 func TestShellSplit(t *testing.T) {
-	words := func(w ...string) tool.Value { return tool.NewDict("argv", argvOf(w...)) }
-	why := func(text string) tool.Value { return tool.NewDict("dynamic", text) }
+	words := func(w ...string) value.Value { return value.NewDict("argv", argvOf(w...)) }
+	why := func(text string) value.Value { return value.NewDict("dynamic", text) }
 	pureTable(t, false, []pureCase{
 		{"shell.split", []any{"ls"}, words("ls"), ""},
 		{"shell.split", []any{"  git  log -n 5\t--oneline  "}, words("git", "log", "-n", "5", "--oneline"), ""},

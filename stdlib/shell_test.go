@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 	"github.com/cassidy-run/cassidy/sandbox"
 )
 
@@ -27,20 +28,20 @@ func shellDesk(t *testing.T, files map[string]string, commands map[string]Comman
 }
 
 // argvOf makes a command line a list, one word an argument.
-func argvOf(words ...string) tool.List {
-	list := make(tool.List, len(words))
+func argvOf(words ...string) value.List {
+	list := make(value.List, len(words))
 	for i, w := range words {
 		list[i] = w
 	}
 	return list
 }
 
-func line(text string) tool.List { return argvOf(strings.Fields(text)...) }
+func line(text string) value.List { return argvOf(strings.Fields(text)...) }
 
 // shellRan runs a command that must come to a result.
-func (d *desk) ran(argv tool.List, more ...tool.Value) (stdout, stderr string, exit int64) {
+func (d *desk) ran(argv value.List, more ...value.Value) (stdout, stderr string, exit int64) {
 	d.t.Helper()
-	r := d.must("shell.run", append([]tool.Value{"argv", argv}, more...)...).(*tool.Dict)
+	r := d.must("shell.run", append([]value.Value{"argv", argv}, more...)...).(*value.Dict)
 	code, _ := r.Get("exit_code")
 	return r.Text("stdout"), r.Text("stderr"), code.(int64)
 }
@@ -56,8 +57,8 @@ func have(t *testing.T, name string) {
 func TestShellRun(t *testing.T) {
 	d := shellDesk(t, map[string]string{"a.txt": "one\ntwo\n", "sub/b.txt": "x", "odd name": "o"}, nil)
 	for _, tt := range []struct {
-		argv   tool.List
-		more   []tool.Value
+		argv   value.List
+		more   []value.Value
 		stdout string
 		exit   int64
 	}{
@@ -68,8 +69,8 @@ func TestShellRun(t *testing.T) {
 		{line("grep -c o a.txt"), nil, "2\n", 0},
 		{line("grep nothing a.txt"), nil, "", 1},
 		{line("ls"), nil, "a.txt\nodd name\nsub\n", 0},
-		{line("ls"), []tool.Value{"cwd", "sub"}, "b.txt\n", 0},
-		{line("cat ../a.txt"), []tool.Value{"cwd", "sub"}, "one\ntwo\n", 0},
+		{line("ls"), []value.Value{"cwd", "sub"}, "b.txt\n", 0},
+		{line("cat ../a.txt"), []value.Value{"cwd", "sub"}, "one\ntwo\n", 0},
 		{argvOf("cat", "odd name"), nil, "o", 0},
 		{argvOf("cat", "--", "a.txt"), nil, "one\ntwo\n", 0},
 		{argvOf("cat", filepath.Join(d.dir, "a.txt")), nil, "one\ntwo\n", 0},
@@ -157,7 +158,7 @@ func TestS01GitArguments(t *testing.T) {
 		"git blame --contents /etc/passwd a", "git blame ../../etc/passwd", "git show HEAD -- ../../x", "git log -- /etc/passwd", "git log -- ../x", "git diff /etc/passwd a",
 	} {
 		v, err := d.call("shell.run", "argv", line(text))
-		if err == nil || tool.KindOf(err) != tool.Denied && tool.KindOf(err) != tool.Security {
+		if err == nil || value.KindOf(err) != value.Denied && value.KindOf(err) != value.Security {
 			t.Errorf("%s: %v, %v, want a denial", text, v, err)
 		}
 	}
@@ -182,26 +183,26 @@ func TestS02OtherArguments(t *testing.T) {
 		"cat", "cat -", "grep x -", "head -", "cat a -", "wc -", "diff - a", "tr a b c", "cut -f1", "sleep", "sleep x", "sleep -1", "seq x", "uname x", "pwd x", "true x", "hostname x", "git", "expr2", "[", "test x",
 	} {
 		v, err := d.call("shell.run", "argv", line(text))
-		if err == nil || tool.KindOf(err) != tool.Denied && tool.KindOf(err) != tool.Security && tool.KindOf(err) != tool.Invalid {
+		if err == nil || value.KindOf(err) != value.Denied && value.KindOf(err) != value.Security && value.KindOf(err) != value.Invalid {
 			t.Errorf("%s: %v, %v, want a denial", text, v, err)
 		}
 	}
 	if names, _ := os.ReadDir(d.dir); len(names) != 1 {
 		t.Errorf("there are %d files, want 1", len(names))
 	}
-	for _, argv := range []tool.List{{}, argvOf(""), argvOf("/bin/ls"), argvOf("./a"), argvOf("../a"), argvOf("sub/ls"), argvOf("ls a"), argvOf("-ls"), argvOf("ls\n"), argvOf("LD_PRELOAD=x"), argvOf("ls", "a\x00b"), argvOf(`C:\x`)} {
-		if v, err := d.call("shell.run", "argv", argv); err == nil || tool.KindOf(err) != tool.Denied && tool.KindOf(err) != tool.Invalid {
+	for _, argv := range []value.List{{}, argvOf(""), argvOf("/bin/ls"), argvOf("./a"), argvOf("../a"), argvOf("sub/ls"), argvOf("ls a"), argvOf("-ls"), argvOf("ls\n"), argvOf("LD_PRELOAD=x"), argvOf("ls", "a\x00b"), argvOf(`C:\x`)} {
+		if v, err := d.call("shell.run", "argv", argv); err == nil || value.KindOf(err) != value.Denied && value.KindOf(err) != value.Invalid {
 			t.Errorf("%q: %v, %v, want a denial", argv, v, err)
 		}
 	}
 	// What is denied says what is not.
-	d.fails(tool.Denied, "not among those that may run", "shell.run", "argv", line("make test"))
+	d.fails(value.Denied, "not among those that may run", "shell.run", "argv", line("make test"))
 	_, err := d.call("shell.run", "argv", line("sort -o x a"))
-	if e := tool.ErrorOf(err, tool.Internal); !strings.Contains(e.Message(), "sort does not take -o") || !strings.Contains(e.Hint, "--reverse") {
+	if e := value.ErrorOf(err, value.Internal); !strings.Contains(e.Message(), "sort does not take -o") || !strings.Contains(e.Hint, "--reverse") {
 		t.Errorf("sort -o: %q, hint %q, want the flags that it takes", e.Message(), e.Hint)
 	}
 	_, err = d.call("shell.run", "argv", line("make test"))
-	if e := tool.ErrorOf(err, tool.Internal); !strings.Contains(e.Hint, "commands: {make: {exec: any}}") {
+	if e := value.ErrorOf(err, value.Internal); !strings.Contains(e.Hint, "commands: {make: {exec: any}}") {
 		t.Errorf("make: hint %q, want what to write into the config", e.Hint)
 	}
 }
@@ -210,7 +211,7 @@ func TestS02OtherArguments(t *testing.T) {
 func TestS03Positionals(t *testing.T) {
 	d := shellDesk(t, map[string]string{"-n": "dash\n", "--help": "help\n", "a": "x\n", "sub/-rf": "sub\n"}, nil)
 	for _, text := range []string{"cat -Z", "cat a --output=x", "grep -x -Y a", "head -n -x a", "head -n --help a", "sort -k --output=x a", "sort -t -o a", "ls --color -Z", "cut -d -x a", "grep -e -O a"} {
-		if v, err := d.call("shell.run", "argv", line(text)); err == nil || tool.KindOf(err) != tool.Denied {
+		if v, err := d.call("shell.run", "argv", line(text)); err == nil || value.KindOf(err) != value.Denied {
 			t.Errorf("%s: %v, %v, want a denial", text, v, err)
 		}
 	}
@@ -270,7 +271,7 @@ func TestS06Environment(t *testing.T) {
 			t.Errorf("a command is told %q", l)
 		}
 	}
-	for _, argv := range []tool.List{line("ls"), line("which ls"), line("git --version"), argvOf("sh", "-c", "ls")} {
+	for _, argv := range []value.List{line("ls"), line("which ls"), line("git --version"), argvOf("sh", "-c", "ls")} {
 		if out, stderr, _ := d.ran(argv); strings.Contains(out+stderr, "evil") || strings.Contains(out+stderr, evil) || strings.Contains(stderr, "preload") {
 			t.Errorf("%v: %q, %q", argv, out, stderr)
 		}
@@ -327,7 +328,7 @@ func TestShellWrites(t *testing.T) {
 	rules := map[string]CommandRule{"cp": {Any: true}, "touch": {Args: []string{"sub/new"}}}
 	for _, tt := range []struct {
 		needs  string
-		argv   tool.List
+		argv   value.List
 		writes bool
 	}{
 		{"shell", argvOf("sh", "-c", "echo new >sub/new"), false},
@@ -354,7 +355,7 @@ func TestShellWrites(t *testing.T) {
 		"ls a x": true, "ls -l": true, "ls -l a b -Z": true, "ls --": true, "ls": false, "ls a": false, "ls a x y": false, "ls a -x": false, "ls b x": false, "ls -- a": false, "ls -la": false,
 	} {
 		_, err := d.call("shell.run", "argv", line(text))
-		if allowed := err == nil; allowed != want || !allowed && tool.KindOf(err) != tool.Denied {
+		if allowed := err == nil; allowed != want || !allowed && value.KindOf(err) != value.Denied {
 			t.Errorf("%s: %v, want allowed: %v", text, err, want)
 		}
 	}
@@ -388,14 +389,14 @@ func TestShellOutput(t *testing.T) {
 		t.Errorf("said %q and %q, exit %d, want what is no text replaced", out, stderr, exit)
 	}
 	for _, l := range []string{"yes", "yes >&2", "yes & yes >&2 & wait", "head -c 3000000 /dev/zero", "trap '' PIPE TERM; while :; do echo xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx; done"} {
-		r := d.must("shell.run", "argv", argvOf("sh", "-c", l)).(*tool.Dict)
+		r := d.must("shell.run", "argv", argvOf("sh", "-c", l)).(*value.Dict)
 		code, _ := r.Get("exit_code")
 		cut, _ := r.Get("truncated")
 		if n := len(r.Text("stdout")) + len(r.Text("stderr")); n != 1<<20 || cut != true || code != int64(-1) {
 			t.Errorf("%s: %d bytes, truncated %v, exit %v, want 1 MB, true, -1", l, n, cut, code)
 		}
 	}
-	r := d.must("shell.run", "argv", argvOf("sh", "-c", "head -c 1048576 /dev/zero")).(*tool.Dict)
+	r := d.must("shell.run", "argv", argvOf("sh", "-c", "head -c 1048576 /dev/zero")).(*value.Dict)
 	if cut, _ := r.Get("truncated"); cut != false || len(r.Text("stdout")) != 1<<20 {
 		t.Errorf("exactly 1 MB: %d bytes, truncated %v", len(r.Text("stdout")), cut)
 	}
@@ -426,7 +427,7 @@ func TestShellEmits(t *testing.T) {
 	d := shellDesk(t, nil, nil)
 	told := make(chan string, 10)
 	f := d.row("shell.run")
-	args, err := f.Bind(nil, tool.NewDict("argv", argvOf("sh", "-c", "echo first; sleep 20"), "timeout", int64(30)))
+	args, err := f.Bind(nil, value.NewDict("argv", argvOf("sh", "-c", "echo first; sleep 20"), "timeout", int64(30)))
 	noError(t, err)
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
@@ -436,7 +437,7 @@ func TestShellEmits(t *testing.T) {
 	}()
 	start := time.Now()
 	_, err = f.Do(ctx, tool.Effect{Func: "shell.run", Args: args}, tool.Grant{Check: d.check, Emit: func(r tool.Report) { told <- r.(tool.ToolOutput).Chunk }})
-	if tool.KindOf(err) != tool.Canceled || time.Since(start) > 15*time.Second {
+	if value.KindOf(err) != value.Canceled || time.Since(start) > 15*time.Second {
 		t.Errorf("%v after %v, want canceled at once", err, time.Since(start))
 	}
 	if got := <-told; got != "first\n" {
@@ -446,39 +447,39 @@ func TestShellEmits(t *testing.T) {
 
 func TestS07ShellEnds(t *testing.T) {
 	d := shellDesk(t, nil, nil)
-	d.fails(tool.Timeout, "took longer than 500ms; the last that it said: so far", "shell.run", "argv", argvOf("sh", "-c", "echo so far; setsid sleep 60 & sleep 60"), "timeout", 0.5)
-	d.fails(tool.Command, "signal 11", "shell.run", "argv", argvOf("sh", "-c", "echo oh >&2; kill -SEGV $$"))
-	d.fails(tool.Limit, "64 processes", "shell.run", "argv", argvOf("sh", "-c", "i=0; while [ $i -lt 300 ]; do sleep 60 & i=$((i+1)); done; wait"))
-	d.fails(tool.Invalid, "timeout", "shell.run", "argv", line("true"), "timeout", int64(0))
-	d.fails(tool.Invalid, "timeout", "shell.run", "argv", line("true"), "timeout", int64(601))
+	d.fails(value.Timeout, "took longer than 500ms; the last that it said: so far", "shell.run", "argv", argvOf("sh", "-c", "echo so far; setsid sleep 60 & sleep 60"), "timeout", 0.5)
+	d.fails(value.Command, "signal 11", "shell.run", "argv", argvOf("sh", "-c", "echo oh >&2; kill -SEGV $$"))
+	d.fails(value.Limit, "64 processes", "shell.run", "argv", argvOf("sh", "-c", "i=0; while [ $i -lt 300 ]; do sleep 60 & i=$((i+1)); done; wait"))
+	d.fails(value.Invalid, "timeout", "shell.run", "argv", line("true"), "timeout", int64(0))
+	d.fails(value.Invalid, "timeout", "shell.run", "argv", line("true"), "timeout", int64(601))
 }
 
 func TestShellRefusals(t *testing.T) {
 	d := newDesk(t, map[string]string{"a": "x", "sub/b": "y"})
 	d.grant("shell")
-	d.fails(tool.Unavailable, "cannot be run here", "shell.run", "argv", line("ls"))
+	d.fails(value.Unavailable, "cannot be run here", "shell.run", "argv", line("ls"))
 	d = shellDesk(t, map[string]string{"a": "x", "tool": "#!/bin/sh\n"}, map[string]CommandRule{"none": {Any: true}, "gone": {Path: "/opt/no/such/program", Any: true}})
 	if err := os.Chmod(filepath.Join(d.dir, "tool"), 0o755); err != nil {
 		t.Fatal(err)
 	}
 	d.w.shell.commands["mine"] = CommandRule{Path: filepath.Join(d.dir, "tool"), Any: true}
-	d.fails(tool.Unavailable, "no program none", "shell.run", "argv", line("none"))
-	d.fails(tool.Unavailable, "no program gone", "shell.run", "argv", line("gone"))
-	d.fails(tool.Security, "inside the project", "shell.run", "argv", line("mine"))
-	d.fails(tool.Security, "leads out", "shell.run", "argv", line("ls"), "cwd", "..")
-	d.fails(tool.Security, "leads out", "shell.run", "argv", line("ls"), "cwd", "/")
-	d.fails(tool.Failed, "no folder", "shell.run", "argv", line("ls"), "cwd", "a")
-	d.fails(tool.Failed, "no folder", "shell.run", "argv", line("ls"), "cwd", "none")
+	d.fails(value.Unavailable, "no program none", "shell.run", "argv", line("none"))
+	d.fails(value.Unavailable, "no program gone", "shell.run", "argv", line("gone"))
+	d.fails(value.Security, "inside the project", "shell.run", "argv", line("mine"))
+	d.fails(value.Security, "leads out", "shell.run", "argv", line("ls"), "cwd", "..")
+	d.fails(value.Security, "leads out", "shell.run", "argv", line("ls"), "cwd", "/")
+	d.fails(value.Failed, "no folder", "shell.run", "argv", line("ls"), "cwd", "a")
+	d.fails(value.Failed, "no folder", "shell.run", "argv", line("ls"), "cwd", "none")
 	if err := os.Symlink("/", filepath.Join(d.dir, "out")); err != nil {
 		t.Fatal(err)
 	}
-	d.fails(tool.Failed, "no folder", "shell.run", "argv", line("ls"), "cwd", "out")
+	d.fails(value.Failed, "no folder", "shell.run", "argv", line("ls"), "cwd", "out")
 	for _, text := range []string{"cat ../x", "cat /etc/passwd", "cat a ../../etc/shadow", "ls /", "grep -f ../x y", "grep --file=/etc/passwd y", "date -r /etc/passwd", "head -n1 ../x", "stat /root", "cat sub/../../x"} {
-		d.fails(tool.Security, "leads out", "shell.run", "argv", line(text))
+		d.fails(value.Security, "leads out", "shell.run", "argv", line(text))
 	}
 	d.grant("shell:git", "shell:ls")
-	d.fails(tool.Denied, "shell:cat is not granted", "shell.run", "argv", line("cat a"))
-	d.fails(tool.Denied, "shell:sh is not granted", "shell.run", "argv", argvOf("sh", "-c", "ls"))
+	d.fails(value.Denied, "shell:cat is not granted", "shell.run", "argv", line("cat a"))
+	d.fails(value.Denied, "shell:sh is not granted", "shell.run", "argv", argvOf("sh", "-c", "ls"))
 	if out, _, _ := d.ran(line("ls a")); out != "a\n" {
 		t.Errorf("ls a = %q", out)
 	}
@@ -504,7 +505,7 @@ func TestPsSeesNoSecrets(t *testing.T) {
 			t.Errorf("%s: %v", text, err)
 			continue
 		}
-		all := tool.FormatJSON(v, "")
+		all := value.FormatJSON(v, "")
 		if strings.Contains(all, "hush") || strings.Contains(text, "-ef") && !strings.Contains(all, "sleep 61.5") {
 			t.Errorf("%s shows %s", text, all)
 		}
@@ -528,7 +529,7 @@ func TestS08NestedNames(t *testing.T) {
 		t.Errorf("writing what is not protected: %q, exit %d, want 0", stderr, exit)
 	}
 	for _, l := range []string{"mkdir -p sub/other/evil/.git && echo x >sub/other/evil/.git/config", "echo gitdir: /tmp/x >sub/other/.git", "mkdir sub/other/.CASSIDY"} {
-		d.fails(tool.Security, "it was removed", "shell.run", "argv", argvOf("sh", "-c", l))
+		d.fails(value.Security, "it was removed", "shell.run", "argv", argvOf("sh", "-c", l))
 	}
 	got := snapshot(t, d.dir)
 	for name, text := range got {
@@ -549,9 +550,9 @@ func TestS08NestedNames(t *testing.T) {
 func TestRulesBindCommands(t *testing.T) {
 	d := shellDesk(t, map[string]string{"sub/a": "x"}, nil)
 	d.grant("shell:sh", "shell:cat", "fs.write")
-	run := func(narrowed string, argv tool.List) error {
+	run := func(narrowed string, argv value.List) error {
 		f := d.row("shell.run")
-		args, err := f.Bind(nil, tool.NewDict("argv", argv))
+		args, err := f.Bind(nil, value.NewDict("argv", argv))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -564,7 +565,7 @@ func TestRulesBindCommands(t *testing.T) {
 			}})
 		return err
 	}
-	if err := run("fs.read", line("cat sub/a")); err == nil || tool.KindOf(err) != tool.Denied || !strings.Contains(err.Error(), "deny fs.read:sub/**") {
+	if err := run("fs.read", line("cat sub/a")); err == nil || value.KindOf(err) != value.Denied || !strings.Contains(err.Error(), "deny fs.read:sub/**") {
 		t.Errorf("reading, which a rule narrows: %v, want it denied by the rule", err)
 	}
 	if err := run("fs.write", argvOf("sh", "-c", "echo y >sub/a")); err != nil {

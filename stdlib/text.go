@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 func textModule() tool.Module {
@@ -56,7 +57,7 @@ func textMeasures() []tool.Func {
 			Doc:     "Says how many columns a line takes on a terminal: 2 for East Asian characters and emoji, 0 for combining marks.",
 			Params:  []tool.Param{text},
 			Returns: "the number of columns",
-			Do:      pureDo(func(a *tool.Dict) (tool.Value, error) { return int64(textWidth(a.Text("text"))), nil }),
+			Do:      pureDo(func(a *value.Dict) (value.Value, error) { return int64(textWidth(a.Text("text"))), nil }),
 		},
 	}
 }
@@ -133,7 +134,7 @@ func textEdits() []tool.Func {
 			Doc:     "Replaces every run of white space, line breaks too, by one space, and removes it at both ends.",
 			Params:  []tool.Param{text},
 			Returns: "the text on one line",
-			Do: pureDo(func(a *tool.Dict) (tool.Value, error) {
+			Do: pureDo(func(a *value.Dict) (value.Value, error) {
 				return strings.Join(strings.Fields(a.Text("text")), " "), nil
 			}),
 		},
@@ -151,13 +152,13 @@ func textEdits() []tool.Func {
 	}
 }
 
-func textCount(a *tool.Dict) (tool.Value, error) {
+func textCount(a *value.Dict) (value.Value, error) {
 	text := a.Text("text")
 	lines := strings.Count(text, "\n")
 	if text != "" && text[len(text)-1] != '\n' {
 		lines++
 	}
-	return tool.NewDict("words", int64(textWords(text)), "lines", int64(lines),
+	return value.NewDict("words", int64(textWords(text)), "lines", int64(lines),
 		"characters", int64(utf8.RuneCountInString(text)), "bytes", int64(len(text))), nil
 }
 
@@ -195,7 +196,7 @@ type textWord struct {
 	count int64
 }
 
-func textFrequencies(a *tool.Dict) (tool.Value, error) {
+func textFrequencies(a *value.Dict) (value.Value, error) {
 	limit, err := pureSize(a, "limit", math.MaxInt32)
 	if err != nil {
 		return nil, err
@@ -223,7 +224,7 @@ func textFrequencies(a *tool.Dict) (tool.Value, error) {
 	if limit > 0 {
 		words = words[:min(limit, len(words))]
 	}
-	d := &tool.Dict{}
+	d := &value.Dict{}
 	for _, w := range words {
 		d.Put(w.text, w.count)
 	}
@@ -242,11 +243,11 @@ func textFold(word string) string {
 const textMaxSimilar = 10_000
 
 // textSimilarity keeps one row of the table of edit distances.
-func textSimilarity(args *tool.Dict) (tool.Value, error) {
+func textSimilarity(args *value.Dict) (value.Value, error) {
 	a, b := []rune(args.Text("a")), []rune(args.Text("b"))
 	if max(len(a), len(b)) > textMaxSimilar {
-		e := tool.Errorf(tool.Limit, "a text of more than %d characters", textMaxSimilar)
-		e.Limit = tool.LimitLength
+		e := value.Errorf(value.Limit, "a text of more than %d characters", textMaxSimilar)
+		e.Limit = value.LimitLength
 		return nil, e.WithHint("compare parts of the texts, or use diff.stats, which compares lines")
 	}
 	if len(a) == 0 && len(b) == 0 {
@@ -282,7 +283,7 @@ func textSplit(text string) []string {
 	return lines
 }
 
-func textLines(a *tool.Dict) (tool.Value, error) {
+func textLines(a *value.Dict) (value.Value, error) {
 	text := a.Text("text")
 	if strings.Count(text, "\n") >= pureMaxValues {
 		return nil, pureTooMany()
@@ -290,7 +291,7 @@ func textLines(a *tool.Dict) (tool.Value, error) {
 	return pureList(textSplit(text)), nil
 }
 
-func textWrap(a *tool.Dict) (tool.Value, error) {
+func textWrap(a *value.Dict) (value.Value, error) {
 	width := int(a.Int("width"))
 	var b pureBuilder
 	for line := range strings.Lines(a.Text("text")) {
@@ -329,7 +330,7 @@ func textWrapLine(b *pureBuilder, line string, width int) {
 	}
 }
 
-func textDedent(a *tool.Dict) (tool.Value, error) {
+func textDedent(a *value.Dict) (value.Value, error) {
 	text := a.Text("text")
 	common, found := "", false
 	for line := range strings.Lines(text) {
@@ -358,7 +359,7 @@ func textDedent(a *tool.Dict) (tool.Value, error) {
 	return b.String(), nil
 }
 
-func textIndent(a *tool.Dict) (tool.Value, error) {
+func textIndent(a *value.Dict) (value.Value, error) {
 	prefix := a.Text("prefix")
 	var b pureBuilder
 	for line := range strings.Lines(a.Text("text")) {
@@ -372,7 +373,7 @@ func textIndent(a *tool.Dict) (tool.Value, error) {
 	return b.text()
 }
 
-func textTruncate(a *tool.Dict) (tool.Value, error) {
+func textTruncate(a *value.Dict) (value.Value, error) {
 	text, suffix := a.Text("text"), a.Text("suffix")
 	limit := int(a.Int("limit"))
 	if len(text) <= limit || utf8.RuneCountInString(text) <= limit {
@@ -385,7 +386,7 @@ func textTruncate(a *tool.Dict) (tool.Value, error) {
 	return textHead(text, keep) + suffix, nil
 }
 
-func textSlice(a *tool.Dict) (tool.Value, error) {
+func textSlice(a *value.Dict) (value.Value, error) {
 	text := a.Text("text")
 	length := int64(utf8.RuneCountInString(text))
 	start, err := textPosition(pureArg(a, "start"), length)
@@ -406,10 +407,10 @@ func textSlice(a *tool.Dict) (tool.Value, error) {
 }
 
 // textPosition brings a position into a text of a length, as Python does.
-func textPosition(v tool.Value, length int64) (int64, error) {
+func textPosition(v value.Value, length int64) (int64, error) {
 	n, ok := v.(int64)
 	if !ok {
-		return 0, pureInvalid("a position should be a small integer (got %s)", tool.FormatJSON(v, ""))
+		return 0, pureInvalid("a position should be a small integer (got %s)", value.FormatJSON(v, ""))
 	}
 	if n < 0 {
 		n = max(0, n+length)

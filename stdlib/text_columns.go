@@ -6,6 +6,7 @@ import (
 	"unicode"
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 func textColumns() []tool.Func {
@@ -18,21 +19,21 @@ func textColumns() []tool.Func {
 			Doc:     "Adds spaces on the left, so that columns end below one another.",
 			Params:  []tool.Param{text, width, fill},
 			Returns: "the text, at the right of its column",
-			Do:      pureDo(func(a *tool.Dict) (tool.Value, error) { return textPad(a, 1, 1) }),
+			Do:      pureDo(func(a *value.Dict) (value.Value, error) { return textPad(a, 1, 1) }),
 		},
 		{
 			Name:    "pad_right",
 			Doc:     "Adds spaces on the right, so that columns begin below one another.",
 			Params:  []tool.Param{text, width, fill},
 			Returns: "the text, at the left of its column",
-			Do:      pureDo(func(a *tool.Dict) (tool.Value, error) { return textPad(a, 0, 1) }),
+			Do:      pureDo(func(a *value.Dict) (value.Value, error) { return textPad(a, 0, 1) }),
 		},
 		{
 			Name:    "center",
 			Doc:     "Adds spaces on both sides; an odd one goes to the right.",
 			Params:  []tool.Param{text, width, fill},
 			Returns: "the text, in the middle of its column",
-			Do:      pureDo(func(a *tool.Dict) (tool.Value, error) { return textPad(a, 1, 2) }),
+			Do:      pureDo(func(a *value.Dict) (value.Value, error) { return textPad(a, 1, 2) }),
 		},
 		{
 			Name: "table",
@@ -50,7 +51,7 @@ func textColumns() []tool.Func {
 }
 
 // textPad puts share parts out of all of the missing columns on the left.
-func textPad(a *tool.Dict, share, all int) (tool.Value, error) {
+func textPad(a *value.Dict, share, all int) (value.Value, error) {
 	text, fill := a.Text("text"), a.Text("fill")
 	width, err := pureSize(a, "width", pureMaxText)
 	if err != nil {
@@ -75,7 +76,7 @@ type textGrid struct {
 	number []bool // by column: whether every cell is a number
 }
 
-func textTable(a *tool.Dict) (tool.Value, error) {
+func textTable(a *value.Dict) (value.Value, error) {
 	rows := pureElements(a, "rows")
 	columns := pureStrings(a, "columns")
 	named := pureArg(a, "columns") != nil
@@ -101,7 +102,7 @@ func textTable(a *tool.Dict) (tool.Value, error) {
 }
 
 // add takes up one row; the value says which of its cells are numbers.
-func (g *textGrid) add(cells []string, row tool.Value) {
+func (g *textGrid) add(cells []string, row value.Value) {
 	for len(g.widths) < len(cells) {
 		g.widths = append(g.widths, 0)
 		g.number = append(g.number, true)
@@ -114,7 +115,7 @@ func (g *textGrid) add(cells []string, row tool.Value) {
 	g.rows = append(g.rows, cells)
 }
 
-func (g *textGrid) write(columns []string) (tool.Value, error) {
+func (g *textGrid) write(columns []string) (value.Value, error) {
 	var b pureBuilder
 	if len(columns) > 0 {
 		header := make([]string, len(columns))

@@ -4,10 +4,10 @@ import (
 	"strings"
 	"unicode"
 
-	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-func textSlug(a *tool.Dict) (tool.Value, error) {
+func textSlug(a *value.Dict) (value.Value, error) {
 	separator := a.Text("separator")
 	var b pureBuilder
 	gap := false

@@ -10,10 +10,11 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-func textCounts(words, lines, characters, bytes int64) *tool.Dict {
-	return tool.NewDict("words", words, "lines", lines, "characters", characters, "bytes", bytes)
+func textCounts(words, lines, characters, bytes int64) *value.Dict {
+	return value.NewDict("words", words, "lines", lines, "characters", characters, "bytes", bytes)
 }
 
 func TestTextMeasures(t *testing.T) {
@@ -25,11 +26,11 @@ func TestTextMeasures(t *testing.T) {
 		{fn: "text.count", args: []any{[]byte("x")}, err: "should be string"},
 
 		{fn: "text.frequencies", args: []any{"b a b The the, a b"},
-			want: tool.NewDict("b", int64(3), "a", int64(2), "The", int64(1), "the,", int64(1))},
+			want: value.NewDict("b", int64(3), "a", int64(2), "The", int64(1), "the,", int64(1))},
 		{fn: "text.frequencies", args: []any{"b a b The the, «THE» a b -- don't", pureNamed{"fold", true}},
-			want: tool.NewDict("b", int64(3), "the", int64(3), "a", int64(2), "don't", int64(1))},
-		{fn: "text.frequencies", args: []any{"b a b c", int64(2)}, want: tool.NewDict("b", int64(2), "a", int64(1))},
-		{fn: "text.frequencies", args: []any{"", int64(2)}, want: tool.NewDict()},
+			want: value.NewDict("b", int64(3), "the", int64(3), "a", int64(2), "don't", int64(1))},
+		{fn: "text.frequencies", args: []any{"b a b c", int64(2)}, want: value.NewDict("b", int64(2), "a", int64(1))},
+		{fn: "text.frequencies", args: []any{"", int64(2)}, want: value.NewDict()},
 		{fn: "text.frequencies", args: []any{"a", int64(-1)}, err: "must not be negative"},
 
 		{fn: "text.similarity", args: []any{"kitten", "kitten"}, want: 1.0},
@@ -49,10 +50,10 @@ func TestTextMeasures(t *testing.T) {
 
 func TestTextShapes(t *testing.T) {
 	pureTable(t, false, []pureCase{
-		{fn: "text.lines", args: []any{"a\r\n\nb\rc\n"}, want: tool.List{"a", "", "b\rc"}},
-		{fn: "text.lines", args: []any{""}, want: tool.List{}},
-		{fn: "text.lines", args: []any{"\n"}, want: tool.List{""}},
-		{fn: "text.lines", args: []any{"a"}, want: tool.List{"a"}},
+		{fn: "text.lines", args: []any{"a\r\n\nb\rc\n"}, want: value.List{"a", "", "b\rc"}},
+		{fn: "text.lines", args: []any{""}, want: value.List{}},
+		{fn: "text.lines", args: []any{"\n"}, want: value.List{""}},
+		{fn: "text.lines", args: []any{"a"}, want: value.List{"a"}},
 
 		{fn: "text.wrap", args: []any{"the quick brown fox", int64(10)}, want: "the quick\nbrown fox"},
 		{fn: "text.wrap", args: []any{"short\n\nunbreakable word\n", int64(8)}, want: "short\n\nunbreakable\nword\n"},
@@ -95,7 +96,7 @@ func TestTextShapes(t *testing.T) {
 }
 
 func TestTextColumns(t *testing.T) {
-	rows := tool.List{tool.NewDict("name", "tea", "price", 1.5), tool.NewDict("name", "日本茶\n", "price", int64(12), "note", true)}
+	rows := value.List{value.NewDict("name", "tea", "price", 1.5), value.NewDict("name", "日本茶\n", "price", int64(12), "note", true)}
 	pureTable(t, false, []pureCase{
 		{fn: "text.pad_left", args: []any{"7", int64(3)}, want: "  7"},
 		{fn: "text.pad_left", args: []any{"7", int64(3), "0"}, want: "007"},
@@ -111,16 +112,16 @@ func TestTextColumns(t *testing.T) {
 			"-------  -----  ----\n" +
 			"tea        1.5\n" +
 			"日本茶      12  true\n"},
-		{fn: "text.table", args: []any{rows, tool.List{"price", "none"}}, want: "" +
+		{fn: "text.table", args: []any{rows, value.List{"price", "none"}}, want: "" +
 			"price  none\n" +
 			"-----  ----\n" +
 			"  1.5\n" +
 			"   12\n"},
-		{fn: "text.table", args: []any{tool.List{tool.List{"a", int64(10)}, tool.List{"bcd", int64(5), "x"}}}, want: "a    10\nbcd   5  x\n"},
-		{fn: "text.table", args: []any{tool.List{}, tool.List{"a"}}, want: "a\n-\n"},
-		{fn: "text.table", args: []any{tool.List{}}, want: ""},
-		{fn: "text.table", args: []any{tool.List{tool.List{"\x1b[31mred\t"}}}, want: " [31mred \n"},
-		{fn: "text.table", args: []any{tool.List{tool.List{tool.NewDict()}}}, err: "no cell can hold"},
+		{fn: "text.table", args: []any{value.List{value.List{"a", int64(10)}, value.List{"bcd", int64(5), "x"}}}, want: "a    10\nbcd   5  x\n"},
+		{fn: "text.table", args: []any{value.List{}, value.List{"a"}}, want: "a\n-\n"},
+		{fn: "text.table", args: []any{value.List{}}, want: ""},
+		{fn: "text.table", args: []any{value.List{value.List{"\x1b[31mred\t"}}}, want: " [31mred \n"},
+		{fn: "text.table", args: []any{value.List{value.List{value.NewDict()}}}, err: "no cell can hold"},
 	})
 }
 
@@ -144,9 +145,9 @@ func TestTextCountAgreesWithTheStandardLibrary(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		text := rapid.OneOf(rapid.String(), rapid.StringOf(rapid.SampledFrom([]rune("a \n\r\t\u0085\u2028é")))).Draw(r, "text")
 		got := pureMust(t, "text.count", text)
-		lines := len(pureMust(t, "text.lines", text).(tool.List))
+		lines := len(pureMust(t, "text.lines", text).(value.List))
 		want := textCounts(int64(len(strings.Fields(text))), int64(lines), int64(utf8.RuneCountInString(text)), int64(len(text)))
-		if !tool.Equal(got, want) {
+		if !value.Equal(got, want) {
 			r.Fatalf("count(%q) = %s, want %s", text, pureShow(got), pureShow(want))
 		}
 	})
@@ -167,9 +168,9 @@ func BenchmarkTextCount(b *testing.B) {
 		f := pureFind(b, "text.count")
 		b.SetBytes(int64(len(text)))
 		for b.Loop() {
-			args, _ := f.Bind([]tool.Value{text}, nil)
+			args, _ := f.Bind([]value.Value{text}, nil)
 			out, err := f.Do(context.Background(), tool.Effect{Args: args}, tool.Grant{})
-			if err != nil || out.Value.(*tool.Dict).Int("words") != 1_000_000 {
+			if err != nil || out.Value.(*value.Dict).Int("words") != 1_000_000 {
 				b.Fatal(out, err)
 			}
 		}

@@ -11,6 +11,7 @@ import (
 	_ "time/tzdata"
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 func pureTimeModule() tool.Module {
@@ -153,7 +154,7 @@ const timeMaxAmount = 1_000_000_000_000
 
 // timeText writes a time as RFC 3339, which knows the years 0 to 9999 and
 // offsets of whole minutes: those of the time before zones had seconds.
-func timeText(t time.Time) (tool.Value, error) {
+func timeText(t time.Time) (value.Value, error) {
 	if _, offset := t.Zone(); offset%60 != 0 {
 		t = t.UTC()
 	}
@@ -164,7 +165,7 @@ func timeText(t time.Time) (tool.Value, error) {
 }
 
 // timeArg reads an argument that is a time.
-func timeArg(a *tool.Dict, name string) (time.Time, error) {
+func timeArg(a *value.Dict, name string) (time.Time, error) {
 	t, err := timeRead(a.Text(name), time.UTC)
 	if err != nil {
 		return time.Time{}, pureInvalid("argument '%s': %w", name, err).
@@ -200,7 +201,7 @@ func timeOffset(seconds int) *time.Location {
 }
 
 // timeLocation returns the zone that an argument names.
-func timeLocation(a *tool.Dict) (*time.Location, error) {
+func timeLocation(a *value.Dict) (*time.Location, error) {
 	name := a.Text("zone")
 	if name == "" || name == "UTC" || name == "Z" {
 		return time.UTC, nil
@@ -241,7 +242,7 @@ func timeReadOffset(text string) (seconds int, rest string, ok bool) {
 	return seconds, rest, true
 }
 
-func timeParts(a *tool.Dict) (tool.Value, error) {
+func timeParts(a *value.Dict) (value.Value, error) {
 	t, err := timeArg(a, "time")
 	if err != nil {
 		return nil, err
@@ -253,7 +254,7 @@ func timeParts(a *tool.Dict) (tool.Value, error) {
 	t = t.In(zone)
 	year, week := t.ISOWeek()
 	_, offset := t.Zone()
-	return tool.NewDict(
+	return value.NewDict(
 		"year", int64(t.Year()), "month", int64(t.Month()), "day", int64(t.Day()),
 		"hour", int64(t.Hour()), "minute", int64(t.Minute()), "second", pureNumber(float64(t.Second())+float64(t.Nanosecond())/1e9),
 		"weekday", int64(timeWeekday(t)), "yearday", int64(t.YearDay()),
@@ -264,7 +265,7 @@ func timeParts(a *tool.Dict) (tool.Value, error) {
 // timeWeekday counts from Monday, which is 1, as ISO 8601 does.
 func timeWeekday(t time.Time) int { return (int(t.Weekday())+6)%7 + 1 }
 
-func timeUnix(a *tool.Dict) (tool.Value, error) {
+func timeUnix(a *value.Dict) (value.Value, error) {
 	t, err := timeArg(a, "time")
 	if err != nil {
 		return nil, err
@@ -273,14 +274,14 @@ func timeUnix(a *tool.Dict) (tool.Value, error) {
 }
 
 // timeNumber gives seconds and nanoseconds as one number.
-func timeNumber(seconds int64, nano int) tool.Value {
+func timeNumber(seconds int64, nano int) value.Value {
 	if nano == 0 {
 		return seconds
 	}
 	return float64(seconds) + float64(nano)/1e9
 }
 
-func timeFromUnix(a *tool.Dict) (tool.Value, error) {
+func timeFromUnix(a *value.Dict) (value.Value, error) {
 	zone, err := timeLocation(a)
 	if err != nil {
 		return nil, err
@@ -294,7 +295,7 @@ func timeFromUnix(a *tool.Dict) (tool.Value, error) {
 
 // timeLater adds whole seconds and the argument seconds, which may have a
 // fraction, to a time. A time.Duration would overflow after 292 years.
-func timeLater(a *tool.Dict, t time.Time, whole int64) (time.Time, error) {
+func timeLater(a *value.Dict, t time.Time, whole int64) (time.Time, error) {
 	fraction := 0.0
 	switch s := pureArg(a, "seconds").(type) {
 	case int64:
@@ -317,7 +318,7 @@ func timeLater(a *tool.Dict, t time.Time, whole int64) (time.Time, error) {
 	return time.Unix(t.Unix()+whole, int64(t.Nanosecond())+micros*1000).In(t.Location()), nil
 }
 
-func timeAdd(a *tool.Dict) (tool.Value, error) {
+func timeAdd(a *value.Dict) (value.Value, error) {
 	t, err := timeArg(a, "time")
 	if err != nil {
 		return nil, err
@@ -344,7 +345,7 @@ func timeMonths(t time.Time, months int) time.Time {
 	return first.AddDate(0, 0, min(t.Day(), last)-1)
 }
 
-func timeDiff(args *tool.Dict) (tool.Value, error) {
+func timeDiff(args *value.Dict) (value.Value, error) {
 	a, err := timeArg(args, "a")
 	if err != nil {
 		return nil, err
@@ -356,7 +357,7 @@ func timeDiff(args *tool.Dict) (tool.Value, error) {
 	return timeNumber(a.Unix()-b.Unix(), a.Nanosecond()-b.Nanosecond()), nil
 }
 
-func timeTruncate(a *tool.Dict) (tool.Value, error) {
+func timeTruncate(a *value.Dict) (value.Value, error) {
 	t, err := timeArg(a, "time")
 	if err != nil {
 		return nil, err
@@ -388,7 +389,7 @@ func timeTruncate(a *tool.Dict) (tool.Value, error) {
 	return timeText(time.Date(year, month, day, 0, 0, 0, 0, t.Location()))
 }
 
-func timeDuration(a *tool.Dict) (tool.Value, error) {
+func timeDuration(a *value.Dict) (value.Value, error) {
 	s, err := mathFloat(a, "seconds")
 	if err != nil {
 		return nil, err
@@ -399,7 +400,7 @@ func timeDuration(a *tool.Dict) (tool.Value, error) {
 	return time.Duration(math.Round(s * 1e9)).String(), nil
 }
 
-func timeSeconds(a *tool.Dict) (tool.Value, error) {
+func timeSeconds(a *value.Dict) (value.Value, error) {
 	text := a.Text("duration")
 	wrong := pureInvalid("%q is not a duration", pureShort(text)).WithHint(`write numbers with units, as in "1h30m", "2d" or "0.5s"`)
 	rest, negative := strings.CutPrefix(strings.TrimSpace(text), "-")

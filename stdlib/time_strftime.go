@@ -7,10 +7,10 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-func timeFormat(a *tool.Dict) (tool.Value, error) {
+func timeFormat(a *value.Dict) (value.Value, error) {
 	t, err := timeArg(a, "time")
 	if err != nil {
 		return nil, err
@@ -170,7 +170,7 @@ func timeLayout(directive string) (string, bool) {
 	return "", false
 }
 
-func timeParse(a *tool.Dict) (tool.Value, error) {
+func timeParse(a *value.Dict) (value.Value, error) {
 	zone, err := timeLocation(a)
 	if err != nil {
 		return nil, err
@@ -180,7 +180,7 @@ func timeParse(a *tool.Dict) (tool.Value, error) {
 	if !given {
 		t, err := timeRead(text, zone)
 		if err != nil {
-			return nil, tool.ErrorOf(err, tool.Invalid).
+			return nil, value.ErrorOf(err, value.Invalid).
 				WithHint("without a format, times are as 2026-11-21T10:00:00Z, 2026-11-21 or 2026-11-21 10:00; else give a format, as %%d.%%m.%%Y")
 		}
 		return timeText(t)

@@ -6,7 +6,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 const timeNoon = "2026-11-21T09:05:07.25Z"
@@ -69,12 +69,12 @@ func TestTimeTexts(t *testing.T) {
 }
 
 func TestTimeSums(t *testing.T) {
-	add := func(unit string, n tool.Value) pureNamed { return pureNamed{unit, n} }
+	add := func(unit string, n value.Value) pureNamed { return pureNamed{unit, n} }
 	pureTable(t, false, []pureCase{
-		{fn: "time.parts", args: []any{timeNoon}, want: tool.NewDict("year", int64(2026), "month", int64(11), "day", int64(21),
+		{fn: "time.parts", args: []any{timeNoon}, want: value.NewDict("year", int64(2026), "month", int64(11), "day", int64(21),
 			"hour", int64(9), "minute", int64(5), "second", 7.25, "weekday", int64(6), "yearday", int64(325),
 			"week", int64(47), "iso_year", int64(2026), "offset", int64(0))},
-		{fn: "time.parts", args: []any{"2027-01-03T23:30:00Z", "Asia/Kolkata"}, want: tool.NewDict("year", int64(2027), "month", int64(1), "day", int64(4),
+		{fn: "time.parts", args: []any{"2027-01-03T23:30:00Z", "Asia/Kolkata"}, want: value.NewDict("year", int64(2027), "month", int64(1), "day", int64(4),
 			"hour", int64(5), "minute", int64(0), "second", int64(0), "weekday", int64(1), "yearday", int64(4),
 			"week", int64(1), "iso_year", int64(2027), "offset", int64(19800))},
 

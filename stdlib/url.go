@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 func urlModule() tool.Module {
@@ -67,7 +68,7 @@ func urlParts() []tool.Func {
 			Doc:     "Reads the query of a URL. It takes what browsers take: broken escapes stay as they are.",
 			Params:  []tool.Param{tool.Required("text", tool.TypeString, "The query; a question mark before it is skipped.")},
 			Returns: "a dict of lists: each name with all its values, in order",
-			Do: pureDo(func(a *tool.Dict) (tool.Value, error) {
+			Do: pureDo(func(a *value.Dict) (value.Value, error) {
 				return urlDecodeQuery(strings.TrimPrefix(a.Text("text"), "?"))
 			}),
 		},
@@ -86,7 +87,7 @@ func urlParts() []tool.Func {
 			Doc:     "Reads %XX escapes. Broken ones stay as they are, and what is not UTF-8 becomes \ufffd.",
 			Params:  []tool.Param{tool.Required("text", tool.TypeString, "The text.")},
 			Returns: "the text, decoded",
-			Do:      pureDo(func(a *tool.Dict) (tool.Value, error) { return urlUnescape(a.Text("text")), nil }),
+			Do:      pureDo(func(a *value.Dict) (value.Value, error) { return urlUnescape(a.Text("text")), nil }),
 		},
 	}
 }
@@ -103,12 +104,12 @@ func urlRead(text string) (*url.URL, error) {
 	return u, nil
 }
 
-func urlParse(a *tool.Dict) (tool.Value, error) {
+func urlParse(a *value.Dict) (value.Value, error) {
 	u, err := urlRead(a.Text("url"))
 	if err != nil {
 		return nil, err
 	}
-	var port tool.Value
+	var port value.Value
 	if u.Port() != "" {
 		n, err := strconv.ParseUint(u.Port(), 10, 16)
 		if err != nil {
@@ -122,7 +123,7 @@ func urlParse(a *tool.Dict) (tool.Value, error) {
 	}
 	password, _ := u.User.Password()
 	clean := func(s string) string { return strings.ToValidUTF8(s, "\ufffd") }
-	return tool.NewDict(
+	return value.NewDict(
 		"scheme", u.Scheme, "user", clean(u.User.Username()), "password", clean(password),
 		"host", clean(u.Host), "hostname", clean(u.Hostname()), "port", port,
 		"path", urlEncode(u.Opaque+cmp.Or(u.RawPath, u.EscapedPath()), urlPathSafe), "query", query,
@@ -139,8 +140,8 @@ const (
 
 // urlBuild writes the parts and reads them back: a host with a slash in it, or
 // a path that looks like a host, would be a URL of somewhere else.
-func urlBuild(a *tool.Dict) (tool.Value, error) {
-	parts, _ := pureArg(a, "parts").(*tool.Dict)
+func urlBuild(a *value.Dict) (value.Value, error) {
+	parts, _ := pureArg(a, "parts").(*value.Dict)
 	if err := urlCheckParts(parts); err != nil {
 		return nil, err
 	}
@@ -186,25 +187,25 @@ func urlSetPath(u *url.URL, path string) error {
 }
 
 // urlCheckParts refuses what build would not use.
-func urlCheckParts(parts *tool.Dict) error {
+func urlCheckParts(parts *value.Dict) error {
 	for k, v := range parts.All() {
 		name, _ := k.(string)
 		_, isText := v.(string)
 		switch name {
 		case "scheme", "user", "password", "host", "hostname", "path", "fragment":
 			if !isText && v != nil {
-				return pureInvalid("part %q should be string but is %s", name, tool.TypeOf(v))
+				return pureInvalid("part %q should be string but is %s", name, value.TypeOf(v))
 			}
 		case "port", "query":
 		default:
-			return pureInvalid("there is no part %s", tool.FormatJSON(k, "")).
+			return pureInvalid("there is no part %s", value.FormatJSON(k, "")).
 				WithHint("parts are scheme, user, password, host, hostname, port, path, query and fragment")
 		}
 	}
 	return nil
 }
 
-func urlHost(parts *tool.Dict) (string, error) {
+func urlHost(parts *value.Dict) (string, error) {
 	if host := parts.Text("host"); host != "" {
 		return host, nil
 	}
@@ -225,19 +226,19 @@ func urlHost(parts *tool.Dict) (string, error) {
 	}
 }
 
-func urlQueryPart(v tool.Value) (string, error) {
+func urlQueryPart(v value.Value) (string, error) {
 	switch q := v.(type) {
 	case nil:
 		return "", nil
 	case string:
 		return urlEncode(q, urlFragmentSafe), nil
-	case *tool.Dict:
+	case *value.Dict:
 		return urlQuery(q)
 	}
-	return "", pureInvalid("part \"query\" should be a dict or a string but is %s", tool.TypeOf(v))
+	return "", pureInvalid("part \"query\" should be a dict or a string but is %s", value.TypeOf(v))
 }
 
-func urlJoin(a *tool.Dict) (tool.Value, error) {
+func urlJoin(a *value.Dict) (value.Value, error) {
 	base, err := urlRead(a.Text("base"))
 	if err != nil {
 		return nil, err
@@ -249,24 +250,24 @@ func urlJoin(a *tool.Dict) (tool.Value, error) {
 	return strings.ToValidUTF8(base.ResolveReference(ref).String(), "\ufffd"), nil
 }
 
-func urlEncodeQuery(a *tool.Dict) (tool.Value, error) {
-	d, _ := pureArg(a, "query").(*tool.Dict)
+func urlEncodeQuery(a *value.Dict) (value.Value, error) {
+	d, _ := pureArg(a, "query").(*value.Dict)
 	return urlQuery(d)
 }
 
-func urlQuery(d *tool.Dict) (string, error) {
+func urlQuery(d *value.Dict) (string, error) {
 	var b pureBuilder
 	for k, v := range d.All() {
 		name, ok := pureScalar(k)
-		values, isList := tool.Elements(v)
+		values, isList := value.Elements(v)
 		if !isList {
-			values = []tool.Value{v}
+			values = []value.Value{v}
 		}
 		for _, v := range values {
 			text, plain := pureScalar(v)
 			if !ok || !plain {
 				return "", pureInvalid("the query's %s should be text, a number, a boolean or a list of them but is %s",
-					pureShort(tool.FormatJSON(k, "")), tool.TypeOf(v))
+					pureShort(value.FormatJSON(k, "")), value.TypeOf(v))
 			}
 			if v == nil {
 				continue
@@ -283,8 +284,8 @@ func urlQuery(d *tool.Dict) (string, error) {
 	return b.String(), nil
 }
 
-func urlDecodeQuery(text string) (tool.Value, error) {
-	d := &tool.Dict{}
+func urlDecodeQuery(text string) (value.Value, error) {
+	d := &value.Dict{}
 	if strings.Count(text, "&") > pureMaxValues/4 {
 		return nil, pureTooMany()
 	}
@@ -292,16 +293,16 @@ func urlDecodeQuery(text string) (tool.Value, error) {
 		if part == "" {
 			continue
 		}
-		name, value, _ := strings.Cut(strings.ReplaceAll(part, "+", " "), "=")
+		name, val, _ := strings.Cut(strings.ReplaceAll(part, "+", " "), "=")
 		name = urlUnescape(name)
 		values, _ := d.Get(name)
-		list, _ := values.(tool.List)
-		d.Put(name, append(list, urlUnescape(value)))
+		list, _ := values.(value.List)
+		d.Put(name, append(list, urlUnescape(val)))
 	}
 	return d, nil
 }
 
-func urlQuote(a *tool.Dict) (tool.Value, error) {
+func urlQuote(a *value.Dict) (value.Value, error) {
 	return urlEncode(a.Text("text"), a.Text("safe")), nil
 }
 

@@ -1,7 +1,9 @@
 package stdlib
 
 import (
+	"github.com/cassidy-run/cassidy/internal/yaml"
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 func yamlModule() tool.Module {
@@ -31,23 +33,23 @@ func yamlModule() tool.Module {
 	}
 }
 
-func yamlEncode(a *tool.Dict) (tool.Value, error) {
+func yamlEncode(a *value.Dict) (value.Value, error) {
 	v := pureArg(a, "value")
 	// A node of the YAML library is large: what could not cross a border for
 	// its size would take all memory here.
-	if _, err := tool.Append(nil, v); err != nil {
+	if _, err := value.Append(nil, v); err != nil {
 		return nil, err
 	}
-	return tool.FormatYAML(v)
+	return yaml.Format(v)
 }
 
-func yamlDecode(a *tool.Dict) (tool.Value, error) {
-	v, err := tool.ParseYAML(a.Text("text"))
-	if e := tool.ErrorOf(err, tool.Invalid); e != nil {
+func yamlDecode(a *value.Dict) (value.Value, error) {
+	v, err := yaml.Parse(a.Text("text"))
+	if e := value.ErrorOf(err, value.Invalid); e != nil {
 		// The position is one in this text. Left where it is, it would be taken
 		// for one in the script.
 		at := *e
-		at.Pos = tool.Position{}
+		at.Pos = value.Position{}
 		if e.Pos.Line > 0 {
 			at.Err = pureInvalid("line %d: %w", e.Pos.Line, e.Err).Err
 		}

@@ -4,16 +4,17 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/internal/yaml"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 func TestYAML(t *testing.T) {
 	pureTable(t, true, []pureCase{
-		{fn: "yaml.encode", args: []any{tool.NewDict("b", tool.List{int64(1), 1.0, nil, true, "x: y", "1"}, "a", tool.NewDict())},
+		{fn: "yaml.encode", args: []any{value.NewDict("b", value.List{int64(1), 1.0, nil, true, "x: y", "1"}, "a", value.NewDict())},
 			want: "b:\n  - 1\n  - 1.0\n  - null\n  - true\n  - 'x: y'\n  - \"1\"\na: {}\n"},
 		{fn: "yaml.encode", args: []any{"x"}, want: "x\n"},
 		{fn: "yaml.decode", args: []any{"b: [1, 2.5]\na:\n  - x: yes\n    on: 2026-11-21\n"},
-			want: tool.NewDict("b", tool.List{int64(1), 2.5}, "a", tool.List{tool.NewDict("x", "yes", "on", "2026-11-21")})},
+			want: value.NewDict("b", value.List{int64(1), 2.5}, "a", value.List{value.NewDict("x", "yes", "on", "2026-11-21")})},
 		{fn: "yaml.decode", args: []any{""}, want: nil},
 		{fn: "yaml.decode", args: []any{"a: 1\nb: [2\n"}, err: "line "},
 		{fn: "yaml.decode", args: []any{"a: &x 1\nb: *x\n"}, err: "line 2: an alias"},
@@ -29,7 +30,7 @@ func TestYAML(t *testing.T) {
 // taken for one in the script.
 func TestYAMLErrorHasNoPositionInTheScript(t *testing.T) {
 	_, err := pureCall(t, "yaml.decode", "a: 1\nb: *x\n")
-	if e := tool.ErrorOf(err, tool.Failed); e == nil || e.Pos != (tool.Position{}) || e.Kind != tool.Invalid {
+	if e := value.ErrorOf(err, value.Failed); e == nil || e.Pos != (value.Position{}) || e.Kind != value.Invalid {
 		t.Errorf("error %#v, want one of kind Invalid without a position", err)
 	}
 }
@@ -44,13 +45,13 @@ func FuzzYAMLDecode(f *testing.F) {
 		switch {
 		case err == nil:
 			encoded := pureMust(t, "yaml.encode", v).(string)
-			if len(encoded) > tool.MaxYAML {
+			if len(encoded) > yaml.MaxSize {
 				return
 			}
 			if back := pureMust(t, "yaml.decode", encoded); pureShow(back) != pureShow(v) {
 				t.Errorf("decode(encode(%s)) = %s, written as %q", pureShow(v), pureShow(back), encoded)
 			}
-		case tool.KindOf(err) == tool.Invalid:
+		case value.KindOf(err) == value.Invalid:
 			if got := pureMust(t, "yaml.decode", text, "otherwise"); got != "otherwise" {
 				t.Errorf("decode(%q, default) = %s, want the default", text, pureShow(got))
 			}

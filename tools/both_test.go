@@ -13,6 +13,7 @@ import (
 	"github.com/cassidy-run/cassidy"
 	"github.com/cassidy-run/cassidy/internal/testhost"
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 	"github.com/cassidy-run/cassidy/tools"
 )
 
@@ -71,14 +72,14 @@ func (p *project) do(t *testing.T, c tool.Call) (tool.Result, error) {
 	r, err := p.host.Call(t.Context(), c)
 	first := r
 	again, errAgain := p.worker.host.Call(t.Context(), c)
-	if (err == nil) != (errAgain == nil) || tool.KindOf(err) != tool.KindOf(errAgain) {
+	if (err == nil) != (errAgain == nil) || value.KindOf(err) != value.KindOf(errAgain) {
 		t.Errorf("%s in a worker: %v, want %v", c.Tool, errAgain, err)
 	}
 	if c.Tool == "list_processes" && r.Success { // no moment's processes are another's
 		r.Value, again.Value, r.Usage, again.Usage = nil, nil, tool.Usage{}, tool.Usage{}
 	}
 	if diff := cmp.Diff(p.shown(t, r), p.shown(t, again)); diff != "" {
-		t.Errorf("%s(%s) is not the same in a worker (-in process +worker):\n%.2000s", c.Tool, tool.FormatJSON(c.Args, ""), diff)
+		t.Errorf("%s(%s) is not the same in a worker (-in process +worker):\n%.2000s", c.Tool, value.FormatJSON(c.Args, ""), diff)
 	}
 	return first, err
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/cassidy-run/cassidy/runtime"
 	found "github.com/cassidy-run/cassidy/runtime/project"
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 	"github.com/cassidy-run/cassidy/sandbox"
 	"github.com/cassidy-run/cassidy/stdlib"
 	"github.com/cassidy-run/cassidy/tools"
@@ -53,13 +54,13 @@ func commandHost(t *testing.T, dir string, commands map[string]stdlib.CommandRul
 }
 
 // ask makes one call, and returns its result as a dictionary.
-func ask(t *testing.T, host *runtime.Host, name string, args ...tool.Value) *tool.Dict {
+func ask(t *testing.T, host *runtime.Host, name string, args ...value.Value) *value.Dict {
 	t.Helper()
-	r, err := host.Call(t.Context(), tool.Call{Tool: name, Args: tool.NewDict(args...), Caller: tool.ByPerson})
+	r, err := host.Call(t.Context(), tool.Call{Tool: name, Args: value.NewDict(args...), Caller: tool.ByPerson})
 	if err != nil {
-		t.Fatalf("%s%s: %v", name, tool.FormatJSON(tool.NewDict(args...), ""), err)
+		t.Fatalf("%s%s: %v", name, value.FormatJSON(value.NewDict(args...), ""), err)
 	}
-	return r.Value.(*tool.Dict)
+	return r.Value.(*value.Dict)
 }
 
 // needProgram skips where a program is missing, which a person sees.
@@ -164,8 +165,8 @@ func TestGitStatus(t *testing.T) {
 	git(dir, "remote", "add", "origin", "../origin.git")
 	git(dir, "push", "-q", "-u", "origin", "main")
 	host := commandHost(t, dir, nil)
-	if r := ask(t, host, "git_status"); !strings.Contains(tool.FormatJSON(r, ""), `"upstream":"origin/main","ahead":0,"behind":0,"clean":true,"staged":[]`) {
-		t.Errorf("a clean repository is %s", tool.FormatJSON(r, ""))
+	if r := ask(t, host, "git_status"); !strings.Contains(value.FormatJSON(r, ""), `"upstream":"origin/main","ahead":0,"behind":0,"clean":true,"staged":[]`) {
+		t.Errorf("a clean repository is %s", value.FormatJSON(r, ""))
 	}
 	git(dir, "commit", "-q", "--allow-empty", "-m", "second")
 	write("changed", "x\n")
@@ -179,7 +180,7 @@ func TestGitStatus(t *testing.T) {
 	r := ask(t, host, "git_status")
 	want := `"branch":"main","commit":"","upstream":"origin/main","ahead":1,"behind":0,"clean":false,"staged":["both","gone","new name","staged"],"changed":["both","changed"],"untracked":["dir/new é"],"conflicts":[]`
 	r.Put("commit", "")
-	if diff := cmp.Diff("{"+want+"}", tool.FormatJSON(r, "")); diff != "" {
+	if diff := cmp.Diff("{"+want+"}", value.FormatJSON(r, "")); diff != "" {
 		t.Errorf("git_status (-want +got):\n%s", diff)
 	}
 	git(dir, "stash", "-q")
@@ -190,12 +191,12 @@ func TestGitStatus(t *testing.T) {
 	write("same", "ours\n")
 	git(dir, "commit", "-q", "-am", "ours")
 	git(dir, "merge", "-q", "other")
-	if r := ask(t, host, "git_status"); r.Text("branch") != "" || !strings.Contains(tool.FormatJSON(r, ""), `"conflicts":["same"]`) {
-		t.Errorf("a conflict on no branch is %s", tool.FormatJSON(r, ""))
+	if r := ask(t, host, "git_status"); r.Text("branch") != "" || !strings.Contains(value.FormatJSON(r, ""), `"conflicts":["same"]`) {
+		t.Errorf("a conflict on no branch is %s", value.FormatJSON(r, ""))
 	}
 	outside := commandHost(t, t.TempDir(), nil)
-	_, err := outside.Call(t.Context(), tool.Call{Tool: "git_status", Args: tool.NewDict(), Caller: tool.ByPerson})
-	if tool.KindOf(err) != tool.Failed || !strings.Contains(fmt.Sprint(err), "not a git repository") {
+	_, err := outside.Call(t.Context(), tool.Call{Tool: "git_status", Args: value.NewDict(), Caller: tool.ByPerson})
+	if value.KindOf(err) != value.Failed || !strings.Contains(fmt.Sprint(err), "not a git repository") {
 		t.Errorf("outside of a repository: %v, want it said", err)
 	}
 }
@@ -212,7 +213,7 @@ func TestListProcesses(t *testing.T) {
 	host := commandHost(t, t.TempDir(), nil)
 	for _, sort := range []string{"cpu", "memory", "pid"} {
 		r := ask(t, host, "list_processes", "name", "SLEEP", "sort", sort, "limit", int64(1000))
-		text := tool.FormatJSON(r, "")
+		text := value.FormatJSON(r, "")
 		if !strings.Contains(text, fmt.Sprintf(`"pid":%d,"parent":%d,`, sleeper.Process.Pid, os.Getpid())) || strings.Contains(text, "61.75") {
 			t.Errorf("sleep is %s", text)
 		}
@@ -220,7 +221,7 @@ func TestListProcesses(t *testing.T) {
 	r := ask(t, host, "list_processes", "sort", "pid", "limit", int64(2))
 	list, _ := r.Get("processes")
 	total, _ := r.Get("total")
-	if got := list.(tool.List); len(got) != 2 || total.(int64) < 3 {
+	if got := list.(value.List); len(got) != 2 || total.(int64) < 3 {
 		t.Errorf("limit 2 gave %d of %v", len(got), total)
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/cassidy-run/cassidy/internal/testworker"
 	"github.com/cassidy-run/cassidy/runtime"
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 	"github.com/cassidy-run/cassidy/sandbox"
 	"github.com/cassidy-run/cassidy/stdlib"
 	"github.com/cassidy-run/cassidy/tools"
@@ -95,24 +96,24 @@ func TestFetchURL(t *testing.T) {
 	p.worker = &project{host: fetcher(t, inWorkers)}
 	for _, tt := range []struct {
 		path string
-		args []tool.Value
+		args []value.Value
 		want string
 	}{
 		{"/page", nil, "# A Page\n\n# Hello\n\nRead [more](AT/more?x=1).\n\n```\na  b\n```"},
-		{"/page", []tool.Value{"raw", true, "limit", 15}, "<!doctype html>\n(characters 0 to 15 of 126; go on with offset=15)"},
+		{"/page", []value.Value{"raw", true, "limit", 15}, "<!doctype html>\n(characters 0 to 15 of 126; go on with offset=15)"},
 		{"/unnamed", nil, "a\n\nb"},
 		{"/data", nil, `{"a": "<b>"}`},
 		{"/notes", nil, "# Notes\n\n<b>"},
 		{"/old", nil, "{\"a\": \"<b>\"}\n(from AT/data)"},
 		{"/empty", nil, "(nothing to read)"},
 		{"/long", nil, strings.Repeat("ä", 50_000) + "\n(characters 0 to 50000 of 60000; go on with offset=50000)"},
-		{"/long", []tool.Value{"offset", 50_000}, strings.Repeat("ä", 10_000)},
-		{"/long", []tool.Value{"offset", 60_000}, "user_error: offset 60000 is past the end: there are 60000 characters"},
+		{"/long", []value.Value{"offset", 50_000}, strings.Repeat("ä", 10_000)},
+		{"/long", []value.Value{"offset", 60_000}, "user_error: offset 60000 is past the end: there are 60000 characters"},
 		{"/image", nil, "user_error: AT/image is not text but image/png (5 bytes)"},
 		{"/missing", nil, "user_error: the server answers with status 404 for AT/missing"},
 		{"/accept", nil, "text/markdown, text/html;q=0.9, text/plain;q=0.9, application/json;q=0.9, */*;q=0.5"},
 	} {
-		args := tool.NewDict(append([]tool.Value{"url", " " + server.URL + tt.path}, tt.args...)...)
+		args := value.NewDict(append([]value.Value{"url", " " + server.URL + tt.path}, tt.args...)...)
 		r, err := p.do(t, tool.Call{Tool: "fetch_url", Args: args, Caller: tool.ByPerson})
 		got := r.Text()
 		if err != nil {
@@ -123,7 +124,7 @@ func TestFetchURL(t *testing.T) {
 			t.Errorf("fetch_url(%s): %.300q, want %.300q", args, got, tt.want)
 		}
 	}
-	if _, err := p.do(t, tool.Call{Tool: "fetch_url", Args: tool.NewDict("url", server.URL)}); tool.KindOf(err) != tool.Denied {
+	if _, err := p.do(t, tool.Call{Tool: "fetch_url", Args: value.NewDict("url", server.URL)}); value.KindOf(err) != value.Denied {
 		t.Errorf("a model's call without approval: %v, want a denial", err)
 	}
 }

@@ -20,6 +20,7 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime"
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 	"github.com/cassidy-run/cassidy/tools"
 )
 
@@ -117,11 +118,11 @@ func (p *project) write(t *testing.T, name, text string) {
 func (p *project) call(t *testing.T, line string) string {
 	t.Helper()
 	name, text, _ := strings.Cut(line, " ")
-	args, err := tool.ParseJSON([]byte(text))
+	args, err := value.ParseJSON([]byte(text))
 	if err != nil {
 		t.Fatalf("%s: %v", line, err)
 	}
-	dict, ok := args.(*tool.Dict)
+	dict, ok := args.(*value.Dict)
 	if !ok {
 		t.Fatalf("%s: the arguments are not an object", line)
 	}
@@ -274,8 +275,8 @@ func TestExamples(t *testing.T) {
 			if r.Text() == "" || strings.HasPrefix(r.Text(), "No ") {
 				t.Errorf("%s found nothing to show: %q", b.CallText(e.Args), r.Text())
 			}
-			if e.HasExpect && !tool.Equal(r.Value, e.Expect) {
-				t.Errorf("%s = %s, want %s", b.CallText(e.Args), tool.FormatJSON(r.Value, ""), tool.FormatJSON(e.Expect, ""))
+			if e.HasExpect && !value.Equal(r.Value, e.Expect) {
+				t.Errorf("%s = %s, want %s", b.CallText(e.Args), value.FormatJSON(r.Value, ""), value.FormatJSON(e.Expect, ""))
 			}
 		}
 	}
@@ -338,12 +339,12 @@ func TestDenied(t *testing.T) {
 	}
 	for _, path := range []string{"../secret.txt", "src/../../secret.txt", outside, "link.txt", "\x00", "", "..", "a\nb"} {
 		for _, c := range []tool.Call{
-			{Tool: "read_file", Args: tool.NewDict("filepath", path)},
-			{Tool: "read_files", Args: tool.NewDict("file_paths", tool.List{path})},
-			{Tool: "write_file", Args: tool.NewDict("filepath", path, "content", "x", "overwrite", true)},
-			{Tool: "edit_file", Args: tool.NewDict("filepath", path, "old_text", "secret", "new_text", "x")},
-			{Tool: "search_files", Args: tool.NewDict("pattern", "secret", "path", path)},
-			{Tool: "list_files", Args: tool.NewDict("path", path)},
+			{Tool: "read_file", Args: value.NewDict("filepath", path)},
+			{Tool: "read_files", Args: value.NewDict("file_paths", value.List{path})},
+			{Tool: "write_file", Args: value.NewDict("filepath", path, "content", "x", "overwrite", true)},
+			{Tool: "edit_file", Args: value.NewDict("filepath", path, "old_text", "secret", "new_text", "x")},
+			{Tool: "search_files", Args: value.NewDict("pattern", "secret", "path", path)},
+			{Tool: "list_files", Args: value.NewDict("path", path)},
 		} {
 			c.Caller = tool.ByPerson
 			if r, err := p.do(t, c); err == nil {
@@ -352,8 +353,8 @@ func TestDenied(t *testing.T) {
 		}
 	}
 	for _, path := range []string{".git/hooks/pre-commit", ".cassidy/tools/x.star", ".Git/config"} {
-		c := tool.Call{Tool: "write_file", Args: tool.NewDict("filepath", path, "content", "x"), Caller: tool.ByPerson}
-		if _, err := p.do(t, c); tool.KindOf(err) != tool.Denied {
+		c := tool.Call{Tool: "write_file", Args: value.NewDict("filepath", path, "content", "x"), Caller: tool.ByPerson}
+		if _, err := p.do(t, c); value.KindOf(err) != value.Denied {
 			t.Errorf("write_file(%q): %v, want a denial", path, err)
 		}
 	}
@@ -404,9 +405,9 @@ func TestSteps(t *testing.T) {
 		text := strings.Repeat(line, file/len(line))
 		p.write(t, name, text)
 		for _, c := range []tool.Call{
-			{Tool: "read_file", Args: tool.NewDict("filepath", name)},
-			{Tool: "read_file", Args: tool.NewDict("filepath", name, "line_numbers", false)},
-			{Tool: "read_files", Args: tool.NewDict("file_paths", tool.List(slices.Repeat([]tool.Value{name}, 3)))},
+			{Tool: "read_file", Args: value.NewDict("filepath", name)},
+			{Tool: "read_file", Args: value.NewDict("filepath", name, "line_numbers", false)},
+			{Tool: "read_files", Args: value.NewDict("file_paths", value.List(slices.Repeat([]value.Value{name}, 3)))},
 		} {
 			r, err := p.do(t, c)
 			if err != nil || len(r.Text()) > 110_000 {

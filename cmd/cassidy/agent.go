@@ -18,6 +18,7 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/agent/decision"
 	"github.com/cassidy-run/cassidy/runtime/project"
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // agentFlags are the flags of the commands that ask a model.
@@ -68,13 +69,13 @@ func (c *command) agentSetup(ctx *cli.Context, h *runtime.Host, defaultTools []s
 	}
 	o.ModelName = c.lasting(o.ModelName)
 	if o.Idle = ctx.Duration("timeout"); o.Idle <= 0 {
-		return nil, tool.Errorf(tool.Invalid, "--timeout must be a positive time, not %s", o.Idle).WithHint("as 90s or 5m")
+		return nil, value.Errorf(value.Invalid, "--timeout must be a positive time, not %s", o.Idle).WithHint("as 90s or 5m")
 	}
 	o.Tools = defaultTools
 	if words := names(ctx.StringSlice("tools")); len(words) > 0 {
 		o.Tools = words
 	} else if ctx.IsSet("tools") {
-		return nil, tool.Errorf(tool.Invalid, "--tools names no tools").WithHint("--tools none offers none, --tools auto all")
+		return nil, value.Errorf(value.Invalid, "--tools names no tools").WithHint("--tools none offers none, --tools auto all")
 	}
 	if len(o.Tools) == 1 && o.Tools[0] == "none" {
 		o.Tools = []string{}
@@ -135,11 +136,11 @@ const maxRunName = 64
 func checkRunName(id string) error {
 	switch {
 	case id == lastRun:
-		return tool.Errorf(tool.Invalid, "%q cannot name a run: it stands for the last one", id).WithHint("choose another ID")
+		return value.Errorf(value.Invalid, "%q cannot name a run: it stands for the last one", id).WithHint("choose another ID")
 	case len(id) > maxRunName:
-		return tool.Errorf(tool.Invalid, "the ID of a run can have %d characters, not %d", maxRunName, len(id)).WithHint("choose a shorter ID")
+		return value.Errorf(value.Invalid, "the ID of a run can have %d characters, not %d", maxRunName, len(id)).WithHint("choose a shorter ID")
 	case !isRunName(id):
-		return tool.Errorf(tool.Invalid, "%q cannot name a run", id).WithHint("use letters, digits, - and _")
+		return value.Errorf(value.Invalid, "%q cannot name a run", id).WithHint("use letters, digits, - and _")
 	}
 	return nil
 }
@@ -160,7 +161,7 @@ func (c *command) iterations(text string) (int, error) {
 	}
 	n, err := strconv.Atoi(text)
 	if err != nil || n < 1 {
-		return 0, tool.Errorf(tool.Invalid, "--max-iterations must be a positive number, not %q", text).WithHint("or unlimited")
+		return 0, value.Errorf(value.Invalid, "--max-iterations must be a positive number, not %q", text).WithHint("or unlimited")
 	}
 	return min(n, unlimited), nil
 }
@@ -182,7 +183,7 @@ func (c *command) fillProject(ctx context.Context, o *agent.Options, level strin
 	}
 	if level != "none" {
 		if o.Context, err = project.Context(ctx, root, find, level); err != nil {
-			e := tool.ErrorOf(err, tool.Failed)
+			e := value.ErrorOf(err, value.Failed)
 			if e.Hint != "" {
 				e = e.WithHint("%s; none tells nothing", e.Hint)
 			}
@@ -235,7 +236,7 @@ func findPolicy(root string, o *project.Options, name string) (agent.Policy, err
 	if len(known) == 0 {
 		return agent.Policy{}, notBuiltin
 	}
-	e := tool.ErrorOf(notBuiltin, tool.Invalid)
+	e := value.ErrorOf(notBuiltin, value.Invalid)
 	return agent.Policy{}, e.WithHint("%s, and here %s", e.Hint, strings.Join(known, ", "))
 }
 
@@ -249,7 +250,7 @@ func (c *command) keeper(root, dir string) func(name, text string) (string, erro
 	}
 	return func(name, text string) (string, error) {
 		if base == "" {
-			return "", tool.Errorf(tool.Unavailable, "there is no folder to keep it in")
+			return "", value.Errorf(value.Unavailable, "there is no folder to keep it in")
 		}
 		file := path.Join(folder, name)
 		if err := keep(base, map[string]string{file: text, path.Join(folder, ".gitignore"): "*\n"}); err != nil {
@@ -305,12 +306,12 @@ func keepNew(r *os.Root, name, text string) error {
 
 // exitOf ends a run with the code that its reason has.
 func (c *command) exitOf(r *agent.Reply) error {
-	kind, ok := map[agent.Reason]tool.Kind{
-		agent.ReasonNoDecision: tool.Failed, agent.ReasonMaxIterations: tool.Limit, agent.ReasonLoop: tool.Failed,
-		agent.ReasonDenied: tool.Denied, agent.ReasonLimit: tool.Limit, agent.ReasonError: tool.Failed,
+	kind, ok := map[agent.Reason]value.Kind{
+		agent.ReasonNoDecision: value.Failed, agent.ReasonMaxIterations: value.Limit, agent.ReasonLoop: value.Failed,
+		agent.ReasonDenied: value.Denied, agent.ReasonLimit: value.Limit, agent.ReasonError: value.Failed,
 	}[r.Reason]
 	if !ok {
 		return nil
 	}
-	return &toldError{tool.Errorf(kind, "%s", r.Reason)}
+	return &toldError{value.Errorf(kind, "%s", r.Reason)}
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/cassidy-run/cassidy/runtime"
-	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // A world is what the command is given of the machine, so that a test can run
@@ -131,14 +131,14 @@ func noCommand(ctx *cli.Context, path string) error {
 		}
 	}
 	word := ctx.Args().First()
-	return tool.Errorf(tool.Invalid, "there is no command %q%s", path+" "+word, tool.DidYouMean(word, names)).
+	return value.Errorf(value.Invalid, "there is no command %q%s", path+" "+word, value.DidYouMean(word, names)).
 		WithHint("%s --help lists the commands", path)
 }
 
 // usageError is an error in the flags.
 func usageError(err error) error {
 	text := strings.Replace(err.Error(), "flag provided but not defined: -", "there is no flag --", 1)
-	return tool.Errorf(tool.Invalid, "%s", text).WithHint("--help lists the flags")
+	return value.Errorf(value.Invalid, "%s", text).WithHint("--help lists the flags")
 }
 
 // exactly returns the arguments of a command that takes a fixed number of
@@ -147,10 +147,10 @@ func exactly(ctx *cli.Context, words ...string) ([]string, error) {
 	args := ctx.Args().Slice()
 	usage := ctx.Command.HelpName + " " + strings.Join(words, " ")
 	if len(args) < len(words) {
-		return nil, tool.Errorf(tool.Invalid, "%s is missing", words[len(args)]).WithHint("%s", usage)
+		return nil, value.Errorf(value.Invalid, "%s is missing", words[len(args)]).WithHint("%s", usage)
 	}
 	if len(args) > len(words) {
-		return nil, tool.Errorf(tool.Invalid, "there is one argument too many: %q", args[len(words)]).WithHint("%s", usage)
+		return nil, value.Errorf(value.Invalid, "there is one argument too many: %q", args[len(words)]).WithHint("%s", usage)
 	}
 	return args, nil
 }
@@ -163,7 +163,7 @@ func (c *command) workDir() (string, error) {
 	}
 	info, err := os.Stat(dir)
 	if err != nil || !info.IsDir() {
-		return "", tool.Errorf(tool.Invalid, "there is no folder %s", dir).WithHint("give --dir the folder of your project")
+		return "", value.Errorf(value.Invalid, "there is no folder %s", dir).WithHint("give --dir the folder of your project")
 	}
 	return filepath.Abs(dir)
 }
@@ -245,7 +245,7 @@ func (c *command) lookupEnv(_ context.Context, name string) (string, error) {
 	if value, set := c.env(name); set {
 		return value, nil
 	}
-	return "", tool.Errorf(tool.NotFound, "the environment variable %s is not set", name)
+	return "", value.Errorf(value.NotFound, "the environment variable %s is not set", name)
 }
 
 func versionCommand(c *command) *cli.Command {
@@ -257,7 +257,7 @@ func versionCommand(c *command) *cli.Command {
 				return err
 			}
 			if c.json {
-				return c.printJSON(tool.NewDict("version", version()))
+				return c.printJSON(value.NewDict("version", version()))
 			}
 			c.print("cassidy " + version() + "\n")
 			return nil

@@ -13,6 +13,7 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime"
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // approvalFlags are the flags of the commands that run tools.
@@ -37,7 +38,7 @@ func (c *command) asking(do func(ctx *cli.Context, h *runtime.Host) error) cli.A
 // checkApprovalFlags refuses flags that contradict each other.
 func checkApprovalFlags(ctx *cli.Context) error {
 	if ctx.Bool("yes") && ctx.Bool("deny") {
-		return tool.Errorf(tool.Invalid, "--yes and --deny say opposite things").WithHint("use one of them")
+		return value.Errorf(value.Invalid, "--yes and --deny say opposite things").WithHint("use one of them")
 	}
 	return nil
 }
@@ -144,7 +145,7 @@ func (a *asker) nobody(q *approval) error {
 			config = filepath.Join(home, "config.yaml")
 		}
 	}
-	rules := tool.List{}
+	rules := value.List{}
 	what := ""
 	for _, c := range q.Capabilities {
 		if c.Acts() || q.Func != "" {
@@ -156,16 +157,16 @@ func (a *asker) nobody(q *approval) error {
 		what = "" // several would be no sentence
 	}
 	if len(rules) == 0 {
-		rules = tool.List{"tool:" + q.tool.Name}
+		rules = value.List{"tool:" + q.tool.Name}
 	}
-	return tool.Errorf(tool.Denied, "the tool '%s' needs approval%s, and there is no terminal to ask on", q.tool.Name, what).
-		WithHint("--yes approves it in this run; allow: %s in %s approves it for good", tool.FormatJSON(rules, ""), config)
+	return value.Errorf(value.Denied, "the tool '%s' needs approval%s, and there is no terminal to ask on", q.tool.Name, what).
+		WithHint("--yes approves it in this run; allow: %s in %s approves it for good", value.FormatJSON(rules, ""), config)
 }
 
 // ask shows a question and reads what the person says, until that is an
 // answer.
 func (a *asker) ask(ctx context.Context, q *approval) (runtime.Answer, error) {
-	var edited *tool.Dict
+	var edited *value.Dict
 	editable := q.Func == "" && q.Changes == nil
 	a.put(q, false)
 	for {
@@ -243,13 +244,13 @@ func helpText(q *approval, editable bool) string {
 
 // edited has the person edit the arguments of a call until they are right. It
 // returns nil where they are to stay what they were.
-func (a *asker) edited(ctx context.Context, q *approval) (*tool.Dict, error) {
+func (a *asker) edited(ctx context.Context, q *approval) (*value.Dict, error) {
 	before := shownArgs(&q.tool, q.call.Args)
-	text := visible(tool.FormatJSON(before, "  ")) + "\n"
+	text := visible(value.FormatJSON(before, "  ")) + "\n"
 	for {
 		var err error
 		if text, err = a.rewritten(ctx, text); err == nil {
-			var after *tool.Dict
+			var after *value.Dict
 			if after, err = readEdited(&q.tool, before, text); err == nil {
 				return after, nil
 			}
@@ -257,7 +258,7 @@ func (a *asker) edited(ctx context.Context, q *approval) (*tool.Dict, error) {
 		if ctx.Err() != nil {
 			return nil, a.ended(ctx)
 		}
-		e := tool.ErrorOf(err, tool.Invalid)
+		e := value.ErrorOf(err, value.Invalid)
 		a.term.print("cassidy: " + visible(e.Message()) + "\n")
 		a.prompt("[enter] edits again, [n]o leaves the parameters as they were ?")
 		line, err := a.term.line(ctx)
@@ -297,7 +298,7 @@ func (a *asker) rewritten(ctx context.Context, text string) (string, error) {
 		cmd.Stdin = a.term.file
 	}
 	if err := cmd.Run(); err != nil {
-		return text, tool.Errorf(tool.Failed, "%s: %w", words[0], err)
+		return text, value.Errorf(value.Failed, "%s: %w", words[0], err)
 	}
 	f, err := os.Open(file.Name()) // anew: many editors put another file in its place
 	if err != nil {
@@ -306,7 +307,7 @@ func (a *asker) rewritten(ctx context.Context, text string) (string, error) {
 	defer f.Close()
 	after, err := readAll(f)
 	if err != nil {
-		return text, tool.Errorf(tool.Invalid, "%w", err)
+		return text, value.Errorf(value.Invalid, "%w", err)
 	}
 	return string(after), nil
 }
@@ -323,19 +324,19 @@ func (c *command) editor() []string {
 
 // readEdited reads arguments that a person has edited. What was left as it was
 // stays the very value, which JSON may not have had a form for.
-func readEdited(t *tool.Tool, before *tool.Dict, text string) (*tool.Dict, error) {
-	v, err := tool.ParseJSON([]byte(text))
+func readEdited(t *tool.Tool, before *value.Dict, text string) (*value.Dict, error) {
+	v, err := value.ParseJSON([]byte(text))
 	if err != nil {
 		return nil, err
 	}
-	read, ok := v.(*tool.Dict)
+	read, ok := v.(*value.Dict)
 	if !ok {
-		return nil, tool.Errorf(tool.Invalid, "the parameters should be a JSON object but are %s", tool.TypeOf(v))
+		return nil, value.Errorf(value.Invalid, "the parameters should be a JSON object but are %s", value.TypeOf(v))
 	}
-	after := &tool.Dict{}
+	after := &value.Dict{}
 	for k, v := range read.All() {
 		name, _ := k.(string)
-		if old, ok := before.Get(name); ok && tool.FormatJSON(old, "") == tool.FormatJSON(v, "") {
+		if old, ok := before.Get(name); ok && value.FormatJSON(old, "") == value.FormatJSON(v, "") {
 			v = old
 		}
 		after.Put(name, v)
@@ -347,8 +348,8 @@ func readEdited(t *tool.Tool, before *tool.Dict, text string) (*tool.Dict, error
 }
 
 // shownArgs returns the arguments without those that the host fills in.
-func shownArgs(t *tool.Tool, args *tool.Dict) *tool.Dict {
-	shown := &tool.Dict{}
+func shownArgs(t *tool.Tool, args *value.Dict) *value.Dict {
+	shown := &value.Dict{}
 	for k, v := range args.All() {
 		name, _ := k.(string)
 		if p, ok := t.Param(name); !ok || !p.FromHost {

@@ -9,6 +9,7 @@ import (
 	"github.com/aymanbagabas/go-udiff"
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // A review is the page on which a person decides. All that a stranger wrote is
@@ -136,12 +137,12 @@ func (r *review) takes(list []tool.Capability) {
 }
 
 // json writes arguments in a block.
-func (r *review) json(args *tool.Dict) {
+func (r *review) json(args *value.Dict) {
 	if args == nil {
-		args = &tool.Dict{}
+		args = &value.Dict{}
 	}
 	var lines []reviewLine
-	for line := range strings.SplitSeq(visible(tool.FormatJSON(args, "  ")), "\n") {
+	for line := range strings.SplitSeq(visible(value.FormatJSON(args, "  ")), "\n") {
 		lines = append(lines, reviewLine{text: line})
 	}
 	r.block(lines, reviewParams)

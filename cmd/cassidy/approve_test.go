@@ -20,6 +20,7 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime"
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // A person sits at a terminal that is none: whenever he is asked something, he
@@ -86,8 +87,8 @@ func writer() tool.Tool {
 	}
 }
 
-func questionOf(t tool.Tool, args ...tool.Value) approval {
-	call := tool.Call{Tool: t.Name, Reasoning: "to keep the note", Args: tool.NewDict(args...)}
+func questionOf(t tool.Tool, args ...value.Value) approval {
+	call := tool.Call{Tool: t.Name, Reasoning: "to keep the note", Args: value.NewDict(args...)}
 	return approval{
 		Question: runtime.Question{Kind: tool.QuestionApproval, Tool: t.Name, Capabilities: t.Needs, Why: "it needs fs.write", Reasoning: call.Reasoning, Args: call.Args},
 		tool:     t, call: call,
@@ -122,7 +123,7 @@ func TestApproveAnswers(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			p := newPerson(tt.says...)
 			got, err := askerOf(p, nil).approve(t.Context(), questionOf(writer(), "filepath", "a.txt"))
-			if tool.KindOf(err) == tool.Parked {
+			if value.KindOf(err) == value.Parked {
 				got = nobody
 			} else if err != nil {
 				t.Fatal(err)
@@ -162,7 +163,7 @@ cassidy: [y]es [n]o [e]dit [v]iew [a]lways ? `
 
 func TestApproveEffect(t *testing.T) {
 	q := questionOf(writer(), "filepath", "a")
-	q.Func, q.Args = "shell.run", tool.NewDict("argv", []string{"git", "push"})
+	q.Func, q.Args = "shell.run", value.NewDict("argv", []string{"git", "push"})
 	q.Capabilities = []tool.Capability{{Name: "shell", Target: "git"}}
 	p := newPerson("e\n", "a\n")
 	got, err := askerOf(p, nil).approve(t.Context(), q)
@@ -320,7 +321,7 @@ func checkHostile(t tester, text string, width int) {
 	q.Capabilities = []tool.Capability{{Name: "fs.write", Target: text}, {Name: text, Target: text}}
 	q.Changes = []tool.Change{{Path: text, Before: file("a\n" + text + "\nz"), After: file(text)}}
 	r.question(&q)
-	q.Func, q.Args = text, tool.NewDict(text, text)
+	q.Func, q.Args = text, value.NewDict(text, text)
 	r.question(&q)
 	for i, line := range strings.Split(strings.TrimSuffix(r.String(), "\n"), "\n") {
 		ours := line == "cassidy: may this tool change these files?" || line == "cassidy: may this tool do this?"
@@ -465,7 +466,7 @@ func hostWith(t *testing.T, approver runtime.Approver) (*runtime.Host, *int) {
 		t.Fatal(err)
 	}
 	ran := 0
-	if err := h.Register(writer(), func(_ context.Context, args *tool.Dict) (tool.Value, error) {
+	if err := h.Register(writer(), func(_ context.Context, args *value.Dict) (value.Value, error) {
 		ran++
 		return args, nil
 	}); err != nil {
@@ -493,14 +494,14 @@ func TestApproveThroughHost(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			p := newPerson(tt.says...)
 			h, ran := hostWith(t, askerOf(p, nil))
-			r, err := h.Call(t.Context(), tool.Call{Tool: "put_note", Args: tool.NewDict("filepath", "a")})
-			got := tool.FormatJSON(r.Value, "")
+			r, err := h.Call(t.Context(), tool.Call{Tool: "put_note", Args: value.NewDict("filepath", "a")})
+			got := value.FormatJSON(r.Value, "")
 			if err != nil {
-				got = tool.KindOf(err).String()
+				got = value.KindOf(err).String()
 			}
 			want := tt.want
-			if v, err := tool.ParseJSON([]byte(want)); err == nil {
-				want = tool.FormatJSON(v, "")
+			if v, err := value.ParseJSON([]byte(want)); err == nil {
+				want = value.FormatJSON(v, "")
 			}
 			if got != want || *ran != tt.ran {
 				t.Errorf("the call gave %s (%v) and ran %d times, want %s and %d; it showed:\n%s", got, err, *ran, want, tt.ran, p.shown.String())
@@ -519,8 +520,8 @@ func TestApproveEditTyped(t *testing.T) {
 	if err != nil || !got.Yes {
 		t.Fatalf("answer = %+v, %v", got, err)
 	}
-	if want := `{"filepath": "b", "count": 2}`; tool.FormatJSON(got.Args, " ") != want {
-		t.Errorf("arguments = %s, want %s", tool.FormatJSON(got.Args, " "), want)
+	if want := `{"filepath": "b", "count": 2}`; value.FormatJSON(got.Args, " ") != want {
+		t.Errorf("arguments = %s, want %s", value.FormatJSON(got.Args, " "), want)
 	}
 	for _, want := range []string{"Parameter 'filepath'", "invalid JSON at line", "should be a JSON object but are", `│ {"filepath": "b", "count": 2}`} {
 		if !strings.Contains(p.shown.String(), want) {
@@ -533,7 +534,7 @@ func TestApproveEditTyped(t *testing.T) {
 func TestApproveEditGone(t *testing.T) {
 	p := newPerson("e\n{\"filepath\": \"b\"")
 	got, err := askerOf(p, nil).approve(t.Context(), questionOf(writer(), "filepath", "a"))
-	if tool.KindOf(err) != tool.Parked || got.Yes {
+	if value.KindOf(err) != value.Parked || got.Yes {
 		t.Errorf("answer = %+v, %v, want that nobody is there", got, err)
 	}
 }
@@ -559,8 +560,8 @@ func TestApproveEditor(t *testing.T) {
 	if err != nil || !got.Yes {
 		t.Fatalf("answer = %+v, %v; it showed:\n%s", got, err, p.shown.String())
 	}
-	want := tool.NewDict("filepath", "edited", "data", []byte{0, 1})
-	if !tool.Alike(got.Args, want) {
+	want := value.NewDict("filepath", "edited", "data", []byte{0, 1})
+	if !value.Alike(got.Args, want) {
 		t.Errorf("arguments = %v, want %v with data as the bytes that they were", got.Args, want)
 	}
 	if data, _ := got.Args.Get("data"); !bytes.Equal(data.([]byte), []byte{0, 1}) {
@@ -683,7 +684,7 @@ func TestApproveWithoutTerminal(t *testing.T) {
 		env: func(name string) (string, bool) { return "/home/me/.cassidy", name == "CASSIDY_HOME" }}}
 	h, ran := hostWith(t, newAsker(c))
 	_, err := c.call(&cli.Context{Context: t.Context()}, h, func(ctx context.Context) (tool.Result, error) {
-		return h.Call(ctx, tool.Call{Tool: "put_note", Args: tool.NewDict("filepath", "a")})
+		return h.Call(ctx, tool.Call{Tool: "put_note", Args: value.NewDict("filepath", "a")})
 	})
 	if code := c.exit(t.Context(), err); code != 3 || *ran != 0 {
 		t.Errorf("exit code = %d and it ran %d times, want 3 and 0", code, *ran)
@@ -718,10 +719,10 @@ func TestApprovalFlags(t *testing.T) {
 			t.Fatal(err)
 		}
 		h, ran := hostWith(t, approver)
-		_, err := h.Call(t.Context(), tool.Call{Tool: "put_note", Args: tool.NewDict("filepath", "a")})
+		_, err := h.Call(t.Context(), tool.Call{Tool: "put_note", Args: value.NewDict("filepath", "a")})
 		got := ""
 		if err != nil {
-			got = tool.KindOf(err).String()
+			got = value.KindOf(err).String()
 		}
 		if got != tt.want || *ran != tt.ran {
 			t.Errorf("%q: the call gave %q and ran %d times, want %q and %d", tt.args, got, *ran, tt.want, tt.ran)
@@ -771,11 +772,11 @@ func askProcess() int {
 	}
 	h, err := runtime.New(&runtime.Options{Approver: a})
 	if err == nil {
-		err = h.Register(writer(), func(context.Context, *tool.Dict) (tool.Value, error) { return "it ran", nil })
+		err = h.Register(writer(), func(context.Context, *value.Dict) (value.Value, error) { return "it ran", nil })
 	}
 	if err == nil {
 		_, err = c.call(&cli.Context{Context: ctx}, h, func(ctx context.Context) (tool.Result, error) {
-			return h.Call(ctx, tool.Call{Tool: "put_note", Args: tool.NewDict("filepath", "a")})
+			return h.Call(ctx, tool.Call{Tool: "put_note", Args: value.NewDict("filepath", "a")})
 		})
 	}
 	return c.exit(ctx, err)

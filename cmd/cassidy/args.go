@@ -6,7 +6,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // reorder puts the flags of a command line before its arguments, and the
@@ -92,7 +92,7 @@ func (r *reordering) flag(args []string) (int, error) {
 			r.path = []string{"version"}
 			return 1, nil
 		}
-		return 0, tool.Errorf(tool.Invalid, "there is no flag %s%s", args[0], tool.DidYouMean(name, r.names())).
+		return 0, value.Errorf(value.Invalid, "there is no flag %s%s", args[0], value.DidYouMean(name, r.names())).
 			WithHint("%s --help lists the flags; put -- before an argument that begins with -", strings.Join(append([]string{"cassidy"}, r.path...), " "))
 	}
 	if _, isBool := f.(*cli.BoolFlag); isBool || joined {
@@ -100,7 +100,7 @@ func (r *reordering) flag(args []string) (int, error) {
 		return 1, nil
 	}
 	if len(args) == 1 {
-		return 0, tool.Errorf(tool.Invalid, "the flag --%s needs a value", name).WithHint("write --%s VALUE", name)
+		return 0, value.Errorf(value.Invalid, "the flag --%s needs a value", name).WithHint("write --%s VALUE", name)
 	}
 	*bucket = append(*bucket, args[0], args[1])
 	return 2, nil

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 func TestReorder(t *testing.T) {
@@ -66,7 +67,7 @@ func FuzzPairs(f *testing.F) {
 	f.Fuzz(func(tt *testing.T, one, two string) {
 		args, _, err := parsePairs(t, "", []string{one, two})
 		if err != nil {
-			if e := tool.ErrorOf(err, tool.Internal); e.Kind != tool.Invalid && e.Kind != tool.Limit {
+			if e := value.ErrorOf(err, value.Internal); e.Kind != value.Invalid && e.Kind != value.Limit {
 				tt.Errorf("parsePairs(%q, %q) = %v, which is not the user's mistake", one, two, err)
 			}
 			return

@@ -8,6 +8,7 @@ import (
 	"github.com/cassidy-run/cassidy/runtime"
 	"github.com/cassidy-run/cassidy/runtime/model"
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // askTries is how often somebody is asked for what is an answer.
@@ -43,7 +44,7 @@ func (a *asker) Ask(ctx context.Context, q runtime.Question) (runtime.Answer, er
 }
 
 func unanswered(why string) error {
-	return tool.Errorf(tool.Parked, "a question has no answer: %s", why)
+	return value.Errorf(value.Parked, "a question has no answer: %s", why)
 }
 
 // yesOrNo reads what the person says, until that is yes or no: an empty line is

@@ -11,6 +11,7 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime"
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // kindOf is the kind of a question for yes or no, or for a text.
@@ -26,7 +27,7 @@ func TestAskAnswers(t *testing.T) {
 		name    string
 		confirm bool
 		says    []string
-		want    tool.Value // or the kind of the error
+		want    value.Value // or the kind of the error
 		prompts int
 	}{
 		{"y", true, []string{"y\n"}, true, 1},
@@ -34,31 +35,31 @@ func TestAskAnswers(t *testing.T) {
 		{"n", true, []string{"n\n"}, false, 1},
 		{"no", true, []string{"No\n"}, false, 1},
 		{"neither, then yes", true, []string{"\n", "ok\n", "y\n"}, true, 3},
-		{"neither, three times", true, []string{"\n", "a\n", "yess\n"}, tool.Parked, 3},
+		{"neither, three times", true, []string{"\n", "a\n", "yess\n"}, value.Parked, 3},
 		{"view as often as wanted", true, []string{"v\n", "v\n", "V\n", "view\n", "n\n"}, false, 5},
-		{"gone", true, nil, tool.Parked, 1},
-		{"gone in the middle of a yes", true, []string{"y"}, tool.Parked, 1},
+		{"gone", true, nil, value.Parked, 1},
+		{"gone in the middle of a yes", true, []string{"y"}, value.Parked, 1},
 		{"a text", false, []string{"the first one\r\n"}, "the first one", 1},
 		{"spaces are part of a text", false, []string{"  a \n"}, "  a ", 1},
 		{"an empty text", false, []string{"\n"}, "", 1},
 		{"v is a text", false, []string{"v\n"}, "v", 1},
 		{"no text, then one", false, []string{"\xff\n", "ä\n"}, "ä", 2},
-		{"no text, three times", false, []string{"\xff\n", "\xff\n", "\xff\n"}, tool.Parked, 3},
-		{"gone without a text", false, nil, tool.Parked, 1},
+		{"no text, three times", false, []string{"\xff\n", "\xff\n", "\xff\n"}, value.Parked, 3},
+		{"gone without a text", false, nil, value.Parked, 1},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			p := newPerson(tt.says...)
 			got, err := askerOf(p, nil).Ask(t.Context(), runtime.Question{Kind: kindOf(tt.confirm), Tool: "choose", Text: "Which?"})
-			var value tool.Value = got.Yes
+			var val value.Value = got.Yes
 			switch {
 			case err != nil:
-				value = tool.KindOf(err)
+				val = value.KindOf(err)
 			case !tt.confirm:
-				value = got.Value
+				val = got.Value
 			}
-			if value != tt.want {
-				t.Errorf("answer = %v, %v, want %v", value, err, tt.want)
+			if val != tt.want {
+				t.Errorf("answer = %v, %v, want %v", val, err, tt.want)
 			}
 			if n := p.prompts(); n != tt.prompts {
 				t.Errorf("asked %d times, want %d:\n%s", n, tt.prompts, p.shown.String())
@@ -87,7 +88,7 @@ cassidy: a question for you
   │ Go on?
 cassidy: [y]es [n]o [v]iew ? `},
 		{"an unknown outcome", runtime.Question{Kind: tool.QuestionUnknown, Run: "r1", Tool: "notify", Text: "Send it again?",
-			Func: "http.post", Args: tool.NewDict("url", "https://example.com", "body", "hi")}, `
+			Func: "http.post", Args: value.NewDict("url", "https://example.com", "body", "hi")}, `
 cassidy: is this to be done again?
   asked by  notify
   run       r1
@@ -108,7 +109,7 @@ cassidy: [y]es [n]o [v]iew ? `},
 		}
 	}
 	p := newPerson("v\n", "n\n")
-	q := runtime.Question{Kind: tool.QuestionUnknown, Text: "Again?", Func: "shell.run", Args: tool.NewDict("argv", long)}
+	q := runtime.Question{Kind: tool.QuestionUnknown, Text: "Again?", Func: "shell.run", Args: value.NewDict("argv", long)}
 	if _, err := askerOf(p, nil).Ask(t.Context(), q); err != nil {
 		t.Fatal(err)
 	}
@@ -124,7 +125,7 @@ func TestAskHostile(t *testing.T) {
 	for _, text := range hostile {
 		for _, kind := range []tool.QuestionKind{tool.QuestionConfirm, tool.QuestionUnknown} {
 			r := review{paint: func(_, text string) string { return text }, width: 80, all: true}
-			r.asked(&runtime.Question{Kind: kind, Run: text, Tool: text, Text: text, Func: text, Args: tool.NewDict(text, text)})
+			r.asked(&runtime.Question{Kind: kind, Run: text, Tool: text, Text: text, Func: text, Args: value.NewDict(text, text)})
 			lines := strings.Split(strings.TrimSuffix(r.String(), "\n"), "\n")
 			for i, line := range lines {
 				if i > 0 && !strings.HasPrefix(line, "  ") {
@@ -173,7 +174,7 @@ func TestAskNobody(t *testing.T) {
 		if c.asker != nil {
 			t.Errorf("with %q there is somebody to ask", args)
 		}
-		if _, err := newAsker(c).Ask(t.Context(), runtime.Question{Kind: tool.QuestionAsk, Text: "?"}); tool.KindOf(err) != tool.Parked {
+		if _, err := newAsker(c).Ask(t.Context(), runtime.Question{Kind: tool.QuestionAsk, Text: "?"}); value.KindOf(err) != value.Parked {
 			t.Errorf("with %q the answer is %v, want that there is none", args, err)
 		}
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/agent"
 	"github.com/cassidy-run/cassidy/runtime/history"
 	"github.com/cassidy-run/cassidy/runtime/project"
-	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // chatTimeout is how long a model may keep silent in a chat: somebody waits.
@@ -54,7 +54,7 @@ func (c *command) runChat(ctx *cli.Context, h *runtime.Host) error {
 		return err
 	}
 	if message == "" && c.console == nil {
-		return tool.Errorf(tool.Invalid, "the message is empty").WithHint("%s", sayWhat)
+		return value.Errorf(value.Invalid, "the message is empty").WithHint("%s", sayWhat)
 	}
 	id, err := c.chatID(ctx, h)
 	if err != nil {
@@ -86,11 +86,11 @@ func (c *command) chatID(ctx *cli.Context, h *runtime.Host) (string, error) {
 	id, last := ctx.String("session"), ctx.Bool("continue")
 	switch {
 	case id != "" && last, (id != "" || last) && ctx.IsSet("run-id"):
-		return "", tool.Errorf(tool.Invalid, "--continue, --session and --run-id are mutually exclusive")
+		return "", value.Errorf(value.Invalid, "--continue, --session and --run-id are mutually exclusive")
 	case id == "" && !last:
 		return "", nil
 	case !h.HasStore():
-		return "", tool.Errorf(tool.Invalid, "continue a session: no runs are recorded").WithHint("set CASSIDY_HOME")
+		return "", value.Errorf(value.Invalid, "continue a session: no runs are recorded").WithHint("set CASSIDY_HOME")
 	case last:
 		run, err := c.lastChat(ctx.Context, h)
 		if err != nil {
@@ -99,7 +99,7 @@ func (c *command) chatID(ctx *cli.Context, h *runtime.Host) (string, error) {
 		return run.Session, recordedFlags(ctx, &run)
 	}
 	run, err := h.LastTurn(ctx.Context, id)
-	if tool.KindOf(err) == tool.NotFound {
+	if value.KindOf(err) == value.NotFound {
 		return id, nil
 	}
 	if err != nil {
@@ -121,7 +121,7 @@ func (c *command) lastChat(ctx context.Context, h *runtime.Host) (history.Run, e
 	for r, err := range h.Runs(ctx, history.Filter{Kind: "chat", Project: root, Limit: 1}) {
 		return r, err
 	}
-	return history.Run{}, tool.Errorf(tool.NotFound, "no session was recorded in %s", root).WithHint(`begin one: cassidy chat "what to say"`)
+	return history.Run{}, value.Errorf(value.NotFound, "no session was recorded in %s", root).WithHint(`begin one: cassidy chat "what to say"`)
 }
 
 // recordedFlags sets the flags that are not set to what a turn was led with.
@@ -136,12 +136,12 @@ func recordedFlags(ctx *cli.Context, run *history.Run) error {
 	} else if len(s.Tools) > 0 {
 		tools = strings.Join(s.Tools, ",")
 	}
-	for name, value := range map[string]string{"model": s.Model, "format": string(s.Format), "policy": s.Policy, "tools": tools} {
-		if ctx.IsSet(name) || value == "" {
+	for name, val := range map[string]string{"model": s.Model, "format": string(s.Format), "policy": s.Policy, "tools": tools} {
+		if ctx.IsSet(name) || val == "" {
 			continue
 		}
-		if err := ctx.Set(name, value); err != nil {
-			return tool.Errorf(tool.Invalid, "continue session '%s': --%s %s: %w", run.Session, name, value, err)
+		if err := ctx.Set(name, val); err != nil {
+			return value.Errorf(value.Invalid, "continue session '%s': --%s %s: %w", run.Session, name, val, err)
 		}
 	}
 	return nil
@@ -161,24 +161,24 @@ func openChat(ctx context.Context, a *agent.Agent, id, runID string) (*agent.Ses
 func (c *command) chatMessage(ctx *cli.Context) (string, error) {
 	args := ctx.Args().Slice()
 	if len(args) > 1 {
-		return "", tool.Errorf(tool.Invalid, "there is one argument too many: %q", args[1]).WithHint(`put the message in quotes: cassidy chat "…"`)
+		return "", value.Errorf(value.Invalid, "there is one argument too many: %q", args[1]).WithHint(`put the message in quotes: cassidy chat "…"`)
 	}
 	if len(args) == 1 && args[0] != "-" {
 		return strings.TrimSpace(args[0]), nil
 	}
 	if len(args) == 0 && c.reads() {
 		if c.json {
-			return "", tool.Errorf(tool.Invalid, "a session has no JSON").WithHint(`cassidy --json chat "what to say"`)
+			return "", value.Errorf(value.Invalid, "a session has no JSON").WithHint(`cassidy --json chat "what to say"`)
 		}
 		if c.console = openTerminal(c, false); c.console == nil {
-			return "", tool.Errorf(tool.Invalid, "there is no terminal for a session: standard error is none").WithHint("%s", sayWhat)
+			return "", value.Errorf(value.Invalid, "there is no terminal for a session: standard error is none").WithHint("%s", sayWhat)
 		}
 		return "", nil
 	}
 	c.inputRead = true
 	text, err := readAll(c.in)
 	if err != nil {
-		return "", tool.Errorf(tool.Invalid, "cannot read the message: %w", err)
+		return "", value.Errorf(value.Invalid, "cannot read the message: %w", err)
 	}
 	return strings.TrimSpace(string(text)), nil
 }
@@ -206,7 +206,7 @@ func (c *command) chatSetup(ctx *cli.Context, h *runtime.Host) (*agentSetup, err
 // chatOnce has the model answer one message.
 func (c *command) chatOnce(ctx context.Context, h *runtime.Host, s *agent.Session, skills []string, message string) error {
 	if run := s.Waiting(); run != "" {
-		return tool.Errorf(tool.Conflict, "the last turn of session '%s' has not ended: run %s", s.ID(), run).
+		return value.Errorf(value.Conflict, "the last turn of session '%s' has not ended: run %s", s.ID(), run).
 			WithHint("continue it: cassidy runs resume %s; or end it: cassidy runs cancel %s", run, run)
 	}
 	text, err := c.withSkills(s, skills, message)

@@ -9,6 +9,7 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/agent"
 	"github.com/cassidy-run/cassidy/runtime/project"
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // A chatAction is what can be typed in a session beside messages.
@@ -47,11 +48,11 @@ func (t *chatSession) do(ctx context.Context, line string) error {
 			continue
 		}
 		if k.args == "" && len(words) > 1 {
-			return tool.Errorf(tool.Invalid, "/%s takes no more words", k.name)
+			return value.Errorf(value.Invalid, "/%s takes no more words", k.name)
 		}
 		return k.do(t, ctx, words[1:])
 	}
-	return tool.Errorf(tool.Invalid, "there is no command /%s%s", name, tool.DidYouMean("/"+name, known)).
+	return value.Errorf(value.Invalid, "there is no command /%s%s", name, value.DidYouMean("/"+name, known)).
 		WithHint("/help lists the commands; begin a message with // to send it with one slash")
 }
 

@@ -9,7 +9,7 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime"
 	"github.com/cassidy-run/cassidy/runtime/agent"
-	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // A chatSession is a session of cassidy chat on a terminal.
@@ -60,7 +60,7 @@ func (t *chatSession) run(ctx context.Context) error {
 		typed, err := t.typed(ctx)
 		switch {
 		case ctx.Err() != nil:
-			return tool.Errorf(tool.Canceled, "interrupted")
+			return value.Errorf(value.Canceled, "interrupted")
 		case errors.Is(err, errInterrupted):
 			t.interrupted(typed)
 		case err != nil: // Ctrl-D, or the terminal has gone
@@ -89,7 +89,7 @@ func (t *chatSession) continued(ctx context.Context) {
 	r, err := t.session.Resume(turn)
 	stop()
 	if err != nil {
-		t.tell(tool.ErrorOf(err, tool.Failed))
+		t.tell(value.ErrorOf(err, value.Failed))
 		return
 	}
 	view.ended(&r)
@@ -148,7 +148,7 @@ func (t *chatSession) answer(ctx context.Context, typed string) {
 		err = t.turn(ctx, message)
 	}
 	if err != nil {
-		t.tell(tool.ErrorOf(err, tool.Failed))
+		t.tell(value.ErrorOf(err, value.Failed))
 	}
 }
 

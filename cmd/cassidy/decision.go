@@ -13,6 +13,7 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime/agent/decision"
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 func decisionCommand(c *command) *cli.Command {
@@ -74,7 +75,7 @@ func decisionFormat(word string) (decision.Format, error) {
 	case slices.Contains(known, word):
 		return decision.Format(word), nil
 	}
-	return "", tool.Errorf(tool.Invalid, "there is no format %q%s", word, tool.DidYouMean(word, known)).
+	return "", value.Errorf(value.Invalid, "there is no format %q%s", word, value.DidYouMean(word, known)).
 		WithHint("the formats are %s", strings.Join(known, ", "))
 }
 
@@ -96,11 +97,11 @@ func toolsOf(file string) ([]tool.Tool, error) {
 	const hint = "--tools takes a file of definitions, as cassidy tool list --json prints them"
 	text, err := readFile(file)
 	if err != nil {
-		return nil, tool.Errorf(tool.Invalid, "--tools %s: %w", file, err).WithHint(hint)
+		return nil, value.Errorf(value.Invalid, "--tools %s: %w", file, err).WithHint(hint)
 	}
 	tools, err := decision.ParseTools(text)
 	if err != nil {
-		e := *tool.ErrorOf(err, tool.Invalid)
+		e := *value.ErrorOf(err, value.Invalid)
 		e.Pos.File = file
 		if e.Hint == "" {
 			e.Hint = hint
@@ -130,7 +131,7 @@ func (c *command) reply(ctx *cli.Context) (string, error) {
 	var err error
 	switch {
 	case len(args) > 1:
-		return "", tool.Errorf(tool.Invalid, "there is one argument too many: %q", args[1]).WithHint("cassidy decision parse [FILE]")
+		return "", value.Errorf(value.Invalid, "there is one argument too many: %q", args[1]).WithHint("cassidy decision parse [FILE]")
 	case len(args) == 1 && args[0] != "-":
 		text, err = readFile(args[0])
 	default:
@@ -140,26 +141,26 @@ func (c *command) reply(ctx *cli.Context) (string, error) {
 		text, err = readAll(c.in)
 	}
 	if err != nil {
-		return "", tool.Errorf(tool.Invalid, "the reply cannot be read: %w", err).WithHint("cassidy decision parse --tools FILE < reply")
+		return "", value.Errorf(value.Invalid, "the reply cannot be read: %w", err).WithHint("cassidy decision parse --tools FILE < reply")
 	}
 	return string(bytes.ToValidUTF8(text, []byte("\ufffd"))), nil
 }
 
 // decisionsJSON gives the first decision as an object, and where there are
 // several, all of them under calls.
-func decisionsJSON(read []decision.Decision) (*tool.Dict, error) {
-	var first *tool.Dict
-	calls := tool.List{}
+func decisionsJSON(read []decision.Decision) (*value.Dict, error) {
+	var first *value.Dict
+	calls := value.List{}
 	for _, d := range read {
 		text, err := d.MarshalJSON()
 		if err != nil {
-			return nil, tool.AsError(err, tool.Internal)
+			return nil, value.AsError(err, value.Internal)
 		}
-		v, err := tool.ParseJSON(text)
+		v, err := value.ParseJSON(text)
 		if err != nil {
-			return nil, tool.AsError(err, tool.Internal)
+			return nil, value.AsError(err, value.Internal)
 		}
-		object, _ := v.(*tool.Dict)
+		object, _ := v.(*value.Dict)
 		if first == nil {
 			first = object
 		}
@@ -168,7 +169,7 @@ func decisionsJSON(read []decision.Decision) (*tool.Dict, error) {
 	if len(calls) == 1 {
 		return first, nil
 	}
-	all := &tool.Dict{} // a copy: what holds the calls is none of them
+	all := &value.Dict{} // a copy: what holds the calls is none of them
 	for k, v := range first.All() {
 		name, _ := k.(string)
 		all.Put(name, v)
@@ -198,7 +199,7 @@ func explainDecision(b *strings.Builder, d *decision.Decision, tools []tool.Tool
 	line("kind", string(d.Kind)+": "+kindText(d))
 	line("action", d.Action)
 	if d.Input != nil {
-		line("input", tool.FormatJSON(d.Input, "  "))
+		line("input", value.FormatJSON(d.Input, "  "))
 	}
 	line("reasoning", d.Reasoning)
 	if d.Kind == decision.ToolCall {
@@ -265,9 +266,9 @@ func checkText(d *decision.Decision, tools []tool.Tool) string {
 			args, notes = t.Coerce(args)
 		}
 		if _, err := t.Check(args); err != nil {
-			return tool.ErrorOf(err, tool.Invalid).Message()
+			return value.ErrorOf(err, value.Invalid).Message()
 		}
 		return strings.Join(append([]string{"the arguments are what the tool takes"}, notes...), "\n")
 	}
-	return "there is no such tool among the " + strconv.Itoa(len(tools)) + " that were offered" + tool.DidYouMean(d.Action, names)
+	return "there is no such tool among the " + strconv.Itoa(len(tools)) + " that were offered" + value.DidYouMean(d.Action, names)
 }

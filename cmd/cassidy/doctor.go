@@ -15,6 +15,7 @@ import (
 	"github.com/cassidy-run/cassidy/runtime"
 	"github.com/cassidy-run/cassidy/runtime/project"
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 	"github.com/cassidy-run/cassidy/sandbox"
 	"github.com/cassidy-run/cassidy/stdlib"
 )
@@ -72,7 +73,7 @@ func (c *command) checkSandbox() finding {
 	layers, err := sandbox.Promise()
 	f := finding{name: name, value: mode.String() + ": each tool has " + strings.Join(layers, "; ")}
 	if err != nil {
-		e := tool.ErrorOf(err, tool.Unavailable)
+		e := value.ErrorOf(err, value.Unavailable)
 		f.value += "; " + e.Message()
 		f.bad, f.hint = config.Sandbox.Confines(), e.Hint
 		return f
@@ -83,7 +84,7 @@ func (c *command) checkSandbox() finding {
 		err = errors.Join(err, box.Close())
 	}
 	if err != nil {
-		f.value, f.bad = mode.String()+": "+tool.ErrorOf(err, tool.Internal).Error(), true
+		f.value, f.bad = mode.String()+": "+value.ErrorOf(err, value.Internal).Error(), true
 		return f
 	}
 	f.value += ". Tried: a worker started, sealed itself, and was verified"
@@ -139,7 +140,7 @@ func (c *command) checkCache() finding {
 func (c *command) checkTools() []finding {
 	h, done, err := c.open()
 	if err != nil {
-		e := tool.ErrorOf(err, tool.Internal)
+		e := value.ErrorOf(err, value.Internal)
 		return []finding{{name: "tools", value: e.Error(), bad: true, hint: e.Hint}}
 	}
 	defer done()
@@ -192,16 +193,16 @@ func (c *command) checkTrust(h *runtime.Host) []finding {
 	return nil
 }
 
-func plural(n int, what string) string { return tool.FormatJSON(int64(n), "") + " " + what }
+func plural(n int, what string) string { return value.FormatJSON(int64(n), "") + " " + what }
 
 func (c *command) printFindings(findings []finding) error {
 	bad := false
-	list := tool.List{}
+	list := value.List{}
 	paint := c.paint()
 	var b strings.Builder
 	for _, f := range findings {
 		bad = bad || f.bad
-		list = append(list, tool.NewDict("name", f.name, "value", f.value, "ok", !f.bad, "suggestion", f.hint))
+		list = append(list, value.NewDict("name", f.name, "value", f.value, "ok", !f.bad, "suggestion", f.hint))
 		mark := paint(green, "✓")
 		if f.bad {
 			mark = paint(red, "✗")
@@ -212,7 +213,7 @@ func (c *command) printFindings(findings []finding) error {
 		}
 	}
 	if c.json {
-		if err := c.printJSON(tool.NewDict("ok", !bad, "findings", list)); err != nil {
+		if err := c.printJSON(value.NewDict("ok", !bad, "findings", list)); err != nil {
 			return err
 		}
 	} else {
@@ -231,7 +232,7 @@ func (c *command) clearCache() error {
 	}
 	old, err := filepath.Glob(filepath.Join(c.cache(), "tools-*.idx"))
 	if err != nil {
-		return tool.Errorf(tool.Internal, "%w", err)
+		return value.Errorf(value.Internal, "%w", err)
 	}
 	for _, file := range old {
 		if err := os.Remove(file); err != nil && !errors.Is(err, fs.ErrNotExist) {

@@ -17,7 +17,7 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/agent"
 	"github.com/cassidy-run/cassidy/runtime/agent/decision"
 	"github.com/cassidy-run/cassidy/runtime/model"
-	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 func formatTestCommand(c *command) *cli.Command {
@@ -92,7 +92,7 @@ func (c *command) formatTest(ctx *cli.Context, h *runtime.Host) (*formatTest, er
 	known := agent.TrialFormats(t.model)
 	for _, f := range t.formats {
 		if !slices.Contains(known, f) {
-			return nil, tool.Errorf(tool.Invalid, "there is no format %q for the model %s%s", f, t.model.Name(), tool.DidYouMean(string(f), formatNames(known))).
+			return nil, value.Errorf(value.Invalid, "there is no format %q for the model %s%s", f, t.model.Name(), value.DidYouMean(string(f), formatNames(known))).
 				WithHint("it has %s", strings.Join(formatNames(known), ", "))
 		}
 	}
@@ -106,7 +106,7 @@ func (c *command) formatTest(ctx *cli.Context, h *runtime.Host) (*formatTest, er
 func countFlag(ctx *cli.Context, name string, most int) (int, error) {
 	n, err := strconv.Atoi(ctx.String(name))
 	if err != nil || n < 1 || n > most {
-		return 0, tool.Errorf(tool.Invalid, "--%s must be a number from 1 to %d, not %q", name, most, ctx.String(name))
+		return 0, value.Errorf(value.Invalid, "--%s must be a number from 1 to %d, not %q", name, most, ctx.String(name))
 	}
 	return n, nil
 }
@@ -151,13 +151,13 @@ func trialText(t *agent.Trial) string {
 func (c *command) try(ctx context.Context, t *formatTest, task *agent.TrialTask, f decision.Format) (trial agent.Trial, err error) {
 	dir, err := os.MkdirTemp("", "cassidy-format-test-")
 	if err != nil {
-		return trial, tool.Errorf(tool.Failed, "cannot make a folder to try it in: %w", fileError(err))
+		return trial, value.Errorf(value.Failed, "cannot make a folder to try it in: %w", fileError(err))
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	for name, text := range task.Files {
 		file := filepath.Join(dir, filepath.FromSlash(name))
 		if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o700), os.WriteFile(file, []byte(text), 0o600)); err != nil {
-			return trial, tool.Errorf(tool.Failed, "cannot write the files to try it with: %w", err)
+			return trial, value.Errorf(value.Failed, "cannot write the files to try it with: %w", err)
 		}
 	}
 	// Only built-in tools are offered, and those need no worker.
@@ -206,29 +206,29 @@ func meanText(mean float64) string {
 }
 
 // trialsJSON gives all that was found out as one object.
-func trialsJSON(t *formatTest, trials []agent.Trial, scores []agent.FormatScore) *tool.Dict {
-	formats, tries := tool.List{}, tool.List{}
+func trialsJSON(t *formatTest, trials []agent.Trial, scores []agent.FormatScore) *value.Dict {
+	formats, tries := value.List{}, value.List{}
 	for _, s := range scores {
-		tasks := tool.List{}
+		tasks := value.List{}
 		for _, k := range s.Tasks {
-			tasks = append(tasks, tool.NewDict("task", k.Task, "trials", int64(k.Trials), "successes", int64(k.Successes), "mean_iterations", meanOrNil(k.Iterations)))
+			tasks = append(tasks, value.NewDict("task", k.Task, "trials", int64(k.Trials), "successes", int64(k.Successes), "mean_iterations", meanOrNil(k.Iterations)))
 		}
-		formats = append(formats, tool.NewDict("format", string(s.Format), "trials", int64(s.Trials), "successes", int64(s.Successes), "success_rate", s.Rate(),
+		formats = append(formats, value.NewDict("format", string(s.Format), "trials", int64(s.Trials), "successes", int64(s.Successes), "success_rate", s.Rate(),
 			"mean_iterations", meanOrNil(s.Iterations), "calls", int64(s.Calls), "as_asked", int64(s.AsAsked), "tasks", tasks))
 	}
 	for _, r := range trials {
-		tries = append(tries, tool.NewDict("format", string(r.Format), "task", r.Task, "success", r.Success, "why", r.Why, "reason", string(r.Reason),
+		tries = append(tries, value.NewDict("format", string(r.Format), "task", r.Task, "success", r.Success, "why", r.Why, "reason", string(r.Reason),
 			"iterations", int64(r.Iterations), "calls", int64(r.Calls), "as_asked", int64(r.AsAsked), "wall_ms", float64(r.Wall.Microseconds())/1000))
 	}
-	var preferred tool.Value
+	var preferred value.Value
 	if best := agent.Preferred(scores); best != "" {
 		preferred = string(best)
 	}
-	return tool.NewDict("model", t.model.Name(), "repeat", int64(t.repeat), "max_iterations", int64(t.iterations),
+	return value.NewDict("model", t.model.Name(), "repeat", int64(t.repeat), "max_iterations", int64(t.iterations),
 		"preferred", preferred, "formats", formats, "trials", tries)
 }
 
-func meanOrNil(mean float64) tool.Value {
+func meanOrNil(mean float64) value.Value {
 	if mean == 0 {
 		return nil
 	}

@@ -10,7 +10,8 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/cassidy-run/cassidy/runtime/project"
-	"github.com/cassidy-run/cassidy/runtime/tool"
+
+	"github.com/cassidy-run/cassidy/runtime/value"
 	"github.com/cassidy-run/cassidy/scripts"
 )
 
@@ -38,7 +39,7 @@ func (c *command) initProject() error {
 		return err
 	}
 	if c.json {
-		return c.printJSON(tool.NewDict("project", dir, "created", created))
+		return c.printJSON(value.NewDict("project", dir, "created", created))
 	}
 	if len(created) == 0 {
 		c.note("%s is a project already", dir)
@@ -57,8 +58,8 @@ func (c *command) makeProject(dir string) error {
 }
 
 // newProject creates what a project has, and says what it created.
-func (c *command) newProject(dir string) (tool.List, error) {
-	created := tool.List{}
+func (c *command) newProject(dir string) (value.List, error) {
+	created := value.List{}
 	_, err := os.Lstat(filepath.Join(dir, project.Folder))
 	fresh := errors.Is(err, fs.ErrNotExist)
 	tools := filepath.Join(dir, project.Folder, "tools")
@@ -102,7 +103,7 @@ func (c *command) markOwn(dir string) {
 		err = find.Trust.MarkAuthor(dir)
 	}
 	if err != nil {
-		c.tell(tool.ErrorOf(err, tool.Failed)) // the project is there: it can be trusted like any other
+		c.tell(value.ErrorOf(err, value.Failed)) // the project is there: it can be trusted like any other
 	}
 }
 
@@ -127,7 +128,7 @@ func writeNew(file, text string) (bool, error) {
 func fileError(err error) error {
 	var path *fs.PathError
 	if errors.As(err, &path) {
-		return tool.Errorf(tool.Failed, "cannot %s %s: %w", path.Op, path.Path, path.Err)
+		return value.Errorf(value.Failed, "cannot %s %s: %w", path.Op, path.Path, path.Err)
 	}
-	return tool.Errorf(tool.Failed, "%w", err)
+	return value.Errorf(value.Failed, "%w", err)
 }

@@ -7,7 +7,7 @@ import (
 	"sync"
 
 	"github.com/cassidy-run/cassidy/runtime"
-	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // An interrupts decides what Ctrl-C ends: the command, or in a session the turn
@@ -110,9 +110,9 @@ func (i *interrupts) during(ctx context.Context) (context.Context, func()) {
 
 // interruptedError is the error of a command whose context ended, with what to
 // type to continue where that is possible.
-func interruptedError(err error) *tool.Error {
-	told := tool.Errorf(tool.Canceled, "interrupted")
-	if e := tool.ErrorOf(err, tool.Failed); e != nil && e.Kind == tool.Canceled && e.Hint != "" {
+func interruptedError(err error) *value.Error {
+	told := value.Errorf(value.Canceled, "interrupted")
+	if e := value.ErrorOf(err, value.Failed); e != nil && e.Kind == value.Canceled && e.Hint != "" {
 		return told.WithHint("%s", e.Hint)
 	}
 	return told

@@ -22,7 +22,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/cassidy-run/cassidy/internal/testworker"
-	"github.com/cassidy-run/cassidy/runtime/tool"
+
+	"github.com/cassidy-run/cassidy/runtime/value"
 	"github.com/cassidy-run/cassidy/sandbox"
 )
 
@@ -262,7 +263,7 @@ func (e end) open(w weapon) bool {
 	case !e.struck || e.late:
 		return false
 	case w == byWorker:
-		return e.code == exitCode(tool.Unavailable)
+		return e.code == exitCode(value.Unavailable)
 	}
 	return w != bySIGKILL && e.code > 0
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/model"
 	"github.com/cassidy-run/cassidy/runtime/project"
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // The models that a provider is asked for where only the provider is named.
@@ -33,7 +34,7 @@ func (c *command) openModel(ctx context.Context, h *runtime.Host, word string, n
 	kind, name, _ := strings.Cut(word, ":")
 	switch kind {
 	case "":
-		return nil, tool.Errorf(tool.Unavailable, "no model is configured").WithHint(
+		return nil, value.Errorf(value.Unavailable, "no model is configured").WithHint(
 			"set CASSIDY_API_KEY and CASSIDY_ASSISTANT_ID, or OPENAI_API_KEY, or ANTHROPIC_API_KEY, or OLLAMA_HOST; or give --model; or write model: … into your config.yaml. %s", modelChoices)
 	case "cassidy":
 		return c.cassidyModel(name)
@@ -47,7 +48,7 @@ func (c *command) openModel(ctx context.Context, h *runtime.Host, word string, n
 		return c.scriptModel(ctx, h, name, native)
 	}
 	known := []string{"cassidy", "openai", "anthropic", "ollama", "script"}
-	return nil, tool.Errorf(tool.Invalid, "there is no model %q%s", word, tool.DidYouMean(kind, known)).WithHint("%s", modelChoices)
+	return nil, value.Errorf(value.Invalid, "there is no model %q%s", word, value.DidYouMean(kind, known)).WithHint("%s", modelChoices)
 }
 
 // modelName returns the word for a model: the one that is given, else that of the
@@ -89,7 +90,7 @@ func (c *command) required(word, name, what string) (string, error) {
 	if v := c.variable(name); v != "" {
 		return v, nil
 	}
-	return "", tool.Errorf(tool.Unavailable, "the model %s needs %s, and %s is not set", word, what, name).WithHint("export %s=…", name)
+	return "", value.Errorf(value.Unavailable, "the model %s needs %s, and %s is not set", word, what, name).WithHint("export %s=…", name)
 }
 
 func (c *command) cassidyModel(assistant string) (model.Model, error) {
@@ -136,7 +137,7 @@ func (c *command) anthropicModel(name string) (model.Model, error) {
 
 func (c *command) ollamaModel(name string) (model.Model, error) {
 	if name == "" {
-		return nil, tool.Errorf(tool.Invalid, "which of Ollama's models?").WithHint("--model ollama:NAME; ollama list names those that you have")
+		return nil, value.Errorf(value.Invalid, "which of Ollama's models?").WithHint("--model ollama:NAME; ollama list names those that you have")
 	}
 	return model.NewOllama(&model.OllamaOptions{BaseURL: c.variable("OLLAMA_HOST"), Model: name})
 }
@@ -145,22 +146,22 @@ func (c *command) ollamaModel(name string) (model.Model, error) {
 // any capability.
 func (c *command) scriptModel(ctx context.Context, h *runtime.Host, file string, native bool) (model.Model, error) {
 	if file == "" {
-		return nil, tool.Errorf(tool.Invalid, "which script?").WithHint("--model script:FILE.star")
+		return nil, value.Errorf(value.Invalid, "which script?").WithHint("--model script:FILE.star")
 	}
 	source, err := os.ReadFile(c.scriptFile(file))
 	if err != nil {
-		return nil, tool.Errorf(tool.Invalid, "the model script:%s: %w", file, fileError(err)).WithHint("give the path of a Starlark file with def reply(messages, turn)")
+		return nil, value.Errorf(value.Invalid, "the model script:%s: %w", file, fileError(err)).WithHint("give the path of a Starlark file with def reply(messages, turn)")
 	}
 	s := tool.Script{Name: "model", Path: filepath.ToSlash(file), Source: string(source)}
 	if !hasReply.MatchString(s.Source) {
-		return nil, tool.Errorf(tool.Invalid, "the model script:%s has no function reply", file).WithHint("it begins with: def reply(messages, turn):")
+		return nil, value.Errorf(value.Invalid, "the model script:%s has no function reply", file).WithHint("it begins with: def reply(messages, turn):")
 	}
 	if err := h.Check(ctx, &runtime.Program{Name: "model script:" + file, Script: s}); err != nil {
 		return nil, err
 	}
-	return model.NewScript(file, native, func(ctx context.Context, messages tool.List, turn int) (tool.Value, error) {
+	return model.NewScript(file, native, func(ctx context.Context, messages value.List, turn int) (value.Value, error) {
 		out, err := h.RunProgram(ctx, &runtime.Program{
-			Name: "model script:" + file, Script: s, Entry: "reply", Args: tool.NewDict("messages", messages, "turn", int64(turn)),
+			Name: "model script:" + file, Script: s, Entry: "reply", Args: value.NewDict("messages", messages, "turn", int64(turn)),
 		})
 		return out.Value, err
 	}), nil

@@ -13,6 +13,7 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/agent"
 	"github.com/cassidy-run/cassidy/runtime/project"
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 func workflowCommand(c *command) *cli.Command {
@@ -125,7 +126,7 @@ func (c *command) openWorkflow(find *project.Options, word string) (project.Work
 			file = filepath.Join(c.dir, file)
 		}
 		if info, err := os.Stat(file); err != nil || info.IsDir() {
-			return project.Workflow{}, tool.Errorf(tool.Invalid, "there is no file %s", word).
+			return project.Workflow{}, value.Errorf(value.Invalid, "there is no file %s", word).
 				WithHint("cassidy run lists the workflows that have a name")
 		}
 		return project.OpenWorkflow(file, find)
@@ -149,9 +150,9 @@ func (c *command) projectRoot() (string, error) {
 
 // workflowEnded prints the result of a workflow, and ends the command.
 func (c *command) workflowEnded(ctx context.Context, p *runtime.Program, out tool.Outcome, err error) error {
-	var told *tool.Error
+	var told *value.Error
 	if err != nil {
-		if told = tool.ErrorOf(err, tool.Failed); ctx.Err() != nil {
+		if told = value.ErrorOf(err, value.Failed); ctx.Err() != nil {
 			told = interruptedError(err)
 		}
 	}
@@ -170,10 +171,10 @@ func (c *command) workflowEnded(ctx context.Context, p *runtime.Program, out too
 }
 
 // printWorkflowEnd prints the line with which the run of a workflow ends.
-func (c *command) printWorkflowEnd(p *runtime.Program, out tool.Outcome, err *tool.Error) {
-	d := tool.NewDict("type", tool.Event{Data: tool.RunEnd{}}.Type(), "run", p.ID, "workflow", p.Options.Text("workflow"),
+func (c *command) printWorkflowEnd(p *runtime.Program, out tool.Outcome, err *value.Error) {
+	d := value.NewDict("type", tool.Event{Data: tool.RunEnd{}}.Type(), "run", p.ID, "workflow", p.Options.Text("workflow"),
 		"reason", p.Reason(out.Value, nil), "result", out.Value, "success", err == nil,
-		"usage", tool.NewDict("steps", out.Usage.Steps, "effects", int64(out.Usage.Effects), "wall_ms", float64(out.Usage.Wall.Microseconds())/1000))
+		"usage", value.NewDict("steps", out.Usage.Steps, "effects", int64(out.Usage.Effects), "wall_ms", float64(out.Usage.Wall.Microseconds())/1000))
 	if err != nil {
 		d.Put("reason", p.Reason(nil, err))
 		d.Put("result", nil)
@@ -181,7 +182,7 @@ func (c *command) printWorkflowEnd(p *runtime.Program, out tool.Outcome, err *to
 		d.Put("error_type", err.Kind.Type())
 		d.Put("suggestion", err.Hint)
 	}
-	text, jsonErr := tool.AppendJSON(nil, d)
+	text, jsonErr := value.AppendJSON(nil, d)
 	if jsonErr != nil { // the host has checked that the result has a JSON form
 		c.say("cannot write the result: %v", jsonErr)
 		return
@@ -204,7 +205,7 @@ func (c *command) showWorkflow(h *runtime.Host, run string) (stop func()) {
 // call is shown when it has ended.
 func (c *command) workflowLines(run string) func(tool.Event) {
 	paint := c.paintOn(c.err)
-	calls := map[string]*tool.Dict{} // the arguments
+	calls := map[string]*value.Dict{} // the arguments
 	rest := c.runLines(run)
 	return func(e tool.Event) {
 		direct := strings.Count(strings.TrimPrefix(e.Call, run), "/") == 1
@@ -245,11 +246,11 @@ func (c *command) listWorkflows(ctx *cli.Context, h *runtime.Host) error {
 	find := c.findOptions()
 	find.Describe = h.Describe
 	all, broken := project.Workflows(root, find)
-	list, lines, width := tool.List{}, [][2]string{}, 0
+	list, lines, width := value.List{}, [][2]string{}, 0
 	for i := range all {
 		w := &all[i]
 		if err := w.Describe(ctx.Context, find); err != nil {
-			broken = append(broken, tool.ErrorOf(err, tool.Invalid))
+			broken = append(broken, value.ErrorOf(err, value.Invalid))
 			continue
 		}
 		d := describe(&w.Tool)
@@ -263,7 +264,7 @@ func (c *command) listWorkflows(ctx *cli.Context, h *runtime.Host) error {
 		lines, width = append(lines, [2]string{call, summary}), max(width, min(utf8.RuneCountInString(call), 40))
 	}
 	if c.json {
-		return c.printJSON(tool.NewDict("workflows", list, "errors", brokenList(broken)))
+		return c.printJSON(value.NewDict("workflows", list, "errors", brokenList(broken)))
 	}
 	for _, l := range lines {
 		c.print(pad(visibleLine(l[0]), width) + "  " + clip(visibleLine(l[1]), max(pageWidth-2-width, 30)) + "\n")

@@ -9,6 +9,7 @@ import (
 	"github.com/cassidy-run/cassidy/runtime"
 	"github.com/cassidy-run/cassidy/runtime/agent"
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // showRun shows what happens in a run, on standard error, or with --json as a
@@ -156,11 +157,11 @@ func (c *command) showDecision(d *tool.Decided, paint func(code, text string) st
 }
 
 // callArgs shows arguments on one line.
-func callArgs(args *tool.Dict) string {
+func callArgs(args *value.Dict) string {
 	var b strings.Builder
 	for k, v := range args.All() {
 		name, _ := k.(string)
-		text := tool.FormatJSON(v, "")
+		text := value.FormatJSON(v, "")
 		if s, ok := v.(string); ok && !strings.ContainsAny(s, " \n\t\"") {
 			text = s
 		}
@@ -185,7 +186,7 @@ func (c *command) showCallEnd(e *tool.ToolCallEnd, paint func(code, text string)
 	}
 	line := oneLine(e.Preview)
 	if _, isText := e.Result.(string); e.Result != nil && !isText {
-		line = tool.FormatJSON(e.Result, "")
+		line = value.FormatJSON(e.Result, "")
 	}
 	line = clip(line, lineWidth)
 	c.sayLine("  " + mark + " " + paint(dim, visibleLine(line)))
@@ -198,9 +199,9 @@ func (c *command) sayLine(line string) { _, _ = io.WriteString(c.err, "cassidy: 
 // ended prints the result of a run and ends the command with the code that it
 // has.
 func (c *command) ended(ctx context.Context, r *agent.Reply, err error) error {
-	var told *tool.Error
+	var told *value.Error
 	if err != nil {
-		told = tool.ErrorOf(err, tool.Failed)
+		told = value.ErrorOf(err, value.Failed)
 		if ctx.Err() != nil {
 			told = interruptedError(err)
 		}
@@ -220,13 +221,13 @@ func (c *command) ended(ctx context.Context, r *agent.Reply, err error) error {
 }
 
 // tellAgain says that a run can be resumed which found a model or a network unavailable.
-func (c *command) tellAgain(err *tool.Error, run string) {
-	if c.records && (err.Kind == tool.Unavailable || err.Limit == tool.LimitRate) && run != "" && !strings.Contains(err.Hint, "runs resume") {
+func (c *command) tellAgain(err *value.Error, run string) {
+	if c.records && (err.Kind == value.Unavailable || err.Limit == value.LimitRate) && run != "" && !strings.Contains(err.Hint, "runs resume") {
 		c.note("cassidy runs resume %s tries again", run)
 	}
 }
 
-func (c *command) printRunEnd(r *agent.Reply, err *tool.Error) {
+func (c *command) printRunEnd(r *agent.Reply, err *value.Error) {
 	text, jsonErr := r.MarshalJSON()
 	if jsonErr != nil {
 		c.say("cannot write the result: %v", jsonErr)
@@ -236,12 +237,12 @@ func (c *command) printRunEnd(r *agent.Reply, err *tool.Error) {
 		c.print(string(text) + "\n")
 		return
 	}
-	v, _ := tool.ParseJSON(text)
-	d, _ := v.(*tool.Dict)
+	v, _ := value.ParseJSON(text)
+	d, _ := v.(*value.Dict)
 	d.Put("error", err.Message())
 	d.Put("error_type", err.Kind.Type())
 	d.Put("suggestion", err.Hint)
-	text, _ = tool.AppendJSON(nil, d)
+	text, _ = value.AppendJSON(nil, d)
 	c.print(string(text) + "\n")
 }
 

@@ -15,7 +15,7 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/history"
 	"github.com/cassidy-run/cassidy/runtime/journal/sqlite"
 	"github.com/cassidy-run/cassidy/runtime/project"
-	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 func runsCommand(c *command) *cli.Command {
@@ -65,7 +65,7 @@ func (c *command) withRuns(do func(*cli.Context, *history.Journal) error) cli.Ac
 		c.records = true
 		dir := c.journal()
 		if dir == "" {
-			return tool.Errorf(tool.Invalid, "no runs are recorded: you have no folder of your own").WithHint("set CASSIDY_HOME")
+			return value.Errorf(value.Invalid, "no runs are recorded: you have no folder of your own").WithHint("set CASSIDY_HOME")
 		}
 		j, done, err := openRuns(dir)
 		if err != nil {
@@ -121,7 +121,7 @@ func (c *command) listRuns(ctx *cli.Context, j *history.Journal) error {
 		tellBroken(j, &runs[i])
 	}
 	if c.json {
-		list := tool.List{}
+		list := value.List{}
 		for i := range runs {
 			d := runs[i].Dict()
 			if w := waitOf(ctx.Context, j, &runs[i]); w != nil {
@@ -129,7 +129,7 @@ func (c *command) listRuns(ctx *cli.Context, j *history.Journal) error {
 			}
 			list = append(list, d)
 		}
-		if e := c.printJSON(tool.NewDict("runs", list)); e != nil {
+		if e := c.printJSON(value.NewDict("runs", list)); e != nil {
 			return e
 		}
 		return c.toldDamage(err)
@@ -160,7 +160,7 @@ func stateNamed(name string) (history.State, error) {
 			return s, nil
 		}
 	}
-	return 0, tool.Errorf(tool.Invalid, "there is no state %q%s", name, tool.DidYouMean(name, stateNames())).
+	return 0, value.Errorf(value.Invalid, "there is no state %q%s", name, value.DidYouMean(name, stateNames())).
 		WithHint("the states are %s", strings.Join(stateNames(), ", "))
 }
 
@@ -221,7 +221,7 @@ func age(d time.Duration) string {
 }
 
 // stamp writes a time, and nothing for none.
-func stamp(t time.Time) tool.Value {
+func stamp(t time.Time) value.Value {
 	if t.IsZero() {
 		return nil
 	}
@@ -261,7 +261,7 @@ func findRun(ctx context.Context, j *history.Journal, id string) (*history.Run, 
 	if len(begins) == 1 && id != "" {
 		return begins[0], nil
 	}
-	return nil, tool.Errorf(tool.Invalid, "there is no run %q%s", id, tool.DidYouMean(id, known)).WithHint("cassidy runs list")
+	return nil, value.Errorf(value.Invalid, "there is no run %q%s", id, value.DidYouMean(id, known)).WithHint("cassidy runs list")
 }
 
 // eachStep calls do with each step that can be read, or of which only the place
@@ -269,7 +269,7 @@ func findRun(ctx context.Context, j *history.Journal, id string) (*history.Run, 
 // where nothing can be said.
 func eachStep(ctx context.Context, j *history.Journal, r *history.Run, do func(e *history.Entry, damage error)) (damage, err error) {
 	for e, err := range j.Entries(ctx, r.ID) {
-		if err != nil && tool.KindOf(err) != tool.Failed {
+		if err != nil && value.KindOf(err) != value.Failed {
 			return nil, err
 		}
 		breaksOff := err != nil && len(e.Place) == 0
@@ -291,7 +291,7 @@ type tokenCount struct{ in, out int64 }
 
 // count adds what a step cost.
 func (n *tokenCount) count(e *history.Entry) (of tokenCount) {
-	d, _ := e.Outcome.Value.(*tool.Dict)
+	d, _ := e.Outcome.Value.(*value.Dict)
 	of = tokenCount{d.Int("input_tokens"), d.Int("output_tokens")}
 	n.in, n.out = n.in+of.in, n.out+of.out
 	return of
@@ -322,7 +322,7 @@ func (c *command) showRunJSON(ctx context.Context, j *history.Journal, r *histor
 		begin()
 		d := stepDict(e)
 		if damage != nil {
-			d = tool.NewDict("place", e.Place.String(), "damage", damage.Error())
+			d = value.NewDict("place", e.Place.String(), "damage", damage.Error())
 		} else {
 			tokens.count(e)
 		}
@@ -333,7 +333,7 @@ func (c *command) showRunJSON(ctx context.Context, j *history.Journal, r *histor
 		return err
 	}
 	begin()
-	end := tool.NewDict("input_tokens", tokens.in, "output_tokens", tokens.out, "waits", nil)
+	end := value.NewDict("input_tokens", tokens.in, "output_tokens", tokens.out, "waits", nil)
 	if w := waitOf(ctx, j, r); w != nil {
 		end.Put("waits", w.dict())
 	}
@@ -349,18 +349,18 @@ func (c *command) showRunJSON(ctx context.Context, j *history.Journal, r *histor
 
 // jsonText writes a value as JSON on a line. What a script made and JSON has no
 // form for, as infinity, becomes a text.
-func jsonText(v tool.Value) string {
-	text, err := tool.AppendJSON(nil, v)
+func jsonText(v value.Value) string {
+	text, err := value.AppendJSON(nil, v)
 	if err != nil {
-		return tool.FormatJSON(v, "")
+		return value.FormatJSON(v, "")
 	}
 	return string(text)
 }
 
 // stepDict is a step as programs get it.
-func stepDict(e *history.Entry) *tool.Dict {
+func stepDict(e *history.Entry) *value.Dict {
 	w := wordsOf(e)
-	d := tool.NewDict("place", e.Place.String(), "func", e.Func, "args", stepArgs(e), "started", stamp(e.Intended), "ended", stamp(e.Settled),
+	d := value.NewDict("place", e.Place.String(), "func", e.Func, "args", stepArgs(e), "started", stamp(e.Intended), "ended", stamp(e.Settled),
 		"success", e.Err == nil && !e.Settled.IsZero(), "value", e.Outcome.Value, "size", int64(size(w.result)))
 	if e.Err != nil {
 		d.Put("error", e.Err.Message())
@@ -374,14 +374,14 @@ func stepDict(e *history.Entry) *tool.Dict {
 		d.Put("output_tokens", tokens.out)
 	}
 	if len(e.Notes) > 0 {
-		notes := make(tool.List, len(e.Notes))
+		notes := make(value.List, len(e.Notes))
 		for i, n := range e.Notes {
 			notes[i] = shownNote(n)
 		}
 		d.Put("notes", notes)
 	}
 	if len(e.Questions) > 0 {
-		list := make(tool.List, len(e.Questions))
+		list := make(value.List, len(e.Questions))
 		for i := range e.Questions {
 			list[i] = questionDict(&e.Questions[i])
 		}
@@ -390,7 +390,7 @@ func stepDict(e *history.Entry) *tool.Dict {
 	return d
 }
 
-func orNothing(d *tool.Dict) tool.Value {
+func orNothing(d *value.Dict) value.Value {
 	if d == nil {
 		return nil
 	}
@@ -398,7 +398,7 @@ func orNothing(d *tool.Dict) tool.Value {
 }
 
 // size is how many bytes a value takes as people see it.
-func size(v tool.Value) int {
+func size(v value.Value) int {
 	switch v := v.(type) {
 	case nil:
 		return 0
@@ -439,7 +439,7 @@ func duration(d time.Duration) string {
 
 // firstLine returns the first line of a text that says anything, or a value on
 // one line.
-func firstLine(v tool.Value) string {
+func firstLine(v value.Value) string {
 	switch v := v.(type) {
 	case nil:
 		return ""
@@ -451,7 +451,7 @@ func firstLine(v tool.Value) string {
 		}
 		return ""
 	}
-	return oneLine(tool.FormatJSON(v, ""))
+	return oneLine(value.FormatJSON(v, ""))
 }
 
 // toldDamage tells that a record is damaged, if it is, and ends the command with
@@ -460,8 +460,8 @@ func (c *command) toldDamage(err error) error {
 	if err == nil {
 		return nil
 	}
-	e := *tool.ErrorOf(err, tool.Failed)
-	if e.Kind == tool.Failed {
+	e := *value.ErrorOf(err, value.Failed)
+	if e.Kind == value.Failed {
 		e.Hint = "" // to look at what can be read, which is what was done
 	}
 	c.tell(&e)
@@ -484,13 +484,13 @@ func (c *command) cancelRun(ctx *cli.Context, j *history.Journal) error {
 	}
 	if !ended {
 		if c.json {
-			return c.printJSON(tool.NewDict("id", r.ID, "state", r.State.String(), "cancel_requested", true))
+			return c.printJSON(value.NewDict("id", r.ID, "state", r.State.String(), "cancel_requested", true))
 		}
 		c.print(r.ID + ": the process that executes it was asked to cancel it\n")
 		return nil
 	}
 	if c.json {
-		return c.printJSON(tool.NewDict("id", r.ID, "state", history.Cancelled.String()))
+		return c.printJSON(value.NewDict("id", r.ID, "state", history.Cancelled.String()))
 	}
 	c.print(r.ID + " cancelled\n")
 	return nil
@@ -508,7 +508,7 @@ func (c *command) pruneRuns(ctx *cli.Context, j *history.Journal) error {
 		}
 	}
 	if keep.For <= 0 && keep.Most <= 0 {
-		return tool.Errorf(tool.Invalid, "say what to forget").
+		return value.Errorf(value.Invalid, "say what to forget").
 			WithHint("cassidy runs prune --older-than 720h, or --keep 100; or runs: {keep_for: 720h} in your config.yaml")
 	}
 	n, err := j.Prune(ctx.Context, keep)
@@ -516,7 +516,7 @@ func (c *command) pruneRuns(ctx *cli.Context, j *history.Journal) error {
 		return err
 	}
 	if c.json {
-		return c.printJSON(tool.NewDict("removed", int64(n)))
+		return c.printJSON(value.NewDict("removed", int64(n)))
 	}
 	c.print(fmt.Sprintf("%d removed from %s\n", n, filepath.ToSlash(c.journal())))
 	return nil

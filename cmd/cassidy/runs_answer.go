@@ -11,6 +11,7 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime/history"
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // answerCommand makes the command that answers what a run has asked. With
@@ -71,7 +72,7 @@ func (c *command) answerRun(ctx *cli.Context, j *history.Journal, goesOn bool) (
 		c.note("answered %s: %s", said, oneLine(q.Text))
 		return r.ID, nil
 	case c.json:
-		return r.ID, c.printJSON(tool.NewDict("id", r.ID, "question_id", q.ID, "place", q.Place.String(), "question", q.Text,
+		return r.ID, c.printJSON(value.NewDict("id", r.ID, "question_id", q.ID, "place", q.Place.String(), "question", q.Text,
 			"answer", answerValue(q), "why", answer.Why, "by", answer.By, "always", answer.Always, "args", orNothing(answer.Args)))
 	}
 	c.print("answered " + said + ": " + visibleLine(oneLine(q.Text)) + "\n")
@@ -81,7 +82,7 @@ func (c *command) answerRun(ctx *cli.Context, j *history.Journal, goesOn bool) (
 
 // hintForKind adds to the error of an answer of the wrong kind what to type.
 func hintForKind(err error, run string, q *history.Asked) error {
-	if e := tool.ErrorOf(err, tool.Failed); e.Kind == tool.Invalid {
+	if e := value.ErrorOf(err, value.Failed); e.Kind == value.Invalid {
 		return e.WithHint("%s", answerHint(run, q))
 	}
 	return err
@@ -110,7 +111,7 @@ func askedQuestion(ctx context.Context, j *history.Journal, words []string) (*hi
 		return nil, nil, err
 	}
 	if r.State.Ended() {
-		return nil, nil, tool.Errorf(tool.Conflict, "the run '%s' has ended: %s", r.ID, r.State).WithHint("cassidy runs show %s", r.ID)
+		return nil, nil, value.Errorf(value.Conflict, "the run '%s' has ended: %s", r.ID, r.State).WithHint("cassidy runs show %s", r.ID)
 	}
 	open, err := j.Questions(ctx, r.ID)
 	if err != nil {
@@ -135,15 +136,15 @@ func chooseQuestion(r *history.Run, open []history.Asked, step string, n int) (*
 		for i := range open {
 			steps[i] = open[i].Place.String()
 		}
-		return nil, tool.Errorf(tool.Invalid, "the run '%s' has %d open questions, at the steps %s", r.ID, len(open), strings.Join(steps, ", ")).
+		return nil, value.Errorf(value.Invalid, "the run '%s' has %d open questions, at the steps %s", r.ID, len(open), strings.Join(steps, ", ")).
 			WithHint("cassidy runs show %s shows them; cassidy runs answer %s %s yes", r.ID, r.ID, steps[0])
 	case len(open) == 0 && !r.Wake.IsZero():
-		return nil, tool.Errorf(tool.NotFound, "the run '%s' asks nothing: it sleeps until %s", r.ID, r.Wake.Local().Format(timeLayout)).
+		return nil, value.Errorf(value.NotFound, "the run '%s' asks nothing: it sleeps until %s", r.ID, r.Wake.Local().Format(timeLayout)).
 			WithHint("to continue then: cassidy runs resume %s", r.ID)
 	case step == "":
-		return nil, tool.Errorf(tool.NotFound, "the run '%s' asks nothing", r.ID).WithHint("cassidy runs show %s", r.ID)
+		return nil, value.Errorf(value.NotFound, "the run '%s' asks nothing", r.ID).WithHint("cassidy runs show %s", r.ID)
 	}
-	return nil, tool.Errorf(tool.NotFound, "the run '%s' has no open question at step %q", r.ID, step).WithHint("cassidy runs show %s", r.ID)
+	return nil, value.Errorf(value.NotFound, "the run '%s' has no open question at step %q", r.ID, step).WithHint("cassidy runs show %s", r.ID)
 }
 
 // readAnswer reads what is answered, and returns the words besides: ID [STEP].
@@ -170,35 +171,35 @@ func (c *command) readAnswer(ctx *cli.Context) (a tool.Answer, rest []string, er
 }
 
 // readSaid reads the answer itself: yes, no or a text.
-func (c *command) readSaid(ctx *cli.Context) (said tool.Value, rest []string, err error) {
+func (c *command) readSaid(ctx *cli.Context) (said value.Value, rest []string, err error) {
 	rest = ctx.Args().Slice()
 	const usage = `cassidy runs answer ID yes|no, or cassidy runs answer ID --text "…"`
 	switch {
 	case len(rest) == 0:
-		return nil, nil, tool.Errorf(tool.Invalid, "ID is missing").WithHint("%s", usage)
+		return nil, nil, value.Errorf(value.Invalid, "ID is missing").WithHint("%s", usage)
 	case ctx.IsSet("text"):
 		said = ctx.String("text")
 	case len(rest) == 1:
-		return nil, nil, tool.Errorf(tool.Invalid, "the answer is missing").WithHint("%s", usage)
+		return nil, nil, value.Errorf(value.Invalid, "the answer is missing").WithHint("%s", usage)
 	default:
 		word := rest[len(rest)-1]
 		if word != "yes" && word != "no" {
-			return nil, nil, tool.Errorf(tool.Invalid, "%q is neither yes nor no", word).WithHint("%s", usage)
+			return nil, nil, value.Errorf(value.Invalid, "%q is neither yes nor no", word).WithHint("%s", usage)
 		}
 		said, rest = word == "yes", rest[:len(rest)-1]
 	}
 	if len(rest) > 2 {
-		return nil, nil, tool.Errorf(tool.Invalid, "there is one argument too many: %q", rest[2]).WithHint("%s", usage)
+		return nil, nil, value.Errorf(value.Invalid, "there is one argument too many: %q", rest[2]).WithHint("%s", usage)
 	}
 	if said == "-" {
 		text, err := readAll(c.in)
 		if err != nil {
-			return nil, nil, tool.Errorf(tool.Invalid, "cannot read the answer: %w", err)
+			return nil, nil, value.Errorf(value.Invalid, "cannot read the answer: %w", err)
 		}
 		said = strings.TrimRight(string(text), "\r\n")
 	}
 	if text, ok := said.(string); ok && !validText(text) {
-		return nil, nil, tool.Errorf(tool.Invalid, "the answer is not UTF-8 text")
+		return nil, nil, value.Errorf(value.Invalid, "the answer is not UTF-8 text")
 	}
 	return said, rest, nil
 }
@@ -306,9 +307,9 @@ func answerHint(run string, q *history.Asked) string {
 
 // dict is the wait as programs get it. What is known of its first question
 // alone is there once more, as most runs have one.
-func (w *wait) dict() *tool.Dict {
-	list := make(tool.List, len(w.questions))
-	d := tool.NewDict("place", "", "question", "", "confirm", false, "until", stamp(w.until), "answer", nil)
+func (w *wait) dict() *value.Dict {
+	list := make(value.List, len(w.questions))
+	d := value.NewDict("place", "", "question", "", "confirm", false, "until", stamp(w.until), "answer", nil)
 	for i := range w.questions {
 		q := questionDict(&w.questions[i])
 		if list[i] = q; i == 0 {
@@ -321,14 +322,14 @@ func (w *wait) dict() *tool.Dict {
 	}
 	d.Put("questions", list)
 	if w.err != nil {
-		d.Put("error", tool.ErrorOf(w.err, tool.Failed).Message())
+		d.Put("error", value.ErrorOf(w.err, value.Failed).Message())
 	}
 	return d
 }
 
 // questionDict is a question as programs get it.
-func questionDict(q *history.Asked) *tool.Dict {
-	d := tool.NewDict("id", q.ID, "place", q.Place.String(), "kind", string(q.Kind), "text", q.Text, "confirm", q.Kind != tool.QuestionAsk,
+func questionDict(q *history.Asked) *value.Dict {
+	d := value.NewDict("id", q.ID, "place", q.Place.String(), "kind", string(q.Kind), "text", q.Text, "confirm", q.Kind != tool.QuestionAsk,
 		"asked", stamp(q.Asked), "data", questionData(q), "answer", nil)
 	if a := q.Answer; a != nil {
 		d.Put("answer", answerValue(q))
@@ -343,8 +344,8 @@ func questionDict(q *history.Asked) *tool.Dict {
 
 // questionData is what is shown with a question, as programs get it. The changes
 // are there in hashes, by path, and as files with their contents.
-func questionData(q *history.Asked) tool.Value {
-	d := &tool.Dict{}
+func questionData(q *history.Asked) value.Value {
+	d := &value.Dict{}
 	for name, v := range q.Data.All() {
 		d.Put(name.(string), v)
 	}
@@ -357,17 +358,17 @@ func questionData(q *history.Asked) tool.Value {
 		d.Put("args", q.Args)
 	}
 	if len(q.Capabilities) > 0 {
-		texts := make(tool.List, len(q.Capabilities))
+		texts := make(value.List, len(q.Capabilities))
 		for i, c := range q.Capabilities {
 			texts[i] = c.String()
 		}
 		d.Put("capabilities", texts)
 	}
 	if len(q.Changes) > 0 {
-		hashes, files := &tool.Dict{}, tool.List{}
+		hashes, files := &value.Dict{}, value.List{}
 		for _, c := range q.Changes {
-			hashes.Put(c.Path, tool.NewDict("before", stateWord(&c.Before), "after", stateWord(&c.After)))
-			files = append(files, tool.NewDict("path", c.Path, "before", stateData(&c.Before), "after", stateData(&c.After), "diff", c.Diff))
+			hashes.Put(c.Path, value.NewDict("before", stateWord(&c.Before), "after", stateWord(&c.After)))
+			files = append(files, value.NewDict("path", c.Path, "before", stateData(&c.Before), "after", stateData(&c.After), "diff", c.Diff))
 		}
 		d.Put("changes", hashes)
 		d.Put("files", files)
@@ -390,7 +391,7 @@ func stateWord(s *tool.FileState) string {
 }
 
 // stateData is the content of a file, or nil where it was not kept.
-func stateData(s *tool.FileState) tool.Value {
+func stateData(s *tool.FileState) value.Value {
 	if s.Data == nil && (!s.Exists || s.Dir || s.Hash != tool.HashBytes(nil)) {
 		return nil
 	}
@@ -398,7 +399,7 @@ func stateData(s *tool.FileState) tool.Value {
 }
 
 // answerValue is an answer as a bool or a text.
-func answerValue(q *history.Asked) tool.Value {
+func answerValue(q *history.Asked) value.Value {
 	if q.Kind == tool.QuestionAsk {
 		return q.Answer.Value
 	}
@@ -421,7 +422,7 @@ func (c *command) userName() string {
 	return cmp.Or(user, name)
 }
 
-func valueText(v tool.Value) string {
+func valueText(v value.Value) string {
 	switch v := v.(type) {
 	case bool:
 		if v {
@@ -431,7 +432,7 @@ func valueText(v tool.Value) string {
 	case string:
 		return v
 	}
-	return tool.FormatJSON(v, "")
+	return value.FormatJSON(v, "")
 }
 
 // timeLayout is how a moment is written for people.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime/history"
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 func TestRunsAnswer(t *testing.T) {
@@ -21,7 +22,7 @@ func TestRunsAnswer(t *testing.T) {
 		in    string
 		code  int
 		want  string // in the output
-		saved tool.Value
+		saved value.Value
 	}{
 		{"yes", "sure yes", "", 0, "answered yes: Sure?", true},
 		{"no, at a place", "sure 2 no", "", 0, "to continue: cassidy runs resume sure", false},
@@ -79,7 +80,7 @@ func TestRunsAnswer(t *testing.T) {
 			}
 			open, err := h.j.Questions(context.Background(), run)
 			h.check(err)
-			var saved tool.Value
+			var saved value.Value
 			if open[0].Answer != nil {
 				saved = answerValue(&open[0])
 			}
@@ -110,7 +111,7 @@ func TestRunsAnswerResumes(t *testing.T) {
 	})}, ExitErrHandler: func(*cli.Context, error) {}}
 	h.check(app.Run([]string{"cassidy", "answer", "--resume", "r", "yes"}))
 	h.check(app.Run([]string{"cassidy", "answer", "r", "no"})) // a correction
-	if err := app.Run([]string{"cassidy", "answer", "--resume", "r", "--text", "x"}); tool.KindOf(err) != tool.Invalid {
+	if err := app.Run([]string{"cassidy", "answer", "--resume", "r", "--text", "x"}); value.KindOf(err) != value.Invalid {
 		t.Errorf("an answer of the wrong kind = %v, want it invalid", err)
 	}
 	if diff := cmp.Diff([]string{"r"}, resumed); diff != "" || strings.Count(out.String(), "\n") != 1 {

@@ -12,6 +12,7 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/history"
 	"github.com/cassidy-run/cassidy/runtime/project"
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // exportCommand makes the command that writes a run to a file, for a test.
@@ -57,9 +58,9 @@ func (c *command) exportRun(ctx *cli.Context, j *history.Journal) error {
 	case err != nil:
 		return err
 	case !written:
-		return tool.Errorf(tool.Invalid, "there is a file already: %s", file).WithHint("delete it, or name another: --output FILE")
+		return value.Errorf(value.Invalid, "there is a file already: %s", file).WithHint("delete it, or name another: --output FILE")
 	case c.json:
-		return c.printJSON(tool.NewDict("id", r.ID, "path", file, "steps", int64(len(f.steps))))
+		return c.printJSON(value.NewDict("id", r.ID, "path", file, "steps", int64(len(f.steps))))
 	}
 	c.print(filepath.ToSlash(file) + "\n")
 	c.note("it holds %s, with all that they read: look at it before you share it", count(len(f.steps), "step"))
@@ -83,7 +84,7 @@ func (c *command) fixtureFile(name, id string) (string, error) {
 // fixtureOf reads a run that has come to an end of its own.
 func fixtureOf(ctx context.Context, j *history.Journal, r *history.Run) (*fixture, error) {
 	if r.State != history.Done && r.State != history.Failed {
-		return nil, tool.Errorf(tool.Conflict, "the run '%s' has not ended by itself: it is %s", r.ID, r.State).
+		return nil, value.Errorf(value.Conflict, "the run '%s' has not ended by itself: it is %s", r.ID, r.State).
 			WithHint("a test needs a run that is done or failed: cassidy runs list --state done")
 	}
 	log, err := j.Read(ctx, r.ID)

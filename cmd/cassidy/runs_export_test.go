@@ -16,16 +16,17 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime/history"
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // anyValue makes values of every kind, nested so deep.
-func anyValue(depth int) *rapid.Generator[tool.Value] {
-	return rapid.Custom(func(t *rapid.T) tool.Value {
+func anyValue(depth int) *rapid.Generator[value.Value] {
+	return rapid.Custom(func(t *rapid.T) value.Value {
 		switch kind := rapid.IntRange(0, 6+4*min(depth, 1)).Draw(t, "kind"); kind {
 		case 0:
-			return rapid.SampledFrom([]tool.Value{nil, true, false, int64(0), 1.0, math.Copysign(0, -1), math.NaN(), math.Inf(1), math.Inf(-1), 1e300}).Draw(t, "odd")
+			return rapid.SampledFrom([]value.Value{nil, true, false, int64(0), 1.0, math.Copysign(0, -1), math.NaN(), math.Inf(1), math.Inf(-1), 1e300}).Draw(t, "odd")
 		case 1:
-			return rapid.SampledFrom([]tool.Value{"", "$int", "$", "\u2028\x00\x7f😀", "line\nline"}).Draw(t, "text")
+			return rapid.SampledFrom([]value.Value{"", "$int", "$", "\u2028\x00\x7f😀", "line\nline"}).Draw(t, "text")
 		case 2:
 			return rapid.StringN(0, 8, -1).Draw(t, "string")
 		case 3:
@@ -37,17 +38,17 @@ func anyValue(depth int) *rapid.Generator[tool.Value] {
 			if rapid.Bool().Draw(t, "negative") {
 				i.Neg(i)
 			}
-			return tool.Integer(i)
+			return value.Integer(i)
 		case 6:
 			return append([]byte{}, rapid.SliceOfN(rapid.Byte(), 0, 20).Draw(t, "bytes")...)
 		case 7, 8:
 			list := rapid.SliceOfN(anyValue(depth-1), 0, 4).Draw(t, "items")
 			if kind == 7 {
-				return append(tool.List{}, list...)
+				return append(value.List{}, list...)
 			}
-			return append(tool.Tuple{}, list...)
+			return append(value.Tuple{}, list...)
 		default:
-			d, set := &tool.Dict{}, tool.Set{}
+			d, set := &value.Dict{}, value.Set{}
 			for range rapid.IntRange(0, 5).Draw(t, "entries") {
 				key := anyValue(depth-1).Draw(t, "key")
 				if before := d.Len(); d.Set(key, anyValue(depth-1).Draw(t, "value")) == nil && d.Len() > before {
@@ -66,11 +67,11 @@ func anyValue(depth int) *rapid.Generator[tool.Value] {
 // the text is JSON.
 func TestFixtureKeepsValues(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		want := &fixture{id: "r", kind: "run", title: "t", entry: "main", args: tool.NewDict("$x", int64(1)),
-			options: tool.NewDict("v", anyValue(2).Draw(t, "option")),
+		want := &fixture{id: "r", kind: "run", title: "t", entry: "main", args: value.NewDict("$x", int64(1)),
+			options: value.NewDict("v", anyValue(2).Draw(t, "option")),
 			script:  tool.Script{Name: "n", Path: "p.star", Source: "x\n", Libs: map[string]string{"b": "2", "a": "1", "$": "\u2028"}}}
 		for i := range rapid.IntRange(0, 3).Draw(t, "steps") {
-			s := fixtureStep{place: tool.Place{i + 1, 2}, fn: "a.b", args: tool.NewDict("v", anyValue(3).Draw(t, "arg"))}
+			s := fixtureStep{place: tool.Place{i + 1, 2}, fn: "a.b", args: value.NewDict("v", anyValue(3).Draw(t, "arg"))}
 			if rapid.Bool().Draw(t, "settled") {
 				s.end = &fixtureEnd{value: anyValue(3).Draw(t, "value")}
 			}
@@ -102,28 +103,28 @@ func TestFixtureKeepsValues(t *testing.T) {
 }
 
 // identical reports whether two values are the same in kind, order and sign.
-func identical(a, b tool.Value) bool {
-	x, err1 := tool.Append(nil, a)
-	y, err2 := tool.Append(nil, b)
+func identical(a, b value.Value) bool {
+	x, err1 := value.Append(nil, a)
+	y, err2 := value.Append(nil, b)
 	return err1 == nil && err2 == nil && string(x) == string(y)
 }
 
 // TestFixtureKeepsErrors checks the same of what failed, and of values that are
 // deeper than any JSON of ours.
 func TestFixtureKeepsErrors(t *testing.T) {
-	deep := tool.Value(int64(1))
-	for range tool.MaxDepth - 1 {
-		deep = tool.NewDict("$", tool.Value(deep))
+	deep := value.Value(int64(1))
+	for range value.MaxDepth - 1 {
+		deep = value.NewDict("$", value.Value(deep))
 	}
-	want := &fixture{id: "r", kind: "task", end: fixtureEnd{err: &tool.Error{Kind: tool.Parked, Op: "a", Err: errors.New("b"), Hint: "c", Limit: "d",
-		Pos: tool.Position{File: "f", Line: 2, Col: 3}, Trace: []string{"x", "y"}}},
-		steps: []fixtureStep{{place: tool.Place{1}, fn: "f", end: &fixtureEnd{value: deep}}, {place: tool.Place{2}, fn: "g", end: &fixtureEnd{err: tool.Errorf(tool.Failed, "no")}}}}
+	want := &fixture{id: "r", kind: "task", end: fixtureEnd{err: &value.Error{Kind: value.Parked, Op: "a", Err: errors.New("b"), Hint: "c", Limit: "d",
+		Pos: value.Position{File: "f", Line: 2, Col: 3}, Trace: []string{"x", "y"}}},
+		steps: []fixtureStep{{place: tool.Place{1}, fn: "f", end: &fixtureEnd{value: deep}}, {place: tool.Place{2}, fn: "g", end: &fixtureEnd{err: value.Errorf(value.Failed, "no")}}}}
 	got, err := readFixture(want.write())
 	if err != nil {
 		t.Fatal(err)
 	}
 	e := got.end.err
-	if e == nil || e.Error() != want.end.err.Error() || e.Kind != tool.Parked || e.Op != "a" || e.Hint != "c" || e.Limit != "d" || strings.Join(e.Trace, " ") != "x y" {
+	if e == nil || e.Error() != want.end.err.Error() || e.Kind != value.Parked || e.Op != "a" || e.Hint != "c" || e.Limit != "d" || strings.Join(e.Trace, " ") != "x y" {
 		t.Errorf("the error became %#v", e)
 	}
 	if !identical(got.steps[0].end.value, deep) || got.steps[0].args != nil || got.steps[1].end.err.Message() != "no" || got.steps[1].end.err.Trace != nil {
@@ -157,7 +158,7 @@ func TestReadFixtureRefuses(t *testing.T) {
 		{`"libs":{}`, `"libs":{"a":1}`, "a file of its script is no text"},
 	} {
 		text := strings.Replace(whole, tt.old, tt.new, 1)
-		if _, err := readFixture([]byte(text)); tool.KindOf(err) != tool.Invalid || err == nil || !strings.Contains(err.Error(), tt.want) {
+		if _, err := readFixture([]byte(text)); value.KindOf(err) != value.Invalid || err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s gave %v, want %q", text, err, tt.want)
 		}
 	}
@@ -166,14 +167,14 @@ func TestReadFixtureRefuses(t *testing.T) {
 func TestRunsExport(t *testing.T) {
 	h := newPromoteHome(t)
 	ctx := context.Background()
-	l, err := h.j.Begin(ctx, history.Run{ID: "w", Kind: "run", Title: "copy", Args: tool.NewDict("n", int64(3)), Options: tool.NewDict("model", "")},
+	l, err := h.j.Begin(ctx, history.Run{ID: "w", Kind: "run", Title: "copy", Args: value.NewDict("n", int64(3)), Options: value.NewDict("model", "")},
 		tool.Script{Name: "copy", Path: "copy.star", Source: "def main(n):\n    pass\n", Libs: map[string]string{"lib/a.star": "x = 1"}})
 	h.check(err)
-	h.did(l, "1", "fs.read", tool.NewDict("path", "a"), []byte{0xff}, nil)
-	h.did(l, "2.1", "http.get", tool.NewDict("url", "https://example.com"), nil, tool.Errorf(tool.Unavailable, "away").WithHint("later"))
-	h.check(l.Note(ctx, h.place("3"), tool.NewDict("approval", "call", "yes", false)))
+	h.did(l, "1", "fs.read", value.NewDict("path", "a"), []byte{0xff}, nil)
+	h.did(l, "2.1", "http.get", value.NewDict("url", "https://example.com"), nil, value.Errorf(value.Unavailable, "away").WithHint("later"))
+	h.check(l.Note(ctx, h.place("3"), value.NewDict("approval", "call", "yes", false)))
 	h.intend(l, "4", "fs.list", nil)
-	h.check(l.End(ctx, "", tool.Outcome{Value: tool.Tuple{int64(1) << 60, "x"}}, nil))
+	h.check(l.End(ctx, "", tool.Outcome{Value: value.Tuple{int64(1) << 60, "x"}}, nil))
 	h.ended("task")
 	h.parked("parked", history.Asked{Place: h.place("2"), Question: tool.Question{Kind: tool.QuestionConfirm, Text: "Sure?"}})
 

@@ -14,16 +14,17 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime/history"
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // A fixture is what a run did, in a file that a test can read: see
 // docs/fixtures.md, which describes its form.
 type fixture struct {
 	id, kind, title string
-	options         *tool.Dict
+	options         *value.Dict
 	script          tool.Script
 	entry           string // the function of the script that was called
-	args            *tool.Dict
+	args            *value.Dict
 	steps           []fixtureStep
 	end             fixtureEnd
 }
@@ -32,14 +33,14 @@ type fixture struct {
 type fixtureStep struct {
 	place tool.Place
 	fn    string
-	args  *tool.Dict
+	args  *value.Dict
 	end   *fixtureEnd // nil where nothing is known of it
 }
 
 // A fixtureEnd is what came of a step or a run: a value, or an error.
 type fixtureEnd struct {
-	value tool.Value
-	err   *tool.Error
+	value value.Value
+	err   *value.Error
 }
 
 const fixtureVersion = 1
@@ -47,14 +48,14 @@ const fixtureVersion = 1
 // write writes a fixture, a step a line: of two that were exported, a diff tells
 // how they differ.
 func (f *fixture) write() []byte {
-	libs := &tool.Dict{}
+	libs := &value.Dict{}
 	for name, text := range sortedTexts(f.script.Libs) {
 		libs.Put(name, text)
 	}
 	b := []byte(`{"version":` + strconv.Itoa(fixtureVersion) + ",\n\"run\":")
-	b = appendTagged(b, tool.NewDict("id", f.id, "kind", f.kind, "title", f.title, "options", orNothing(f.options)))
+	b = appendTagged(b, value.NewDict("id", f.id, "kind", f.kind, "title", f.title, "options", orNothing(f.options)))
 	b = append(b, ",\n\"script\":"...)
-	b = appendTagged(b, tool.NewDict("name", f.script.Name, "path", f.script.Path, "source", f.script.Source, "libs", libs))
+	b = appendTagged(b, value.NewDict("name", f.script.Name, "path", f.script.Path, "source", f.script.Source, "libs", libs))
 	b = append(b, ",\n\"entry\":"...)
 	b = appendTagged(b, f.entry)
 	b = append(b, ",\n\"args\":"...)
@@ -64,7 +65,7 @@ func (f *fixture) write() []byte {
 		if i > 0 {
 			b = append(b, ',')
 		}
-		d := tool.NewDict("place", s.place.String(), "func", s.fn, "args", orNothing(s.args))
+		d := value.NewDict("place", s.place.String(), "func", s.fn, "args", orNothing(s.args))
 		if s.end != nil {
 			s.end.put(d, "value")
 		}
@@ -72,18 +73,18 @@ func (f *fixture) write() []byte {
 		b = appendTagged(b, d)
 	}
 	b = append(b, "\n],\n"...)
-	last := &tool.Dict{}
+	last := &value.Dict{}
 	f.end.put(last, "result")
 	return append(append(b, appendTagged(nil, last)[1:]...), '\n')
 }
 
 // put adds what came of something to what is told of it.
-func (e *fixtureEnd) put(d *tool.Dict, name string) {
+func (e *fixtureEnd) put(d *value.Dict, name string) {
 	if e.err == nil {
 		d.Put(name, e.value)
 		return
 	}
-	trace := tool.List{}
+	trace := value.List{}
 	for _, line := range e.err.Trace {
 		trace = append(trace, line)
 	}
@@ -91,7 +92,7 @@ func (e *fixtureEnd) put(d *tool.Dict, name string) {
 	if e.err.Err != nil {
 		text = e.err.Err.Error()
 	}
-	d.Put("error", tool.NewDict("kind", e.err.Kind.String(), "message", text, "op", e.err.Op, "hint", e.err.Hint, "limit", string(e.err.Limit),
+	d.Put("error", value.NewDict("kind", e.err.Kind.String(), "message", text, "op", e.err.Op, "hint", e.err.Hint, "limit", string(e.err.Limit),
 		"file", e.err.Pos.File, "line", e.err.Pos.Line, "column", e.err.Pos.Col, "trace", trace))
 }
 
@@ -116,12 +117,12 @@ const maxPlain = 1 << 53
 
 // appendTagged appends a value as JSON. What JSON has no form for, or which a
 // reader may not keep as it is, is an object of one name that begins with $.
-func appendTagged(b []byte, v tool.Value) []byte {
+func appendTagged(b []byte, v value.Value) []byte {
 	text := func(tag, text string) []byte {
 		b = append(b, `{"$`+tag+`":`...)
 		return append(appendPlain(b, text), '}')
 	}
-	items := func(tag string, list []tool.Value) []byte {
+	items := func(tag string, list []value.Value) []byte {
 		b = append(b, `{"$`+tag+`":`...)
 		return append(appendItems(b, list), '}')
 	}
@@ -138,28 +139,28 @@ func appendTagged(b []byte, v tool.Value) []byte {
 		}
 	case []byte:
 		return text("bytes", base64.StdEncoding.EncodeToString(v))
-	case tool.Tuple:
+	case value.Tuple:
 		return items("tuple", v)
-	case tool.Set:
+	case value.Set:
 		return items("set", v)
-	case tool.List:
+	case value.List:
 		return appendItems(b, v)
-	case *tool.Dict:
+	case *value.Dict:
 		return appendDict(b, v)
 	}
 	return appendPlain(b, v)
 }
 
 // appendPlain appends what JSON has a form for.
-func appendPlain(b []byte, v tool.Value) []byte {
-	b, err := tool.AppendJSON(b, v)
+func appendPlain(b []byte, v value.Value) []byte {
+	b, err := value.AppendJSON(b, v)
 	if err != nil {
 		panic("a scalar without a form: " + err.Error()) // all others are tagged
 	}
 	return b
 }
 
-func appendItems(b []byte, list []tool.Value) []byte {
+func appendItems(b []byte, list []value.Value) []byte {
 	b = append(b, '[')
 	for i, item := range list {
 		if i > 0 {
@@ -171,17 +172,17 @@ func appendItems(b []byte, list []tool.Value) []byte {
 }
 
 // appendDict appends a dict: an object, unless a key is no text or looks like a tag.
-func appendDict(b []byte, d *tool.Dict) []byte {
+func appendDict(b []byte, d *value.Dict) []byte {
 	plain := true
 	for k := range d.All() {
 		name, isText := k.(string)
 		plain = plain && isText && !strings.HasPrefix(name, "$")
 	}
-	var pairs []tool.Value
+	var pairs []value.Value
 	first := true
 	for k, v := range d.All() {
 		if !plain {
-			pairs = append(pairs, tool.List{k, v})
+			pairs = append(pairs, value.List{k, v})
 			continue
 		}
 		b = append(b, map[bool]byte{true: '{', false: ','}[first])
@@ -211,11 +212,11 @@ func readFixture(data []byte) (*fixture, error) {
 		}
 	}
 	if err != nil {
-		return nil, tool.Errorf(tool.Invalid, "this is no fixture: %w", err)
+		return nil, value.Errorf(value.Invalid, "this is no fixture: %w", err)
 	}
-	d, _ := v.(*tool.Dict)
+	d, _ := v.(*value.Dict)
 	if n := d.Int("version"); n != fixtureVersion {
-		return nil, tool.Errorf(tool.Invalid, "this is no fixture of version %d", fixtureVersion).WithHint("cassidy runs export writes one")
+		return nil, value.Errorf(value.Invalid, "this is no fixture of version %d", fixtureVersion).WithHint("cassidy runs export writes one")
 	}
 	run, script := fieldDict(d, "run"), fieldDict(d, "script")
 	f := &fixture{id: run.Text("id"), kind: run.Text("kind"), title: run.Text("title"), options: fieldDict(run, "options"),
@@ -225,7 +226,7 @@ func readFixture(data []byte) (*fixture, error) {
 		n, ok1 := name.(string)
 		t, ok2 := text.(string)
 		if !ok1 || !ok2 {
-			return nil, tool.Errorf(tool.Invalid, "this is no fixture: a file of its script is no text")
+			return nil, value.Errorf(value.Invalid, "this is no fixture: a file of its script is no text")
 		}
 		if f.script.Libs == nil {
 			f.script.Libs = map[string]string{}
@@ -233,15 +234,15 @@ func readFixture(data []byte) (*fixture, error) {
 		f.script.Libs[n] = t
 	}
 	list, _ := d.Get("steps")
-	steps, isList := tool.Elements(list)
+	steps, isList := value.Elements(list)
 	if !isList {
-		return nil, tool.Errorf(tool.Invalid, "this is no fixture: it has no steps")
+		return nil, value.Errorf(value.Invalid, "this is no fixture: it has no steps")
 	}
 	for i, v := range steps {
-		s, _ := v.(*tool.Dict)
+		s, _ := v.(*value.Dict)
 		at, err := history.ParsePlace(s.Text("place"))
 		if err != nil || len(at) == 0 {
-			return nil, tool.Errorf(tool.Invalid, "this is no fixture: step %d has no place", i+1)
+			return nil, value.Errorf(value.Invalid, "this is no fixture: step %d has no place", i+1)
 		}
 		end, err := readEnd(s, "value")
 		if err != nil {
@@ -251,7 +252,7 @@ func readFixture(data []byte) (*fixture, error) {
 	}
 	end, err := readEnd(d, "result")
 	if err == nil && end == nil {
-		err = tool.Errorf(tool.Invalid, "this is no fixture: it has neither a result nor an error")
+		err = value.Errorf(value.Invalid, "this is no fixture: it has neither a result nor an error")
 	}
 	if err != nil {
 		return nil, err
@@ -261,14 +262,14 @@ func readFixture(data []byte) (*fixture, error) {
 }
 
 // fieldDict returns the dict under a name, or nil.
-func fieldDict(d *tool.Dict, name string) *tool.Dict {
+func fieldDict(d *value.Dict, name string) *value.Dict {
 	v, _ := d.Get(name)
-	field, _ := v.(*tool.Dict)
+	field, _ := v.(*value.Dict)
 	return field
 }
 
 // readEnd reads what came of something, or nil.
-func readEnd(d *tool.Dict, name string) (*fixtureEnd, error) {
+func readEnd(d *value.Dict, name string) (*fixtureEnd, error) {
 	e := fieldDict(d, "error")
 	if e == nil {
 		v, known := d.Get(name)
@@ -279,12 +280,12 @@ func readEnd(d *tool.Dict, name string) (*fixtureEnd, error) {
 	}
 	kind, known := kindNamed(e.Text("kind"))
 	if !known {
-		return nil, tool.Errorf(tool.Invalid, "this is no fixture: there is no kind of error %q", e.Text("kind"))
+		return nil, value.Errorf(value.Invalid, "this is no fixture: there is no kind of error %q", e.Text("kind"))
 	}
-	failure := &tool.Error{Kind: kind, Op: e.Text("op"), Err: errors.New(e.Text("message")), Hint: e.Text("hint"), Limit: tool.LimitName(e.Text("limit")),
-		Pos: tool.Position{File: e.Text("file"), Line: int(e.Int("line")), Col: int(e.Int("column"))}}
+	failure := &value.Error{Kind: kind, Op: e.Text("op"), Err: errors.New(e.Text("message")), Hint: e.Text("hint"), Limit: value.LimitName(e.Text("limit")),
+		Pos: value.Position{File: e.Text("file"), Line: int(e.Int("line")), Col: int(e.Int("column"))}}
 	v, _ := e.Get("trace")
-	lines, _ := tool.Elements(v)
+	lines, _ := value.Elements(v)
 	for _, line := range lines {
 		text, _ := line.(string)
 		failure.Trace = append(failure.Trace, text)
@@ -292,8 +293,8 @@ func readEnd(d *tool.Dict, name string) (*fixtureEnd, error) {
 	return &fixtureEnd{err: failure}, nil
 }
 
-func kindNamed(name string) (tool.Kind, bool) {
-	for k := tool.Failed; k <= tool.LastKind; k++ {
+func kindNamed(name string) (value.Kind, bool) {
+	for k := value.Failed; k <= value.LastKind; k++ {
 		if k.String() == name {
 			return k, true
 		}
@@ -304,7 +305,7 @@ func kindNamed(name string) (tool.Kind, bool) {
 // A taggedReader reads what appendTagged has written, however deep and long.
 type taggedReader struct{ *json.Decoder }
 
-func (r *taggedReader) value() (tool.Value, error) {
+func (r *taggedReader) value() (value.Value, error) {
 	t, err := r.Token()
 	if err != nil {
 		return nil, err
@@ -322,23 +323,23 @@ func (r *taggedReader) value() (tool.Value, error) {
 }
 
 // numberOf reads a number: an integer, unless it is written as no whole one.
-func numberOf(text string) (tool.Value, error) {
+func numberOf(text string) (value.Value, error) {
 	if strings.ContainsAny(text, ".eE") {
 		return strconv.ParseFloat(text, 64)
 	}
 	return wholeOf(text)
 }
 
-func wholeOf(text string) (tool.Value, error) {
+func wholeOf(text string) (value.Value, error) {
 	i, ok := new(big.Int).SetString(text, 10)
 	if !ok {
 		return nil, errors.New(strconv.Quote(text) + " is no integer")
 	}
-	return tool.Integer(i), nil
+	return value.Integer(i), nil
 }
 
-func (r *taggedReader) items() (tool.List, error) {
-	list := tool.List{}
+func (r *taggedReader) items() (value.List, error) {
+	list := value.List{}
 	for r.More() {
 		v, err := r.value()
 		if err != nil {
@@ -350,8 +351,8 @@ func (r *taggedReader) items() (tool.List, error) {
 	return list, err
 }
 
-func (r *taggedReader) object() (tool.Value, error) {
-	d := &tool.Dict{}
+func (r *taggedReader) object() (value.Value, error) {
+	d := &value.Dict{}
 	for r.More() {
 		t, err := r.Token()
 		if err != nil {
@@ -382,9 +383,9 @@ func (r *taggedReader) object() (tool.Value, error) {
 }
 
 // untagged is the value that a tag tells the kind of.
-func untagged(tag string, v tool.Value) (tool.Value, error) {
+func untagged(tag string, v value.Value) (value.Value, error) {
 	text, isText := v.(string)
-	list, isList := v.(tool.List)
+	list, isList := v.(value.List)
 	switch {
 	case tag == "bytes" && isText:
 		return base64.StdEncoding.DecodeString(text)
@@ -393,13 +394,13 @@ func untagged(tag string, v tool.Value) (tool.Value, error) {
 	case tag == "float" && isText:
 		return strconv.ParseFloat(text, 64)
 	case tag == "tuple" && isList:
-		return tool.Tuple(list), nil
+		return value.Tuple(list), nil
 	case tag == "set" && isList:
-		return tool.Set(list), nil
+		return value.Set(list), nil
 	case tag == "dict" && isList:
-		d := &tool.Dict{}
+		d := &value.Dict{}
 		for _, item := range list {
-			pair, _ := item.(tool.List)
+			pair, _ := item.(value.List)
 			if len(pair) != 2 {
 				return nil, errors.New("an entry of a dict is no pair")
 			}

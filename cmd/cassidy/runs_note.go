@@ -2,12 +2,12 @@ package main
 
 import (
 	"github.com/cassidy-run/cassidy/runtime/history"
-	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // noteText says what was noted at a step: an answer, the tool that was called,
 // when a sleep ends; "" is what tells people nothing.
-func noteText(d *tool.Dict) string {
+func noteText(d *value.Dict) string {
 	switch {
 	case d.Has("always"):
 		return "approved for the rest of the run"
@@ -18,12 +18,12 @@ func noteText(d *tool.Dict) string {
 	case d.Has("tool"):
 		return ""
 	}
-	return oneLine(tool.FormatJSON(d, ""))
+	return oneLine(value.FormatJSON(d, ""))
 }
 
 // shownNote is a note without what is too long to be looked at: a tool's script.
-func shownNote(n *tool.Dict) *tool.Dict {
-	d := &tool.Dict{}
+func shownNote(n *value.Dict) *value.Dict {
+	d := &value.Dict{}
 	for k, v := range n.All() {
 		if name, _ := k.(string); name != "script" {
 			d.Put(name, v)
@@ -34,9 +34,9 @@ func shownNote(n *tool.Dict) *tool.Dict {
 
 // stepArgs are the arguments of a step. Those of a commit are the content of the
 // files that it replaced, which is told by its changes.
-func stepArgs(e *history.Entry) *tool.Dict {
+func stepArgs(e *history.Entry) *value.Dict {
 	if e.Func == "fs.commit" || e.Args == nil {
-		return &tool.Dict{}
+		return &value.Dict{}
 	}
 	return e.Args
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/history"
 	"github.com/cassidy-run/cassidy/runtime/project"
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 	"github.com/cassidy-run/cassidy/stdlib"
 )
 
@@ -54,7 +55,7 @@ type ranProgram struct {
 	place  tool.Place // nil where the run itself is of the program
 	code   string
 	ended  bool // it has ended well
-	result tool.Value
+	result value.Value
 	called []string // the tools that were called, by it and by those
 	used   []tool.Capability
 }
@@ -74,7 +75,7 @@ func (c *command) findProgram(ctx *cli.Context, j *history.Journal) (*ranProgram
 		return nil, err
 	}
 	if !ctx.IsSet("name") {
-		return nil, tool.Errorf(tool.Invalid, "--name is missing").WithHint("cassidy runs promote %s --name NAME", words[0])
+		return nil, value.Errorf(value.Invalid, "--name is missing").WithHint("cassidy runs promote %s --name NAME", words[0])
 	}
 	r, err := findRun(ctx.Context, j, words[0])
 	if err != nil {
@@ -89,7 +90,7 @@ func (c *command) findProgram(ctx *cli.Context, j *history.Journal) (*ranProgram
 		return nil, err
 	}
 	if !p.ended {
-		return nil, tool.Errorf(tool.Invalid, "the program of %s did not end well", p.from()).
+		return nil, value.Errorf(value.Invalid, "the program of %s did not end well", p.from()).
 			WithHint("cassidy runs show %s tells what came of it; promote one that worked", r.ID)
 	}
 	return p, p.readSteps(ctx.Context, j)
@@ -124,26 +125,26 @@ func programAt(e *history.Entry) (code string, ok bool) {
 	switch e.Func {
 	case "agent.call":
 		v, _ := e.Args.Get("decision")
-		call, _ = v.(*tool.Dict)
+		call, _ = v.(*value.Dict)
 		name, args = "action", "input"
 	case "tools.call":
 	default:
 		return "", false
 	}
 	v, _ := call.Get(args)
-	given, _ := v.(*tool.Dict)
+	given, _ := v.(*value.Dict)
 	return given.Text("code"), tool.Key(call.Text(name)) == decision.ProgramTool && given.Has("code")
 }
 
 // programResult says whether the program of a step ended well, and what it gave,
 // without what it printed.
-func programResult(e *history.Entry) (ended bool, result tool.Value) {
+func programResult(e *history.Entry) (ended bool, result value.Value) {
 	ended, result = !e.Settled.IsZero() && e.Err == nil, e.Outcome.Value
-	if out, ok := result.(*tool.Dict); ok && e.Func == "agent.call" {
+	if out, ok := result.(*value.Dict); ok && e.Func == "agent.call" {
 		ended = ended && out.Bool("success")
 		result, _ = out.Get("result")
 	}
-	if d, ok := result.(*tool.Dict); ok && d.Len() == 2 && d.Has("result") && d.Has("output") {
+	if d, ok := result.(*value.Dict); ok && d.Len() == 2 && d.Has("result") && d.Has("output") {
 		result, _ = d.Get("result")
 	}
 	return ended, result
@@ -159,11 +160,11 @@ func chosenProgram(list []*ranProgram, r *history.Run, place string) (*ranProgra
 	}
 	switch {
 	case len(list) == 0:
-		return nil, tool.Errorf(tool.Invalid, "the run '%s' ran no program of a model", r.ID).WithHint("cassidy runs show %s lists its steps", r.ID)
+		return nil, value.Errorf(value.Invalid, "the run '%s' ran no program of a model", r.ID).WithHint("cassidy runs show %s lists its steps", r.ID)
 	case place == "" && len(list) == 1:
 		return list[0], nil
 	case place == "":
-		return nil, tool.Errorf(tool.Invalid, "the run '%s' ran %d programs", r.ID, len(list)).
+		return nil, value.Errorf(value.Invalid, "the run '%s' ran %d programs", r.ID, len(list)).
 			WithHint("name one: --step %s", strings.Join(places, ", or --step "))
 	}
 	at, err := history.ParsePlace(place)
@@ -175,7 +176,7 @@ func chosenProgram(list []*ranProgram, r *history.Run, place string) (*ranProgra
 			return p, nil
 		}
 	}
-	return nil, tool.Errorf(tool.Invalid, "the run '%s' ran no program at step %q", r.ID, place).
+	return nil, value.Errorf(value.Invalid, "the run '%s' ran no program at step %q", r.ID, place).
 		WithHint("it did at: %s", strings.Join(places, ", "))
 }
 
@@ -187,7 +188,7 @@ func (p *ranProgram) readSteps(ctx context.Context, j *history.Journal) error {
 		return err
 	}
 	defer world.Close()
-	targets := map[string]func(*tool.Dict) ([]tool.Capability, error){}
+	targets := map[string]func(*value.Dict) ([]tool.Capability, error){}
 	for _, m := range world.Modules() {
 		for _, f := range m.Funcs {
 			targets[m.Name+"."+f.Name] = f.Target
@@ -202,9 +203,9 @@ func (p *ranProgram) readSteps(ctx context.Context, j *history.Journal) error {
 			p.called = append(p.called, e.Args.Text("name"))
 		case e.Func == "tools.call_all":
 			v, _ := e.Args.Get("calls")
-			list, _ := tool.Elements(v)
+			list, _ := value.Elements(v)
 			for _, item := range list {
-				if pair, _ := tool.Elements(item); len(pair) > 0 {
+				if pair, _ := value.Elements(item); len(pair) > 0 {
 					name, _ := pair[0].(string)
 					p.called = append(p.called, name)
 				}
@@ -236,7 +237,7 @@ func (c *command) promote(ctx *cli.Context, h *runtime.Host, p *ranProgram) erro
 	if ctx.Bool("print") {
 		c.tellNotes(notes)
 		if c.json && err == nil {
-			return c.printJSON(tool.NewDict("name", name, "file", file, "needs", capabilityList(t.Needs)))
+			return c.printJSON(value.NewDict("name", name, "file", file, "needs", capabilityList(t.Needs)))
 		}
 		if !c.json {
 			c.print(file)
@@ -244,7 +245,7 @@ func (c *command) promote(ctx *cli.Context, h *runtime.Host, p *ranProgram) erro
 		return err
 	}
 	if err != nil {
-		e := *tool.ErrorOf(err, tool.Invalid)
+		e := *value.ErrorOf(err, value.Invalid)
 		return e.WithHint("--print prints the file, to be mended by hand")
 	}
 	root, shown, err := c.writePromoted(base, name, file)
@@ -295,7 +296,7 @@ func (c *command) reviewPromoted(ctx *cli.Context, h *runtime.Host, root, shown 
 		}
 		i := slices.IndexFunc(r.Files, func(f project.File) bool { return f.Path == shown })
 		if i < 0 {
-			return tool.Errorf(tool.Failed, "%s is not what was written there", shown).WithHint("cassidy tool validate %s", t.Name)
+			return value.Errorf(value.Failed, "%s is not what was written there", shown).WithHint("cassidy tool validate %s", t.Name)
 		}
 		review := &trusting{command: c, review: r, files: r.Files[i : i+1], full: true}
 		if ctx.Bool("yes") {
@@ -311,7 +312,7 @@ func (c *command) reviewPromoted(ctx *cli.Context, h *runtime.Host, root, shown 
 		}
 	}
 	if c.json {
-		return c.printJSON(tool.NewDict("name", t.Name, "path", filepath.Join(root, filepath.FromSlash(shown)), "needs", capabilityList(t.Needs), "trusted", trusted))
+		return c.printJSON(value.NewDict("name", t.Name, "path", filepath.Join(root, filepath.FromSlash(shown)), "needs", capabilityList(t.Needs), "trusted", trusted))
 	}
 	if !answered {
 		c.note("it is untrusted: a model wrote it. Next: read it, then  cassidy trust %s", shown)

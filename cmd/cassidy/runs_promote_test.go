@@ -13,6 +13,7 @@ import (
 	"github.com/cassidy-run/cassidy/internal/testworker"
 	"github.com/cassidy-run/cassidy/runtime/history"
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // countsLines is a program as models write them.
@@ -67,20 +68,20 @@ func (h *promoteHome) tool(name string) string {
 }
 
 // ran records at a place that a model's program was run, and what it called.
-func (h *promoteHome) ran(l *history.Log, at, code string, result tool.Value, calls ...string) {
+func (h *promoteHome) ran(l *history.Log, at, code string, result value.Value, calls ...string) {
 	h.Helper()
 	for i, name := range calls {
 		inner := h.place(at).Child(i + 1).String()
-		h.did(l, inner, "tools.call", tool.NewDict("name", name, "args", tool.NewDict("filepath", "a.txt")), "text", nil)
+		h.did(l, inner, "tools.call", value.NewDict("name", name, "args", value.NewDict("filepath", "a.txt")), "text", nil)
 	}
-	decision := tool.NewDict("decision", tool.NewDict("kind", "call", "action", "execute_code", "input", tool.NewDict("code", code)))
-	h.did(l, at, "agent.call", decision, tool.NewDict("success", true, "result", result), nil)
+	decision := value.NewDict("decision", value.NewDict("kind", "call", "action", "execute_code", "input", value.NewDict("code", code)))
+	h.did(l, at, "agent.call", decision, value.NewDict("success", true, "result", result), nil)
 }
 
 func TestRunsPromote(t *testing.T) {
 	h := newPromoteHome(t)
 	l := h.begin("r")
-	h.ran(l, "3", countsLines, tool.NewDict("result", tool.NewDict("lines", &tool.Dict{}, "missing", true, "note", ""), "output", "x"), "read_file", "read_file")
+	h.ran(l, "3", countsLines, value.NewDict("result", value.NewDict("lines", &value.Dict{}, "missing", true, "note", ""), "output", "x"), "read_file", "read_file")
 	h.check(l.End(context.Background(), "final", tool.Outcome{}, nil))
 
 	printed, stderr, code := h.in("runs", "promote", "r", "--name", "count-lines", "--print")
@@ -162,17 +163,17 @@ func TestRunsPromoteFinds(t *testing.T) {
 	}
 	l := h.begin("two")
 	h.ran(l, "3", "1 + 2", int64(3))
-	h.did(l, "4", "tools.call", tool.NewDict("name", "execute-code", "args", tool.NewDict("code", `"a" + "b"`)), "ab", nil)
-	h.did(l, "5", "agent.call", tool.NewDict("decision", tool.NewDict("action", "execute_code", "input", tool.NewDict("code", "fail()"))),
-		tool.NewDict("success", false, "error", "no"), nil)
-	h.did(l, "6", "fs.read", tool.NewDict("path", "a"), "x", nil)
+	h.did(l, "4", "tools.call", value.NewDict("name", "execute-code", "args", value.NewDict("code", `"a" + "b"`)), "ab", nil)
+	h.did(l, "5", "agent.call", value.NewDict("decision", value.NewDict("action", "execute_code", "input", value.NewDict("code", "fail()"))),
+		value.NewDict("success", false, "error", "no"), nil)
+	h.did(l, "6", "fs.read", value.NewDict("path", "a"), "x", nil)
 	h.ran(l, "7", `no_such_tool("x")`, "x", "no_such_tool")
 	h.ran(l, "8", "undefined_name + 1", int64(1))
-	h.did(l, "9.1.1", "tools.call", tool.NewDict("name", "write_file", "args", &tool.Dict{}), "x", nil)
-	h.did(l, "9.1.2", "http.get", tool.NewDict("url", "https://Example.com/x"), &tool.Dict{}, nil)
-	h.did(l, "9.2", "http.get", tool.NewDict("url", "http://127.0.0.1:8080/"), &tool.Dict{}, nil)
-	h.did(l, "9.3", "tools.call_all", tool.NewDict("calls", tool.List{tool.Tuple{"git_status"}, tool.Tuple{"read_file", &tool.Dict{}}}), tool.List{}, nil)
-	h.did(l, "9.3.1.1", "shell.run", tool.NewDict("argv", tool.List{"git", "status"}), &tool.Dict{}, nil)
+	h.did(l, "9.1.1", "tools.call", value.NewDict("name", "write_file", "args", &value.Dict{}), "x", nil)
+	h.did(l, "9.1.2", "http.get", value.NewDict("url", "https://Example.com/x"), &value.Dict{}, nil)
+	h.did(l, "9.2", "http.get", value.NewDict("url", "http://127.0.0.1:8080/"), &value.Dict{}, nil)
+	h.did(l, "9.3", "tools.call_all", value.NewDict("calls", value.List{value.Tuple{"git_status"}, value.Tuple{"read_file", &value.Dict{}}}), value.List{}, nil)
+	h.did(l, "9.3.1.1", "shell.run", value.NewDict("argv", value.List{"git", "status"}), &value.Dict{}, nil)
 	h.ran(l, "9", "fetch_url('https://example.com/x')\nrun_command('ls')", "x", "fetch_url")
 	end(l)
 	end(h.begin("none"))

@@ -12,6 +12,7 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/agent"
 	"github.com/cassidy-run/cassidy/runtime/history"
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 func (c *command) replayCommand() *cli.Command {
@@ -52,7 +53,7 @@ func (c *command) replayRun(ctx *cli.Context, h *runtime.Host, r *runtime.Record
 			out, err = h.Replay(ctx.Context, o)
 		}
 	case undoKind, toolKind:
-		err = tool.Errorf(tool.Invalid, "the run '%s' is not replayed: it has no script of its own", r.ID).WithHint("cassidy runs show %s", r.ID)
+		err = value.Errorf(value.Invalid, "the run '%s' is not replayed: it has no script of its own", r.ID).WithHint("cassidy runs show %s", r.ID)
 	default:
 		if err = agent.RegisterKinds(h, c.openAgent(h, false)); err == nil {
 			out, err = agent.Replay(ctx.Context, h, *r, o)
@@ -62,7 +63,7 @@ func (c *command) replayRun(ctx *cli.Context, h *runtime.Host, r *runtime.Record
 		return err
 	}
 	if o.With != nil && !out.Used && !out.Ended {
-		return tool.Errorf(tool.Invalid, "the run '%s' does not use %s%s", r.ID, ctx.String("with"), fromText(o.From)).
+		return value.Errorf(value.Invalid, "the run '%s' does not use %s%s", r.ID, ctx.String("with"), fromText(o.From)).
 			WithHint("name the file as the tool, the policy or the workflow is named; cassidy runs show %s lists the steps", r.ID)
 	}
 	return c.tellReplayed(r, out, o.With != nil)
@@ -83,7 +84,7 @@ func (c *command) replacement(ctx *cli.Context, r *runtime.Recorded) (o runtime.
 			return o, err
 		}
 		if ctx.String("with") == "" {
-			return o, tool.Errorf(tool.Invalid, "--from says where --with FILE begins, and there is none")
+			return o, value.Errorf(value.Invalid, "--from says where --with FILE begins, and there is none")
 		}
 	}
 	file := ctx.String("with")
@@ -92,7 +93,7 @@ func (c *command) replacement(ctx *cli.Context, r *runtime.Recorded) (o runtime.
 	}
 	text, err := os.ReadFile(file)
 	if err != nil {
-		return o, tool.Errorf(tool.Invalid, "cannot read %s: %w", file, fileError(err))
+		return o, value.Errorf(value.Invalid, "cannot read %s: %w", file, fileError(err))
 	}
 	name := strings.TrimSuffix(filepath.Base(file), filepath.Ext(file))
 	o.Root = tool.Key(name) == tool.Key(strings.TrimSuffix(filepath.Base(r.Script.Path), filepath.Ext(r.Script.Path)))
@@ -105,7 +106,7 @@ func (c *command) replacement(ctx *cli.Context, r *runtime.Recorded) (o runtime.
 
 // tellReplayed tells what came of a replay.
 func (c *command) tellReplayed(r *runtime.Recorded, out *runtime.Replayed, changed bool) error {
-	same := r.Ended.IsZero() || !out.Ended && tool.Equal(out.Outcome.Value, r.Result) && (out.Err == nil) == (r.Err == nil)
+	same := r.Ended.IsZero() || !out.Ended && value.Equal(out.Outcome.Value, r.Result) && (out.Err == nil) == (r.Err == nil)
 	parked := out.Ended && r.Ended.IsZero() && len(out.Differences) == 0 // as far as the run had come
 	exact := !changed && len(out.Differences) == 0 && (same && !out.Ended || parked)
 	if c.json {
@@ -113,7 +114,7 @@ func (c *command) tellReplayed(r *runtime.Recorded, out *runtime.Replayed, chang
 	}
 	for _, d := range out.Differences {
 		c.print(fmt.Sprintf("step %s  %s\n  recorded  %s\n  now       %s\n", d.Place, visibleLine(clip(d.Call, lineWidth)),
-			visibleLine(clip(outcomeLine(d.Was, d.WasFailed), lineWidth)), visibleLine(clip(outcomeLine(d.Is, tool.ErrorOf(d.IsFailed, tool.Failed)), lineWidth))))
+			visibleLine(clip(outcomeLine(d.Was, d.WasFailed), lineWidth)), visibleLine(clip(outcomeLine(d.Is, value.ErrorOf(d.IsFailed, value.Failed)), lineWidth))))
 	}
 	for _, e := range out.Would {
 		c.print(fmt.Sprintf("step %s  would do %s\n", e.Place, visibleLine(clip(e.Func+callArgs(e.Args), lineWidth))))
@@ -130,44 +131,44 @@ func (c *command) tellReplayed(r *runtime.Recorded, out *runtime.Replayed, chang
 	case same && len(out.Differences) == 0 && len(out.Would) == 0:
 		c.print("Nothing came out otherwise: " + steps + "\n")
 	default:
-		c.print("The run ends otherwise: " + visibleLine(clip(outcomeLine(out.Outcome.Value, tool.ErrorOf(out.Err, tool.Failed)), lineWidth)) + " (" + steps + ")\n")
+		c.print("The run ends otherwise: " + visibleLine(clip(outcomeLine(out.Outcome.Value, value.ErrorOf(out.Err, value.Failed)), lineWidth)) + " (" + steps + ")\n")
 		if !changed {
-			return &toldError{tool.Errorf(tool.Conflict, "the replay differs")}
+			return &toldError{value.Errorf(value.Conflict, "the replay differs")}
 		}
 	}
 	return nil
 }
 
-func outcomeLine(v tool.Value, err *tool.Error) string {
+func outcomeLine(v value.Value, err *value.Error) string {
 	if err != nil {
 		return "failed: " + oneLine(err.Message())
 	}
 	if text, ok := v.(string); ok {
 		return oneLine(text)
 	}
-	return tool.FormatJSON(v, "")
+	return value.FormatJSON(v, "")
 }
 
 // printReplayed is the same for programs.
 func (c *command) printReplayed(r *runtime.Recorded, out *runtime.Replayed, exact bool) error {
-	outcome := func(v tool.Value, err *tool.Error) *tool.Dict {
+	outcome := func(v value.Value, err *value.Error) *value.Dict {
 		if err != nil {
-			return tool.NewDict("success", false, "error", err.Message())
+			return value.NewDict("success", false, "error", err.Message())
 		}
-		return tool.NewDict("success", true, "value", v)
+		return value.NewDict("success", true, "value", v)
 	}
-	differences, would := tool.List{}, tool.List{}
+	differences, would := value.List{}, value.List{}
 	for _, d := range out.Differences {
-		differences = append(differences, tool.NewDict("place", d.Place.String(), "call", d.Call,
-			"recorded", outcome(d.Was, d.WasFailed), "now", outcome(d.Is, tool.ErrorOf(d.IsFailed, tool.Failed))))
+		differences = append(differences, value.NewDict("place", d.Place.String(), "call", d.Call,
+			"recorded", outcome(d.Was, d.WasFailed), "now", outcome(d.Is, value.ErrorOf(d.IsFailed, value.Failed))))
 	}
 	for _, e := range out.Would {
-		would = append(would, tool.NewDict("place", e.Place.String(), "func", e.Func, "args", e.Args))
+		would = append(would, value.NewDict("place", e.Place.String(), "func", e.Func, "args", e.Args))
 	}
-	err := c.printJSON(tool.NewDict("run", r.ID, "exact", exact, "ended", out.Ended, "steps", int64(out.Steps),
-		"outcome", outcome(out.Outcome.Value, tool.ErrorOf(out.Err, tool.Failed)), "differences", differences, "would", would))
+	err := c.printJSON(value.NewDict("run", r.ID, "exact", exact, "ended", out.Ended, "steps", int64(out.Steps),
+		"outcome", outcome(out.Outcome.Value, value.ErrorOf(out.Err, value.Failed)), "differences", differences, "would", would))
 	if err == nil && !exact && out.Ended {
-		err = &toldError{tool.ErrorOf(out.Err, tool.Failed)}
+		err = &toldError{value.ErrorOf(out.Err, value.Failed)}
 	}
 	return err
 }

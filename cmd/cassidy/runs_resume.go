@@ -12,6 +12,7 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/agent"
 	"github.com/cassidy-run/cassidy/runtime/history"
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 func (c *command) resumeCommand() *cli.Command {
@@ -70,10 +71,10 @@ func (c *command) resumeDue(ctx *cli.Context) error {
 			continue
 		}
 		err := c.resumeRun(ctx, due[i].ID)
-		if tool.KindOf(err) == tool.Conflict {
+		if value.KindOf(err) == value.Conflict {
 			continue // another process was faster
 		}
-		if err != nil && tool.KindOf(err) != tool.Parked && failed == nil {
+		if err != nil && value.KindOf(err) != value.Parked && failed == nil {
 			failed = err
 		}
 	}
@@ -167,7 +168,7 @@ func (c *command) stillTrusted(r *runtime.Recorded) error {
 	if err != nil || !c.findOptions().RevokedScript(root, &r.Script) {
 		return err
 	}
-	return tool.Errorf(tool.Denied, "%s is untrusted, so the run '%s' is not resumed", r.Script.Path, r.ID).WithHint("review it with: cassidy trust")
+	return value.Errorf(value.Denied, "%s is untrusted, so the run '%s' is not resumed", r.Script.Path, r.ID).WithHint("review it with: cassidy trust")
 }
 
 // dirOption is the name under which the folder to work in is recorded with a run.

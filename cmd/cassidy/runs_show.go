@@ -12,6 +12,7 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime/history"
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 func (c *command) showRecorded(ctx *cli.Context, j *history.Journal) error {
@@ -143,7 +144,7 @@ func (c *command) printRun(r *history.Run, tokens tokenCount) {
 	line("policy", r.Options.Text("policy"))
 	line("tokens", tokens.String())
 	result := r.Result
-	if d, ok := result.(*tool.Dict); ok && d.Has("answer") {
+	if d, ok := result.(*value.Dict); ok && d.Has("answer") {
 		result, _ = d.Get("answer") // of an agent
 	}
 	line("result", firstLine(result))
@@ -208,7 +209,7 @@ func (c *command) showStep(ctx context.Context, j *history.Journal, r *history.R
 	case err != nil:
 		return err
 	case !found && damage == nil:
-		return tool.Errorf(tool.NotFound, "the run '%s' has no step %q", r.ID, place).WithHint("cassidy runs show %s lists its steps", r.ID)
+		return value.Errorf(value.NotFound, "the run '%s' has no step %q", r.ID, place).WithHint("cassidy runs show %s lists its steps", r.ID)
 	}
 	return c.toldDamage(damage)
 }
@@ -221,7 +222,7 @@ func (c *command) printWholeStep(e *history.Entry, state history.State) {
 			c.print(pad(name, 10) + visibleLine(value) + "\n")
 		}
 	}
-	block := func(name string, v tool.Value) {
+	block := func(name string, v value.Value) {
 		c.print(name + "\n" + indented(wholeText(v), "  ") + "\n")
 	}
 	s := shownOf(e, state, tokenCount{})
@@ -264,33 +265,33 @@ func (c *command) printWholeStep(e *history.Entry, state history.State) {
 		block("outcome", e.Outcome.Value)
 	}
 	if u := e.Outcome.Undo; u != nil {
-		block("undo", tool.NewDict("func", u.Func, "args", orNothing(u.Args)))
+		block("undo", value.NewDict("func", u.Func, "args", orNothing(u.Args)))
 	}
 }
 
 // wholeText writes a value for people: the fields of a dict one below the
 // other, and texts as they are.
-func wholeText(v tool.Value) string {
+func wholeText(v value.Value) string {
 	switch v := v.(type) {
 	case string:
 		return strings.TrimRight(visible(v), "\n")
-	case *tool.Dict:
+	case *value.Dict:
 		var lines []string
 		for k, field := range v.All() {
 			name, isText := k.(string)
 			if !isText {
-				name = tool.FormatJSON(k, "")
+				name = value.FormatJSON(k, "")
 			}
 			text, isText := field.(string)
 			if isText && strings.Contains(text, "\n") {
 				lines = append(lines, visibleLine(name)+":", indented(wholeText(text), "  "))
 				continue
 			}
-			lines = append(lines, visibleLine(name)+": "+visible(tool.FormatJSON(field, "  ")))
+			lines = append(lines, visibleLine(name)+": "+visible(value.FormatJSON(field, "  ")))
 		}
 		return strings.Join(lines, "\n")
 	}
-	return visible(tool.FormatJSON(v, "  "))
+	return visible(value.FormatJSON(v, "  "))
 }
 
 func indented(text, indent string) string {
@@ -395,18 +396,18 @@ func questionLines(e *history.Entry, asks, settled bool) (lines []string) {
 
 // stepWords are what a step did, in words for people.
 type stepWords struct {
-	what   string     // the effect, with what matters of its arguments
-	said   string     // what came of it, on a line
-	result tool.Value // the part of the outcome that whoever asked was after
-	failed bool       // the outcome itself says so
-	asks   bool       // it asks somebody, or waits: its question is told in these words
+	what   string      // the effect, with what matters of its arguments
+	said   string      // what came of it, on a line
+	result value.Value // the part of the outcome that whoever asked was after
+	failed bool        // the outcome itself says so
+	asks   bool        // it asks somebody, or waits: its question is told in these words
 }
 
 // wordsOf tells a step in words. An effect that has none of its own is shown as
 // it was asked for.
 func wordsOf(e *history.Entry) stepWords {
 	args := e.Args
-	out, _ := e.Outcome.Value.(*tool.Dict)
+	out, _ := e.Outcome.Value.(*value.Dict)
 	module, name, _ := strings.Cut(e.Func, ".")
 	switch {
 	case e.Func == "":
@@ -431,7 +432,7 @@ func wordsOf(e *history.Entry) stepWords {
 	return outcomeWords(e.Func+callArgs(args), e.Outcome.Value)
 }
 
-func outcomeWords(what string, result tool.Value) stepWords {
+func outcomeWords(what string, result value.Value) stepWords {
 	return stepWords{what: what, said: firstLine(result), result: result}
 }
 
@@ -444,7 +445,7 @@ func wordsOfNothing(e *history.Entry) stepWords {
 	return stepWords{what: "question: " + oneLine(e.Questions[len(e.Questions)-1].Text), asks: true}
 }
 
-func agentWords(e *history.Entry, name string, out *tool.Dict) stepWords {
+func agentWords(e *history.Entry, name string, out *value.Dict) stepWords {
 	field := func(what, name string) stepWords {
 		v, _ := out.Get(name)
 		return outcomeWords(what, v)
@@ -458,7 +459,7 @@ func agentWords(e *history.Entry, name string, out *tool.Dict) stepWords {
 		return field(what, "text")
 	case "call":
 		v, _ := e.Args.Get("decision")
-		d, _ := v.(*tool.Dict)
+		d, _ := v.(*value.Dict)
 		w := field(callWords(d, "action", "input"), "result")
 		if w.failed = out.Has("success") && !out.Bool("success"); w.failed {
 			w.said = firstLine(out.Text("error"))
@@ -479,18 +480,18 @@ func agentWords(e *history.Entry, name string, out *tool.Dict) stepWords {
 }
 
 // callWords shows a call that is given as a name and arguments.
-func callWords(d *tool.Dict, name, args string) string {
+func callWords(d *value.Dict, name, args string) string {
 	v, _ := d.Get(args)
-	given, _ := v.(*tool.Dict)
+	given, _ := v.(*value.Dict)
 	return d.Text(name) + callArgs(given)
 }
 
-func callsWords(args *tool.Dict) string {
+func callsWords(args *value.Dict) string {
 	v, _ := args.Get("calls")
-	list, _ := tool.Elements(v)
+	list, _ := value.Elements(v)
 	names := make([]string, len(list))
 	for i, item := range list {
-		pair, _ := tool.Elements(item)
+		pair, _ := value.Elements(item)
 		if len(pair) > 0 {
 			names[i], _ = pair[0].(string)
 		}
@@ -502,9 +503,9 @@ func callsWords(args *tool.Dict) string {
 // was about to.
 func commitWords(e *history.Entry) string {
 	var words []string
-	list, _ := tool.Elements(e.Outcome.Value)
+	list, _ := value.Elements(e.Outcome.Value)
 	for _, item := range list {
-		if d, ok := item.(*tool.Dict); ok {
+		if d, ok := item.(*value.Dict); ok {
 			text := d.Text("action") + " " + d.Text("path")
 			if d.Text("action") != "removed" && d.Text("kind") == "file" {
 				text += " (" + bytesText(int(d.Int("bytes"))) + ")"
@@ -514,7 +515,7 @@ func commitWords(e *history.Entry) string {
 	}
 	if list == nil {
 		for path, v := range e.Change.All() {
-			d, _ := v.(*tool.Dict)
+			d, _ := v.(*value.Dict)
 			name, _ := path.(string)
 			action := "change "
 			switch {
@@ -529,7 +530,7 @@ func commitWords(e *history.Entry) string {
 	return strings.Join(words, ", ")
 }
 
-func httpWords(name string, args, out *tool.Dict) stepWords {
+func httpWords(name string, args, out *value.Dict) stepWords {
 	method := strings.ToUpper(name)
 	if name == "request" {
 		method = strings.ToUpper(args.Text("method"))
@@ -544,13 +545,13 @@ func httpWords(name string, args, out *tool.Dict) stepWords {
 	return w
 }
 
-func shellWords(args, out *tool.Dict) stepWords {
+func shellWords(args, out *value.Dict) stepWords {
 	v, _ := args.Get("argv")
-	list, _ := tool.Elements(v)
+	list, _ := value.Elements(v)
 	words := make([]string, len(list))
 	for i, item := range list {
 		if words[i], _ = item.(string); words[i] == "" || strings.ContainsAny(words[i], " \t\n\"'") {
-			words[i] = tool.FormatJSON(item, "")
+			words[i] = value.FormatJSON(item, "")
 		}
 	}
 	w := stepWords{what: "$ " + strings.Join(words, " ")}

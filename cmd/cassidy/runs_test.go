@@ -16,6 +16,7 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime/history"
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // A runsHome is a folder of a user's own, with the record of runs in it.
@@ -61,7 +62,7 @@ func (h *runsHome) check(err error) {
 func (h *runsHome) begin(id string) *history.Log {
 	h.Helper()
 	l, err := h.j.Begin(context.Background(), history.Run{ID: id, Kind: "task", Title: "Do " + id,
-		Options: tool.NewDict("model", "script:model.star", "policy", "task")}, tool.Script{Source: "x"})
+		Options: value.NewDict("model", "script:model.star", "policy", "task")}, tool.Script{Source: "x"})
 	h.check(err)
 	return l
 }
@@ -85,8 +86,8 @@ func (h *runsHome) parked(id string, q history.Asked) {
 func (h *runsHome) asleep(id, at string, until time.Time) {
 	h.Helper()
 	l := h.begin(id)
-	h.check(l.Intend(context.Background(), history.Intent{Place: h.place(at), Func: "time.sleep", Args: tool.NewDict("seconds", int64(9)), Kind: tool.Repeatable}))
-	h.check(l.Note(context.Background(), h.place(at), tool.NewDict("until", until.UTC().Format(time.RFC3339Nano))))
+	h.check(l.Intend(context.Background(), history.Intent{Place: h.place(at), Func: "time.sleep", Args: value.NewDict("seconds", int64(9)), Kind: tool.Repeatable}))
+	h.check(l.Note(context.Background(), h.place(at), value.NewDict("until", until.UTC().Format(time.RFC3339Nano))))
 	h.check(l.Park(context.Background(), "sleep", until))
 }
 
@@ -99,13 +100,13 @@ func (h *runsHome) answers(run string, a tool.Answer) {
 }
 
 // did records a step of a run, with an outcome unless that is an open one.
-func (h *runsHome) did(l *history.Log, at, name string, args *tool.Dict, value tool.Value, failure error) {
+func (h *runsHome) did(l *history.Log, at, name string, args *value.Dict, value value.Value, failure error) {
 	h.Helper()
 	h.intend(l, at, name, args)
 	h.check(l.Settle(context.Background(), h.place(at), tool.Outcome{Value: value}, failure))
 }
 
-func (h *runsHome) intend(l *history.Log, at, name string, args *tool.Dict) {
+func (h *runsHome) intend(l *history.Log, at, name string, args *value.Dict) {
 	h.Helper()
 	h.check(l.Intend(context.Background(), history.Intent{Place: h.place(at), Func: name, Args: args, Kind: tool.External}))
 }
@@ -147,30 +148,30 @@ func TestRunsShow(t *testing.T) {
 	h := newRunsHome(t)
 	l := h.begin("one")
 	ctx := context.Background()
-	decision := tool.NewDict("decision", tool.NewDict("kind", "call", "action", "write_file", "input", tool.NewDict("filepath", "a.txt")))
-	h.did(l, "1", "agent.limits", nil, tool.NewDict("tools", 3), nil)
-	h.did(l, "2", "agent.ask", tool.NewDict("message", "go"), tool.NewDict("text", "\n I write.\nMore.", "iteration", 1, "input_tokens", 1200, "output_tokens", 34), nil)
-	h.did(l, "3.1", "fs.exists", tool.NewDict("path", "a.txt"), false, nil)
+	decision := value.NewDict("decision", value.NewDict("kind", "call", "action", "write_file", "input", value.NewDict("filepath", "a.txt")))
+	h.did(l, "1", "agent.limits", nil, value.NewDict("tools", 3), nil)
+	h.did(l, "2", "agent.ask", value.NewDict("message", "go"), value.NewDict("text", "\n I write.\nMore.", "iteration", 1, "input_tokens", 1200, "output_tokens", 34), nil)
+	h.did(l, "3.1", "fs.exists", value.NewDict("path", "a.txt"), false, nil)
 	h.check(l.Answered(ctx, history.Asked{Place: h.place("3.2"), Question: tool.Question{Kind: tool.QuestionApproval, Text: "May it?"}}, tool.Answer{Yes: true, Why: "a rule allows it"}))
-	h.did(l, "3.2", "fs.commit", &tool.Dict{}, tool.List{
-		tool.NewDict("path", "a.txt", "kind", "file", "action", "created", "bytes", 1229),
-		tool.NewDict("path", "b", "kind", "dir", "action", "removed", "bytes", 0),
+	h.did(l, "3.2", "fs.commit", &value.Dict{}, value.List{
+		value.NewDict("path", "a.txt", "kind", "file", "action", "created", "bytes", 1229),
+		value.NewDict("path", "b", "kind", "dir", "action", "removed", "bytes", 0),
 	}, nil)
-	h.did(l, "3", "agent.call", decision, tool.NewDict("success", true, "result", strings.Repeat("x", 2048), "text", "RESULT"), nil)
-	h.did(l, "4", "agent.call", decision, tool.NewDict("success", false, "result", nil, "error", "No such thing\nsee there"), nil)
-	h.did(l, "5", "tools.call", tool.NewDict("name", "slug", "args", tool.NewDict("title", "A b")), "a-b", nil)
-	h.did(l, "6", "tools.call_all", tool.NewDict("calls", tool.List{tool.Tuple{"slug", &tool.Dict{}}, tool.Tuple{"now", &tool.Dict{}}}), tool.List{}, nil)
-	h.did(l, "7", "http.get", tool.NewDict("url", "https://example.com/x", "timeout", 10), tool.NewDict("status", 404, "text", "gone"), nil)
-	h.did(l, "8", "http.request", tool.NewDict("method", "put", "url", "https://example.com"), tool.NewDict("status", 200, "bytes", []byte("abc")), nil)
-	h.did(l, "9", "shell.run", tool.NewDict("argv", tool.List{"git", "log", "-n 1"}), tool.NewDict("exit_code", 1, "stdout", "", "stderr", "fatal: no\n"), nil)
-	h.did(l, "10", "human.ask", tool.NewDict("question", "Who?"), "Ann", nil)
-	h.did(l, "11", "time.sleep", tool.NewDict("seconds", 90), nil, nil)
-	h.did(l, "12", "fs.read", tool.NewDict("path", "a\x1b[2Jb\u202e.txt"), nil, tool.Errorf(tool.NotFound, "there is no \x1b[31ma"))
+	h.did(l, "3", "agent.call", decision, value.NewDict("success", true, "result", strings.Repeat("x", 2048), "text", "RESULT"), nil)
+	h.did(l, "4", "agent.call", decision, value.NewDict("success", false, "result", nil, "error", "No such thing\nsee there"), nil)
+	h.did(l, "5", "tools.call", value.NewDict("name", "slug", "args", value.NewDict("title", "A b")), "a-b", nil)
+	h.did(l, "6", "tools.call_all", value.NewDict("calls", value.List{value.Tuple{"slug", &value.Dict{}}, value.Tuple{"now", &value.Dict{}}}), value.List{}, nil)
+	h.did(l, "7", "http.get", value.NewDict("url", "https://example.com/x", "timeout", 10), value.NewDict("status", 404, "text", "gone"), nil)
+	h.did(l, "8", "http.request", value.NewDict("method", "put", "url", "https://example.com"), value.NewDict("status", 200, "bytes", []byte("abc")), nil)
+	h.did(l, "9", "shell.run", value.NewDict("argv", value.List{"git", "log", "-n 1"}), value.NewDict("exit_code", 1, "stdout", "", "stderr", "fatal: no\n"), nil)
+	h.did(l, "10", "human.ask", value.NewDict("question", "Who?"), "Ann", nil)
+	h.did(l, "11", "time.sleep", value.NewDict("seconds", 90), nil, nil)
+	h.did(l, "12", "fs.read", value.NewDict("path", "a\x1b[2Jb\u202e.txt"), nil, value.Errorf(value.NotFound, "there is no \x1b[31ma"))
 	h.check(l.Answered(ctx, history.Asked{Place: h.place("13"), Question: tool.Question{Kind: tool.QuestionApproval, Text: "May it?"}}, tool.Answer{Why: "not now"}))
-	h.did(l, "14", "agent.ask", tool.NewDict("message", ""), tool.NewDict("text", "Done.", "iteration", 2, "input_tokens", 100, "output_tokens", 2), nil)
+	h.did(l, "14", "agent.ask", value.NewDict("message", ""), value.NewDict("text", "Done.", "iteration", 2, "input_tokens", 100, "output_tokens", 2), nil)
 	h.intend(l, "15", "agent.call", decision)
-	h.did(l, "15.1", "fs.stat", tool.NewDict("path", "a"), nil, nil)
-	h.intend(l, "15.2", "shell.run", tool.NewDict("argv", tool.List{"ls"}))
+	h.did(l, "15.1", "fs.stat", value.NewDict("path", "a"), nil, nil)
+	h.intend(l, "15.2", "shell.run", value.NewDict("argv", value.List{"ls"}))
 	h.check(l.Close())
 
 	stdout, stderr, code := h.cassidy("", "runs", "show", "one")
@@ -229,9 +230,9 @@ tokens   1300 in, 36 out
 func TestRunsShowJSON(t *testing.T) {
 	h := newRunsHome(t)
 	l := h.begin("one")
-	h.did(l, "1", "agent.ask", nil, tool.NewDict("text", "Hello", "input_tokens", 7, "output_tokens", 8), nil)
-	h.did(l, "2", "f.odd", nil, tool.List{infinity()}, nil)
-	h.check(l.Note(context.Background(), h.place("3"), tool.NewDict("decision", "denied")))
+	h.did(l, "1", "agent.ask", nil, value.NewDict("text", "Hello", "input_tokens", 7, "output_tokens", 8), nil)
+	h.did(l, "2", "f.odd", nil, value.List{infinity()}, nil)
+	h.check(l.Note(context.Background(), h.place("3"), value.NewDict("decision", "denied")))
 	_, err := l.Ask(context.Background(), history.Asked{Place: h.place("3"), Question: tool.Question{Kind: tool.QuestionConfirm, Text: "Go?"}})
 	h.check(err)
 	h.check(l.Park(context.Background(), "question", time.Time{}))
@@ -284,10 +285,10 @@ func TestRunsShowStep(t *testing.T) {
 	l := h.begin("one")
 	ctx := context.Background()
 	h.check(l.Answered(ctx, history.Asked{Place: h.place("3.1"), Question: tool.Question{Kind: tool.QuestionApproval, Text: "May it?"}}, tool.Answer{Yes: true, Why: "it is needed", By: "Ann"}))
-	h.check(l.Intend(ctx, history.Intent{Place: h.place("3.1"), Func: "fs.write", Args: tool.NewDict("path", "a", "content", "one\nstep 9\n"),
-		Kind: tool.Write, Change: tool.NewDict("a", tool.NewDict("before", "", "after", "abc"))}))
+	h.check(l.Intend(ctx, history.Intent{Place: h.place("3.1"), Func: "fs.write", Args: value.NewDict("path", "a", "content", "one\nstep 9\n"),
+		Kind: tool.Write, Change: value.NewDict("a", value.NewDict("before", "", "after", "abc"))}))
 	h.check(l.Answered(ctx, history.Asked{Place: h.place("3.1"), Question: tool.Question{Kind: tool.QuestionUnknown, Text: "Really?\x1b[1A"}}, tool.Answer{}))
-	h.check(l.Settle(ctx, h.place("3.1"), tool.Outcome{}, tool.Errorf(tool.Denied, "no").WithHint("ask again")))
+	h.check(l.Settle(ctx, h.place("3.1"), tool.Outcome{}, value.Errorf(value.Denied, "no").WithHint("ask again")))
 	h.check(l.Close())
 	stdout, _, code := h.cassidy("", "runs", "show", "one", "--step", "3.1")
 	want := `step      3.1
@@ -440,9 +441,9 @@ func TestRunsDamaged(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			h := newRunsHome(t)
 			l := h.begin("r")
-			h.did(l, "1", "fs.read", tool.NewDict("path", "a"), "well", nil)
-			h.did(l, "2", "fs.read", tool.NewDict("path", "b"), strings.Repeat("y", lost), nil)
-			h.did(l, "3", "fs.read", tool.NewDict("path", "c"), marker, nil)
+			h.did(l, "1", "fs.read", value.NewDict("path", "a"), "well", nil)
+			h.did(l, "2", "fs.read", value.NewDict("path", "b"), strings.Repeat("y", lost), nil)
+			h.did(l, "3", "fs.read", value.NewDict("path", "c"), marker, nil)
 			h.check(l.End(context.Background(), "final", tool.Outcome{}, nil))
 			h.close()
 			tt.damage(h)
@@ -489,7 +490,7 @@ func TestRunsCancel(t *testing.T) {
 	}
 	runs, err := allRuns(context.Background(), h.j, history.Filter{States: []history.State{history.Cancelled}})
 	h.check(err)
-	if len(runs) != 2 || runs[0].Reason != "cancelled" || tool.KindOf(runs[0].Err) != tool.Canceled {
+	if len(runs) != 2 || runs[0].Reason != "cancelled" || value.KindOf(runs[0].Err) != value.Canceled {
 		t.Errorf("the cancelled runs are %+v", runs)
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/cassidy-run/cassidy/runtime"
 	"github.com/cassidy-run/cassidy/runtime/agent"
 	"github.com/cassidy-run/cassidy/runtime/history"
-	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // undoKind is what a run that takes another back is recorded as.
@@ -47,7 +47,7 @@ func (c *command) takeBack(ctx *cli.Context, h *runtime.Host, u runtime.Undo, to
 		}
 	}
 	out, err := h.UndoRun(ctx.Context, u)
-	if out == nil || tool.KindOf(err) == tool.Parked {
+	if out == nil || value.KindOf(err) == value.Parked {
 		return err
 	}
 	if !c.json {
@@ -57,7 +57,7 @@ func (c *command) takeBack(ctx *cli.Context, h *runtime.Host, u runtime.Undo, to
 	if e := c.printJSON(undoneDict(u.Run, out, err)); e != nil || err == nil {
 		return e
 	}
-	told := tool.ErrorOf(err, tool.Failed)
+	told := value.ErrorOf(err, value.Failed)
 	c.tell(told)
 	return &toldError{told}
 }
@@ -95,11 +95,11 @@ func undoneText(run string, out *runtime.Undone) string {
 }
 
 // changedFiles names the files that an effect has changed.
-func changedFiles(v tool.Value) string {
-	list, _ := tool.Elements(v)
+func changedFiles(v value.Value) string {
+	list, _ := value.Elements(v)
 	var words []string
 	for _, item := range list {
-		if d, ok := item.(*tool.Dict); ok && d.Has("path") {
+		if d, ok := item.(*value.Dict); ok && d.Has("path") {
 			words = append(words, d.Text("action")+" "+d.Text("path"))
 		}
 	}
@@ -116,20 +116,20 @@ func changedFiles(v tool.Value) string {
 }
 
 // undoneDict is the same for programs.
-func undoneDict(run string, out *runtime.Undone, err error) *tool.Dict {
-	steps := func(list []runtime.UndoneStep) tool.List {
-		all := tool.List{}
+func undoneDict(run string, out *runtime.Undone, err error) *value.Dict {
+	steps := func(list []runtime.UndoneStep) value.List {
+		all := value.List{}
 		for _, s := range list {
-			all = append(all, tool.NewDict("place", s.Place.String(), "what", s.What, "value", s.Value))
+			all = append(all, value.NewDict("place", s.Place.String(), "what", s.What, "value", s.Value))
 		}
 		return all
 	}
-	d := tool.NewDict("run", run, "undo", out.ID, "success", err == nil, "done", steps(out.Done), "failed", nil, "left", steps(out.Left), "lasting", steps(out.Lasting))
+	d := value.NewDict("run", run, "undo", out.ID, "success", err == nil, "done", steps(out.Done), "failed", nil, "left", steps(out.Left), "lasting", steps(out.Lasting))
 	if out.Failed != nil {
-		d.Put("failed", tool.NewDict("place", out.Failed.Place.String(), "what", out.Failed.What))
+		d.Put("failed", value.NewDict("place", out.Failed.Place.String(), "what", out.Failed.What))
 	}
 	if err != nil {
-		e := tool.ErrorOf(err, tool.Failed)
+		e := value.ErrorOf(err, value.Failed)
 		d.Put("error", e.Message())
 		d.Put("error_type", e.Kind.Type())
 		d.Put("suggestion", e.Hint)

@@ -9,6 +9,7 @@ import (
 	"github.com/cassidy-run/cassidy/runtime"
 	"github.com/cassidy-run/cassidy/runtime/project"
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 func skillCommand(c *command) *cli.Command {
@@ -52,11 +53,11 @@ func (c *command) listSkills(ctx *cli.Context, _ *runtime.Host) error {
 		}
 	}
 	if c.json {
-		list := tool.List{}
+		list := value.List{}
 		for i := range skills {
 			list = append(list, skillDict(&skills[i]))
 		}
-		return c.printJSON(tool.NewDict("skills", list, "errors", brokenList(broken)))
+		return c.printJSON(value.NewDict("skills", list, "errors", brokenList(broken)))
 	}
 	c.printSkills(skills)
 	c.tellBroken(broken)
@@ -70,13 +71,13 @@ func checkSkillLocation(word string, known ...string) error {
 			return nil
 		}
 	}
-	return tool.Errorf(tool.Invalid, "there is no location %q%s", word, tool.DidYouMean(word, known)).
+	return value.Errorf(value.Invalid, "there is no location %q%s", word, value.DidYouMean(word, known)).
 		WithHint("locations are %s", strings.Join(known, ", "))
 }
 
 // skillDict returns what --json tells of a skill.
-func skillDict(s *project.Skill) *tool.Dict {
-	d := tool.NewDict(
+func skillDict(s *project.Skill) *value.Dict {
+	d := value.NewDict(
 		"name", s.Key,
 		"called", s.Name,
 		"title", s.Title,
@@ -94,8 +95,8 @@ func skillDict(s *project.Skill) *tool.Dict {
 	return d
 }
 
-func textList(texts []string) tool.List {
-	list := tool.List{}
+func textList(texts []string) value.List {
+	list := value.List{}
 	for _, text := range texts {
 		list = append(list, text)
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/cassidy-run/cassidy/runtime"
 	"github.com/cassidy-run/cassidy/runtime/project"
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 	"github.com/cassidy-run/cassidy/scripts"
 )
 
@@ -50,11 +51,11 @@ func (c *command) newSkill(ctx *cli.Context, h *runtime.Host) error {
 	if s.Location == tool.Project {
 		file = filepath.Join(root, filepath.FromSlash(s.Path))
 		if err := c.recordOwn(ctx.Context, h, root, s.Path); err != nil {
-			c.tell(tool.ErrorOf(err, tool.Failed)) // the file is there: it can be reviewed like any other
+			c.tell(value.ErrorOf(err, value.Failed)) // the file is there: it can be reviewed like any other
 		}
 	}
 	if c.json {
-		err = c.printJSON(tool.NewDict("name", s.Key, "path", file, "warnings", textList(s.Warnings)))
+		err = c.printJSON(value.NewDict("name", s.Key, "path", file, "warnings", textList(s.Warnings)))
 	} else {
 		c.tellNewSkill(&s)
 	}
@@ -69,7 +70,7 @@ func skillFrom(ctx *cli.Context, name string) (project.NewSkill, error) {
 	template, location := ctx.String("template"), ctx.String("location")
 	title, content, ok := scripts.SkillTemplate(template, name)
 	if !ok {
-		return project.NewSkill{}, tool.Errorf(tool.Invalid, "there is no template %q%s", template, tool.DidYouMean(template, scripts.SkillTemplates())).
+		return project.NewSkill{}, value.Errorf(value.Invalid, "there is no template %q%s", template, value.DidYouMean(template, scripts.SkillTemplates())).
 			WithHint("templates are %s", strings.Join(scripts.SkillTemplates(), ", "))
 	}
 	if err := checkSkillLocation(location, "project", "personal"); err != nil {
@@ -98,7 +99,7 @@ func (c *command) skillRoot(n *project.NewSkill) (string, error) {
 	case n.Location == tool.Project && c.home() == filepath.Join(root, project.Folder):
 		n.Location = tool.Personal // here a project's folder is the user's own
 	case n.Location == tool.Personal && c.home() == "":
-		return "", tool.Errorf(tool.Invalid, "there is no place for personal skills").WithHint("set CASSIDY_HOME to a folder")
+		return "", value.Errorf(value.Invalid, "there is no place for personal skills").WithHint("set CASSIDY_HOME to a folder")
 	}
 	if err := n.Check(root, c.findOptions()); err != nil {
 		return "", err

@@ -9,7 +9,7 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime"
 	"github.com/cassidy-run/cassidy/runtime/agent"
-	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // taskTimeout is how long a model may think about a step of a task.
@@ -47,15 +47,15 @@ func (c *command) runTask(ctx *cli.Context, h *runtime.Host) error {
 	if task == "-" {
 		text, err := readAll(c.in)
 		if err != nil {
-			return tool.Errorf(tool.Invalid, "cannot read the task: %w", err)
+			return value.Errorf(value.Invalid, "cannot read the task: %w", err)
 		}
 		task, c.inputRead = strings.TrimSpace(string(text)), true
 	}
 	if task == "" {
-		return tool.Errorf(tool.Invalid, "Task cannot be empty").WithHint(`cassidy task "what to do"`)
+		return value.Errorf(value.Invalid, "Task cannot be empty").WithHint(`cassidy task "what to do"`)
 	}
 	if !validText(task) {
-		return tool.Errorf(tool.Invalid, "the task is not UTF-8 text").WithHint("put the data into a file, and name it in the task")
+		return value.Errorf(value.Invalid, "the task is not UTF-8 text").WithHint("put the data into a file, and name it in the task")
 	}
 	setup, err := c.agentSetup(ctx, h, []string{"auto"}, "task")
 	if err != nil {
@@ -94,10 +94,10 @@ func (c *command) runTask(ctx *cli.Context, h *runtime.Host) error {
 func newSession(ctx context.Context, a *agent.Agent, runID string) (*agent.Session, error) {
 	s, err := a.Session(ctx, runID)
 	if err == nil && runID != "" && s.NextRun() != runID && len(s.Messages()) == 0 && s.Waiting() == "" {
-		return nil, tool.Errorf(tool.Invalid, "%q cannot name a run with turns", runID).WithHint("use at most 52 letters, digits, - and _, and no --")
+		return nil, value.Errorf(value.Invalid, "%q cannot name a run with turns", runID).WithHint("use at most 52 letters, digits, - and _, and no --")
 	}
 	if err == nil && runID != "" && (s.NextRun() != runID || s.Waiting() != "") {
-		return nil, tool.Errorf(tool.Conflict, "run '%s' already exists", runID).WithHint("choose another ID")
+		return nil, value.Errorf(value.Conflict, "run '%s' already exists", runID).WithHint("choose another ID")
 	}
 	return s, err
 }
@@ -136,13 +136,13 @@ func (c *command) withSkills(s *agent.Session, skills []string, message string) 
 
 // printDryRun tells what a run would work with.
 func (c *command) printDryRun(a *agent.Agent, s *agentSetup, task string) error {
-	names := tool.List{}
+	names := value.List{}
 	for _, t := range a.Tools() {
 		names = append(names, t.Name)
 	}
 	overhead, limit := a.Budget()
 	if c.json {
-		return c.printJSON(tool.NewDict("dry_run", true, "validated", true, "task", task, "tools", names, "working_dir", s.options.WorkDir,
+		return c.printJSON(value.NewDict("dry_run", true, "validated", true, "task", task, "tools", names, "working_dir", s.options.WorkDir,
 			"model", s.options.Model.Name(), "policy", a.Policy().Name, "format", string(a.Format()),
 			"tool_overhead", int64(overhead), "effective_limit", int64(limit)))
 	}
@@ -160,7 +160,7 @@ func (c *command) printDryRun(a *agent.Agent, s *agentSetup, task string) error 
 	return nil
 }
 
-func joined(list tool.List) string {
+func joined(list value.List) string {
 	words := make([]string, len(list))
 	for i, v := range list {
 		words[i], _ = v.(string)

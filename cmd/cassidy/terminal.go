@@ -8,7 +8,7 @@ import (
 	"os"
 	"strings"
 
-	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // A terminal is where a person is asked: text goes out, and lines come in.
@@ -148,10 +148,10 @@ func (t *terminal) object(ctx context.Context) (string, error) {
 		}
 		text.WriteString(line + "\n")
 		if text.Len() > maxInput {
-			return "", tool.Errorf(tool.Limit, "the input is longer than %d MB", maxInput>>20)
+			return "", value.Errorf(value.Limit, "the input is longer than %d MB", maxInput>>20)
 		}
 		if strings.HasSuffix(strings.TrimSpace(line), "}") {
-			if _, err := tool.ParseJSON([]byte(text.String())); err == nil {
+			if _, err := value.ParseJSON([]byte(text.String())); err == nil {
 				return text.String(), nil
 			}
 		}

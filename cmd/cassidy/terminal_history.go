@@ -5,7 +5,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // A lineHistory is what was typed at a prompt, in this session and in earlier ones.
@@ -33,7 +33,7 @@ func openHistory(file string) *lineHistory {
 		return h
 	}
 	for line := range strings.Lines(string(text)) {
-		if v, err := tool.ParseJSON([]byte(line)); err == nil {
+		if v, err := value.ParseJSON([]byte(line)); err == nil {
 			if text, ok := v.(string); ok {
 				h.lines = append(h.lines, text)
 			}
@@ -51,7 +51,7 @@ func openHistory(file string) *lineHistory {
 func (h *lineHistory) rewrite() {
 	var b strings.Builder
 	for _, line := range h.lines {
-		b.WriteString(tool.FormatJSON(line, "") + "\n")
+		b.WriteString(value.FormatJSON(line, "") + "\n")
 	}
 	next := h.file + ".new"
 	if os.WriteFile(next, []byte(b.String()), 0o600) != nil || os.Rename(next, h.file) != nil {
@@ -73,6 +73,6 @@ func (h *lineHistory) add(line string) {
 	if err != nil {
 		return // a session goes on without
 	}
-	_, _ = f.WriteString(tool.FormatJSON(line, "") + "\n")
+	_, _ = f.WriteString(value.FormatJSON(line, "") + "\n")
 	_ = f.Close()
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 func toolCommand(c *command) *cli.Command {
@@ -24,16 +25,16 @@ func toolCommand(c *command) *cli.Command {
 }
 
 // describe returns what --json tells of a tool in a list.
-func describe(t *tool.Tool) *tool.Dict {
-	needs := tool.List{}
+func describe(t *tool.Tool) *value.Dict {
+	needs := value.List{}
 	for _, n := range t.Needs {
 		needs = append(needs, n.String())
 	}
-	tags := tool.List{}
+	tags := value.List{}
 	for _, tag := range t.Tags {
 		tags = append(tags, tag)
 	}
-	d := tool.NewDict(
+	d := value.NewDict(
 		"name", t.Name,
 		"title", t.DisplayTitle(),
 		"description", t.Description,
@@ -55,7 +56,7 @@ func describe(t *tool.Tool) *tool.Dict {
 		d.Put("version", t.Version)
 	}
 	if t.Deprecated != nil {
-		d.Put("deprecated", tool.NewDict("since", t.Deprecated.Since, "replacement", t.Deprecated.Replacement, "message", t.Deprecated.Message))
+		d.Put("deprecated", value.NewDict("since", t.Deprecated.Since, "replacement", t.Deprecated.Replacement, "message", t.Deprecated.Message))
 	}
 	if schema, err := t.ArgsSchema(); err == nil {
 		d.Put("parameters", schema)
@@ -64,8 +65,8 @@ func describe(t *tool.Tool) *tool.Dict {
 	return d
 }
 
-func hintDict(h tool.Hints) *tool.Dict {
-	d := tool.NewDict("read_only", h.ReadOnly, "idempotent", h.Idempotent, "open_world", h.OpenWorld)
+func hintDict(h tool.Hints) *value.Dict {
+	d := value.NewDict("read_only", h.ReadOnly, "idempotent", h.Idempotent, "open_world", h.OpenWorld)
 	for _, name := range slices.Sorted(maps.Keys(h.Other)) {
 		d.Put(name, h.Other[name])
 	}
@@ -73,10 +74,10 @@ func hintDict(h tool.Hints) *tool.Dict {
 }
 
 // brokenList returns what --json tells of broken files.
-func brokenList(broken []*tool.Error) tool.List {
-	list := tool.List{}
+func brokenList(broken []*value.Error) value.List {
+	list := value.List{}
 	for _, e := range broken {
-		list = append(list, tool.NewDict("file", e.Pos.File, "line", int64(e.Pos.Line), "column", int64(e.Pos.Col),
+		list = append(list, value.NewDict("file", e.Pos.File, "line", int64(e.Pos.Line), "column", int64(e.Pos.Col),
 			"reason", e.Message(), "suggestion", e.Hint))
 	}
 	return list

@@ -11,6 +11,7 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime"
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 func listCommand(c *command) *cli.Command {
@@ -42,11 +43,11 @@ func (c *command) listTools(ctx *cli.Context, h *runtime.Host) error {
 		return !keep(t.Location) || group != "" && t.DisplayGroup() != group || available && t.State != tool.Ready
 	})
 	if group != "" && len(tools) == 0 {
-		c.note("no tools found in group %q%s", group, tool.DidYouMean(group, slices.Sorted(maps.Keys(h.Groups()))))
+		c.note("no tools found in group %q%s", group, value.DidYouMean(group, slices.Sorted(maps.Keys(h.Groups()))))
 	}
 	broken := h.Broken()
 	if c.json {
-		list := make(tool.List, len(tools))
+		list := make(value.List, len(tools))
 		for i := range tools {
 			t, err := h.Tool(tools[i].Name)
 			if err != nil {
@@ -54,7 +55,7 @@ func (c *command) listTools(ctx *cli.Context, h *runtime.Host) error {
 			}
 			list[i] = describe(&t)
 		}
-		if err := c.printJSON(tool.NewDict("tools", list, "errors", brokenList(broken))); err != nil {
+		if err := c.printJSON(value.NewDict("tools", list, "errors", brokenList(broken))); err != nil {
 			return err
 		}
 	} else {
@@ -94,7 +95,7 @@ func locationFilter(word string) (func(tool.Location) bool, error) {
 		return func(l tool.Location) bool { return string(l) == word }, nil
 	}
 	known := []string{"all", "custom", "project", "personal", "builtin"}
-	return nil, tool.Errorf(tool.Invalid, "there is no location %q%s", word, tool.DidYouMean(word, known)).
+	return nil, value.Errorf(value.Invalid, "there is no location %q%s", word, value.DidYouMean(word, known)).
 		WithHint("locations are %s", strings.Join(known, ", "))
 }
 
@@ -163,7 +164,7 @@ func (c *command) tellUntrusted(tools []tool.Head) {
 }
 
 // tellBroken tells of each file that is not right.
-func (c *command) tellBroken(broken []*tool.Error) {
+func (c *command) tellBroken(broken []*value.Error) {
 	for _, e := range broken {
 		c.tell(e)
 	}
@@ -186,9 +187,9 @@ func groupsCommand(c *command) *cli.Command {
 				return err
 			}
 			groups := h.Groups()
-			list := tool.List{}
+			list := value.List{}
 			for _, name := range slices.Sorted(maps.Keys(groups)) {
-				list = append(list, tool.NewDict("name", name, "tools", int64(groups[name])))
+				list = append(list, value.NewDict("name", name, "tools", int64(groups[name])))
 				if !c.json {
 					plural := "s"
 					if groups[name] == 1 {
@@ -198,7 +199,7 @@ func groupsCommand(c *command) *cli.Command {
 				}
 			}
 			if c.json {
-				return c.printJSON(tool.NewDict("groups", list))
+				return c.printJSON(value.NewDict("groups", list))
 			}
 			return nil
 		}),
@@ -224,7 +225,7 @@ func refreshCommand(c *command) *cli.Command {
 func (c *command) tellRefreshed(_ *cli.Context, h *runtime.Host) error {
 	tools, broken := h.List(), h.Broken()
 	if c.json {
-		return c.printJSON(tool.NewDict("tools", int64(len(tools)), "errors", brokenList(broken)))
+		return c.printJSON(value.NewDict("tools", int64(len(tools)), "errors", brokenList(broken)))
 	}
 	c.note("Tool cache refreshed: %d tools", len(tools))
 	c.tellBroken(broken)

@@ -13,6 +13,7 @@ import (
 	"github.com/cassidy-run/cassidy/runtime"
 	"github.com/cassidy-run/cassidy/runtime/project"
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 	"github.com/cassidy-run/cassidy/scripts"
 )
 
@@ -65,11 +66,11 @@ func (c *command) newTool(ctx *cli.Context, h *runtime.Host) error {
 	}
 	if ctx.String("location") == string(tool.Project) {
 		if err := c.recordOwn(ctx.Context, h, filepath.Dir(filepath.Dir(dir)), shown+"/"+base); err != nil {
-			c.tell(tool.ErrorOf(err, tool.Failed)) // the file is there: it can be reviewed like any other
+			c.tell(value.ErrorOf(err, value.Failed)) // the file is there: it can be reviewed like any other
 		}
 	}
 	if c.json {
-		err = c.printJSON(tool.NewDict("name", name, "path", file))
+		err = c.printJSON(value.NewDict("name", name, "path", file))
 	} else {
 		c.note("created %s", shown+"/"+base)
 		c.note("next: edit it, then  cassidy tool validate %s", name)
@@ -84,10 +85,10 @@ func (c *command) newTool(ctx *cli.Context, h *runtime.Host) error {
 func noTemplate(template, lang string) error {
 	langs := []string{"star", "lua", "md"}
 	if !slices.Contains(langs, lang) {
-		return tool.Errorf(tool.Invalid, "there is no language %q%s", lang, tool.DidYouMean(lang, langs)).
+		return value.Errorf(value.Invalid, "there is no language %q%s", lang, value.DidYouMean(lang, langs)).
 			WithHint("languages are %s", strings.Join(langs, ", "))
 	}
-	return tool.Errorf(tool.Invalid, "there is no template %q%s", template, tool.DidYouMean(template, scripts.Templates())).
+	return value.Errorf(value.Invalid, "there is no template %q%s", template, value.DidYouMean(template, scripts.Templates())).
 		WithHint("templates are %s", strings.Join(scripts.Templates(), ", "))
 }
 
@@ -98,7 +99,7 @@ func checkNewName(h *runtime.Host, name string) error {
 	}
 	t, err := h.Tool(name)
 	if err == nil && t.Location == tool.Builtin {
-		return tool.Errorf(tool.Invalid, "the built-in tool '%s' has this name", t.Name).WithHint("choose a different name")
+		return value.Errorf(value.Invalid, "the built-in tool '%s' has this name", t.Name).WithHint("choose a different name")
 	}
 	if err == nil {
 		return alreadyExists(t.Path)
@@ -124,7 +125,7 @@ func checkNoFile(dir, shown, name string) error {
 }
 
 func alreadyExists(path string) error {
-	return tool.Errorf(tool.Invalid, "Tool already exists: %s", path).WithHint("choose a different name, or edit that file")
+	return value.Errorf(value.Invalid, "Tool already exists: %s", path).WithHint("choose a different name, or edit that file")
 }
 
 // toolsDir returns the folder for new tools, and its name for messages.
@@ -132,7 +133,7 @@ func (c *command) toolsDir(location string) (dir, shown string, err error) {
 	switch location {
 	case string(tool.Personal):
 		if c.home() == "" {
-			return "", "", tool.Errorf(tool.Invalid, "there is no place for personal tools").WithHint("set CASSIDY_HOME to a folder")
+			return "", "", value.Errorf(value.Invalid, "there is no place for personal tools").WithHint("set CASSIDY_HOME to a folder")
 		}
 		dir = filepath.Join(c.home(), "tools")
 		return dir, dir, nil
@@ -150,7 +151,7 @@ func (c *command) toolsDir(location string) (dir, shown string, err error) {
 		}
 		return filepath.Join(root, project.Folder, "tools"), project.Folder + "/tools", nil
 	}
-	return "", "", tool.Errorf(tool.Invalid, "there is no location %q", location).WithHint("locations are project and personal")
+	return "", "", value.Errorf(value.Invalid, "there is no location %q", location).WithHint("locations are project and personal")
 }
 
 // edit opens a file in the user's editor.
@@ -161,7 +162,7 @@ func (c *command) edit(file string) error {
 			cmd := exec.Command(words[0], words[1:]...)
 			cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
 			if err := cmd.Run(); err != nil {
-				return tool.Errorf(tool.Failed, "%s: %w", editor, err)
+				return value.Errorf(value.Failed, "%s: %w", editor, err)
 			}
 			return nil
 		}
@@ -188,7 +189,7 @@ func validateCommand(c *command) *cli.Command {
 // if any is not right.
 func (c *command) validateTools(ctx *cli.Context, h *runtime.Host) error {
 	words := ctx.Args().Slice()
-	var reports tool.List
+	var reports value.List
 	ok := true
 	check := func(name string, t tool.Tool, err error) {
 		reports = append(reports, c.report(name, t, err))
@@ -212,7 +213,7 @@ func (c *command) validateTools(ctx *cli.Context, h *runtime.Host) error {
 		}
 	}
 	if c.json {
-		if err := c.printJSON(tool.NewDict("valid", ok, "tools", append(tool.List{}, reports...))); err != nil {
+		if err := c.printJSON(value.NewDict("valid", ok, "tools", append(value.List{}, reports...))); err != nil {
 			return err
 		}
 	}
@@ -229,32 +230,32 @@ func (c *command) subject(ctx *cli.Context, h *runtime.Host, word string) (tool.
 	}
 	info, err := os.Stat(word)
 	if err != nil {
-		return tool.Tool{}, tool.Errorf(tool.Failed, "File not found: %s", word)
+		return tool.Tool{}, value.Errorf(value.Failed, "File not found: %s", word)
 	}
 	if !info.Mode().IsRegular() {
-		return tool.Tool{}, tool.Errorf(tool.Failed, "%s is not a file", word)
+		return tool.Tool{}, value.Errorf(value.Failed, "%s is not a file", word)
 	}
 	return project.DescribeFile(ctx.Context, word, &project.Options{Describe: h.Describe})
 }
 
 // report tells of one tool that was checked, part by part.
-func (c *command) report(name string, t tool.Tool, err error) tool.Value {
+func (c *command) report(name string, t tool.Tool, err error) value.Value {
 	if err != nil {
-		e := tool.ErrorOf(err, tool.Invalid)
+		e := value.ErrorOf(err, value.Invalid)
 		if !c.json {
 			c.tell(e)
 		}
-		return tool.NewDict("name", name, "valid", false, "file", e.Pos.File, "line", int64(e.Pos.Line),
+		return value.NewDict("name", name, "valid", false, "file", e.Pos.File, "line", int64(e.Pos.Line),
 			"column", int64(e.Pos.Col), "reason", e.Message(), "suggestion", e.Hint)
 	}
-	warnings := tool.List{}
+	warnings := value.List{}
 	for _, w := range t.Warnings {
 		warnings = append(warnings, w)
 	}
 	if !c.json {
 		c.print(validPage(&t, c.paint()))
 	}
-	return tool.NewDict("name", t.Name, "valid", true, "state", string(t.State), "warnings", warnings)
+	return value.NewDict("name", t.Name, "valid", true, "state", string(t.State), "warnings", warnings)
 }
 
 func validPage(t *tool.Tool, paint func(code, text string) string) string {

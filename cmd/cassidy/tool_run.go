@@ -15,6 +15,7 @@ import (
 	"github.com/cassidy-run/cassidy/runtime"
 	"github.com/cassidy-run/cassidy/runtime/agent"
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 func runCommand(c *command) *cli.Command {
@@ -33,7 +34,7 @@ func runCommand(c *command) *cli.Command {
 func (c *command) runTool(ctx *cli.Context, h *runtime.Host) error {
 	words := ctx.Args().Slice()
 	if len(words) == 0 {
-		return tool.Errorf(tool.Invalid, "NAME is missing").WithHint("cassidy tool run NAME key=value …")
+		return value.Errorf(value.Invalid, "NAME is missing").WithHint("cassidy tool run NAME key=value …")
 	}
 	t, err := c.find(h, words[0])
 	if err != nil {
@@ -69,9 +70,9 @@ func changesThings(t *tool.Tool) bool {
 
 // arguments reads the arguments of a call from the command line, which begins
 // with the words before.
-func (c *command) arguments(t *tool.Tool, before string, words []string, input string, given bool) (*tool.Dict, error) {
+func (c *command) arguments(t *tool.Tool, before string, words []string, input string, given bool) (*value.Dict, error) {
 	if given && len(words) > 0 {
-		return nil, tool.Errorf(tool.Invalid, "--input and %q both give arguments", words[0]).WithHint("use one of them")
+		return nil, value.Errorf(value.Invalid, "--input and %q both give arguments", words[0]).WithHint("use one of them")
 	}
 	if given {
 		return c.inputArgs(input)
@@ -87,30 +88,30 @@ func (c *command) arguments(t *tool.Tool, before string, words []string, input s
 
 // parsePairs reads key=value, by the declared types, and key:=JSON. The notes
 // say what was read as what.
-func parsePairs(t *tool.Tool, before string, words []string) (args *tool.Dict, notes []string, err error) {
-	args = &tool.Dict{}
+func parsePairs(t *tool.Tool, before string, words []string) (args *value.Dict, notes []string, err error) {
+	args = &value.Dict{}
 	for _, word := range words {
-		key, value, ok := strings.Cut(word, "=")
+		key, val, ok := strings.Cut(word, "=")
 		if !ok || key == "" || key == ":" {
-			e := tool.Errorf(tool.Invalid, "%q is not key=value", word)
+			e := value.Errorf(value.Invalid, "%q is not key=value", word)
 			return nil, nil, e.WithHint("%s%s", before, usage(t))
 		}
 		name, isJSON := strings.CutSuffix(key, ":")
 		if args.Has(name) {
-			return nil, nil, tool.Errorf(tool.Invalid, "%q is given twice", name)
+			return nil, nil, value.Errorf(value.Invalid, "%q is given twice", name)
 		}
 		if isJSON {
-			v, err := tool.ParseJSON([]byte(value))
+			v, err := value.ParseJSON([]byte(val))
 			if err != nil {
-				return nil, nil, tool.Errorf(tool.Invalid, "%s: %w", name, tool.ErrorOf(err, tool.Invalid).Err)
+				return nil, nil, value.Errorf(value.Invalid, "%s: %w", name, value.ErrorOf(err, value.Invalid).Err)
 			}
 			args.Put(name, v)
 			continue
 		}
-		if !validText(value) {
-			return nil, nil, tool.Errorf(tool.Invalid, "the value of %s is not UTF-8", name).WithHint("put the text into a file, and its name here")
+		if !validText(val) {
+			return nil, nil, value.Errorf(value.Invalid, "the value of %s is not UTF-8", name).WithHint("put the text into a file, and its name here")
 		}
-		read, more := t.Coerce(tool.NewDict(name, value))
+		read, more := t.Coerce(value.NewDict(name, val))
 		v, _ := read.Get(name)
 		args.Put(name, v)
 		notes = append(notes, more...)
@@ -124,7 +125,7 @@ func validText(s string) bool { return strings.ToValidUTF8(s, "") == s }
 const maxInput = 8 << 20
 
 // inputArgs reads --input.
-func (c *command) inputArgs(input string) (*tool.Dict, error) {
+func (c *command) inputArgs(input string) (*value.Dict, error) {
 	text := []byte(input)
 	var err error
 	switch {
@@ -138,15 +139,15 @@ func (c *command) inputArgs(input string) (*tool.Dict, error) {
 		}
 	}
 	if err != nil {
-		return nil, tool.Errorf(tool.Invalid, "%w", fileError(err)).WithHint("--input takes a JSON object, @FILE, or - for standard input")
+		return nil, value.Errorf(value.Invalid, "%w", fileError(err)).WithHint("--input takes a JSON object, @FILE, or - for standard input")
 	}
-	v, err := tool.ParseJSON(text)
+	v, err := value.ParseJSON(text)
 	if err != nil {
-		return nil, tool.ErrorOf(err, tool.Invalid).WithHint("--input takes a JSON object, @FILE, or - for standard input")
+		return nil, value.ErrorOf(err, value.Invalid).WithHint("--input takes a JSON object, @FILE, or - for standard input")
 	}
-	args, ok := v.(*tool.Dict)
+	args, ok := v.(*value.Dict)
 	if !ok {
-		return nil, tool.Errorf(tool.Invalid, "the input should be a JSON object but is %s", tool.TypeOf(v)).
+		return nil, value.Errorf(value.Invalid, "the input should be a JSON object but is %s", value.TypeOf(v)).
 			WithHint(`as in --input '{"key": "value"}'`)
 	}
 	return args, nil
@@ -196,7 +197,7 @@ func (c *command) printText(text string) {
 func (c *command) failed(err error) error { return c.failedWith(err, tool.Usage{}) }
 
 func (c *command) failedWith(err error, u tool.Usage) error {
-	e := tool.ErrorOf(err, tool.Failed)
+	e := value.ErrorOf(err, value.Failed)
 	c.tell(e)
 	if c.json {
 		c.printResult(tool.Fail(e, u))
@@ -207,7 +208,7 @@ func (c *command) failedWith(err error, u tool.Usage) error {
 func (c *command) printResult(r tool.Result) {
 	text, err := r.MarshalJSON()
 	if err != nil { // the host has checked that the result has a JSON form
-		text, _ = tool.Fail(tool.ErrorOf(err, tool.Internal), r.Usage).MarshalJSON()
+		text, _ = tool.Fail(value.ErrorOf(err, value.Internal), r.Usage).MarshalJSON()
 	}
 	c.print(string(text) + "\n")
 }
@@ -236,7 +237,7 @@ func (c *command) show(e tool.Event) {
 		}
 	case tool.EffectDone, tool.ArgsRead, tool.Audit:
 		if c.verbose {
-			c.say("%s: %s %s", e.Tool, e.Type(), tool.FormatJSON(e.Fields(), ""))
+			c.say("%s: %s %s", e.Tool, e.Type(), value.FormatJSON(e.Fields(), ""))
 		}
 	case tool.Lost:
 		c.say("%d events are not shown: they came faster than they could be written", d.N)
@@ -267,7 +268,7 @@ func exampleCommand(c *command) *cli.Command {
 				words = append(words, "1")
 			}
 			if len(words) != 2 {
-				return tool.Errorf(tool.Invalid, "NAME is missing, or there is too much").WithHint("cassidy tool example NAME [NUMBER]")
+				return value.Errorf(value.Invalid, "NAME is missing, or there is too much").WithHint("cassidy tool example NAME [NUMBER]")
 			}
 			t, err := c.find(h, words[0])
 			if err != nil {
@@ -283,7 +284,7 @@ func (c *command) runExample(ctx *cli.Context, h *runtime.Host, t *tool.Tool, nu
 		return c.failed(err)
 	}
 	if len(t.Examples) == 0 {
-		return tool.Errorf(tool.Failed, "the tool '%s' has no examples", t.Name)
+		return value.Errorf(value.Failed, "the tool '%s' has no examples", t.Name)
 	}
 	n, err := strconv.Atoi(number)
 	if err != nil || n < 1 || n > len(t.Examples) {
@@ -291,7 +292,7 @@ func (c *command) runExample(ctx *cli.Context, h *runtime.Host, t *tool.Tool, nu
 		if len(t.Examples) == 1 {
 			plural = ""
 		}
-		return tool.Errorf(tool.Invalid, "Example index %s out of range", number).
+		return value.Errorf(value.Invalid, "Example index %s out of range", number).
 			WithHint("the tool has %d example%s, counted from 1", len(t.Examples), plural)
 	}
 	e := t.Examples[n-1]
@@ -299,8 +300,8 @@ func (c *command) runExample(ctx *cli.Context, h *runtime.Host, t *tool.Tool, nu
 	result, err := c.call(ctx, h, func(ctx context.Context) (tool.Result, error) {
 		return h.Call(ctx, tool.Call{Tool: t.Name, Args: e.Args, Caller: tool.ByPerson})
 	})
-	if err == nil && e.HasExpect && !tool.Alike(result.Value, e.Expect) {
-		c.say("this is not what the example expects: %s", tool.FormatJSON(e.Expect, ""))
+	if err == nil && e.HasExpect && !value.Alike(result.Value, e.Expect) {
+		c.say("this is not what the example expects: %s", value.FormatJSON(e.Expect, ""))
 		return errSilent
 	}
 	return err

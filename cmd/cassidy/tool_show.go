@@ -9,6 +9,7 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime"
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // aboutTool is a command about one tool, which its argument names.
@@ -33,8 +34,8 @@ func (c *command) find(h *runtime.Host, name string) (tool.Tool, error) {
 	if err == nil {
 		return t, nil
 	}
-	e := *tool.ErrorOf(err, tool.NotFound)
-	if e.Kind != tool.NotFound {
+	e := *value.ErrorOf(err, value.NotFound)
+	if e.Kind != value.NotFound {
 		return t, &e
 	}
 	e.Err = fmt.Errorf("%s", strings.Replace(e.Err.Error(), "Unknown tool", "Tool not found", 1))
@@ -74,7 +75,7 @@ func helpCommand(c *command) *cli.Command {
 
 // fullDescription adds to what a list tells of a tool its result, examples and
 // limits.
-func fullDescription(t *tool.Tool) *tool.Dict {
+func fullDescription(t *tool.Tool) *value.Dict {
 	d := describe(t)
 	if t.Returns != nil {
 		d.Put("returns", t.Returns.JSONSchema())
@@ -82,9 +83,9 @@ func fullDescription(t *tool.Tool) *tool.Dict {
 	if t.ReturnsDoc != "" {
 		d.Put("returns_description", t.ReturnsDoc)
 	}
-	examples := tool.List{}
+	examples := value.List{}
 	for _, e := range t.Examples {
-		x := tool.NewDict("description", e.Description, "code", t.CallText(e.Args), "args", e.Args)
+		x := value.NewDict("description", e.Description, "code", t.CallText(e.Args), "args", e.Args)
 		if e.HasExpect {
 			x.Put("expect", e.Expect)
 		}
@@ -177,7 +178,7 @@ func (p *page) params(t *tool.Tool, full bool) {
 		}
 		facts := []string{x.Type.String(), need}
 		if x.HasDefault && x.Default != nil {
-			facts = append(facts, "default: "+tool.FormatJSON(x.Default, ""))
+			facts = append(facts, "default: "+value.FormatJSON(x.Default, ""))
 		}
 		if full {
 			facts = append(facts, constraints(&x)...)
@@ -194,10 +195,10 @@ func constraints(x *tool.Param) []string {
 	var c []string
 	t := x.Type
 	if t.Min != nil {
-		c = append(c, "min: "+tool.FormatJSON(t.Min, ""))
+		c = append(c, "min: "+value.FormatJSON(t.Min, ""))
 	}
 	if t.Max != nil {
-		c = append(c, "max: "+tool.FormatJSON(t.Max, ""))
+		c = append(c, "max: "+value.FormatJSON(t.Max, ""))
 	}
 	if t.MinLength != nil {
 		c = append(c, fmt.Sprintf("min length: %d", *t.MinLength))
@@ -211,7 +212,7 @@ func constraints(x *tool.Param) []string {
 	if len(t.Enum) > 0 {
 		values := make([]string, len(t.Enum))
 		for i, v := range t.Enum {
-			values[i] = tool.FormatJSON(v, "")
+			values[i] = value.FormatJSON(v, "")
 		}
 		c = append(c, "one of: "+strings.Join(values, ", "))
 	}
@@ -304,14 +305,14 @@ func (p *page) examples(t *tool.Tool) {
 		}
 		p.line("    cassidy tool run %s", printable(t.Name+shellArgs(e.Args)))
 		if e.HasExpect {
-			p.line("    → %s", clip(printable(tool.FormatJSON(e.Expect, "")), pageWidth-6))
+			p.line("    → %s", clip(printable(value.FormatJSON(e.Expect, "")), pageWidth-6))
 		}
 	}
 }
 
 // shellArgs writes arguments as they are typed: key=value, quoted where a
 // shell would read more into it.
-func shellArgs(args *tool.Dict) string {
+func shellArgs(args *value.Dict) string {
 	var b strings.Builder
 	for k, v := range args.All() {
 		name, _ := k.(string)
@@ -322,21 +323,21 @@ func shellArgs(args *tool.Dict) string {
 
 // argText writes a value as one types it: a list of words with commas between,
 // anything else but a string as JSON.
-func argText(v tool.Value) string {
+func argText(v value.Value) string {
 	if s, ok := v.(string); ok {
 		return s
 	}
-	items, _ := tool.Elements(v)
+	items, _ := value.Elements(v)
 	words := make([]string, len(items))
 	for i, item := range items {
 		word, ok := item.(string)
 		if !ok || word == "" || strings.ContainsAny(word, ",[{ ") {
-			return tool.FormatJSON(v, "")
+			return value.FormatJSON(v, "")
 		}
 		words[i] = word
 	}
 	if len(words) == 0 {
-		return tool.FormatJSON(v, "")
+		return value.FormatJSON(v, "")
 	}
 	return strings.Join(words, ",")
 }
@@ -368,7 +369,7 @@ func schemaCommand(c *command) *cli.Command {
 			if c.json {
 				return c.printJSON(d)
 			}
-			c.print(tool.FormatJSON(d, "  ") + "\n")
+			c.print(value.FormatJSON(d, "  ") + "\n")
 			return nil
 		}),
 	}
@@ -396,12 +397,12 @@ func overheadCommand(c *command) *cli.Command {
 	}
 }
 
-func overheadDict(names []string, each []int, total int) *tool.Dict {
-	tools := &tool.Dict{}
+func overheadDict(names []string, each []int, total int) *value.Dict {
+	tools := &value.Dict{}
 	for i, name := range names {
 		tools.Put(name, int64(each[i]))
 	}
-	return tool.NewDict("base", int64(tool.BaseOverhead), "tools", tools, "total", int64(total),
+	return value.NewDict("base", int64(tool.BaseOverhead), "tools", tools, "total", int64(total),
 		"limit", int64(tool.TokenLimit), "percent", percentOfLimit(total))
 }
 

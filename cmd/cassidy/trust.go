@@ -15,6 +15,7 @@ import (
 	"github.com/cassidy-run/cassidy/runtime"
 	"github.com/cassidy-run/cassidy/runtime/project"
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 func trustCommand(c *command) *cli.Command {
@@ -46,9 +47,9 @@ func (c *command) trust(ctx *cli.Context) error {
 	}
 	switch {
 	case c.state() == "":
-		return tool.Errorf(tool.Invalid, "there is no place to remember what is trusted").WithHint("set CASSIDY_HOME to a folder")
+		return value.Errorf(value.Invalid, "there is no place to remember what is trusted").WithHint("set CASSIDY_HOME to a folder")
 	case ctx.Bool("author") && ctx.Args().Present():
-		return tool.Errorf(tool.Invalid, "--author is about the whole project, not about %q", ctx.Args().First()).
+		return value.Errorf(value.Invalid, "--author is about the whole project, not about %q", ctx.Args().First()).
 			WithHint("leave the file away to review everything and take the project for your own")
 	case ctx.Bool("list"):
 		return c.listTrusted(ctx, root)
@@ -65,7 +66,7 @@ func onlyOne(ctx *cli.Context, flags ...string) error {
 			continue
 		}
 		if first != "" {
-			return tool.Errorf(tool.Invalid, "--%s and --%s are two things to do", first, f).WithHint("use one of them")
+			return value.Errorf(value.Invalid, "--%s and --%s are two things to do", first, f).WithHint("use one of them")
 		}
 		first = f
 	}
@@ -136,7 +137,7 @@ func (c *command) reviewTrust(ctx *cli.Context, h *runtime.Host, root string) er
 	if yes || err != nil {
 		return err
 	}
-	e := tool.Errorf(tool.Denied, "nothing was trusted: there is no terminal to ask on").
+	e := value.Errorf(value.Denied, "nothing was trusted: there is no terminal to ask on").
 		WithHint("type cassidy trust in a terminal, or cassidy trust --yes when you have read the above")
 	c.tell(e)
 	return &toldError{e}
@@ -156,7 +157,7 @@ func (c *command) chosen(r *project.Review, root string, words []string) ([]proj
 			found = found || f.Path == name
 		}
 		if !found {
-			return nil, tool.Errorf(tool.Invalid, "%s is no file here that asks for trust", word).WithHint("cassidy trust shows those that do")
+			return nil, value.Errorf(value.Invalid, "%s is no file here that asks for trust", word).WithHint("cassidy trust shows those that do")
 		}
 		wanted[name] = true
 	}
@@ -381,14 +382,14 @@ func (c *command) listTrusted(ctx *cli.Context, root string) error {
 	if err != nil {
 		return err
 	}
-	list := tool.List{}
+	list := value.List{}
 	p := page{paint: c.paint()}
 	for _, r := range records {
 		state := "trusted"
 		if r.Revoked {
 			state = "revoked"
 		}
-		list = append(list, tool.NewDict("path", r.Path, "kind", string(r.Kind), "state", state, "hash", r.Hash,
+		list = append(list, value.NewDict("path", r.Path, "kind", string(r.Kind), "state", state, "hash", r.Hash,
 			"needs", capabilityList(r.Needs), "own", r.Own, "when", r.When.UTC().Format(time.RFC3339)))
 		facts := []string{state, r.When.Local().Format("2006-01-02 15:04")}
 		if len(r.Needs) > 0 {
@@ -397,7 +398,7 @@ func (c *command) listTrusted(ctx *cli.Context, root string) error {
 		p.line("%s  %s", visibleLine(r.Path), p.paint(dim, "["+visibleLine(strings.Join(facts, " · "))+"]"))
 	}
 	if c.json {
-		return c.printJSON(tool.NewDict("project", root, "author", author, "files", list))
+		return c.printJSON(value.NewDict("project", root, "author", author, "files", list))
 	}
 	if author {
 		c.note("%s is your own: edits stay trusted while they need no more than before", root)
@@ -419,11 +420,11 @@ func (c *command) revokeTrust(root string, words []string) error {
 		return err
 	}
 	if c.json {
-		list := tool.List{}
+		list := value.List{}
 		for _, name := range names {
 			list = append(list, name)
 		}
-		return c.printJSON(tool.NewDict("project", root, "revoked", list, "all", len(names) == 0))
+		return c.printJSON(value.NewDict("project", root, "revoked", list, "all", len(names) == 0))
 	}
 	if len(names) == 0 {
 		c.note("nothing in %s is trusted any more", root)
@@ -456,6 +457,6 @@ func untrusted(t *tool.Tool) error {
 	if t.State != tool.Untrusted {
 		return nil
 	}
-	return tool.Errorf(tool.Denied, "the tool '%s' is untrusted: %s", t.Name, t.Reason).
+	return value.Errorf(value.Denied, "the tool '%s' is untrusted: %s", t.Name, t.Reason).
 		WithHint("cassidy trust shows what it may do, and asks; --trust-once lets this command through without remembering")
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime/project"
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // kindWords says what a file is for.
@@ -31,8 +32,8 @@ func capabilityTexts(list []tool.Capability) []string {
 	return texts
 }
 
-func capabilityList(list []tool.Capability) tool.List {
-	texts := tool.List{}
+func capabilityList(list []tool.Capability) value.List {
+	texts := value.List{}
 	for _, c := range list {
 		texts = append(texts, c.String())
 	}
@@ -245,14 +246,14 @@ func (p *reviewPage) diff(f *project.File) {
 }
 
 // reviewJSON is a review for a program.
-func reviewJSON(r *project.Review, files []project.File, trusted bool) *tool.Dict {
-	list := tool.List{}
+func reviewJSON(r *project.Review, files []project.File, trusted bool) *value.Dict {
+	list := value.List{}
 	for i := range files {
 		f := &files[i]
 		added, removed := changedNeeds(f)
-		d := tool.NewDict("path", f.Path, "kind", string(f.Kind), "reason", f.Reason, "hash", f.Hash, "changed", f.Was != nil)
+		d := value.NewDict("path", f.Path, "kind", string(f.Kind), "reason", f.Reason, "hash", f.Hash, "changed", f.Was != nil)
 		if t := f.Tool; t != nil {
-			limits, loads := tool.List{}, tool.List{}
+			limits, loads := value.List{}, value.List{}
 			for _, l := range raisedLimits(t) {
 				limits = append(limits, l)
 			}
@@ -275,5 +276,5 @@ func reviewJSON(r *project.Review, files []project.File, trusted bool) *tool.Dic
 		}
 		list = append(list, d)
 	}
-	return tool.NewDict("project", r.Root, "author", r.Author, "trusted", trusted, "files", list, "errors", brokenList(r.Broken))
+	return value.NewDict("project", r.Root, "author", r.Author, "trusted", trusted, "files", list, "errors", brokenList(r.Broken))
 }

@@ -10,7 +10,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // The words that cassidy says to people, and the rules they follow:
@@ -23,23 +23,23 @@ import (
 //   - Colour only on a terminal, and not if NO_COLOR is set.
 
 // exitCodes are what the command ends with for each kind of error.
-var exitCodes = map[tool.Kind]int{
-	tool.Failed:      1,
-	tool.Invalid:     2,
-	tool.NotFound:    2,
-	tool.Denied:      3,
-	tool.Security:    3,
-	tool.Limit:       4,
-	tool.Timeout:     4,
-	tool.Unavailable: 5,
-	tool.Canceled:    130,
-	tool.Command:     1,
-	tool.Internal:    1,
-	tool.Conflict:    1,
-	tool.Parked:      6,
-	tool.Busy:        4,
-	tool.Closed:      1,
-	tool.Unanswered:  3,
+var exitCodes = map[value.Kind]int{
+	value.Failed:      1,
+	value.Invalid:     2,
+	value.NotFound:    2,
+	value.Denied:      3,
+	value.Security:    3,
+	value.Limit:       4,
+	value.Timeout:     4,
+	value.Unavailable: 5,
+	value.Canceled:    130,
+	value.Command:     1,
+	value.Internal:    1,
+	value.Conflict:    1,
+	value.Parked:      6,
+	value.Busy:        4,
+	value.Closed:      1,
+	value.Unanswered:  3,
 }
 
 // errSilent ends the command with code 1: what was wrong has been said.
@@ -57,18 +57,18 @@ func (c *command) exit(ctx context.Context, err error) int {
 	if errors.As(err, &told) {
 		return exitCode(told.err.Kind)
 	}
-	e := tool.ErrorOf(err, tool.Internal)
+	e := value.ErrorOf(err, value.Internal)
 	if ctx.Err() != nil {
-		e = tool.Errorf(tool.Canceled, "interrupted")
+		e = value.Errorf(value.Canceled, "interrupted")
 	}
 	c.tell(e)
 	if c.json {
-		_ = c.printJSON(tool.NewDict("success", false, "error", e.Error(), "error_type", e.Kind.Type(), "suggestion", e.Hint))
+		_ = c.printJSON(value.NewDict("success", false, "error", e.Error(), "error_type", e.Kind.Type(), "suggestion", e.Hint))
 	}
 	return exitCode(e.Kind)
 }
 
-func exitCode(k tool.Kind) int {
+func exitCode(k value.Kind) int {
 	if code, ok := exitCodes[k]; ok {
 		return code
 	}
@@ -76,19 +76,19 @@ func exitCode(k tool.Kind) int {
 }
 
 // A toldError is an error of which the user has been told.
-type toldError struct{ err *tool.Error }
+type toldError struct{ err *value.Error }
 
 func (e *toldError) Error() string { return e.err.Error() }
 
 // tell prints an error for a person.
-func (c *command) tell(e *tool.Error) {
-	ours := strings.HasPrefix(e.Pos.File, "builtin/") && e.Kind != tool.Internal
-	if (ours || e.Kind == tool.Parked) && !c.verbose {
+func (c *command) tell(e *value.Error) {
+	ours := strings.HasPrefix(e.Pos.File, "builtin/") && e.Kind != value.Internal
+	if (ours || e.Kind == value.Parked) && !c.verbose {
 		c.say("%s", e.Message()) // where in our own script is of no use to anybody
 	} else {
 		c.say("%s", e.Error())
 	}
-	if c.verbose || len(e.Trace) > 1 && !ours && e.Kind != tool.Parked {
+	if c.verbose || len(e.Trace) > 1 && !ours && e.Kind != value.Parked {
 		for _, line := range e.Trace {
 			fmt.Fprintf(c.err, "  %s\n", printable(line))
 		}
@@ -117,12 +117,12 @@ func (c *command) print(text string) { _, _ = io.WriteString(c.out, text) }
 
 // printJSON writes a result as JSON, on several lines on a terminal and on one
 // elsewhere.
-func (c *command) printJSON(v tool.Value) error {
+func (c *command) printJSON(v value.Value) error {
 	if c.terminal(c.out) {
-		c.print(tool.FormatJSON(v, "  ") + "\n")
+		c.print(value.FormatJSON(v, "  ") + "\n")
 		return nil
 	}
-	text, err := tool.AppendJSON(nil, v)
+	text, err := value.AppendJSON(nil, v)
 	if err != nil {
 		return err
 	}

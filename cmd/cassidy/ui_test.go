@@ -3,11 +3,11 @@ package main
 import (
 	"testing"
 
-	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 func TestExitCodes(t *testing.T) {
-	for k := tool.Failed; k <= tool.LastKind; k++ {
+	for k := value.Failed; k <= value.LastKind; k++ {
 		if exitCodes[k] == 0 {
 			t.Errorf("the kind %s has no exit code", k)
 		}
@@ -15,7 +15,7 @@ func TestExitCodes(t *testing.T) {
 			t.Errorf("kindNamed(%q) = %v, %v", k, got, ok)
 		}
 	}
-	for k, want := range map[tool.Kind]int{tool.Limit: 4, tool.Busy: 4, tool.Unanswered: 3, tool.Parked: 6} {
+	for k, want := range map[value.Kind]int{value.Limit: 4, value.Busy: 4, value.Unanswered: 3, value.Parked: 6} {
 		if got := exitCode(k); got != want {
 			t.Errorf("exitCode(%s) = %d, want %d", k, got, want)
 		}

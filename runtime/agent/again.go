@@ -9,6 +9,7 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/agent/decision"
 	"github.com/cassidy-run/cassidy/runtime/model"
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // What the functions of a policy keep in Go, they keep of their arguments and
@@ -18,7 +19,7 @@ import (
 // again returns the Again of a function of the module, or nil where it keeps
 // nothing.
 func again(name string) func(context.Context, tool.Effect, tool.Outcome, error) error {
-	var keep func(*turn, tool.Effect, *tool.Dict, error) error
+	var keep func(*turn, tool.Effect, *value.Dict, error) error
 	switch name {
 	case "prompt":
 		return func(ctx context.Context, e tool.Effect, _ tool.Outcome, _ error) error {
@@ -33,7 +34,7 @@ func again(name string) func(context.Context, tool.Effect, tool.Outcome, error) 
 	case "call":
 		keep = (*turn).keepCall
 	case "compact":
-		keep = func(t *turn, _ tool.Effect, d *tool.Dict, _ error) error { return t.keepSummary(d) }
+		keep = func(t *turn, _ tool.Effect, d *value.Dict, _ error) error { return t.keepSummary(d) }
 	default:
 		return nil
 	}
@@ -45,9 +46,9 @@ func again(name string) func(context.Context, tool.Effect, tool.Outcome, error) 
 		if err != nil {
 			return err
 		}
-		d, ok := out.Value.(*tool.Dict)
+		d, ok := out.Value.(*value.Dict)
 		if !ok {
-			return unreadable(e.Func, tool.Errorf(tool.Failed, "it gave %s", tool.TypeOf(out.Value)))
+			return unreadable(e.Func, value.Errorf(value.Failed, "it gave %s", value.TypeOf(out.Value)))
 		}
 		if err := keep(t, e, d, failure); err != nil {
 			return unreadable(e.Func, err)
@@ -58,15 +59,15 @@ func again(name string) func(context.Context, tool.Effect, tool.Outcome, error) 
 
 // unreadable is the error of a part of a record that nothing can be made of.
 func unreadable(what string, err error) error {
-	why := tool.ErrorOf(err, tool.Failed)
-	e := tool.Errorf(tool.Failed, "the record of %s cannot be followed: %s", what, why.Message())
-	e.Limit, e.Hint = tool.LimitRecord, why.Hint
+	why := value.ErrorOf(err, value.Failed)
+	e := value.Errorf(value.Failed, "the record of %s cannot be followed: %s", what, why.Message())
+	e.Limit, e.Hint = value.LimitRecord, why.Hint
 	return e
 }
 
 // keepPrompt keeps what the conversation begins with, and reports whether it
 // does begin.
-func (t *turn) keepPrompt(args *tool.Dict) bool {
+func (t *turn) keepPrompt(args *value.Dict) bool {
 	if n := args.Int("iterations"); n > 0 {
 		t.iterations = int(min(n, math.MaxInt32))
 	}
@@ -78,10 +79,10 @@ func (t *turn) keepPrompt(args *tool.Dict) bool {
 }
 
 // keepAsk keeps what came of agent.ask.
-func (t *turn) keepAsk(e tool.Effect, d *tool.Dict, failure error) error {
+func (t *turn) keepAsk(e tool.Effect, d *value.Dict, failure error) error {
 	r := dictReader{dict: d}
 	t.result.Iterations = r.count("iteration")
-	if shorter := part[*tool.Dict](&r, "compacted"); shorter != nil && r.err == nil {
+	if shorter := part[*value.Dict](&r, "compacted"); shorter != nil && r.err == nil {
 		r.err = t.keepSummary(shorter)
 	}
 	if r.err != nil || failure != nil {
@@ -95,7 +96,7 @@ func (t *turn) keepAsk(e tool.Effect, d *tool.Dict, failure error) error {
 }
 
 // keepReply keeps what a model was sent, and its reply.
-func (t *turn) keepReply(more []model.Message, d *tool.Dict) error {
+func (t *turn) keepReply(more []model.Message, d *value.Dict) error {
 	r := dictReader{dict: d}
 	reply := model.Reply{
 		Text: part[string](&r, "text"), Calls: r.nativeCalls("calls"), Thread: part[string](&r, "thread"),
@@ -125,7 +126,7 @@ func (t *turn) keepReply(more []model.Message, d *tool.Dict) error {
 
 // keepSummary keeps what came of agent.compact: the conversation goes on with
 // the summary, where there is one.
-func (s *Session) keepSummary(d *tool.Dict) error {
+func (s *Session) keepSummary(d *value.Dict) error {
 	r := dictReader{dict: d}
 	ok, summary, usage := part[bool](&r, "success"), part[string](&r, "summary"), r.tokens()
 	if r.err != nil {
@@ -144,7 +145,7 @@ func (s *Session) keepSummary(d *tool.Dict) error {
 
 // keepCall keeps what came of a call, until the model has been told and beyond.
 // A failure is that of a call which was broken off.
-func (t *turn) keepCall(e tool.Effect, v *tool.Dict, failure error) error {
+func (t *turn) keepCall(e tool.Effect, v *value.Dict, failure error) error {
 	d, err := givenDecision(e)
 	if err != nil {
 		return err
@@ -187,7 +188,7 @@ func (t *turn) remember(d decision.Decision, r tool.Result) {
 
 // putTokens says in an outcome what a reply has cost. What a provider reports
 // may be no count.
-func putTokens(d *tool.Dict, u model.Usage) {
+func putTokens(d *value.Dict, u model.Usage) {
 	count := func(n int) int64 { return int64(min(max(n, 0), math.MaxInt32)) }
 	d.Put("input_tokens", count(u.InputTokens))
 	d.Put("output_tokens", count(u.OutputTokens))
@@ -195,9 +196,9 @@ func putTokens(d *tool.Dict, u model.Usage) {
 }
 
 // describe puts the traces of a call into its outcome.
-func (l traces) describe(d *tool.Dict) {
-	paths := func(did func(trace) bool) tool.List {
-		list := tool.List{}
+func (l traces) describe(d *value.Dict) {
+	paths := func(did func(trace) bool) value.List {
+		list := value.List{}
 		for _, path := range slices.Sorted(maps.Keys(l.files)) {
 			if did(l.files[path]) {
 				list = append(list, path)
@@ -209,7 +210,7 @@ func (l traces) describe(d *tool.Dict) {
 	d.Put("wrote", paths(func(f trace) bool { return f.wrote }))
 	d.Put("changed", paths(func(f trace) bool { return f.changed }))
 	if l.agents > 0 {
-		agents := tool.NewDict("count", int64(l.agents))
+		agents := value.NewDict("count", int64(l.agents))
 		putTokens(agents, model.Usage{InputTokens: l.spent.InputTokens, OutputTokens: l.spent.OutputTokens, CachedTokens: l.spent.CachedTokens})
 		d.Put("agents", agents)
 	}

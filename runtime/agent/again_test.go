@@ -13,6 +13,7 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/agent"
 	"github.com/cassidy-run/cassidy/runtime/model"
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // A step is an effect of a policy with what came of it, as a record has it, and
@@ -27,7 +28,7 @@ type step struct {
 // A recordedTurn is a turn of a session, as it could be resumed.
 type recordedTurn struct {
 	id, message string
-	options     *tool.Dict
+	options     *value.Dict
 	steps       []step
 }
 
@@ -41,13 +42,13 @@ func each(modules []tool.Module, change func(f *tool.Func)) {
 }
 
 // recorded returns a value as it is read from a record.
-func recorded(t testing.TB, v tool.Value) tool.Value {
+func recorded(t testing.TB, v value.Value) value.Value {
 	t.Helper()
-	data, err := tool.Append(nil, v)
+	data, err := value.Append(nil, v)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if v, err = tool.Decode(data); err != nil {
+	if v, err = value.Decode(data); err != nil {
 		t.Fatal(err)
 	}
 	return v
@@ -55,14 +56,14 @@ func recorded(t testing.TB, v tool.Value) tool.Value {
 
 // recordedEffect returns an effect as it is read from a record.
 func recordedEffect(t testing.TB, e tool.Effect) tool.Effect {
-	e.Args, _ = recorded(t, e.Args).(*tool.Dict)
+	e.Args, _ = recorded(t, e.Args).(*value.Dict)
 	return e
 }
 
 // writeDown has a turn write down its steps.
 func (s *stage) writeDown(ctx context.Context, session *agent.Session, message string) (*agent.Reply, error) {
 	turn := &recordedTurn{id: session.NextRun(), message: message}
-	turn.options, _ = recorded(s.t, session.Recorded(message)).(*tool.Dict)
+	turn.options, _ = recorded(s.t, session.Recorded(message)).(*value.Dict)
 	s.turns = append(s.turns, turn)
 	return session.Drive(ctx, message, func(modules []tool.Module) {
 		each(modules, func(f *tool.Func) {
@@ -71,7 +72,7 @@ func (s *stage) writeDown(ctx context.Context, session *agent.Session, message s
 				out, err := do(ctx, e, g)
 				kept := step{effect: recordedEffect(s.t, e), out: tool.Outcome{Value: recorded(s.t, out.Value)}, state: session.State()}
 				if err != nil {
-					kept.failure = errors.New(tool.ErrorOf(err, tool.Failed).Error())
+					kept.failure = errors.New(value.ErrorOf(err, value.Failed).Error())
 				}
 				turn.steps = append(turn.steps, kept)
 				return out, err
@@ -104,13 +105,13 @@ func (s *stage) checkAgain() {
 	}
 }
 
-var errKilled = tool.Errorf(tool.Internal, "the process is killed")
+var errKilled = value.Errorf(value.Internal, "the process is killed")
 
 // TestResumedAfterEachStep kills a run after each of its steps, has another
 // session go on with what was recorded, and checks that it ends as it would
 // have: with the same answer after the same calls, at the same cost.
 func TestResumedAfterEachStep(t *testing.T) {
-	a, b := tool.NewDict("filepath", "a.txt"), tool.NewDict("filepath", "b.txt")
+	a, b := value.NewDict("filepath", "a.txt"), value.NewDict("filepath", "b.txt")
 	small := agent.Options{Budget: agent.Budget{Limit: 5000, Reserve: 100, CompactAt: 0.55}}
 	cases := []struct {
 		name, agents string
@@ -119,7 +120,7 @@ func TestResumedAfterEachStep(t *testing.T) {
 		{"text", "", setting{files: twoFiles, approve: runtime.ApproveAll(), replies: play{overwrite, readsA(), readsA(), overwrite, done}}},
 		{"native", "", setting{files: twoFiles, native: true, replies: play{calls("I read both.", "read_file", a, "read_file", b), calls("", "read_file", a), done}}},
 		{"compaction", "", setting{files: map[string]string{"a.txt": longText, "b.txt": "b\n"}, native: true, options: small, replies: play{
-			calls("", "read_file", a), calls("", "read_file", b), "SUMMARY: a.txt has 3 lines", calls("", "list_files", &tool.Dict{}), done}}},
+			calls("", "read_file", a), calls("", "read_file", b), "SUMMARY: a.txt has 3 lines", calls("", "list_files", &value.Dict{}), done}}},
 		{"agents", "run/agent-1 run/agent-2", setting{files: twoFiles, before: withAgents, approve: runtime.ApproveAll(), replies: play{
 			call("agent", "task", "one"), "TASK COMPLETE: 1", call("agent", "task", "two"), "TASK COMPLETE: 2", done}}},
 	}
@@ -205,7 +206,7 @@ func (s *stage) goOn(steps []step) (*agent.Reply, error) {
 					return do(ctx, e, g)
 				}
 				known := steps[n-1]
-				if known.effect.Func != e.Func || !tool.Equal(known.effect.Args, e.Args) {
+				if known.effect.Func != e.Func || !value.Equal(known.effect.Args, e.Args) {
 					s.t.Errorf("step %d is %s(%s), was %s(%s)", n, e.Func, e.Args, known.effect.Func, known.effect.Args)
 				}
 				if again != nil {
@@ -224,7 +225,7 @@ func (s *stage) goOn(steps []step) (*agent.Reply, error) {
 func TestAgainOfWhatPoliciesSeldomSee(t *testing.T) {
 	tight := agent.Options{Budget: agent.Budget{Limit: 5000, Reserve: 100, CompactAt: 0.99}}
 	long := map[string]string{"a.txt": longText, "c.txt": longText}
-	fails := tool.Errorf(tool.Unavailable, "the network is away")
+	fails := value.Errorf(value.Unavailable, "the network is away")
 	cases := []struct {
 		name  string
 		kept  string // in the state of the session
@@ -238,14 +239,14 @@ func TestAgainOfWhatPoliciesSeldomSee(t *testing.T) {
 				return nil
 			}}}},
 		{"signed replies", `"opaque":"c2lnbmVk"`, []string{"do it", "again"}, agent.ReasonFinal, setting{files: twoFiles, native: true, before: func(_ *stage, o *agent.Options) { o.Model = signed{o.Model} },
-			replies: play{calls("", "read_file", tool.NewDict("filepath", "a.txt")), done, calls("", "read_file", tool.NewDict("filepath", "a.txt")), done}}},
+			replies: play{calls("", "read_file", value.NewDict("filepath", "a.txt")), done, calls("", "read_file", value.NewDict("filepath", "a.txt")), done}}},
 		{"a failure after a summary", "SUMMARY: one was read", []string{"do it", "again"}, agent.ReasonFinal, setting{files: long, options: tight, replies: play{
 			readsA(), call("read_file", "filepath", "c.txt"), "SUMMARY: one was read", fails, done}}},
 		{"a summary that fails", "usage: {200 20 2 ", nil, agent.ReasonLimit, setting{files: long, options: tight, before: dearly(nil), replies: play{
 			readsA(), call("read_file", "filepath", "c.txt"), ""}}},
 		{"calls that are left", `"role":"tool"`, []string{"do it", "again"}, agent.ReasonFinal, setting{files: twoFiles, native: true, options: agent.Options{Iterations: 1},
-			replies: play{calls("", "read_file", tool.NewDict("filepath", "a.txt")), "TASK COMPLETE: done"}}},
-		{"what tools have said", `heard: "it broke"`, nil, agent.ReasonFinal, setting{before: withWaiter(tool.Errorf(tool.Failed, "it broke")), replies: play{call("wait"), done}}},
+			replies: play{calls("", "read_file", value.NewDict("filepath", "a.txt")), "TASK COMPLETE: done"}}},
+		{"what tools have said", `heard: "it broke"`, nil, agent.ReasonFinal, setting{before: withWaiter(value.Errorf(value.Failed, "it broke")), replies: play{call("wait"), done}}},
 		{"an agent that writes", "agents: 1\n", nil, agent.ReasonFinal, setting{files: twoFiles, approve: runtime.ApproveAll(), before: func(s *stage, o *agent.Options) {
 			withAgents(s, o)
 			o.Tools = []string{"read_file", "write_file", "agent"}
@@ -287,35 +288,35 @@ func (m signed) Ask(ctx context.Context, r *model.Request) (*model.Reply, error)
 // TestAgainOfWhatCannotBe checks that a record which cannot be followed is
 // refused, whatever it holds, and changes nothing.
 func TestAgainOfWhatCannotBe(t *testing.T) {
-	ask := tool.NewDict("message", "hello", "results", tool.List{})
-	made := tool.NewDict("decision", tool.NewDict("action", "read_file", "input", &tool.Dict{}))
+	ask := value.NewDict("message", "hello", "results", value.List{})
+	made := value.NewDict("decision", value.NewDict("action", "read_file", "input", &value.Dict{}))
 	cases := []struct {
 		name string
-		args *tool.Dict
-		out  tool.Value
+		args *value.Dict
+		out  value.Value
 		want string
 	}{
 		{"ask", ask, "a text", "it gave string"},
-		{"ask", ask, tool.NewDict("iteration", -1), `"iteration" is -1`},
-		{"ask", ask, tool.NewDict("iteration", "1"), `"iteration" is string`},
-		{"ask", ask, tool.NewDict("text", int64(1)), `"text" is int`},
-		{"ask", ask, tool.NewDict("calls", tool.List{"x"}), `element 1 of "calls" is string`},
-		{"ask", ask, tool.NewDict("calls", tool.List{tool.NewDict("args", "x")}), `"args" is string`},
-		{"ask", ask, tool.NewDict("input_tokens", int64(1)<<40), `"input_tokens" is`},
-		{"ask", ask, tool.NewDict("compacted", tool.NewDict("summary", true)), `"summary" is bool`},
-		{"ask", ask, tool.NewDict("conversation", tool.List{tool.NewDict("role", false)}), `"role" is bool`},
-		{"compact", &tool.Dict{}, tool.NewDict("success", "yes"), `"success" is string`},
-		{"call", made, tool.NewDict("read", tool.List{int64(1)}), `element 1 of "read" is int`},
-		{"call", made, tool.NewDict("agents", tool.NewDict("count", -1)), `"count" is -1`},
+		{"ask", ask, value.NewDict("iteration", -1), `"iteration" is -1`},
+		{"ask", ask, value.NewDict("iteration", "1"), `"iteration" is string`},
+		{"ask", ask, value.NewDict("text", int64(1)), `"text" is int`},
+		{"ask", ask, value.NewDict("calls", value.List{"x"}), `element 1 of "calls" is string`},
+		{"ask", ask, value.NewDict("calls", value.List{value.NewDict("args", "x")}), `"args" is string`},
+		{"ask", ask, value.NewDict("input_tokens", int64(1)<<40), `"input_tokens" is`},
+		{"ask", ask, value.NewDict("compacted", value.NewDict("summary", true)), `"summary" is bool`},
+		{"ask", ask, value.NewDict("conversation", value.List{value.NewDict("role", false)}), `"role" is bool`},
+		{"compact", &value.Dict{}, value.NewDict("success", "yes"), `"success" is string`},
+		{"call", made, value.NewDict("read", value.List{int64(1)}), `element 1 of "read" is int`},
+		{"call", made, value.NewDict("agents", value.NewDict("count", -1)), `"count" is -1`},
 		{"call", made, nil, "it gave null"},
-		{"call", &tool.Dict{}, tool.NewDict("success", true), "takes a decision"},
+		{"call", &value.Dict{}, value.NewDict("success", true), "takes a decision"},
 	}
 	s := newStage(t, setting{})
 	again := s.session.Begin("do it")
 	messages := len(s.session.Messages())
 	for _, c := range cases {
 		err := again["agent."+c.name](tool.Effect{Func: "agent." + c.name, Args: c.args}, tool.Outcome{Value: c.out}, nil)
-		if e := tool.ErrorOf(err, tool.Internal); e == nil || e.Limit != tool.LimitRecord || !strings.Contains(e.Message(), c.want) {
+		if e := value.ErrorOf(err, value.Internal); e == nil || e.Limit != value.LimitRecord || !strings.Contains(e.Message(), c.want) {
 			t.Errorf("agent.%s with %v gives %v, want %q, and that it cannot be followed", c.name, c.out, err, c.want)
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/agent/decision"
 	"github.com/cassidy-run/cassidy/runtime/model"
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // Options are what a program may choose of an agent. Only Model is required. Its
@@ -87,8 +88,8 @@ type Agent struct {
 	host     *runtime.Host
 	opts     Options
 	recorded Settings
-	settings *tool.Dict // recorded, as a value
-	given    *Options   // to New
+	settings *value.Dict // recorded, as a value
+	given    *Options    // to New
 	local    *localSessions
 	policy   Policy
 	tools    []tool.Tool
@@ -114,7 +115,7 @@ func New(h *runtime.Host, o *Options) (*Agent, error) {
 // newAgent is New without the registration.
 func newAgent(h *runtime.Host, o *Options) (*Agent, error) {
 	if h == nil {
-		return nil, tool.Errorf(tool.Invalid, "an agent needs a host, and it is nil").WithHint("pass the host that cassidy.Open or Runtime.Open returned")
+		return nil, value.Errorf(value.Invalid, "an agent needs a host, and it is nil").WithHint("pass the host that cassidy.Open or Runtime.Open returned")
 	}
 	a := &Agent{host: h, given: &Options{}, local: &localSessions{}}
 	if o != nil {
@@ -122,10 +123,10 @@ func newAgent(h *runtime.Host, o *Options) (*Agent, error) {
 	}
 	a.opts = *a.given
 	if a.opts.Model == nil {
-		return nil, tool.Errorf(tool.Invalid, "an agent needs a model").WithHint("set Options.Model, for instance to what model.NewOpenAI returns")
+		return nil, value.Errorf(value.Invalid, "an agent needs a model").WithHint("set Options.Model, for instance to what model.NewOpenAI returns")
 	}
 	if a.opts.Iterations < 0 {
-		return nil, tool.Errorf(tool.Invalid, "the number of iterations must be positive, not %d", a.opts.Iterations)
+		return nil, value.Errorf(value.Invalid, "the number of iterations must be positive, not %d", a.opts.Iterations)
 	}
 	settings := a.opts.settings()
 	if a.opts.Idle > 0 {
@@ -188,7 +189,7 @@ func (a *Agent) offer(words []string) error {
 			continue
 		}
 		if slices.Contains(words, t.Name) {
-			return tool.Errorf(tool.Unavailable, "the tool '%s' is %s: %s", t.Name, t.State, t.Reason)
+			return value.Errorf(value.Unavailable, "the tool '%s' is %s: %s", t.Name, t.State, t.Reason)
 		}
 	}
 	return nil
@@ -207,7 +208,7 @@ func (a *Agent) withCode(tools []tool.Tool, words []string) ([]tool.Tool, error)
 	}
 	t, err := a.host.Tool(decision.ProgramTool)
 	if err != nil || !decision.IsProgramTool(&t) {
-		return nil, tool.Errorf(tool.Invalid, "the format %s needs the tool %s, and the host has none or another of that name", decision.Code, decision.ProgramTool).
+		return nil, value.Errorf(value.Invalid, "the format %s needs the tool %s, and the host has none or another of that name", decision.Code, decision.ProgramTool).
 			WithHint("a program registers it with agent.RegisterCode")
 	}
 	return append(tools, t), nil
@@ -227,11 +228,11 @@ func chooseFormat(wanted decision.Format, m model.Model) (decision.Format, error
 		if m.Native() {
 			return decision.Native, nil
 		}
-		return "", tool.Errorf(tool.Invalid, "the model %s has no calls of its own", m.Name()).
+		return "", value.Errorf(value.Invalid, "the model %s has no calls of its own", m.Name()).
 			WithHint("take the format %s, %s or %s", decision.PureJSON, decision.XMLJSON, decision.Markdown)
 	}
 	known := []string{string(decision.PureJSON), string(decision.XMLJSON), string(decision.Markdown), string(decision.Native), string(decision.Code)}
-	return "", tool.Errorf(tool.Invalid, "there is no format %q%s", wanted, tool.DidYouMean(string(wanted), known)).
+	return "", value.Errorf(value.Invalid, "there is no format %q%s", wanted, value.DidYouMean(string(wanted), known)).
 		WithHint("the formats are %s", strings.Join(known, ", "))
 }
 
@@ -279,7 +280,7 @@ func (a *Agent) role() string {
 // session.
 func (a *Agent) Run(ctx context.Context, task string) (Reply, error) {
 	if strings.TrimSpace(task) == "" {
-		return Reply{}, tool.Errorf(tool.Invalid, "Task cannot be empty").WithHint(`say what to do: cassidy task "…"`)
+		return Reply{}, value.Errorf(value.Invalid, "Task cannot be empty").WithHint(`say what to do: cassidy task "…"`)
 	}
 	return a.newSession("").Send(ctx, task)
 }

@@ -13,13 +13,14 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/agent/decision"
 	"github.com/cassidy-run/cassidy/runtime/model"
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // doAsk is agent.ask: it sends the results of calls and a message, and gives the
 // model's reply. Where that fails, the conversation is as it was before, or the
 // summary of that where it had to be made shorter. What it keeps of the outcome,
 // keepAsk keeps of a recorded one.
-func (t *turn) doAsk(ctx context.Context, e tool.Effect) (tool.Value, error) {
+func (t *turn) doAsk(ctx context.Context, e tool.Effect) (value.Value, error) {
 	more, err := t.sent(e.Args)
 	if err != nil {
 		return nil, err
@@ -28,18 +29,18 @@ func (t *turn) doAsk(ctx context.Context, e tool.Effect) (tool.Value, error) {
 		return nil, tooManyIterations(most)
 	}
 	if len(more) == 0 {
-		return nil, tool.Errorf(tool.Invalid, "agent.ask has nothing to say: it needs a message or results")
+		return nil, value.Errorf(value.Invalid, "agent.ask has nothing to say: it needs a message or results")
 	}
 	t.result.Iterations++
 	a, err := t.say(ctx, more)
-	d := tool.NewDict("text", "", "calls", tool.List{}, "stop", "", "iteration", int64(t.result.Iterations), "full", false)
+	d := value.NewDict("text", "", "calls", value.List{}, "stop", "", "iteration", int64(t.result.Iterations), "full", false)
 	if noRoom(err) {
 		shorter, failure := t.doCompact(ctx, tool.Effect{})
 		if isFinal(failure) {
 			return nil, failure
 		}
 		d.Put("compacted", shorter)
-		if c, _ := shorter.(*tool.Dict); c.Bool("success") {
+		if c, _ := shorter.(*value.Dict); c.Bool("success") {
 			if more, err = t.sent(e.Args); err == nil {
 				a, err = t.say(ctx, more)
 			}
@@ -53,7 +54,7 @@ func (t *turn) doAsk(ctx context.Context, e tool.Effect) (tool.Value, error) {
 		return d, err
 	}
 	calls, _ := d.Get("calls")
-	wanted, _ := calls.(tool.List)
+	wanted, _ := calls.(value.List)
 	runtime.Emit(ctx, tool.ModelReply{
 		Iteration: t.result.Iterations, Text: a.Text, Calls: wanted, InputTokens: a.Usage.InputTokens, OutputTokens: a.Usage.OutputTokens,
 	})
@@ -62,7 +63,7 @@ func (t *turn) doAsk(ctx context.Context, e tool.Effect) (tool.Value, error) {
 }
 
 // sent makes the messages that the arguments of agent.ask stand for.
-func (t *turn) sent(args *tool.Dict) ([]model.Message, error) {
+func (t *turn) sent(args *value.Dict) ([]model.Message, error) {
 	results, err := readResults(args)
 	if err != nil {
 		return nil, err
@@ -79,12 +80,12 @@ type answer struct {
 }
 
 // describe puts the answer into the outcome of agent.ask.
-func (a *answer) describe(d *tool.Dict) {
-	calls := tool.List{}
+func (a *answer) describe(d *value.Dict) {
+	calls := value.List{}
 	for _, c := range a.Calls {
 		calls = append(calls, nativeDict(c))
 	}
-	references := tool.List{}
+	references := value.List{}
 	for _, ref := range a.References {
 		references = append(references, ref)
 	}
@@ -104,15 +105,15 @@ func (a *answer) describe(d *tool.Dict) {
 
 // tooManyIterations ends a policy that asks more often than its user lets it.
 func tooManyIterations(most int) error {
-	err := tool.Errorf(tool.Limit, "the model was asked %d times, and may not be asked again", most)
-	err.Limit = tool.LimitIterations
+	err := value.Errorf(value.Limit, "the model was asked %d times, and may not be asked again", most)
+	err.Limit = value.LimitIterations
 	return err
 }
 
 // noRoom reports whether a conversation became too long by what was to be sent.
 func noRoom(err error) bool {
-	e := tool.ErrorOf(err, tool.Failed)
-	return e != nil && e.Kind == tool.Limit && (e.Limit == tool.LimitConversation || e.Limit == tool.LimitContext)
+	e := value.ErrorOf(err, value.Failed)
+	return e != nil && e.Kind == value.Limit && (e.Limit == value.LimitConversation || e.Limit == value.LimitContext)
 }
 
 // fitting cuts results that are too long together for a message, the longest
@@ -178,7 +179,7 @@ func (s *Session) put(ctx context.Context, more []model.Message) (*answer, error
 	case err != nil:
 		return nil, err
 	case reply == nil:
-		return nil, tool.Errorf(tool.Internal, "the model %s gave neither a reply nor an error", s.agent.opts.Model.Name())
+		return nil, value.Errorf(value.Internal, "the model %s gave neither a reply nor an error", s.agent.opts.Model.Name())
 	}
 	return &answer{reply, changed}, nil
 }
@@ -198,13 +199,13 @@ var noAnswer = model.Message{Role: model.Assistant, Text: "(no answer)"}
 // A callResult is what a model is told about one call.
 type callResult struct{ id, text string }
 
-func readResults(args *tool.Dict) (list []callResult, err error) {
+func readResults(args *value.Dict) (list []callResult, err error) {
 	given, _ := args.Get("results")
-	elements, _ := tool.Elements(given)
+	elements, _ := value.Elements(given)
 	for _, v := range elements {
-		d, ok := v.(*tool.Dict)
+		d, ok := v.(*value.Dict)
 		if !ok || !d.Has("text") {
-			return nil, tool.Errorf(tool.Invalid, `agent.ask takes results as [{"id": …, "text": …}]`)
+			return nil, value.Errorf(value.Invalid, `agent.ask takes results as [{"id": …, "text": …}]`)
 		}
 		list = append(list, callResult{d.Text("id"), d.Text("text")})
 	}
@@ -300,7 +301,7 @@ func (s *Session) plain() bool {
 
 // doPrompt is agent.prompt: the task with all that the model must know, or the
 // message alone where it knows that already.
-func (t *turn) doPrompt(_ context.Context, e tool.Effect) (tool.Value, error) {
+func (t *turn) doPrompt(_ context.Context, e tool.Effect) (value.Value, error) {
 	text := e.Args.Text("task")
 	if !t.keepPrompt(e.Args) || t.plain() {
 		return text, nil

@@ -9,6 +9,7 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/agent/decision"
 	"github.com/cassidy-run/cassidy/runtime/model"
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // A Budget says how long a conversation may become. A zero field means its
@@ -140,15 +141,15 @@ func (a *account) Check(message string) (warning string, err error) {
 	b := a.budget
 	chars := utf8.RuneCountInString(message)
 	if chars > b.MessageMax {
-		return "", overLimit(tool.LimitMessage, "the message has %s characters, and a message may have at most %s", withCommas(chars), withCommas(b.MessageMax)).
+		return "", overLimit(value.LimitMessage, "the message has %s characters, and a message may have at most %s", withCommas(chars), withCommas(b.MessageMax)).
 			WithHint("send less: name files instead of pasting them, or split the message")
 	}
 	if a.chars+chars > b.ThreadMax {
-		return "", overLimit(tool.LimitConversation, "with this message the conversation would have %s characters, and it may have at most %s", withCommas(a.chars+chars), withCommas(b.ThreadMax)).
+		return "", overLimit(value.LimitConversation, "with this message the conversation would have %s characters, and it may have at most %s", withCommas(a.chars+chars), withCommas(b.ThreadMax)).
 			WithHint("compact the conversation or begin a new one")
 	}
 	if n := a.Used() + tool.EstimateTokens(message); n > b.Limit {
-		return "", overLimit(tool.LimitConversation, "with this message the conversation would have about %s tokens, and it may have at most %s", withCommas(n), withCommas(b.Limit)).
+		return "", overLimit(value.LimitConversation, "with this message the conversation would have about %s tokens, and it may have at most %s", withCommas(n), withCommas(b.Limit)).
 			WithHint("compact the conversation or begin a new one")
 	}
 	if chars > b.MessageWarn {
@@ -157,8 +158,8 @@ func (a *account) Check(message string) (warning string, err error) {
 	return "", nil
 }
 
-func overLimit(limit tool.LimitName, format string, args ...any) *tool.Error {
-	e := tool.Errorf(tool.Limit, format, args...)
+func overLimit(limit value.LimitName, format string, args ...any) *value.Error {
+	e := value.Errorf(value.Limit, format, args...)
 	e.Limit = limit
 	return e
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/agent/decision"
 	"github.com/cassidy-run/cassidy/runtime/model"
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // accountOf returns the account of a conversation with a budget.
@@ -48,7 +49,7 @@ func TestAccount(t *testing.T) {
 		t.Errorf("overhead %d, effective limit %d, used %d", a.Overhead(), a.EffectiveLimit(), a.Used())
 	}
 	a.Add(strings.Repeat("ä", 300)) // 115 tokens
-	a.AddMessage(&model.Message{Text: "abc", Calls: []model.Call{{Tool: "look", Args: tool.NewDict("a", 1)}, {Tool: "b", Raw: "{"}}})
+	a.AddMessage(&model.Message{Text: "abc", Calls: []model.Call{{Tool: "look", Args: value.NewDict("a", 1)}, {Tool: "b", Raw: "{"}}})
 	if got, want := a.Used(), 115+2+tool.EstimateTokens(`look{"a":1}`)+1; got != want {
 		t.Errorf("used %d, want %d", got, want)
 	}
@@ -135,8 +136,8 @@ func TestAccountCheck(t *testing.T) {
 		warning, err := a.Check(text(c.message))
 		limit := ""
 		if err != nil {
-			e := tool.ErrorOf(err, tool.Internal)
-			if limit = string(e.Limit); e.Kind != tool.Limit || e.Hint == "" {
+			e := value.ErrorOf(err, value.Internal)
+			if limit = string(e.Limit); e.Kind != value.Limit || e.Hint == "" {
 				t.Errorf("%s: %v is of kind %v, with the hint %q", c.name, err, e.Kind, e.Hint)
 			}
 		}

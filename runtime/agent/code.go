@@ -15,6 +15,7 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/agent/decision"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/prose"
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // ProgramFile is the path of the script that such a program is: by its ending the
@@ -66,14 +67,14 @@ func RegisterCode(h *runtime.Host) error {
 		},
 		ReturnsDoc: `what the program ends with, or where it printed something {"result", "output"}`,
 		Tags:       []string{"code"},
-	}, func(ctx context.Context, args *tool.Dict) (tool.Value, error) {
+	}, func(ctx context.Context, args *value.Dict) (value.Value, error) {
 		return runCode(ctx, h, args.Text("code"), made.Add(1))
 	})
 }
 
 // runCode runs a program for whoever the context is of.
-func runCode(ctx context.Context, h *runtime.Host, code string, number int64) (tool.Value, error) {
-	p := &runtime.Program{Name: "program", Args: &tool.Dict{}, ID: "code-" + strconv.FormatInt(number, 10)}
+func runCode(ctx context.Context, h *runtime.Host, code string, number int64) (value.Value, error) {
+	p := &runtime.Program{Name: "program", Args: &value.Dict{}, ID: "code-" + strconv.FormatInt(number, 10)}
 	var tools []tool.Tool
 	if above, _ := ctx.Value(turnKey{}).(*turn); above != nil {
 		p.ID, tools = above.runID+"/"+p.ID, above.agent.tools
@@ -94,7 +95,7 @@ func runCode(ctx context.Context, h *runtime.Host, code string, number int64) (t
 		return nil, w.failed(ctx, code, err)
 	}
 	if printed := w.printed(maxPrintedLines, maxPrinted); printed != "" {
-		return tool.NewDict("result", out.Value, "output", printed), nil
+		return value.NewDict("result", out.Value, "output", printed), nil
 	}
 	return out.Value, nil
 }
@@ -119,7 +120,7 @@ type codeWatch struct {
 type madeByCode struct {
 	number int
 	tool   string
-	args   *tool.Dict
+	args   *value.Dict
 	ended  bool
 	err    string // "" where it succeeded
 }
@@ -147,7 +148,7 @@ func (w *codeWatch) note(e tool.Event) {
 			break
 		}
 		c.err = d.Error
-		if d.ErrorType == tool.Denied.Type() && strings.Contains(c.err, "was not approved") {
+		if d.ErrorType == value.Denied.Type() && strings.Contains(c.err, "was not approved") {
 			w.refuse()
 		}
 	case tool.ToolCallEnd:
@@ -158,7 +159,7 @@ func (w *codeWatch) note(e tool.Event) {
 	}
 }
 
-func (w *codeWatch) start(id, name string, args *tool.Dict) {
+func (w *codeWatch) start(id, name string, args *value.Dict) {
 	w.number++
 	c := &madeByCode{number: w.number, tool: name, args: args}
 	w.open[id] = c
@@ -171,7 +172,7 @@ func (w *codeWatch) start(id, name string, args *tool.Dict) {
 // refuse counts a no of the user.
 func (w *codeWatch) refuse() {
 	if w.refused++; w.refused == codeRefusals {
-		w.stop(tool.Errorf(tool.Denied, "a call of the program was not approved %d times, so the program was ended", codeRefusals))
+		w.stop(value.Errorf(value.Denied, "a call of the program was not approved %d times, so the program was ended", codeRefusals))
 	}
 }
 
@@ -210,7 +211,7 @@ func (w *codeWatch) printed(lines, size int) string {
 // the next. That the run waits, was broken off, or cannot be followed any more is
 // no failure of the program, and is passed up as it is.
 func (w *codeWatch) failed(ctx context.Context, code string, err error) error {
-	e := *tool.ErrorOf(err, tool.Failed)
+	e := *value.ErrorOf(err, value.Failed)
 	if isFinal(err) || ctx.Err() != nil {
 		return err
 	}
@@ -221,27 +222,27 @@ func (w *codeWatch) failed(ctx context.Context, code string, err error) error {
 	}
 	about := strings.Join(rest, "\n\n")
 	// All of it must fit into what is kept of an error.
-	what := tool.Clean(located(code, &e), max(least, runtime.MaxErrorText-len(about)-len("…\n\n")))
+	what := value.Clean(located(code, &e), max(least, runtime.MaxErrorText-len(about)-len("…\n\n")))
 	e.Op, e.Err = "", errors.New(what+"\n\n"+about)
-	e.Pos, e.Trace = tool.Position{}, nil
+	e.Pos, e.Trace = value.Position{}, nil
 	return &e
 }
 
 // located says what went wrong in which line of a program, and shows it, unless
 // the error says so itself.
-func located(code string, e *tool.Error) string {
+func located(code string, e *value.Error) string {
 	const most = 200
 	n := lineOf(e)
 	lines := strings.Split(code, "\n")
 	if n < 1 || n > len(lines) || strings.HasPrefix(e.Message(), "line ") {
 		return e.Message()
 	}
-	return fmt.Sprintf("line %d of your program: %s\n    %s", n, e.Message(), tool.Clean(strings.TrimSpace(lines[n-1]), most))
+	return fmt.Sprintf("line %d of your program: %s\n    %s", n, e.Message(), value.Clean(strings.TrimSpace(lines[n-1]), most))
 }
 
 // lineOf returns the line of the program that an error comes from, the innermost
 // one of its calls, or 0.
-func lineOf(e *tool.Error) int {
+func lineOf(e *value.Error) int {
 	for _, at := range slices.Backward(e.Trace) {
 		if rest, ok := strings.CutPrefix(at, ProgramFile+":"); ok {
 			number, _, _ := strings.Cut(rest, ":")

@@ -7,6 +7,7 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/names"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/prose"
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 const (
@@ -254,7 +255,7 @@ func dictText(t *tool.Type, depth int) string {
 }
 
 // starText writes a value as a program does.
-func starText(v tool.Value) string {
+func starText(v value.Value) string {
 	switch v := v.(type) {
 	case nil:
 		return "None"
@@ -264,5 +265,5 @@ func starText(v tool.Value) string {
 		}
 		return "False"
 	}
-	return tool.FormatJSON(v, "")
+	return value.FormatJSON(v, "")
 }

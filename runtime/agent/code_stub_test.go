@@ -13,6 +13,7 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/agent"
 	"github.com/cassidy-run/cassidy/runtime/model"
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 	"github.com/cassidy-run/cassidy/stdlib"
 )
 
@@ -66,9 +67,9 @@ func TestStubLines(t *testing.T) {
 		{tool.Tool{Name: "json", Params: []tool.Param{text("in"), text("a-b"), text("a_b"), text("tools"), text("type")}}, "json_(in_: str = None, a_b: str = None, a_b_: str = None, tools_: str = None, type: str = None)"},
 		{tool.Tool{Name: "t", Params: []tool.Param{
 			{Name: "n", HasDefault: true, Default: int64(3)}, {Name: "b", HasDefault: true, Default: false}, {Name: "s", HasDefault: true, Default: "x"},
-			{Name: "l", HasDefault: true, Default: tool.List{"x"}}, {Name: "long", HasDefault: true, Default: strings.Repeat("x", 40)},
+			{Name: "l", HasDefault: true, Default: value.List{"x"}}, {Name: "long", HasDefault: true, Default: strings.Repeat("x", 40)},
 		}}, `t(n: any = 3, b: any = False, s: any = "x", l: any = None, long: any = None)`},
-		{tool.Tool{Name: "t", Params: typed(tool.Type{Name: tool.TypeString, Enum: []tool.Value{"a", "b"}})}, `t(x: "a"|"b")`},
+		{tool.Tool{Name: "t", Params: typed(tool.Type{Name: tool.TypeString, Enum: []value.Value{"a", "b"}})}, `t(x: "a"|"b")`},
 		{tool.Tool{Name: "t", Params: typed(tool.Type{Name: tool.TypeArray, Items: &tool.Type{Name: tool.TypeNumber, Nullable: true}})}, "t(x: list[float | None])"},
 		{tool.Tool{Name: "t", Params: typed(tool.Type{Name: tool.TypeCharacter, Nullable: true})}, "t(x: list[str] | None)"},
 		{tool.Tool{Name: "t", Params: typed(tool.Type{Name: tool.TypeObject, Values: &tool.Type{Name: tool.TypeBoolean}})}, "t(x: dict[str, bool])"},
@@ -114,7 +115,7 @@ func TestStubOfManyTools(t *testing.T) {
 // whatever names they are called.
 func TestFunctionsOfPrograms(t *testing.T) {
 	s := newStage(t, setting{before: coded})
-	echo := func(_ context.Context, args *tool.Dict) (tool.Value, error) { return args, nil }
+	echo := func(_ context.Context, args *value.Dict) (value.Value, error) { return args, nil }
 	text := func(name string, required bool) tool.Param {
 		return tool.Param{Name: name, Type: tool.Type{Name: tool.TypeAny}, Required: required}
 	}
@@ -138,10 +139,10 @@ func TestFunctionsOfPrograms(t *testing.T) {
 		`raw(a_b = "x", for_ = "y")`:                         `{"a-b": "x", "for": "y"}`,
 		`raw(a_b = None)`:                                    `{"a-b": null}`,
 	} {
-		r, err := s.Call(context.Background(), tool.Call{Tool: "execute_code", Args: tool.NewDict("code", code), Caller: tool.ByPerson})
-		v, parseErr := tool.ParseJSON([]byte(want))
-		if err != nil || parseErr != nil || !tool.Alike(r.Value, v) {
-			t.Errorf("%s = %s, %v, want %s", code, tool.FormatJSON(r.Value, ""), err, want)
+		r, err := s.Call(context.Background(), tool.Call{Tool: "execute_code", Args: value.NewDict("code", code), Caller: tool.ByPerson})
+		v, parseErr := value.ParseJSON([]byte(want))
+		if err != nil || parseErr != nil || !value.Alike(r.Value, v) {
+			t.Errorf("%s = %s, %v, want %s", code, value.FormatJSON(r.Value, ""), err, want)
 		}
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/agent"
 	"github.com/cassidy-run/cassidy/runtime/agent/decision"
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // coded makes a model decide by programs.
@@ -81,27 +82,27 @@ func TestTranscriptsOfPrograms(t *testing.T) {
 func TestWhatAModelIsToldOfItsProgram(t *testing.T) {
 	for _, c := range []struct {
 		name, code string
-		kind       tool.Kind
+		kind       value.Kind
 		has        []string
 		not        string
 	}{
-		{"Python", "import os\nx = [n for n in os.listdir('.')]\nprint(f'{x}')", tool.Invalid, []string{"line 1: ", "\nline 3: ", "No tool was called."}, "of your program"},
-		{"no program", "x = (", tool.Invalid, []string{"No tool was called."}, ""},
-		{"its own fault", "x = 1\n\nx[3]", tool.Internal, []string{"line 3 of your program: ", "\n    x[3]\n"}, ""},
-		{"in a function", "def f():\n    fail('no')\n\nf()", tool.Failed, []string{"line 2 of your program: no\n    fail('no')\n"}, ""},
-		{"a call", "print('so far')\nread_file('a.txt')\nread_file('x.txt')\nread_file('b.txt')", tool.Failed, []string{
+		{"Python", "import os\nx = [n for n in os.listdir('.')]\nprint(f'{x}')", value.Invalid, []string{"line 1: ", "\nline 3: ", "No tool was called."}, "of your program"},
+		{"no program", "x = (", value.Invalid, []string{"No tool was called."}, ""},
+		{"its own fault", "x = 1\n\nx[3]", value.Internal, []string{"line 3 of your program: ", "\n    x[3]\n"}, ""},
+		{"in a function", "def f():\n    fail('no')\n\nf()", value.Failed, []string{"line 2 of your program: no\n    fail('no')\n"}, ""},
+		{"a call", "print('so far')\nread_file('a.txt')\nread_file('x.txt')\nread_file('b.txt')", value.Failed, []string{
 			"File not found: x.txt", "\n1. read_file(filepath = \"a.txt\") ok\n2. read_file(filepath = \"x.txt\") failed: File not found: x.txt\n", "\n\nIt printed:\nso far"}, "b.txt"},
-		{"no end", "for i in range(1000000000):\n    pass", tool.Limit, []string{"steps", "No tool was called."}, ""},
-		{"a long result", "'x' * 2000000", tool.Limit, []string{"the result is"}, ""},
-		{"a long error", "fail('x' * 9000)", tool.Failed, []string{"line 1 of your program: xxx", "x…", "\n\nNo tool was called."}, ""},
-		{"a long way", "for i in range(25):\n    print('p' * 90)\n    attempt(read_file, 'x' * 500)\nfail('y' * 9000)", tool.Failed, []string{
+		{"no end", "for i in range(1000000000):\n    pass", value.Limit, []string{"steps", "No tool was called."}, ""},
+		{"a long result", "'x' * 2000000", value.Limit, []string{"the result is"}, ""},
+		{"a long error", "fail('x' * 9000)", value.Failed, []string{"line 1 of your program: xxx", "x…", "\n\nNo tool was called."}, ""},
+		{"a long way", "for i in range(25):\n    print('p' * 90)\n    attempt(read_file, 'x' * 500)\nfail('y' * 9000)", value.Failed, []string{
 			"of your program: yyy", "it made 25 calls", "\n6. read_file(", "\n25. read_file(", "\nIt printed:\nppp", "more lines: print less]"}, "\n5. "},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := newStage(t, setting{files: twoFiles, before: coded})
-			_, err := s.Call(context.Background(), tool.Call{Tool: "execute_code", Args: tool.NewDict("code", c.code), Caller: tool.ByPerson})
-			if tool.KindOf(err) != c.kind {
-				t.Fatalf("it failed with %v, a %s, want one of kind %s", err, tool.KindOf(err), c.kind)
+			_, err := s.Call(context.Background(), tool.Call{Tool: "execute_code", Args: value.NewDict("code", c.code), Caller: tool.ByPerson})
+			if value.KindOf(err) != c.kind {
+				t.Fatalf("it failed with %v, a %s, want one of kind %s", err, value.KindOf(err), c.kind)
 			}
 			for _, want := range c.has {
 				if !strings.Contains(err.Error(), want) {
@@ -118,16 +119,16 @@ func TestWhatAModelIsToldOfItsProgram(t *testing.T) {
 // TestProgramsThatWait checks that what is no failure of a program is passed up as
 // it is.
 func TestProgramsThatWait(t *testing.T) {
-	unrecorded := tool.Errorf(tool.Conflict, "another effect")
-	unrecorded.Limit = tool.LimitRecord
-	for _, want := range []*tool.Error{tool.Errorf(tool.Parked, "nobody is there"), unrecorded} {
+	unrecorded := value.Errorf(value.Conflict, "another effect")
+	unrecorded.Limit = value.LimitRecord
+	for _, want := range []*value.Error{value.Errorf(value.Parked, "nobody is there"), unrecorded} {
 		s := newStage(t, setting{before: coded})
-		err := s.Register(tool.Tool{Name: "wait", Description: "Wait."}, func(context.Context, *tool.Dict) (tool.Value, error) { return nil, want })
+		err := s.Register(tool.Tool{Name: "wait", Description: "Wait."}, func(context.Context, *value.Dict) (value.Value, error) { return nil, want })
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, err = s.Call(context.Background(), tool.Call{Tool: "execute_code", Args: tool.NewDict("code", "attempt(wait)\n1"), Caller: tool.ByPerson})
-		if e := tool.ErrorOf(err, tool.Internal); e == nil || e.Kind != want.Kind || e.Limit != want.Limit || e.Message() != want.Message() {
+		_, err = s.Call(context.Background(), tool.Call{Tool: "execute_code", Args: value.NewDict("code", "attempt(wait)\n1"), Caller: tool.ByPerson})
+		if e := value.ErrorOf(err, value.Internal); e == nil || e.Kind != want.Kind || e.Limit != want.Limit || e.Message() != want.Message() {
 			t.Errorf("a call that ends with %v ends its program with %v", want, err)
 		}
 	}
@@ -193,7 +194,7 @@ func TestWhoIsOfferedPrograms(t *testing.T) {
 	}
 	s := newStage(t, setting{})
 	_, err := agent.New(s.Host, &agent.Options{Model: s.model(false, nil), Format: decision.Code})
-	if tool.KindOf(err) != tool.Invalid || !strings.Contains(err.Error(), "needs the tool execute_code") {
+	if value.KindOf(err) != value.Invalid || !strings.Contains(err.Error(), "needs the tool execute_code") {
 		t.Errorf("without the tool, New gave %v", err)
 	}
 }
@@ -209,9 +210,9 @@ func TestProgramsOfNobody(t *testing.T) {
 			if i%2 == 1 {
 				code += "fail('enough')"
 			}
-			r, err := s.Call(context.Background(), tool.Call{Tool: "execute_code", Args: tool.NewDict("code", code), Caller: tool.ByPerson})
+			r, err := s.Call(context.Background(), tool.Call{Tool: "execute_code", Args: value.NewDict("code", code), Caller: tool.ByPerson})
 			if i%2 == 0 {
-				if d, _ := r.Value.(*tool.Dict); err != nil || d.Text("output") != fmt.Sprintf("p%d", i) {
+				if d, _ := r.Value.(*value.Dict); err != nil || d.Text("output") != fmt.Sprintf("p%d", i) {
 					t.Errorf("program %d gave %v, %v, want what it printed", i, r.Value, err)
 				}
 				return
@@ -238,8 +239,8 @@ func TestWhatAProgramPrints(t *testing.T) {
 		{"a long line", `print("x" * 9000)`, "[… 1 more lines: print less]", "", 100},
 		{"long lines", "for i in range(20):\n    print('x' * 1000)", "xxx", "[… 12 more lines: print less]", 8300},
 	} {
-		r, err := s.Call(context.Background(), tool.Call{Tool: "execute_code", Args: tool.NewDict("code", c.code), Caller: tool.ByPerson})
-		d, _ := r.Value.(*tool.Dict)
+		r, err := s.Call(context.Background(), tool.Call{Tool: "execute_code", Args: value.NewDict("code", c.code), Caller: tool.ByPerson})
+		d, _ := r.Value.(*value.Dict)
 		out := d.Text("output")
 		if err != nil || !strings.HasPrefix(out, c.begins) || !strings.HasSuffix(out, c.ends) || len(out) > c.most {
 			t.Errorf("%s: %q, %v; want %q … %q, at most %d bytes", c.name, out, err, c.begins, c.ends, c.most)

@@ -6,12 +6,13 @@ import (
 	"github.com/cassidy-run/cassidy/runtime"
 	"github.com/cassidy-run/cassidy/runtime/model"
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // doCompact is agent.compact.
-func (t *turn) doCompact(ctx context.Context, _ tool.Effect) (tool.Value, error) {
+func (t *turn) doCompact(ctx context.Context, _ tool.Effect) (value.Value, error) {
 	d, err := t.summarize(ctx)
-	if err != nil && (ctx.Err() != nil || tool.KindOf(err) == tool.Canceled || isFinal(err)) {
+	if err != nil && (ctx.Err() != nil || value.KindOf(err) == value.Canceled || isFinal(err)) {
 		return nil, err
 	}
 	if err := t.keepSummary(d); err != nil {
@@ -46,18 +47,18 @@ func (s *Session) Compact(ctx context.Context) (before, after int, err error) {
 
 // summarize has the model write a summary of the conversation, which stays as
 // it is. Beside an error too, it gives what agent.compact does.
-func (s *Session) summarize(ctx context.Context) (*tool.Dict, error) {
+func (s *Session) summarize(ctx context.Context) (*value.Dict, error) {
 	used := int64(s.account.Used())
-	d := tool.NewDict("success", false, "summary", "", "tokens_before", used, "tokens_after", used)
+	d := value.NewDict("success", false, "summary", "", "tokens_before", used, "tokens_after", used)
 	a, err := s.askSummary(ctx)
 	if err == nil {
 		putTokens(d, a.Usage)
 		if a.Text == "" {
-			err = tool.Errorf(tool.Failed, "the model wrote no summary")
+			err = value.Errorf(value.Failed, "the model wrote no summary")
 		}
 	}
 	if err != nil {
-		d.Put("error", tool.ErrorOf(err, tool.Failed).Message())
+		d.Put("error", value.ErrorOf(err, value.Failed).Message())
 		return d, err
 	}
 	d.Put("success", true)
@@ -67,7 +68,7 @@ func (s *Session) summarize(ctx context.Context) (*tool.Dict, error) {
 
 func (s *Session) askSummary(ctx context.Context) (*answer, error) {
 	if len(s.messages) == 0 {
-		return nil, tool.Errorf(tool.Invalid, "there is nothing to compact yet")
+		return nil, value.Errorf(value.Invalid, "there is nothing to compact yet")
 	}
 	answers := s.answers()
 	for i := range answers { // they may be what there is no room for, and are sent whole afterwards

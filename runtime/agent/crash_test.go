@@ -25,6 +25,7 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/journal/sqlite"
 	"github.com/cassidy-run/cassidy/runtime/model"
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // The test binary is also the process that is killed: its sessions are given in
@@ -132,7 +133,7 @@ func crashSession(h *runtime.Host, a *agent.Agent, pieces *firstPieces, i int) e
 	switch {
 	case i%situations == idle && err == nil:
 	case i%situations == parked && errors.As(err, &waits) && len(waits.Questions) == 1:
-	case (i%situations == interrupted || i%situations == cancelled) && tool.KindOf(err) == tool.Canceled:
+	case (i%situations == interrupted || i%situations == cancelled) && value.KindOf(err) == value.Canceled:
 	default:
 		return fmt.Errorf("the second turn gave %w", err)
 	}
@@ -340,7 +341,7 @@ func continueSession(t *testing.T, h *runtime.Host, a *agent.Agent, i int) {
 		}
 	default: // by the host
 		r, err := h.Resume(ctx, open)
-		if d, _ := r.Value.(*tool.Dict); err != nil || d.Text("answer") != want {
+		if d, _ := r.Value.(*value.Dict); err != nil || d.Text("answer") != want {
 			t.Errorf("%s: the resumed run gave %v, %v, want %q", name, r.Value, err, want)
 		}
 	}

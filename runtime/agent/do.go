@@ -11,13 +11,14 @@ import (
 	"github.com/cassidy-run/cassidy/runtime"
 	"github.com/cassidy-run/cassidy/runtime/agent/decision"
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // doCall is agent.call: it makes the call that a decision asks for. What goes
 // wrong is an outcome like any other, which the model is told; only the end of
 // the run itself is an error. What it keeps of the outcome, keepCall keeps of a
 // recorded one.
-func (t *turn) doCall(ctx context.Context, e tool.Effect) (tool.Value, error) {
+func (t *turn) doCall(ctx context.Context, e tool.Effect) (value.Value, error) {
 	d, err := givenDecision(e)
 	if err != nil {
 		return nil, err
@@ -27,7 +28,7 @@ func (t *turn) doCall(ctx context.Context, e tool.Effect) (tool.Value, error) {
 		return nil, err
 	}
 	if ctx.Err() != nil {
-		o, err = t.broken(d), tool.AsError(context.Cause(ctx), tool.Canceled)
+		o, err = t.broken(d), value.AsError(context.Cause(ctx), value.Canceled)
 	}
 	v := o.dict(t.takeTraces())
 	if failure := t.keepCall(e, v, err); err == nil {
@@ -55,8 +56,8 @@ func (t *turn) broken(d decision.Decision) outcome {
 	return o
 }
 
-func errBroken() *tool.Error {
-	return tool.Errorf(tool.Canceled, "the call was broken off, and may have done a part of its work")
+func errBroken() *value.Error {
+	return value.Errorf(value.Canceled, "the call was broken off, and may have done a part of its work")
 }
 
 func givenDecision(e tool.Effect) (decision.Decision, error) {
@@ -93,12 +94,12 @@ type outcome struct {
 	made      bool   // the host has run the call, or refused to
 	redundant bool   // it was made before, and its result stands
 	complete  bool   // the call says that the task is done
-	failure   *tool.Error
+	failure   *value.Error
 }
 
 // dict is the outcome as a policy gets it, and as it is recorded.
-func (o *outcome) dict(left traces) *tool.Dict {
-	d := tool.NewDict("success", o.result.Success, "result", o.result.Value, "error", o.result.Error, "error_type", o.result.ErrorType,
+func (o *outcome) dict(left traces) *value.Dict {
+	d := value.NewDict("success", o.result.Success, "result", o.result.Value, "error", o.result.Error, "error_type", o.result.ErrorType,
 		"suggestion", o.result.Suggestion, "text", o.text, "denied", o.denied, "redundant", o.redundant, "complete", o.complete,
 		"made", o.made, "said", o.said)
 	left.describe(d)
@@ -119,11 +120,11 @@ func (t *turn) watched(ctx context.Context, d decision.Decision, at tool.Place) 
 // The error is one that ends the run.
 func (t *turn) carryOut(ctx context.Context, d decision.Decision, at tool.Place) (outcome, error) {
 	if d.Kind == decision.Invalid {
-		return t.failed(d, tool.Errorf(tool.Invalid, "%s", d.Error)), nil
+		return t.failed(d, value.Errorf(value.Invalid, "%s", d.Error)), nil
 	}
 	offered := t.offered(d.Action)
 	if offered == nil {
-		e := tool.Errorf(tool.NotFound, "Unknown tool: %s", d.Action)
+		e := value.Errorf(value.NotFound, "Unknown tool: %s", d.Action)
 		return outcome{result: tool.Fail(e, tool.Usage{}), failure: e, text: t.prompt().UnknownTool(d.Action)}, nil
 	}
 	d.Action = offered.Name
@@ -135,11 +136,11 @@ func (t *turn) carryOut(ctx context.Context, d decision.Decision, at tool.Place)
 		return outcome{}, err
 	}
 	if err != nil {
-		e := *tool.ErrorOf(err, tool.Failed)
+		e := *value.ErrorOf(err, value.Failed)
 		said := e.Message()
 		e.Op, e.Err = clipCall(offered.CallText(d.Input)), errors.New(e.Message())
 		o := t.failed(d, &e)
-		if o.made = true; e.Kind == tool.Failed || e.Kind == tool.Command { // which is the tool's word, and not ours
+		if o.made = true; e.Kind == value.Failed || e.Kind == value.Command { // which is the tool's word, and not ours
 			o.said = said
 		}
 		return o, nil
@@ -162,9 +163,9 @@ func redundant(name string, number int) string {
 }
 
 // failed is the outcome of a call that failed, in the words for the model.
-func (t *turn) failed(d decision.Decision, e *tool.Error) outcome {
+func (t *turn) failed(d decision.Decision, e *value.Error) outcome {
 	o := outcome{result: tool.Fail(e, tool.Usage{}), failure: e}
-	if e.Kind == tool.Denied {
+	if e.Kind == value.Denied {
 		o.denied, o.text = true, t.prompt().Denied(e.Message())
 		offered := t.offered(d.Action)
 		if !strings.Contains(e.Message(), "was not approved") || offered != nil && offered.OnlyCalls { // a rule, or a call that this one made
@@ -200,21 +201,21 @@ func (t *turn) resultText(name string, r tool.Result) string {
 }
 
 // doSkill is agent.skill: it gives the text of a skill that the model asked for.
-func (t *turn) doSkill(ctx context.Context, e tool.Effect) (tool.Value, error) {
+func (t *turn) doSkill(ctx context.Context, e tool.Effect) (value.Value, error) {
 	name := e.Args.Text("name")
 	if !slices.ContainsFunc(t.agent.opts.Skills, func(s Skill) bool { return tool.Key(s.Name) == tool.Key(name) }) {
-		return tool.NewDict("success", false, "text", t.prompt().SkillUnknown(name)), nil
+		return value.NewDict("success", false, "text", t.prompt().SkillUnknown(name)), nil
 	}
 	text, notes, err := t.useSkill(name)
 	if err != nil {
 		text := t.prompt().SkillUnknown(name)
-		if tool.KindOf(err) != tool.NotFound {
-			text = resultText("skill "+name, tool.Fail(tool.ErrorOf(err, tool.Failed), tool.Usage{}), DefaultResultText, "")
+		if value.KindOf(err) != value.NotFound {
+			text = resultText("skill "+name, tool.Fail(value.ErrorOf(err, value.Failed), tool.Usage{}), DefaultResultText, "")
 		}
-		return tool.NewDict("success", false, "text", text), nil
+		return value.NewDict("success", false, "text", text), nil
 	}
 	runtime.Emit(ctx, tool.SkillLoaded{Name: name, Notes: notes})
-	return tool.NewDict("success", true, "text", text), nil
+	return value.NewDict("success", true, "text", text), nil
 }
 
 // UseSkill returns what a model is told where it uses a skill, or its user has
@@ -226,7 +227,7 @@ func (s *Session) UseSkill(name string) (string, error) {
 
 func (s *Session) useSkill(name string) (text string, remarks []string, err error) {
 	if s.agent.opts.LoadSkill == nil {
-		return "", nil, tool.Errorf(tool.NotFound, "there are no skills here")
+		return "", nil, value.Errorf(value.NotFound, "there are no skills here")
 	}
 	text, remarks, err = s.agent.opts.LoadSkill(strings.TrimSpace(name))
 	if err != nil {

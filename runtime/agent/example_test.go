@@ -12,6 +12,7 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/journal"
 	"github.com/cassidy-run/cassidy/runtime/model"
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // A parrot is a model for examples: it repeats the last message, and counts the
@@ -83,12 +84,12 @@ func ExampleSession_Send() {
 		return
 	}
 	defer h.Close()
-	m := model.NewScript("writer", true, func(_ context.Context, _ tool.List, said int) (tool.Value, error) {
+	m := model.NewScript("writer", true, func(_ context.Context, _ value.List, said int) (value.Value, error) {
 		if said > 0 {
 			return "It is written.", nil
 		}
-		call := tool.NewDict("name", "write_file", "arguments", tool.NewDict("filepath", "note.txt", "content", "Buy milk."))
-		return tool.NewDict("content", "", "tool_calls", tool.List{call}), nil
+		call := value.NewDict("name", "write_file", "arguments", value.NewDict("filepath", "note.txt", "content", "Buy milk."))
+		return value.NewDict("content", "", "tool_calls", value.List{call}), nil
 	})
 	a, err := agent.New(h, &agent.Options{Model: m, Policy: "chat", Tools: []string{"write_file"}})
 	if err != nil {

@@ -10,6 +10,7 @@ import (
 	"github.com/cassidy-run/cassidy/runtime"
 	"github.com/cassidy-run/cassidy/runtime/history"
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // NewSession returns a session, as it is before its first turn.
@@ -43,7 +44,7 @@ func (s *Session) Begin(message string) map[string]Again {
 type Again func(tool.Effect, tool.Outcome, error) error
 
 // Recorded returns what a turn would record to be resumed.
-func (s *Session) Recorded(message string) *tool.Dict {
+func (s *Session) Recorded(message string) *value.Dict {
 	t := &turn{Session: s}
 	t.result.Task = message
 	return t.recorded()
@@ -51,7 +52,7 @@ func (s *Session) Recorded(message string) *tool.Dict {
 
 // Restore brings the session to where it was before the run of that ID, from its
 // arguments and options together.
-func (s *Session) Restore(runID string, recorded *tool.Dict) error {
+func (s *Session) Restore(runID string, recorded *value.Dict) error {
 	_, err := s.restore(&runtime.Recorded{Run: history.Run{ID: runID, Args: recorded, Options: recorded}}, true)
 	return err
 }
@@ -74,7 +75,7 @@ func (s *Session) State() string {
 	line("references", fmt.Sprintf("%q", t.result.References))
 	for _, key := range slices.Sorted(maps.Keys(t.memory.calls)) {
 		c := t.memory.calls[key]
-		line("memory", fmt.Sprintf("%q: %d %s", key, c.number, tool.FormatJSON(c.value, "")))
+		line("memory", fmt.Sprintf("%q: %d %s", key, c.number, value.FormatJSON(c.value, "")))
 	}
 	line("agents", t.agents)
 	line("under way", fmt.Sprintf("%+v", t.left()))
@@ -86,7 +87,7 @@ func (s *Session) Kept() string {
 	var b strings.Builder
 	line := func(name string, v any) { fmt.Fprintf(&b, "%s: %v\n", name, v) }
 	for _, m := range messageList(s.messages) {
-		line("message", tool.FormatJSON(m, ""))
+		line("message", value.FormatJSON(m, ""))
 	}
 	line("thread", s.thread)
 	line("question", s.question)

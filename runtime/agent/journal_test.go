@@ -16,6 +16,7 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/journal/sqlite"
 	"github.com/cassidy-run/cassidy/runtime/model"
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // A desk is what is left of an agent at work when its process dies: a project and
@@ -89,14 +90,14 @@ func (d *desk) records() (j *history.Journal, done func()) {
 
 // model says by what it has said before what comes next.
 func (d *desk) model() model.Model {
-	return model.NewScript("replies", false, func(_ context.Context, messages tool.List, said int) (tool.Value, error) {
-		first, _ := messages[0].(*tool.Dict)
+	return model.NewScript("replies", false, func(_ context.Context, messages value.List, said int) (value.Value, error) {
+		first, _ := messages[0].(*value.Dict)
 		for task, replies := range d.replies {
 			if strings.Contains(first.Text("content"), "# User Question\n\n"+task) && said < len(replies) {
 				return replies[said], nil
 			}
 		}
-		return nil, tool.Errorf(tool.Failed, "the model has no more to say")
+		return nil, value.Errorf(value.Failed, "the model has no more to say")
 	})
 }
 
@@ -162,7 +163,7 @@ func TestATaskWaitsInAProgram(t *testing.T) {
 	waits := 0
 	for resume := false; ; resume = true {
 		r, _, err := d.work("Do it", resume, 0, nobody)
-		if tool.KindOf(err) != tool.Parked {
+		if value.KindOf(err) != value.Parked {
 			if err != nil || r.Text != "done" || waits < 3 || d.file("c.txt") != "three" {
 				t.Errorf("after %d answers the task gave %+v, %v", waits, r, err)
 			}

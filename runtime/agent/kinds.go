@@ -6,6 +6,7 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime"
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // The kinds of an agent's runs.
@@ -61,7 +62,7 @@ func RegisterKinds(h *runtime.Host, open Opener) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.open != nil || open == nil {
-		return tool.Errorf(tool.Invalid, "register the kinds of agents' runs: the host needs exactly one Opener")
+		return value.Errorf(value.Invalid, "register the kinds of agents' runs: the host needs exactly one Opener")
 	}
 	k.open = open
 	return nil
@@ -104,7 +105,7 @@ func isAgents(r *runtime.Recorded) error {
 	if r.Kind == taskKind || r.Kind == chatKind {
 		return nil
 	}
-	return tool.Errorf(tool.Invalid, "the run '%s' is not an agent's: it is of the kind %q", r.ID, r.Kind)
+	return value.Errorf(value.Invalid, "the run '%s' is not an agent's: it is of the kind %q", r.ID, r.Kind)
 }
 
 // resumeRun is the Resume of the kinds. The value of a resumed run is what its
@@ -133,7 +134,7 @@ func (k *kinds) resume(ctx context.Context, h *runtime.Host, r *runtime.Recorded
 func (k *kinds) reopen(ctx context.Context, h *runtime.Host, r *runtime.Recorded, by *Agent) (*turn, error) {
 	settings, err := ReadSettings(r.Options)
 	if err == nil && r.Session == "" {
-		err = tool.Errorf(tool.Failed, "it has no session")
+		err = value.Errorf(value.Failed, "it has no session")
 	}
 	if err != nil {
 		return nil, unreadable("run '"+r.ID+"'", err)
@@ -172,7 +173,7 @@ func (k *kinds) options(ctx context.Context, r *runtime.Recorded, s Settings, by
 	if s.Name != "" {
 		of = " named '" + s.Name + "'"
 	}
-	return nil, tool.Errorf(tool.Invalid, "resume run '%s': the host has no agent%s with the model '%s'", r.ID, of, s.Model).
+	return nil, value.Errorf(value.Invalid, "resume run '%s': the host has no agent%s with the model '%s'", r.ID, of, s.Model).
 		WithHint("make it before: agent.New(host, &agent.Options{ModelName: %q, …})", s.Model)
 }
 

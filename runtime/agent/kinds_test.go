@@ -9,13 +9,14 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/agent"
 	"github.com/cassidy-run/cassidy/runtime/agent/decision"
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // TestAHostResumesTasks has a program that knows nothing of a task but its ID
 // answer its questions and resume it, each time in another host.
 func TestAHostResumesTasks(t *testing.T) {
 	d := newDesk(t)
-	if _, _, err := d.work("Do it", false, 0, func(*cassidy.Options) {}); tool.KindOf(err) != tool.Parked {
+	if _, _, err := d.work("Do it", false, 0, func(*cassidy.Options) {}); value.KindOf(err) != value.Parked {
 		t.Fatalf("the task gave %v, want that it waits", err)
 	}
 	for range 10 {
@@ -51,10 +52,10 @@ func TestAHostResumesTasks(t *testing.T) {
 		if opened.Format != decision.Code || opened.WorkDir != d.dir {
 			t.Fatalf("the task is opened with %+v, want what it was begun with", opened)
 		}
-		if tool.KindOf(err) == tool.Parked {
+		if value.KindOf(err) == value.Parked {
 			continue
 		}
-		v, _ := r.Value.(*tool.Dict)
+		v, _ := r.Value.(*value.Dict)
 		if err != nil || v.Text("answer") != "done" || v.Text("reason") != "final" || d.file("c.txt") != "three" {
 			t.Errorf("the task gave %v, %v, want that it is done", r.Value, err)
 		}

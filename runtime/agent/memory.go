@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // A memory is what a turn knows of the calls that it has made: one that only
@@ -18,12 +19,12 @@ type memory struct {
 
 // An earlier call is one that succeeded.
 type earlier struct {
-	value  tool.Value
+	value  value.Value
 	number int // among the calls of the turn, from 1
 }
 
 // callKey names a call by what it asks for.
-func callKey(t *tool.Tool, args *tool.Dict) string {
+func callKey(t *tool.Tool, args *value.Dict) string {
 	names := make([]string, 0, args.Len())
 	for k := range args.All() {
 		if name, ok := k.(string); ok {
@@ -35,7 +36,7 @@ func callKey(t *tool.Tool, args *tool.Dict) string {
 	b.WriteString(tool.Key(t.Name))
 	for _, name := range names {
 		v, _ := args.Get(name)
-		b.WriteString("\x00" + name + "\x00" + tool.FormatJSON(v, ""))
+		b.WriteString("\x00" + name + "\x00" + value.FormatJSON(v, ""))
 	}
 	return b.String()
 }
@@ -52,7 +53,7 @@ func (m *memory) find(key string) (earlier, bool) {
 func onlyReads(t *tool.Tool) bool { return t.Hints.ReadOnly && !t.NeedsApproval() }
 
 // note remembers a call that reads and would give the same again.
-func (m *memory) note(t *tool.Tool, key string, v tool.Value, number int) {
+func (m *memory) note(t *tool.Tool, key string, v value.Value, number int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if !onlyReads(t) || !t.Hints.Idempotent || t.Hints.OpenWorld {
@@ -201,7 +202,7 @@ func (t *turn) reviewChanges(by *tool.Tool, changes []tool.Change) error {
 	for _, c := range changes {
 		replaces := c.Before.Exists && !c.Before.Dir && c.After.Exists && c.Before.Hash != c.After.Hash
 		if by.Location == tool.Builtin && replaces && !t.known(c.Path) {
-			return tool.Errorf(tool.Conflict, "%s exists and has not been read in this conversation: nothing was written", c.Path).
+			return value.Errorf(value.Conflict, "%s exists and has not been read in this conversation: nothing was written", c.Path).
 				WithHint("read it first, then write it again")
 		}
 	}

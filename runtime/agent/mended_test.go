@@ -13,6 +13,7 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/agent"
 	"github.com/cassidy-run/cassidy/runtime/model"
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // TestWhatAFailedCallChanged checks that a result is not said to hold still
@@ -25,11 +26,11 @@ func TestWhatAFailedCallChanged(t *testing.T) {
 		before: func(s *stage, o *agent.Options) {
 			o.Tools = []string{"read_file", "spoil"}
 			spoil := tool.Tool{Name: "spoil", Description: "Write, and fail.", Needs: []tool.Capability{{Name: "fs.write"}}}
-			if err := s.Register(spoil, func(context.Context, *tool.Dict) (tool.Value, error) {
+			if err := s.Register(spoil, func(context.Context, *value.Dict) (value.Value, error) {
 				if err := os.WriteFile(filepath.Join(s.dir, "a.txt"), []byte("new"), 0o644); err != nil {
 					return nil, err
 				}
-				return nil, tool.Errorf(tool.Failed, "too late")
+				return nil, value.Errorf(value.Failed, "too late")
 			}); err != nil {
 				t.Fatal(err)
 			}
@@ -85,7 +86,7 @@ func TestResultsFitInAMessage(t *testing.T) {
 					return nil
 				}
 				much := tool.Tool{Name: "much", Description: "Say much.", Params: []tool.Param{{Name: "n", Type: tool.Type{Name: tool.TypeInteger}, Required: true}}}
-				if err := s.Register(much, func(context.Context, *tool.Dict) (tool.Value, error) { return strings.Repeat("word ", 5900), nil }); err != nil {
+				if err := s.Register(much, func(context.Context, *value.Dict) (value.Value, error) { return strings.Repeat("word ", 5900), nil }); err != nil {
 					t.Fatal(err)
 				}
 				var first any
@@ -93,7 +94,7 @@ func TestResultsFitInAMessage(t *testing.T) {
 				var list []any
 				for n := range 12 {
 					texts = append(texts, call("much", "n", int64(n)))
-					list = append(list, "much", tool.NewDict("n", int64(n)))
+					list = append(list, "much", value.NewDict("n", int64(n)))
 				}
 				if first = strings.Join(texts, "\n"); native {
 					first = calls("", list...)
@@ -147,10 +148,10 @@ func TestOneTurnAtATime(t *testing.T) {
 		}
 	})
 	<-begun
-	if _, err := s.session.Send(context.Background(), "and this"); tool.KindOf(err) != tool.Busy {
+	if _, err := s.session.Send(context.Background(), "and this"); value.KindOf(err) != value.Busy {
 		t.Errorf("a second turn gave %v, want it refused", err)
 	}
-	if _, _, err := s.session.Compact(context.Background()); tool.KindOf(err) != tool.Busy {
+	if _, _, err := s.session.Compact(context.Background()); value.KindOf(err) != value.Busy {
 		t.Errorf("compacting gave %v, want it refused", err)
 	}
 	close(end)
@@ -173,7 +174,7 @@ func TestAnEmptyListOfToolsIsNone(t *testing.T) {
 	var offered []int
 	s := newStage(t, setting{
 		files:   twoFiles,
-		replies: play{call("agent", "task", "x", "tools", tool.List{}), "TASK COMPLETE: none", call("agent", "task", "x"), "TASK COMPLETE: all", "TASK COMPLETE: done"},
+		replies: play{call("agent", "task", "x", "tools", value.List{}), "TASK COMPLETE: none", call("agent", "task", "x"), "TASK COMPLETE: all", "TASK COMPLETE: done"},
 		before: func(s *stage, o *agent.Options) {
 			o.Tools = []string{"read_file", "list_files", "agent"}
 			sub := *o

@@ -6,6 +6,7 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime/model"
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // ModelModule returns the module model, with which scripts ask a language model:
@@ -27,7 +28,7 @@ func ModelModule(open func(ctx context.Context) (model.Model, error)) tool.Modul
 			Params:  []tool.Param{text("prompt", "what to ask", true), text("system", "what stands before the conversation, as the role that the model has in it", false)},
 			Returns: "the text of its answer; one that reaches the model's greatest length ends there",
 			Kind:    tool.Repeatable,
-			Target:  func(*tool.Dict) ([]tool.Capability, error) { return []tool.Capability{{Name: "model"}}, nil },
+			Target:  func(*value.Dict) ([]tool.Capability, error) { return []tool.Capability{{Name: "model"}}, nil },
 			Do: func(ctx context.Context, e tool.Effect, g tool.Grant) (tool.Outcome, error) {
 				reply, err := modelAsk(ctx, open, e.Args, g)
 				return tool.Outcome{Value: reply}, err
@@ -37,13 +38,13 @@ func ModelModule(open func(ctx context.Context) (model.Model, error)) tool.Modul
 }
 
 // modelAsk asks once, and tells what it cost.
-func modelAsk(ctx context.Context, open func(context.Context) (model.Model, error), args *tool.Dict, g tool.Grant) (tool.Value, error) {
+func modelAsk(ctx context.Context, open func(context.Context) (model.Model, error), args *value.Dict, g tool.Grant) (value.Value, error) {
 	r := &model.Request{System: args.Text("system"), Messages: []model.Message{{Role: model.User, Text: args.Text("prompt")}}}
 	if strings.TrimSpace(r.Messages[0].Text) == "" {
-		return nil, tool.Errorf(tool.Invalid, "the prompt is empty")
+		return nil, value.Errorf(value.Invalid, "the prompt is empty")
 	}
 	if open == nil {
-		return nil, tool.Errorf(tool.Unavailable, "no model is configured")
+		return nil, value.Errorf(value.Unavailable, "no model is configured")
 	}
 	m, err := open(ctx)
 	if err != nil {
@@ -59,14 +60,14 @@ func modelAsk(ctx context.Context, open func(context.Context) (model.Model, erro
 	case err != nil:
 		return nil, err
 	case reply == nil:
-		return nil, tool.Errorf(tool.Internal, "the model %s gave neither a reply nor an error", m.Name())
+		return nil, value.Errorf(value.Internal, "the model %s gave neither a reply nor an error", m.Name())
 	}
 	emit(tool.ModelReply{Iteration: 1, Text: reply.Text, InputTokens: reply.Usage.InputTokens, OutputTokens: reply.Usage.OutputTokens})
 	switch {
 	case reply.Stop == model.StopRefuse:
-		return nil, tool.Errorf(tool.Failed, "the provider keeps the model %s from answering this", m.Name()).WithHint("ask in other words")
+		return nil, value.Errorf(value.Failed, "the provider keeps the model %s from answering this", m.Name()).WithHint("ask in other words")
 	case strings.TrimSpace(reply.Text) == "":
-		return nil, tool.Errorf(tool.Unavailable, "the model %s: %w", m.Name(), model.ErrEmpty).WithHint("ask again, or for less")
+		return nil, value.Errorf(value.Unavailable, "the model %s: %w", m.Name(), model.ErrEmpty).WithHint("ask again, or for less")
 	}
 	return reply.Text, nil
 }

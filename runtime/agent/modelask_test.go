@@ -12,6 +12,7 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/agent"
 	"github.com/cassidy-run/cassidy/runtime/model"
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // An oracle is a model that keeps what it was asked, and says one thing.
@@ -32,10 +33,10 @@ func (o *oracle) Ask(_ context.Context, r *model.Request) (*model.Reply, error) 
 func (o *oracle) open(context.Context) (model.Model, error) { return o, nil }
 
 // askModel carries out model.ask, and returns the events that it told.
-func askModel(t *testing.T, open func(context.Context) (model.Model, error), args ...tool.Value) (tool.Value, []tool.Report, error) {
+func askModel(t *testing.T, open func(context.Context) (model.Model, error), args ...value.Value) (value.Value, []tool.Report, error) {
 	t.Helper()
 	f := agent.ModelModule(open).Funcs[0]
-	bound, err := f.Bind(nil, tool.NewDict(args...))
+	bound, err := f.Bind(nil, value.NewDict(args...))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -62,40 +63,40 @@ func TestModelAsk(t *testing.T) {
 	if diff := cmp.Diff(reports, told); diff != "" {
 		t.Errorf("it reported (-want +got):\n%s", diff)
 	}
-	out, err := agent.ModelModule(o.open).Funcs[0].Do(context.Background(), tool.Effect{Args: tool.NewDict("prompt", "?", "system", "")}, tool.Grant{})
+	out, err := agent.ModelModule(o.open).Funcs[0].Do(context.Background(), tool.Effect{Args: value.NewDict("prompt", "?", "system", "")}, tool.Grant{})
 	if err != nil || out.Value != "42\n" || o.asked.System != "" {
 		t.Errorf("model.ask with nobody to tell = %v, %v, and the system was %q", out.Value, err, o.asked.System)
 	}
 }
 
 func TestModelAskFails(t *testing.T) {
-	away := tool.Errorf(tool.Unavailable, "no model is configured").WithHint("set a key")
-	parked := tool.Errorf(tool.Parked, "later")
+	away := value.Errorf(value.Unavailable, "no model is configured").WithHint("set a key")
+	parked := value.Errorf(value.Parked, "later")
 	for _, tt := range []struct {
 		name   string
 		prompt string
 		oracle oracle
 		open   error
-		kind   tool.Kind
+		kind   value.Kind
 		says   string
 	}{
-		{"nothing is asked", " \n", oracle{}, nil, tool.Invalid, "the prompt is empty"},
-		{"no model", "?", oracle{}, away, tool.Unavailable, "no model is configured"},
-		{"the model is away", "?", oracle{err: tool.Errorf(tool.Limit, "too much")}, nil, tool.Limit, "too much"},
-		{"the run is parked", "?", oracle{err: parked}, nil, tool.Parked, "later"},
-		{"empty", "?", oracle{reply: &model.Reply{Text: " \n", Stop: model.StopLength}}, nil, tool.Unavailable, "the answer is empty"},
-		{"refused", "?", oracle{reply: &model.Reply{Text: "I can't", Stop: model.StopRefuse}}, nil, tool.Failed, "keeps the model oracle from answering"},
-		{"neither", "?", oracle{}, nil, tool.Internal, "neither a reply nor an error"},
+		{"nothing is asked", " \n", oracle{}, nil, value.Invalid, "the prompt is empty"},
+		{"no model", "?", oracle{}, away, value.Unavailable, "no model is configured"},
+		{"the model is away", "?", oracle{err: value.Errorf(value.Limit, "too much")}, nil, value.Limit, "too much"},
+		{"the run is parked", "?", oracle{err: parked}, nil, value.Parked, "later"},
+		{"empty", "?", oracle{reply: &model.Reply{Text: " \n", Stop: model.StopLength}}, nil, value.Unavailable, "the answer is empty"},
+		{"refused", "?", oracle{reply: &model.Reply{Text: "I can't", Stop: model.StopRefuse}}, nil, value.Failed, "keeps the model oracle from answering"},
+		{"neither", "?", oracle{}, nil, value.Internal, "neither a reply nor an error"},
 	} {
 		got, told, err := askModel(t, func(context.Context) (model.Model, error) { return &tt.oracle, tt.open }, "prompt", tt.prompt)
-		if got != nil || tool.KindOf(err) != tt.kind || !strings.Contains(err.Error(), tt.says) {
+		if got != nil || value.KindOf(err) != tt.kind || !strings.Contains(err.Error(), tt.says) {
 			t.Errorf("%s: model.ask = %v, %v, want %s with %q", tt.name, got, err, tt.kind, tt.says)
 		}
 		if asked := tt.oracle.asked != nil; asked != (len(told) > 0) {
 			t.Errorf("%s: it told %v, and the model was asked: %v", tt.name, told, asked)
 		}
 	}
-	if _, _, err := askModel(t, nil, "prompt", "?"); tool.KindOf(err) != tool.Unavailable {
+	if _, _, err := askModel(t, nil, "prompt", "?"); value.KindOf(err) != value.Unavailable {
 		t.Errorf("model.ask without a model = %v", err)
 	}
 }
@@ -114,12 +115,12 @@ func TestModelAskFromATool(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer h.Close()
-	r, err := h.Call(context.Background(), tool.Call{Tool: "sum_up", Args: tool.NewDict("text", "long")})
+	r, err := h.Call(context.Background(), tool.Call{Tool: "sum_up", Args: value.NewDict("text", "long")})
 	if err != nil || r.Value != "short" || o.asked.Messages[0].Text != "Sum this up: long" {
 		t.Errorf("sum_up = %v, %v; the model was asked %v", r.Value, err, o.asked)
 	}
 	o.asked = nil
-	if _, err := h.Call(context.Background(), tool.Call{Tool: "sneak", Args: tool.NewDict("text", "long")}); tool.KindOf(err) != tool.Denied || o.asked != nil {
+	if _, err := h.Call(context.Background(), tool.Call{Tool: "sneak", Args: value.NewDict("text", "long")}); value.KindOf(err) != value.Denied || o.asked != nil {
 		t.Errorf("sneak = %v, want it denied; the model was asked %v", err, o.asked)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/agent/decision"
 	"github.com/cassidy-run/cassidy/runtime/model"
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // moduleName is the name of the module that policies have.
@@ -22,7 +23,7 @@ func Modules() []tool.Module {
 	text := func(name, doc string, required bool) tool.Param {
 		return tool.Param{Name: name, Type: tool.Type{Name: tool.TypeString}, Description: doc, Required: required, HasDefault: !required, Default: defaultText(required)}
 	}
-	value := func(name, doc string) tool.Param {
+	val := func(name, doc string) tool.Param {
 		return tool.Param{Name: name, Type: tool.Type{Name: tool.TypeObject}, Description: doc, Required: true}
 	}
 	return []tool.Module{{
@@ -35,15 +36,15 @@ func Modules() []tool.Module {
 			row("ask", tool.Repeatable, "Ask the model. It is sent the results of the calls that it wanted, and a message, or one of the two.",
 				`{"text", "calls", "stop": why the reply ended, "iteration", "full": whether the conversation should be compacted, "thread", "input_tokens", "output_tokens", "cached_tokens", "references", "compacted": what agent.compact gives, where the conversation had to be made shorter first}`, (*turn).doAsk,
 				text("message", "what to say", false),
-				tool.Param{Name: "results", Type: tool.Type{Name: tool.TypeArray}, Description: `what came of calls: [{"id": of the decision, "text"}]`, HasDefault: true, Default: tool.List{}}),
+				tool.Param{Name: "results", Type: tool.Type{Name: tool.TypeArray}, Description: `what came of calls: [{"id": of the decision, "text"}]`, HasDefault: true, Default: value.List{}}),
 			row("decide", tool.Recorded, "Read what a reply asks for.",
 				`a list of {"kind": "call", "final", "skill", "none" or "error", "action", "input", "reasoning", "status", "format", "answer", "error", "inferred", "id"}; it is never empty`,
-				(*turn).doDecide, value("reply", "what agent.ask gave")),
+				(*turn).doDecide, val("reply", "what agent.ask gave")),
 			makesCalls(row("call", tool.External, "Call a tool for the model. That a call fails or is refused is an outcome too.",
 				`{"success", "result", "error", "error_type", "suggestion", "text": for the model, "denied", "redundant", "complete": whether it says that the task is done, "made": whether it came to a call at all, "read" and "wrote": paths}`,
-				(*turn).doCall, value("decision", `what agent.decide gave: {"action", "input", "id"}`))),
+				(*turn).doCall, val("decision", `what agent.decide gave: {"action", "input", "id"}`))),
 			row("result_text", tool.Recorded, "Give the text with which a model is told what came of a call.",
-				"the text", (*turn).doResultText, value("decision", "what agent.decide gave"), value("outcome", "what agent.call gave")),
+				"the text", (*turn).doResultText, val("decision", "what agent.decide gave"), val("outcome", "what agent.call gave")),
 			row("skill", tool.Read, "Load a skill that the model asked for.",
 				`{"success", "text": for the model}`, (*turn).doSkill, text("name", "the skill's name", true)),
 			row("note", tool.Recorded, "Give one of the texts with which a model is reminded: "+strings.Join(notes, ", ")+".",
@@ -59,7 +60,7 @@ func Modules() []tool.Module {
 	}}
 }
 
-func defaultText(required bool) tool.Value {
+func defaultText(required bool) value.Value {
 	if required {
 		return nil
 	}
@@ -67,10 +68,10 @@ func defaultText(required bool) tool.Value {
 }
 
 // row makes a function of the module.
-func row(name string, kind tool.EffectKind, doc, returns string, do func(*turn, context.Context, tool.Effect) (tool.Value, error), params ...tool.Param) tool.Func {
+func row(name string, kind tool.EffectKind, doc, returns string, do func(*turn, context.Context, tool.Effect) (value.Value, error), params ...tool.Param) tool.Func {
 	f := tool.Func{Name: name, Doc: doc, Params: params, Returns: returns, Kind: kind}
 	if kind == tool.Repeatable { // it asks the model
-		f.Target = func(*tool.Dict) ([]tool.Capability, error) { return []tool.Capability{{Name: "model"}}, nil }
+		f.Target = func(*value.Dict) ([]tool.Capability, error) { return []tool.Capability{{Name: "model"}}, nil }
 	}
 	f.Do = func(ctx context.Context, e tool.Effect, _ tool.Grant) (tool.Outcome, error) {
 		t, err := turnOf(ctx, e)
@@ -89,7 +90,7 @@ func turnOf(ctx context.Context, e tool.Effect) (*turn, error) {
 	if t, _ := ctx.Value(turnKey{}).(*turn); t != nil {
 		return t, nil
 	}
-	return nil, tool.Errorf(tool.Denied, "%s works only while a policy leads an agent", e.Func)
+	return nil, value.Errorf(value.Denied, "%s works only while a policy leads an agent", e.Func)
 }
 
 // makesCalls marks a row that does nothing but make calls.
@@ -99,16 +100,16 @@ func makesCalls(f tool.Func) tool.Func {
 }
 
 // doDecide is agent.decide.
-func (t *turn) doDecide(ctx context.Context, e tool.Effect) (tool.Value, error) {
+func (t *turn) doDecide(ctx context.Context, e tool.Effect) (value.Value, error) {
 	given, _ := e.Args.Get("reply")
-	d, _ := given.(*tool.Dict)
+	d, _ := given.(*value.Dict)
 	reply := &model.Reply{Text: d.Text("text"), Stop: model.Stop(d.Text("stop"))}
 	r := dictReader{dict: d}
 	if reply.Calls = r.nativeCalls("calls"); r.err != nil {
-		return nil, tool.Errorf(tool.Invalid, "agent.decide takes what agent.ask gave")
+		return nil, value.Errorf(value.Invalid, "agent.decide takes what agent.ask gave")
 	}
 	read := t.read(reply)
-	decisions := make(tool.List, 0, len(read))
+	decisions := make(value.List, 0, len(read))
 	for _, d := range read {
 		decisions = append(decisions, d.Dict())
 		runtime.Emit(ctx, d.Event())
@@ -134,21 +135,21 @@ func (t *turn) read(reply *model.Reply) []decision.Decision {
 	return decisions
 }
 
-func nativeDict(c model.Call) *tool.Dict {
-	d := tool.NewDict("id", c.ID, "tool", c.Tool, "args", nil, "raw", c.Raw)
+func nativeDict(c model.Call) *value.Dict {
+	d := value.NewDict("id", c.ID, "tool", c.Tool, "args", nil, "raw", c.Raw)
 	if c.Args != nil {
 		d.Put("args", c.Args)
 	}
 	return d
 }
 
-func (t *turn) doResultText(_ context.Context, e tool.Effect) (tool.Value, error) {
+func (t *turn) doResultText(_ context.Context, e tool.Effect) (value.Value, error) {
 	v, _ := e.Args.Get("outcome")
-	outcome, _ := v.(*tool.Dict)
+	outcome, _ := v.(*value.Dict)
 	return outcome.Text("text"), nil
 }
 
-func (t *turn) doNote(_ context.Context, e tool.Effect) (tool.Value, error) {
+func (t *turn) doNote(_ context.Context, e tool.Effect) (value.Value, error) {
 	name, detail := e.Args.Text("name"), e.Args.Text("detail")
 	switch name {
 	case "no_decision":
@@ -162,22 +163,22 @@ func (t *turn) doNote(_ context.Context, e tool.Effect) (tool.Value, error) {
 	case "last_turn":
 		return t.prompt().LastIteration(), nil
 	}
-	return nil, tool.Errorf(tool.Invalid, "there is no note %q%s", name, tool.DidYouMean(name, notes)).WithHint("the notes are %s", strings.Join(notes, ", "))
+	return nil, value.Errorf(value.Invalid, "there is no note %q%s", name, value.DidYouMean(name, notes)).WithHint("the notes are %s", strings.Join(notes, ", "))
 }
 
 // notes are the texts with which a policy reminds a model.
 var notes = []string{"no_decision", "bad_decision", "loop", "answer_now", "last_turn"}
 
-func (t *turn) doLimits(context.Context, tool.Effect) (tool.Value, error) {
-	return tool.NewDict("iterations", int64(t.agent.opts.Iterations), "tools", int64(len(t.agent.tools)), "native", t.agent.format == decision.Native,
+func (t *turn) doLimits(context.Context, tool.Effect) (value.Value, error) {
+	return value.NewDict("iterations", int64(t.agent.opts.Iterations), "tools", int64(len(t.agent.tools)), "native", t.agent.format == decision.Native,
 		"used", int64(t.account.Used()), "limit", int64(t.account.EffectiveLimit()), "full", t.account.Full()), nil
 }
 
-func (t *turn) doFinish(_ context.Context, e tool.Effect) (tool.Value, error) {
+func (t *turn) doFinish(_ context.Context, e tool.Effect) (value.Value, error) {
 	reason := e.Args.Text("reason")
 	if !slices.Contains(reasons, reason) {
-		return nil, tool.Errorf(tool.Invalid, "there is no reason %q%s", reason, tool.DidYouMean(reason, reasons)).
+		return nil, value.Errorf(value.Invalid, "there is no reason %q%s", reason, value.DidYouMean(reason, reasons)).
 			WithHint("the reasons are %s", strings.Join(reasons, ", "))
 	}
-	return tool.NewDict("reason", reason, "answer", e.Args.Text("answer")), nil
+	return value.NewDict("reason", reason, "answer", e.Args.Text("answer")), nil
 }

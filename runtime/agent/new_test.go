@@ -5,7 +5,7 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime"
 	"github.com/cassidy-run/cassidy/runtime/agent"
-	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // TestNewNeeds checks that an agent without a host or a model is an error that says
@@ -19,7 +19,7 @@ func TestNewNeeds(t *testing.T) {
 	_, noHost := agent.New(nil, &agent.Options{Model: parrot{}})
 	_, noOptions := agent.New(h, nil)
 	for name, err := range map[string]error{"no host": noHost, "no options": noOptions} {
-		if e := tool.ErrorOf(err, tool.Failed); e == nil || e.Kind != tool.Invalid || e.Hint == "" {
+		if e := value.ErrorOf(err, value.Failed); e == nil || e.Kind != value.Invalid || e.Hint == "" {
 			t.Errorf("%s: New gave %v, want an error of kind Invalid with a hint", name, err)
 		}
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/history"
 	"github.com/cassidy-run/cassidy/runtime/model"
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // A crew is a workflow with three agents at work at the same time, of which
@@ -33,8 +34,8 @@ func (c *crew) work(resume bool) (tool.Outcome, error) {
 		c.t.Fatal(err)
 	}
 	defer h.Close()
-	m := model.NewScript("crew", false, func(_ context.Context, messages tool.List, said int) (tool.Value, error) {
-		first, _ := messages[0].(*tool.Dict)
+	m := model.NewScript("crew", false, func(_ context.Context, messages value.List, said int) (value.Value, error) {
+		first, _ := messages[0].(*value.Dict)
 		_, task, _ := strings.Cut(first.Text("content"), "# User Question\n\n")
 		task, _, _ = strings.Cut(task, "\n")
 		c.mu.Lock()
@@ -70,7 +71,7 @@ func TestParallelAgentsAskAtOnce(t *testing.T) {
 		for _, between := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%v, resumed in between: %t", order, between), func(t *testing.T) {
 				c := &crew{desk: &desk{t: t, dir: t.TempDir(), journal: t.TempDir()}, asked: map[string]int{}}
-				if _, err := c.work(false); tool.KindOf(err) != tool.Parked {
+				if _, err := c.work(false); value.KindOf(err) != value.Parked {
 					t.Fatalf("the run gave %v, want that it waits", err)
 				}
 				for i, next := range order {
@@ -82,12 +83,12 @@ func TestParallelAgentsAskAtOnce(t *testing.T) {
 					if last := i == len(order)-1; last || !between {
 						continue
 					}
-					if _, err := c.work(true); tool.KindOf(err) != tool.Parked {
+					if _, err := c.work(true); value.KindOf(err) != value.Parked {
 						t.Fatalf("after %d answers the run gave %v, want that it waits", i+1, err)
 					}
 				}
 				out, err := c.work(true)
-				if want := (tool.List{"red is done", "green is done", "blue is done"}); err != nil || !tool.Equal(out.Value, want) {
+				if want := (value.List{"red is done", "green is done", "blue is done"}); err != nil || !value.Equal(out.Value, want) {
 					t.Errorf("the run gave %v, %v, want %v", out.Value, err, want)
 				}
 				for _, task := range []string{"red", "green", "blue"} {

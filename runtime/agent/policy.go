@@ -6,6 +6,7 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime"
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 	"github.com/cassidy-run/cassidy/scripts"
 )
 
@@ -26,7 +27,7 @@ func Builtin(name string) (Policy, error) {
 	source, ok := scripts.Policy(name)
 	if !ok {
 		known := scripts.Policies()
-		return Policy{}, tool.Errorf(tool.Invalid, "there is no policy %q%s", name, tool.DidYouMean(name, known)).
+		return Policy{}, value.Errorf(value.Invalid, "there is no policy %q%s", name, value.DidYouMean(name, known)).
 			WithHint("the policies are %s", strings.Join(known, ", "))
 	}
 	return Policy{Name: name, Location: tool.Builtin, Script: tool.Script{
@@ -39,7 +40,7 @@ func (p *Policy) check() error {
 	if p.Location == tool.Builtin || hasEntry.MatchString(p.Script.Source) {
 		return nil
 	}
-	e := tool.Errorf(tool.Invalid, "the policy '%s' has no function %s", p.Name, entry).
+	e := value.Errorf(value.Invalid, "the policy '%s' has no function %s", p.Name, entry).
 		WithHint("it begins with: def %s(task, agent):", entry)
 	e.Pos.File = p.Script.Path
 	return e
@@ -67,14 +68,14 @@ func (p *Policy) program() runtime.Program {
 // placeless returns the error of a run without the line of the policy at which
 // it came up, if the policy is ours: that helps nobody, unless it is its fault.
 func (p *Policy) placeless(err error) error {
-	e := *tool.ErrorOf(err, tool.Failed)
+	e := *value.ErrorOf(err, value.Failed)
 	_, loaded := p.Script.Libs[e.Pos.File]
 	ours := loaded || e.Pos.File == p.Script.Path
-	if p.Location != tool.Builtin || e.Kind == tool.Internal && ours {
+	if p.Location != tool.Builtin || e.Kind == value.Internal && ours {
 		return err
 	}
 	if e.Trace = nil; ours {
-		e.Pos = tool.Position{}
+		e.Pos = value.Position{}
 	}
 	return &e
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/agent/decision"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/prose"
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 	"github.com/cassidy-run/cassidy/scripts"
 )
 
@@ -60,7 +61,7 @@ func (p *prompt) Check() error {
 		{"kind of docs", string(p.Docs), []string{string(docsDetailed), string(docsBrief)}},
 	} {
 		if c.got != "" && !slices.Contains(c.valid, c.got) {
-			return tool.Errorf(tool.Invalid, "unknown %s %q%s", c.what, c.got, tool.DidYouMean(c.got, c.valid)).
+			return value.Errorf(value.Invalid, "unknown %s %q%s", c.what, c.got, value.DidYouMean(c.got, c.valid)).
 				WithHint("it is one of %s", strings.Join(c.valid, ", "))
 		}
 	}

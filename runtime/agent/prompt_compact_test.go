@@ -12,7 +12,7 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime/agent/decision"
 	"github.com/cassidy-run/cassidy/runtime/model"
-	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // talk writes a conversation: "u:" a user's message, "a:" a reply, "c:ID" a
@@ -29,7 +29,7 @@ func talk(lines ...string) []model.Message {
 		case "c":
 			m := model.Message{Role: model.Assistant, Opaque: []byte("signed")}
 			for _, id := range strings.Fields(text) {
-				m.Calls = append(m.Calls, model.Call{ID: id, Tool: "look", Args: tool.NewDict("at", id)})
+				m.Calls = append(m.Calls, model.Call{ID: id, Tool: "look", Args: value.NewDict("at", id)})
 			}
 			all = append(all, m)
 		case "r":

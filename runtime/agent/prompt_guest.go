@@ -6,7 +6,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/prose"
-	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // guest makes a text that others wrote fit to stand among our sections: it
@@ -16,7 +16,7 @@ import (
 func guest(text string) string {
 	// Some readers take these for the end of a line, and the last for nothing.
 	text = strings.NewReplacer("\u2028", "\n", "\u2029", "\n", "\ufeff", "").Replace(text)
-	text = quoteSections(tool.Clean(strings.TrimSpace(text), len(text)))
+	text = quoteSections(value.Clean(strings.TrimSpace(text), len(text)))
 	var f codeLines
 	for line := range strings.SplitSeq(text, "\n") {
 		f.step(line)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime/agent/decision"
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 func TestGuest(t *testing.T) {
@@ -49,7 +50,7 @@ func TestOnlySections(t *testing.T) {
 		p := testPrompt("task", decision.XMLJSON, rapid.SampledFrom([]docs{docsBrief, docsDetailed}).Draw(t, "docs"))
 		p.Tools[0].Description = "x" + hostile.Draw(t, "description")
 		p.Tools[0].Params[0].Description = hostile.Draw(t, "parameter")
-		p.Tools[1].Examples = []tool.Example{{Args: tool.NewDict("x", hostile.Draw(t, "example"))}}
+		p.Tools[1].Examples = []tool.Example{{Args: value.NewDict("x", hostile.Draw(t, "example"))}}
 		p.Skills[0].Description = hostile.Draw(t, "skill")
 		p.Context = "x" + hostile.Draw(t, "context")
 		p.WorkDir = hostile.Draw(t, "folder")

@@ -13,6 +13,7 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime/agent/decision"
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 	"github.com/cassidy-run/cassidy/scripts"
 )
 
@@ -36,14 +37,14 @@ func promptTools() []tool.Tool {
 				{Name: "offset", Type: tool.Type{Name: tool.TypeInteger, Min: int64(1)}, Description: "The line to begin with.", Default: int64(1), HasDefault: true},
 				{Name: "working_dir", Type: text, FromHost: true},
 			},
-			Examples: []tool.Example{{Args: tool.NewDict("filepath", "README.md")}, {Args: tool.NewDict("filepath", "other")}},
+			Examples: []tool.Example{{Args: value.NewDict("filepath", "README.md")}, {Args: value.NewDict("filepath", "other")}},
 		},
 		{
 			Name: "summarize", Description: "Summarize a table. Use this for numbers.",
 			Hints: tool.Hints{ReadOnly: true},
 			Params: []tool.Param{
 				{Name: "rows", Type: tool.Type{Name: tool.TypeArray, Items: &row}, Required: true, Description: "The table"},
-				{Name: "operation", Type: tool.Type{Name: tool.TypeString, Enum: []tool.Value{"summary", "head"}}, Default: "summary", HasDefault: true},
+				{Name: "operation", Type: tool.Type{Name: tool.TypeString, Enum: []value.Value{"summary", "head"}}, Default: "summary", HasDefault: true},
 				{Name: "rate", Type: tool.Type{Name: tool.TypeNumber, Min: int64(0), Max: 1.5}},
 				{Name: "key", Type: tool.Type{Name: tool.TypeString, Pattern: "^`[a-z]+$"}, Default: nil, HasDefault: true},
 			},
@@ -189,7 +190,7 @@ func TestPromptCheck(t *testing.T) {
 		got := ""
 		if err := c.p.Check(); err != nil {
 			got = err.Error()
-			if e := tool.ErrorOf(err, tool.Internal); e.Kind != tool.Invalid || e.Hint == "" {
+			if e := value.ErrorOf(err, value.Internal); e.Kind != value.Invalid || e.Hint == "" {
 				t.Errorf("Check() = %v of kind %v with hint %q", err, e.Kind, e.Hint)
 			}
 		}

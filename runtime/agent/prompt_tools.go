@@ -6,6 +6,7 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/prose"
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 const (
@@ -70,7 +71,7 @@ func detailedDoc(t *tool.Tool) string {
 		parts = appendParams(parts, params, 0)
 	}
 	if err != nil {
-		parts = append(parts, "**Parameters**, as a JSON Schema: "+codeSpan(tool.Clean(prose.OneLine(string(t.Schema)), maxSchema)))
+		parts = append(parts, "**Parameters**, as a JSON Schema: "+codeSpan(value.Clean(prose.OneLine(string(t.Schema)), maxSchema)))
 	}
 	if hints := hintWords(t); len(hints) > 0 {
 		parts = append(parts, "**Hints:** "+strings.Join(hints, ", "))
@@ -129,17 +130,17 @@ func constraintWords(x *tool.Param) string {
 	}
 	switch {
 	case x.Type.Min != nil && x.Type.Max != nil:
-		facts = append(facts, fmt.Sprintf("%s to %s", tool.FormatJSON(x.Type.Min, ""), tool.FormatJSON(x.Type.Max, "")))
+		facts = append(facts, fmt.Sprintf("%s to %s", value.FormatJSON(x.Type.Min, ""), value.FormatJSON(x.Type.Max, "")))
 	case x.Type.Min != nil:
-		facts = append(facts, "at least "+tool.FormatJSON(x.Type.Min, ""))
+		facts = append(facts, "at least "+value.FormatJSON(x.Type.Min, ""))
 	case x.Type.Max != nil:
-		facts = append(facts, "at most "+tool.FormatJSON(x.Type.Max, ""))
+		facts = append(facts, "at most "+value.FormatJSON(x.Type.Max, ""))
 	}
 	if x.Type.Pattern != "" {
 		facts = append(facts, "fits "+codeSpan(prose.OneLine(x.Type.Pattern)))
 	}
 	if x.HasDefault && x.Default != nil {
-		facts = append(facts, "default "+prose.OneLine(tool.FormatJSON(x.Default, "")))
+		facts = append(facts, "default "+prose.OneLine(value.FormatJSON(x.Default, "")))
 	}
 	if len(facts) == 0 {
 		return ""
@@ -147,14 +148,14 @@ func constraintWords(x *tool.Param) string {
 	return " [" + strings.Join(facts, "; ") + "]"
 }
 
-func choiceWords(values []tool.Value) string {
+func choiceWords(values []value.Value) string {
 	words := make([]string, 0, maxChoices+1)
 	for i, v := range values {
 		if i == maxChoices {
 			words = append(words, fmt.Sprintf("… %d more", len(values)-i))
 			break
 		}
-		words = append(words, prose.OneLine(tool.FormatJSON(v, "")))
+		words = append(words, prose.OneLine(value.FormatJSON(v, "")))
 	}
 	return strings.Join(words, ", ")
 }

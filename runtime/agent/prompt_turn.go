@@ -7,6 +7,7 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/agent/decision"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/prose"
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // maxNames is how many tools or skills an error lists: what a prompt may
@@ -45,7 +46,7 @@ func (p *prompt) BrokenDecision(problem string) string {
 	if p.format() != decision.Native {
 		format = p.formatText()
 	}
-	return say("turn/broken_decision", "problem", guest(tool.Clean(problem, maxProblem)), "format", format)
+	return say("turn/broken_decision", "problem", guest(value.Clean(problem, maxProblem)), "format", format)
 }
 
 // UnknownTool tells a model that there is no tool of this name, and which there
@@ -69,7 +70,7 @@ func (p *prompt) SkillUnknown(name string) string {
 }
 
 func unknown(prompt, name string, names []string) string {
-	near := tool.Nearest(name, names)
+	near := value.Nearest(name, names)
 	if len(names) > maxNames {
 		names = append(names[:maxNames:maxNames], "…")
 	}
@@ -77,7 +78,7 @@ func unknown(prompt, name string, names []string) string {
 	if list == "" {
 		list = "none"
 	}
-	return say(prompt, "name", prose.OneLine(tool.Clean(name, tool.MaxName)), "near", near, "names", list)
+	return say(prompt, "name", prose.OneLine(value.Clean(name, tool.MaxName)), "near", near, "names", list)
 }
 
 // SkillLoaded gives a model the instructions of a skill that it asked for.
@@ -88,7 +89,7 @@ func (p *prompt) SkillLoaded(name, text string) string {
 // Denied tells a model that the user said no, with the user's words where
 // there are some.
 func (p *prompt) Denied(reason string) string {
-	return say("turn/denied", "reason", prose.OneLine(tool.Clean(reason, maxProblem)))
+	return say("turn/denied", "reason", prose.OneLine(value.Clean(reason, maxProblem)))
 }
 
 // LoopWarning tells a model that it repeats a call that gives nothing new.

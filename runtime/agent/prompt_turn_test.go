@@ -8,6 +8,7 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime/agent/decision"
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 func TestTurns(t *testing.T) {
@@ -61,7 +62,7 @@ func TestResultText(t *testing.T) {
 	}{
 		{"text", tool.Result{Success: true, Value: "a\nb\n"}, 0, "", "RESULT (x):\na\nb\n"},
 		{"exactly", tool.Result{Success: true, Value: "# Title\n\ta\r\n```\n\x1b"}, 0, "", "RESULT (x):\n# Title\n\ta\r\n```\n\x1b"},
-		{"value", tool.Result{Success: true, Value: tool.NewDict("n", 1)}, 0, "", "RESULT (x):\n{\"n\": 1}"},
+		{"value", tool.Result{Success: true, Value: value.NewDict("n", 1)}, 0, "", "RESULT (x):\n{\"n\": 1}"},
 		{"nothing", tool.Result{Success: true}, 0, "", "RESULT (x):\n(the result is empty)"},
 		{"error", tool.Result{Error: "File not found: a"}, 0, "", "ERROR (x):\nFile not found: a\n\nTry different approach."},
 		{"hint", tool.Result{Error: "no", Suggestion: "try b"}, 0, "", "ERROR (x):\nno\nHint: try b\n\nTry different approach."},

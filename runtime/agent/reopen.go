@@ -13,6 +13,7 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime"
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // Session returns the session of an ID: a new one, or the conversation as the
@@ -77,7 +78,7 @@ func checkID(id string) error {
 	if len(id) <= maxID && utf8.ValidString(id) && !strings.ContainsFunc(id, unicode.IsControl) {
 		return nil
 	}
-	return tool.Errorf(tool.Invalid, "invalid session ID %q", tool.Clean(id, 80)).
+	return value.Errorf(value.Invalid, "invalid session ID %q", value.Clean(id, 80)).
 		WithHint("use at most %d bytes of UTF-8 text without control characters", maxID)
 }
 
@@ -146,7 +147,7 @@ func (s *Session) Resume(ctx context.Context) (Reply, error) {
 	case s.past != nil:
 		return *s.past.reply, s.past.failure
 	default:
-		return Reply{Session: s.id}, tool.Errorf(tool.NotFound, "the session '%s' has no turns", s.id)
+		return Reply{Session: s.id}, value.Errorf(value.NotFound, "the session '%s' has no turns", s.id)
 	}
 	r, err := s.agent.host.Recorded(ctx, s.runID)
 	if err != nil {
@@ -169,7 +170,7 @@ func (s *Session) admit(ctx context.Context) error {
 	if err := s.refresh(ctx); err != nil || !s.waiting {
 		return err
 	}
-	err := tool.Errorf(tool.Conflict, "the session '%s' has a turn that has not ended: run %s", s.id, s.runID)
+	err := value.Errorf(value.Conflict, "the session '%s' has a turn that has not ended: run %s", s.id, s.runID)
 	if s.agent.host.Running(s.runID) {
 		return err.WithHint("wait until it ends, or cancel it: Host.Cancel(ctx, %q)", s.runID)
 	}
@@ -190,7 +191,7 @@ func (s *Session) settle(ctx context.Context, r *Reply, err error) {
 func (s *Session) refresh(ctx context.Context) error {
 	last, err := s.agent.host.LastTurn(ctx, s.id)
 	switch {
-	case tool.KindOf(err) == tool.NotFound:
+	case value.KindOf(err) == value.NotFound:
 		s.stale = false
 		s.seeing.Lock()
 		defer s.seeing.Unlock()

@@ -17,6 +17,7 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/journal"
 	"github.com/cassidy-run/cassidy/runtime/model"
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 	"github.com/cassidy-run/cassidy/sandbox"
 	"github.com/cassidy-run/cassidy/stdlib"
 )
@@ -34,7 +35,7 @@ func (s *stage) reopened() *agent.Session {
 // TestReopen compares a session after each turn with one that is reopened
 // from the store.
 func TestReopen(t *testing.T) {
-	a, b := tool.NewDict("filepath", "a.txt"), tool.NewDict("filepath", "b.txt")
+	a, b := value.NewDict("filepath", "a.txt"), value.NewDict("filepath", "b.txt")
 	small := agent.Options{Budget: agent.Budget{Limit: 5000, Reserve: 100, CompactAt: 0.55}}
 	for _, c := range []struct {
 		name string
@@ -46,9 +47,9 @@ func TestReopen(t *testing.T) {
 		{"a chat", setting{options: agent.Options{Policy: "chat", Tools: []string{}}, replies: play{"Hello.", "I am well.", "Bye."}}, []string{"Hi", "How are you?", "Bye"}},
 		{"signed replies", setting{files: twoFiles, native: true, before: func(_ *stage, o *agent.Options) { o.Model = signed{o.Model} }, replies: play{calls("", "read_file", a), done, done}}, []string{"one", "two"}},
 		{"compaction", setting{files: map[string]string{"a.txt": longText, "b.txt": "b\n"}, native: true, options: small, replies: play{
-			calls("", "read_file", a), calls("", "read_file", b), "SUMMARY: a.txt has 3 lines", calls("", "list_files", &tool.Dict{}), done, done}}, []string{"one", "two"}},
+			calls("", "read_file", a), calls("", "read_file", b), "SUMMARY: a.txt has 3 lines", calls("", "list_files", &value.Dict{}), done, done}}, []string{"one", "two"}},
 		{"calls that are left", setting{files: twoFiles, native: true, options: agent.Options{Iterations: 1}, replies: play{calls("", "read_file", a), done}}, []string{"one", "two"}},
-		{"a model that fails", setting{files: twoFiles, replies: play{readsA(), tool.Errorf(tool.Failed, "no"), done}}, []string{"one", "two"}},
+		{"a model that fails", setting{files: twoFiles, replies: play{readsA(), value.Errorf(value.Failed, "no"), done}}, []string{"one", "two"}},
 		{"agents", setting{files: twoFiles, before: withAgents, approve: runtime.ApproveAll(), replies: play{call("agent", "task", "one"), "TASK COMPLETE: 1", done, done}}, []string{"one", "two"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -63,7 +64,7 @@ func TestReopen(t *testing.T) {
 				again, err := other.Resume(context.Background())
 				live.Usage.Wall, again.Usage.Wall = 0, 0
 				live.Overhead, again.Overhead, live.EffectiveLimit, again.EffectiveLimit = 0, 0, 0, 0
-				if diff := cmp.Diff(jsonOf(t, &live), jsonOf(t, &again)); diff != "" || tool.KindOf(err) != tool.KindOf(failure) || (err == nil) != (failure == nil) {
+				if diff := cmp.Diff(jsonOf(t, &live), jsonOf(t, &again)); diff != "" || value.KindOf(err) != value.KindOf(failure) || (err == nil) != (failure == nil) {
 					t.Errorf("its reply differs, with %v and %v (-live +reopened):\n%s", failure, err, diff)
 				}
 			}
@@ -100,7 +101,7 @@ func TestSessionsAtTheSameTime(t *testing.T) {
 				if err == nil {
 					return
 				}
-				if tool.KindOf(err) != tool.Conflict {
+				if value.KindOf(err) != value.Conflict {
 					t.Error(err)
 					return
 				}
@@ -123,7 +124,7 @@ func TestTenants(t *testing.T) {
 	store := journal.Memory()
 	records := history.Open(store, nil)
 	defer records.Close()
-	m := model.NewScript("counts", false, func(_ context.Context, messages tool.List, _ int) (tool.Value, error) {
+	m := model.NewScript("counts", false, func(_ context.Context, messages value.List, _ int) (value.Value, error) {
 		return fmt.Sprintf("%d messages", len(messages)), nil
 	})
 	for i, c := range []struct{ tenant, want string }{{"ann", "1 messages"}, {"ben", "1 messages"}, {"ann", "3 messages"}, {"ben", "3 messages"}} {
@@ -160,7 +161,7 @@ func waits(t *testing.T, more ...any) (*stage, *runtime.ParkedError) {
 	if s.session.Waiting() != "run" || s.reopened().Waiting() != "run" {
 		t.Fatal("the session has no turn that waits")
 	}
-	if _, err := s.session.Send(context.Background(), "and now?"); tool.KindOf(err) != tool.Conflict || tool.ErrorOf(err, 0).Hint == "" {
+	if _, err := s.session.Send(context.Background(), "and now?"); value.KindOf(err) != value.Conflict || value.ErrorOf(err, 0).Hint == "" {
 		t.Errorf("a turn before the last has ended gave %v, want a conflict", err)
 	}
 	return s, parked
@@ -180,7 +181,7 @@ func TestATurnThatWaits(t *testing.T) {
 		},
 		"the host": func(s *stage) (string, error) {
 			r, err := s.Resume(ctx, "run")
-			d, _ := r.Value.(*tool.Dict)
+			d, _ := r.Value.(*value.Dict)
 			return d.Text("answer"), err
 		},
 		"the package": func(s *stage) (string, error) {
@@ -196,7 +197,7 @@ func TestATurnThatWaits(t *testing.T) {
 			if text, err := resume(s); err != nil || text != "written" || s.file("c.txt") != "third" {
 				t.Fatalf("the turn gave %q, %v, and c.txt has %q", text, err, s.file("c.txt"))
 			}
-			if r, err := s.Resume(ctx, "run"); err != nil || r.Value.(*tool.Dict).Text("answer") != "written" {
+			if r, err := s.Resume(ctx, "run"); err != nil || r.Value.(*value.Dict).Text("answer") != "written" {
 				t.Errorf("the result of the ended turn is %v, %v", r.Value, err)
 			}
 			if r, err := s.session.Send(ctx, "and now?"); err != nil || r.Text != "more" || r.Run != "run--2" || s.session.Waiting() != "" {
@@ -227,10 +228,10 @@ func TestAnInterruptedTurn(t *testing.T) {
 		func(ctx context.Context) any { cancel(); <-ctx.Done(); return context.Cause(ctx) },
 		done,
 	}})
-	if r, err := s.session.Send(ctx, "read it"); tool.KindOf(err) != tool.Canceled || r.Reason != agent.ReasonInterrupted {
+	if r, err := s.session.Send(ctx, "read it"); value.KindOf(err) != value.Canceled || r.Reason != agent.ReasonInterrupted {
 		t.Fatalf("the turn ended with %s, %v, want it interrupted", r.Reason, err)
 	}
-	if _, err := s.session.Send(context.Background(), "and now?"); tool.KindOf(err) != tool.Conflict {
+	if _, err := s.session.Send(context.Background(), "and now?"); value.KindOf(err) != value.Conflict {
 		t.Errorf("a turn before the last has ended gave %v, want a conflict", err)
 	}
 	r, err := s.session.Resume(context.Background())
@@ -254,7 +255,7 @@ func TestWhoResumes(t *testing.T) {
 	if err != nil || session.Waiting() != "run" {
 		t.Fatalf("the session is %+v, %v", session, err)
 	}
-	if err := s.Answer(ctx, "run:3:1", tool.Answer{Yes: false}); tool.KindOf(err) == tool.NotFound {
+	if err := s.Answer(ctx, "run:3:1", tool.Answer{Yes: false}); value.KindOf(err) == value.NotFound {
 		for q := range h.Waiting(ctx) {
 			err = h.Answer(ctx, q.ID, tool.Answer{Yes: false})
 		}
@@ -297,7 +298,7 @@ func TestSessionIDs(t *testing.T) {
 		}
 	}
 	for _, id := range []string{strings.Repeat("x", 201), "a\x00b", "\xff", "a\nb"} {
-		if _, err := s.session.Agent().Session(ctx, id); tool.KindOf(err) != tool.Invalid {
+		if _, err := s.session.Agent().Session(ctx, id); value.KindOf(err) != value.Invalid {
 			t.Errorf("Session(%.20q) = %v, want it refused", id, err)
 		}
 	}
@@ -320,20 +321,20 @@ func TestSessionsInMemory(t *testing.T) {
 	if two, err := a.Session(ctx, "y"); err != nil || len(two.Messages()) != 0 {
 		t.Errorf("a new session has %d messages, %v", len(two.Messages()), err)
 	}
-	if _, err := one.Send(ctx, " \n"); tool.KindOf(err) != tool.Invalid {
+	if _, err := one.Send(ctx, " \n"); value.KindOf(err) != value.Invalid {
 		t.Errorf("an empty message gave %v, want it refused", err)
 	}
 }
 
 // TestAModelThatIsUnavailable checks that a turn waits for its model.
 func TestAModelThatIsUnavailable(t *testing.T) {
-	rate := tool.Errorf(tool.Limit, "HTTP 429")
-	rate.Limit = tool.LimitRate
-	for reason, failure := range map[string]*tool.Error{"unavailable": tool.Errorf(tool.Unavailable, "HTTP 503"), "rate": rate} {
+	rate := value.Errorf(value.Limit, "HTTP 429")
+	rate.Limit = value.LimitRate
+	for reason, failure := range map[string]*value.Error{"unavailable": value.Errorf(value.Unavailable, "HTTP 503"), "rate": rate} {
 		s := newStage(t, setting{files: twoFiles, store: true, replies: play{readsA(), failure, done}})
 		_, err := s.session.Send(context.Background(), "read it")
 		var parked *runtime.ParkedError
-		if !errors.As(err, &parked) || parked.Run != "run" || parked.Reason != reason || tool.KindOf(err) != failure.Kind || !strings.Contains(err.Error(), "HTTP ") {
+		if !errors.As(err, &parked) || parked.Run != "run" || parked.Reason != reason || value.KindOf(err) != failure.Kind || !strings.Contains(err.Error(), "HTTP ") {
 			t.Fatalf("the turn gave %#v, want that it waits for its model", err)
 		}
 		r, err := s.session.Resume(context.Background())

@@ -3,7 +3,7 @@ package agent
 import (
 	"time"
 
-	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // A Reply is the outcome of one turn of a session. Where [Session.Send] fails,
@@ -14,8 +14,8 @@ type Reply struct {
 	Session        string // the ID of the session
 	Task           string // what was sent
 	Reason         Reason
-	Value          tool.Value // what else the policy returned, or nil
-	Iterations     int        // how often the model was asked
+	Value          value.Value // what else the policy returned, or nil
+	Iterations     int         // how often the model was asked
 	Calls          []CallRecord
 	References     []string // the sources that the model names with its last reply
 	Thread         string   // of the model's API, or ""
@@ -34,11 +34,11 @@ func (r Reply) Incomplete() bool { return r.Reason == ReasonMaxIterations }
 type CallRecord struct {
 	Iteration int
 	Action    string
-	Input     *tool.Dict
+	Input     *value.Dict
 	Reasoning string
 	Success   bool
-	Result    tool.Value // of a call that succeeded
-	Error     string     // of one that did not
+	Result    value.Value // of a call that succeeded
+	Error     string      // of one that did not
 	Inferred  bool
 }
 
@@ -83,25 +83,25 @@ var reasons = []string{string(ReasonFinal), string(ReasonNoDecision), string(Rea
 
 // reasonOf says why a run ended that an error broke off.
 func reasonOf(err error) Reason {
-	e := tool.ErrorOf(err, tool.Failed)
+	e := value.ErrorOf(err, value.Failed)
 	switch {
-	case e.Limit == tool.LimitInterrupted:
+	case e.Limit == value.LimitInterrupted:
 		return ReasonInterrupted
-	case e.Limit == tool.LimitIterations:
+	case e.Limit == value.LimitIterations:
 		return ReasonMaxIterations
-	case e.Kind == tool.Parked && e.Limit == tool.LimitName(ReasonUnknown):
+	case e.Kind == value.Parked && e.Limit == value.LimitName(ReasonUnknown):
 		return ReasonUnknown
-	case e.Kind == tool.Conflict && e.Limit == tool.LimitRecord:
+	case e.Kind == value.Conflict && e.Limit == value.LimitRecord:
 		return ReasonDiverged
 	}
 	switch e.Kind {
-	case tool.Parked:
+	case value.Parked:
 		return ReasonParked
-	case tool.Canceled:
+	case value.Canceled:
 		return ReasonCancelled
-	case tool.Timeout:
+	case value.Timeout:
 		return ReasonTimeout
-	case tool.Limit, tool.Busy:
+	case value.Limit, value.Busy:
 		return ReasonLimit
 	}
 	return ReasonError
@@ -111,23 +111,23 @@ func reasonOf(err error) Reason {
 // the run waits, its record cannot be followed, or a worker was killed and it can
 // be resumed. It is passed on as it is.
 func isFinal(err error) bool {
-	e := tool.ErrorOf(err, tool.Failed)
-	return e != nil && (e.Kind == tool.Parked || e.Limit == tool.LimitRecord || e.Limit == tool.LimitWorker)
+	e := value.ErrorOf(err, value.Failed)
+	return e != nil && (e.Kind == value.Parked || e.Limit == value.LimitRecord || e.Limit == value.LimitWorker)
 }
 
 // MarshalJSON gives the line with which a run ends in the output of the
 // command: run, reason, answer, result, success, iterations, calls, usage and
 // so on, under the type run_end.
 func (r Reply) MarshalJSON() ([]byte, error) {
-	calls := tool.List{}
+	calls := value.List{}
 	for i := range r.Calls {
 		calls = append(calls, r.Calls[i].dict())
 	}
-	references := tool.List{}
+	references := value.List{}
 	for _, ref := range r.References {
 		references = append(references, ref)
 	}
-	return tool.AppendJSON(nil, tool.NewDict(
+	return value.AppendJSON(nil, value.NewDict(
 		"type", "run_end",
 		"run", r.Run,
 		"reason", string(r.Reason),
@@ -141,7 +141,7 @@ func (r Reply) MarshalJSON() ([]byte, error) {
 		"thread", r.Thread,
 		"tool_overhead", int64(r.Overhead),
 		"effective_limit", int64(r.EffectiveLimit),
-		"usage", tool.NewDict(
+		"usage", value.NewDict(
 			"input_tokens", int64(r.Usage.InputTokens),
 			"output_tokens", int64(r.Usage.OutputTokens),
 			"cached_tokens", int64(r.Usage.CachedTokens),
@@ -150,8 +150,8 @@ func (r Reply) MarshalJSON() ([]byte, error) {
 		)))
 }
 
-func (c *CallRecord) dict() *tool.Dict {
-	d := tool.NewDict("iteration", int64(c.Iteration), "action", c.Action, "input", c.Input, "reasoning", c.Reasoning,
+func (c *CallRecord) dict() *value.Dict {
+	d := value.NewDict("iteration", int64(c.Iteration), "action", c.Action, "input", c.Input, "reasoning", c.Reasoning,
 		"inferred", c.Inferred, "success", c.Success)
 	if c.Success {
 		d.Put("result", c.Result)

@@ -10,6 +10,7 @@ import (
 	"github.com/cassidy-run/cassidy/runtime"
 	"github.com/cassidy-run/cassidy/runtime/model"
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // The names under which a session records with a run what it must know to go
@@ -34,14 +35,14 @@ func (s *Session) again(ctx context.Context, r *runtime.Recorded) (*turn, error)
 }
 
 // options is what is recorded with a run, to resume it.
-func (t *turn) options() *tool.Dict {
+func (t *turn) options() *value.Dict {
 	if t.above != nil || !t.agent.host.HasStore() {
 		return nil // it is a part of another run, or not recorded
 	}
 	return t.recorded()
 }
 
-func (t *turn) recorded() *tool.Dict {
+func (t *turn) recorded() *value.Dict {
 	if t.turns == 0 && !t.reoffered {
 		return t.agent.settings // of many runs at a time
 	}
@@ -51,16 +52,16 @@ func (t *turn) recorded() *tool.Dict {
 }
 
 // conversation returns all that a turn depends on of those before it.
-func (s *Session) conversation() *tool.Dict {
-	made := tool.List{}
+func (s *Session) conversation() *value.Dict {
+	made := value.List{}
 	for _, m := range s.made {
-		made = append(made, tool.NewDict("id", m.id, "text", m.text, "success", m.success, "last", m.last))
+		made = append(made, value.NewDict("id", m.id, "text", m.text, "success", m.success, "last", m.last))
 	}
-	heard := tool.List{}
+	heard := value.List{}
 	for _, text := range s.heard {
 		heard = append(heard, text)
 	}
-	read, wrote := tool.List{}, tool.List{}
+	read, wrote := value.List{}, value.List{}
 	files := s.Files()
 	for _, path := range slices.Sorted(maps.Keys(files)) {
 		if !files[path].Read.IsZero() {
@@ -71,7 +72,7 @@ func (s *Session) conversation() *tool.Dict {
 		}
 	}
 	a := &s.account
-	return tool.NewDict("turns", int64(s.turns), "tools", (&turn{Session: s}).toolNames(), "iterations", int64(s.iterations),
+	return value.NewDict("turns", int64(s.turns), "tools", (&turn{Session: s}).toolNames(), "iterations", int64(s.iterations),
 		"question", s.question, "told", s.told, "thread", s.thread, "messages", messageList(s.messages), "made", made, "heard", heard,
 		"read", read, "wrote", wrote,
 		"reported", int64(a.reported), "guessed", int64(a.guessed), "beside", int64(a.beside), "chars", int64(a.chars))
@@ -82,7 +83,7 @@ func (s *Session) conversation() *tool.Dict {
 // else it keeps those of its agent.
 func (s *Session) restore(r *runtime.Recorded, offer bool) (task string, err error) {
 	args, options := dictReader{dict: r.Args}, dictReader{dict: r.Options}
-	task, before := part[string](&args, taskArg), part[*tool.Dict](&options, conversationOption)
+	task, before := part[string](&args, taskArg), part[*value.Dict](&options, conversationOption)
 	if err = cmp.Or(args.err, options.err); err == nil {
 		err = s.take(before, r.ID, offer)
 	}
@@ -94,7 +95,7 @@ func (s *Session) restore(r *runtime.Recorded, offer bool) (task string, err err
 
 // take takes the conversation before a turn from what conversation returned of
 // it; nil where there was none. What it is given may be anything.
-func (s *Session) take(d *tool.Dict, runID string, offer bool) error {
+func (s *Session) take(d *value.Dict, runID string, offer bool) error {
 	r := dictReader{dict: d}
 	turns, tools := r.count("turns"), r.texts("tools")
 	question, told, thread, iterations := part[string](&r, "question"), part[bool](&r, "told"), part[string](&r, "thread"), r.count("iterations")
@@ -111,7 +112,7 @@ func (s *Session) take(d *tool.Dict, runID string, offer bool) error {
 	case r.err != nil:
 		return r.err
 	case turnID(s.id, turns) != runID:
-		return tool.Errorf(tool.Failed, "it has the conversation before '%s'", turnID(s.id, turns))
+		return value.Errorf(value.Failed, "it has the conversation before '%s'", turnID(s.id, turns))
 	}
 	if d == nil {
 		return nil
@@ -138,7 +139,7 @@ func (s *Session) adapt(r *runtime.Recorded) error {
 	was, err := ReadSettings(r.Options)
 	options := dictReader{dict: r.Options}
 	tools := options.texts(offeredOption)
-	if before := part[*tool.Dict](&options, conversationOption); before != nil {
+	if before := part[*value.Dict](&options, conversationOption); before != nil {
 		one := dictReader{dict: before}
 		tools = one.texts("tools")
 		options.fail(one.err)
@@ -172,17 +173,17 @@ func wellFormed(messages []model.Message) error {
 	open := map[string]bool{}
 	for i, m := range messages {
 		if size += len(m.Text); size > maxConversation {
-			return tool.Errorf(tool.Limit, "the conversation has more than %d MB", maxConversation>>20)
+			return value.Errorf(value.Limit, "the conversation has more than %d MB", maxConversation>>20)
 		}
 		switch {
 		case m.Role == model.ToolRole && open[m.CallID]:
 			delete(open, m.CallID)
 		case m.Role == model.ToolRole:
-			return tool.Errorf(tool.Failed, "message %d answers no call", i+1)
+			return value.Errorf(value.Failed, "message %d answers no call", i+1)
 		case m.Role != model.User && m.Role != model.Assistant:
-			return tool.Errorf(tool.Failed, "message %d is by %.20q", i+1, string(m.Role))
+			return value.Errorf(value.Failed, "message %d is by %.20q", i+1, string(m.Role))
 		case len(open) > 0:
-			return tool.Errorf(tool.Failed, "message %d comes before the results of calls", i+1)
+			return value.Errorf(value.Failed, "message %d comes before the results of calls", i+1)
 		}
 		for _, c := range m.Calls {
 			open[c.ID] = true
@@ -192,13 +193,13 @@ func wellFormed(messages []model.Message) error {
 }
 
 // messageList is a conversation as a value.
-func messageList(messages []model.Message) tool.List {
-	list := make(tool.List, 0, len(messages))
+func messageList(messages []model.Message) value.List {
+	list := make(value.List, 0, len(messages))
 	for i := range messages {
 		m := &messages[i]
-		d := tool.NewDict("role", string(m.Role), "text", m.Text)
+		d := value.NewDict("role", string(m.Role), "text", m.Text)
 		if len(m.Calls) > 0 {
-			calls := tool.List{}
+			calls := value.List{}
 			for _, c := range m.Calls {
 				calls = append(calls, packedCall(c))
 			}
@@ -219,12 +220,12 @@ func messageList(messages []model.Message) tool.List {
 
 // packedCall is nativeDict with its arguments in their binary form: so a long
 // conversation has no more parts than a value may have.
-func packedCall(c model.Call) *tool.Dict {
-	d := tool.NewDict("id", c.ID, "tool", c.Tool, "raw", c.Raw)
+func packedCall(c model.Call) *value.Dict {
+	d := value.NewDict("id", c.ID, "tool", c.Tool, "raw", c.Raw)
 	if c.Args == nil {
 		return d
 	}
-	if packed, err := tool.Append(nil, c.Args); err == nil {
+	if packed, err := value.Append(nil, c.Args); err == nil {
 		d.Put("packed", packed)
 	} else {
 		d.Put("raw", c.Args.String())
@@ -236,7 +237,7 @@ func packedCall(c model.Call) *tool.Dict {
 // or null has the zero value, and what is of another type is an error. The first
 // one stays.
 type dictReader struct {
-	dict *tool.Dict
+	dict *value.Dict
 	err  error
 }
 
@@ -254,7 +255,7 @@ func part[T any](r *dictReader, name string) (v T) {
 	}
 	v, ok := given.(T)
 	if !ok {
-		r.fail(tool.Errorf(tool.Failed, "%q is %s", name, tool.TypeOf(given)))
+		r.fail(value.Errorf(value.Failed, "%q is %s", name, value.TypeOf(given)))
 	}
 	return v
 }
@@ -263,7 +264,7 @@ func part[T any](r *dictReader, name string) (v T) {
 func (r *dictReader) count(name string) int {
 	n := part[int64](r, name)
 	if n < 0 || n > math.MaxInt32 {
-		r.fail(tool.Errorf(tool.Failed, "%q is %d", name, n))
+		r.fail(value.Errorf(value.Failed, "%q is %d", name, n))
 		return 0
 	}
 	return int(n)
@@ -276,14 +277,14 @@ func (r *dictReader) tokens() Usage {
 // partsOf reads a list whose elements are of a type.
 func partsOf[T any](r *dictReader, name string) (list []T) {
 	given, _ := r.dict.Get(name)
-	all, ok := tool.Elements(given)
+	all, ok := value.Elements(given)
 	if !ok && given != nil {
-		r.fail(tool.Errorf(tool.Failed, "%q is %s", name, tool.TypeOf(given)))
+		r.fail(value.Errorf(value.Failed, "%q is %s", name, value.TypeOf(given)))
 	}
 	for i, given := range all {
 		v, ok := given.(T)
 		if !ok {
-			r.fail(tool.Errorf(tool.Failed, "element %d of %q is %s", i+1, name, tool.TypeOf(given)))
+			r.fail(value.Errorf(value.Failed, "element %d of %q is %s", i+1, name, value.TypeOf(given)))
 			return nil
 		}
 		list = append(list, v)
@@ -291,19 +292,19 @@ func partsOf[T any](r *dictReader, name string) (list []T) {
 	return list
 }
 
-func (r *dictReader) texts(name string) []string     { return partsOf[string](r, name) }
-func (r *dictReader) dicts(name string) []*tool.Dict { return partsOf[*tool.Dict](r, name) }
+func (r *dictReader) texts(name string) []string      { return partsOf[string](r, name) }
+func (r *dictReader) dicts(name string) []*value.Dict { return partsOf[*value.Dict](r, name) }
 
 // nativeCalls reads the calls of a reply, packed or not.
 func (r *dictReader) nativeCalls(name string) (calls []model.Call) {
 	for _, d := range r.dicts(name) {
 		one := dictReader{dict: d}
-		c := model.Call{ID: part[string](&one, "id"), Tool: part[string](&one, "tool"), Args: part[*tool.Dict](&one, "args"), Raw: part[string](&one, "raw")}
+		c := model.Call{ID: part[string](&one, "id"), Tool: part[string](&one, "tool"), Args: part[*value.Dict](&one, "args"), Raw: part[string](&one, "raw")}
 		if packed := part[[]byte](&one, "packed"); packed != nil {
-			v, err := tool.Decode(packed)
+			v, err := value.Decode(packed)
 			one.fail(err)
-			if c.Args, _ = v.(*tool.Dict); c.Args == nil && err == nil {
-				one.fail(tool.Errorf(tool.Failed, "the arguments of a call are %s", tool.TypeOf(v)))
+			if c.Args, _ = v.(*value.Dict); c.Args == nil && err == nil {
+				one.fail(value.Errorf(value.Failed, "the arguments of a call are %s", value.TypeOf(v)))
 			}
 		}
 		calls = append(calls, c)
@@ -341,7 +342,7 @@ func (r *dictReader) traces() traces {
 		did.wrote = true
 		left.files[path] = did
 	}
-	if d := part[*tool.Dict](r, "agents"); d != nil {
+	if d := part[*value.Dict](r, "agents"); d != nil {
 		agents := dictReader{dict: d}
 		left.agents, left.spent = agents.count("count"), agents.tokens()
 		r.fail(agents.err)

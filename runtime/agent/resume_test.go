@@ -8,6 +8,7 @@ import (
 	"github.com/cassidy-run/cassidy/runtime"
 	"github.com/cassidy-run/cassidy/runtime/agent"
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // withWaiter gives the host a tool that ends its call with an error.
@@ -15,7 +16,7 @@ func withWaiter(ends error, tools ...string) func(s *stage, o *agent.Options) {
 	return func(s *stage, o *agent.Options) {
 		withAgents(s, o)
 		o.Tools = append(tools, "wait")
-		if err := s.Register(tool.Tool{Name: "wait", Description: "Wait."}, func(context.Context, *tool.Dict) (tool.Value, error) { return nil, ends }); err != nil {
+		if err := s.Register(tool.Tool{Name: "wait", Description: "Wait."}, func(context.Context, *value.Dict) (value.Value, error) { return nil, ends }); err != nil {
 			s.t.Fatal(err)
 		}
 	}
@@ -24,8 +25,8 @@ func withWaiter(ends error, tools ...string) func(s *stage, o *agent.Options) {
 // TestWhatEndsARunFromBelow checks that no policy and no model is told of a run
 // that waits or cannot be followed, however deep in it that came up.
 func TestWhatEndsARunFromBelow(t *testing.T) {
-	limited := func(kind tool.Kind, limit tool.LimitName) error {
-		e := tool.Errorf(kind, "it ends here").WithHint("type this")
+	limited := func(kind value.Kind, limit value.LimitName) error {
+		e := value.Errorf(kind, "it ends here").WithHint("type this")
 		e.Limit = limit
 		return e
 	}
@@ -33,11 +34,11 @@ func TestWhatEndsARunFromBelow(t *testing.T) {
 		err    error
 		reason agent.Reason
 	}{
-		{limited(tool.Parked, ""), agent.ReasonParked},
-		{limited(tool.Canceled, tool.LimitInterrupted), agent.ReasonInterrupted}, {limited(tool.Canceled, ""), agent.ReasonCancelled},
-		{limited(tool.Parked, "unknown_outcome"), agent.ReasonUnknown},
-		{limited(tool.Conflict, "record"), agent.ReasonDiverged},
-		{limited(tool.Failed, "record"), agent.ReasonError},
+		{limited(value.Parked, ""), agent.ReasonParked},
+		{limited(value.Canceled, value.LimitInterrupted), agent.ReasonInterrupted}, {limited(value.Canceled, ""), agent.ReasonCancelled},
+		{limited(value.Parked, "unknown_outcome"), agent.ReasonUnknown},
+		{limited(value.Conflict, "record"), agent.ReasonDiverged},
+		{limited(value.Failed, "record"), agent.ReasonError},
 	} {
 		for name, replies := range map[string]play{
 			"in a call":              {call("wait"), done},
@@ -45,7 +46,7 @@ func TestWhatEndsARunFromBelow(t *testing.T) {
 		} {
 			s := newStage(t, setting{files: twoFiles, approve: runtime.ApproveAll(), before: withWaiter(c.err, "agent"), replies: replies})
 			r, err := s.turn(context.Background(), "do it")
-			want, e := tool.ErrorOf(c.err, tool.Internal), tool.ErrorOf(err, tool.Internal)
+			want, e := value.ErrorOf(c.err, value.Internal), value.ErrorOf(err, value.Internal)
 			if e == nil || e.Kind != want.Kind || e.Limit != want.Limit || e.Hint != want.Hint || r.Reason != c.reason || r.Success() {
 				t.Errorf("%s, %v: the run ended with %s, %#v, want %s", name, c.err, r.Reason, err, c.reason)
 			}
@@ -89,7 +90,7 @@ func TestWhatIsRecordedToResume(t *testing.T) {
 	if tools := before.Tools(); len(tools) == 1 { // other sessions of the agent have what they had
 		t.Errorf("the agent offers %v now, to all of its sessions", tools)
 	}
-	second, _ := recorded(t, s.session.Recorded("Really?")).(*tool.Dict)
+	second, _ := recorded(t, s.session.Recorded("Really?")).(*value.Dict)
 
 	other := s.session.Agent().NewSession("run")
 	if err := other.Restore("run--2", second); err != nil {
@@ -111,45 +112,45 @@ func TestWhatIsRecordedToResume(t *testing.T) {
 // TestResumeIsRefused checks that a session goes on only with what is its own,
 // and from a record that is whole.
 func TestResumeIsRefused(t *testing.T) {
-	user := func(text string) *tool.Dict { return tool.NewDict("role", "user", "text", text) }
-	asks := tool.NewDict("role", "assistant", "text", "", "calls", tool.List{tool.NewDict("id", "1", "tool", "x")})
-	with := func(pairs ...tool.Value) *tool.Dict {
-		d := tool.NewDict("turns", int64(1), "tools", tool.List{})
+	user := func(text string) *value.Dict { return value.NewDict("role", "user", "text", text) }
+	asks := value.NewDict("role", "assistant", "text", "", "calls", value.List{value.NewDict("id", "1", "tool", "x")})
+	with := func(pairs ...value.Value) *value.Dict {
+		d := value.NewDict("turns", int64(1), "tools", value.List{})
 		for i := 0; i < len(pairs); i += 2 {
 			d.Put(pairs[i].(string), pairs[i+1])
 		}
-		return tool.NewDict("task", "go on", "conversation", d)
+		return value.NewDict("task", "go on", "conversation", d)
 	}
 	s := newStage(t, setting{replies: play{done}})
 	for name, c := range map[string]struct {
-		recorded *tool.Dict
+		recorded *value.Dict
 		want     string
 	}{
-		"the task is none":        {tool.NewDict("task", int64(1)), `"task" is int`},
-		"no conversation":         {tool.NewDict("conversation", "x"), `"conversation" is string`},
+		"the task is none":        {value.NewDict("task", int64(1)), `"task" is int`},
+		"no conversation":         {value.NewDict("conversation", "x"), `"conversation" is string`},
 		"of another turn":         {with("turns", int64(2)), "the conversation before 'run--3'"},
 		"a negative count":        {with("chars", int64(-1)), `"chars" is -1`},
 		"a great count":           {with("guessed", int64(1)<<62), `"guessed" is`},
-		"messages of texts":       {with("messages", tool.List{"hello"}), `element 1 of "messages" is string`},
-		"messages by nobody":      {with("messages", tool.List{tool.NewDict("text", "x")}), `message 1 is by ""`},
-		"a result of no call":     {with("messages", tool.List{user("a"), tool.NewDict("role", "tool", "call_id", "1")}), "message 2 answers no call"},
-		"a call without a result": {with("messages", tool.List{user("a"), asks, user("b")}), "message 3 comes before the results of calls"},
-		"arguments of no call":    {with("messages", tool.List{tool.NewDict("role", "assistant", "calls", tool.List{tool.NewDict("packed", []byte{1})})}), "the arguments of a call are bool"},
-		"broken arguments":        {with("messages", tool.List{tool.NewDict("role", "assistant", "calls", tool.List{tool.NewDict("packed", []byte{99})})}), "cannot be followed"},
-		"a made call that is not": {with("made", tool.List{tool.NewDict("text", true)}), `"text" is bool`},
-		"an unknown tool":         {with("tools", tool.List{"rm_rf"}), "rm_rf"},
-		"too much":                {with("messages", tool.List{user(strings.Repeat("x", 65<<20))}), "more than 64 MB"},
+		"messages of texts":       {with("messages", value.List{"hello"}), `element 1 of "messages" is string`},
+		"messages by nobody":      {with("messages", value.List{value.NewDict("text", "x")}), `message 1 is by ""`},
+		"a result of no call":     {with("messages", value.List{user("a"), value.NewDict("role", "tool", "call_id", "1")}), "message 2 answers no call"},
+		"a call without a result": {with("messages", value.List{user("a"), asks, user("b")}), "message 3 comes before the results of calls"},
+		"arguments of no call":    {with("messages", value.List{value.NewDict("role", "assistant", "calls", value.List{value.NewDict("packed", []byte{1})})}), "the arguments of a call are bool"},
+		"broken arguments":        {with("messages", value.List{value.NewDict("role", "assistant", "calls", value.List{value.NewDict("packed", []byte{99})})}), "cannot be followed"},
+		"a made call that is not": {with("made", value.List{value.NewDict("text", true)}), `"text" is bool`},
+		"an unknown tool":         {with("tools", value.List{"rm_rf"}), "rm_rf"},
+		"too much":                {with("messages", value.List{user(strings.Repeat("x", 65<<20))}), "more than 64 MB"},
 	} {
 		session := s.session.Agent().NewSession("run")
 		err := session.Restore("run--2", c.recorded)
-		if e := tool.ErrorOf(err, tool.Internal); e == nil || e.Limit != tool.LimitRecord || !strings.Contains(e.Message(), c.want) {
+		if e := value.ErrorOf(err, value.Internal); e == nil || e.Limit != value.LimitRecord || !strings.Contains(e.Message(), c.want) {
 			t.Errorf("%s: %v, want %q, and that the record cannot be followed", name, err, c.want)
 		}
 		if len(session.Messages()) > 0 || session.NextRun() != "run" {
 			t.Errorf("%s: the session has begun", name)
 		}
 	}
-	if _, err := s.session.Resume(context.Background()); tool.KindOf(err) != tool.NotFound {
+	if _, err := s.session.Resume(context.Background()); value.KindOf(err) != value.NotFound {
 		t.Errorf("a session without turns is resumed: %v", err)
 	}
 	want, err := s.session.Send(context.Background(), "do it")

@@ -14,6 +14,7 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/agent/decision"
 	"github.com/cassidy-run/cassidy/runtime/model"
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // A Session is a conversation with a model. [Session.Send] is one turn of it.
@@ -142,7 +143,7 @@ type madeCall struct {
 // another turn of the session is in progress.
 func (s *Session) Send(ctx context.Context, text string) (Reply, error) {
 	if strings.TrimSpace(text) == "" {
-		return Reply{Session: s.id}, tool.Errorf(tool.Invalid, "send to session '%s': the message is empty", s.id)
+		return Reply{Session: s.id}, value.Errorf(value.Invalid, "send to session '%s': the message is empty", s.id)
 	}
 	if !s.busy.TryLock() {
 		return Reply{Session: s.id}, s.errBusy()
@@ -169,7 +170,7 @@ func (s *Session) begin(ctx context.Context, message string) *turn {
 // program is the policy, as it is run for the turn.
 func (t *turn) program() *runtime.Program {
 	p := t.agent.program
-	p.ID, p.Session, p.Args, p.Review = t.runID, t.id, tool.NewDict(taskArg, t.result.Task), t.reviewChanges
+	p.ID, p.Session, p.Args, p.Review = t.runID, t.id, value.NewDict(taskArg, t.result.Task), t.reviewChanges
 	p.Title, p.Reason, p.Options = t.result.Task, t.reason, t.options()
 	p.Watch, p.Start, p.End = t.watchFiles, t.startEvent(), t.endEvent
 	return &p
@@ -184,7 +185,7 @@ func (t *turn) run(ctx context.Context, p *runtime.Program) (*Reply, error) {
 
 // outcome makes the reply of the turn. It is separate so that the stack of a turn
 // that waits does not carry its frame.
-func (t *turn) outcome(v tool.Value, err error) (*Reply, error) {
+func (t *turn) outcome(v value.Value, err error) (*Reply, error) {
 	t.leave(t.takeTraces()) // of a call that came to no outcome
 	err = t.judge(v, err)
 	t.result.Thread, t.result.Usage.Estimated, t.result.Usage.Wall = t.thread, t.account.Used(), time.Since(t.begun)
@@ -193,7 +194,7 @@ func (t *turn) outcome(v tool.Value, err error) (*Reply, error) {
 
 // judge takes what the policy returned into the result, and returns why the turn
 // failed, or nil.
-func (t *turn) judge(v tool.Value, err error) error {
+func (t *turn) judge(v value.Value, err error) error {
 	if err == nil {
 		err = t.finish(v)
 	}
@@ -205,11 +206,11 @@ func (t *turn) judge(v tool.Value, err error) error {
 }
 
 // reason says in the record why the policy ended.
-func (t *turn) reason(v tool.Value, err error) string {
+func (t *turn) reason(v value.Value, err error) string {
 	if err != nil {
 		return string(reasonOf(err))
 	}
-	if d, ok := v.(*tool.Dict); ok {
+	if d, ok := v.(*value.Dict); ok {
 		return d.Text("reason")
 	}
 	return string(ReasonFinal)
@@ -224,7 +225,7 @@ func (s *Session) next() {
 }
 
 func (s *Session) errBusy() error {
-	return tool.Errorf(tool.Busy, "the session '%s' has a turn in progress", s.id).WithHint("wait for its end, or use another session")
+	return value.Errorf(value.Busy, "the session '%s' has a turn in progress", s.id).WithHint("wait for its end, or use another session")
 }
 
 // turnKey marks the context of a turn.
@@ -232,12 +233,12 @@ type turnKey struct{}
 
 // finish takes what the policy returned: what agent.finish gives, or a text,
 // which is the answer.
-func (t *turn) finish(v tool.Value) error {
+func (t *turn) finish(v value.Value) error {
 	switch v := v.(type) {
 	case string:
 		t.result.Reason, t.result.Text = ReasonFinal, v
 		return nil
-	case *tool.Dict:
+	case *value.Dict:
 		reason := v.Text("reason")
 		if slices.Contains(reasons, reason) {
 			t.result.Reason, t.result.Text = Reason(reason), v.Text("answer")
@@ -245,14 +246,14 @@ func (t *turn) finish(v tool.Value) error {
 			return nil
 		}
 	}
-	return tool.Errorf(tool.Failed, "the policy '%s' returned %s", t.agent.policy.Name, tool.TypeOf(v)).
+	return value.Errorf(value.Failed, "the policy '%s' returned %s", t.agent.policy.Name, value.TypeOf(v)).
 		WithHint(`it must end with: return agent.finish("final", answer)`)
 }
 
-func (t *turn) toolNames() tool.List { return toolNames(t.agent.tools) }
+func (t *turn) toolNames() value.List { return toolNames(t.agent.tools) }
 
-func toolNames(tools []tool.Tool) tool.List {
-	names := tool.List{}
+func toolNames(tools []tool.Tool) value.List {
+	names := value.List{}
 	for i := range tools {
 		names = append(names, tools[i].Name)
 	}
@@ -273,12 +274,12 @@ func (t *turn) startEvent() *tool.RunStart {
 
 // endEvent is what the event says with which the turn ends, from what the policy
 // returned.
-func (t *turn) endEvent(v tool.Value, err error) tool.RunEnd {
+func (t *turn) endEvent(v value.Value, err error) tool.RunEnd {
 	err = t.judge(v, err)
 	r := &t.result
 	end := tool.RunEnd{Reason: string(r.Reason), Answer: r.Text, Success: r.Success(), Iterations: r.Iterations}
 	if err != nil {
-		end.Error = tool.ErrorOf(err, tool.Failed).Message()
+		end.Error = value.ErrorOf(err, value.Failed).Message()
 	}
 	return end
 }

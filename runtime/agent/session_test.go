@@ -10,6 +10,7 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/agent"
 	"github.com/cassidy-run/cassidy/runtime/model"
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // TestABrokenOffTurn checks that a turn can be broken off at any point, and the
@@ -21,7 +22,7 @@ func TestABrokenOffTurn(t *testing.T) {
 		<-ctx.Done()
 		return ctx.Err()
 	}
-	hold := tool.NewDict()
+	hold := value.NewDict()
 	cases := []struct {
 		name   string
 		native bool
@@ -32,15 +33,15 @@ func TestABrokenOffTurn(t *testing.T) {
 		{"while the model is asked again", false, play{readsA(), wait}, "RESULT (read_file):"},
 		{"in a tool", false, play{call("hold")}, "ERROR (hold):\nthe call was broken off, and may have done a part of its work"},
 		{"in the second of two tools", false, play{readsA() + "\n" + call("hold")}, "RESULT (read_file):"},
-		{"with native calls, while the model is asked again", true, play{calls("", "read_file", tool.NewDict("filepath", "a.txt")), wait}, "RESULT (read_file):"},
-		{"with native calls, in a tool", true, play{calls("", "read_file", tool.NewDict("filepath", "a.txt"), "hold", hold, "list_files", hold)}, "the call was broken off"},
+		{"with native calls, while the model is asked again", true, play{calls("", "read_file", value.NewDict("filepath", "a.txt")), wait}, "RESULT (read_file):"},
+		{"with native calls, in a tool", true, play{calls("", "read_file", value.NewDict("filepath", "a.txt"), "hold", hold, "list_files", hold)}, "the call was broken off"},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			s := newStage(t, setting{files: twoFiles, native: c.native, replies: append(c.plays, "TASK COMPLETE: all is well"),
 				before: func(s *stage, o *agent.Options) {
 					o.Tools = []string{"read_file", "list_files", "hold"}
-					err := s.Register(tool.Tool{Name: "hold", Description: "Wait."}, func(ctx context.Context, _ *tool.Dict) (tool.Value, error) {
+					err := s.Register(tool.Tool{Name: "hold", Description: "Wait."}, func(ctx context.Context, _ *value.Dict) (value.Value, error) {
 						return nil, wait(ctx).(error)
 					})
 					if err != nil {
@@ -53,7 +54,7 @@ func TestABrokenOffTurn(t *testing.T) {
 				cancel()
 			}()
 			r, err := s.turn(ctx, "do it")
-			if r.Reason != agent.ReasonCancelled || tool.KindOf(err) != tool.Canceled {
+			if r.Reason != agent.ReasonCancelled || value.KindOf(err) != value.Canceled {
 				t.Errorf("the turn ended with %s, %v, want it cancelled", r.Reason, err)
 			}
 			s.mu.Lock()
@@ -77,14 +78,14 @@ func TestABrokenOffTurn(t *testing.T) {
 // TestReasonsOfErrors checks why a run ends where the model fails.
 func TestReasonsOfErrors(t *testing.T) {
 	for _, c := range []struct {
-		kind   tool.Kind
+		kind   value.Kind
 		reason agent.Reason
 	}{
-		{tool.Unavailable, agent.ReasonError}, {tool.Limit, agent.ReasonLimit}, {tool.Timeout, agent.ReasonTimeout}, {tool.Failed, agent.ReasonError}, {tool.Command, agent.ReasonError},
+		{value.Unavailable, agent.ReasonError}, {value.Limit, agent.ReasonLimit}, {value.Timeout, agent.ReasonTimeout}, {value.Failed, agent.ReasonError}, {value.Command, agent.ReasonError},
 	} {
-		s := newStage(t, setting{replies: play{tool.Errorf(c.kind, "no answer").WithHint("try later")}})
+		s := newStage(t, setting{replies: play{value.Errorf(c.kind, "no answer").WithHint("try later")}})
 		r, err := s.turn(context.Background(), "do it")
-		e := tool.ErrorOf(err, tool.Internal)
+		e := value.ErrorOf(err, value.Internal)
 		if e == nil || e.Kind != c.kind || e.Error() != "no answer" || len(e.Trace) > 0 || e.Hint != "try later" || r.Reason != c.reason {
 			t.Errorf("a model's error of kind %s ends with %s, %v, want %s and the same error", c.kind.Type(), r.Reason, err, c.reason)
 		}
@@ -95,7 +96,7 @@ func TestReasonsOfErrors(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Millisecond)
 	defer cancel()
 	s := newStage(t, setting{replies: play{func(ctx context.Context) any { <-ctx.Done(); return ctx.Err() }}})
-	if r, err := s.turn(ctx, "do it"); r.Reason != agent.ReasonTimeout || tool.KindOf(err) != tool.Timeout {
+	if r, err := s.turn(ctx, "do it"); r.Reason != agent.ReasonTimeout || value.KindOf(err) != value.Timeout {
 		t.Errorf("a turn whose time is over ends with %s, %v", r.Reason, err)
 	}
 }
@@ -106,11 +107,11 @@ func TestAPolicyIsAFunction(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := model.NewScript("m", false, func(context.Context, tool.List, int) (tool.Value, error) { return "x", nil })
+	m := model.NewScript("m", false, func(context.Context, value.List, int) (value.Value, error) { return "x", nil })
 	_, err = agent.New(h, &agent.Options{Model: m, Tools: []string{}, Policies: func(string) (agent.Policy, error) {
 		return agent.Policy{Name: "mine", Location: tool.Personal, Script: tool.Script{Path: "mine.star", Source: "def rule(task, agent):\n    pass\n"}}, nil
 	}})
-	if e := tool.ErrorOf(err, tool.Internal); e == nil || e.Kind != tool.Invalid || e.Pos.File != "mine.star" || !strings.Contains(e.Hint, "def policy(task, agent):") {
+	if e := value.ErrorOf(err, value.Internal); e == nil || e.Kind != value.Invalid || e.Pos.File != "mine.star" || !strings.Contains(e.Hint, "def policy(task, agent):") {
 		t.Errorf("New gave %v, want what the file lacks", err)
 	}
 }
@@ -121,20 +122,20 @@ func TestPoliciesThatAreNotRight(t *testing.T) {
 	cases := []struct {
 		name, source string
 		reason       agent.Reason
-		kind         tool.Kind
+		kind         value.Kind
 		text         string
 	}{
-		{"it reads", "def policy(task, agent):\n    return fs.read('a.txt')", agent.ReasonError, tool.Denied, "the policy mine may not use fs.read:a.txt itself"},
-		{"it calls a tool itself", "def policy(task, agent):\n    return tools.read_file(filepath = 'a.txt')", agent.ReasonError, tool.Denied, "may not use tool:read_file itself"},
+		{"it reads", "def policy(task, agent):\n    return fs.read('a.txt')", agent.ReasonError, value.Denied, "the policy mine may not use fs.read:a.txt itself"},
+		{"it calls a tool itself", "def policy(task, agent):\n    return tools.read_file(filepath = 'a.txt')", agent.ReasonError, value.Denied, "may not use tool:read_file itself"},
 		{"it calls what was not offered", "def policy(task, agent):\n    return agent.call({'action': 'run_command', 'input': {'command': 'ls'}})['text']", agent.ReasonFinal, 0, "ERROR: Tool 'run_command' not available."},
-		{"it fails", "def policy(task, agent):\n    fail('no idea')", agent.ReasonError, tool.Failed, "no idea"},
-		{"it returns nothing", "def policy(task, agent):\n    agent.limits()", agent.ReasonError, tool.Failed, "the policy 'mine' returned null"},
+		{"it fails", "def policy(task, agent):\n    fail('no idea')", agent.ReasonError, value.Failed, "no idea"},
+		{"it returns nothing", "def policy(task, agent):\n    agent.limits()", agent.ReasonError, value.Failed, "the policy 'mine' returned null"},
 		{"it returns a text", "def policy(task, agent):\n    return 'this: ' + task", agent.ReasonFinal, 0, "this: do it"},
-		{"it ends for a reason of its own", "def policy(task, agent):\n    return agent.finish('enough')", agent.ReasonError, tool.Failed, `there is no reason "enough"`},
+		{"it ends for a reason of its own", "def policy(task, agent):\n    return agent.finish('enough')", agent.ReasonError, value.Failed, `there is no reason "enough"`},
 		{"it says that it was denied", "def policy(task, agent):\n    return agent.finish('denied', 'no')", agent.ReasonDenied, 0, "no"},
-		{"it asks nothing", "def policy(task, agent):\n    return agent.ask()", agent.ReasonError, tool.Failed, "agent.ask has nothing to say"},
-		{"it never ends", "def policy(task, agent):\n    for _ in range(1000000000):\n        pass", agent.ReasonLimit, tool.Limit, "steps"},
-		{"it asks without end", "def policy(task, agent):\n    for _ in range(20000):\n        agent.limits()", agent.ReasonLimit, tool.Limit, "more than 10000 effects"},
+		{"it asks nothing", "def policy(task, agent):\n    return agent.ask()", agent.ReasonError, value.Failed, "agent.ask has nothing to say"},
+		{"it never ends", "def policy(task, agent):\n    for _ in range(1000000000):\n        pass", agent.ReasonLimit, value.Limit, "steps"},
+		{"it asks without end", "def policy(task, agent):\n    for _ in range(20000):\n        agent.limits()", agent.ReasonLimit, value.Limit, "more than 10000 effects"},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -146,7 +147,7 @@ func TestPoliciesThatAreNotRight(t *testing.T) {
 			}})
 			r, err := s.session.Send(context.Background(), "do it")
 			said := r.Text
-			if e := tool.ErrorOf(err, tool.Internal); e != nil {
+			if e := value.ErrorOf(err, value.Internal); e != nil {
 				said = e.Message()
 				if e.Kind != c.kind {
 					t.Errorf("error = %s, want kind %s", e.Kind.Type(), c.kind.Type())
@@ -168,7 +169,7 @@ func TestBeforeAsk(t *testing.T) {
 			last := r.Messages[len(r.Messages)-1].Text
 			asked = append(asked, last)
 			if strings.Contains(last, "secret") {
-				return tool.Errorf(tool.Denied, "nothing secret is sent")
+				return value.Errorf(value.Denied, "nothing secret is sent")
 			}
 			r.System = "Be brief."
 			return nil
@@ -181,7 +182,7 @@ func TestBeforeAsk(t *testing.T) {
 		t.Errorf("the model does not get what was put before:\n%s", log)
 	}
 	r, err := s.turn(context.Background(), "a secret")
-	if r.Reason != agent.ReasonError || tool.KindOf(err) != tool.Denied {
+	if r.Reason != agent.ReasonError || value.KindOf(err) != value.Denied {
 		t.Errorf("a refused request ended with %s, %v", r.Reason, err)
 	}
 }
@@ -189,9 +190,9 @@ func TestBeforeAsk(t *testing.T) {
 // TestCompactingByHand checks [agent.Session.Compact], with calls that are open.
 func TestCompactingByHand(t *testing.T) {
 	s := newStage(t, setting{files: twoFiles, native: true, options: agent.Options{Iterations: 1}, replies: play{
-		calls("", "read_file", tool.NewDict("filepath", "a.txt")), "SUMMARY: it was read", done,
+		calls("", "read_file", value.NewDict("filepath", "a.txt")), "SUMMARY: it was read", done,
 	}})
-	if _, _, err := s.session.Compact(context.Background()); tool.KindOf(err) != tool.Invalid {
+	if _, _, err := s.session.Compact(context.Background()); value.KindOf(err) != value.Invalid {
 		t.Errorf("compacting nothing = %v, want it refused", err)
 	}
 	if r, _ := s.turn(context.Background(), "do it"); r.Reason != agent.ReasonMaxIterations {
@@ -253,7 +254,7 @@ func withPut(s *stage, _ *agent.Options) {
 func TestSessionsOfOneHost(t *testing.T) {
 	s := newStage(t, setting{files: twoFiles, approve: runtime.ApproveAll(), replies: play{readsA(), done}})
 	var other *agent.Session
-	a, err := agent.New(s.Host, &agent.Options{Model: model.NewScript("other", false, func(ctx context.Context, messages tool.List, turn int) (tool.Value, error) {
+	a, err := agent.New(s.Host, &agent.Options{Model: model.NewScript("other", false, func(ctx context.Context, messages value.List, turn int) (value.Value, error) {
 		if turn == 0 {
 			// While this one's turn is under way, the other reads.
 			if _, err := s.session.Send(context.Background(), "read"); err != nil {

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/cassidy-run/cassidy/runtime/agent/decision"
-	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // Settings are what is recorded of an agent with each of its runs, so that
@@ -45,15 +45,15 @@ func (s *Settings) Apply(o *Options) {
 }
 
 // dict is the settings as they are recorded. Zero fields are left out.
-func (s *Settings) dict() *tool.Dict {
-	d := tool.NewDict("model", s.Model, "policy", s.Policy, "dir", s.WorkDir)
-	put := func(name string, v tool.Value, set bool) {
+func (s *Settings) dict() *value.Dict {
+	d := value.NewDict("model", s.Model, "policy", s.Policy, "dir", s.WorkDir)
+	put := func(name string, v value.Value, set bool) {
 		if set {
 			d.Put(name, v)
 		}
 	}
 	if s.Tools != nil {
-		list := make(tool.List, len(s.Tools))
+		list := make(value.List, len(s.Tools))
 		for i, name := range s.Tools {
 			list[i] = name
 		}
@@ -69,14 +69,14 @@ func (s *Settings) dict() *tool.Dict {
 	put("max_result", int64(s.MaxResult), s.MaxResult > 0)
 	put("depth", int64(s.Depth), s.Depth > 0)
 	if b := s.Budget; b != (Budget{}) {
-		d.Put("budget", tool.NewDict("limit", int64(b.Limit), "reserve", int64(b.Reserve), "warn_at", b.WarnAt, "compact_at", b.CompactAt,
+		d.Put("budget", value.NewDict("limit", int64(b.Limit), "reserve", int64(b.Reserve), "warn_at", b.WarnAt, "compact_at", b.CompactAt,
 			"message_warn", int64(b.MessageWarn), "message_max", int64(b.MessageMax), "thread_max", int64(b.ThreadMax)))
 	}
 	return d
 }
 
 // ReadSettings reads the settings of an agent from the Options of a recorded run.
-func ReadSettings(d *tool.Dict) (Settings, error) {
+func ReadSettings(d *value.Dict) (Settings, error) {
 	r := dictReader{dict: d}
 	s := Settings{
 		Name: part[string](&r, "agent"), Model: part[string](&r, "model"), Idle: time.Duration(r.count("idle_ms")) * time.Millisecond, Policy: part[string](&r, "policy"),
@@ -87,7 +87,7 @@ func ReadSettings(d *tool.Dict) (Settings, error) {
 	if d.Has("tools") {
 		s.Tools = append([]string{}, r.texts("tools")...) // an empty list is no tools
 	}
-	if b := part[*tool.Dict](&r, "budget"); b != nil {
+	if b := part[*value.Dict](&r, "budget"); b != nil {
 		one := dictReader{dict: b}
 		s.Budget = Budget{
 			Limit: one.count("limit"), Reserve: one.count("reserve"), WarnAt: part[float64](&one, "warn_at"), CompactAt: part[float64](&one, "compact_at"),

@@ -19,6 +19,7 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/agent"
 	"github.com/cassidy-run/cassidy/runtime/model"
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 var update = flag.Bool("update", false, "rewrite the transcripts in testdata")
@@ -98,10 +99,10 @@ func newStage(t testing.TB, set setting) *stage {
 // new, and must be a conversation that every API would take.
 func (s *stage) model(native bool, replies play) model.Model {
 	asked := 0
-	return model.NewScript("replies", native, func(ctx context.Context, messages tool.List, _ int) (tool.Value, error) {
+	return model.NewScript("replies", native, func(ctx context.Context, messages value.List, _ int) (value.Value, error) {
 		s.seen(messages)
 		if asked == len(replies) {
-			return nil, tool.Errorf(tool.Failed, "the model has no more to say")
+			return nil, value.Errorf(value.Failed, "the model has no more to say")
 		}
 		next := replies[asked]
 		asked++
@@ -116,7 +117,7 @@ func (s *stage) model(native bool, replies play) model.Model {
 }
 
 // seen writes down the messages that a model has not got before.
-func (s *stage) seen(messages tool.List) {
+func (s *stage) seen(messages value.List) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.hear()
@@ -129,7 +130,7 @@ func (s *stage) seen(messages tool.List) {
 	}
 	s.sent = len(messages) + 1 // with the reply
 	for _, m := range messages[from:] {
-		d := m.(*tool.Dict)
+		d := m.(*value.Dict)
 		who := d.Text("role")
 		if id := d.Text("tool_call_id"); id != "" {
 			who += " " + d.Text("name") + " " + id
@@ -149,10 +150,10 @@ func unprompted(text string) string {
 }
 
 // illFormed says what is wrong with a conversation, or "".
-func illFormed(messages tool.List) string {
+func illFormed(messages value.List) string {
 	open := map[string]bool{}
 	for i, m := range messages {
-		d := m.(*tool.Dict)
+		d := m.(*value.Dict)
 		role := d.Text("role")
 		if role == "tool" {
 			if !open[d.Text("tool_call_id")] {
@@ -168,15 +169,15 @@ func illFormed(messages tool.List) string {
 			return fmt.Sprintf("message %d is empty", i)
 		}
 		calls, _ := d.Get("tool_calls")
-		list, _ := tool.Elements(calls)
+		list, _ := value.Elements(calls)
 		for _, c := range list {
-			open[c.(*tool.Dict).Text("id")] = true
+			open[c.(*value.Dict).Text("id")] = true
 		}
 	}
 	switch {
 	case len(open) > 0:
 		return fmt.Sprintf("the calls %v have no result", open)
-	case len(messages) > 0 && messages[len(messages)-1].(*tool.Dict).Text("role") == "assistant":
+	case len(messages) > 0 && messages[len(messages)-1].(*value.Dict).Text("role") == "assistant":
 		return "the last message is the model's own"
 	}
 	return ""
@@ -219,16 +220,16 @@ func (s *stage) record(e tool.Event) {
 			body = v.(string)
 		case ended && name == "result":
 		default:
-			head += " " + name + "=" + tool.FormatJSON(v, "")
+			head += " " + name + "=" + value.FormatJSON(v, "")
 		}
 	}
 	s.say(head, body)
 }
 
-func isList(v tool.Value) bool { _, ok := v.(tool.List); return ok }
+func isList(v value.Value) bool { _, ok := v.(value.List); return ok }
 
-func elements(v tool.Value) tool.List {
-	list, _ := v.(tool.List)
+func elements(v value.Value) value.List {
+	list, _ := v.(value.List)
 	return list
 }
 
@@ -262,7 +263,7 @@ func (s *stage) turn(ctx context.Context, message string) (*agent.Reply, error) 
 		s.say(fmt.Sprintf("  %d %s success=%v", c.Iteration, c.Action, c.Success), c.Error)
 	}
 	if err != nil {
-		s.say("  "+tool.KindOf(err).Type(), tool.ErrorOf(err, tool.Failed).Message())
+		s.say("  "+value.KindOf(err).Type(), value.ErrorOf(err, value.Failed).Message())
 	}
 	return r, err
 }
@@ -307,19 +308,19 @@ func (s *stage) file(name string) string {
 }
 
 // call is a decision as a model writes it in JSON.
-func call(name string, args ...tool.Value) string { return callAs("continue", name, args...) }
+func call(name string, args ...value.Value) string { return callAs("continue", name, args...) }
 
 // callAs is a decision with this status.
-func callAs(status, name string, args ...tool.Value) string {
-	return tool.FormatJSON(tool.NewDict("tool_decision",
-		tool.NewDict("action", name, "input", tool.NewDict(args...), "reasoning", "it is needed", "status", status)), "")
+func callAs(status, name string, args ...value.Value) string {
+	return value.FormatJSON(value.NewDict("tool_decision",
+		value.NewDict("action", name, "input", value.NewDict(args...), "reasoning", "it is needed", "status", status)), "")
 }
 
 // calls is a reply with native calls, each a name and its arguments.
-func calls(text string, pairs ...any) *tool.Dict {
-	list := tool.List{}
+func calls(text string, pairs ...any) *value.Dict {
+	list := value.List{}
 	for i := 0; i < len(pairs); i += 2 {
-		list = append(list, tool.NewDict("name", pairs[i].(string), "arguments", pairs[i+1]))
+		list = append(list, value.NewDict("name", pairs[i].(string), "arguments", pairs[i+1]))
 	}
-	return tool.NewDict("content", text, "tool_calls", list)
+	return value.NewDict("content", text, "tool_calls", list)
 }

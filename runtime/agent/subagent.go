@@ -6,6 +6,7 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime"
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // toolName is the tool with which an agent, or a script, has another agent work.
@@ -36,7 +37,7 @@ func Register(h *runtime.Host, options func() (*Options, error)) error {
 		Tags:    []string{"agent"},
 		// Its turn is led by a policy, whose effects are recorded below the call's.
 		OnlyCalls: true,
-	}, func(ctx context.Context, args *tool.Dict) (tool.Value, error) {
+	}, func(ctx context.Context, args *value.Dict) (value.Value, error) {
 		o, err := options()
 		if err != nil {
 			return nil, err
@@ -46,7 +47,7 @@ func Register(h *runtime.Host, options func() (*Options, error)) error {
 }
 
 // runFor runs an agent for the one whose turn the context is of, if any.
-func runFor(ctx context.Context, h *runtime.Host, o Options, args *tool.Dict) (tool.Value, error) {
+func runFor(ctx context.Context, h *runtime.Host, o Options, args *value.Dict) (value.Value, error) {
 	above, _ := ctx.Value(turnKey{}).(*turn)
 	depth := 0
 	for up := above; up != nil; up = up.above {
@@ -55,10 +56,10 @@ func runFor(ctx context.Context, h *runtime.Host, o Options, args *tool.Dict) (t
 	// The first turn is the user's own; those below it are agents of agents.
 	most := max(o.Depth, 1)
 	if depth > most {
-		return nil, tool.Errorf(tool.Denied, "agents may have agents %d deep, and no deeper", most)
+		return nil, value.Errorf(value.Denied, "agents may have agents %d deep, and no deeper", most)
 	}
 	given, _ := args.Get("tools")
-	words, _ := tool.Elements(given)
+	words, _ := value.Elements(given)
 	o.Policy, o.Tools = args.Text("policy"), nil
 	if args.Has("tools") {
 		o.Tools = []string{} // an empty list is none
@@ -84,7 +85,7 @@ func runFor(ctx context.Context, h *runtime.Host, o Options, args *tool.Dict) (t
 		return nil, err
 	}
 	if !r.Success() {
-		return nil, tool.Errorf(tool.Failed, "the agent ended without an answer (%s)%s", r.Reason, soFar(r.Text))
+		return nil, value.Errorf(value.Failed, "the agent ended without an answer (%s)%s", r.Reason, soFar(r.Text))
 	}
 	return r.Text, nil
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/agent/decision"
 	"github.com/cassidy-run/cassidy/runtime/model"
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // A transcript is a conversation that a model plays its part of. What happens
@@ -147,7 +148,7 @@ func TestTranscriptsOfTheTaskPolicy(t *testing.T) {
 		},
 	}, {
 		name: "model_error", reason: agent.ReasonError, turns: []string{"do it", "try again"},
-		setting: setting{files: twoFiles, replies: play{readsA(), tool.Errorf(tool.Unavailable, "the network is away"), tool.Errorf(tool.Unavailable, "still")}},
+		setting: setting{files: twoFiles, replies: play{readsA(), value.Errorf(value.Unavailable, "the network is away"), value.Errorf(value.Unavailable, "still")}},
 	}})
 }
 
@@ -160,7 +161,7 @@ func nothingWritten(t *testing.T, s *stage, _ *agent.Reply) {
 // withCounter gives the host a tool that never gives the same twice.
 func withCounter(s *stage, _ *agent.Options) {
 	n := 0
-	err := s.Register(tool.Tool{Name: "counter", Description: "Count."}, func(context.Context, *tool.Dict) (tool.Value, error) {
+	err := s.Register(tool.Tool{Name: "counter", Description: "Count."}, func(context.Context, *value.Dict) (value.Value, error) {
 		n++
 		return int64(n), nil
 	})
@@ -196,7 +197,7 @@ func TestTranscriptsOfOtherPolicies(t *testing.T) {
 		setting: setting{files: twoFiles, options: plan, replies: play{"1. Read a.txt.\n\n" + readsA(), readsA(), done}},
 	}, {
 		name: "plan_native", reason: agent.ReasonFinal,
-		setting: setting{files: twoFiles, options: plan, native: true, replies: play{calls("1. Read a.txt.", "read_file", tool.NewDict("filepath", "a.txt")), calls("", "read_file", tool.NewDict("filepath", "a.txt")), done}},
+		setting: setting{files: twoFiles, options: plan, native: true, replies: play{calls("1. Read a.txt.", "read_file", value.NewDict("filepath", "a.txt")), calls("", "read_file", value.NewDict("filepath", "a.txt")), done}},
 	}, {
 		name: "plan_of_one_reply", reason: agent.ReasonFinal,
 		setting: setting{options: agent.Options{Policy: "plan", Iterations: 1}, replies: play{done}},
@@ -237,18 +238,18 @@ func ownPolicy(_ *stage, o *agent.Options) {
 }
 
 func TestTranscriptsOfNativeCalls(t *testing.T) {
-	a, b := tool.NewDict("filepath", "a.txt"), tool.NewDict("filepath", "b.txt")
+	a, b := value.NewDict("filepath", "a.txt"), value.NewDict("filepath", "b.txt")
 	run(t, []transcript{{
 		name: "native", reason: agent.ReasonFinal,
-		setting: setting{files: twoFiles, native: true, replies: play{calls("I read both.", "read_file", a, "read_file", b), calls("", "list_files", &tool.Dict{}), done}},
+		setting: setting{files: twoFiles, native: true, replies: play{calls("I read both.", "read_file", a, "read_file", b), calls("", "list_files", &value.Dict{}), done}},
 	}, {
 		name: "native_failures", reason: agent.ReasonFinal,
 		setting: setting{files: twoFiles, native: true, replies: play{
-			calls("", "read_file", "{\"filepath\": ", "read_fil", a, "read_file", &tool.Dict{}, "read_file", b), done}},
+			calls("", "read_file", "{\"filepath\": ", "read_fil", a, "read_file", &value.Dict{}, "read_file", b), done}},
 	}, {
 		name: "native_skipped", reason: agent.ReasonFinal,
 		setting: setting{files: twoFiles, native: true, options: agent.Options{Tools: []string{"read_file", "task_complete"}}, replies: play{
-			calls("", "read_file", a, "task_complete", tool.NewDict("summary", "done"), "read_file", b), "TASK COMPLETE: again"}},
+			calls("", "read_file", a, "task_complete", value.NewDict("summary", "done"), "read_file", b), "TASK COMPLETE: again"}},
 		turns: []string{"do it", "once more"},
 	}, {
 		name: "native_text_calls", reason: agent.ReasonFinal,
@@ -261,7 +262,7 @@ func TestTranscriptsOfNativeCalls(t *testing.T) {
 		setting: setting{files: twoFiles, native: true, replies: play{"Hm.", "Well."}},
 	}, {
 		name: "native_empty", reason: agent.ReasonFinal,
-		setting: setting{files: twoFiles, native: true, replies: play{calls("", "read_file", tool.NewDict("filepath", "a.txt")), model.ErrEmpty, done}},
+		setting: setting{files: twoFiles, native: true, replies: play{calls("", "read_file", value.NewDict("filepath", "a.txt")), model.ErrEmpty, done}},
 	}})
 }
 
@@ -280,8 +281,8 @@ func TestTranscriptsOfSkillsAndLongConversations(t *testing.T) {
 	}, {
 		name: "compaction_native", reason: agent.ReasonFinal,
 		setting: setting{files: long, options: small, native: true, replies: play{
-			calls("", "read_file", tool.NewDict("filepath", "a.txt")), calls("", "read_file", tool.NewDict("filepath", "b.txt", "limit", int64(2))),
-			"SUMMARY: a.txt has 3 lines", calls("", "list_files", &tool.Dict{}), done}},
+			calls("", "read_file", value.NewDict("filepath", "a.txt")), calls("", "read_file", value.NewDict("filepath", "b.txt", "limit", int64(2))),
+			"SUMMARY: a.txt has 3 lines", calls("", "list_files", &value.Dict{}), done}},
 	}, {
 		name: "compaction_for_results", reason: agent.ReasonFinal,
 		setting: setting{files: long, options: tight, replies: play{
@@ -289,16 +290,16 @@ func TestTranscriptsOfSkillsAndLongConversations(t *testing.T) {
 	}, {
 		name: "compaction_for_native_results", reason: agent.ReasonFinal,
 		setting: setting{files: long, options: tight, native: true, replies: play{
-			calls("", "read_file", tool.NewDict("filepath", "a.txt")), calls("", "read_file", tool.NewDict("filepath", "c.txt")), "SUMMARY: one was read", done}},
+			calls("", "read_file", value.NewDict("filepath", "a.txt")), calls("", "read_file", value.NewDict("filepath", "c.txt")), "SUMMARY: one was read", done}},
 	}, {
 		name: "compaction_fails", reason: agent.ReasonFinal,
-		setting: setting{files: long, options: small, replies: play{readsA(), call("list_files"), tool.Errorf(tool.Unavailable, "the network is away"), done}},
+		setting: setting{files: long, options: small, replies: play{readsA(), call("list_files"), value.Errorf(value.Unavailable, "the network is away"), done}},
 	}})
 }
 
 func loadReport(name string) (string, []string, error) {
 	if name != "report" {
-		return "", nil, tool.Errorf(tool.NotFound, "there is no skill %s", name)
+		return "", nil, value.Errorf(value.NotFound, "there is no skill %s", name)
 	}
 	return "Write three sentences.", []string{"a note"}, nil
 }
@@ -315,7 +316,7 @@ func TestTranscriptOfAnAgentOfAnAgent(t *testing.T) {
 	run(t, []transcript{{
 		name: "sub_agent", reason: agent.ReasonFinal,
 		setting: setting{files: twoFiles, before: withAgents, approve: runtime.ApproveAll(), replies: play{
-			call("agent", "task", "count the lines", "tools", tool.List{"read_file", "list_files", "agent"}),
+			call("agent", "task", "count the lines", "tools", value.List{"read_file", "list_files", "agent"}),
 			call("list_files"), call("agent", "task", "you do it"), readsA(), "TASK COMPLETE: two lines",
 			"TASK COMPLETE: the other says two",
 		}},

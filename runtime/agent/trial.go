@@ -12,6 +12,7 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/prose"
 	"github.com/cassidy-run/cassidy/runtime/model"
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // A TrialTask is a small task that shows whether a model can call tools in a
@@ -103,7 +104,7 @@ func (t *TrialTask) Try(ctx context.Context, h *runtime.Host, f decision.Format,
 	start := time.Now()
 	r, err := s.Send(ctx, t.Task)
 	trial.Wall = time.Since(start)
-	if kind := tool.KindOf(err); err != nil && (kind == tool.Unavailable || kind == tool.Canceled) {
+	if kind := value.KindOf(err); err != nil && (kind == value.Unavailable || kind == value.Canceled) {
 		return trial, err
 	}
 	trial.Reason, trial.Iterations = r.Reason, r.Iterations
@@ -115,7 +116,7 @@ func (t *TrialTask) Try(ctx context.Context, h *runtime.Host, f decision.Format,
 // missing says what a run lacks to be a success, or "".
 func (t *TrialTask) missing(r *Reply, err error) string {
 	if err != nil {
-		return tool.ErrorOf(err, tool.Failed).Message()
+		return value.ErrorOf(err, value.Failed).Message()
 	}
 	if why := t.notCalled(r.Calls); why != "" {
 		return why

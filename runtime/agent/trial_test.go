@@ -7,7 +7,7 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/agent"
 	"github.com/cassidy-run/cassidy/runtime/agent/decision"
 	"github.com/cassidy-run/cassidy/runtime/model"
-	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // tries makes trials of one format: each a number of iterations, negative for
@@ -69,7 +69,7 @@ func TestTry(t *testing.T) {
 		{"it guesses", play{done}, false, "read_file was not called"},
 		{"it takes another tool", play{call("search_files", "pattern", "tangerine"), done}, false, "read_file was not called"},
 		{"it does not end", play{right, call("list_files"), call("list_files", "path", ".")}, false, "the run ended with the reason max_iterations"},
-		{"it fails", play{tool.Errorf(tool.Limit, "too much was asked")}, false, "too much was asked"},
+		{"it fails", play{value.Errorf(value.Limit, "too much was asked")}, false, "too much was asked"},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -81,11 +81,11 @@ func TestTry(t *testing.T) {
 		})
 	}
 	s := newStage(t, setting{files: task.Files})
-	away := agent.Options{Model: s.model(false, play{tool.Errorf(tool.Unavailable, "no network")})}
-	if _, err := task.Try(context.Background(), s.Host, decision.PureJSON, away); tool.KindOf(err) != tool.Unavailable {
+	away := agent.Options{Model: s.model(false, play{value.Errorf(value.Unavailable, "no network")})}
+	if _, err := task.Try(context.Background(), s.Host, decision.PureJSON, away); value.KindOf(err) != value.Unavailable {
 		t.Errorf("without a model: %v, want it unavailable", err)
 	}
-	if _, err := task.Try(context.Background(), s.Host, decision.Native, away); tool.KindOf(err) != tool.Invalid {
+	if _, err := task.Try(context.Background(), s.Host, decision.Native, away); value.KindOf(err) != value.Invalid {
 		t.Errorf("in a format that the model has not: %v, want it refused", err)
 	}
 	if got := agent.TrialFormats(model.NewScript("x", true, nil)); len(got) != 4 || got[0] != decision.Native {

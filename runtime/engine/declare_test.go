@@ -14,6 +14,7 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime/engine/internal/enginetest"
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 var updateDeclared = flag.Bool("update-declared", false, "rewrite what the cases of testdata/*.txtar want")
@@ -74,7 +75,7 @@ func describeAll(t *testing.T, name string) {
 func described(e *enginetest.Twice, s tool.Script) string {
 	got, err := e.Describe(s)
 	if err != nil {
-		var known *tool.Error
+		var known *value.Error
 		if !errors.As(err, &known) || known.Pos.File == "" {
 			return fmt.Sprintf("an error without a file: %#v\n", err)
 		}
@@ -82,7 +83,7 @@ func described(e *enginetest.Twice, s tool.Script) string {
 		if known.Hint != "" {
 			text += "hint: " + known.Hint + "\n"
 		}
-		if known.Kind != tool.Invalid {
+		if known.Kind != value.Invalid {
 			text += "type: " + known.Kind.Type() + " " + string(known.Limit) + "\n"
 		}
 		return text
@@ -118,9 +119,9 @@ func toolText(t tool.Tool) string {
 	line("returns doc", t.ReturnsDoc)
 	line("needs", t.Needs)
 	for _, e := range t.Examples {
-		text := fmt.Sprintf("%q %s", e.Description, tool.FormatJSON(e.Args, ""))
+		text := fmt.Sprintf("%q %s", e.Description, value.FormatJSON(e.Args, ""))
 		if e.HasExpect {
-			text += " expect " + tool.FormatJSON(e.Expect, "")
+			text += " expect " + value.FormatJSON(e.Expect, "")
 		}
 		line("example", text)
 	}
@@ -147,7 +148,7 @@ func paramText(p tool.Param) string {
 		text += " required"
 	}
 	if p.HasDefault {
-		text += " = " + tool.FormatJSON(p.Default, "")
+		text += " = " + value.FormatJSON(p.Default, "")
 	}
 	if len(p.Aliases) > 0 {
 		text += fmt.Sprintf(" aliases %v", p.Aliases)
@@ -165,10 +166,10 @@ func typeText(t tool.Type) string {
 	text := t.String()
 	for _, c := range []struct {
 		name  string
-		value tool.Value
+		value value.Value
 	}{{"min", t.Min}, {"max", t.Max}} {
 		if c.value != nil {
-			text += " " + c.name + " " + tool.FormatJSON(c.value, "")
+			text += " " + c.name + " " + value.FormatJSON(c.value, "")
 		}
 	}
 	if t.MinLength != nil {
@@ -181,7 +182,7 @@ func typeText(t tool.Type) string {
 		text += fmt.Sprintf(" pattern %q", t.Pattern)
 	}
 	if len(t.Enum) > 0 {
-		text += " enum " + tool.FormatJSON(tool.List(t.Enum), "")
+		text += " enum " + value.FormatJSON(value.List(t.Enum), "")
 	}
 	for _, f := range t.Fields {
 		text += " {" + paramText(f) + "}"

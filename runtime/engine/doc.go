@@ -5,7 +5,7 @@
 // ([Engine.Describe]), and runs one of its functions ([Engine.Run]). A script
 // sees the functions of the modules it was given and nothing else: pure ones
 // compute in the script's own process, all others become effects that are
-// handed to a [tool.Effector]. Values cross that border as [tool.Value]s:
+// handed to a [tool.Effector]. Values cross that border as [value.Value]s:
 // without loss in Starlark, and in Lua as far as its one kind of number and of
 // table goes.
 //

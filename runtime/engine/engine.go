@@ -12,6 +12,7 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/engine/internal/script"
 	"github.com/cassidy-run/cassidy/runtime/engine/internal/star"
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // The bounds of what an engine reads.
@@ -175,7 +176,7 @@ func (e *Engine) language(file string) (script.Language, error) {
 	if lang, ok := e.languages[path.Ext(file)]; ok {
 		return lang, nil
 	}
-	return nil, tool.Errorf(tool.Invalid, "%s is not a script", file).
+	return nil, value.Errorf(value.Invalid, "%s is not a script", file).
 		WithHint("scripts end in %s", strings.Join(tool.ScriptSuffixes(), ", "))
 }
 
@@ -190,7 +191,7 @@ func CheckSize(s tool.Script) error {
 
 // located makes sure that an error names the file.
 func located(err error, file string) error {
-	e := *tool.ErrorOf(err, tool.Invalid)
+	e := *value.ErrorOf(err, value.Invalid)
 	if e.Pos.File == "" {
 		e.Pos.File = file
 	}

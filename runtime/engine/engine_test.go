@@ -17,6 +17,7 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime/engine"
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 func TestEngineRefuses(t *testing.T) {
@@ -24,19 +25,19 @@ func TestEngineRefuses(t *testing.T) {
 		name   string
 		script tool.Script
 		want   string
-		kind   tool.Kind
+		kind   value.Kind
 	}{
-		{"another language", tool.Script{Path: "x.py", Source: "def f(): pass"}, "x.py is not a script", tool.Invalid},
-		{"no suffix", tool.Script{Path: "dir/x", Source: ""}, "dir/x is not a script", tool.Invalid},
-		{"too long", tool.Script{Path: "x.star", Source: strings.Repeat("#", engine.MaxSource+1)}, "x.star: the file is longer than 256 KB", tool.Limit},
-		{"too long in Markdown", tool.Script{Path: "x.md", Source: strings.Repeat("#", engine.MaxSource+1)}, "x.md: the file is longer than 256 KB", tool.Limit},
+		{"another language", tool.Script{Path: "x.py", Source: "def f(): pass"}, "x.py is not a script", value.Invalid},
+		{"no suffix", tool.Script{Path: "dir/x", Source: ""}, "dir/x is not a script", value.Invalid},
+		{"too long", tool.Script{Path: "x.star", Source: strings.Repeat("#", engine.MaxSource+1)}, "x.star: the file is longer than 256 KB", value.Limit},
+		{"too long in Markdown", tool.Script{Path: "x.md", Source: strings.Repeat("#", engine.MaxSource+1)}, "x.md: the file is longer than 256 KB", value.Limit},
 	}
 	e := both(t, "none")
 	for _, test := range tests {
 		_, describeErr := e.Describe(test.script)
 		_, runErr := e.Run(context.Background(), test.script, tool.Call{}, nil)
 		for _, err := range []error{describeErr, e.Compile(test.script), runErr} {
-			if err == nil || err.Error() != test.want || tool.KindOf(err) != test.kind {
+			if err == nil || err.Error() != test.want || value.KindOf(err) != test.kind {
 				t.Errorf("%s: %v, want %s", test.name, err, test.want)
 			}
 		}
@@ -54,7 +55,7 @@ func TestEngineKeepsFew(t *testing.T) {
 			group.Go(func() {
 				s := tool.Script{Path: "x.star", Source: fmt.Sprintf("load('lib/x.star', 'x')\ndef f(): return [x, %d]", n), Libs: map[string]string{"lib/x.star": fmt.Sprintf("x = %d", n)}}
 				out, err := e.Run(context.Background(), s, tool.Call{}, nil)
-				if got, want := tool.FormatJSON(out.Value, ""), fmt.Sprintf("[%d,%d]", n, n); err != nil || got != want {
+				if got, want := value.FormatJSON(out.Value, ""), fmt.Sprintf("[%d,%d]", n, n); err != nil || got != want {
 					t.Errorf("round %d: %s, %v, want %s", i, got, err, want)
 				}
 			})
@@ -78,7 +79,7 @@ func TestEngineTellsScriptsApart(t *testing.T) {
 		{tool.Script{Path: "x.star", Source: "def f(): return 1"}, "1"},
 	} {
 		out, err := e.Run(context.Background(), test.script, tool.Call{}, nil)
-		if got := tool.FormatJSON(out.Value, ""); err != nil || got != test.want {
+		if got := value.FormatJSON(out.Value, ""); err != nil || got != test.want {
 			t.Errorf("Run(%q) = %s, %v, want %s", test.script.Source, got, err, test.want)
 		}
 	}
@@ -98,7 +99,7 @@ func TestEngineHandler(t *testing.T) {
 	e := both(t, "none")
 	for _, test := range tests {
 		out, err := e.Run(context.Background(), tool.Script{Path: test.name, Source: test.src}, tool.Call{}, nil)
-		got := tool.FormatJSON(out.Value, "")
+		got := value.FormatJSON(out.Value, "")
 		if err != nil {
 			got = err.Error()
 		}
@@ -119,7 +120,7 @@ func TestEngineWorstSources(t *testing.T) {
 		s.Libs = map[string]string{"lib/x.star": "x = 1"}
 		_, err := e.Describe(s)
 		for _, err := range []error{err, e.Compile(s)} {
-			var known *tool.Error
+			var known *value.Error
 			if err != nil && (!errors.As(err, &known) || known.Pos.File != s.Path) {
 				t.Errorf("%s, %s: %v, want an error of the file", s.Name, s.Path, err)
 			}
@@ -222,7 +223,7 @@ func fuzzDescribe(f *testing.F, name string) {
 	f.Fuzz(func(t *testing.T, src string) {
 		described, err := e.Describe(tool.Script{Path: name, Source: src, Libs: libs})
 		if err != nil {
-			var known *tool.Error
+			var known *value.Error
 			if !errors.As(err, &known) || known.Pos.File == "" || known.Message() == "" {
 				t.Fatalf("Describe(%q) = %#v, want an error with a file", src, err)
 			}
@@ -268,7 +269,7 @@ func BenchmarkStarCall(b *testing.B) {
 		e := starEngine()
 		s := tool.Script{Path: "x.star", Source: trivial}
 		s.Hash = s.Sum()
-		call := tool.Call{Tool: "x", Args: tool.NewDict("name", "world", "times", int64(1))}
+		call := tool.Call{Tool: "x", Args: value.NewDict("name", "world", "times", int64(1))}
 		b.ReportAllocs()
 		for b.Loop() {
 			if out, err := e.Run(context.Background(), s, call, nil); err != nil || out.Value != "hello world" {
@@ -280,7 +281,7 @@ func BenchmarkStarCall(b *testing.B) {
 		e := starEngine()
 		s := tool.Script{Path: "x.star", Source: trivial}
 		s.Hash = s.Sum()
-		call := tool.Call{Tool: "x", Args: tool.NewDict("name", "world", "times", int64(1))}
+		call := tool.Call{Tool: "x", Args: value.NewDict("name", "world", "times", int64(1))}
 		ctx, cancel := context.WithCancel(context.Background())
 		defer cancel()
 		b.ReportAllocs()
@@ -371,7 +372,7 @@ func BenchmarkDescribe(b *testing.B) {
 func BenchmarkFirstCall(b *testing.B) {
 	s := tool.Script{Path: "word_count.star", Source: fortyLines}
 	s.Hash = s.Sum()
-	call := tool.Call{Tool: "word_count", Args: tool.NewDict("filepath", "README.md", "min_length", int64(1))}
+	call := tool.Call{Tool: "word_count", Args: value.NewDict("filepath", "README.md", "min_length", int64(1))}
 	do := func(context.Context, tool.Effect) (tool.Outcome, error) {
 		return tool.Outcome{Value: "one two two"}, nil
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime/engine"
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // Read what a script declares, and run it. It can touch nothing but its arguments:
@@ -25,7 +26,7 @@ tool(greet)
 		return
 	}
 	fmt.Println(declared.Name, declared.Params[0].Name, declared.Params[0].Type.Name)
-	out, err := e.Run(context.Background(), script, tool.Call{Args: tool.NewDict("name", "Ann")}, nil)
+	out, err := e.Run(context.Background(), script, tool.Call{Args: value.NewDict("name", "Ann")}, nil)
 	fmt.Println(out.Value, err)
 	// Output:
 	// greet name string

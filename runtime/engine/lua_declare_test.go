@@ -11,6 +11,7 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime/engine"
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 func luaScript(source string) tool.Script {
@@ -117,7 +118,7 @@ func TestLuaDescribesWhatStarlarkDoes(t *testing.T) {
 			p.HasDefault = false
 		}
 	}
-	if diff := cmp.Diff(want, got, cmp.Comparer(func(a, b *tool.Dict) bool { return tool.Equal(a, b) })); diff != "" {
+	if diff := cmp.Diff(want, got, cmp.Comparer(func(a, b *value.Dict) bool { return value.Equal(a, b) })); diff != "" {
 		t.Errorf("Describe(lua) (-star +lua):\n%s", diff)
 	}
 	if got.Timeout != 2500*time.Millisecond || len(got.Params) != 15 {
@@ -233,12 +234,12 @@ func TestLuaDescribeErrors(t *testing.T) {
 		{"#!x\n" + strings.Repeat("x = ", 3), "syntax error", 2, ""},
 	} {
 		_, err := both(t, "none").Describe(luaScript(c.source))
-		var e *tool.Error
+		var e *value.Error
 		if !errors.As(err, &e) {
 			t.Errorf("Describe(%q): error %v, want %q", c.source, err, c.want)
 			continue
 		}
-		if !strings.Contains(e.Message(), c.want) || e.Kind != tool.Invalid || !strings.Contains(e.Hint, c.hint) {
+		if !strings.Contains(e.Message(), c.want) || e.Kind != value.Invalid || !strings.Contains(e.Hint, c.hint) {
 			t.Errorf("Describe(%q): error %q, hint %q; want %q, %q", c.source, e.Message(), e.Hint, c.want, c.hint)
 		}
 		if e.Pos.File != "sample.lua" || c.line != 0 && e.Pos.Line != c.line {
@@ -312,7 +313,7 @@ func FuzzLuaDescribe(f *testing.F) {
 		e := engine.New(nil)
 		s := luaScript(source)
 		got, err := e.Describe(s)
-		var known *tool.Error
+		var known *value.Error
 		if err != nil && (!errors.As(err, &known) || known.Pos.File != s.Path) {
 			t.Errorf("Describe(%q): %#v is no error with a place", source, err)
 		}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // The cases of hostile Lua that an engine contains by itself, under their
@@ -19,7 +20,7 @@ import (
 
 // bomb runs a handler's body under the default limits and returns the error and
 // what was allocated.
-func bomb(t *testing.T, body string, call tool.Call) (*tool.Error, uint64) {
+func bomb(t *testing.T, body string, call tool.Call) (*value.Error, uint64) {
 	t.Helper()
 	e := both(t, "lua")
 	var before, after runtime.MemStats
@@ -31,7 +32,7 @@ func bomb(t *testing.T, body string, call tool.Call) (*tool.Error, uint64) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	_, err := e.Run(ctx, luaTool(body), call, (&world{}).do)
-	return tool.ErrorOf(err, tool.Internal), after.TotalAlloc - before.TotalAlloc
+	return value.ErrorOf(err, value.Internal), after.TotalAlloc - before.TotalAlloc
 }
 
 func TestLuaBombs(t *testing.T) {
@@ -83,7 +84,7 @@ func TestLuaBombs(t *testing.T) {
 	} {
 		t.Run(c.id, func(t *testing.T) {
 			err, allocated := bomb(t, c.body, tool.Call{})
-			if err == nil || string(err.Limit) != c.limit || c.limit != "" && err.Kind != tool.Limit {
+			if err == nil || string(err.Limit) != c.limit || c.limit != "" && err.Kind != value.Limit {
 				t.Errorf("error %v, limit %q; want limit %q", err, err.Limit, c.limit)
 			}
 			if allocated > c.allocated {
@@ -159,7 +160,7 @@ func TestLuaSteps(t *testing.T) {
 		t.Errorf("a short loop took %d steps, %v; want 10 to 100", out.Usage.Steps, err)
 	}
 	out, err = e.Run(t.Context(), luaTool("while true do end"), tool.Call{}, nil)
-	failed := tool.ErrorOf(err, tool.Internal)
+	failed := value.ErrorOf(err, value.Internal)
 	if failed == nil || failed.Message() != "the script took more than 1000 steps" || out.Usage.Steps != 1000 {
 		t.Errorf("an endless loop: %d steps, %v; want 1000 and an error", out.Usage.Steps, err)
 	}
@@ -171,7 +172,7 @@ func TestLuaSteps(t *testing.T) {
 		t.Errorf("with a higher limit: %v, %v; want done", out.Value, err)
 	}
 	loading := luaScript("while true do end\nreturn tool{description = 'd', handler = function() end}")
-	if _, err := e.Run(t.Context(), loading, tool.Call{}, nil); tool.ErrorOf(err, tool.Internal).Limit != tool.LimitSteps {
+	if _, err := e.Run(t.Context(), loading, tool.Call{}, nil); value.ErrorOf(err, value.Internal).Limit != value.LimitSteps {
 		t.Errorf("an endless top level: %v, want the limit of steps", err)
 	}
 }
@@ -187,7 +188,7 @@ func TestLuaStops(t *testing.T) {
 			cancel()
 			return tool.Outcome{}, nil
 		})
-		if got := tool.ErrorOf(err, tool.Internal); got == nil || got.Kind != tool.Canceled || got.Pos.Line != 1 {
+		if got := value.ErrorOf(err, value.Internal); got == nil || got.Kind != value.Canceled || got.Pos.Line != 1 {
 			t.Errorf("error %v, want a cancellation at line 1", err)
 		}
 	})
@@ -196,19 +197,19 @@ func TestLuaStops(t *testing.T) {
 		cancel()
 		w := &world{}
 		_, err := e.Run(ctx, s, unlimited, w.do)
-		if tool.KindOf(err) != tool.Canceled || len(w.effects) > 0 {
+		if value.KindOf(err) != value.Canceled || len(w.effects) > 0 {
 			t.Errorf("error %v after %d effects, want a cancellation before the first", err, len(w.effects))
 		}
 	})
 	t.Run("with a cause", func(t *testing.T) {
 		ctx, cancel := context.WithCancelCause(t.Context())
-		cause := tool.Errorf(tool.Limit, "the CPU time ran out")
-		cause.Limit = tool.LimitCPU
+		cause := value.Errorf(value.Limit, "the CPU time ran out")
+		cause.Limit = value.LimitCPU
 		_, err := e.Run(ctx, s, unlimited, func(context.Context, tool.Effect) (tool.Outcome, error) {
 			cancel(cause)
 			return tool.Outcome{}, nil
 		})
-		if got := tool.ErrorOf(err, tool.Internal); got == nil || got.Limit != tool.LimitCPU || got.Message() != "the CPU time ran out" {
+		if got := value.ErrorOf(err, value.Internal); got == nil || got.Limit != value.LimitCPU || got.Message() != "the CPU time ran out" {
 			t.Errorf("error %v, want the cause", err)
 		}
 	})
@@ -223,15 +224,15 @@ func TestLuaStops(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 			defer cancel()
 			_, err := e.Run(ctx, luaTool(body), unlimited, nil)
-			if got := tool.ErrorOf(err, tool.Internal); got == nil || got.Kind != tool.Timeout || got.Limit != tool.LimitWall {
+			if got := value.ErrorOf(err, value.Internal); got == nil || got.Kind != value.Timeout || got.Limit != value.LimitWall {
 				t.Errorf("error %v, want a timeout", err)
 			}
 		})
 	}
-	for _, final := range []*tool.Error{
-		{Kind: tool.Limit, Limit: "effects", Err: fmt.Errorf("more than 1000 effects")},
-		tool.Errorf(tool.Timeout, "the host's time ran out"),
-		tool.Errorf(tool.Canceled, "the host gave up"),
+	for _, final := range []*value.Error{
+		{Kind: value.Limit, Limit: "effects", Err: fmt.Errorf("more than 1000 effects")},
+		value.Errorf(value.Timeout, "the host's time ran out"),
+		value.Errorf(value.Canceled, "the host gave up"),
 	} {
 		t.Run("final "+final.Message(), func(t *testing.T) {
 			effects := 0
@@ -239,7 +240,7 @@ func TestLuaStops(t *testing.T) {
 				effects++
 				return tool.Outcome{}, final
 			})
-			if got := tool.ErrorOf(err, tool.Internal); got == nil || got.Message() != final.Message() || effects != 1 {
+			if got := value.ErrorOf(err, value.Internal); got == nil || got.Message() != final.Message() || effects != 1 {
 				t.Errorf("error %v after %d effects, want %v after 1", err, effects, final)
 			}
 		})
@@ -248,7 +249,7 @@ func TestLuaStops(t *testing.T) {
 
 func TestLuaWithoutWorld(t *testing.T) {
 	_, err := both(t, "lua").Run(t.Context(), luaTool("fs.read('a')"), tool.Call{}, nil)
-	if tool.KindOf(err) != tool.Denied {
+	if value.KindOf(err) != value.Denied {
 		t.Errorf("error %v, want a denial", err)
 	}
 	out, err := both(t, "none").Run(t.Context(), luaTool("print('nobody hears this') return fs == nil"), tool.Call{}, nil)

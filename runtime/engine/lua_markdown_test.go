@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // luaMarkdown is a Markdown tool with this code; its first line is line 11.
@@ -23,7 +24,7 @@ Prose, and then:
 }
 
 func TestLuaMarkdown(t *testing.T) {
-	args := tool.NewDict("text", "a b c")
+	args := value.NewDict("text", "a b c")
 	const count = "local n = 0 for _ in args.text:gmatch('%w') do n = n + 1 end return n"
 	for _, c := range []struct{ name, code string }{
 		{"a function alone", "function(args) " + count + " end"},
@@ -67,7 +68,7 @@ func TestLuaMarkdownErrors(t *testing.T) {
 		{"function(args)\n  x = = 1\nend", "syntax error near \"=\"", 13},
 	} {
 		_, err := both(t, "none").Describe(luaMarkdown(c.code))
-		got := tool.ErrorOf(err, tool.Internal)
+		got := value.ErrorOf(err, value.Internal)
 		if got == nil || !strings.HasPrefix(got.Message(), c.want) || c.line != 0 && got.Pos.Line != c.line {
 			t.Errorf("Describe(%q): %v, want %s at line %d", c.code, err, c.want, c.line)
 		}
@@ -76,9 +77,9 @@ func TestLuaMarkdownErrors(t *testing.T) {
 
 func TestLuaMarkdownLines(t *testing.T) {
 	s := luaMarkdown("-- a comment\nfunction(args)\n  local x = nil\n  return x.y\nend")
-	_, err := both(t, "none").Run(t.Context(), s, tool.Call{Args: tool.NewDict("text", "")}, nil)
-	got := tool.ErrorOf(err, tool.Internal)
-	if got == nil || got.Pos != (tool.Position{File: "word-count.md", Line: 15}) || len(got.Trace) != 1 || got.Trace[0] != "word-count.md:15: in handler" {
+	_, err := both(t, "none").Run(t.Context(), s, tool.Call{Args: value.NewDict("text", "")}, nil)
+	got := value.ErrorOf(err, value.Internal)
+	if got == nil || got.Pos != (value.Position{File: "word-count.md", Line: 15}) || len(got.Trace) != 1 || got.Trace[0] != "word-count.md:15: in handler" {
 		t.Errorf("error %v, trace %q; want one at line 15 of the handler", err, got.Trace)
 	}
 }
@@ -92,7 +93,7 @@ func TestLuaMarkdownAvailable(t *testing.T) {
 		t.Fatalf("Describe: available %q, %v; want here", described.Available, err)
 	}
 	for _, entry := range []string{"", described.Available} {
-		out, err := e.Run(t.Context(), s, tool.Call{Entry: entry, Args: tool.NewDict("text", "")}, nil)
+		out, err := e.Run(t.Context(), s, tool.Call{Entry: entry, Args: value.NewDict("text", "")}, nil)
 		if err != nil || out.Value != true {
 			t.Errorf("Run(%q) = %v, %v; want true", entry, out.Value, err)
 		}

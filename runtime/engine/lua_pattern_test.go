@@ -10,6 +10,7 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime/engine/internal/enginetest"
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // patternResult calls functions of string with ours and writes what they give.
@@ -52,7 +53,7 @@ func nativePattern(t *rapid.T, s, p, r string) string {
 
 func ourPattern(t *rapid.T, e *enginetest.Twice, s, p, r string) string {
 	script := tool.Script{Path: "sample.lua", Source: patternResult + `return tool{description = "d", handler = function(args) return result(args.s, args.p, args.r) end}`}
-	out, err := e.Run(t.Context(), script, tool.Call{Args: tool.NewDict("s", s, "p", p, "r", r)}, nil)
+	out, err := e.Run(t.Context(), script, tool.Call{Args: value.NewDict("s", s, "p", p, "r", r)}, nil)
 	if err != nil {
 		t.Fatalf("%v", err)
 	}
@@ -192,7 +193,7 @@ func TestLuaPatterns(t *testing.T) {
 	} {
 		script := tool.Script{Path: "sample.lua", Source: `return tool{description = "d", handler = function(args) return ` + c.code + ` end}`}
 		_, err := e.Run(t.Context(), script, tool.Call{}, nil)
-		if got := tool.ErrorOf(err, tool.Internal); got == nil || !strings.HasPrefix(got.Message(), c.want) {
+		if got := value.ErrorOf(err, value.Internal); got == nil || !strings.HasPrefix(got.Message(), c.want) {
 			t.Errorf("%s: %v, want %s", c.code, err, c.want)
 		}
 	}

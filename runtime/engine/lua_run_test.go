@@ -13,6 +13,7 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime/engine"
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // luaTool is a tool with a handler of this body, all on line 1.
@@ -42,7 +43,7 @@ func luaModules() []tool.Module {
 			{Name: "encode", Kind: tool.Pure, Params: []tool.Param{{Name: "value", Type: tool.Type{Name: tool.TypeAny}, Required: true}, {Name: "indent", Type: tool.Type{Name: tool.TypeInteger}}}, Do: echo},
 			{Name: "post", Params: []tool.Param{text("url"), {Name: "headers", Type: tool.Type{Name: tool.TypeObject}}, {Name: "items", Type: tool.Type{Name: tool.TypeArray, Items: object}}}, Kind: tool.External},
 			{Name: "fail", Kind: tool.Pure, Do: func(context.Context, tool.Effect, tool.Grant) (tool.Outcome, error) {
-				return tool.Outcome{}, tool.Errorf(tool.NotFound, "no such thing: %d%%s", 5).WithHint("try another")
+				return tool.Outcome{}, value.Errorf(value.NotFound, "no such thing: %d%%s", 5).WithHint("try another")
 			}},
 			{Name: "big", Kind: tool.Pure, Do: func(context.Context, tool.Effect, tool.Grant) (tool.Outcome, error) {
 				return tool.Outcome{Value: int64(1) << 60}, nil
@@ -61,7 +62,7 @@ func luaModules() []tool.Module {
 type world struct{ effects []string }
 
 func (w *world) do(_ context.Context, e tool.Effect) (tool.Outcome, error) {
-	w.effects = append(w.effects, fmt.Sprintf("%s %s%s", e.Place, e.Func, tool.FormatJSON(e.Args, "")))
+	w.effects = append(w.effects, fmt.Sprintf("%s %s%s", e.Place, e.Func, value.FormatJSON(e.Args, "")))
 	if e.Func == "random.seed" {
 		return tool.Outcome{Value: int64(7)}, nil
 	}
@@ -69,11 +70,11 @@ func (w *world) do(_ context.Context, e tool.Effect) (tool.Outcome, error) {
 }
 
 // runLua runs a tool's handler and returns its result as JSON.
-func runLua(t *testing.T, s tool.Script, args *tool.Dict) (string, *world, error) {
+func runLua(t *testing.T, s tool.Script, args *value.Dict) (string, *world, error) {
 	t.Helper()
 	w := &world{}
 	out, err := both(t, "lua").Run(t.Context(), s, tool.Call{Args: args}, w.do)
-	return tool.FormatJSON(out.Value, ""), w, err
+	return value.FormatJSON(out.Value, ""), w, err
 }
 
 func TestLuaRun(t *testing.T) {
@@ -106,7 +107,7 @@ func TestLuaRun(t *testing.T) {
 		{"a closed state of its own", "counter = (counter or 0) + 1 return counter", "1"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			got, _, err := runLua(t, luaTool(c.body), tool.NewDict("n", int64(3), "none", nil))
+			got, _, err := runLua(t, luaTool(c.body), value.NewDict("n", int64(3), "none", nil))
 			if err != nil || got != c.want {
 				t.Errorf("%s = %s, %v; want %s", c.body, got, err, c.want)
 			}
@@ -158,7 +159,7 @@ func TestLuaCallsByName(t *testing.T) {
 		{`pure.big()`, `pure.big: the integer 1152921504606846976 is beyond what a Lua number holds exactly`},
 	} {
 		_, w, err := runLua(t, luaTool("return "+c.call), nil)
-		if got := tool.ErrorOf(err, tool.Internal); got == nil || !strings.HasPrefix(got.Message(), c.want) || len(w.effects) > 0 {
+		if got := value.ErrorOf(err, value.Internal); got == nil || !strings.HasPrefix(got.Message(), c.want) || len(w.effects) > 0 {
 			t.Errorf("%s: %v, %d effects; want %s", c.call, err, len(w.effects), c.want)
 		}
 	}
@@ -167,47 +168,47 @@ func TestLuaCallsByName(t *testing.T) {
 func TestLuaErrors(t *testing.T) {
 	for _, c := range []struct {
 		name, body string
-		kind       tool.Kind
+		kind       value.Kind
 		want, hint string
 	}{
-		{"error", "error('the file is empty')", tool.Failed, "the file is empty", ""},
-		{"error with a colon", "error('sample.lua: 3: no')", tool.Failed, "sample.lua: 3: no", ""},
-		{"error without a place", "error('no', 0)", tool.Failed, "no", ""},
-		{"error of the caller", "local function f() error('no', 2) end f()", tool.Failed, "no", ""},
-		{"error with per cent", "error('100%d %s')", tool.Failed, "100%d %s", ""},
-		{"error with bytes", "error('a\\255b', 0)", tool.Failed, "a\ufffdb", ""},
-		{"error with a message", "error({message = 'no', code = 3})", tool.Failed, "no", ""},
-		{"error with a table", "error({code = 3})", tool.Failed, `{"code":3}`, ""},
-		{"error with a table that holds itself", "local t = {} t.t = t error(t)", tool.Failed, "an error that cannot be shown: a value nested", ""},
-		{"error with a number", "error(42)", tool.Failed, "42", ""},
-		{"error with nothing", "error(nil)", tool.Failed, "nil", ""},
-		{"error with a function", "error(print)", tool.Failed, "an error that is a function", ""},
-		{"assert", "assert(false, 'no')", tool.Failed, "no", ""},
-		{"assert without a message", "assert(1 == 2)", tool.Internal, "assertion failed!", ""},
-		{"nil", "local x x.y = 1", tool.Internal, "attempt to index a non-table object(nil) with key 'y'", ""},
-		{"arithmetic", "return 1 + {}", tool.Internal, "cannot perform add operation between number and table", ""},
-		{"a wrong argument", "return ('x'):rep({})", tool.Internal, "bad argument #2 to rep (number expected, got table)", ""},
-		{"too deep", "local function f() return 1 + f() end f()", tool.Internal, "stack overflow", ""},
-		{"an empty interval", "return math.random(3, 2)", tool.Internal, "bad argument #2 to random (interval is empty)", ""},
-		{"io", "io.open('x')", tool.Internal, "attempt to index a non-table object(nil) with key 'open'", "fs.read(path)"},
-		{"require", "require('x')", tool.Internal, "attempt to call a non-function object", "a Lua tool is one file"},
-		{"a name of the script's own gives no hint", "local os = nil os.x()", tool.Internal, "attempt to index", "there is no os"},
-		{"a function of a module", "pure.fail()", tool.NotFound, "pure.fail: no such thing: 5%s", "try another"},
-		{"raised again", "local ok, err = pcall(pure.fail) error(err, 0)", tool.NotFound, "pure.fail: no such thing: 5%s", "try another"},
-		{"raised again with a place", "local ok, err = pcall(pure.fail) error(err)", tool.NotFound, "pure.fail: no such thing: 5%s", "try another"},
-		{"raised in other words", "local ok, err = pcall(pure.fail) error('sorry: ' .. err)", tool.Failed, "sorry: pure.fail: no such thing: 5%s", ""},
-		{"in a coroutine", "coroutine.wrap(function() pure.fail() end)()", tool.NotFound, "pure.fail: no such thing: 5%s", "try another"},
-		{"error in a coroutine", "coroutine.wrap(function() error('no') end)()", tool.Failed, "no", ""},
-		{"error in a coroutine in another", "coroutine.wrap(function() coroutine.wrap(function() error('no') end)() end)()", tool.Failed, "no", ""},
-		{"nil in a coroutine", "coroutine.wrap(function() local x = nil + 1 end)()", tool.Internal, "cannot perform add operation between nil and number", ""},
-		{"an interpreter's fault", "pure.panics()", tool.Internal, "the interpreter failed: a fault of ours", ""},
-		{"a coroutine of a builtin", "coroutine.wrap(print)()", tool.Internal, "bad argument #1 to wrap (function of the script expected, got a builtin)", ""},
-		{"a function as result", "return print", tool.Failed, "a function cannot leave the script", "call it"},
-		{"a coroutine as result", "return coroutine.create(function() end)", tool.Failed, "a thread cannot leave the script", ""},
+		{"error", "error('the file is empty')", value.Failed, "the file is empty", ""},
+		{"error with a colon", "error('sample.lua: 3: no')", value.Failed, "sample.lua: 3: no", ""},
+		{"error without a place", "error('no', 0)", value.Failed, "no", ""},
+		{"error of the caller", "local function f() error('no', 2) end f()", value.Failed, "no", ""},
+		{"error with per cent", "error('100%d %s')", value.Failed, "100%d %s", ""},
+		{"error with bytes", "error('a\\255b', 0)", value.Failed, "a\ufffdb", ""},
+		{"error with a message", "error({message = 'no', code = 3})", value.Failed, "no", ""},
+		{"error with a table", "error({code = 3})", value.Failed, `{"code":3}`, ""},
+		{"error with a table that holds itself", "local t = {} t.t = t error(t)", value.Failed, "an error that cannot be shown: a value nested", ""},
+		{"error with a number", "error(42)", value.Failed, "42", ""},
+		{"error with nothing", "error(nil)", value.Failed, "nil", ""},
+		{"error with a function", "error(print)", value.Failed, "an error that is a function", ""},
+		{"assert", "assert(false, 'no')", value.Failed, "no", ""},
+		{"assert without a message", "assert(1 == 2)", value.Internal, "assertion failed!", ""},
+		{"nil", "local x x.y = 1", value.Internal, "attempt to index a non-table object(nil) with key 'y'", ""},
+		{"arithmetic", "return 1 + {}", value.Internal, "cannot perform add operation between number and table", ""},
+		{"a wrong argument", "return ('x'):rep({})", value.Internal, "bad argument #2 to rep (number expected, got table)", ""},
+		{"too deep", "local function f() return 1 + f() end f()", value.Internal, "stack overflow", ""},
+		{"an empty interval", "return math.random(3, 2)", value.Internal, "bad argument #2 to random (interval is empty)", ""},
+		{"io", "io.open('x')", value.Internal, "attempt to index a non-table object(nil) with key 'open'", "fs.read(path)"},
+		{"require", "require('x')", value.Internal, "attempt to call a non-function object", "a Lua tool is one file"},
+		{"a name of the script's own gives no hint", "local os = nil os.x()", value.Internal, "attempt to index", "there is no os"},
+		{"a function of a module", "pure.fail()", value.NotFound, "pure.fail: no such thing: 5%s", "try another"},
+		{"raised again", "local ok, err = pcall(pure.fail) error(err, 0)", value.NotFound, "pure.fail: no such thing: 5%s", "try another"},
+		{"raised again with a place", "local ok, err = pcall(pure.fail) error(err)", value.NotFound, "pure.fail: no such thing: 5%s", "try another"},
+		{"raised in other words", "local ok, err = pcall(pure.fail) error('sorry: ' .. err)", value.Failed, "sorry: pure.fail: no such thing: 5%s", ""},
+		{"in a coroutine", "coroutine.wrap(function() pure.fail() end)()", value.NotFound, "pure.fail: no such thing: 5%s", "try another"},
+		{"error in a coroutine", "coroutine.wrap(function() error('no') end)()", value.Failed, "no", ""},
+		{"error in a coroutine in another", "coroutine.wrap(function() coroutine.wrap(function() error('no') end)() end)()", value.Failed, "no", ""},
+		{"nil in a coroutine", "coroutine.wrap(function() local x = nil + 1 end)()", value.Internal, "cannot perform add operation between nil and number", ""},
+		{"an interpreter's fault", "pure.panics()", value.Internal, "the interpreter failed: a fault of ours", ""},
+		{"a coroutine of a builtin", "coroutine.wrap(print)()", value.Internal, "bad argument #1 to wrap (function of the script expected, got a builtin)", ""},
+		{"a function as result", "return print", value.Failed, "a function cannot leave the script", "call it"},
+		{"a coroutine as result", "return coroutine.create(function() end)", value.Failed, "a thread cannot leave the script", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			_, _, err := runLua(t, luaTool(c.body), nil)
-			var e *tool.Error
+			var e *value.Error
 			if !errors.As(err, &e) {
 				t.Fatalf("error %v, want %q", err, c.want)
 			}
@@ -217,7 +218,7 @@ func TestLuaErrors(t *testing.T) {
 			if strings.Contains(c.body, "return print") || strings.Contains(c.body, "return coroutine.create") {
 				return // no line of the script is at fault
 			}
-			if e.Pos != (tool.Position{File: "sample.lua", Line: 1}) {
+			if e.Pos != (value.Position{File: "sample.lua", Line: 1}) {
 				t.Errorf("at %v, want sample.lua:1", e.Pos)
 			}
 		})
@@ -272,7 +273,7 @@ return tool{
   end,
 }`)
 	_, _, err := runLua(t, s, nil)
-	e := tool.ErrorOf(err, tool.Internal)
+	e := value.ErrorOf(err, value.Internal)
 	if e == nil || e.Error() != "sample.lua:2: too bad" {
 		t.Fatalf("error %v, want sample.lua:2: too bad", err)
 	}
@@ -281,15 +282,15 @@ return tool{
 		t.Errorf("Trace (-want +got):\n%s", diff)
 	}
 	_, _, err = runLua(t, luaScript("local x = nil\nlocal y = x.z\nreturn tool{description = 'd', handler = function() end}"), nil)
-	e = tool.ErrorOf(err, tool.Internal)
+	e = value.ErrorOf(err, value.Internal)
 	if e == nil || e.Pos.Line != 2 || !slices.Equal(e.Trace, []string{"sample.lua:2: in main chunk"}) {
 		t.Errorf("error %v, want one at line 2 of the main chunk", err)
 	}
-	nested := tool.Errorf(tool.Failed, "the inner tool's")
-	nested.Pos, nested.Trace = tool.Position{File: "inner.star", Line: 9}, []string{"inner.star:9:1: in f"}
+	nested := value.Errorf(value.Failed, "the inner tool's")
+	nested.Pos, nested.Trace = value.Position{File: "inner.star", Line: 9}, []string{"inner.star:9:1: in f"}
 	_, err = both(t, "lua").Run(t.Context(), luaTool("fs.read('a')"), tool.Call{},
 		func(context.Context, tool.Effect) (tool.Outcome, error) { return tool.Outcome{}, nested })
-	if e := tool.ErrorOf(err, tool.Internal); e == nil || e.Pos != nested.Pos || !slices.Equal(e.Trace, nested.Trace) {
+	if e := value.ErrorOf(err, value.Internal); e == nil || e.Pos != nested.Pos || !slices.Equal(e.Trace, nested.Trace) {
 		t.Errorf("error %#v, want the place in the inner tool", e)
 	}
 }
@@ -308,7 +309,7 @@ func TestLuaTopLevel(t *testing.T) {
 			for range 2 {
 				got, _, err := runLua(t, luaScript(c.source), nil)
 				if err != nil {
-					got = "error: " + tool.ErrorOf(err, tool.Internal).Message()
+					got = "error: " + value.ErrorOf(err, value.Internal).Message()
 				}
 				if got != c.want {
 					t.Errorf("got %s, want %s", got, c.want)
@@ -351,11 +352,11 @@ func TestLuaEmptyTables(t *testing.T) {
 	} {
 		s := luaScript("return tool{description = 'd', returns = " + c.returns + ", handler = function(args) " + c.body + " end}")
 		got, _, err := runLua(t, s, nil)
-		want, parseErr := tool.ParseJSON([]byte(c.want))
+		want, parseErr := value.ParseJSON([]byte(c.want))
 		if parseErr != nil {
 			t.Fatal(parseErr)
 		}
-		value, gotErr := tool.ParseJSON([]byte(got))
+		value, gotErr := value.ParseJSON([]byte(got))
 		if err != nil || gotErr != nil || !sameFields(value, want) {
 			t.Errorf("returns %s: %s = %s, %v; want %s", c.returns, c.body, got, err, c.want)
 		}
@@ -364,11 +365,11 @@ func TestLuaEmptyTables(t *testing.T) {
 
 // sameFields compares two values without minding the order of fields, which a
 // table constructor of Lua does not promise.
-func sameFields(a, b tool.Value) bool {
-	x, okX := a.(*tool.Dict)
-	y, okY := b.(*tool.Dict)
+func sameFields(a, b value.Value) bool {
+	x, okX := a.(*value.Dict)
+	y, okY := b.(*value.Dict)
 	if !okX || !okY {
-		return tool.Equal(a, b)
+		return value.Equal(a, b)
 	}
 	for k, v := range x.All() {
 		other, ok := y.Get(k.(string))
@@ -396,8 +397,8 @@ end}`)
 	w := &world{}
 	const want = `["X","1",true,true,1,"text of a","null",true,false]`
 	for i, poison := range []bool{false, true, false, true, true, false} {
-		out, err := e.Run(t.Context(), s, tool.Call{Args: tool.NewDict("poison", poison)}, w.do)
-		if got := tool.FormatJSON(out.Value, ""); err != nil || !poison && got != want {
+		out, err := e.Run(t.Context(), s, tool.Call{Args: value.NewDict("poison", poison)}, w.do)
+		if got := value.FormatJSON(out.Value, ""); err != nil || !poison && got != want {
 			t.Errorf("call %d: %s, %v; want %s", i, got, err, want)
 		}
 	}
@@ -405,7 +406,7 @@ end}`)
 		"getmetatable('').__index = {}", "setmetatable('', {})", "setmetatable(null, {})", "setmetatable(print, {})",
 		"getmetatable(null).__tostring = nil", "rawset(getmetatable(''), '__index', nil)", "null.x = 1",
 	} {
-		if _, _, err := runLua(t, luaTool(body), nil); tool.KindOf(err) != tool.Internal {
+		if _, _, err := runLua(t, luaTool(body), nil); value.KindOf(err) != value.Internal {
 			t.Errorf("%s: %v, want an error of the script", body, err)
 		}
 	}
@@ -421,9 +422,9 @@ return { first, ("a%sb"):format(args.n):gsub("%a", string.upper), math.random(1,
 		wg.Go(func() {
 			w := &world{}
 			for range 25 {
-				out, err := e.Run(t.Context(), s, tool.Call{Args: tool.NewDict("n", int64(n))}, w.do)
+				out, err := e.Run(t.Context(), s, tool.Call{Args: value.NewDict("n", int64(n))}, w.do)
 				want := fmt.Sprintf(`[%d,"A%dB",true,"null","text of a"]`, n, n)
-				if got := tool.FormatJSON(out.Value, ""); err != nil || got != want {
+				if got := value.FormatJSON(out.Value, ""); err != nil || got != want {
 					t.Errorf("call = %s, %v; want %s", got, err, want)
 					return
 				}
@@ -436,7 +437,7 @@ return { first, ("a%sb"):format(args.n):gsub("%a", string.upper), math.random(1,
 func BenchmarkLuaCall(b *testing.B) {
 	s := luaTool("return args.n + 1")
 	s.Hash = s.Sum()
-	e, args := engine.New(&engine.Options{Modules: luaModules()}), tool.NewDict("n", int64(1))
+	e, args := engine.New(&engine.Options{Modules: luaModules()}), value.NewDict("n", int64(1))
 	b.ReportAllocs()
 	for b.Loop() {
 		if _, err := e.Run(context.Background(), s, tool.Call{Args: args}, nil); err != nil {
@@ -449,7 +450,7 @@ func BenchmarkLuaCall(b *testing.B) {
 func BenchmarkLuaCallLibraries(b *testing.B) {
 	s := luaTool("return _G.math.floor(args.n) + #string.rep('a', 3)")
 	s.Hash = s.Sum()
-	e, args := engine.New(&engine.Options{Modules: luaModules()}), tool.NewDict("n", int64(1))
+	e, args := engine.New(&engine.Options{Modules: luaModules()}), value.NewDict("n", int64(1))
 	b.ReportAllocs()
 	for b.Loop() {
 		if _, err := e.Run(context.Background(), s, tool.Call{Args: args}, nil); err != nil {

@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // luaEcho is a tool that returns its argument v.
@@ -18,8 +19,8 @@ var luaEcho = luaTool("return args.v")
 
 func TestLuaValues(t *testing.T) {
 	e := both(t, "none")
-	dict := func(pairs ...tool.Value) *tool.Dict {
-		d := &tool.Dict{}
+	dict := func(pairs ...value.Value) *value.Dict {
+		d := &value.Dict{}
 		for i := 0; i < len(pairs); i += 2 {
 			if err := d.Set(pairs[i], pairs[i+1]); err != nil {
 				t.Fatal(err)
@@ -27,7 +28,7 @@ func TestLuaValues(t *testing.T) {
 		}
 		return d
 	}
-	for _, c := range []struct{ in, want tool.Value }{
+	for _, c := range []struct{ in, want value.Value }{
 		{nil, nil},
 		{true, true},
 		{int64(1) << 53, int64(1) << 53},
@@ -40,36 +41,36 @@ func TestLuaValues(t *testing.T) {
 		{"a\x00ö", "a\x00ö"},
 		{[]byte("text"), "text"},
 		{[]byte{0xff, 0}, []byte{0xff, 0}},
-		{tool.List{int64(1), nil, "x"}, tool.List{int64(1), nil, "x"}},
-		{tool.List{nil, nil}, tool.List{nil, nil}},
-		{tool.Tuple{int64(1)}, tool.List{int64(1)}},
-		{tool.Set{"a", "b"}, tool.List{"a", "b"}},
-		{tool.List{}, tool.List{}},
-		{&tool.Dict{}, tool.List{}},
-		{dict("z", int64(1), "a", nil, "m", tool.List{}), dict("z", int64(1), "a", nil, "m", tool.List{})},
+		{value.List{int64(1), nil, "x"}, value.List{int64(1), nil, "x"}},
+		{value.List{nil, nil}, value.List{nil, nil}},
+		{value.Tuple{int64(1)}, value.List{int64(1)}},
+		{value.Set{"a", "b"}, value.List{"a", "b"}},
+		{value.List{}, value.List{}},
+		{&value.Dict{}, value.List{}},
+		{dict("z", int64(1), "a", nil, "m", value.List{}), dict("z", int64(1), "a", nil, "m", value.List{})},
 		{dict(int64(5), "five", "x", "y"), dict(int64(5), "five", "x", "y")},
 		{dict("x", "y", int64(1), "one"), dict(int64(1), "one", "x", "y")},
-		{dict(int64(1), "a", int64(2), "b"), tool.List{"a", "b"}},
+		{dict(int64(1), "a", int64(2), "b"), value.List{"a", "b"}},
 		{dict(true, "t", 1.5, "f", nil, "n", []byte{0xff}, "b"), dict(true, "t", 1.5, "f", nil, "n", []byte{0xff}, "b")},
 	} {
-		out, err := e.Run(t.Context(), luaEcho, tool.Call{Args: tool.NewDict("v", c.in)}, nil)
-		if err != nil || !tool.Equal(out.Value, c.want) {
+		out, err := e.Run(t.Context(), luaEcho, tool.Call{Args: value.NewDict("v", c.in)}, nil)
+		if err != nil || !value.Equal(out.Value, c.want) {
 			t.Errorf("echo(%#v) = %#v, %v; want %#v", c.in, out.Value, err, c.want)
 		}
 	}
 	for _, c := range []struct {
-		in   tool.Value
+		in   value.Value
 		want string
 	}{
 		{int64(1)<<53 + 1, "argument 'v': the integer 9007199254740993 is beyond what a Lua number holds exactly"},
 		{int64(math.MinInt64), "argument 'v': the integer -9223372036854775808 is beyond"},
 		{new(big.Int).Lsh(big.NewInt(1), 70), "argument 'v': the integer 1180591620717411303424 is beyond"},
-		{tool.List{int64(1) << 60}, "argument 'v': the integer 1152921504606846976 is beyond"},
-		{dict(tool.Tuple{"a"}, "x"), "argument 'v': a dict with a tuple as key cannot enter Lua"},
+		{value.List{int64(1) << 60}, "argument 'v': the integer 1152921504606846976 is beyond"},
+		{dict(value.Tuple{"a"}, "x"), "argument 'v': a dict with a tuple as key cannot enter Lua"},
 		{dict(math.NaN(), "x"), "argument 'v': a dict with NaN as key cannot enter Lua"},
 	} {
-		_, err := e.Run(t.Context(), luaEcho, tool.Call{Args: tool.NewDict("v", c.in)}, nil)
-		if got := tool.ErrorOf(err, tool.Internal); got == nil || got.Kind != tool.Failed || !strings.HasPrefix(got.Message(), c.want) {
+		_, err := e.Run(t.Context(), luaEcho, tool.Call{Args: value.NewDict("v", c.in)}, nil)
+		if got := value.ErrorOf(err, value.Internal); got == nil || got.Kind != value.Failed || !strings.HasPrefix(got.Message(), c.want) {
 			t.Errorf("echo(%v): %v, want %s", c.in, err, c.want)
 		}
 	}
@@ -109,7 +110,7 @@ func TestLuaTables(t *testing.T) {
 		{"return pure.encode({f = print})", "pure.encode: a function cannot leave the script"},
 	} {
 		_, _, err := runLua(t, luaTool(c.body), nil)
-		if got := tool.ErrorOf(err, tool.Internal); got == nil || !strings.HasPrefix(got.Message(), c.want) {
+		if got := value.ErrorOf(err, value.Internal); got == nil || !strings.HasPrefix(got.Message(), c.want) {
 			t.Errorf("%s: %v, want %s", c.body, err, c.want)
 		}
 	}
@@ -120,7 +121,7 @@ func TestLuaTables(t *testing.T) {
 }
 
 // afterLua is what a value is once it has been in Lua and back.
-func afterLua(v tool.Value) tool.Value {
+func afterLua(v value.Value) value.Value {
 	switch v := v.(type) {
 	case float64:
 		if v == math.Trunc(v) && math.Abs(v) <= 1<<53 {
@@ -130,64 +131,64 @@ func afterLua(v tool.Value) tool.Value {
 		if utf8.Valid(v) {
 			return string(v)
 		}
-	case *tool.Dict:
+	case *value.Dict:
 		if v.Len() == 0 {
-			return tool.List{}
+			return value.List{}
 		}
-		d := &tool.Dict{}
+		d := &value.Dict{}
 		for k, x := range v.All() {
 			d.Put(k.(string), afterLua(x))
 		}
 		return d
 	}
-	items, ok := tool.Elements(v)
+	items, ok := value.Elements(v)
 	if !ok {
 		return v
 	}
-	list := make(tool.List, len(items))
+	list := make(value.List, len(items))
 	for i, item := range items {
 		list[i] = afterLua(item)
 	}
 	return list
 }
 
-func luaValueGen() *rapid.Generator[tool.Value] {
+func luaValueGen() *rapid.Generator[value.Value] {
 	leaf := rapid.OneOf(
-		rapid.Just[tool.Value](nil),
-		rapid.Map(rapid.Bool(), func(b bool) tool.Value { return b }),
-		rapid.Map(rapid.Int64Range(-1<<53, 1<<53), func(i int64) tool.Value { return i }),
-		rapid.Map(rapid.Float64(), func(f float64) tool.Value { return f }),
-		rapid.Map(rapid.String(), func(s string) tool.Value { return s }),
-		rapid.Map(rapid.SliceOf(rapid.Byte()), func(b []byte) tool.Value { return b }),
+		rapid.Just[value.Value](nil),
+		rapid.Map(rapid.Bool(), func(b bool) value.Value { return b }),
+		rapid.Map(rapid.Int64Range(-1<<53, 1<<53), func(i int64) value.Value { return i }),
+		rapid.Map(rapid.Float64(), func(f float64) value.Value { return f }),
+		rapid.Map(rapid.String(), func(s string) value.Value { return s }),
+		rapid.Map(rapid.SliceOf(rapid.Byte()), func(b []byte) value.Value { return b }),
 	)
-	return rapid.Custom(func(t *rapid.T) tool.Value { return luaValueOf(t, leaf, 4) })
+	return rapid.Custom(func(t *rapid.T) value.Value { return luaValueOf(t, leaf, 4) })
 }
 
-func luaValueOf(t *rapid.T, leaf *rapid.Generator[tool.Value], depth int) tool.Value {
+func luaValueOf(t *rapid.T, leaf *rapid.Generator[value.Value], depth int) value.Value {
 	kind := rapid.IntRange(0, 6).Draw(t, "kind")
 	if depth == 0 || kind < 3 {
 		return leaf.Draw(t, "leaf")
 	}
 	n := rapid.IntRange(0, 12).Draw(t, "length")
-	items := make([]tool.Value, n)
-	d := &tool.Dict{}
+	items := make([]value.Value, n)
+	d := &value.Dict{}
 	for i := range items {
 		items[i] = luaValueOf(t, leaf, depth-1)
 		d.Put(fmt.Sprintf("%s%d", rapid.StringN(0, 3, -1).Draw(t, "key"), i), items[i])
 	}
-	keys := tool.Set{} // what a set may hold, and nothing twice
+	keys := value.Set{} // what a set may hold, and nothing twice
 	for k := range d.All() {
 		keys = append(keys, k)
 	}
-	return []tool.Value{tool.List(items), tool.Tuple(items), keys, d}[kind-3]
+	return []value.Value{value.List(items), value.Tuple(items), keys, d}[kind-3]
 }
 
 func TestLuaRoundTrip(t *testing.T) {
 	e := both(t, "none")
 	rapid.Check(t, func(t *rapid.T) {
 		v := luaValueGen().Draw(t, "value")
-		out, err := e.Run(t.Context(), luaEcho, tool.Call{Args: tool.NewDict("v", v)}, nil)
-		if want := afterLua(v); err != nil || !tool.Equal(out.Value, want) {
+		out, err := e.Run(t.Context(), luaEcho, tool.Call{Args: value.NewDict("v", v)}, nil)
+		if want := afterLua(v); err != nil || !value.Equal(out.Value, want) {
 			t.Fatalf("echo(%#v) = %#v, %v; want %#v", v, out.Value, err, want)
 		}
 	})

@@ -9,6 +9,7 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime/engine"
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // What Describe says of Markdown files is in testdata/markdown.txtar, see
@@ -82,12 +83,12 @@ Words.
 			if err != nil {
 				t.Fatal(err)
 			}
-			schemas[i] += tool.FormatJSON(d, " ") + "\n"
+			schemas[i] += value.FormatJSON(d, " ") + "\n"
 		}
-		out, err := e.Run(context.Background(), s, tool.Call{Args: tool.NewDict("filepath", "a")}, func(context.Context, tool.Effect) (tool.Outcome, error) {
+		out, err := e.Run(context.Background(), s, tool.Call{Args: value.NewDict("filepath", "a")}, func(context.Context, tool.Effect) (tool.Outcome, error) {
 			return tool.Outcome{Value: "two words"}, nil
 		})
-		if got := tool.FormatJSON(out.Value, ""); err != nil || got != `{"words":2}` {
+		if got := value.FormatJSON(out.Value, ""); err != nil || got != `{"words":2}` {
 			t.Errorf("Run(%s) = %s, %v, want 2 words", s.Path, got, err)
 		}
 	}
@@ -132,7 +133,7 @@ func TestMarkdownRuns(t *testing.T) {
 	}
 	for _, test := range tests {
 		out, err := both(t, "star").Run(context.Background(), tool.Script{Path: "x.md", Source: test.src}, tool.Call{}, nil)
-		got := tool.FormatJSON(out.Value, "")
+		got := value.FormatJSON(out.Value, "")
 		if err != nil {
 			got = err.Error()
 		}
@@ -151,15 +152,15 @@ func TestMarkdownOptional(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := described.Check(tool.NewDict("a", int64(1))); err == nil || !strings.Contains(err.Error(), "Missing required parameter: b") {
+	if _, err := described.Check(value.NewDict("a", int64(1))); err == nil || !strings.Contains(err.Error(), "Missing required parameter: b") {
 		t.Errorf("Check without b = %v, want that b is missing", err)
 	}
-	args, err := described.Check(tool.NewDict("b", "x"))
+	args, err := described.Check(value.NewDict("b", "x"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	out, err := e.Run(context.Background(), s, tool.Call{Args: args}, nil)
-	if got := tool.FormatJSON(out.Value, ""); err != nil || got != `[null,"x"]` {
+	if got := value.FormatJSON(out.Value, ""); err != nil || got != `[null,"x"]` {
 		t.Errorf("Run = %s, %v, want [null,\"x\"]", got, err)
 	}
 }
@@ -174,7 +175,7 @@ func TestMarkdownLuaEmptyTable(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := tool.FormatJSON(out.Value, ""); got != want {
+		if got := value.FormatJSON(out.Value, ""); got != want {
 			t.Errorf("returns %s: {} is %s, want %s", returns, got, want)
 		}
 	}

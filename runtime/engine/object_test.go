@@ -8,6 +8,7 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime/engine"
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // A shelf is an object with parts: numbers in a row. One with a fault can be
@@ -21,8 +22,8 @@ type shelf struct {
 func (s *shelf) Type() *tool.ObjectType { return s.kind }
 func (s *shelf) TypeName() string       { return s.kind.Name }
 
-func (s *shelf) Plain(context.Context, tool.Grant) (tool.Value, error) {
-	list := tool.List{}
+func (s *shelf) Plain(context.Context, tool.Grant) (value.Value, error) {
+	list := value.List{}
 	for _, n := range s.items {
 		list = append(list, n)
 	}
@@ -35,14 +36,14 @@ func (s *shelf) Text(context.Context, tool.Grant) (string, error) {
 
 func (s *shelf) broken() error {
 	if s.fault {
-		return tool.Errorf(tool.Failed, "the shelf has fallen down")
+		return value.Errorf(value.Failed, "the shelf has fallen down")
 	}
 	return nil
 }
 
 func (s *shelf) Len(context.Context, tool.Grant) (int, error) { return len(s.items), s.broken() }
 
-func (s *shelf) At(_ context.Context, _ tool.Grant, key tool.Value) (tool.Value, error) {
+func (s *shelf) At(_ context.Context, _ tool.Grant, key value.Value) (value.Value, error) {
 	switch k := key.(type) {
 	case int64:
 		if k < 0 {
@@ -56,10 +57,10 @@ func (s *shelf) At(_ context.Context, _ tool.Grant, key tool.Value) (tool.Value,
 			return s.items[len(s.items)-1], nil
 		}
 	}
-	return nil, tool.Errorf(tool.Invalid, "there is no %v", key)
+	return nil, value.Errorf(value.Invalid, "there is no %v", key)
 }
 
-func (s *shelf) Each(_ context.Context, _ tool.Grant, yield func(tool.Value) bool) error {
+func (s *shelf) Each(_ context.Context, _ tool.Grant, yield func(value.Value) bool) error {
 	for _, n := range s.items {
 		if !yield(n) {
 			return nil
@@ -77,27 +78,27 @@ type lid struct{ kind *tool.ObjectType }
 
 func (l *lid) Type() *tool.ObjectType { return l.kind }
 func (l *lid) TypeName() string       { return l.kind.Name }
-func (l *lid) Plain(context.Context, tool.Grant) (tool.Value, error) {
-	return nil, tool.Errorf(tool.Failed, "a lid cannot leave the script")
+func (l *lid) Plain(context.Context, tool.Grant) (value.Value, error) {
+	return nil, value.Errorf(value.Failed, "a lid cannot leave the script")
 }
 func (l *lid) Text(context.Context, tool.Grant) (string, error) { return "<lid>", nil }
 
 // shelves is a module that gives objects.
 func shelves() tool.Module {
 	kind, cover := &tool.ObjectType{Name: "shelf"}, &tool.ObjectType{Name: "lid"}
-	do := func(f func(e tool.Effect, g tool.Grant) (tool.Value, error)) func(context.Context, tool.Effect, tool.Grant) (tool.Outcome, error) {
+	do := func(f func(e tool.Effect, g tool.Grant) (value.Value, error)) func(context.Context, tool.Effect, tool.Grant) (tool.Outcome, error) {
 		return func(_ context.Context, e tool.Effect, g tool.Grant) (tool.Outcome, error) {
 			v, err := f(e, g)
 			return tool.Outcome{Value: v}, err
 		}
 	}
-	kind.Fields = []tool.Func{{Name: "size", Kind: tool.Pure, Do: do(func(e tool.Effect, _ tool.Grant) (tool.Value, error) { return int64(len(e.Self.(*shelf).items)), nil })}}
+	kind.Fields = []tool.Func{{Name: "size", Kind: tool.Pure, Do: do(func(e tool.Effect, _ tool.Grant) (value.Value, error) { return int64(len(e.Self.(*shelf).items)), nil })}}
 	kind.Methods = []tool.Func{
-		{Name: "map", Kind: tool.Pure, Params: []tool.Param{tool.Required("fn", "function", "")}, Do: do(func(e tool.Effect, _ tool.Grant) (tool.Value, error) {
+		{Name: "map", Kind: tool.Pure, Params: []tool.Param{tool.Required("fn", "function", "")}, Do: do(func(e tool.Effect, _ tool.Grant) (value.Value, error) {
 			fn, _ := e.Args.Get("fn")
 			f, ok := fn.(tool.Function)
 			if !ok {
-				return nil, tool.Errorf(tool.Invalid, "argument 'fn' should be function but got %s", tool.TypeOf(fn))
+				return nil, value.Errorf(value.Invalid, "argument 'fn' should be function but got %s", value.TypeOf(fn))
 			}
 			made := &shelf{kind: kind}
 			for _, n := range e.Self.(*shelf).items {
@@ -107,28 +108,28 @@ func shelves() tool.Module {
 				}
 				i, ok := v.(int64)
 				if !ok {
-					return nil, tool.Errorf(tool.Failed, "the function gave %s", tool.TypeOf(v))
+					return nil, value.Errorf(value.Failed, "the function gave %s", value.TypeOf(v))
 				}
 				made.items = append(made.items, i)
 			}
 			return made, nil
 		})},
-		{Name: "plus", Kind: tool.Pure, Variadic: true, Params: []tool.Param{tool.Required("items", tool.TypeArray, "")}, Do: do(func(e tool.Effect, _ tool.Grant) (tool.Value, error) {
+		{Name: "plus", Kind: tool.Pure, Variadic: true, Params: []tool.Param{tool.Required("items", tool.TypeArray, "")}, Do: do(func(e tool.Effect, _ tool.Grant) (value.Value, error) {
 			made := &shelf{kind: kind, items: append([]int64(nil), e.Self.(*shelf).items...)}
 			items, _ := e.Args.Get("items")
-			list, _ := tool.Elements(items)
+			list, _ := value.Elements(items)
 			for _, v := range list {
 				n, _ := v.(int64)
 				made.items = append(made.items, n)
 			}
 			return made, nil
 		})},
-		{Name: "lid", Kind: tool.Pure, Do: do(func(tool.Effect, tool.Grant) (tool.Value, error) { return &lid{cover}, nil })},
+		{Name: "lid", Kind: tool.Pure, Do: do(func(tool.Effect, tool.Grant) (value.Value, error) { return &lid{cover}, nil })},
 	}
-	make := func(fault bool) func(tool.Effect, tool.Grant) (tool.Value, error) {
-		return func(e tool.Effect, _ tool.Grant) (tool.Value, error) {
+	make := func(fault bool) func(tool.Effect, tool.Grant) (value.Value, error) {
+		return func(e tool.Effect, _ tool.Grant) (value.Value, error) {
 			items, _ := e.Args.Get("items")
-			list, _ := tool.Elements(items)
+			list, _ := value.Elements(items)
 			s := &shelf{kind: kind, fault: fault}
 			for _, v := range list {
 				n, _ := v.(int64)
@@ -141,13 +142,13 @@ func shelves() tool.Module {
 	return tool.Module{Name: "shelves", Objects: []*tool.ObjectType{kind, cover}, Funcs: []tool.Func{
 		{Name: "of", Kind: tool.Pure, Params: items, Do: do(make(false))},
 		{Name: "rotten", Kind: tool.Pure, Params: items, Do: do(make(true))},
-		{Name: "keep", Kind: tool.Pure, Objects: true, Params: []tool.Param{tool.Required("shelf", "shelf", "")}, Do: do(func(e tool.Effect, _ tool.Grant) (tool.Value, error) {
+		{Name: "keep", Kind: tool.Pure, Objects: true, Params: []tool.Param{tool.Required("shelf", "shelf", "")}, Do: do(func(e tool.Effect, _ tool.Grant) (value.Value, error) {
 			v, _ := e.Args.Get("shelf")
-			return tool.TypeOf(v), nil
+			return value.TypeOf(v), nil
 		})},
-		{Name: "plain", Kind: tool.Pure, Params: []tool.Param{tool.Required("value", tool.TypeAny, "")}, Do: do(func(e tool.Effect, _ tool.Grant) (tool.Value, error) {
+		{Name: "plain", Kind: tool.Pure, Params: []tool.Param{tool.Required("value", tool.TypeAny, "")}, Do: do(func(e tool.Effect, _ tool.Grant) (value.Value, error) {
 			v, _ := e.Args.Get("value")
-			return tool.TypeOf(v), nil
+			return value.TypeOf(v), nil
 		})},
 	}}
 }
@@ -157,15 +158,15 @@ func runObject(t *testing.T, path, source string) string {
 	t.Helper()
 	var said []string
 	e := engine.New(&engine.Options{Modules: []tool.Module{shelves(), {Funcs: []tool.Func{{Name: "log", Kind: tool.Notice, Params: []tool.Param{{Name: "message"}}}}}}})
-	out, err := e.Run(context.Background(), tool.Script{Path: path, Source: source}, tool.Call{Args: &tool.Dict{}}, func(_ context.Context, e tool.Effect) (tool.Outcome, error) {
+	out, err := e.Run(context.Background(), tool.Script{Path: path, Source: source}, tool.Call{Args: &value.Dict{}}, func(_ context.Context, e tool.Effect) (tool.Outcome, error) {
 		message, _ := e.Args.Get("message")
-		said = append(said, tool.FormatJSON(message, ""))
+		said = append(said, value.FormatJSON(message, ""))
 		return tool.Outcome{}, nil
 	})
 	if err != nil {
-		return strings.Join(append(said, "error: "+tool.ErrorOf(err, tool.Internal).Message()), " ")
+		return strings.Join(append(said, "error: "+value.ErrorOf(err, value.Internal).Message()), " ")
 	}
-	return strings.Join(append(said, tool.FormatJSON(out.Value, "")), " ")
+	return strings.Join(append(said, value.FormatJSON(out.Value, "")), " ")
 }
 
 // TestObjects does the same with an object in both languages.
@@ -249,9 +250,9 @@ func TestObjectOfTheTopLevel(t *testing.T) {
 	s := tool.Script{Path: "f.star", Source: "KEPT = shelves.of([1, 2])\n\ndef f():\n    return [len(KEPT), [n for n in KEPT], KEPT.plus(3), KEPT.map(lambda n: n + 1)]\n\ntool(f)\n"}
 	for range 3 {
 		ctx, cancel := context.WithCancel(context.Background())
-		out, err := e.Run(ctx, s, tool.Call{Args: &tool.Dict{}}, nil)
+		out, err := e.Run(ctx, s, tool.Call{Args: &value.Dict{}}, nil)
 		cancel()
-		if got, want := tool.FormatJSON(out.Value, ""), "[2,[1,2],[1,2,3],[2,3]]"; err != nil || got != want {
+		if got, want := value.FormatJSON(out.Value, ""), "[2,[1,2],[1,2,3],[2,3]]"; err != nil || got != want {
 			t.Errorf("%s, %v, want %s", got, err, want)
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 func toolsModules() []tool.Module {
@@ -54,7 +55,7 @@ func TestOther(t *testing.T) {
 			e := both(t, "tools")
 			got := ""
 			do := func(_ context.Context, e tool.Effect) (tool.Outcome, error) {
-				got = e.Func + " " + tool.FormatJSON(e.Args, "")
+				got = e.Func + " " + value.FormatJSON(e.Args, "")
 				return tool.Outcome{}, nil
 			}
 			_, err := e.Describe(c.script)

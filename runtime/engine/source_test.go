@@ -11,6 +11,7 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/engine"
 	"github.com/cassidy-run/cassidy/runtime/engine/internal/enginetest"
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // TestErrorPositions runs tools in which something is wrong at HERE, which is
@@ -65,8 +66,8 @@ func TestErrorPositions(t *testing.T) {
 // whereItFails compiles and runs f of a script and returns the line and column
 // of the error: of the outermost call in the file.
 func whereItFails(e *enginetest.Twice, src string) (string, error) {
-	_, err := e.Run(context.Background(), tool.Script{Path: "f.star", Source: src}, tool.Call{Entry: "f", Args: tool.NewDict("a", nil)}, nil)
-	var failed *tool.Error
+	_, err := e.Run(context.Background(), tool.Script{Path: "f.star", Source: src}, tool.Call{Entry: "f", Args: value.NewDict("a", nil)}, nil)
+	var failed *value.Error
 	if !errors.As(err, &failed) {
 		return "nowhere", err
 	}

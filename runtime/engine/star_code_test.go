@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // codeModules are modules by the names of those that programs have; their
@@ -103,7 +104,7 @@ func TestProgramResult(t *testing.T) {
 		{"Windows", "x = 1\r\nx\r\n", "1"},
 	} {
 		out, err := e.Run(t.Context(), Program(test.src), tool.Call{}, capitals)
-		if got := tool.FormatJSON(out.Value, ""); err != nil || got != test.want {
+		if got := value.FormatJSON(out.Value, ""); err != nil || got != test.want {
 			t.Errorf("%s: %s, %v; want %s", test.name, got, err, test.want)
 		}
 	}
@@ -170,7 +171,7 @@ func TestProgramLibrary(t *testing.T) {
 	} {
 		s := tool.Script{Path: "p.code", Source: "f()", Libs: test.libs}
 		out, err := e.Run(t.Context(), s, tool.Call{}, nil)
-		got := tool.FormatJSON(out.Value, "")
+		got := value.FormatJSON(out.Value, "")
 		if err != nil {
 			got = err.Error()
 		}
@@ -182,7 +183,7 @@ func TestProgramLibrary(t *testing.T) {
 
 func TestProgramIsNoTool(t *testing.T) {
 	_, err := both(t, "code").Describe(Program("def f(): pass\ntool(f)"))
-	if e := scriptError(t, err); e.Kind != tool.Invalid || !strings.Contains(e.Message(), "declares no tool") {
+	if e := scriptError(t, err); e.Kind != value.Invalid || !strings.Contains(e.Message(), "declares no tool") {
 		t.Errorf("Describe = %v (%v), want an invalid file", err, e.Kind)
 	}
 	if _, err := both(t, "code").Run(t.Context(), Program("def f(): return 1"), tool.Call{Entry: "f"}, nil); err == nil || !strings.Contains(err.Error(), `no function "f"`) {

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/cassidy-run/cassidy/runtime/engine"
-	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // TestHabits checks what is said of programs that are Python and no Starlark.
@@ -77,7 +77,7 @@ func TestHabits(t *testing.T) {
 		if got := e.Message(); got != numbered(test.want) {
 			t.Errorf("%s\ngot\n%s\nwant\n%s", test.src, got, numbered(test.want))
 		}
-		if e.Kind != tool.Invalid || e.Pos.File != "p.code" || e.Pos.Line == 0 || e.Hint == "" {
+		if e.Kind != value.Invalid || e.Pos.File != "p.code" || e.Pos.Line == 0 || e.Hint == "" {
 			t.Errorf("%s: kind %v at %v, hint %q", test.src, e.Kind, e.Pos, e.Hint)
 		}
 	}
@@ -180,7 +180,7 @@ func FuzzHabits(f *testing.F) {
 		if lines := strings.Count(failed.Message(), "\nline "); lines >= 10 || failed.Pos.File == "" {
 			t.Errorf("%q: %v", src, err)
 		}
-		if failed.Kind != tool.Invalid && failed.Kind != tool.Limit {
+		if failed.Kind != value.Invalid && failed.Kind != value.Limit {
 			t.Errorf("%q: %v, a %v error", src, err, failed.Kind)
 		}
 	})

@@ -18,6 +18,7 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime/engine"
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // starModules are a few functions of each kind. Calls of count.up are added
@@ -34,7 +35,7 @@ func starModules(counter *atomic.Int64) []tool.Module {
 		}}}},
 		{Name: "math", Funcs: []tool.Func{{Name: "positive", Kind: tool.Pure, Params: []tool.Param{{Name: "n", Type: tool.Type{Name: tool.TypeInteger}, Required: true}}, Do: func(_ context.Context, e tool.Effect, _ tool.Grant) (tool.Outcome, error) {
 			if n := e.Args.Int("n"); n <= 0 {
-				return tool.Outcome{}, tool.Errorf(tool.Failed, "%d is not positive", n).WithHint("give a positive number")
+				return tool.Outcome{}, value.Errorf(value.Failed, "%d is not positive", n).WithHint("give a positive number")
 			}
 			return tool.Outcome{Value: true}, nil
 		}}}},
@@ -63,14 +64,14 @@ func starEngine() *engine.Engine {
 }
 
 // starRun runs the function f of a script.
-func starRun(t testing.TB, src string, args *tool.Dict, do tool.Effector) (tool.Outcome, error) {
+func starRun(t testing.TB, src string, args *value.Dict, do tool.Effector) (tool.Outcome, error) {
 	t.Helper()
 	return both(t, "star").Run(context.Background(), tool.Script{Path: "x.star", Source: src}, tool.Call{Tool: "x", Entry: "f", Args: args}, do)
 }
 
-func scriptError(t *testing.T, err error) *tool.Error {
+func scriptError(t *testing.T, err error) *value.Error {
 	t.Helper()
-	var e *tool.Error
+	var e *value.Error
 	if !errors.As(err, &e) {
 		t.Fatalf("got %v (%T), want a *tool.Error", err, err)
 	}
@@ -108,7 +109,7 @@ func TestStarLoad(t *testing.T) {
 	e := both(t, "star")
 	for _, test := range tests {
 		out, err := e.Run(context.Background(), tool.Script{Path: "x.star", Source: test.src, Libs: libs}, tool.Call{Entry: "f"}, nil)
-		got := tool.FormatJSON(out.Value, "")
+		got := value.FormatJSON(out.Value, "")
 		if err != nil {
 			if got = err.Error(); len(scriptError(t, err).Trace) > 0 {
 				got += " " + fmt.Sprint(scriptError(t, err).Trace)
@@ -154,7 +155,7 @@ func TestStarLoadLimits(t *testing.T) {
 			if (err != nil) != test.fails {
 				t.Errorf("%s: %v, want an error: %v", test.name, err, test.fails)
 			}
-			if test.fails && (tool.KindOf(err) != tool.Limit || scriptError(t, err).Limit != tool.LimitSource) {
+			if test.fails && (value.KindOf(err) != value.Limit || scriptError(t, err).Limit != value.LimitSource) {
 				t.Errorf("%s: %#v, want the limit source", test.name, err)
 			}
 		}
@@ -186,7 +187,7 @@ func TestStarCompileOnce(t *testing.T) {
 			if err != nil {
 				t.Error(err)
 			}
-			text := tool.FormatJSON(out.Value, "")
+			text := value.FormatJSON(out.Value, "")
 			if first, loaded := results.LoadOrStore(s.Path, text); loaded && first != text {
 				t.Errorf("%s gives %s and %s", s.Path, first, text)
 			}
@@ -211,7 +212,7 @@ func TestStarSharedIsFrozen(t *testing.T) {
 		}
 	}
 	out, err := run("y.star", "return words")
-	if got := tool.FormatJSON(out.Value, ""); err != nil || got != `["a",{"b":[]}]` {
+	if got := value.FormatJSON(out.Value, ""); err != nil || got != `["a",{"b":[]}]` {
 		t.Errorf("the other tool sees %s, %v, want it unchanged", got, err)
 	}
 }
@@ -236,7 +237,7 @@ func TestStarCyclesTogether(t *testing.T) {
 }
 
 // anyStarValue draws a value that can cross into a script and back.
-func anyStarValue(t *rapid.T, depth int) tool.Value {
+func anyStarValue(t *rapid.T, depth int) value.Value {
 	kinds := 9
 	if depth > 0 {
 		kinds = 13
@@ -250,7 +251,7 @@ func anyStarValue(t *rapid.T, depth int) tool.Value {
 		return rapid.OneOf(rapid.Int64(), rapid.SampledFrom([]int64{0, -1, math.MaxInt64, math.MinInt64, 1 << 31, -1 << 31, 1<<31 - 1, 1 << 53})).Draw(t, "int")
 	case 4:
 		i := new(big.Int).Lsh(big.NewInt(rapid.Int64().Draw(t, "big")), uint(rapid.IntRange(0, 300).Draw(t, "shift")))
-		return tool.Integer(i)
+		return value.Integer(i)
 	case 5, 6:
 		return rapid.OneOf(rapid.Float64(), rapid.SampledFrom([]float64{math.NaN(), math.Inf(1), math.Inf(-1), math.Copysign(0, -1), 0, 1, 1e308, 5e-324})).Draw(t, "float")
 	case 7, 8:
@@ -258,17 +259,17 @@ func anyStarValue(t *rapid.T, depth int) tool.Value {
 	case 9:
 		return rapid.SliceOf(rapid.Byte()).Draw(t, "bytes")
 	case 10:
-		return tool.List(manyStarValues(t, depth))
+		return value.List(manyStarValues(t, depth))
 	case 11:
-		return tool.Tuple(manyStarValues(t, depth))
+		return value.Tuple(manyStarValues(t, depth))
 	case 12:
-		set := tool.Set{}
+		set := value.Set{}
 		for _, k := range rapid.SliceOfNDistinct(rapid.String(), 0, 5, rapid.ID[string]).Draw(t, "set") {
 			set = append(set, starKey(t, k))
 		}
 		return set
 	}
-	d := &tool.Dict{}
+	d := &value.Dict{}
 	for _, k := range rapid.SliceOfNDistinct(rapid.String(), 0, 5, rapid.ID[string]).Draw(t, "keys") {
 		if err := d.Set(starKey(t, k), anyStarValue(t, depth-1)); err != nil {
 			t.Fatal(err)
@@ -278,21 +279,21 @@ func anyStarValue(t *rapid.T, depth int) tool.Value {
 }
 
 // starKey makes a key of some type out of a name; other names give others.
-func starKey(t *rapid.T, name string) tool.Value {
+func starKey(t *rapid.T, name string) value.Value {
 	name = strings.ToValidUTF8(name, "\ufffd")
 	switch rapid.IntRange(0, 4).Draw(t, "key") {
 	case 0:
 		return []byte(name)
 	case 1:
-		return tool.Tuple{name, int64(1), nil, true, 2.5}
+		return value.Tuple{name, int64(1), nil, true, 2.5}
 	case 2:
-		return tool.Integer(new(big.Int).SetBytes([]byte("\x01" + name)))
+		return value.Integer(new(big.Int).SetBytes([]byte("\x01" + name)))
 	}
 	return name
 }
 
-func manyStarValues(t *rapid.T, depth int) []tool.Value {
-	values := make([]tool.Value, rapid.IntRange(0, 5).Draw(t, "len"))
+func manyStarValues(t *rapid.T, depth int) []value.Value {
+	values := make([]value.Value, rapid.IntRange(0, 5).Draw(t, "len"))
 	for i := range values {
 		values[i] = anyStarValue(t, depth-1)
 	}
@@ -311,12 +312,12 @@ func TestStarValues(t *testing.T) {
 			x, _ := effect.Args.Get("x")
 			return tool.Outcome{Value: x}, nil
 		}
-		out, err := e.Run(context.Background(), script, tool.Call{Entry: "f", Args: tool.NewDict("x", want)}, echo)
+		out, err := e.Run(context.Background(), script, tool.Call{Entry: "f", Args: value.NewDict("x", want)}, echo)
 		if err != nil {
 			t.Fatal(err)
 		}
-		for i, got := range out.Value.(tool.List) {
-			if !tool.Equal(got, want) {
+		for i, got := range out.Value.(value.List) {
+			if !value.Equal(got, want) {
 				t.Fatalf("way %d: %#v came back as %#v", i, want, got)
 			}
 		}
@@ -327,27 +328,27 @@ func TestStarValues(t *testing.T) {
 func TestStarValuesThatCannotLeave(t *testing.T) {
 	tests := []struct {
 		name, body string
-		kind       tool.Kind
+		kind       value.Kind
 		limit      string
 		message    string
 	}{
-		{"tree of 2^40 leaves", "x = [1]\n    for i in range(40): x = [x, x]\n    return x", tool.Limit, "nodes", "a value of more than 100000 parts cannot leave the script"},
-		{"dict of 2^40 leaves", "x = {}\n    for i in range(40): x = {1: x, 2: x}\n    return x", tool.Limit, "nodes", "a value of more than 100000 parts cannot leave the script"},
-		{"long list", "return list(range(200000))", tool.Limit, "nodes", "a value of more than 100000 parts cannot leave the script"},
-		{"long range", "return range(1000000000000)", tool.Limit, "nodes", "a value of more than 100000 parts cannot leave the script"},
-		{"holds itself", "x = []\n    x.append(x)\n    return x", tool.Limit, "depth", "a value nested more than 64 deep cannot leave the script (does it contain itself?)"},
-		{"dict holds itself", "x = {}\n    x[1] = x\n    return x", tool.Limit, "depth", "a value nested more than 64 deep cannot leave the script (does it contain itself?)"},
-		{"10,000 deep", "x = []\n    for i in range(10000): x = [x]\n    return x", tool.Limit, "depth", "a value nested more than 64 deep cannot leave the script (does it contain itself?)"},
-		{"65 deep", "x = []\n    for i in range(64): x = [x]\n    return x", tool.Limit, "depth", "a value nested more than 64 deep cannot leave the script (does it contain itself?)"},
-		{"65 deep tuples", "x = ()\n    for i in range(64): x = (x,)\n    return {x: 1}", tool.Limit, "depth", "a value nested more than 64 deep cannot leave the script (does it contain itself?)"},
-		{"function", "return f", tool.Failed, "", "the function f cannot leave the script"},
-		{"lambda", "return {'a': [lambda: 1]}", tool.Failed, "", "the function lambda cannot leave the script"},
-		{"builtin", "return len", tool.Failed, "", "the function len cannot leave the script"},
-		{"method", "return [].append", tool.Failed, "", "the function append cannot leave the script"},
-		{"module function", "return fs.read", tool.Failed, "", "the function fs.read cannot leave the script"},
-		{"module", "return fs", tool.Failed, "", "a module cannot leave the script"},
-		{"not UTF-8", "return 'é'[0]", tool.Failed, "", "a string that is not UTF-8 cannot leave the script"},
-		{"not UTF-8 as key", "return {'é'[:1]: 1}", tool.Failed, "", "a string that is not UTF-8 cannot leave the script"},
+		{"tree of 2^40 leaves", "x = [1]\n    for i in range(40): x = [x, x]\n    return x", value.Limit, "nodes", "a value of more than 100000 parts cannot leave the script"},
+		{"dict of 2^40 leaves", "x = {}\n    for i in range(40): x = {1: x, 2: x}\n    return x", value.Limit, "nodes", "a value of more than 100000 parts cannot leave the script"},
+		{"long list", "return list(range(200000))", value.Limit, "nodes", "a value of more than 100000 parts cannot leave the script"},
+		{"long range", "return range(1000000000000)", value.Limit, "nodes", "a value of more than 100000 parts cannot leave the script"},
+		{"holds itself", "x = []\n    x.append(x)\n    return x", value.Limit, "depth", "a value nested more than 64 deep cannot leave the script (does it contain itself?)"},
+		{"dict holds itself", "x = {}\n    x[1] = x\n    return x", value.Limit, "depth", "a value nested more than 64 deep cannot leave the script (does it contain itself?)"},
+		{"10,000 deep", "x = []\n    for i in range(10000): x = [x]\n    return x", value.Limit, "depth", "a value nested more than 64 deep cannot leave the script (does it contain itself?)"},
+		{"65 deep", "x = []\n    for i in range(64): x = [x]\n    return x", value.Limit, "depth", "a value nested more than 64 deep cannot leave the script (does it contain itself?)"},
+		{"65 deep tuples", "x = ()\n    for i in range(64): x = (x,)\n    return {x: 1}", value.Limit, "depth", "a value nested more than 64 deep cannot leave the script (does it contain itself?)"},
+		{"function", "return f", value.Failed, "", "the function f cannot leave the script"},
+		{"lambda", "return {'a': [lambda: 1]}", value.Failed, "", "the function lambda cannot leave the script"},
+		{"builtin", "return len", value.Failed, "", "the function len cannot leave the script"},
+		{"method", "return [].append", value.Failed, "", "the function append cannot leave the script"},
+		{"module function", "return fs.read", value.Failed, "", "the function fs.read cannot leave the script"},
+		{"module", "return fs", value.Failed, "", "a module cannot leave the script"},
+		{"not UTF-8", "return 'é'[0]", value.Failed, "", "a string that is not UTF-8 cannot leave the script"},
+		{"not UTF-8 as key", "return {'é'[:1]: 1}", value.Failed, "", "a string that is not UTF-8 cannot leave the script"},
 	}
 	for _, test := range tests {
 		for door, body := range map[string]string{"result": test.body, "effect": strings.Replace(test.body, "return ", "fs.echo(", 1) + ")", "function": strings.Replace(test.body, "return ", "id(x = ", 1) + ")"} {
@@ -363,11 +364,11 @@ func TestStarValuesThatCannotLeave(t *testing.T) {
 	}
 	// What the codec takes, the engine lets through.
 	out, err := starRun(t, "def f():\n    x = []\n    for i in range(63): x = [x]\n    return x", nil, nil)
-	if _, encodeErr := tool.Append(nil, out.Value); err != nil || encodeErr != nil {
+	if _, encodeErr := value.Append(nil, out.Value); err != nil || encodeErr != nil {
 		t.Errorf("a list 64 deep: %v, %v", err, encodeErr)
 	}
 	out, err = starRun(t, "def f(): return list(range(99999))", nil, nil)
-	if _, encodeErr := tool.Append(nil, out.Value); err != nil || encodeErr != nil {
+	if _, encodeErr := value.Append(nil, out.Value); err != nil || encodeErr != nil {
 		t.Errorf("a list of 99999: %v, %v", err, encodeErr)
 	}
 }
@@ -375,19 +376,19 @@ func TestStarValuesThatCannotLeave(t *testing.T) {
 // TestStarLargestValues sends the deepest and the longest values through every
 // door at once.
 func TestStarLargestValues(t *testing.T) {
-	deep := tool.Value(int64(1))
-	for range tool.MaxDepth {
-		deep = tool.List{deep}
+	deep := value.Value(int64(1))
+	for range value.MaxDepth {
+		deep = value.List{deep}
 	}
-	long := tool.List(slices.Repeat([]tool.Value{true}, tool.MaxNodes-1))
+	long := value.List(slices.Repeat([]value.Value{true}, value.MaxNodes-1))
 	e := both(t, "star")
-	for _, v := range []tool.Value{deep, long} {
+	for _, v := range []value.Value{deep, long} {
 		out, err := e.Run(t.Context(), tool.Script{Path: "x.star", Source: "def f(x, y): return fs.echo(id(x))"},
-			tool.Call{Args: tool.NewDict("x", v, "y", v)}, func(_ context.Context, e tool.Effect) (tool.Outcome, error) {
+			tool.Call{Args: value.NewDict("x", v, "y", v)}, func(_ context.Context, e tool.Effect) (tool.Outcome, error) {
 				x, _ := e.Args.Get("x")
 				return tool.Outcome{Value: x}, nil
 			})
-		if err != nil || !tool.Equal(out.Value, v) {
+		if err != nil || !value.Equal(out.Value, v) {
 			t.Errorf("a value of the greatest size did not come back: %v", err)
 		}
 	}
@@ -396,18 +397,18 @@ func TestStarLargestValues(t *testing.T) {
 func TestStarResults(t *testing.T) {
 	tests := []struct {
 		name, src string
-		args      *tool.Dict
+		args      *value.Dict
 		want      string
 	}{
 		{"nothing", "def f(): pass", nil, "null"},
-		{"by name", "def f(a, b): return [a, b]", tool.NewDict("b", int64(2), "a", int64(1)), "[1,2]"},
+		{"by name", "def f(a, b): return [a, b]", value.NewDict("b", int64(2), "a", int64(1)), "[1,2]"},
 		{"absent", "def f(a, b = 5): return [a, b]", nil, "[null,5]"},
-		{"more than it takes", "def f(a): return a", tool.NewDict("a", "x", "working_dir", "/w"), `"x"`},
-		{"star arguments", "def f(a, *args, b = 2, **kwargs): return [a, args, b, kwargs]", tool.NewDict("a", int64(1), "z", int64(3)), "[1,[],2,{}]"},
-		{"absent in the middle", "def f(a, b = 2, c = 3, *, d = 4, e): return [a, b, c, d, e]", tool.NewDict("c", int64(9), "a", int64(1)), "[1,2,9,4,null]"},
-		{"absent at first", "def f(a = 1, b = 2): return [a, b]", tool.NewDict("b", int64(9)), "[1,9]"},
-		{"null", "def f(a = 1, b = 2): return [a, b]", tool.NewDict("a", nil), "[null,2]"},
-		{"named only", "def f(*, a, b = 2): return [a, b]", tool.NewDict("a", int64(1)), "[1,2]"},
+		{"more than it takes", "def f(a): return a", value.NewDict("a", "x", "working_dir", "/w"), `"x"`},
+		{"star arguments", "def f(a, *args, b = 2, **kwargs): return [a, args, b, kwargs]", value.NewDict("a", int64(1), "z", int64(3)), "[1,[],2,{}]"},
+		{"absent in the middle", "def f(a, b = 2, c = 3, *, d = 4, e): return [a, b, c, d, e]", value.NewDict("c", int64(9), "a", int64(1)), "[1,2,9,4,null]"},
+		{"absent at first", "def f(a = 1, b = 2): return [a, b]", value.NewDict("b", int64(9)), "[1,9]"},
+		{"null", "def f(a = 1, b = 2): return [a, b]", value.NewDict("a", nil), "[null,2]"},
+		{"named only", "def f(*, a, b = 2): return [a, b]", value.NewDict("a", int64(1)), "[1,2]"},
 		{"order of a dict", "def f(): return {'z': 1, 'a': 2}", nil, `{"z":1,"a":2}`},
 		{"set", "def f(): return set([3, 1, 3])", nil, "[3,1]"},
 		{"range", "def f(): return range(3)", nil, "[0,1,2]"},
@@ -422,7 +423,7 @@ func TestStarResults(t *testing.T) {
 	}
 	for _, test := range tests {
 		out, err := starRun(t, test.src, test.args, nil)
-		if got := tool.FormatJSON(out.Value, ""); err != nil || got != test.want {
+		if got := value.FormatJSON(out.Value, ""); err != nil || got != test.want {
 			t.Errorf("%s: %s, %v, want %s", test.name, got, err, test.want)
 		}
 	}
@@ -431,7 +432,7 @@ func TestStarResults(t *testing.T) {
 // TestStarErrors runs scripts that fail in each way there is.
 func TestStarErrors(t *testing.T) {
 	refuse := func(context.Context, tool.Effect) (tool.Outcome, error) {
-		return tool.Outcome{}, tool.Errorf(tool.Denied, "not granted").WithHint("grant it")
+		return tool.Outcome{}, value.Errorf(value.Denied, "not granted").WithHint("grant it")
 	}
 	tests := []struct {
 		name, src string
@@ -464,7 +465,7 @@ func TestStarErrors(t *testing.T) {
 		{"steps at the top", "x = [i for i in range(10000000)]\ndef f(a): pass", nil, `limit_error|x.star:1:6: the script took more than 5000000 steps|do less in one call, use a builtin for the hot loop, or declare limits = {"steps": …}|x.star:1:6: in <toplevel>`},
 	}
 	for _, test := range tests {
-		_, err := starRun(t, test.src, tool.NewDict("a", nil), test.do)
+		_, err := starRun(t, test.src, value.NewDict("a", nil), test.do)
 		e := scriptError(t, err)
 		got := strings.Join([]string{e.Kind.Type(), e.Error(), e.Hint, strings.Join(e.Trace, ",")}, "|")
 		if got != test.want {
@@ -476,8 +477,8 @@ func TestStarErrors(t *testing.T) {
 // TestStarErrorOfAnotherTool passes on the error of a called tool as it is: the
 // place where it failed is in that tool.
 func TestStarErrorOfAnotherTool(t *testing.T) {
-	inner := tool.Errorf(tool.Failed, "no")
-	inner.Pos, inner.Trace = tool.Position{File: "other.star", Line: 7, Col: 3}, []string{"other.star:7:3: in g"}
+	inner := value.Errorf(value.Failed, "no")
+	inner.Pos, inner.Trace = value.Position{File: "other.star", Line: 7, Col: 3}, []string{"other.star:7:3: in g"}
 	_, err := starRun(t, "def f(): fs.read('a')", nil, func(context.Context, tool.Effect) (tool.Outcome, error) { return tool.Outcome{}, inner })
 	if e := scriptError(t, err); e.Error() != "other.star:7:3: no" || len(e.Trace) != 1 {
 		t.Errorf("got %v, trace %v, want other.star:7:3 and its trace", e, e.Trace)
@@ -486,7 +487,7 @@ func TestStarErrorOfAnotherTool(t *testing.T) {
 
 func TestStarLimits(t *testing.T) {
 	e := both(t, "star")
-	run := func(ctx context.Context, src string, limits tool.Limits, do tool.Effector) *tool.Error {
+	run := func(ctx context.Context, src string, limits tool.Limits, do tool.Effector) *value.Error {
 		t.Helper()
 		_, err := e.Run(ctx, tool.Script{Path: "x.star", Source: src}, tool.Call{Entry: "f", Limits: limits}, do)
 		return scriptError(t, err)
@@ -494,17 +495,17 @@ func TestStarLimits(t *testing.T) {
 	const loop = "def f():\n    for i in range(1 << 40):\n        pass"
 	unlimited := tool.Limits{Steps: 1 << 50}
 
-	if got := run(context.Background(), loop, tool.Limits{Steps: 1000}, nil); got.Kind != tool.Limit || got.Limit != tool.LimitSteps || got.Pos.Line != 2 {
+	if got := run(context.Background(), loop, tool.Limits{Steps: 1000}, nil); got.Kind != value.Limit || got.Limit != value.LimitSteps || got.Pos.Line != 2 {
 		t.Errorf("1000 steps: %#v, want the limit steps in line 2", got)
 	}
 	deadline, cancel := context.WithTimeout(context.Background(), 5*time.Millisecond)
 	defer cancel()
-	if got := run(deadline, loop, unlimited, nil); got.Kind != tool.Timeout || got.Limit != tool.LimitWall || got.Pos.Line == 0 {
+	if got := run(deadline, loop, unlimited, nil); got.Kind != value.Timeout || got.Limit != value.LimitWall || got.Pos.Line == 0 {
 		t.Errorf("deadline: %#v, want Timeout with the limit wall and a place", got)
 	}
 	called := false
 	do := func(context.Context, tool.Effect) (tool.Outcome, error) { called = true; return tool.Outcome{}, nil }
-	if got := run(deadline, "def f(): fs.read('a')", unlimited, do); got.Kind != tool.Timeout || called {
+	if got := run(deadline, "def f(): fs.read('a')", unlimited, do); got.Kind != value.Timeout || called {
 		t.Errorf("deadline before the start: %v, effect done: %v", got, called)
 	}
 	canceled, stop := context.WithCancelCause(context.Background())
@@ -512,12 +513,12 @@ func TestStarLimits(t *testing.T) {
 		stop(nil)
 		return tool.Outcome{}, nil
 	}
-	if got := run(canceled, "def f():\n    fs.read('a')\n"+strings.TrimPrefix(loop, "def f():\n"), unlimited, do); got.Kind != tool.Canceled {
+	if got := run(canceled, "def f():\n    fs.read('a')\n"+strings.TrimPrefix(loop, "def f():\n"), unlimited, do); got.Kind != value.Canceled {
 		t.Errorf("cancelled: %#v, want Canceled", got)
 	}
 	caused, stop := context.WithCancelCause(context.Background())
-	stop(&tool.Error{Kind: tool.Limit, Limit: "cpu", Err: errors.New("too long")})
-	if got := run(caused, loop, unlimited, nil); got.Kind != tool.Limit || got.Limit != tool.LimitCPU {
+	stop(&value.Error{Kind: value.Limit, Limit: "cpu", Err: errors.New("too long")})
+	if got := run(caused, loop, unlimited, nil); got.Kind != value.Limit || got.Limit != value.LimitCPU {
 		t.Errorf("cancelled with a cause: %#v, want that cause", got)
 	}
 	do = func(ctx context.Context, _ tool.Effect) (tool.Outcome, error) {
@@ -525,16 +526,16 @@ func TestStarLimits(t *testing.T) {
 		cancel()
 		return tool.Outcome{}, inside.Err()
 	}
-	if got := run(context.Background(), "def f(): fs.read('a')", unlimited, do); got.Kind != tool.Canceled {
+	if got := run(context.Background(), "def f(): fs.read('a')", unlimited, do); got.Kind != value.Canceled {
 		t.Errorf("an effect that was cancelled on its own: %#v, want Canceled", got)
 	}
 }
 
 // TestStarFinalErrors has an effect end the run: nothing is asked after it.
 func TestStarFinalErrors(t *testing.T) {
-	limit := tool.Errorf(tool.Limit, "too many effects")
-	limit.Limit = tool.LimitEffects
-	for _, final := range []*tool.Error{limit, tool.Errorf(tool.Canceled, "given up"), tool.Errorf(tool.Timeout, "too late")} {
+	limit := value.Errorf(value.Limit, "too many effects")
+	limit.Limit = value.LimitEffects
+	for _, final := range []*value.Error{limit, value.Errorf(value.Canceled, "given up"), value.Errorf(value.Timeout, "too late")} {
 		asked := 0
 		_, err := starRun(t, "def f():\n    for i in range(9):\n        print(i)", nil, func(context.Context, tool.Effect) (tool.Outcome, error) {
 			asked++
@@ -566,7 +567,7 @@ tool(f)
 	type asked struct{ Func, Args, Place string }
 	var effects []asked
 	do := func(_ context.Context, e tool.Effect) (tool.Outcome, error) {
-		effects = append(effects, asked{e.Func, tool.FormatJSON(e.Args, ""), e.Place.String()})
+		effects = append(effects, asked{e.Func, value.FormatJSON(e.Args, ""), e.Place.String()})
 		if e.Func == "random.seed" {
 			return tool.Outcome{Value: int64(7)}, nil
 		}
@@ -582,8 +583,8 @@ tool(f)
 		}
 		return out
 	}
-	out := run(tool.Call{Args: tool.NewDict("path", "a")})
-	numbers := tool.FormatJSON(out.Value, "")
+	out := run(tool.Call{Args: value.NewDict("path", "a")})
+	numbers := value.FormatJSON(out.Value, "")
 	want := []asked{
 		{"fs.read", `{"path":"a"}`, "1"}, {"log", `{"message":"hello 3"}`, "2"}, {"random.seed", "{}", "3"},
 		{"fs.echo", `{"x":` + numbers + `}`, "4"}, {"fs.read", `{"path":"b"}`, "5"},
@@ -594,11 +595,11 @@ tool(f)
 	if out.Usage.Effects != 5 || out.Usage.Steps < 20 || out.Usage.Wall <= 0 {
 		t.Errorf("Usage = %+v, want 5 effects, some steps and some time", out.Usage)
 	}
-	again := run(tool.Call{Args: tool.NewDict("path", "a"), Place: tool.Place{3, 2}})
+	again := run(tool.Call{Args: value.NewDict("path", "a"), Place: tool.Place{3, 2}})
 	if got := effects[4].Place; got != "3.2.5" {
 		t.Errorf("the fifth effect of the call at 3.2 is at %s, want 3.2.5", got)
 	}
-	if !tool.Equal(again.Value, out.Value) {
+	if !value.Equal(again.Value, out.Value) {
 		t.Errorf("the same seed gives %v and %v", out.Value, again.Value)
 	}
 	if got := run(tool.Call{Entry: "available"}).Value; got != true {
@@ -607,9 +608,9 @@ tool(f)
 }
 
 func TestStarSeed(t *testing.T) {
-	for _, seed := range []tool.Value{nil, "7", 7.5} {
+	for _, seed := range []value.Value{nil, "7", 7.5} {
 		_, err := starRun(t, "def f(): return random.int(3)", nil, func(context.Context, tool.Effect) (tool.Outcome, error) { return tool.Outcome{Value: seed}, nil })
-		if scriptError(t, err).Kind != tool.Internal {
+		if scriptError(t, err).Kind != value.Internal {
 			t.Errorf("seed %v: %v, want an internal error", seed, err)
 		}
 	}
@@ -629,12 +630,12 @@ func TestStarConcurrency(t *testing.T) {
 				x, _ := e.Args.Get("x")
 				return tool.Outcome{Value: x}, nil
 			}
-			out, err := e.Run(context.Background(), tool.Script{Path: "x.star", Source: src}, tool.Call{Entry: "f", Args: tool.NewDict("n", n)}, do)
+			out, err := e.Run(context.Background(), tool.Script{Path: "x.star", Source: src}, tool.Call{Entry: "f", Args: value.NewDict("n", n)}, do)
 			if err != nil {
 				t.Error(err)
 				return
 			}
-			if want := tool.List(slices.Repeat([]tool.Value{n}, 20)); !tool.Equal(out.Value, want) {
+			if want := value.List(slices.Repeat([]value.Value{n}, 20)); !value.Equal(out.Value, want) {
 				t.Errorf("run %d gives %v", n, out.Value)
 			}
 			if len(places) != 20 || places[0] != "1" || places[19] != "20" {
@@ -652,23 +653,23 @@ func TestStarEntryIsLentModules(t *testing.T) {
 	for name, c := range map[string]struct {
 		src   string
 		entry string
-		args  *tool.Dict
-		want  tool.Value
+		args  *value.Dict
+		want  value.Value
 	}{
-		"module":        {"def f(task, fs):\n    return fs.read(task)\n", "f", tool.NewDict("task", "a"), "a!"},
-		"by name only":  {"def f(task, *, fs):\n    return fs.read(task)\n", "f", tool.NewDict("task", "a"), "a!"},
-		"given":         {"def f(fs):\n    return fs\n", "f", tool.NewDict("fs", "mine"), "mine"},
-		"given nothing": {"def f(fs):\n    return fs\n", "f", tool.NewDict("fs", nil), nil},
-		"default":       {"def f(fs = 1):\n    return fs\n", "f", &tool.Dict{}, int64(1)},
-		"no module":     {"def f(agent):\n    return agent\n", "f", &tool.Dict{}, nil},
-		"a function":    {"def f(id):\n    return id\n", "f", &tool.Dict{}, nil},
-		"a tool's own":  {"def f(fs):\n    \"F.\"\n    return fs\n\ntool(f)\n", "", &tool.Dict{}, nil},
+		"module":        {"def f(task, fs):\n    return fs.read(task)\n", "f", value.NewDict("task", "a"), "a!"},
+		"by name only":  {"def f(task, *, fs):\n    return fs.read(task)\n", "f", value.NewDict("task", "a"), "a!"},
+		"given":         {"def f(fs):\n    return fs\n", "f", value.NewDict("fs", "mine"), "mine"},
+		"given nothing": {"def f(fs):\n    return fs\n", "f", value.NewDict("fs", nil), nil},
+		"default":       {"def f(fs = 1):\n    return fs\n", "f", &value.Dict{}, int64(1)},
+		"no module":     {"def f(agent):\n    return agent\n", "f", &value.Dict{}, nil},
+		"a function":    {"def f(id):\n    return id\n", "f", &value.Dict{}, nil},
+		"a tool's own":  {"def f(fs):\n    \"F.\"\n    return fs\n\ntool(f)\n", "", &value.Dict{}, nil},
 	} {
 		do := func(_ context.Context, e tool.Effect) (tool.Outcome, error) {
 			return tool.Outcome{Value: e.Args.Text("path") + "!"}, nil
 		}
 		out, err := both(t, "star").Run(context.Background(), tool.Script{Path: "f.star", Source: c.src}, tool.Call{Entry: c.entry, Args: c.args}, do)
-		if err != nil || !tool.Equal(out.Value, c.want) {
+		if err != nil || !value.Equal(out.Value, c.want) {
 			t.Errorf("%s: gave %v, %v, want %v", name, out.Value, err, c.want)
 		}
 	}
@@ -679,9 +680,9 @@ func TestStarAttempt(t *testing.T) {
 	const got = "def f():\n    return attempt(%s)\n"
 	do := func(_ context.Context, e tool.Effect) (tool.Outcome, error) {
 		if e.Args.Text("path") == "late" {
-			return tool.Outcome{}, tool.Errorf(tool.Canceled, "it is over")
+			return tool.Outcome{}, value.Errorf(value.Canceled, "it is over")
 		}
-		return tool.Outcome{}, tool.Errorf(tool.Denied, "no reading of %s", e.Args.Text("path"))
+		return tool.Outcome{}, value.Errorf(value.Denied, "no reading of %s", e.Args.Text("path"))
 	}
 	for call, want := range map[string]string{
 		`lambda x: x + 1, 2`:                  `{"ok":true,"value":3,"error":"","error_type":""}`,
@@ -693,17 +694,17 @@ func TestStarAttempt(t *testing.T) {
 		`lambda: [][1]`:                       `{"ok":false,"value":null,"error":"index 1 out of range: empty list","error_type":"system_error"}`,
 	} {
 		out, err := starRun(t, fmt.Sprintf(got, call), nil, do)
-		if text := tool.FormatJSON(out.Value, ""); err != nil || compact(text) != compact(want) {
+		if text := value.FormatJSON(out.Value, ""); err != nil || compact(text) != compact(want) {
 			t.Errorf("attempt(%s) = %s, %v, want %s", call, text, err, want)
 		}
 	}
-	for call, want := range map[string]tool.Kind{
-		`fs.read, "late"`:                       tool.Canceled,
-		`lambda: [i for i in range(100000000)]`: tool.Limit,
-		``:                                      tool.Failed,
-		`"f"`:                                   tool.Failed,
+	for call, want := range map[string]value.Kind{
+		`fs.read, "late"`:                       value.Canceled,
+		`lambda: [i for i in range(100000000)]`: value.Limit,
+		``:                                      value.Failed,
+		`"f"`:                                   value.Failed,
 	} {
-		if _, err := starRun(t, fmt.Sprintf(got, call), nil, do); tool.KindOf(err) != want {
+		if _, err := starRun(t, fmt.Sprintf(got, call), nil, do); value.KindOf(err) != want {
 			t.Errorf("attempt(%s) fails with %v, want %v", call, err, want)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime/engine"
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // TestStarThreads checks that no call finds anything of another one in its thread:
@@ -35,7 +36,7 @@ tool(t)
 			printed += e.Args.Text("message")
 			return tool.Outcome{}, nil
 		}
-		out, err := e.Run(t.Context(), s, tool.Call{Args: tool.NewDict("name", name, "how", how), Limits: tool.Limits{Steps: limit}}, do)
+		out, err := e.Run(t.Context(), s, tool.Call{Args: value.NewDict("name", name, "how", how), Limits: tool.Limits{Steps: limit}}, do)
 		return out, printed, err
 	}
 	first, _, err := call("first", "", 0)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime/engine"
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // TestDescribeWorkflow reads what files declare with workflow(…), in
@@ -37,7 +38,7 @@ func TestDescribeWorkflow(t *testing.T) {
 			d, err := e.Describe(tool.Script{Path: "flow.star", Source: tt.source + "\n"})
 			if err != nil {
 				got := err.Error()
-				if hint := tool.ErrorOf(err, tool.Internal).Hint; hint != "" {
+				if hint := value.ErrorOf(err, value.Internal).Hint; hint != "" {
 					got += " (" + hint + ")"
 				}
 				if !strings.Contains(got, tt.want) {
@@ -69,7 +70,7 @@ func TestRunWorkflow(t *testing.T) {
 	e := engine.New(nil)
 	const main = "def main(n: int = 1) -> int:\n    return n + 1\n\ndef other():\n    pass\n"
 	for source, entry := range map[string]string{main + "workflow(main)\n": "", main: "main"} {
-		out, err := e.Run(context.Background(), tool.Script{Path: "flow.star", Source: source}, tool.Call{Entry: entry, Args: tool.NewDict("n", int64(41))}, nil)
+		out, err := e.Run(context.Background(), tool.Script{Path: "flow.star", Source: source}, tool.Call{Entry: entry, Args: value.NewDict("n", int64(41))}, nil)
 		if err != nil || out.Value != int64(42) {
 			t.Errorf("the function %q gave %v, %v, want 42", entry, out.Value, err)
 		}

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // TestUndo checks that the function that takes a call back is given the call's
@@ -27,9 +28,9 @@ func TestUndo(t *testing.T) {
 			t.Errorf("Describe(%s): undo %q, %v\n%s", s.Path, described.Undo, err, s.Source)
 			continue
 		}
-		args := tool.NewDict("result", int64(7), "args", tool.NewDict("path", "a"))
+		args := value.NewDict("result", int64(7), "args", value.NewDict("path", "a"))
 		out, err := e.Run(t.Context(), s, tool.Call{Entry: described.Undo, Args: args}, nil)
-		if got := tool.FormatJSON(out.Value, ""); err != nil || got != `["a",7]` {
+		if got := value.FormatJSON(out.Value, ""); err != nil || got != `["a",7]` {
 			t.Errorf("Run(%s) = %s, %v, want [\"a\",7]\n%s", s.Path, got, err, s.Source)
 		}
 	}

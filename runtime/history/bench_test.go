@@ -11,11 +11,12 @@ import (
 	"time"
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // benchArgs makes a step's record about 1 KB, as PERF.md measures.
-func benchArgs() (*tool.Dict, tool.Outcome) {
-	return tool.NewDict("path", "out/report.md", "text", strings.Repeat("x", 400)), tool.Outcome{Value: strings.Repeat("y", 400)}
+func benchArgs() (*value.Dict, tool.Outcome) {
+	return value.NewDict("path", "out/report.md", "text", strings.Repeat("x", 400)), tool.Outcome{Value: strings.Repeat("y", 400)}
 }
 
 // BenchmarkStep is one durable effect, whose intent and the outcome of the one
@@ -106,7 +107,7 @@ func BenchmarkReplay(b *testing.B) {
 	ctx := context.Background()
 	j := onDisk(b).open()
 	l := begin(b, j, "bench")
-	args := tool.NewDict("path", "src/main.go", "limit", 100)
+	args := value.NewDict("path", "src/main.go", "limit", 100)
 	for i := range effects {
 		p := tool.Place{i + 1}
 		if err := l.Intend(ctx, Intent{Place: p, Func: "fs.read", Args: args, Kind: tool.Read}); err != nil {

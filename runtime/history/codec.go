@@ -14,6 +14,7 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime/journal"
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // codecVersion is the version of the form of records. It is the first field of
@@ -44,7 +45,7 @@ const (
 )
 
 // A record is its kind, the length of its fields, and the fields: each a value
-// in the form of [tool.Append] behind its length. The lowest bit of that length
+// in the form of [value.Append] behind its length. The lowest bit of that length
 // is set where the value is kept beside the database, and then the hash of its
 // bytes follows instead of them.
 type record struct {
@@ -118,7 +119,7 @@ func (f *fields) fail(err error) {
 	f.rest = nil
 }
 
-func (f *fields) value() tool.Value {
+func (f *fields) value() value.Value {
 	if f.err != nil {
 		return nil
 	}
@@ -136,7 +137,7 @@ func (f *fields) value() tool.Value {
 	if f.err != nil {
 		return nil
 	}
-	v, err := tool.Decode(bare)
+	v, err := value.Decode(bare)
 	if err != nil {
 		f.fail(err)
 	}
@@ -153,11 +154,11 @@ func field[T any](f *fields) T {
 }
 
 // dict reads a dict or nothing.
-func (f *fields) dict() *tool.Dict {
+func (f *fields) dict() *value.Dict {
 	switch v := f.value().(type) {
 	case nil:
 		return nil
-	case *tool.Dict:
+	case *value.Dict:
 		return v
 	}
 	f.fail(errRecord)
@@ -207,7 +208,7 @@ func nanos(t time.Time) int64 {
 }
 
 // orNil makes no dict at all the value nil.
-func orNil(d *tool.Dict) tool.Value {
+func orNil(d *value.Dict) value.Value {
 	if d == nil {
 		return nil
 	}
@@ -224,7 +225,7 @@ func ParsePlace(text string) (tool.Place, error) {
 	for part := range strings.SplitSeq(text, ".") {
 		n, err := strconv.ParseUint(part, 10, 31)
 		if err != nil || part[0] == '0' && n > 0 || n == 0 && len(part) > 1 {
-			return nil, tool.Errorf(tool.Invalid, "%q is no step of a run", tool.Clean(text, 40)).WithHint("a step is a number, or several, as in 3.1")
+			return nil, value.Errorf(value.Invalid, "%q is no step of a run", value.Clean(text, 40)).WithHint("a step is a number, or several, as in 3.1")
 		}
 		p = append(p, int(n))
 	}
@@ -237,27 +238,27 @@ const maxTrace = 256
 
 // errorValue is an error as it is recorded: what is said, and not what it
 // wraps.
-func errorValue(err error) tool.Value {
+func errorValue(err error) value.Value {
 	if err == nil {
 		return nil
 	}
-	e := tool.ErrorOf(err, tool.Failed)
+	e := value.ErrorOf(err, value.Failed)
 	text := ""
 	if e.Err != nil {
 		text = e.Err.Error()
 	}
-	trace := make(tool.List, 0, len(e.Trace))
+	trace := make(value.List, 0, len(e.Trace))
 	for _, line := range e.Trace[:min(len(e.Trace), maxTrace)] {
 		trace = append(trace, utf8Text(line))
 	}
-	return tool.List{int64(e.Kind), utf8Text(e.Op), utf8Text(text), utf8Text(e.Hint), utf8Text(string(e.Limit)),
+	return value.List{int64(e.Kind), utf8Text(e.Op), utf8Text(text), utf8Text(e.Hint), utf8Text(string(e.Limit)),
 		utf8Text(e.Pos.File), int64(e.Pos.Line), int64(e.Pos.Col), trace}
 }
 
 func utf8Text(s string) string { return strings.ToValidUTF8(s, "\ufffd") }
 
 // failure reads an error, or nil.
-func (f *fields) failure() *tool.Error {
+func (f *fields) failure() *value.Error {
 	e, ok := readError(f.value())
 	if !ok {
 		f.fail(errRecord)
@@ -266,16 +267,16 @@ func (f *fields) failure() *tool.Error {
 }
 
 // readError returns the error that [errorValue] made a value of, or nil for nil.
-func readError(v tool.Value) (_ *tool.Error, ok bool) {
+func readError(v value.Value) (_ *value.Error, ok bool) {
 	if v == nil {
 		return nil, true
 	}
-	list, _ := v.(tool.List)
+	list, _ := v.(value.List)
 	p := parts{list: list}
-	kind := p.int(int64(tool.LastKind))
-	e := &tool.Error{Kind: tool.Kind(kind), Op: part[string](&p), Err: errors.New(part[string](&p)), Hint: part[string](&p), Limit: tool.LimitName(part[string](&p))}
-	e.Pos = tool.Position{File: part[string](&p), Line: int(p.int(math.MaxInt32)), Col: int(p.int(math.MaxInt32))}
-	for _, v := range part[tool.List](&p) {
+	kind := p.int(int64(value.LastKind))
+	e := &value.Error{Kind: value.Kind(kind), Op: part[string](&p), Err: errors.New(part[string](&p)), Hint: part[string](&p), Limit: value.LimitName(part[string](&p))}
+	e.Pos = value.Position{File: part[string](&p), Line: int(p.int(math.MaxInt32)), Col: int(p.int(math.MaxInt32))}
+	for _, v := range part[value.List](&p) {
 		line, ok := v.(string)
 		p.bad = p.bad || !ok
 		e.Trace = append(e.Trace, line)
@@ -290,11 +291,11 @@ const (
 	usageWall    = "wall_ns"
 )
 
-func usageDict(u tool.Usage) tool.Value {
+func usageDict(u tool.Usage) value.Value {
 	if u == (tool.Usage{}) {
 		return nil
 	}
-	return tool.NewDict(usageSteps, u.Steps, usageEffects, int64(u.Effects), usageWall, int64(u.Wall))
+	return value.NewDict(usageSteps, u.Steps, usageEffects, int64(u.Effects), usageWall, int64(u.Wall))
 }
 
 func (f *fields) usage() tool.Usage {
@@ -303,7 +304,7 @@ func (f *fields) usage() tool.Usage {
 }
 
 // tuple reads a field of several parts.
-func (f *fields) tuple() parts { return parts{list: field[tool.Tuple](f)} }
+func (f *fields) tuple() parts { return parts{list: field[value.Tuple](f)} }
 
 // end fails the fields if a tuple was not what was read, or has parts left.
 func (f *fields) end(p parts) {
@@ -314,7 +315,7 @@ func (f *fields) end(p parts) {
 
 // parts reads the items of a list one after the other.
 type parts struct {
-	list []tool.Value
+	list []value.Value
 	bad  bool
 }
 

@@ -15,6 +15,7 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime/journal/sqlite"
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 func must(err error) {
@@ -109,7 +110,7 @@ func checkKilled(t *testing.T, j *Journal, run string, n int) {
 	for i := 1; i <= n; i++ {
 		p := tool.Place{i}
 		write, read := got[p.String()], got[p.Child(1).String()]
-		if write.Intended.IsZero() || !tool.Equal(write.Args, stepArgs(i)) {
+		if write.Intended.IsZero() || !value.Equal(write.Args, stepArgs(i)) {
 			t.Fatalf("run %s: the intent of step %d of %d is missing", run, i, n)
 		}
 		if i < n && (write.Settled.IsZero() || read.Settled.IsZero()) {
@@ -117,11 +118,11 @@ func checkKilled(t *testing.T, j *Journal, run string, n int) {
 		}
 	}
 	for at, e := range got {
-		want := tool.Value(stepValue(e.Place[0]))
+		want := value.Value(stepValue(e.Place[0]))
 		if len(e.Place) == 2 {
 			want = int64(e.Place[0])
 		}
-		if e.Intended.IsZero() || !e.Settled.IsZero() && !tool.Equal(e.Outcome.Value, want) {
+		if e.Intended.IsZero() || !e.Settled.IsZero() && !value.Equal(e.Outcome.Value, want) {
 			t.Fatalf("run %s: step %s has what was never recorded: %v", run, at, e)
 		}
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime/journal"
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 const damageSteps = 20
@@ -38,7 +39,7 @@ func damageable(t *testing.T, s storage) *ward {
 			p := tool.Place{n}
 			check(t, l.Intend(ctx, Intent{Place: p, Func: "fs.write", Args: stepArgs(n), Kind: tool.Write}))
 			if n == 10 {
-				check(t, l.Note(ctx, p, tool.NewDict("approved", true)))
+				check(t, l.Note(ctx, p, value.NewDict("approved", true)))
 			}
 			check(t, l.Settle(ctx, p, tool.Outcome{Value: stepValue(n)}, nil))
 		}
@@ -171,7 +172,7 @@ func testFlippedBits(t *testing.T, s storage) {
 			})
 			what := fmt.Sprintf("%s, frame %d of %d, bit %d of byte %d", run, i, len(frames), bit, at)
 			got, err, listed := w.inspect(t, what)
-			fails(t, what, err, tool.Failed, "run '"+run+"' is damaged")
+			fails(t, what, err, value.Failed, "run '"+run+"' is damaged")
 			inEnd := i == len(frames)-1 && run != "open"
 			if (i <= 0 || inEnd) && listed == nil {
 				t.Errorf("%s: it is listed without an error", what)
@@ -179,9 +180,9 @@ func testFlippedBits(t *testing.T, s storage) {
 			if want := map[int]int{-1: len(w.expect[run]), 0: 0}; i <= 0 && len(got) != want[i] {
 				t.Errorf("%s: %d steps are read, want %d", what, len(got), want[i])
 			}
-			fails(t, what+": Resume", second(w.Resume(ctx, run)), tool.Failed, "damaged")
-			fails(t, what+": Read", second(w.Read(ctx, run)), tool.Failed, "damaged")
-			fails(t, what+": Cancel", second(w.Cancel(ctx, run)), tool.Failed, "damaged")
+			fails(t, what+": Resume", second(w.Resume(ctx, run)), value.Failed, "damaged")
+			fails(t, what+": Read", second(w.Read(ctx, run)), value.Failed, "damaged")
+			fails(t, what+": Cancel", second(w.Cancel(ctx, run)), value.Failed, "damaged")
 			if w.Held(run) {
 				t.Fatalf("%s: it is held", what)
 			}
@@ -265,11 +266,11 @@ func testTampered(t *testing.T, s storage) {
 			w.tamper(run, c.do)
 			what := run + ": " + c.name
 			_, err, listed := w.inspect(t, what)
-			fails(t, what, err, tool.Failed, c.want)
+			fails(t, what, err, value.Failed, c.want)
 			if err != nil && !strings.Contains(err.Error(), "'"+run+"'") || (listed != nil) != c.listed {
 				t.Errorf("%s: reported as %v, and in the list as %v", what, err, listed)
 			}
-			fails(t, what+": Resume", second(w.Resume(context.Background(), run)), tool.Failed, "damaged")
+			fails(t, what+": Resume", second(w.Resume(context.Background(), run)), value.Failed, "damaged")
 		}
 	}
 }
@@ -293,7 +294,7 @@ func testTamperedMessages(t *testing.T, s storage) {
 			m.Body, _ = (&Answered{Answer: tool.Answer{Value: "x"}}).body("other", m.Key)
 		},
 		"not an answer": func(m *journal.Message) {
-			b, _ := tool.Append(make([]byte, len(sum{})), tool.Tuple{"parked", m.Key, "x"})
+			b, _ := value.Append(make([]byte, len(sum{})), value.Tuple{"parked", m.Key, "x"})
 			m.Body = seal(b)
 		},
 	} {
@@ -305,7 +306,7 @@ func testTamperedMessages(t *testing.T, s storage) {
 		checkTamperedMessage(t, w, fmt.Sprint("byte ", at))
 	}
 	l := resume(t, w.Journal, "parked") // its record is not damaged
-	if a, err := l.Answer(ctx, place("21"), 1); a != nil || tool.KindOf(err) != tool.Failed || !strings.Contains(err.Error(), "21") {
+	if a, err := l.Answer(ctx, place("21"), 1); a != nil || value.KindOf(err) != value.Failed || !strings.Contains(err.Error(), "21") {
 		t.Errorf("a damaged answer was used: %v, %v", a, err)
 	}
 	a, err := l.Answer(ctx, place("22"), 1)
@@ -316,7 +317,7 @@ func testTamperedMessages(t *testing.T, s storage) {
 func checkTamperedMessage(t *testing.T, w *ward, what string) {
 	t.Helper()
 	open, err := w.Questions(context.Background(), "parked")
-	fails(t, what, err, tool.Failed, "run 'parked' is damaged: ")
+	fails(t, what, err, value.Failed, "run 'parked' is damaged: ")
 	if len(open) != 2 {
 		t.Fatalf("%s: %d questions are open", what, len(open))
 	}
@@ -326,7 +327,7 @@ func checkTamperedMessage(t *testing.T, w *ward, what string) {
 	if a := open[1].Answer; a != nil && a.Value != "answer 22" {
 		t.Errorf("%s: the second question has the answer %+v", what, a)
 	}
-	if due, err := dueRuns(w.Journal, now()); len(due) != 0 || tool.KindOf(err) != tool.Failed {
+	if due, err := dueRuns(w.Journal, now()); len(due) != 0 || value.KindOf(err) != value.Failed {
 		t.Errorf("%s: due are %v, %v", what, due, err)
 	}
 	if _, err, _ := w.inspect(t, what); err != nil {
@@ -348,7 +349,7 @@ func testTamperedBlobs(t *testing.T, s storage) {
 			return nil
 		}
 		got, err := readAll(w.Journal, "open")
-		fails(t, what, err, tool.Failed, "step 14: content x "+what)
+		fails(t, what, err, value.Failed, "step 14: content x "+what)
 		if len(got) != damageSteps-1 {
 			t.Errorf("%d steps are read, want all but one", len(got))
 		}
@@ -370,7 +371,7 @@ func testTamperedBlobs(t *testing.T, s storage) {
 		}
 		check(t, l.Close())
 		w.store.blob = func(size int64) error { return fail }
-		fails(t, "without the script", second(w.Resume(ctx, "open")), tool.Failed, "its script: content x "+what)
+		fails(t, "without the script", second(w.Resume(ctx, "open")), value.Failed, "its script: content x "+what)
 		w.store.blob = nil
 	}
 }

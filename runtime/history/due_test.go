@@ -7,6 +7,7 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime/journal"
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // dueRuns returns the IDs of the runs that are due.
@@ -95,12 +96,12 @@ func testCancel(t *testing.T, s storage) {
 		if ended, err := other.Cancel(ctx, id); !ended || err != nil {
 			t.Errorf("Cancel(%s) = %v, %v", id, ended, err)
 		}
-		if r := one(t, j, id); r.State != Cancelled || tool.KindOf(r.Err) != tool.Canceled || j.Held(id) {
+		if r := one(t, j, id); r.State != Cancelled || value.KindOf(r.Err) != value.Canceled || j.Held(id) {
 			t.Errorf("%s is %+v, held %v", id, r, j.Held(id))
 		}
-		fails(t, "Cancel of a run that has ended", second(other.Cancel(ctx, id)), tool.Conflict, "ended")
+		fails(t, "Cancel of a run that has ended", second(other.Cancel(ctx, id)), value.Conflict, "ended")
 	}
-	fails(t, "Cancel of no run", second(other.Cancel(ctx, "none")), tool.NotFound, "")
+	fails(t, "Cancel of no run", second(other.Cancel(ctx, "none")), value.NotFound, "")
 
 	l := begin(t, j, "held")
 	requested := func(l *Log, want bool) {
@@ -128,7 +129,7 @@ func testCancel(t *testing.T, s storage) {
 		}
 		return nil
 	}
-	if ended, err := bad.Cancel(ctx, "held"); ended || tool.KindOf(err) != tool.Limit || j.Held("held") {
+	if ended, err := bad.Cancel(ctx, "held"); ended || value.KindOf(err) != value.Limit || j.Held("held") {
 		t.Errorf("a Cancel that cannot be written = %v, %v, held %v", ended, err, j.Held("held"))
 	}
 }

@@ -8,20 +8,21 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime/journal"
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // An Intent is what is about to be done, and where in the run.
 type Intent struct {
 	Place tool.Place
-	Func  string     // "fs.write"
-	Args  *tool.Dict // complete; all are compared when the run is executed again
+	Func  string      // "fs.write"
+	Args  *value.Dict // complete; all are compared when the run is executed again
 	Kind  tool.EffectKind
 	// Staged reports that doing it changes nothing yet: nobody waits until the
 	// intent is on disk. It is not kept.
 	Staged bool
 	// Change is, for a write, what is there and what will be, in hashes. It shows
 	// whoever finds no outcome which of the two is there. It may be nil.
-	Change *tool.Dict
+	Change *value.Dict
 }
 
 // An Entry is all that is recorded at one place of a run.
@@ -32,10 +33,10 @@ type Entry struct {
 
 	Settled time.Time    // when the outcome was recorded; zero means that none was
 	Outcome tool.Outcome // what came of it
-	Err     *tool.Error  // or what failed; the usage is in Outcome
+	Err     *value.Error // or what failed; the usage is in Outcome
 
-	Questions []Asked      // what was asked at this step, in order
-	Notes     []*tool.Dict // what was decided at this step, in order
+	Questions []Asked       // what was asked at this step, in order
+	Notes     []*value.Dict // what was decided at this step, in order
 }
 
 // Unknown reports whether the effect may or may not have happened: it was
@@ -45,24 +46,24 @@ func (e *Entry) Unknown() bool { return !e.Intended.IsZero() && e.Settled.IsZero
 // Matches returns nil if an effect is the one that is recorded, and else an
 // error of kind Conflict with what was expected and what came.
 func (e *Entry) Matches(got tool.Effect) error {
-	if e.Intended.IsZero() || e.Func == got.Func && tool.Equal(orEmpty(e.Args), orEmpty(got.Args)) {
+	if e.Intended.IsZero() || e.Func == got.Func && value.Equal(orEmpty(e.Args), orEmpty(got.Args)) {
 		return nil
 	}
-	return tool.Errorf(tool.Conflict, "step %s is not what was recorded: the record has %s, and now it is %s",
+	return value.Errorf(value.Conflict, "step %s is not what was recorded: the record has %s, and now it is %s",
 		got.Place, effectText(e.Func, e.Args), effectText(got.Func, got.Args)).
 		WithHint("the script took another way than before: it must do the same with the same answers")
 }
 
-func orEmpty(d *tool.Dict) *tool.Dict {
+func orEmpty(d *value.Dict) *value.Dict {
 	if d == nil {
-		return &tool.Dict{}
+		return &value.Dict{}
 	}
 	return d
 }
 
-func effectText(name string, args *tool.Dict) string {
+func effectText(name string, args *value.Dict) string {
 	const most = 500 // enough to tell two apart on a screen
-	return tool.Clean(name+"("+args.String()+")", most)
+	return value.Clean(name+"("+args.String()+")", most)
 }
 
 // A step is what is recorded at a place, unread: it is read when it is asked

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // TestEffectKinds checks that each kind is read as it was recorded, under the
@@ -42,12 +43,12 @@ func TestEffectKinds(t *testing.T) {
 
 // someValues returns a value of each type, small ones and ones that are stored
 // as blobs.
-func someValues(t testing.TB) []tool.Value {
+func someValues(t testing.TB) []value.Value {
 	huge, _ := new(big.Int).SetString(strings.Repeat("9", 40), 10)
-	dict := tool.NewDict("b", 1, "a", 2.0)
-	check(t, dict.Set(tool.Tuple{int64(1), "x"}, nil))
-	return []tool.Value{nil, true, int64(math.MinInt64), huge, 1.0, math.Inf(-1), "ü", []byte{0, 255}, tool.List{}, tool.Tuple{int64(1), 1.0},
-		tool.Set{"b", "a"}, dict, strings.Repeat("large", 20_000), tool.List{bytes.Repeat([]byte{1}, 100_000), "and more"}}
+	dict := value.NewDict("b", 1, "a", 2.0)
+	check(t, dict.Set(value.Tuple{int64(1), "x"}, nil))
+	return []value.Value{nil, true, int64(math.MinInt64), huge, 1.0, math.Inf(-1), "ü", []byte{0, 255}, value.List{}, value.Tuple{int64(1), 1.0},
+		value.Set{"b", "a"}, dict, strings.Repeat("large", 20_000), value.List{bytes.Repeat([]byte{1}, 100_000), "and more"}}
 }
 
 // TestValues records each type of value, and reads it through another journal.
@@ -57,19 +58,19 @@ func testValues(t *testing.T, s storage) {
 	ctx, values := context.Background(), someValues(t)
 	usage := tool.Usage{Steps: 5, Effects: 1, Wall: time.Second}
 	long := strings.Repeat("long", 20_000)
-	l, err := s.open().Begin(ctx, Run{Kind: "task", Project: "/p", Parent: "a", ForkedFrom: "b", Args: tool.NewDict("goal", long), Options: tool.NewDict("model", "script:x")}, script())
+	l, err := s.open().Begin(ctx, Run{Kind: "task", Project: "/p", Parent: "a", ForkedFrom: "b", Args: value.NewDict("goal", long), Options: value.NewDict("model", "script:x")}, script())
 	check(t, err)
 	for i, v := range values {
 		p := tool.Place{i + 1}
-		check(t, l.Intend(ctx, Intent{Place: p, Func: "f", Args: tool.NewDict("v", v), Kind: tool.External, Change: tool.NewDict("v", v)}))
-		undo := &tool.Effect{Func: "u", Args: tool.NewDict("v", v), Place: p.Child(2)}
+		check(t, l.Intend(ctx, Intent{Place: p, Func: "f", Args: value.NewDict("v", v), Kind: tool.External, Change: value.NewDict("v", v)}))
+		undo := &tool.Effect{Func: "u", Args: value.NewDict("v", v), Place: p.Child(2)}
 		check(t, l.Settle(ctx, p, tool.Outcome{Value: v, Undo: undo, Usage: usage}, nil))
 	}
 	begun := l.Run()
 	check(t, l.Close())
 
 	l = resume(t, s.open(), begun.ID)
-	if diff := cmp.Diff(begun, l.Run(), cmp.Comparer(func(a, b *tool.Dict) bool { return tool.Equal(a, b) })); diff != "" {
+	if diff := cmp.Diff(begun, l.Run(), cmp.Comparer(func(a, b *value.Dict) bool { return value.Equal(a, b) })); diff != "" {
 		t.Errorf("the run (-begun +resumed):\n%s", diff)
 	}
 	want := script()
@@ -83,11 +84,11 @@ func testValues(t *testing.T, s storage) {
 		if err != nil || !ok {
 			t.Fatalf("Recorded(%s) = %v, %v", p, ok, err)
 		}
-		if !tool.Equal(e.Outcome.Value, v) {
+		if !value.Equal(e.Outcome.Value, v) {
 			t.Errorf("the outcome of %s is %v, want %v", p, e.Outcome.Value, v)
 		}
-		for what, d := range map[string]*tool.Dict{"argument": e.Args, "change": e.Change, "undo": e.Outcome.Undo.Args} {
-			if got, _ := d.Get("v"); !tool.Equal(got, v) {
+		for what, d := range map[string]*value.Dict{"argument": e.Args, "change": e.Change, "undo": e.Outcome.Undo.Args} {
+			if got, _ := d.Get("v"); !value.Equal(got, v) {
 				t.Errorf("%s %s = %v, want %v", what, p, got, v)
 			}
 		}
@@ -103,15 +104,15 @@ func TestErrorsAreKeptInFull(t *testing.T) { eachStore(t, testErrorsAreKeptInFul
 func testErrorsAreKeptInFull(t *testing.T, s storage) {
 	ctx, j := context.Background(), s.open()
 	l := begin(t, j, "r")
-	full := &tool.Error{Kind: tool.Command, Op: "shell.run", Err: errors.New("exit 3"), Hint: "look", Limit: "wall",
-		Pos: tool.Position{File: "a.star", Line: 3, Col: 4}, Trace: []string{"a.star:1:1: in main", "a.star:3:4: in f"}}
-	for i, err := range []error{full, errors.New("plain"), context.Canceled, &tool.Error{Err: errors.New("not \xff UTF-8")}, &tool.Error{Kind: tool.LastKind}} {
+	full := &value.Error{Kind: value.Command, Op: "shell.run", Err: errors.New("exit 3"), Hint: "look", Limit: "wall",
+		Pos: value.Position{File: "a.star", Line: 3, Col: 4}, Trace: []string{"a.star:1:1: in main", "a.star:3:4: in f"}}
+	for i, err := range []error{full, errors.New("plain"), context.Canceled, &value.Error{Err: errors.New("not \xff UTF-8")}, &value.Error{Kind: value.LastKind}} {
 		p := tool.Place{i + 1}
 		check(t, l.Intend(ctx, Intent{Place: p, Func: "f", Kind: tool.Read}))
 		check(t, l.Settle(ctx, p, tool.Outcome{Usage: tool.Usage{Steps: 7}}, err))
 	}
 	check(t, l.End(ctx, "error", tool.Outcome{Usage: tool.Usage{Effects: 3}}, full))
-	var got []*tool.Error
+	var got []*value.Error
 	for e, err := range j.Entries(ctx, "r") {
 		check(t, err)
 		if e.Outcome.Usage != (tool.Usage{Steps: 7}) {
@@ -120,8 +121,8 @@ func testErrorsAreKeptInFull(t *testing.T, s storage) {
 		got = append(got, e.Err)
 	}
 	texts := cmp.Comparer(func(a, b error) bool { return a.Error() == b.Error() })
-	want := []*tool.Error{full, {Kind: tool.Failed, Err: errors.New("plain")}, {Kind: tool.Canceled, Err: context.Canceled},
-		{Err: errors.New("not \ufffd UTF-8")}, {Kind: tool.LastKind, Err: errors.New("")}}
+	want := []*value.Error{full, {Kind: value.Failed, Err: errors.New("plain")}, {Kind: value.Canceled, Err: context.Canceled},
+		{Err: errors.New("not \ufffd UTF-8")}, {Kind: value.LastKind, Err: errors.New("")}}
 	for i := range want {
 		if diff := cmp.Diff(*want[i], *got[i], cmp.FilterPath(func(p cmp.Path) bool { return p.Last().String() == ".Err" }, texts)); diff != "" {
 			t.Errorf("error %d (-want +got):\n%s", i, diff)
@@ -138,7 +139,7 @@ func TestStepsAreInOrder(t *testing.T) {
 		l := begin(t, j, "r")
 		for _, p := range []string{"10", "2", "3.1.2", "3.1", "3.10", "3.0", "", "3", "3.2", "0", "2147483647"} {
 			did(t, l, place(p), tool.Read, p)
-			check(t, l.Note(context.Background(), place(p), tool.NewDict("at", p)))
+			check(t, l.Note(context.Background(), place(p), value.NewDict("at", p)))
 		}
 		want := []string{"", "0", "2", "3", "3.0", "3.1", "3.1.2", "3.2", "3.10", "10", "2147483647"}
 		var got, noted []string
@@ -158,7 +159,7 @@ func TestStepsAreInOrder(t *testing.T) {
 }
 
 func TestMatches(t *testing.T) {
-	args := tool.NewDict("path", "a", "n", 1)
+	args := value.NewDict("path", "a", "n", 1)
 	e := Entry{Intent: Intent{Place: place("3.1"), Func: "fs.read", Args: args, Kind: tool.Read}, Intended: time.Now()}
 	if !e.Unknown() {
 		t.Error("an intent without an outcome is not unknown")
@@ -168,14 +169,14 @@ func TestMatches(t *testing.T) {
 		want string
 	}{
 		{tool.Effect{Func: "fs.read", Args: args}, ""},
-		{tool.Effect{Func: "fs.read", Args: tool.NewDict("path", "a", "n", 1.0)}, `step 3.1 is not what was recorded: the record has fs.read({"path":"a","n":1}), and now it is fs.read({"path":"a","n":1.0})`},
-		{tool.Effect{Func: "fs.read", Args: tool.NewDict("n", 1, "path", "a")}, "step 3.1"},
+		{tool.Effect{Func: "fs.read", Args: value.NewDict("path", "a", "n", 1.0)}, `step 3.1 is not what was recorded: the record has fs.read({"path":"a","n":1}), and now it is fs.read({"path":"a","n":1.0})`},
+		{tool.Effect{Func: "fs.read", Args: value.NewDict("n", 1, "path", "a")}, "step 3.1"},
 		{tool.Effect{Func: "fs.read"}, "now it is fs.read({})"},
 		{tool.Effect{Func: "fs.stat", Args: args}, "now it is fs.stat("},
 	} {
 		c.got.Place = place("3.1")
 		if err := e.Matches(c.got); err != nil || c.want != "" {
-			fails(t, "Matches", err, tool.Conflict, c.want)
+			fails(t, "Matches", err, value.Conflict, c.want)
 		}
 	}
 	if err := (&Entry{}).Matches(tool.Effect{Func: "f"}); err != nil {
@@ -190,6 +191,6 @@ func TestParsePlace(t *testing.T) {
 		}
 	}
 	for _, text := range []string{".", "1.", ".1", "01", "00", "-1", "+1", "1..2", "x", "1.x", "2147483648", " 1", "1,2"} {
-		fails(t, text, second(ParsePlace(text)), tool.Invalid, "")
+		fails(t, text, second(ParsePlace(text)), value.Invalid, "")
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"math"
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // seqGap is by how much the numbers of events jump where the process that executed
@@ -29,7 +30,7 @@ func (l *Log) AddEvent(e *tool.Event, deliver func()) {
 	d, result := splitResult(d)
 	seq := l.lastEvent + 1
 	r := newRecorder(l.j.store, l.j.clock)
-	r.put(int64(seq), tool.Tuple{nanos(e.Time), e.Type(), utf8Text(e.Call), utf8Text(e.Tool), utf8Text(e.Session)}, d, result)
+	r.put(int64(seq), value.Tuple{nanos(e.Time), e.Type(), utf8Text(e.Call), utf8Text(e.Tool), utf8Text(e.Session)}, d, result)
 	rec, err := r.record(eventAdded)
 	if err == nil {
 		err = l.j.w.later(&job{log: l, record: rec})
@@ -44,12 +45,12 @@ func (l *Log) AddEvent(e *tool.Event, deliver func()) {
 const resultField = "result"
 
 // splitResult takes the result out of the fields of an event.
-func splitResult(d *tool.Dict) (rest *tool.Dict, result tool.Value) {
+func splitResult(d *value.Dict) (rest *value.Dict, result value.Value) {
 	result, ok := d.Get(resultField)
 	if !ok {
 		return d, nil
 	}
-	rest = &tool.Dict{}
+	rest = &value.Dict{}
 	for k, v := range d.All() {
 		if name, _ := k.(string); name == resultField {
 			v = nil

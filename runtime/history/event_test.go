@@ -6,6 +6,7 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime/journal"
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // TestEventsOfADamagedRecord checks that what stands before the damage is read,
@@ -52,7 +53,7 @@ func TestEventsOfADamagedRecord(t *testing.T) {
 	if n, err := read(j, 2); n != 3 || err != nil {
 		t.Errorf("after 2 there are %d, %v, want 3", n, err)
 	}
-	if _, err := read(j.Tenant("other"), 0); tool.KindOf(err) != tool.NotFound {
+	if _, err := read(j.Tenant("other"), 0); value.KindOf(err) != value.NotFound {
 		t.Errorf("another tenant got %v, want that it is not found", err)
 	}
 	h, err := j.history(t.Context(), "r")
@@ -64,7 +65,7 @@ func TestEventsOfADamagedRecord(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if n, err := read(j, 0); n != 5 || tool.KindOf(err) != tool.Failed {
+	if n, err := read(j, 0); n != 5 || value.KindOf(err) != value.Failed {
 		t.Errorf("of a damaged record came %d, %v, want 5 and an error", n, err)
 	}
 }

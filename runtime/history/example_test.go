@@ -7,6 +7,7 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/history"
 	"github.com/cassidy-run/cassidy/runtime/journal"
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // Record a run with one effect, and read what it did.
@@ -19,7 +20,7 @@ func ExampleJournal() {
 		fmt.Println(err)
 		return
 	}
-	err = log.Intend(ctx, history.Intent{Place: at, Func: "post.send", Args: tool.NewDict("to", "Ann"), Kind: tool.External})
+	err = log.Intend(ctx, history.Intent{Place: at, Func: "post.send", Args: value.NewDict("to", "Ann"), Kind: tool.External})
 	if err == nil { // it is durable: the effect may be carried out
 		err = log.Settle(ctx, at, tool.Outcome{Value: "sent"}, nil)
 	}

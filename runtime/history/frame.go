@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/cassidy-run/cassidy/runtime/journal"
-	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // A frame is what became durable of one run at one time: its sum, the sum of
@@ -116,8 +116,8 @@ func (h *head) agrees(row *journal.Row) error {
 }
 
 func (h *head) bytes() []byte {
-	b, err := tool.Append(make([]byte, len(sum{}), 96),
-		tool.Tuple{h.frames, h.last[:], int64(h.state), nanos(h.wake), nanos(h.updated)})
+	b, err := value.Append(make([]byte, len(sum{}), 96),
+		value.Tuple{h.frames, h.last[:], int64(h.state), nanos(h.wake), nanos(h.updated)})
 	if err != nil {
 		panic("history: a head of five plain parts: " + err.Error())
 	}
@@ -129,7 +129,7 @@ func readHead(b []byte) (head, error) {
 	if err != nil {
 		return head{}, errChanged
 	}
-	list, _ := v.(tool.Tuple)
+	list, _ := v.(value.Tuple)
 	p := parts{list: list}
 	h := head{frames: p.int(1 << 32)}
 	last := part[[]byte](&p)
@@ -150,7 +150,7 @@ func seal(b []byte) []byte {
 }
 
 // unseal reads the value of sealed bytes.
-func unseal(b []byte) (tool.Value, error) {
+func unseal(b []byte) (value.Value, error) {
 	if len(b) < len(sum{}) {
 		return nil, errRecord
 	}
@@ -158,5 +158,5 @@ func unseal(b []byte) (tool.Value, error) {
 	if !bytes.Equal(s[:len(sum{})], b[:len(sum{})]) {
 		return nil, errChanged
 	}
-	return tool.Decode(b[len(sum{}):])
+	return value.Decode(b[len(sum{}):])
 }

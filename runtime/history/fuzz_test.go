@@ -6,6 +6,7 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime/journal"
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // FuzzFrame reads frames of any content. What is read must have one form.
@@ -58,7 +59,7 @@ func checkStep(t *testing.T, h *history, s *step, store journal.Store) {
 func FuzzSealed(f *testing.F) {
 	h := head{frames: 3, state: Parked, wake: now(), updated: now()}
 	f.Add(h.bytes()[len(sum{}):])
-	a := Answered{Answer: tool.Answer{Yes: true, Value: "x", Args: tool.NewDict("a", 1), By: "ann"}, At: now()}
+	a := Answered{Answer: tool.Answer{Yes: true, Value: "x", Args: value.NewDict("a", 1), By: "ann"}, At: now()}
 	b, err := a.body("r", "1:1")
 	check(f, err)
 	f.Add(b[len(sum{}):])
@@ -68,7 +69,7 @@ func FuzzSealed(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if again, err := tool.Append(make([]byte, len(sum{})), v); err != nil || !bytes.Equal(seal(again), sealed) {
+		if again, err := value.Append(make([]byte, len(sum{})), v); err != nil || !bytes.Equal(seal(again), sealed) {
 			t.Errorf("a sealed value has two forms")
 		}
 		if h, err := readHead(sealed); err == nil && !bytes.Equal(h.bytes(), sealed) {
@@ -88,17 +89,17 @@ func someRecords(t testing.TB) (list [][]byte) {
 	q := Asked{Question: tool.Question{Kind: tool.QuestionConfirm, Text: "continue?"}}
 	for _, c := range []struct {
 		kind   recordKind
-		fields []tool.Value
+		fields []value.Value
 	}{
-		{runBegun, []tool.Value{int64(codecVersion), "r", "run", "title", "v1", "hash", int64(1), tool.NewDict("a", 1), nil, tool.Tuple{"tenant", "/p", "", "", "nonce", "session"}, nil}},
-		{runResumed, []tool.Value{"v2", int64(5)}},
-		{effectIntended, []tool.Value{"3.1", tool.Tuple{int64(1), "fs.read", int64(tool.Read)}, tool.NewDict("path", "a"), nil}},
-		{effectSettled, []tool.Value{"3.1", tool.Tuple{int64(2), "u", "1"}, usageDict(tool.Usage{Steps: 1}), nil, errorValue(tool.Errorf(tool.Limit, "x")), "value"}},
-		{placeNoted, []tool.Value{"3", int64(4), tool.NewDict("approved", true)}},
-		{questionAsked, []tool.Value{"3", int64(1), int64(4), q.content(), nil}},
-		{questionAnswered, []tool.Value{"3", int64(1), a.value()}},
-		{runParked, []tool.Value{"a question", int64(4), int64(0)}},
-		{runEnded, []tool.Value{int64(Done), "final", nil, nil, int64(9), "result"}},
+		{runBegun, []value.Value{int64(codecVersion), "r", "run", "title", "v1", "hash", int64(1), value.NewDict("a", 1), nil, value.Tuple{"tenant", "/p", "", "", "nonce", "session"}, nil}},
+		{runResumed, []value.Value{"v2", int64(5)}},
+		{effectIntended, []value.Value{"3.1", value.Tuple{int64(1), "fs.read", int64(tool.Read)}, value.NewDict("path", "a"), nil}},
+		{effectSettled, []value.Value{"3.1", value.Tuple{int64(2), "u", "1"}, usageDict(tool.Usage{Steps: 1}), nil, errorValue(value.Errorf(value.Limit, "x")), "value"}},
+		{placeNoted, []value.Value{"3", int64(4), value.NewDict("approved", true)}},
+		{questionAsked, []value.Value{"3", int64(1), int64(4), q.content(), nil}},
+		{questionAnswered, []value.Value{"3", int64(1), a.value()}},
+		{runParked, []value.Value{"a question", int64(4), int64(0)}},
+		{runEnded, []value.Value{int64(Done), "final", nil, nil, int64(9), "result"}},
 	} {
 		r := newRecorder(journal.Memory(), nil)
 		r.put(c.fields...)

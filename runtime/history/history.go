@@ -9,6 +9,7 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime/journal"
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // A history is all that is recorded of a run, up to its end or its damage.
@@ -65,10 +66,10 @@ func (j *Journal) find(ctx context.Context, id string) (int64, error) {
 	}
 	_ = j.w.flush() // if that fails, what is stored can still be read
 	row, err := j.store.Find(ctx, j.tenant, id)
-	switch kind := tool.KindOf(err); {
-	case err == nil, kind == tool.Failed && row.Num != 0:
+	switch kind := value.KindOf(err); {
+	case err == nil, kind == value.Failed && row.Num != 0:
 		return row.Num, nil
-	case kind == tool.NotFound:
+	case kind == value.NotFound:
 		return 0, noRun(id)
 	}
 	return 0, err
@@ -82,10 +83,10 @@ func (j *Journal) history(ctx context.Context, id string) (*history, error) {
 		return nil, err
 	}
 	stored, lost := j.store.Load(ctx, num)
-	switch kind := tool.KindOf(lost); {
-	case lost != nil && kind == tool.NotFound:
+	switch kind := value.KindOf(lost); {
+	case lost != nil && kind == value.NotFound:
 		return nil, noRun(id)
-	case lost != nil && kind != tool.Failed:
+	case lost != nil && kind != value.Failed:
 		return nil, lost
 	}
 	h := &history{num: num, run: Run{ID: id}, steps: map[string]*step{}, inbox: stored.Inbox}

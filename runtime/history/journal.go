@@ -30,6 +30,7 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime/journal"
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // A Journal holds the records of one tenant's runs. Its methods may be called
@@ -93,17 +94,17 @@ func (j *Journal) Close() error {
 // tenant has a run of that ID.
 func (j *Journal) Begin(ctx context.Context, r Run, s tool.Script) (*Log, error) {
 	if err := ctx.Err(); err != nil {
-		return nil, tool.AsError(err, tool.Canceled)
+		return nil, value.AsError(err, value.Canceled)
 	}
 	if r.ID == "" {
 		r.ID = newID(j.clock.now())
 	}
 	if !journal.ValidID(r.ID) {
-		return nil, tool.Errorf(tool.Invalid, "%q cannot be the ID of a run", tool.Clean(r.ID, 80)).
+		return nil, value.Errorf(value.Invalid, "%q cannot be the ID of a run", value.Clean(r.ID, 80)).
 			WithHint("use up to 64 letters, digits, - and _")
 	}
 	if r.Kind == "" {
-		return nil, tool.Errorf(tool.Invalid, "a run needs a kind")
+		return nil, value.Errorf(value.Invalid, "a run needs a kind")
 	}
 	sum := s.Sum()
 	if s.Hash == sum {
@@ -113,7 +114,7 @@ func (j *Journal) Begin(ctx context.Context, r Run, s tool.Script) (*Log, error)
 		Args: r.Args, Options: r.Options, Version: j.version, Script: sum, Nonce: rand.Text(), Started: j.clock.now()}
 	rec := newRecorder(j.store, j.clock)
 	rec.put(int64(codecVersion), r.ID, r.Kind, r.Title, r.Version, r.Script, nanos(r.Started), orNil(r.Args), orNil(r.Options),
-		tool.Tuple{j.tenant, r.Project, r.Parent, r.ForkedFrom, r.Nonce, r.Session})
+		value.Tuple{j.tenant, r.Project, r.Parent, r.ForkedFrom, r.Nonce, r.Session})
 	rec.field(s.Value(), -1) // as a blob: many runs have the same
 	record, err := rec.record(runBegun)
 	if err != nil {
@@ -169,7 +170,7 @@ func (j *Journal) Resume(ctx context.Context, id string) (*Log, error) {
 }
 
 func errEnded(id string, s State) error {
-	return tool.Errorf(tool.Conflict, "the run '%s' has ended: %s", id, s).
+	return value.Errorf(value.Conflict, "the run '%s' has ended: %s", id, s).
 		WithHint("cassidy runs show %s, or cassidy runs replay %s", id, id)
 }
 
@@ -210,7 +211,7 @@ func (j *Journal) Read(ctx context.Context, id string) (*Log, error) {
 		return nil, damaged(id, "its script", err)
 	}
 	return &Log{j: j, run: h.run, script: script, steps: h.steps, num: h.num, head: h.head, seen: h.lastMessage(), lastEvent: h.lastEvent(),
-		why: tool.Errorf(tool.Internal, "the log of run '%s' was opened to be read", id)}, nil
+		why: value.Errorf(value.Internal, "the log of run '%s' was opened to be read", id)}, nil
 }
 
 func (j *Journal) resume(ctx context.Context, id string) (*Log, error) {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime/journal"
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 func TestMisuse(t *testing.T) { eachStore(t, testMisuse) }
@@ -21,44 +22,44 @@ func testMisuse(t *testing.T, s storage) {
 	for _, c := range []struct {
 		name string
 		err  error
-		want tool.Kind
+		want value.Kind
 	}{
-		{"the same run again", second(j.Begin(ctx, Run{ID: "r", Kind: "run"}, script())), tool.Conflict},
-		{"no kind", second(j.Begin(ctx, Run{}, script())), tool.Invalid},
-		{"an ID that is a path", second(j.Begin(ctx, Run{ID: "../r", Kind: "run"}, script())), tool.Invalid},
-		{"arguments that are not values", second(j.Begin(ctx, Run{Kind: "run", Args: tool.NewDict("x", "\xff")}, script())), tool.Invalid},
-		{"a parent that is not a text", second(j.Begin(ctx, Run{Kind: "run", Parent: "\xff"}, script())), tool.Invalid},
-		{"an ended context", second(j.Begin(ended, Run{Kind: "run"}, script())), tool.Canceled},
-		{"resume of a held run", second(j.Resume(ctx, "r")), tool.Conflict},
-		{"resume of no run", second(j.Resume(ctx, "none")), tool.NotFound},
-		{"resume of a path", second(j.Resume(ctx, "../r")), tool.NotFound},
-		{"delete of a held run", j.Delete(ctx, "r"), tool.Conflict},
-		{"delete of no run", j.Delete(ctx, "none"), tool.NotFound},
-		{"the entries of no run", second(readAll(j, "none")), tool.NotFound},
-		{"no run", second(j.Run(ctx, "none")), tool.NotFound},
-		{"a run with an empty ID", second(j.Run(ctx, "")), tool.NotFound},
-		{"a second outcome", l.Settle(ctx, place("1"), tool.Outcome{}, nil), tool.Internal},
-		{"an outcome of nothing", l.Settle(ctx, place("9"), tool.Outcome{}, nil), tool.Internal},
-		{"an intent after its outcome", l.Intend(ctx, Intent{Place: place("1"), Func: "f", Kind: tool.Read}), tool.Internal},
-		{"an intent in an ended context", l.Intend(ended, Intent{Place: place("2"), Func: "f", Kind: tool.Write}), tool.Canceled},
-		{"a value that is not one", l.Intend(ctx, Intent{Place: place("2"), Kind: tool.Read, Args: tool.NewDict("x", "\xff")}), tool.Invalid},
-		{"an intent without a kind", l.Intend(ctx, Intent{Place: place("2"), Func: "f"}), tool.Invalid},
-		{"an intent of an unknown kind", l.Intend(ctx, Intent{Place: place("2"), Func: "f", Kind: tool.LastEffectKind + 1}), tool.Invalid},
+		{"the same run again", second(j.Begin(ctx, Run{ID: "r", Kind: "run"}, script())), value.Conflict},
+		{"no kind", second(j.Begin(ctx, Run{}, script())), value.Invalid},
+		{"an ID that is a path", second(j.Begin(ctx, Run{ID: "../r", Kind: "run"}, script())), value.Invalid},
+		{"arguments that are not values", second(j.Begin(ctx, Run{Kind: "run", Args: value.NewDict("x", "\xff")}, script())), value.Invalid},
+		{"a parent that is not a text", second(j.Begin(ctx, Run{Kind: "run", Parent: "\xff"}, script())), value.Invalid},
+		{"an ended context", second(j.Begin(ended, Run{Kind: "run"}, script())), value.Canceled},
+		{"resume of a held run", second(j.Resume(ctx, "r")), value.Conflict},
+		{"resume of no run", second(j.Resume(ctx, "none")), value.NotFound},
+		{"resume of a path", second(j.Resume(ctx, "../r")), value.NotFound},
+		{"delete of a held run", j.Delete(ctx, "r"), value.Conflict},
+		{"delete of no run", j.Delete(ctx, "none"), value.NotFound},
+		{"the entries of no run", second(readAll(j, "none")), value.NotFound},
+		{"no run", second(j.Run(ctx, "none")), value.NotFound},
+		{"a run with an empty ID", second(j.Run(ctx, "")), value.NotFound},
+		{"a second outcome", l.Settle(ctx, place("1"), tool.Outcome{}, nil), value.Internal},
+		{"an outcome of nothing", l.Settle(ctx, place("9"), tool.Outcome{}, nil), value.Internal},
+		{"an intent after its outcome", l.Intend(ctx, Intent{Place: place("1"), Func: "f", Kind: tool.Read}), value.Internal},
+		{"an intent in an ended context", l.Intend(ended, Intent{Place: place("2"), Func: "f", Kind: tool.Write}), value.Canceled},
+		{"a value that is not one", l.Intend(ctx, Intent{Place: place("2"), Kind: tool.Read, Args: value.NewDict("x", "\xff")}), value.Invalid},
+		{"an intent without a kind", l.Intend(ctx, Intent{Place: place("2"), Func: "f"}), value.Invalid},
+		{"an intent of an unknown kind", l.Intend(ctx, Intent{Place: place("2"), Func: "f", Kind: tool.LastEffectKind + 1}), value.Invalid},
 	} {
 		fails(t, c.name, c.err, c.want, "")
 	}
 	check(t, l.Intend(ctx, Intent{Place: place("2"), Func: "f", Kind: tool.External}))
 	check(t, l.Settle(ended, place("2"), tool.Outcome{}, nil)) // it happened, whoever waits for it
 	check(t, l.End(ctx, "final", tool.Outcome{Value: "x"}, nil))
-	fails(t, "resume of a run that has ended", second(j.Resume(ctx, "r")), tool.Conflict, "done")
-	fails(t, "a second run of an ID", second(j.Begin(ctx, Run{ID: "r", Kind: "run"}, script())), tool.Conflict, "exists")
+	fails(t, "resume of a run that has ended", second(j.Resume(ctx, "r")), value.Conflict, "done")
+	fails(t, "a second run of an ID", second(j.Begin(ctx, Run{ID: "r", Kind: "run"}, script())), value.Conflict, "exists")
 	if got, err := readAll(j, "r"); len(got) != 2 || err != nil {
 		t.Errorf("%d entries, %v; want the two that were accepted", len(got), err)
 	}
 	check(t, l.Close())
 	check(t, j.Close())
 	check(t, j.Close())
-	fails(t, "a run in a closed journal", second(j.Begin(ctx, Run{Kind: "run"}, script())), tool.KindOf(journal.ErrClosed()), "closed")
+	fails(t, "a run in a closed journal", second(j.Begin(ctx, Run{Kind: "run"}, script())), value.KindOf(journal.ErrClosed()), "closed")
 }
 
 func TestClosedLog(t *testing.T) { eachStore(t, testClosedLog) }
@@ -88,13 +89,13 @@ func testClosedLog(t *testing.T, s storage) {
 func checkClosed(t *testing.T, r Record) {
 	t.Helper()
 	ctx := context.Background()
-	fails(t, "Intend", r.Intend(ctx, Intent{Place: place("2"), Func: "f", Kind: tool.Read}), tool.Internal, "")
-	fails(t, "Settle", r.Settle(ctx, place("1"), tool.Outcome{}, nil), tool.Internal, "")
-	fails(t, "Note", r.Note(ctx, place("1"), nil), tool.Internal, "")
-	fails(t, "Ask", second(r.Ask(ctx, Asked{Place: place("1")})), tool.Internal, "")
-	fails(t, "Answered", r.Answered(ctx, Asked{Place: place("1")}, tool.Answer{}), tool.Internal, "")
-	fails(t, "Park", r.Park(ctx, "", time.Time{}), tool.Internal, "")
-	fails(t, "End", r.End(ctx, "", tool.Outcome{}, nil), tool.Internal, "")
+	fails(t, "Intend", r.Intend(ctx, Intent{Place: place("2"), Func: "f", Kind: tool.Read}), value.Internal, "")
+	fails(t, "Settle", r.Settle(ctx, place("1"), tool.Outcome{}, nil), value.Internal, "")
+	fails(t, "Note", r.Note(ctx, place("1"), nil), value.Internal, "")
+	fails(t, "Ask", second(r.Ask(ctx, Asked{Place: place("1")})), value.Internal, "")
+	fails(t, "Answered", r.Answered(ctx, Asked{Place: place("1")}, tool.Answer{}), value.Internal, "")
+	fails(t, "Park", r.Park(ctx, "", time.Time{}), value.Internal, "")
+	fails(t, "End", r.End(ctx, "", tool.Outcome{}, nil), value.Internal, "")
 }
 
 // TestRuns checks the filters and the order of runs.
@@ -116,7 +117,7 @@ func testRuns(t *testing.T, s storage) {
 		case "c":
 			check(t, l.Park(ctx, "memory", time.Time{}))
 		case "e":
-			check(t, l.End(ctx, "", tool.Outcome{}, tool.Errorf(tool.Limit, "too much")))
+			check(t, l.End(ctx, "", tool.Outcome{}, value.Errorf(value.Limit, "too much")))
 		}
 	}
 	for _, c := range []struct {
@@ -174,7 +175,7 @@ func testRead(t *testing.T, s storage) {
 		check(t, r.Close())
 		l.End(ctx, "final", tool.Outcome{}, nil)
 	}
-	fails(t, "Read of no run", second(j.Read(ctx, "none")), tool.NotFound, "")
+	fails(t, "Read of no run", second(j.Read(ctx, "none")), value.NotFound, "")
 }
 
 // TestTenants checks that the runs of a tenant are its own.
@@ -207,7 +208,7 @@ func testTenants(t *testing.T, s storage) {
 			"Cancel":    second(j.Cancel(ctx, "mine")),
 			"Delete":    j.Delete(ctx, "mine"),
 		} {
-			fails(t, what+" of another tenant's run", err, tool.NotFound, "mine")
+			fails(t, what+" of another tenant's run", err, value.NotFound, "mine")
 		}
 		if list, err := runs(j, Filter{}); len(list) != 1 || err != nil {
 			t.Errorf("%d runs, %v", len(list), err)
@@ -224,7 +225,7 @@ func testTenants(t *testing.T, s storage) {
 			t.Error("the leases of tenants are not their own")
 		}
 	}
-	fails(t, "a tenant that is not a text", second(root.Tenant("\xff").Begin(ctx, Run{Kind: "run"}, script())), tool.Invalid, "")
+	fails(t, "a tenant that is not a text", second(root.Tenant("\xff").Begin(ctx, Run{Kind: "run"}, script())), value.Invalid, "")
 }
 
 // TestKeysOfOneID checks that two runs of one ID have different keys.

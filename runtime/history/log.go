@@ -9,6 +9,7 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime/journal"
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // A Log is the [Record] of a run in a journal, held by its caller alone. Its
@@ -65,8 +66,8 @@ func (l *Log) Recorded(p tool.Place) (Entry, bool, error) {
 
 // Notes yields what had been decided anywhere in the run when this log was
 // opened, by place. It fails where a value was lost.
-func (l *Log) Notes() iter.Seq2[*tool.Dict, error] {
-	return func(yield func(*tool.Dict, error) bool) {
+func (l *Log) Notes() iter.Seq2[*value.Dict, error] {
+	return func(yield func(*value.Dict, error) bool) {
 		l.mu.Lock()
 		steps := make([]*step, 0, len(l.steps))
 		for _, s := range l.steps {
@@ -114,7 +115,7 @@ func (l *Log) Settle(ctx context.Context, p tool.Place, out tool.Outcome, failur
 
 // Note records what was decided at a place, as an approval or a refusal. It is
 // on disk when a later durable intent is.
-func (l *Log) Note(ctx context.Context, p tool.Place, d *tool.Dict) error {
+func (l *Log) Note(ctx context.Context, p tool.Place, d *value.Dict) error {
 	r := about(p, l.j.store, l.j.clock)
 	r.note(d)
 	return l.add(ctx, addition{kind: placeNoted, place: p}, r)
@@ -213,7 +214,7 @@ func (l *Log) add(ctx context.Context, a addition, r *recorder) error {
 // count: an outcome is recorded, whoever waits for it.
 func observed(ctx context.Context, k recordKind) error {
 	if err := ctx.Err(); err != nil && k != effectSettled {
-		return tool.AsError(err, tool.Canceled)
+		return value.AsError(err, value.Canceled)
 	}
 	return nil
 }
@@ -241,7 +242,7 @@ func (l *Log) admit(a addition) (s *step, was progress, err error) {
 }
 
 func misused(r *Run, at tool.Place, why error) error {
-	return tool.Errorf(tool.Internal, "step %s of run '%s' %w", at, r.ID, why)
+	return value.Errorf(value.Internal, "step %s of run '%s' %w", at, r.ID, why)
 }
 
 // finish writes the last record of this log and closes it.
@@ -270,7 +271,7 @@ func (l *Log) closed() error {
 func (l *Log) errClosed() error { return errClosed(&l.run) }
 
 func errClosed(r *Run) error {
-	return tool.Errorf(tool.Internal, "the record of run '%s' is closed", r.ID)
+	return value.Errorf(value.Internal, "the record of run '%s' is closed", r.ID)
 }
 
 // Questions implements [Record].

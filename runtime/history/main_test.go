@@ -13,6 +13,7 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/journal"
 	"github.com/cassidy-run/cassidy/runtime/journal/sqlite"
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // The test binary is also the other process of TestKill: childEnv holds the
@@ -89,7 +90,7 @@ func script() tool.Script {
 }
 
 // did records an effect and its outcome.
-func did(t testing.TB, r Record, p tool.Place, kind tool.EffectKind, v tool.Value) {
+func did(t testing.TB, r Record, p tool.Place, kind tool.EffectKind, v value.Value) {
 	t.Helper()
 	check(t, r.Intend(context.Background(), Intent{Place: p, Func: "f", Kind: kind}))
 	check(t, r.Settle(context.Background(), p, tool.Outcome{Value: v}, nil))
@@ -132,9 +133,9 @@ func check(t testing.TB, err error) {
 }
 
 // fails reports an error that is not of a kind, or whose text lacks a part.
-func fails(t *testing.T, what string, err error, kind tool.Kind, text string) {
+func fails(t *testing.T, what string, err error, kind value.Kind, text string) {
 	t.Helper()
-	if err == nil || tool.KindOf(err) != kind || !strings.Contains(err.Error(), text) {
+	if err == nil || value.KindOf(err) != kind || !strings.Contains(err.Error(), text) {
 		t.Errorf("%s: got %v, want an error of kind %q with %q", what, err, kind, text)
 	}
 }
@@ -167,7 +168,7 @@ func readAll(j *Journal, run string) (map[string]string, error) {
 
 // entryText returns all of an entry as a text.
 func entryText(e *Entry) string {
-	value, _ := tool.Append(nil, e.Outcome.Value)
+	value, _ := value.Append(nil, e.Outcome.Value)
 	text := fmt.Sprint(e.Place, e.Func, e.Args, e.Kind, e.Change, e.Key, e.Intended, e.Settled, tool.HashBytes(value), e.Outcome.Undo, e.Outcome.Usage, e.Err, e.Notes)
 	for _, q := range e.Questions {
 		text += fmt.Sprint(q.ID, q.Kind, q.Text, q.Data, q.Asked, q.Spent)
@@ -186,4 +187,4 @@ func stepValue(n int) string {
 	return fmt.Sprint("value ", n)
 }
 
-func stepArgs(n int) *tool.Dict { return tool.NewDict("n", n, "text", strings.Repeat("a", n%300)) }
+func stepArgs(n int) *value.Dict { return value.NewDict("n", n, "text", strings.Repeat("a", n%300)) }

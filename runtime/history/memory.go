@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // A Memory is a [Record] in memory: it has no store, and nobody else sees it.
@@ -95,7 +96,7 @@ func (m *Memory) load(e Entry) error {
 	case m.open != m:
 		return errClosed(&m.run)
 	case m.steps[at] != nil || !e.Settled.IsZero() && e.Intended.IsZero():
-		return tool.Errorf(tool.Invalid, "load the record of run '%s': step %s is there already, or has an outcome of nothing", m.run.ID, at)
+		return value.Errorf(value.Invalid, "load the record of run '%s': step %s is there already, or has an outcome of nothing", m.run.ID, at)
 	}
 	e.Staged, e.Key, e.Questions = false, m.Key(e.Place), slices.Clone(e.Questions)
 	s := &memoryStep{step: step{place: e.Place, name: at}}
@@ -173,11 +174,11 @@ func (m *Memory) Recorded(at tool.Place) (Entry, bool, error) {
 }
 
 // Notes implements [Record].
-func (m *Memory) Notes() iter.Seq2[*tool.Dict, error] {
+func (m *Memory) Notes() iter.Seq2[*value.Dict, error] {
 	m.mu.Lock()
 	entries := slices.SortedFunc(maps.Values(m.opened), byPlace)
 	m.mu.Unlock()
-	return func(yield func(*tool.Dict, error) bool) {
+	return func(yield func(*value.Dict, error) bool) {
 		for _, e := range entries {
 			for _, n := range e.Notes {
 				if !yield(n, nil) {
@@ -232,7 +233,7 @@ func (m *Memory) Settle(ctx context.Context, at tool.Place, out tool.Outcome, fa
 }
 
 // Note implements [Record].
-func (m *Memory) Note(ctx context.Context, at tool.Place, d *tool.Dict) error {
+func (m *Memory) Note(ctx context.Context, at tool.Place, d *value.Dict) error {
 	r := about(at, nil, m.clock())
 	r.note(d)
 	return m.add(ctx, addition{kind: placeNoted, place: at}, r, func(e *Entry) {

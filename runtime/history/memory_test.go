@@ -13,6 +13,7 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime/journal"
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // TestLoad carries the record of a run from a journal to a Memory, continues it
@@ -82,15 +83,15 @@ func memoryEntries(t *testing.T, m *Memory) map[string]string {
 func TestLoadRefuses(t *testing.T) {
 	settled := Entry{Intent: Intent{Place: place("1"), Func: "f", Kind: tool.Read}, Intended: now(), Settled: now()}
 	entries := func(yield func(Entry, error) bool) {
-		_ = yield(settled, nil) && yield(Entry{}, tool.Errorf(tool.Failed, "is damaged"))
+		_ = yield(settled, nil) && yield(Entry{}, value.Errorf(value.Failed, "is damaged"))
 	}
 	m := NewMemory(Run{ID: "r", Kind: "run"}, script())
-	fails(t, "a damaged record", m.Load(entries), tool.Failed, "is damaged")
-	fails(t, "a step that is there", m.Load(entries), tool.Invalid, "step 1")
+	fails(t, "a damaged record", m.Load(entries), value.Failed, "is damaged")
+	fails(t, "a step that is there", m.Load(entries), value.Invalid, "step 1")
 	settled.Place, settled.Intended = place("2"), time.Time{}
-	fails(t, "an outcome of nothing", m.Load(entries), tool.Invalid, "step 2")
+	fails(t, "an outcome of nothing", m.Load(entries), value.Invalid, "step 2")
 	check(t, m.Close())
-	fails(t, "a closed record", m.Load(entries), tool.Internal, "closed")
+	fails(t, "a closed record", m.Load(entries), value.Internal, "closed")
 	if got := memoryEntries(t, m); len(got) != 1 {
 		t.Errorf("loaded are %v", got)
 	}
@@ -122,7 +123,7 @@ func TestSnapshots(t *testing.T) {
 	check(t, m.Send(place("1"), 1, tool.Answer{Yes: true}))
 	check(t, second(m.Answer(ctx, place("1"), 1)))
 	check(t, m.Intend(ctx, Intent{Place: place("1"), Func: "f", Kind: tool.Read}))
-	check(t, m.Note(ctx, place("1"), tool.NewDict("a", 1)))
+	check(t, m.Note(ctx, place("1"), value.NewDict("a", 1)))
 	if e.Questions[0].Answer != nil || len(e.Notes) != 1 || !e.Intended.IsZero() {
 		t.Errorf("the entry became %+v", e)
 	}

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"time"
 
-	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // Delete removes a run and all that is recorded of it, in any state. It fails
@@ -60,7 +60,7 @@ func (j *Journal) Prune(ctx context.Context, k Keep) (int, error) {
 		switch err := j.Delete(ctx, r.ID); {
 		case err == nil:
 			removed++
-		case tool.KindOf(err) != tool.Conflict:
+		case value.KindOf(err) != value.Conflict:
 			return removed, err
 		}
 	}
@@ -89,7 +89,7 @@ func (j *Journal) named(ctx context.Context) (map[string]bool, error) {
 			}
 		}
 		if err != nil {
-			return tool.Errorf(tool.Failed, "the journal is damaged, so no large value was removed: %w", err)
+			return value.Errorf(value.Failed, "the journal is damaged, so no large value was removed: %w", err)
 		}
 		return nil
 	})

@@ -11,6 +11,7 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime/journal"
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 func TestPrune(t *testing.T) { eachStore(t, testPrune) }
@@ -65,7 +66,7 @@ func testPrune(t *testing.T, s storage) {
 // hasBlob reports whether the value of a text is stored.
 func hasBlob(t *testing.T, j *Journal, text string) bool {
 	t.Helper()
-	data, err := tool.Append(nil, text)
+	data, err := value.Append(nil, text)
 	check(t, err)
 	_, err = j.store.Blob(context.Background(), blobName(sha256.Sum256(data)).String(), int64(len(data)))
 	if err != nil && !strings.Contains(err.Error(), "missing") {
@@ -131,7 +132,7 @@ func testSweepOfDamage(t *testing.T, s storage) {
 	check(t, l.End(ctx, "final", tool.Outcome{}, nil))
 	check(t, j.store.Commit(ctx, []*journal.Write{{Num: l.num, Frames: []journal.Frame{{Seq: l.head.frames, Body: []byte("damage")}}}}))
 	err := j.sweep(now().Add(time.Hour))
-	if tool.KindOf(err) != tool.Failed || !hasBlob(t, j, large) {
+	if value.KindOf(err) != value.Failed || !hasBlob(t, j, large) {
 		t.Errorf("a sweep of a damaged journal gave %v", err)
 	}
 	if n, err := j.Prune(ctx, Keep{For: time.Nanosecond, Open: true}); n != 0 || err != nil {

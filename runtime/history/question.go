@@ -10,6 +10,7 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime/journal"
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // Asked is a question as a run has recorded it.
@@ -18,7 +19,7 @@ type Asked struct {
 	Place         tool.Place // the Step of the question
 	N             int        // its number among the questions at its step, from 1; set when it is recorded
 	// Data is what else is compared when the question is asked again; it may be nil.
-	Data *tool.Dict
+	Data *value.Dict
 
 	// Answer is what was answered, or nil. Of an open question it can still be
 	// corrected, until the run uses it.
@@ -55,7 +56,7 @@ func questionID(run string, at tool.Place, n int) string {
 }
 
 // content is what is recorded of a question: all but what identify sets.
-func (q *Asked) content() *tool.Dict {
+func (q *Asked) content() *value.Dict {
 	plain := q.Question
 	plain.ID, plain.Run, plain.Step, plain.Asked = "", "", "", time.Time{}
 	return plain.Dict()
@@ -67,12 +68,12 @@ const answerKind = "answer"
 func answerKey(at tool.Place, n int) string { return at.String() + ":" + strconv.Itoa(n) }
 
 // value is the answer as it is kept.
-func (a *Answered) value() tool.Value {
-	return tool.NewDict("yes", a.Yes, "always", a.Always, "value", a.Value, "args", orNil(a.Args), "why", utf8Text(a.Why), "by", utf8Text(a.By), "at", nanos(a.At))
+func (a *Answered) value() value.Value {
+	return value.NewDict("yes", a.Yes, "always", a.Always, "value", a.Value, "args", orNil(a.Args), "why", utf8Text(a.Why), "by", utf8Text(a.By), "at", nanos(a.At))
 }
 
-func readAnswer(v tool.Value) (*Answered, error) {
-	d, ok := v.(*tool.Dict)
+func readAnswer(v value.Value) (*Answered, error) {
+	d, ok := v.(*value.Dict)
 	if !ok {
 		return nil, errRecord
 	}
@@ -80,7 +81,7 @@ func readAnswer(v tool.Value) (*Answered, error) {
 	a.Yes, a.Always, a.Why, a.By = d.Bool("yes"), d.Bool("always"), d.Text("why"), d.Text("by")
 	a.Value, _ = d.Get("value")
 	args, _ := d.Get("args")
-	a.Args, _ = args.(*tool.Dict)
+	a.Args, _ = args.(*value.Dict)
 	return a, nil
 }
 
@@ -88,9 +89,9 @@ func readAnswer(v tool.Value) (*Answered, error) {
 // the run's frames, so it has a checksum of its own, over which question it is
 // for too.
 func (a *Answered) body(run, key string) ([]byte, error) {
-	b, err := tool.Append(make([]byte, len(sum{})), tool.Tuple{run, key, a.value()})
+	b, err := value.Append(make([]byte, len(sum{})), value.Tuple{run, key, a.value()})
 	if err != nil {
-		return nil, tool.Errorf(tool.Invalid, "the answer: %w", err)
+		return nil, value.Errorf(value.Invalid, "the answer: %w", err)
 	}
 	return seal(b), nil
 }
@@ -100,12 +101,12 @@ func openBody(m journal.Message, run string) (*Answered, error) {
 	if err != nil {
 		return nil, errChanged
 	}
-	list, _ := v.(tool.Tuple)
+	list, _ := v.(value.Tuple)
 	p := parts{list: list}
 	if part[string](&p) != run || part[string](&p) != m.Key || p.bad {
 		return nil, errRecord
 	}
-	return readAnswer(part[tool.Value](&p))
+	return readAnswer(part[value.Value](&p))
 }
 
 // Questions returns the open questions of a run, by step: those that have no
@@ -152,7 +153,7 @@ func (h *history) answers() (map[string]*Answered, error) {
 		}
 		a, err := openBody(m, h.run.ID)
 		if err != nil {
-			damage = damaged(h.run.ID, "the answer "+strconv.Quote(tool.Clean(m.Key, 80)), err)
+			damage = damaged(h.run.ID, "the answer "+strconv.Quote(value.Clean(m.Key, 80)), err)
 		}
 		sent[m.Key] = a
 	}
@@ -187,7 +188,7 @@ func (j *Journal) Answer(ctx context.Context, run string, at tool.Place, n int, 
 		return err
 	}
 	_, err = j.store.Send(ctx, h.num, m)
-	if tool.KindOf(err) == tool.Conflict {
+	if value.KindOf(err) == value.Conflict {
 		return alreadyAnswered(run, at)
 	}
 	return err
@@ -198,9 +199,9 @@ func (j *Journal) Answer(ctx context.Context, run string, at tool.Place, n int, 
 func (s *step) answerable(run *Run, at tool.Place, n int, ended bool) error {
 	switch {
 	case s == nil || n < 1 || n > s.questions || ended && n == s.questions && !s.answered:
-		return tool.Errorf(tool.NotFound, "the run '%s' has no open question at step %q", run.ID, at.String()).WithHint("list what is open: cassidy runs show %s; a program calls Host.Waiting", run.ID)
+		return value.Errorf(value.NotFound, "the run '%s' has no open question at step %q", run.ID, at.String()).WithHint("list what is open: cassidy runs show %s; a program calls Host.Waiting", run.ID)
 	case n < s.questions:
-		return tool.Errorf(tool.Conflict, "question %d of run '%s' at step %q was replaced by another one", n, run.ID, at.String()).
+		return value.Errorf(value.Conflict, "question %d of run '%s' at step %q was replaced by another one", n, run.ID, at.String()).
 			WithHint("list what is open: cassidy runs show %s; a program calls Host.Waiting", run.ID)
 	case !s.isOpen():
 		return alreadyAnswered(run.ID, at)
@@ -209,7 +210,7 @@ func (s *step) answerable(run *Run, at tool.Place, n int, ended bool) error {
 }
 
 func alreadyAnswered(run string, at tool.Place) error {
-	return tool.Errorf(tool.Conflict, "the question of run '%s' at step %q was answered, and the answer was used", run, at.String()).
+	return value.Errorf(value.Conflict, "the question of run '%s' at step %q was answered, and the answer was used", run, at.String()).
 		WithHint("list what is open: cassidy runs show %s; a program calls Host.Waiting", run)
 }
 
@@ -218,7 +219,7 @@ func alreadyAnswered(run string, at tool.Place) error {
 func (q *Asked) accepts(given tool.Answer) (*Answered, error) {
 	a, err := q.Accepts(given)
 	if text, _ := a.Value.(string); err == nil && max(len(text), len(a.Why), len(a.By)) > inlineMost {
-		err = tool.Errorf(tool.Limit, "an answer, its reason and who gave it have at most %d KB each", inlineMost>>10)
+		err = value.Errorf(value.Limit, "an answer, its reason and who gave it have at most %d KB each", inlineMost>>10)
 	}
 	return &Answered{Answer: a}, err
 }
@@ -296,7 +297,7 @@ func (e *Entry) asked(q *Asked) *Asked {
 		return nil
 	}
 	last := &e.Questions[len(e.Questions)-1]
-	if !tool.Equal(last.content(), q.content()) || !tool.Equal(orEmpty(last.Data), orEmpty(q.Data)) {
+	if !value.Equal(last.content(), q.content()) || !value.Equal(orEmpty(last.Data), orEmpty(q.Data)) {
 		return nil
 	}
 	return last
@@ -365,7 +366,7 @@ func (j *Journal) Cancel(ctx context.Context, run string) (ended bool, err error
 			err = l.End(ctx, "cancelled", tool.Outcome{}, errRunCancelled())
 			return err == nil, errors.Join(err, l.Close())
 		}
-		if tool.KindOf(err) != tool.Conflict {
+		if value.KindOf(err) != value.Conflict {
 			return false, err
 		}
 		if r, e := j.Run(ctx, run); e != nil || r.State.Ended() {
@@ -382,7 +383,7 @@ func (j *Journal) Cancel(ctx context.Context, run string) (ended bool, err error
 	return false, err
 }
 
-func errRunCancelled() *tool.Error { return tool.Errorf(tool.Canceled, "the run was cancelled") }
+func errRunCancelled() *value.Error { return value.Errorf(value.Canceled, "the run was cancelled") }
 
 func (j *Journal) requestCancel(ctx context.Context, run string) error {
 	num, err := j.find(ctx, run)
@@ -407,7 +408,7 @@ func (l *Log) CancelRequested(ctx context.Context) (bool, error) {
 // ParseQuestionID reads the ID of a question. It fails, with kind Invalid,
 // for any other text.
 func ParseQuestionID(id string) (run string, at tool.Place, n int, err error) {
-	invalid := tool.Errorf(tool.Invalid, "%q is not the ID of a question", tool.Clean(id, 120)).WithHint("it reads RUN:STEP:N")
+	invalid := value.Errorf(value.Invalid, "%q is not the ID of a question", value.Clean(id, 120)).WithHint("it reads RUN:STEP:N")
 	parts := strings.Split(id, ":")
 	if len(parts) != 3 || !journal.ValidID(parts[0]) {
 		return "", nil, 0, invalid

@@ -13,6 +13,7 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime/journal"
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // asked asks a question at a step and returns its number.
@@ -54,8 +55,8 @@ func testQuestions(t *testing.T, s storage) {
 	ctx, other := context.Background(), s.open()
 	l := begin(t, s.open(), "r")
 	check(t, l.Intend(ctx, Intent{Place: place("2"), Func: "human.confirm", Kind: tool.External}))
-	confirm := Asked{Question: tool.Question{Kind: tool.QuestionConfirm, Text: "Delete it?"}, Data: tool.NewDict("diff", "-a")}
-	approve := Asked{Question: tool.Question{Kind: tool.QuestionApproval, Text: "may it?"}, Data: tool.NewDict("tool", "t")}
+	confirm := Asked{Question: tool.Question{Kind: tool.QuestionConfirm, Text: "Delete it?"}, Data: value.NewDict("diff", "-a")}
+	approve := Asked{Question: tool.Question{Kind: tool.QuestionApproval, Text: "may it?"}, Data: value.NewDict("tool", "t")}
 	asked(t, l, "10", Asked{Question: tool.Question{Kind: tool.QuestionAsk, Text: "which?"}})
 	asked(t, l, "2", confirm)
 	asked(t, l, "3.1", approve)
@@ -67,7 +68,7 @@ func testQuestions(t *testing.T, s storage) {
 	check(t, other.Answer(ctx, "r", place("2"), 1, tool.Answer{Yes: false, By: "ann"})) // while it is held
 	check(t, l.Park(ctx, "question", time.Time{}))
 
-	given := tool.Answer{Yes: true, Always: true, Args: tool.NewDict("n", 2, "b", []byte{0xff}), Why: "not so many", By: "bob"}
+	given := tool.Answer{Yes: true, Always: true, Args: value.NewDict("n", 2, "b", []byte{0xff}), Why: "not so many", By: "bob"}
 	check(t, other.Answer(ctx, "r", place("3.1"), 1, given))
 	check(t, other.Answer(ctx, "r", place("10"), 1, tool.Answer{Value: "the first"}))
 	check(t, other.Answer(ctx, "r", place("2"), 1, tool.Answer{Yes: true, Why: "after all"})) // corrected
@@ -81,7 +82,7 @@ func testQuestions(t *testing.T, s storage) {
 		a, err := l.Answer(ctx, place(c.at), 1)
 		check(t, err)
 		checkAnswer(t, a, c.want)
-		fails(t, "a correction after the answer was used", other.Answer(ctx, "r", place(c.at), 1, tool.Answer{Value: c.want.Value}), tool.Conflict, "used")
+		fails(t, "a correction after the answer was used", other.Answer(ctx, "r", place(c.at), 1, tool.Answer{Value: c.want.Value}), value.Conflict, "used")
 	}
 	if a, err := l.Answer(ctx, place("4"), 1); a != nil || err != nil {
 		t.Errorf("the answer that nobody gave is %v, %v", a, err)
@@ -97,19 +98,19 @@ func testQuestions(t *testing.T, s storage) {
 		t.Errorf("the recorded question is %+v", q)
 	}
 	checkAnswer(t, q.Answer, given)
-	fails(t, "an answer to a used question", other.Answer(ctx, "r", place("3.1"), 1, given), tool.Conflict, "used")
+	fails(t, "an answer to a used question", other.Answer(ctx, "r", place("3.1"), 1, given), value.Conflict, "used")
 	check(t, l.End(ctx, "final", tool.Outcome{}, nil))
 	if open := openIDs(t, other, "r"); open != nil {
 		t.Errorf("of a run that has ended, %v is open", open)
 	}
-	fails(t, "an answer to a run that has ended", other.Answer(ctx, "r", place("4"), 1, tool.Answer{}), tool.NotFound, "")
+	fails(t, "an answer to a run that has ended", other.Answer(ctx, "r", place("4"), 1, tool.Answer{}), value.NotFound, "")
 }
 
 // checkAnswer compares an answer with the one that was given.
 func checkAnswer(t *testing.T, a *Answered, want tool.Answer) {
 	t.Helper()
 	if a == nil || a.Yes != want.Yes || a.Always != want.Always || a.Why != want.Why || a.By != want.By || a.At.IsZero() ||
-		!tool.Equal(a.Value, want.Value) || (a.Args == nil) != (want.Args == nil) || !tool.Equal(orEmpty(a.Args), orEmpty(want.Args)) {
+		!value.Equal(a.Value, want.Value) || (a.Args == nil) != (want.Args == nil) || !value.Equal(orEmpty(a.Args), orEmpty(want.Args)) {
 		t.Errorf("the answer is %+v, want %+v", a, want)
 	}
 }
@@ -123,34 +124,34 @@ func testWrongAnswers(t *testing.T, s storage) {
 	for kind, at := range at {
 		asked(t, l, at, Asked{Question: tool.Question{Kind: kind, Text: "?"}})
 	}
-	args := tool.NewDict("a", 1)
+	args := value.NewDict("a", 1)
 	for _, c := range []struct {
 		run, at string
 		n       int
 		answer  tool.Answer
-		want    tool.Kind
+		want    value.Kind
 	}{
-		{"none", "1", 1, tool.Answer{}, tool.NotFound},
-		{"r", "9", 1, tool.Answer{}, tool.NotFound},
-		{"r", "", 1, tool.Answer{}, tool.NotFound},
-		{"r", "1", 0, tool.Answer{}, tool.NotFound},
-		{"r", "1", 2, tool.Answer{}, tool.NotFound},
-		{"r", "1", -1, tool.Answer{}, tool.NotFound},
-		{"r", "1", 1, tool.Answer{Value: "yes"}, tool.Invalid},
-		{"r", "1", 1, tool.Answer{Args: tool.NewDict("x", "\xff")}, tool.Invalid},
-		{"r", "2", 1, tool.Answer{Value: "yes"}, tool.Invalid},
-		{"r", "2", 1, tool.Answer{Yes: true, Value: false}, tool.Invalid},
-		{"r", "1", 1, tool.Answer{Value: true}, tool.Invalid},
-		{"r", "1", 1, tool.Answer{Value: make(chan int)}, tool.Invalid},
-		{"r", "2", 1, tool.Answer{Yes: true, Args: args}, tool.Invalid},
-		{"r", "2", 1, tool.Answer{Yes: true, Always: true}, tool.Invalid},
-		{"r", "3", 1, tool.Answer{Yes: true}, tool.Invalid},
-		{"r", "3", 1, tool.Answer{Yes: true, Value: "x"}, tool.Invalid},
-		{"r", "3", 1, tool.Answer{Value: int64(1)}, tool.Invalid},
-		{"r", "3", 1, tool.Answer{Value: "x", Args: args}, tool.Invalid},
-		{"r", "3", 1, tool.Answer{Value: "x\xff"}, tool.Invalid},
-		{"r", "3", 1, tool.Answer{Value: strings.Repeat("x", inlineMost+1)}, tool.Limit},
-		{"r", "4", 1, tool.Answer{Always: true}, tool.Invalid},
+		{"none", "1", 1, tool.Answer{}, value.NotFound},
+		{"r", "9", 1, tool.Answer{}, value.NotFound},
+		{"r", "", 1, tool.Answer{}, value.NotFound},
+		{"r", "1", 0, tool.Answer{}, value.NotFound},
+		{"r", "1", 2, tool.Answer{}, value.NotFound},
+		{"r", "1", -1, tool.Answer{}, value.NotFound},
+		{"r", "1", 1, tool.Answer{Value: "yes"}, value.Invalid},
+		{"r", "1", 1, tool.Answer{Args: value.NewDict("x", "\xff")}, value.Invalid},
+		{"r", "2", 1, tool.Answer{Value: "yes"}, value.Invalid},
+		{"r", "2", 1, tool.Answer{Yes: true, Value: false}, value.Invalid},
+		{"r", "1", 1, tool.Answer{Value: true}, value.Invalid},
+		{"r", "1", 1, tool.Answer{Value: make(chan int)}, value.Invalid},
+		{"r", "2", 1, tool.Answer{Yes: true, Args: args}, value.Invalid},
+		{"r", "2", 1, tool.Answer{Yes: true, Always: true}, value.Invalid},
+		{"r", "3", 1, tool.Answer{Yes: true}, value.Invalid},
+		{"r", "3", 1, tool.Answer{Yes: true, Value: "x"}, value.Invalid},
+		{"r", "3", 1, tool.Answer{Value: int64(1)}, value.Invalid},
+		{"r", "3", 1, tool.Answer{Value: "x", Args: args}, value.Invalid},
+		{"r", "3", 1, tool.Answer{Value: "x\xff"}, value.Invalid},
+		{"r", "3", 1, tool.Answer{Value: strings.Repeat("x", inlineMost+1)}, value.Limit},
+		{"r", "4", 1, tool.Answer{Always: true}, value.Invalid},
 	} {
 		fails(t, fmt.Sprintf("Answer(%s, %q, %d, %+.40v)", c.run, c.at, c.n, c.answer), j.Answer(ctx, c.run, place(c.at), c.n, c.answer), c.want, "")
 	}
@@ -166,7 +167,7 @@ func TestAskedAgain(t *testing.T) { eachStore(t, testAskedAgain) }
 
 func testAskedAgain(t *testing.T, s storage) {
 	ctx, j := context.Background(), s.open()
-	q := Asked{Question: tool.Question{Kind: tool.QuestionApproval, Text: "may it change a\xff?"}, Data: tool.NewDict("a", 1)}
+	q := Asked{Question: tool.Question{Kind: tool.QuestionApproval, Text: "may it change a\xff?"}, Data: value.NewDict("a", 1)}
 	number := func(l *Log, want int, q Asked) {
 		t.Helper()
 		if n := asked(t, l, "1", q); n != want {
@@ -182,13 +183,13 @@ func testAskedAgain(t *testing.T, s storage) {
 
 	l = resume(t, j, "r")
 	changed := q
-	changed.Data = tool.NewDict("a", 2)
+	changed.Data = value.NewDict("a", 2)
 	number(l, 2, changed)
 	number(l, 3, q) // it was replaced meanwhile
 	check(t, l.Close())
 	sameTexts(t, "open", openIDs(t, j, "r"), "r:1:3")
 	for n := range 2 {
-		fails(t, "an answer to a question that was replaced", j.Answer(ctx, "r", place("1"), n+1, tool.Answer{Yes: true}), tool.Conflict, "replaced")
+		fails(t, "an answer to a question that was replaced", j.Answer(ctx, "r", place("1"), n+1, tool.Answer{Yes: true}), value.Conflict, "replaced")
 	}
 	check(t, j.Answer(ctx, "r", place("1"), 3, tool.Answer{Yes: true}))
 
@@ -301,13 +302,13 @@ func TestAnsweredHere(t *testing.T) { eachStore(t, testAnsweredHere) }
 func testAnsweredHere(t *testing.T, s storage) {
 	ctx, j := context.Background(), s.open()
 	l := begin(t, j, "r")
-	given := tool.Answer{Yes: true, Args: tool.NewDict("a", 1), Why: "why", By: "ann"}
+	given := tool.Answer{Yes: true, Args: value.NewDict("a", 1), Why: "why", By: "ann"}
 	check(t, l.Answered(ctx, Asked{Place: place("1"), Question: tool.Question{Kind: tool.QuestionApproval, Text: "one?"}}, given))
 	check(t, l.Answered(ctx, Asked{Place: place("1"), Question: tool.Question{Kind: tool.QuestionApproval, Text: "two?"}}, tool.Answer{}))
 	if open := openIDs(t, j, "r"); open != nil {
 		t.Errorf("open are %v", open)
 	}
-	fails(t, "an answer to it", j.Answer(ctx, "r", place("1"), 1, given), tool.Conflict, "")
+	fails(t, "an answer to it", j.Answer(ctx, "r", place("1"), 1, given), value.Conflict, "")
 	check(t, l.Close())
 	e, _, err := resume(t, j, "r").Recorded(place("1"))
 	check(t, err)
@@ -333,14 +334,14 @@ func testAnswerOfAClosedLog(t *testing.T, s storage) {
 	check(t, err)
 	q.Place = place("1")
 	for _, l := range []*Log{l, reader} {
-		fails(t, "Answer", second(l.Answer(ctx, place("1"), 1)), tool.Internal, "")
-		fails(t, "Ask", second(l.Ask(ctx, q)), tool.Internal, "")
+		fails(t, "Answer", second(l.Answer(ctx, place("1"), 1)), value.Internal, "")
+		fails(t, "Ask", second(l.Ask(ctx, q)), value.Internal, "")
 	}
 	check(t, j.Answer(ctx, "r", place("1"), 1, tool.Answer{Yes: true})) // it can still be corrected
 	l = resume(t, j, "r")
 	ended, cancel := context.WithCancel(ctx)
 	cancel()
-	fails(t, "Answer in an ended context", second(l.Answer(ended, place("1"), 1)), tool.Canceled, "")
+	fails(t, "Answer in an ended context", second(l.Answer(ended, place("1"), 1)), value.Canceled, "")
 	check(t, j.Answer(ctx, "r", place("1"), 1, tool.Answer{Yes: false, Why: "no"}))
 	a, err := l.Answer(ctx, place("1"), 1)
 	check(t, err)
@@ -359,7 +360,7 @@ func TestQuestionID(t *testing.T) {
 		}
 	}
 	for _, id := range []string{"", "r", "r:1", "r:1:0", "r:1:-1", "r:1:x", "r:1:", "r:x:1", "r:01:1", ":1:1", "-r:1:1", "r:1:1:1", "a b:1:1", "r:1:01", "r:1:+1"} {
-		fails(t, id, second3(ParseQuestionID(id)), tool.Invalid, "")
+		fails(t, id, second3(ParseQuestionID(id)), value.Invalid, "")
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // A Record makes a run durable. Whoever executes the run asks it before each
@@ -38,14 +39,14 @@ type Record interface {
 	Recorded(at tool.Place) (Entry, bool, error)
 	// Notes yields what was decided anywhere in the run when the record was
 	// opened, by step. It fails where a value was lost.
-	Notes() iter.Seq2[*tool.Dict, error]
+	Notes() iter.Seq2[*value.Dict, error]
 	// Intend records that an effect is about to be done.
 	Intend(ctx context.Context, i Intent) error
 	// Settle records what came of an effect that was intended: an outcome, or an
 	// error, together with which the usage of the outcome is kept.
 	Settle(ctx context.Context, at tool.Place, out tool.Outcome, failure error) error
 	// Note records what was decided at a step.
-	Note(ctx context.Context, at tool.Place, d *tool.Dict) error
+	Note(ctx context.Context, at tool.Place, d *value.Dict) error
 	// Identify returns a question with the ID, Run, Step and Asked that it has if
 	// it is recorded next at its step; only with the Step where nothing is kept.
 	Identify(q Asked) (Asked, error)
@@ -121,10 +122,10 @@ func (None) Keeps() bool                                                   { ret
 func (None) Key(tool.Place) string                                         { return "" }
 func (None) Recall(tool.Effect, *tool.Func) (*Entry, Recollection, error)  { return nil, Unknown, nil }
 func (None) Recorded(tool.Place) (Entry, bool, error)                      { return Entry{}, false, nil }
-func (None) Notes() iter.Seq2[*tool.Dict, error]                           { return func(func(*tool.Dict, error) bool) {} }
+func (None) Notes() iter.Seq2[*value.Dict, error]                          { return func(func(*value.Dict, error) bool) {} }
 func (None) Intend(context.Context, Intent) error                          { return nil }
 func (None) Settle(context.Context, tool.Place, tool.Outcome, error) error { return nil }
-func (None) Note(context.Context, tool.Place, *tool.Dict) error            { return nil }
+func (None) Note(context.Context, tool.Place, *value.Dict) error           { return nil }
 func (None) Ask(_ context.Context, q Asked) (Asked, error)                 { return q, nil }
 func (None) Answered(context.Context, Asked, tool.Answer) error            { return nil }
 func (None) Answer(context.Context, tool.Place, int) (*Answered, error)    { return nil, nil }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime/journal"
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // An implementation is one of the live Records that the contract holds for. It
@@ -98,7 +99,7 @@ func (p *performer) do(f *tool.Func, e tool.Effect, do func() (tool.Outcome, err
 			failure = entry.Err
 		}
 	} else {
-		check(p.t, p.r.Intend(ctx, Intent{Place: e.Place, Func: e.Func, Args: e.Args, Kind: f.Kind, Change: tool.NewDict("was", "x")}))
+		check(p.t, p.r.Intend(ctx, Intent{Place: e.Place, Func: e.Func, Args: e.Args, Kind: f.Kind, Change: value.NewDict("was", "x")}))
 		out, failure = do()
 		if err := p.r.Settle(ctx, e.Place, out, failure); err != nil {
 			return err
@@ -110,10 +111,10 @@ func (p *performer) do(f *tool.Func, e tool.Effect, do func() (tool.Outcome, err
 	}
 	message := ""
 	if failure != nil {
-		k := tool.ErrorOf(failure, tool.Failed)
+		k := value.ErrorOf(failure, value.Failed)
 		message = fmt.Sprint(k.Kind, utf8Text(k.Message()), k.Hint)
 	}
-	p.lines = append(p.lines, fmt.Sprintf("%s %s = %.60s %s %s %v", e.Place, e.Func, tool.FormatJSON(out.Value, ""), undo, message, out.Usage))
+	p.lines = append(p.lines, fmt.Sprintf("%s %s = %.60s %s %s %v", e.Place, e.Func, value.FormatJSON(out.Value, ""), undo, message, out.Usage))
 	return nil
 }
 
@@ -121,7 +122,7 @@ func (p *performer) do(f *tool.Func, e tool.Effect, do func() (tool.Outcome, err
 func (p *performer) effect(at string, kind tool.EffectKind, out tool.Outcome, failure error) {
 	p.t.Helper()
 	f := &tool.Func{Kind: kind}
-	e := tool.Effect{Func: "f." + kind.String(), Args: tool.NewDict("at", at), Place: place(at)}
+	e := tool.Effect{Func: "f." + kind.String(), Args: value.NewDict("at", at), Place: place(at)}
 	check(p.t, p.do(f, e, func() (tool.Outcome, error) {
 		p.world++
 		return out, failure
@@ -140,19 +141,19 @@ func (p *performer) perform() {
 	for i, v := range someValues(p.t) {
 		p.effect(fmt.Sprint(20+i), tool.Read, tool.Outcome{Value: v}, nil)
 	}
-	p.effect("10", tool.Write, tool.Outcome{Undo: &tool.Effect{Func: "fs.undo", Args: tool.NewDict("n", 1), Place: place("10.1")}}, nil)
-	p.effect("11", tool.External, tool.Outcome{Usage: tool.Usage{Steps: 3, Wall: time.Second}}, tool.Errorf(tool.Command, "exit 3").WithHint("look"))
+	p.effect("10", tool.Write, tool.Outcome{Undo: &tool.Effect{Func: "fs.undo", Args: value.NewDict("n", 1), Place: place("10.1")}}, nil)
+	p.effect("11", tool.External, tool.Outcome{Usage: tool.Usage{Steps: 3, Wall: time.Second}}, value.Errorf(value.Command, "exit 3").WithHint("look"))
 	p.effect("12", tool.Read, tool.Outcome{}, errors.New("plain \xff"))
 	if _, known, _ := p.r.Recorded(place("13")); !known {
-		check(p.t, p.r.Note(ctx, place("13"), tool.NewDict("approved", "13")))
-		check(p.t, p.r.Note(ctx, place("9"), tool.NewDict("approved", "9")))
+		check(p.t, p.r.Note(ctx, place("13"), value.NewDict("approved", "13")))
+		check(p.t, p.r.Note(ctx, place("9"), value.NewDict("approved", "9")))
 		check(p.t, p.r.Note(ctx, place("9"), nil))
 		check(p.t, p.r.Answered(ctx, Asked{Place: place("14"), Question: tool.Question{Kind: tool.QuestionApproval, Text: "may it?"}}, tool.Answer{Yes: true, By: "ann"}))
 	}
-	call := tool.Effect{Func: "tools.call", Args: tool.NewDict("tool", "t"), Place: place("15")}
+	call := tool.Effect{Func: "tools.call", Args: value.NewDict("tool", "t"), Place: place("15")}
 	check(p.t, p.do(&tool.Func{Kind: tool.External, Calls: true}, call, func() (tool.Outcome, error) {
 		p.effect("15.1", tool.Read, tool.Outcome{Value: int64(1)}, nil)
-		p.effect("15.2", tool.External, tool.Outcome{}, tool.Errorf(tool.Denied, "no"))
+		p.effect("15.2", tool.External, tool.Outcome{}, value.Errorf(value.Denied, "no"))
 		return tool.Outcome{Value: "called"}, nil
 	}))
 	call.Place = place("16")
@@ -246,14 +247,14 @@ func checkReplay(t *testing.T, r Record, want []string) {
 func TestRecall(t *testing.T) {
 	eachRecord(t, func(t *testing.T, i implementation) {
 		ctx, r := context.Background(), i.begin()
-		args := tool.NewDict("path", "a")
+		args := value.NewDict("path", "a")
 		check(t, r.Intend(ctx, Intent{Place: place("1"), Func: "f", Args: args, Kind: tool.Read, Staged: true}))
 		check(t, r.Settle(ctx, place("1"), tool.Outcome{}, nil))
 		check(t, r.Intend(ctx, Intent{Place: place("2"), Func: "f", Kind: tool.External}))
 		check(t, r.Intend(ctx, Intent{Place: place("2"), Func: "f", Args: args, Kind: tool.External})) // tried again
 		check(t, r.Note(ctx, place("3"), nil))
 		asked(t, r, "4", Asked{Question: tool.Question{Kind: tool.QuestionConfirm}})
-		recall := func(at, name string, args *tool.Dict) (*Entry, Recollection, error) {
+		recall := func(at, name string, args *value.Dict) (*Entry, Recollection, error) {
 			return r.Recall(tool.Effect{Func: name, Args: args, Place: place(at)}, &tool.Func{})
 		}
 		for _, at := range []string{"1", "2", "9"} {
@@ -270,9 +271,9 @@ func TestRecall(t *testing.T) {
 		}
 		for _, at := range []string{"1", "2"} {
 			_, what, err := recall(at, "g", args)
-			fails(t, "another function", err, tool.Conflict, "step "+at)
+			fails(t, "another function", err, value.Conflict, "step "+at)
 			_, _, err = recall(at, "f", nil)
-			fails(t, "other arguments", err, tool.Conflict, "step "+at)
+			fails(t, "other arguments", err, value.Conflict, "step "+at)
 			if what != Unknown {
 				t.Errorf("another effect is %v", what)
 			}
@@ -291,7 +292,7 @@ func TestRecordedQuestions(t *testing.T) {
 		at := place("1")
 		ask := func(want int, text string) {
 			t.Helper()
-			if n := asked(t, r, "1", Asked{Question: tool.Question{Kind: tool.QuestionApproval, Text: text}, Data: tool.NewDict("a", 1)}); n != want {
+			if n := asked(t, r, "1", Asked{Question: tool.Question{Kind: tool.QuestionApproval, Text: text}, Data: value.NewDict("a", 1)}); n != want {
 				t.Errorf("%q has the number %d, want %d", text, n, want)
 			}
 		}
@@ -306,14 +307,14 @@ func TestRecordedQuestions(t *testing.T) {
 				checkAnswer(t, a, *want)
 			}
 		}
-		fails(t, "an answer to nothing", i.send(at, 1, tool.Answer{}), tool.NotFound, "no open question")
+		fails(t, "an answer to nothing", i.send(at, 1, tool.Answer{}), value.NotFound, "no open question")
 		ask(1, "may it?")
 		answered(1, nil)
 		answered(2, nil)
-		fails(t, "an answer of the wrong kind", i.send(at, 1, tool.Answer{Value: "x"}), tool.Invalid, "")
-		fails(t, "an answer that is not a value", i.send(at, 1, tool.Answer{Args: tool.NewDict("x", "\xff")}), tool.Invalid, "")
-		fails(t, "an answer to the next question", i.send(at, 2, tool.Answer{}), tool.NotFound, "")
-		given := tool.Answer{Yes: true, Always: true, Args: tool.NewDict("a", 2), Why: "less", By: "ann"}
+		fails(t, "an answer of the wrong kind", i.send(at, 1, tool.Answer{Value: "x"}), value.Invalid, "")
+		fails(t, "an answer that is not a value", i.send(at, 1, tool.Answer{Args: value.NewDict("x", "\xff")}), value.Invalid, "")
+		fails(t, "an answer to the next question", i.send(at, 2, tool.Answer{}), value.NotFound, "")
+		given := tool.Answer{Yes: true, Always: true, Args: value.NewDict("a", 2), Why: "less", By: "ann"}
 		check(t, i.send(at, 1, tool.Answer{}))
 		check(t, i.send(at, 1, given))
 		check(t, r.Park(ctx, "approval", time.Time{}))
@@ -322,13 +323,13 @@ func TestRecordedQuestions(t *testing.T) {
 		ask(1, "may it?") // unchanged and not used
 		answered(1, &given)
 		answered(1, &given)
-		fails(t, "a correction after it was used", i.send(at, 1, tool.Answer{}), tool.Conflict, "used")
+		fails(t, "a correction after it was used", i.send(at, 1, tool.Answer{}), value.Conflict, "used")
 		ask(2, "may it?") // its answer was used
 		check(t, r.Close())
 
 		r = i.resume(r)
 		ask(3, "may it really?")
-		fails(t, "an answer to a question that was replaced", i.send(at, 2, tool.Answer{}), tool.Conflict, "replaced")
+		fails(t, "an answer to a question that was replaced", i.send(at, 2, tool.Answer{}), value.Conflict, "replaced")
 		if open := openOf(t, r); len(open) != 1 || open[0].ID != "r:1:3" || open[0].Text != "may it really?" || open[0].Answer != nil {
 			t.Errorf("open are %+v", open)
 		}
@@ -354,8 +355,8 @@ func TestRecordedQuestions(t *testing.T) {
 		sameTexts(t, "recorded", got, "r:1:1 may it? true true", "r:1:2 may it? false false", "r:1:3 may it really? true true", "r:1:4 again? true false")
 		checkAnswer(t, e.Questions[0].Answer, given)
 		check(t, r.End(ctx, "", tool.Outcome{}, nil))
-		fails(t, "an answer to a run that has ended", i.send(at, 4, tool.Answer{}), tool.Conflict, "used")
-		fails(t, "an answer to what a run that has ended never asked", i.send(at, 5, tool.Answer{}), tool.NotFound, "")
+		fails(t, "an answer to a run that has ended", i.send(at, 4, tool.Answer{}), value.Conflict, "used")
+		fails(t, "an answer to what a run that has ended never asked", i.send(at, 5, tool.Answer{}), value.NotFound, "")
 	})
 }
 
@@ -365,9 +366,9 @@ func TestRecordedFields(t *testing.T) {
 	eachRecord(t, func(t *testing.T, i implementation) {
 		ctx, r, at := context.Background(), i.begin(), place("3.1")
 		long := bytes.Repeat([]byte("x"), 2*inlineMost) // beside the record
-		q := Asked{Place: at, Data: tool.NewDict("subject", "call"), Question: tool.Question{
+		q := Asked{Place: at, Data: value.NewDict("subject", "call"), Question: tool.Question{
 			ID: "no", Run: "no", Step: "no", Tool: "t", Func: "f", Text: "may\xff it?", Why: "w", Reasoning: "because", Kind: tool.QuestionApproval,
-			Args: tool.NewDict("n", 1, "b", []byte{0xff}, "t", tool.Tuple{"a"}), Capabilities: []tool.Capability{{Name: "http", Target: "a.example:80"}, {Name: "odd", Target: "\x01:x"}},
+			Args: value.NewDict("n", 1, "b", []byte{0xff}, "t", value.Tuple{"a"}), Capabilities: []tool.Capability{{Name: "http", Target: "a.example:80"}, {Name: "odd", Target: "\x01:x"}},
 			Changes: []tool.Change{{Path: "a", Before: tool.FileState{Exists: true, Mode: 0o600, Hash: "h"}, After: tool.FileState{Exists: true, Data: long, Hash: tool.HashBytes(long)}, Diff: "+x\n"},
 				{Path: "d", After: tool.FileState{Exists: true, Dir: true}}},
 			Expires: time.Date(2030, 1, 2, 3, 4, 5, 6, time.UTC),
@@ -384,7 +385,7 @@ func TestRecordedFields(t *testing.T) {
 		want.ID, want.Run, want.Step, want.Text = "r:3.1:1", "r", "3.1", "may\ufffd it?"
 		same := func(what string, got Asked) {
 			t.Helper()
-			if !tool.Equal(got.Dict(), want.Dict()) || !got.Asked.Equal(want.Asked) || got.N != 1 || !slices.Equal(got.Place, at) {
+			if !value.Equal(got.Dict(), want.Dict()) || !got.Asked.Equal(want.Asked) || got.N != 1 || !slices.Equal(got.Place, at) {
 				t.Errorf("%s it is %+.400v, want %+.400v", what, got.Question, want)
 			}
 		}
@@ -431,36 +432,36 @@ func TestRecordMisuse(t *testing.T) {
 		ended, cancel := context.WithCancel(ctx)
 		cancel()
 		did(t, r, place("1"), tool.Read, nil)
-		notText := tool.NewDict("x", "\xff")
-		deep := tool.Value(int64(1))
-		for range tool.MaxDepth + 1 {
-			deep = tool.List{deep}
+		notText := value.NewDict("x", "\xff")
+		deep := value.Value(int64(1))
+		for range value.MaxDepth + 1 {
+			deep = value.List{deep}
 		}
 		check(t, r.Intend(ctx, Intent{Place: place("3"), Func: "f", Kind: tool.Write}))
 		for _, c := range []struct {
 			name string
 			err  error
-			want tool.Kind
+			want value.Kind
 			text string
 		}{
-			{"a second outcome", r.Settle(ctx, place("1"), tool.Outcome{}, nil), tool.Internal, "step 1 of run 'r' has an outcome already"},
-			{"an outcome of nothing", r.Settle(ctx, place("9"), tool.Outcome{}, nil), tool.Internal, "step 9 of run 'r' was not intended"},
-			{"an intent after its outcome", r.Intend(ctx, Intent{Place: place("1"), Func: "f", Kind: tool.Read}), tool.Internal, "step 1 of run 'r' is done already"},
-			{"an ended context", r.Intend(ended, Intent{Place: place("2"), Func: "f", Kind: tool.Write}), tool.Canceled, ""},
-			{"a note in an ended context", r.Note(ended, place("2"), nil), tool.Canceled, ""},
-			{"a question in an ended context", second(r.Ask(ended, Asked{Place: place("2")})), tool.Canceled, ""},
-			{"an answer in an ended context", second(r.Answer(ended, place("2"), 1)), tool.Canceled, ""},
-			{"an argument that is not a value", r.Intend(ctx, Intent{Place: place("2"), Kind: tool.Read, Args: notText}), tool.Invalid, "not UTF-8"},
-			{"a function's name that is not text", r.Intend(ctx, Intent{Place: place("2"), Func: "\xff", Kind: tool.Read}), tool.Invalid, "not UTF-8"},
-			{"a change that is not a value", r.Intend(ctx, Intent{Place: place("2"), Kind: tool.Read, Change: notText}), tool.Invalid, "not UTF-8"},
-			{"an outcome that is too deep", r.Settle(ctx, place("3"), tool.Outcome{Value: deep}, nil), tool.Limit, "deep"},
-			{"an undo that is not a value", r.Settle(ctx, place("3"), tool.Outcome{Undo: &tool.Effect{Args: notText}}, nil), tool.Invalid, "not UTF-8"},
-			{"a note that is not a value", r.Note(ctx, place("2"), notText), tool.Invalid, "not UTF-8"},
-			{"a question with what is not a value", second(r.Ask(ctx, Asked{Place: place("2"), Data: notText})), tool.Invalid, "not UTF-8"},
-			{"an answer with what is not a value", r.Answered(ctx, Asked{Place: place("2")}, tool.Answer{Args: notText}), tool.Invalid, "not UTF-8"},
-			{"a result that is not a value", r.End(ctx, "", tool.Outcome{Value: notText}, nil), tool.Invalid, "not UTF-8"},
-			{"an intent without a kind", r.Intend(ctx, Intent{Place: place("2"), Func: "f"}), tool.Invalid, "no valid Kind"},
-			{"an intent of an unknown kind", r.Intend(ctx, Intent{Place: place("2"), Func: "f", Kind: tool.LastEffectKind + 1}), tool.Invalid, "no valid Kind"},
+			{"a second outcome", r.Settle(ctx, place("1"), tool.Outcome{}, nil), value.Internal, "step 1 of run 'r' has an outcome already"},
+			{"an outcome of nothing", r.Settle(ctx, place("9"), tool.Outcome{}, nil), value.Internal, "step 9 of run 'r' was not intended"},
+			{"an intent after its outcome", r.Intend(ctx, Intent{Place: place("1"), Func: "f", Kind: tool.Read}), value.Internal, "step 1 of run 'r' is done already"},
+			{"an ended context", r.Intend(ended, Intent{Place: place("2"), Func: "f", Kind: tool.Write}), value.Canceled, ""},
+			{"a note in an ended context", r.Note(ended, place("2"), nil), value.Canceled, ""},
+			{"a question in an ended context", second(r.Ask(ended, Asked{Place: place("2")})), value.Canceled, ""},
+			{"an answer in an ended context", second(r.Answer(ended, place("2"), 1)), value.Canceled, ""},
+			{"an argument that is not a value", r.Intend(ctx, Intent{Place: place("2"), Kind: tool.Read, Args: notText}), value.Invalid, "not UTF-8"},
+			{"a function's name that is not text", r.Intend(ctx, Intent{Place: place("2"), Func: "\xff", Kind: tool.Read}), value.Invalid, "not UTF-8"},
+			{"a change that is not a value", r.Intend(ctx, Intent{Place: place("2"), Kind: tool.Read, Change: notText}), value.Invalid, "not UTF-8"},
+			{"an outcome that is too deep", r.Settle(ctx, place("3"), tool.Outcome{Value: deep}, nil), value.Limit, "deep"},
+			{"an undo that is not a value", r.Settle(ctx, place("3"), tool.Outcome{Undo: &tool.Effect{Args: notText}}, nil), value.Invalid, "not UTF-8"},
+			{"a note that is not a value", r.Note(ctx, place("2"), notText), value.Invalid, "not UTF-8"},
+			{"a question with what is not a value", second(r.Ask(ctx, Asked{Place: place("2"), Data: notText})), value.Invalid, "not UTF-8"},
+			{"an answer with what is not a value", r.Answered(ctx, Asked{Place: place("2")}, tool.Answer{Args: notText}), value.Invalid, "not UTF-8"},
+			{"a result that is not a value", r.End(ctx, "", tool.Outcome{Value: notText}, nil), value.Invalid, "not UTF-8"},
+			{"an intent without a kind", r.Intend(ctx, Intent{Place: place("2"), Func: "f"}), value.Invalid, "no valid Kind"},
+			{"an intent of an unknown kind", r.Intend(ctx, Intent{Place: place("2"), Func: "f", Kind: tool.LastEffectKind + 1}), value.Invalid, "no valid Kind"},
 		} {
 			fails(t, c.name, c.err, c.want, c.text)
 		}
@@ -498,10 +499,10 @@ func TestEndOfRecords(t *testing.T) {
 		if got, err := r.CancelRequested(ctx); got || err != nil {
 			t.Errorf("a request of before it was resumed is reported: %v, %v", got, err)
 		}
-		check(t, r.End(ctx, "done", tool.Outcome{Value: "x", Usage: tool.Usage{Steps: 3}}, tool.Errorf(tool.Limit, "too much").WithHint("less")))
+		check(t, r.End(ctx, "done", tool.Outcome{Value: "x", Usage: tool.Usage{Steps: 3}}, value.Errorf(value.Limit, "too much").WithHint("less")))
 		checkClosed(t, r)
 		run := i.current()
-		if run.State != Failed || run.Reason != "done" || run.Err.Kind != tool.Limit || run.Err.Hint != "less" || run.Result != "x" || run.Usage.Steps != 3 || run.Ended.IsZero() || !run.Wake.IsZero() {
+		if run.State != Failed || run.Reason != "done" || run.Err.Kind != value.Limit || run.Err.Hint != "less" || run.Result != "x" || run.Usage.Steps != 3 || run.Ended.IsZero() || !run.Wake.IsZero() {
 			t.Errorf("ended, it is %+v", run)
 		}
 		if r.Run().State != Running {
@@ -511,7 +512,7 @@ func TestEndOfRecords(t *testing.T) {
 	eachRecord(t, func(t *testing.T, i implementation) {
 		check(t, i.begin().Park(context.Background(), "", time.Time{}))
 		i.cancel()
-		if run := i.current(); run.State != Cancelled || tool.KindOf(run.Err) != tool.Canceled || run.Reason != "cancelled" || run.Ended.IsZero() {
+		if run := i.current(); run.State != Cancelled || value.KindOf(run.Err) != value.Canceled || run.Reason != "cancelled" || run.Ended.IsZero() {
 			t.Errorf("cancelled while nobody executed it, it is %+v", run)
 		}
 	})

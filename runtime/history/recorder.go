@@ -10,6 +10,7 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime/journal"
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // A recorder encodes one record. After the first error it does nothing.
@@ -35,19 +36,19 @@ func about(p tool.Place, store journal.Store, c clock) *recorder {
 }
 
 // put adds fields. Large ones are stored as blobs.
-func (r *recorder) put(vs ...tool.Value) {
+func (r *recorder) put(vs ...value.Value) {
 	for _, v := range vs {
 		r.field(v, inlineMost)
 	}
 }
 
-func (r *recorder) field(v tool.Value, most int) {
+func (r *recorder) field(v value.Value, most int) {
 	if r.err != nil {
 		return
 	}
 	buf := *r.buf
 	start := len(buf)
-	if buf, r.err = tool.Append(buf, v); r.err != nil {
+	if buf, r.err = value.Append(buf, v); r.err != nil {
 		return
 	}
 	size := len(buf) - start
@@ -95,10 +96,10 @@ func (r *recorder) failure() error {
 	if r.err == nil {
 		return nil
 	}
-	if _, ok := r.err.(*tool.Error); ok {
+	if _, ok := r.err.(*value.Error); ok {
 		return r.err
 	}
-	return tool.Errorf(tool.Invalid, "cannot be recorded: %w", r.err)
+	return value.Errorf(value.Invalid, "cannot be recorded: %w", r.err)
 }
 
 // The fields of each kind of record follow. Those about a step begin with its
@@ -106,21 +107,21 @@ func (r *recorder) failure() error {
 
 func (r *recorder) intent(i *Intent) {
 	if !i.Kind.Valid() {
-		r.err = tool.Errorf(tool.Invalid, "the intent of %s has no valid Kind", i.Func)
+		r.err = value.Errorf(value.Invalid, "the intent of %s has no valid Kind", i.Func)
 	}
-	r.put(tool.Tuple{nanos(r.clock.now()), i.Func, int64(i.Kind)}, orNil(i.Args), orNil(i.Change))
+	r.put(value.Tuple{nanos(r.clock.now()), i.Func, int64(i.Kind)}, orNil(i.Args), orNil(i.Change))
 }
 
 func (r *recorder) outcome(out *tool.Outcome, failure error) {
-	at := tool.Tuple{nanos(r.clock.now())}
-	var undo *tool.Dict
+	at := value.Tuple{nanos(r.clock.now())}
+	var undo *value.Dict
 	if u := out.Undo; u != nil {
 		at, undo = append(at, u.Func, u.Place.String()), u.Args
 	}
 	r.put(at, usageDict(out.Usage), orNil(undo), errorValue(failure), out.Value)
 }
 
-func (r *recorder) note(d *tool.Dict) { r.put(nanos(r.clock.now()), orNil(d)) }
+func (r *recorder) note(d *value.Dict) { r.put(nanos(r.clock.now()), orNil(d)) }
 
 func (r *recorder) question(q *Asked) {
 	r.put(int64(q.N), nanos(q.Asked), q.content(), orNil(q.Data))
@@ -143,7 +144,7 @@ func endState(failure error) State {
 	switch {
 	case failure == nil:
 		return Done
-	case tool.KindOf(failure) == tool.Canceled:
+	case value.KindOf(failure) == value.Canceled:
 		return Cancelled
 	}
 	return Failed

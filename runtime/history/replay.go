@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // A Replay is a [Record] that answers every effect from another record: nothing
@@ -40,8 +41,8 @@ type Replayed struct {
 type Difference struct {
 	Place     tool.Place
 	Call      string
-	Was, Is   tool.Value
-	WasFailed *tool.Error // nil for a success
+	Was, Is   value.Value
+	WasFailed *value.Error // nil for a success
 	IsFailed  error
 }
 
@@ -98,7 +99,7 @@ func (p *Replay) Recall(e tool.Effect, f *tool.Func) (*Entry, Recollection, erro
 		p.mu.Unlock()
 		return nil, Unknown, nil
 	case entry.Unknown():
-		return nil, Unknown, tool.Errorf(tool.Conflict, "the record ends in the middle of step %s, %s", e.Place, e.Func)
+		return nil, Unknown, value.Errorf(value.Conflict, "the record ends in the middle of step %s, %s", e.Place, e.Func)
 	}
 	return entry, Known, nil
 }
@@ -130,17 +131,17 @@ func (p *Replay) Refused(at tool.Place, name string) error {
 	if entry == nil {
 		return nil
 	}
-	results, _ := entry.Outcome.Value.(tool.List)
+	results, _ := entry.Outcome.Value.(value.List)
 	if i < 0 || i >= len(results) {
 		return nil
 	}
-	d, _ := results[i].(*tool.Dict)
+	d, _ := results[i].(*value.Dict)
 	if d == nil || !d.Has("ok") || d.Bool("ok") {
 		return nil
 	}
-	for k := range tool.LastKind + 1 {
+	for k := range value.LastKind + 1 {
 		if k.Type() == d.Text("error_type") {
-			return tool.Errorf(k, "%s", strings.TrimPrefix(d.Text("error"), name+": "))
+			return value.Errorf(k, "%s", strings.TrimPrefix(d.Text("error"), name+": "))
 		}
 	}
 	return nil
@@ -196,15 +197,15 @@ func (p *Replay) unanswered(e tool.Effect, f *tool.Func) error {
 		p.outcome.Would = append(p.outcome.Would, e)
 		return nil
 	}
-	text := tool.Clean(e.Func+"("+e.Args.String()+")", maxEffectText)
+	text := value.Clean(e.Func+"("+e.Args.String()+")", maxEffectText)
 	if p.changed {
-		return tool.Errorf(tool.Conflict, "the record does not know what comes of step %s: now it is %s", e.Place, text).
+		return value.Errorf(value.Conflict, "the record does not know what comes of step %s: now it is %s", e.Place, text).
 			WithHint("the changed script asks for what the run did not do, or for the same with other arguments")
 	}
 	if entry, known, _ := p.Recorded(e.Place); known && !entry.Intended.IsZero() {
 		return entry.Matches(e)
 	}
-	return tool.Errorf(tool.Conflict, "the record has nothing at step %s: now it is %s", e.Place, text).
+	return value.Errorf(value.Conflict, "the record has nothing at step %s: now it is %s", e.Place, text).
 		WithHint("the run had not come further, or the script took another way")
 }
 
@@ -215,7 +216,7 @@ const maxEffectText = 4 << 10
 func (p *Replay) Intend(context.Context, Intent) error { return nil }
 
 // Note implements [Record]. It records nothing.
-func (p *Replay) Note(context.Context, tool.Place, *tool.Dict) error { return nil }
+func (p *Replay) Note(context.Context, tool.Place, *value.Dict) error { return nil }
 
 // Ask implements [Record]. It records nothing.
 func (p *Replay) Ask(_ context.Context, q Asked) (Asked, error) { return q, nil }
@@ -254,26 +255,26 @@ func (p *Replay) Settle(_ context.Context, at tool.Place, out tool.Outcome, fail
 	if entry == nil || entry.Unknown() {
 		return nil
 	}
-	is := tool.ErrorOf(failure, tool.Failed)
+	is := value.ErrorOf(failure, value.Failed)
 	sameError := (is == nil) == (entry.Err == nil) && (is == nil || is.Kind == entry.Err.Kind && utf8Text(is.Message()) == entry.Err.Message())
-	if sameError && tool.Equal(out.Value, entry.Outcome.Value) {
+	if sameError && value.Equal(out.Value, entry.Outcome.Value) {
 		return nil
 	}
 	p.outcome.Differences = append(p.outcome.Differences, Difference{
-		Place: entry.Place, Call: tool.Clean(entry.Func+"("+entry.Args.String()+")", maxEffectText),
+		Place: entry.Place, Call: value.Clean(entry.Func+"("+entry.Args.String()+")", maxEffectText),
 		Was: entry.Outcome.Value, Is: out.Value, WasFailed: entry.Err, IsFailed: failure,
 	})
 	if p.changed {
 		return nil
 	}
-	return tool.Errorf(tool.Conflict, "step %s came out otherwise than recorded: the record has %s, and now it is %s",
+	return value.Errorf(value.Conflict, "step %s came out otherwise than recorded: the record has %s, and now it is %s",
 		entry.Place, outcomeText(entry.Outcome.Value, entry.Err), outcomeText(out.Value, is))
 }
 
-func outcomeText(v tool.Value, err *tool.Error) string {
+func outcomeText(v value.Value, err *value.Error) string {
 	const most = 200
 	if err != nil {
-		return "the failure " + strconv.Quote(tool.Clean(err.Message(), most))
+		return "the failure " + strconv.Quote(value.Clean(err.Message(), most))
 	}
-	return tool.Clean(tool.FormatJSON(v, ""), most)
+	return value.Clean(value.FormatJSON(v, ""), most)
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime/journal"
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 var (
@@ -17,8 +18,8 @@ var (
 	callFunc  = &tool.Func{Kind: tool.External, Calls: true}
 )
 
-func effectAt(at, name string, arg tool.Value) tool.Effect {
-	return tool.Effect{Func: name, Args: tool.NewDict("arg", arg), Place: place(at)}
+func effectAt(at, name string, arg value.Value) tool.Effect {
+	return tool.Effect{Func: name, Args: value.NewDict("arg", arg), Place: place(at)}
 }
 
 // replayed records a run in each kind of record, and runs a test with it.
@@ -35,21 +36,21 @@ func effectAt(at, name string, arg tool.Value) tool.Effect {
 func replayed(t *testing.T, test func(t *testing.T, r Record)) {
 	eachRecord(t, func(t *testing.T, i implementation) {
 		ctx, r := context.Background(), i.begin()
-		record := func(e tool.Effect, f *tool.Func, v tool.Value, failure error) {
+		record := func(e tool.Effect, f *tool.Func, v value.Value, failure error) {
 			check(t, r.Intend(ctx, Intent{Place: e.Place, Func: e.Func, Args: e.Args, Kind: f.Kind}))
 			check(t, r.Settle(ctx, e.Place, tool.Outcome{Value: v}, failure))
 		}
 		record(effectAt("1", "fs.read", "a"), readFunc, "A", nil)
-		check(t, r.Intend(ctx, Intent{Place: place("2"), Func: "call", Args: tool.NewDict("arg", "t"), Kind: tool.External}))
+		check(t, r.Intend(ctx, Intent{Place: place("2"), Func: "call", Args: value.NewDict("arg", "t"), Kind: tool.External}))
 		record(effectAt("2.1", "fs.read", "b"), readFunc, "B", nil)
 		record(effectAt("2.2", "fs.write", "c"), writeFunc, nil, nil)
 		record(effectAt("2.3", "fs.read", "b"), readFunc, "B2", nil)
 		check(t, r.Settle(ctx, place("2"), tool.Outcome{Value: "called"}, nil))
-		record(effectAt("3", "call", "t"), callFunc, nil, tool.Errorf(tool.Denied, "refused"))
-		check(t, r.Intend(ctx, Intent{Place: place("4"), Func: "call", Args: tool.NewDict("arg", "t"), Kind: tool.External}))
+		record(effectAt("3", "call", "t"), callFunc, nil, value.Errorf(value.Denied, "refused"))
+		check(t, r.Intend(ctx, Intent{Place: place("4"), Func: "call", Args: value.NewDict("arg", "t"), Kind: tool.External}))
 		record(effectAt("4.1", "fs.read", "d"), readFunc, "D", nil)
-		check(t, r.Settle(ctx, place("4"), tool.Outcome{}, tool.Errorf(tool.Failed, "failed")))
-		check(t, r.Intend(ctx, Intent{Place: place("5"), Func: "fs.read", Args: tool.NewDict("arg", "e"), Kind: tool.Read}))
+		check(t, r.Settle(ctx, place("4"), tool.Outcome{}, value.Errorf(value.Failed, "failed")))
+		check(t, r.Intend(ctx, Intent{Place: place("5"), Func: "fs.read", Args: value.NewDict("arg", "e"), Kind: tool.Read}))
 		test(t, i.resume(r))
 	})
 }
@@ -72,7 +73,7 @@ func testReplayOfAnotherWay(t *testing.T, r Record) {
 		{"an effect without an outcome", effectAt("5", "fs.read", "e"), readFunc, "the record ends in the middle of step 5, fs.read"},
 	} {
 		entry, what, err := p.Recall(c.e, c.f)
-		fails(t, c.name, err, tool.Conflict, c.want)
+		fails(t, c.name, err, value.Conflict, c.want)
 		if entry != nil || what != Unknown {
 			t.Errorf("%s is %v, %+v", c.name, what, entry)
 		}
@@ -109,7 +110,7 @@ func testReplayOfCalls(t *testing.T, r Record) {
 
 	for _, c := range []struct {
 		at      string
-		value   tool.Value
+		value   value.Value
 		failure error
 		want    string
 	}{
@@ -117,7 +118,7 @@ func testReplayOfCalls(t *testing.T, r Record) {
 		{"2", "called", errors.New("x"), `now it is the failure "x"`},
 		{"4", nil, nil, `the record has the failure "failed", and now it is null`},
 		{"4", nil, errors.New("failed otherwise"), `now it is the failure "failed otherwise"`},
-		{"4", nil, tool.Errorf(tool.Denied, "failed"), "the failure"},
+		{"4", nil, value.Errorf(value.Denied, "failed"), "the failure"},
 	} {
 		for _, changed := range []bool{false, true} {
 			p := NewReplay(r, changed, place("9"))
@@ -126,13 +127,13 @@ func testReplayOfCalls(t *testing.T, r Record) {
 			if changed {
 				check(t, err)
 			} else {
-				fails(t, "another outcome", err, tool.Conflict, c.want)
+				fails(t, "another outcome", err, value.Conflict, c.want)
 			}
 			o := p.Outcome()
 			if len(o.Differences) != 1 {
 				t.Fatalf("the replay has %+v", o)
 			}
-			if d := o.Differences[0]; d.Place.String() != c.at || d.Call != `call({"arg":"t"})` || !tool.Equal(d.Is, c.value) || d.IsFailed != c.failure || (d.WasFailed != nil) != (c.at == "4") {
+			if d := o.Differences[0]; d.Place.String() != c.at || d.Call != `call({"arg":"t"})` || !value.Equal(d.Is, c.value) || d.IsFailed != c.failure || (d.WasFailed != nil) != (c.at == "4") {
 				t.Errorf("the difference is %+v", d)
 			}
 		}
@@ -153,9 +154,9 @@ func testForkedReplay(t *testing.T, r Record) {
 	if NewReplay(r, false, nil).Forked(place("1")) || !NewReplay(r, true, nil).Forked(nil) {
 		t.Error("a replay without a replacement is forked, or one of everything is not")
 	}
-	known := func(at, name, arg string, f *tool.Func, want tool.Value) {
+	known := func(at, name, arg string, f *tool.Func, want value.Value) {
 		t.Helper()
-		if e, what, err := p.Recall(effectAt(at, name, arg), f); what != Known || err != nil || !tool.Equal(e.Outcome.Value, want) {
+		if e, what, err := p.Recall(effectAt(at, name, arg), f); what != Known || err != nil || !value.Equal(e.Outcome.Value, want) {
 			t.Errorf("%s at %s is %v, %+v, %v", name, at, what, e, err)
 		}
 	}
@@ -166,13 +167,13 @@ func testForkedReplay(t *testing.T, r Record) {
 		}
 	}
 	_, _, err := p.Recall(effectAt("1", "fs.read", "z"), readFunc)
-	fails(t, "a change before the fork", err, tool.Conflict, "the record does not know what comes of step 1")
+	fails(t, "a change before the fork", err, value.Conflict, "the record does not know what comes of step 1")
 	known("1", "fs.read", "a", readFunc, "A")
 	unknown("2", "call", "t", callFunc)
 	known("2.2", "fs.read", "b", readFunc, "B") // which was at 2.1
 	known("2.5", "fs.read", "b", readFunc, "B2")
 	_, _, err = p.Recall(effectAt("2.6", "fs.read", "b"), readFunc)
-	fails(t, "an effect more than recorded", err, tool.Conflict, "the record does not know what comes of step 2.6")
+	fails(t, "an effect more than recorded", err, value.Conflict, "the record does not know what comes of step 2.6")
 	known("2.7", "fs.write", "c", writeFunc, nil)
 	unknown("2.8", "fs.write", "d", writeFunc)
 	unknown("2.9", "call", "u", callFunc)
@@ -180,7 +181,7 @@ func testForkedReplay(t *testing.T, r Record) {
 	check(t, p.Settle(ctx, place("2"), tool.Outcome{Value: "other"}, nil))
 	unknown("3", "call", "t", callFunc) // what refused it may allow it now
 	_, _, err = p.Recall(effectAt("4.1", "fs.read", "b"), readFunc)
-	fails(t, "an effect of another call", err, tool.Conflict, "step 4.1")
+	fails(t, "an effect of another call", err, value.Conflict, "step 4.1")
 	var would []string
 	o := p.Outcome()
 	for _, e := range o.Would {
@@ -202,6 +203,6 @@ func TestReplayOfDamage(t *testing.T) {
 	f.blob = func(int64) error { return journal.ErrBlob("x", "is missing") }
 	for _, changed := range []bool{false, true} {
 		_, _, err := NewReplay(r, changed, nil).Recall(tool.Effect{Func: "f", Place: place("1")}, readFunc)
-		fails(t, "a lost value", err, tool.Failed, "is missing")
+		fails(t, "a lost value", err, value.Failed, "is missing")
 	}
 }

@@ -10,31 +10,32 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime/journal"
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // A Run is one execution of a script, as it is recorded. Times are in UTC.
 type Run struct {
 	ID         string
-	Project    string     // the folder that it works on, or ""
-	Kind       string     // task, chat, run, tool or undo
-	Title      string     // for people
-	Parent     string     // the ID of the run that started it, or ""
-	ForkedFrom string     // the ID of the run whose record it continues, or ""
-	Session    string     // the ID of the session that it is a turn of, or ""
-	Args       *tool.Dict // what the caller gave
-	Options    *tool.Dict // what its kind needs to resume it
-	Version    string     // of the program that began it
-	Script     string     // the hash of what it executes, see [tool.Script.Sum]
-	Nonce      string     // random, part of its idempotency keys
+	Project    string      // the folder that it works on, or ""
+	Kind       string      // task, chat, run, tool or undo
+	Title      string      // for people
+	Parent     string      // the ID of the run that started it, or ""
+	ForkedFrom string      // the ID of the run whose record it continues, or ""
+	Session    string      // the ID of the session that it is a turn of, or ""
+	Args       *value.Dict // what the caller gave
+	Options    *value.Dict // what its kind needs to resume it
+	Version    string      // of the program that began it
+	Script     string      // the hash of what it executes, see [tool.Script.Sum]
+	Nonce      string      // random, part of its idempotency keys
 	Started    time.Time
 
 	State  State
-	Reason string      // why it parked or ended
-	Wake   time.Time   // when a parked run continues by itself; zero means never
-	Ended  time.Time   // zero while it has not
-	Result tool.Value  // of one that is done
-	Err    *tool.Error // of one that failed or was cancelled
-	Usage  tool.Usage  // of one that ended
+	Reason string       // why it parked or ended
+	Wake   time.Time    // when a parked run continues by itself; zero means never
+	Ended  time.Time    // zero while it has not
+	Result value.Value  // of one that is done
+	Err    *value.Error // of one that failed or was cancelled
+	Usage  tool.Usage   // of one that ended
 
 	// Damage is why a part of the above could not be read, or nil. The effects of
 	// a run are looked at only by [Journal.Entries].
@@ -44,11 +45,11 @@ type Run struct {
 // MarshalJSON gives the object of a run: id, kind, title, state, reason, started, ended
 // and result, and where there are any, error and damage. Times are RFC 3339, null for
 // zero. What JSON has no form for, as NaN, is written as a text. It is not read back.
-func (r Run) MarshalJSON() ([]byte, error) { return []byte(tool.FormatJSON(r.Dict(), "")), nil }
+func (r Run) MarshalJSON() ([]byte, error) { return []byte(value.FormatJSON(r.Dict(), "")), nil }
 
 // Dict returns the run as its JSON shows it.
-func (r *Run) Dict() *tool.Dict {
-	d := tool.NewDict("id", r.ID, "kind", r.Kind, "title", r.Title, "state", r.State.String(), "reason", r.Reason,
+func (r *Run) Dict() *value.Dict {
+	d := value.NewDict("id", r.ID, "kind", r.Kind, "title", r.Title, "state", r.State.String(), "reason", r.Reason,
 		"started", timeText(r.Started), "ended", timeText(r.Ended), "result", r.Result)
 	if r.Err != nil {
 		d.Put("error", r.Err.Message())
@@ -60,7 +61,7 @@ func (r *Run) Dict() *tool.Dict {
 }
 
 // timeText is a time as JSON has it; nil for the zero time.
-func timeText(t time.Time) tool.Value {
+func timeText(t time.Time) value.Value {
 	if t.IsZero() {
 		return nil
 	}
@@ -180,7 +181,7 @@ func (j *Journal) readRun(row *journal.Row) Run {
 	begun, err := readBegun(row.First, j.store)
 	run := begun.run
 	if run.ID == "" {
-		run.ID = tool.Clean(row.ID, 80)
+		run.ID = value.Clean(row.ID, 80)
 	}
 	h, headErr := readHead(row.Head)
 	if headErr == nil {
@@ -193,7 +194,7 @@ func (j *Journal) readRun(row *journal.Row) Run {
 	run.State, run.Wake = h.state, h.wake
 	if err == nil {
 		err = begun.agrees(row)
-		run.ID = tool.Clean(row.ID, 80) // by which it is found
+		run.ID = value.Clean(row.ID, 80) // by which it is found
 	}
 	if h.state != Running {
 		if e := run.readEnd(h, row.Last, j.store); err == nil {
@@ -294,15 +295,15 @@ func newID(at time.Time) string {
 }
 
 func noRun(id string) error {
-	return tool.Errorf(tool.NotFound, "there is no run '%s'", tool.Clean(id, 80)).WithHint("list the runs: cassidy runs list; a program calls Host.Runs")
+	return value.Errorf(value.NotFound, "there is no run '%s'", value.Clean(id, 80)).WithHint("list the runs: cassidy runs list; a program calls Host.Runs")
 }
 
 // damaged is the error of a part of a run's record that cannot be read.
 func damaged(id, part string, err error) error {
 	if v := versionError(0); errors.As(err, &v) {
-		return tool.Errorf(tool.Unavailable, "read run '%s': %w", id, err).WithHint("use the version of cassidy that recorded it")
+		return value.Errorf(value.Unavailable, "read run '%s': %w", id, err).WithHint("use the version of cassidy that recorded it")
 	}
-	return tool.Errorf(tool.Failed, "the record of run '%s' is damaged: %s: %w", id, part, err).
+	return value.Errorf(value.Failed, "the record of run '%s' is damaged: %s: %w", id, part, err).
 		WithHint("cassidy runs show %s prints what can still be read", id)
 }
 

@@ -6,6 +6,7 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime/journal"
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // TestOtherVersion reads a run that another version of cassidy recorded.
@@ -14,7 +15,7 @@ func TestOtherVersion(t *testing.T) { eachStore(t, testOtherVersion) }
 func testOtherVersion(t *testing.T, s storage) {
 	ctx, j := context.Background(), s.open()
 	check(t, begin(t, j, "before").Close())
-	for id, version := range map[string]tool.Value{"later": int64(codecVersion + 1), "earlier": int64(1), "text": "3"} {
+	for id, version := range map[string]value.Value{"later": int64(codecVersion + 1), "earlier": int64(1), "text": "3"} {
 		rec := newRecorder(j.store, nil)
 		rec.put(version, id, "run", "what comes then, nobody knows")
 		first, err := rec.record(runBegun)
@@ -26,12 +27,12 @@ func testOtherVersion(t *testing.T, s storage) {
 	}
 	check(t, begin(t, j, "after").Close())
 	for id, want := range map[string]struct {
-		kind tool.Kind
+		kind value.Kind
 		text string
 	}{
-		"later":   {tool.Unavailable, "read run 'later': its record has format 4, and this version of cassidy reads format 3"},
-		"earlier": {tool.Unavailable, "format 1"},
-		"text":    {tool.Failed, "not a record"},
+		"later":   {value.Unavailable, "read run 'later': its record has format 4, and this version of cassidy reads format 3"},
+		"earlier": {value.Unavailable, "format 1"},
+		"text":    {value.Failed, "not a record"},
 	} {
 		r, err := j.Run(ctx, id)
 		check(t, err)
@@ -85,7 +86,7 @@ func testUnknownTag(t *testing.T, s storage) {
 			check(t, err)
 			continue
 		}
-		fails(t, "step "+e.Place.String(), err, tool.Failed, "unknown tag 99")
+		fails(t, "step "+e.Place.String(), err, value.Failed, "unknown tag 99")
 		n++
 	}
 	if n != 2 {
@@ -93,6 +94,6 @@ func testUnknownTag(t *testing.T, s storage) {
 	}
 	l = resume(t, j, "r")
 	for _, err := range l.Notes() {
-		fails(t, "Notes", err, tool.Failed, "unknown tag 99")
+		fails(t, "Notes", err, value.Failed, "unknown tag 99")
 	}
 }

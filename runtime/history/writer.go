@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/cassidy-run/cassidy/runtime/journal"
-	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // flushAfter is how long a record that nobody waits for may stay in memory.
@@ -206,8 +206,8 @@ func (w *writer) write(batch []*job) {
 	units := byRun(batch)
 	err := w.transact(units)
 	alone := false
-	switch tool.KindOf(err) {
-	case tool.Conflict, tool.Invalid, tool.NotFound:
+	switch value.KindOf(err) {
+	case value.Conflict, value.Invalid, value.NotFound:
 		alone = len(units) > 1
 	}
 	for _, u := range units {
@@ -346,7 +346,7 @@ func (w *writer) close() error {
 	w.queue = nil
 	w.mu.Unlock()
 	if err == nil && left > 0 {
-		err = tool.Errorf(tool.Unavailable, "%d records of outcomes could not be written", left)
+		err = value.Errorf(value.Unavailable, "%d records of outcomes could not be written", left)
 	}
 	return err
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime/journal"
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // TestManyRuns has many runs in two journals, and readers between them. The
@@ -133,11 +134,11 @@ func testTroubleOfOne(t *testing.T, s storage) {
 	release()
 	wg.Wait()
 	check(t, *errs[good])
-	fails(t, "the run that another process wrote to", *errs[bad], tool.Conflict, "another process wrote")
+	fails(t, "the run that another process wrote to", *errs[bad], value.Conflict, "another process wrote")
 	check(t, good.Settle(ctx, place("1"), tool.Outcome{}, nil))
 	check(t, bad.Note(ctx, place("2"), nil)) // which cannot be written either
 	check(t, good.End(ctx, "final", tool.Outcome{}, nil))
-	fails(t, "closing the other run", bad.Close(), tool.Conflict, "another process wrote")
+	fails(t, "closing the other run", bad.Close(), value.Conflict, "another process wrote")
 	if got, err := readAll(j, "good"); len(got) != 1 || err != nil {
 		t.Errorf("%v, %v", got, err)
 	}
@@ -203,7 +204,7 @@ func TestOutcomesDoNotWaitLong(t *testing.T) {
 
 // noSpace is what a store returns where the disk is full.
 func noSpace() error {
-	return &tool.Error{Kind: tool.Limit, Err: errors.New("no space left"), Limit: tool.LimitDisk}
+	return &value.Error{Kind: value.Limit, Err: errors.New("no space left"), Limit: value.LimitDisk}
 }
 
 // TestFullStore records while nothing can be written: nothing blocks, readers
@@ -226,9 +227,9 @@ func testFullStore(t *testing.T, s storage) {
 	full.Store(true)
 	check(t, l.Settle(ctx, place("1"), tool.Outcome{Value: "kept"}, nil))
 	err := l.Intend(ctx, Intent{Place: place("2"), Func: "f", Kind: tool.Write})
-	fails(t, "an intent", err, tool.Limit, "no space")
-	fails(t, "a new run", second(j.Begin(ctx, Run{ID: "s", Kind: "run"}, script())), tool.Limit, "no space")
-	fails(t, "the end", l.End(ctx, "", tool.Outcome{}, nil), tool.Limit, "no space")
+	fails(t, "an intent", err, value.Limit, "no space")
+	fails(t, "a new run", second(j.Begin(ctx, Run{ID: "s", Kind: "run"}, script())), value.Limit, "no space")
+	fails(t, "the end", l.End(ctx, "", tool.Outcome{}, nil), value.Limit, "no space")
 	if got, err := readAll(j, "r"); len(got) != 1 || err != nil {
 		t.Errorf("read on a full disk: %v, %v", got, err)
 	}
@@ -284,20 +285,20 @@ func TestQueueIsBounded(t *testing.T) {
 			err = l.Settle(ctx, tool.Place{n}, tool.Outcome{}, nil)
 		}
 	}
-	if tool.KindOf(err) != tool.Limit || n > queueMost {
+	if value.KindOf(err) != value.Limit || n > queueMost {
 		t.Errorf("%d steps were taken that cannot be written, %v", n, err)
 	}
 	if got, err := readAll(j, "r"); len(got) != 1 || err != nil {
 		t.Errorf("%d steps can be read, %v", len(got), err)
 	}
-	fails(t, "Close, with outcomes lost", l.Close(), tool.Limit, "no space")
+	fails(t, "Close, with outcomes lost", l.Close(), value.Limit, "no space")
 
 	l2 := &faultStore{Store: f.Store}
 	j2 := openOn(t, l2)
 	again := resume(t, j2, "r")
 	did(t, again, place("2"), tool.Read, "x")
 	l2.commit = f.commit
-	fails(t, "Close of a journal, with outcomes lost", j2.Close(), tool.Limit, "no space")
+	fails(t, "Close of a journal, with outcomes lost", j2.Close(), value.Limit, "no space")
 }
 
 // TestLeaderHandsOver checks that whoever waits while another writes is served,
@@ -318,7 +319,7 @@ func TestLeaderHandsOver(t *testing.T) {
 	}
 	var wg sync.WaitGroup
 	wg.Go(func() {
-		fails(t, "the first", a.Intend(ctx, Intent{Place: place("1"), Func: "f", Kind: tool.Write}), tool.Limit, "")
+		fails(t, "the first", a.Intend(ctx, Intent{Place: place("1"), Func: "f", Kind: tool.Write}), value.Limit, "")
 	})
 	<-entered
 	wg.Go(func() {
@@ -347,9 +348,9 @@ func testNothingFollowsTheEnd(t *testing.T, s storage) {
 			t.Error(err)
 		}
 	})
-	fails(t, "a note after the end", l.Note(ctx, place("1"), nil), tool.Internal, "closed")
-	fails(t, "an intent after the end", l.Intend(ctx, Intent{Place: place("1"), Func: "f", Kind: tool.Write}), tool.Internal, "closed")
-	fails(t, "a second end", l.Park(ctx, "", time.Time{}), tool.Internal, "closed")
+	fails(t, "a note after the end", l.Note(ctx, place("1"), nil), value.Internal, "closed")
+	fails(t, "an intent after the end", l.Intend(ctx, Intent{Place: place("1"), Func: "f", Kind: tool.Write}), value.Internal, "closed")
+	fails(t, "a second end", l.Park(ctx, "", time.Time{}), value.Internal, "closed")
 	var wg sync.WaitGroup
 	wg.Go(func() { // it waits for the end
 		if err := l.Close(); err != nil {
@@ -366,7 +367,7 @@ func testNothingFollowsTheEnd(t *testing.T, s storage) {
 	f.commit = nil
 	other := begin(t, j, "other")
 	f.commit = func([]*journal.Write) error { return noSpace() }
-	fails(t, "an end that cannot be written", other.End(ctx, "", tool.Outcome{}, nil), tool.Limit, "")
+	fails(t, "an end that cannot be written", other.End(ctx, "", tool.Outcome{}, nil), value.Limit, "")
 	f.commit = nil
 	did(t, other, place("1"), tool.Write, "x") // the record is still open
 	check(t, other.End(ctx, "", tool.Outcome{}, nil))

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // This file holds what every store checks and answers in the same way, so that
@@ -31,15 +31,15 @@ func ValidBlobName(name string) bool {
 func (w *Write) Check() error {
 	switch {
 	case w.Num < 0 || (w.Num == 0) != (w.New != nil):
-		return tool.Errorf(tool.Invalid, "write to the journal: a write needs either a run number or a new run")
+		return value.Errorf(value.Invalid, "write to the journal: a write needs either a run number or a new run")
 	case w.New != nil && !ValidID(w.New.ID):
 		return ErrInvalidID(w.New.ID)
 	case w.New != nil && w.New.State > Cancelled, w.Set != nil && w.Set.State > Cancelled:
-		return tool.Errorf(tool.Invalid, "write to the journal: unknown state of a run")
+		return value.Errorf(value.Invalid, "write to the journal: unknown state of a run")
 	}
 	for _, f := range w.Frames {
 		if f.Seq < 0 || f.Seq > MaxSeq {
-			return tool.Errorf(tool.Invalid, "write to the journal: invalid frame number %d", f.Seq)
+			return value.Errorf(value.Invalid, "write to the journal: invalid frame number %d", f.Seq)
 		}
 	}
 	return nil
@@ -50,64 +50,64 @@ func Time(t time.Time) time.Time { return time.UnixMicro(t.UnixMicro()).UTC() }
 
 // ErrClosed returns the error of a store that was closed.
 func ErrClosed() error {
-	return tool.Errorf(tool.Closed, "the journal is closed")
+	return value.Errorf(value.Closed, "the journal is closed")
 }
 
 // ErrInvalidID returns the error for a text that cannot be the ID of a run.
 func ErrInvalidID(id string) error {
-	return tool.Errorf(tool.Invalid, "invalid run ID %q", tool.Clean(id, 80)).
+	return value.Errorf(value.Invalid, "invalid run ID %q", value.Clean(id, 80)).
 		WithHint("use up to 64 letters, digits, - and _, and do not begin with -")
 }
 
 // ErrInvalidBlob returns the error for a text that cannot be the name of a blob.
 func ErrInvalidBlob(name string) error {
-	return tool.Errorf(tool.Invalid, "invalid content name %q: expected a SHA-256 in hexadecimal", tool.Clean(name, 80))
+	return value.Errorf(value.Invalid, "invalid content name %q: expected a SHA-256 in hexadecimal", value.Clean(name, 80))
 }
 
 // ErrNotFound returns the error for a run that its tenant does not have.
 func ErrNotFound(id string) error {
-	return tool.Errorf(tool.NotFound, "run '%s' does not exist", tool.Clean(id, 80)).
+	return value.Errorf(value.NotFound, "run '%s' does not exist", value.Clean(id, 80)).
 		WithHint("list the runs: cassidy runs list; a program calls Host.Runs")
 }
 
 // ErrNumNotFound returns the error for a run that does not exist, or was
 // deleted, where only its number is known.
 func ErrNumNotFound(num int64) error {
-	return tool.Errorf(tool.NotFound, "the run with number %d does not exist or was deleted", num).
+	return value.Errorf(value.NotFound, "the run with number %d does not exist or was deleted", num).
 		WithHint("list the runs: cassidy runs list; a program calls Host.Runs")
 }
 
 // ErrExists returns the error for a new run whose ID is in use.
 func ErrExists(id string) error {
-	return tool.Errorf(tool.Conflict, "run '%s' already exists", id).WithHint("choose another ID")
+	return value.Errorf(value.Conflict, "run '%s' already exists", id).WithHint("choose another ID")
 }
 
 // ErrWritten returns the error for a frame whose number is in use.
 func ErrWritten(id string) error {
-	return tool.Errorf(tool.Conflict, "another process wrote to the record of run '%s'", tool.Clean(id, 80)).
+	return value.Errorf(value.Conflict, "another process wrote to the record of run '%s'", value.Clean(id, 80)).
 		WithHint("its lease was removed by force: let only one process execute the run")
 }
 
 // ErrTaken returns the error for a message that comes after its kind and key
 // were taken.
 func ErrTaken(m Message) error {
-	return tool.Errorf(tool.Conflict, "send the %s %q: an earlier one is already in use", tool.Clean(m.Kind, 40), tool.Clean(m.Key, 80))
+	return value.Errorf(value.Conflict, "send the %s %q: an earlier one is already in use", value.Clean(m.Kind, 40), value.Clean(m.Key, 80))
 }
 
 // ErrHeld returns the error for a run whose lease somebody holds.
 func ErrHeld(id string) error {
-	return tool.Errorf(tool.Conflict, "another process is executing run '%s'", id).
+	return value.Errorf(value.Conflict, "another process is executing run '%s'", id).
 		WithHint("wait until it parks or ends, or stop that process")
 }
 
 // ErrLost returns the error for a lease that its holder lost.
 func ErrLost(id string) error {
-	return tool.Errorf(tool.Conflict, "the lease of run '%s' was lost: its lock file was released, removed or replaced", id).
+	return value.Errorf(value.Conflict, "the lease of run '%s' was lost: its lock file was released, removed or replaced", id).
 		WithHint("resume the run: cassidy runs resume %s; a program calls Host.Resume", id)
 }
 
 // ErrBlob returns the error for a blob that cannot be read as it was stored;
 // what is the reason, as in "is missing".
 func ErrBlob(name, what string) error {
-	return tool.Errorf(tool.Failed, "content %s %s", name, what)
+	return value.Errorf(value.Failed, "content %s %s", name, what)
 }

@@ -17,7 +17,7 @@ import (
 
 // A Store keeps the records of runs. Its methods are safe for concurrent use,
 // and copy what they are given and what they return. Their errors are of type
-// [tool.Error]: of kind NotFound for a run that does not exist, Conflict where
+// [value.Error]: of kind NotFound for a run that does not exist, Conflict where
 // another process was first, Invalid for arguments that no store accepts, Limit
 // (disk) where there is no space, Failed where what is stored is damaged,
 // Canceled or Timeout where the context ended first, Closed after Close, and

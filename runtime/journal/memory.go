@@ -9,7 +9,7 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // Memory returns a store that keeps everything in this process, for tests and
@@ -51,7 +51,7 @@ type slot struct{ kind, key string }
 // enter locks the store for a call, unless the call cannot be carried out.
 func (s *memory) enter(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
-		return tool.AsError(err, tool.Canceled)
+		return value.AsError(err, value.Canceled)
 	}
 	s.mu.Lock()
 	if s.closed {
@@ -183,7 +183,7 @@ func (s *memory) List(ctx context.Context, f Filter) iter.Seq2[Row, error] {
 		}
 		for _, row := range rows {
 			if err := ctx.Err(); err != nil {
-				yield(Row{}, tool.AsError(err, tool.Canceled))
+				yield(Row{}, value.AsError(err, value.Canceled))
 				return
 			}
 			if !yield(row, nil) {
@@ -321,7 +321,7 @@ func (s *memory) EachFrame(ctx context.Context, do func(num, seq int64, frame []
 	for _, num := range slices.Sorted(maps.Keys(frames)) {
 		for _, f := range frames[num] {
 			if err := ctx.Err(); err != nil {
-				return tool.AsError(err, tool.Canceled)
+				return value.AsError(err, value.Canceled)
 			}
 			if err := do(num, f.Seq, bytes.Clone(f.Body)); err != nil {
 				return err

@@ -3,7 +3,7 @@ package journal
 import (
 	"context"
 
-	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // A memoryLease is held while the store's table of leases has it.
@@ -36,7 +36,7 @@ func (s *memory) Held(_ context.Context, tenant, id string) bool {
 
 func (l *memoryLease) Renew(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
-		return tool.AsError(err, tool.Canceled)
+		return value.AsError(err, value.Canceled)
 	}
 	l.s.mu.Lock()
 	defer l.s.mu.Unlock()

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 const (
@@ -56,7 +57,7 @@ func NewAnthropic(opts *AnthropicOptions) (Model, error) {
 		return nil, noModel("anthropic", "anthropic:claude-sonnet-4-5")
 	}
 	if o.Auth != "" && o.Auth != AuthKey && o.Auth != AuthBearer {
-		return nil, tool.Errorf(tool.Invalid, "anthropic: unknown auth style %q", string(o.Auth)).
+		return nil, value.Errorf(value.Invalid, "anthropic: unknown auth style %q", string(o.Auth)).
 			WithHint("auth styles are x-api-key and bearer")
 	}
 	o.Version = cmp.Or(o.Version, AnthropicVersion)
@@ -117,7 +118,7 @@ func (m *anthropic) header() http.Header {
 	return h
 }
 
-func (m *anthropic) body(r *Request) (*tool.Dict, *failure) {
+func (m *anthropic) body(r *Request) (*value.Dict, *failure) {
 	if f := m.w.check(r); f != nil {
 		return nil, f
 	}
@@ -125,7 +126,7 @@ func (m *anthropic) body(r *Request) (*tool.Dict, *failure) {
 	if f != nil {
 		return nil, f
 	}
-	body := tool.NewDict("model", m.o.Model, "max_tokens", int64(cmp.Or(r.MaxTokens, m.o.MaxTokens)))
+	body := value.NewDict("model", m.o.Model, "max_tokens", int64(cmp.Or(r.MaxTokens, m.o.MaxTokens)))
 	if r.System != "" {
 		body.Put("system", r.System)
 	}
@@ -145,9 +146,9 @@ func (m *anthropic) body(r *Request) (*tool.Dict, *failure) {
 
 // anthropicMessages writes the conversation with alternating roles: results of
 // tools are blocks of the user's message, before what else the user says.
-func anthropicMessages(messages []Message) tool.List {
-	var list tool.List
-	var last *tool.Dict
+func anthropicMessages(messages []Message) value.List {
+	var list value.List
+	var last *value.Dict
 	for i := range messages {
 		m := &messages[i]
 		role, blocks := "user", anthropicBlocks(m)
@@ -159,26 +160,26 @@ func anthropicMessages(messages []Message) tool.List {
 		}
 		if last.Text("role") == role {
 			before, _ := last.Get("content")
-			last.Put("content", append(before.(tool.List), blocks...))
+			last.Put("content", append(before.(value.List), blocks...))
 			continue
 		}
-		last = tool.NewDict("role", role, "content", blocks)
+		last = value.NewDict("role", role, "content", blocks)
 		list = append(list, last)
 	}
 	return list
 }
 
 // anthropicBlocks returns a message as the blocks of its content.
-func anthropicBlocks(m *Message) tool.List {
+func anthropicBlocks(m *Message) value.List {
 	if m.Role == ToolRole {
-		d := tool.NewDict("type", "tool_result", "tool_use_id", m.CallID)
+		d := value.NewDict("type", "tool_result", "tool_use_id", m.CallID)
 		if m.Text != "" {
 			d.Put("content", m.Text)
 		}
 		if m.Failed {
 			d.Put("is_error", true)
 		}
-		return tool.List{d}
+		return value.List{d}
 	}
 	if blocks := anthropicOpaque(m); blocks != nil {
 		return blocks
@@ -186,32 +187,32 @@ func anthropicBlocks(m *Message) tool.List {
 	blocks := textBlocks(m.Text)
 	for i := range m.Calls {
 		c := &m.Calls[i]
-		blocks = append(blocks, tool.NewDict("type", "tool_use", "id", c.ID, "name", c.Tool, "input", c.argsObject()))
+		blocks = append(blocks, value.NewDict("type", "tool_use", "id", c.ID, "name", c.Tool, "input", c.argsObject()))
 	}
 	return blocks
 }
 
 // textBlocks returns a text as a block, and none for one without a word, which
 // the API refuses.
-func textBlocks(text string) tool.List {
+func textBlocks(text string) value.List {
 	if strings.TrimSpace(text) == "" {
 		return nil
 	}
-	return tool.List{tool.NewDict("type", "text", "text", text)}
+	return value.List{value.NewDict("type", "text", "text", text)}
 }
 
 // anthropicOpaque returns the blocks as the API sent them, in their order, if
 // they are still those of the message: its text or calls may have been changed
 // since.
-func anthropicOpaque(m *Message) tool.List {
+func anthropicOpaque(m *Message) value.List {
 	if len(m.Opaque) == 0 {
 		return nil
 	}
-	v, _ := tool.ParseJSON(m.Opaque)
-	blocks, _ := v.(tool.List)
+	v, _ := value.ParseJSON(m.Opaque)
+	blocks, _ := v.(value.List)
 	text, calls := "", 0
 	for _, b := range blocks {
-		d, _ := b.(*tool.Dict)
+		d, _ := b.(*value.Dict)
 		switch d.Text("type") {
 		case "text":
 			text += d.Text("text")
@@ -230,11 +231,11 @@ func anthropicOpaque(m *Message) tool.List {
 
 // opaque returns what must be sent back unchanged: all blocks, if there are any
 // but text and calls, such as signed reasoning; else nil.
-func opaque(blocks tool.List) []byte {
+func opaque(blocks value.List) []byte {
 	keep := false
-	var kept tool.List
+	var kept value.List
 	for _, b := range blocks {
-		d, _ := b.(*tool.Dict)
+		d, _ := b.(*value.Dict)
 		kind := d.Text("type")
 		keep = keep || kind != "text" && kind != "tool_use"
 		if kind != "text" || strings.TrimSpace(d.Text("text")) != "" {
@@ -244,7 +245,7 @@ func opaque(blocks tool.List) []byte {
 	if !keep {
 		return nil
 	}
-	data, err := tool.AppendJSON(nil, kept)
+	data, err := value.AppendJSON(nil, kept)
 	if err != nil { // too large: the conversation goes on without it
 		return nil
 	}
@@ -267,7 +268,7 @@ func anthropicStop(reason string) Stop {
 
 // anthropicUsage reads what a reply cost. The API counts the input that its
 // cache held, or now holds, apart from the rest.
-func anthropicUsage(u *tool.Dict) Usage {
+func anthropicUsage(u *value.Dict) Usage {
 	cached := u.Int("cache_read_input_tokens")
 	return Usage{
 		InputTokens:  int(u.Int("input_tokens") + u.Int("cache_creation_input_tokens") + cached),
@@ -286,9 +287,9 @@ func (m *anthropic) read(res *response, r *Request) (*Reply, *failure) {
 		return nil, f
 	}
 	content, _ := body.Get("content")
-	blocks, ok := content.(tool.List)
+	blocks, ok := content.(value.List)
 	if !ok {
-		return nil, m.w.fail(tool.Errorf(tool.Unavailable, "the answer holds no content").WithHint("check the base URL %s", m.w.base))
+		return nil, m.w.fail(value.Errorf(value.Unavailable, "the answer holds no content").WithHint("check the base URL %s", m.w.base))
 	}
 	d := draft{w: m.w, tell: r.Text, stop: anthropicStop(body.Text("stop_reason")), usage: anthropicUsage(child(body, "usage"))}
 	var calls []Call
@@ -309,7 +310,7 @@ func (m *anthropic) read(res *response, r *Request) (*Reply, *failure) {
 }
 
 // anthropicError returns the failure that an event or a body tells.
-func (w *wire) anthropicError(body *tool.Dict) *failure {
+func (w *wire) anthropicError(body *value.Dict) *failure {
 	e := child(body, "error")
 	if e == nil && body.Text("type") != "error" {
 		return nil
@@ -349,14 +350,14 @@ type anthropicStream struct {
 // A blockDraft is one block of the content that is being written.
 type blockDraft struct {
 	index     int64
-	block     *tool.Dict // as it began
+	block     *value.Dict // as it began
 	text      strings.Builder
 	thinking  strings.Builder
 	signature strings.Builder
 	input     strings.Builder
 }
 
-func (s *anthropicStream) take(event *tool.Dict) (bool, *failure) {
+func (s *anthropicStream) take(event *value.Dict) (bool, *failure) {
 	switch event.Text("type") {
 	case "error":
 		return false, s.w.anthropicError(event)
@@ -376,10 +377,10 @@ func (s *anthropicStream) take(event *tool.Dict) (bool, *failure) {
 	return false, nil
 }
 
-func (s *anthropicStream) start(event *tool.Dict) *failure {
+func (s *anthropicStream) start(event *value.Dict) *failure {
 	b := &blockDraft{index: event.Int("index"), block: child(event, "content_block")}
 	if b.block == nil {
-		return s.w.fail(tool.Errorf(tool.Unavailable, "the answer cannot be read: a block without content"))
+		return s.w.fail(value.Errorf(value.Unavailable, "the answer cannot be read: a block without content"))
 	}
 	s.blocks = append(s.blocks, b)
 	b.text.WriteString(s.w.said(b.block.Text("text"))) // usually empty
@@ -392,10 +393,10 @@ func (s *anthropicStream) start(event *tool.Dict) *failure {
 	return s.say(b.block.Text("text"))
 }
 
-func (s *anthropicStream) delta(event *tool.Dict) *failure {
+func (s *anthropicStream) delta(event *value.Dict) *failure {
 	b := s.at(event.Int("index"))
 	if b == nil {
-		return s.w.fail(tool.Errorf(tool.Unavailable, "the answer cannot be read: a piece of a block that did not begin"))
+		return s.w.fail(value.Errorf(value.Unavailable, "the answer cannot be read: a piece of a block that did not begin"))
 	}
 	d := child(event, "delta")
 	switch d.Text("type") {
@@ -426,7 +427,7 @@ func (s *anthropicStream) at(index int64) *blockDraft {
 
 // count takes the last word on the usage, which repeats the input only where
 // that changed.
-func (s *anthropicStream) count(u *tool.Dict) {
+func (s *anthropicStream) count(u *value.Dict) {
 	last := anthropicUsage(u)
 	s.usage.OutputTokens = max(s.usage.OutputTokens, last.OutputTokens)
 	if last.InputTokens > 0 {
@@ -437,9 +438,9 @@ func (s *anthropicStream) count(u *tool.Dict) {
 // reply implements [streamer].
 func (s *anthropicStream) reply() (*Reply, bool) {
 	reply := s.draft.reply()
-	var blocks tool.List
+	var blocks value.List
 	for _, b := range s.blocks {
-		d := tool.NewDict()
+		d := value.NewDict()
 		for k, v := range b.block.All() {
 			d.Put(k.(string), v)
 		}

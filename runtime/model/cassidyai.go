@@ -12,7 +12,7 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // An Auth is a way to send a key. The documents of CassidyAI and its servers do
@@ -84,11 +84,11 @@ func NewCassidy(opts *CassidyOptions) (Model, error) {
 	o.MaxMessage, o.Auth = cmp.Or(o.MaxMessage, cassidyMaxMessage), cmp.Or(o.Auth, AuthKey)
 	switch {
 	case o.Key == "":
-		return nil, tool.Errorf(tool.Invalid, "cassidy: no key").WithHint("%s", cmp.Or(o.KeyHint, "set the key"))
+		return nil, value.Errorf(value.Invalid, "cassidy: no key").WithHint("%s", cmp.Or(o.KeyHint, "set the key"))
 	case o.Assistant == "":
-		return nil, tool.Errorf(tool.Invalid, "cassidy: no assistant").WithHint("set the assistant's ID")
+		return nil, value.Errorf(value.Invalid, "cassidy: no assistant").WithHint("set the assistant's ID")
 	case o.Auth != AuthKey && o.Auth != AuthBearer && o.Auth != AuthAuto:
-		return nil, tool.Errorf(tool.Invalid, "cassidy: unknown auth style %q", string(o.Auth)).
+		return nil, value.Errorf(value.Invalid, "cassidy: unknown auth style %q", string(o.Auth)).
 			WithHint("auth styles are x-api-key, bearer and auto")
 	}
 	l := link{name: "cassidy", base: o.BaseURL, usual: "https://app.cassidyai.com/api", key: o.Key, keyHint: o.KeyHint,
@@ -146,11 +146,11 @@ func (m *cassidy) ask(ctx context.Context, r *Request) (*Reply, *failure) {
 // thread has not seen.
 func (m *cassidy) message(r *Request) (string, *failure) {
 	if strings.HasPrefix(r.Thread, "conv_") {
-		return "", m.w.fail(tool.Errorf(tool.Invalid, "%q is the ID of a saved conversation, not of a thread", tool.Clean(r.Thread, 60)).
+		return "", m.w.fail(value.Errorf(value.Invalid, "%q is the ID of a saved conversation, not of a thread", value.Clean(r.Thread, 60)).
 			WithHint("use the thread's ID, which that conversation holds"))
 	}
 	if r.Thread != "" && strings.TrimSpace(r.Thread) == "" {
-		return "", m.w.fail(tool.Errorf(tool.Invalid, "Thread ID is required"))
+		return "", m.w.fail(value.Errorf(value.Invalid, "Thread ID is required"))
 	}
 	system, messages := r.System, r.Messages
 	for i := len(messages) - 1; i >= 0 && r.Thread != ""; i-- {
@@ -165,11 +165,11 @@ func (m *cassidy) message(r *Request) (string, *failure) {
 		}
 	}
 	if len(messages) == 0 || messages[len(messages)-1].Role == Assistant {
-		return "", m.w.fail(tool.Errorf(tool.Invalid, "Message cannot be empty"))
+		return "", m.w.fail(value.Errorf(value.Invalid, "Message cannot be empty"))
 	}
 	text := transcript(system, messages)
 	if n := utf8.RuneCountInString(text); n > m.o.MaxMessage {
-		return "", m.w.fail(limitError(tool.LimitMessage, "a message of %d characters, more than the %d that the API takes", n, m.o.MaxMessage).
+		return "", m.w.fail(limitError(value.LimitMessage, "a message of %d characters, more than the %d that the API takes", n, m.o.MaxMessage).
 			WithHint("send less at a time"))
 	}
 	return text, nil
@@ -177,7 +177,7 @@ func (m *cassidy) message(r *Request) (string, *failure) {
 
 // create makes a thread and returns its ID.
 func (m *cassidy) create(ctx context.Context) (string, *failure) {
-	q := &query{path: "/assistants/thread/create", body: tool.NewDict("assistant_id", m.o.Assistant), retry: cassidyRepeats}
+	q := &query{path: "/assistants/thread/create", body: value.NewDict("assistant_id", m.o.Assistant), retry: cassidyRepeats}
 	bearer := m.bearer.Load()
 	body, f := m.exchange(ctx, m.quick, q, bearer)
 	if f != nil && f.status == 401 && m.o.Auth == AuthAuto {
@@ -196,14 +196,14 @@ func (m *cassidy) create(ctx context.Context) (string, *failure) {
 	}
 	thread := body.Text("thread_id")
 	if thread == "" {
-		return "", m.w.fail(tool.Errorf(tool.Unavailable, "API returned no thread_id").WithHint("check the assistant's ID and the base URL %s", m.w.base))
+		return "", m.w.fail(value.Errorf(value.Unavailable, "API returned no thread_id").WithHint("check the assistant's ID and the base URL %s", m.w.base))
 	}
 	return thread, nil
 }
 
 // say sends a message, and returns the answer.
 func (m *cassidy) say(ctx context.Context, thread, text string) (*Reply, *failure) {
-	q := &query{path: "/assistants/message/create", body: tool.NewDict("thread_id", thread, "message", text), retry: cassidyRetries}
+	q := &query{path: "/assistants/message/create", body: value.NewDict("thread_id", thread, "message", text), retry: cassidyRetries}
 	body, f := m.exchange(ctx, m.w, q, m.bearer.Load())
 	if f != nil {
 		return nil, f
@@ -221,7 +221,7 @@ func (m *cassidy) say(ctx context.Context, thread, text string) (*Reply, *failur
 
 // exchange sends one request. What goes wrong names the header that carried
 // the key.
-func (m *cassidy) exchange(ctx context.Context, w *wire, q *query, bearerAuth bool) (*tool.Dict, *failure) {
+func (m *cassidy) exchange(ctx context.Context, w *wire, q *query, bearerAuth bool) (*value.Dict, *failure) {
 	q.header = http.Header{"X-Api-Key": {m.o.Key}}
 	if bearerAuth {
 		q.header = bearer(m.o.Key)
@@ -283,7 +283,7 @@ func firstOf(reply *Reply, looked, f *failure) *failure {
 	switch {
 	case reply != nil:
 		return nil
-	case looked != nil && (looked.err.Kind == tool.Canceled || looked.err.Kind == tool.Timeout && !looked.slow):
+	case looked != nil && (looked.err.Kind == value.Canceled || looked.err.Kind == value.Timeout && !looked.slow):
 		return looked
 	}
 	f.err.Hint = "the message may be in the thread all the same; try a smaller task, or a part of it"
@@ -313,7 +313,7 @@ func (m *cassidy) look(ctx context.Context, r *Request, thread, text string) (*R
 	return &Reply{Text: m.w.said(said), Stop: StopEnd, References: references(last)}, nil
 }
 
-func threadText(message *tool.Dict) string {
+func threadText(message *value.Dict) string {
 	return cmp.Or(message.Text("content"), message.Text("message"))
 }
 
@@ -335,17 +335,17 @@ func sameText(a, b string) bool {
 
 // references returns the sources that an answer names; [[n]] in its text is the
 // n-th.
-func references(body *tool.Dict) []string {
+func references(body *value.Dict) []string {
 	v, _ := body.Get("references")
-	items, _ := tool.Elements(v)
+	items, _ := value.Elements(v)
 	var list []string
 	for i, item := range items {
 		line, _ := item.(string)
-		if d, ok := item.(*tool.Dict); ok {
+		if d, ok := item.(*value.Dict); ok {
 			line = strings.TrimSpace(d.Text("name") + " " + d.Text("url"))
 		}
 		if line != "" {
-			list = append(list, "["+strconv.Itoa(i+1)+"] "+tool.Clean(line, 2000))
+			list = append(list, "["+strconv.Itoa(i+1)+"] "+value.Clean(line, 2000))
 		}
 	}
 	return list

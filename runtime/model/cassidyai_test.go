@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/cassidy-run/cassidy/runtime/model"
-	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // startCassidy opens CassidyAI on a fake.
@@ -49,7 +49,7 @@ func TestCassidyMessages(t *testing.T) {
 		model.Message{Role: model.ToolRole, Tool: "read_file", Text: "gone", Failed: true})
 	b.ask(r)
 	r.Thread = "" // as after a change of what was said
-	r.Messages[1].Calls = []model.Call{{Tool: "read_file", Args: tool.NewDict("path", "a")}}
+	r.Messages[1].Calls = []model.Call{{Tool: "read_file", Args: value.NewDict("path", "a")}}
 	if got := b.ask(r); got.Thread != "thread-2" {
 		t.Errorf("thread = %q, want a new one", got.Thread)
 	}
@@ -82,10 +82,10 @@ func TestCassidyFields(t *testing.T) {
 
 func TestCassidyRefuses(t *testing.T) {
 	b := startCassidy(t, &fakeCassidy{}, model.CassidyOptions{MaxMessage: 10})
-	b.fails(t.Context(), &model.Request{Thread: "conv_20260101_000000_abcd", Messages: hello().Messages}, tool.Invalid, "saved conversation")
-	b.fails(t.Context(), &model.Request{Thread: " ", Messages: hello().Messages}, tool.Invalid, "Thread ID is required")
-	b.fails(t.Context(), &model.Request{Thread: "thread-1"}, tool.Invalid, "Message cannot be empty")
-	if e := b.fails(t.Context(), &model.Request{Messages: []model.Message{user("12345678901")}}, tool.Limit, "11 characters"); e.Limit != tool.LimitMessage {
+	b.fails(t.Context(), &model.Request{Thread: "conv_20260101_000000_abcd", Messages: hello().Messages}, value.Invalid, "saved conversation")
+	b.fails(t.Context(), &model.Request{Thread: " ", Messages: hello().Messages}, value.Invalid, "Thread ID is required")
+	b.fails(t.Context(), &model.Request{Thread: "thread-1"}, value.Invalid, "Message cannot be empty")
+	if e := b.fails(t.Context(), &model.Request{Messages: []model.Message{user("12345678901")}}, value.Limit, "11 characters"); e.Limit != value.LimitMessage {
 		t.Errorf("limit = %q", e.Limit)
 	}
 	if n := len(b.f.requests()); n != 0 {
@@ -94,15 +94,15 @@ func TestCassidyRefuses(t *testing.T) {
 	b.next(turn{text: "Hi."})
 	b.ask(&model.Request{Messages: []model.Message{user("ääääääääää")}}) // characters, not bytes
 	b = startCassidy(t, &fakeCassidy{noID: true}, model.CassidyOptions{})
-	b.fails(t.Context(), hello(), tool.Unavailable, "API returned no thread_id")
+	b.fails(t.Context(), hello(), value.Unavailable, "API returned no thread_id")
 }
 
 func TestCassidyErrors(t *testing.T) {
 	b := startCassidy(t, &fakeCassidy{}, model.CassidyOptions{})
 	b.next(turn{status: 500}, turn{status: 418, body: `{"message":"m","error":"e"}`}, turn{status: 418, body: `{"error":"e"}`})
-	b.fails(t.Context(), hello(), tool.Unavailable, "Cassidy API request failed (HTTP 500): it went wrong (key sent as x-api-key)")
-	b.fails(t.Context(), hello(), tool.Invalid, "(HTTP 418): m (key")
-	b.fails(t.Context(), hello(), tool.Invalid, "(HTTP 418): e (key")
+	b.fails(t.Context(), hello(), value.Unavailable, "Cassidy API request failed (HTTP 500): it went wrong (key sent as x-api-key)")
+	b.fails(t.Context(), hello(), value.Invalid, "(HTTP 418): m (key")
+	b.fails(t.Context(), hello(), value.Invalid, "(HTTP 418): e (key")
 	if len(b.f.slept) != 0 {
 		t.Errorf("a 500 was tried again")
 	}
@@ -133,7 +133,7 @@ func TestCassidyAuth(t *testing.T) {
 			if test.fails == "" {
 				b.ask(hello())
 			} else {
-				b.fails(t.Context(), hello(), tool.Unavailable, test.fails)
+				b.fails(t.Context(), hello(), value.Unavailable, test.fails)
 			}
 		}
 		threads := 0
@@ -164,17 +164,17 @@ func TestCassidyLost(t *testing.T) {
 		lost  int    // the status with which the thread cannot be read
 		sent  int    // how often a message is sent
 		want  string // the answer, or "" for an error
-		kind  tool.Kind
+		kind  value.Kind
 	}{
 		{"the answer is in the thread", []turn{{status: 524, stores: []string{"=", "Late."}}}, 0, 1, "Late.", 0},
 		{"the message is in the thread", []turn{{status: 524, stores: []string{"="}}, {text: "Again."}}, 0, 2, "Again.", 0},
 		{"the thread is empty", []turn{{status: 524}, {text: "Again."}}, 0, 2, "Again.", 0},
 		{"another message is in the thread", []turn{{status: 524, stores: []string{"Bye.", "Bye!"}}, {text: "Again."}}, 0, 2, "Again.", 0},
 		{"an answer without words", []turn{{status: 524, stores: []string{"=", " "}}, {text: "Again."}}, 0, 2, "Again.", 0},
-		{"the thread cannot be read", []turn{{status: 524, stores: []string{"=", "Late."}}}, 500, 1, "", tool.Timeout},
-		{"lost twice", []turn{{status: 524}, {status: 524}}, 0, 2, "", tool.Timeout},
+		{"the thread cannot be read", []turn{{status: 524, stores: []string{"=", "Late."}}}, 500, 1, "", value.Timeout},
+		{"lost twice", []turn{{status: 524}, {status: 524}}, 0, 2, "", value.Timeout},
 		{"lost twice, and found", []turn{{status: 524}, {status: 524, stores: []string{"=", "Late."}}}, 0, 2, "Late.", 0},
-		{"refused the second time", []turn{{status: 524}, {status: 403}}, 0, 2, "", tool.Unavailable},
+		{"refused the second time", []turn{{status: 524}, {status: 403}}, 0, 2, "", value.Unavailable},
 		{"no answer in time", []turn{slow, {text: "Again."}}, 0, 2, "Again.", 0},
 		{"the connection breaks", []turn{{text: "Half.", cut: true}}, 0, 1, "Half.", 0},
 	}
@@ -222,7 +222,7 @@ func TestCassidyCanceledWhileLost(t *testing.T) {
 		<-b.f.reach
 		cancel()
 	}()
-	b.fails(ctx, hello(), tool.Canceled)
+	b.fails(ctx, hello(), value.Canceled)
 	if n := len(b.f.requests()); n != 2 {
 		t.Errorf("%d requests, want a thread and a message", n)
 	}
@@ -236,11 +236,11 @@ func TestOptions(t *testing.T) {
 		}
 		for _, base := range []string{"ftp://x", "http://", "http://u:sk-pass@host", "https://host/?a=b", "http://%zz"} {
 			_, err := k.open(base, options{key: testKey})
-			if tool.KindOf(err) != tool.Invalid || strings.Contains(err.Error(), "sk-pass") {
+			if value.KindOf(err) != value.Invalid || strings.Contains(err.Error(), "sk-pass") {
 				t.Errorf("%s: base URL %q: %v", k.name, base, err)
 			}
 		}
-		if _, err := k.open("http://host", options{key: "sk-line\nbreak"}); tool.KindOf(err) != tool.Invalid || strings.Contains(err.Error(), "sk-line") {
+		if _, err := k.open("http://host", options{key: "sk-line\nbreak"}); value.KindOf(err) != value.Invalid || strings.Contains(err.Error(), "sk-line") {
 			t.Errorf("%s: a key of two lines: %v", k.name, err)
 		}
 	}
@@ -257,7 +257,7 @@ func TestOptions(t *testing.T) {
 		},
 		"ollama": func() (model.Model, error) { return model.NewOllama(nil) },
 	} {
-		if _, err := open(); tool.KindOf(err) != tool.Invalid {
+		if _, err := open(); value.KindOf(err) != value.Invalid {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -274,7 +274,7 @@ func TestRequestIsJSON(t *testing.T) {
 	b := startCassidy(t, &fakeCassidy{}, model.CassidyOptions{})
 	b.next(turn{text: "Hi."})
 	b.ask(&model.Request{Messages: []model.Message{user("caf\xe9 \x00 \u2028")}})
-	if got := b.f.sent()[0]; !json.Valid([]byte(tool.FormatJSON(got, ""))) || got != "caf\ufffd \x00 \u2028" {
+	if got := b.f.sent()[0]; !json.Valid([]byte(value.FormatJSON(got, ""))) || got != "caf\ufffd \x00 \u2028" {
 		t.Errorf("sent %q", got)
 	}
 }

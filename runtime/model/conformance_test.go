@@ -16,6 +16,7 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime/model"
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // A bench is a model of one kind with the fake behind it.
@@ -117,10 +118,10 @@ func (k kind) start(t *testing.T, o options) *bench {
 func startScript(t *testing.T) *bench {
 	var mu sync.Mutex
 	var turns []turn
-	play := func(ctx context.Context, messages tool.List, n int) (tool.Value, error) {
+	play := func(ctx context.Context, messages value.List, n int) (value.Value, error) {
 		answers := 0
 		for _, m := range messages {
-			d := m.(*tool.Dict)
+			d := m.(*value.Dict)
 			strict(t, "a message", d, fields{"role": "string!", "content": "string!", "tool_calls": "array", "tool_call_id": "string", "name": "string"})
 			for _, c := range dicts(t, d, "tool_calls") {
 				strict(t, "a call", c, fields{"id": "string!", "name": "string!", "arguments": "object|string!"})
@@ -143,11 +144,11 @@ func startScript(t *testing.T) *bench {
 		if len(next.calls) == 0 {
 			return next.text, nil
 		}
-		var calls tool.List
+		var calls value.List
 		for _, c := range next.calls {
-			calls = append(calls, tool.NewDict("name", c.tool, "arguments", parse(t, c.args)))
+			calls = append(calls, value.NewDict("name", c.tool, "arguments", parse(t, c.args)))
 		}
-		return tool.NewDict("content", next.text, "tool_calls", calls), nil
+		return value.NewDict("content", next.text, "tool_calls", calls), nil
 	}
 	return &bench{t, model.NewScript("answers.star", true, play), nil, func(more ...turn) {
 		mu.Lock()
@@ -167,10 +168,10 @@ func (b *bench) ask(r *model.Request) *model.Reply {
 
 // fails asks, wants an error of a kind whose text and hint hold some words, and
 // returns it.
-func (b *bench) fails(ctx context.Context, r *model.Request, want tool.Kind, words ...string) *tool.Error {
+func (b *bench) fails(ctx context.Context, r *model.Request, want value.Kind, words ...string) *value.Error {
 	b.t.Helper()
 	reply, err := b.m.Ask(ctx, r)
-	var e *tool.Error
+	var e *value.Error
 	if !errors.As(err, &e) {
 		b.t.Fatalf("Ask = %+v, %v, want an error", reply, err)
 	}
@@ -190,9 +191,9 @@ func (b *bench) fails(ctx context.Context, r *model.Request, want tool.Kind, wor
 }
 
 // noKey fails the test where an error tells the key.
-func noKey(t *testing.T, e *tool.Error) {
+func noKey(t *testing.T, e *value.Error) {
 	t.Helper()
-	all := e.Error() + e.Hint + e.Op + tool.FormatJSON(e.Error(), "")
+	all := e.Error() + e.Hint + e.Op + value.FormatJSON(e.Error(), "")
 	for err := e.Err; err != nil; err = errors.Unwrap(err) {
 		all += err.Error()
 	}
@@ -294,7 +295,7 @@ func answerRows() []row {
 	}}, {"nothing asked", "remote", func(t *testing.T, k kind) {
 		b := k.start(t, options{})
 		for _, messages := range [][]model.Message{nil, {user("")}, {user(" \n")}, {user("a"), {Role: model.Assistant, Text: "b"}}} {
-			b.fails(t.Context(), &model.Request{Messages: messages}, tool.Invalid)
+			b.fails(t.Context(), &model.Request{Messages: messages}, value.Invalid)
 		}
 		if n := len(b.f.requests()); n > 0 {
 			t.Errorf("%d requests were sent all the same", n)
@@ -335,7 +336,7 @@ func testCalls(t *testing.T, k kind) {
 		if !k.remote {
 			continue
 		}
-		b.fails(t.Context(), &model.Request{Messages: []model.Message{user("a"), got.Message(), user("b")}}, tool.Invalid, "has no result")
+		b.fails(t.Context(), &model.Request{Messages: []model.Message{user("a"), got.Message(), user("b")}}, value.Invalid, "has no result")
 	}
 }
 
@@ -352,7 +353,7 @@ func failureRows() []row {
 	html := "<html><head><title>502 Bad\n Gateway</title></head><body>…</body></html>"
 	return []row{{"bad key", "remote", func(t *testing.T, k kind) {
 		b := k.start(t, options{key: "sk-test-wrong"})
-		e := b.fails(t.Context(), hello(), tool.Unavailable, "HTTP 401", "it went wrong", "set THE_KEY")
+		e := b.fails(t.Context(), hello(), value.Unavailable, "HTTP 401", "it went wrong", "set THE_KEY")
 		if strings.Contains(e.Error(), "sk-test-wrong") || len(b.f.requests()) != 1 {
 			t.Errorf("%v, after %d requests", e, len(b.f.requests()))
 		}
@@ -364,7 +365,7 @@ func failureRows() []row {
 			t.Errorf("waited %v, want 7 seconds and a little", s)
 		}
 		b.next(turn{status: 429, header: "Retry-After: 900"})
-		if e := b.fails(t.Context(), hello(), tool.Limit, "HTTP 429", "wait 15m0s"); e.Limit != tool.LimitRate {
+		if e := b.fails(t.Context(), hello(), value.Limit, "HTTP 429", "wait 15m0s"); e.Limit != value.LimitRate {
 			t.Errorf("limit = %q", e.Limit)
 		}
 	}}, {"server error, then success", "remote", func(t *testing.T, k kind) {
@@ -378,18 +379,18 @@ func failureRows() []row {
 	}}, {"server error, three times", "remote", func(t *testing.T, k kind) {
 		b := k.start(t, options{})
 		b.next(turn{status: 503}, turn{status: 503}, turn{status: 503})
-		b.fails(t.Context(), hello(), tool.Unavailable, "HTTP 503", "it went wrong")
+		b.fails(t.Context(), hello(), value.Unavailable, "HTTP 503", "it went wrong")
 		if n := len(b.f.messages()); n != 3 {
 			t.Errorf("%d requests, want 3", n)
 		}
 	}}, {"unknown model", "remote", func(t *testing.T, k kind) {
 		b := k.start(t, options{})
 		b.next(turn{status: 404})
-		b.fails(t.Context(), hello(), tool.Unavailable, "HTTP 404", "it went wrong")
+		b.fails(t.Context(), hello(), value.Unavailable, "HTTP 404", "it went wrong")
 	}}, {"conversation too long", "remote", func(t *testing.T, k kind) {
 		b := k.start(t, options{})
 		b.next(turn{status: 400})
-		if e := b.fails(t.Context(), hello(), tool.Limit, "HTTP 400"); e.Limit != tool.LimitContext {
+		if e := b.fails(t.Context(), hello(), value.Limit, "HTTP 400"); e.Limit != value.LimitContext {
 			t.Errorf("limit = %q", e.Limit)
 		}
 	}}, {"web pages", "remote", func(t *testing.T, k kind) {
@@ -397,53 +398,53 @@ func failureRows() []row {
 		b.next(turn{status: 418, header: "Content-Type: text/html", body: html}, turn{status: 418, body: "<html>"}, turn{status: 418, body: "EMPTY"},
 			turn{status: 418, body: strings.Repeat("word ", 100)}, turn{status: 418, body: `{"error":"flat"}`}, turn{status: 418, body: `[]`},
 			turn{header: "Content-Type: text/html", body: html})
-		b.fails(t.Context(), hello(), tool.Invalid, "Server error: 502 Bad Gateway")
-		b.fails(t.Context(), hello(), tool.Invalid, "Server returned HTML error page")
-		b.fails(t.Context(), hello(), tool.Invalid, "Empty error response from server")
-		if e := b.fails(t.Context(), hello(), tool.Invalid, "word word"); len(e.Error()) > 300 {
+		b.fails(t.Context(), hello(), value.Invalid, "Server error: 502 Bad Gateway")
+		b.fails(t.Context(), hello(), value.Invalid, "Server returned HTML error page")
+		b.fails(t.Context(), hello(), value.Invalid, "Empty error response from server")
+		if e := b.fails(t.Context(), hello(), value.Invalid, "word word"); len(e.Error()) > 300 {
 			t.Errorf("the error has %d bytes", len(e.Error()))
 		}
-		b.fails(t.Context(), hello(), tool.Invalid, ": flat")
-		b.fails(t.Context(), hello(), tool.Invalid, "Unknown API error")
-		b.fails(t.Context(), hello(), tool.Unavailable, "not JSON", "502 Bad Gateway", "check the base URL")
+		b.fails(t.Context(), hello(), value.Invalid, ": flat")
+		b.fails(t.Context(), hello(), value.Invalid, "Unknown API error")
+		b.fails(t.Context(), hello(), value.Unavailable, "not JSON", "502 Bad Gateway", "check the base URL")
 	}}, {"empty reply", "", func(t *testing.T, k kind) {
 		b := k.start(t, options{})
 		b.next(turn{text: " \n"})
-		if err := b.fails(t.Context(), hello(), tool.Unavailable, "the answer is empty"); !errors.Is(err, model.ErrEmpty) {
+		if err := b.fails(t.Context(), hello(), value.Unavailable, "the answer is empty"); !errors.Is(err, model.ErrEmpty) {
 			t.Errorf("%v is not ErrEmpty", err)
 		}
 		if k.remote {
 			b.next(turn{body: "EMPTY"})
-			b.fails(t.Context(), hello(), tool.Unavailable)
+			b.fails(t.Context(), hello(), value.Unavailable)
 		}
 	}}, {"wrong JSON", "remote", func(t *testing.T, k kind) {
 		b := k.start(t, options{})
 		for _, body := range []string{`{"choices":[}`, `{"content":7,"choices":null,"message":1,"error":null}`, `[]`, `{}`, `"hi"`} {
 			b.next(turn{header: "Content-Type: application/json", body: body})
-			b.fails(t.Context(), hello(), tool.Unavailable)
+			b.fails(t.Context(), hello(), value.Unavailable)
 		}
 	}}, {"redirect to another host", "remote", testRedirect}, {"the key comes back", "remote", func(t *testing.T, k kind) {
 		b := k.start(t, options{})
 		encoded := base64.StdEncoding.EncodeToString([]byte(testKey))
 		padded := strings.Repeat("x", 190) + testKey
-		for _, echo := range []string{testKey, encoded, "Bearer " + testKey, tool.FormatJSON(testKey, ""), padded} {
-			for _, body := range []string{"you sent " + echo, js("message", echo), js("error", tool.NewDict("message", echo, "code", echo)),
+		for _, echo := range []string{testKey, encoded, "Bearer " + testKey, value.FormatJSON(testKey, ""), padded} {
+			for _, body := range []string{"you sent " + echo, js("message", echo), js("error", value.NewDict("message", echo, "code", echo)),
 				"<html><title>" + echo + "</title>"} {
 				b.next(turn{status: 400, body: body}, turn{body: body})
-				b.fails(t.Context(), hello(), tool.Invalid)
+				b.fails(t.Context(), hello(), value.Invalid)
 				if reply, err := b.m.Ask(t.Context(), hello()); err == nil {
 					if strings.Contains(reply.Text, testKey) {
 						t.Errorf("the key is in the reply %q", reply.Text)
 					}
 				} else {
-					noKey(t, err.(*tool.Error))
+					noKey(t, err.(*value.Error))
 				}
 			}
 		}
 	}}, {"nobody listens", "remote", func(t *testing.T, k kind) {
 		b := k.start(t, options{})
 		b.f.server.Close()
-		b.fails(t.Context(), hello(), tool.Unavailable, "cannot be reached", "check the network")
+		b.fails(t.Context(), hello(), value.Unavailable, "cannot be reached", "check the network")
 		if len(b.f.slept) != 2 {
 			t.Errorf("waited %v, want two waits", b.f.slept)
 		}
@@ -453,13 +454,13 @@ func failureRows() []row {
 		if got := b.ask(hello()); len(got.Text) != 50_000 {
 			t.Errorf("%d bytes, want 50000", len(got.Text))
 		}
-		if e := b.fails(t.Context(), hello(), tool.Limit, "longer than 100000 bytes"); e.Limit != tool.LimitReply {
+		if e := b.fails(t.Context(), hello(), value.Limit, "longer than 100000 bytes"); e.Limit != value.LimitReply {
 			t.Errorf("limit = %q", e.Limit)
 		}
 	}}, {"not UTF-8", "remote", func(t *testing.T, k kind) {
 		b := k.start(t, options{})
 		b.next(turn{status: 418, body: "caf\xe9 \xff\xfe"})
-		b.fails(t.Context(), hello(), tool.Invalid, "caf\ufffd")
+		b.fails(t.Context(), hello(), value.Invalid, "caf\ufffd")
 		b.next(turn{header: "Content-Type: application/json", body: strings.ReplaceAll(map[bool]string{
 			true:  `{"choices":[{"message":{"content":"caf@"},"finish_reason":"stop"}],"content":[{"type":"text","text":"caf@"}],"message":{"content":"caf@"},"done":true}`,
 			false: `{"content":"caf@"}`}[k.native], "@", "\xe9")})
@@ -479,7 +480,7 @@ func testRedirect(t *testing.T, k kind) {
 		b := k.start(t, options{client: &http.Client{Transport: &http.Transport{DisableKeepAlives: true},
 			CheckRedirect: func(*http.Request, []*http.Request) error { return nil }}})
 		b.next(turn{status: status, header: "Location: " + other.URL + "/v1/messages?key=" + "secret"})
-		e := b.fails(t.Context(), hello(), tool.Unavailable, "redirects to "+other.URL, "set the base URL")
+		e := b.fails(t.Context(), hello(), value.Unavailable, "redirects to "+other.URL, "set the base URL")
 		if strings.Contains(e.Error(), "secret") {
 			t.Errorf("the error repeats the query: %v", e)
 		}
@@ -492,21 +493,21 @@ func streamRows() []row {
 		if !k.streams {
 			b.next(turn{text: "one two three four", cut: true}, turn{text: "one two three four", cut: true})
 			b.f.vendor.(*fakeCassidy).lost = 500
-			b.fails(t.Context(), hello(), tool.Unavailable, "cut before the answer was complete")
+			b.fails(t.Context(), hello(), value.Unavailable, "cut before the answer was complete")
 			return
 		}
 		b.next(turn{text: "one two three four", cut: true})
 		var got string
 		r := hello()
 		r.Text = func(p string) { got += p }
-		b.fails(t.Context(), r, tool.Unavailable, "cut before the answer was complete")
+		b.fails(t.Context(), r, value.Unavailable, "cut before the answer was complete")
 		if got != "one two " || len(b.f.messages()) != 1 {
 			t.Errorf("%q came, after %d requests; want nothing to be sent again", got, len(b.f.messages()))
 		}
 	}}, {"stream without end", "streams", func(t *testing.T, k kind) {
 		b := k.start(t, options{maxReply: 1 << 20})
 		b.next(turn{text: "on ", endless: true})
-		b.fails(t.Context(), watched(), tool.Limit, "longer than 1048576 bytes")
+		b.fails(t.Context(), watched(), value.Limit, "longer than 1048576 bytes")
 	}}, {"stream without words", "streams", func(t *testing.T, k kind) {
 		b := k.start(t, options{maxReply: 1000})
 		header := "Content-Type: text/event-stream"
@@ -515,10 +516,10 @@ func streamRows() []row {
 		}
 		b.next(turn{header: header, body: strings.Repeat("\n", 100_000)}, turn{header: header, body: strings.Repeat("x", 100_000)},
 			turn{header: header, body: "data: nonsense\n\nnonsense\n"}, turn{header: header, body: "EMPTY"})
-		b.fails(t.Context(), watched(), tool.Limit)
-		b.fails(t.Context(), watched(), tool.Limit)
-		b.fails(t.Context(), watched(), tool.Unavailable, "not JSON")
-		b.fails(t.Context(), watched(), tool.Unavailable, "cut before")
+		b.fails(t.Context(), watched(), value.Limit)
+		b.fails(t.Context(), watched(), value.Limit)
+		b.fails(t.Context(), watched(), value.Unavailable, "not JSON")
+		b.fails(t.Context(), watched(), value.Unavailable, "cut before")
 	}}, {"error in the stream", "streams", func(t *testing.T, k kind) {
 		b := k.start(t, options{})
 		body, header := `{"error":{"message":"overloaded","type":"overloaded_error"},"type":"error"}`, "Content-Type: application/x-ndjson"
@@ -526,16 +527,16 @@ func streamRows() []row {
 			body, header = "event: error\ndata: "+body+"\n\n", "Content-Type: text/event-stream"
 		}
 		b.next(turn{header: header, body: body})
-		b.fails(t.Context(), watched(), tool.Unavailable, "overloaded")
+		b.fails(t.Context(), watched(), value.Unavailable, "overloaded")
 	}}, {"silence", "remote", func(t *testing.T, k kind) {
 		b := k.start(t, options{timeout: 50 * time.Millisecond})
 		if !k.streams {
 			b.next(turn{mute: true}, turn{mute: true})
-			b.fails(t.Context(), hello(), tool.Timeout, "no answer in 50ms")
+			b.fails(t.Context(), hello(), value.Timeout, "no answer in 50ms")
 			return
 		}
 		b.next(turn{text: "one two", hold: true})
-		b.fails(t.Context(), watched(), tool.Timeout, "no answer in 50ms")
+		b.fails(t.Context(), watched(), value.Timeout, "no answer in 50ms")
 		<-b.f.gone
 	}}}
 }
@@ -545,10 +546,10 @@ func cancelRows() []row {
 		b := k.start(t, options{})
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
-		b.fails(ctx, hello(), tool.Canceled, "canceled")
+		b.fails(ctx, hello(), value.Canceled, "canceled")
 		ctx, cancel = context.WithDeadline(t.Context(), time.Unix(0, 0))
 		defer cancel()
-		b.fails(ctx, hello(), tool.Timeout, "time ran out")
+		b.fails(ctx, hello(), value.Timeout, "time ran out")
 	}}, {"cancel while waiting", "remote", func(t *testing.T, k kind) {
 		before := runtime.NumGoroutine()
 		b := k.start(t, options{client: &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}})
@@ -558,7 +559,7 @@ func cancelRows() []row {
 			<-b.f.reach
 			cancel()
 		}()
-		b.fails(ctx, hello(), tool.Canceled)
+		b.fails(ctx, hello(), value.Canceled)
 		<-b.f.gone
 		b.f.server.Close()
 		settles(t, before)
@@ -569,7 +570,7 @@ func cancelRows() []row {
 		ctx, cancel := context.WithCancel(t.Context())
 		r := hello()
 		r.Text = func(string) { cancel() }
-		b.fails(ctx, r, tool.Canceled)
+		b.fails(ctx, r, value.Canceled)
 		<-b.f.gone
 		b.f.server.Close()
 		settles(t, before)
@@ -580,7 +581,7 @@ func cancelRows() []row {
 			return ctx.Err()
 		}})
 		b.next(turn{status: 503})
-		b.fails(ctx, hello(), tool.Canceled)
+		b.fails(ctx, hello(), value.Canceled)
 		if n := len(b.f.messages()); n != 1 {
 			t.Errorf("%d requests, want 1", n)
 		}
@@ -593,7 +594,7 @@ func cancelRows() []row {
 		f.next(turn{status: 503, header: "Retry-After: 30"})
 		ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 		defer cancel()
-		(&bench{t, m, f, f.next}).fails(ctx, hello(), tool.Timeout)
+		(&bench{t, m, f, f.next}).fails(ctx, hello(), value.Timeout)
 	}}, {"cancel while connecting", "remote", func(t *testing.T, k kind) {
 		ctx, cancel := context.WithCancel(t.Context())
 		b := k.start(t, options{client: &http.Client{Transport: roundTripper(func(r *http.Request) (*http.Response, error) {
@@ -601,7 +602,7 @@ func cancelRows() []row {
 			<-r.Context().Done()
 			return nil, r.Context().Err()
 		})}})
-		b.fails(ctx, hello(), tool.Canceled)
+		b.fails(ctx, hello(), value.Canceled)
 	}}, {"many at once", "", func(t *testing.T, k kind) {
 		b := k.start(t, options{})
 		var all sync.WaitGroup
@@ -653,10 +654,10 @@ func TestWords(t *testing.T) {
 		b := k.start(t, options{})
 		b.next(turn{text: "Done."})
 		b.ask(&model.Request{System: "Be brief.", MaxTokens: 100, Tools: []tool.Tool{readFile()}, Messages: []model.Message{user("Read a.txt"),
-			{Role: model.Assistant, Calls: []model.Call{{ID: "c1", Tool: "read_file", Args: tool.NewDict("path", "a.txt")}}},
+			{Role: model.Assistant, Calls: []model.Call{{ID: "c1", Tool: "read_file", Args: value.NewDict("path", "a.txt")}}},
 			{Role: model.ToolRole, CallID: "c1", Tool: "read_file", Text: "hello"}}})
 		body := b.f.requests()[0].body
-		got := tool.NewDict()
+		got := value.NewDict()
 		for k, v := range body.All() {
 			if k != "tools" { // which the fakes look at
 				got.Put(k.(string), v)

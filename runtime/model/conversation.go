@@ -5,12 +5,13 @@ import (
 	"strings"
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // check says what no API with native calls would take, in clearer words than
 // theirs: an empty message, an answer to no call, or a call without an answer.
 func (w *wire) check(r *Request) *failure {
-	invalid := func(format string, args ...any) *failure { return w.fail(tool.Errorf(tool.Invalid, format, args...)) }
+	invalid := func(format string, args ...any) *failure { return w.fail(value.Errorf(value.Invalid, format, args...)) }
 	if len(r.Messages) == 0 {
 		return invalid("the conversation is empty")
 	}
@@ -48,12 +49,12 @@ func (w *wire) check(r *Request) *failure {
 }
 
 // definitions returns the tools in one vendor's form, or nil for none.
-func (w *wire) definitions(tools []tool.Tool, format tool.Format) (tool.List, *failure) {
-	var list tool.List
+func (w *wire) definitions(tools []tool.Tool, format tool.Format) (value.List, *failure) {
+	var list value.List
 	for i := range tools {
 		d, err := tools[i].Definition(format)
 		if err != nil {
-			return nil, w.fail(tool.ErrorOf(err, tool.Invalid))
+			return nil, w.fail(value.ErrorOf(err, value.Invalid))
 		}
 		list = append(list, d)
 	}

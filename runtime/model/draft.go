@@ -5,7 +5,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // A draft is a reply that is being assembled from a stream.
@@ -28,7 +28,7 @@ type callDraft struct {
 	key      int64 // the API's number for it
 	id, tool string
 	args     strings.Builder
-	extra    tool.Value // what else the API wants back with it
+	extra    value.Value // what else the API wants back with it
 }
 
 // say adds a piece of the text.
@@ -79,7 +79,7 @@ func (d *draft) reply() *Reply {
 
 // newCall makes a call of what an API gives as its arguments: an object, or one
 // as JSON text, which some models encode a second time.
-func newCall(id, name string, args tool.Value) Call {
+func newCall(id, name string, args value.Value) Call {
 	c := Call{ID: id, Tool: name}
 	v := args
 	for range 2 {
@@ -91,21 +91,21 @@ func newCall(id, name string, args tool.Value) Call {
 			v = nil
 			break
 		}
-		read, err := tool.ParseJSON([]byte(text))
+		read, err := value.ParseJSON([]byte(text))
 		if err != nil {
 			break
 		}
 		v = read
 	}
 	switch v := v.(type) {
-	case *tool.Dict:
+	case *value.Dict:
 		c.Args = v
 	case nil: // a call without arguments
-		c.Args = &tool.Dict{}
+		c.Args = &value.Dict{}
 	default:
 		c.Raw, _ = args.(string)
 		if c.Raw == "" {
-			c.Raw = tool.FormatJSON(args, "")
+			c.Raw = value.FormatJSON(args, "")
 		}
 	}
 	return c
@@ -146,14 +146,14 @@ func (c *Call) argsText() string {
 	if c.Args == nil {
 		return c.Raw
 	}
-	return tool.FormatJSON(c.Args, "")
+	return value.FormatJSON(c.Args, "")
 }
 
 // argsObject returns the arguments as an object, for the APIs that take nothing
 // else. Anthropic recommends this form for what is no object.
-func (c *Call) argsObject() *tool.Dict {
+func (c *Call) argsObject() *value.Dict {
 	if c.Args == nil {
-		return tool.NewDict("INVALID_JSON", c.Raw)
+		return value.NewDict("INVALID_JSON", c.Raw)
 	}
 	return c.Args
 }

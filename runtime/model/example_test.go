@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/cassidy-run/cassidy/runtime/model"
-	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // A shouter is a model of a program's own: it answers in capitals.
@@ -17,7 +17,7 @@ func (shouter) Native() bool { return false }
 
 func (shouter) Ask(ctx context.Context, r *model.Request) (*model.Reply, error) {
 	if err := ctx.Err(); err != nil {
-		return nil, tool.AsError(err, tool.Canceled)
+		return nil, value.AsError(err, value.Canceled)
 	}
 	text := strings.ToUpper(r.Messages[len(r.Messages)-1].Text)
 	if r.Text != nil {

@@ -5,7 +5,7 @@ import (
 	"net/http"
 	"strings"
 
-	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // The request of POST /v1/messages as Anthropic documents it for the version
@@ -67,7 +67,7 @@ func (v fakeAnthropic) check(f *fake, q request) bool {
 	return true
 }
 
-func (v fakeAnthropic) checkBlocks(f *fake, m *tool.Dict, open map[string]bool, tools bool) {
+func (v fakeAnthropic) checkBlocks(f *fake, m *value.Dict, open map[string]bool, tools bool) {
 	t := f.t
 	blocks := dicts(t, m, "content")
 	if len(blocks) == 0 {
@@ -126,22 +126,22 @@ func (fakeAnthropic) stop(t turn) string {
 }
 
 func (v fakeAnthropic) play(f *fake, w http.ResponseWriter, q request, t turn) {
-	usage := tool.NewDict("input_tokens", 6, "cache_creation_input_tokens", 2, "cache_read_input_tokens", 4, "output_tokens", 5)
-	message := tool.NewDict("id", "msg_1", "type", "message", "role", "assistant", "model", "m", "stop_reason", nil, "stop_sequence", nil, "usage", usage)
+	usage := value.NewDict("input_tokens", 6, "cache_creation_input_tokens", 2, "cache_read_input_tokens", 4, "output_tokens", 5)
+	message := value.NewDict("id", "msg_1", "type", "message", "role", "assistant", "model", "m", "stop_reason", nil, "stop_sequence", nil, "usage", usage)
 	if q.body.Bool("stream") {
 		v.stream(w, t, message)
 		return
 	}
-	content := tool.List{}
+	content := value.List{}
 	if v.thinking {
-		content = append(content, tool.NewDict("type", "thinking", "thinking", "I should look.", "signature", "c2lnbmVk"),
-			tool.NewDict("type", "redacted_thinking", "data", "cmVkYWN0ZWQ="))
+		content = append(content, value.NewDict("type", "thinking", "thinking", "I should look.", "signature", "c2lnbmVk"),
+			value.NewDict("type", "redacted_thinking", "data", "cmVkYWN0ZWQ="))
 	}
 	if t.text != "" {
-		content = append(content, tool.NewDict("type", "text", "text", t.text))
+		content = append(content, value.NewDict("type", "text", "text", t.text))
 	}
 	for _, c := range t.calls {
-		content = append(content, tool.NewDict("type", "tool_use", "id", c.id, "name", c.tool, "input", parse(f.t, c.args)))
+		content = append(content, value.NewDict("type", "tool_use", "id", c.id, "name", c.tool, "input", parse(f.t, c.args)))
 	}
 	message.Put("content", content)
 	message.Put("stop_reason", v.stop(t))
@@ -149,13 +149,13 @@ func (v fakeAnthropic) play(f *fake, w http.ResponseWriter, q request, t turn) {
 	io.WriteString(w, message.String())
 }
 
-func (v fakeAnthropic) stream(w http.ResponseWriter, t turn, message *tool.Dict) {
+func (v fakeAnthropic) stream(w http.ResponseWriter, t turn, message *value.Dict) {
 	w.Header().Set("Content-Type", "text/event-stream; charset=utf-8")
-	event := func(name string, pairs ...tool.Value) string {
-		return "event: " + name + "\ndata: " + js(append([]tool.Value{"type", name}, pairs...)...) + "\n\n"
+	event := func(name string, pairs ...value.Value) string {
+		return "event: " + name + "\ndata: " + js(append([]value.Value{"type", name}, pairs...)...) + "\n\n"
 	}
 	index := 0
-	block := func(begin *tool.Dict, deltas ...*tool.Dict) (list []string) {
+	block := func(begin *value.Dict, deltas ...*value.Dict) (list []string) {
 		list = append(list, event("content_block_start", "index", index, "content_block", begin))
 		for _, d := range deltas {
 			list = append(list, event("content_block_delta", "index", index, "delta", d))
@@ -164,28 +164,28 @@ func (v fakeAnthropic) stream(w http.ResponseWriter, t turn, message *tool.Dict)
 		index++
 		return list
 	}
-	message.Put("content", tool.List{})
+	message.Put("content", value.List{})
 	first := []string{event("message_start", "message", message), event("ping")}
 	if v.thinking {
-		first = append(first, block(tool.NewDict("type", "thinking", "thinking", "", "signature", ""),
-			tool.NewDict("type", "thinking_delta", "thinking", "I should "), tool.NewDict("type", "thinking_delta", "thinking", "look."),
-			tool.NewDict("type", "signature_delta", "signature", "c2lnbmVk"))...)
-		first = append(first, block(tool.NewDict("type", "redacted_thinking", "data", "cmVkYWN0ZWQ="))...)
+		first = append(first, block(value.NewDict("type", "thinking", "thinking", "", "signature", ""),
+			value.NewDict("type", "thinking_delta", "thinking", "I should "), value.NewDict("type", "thinking_delta", "thinking", "look."),
+			value.NewDict("type", "signature_delta", "signature", "c2lnbmVk"))...)
+		first = append(first, block(value.NewDict("type", "redacted_thinking", "data", "cmVkYWN0ZWQ="))...)
 	}
 	text := index
-	first = append(first, event("content_block_start", "index", text, "content_block", tool.NewDict("type", "text", "text", "")))
+	first = append(first, event("content_block_start", "index", text, "content_block", value.NewDict("type", "text", "text", "")))
 	index++
 	last := []string{event("content_block_stop", "index", text)}
 	for _, c := range t.calls {
 		half := len(c.args) / 2
-		last = append(last, block(tool.NewDict("type", "tool_use", "id", c.id, "name", c.tool, "input", tool.NewDict()),
-			tool.NewDict("type", "input_json_delta", "partial_json", ""),
-			tool.NewDict("type", "input_json_delta", "partial_json", c.args[:half]),
-			tool.NewDict("type", "input_json_delta", "partial_json", c.args[half:]))...)
+		last = append(last, block(value.NewDict("type", "tool_use", "id", c.id, "name", c.tool, "input", value.NewDict()),
+			value.NewDict("type", "input_json_delta", "partial_json", ""),
+			value.NewDict("type", "input_json_delta", "partial_json", c.args[:half]),
+			value.NewDict("type", "input_json_delta", "partial_json", c.args[half:]))...)
 	}
-	last = append(last, event("message_delta", "delta", tool.NewDict("stop_reason", v.stop(t), "stop_sequence", nil),
-		"usage", tool.NewDict("output_tokens", 5)), event("message_stop"))
+	last = append(last, event("message_delta", "delta", value.NewDict("stop_reason", v.stop(t), "stop_sequence", nil),
+		"usage", value.NewDict("output_tokens", 5)), event("message_stop"))
 	stream(w, t, first, func(p string) string {
-		return event("content_block_delta", "index", text, "delta", tool.NewDict("type", "text_delta", "text", p))
+		return event("content_block_delta", "index", text, "delta", value.NewDict("type", "text_delta", "text", p))
 	}, last)
 }

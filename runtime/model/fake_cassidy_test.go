@@ -7,7 +7,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // A fakeCassidy plays CassidyAI's API, and keeps its threads.
@@ -18,7 +18,7 @@ type fakeCassidy struct {
 	lost   int    // the status with which reading a thread fails, or 0
 
 	mu      sync.Mutex
-	threads map[string]tool.List
+	threads map[string]value.List
 }
 
 func (v *fakeCassidy) authorized(q request) bool {
@@ -78,7 +78,7 @@ func (v *fakeCassidy) before(q request, t turn) {
 		} else if i > 0 {
 			role = "assistant"
 		}
-		v.threads[id] = append(v.threads[id], tool.NewDict("role", role, "content", text, "timestamp", "2026-01-01T00:00:00Z"))
+		v.threads[id] = append(v.threads[id], value.NewDict("role", role, "content", text, "timestamp", "2026-01-01T00:00:00Z"))
 	}
 }
 
@@ -93,7 +93,7 @@ func (v *fakeCassidy) play(f *fake, w http.ResponseWriter, q request, t turn) {
 			return
 		}
 		if v.threads == nil {
-			v.threads = map[string]tool.List{}
+			v.threads = map[string]value.List{}
 		}
 		id := "thread-" + strconv.Itoa(len(v.threads)+1)
 		v.threads[id] = nil
@@ -106,7 +106,7 @@ func (v *fakeCassidy) play(f *fake, w http.ResponseWriter, q request, t turn) {
 		id := strings.TrimPrefix(query, "thread_id=")
 		messages := v.threads[id]
 		if messages == nil {
-			messages = tool.List{}
+			messages = value.List{}
 		}
 		io.WriteString(w, js("thread_id", id, "assistant_id", "asst-1", "messages", messages))
 	default:
@@ -115,9 +115,9 @@ func (v *fakeCassidy) play(f *fake, w http.ResponseWriter, q request, t turn) {
 			field = "content"
 		}
 		id := q.body.Text("thread_id")
-		v.threads[id] = append(v.threads[id], tool.NewDict("role", "user", "content", q.body.Text("message")),
-			tool.NewDict("role", "assistant", "content", t.text))
-		text := js(field, t.text, "references", tool.List{tool.NewDict("name", "Handbook", "url", "https://example.com/h")})
+		v.threads[id] = append(v.threads[id], value.NewDict("role", "user", "content", q.body.Text("message")),
+			value.NewDict("role", "assistant", "content", t.text))
+		text := js(field, t.text, "references", value.List{value.NewDict("name", "Handbook", "url", "https://example.com/h")})
 		if t.cut {
 			w.Header().Set("Content-Length", strconv.Itoa(len(text)))
 			io.WriteString(w, text[:len(text)/2])

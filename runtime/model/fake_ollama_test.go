@@ -4,7 +4,7 @@ import (
 	"io"
 	"net/http"
 
-	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // The request of POST /api/chat as Ollama documents it.
@@ -74,18 +74,18 @@ func (fakeOllama) check(f *fake, q request) bool {
 }
 
 func (v fakeOllama) play(f *fake, w http.ResponseWriter, q request, t turn) {
-	var calls tool.List
+	var calls value.List
 	for _, c := range t.calls {
-		var args tool.Value = c.args
+		var args value.Value = c.args
 		switch v.text {
 		case 0:
 			args = parse(f.t, c.args)
 		case 2:
-			args = tool.FormatJSON(c.args, "")
+			args = value.FormatJSON(c.args, "")
 		}
-		calls = append(calls, tool.NewDict("function", tool.NewDict("name", c.tool, "arguments", args)))
+		calls = append(calls, value.NewDict("function", value.NewDict("name", c.tool, "arguments", args)))
 	}
-	message := tool.NewDict("role", "assistant", "content", "")
+	message := value.NewDict("role", "assistant", "content", "")
 	if calls != nil {
 		message.Put("tool_calls", calls)
 	}
@@ -93,7 +93,7 @@ func (v fakeOllama) play(f *fake, w http.ResponseWriter, q request, t turn) {
 	if t.length {
 		reason = "length"
 	}
-	end := []tool.Value{"model", "m", "created_at", "2026-01-01T00:00:00Z", "message", message, "done", true, "done_reason", reason,
+	end := []value.Value{"model", "m", "created_at", "2026-01-01T00:00:00Z", "message", message, "done", true, "done_reason", reason,
 		"total_duration", 9, "load_duration", 1, "prompt_eval_count", 12, "prompt_eval_duration", 1, "eval_count", 5, "eval_duration", 1}
 	if !q.body.Bool("stream") {
 		message.Put("content", t.text)
@@ -103,6 +103,6 @@ func (v fakeOllama) play(f *fake, w http.ResponseWriter, q request, t turn) {
 	}
 	w.Header().Set("Content-Type", "application/x-ndjson")
 	stream(w, t, nil, func(p string) string {
-		return js("model", "m", "created_at", "2026-01-01T00:00:00Z", "message", tool.NewDict("role", "assistant", "content", p), "done", false) + "\n"
+		return js("model", "m", "created_at", "2026-01-01T00:00:00Z", "message", value.NewDict("role", "assistant", "content", p), "done", false) + "\n"
 	}, []string{js(end...) + "\n"})
 }

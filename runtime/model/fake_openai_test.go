@@ -4,7 +4,7 @@ import (
 	"io"
 	"net/http"
 
-	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // The request of POST /chat/completions as OpenAI documents it.
@@ -95,15 +95,15 @@ func (fakeOpenAI) finish(t turn) string {
 }
 
 func (v fakeOpenAI) play(f *fake, w http.ResponseWriter, q request, t turn) {
-	usage := tool.NewDict("prompt_tokens", 12, "completion_tokens", 5, "total_tokens", 17, "prompt_tokens_details", tool.NewDict("cached_tokens", 4))
+	usage := value.NewDict("prompt_tokens", 12, "completion_tokens", 5, "total_tokens", 17, "prompt_tokens_details", value.NewDict("cached_tokens", 4))
 	if q.body.Bool("stream") {
 		v.stream(w, t, usage)
 		return
 	}
-	message := tool.NewDict("role", "assistant", "content", t.text, "refusal", nil)
-	var calls tool.List
+	message := value.NewDict("role", "assistant", "content", t.text, "refusal", nil)
+	var calls value.List
 	for _, c := range t.calls {
-		calls = append(calls, tool.NewDict("id", c.id, "type", "function", "function", tool.NewDict("name", c.tool, "arguments", c.args)))
+		calls = append(calls, value.NewDict("id", c.id, "type", "function", "function", value.NewDict("name", c.tool, "arguments", c.args)))
 	}
 	if calls != nil {
 		message.Put("tool_calls", calls)
@@ -113,19 +113,19 @@ func (v fakeOpenAI) play(f *fake, w http.ResponseWriter, q request, t turn) {
 	}
 	w.Header().Set("Content-Type", "application/json")
 	io.WriteString(w, js("id", "chatcmpl-1", "object", "chat.completion", "created", 1, "model", "m", "usage", usage,
-		"choices", tool.List{tool.NewDict("index", 0, "message", message, "finish_reason", v.finish(t), "logprobs", nil)}))
+		"choices", value.List{value.NewDict("index", 0, "message", message, "finish_reason", v.finish(t), "logprobs", nil)}))
 }
 
-func (v fakeOpenAI) stream(w http.ResponseWriter, t turn, usage *tool.Dict) {
+func (v fakeOpenAI) stream(w http.ResponseWriter, t turn, usage *value.Dict) {
 	w.Header().Set("Content-Type", "text/event-stream; charset=utf-8")
-	chunk := func(delta *tool.Dict, finish tool.Value) string {
+	chunk := func(delta *value.Dict, finish value.Value) string {
 		return "data: " + js("id", "chatcmpl-1", "object", "chat.completion.chunk", "created", 1, "model", "m", "usage", nil,
-			"choices", tool.List{tool.NewDict("index", 0, "delta", delta, "finish_reason", finish)}) + "\n\n"
+			"choices", value.List{value.NewDict("index", 0, "delta", delta, "finish_reason", finish)}) + "\n\n"
 	}
 	var last []string
 	for i, c := range t.calls { // the name, then the arguments in halves, interleaved
-		last = append(last, chunk(tool.NewDict("tool_calls", tool.List{tool.NewDict("index", i, "id", c.id, "type", "function",
-			"function", tool.NewDict("name", c.tool, "arguments", ""))}), nil))
+		last = append(last, chunk(value.NewDict("tool_calls", value.List{value.NewDict("index", i, "id", c.id, "type", "function",
+			"function", value.NewDict("name", c.tool, "arguments", ""))}), nil))
 	}
 	for half := range 2 {
 		for i, c := range t.calls {
@@ -133,11 +133,11 @@ func (v fakeOpenAI) stream(w http.ResponseWriter, t turn, usage *tool.Dict) {
 			if half == 1 {
 				part = c.args[len(c.args)/2:]
 			}
-			last = append(last, chunk(tool.NewDict("tool_calls", tool.List{tool.NewDict("index", i, "function", tool.NewDict("arguments", part))}), nil))
+			last = append(last, chunk(value.NewDict("tool_calls", value.List{value.NewDict("index", i, "function", value.NewDict("arguments", part))}), nil))
 		}
 	}
-	last = append(last, chunk(tool.NewDict(), v.finish(t)),
-		"data: "+js("id", "chatcmpl-1", "object", "chat.completion.chunk", "choices", tool.List{}, "usage", usage)+"\n\n", "data: [DONE]\n\n")
-	stream(w, t, []string{": a comment\n\n", chunk(tool.NewDict("role", "assistant", "content", ""), nil)},
-		func(p string) string { return chunk(tool.NewDict("content", p), nil) }, last)
+	last = append(last, chunk(value.NewDict(), v.finish(t)),
+		"data: "+js("id", "chatcmpl-1", "object", "chat.completion.chunk", "choices", value.List{}, "usage", usage)+"\n\n", "data: [DONE]\n\n")
+	stream(w, t, []string{": a comment\n\n", chunk(value.NewDict("role", "assistant", "content", ""), nil)},
+		func(p string) string { return chunk(value.NewDict("content", p), nil) }, last)
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime/model"
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // The key of the tests. It has letters that base64, JSON and HTML write
@@ -50,7 +51,7 @@ func (t turn) streamed() []string {
 type request struct {
 	method, path string
 	header       http.Header
-	body         *tool.Dict
+	body         *value.Dict
 }
 
 // A fake is a server that plays one vendor's API, and is strict about it.
@@ -114,8 +115,8 @@ func (f *fake) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	data, _ := io.ReadAll(r.Body)
 	if len(data) > 0 {
-		v, err := tool.ParseJSON(data)
-		d, ok := v.(*tool.Dict)
+		v, err := value.ParseJSON(data)
+		d, ok := v.(*value.Dict)
 		if err != nil || !ok {
 			f.t.Errorf("%s %s: the body is no object: %v\n%s", q.method, q.path, err, data)
 		}
@@ -224,7 +225,7 @@ func stream(w http.ResponseWriter, t turn, first []string, each func(piece strin
 type fields map[string]string
 
 // strict fails the test where an object is not as a table says.
-func strict(t *testing.T, where string, d *tool.Dict, table fields) {
+func strict(t *testing.T, where string, d *value.Dict, table fields) {
 	t.Helper()
 	if d == nil {
 		t.Errorf("%s: not an object", where)
@@ -236,7 +237,7 @@ func strict(t *testing.T, where string, d *tool.Dict, table fields) {
 			continue
 		}
 		types := strings.Split(strings.TrimSuffix(want, "!"), "|")
-		got := tool.TypeOf(v)
+		got := value.TypeOf(v)
 		if !slices.Contains(types, got) && !(got == "integer" && slices.Contains(types, "number")) {
 			t.Errorf("%s: %q is %s, want %s", where, k, got, want)
 		}
@@ -250,15 +251,15 @@ func strict(t *testing.T, where string, d *tool.Dict, table fields) {
 
 // dicts returns the objects of the list under a name, and fails for any other
 // thing there.
-func dicts(t *testing.T, d *tool.Dict, name string) []*tool.Dict {
+func dicts(t *testing.T, d *value.Dict, name string) []*value.Dict {
 	t.Helper()
 	v, _ := d.Get(name)
-	items, _ := v.(tool.List)
-	var list []*tool.Dict
+	items, _ := v.(value.List)
+	var list []*value.Dict
 	for _, item := range items {
-		one, ok := item.(*tool.Dict)
+		one, ok := item.(*value.Dict)
 		if !ok {
-			t.Errorf("%s holds %s, want objects", name, tool.TypeOf(item))
+			t.Errorf("%s holds %s, want objects", name, value.TypeOf(item))
 			continue
 		}
 		list = append(list, one)
@@ -266,18 +267,18 @@ func dicts(t *testing.T, d *tool.Dict, name string) []*tool.Dict {
 	return list
 }
 
-func inner(d *tool.Dict, name string) *tool.Dict {
+func inner(d *value.Dict, name string) *value.Dict {
 	v, _ := d.Get(name)
-	c, _ := v.(*tool.Dict)
+	c, _ := v.(*value.Dict)
 	return c
 }
 
 // js writes a value as JSON.
-func js(pairs ...tool.Value) string { return tool.NewDict(pairs...).String() }
+func js(pairs ...value.Value) string { return value.NewDict(pairs...).String() }
 
-func parse(t *testing.T, text string) tool.Value {
+func parse(t *testing.T, text string) value.Value {
 	t.Helper()
-	v, err := tool.ParseJSON([]byte(text))
+	v, err := value.ParseJSON([]byte(text))
 	if err != nil {
 		t.Errorf("%s: %v", text, err)
 	}
@@ -293,7 +294,7 @@ func readFile() tool.Tool {
 }
 
 // checkParameters fails the test where a schema is not that of readFile.
-func checkParameters(t *testing.T, schema *tool.Dict) {
+func checkParameters(t *testing.T, schema *value.Dict) {
 	t.Helper()
 	want := `{"type":"object","properties":{"path":{"type":"string","description":"which file"},"limit":{"type":"integer"}},` +
 		`"required":["path"],"additionalProperties":false}`

@@ -16,7 +16,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 const (
@@ -80,7 +80,7 @@ func newWire(l link) (*wire, error) {
 		return nil, err
 	}
 	if strings.ContainsFunc(l.key, func(r rune) bool { return r <= ' ' || r > '~' }) {
-		return nil, tool.Errorf(tool.Invalid, "%s: the key holds a space or a character that no key has", l.name).
+		return nil, value.Errorf(value.Invalid, "%s: the key holds a space or a character that no key has", l.name).
 			WithHint("%s", cmp.Or(l.keyHint, "copy the key again, without line breaks"))
 	}
 	w := &wire{
@@ -107,10 +107,10 @@ func checkBase(base string) (string, error) {
 	u, err := url.Parse(base)
 	switch {
 	case err != nil, u.Scheme != "http" && u.Scheme != "https", u.Host == "":
-		return "", tool.Errorf(tool.Invalid, "the base URL is not an address").
+		return "", value.Errorf(value.Invalid, "the base URL is not an address").
 			WithHint(`it begins with http:// or https:// and a host, as in "https://api.example.com/v1"`)
 	case u.User != nil, u.RawQuery != "", u.Fragment != "":
-		return "", tool.Errorf(tool.Invalid, "the base URL holds a password, a query or a fragment").
+		return "", value.Errorf(value.Invalid, "the base URL holds a password, a query or a fragment").
 			WithHint("give the key as the key, and end the base URL with its path")
 	}
 	return strings.TrimRight(base, "/"), nil
@@ -147,7 +147,7 @@ type query struct {
 	method string // "" means POST
 	path   string // after the base URL
 	header http.Header
-	body   *tool.Dict            // nil for none
+	body   *value.Dict           // nil for none
 	retry  func(f *failure) bool // what is worth another attempt; nil means stateless
 	stream bool
 }
@@ -166,7 +166,7 @@ func stateless(f *failure) bool {
 
 // A failure is an exchange that gave no answer.
 type failure struct {
-	err    *tool.Error
+	err    *value.Error
 	status int           // that the server answered with, or 0
 	after  time.Duration // how long the server asks to wait, or 0
 	unsent bool          // the request did not leave
@@ -180,7 +180,7 @@ type failure struct {
 func (w *wire) send(ctx context.Context, q *query) (*response, *failure) {
 	body, err := encodeBody(q.body)
 	if err != nil {
-		return nil, w.fail(tool.ErrorOf(err, tool.Invalid))
+		return nil, w.fail(value.ErrorOf(err, value.Invalid))
 	}
 	for attempt := 1; ; attempt++ {
 		r, f := w.attempt(ctx, q, body)
@@ -196,11 +196,11 @@ func (w *wire) send(ctx context.Context, q *query) (*response, *failure) {
 	}
 }
 
-func encodeBody(body *tool.Dict) ([]byte, error) {
+func encodeBody(body *value.Dict) ([]byte, error) {
 	if body == nil {
 		return nil, nil
 	}
-	return tool.AppendJSON(nil, body)
+	return value.AppendJSON(nil, body)
 }
 
 // wait returns how long to wait after an attempt: what the server asks for, or
@@ -230,7 +230,7 @@ func (w *wire) attempt(ctx context.Context, q *query, body []byte) (*response, *
 	req, err := http.NewRequestWithContext(traced, cmp.Or(q.method, http.MethodPost), w.base+q.path, bytes.NewReader(body))
 	if err != nil {
 		stop()
-		return nil, w.fail(tool.Errorf(tool.Invalid, "the base URL is not an address"))
+		return nil, w.fail(value.Errorf(value.Invalid, "the base URL is not an address"))
 	}
 	w.setHeader(req, q)
 	res, err := w.client.Do(req)
@@ -280,7 +280,7 @@ func (q *query) retries(f *failure) bool {
 }
 
 // ask sends a request and returns the object that answers it.
-func (w *wire) ask(ctx context.Context, q *query) (*tool.Dict, *failure) {
+func (w *wire) ask(ctx context.Context, q *query) (*value.Dict, *failure) {
 	r, f := w.send(ctx, q)
 	if f != nil {
 		return nil, f
@@ -302,7 +302,7 @@ type response struct {
 }
 
 // object reads the whole body as one JSON object.
-func (r *response) object() (*tool.Dict, *failure) {
+func (r *response) object() (*value.Dict, *failure) {
 	data, err := io.ReadAll(r.body)
 	if err != nil {
 		return nil, r.w.lost(r.ctx, r.inner, err)
@@ -312,19 +312,19 @@ func (r *response) object() (*tool.Dict, *failure) {
 
 // object reads a JSON object. Bytes that are not UTF-8 are replaced, so that a
 // single one does not cost the whole answer.
-func (w *wire) object(data []byte) (*tool.Dict, *failure) {
-	v, err := tool.ParseJSON(bytes.ToValidUTF8(data, []byte("\ufffd")))
-	if d, ok := v.(*tool.Dict); ok && err == nil {
+func (w *wire) object(data []byte) (*value.Dict, *failure) {
+	v, err := value.ParseJSON(bytes.ToValidUTF8(data, []byte("\ufffd")))
+	if d, ok := v.(*value.Dict); ok && err == nil {
 		return d, nil
 	}
 	if said := bytes.TrimSpace(data); len(said) == 0 || said[0] != '{' {
-		return nil, w.fail(tool.Errorf(tool.Unavailable, "the answer is not JSON: %s", w.explain(data)).
+		return nil, w.fail(value.Errorf(value.Unavailable, "the answer is not JSON: %s", w.explain(data)).
 			WithHint("check the base URL %s", w.base))
 	}
 	if err == nil {
 		err = errors.New("not an object")
 	}
-	return nil, w.fail(tool.Errorf(tool.Unavailable, "the answer cannot be read: %s", err))
+	return nil, w.fail(value.Errorf(value.Unavailable, "the answer cannot be read: %s", err))
 }
 
 // A bounded reads at most so many bytes, and fails where there are more.
@@ -382,19 +382,19 @@ func bearer(key string) http.Header {
 }
 
 // child returns the object under a name, or nil, which reads as empty.
-func child(d *tool.Dict, name string) *tool.Dict {
+func child(d *value.Dict, name string) *value.Dict {
 	v, _ := d.Get(name)
-	c, _ := v.(*tool.Dict)
+	c, _ := v.(*value.Dict)
 	return c
 }
 
 // children returns the objects of the list under a name.
-func children(d *tool.Dict, name string) []*tool.Dict {
+func children(d *value.Dict, name string) []*value.Dict {
 	v, _ := d.Get(name)
-	items, _ := tool.Elements(v)
-	var list []*tool.Dict
+	items, _ := value.Elements(v)
+	var list []*value.Dict
 	for _, item := range items {
-		if c, ok := item.(*tool.Dict); ok {
+		if c, ok := item.(*value.Dict); ok {
 			list = append(list, c)
 		}
 	}

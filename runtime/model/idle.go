@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // WithIdleTimeout returns a model that is given up with an error of kind Timeout
@@ -18,7 +18,7 @@ type idleModel struct {
 
 // Ask implements [Model].
 func (m *idleModel) Ask(ctx context.Context, r *Request) (*Reply, error) {
-	late := tool.Errorf(tool.Timeout, "the model %s has said nothing for %s", m.Name(), m.idle).WithHint("--timeout gives it more time")
+	late := value.Errorf(value.Timeout, "the model %s has said nothing for %s", m.Name(), m.idle).WithHint("--timeout gives it more time")
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	timer := time.AfterFunc(m.idle, func() { cancel(late) })

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // A Model is a language model behind an API. It is called concurrently, for
@@ -35,7 +36,7 @@ type Model interface {
 	// in the conversation and the name of a tool as it was offered. An answer
 	// without text and calls is the error [ErrEmpty]: the model is then reminded.
 	//
-	// Other errors are a *[tool.Error], of kind Unavailable where the model or the
+	// Other errors are a *[value.Error], of kind Unavailable where the model or the
 	// network is away, the key is wrong or the model unknown; Timeout and Canceled
 	// where it took too long or ctx ended; Limit where the conversation is too
 	// long, or too much was asked of the account: its Limit is "context",
@@ -92,7 +93,7 @@ type Call struct {
 	ID   string // unique in its conversation; made up where the API gives none
 	Tool string
 	// Args are the arguments, or nil where Raw is no JSON object.
-	Args *tool.Dict
+	Args *value.Dict
 	Raw  string // as they came, where Args is nil
 }
 

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // OllamaOptions say how a model of an Ollama server is reached. Model is
@@ -104,7 +105,7 @@ func (m *ollama) ask(ctx context.Context, r *Request) (*Reply, *failure) {
 	return m.w.finish(r, reply)
 }
 
-func (m *ollama) body(r *Request) (*tool.Dict, *failure) {
+func (m *ollama) body(r *Request) (*value.Dict, *failure) {
 	if f := m.w.check(r); f != nil {
 		return nil, f
 	}
@@ -116,12 +117,12 @@ func (m *ollama) body(r *Request) (*tool.Dict, *failure) {
 	if m.o.Plain {
 		messages, tools = worded(messages), nil
 	}
-	body := tool.NewDict("model", m.o.Model, "messages", ollamaMessages(r.System, messages))
+	body := value.NewDict("model", m.o.Model, "messages", ollamaMessages(r.System, messages))
 	if tools != nil {
 		body.Put("tools", tools)
 	}
 	body.Put("stream", r.Text != nil) // which would be true by default
-	options := tool.NewDict()
+	options := value.NewDict()
 	if r.MaxTokens > 0 {
 		options.Put("num_predict", int64(r.MaxTokens))
 	}
@@ -134,14 +135,14 @@ func (m *ollama) body(r *Request) (*tool.Dict, *failure) {
 	return body, nil
 }
 
-func ollamaMessages(system string, messages []Message) tool.List {
-	var list tool.List
+func ollamaMessages(system string, messages []Message) value.List {
+	var list value.List
 	if system != "" {
-		list = append(list, tool.NewDict("role", "system", "content", system))
+		list = append(list, value.NewDict("role", "system", "content", system))
 	}
 	for i := range messages {
 		m := &messages[i]
-		d := tool.NewDict("role", string(m.Role), "content", m.Text)
+		d := value.NewDict("role", string(m.Role), "content", m.Text)
 		switch m.Role {
 		case ToolRole:
 			d.Put("tool_name", m.Tool)
@@ -160,11 +161,11 @@ func ollamaMessages(system string, messages []Message) tool.List {
 
 // ollamaCalls writes calls as Ollama has them: without IDs, so that results
 // are told apart by their order.
-func ollamaCalls(calls []Call) tool.List {
-	var list tool.List
+func ollamaCalls(calls []Call) value.List {
+	var list value.List
 	for i := range calls {
 		c := &calls[i]
-		list = append(list, tool.NewDict("function", tool.NewDict("name", c.Tool, "arguments", c.argsObject())))
+		list = append(list, value.NewDict("function", value.NewDict("name", c.Tool, "arguments", c.argsObject())))
 	}
 	return list
 }
@@ -175,8 +176,8 @@ func ollamaThinking(opaque []byte) string {
 	if len(opaque) == 0 {
 		return ""
 	}
-	v, _ := tool.ParseJSON(opaque)
-	d, _ := v.(*tool.Dict)
+	v, _ := value.ParseJSON(opaque)
+	d, _ := v.(*value.Dict)
 	return d.Text("thinking")
 }
 
@@ -199,13 +200,13 @@ func (s *ollamaStream) whole(res *response) (*Reply, *failure) {
 		return nil, f
 	}
 	if child(body, "message") == nil {
-		return nil, s.w.fail(tool.Errorf(tool.Unavailable, "the answer holds no message").WithHint("check the base URL %s", s.w.base))
+		return nil, s.w.fail(value.Errorf(value.Unavailable, "the answer holds no message").WithHint("check the base URL %s", s.w.base))
 	}
 	reply, _ := s.reply()
 	return reply, nil
 }
 
-func (s *ollamaStream) take(piece *tool.Dict) (bool, *failure) {
+func (s *ollamaStream) take(piece *value.Dict) (bool, *failure) {
 	if f := s.w.failIn(piece); f != nil {
 		return false, f
 	}
@@ -242,7 +243,7 @@ func (s *ollamaStream) reply() (*Reply, bool) {
 	reply := s.draft.reply()
 	reply.Calls = s.made
 	if s.thinking.Len() > 0 {
-		reply.Opaque = []byte(tool.NewDict("thinking", s.thinking.String()).String())
+		reply.Opaque = []byte(value.NewDict("thinking", s.thinking.String()).String())
 	}
 	return reply, s.finished
 }

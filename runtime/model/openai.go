@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // OpenAIOptions say how an OpenAI model, or one behind a server that speaks the
@@ -55,7 +56,7 @@ func NewOpenAI(opts *OpenAIOptions) (Model, error) {
 }
 
 func noModel(kind, example string) error {
-	return tool.Errorf(tool.Invalid, "%s: no model is named", kind).WithHint("name one, as in %q", example)
+	return value.Errorf(value.Invalid, "%s: no model is named", kind).WithHint("name one, as in %q", example)
 }
 
 func (m *openAI) Name() string { return m.w.name }
@@ -90,7 +91,7 @@ func (m *openAI) ask(ctx context.Context, r *Request) (*Reply, *failure) {
 	return m.w.finish(r, reply)
 }
 
-func (m *openAI) body(r *Request) (*tool.Dict, *failure) {
+func (m *openAI) body(r *Request) (*value.Dict, *failure) {
 	if f := m.w.check(r); f != nil {
 		return nil, f
 	}
@@ -102,7 +103,7 @@ func (m *openAI) body(r *Request) (*tool.Dict, *failure) {
 	if m.o.Plain {
 		messages, tools = worded(messages), nil
 	}
-	body := tool.NewDict("model", m.o.Model, "messages", openAIMessages(r.System, messages))
+	body := value.NewDict("model", m.o.Model, "messages", openAIMessages(r.System, messages))
 	if tools != nil {
 		body.Put("tools", tools)
 	}
@@ -115,19 +116,19 @@ func (m *openAI) body(r *Request) (*tool.Dict, *failure) {
 	}
 	if r.Text != nil {
 		body.Put("stream", true)
-		body.Put("stream_options", tool.NewDict("include_usage", true))
+		body.Put("stream_options", value.NewDict("include_usage", true))
 	}
 	return body, nil
 }
 
-func openAIMessages(system string, messages []Message) tool.List {
-	var list tool.List
+func openAIMessages(system string, messages []Message) value.List {
+	var list value.List
 	if system != "" {
-		list = append(list, tool.NewDict("role", "system", "content", system))
+		list = append(list, value.NewDict("role", "system", "content", system))
 	}
 	for i := range messages {
 		m := &messages[i]
-		d := tool.NewDict("role", string(m.Role), "content", m.Text)
+		d := value.NewDict("role", string(m.Role), "content", m.Text)
 		switch {
 		case m.Role == ToolRole:
 			d.Put("tool_call_id", m.CallID)
@@ -143,12 +144,12 @@ func openAIMessages(system string, messages []Message) tool.List {
 	return list
 }
 
-func openAICalls(calls []Call) tool.List {
-	var list tool.List
+func openAICalls(calls []Call) value.List {
+	var list value.List
 	for i := range calls {
 		c := &calls[i]
-		list = append(list, tool.NewDict("id", c.ID, "type", "function",
-			"function", tool.NewDict("name", c.Tool, "arguments", c.argsText())))
+		list = append(list, value.NewDict("id", c.ID, "type", "function",
+			"function", value.NewDict("name", c.Tool, "arguments", c.argsText())))
 	}
 	return list
 }
@@ -165,7 +166,7 @@ func (m *openAI) read(res *response, r *Request) (*Reply, *failure) {
 	choice := firstChoice(body)
 	message := child(choice, "message")
 	if message == nil {
-		return nil, m.w.fail(tool.Errorf(tool.Unavailable, "the answer holds no message").WithHint("check the base URL %s", m.w.base))
+		return nil, m.w.fail(value.Errorf(value.Unavailable, "the answer holds no message").WithHint("check the base URL %s", m.w.base))
 	}
 	d := draft{w: m.w, tell: r.Text, stop: openAIStop(choice.Text("finish_reason")), usage: openAIUsage(body)}
 	if f := d.say(openAIText(message)); f != nil {
@@ -178,7 +179,7 @@ func (m *openAI) read(res *response, r *Request) (*Reply, *failure) {
 		}
 	}
 	reply := d.reply()
-	var extras tool.List
+	var extras value.List
 	for _, call := range children(message, "tool_calls") {
 		function := child(call, "function")
 		args, _ := function.Get("arguments")
@@ -191,7 +192,7 @@ func (m *openAI) read(res *response, r *Request) (*Reply, *failure) {
 
 // openAIText returns the text of a message or a delta, which some servers send
 // in parts.
-func openAIText(message *tool.Dict) string {
+func openAIText(message *value.Dict) string {
 	text := message.Text("content")
 	for _, part := range children(message, "content") {
 		text += part.Text("text")
@@ -213,7 +214,7 @@ func openAIStop(reason string) Stop {
 	return StopEnd
 }
 
-func openAIUsage(body *tool.Dict) Usage {
+func openAIUsage(body *value.Dict) Usage {
 	u := child(body, "usage")
 	return Usage{
 		InputTokens:  int(u.Int("prompt_tokens")),
@@ -229,7 +230,7 @@ type openAIStream struct {
 	finished  bool
 }
 
-func (s *openAIStream) take(chunk *tool.Dict) (bool, *failure) {
+func (s *openAIStream) take(chunk *value.Dict) (bool, *failure) {
 	if f := s.w.failIn(chunk); f != nil {
 		return false, f
 	}
@@ -267,7 +268,7 @@ func (s *openAIStream) take(chunk *tool.Dict) (bool, *failure) {
 
 // takeCall adds a piece of a call. Servers that do not number their calls send
 // each whole, with an ID or a name, or one piece after the other.
-func (s *openAIStream) takeCall(piece *tool.Dict) *failure {
+func (s *openAIStream) takeCall(piece *value.Dict) *failure {
 	function := child(piece, "function")
 	key := piece.IntOr("index", -1)
 	if key < 0 {
@@ -288,7 +289,7 @@ func (s *openAIStream) takeCall(piece *tool.Dict) *failure {
 	}
 	args, _ := function.Get("arguments")
 	text, ok := args.(string)
-	if object, isObject := args.(*tool.Dict); !ok && isObject {
+	if object, isObject := args.(*value.Dict); !ok && isObject {
 		text = object.String()
 	}
 	c.args.WriteString(text)
@@ -299,7 +300,7 @@ func (s *openAIStream) takeCall(piece *tool.Dict) *failure {
 // also where [DONE] is missing.
 func (s *openAIStream) reply() (*Reply, bool) {
 	reply := s.draft.reply()
-	var extras tool.List
+	var extras value.List
 	for _, c := range s.calls {
 		extras = append(extras, c.extra)
 	}
@@ -311,18 +312,18 @@ func (s *openAIStream) reply() (*Reply, bool) {
 // nothing. OpenAI wants nothing, but DeepSeek refuses a call without the
 // reasoning before it, and Google one without its signature, which is the
 // call's extra content.
-func kept(reasoning string, extras tool.List) []byte {
-	d := tool.NewDict()
+func kept(reasoning string, extras value.List) []byte {
+	d := value.NewDict()
 	if reasoning != "" {
 		d.Put("reasoning_content", reasoning)
 	}
-	if slices.ContainsFunc(extras, func(v tool.Value) bool { return v != nil }) {
+	if slices.ContainsFunc(extras, func(v value.Value) bool { return v != nil }) {
 		d.Put("extra_content", extras)
 	}
 	if d.Len() == 0 || len(extras) == 0 {
 		return nil
 	}
-	data, err := tool.AppendJSON(nil, d)
+	data, err := value.AppendJSON(nil, d)
 	if err != nil { // too large: the conversation goes on without it
 		return nil
 	}
@@ -330,17 +331,17 @@ func kept(reasoning string, extras tool.List) []byte {
 }
 
 // addKept adds to a message with calls what [kept] has of it.
-func addKept(message *tool.Dict, m *Message) {
+func addKept(message *value.Dict, m *Message) {
 	if len(m.Opaque) == 0 {
 		return
 	}
-	v, _ := tool.ParseJSON(m.Opaque)
-	d, _ := v.(*tool.Dict)
+	v, _ := value.ParseJSON(m.Opaque)
+	d, _ := v.(*value.Dict)
 	if reasoning := d.Text("reasoning_content"); reasoning != "" {
 		message.Put("reasoning_content", reasoning)
 	}
 	v, _ = d.Get("extra_content")
-	extras, _ := v.(tool.List)
+	extras, _ := v.(value.List)
 	for i, call := range children(message, "tool_calls") {
 		if len(extras) == len(m.Calls) && extras[i] != nil {
 			call.Put("extra_content", extras[i])
@@ -348,7 +349,7 @@ func addKept(message *tool.Dict, m *Message) {
 	}
 }
 
-func firstChoice(body *tool.Dict) *tool.Dict {
+func firstChoice(body *value.Dict) *value.Dict {
 	if choices := children(body, "choices"); len(choices) > 0 {
 		return choices[0]
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime/model"
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // TestRecorded replays testdata/*.txtar, each named after the model that it is
@@ -49,8 +50,8 @@ func replay(t *testing.T, kind, name string) {
 		n++
 		data, _ := io.ReadAll(r.Body)
 		want, got := parse(t, parts["request "+strconv.Itoa(n)]), parse(t, string(data))
-		if !tool.Alike(want, got) {
-			t.Errorf("request %d (-want +got):\n%s", n, cmp.Diff(tool.FormatJSON(want, "  "), tool.FormatJSON(got, "  ")))
+		if !value.Alike(want, got) {
+			t.Errorf("request %d (-want +got):\n%s", n, cmp.Diff(value.FormatJSON(want, "  "), value.FormatJSON(got, "  ")))
 		}
 		w.Header().Set("Content-Type", types[strconv.Itoa(n)])
 		io.WriteString(w, parts["response "+strconv.Itoa(n)])
@@ -66,10 +67,10 @@ func replay(t *testing.T, kind, name string) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		calls := tool.List{}
+		calls := value.List{}
 		r.Messages = append(r.Messages, reply.Message())
 		for _, c := range reply.Calls {
-			calls = append(calls, tool.List{c.ID, c.Tool, c.Args})
+			calls = append(calls, value.List{c.ID, c.Tool, c.Args})
 			r.Messages = append(r.Messages, model.Message{Role: model.ToolRole, CallID: c.ID, Tool: c.Tool, Text: "18 lines"})
 		}
 		got := js("text", reply.Text, "calls", calls, "stop", string(reply.Stop),

@@ -14,14 +14,14 @@ import (
 	"strings"
 	"time"
 
-	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // maxSaid is how much of what a server says an error repeats, in bytes.
 const maxSaid = 200
 
 // fail makes an error a failure, under the model's name and without the key.
-func (w *wire) fail(err *tool.Error) *failure {
+func (w *wire) fail(err *value.Error) *failure {
 	e := *err
 	e.Op = w.name
 	e.Err = errors.New(w.hide(err.Message()))
@@ -37,32 +37,32 @@ func (w *wire) failStatus(status int, said string) *failure {
 }
 
 // statusError says what a status means for the one who asked.
-func (w *wire) statusError(status int, said string) *tool.Error {
+func (w *wire) statusError(status int, said string) *value.Error {
 	text := "HTTP " + strconv.Itoa(status) + ": " + said
 	if w.prefix != "" {
 		text = w.prefix + "(HTTP " + strconv.Itoa(status) + "): " + said
 	}
 	switch {
 	case status == 401 || status == 403:
-		return tool.Errorf(tool.Unavailable, "%s", text).WithHint("%s", w.keyHint)
+		return value.Errorf(value.Unavailable, "%s", text).WithHint("%s", w.keyHint)
 	case status == 404:
-		return tool.Errorf(tool.Unavailable, "%s", text).WithHint("%s", w.lostHint)
+		return value.Errorf(value.Unavailable, "%s", text).WithHint("%s", w.lostHint)
 	case status == 413 || status/100 == 4 && status != 429 && contextWords(said):
-		return limitError(tool.LimitContext, "%s", text).WithHint("shorten the conversation")
+		return limitError(value.LimitContext, "%s", text).WithHint("shorten the conversation")
 	case status == 429 || status == 402:
-		return limitError(tool.LimitRate, "%s", text).WithHint("wait a little, or look at the account's limits and its balance")
+		return limitError(value.LimitRate, "%s", text).WithHint("wait a little, or look at the account's limits and its balance")
 	case status/100 == 4:
-		return tool.Errorf(tool.Invalid, "%s", text).WithHint("the model or the server does not take this request: see what it says")
+		return value.Errorf(value.Invalid, "%s", text).WithHint("the model or the server does not take this request: see what it says")
 	case status == 524: // of Cloudflare: the server behind it took too long
-		return tool.Errorf(tool.Timeout, "%s", text).WithHint("try a smaller task, or a part of it")
+		return value.Errorf(value.Timeout, "%s", text).WithHint("try a smaller task, or a part of it")
 	case status/100 == 3:
-		return tool.Errorf(tool.Unavailable, "%s", text).WithHint("set the base URL to where the API is")
+		return value.Errorf(value.Unavailable, "%s", text).WithHint("set the base URL to where the API is")
 	}
-	return tool.Errorf(tool.Unavailable, "%s", text).WithHint("the provider has a problem: try again later")
+	return value.Errorf(value.Unavailable, "%s", text).WithHint("the provider has a problem: try again later")
 }
 
-func limitError(limit tool.LimitName, format string, args ...any) *tool.Error {
-	e := tool.Errorf(tool.Limit, format, args...)
+func limitError(limit value.LimitName, format string, args ...any) *value.Error {
+	e := value.Errorf(value.Limit, format, args...)
 	e.Limit = limit
 	return e
 }
@@ -89,7 +89,7 @@ func (w *wire) refused(r *response) *failure {
 	}
 	said := w.explain(body)
 	if code := errorCode(body); code != "" && !strings.Contains(said, code) {
-		said += " (" + tool.Clean(code, 60) + ")"
+		said += " (" + value.Clean(code, 60) + ")"
 	}
 	f := w.failStatus(r.status, said)
 	f.after = retryAfter(r.header)
@@ -107,7 +107,7 @@ func redirectHost(location string) string {
 	if err != nil || u.Host == "" {
 		return "another path"
 	}
-	return tool.Clean(u.Scheme+"://"+u.Host, 100)
+	return value.Clean(u.Scheme+"://"+u.Host, 100)
 }
 
 var htmlTitle = regexp.MustCompile(`(?is)<title[^>]*>\s*(.*?)\s*</title`)
@@ -118,7 +118,7 @@ func (w *wire) explain(body []byte) string {
 	if len(body) == 0 {
 		return "Empty error response from server"
 	}
-	if v, err := tool.ParseJSON(body); err == nil {
+	if v, err := value.ParseJSON(body); err == nil {
 		return w.short(errorText(v))
 	}
 	if body[0] == '<' || bytes.Contains(bytes.ToLower(body), []byte("<html")) {
@@ -132,11 +132,11 @@ func (w *wire) explain(body []byte) string {
 }
 
 // errorText finds the message in an error's JSON.
-func errorText(v tool.Value) string {
-	if list, ok := v.(tool.List); ok && len(list) > 0 {
+func errorText(v value.Value) string {
+	if list, ok := v.(value.List); ok && len(list) > 0 {
 		v = list[0] // as Google's servers have it
 	}
-	d, ok := v.(*tool.Dict)
+	d, ok := v.(*value.Dict)
 	if !ok {
 		return "Unknown API error"
 	}
@@ -146,7 +146,7 @@ func errorText(v tool.Value) string {
 			if said != "" {
 				return said
 			}
-		case *tool.Dict:
+		case *value.Dict:
 			return errorText(said)
 		}
 	}
@@ -156,10 +156,10 @@ func errorText(v tool.Value) string {
 // errorCode finds the code of an error, which says more than its message
 // whether a conversation was too long or an account is empty.
 func errorCode(body []byte) string {
-	v, _ := tool.ParseJSON(body)
-	d, _ := v.(*tool.Dict)
+	v, _ := value.ParseJSON(body)
+	d, _ := v.(*value.Dict)
 	inner, _ := d.Get("error")
-	e, _ := inner.(*tool.Dict)
+	e, _ := inner.(*value.Dict)
 	if code := e.Text("code"); code != "" {
 		return code
 	}
@@ -169,21 +169,21 @@ func errorCode(body []byte) string {
 // short makes a foreign text fit for an error: one line, not too long, and
 // without the key, of which a cut could otherwise leave a part.
 func (w *wire) short(text string) string {
-	return tool.Clean(w.hide(strings.Join(strings.Fields(text), " ")), maxSaid)
+	return value.Clean(w.hide(strings.Join(strings.Fields(text), " ")), maxSaid)
 }
 
 // failIn returns the failure that a server tells with a status of success.
-func (w *wire) failIn(body *tool.Dict) *failure {
+func (w *wire) failIn(body *value.Dict) *failure {
 	v, _ := body.Get("error")
 	if v == nil {
 		return nil
 	}
-	e, _ := v.(*tool.Dict)
+	e, _ := v.(*value.Dict)
 	status := int(e.IntOr("code", 500))
 	if status < 400 || status > 599 {
 		status = 500
 	}
-	said := errorText(tool.NewDict("error", v))
+	said := errorText(value.NewDict("error", v))
 	if code := e.Text("code"); code != "" {
 		said += " (" + code + ")"
 	}
@@ -202,7 +202,7 @@ func (w *wire) lost(ctx, inner context.Context, err error) *failure {
 	case errors.Is(err, errLong):
 		return w.tooLong()
 	case context.Cause(inner) == errSlow, errors.As(err, &slow) && slow.Timeout():
-		f := w.fail(tool.Errorf(tool.Timeout, "no answer in %s", w.timeout).WithHint("ask for less at a time, or raise the timeout"))
+		f := w.fail(value.Errorf(value.Timeout, "no answer in %s", w.timeout).WithHint("ask for less at a time, or raise the timeout"))
 		f.slow = true
 		return f
 	}
@@ -210,10 +210,10 @@ func (w *wire) lost(ctx, inner context.Context, err error) *failure {
 	if errors.As(err, &outer) {
 		err = outer.Err
 	}
-	e := tool.Errorf(tool.Unavailable, "%s cannot be reached: %s", w.base, w.short(err.Error())).
+	e := value.Errorf(value.Unavailable, "%s cannot be reached: %s", w.base, w.short(err.Error())).
 		WithHint("check the network and the base URL, and that the server runs")
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-		e = tool.Errorf(tool.Unavailable, "the connection was cut before the answer was complete").WithHint("ask again")
+		e = value.Errorf(value.Unavailable, "the connection was cut before the answer was complete").WithHint("ask again")
 	}
 	f := w.fail(e)
 	f.cut = true
@@ -222,7 +222,7 @@ func (w *wire) lost(ctx, inner context.Context, err error) *failure {
 
 // tooLong is an answer that is longer than what is read of one.
 func (w *wire) tooLong() *failure {
-	return w.fail(limitError(tool.LimitReply, "the answer is longer than %d bytes", w.maxReply).
+	return w.fail(limitError(value.LimitReply, "the answer is longer than %d bytes", w.maxReply).
 		WithHint("ask for less, or raise the limit of a reply"))
 }
 
@@ -232,9 +232,9 @@ func (w *wire) ended(ctx context.Context, err error) *failure {
 		err = ctx.Err()
 	}
 	if errors.Is(err, context.DeadlineExceeded) {
-		return w.fail(tool.Errorf(tool.Timeout, "the time ran out before the model answered"))
+		return w.fail(value.Errorf(value.Timeout, "the time ran out before the model answered"))
 	}
-	return w.fail(tool.Errorf(tool.Canceled, "canceled"))
+	return w.fail(value.Errorf(value.Canceled, "canceled"))
 }
 
 // ErrEmpty is what is wrong with an answer that says nothing and calls nothing.
@@ -243,7 +243,7 @@ var ErrEmpty = errors.New("the answer is empty")
 
 // empty is an answer that says nothing.
 func (w *wire) empty() *failure {
-	f := w.fail(tool.Errorf(tool.Unavailable, "%w", ErrEmpty).WithHint("ask again"))
+	f := w.fail(value.Errorf(value.Unavailable, "%w", ErrEmpty).WithHint("ask again"))
 	f.err.Err = ErrEmpty // fail keeps only words
 	return f
 }
@@ -259,7 +259,7 @@ func secretForms(key string) []string {
 		return nil
 	}
 	forms := []string{key, url.QueryEscape(key), url.PathEscape(key), html.EscapeString(key)}
-	quoted := tool.FormatJSON(key, "")
+	quoted := value.FormatJSON(key, "")
 	forms = append(forms, quoted[1:len(quoted)-1], strings.ReplaceAll(key, "/", `\/`))
 	for _, text := range []string{key, "Bearer " + key} {
 		forms = append(forms, base64.RawStdEncoding.EncodeToString([]byte(text)), base64.RawURLEncoding.EncodeToString([]byte(text)))

@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // A Play is a model's part as a script plays it. It gets the conversation as a
@@ -13,7 +13,7 @@ import (
 // the number of answers so far. It returns the text of the next, or a dict with
 // "content" and "tool_calls": dicts with "name" and "arguments", or as OpenAI
 // has them.
-type Play func(ctx context.Context, messages tool.List, turn int) (tool.Value, error)
+type Play func(ctx context.Context, messages value.List, turn int) (value.Value, error)
 
 type script struct {
 	name   string
@@ -43,7 +43,7 @@ func (m *script) Ask(ctx context.Context, r *Request) (*Reply, error) {
 		return nil, w.ended(ctx, ctx.Err()).err
 	}
 	if err != nil {
-		return nil, tool.AsError(err, tool.Failed)
+		return nil, value.AsError(err, value.Failed)
 	}
 	reply, f := w.playedReply(v)
 	if f == nil {
@@ -56,15 +56,15 @@ func (m *script) Ask(ctx context.Context, r *Request) (*Reply, error) {
 }
 
 // played returns a conversation as a script gets it, and the number of turns.
-func played(r *Request) (tool.List, int) {
-	var list tool.List
+func played(r *Request) (value.List, int) {
+	var list value.List
 	turn := 0
 	if r.System != "" {
-		list = append(list, tool.NewDict("role", "system", "content", r.System))
+		list = append(list, value.NewDict("role", "system", "content", r.System))
 	}
 	for i := range r.Messages {
 		m := &r.Messages[i]
-		d := tool.NewDict("role", string(m.Role), "content", m.Text)
+		d := value.NewDict("role", string(m.Role), "content", m.Text)
 		switch m.Role {
 		case Assistant:
 			turn++
@@ -80,11 +80,11 @@ func played(r *Request) (tool.List, int) {
 	return list, turn
 }
 
-func playedCalls(calls []Call) tool.List {
-	var list tool.List
+func playedCalls(calls []Call) value.List {
+	var list value.List
 	for i := range calls {
 		c := &calls[i]
-		d := tool.NewDict("id", c.ID, "name", c.Tool, "arguments", c.Raw)
+		d := value.NewDict("id", c.ID, "name", c.Tool, "arguments", c.Raw)
 		if c.Args != nil {
 			d.Put("arguments", c.Args)
 		}
@@ -94,13 +94,13 @@ func playedCalls(calls []Call) tool.List {
 }
 
 // playedReply reads what a script returned.
-func (w *wire) playedReply(v tool.Value) (*Reply, *failure) {
+func (w *wire) playedReply(v value.Value) (*Reply, *failure) {
 	if text, ok := v.(string); ok {
 		return &Reply{Text: text}, nil
 	}
-	d, ok := v.(*tool.Dict)
+	d, ok := v.(*value.Dict)
 	if !ok {
-		return nil, w.misplayed("reply returned %s", tool.TypeOf(v))
+		return nil, w.misplayed("reply returned %s", value.TypeOf(v))
 	}
 	reply := &Reply{}
 	for k, v := range d.All() {
@@ -109,12 +109,12 @@ func (w *wire) playedReply(v tool.Value) (*Reply, *failure) {
 		case name == "content" && v == nil, name == "tool_calls" && v == nil, name == "role" && v == "assistant":
 		case name == "content":
 			if reply.Text, ok = v.(string); !ok {
-				return nil, w.misplayed("content is %s, not a string", tool.TypeOf(v))
+				return nil, w.misplayed("content is %s, not a string", value.TypeOf(v))
 			}
 		case name == "tool_calls":
-			items, ok := tool.Elements(v)
+			items, ok := value.Elements(v)
 			if !ok {
-				return nil, w.misplayed("tool_calls is %s, not a list", tool.TypeOf(v))
+				return nil, w.misplayed("tool_calls is %s, not a list", value.TypeOf(v))
 			}
 			for i, item := range items {
 				c, f := w.playedCall(i, item)
@@ -124,17 +124,17 @@ func (w *wire) playedReply(v tool.Value) (*Reply, *failure) {
 				reply.Calls = append(reply.Calls, c)
 			}
 		default:
-			return nil, w.misplayed("reply returned a dict with the key %s", tool.FormatJSON(k, ""))
+			return nil, w.misplayed("reply returned a dict with the key %s", value.FormatJSON(k, ""))
 		}
 	}
 	return reply, nil
 }
 
 // playedCall reads the i-th call of a played reply.
-func (w *wire) playedCall(i int, item tool.Value) (Call, *failure) {
-	d, ok := item.(*tool.Dict)
+func (w *wire) playedCall(i int, item value.Value) (Call, *failure) {
+	d, ok := item.(*value.Dict)
 	if !ok {
-		return Call{}, w.misplayed("tool_calls[%d] is %s", i, tool.TypeOf(item))
+		return Call{}, w.misplayed("tool_calls[%d] is %s", i, value.TypeOf(item))
 	}
 	id := d.Text("id")
 	if function := child(d, "function"); function != nil {
@@ -145,13 +145,13 @@ func (w *wire) playedCall(i int, item tool.Value) (Call, *failure) {
 	}
 	args, _ := d.Get("arguments")
 	switch args.(type) {
-	case nil, string, *tool.Dict:
+	case nil, string, *value.Dict:
 		return newCall(id, d.Text("name"), args), nil
 	}
-	return Call{}, w.misplayed("the arguments of tool_calls[%d] are %s, not a dict", i, tool.TypeOf(args))
+	return Call{}, w.misplayed("the arguments of tool_calls[%d] are %s, not a dict", i, value.TypeOf(args))
 }
 
 func (w *wire) misplayed(format string, args ...any) *failure {
-	return w.fail(tool.Errorf(tool.Invalid, format, args...).
+	return w.fail(value.Errorf(value.Invalid, format, args...).
 		WithHint(`reply(messages, turn) returns a string, or {"content": "...", "tool_calls": [{"name": "...", "arguments": {...}}]}`))
 }

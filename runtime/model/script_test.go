@@ -6,12 +6,12 @@ import (
 	"testing"
 
 	"github.com/cassidy-run/cassidy/runtime/model"
-	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // asked returns what a script model answers where its function returns a value.
-func asked(t *testing.T, v tool.Value, err error) (*model.Reply, error) {
-	m := model.NewScript("s.star", false, func(context.Context, tool.List, int) (tool.Value, error) { return v, err })
+func asked(t *testing.T, v value.Value, err error) (*model.Reply, error) {
+	m := model.NewScript("s.star", false, func(context.Context, value.List, int) (value.Value, error) { return v, err })
 	if m.Name() != "script:s.star" || m.Native() {
 		t.Errorf("name %q, native %t", m.Name(), m.Native())
 	}
@@ -43,26 +43,26 @@ func TestScriptReturns(t *testing.T) {
 			t.Errorf("%s: %+v, %v, want %s", text, reply, err, want)
 		}
 	}
-	if _, err := asked(t, nil, errors.New("no such answer")); tool.KindOf(err) != tool.Failed {
+	if _, err := asked(t, nil, errors.New("no such answer")); value.KindOf(err) != value.Failed {
 		t.Errorf("a script that fails: %v", err)
 	}
-	if _, err := asked(t, nil, tool.Errorf(tool.Limit, "steps")); tool.KindOf(err) != tool.Limit {
+	if _, err := asked(t, nil, value.Errorf(value.Limit, "steps")); value.KindOf(err) != value.Limit {
 		t.Errorf("a script that runs too long: %v", err)
 	}
 }
 
 func TestScriptGets(t *testing.T) {
-	m := model.NewScript("s.star", true, func(_ context.Context, messages tool.List, turn int) (tool.Value, error) {
+	m := model.NewScript("s.star", true, func(_ context.Context, messages value.List, turn int) (value.Value, error) {
 		want := `[{"role":"system","content":"Be brief."},{"role":"user","content":"Read."},` +
 			`{"role":"assistant","content":"Well.","tool_calls":[{"id":"c1","name":"f","arguments":{"a":1}},{"id":"c2","name":"f","arguments":"{"}]},` +
 			`{"role":"tool","content":"A","tool_call_id":"c1","name":"f"}]`
-		if got := tool.FormatJSON(messages, ""); got != want || turn != 1 {
+		if got := value.FormatJSON(messages, ""); got != want || turn != 1 {
 			t.Errorf("turn %d: %s\nwant 1: %s", turn, got, want)
 		}
 		return "Done.", nil
 	})
 	_, err := m.Ask(t.Context(), &model.Request{System: "Be brief.", Messages: []model.Message{user("Read."),
-		{Role: model.Assistant, Text: "Well.", Calls: []model.Call{{ID: "c1", Tool: "f", Args: tool.NewDict("a", 1)}, {ID: "c2", Tool: "f", Raw: "{"}}},
+		{Role: model.Assistant, Text: "Well.", Calls: []model.Call{{ID: "c1", Tool: "f", Args: value.NewDict("a", 1)}, {ID: "c2", Tool: "f", Raw: "{"}}},
 		{Role: model.ToolRole, CallID: "c1", Tool: "f", Text: "A"}}})
 	if err != nil {
 		t.Error(err)

@@ -7,7 +7,7 @@ import (
 	"io"
 	"strings"
 
-	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // lines yields the lines of a stream without their ends, which are LF, CRLF or
@@ -80,7 +80,7 @@ func (r *response) events(take func(name, data string) (more bool, err error)) e
 // A streamer assembles the pieces of one API's stream.
 type streamer interface {
 	// take reads one piece, and reports whether it was the last.
-	take(piece *tool.Dict) (last bool, f *failure)
+	take(piece *value.Dict) (last bool, f *failure)
 	// reply returns what was assembled; complete says whether the API had said
 	// that it is all.
 	reply() (r *Reply, complete bool)

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"testing/iotest"
 
-	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // responseOf is a response with a body.
@@ -125,7 +125,7 @@ func FuzzAssemble(f *testing.F) {
 			}
 			m := reply.Message()
 			anthropicBlocks(&m)
-			if _, err := tool.AppendJSON(nil, append(openAICalls(reply.Calls), ollamaCalls(reply.Calls)...)); err != nil && tool.KindOf(err) != tool.Limit {
+			if _, err := value.AppendJSON(nil, append(openAICalls(reply.Calls), ollamaCalls(reply.Calls)...)); err != nil && value.KindOf(err) != value.Limit {
 				t.Fatalf("the reply cannot be sent back: %v", err)
 			}
 		}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime/model"
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // answerOf returns what a model makes of one body, of a content type.
@@ -136,7 +137,7 @@ func TestServers(t *testing.T) {
 
 // TestFreshIDs has a server give each of its calls the same ID.
 func TestFreshIDs(t *testing.T) {
-	r := &model.Request{Messages: []model.Message{user("a"), {Role: model.Assistant, Calls: []model.Call{{ID: "call_0", Tool: "f", Args: tool.NewDict()}}},
+	r := &model.Request{Messages: []model.Message{user("a"), {Role: model.Assistant, Calls: []model.Call{{ID: "call_0", Tool: "f", Args: value.NewDict()}}},
 		{Role: model.ToolRole, CallID: "call_0", Tool: "f", Text: "x"}}}
 	got := says(answerOf(t, openAIAt, r, "application/json", `{"choices":[{"message":{"tool_calls":[{"id":"call_0","function":{"name":"f","arguments":"{}"}}]}}]}`))
 	if got != " call_2=f{} calls" {

@@ -12,7 +12,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/cassidy-run/cassidy/internal/yaml"
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // A Config is what the user's config.yaml and the project's say. The zero value
@@ -34,7 +36,7 @@ type Config struct {
 	PrivateHosts []netip.Prefix
 	// Commands is what the user's config says of commands, as it is written
 	// there; nil where it says nothing.
-	Commands *tool.Dict
+	Commands *value.Dict
 	// Model is who decides where nobody says, as in openai:NAME; "" says nothing.
 	// Only the user's config decides.
 	Model string
@@ -92,20 +94,20 @@ type RunsKept struct {
 	Most int           // the newest so many; 0 means all
 }
 
-// maxConfig is how long a config may be; [tool.ParseYAML] has the same bound.
-const maxConfig = tool.MaxYAML
+// maxConfig is how long a config may be; [yaml.Parse] has the same bound.
+const maxConfig = yaml.MaxSize
 
 // configFields is every field of a config, and how it is read.
 var configFields = []struct {
 	name    string
 	project bool // a project may have it too
-	read    func(*configReader, tool.Value) error
+	read    func(*configReader, value.Value) error
 }{
 	{"project_overrides_personal", false, (*configReader).overrides},
 	{"sandbox", false, (*configReader).sandbox},
-	{"allow", true, func(r *configReader, v tool.Value) error { return r.rules(tool.Allow, v) }},
-	{"ask", true, func(r *configReader, v tool.Value) error { return r.rules(tool.Ask, v) }},
-	{"deny", true, func(r *configReader, v tool.Value) error { return r.rules(tool.Deny, v) }},
+	{"allow", true, func(r *configReader, v value.Value) error { return r.rules(tool.Allow, v) }},
+	{"ask", true, func(r *configReader, v value.Value) error { return r.rules(tool.Ask, v) }},
+	{"deny", true, func(r *configReader, v value.Value) error { return r.rules(tool.Deny, v) }},
 	{"secrets", false, (*configReader).secrets},
 	{"http", false, (*configReader).http},
 	{"commands", false, (*configReader).commands},
@@ -163,26 +165,26 @@ func (r *configReader) read() error {
 		if errors.As(err, &path) {
 			err = path.Err
 		}
-		err = tool.Errorf(tool.Invalid, "cannot be read: %w", err)
+		err = value.Errorf(value.Invalid, "cannot be read: %w", err)
 	} else {
 		err = r.parse(text)
 	}
 	if err == nil {
 		return nil
 	}
-	e := *tool.ErrorOf(err, tool.Invalid)
+	e := *value.ErrorOf(err, value.Invalid)
 	e.Pos.File = r.file
 	return &e
 }
 
 func (r *configReader) parse(text string) error {
-	v, err := tool.ParseYAML(text)
+	v, err := yaml.Parse(text)
 	if err != nil || v == nil {
 		return err
 	}
-	fields, ok := v.(*tool.Dict)
+	fields, ok := v.(*value.Dict)
 	if !ok {
-		return tool.Errorf(tool.Invalid, "a config is a list of fields, as in project_overrides_personal: true")
+		return value.Errorf(value.Invalid, "a config is a list of fields, as in project_overrides_personal: true")
 	}
 	for k, v := range fields.All() {
 		name, _ := k.(string)
@@ -193,12 +195,12 @@ func (r *configReader) parse(text string) error {
 	return nil
 }
 
-func (r *configReader) field(name string, v tool.Value) error {
+func (r *configReader) field(name string, v value.Value) error {
 	var names []string
 	for _, f := range configFields {
 		switch {
 		case f.name == name && r.project && !f.project:
-			return tool.Errorf(tool.Invalid, "'%s' is for the user to decide", name).WithHint("put it into the config.yaml of your own folder")
+			return value.Errorf(value.Invalid, "'%s' is for the user to decide", name).WithHint("put it into the config.yaml of your own folder")
 		case f.name == name && v == nil:
 			return nil // a field whose lines are all comments
 		case f.name == name:
@@ -207,15 +209,15 @@ func (r *configReader) field(name string, v tool.Value) error {
 			names = append(names, f.name)
 		}
 	}
-	return tool.Errorf(tool.Invalid, "there is no field '%s'%s", name, tool.DidYouMean(name, names)).
+	return value.Errorf(value.Invalid, "there is no field '%s'%s", name, value.DidYouMean(name, names)).
 		WithHint("the fields are %s", strings.Join(names, ", "))
 }
 
-func wrongType(field, want string, v tool.Value) error {
-	return tool.Errorf(tool.Invalid, "'%s' should be %s but got %s", field, want, tool.TypeOf(v))
+func wrongType(field, want string, v value.Value) error {
+	return value.Errorf(value.Invalid, "'%s' should be %s but got %s", field, want, value.TypeOf(v))
 }
 
-func (r *configReader) overrides(v tool.Value) error {
+func (r *configReader) overrides(v value.Value) error {
 	yes, ok := v.(bool)
 	if !ok {
 		return wrongType("project_overrides_personal", "true or false", v)
@@ -224,8 +226,8 @@ func (r *configReader) overrides(v tool.Value) error {
 	return nil
 }
 
-func (r *configReader) sandbox(v tool.Value) error {
-	if fields, ok := v.(*tool.Dict); ok {
+func (r *configReader) sandbox(v value.Value) error {
+	if fields, ok := v.(*value.Dict); ok {
 		if err := onlyFields("sandbox", fields, "mode", "required"); err != nil {
 			return err
 		}
@@ -244,11 +246,11 @@ func (r *configReader) sandbox(v tool.Value) error {
 	text, _ := v.(string)
 	modes := []string{string(SandboxProcess), string(SandboxStrict), string(SandboxInline)}
 	if !slices.Contains(modes, text) {
-		got := tool.TypeOf(v)
+		got := value.TypeOf(v)
 		if text != "" {
-			got = quoted(text) + tool.DidYouMean(text, modes)
+			got = quoted(text) + value.DidYouMean(text, modes)
 		}
-		return tool.Errorf(tool.Invalid, "'sandbox' should be process, strict or inline but got %s", got)
+		return value.Errorf(value.Invalid, "'sandbox' should be process, strict or inline but got %s", got)
 	}
 	r.to.Sandbox.Mode = SandboxMode(text)
 	return nil
@@ -257,16 +259,16 @@ func (r *configReader) sandbox(v tool.Value) error {
 // rules reads the list of one verdict. A project's allow is read, so that a
 // mistake in it is found, but counts for nothing: nobody grants himself
 // anything.
-func (r *configReader) rules(verdict tool.Verdict, v tool.Value) error {
-	items, ok := tool.Elements(v)
+func (r *configReader) rules(verdict tool.Verdict, v value.Value) error {
+	items, ok := value.Elements(v)
 	if !ok {
 		return wrongType(verdict.String(), `a list of rules, as in ["fs.read:docs/**"],`, v)
 	}
 	for i, item := range items {
 		rule, err := r.rule(item)
 		if err != nil {
-			e := *tool.ErrorOf(err, tool.Invalid)
-			e.Err = tool.Errorf(tool.Invalid, "rule %d of '%s': %s", i+1, verdict, e.Message()).Err
+			e := *value.ErrorOf(err, value.Invalid)
+			e.Err = value.Errorf(value.Invalid, "rule %d of '%s': %s", i+1, verdict, e.Message()).Err
 			e.Op = ""
 			return &e
 		}
@@ -282,10 +284,10 @@ func (r *configReader) rules(verdict tool.Verdict, v tool.Value) error {
 	return nil
 }
 
-func (r *configReader) rule(v tool.Value) (tool.Rule, error) {
+func (r *configReader) rule(v value.Value) (tool.Rule, error) {
 	var rule tool.Rule
 	text, isText := v.(string)
-	if fields, ok := v.(*tool.Dict); ok {
+	if fields, ok := v.(*value.Dict); ok {
 		if err := onlyFields("", fields, "tool", "capability"); err != nil {
 			return rule, err
 		}
@@ -294,11 +296,11 @@ func (r *configReader) rule(v tool.Value) (tool.Rule, error) {
 			return rule, err
 		}
 		if text == "" {
-			return rule, tool.Errorf(tool.Invalid, "'capability' should say what the tool wants to do").
+			return rule, value.Errorf(value.Invalid, "'capability' should say what the tool wants to do").
 				WithHint(`as in {tool: deploy, capability: "shell:git"}`)
 		}
 	} else if !isText {
-		return rule, tool.Errorf(tool.Invalid, "expected a capability, or a tool with a capability, but got %s", tool.TypeOf(v)).
+		return rule, value.Errorf(value.Invalid, "expected a capability, or a tool with a capability, but got %s", value.TypeOf(v)).
 			WithHint(`as in "fs.write:out/**" or {tool: deploy, capability: "shell:git"}`)
 	}
 	var err error
@@ -307,7 +309,7 @@ func (r *configReader) rule(v tool.Value) (tool.Rule, error) {
 }
 
 // checkRuleTool checks the field tool of a rule: a tool's name, or @GROUP.
-func checkRuleTool(fields *tool.Dict) error {
+func checkRuleTool(fields *value.Dict) error {
 	v, given := fields.Get("tool")
 	name, ok := v.(string)
 	switch {
@@ -321,8 +323,8 @@ func checkRuleTool(fields *tool.Dict) error {
 	return tool.CheckName(name)
 }
 
-func (r *configReader) secrets(v tool.Value) error {
-	fields, ok := v.(*tool.Dict)
+func (r *configReader) secrets(v value.Value) error {
+	fields, ok := v.(*value.Dict)
 	if !ok {
 		return wrongType("secrets", "names with where their values come from, as in TOKEN: {env: MY_TOKEN},", v)
 	}
@@ -331,9 +333,9 @@ func (r *configReader) secrets(v tool.Value) error {
 		name, _ := k.(string)
 		at := "secrets." + name
 		if _, err := tool.ParseCapability("secret:" + name + "@example.com"); err != nil || name == "" || strings.Contains(name, "@") {
-			return tool.Errorf(tool.Invalid, "'secrets' has %s, which is no name of a secret", quoted(name)).WithHint("names are words, as in API_TOKEN")
+			return value.Errorf(value.Invalid, "'secrets' has %s, which is no name of a secret", quoted(name)).WithHint("names are words, as in API_TOKEN")
 		}
-		source, ok := v.(*tool.Dict)
+		source, ok := v.(*value.Dict)
 		if !ok {
 			return wrongType(at, "{env: VARIABLE} or {file: PATH}", v)
 		}
@@ -342,7 +344,7 @@ func (r *configReader) secrets(v tool.Value) error {
 		}
 		s := SecretSource{Env: source.Text("env"), File: source.Text("file")}
 		if (s.Env == "") == (s.File == "") || source.Len() != 1 {
-			return tool.Errorf(tool.Invalid, "'%s' should be {env: VARIABLE} or {file: PATH}", at)
+			return value.Errorf(value.Invalid, "'%s' should be {env: VARIABLE} or {file: PATH}", at)
 		}
 		if s.File != "" && !filepath.IsAbs(s.File) {
 			s.File = filepath.Join(filepath.Dir(r.file), s.File)
@@ -352,8 +354,8 @@ func (r *configReader) secrets(v tool.Value) error {
 	return nil
 }
 
-func (r *configReader) http(v tool.Value) error {
-	fields, ok := v.(*tool.Dict)
+func (r *configReader) http(v value.Value) error {
+	fields, ok := v.(*value.Dict)
 	if !ok {
 		return wrongType("http", `fields, as in {private: ["10.0.0.0/8"]},`, v)
 	}
@@ -361,7 +363,7 @@ func (r *configReader) http(v tool.Value) error {
 		return err
 	}
 	list, given := fields.Get("private")
-	items, ok := tool.Elements(list)
+	items, ok := value.Elements(list)
 	if given && list != nil && !ok {
 		return wrongType("http.private", "a list of addresses", list)
 	}
@@ -372,7 +374,7 @@ func (r *configReader) http(v tool.Value) error {
 			prefix, err = netip.PrefixFrom(addr, addr.BitLen()), nil
 		}
 		if err != nil {
-			return tool.Errorf(tool.Invalid, "'http.private' should hold addresses and blocks of them but has %s", tool.FormatJSON(item, "")).
+			return value.Errorf(value.Invalid, "'http.private' should hold addresses and blocks of them but has %s", value.FormatJSON(item, "")).
 				WithHint(`as in ["127.0.0.1", "10.0.0.0/8"]; a host's name is not enough, since it can come to mean any address`)
 		}
 		r.to.PrivateHosts = append(r.to.PrivateHosts, prefix.Masked())
@@ -380,8 +382,8 @@ func (r *configReader) http(v tool.Value) error {
 	return nil
 }
 
-func (r *configReader) commands(v tool.Value) error {
-	fields, ok := v.(*tool.Dict)
+func (r *configReader) commands(v value.Value) error {
+	fields, ok := v.(*value.Dict)
 	if !ok {
 		return wrongType("commands", "names of commands, each with what it may be given,", v)
 	}
@@ -390,8 +392,8 @@ func (r *configReader) commands(v tool.Value) error {
 }
 
 // limits reads caps on what tools may declare, in the units of declarations.
-func (r *configReader) limits(v tool.Value) error {
-	fields, ok := v.(*tool.Dict)
+func (r *configReader) limits(v value.Value) error {
+	fields, ok := v.(*value.Dict)
 	if !ok {
 		return wrongType("limits", "fields, as in {memory: 268435456},", v)
 	}
@@ -409,7 +411,7 @@ func (r *configReader) limits(v tool.Value) error {
 			r.to.Limits.Timeout, err = capSeconds(name, v)
 		default:
 			if !isInt || n <= 0 {
-				err = tool.Errorf(tool.Invalid, "'limits.%s' should be a positive integer but got %s", name, tool.FormatJSON(v, ""))
+				err = value.Errorf(value.Invalid, "'limits.%s' should be a positive integer but got %s", name, value.FormatJSON(v, ""))
 			}
 		}
 		if err != nil {
@@ -428,21 +430,21 @@ func (r *configReader) limits(v tool.Value) error {
 }
 
 // capSeconds reads a time as tools declare it.
-func capSeconds(name string, v tool.Value) (time.Duration, error) {
+func capSeconds(name string, v value.Value) (time.Duration, error) {
 	const longest = 24 * time.Hour
 	seconds, ok := v.(float64)
 	if n, isInt := v.(int64); isInt {
 		seconds, ok = float64(n), true
 	}
 	if !ok || !(seconds > 0 && seconds <= longest.Seconds()) {
-		return 0, tool.Errorf(tool.Invalid, "'limits.%s' should be more than 0 and at most %.0f seconds but got %s",
-			name, longest.Seconds(), tool.FormatJSON(v, ""))
+		return 0, value.Errorf(value.Invalid, "'limits.%s' should be more than 0 and at most %.0f seconds but got %s",
+			name, longest.Seconds(), value.FormatJSON(v, ""))
 	}
 	return max(1, time.Duration(seconds*float64(time.Second))), nil
 }
 
 // onlyFields refuses fields that there are not; at names what has them.
-func onlyFields(at string, fields *tool.Dict, known ...string) error {
+func onlyFields(at string, fields *value.Dict, known ...string) error {
 	of := ""
 	if at != "" {
 		of = "'" + at + "' has "
@@ -450,14 +452,14 @@ func onlyFields(at string, fields *tool.Dict, known ...string) error {
 	for k := range fields.All() {
 		name, _ := k.(string)
 		if !slices.Contains(known, name) {
-			return tool.Errorf(tool.Invalid, "%sno field '%s'%s", of, name, tool.DidYouMean(name, known)).
+			return value.Errorf(value.Invalid, "%sno field '%s'%s", of, name, value.DidYouMean(name, known)).
 				WithHint("the fields are %s", strings.Join(known, ", "))
 		}
 	}
 	return nil
 }
 
-func quoted(text string) string { return tool.FormatJSON(text, "") }
+func quoted(text string) string { return value.FormatJSON(text, "") }
 
 // readBounded reads a config, and never more of it than one may have. A
 // project's may be a stranger's, so no link leads out of it.
@@ -479,17 +481,17 @@ func (r *configReader) readBounded() (string, error) {
 	return string(text), err
 }
 
-func (r *configReader) model(v tool.Value) error {
+func (r *configReader) model(v value.Value) error {
 	text, ok := v.(string)
 	if !ok {
-		return tool.Errorf(tool.Invalid, "model should be a name, as in openai:NAME, but is %s", tool.TypeOf(v))
+		return value.Errorf(value.Invalid, "model should be a name, as in openai:NAME, but is %s", value.TypeOf(v))
 	}
 	r.to.Model = text
 	return nil
 }
 
-func (r *configReader) runs(v tool.Value) error {
-	fields, ok := v.(*tool.Dict)
+func (r *configReader) runs(v value.Value) error {
+	fields, ok := v.(*value.Dict)
 	if !ok {
 		return wrongType("runs", "fields, as in {keep_for: 720h, keep: 1000},", v)
 	}
@@ -500,7 +502,7 @@ func (r *configReader) runs(v tool.Value) error {
 		text, _ := v.(string)
 		d, err := time.ParseDuration(text)
 		if err != nil || d <= 0 {
-			return tool.Errorf(tool.Invalid, "'runs.keep_for' should be a time but got %s", tool.FormatJSON(v, "")).
+			return value.Errorf(value.Invalid, "'runs.keep_for' should be a time but got %s", value.FormatJSON(v, "")).
 				WithHint("in hours, minutes and seconds, as in 720h")
 		}
 		r.to.Runs.For = d
@@ -508,7 +510,7 @@ func (r *configReader) runs(v tool.Value) error {
 	if v, given := fields.Get("keep"); given {
 		n, ok := v.(int64)
 		if !ok || n <= 0 {
-			return tool.Errorf(tool.Invalid, "'runs.keep' should be a positive integer but got %s", tool.FormatJSON(v, ""))
+			return value.Errorf(value.Invalid, "'runs.keep' should be a positive integer but got %s", value.FormatJSON(v, ""))
 		}
 		r.to.Runs.Most = int(min(n, 1<<31-1)) // an int of the smallest kind
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime/project"
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // readConfig reads a user's and a project's config.
@@ -88,7 +89,7 @@ ask:
 	if want := []string{"127.0.0.1/32", "10.0.0.0/8", "fd00::/8"}; !slices.Equal(hosts, want) {
 		t.Errorf("private hosts = %v, want %v", hosts, want)
 	}
-	if got, want := tool.FormatJSON(c.Commands, ""), `{"git":{"args":["status"]}}`; got != want {
+	if got, want := value.FormatJSON(c.Commands, ""), `{"git":{"args":["status"]}}`; got != want {
 		t.Errorf("commands = %s, want %s", got, want)
 	}
 	want := project.LimitCaps{Limits: tool.Limits{CPU: 1500 * time.Millisecond, Memory: 1 << 20, Steps: 10, Result: 20}, Timeout: time.Minute}
@@ -154,8 +155,8 @@ func TestConfigMistakes(t *testing.T) {
 		_, err := readConfig(t, tt.user, tt.project)
 		if err == nil || !strings.Contains(err.Error(), tt.want) || !strings.Contains(err.Error(), "config.yaml") {
 			t.Errorf("%q and %q: %v, want config.yaml and %q", tt.user, tt.project, err, tt.want)
-		} else if tool.KindOf(err) != tool.Invalid {
-			t.Errorf("%q and %q: kind %v, want invalid", tt.user, tt.project, tool.KindOf(err))
+		} else if value.KindOf(err) != value.Invalid {
+			t.Errorf("%q and %q: kind %v, want invalid", tt.user, tt.project, value.KindOf(err))
 		}
 	}
 }
@@ -177,7 +178,7 @@ func FuzzConfig(f *testing.F) {
 			}
 			c, err := readConfig(t, user, theirs)
 			if err != nil {
-				if e := tool.ErrorOf(err, tool.Internal); e.Kind != tool.Invalid && e.Kind != tool.Limit {
+				if e := value.ErrorOf(err, value.Internal); e.Kind != value.Invalid && e.Kind != value.Limit {
 					t.Errorf("ReadConfig(%q) = %v of kind %v", text, err, e.Kind)
 				}
 				continue
@@ -189,7 +190,7 @@ func FuzzConfig(f *testing.F) {
 			}
 			rest := c
 			rest.Rules, rest.Warnings = nil, nil
-			if diff := cmp.Diff(project.Config{}, rest, cmp.Comparer(func(a, b *tool.Dict) bool { return a == b })); own && diff != "" {
+			if diff := cmp.Diff(project.Config{}, rest, cmp.Comparer(func(a, b *value.Dict) bool { return a == b })); own && diff != "" {
 				t.Errorf("a project's %q says (-want +got):\n%s", text, diff)
 			}
 		}

@@ -19,6 +19,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // How much context.read tells.
@@ -53,14 +54,14 @@ type briefing struct {
 // there is no project; of the options Home, Trust and TrustOnce count.
 func Context(ctx context.Context, root string, o *Options, level string) (string, error) {
 	if levels := []string{levelMinimal, levelStandard, levelComprehensive}; !slices.Contains(levels, level) {
-		return "", tool.Errorf(tool.Invalid, "there is no level %q%s", level, tool.DidYouMean(level, levels)).WithHint("the levels are %s", strings.Join(levels, ", "))
+		return "", value.Errorf(value.Invalid, "there is no level %q%s", level, value.DidYouMean(level, levels)).WithHint("the levels are %s", strings.Join(levels, ", "))
 	}
 	b := &briefing{ledger: o.notesLedger(root)}
 	name := "none"
 	if root != "" {
 		dir, err := os.OpenRoot(root)
 		if err != nil {
-			return "", tool.Errorf(tool.Failed, "the project's folder cannot be opened: %w", errors.Unwrap(err))
+			return "", value.Errorf(value.Failed, "the project's folder cannot be opened: %w", errors.Unwrap(err))
 		}
 		defer dir.Close()
 		b.root, name = dir.FS(), folderName(root)
@@ -110,8 +111,8 @@ var manifests = []struct {
 }{
 	{"go.mod", firstMatch(`(?m)^module\s+"?([^\s"]+)`)},
 	{"package.json", func(text string) string {
-		v, _ := tool.ParseJSON([]byte(text)) // one that is broken has no name
-		fields, _ := v.(*tool.Dict)
+		v, _ := value.ParseJSON([]byte(text)) // one that is broken has no name
+		fields, _ := v.(*value.Dict)
 		return fields.Text("name")
 	}},
 	{"Cargo.toml", firstMatch(`(?m)^name\s*=\s*"([^"]+)"`)},
@@ -307,7 +308,7 @@ func ruleFiles(files fs.FS, dir string, depth int) []string {
 }
 
 // skills tells which skills there are, and which files would be some.
-func (b *briefing) skills(skills []Skill, broken []*tool.Error) {
+func (b *briefing) skills(skills []Skill, broken []*value.Error) {
 	skills = slices.DeleteFunc(skills, func(s Skill) bool {
 		if s.State == tool.Untrusted {
 			b.left++
@@ -316,7 +317,7 @@ func (b *briefing) skills(skills []Skill, broken []*tool.Error) {
 	})
 	if !b.ledger.all && !b.ledger.author { // what is wrong with a stranger's file may say what he wants
 		before := len(broken)
-		broken = slices.DeleteFunc(broken, func(e *tool.Error) bool { return strings.HasPrefix(e.Pos.File, Folder+"/") })
+		broken = slices.DeleteFunc(broken, func(e *value.Error) bool { return strings.HasPrefix(e.Pos.File, Folder+"/") })
 		b.left += before - len(broken)
 	}
 	if len(skills) == 0 && len(broken) == 0 {

@@ -12,10 +12,11 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime/project"
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // effect carries out one effect of the project's modules, as a host would.
-func effect(ctx context.Context, root, home, name string, named *tool.Dict) (tool.Outcome, error) {
+func effect(ctx context.Context, root, home, name string, named *value.Dict) (tool.Outcome, error) {
 	for _, m := range project.Modules(root, func() *project.Options { return mine(home) }) {
 		for _, f := range m.Funcs {
 			if m.Name+"."+f.Name != name {
@@ -37,7 +38,7 @@ func mine(home string) *project.Options { return &project.Options{Home: home, Tr
 // contextOf reads the context of a project at a level.
 func contextOf(t *testing.T, root, home, level string) string {
 	t.Helper()
-	out, err := effect(t.Context(), root, home, "context.read", tool.NewDict("level", level))
+	out, err := effect(t.Context(), root, home, "context.read", value.NewDict("level", level))
 	if err != nil {
 		t.Fatalf("context.read(%q): %v", level, err)
 	}
@@ -58,7 +59,7 @@ func TestModules(t *testing.T) {
 				t.Errorf("%s has kind %v, want %v (%v)", name, f.Kind, kind, ok)
 			}
 			delete(want, name)
-			targets, err := f.Target(&tool.Dict{})
+			targets, err := f.Target(&value.Dict{})
 			if err != nil || len(targets) != 1 || targets[0].String() != name {
 				t.Errorf("Target of %s = %v, %v, want itself", name, targets, err)
 			}
@@ -253,7 +254,7 @@ func TestContextFiles(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := effect(ctx, root, "", "context.read", nil); tool.KindOf(err) != tool.Canceled {
+	if _, err := effect(ctx, root, "", "context.read", nil); value.KindOf(err) != value.Canceled {
 		t.Errorf("context.read of a cancelled call: %v, want that it is cancelled", err)
 	}
 }
@@ -270,10 +271,10 @@ func TestContextNowhere(t *testing.T) {
 	if text := contextOf(t, root, filepath.Join(root, "no-home"), "standard"); text != "# Project: empty\n\nFolder: empty\n\n## Files\n\nno files\n" {
 		t.Errorf("the context of an empty folder is %q", text)
 	}
-	if _, err := effect(t.Context(), filepath.Join(root, "gone"), "", "context.read", nil); tool.KindOf(err) != tool.Failed || strings.Contains(err.Error(), root) {
+	if _, err := effect(t.Context(), filepath.Join(root, "gone"), "", "context.read", nil); value.KindOf(err) != value.Failed || strings.Contains(err.Error(), root) {
 		t.Errorf("context.read of a folder that is gone: %v", err)
 	}
-	if _, err := effect(t.Context(), root, "", "context.read", tool.NewDict("level", "all")); tool.KindOf(err) != tool.Invalid {
+	if _, err := effect(t.Context(), root, "", "context.read", value.NewDict("level", "all")); value.KindOf(err) != value.Invalid {
 		t.Errorf("context.read(level=all): %v, want that it is invalid", err)
 	}
 }

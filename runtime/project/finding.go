@@ -4,6 +4,7 @@ import (
 	"sync/atomic"
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // A stamped is a file as it was seen: enough to know it again.
@@ -20,7 +21,7 @@ type finding struct {
 	stamp stamped
 	libs  string // the hash of the shared files it depends on
 	// What came of it is an error, or a tool: that is here, or encoded as in an index.
-	err     *tool.Error
+	err     *value.Error
 	head    *tool.Head // of the tool
 	tool    *tool.Tool
 	encoded string
@@ -35,7 +36,7 @@ func (r *finding) declared() (tool.Tool, error) {
 	}
 	t, err := tool.DecodeTool(r.encoded)
 	if err != nil {
-		e := tool.Errorf(tool.Failed, "the index of tools is damaged: %w", err).WithHint("cassidy tool refresh reads all files again")
+		e := value.Errorf(value.Failed, "the index of tools is damaged: %w", err).WithHint("cassidy tool refresh reads all files again")
 		e.Pos.File = r.head.Path
 		return tool.Tool{}, e
 	}

@@ -21,6 +21,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // open returns the folder's files. A project's links must not lead out of it:
@@ -51,7 +52,7 @@ type folder struct {
 
 // load reads the folder, the index for what is unchanged and the rest from the
 // files, and appends its tools to found.
-func (f *folder) load(ctx context.Context, known *Known, found []tool.Found) ([]tool.Found, []*tool.Error, error) {
+func (f *folder) load(ctx context.Context, known *Known, found []tool.Found) ([]tool.Found, []*value.Error, error) {
 	began := time.Now().UnixNano() // whatever is written from now on has a later time
 	entries, err := fs.ReadDir(f.files, ".")
 	if errors.Is(err, fs.ErrNotExist) {
@@ -85,7 +86,7 @@ func (f *folder) load(ctx context.Context, known *Known, found []tool.Found) ([]
 	}
 	known.take(f.place, &index{written: began, findings: findings, libs: f.libs})
 	found = slices.Grow(found, len(findings))
-	var broken []*tool.Error
+	var broken []*value.Error
 	for i := range findings {
 		r := &findings[i]
 		if r.err != nil {
@@ -299,8 +300,8 @@ func (f *folder) describe(ctx context.Context, files []undescribed) {
 
 // Transient reports whether an error of a file says nothing about the file: no worker
 // was free to read it, or the one that did was killed from outside.
-func Transient(e *tool.Error) bool {
-	return e.Kind == tool.Busy || e.Kind == tool.Canceled || e.Kind == tool.Closed || e.Limit == tool.LimitWorker
+func Transient(e *value.Error) bool {
+	return e.Kind == value.Busy || e.Kind == value.Canceled || e.Kind == value.Closed || e.Limit == value.LimitWorker
 }
 
 // describeOne reads what one file declares.
@@ -340,8 +341,8 @@ func (f *folder) whole(name, text string, t *tool.Tool) *tool.Script {
 func stem(name string) string { return tool.Key(strings.TrimSuffix(name, path.Ext(name))) }
 
 // fileError makes any error one about a file.
-func (f *folder) fileError(name string, err error) *tool.Error {
-	e := *tool.ErrorOf(err, tool.Invalid)
+func (f *folder) fileError(name string, err error) *value.Error {
+	e := *value.ErrorOf(err, value.Invalid)
 	var path *fs.PathError
 	if errors.As(err, &path) {
 		e.Err = path.Err
@@ -351,7 +352,7 @@ func (f *folder) fileError(name string, err error) *tool.Error {
 	}
 	if e.Pos.File != "" && e.Pos.File != f.shown(name) { // a shared file that this one loads
 		e.Op, e.Err = "", fmt.Errorf("it loads %s, where %s", e.Pos, e.Message())
-		e.Pos = tool.Position{}
+		e.Pos = value.Position{}
 	}
 	if e.Pos.File == "" {
 		e.Pos.File = f.shown(name)
@@ -442,7 +443,7 @@ func (f *folder) script(name string, loads []string, want string) (tool.Script, 
 	}
 	s.Hash = tool.HashBytes([]byte(tool.HashBytes([]byte(text)) + f.libsHash(&finding{head: &tool.Head{Loads: loads}})))
 	if s.Hash != want {
-		e := tool.Errorf(tool.Conflict, "the file has changed since its tool was listed").WithHint("refresh the tools")
+		e := value.Errorf(value.Conflict, "the file has changed since its tool was listed").WithHint("refresh the tools")
 		e.Pos.File = s.Path
 		return tool.Script{}, e
 	}
@@ -473,7 +474,7 @@ func (f *folder) readLibs() error {
 			return nil // loading it will say so
 		}
 		if bytes += stamp.size; bytes > maxLibBytes || len(f.libs) >= maxLibs {
-			return tool.Errorf(tool.Limit, "the shared files are more than %d, or %d MB", maxLibs, maxLibBytes>>20)
+			return value.Errorf(value.Limit, "the shared files are more than %d, or %d MB", maxLibs, maxLibBytes>>20)
 		}
 		old, ok := f.old.libs[name]
 		if ok && f.trusts(old, stamp) {
@@ -535,7 +536,7 @@ func DescribeFile(ctx context.Context, file string, o *Options) (tool.Tool, erro
 		dir = "."
 	}
 	if !slices.Contains(tool.ScriptSuffixes(), path.Ext(name)) {
-		e := tool.Errorf(tool.Invalid, "not a tool's file").WithHint("tools end in %s", strings.Join(tool.ScriptSuffixes(), ", "))
+		e := value.Errorf(value.Invalid, "not a tool's file").WithHint("tools end in %s", strings.Join(tool.ScriptSuffixes(), ", "))
 		e.Pos.File = file
 		return tool.Tool{}, e
 	}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // An index is what a load found in one folder, kept in the user's cache so
@@ -198,9 +199,9 @@ func (r *indexReader) finding(f *finding) {
 		return
 	}
 	kind := r.int()
-	r.bad = r.bad || kind < 0 || kind > int64(tool.LastKind)
-	f.err = &tool.Error{Kind: tool.Kind(kind), Op: r.text(), Err: errors.New(r.text()), Hint: r.text(), Limit: tool.LimitName(r.text()),
-		Pos: tool.Position{File: r.text(), Line: int(r.int()), Col: int(r.int())}}
+	r.bad = r.bad || kind < 0 || kind > int64(value.LastKind)
+	f.err = &value.Error{Kind: value.Kind(kind), Op: r.text(), Err: errors.New(r.text()), Hint: r.text(), Limit: value.LimitName(r.text()),
+		Pos: value.Position{File: r.text(), Line: int(r.int()), Col: int(r.int())}}
 }
 
 // writeIndex writes an index beside its place and moves it there, so that a

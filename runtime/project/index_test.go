@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // describeNames is a Describe that counts how many files it is given.
@@ -20,7 +21,7 @@ func describeNames(count *int) func(context.Context, tool.Script) (tool.Tool, er
 	return func(_ context.Context, s tool.Script) (tool.Tool, error) {
 		*count++
 		if strings.Contains(s.Source, "broken") {
-			return tool.Tool{}, tool.Errorf(tool.Invalid, "broken")
+			return tool.Tool{}, value.Errorf(value.Invalid, "broken")
 		}
 		return tool.Tool{Name: strings.TrimSuffix(filepath.Base(s.Path), ".star"), Description: s.Source}, nil
 	}
@@ -146,7 +147,7 @@ func TestDamagedToolInIndex(t *testing.T) {
 	if len(found) != 1 || found[0].Head.Description != "tool 0" || described != 1 {
 		t.Fatalf("Load gave %+v and read %d files, want the head of t0", found, described)
 	}
-	if x, err := found[0].Tool(); tool.KindOf(err) != tool.Failed || x.Name != "" {
+	if x, err := found[0].Tool(); value.KindOf(err) != value.Failed || x.Name != "" {
 		t.Errorf("Tool() = %+v, %v, want an error", x, err)
 	}
 }
@@ -155,7 +156,7 @@ func TestDamagedToolInIndex(t *testing.T) {
 func FuzzIndex(f *testing.F) {
 	t := &tool.Tool{Name: "a", Path: "a.star", Hash: "x"}
 	data, err := encodeIndex(&index{reader: "r", written: 1, libs: map[string]stamped{"lib/a.star": {size: 1}}, findings: []finding{
-		{name: "b.star", err: tool.Errorf(tool.Invalid, "broken")}, {name: "a.star", tool: t, libs: "l"},
+		{name: "b.star", err: value.Errorf(value.Invalid, "broken")}, {name: "a.star", tool: t, libs: "l"},
 	}})
 	if err != nil {
 		f.Fatal(err)
@@ -190,8 +191,8 @@ func FuzzIndex(f *testing.F) {
 func TestTransientErrors(t *testing.T) {
 	root, described := t.TempDir(), 0
 	writeTools(t, root, 2)
-	for _, transient := range []*tool.Error{
-		tool.Errorf(tool.Busy, "too many wait"), tool.Errorf(tool.Canceled, "closed"), {Kind: tool.Unavailable, Limit: tool.LimitWorker, Err: context.Canceled},
+	for _, transient := range []*value.Error{
+		value.Errorf(value.Busy, "too many wait"), value.Errorf(value.Canceled, "closed"), {Kind: value.Unavailable, Limit: value.LimitWorker, Err: context.Canceled},
 	} {
 		for _, cache := range []string{"", t.TempDir()} {
 			o := &Options{Cache: cache, Reader: "r", Trust: NewTrust(""), TrustOnce: true, Describe: func(context.Context, tool.Script) (tool.Tool, error) {

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // Modules returns the effects on what a project knows of itself: context.read
@@ -21,7 +22,7 @@ func Modules(root string, o func() *Options) []tool.Module {
 
 func contextRead(root string, o func() *Options) tool.Func {
 	level := tool.Param{
-		Name: "level", Type: tool.Type{Name: tool.TypeString, Enum: []tool.Value{levelMinimal, levelStandard, levelComprehensive}},
+		Name: "level", Type: tool.Type{Name: tool.TypeString, Enum: []value.Value{levelMinimal, levelStandard, levelComprehensive}},
 		Description: "how much to tell", Default: levelStandard, HasDefault: true,
 	}
 	return tool.Func{
@@ -44,10 +45,10 @@ func skillCreate(root string, o func() *Options) tool.Func {
 	}
 	requires := tool.Param{
 		Name: "requires", Type: tool.Type{Name: tool.TypeArray, Items: &tool.Type{Name: tool.TypeString}},
-		Description: "the names of skills that it builds on", Default: tool.List{}, HasDefault: true,
+		Description: "the names of skills that it builds on", Default: value.List{}, HasDefault: true,
 	}
 	location := tool.Param{
-		Name: "location", Type: tool.Type{Name: tool.TypeString, Enum: []tool.Value{string(tool.Project), string(tool.Personal)}},
+		Name: "location", Type: tool.Type{Name: tool.TypeString, Enum: []value.Value{string(tool.Project), string(tool.Personal)}},
 		Description: "whether it is the project's or the user's", Default: string(tool.Project), HasDefault: true,
 	}
 	auto := tool.Param{
@@ -76,8 +77,8 @@ func skillCreate(root string, o func() *Options) tool.Func {
 }
 
 // needs makes the Target of a row whose capability has no target.
-func needs(name string) func(*tool.Dict) ([]tool.Capability, error) {
-	return func(*tool.Dict) ([]tool.Capability, error) {
+func needs(name string) func(*value.Dict) ([]tool.Capability, error) {
+	return func(*value.Dict) ([]tool.Capability, error) {
 		return []tool.Capability{{Name: name}}, nil
 	}
 }

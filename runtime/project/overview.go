@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // Bounds of the overview of a project's files.
@@ -86,14 +86,14 @@ func (b *briefing) files(ctx context.Context, details bool) error {
 
 func (w *walk) folder(dir string, depth int) (*treeNode, error) {
 	if w.ctx.Err() != nil {
-		return nil, tool.Errorf(tool.Canceled, "the call was cancelled")
+		return nil, value.Errorf(value.Canceled, "the call was cancelled")
 	}
 	n := &treeNode{name: path.Base(dir)}
 	entries, more, err := readFolder(w.files, dir, w.left)
 	if err != nil {
 		var inner *fs.PathError
 		if depth == 0 && errors.As(err, &inner) {
-			return nil, tool.Errorf(tool.Failed, "the project's folder cannot be read: %w", inner.Err)
+			return nil, value.Errorf(value.Failed, "the project's folder cannot be read: %w", inner.Err)
 		}
 		return n, nil // what cannot be read is left out
 	}

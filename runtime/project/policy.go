@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 const (
@@ -48,14 +49,14 @@ func (f *ScriptFile) usable(what string) error {
 	if f.State != tool.Untrusted {
 		return nil
 	}
-	return tool.Errorf(tool.Denied, "the %s '%s' is untrusted: %s", what, f.Name, f.Reason).WithHint("review it with: cassidy trust; a program sets Options.TrustSource for what is its own")
+	return value.Errorf(value.Denied, "the %s '%s' is untrusted: %s", what, f.Name, f.Reason).WithHint("review it with: cassidy trust; a program sets Options.TrustSource for what is its own")
 }
 
 // Policies reads the policies of a project and of its user. A file that is not
 // right is reported and hides no other; of two with one name neither is used.
 // An empty root means that there is no project; of the options Home, Trust and
 // TrustOnce count.
-func Policies(root string, o *Options) ([]Policy, []*tool.Error) {
+func Policies(root string, o *Options) ([]Policy, []*value.Error) {
 	files, broken := scriptFiles(root, o, policiesDir, KindPolicy)
 	policies := make([]Policy, len(files))
 	for i, f := range files {
@@ -66,9 +67,9 @@ func Policies(root string, o *Options) ([]Policy, []*tool.Error) {
 
 // scriptFiles reads the scripts in a folder of a project and in the one of its
 // user.
-func scriptFiles(root string, o *Options, folder string, kind Kind) ([]ScriptFile, []*tool.Error) {
+func scriptFiles(root string, o *Options, folder string, kind Kind) ([]ScriptFile, []*value.Error) {
 	var all []ScriptFile
-	var broken []*tool.Error
+	var broken []*value.Error
 	ledger := o.ledger(root)
 	for _, place := range o.userPlaces(root, folder) {
 		place.ledger = ledger
@@ -79,7 +80,7 @@ func scriptFiles(root string, o *Options, folder string, kind Kind) ([]ScriptFil
 					all[i] = f // a stranger's takes nobody's name
 					continue
 				}
-				errs = append(errs, place.fileError(path.Base(f.Path), tool.Errorf(tool.Conflict, "%s has the same name", all[i].Path).WithHint("rename one of them")))
+				errs = append(errs, place.fileError(path.Base(f.Path), value.Errorf(value.Conflict, "%s has the same name", all[i].Path).WithHint("rename one of them")))
 				all = slices.Delete(all, i, i+1)
 				continue
 			}
@@ -91,10 +92,10 @@ func scriptFiles(root string, o *Options, folder string, kind Kind) ([]ScriptFil
 }
 
 // scripts reads the scripts that the place holds.
-func (p userPlace) scripts(kind Kind) (found []ScriptFile, broken []*tool.Error) {
+func (p userPlace) scripts(kind Kind) (found []ScriptFile, broken []*value.Error) {
 	files, done, err := p.open()
 	if err != nil {
-		return nil, []*tool.Error{p.fileError("", err)}
+		return nil, []*value.Error{p.fileError("", err)}
 	}
 	defer done()
 	entries, more, err := readFolder(files, p.dir, maxScripts)
@@ -102,9 +103,9 @@ func (p userPlace) scripts(kind Kind) (found []ScriptFile, broken []*tool.Error)
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, nil
 	case err != nil:
-		return nil, []*tool.Error{p.fileError("", err)}
+		return nil, []*value.Error{p.fileError("", err)}
 	case more:
-		broken = append(broken, p.fileError("", tool.Errorf(tool.Limit, "more than %d files: the rest is not read", maxScripts)))
+		broken = append(broken, p.fileError("", value.Errorf(value.Limit, "more than %d files: the rest is not read", maxScripts)))
 	}
 	for _, e := range entries {
 		name := e.Name()
@@ -132,7 +133,7 @@ func (p userPlace) script(files fs.FS, name string, kind Kind) (ScriptFile, erro
 	case err != nil:
 		return ScriptFile{}, err
 	case cut:
-		return ScriptFile{}, tool.Errorf(tool.Limit, "the file is longer than %d KB", maxScript>>10)
+		return ScriptFile{}, value.Errorf(value.Limit, "the file is longer than %d KB", maxScript>>10)
 	}
 	script := ScriptFile{Name: stem, Path: filepath.ToSlash(path.Join(p.shown, name)), Location: p.location, State: tool.Ready, source: string(text)}
 	if p.location == tool.Project {

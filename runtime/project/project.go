@@ -24,6 +24,7 @@ import (
 	"strings"
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // Folder is the name of the folder that makes a directory a project, and of
@@ -116,8 +117,8 @@ type Project struct {
 	Root   string // "" where there is no project
 	Config Config
 	Tools  []tool.Found
-	Broken []*tool.Error // files that are not right, by file
-	Known  *Known        // for the next Load
+	Broken []*value.Error // files that are not right, by file
+	Known  *Known         // for the next Load
 }
 
 // Load reads the tools of cassidy, of the project at root, and of the user, in
@@ -135,25 +136,25 @@ func Load(ctx context.Context, root string, o *Options) (*Project, error) {
 	ledger := o.ledger(root)
 	for _, place := range places(root, o) {
 		place.ledger = ledger
-		var broken []*tool.Error
+		var broken []*value.Error
 		var err error
 		found, broken, err = place.load(ctx, o, p.Known, found)
 		if ctx.Err() != nil {
-			return nil, tool.AsError(ctx.Err(), tool.Canceled)
+			return nil, value.AsError(ctx.Err(), value.Canceled)
 		}
 		if err != nil { // the other places have their tools all the same
-			e := *tool.ErrorOf(err, tool.Invalid)
+			e := *value.ErrorOf(err, value.Invalid)
 			var path *fs.PathError
 			if errors.As(err, &path) {
 				e.Err = fmt.Errorf("the folder cannot be read: %w", path.Err)
 			}
-			e.Pos = tool.Position{File: place.shown}
+			e.Pos = value.Position{File: place.shown}
 			broken = append(broken, &e)
 		}
 		p.Broken = append(p.Broken, broken...)
 	}
 	p.Tools = p.withoutConflicts(found)
-	slices.SortStableFunc(p.Broken, func(a, b *tool.Error) int { return strings.Compare(a.Pos.File, b.Pos.File) })
+	slices.SortStableFunc(p.Broken, func(a, b *value.Error) int { return strings.Compare(a.Pos.File, b.Pos.File) })
 	return p, nil
 }
 
@@ -189,7 +190,7 @@ func places(root string, o *Options) []place {
 }
 
 // load appends the tools of the place to found.
-func (p place) load(ctx context.Context, o *Options, known *Known, found []tool.Found) ([]tool.Found, []*tool.Error, error) {
+func (p place) load(ctx context.Context, o *Options, known *Known, found []tool.Found) ([]tool.Found, []*value.Error, error) {
 	files, err := p.open()
 	if err != nil {
 		return found, nil, err
@@ -243,8 +244,8 @@ func (p *Project) withoutConflicts(found []tool.Found) []tool.Found {
 }
 
 // conflict says which of the tools of one name to leave out, and why.
-func (p *Project) conflict(found []tool.Found, same []int) map[int]*tool.Error {
-	lost := map[int]*tool.Error{}
+func (p *Project) conflict(found []tool.Found, same []int) map[int]*value.Error {
+	lost := map[int]*value.Error{}
 	count := map[tool.Location]int{}
 	for _, i := range same {
 		count[found[i].Head.Location]++
@@ -261,9 +262,9 @@ func (p *Project) conflict(found []tool.Found, same []int) map[int]*tool.Error {
 		case t.Location == tool.Builtin:
 			continue
 		case count[tool.Builtin] > 0:
-			lost[i] = tool.Errorf(tool.Invalid, "the built-in tool '%s' has this name", t.Name).WithHint("Rename your custom tool")
+			lost[i] = value.Errorf(value.Invalid, "the built-in tool '%s' has this name", t.Name).WithHint("Rename your custom tool")
 		case strangers && t.State == tool.Untrusted:
-			lost[i] = tool.Errorf(tool.Invalid, "a personal tool has the name '%s', and nobody has reviewed this one", t.Name).
+			lost[i] = value.Errorf(value.Invalid, "a personal tool has the name '%s', and nobody has reviewed this one", t.Name).
 				WithHint("rename one of them, and run cassidy trust")
 		case count[tool.Project] == 0 && count[tool.Personal] == 1:
 			continue
@@ -272,11 +273,11 @@ func (p *Project) conflict(found []tool.Found, same []int) map[int]*tool.Error {
 		case p.Config.ProjectOverridesPersonal && count[tool.Project] == 1 && count[tool.Personal] == 1:
 			lost[i] = nil // it is overridden, as its user wants
 		default:
-			lost[i] = tool.Errorf(tool.Invalid, "two tools have the name '%s': %s", t.Name, otherPaths(found, same, i)).
+			lost[i] = value.Errorf(value.Invalid, "two tools have the name '%s': %s", t.Name, otherPaths(found, same, i)).
 				WithHint("Each custom tool must have a unique name; - and _ are the same%s", remedy(count))
 		}
 		if lost[i] != nil {
-			lost[i].Pos = tool.Position{File: t.Path, Line: 1}
+			lost[i].Pos = value.Position{File: t.Path, Line: 1}
 		}
 	}
 	return lost

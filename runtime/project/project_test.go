@@ -15,6 +15,7 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/engine"
 	"github.com/cassidy-run/cassidy/runtime/project"
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // A bench is a project folder with a home and a cache, and a count of the
@@ -294,7 +295,7 @@ func TestAScriptThatChangedIsNotRun(t *testing.T) {
 	if s, err := p.Tools[0].Load(); err != nil || s.Source != star("A.") {
 		t.Errorf("Load after a change = %q, %v, want what was described", s.Source, err)
 	}
-	if _, err := again.Tools[0].Load(); tool.KindOf(err) != tool.Conflict || err == nil {
+	if _, err := again.Tools[0].Load(); value.KindOf(err) != value.Conflict || err == nil {
 		t.Errorf("Load of a file that was not read = %v after a change, want a conflict", err)
 	}
 }

@@ -10,7 +10,9 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/cassidy-run/cassidy/internal/yaml"
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // A Skill is what is known of a skill without loading it: a Markdown file with
@@ -44,9 +46,9 @@ const (
 // one name neither is used. A project's skill that the user does not trust is
 // among them, in the state Untrusted. An empty root means that there is no
 // project; of the options Home, Trust and TrustOnce count.
-func Skills(root string, o *Options) ([]Skill, []*tool.Error) {
+func Skills(root string, o *Options) ([]Skill, []*value.Error) {
 	var all []Skill
-	var broken []*tool.Error
+	var broken []*value.Error
 	ledger := o.ledger(root)
 	for _, place := range o.userPlaces(root, skillsDir) {
 		place.ledger = ledger
@@ -105,10 +107,10 @@ func (p userPlace) open() (fs.FS, func(), error) {
 }
 
 // skills reads what the place holds.
-func (p userPlace) skills() ([]Skill, []*tool.Error) {
+func (p userPlace) skills() ([]Skill, []*value.Error) {
 	files, done, err := p.open()
 	if err != nil {
-		return nil, []*tool.Error{p.fileError("", err)}
+		return nil, []*value.Error{p.fileError("", err)}
 	}
 	defer done()
 	entries, more, err := readFolder(files, p.dir, maxSkills)
@@ -116,12 +118,12 @@ func (p userPlace) skills() ([]Skill, []*tool.Error) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, []*tool.Error{p.fileError("", err)}
+		return nil, []*value.Error{p.fileError("", err)}
 	}
 	var skills []Skill
-	var broken []*tool.Error
+	var broken []*value.Error
 	if more {
-		broken = append(broken, p.fileError("", tool.Errorf(tool.Limit, "more than %d files: the rest is not read", maxSkills)))
+		broken = append(broken, p.fileError("", value.Errorf(value.Limit, "more than %d files: the rest is not read", maxSkills)))
 	}
 	for _, e := range entries {
 		name := e.Name()
@@ -144,8 +146,8 @@ func isSkillFile(e fs.DirEntry) bool {
 }
 
 // fileError makes any error one about a file of the place, or about the place.
-func (p userPlace) fileError(name string, err error) *tool.Error {
-	e := *tool.ErrorOf(err, tool.Invalid)
+func (p userPlace) fileError(name string, err error) *value.Error {
+	e := *value.ErrorOf(err, value.Invalid)
 	var inner *fs.PathError
 	if errors.As(err, &inner) {
 		e.Err = inner.Err
@@ -161,9 +163,9 @@ func (p userPlace) skill(files fs.FS, name string) (s Skill, body string, err er
 	case err != nil:
 		return Skill{}, "", err
 	case cut:
-		return Skill{}, "", tool.Errorf(tool.Limit, "the file is longer than %d KB", maxSkill>>10)
+		return Skill{}, "", value.Errorf(value.Limit, "the file is longer than %d KB", maxSkill>>10)
 	case !utf8.Valid(data):
-		return Skill{}, "", tool.Errorf(tool.Invalid, "the file is not UTF-8 text")
+		return Skill{}, "", value.Errorf(value.Invalid, "the file is not UTF-8 text")
 	}
 	key := strings.TrimSuffix(name, ".md")
 	s = Skill{Key: key, Name: key, Auto: true, Location: p.location, Path: path.Join(p.shown, name), State: tool.Ready}
@@ -187,15 +189,15 @@ func (s *Skill) read(text string) (body string, err error) {
 	if end == 0 {
 		return "", skillForm("No valid YAML frontmatter found: the second --- is missing")
 	}
-	v, err := tool.ParseYAML(strings.Join(lines[1:end], "\n"))
+	v, err := yaml.Parse(strings.Join(lines[1:end], "\n"))
 	if err != nil {
-		e := *tool.ErrorOf(err, tool.Invalid)
+		e := *value.ErrorOf(err, value.Invalid)
 		if e.Pos.Line > 0 {
 			e.Pos.Line++ // the line --- above
 		}
 		return "", &e
 	}
-	fields, ok := v.(*tool.Dict)
+	fields, ok := v.(*value.Dict)
 	if !ok {
 		return "", skillForm("No valid YAML frontmatter found: it should be fields, as in description: …")
 	}
@@ -203,14 +205,14 @@ func (s *Skill) read(text string) (body string, err error) {
 }
 
 func skillForm(format string, args ...any) error {
-	e := tool.Errorf(tool.Invalid, format, args...)
+	e := value.Errorf(value.Invalid, format, args...)
 	e.Pos.Line = 1
 	return e.WithHint("begin the file with ---, description: …, and ---; the instructions follow")
 }
 
 // readFields reads the front matter. Fields that mean nothing here are left to
 // whoever they mean something to.
-func (s *Skill) readFields(fields *tool.Dict) error {
+func (s *Skill) readFields(fields *value.Dict) error {
 	for _, field := range []struct {
 		name string
 		to   *string
@@ -218,19 +220,19 @@ func (s *Skill) readFields(fields *tool.Dict) error {
 		v, _ := fields.Get(field.name)
 		text, ok := v.(string)
 		if v != nil && !ok {
-			return tool.Errorf(tool.Invalid, "'%s' should be a string but got %s", field.name, tool.TypeOf(v)).WithHint("put it into quotes")
+			return value.Errorf(value.Invalid, "'%s' should be a string but got %s", field.name, value.TypeOf(v)).WithHint("put it into quotes")
 		}
 		if text = oneLine(text); text != "" {
 			*field.to = text
 		}
 	}
 	if s.Description == "" {
-		return tool.Errorf(tool.Invalid, "the description is missing").WithHint("add description: what the skill is for and when to use it")
+		return value.Errorf(value.Invalid, "the description is missing").WithHint("add description: what the skill is for and when to use it")
 	}
 	if v, _ := fields.Get("auto_invoke"); v != nil {
 		auto, ok := v.(bool)
 		if !ok {
-			return tool.Errorf(tool.Invalid, "'auto_invoke' should be true or false but got %s", tool.TypeOf(v))
+			return value.Errorf(value.Invalid, "'auto_invoke' should be true or false but got %s", value.TypeOf(v))
 		}
 		s.Auto = auto
 	}
@@ -238,19 +240,19 @@ func (s *Skill) readFields(fields *tool.Dict) error {
 	return s.readRequires(v)
 }
 
-func (s *Skill) readRequires(v tool.Value) error {
+func (s *Skill) readRequires(v value.Value) error {
 	if text, ok := v.(string); ok {
 		s.Requires = splitNames(text)
 		return nil
 	}
-	items, ok := tool.Elements(v)
+	items, ok := value.Elements(v)
 	if v != nil && !ok {
-		return tool.Errorf(tool.Invalid, "'requires' should be a list of skills but got %s", tool.TypeOf(v))
+		return value.Errorf(value.Invalid, "'requires' should be a list of skills but got %s", value.TypeOf(v))
 	}
 	for _, item := range items {
 		name, ok := item.(string)
 		if !ok {
-			return tool.Errorf(tool.Invalid, "'requires' should be a list of skills but holds %s", tool.TypeOf(item))
+			return value.Errorf(value.Invalid, "'requires' should be a list of skills but holds %s", value.TypeOf(item))
 		}
 		s.Requires = append(s.Requires, oneLine(name))
 	}
@@ -293,7 +295,7 @@ func (s *Skill) readBold(lines []string) error {
 // withoutTwins leaves out the skills whose name another one has: a project
 // must not slip its own instructions under the name of the user's, and one that
 // nobody has reviewed must not switch his off.
-func withoutTwins(all []Skill) (kept []Skill, twins []*tool.Error) {
+func withoutTwins(all []Skill) (kept []Skill, twins []*value.Error) {
 	paths, personal := map[string][]string{}, map[string]bool{}
 	for _, s := range all {
 		personal[tool.Key(s.Key)] = personal[tool.Key(s.Key)] || s.Location == tool.Personal
@@ -307,19 +309,19 @@ func withoutTwins(all []Skill) (kept []Skill, twins []*tool.Error) {
 	for i := range all {
 		s := &all[i]
 		same := paths[tool.Key(s.Key)]
-		var e *tool.Error
+		var e *value.Error
 		switch {
 		case switchedOff(s):
-			e = tool.Errorf(tool.Invalid, "a personal skill has the name '%s', and nobody has reviewed this one", s.Key).
+			e = value.Errorf(value.Invalid, "a personal skill has the name '%s', and nobody has reviewed this one", s.Key).
 				WithHint("rename one of them, and run cassidy trust")
 		case len(same) > 1:
 			others := slices.DeleteFunc(slices.Clone(same), func(p string) bool { return p == s.Path })
-			e = tool.Errorf(tool.Invalid, "two skills have the name '%s': also %s", s.Key, strings.Join(others, ", ")).WithHint("rename one of the files")
+			e = value.Errorf(value.Invalid, "two skills have the name '%s': also %s", s.Key, strings.Join(others, ", ")).WithHint("rename one of the files")
 		default:
 			kept = append(kept, *s)
 			continue
 		}
-		e.Pos = tool.Position{File: s.Path, Line: 1}
+		e.Pos = value.Position{File: s.Path, Line: 1}
 		twins = append(twins, e)
 	}
 	return kept, twins

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // A LoadedSkill is a skill with what a model is given of it.
@@ -61,7 +62,7 @@ func LoadSkill(root string, o *Options, name string) (LoadedSkill, error) {
 // A skillLoading is one skill while it is loaded with what it requires.
 type skillLoading struct {
 	skills []Skill
-	broken []*tool.Error
+	broken []*value.Error
 	places map[tool.Location]userPlace
 	ledger *ledger
 	byKey  map[string]*Skill   // those that are ready, by the key of their key
@@ -108,7 +109,7 @@ func (l *skillLoading) find(name string) (*Skill, error) {
 	case len(same) == 1:
 		return same[0], nil
 	case len(same) > 1:
-		return nil, tool.Errorf(tool.Invalid, "two skills are called '%.80s': %s, %s", name, same[0].Key, same[1].Key).
+		return nil, value.Errorf(value.Invalid, "two skills are called '%.80s': %s, %s", name, same[0].Key, same[1].Key).
 			WithHint("give the name of the file, as in %s", same[0].Key)
 	}
 	for i := range l.skills {
@@ -127,17 +128,17 @@ func (l *skillLoading) find(name string) (*Skill, error) {
 // untrustedSkill names a skill as it was asked for: what else a stranger calls
 // it may be words for a model.
 func untrustedSkill(name, reason string) error {
-	return tool.Errorf(tool.Denied, "the skill '%.80s' is untrusted: %s", name, reason).
+	return value.Errorf(value.Denied, "the skill '%.80s' is untrusted: %s", name, reason).
 		WithHint("cassidy trust shows it, and asks; a program sets Options.TrustSource for what is its own")
 }
 
 // notRight is the error of using a file that is broken. What is wrong with a
 // stranger's file may say what he wants, and this may reach a model.
-func (l *skillLoading) notRight(e *tool.Error) error {
+func (l *skillLoading) notRight(e *value.Error) error {
 	if !strings.HasPrefix(e.Pos.File, Folder+"/") || l.ledger.all || l.ledger.author {
 		return e
 	}
-	hidden := tool.Errorf(tool.Invalid, "the file is not right, and nobody has reviewed it").WithHint("cassidy skill list tells what is wrong with it")
+	hidden := value.Errorf(value.Invalid, "the file is not right, and nobody has reviewed it").WithHint("cassidy skill list tells what is wrong with it")
 	hidden.Pos.File = e.Pos.File
 	return hidden
 }
@@ -149,7 +150,7 @@ func (l *skillLoading) unknown(name string) error {
 			ready = append(ready, l.skills[i].Key)
 		}
 	}
-	e := tool.Errorf(tool.NotFound, "Unknown skill: %.80s%s", name, tool.DidYouMean(name, ready))
+	e := value.Errorf(value.NotFound, "Unknown skill: %.80s%s", name, value.DidYouMean(name, ready))
 	switch n := len(ready) - maxSkillHint; {
 	case len(ready) == 0:
 		return e.WithHint("there are no skills here; cassidy skill new NAME makes one")
@@ -177,7 +178,7 @@ func (l *skillLoading) read(listed *Skill) (s Skill, body string, err error) {
 	}
 	body = strings.TrimRight(strings.TrimLeft(plain(body), "\n"), " \t\n")
 	if l.bytes+len(body) > maxSkillText {
-		return Skill{}, "", tool.Errorf(tool.Limit, "together they are longer than %d KB", maxSkillText>>10)
+		return Skill{}, "", value.Errorf(value.Limit, "together they are longer than %d KB", maxSkillText>>10)
 	}
 	l.bytes += len(body)
 	for _, w := range s.Warnings {
@@ -197,7 +198,7 @@ func (l *skillLoading) require(s *Skill) {
 			break
 		}
 		if err := l.dependency(name); err != nil {
-			l.note("'%s' requires '%.80s', which is left out: %s", s.Key, name, tool.ErrorOf(err, tool.Failed).Message())
+			l.note("'%s' requires '%.80s', which is left out: %s", s.Key, name, value.ErrorOf(err, value.Failed).Message())
 		}
 	}
 	l.begun[s.Key] = false
@@ -211,11 +212,11 @@ func (l *skillLoading) dependency(name string) error {
 	}
 	switch loading, begun := l.begun[listed.Key]; {
 	case loading:
-		return tool.Errorf(tool.Invalid, "it requires itself, by way of others or at once")
+		return value.Errorf(value.Invalid, "it requires itself, by way of others or at once")
 	case begun:
 		return nil
 	case len(l.begun) == maxSkillParts:
-		return tool.Errorf(tool.Limit, "more than %d skills are required", maxSkillParts)
+		return value.Errorf(value.Limit, "more than %d skills are required", maxSkillParts)
 	}
 	s, body, err := l.read(listed)
 	if err != nil {

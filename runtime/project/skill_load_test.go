@@ -12,6 +12,7 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime/project"
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // skillFile is the text of a skill's file, with the skills that it requires.
@@ -138,29 +139,29 @@ func TestLoadSkillRefused(t *testing.T) {
 	put(t, home, "skills/twin.md", skillFile("B"))
 	for _, c := range []struct {
 		name string
-		kind tool.Kind
+		kind value.Kind
 		want string
 		hint string
 	}{
-		{"make-relaese", tool.NotFound, `Unknown skill: make-relaese; did you mean "make-release"?`, "skills are make-release, one, two"},
-		{"", tool.NotFound, "Unknown skill: ", "skills are make-release, one, two"},
-		{"../skills/one", tool.NotFound, "Unknown skill: ../skills/one", "skills are"},
-		{"x\x1b[31m\n" + strings.Repeat("y", 999), tool.NotFound, "Unknown skill: x[31m yyy", "skills are"},
-		{"same", tool.Invalid, "two skills are called 'same': one, two", "as in one"},
-		{"broken", tool.Invalid, ".cassidy/skills/broken.md:", ""},
-		{"twin", tool.Invalid, "two skills have the name 'twin'", "rename one"},
+		{"make-relaese", value.NotFound, `Unknown skill: make-relaese; did you mean "make-release"?`, "skills are make-release, one, two"},
+		{"", value.NotFound, "Unknown skill: ", "skills are make-release, one, two"},
+		{"../skills/one", value.NotFound, "Unknown skill: ../skills/one", "skills are"},
+		{"x\x1b[31m\n" + strings.Repeat("y", 999), value.NotFound, "Unknown skill: x[31m yyy", "skills are"},
+		{"same", value.Invalid, "two skills are called 'same': one, two", "as in one"},
+		{"broken", value.Invalid, ".cassidy/skills/broken.md:", ""},
+		{"twin", value.Invalid, "two skills have the name 'twin'", "rename one"},
 	} {
 		_, err := project.LoadSkill(root, mine(home), c.name)
-		if err == nil || tool.KindOf(err) != c.kind || !strings.Contains(err.Error(), c.want) || len(err.Error()) > 200+len(home) {
+		if err == nil || value.KindOf(err) != c.kind || !strings.Contains(err.Error(), c.want) || len(err.Error()) > 200+len(home) {
 			t.Errorf("LoadSkill(%.20q) = %v, want %q", c.name, err, c.want)
 			continue
 		}
-		if hint := tool.ErrorOf(err, tool.Failed).Hint; !strings.Contains(hint, c.hint) {
+		if hint := value.ErrorOf(err, value.Failed).Hint; !strings.Contains(hint, c.hint) {
 			t.Errorf("LoadSkill(%.20q) hints %q, want %q", c.name, hint, c.hint)
 		}
 	}
 	_, err := project.LoadSkill("", mine(""), "a")
-	if tool.KindOf(err) != tool.NotFound || !strings.Contains(tool.ErrorOf(err, tool.Failed).Hint, "cassidy skill new") {
+	if value.KindOf(err) != value.NotFound || !strings.Contains(value.ErrorOf(err, value.Failed).Hint, "cassidy skill new") {
 		t.Errorf("LoadSkill where there is nothing = %v", err)
 	}
 }
@@ -180,11 +181,11 @@ func TestLoadSkillUntrusted(t *testing.T) {
 
 	for _, name := range []string{"theirs", "Their Skill", "other", "broken"} {
 		_, err := project.LoadSkill(b.root, &b.opts, name)
-		want := tool.Denied
+		want := value.Denied
 		if name == "broken" {
-			want = tool.Invalid
+			want = value.Invalid
 		}
-		e := tool.ErrorOf(err, tool.Failed)
+		e := value.ErrorOf(err, value.Failed)
 		if err == nil || e.Kind != want || strings.Contains(e.Error()+e.Hint, "OBEY") || !strings.Contains(e.Hint, "cassidy") {
 			t.Errorf("LoadSkill(%q) = %v (hint: %s), want that it is refused", name, err, e.Hint)
 		}
@@ -211,7 +212,7 @@ func TestLoadSkillUntrusted(t *testing.T) {
 	if got, err = project.LoadSkill(b.root, &b.opts, "mine"); err != nil || strings.Contains(got.Text, "OBEY") {
 		t.Errorf("after a change LoadSkill = %q, %v", got.Text, err)
 	}
-	if _, err = project.LoadSkill(b.root, &b.opts, "theirs"); tool.KindOf(err) != tool.Denied || !strings.Contains(err.Error(), "it has changed since it was trusted") {
+	if _, err = project.LoadSkill(b.root, &b.opts, "theirs"); value.KindOf(err) != value.Denied || !strings.Contains(err.Error(), "it has changed since it was trusted") {
 		t.Errorf("after a change LoadSkill = %v, want that it is refused", err)
 	}
 }
@@ -309,11 +310,11 @@ func TestSkillRequiresTooMany(t *testing.T) {
 	for range 2000 {
 		n.Requires = append(n.Requires, strings.Repeat("a", 64))
 	}
-	if _, err := project.CreateSkill(root, mine(""), n); tool.KindOf(err) != tool.Limit {
+	if _, err := project.CreateSkill(root, mine(""), n); value.KindOf(err) != value.Limit {
 		t.Errorf("CreateSkill = %v, want that it is too long", err)
 	}
 	n.Requires, n.Content = nil, "c\xff"
-	if err := n.Check(root, mine("")); tool.KindOf(err) != tool.Invalid {
+	if err := n.Check(root, mine("")); value.KindOf(err) != value.Invalid {
 		t.Errorf("Check = %v, want that it is no text", err)
 	}
 	if _, err := os.Stat(filepath.Join(root, ".cassidy")); err == nil {

@@ -12,7 +12,9 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/cassidy-run/cassidy/internal/yaml"
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // A NewSkill is a skill that is to be written.
@@ -27,13 +29,13 @@ type NewSkill struct {
 }
 
 // newSkill takes a skill from the arguments of skill.create.
-func newSkill(args *tool.Dict) *NewSkill {
+func newSkill(args *value.Dict) *NewSkill {
 	s := &NewSkill{
 		Name: args.Text("name"), Title: args.Text("title"), Description: args.Text("description"), Content: args.Text("content"),
 		Auto: args.Bool("auto_invoke"), Location: tool.Location(args.Text("location")),
 	}
 	v, _ := args.Get("requires")
-	items, _ := tool.Elements(v)
+	items, _ := value.Elements(v)
 	for _, item := range items {
 		name, _ := item.(string)
 		s.Requires = append(s.Requires, name)
@@ -73,7 +75,7 @@ func CreateSkill(root string, o *Options, n NewSkill) (Skill, error) {
 		if errors.As(err, &inner) {
 			err = inner.Err
 		}
-		return Skill{}, tool.Errorf(tool.Failed, "cannot write %s: %w", s.Path, err)
+		return Skill{}, value.Errorf(value.Failed, "cannot write %s: %w", s.Path, err)
 	}
 	return s, nil
 }
@@ -104,7 +106,7 @@ func (s *NewSkill) place(root string, o *Options) (userPlace, error) {
 	places := o.userPlaces(root, skillsDir)
 	at := slices.IndexFunc(places, func(p userPlace) bool { return p.location == s.Location && p.files == nil })
 	if at < 0 {
-		return userPlace{}, tool.Errorf(tool.Invalid, "there is no folder for %s skills here", s.Location).WithHint("choose the other location")
+		return userPlace{}, value.Errorf(value.Invalid, "there is no folder for %s skills here", s.Location).WithHint("choose the other location")
 	}
 	return places[at], nil
 }
@@ -121,12 +123,12 @@ func (s *NewSkill) missing(skills []Skill) []string {
 }
 
 func skillExists(file string) error {
-	return tool.Errorf(tool.Failed, "Skill already exists: %s", file).WithHint("choose a different name, or let the user change that file")
+	return value.Errorf(value.Failed, "Skill already exists: %s", file).WithHint("choose a different name, or let the user change that file")
 }
 
 // taken returns the file that has the skill's name already, or "". A file that
 // is broken has it too.
-func (s *NewSkill) taken(skills []Skill, broken []*tool.Error) string {
+func (s *NewSkill) taken(skills []Skill, broken []*value.Error) string {
 	for _, other := range skills {
 		if tool.Key(other.Key) == tool.Key(s.Name) {
 			return other.Path
@@ -143,26 +145,26 @@ func (s *NewSkill) taken(skills []Skill, broken []*tool.Error) string {
 // checkTexts says what is wrong with a new skill.
 func (s *NewSkill) checkTexts() error {
 	if !kebabCase(s.Name) {
-		return tool.Errorf(tool.Invalid, "Skill name must be kebab-case: %q", s.Name).
+		return value.Errorf(value.Invalid, "Skill name must be kebab-case: %q", s.Name).
 			WithHint("small letters and digits in words joined by -, at most %d, as in make-release", tool.MaxName)
 	}
 	for _, name := range s.Requires {
 		if !kebabCase(name) {
-			return tool.Errorf(tool.Invalid, "Skill name must be kebab-case: %q in requires", name).WithHint("give the names of skills, as in make-release")
+			return value.Errorf(value.Invalid, "Skill name must be kebab-case: %q in requires", name).WithHint("give the names of skills, as in make-release")
 		}
 		if name == s.Name {
-			return tool.Errorf(tool.Invalid, "the skill '%s' cannot require itself", name)
+			return value.Errorf(value.Invalid, "the skill '%s' cannot require itself", name)
 		}
 	}
 	switch {
 	case s.Title == "" || s.Description == "" || s.Content == "":
-		return tool.Errorf(tool.Invalid, "title, description and content must not be empty")
+		return value.Errorf(value.Invalid, "title, description and content must not be empty")
 	case strings.HasPrefix(s.Content, "---\n"):
-		return tool.Errorf(tool.Invalid, "the content begins with front matter of its own").WithHint("give only the instructions: the fields are written from the other arguments")
-	case len(s.file()) > maxSkill || len(s.Title)+len(s.Description) > tool.MaxYAML/8:
-		return tool.Errorf(tool.Limit, "a skill of more than %d KB, or a very long title or description", maxSkill>>10)
+		return value.Errorf(value.Invalid, "the content begins with front matter of its own").WithHint("give only the instructions: the fields are written from the other arguments")
+	case len(s.file()) > maxSkill || len(s.Title)+len(s.Description) > yaml.MaxSize/8:
+		return value.Errorf(value.Limit, "a skill of more than %d KB, or a very long title or description", maxSkill>>10)
 	case !utf8.ValidString(s.Content):
-		return tool.Errorf(tool.Invalid, "the content is not UTF-8 text")
+		return value.Errorf(value.Invalid, "the content is not UTF-8 text")
 	}
 	if _, err := new(Skill).read(s.file()); err != nil { // as where it requires thousands of others
 		return fmt.Errorf("the skill could not be read back: %w", err)

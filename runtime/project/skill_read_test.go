@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // TestSkillChangedMeanwhile checks that what is given to a model is the text
@@ -39,7 +40,7 @@ func TestSkillChangedMeanwhile(t *testing.T) {
 		t.Fatalf("read = %q, %v, want what was reviewed", body, err)
 	}
 	write("---\ndescription: d\n---\nanother")
-	if _, body, err := l.read(listed); tool.KindOf(err) != tool.Denied || body != "" {
+	if _, body, err := l.read(listed); value.KindOf(err) != value.Denied || body != "" {
 		t.Errorf("read after a change = %q, %v, want that it is refused", body, err)
 	}
 	if err := os.Remove(filepath.Join(root, filepath.FromSlash(name))); err != nil {

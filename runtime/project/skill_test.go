@@ -14,6 +14,7 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime/project"
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 func TestSkillFiles(t *testing.T) {
@@ -133,8 +134,8 @@ func TestSkillTwins(t *testing.T) {
 	}
 }
 
-func newSkill(name string, more ...tool.Value) *tool.Dict {
-	d := tool.NewDict("name", name, "title", "T", "description", "d", "content", "c")
+func newSkill(name string, more ...value.Value) *value.Dict {
+	d := value.NewDict("name", name, "title", "T", "description", "d", "content", "c")
 	for i := 0; i < len(more); i += 2 {
 		d.Put(more[i].(string), more[i+1])
 	}
@@ -155,7 +156,7 @@ func TestSkillCreate(t *testing.T) {
 		})
 		title, description, content := text.Draw(r, "title"), odd.Draw(r, "begin")+text.Draw(r, "description"), text.Draw(r, "content")
 		auto := rapid.Bool().Draw(r, "auto")
-		args := tool.NewDict("name", "n", "title", title, "description", description, "content", content, "auto_invoke", auto, "requires", tool.List{"other", "null", "1"})
+		args := value.NewDict("name", "n", "title", title, "description", description, "content", content, "auto_invoke", auto, "requires", value.List{"other", "null", "1"})
 		if _, err := effect(t.Context(), root, "", "skill.create", args); err != nil {
 			r.Fatalf("skill.create: %v", err)
 		}
@@ -187,40 +188,40 @@ func shown(text string) string {
 func TestSkillRefused(t *testing.T) {
 	for _, c := range []struct {
 		name string
-		args *tool.Dict
-		kind tool.Kind
+		args *value.Dict
+		kind value.Kind
 		want string
 	}{
-		{"capitals", newSkill("Make-Release"), tool.Invalid, "Skill name must be kebab-case"},
-		{"a path", newSkill("../x"), tool.Invalid, "Skill name must be kebab-case"},
-		{"an absolute path", newSkill("/tmp/x"), tool.Invalid, "Skill name must be kebab-case"},
-		{"underscores", newSkill("a_b"), tool.Invalid, "Skill name must be kebab-case"},
-		{"hyphens alone", newSkill("--"), tool.Invalid, "Skill name must be kebab-case"},
-		{"a hyphen first", newSkill("-rf"), tool.Invalid, "Skill name must be kebab-case"},
-		{"a line break", newSkill("a\n"), tool.Invalid, "Skill name must be kebab-case"},
-		{"nothing", newSkill(""), tool.Invalid, "Skill name must be kebab-case"},
-		{"a long name", newSkill(strings.Repeat("a", 65)), tool.Invalid, "Skill name must be kebab-case"},
-		{"letters of others", newSkill("größe"), tool.Invalid, "Skill name must be kebab-case"},
-		{"a required path", newSkill("a", "requires", tool.List{"../x"}), tool.Invalid, "Skill name must be kebab-case"},
-		{"itself", newSkill("a", "requires", tool.List{"a"}), tool.Invalid, "cannot require itself"},
-		{"no title", newSkill("a", "title", " \n"), tool.Invalid, "must not be empty"},
-		{"no description", newSkill("a", "description", "\x00"), tool.Invalid, "must not be empty"},
-		{"no content", newSkill("a", "content", "\n"), tool.Invalid, "must not be empty"},
-		{"front matter in the content", newSkill("a", "content", "\n---\nname: b\n---\n"), tool.Invalid, "front matter of its own"},
-		{"much content", newSkill("a", "content", strings.Repeat("x", 300<<10)), tool.Limit, "a skill of more than 256 KB"},
-		{"a long description", newSkill("a", "description", strings.Repeat("\u200b", 9000)), tool.Limit, "very long"},
-		{"another location", newSkill("a", "location", "elsewhere"), tool.Invalid, "location"},
-		{"nobody's", newSkill("a", "location", "personal"), tool.Invalid, "there is no folder for personal skills"},
-		{"a twin", newSkill("there"), tool.Failed, "Skill already exists: .cassidy/skills/there.md"},
-		{"a broken twin", newSkill("broken"), tool.Failed, "Skill already exists: .cassidy/skills/broken.md"},
-		{"a twin but for the hyphen", newSkill("a-b"), tool.Failed, "Skill already exists: .cassidy/skills/a_b.md"},
+		{"capitals", newSkill("Make-Release"), value.Invalid, "Skill name must be kebab-case"},
+		{"a path", newSkill("../x"), value.Invalid, "Skill name must be kebab-case"},
+		{"an absolute path", newSkill("/tmp/x"), value.Invalid, "Skill name must be kebab-case"},
+		{"underscores", newSkill("a_b"), value.Invalid, "Skill name must be kebab-case"},
+		{"hyphens alone", newSkill("--"), value.Invalid, "Skill name must be kebab-case"},
+		{"a hyphen first", newSkill("-rf"), value.Invalid, "Skill name must be kebab-case"},
+		{"a line break", newSkill("a\n"), value.Invalid, "Skill name must be kebab-case"},
+		{"nothing", newSkill(""), value.Invalid, "Skill name must be kebab-case"},
+		{"a long name", newSkill(strings.Repeat("a", 65)), value.Invalid, "Skill name must be kebab-case"},
+		{"letters of others", newSkill("größe"), value.Invalid, "Skill name must be kebab-case"},
+		{"a required path", newSkill("a", "requires", value.List{"../x"}), value.Invalid, "Skill name must be kebab-case"},
+		{"itself", newSkill("a", "requires", value.List{"a"}), value.Invalid, "cannot require itself"},
+		{"no title", newSkill("a", "title", " \n"), value.Invalid, "must not be empty"},
+		{"no description", newSkill("a", "description", "\x00"), value.Invalid, "must not be empty"},
+		{"no content", newSkill("a", "content", "\n"), value.Invalid, "must not be empty"},
+		{"front matter in the content", newSkill("a", "content", "\n---\nname: b\n---\n"), value.Invalid, "front matter of its own"},
+		{"much content", newSkill("a", "content", strings.Repeat("x", 300<<10)), value.Limit, "a skill of more than 256 KB"},
+		{"a long description", newSkill("a", "description", strings.Repeat("\u200b", 9000)), value.Limit, "very long"},
+		{"another location", newSkill("a", "location", "elsewhere"), value.Invalid, "location"},
+		{"nobody's", newSkill("a", "location", "personal"), value.Invalid, "there is no folder for personal skills"},
+		{"a twin", newSkill("there"), value.Failed, "Skill already exists: .cassidy/skills/there.md"},
+		{"a broken twin", newSkill("broken"), value.Failed, "Skill already exists: .cassidy/skills/broken.md"},
+		{"a twin but for the hyphen", newSkill("a-b"), value.Failed, "Skill already exists: .cassidy/skills/a_b.md"},
 	} {
 		root := t.TempDir()
 		put(t, root, ".cassidy/skills/there.md", "---\ndescription: d\n---\n")
 		put(t, root, ".cassidy/skills/a_b.md", "---\ndescription: d\n---\n")
 		put(t, root, ".cassidy/skills/broken.md", "broken")
 		_, err := effect(t.Context(), root, "", "skill.create", c.args)
-		if err == nil || tool.KindOf(err) != c.kind || !strings.Contains(err.Error(), c.want) {
+		if err == nil || value.KindOf(err) != c.kind || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want %q", c.name, err, c.want)
 		}
 		entries, _ := os.ReadDir(filepath.Join(root, ".cassidy", "skills"))
@@ -245,7 +246,7 @@ func TestSkillPersonal(t *testing.T) {
 	if _, err := effect(t.Context(), root, home, "skill.create", newSkill("a")); err == nil || !strings.Contains(err.Error(), "Skill already exists: "+filepath.ToSlash(file)) {
 		t.Errorf("skill.create of the same name in the project: %v", err)
 	}
-	if _, err := effect(t.Context(), "", "", "skill.create", newSkill("a")); tool.KindOf(err) != tool.Invalid {
+	if _, err := effect(t.Context(), "", "", "skill.create", newSkill("a")); value.KindOf(err) != value.Invalid {
 		t.Errorf("skill.create without any folder: %v, want that it is invalid", err)
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // A Trust is what a user has reviewed, project by project. It lies in the user's
@@ -253,7 +254,7 @@ func (o *Options) Trusts(root string, kind Kind, name, text string) error {
 	if reason == "" {
 		return nil
 	}
-	return tool.Errorf(tool.Denied, "%s is untrusted: %s", name, reason).WithHint("cassidy trust shows it, and asks; a program sets Options.TrustSource for what is its own")
+	return value.Errorf(value.Denied, "%s is untrusted: %s", name, reason).WithHint("cassidy trust shows it, and asks; a program sets Options.TrustSource for what is its own")
 }
 
 // Revoked reports whether nothing of a file is trusted, however it reads: nobody
@@ -286,7 +287,7 @@ func (l *ledger) revoked(name string) bool {
 func (t *Trust) List(root string) (records []Record, author bool, err error) {
 	l := t.read(root)
 	if l.damaged {
-		return nil, false, tool.Errorf(tool.Failed, "the record of what is trusted here is damaged, and nothing is").
+		return nil, false, value.Errorf(value.Failed, "the record of what is trusted here is damaged, and nothing is").
 			WithHint("cassidy trust reviews everything again")
 	}
 	for _, name := range slices.Sorted(maps.Keys(l.files)) {
@@ -338,7 +339,7 @@ func (t *Trust) Revoke(root string, names ...string) error {
 		for _, name := range names {
 			r, known := l.files[name]
 			if _, err := os.Lstat(filepath.Join(root, filepath.FromSlash(name))); !known && (!l.author || err != nil) {
-				return tool.Errorf(tool.Invalid, "%s is not trusted%s", name, tool.DidYouMean(name, slices.Sorted(maps.Keys(l.files)))).
+				return value.Errorf(value.Invalid, "%s is not trusted%s", name, value.DidYouMean(name, slices.Sorted(maps.Keys(l.files)))).
 					WithHint("cassidy trust --list shows what is")
 			}
 			l.files[name] = Record{Path: name, Kind: r.Kind, When: time.Now(), Revoked: true}
@@ -351,7 +352,7 @@ func (t *Trust) Revoke(root string, names ...string) error {
 // path: a link to it is the same project.
 func (t *Trust) projectDir(root string) (dir, real string, err error) {
 	if t == nil || t.dir == "" {
-		return "", "", tool.Errorf(tool.Invalid, "there is no place to remember what is trusted").
+		return "", "", value.Errorf(value.Invalid, "there is no place to remember what is trusted").
 			WithHint("set CASSIDY_HOME to a folder")
 	}
 	real, err = filepath.Abs(root)
@@ -373,7 +374,7 @@ func trustError(err error) error {
 	case errors.As(err, &link):
 		err = link.Err
 	}
-	return tool.Errorf(tool.Failed, "what is trusted cannot be remembered: %w", err)
+	return value.Errorf(value.Failed, "what is trusted cannot be remembered: %w", err)
 }
 
 // A project's record is a file named by a number, in a folder of the project's

@@ -13,6 +13,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // A File is a file of a project that counts only when its user trusts it, as it
@@ -36,7 +37,7 @@ type Review struct {
 	Author bool // the project is marked as the user's own
 	Files  []File
 	// Broken are the files that cannot be reviewed, and so cannot be used.
-	Broken []*tool.Error
+	Broken []*value.Error
 }
 
 // Untrusted returns the files that are not trusted: what tools load first,
@@ -57,7 +58,7 @@ const maxReviewBytes = 64 << 20
 func ReviewProject(ctx context.Context, root string, o *Options) (*Review, error) {
 	dir, err := os.OpenRoot(root)
 	if err != nil {
-		return nil, tool.Errorf(tool.Failed, "the project's folder cannot be opened: %w", errors.Unwrap(err))
+		return nil, value.Errorf(value.Failed, "the project's folder cannot be opened: %w", errors.Unwrap(err))
 	}
 	defer dir.Close()
 	l := o.ledger(root)
@@ -74,7 +75,7 @@ func ReviewProject(ctx context.Context, root string, o *Options) (*Review, error
 		v.file(name, KindNotes)
 	}
 	if ctx.Err() != nil {
-		return nil, tool.AsError(ctx.Err(), tool.Canceled)
+		return nil, value.AsError(ctx.Err(), value.Canceled)
 	}
 	v.compare()
 	return &v.Review, nil
@@ -93,7 +94,7 @@ type reviewing struct {
 
 func (v *reviewing) broken(name string, err error) {
 	var inner *fs.PathError
-	e := *tool.ErrorOf(err, tool.Invalid)
+	e := *value.ErrorOf(err, value.Invalid)
 	if errors.As(err, &inner) {
 		e.Err = inner.Err
 	}
@@ -118,7 +119,7 @@ func (v *reviewing) tools() {
 		return
 	}
 	if more {
-		v.broken(toolsDir, tool.Errorf(tool.Limit, "more than %d files: the rest is not reviewed", maxReviewed))
+		v.broken(toolsDir, value.Errorf(value.Limit, "more than %d files: the rest is not reviewed", maxReviewed))
 	}
 	f.texts = sync.OnceValue(f.libTexts)
 	var tools []File
@@ -190,10 +191,10 @@ func (v *reviewing) file(name string, kind Kind) {
 		v.broken(name, err)
 		return
 	case cut:
-		v.broken(name, tool.Errorf(tool.Limit, "the file is longer than %d KB", maxSource>>10))
+		v.broken(name, value.Errorf(value.Limit, "the file is longer than %d KB", maxSource>>10))
 		return
 	case !utf8.Valid(data):
-		v.broken(name, tool.Errorf(tool.Invalid, "the file is not UTF-8 text"))
+		v.broken(name, value.Errorf(value.Invalid, "the file is not UTF-8 text"))
 		return
 	}
 	if !v.room(name, len(data)) {
@@ -209,7 +210,7 @@ func (v *reviewing) room(name string, n int) bool {
 		return false // said before
 	}
 	if v.bytes += n; v.bytes > maxReviewBytes {
-		v.broken(name, tool.Errorf(tool.Limit, "more than %d MB: what follows is not reviewed", maxReviewBytes>>20))
+		v.broken(name, value.Errorf(value.Limit, "more than %d MB: what follows is not reviewed", maxReviewBytes>>20))
 		return false
 	}
 	return true
@@ -227,7 +228,7 @@ func (v *reviewing) folder(dir string, kind Kind, suffix string) {
 		case d.IsDir() && strings.Count(name, "/")-strings.Count(dir, "/") > maxRuleDirs:
 			return fs.SkipDir
 		case len(v.Files) >= maxReviewed:
-			return tool.Errorf(tool.Limit, "more than %d files: the rest is not reviewed", maxReviewed)
+			return value.Errorf(value.Limit, "more than %d files: the rest is not reviewed", maxReviewed)
 		case !d.IsDir() && path.Ext(name) == suffix:
 			v.file(name, kind)
 		}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime/project"
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // trusting is a bench whose project is a stranger's, with a place to remember
@@ -360,7 +361,7 @@ func TestRevokeWhatIsNotTrusted(t *testing.T) {
 	b.write(tools+"a.star", star("A."))
 	b.trust()
 	err := b.opts.Trust.Revoke(b.root, tools+"b.star")
-	if tool.KindOf(err) != tool.Invalid || !strings.Contains(err.Error(), tools+"b.star is not trusted") {
+	if value.KindOf(err) != value.Invalid || !strings.Contains(err.Error(), tools+"b.star is not trusted") {
 		t.Errorf("Revoke = %v, want that it is not trusted", err)
 	}
 	b.wantStates("the other", "a")
@@ -419,7 +420,7 @@ func TestReviewShowsAllThatAModelObeys(t *testing.T) {
 		t.Errorf("in one's own project there are left %v, want the servers, which start programs", left)
 	}
 	err := b.opts.Trusts(b.root, project.KindServers, ".cassidy/mcp.json", "changed")
-	if tool.KindOf(err) != tool.Denied || err == nil {
+	if value.KindOf(err) != value.Denied || err == nil {
 		t.Errorf("Trusts = %v, want denied", err)
 	}
 	if err := b.opts.Trusts(b.root, project.KindPolicy, ".cassidy/policies/p.star", "text of .cassidy/policies/p.star"); err != nil {
@@ -441,7 +442,7 @@ func TestUntrustedContext(t *testing.T) {
 		t.Helper()
 		for _, m := range project.Modules(b.root, func() *project.Options { return &b.opts }) {
 			if m.Name == "context" {
-				out, err := m.Funcs[0].Do(t.Context(), tool.Effect{Args: tool.NewDict("level", "comprehensive")}, tool.Grant{})
+				out, err := m.Funcs[0].Do(t.Context(), tool.Effect{Args: value.NewDict("level", "comprehensive")}, tool.Grant{})
 				if err != nil {
 					t.Fatal(err)
 				}

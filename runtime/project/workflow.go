@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 const workflowsDir = "workflows"
@@ -44,7 +45,7 @@ type library struct {
 
 // Workflows reads the workflows of a project and of its user, as [Policies]
 // does policies. None is described yet.
-func Workflows(root string, o *Options) ([]Workflow, []*tool.Error) {
+func Workflows(root string, o *Options) ([]Workflow, []*value.Error) {
 	files, broken := scriptFiles(root, o, workflowsDir, KindWorkflow)
 	libs := map[tool.Location]func() (map[string]library, error){}
 	for _, place := range o.userPlaces(root, workflowsDir) {
@@ -74,7 +75,7 @@ func FindWorkflow(root string, o *Options, name string) (Workflow, error) {
 			return Workflow{}, e
 		}
 	}
-	e := tool.Errorf(tool.NotFound, "there is no workflow %q%s", tool.Clean(name, 120), tool.DidYouMean(name, known))
+	e := value.Errorf(value.NotFound, "there is no workflow %q%s", value.Clean(name, 120), value.DidYouMean(name, known))
 	if len(known) == 0 {
 		return Workflow{}, e.WithHint("a workflow is a file %s/workflows/NAME.star with def main(…)", Folder)
 	}
@@ -187,7 +188,7 @@ func (w *Workflow) Describe(ctx context.Context, o *Options) error {
 		return w.fileError(err)
 	}
 	t, err := o.Describe(ctx, s)
-	if w.Declared = err == nil; tool.KindOf(err) == tool.NotFound {
+	if w.Declared = err == nil; value.KindOf(err) == value.NotFound {
 		s.Source += declareMain
 		t, err = o.Describe(ctx, s)
 	}
@@ -200,7 +201,7 @@ func (w *Workflow) Describe(ctx context.Context, o *Options) error {
 // take takes what was read from the file.
 func (w *Workflow) take(t tool.Tool) error {
 	if !t.Hints.Other["workflow"] {
-		return w.fileError(tool.Errorf(tool.Invalid, "the file declares a tool, and no workflow").
+		return w.fileError(value.Errorf(value.Invalid, "the file declares a tool, and no workflow").
 			WithHint("end it with workflow(main), or move it to %s", toolsDir))
 	}
 	w.Tool = t
@@ -251,7 +252,7 @@ func (w *Workflow) Script() (tool.Script, error) {
 
 // fileError makes any error one about the workflow's file.
 func (w *Workflow) fileError(err error) error {
-	e := *tool.ErrorOf(err, tool.Invalid)
+	e := *value.ErrorOf(err, value.Invalid)
 	var inner *fs.PathError
 	if errors.As(err, &inner) {
 		e.Err = inner.Err
@@ -265,7 +266,7 @@ func (w *Workflow) fileError(err error) error {
 // WorkflowTools returns the workflows that can be called as tools: those that
 // declare it. others are the names of those that do not. A file that is not right is
 // reported. Of the options Describe, Reader, Cache, Home, Trust and TrustOnce count.
-func WorkflowTools(ctx context.Context, root string, o *Options) (found []tool.Found, others []string, broken []*tool.Error) {
+func WorkflowTools(ctx context.Context, root string, o *Options) (found []tool.Found, others []string, broken []*value.Error) {
 	workflows, broken := Workflows(root, o)
 	workflows = slices.DeleteFunc(workflows, func(w Workflow) bool {
 		declares := strings.Contains(w.source, "workflow")
@@ -282,10 +283,10 @@ func WorkflowTools(ctx context.Context, root string, o *Options) (found []tool.F
 		w := &workflows[i]
 		err := known.declared(ctx, w)
 		switch {
-		case tool.KindOf(err) == tool.NotFound: // it is to be run, and no more
+		case value.KindOf(err) == value.NotFound: // it is to be run, and no more
 			others = append(others, w.Name)
 		case err != nil:
-			broken = append(broken, tool.ErrorOf(err, tool.Invalid))
+			broken = append(broken, value.ErrorOf(err, value.Invalid))
 		default:
 			w.Tool.Revoked = w.Tool.State == tool.Untrusted && ledger.revokedAny(w.Path, w.Tool.Loads)
 			found = append(found, tool.NewFound(w.Tool, w.Script))
@@ -328,10 +329,10 @@ func (x *workflowIndex) declared(ctx context.Context, w *Workflow) error {
 		f = finding{name: w.Path, stamp: stamped{hash: hash}}
 		t, err := x.opts.Describe(ctx, s)
 		if ctx.Err() != nil {
-			return tool.AsError(ctx.Err(), tool.Canceled)
+			return value.AsError(ctx.Err(), value.Canceled)
 		}
 		if err != nil {
-			f.err = tool.ErrorOf(w.fileError(err), tool.Invalid)
+			f.err = value.ErrorOf(w.fileError(err), value.Invalid)
 		} else {
 			h := t.Head()
 			f.tool, f.head = &t, &h

@@ -9,6 +9,7 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime/project"
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 const (
@@ -43,7 +44,7 @@ func (b *bench) flow(w *project.Workflow) string {
 	}
 	s, err := w.Script()
 	if w.Tool.State == tool.Untrusted {
-		if tool.KindOf(err) != tool.Denied || len(w.Tool.Granted) > 0 {
+		if value.KindOf(err) != value.Denied || len(w.Tool.Granted) > 0 {
 			b.t.Errorf("%s is untrusted; Script = %v, and it is granted %v", w.Name, err, w.Tool.Granted)
 		}
 		return text + " (" + w.Tool.Reason + ")"

@@ -3,6 +3,8 @@ package tool
 import (
 	"strings"
 	"testing"
+
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // The arguments and results of most calls look like these.
@@ -15,12 +17,12 @@ const benchJSON = `{"filepath": "docs/guide.md", "min_length": 3, "ratio": 0.25,
 // The allocations of what every call does are a promise of the design; so many
 // and no more.
 func TestAllocations(t *testing.T) {
-	tool, args := benchTool(), NewDict("input", "Hello World")
+	tool, args := benchTool(), value.NewDict("input", "Hello World")
 	whole := &Tool{Name: "t", Params: []Param{required("n", Type{Name: TypeInteger, Min: int64(1), Max: int64(9)}), optional("m", Type{Name: TypeString})}}
-	wholeArgs := NewDict("n", int64(3))
+	wholeArgs := value.NewDict("n", int64(3))
 	buf := make([]byte, 0, 4096)
-	value := readAll(t, benchJSON)
-	encoded, err := Append(nil, value)
+	val := readAll(t, benchJSON)
+	encoded, err := value.Append(nil, val)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -31,11 +33,11 @@ func TestAllocations(t *testing.T) {
 	}{
 		{"Check of one string", 4, func() error { _, err := tool.Check(args); return err }},
 		{"Check of a bounded integer", 4, func() error { _, err := whole.Check(wholeArgs); return err }},
-		{"AppendJSON", 0, func() error { _, err := AppendJSON(buf, value); return err }},
-		{"Append", 0, func() error { _, err := Append(buf, value); return err }},
-		{"ParseJSON", 45, func() error { _, err := ParseJSON([]byte(benchJSON)); return err }},
-		{"Decode", 35, func() error { _, err := Decode(encoded); return err }},
-		{"Equal of texts", 0, func() error { Equal("a", "b"); return nil }},
+		{"AppendJSON", 0, func() error { _, err := value.AppendJSON(buf, val); return err }},
+		{"Append", 0, func() error { _, err := value.Append(buf, val); return err }},
+		{"ParseJSON", 45, func() error { _, err := value.ParseJSON([]byte(benchJSON)); return err }},
+		{"Decode", 35, func() error { _, err := value.Decode(encoded); return err }},
+		{"Equal of texts", 0, func() error { value.Equal("a", "b"); return nil }},
 		{"Allows", 0, func() error { Capability{"fs.read", "docs/**"}.Allows(Capability{"fs.read", "docs/a.md"}); return nil }},
 	}
 	for _, tt := range tests {
@@ -48,7 +50,7 @@ func TestAllocations(t *testing.T) {
 
 func BenchmarkCheck(b *testing.B) {
 	b.Run("one string", func(b *testing.B) {
-		tool, args := benchTool(), NewDict("input", "Hello World")
+		tool, args := benchTool(), value.NewDict("input", "Hello World")
 		b.ReportAllocs()
 		for b.Loop() {
 			if _, err := tool.Check(args); err != nil {
@@ -57,7 +59,7 @@ func BenchmarkCheck(b *testing.B) {
 		}
 	})
 	b.Run("pattern", func(b *testing.B) {
-		tool, args := benchTool(), NewDict("input", "Hello World")
+		tool, args := benchTool(), value.NewDict("input", "Hello World")
 		tool.Params[0].Type.Pattern = "^[A-Za-z ]+$"
 		b.ReportAllocs()
 		for b.Loop() {
@@ -82,7 +84,7 @@ func BenchmarkCheck(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		tool := &Tool{Name: "t", Description: "d", Schema: []byte(FormatJSON(schema, ""))}
+		tool := &Tool{Name: "t", Description: "d", Schema: []byte(value.FormatJSON(schema, ""))}
 		if err := tool.Validate(); err != nil {
 			b.Fatal(err)
 		}
@@ -104,7 +106,7 @@ func BenchmarkJSON(b *testing.B) {
 			b.SetBytes(int64(len(text.json)))
 			b.ReportAllocs()
 			for b.Loop() {
-				if _, err := ParseJSON([]byte(text.json)); err != nil {
+				if _, err := value.ParseJSON([]byte(text.json)); err != nil {
 					b.Fatal(err)
 				}
 			}
@@ -115,7 +117,7 @@ func BenchmarkJSON(b *testing.B) {
 			var buf []byte
 			for b.Loop() {
 				var err error
-				if buf, err = AppendJSON(buf[:0], v); err != nil {
+				if buf, err = value.AppendJSON(buf[:0], v); err != nil {
 					b.Fatal(err)
 				}
 			}
@@ -125,7 +127,7 @@ func BenchmarkJSON(b *testing.B) {
 
 func BenchmarkCodec(b *testing.B) {
 	v := readAll(b, `[`+strings.Repeat(benchJSON+",", 1000)+`null]`)
-	data, err := Append(nil, v)
+	data, err := value.Append(nil, v)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -134,7 +136,7 @@ func BenchmarkCodec(b *testing.B) {
 		b.ReportAllocs()
 		var buf []byte
 		for b.Loop() {
-			if buf, err = Append(buf[:0], v); err != nil {
+			if buf, err = value.Append(buf[:0], v); err != nil {
 				b.Fatal(err)
 			}
 		}
@@ -143,7 +145,7 @@ func BenchmarkCodec(b *testing.B) {
 		b.SetBytes(int64(len(data)))
 		b.ReportAllocs()
 		for b.Loop() {
-			if _, err := Decode(data); err != nil {
+			if _, err := value.Decode(data); err != nil {
 				b.Fatal(err)
 			}
 		}

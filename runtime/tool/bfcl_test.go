@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // bfclDir holds the data of the Berkeley Function Calling Leaderboard, which
@@ -42,7 +44,7 @@ type bfclQuestion struct {
 // them means that it may be left out.
 type bfclCall struct {
 	function string
-	args     *Dict
+	args     *value.Dict
 }
 
 func TestBFCL(t *testing.T) {
@@ -83,19 +85,19 @@ func checkBFCL(tool *Tool, call bfclCall) (ways int, problems []string) {
 	if tool == nil {
 		return 0, []string{"there is no function " + call.function}
 	}
-	check := func(args *Dict) {
+	check := func(args *value.Dict) {
 		ways++
 		if _, err := tool.Check(args); err != nil {
-			problems = append(problems, fmt.Sprintf("%s: %v", FormatJSON(args, ""), err))
+			problems = append(problems, fmt.Sprintf("%s: %v", value.FormatJSON(args, ""), err))
 		}
 	}
 	first := firstAccepted(call.args)
 	check(first)
 	for k, accepted := range call.args.All() {
-		items, _ := Elements(accepted)
+		items, _ := value.Elements(accepted)
 		for _, item := range items {
 			for _, v := range concreteValues(item) {
-				args := &Dict{}
+				args := &value.Dict{}
 				for name, other := range first.All() {
 					if name != k {
 						args.Put(name.(string), other)
@@ -112,14 +114,14 @@ func checkBFCL(tool *Tool, call bfclCall) (ways int, problems []string) {
 }
 
 // omitted stands for an argument that is left out.
-var omitted = Value("")
+var omitted = value.Value("")
 
 // firstAccepted builds the arguments of the first accepted values; what may be
 // left out is, if that comes first.
-func firstAccepted(args *Dict) *Dict {
-	d := &Dict{}
+func firstAccepted(args *value.Dict) *value.Dict {
+	d := &value.Dict{}
 	for k, accepted := range args.All() {
-		items, _ := Elements(accepted)
+		items, _ := value.Elements(accepted)
 		if len(items) == 0 {
 			continue
 		}
@@ -133,19 +135,19 @@ func firstAccepted(args *Dict) *Dict {
 // concreteValues turns an accepted value into values that can be passed. In an
 // accepted dict each field again holds the list of its accepted values, and so
 // do the dicts of a list; each alternative of a field is tried in turn.
-func concreteValues(v Value) []Value {
+func concreteValues(v value.Value) []value.Value {
 	switch v := v.(type) {
-	case *Dict:
+	case *value.Dict:
 		first := firstAccepted(v)
-		all := []Value{first}
+		all := []value.Value{first}
 		for k, accepted := range v.All() {
-			items, ok := Elements(accepted)
+			items, ok := value.Elements(accepted)
 			if !ok {
-				return []Value{v} // written out
+				return []value.Value{v} // written out
 			}
 			for _, item := range items {
 				for _, c := range concreteValues(item) {
-					other := &Dict{}
+					other := &value.Dict{}
 					for name, x := range first.All() {
 						other.Put(name.(string), x)
 					}
@@ -157,22 +159,22 @@ func concreteValues(v Value) []Value {
 			}
 		}
 		return all
-	case List:
-		first, all := make(List, len(v)), []Value{}
+	case value.List:
+		first, all := make(value.List, len(v)), []value.Value{}
 		for i, item := range v {
 			first[i] = concreteValues(item)[0]
 		}
 		all = append(all, first)
 		for i, item := range v {
 			for _, c := range concreteValues(item)[1:] {
-				other := append(List{}, first...)
+				other := append(value.List{}, first...)
 				other[i] = c
 				all = append(all, other)
 			}
 		}
 		return all
 	}
-	return []Value{v}
+	return []value.Value{v}
 }
 
 // readBFCL reads one file of questions and its answers, if there are any.
@@ -183,10 +185,10 @@ func readBFCL(t *testing.T, name string) []bfclQuestion {
 	if name != "irrelevance" {
 		for _, line := range readLines(t, filepath.Join(bfclDir, "possible_answer", file)) {
 			truth, _ := line.Get("ground_truth")
-			items, _ := Elements(truth)
+			items, _ := value.Elements(truth)
 			for _, item := range items {
-				for function, args := range item.(*Dict).All() {
-					answers[line.Text("id")] = append(answers[line.Text("id")], bfclCall{function.(string), args.(*Dict)})
+				for function, args := range item.(*value.Dict).All() {
+					answers[line.Text("id")] = append(answers[line.Text("id")], bfclCall{function.(string), args.(*value.Dict)})
 				}
 			}
 		}
@@ -195,11 +197,11 @@ func readBFCL(t *testing.T, name string) []bfclQuestion {
 	for _, line := range readLines(t, filepath.Join(bfclDir, file)) {
 		q := bfclQuestion{id: line.Text("id"), tools: map[string]*Tool{}, calls: answers[line.Text("id")]}
 		functions, _ := line.Get("function")
-		items, _ := Elements(functions)
+		items, _ := value.Elements(functions)
 		for _, item := range items {
-			f := item.(*Dict)
+			f := item.(*value.Dict)
 			schema, _ := f.Get("parameters")
-			params, err := ParamsFromSchema(schema.(*Dict))
+			params, err := ParamsFromSchema(schema.(*value.Dict))
 			if err != nil {
 				t.Errorf("%s: %s: %v", q.id, f.Text("name"), err)
 				continue
@@ -231,7 +233,7 @@ func knownDeep(t Type) bool {
 }
 
 // readLines reads a file with one JSON object a line.
-func readLines(t *testing.T, path string) (lines []*Dict) {
+func readLines(t *testing.T, path string) (lines []*value.Dict) {
 	t.Helper()
 	data, err := os.ReadFile(path)
 	if os.IsNotExist(err) {
@@ -243,11 +245,11 @@ func readLines(t *testing.T, path string) (lines []*Dict) {
 	s := bufio.NewScanner(bytes.NewReader(data))
 	s.Buffer(nil, 1<<20)
 	for s.Scan() {
-		v, err := ParseJSON(s.Bytes())
+		v, err := value.ParseJSON(s.Bytes())
 		if err != nil {
 			t.Fatalf("%s:%d: %v", path, len(lines)+1, err)
 		}
-		lines = append(lines, v.(*Dict))
+		lines = append(lines, v.(*value.Dict))
 	}
 	if err := s.Err(); err != nil {
 		t.Fatal(err)

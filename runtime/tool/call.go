@@ -11,19 +11,21 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // A Call asks for a tool.
 type Call struct {
-	ID        string // names the call in events; the host makes one up if it is empty
-	Tool      string // by name
-	Args      *Dict  // by parameter name
-	Texts     bool   // the source has no types: strings are read as the declared types
-	Caller    Caller // who asks; the zero value is a model
-	Reasoning string // why, in the caller's words
-	Entry     string // the script's function to run; "" is the tool's handler
-	Limits    Limits // zero fields mean the tool's, then the host's
-	Place     Place  // of the call in its run; nil for a call on its own
+	ID        string      // names the call in events; the host makes one up if it is empty
+	Tool      string      // by name
+	Args      *value.Dict // by parameter name
+	Texts     bool        // the source has no types: strings are read as the declared types
+	Caller    Caller      // who asks; the zero value is a model
+	Reasoning string      // why, in the caller's words
+	Entry     string      // the script's function to run; "" is the tool's handler
+	Limits    Limits      // zero fields mean the tool's, then the host's
+	Place     Place       // of the call in its run; nil for a call on its own
 }
 
 // A Caller says who asks for a call. What each may do without being asked is
@@ -51,18 +53,18 @@ type Script struct {
 func ScriptSuffixes() []string { return []string{".star", ".lua", ".md"} }
 
 // Value returns the script as a value, to be kept: [ReadScript] reads it back.
-func (s Script) Value() Value {
-	libs := &Dict{}
+func (s Script) Value() value.Value {
+	libs := &value.Dict{}
 	for _, name := range slices.Sorted(maps.Keys(s.Libs)) {
 		libs.Put(name, s.Libs[name])
 	}
-	return Tuple{s.Name, s.Path, s.Source, libs}
+	return value.Tuple{s.Name, s.Path, s.Source, libs}
 }
 
 // ReadScript reads what [Script.Value] gave, with its sum as its hash, and
 // whether that is a script at all: it may come from a record that is damaged.
-func ReadScript(v Value) (Script, bool) {
-	parts, _ := v.(Tuple)
+func ReadScript(v value.Value) (Script, bool) {
+	parts, _ := v.(value.Tuple)
 	if len(parts) != 4 {
 		return Script{}, false
 	}
@@ -71,7 +73,7 @@ func ReadScript(v Value) (Script, bool) {
 	s.Name, isName = parts[0].(string)
 	s.Path, isPath = parts[1].(string)
 	s.Source, isSource = parts[2].(string)
-	libs, ok := parts[3].(*Dict)
+	libs, ok := parts[3].(*value.Dict)
 	ok = ok && isName && isPath && isSource
 	for k, v := range libs.All() {
 		name, isName := k.(string)
@@ -107,10 +109,10 @@ func (s Script) Sum() string {
 // A Result is the answer to a call: what a model, a person and a program get.
 type Result struct {
 	Success    bool
-	Error      string // "" exactly when Success is true
-	ErrorType  string // see [Kind.Type]
-	Suggestion string // what to do about the error, or ""
-	Value      Value  // the tool's result
+	Error      string      // "" exactly when Success is true
+	ErrorType  string      // see [value.Kind.Type]
+	Suggestion string      // what to do about the error, or ""
+	Value      value.Value // the tool's result
 	Usage      Usage
 }
 
@@ -120,7 +122,7 @@ func Succeed(o Outcome) Result {
 }
 
 // Fail returns the result of a call that failed.
-func Fail(err *Error, u Usage) Result {
+func Fail(err *value.Error, u Usage) Result {
 	return Result{Error: err.Message(), ErrorType: err.Kind.Type(), Suggestion: err.Hint, Usage: u}
 }
 
@@ -133,7 +135,7 @@ func (r Result) Text() string {
 	case string:
 		return v
 	}
-	return FormatJSON(r.Value, "  ")
+	return value.FormatJSON(r.Value, "  ")
 }
 
 // Preview returns the first lines of the result, or of the error.
@@ -147,37 +149,37 @@ func (r Result) Preview() string {
 // MarshalJSON gives the object of a result, always with all of its fields:
 // success, error, error_type, suggestion, result, preview and usage.
 func (r Result) MarshalJSON() ([]byte, error) {
-	d := NewDict(
+	d := value.NewDict(
 		"success", r.Success,
 		"error", r.Error,
 		"error_type", r.ErrorType,
 		"suggestion", r.Suggestion,
 		"result", r.Value,
 		"preview", r.Preview(),
-		"usage", NewDict(
+		"usage", value.NewDict(
 			"steps", r.Usage.Steps,
 			"effects", int64(r.Usage.Effects),
 			"wall_ms", float64(r.Usage.Wall.Microseconds())/1000,
 		))
-	return AppendJSON(nil, d)
+	return value.AppendJSON(nil, d)
 }
 
 // UnmarshalJSON reads the object that MarshalJSON writes. The value of the result is
-// read as [Dict.UnmarshalJSON] does it, and the wall time is in whole microseconds.
+// read as [value.Dict.UnmarshalJSON] does it, and the wall time is in whole microseconds.
 // Unknown and missing fields are ignored, and so is the preview, which is computed.
 // null leaves the result as it is. A field of another type is an error of kind
 // Invalid that names it.
 func (r *Result) UnmarshalJSON(data []byte) error {
-	v, err := ParseJSON(data)
+	v, err := value.ParseJSON(data)
 	if err != nil || v == nil {
 		return err
 	}
-	read, err := ToGo[struct {
-		Success    bool   `json:"success"`
-		Error      string `json:"error"`
-		ErrorType  string `json:"error_type"`
-		Suggestion string `json:"suggestion"`
-		Result     Value  `json:"result"`
+	read, err := value.ToGo[struct {
+		Success    bool        `json:"success"`
+		Error      string      `json:"error"`
+		ErrorType  string      `json:"error_type"`
+		Suggestion string      `json:"suggestion"`
+		Result     value.Value `json:"result"`
 		Usage      struct {
 			Steps   int64   `json:"steps"`
 			Effects int     `json:"effects"`
@@ -189,7 +191,7 @@ func (r *Result) UnmarshalJSON(data []byte) error {
 	}
 	wall := math.Round(read.Usage.WallMS * 1000)
 	if math.Abs(wall) > math.MaxInt64/1000 {
-		return Errorf(Invalid, "usage.wall_ms: %v is out of range", read.Usage.WallMS)
+		return value.Errorf(value.Invalid, "usage.wall_ms: %v is out of range", read.Usage.WallMS)
 	}
 	*r = Result{
 		Success: read.Success, Error: read.Error, ErrorType: read.ErrorType, Suggestion: read.Suggestion, Value: read.Result,
@@ -218,7 +220,7 @@ func Preview(text string, lines int) string {
 		all = all[:lines]
 	}
 	for i, line := range all {
-		all[i] = cut(line, previewWidth)
+		all[i] = value.Cut(line, previewWidth)
 	}
 	switch more {
 	case 0:

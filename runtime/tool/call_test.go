@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 func TestResultJSON(t *testing.T) {
@@ -17,15 +19,15 @@ func TestResultJSON(t *testing.T) {
 		r    Result
 		want string
 	}{
-		{"success", Succeed(Outcome{Value: NewDict("words", int64(3)), Usage: usage}),
+		{"success", Succeed(Outcome{Value: value.NewDict("words", int64(3)), Usage: usage}),
 			`{"success":true,"error":"","error_type":"","suggestion":"","result":{"words":3},"preview":"{\"words\": 3}","usage":{"steps":12,"effects":2,"wall_ms":1.5}}`},
 		{"nothing", Succeed(Outcome{}),
 			`{"success":true,"error":"","error_type":"","suggestion":"","result":null,"preview":"","usage":{"steps":0,"effects":0,"wall_ms":0.0}}`},
 		{"text", Succeed(Outcome{Value: "a\nb\nc\nd"}),
 			`{"success":true,"error":"","error_type":"","suggestion":"","result":"a\nb\nc\nd","preview":"a\nb\nc\n… 1 more line","usage":{"steps":0,"effects":0,"wall_ms":0.0}}`},
-		{"failure", Fail(Errorf(Denied, "no").WithHint("ask"), usage),
+		{"failure", Fail(value.Errorf(value.Denied, "no").WithHint("ask"), usage),
 			`{"success":false,"error":"no","error_type":"permission_error","suggestion":"ask","result":null,"preview":"no","usage":{"steps":12,"effects":2,"wall_ms":1.5}}`},
-		{"an error without a text", Fail(&Error{Err: errors.New("")}, Usage{}),
+		{"an error without a text", Fail(&value.Error{Err: errors.New("")}, Usage{}),
 			`{"success":false,"error":"unknown error","error_type":"user_error","suggestion":"","result":null,"preview":"unknown error","usage":{"steps":0,"effects":0,"wall_ms":0.0}}`},
 	}
 	for _, tt := range tests {
@@ -110,9 +112,9 @@ func TestScriptValue(t *testing.T) {
 			t.Errorf("ReadScript = %+v, %v, want %+v", got, ok, want)
 		}
 	}
-	for _, v := range []Value{
-		nil, "x", Tuple{"t", "a", "x"}, List{"t", "a", "x", &Dict{}}, Tuple{"t", "a", "x", nil}, Tuple{int64(1), "a", "x", &Dict{}},
-		Tuple{"t", "a", []byte("x"), &Dict{}}, Tuple{"t", "a", "x", NewDict("lib", int64(1))},
+	for _, v := range []value.Value{
+		nil, "x", value.Tuple{"t", "a", "x"}, value.List{"t", "a", "x", &value.Dict{}}, value.Tuple{"t", "a", "x", nil}, value.Tuple{int64(1), "a", "x", &value.Dict{}},
+		value.Tuple{"t", "a", []byte("x"), &value.Dict{}}, value.Tuple{"t", "a", "x", value.NewDict("lib", int64(1))},
 	} {
 		if s, ok := ReadScript(v); ok {
 			t.Errorf("%v is read as the script %+v", v, s)

@@ -7,6 +7,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/bmatcuk/doublestar/v4"
+
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // A Capability is one thing that a tool may do: a name, and what it may do it
@@ -77,23 +79,23 @@ func ParseCapability(text string) (Capability, error) {
 	name, target, targeted := strings.Cut(text, ":")
 	rule, ok := ruleFor(name)
 	if !ok {
-		return Capability{}, Errorf(Invalid, "unknown capability %q%s", text, DidYouMean(name, CapabilityNames())).
+		return Capability{}, value.Errorf(value.Invalid, "unknown capability %q%s", text, value.DidYouMean(name, CapabilityNames())).
 			WithHint("capabilities are %s", strings.Join(CapabilityNames(), ", "))
 	}
 	if !targeted {
 		return Capability{Name: name}, nil
 	}
 	if rule.check == nil {
-		return Capability{}, Errorf(Invalid, "capability %q takes no target", name).WithHint("write just %q", name)
+		return Capability{}, value.Errorf(value.Invalid, "capability %q takes no target", name).WithHint("write just %q", name)
 	}
 	if target == "" {
-		return Capability{}, Errorf(Invalid, "capability %q has an empty target", text).WithHint("write %q for every target", name)
+		return Capability{}, value.Errorf(value.Invalid, "capability %q has an empty target", text).WithHint("write %q for every target", name)
 	}
-	if !utf8.ValidString(target) || strings.ContainsFunc(target, isInvisible) {
-		return Capability{}, Errorf(Invalid, "capability %q holds a character that cannot be seen", text)
+	if !utf8.ValidString(target) || strings.ContainsFunc(target, value.IsInvisible) {
+		return Capability{}, value.Errorf(value.Invalid, "capability %q holds a character that cannot be seen", text)
 	}
 	if len(target) > maxTarget {
-		return Capability{}, Errorf(Invalid, "capability %q is longer than %d bytes", cut(text, 40), maxTarget)
+		return Capability{}, value.Errorf(value.Invalid, "capability %q is longer than %d bytes", value.Cut(text, 40), maxTarget)
 	}
 	if err := rule.check(target); err != nil {
 		return Capability{}, err
@@ -193,20 +195,20 @@ const (
 
 func checkGlob(target string) error {
 	if !doublestar.ValidatePattern(target) {
-		return Errorf(Invalid, "%q is not a valid glob", target).WithHint("as in docs/** or *.csv")
+		return value.Errorf(value.Invalid, "%q is not a valid glob", target).WithHint("as in docs/** or *.csv")
 	}
 	if leavesProject(target) || strings.Contains(target, `\`) {
-		return Errorf(Invalid, "%q does not stay inside the project", target).
+		return value.Errorf(value.Invalid, "%q does not stay inside the project", target).
 			WithHint("globs are relative to the project, with slashes, as in docs/**")
 	}
 	for part := range strings.SplitSeq(target, "/") {
 		if part == "" || part == "." && target != "." {
-			return Errorf(Invalid, "%q would match no file", target).
+			return value.Errorf(value.Invalid, "%q would match no file", target).
 				WithHint("write it without empty or . parts, as in docs/**")
 		}
 	}
 	if strings.Count(target, "{") > maxBraces || strings.Count(target, ",") > maxCommas {
-		return Errorf(Invalid, "%q has too many alternatives", target).WithHint("write several capabilities")
+		return value.Errorf(value.Invalid, "%q has too many alternatives", target).WithHint("write several capabilities")
 	}
 	return nil
 }
@@ -231,7 +233,7 @@ func checkHost(target string) error {
 		host, port, hasPort = target[:i], target[i+1:], true
 	}
 	if !validHost(strings.TrimPrefix(host, "*.")) || hasPort && !validPort(port) {
-		return Errorf(Invalid, "%q is not a host", target).
+		return value.Errorf(value.Invalid, "%q is not a host", target).
 			WithHint("a host is lower-case, as in api.example.com, *.example.com or localhost:8080")
 	}
 	return nil
@@ -258,7 +260,7 @@ func validPort(port string) bool {
 
 func checkWord(target string) error {
 	if strings.ContainsFunc(target, func(r rune) bool { return r == '*' || unicode.IsSpace(r) }) {
-		return Errorf(Invalid, "%q is not a plain name", target)
+		return value.Errorf(value.Invalid, "%q is not a plain name", target)
 	}
 	return nil
 }
@@ -266,7 +268,7 @@ func checkWord(target string) error {
 func checkSecret(target string) error {
 	name, host, ok := strings.Cut(target, "@")
 	if !ok || name == "" {
-		return Errorf(Invalid, "%q names no host for the secret", target).WithHint("write secret:NAME@HOST")
+		return value.Errorf(value.Invalid, "%q names no host for the secret", target).WithHint("write secret:NAME@HOST")
 	}
 	if err := checkWord(name); err != nil {
 		return err

@@ -3,6 +3,8 @@ package tool
 import (
 	"strings"
 	"testing"
+
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 func TestParseCapability(t *testing.T) {
@@ -109,8 +111,8 @@ func TestParseCapabilityRefuses(t *testing.T) {
 			t.Errorf("ParseCapability(%q) = %v, want an error", tt.in, c)
 			continue
 		}
-		e := ErrorOf(err, Internal)
-		if e.Kind != Invalid || !strings.Contains(e.Error(), tt.want) || !strings.HasPrefix(e.Hint, tt.hint) {
+		e := value.ErrorOf(err, value.Internal)
+		if e.Kind != value.Invalid || !strings.Contains(e.Error(), tt.want) || !strings.HasPrefix(e.Hint, tt.hint) {
 			t.Errorf("ParseCapability(%.60q)\n got %v (hint %q)\nwant %s (hint %q)", tt.in, e, e.Hint, tt.want, tt.hint)
 		}
 	}

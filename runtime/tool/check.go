@@ -3,6 +3,9 @@ package tool
 import (
 	"fmt"
 	"strings"
+
+	"github.com/cassidy-run/cassidy/internal/jsonschema"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // Check says whether arguments fit a tool. It returns them complete: aliases
@@ -10,7 +13,7 @@ import (
 // their defaults, and values in their one form (3.0 for an integer is 3, a lone
 // string for a character is a list). Everything that is wrong is told in one
 // error of kind Invalid.
-func (t *Tool) Check(args *Dict) (*Dict, error) {
+func (t *Tool) Check(args *value.Dict) (*value.Dict, error) {
 	if len(t.Schema) > 0 {
 		return t.checkRaw(args)
 	}
@@ -19,7 +22,7 @@ func (t *Tool) Check(args *Dict) (*Dict, error) {
 	if c.ok() {
 		return checked, nil
 	}
-	err := Errorf(Invalid, "%s", c.report(t))
+	err := value.Errorf(value.Invalid, "%s", c.report(t))
 	if missing {
 		return nil, err.WithHint("Example: %s", t.ExampleCall())
 	}
@@ -29,7 +32,7 @@ func (t *Tool) Check(args *Dict) (*Dict, error) {
 // CheckResult says whether a result fits what the tool says it returns. It
 // returns the result in its one form, as [Tool.Check] does; unlike an argument,
 // an integer may be of any size.
-func (t *Tool) CheckResult(v Value) (Value, error) {
+func (t *Tool) CheckResult(v value.Value) (value.Value, error) {
 	if t.Returns == nil {
 		return v, nil
 	}
@@ -39,7 +42,7 @@ func (t *Tool) CheckResult(v Value) (Value, error) {
 	if c.ok() {
 		return v, nil
 	}
-	return nil, Errorf(Failed, "the result of '%s' is not what it declares:%s", t.Name, c.bullets()).
+	return nil, value.Errorf(value.Failed, "the result of '%s' is not what it declares:%s", t.Name, c.bullets()).
 		WithHint("this is a fault of the tool, not of the call: mend its return type or its handler")
 }
 
@@ -64,7 +67,7 @@ func (c *checker) bullets() string {
 // stand-ins of the right type.
 func (t *Tool) ExampleCall() string {
 	var parts []string
-	var example *Dict
+	var example *value.Dict
 	if len(t.Examples) > 0 {
 		example = t.Examples[0].Args
 	}
@@ -76,13 +79,13 @@ func (t *Tool) ExampleCall() string {
 		if !ok {
 			v = standIn(p.Type)
 		}
-		parts = append(parts, p.Name+"="+FormatJSON(v, ""))
+		parts = append(parts, p.Name+"="+value.FormatJSON(v, ""))
 	}
 	return t.Name + "(" + strings.Join(parts, ", ") + ")"
 }
 
 // standIn returns a value of a type, to show in an example.
-func standIn(t Type) Value {
+func standIn(t Type) value.Value {
 	if len(t.Enum) > 0 {
 		return t.Enum[0]
 	}
@@ -97,17 +100,17 @@ func standIn(t Type) Value {
 	case TypeBoolean, TypeLogical:
 		return true
 	case TypeCharacter:
-		return List{"…"}
+		return value.List{"…"}
 	case TypeArray, TypeList:
-		return List{}
+		return value.List{}
 	}
-	return NewDict()
+	return value.NewDict()
 }
 
 // params checks the arguments of a call against the parameters.
-func (c *checker) params(params []Param, args *Dict, allowExtra bool) (checked *Dict, missing bool) {
+func (c *checker) params(params []Param, args *value.Dict, allowExtra bool) (checked *value.Dict, missing bool) {
 	c.names(params, args, allowExtra)
-	checked = MakeDict(len(params))
+	checked = value.MakeDict(len(params))
 	for i := range params {
 		p := &params[i]
 		if p.FromHost {
@@ -130,7 +133,7 @@ func (c *checker) params(params []Param, args *Dict, allowExtra bool) (checked *
 }
 
 // names checks that every argument is one of the parameters, and only once.
-func (c *checker) names(params []Param, args *Dict, allowExtra bool) {
+func (c *checker) names(params []Param, args *value.Dict, allowExtra bool) {
 	for k := range args.All() {
 		name, ok := k.(string)
 		p, known := findParam(params, name)
@@ -150,7 +153,7 @@ func (c *checker) names(params []Param, args *Dict, allowExtra bool) {
 
 // givenAs returns the name under which a parameter is given: its own or the
 // first of its aliases; "" if it is not.
-func givenAs(args *Dict, p *Param) string {
+func givenAs(args *value.Dict, p *Param) string {
 	if args.Has(p.Name) {
 		return p.Name
 	}
@@ -167,23 +170,23 @@ func unknownParam(name string, params []Param) string {
 	if len(valid) == 0 {
 		return fmt.Sprintf("Unknown parameter: %s (there are no parameters)", name)
 	}
-	return fmt.Sprintf("Unknown parameter: %s%s (valid: %s)", name, DidYouMean(name, valid), strings.Join(valid, ", "))
+	return fmt.Sprintf("Unknown parameter: %s%s (valid: %s)", name, value.DidYouMean(name, valid), strings.Join(valid, ", "))
 }
 
-func (t *Tool) checkRaw(args *Dict) (*Dict, error) {
+func (t *Tool) checkRaw(args *value.Dict) (*value.Dict, error) {
 	schema := t.Compiled
 	if schema == nil || !schema.Of(t.Schema) {
 		var err error
-		if schema, err = NewSchemaChecker(t.Schema, nil); err != nil {
+		if schema, err = jsonschema.New(t.Schema, nil); err != nil {
 			return nil, err
 		}
 	}
 	if args == nil {
-		args = &Dict{}
+		args = &value.Dict{}
 	}
 	if err := schema.CheckValue(args); err != nil {
 		problem := checker{problems: []string{err.Error()}}
-		return nil, Errorf(KindOf(err), "%s", problem.report(t)).
+		return nil, value.Errorf(value.KindOf(err), "%s", problem.report(t)).
 			WithHint("cassidy tool schema %s shows what it takes", t.Name)
 	}
 	return args, nil

@@ -5,12 +5,15 @@ import (
 	"math"
 	"strings"
 	"testing"
+
+	"github.com/cassidy-run/cassidy/internal/valuetest"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // readAll parses JSON that is part of a test.
-func readAll(t testing.TB, text string) Value {
+func readAll(t testing.TB, text string) value.Value {
 	t.Helper()
-	v, err := ParseJSON([]byte(text))
+	v, err := value.ParseJSON([]byte(text))
 	if err != nil {
 		t.Fatalf("%s: %v", text, err)
 	}
@@ -18,12 +21,12 @@ func readAll(t testing.TB, text string) Value {
 }
 
 // readArgs parses arguments that are part of a test; "" is none at all.
-func readArgs(t testing.TB, text string) *Dict {
+func readArgs(t testing.TB, text string) *value.Dict {
 	t.Helper()
 	if text == "" {
 		return nil
 	}
-	return readAll(t, text).(*Dict)
+	return readAll(t, text).(*value.Dict)
 }
 
 func size(n int) *int { return &n }
@@ -58,16 +61,16 @@ func runCheck(t *testing.T, tt checkCase) {
 	if len(tt.problems) == 0 {
 		if err != nil {
 			t.Errorf("%s: Check(%s): %v", tt.name, tt.args, err)
-		} else if text := FormatJSON(got, ""); text != tt.want {
+		} else if text := value.FormatJSON(got, ""); text != tt.want {
 			t.Errorf("%s: Check(%s) = %s, want %s", tt.name, tt.args, text, tt.want)
 		}
 		return
 	}
 	want := "Tool input validation failed for 't':\n  - " + strings.Join(tt.problems, "\n  - ")
 	if err == nil {
-		t.Errorf("%s: Check(%s) = %s, want\n%s", tt.name, tt.args, FormatJSON(got, ""), want)
-	} else if err.Error() != want || KindOf(err) != Invalid {
-		t.Errorf("%s: Check(%s)\n got %v (kind %d)\nwant %s (kind %d)", tt.name, tt.args, err, KindOf(err), want, Invalid)
+		t.Errorf("%s: Check(%s) = %s, want\n%s", tt.name, tt.args, value.FormatJSON(got, ""), want)
+	} else if err.Error() != want || value.KindOf(err) != value.Invalid {
+		t.Errorf("%s: Check(%s)\n got %v (kind %d)\nwant %s (kind %d)", tt.name, tt.args, err, value.KindOf(err), want, value.Invalid)
 	}
 }
 
@@ -158,11 +161,11 @@ func TestCheckFields(t *testing.T) {
 		runCheck(t, tt)
 	}
 	tool := Tool{Name: "t", Params: params}
-	odd := NewDict("lat", 1.0, "lon", 1.0)
+	odd := value.NewDict("lat", 1.0, "lon", 1.0)
 	if err := odd.Set(int64(1), "x"); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := tool.Check(NewDict("at", odd)); err == nil || !strings.Contains(err.Error(), "Parameter 'at' has a key that is not a string but number") {
+	if _, err := tool.Check(value.NewDict("at", odd)); err == nil || !strings.Contains(err.Error(), "Parameter 'at' has a key that is not a string but number") {
 		t.Errorf("a key that is a number: got %v", err)
 	}
 }
@@ -177,8 +180,8 @@ func TestCheckInput(t *testing.T) {
 	bad := func(text string) []string { return []string{"Parameter 'x' " + text} }
 	minMax := with(num, func(t *Type) { t.Min, t.Max = int64(1), 2.5 })
 	lengths := with(str, func(t *Type) { t.MinLength, t.MaxLength = size(2), size(3) })
-	enum := with(str, func(t *Type) { t.Enum = []Value{"a", "b"} })
-	numbers := with(num, func(t *Type) { t.Enum = []Value{int64(1), 2.5} })
+	enum := with(str, func(t *Type) { t.Enum = []value.Value{"a", "b"} })
+	numbers := with(num, func(t *Type) { t.Enum = []value.Value{int64(1), 2.5} })
 	file := []Param{{Name: "filepath", Type: str, Required: true, Aliases: []string{"path", "file_path"}}}
 	tests := []checkCase{
 		{"E46 missing", []Param{required("x", num)}, `{}`, ``, []string{"Missing required parameter: x"}},
@@ -204,7 +207,7 @@ func TestCheckInput(t *testing.T) {
 		{"E48 not on booleans", with(typeOf(t, "bool"), func(t *Type) { t.Min = int64(5) }), `{"x":false}`, `{"x":false}`, nil},
 		{"E48 on any that is a number", with(Type{}, func(t *Type) { t.Min = int64(5) }), `{"x":4}`, ``, bad("must be >= 5 (got 4)")},
 		{"E48 big integers, exactly", with(num, func(t *Type) { t.Max = int64(math.MaxInt64) }), `{"x":9223372036854775808}`, ``, bad("must be <= 9223372036854775807 (got 9223372036854775808)")},
-		{"E48 big bounds, exactly", with(num, func(t *Type) { t.Min = bigOf("9223372036854775809") }), `{"x":9223372036854775808}`, ``, bad("must be >= 9223372036854775809 (got 9223372036854775808)")},
+		{"E48 big bounds, exactly", with(num, func(t *Type) { t.Min = valuetest.Big("9223372036854775809") }), `{"x":9223372036854775808}`, ``, bad("must be >= 9223372036854775809 (got 9223372036854775808)")},
 		{"E48 integers and floats, exactly", with(whole, func(t *Type) { t.Max = 9007199254740992.0 }), `{"x":9007199254740993}`, ``, bad("must be <= 9007199254740992.0 (got 9007199254740993)")},
 		{"E49 pattern, unanchored", with(str, func(t *Type) { t.Pattern = "[0-9]+" }), `{"x":"a1b"}`, `{"x":"a1b"}`, nil},
 		{"E49 pattern", with(str, func(t *Type) { t.Pattern = "^[a-z]+$" }), `{"x":"A"}`, ``, bad("must match pattern: ^[a-z]+$")},
@@ -220,14 +223,14 @@ func TestCheckInput(t *testing.T) {
 		{"E50 enum of numbers", numbers, `{"x":1.0}`, `{"x":1.0}`, nil},
 		{"E50 enum of numbers, not", numbers, `{"x":2}`, ``, bad("must be one of: 1, 2.5 (got 2)")},
 		{"Defect 5 enum with a vector", enum, `{"x":["a","b"]}`, ``, bad("should be string but got array")},
-		{"Defect 5 enum of each string", with(typeOf(t, "character"), func(t *Type) { t.Enum = []Value{"a", "b"} }), `{"x":["a","c","b"]}`, ``, []string{"Parameter 'x'[1] must be one of: a, b (got c)"}},
-		{"Defect 5 enum of lists", with(typeOf(t, "list[int]"), func(t *Type) { t.Enum = []Value{List{int64(1), int64(2)}} }), `{"x":[1.0,2]}`, `{"x":[1,2]}`, nil},
-		{"Defect 5 enum of lists, not", with(typeOf(t, "list[int]"), func(t *Type) { t.Enum = []Value{List{int64(1)}} }), `{"x":[1,2]}`, ``, bad("must be one of: [1] (got [1,2])")},
-		{"Defect 5 enum of objects", with(typeOf(t, "object"), func(t *Type) { t.Enum = []Value{NewDict("a", int64(1), "b", nil)} }), `{"x":{"b":null,"a":1.0}}`, `{"x":{"b":null,"a":1.0}}`, nil},
+		{"Defect 5 enum of each string", with(typeOf(t, "character"), func(t *Type) { t.Enum = []value.Value{"a", "b"} }), `{"x":["a","c","b"]}`, ``, []string{"Parameter 'x'[1] must be one of: a, b (got c)"}},
+		{"Defect 5 enum of lists", with(typeOf(t, "list[int]"), func(t *Type) { t.Enum = []value.Value{value.List{int64(1), int64(2)}} }), `{"x":[1.0,2]}`, `{"x":[1,2]}`, nil},
+		{"Defect 5 enum of lists, not", with(typeOf(t, "list[int]"), func(t *Type) { t.Enum = []value.Value{value.List{int64(1)}} }), `{"x":[1,2]}`, ``, bad("must be one of: [1] (got [1,2])")},
+		{"Defect 5 enum of objects", with(typeOf(t, "object"), func(t *Type) { t.Enum = []value.Value{value.NewDict("a", int64(1), "b", nil)} }), `{"x":{"b":null,"a":1.0}}`, `{"x":{"b":null,"a":1.0}}`, nil},
 		{"Defect 5 min with a vector", with(num, func(t *Type) { t.Min = int64(1) }), `{"x":[0,5]}`, ``, bad("should be number but got array")},
 		{"Defect 5 min on a vector of any", with(Type{}, func(t *Type) { t.Min = int64(1) }), `{"x":[0,5]}`, `{"x":[0,5]}`, nil},
-		{"E50 enum of any takes no null unasked", with(typeOf(t, "list[any]"), func(t *Type) { t.Items.Enum = []Value{"a"} }), `{"x":[null]}`, ``, []string{"Parameter 'x'[0] must be one of: a (got null)"}},
-		{"E51 all at once", []Param{required("a", str), required("b", num), required("c", str), {Name: "d", Type: Type{Name: TypeString, Enum: []Value{"x"}}}},
+		{"E50 enum of any takes no null unasked", with(typeOf(t, "list[any]"), func(t *Type) { t.Items.Enum = []value.Value{"a"} }), `{"x":[null]}`, ``, []string{"Parameter 'x'[0] must be one of: a (got null)"}},
+		{"E51 all at once", []Param{required("a", str), required("b", num), required("c", str), {Name: "d", Type: Type{Name: TypeString, Enum: []value.Value{"x"}}}},
 			`{"b":"1","d":"y","e":1}`, ``, []string{
 				"Unknown parameter: e (valid: a, b, c, d)", "Missing required parameter: a", "Parameter 'b' should be number but got string",
 				"Missing required parameter: c", "Parameter 'd' must be one of: x (got y)"}},
@@ -251,7 +254,7 @@ func TestCheckInput(t *testing.T) {
 }
 
 func TestCheckNamesMustBeText(t *testing.T) {
-	args := &Dict{}
+	args := &value.Dict{}
 	if err := args.Set(int64(1), "x"); err != nil {
 		t.Fatal(err)
 	}
@@ -265,8 +268,8 @@ func TestCheckNamesMustBeText(t *testing.T) {
 func TestCheckC6AllowExtra(t *testing.T) {
 	tool := Tool{Name: "t", AllowExtra: true, Params: []Param{optional("a", Type{}), {Name: "dir", FromHost: true}}}
 	got, err := tool.Check(readArgs(t, `{"b":1,"a":2,"c":[1]}`))
-	if want := `{"a":2}`; err != nil || FormatJSON(got, "") != want {
-		t.Errorf("got %s, %v, want %s", FormatJSON(got, ""), err, want)
+	if want := `{"a":2}`; err != nil || value.FormatJSON(got, "") != want {
+		t.Errorf("got %s, %v, want %s", value.FormatJSON(got, ""), err, want)
 	}
 	if got, err := tool.Check(readArgs(t, `{"dir":"/"}`)); err != nil || got.Has("dir") {
 		t.Errorf("a host's parameter was taken from a caller: %v, %v", got, err)
@@ -282,23 +285,23 @@ func TestCheckE56Example(t *testing.T) {
 	}{
 		{"from the types", Tool{Name: "slug", Params: []Param{required("input", typeOf(t, "str")), required("n", Type{Name: TypeInteger, Min: int64(2)}),
 			required("yes", typeOf(t, "bool")), required("tags", typeOf(t, "character")), required("list", typeOf(t, "list[int]")),
-			required("map", typeOf(t, "dict")), required("mode", Type{Name: TypeString, Enum: []Value{"fast", "slow"}}), required("f", typeOf(t, "float")),
+			required("map", typeOf(t, "dict")), required("mode", Type{Name: TypeString, Enum: []value.Value{"fast", "slow"}}), required("f", typeOf(t, "float")),
 			optional("other", Type{}), {Name: "dir", Required: true, FromHost: true}}},
 			`Example: slug(input="…", n=2, yes=true, tags=["…"], list=[], map={}, mode="fast", f=1)`},
 		{"from the first example", Tool{Name: "slug", Params: []Param{required("input", typeOf(t, "str")), optional("sep", typeOf(t, "str")), optional("other", Type{})},
-			Examples: []Example{{Args: NewDict("sep", "-", "input", "Hello World")}}},
+			Examples: []Example{{Args: value.NewDict("sep", "-", "input", "Hello World")}}},
 			`Example: slug(input="Hello World", sep="-")`},
 	}
 	for _, tt := range tests {
 		_, err := tt.tool.Check(nil)
-		var e *Error
+		var e *value.Error
 		if !errors.As(err, &e) || e.Hint != tt.want {
-			t.Errorf("%s: got hint %q, want %q", tt.name, ErrorOf(err, Internal).Hint, tt.want)
+			t.Errorf("%s: got hint %q, want %q", tt.name, value.ErrorOf(err, value.Internal).Hint, tt.want)
 		}
 	}
 	tool := Tool{Name: "t", Params: []Param{optional("a", typeOf(t, "str"))}}
-	if _, err := tool.Check(NewDict("a", int64(1))); err == nil || ErrorOf(err, Internal).Hint != "" {
-		t.Errorf("nothing is missing: got %v with hint %q, want none", err, ErrorOf(err, Internal).Hint)
+	if _, err := tool.Check(value.NewDict("a", int64(1))); err == nil || value.ErrorOf(err, value.Internal).Hint != "" {
+		t.Errorf("nothing is missing: got %v with hint %q, want none", err, value.ErrorOf(err, value.Internal).Hint)
 	}
 }
 
@@ -306,7 +309,7 @@ func TestCheckE56Example(t *testing.T) {
 func TestCheckE54IsAFailure(t *testing.T) {
 	tool := Tool{Name: "t", Params: []Param{required("a", typeOf(t, "str"))}}
 	_, err := tool.Check(nil)
-	r := Fail(ErrorOf(err, Internal), Usage{})
+	r := Fail(value.ErrorOf(err, value.Internal), Usage{})
 	if r.Success || r.ErrorType != "validation_error" || r.Error != "Tool input validation failed for 't':\n  - Missing required parameter: a" || r.Suggestion != `Example: t(a="…")` {
 		t.Errorf("got %+v", r)
 	}
@@ -315,15 +318,15 @@ func TestCheckE54IsAFailure(t *testing.T) {
 // NaN, which only a script can pass, satisfies no bound.
 func TestCheckNaN(t *testing.T) {
 	tool := Tool{Name: "t", Params: []Param{required("x", Type{Name: TypeNumber, Min: int64(0)})}}
-	if _, err := tool.Check(NewDict("x", math.NaN())); err == nil || !strings.Contains(err.Error(), "must be >= 0 (got NaN)") {
+	if _, err := tool.Check(value.NewDict("x", math.NaN())); err == nil || !strings.Contains(err.Error(), "must be >= 0 (got NaN)") {
 		t.Errorf("Check(NaN) = %v, want that it must be >= 0", err)
 	}
-	if got, err := tool.Check(NewDict("x", math.Inf(1))); err != nil || got.Len() != 1 {
+	if got, err := tool.Check(value.NewDict("x", math.Inf(1))); err != nil || got.Len() != 1 {
 		t.Errorf("Check(+Inf) = %v, want no error", err)
 	}
 	whole := Tool{Name: "t", Params: []Param{required("x", Type{Name: TypeInteger})}}
 	for _, f := range []float64{math.NaN(), math.Inf(1), math.Inf(-1)} {
-		if _, err := whole.Check(NewDict("x", f)); err == nil || !strings.Contains(err.Error(), "should be integer but got number") {
+		if _, err := whole.Check(value.NewDict("x", f)); err == nil || !strings.Contains(err.Error(), "should be integer but got number") {
 			t.Errorf("Check(%v) for an integer = %v", f, err)
 		}
 	}
@@ -331,9 +334,9 @@ func TestCheckNaN(t *testing.T) {
 
 // A list of very many wrong items must not become a message of megabytes.
 func TestCheckTellsSoMany(t *testing.T) {
-	list := make(List, 50_000)
+	list := make(value.List, 50_000)
 	tool := Tool{Name: "t", Params: []Param{required("x", typeOf(t, "list[str]"))}}
-	_, err := tool.Check(NewDict("x", list))
+	_, err := tool.Check(value.NewDict("x", list))
 	if err == nil || !strings.HasSuffix(err.Error(), "\n  - … and 49950 more") {
 		t.Errorf("got %.100v", err)
 	}
@@ -345,33 +348,33 @@ func TestCheckTellsSoMany(t *testing.T) {
 func TestCheckLeavesTheArguments(t *testing.T) {
 	tool := Tool{Name: "t", Params: []Param{required("x", typeOf(t, "list[int]")), required("y", typeOf(t, "dict[str, int]"))}}
 	args := readArgs(t, `{"x":[1.0],"y":{"a":2.0}}`)
-	before := FormatJSON(args, "")
+	before := value.FormatJSON(args, "")
 	if _, err := tool.Check(args); err != nil {
 		t.Fatal(err)
 	}
-	if got := FormatJSON(args, ""); got != before {
+	if got := value.FormatJSON(args, ""); got != before {
 		t.Errorf("Check changed its arguments: %s, want %s", got, before)
 	}
 }
 
 func TestCheckKeepsContainers(t *testing.T) {
 	tool := Tool{Name: "t", Params: []Param{required("x", typeOf(t, "list[int]"))}}
-	for _, v := range []Value{List{1.0}, Tuple{1.0}, Set{1.0}} {
-		got, err := tool.Check(NewDict("x", v))
+	for _, v := range []value.Value{value.List{1.0}, value.Tuple{1.0}, value.Set{1.0}} {
+		got, err := tool.Check(value.NewDict("x", v))
 		if err != nil {
 			t.Errorf("Check(%T): %v", v, err)
 			continue
 		}
 		x, _ := got.Get("x")
-		if items, _ := Elements(x); TypeOf(x) != "array" || len(items) != 1 || items[0] != Value(int64(1)) || !sameKind(x, v) {
+		if items, _ := value.Elements(x); value.TypeOf(x) != "array" || len(items) != 1 || items[0] != value.Value(int64(1)) || !sameKind(x, v) {
 			t.Errorf("Check(%T) gave a %T of %v", v, x, x)
 		}
 	}
 }
 
-func sameKind(a, b Value) bool {
-	x, errX := Append(nil, a)
-	y, errY := Append(nil, b)
+func sameKind(a, b value.Value) bool {
+	x, errX := value.Append(nil, a)
+	y, errY := value.Append(nil, b)
 	return errX == nil && errY == nil && x[0] == y[0]
 }
 
@@ -380,29 +383,29 @@ func TestCheckResult(t *testing.T) {
 	tests := []struct {
 		name    string
 		returns *Type
-		in      Value
+		in      value.Value
 		want    string
 		problem string
 	}{
-		{"anything", nil, NewDict("a", nil), `{"a":null}`, ""},
+		{"anything", nil, value.NewDict("a", nil), `{"a":null}`, ""},
 		{"in its one form", &whole, 3.0, `3`, ""},
-		{"of any size", &whole, bigOf("51090942171709440000"), `51090942171709440000`, ""},
+		{"of any size", &whole, valuetest.Big("51090942171709440000"), `51090942171709440000`, ""},
 		{"a whole float of any size", &whole, 1e20, `100000000000000000000`, ""},
 		{"wrong", &whole, "3", "", "Result should be integer but got string"},
 		{"nothing", &whole, nil, "", "Result should be integer but got null"},
-		{"inside", &list, List{int64(1), "a"}, "", "Result[1] should be integer but got string"},
+		{"inside", &list, value.List{int64(1), "a"}, "", "Result[1] should be integer but got string"},
 	}
 	for _, tt := range tests {
 		tool := Tool{Name: "t", Returns: tt.returns}
 		got, err := tool.CheckResult(tt.in)
 		if tt.problem == "" {
-			if err != nil || FormatJSON(got, "") != tt.want {
-				t.Errorf("%s: got %s, %v, want %s", tt.name, FormatJSON(got, ""), err, tt.want)
+			if err != nil || value.FormatJSON(got, "") != tt.want {
+				t.Errorf("%s: got %s, %v, want %s", tt.name, value.FormatJSON(got, ""), err, tt.want)
 			}
 			continue
 		}
 		want := "the result of 't' is not what it declares:\n  - " + tt.problem
-		if err == nil || err.Error() != want || KindOf(err) != Failed {
+		if err == nil || err.Error() != want || value.KindOf(err) != value.Failed {
 			t.Errorf("%s: got %v, want %s", tt.name, err, want)
 		}
 	}
@@ -412,7 +415,7 @@ func TestCheckResult(t *testing.T) {
 // what to do, and not as "should be integer but got int".
 func TestCheckNamesGoTypes(t *testing.T) {
 	x := &Tool{Name: "t", Description: "T.", Params: []Param{Required("n", "integer", "A number.")}}
-	args := &Dict{}
+	args := &value.Dict{}
 	args.Set("n", 3)
 	if _, err := x.Check(args); err == nil || !strings.Contains(err.Error(), "got the Go type int, which is not a value: encode it with cassidy.Encode") {
 		t.Errorf("the check gave %v", err)
@@ -422,14 +425,14 @@ func TestCheckNamesGoTypes(t *testing.T) {
 func TestCheckRawSchema(t *testing.T) {
 	tool := Tool{Name: "t", Description: "d", Schema: []byte(`{"type":"object","properties":{"n":{"type":"integer","minimum":1}},"required":["n"]}`)}
 	got, err := tool.Check(readArgs(t, `{"n":3,"extra":[null]}`))
-	if want := `{"n":3,"extra":[null]}`; err != nil || FormatJSON(got, "") != want {
-		t.Errorf("got %s, %v, want %s", FormatJSON(got, ""), err, want)
+	if want := `{"n":3,"extra":[null]}`; err != nil || value.FormatJSON(got, "") != want {
+		t.Errorf("got %s, %v, want %s", value.FormatJSON(got, ""), err, want)
 	}
 	for _, args := range []string{"", "{}", `{"n":0}`, `{"n":"a"}`} {
 		got, err := tool.Check(readArgs(t, args))
-		var e *Error
-		if !errors.As(err, &e) || e.Kind != Invalid || !strings.HasPrefix(e.Error(), "Tool input validation failed for 't':\n  - ") || e.Hint != "cassidy tool schema t shows what it takes" {
-			t.Errorf("Check(%s) = %s, %v, want a refusal", args, FormatJSON(got, ""), err)
+		var e *value.Error
+		if !errors.As(err, &e) || e.Kind != value.Invalid || !strings.HasPrefix(e.Error(), "Tool input validation failed for 't':\n  - ") || e.Hint != "cassidy tool schema t shows what it takes" {
+			t.Errorf("Check(%s) = %s, %v, want a refusal", args, value.FormatJSON(got, ""), err)
 		}
 	}
 	if err := tool.Validate(); err != nil || tool.Compiled == nil {

@@ -6,6 +6,9 @@ import (
 
 	"github.com/google/jsonschema-go/jsonschema"
 	"pgregory.net/rapid"
+
+	"github.com/cassidy-run/cassidy/internal/valuetest"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // What Check accepts is valid by the JSON Schema that the model was given, and
@@ -31,7 +34,7 @@ func TestCheckAgreesWithSchema(t *testing.T) {
 		want := fitsSchema(t, &tool, args)
 		if got := err == nil; got != want {
 			def, _ := tool.Definition(JSONSchema)
-			t.Fatalf("Check(%s) = %v, but fitting the schema is %v\n%s", FormatJSON(args, ""), err, want, FormatJSON(def, "  "))
+			t.Fatalf("Check(%s) = %v, but fitting the schema is %v\n%s", value.FormatJSON(args, ""), err, want, value.FormatJSON(def, "  "))
 		}
 		if want {
 			accepted++
@@ -46,8 +49,8 @@ func TestCheckAgreesWithSchema(t *testing.T) {
 }
 
 // fitsSchema asks the library about arguments, with the exceptions undone.
-func fitsSchema(t *rapid.T, tool *Tool, args *Dict) bool {
-	plainArgs := &Dict{}
+func fitsSchema(t *rapid.T, tool *Tool, args *value.Dict) bool {
+	plainArgs := &value.Dict{}
 	for k, v := range args.All() {
 		p, ok := tool.Param(k.(string))
 		if ok && v == nil && !p.Required {
@@ -65,7 +68,7 @@ func fitsSchema(t *rapid.T, tool *Tool, args *Dict) bool {
 	if err != nil {
 		t.Fatal(err)
 	}
-	text, err := AppendJSON(nil, def)
+	text, err := value.AppendJSON(nil, def)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -78,35 +81,35 @@ func fitsSchema(t *rapid.T, tool *Tool, args *Dict) bool {
 		t.Fatalf("%s: %v", text, err)
 	}
 	var v any
-	if err := json.Unmarshal([]byte(FormatJSON(plainArgs, "")), &v); err != nil {
+	if err := json.Unmarshal([]byte(value.FormatJSON(plainArgs, "")), &v); err != nil {
 		t.Fatal(err)
 	}
 	return resolved.Validate(v) == nil
 }
 
 // undo takes the exceptions out of a value of a type.
-func undo(t Type, v Value) Value {
+func undo(t Type, v value.Value) value.Value {
 	switch {
 	case t.Name == TypeCharacter:
 		if s, ok := v.(string); ok {
-			return List{s}
+			return value.List{s}
 		}
 	case t.Name == TypeArray && t.Items != nil:
-		items, ok := Elements(v)
+		items, ok := value.Elements(v)
 		if !ok {
 			return v
 		}
-		list := List{}
+		list := value.List{}
 		for _, item := range items {
 			list = append(list, undo(*t.Items, item))
 		}
 		return list
 	case t.Name == TypeObject:
-		d, ok := v.(*Dict)
+		d, ok := v.(*value.Dict)
 		if !ok {
 			return v
 		}
-		out := &Dict{}
+		out := &value.Dict{}
 		for k, item := range d.All() {
 			field, known := findParam(t.Fields, k.(string))
 			switch {
@@ -143,7 +146,7 @@ func genSensibleType(depth int) *rapid.Generator[Type] {
 		}
 		typ := Type{Name: rapid.SampledFrom(names).Draw(t, "name"), Nullable: rapid.Bool().Draw(t, "nullable")}
 		if rapid.Bool().Draw(t, "bounds") {
-			typ.Min, typ.Max = rapid.SampledFrom([]Value{int64(0), 0.5}).Draw(t, "min"), int64(2)
+			typ.Min, typ.Max = rapid.SampledFrom([]value.Value{int64(0), 0.5}).Draw(t, "min"), int64(2)
 		}
 		if rapid.Bool().Draw(t, "lengths") {
 			typ.MinLength, typ.MaxLength = size(1), size(2)
@@ -172,7 +175,7 @@ func genSensibleType(depth int) *rapid.Generator[Type] {
 }
 
 // sensibleEnum draws enum values that are of the type.
-func sensibleEnum(t *rapid.T, typ Type) (enum []Value) {
+func sensibleEnum(t *rapid.T, typ Type) (enum []value.Value) {
 	for range 3 {
 		v := undo(typ, genArg(typ).Draw(t, "enum value"))
 		if _, problems := checkValue(&typ, v); v != nil && len(problems) == 0 && typ.Name != TypeCharacter {
@@ -183,9 +186,9 @@ func sensibleEnum(t *rapid.T, typ Type) (enum []Value) {
 }
 
 // genArgs makes arguments that mostly, but not always, fit.
-func genArgs(params []Param) *rapid.Generator[*Dict] {
-	return rapid.Custom(func(t *rapid.T) *Dict {
-		d := &Dict{}
+func genArgs(params []Param) *rapid.Generator[*value.Dict] {
+	return rapid.Custom(func(t *rapid.T) *value.Dict {
+		d := &value.Dict{}
 		for _, p := range params {
 			if p.Required && rapid.IntRange(0, 9).Draw(t, "give") > 0 || rapid.Bool().Draw(t, "give") {
 				d.Put(p.Name, genArg(p.Type).Draw(t, "value"))
@@ -198,16 +201,16 @@ func genArgs(params []Param) *rapid.Generator[*Dict] {
 	})
 }
 
-func genArg(typ Type) *rapid.Generator[Value] {
-	return rapid.Custom(func(t *rapid.T) Value {
+func genArg(typ Type) *rapid.Generator[value.Value] {
+	return rapid.Custom(func(t *rapid.T) value.Value {
 		if rapid.IntRange(0, 9).Draw(t, "odd") == 0 {
-			return rapid.SampledFrom([]Value{nil, true, int64(1), 1.5, "a", List{}, &Dict{}}).Draw(t, "any")
+			return rapid.SampledFrom([]value.Value{nil, true, int64(1), 1.5, "a", value.List{}, &value.Dict{}}).Draw(t, "any")
 		}
 		if len(typ.Enum) > 0 && rapid.Bool().Draw(t, "of enum") {
 			return rapid.SampledFrom(typ.Enum).Draw(t, "enum")
 		}
-		text := rapid.SampledFrom([]Value{"", "a", "b", "ab", "abc", "é", "éé"})
-		number := rapid.SampledFrom([]Value{int64(0), int64(1), int64(2), int64(3), 1.0, 0.5, 1.5, -1.5})
+		text := rapid.SampledFrom([]value.Value{"", "a", "b", "ab", "abc", "é", "éé"})
+		number := rapid.SampledFrom([]value.Value{int64(0), int64(1), int64(2), int64(3), 1.0, 0.5, 1.5, -1.5})
 		switch typ.Name {
 		case TypeString:
 			return text.Draw(t, "text")
@@ -219,13 +222,13 @@ func genArg(typ Type) *rapid.Generator[Value] {
 			if rapid.Bool().Draw(t, "lone") {
 				return text.Draw(t, "text")
 			}
-			return List(rapid.SliceOfN(text, 0, 3).Draw(t, "texts"))
+			return value.List(rapid.SliceOfN(text, 0, 3).Draw(t, "texts"))
 		case TypeArray:
 			items := Type{}
 			if typ.Items != nil {
 				items = *typ.Items
 			}
-			return List(rapid.SliceOfN(genArg(items), 0, 3).Draw(t, "items"))
+			return value.List(rapid.SliceOfN(genArg(items), 0, 3).Draw(t, "items"))
 		case TypeObject:
 			d := genArgs(typ.Fields).Draw(t, "fields")
 			if typ.Values != nil && rapid.Bool().Draw(t, "more") {
@@ -233,17 +236,17 @@ func genArg(typ Type) *rapid.Generator[Value] {
 			}
 			return d
 		}
-		return genJSONOf(1).Filter(func(v Value) bool { return !holdsHuge(v) }).Draw(t, "any")
+		return valuetest.JSONOf(1).Filter(func(v value.Value) bool { return !holdsHuge(v) }).Draw(t, "any")
 	})
 }
 
 // holdsHuge tells the numbers that the library, which reads all of them as
 // floats, cannot compare exactly.
-func holdsHuge(v Value) bool {
+func holdsHuge(v value.Value) bool {
 	switch v := v.(type) {
 	case int64:
 		return v > 1<<53 || v < -1<<53
-	case *Dict:
+	case *value.Dict:
 		for _, item := range v.All() {
 			if holdsHuge(item) {
 				return true
@@ -251,7 +254,7 @@ func holdsHuge(v Value) bool {
 		}
 		return false
 	}
-	if items, ok := Elements(v); ok {
+	if items, ok := value.Elements(v); ok {
 		for _, item := range items {
 			if holdsHuge(item) {
 				return true
@@ -259,5 +262,5 @@ func holdsHuge(v Value) bool {
 		}
 		return false
 	}
-	return TypeOf(v) == TypeInteger
+	return value.TypeOf(v) == TypeInteger
 }

@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // A checker collects what is wrong with values.
@@ -47,7 +49,7 @@ func (c *checker) in(n int, name ...string) {
 
 // checkValue checks one value against a type and returns it in its one form;
 // each problem begins with the label, which is put together where there is one.
-func checkValue(t *Type, v Value, label ...string) (Value, []string) {
+func checkValue(t *Type, v value.Value, label ...string) (value.Value, []string) {
 	c := checker{}
 	v = c.value(t, v)
 	c.in(0, label...)
@@ -55,7 +57,7 @@ func checkValue(t *Type, v Value, label ...string) (Value, []string) {
 }
 
 // value checks one value against a type and returns it in its one form.
-func (c *checker) value(t *Type, v Value) Value {
+func (c *checker) value(t *Type, v value.Value) value.Value {
 	if v == nil && t.Nullable {
 		return nil
 	}
@@ -66,20 +68,20 @@ func (c *checker) value(t *Type, v Value) Value {
 	case TypeBoolean, TypeLogical:
 		_, fits = v.(bool)
 	case TypeNumber:
-		fits = numeric(v)
+		fits = value.Numeric(v)
 	case TypeInteger:
-		if v, fits = integral(v); fits && !c.inRange(t, v) {
+		if v, fits = value.Integral(v); fits && !c.inRange(t, v) {
 			return v
 		}
 	case TypeCharacter:
 		return c.character(t, v)
 	case TypeArray:
-		_, fits = Elements(v)
+		_, fits = value.Elements(v)
 	case TypeObject:
-		_, fits = v.(*Dict)
+		_, fits = v.(*value.Dict)
 	case TypeList:
-		_, isArray := Elements(v)
-		_, isObject := v.(*Dict)
+		_, isArray := value.Elements(v)
+		_, isObject := v.(*value.Dict)
 		fits = isArray || isObject
 	}
 	if !fits {
@@ -90,7 +92,7 @@ func (c *checker) value(t *Type, v Value) Value {
 	case TypeArray:
 		v = c.items(t.Items, v)
 	case TypeObject:
-		v = c.object(t, v.(*Dict))
+		v = c.object(t, v.(*value.Dict))
 	}
 	if text := t.violation(v); text != "" {
 		c.wrong("%s", text)
@@ -100,7 +102,7 @@ func (c *checker) value(t *Type, v Value) Value {
 
 // inRange refuses integers beyond int64, which few handlers expect, unless the type
 // has a bound there.
-func (c *checker) inRange(t *Type, v Value) bool {
+func (c *checker) inRange(t *Type, v value.Value) bool {
 	i, isBig := v.(*big.Int)
 	if !isBig || c.bigInts {
 		return true
@@ -114,21 +116,21 @@ func (c *checker) inRange(t *Type, v Value) bool {
 	}
 	switch {
 	case i.Sign() < 0:
-		c.wrong("must be >= %d (got %s)", math.MinInt64, FormatJSON(v, ""))
+		c.wrong("must be >= %d (got %s)", math.MinInt64, value.FormatJSON(v, ""))
 	default:
-		c.wrong("must be <= %d (got %s)", math.MaxInt64, FormatJSON(v, ""))
+		c.wrong("must be <= %d (got %s)", math.MaxInt64, value.FormatJSON(v, ""))
 	}
 	return false
 }
 
 // character checks a list of strings, for which a lone string may stand.
 // Pattern and enum speak of each string.
-func (c *checker) character(t *Type, v Value) Value {
+func (c *checker) character(t *Type, v value.Value) value.Value {
 	item := Type{Name: TypeString, Pattern: t.Pattern, Enum: t.Enum}
 	list := Type{Name: TypeArray, MinLength: t.MinLength, MaxLength: t.MaxLength}
 	if s, ok := v.(string); ok {
-		v = List{c.value(&item, s)}
-	} else if _, ok := Elements(v); ok {
+		v = value.List{c.value(&item, s)}
+	} else if _, ok := value.Elements(v); ok {
 		v = c.items(&item, v)
 	} else {
 		c.wrong("should be %s but got %s (give a list of strings)", t, gotType(v))
@@ -141,12 +143,12 @@ func (c *checker) character(t *Type, v Value) Value {
 }
 
 // items checks the items of a list, tuple or set against a type; nil is any.
-func (c *checker) items(t *Type, v Value) Value {
+func (c *checker) items(t *Type, v value.Value) value.Value {
 	if t == nil {
 		return v
 	}
-	items, _ := Elements(v)
-	checked := make([]Value, len(items))
+	items, _ := value.Elements(v)
+	checked := make([]value.Value, len(items))
 	for i, item := range items {
 		before := len(c.problems)
 		checked[i] = c.value(t, item)
@@ -155,22 +157,22 @@ func (c *checker) items(t *Type, v Value) Value {
 		}
 	}
 	switch v.(type) {
-	case Tuple:
-		return Tuple(checked)
-	case Set:
-		return Set(checked)
+	case value.Tuple:
+		return value.Tuple(checked)
+	case value.Set:
+		return value.Set(checked)
 	}
-	return List(checked)
+	return value.List(checked)
 }
 
 // object checks the known fields of an object and lets others be, as JSON
 // Schema does; with Values it checks those too. Null for an optional field is
 // absence, as it is for a parameter.
-func (c *checker) object(t *Type, d *Dict) Value {
+func (c *checker) object(t *Type, d *value.Dict) value.Value {
 	if len(t.Fields) == 0 && t.Values == nil {
 		return d
 	}
-	checked := MakeDict(d.Len())
+	checked := value.MakeDict(d.Len())
 	for k, v := range d.All() {
 		name, ok := k.(string)
 		if !ok {
@@ -206,7 +208,7 @@ func (c *checker) object(t *Type, d *Dict) Value {
 
 // violation says which constraint a value of the right type breaks, or "".
 // A constraint on values of another type, such as min on a string, says nothing.
-func (t *Type) violation(v Value) string {
+func (t *Type) violation(v value.Value) string {
 	if s, ok := v.(string); ok {
 		if t.MinLength != nil || t.MaxLength != nil {
 			if text := t.lengthViolation(utf8.RuneCountInString(s), "characters"); text != "" {
@@ -219,23 +221,23 @@ func (t *Type) violation(v Value) string {
 			}
 		}
 	}
-	if items, ok := Elements(v); ok && t.Name == TypeArray {
+	if items, ok := value.Elements(v); ok && t.Name == TypeArray {
 		if text := t.lengthViolation(len(items), "items"); text != "" {
 			return text
 		}
 	}
 	if beyond(v, t.Min, -1) {
-		return fmt.Sprintf("must be >= %s (got %s)", FormatJSON(t.Min, ""), displayValue(v))
+		return fmt.Sprintf("must be >= %s (got %s)", value.FormatJSON(t.Min, ""), value.Display(v))
 	}
 	if beyond(v, t.Max, +1) {
-		return fmt.Sprintf("must be <= %s (got %s)", FormatJSON(t.Max, ""), displayValue(v))
+		return fmt.Sprintf("must be <= %s (got %s)", value.FormatJSON(t.Max, ""), value.Display(v))
 	}
-	if len(t.Enum) > 0 && !slices.ContainsFunc(t.Enum, func(e Value) bool { return Alike(e, v) }) {
+	if len(t.Enum) > 0 && !slices.ContainsFunc(t.Enum, func(e value.Value) bool { return value.Alike(e, v) }) {
 		names := make([]string, len(t.Enum))
 		for i, e := range t.Enum {
-			names[i] = displayValue(e)
+			names[i] = value.Display(e)
 		}
-		return "must be one of: " + strings.Join(names, ", ") + " (got " + displayValue(v) + ")"
+		return "must be one of: " + strings.Join(names, ", ") + " (got " + value.Display(v) + ")"
 	}
 	return ""
 }
@@ -252,22 +254,22 @@ func (t *Type) lengthViolation(n int, unit string) string {
 
 // beyond reports whether a number is less than a bound, for side -1, or greater,
 // for side +1. NaN is beyond every bound; what is no number is beyond none.
-func beyond(v, bound Value, side int) bool {
-	if !numeric(v) || !numeric(bound) {
+func beyond(v, bound value.Value, side int) bool {
+	if !value.Numeric(v) || !value.Numeric(bound) {
 		return false
 	}
-	order, ok := compareNumbers(v, bound)
+	order, ok := value.CompareNumbers(v, bound)
 	return !ok || order == side
 }
 
 // gotType names the type of a value that does not fit, in the words of JSON,
 // which has one for all numbers.
-func gotType(v Value) string {
+func gotType(v value.Value) string {
 	switch v.(type) {
 	case int64, *big.Int:
 		return TypeNumber
-	case nil, bool, float64, string, []byte, List, Tuple, Set, *Dict, Function, Object:
-		return TypeOf(v)
+	case nil, bool, float64, string, []byte, value.List, value.Tuple, value.Set, *value.Dict, Function, Object:
+		return value.TypeOf(v)
 	}
 	return fmt.Sprintf("the Go type %T, which is not a value: encode it with cassidy.Encode", v)
 }

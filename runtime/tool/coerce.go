@@ -3,6 +3,9 @@ package tool
 import (
 	"fmt"
 	"strings"
+
+	"github.com/cassidy-run/cassidy/internal/yaml"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // Coerce reads arguments that came as text, from a command line or a format
@@ -10,8 +13,8 @@ import (
 // "[\"a\"]" for a list is a list, and JSON for an object. What cannot be read
 // so is left as it is, for [Tool.Check] to refuse. The second result says in
 // words what was turned into what.
-func (t *Tool) Coerce(args *Dict) (*Dict, []string) {
-	result := &Dict{}
+func (t *Tool) Coerce(args *value.Dict) (*value.Dict, []string) {
+	result := &value.Dict{}
 	var notes []string
 	for k, v := range args.All() {
 		name, ok := k.(string)
@@ -23,7 +26,7 @@ func (t *Tool) Coerce(args *Dict) (*Dict, []string) {
 		}
 		read, changed := p.Type.fromText(text)
 		if changed {
-			notes = append(notes, fmt.Sprintf("%s: read %q as %s", name, cut(text, 60), TypeOf(read)))
+			notes = append(notes, fmt.Sprintf("%s: read %q as %s", name, value.Cut(text, 60), value.TypeOf(read)))
 		}
 		result.Put(name, read)
 	}
@@ -31,14 +34,14 @@ func (t *Tool) Coerce(args *Dict) (*Dict, []string) {
 }
 
 // fromText reads a text as a type and says whether that changed it.
-func (t Type) fromText(text string) (Value, bool) {
+func (t Type) fromText(text string) (value.Value, bool) {
 	trimmed := strings.TrimSpace(text)
 	if t.Nullable && (trimmed == "null" || trimmed == "None") && t.Name != TypeString {
 		return nil, true
 	}
 	switch t.Name {
 	case TypeInteger, TypeNumber:
-		if n, ok := ParseYAMLNumber(trimmed); ok {
+		if n, ok := yaml.ParseNumber(trimmed); ok {
 			return n, true
 		}
 	case TypeBoolean, TypeLogical:
@@ -51,7 +54,7 @@ func (t Type) fromText(text string) (Value, bool) {
 	case TypeArray, TypeCharacter, TypeList:
 		return t.listFromText(text, trimmed)
 	case TypeObject:
-		if v, err := ParseJSON([]byte(trimmed)); err == nil {
+		if v, err := value.ParseJSON([]byte(trimmed)); err == nil {
 			return v, true
 		}
 	case TypeAny, "":
@@ -61,14 +64,14 @@ func (t Type) fromText(text string) (Value, bool) {
 }
 
 // listFromText reads JSON, or items with commas between them.
-func (t Type) listFromText(text, trimmed string) (Value, bool) {
+func (t Type) listFromText(text, trimmed string) (value.Value, bool) {
 	if strings.HasPrefix(trimmed, "[") || strings.HasPrefix(trimmed, "{") {
-		if v, err := ParseJSON([]byte(trimmed)); err == nil {
+		if v, err := value.ParseJSON([]byte(trimmed)); err == nil {
 			return v, true
 		}
 		return text, false
 	}
-	list := List{}
+	list := value.List{}
 	if trimmed == "" {
 		return list, true
 	}
@@ -84,8 +87,8 @@ func (t Type) listFromText(text, trimmed string) (Value, bool) {
 }
 
 // anyFromText reads what looks like JSON and is no string as JSON.
-func anyFromText(text, trimmed string) (Value, bool) {
-	v, err := ParseJSON([]byte(trimmed))
+func anyFromText(text, trimmed string) (value.Value, bool) {
+	v, err := value.ParseJSON([]byte(trimmed))
 	if err != nil {
 		return text, false
 	}

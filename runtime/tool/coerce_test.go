@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 func TestCoerce(t *testing.T) {
@@ -23,12 +25,12 @@ func TestCoerce(t *testing.T) {
 	}
 	for _, tt := range tests {
 		tool := Tool{Name: "t", Params: []Param{required("x", typeOf(t, tt.typ))}}
-		got, notes := tool.Coerce(NewDict("x", tt.in))
+		got, notes := tool.Coerce(value.NewDict("x", tt.in))
 		v, _ := got.Get("x")
-		if text := FormatJSON(v, ""); text != tt.want {
+		if text := value.FormatJSON(v, ""); text != tt.want {
 			t.Errorf("%s: %q was read as %s, want %s", tt.typ, tt.in, text, tt.want)
 		}
-		if changed := tt.want != FormatJSON(tt.in, ""); changed != (len(notes) == 1) {
+		if changed := tt.want != value.FormatJSON(tt.in, ""); changed != (len(notes) == 1) {
 			t.Errorf("%s: %q gave the notes %q", tt.typ, tt.in, notes)
 		}
 	}
@@ -39,15 +41,15 @@ func TestCoerceNotes(t *testing.T) {
 		{Name: "n", Type: Type{Name: TypeInteger}, Aliases: []string{"count"}}, optional("s", Type{Name: TypeString}), optional("d", Type{Name: TypeObject}),
 	}}
 	long := `{"a": "` + strings.Repeat("x", 1000) + `"}`
-	got, notes := tool.Coerce(NewDict("count", "3", "s", "4", "other", "5", "typed", int64(6), "d", long))
-	if want := `{"count":3,"s":"4","other":"5","typed":6`; !strings.HasPrefix(FormatJSON(got, ""), want) {
-		t.Errorf("got %.80s, want %s…", FormatJSON(got, ""), want)
+	got, notes := tool.Coerce(value.NewDict("count", "3", "s", "4", "other", "5", "typed", int64(6), "d", long))
+	if want := `{"count":3,"s":"4","other":"5","typed":6`; !strings.HasPrefix(value.FormatJSON(got, ""), want) {
+		t.Errorf("got %.80s, want %s…", value.FormatJSON(got, ""), want)
 	}
 	want := []string{`count: read "3" as integer`, `d: read "{\"a\": \"` + strings.Repeat("x", 53) + `…" as object`}
 	if !slices.Equal(notes, want) {
 		t.Errorf("notes %q\nwant  %q", notes, want)
 	}
 	if got, notes := tool.Coerce(nil); got.Len() != 0 || notes != nil {
-		t.Errorf("nothing was read as %s with %q", FormatJSON(got, ""), notes)
+		t.Errorf("nothing was read as %s with %q", value.FormatJSON(got, ""), notes)
 	}
 }

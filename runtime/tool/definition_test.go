@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
@@ -27,9 +29,9 @@ func richTool() *Tool {
 				{Name: "label", Type: Type{Name: TypeString, Nullable: true}},
 			}}, Description: "Where.", Required: true},
 			{Name: "limit", Type: Type{Name: TypeInteger, Min: int64(1), Max: int64(50)}, Default: int64(10), HasDefault: true},
-			{Name: "kinds", Type: Type{Name: TypeCharacter, Enum: []Value{"café", "shop"}, MaxLength: size(3)}, Description: "One kind or some."},
-			{Name: "sort", Type: Type{Name: TypeString, Enum: []Value{"near", "best"}, Nullable: true}, HasDefault: true},
-			{Name: "tags", Type: Type{Name: TypeArray, Items: &Type{Name: TypeArray, Items: &Type{Name: TypeString}}}, Default: List{List{"a"}}, HasDefault: true},
+			{Name: "kinds", Type: Type{Name: TypeCharacter, Enum: []value.Value{"café", "shop"}, MaxLength: size(3)}, Description: "One kind or some."},
+			{Name: "sort", Type: Type{Name: TypeString, Enum: []value.Value{"near", "best"}, Nullable: true}, HasDefault: true},
+			{Name: "tags", Type: Type{Name: TypeArray, Items: &Type{Name: TypeArray, Items: &Type{Name: TypeString}}}, Default: value.List{value.List{"a"}}, HasDefault: true},
 			{Name: "weights", Type: Type{Name: TypeObject, Values: &Type{Name: TypeNumber}}},
 			{Name: "open", Type: Type{Name: TypeLogical}, Default: true, HasDefault: true},
 			{Name: "raw", Type: Type{Name: TypeList}},
@@ -39,7 +41,7 @@ func richTool() *Tool {
 		},
 		Returns: &Type{Name: TypeObject, Fields: []Param{{Name: "places", Type: Type{Name: TypeArray, Items: &Type{Name: TypeObject}}, Required: true}}},
 		Needs:   []Capability{{"http.get", "maps.example.com"}}, Timeout: 10 * time.Second,
-		Examples: []Example{{Args: NewDict("query", "pizza", "at", NewDict("lat", 1.5, "lon", int64(2)))}},
+		Examples: []Example{{Args: value.NewDict("query", "pizza", "at", value.NewDict("lat", 1.5, "lon", int64(2)))}},
 	}
 }
 
@@ -54,7 +56,7 @@ func TestDefinitions(t *testing.T) {
 			t.Errorf("%s: %v", f, err)
 			continue
 		}
-		got := FormatJSON(d, "  ") + "\n"
+		got := value.FormatJSON(d, "  ") + "\n"
 		path := filepath.Join("testdata", "definition."+string(f)+".json")
 		if *update {
 			if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
@@ -70,7 +72,7 @@ func TestDefinitions(t *testing.T) {
 		}
 	}
 	_, err := tool.Definition("opnai")
-	if e := ErrorOf(err, Internal); e == nil || e.Error() != `unknown format "opnai"; did you mean "openai"?` || e.Hint != "formats are json-schema, openai, anthropic and mcp" {
+	if e := value.ErrorOf(err, value.Internal); e == nil || e.Error() != `unknown format "opnai"; did you mean "openai"?` || e.Hint != "formats are json-schema, openai, anthropic and mcp" {
 		t.Errorf("an unknown format: got %v", err)
 	}
 }
@@ -79,12 +81,12 @@ func TestDefinitions(t *testing.T) {
 func TestDefinitionOfRawSchema(t *testing.T) {
 	tool := Tool{Name: "t", Description: "d", Schema: []byte(`{"type":"object","oneOf":[{"required":["a"]},{"required":["b"]}],"$defs":{}}`)}
 	d, err := tool.Definition(Anthropic)
-	if want := `{"name":"t","description":"d","input_schema":` + string(tool.Schema) + `}`; err != nil || FormatJSON(d, "") != want {
-		t.Errorf("got %s, %v, want %s", FormatJSON(d, ""), err, want)
+	if want := `{"name":"t","description":"d","input_schema":` + string(tool.Schema) + `}`; err != nil || value.FormatJSON(d, "") != want {
+		t.Errorf("got %s, %v, want %s", value.FormatJSON(d, ""), err, want)
 	}
 	for _, schema := range []string{`[]`, `{`, `true`} {
 		if d, err := (&Tool{Name: "t", Schema: []byte(schema)}).Definition(OpenAI); err == nil {
-			t.Errorf("schema %s: got %s, want an error", schema, FormatJSON(d, ""))
+			t.Errorf("schema %s: got %s, want an error", schema, value.FormatJSON(d, ""))
 		}
 	}
 }
@@ -119,18 +121,18 @@ func TestParamsFromSchemaAndBack(t *testing.T) {
 }
 
 // sortKeys writes a value with the names of its objects in order.
-func sortKeys(v Value) string {
+func sortKeys(v value.Value) string {
 	var parts []string
-	if d, ok := v.(*Dict); ok {
+	if d, ok := v.(*value.Dict); ok {
 		for k, item := range d.All() {
 			parts = append(parts, k.(string)+":"+sortKeys(item))
 		}
 		slices.Sort(parts)
 		return "{" + strings.Join(parts, ",") + "}"
 	}
-	items, ok := Elements(v)
+	items, ok := value.Elements(v)
 	if !ok {
-		return FormatJSON(v, "")
+		return value.FormatJSON(v, "")
 	}
 	for _, item := range items {
 		parts = append(parts, sortKeys(item))
@@ -161,8 +163,8 @@ func TestParamsFromSchema(t *testing.T) {
 		}
 		tool := Tool{Name: "t", Params: params}
 		got, err := tool.ArgsSchema()
-		if err != nil || FormatJSON(got, "") != tt.want {
-			t.Errorf("%s: got %s, %v, want %s", tt.name, FormatJSON(got, ""), err, tt.want)
+		if err != nil || value.FormatJSON(got, "") != tt.want {
+			t.Errorf("%s: got %s, %v, want %s", tt.name, value.FormatJSON(got, ""), err, tt.want)
 		}
 	}
 	for schema, want := range map[string]string{

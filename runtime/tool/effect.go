@@ -6,13 +6,15 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // An Effect is what a script asks of the world: one function of a [Module],
 // with its arguments, at a place in the run.
 type Effect struct {
-	Func  string // "fs.read"
-	Args  *Dict  // by parameter name
+	Func  string      // "fs.read"
+	Args  *value.Dict // by parameter name
 	Place Place
 	Self  Object // whose method it is, or nil
 }
@@ -40,7 +42,7 @@ func (p Place) Child(n int) Place {
 
 // An Outcome is what came of an effect or a call that did not fail.
 type Outcome struct {
-	Value Value
+	Value value.Value
 	Undo  *Effect // what would take it back, or nil
 	Usage Usage
 }
@@ -71,7 +73,7 @@ type Module struct {
 type Const struct {
 	Name  string
 	Doc   string
-	Value Value
+	Value value.Value
 }
 
 // A Func is one function that scripts can use: a row of the one table from
@@ -84,7 +86,7 @@ type Func struct {
 	Kind    EffectKind
 	// Target gives the capabilities that a call with these arguments takes.
 	// Nil means none.
-	Target func(args *Dict) ([]Capability, error)
+	Target func(args *value.Dict) ([]Capability, error)
 	// Risk says whether the function asks for approval before it is carried out; see
 	// [Func.Asks]. It decides for a function whose Target gives use capabilities.
 	// RiskAsk holds for any other too, which is granted by its needs otherwise. A
@@ -93,7 +95,7 @@ type Func struct {
 	// was approved, or where a rule allows what it takes.
 	Risk Risk
 	// Do carries it out. The arguments are complete and of the right types. The Value
-	// of the outcome must be a [Value]: [FromGo] encodes any other. An error without
+	// of the outcome must be a [value.Value]: [value.FromGo] encodes any other. An error without
 	// a kind is of kind Failed, a panic is one of kind Internal.
 	Do func(ctx context.Context, e Effect, g Grant) (Outcome, error)
 	// Rest is the name under which named arguments that are no parameter's
@@ -179,11 +181,11 @@ func (m *Module) CheckKinds() error {
 			name = m.Name + "." + name
 		}
 		if f.Risk > RiskAsk || f.Risk == RiskAsk && f.Kind == Pure {
-			return Errorf(Invalid, "the function %s has a Risk that it cannot have", name).
+			return value.Errorf(value.Invalid, "the function %s has a Risk that it cannot have", name).
 				WithHint("set its Risk to tool.RiskSafe or, if its Kind is not Pure, to tool.RiskAsk")
 		}
 		if !f.Kind.Valid() {
-			return Errorf(Invalid, "the function %s has no valid Kind", name).
+			return value.Errorf(value.Invalid, "the function %s has no valid Kind", name).
 				WithHint("set its Kind to one of tool.Pure, tool.Recorded, tool.Read, tool.Write, tool.External, tool.Repeatable and tool.Notice")
 		}
 	}
@@ -191,7 +193,7 @@ func (m *Module) CheckKinds() error {
 		for _, rows := range [][]Func{o.Fields, o.Methods} {
 			for i := range rows {
 				if f := &rows[i]; f.Kind != Pure {
-					return Errorf(Invalid, "the row %s of the object type %s must be of the Kind tool.Pure", f.Name, o.Name).
+					return value.Errorf(value.Invalid, "the row %s of the object type %s must be of the Kind tool.Pure", f.Name, o.Name).
 						WithHint("set its Kind to tool.Pure: fields and methods can only compute")
 				}
 			}
@@ -222,7 +224,7 @@ type Grant struct {
 	// Ask puts a question to a person: with confirm the answer is a bool, else a
 	// text. Where nobody is there to answer and the run can wait, its error parks
 	// the run, and is to be returned as it is.
-	Ask func(ctx context.Context, question string, confirm bool) (Value, error)
+	Ask func(ctx context.Context, question string, confirm bool) (value.Value, error)
 	// Sleep waits. A run that can wait in no process does, if it is for long;
 	// then its error parks the run, and is to be returned as it is.
 	Sleep func(ctx context.Context, d time.Duration) error
@@ -230,7 +232,7 @@ type Grant struct {
 	Rand  func() (*rand.Rand, error) // the call's random numbers, from one seed
 	// Do asks for an effect as the script itself would: for pure rows, which run
 	// beside it.
-	Do func(name string, args *Dict) (Outcome, error)
+	Do func(name string, args *value.Dict) (Outcome, error)
 	// Memory is how many bytes the process of the script may use; 0 says that
 	// it is not known.
 	Memory int64
@@ -242,7 +244,7 @@ func Required(name, typ, doc string) Param {
 }
 
 // Optional is a parameter with a default.
-func Optional(name, typ string, otherwise Value, doc string) Param {
+func Optional(name, typ string, otherwise value.Value, doc string) Param {
 	return Param{Name: name, Type: Type{Name: typ}, Description: doc, Default: otherwise, HasDefault: true}
 }
 
@@ -259,20 +261,20 @@ func Maybe(name, typ, doc string) Param {
 // its default; where it has none, null is passed on. What Rest collects comes
 // last, and there an argument may have the name of a parameter that was given
 // by its place.
-func (f *Func) Bind(positional []Value, named *Dict) (*Dict, error) {
+func (f *Func) Bind(positional []value.Value, named *value.Dict) (*value.Dict, error) {
 	if f.Variadic {
 		positional = f.collect(positional)
 	}
 	if len(positional) > len(f.Params) {
-		return nil, Errorf(Invalid, "takes at most %d arguments, got %d", len(f.Params), len(positional))
+		return nil, value.Errorf(value.Invalid, "takes at most %d arguments, got %d", len(f.Params), len(positional))
 	}
-	given := MakeDict(len(f.Params))
+	given := value.MakeDict(len(f.Params))
 	for i, v := range positional {
 		given.Put(f.Params[i].Name, v)
 	}
-	var rest *Dict
+	var rest *value.Dict
 	if f.Rest != "" {
-		rest = &Dict{}
+		rest = &value.Dict{}
 	}
 	for k, v := range named.All() {
 		name, _ := k.(string)
@@ -282,17 +284,17 @@ func (f *Func) Bind(positional []Value, named *Dict) (*Dict, error) {
 			continue
 		}
 		if !ok {
-			return nil, Errorf(Invalid, "unexpected argument %q%s", name, DidYouMean(name, paramNames(f.Params)))
+			return nil, value.Errorf(value.Invalid, "unexpected argument %q%s", name, value.DidYouMean(name, paramNames(f.Params)))
 		}
 		if given.Has(p.Name) {
-			return nil, Errorf(Invalid, "argument %q is given twice", p.Name)
+			return nil, value.Errorf(value.Invalid, "argument %q is given twice", p.Name)
 		}
 		if name != p.Name {
 			k = p.Name
 		}
-		given.PutEntry(Entry{Key: k, Value: v})
+		given.PutEntry(value.Entry{Key: k, Value: v})
 	}
-	args := MakeDict(len(f.Params))
+	args := value.MakeDict(len(f.Params))
 	for i := range f.Params {
 		p := &f.Params[i]
 		e, ok := given.Lookup(p.Name)
@@ -300,11 +302,11 @@ func (f *Func) Bind(positional []Value, named *Dict) (*Dict, error) {
 		case ok && (e.Value != nil || p.Required):
 			checked, problems := checkValue(&p.Type, e.Value, "argument '", p.Name, "'")
 			if len(problems) > 0 {
-				return nil, Errorf(Invalid, "%s", strings.Join(problems, "; "))
+				return nil, value.Errorf(value.Invalid, "%s", strings.Join(problems, "; "))
 			}
-			args.PutEntry(Entry{Key: e.Key, Value: checked})
+			args.PutEntry(value.Entry{Key: e.Key, Value: checked})
 		case p.Required:
-			return nil, Errorf(Invalid, "missing argument %q", p.Name)
+			return nil, value.Errorf(value.Invalid, "missing argument %q", p.Name)
 		case p.HasDefault:
 			args.Put(p.Name, p.Default)
 		case ok:
@@ -319,12 +321,12 @@ func (f *Func) Bind(positional []Value, named *Dict) (*Dict, error) {
 
 // collect makes one list of the arguments that are given by place, unless that is
 // what they are.
-func (f *Func) collect(positional []Value) []Value {
+func (f *Func) collect(positional []value.Value) []value.Value {
 	if len(positional) == 0 {
 		return nil
 	}
-	if _, isList := Elements(positional[0]); isList && len(positional) == 1 {
+	if _, isList := value.Elements(positional[0]); isList && len(positional) == 1 {
 		return positional
 	}
-	return []Value{List(positional)}
+	return []value.Value{value.List(positional)}
 }

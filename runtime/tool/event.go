@@ -3,6 +3,8 @@ package tool
 import (
 	"reflect"
 	"time"
+
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // An Event reports that something happened in a call or a run. Terminals, web
@@ -41,7 +43,7 @@ func (e Event) Type() string {
 // A ToolCallStart says that a call begins. Exactly one [ToolCallEnd] of the same
 // Call follows it, however the call ends.
 type ToolCallStart struct {
-	Args      *Dict // as the caller gave them; may be nil where there were none
+	Args      *value.Dict // as the caller gave them; may be nil where there were none
 	Reasoning string
 	Recorded  bool // it was made before; a resumed run answers it from its record
 }
@@ -49,13 +51,13 @@ type ToolCallStart struct {
 // A ToolCallEnd says how a call ended.
 type ToolCallEnd struct {
 	Success  bool
-	Result   Value
+	Result   value.Value
 	Preview  string        // the first lines of the result, or of the error
 	Duration time.Duration // wall time, with the time in which somebody was asked; 0 where Recorded
 	Usage    Usage
-	Err      *Error // nil exactly where Success
-	Waits    bool   // the run is parked, and the call continues when it is resumed
-	Recorded bool   // as in ToolCallStart
+	Err      *value.Error // nil exactly where Success
+	Waits    bool         // the run is parked, and the call continues when it is resumed
+	Recorded bool         // as in ToolCallStart
 }
 
 // An ArgsRead says how arguments were read that were not taken as they came.
@@ -97,7 +99,7 @@ type Audit struct {
 // An ErrorEvent says that a call failed. The ToolCallEnd follows it.
 type ErrorEvent struct {
 	Error     string
-	ErrorType string // see [Kind.Type]
+	ErrorType string // see [value.Kind.Type]
 	Recorded  bool   // as in ToolCallStart
 }
 
@@ -140,16 +142,16 @@ type Text struct{ Text string }
 type ModelReply struct {
 	Iteration    int
 	Text         string
-	Calls        List // those of its own that the model wants, as agent.ask returns them
+	Calls        value.List // those of its own that the model wants, as agent.ask returns them
 	InputTokens  int
 	OutputTokens int
 }
 
 // A Decided is one thing that a reply asks for, as it was read.
 type Decided struct {
-	Kind      string // "call", "final", "skill", "none" or "error"
-	Action    string // the tool or the skill
-	Input     *Dict  // nil where there is none
+	Kind      string      // "call", "final", "skill", "none" or "error"
+	Action    string      // the tool or the skill
+	Input     *value.Dict // nil where there is none
 	Reasoning string
 	Status    string
 	Format    string // in which it was written
@@ -185,7 +187,7 @@ type Lost struct{ N uint64 }
 // An OtherEvent is what was read from the JSON of an event of an unknown type.
 type OtherEvent struct {
 	Type   string
-	Fields *Dict
+	Fields *value.Dict
 }
 
 // A Report is what a call can report about itself while it runs: [ToolOutput],

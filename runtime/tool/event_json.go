@@ -7,28 +7,30 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // Fields returns the names and values of the event's Data, as its JSON has them.
 // It is nil where Data is of no type of events.
-func (e *Event) Fields() *Dict {
+func (e *Event) Fields() *value.Dict {
 	p := payloadOf(e.Data)
 	if p == nil {
 		return nil
 	}
-	w := &wire{event: e, fields: &Dict{}}
+	w := &wire{event: e, fields: &value.Dict{}}
 	p.wire(w)
 	return w.fields
 }
 
 // SetFields sets Data to what [Event.Fields] returned for an event of a type. It
 // fails, with kind Invalid, where a field has a wrong type; a missing one is zero.
-func (e *Event) SetFields(name string, fields *Dict) error {
+func (e *Event) SetFields(name string, fields *value.Dict) error {
 	p := newPayload(name)
 	w := &wire{event: e, fields: fields, reads: true}
 	p.wire(w)
 	if w.wrong != "" {
-		return Errorf(Invalid, "read an event: the field %q of %s has a wrong type", w.wrong, Clean(name, 40))
+		return value.Errorf(value.Invalid, "read an event: the field %q of %s has a wrong type", w.wrong, value.Clean(name, 40))
 	}
 	e.Data = reflect.ValueOf(p).Elem().Interface()
 	return nil
@@ -43,9 +45,9 @@ var eventNames = []string{"type", "time", "call", "tool", "run", "session", "seq
 func (e Event) MarshalJSON() ([]byte, error) {
 	p := payloadOf(e.Data)
 	if p == nil {
-		return nil, Errorf(Invalid, "write an event: %T is not a type of events", e.Data)
+		return nil, value.Errorf(value.Invalid, "write an event: %T is not a type of events", e.Data)
 	}
-	d := NewDict("type", p.eventType(), "time", e.Time.UTC().Format(time.RFC3339Nano), "call", e.Call)
+	d := value.NewDict("type", p.eventType(), "time", e.Time.UTC().Format(time.RFC3339Nano), "call", e.Call)
 	if e.Tool != "" {
 		d.Put("tool", e.Tool)
 	}
@@ -57,23 +59,23 @@ func (e Event) MarshalJSON() ([]byte, error) {
 		d.Put("seq", int64(e.Seq))
 	}
 	p.wire(&wire{event: &e, fields: d})
-	return AppendJSON(nil, d)
+	return value.AppendJSON(nil, d)
 }
 
 // UnmarshalJSON reads what [Event.MarshalJSON] wrote. An event of an unknown type
 // becomes an [OtherEvent].
 func (e *Event) UnmarshalJSON(data []byte) error {
-	v, err := ParseJSON(data)
+	v, err := value.ParseJSON(data)
 	if err != nil {
 		return err
 	}
-	d, ok := v.(*Dict)
+	d, ok := v.(*value.Dict)
 	if !ok || d.Text("type") == "" {
-		return Errorf(Invalid, "read an event: expected an object with a type")
+		return value.Errorf(value.Invalid, "read an event: expected an object with a type")
 	}
 	at, err := time.Parse(time.RFC3339Nano, d.Text("time"))
 	if err != nil && d.Has("time") {
-		return Errorf(Invalid, "read an event: %w", err)
+		return value.Errorf(value.Invalid, "read an event: %w", err)
 	}
 	name := d.Text("type")
 	first, _, _ := strings.Cut(d.Text("call"), "/")
@@ -81,7 +83,7 @@ func (e *Event) UnmarshalJSON(data []byte) error {
 	if d.Has("run") && name != "run_start" && name != "run_end" { // of which it is a field of their own
 		read.Run = d.Text("run")
 	}
-	fields := &Dict{}
+	fields := &value.Dict{}
 	for k, v := range d.All() {
 		if name, ok := k.(string); ok && !slices.Contains(eventNames, name) {
 			fields.Put(name, v)
@@ -98,7 +100,7 @@ func (e *Event) UnmarshalJSON(data []byte) error {
 // of each type does for both.
 type wire struct {
 	event  *Event
-	fields *Dict
+	fields *value.Dict
 	reads  bool
 	wrong  string // the first field that has a wrong type
 }
@@ -153,7 +155,7 @@ func (w *wire) int(name string, n *int) {
 	w.fields.Put(name, int64(*n))
 }
 
-func (w *wire) value(name string, v *Value) {
+func (w *wire) value(name string, v *value.Value) {
 	if w.reads {
 		*v, _ = w.fields.Get(name)
 		return
@@ -161,9 +163,9 @@ func (w *wire) value(name string, v *Value) {
 	w.fields.Put(name, *v)
 }
 
-func (w *wire) dict(name string, d **Dict) {
+func (w *wire) dict(name string, d **value.Dict) {
 	if w.reads {
-		*d = eventField[*Dict](w, name)
+		*d = eventField[*value.Dict](w, name)
 		return
 	}
 	if *d == nil {
@@ -173,17 +175,17 @@ func (w *wire) dict(name string, d **Dict) {
 	w.fields.Put(name, *d)
 }
 
-func (w *wire) list(name string, l *List) {
+func (w *wire) list(name string, l *value.List) {
 	if w.reads {
-		*l = eventField[List](w, name)
+		*l = eventField[value.List](w, name)
 		return
 	}
-	w.fields.Put(name, append(List{}, *l...))
+	w.fields.Put(name, append(value.List{}, *l...))
 }
 
 func (w *wire) texts(name string, s *[]string) {
 	if !w.reads {
-		list := make(List, len(*s))
+		list := make(value.List, len(*s))
 		for i, text := range *s {
 			list[i] = text
 		}
@@ -191,7 +193,7 @@ func (w *wire) texts(name string, s *[]string) {
 		return
 	}
 	*s = nil
-	for _, v := range eventField[List](w, name) {
+	for _, v := range eventField[value.List](w, name) {
 		text, ok := v.(string)
 		if !ok && w.wrong == "" {
 			w.wrong = name
@@ -253,7 +255,7 @@ func (w *wire) duration(name string, d *time.Duration) {
 
 func (w *wire) usage(name string, u *Usage) {
 	if !w.reads {
-		d := &Dict{}
+		d := &value.Dict{}
 		inner := &wire{fields: d}
 		d.Put("steps", u.Steps)
 		inner.int("effects", &u.Effects)
@@ -261,7 +263,7 @@ func (w *wire) usage(name string, u *Usage) {
 		w.fields.Put(name, d)
 		return
 	}
-	inner := &wire{fields: eventField[*Dict](w, name), reads: true}
+	inner := &wire{fields: eventField[*value.Dict](w, name), reads: true}
 	u.Steps = eventField[int64](inner, "steps")
 	inner.int("effects", &u.Effects)
 	inner.duration("wall_ms", &u.Wall)
@@ -271,7 +273,7 @@ func (w *wire) usage(name string, u *Usage) {
 }
 
 // failure is an error in the fields that a result has for it, and its kind.
-func (w *wire) failure(e **Error) {
+func (w *wire) failure(e **value.Error) {
 	if !w.reads {
 		if *e != nil {
 			w.fields.Put("error", (*e).Message())
@@ -287,13 +289,13 @@ func (w *wire) failure(e **Error) {
 		return
 	}
 	named := eventField[string](w, "error_kind")
-	kind := Internal
-	for k := Failed; k <= LastKind; k++ {
+	kind := value.Internal
+	for k := value.Failed; k <= value.LastKind; k++ {
 		if k.String() == named {
 			kind = k
 		}
 	}
-	*e = &Error{Kind: kind, Err: errors.New(eventField[string](w, "error")), Hint: eventField[string](w, "suggestion"), Limit: LimitName(eventField[string](w, "limit"))}
+	*e = &value.Error{Kind: kind, Err: errors.New(eventField[string](w, "error")), Hint: eventField[string](w, "suggestion"), Limit: value.LimitName(eventField[string](w, "limit"))}
 }
 
 // written adds a field that repeats a part of the event.
@@ -305,7 +307,7 @@ func (w *wire) written(name, text string) {
 
 func (e *ToolCallStart) wire(w *wire) {
 	if !w.reads && e.Args == nil {
-		w.fields.Put("arguments", &Dict{})
+		w.fields.Put("arguments", &value.Dict{})
 	} else {
 		w.dict("arguments", &e.Args)
 	}

@@ -10,15 +10,16 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // payloads are one of each type of events, with every field set.
 func payloads() []any {
-	failure := &tool.Error{Kind: tool.Limit, Err: tool.Errorf(tool.Limit, "too much"), Hint: "do less", Limit: tool.LimitEffects}
+	failure := &value.Error{Kind: value.Limit, Err: value.Errorf(value.Limit, "too much"), Hint: "do less", Limit: value.LimitEffects}
 	takes := []tool.Capability{{Name: "fs.read", Target: "a:b"}, {Name: "human"}}
 	return []any{
-		tool.ToolCallStart{Args: tool.NewDict("a", int64(1), "b", tool.List{"x"}), Reasoning: "why", Recorded: true},
-		tool.ToolCallEnd{Success: true, Result: tool.NewDict("n", 1.5), Preview: "p", Duration: 1234567, Usage: tool.Usage{Steps: 3, Effects: 2, Wall: time.Second + 1}},
+		tool.ToolCallStart{Args: value.NewDict("a", int64(1), "b", value.List{"x"}), Reasoning: "why", Recorded: true},
+		tool.ToolCallEnd{Success: true, Result: value.NewDict("n", 1.5), Preview: "p", Duration: 1234567, Usage: tool.Usage{Steps: 3, Effects: 2, Wall: time.Second + 1}},
 		tool.ToolCallEnd{Preview: "too much", Err: failure, Waits: true, Recorded: true},
 		tool.ArgsRead{Notes: []string{"n: read as m"}},
 		tool.ToolOutput{Chunk: "piece\n"},
@@ -31,13 +32,13 @@ func payloads() []any {
 		tool.RunEnd{Reason: "final", Answer: "done", Success: true, Iterations: 2, Error: "e", Duration: time.Minute},
 		tool.ModelAsk{Iteration: 1, Messages: 2, Tokens: 3},
 		tool.Text{Text: "a piece"},
-		tool.ModelReply{Iteration: 1, Text: "t", Calls: tool.List{tool.NewDict("id", "1")}, InputTokens: 2, OutputTokens: 3},
-		tool.Decided{Kind: "call", Action: "a", Input: tool.NewDict("x", nil), Reasoning: "r", Status: "s", Format: "f", Answer: "w", Error: "e",
+		tool.ModelReply{Iteration: 1, Text: "t", Calls: value.List{value.NewDict("id", "1")}, InputTokens: 2, OutputTokens: 3},
+		tool.Decided{Kind: "call", Action: "a", Input: value.NewDict("x", nil), Reasoning: "r", Status: "s", Format: "f", Answer: "w", Error: "e",
 			Inferred: true, Repaired: []string{"commas"}, ID: "i", Texts: true},
 		tool.SkillLoaded{Name: "s", Notes: []string{"n"}},
 		tool.Compacted{Success: true, Summary: "s", TokensBefore: 4, TokensAfter: 3, InputTokens: 2, OutputTokens: 1, CachedTokens: 5, Error: "e"},
 		tool.Lost{N: 7},
-		tool.OtherEvent{Type: "later", Fields: tool.NewDict("new", int64(1), "deep", tool.NewDict("x", true))},
+		tool.OtherEvent{Type: "later", Fields: value.NewDict("new", int64(1), "deep", value.NewDict("x", true))},
 	}
 }
 
@@ -47,7 +48,7 @@ func TestEventJSON(t *testing.T) {
 	all := payloads()
 	for _, data := range payloads() {
 		if other, ok := data.(tool.OtherEvent); ok {
-			all = append(all, tool.OtherEvent{Type: other.Type, Fields: &tool.Dict{}})
+			all = append(all, tool.OtherEvent{Type: other.Type, Fields: &value.Dict{}})
 			continue
 		}
 		all = append(all, reflect.Zero(reflect.TypeOf(data)).Interface())
@@ -72,7 +73,7 @@ func TestEventJSON(t *testing.T) {
 				t.Errorf("%T was written as\n%s\nand then, %v, as\n%s", data, text, err, again)
 			}
 			if back.Seq != e.Seq || !back.Time.Equal(e.Time) || back.Run != e.Run || back.Call != e.Call || back.Tool != e.Tool || back.Session != e.Session ||
-				reflect.TypeOf(back.Data) != reflect.TypeOf(data) || !tool.Equal(back.Fields(), e.Fields()) {
+				reflect.TypeOf(back.Data) != reflect.TypeOf(data) || !value.Equal(back.Fields(), e.Fields()) {
 				t.Errorf("%+v was read back as %+v", e, back)
 			}
 		}

@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // Encode Go values, and decode them again.
@@ -14,11 +14,11 @@ func ExampleFromGo() {
 		Total float64 `json:"total"`
 		Note  string  `json:"note,omitempty"`
 	}
-	v, err := tool.FromGo(order{ID: 1 << 62, Total: 3})
+	v, err := value.FromGo(order{ID: 1 << 62, Total: 3})
 	fmt.Println(v, err)
-	read, err := tool.ToGo[order](v)
+	read, err := value.ToGo[order](v)
 	fmt.Println(read.ID, err)
-	_, err = tool.ToGo[order](tool.NewDict("id", "x"))
+	_, err = value.ToGo[order](value.NewDict("id", "x"))
 	fmt.Println(err)
 	// Output:
 	// {"id":4611686018427387904,"total":3.0} <nil>
@@ -28,15 +28,15 @@ func ExampleFromGo() {
 
 // Make a dict, and read it from JSON.
 func ExampleNewDict() {
-	d := tool.NewDict("path", "a.txt", "lines", []int{1, 2})
+	d := value.NewDict("path", "a.txt", "lines", []int{1, 2})
 	fmt.Println(d, d.Text("path"))
-	var read tool.Dict
+	var read value.Dict
 	if err := json.Unmarshal([]byte(`{"n": 12345678901234567890}`), &read); err != nil {
 		fmt.Println(err)
 		return
 	}
 	n, _ := read.Get("n")
-	fmt.Println(n, tool.TypeOf(n))
+	fmt.Println(n, value.TypeOf(n))
 	// Output:
 	// {"path":"a.txt","lines":[1,2]} a.txt
 	// 12345678901234567890 integer

@@ -8,10 +8,13 @@ import (
 	"reflect"
 	"slices"
 	"time"
+
+	"github.com/cassidy-run/cassidy/internal/gostruct"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // ParamsFor returns the parameters of a tool whose arguments are decoded with
-// [ToGo] as a T, a struct or a pointer to one. Each field is a parameter with the
+// [value.ToGo] as a T, a struct or a pointer to one. Each field is a parameter with the
 // name of its json tag. It is required unless the tag has omitempty or omitzero or
 // the field is a pointer, and its description is in the tag jsonschema:
 //
@@ -23,20 +26,20 @@ import (
 func ParamsFor[T any]() ([]Param, error) {
 	t := reflect.TypeFor[T]()
 	m := typeMaker{nodes: maxTypeNodes, seen: map[reflect.Type]bool{}}
-	s := derefType(t)
-	if s.Kind() != reflect.Struct || s == reflect.TypeFor[Dict]() || s == reflect.TypeFor[time.Time]() || s == reflect.TypeFor[big.Int]() {
-		return nil, Errorf(Invalid, "expected a struct or a pointer to one but got %s", t)
+	s := gostruct.DerefType(t)
+	if s.Kind() != reflect.Struct || s == reflect.TypeFor[value.Dict]() || s == reflect.TypeFor[time.Time]() || s == reflect.TypeFor[big.Int]() {
+		return nil, value.Errorf(value.Invalid, "expected a struct or a pointer to one but got %s", t)
 	}
 	if m.ownForm(s) != noForm {
-		return nil, Errorf(Invalid, "%s reads itself, so that its parameters are unknown", t).
+		return nil, value.Errorf(value.Invalid, "%s reads itself, so that its parameters are unknown", t).
 			WithHint("set Params or Schema of the tool")
 	}
 	m.seen[s] = true
 	params, err := m.fields(s)
-	return params, pathFailure(err)
+	return params, value.PathFailure(err)
 }
 
-// ReturnsFor returns the type of a result that [FromGo] encodes from a T. It is nil
+// ReturnsFor returns the type of a result that [value.FromGo] encodes from a T. It is nil
 // for an interface, which is anything, and for an empty struct, which is no result.
 // A T that can never be encoded is an error of kind Invalid.
 func ReturnsFor[T any]() (*Type, error) {
@@ -47,7 +50,7 @@ func ReturnsFor[T any]() (*Type, error) {
 	m := typeMaker{result: true, nodes: maxTypeNodes, seen: map[reflect.Type]bool{}}
 	typ, _, err := m.typ(t)
 	if err != nil {
-		return nil, pathFailure(err)
+		return nil, value.PathFailure(err)
 	}
 	return &typ, nil
 }
@@ -61,7 +64,7 @@ type typeMaker struct {
 	result  bool // of results, which are encoded; else of arguments, which are decoded
 	nodes   int
 	seen    map[reflect.Type]bool // the structs around
-	structs goStructs
+	structs gostruct.Cache
 }
 
 // How a type is encoded or decoded other than by its kind.
@@ -93,12 +96,12 @@ func (m *typeMaker) ownForm(t reflect.Type) ownForm {
 // typ derives a type, and a description for a parameter that has none.
 func (m *typeMaker) typ(t reflect.Type) (Type, string, error) {
 	if m.nodes--; m.nodes < 0 {
-		return Type{}, "", Errorf(Invalid, "a type of more than %d parts", maxTypeNodes)
+		return Type{}, "", value.Errorf(value.Invalid, "a type of more than %d parts", maxTypeNodes)
 	}
 	switch t {
-	case reflect.TypeFor[*Dict](), reflect.TypeFor[Dict]():
+	case reflect.TypeFor[*value.Dict](), reflect.TypeFor[value.Dict]():
 		return Type{Name: TypeObject}, "", nil
-	case reflect.TypeFor[List](), reflect.TypeFor[Tuple](), reflect.TypeFor[Set]():
+	case reflect.TypeFor[value.List](), reflect.TypeFor[value.Tuple](), reflect.TypeFor[value.Set]():
 		return Type{Name: TypeArray}, "", nil
 	case reflect.TypeFor[time.Time]():
 		return Type{Name: TypeString}, "a time as in RFC 3339, such as 2026-01-31T12:00:00Z", nil
@@ -155,9 +158,9 @@ func (m *typeMaker) kind(t reflect.Type) (Type, string, error) {
 		return m.items(t)
 	}
 	if m.result {
-		return Type{}, "", Errorf(Invalid, "a %s cannot be encoded", t)
+		return Type{}, "", value.Errorf(value.Invalid, "a %s cannot be encoded", t)
 	}
-	return Type{}, "", Errorf(Invalid, "a value cannot be decoded as %s", t)
+	return Type{}, "", value.Errorf(value.Invalid, "a value cannot be decoded as %s", t)
 }
 
 func (m *typeMaker) structure(t reflect.Type) (Type, string, error) {
@@ -181,14 +184,14 @@ func (m *typeMaker) mapping(t reflect.Type) (Type, string, error) {
 	case k == reflect.String, reflect.Int <= k && k <= reflect.Uintptr, key.Implements(text):
 	case k == reflect.Interface && t.Key().NumMethod() == 0 && !m.result:
 	default:
-		return Type{}, "", Errorf(Invalid, "a map by %s has no keys that are text", t.Key())
+		return Type{}, "", value.Errorf(value.Invalid, "a map by %s has no keys that are text", t.Key())
 	}
 	item, _, err := m.typ(t.Elem())
 	return Type{Name: TypeObject, Values: &item, Nullable: m.result}, "", err
 }
 
 func (m *typeMaker) items(t reflect.Type) (Type, string, error) {
-	if isByteSlice(t) {
+	if value.IsByteSlice(t) {
 		return Type{Name: TypeAny}, "bytes, or text in base64", nil
 	}
 	item, _, err := m.typ(t.Elem())
@@ -201,22 +204,22 @@ func (m *typeMaker) items(t reflect.Type) (Type, string, error) {
 }
 
 func (m *typeMaker) fields(t reflect.Type) ([]Param, error) {
-	fields := m.structs.fields(t).list
+	fields := m.structs.Fields(t).List
 	params := make([]Param, 0, len(fields))
 	for i := range fields {
 		f := &fields[i]
-		typ, doc, err := m.typ(f.typ)
+		typ, doc, err := m.typ(f.Typ)
 		if err != nil {
-			return nil, atKey(f.name, err)
+			return nil, value.AtKey(f.Name, err)
 		}
-		p := Param{Name: f.name, Type: typ, Description: f.doc, Required: !f.optional() && !viaPointer(t, f.index)}
+		p := Param{Name: f.Name, Type: typ, Description: f.Doc, Required: !f.Optional() && !viaPointer(t, f.Index)}
 		if p.Description == "" {
 			p.Description = doc
 		}
-		if f.quoted {
+		if f.Quoted {
 			p.Type = Type{Name: TypeString, Nullable: typ.Nullable}
 		}
-		if f.typ.Kind() == reflect.Pointer && !m.result {
+		if f.Typ.Kind() == reflect.Pointer && !m.result {
 			p.Required, p.Type.Nullable = false, false // null is the same as none
 		}
 		params = append(params, p)
@@ -236,12 +239,12 @@ func viaPointer(t reflect.Type, index []int) bool {
 }
 
 // CheckParamsFor checks that the arguments of a tool with Params or Schema can be
-// decoded with [ToGo] as a T: each parameter must be a field of a type that can hold
+// decoded with [value.ToGo] as a T: each parameter must be a field of a type that can hold
 // it, and each field that is required a parameter. It checks the types as far as
 // their names, and nothing for a T that reads itself. An error is of kind Invalid.
 func CheckParamsFor[T any](t *Tool) error {
 	m := typeMaker{}
-	if s := derefType(reflect.TypeFor[T]()); s == reflect.TypeFor[Dict]() || m.ownForm(s) != noForm {
+	if s := gostruct.DerefType(reflect.TypeFor[T]()); s == reflect.TypeFor[value.Dict]() || m.ownForm(s) != noForm {
 		return nil
 	}
 	fields, err := ParamsFor[T]()
@@ -270,15 +273,15 @@ func fits(params, fields []Param, in string) error {
 		}
 		f := slices.IndexFunc(fields, func(f Param) bool { return f.Name == p.Name })
 		if f < 0 {
-			return Errorf(Invalid, "the parameter '%s' is not a field of %s%s", p.Name, in, DidYouMean(p.Name, paramNames(fields)))
+			return value.Errorf(value.Invalid, "the parameter '%s' is not a field of %s%s", p.Name, in, value.DidYouMean(p.Name, paramNames(fields)))
 		}
 		if !holds(&fields[f].Type, &p.Type) {
-			return Errorf(Invalid, "the parameter '%s' is %s, but the field of %s is %s", p.Name, p.Type, in, fields[f].Type)
+			return value.Errorf(value.Invalid, "the parameter '%s' is %s, but the field of %s is %s", p.Name, p.Type, in, fields[f].Type)
 		}
 	}
 	for _, f := range fields {
 		if f.Required && !slices.ContainsFunc(params, func(p Param) bool { return p.Name == f.Name }) {
-			return Errorf(Invalid, "the field '%s' of %s is required, but it is not a parameter", f.Name, in).
+			return value.Errorf(value.Invalid, "the field '%s' of %s is required, but it is not a parameter", f.Name, in).
 				WithHint("add the parameter, or omitempty to the json tag of the field")
 		}
 	}

@@ -1,9 +1,13 @@
 package tool
 
+import (
+	"github.com/cassidy-run/cassidy/runtime/value"
+)
+
 import "slices"
 
 // Normalize turns the values in a definition that a Go program wrote, such as
-// Min: 1 or Default: []string{"a"}, into their one form, see [FromGo]; a
+// Min: 1 or Default: []string{"a"}, into their one form, see [value.FromGo]; a
 // default counts as one without HasDefault too.
 func (t *Tool) Normalize() error {
 	t.Params = slices.Clone(t.Params)
@@ -21,12 +25,12 @@ func (t *Tool) Normalize() error {
 func normalizeParams(params []Param) error {
 	for i := range params {
 		p := &params[i]
-		v, err := FromGo(p.Default)
+		v, err := value.FromGo(p.Default)
 		if err == nil {
 			err = p.Type.normalize()
 		}
 		if err != nil {
-			return Errorf(Invalid, "parameter '%s': %w", p.Name, err)
+			return value.Errorf(value.Invalid, "parameter '%s': %w", p.Name, err)
 		}
 		p.Default = v
 		p.HasDefault = p.HasDefault || v != nil
@@ -36,12 +40,12 @@ func normalizeParams(params []Param) error {
 
 func (t *Type) normalize() error {
 	t.Enum = slices.Clone(t.Enum)
-	values := []*Value{&t.Min, &t.Max}
+	values := []*value.Value{&t.Min, &t.Max}
 	for i := range t.Enum {
 		values = append(values, &t.Enum[i])
 	}
 	for _, v := range values {
-		one, err := FromGo(*v)
+		one, err := value.FromGo(*v)
 		if err != nil {
 			return err
 		}

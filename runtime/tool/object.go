@@ -1,5 +1,9 @@
 package tool
 
+import (
+	"github.com/cassidy-run/cassidy/runtime/value"
+)
+
 import "context"
 
 // An Object is a value with methods of its own, as a table is. Functions of a
@@ -9,11 +13,11 @@ import "context"
 // The grant is that of the call of the script, which an object may need to be
 // read: a table of a large file is read when it is looked at.
 type Object interface {
-	Opaque
+	value.Opaque
 	// Type is one for all objects of a kind.
 	Type() *ObjectType
-	// Plain returns the [Value] that says the same.
-	Plain(ctx context.Context, g Grant) (Value, error)
+	// Plain returns the [value.Value] that says the same.
+	Plain(ctx context.Context, g Grant) (value.Value, error)
 	// Text returns what a script prints.
 	Text(ctx context.Context, g Grant) (string, error)
 }
@@ -25,9 +29,9 @@ type Collection interface {
 	Len(ctx context.Context, g Grant) (int, error)
 	// At returns the part under a key: the i-th, counted from 0, or from the end
 	// where i is negative, or what has a name.
-	At(ctx context.Context, g Grant, key Value) (Value, error)
+	At(ctx context.Context, g Grant, key value.Value) (value.Value, error)
 	// Each yields the parts in order until it is told to stop.
-	Each(ctx context.Context, g Grant, yield func(Value) bool) error
+	Each(ctx context.Context, g Grant, yield func(value.Value) bool) error
 	// Equal reports whether another collection is the same.
 	Equal(ctx context.Context, g Grant, other Collection) (bool, error)
 }
@@ -46,7 +50,7 @@ type ObjectType struct {
 
 // A Function is a function of the script, lent to the row that it was given to
 // for as long as that runs. Its error is that of the script.
-type Function func(args ...Value) (Value, error)
+type Function func(args ...value.Value) (value.Value, error)
 
 // TypeName is "function".
 func (Function) TypeName() string { return "function" }

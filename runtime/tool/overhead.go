@@ -3,6 +3,8 @@ package tool
 import (
 	"strconv"
 	"unicode/utf8"
+
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // What tools cost of a model's context, in tokens.
@@ -41,7 +43,7 @@ func (t *Tool) EstimateOverhead() int {
 }
 
 // CallText writes a call as in slug(input="Hello World").
-func (t *Tool) CallText(args *Dict) string {
+func (t *Tool) CallText(args *value.Dict) string {
 	b := []byte(t.Name + "(")
 	first := true
 	for k, v := range args.All() {
@@ -51,9 +53,9 @@ func (t *Tool) CallText(args *Dict) string {
 		first = false
 		name, ok := k.(string)
 		if !ok {
-			name = strconv.Quote(FormatJSON(k, ""))
+			name = strconv.Quote(value.FormatJSON(k, ""))
 		}
-		b = append(append(append(b, name...), '='), FormatJSON(v, "")...)
+		b = append(append(append(b, name...), '='), value.FormatJSON(v, "")...)
 	}
 	return string(append(b, ')'))
 }

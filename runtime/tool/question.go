@@ -4,6 +4,8 @@ import (
 	"encoding/base64"
 	"strings"
 	"time"
+
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // A Question is what a call asks a person: whether it may run, do an effect or
@@ -26,7 +28,7 @@ type Question struct {
 	Kind      QuestionKind
 	// Args are the arguments of the effect or of the call, without those that the
 	// host fills in. They must not be changed.
-	Args         *Dict
+	Args         *value.Dict
 	Capabilities []Capability // what a yes lets it use
 	Changes      []Change     // what a yes writes, with the diff; nil where nothing is written yet
 	Asked        time.Time    // when; the zero time of a question that was not put yet
@@ -57,7 +59,7 @@ type Answer struct {
 	// Args are the arguments to run a call with instead of its own. They are checked
 	// again; if they are invalid, the question is asked again. Nil keeps the call's.
 	// Only the approval of a call that has not run takes them.
-	Args *Dict
+	Args *value.Dict
 	Why  string // the reason, for who asked and for the record
 	By   string // who answered, for the record
 }
@@ -65,29 +67,29 @@ type Answer struct {
 // Accepts returns the answer in the form that it is recorded in. It fails, with
 // kind Invalid, for an answer of another kind than the question expects.
 func (q *Question) Accepts(a Answer) (Answer, error) {
-	v, err := FromGo(a.Value)
+	v, err := value.FromGo(a.Value)
 	if err != nil {
-		return a, Errorf(Invalid, "the answer to %q: %w", q.Text, err)
+		return a, value.Errorf(value.Invalid, "the answer to %q: %w", q.Text, err)
 	}
 	a.Value = v
 	_, isText := v.(string)
 	yes, isBool := v.(bool)
 	switch {
 	case q.Kind == QuestionAsk && !isText:
-		return a, Errorf(Invalid, "the question %q expects a text", q.Text).WithHint("set Answer.Value to a string")
+		return a, value.Errorf(value.Invalid, "the question %q expects a text", q.Text).WithHint("set Answer.Value to a string")
 	case q.Kind == QuestionAsk && a.Yes:
-		return a, Errorf(Invalid, "the question %q expects a text, not yes or no", q.Text).WithHint("leave Answer.Yes false")
+		return a, value.Errorf(value.Invalid, "the question %q expects a text, not yes or no", q.Text).WithHint("leave Answer.Yes false")
 	case q.Kind != QuestionApproval && (a.Always || a.Args != nil):
-		return a, Errorf(Invalid, "only an approval takes other arguments, or holds always")
+		return a, value.Errorf(value.Invalid, "only an approval takes other arguments, or holds always")
 	case q.Kind == QuestionAsk:
 		return a, nil
 	case isBool && q.Kind != QuestionApproval && (yes || !a.Yes):
 		a.Yes, a.Value = yes, nil
 	case v != nil:
-		return a, Errorf(Invalid, "the question %q expects yes or no", q.Text).WithHint("set Answer.Yes, and leave Answer.Value nil")
+		return a, value.Errorf(value.Invalid, "the question %q expects yes or no", q.Text).WithHint("set Answer.Yes, and leave Answer.Value nil")
 	}
 	if a.Args != nil && (q.Func != "" || len(q.Changes) > 0) {
-		return a, Errorf(Invalid, "other arguments are only for a call that has not run, and the question is about %s", q.about()).WithHint("leave Answer.Args nil")
+		return a, value.Errorf(value.Invalid, "other arguments are only for a call that has not run, and the question is about %s", q.about()).WithHint("leave Answer.Args nil")
 	}
 	return a, nil
 }
@@ -120,16 +122,16 @@ const (
 
 // Dict returns the question as a dict, in which it is recorded. Its texts are
 // valid UTF-8.
-func (q *Question) Dict() *Dict {
-	capabilities := make(List, len(q.Capabilities))
+func (q *Question) Dict() *value.Dict {
+	capabilities := make(value.List, len(q.Capabilities))
 	for i, c := range q.Capabilities {
 		capabilities[i] = validText(c.String())
 	}
-	changes := make(List, len(q.Changes))
+	changes := make(value.List, len(q.Changes))
 	for i := range q.Changes {
 		changes[i] = q.Changes[i].dict()
 	}
-	d := NewDict(questionID, validText(q.ID), questionRun, validText(q.Run), questionStep, validText(q.Step), questionKind, validText(string(q.Kind)),
+	d := value.NewDict(questionID, validText(q.ID), questionRun, validText(q.Run), questionStep, validText(q.Step), questionKind, validText(string(q.Kind)),
 		questionTool, validText(q.Tool), questionFunc, validText(q.Func), questionText, validText(q.Text), questionWhy, validText(q.Why),
 		questionReasoning, validText(q.Reasoning), questionArgs, nil, questionCapabilities, capabilities, questionChanges, changes,
 		questionAsked, timeText(q.Asked), questionExpires, timeText(q.Expires))
@@ -141,7 +143,7 @@ func (q *Question) Dict() *Dict {
 
 // QuestionOf reads what [Question.Dict] returned, also after JSON. It fails, with
 // kind Invalid, for a part of another type; a part that is missing is zero.
-func QuestionOf(d *Dict) (Question, error) {
+func QuestionOf(d *value.Dict) (Question, error) {
 	r := dictReader{dict: d}
 	q := Question{
 		ID: r.text(questionID), Run: r.text(questionRun), Step: r.text(questionStep), Kind: QuestionKind(r.text(questionKind)),
@@ -155,7 +157,7 @@ func QuestionOf(d *Dict) (Question, error) {
 		q.Capabilities = append(q.Capabilities, Capability{Name: name, Target: target})
 	}
 	for _, v := range r.list(questionChanges) {
-		d, ok := v.(*Dict)
+		d, ok := v.(*value.Dict)
 		r.check(ok, questionChanges)
 		q.Changes = append(q.Changes, readChange(&r, d))
 	}
@@ -167,7 +169,7 @@ func QuestionOf(d *Dict) (Question, error) {
 // are RFC 3339, null for zero; contents of files are base64. What JSON has no
 // form for, as NaN among the arguments, is written as a text.
 func (q Question) MarshalJSON() ([]byte, error) {
-	return []byte(FormatJSON(q.Dict(), "")), nil
+	return []byte(value.FormatJSON(q.Dict(), "")), nil
 }
 
 // UnmarshalJSON reads what MarshalJSON wrote. It fails with kind Invalid.
@@ -181,15 +183,15 @@ func (q *Question) UnmarshalJSON(data []byte) error {
 
 // MarshalJSON gives the object of an answer: yes, always, value, args, why and by.
 func (a Answer) MarshalJSON() ([]byte, error) {
-	v, err := FromGo(a.Value)
+	v, err := value.FromGo(a.Value)
 	if err != nil {
 		return nil, err
 	}
-	d := NewDict("yes", a.Yes, "always", a.Always, "value", v, "args", nil, "why", a.Why, "by", a.By)
+	d := value.NewDict("yes", a.Yes, "always", a.Always, "value", v, "args", nil, "why", a.Why, "by", a.By)
 	if a.Args != nil {
 		d.Put("args", a.Args)
 	}
-	return AppendJSON(nil, d)
+	return value.AppendJSON(nil, d)
 }
 
 // UnmarshalJSON reads what MarshalJSON wrote; a part that is missing is zero. It
@@ -209,31 +211,31 @@ func (a *Answer) UnmarshalJSON(data []byte) error {
 }
 
 // parseObject reads a JSON object, or nil for null.
-func parseObject(data []byte, what string) (*Dict, error) {
-	v, err := ParseJSON(data)
+func parseObject(data []byte, what string) (*value.Dict, error) {
+	v, err := value.ParseJSON(data)
 	if err != nil || v == nil {
 		return nil, err
 	}
-	d, ok := v.(*Dict)
+	d, ok := v.(*value.Dict)
 	if !ok {
-		return nil, Errorf(Invalid, "%s should be an object but is %s", what, TypeOf(v))
+		return nil, value.Errorf(value.Invalid, "%s should be an object but is %s", what, value.TypeOf(v))
 	}
 	return d, nil
 }
 
-func (c *Change) dict() *Dict {
-	return NewDict("path", validText(c.Path), "before", c.Before.dict(), "after", c.After.dict(), "diff", validText(c.Diff))
+func (c *Change) dict() *value.Dict {
+	return value.NewDict("path", validText(c.Path), "before", c.Before.dict(), "after", c.After.dict(), "diff", validText(c.Diff))
 }
 
-func (s *FileState) dict() *Dict {
-	d := NewDict("exists", s.Exists, "dir", s.Dir, "mode", int64(s.Mode), "hash", validText(s.Hash), "data", nil)
+func (s *FileState) dict() *value.Dict {
+	d := value.NewDict("exists", s.Exists, "dir", s.Dir, "mode", int64(s.Mode), "hash", validText(s.Hash), "data", nil)
 	if s.Data != nil {
 		d.Put("data", s.Data)
 	}
 	return d
 }
 
-func readChange(r *dictReader, d *Dict) Change {
+func readChange(r *dictReader, d *value.Dict) Change {
 	c := dictReader{dict: d, err: r.err}
 	change := Change{Path: c.text("path"), Diff: c.text("diff")}
 	for name, s := range map[string]*FileState{"before": &change.Before, "after": &change.After} {
@@ -247,12 +249,12 @@ func readChange(r *dictReader, d *Dict) Change {
 
 // A dictReader reads the parts of a dict. The first error stays.
 type dictReader struct {
-	dict *Dict
+	dict *value.Dict
 	err  error
 }
 
 // get returns a part, or the zero value where it is missing or null.
-func get[T Value](r *dictReader, name string) (part T) {
+func get[T value.Value](r *dictReader, name string) (part T) {
 	if v, _ := r.dict.Get(name); v != nil {
 		var ok bool
 		part, ok = v.(T)
@@ -263,15 +265,15 @@ func get[T Value](r *dictReader, name string) (part T) {
 
 func (r *dictReader) check(ok bool, name string) {
 	if !ok && r.err == nil {
-		r.err = Errorf(Invalid, "the field %s has the wrong type", name)
+		r.err = value.Errorf(value.Invalid, "the field %s has the wrong type", name)
 	}
 }
 
-func (r *dictReader) text(name string) string { return get[string](r, name) }
-func (r *dictReader) bool(name string) bool   { return get[bool](r, name) }
-func (r *dictReader) int(name string) int64   { return get[int64](r, name) }
-func (r *dictReader) sub(name string) *Dict   { return get[*Dict](r, name) }
-func (r *dictReader) list(name string) List   { return get[List](r, name) }
+func (r *dictReader) text(name string) string     { return get[string](r, name) }
+func (r *dictReader) bool(name string) bool       { return get[bool](r, name) }
+func (r *dictReader) int(name string) int64       { return get[int64](r, name) }
+func (r *dictReader) sub(name string) *value.Dict { return get[*value.Dict](r, name) }
+func (r *dictReader) list(name string) value.List { return get[value.List](r, name) }
 
 func (r *dictReader) time(name string) time.Time {
 	text := r.text(name)
@@ -296,7 +298,7 @@ func (r *dictReader) bytes(name string) []byte {
 }
 
 // timeText is a time as JSON has it; nil for the zero time.
-func timeText(t time.Time) Value {
+func timeText(t time.Time) value.Value {
 	if t.IsZero() {
 		return nil
 	}

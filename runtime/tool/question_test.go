@@ -8,13 +8,15 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // fullQuestion has something in every field.
 func fullQuestion() Question {
 	return Question{
 		ID: "r:3.1:2", Run: "r", Step: "3.1", Tool: "deploy", Func: "shell.run", Text: "may it?", Why: "a rule asks", Reasoning: "it is time",
-		Kind: QuestionApproval, Args: NewDict("argv", List{"git", "push"}, "n", 1, "f", 1.5, "big", new(big.Int).Lsh(big.NewInt(1), 80)),
+		Kind: QuestionApproval, Args: value.NewDict("argv", value.List{"git", "push"}, "n", 1, "f", 1.5, "big", new(big.Int).Lsh(big.NewInt(1), 80)),
 		Capabilities: []Capability{{Name: "shell", Target: "git"}, {Name: "model"}, {Name: "http", Target: "a.example:8080"}},
 		Changes: []Change{
 			{Path: "a", Before: FileState{Exists: true, Mode: 0o644, Data: []byte("a\n"), Hash: HashBytes([]byte("a\n"))}, After: FileState{Exists: true, Data: []byte{0, 0xff}, Hash: "h"}, Diff: "-a\n"},
@@ -31,7 +33,7 @@ func TestQuestionReadsBack(t *testing.T) {
 			t.Errorf("the test has no %s", v.Type().Field(i).Name)
 		}
 	}
-	for _, q := range []Question{full, {}, {Kind: QuestionAsk, Args: &Dict{}}} {
+	for _, q := range []Question{full, {}, {Kind: QuestionAsk, Args: &value.Dict{}}} {
 		read, err := QuestionOf(q.Dict())
 		if err != nil || !sameQuestion(read, q) {
 			t.Errorf("from the dict: %+v, %v, want %+v", read, err, q)
@@ -48,14 +50,14 @@ func TestQuestionReadsBack(t *testing.T) {
 }
 
 func sameQuestion(a, b Question) bool {
-	args := a.Args == nil && b.Args == nil || a.Args != nil && b.Args != nil && Equal(a.Args, b.Args)
+	args := a.Args == nil && b.Args == nil || a.Args != nil && b.Args != nil && value.Equal(a.Args, b.Args)
 	a.Args, b.Args = nil, nil
 	return args && reflect.DeepEqual(a, b)
 }
 
 func TestQuestionJSON(t *testing.T) {
 	got, err := json.Marshal(Question{ID: "r:1:1", Run: "r", Step: "1", Tool: "t", Text: "may\xff it?", Kind: QuestionConfirm,
-		Args: NewDict("x", math.NaN(), "b", []byte("hi")), Asked: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)})
+		Args: value.NewDict("x", math.NaN(), "b", []byte("hi")), Asked: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)})
 	want := `{"id":"r:1:1","run":"r","step":"1","kind":"confirm","tool":"t","func":"","text":"may� it?","why":"","reasoning":"",` +
 		`"args":{"x":"NaN","b":"aGk="},"capabilities":[],"changes":[],"asked":"2026-01-02T03:04:05Z","expires":null}`
 	if err != nil || string(got) != want {
@@ -64,7 +66,7 @@ func TestQuestionJSON(t *testing.T) {
 	q := fullQuestion()
 	for _, text := range []string{`[]`, `"x"`, `{"id":1}`, `{"args":[]}`, `{"capabilities":[1]}`, `{"changes":[1]}`, `{"changes":[{"before":{"mode":"x"}}]}`,
 		`{"changes":[{"before":{"data":"?"}}]}`, `{"asked":"today"}`, `{"expires":1}`, `{`} {
-		if err := q.UnmarshalJSON([]byte(text)); KindOf(err) != Invalid || err == nil {
+		if err := q.UnmarshalJSON([]byte(text)); value.KindOf(err) != value.Invalid || err == nil {
 			t.Errorf("%s gives %v, want that it is invalid", text, err)
 		}
 	}
@@ -74,14 +76,14 @@ func TestQuestionJSON(t *testing.T) {
 }
 
 func TestAnswerJSON(t *testing.T) {
-	for _, a := range []Answer{{}, {Yes: true, Always: true, Args: NewDict("n", 2), Why: "w", By: "ann"}, {Value: "a text"}} {
+	for _, a := range []Answer{{}, {Yes: true, Always: true, Args: value.NewDict("n", 2), Why: "w", By: "ann"}, {Value: "a text"}} {
 		data, err := json.Marshal(a)
 		if err != nil {
 			t.Fatal(err)
 		}
 		var read Answer
 		err = json.Unmarshal(data, &read)
-		if err != nil || (read.Args == nil) != (a.Args == nil) || a.Args != nil && !Equal(read.Args, a.Args) {
+		if err != nil || (read.Args == nil) != (a.Args == nil) || a.Args != nil && !value.Equal(read.Args, a.Args) {
 			t.Errorf("from %s: %+v, %v, want %+v", data, read, err, a)
 		}
 		read.Args, a.Args = nil, nil
@@ -94,14 +96,14 @@ func TestAnswerJSON(t *testing.T) {
 	}
 	var a Answer
 	for _, text := range []string{`1`, `{"yes":1}`, `{"args":"x"}`, `{"why":{}}`} {
-		if err := a.UnmarshalJSON([]byte(text)); KindOf(err) != Invalid || err == nil {
+		if err := a.UnmarshalJSON([]byte(text)); value.KindOf(err) != value.Invalid || err == nil {
 			t.Errorf("%s gives %v, want that it is invalid", text, err)
 		}
 	}
 }
 
 func TestAccepts(t *testing.T) {
-	args := NewDict("n", 1)
+	args := value.NewDict("n", 1)
 	call, effect := Question{Kind: QuestionApproval}, Question{Kind: QuestionApproval, Func: "fs.read"}
 	changes := Question{Kind: QuestionApproval, Changes: []Change{{Path: "a"}}}
 	ask, confirm, unknown := Question{Kind: QuestionAsk}, Question{Kind: QuestionConfirm}, Question{Kind: QuestionUnknown, Func: "http.post"}
@@ -110,7 +112,7 @@ func TestAccepts(t *testing.T) {
 		q     Question
 		a     Answer
 		yes   bool
-		value Value
+		value value.Value
 		wrong string // in the error
 	}{
 		{"a no", call, Answer{}, false, nil, ""},
@@ -136,7 +138,7 @@ func TestAccepts(t *testing.T) {
 	} {
 		got, err := c.q.Accepts(c.a)
 		if c.wrong != "" {
-			if err == nil || KindOf(err) != Invalid || !strings.Contains(err.Error(), c.wrong) {
+			if err == nil || value.KindOf(err) != value.Invalid || !strings.Contains(err.Error(), c.wrong) {
 				t.Errorf("%s: %v, want %q", c.name, err, c.wrong)
 			}
 			continue

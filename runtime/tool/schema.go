@@ -3,6 +3,8 @@ package tool
 import (
 	"math/big"
 	"slices"
+
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // A Format names one of the forms in which a tool can be defined to a model.
@@ -20,23 +22,23 @@ func Formats() []Format { return []Format{JSONSchema, OpenAI, Anthropic, MCP} }
 
 // Definition returns the tool's definition in a format; it fails for a format
 // that does not exist.
-func (t *Tool) Definition(f Format) (*Dict, error) {
+func (t *Tool) Definition(f Format) (*value.Dict, error) {
 	args, err := t.ArgsSchema()
 	if err != nil {
 		return nil, err
 	}
 	switch f {
 	case JSONSchema:
-		d := NewDict("$schema", "https://json-schema.org/draft/2020-12/schema", "title", t.DisplayTitle(), "description", t.Description)
+		d := value.NewDict("$schema", "https://json-schema.org/draft/2020-12/schema", "title", t.DisplayTitle(), "description", t.Description)
 		for k, v := range args.All() {
 			d.Put(k.(string), v)
 		}
 		return d, nil
 	case OpenAI:
-		return NewDict("type", "function", "function",
-			NewDict("name", t.Name, "description", t.Description, "parameters", args)), nil
+		return value.NewDict("type", "function", "function",
+			value.NewDict("name", t.Name, "description", t.Description, "parameters", args)), nil
 	case Anthropic:
-		return NewDict("name", t.Name, "description", t.Description, "input_schema", args), nil
+		return value.NewDict("name", t.Name, "description", t.Description, "input_schema", args), nil
 	case MCP:
 		return t.mcpDefinition(args), nil
 	}
@@ -44,18 +46,18 @@ func (t *Tool) Definition(f Format) (*Dict, error) {
 	for _, f := range Formats() {
 		names = append(names, string(f))
 	}
-	return nil, Errorf(Invalid, "unknown format %q%s", f, DidYouMean(string(f), names)).
+	return nil, value.Errorf(value.Invalid, "unknown format %q%s", f, value.DidYouMean(string(f), names)).
 		WithHint("formats are json-schema, openai, anthropic and mcp")
 }
 
 // mcpDefinition is a Tool of MCP's tools/list. An output schema is given only
 // for objects, the one result that MCP calls structured content.
-func (t *Tool) mcpDefinition(args *Dict) *Dict {
-	d := NewDict("name", t.Name, "title", t.DisplayTitle(), "description", t.Description, "inputSchema", args)
+func (t *Tool) mcpDefinition(args *value.Dict) *value.Dict {
+	d := value.NewDict("name", t.Name, "title", t.DisplayTitle(), "description", t.Description, "inputSchema", args)
 	if t.Returns != nil && t.Returns.Name == TypeObject && !t.Returns.Nullable {
 		d.Put("outputSchema", t.Returns.JSONSchema())
 	}
-	d.Put("annotations", NewDict(
+	d.Put("annotations", value.NewDict(
 		"title", t.DisplayTitle(),
 		"readOnlyHint", t.Hints.ReadOnly && !t.NeedsApproval(),
 		"destructiveHint", t.NeedsApproval(),
@@ -66,15 +68,15 @@ func (t *Tool) mcpDefinition(args *Dict) *Dict {
 }
 
 // ArgsSchema returns the JSON Schema (2020-12) of the tool's arguments.
-func (t *Tool) ArgsSchema() (*Dict, error) {
+func (t *Tool) ArgsSchema() (*value.Dict, error) {
 	if len(t.Schema) > 0 {
-		v, err := ParseJSON(t.Schema)
+		v, err := value.ParseJSON(t.Schema)
 		if err != nil {
 			return nil, err
 		}
-		d, ok := v.(*Dict)
+		d, ok := v.(*value.Dict)
 		if !ok {
-			return nil, Errorf(Invalid, "the schema of '%s' is not an object", t.Name)
+			return nil, value.Errorf(value.Invalid, "the schema of '%s' is not an object", t.Name)
 		}
 		return d, nil
 	}
@@ -83,8 +85,8 @@ func (t *Tool) ArgsSchema() (*Dict, error) {
 	return d, nil
 }
 
-func objectSchema(params []Param) *Dict {
-	properties, required := &Dict{}, List{}
+func objectSchema(params []Param) *value.Dict {
+	properties, required := &value.Dict{}, value.List{}
 	for _, p := range params {
 		if p.FromHost {
 			continue
@@ -101,7 +103,7 @@ func objectSchema(params []Param) *Dict {
 			required = append(required, p.Name)
 		}
 	}
-	d := NewDict("type", "object", "properties", properties)
+	d := value.NewDict("type", "object", "properties", properties)
 	if len(required) > 0 {
 		d.Put("required", required)
 	}
@@ -109,13 +111,13 @@ func objectSchema(params []Param) *Dict {
 }
 
 // JSONSchema returns the type as a JSON Schema (2020-12).
-func (t Type) JSONSchema() *Dict {
-	d := &Dict{}
+func (t Type) JSONSchema() *value.Dict {
+	d := &value.Dict{}
 	switch t.Name {
 	case TypeLogical:
 		d.Put("type", TypeBoolean)
 	case TypeList:
-		d.Put("type", List{TypeArray, TypeObject})
+		d.Put("type", value.List{TypeArray, TypeObject})
 	case TypeCharacter:
 		each := Type{Name: TypeString, Pattern: t.Pattern, Enum: t.Enum}
 		t.Pattern, t.Enum = "", nil // they speak of each string
@@ -126,7 +128,7 @@ func (t Type) JSONSchema() *Dict {
 	case TypeObject:
 		d = objectSchema(t.Fields)
 		if len(t.Fields) == 0 {
-			d = NewDict("type", TypeObject)
+			d = value.NewDict("type", TypeObject)
 		}
 		if t.Values != nil {
 			d.Put("additionalProperties", t.Values.JSONSchema())
@@ -142,7 +144,7 @@ func (t Type) JSONSchema() *Dict {
 	return d
 }
 
-func (t Type) addConstraints(d *Dict) {
+func (t Type) addConstraints(d *value.Dict) {
 	minLength, maxLength := "minLength", "maxLength"
 	if t.Name == TypeArray || t.Name == TypeCharacter {
 		minLength, maxLength = "minItems", "maxItems"
@@ -164,19 +166,19 @@ func (t Type) addConstraints(d *Dict) {
 		d.Put("pattern", t.Pattern)
 	}
 	if len(t.Enum) > 0 {
-		d.Put("enum", List(slices.Clone(t.Enum)))
+		d.Put("enum", value.List(slices.Clone(t.Enum)))
 	}
 }
 
-func (t Type) addNull(d *Dict) {
+func (t Type) addNull(d *value.Dict) {
 	switch names, _ := d.Get("type"); names := names.(type) {
 	case string:
-		d.Put("type", List{names, "null"})
-	case List:
+		d.Put("type", value.List{names, "null"})
+	case value.List:
 		d.Put("type", append(slices.Clone(names), "null"))
 	default: // any value may be null already
 	}
 	if len(t.Enum) > 0 {
-		d.Put("enum", append(List(slices.Clone(t.Enum)), nil))
+		d.Put("enum", append(value.List(slices.Clone(t.Enum)), nil))
 	}
 }

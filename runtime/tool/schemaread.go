@@ -3,6 +3,8 @@ package tool
 import (
 	"math/big"
 	"slices"
+
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // ParamsFromSchema reads the parameters out of a JSON Schema of an object, as
@@ -10,32 +12,32 @@ import (
 // that are in use (dict, float, tuple) are understood. What the schema says
 // beyond what a [Type] can, such as oneOf, is left out; a caller that must be
 // exact puts the schema itself into [Tool.Schema].
-func ParamsFromSchema(schema *Dict) ([]Param, error) {
+func ParamsFromSchema(schema *value.Dict) ([]Param, error) {
 	properties, _ := schema.Get("properties")
-	fields, ok := properties.(*Dict)
+	fields, ok := properties.(*value.Dict)
 	if !ok {
 		if properties != nil {
-			return nil, Errorf(Invalid, "properties of a schema should be object but got %s", TypeOf(properties))
+			return nil, value.Errorf(value.Invalid, "properties of a schema should be object but got %s", value.TypeOf(properties))
 		}
 		return nil, nil
 	}
 	required, _ := schema.Get("required")
-	names, _ := Elements(required)
+	names, _ := value.Elements(required)
 	params := make([]Param, 0, fields.Len())
 	for k, v := range fields.All() {
 		name, _ := k.(string)
-		sub, ok := v.(*Dict)
+		sub, ok := v.(*value.Dict)
 		if b, isBool := v.(bool); isBool && b {
-			sub, ok = &Dict{}, true
+			sub, ok = &value.Dict{}, true
 		}
 		if !ok {
-			return nil, Errorf(Invalid, "property '%s' should be a schema but got %s", name, TypeOf(v))
+			return nil, value.Errorf(value.Invalid, "property '%s' should be a schema but got %s", name, value.TypeOf(v))
 		}
 		p, err := paramFromSchema(name, sub)
 		if err != nil {
 			return nil, err
 		}
-		p.Required = slices.Contains(names, Value(name))
+		p.Required = slices.Contains(names, value.Value(name))
 		params = append(params, p)
 	}
 	return params, nil
@@ -47,13 +49,13 @@ func ParamsFromSchema(schema *Dict) ([]Param, error) {
 func (t *Tool) CallerParams() ([]Param, error) {
 	params := t.Params
 	if len(t.Schema) > 0 {
-		v, err := ParseJSON(t.Schema)
+		v, err := value.ParseJSON(t.Schema)
 		if err != nil {
 			return nil, err
 		}
-		schema, ok := v.(*Dict)
+		schema, ok := v.(*value.Dict)
 		if !ok {
-			return nil, Errorf(Invalid, "the schema is no object")
+			return nil, value.Errorf(value.Invalid, "the schema is no object")
 		}
 		if params, err = ParamsFromSchema(schema); err != nil {
 			return nil, err
@@ -68,10 +70,10 @@ func (t *Tool) CallerParams() ([]Param, error) {
 	return given, nil
 }
 
-func paramFromSchema(name string, s *Dict) (Param, error) {
-	t, err := typeFromSchema(s, MaxDepth)
+func paramFromSchema(name string, s *value.Dict) (Param, error) {
+	t, err := typeFromSchema(s, value.MaxDepth)
 	if err != nil {
-		return Param{}, Errorf(Invalid, "property '%s': %w", name, err)
+		return Param{}, value.Errorf(value.Invalid, "property '%s': %w", name, err)
 	}
 	p := Param{Name: name, Type: t, Description: s.Text("description")}
 	// A default that its own type would refuse is documentation, not a value.
@@ -83,16 +85,16 @@ func paramFromSchema(name string, s *Dict) (Param, error) {
 	return p, nil
 }
 
-func typeFromSchema(s *Dict, depth int) (Type, error) {
+func typeFromSchema(s *value.Dict, depth int) (Type, error) {
 	if depth == 0 {
-		return Type{}, limitError(LimitDepth, "a schema nested more than %d deep", MaxDepth)
+		return Type{}, value.Limitf(value.LimitDepth, "a schema nested more than %d deep", value.MaxDepth)
 	}
 	t, err := typeName(s)
 	if err != nil {
 		return Type{}, err
 	}
 	if enum, ok := s.Get("enum"); ok {
-		t.Enum, _ = Elements(enum)
+		t.Enum, _ = value.Elements(enum)
 	}
 	t.Min, t.Max = boundFrom(s, "minimum"), boundFrom(s, "maximum")
 	t.Pattern = s.Text("pattern")
@@ -102,7 +104,7 @@ func typeFromSchema(s *Dict, depth int) (Type, error) {
 	}
 	t.MinLength, t.MaxLength = lengthFrom(s, lengths[0]), lengthFrom(s, lengths[1])
 	if items, ok := s.Get("items"); ok && t.Name == TypeArray {
-		if sub, ok := items.(*Dict); ok {
+		if sub, ok := items.(*value.Dict); ok {
 			inner, err := typeFromSchema(sub, depth-1)
 			if err != nil {
 				return Type{}, err
@@ -114,7 +116,7 @@ func typeFromSchema(s *Dict, depth int) (Type, error) {
 		return t, nil
 	}
 	if extra, ok := s.Get("additionalProperties"); ok {
-		if sub, ok := extra.(*Dict); ok {
+		if sub, ok := extra.(*value.Dict); ok {
 			inner, err := typeFromSchema(sub, depth-1)
 			if err != nil {
 				return Type{}, err
@@ -128,11 +130,11 @@ func typeFromSchema(s *Dict, depth int) (Type, error) {
 
 // typeName reads the "type" of a schema: one name, or a list of which one may
 // be null. Any other list means any.
-func typeName(s *Dict) (Type, error) {
+func typeName(s *value.Dict) (Type, error) {
 	v, _ := s.Get("type")
-	names, isList := Elements(v)
+	names, isList := value.Elements(v)
 	if !isList {
-		names = []Value{v}
+		names = []value.Value{v}
 	}
 	t := Type{Name: TypeAny}
 	known := 0
@@ -150,26 +152,26 @@ func typeName(s *Dict) (Type, error) {
 			t = parsed
 			known++
 		case n != nil:
-			return Type{}, Errorf(Invalid, "type should be a name but got %s", TypeOf(n))
+			return Type{}, value.Errorf(value.Invalid, "type should be a name but got %s", value.TypeOf(n))
 		}
 	}
 	if known > 1 {
-		return Type{Name: TypeAny, Nullable: slices.Contains(names, Value("null"))}, nil
+		return Type{Name: TypeAny, Nullable: slices.Contains(names, value.Value("null"))}, nil
 	}
 	return t, nil
 }
 
 // boundFrom reads minimum or maximum; what is no number bounds nothing.
-func boundFrom(s *Dict, name string) Value {
-	if v, _ := s.Get(name); numeric(v) {
+func boundFrom(s *value.Dict, name string) value.Value {
+	if v, _ := s.Get(name); value.Numeric(v) {
 		return v
 	}
 	return nil
 }
 
-func lengthFrom(s *Dict, name string) *int {
+func lengthFrom(s *value.Dict, name string) *int {
 	v, _ := s.Get(name)
-	v, _ = integral(v)
+	v, _ = value.Integral(v)
 	switch n := v.(type) {
 	case int64:
 		i := int(n)

@@ -7,6 +7,9 @@ import (
 	"time"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/cassidy-run/cassidy/internal/jsonschema"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // A Tool is what is known of a tool without running it: enough to list it, to
@@ -52,7 +55,7 @@ type Tool struct {
 
 	// Compiled is Schema ready for use. [Tool.Validate] sets it; without it,
 	// or where it is of another schema, each check reads Schema anew.
-	Compiled *SchemaChecker
+	Compiled *jsonschema.Schema
 }
 
 // A Location says where a tool comes from.
@@ -89,7 +92,7 @@ type Param struct {
 	Type        Type
 	Description string
 	Required    bool
-	Default     Value // what an absent argument means; nil also for none
+	Default     value.Value // what an absent argument means; nil also for none
 	HasDefault  bool
 	Aliases     []string // other names that are accepted
 	FromHost    bool     // filled in by the host and hidden from the caller
@@ -98,8 +101,8 @@ type Param struct {
 // An Example is a call that its author vouches for.
 type Example struct {
 	Description string
-	Args        *Dict
-	Expect      Value // the result that the call must give
+	Args        *value.Dict
+	Expect      value.Value // the result that the call must give
 	HasExpect   bool
 }
 
@@ -174,7 +177,7 @@ func CheckName(name string) error {
 	if validName(name) {
 		return nil
 	}
-	e := Errorf(Invalid, "Invalid tool name: %q", Clean(name, 2*MaxName))
+	e := value.Errorf(value.Invalid, "Invalid tool name: %q", value.Clean(name, 2*MaxName))
 	if s := suggestName(name); s != "" {
 		return e.WithHint("names are lower-case letters, digits and single - or _, beginning with a letter; try %q", s)
 	}
@@ -260,7 +263,7 @@ func needsApproval(risky bool, needs []Capability) bool {
 
 // Renamed says in words which arguments came under another name than their
 // parameter's own.
-func (t *Tool) Renamed(args *Dict) []string {
+func (t *Tool) Renamed(args *value.Dict) []string {
 	var notes []string
 	for k := range args.All() {
 		name, _ := k.(string)

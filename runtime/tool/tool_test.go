@@ -3,6 +3,8 @@ package tool
 import (
 	"strings"
 	"testing"
+
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // TestCheckNameC1 goes through what C1 says of names.
@@ -23,8 +25,8 @@ func TestCheckNameC1(t *testing.T) {
 			t.Errorf("CheckName(%q) = nil, want an error", tt.name)
 			continue
 		}
-		e := ErrorOf(err, Internal)
-		if !strings.HasPrefix(e.Error(), "Invalid tool name: ") || e.Kind != Invalid || !strings.HasPrefix(e.Hint, "names are lower-case letters, digits and single - or _, beginning with a letter") {
+		e := value.ErrorOf(err, value.Internal)
+		if !strings.HasPrefix(e.Error(), "Invalid tool name: ") || e.Kind != value.Invalid || !strings.HasPrefix(e.Hint, "names are lower-case letters, digits and single - or _, beginning with a letter") {
 			t.Errorf("CheckName(%q) = %v (hint %q)", tt.name, e, e.Hint)
 		}
 		if tt.suggestion == "" {
@@ -130,8 +132,8 @@ func TestValidate(t *testing.T) {
 		{"min is max", typed(Type{Name: TypeNumber, Min: int64(2), Max: 2.0}), ""},
 		{"lengths", typed(Type{Name: TypeString, MinLength: size(2), MaxLength: size(1)}), "min_length and max_length of parameter 'x' contradict each other"},
 		{"a negative length", typed(Type{Name: TypeString, MaxLength: size(-1)}), "min_length and max_length of parameter 'x' contradict each other"},
-		{"an enum value of another type", typed(Type{Name: TypeInteger, Enum: []Value{int64(1), "2"}}), "the enum value 2 of parameter 'x' should be integer but got string"},
-		{"an enum of character", typed(Type{Name: TypeCharacter, Enum: []Value{"a"}}), ""},
+		{"an enum value of another type", typed(Type{Name: TypeInteger, Enum: []value.Value{int64(1), "2"}}), "the enum value 2 of parameter 'x' should be integer but got string"},
+		{"an enum of character", typed(Type{Name: TypeCharacter, Enum: []value.Value{"a"}}), ""},
 		{"inside a list", typed(Type{Name: TypeArray, Items: &Type{Name: TypeString, Pattern: "("}}), "the pattern of an item of parameter 'x': error parsing regexp"},
 		{"inside an object", typed(Type{Name: TypeObject, Fields: []Param{{Name: "a"}, {Name: "a"}}}), "the parameter name 'a' is used twice"},
 		{"the result", with(func(t *Tool) { t.Returns = &Type{Name: TypeString, Pattern: "("} }), "the pattern of the result: error parsing regexp"},
@@ -139,11 +141,11 @@ func TestValidate(t *testing.T) {
 		{"a broken raw schema", with(func(t *Tool) { t.Schema = []byte(`{"$ref":"http://x/y"}`) }), "remote schemas are not fetched"},
 		{"an example", with(func(t *Tool) {
 			t.Params = []Param{required("a", Type{Name: TypeString})}
-			t.Examples = []Example{{Args: NewDict("a", "b")}}
+			t.Examples = []Example{{Args: value.NewDict("a", "b")}}
 		}), ""},
 		{"an example that does not pass", with(func(t *Tool) {
 			t.Params = []Param{required("a", Type{Name: TypeString})}
-			t.Examples = []Example{{Args: NewDict("a", "b")}, {}}
+			t.Examples = []Example{{Args: value.NewDict("a", "b")}, {}}
 		}), "example 2 does not pass the tool's own check: Tool input validation failed for 't':\n  - Missing required parameter: a"},
 	}
 	for _, tt := range tests {
@@ -151,7 +153,7 @@ func TestValidate(t *testing.T) {
 		switch {
 		case tt.want == "" && err != nil:
 			t.Errorf("%s: Validate() = %v, want nil", tt.name, err)
-		case tt.want != "" && (err == nil || !strings.Contains(err.Error(), tt.want) || KindOf(err) != Invalid):
+		case tt.want != "" && (err == nil || !strings.Contains(err.Error(), tt.want) || value.KindOf(err) != value.Invalid):
 			t.Errorf("%s: Validate() = %v, want %s", tt.name, err, tt.want)
 		}
 	}
@@ -181,7 +183,7 @@ func TestOverheadP(t *testing.T) {
 		{"P139 a parameter", Tool{Name: "t", Description: strings.Repeat("a", 60), Params: []Param{{Name: "p", Type: Type{Name: TypeString}, Description: strings.Repeat("b", 48)}}}, 51},
 		{"P139 not what the host fills in", Tool{Name: "t", Description: strings.Repeat("a", 60), Params: []Param{{Name: "p", FromHost: true, Description: strings.Repeat("b", 48)}}}, 26},
 		// t(p="…") is 60 characters; only the first example counts.
-		{"P139 an example", Tool{Name: "t", Description: strings.Repeat("a", 60), Examples: []Example{{Args: NewDict("p", strings.Repeat("c", 53))}, {Args: NewDict("p", strings.Repeat("c", 540))}}}, 51},
+		{"P139 an example", Tool{Name: "t", Description: strings.Repeat("a", 60), Examples: []Example{{Args: value.NewDict("p", strings.Repeat("c", 53))}, {Args: value.NewDict("p", strings.Repeat("c", 540))}}}, 51},
 	}
 	for _, tt := range tests {
 		if got := tt.tool.EstimateOverhead(); got != tt.want {
@@ -195,15 +197,15 @@ func TestOverheadP(t *testing.T) {
 
 func TestCallText(t *testing.T) {
 	tool := Tool{Name: "t"}
-	odd := &Dict{}
+	odd := &value.Dict{}
 	if err := odd.Set(int64(1), nil); err != nil {
 		t.Fatal(err)
 	}
 	for _, tt := range []struct {
-		args *Dict
+		args *value.Dict
 		want string
 	}{
-		{nil, "t()"}, {NewDict("a", "x\n", "b", List{int64(1), 2.0}, "c", nil), `t(a="x\n", b=[1,2.0], c=null)`}, {odd, `t("1"=null)`},
+		{nil, "t()"}, {value.NewDict("a", "x\n", "b", value.List{int64(1), 2.0}, "c", nil), `t(a="x\n", b=[1,2.0], c=null)`}, {odd, `t("1"=null)`},
 	} {
 		if got := tool.CallText(tt.args); got != tt.want {
 			t.Errorf("CallText = %s, want %s", got, tt.want)

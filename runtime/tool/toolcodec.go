@@ -8,6 +8,8 @@ import (
 	"slices"
 	"time"
 	"unicode/utf8"
+
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // errToolForm is the error of a tool that is not as [AppendTool] would have written it.
@@ -30,17 +32,17 @@ const (
 // but Compiled, for the wire and for an index on disk. The form is canonical,
 // and [DecodeTool] reads back what was written; only an empty slice or map
 // comes back as nil. It fails for text that is not UTF-8, and for values and
-// nested types beyond [MaxDepth] and [MaxNodes].
+// nested types beyond [value.MaxDepth] and [value.MaxNodes].
 func AppendTool(dst []byte, t *Tool) ([]byte, error) {
-	w := toolWriter{w: writer{buf: append(dst, toolVersion), nodes: MaxNodes}}
+	w := toolWriter{w: value.Encoder{Buf: append(dst, toolVersion), Nodes: value.MaxNodes}}
 	w.tool(t)
-	return w.w.buf, w.err
+	return w.w.Buf, w.err
 }
 
 // A toolWriter remembers the first error, so that the form of a tool can be
 // written down field after field.
 type toolWriter struct {
-	w   writer
+	w   value.Encoder
 	err error
 }
 
@@ -61,9 +63,9 @@ func (w *toolWriter) tool(t *Tool) {
 		w.text(name)
 		w.flags(t.Hints.Other[name])
 	}
-	w.params(t.Params, MaxDepth)
+	w.params(t.Params, value.MaxDepth)
 	if t.Returns != nil {
-		w.typ(t.Returns, MaxDepth)
+		w.typ(t.Returns, value.MaxDepth)
 	}
 	if t.Deprecated != nil {
 		w.text(t.Deprecated.Since, t.Deprecated.Replacement, t.Deprecated.Message)
@@ -90,9 +92,9 @@ func (w *toolWriter) fail(err error) {
 func (w *toolWriter) text(list ...string) {
 	for _, s := range list {
 		if !utf8.ValidString(s) {
-			w.fail(fmt.Errorf("a text that is not UTF-8: %q", cut(s, 40)))
+			w.fail(fmt.Errorf("a text that is not UTF-8: %q", value.Cut(s, 40)))
 		}
-		w.w.buf = append(binary.AppendUvarint(w.w.buf, uint64(len(s))), s...)
+		w.w.Buf = append(binary.AppendUvarint(w.w.Buf, uint64(len(s))), s...)
 	}
 }
 
@@ -103,7 +105,7 @@ func (w *toolWriter) texts(list []string) {
 
 func (w *toolWriter) int(list ...int64) {
 	for _, i := range list {
-		w.w.buf = binary.AppendVarint(w.w.buf, i)
+		w.w.Buf = binary.AppendVarint(w.w.Buf, i)
 	}
 }
 
@@ -115,15 +117,15 @@ func (w *toolWriter) flags(list ...bool) {
 			bits |= 1 << i
 		}
 	}
-	w.w.buf = binary.AppendUvarint(w.w.buf, bits)
+	w.w.Buf = binary.AppendUvarint(w.w.Buf, bits)
 }
 
 // count writes how many things follow that take a number of nodes each.
 func (w *toolWriter) count(n, size int) {
-	if w.w.nodes -= n * size; w.w.nodes < 0 {
-		w.fail(limitError(LimitNodes, "a tool of more than %d parts", MaxNodes))
+	if w.w.Nodes -= n * size; w.w.Nodes < 0 {
+		w.fail(value.Limitf(value.LimitNodes, "a tool of more than %d parts", value.MaxNodes))
 	}
-	w.w.buf = binary.AppendUvarint(w.w.buf, uint64(n))
+	w.w.Buf = binary.AppendUvarint(w.w.Buf, uint64(n))
 }
 
 func (w *toolWriter) capabilities(list []Capability) {
@@ -133,9 +135,9 @@ func (w *toolWriter) capabilities(list []Capability) {
 	}
 }
 
-func (w *toolWriter) value(v Value) {
+func (w *toolWriter) value(v value.Value) {
 	if w.err == nil {
-		w.err = w.w.value(v, MaxDepth)
+		w.err = w.w.Value(v, value.MaxDepth)
 	}
 }
 
@@ -157,7 +159,7 @@ func (w *toolWriter) params(params []Param, depth int) {
 // is said by flags.
 func (w *toolWriter) typ(t *Type, depth int) {
 	if depth == 0 {
-		w.fail(limitError(LimitDepth, "a type nested more than %d deep", MaxDepth))
+		w.fail(value.Limitf(value.LimitDepth, "a type nested more than %d deep", value.MaxDepth))
 	}
 	if w.err != nil {
 		return // or a type that holds itself would go on
@@ -168,7 +170,7 @@ func (w *toolWriter) typ(t *Type, depth int) {
 	if t.Items != nil {
 		w.typ(t.Items, depth-1)
 	}
-	for _, bound := range []Value{t.Min, t.Max} {
+	for _, bound := range []value.Value{t.Min, t.Max} {
 		if bound != nil {
 			w.value(bound)
 		}
@@ -196,35 +198,35 @@ func (w *toolWriter) typ(t *Type, depth int) {
 }
 
 // DecodeTool reads the tool that [AppendTool] wrote, all of it. Any other bytes
-// are an error, as for [Decode]. The strings of the tool share the memory of
+// are an error, as for [value.Decode]. The strings of the tool share the memory of
 // data.
 func DecodeTool(data string) (Tool, error) {
-	r := toolReader{r: reader{rest: data, nodes: MaxNodes}}
+	r := toolReader{r: value.Decoder{Rest: data, Nodes: value.MaxNodes}}
 	var t Tool
 	r.tool(&t)
-	if r.err == nil && r.r.rest != "" {
-		r.err = fmt.Errorf("%d bytes left over", len(r.r.rest))
+	if r.err == nil && r.r.Rest != "" {
+		r.err = fmt.Errorf("%d bytes left over", len(r.r.Rest))
 	}
 	if r.err != nil {
-		return Tool{}, fmt.Errorf("decode tool at byte %d: %w", len(data)-len(r.r.rest), r.err)
+		return Tool{}, fmt.Errorf("decode tool at byte %d: %w", len(data)-len(r.r.Rest), r.err)
 	}
 	return t, nil
 }
 
 // A toolReader remembers the first error; after it, everything reads as empty.
 type toolReader struct {
-	r   reader
+	r   value.Decoder
 	err error
 }
 
 // DecodeHead reads the head of the tool that [AppendTool] wrote, and nothing behind
 // that: what it returns of a damaged one is right, while [DecodeTool] fails.
 func DecodeHead(data string) (Head, error) {
-	r := toolReader{r: reader{rest: data, nodes: MaxNodes}}
+	r := toolReader{r: value.Decoder{Rest: data, Nodes: value.MaxNodes}}
 	var t Tool
 	r.head(&t)
 	if r.err != nil {
-		return Head{}, fmt.Errorf("decode the head of a tool at byte %d: %w", len(data)-len(r.r.rest), r.err)
+		return Head{}, fmt.Errorf("decode the head of a tool at byte %d: %w", len(data)-len(r.r.Rest), r.err)
 	}
 	return t.Head(), nil
 }
@@ -232,10 +234,10 @@ func DecodeHead(data string) (Head, error) {
 func (r *toolReader) tool(t *Tool) {
 	hasReturns := r.head(t)
 	t.Hints.Other = r.hints()
-	t.Params = r.params(MaxDepth)
+	t.Params = r.params(value.MaxDepth)
 	if hasReturns {
 		t.Returns = new(Type)
-		r.typ(t.Returns, MaxDepth)
+		r.typ(t.Returns, value.MaxDepth)
 	}
 	if t.Deprecated != nil {
 		*t.Deprecated = Deprecation{Since: r.text(), Replacement: r.text(), Message: r.text()}
@@ -245,7 +247,7 @@ func (r *toolReader) tool(t *Tool) {
 
 // head reads what comes first of a tool, at least its [Head]. Deprecated is set, and empty.
 func (r *toolReader) head(t *Tool) (hasReturns bool) {
-	if version, err := r.r.byte(); err != nil || version != toolVersion {
+	if version, err := r.r.Byte(); err != nil || version != toolVersion {
 		r.err = errors.New("not a tool of this version")
 		return false
 	}
@@ -272,14 +274,14 @@ func (r *toolReader) head(t *Tool) (hasReturns bool) {
 
 func (r *toolReader) text() (s string) {
 	if r.err == nil {
-		s, r.err = r.r.text()
+		s, r.err = r.r.Text()
 	}
 	return s
 }
 
 func (r *toolReader) int64() (i int64) {
 	if r.err == nil {
-		i, r.err = r.r.varint()
+		i, r.err = r.r.Varint()
 	}
 	return i
 }
@@ -292,9 +294,9 @@ func (r *toolReader) int() int {
 	return int(i)
 }
 
-func (r *toolReader) value() (v Value) {
+func (r *toolReader) value() (v value.Value) {
 	if r.err == nil {
-		v, r.err = r.r.value(MaxDepth)
+		v, r.err = r.r.Value(value.MaxDepth)
 	}
 	return v
 }
@@ -305,7 +307,7 @@ func (r *toolReader) flags(list ...*bool) {
 		return
 	}
 	var bits uint64
-	if bits, r.err = r.r.uvarint(); r.err != nil {
+	if bits, r.err = r.r.Uvarint(); r.err != nil {
 		return
 	}
 	if bits>>len(list) != 0 {
@@ -321,14 +323,14 @@ func (r *toolReader) flags(list ...*bool) {
 // each of them the caller calls next.
 func (r *toolReader) count(size int) (n int) {
 	if r.err == nil {
-		n, r.err = r.r.count(size)
+		n, r.err = r.r.Count(size)
 	}
 	return n
 }
 
 func (r *toolReader) next(size int) {
-	r.r.owed -= size
-	r.r.nodes -= size
+	r.r.Owed -= size
+	r.r.Nodes -= size
 }
 
 func (r *toolReader) texts() []string {
@@ -397,7 +399,7 @@ func (r *toolReader) params(depth int) []Param {
 }
 
 // present reads a value that a flag has announced, so it is not null.
-func (r *toolReader) present() Value {
+func (r *toolReader) present() value.Value {
 	v := r.value()
 	r.demand(v != nil)
 	return v
@@ -412,7 +414,7 @@ func (r *toolReader) demand(there bool) {
 
 func (r *toolReader) typ(t *Type, depth int) {
 	if r.err == nil && depth == 0 {
-		r.err = limitError(LimitDepth, "a type nested more than %d deep", MaxDepth)
+		r.err = value.Limitf(value.LimitDepth, "a type nested more than %d deep", value.MaxDepth)
 	}
 	if r.err != nil {
 		return
@@ -456,10 +458,10 @@ func (r *toolReader) typ(t *Type, depth int) {
 	}
 }
 
-func (r *toolReader) values() []Value {
-	list := make([]Value, r.count(1))
+func (r *toolReader) values() []value.Value {
+	list := make([]value.Value, r.count(1))
 	for i := range list {
-		r.r.owed--
+		r.r.Owed--
 		list[i] = r.value()
 	}
 	return list
@@ -478,7 +480,7 @@ func (r *toolReader) examples() []Example {
 		var hasArgs, hasValue bool
 		r.flags(&e.HasExpect, &hasArgs, &hasValue)
 		if hasArgs {
-			args, ok := r.value().(*Dict)
+			args, ok := r.value().(*value.Dict)
 			r.demand(ok)
 			e.Args = args
 		}

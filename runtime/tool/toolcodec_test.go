@@ -11,6 +11,9 @@ import (
 	"time"
 
 	"pgregory.net/rapid"
+
+	"github.com/cassidy-run/cassidy/internal/valuetest"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 func TestToolCodecRoundTrip(t *testing.T) {
@@ -41,10 +44,10 @@ func TestToolCodecRoundTrip(t *testing.T) {
 // inside are compared as such, since NaN is no reason to differ.
 func difference(a, b reflect.Value, where string) string {
 	switch {
-	case a.Type() == reflect.TypeFor[Value]() || a.Type() == reflect.TypeFor[*Dict]():
+	case a.Type() == reflect.TypeFor[value.Value]() || a.Type() == reflect.TypeFor[*value.Dict]():
 		x, y := a.Interface(), b.Interface()
-		if !Equal(x, y) || a.IsNil() != b.IsNil() {
-			return fmt.Sprintf("%s: got %s, want %s", where, FormatJSON(x, ""), FormatJSON(y, ""))
+		if !value.Equal(x, y) || a.IsNil() != b.IsNil() {
+			return fmt.Sprintf("%s: got %s, want %s", where, value.FormatJSON(x, ""), value.FormatJSON(y, ""))
 		}
 		return ""
 	case a.Kind() == reflect.Struct:
@@ -89,7 +92,7 @@ func TestToolCodecKnowsEveryField(t *testing.T) {
 
 func TestToolCodecEmpties(t *testing.T) {
 	tool := Tool{Name: "t", Tags: []string{}, Params: []Param{}, Schema: []byte{}, Needs: []Capability{}, Hints: Hints{Other: map[string]bool{}},
-		Examples: []Example{{Args: &Dict{}}, {}}}
+		Examples: []Example{{Args: &value.Dict{}}, {}}}
 	b, err := AppendTool(nil, &tool)
 	if err != nil {
 		t.Fatal(err)
@@ -98,7 +101,7 @@ func TestToolCodecEmpties(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := Tool{Name: "t", Examples: []Example{{Args: &Dict{}}, {}}}
+	want := Tool{Name: "t", Examples: []Example{{Args: &value.Dict{}}, {}}}
 	if diff := difference(reflect.ValueOf(got), reflect.ValueOf(want), "tool"); diff != "" {
 		t.Error(diff)
 	}
@@ -108,33 +111,33 @@ func TestAppendToolRefuses(t *testing.T) {
 	self := Type{Name: TypeArray}
 	self.Items = &self
 	deep := Type{}
-	for range MaxDepth {
+	for range value.MaxDepth {
 		deep = Type{Name: TypeArray, Items: &Type{Name: deep.Name, Items: deep.Items}}
 	}
 	tests := []struct {
 		name  string
 		tool  Tool
-		limit LimitName
+		limit value.LimitName
 	}{
 		{"text that is not UTF-8", Tool{Name: "a\xff"}, ""},
 		{"a tag that is not UTF-8", Tool{Tags: []string{"a\xff"}}, ""},
 		{"a default that is no value", Tool{Params: []Param{{Default: 3, HasDefault: true}}}, ""},
 		{"a type that holds itself", Tool{Returns: &self}, "depth"},
 		{"types too deep", Tool{Returns: &deep}, "depth"},
-		{"too many tags", Tool{Tags: make([]string, MaxNodes+1)}, "nodes"},
-		{"too many parameters", Tool{Params: make([]Param, MaxNodes)}, "nodes"},
-		{"too many values", Tool{Params: []Param{{Type: Type{Enum: make([]Value, MaxNodes)}}}}, "nodes"},
-		{"too many values in all", Tool{Examples: []Example{{Expect: make(List, MaxNodes/2)}, {Expect: make(List, MaxNodes/2)}}}, "nodes"},
+		{"too many tags", Tool{Tags: make([]string, value.MaxNodes+1)}, "nodes"},
+		{"too many parameters", Tool{Params: make([]Param, value.MaxNodes)}, "nodes"},
+		{"too many values", Tool{Params: []Param{{Type: Type{Enum: make([]value.Value, value.MaxNodes)}}}}, "nodes"},
+		{"too many values in all", Tool{Examples: []Example{{Expect: make(value.List, value.MaxNodes/2)}, {Expect: make(value.List, value.MaxNodes/2)}}}, "nodes"},
 	}
 	for _, tt := range tests {
 		b, err := AppendTool(nil, &tt.tool)
 		if err == nil {
 			t.Errorf("%s: AppendTool = %d bytes, want an error", tt.name, len(b))
-		} else if got := ErrorOf(err, Internal).Limit; got != tt.limit {
+		} else if got := value.ErrorOf(err, value.Internal).Limit; got != tt.limit {
 			t.Errorf("%s: limit %q, want %q (%v)", tt.name, got, tt.limit, err)
 		}
 	}
-	full := Tool{Tags: make([]string, MaxNodes-paramSize), Params: make([]Param, 1)}
+	full := Tool{Tags: make([]string, value.MaxNodes-paramSize), Params: make([]Param, 1)}
 	b, err := AppendTool(nil, &full)
 	if err != nil {
 		t.Fatalf("a tool of as many parts as there may be: %v", err)
@@ -207,12 +210,12 @@ func typicalTool(i int) Tool {
 		Params: []Param{
 			{Name: "filepath", Type: Type{Name: TypeString}, Description: "File to read, relative to the working directory.", Required: true, Aliases: []string{"path"}},
 			{Name: "min_length", Type: Type{Name: TypeInteger, Min: int64(1), Max: int64(100)}, Description: "Ignore shorter words.", Default: int64(1), HasDefault: true},
-			{Name: "stop_words", Type: Type{Name: TypeArray, Items: &Type{Name: TypeString}}, Description: "Words that do not count.", Default: List{}, HasDefault: true},
-			{Name: "mode", Type: Type{Name: TypeString, Enum: []Value{"all", "distinct"}}, Description: "Which words to count.", Default: "all", HasDefault: true},
+			{Name: "stop_words", Type: Type{Name: TypeArray, Items: &Type{Name: TypeString}}, Description: "Words that do not count.", Default: value.List{}, HasDefault: true},
+			{Name: "mode", Type: Type{Name: TypeString, Enum: []value.Value{"all", "distinct"}}, Description: "Which words to count.", Default: "all", HasDefault: true},
 		},
 		Returns: &returns, ReturnsDoc: "words and distinct: how many in all, how many different.",
 		Needs:    []Capability{{Name: "fs.read"}},
-		Examples: []Example{{Description: "Count the README", Args: NewDict("filepath", "README.md", "min_length", int64(3))}},
+		Examples: []Example{{Description: "Count the README", Args: value.NewDict("filepath", "README.md", "min_length", int64(3))}},
 		Tags:     []string{"text", "io"}, Version: "1.2.0", Timeout: 10 * time.Second,
 		Location: Project, Path: ".cassidy/tools/" + name + ".star", Hash: strings.Repeat("0123456789abcdef", 4),
 		State: Ready,
@@ -270,7 +273,7 @@ func BenchmarkDecodeTool(b *testing.B) {
 // genTool makes tools with every field set in some of them.
 func genTool() *rapid.Generator[Tool] {
 	return rapid.Custom(func(t *rapid.T) Tool {
-		text := func(name string) string { return genText().Draw(t, name).(string) }
+		text := func(name string) string { return valuetest.Text().Draw(t, name).(string) }
 		number := func(name string) int64 { return rapid.Int64().Draw(t, name) }
 		flag := func(name string) bool { return rapid.Bool().Draw(t, name) }
 		tool := Tool{
@@ -305,8 +308,8 @@ func genTool() *rapid.Generator[Tool] {
 			tool.Deprecated = &Deprecation{Since: text("since"), Replacement: text("replacement"), Message: text("message")}
 		}
 		for range rapid.IntRange(0, 2).Draw(t, "examples") {
-			e := Example{Description: text("example"), HasExpect: flag("expects"), Expect: genValue().Draw(t, "expect")}
-			if args, ok := genJSON().Draw(t, "args").(*Dict); ok {
+			e := Example{Description: text("example"), HasExpect: flag("expects"), Expect: valuetest.Any().Draw(t, "expect")}
+			if args, ok := valuetest.JSON().Draw(t, "args").(*value.Dict); ok {
 				e.Args = args
 			}
 			tool.Examples = append(tool.Examples, e)
@@ -319,7 +322,7 @@ func genTexts() *rapid.Generator[[]string] {
 	return rapid.Custom(func(t *rapid.T) []string {
 		var list []string
 		for range rapid.IntRange(0, 2).Draw(t, "n") {
-			list = append(list, genText().Draw(t, "text").(string))
+			list = append(list, valuetest.Text().Draw(t, "text").(string))
 		}
 		return list
 	})
@@ -330,12 +333,12 @@ func genParams(depth int) *rapid.Generator[[]Param] {
 		var params []Param
 		for range rapid.IntRange(0, 3).Draw(t, "n") {
 			p := Param{
-				Name: genText().Draw(t, "name").(string), Description: genText().Draw(t, "description").(string),
+				Name: valuetest.Text().Draw(t, "name").(string), Description: valuetest.Text().Draw(t, "description").(string),
 				Type: genType(depth).Draw(t, "type"), Aliases: genTexts().Draw(t, "aliases"),
 				Required: rapid.Bool().Draw(t, "required"), HasDefault: rapid.Bool().Draw(t, "has default"), FromHost: rapid.Bool().Draw(t, "from host"),
 			}
 			if p.HasDefault {
-				p.Default = genValue().Draw(t, "default")
+				p.Default = valuetest.Any().Draw(t, "default")
 			}
 			params = append(params, p)
 		}
@@ -351,9 +354,9 @@ func genType(depth int) *rapid.Generator[Type] {
 			Nullable: rapid.Bool().Draw(t, "nullable"),
 			Pattern:  rapid.SampledFrom([]string{"", "", "^a"}).Draw(t, "pattern"),
 		}
-		value := func(name string) Value {
+		value := func(name string) value.Value {
 			if rapid.Bool().Draw(t, "has "+name) {
-				return genValue().Draw(t, name)
+				return valuetest.Any().Draw(t, name)
 			}
 			return nil
 		}
@@ -367,7 +370,7 @@ func genType(depth int) *rapid.Generator[Type] {
 		typ.Min, typ.Max = value("min"), value("max")
 		typ.MinLength, typ.MaxLength = length("min length"), length("max length")
 		for range rapid.IntRange(0, 2).Draw(t, "enum") {
-			typ.Enum = append(typ.Enum, genValue().Draw(t, "enum value"))
+			typ.Enum = append(typ.Enum, valuetest.Any().Draw(t, "enum value"))
 		}
 		if depth == 0 {
 			return typ

@@ -1,5 +1,9 @@
 package tool
 
+import (
+	"github.com/cassidy-run/cassidy/runtime/value"
+)
+
 // A Type says which values a parameter or a result may hold. The zero Type is
 // any. From this one form come the check, the JSON Schema, the definitions for
 // each vendor, and the words of the help.
@@ -11,10 +15,10 @@ type Type struct {
 	Fields   []Param // of an object: its known properties
 
 	// Constraints; those that do not suit the type are not looked at.
-	Min, Max             Value // int64 or float64, inclusive; nil means none
-	MinLength, MaxLength *int  // characters of a string, items of an array
+	Min, Max             value.Value // int64 or float64, inclusive; nil means none
+	MinLength, MaxLength *int        // characters of a string, items of an array
 	Pattern              string
-	Enum                 []Value
+	Enum                 []value.Value
 }
 
 // The types. TypeCharacter is a list of strings for which a lone string may

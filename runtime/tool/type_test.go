@@ -4,6 +4,8 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 func TestParseType(t *testing.T) {
@@ -71,8 +73,8 @@ func TestParseAnnotationRefuses(t *testing.T) {
 			t.Errorf("ParseAnnotation(%q) = %+v, want an error", tt.in, got)
 			continue
 		}
-		if !strings.Contains(err.Error(), tt.want) || KindOf(err) != Invalid || !strings.HasPrefix(ErrorOf(err, Internal).Hint, "types are str, int") {
-			t.Errorf("ParseAnnotation(%q)\n got %v (hint %q)\nwant %s", tt.in, err, ErrorOf(err, Internal).Hint, tt.want)
+		if !strings.Contains(err.Error(), tt.want) || value.KindOf(err) != value.Invalid || !strings.HasPrefix(value.ErrorOf(err, value.Internal).Hint, "types are str, int") {
+			t.Errorf("ParseAnnotation(%q)\n got %v (hint %q)\nwant %s", tt.in, err, value.ErrorOf(err, value.Internal).Hint, tt.want)
 		}
 	}
 }
@@ -115,7 +117,7 @@ func FuzzParseType(f *testing.F) {
 		if errT != nil {
 			return
 		}
-		if _, err := AppendJSON(nil, typ.JSONSchema()); err != nil {
+		if _, err := value.AppendJSON(nil, typ.JSONSchema()); err != nil {
 			t.Fatalf("the schema of %q: %v", text, err)
 		}
 	})

@@ -3,6 +3,8 @@ package tool
 import (
 	"strings"
 	"unicode/utf8"
+
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // ParseType reads a type as it is written in a declaration: one of the
@@ -49,10 +51,10 @@ func parseTypeWith(text string, named func(string) (Type, bool)) (Type, error) {
 	p := typeParser{rest: text, named: named}
 	t, err := p.union(0)
 	if err == nil && p.peek() != "" {
-		err = Errorf(Invalid, "unexpected %q", p.peek())
+		err = value.Errorf(value.Invalid, "unexpected %q", p.peek())
 	}
 	if err != nil {
-		return Type{}, Errorf(Invalid, "type %q: %w", strings.TrimSpace(text), ErrorOf(err, Invalid).Err).
+		return Type{}, value.Errorf(value.Invalid, "type %q: %w", strings.TrimSpace(text), value.ErrorOf(err, value.Invalid).Err).
 			WithHint("types are str, int, float, bool, list[T], dict[str, T], any, and T | None")
 	}
 	return t, nil
@@ -88,7 +90,7 @@ func (p *typeParser) take() string {
 
 func (p *typeParser) union(depth int) (Type, error) {
 	if depth > 16 {
-		return Type{}, Errorf(Invalid, "nested more than 16 deep")
+		return Type{}, value.Errorf(value.Invalid, "nested more than 16 deep")
 	}
 	var terms []Type
 	nullable := false
@@ -110,22 +112,22 @@ func (p *typeParser) union(depth int) (Type, error) {
 	}
 	switch len(terms) {
 	case 0:
-		return Type{}, Errorf(Invalid, "None alone is no type")
+		return Type{}, value.Errorf(value.Invalid, "None alone is no type")
 	case 1:
 		terms[0].Nullable = terms[0].Nullable || nullable
 		return terms[0], nil
 	}
-	return Type{}, Errorf(Invalid, "a union of more than one type and None is not supported; write any")
+	return Type{}, value.Errorf(value.Invalid, "a union of more than one type and None is not supported; write any")
 }
 
 func (p *typeParser) term(depth int) (Type, error) {
 	name := p.take()
 	if name == "" {
-		return Type{}, Errorf(Invalid, "a type is missing")
+		return Type{}, value.Errorf(value.Invalid, "a type is missing")
 	}
 	t, ok := p.named(name)
 	if !ok {
-		return Type{}, Errorf(Invalid, "unknown type %q%s", name, DidYouMean(name, annotationNames()))
+		return Type{}, value.Errorf(value.Invalid, "unknown type %q%s", name, value.DidYouMean(name, annotationNames()))
 	}
 	closing := map[string]string{"[": "]", "<": ">"}[p.peek()]
 	if closing == "" {
@@ -160,9 +162,9 @@ func (p *typeParser) arguments(closing string, depth int) ([]Type, error) {
 		case closing:
 			return args, nil
 		case "":
-			return nil, Errorf(Invalid, "it ends where , or %s should follow", closing)
+			return nil, value.Errorf(value.Invalid, "it ends where , or %s should follow", closing)
 		default:
-			return nil, Errorf(Invalid, "%q where , or %s should follow", next, closing)
+			return nil, value.Errorf(value.Invalid, "%q where , or %s should follow", next, closing)
 		}
 	}
 }
@@ -175,9 +177,9 @@ func (t Type) of(name string, args []Type) (Type, error) {
 	case t.Name == TypeObject && len(args) == 2 && args[0].Name == TypeString:
 		t.Values = &args[1]
 	case t.Name == TypeObject && len(args) == 2:
-		return Type{}, Errorf(Invalid, "the keys of a dict are str")
+		return Type{}, value.Errorf(value.Invalid, "the keys of a dict are str")
 	default:
-		return Type{}, Errorf(Invalid, "%s does not take %d types in brackets", name, len(args))
+		return Type{}, value.Errorf(value.Invalid, "%s does not take %d types in brackets", name, len(args))
 	}
 	return t, nil
 }

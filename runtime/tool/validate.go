@@ -6,6 +6,9 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/cassidy-run/cassidy/internal/jsonschema"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // MaxDescription is how long the description of a tool may be, in bytes. A
@@ -20,7 +23,7 @@ func (t *Tool) Validate() error {
 		return err
 	}
 	if strings.TrimSpace(t.Description) == "" {
-		return Errorf(Invalid, "tool '%s' has no description", t.Name).
+		return value.Errorf(value.Invalid, "tool '%s' has no description", t.Name).
 			WithHint("say in a sentence what it does and when to use it")
 	}
 	for _, c := range t.Needs {
@@ -29,7 +32,7 @@ func (t *Tool) Validate() error {
 		}
 	}
 	if len(t.Description) > MaxDescription {
-		return Errorf(Invalid, "the description is longer than %d KB", MaxDescription>>10)
+		return value.Errorf(value.Invalid, "the description is longer than %d KB", MaxDescription>>10)
 	}
 	if err := validateParams(t.Params); err != nil {
 		return err
@@ -40,7 +43,7 @@ func (t *Tool) Validate() error {
 		}
 	}
 	if len(t.Schema) > 0 {
-		compiled, err := NewSchemaChecker(t.Schema, nil)
+		compiled, err := jsonschema.New(t.Schema, nil)
 		if err != nil {
 			return err
 		}
@@ -48,7 +51,7 @@ func (t *Tool) Validate() error {
 	}
 	for i, e := range t.Examples {
 		if _, err := t.Check(e.Args); err != nil {
-			return Errorf(Invalid, "example %d does not pass the tool's own check: %w", i+1, err)
+			return value.Errorf(value.Invalid, "example %d does not pass the tool's own check: %w", i+1, err)
 		}
 	}
 	return nil
@@ -58,11 +61,11 @@ func validateParams(params []Param) error {
 	seen := map[string]bool{}
 	for _, p := range params {
 		if p.Name == "" || strings.ContainsFunc(p.Name, isControl) {
-			return Errorf(Invalid, "%q is not a parameter's name", p.Name)
+			return value.Errorf(value.Invalid, "%q is not a parameter's name", p.Name)
 		}
 		for _, name := range append([]string{p.Name}, p.Aliases...) {
 			if seen[name] {
-				return Errorf(Invalid, "the parameter name '%s' is used twice", name)
+				return value.Errorf(value.Invalid, "the parameter name '%s' is used twice", name)
 			}
 			seen[name] = true
 		}
@@ -73,7 +76,7 @@ func validateParams(params []Param) error {
 			continue
 		}
 		if _, problems := checkValue(&p.Type, p.Default, "the default of '", p.Name, "'"); len(problems) > 0 {
-			return Errorf(Invalid, "%s", strings.Join(problems, "; "))
+			return value.Errorf(value.Invalid, "%s", strings.Join(problems, "; "))
 		}
 	}
 	return nil
@@ -83,27 +86,27 @@ func validateParams(params []Param) error {
 func (t Type) validate(what string) error {
 	if t.Pattern != "" {
 		if _, err := regexp.Compile(t.Pattern); err != nil {
-			return Errorf(Invalid, "the pattern of %s: %w", what, err).
+			return value.Errorf(value.Invalid, "the pattern of %s: %w", what, err).
 				WithHint("patterns are RE2: github.com/google/re2/wiki/Syntax; no lookaround, no backreferences")
 		}
 	}
-	for _, bound := range []Value{t.Min, t.Max} {
-		if f, ok := bound.(float64); bound != nil && !numeric(bound) || ok && math.IsNaN(f) {
-			return Errorf(Invalid, "min and max of %s must be numbers, got %s", what, displayValue(bound))
+	for _, bound := range []value.Value{t.Min, t.Max} {
+		if f, ok := bound.(float64); bound != nil && !value.Numeric(bound) || ok && math.IsNaN(f) {
+			return value.Errorf(value.Invalid, "min and max of %s must be numbers, got %s", what, value.Display(bound))
 		}
 	}
 	if t.Max != nil && beyond(t.Min, t.Max, +1) {
-		return Errorf(Invalid, "min of %s is greater than its max", what)
+		return value.Errorf(value.Invalid, "min of %s is greater than its max", what)
 	}
 	if t.MinLength != nil && *t.MinLength < 0 || t.MaxLength != nil && *t.MaxLength < 0 ||
 		t.MinLength != nil && t.MaxLength != nil && *t.MinLength > *t.MaxLength {
-		return Errorf(Invalid, "min_length and max_length of %s contradict each other", what)
+		return value.Errorf(value.Invalid, "min_length and max_length of %s contradict each other", what)
 	}
 	bare := t
 	bare.Enum = nil
 	for _, e := range t.Enum {
-		if _, problems := checkValue(&bare, e, fmt.Sprintf("the enum value %s of %s", displayValue(e), what)); len(problems) > 0 {
-			return Errorf(Invalid, "%s", problems[0])
+		if _, problems := checkValue(&bare, e, fmt.Sprintf("the enum value %s of %s", value.Display(e), what)); len(problems) > 0 {
+			return value.Errorf(value.Invalid, "%s", problems[0])
 		}
 	}
 	for _, inner := range []*Type{t.Items, t.Values} {

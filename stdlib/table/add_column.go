@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // withColumn returns the table with one more column, or another one.
@@ -18,19 +19,19 @@ func (c *call) withColumn() (*Table, error) {
 		to = &t
 	}
 	if c.args.Text("name") == "" {
-		return nil, tool.Errorf(tool.Invalid, "a column needs a name")
+		return nil, value.Errorf(value.Invalid, "a column needs a name")
 	}
 	switch v := c.value("values").(type) {
 	case tool.Function:
 		return c.computedColumn(v, to)
-	case tool.List:
+	case value.List:
 		return c.listedColumn(v, to)
-	case tool.Tuple:
+	case value.Tuple:
 		return c.listedColumn(v, to)
 	case nil, string, int64, float64, bool:
 		return c.constantColumn(v, to)
 	default:
-		return nil, tool.Errorf(tool.Invalid, "argument 'values' should be a function of a row, a list, or one text, number or bool, but got %s", tool.TypeOf(v))
+		return nil, value.Errorf(value.Invalid, "argument 'values' should be a function of a row, a list, or one text, number or bool, but got %s", value.TypeOf(v))
 	}
 }
 
@@ -54,8 +55,8 @@ func (c *call) computedColumn(f tool.Function, to *Type) (*Table, error) {
 
 // valuesBy asks a function of the script for a value of each row. Errors name the
 // column that they are for.
-func (c *call) valuesBy(f tool.Function, b *Batch, column string) ([]tool.Value, error) {
-	values := make([]tool.Value, 0, b.Rows)
+func (c *call) valuesBy(f tool.Function, b *Batch, column string) ([]value.Value, error) {
+	values := make([]value.Value, 0, b.Rows)
 	budget := newBudget(c.grant)
 	of := newHeld(c.table().names, b)
 	for i := range b.Rows {
@@ -78,7 +79,7 @@ func (c *call) valuesBy(f tool.Function, b *Batch, column string) ([]tool.Value,
 }
 
 // typed makes a column of values, of a type if one is given.
-func (c *call) typed(values []tool.Value, to *Type) (*Column, error) {
+func (c *call) typed(values []value.Value, to *Type) (*Column, error) {
 	column := columnOfValues(values)
 	if to == nil {
 		return column, nil
@@ -86,20 +87,20 @@ func (c *call) typed(values []tool.Value, to *Type) (*Column, error) {
 	v := &conversion{column: c.args.Text("name"), to: *to}
 	column, err := v.of(c.ctx, column)
 	if err != nil {
-		err = tool.ErrorOf(err, tool.Failed).WithHint("give values of this type, or None for a missing one")
+		err = value.ErrorOf(err, value.Failed).WithHint("give values of this type, or None for a missing one")
 	}
 	return column, err
 }
 
 // listedColumn adds a list with one value for each row.
-func (c *call) listedColumn(values []tool.Value, to *Type) (*Table, error) {
+func (c *call) listedColumn(values []value.Value, to *Type) (*Table, error) {
 	t := c.table()
 	n, err := t.Len(c.ctx, c.grant)
 	if err != nil {
 		return nil, err
 	}
 	if n != len(values) {
-		return nil, tool.Errorf(tool.Invalid, "the list has %s, and the table %s", counted(len(values), "value"), counted(n, "row"))
+		return nil, value.Errorf(value.Invalid, "the list has %s, and the table %s", counted(len(values), "value"), counted(n, "row"))
 	}
 	for i, v := range values {
 		if err := checkPlain(v); err != nil {
@@ -114,8 +115,8 @@ func (c *call) listedColumn(values []tool.Value, to *Type) (*Table, error) {
 }
 
 // constantColumn adds a value that is the same in each row.
-func (c *call) constantColumn(v tool.Value, to *Type) (*Table, error) {
-	one, err := c.typed([]tool.Value{v}, to)
+func (c *call) constantColumn(v value.Value, to *Type) (*Table, error) {
+	one, err := c.typed([]value.Value{v}, to)
 	if err != nil {
 		return nil, err
 	}
@@ -156,7 +157,7 @@ func (t *Table) withEach(ctx context.Context, name string, typ Type, part func(f
 				columns = append(columns, nil)
 			}
 			if columns[at] = part(first, b.Rows); columns[at] == nil {
-				return nil, tool.Errorf(tool.Failed, "the table has more rows than when column %q was added", cut(name))
+				return nil, value.Errorf(value.Failed, "the table has more rows than when column %q was added", cut(name))
 			}
 			first += b.Rows
 			return &Batch{Rows: b.Rows, Columns: columns}, nil

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // An accumulator takes the values of a column for each of many groups, a batch at
@@ -106,12 +106,12 @@ func checkFit(t *Table, function string, from int) error {
 	}
 	switch {
 	case what == "":
-		return tool.Errorf(tool.Invalid, "there is no function %q%s", cut(function), meantFunction(function, names)).
+		return value.Errorf(value.Invalid, "there is no function %q%s", cut(function), meantFunction(function, names)).
 			WithHint("the functions are %s and p01 to p99", strings.Join(names, ", "))
 	case from < 0 && function != "count":
-		return tool.Errorf(tool.Invalid, "%q needs a column", function).WithHint("write (\"column\", %q)", function)
+		return value.Errorf(value.Invalid, "%q needs a column", function).WithHint("write (\"column\", %q)", function)
 	case from >= 0 && !fits(what, t.types[from]):
-		return tool.Errorf(tool.Invalid, "%q takes %s, and %q is %s", function, what, cut(t.names[from]), t.types[from]).
+		return value.Errorf(value.Invalid, "%q takes %s, and %q is %s", function, what, cut(t.names[from]), t.types[from]).
 			WithHint("what fits is %s", strings.Join(good, ", "))
 	}
 	return nil
@@ -126,7 +126,7 @@ func meantFunction(name string, names []string) string {
 	if meant, ok := usual[strings.ToLower(name)]; ok {
 		return fmt.Sprintf("; did you mean %q?", meant)
 	}
-	return tool.DidYouMean(name, names)
+	return value.DidYouMean(name, names)
 }
 
 // share returns the accumulator of this family over the column, made once.
@@ -370,7 +370,7 @@ func (c *Column) hash(i int) uint64 {
 	case Float:
 		return hashInt(floatKey(c.Floats[i]))
 	case Any:
-		return hashText(tool.FormatJSON(c.Values[i], ""))
+		return hashText(value.FormatJSON(c.Values[i], ""))
 	}
 	return hashInt(c.Ints[i])
 }

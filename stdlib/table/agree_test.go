@@ -16,13 +16,14 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime/engine"
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // An agreeFile is a file of testdata: how a script reads it, and what a person
 // who looks at it says that it holds.
 type agreeFile struct {
 	name      string
-	options   []tool.Value // of data.read
+	options   []value.Value // of data.read
 	columns   []agreeNamed
 	by        []string // the columns to group by
 	delimiter byte
@@ -46,17 +47,17 @@ func agreeFiles() []agreeFile {
 	}
 	return []agreeFile{
 		{name: "orders_quotes.csv", delimiter: ',', by: []string{"region"},
-			options: []tool.Value{"types", tool.NewDict("quantity", "integer")}, // its quotes say text
+			options: []value.Value{"types", value.NewDict("quantity", "integer")}, // its quotes say text
 			columns: []agreeNamed{{"order", Integer}, {"customer", Text}, {"region", Text}, {"note", Text}, {"quantity", Integer}, {"price", Float}, {"paid", Bool}}},
 		{name: "people_bom_crlf.csv", delimiter: ',', by: []string{"city", "member"},
 			columns: []agreeNamed{{"id", Integer}, {"name", Text}, {"city", Text}, {"height", Float}, {"weight", Integer}, {"born", Date}, {"member", Bool}}},
 		{name: "umsatz_latin1.csv", delimiter: ';', by: []string{"Filiale", "Währung"}, encoding: "windows-1252", thousands: ".", decimal: ",", layout: "02.01.2006",
-			options: []tool.Value{"thousands", ".", "decimal", ",", "dates", tool.List{"%d.%m.%Y"}},
+			options: []value.Value{"thousands", ".", "decimal", ",", "dates", value.List{"%d.%m.%Y"}},
 			columns: []agreeNamed{{"Datum", Date}, {"Filiale", Text}, {"Artikel", Text}, {"Währung", Text}, {"Menge", Integer}, {"Preis", Float}, {"Umsatz", Float}}},
 		{name: "budget_thousands.csv", delimiter: ',', by: []string{"department"}, thousands: ",", layout: "01/02/2006",
-			options: []tool.Value{"thousands", ",", "percent", true, "dates", "%m/%d/%Y"},
+			options: []value.Value{"thousands", ",", "percent", true, "dates", "%m/%d/%Y"},
 			columns: []agreeNamed{{"department", Text}, {"month", Date}, {"budget", Integer}, {"spent", Float}, {"share", Float}}},
-		{name: "readings_ragged.csv", delimiter: ',', by: []string{"station", "remark"}, options: []tool.Value{"fill", true},
+		{name: "readings_ragged.csv", delimiter: ',', by: []string{"station", "remark"}, options: []value.Value{"fill", true},
 			columns: []agreeNamed{{"station", Text}, {"hour", Integer}, {"temperature", Float}, {"humidity", Integer}, {"remark", Text}}},
 		{name: "events_iso.csv", delimiter: ',', by: []string{"kind"},
 			columns: []agreeNamed{{"kind", Text}, {"day", Date}, {"started", DateTime}, {"logged", Instant}, {"seconds", Float}}},
@@ -102,17 +103,17 @@ tool(agree, needs = ["fs.read"])
 func agreeEffects(_ context.Context, e tool.Effect) (tool.Outcome, error) {
 	content, err := agreeContent(e.Args.Text("path"))
 	if err != nil {
-		return tool.Outcome{}, tool.Errorf(tool.NotFound, "%v", err)
+		return tool.Outcome{}, value.Errorf(value.NotFound, "%v", err)
 	}
 	switch e.Func {
 	case "fs.stat":
-		return tool.Outcome{Value: tool.NewDict("kind", "file", "size", int64(len(content)), "modified", "2024-01-01T00:00:00Z")}, nil
+		return tool.Outcome{Value: value.NewDict("kind", "file", "size", int64(len(content)), "modified", "2024-01-01T00:00:00Z")}, nil
 	case "fs.read_bytes":
 		size := int64(len(content))
 		start := min(e.Args.Int("offset"), size)
 		return tool.Outcome{Value: content[start : start+min(e.Args.IntOr("length", size), size-start)]}, nil
 	}
-	return tool.Outcome{}, tool.Errorf(tool.Denied, "%s is not for tables", e.Func)
+	return tool.Outcome{}, value.Errorf(value.Denied, "%s is not for tables", e.Func)
 }
 
 // agreeLarge before the name of a file stands for the same with so many blank
@@ -133,7 +134,7 @@ func agreeContent(path string) ([]byte, error) {
 }
 
 // agreeRun runs a script of one tool.
-func agreeRun(t *testing.T, path, source string, args *tool.Dict) tool.Value {
+func agreeRun(t *testing.T, path, source string, args *value.Dict) value.Value {
 	t.Helper()
 	e := engine.New(&engine.Options{Modules: []tool.Module{Module()}})
 	out, err := e.Run(t.Context(), tool.Script{Path: path, Source: source}, tool.Call{Args: args}, agreeEffects)
@@ -144,20 +145,20 @@ func agreeRun(t *testing.T, path, source string, args *tool.Dict) tool.Value {
 }
 
 // result is what the script gives for a file.
-func (f *agreeFile) result(t *testing.T, path string) *tool.Dict {
+func (f *agreeFile) result(t *testing.T, path string) *value.Dict {
 	t.Helper()
-	by := tool.List{}
+	by := value.List{}
 	for _, name := range f.by {
 		by = append(by, name)
 	}
-	wanted := tool.NewDict("rows", "count")
+	wanted := value.NewDict("rows", "count")
 	for _, c := range f.columns {
 		for _, function := range agreeFits(c.typ) {
-			wanted.Put(c.name+" "+function, tool.List{c.name, function})
+			wanted.Put(c.name+" "+function, value.List{c.name, function})
 		}
 	}
-	v := agreeRun(t, "agree.star", agreeScript, tool.NewDict("path", path, "options", tool.NewDict(f.options...), "by", by, "wanted", wanted))
-	return v.(*tool.Dict)
+	v := agreeRun(t, "agree.star", agreeScript, value.NewDict("path", path, "options", value.NewDict(f.options...), "by", by, "wanted", wanted))
+	return v.(*value.Dict)
 }
 
 // TestAgree compares what a script is told of each file with what SQLite says of
@@ -175,17 +176,17 @@ func TestAgree(t *testing.T) {
 			rows := len(columns[0].values)
 			f.compare(t, "the test", "the table", "rows", got.IntOr("rows", -1), int64(rows))
 			types, _ := got.Get("types")
-			if n := types.(*tool.Dict).Len(); n != len(columns) {
+			if n := types.(*value.Dict).Len(); n != len(columns) {
 				t.Fatalf("%s has %d columns, want %d", f.name, n, len(columns))
 			}
 			for _, c := range columns {
-				f.compare(t, "the test", c.name, "type", types.(*tool.Dict).Text(c.name), c.typ.String())
+				f.compare(t, "the test", c.name, "type", types.(*value.Dict).Text(c.name), c.typ.String())
 			}
 			summary, _ := got.Get("summary")
 			groups, _ := got.Get("groups")
 			db := agreeLoad(t, columns)
-			f.compareSummary(t, summary.(tool.List), columns, db)
-			f.compareGroups(t, groups.(tool.List), columns, db)
+			f.compareSummary(t, summary.(value.List), columns, db)
+			f.compareGroups(t, groups.(value.List), columns, db)
 		})
 	}
 }
@@ -211,11 +212,11 @@ func TestAgreeLarge(t *testing.T) {
 func agreeShow(v any) string {
 	var s strings.Builder
 	switch v := v.(type) {
-	case *tool.Dict:
+	case *value.Dict:
 		for k, x := range v.All() {
 			fmt.Fprintf(&s, "%v: %s\n", k, agreeShow(x))
 		}
-	case tool.List:
+	case value.List:
 		for _, x := range v {
 			s.WriteString(agreeShow(x) + "\n")
 		}
@@ -243,13 +244,13 @@ func agreeSame(got, want any) bool {
 	return g == w || math.IsNaN(g) && math.IsNaN(w) || math.Abs(g-w) <= 1e-12*math.Abs(w)
 }
 
-func agreeOf(v tool.Value, name string) any {
-	x, _ := v.(*tool.Dict).Get(name)
+func agreeOf(v value.Value, name string) any {
+	x, _ := v.(*value.Dict).Get(name)
 	return x
 }
 
 // compareSummary compares what summary says of each column.
-func (f *agreeFile) compareSummary(t *testing.T, got tool.List, columns []agreeColumn, db *agreeDB) {
+func (f *agreeFile) compareSummary(t *testing.T, got value.List, columns []agreeColumn, db *agreeDB) {
 	t.Helper()
 	if len(got) != len(columns) {
 		t.Fatalf("%s: the summary has %d rows, want %d", f.name, len(got), len(columns))
@@ -275,7 +276,7 @@ func (f *agreeFile) compareSummary(t *testing.T, got tool.List, columns []agreeC
 }
 
 // compareGroups compares every function of agg over every column.
-func (f *agreeFile) compareGroups(t *testing.T, got tool.List, columns []agreeColumn, db *agreeDB) {
+func (f *agreeFile) compareGroups(t *testing.T, got value.List, columns []agreeColumn, db *agreeDB) {
 	t.Helper()
 	groups := agreeGroups(columns, f.by)
 	keys := db.groups(t, columns, f.by)
@@ -506,7 +507,7 @@ func TestTenLines(t *testing.T) {
 	for _, f := range agreeFiles() {
 		t.Run(f.name, func(t *testing.T) {
 			t.Parallel()
-			args := tool.NewDict("path", f.name, "options", tool.NewDict(f.options...), "by", f.by[0])
+			args := value.NewDict("path", f.name, "options", value.NewDict(f.options...), "by", f.by[0])
 			star := agreeRun(t, "ten.star", scripts["ten.star"], args)
 			lua := agreeRun(t, "ten.lua", scripts["ten.lua"], args)
 			for _, part := range []string{"counts", "about"} {
@@ -522,7 +523,7 @@ func TestTenLines(t *testing.T) {
 // TestEmptyFile reads a file with nothing in it.
 func TestEmptyFile(t *testing.T) {
 	e := engine.New(&engine.Options{Modules: []tool.Module{Module()}})
-	args := tool.NewDict("path", "empty.csv", "options", &tool.Dict{}, "by", tool.List{"region"}, "wanted", &tool.Dict{})
+	args := value.NewDict("path", "empty.csv", "options", &value.Dict{}, "by", value.List{"region"}, "wanted", &value.Dict{})
 	_, err := e.Run(t.Context(), tool.Script{Path: "agree.star", Source: agreeScript}, tool.Call{Args: args}, agreeEffects)
 	if err == nil || !strings.Contains(err.Error(), "empty.csv is empty") {
 		t.Errorf("an empty file gives %v, want an error that names it", err)

@@ -1,5 +1,9 @@
 package table
 
+import (
+	"github.com/cassidy-run/cassidy/runtime/value"
+)
+
 import "github.com/cassidy-run/cassidy/runtime/tool"
 
 // A budget is how much memory an operation may still take for what it makes.
@@ -24,7 +28,7 @@ func (b *budget) take(n int64) error {
 }
 
 // over is the error of what takes more than all of the budget.
-func (b *budget) over(what string) *tool.Error {
+func (b *budget) over(what string) *value.Error {
 	return overMemory("%s take more than %d MB of memory", what, b.all>>20)
 }
 

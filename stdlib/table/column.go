@@ -7,18 +7,18 @@ import (
 	"strings"
 	"time"
 
-	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // A Column is a sequence of values of one type, in the one slice of that type.
 // Once it is part of a batch it is not changed.
 type Column struct {
 	Type    Type
-	Ints    []int64      // Integer; Bool as 0 and 1; Date in days, DateTime and Instant in microseconds since 1970
-	Floats  []float64    // Float
-	Texts   []string     // Text
-	Values  []tool.Value // Any
-	Missing []bool       // nil where no value is missing; what a missing one holds beside is of no account
+	Ints    []int64       // Integer; Bool as 0 and 1; Date in days, DateTime and Instant in microseconds since 1970
+	Floats  []float64     // Float
+	Texts   []string      // Text
+	Values  []value.Value // Any
+	Missing []bool        // nil where no value is missing; what a missing one holds beside is of no account
 }
 
 // newColumn returns an empty column with room for n values.
@@ -30,7 +30,7 @@ func newColumn(t Type, n int) *Column {
 	case Float:
 		c.Floats = make([]float64, 0, n)
 	case Any:
-		c.Values = make([]tool.Value, 0, n)
+		c.Values = make([]value.Value, 0, n)
 	default:
 		c.Ints = make([]int64, 0, n)
 	}
@@ -75,10 +75,10 @@ func (c *Column) known() {
 	}
 }
 
-func (c *Column) addInt(v int64)      { c.Ints = append(c.Ints, v); c.known() }
-func (c *Column) addFloat(v float64)  { c.Floats = append(c.Floats, v); c.known() }
-func (c *Column) addText(v string)    { c.Texts = append(c.Texts, v); c.known() }
-func (c *Column) addAny(v tool.Value) { c.Values = append(c.Values, v); c.known() }
+func (c *Column) addInt(v int64)       { c.Ints = append(c.Ints, v); c.known() }
+func (c *Column) addFloat(v float64)   { c.Floats = append(c.Floats, v); c.known() }
+func (c *Column) addText(v string)     { c.Texts = append(c.Texts, v); c.known() }
+func (c *Column) addAny(v value.Value) { c.Values = append(c.Values, v); c.known() }
 
 // addFrom appends the i-th value of a column of the same type.
 func (c *Column) addFrom(d *Column, i int) {
@@ -99,7 +99,7 @@ func (c *Column) addFrom(d *Column, i int) {
 }
 
 // value returns the i-th value as scripts see it: dates and times are texts.
-func (c *Column) value(i int) tool.Value {
+func (c *Column) value(i int) value.Value {
 	if c.missing(i) {
 		return nil
 	}
@@ -141,14 +141,14 @@ func (c *Column) text(i int) string {
 
 // valueText writes a value of an any column: a text is itself, and a number which
 // JSON has not is written as in a column of floats.
-func valueText(v tool.Value) string {
+func valueText(v value.Value) string {
 	switch v := v.(type) {
 	case string:
 		return v
 	case float64:
 		return formatFloat(v)
 	}
-	return tool.FormatJSON(v, "")
+	return value.FormatJSON(v, "")
 }
 
 // formatFloat writes a number so that it reads back as a float, as itself: 2.0,
@@ -301,21 +301,21 @@ func (c *Column) size() int64 {
 	return n
 }
 
-func valueSize(v tool.Value) int64 {
+func valueSize(v value.Value) int64 {
 	const one = 16 // an interface
 	switch v := v.(type) {
 	case string:
 		return 2*one + int64(len(v))
 	case []byte:
 		return 2*one + int64(len(v))
-	case *tool.Dict:
+	case *value.Dict:
 		n := int64(4 * one)
 		for k, x := range v.All() {
 			n += valueSize(k) + valueSize(x)
 		}
 		return n
 	}
-	items, _ := tool.Elements(v)
+	items, _ := value.Elements(v)
 	n := int64(2 * one)
 	for _, x := range items {
 		n += valueSize(x)

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // combineRows are the methods that make one table of several.
@@ -20,7 +21,7 @@ func combineRows() []row {
 				tool.Optional("fill", tool.TypeBoolean, false, "Whether a table has missing values for the columns that it lacks. Without it, that is an error."),
 			},
 			Variadic: true, Returns: "a table",
-		}, func(c *call) (tool.Value, error) { return asTable(c.concatenated()) }},
+		}, func(c *call) (value.Value, error) { return asTable(c.concatenated()) }},
 		{tool.Func{
 			Name: "join",
 			Doc: "Joins the rows of two tables whose keys are equal; where several match, each of them gives a row. inner keeps the rows that match, left all rows of this table, outer those of both; " +
@@ -34,7 +35,7 @@ func combineRows() []row {
 				tool.Optional("suffix", tool.TypeString, "_right", "What the name of a column of the right table ends with where this one has a column of that name."),
 			},
 			Returns: "a table",
-		}, func(c *call) (tool.Value, error) { return asTable(c.joined()) }},
+		}, func(c *call) (value.Value, error) { return asTable(c.joined()) }},
 	}
 }
 
@@ -64,7 +65,7 @@ func (c *call) concatenated() (*Table, error) {
 			continue
 		}
 		if rows > math.MaxInt-t.rows {
-			return nil, tool.Errorf(tool.Limit, "the tables have more rows than can be counted")
+			return nil, value.Errorf(value.Limit, "the tables have more rows than can be counted")
 		}
 		rows += t.rows
 	}
@@ -86,15 +87,15 @@ func (t *Table) hold(ctx context.Context, g tool.Grant) (*Table, error) {
 
 // tables are the table of the call and those that it is given.
 func (c *call) tables() ([]*Table, error) {
-	others := []tool.Value{c.value("others")}
-	if list, ok := tool.Elements(c.value("others")); ok {
+	others := []value.Value{c.value("others")}
+	if list, ok := value.Elements(c.value("others")); ok {
 		others = list
 	}
 	tables := []*Table{c.table()}
 	for _, v := range others {
 		t, ok := v.(*Table)
 		if !ok {
-			return nil, tool.Errorf(tool.Invalid, "argument 'others' should be tables but got %s", tool.TypeOf(v)).
+			return nil, value.Errorf(value.Invalid, "argument 'others' should be tables but got %s", value.TypeOf(v)).
 				WithHint("data.read and data.parse give tables")
 		}
 		tables = append(tables, t)
@@ -136,7 +137,7 @@ func (a *concatenation) plan(fill bool) error {
 // lacks is the error of a column that one table has and another has not; tables
 // are counted from 1, which is the one whose method was called.
 func lacks(without, with int, name string) error {
-	return tool.Errorf(tool.Invalid, "table %d has a column %q, which table %d has not", with, cut(name), without).
+	return value.Errorf(value.Invalid, "table %d has a column %q, which table %d has not", with, cut(name), without).
 		WithHint("choose the same columns with select, or say fill = True to have missing values there")
 }
 
@@ -170,7 +171,7 @@ func (a *concatenation) convert(ctx context.Context, n int, b *Batch, first int)
 		var err error
 		v := &conversion{column: a.names[i], to: a.types[i], first: first}
 		if d.Columns[i], err = v.of(ctx, b.Columns[at]); err != nil {
-			return nil, tool.ErrorOf(err, tool.Failed).WithHint("give the column the same type in all tables, with with_types")
+			return nil, value.ErrorOf(err, value.Failed).WithHint("give the column the same type in all tables, with with_types")
 		}
 	}
 	return d, nil

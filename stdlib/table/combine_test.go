@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 	"pgregory.net/rapid"
 )
 
@@ -21,7 +22,7 @@ func TestConcatAgreesWithPlain(t *testing.T) {
 		}
 		kinded(w)
 		want := slices.Concat(records(t, u), records(t, v), records(t, u))
-		both(t, u, u.names, u.types, want, "concat", tool.List{w, u})
+		both(t, u, u.names, u.types, want, "concat", value.List{w, u})
 		both(t, u, u.names, u.types, want, "concat", streamed(w, 2, false), u)
 		for form, f := range forms(u) {
 			made := tableBy(t, f, "concat", v)
@@ -36,7 +37,7 @@ func TestConcatJoinsTypes(t *testing.T) {
 	a := heldTable("n", columnFrom(Integer, int64(1), nil), "d", columnFrom(Date, "2024-02-29", nil), "x", columnFrom(Text, "a", "b"))
 	b := heldTable("d", columnFrom(Text, "soon"), "n", columnFrom(Float, 2.5), "y", columnFrom(Bool, true))
 	names, types := []string{"n", "d", "x", "y"}, []Type{Float, Any, Text, Bool}
-	want := [][]tool.Value{{1.0, "2024-02-29", "a", nil}, {nil, nil, "b", nil}, {2.5, "soon", nil, true}}
+	want := [][]value.Value{{1.0, "2024-02-29", "a", nil}, {nil, nil, "b", nil}, {2.5, "soon", nil, true}}
 	for _, v := range forms(b) {
 		both(t, a, names, types, want, "concat", v, named{"fill": true})
 	}
@@ -46,13 +47,13 @@ func TestConcatJoinsTypes(t *testing.T) {
 	refused(t, a, `unexpected argument "fil"; did you mean "fill"?`, "", "concat", b, named{"fil": true})
 	refused(t, a, "argument 'fill' should be boolean but got string", "", "concat", b, named{"fill": "yes"})
 	refused(t, a, "argument 'others' should be tables but got string", "data.read", "concat", "b")
-	refused(t, a, "argument 'others' should be tables but got integer", "data.read", "concat", tool.List{a, int64(1)})
+	refused(t, a, "argument 'others' should be tables but got integer", "data.read", "concat", value.List{a, int64(1)})
 	c := heldTable("n", columnFrom(Integer, int64(1<<53+1)))
 	refused(t, c, `row 1, column "n": 9007199254740993 cannot become float`, "with_types", "concat", heldTable("n", columnFrom(Float, 0.5)))
 }
 
 // plainJoin joins records by comparing each with each.
-func plainJoin(left, right [][]tool.Value, lk, rk []int, others []int, how string) (want [][]tool.Value) {
+func plainJoin(left, right [][]value.Value, lk, rk []int, others []int, how string) (want [][]value.Value) {
 	matched := make([]bool, len(right))
 	width := 0
 	for _, row := range left {
@@ -64,7 +65,7 @@ func plainJoin(left, right [][]tool.Value, lk, rk []int, others []int, how strin
 				a, b := row[lk[n]], other[rk[n]]
 				order, ok := plainOrder(a, b)
 				nan := isNaN(a) && isNaN(b)
-				same = same && a != nil && b != nil && (nan || ok && order == 0 || !ok && !isNaN(a) && tool.Equal(a, b))
+				same = same && a != nil && b != nil && (nan || ok && order == 0 || !ok && !isNaN(a) && value.Equal(a, b))
 			}
 			if !same {
 				continue
@@ -82,14 +83,14 @@ func plainJoin(left, right [][]tool.Value, lk, rk []int, others []int, how strin
 		case found && how == joinSemi, !found && how == joinAnti:
 			want = append(want, row)
 		case !found && (how == joinLeft || how == joinOuter):
-			want = append(want, append(slices.Clone(row), make([]tool.Value, len(others))...))
+			want = append(want, append(slices.Clone(row), make([]value.Value, len(others))...))
 		}
 	}
 	for i, other := range right {
 		if how != joinOuter || matched[i] {
 			continue
 		}
-		made := make([]tool.Value, width)
+		made := make([]value.Value, width)
 		for n := range lk {
 			made[lk[n]] = other[rk[n]]
 		}
@@ -110,7 +111,7 @@ func TestJoinAgreesWithPlain(t *testing.T) {
 		keys := rapid.SampledFrom([][2]string{{"text", "text"}, {"integer", "integer"}, {"float", "float"}, {"integer", "number"}, {"number", "integer"}, {"date", "date"}, {"any", "any"}, {"any", "text"}, {"text", "any"}, {"bool", "bool"}}).Draw(t, "keys")
 		more := rapid.SampledFrom([]string{"", "bool", "instant"}).Draw(t, "more")
 		how := rapid.SampledFrom(joinNames).Draw(t, "how")
-		on := tool.NewDict(keys[0], keys[1])
+		on := value.NewDict(keys[0], keys[1])
 		if more != "" {
 			on.Put(more, more)
 		}
@@ -158,25 +159,25 @@ func TestJoinErrors(t *testing.T) {
 	u := heldTable("id", columnFrom(Integer, int64(1)), "when", columnFrom(Date, "2024-02-29"), "note", columnFrom(Text, "x"))
 	v := heldTable("id", columnFrom(Text, "1"), "when", columnFrom(DateTime, "2024-02-29"), "note", columnFrom(Text, "x"), "note_right", columnFrom(Text, "x"), "all", columnFrom(Any, "x"))
 	for _, test := range []struct {
-		args       []tool.Value
+		args       []value.Value
 		want, hint string
 	}{
-		{[]tool.Value{v, "id"}, `column "id" is integer and "id" of the right table is text: they are never equal`, `with_types({"id": "integer"})`},
-		{[]tool.Value{v, "when"}, `column "when" is date and "when" of the right table is datetime: they are never equal`, "with_types"},
-		{[]tool.Value{v, tool.NewDict("when", "all")}, `column "when" is date and "all" of the right table is any: they are never equal`, "with_types"},
-		{[]tool.Value{v, "note", named{"suffix": ""}}, `two columns would be named "id"`, "another suffix"},
-		{[]tool.Value{v, "ids"}, `there is no column "ids"; did you mean "id"?`, "the columns are id, when, note"},
-		{[]tool.Value{v, tool.NewDict("id", "key")}, `in the right table, there is no column "key"`, "the columns are id, when, note, note_right, all"},
-		{[]tool.Value{v, tool.NewDict("note", "note", "when", "note")}, `column "note" of the right table is a key twice`, ""},
-		{[]tool.Value{v, tool.List{}}, "join needs a column that both tables have", "customer_id"},
-		{[]tool.Value{v, int64(1)}, "argument 'on' should be names of columns but got 1", ""},
-		{[]tool.Value{v, tool.NewDict("id", int64(1))}, `argument 'on' should be names of columns, or give those of the right table by those of the left, as in {"id": "customer_id"}`, ""},
-		{[]tool.Value{v, "note", "full"}, `there is no join "full"`, "inner, left, outer, semi, anti"},
-		{[]tool.Value{"v", "note"}, "argument 'other' should be table but got string", "data.read"},
+		{[]value.Value{v, "id"}, `column "id" is integer and "id" of the right table is text: they are never equal`, `with_types({"id": "integer"})`},
+		{[]value.Value{v, "when"}, `column "when" is date and "when" of the right table is datetime: they are never equal`, "with_types"},
+		{[]value.Value{v, value.NewDict("when", "all")}, `column "when" is date and "all" of the right table is any: they are never equal`, "with_types"},
+		{[]value.Value{v, "note", named{"suffix": ""}}, `two columns would be named "id"`, "another suffix"},
+		{[]value.Value{v, "ids"}, `there is no column "ids"; did you mean "id"?`, "the columns are id, when, note"},
+		{[]value.Value{v, value.NewDict("id", "key")}, `in the right table, there is no column "key"`, "the columns are id, when, note, note_right, all"},
+		{[]value.Value{v, value.NewDict("note", "note", "when", "note")}, `column "note" of the right table is a key twice`, ""},
+		{[]value.Value{v, value.List{}}, "join needs a column that both tables have", "customer_id"},
+		{[]value.Value{v, int64(1)}, "argument 'on' should be names of columns but got 1", ""},
+		{[]value.Value{v, value.NewDict("id", int64(1))}, `argument 'on' should be names of columns, or give those of the right table by those of the left, as in {"id": "customer_id"}`, ""},
+		{[]value.Value{v, "note", "full"}, `there is no join "full"`, "inner, left, outer, semi, anti"},
+		{[]value.Value{"v", "note"}, "argument 'other' should be table but got string", "data.read"},
 	} {
 		refused(t, u, test.want, test.hint, "join", test.args...)
 	}
-	refused(t, v, `two columns would be named "note_right"`, "another suffix", "join", u, tool.NewDict("all", "id"))
+	refused(t, v, `two columns would be named "note_right"`, "another suffix", "join", u, value.NewDict("all", "id"))
 	big := heldTable("id", columnFrom(Integer, int64(math.MaxInt64)))
 	refused(t, big, `row 1, column "id": 9223372036854775807 cannot become float`, "", "join", heldTable("id", columnFrom(Float, 0.5)), "id", "outer")
 }
@@ -190,7 +191,7 @@ func TestJoinOfManyWithMany(t *testing.T) {
 	}
 	u := heldTable("id", c)
 	_, err := method(u, "join", u, "id")
-	if e := tool.ErrorOf(err, tool.Internal); e == nil || e.Kind != tool.Limit || e.Limit != tool.LimitMemory {
+	if e := value.ErrorOf(err, value.Internal); e == nil || e.Kind != value.Limit || e.Limit != value.LimitMemory {
 		t.Errorf("a join of 900 million rows: %v", err)
 	}
 	made := tableBy(t, streamed(u, 1000, true), "join", u, "id")
@@ -220,14 +221,14 @@ func TestWhatStaysStreamed(t *testing.T) {
 	v := streamed(u, 2, false)
 	for _, test := range []struct {
 		name string
-		args []tool.Value
+		args []value.Value
 		want bool
 	}{
-		{"head", []tool.Value{int64(2)}, true}, {"select", []tool.Value{"a"}, true}, {"drop", []tool.Value{"a"}, true}, {"rename", []tool.Value{tool.NewDict("a", "c")}, true},
-		{"filter", []tool.Value{"a", ">", int64(1)}, true}, {"filter", []tool.Value{"a", "missing"}, true}, {"concat", []tool.Value{u}, true}, {"add_column", []tool.Value{"c", int64(1)}, true},
-		{"add_column", []tool.Value{"c", tool.List{int64(1), int64(2), int64(3)}}, true}, {"with_types", []tool.Value{tool.NewDict("a", "float")}, true}, {"fill_missing", []tool.Value{int64(0)}, true},
-		{"drop_missing", nil, true}, {"join", []tool.Value{u, tool.List{"a", "b"}}, true}, {"join", []tool.Value{u, tool.List{"a", "b"}, "outer"}, true},
-		{"tail", nil, false}, {"sort", []tool.Value{"a"}, false}, {"distinct", nil, false}, {"sample", []tool.Value{int64(1)}, false},
+		{"head", []value.Value{int64(2)}, true}, {"select", []value.Value{"a"}, true}, {"drop", []value.Value{"a"}, true}, {"rename", []value.Value{value.NewDict("a", "c")}, true},
+		{"filter", []value.Value{"a", ">", int64(1)}, true}, {"filter", []value.Value{"a", "missing"}, true}, {"concat", []value.Value{u}, true}, {"add_column", []value.Value{"c", int64(1)}, true},
+		{"add_column", []value.Value{"c", value.List{int64(1), int64(2), int64(3)}}, true}, {"with_types", []value.Value{value.NewDict("a", "float")}, true}, {"fill_missing", []value.Value{int64(0)}, true},
+		{"drop_missing", nil, true}, {"join", []value.Value{u, value.List{"a", "b"}}, true}, {"join", []value.Value{u, value.List{"a", "b"}, "outer"}, true},
+		{"tail", nil, false}, {"sort", []value.Value{"a"}, false}, {"distinct", nil, false}, {"sample", []value.Value{int64(1)}, false},
 	} {
 		made := tableBy(t, v, test.name, test.args...)
 		if got := made.held == nil; got != test.want {
@@ -238,7 +239,7 @@ func TestWhatStaysStreamed(t *testing.T) {
 			t.Errorf("%s%v gives %s, and then %s", test.name, test.args, again, got)
 		}
 	}
-	var failure = tool.Errorf(tool.Failed, "the disk is away")
+	var failure = value.Errorf(value.Failed, "the disk is away")
 	broken := kinded(newStream(u.names, u.types, -1, func(_ context.Context, _ tool.Grant, yield func(*Batch) error) error {
 		if err := yield(u.held); err != nil {
 			return err
@@ -264,24 +265,24 @@ func TestMemoryIsBounded(t *testing.T) {
 	u := streamed(heldTable("a", text), 100, false)
 	grant := tool.Grant{Memory: 300_000}
 	for _, r := range bound(&kinds{}, slices.Concat(shapeRows(), filterRows(), combineRows())) {
-		var args []tool.Value
+		var args []value.Value
 		switch r.Name {
 		case "sort", "distinct":
-			args = []tool.Value{"a"}
+			args = []value.Value{"a"}
 		case "tail":
-			args = []tool.Value{int64(4000)}
+			args = []value.Value{int64(4000)}
 		case "sample":
-			args = []tool.Value{int64(4000), int64(1)}
+			args = []value.Value{int64(4000), int64(1)}
 		case "filter":
-			args = []tool.Value{tool.Function(func(...tool.Value) (tool.Value, error) { return true, nil })}
+			args = []value.Value{tool.Function(func(...value.Value) (value.Value, error) { return true, nil })}
 		case "add_column":
-			args = []tool.Value{"b", tool.Function(func(...tool.Value) (tool.Value, error) { return "x", nil })}
+			args = []value.Value{"b", tool.Function(func(...value.Value) (value.Value, error) { return "x", nil })}
 		case "join":
-			args = []tool.Value{u, "a"}
+			args = []value.Value{u, "a"}
 		case "column":
-			args = []tool.Value{"a"}
+			args = []value.Value{"a"}
 		case "show":
-			args = []tool.Value{int64(4000)}
+			args = []value.Value{int64(4000)}
 		default:
 			continue
 		}
@@ -290,7 +291,7 @@ func TestMemoryIsBounded(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, err = r.Do(context.Background(), tool.Effect{Args: bound, Self: u}, grant)
-		if e := tool.ErrorOf(err, tool.Internal); e == nil || e.Limit != tool.LimitMemory {
+		if e := value.ErrorOf(err, value.Internal); e == nil || e.Limit != value.LimitMemory {
 			t.Errorf("%s of more rows than there is memory: %v", r.Name, err)
 		}
 	}

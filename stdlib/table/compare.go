@@ -6,7 +6,7 @@ import (
 	"math/big"
 	"strings"
 
-	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // unordered is what a comparison gives where a number is NaN: neither less nor
@@ -45,7 +45,7 @@ func compareIntFloat(n int64, f float64) int {
 
 // compareValues compares two values of a script. ok is false where they are of
 // kinds that have no order between them. Lists are compared item by item.
-func compareValues(a, b tool.Value) (order int, ok bool) {
+func compareValues(a, b value.Value) (order int, ok bool) {
 	switch a := a.(type) {
 	case string:
 		b, ok := b.(string)
@@ -71,8 +71,8 @@ func compareValues(a, b tool.Value) (order int, ok bool) {
 	if x, y := bigFloat(a), bigFloat(b); x != nil && y != nil {
 		return x.Cmp(y), true
 	}
-	x, okX := tool.Elements(a)
-	y, okY := tool.Elements(b)
+	x, okX := value.Elements(a)
+	y, okY := value.Elements(b)
 	if !okX || !okY {
 		return 0, false
 	}
@@ -85,7 +85,7 @@ func compareValues(a, b tool.Value) (order int, ok bool) {
 }
 
 // bigFloat is a number of any size; nil for what is none, and for NaN.
-func bigFloat(v tool.Value) *big.Float {
+func bigFloat(v value.Value) *big.Float {
 	switch v := v.(type) {
 	case int64:
 		return new(big.Float).SetInt64(v)

@@ -6,7 +6,7 @@ import (
 	"math/big"
 	"strings"
 
-	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // A conversion makes a column of another type. A value that does not fit is an
@@ -35,7 +35,7 @@ func (v *conversion) check(from Type) error {
 	if from.canBecome(v.to) {
 		return nil
 	}
-	return tool.Errorf(tool.Invalid, "column %q is %s, which cannot become %s", cut(v.column), from, v.to)
+	return value.Errorf(value.Invalid, "column %q is %s, which cannot become %s", cut(v.column), from, v.to)
 }
 
 // of converts a column.
@@ -68,7 +68,7 @@ func (v *conversion) of(ctx context.Context, c *Column) (*Column, error) {
 
 // misfit is the error of a value that cannot be converted.
 func (v *conversion) misfit(c *Column, i int) error {
-	return tool.Errorf(tool.Invalid, "row %d, column %q: %s cannot become %s", v.first+i+1, cut(v.column), valueShown(c.value(i)), v.to).
+	return value.Errorf(value.Invalid, "row %d, column %q: %s cannot become %s", v.first+i+1, cut(v.column), valueShown(c.value(i)), v.to).
 		WithHint(`with errors = "missing" such values become missing ones`)
 }
 
@@ -95,7 +95,7 @@ func (c *Column) addConverted(d *Column, i int) bool {
 }
 
 // addValue appends what a script holds, if it fits: dates and times are texts.
-func (c *Column) addValue(v tool.Value) bool {
+func (c *Column) addValue(v value.Value) bool {
 	switch v := v.(type) {
 	case nil:
 		c.addMissing()
@@ -218,7 +218,7 @@ func (c *Column) addTime(from Type, n int64) bool {
 
 // add appends a value that the column was made for: one of its type, an integer
 // among floats, or a missing one.
-func (c *Column) add(v tool.Value) {
+func (c *Column) add(v value.Value) {
 	switch v := v.(type) {
 	case nil:
 		c.addMissing()
@@ -240,15 +240,15 @@ func (c *Column) add(v tool.Value) {
 
 // addRead appends a value that a file holds, as with_types converts it, and beside
 // that a number of any size to floats. It fails where the value does not fit.
-func (c *Column) addRead(v tool.Value) error {
+func (c *Column) addRead(v value.Value) error {
 	if !c.takes(v) {
-		return tool.Errorf(tool.Invalid, "%s is not of type %s", valueShown(v), c.Type)
+		return value.Errorf(value.Invalid, "%s is not of type %s", valueShown(v), c.Type)
 	}
 	return nil
 }
 
 // takes is addRead, and reports whether the value fits.
-func (c *Column) takes(v tool.Value) bool {
+func (c *Column) takes(v value.Value) bool {
 	found, isTime := v.(foundTime)
 	switch {
 	case v == nil:

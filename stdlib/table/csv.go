@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // A csvFile is a CSV file, and what is known of it.
@@ -71,13 +72,13 @@ func findCSV(ctx context.Context, g tool.Grant, p *parts, o *readOptions, encodi
 func newCSVFile(in *input, o *readOptions) (*csvFile, error) {
 	f := &csvFile{in: in, delimiter: o.delimiter, quote: o.quote, skip: o.skip, fill: o.fill, header: o.header}
 	if f.delimiter != "" && !oneCharacter(f.delimiter) {
-		return nil, tool.Errorf(tool.Invalid, "argument 'delimiter' should be one character, and no line break").WithHint(`as in delimiter = ";" or "\t"`)
+		return nil, value.Errorf(value.Invalid, "argument 'delimiter' should be one character, and no line break").WithHint(`as in delimiter = ";" or "\t"`)
 	}
 	if f.quote != "" && (!oneCharacter(f.quote) || f.quote == f.delimiter) {
 		return nil, errQuote()
 	}
 	if f.skip < 0 {
-		return nil, tool.Errorf(tool.Invalid, "argument 'skip' should not be negative")
+		return nil, value.Errorf(value.Invalid, "argument 'skip' should not be negative")
 	}
 	if o.missing != nil {
 		f.missing = make(map[string]bool, len(o.missing))
@@ -91,7 +92,7 @@ func newCSVFile(in *input, o *readOptions) (*csvFile, error) {
 }
 
 func errQuote() error {
-	return tool.Errorf(tool.Invalid, "argument 'quote' should be one character, which is no line break and not the delimiter").
+	return value.Errorf(value.Invalid, "argument 'quote' should be one character, which is no line break and not the delimiter").
 		WithHint(`as in quote = "'", or "" for none`)
 }
 
@@ -129,7 +130,7 @@ func (f *csvFile) scan(p *parts, first func(*csvRows) error, yield func(*csvRows
 	head := &csvRows{}
 	if err := f.next(s, head, 1); err != nil {
 		if err == io.EOF {
-			return tool.Errorf(tool.Failed, "%s is empty: a table has at least a row that names its columns", f.in.name)
+			return value.Errorf(value.Failed, "%s is empty: a table has at least a row that names its columns", f.in.name)
 		}
 		return err
 	}

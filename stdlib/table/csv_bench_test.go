@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // benchCSV writes a file of a million rows and ten columns, and returns a grant
@@ -36,9 +37,9 @@ func benchCSV(b *testing.B) (path string, g tool.Grant) {
 		b.Fatal(err)
 	}
 	b.Cleanup(func() { f.Close() })
-	return path, tool.Grant{Do: func(name string, args *tool.Dict) (tool.Outcome, error) {
+	return path, tool.Grant{Do: func(name string, args *value.Dict) (tool.Outcome, error) {
 		if name == "fs.stat" {
-			return tool.Outcome{Value: tool.NewDict("kind", "file", "size", info.Size(), "modified", "")}, nil
+			return tool.Outcome{Value: value.NewDict("kind", "file", "size", info.Size(), "modified", "")}, nil
 		}
 		part := make([]byte, args.Int("length"))
 		n, err := f.ReadAt(part, args.Int("offset"))

@@ -3,7 +3,7 @@ package table
 import (
 	"strings"
 
-	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // A dateForm is a way in which dates and times are written, as strftime has it.
@@ -28,7 +28,7 @@ const knownDirectives = "a A b B d e f F h H I m M p R S T y Y z D %"
 // parseDateForms reads forms, and says what is wrong with one.
 func parseDateForms(texts []string) ([]*dateForm, error) {
 	if len(texts) > maxForms {
-		return nil, tool.Errorf(tool.Invalid, "argument 'dates' has %d forms, more than %d", len(texts), maxForms)
+		return nil, value.Errorf(value.Invalid, "argument 'dates' has %d forms, more than %d", len(texts), maxForms)
 	}
 	forms := make([]*dateForm, len(texts))
 	for i, text := range texts {
@@ -56,7 +56,7 @@ func (f *dateForm) compile(text string) error {
 		}
 		rest = strings.TrimPrefix(rest, "-") // %-d is %d: both read one digit or two
 		if rest == "" {
-			return tool.Errorf(tool.Invalid, "argument 'dates': %s ends in a lone %%", quoteCut(f.text)).WithHint("write a percent sign as %%%%")
+			return value.Errorf(value.Invalid, "argument 'dates': %s ends in a lone %%", quoteCut(f.text)).WithHint("write a percent sign as %%%%")
 		}
 		long := map[byte]string{'F': "%Y-%m-%d", 'T': "%H:%M:%S", 'R': "%H:%M", 'D': "%m/%d/%y"}[rest[0]]
 		switch {
@@ -69,7 +69,7 @@ func (f *dateForm) compile(text string) error {
 		case rest[0] != ' ' && strings.IndexByte(knownDirectives, rest[0]) >= 0:
 			f.steps = append(f.steps, dateStep{directive: rest[0]})
 		default:
-			return tool.Errorf(tool.Invalid, "argument 'dates': there is no directive %%%s in %s", string([]rune(rest)[:1]), quoteCut(f.text)).
+			return value.Errorf(value.Invalid, "argument 'dates': there is no directive %%%s in %s", string([]rune(rest)[:1]), quoteCut(f.text)).
 				WithHint("the directives are %s, each after a percent sign", knownDirectives)
 		}
 		text = rest[1:]
@@ -88,10 +88,10 @@ func (f *dateForm) settle() error {
 		return false
 	}
 	if !has("Yy") || !has("mbBh") || !has("de") {
-		return tool.Errorf(tool.Invalid, "argument 'dates': %s has no full date", quoteCut(f.text)).WithHint(`a form has a year, a month and a day, as in "%%d.%%m.%%Y"`)
+		return value.Errorf(value.Invalid, "argument 'dates': %s has no full date", quoteCut(f.text)).WithHint(`a form has a year, a month and a day, as in "%%d.%%m.%%Y"`)
 	}
 	if has("I") != has("p") {
-		return tool.Errorf(tool.Invalid, "argument 'dates': %s has only one of %%I and %%p", quoteCut(f.text)).WithHint("%%I is an hour of 12, and needs %%p; one of 24 is %%H")
+		return value.Errorf(value.Invalid, "argument 'dates': %s has only one of %%I and %%p", quoteCut(f.text)).WithHint("%%I is an hour of 12, and needs %%p; one of 24 is %%H")
 	}
 	switch {
 	case has("z"):

@@ -5,7 +5,7 @@ import (
 	"io"
 	"slices"
 
-	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // findEncoding settles the encoding: what was said, else what the first bytes
@@ -132,7 +132,7 @@ func (f *csvFile) findHeader(b *csvRows, types map[string]Type, forms []*dateFor
 		if t, ok := types[name]; ok {
 			f.columns[i].typ, f.columns[i].forced, f.columns[i].words = t, true, t != Text
 			if t == Any {
-				return tool.Errorf(tool.Invalid, "a column of a CSV file cannot be of type any").WithHint(`read it as text: types = {%q: "text"}`, name)
+				return value.Errorf(value.Invalid, "a column of a CSV file cannot be of type any").WithHint(`read it as text: types = {%q: "text"}`, name)
 			}
 		}
 	}

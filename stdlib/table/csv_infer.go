@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // A csvColumn is a column of a file: what was seen in it, and so how it is read.
@@ -344,7 +344,7 @@ func (f *csvFile) misfit(c *csvColumn, s string, line, column int) error {
 	if !c.forced {
 		return f.in.changed()
 	}
-	err := tool.Errorf(tool.Failed, "%s, line %d, column %s (%d): %s is not of type %s", f.in.name, line, quoteCut(c.name), column+1, quoteCut(s), c.typ)
+	err := value.Errorf(value.Failed, "%s, line %d, column %s (%d): %s is not of type %s", f.in.name, line, quoteCut(c.name), column+1, quoteCut(s), c.typ)
 	return err.WithHint(`read the column as text, with types = {%q: "text"}, or say what stands for a missing value: missing = [%q]`, c.name, string(wholeRunes([]byte(s[:min(len(s), 60)]))))
 }
 

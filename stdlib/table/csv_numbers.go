@@ -4,7 +4,7 @@ import (
 	"math"
 	"strings"
 
-	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // numbers is how the numbers of a file are written.
@@ -22,13 +22,13 @@ func newNumbers(thousands, decimal string, percent bool) (numbers, error) {
 	n := numbers{thousands == "" && decimal == "." && !percent, thousands, decimal, percent}
 	switch {
 	case decimal != "." && decimal != ",":
-		return n, tool.Errorf(tool.Invalid, `argument 'decimal' should be "." or ","`)
+		return n, value.Errorf(value.Invalid, `argument 'decimal' should be "." or ","`)
 	case thousands == "":
 		return n, nil
 	case len(thousands) != 1 || !strings.Contains(",.'_ ", thousands):
-		return n, tool.Errorf(tool.Invalid, "argument 'thousands' should be one of , . ' _ or a space")
+		return n, value.Errorf(value.Invalid, "argument 'thousands' should be one of , . ' _ or a space")
 	case thousands == decimal:
-		return n, tool.Errorf(tool.Invalid, "arguments 'thousands' and 'decimal' are both %q", decimal).WithHint(`as in thousands = ".", decimal = ","`)
+		return n, value.Errorf(value.Invalid, "arguments 'thousands' and 'decimal' are both %q", decimal).WithHint(`as in thousands = ".", decimal = ","`)
 	}
 	return n, nil
 }

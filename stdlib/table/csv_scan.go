@@ -8,7 +8,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // A mark says how a cell was written.
@@ -56,7 +56,7 @@ const (
 )
 
 // errNotUTF8 says that a text which was taken for UTF-8 is none.
-var errNotUTF8 = tool.Errorf(tool.Failed, "the text is not UTF-8")
+var errNotUTF8 = value.Errorf(value.Failed, "the text is not UTF-8")
 
 // A scanner divides a text into cells. A cell is a part of the text; nothing is
 // copied or allocated for it.
@@ -83,12 +83,12 @@ func (s *scanner) begin(delimiter, quote string) {
 }
 
 // fail is an error in a line of the file.
-func (s *scanner) fail(line int, format string, args ...any) *tool.Error {
-	return tool.Errorf(tool.Failed, "%s, line %d: %s", s.name, line, fmt.Sprintf(format, args...))
+func (s *scanner) fail(line int, format string, args ...any) *value.Error {
+	return value.Errorf(value.Failed, "%s, line %d: %s", s.name, line, fmt.Sprintf(format, args...))
 }
 
-func limitFailed(e *tool.Error) *tool.Error {
-	e.Kind, e.Limit = tool.Limit, tool.LimitMemory
+func limitFailed(e *value.Error) *value.Error {
+	e.Kind, e.Limit = value.Limit, value.LimitMemory
 	return e
 }
 

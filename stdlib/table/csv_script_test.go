@@ -7,6 +7,7 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime/engine"
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // Scripts of both languages read a file and write it again, and what is wrong
@@ -15,7 +16,7 @@ func TestCSVScripts(t *testing.T) {
 	file := []byte("id;name\n1;\"x\"\n2;\n")
 	do := func(_ context.Context, e tool.Effect) (tool.Outcome, error) {
 		if e.Func == "fs.stat" {
-			return tool.Outcome{Value: tool.NewDict("kind", "file", "size", int64(len(file)))}, nil
+			return tool.Outcome{Value: value.NewDict("kind", "file", "size", int64(len(file)))}, nil
 		}
 		return tool.Outcome{Value: file}, nil
 	}

@@ -14,6 +14,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // csvOptions are the options of a call that says nothing.
@@ -33,9 +34,9 @@ func csvStream(b []byte, o *readOptions) (*Table, error) {
 
 // csvGrant serves one file.
 func csvGrant(b []byte) tool.Grant {
-	return tool.Grant{Do: func(name string, args *tool.Dict) (tool.Outcome, error) {
+	return tool.Grant{Do: func(name string, args *value.Dict) (tool.Outcome, error) {
 		if name == "fs.stat" {
-			return tool.Outcome{Value: tool.NewDict("kind", "file", "size", int64(len(b)), "modified", "")}, nil
+			return tool.Outcome{Value: value.NewDict("kind", "file", "size", int64(len(b)), "modified", "")}, nil
 		}
 		at := args.Int("offset")
 		return tool.Outcome{Value: bytes.Clone(b[at : at+args.IntOr("length", int64(len(b)))])}, nil
@@ -443,7 +444,7 @@ func TestWriteCSV(t *testing.T) {
 	}
 	long := &Column{Type: Text, Texts: []string{strings.Repeat("x", maxWritten)}}
 	_, err = writeCSV(ctx, tool.Grant{}, newHeld([]string{"a"}, &Batch{Rows: 1, Columns: []*Column{long}}), ",", true)
-	if tool.KindOf(err) != tool.Limit || err == nil {
+	if value.KindOf(err) != value.Limit || err == nil {
 		t.Errorf("to_csv of %d bytes = %v, want a limit", maxWritten, err)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"unicode"
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // csvWriteRows are the methods that write CSV.
@@ -22,7 +23,7 @@ func csvWriteRows() []row {
 				tool.Optional("header", tool.TypeBoolean, true, "Whether to begin with a row of the names of the columns."),
 			},
 			Returns: "a text, in which a line break ends each row",
-		}, func(c *call) (tool.Value, error) {
+		}, func(c *call) (value.Value, error) {
 			return writeCSV(c.ctx, c.grant, c.table(), c.args.Text("delimiter"), c.args.Bool("header"))
 		}},
 	}
@@ -38,9 +39,9 @@ func tooLongText() error {
 }
 
 // writeCSV writes a table as CSV.
-func writeCSV(ctx context.Context, g tool.Grant, t *Table, delimiter string, header bool) (tool.Value, error) {
+func writeCSV(ctx context.Context, g tool.Grant, t *Table, delimiter string, header bool) (value.Value, error) {
 	if !oneCharacter(delimiter) || insideValues(delimiter) {
-		return nil, tool.Errorf(tool.Invalid, "argument 'delimiter' should be one character that is no quote, no line break and in no number or date").
+		return nil, value.Errorf(value.Invalid, "argument 'delimiter' should be one character that is no quote, no line break and in no number or date").
 			WithHint(`as in delimiter = ";" or "\t"`)
 	}
 	w := &csvTableWriter{delimiter: delimiter, columns: t.names}
@@ -73,7 +74,7 @@ type csvTableWriter struct {
 func (w *csvTableWriter) names(names []string) error {
 	for i, name := range names {
 		if hasNUL(name) {
-			return tool.Errorf(tool.Invalid, "the name of column %d has a NUL character, with which CSV could not be read back: %s", i+1, quoteCut(name)).
+			return value.Errorf(value.Invalid, "the name of column %d has a NUL character, with which CSV could not be read back: %s", i+1, quoteCut(name)).
 				WithHint("rename it")
 		}
 		if i > 0 {
@@ -99,7 +100,7 @@ func (w *csvTableWriter) batch(b *Batch) error {
 				w.text.WriteString(w.delimiter)
 			}
 			if !w.cell(c, row, len(b.Columns) == 1) {
-				return tool.Errorf(tool.Invalid, "row %d, column %s: the text has a NUL character, with which CSV could not be read back: %s",
+				return value.Errorf(value.Invalid, "row %d, column %s: the text has a NUL character, with which CSV could not be read back: %s",
 					w.rows+row+1, quoteCut(w.columns[i]), quoteCut(c.text(row))).WithHint("take it out first, or write JSON with to_json")
 			}
 		}

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 func TestWriteCSVRefusesNUL(t *testing.T) {
@@ -13,16 +14,16 @@ func TestWriteCSVRefusesNUL(t *testing.T) {
 		table *Table
 		want  string
 	}{
-		{tableOf("a", Integer, []tool.Value{1, 2}, "b", Text, []tool.Value{"x", "y\x00z"}), `row 2, column "b": the text has a NUL character`},
-		{tableOf("b", Any, []tool.Value{int64(1), "\x00"}), `row 2, column "b": the text has a NUL character`},
-		{tableOf("a\x00", Text, []tool.Value{"x"}), `the name of column 1 has a NUL character`},
+		{tableOf("a", Integer, []value.Value{1, 2}, "b", Text, []value.Value{"x", "y\x00z"}), `row 2, column "b": the text has a NUL character`},
+		{tableOf("b", Any, []value.Value{int64(1), "\x00"}), `row 2, column "b": the text has a NUL character`},
+		{tableOf("a\x00", Text, []value.Value{"x"}), `the name of column 1 has a NUL character`},
 	} {
 		got, err := writeCSV(context.Background(), tool.Grant{}, test.table, ",", true)
-		if e := tool.ErrorOf(err, tool.Failed); err == nil || e.Kind != tool.Invalid || !strings.HasPrefix(e.Message(), test.want) || e.Hint == "" {
+		if e := value.ErrorOf(err, value.Failed); err == nil || e.Kind != value.Invalid || !strings.HasPrefix(e.Message(), test.want) || e.Hint == "" {
 			t.Errorf("to_csv(%v) = %v, %v, want %s", test.table.names, got, err, test.want)
 		}
 	}
-	rows := make([]tool.Value, batchRows+7)
+	rows := make([]value.Value, batchRows+7)
 	for i := range rows {
 		rows[i] = "x"
 	}
@@ -34,7 +35,7 @@ func TestWriteCSVRefusesNUL(t *testing.T) {
 
 // TestWords are messages that count or that guess what was meant.
 func TestWords(t *testing.T) {
-	u := tableOf("a", Integer, []tool.Value{1})
+	u := tableOf("a", Integer, []value.Value{1})
 	_, cross := method(u, "join", u, "a", named{"how": "cross"})
 	_, avg := callRow(t, u, "agg", nil, "n", pair("a", "avg"))
 	_, quote := csvBytes([]byte("a,b\n1,2\n"), &readOptions{quote: ",", decimal: "."})
@@ -49,18 +50,18 @@ func TestWords(t *testing.T) {
 		"row":     {row, "there is no row 5: the table has 1 row", ""},
 		"seconds": {errQueryTime(1), "the query took longer than 1 second", "timeout"},
 	} {
-		if e := tool.ErrorOf(test.err, tool.Failed); test.err == nil || !strings.HasPrefix(e.Message(), test.want) || !strings.Contains(e.Hint, test.hint) {
+		if e := value.ErrorOf(test.err, value.Failed); test.err == nil || !strings.HasPrefix(e.Message(), test.want) || !strings.Contains(e.Hint, test.hint) {
 			t.Errorf("%s: %v (hint %q), want %s (hint %q)", name, test.err, e.Hint, test.want, test.hint)
 		}
 	}
 	f := Module().Funcs
-	for _, text := range []tool.Value{"a\n1\n", "[1]", book("", nil)} {
-		args, err := f[1].Bind([]tool.Value{text}, tool.NewDict("encoding", "klingon"))
+	for _, text := range []value.Value{"a\n1\n", "[1]", book("", nil)} {
+		args, err := f[1].Bind([]value.Value{text}, value.NewDict("encoding", "klingon"))
 		if err != nil {
 			t.Fatal(err)
 		}
 		_, err = f[1].Do(context.Background(), tool.Effect{Args: args}, tool.Grant{})
-		if e := tool.ErrorOf(err, tool.Failed); err == nil || e.Kind != tool.Invalid || !strings.HasPrefix(e.Message(), `there is no encoding "klingon"`) {
+		if e := value.ErrorOf(err, value.Failed); err == nil || e.Kind != value.Invalid || !strings.HasPrefix(e.Message(), `there is no encoding "klingon"`) {
 			t.Errorf("parse(%.9q, encoding = \"klingon\"): %v, want it to be refused", text, err)
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // describeColumns is how many columns a text shows: more is nothing to read.
@@ -47,7 +48,7 @@ func describeRows() []row {
 	}
 }
 
-func describe(c *call) (tool.Value, error) {
+func describe(c *call) (value.Value, error) {
 	t := c.table()
 	d := &description{table: t, brief: c.args.Text("method") == "basic"}
 	method, ok := map[string]func(*description){
@@ -358,7 +359,7 @@ func (f *facts) addValues(c *Column) {
 			f.missing++
 			continue
 		}
-		f.texts.add(textKey(tool.FormatJSON(v, "")))
+		f.texts.add(textKey(value.FormatJSON(v, "")))
 	}
 }
 
@@ -454,7 +455,7 @@ func (f *facts) stdev() (float64, bool) {
 }
 
 // limits returns the least and the greatest value as scripts see them, or nil.
-func (f *facts) limits() (least, greatest tool.Value) {
+func (f *facts) limits() (least, greatest value.Value) {
 	switch {
 	case f.n == 0 || f.typ == Any:
 		return nil, nil
@@ -475,8 +476,8 @@ func (f *facts) limits() (least, greatest tool.Value) {
 
 // quartiles returns the three quartiles of numbers and points in time as scripts
 // see them, or nil.
-func (f *facts) quartiles() [3]tool.Value {
-	var found [3]tool.Value
+func (f *facts) quartiles() [3]value.Value {
+	var found [3]value.Value
 	if f.q.n == 0 {
 		return found
 	}
@@ -490,7 +491,7 @@ func (f *facts) quartiles() [3]tool.Value {
 	return found
 }
 
-func summary(c *call) (tool.Value, error) {
+func summary(c *call) (value.Value, error) {
 	t := c.table()
 	names := t.names
 	if c.value("columns") != nil {
@@ -513,7 +514,7 @@ func (f *facts) summarize(made *Batch) {
 	distinct, estimated := f.distinct()
 	least, greatest := f.limits()
 	q := f.quartiles()
-	row := []tool.Value{f.name, f.typ.String(), f.n, f.missing, distinct, least, q[0], q[1], q[2], greatest}
+	row := []value.Value{f.name, f.typ.String(), f.n, f.missing, distinct, least, q[0], q[1], q[2], greatest}
 	mean, ok := f.mean()
 	row = append(row, known(mean, ok && f.typ != Bool))
 	stdev, ok := f.stdev()
@@ -527,7 +528,7 @@ func (f *facts) summarize(made *Batch) {
 	made.Rows++
 }
 
-func known(v float64, ok bool) tool.Value {
+func known(v float64, ok bool) value.Value {
 	if !ok {
 		return nil
 	}

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // benchTable is 1,000,000 rows of ten columns of all kinds.
@@ -64,15 +64,15 @@ func BenchmarkAgg(b *testing.B) {
 	of := benchTable(n)
 	tests := []struct {
 		name string
-		keys []tool.Value
-		aggs []tool.Value
+		keys []value.Value
+		aggs []value.Value
 	}{
-		{"text, two sums", []tool.Value{"region"}, []tool.Value{"a", pair("count", "sum"), "b", pair("amount", "sum")}},
-		{"5,000 texts, two sums", []tool.Value{"town"}, []tool.Value{"a", pair("count", "sum"), "b", pair("amount", "sum")}},
-		{"integer, count", []tool.Value{"count"}, []tool.Value{"n", "count"}},
-		{"two keys, mean", []tool.Value{"region", "day"}, []tool.Value{"m", pair("amount", "mean")}},
-		{"text, median", []tool.Value{"region"}, []tool.Value{"m", pair("amount", "median")}},
-		{"text, distinct", []tool.Value{"region"}, []tool.Value{"d", pair("town", "distinct")}},
+		{"text, two sums", []value.Value{"region"}, []value.Value{"a", pair("count", "sum"), "b", pair("amount", "sum")}},
+		{"5,000 texts, two sums", []value.Value{"town"}, []value.Value{"a", pair("count", "sum"), "b", pair("amount", "sum")}},
+		{"integer, count", []value.Value{"count"}, []value.Value{"n", "count"}},
+		{"two keys, mean", []value.Value{"region", "day"}, []value.Value{"m", pair("amount", "mean")}},
+		{"text, median", []value.Value{"region"}, []value.Value{"m", pair("amount", "median")}},
+		{"text, distinct", []value.Value{"region"}, []value.Value{"d", pair("town", "distinct")}},
 	}
 	for _, test := range tests {
 		b.Run(test.name, func(b *testing.B) {

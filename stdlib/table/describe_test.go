@@ -12,10 +12,11 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // described is the text of describe.
-func described(t testing.TB, of *Table, named ...tool.Value) string {
+func described(t testing.TB, of *Table, named ...value.Value) string {
 	t.Helper()
 	v, err := callRow(t, of, "describe", nil, named...)
 	if err != nil {
@@ -46,23 +47,23 @@ func TestSummaryEdges(t *testing.T) {
 	tests := []struct {
 		name   string
 		typ    Type
-		values []tool.Value
+		values []value.Value
 		want   string // from count on
 	}{
-		{"no rows", Integer, []tool.Value{}, "0|0|0|-|-|-|-|-|-|-|-|-|false"},
-		{"all missing", Float, []tool.Value{nil, nil}, "0|2|0|-|-|-|-|-|-|-|-|-|false"},
-		{"all missing text", Text, []tool.Value{nil}, "0|1|0|-|-|-|-|-|-|-|-|-|false"},
-		{"all missing bool", Bool, []tool.Value{nil}, "0|1|0|-|-|-|-|-|-|-|-|-|false"},
-		{"one row", Integer, []tool.Value{7}, "1|0|1|7|7.0|7.0|7.0|7|7.0|-|7|1|false"},
-		{"near 2^63", Integer, []tool.Value{int64(math.MaxInt64), int64(math.MaxInt64), int64(math.MinInt64)},
+		{"no rows", Integer, []value.Value{}, "0|0|0|-|-|-|-|-|-|-|-|-|false"},
+		{"all missing", Float, []value.Value{nil, nil}, "0|2|0|-|-|-|-|-|-|-|-|-|false"},
+		{"all missing text", Text, []value.Value{nil}, "0|1|0|-|-|-|-|-|-|-|-|-|false"},
+		{"all missing bool", Bool, []value.Value{nil}, "0|1|0|-|-|-|-|-|-|-|-|-|false"},
+		{"one row", Integer, []value.Value{7}, "1|0|1|7|7.0|7.0|7.0|7|7.0|-|7|1|false"},
+		{"near 2^63", Integer, []value.Value{int64(math.MaxInt64), int64(math.MaxInt64), int64(math.MinInt64)},
 			"3|0|2|-9223372036854775808|0.0|9.223372036854775807e+18|9.223372036854775807e+18|9223372036854775807|3.074457345618258e+18|1.0650232656628344e+19|9223372036854775807|2|false"},
-		{"only NaN", Float, []tool.Value{math.NaN(), math.NaN()}, "2|0|1|-|-|-|-|-|NaN|NaN|NaN|2|false"},
-		{"infinite", Float, []tool.Value{inf, 1.0, 2.0}, `3|0|3|1.0|1.5|2.0|+Inf|+Inf|+Inf|NaN|+Inf|1|false`},
-		{"both infinities", Float, []tool.Value{inf, -inf}, `2|0|2|-Inf|NaN|NaN|NaN|+Inf|NaN|NaN|+Inf|1|false`},
-		{"zeros", Float, []tool.Value{math.Copysign(0, -1), 0.0}, "2|0|1|-0.0|0.0|0.0|0.0|-0.0|0.0|0.0|0.0|2|false"},
-		{"cancellation", Float, []tool.Value{1e100, 1.0, -1e100}, "3|0|3|-1e+100|-5e+99|1.0|5e+99|1e+100|0.3333333333333333|1e+100|1e+100|1|false"},
-		{"any", Any, []tool.Value{"a", int64(1), "1", "a"}, `4|0|3|-|-|-|-|-|-|-|"a"|2|false`},
-		{"empty text", Text, []tool.Value{"", "b"}, "2|0|2||-|-|-|b|-|-||1|false"},
+		{"only NaN", Float, []value.Value{math.NaN(), math.NaN()}, "2|0|1|-|-|-|-|-|NaN|NaN|NaN|2|false"},
+		{"infinite", Float, []value.Value{inf, 1.0, 2.0}, `3|0|3|1.0|1.5|2.0|+Inf|+Inf|+Inf|NaN|+Inf|1|false`},
+		{"both infinities", Float, []value.Value{inf, -inf}, `2|0|2|-Inf|NaN|NaN|NaN|+Inf|NaN|NaN|+Inf|1|false`},
+		{"zeros", Float, []value.Value{math.Copysign(0, -1), 0.0}, "2|0|1|-0.0|0.0|0.0|0.0|-0.0|0.0|0.0|0.0|2|false"},
+		{"cancellation", Float, []value.Value{1e100, 1.0, -1e100}, "3|0|3|-1e+100|-5e+99|1.0|5e+99|1e+100|0.3333333333333333|1e+100|1e+100|1|false"},
+		{"any", Any, []value.Value{"a", int64(1), "1", "a"}, `4|0|3|-|-|-|-|-|-|-|"a"|2|false`},
+		{"empty text", Text, []value.Value{"", "b"}, "2|0|2||-|-|-|b|-|-||1|false"},
 	}
 	for _, test := range tests {
 		got := lines(mustTable(t, tableOf("x", test.typ, test.values), "summary", nil))[1]
@@ -79,11 +80,11 @@ func TestSummaryEdges(t *testing.T) {
 func TestSummaryAgreesWithNaive(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		n := rapid.IntRange(0, 300).Draw(r, "rows")
-		numbers := rapid.OneOf(rapid.Just(tool.Value(nil)), rapid.Map(rapid.Int64Range(-1e12, 1e12), func(v int64) tool.Value { return v }))
-		floats := rapid.OneOf(rapid.Just(tool.Value(nil)), rapid.Map(rapid.Float64Range(-1e6, 1e6), func(v float64) tool.Value { return v }))
+		numbers := rapid.OneOf(rapid.Just(value.Value(nil)), rapid.Map(rapid.Int64Range(-1e12, 1e12), func(v int64) value.Value { return v }))
+		floats := rapid.OneOf(rapid.Just(value.Value(nil)), rapid.Map(rapid.Float64Range(-1e6, 1e6), func(v float64) value.Value { return v }))
 		whole := rapid.SliceOfN(numbers, n, n).Draw(r, "whole")
 		real := rapid.SliceOfN(floats, n, n).Draw(r, "real")
-		texts := rapid.SliceOfN(rapid.SampledFrom([]tool.Value{nil, "", "a", "ab", "ü", "a"}), n, n).Draw(r, "texts")
+		texts := rapid.SliceOfN(rapid.SampledFrom([]value.Value{nil, "", "a", "ab", "ü", "a"}), n, n).Draw(r, "texts")
 		held := tableOf("whole", Integer, whole, "real", Float, real, "days", Date, whole, "texts", Text, texts)
 		got := lines(mustTable(t, held, "summary", nil))
 		batch := rapid.IntRange(1, 60).Draw(r, "batch")
@@ -96,7 +97,7 @@ func TestSummaryAgreesWithNaive(t *testing.T) {
 				r.Fatalf("%s: streamed\n%s\nheld\n%s", method, b, a)
 			}
 		}
-		for i, source := range [][]tool.Value{whole, real} {
+		for i, source := range [][]value.Value{whole, real} {
 			var values []float64
 			scale := 0.0
 			for _, v := range source {
@@ -175,14 +176,14 @@ region (text)
 		}
 	}
 	if _, err := callRow(t, of, "describe", nil, "method", "skin"); err == nil || !strings.Contains(err.Error(), `there is no method "skin"`) ||
-		tool.ErrorOf(err, tool.Failed).Hint != "the methods are basic, skim, codebook" {
+		value.ErrorOf(err, value.Failed).Hint != "the methods are basic, skim, codebook" {
 		t.Errorf("describe(skin) = %v, want an error that names the three", err)
 	}
 }
 
 // TestDescribeHostile has what must not break lines or take long.
 func TestDescribeHostile(t *testing.T) {
-	of := tableOf("a\nb\x1b[31m", Text, []tool.Value{"x\ny", strings.Repeat("é", 1<<20), "\x00", "  "})
+	of := tableOf("a\nb\x1b[31m", Text, []value.Value{"x\ny", strings.Repeat("é", 1<<20), "\x00", "  "})
 	for _, method := range describeMethods() {
 		got := described(t, of, "method", method)
 		if strings.ContainsAny(got, "\x1b\x00") || len(got) > 2000 || strings.Contains(got, "x\ny") {
@@ -196,7 +197,7 @@ func TestDescribeHostile(t *testing.T) {
 			}
 		}
 	}
-	if got := described(t, of, "columns", tool.List{}); !strings.HasPrefix(got, "4 rows × 1 column\n") {
+	if got := described(t, of, "columns", value.List{}); !strings.HasPrefix(got, "4 rows × 1 column\n") {
 		t.Errorf("describe of no columns = %q", got)
 	}
 	wide := &Batch{Rows: 1}
@@ -209,7 +210,7 @@ func TestDescribeHostile(t *testing.T) {
 	if n := strings.Count(got, "\n"); n != 104 || !strings.Contains(got, "100 of 100,000 columns are shown; describe(columns = [\"c99999\"]) shows others") {
 		t.Errorf("describe of 100,000 columns has %d lines: %.300s", n, got)
 	}
-	if got := described(t, newHeld(names, wide), "columns", tool.List{"c99999"}); !strings.Contains(got, "c99999") || strings.Contains(got, "are shown") {
+	if got := described(t, newHeld(names, wide), "columns", value.List{"c99999"}); !strings.Contains(got, "c99999") || strings.Contains(got, "are shown") {
 		t.Errorf("describe of one column = %s", got)
 	}
 }

@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // A description is the text of describe on its way.
@@ -246,7 +246,7 @@ func short(f float64) string {
 }
 
 // shownValue is a statistic in a table, or "-" where there is none.
-func shownValue(v tool.Value) string {
+func shownValue(v value.Value) string {
 	switch v := v.(type) {
 	case nil:
 		return "-"

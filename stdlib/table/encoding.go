@@ -10,7 +10,7 @@ import (
 	"golang.org/x/text/encoding/unicode"
 	"golang.org/x/text/transform"
 
-	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // The encodings of text files, by the names that errors and notes show.
@@ -45,7 +45,7 @@ func parseEncoding(name string) (string, error) {
 	case "windows-1252", "windows1252", "cp1252", "cp-1252", "1252", "win-1252", "win1252", "ansi":
 		return windowsEncoding, nil
 	}
-	return "", tool.Errorf(tool.Invalid, "there is no encoding %s%s", quoteCut(name), tool.DidYouMean(plain, encodingNames)).
+	return "", value.Errorf(value.Invalid, "there is no encoding %s%s", quoteCut(name), value.DidYouMean(plain, encodingNames)).
 		WithHint("the encodings are %s", strings.Join(encodingNames, ", "))
 }
 
@@ -160,7 +160,7 @@ func (s *source) decode(piece []byte, atEnd bool) ([]byte, error) {
 	text := make([]byte, most*len(piece)+longestRune)
 	n, took, err := s.decoder.Transform(text, piece, atEnd)
 	if err != nil && err != transform.ErrShortSrc {
-		return nil, tool.Errorf(tool.Failed, "%s cannot be decoded: %v", s.parts.in.name, err)
+		return nil, value.Errorf(value.Failed, "%s cannot be decoded: %v", s.parts.in.name, err)
 	}
 	s.rest = s.rest[took:]
 	s.broken = s.broken || s.wide && bytes.Count(text[:n], replacement) != countReplacements(piece[:took], s.big)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime/engine"
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 	"github.com/cassidy-run/cassidy/stdlib/table"
 )
 
@@ -20,7 +21,7 @@ def sales(text: str) -> list[dict]:
 tool(sales)
 `}
 	text := "city,amount\nRome,3\nOslo,4\nRome,5\n"
-	out, err := e.Run(context.Background(), script, tool.Call{Args: tool.NewDict("text", text)}, nil)
-	fmt.Println(tool.FormatJSON(out.Value, ""), err)
+	out, err := e.Run(context.Background(), script, tool.Call{Args: value.NewDict("text", text)}, nil)
+	fmt.Println(value.FormatJSON(out.Value, ""), err)
 	// Output: [{"city":"Rome","total":8},{"city":"Oslo","total":4}] <nil>
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // filterRows are the methods that choose rows by what they hold, order them, and
@@ -25,7 +26,7 @@ func filterRows() []row {
 				tool.Maybe("value", tool.TypeAny, "What the column is compared with."),
 			},
 			Returns: "a table",
-		}, func(c *call) (tool.Value, error) { return asTable(c.filtered()) }},
+		}, func(c *call) (value.Value, error) { return asTable(c.filtered()) }},
 		{tool.Func{
 			Name: "sort",
 			Doc: "Sorts the rows by columns, or by what a function gives for each row. Rows that are alike keep their order. Numbers are sorted by size, with NaN after them, texts by the code points of their " +
@@ -37,11 +38,11 @@ func filterRows() []row {
 				tool.Maybe("key", "function", "Another way to give the function."),
 			},
 			Variadic: true, Returns: "a table",
-		}, func(c *call) (tool.Value, error) { return asTable(c.sorted()) }},
+		}, func(c *call) (value.Value, error) { return asTable(c.sorted()) }},
 		{tool.Func{
 			Name: "distinct", Doc: "Gives each row once, or the first row for each combination of values of some columns. The order stays. Two missing values are alike here.",
 			Params: []tool.Param{some}, Variadic: true, Returns: "a table",
-		}, func(c *call) (tool.Value, error) { return asTable(c.distinct()) }},
+		}, func(c *call) (value.Value, error) { return asTable(c.distinct()) }},
 		{tool.Func{
 			Name: "sample", Doc: "Draws rows by chance, each at most once and all as likely. They stay in their order. All rows come where there are no more than n.",
 			Params: []tool.Param{
@@ -49,18 +50,18 @@ func filterRows() []row {
 				tool.Maybe("seed", tool.TypeInteger, "A number that makes the choice the same each time. Without it, the call's random numbers are used, as the module random does."),
 			},
 			Returns: "a table",
-		}, func(c *call) (tool.Value, error) { return asTable(c.sampled()) }},
+		}, func(c *call) (value.Value, error) { return asTable(c.sampled()) }},
 		{tool.Func{
 			Name: "drop_missing", Doc: "Leaves out the rows in which a value is missing.",
 			Params: []tool.Param{some}, Variadic: true, Returns: "a table",
-		}, func(c *call) (tool.Value, error) { return asTable(c.withoutMissing()) }},
+		}, func(c *call) (value.Value, error) { return asTable(c.withoutMissing()) }},
 		{tool.Func{
 			Name: "fill_missing",
 			Doc: "Puts values in the place of missing ones. One value is for all columns whose type it fits; a dict gives a value for each column, and one that does not fit the type of its column is an error. " +
 				"A date or a time is given as a text.",
 			Params:  []tool.Param{tool.Required("value", tool.TypeAny, `The value; or values by the names of columns, as in {"price": 0, "note": ""}.`)},
 			Returns: "a table",
-		}, func(c *call) (tool.Value, error) { return asTable(c.filled()) }},
+		}, func(c *call) (value.Value, error) { return asTable(c.filled()) }},
 	}
 }
 
@@ -70,13 +71,13 @@ func (c *call) filtered() (*Table, error) {
 	switch where := c.value("where").(type) {
 	case tool.Function:
 		if op != "" || c.value("value") != nil {
-			return nil, tool.Errorf(tool.Invalid, "filter takes a function, or a column with an operator and a value, not both")
+			return nil, value.Errorf(value.Invalid, "filter takes a function, or a column with an operator and a value, not both")
 		}
 		return c.filteredBy(where)
 	case string:
 		return c.filteredWhere(where, op)
 	default:
-		return nil, tool.Errorf(tool.Invalid, "argument 'where' should be the name of a column or a function but got %s", tool.TypeOf(where)).
+		return nil, value.Errorf(value.Invalid, "argument 'where' should be the name of a column or a function but got %s", value.TypeOf(where)).
 			WithHint(`as in filter("price", ">", 10), or filter(lambda row: row["price"] > 10)`)
 	}
 }
@@ -87,17 +88,17 @@ func (c *call) filteredWhere(name, op string) (*Table, error) {
 	at, err := t.column(name)
 	if err != nil {
 		if op == "" && strings.ContainsAny(name, "<>=") {
-			return nil, tool.Errorf(tool.Invalid, "there is no column %s", quoteCut(name)).WithHint(`a condition is three arguments: filter("price", ">", 10)`)
+			return nil, value.Errorf(value.Invalid, "there is no column %s", quoteCut(name)).WithHint(`a condition is three arguments: filter("price", ">", 10)`)
 		}
 		return nil, err
 	}
 	switch {
 	case op == "":
-		return nil, tool.Errorf(tool.Invalid, "filter(%q) lacks an operator", cut(name)).WithHint(`as in filter(%q, "missing") or filter(%q, "==", value)`, name, cut(name))
+		return nil, value.Errorf(value.Invalid, "filter(%q) lacks an operator", cut(name)).WithHint(`as in filter(%q, "missing") or filter(%q, "==", value)`, name, cut(name))
 	case op != "missing" && op != "present":
 		return c.filteredTest(at, &condition{name, t.types[at], op, c.value("value")})
 	case c.value("value") != nil:
-		return nil, tool.Errorf(tool.Invalid, "%q takes no value", op)
+		return nil, value.Errorf(value.Invalid, "%q takes no value", op)
 	}
 	want := op == "missing"
 	return t.where(c.ctx, func(b *Batch, rows []int) []int {
@@ -193,7 +194,7 @@ func (c *call) kept(choose func(b *Batch, rows []int) ([]int, error)) (*Table, e
 }
 
 // holds asks a function of the script about a row.
-func (c *call) holds(f tool.Function, record tool.Value, row int) (bool, error) {
+func (c *call) holds(f tool.Function, record value.Value, row int) (bool, error) {
 	if err := c.ctx.Err(); err != nil {
 		return false, err
 	}
@@ -207,6 +208,6 @@ func (c *call) holds(f tool.Function, record tool.Value, row int) (bool, error) 
 	case nil:
 		return false, nil // as of r["x"] and r["x"] > 3, where it is missing
 	default:
-		return false, tool.Errorf(tool.Invalid, "row %d: the function gave %s, not True or False", row+1, valueShown(v))
+		return false, value.Errorf(value.Invalid, "row %d: the function gave %s, not True or False", row+1, valueShown(v))
 	}
 }

@@ -11,18 +11,19 @@ import (
 	"testing"
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 	"pgregory.net/rapid"
 )
 
 // plainOrder is the order of two values of records, done another way than
 // compareValues: by kind, with exact rational numbers. Dates and times of the tests
 // are texts of one length each.
-func plainOrder(a, b tool.Value) (int, bool) {
+func plainOrder(a, b value.Value) (int, bool) {
 	if x, ok := a.(string); ok {
 		y, ok := b.(string)
 		return strings.Compare(x, y), ok
 	}
-	rational := func(v tool.Value) *big.Rat {
+	rational := func(v value.Value) *big.Rat {
 		switch v := v.(type) {
 		case int64:
 			return new(big.Rat).SetInt64(v)
@@ -48,15 +49,15 @@ func plainOrder(a, b tool.Value) (int, bool) {
 	return x.Cmp(y), true
 }
 
-func plainHolds(v tool.Value, op string, operand tool.Value) bool {
+func plainHolds(v value.Value, op string, operand value.Value) bool {
 	if v == nil {
 		return op == "missing"
 	}
 	order, ok := plainOrder(v, operand)
 	s, isText := v.(string)
 	part, _ := operand.(string)
-	items, _ := operand.(tool.List)
-	among := slices.ContainsFunc(items, func(x tool.Value) bool {
+	items, _ := operand.(value.List)
+	among := slices.ContainsFunc(items, func(x value.Value) bool {
 		o, ok := plainOrder(v, x)
 		return ok && o == 0
 	})
@@ -90,8 +91,8 @@ func plainHolds(v tool.Value, op string, operand tool.Value) bool {
 }
 
 func TestFilterAgreesWithPlain(t *testing.T) {
-	numbers := []tool.Value{int64(1), 1.0, 1.5, int64(0), math.NaN(), int64(math.MaxInt64), 9.3e18, -9.3e18, math.Inf(1), tool.Integer(new(big.Int).Lsh(big.NewInt(1), 70))}
-	operands := map[string][]tool.Value{
+	numbers := []value.Value{int64(1), 1.0, 1.5, int64(0), math.NaN(), int64(math.MaxInt64), 9.3e18, -9.3e18, math.Inf(1), value.Integer(new(big.Int).Lsh(big.NewInt(1), 70))}
+	operands := map[string][]value.Value{
 		"text": {"a", "", "é", "zz"}, "integer": numbers[:9], "float": numbers[:9], "number": numbers[:9], "bool": {true, false}, "date": {"1970-01-01", "1969-12-31"},
 		"datetime": {"1970-01-01T00:00:00"}, "instant": {"1970-01-01T00:00:00Z", "1970-01-02T00:00:00Z"}, "any": {"a", int64(1), 2.5, true},
 	}
@@ -100,76 +101,76 @@ func TestFilterAgreesWithPlain(t *testing.T) {
 		name := rapid.SampledFrom(u.names).Draw(t, "name")
 		at, _ := u.column(name)
 		op := rapid.SampledFrom(operators).Draw(t, "op")
-		value := rapid.SampledFrom(operands[name]).Draw(t, "value")
-		args := []tool.Value{name, op, value}
+		val := rapid.SampledFrom(operands[name]).Draw(t, "value")
+		args := []value.Value{name, op, val}
 		switch op {
 		case "in", "not in":
-			value = tool.List(rapid.SliceOfN(rapid.SampledFrom(operands[name]), 0, 3).Draw(t, "values"))
-			args[2] = value
+			val = value.List(rapid.SliceOfN(rapid.SampledFrom(operands[name]), 0, 3).Draw(t, "values"))
+			args[2] = val
 		case "contains", "starts_with", "ends_with", "matches":
 			if name != "any" {
 				name, at = "text", 0
 			}
-			value = rapid.SampledFrom([]string{"a", "b", ""}).Draw(t, "part")
-			args = []tool.Value{name, op, value}
+			val = rapid.SampledFrom([]string{"a", "b", ""}).Draw(t, "part")
+			args = []value.Value{name, op, val}
 		case "missing", "present":
 			args = args[:2]
 		}
-		var want [][]tool.Value
+		var want [][]value.Value
 		for _, row := range records(t, u) {
-			if items, ok := row[at].(tool.List); ok && op == "contains" {
-				if slices.Contains(items, value) {
+			if items, ok := row[at].(value.List); ok && op == "contains" {
+				if slices.Contains(items, val) {
 					want = append(want, row)
 				}
-			} else if plainHolds(row[at], op, value) {
+			} else if plainHolds(row[at], op, val) {
 				want = append(want, row)
 			}
 		}
 		both(t, u, u.names, u.types, want, "filter", args...)
-		both(t, u, u.names, u.types, want, "filter", tool.Function(func(args ...tool.Value) (tool.Value, error) {
-			v, _ := args[0].(*tool.Dict).Get(name)
-			if items, ok := v.(tool.List); ok && op == "contains" {
-				return slices.Contains(items, value), nil
+		both(t, u, u.names, u.types, want, "filter", tool.Function(func(args ...value.Value) (value.Value, error) {
+			v, _ := args[0].(*value.Dict).Get(name)
+			if items, ok := v.(value.List); ok && op == "contains" {
+				return slices.Contains(items, val), nil
 			}
-			return plainHolds(v, op, value), nil
+			return plainHolds(v, op, val), nil
 		}))
 	})
 }
 
 func TestFilterErrors(t *testing.T) {
 	u := heldTable("city", columnFrom(Text, "Oslo"), "people", columnFrom(Integer, int64(7)), "since", columnFrom(Date, "1048-01-01"), "seen", columnFrom(Instant, nil), "at", columnFrom(DateTime, nil), "capital", columnFrom(Bool, true))
-	fn := func(v tool.Value) tool.Function {
-		return func(...tool.Value) (tool.Value, error) { return v, nil }
+	fn := func(v value.Value) tool.Function {
+		return func(...value.Value) (value.Value, error) { return v, nil }
 	}
 	for _, test := range []struct {
-		args       []tool.Value
+		args       []value.Value
 		want, hint string
 	}{
-		{[]tool.Value{"citi", "==", "x"}, `there is no column "citi"; did you mean "city"?`, "the columns are"},
-		{[]tool.Value{"city"}, `filter("city") lacks an operator`, `filter("city", "missing")`},
-		{[]tool.Value{"city", "="}, `there is no operator "="; did you mean "=="?`, "the operators are ==, !="},
-		{[]tool.Value{"city", "starts", "x"}, `there is no operator "starts"; did you mean "starts_with"?`, "the operators are"},
-		{[]tool.Value{"city", "=="}, `filter("city", "==") lacks a value`, `"missing"`},
-		{[]tool.Value{"city", "missing", int64(1)}, `"missing" takes no value`, ""},
-		{[]tool.Value{"city", ">", int64(3)}, `column "city" is text, and cannot be compared with 3`, `with_types({"city": "…"})`},
-		{[]tool.Value{"people", "==", "7"}, `column "people" is integer, and cannot be compared with "7"`, "with_types"},
-		{[]tool.Value{"people", "==", true}, `column "people" is integer, and cannot be compared with true`, "with_types"},
-		{[]tool.Value{"capital", "==", int64(1)}, `column "capital" is bool, and cannot be compared with 1`, "with_types"},
-		{[]tool.Value{"since", ">", "yesterday"}, `column "since" is date, and cannot be compared with "yesterday"`, "write a date as 2024-02-29"},
-		{[]tool.Value{"since", ">", "2024-02-29T10:00"}, `column "since" is date, and cannot be compared with "2024-02-29T10:00"`, "write a date"},
-		{[]tool.Value{"seen", ">", int64(0)}, `column "seen" is instant, and cannot be compared with 0`, "2024-02-29T12:30:00Z"},
-		{[]tool.Value{"at", ">", "2024-02-29T10:00Z"}, `column "at" is datetime, and cannot be compared with "2024-02-29T10:00Z"`, "without a zone"},
-		{[]tool.Value{"people", "in", int64(7)}, `"in" takes a list of values, not integer`, ""},
-		{[]tool.Value{"people", "in", tool.List{"7"}}, `column "people" is integer, and cannot be compared with "7"`, ""},
-		{[]tool.Value{"people", "contains", "7"}, `column "people" is integer, and "contains" is for text`, `with_types({"people": "text"})`},
-		{[]tool.Value{"city", "contains", int64(7)}, `"contains" takes a text, not integer`, ""},
-		{[]tool.Value{"city", "matches", "(a"}, "the regular expression \"(a\" is wrong: missing closing ): `(a`", "RE2"},
-		{[]tool.Value{"city", "matches", int64(1)}, `"matches" takes a regular expression, not integer`, ""},
-		{[]tool.Value{"city", "==", u}, `column "city" is text, and cannot be compared with a table`, ""},
-		{[]tool.Value{int64(1)}, "argument 'where' should be the name of a column or a function but got integer", "lambda"},
-		{[]tool.Value{fn(true), "=="}, "filter takes a function, or a column with an operator and a value, not both", ""},
-		{[]tool.Value{fn("yes")}, `row 1: the function gave "yes", not True or False`, ""},
-		{[]tool.Value{fn(int64(1))}, `row 1: the function gave 1, not True or False`, ""},
+		{[]value.Value{"citi", "==", "x"}, `there is no column "citi"; did you mean "city"?`, "the columns are"},
+		{[]value.Value{"city"}, `filter("city") lacks an operator`, `filter("city", "missing")`},
+		{[]value.Value{"city", "="}, `there is no operator "="; did you mean "=="?`, "the operators are ==, !="},
+		{[]value.Value{"city", "starts", "x"}, `there is no operator "starts"; did you mean "starts_with"?`, "the operators are"},
+		{[]value.Value{"city", "=="}, `filter("city", "==") lacks a value`, `"missing"`},
+		{[]value.Value{"city", "missing", int64(1)}, `"missing" takes no value`, ""},
+		{[]value.Value{"city", ">", int64(3)}, `column "city" is text, and cannot be compared with 3`, `with_types({"city": "…"})`},
+		{[]value.Value{"people", "==", "7"}, `column "people" is integer, and cannot be compared with "7"`, "with_types"},
+		{[]value.Value{"people", "==", true}, `column "people" is integer, and cannot be compared with true`, "with_types"},
+		{[]value.Value{"capital", "==", int64(1)}, `column "capital" is bool, and cannot be compared with 1`, "with_types"},
+		{[]value.Value{"since", ">", "yesterday"}, `column "since" is date, and cannot be compared with "yesterday"`, "write a date as 2024-02-29"},
+		{[]value.Value{"since", ">", "2024-02-29T10:00"}, `column "since" is date, and cannot be compared with "2024-02-29T10:00"`, "write a date"},
+		{[]value.Value{"seen", ">", int64(0)}, `column "seen" is instant, and cannot be compared with 0`, "2024-02-29T12:30:00Z"},
+		{[]value.Value{"at", ">", "2024-02-29T10:00Z"}, `column "at" is datetime, and cannot be compared with "2024-02-29T10:00Z"`, "without a zone"},
+		{[]value.Value{"people", "in", int64(7)}, `"in" takes a list of values, not integer`, ""},
+		{[]value.Value{"people", "in", value.List{"7"}}, `column "people" is integer, and cannot be compared with "7"`, ""},
+		{[]value.Value{"people", "contains", "7"}, `column "people" is integer, and "contains" is for text`, `with_types({"people": "text"})`},
+		{[]value.Value{"city", "contains", int64(7)}, `"contains" takes a text, not integer`, ""},
+		{[]value.Value{"city", "matches", "(a"}, "the regular expression \"(a\" is wrong: missing closing ): `(a`", "RE2"},
+		{[]value.Value{"city", "matches", int64(1)}, `"matches" takes a regular expression, not integer`, ""},
+		{[]value.Value{"city", "==", u}, `column "city" is text, and cannot be compared with a table`, ""},
+		{[]value.Value{int64(1)}, "argument 'where' should be the name of a column or a function but got integer", "lambda"},
+		{[]value.Value{fn(true), "=="}, "filter takes a function, or a column with an operator and a value, not both", ""},
+		{[]value.Value{fn("yes")}, `row 1: the function gave "yes", not True or False`, ""},
+		{[]value.Value{fn(int64(1))}, `row 1: the function gave 1, not True or False`, ""},
 	} {
 		refused(t, u, test.want, test.hint, "filter", test.args...)
 	}
@@ -177,8 +178,8 @@ func TestFilterErrors(t *testing.T) {
 }
 
 // plainSorted sorts records by insertion, which is stable.
-func plainSorted(rows [][]tool.Value, less func(a, b []tool.Value) bool) [][]tool.Value {
-	var sorted [][]tool.Value
+func plainSorted(rows [][]value.Value, less func(a, b []value.Value) bool) [][]value.Value {
+	var sorted [][]value.Value
 	for _, row := range rows {
 		at := len(sorted)
 		for at > 0 && less(row, sorted[at-1]) {
@@ -195,14 +196,14 @@ func TestSortAgreesWithPlain(t *testing.T) {
 		places := rapid.SliceOfN(rapid.IntRange(0, 6), 1, 3).Draw(t, "by") // all but any
 		descending := rapid.Bool().Draw(t, "descending")
 		minus := rapid.SliceOfN(rapid.Bool(), len(places), len(places)).Draw(t, "minus")
-		by := make(tool.List, len(places))
+		by := make(value.List, len(places))
 		for i, at := range places {
 			by[i] = u.names[at]
 			if minus[i] {
 				by[i] = "-" + u.names[at]
 			}
 		}
-		last := func(v tool.Value) int {
+		last := func(v value.Value) int {
 			if f, ok := v.(float64); ok && f != f {
 				return 1
 			} else if v == nil {
@@ -210,7 +211,7 @@ func TestSortAgreesWithPlain(t *testing.T) {
 			}
 			return 0
 		}
-		want := plainSorted(records(t, u), func(a, b []tool.Value) bool {
+		want := plainSorted(records(t, u), func(a, b []value.Value) bool {
 			for i, at := range places {
 				if x, y := last(a[at]), last(b[at]); x != y {
 					return x < y
@@ -223,22 +224,22 @@ func TestSortAgreesWithPlain(t *testing.T) {
 			}
 			return false
 		})
-		both(t, u, u.names, u.types, want, "sort", append(slices.Clone([]tool.Value(by)), named{"descending": descending})...)
+		both(t, u, u.names, u.types, want, "sort", append(slices.Clone([]value.Value(by)), named{"descending": descending})...)
 		both(t, u, u.names, u.types, want, "sort", by, named{"descending": descending})
 	})
 }
 
 func TestSortByAFunction(t *testing.T) {
 	u := heldTable("a", columnFrom(Text, "bb", "a", "cc", "dddd", nil))
-	key := tool.Function(func(args ...tool.Value) (tool.Value, error) {
-		v, _ := args[0].(*tool.Dict).Get("a")
+	key := tool.Function(func(args ...value.Value) (value.Value, error) {
+		v, _ := args[0].(*value.Dict).Get("a")
 		if v == nil {
 			return nil, nil
 		}
-		return tool.Tuple{int64(len(v.(string))), v}, nil
+		return value.Tuple{int64(len(v.(string))), v}, nil
 	})
-	up := [][]tool.Value{{"a"}, {"bb"}, {"cc"}, {"dddd"}, {nil}}
-	down := [][]tool.Value{{"dddd"}, {"cc"}, {"bb"}, {"a"}, {nil}}
+	up := [][]value.Value{{"a"}, {"bb"}, {"cc"}, {"dddd"}, {nil}}
+	down := [][]value.Value{{"dddd"}, {"cc"}, {"bb"}, {"a"}, {nil}}
 	both(t, u, u.names, u.types, up, "sort", key)
 	both(t, u, u.names, u.types, up, "sort", named{"key": key})
 	both(t, u, u.names, u.types, down, "sort", key, named{"descending": true})
@@ -246,33 +247,33 @@ func TestSortByAFunction(t *testing.T) {
 
 func TestSortByANameWithAMinus(t *testing.T) {
 	u := heldTable("x", columnFrom(Integer, int64(1), int64(2)), "-x", columnFrom(Integer, int64(5), int64(4)))
-	both(t, u, u.names, u.types, [][]tool.Value{{int64(2), int64(4)}, {int64(1), int64(5)}}, "sort", "-x")
-	both(t, u, u.names, u.types, [][]tool.Value{{int64(1), int64(5)}, {int64(2), int64(4)}}, "sort", "--x")
+	both(t, u, u.names, u.types, [][]value.Value{{int64(2), int64(4)}, {int64(1), int64(5)}}, "sort", "-x")
+	both(t, u, u.names, u.types, [][]value.Value{{int64(1), int64(5)}, {int64(2), int64(4)}}, "sort", "--x")
 }
 
 func TestSortOfTextsThatBeginAlike(t *testing.T) {
 	u := heldTable("a", columnFrom(Text, "number 12", "number 1", nil, "number ", "number 123456789b", "number 123456789a", "number 1\x00"))
-	up := [][]tool.Value{{"number "}, {"number 1"}, {"number 1\x00"}, {"number 12"}, {"number 123456789a"}, {"number 123456789b"}, {nil}}
+	up := [][]value.Value{{"number "}, {"number 1"}, {"number 1\x00"}, {"number 12"}, {"number 123456789a"}, {"number 123456789b"}, {nil}}
 	both(t, u, u.names, u.types, up, "sort", "a")
-	both(t, u, u.names, u.types, [][]tool.Value{up[5], up[4], up[3], up[2], up[1], up[0], up[6]}, "sort", "-a")
+	both(t, u, u.names, u.types, [][]value.Value{up[5], up[4], up[3], up[2], up[1], up[0], up[6]}, "sort", "-a")
 }
 
 func TestSortErrors(t *testing.T) {
-	u := heldTable("a", columnFrom(Any, "x", int64(1)), "b", columnFrom(Any, tool.NewDict(), tool.NewDict()))
+	u := heldTable("a", columnFrom(Any, "x", int64(1)), "b", columnFrom(Any, value.NewDict(), value.NewDict()))
 	for _, test := range []struct {
-		args []tool.Value
+		args []value.Value
 		want string
 	}{
-		{[]tool.Value{"a"}, `rows 1 and 2 cannot be sorted by "a": "x" and 1 have no order`},
-		{[]tool.Value{"b"}, `rows 1 and 2 cannot be sorted by "b": {} and {} have no order`},
-		{[]tool.Value{"c"}, `there is no column "c"`},
-		{[]tool.Value{"-c"}, `there is no column "c"`},
+		{[]value.Value{"a"}, `rows 1 and 2 cannot be sorted by "a": "x" and 1 have no order`},
+		{[]value.Value{"b"}, `rows 1 and 2 cannot be sorted by "b": {} and {} have no order`},
+		{[]value.Value{"c"}, `there is no column "c"`},
+		{[]value.Value{"-c"}, `there is no column "c"`},
 		{nil, "sort takes names of columns, or one function of the row"},
-		{[]tool.Value{int64(1)}, "argument 'by' should be names of columns but got [1]"},
-		{[]tool.Value{"a", named{"reverse": true}}, `unexpected argument "reverse"`},
-		{[]tool.Value{"a", named{"decending": true}}, `unexpected argument "decending"; did you mean "descending"?`},
-		{[]tool.Value{"a", named{"descending": int64(1)}}, "argument 'descending' should be boolean but got number"},
-		{[]tool.Value{named{"key": "a"}}, "argument 'key' should be function but got string"},
+		{[]value.Value{int64(1)}, "argument 'by' should be names of columns but got [1]"},
+		{[]value.Value{"a", named{"reverse": true}}, `unexpected argument "reverse"`},
+		{[]value.Value{"a", named{"decending": true}}, `unexpected argument "decending"; did you mean "descending"?`},
+		{[]value.Value{"a", named{"descending": int64(1)}}, "argument 'descending' should be boolean but got number"},
+		{[]value.Value{named{"key": "a"}}, "argument 'key' should be function but got string"},
 	} {
 		refused(t, u, test.want, "", "sort", test.args...)
 	}
@@ -282,7 +283,7 @@ func TestDistinctAgreesWithPlain(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		u := drawTable(t, "table")
 		places := rapid.SliceOfN(rapid.IntRange(0, len(u.names)-1), 0, 3).Draw(t, "by")
-		var names []tool.Value
+		var names []value.Value
 		for _, at := range places {
 			names = append(names, u.names[at])
 		}
@@ -292,7 +293,7 @@ func TestDistinctAgreesWithPlain(t *testing.T) {
 			}
 		}
 		seen := map[string]bool{}
-		var want [][]tool.Value
+		var want [][]value.Value
 		for _, row := range records(t, u) {
 			key := ""
 			for _, at := range places {
@@ -312,17 +313,17 @@ func TestDistinctAgreesWithPlain(t *testing.T) {
 }
 
 func TestMissingAgreesWithPlain(t *testing.T) {
-	fills := map[string]tool.Value{"text": "–", "integer": int64(9), "float": int64(9), "bool": false, "date": "2024-02-29", "datetime": "2024-02-29T01:02:03", "instant": "2024-02-29T01:02:03Z", "any": tool.List{}}
+	fills := map[string]value.Value{"text": "–", "integer": int64(9), "float": int64(9), "bool": false, "date": "2024-02-29", "datetime": "2024-02-29T01:02:03", "instant": "2024-02-29T01:02:03Z", "any": value.List{}}
 	rapid.Check(t, func(t *rapid.T) {
 		u := drawTable(t, "table")
 		places := rapid.SliceOfNDistinct(rapid.IntRange(0, 7), 0, 3, rapid.ID).Draw(t, "columns")
-		var names []tool.Value
-		dict := &tool.Dict{}
+		var names []value.Value
+		dict := &value.Dict{}
 		for _, at := range places {
 			names = append(names, u.names[at])
 			dict.Put(u.names[at], fills[u.names[at]])
 		}
-		var dropped, filled [][]tool.Value
+		var dropped, filled [][]value.Value
 		for _, row := range records(t, u) {
 			gap := false
 			for at, v := range row {
@@ -349,15 +350,15 @@ func TestMissingAgreesWithPlain(t *testing.T) {
 
 func TestFillMissingOfOneValue(t *testing.T) {
 	u := heldTable("a", columnFrom(Integer, nil, int64(1)), "b", columnFrom(Float, nil, 0.5), "c", columnFrom(Text, nil, "x"), "d", columnFrom(Date, nil, nil))
-	both(t, u, u.names, u.types, [][]tool.Value{{int64(0), 0.0, nil, nil}, {int64(1), 0.5, "x", nil}}, "fill_missing", int64(0))
-	both(t, u, u.names, u.types, [][]tool.Value{{nil, 0.5, nil, nil}, {int64(1), 0.5, "x", nil}}, "fill_missing", 0.5)
-	both(t, u, u.names, u.types, [][]tool.Value{{nil, nil, "?", nil}, {int64(1), 0.5, "x", nil}}, "fill_missing", "?")
+	both(t, u, u.names, u.types, [][]value.Value{{int64(0), 0.0, nil, nil}, {int64(1), 0.5, "x", nil}}, "fill_missing", int64(0))
+	both(t, u, u.names, u.types, [][]value.Value{{nil, 0.5, nil, nil}, {int64(1), 0.5, "x", nil}}, "fill_missing", 0.5)
+	both(t, u, u.names, u.types, [][]value.Value{{nil, nil, "?", nil}, {int64(1), 0.5, "x", nil}}, "fill_missing", "?")
 	refused(t, u, "true fits the type of no column", "fill_missing({", "fill_missing", true)
-	refused(t, u, `column "a" is integer, and cannot hold 0.5`, "with_types", "fill_missing", tool.NewDict("a", 0.5))
-	refused(t, u, `column "a" is integer, and cannot hold "0"`, "with_types", "fill_missing", tool.NewDict("a", "0"))
-	refused(t, u, `column "d" is date, and cannot hold "soon"`, "2024-02-29", "fill_missing", tool.NewDict("d", "soon"))
-	refused(t, u, `column "c" is text, and cannot hold null`, "", "fill_missing", tool.NewDict("c", nil))
-	refused(t, u, `there is no column "e"`, "", "fill_missing", tool.NewDict("e", "soon"))
+	refused(t, u, `column "a" is integer, and cannot hold 0.5`, "with_types", "fill_missing", value.NewDict("a", 0.5))
+	refused(t, u, `column "a" is integer, and cannot hold "0"`, "with_types", "fill_missing", value.NewDict("a", "0"))
+	refused(t, u, `column "d" is date, and cannot hold "soon"`, "2024-02-29", "fill_missing", value.NewDict("d", "soon"))
+	refused(t, u, `column "c" is text, and cannot hold null`, "", "fill_missing", value.NewDict("c", nil))
+	refused(t, u, `there is no column "e"`, "", "fill_missing", value.NewDict("e", "soon"))
 	refused(t, u, `there is no column "e"`, "", "drop_missing", "e")
 	refused(t, u, `there is no column "e"`, "", "distinct", "e")
 }
@@ -371,13 +372,13 @@ func TestSample(t *testing.T) {
 	counts := make([]int, 100)
 	const draws, n = 2000, 10
 	for seed := range draws {
-		var first [][]tool.Value
+		var first [][]value.Value
 		for form, v := range forms(u) {
 			rows := records(t, tableBy(t, v, "sample", int64(n), int64(seed)))
 			if first == nil {
 				first = rows
 			}
-			if !slices.EqualFunc(rows, first, func(a, b []tool.Value) bool { return a[0] == b[0] }) || len(rows) != n {
+			if !slices.EqualFunc(rows, first, func(a, b []value.Value) bool { return a[0] == b[0] }) || len(rows) != n {
 				t.Fatalf("%s: sample(%d, seed = %d) = %v, want %v", form, n, seed, rows, first)
 			}
 		}
@@ -405,7 +406,7 @@ func TestSample(t *testing.T) {
 		t.Errorf("sample(3) has %d rows", got.rows)
 	}
 	refused(t, u, "argument 'n' must be >= 0 (got -1)", "", "sample", int64(-1))
-	_, err := bound(&kinds{}, filterRows())[3].Do(context.Background(), tool.Effect{Args: tool.NewDict("n", int64(1)), Self: u}, tool.Grant{})
+	_, err := bound(&kinds{}, filterRows())[3].Do(context.Background(), tool.Effect{Args: value.NewDict("n", int64(1)), Self: u}, tool.Grant{})
 	if err == nil || err.Error() != "this call is lent no random numbers" {
 		t.Errorf("sample without random numbers: %v", err)
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // groups are the rows of a table in groups: what group_by gives.
@@ -22,8 +23,8 @@ func (s *groups) Type() *tool.ObjectType { return &s.kinds.groups }
 func (s *groups) TypeName() string { return s.kinds.groups.Name }
 
 // Plain implements [tool.Object].
-func (s *groups) Plain(context.Context, tool.Grant) (tool.Value, error) {
-	return nil, tool.Errorf(tool.Failed, "groups cannot leave the script").WithHint("call agg(…), and give its table")
+func (s *groups) Plain(context.Context, tool.Grant) (value.Value, error) {
+	return nil, value.Errorf(value.Failed, "groups cannot leave the script").WithHint("call agg(…), and give its table")
 }
 
 // Text implements [tool.Object].
@@ -55,7 +56,7 @@ func groupRows() []row {
 			Doc:     "Makes a table of one row that sums up all rows. " + aggDoc,
 			Rest:    "columns",
 			Returns: "a table",
-		}, func(c *call) (tool.Value, error) { return agg(c, &groups{of: c.table()}) }},
+		}, func(c *call) (value.Value, error) { return agg(c, &groups{of: c.table()}) }},
 	}, pivotRows()...)
 }
 
@@ -66,7 +67,7 @@ func groupsRows() []row {
 			Doc:     "Makes a table with a row for each group: the columns that it is grouped by, then those that are asked for. " + aggDoc,
 			Rest:    "columns",
 			Returns: "a table",
-		}, func(c *call) (tool.Value, error) { return agg(c, c.self.(*groups)) }},
+		}, func(c *call) (value.Value, error) { return agg(c, c.self.(*groups)) }},
 		{tool.Func{
 			Name:    "count",
 			Doc:     "Counts the rows of each group, the largest group first. Groups of one size stay in the order in which they first appear.",
@@ -76,10 +77,10 @@ func groupsRows() []row {
 	}
 }
 
-func groupBy(c *call) (tool.Value, error) {
+func groupBy(c *call) (value.Value, error) {
 	t, names := c.table(), c.names("columns")
 	if len(names) == 0 {
-		return nil, tool.Errorf(tool.Invalid, "group_by needs a column").WithHint("the columns are %s", someNames(t.names))
+		return nil, value.Errorf(value.Invalid, "group_by needs a column").WithHint("the columns are %s", someNames(t.names))
 	}
 	places, err := t.columns(names)
 	if err != nil {
@@ -91,10 +92,10 @@ func groupBy(c *call) (tool.Value, error) {
 	return &groups{of: t, columns: places}, nil
 }
 
-func agg(c *call, s *groups) (tool.Value, error) {
-	wanted, _ := c.value("columns").(*tool.Dict)
+func agg(c *call, s *groups) (value.Value, error) {
+	wanted, _ := c.value("columns").(*value.Dict)
 	if wanted == nil || wanted.Len() == 0 {
-		return nil, tool.Errorf(tool.Invalid, "agg needs a column to make").
+		return nil, value.Errorf(value.Invalid, "agg needs a column to make").
 			WithHint("write agg(n = \"count\", total = (\"amount\", \"sum\"))")
 	}
 	a := &aggregates{}
@@ -107,14 +108,14 @@ func agg(c *call, s *groups) (tool.Value, error) {
 }
 
 // want adds what one argument of agg asks for.
-func (s *groups) want(a *aggregates, name string, v tool.Value) error {
+func (s *groups) want(a *aggregates, name string, v value.Value) error {
 	for _, at := range s.columns {
 		if s.of.names[at] == name {
-			return tool.Errorf(tool.Invalid, "the table is grouped by %q, so no other column can have that name", cut(name)).WithHint("give it another name")
+			return value.Errorf(value.Invalid, "the table is grouped by %q, so no other column can have that name", cut(name)).WithHint("give it another name")
 		}
 	}
 	from, function := -1, ""
-	switch items, _ := tool.Elements(v); {
+	switch items, _ := value.Elements(v); {
 	case len(items) == 2:
 		column, ok := items[0].(string)
 		function, _ = items[1].(string)
@@ -143,7 +144,7 @@ func (s *groups) want(a *aggregates, name string, v tool.Value) error {
 }
 
 func wrongAggregate(name string) error {
-	return tool.Errorf(tool.Invalid, "column %q should be \"count\", or a column and a function", cut(name)).
+	return value.Errorf(value.Invalid, "column %q should be \"count\", or a column and a function", cut(name)).
 		WithHint("write %s = (\"amount\", \"sum\")", cut(name))
 }
 
@@ -217,7 +218,7 @@ func (a *aggregates) notes(t *Table) []string {
 	return notes
 }
 
-func countGroups(c *call) (tool.Value, error) {
+func countGroups(c *call) (value.Value, error) {
 	s := c.self.(*groups)
 	a := &aggregates{}
 	name := c.args.Text("name")
@@ -360,7 +361,7 @@ func (k *interner) textIDs(c *Column, ids []int32) int64 {
 		}
 		var s string
 		if c.Type == Any {
-			s = tool.FormatJSON(c.Values[i], "")
+			s = value.FormatJSON(c.Values[i], "")
 		} else {
 			s = c.Texts[i]
 		}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime/engine"
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // salesModule is a module whose only function gives a table.
@@ -14,7 +15,7 @@ func salesModule() tool.Module {
 	k := &kinds{}
 	k.table = tool.ObjectType{Name: "table", Doc: "A table.", Fields: bound(k, tableFields()), Methods: bound(k, slices.Concat(groupRows(), describeRows()))}
 	k.groups = tool.ObjectType{Name: "groups", Doc: "Groups.", Methods: bound(k, groupsRows())}
-	give := row{tool.Func{Name: "sales", Doc: "Gives a table.", Returns: "a table"}, func(*call) (tool.Value, error) { return sales(), nil }}
+	give := row{tool.Func{Name: "sales", Doc: "Gives a table.", Returns: "a table"}, func(*call) (value.Value, error) { return sales(), nil }}
 	return tool.Module{Name: "data", Doc: "Tables.", Funcs: bound(k, []row{give}), Objects: []*tool.ObjectType{&k.table, &k.groups}}
 }
 
@@ -45,8 +46,8 @@ func TestGroupScripts(t *testing.T) {
 			{Path: "t.star", Source: "def t():\n    \"D.\"\n    return " + test.star + "\n\ntool(t)\n"},
 			{Path: "t.lua", Source: "return tool{ description = \"D.\", handler = function() return " + test.lua + " end }"},
 		} {
-			out, err := e.Run(t.Context(), s, tool.Call{Tool: "t", Args: &tool.Dict{}}, do)
-			if got := tool.FormatJSON(out.Value, ""); err != nil || got != test.want {
+			out, err := e.Run(t.Context(), s, tool.Call{Tool: "t", Args: &value.Dict{}}, do)
+			if got := value.FormatJSON(out.Value, ""); err != nil || got != test.want {
 				t.Errorf("%s in %s = %s, %v, want %s", test.name, s.Path, got, err, test.want)
 			}
 		}

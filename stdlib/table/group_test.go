@@ -14,15 +14,16 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // callRow calls a method of a table or of groups, as a script would.
-func callRow(t testing.TB, self tool.Object, method string, positional []tool.Value, named ...tool.Value) (tool.Value, error) {
+func callRow(t testing.TB, self tool.Object, method string, positional []value.Value, named ...value.Value) (value.Value, error) {
 	t.Helper()
 	return callGranted(t, tool.Grant{}, self, method, positional, named...)
 }
 
-func callGranted(t testing.TB, g tool.Grant, self tool.Object, method string, positional []tool.Value, named ...tool.Value) (tool.Value, error) {
+func callGranted(t testing.TB, g tool.Grant, self tool.Object, method string, positional []value.Value, named ...value.Value) (value.Value, error) {
 	t.Helper()
 	rows := slices.Concat(shapeRows(), filterRows(), groupRows(), describeRows())
 	if _, ok := self.(*groups); ok {
@@ -32,7 +33,7 @@ func callGranted(t testing.TB, g tool.Grant, self tool.Object, method string, po
 		if r.Name != method {
 			continue
 		}
-		args, err := r.Bind(positional, tool.NewDict(named...))
+		args, err := r.Bind(positional, value.NewDict(named...))
 		if err != nil {
 			return nil, err
 		}
@@ -43,7 +44,7 @@ func callGranted(t testing.TB, g tool.Grant, self tool.Object, method string, po
 }
 
 // mustTable is callRow where a table must come of it.
-func mustTable(t testing.TB, self tool.Object, method string, positional []tool.Value, named ...tool.Value) *Table {
+func mustTable(t testing.TB, self tool.Object, method string, positional []value.Value, named ...value.Value) *Table {
 	t.Helper()
 	v, err := callRow(t, self, method, positional, named...)
 	if err != nil {
@@ -56,7 +57,7 @@ func mustTable(t testing.TB, self tool.Object, method string, positional []tool.
 	return made
 }
 
-func grouped(t testing.TB, of *Table, columns ...tool.Value) *groups {
+func grouped(t testing.TB, of *Table, columns ...value.Value) *groups {
 	t.Helper()
 	v, err := callRow(t, of, "group_by", columns)
 	if err != nil {
@@ -73,7 +74,7 @@ func tableOf(columns ...any) *Table {
 	for i := 0; i < len(columns); i += 3 {
 		names = append(names, columns[i].(string))
 		c := newColumn(columns[i+1].(Type), 0)
-		for _, v := range columns[i+2].([]tool.Value) {
+		for _, v := range columns[i+2].([]value.Value) {
 			if n, ok := v.(int); ok {
 				v = int64(n)
 			}
@@ -106,16 +107,16 @@ func lines(t *Table) []string {
 	return list
 }
 
-func pair(a, b string) tool.Value { return tool.Tuple{a, b} }
+func pair(a, b string) value.Value { return value.Tuple{a, b} }
 
 func sales() *Table {
 	return tableOf(
-		"region", Text, []tool.Value{"north", "south", "north", nil, "south", "north"},
-		"product", Text, []tool.Value{"a", "a", "b", "a", nil, "a"},
-		"amount", Integer, []tool.Value{10, 20, 30, nil, 50, 70},
-		"price", Float, []tool.Value{1.5, 2.5, nil, 4.0, math.NaN(), 0.5},
-		"day", Date, []tool.Value{0, 1, 2, 3, 4, 6},
-		"ok", Bool, []tool.Value{true, false, true, nil, true, true},
+		"region", Text, []value.Value{"north", "south", "north", nil, "south", "north"},
+		"product", Text, []value.Value{"a", "a", "b", "a", nil, "a"},
+		"amount", Integer, []value.Value{10, 20, 30, nil, 50, 70},
+		"price", Float, []value.Value{1.5, 2.5, nil, 4.0, math.NaN(), 0.5},
+		"day", Date, []value.Value{0, 1, 2, 3, 4, 6},
+		"ok", Bool, []value.Value{true, false, true, nil, true, true},
 	)
 }
 
@@ -167,7 +168,7 @@ func TestAgg(t *testing.T) {
 
 func TestAggShape(t *testing.T) {
 	for _, of := range []*Table{sales(), streamed(sales(), 2, false)} {
-		got := lines(mustTable(t, grouped(t, of, "product", "region"), "agg", nil, "n", "count", "total", tool.List{"amount", "sum"}))
+		got := lines(mustTable(t, grouped(t, of, "product", "region"), "agg", nil, "n", "count", "total", value.List{"amount", "sum"}))
 		want := []string{"product|region|n|total", "a|north|2|80", "a|south|1|20", "b|north|1|30", "a|-|1|-", "-|south|1|50"}
 		if !slices.Equal(got, want) {
 			t.Errorf("agg by two columns = %q, want %q", got, want)
@@ -181,7 +182,7 @@ func TestAggShape(t *testing.T) {
 			t.Errorf("count = %q, want %q", got, want)
 		}
 	}
-	empty := tableOf("a", Text, []tool.Value{}, "b", Integer, []tool.Value{})
+	empty := tableOf("a", Text, []value.Value{}, "b", Integer, []value.Value{})
 	if got := lines(mustTable(t, grouped(t, empty, "a"), "agg", nil, "n", "count")); len(got) != 1 {
 		t.Errorf("agg of the groups of no rows = %q, want no rows", got)
 	}
@@ -196,7 +197,7 @@ func TestAggShape(t *testing.T) {
 func TestAggErrors(t *testing.T) {
 	tests := []struct {
 		name string
-		v    tool.Value
+		v    value.Value
 		want string
 	}{
 		{"x", pair("region", "sum"), `"sum" takes columns of numbers and bools, and "region" is text`},
@@ -210,8 +211,8 @@ func TestAggErrors(t *testing.T) {
 	}
 	for _, test := range tests {
 		_, err := callRow(t, grouped(t, sales(), "region"), "agg", nil, test.name, test.v)
-		var e *tool.Error
-		if !errors.As(err, &e) || e.Kind != tool.Invalid || !strings.Contains(err.Error(), test.want) || e.Hint == "" {
+		var e *value.Error
+		if !errors.As(err, &e) || e.Kind != value.Invalid || !strings.Contains(err.Error(), test.want) || e.Hint == "" {
 			t.Errorf("agg(%s = %v) = %v, want %q and a hint", test.name, test.v, err, test.want)
 		}
 	}
@@ -221,8 +222,8 @@ func TestAggErrors(t *testing.T) {
 }
 
 func TestSumOverflow(t *testing.T) {
-	big := []tool.Value{int64(math.MaxInt64), 1, -1, int64(math.MaxInt64)}
-	fits := tableOf("k", Text, []tool.Value{"a", "a", "a", "b"}, "v", Integer, big)
+	big := []value.Value{int64(math.MaxInt64), 1, -1, int64(math.MaxInt64)}
+	fits := tableOf("k", Text, []value.Value{"a", "a", "a", "b"}, "v", Integer, big)
 	got := lines(mustTable(t, grouped(t, fits, "k"), "agg", nil, "s", pair("v", "sum")))
 	if want := []string{"k|s", "a|9223372036854775807", "b|9223372036854775807"}; !slices.Equal(got, want) {
 		t.Errorf("a sum that leaves 64 bits and comes back = %q, want %q", got, want)
@@ -241,8 +242,8 @@ func TestGroupLimit(t *testing.T) {
 	}
 	of := newHeld([]string{"id"}, &Batch{Rows: n, Columns: []*Column{c}})
 	_, err := callGranted(t, tool.Grant{Memory: 32 << 20}, grouped(t, of, "id"), "agg", nil, "n", "count")
-	var e *tool.Error
-	if !errors.As(err, &e) || e.Kind != tool.Limit || e.Limit != tool.LimitMemory || !strings.Contains(err.Error(), "groups take more than 10 MB") {
+	var e *value.Error
+	if !errors.As(err, &e) || e.Kind != value.Limit || e.Limit != value.LimitMemory || !strings.Contains(err.Error(), "groups take more than 10 MB") {
 		t.Errorf("too many groups = %v, want a limit of memory", err)
 	}
 }
@@ -324,15 +325,15 @@ func TestAggAgreesWithNaive(t *testing.T) {
 	functions := []string{"count", "distinct", "sum", "mean", "min", "max", "median", "p90", "stdev"}
 	rapid.Check(t, func(r *rapid.T) {
 		n := rapid.IntRange(0, 200).Draw(r, "rows")
-		keys := rapid.SampledFrom([]tool.Value{nil, "", "a", "b", "ü"})
-		numbers := rapid.OneOf(rapid.Just(tool.Value(nil)), rapid.Map(rapid.Int64Range(-3, 3), func(v int64) tool.Value { return v }),
-			rapid.Map(rapid.Int64(), func(v int64) tool.Value { return v }))
-		floats := rapid.OneOf(rapid.Just(tool.Value(nil)), rapid.Map(rapid.Float64Range(-1e9, 1e9), func(v float64) tool.Value { return v }))
+		keys := rapid.SampledFrom([]value.Value{nil, "", "a", "b", "ü"})
+		numbers := rapid.OneOf(rapid.Just(value.Value(nil)), rapid.Map(rapid.Int64Range(-3, 3), func(v int64) value.Value { return v }),
+			rapid.Map(rapid.Int64(), func(v int64) value.Value { return v }))
+		floats := rapid.OneOf(rapid.Just(value.Value(nil)), rapid.Map(rapid.Float64Range(-1e9, 1e9), func(v float64) value.Value { return v }))
 		k := rapid.SliceOfN(keys, n, n).Draw(r, "k")
 		whole := rapid.SliceOfN(numbers, n, n).Draw(r, "whole")
 		real := rapid.SliceOfN(floats, n, n).Draw(r, "real")
 		held := tableOf("k", Text, k, "whole", Integer, whole, "real", Float, real)
-		named := []tool.Value{}
+		named := []value.Value{}
 		for _, f := range functions {
 			named = append(named, "whole "+f, pair("whole", f), "real "+f, pair("real", f))
 		}
@@ -344,7 +345,7 @@ func TestAggAgreesWithNaive(t *testing.T) {
 		for row := range got.rows {
 			for at, name := range got.names[1:] {
 				column, function, _ := strings.Cut(name, " ")
-				source := map[string][]tool.Value{"whole": whole, "real": real}[column]
+				source := map[string][]value.Value{"whole": whole, "real": real}[column]
 				var values []float64
 				scale := 0.0
 				for i, v := range source {

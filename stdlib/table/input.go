@@ -5,6 +5,7 @@ import (
 	"io"
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // An input is where the bytes of a table are: in memory, or in a file of the
@@ -32,42 +33,42 @@ const (
 // openFile looks at a file, and reads it where it is small.
 func openFile(g tool.Grant, path string) (*input, error) {
 	in := &input{name: path, file: true}
-	stat, err := in.ask(g, "fs.stat", tool.NewDict("path", path))
+	stat, err := in.ask(g, "fs.stat", value.NewDict("path", path))
 	if err != nil {
 		return nil, err
 	}
-	d, _ := stat.(*tool.Dict)
+	d, _ := stat.(*value.Dict)
 	in.size, in.modified = d.Int("size"), d.Text("modified")
 	switch isFile := d.Text("kind") != "dir"; {
 	case isFile && in.size > maxFile:
-		return nil, tool.Errorf(tool.Limit, "%s is larger than %d GB", path, maxFile>>30).
+		return nil, value.Errorf(value.Limit, "%s is larger than %d GB", path, maxFile>>30).
 			WithHint("split it and read the parts, or load it into a database")
 	case isFile && in.size > maxHeld:
 		in.looked = true
 		return in, nil
 	}
-	in.held, err = in.bytes(g, tool.NewDict("path", path)) // which says it where this is no file
+	in.held, err = in.bytes(g, value.NewDict("path", path)) // which says it where this is no file
 	in.size = int64(len(in.held))
 	return in, err
 }
 
 // ask asks for an effect as the script would.
-func (in *input) ask(g tool.Grant, name string, args *tool.Dict) (tool.Value, error) {
+func (in *input) ask(g tool.Grant, name string, args *value.Dict) (value.Value, error) {
 	if g.Do == nil {
-		return nil, tool.Errorf(tool.Denied, "files are not available here")
+		return nil, value.Errorf(value.Denied, "files are not available here")
 	}
 	out, err := g.Do(name, args)
 	return out.Value, err
 }
 
-func (in *input) bytes(g tool.Grant, args *tool.Dict) ([]byte, error) {
+func (in *input) bytes(g tool.Grant, args *value.Dict) ([]byte, error) {
 	v, err := in.ask(g, "fs.read_bytes", args)
 	if err != nil {
 		return nil, err
 	}
 	b, ok := v.([]byte)
 	if !ok {
-		return nil, tool.Errorf(tool.Internal, "fs.read_bytes gave %s", tool.TypeOf(v))
+		return nil, value.Errorf(value.Internal, "fs.read_bytes gave %s", value.TypeOf(v))
 	}
 	return b, nil
 }
@@ -78,18 +79,18 @@ func (in *input) unchanged(g tool.Grant) error {
 	if in.held != nil || !in.file {
 		return nil
 	}
-	stat, err := in.ask(g, "fs.stat", tool.NewDict("path", in.name))
+	stat, err := in.ask(g, "fs.stat", value.NewDict("path", in.name))
 	if err != nil {
 		return err
 	}
-	if d, _ := stat.(*tool.Dict); d.Int("size") != in.size || d.Text("modified") != in.modified {
+	if d, _ := stat.(*value.Dict); d.Int("size") != in.size || d.Text("modified") != in.modified {
 		return in.changed()
 	}
 	return nil
 }
 
 func (in *input) changed() error {
-	return tool.Errorf(tool.Failed, "%s was changed while it was read", in.name).WithHint("read it again, with data.read")
+	return value.Errorf(value.Failed, "%s was changed while it was read", in.name).WithHint("read it again, with data.read")
 }
 
 // A parts reads an input at any place, a part at a time; it keeps the last one.
@@ -149,7 +150,7 @@ func (p *parts) load(at int64) error {
 	}
 	start := at / partSize * partSize
 	want := min(partSize, p.in.size-start)
-	part, err := p.in.bytes(p.grant, tool.NewDict("path", p.in.name, "offset", start, "length", want))
+	part, err := p.in.bytes(p.grant, value.NewDict("path", p.in.name, "offset", start, "length", want))
 	if err != nil {
 		return err
 	}

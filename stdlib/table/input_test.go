@@ -7,25 +7,26 @@ import (
 	"testing"
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 func TestFileTooLarge(t *testing.T) {
 	reads := 0
 	sized := func(size int64) tool.Grant {
-		return tool.Grant{Do: func(name string, _ *tool.Dict) (tool.Outcome, error) {
+		return tool.Grant{Do: func(name string, _ *value.Dict) (tool.Outcome, error) {
 			if name == "fs.stat" {
-				return tool.Outcome{Value: tool.NewDict("kind", "file", "size", size, "modified", "")}, nil
+				return tool.Outcome{Value: value.NewDict("kind", "file", "size", size, "modified", "")}, nil
 			}
 			reads++
-			return tool.Outcome{}, tool.Errorf(tool.Failed, "nothing is read")
+			return tool.Outcome{}, value.Errorf(value.Failed, "nothing is read")
 		}}
 	}
 	if in, err := openFile(sized(maxFile), "big.csv"); err != nil || in.size != maxFile {
 		t.Errorf("a file of 2 GB: %v, %v", in, err)
 	}
 	_, err := openFile(sized(maxFile+1), "big.csv")
-	e := tool.ErrorOf(err, tool.Failed)
-	if err == nil || e.Kind != tool.Limit || e.Message() != "big.csv is larger than 2 GB" || !strings.Contains(e.Hint, "split") || reads > 0 {
+	e := value.ErrorOf(err, value.Failed)
+	if err == nil || e.Kind != value.Limit || e.Message() != "big.csv is larger than 2 GB" || !strings.Contains(e.Hint, "split") || reads > 0 {
 		t.Errorf("a larger file: %v (hint %q) after %d reads", err, e.Hint, reads)
 	}
 }
@@ -35,10 +36,10 @@ func TestFileTooLarge(t *testing.T) {
 func TestFileIsLookedAt(t *testing.T) {
 	content := []byte("a,b\n" + strings.Repeat("1,x"+strings.Repeat(" ", 60)+"\n", (maxHeld>>6)+10))
 	looks, modified := 0, "then"
-	g := tool.Grant{Do: func(name string, args *tool.Dict) (tool.Outcome, error) {
+	g := tool.Grant{Do: func(name string, args *value.Dict) (tool.Outcome, error) {
 		if name == "fs.stat" {
 			looks++
-			return tool.Outcome{Value: tool.NewDict("kind", "file", "size", int64(len(content)), "modified", modified)}, nil
+			return tool.Outcome{Value: value.NewDict("kind", "file", "size", int64(len(content)), "modified", modified)}, nil
 		}
 		at := args.Int("offset")
 		return tool.Outcome{Value: bytes.Clone(content[at : at+args.Int("length")])}, nil

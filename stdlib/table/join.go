@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // The ways to join.
@@ -64,27 +65,27 @@ func (c *call) joined() (*Table, error) {
 
 func checkJoin(how string) error {
 	if how == "cross" {
-		return tool.Errorf(tool.Invalid, "there is no join %q", how).
+		return value.Errorf(value.Invalid, "there is no join %q", how).
 			WithHint("give both tables a column with the same value in each row, as in add_column(\"all\", 1), and join on it")
 	}
 	return oneOf("join", how, joinNames)
 }
 
 // findKeys reads the argument on.
-func (j *joining) findKeys(on tool.Value) error {
-	pairs, _ := on.(*tool.Dict)
+func (j *joining) findKeys(on value.Value) error {
+	pairs, _ := on.(*value.Dict)
 	if pairs == nil {
 		names, err := textsOf("on", on)
 		if err != nil {
 			return err
 		}
-		pairs = &tool.Dict{}
+		pairs = &value.Dict{}
 		for _, name := range names {
 			pairs.Put(name, name)
 		}
 	}
 	if pairs.Len() == 0 {
-		return tool.Errorf(tool.Invalid, "join needs a column that both tables have").WithHint(`as in join(other, "id"), or join(other, {"id": "customer_id"})`)
+		return value.Errorf(value.Invalid, "join needs a column that both tables have").WithHint(`as in join(other, "id"), or join(other, {"id": "customer_id"})`)
 	}
 	j.isKey, j.keyAt = make([]bool, len(j.right.names)), make([]int, len(j.left.names))
 	left, right := j.left.finder(pairs.Len()), j.right.finder(pairs.Len())
@@ -92,7 +93,7 @@ func (j *joining) findKeys(on tool.Value) error {
 		l, isLeft := k.(string)
 		r, isRight := v.(string)
 		if !isLeft || !isRight {
-			return tool.Errorf(tool.Invalid, `argument 'on' should be names of columns, or give those of the right table by those of the left, as in {"id": "customer_id"}`)
+			return value.Errorf(value.Invalid, `argument 'on' should be names of columns, or give those of the right table by those of the left, as in {"id": "customer_id"}`)
 		}
 		from, err := left(l)
 		if err != nil {
@@ -100,8 +101,8 @@ func (j *joining) findKeys(on tool.Value) error {
 		}
 		to, err := right(r)
 		if err != nil {
-			e := tool.ErrorOf(err, tool.Invalid)
-			return tool.Errorf(e.Kind, "in the right table, %w", e).WithHint("%s", e.Hint)
+			e := value.ErrorOf(err, value.Invalid)
+			return value.Errorf(e.Kind, "in the right table, %w", e).WithHint("%s", e.Hint)
 		}
 		if err := j.addKey(from, to); err != nil {
 			return err
@@ -113,10 +114,10 @@ func (j *joining) findKeys(on tool.Value) error {
 func (j *joining) addKey(l, r int) error {
 	left, right := j.left.names[l], j.right.names[r]
 	if j.isKey[r] {
-		return tool.Errorf(tool.Invalid, "column %q of the right table is a key twice", cut(right))
+		return value.Errorf(value.Invalid, "column %q of the right table is a key twice", cut(right))
 	}
 	if t, u := j.left.types[l], j.right.types[r]; !t.mayEqual(u) {
-		return tool.Errorf(tool.Invalid, "column %q is %s and %q of the right table is %s: they are never equal", cut(left), t, cut(right), u).
+		return value.Errorf(value.Invalid, "column %q is %s and %q of the right table is %s: they are never equal", cut(left), t, cut(right), u).
 			WithHint(`convert one of them, as in with_types({%q: %q})`, cut(right), t)
 	}
 	j.isKey[r] = true
@@ -161,7 +162,7 @@ func (j *joining) nameColumns(suffix string) error {
 			name += suffix
 		}
 		if taken[name] {
-			return tool.Errorf(tool.Invalid, "two columns would be named %q", cut(name)).WithHint("give another suffix, or rename a column first")
+			return value.Errorf(value.Invalid, "two columns would be named %q", cut(name)).WithHint("give another suffix, or rename a column first")
 		}
 		taken[name] = true
 		j.others = append(j.others, at)

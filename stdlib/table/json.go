@@ -8,6 +8,7 @@ import (
 	"strconv"
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // readJSON reads a list of objects (records), a list of lists (rows), a list of
@@ -19,7 +20,7 @@ import (
 // only the columns of an object are held, whatever they take.
 func readJSON(ctx context.Context, g tool.Grant, in *input, o *readOptions) (*Table, error) {
 	if o.skip > 0 {
-		return nil, tool.Errorf(tool.Invalid, "%s: lines of JSON cannot be passed over", in.name).WithHint("leave skip out")
+		return nil, value.Errorf(value.Invalid, "%s: lines of JSON cannot be passed over", in.name).WithHint("leave skip out")
 	}
 	r := &jsonReader{in: in, o: o}
 	s, err := r.open(ctx, g)
@@ -85,11 +86,11 @@ const (
 
 var recordKinds = [...]string{anObject: "an object", aList: "a list", aValue: "a plain value"}
 
-func kindOfRecord(v tool.Value) recordKind {
+func kindOfRecord(v value.Value) recordKind {
 	switch v.(type) {
-	case *tool.Dict:
+	case *value.Dict:
 		return anObject
-	case tool.List:
+	case value.List:
 		return aList
 	}
 	return aValue
@@ -100,7 +101,7 @@ type record struct {
 	n     int
 	line  int
 	size  int // in bytes
-	value tool.Value
+	value value.Value
 }
 
 // open begins to read the input from its start.
@@ -118,7 +119,7 @@ func (r *jsonReader) shapeError(s *jsonScanner) error {
 	if err != nil {
 		return err
 	}
-	return tool.Errorf(tool.Invalid, "%s: %s is no table", r.in.name, tool.TypeOf(v)).WithHint("%s", shapesRead)
+	return value.Errorf(value.Invalid, "%s: %s is no table", r.in.name, value.TypeOf(v)).WithHint("%s", shapesRead)
 }
 
 const shapesRead = "these are read: a list of objects, a list of lists, a list of plain values, an object of equally long lists, " +
@@ -130,7 +131,7 @@ func (r *jsonReader) endOf(s *jsonScanner) error {
 	if err != nil || c == 0 && s.at >= len(s.buf) {
 		return err
 	}
-	e := tool.ErrorOf(s.unexpected("the end"), tool.Invalid)
+	e := value.ErrorOf(s.unexpected("the end"), value.Invalid)
 	if c == '{' || c == '[' {
 		return e.WithHint("if there is a value on each line, say format = %q", formatLines)
 	}
@@ -200,7 +201,7 @@ func (r *jsonReader) eachLine(s *jsonScanner, read func([]byte) error) error {
 		last := s.at+len(raw) == len(s.buf)
 		if len(bytes.TrimSpace(raw)) > 0 && s.line >= r.o.skip {
 			if err := read(raw); err != nil {
-				if e := tool.ErrorOf(err, tool.Invalid); last && e.Kind == tool.Invalid && e.Hint == "" && !bytes.HasSuffix(bytes.TrimSpace(raw), []byte("}")) {
+				if e := value.ErrorOf(err, value.Invalid); last && e.Kind == value.Invalid && e.Hint == "" && !bytes.HasSuffix(bytes.TrimSpace(raw), []byte("}")) {
 					return e.WithHint("it is the last line, and seems to be cut off")
 				}
 				return err
@@ -305,7 +306,7 @@ func (r *jsonReader) survey(rec record) error {
 	if r.kind == 0 {
 		r.places = map[string]int{}
 		if r.lines && kind == aValue {
-			return tool.Errorf(tool.Invalid, "%s is %s, and should be an object or a list", r.at(rec), tool.TypeOf(rec.value))
+			return value.Errorf(value.Invalid, "%s is %s, and should be an object or a list", r.at(rec), value.TypeOf(rec.value))
 		}
 		r.kind = kind
 		if header, err := r.begin(rec); header || err != nil {
@@ -313,7 +314,7 @@ func (r *jsonReader) survey(rec record) error {
 		}
 	}
 	if kind != r.kind {
-		return tool.Errorf(tool.Invalid, "%s is %s, where the ones before are each %s", r.at(rec), recordKinds[kind], recordKinds[r.kind])
+		return value.Errorf(value.Invalid, "%s is %s, where the ones before are each %s", r.at(rec), recordKinds[kind], recordKinds[r.kind])
 	}
 	r.rows++
 	if r.kind == anObject {
@@ -336,7 +337,7 @@ func (r *jsonReader) begin(rec record) (isHeader bool, err error) {
 	case aValue:
 		r.names = []string{"value"}
 	case aList:
-		items, _ := tool.Elements(rec.value)
+		items, _ := value.Elements(rec.value)
 		texts := make([]string, 0, len(items))
 		for _, v := range items {
 			if s, ok := v.(string); ok {
@@ -346,7 +347,7 @@ func (r *jsonReader) begin(rec record) (isHeader bool, err error) {
 		r.headed = len(items) > 0 && len(texts) == len(items)
 		if r.o.header != nil {
 			if *r.o.header && !r.headed {
-				return false, tool.Errorf(tool.Invalid, "%s is no header: not all of its values are texts", r.at(rec)).WithHint("say header = False")
+				return false, value.Errorf(value.Invalid, "%s is no header: not all of its values are texts", r.at(rec)).WithHint("say header = False")
 			}
 			r.headed = *r.o.header
 		}
@@ -380,7 +381,7 @@ func (r *jsonReader) tooWide(rec record) error {
 
 func (r *jsonReader) surveyObject(rec record) error {
 	i := -1
-	for k, v := range rec.value.(*tool.Dict).All() {
+	for k, v := range rec.value.(*value.Dict).All() {
 		name, _ := k.(string)
 		at, ok := r.place(name, i+1)
 		if !ok {
@@ -407,7 +408,7 @@ func (r *jsonReader) place(name string, likely int) (int, bool) {
 }
 
 // present is nil for a text that stands for a missing value.
-func (r *jsonReader) present(v tool.Value) tool.Value {
+func (r *jsonReader) present(v value.Value) value.Value {
 	if s, ok := v.(string); ok && slices.Contains(r.o.missing, s) {
 		return nil
 	}
@@ -415,12 +416,12 @@ func (r *jsonReader) present(v tool.Value) tool.Value {
 }
 
 // cells are the values of a record that is a list or a plain value.
-func (r *jsonReader) cells(rec record) ([]tool.Value, error) {
-	items := []tool.Value{rec.value}
+func (r *jsonReader) cells(rec record) ([]value.Value, error) {
+	items := []value.Value{rec.value}
 	if r.kind == aList {
-		items, _ = tool.Elements(rec.value)
+		items, _ = value.Elements(rec.value)
 		if len(items) > len(r.names) || len(items) < len(r.names) && !r.o.fill {
-			e := tool.Errorf(tool.Invalid, "%s has %s, and should have %d", r.at(rec), counted(len(items), "value"), len(r.names))
+			e := value.Errorf(value.Invalid, "%s has %s, and should have %d", r.at(rec), counted(len(items), "value"), len(r.names))
 			if len(items) < len(r.names) {
 				return nil, e.WithHint("fill = True fills short rows with missing values")
 			}
@@ -468,7 +469,7 @@ func (r *jsonReader) scan(ctx context.Context, g tool.Grant, yield func(*Batch) 
 func (r *jsonReader) fill(b *Batch, rec record) error {
 	if r.kind == anObject {
 		i := -1
-		for k, v := range rec.value.(*tool.Dict).All() {
+		for k, v := range rec.value.(*value.Dict).All() {
 			name, _ := k.(string)
 			at, ok := r.place(name, i+1)
 			if !ok {
@@ -500,7 +501,7 @@ func (r *jsonReader) fill(b *Batch, rec record) error {
 }
 
 func (r *jsonReader) misfit(rec record, column int, err error) error {
-	return tool.Errorf(tool.Invalid, "%s, column %q: %s", r.at(rec), cut(r.names[column]), tool.ErrorOf(err, tool.Invalid).Message())
+	return value.Errorf(value.Invalid, "%s, column %q: %s", r.at(rec), cut(r.names[column]), value.ErrorOf(err, value.Invalid).Message())
 }
 
 func formatCount(n int) string { return strconv.Itoa(n) }

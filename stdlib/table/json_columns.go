@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // A jsonMember is a member of the object that a file is.
@@ -82,7 +83,7 @@ func (r *jsonReader) findRecords(members []jsonMember) error {
 		}
 	}
 	if lists != 1 {
-		return tool.Errorf(tool.Invalid, "%s: the object is no table%s", r.in.name, uneven).WithHint("%s", shapesRead)
+		return value.Errorf(value.Invalid, "%s: the object is no table%s", r.in.name, uneven).WithHint("%s", shapesRead)
 	}
 	note := fmt.Sprintf("the records are those of %q", cut(r.member))
 	if len(rest) > 0 {
@@ -99,7 +100,7 @@ func (r *jsonReader) readColumns(ctx context.Context, g tool.Grant, members []js
 	for i, m := range members {
 		names[i] = m.name
 	}
-	err := r.eachCell(ctx, g, func(column, _, _ int, v tool.Value) error {
+	err := r.eachCell(ctx, g, func(column, _, _ int, v value.Value) error {
 		columns[column].add(v)
 		return nil
 	})
@@ -112,7 +113,7 @@ func (r *jsonReader) readColumns(ctx context.Context, g tool.Grant, members []js
 	}
 	b, budget := newBatch(types), newBudget(g)
 	b.Rows = members[0].count
-	err = r.eachCell(ctx, g, func(column, n, line int, v tool.Value) error {
+	err = r.eachCell(ctx, g, func(column, n, line int, v value.Value) error {
 		const most = 8 // bytes that a number takes
 		taken := int64(most)
 		if s, ok := v.(string); ok {
@@ -124,7 +125,7 @@ func (r *jsonReader) readColumns(ctx context.Context, g tool.Grant, members []js
 			return err
 		}
 		if err := b.Columns[column].addRead(v); err != nil {
-			return tool.Errorf(tool.Invalid, "%s, column %q: %s", r.at(record{n: n, line: line}), cut(names[column]), tool.ErrorOf(err, tool.Invalid).Message())
+			return value.Errorf(value.Invalid, "%s, column %q: %s", r.at(record{n: n, line: line}), cut(names[column]), value.ErrorOf(err, value.Invalid).Message())
 		}
 		return nil
 	})
@@ -135,7 +136,7 @@ func (r *jsonReader) readColumns(ctx context.Context, g tool.Grant, members []js
 }
 
 // eachCell calls f with each value of the columns.
-func (r *jsonReader) eachCell(ctx context.Context, g tool.Grant, f func(column, n, line int, v tool.Value) error) error {
+func (r *jsonReader) eachCell(ctx context.Context, g tool.Grant, f func(column, n, line int, v value.Value) error) error {
 	s, err := r.open(ctx, g)
 	if err != nil {
 		return err

@@ -8,12 +8,12 @@ import (
 	"unicode/utf16"
 	"unicode/utf8"
 
-	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // A jsonScanner steps through JSON text from one element to the next, so that a
 // file of any size is read with one record in memory. It finds where an element
-// ends; what is in it, [tool.ParseJSON] says.
+// ends; what is in it, [value.ParseJSON] says.
 type jsonScanner struct {
 	name string                 // of the input, for errors
 	next func() ([]byte, error) // the following part, or io.EOF
@@ -52,7 +52,7 @@ func newJSONScanner(name, encoding string, next func() ([]byte, error)) (*jsonSc
 	}
 	wide := order != nil
 	if said != "" && wide != strings.HasPrefix(said, utf16Encoding) || said == latin1Encoding || said == windowsEncoding {
-		return nil, tool.Errorf(tool.Invalid, "%s: JSON is UTF-8 or UTF-16, and this one is not %s", name, said).
+		return nil, value.Errorf(value.Invalid, "%s: JSON is UTF-8 or UTF-16, and this one is not %s", name, said).
 			WithHint("leave the encoding out, or convert the file to UTF-8")
 	}
 	if wide {
@@ -187,7 +187,7 @@ func stringEnd(b []byte) int {
 }
 
 // value returns the element that follows as text and as value.
-func (s *jsonScanner) value() (raw []byte, v tool.Value, err error) {
+func (s *jsonScanner) value() (raw []byte, v value.Value, err error) {
 	if raw, err = s.element(); err == nil {
 		v, err = s.parse(raw)
 	}
@@ -195,8 +195,8 @@ func (s *jsonScanner) value() (raw []byte, v tool.Value, err error) {
 }
 
 // parse reads an element that begins where the scanner is.
-func (s *jsonScanner) parse(raw []byte) (tool.Value, error) {
-	v, err := tool.ParseJSON(raw)
+func (s *jsonScanner) parse(raw []byte) (value.Value, error) {
+	v, err := value.ParseJSON(raw)
 	if err == nil {
 		return v, nil
 	}
@@ -204,7 +204,7 @@ func (s *jsonScanner) parse(raw []byte) (tool.Value, error) {
 	// characters as there are before raw in the file, it is the right one.
 	const most = 16 << 20 // bytes that this may take
 	if s.line+s.col < most {
-		_, err = tool.ParseJSON(append([]byte(strings.Repeat("\n", s.line)+strings.Repeat(" ", s.col)), raw...))
+		_, err = value.ParseJSON(append([]byte(strings.Repeat("\n", s.line)+strings.Repeat(" ", s.col)), raw...))
 		return nil, s.wrap(err, "")
 	}
 	return nil, s.wrap(err, "after line "+formatCount(s.line)+": ")
@@ -212,7 +212,7 @@ func (s *jsonScanner) parse(raw []byte) (tool.Value, error) {
 
 // wrap names the input in an error.
 func (s *jsonScanner) wrap(err error, where string) error {
-	return renamedError(err, "%s: %s%s", s.name, where, tool.ErrorOf(err, tool.Invalid).Message())
+	return renamedError(err, "%s: %s%s", s.name, where, value.ErrorOf(err, value.Invalid).Message())
 }
 
 // expect passes over one byte, or says what should be there.
@@ -229,10 +229,10 @@ func (s *jsonScanner) expect(want byte, in string) error {
 }
 
 func (s *jsonScanner) unexpected(want string) error {
-	where := tool.Errorf(tool.Invalid, "%s: invalid JSON at line %d, column %d: the text ends where %s should follow", s.name, s.line+1, s.col+1, want)
+	where := value.Errorf(value.Invalid, "%s: invalid JSON at line %d, column %d: the text ends where %s should follow", s.name, s.line+1, s.col+1, want)
 	if s.at < len(s.buf) {
 		r, _ := utf8.DecodeRune(s.buf[s.at:])
-		where = tool.Errorf(tool.Invalid, "%s: invalid JSON at line %d, column %d: %q where %s should follow", s.name, s.line+1, s.col+1, r, want)
+		where = value.Errorf(value.Invalid, "%s: invalid JSON at line %d, column %d: %q where %s should follow", s.name, s.line+1, s.col+1, r, want)
 	}
 	return where
 }
@@ -256,7 +256,7 @@ func (s *jsonScanner) object(f func(name string) error) error {
 		}
 		name, _ := v.(string)
 		if given[name] {
-			return tool.Errorf(tool.Invalid, "%s: invalid JSON at line %d, column %d: the name %q is given twice", s.name, s.line+1, s.col+1, cut(name))
+			return value.Errorf(value.Invalid, "%s: invalid JSON at line %d, column %d: the name %q is given twice", s.name, s.line+1, s.col+1, cut(name))
 		}
 		given[name] = true
 		s.step(len(raw))
@@ -350,7 +350,7 @@ func (d *wideDecoder) part() ([]byte, error) {
 		b := append(d.rest, part...)
 		text, used := decodeWide(b, d.order, d.ended)
 		if d.ended && used < len(b) {
-			return nil, tool.Errorf(tool.Invalid, "%s: the UTF-16 text ends in the middle of a character", d.name)
+			return nil, value.Errorf(value.Invalid, "%s: the UTF-16 text ends in the middle of a character", d.name)
 		}
 		d.rest = append([]byte(nil), b[used:]...)
 		if len(text) > 0 {

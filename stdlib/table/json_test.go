@@ -18,6 +18,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // parseAs reads a table from bytes in memory.
@@ -39,11 +40,11 @@ func show(t *testing.T, tab *Table) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	rows, _ := tool.Elements(v)
+	rows, _ := value.Elements(v)
 	for _, row := range rows {
 		cells := []string{}
-		for _, v := range row.(*tool.Dict).All() {
-			cells = append(cells, tool.FormatJSON(v, ""))
+		for _, v := range row.(*value.Dict).All() {
+			cells = append(cells, value.FormatJSON(v, ""))
 		}
 		b.WriteString(strings.Join(cells, " ") + "\n")
 	}
@@ -187,7 +188,7 @@ func TestReadJSONErrors(t *testing.T) {
 			if err == nil {
 				t.Fatal("no error")
 			}
-			if got := tool.ErrorOf(err, tool.Internal).Message(); got != test.want {
+			if got := value.ErrorOf(err, value.Internal).Message(); got != test.want {
 				t.Errorf("the error is\n%s, want\n%s", got, test.want)
 			}
 		})
@@ -213,7 +214,7 @@ func TestJSONBounds(t *testing.T) {
 	wideRecords.WriteByte(']')
 	for name, test := range map[string]struct {
 		format, in string
-		limit      tool.LimitName
+		limit      value.LimitName
 	}{
 		"keys of their own":  {"json", wideRecords.String(), "memory"},
 		"nested":             {"json", `[{"a":` + strings.Repeat(`[`, 100000), "depth"},
@@ -221,7 +222,7 @@ func TestJSONBounds(t *testing.T) {
 		"digits of a number": {"json", "[" + strings.Repeat("9", 10_000) + "]", "digits"},
 	} {
 		_, err := parseAs(test.format, test.in, readOptions{})
-		if e := tool.ErrorOf(err, tool.Internal); err == nil || e.Kind != tool.Limit || e.Limit != test.limit {
+		if e := value.ErrorOf(err, value.Internal); err == nil || e.Kind != value.Limit || e.Limit != test.limit {
 			t.Errorf("%s: the error is %v, want a limit of %s", name, err, test.limit)
 		}
 	}
@@ -229,7 +230,7 @@ func TestJSONBounds(t *testing.T) {
 	in := &input{name: "text", held: []byte("[" + strings.Repeat("1,", 100_000) + "1]")}
 	in.size = int64(len(in.held))
 	_, err := readJSON(context.Background(), tool.Grant{Memory: 1 << 20}, in, &readOptions{})
-	if e := tool.ErrorOf(err, tool.Internal); err == nil || e.Limit != tool.LimitMemory {
+	if e := value.ErrorOf(err, value.Internal); err == nil || e.Limit != value.LimitMemory {
 		t.Errorf("the error is %v, want a limit of memory", err)
 	}
 }
@@ -278,7 +279,7 @@ func TestJSONScannerChunks(t *testing.T) {
 					return err
 				}
 				v, err := s.parse(raw)
-				out += tool.FormatJSON(v, "") + "\n"
+				out += value.FormatJSON(v, "") + "\n"
 				if err == nil {
 					s.step(len(raw))
 				}
@@ -295,16 +296,16 @@ func TestJSONScannerChunks(t *testing.T) {
 
 // fileGrant serves one file as the gate does.
 func fileGrant(content []byte) tool.Grant {
-	return tool.Grant{Do: func(name string, args *tool.Dict) (tool.Outcome, error) {
+	return tool.Grant{Do: func(name string, args *value.Dict) (tool.Outcome, error) {
 		switch name {
 		case "fs.stat":
-			return tool.Outcome{Value: tool.NewDict("kind", "file", "size", int64(len(content)), "modified", "then")}, nil
+			return tool.Outcome{Value: value.NewDict("kind", "file", "size", int64(len(content)), "modified", "then")}, nil
 		case "fs.read_bytes":
 			at := args.Int("offset")
 			n := min(args.IntOr("length", int64(len(content))), int64(len(content))-at)
 			return tool.Outcome{Value: content[at : at+n]}, nil
 		}
-		return tool.Outcome{}, tool.Errorf(tool.Denied, "no %s here", name)
+		return tool.Outcome{}, value.Errorf(value.Denied, "no %s here", name)
 	}}
 }
 
@@ -378,9 +379,9 @@ func TestJSONAfterTheGuess(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		want, _ := tool.ParseJSON([]byte(test.last))
-		for k, v := range want.(*tool.Dict).All() {
-			if got, _ := last.(*tool.Dict).Get(k.(string)); !tool.Equal(got, v) {
+		want, _ := value.ParseJSON([]byte(test.last))
+		for k, v := range want.(*value.Dict).All() {
+			if got, _ := last.(*value.Dict).Get(k.(string)); !value.Equal(got, v) {
 				t.Errorf("%s: %v is %v, want %v", name, k, got, v)
 			}
 		}
@@ -417,7 +418,7 @@ func jsonTable() *rapid.Generator[*Table] {
 				case Date:
 					c.addInt(rapid.Int64Range(-719162, 2932896).Draw(t, "date"))
 				case Any:
-					c.addAny(tool.List{rapid.Int64().Draw(t, "element"), text.Draw(t, "element")})
+					c.addAny(value.List{rapid.Int64().Draw(t, "element"), text.Draw(t, "element")})
 				default:
 					c.addInt(rapid.Int64Range(firstMicro, lastMicro).Draw(t, "time"))
 				}
@@ -429,7 +430,7 @@ func jsonTable() *rapid.Generator[*Table] {
 }
 
 // write calls a method of a table.
-func write(tab *Table, method string, args *tool.Dict) (string, error) {
+func write(tab *Table, method string, args *value.Dict) (string, error) {
 	for _, r := range jsonWriteRows() {
 		if r.Name == method {
 			v, err := r.do(&call{context.Background(), tool.Grant{}, args, tab})
@@ -445,9 +446,9 @@ func TestJSONRoundTrip(t *testing.T) {
 		tab := jsonTable().Draw(t, "table")
 		for _, test := range []struct {
 			method, format string
-			args           *tool.Dict
+			args           *value.Dict
 		}{
-			{"to_json", "json", &tool.Dict{}}, {"to_json", "json", tool.NewDict("indent", int64(2))}, {"to_jsonl", "jsonl", &tool.Dict{}},
+			{"to_json", "json", &value.Dict{}}, {"to_json", "json", value.NewDict("indent", int64(2))}, {"to_jsonl", "jsonl", &value.Dict{}},
 		} {
 			text, err := write(tab, test.method, test.args)
 			if err != nil {
@@ -474,12 +475,12 @@ func TestWriteJSON(t *testing.T) {
 	}
 	for _, test := range []struct {
 		method string
-		args   *tool.Dict
+		args   *value.Dict
 		want   string
 	}{
-		{"to_json", &tool.Dict{}, `[{"a":1,"b":"2024-02-29"},{"a":null,"b":null}]`},
-		{"to_json", tool.NewDict("indent", int64(1)), "[\n {\n  \"a\": 1,\n  \"b\": \"2024-02-29\"\n },\n {\n  \"a\": null,\n  \"b\": null\n }\n]"},
-		{"to_jsonl", &tool.Dict{}, "{\"a\":1,\"b\":\"2024-02-29\"}\n{\"a\":null,\"b\":null}\n"},
+		{"to_json", &value.Dict{}, `[{"a":1,"b":"2024-02-29"},{"a":null,"b":null}]`},
+		{"to_json", value.NewDict("indent", int64(1)), "[\n {\n  \"a\": 1,\n  \"b\": \"2024-02-29\"\n },\n {\n  \"a\": null,\n  \"b\": null\n }\n]"},
+		{"to_jsonl", &value.Dict{}, "{\"a\":1,\"b\":\"2024-02-29\"}\n{\"a\":null,\"b\":null}\n"},
 	} {
 		if got, err := write(tab, test.method, test.args); err != nil || got != test.want {
 			t.Errorf("%s(%v) = %q, %v, want %q", test.method, test.args, got, err, test.want)
@@ -490,9 +491,9 @@ func TestWriteJSON(t *testing.T) {
 func TestWriteJSONErrors(t *testing.T) {
 	floats := &Column{Type: Float, Floats: []float64{1, math.NaN()}}
 	long := &Column{Type: Text, Texts: []string{strings.Repeat("x", maxHeld)}}
-	deep := tool.Value(tool.List{})
+	deep := value.Value(value.List{})
 	for range 60 {
-		deep = tool.List{deep, int64(1)}
+		deep = value.List{deep, int64(1)}
 	}
 	nested := &Column{Type: Any}
 	for range 8000 {
@@ -500,17 +501,17 @@ func TestWriteJSONErrors(t *testing.T) {
 	}
 	for _, test := range []struct {
 		column *Column
-		args   *tool.Dict
+		args   *value.Dict
 		want   string
 	}{
-		{floats, &tool.Dict{}, `row 2, column "x": the number NaN has no JSON form`},
-		{long, &tool.Dict{}, "the text would be longer than 8 MB"},
-		{nested, tool.NewDict("indent", int64(16)), "the text would be longer than 8 MB"},
-		{floats, tool.NewDict("indent", int64(17)), "argument 'indent' should be from 0 to 16 but got 17"},
+		{floats, &value.Dict{}, `row 2, column "x": the number NaN has no JSON form`},
+		{long, &value.Dict{}, "the text would be longer than 8 MB"},
+		{nested, value.NewDict("indent", int64(16)), "the text would be longer than 8 MB"},
+		{floats, value.NewDict("indent", int64(17)), "argument 'indent' should be from 0 to 16 but got 17"},
 	} {
 		tab := newHeld([]string{"x"}, &Batch{Rows: test.column.Len(), Columns: []*Column{test.column}})
 		_, err := write(tab, "to_json", test.args)
-		if err == nil || tool.ErrorOf(err, tool.Internal).Message() != test.want {
+		if err == nil || value.ErrorOf(err, value.Internal).Message() != test.want {
 			t.Errorf("to_json: the error is %v, want %s", err, test.want)
 		}
 	}

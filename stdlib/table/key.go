@@ -5,7 +5,7 @@ import (
 	"math"
 	"math/big"
 
-	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // What distinguishes values of different kinds in a key. A number is the same as
@@ -60,7 +60,7 @@ func appendFloatKey(key []byte, f float64) []byte {
 	return binary.BigEndian.AppendUint64(append(key, keyFloat), math.Float64bits(f))
 }
 
-func appendValueKey(key []byte, v tool.Value) []byte {
+func appendValueKey(key []byte, v value.Value) []byte {
 	switch v := v.(type) {
 	case nil:
 		return append(key, keyMissing)
@@ -77,9 +77,9 @@ func appendValueKey(key []byte, v tool.Value) []byte {
 			return appendFloatKey(key, f)
 		}
 	}
-	code, err := tool.Append(nil, v)
+	code, err := value.Append(nil, v)
 	if err != nil { // nested too deep for a record
-		code = []byte(tool.FormatJSON(v, ""))
+		code = []byte(value.FormatJSON(v, ""))
 	}
 	key = binary.AppendUvarint(append(key, keyOther), uint64(len(code)))
 	return append(key, code...)

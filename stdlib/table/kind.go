@@ -3,7 +3,7 @@ package table
 import (
 	"math/big"
 
-	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // The values of JSON and of a spreadsheet have types of their own. What a column
@@ -37,7 +37,7 @@ const (
 
 // add notes a value. A text is looked into only while the column may be one of
 // dates.
-func (s *kindSet) add(v tool.Value) {
+func (s *kindSet) add(v value.Value) {
 	switch v := v.(type) {
 	case nil:
 	case int64:
@@ -111,7 +111,7 @@ func (s kindSet) columnType() Type {
 // columnOfValues returns the column that holds what a script gave. A text is text
 // even where it says a date, and integers among floats become floats, as where a
 // script adds the two.
-func columnOfValues(values []tool.Value) *Column {
+func columnOfValues(values []value.Value) *Column {
 	var kinds kindSet
 	for _, v := range values {
 		if isText(v) {
@@ -127,7 +127,7 @@ func columnOfValues(values []tool.Value) *Column {
 	return c
 }
 
-func isText(v tool.Value) bool { _, ok := v.(string); return ok }
+func isText(v value.Value) bool { _, ok := v.(string); return ok }
 
 // isWord reports whether a text may stand for a missing value without being said
 // to.
@@ -142,26 +142,26 @@ func isWord(s string) bool {
 // checkPlain fails for a value that a cell cannot hold: a function or an object, or
 // one that is larger or nested deeper than a value may be: it could be neither
 // compared nor written.
-func checkPlain(v tool.Value) error {
-	nodes := tool.MaxNodes
-	return checkNested(v, tool.MaxDepth, &nodes)
+func checkPlain(v value.Value) error {
+	nodes := value.MaxNodes
+	return checkNested(v, value.MaxDepth, &nodes)
 }
 
-func checkNested(v tool.Value, depth int, nodes *int) error {
+func checkNested(v value.Value, depth int, nodes *int) error {
 	if *nodes--; *nodes < 0 {
-		return overValue(tool.LimitNodes, "a cell cannot hold a value of more than %s parts", thousands(tool.MaxNodes))
+		return overValue(value.LimitNodes, "a cell cannot hold a value of more than %s parts", thousands(value.MaxNodes))
 	}
 	switch v.(type) {
 	case nil, string, int64, float64, bool, []byte, *big.Int:
 		return nil
 	}
-	d, isDict := v.(*tool.Dict)
-	items, isList := tool.Elements(v)
+	d, isDict := v.(*value.Dict)
+	items, isList := value.Elements(v)
 	switch {
 	case !isDict && !isList:
-		return tool.Errorf(tool.Invalid, "a cell cannot hold a %s", tool.TypeOf(v))
+		return value.Errorf(value.Invalid, "a cell cannot hold a %s", value.TypeOf(v))
 	case depth == 0:
-		return overValue(tool.LimitDepth, "a cell cannot hold a value nested more than %d deep", tool.MaxDepth)
+		return overValue(value.LimitDepth, "a cell cannot hold a value nested more than %d deep", value.MaxDepth)
 	}
 	for k, x := range d.All() {
 		*nodes++ // keys are not counted
@@ -180,8 +180,8 @@ func checkNested(v tool.Value, depth int, nodes *int) error {
 	return nil
 }
 
-func overValue(limit tool.LimitName, format string, args ...any) error {
-	e := tool.Errorf(tool.Limit, format, args...)
+func overValue(limit value.LimitName, format string, args ...any) error {
+	e := value.Errorf(value.Limit, format, args...)
 	e.Limit = limit
 	return e.WithHint("give a part of it, or the text that json.encode makes of a part")
 }

@@ -4,7 +4,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // cut returns a text as a message shows it: whole, or of a long one the beginning,
@@ -28,7 +28,7 @@ func cutTo(s string, most int) string {
 func quoteCut(s string) string { return strconv.Quote(cut(s)) }
 
 // valueShown is a value as messages show it, on one line and cut.
-func valueShown(v tool.Value) string {
+func valueShown(v value.Value) string {
 	switch v := v.(type) {
 	case foundTime:
 		return formatTime(v.typ, v.n)
@@ -38,9 +38,9 @@ func valueShown(v tool.Value) string {
 		return formatFloat(v)
 	}
 	if checkPlain(v) != nil { // a function has no text
-		return "a " + tool.TypeOf(v)
+		return "a " + value.TypeOf(v)
 	}
-	return cut(tool.FormatJSON(v, ""))
+	return cut(value.FormatJSON(v, ""))
 }
 
 // counted is a number of things: 1 row, 1,000 rows.
@@ -80,14 +80,14 @@ func someNames(names []string) string {
 }
 
 // noSuchColumn is the error of a name that no column has.
-func noSuchColumn(name string, names []string) *tool.Error {
-	return tool.Errorf(tool.Invalid, "there is no column %s%s", quoteCut(name), tool.DidYouMean(name, names)).
+func noSuchColumn(name string, names []string) *value.Error {
+	return value.Errorf(value.Invalid, "there is no column %s%s", quoteCut(name), value.DidYouMean(name, names)).
 		WithHint("the columns are %s", someNames(names))
 }
 
 // namedTwice is the error of a column that is given twice where once makes sense.
-func namedTwice(name string) *tool.Error {
-	return tool.Errorf(tool.Invalid, "column %s is named twice", quoteCut(name))
+func namedTwice(name string) *value.Error {
+	return value.Errorf(value.Invalid, "column %s is named twice", quoteCut(name))
 }
 
 // oneOf fails where a name is none of those that an argument can be: what says
@@ -98,27 +98,27 @@ func oneOf(what, name string, names []string) error {
 			return nil
 		}
 	}
-	return tool.Errorf(tool.Invalid, "there is no %s %s%s", what, quoteCut(name), tool.DidYouMean(name, names)).
+	return value.Errorf(value.Invalid, "there is no %s %s%s", what, quoteCut(name), value.DidYouMean(name, names)).
 		WithHint("the %ss are %s", what, strings.Join(names, ", "))
 }
 
 // overMemory is the error of what takes more memory than it may.
-func overMemory(format string, args ...any) *tool.Error {
-	e := tool.Errorf(tool.Limit, format, args...)
-	e.Limit = tool.LimitMemory
+func overMemory(format string, args ...any) *value.Error {
+	e := value.Errorf(value.Limit, format, args...)
+	e.Limit = value.LimitMemory
 	return e
 }
 
 // inCell says in an error where the cell is.
 func inCell(err error, row int, column string) error {
-	return renamedError(err, "row %d, column %s: %s", row, quoteCut(column), tool.ErrorOf(err, tool.Failed).Message())
+	return renamedError(err, "row %d, column %s: %s", row, quoteCut(column), value.ErrorOf(err, value.Failed).Message())
 }
 
 // renamedError is an error with another message, and with the kind, the limit and
 // the hint that it has.
-func renamedError(err error, format string, args ...any) *tool.Error {
-	e := tool.ErrorOf(err, tool.Failed)
-	made := tool.Errorf(e.Kind, format, args...)
+func renamedError(err error, format string, args ...any) *value.Error {
+	e := value.ErrorOf(err, value.Failed)
+	made := value.Errorf(e.Kind, format, args...)
 	made.Limit, made.Hint = e.Limit, e.Hint
 	return made
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // million is a table of a million rows of five columns.
@@ -35,10 +36,10 @@ func BenchmarkFilterAndSort(b *testing.B) {
 	b.ResetTimer()
 	for _, test := range []struct {
 		name string
-		args []tool.Value
+		args []value.Value
 		base func() int
 	}{
-		{"filter", []tool.Value{"price", ">", 100.0}, func() int {
+		{"filter", []value.Value{"price", ">", 100.0}, func() int {
 			kept := 0
 			for _, f := range prices {
 				if f > 100 {
@@ -47,10 +48,10 @@ func BenchmarkFilterAndSort(b *testing.B) {
 			}
 			return kept
 		}},
-		{"sort", []tool.Value{"price"}, func() int { c := slices.Clone(prices); slices.Sort(c); return len(c) }},
-		{"sort", []tool.Value{"name", "-price"}, func() int { c := slices.Clone(u.held.Columns[3].Texts); slices.Sort(c); return len(c) }},
-		{"distinct", []tool.Value{"name"}, nil},
-		{"join", []tool.Value{tableBy(b, u, "head", int64(100_000)), "id"}, nil},
+		{"sort", []value.Value{"price"}, func() int { c := slices.Clone(prices); slices.Sort(c); return len(c) }},
+		{"sort", []value.Value{"name", "-price"}, func() int { c := slices.Clone(u.held.Columns[3].Texts); slices.Sort(c); return len(c) }},
+		{"distinct", []value.Value{"name"}, nil},
+		{"join", []value.Value{tableBy(b, u, "head", int64(100_000)), "id"}, nil},
 	} {
 		b.Run(test.name+"_"+fmt.Sprint(len(test.args)), func(b *testing.B) {
 			b.ReportAllocs()
@@ -77,8 +78,8 @@ func BenchmarkFilterAndSort(b *testing.B) {
 
 func BenchmarkFilterByAFunction(b *testing.B) {
 	u := million()
-	f := tool.Function(func(args ...tool.Value) (tool.Value, error) {
-		v, _ := args[0].(*tool.Dict).Get("price")
+	f := tool.Function(func(args ...value.Value) (value.Value, error) {
+		v, _ := args[0].(*value.Dict).Get("price")
 		return v.(float64) > 100, nil
 	})
 	for b.Loop() {

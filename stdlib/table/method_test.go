@@ -10,15 +10,16 @@ import (
 	"testing"
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 	"pgregory.net/rapid"
 )
 
 // named are the named arguments of a call of a test.
-type named map[string]tool.Value
+type named map[string]value.Value
 
 // method calls a method of a table as a script does. Last may come named arguments.
-func method(t *Table, name string, args ...tool.Value) (tool.Value, error) {
-	dict := &tool.Dict{}
+func method(t *Table, name string, args ...value.Value) (value.Value, error) {
+	dict := &value.Dict{}
 	if n := len(args); n > 0 {
 		if given, ok := args[n-1].(named); ok {
 			args = args[:n-1]
@@ -50,7 +51,7 @@ type fataler interface {
 }
 
 // tableBy is method for one that gives a table.
-func tableBy(t fataler, u *Table, name string, args ...tool.Value) *Table {
+func tableBy(t fataler, u *Table, name string, args ...value.Value) *Table {
 	t.Helper()
 	v, err := method(u, name, args...)
 	if err != nil {
@@ -79,7 +80,7 @@ func kinded(t *Table) *Table {
 }
 
 // columnFrom makes a column of the values of a script.
-func columnFrom(t Type, values ...tool.Value) *Column {
+func columnFrom(t Type, values ...value.Value) *Column {
 	c := newColumn(t, 0)
 	for _, v := range values {
 		if v == nil {
@@ -116,9 +117,9 @@ func forms(t *Table) map[string]*Table {
 }
 
 // records are the rows as scripts see them, without their names.
-func records(t fataler, u *Table) [][]tool.Value {
+func records(t fataler, u *Table) [][]value.Value {
 	t.Helper()
-	var rows [][]tool.Value
+	var rows [][]value.Value
 	err := u.each(context.Background(), tool.Grant{}, func(b *Batch) error {
 		for _, c := range b.Columns {
 			if c.Len() != b.Rows || c.Missing != nil && len(c.Missing) != b.Rows {
@@ -126,7 +127,7 @@ func records(t fataler, u *Table) [][]tool.Value {
 			}
 		}
 		for i := range b.Rows {
-			row := make([]tool.Value, len(b.Columns))
+			row := make([]value.Value, len(b.Columns))
 			for at, c := range b.Columns {
 				if c.Type != u.types[at] {
 					t.Fatalf("column %d is %v, and said to be %v", at, c.Type, u.types[at])
@@ -144,7 +145,7 @@ func records(t fataler, u *Table) [][]tool.Value {
 }
 
 // check fails where a table does not have these names, types and rows.
-func check(t fataler, what string, got *Table, names []string, types []Type, want [][]tool.Value) {
+func check(t fataler, what string, got *Table, names []string, types []Type, want [][]value.Value) {
 	t.Helper()
 	if !slices.Equal(got.names, names) || !slices.Equal(got.types, types) {
 		t.Fatalf("%s has columns %v %v, want %v %v", what, got.names, got.types, names, types)
@@ -158,7 +159,7 @@ func check(t fataler, what string, got *Table, names []string, types []Type, wan
 	}
 	for i := range rows {
 		for at := range names {
-			if !tool.Equal(rows[i][at], want[i][at]) {
+			if !value.Equal(rows[i][at], want[i][at]) {
 				t.Fatalf("%s: row %d, %s = %#v, want %#v", what, i, names[at], rows[i][at], want[i][at])
 			}
 		}
@@ -203,14 +204,14 @@ func drawCell(t *rapid.T, c *Column, whole bool) {
 	case Date:
 		c.addInt(rapid.Int64Range(-1, 1).Draw(t, "days"))
 	case Any:
-		c.addAny(rapid.SampledFrom([]tool.Value{"a", "b", int64(1), 1.0, 2.5, true, tool.List{int64(1), "a"}, tool.NewDict("k", "v")}).Draw(t, "any"))
+		c.addAny(rapid.SampledFrom([]value.Value{"a", "b", int64(1), 1.0, 2.5, true, value.List{int64(1), "a"}, value.NewDict("k", "v")}).Draw(t, "any"))
 	default:
 		c.addInt(rapid.Int64Range(-1, 1).Draw(t, "days") * microsPerDay)
 	}
 }
 
 // both checks what a method makes of each form of a table.
-func both(t fataler, u *Table, names []string, types []Type, want [][]tool.Value, name string, args ...tool.Value) {
+func both(t fataler, u *Table, names []string, types []Type, want [][]value.Value, name string, args ...value.Value) {
 	t.Helper()
 	for form, v := range forms(u) {
 		check(t, fmt.Sprintf("%s: %s%v", form, name, args), tableBy(t, v, name, args...), names, types, want)
@@ -218,14 +219,14 @@ func both(t fataler, u *Table, names []string, types []Type, want [][]tool.Value
 }
 
 // refused checks that a method fails in each form of a table, in the same words.
-func refused(t *testing.T, u *Table, want, hint, name string, args ...tool.Value) {
+func refused(t *testing.T, u *Table, want, hint, name string, args ...value.Value) {
 	t.Helper()
 	for form, v := range forms(u) {
 		made, err := method(v, name, args...)
 		if m, ok := made.(*Table); ok && err == nil {
 			_, err = m.gather(context.Background(), tool.Grant{})
 		}
-		e := tool.ErrorOf(err, tool.Internal)
+		e := value.ErrorOf(err, value.Internal)
 		if e == nil {
 			t.Errorf("%s: %s%v does not fail, want %q", form, name, args, want)
 			continue
@@ -233,7 +234,7 @@ func refused(t *testing.T, u *Table, want, hint, name string, args ...tool.Value
 		if e.Message() != want || !strings.Contains(e.Hint, hint) {
 			t.Errorf("%s: %s%v = %q (hint %q), want %q (hint %q)", form, name, args, e.Message(), e.Hint, want, hint)
 		}
-		if e.Kind != tool.Invalid && e.Kind != tool.Denied {
+		if e.Kind != value.Invalid && e.Kind != value.Denied {
 			t.Errorf("%s: %s%v fails with kind %v", form, name, args, e.Kind)
 		}
 	}

@@ -3,7 +3,7 @@ package table
 import (
 	"context"
 
-	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // withoutMissing returns the rows in which no value of some columns is missing.
@@ -32,14 +32,14 @@ func (c *call) withoutMissing() (*Table, error) {
 func (c *call) filled() (*Table, error) {
 	t := c.table()
 	v := c.value("value")
-	d, byName := v.(*tool.Dict)
+	d, byName := v.(*value.Dict)
 	if v == nil || !byName && checkPlain(v) != nil {
-		return nil, tool.Errorf(tool.Invalid, "argument 'value' should be a value, or values by the names of columns, but got %s", tool.TypeOf(v))
+		return nil, value.Errorf(value.Invalid, "argument 'value' should be a value, or values by the names of columns, but got %s", value.TypeOf(v))
 	}
 	fills := make([]*Column, len(t.names)) // one value each, or nil
 	if !byName {
 		if !fillAll(fills, t.types, v) {
-			return nil, tool.Errorf(tool.Invalid, "%s fits the type of no column", valueShown(v)).
+			return nil, value.Errorf(value.Invalid, "%s fits the type of no column", valueShown(v)).
 				WithHint(`give values by the names of columns: fill_missing({"name": value})`)
 		}
 	}
@@ -47,14 +47,14 @@ func (c *call) filled() (*Table, error) {
 	for k, v := range d.All() {
 		name, ok := k.(string)
 		if !ok {
-			return nil, tool.Errorf(tool.Invalid, "argument 'value' should give values by the names of columns, and %s is no name", valueShown(k))
+			return nil, value.Errorf(value.Invalid, "argument 'value' should give values by the names of columns, and %s is no name", valueShown(k))
 		}
 		at, err := find(name)
 		if err != nil {
 			return nil, err
 		}
 		if err := checkPlain(v); err != nil {
-			return nil, renamedError(err, "column %s: %s", quoteCut(name), tool.ErrorOf(err, tool.Failed).Message())
+			return nil, renamedError(err, "column %s: %s", quoteCut(name), value.ErrorOf(err, value.Failed).Message())
 		}
 		if fills[at] = operand(t.types[at], v); fills[at] == nil {
 			return nil, (&condition{name, t.types[at], "fill_missing", v}).unfit()
@@ -69,7 +69,7 @@ func (c *call) filled() (*Table, error) {
 
 // fillAll sets the value for each column whose type it fits. It reports whether
 // there is one.
-func fillAll(fills []*Column, types []Type, v tool.Value) bool {
+func fillAll(fills []*Column, types []Type, v value.Value) bool {
 	found := false
 	for i, typ := range types {
 		fills[i] = operand(typ, v)
@@ -80,7 +80,7 @@ func fillAll(fills []*Column, types []Type, v tool.Value) bool {
 
 // unfit is the error of a value that a column cannot hold.
 func (n *condition) unfit() error {
-	e := tool.Errorf(tool.Invalid, "column %q is %s, and cannot hold %s", cut(n.column), n.typ, valueShown(n.value))
+	e := value.Errorf(value.Invalid, "column %q is %s, and cannot hold %s", cut(n.column), n.typ, valueShown(n.value))
 	if n.typ.time() {
 		return e.WithHint("write a date as 2024-02-29, a datetime as 2024-02-29T12:30:00 and an instant as 2024-02-29T12:30:00Z")
 	}
@@ -90,7 +90,7 @@ func (n *condition) unfit() error {
 // operand returns a column with one value of a type, or nil where the value is of
 // another. A text is a date or a time where the column has these, and else nothing
 // but a text.
-func operand(t Type, v tool.Value) *Column {
+func operand(t Type, v value.Value) *Column {
 	c := newColumn(t, 1)
 	fits := false
 	switch v := v.(type) {

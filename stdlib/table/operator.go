@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // operators are those of filter.
@@ -21,7 +21,7 @@ type condition struct {
 	column string
 	typ    Type
 	op     string
-	value  tool.Value
+	value  value.Value
 }
 
 // test makes the test of a condition.
@@ -136,10 +136,10 @@ func (n *condition) anyComparison() (func(c *Column, i int) int, error) {
 // compared with.
 func (n *condition) misfit() error {
 	if n.value == nil {
-		return tool.Errorf(tool.Invalid, "filter(%q, %q) lacks a value", cut(cut(n.column)), n.op).
+		return value.Errorf(value.Invalid, "filter(%q, %q) lacks a value", cut(cut(n.column)), n.op).
 			WithHint(`filter(%q, "missing") gives the rows where it is missing, "present" the others`, cut(n.column))
 	}
-	e := tool.Errorf(tool.Invalid, "column %q is %s, and cannot be compared with %s", cut(cut(n.column)), n.typ, valueShown(n.value))
+	e := value.Errorf(value.Invalid, "column %q is %s, and cannot be compared with %s", cut(cut(n.column)), n.typ, valueShown(n.value))
 	switch n.typ {
 	case Date:
 		return e.WithHint("write a date as 2024-02-29")
@@ -153,9 +153,9 @@ func (n *condition) misfit() error {
 
 // among makes the test of in and not in.
 func (n *condition) among() (test, error) {
-	items, ok := tool.Elements(n.value)
+	items, ok := value.Elements(n.value)
 	if !ok {
-		return nil, tool.Errorf(tool.Invalid, "%q takes a list of values, not %s", n.op, tool.TypeOf(n.value))
+		return nil, value.Errorf(value.Invalid, "%q takes a list of values, not %s", n.op, value.TypeOf(n.value))
 	}
 	set := make(map[string]bool, len(items))
 	for _, item := range items {
@@ -188,12 +188,12 @@ func (n *condition) texts(holds func(s, part string) bool) (test, error) {
 		return n.holding(holds)
 	}
 	if n.typ != Text && n.typ != Any {
-		return nil, tool.Errorf(tool.Invalid, "column %q is %s, and %q is for text", cut(cut(n.column)), n.typ, n.op).
+		return nil, value.Errorf(value.Invalid, "column %q is %s, and %q is for text", cut(cut(n.column)), n.typ, n.op).
 			WithHint(`convert it first: with_types({%q: "text"})`, cut(n.column))
 	}
 	part, ok := n.value.(string)
 	if !ok {
-		return nil, tool.Errorf(tool.Invalid, "%q takes a text, not %s", n.op, tool.TypeOf(n.value))
+		return nil, value.Errorf(value.Invalid, "%q takes a text, not %s", n.op, value.TypeOf(n.value))
 	}
 	if n.typ == Text {
 		return func(c *Column, i int) bool { return holds(c.Texts[i], part) }, nil
@@ -207,7 +207,7 @@ func (n *condition) texts(holds func(s, part string) bool) (test, error) {
 // holding makes the test of contains in a column of any values.
 func (n *condition) holding(holds func(s, part string) bool) (test, error) {
 	if n.value == nil || checkPlain(n.value) != nil {
-		return nil, tool.Errorf(tool.Invalid, "%q takes a value, not %s", n.op, tool.TypeOf(n.value))
+		return nil, value.Errorf(value.Invalid, "%q takes a value, not %s", n.op, value.TypeOf(n.value))
 	}
 	part, isText := n.value.(string)
 	key := string(appendValueKey(nil, n.value))
@@ -215,8 +215,8 @@ func (n *condition) holding(holds func(s, part string) bool) (test, error) {
 		if s, ok := c.Values[i].(string); ok {
 			return isText && holds(s, part)
 		}
-		items, _ := tool.Elements(c.Values[i])
-		return slices.ContainsFunc(items, func(v tool.Value) bool { return string(appendValueKey(nil, v)) == key })
+		items, _ := value.Elements(c.Values[i])
+		return slices.ContainsFunc(items, func(v value.Value) bool { return string(appendValueKey(nil, v)) == key })
 	}, nil
 }
 
@@ -224,11 +224,11 @@ func (n *condition) holding(holds func(s, part string) bool) (test, error) {
 func (n *condition) matches() (test, error) {
 	pattern, ok := n.value.(string)
 	if !ok {
-		return nil, tool.Errorf(tool.Invalid, "%q takes a regular expression, not %s", n.op, tool.TypeOf(n.value))
+		return nil, value.Errorf(value.Invalid, "%q takes a regular expression, not %s", n.op, value.TypeOf(n.value))
 	}
 	re, err := regexp.Compile(pattern)
 	if err != nil {
-		return nil, tool.Errorf(tool.Invalid, "the regular expression %s is wrong: %s", valueShown(pattern), strings.TrimPrefix(err.Error(), "error parsing regexp: ")).
+		return nil, value.Errorf(value.Invalid, "the regular expression %s is wrong: %s", valueShown(pattern), strings.TrimPrefix(err.Error(), "error parsing regexp: ")).
 			WithHint("it is one of RE2; a character with a meaning of its own stands for itself after a backslash")
 	}
 	return n.texts(func(s, _ string) bool { return re.MatchString(s) })

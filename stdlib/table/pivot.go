@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // pivotColumns is how many columns pivot may make: more is a mistake in the choice
@@ -41,16 +42,16 @@ func pivotRows() []row {
 	}
 }
 
-func pivot(c *call) (tool.Value, error) {
+func pivot(c *call) (value.Value, error) {
 	t, index := c.table(), c.names("index")
 	across, values := c.args.Text("columns"), c.args.Text("values")
 	if len(index) == 0 {
-		return nil, tool.Errorf(tool.Invalid, "pivot has no index").WithHint("the columns are %s", someNames(t.names))
+		return nil, value.Errorf(value.Invalid, "pivot has no index").WithHint("the columns are %s", someNames(t.names))
 	}
 	if slices.Contains(index, across) {
-		return nil, tool.Errorf(tool.Invalid, "column %q cannot be in the index and become columns", cut(across))
+		return nil, value.Errorf(value.Invalid, "column %q cannot be in the index and become columns", cut(across))
 	}
-	grouped, err := groupBy(&call{c.ctx, c.grant, tool.NewDict("columns", textList(append(slices.Clone(index), across))), t})
+	grouped, err := groupBy(&call{c.ctx, c.grant, value.NewDict("columns", textList(append(slices.Clone(index), across))), t})
 	if err != nil {
 		return nil, err
 	}
@@ -79,7 +80,7 @@ func spreadOut(ctx context.Context, g tool.Grant, long *Table, index int) (*Tabl
 	across := newInterner(false)
 	across.ids(all.Columns[index], ids)
 	if across.n > pivotColumns {
-		return nil, tool.Errorf(tool.Limit, "pivot would make %s columns, and may make 1,000", thousands(int64(across.n))).
+		return nil, value.Errorf(value.Limit, "pivot would make %s columns, and may make 1,000", thousands(int64(across.n))).
 			WithHint("choose a column with fewer values, or filter first")
 	}
 	places := make([][]int, across.n) // of the cells of each new column
@@ -91,7 +92,7 @@ func spreadOut(ctx context.Context, g tool.Grant, long *Table, index int) (*Tabl
 	for _, rows := range places {
 		name := pivotName(all.Columns[index], rows[0])
 		if taken[name] {
-			return nil, tool.Errorf(tool.Invalid, "pivot would make two columns named %q", cut(name)).WithHint("rename the column of the index, or change the values first")
+			return nil, value.Errorf(value.Invalid, "pivot would make two columns named %q", cut(name)).WithHint("rename the column of the index, or change the values first")
 		}
 		taken[name] = true
 		names = append(names, name)
@@ -143,7 +144,7 @@ func filled(values *Column, rows []int, lines []int32, n int) *Column {
 	return values.pick(at)
 }
 
-func unpivot(c *call) (tool.Value, error) {
+func unpivot(c *call) (value.Value, error) {
 	t := c.table()
 	columns, keep := c.names("columns"), c.names("keep")
 	kept, moved := setOf(keep), setOf(columns)
@@ -164,12 +165,12 @@ func unpivot(c *call) (tool.Value, error) {
 		return nil, err
 	}
 	if len(from) == 0 {
-		return nil, tool.Errorf(tool.Invalid, "unpivot has no columns to make rows of").WithHint("the columns are %s", someNames(t.names))
+		return nil, value.Errorf(value.Invalid, "unpivot has no columns to make rows of").WithHint("the columns are %s", someNames(t.names))
 	}
 	u := &unpivoting{of: t, from: from, stay: stay, value: t.types[from[0]]}
 	names := append(slices.Clone(keep), c.args.Text("name"), c.args.Text("value"))
 	if name, twice := repeated(names); twice {
-		return nil, tool.Errorf(tool.Invalid, "unpivot would make two columns named %q", cut(name)).WithHint("give name = or value = another name")
+		return nil, value.Errorf(value.Invalid, "unpivot would make two columns named %q", cut(name)).WithHint("give name = or value = another name")
 	}
 	types := make([]Type, 0, len(names))
 	for _, at := range stay {

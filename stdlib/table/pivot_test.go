@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 func TestPivot(t *testing.T) {
@@ -19,7 +20,7 @@ func TestPivot(t *testing.T) {
 	}
 	for _, of := range []*Table{sales(), streamed(sales(), 1, false)} {
 		for _, test := range tests {
-			got := lines(mustTable(t, of, "pivot", []tool.Value{"region", "product", "amount", test.agg}))
+			got := lines(mustTable(t, of, "pivot", []value.Value{"region", "product", "amount", test.agg}))
 			if !slices.Equal(got, test.want) {
 				t.Errorf("pivot(%s) = %q, want %q", test.agg, got, test.want)
 			}
@@ -35,38 +36,38 @@ func TestPivotErrors(t *testing.T) {
 	wide := newHeld([]string{"a", "b", "1"}, &Batch{Rows: 1001, Columns: []*Column{many, many, many}})
 	tests := []struct {
 		of   *Table
-		args []tool.Value
-		kind tool.Kind
+		args []value.Value
+		kind value.Kind
 		want string
 	}{
-		{wide, []tool.Value{"a", "b", "b"}, tool.Limit, "would make 1,001 columns"},
-		{wide, []tool.Value{"a", "a", "b"}, tool.Invalid, "cannot be in the index"},
-		{sales(), []tool.Value{"region", "product", "amuont"}, tool.Invalid, "no column"},
-		{sales(), []tool.Value{"region", "product", "day", "sum"}, tool.Invalid, "takes columns of numbers"},
-		{sales(), []tool.Value{tool.List{}, "product", "day"}, tool.Invalid, "no index"},
-		{tableOf("a", Text, []tool.Value{"x"}, "b", Text, []tool.Value{"a"}, "c", Text, []tool.Value{"y"}), []tool.Value{"a", "b", "c"}, tool.Invalid, `two columns named "a"`},
+		{wide, []value.Value{"a", "b", "b"}, value.Limit, "would make 1,001 columns"},
+		{wide, []value.Value{"a", "a", "b"}, value.Invalid, "cannot be in the index"},
+		{sales(), []value.Value{"region", "product", "amuont"}, value.Invalid, "no column"},
+		{sales(), []value.Value{"region", "product", "day", "sum"}, value.Invalid, "takes columns of numbers"},
+		{sales(), []value.Value{value.List{}, "product", "day"}, value.Invalid, "no index"},
+		{tableOf("a", Text, []value.Value{"x"}, "b", Text, []value.Value{"a"}, "c", Text, []value.Value{"y"}), []value.Value{"a", "b", "c"}, value.Invalid, `two columns named "a"`},
 	}
 	for _, test := range tests {
 		_, err := callRow(t, test.of, "pivot", test.args)
-		if err == nil || tool.ErrorOf(err, tool.Failed).Kind != test.kind || !strings.Contains(err.Error(), test.want) {
+		if err == nil || value.ErrorOf(err, value.Failed).Kind != test.kind || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("pivot%v = %v, want %q", test.args, err, test.want)
 		}
 	}
 }
 
 func TestUnpivot(t *testing.T) {
-	of := tableOf("id", Text, []tool.Value{"x", "y"}, "a", Integer, []tool.Value{1, nil}, "b", Float, []tool.Value{2.5, 3.0}, "c", Bool, []tool.Value{true, false})
+	of := tableOf("id", Text, []value.Value{"x", "y"}, "a", Integer, []value.Value{1, nil}, "b", Float, []value.Value{2.5, 3.0}, "c", Bool, []value.Value{true, false})
 	tests := []struct {
-		args  []tool.Value
-		named []tool.Value
+		args  []value.Value
+		named []value.Value
 		types []Type
 		want  []string
 	}{
-		{[]tool.Value{tool.List{"a", "b"}}, []tool.Value{"keep", tool.List{"id"}}, []Type{Text, Text, Float},
+		{[]value.Value{value.List{"a", "b"}}, []value.Value{"keep", value.List{"id"}}, []Type{Text, Text, Float},
 			[]string{"id|name|value", "x|a|1.0", "x|b|2.5", "y|a|-", "y|b|3.0"}},
-		{nil, []tool.Value{"keep", tool.List{"id", "b"}, "name", "n", "value", "v"}, []Type{Text, Float, Text, Any},
+		{nil, []value.Value{"keep", value.List{"id", "b"}, "name", "n", "value", "v"}, []Type{Text, Float, Text, Any},
 			[]string{"id|b|n|v", "x|2.5|a|1", "x|2.5|c|true", "y|3.0|a|-", "y|3.0|c|false"}},
-		{[]tool.Value{tool.List{"a"}}, nil, []Type{Text, Float, Bool, Text, Integer},
+		{[]value.Value{value.List{"a"}}, nil, []Type{Text, Float, Bool, Text, Integer},
 			[]string{"id|b|c|name|value", "x|2.5|true|a|1", "y|3.0|false|a|-"}},
 	}
 	for _, test := range tests {
@@ -82,7 +83,7 @@ func TestUnpivot(t *testing.T) {
 			t.Errorf("unpivot of a stream = %v, %v, want what it is of a held table", same, err)
 		}
 	}
-	for _, named := range [][]tool.Value{{"name", "value"}, {"columns", tool.List{}}, {"columns", tool.List{"zz"}}} {
+	for _, named := range [][]value.Value{{"name", "value"}, {"columns", value.List{}}, {"columns", value.List{"zz"}}} {
 		if _, err := callRow(t, of, "unpivot", nil, named...); err == nil {
 			t.Errorf("unpivot(%v) passes, want an error", named)
 		}

@@ -9,6 +9,7 @@ import (
 	"golang.org/x/text/transform"
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // The formats of files.
@@ -37,7 +38,7 @@ type readOptions struct {
 	dates     []string        // further forms of dates, as strftime has them
 	fill      bool            // a short row is filled
 	skip      int             // lines before the table
-	sheet     tool.Value      // name or number from 1; nil is the first visible one
+	sheet     value.Value     // name or number from 1; nil is the first visible one
 }
 
 // readParams are the parameters that data.read and data.parse share.
@@ -85,18 +86,18 @@ func readRows() []row {
 				csvRules + otherRules + "The tool declares `fs.read`.",
 			Params:  append([]tool.Param{tool.Required("path", tool.TypeString, "The file.")}, readParams()...),
 			Returns: "a table",
-		}, func(c *call) (tool.Value, error) { return c.read((*call).fileInput) }},
+		}, func(c *call) (value.Value, error) { return c.read((*call).fileInput) }},
 		{tool.Func{
 			Name:    "parse",
 			Doc:     "Reads a table from a text, or from the bytes of a file, by the rules of data.read.",
 			Params:  append([]tool.Param{tool.Required("text", tool.TypeAny, "The text, or bytes.")}, readParams()...),
 			Returns: "a table",
-		}, func(c *call) (tool.Value, error) { return c.read((*call).textInput) }},
+		}, func(c *call) (value.Value, error) { return c.read((*call).textInput) }},
 	}
 }
 
 // read reads the table that the arguments tell of, from where open finds it.
-func (c *call) read(open func(*call, *readOptions) (*input, error)) (tool.Value, error) {
+func (c *call) read(open func(*call, *readOptions) (*input, error)) (value.Value, error) {
 	o, err := c.readOptions()
 	if err != nil {
 		return nil, err
@@ -123,14 +124,14 @@ func (c *call) textInput(o *readOptions) (*input, error) {
 	case []byte:
 		in.held = text
 	default:
-		return nil, tool.Errorf(tool.Invalid, "argument 'text' should be string or bytes but got %s", tool.TypeOf(text))
+		return nil, value.Errorf(value.Invalid, "argument 'text' should be string or bytes but got %s", value.TypeOf(text))
 	}
 	in.size = int64(len(in.held))
 	return in, nil
 }
 
 // asTable keeps a nil table from becoming a value that is not nil.
-func asTable(t *Table, err error) (tool.Value, error) {
+func asTable(t *Table, err error) (value.Value, error) {
 	if err != nil {
 		return nil, err
 	}
@@ -178,9 +179,9 @@ func (o *readOptions) formatOf(in *input) (string, error) {
 	case suffix == ".xlsx", suffix == ".xlsm":
 		return formatXLSX, nil
 	case suffix == ".xls", suffix == ".ods", suffix == ".numbers", suffix == ".xlsb":
-		return "", tool.Errorf(tool.Failed, "%s: a %s file cannot be read", in.name, suffix).WithHint("save it as .xlsx or .csv")
+		return "", value.Errorf(value.Failed, "%s: a %s file cannot be read", in.name, suffix).WithHint("save it as .xlsx or .csv")
 	default:
-		return "", tool.Errorf(tool.Invalid, "%s: which format is it?", in.name).WithHint("say it: format = %q, or one of %s", formatCSV, strings.Join(formatNames[1:], ", "))
+		return "", value.Errorf(value.Invalid, "%s: which format is it?", in.name).WithHint("say it: format = %q, or one of %s", formatCSV, strings.Join(formatNames[1:], ", "))
 	}
 }
 
@@ -219,10 +220,10 @@ func formatOfObject(text []byte) string {
 	case len(rest) > 0:
 		return formatJSON
 	}
-	v, _ := tool.ParseJSON(line)
-	d, _ := v.(*tool.Dict)
+	v, _ := value.ParseJSON(line)
+	d, _ := v.(*value.Dict)
 	for _, member := range d.All() {
-		if _, isList := member.(tool.List); !isList {
+		if _, isList := member.(value.List); !isList {
 			return formatLines
 		}
 	}
@@ -261,13 +262,13 @@ func (c *call) readOptions() (*readOptions, error) {
 
 // typesOf is an argument that gives types by the names of columns.
 func (c *call) typesOf(name string) (map[string]Type, error) {
-	d, _ := c.value(name).(*tool.Dict)
+	d, _ := c.value(name).(*value.Dict)
 	types := make(map[string]Type, d.Len())
 	for k, v := range d.All() {
 		column, isText := k.(string)
 		text, isName := v.(string)
 		if !isText || !isName {
-			return nil, tool.Errorf(tool.Invalid, `argument '%s' should give a type by the name of each column, as in {"zip": "text"}`, name)
+			return nil, value.Errorf(value.Invalid, `argument '%s' should give a type by the name of each column, as in {"zip": "text"}`, name)
 		}
 		t, err := ParseType(text)
 		if err != nil {

@@ -11,6 +11,7 @@ import (
 	"unicode/utf16"
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 const (
@@ -256,7 +257,7 @@ func invisible(r rune) bool {
 }
 
 // quoted is a text as JSON has it.
-func quoted(s string) string { return escaped(tool.FormatJSON(s, "")) }
+func quoted(s string) string { return escaped(value.FormatJSON(s, "")) }
 
 // escaped replaces the invisible characters that are left in a text.
 func escaped(s string) string {

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -29,7 +30,7 @@ func TestRender(t *testing.T) {
 		"area", columnFrom(Float, 99.21, 2194.0, 0.1+0.2, nil, 1e30),
 		"since", columnFrom(Date, "1122-06-02", "1868-09-03", nil, nil, nil),
 		"capital", columnFrom(Bool, false, true, nil, nil, nil),
-		"tags", columnFrom(Any, tool.List{"a", int64(1)}, "1", int64(1), nil, nil),
+		"tags", columnFrom(Any, value.List{"a", int64(1)}, "1", int64(1), nil, nil),
 	)
 	want := ofLines(
 		`city       people      area  since       capital  tags`,
@@ -190,7 +191,7 @@ func FuzzRender(f *testing.F) {
 			t.Skip()
 		}
 		name, cell = strings.ToValidUTF8(name, ""), strings.ToValidUTF8(cell, "")
-		u := heldTable(name, columnFrom(Text, cell, nil), name+"2", columnFrom(Any, cell, tool.List{cell}))
+		u := heldTable(name, columnFrom(Text, cell, nil), name+"2", columnFrom(Any, cell, value.List{cell}))
 		text := rendered(t, u, 20, width)
 		got := strings.Split(text, "\n")
 		if len(got) != 5 && len(got) != 6 {

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // tableLacks says how that is done of which a table has no method under the name
@@ -61,14 +62,14 @@ func Module() tool.Module {
 type call struct {
 	ctx   context.Context
 	grant tool.Grant
-	args  *tool.Dict
+	args  *value.Dict
 	self  tool.Object // whose method it is, or nil
 }
 
 // A row is a [tool.Func] and what it does.
 type row struct {
 	tool.Func
-	do func(c *call) (tool.Value, error)
+	do func(c *call) (value.Value, error)
 }
 
 // bound completes rows: what they give are objects of these kinds.
@@ -81,7 +82,7 @@ func bound(k *kinds, rows []row) []tool.Func {
 		funcs[i].Do = func(ctx context.Context, e tool.Effect, g tool.Grant) (tool.Outcome, error) {
 			v, err := r.do(&call{ctx, g, e.Args, e.Self})
 			if err != nil {
-				return tool.Outcome{}, tool.AsError(err, tool.Failed)
+				return tool.Outcome{}, value.AsError(err, value.Failed)
 			}
 			switch made := v.(type) {
 			case *Table:
@@ -101,14 +102,14 @@ func bound(k *kinds, rows []row) []tool.Func {
 func (c *call) table() *Table { return c.self.(*Table) }
 
 // value is an argument, or nil.
-func (c *call) value(name string) tool.Value {
+func (c *call) value(name string) value.Value {
 	v, _ := c.args.Get(name)
 	return v
 }
 
 // names is an argument that is a list of texts.
 func (c *call) names(name string) []string {
-	items, _ := tool.Elements(c.value(name))
+	items, _ := value.Elements(c.value(name))
 	texts := make([]string, len(items))
 	for i, v := range items {
 		texts[i], _ = v.(string)
@@ -120,7 +121,7 @@ func (c *call) names(name string) []string {
 func (c *call) otherTable(name string) (*Table, error) {
 	t, ok := c.value(name).(*Table)
 	if !ok {
-		return nil, tool.Errorf(tool.Invalid, "argument '%s' should be table but got %s", name, tool.TypeOf(c.value(name))).
+		return nil, value.Errorf(value.Invalid, "argument '%s' should be table but got %s", name, value.TypeOf(c.value(name))).
 			WithHint("data.read and data.parse give tables")
 	}
 	return t, nil
@@ -129,29 +130,29 @@ func (c *call) otherTable(name string) (*Table, error) {
 // tableFields are what is read of a table without a call.
 func tableFields() []row {
 	return []row{
-		{tool.Func{Name: "columns", Doc: "The names of the columns, in their order.", Returns: "a list of texts"}, func(c *call) (tool.Value, error) {
+		{tool.Func{Name: "columns", Doc: "The names of the columns, in their order.", Returns: "a list of texts"}, func(c *call) (value.Value, error) {
 			return textList(c.table().names), nil
 		}},
-		{tool.Func{Name: "types", Doc: "The type of each column.", Returns: `a dict, as in {"name": "text", "age": "integer"}`}, func(c *call) (tool.Value, error) {
-			d := &tool.Dict{}
+		{tool.Func{Name: "types", Doc: "The type of each column.", Returns: `a dict, as in {"name": "text", "age": "integer"}`}, func(c *call) (value.Value, error) {
+			d := &value.Dict{}
 			for i, name := range c.table().names {
 				d.Put(name, c.table().types[i].String())
 			}
 			return d, nil
 		}},
-		{tool.Func{Name: "rows", Doc: "The number of rows, as len(t) gives it.", Returns: "an integer"}, func(c *call) (tool.Value, error) {
+		{tool.Func{Name: "rows", Doc: "The number of rows, as len(t) gives it.", Returns: "an integer"}, func(c *call) (value.Value, error) {
 			n, err := c.table().Len(c.ctx, c.grant)
 			return int64(n), err
 		}},
 		{tool.Func{Name: "notes", Doc: "What was found out or decided when the table was read: its encoding and delimiter where they were not said, columns that were given a name, rows that were filled.",
-			Returns: "a list of texts"}, func(c *call) (tool.Value, error) {
+			Returns: "a list of texts"}, func(c *call) (value.Value, error) {
 			return textList(c.table().notes), nil
 		}},
 	}
 }
 
-func textList(texts []string) tool.List {
-	list := make(tool.List, len(texts))
+func textList(texts []string) value.List {
+	list := make(value.List, len(texts))
 	for i, s := range texts {
 		list[i] = s
 	}

@@ -5,7 +5,7 @@ import (
 	"math/rand/v2"
 	"slices"
 
-	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // distinct returns the first row of each combination of values.
@@ -117,7 +117,7 @@ func (c *call) random() (*rand.Rand, error) {
 		return rand.New(rand.NewPCG(uint64(seed), 0)), nil
 	}
 	if c.grant.Rand == nil {
-		return nil, tool.Errorf(tool.Denied, "this call is lent no random numbers").WithHint("give a seed: sample(n, seed = 1)")
+		return nil, value.Errorf(value.Denied, "this call is lent no random numbers").WithHint("give a seed: sample(n, seed = 1)")
 	}
 	return c.grant.Rand()
 }

@@ -7,11 +7,12 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime/engine"
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // scripted runs the body of a function in a language. It has the tables t and u,
 // which the module of the test gives.
-func scripted(t *testing.T, e *engine.Engine, path, body string) (tool.Value, error) {
+func scripted(t *testing.T, e *engine.Engine, path, body string) (value.Value, error) {
 	t.Helper()
 	source := "def x():\n    \"D.\"\n    t, u, s = data.table(), data.other(), data.stream()\n    " + strings.ReplaceAll(body, "\n", "\n    ") + "\n\ntool(x)\n"
 	if strings.HasSuffix(path, ".lua") {
@@ -120,7 +121,7 @@ func TestFunctionsOfScripts(t *testing.T) {
 	e := scriptEngine()
 	for _, test := range []struct {
 		name, path, body string
-		want             tool.Value
+		want             value.Value
 		err              string
 	}{
 		{"fails", "x.star", `return t.filter(lambda r: fail("no"))`, nil, "no"},
@@ -135,7 +136,7 @@ func TestFunctionsOfScripts(t *testing.T) {
 		{"gives a function", "x.star", `return t.add_column("f", lambda r: len)`, nil, "cannot leave the script"},
 		{"gives a function", "x.lua", `return t:add_column("f", function() return print end)`, nil, "function"},
 		{"gives nothing", "x.lua", `return #t:filter(function() end)`, int64(0), ""},
-		{"gives a table", "x.star", `return t.add_column("f", lambda r: t.head(1).select("people"))["f"][0]`, tool.List{tool.NewDict("people", int64(709))}, ""},
+		{"gives a table", "x.star", `return t.add_column("f", lambda r: t.head(1).select("people"))["f"][0]`, value.List{value.NewDict("people", int64(709))}, ""},
 		{"recurses", "x.star", `return len(t.filter(lambda r: len(t.filter("city", "==", r["city"] or "")) == 1))`, int64(3), ""},
 		{"recurses", "x.lua", `return #t:filter(function(r) return #t:filter(function(q) return q.city == r.city end) == 1 end)`, int64(4), ""},
 		{"yields", "x.lua", `local co = coroutine.create(function() return t:filter(function() coroutine.yield(1) return true end) end)
@@ -148,7 +149,7 @@ func TestFunctionsOfScripts(t *testing.T) {
 		switch {
 		case test.err == "" && err != nil, test.err != "" && (err == nil || !strings.Contains(err.Error(), test.err)):
 			t.Errorf("a function that %s (%s): %v, want %q", test.name, test.path, err, test.err)
-		case test.err == "" && !tool.Equal(got, test.want):
+		case test.err == "" && !value.Equal(got, test.want):
 			t.Errorf("a function that %s (%s) gives %v, want %v", test.name, test.path, got, test.want)
 		}
 	}
@@ -167,7 +168,7 @@ func TestScriptErrorsOfBothLanguages(t *testing.T) {
 	} {
 		_, star := scripted(t, e, "x.star", "return "+test.star)
 		_, lua := scripted(t, e, "x.lua", "return "+test.lua)
-		a, b := tool.ErrorOf(star, tool.Internal), tool.ErrorOf(lua, tool.Internal)
+		a, b := value.ErrorOf(star, value.Internal), value.ErrorOf(lua, value.Internal)
 		if a == nil || b == nil || a.Message() != b.Message() || a.Hint != b.Hint || a.Kind != b.Kind {
 			t.Errorf("%s fails with %v, %s with %v", test.star, star, test.lua, lua)
 		}
@@ -187,9 +188,9 @@ func TestNamesThatTablesLack(t *testing.T) {
 		{"x.lua", "t.colums", `there is no column "colums"`, "the columns are city, people, area, since"},
 	} {
 		_, err := scripted(t, e, test.path, "return "+test.body)
-		got := tool.ErrorOf(err, tool.Internal)
+		got := value.ErrorOf(err, value.Internal)
 		if got == nil || got.Message() != test.message || got.Hint != test.hint {
-			t.Errorf("%s fails with %v (hint %q), want %s (hint %q)", test.body, err, tool.ErrorOf(err, tool.Internal).Hint, test.message, test.hint)
+			t.Errorf("%s fails with %v (hint %q), want %s (hint %q)", test.body, err, value.ErrorOf(err, value.Internal).Hint, test.message, test.hint)
 		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // shapeRows are the methods that choose, name and make columns, and choose rows by
@@ -16,30 +17,30 @@ func shapeRows() []row {
 			Name: "head", Doc: "Gives the first rows.",
 			Params:  []tool.Param{tool.Optional("n", tool.TypeInteger, int64(5), "How many.")},
 			Returns: "a table",
-		}, func(c *call) (tool.Value, error) { return asTable(c.head()) }},
+		}, func(c *call) (value.Value, error) { return asTable(c.head()) }},
 		{tool.Func{
 			Name: "tail", Doc: "Gives the last rows.",
 			Params:  []tool.Param{tool.Optional("n", tool.TypeInteger, int64(5), "How many.")},
 			Returns: "a table",
-		}, func(c *call) (tool.Value, error) { return asTable(c.tail()) }},
+		}, func(c *call) (value.Value, error) { return asTable(c.tail()) }},
 		{tool.Func{
 			Name: "select", Doc: "Gives some of the columns, in the order in which they are named. One that is named twice is an error.",
 			Params: []tool.Param{columns}, Variadic: true, Returns: "a table",
-		}, func(c *call) (tool.Value, error) { return asTable(c.selected()) }},
+		}, func(c *call) (value.Value, error) { return asTable(c.selected()) }},
 		{tool.Func{
 			Name: "drop", Doc: "Leaves out some of the columns. One must remain.",
 			Params: []tool.Param{columns}, Variadic: true, Returns: "a table",
-		}, func(c *call) (tool.Value, error) { return asTable(c.dropped()) }},
+		}, func(c *call) (value.Value, error) { return asTable(c.dropped()) }},
 		{tool.Func{
 			Name: "rename", Doc: "Gives columns other names. Two columns of one name are an error.",
 			Params:  []tool.Param{tool.Required("names", tool.TypeObject, `The new name by the old one, as in {"old": "new"}.`)},
 			Returns: "a table",
-		}, func(c *call) (tool.Value, error) { return asTable(c.renamed()) }},
+		}, func(c *call) (value.Value, error) { return asTable(c.renamed()) }},
 		{tool.Func{
 			Name: "column", Doc: `Gives the values of a column, as t["name"] does. In Lua, this is the way to a column that has the name of a method.`,
 			Params:  []tool.Param{tool.Required("name", tool.TypeString, "The name of the column.")},
 			Returns: "a list; a missing value is None",
-		}, func(c *call) (tool.Value, error) {
+		}, func(c *call) (value.Value, error) {
 			return c.table().valuesOf(c.ctx, c.grant, c.args.Text("name"))
 		}},
 		{tool.Func{
@@ -53,7 +54,7 @@ func shapeRows() []row {
 				tool.Maybe("type", tool.TypeString, "The type of the column. The values are converted as with_types does it."),
 			},
 			Returns: "a table",
-		}, func(c *call) (tool.Value, error) { return asTable(c.withColumn()) }},
+		}, func(c *call) (value.Value, error) { return asTable(c.withColumn()) }},
 		{tool.Func{
 			Name: "with_types",
 			Doc: "Converts columns to other types. A text becomes what it says, spaces around it apart: a number as JSON writes it, true or false, a date or a time by ISO 8601. A float " +
@@ -64,7 +65,7 @@ func shapeRows() []row {
 				tool.Optional("errors", tool.TypeString, "fail", `fail or missing: with missing, a value that does not fit becomes a missing one.`),
 			},
 			Returns: "a table",
-		}, func(c *call) (tool.Value, error) { return asTable(c.withTypes()) }},
+		}, func(c *call) (value.Value, error) { return asTable(c.withTypes()) }},
 		{tool.Func{
 			Name: "show",
 			Doc: "Shows the table as print(t) does: names, types, the first and the last rows, and how many there are. Numbers are right-aligned and rounded to 10 digits, " +
@@ -75,7 +76,7 @@ func shapeRows() []row {
 				tool.Optional("width", tool.TypeInteger, int64(shownWidth), "At most how many characters a line has."),
 			},
 			Returns: "a text",
-		}, func(c *call) (tool.Value, error) {
+		}, func(c *call) (value.Value, error) {
 			rows, err := c.count("rows")
 			if err != nil {
 				return nil, err
@@ -93,7 +94,7 @@ func shapeRows() []row {
 func (c *call) count(name string) (int, error) {
 	n := c.args.Int(name)
 	if n < 0 {
-		return 0, tool.Errorf(tool.Invalid, "argument '%s' must be >= 0 (got %d)", name, n)
+		return 0, value.Errorf(value.Invalid, "argument '%s' must be >= 0 (got %d)", name, n)
 	}
 	return int(n), nil
 }
@@ -204,7 +205,7 @@ func (c *call) dropped() (*Table, error) {
 // only returns the columns at these places, in their order.
 func (t *Table) only(ctx context.Context, places []int) (*Table, error) {
 	if len(places) == 0 {
-		return nil, tool.Errorf(tool.Invalid, "no column would remain").WithHint("the columns are %s", someNames(t.names))
+		return nil, value.Errorf(value.Invalid, "no column would remain").WithHint("the columns are %s", someNames(t.names))
 	}
 	names, types := make([]string, len(places)), make([]Type, len(places))
 	for i, at := range places {
@@ -225,13 +226,13 @@ func (t *Table) only(ctx context.Context, places []int) (*Table, error) {
 func (c *call) renamed() (*Table, error) {
 	t := c.table()
 	names := slices.Clone(t.names)
-	given, _ := c.value("names").(*tool.Dict)
+	given, _ := c.value("names").(*value.Dict)
 	find := t.finder(given.Len())
 	for from, to := range given.All() {
 		old, isOld := from.(string)
 		name, isNew := to.(string)
 		if !isOld || !isNew || name == "" {
-			return nil, tool.Errorf(tool.Invalid, `argument 'names' should give the new name of each column by the old one, as in {"old": "new"}`)
+			return nil, value.Errorf(value.Invalid, `argument 'names' should give the new name of each column by the old one, as in {"old": "new"}`)
 		}
 		at, err := find(old)
 		if err != nil {
@@ -242,7 +243,7 @@ func (c *call) renamed() (*Table, error) {
 	seen := make(map[string]int, len(names))
 	for i, name := range names {
 		if other, twice := seen[name]; twice {
-			return nil, tool.Errorf(tool.Invalid, "columns %q and %q would both be named %q", cut(t.names[other]), cut(t.names[i]), cut(name))
+			return nil, value.Errorf(value.Invalid, "columns %q and %q would both be named %q", cut(t.names[other]), cut(t.names[i]), cut(name))
 		}
 		seen[name] = i
 	}
@@ -260,9 +261,9 @@ func (c *call) withTypes() (*Table, error) {
 	}
 	rule := c.args.Text("errors")
 	if rule != "fail" && rule != "missing" {
-		return nil, tool.Errorf(tool.Invalid, `argument 'errors' should be "fail" or "missing", not %s`, valueShown(rule))
+		return nil, value.Errorf(value.Invalid, `argument 'errors' should be "fail" or "missing", not %s`, valueShown(rule))
 	}
-	dict, _ := c.value("types").(*tool.Dict)
+	dict, _ := c.value("types").(*value.Dict)
 	types, find := slices.Clone(t.types), t.finder(dict.Len())
 	for name := range dict.All() { // in the order of the script, so that of two errors it is always the first
 		at, err := find(name.(string))

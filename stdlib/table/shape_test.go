@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 	"pgregory.net/rapid"
 )
 
@@ -27,13 +28,13 @@ func TestColumnsChosen(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		u := drawTable(t, "table")
 		places := rapid.SliceOfNDistinct(rapid.IntRange(0, len(u.names)-1), 1, 4, rapid.ID).Draw(t, "places")
-		var names tool.List
-		chosen := func(places []int) (names []string, types []Type, rows [][]tool.Value) {
+		var names value.List
+		chosen := func(places []int) (names []string, types []Type, rows [][]value.Value) {
 			for _, at := range places {
 				names, types = append(names, u.names[at]), append(types, u.types[at])
 			}
 			for _, row := range records(t, u) {
-				var part []tool.Value
+				var part []value.Value
 				for _, at := range places {
 					part = append(part, row[at])
 				}
@@ -60,18 +61,18 @@ func TestColumnsChosen(t *testing.T) {
 
 func TestRename(t *testing.T) {
 	u := heldTable("a", columnFrom(Integer, int64(1)), "b", columnFrom(Text, "x"), "c", columnFrom(Bool, nil))
-	row := [][]tool.Value{{int64(1), "x", nil}}
+	row := [][]value.Value{{int64(1), "x", nil}}
 	types := []Type{Integer, Text, Bool}
-	both(t, u, []string{"d", "b", "c"}, types, row, "rename", tool.NewDict("a", "d"))
-	both(t, u, []string{"b", "a", "c"}, types, row, "rename", tool.NewDict("a", "b", "b", "a"))
-	both(t, u, []string{"a", "b", "c"}, types, row, "rename", tool.NewDict())
+	both(t, u, []string{"d", "b", "c"}, types, row, "rename", value.NewDict("a", "d"))
+	both(t, u, []string{"b", "a", "c"}, types, row, "rename", value.NewDict("a", "b", "b", "a"))
+	both(t, u, []string{"a", "b", "c"}, types, row, "rename", value.NewDict())
 }
 
 func TestColumn(t *testing.T) {
 	u := heldTable("head", columnFrom(Date, "2024-02-29", nil))
 	for form, v := range forms(u) {
 		got, err := method(v, "column", "head")
-		if want := (tool.List{"2024-02-29", nil}); err != nil || !tool.Equal(got, want) {
+		if want := (value.List{"2024-02-29", nil}); err != nil || !value.Equal(got, want) {
 			t.Errorf("%s: column = %v, %v, want %v", form, got, err, want)
 		}
 	}
@@ -81,35 +82,35 @@ func TestShapeErrors(t *testing.T) {
 	u := heldTable("city", columnFrom(Text, "Oslo", "Bergen"), "people", columnFrom(Integer, int64(700000), nil))
 	for _, test := range []struct {
 		name       string
-		args       []tool.Value
+		args       []value.Value
 		want, hint string
 	}{
-		{"head", []tool.Value{int64(-1)}, "argument 'n' must be >= 0 (got -1)", ""},
-		{"tail", []tool.Value{int64(-1)}, "argument 'n' must be >= 0 (got -1)", ""},
-		{"select", []tool.Value{"city", "peple"}, `there is no column "peple"; did you mean "people"?`, "the columns are city, people"},
-		{"select", []tool.Value{"city", "city"}, `column "city" is named twice`, ""},
-		{"select", []tool.Value{tool.List{}}, "no column would remain", "the columns are city, people"},
-		{"drop", []tool.Value{"x"}, `there is no column "x"`, "the columns are city, people"},
-		{"drop", []tool.Value{"city", "people"}, "no column would remain", "the columns are"},
-		{"rename", []tool.Value{tool.NewDict("citi", "x")}, `there is no column "citi"; did you mean "city"?`, "the columns are"},
-		{"rename", []tool.Value{tool.NewDict("city", "people")}, `columns "city" and "people" would both be named "people"`, ""},
-		{"rename", []tool.Value{tool.NewDict("city", int64(1))}, `argument 'names' should give the new name of each column by the old one, as in {"old": "new"}`, ""},
-		{"rename", []tool.Value{tool.NewDict("city", "")}, `argument 'names' should give the new name of each column by the old one, as in {"old": "new"}`, ""},
-		{"column", []tool.Value{"x"}, `there is no column "x"`, "the columns are"},
-		{"add_column", []tool.Value{"n", tool.List{int64(1)}}, "the list has 1 value, and the table 2 rows", ""},
-		{"add_column", []tool.Value{"n", tool.NewDict("a", "b")}, "argument 'values' should be a function of a row, a list, or one text, number or bool, but got object", ""},
-		{"add_column", []tool.Value{"", int64(1)}, "a column needs a name", ""},
-		{"add_column", []tool.Value{"n", int64(1), "number"}, `there is no type "number"`, "the types are text, integer"},
-		{"add_column", []tool.Value{"n", tool.List{int64(1), "x"}, "integer"}, `row 2, column "n": "x" cannot become integer`, "give values of this type"},
-		{"add_column", []tool.Value{"n", tool.List{u, u}}, `row 1, column "n": a cell cannot hold a table`, ""},
-		{"with_types", []tool.Value{tool.NewDict("city", "integer")}, `row 1, column "city": "Oslo" cannot become integer`, `errors = "missing"`},
-		{"with_types", []tool.Value{tool.NewDict("people", "date")}, `column "people" is integer, which cannot become date`, ""},
-		{"with_types", []tool.Value{tool.NewDict("people", "bool")}, `row 1, column "people": 700000 cannot become bool`, ""},
-		{"with_types", []tool.Value{tool.NewDict("town", "text")}, `there is no column "town"`, ""},
-		{"with_types", []tool.Value{tool.NewDict("city", "string")}, `there is no type "string"`, "the types are"},
-		{"with_types", []tool.Value{tool.NewDict("city", "text"), "ignore"}, `argument 'errors' should be "fail" or "missing", not "ignore"`, ""},
-		{"show", []tool.Value{int64(-1)}, "argument 'rows' must be >= 0 (got -1)", ""},
-		{"show", []tool.Value{int64(1), int64(-1)}, "argument 'width' must be >= 0 (got -1)", ""},
+		{"head", []value.Value{int64(-1)}, "argument 'n' must be >= 0 (got -1)", ""},
+		{"tail", []value.Value{int64(-1)}, "argument 'n' must be >= 0 (got -1)", ""},
+		{"select", []value.Value{"city", "peple"}, `there is no column "peple"; did you mean "people"?`, "the columns are city, people"},
+		{"select", []value.Value{"city", "city"}, `column "city" is named twice`, ""},
+		{"select", []value.Value{value.List{}}, "no column would remain", "the columns are city, people"},
+		{"drop", []value.Value{"x"}, `there is no column "x"`, "the columns are city, people"},
+		{"drop", []value.Value{"city", "people"}, "no column would remain", "the columns are"},
+		{"rename", []value.Value{value.NewDict("citi", "x")}, `there is no column "citi"; did you mean "city"?`, "the columns are"},
+		{"rename", []value.Value{value.NewDict("city", "people")}, `columns "city" and "people" would both be named "people"`, ""},
+		{"rename", []value.Value{value.NewDict("city", int64(1))}, `argument 'names' should give the new name of each column by the old one, as in {"old": "new"}`, ""},
+		{"rename", []value.Value{value.NewDict("city", "")}, `argument 'names' should give the new name of each column by the old one, as in {"old": "new"}`, ""},
+		{"column", []value.Value{"x"}, `there is no column "x"`, "the columns are"},
+		{"add_column", []value.Value{"n", value.List{int64(1)}}, "the list has 1 value, and the table 2 rows", ""},
+		{"add_column", []value.Value{"n", value.NewDict("a", "b")}, "argument 'values' should be a function of a row, a list, or one text, number or bool, but got object", ""},
+		{"add_column", []value.Value{"", int64(1)}, "a column needs a name", ""},
+		{"add_column", []value.Value{"n", int64(1), "number"}, `there is no type "number"`, "the types are text, integer"},
+		{"add_column", []value.Value{"n", value.List{int64(1), "x"}, "integer"}, `row 2, column "n": "x" cannot become integer`, "give values of this type"},
+		{"add_column", []value.Value{"n", value.List{u, u}}, `row 1, column "n": a cell cannot hold a table`, ""},
+		{"with_types", []value.Value{value.NewDict("city", "integer")}, `row 1, column "city": "Oslo" cannot become integer`, `errors = "missing"`},
+		{"with_types", []value.Value{value.NewDict("people", "date")}, `column "people" is integer, which cannot become date`, ""},
+		{"with_types", []value.Value{value.NewDict("people", "bool")}, `row 1, column "people": 700000 cannot become bool`, ""},
+		{"with_types", []value.Value{value.NewDict("town", "text")}, `there is no column "town"`, ""},
+		{"with_types", []value.Value{value.NewDict("city", "string")}, `there is no type "string"`, "the types are"},
+		{"with_types", []value.Value{value.NewDict("city", "text"), "ignore"}, `argument 'errors' should be "fail" or "missing", not "ignore"`, ""},
+		{"show", []value.Value{int64(-1)}, "argument 'rows' must be >= 0 (got -1)", ""},
+		{"show", []value.Value{int64(1), int64(-1)}, "argument 'width' must be >= 0 (got -1)", ""},
 	} {
 		refused(t, u, test.want, test.hint, test.name, test.args...)
 	}
@@ -118,32 +119,32 @@ func TestShapeErrors(t *testing.T) {
 func TestAddColumn(t *testing.T) {
 	big := new(big.Int).Lsh(big.NewInt(1), 80)
 	for _, test := range []struct {
-		values tool.List
-		typ    tool.Value
+		values value.List
+		typ    value.Value
 		want   Type
-		cells  tool.List
+		cells  value.List
 	}{
-		{tool.List{int64(1), int64(2)}, nil, Integer, tool.List{int64(1), int64(2)}},
-		{tool.List{int64(1), 2.5}, nil, Float, tool.List{1.0, 2.5}},
-		{tool.List{nil, 2.5}, nil, Float, tool.List{nil, 2.5}},
-		{tool.List{nil, nil}, nil, Text, tool.List{nil, nil}},
-		{tool.List{nil, nil}, "date", Date, tool.List{nil, nil}},
-		{tool.List{true, nil}, nil, Bool, tool.List{true, nil}},
-		{tool.List{"2024-02-29", nil}, nil, Text, tool.List{"2024-02-29", nil}},
-		{tool.List{"2024-02-29", nil}, "date", Date, tool.List{"2024-02-29", nil}},
-		{tool.List{"2024-02-29T10:00", nil}, "instant", Instant, tool.List{"2024-02-29T10:00:00Z", nil}},
-		{tool.List{"a", int64(1)}, nil, Any, tool.List{"a", int64(1)}},
-		{tool.List{"7", int64(1)}, "integer", Integer, tool.List{int64(7), int64(1)}},
-		{tool.List{"7", int64(1)}, "text", Text, tool.List{"7", "1"}},
-		{tool.List{tool.List{int64(1)}, tool.List{}}, nil, Any, tool.List{tool.List{int64(1)}, tool.List{}}},
-		{tool.List{big, int64(1)}, nil, Any, tool.List{big, int64(1)}},
-		{tool.List{true, int64(1)}, nil, Any, tool.List{true, int64(1)}},
+		{value.List{int64(1), int64(2)}, nil, Integer, value.List{int64(1), int64(2)}},
+		{value.List{int64(1), 2.5}, nil, Float, value.List{1.0, 2.5}},
+		{value.List{nil, 2.5}, nil, Float, value.List{nil, 2.5}},
+		{value.List{nil, nil}, nil, Text, value.List{nil, nil}},
+		{value.List{nil, nil}, "date", Date, value.List{nil, nil}},
+		{value.List{true, nil}, nil, Bool, value.List{true, nil}},
+		{value.List{"2024-02-29", nil}, nil, Text, value.List{"2024-02-29", nil}},
+		{value.List{"2024-02-29", nil}, "date", Date, value.List{"2024-02-29", nil}},
+		{value.List{"2024-02-29T10:00", nil}, "instant", Instant, value.List{"2024-02-29T10:00:00Z", nil}},
+		{value.List{"a", int64(1)}, nil, Any, value.List{"a", int64(1)}},
+		{value.List{"7", int64(1)}, "integer", Integer, value.List{int64(7), int64(1)}},
+		{value.List{"7", int64(1)}, "text", Text, value.List{"7", "1"}},
+		{value.List{value.List{int64(1)}, value.List{}}, nil, Any, value.List{value.List{int64(1)}, value.List{}}},
+		{value.List{big, int64(1)}, nil, Any, value.List{big, int64(1)}},
+		{value.List{true, int64(1)}, nil, Any, value.List{true, int64(1)}},
 	} {
 		u := heldTable("a", columnFrom(Text, "x", "y"), "b", columnFrom(Integer, int64(1), int64(2)))
-		row := func(b, c func(i int) tool.Value) [][]tool.Value {
-			var rows [][]tool.Value
+		row := func(b, c func(i int) value.Value) [][]value.Value {
+			var rows [][]value.Value
 			for i, a := range []string{"x", "y"} {
-				r := []tool.Value{a, b(i)}
+				r := []value.Value{a, b(i)}
 				if c != nil {
 					r = append(r, c(i))
 				}
@@ -151,17 +152,17 @@ func TestAddColumn(t *testing.T) {
 			}
 			return rows
 		}
-		b := func(i int) tool.Value { return int64(i + 1) }
-		cell := func(i int) tool.Value { return test.cells[i] }
+		b := func(i int) value.Value { return int64(i + 1) }
+		cell := func(i int) value.Value { return test.cells[i] }
 		asked := 0
-		values := tool.Function(func(args ...tool.Value) (tool.Value, error) {
+		values := tool.Function(func(args ...value.Value) (value.Value, error) {
 			asked++
-			if len(args) == 1 && args[0].(*tool.Dict).Text("a") == "x" {
+			if len(args) == 1 && args[0].(*value.Dict).Text("a") == "x" {
 				return test.values[0], nil
 			}
 			return test.values[1], nil
 		})
-		for _, v := range []tool.Value{test.values, tool.Tuple(test.values), values} {
+		for _, v := range []value.Value{test.values, value.Tuple(test.values), values} {
 			both(t, u, []string{"a", "b", "c"}, []Type{Text, Integer, test.want}, row(b, cell), "add_column", "c", v, test.typ)
 			both(t, u, []string{"a", "b"}, []Type{Text, test.want}, row(cell, nil), "add_column", "b", v, test.typ)
 		}
@@ -174,7 +175,7 @@ func TestAddColumn(t *testing.T) {
 func TestAddColumnOfOneValue(t *testing.T) {
 	u := heldTable("a", columnFrom(Text, "x", "y"))
 	for _, test := range []struct {
-		value, typ, want tool.Value
+		value, typ, want value.Value
 		is               Type
 	}{
 		{"k", nil, "k", Text},
@@ -184,7 +185,7 @@ func TestAddColumnOfOneValue(t *testing.T) {
 		{nil, "integer", nil, Integer},
 		{"2024-02-29", "datetime", "2024-02-29T00:00:00", DateTime},
 	} {
-		both(t, u, []string{"a", "k"}, []Type{Text, test.is}, [][]tool.Value{{"x", test.want}, {"y", test.want}}, "add_column", "k", test.value, test.typ)
+		both(t, u, []string{"a", "k"}, []Type{Text, test.is}, [][]value.Value{{"x", test.want}, {"y", test.want}}, "add_column", "k", test.value, test.typ)
 	}
 }
 
@@ -192,7 +193,7 @@ func TestAddColumnOfAFunctionThatFails(t *testing.T) {
 	u := heldTable("a", columnFrom(Text, "x", "y"))
 	failure := errors.New("no such thing")
 	for form, v := range forms(u) {
-		_, err := method(v, "add_column", "b", tool.Function(func(...tool.Value) (tool.Value, error) { return nil, failure }))
+		_, err := method(v, "add_column", "b", tool.Function(func(...value.Value) (value.Value, error) { return nil, failure }))
 		if !errors.Is(err, failure) {
 			t.Errorf("%s: add_column = %v, want %v", form, err, failure)
 		}
@@ -202,9 +203,9 @@ func TestAddColumnOfAFunctionThatFails(t *testing.T) {
 func TestWithTypes(t *testing.T) {
 	for _, test := range []struct {
 		from  Type
-		value tool.Value
+		value value.Value
 		to    Type
-		want  tool.Value // nil: it does not fit
+		want  value.Value // nil: it does not fit
 	}{
 		{Text, "12", Integer, int64(12)}, {Text, " 12\n", Integer, int64(12)}, {Text, "1.0", Integer, nil}, {Text, "", Integer, nil}, {Text, "012", Integer, nil},
 		{Text, "1e3", Float, 1000.0}, {Text, "5", Float, 5.0}, {Text, "NaN", Float, math.NaN()}, {Text, "x", Float, nil},
@@ -222,15 +223,15 @@ func TestWithTypes(t *testing.T) {
 		{Date, "2024-02-29", DateTime, "2024-02-29T00:00:00"}, {Date, "1900-01-01", Instant, "1900-01-01T00:00:00Z"}, {Date, "2024-02-29", Text, "2024-02-29"}, {Date, "2024-02-29", Any, "2024-02-29"},
 		{DateTime, "1969-12-31", Date, "1969-12-31"}, {DateTime, "2024-02-29T00:00:01", Date, nil}, {DateTime, "2024-02-29T10:30", Instant, "2024-02-29T10:30:00Z"},
 		{Instant, "2024-02-29T10:30Z", DateTime, "2024-02-29T10:30:00"}, {Instant, "2024-02-29T00:00Z", Date, "2024-02-29"}, {Instant, "2024-02-29T00:00:00.000001Z", Date, nil},
-		{Any, "12", Integer, int64(12)}, {Any, 12.0, Integer, int64(12)}, {Any, true, Integer, int64(1)}, {Any, tool.List{}, Integer, nil}, {Any, int64(1), Date, nil}, {Any, "2024-02-29", Date, "2024-02-29"},
-		{Any, tool.List{int64(1), "a"}, Text, `[1, "a"]`}, {Any, "x", Text, "x"}, {Any, int64(3), Float, 3.0}, {Any, []byte("x"), Float, nil},
+		{Any, "12", Integer, int64(12)}, {Any, 12.0, Integer, int64(12)}, {Any, true, Integer, int64(1)}, {Any, value.List{}, Integer, nil}, {Any, int64(1), Date, nil}, {Any, "2024-02-29", Date, "2024-02-29"},
+		{Any, value.List{int64(1), "a"}, Text, `[1, "a"]`}, {Any, "x", Text, "x"}, {Any, int64(3), Float, 3.0}, {Any, []byte("x"), Float, nil},
 	} {
 		u := heldTable("c", columnFrom(test.from, nil, test.value, nil), "other", columnFrom(Text, "a", "b", "c"))
-		rows := func(v tool.Value) [][]tool.Value { return [][]tool.Value{{nil, "a"}, {v, "b"}, {nil, "c"}} }
+		rows := func(v value.Value) [][]value.Value { return [][]value.Value{{nil, "a"}, {v, "b"}, {nil, "c"}} }
 		if test.to == Text && test.from == Any && test.want == `[1, "a"]` {
-			test.want = tool.FormatJSON(test.value, "")
+			test.want = value.FormatJSON(test.value, "")
 		}
-		names, types, to := []string{"c", "other"}, []Type{test.to, Text}, tool.NewDict("c", test.to.String())
+		names, types, to := []string{"c", "other"}, []Type{test.to, Text}, value.NewDict("c", test.to.String())
 		both(t, u, names, types, rows(test.want), "with_types", to, "missing")
 		if test.want != nil {
 			both(t, u, names, types, rows(test.want), "with_types", to)
@@ -248,8 +249,8 @@ func TestWithTypesAndBack(t *testing.T) {
 			at, _ := u.column(name)
 			for _, through := range []string{"text", "any"} {
 				want := records(t, u)
-				there := tableBy(t, u, "with_types", tool.NewDict(name, through))
-				both(t, there, u.names, u.types, want, "with_types", tool.NewDict(name, u.types[at].String()))
+				there := tableBy(t, u, "with_types", value.NewDict(name, through))
+				both(t, there, u.names, u.types, want, "with_types", value.NewDict(name, u.types[at].String()))
 			}
 		}
 	})
@@ -261,7 +262,7 @@ func TestErrorsCutCells(t *testing.T) {
 		long[i] = 'x'
 	}
 	u := heldTable("a", columnFrom(Text, string(long)))
-	_, err := method(u, "with_types", tool.NewDict("a", "integer"))
+	_, err := method(u, "with_types", value.NewDict("a", "integer"))
 	if err == nil || len(err.Error()) > 200 {
 		t.Errorf("an error has %d bytes", len(err.Error()))
 	}

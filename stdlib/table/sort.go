@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // A sortKey is one of the columns that rows are sorted by.
@@ -57,7 +58,7 @@ func (c *call) sortOptions() (*sortOptions, error) {
 	o := &sortOptions{descending: c.args.Bool("descending")}
 	by := c.value("by")
 	key := c.value("key")
-	if items, ok := tool.Elements(by); ok && len(items) == 1 && key == nil {
+	if items, ok := value.Elements(by); ok && len(items) == 1 && key == nil {
 		if f, ok := items[0].(tool.Function); ok {
 			key, by = f, nil
 		}
@@ -65,7 +66,7 @@ func (c *call) sortOptions() (*sortOptions, error) {
 	if key != nil {
 		var ok bool
 		if o.key, ok = key.(tool.Function); !ok {
-			return nil, tool.Errorf(tool.Invalid, "argument 'key' should be function but got %s", tool.TypeOf(key))
+			return nil, value.Errorf(value.Invalid, "argument 'key' should be function but got %s", value.TypeOf(key))
 		}
 	}
 	var err error
@@ -73,18 +74,18 @@ func (c *call) sortOptions() (*sortOptions, error) {
 		return nil, err
 	}
 	if (o.key != nil) == (len(o.names) > 0) {
-		return nil, tool.Errorf(tool.Invalid, "sort takes names of columns, or one function of the row").
+		return nil, value.Errorf(value.Invalid, "sort takes names of columns, or one function of the row").
 			WithHint(`as in sort("city", "-age"), or sort(key = lambda row: row["first"] + row["last"])`)
 	}
 	return o, nil
 }
 
 // textsOf is a list of texts, or one.
-func textsOf(argument string, v tool.Value) ([]string, error) {
+func textsOf(argument string, v value.Value) ([]string, error) {
 	if s, ok := v.(string); ok {
 		return []string{s}, nil
 	}
-	items, _ := tool.Elements(v)
+	items, _ := value.Elements(v)
 	texts := make([]string, len(items))
 	ok := v == nil || items != nil
 	for i, item := range items {
@@ -93,7 +94,7 @@ func textsOf(argument string, v tool.Value) ([]string, error) {
 		ok = ok && isText
 	}
 	if !ok {
-		return nil, tool.Errorf(tool.Invalid, "argument '%s' should be names of columns but got %s", argument, valueShown(v))
+		return nil, value.Errorf(value.Invalid, "argument '%s' should be names of columns but got %s", argument, valueShown(v))
 	}
 	return texts, nil
 }
@@ -261,7 +262,7 @@ func (k *sortKey) compare(i, j int) (order int, ok bool) {
 	return order, ok
 }
 
-func isNaN(v tool.Value) bool {
+func isNaN(v value.Value) bool {
 	f, ok := v.(float64)
 	return ok && f != f
 }
@@ -269,7 +270,7 @@ func isNaN(v tool.Value) bool {
 // incomparable is the error of two rows that cannot be sorted.
 func (k *sortKey) incomparable(i, j int) error {
 	i, j = min(i, j), max(i, j)
-	return tool.Errorf(tool.Invalid, "rows %d and %d cannot be sorted by %q: %s and %s have no order",
+	return value.Errorf(value.Invalid, "rows %d and %d cannot be sorted by %q: %s and %s have no order",
 		i+1, j+1, cut(k.name), valueShown(k.column.value(i)), valueShown(k.column.value(j))).
 		WithHint("convert the column with with_types, or sort by a function of the row")
 }

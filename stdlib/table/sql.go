@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // The wall time of a query in seconds: what it has where nobody says, and at most.
@@ -36,7 +37,7 @@ func sqlRows() []row {
 }
 
 // query is the row data.sql.
-func (e *sqlEngine) query(c *call) (tool.Value, error) {
+func (e *sqlEngine) query(c *call) (value.Value, error) {
 	text, _ := c.value("query").(string)
 	statement, err := readStatement(text)
 	if err != nil {
@@ -60,7 +61,7 @@ func (e *sqlEngine) query(c *call) (tool.Value, error) {
 	return q.run(clock.ctx, e)
 }
 
-func queryTimeout(v tool.Value) (float64, error) {
+func queryTimeout(v value.Value) (float64, error) {
 	seconds := float64(queryTime)
 	switch v := v.(type) {
 	case int64:
@@ -69,7 +70,7 @@ func queryTimeout(v tool.Value) (float64, error) {
 		seconds = v
 	}
 	if !(seconds > 0 && seconds <= maxQueryTime) {
-		return 0, tool.Errorf(tool.Invalid, "argument 'timeout' should be more than 0 and at most %d seconds", maxQueryTime)
+		return 0, value.Errorf(value.Invalid, "argument 'timeout' should be more than 0 and at most %d seconds", maxQueryTime)
 	}
 	return seconds, nil
 }
@@ -85,10 +86,10 @@ type sqlSource struct {
 }
 
 // sqlTables reads the argument: each name stands for one table.
-func sqlTables(v tool.Value) ([]*sqlSource, error) {
-	d, ok := v.(*tool.Dict)
+func sqlTables(v value.Value) ([]*sqlSource, error) {
+	d, ok := v.(*value.Dict)
 	if !ok {
-		return nil, tool.Errorf(tool.Invalid, "argument 'tables' should be a dict of tables but got %s", tool.TypeOf(v)).
+		return nil, value.Errorf(value.Invalid, "argument 'tables' should be a dict of tables but got %s", value.TypeOf(v)).
 			WithHint(`name each table, as in {"people": t}`)
 	}
 	var sources []*sqlSource
@@ -97,7 +98,7 @@ func sqlTables(v tool.Value) ([]*sqlSource, error) {
 		name, _ := k.(string)
 		t, ok := v.(*Table)
 		if !ok {
-			return nil, tool.Errorf(tool.Invalid, "argument 'tables': %q should be table but got %s", cut(name), tool.TypeOf(v)).
+			return nil, value.Errorf(value.Invalid, "argument 'tables': %q should be table but got %s", cut(name), value.TypeOf(v)).
 				WithHint("data.read and data.parse give tables")
 		}
 		if err := checkSQLNames(name, t); err != nil {
@@ -107,7 +108,7 @@ func sqlTables(v tool.Value) ([]*sqlSource, error) {
 		sources = append(sources, &sqlSource{name: name, table: t, used: make([]bool, len(t.names))})
 	}
 	if a, b, ok := caseClash(names); ok {
-		return nil, tool.Errorf(tool.Invalid, "the tables %q and %q have the same name in SQL, where upper and lower case are the same", a, b).
+		return nil, value.Errorf(value.Invalid, "the tables %q and %q have the same name in SQL, where upper and lower case are the same", a, b).
 			WithHint("give one of them another name")
 	}
 	return sources, nil
@@ -118,22 +119,22 @@ func checkSQLNames(name string, t *Table) error {
 	lower := asciiLower(name)
 	switch {
 	case name == "" || len(name) > maxSQLName || strings.ContainsRune(name, 0):
-		return tool.Errorf(tool.Invalid, "%q cannot be the name of a table in SQL", cut(name)).WithHint("give it a short name")
+		return value.Errorf(value.Invalid, "%q cannot be the name of a table in SQL", cut(name)).WithHint("give it a short name")
 	case strings.HasPrefix(lower, "sqlite_"):
-		return tool.Errorf(tool.Invalid, "the name %q cannot be used: SQLite keeps those with sqlite_ for itself", cut(name)).WithHint("give the table another name")
+		return value.Errorf(value.Invalid, "the name %q cannot be used: SQLite keeps those with sqlite_ for itself", cut(name)).WithHint("give the table another name")
 	case len(t.names) == 0:
-		return tool.Errorf(tool.Invalid, "the table %q has no columns, and SQL knows none without", cut(name)).WithHint("leave it out")
+		return value.Errorf(value.Invalid, "the table %q has no columns, and SQL knows none without", cut(name)).WithHint("leave it out")
 	case len(t.names) > maxSQLColumns:
-		return tool.Errorf(tool.Invalid, "the table %q has %d columns, and SQL takes at most %d", cut(name), len(t.names), maxSQLColumns).
+		return value.Errorf(value.Invalid, "the table %q has %d columns, and SQL takes at most %d", cut(name), len(t.names), maxSQLColumns).
 			WithHint("take the columns that matter with select")
 	}
 	for _, column := range t.names {
 		if strings.ContainsRune(column, 0) {
-			return tool.Errorf(tool.Invalid, "the table %q has a column %q, whose name SQL cannot read", cut(name), cut(column)).WithHint("rename it")
+			return value.Errorf(value.Invalid, "the table %q has a column %q, whose name SQL cannot read", cut(name), cut(column)).WithHint("rename it")
 		}
 	}
 	if a, b, ok := caseClash(t.names); ok {
-		return tool.Errorf(tool.Invalid, "the columns %q and %q of the table %q have the same name in SQL, where upper and lower case are the same",
+		return value.Errorf(value.Invalid, "the columns %q and %q of the table %q have the same name in SQL, where upper and lower case are the same",
 			cut(a), cut(b), cut(name)).WithHint("rename one of them")
 	}
 	return nil

@@ -10,7 +10,7 @@ import (
 	"modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
 
-	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // A run is resumed and replayed from its record, which has no answers of SQL: each
@@ -101,7 +101,7 @@ func (v *clocklessVFS) close() {
 }
 
 func errSQLTime() error {
-	return tool.Errorf(tool.Invalid, "SQL: a query cannot ask for the current time: run again, it would give another result").
+	return value.Errorf(value.Invalid, "SQL: a query cannot ask for the current time: run again, it would give another result").
 		WithHint(`give the time as a parameter: params = {"now": time.now()}, and :now in the query`)
 }
 
@@ -109,7 +109,7 @@ func errSQLTime() error {
 const sqlRandomText = "a query cannot ask for random numbers"
 
 func errSQLRandom() error {
-	return tool.Errorf(tool.Invalid, "SQL: %s: run again, it would give another result", sqlRandomText).
+	return value.Errorf(value.Invalid, "SQL: %s: run again, it would give another result", sqlRandomText).
 		WithHint("take random rows with t.sample(n), or make numbers with the module random and give them as parameters or as a column")
 }
 

@@ -6,10 +6,11 @@ import (
 	"testing"
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 func days() *Table {
-	return tableOf("s", Text, []tool.Value{"now", "2024-01-31"}, "n", Integer, []tool.Value{1, 2})
+	return tableOf("s", Text, []value.Value{"now", "2024-01-31"}, "n", Integer, []value.Value{1, 2})
 }
 
 // TestSQLHasNoClock asks for the time in each way that SQLite has.
@@ -22,13 +23,13 @@ func TestSQLHasNoClock(t *testing.T) {
 		"select timediff('now', '2020-01-01')", "select date(s) from t", "select date('no' || 'w')", "select date(?)",
 		"select count(*) from t a, t b where a.s < date('now')", "with x(d) as (values (date('now'))) select * from x", "values (current_date)",
 	} {
-		var params []tool.Value
+		var params []value.Value
 		if strings.Contains(query, "?") {
-			params = []tool.Value{tool.List{"now"}}
+			params = []value.Value{value.List{"now"}}
 		}
 		u, err := askSQL(t, f, query, lend("t", days()), params...)
-		e := tool.ErrorOf(err, tool.Failed)
-		if err == nil || e.Kind != tool.Invalid || !strings.Contains(e.Message(), "current time") || !strings.Contains(e.Hint, "params") {
+		e := value.ErrorOf(err, value.Failed)
+		if err == nil || e.Kind != value.Invalid || !strings.Contains(e.Message(), "current time") || !strings.Contains(e.Hint, "params") {
 			t.Errorf("sql(%q) = %v, %v (hint %q), want an error that it asks for the time", query, u, err, e.Hint)
 		}
 	}
@@ -38,7 +39,7 @@ func TestSQLHasNoChance(t *testing.T) {
 	f := sqlFunc()
 	for _, query := range []string{"select random()", "select hex(randomblob(4))", "select * from t order by random()", "select abs(RANDOM()) % 6 from t", `select "random"()`} {
 		u, err := askSQL(t, f, query, lend("t", days()))
-		if e := tool.ErrorOf(err, tool.Failed); err == nil || e.Kind != tool.Invalid || !strings.Contains(e.Message(), "random numbers") || e.Hint == "" {
+		if e := value.ErrorOf(err, value.Failed); err == nil || e.Kind != value.Invalid || !strings.Contains(e.Message(), "random numbers") || e.Hint == "" {
 			t.Errorf("sql(%q) = %v, %v, want an error that it asks for random numbers", query, u, err)
 		}
 	}
@@ -53,9 +54,9 @@ func TestSQLOfGivenTimes(t *testing.T) {
 		{"select date(?, '+1 day') as d", `d:text | "2024-03-01"`},
 		{"select date(null) as d", "d:text | null"},
 	} {
-		var params []tool.Value
+		var params []value.Value
 		if strings.Contains(test.query, "?") {
-			params = []tool.Value{tool.List{"2024-02-29"}}
+			params = []value.Value{value.List{"2024-02-29"}}
 		}
 		u, err := askSQL(t, f, test.query, lend("t", days()), params...)
 		if err != nil {
@@ -86,42 +87,42 @@ func TestSQLClocksAreApart(t *testing.T) {
 }
 
 // nested is a list in a list and so on.
-func nested(depth int) tool.Value {
-	var v tool.Value = int64(1)
+func nested(depth int) value.Value {
+	var v value.Value = int64(1)
 	for range depth {
-		v = tool.List{v}
+		v = value.List{v}
 	}
 	return v
 }
 
 func TestDeepValues(t *testing.T) {
-	u := tableOf("a", Integer, []tool.Value{1, 2})
-	good := tableBy(t, u, "add_column", "v", tool.List{nil, nested(tool.MaxDepth)})
+	u := tableOf("a", Integer, []value.Value{1, 2})
+	good := tableBy(t, u, "add_column", "v", value.List{nil, nested(value.MaxDepth)})
 	if same, err := good.Equal(t.Context(), tool.Grant{}, good); !same || err != nil {
 		t.Errorf("Equal of itself = %v, %v", same, err)
 	}
 	if _, err := askSQL(t, sqlFunc(), "select v from t", lend("t", good)); err != nil {
 		t.Errorf("sql of the deepest values: %v", err)
 	}
-	deep := nested(tool.MaxDepth + 1)
-	large := make(tool.List, tool.MaxNodes)
-	for name, values := range map[string]tool.Value{
-		"a list":          tool.List{int64(1), deep},
-		"a function":      tool.Function(func(args ...tool.Value) (tool.Value, error) { return deep, nil }),
-		"one of a dict":   tool.List{int64(1), tool.NewDict("k", nested(tool.MaxDepth))},
-		"a large one":     tool.List{int64(1), large},
-		"a large of them": tool.List{int64(1), tool.List{large}},
+	deep := nested(value.MaxDepth + 1)
+	large := make(value.List, value.MaxNodes)
+	for name, values := range map[string]value.Value{
+		"a list":          value.List{int64(1), deep},
+		"a function":      tool.Function(func(args ...value.Value) (value.Value, error) { return deep, nil }),
+		"one of a dict":   value.List{int64(1), value.NewDict("k", nested(value.MaxDepth))},
+		"a large one":     value.List{int64(1), large},
+		"a large of them": value.List{int64(1), value.List{large}},
 	} {
 		_, err := method(u, "add_column", "v", values)
-		e := tool.ErrorOf(err, tool.Failed)
-		if err == nil || e.Kind != tool.Limit || !strings.Contains(e.Message(), `, column "v": a cell cannot hold a value`) {
+		e := value.ErrorOf(err, value.Failed)
+		if err == nil || e.Kind != value.Limit || !strings.Contains(e.Message(), `, column "v": a cell cannot hold a value`) {
 			t.Errorf("add_column of %s: %v, want the limit with row and column", name, err)
 		}
 	}
-	if _, err := method(good, "fill_missing", tool.NewDict("v", deep)); err == nil || tool.ErrorOf(err, tool.Failed).Kind != tool.Limit {
+	if _, err := method(good, "fill_missing", value.NewDict("v", deep)); err == nil || value.ErrorOf(err, value.Failed).Kind != value.Limit {
 		t.Errorf("fill_missing with a deep value: %v", err)
 	}
-	held := tableOf("v", Any, []tool.Value{int64(1), deep})
+	held := tableOf("v", Any, []value.Value{int64(1), deep})
 	if _, err := askSQL(t, sqlFunc(), "select v from t", lend("t", held)); err == nil || !strings.Contains(err.Error(), `row 2, column "v": a value nested more than 64 deep`) {
 		t.Errorf("sql of a deep value: %v", err)
 	}

@@ -10,7 +10,7 @@ import (
 	"modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
 
-	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // explain says what went wrong in words that help: what SQLite says, with where
@@ -22,7 +22,7 @@ func (q *sqlQuery) explain(err error) error {
 	if err == nil {
 		return nil
 	}
-	var known *tool.Error
+	var known *value.Error
 	var e *sqlite.Error
 	switch {
 	case q.ctx.Err() != nil:
@@ -34,7 +34,7 @@ func (q *sqlQuery) explain(err error) error {
 	case errors.As(err, &known):
 		return known
 	case !errors.As(err, &e):
-		return tool.Errorf(tool.Invalid, "SQL: %w", err)
+		return value.Errorf(value.Invalid, "SQL: %w", err)
 	}
 	text := sqlMessage(err.Error(), e.Code())
 	switch e.Code() & 0xff {
@@ -46,7 +46,7 @@ func (q *sqlQuery) explain(err error) error {
 	case sqlite3.SQLITE_ERROR:
 		return q.explainText(text)
 	}
-	return tool.Errorf(tool.Failed, "SQL: %s", text)
+	return value.Errorf(value.Failed, "SQL: %s", text)
 }
 
 // sqlMessage is the message without what the driver puts around it.
@@ -55,7 +55,7 @@ func sqlMessage(s string, code int) string {
 	return strings.TrimPrefix(s, "SQL logic error: ")
 }
 
-func errSQLMemory(text string) *tool.Error {
+func errSQLMemory(text string) *value.Error {
 	return overMemory("the query takes more memory than it may: %s", text).
 		WithHint("GROUP BY and ORDER BY sort all rows that they get: keep fewer of them with WHERE, ask for fewer columns, or use a tool with t.group_by(…), which sorts nothing")
 }
@@ -65,7 +65,7 @@ func (q *sqlQuery) explainText(text string) error {
 		columns := q.columnNames()
 		name, _, _ = strings.Cut(name, " - should this be")
 		name = strings.Trim(name[strings.LastIndexByte(name, '.')+1:], `"`)
-		return tool.Errorf(tool.Invalid, "SQL: %s%s%s", cutTo(text, 200), q.place(name), tool.DidYouMean(name, columns)).
+		return value.Errorf(value.Invalid, "SQL: %s%s%s", cutTo(text, 200), q.place(name), value.DidYouMean(name, columns)).
 			WithHint("the columns are %s; a text stands in 'single quotes'", someNames(columns))
 	}
 	if name, ok := strings.CutPrefix(text, "no such table: "); ok {
@@ -78,15 +78,15 @@ func (q *sqlQuery) explainText(text string) error {
 		if len(names) == 0 {
 			hint = `give it as in tables = {"people": t}`
 		}
-		return tool.Errorf(tool.Invalid, "SQL: %s%s%s", cutTo(text, 200), q.place(name), tool.DidYouMean(name, names)).WithHint("%s", hint)
+		return value.Errorf(value.Invalid, "SQL: %s%s%s", cutTo(text, 200), q.place(name), value.DidYouMean(name, names)).WithHint("%s", hint)
 	}
 	if text == sqlRandomText {
 		return errSQLRandom()
 	}
 	if word, ok := strings.CutPrefix(text, `near "`); ok {
-		return tool.Errorf(tool.Invalid, "SQL: %s%s", cutTo(text, 200), q.place(strings.TrimSuffix(word, `": syntax error`)))
+		return value.Errorf(value.Invalid, "SQL: %s%s", cutTo(text, 200), q.place(strings.TrimSuffix(word, `": syntax error`)))
 	}
-	return tool.Errorf(tool.Invalid, "SQL: %s", cutTo(text, 200))
+	return value.Errorf(value.Invalid, "SQL: %s", cutTo(text, 200))
 }
 
 // columnNames are those of the tables that the query names, or of all.

@@ -12,7 +12,7 @@ import (
 	"modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
 
-	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 const (
@@ -174,8 +174,8 @@ func spanOf(seconds float64) string {
 }
 
 func errQueryTime(seconds float64) error {
-	e := tool.Errorf(tool.Limit, "the query took longer than %s", spanOf(seconds)).
+	e := value.Errorf(value.Limit, "the query took longer than %s", spanOf(seconds)).
 		WithHint("ask less of it: look for a join or a recursion without an end, or give a longer timeout")
-	e.Limit = tool.LimitTimeout
+	e.Limit = value.LimitTimeout
 	return e
 }

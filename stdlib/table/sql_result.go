@@ -10,6 +10,7 @@ import (
 	"modernc.org/sqlite/vtab"
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // A sqlResult takes the rows of a query, into a virtual table: SQLite gives a row
@@ -87,7 +88,7 @@ func (r *sqlResult) put(i int, v vtab.Value) (int64, error) {
 	case string:
 		t, v = Text, strings.Clone(strings.ToValidUTF8(s, "\ufffd")) // the text is SQLite's
 	case []byte:
-		return 0, tool.Errorf(tool.Failed, "row %d of the result holds bytes in the column %q", r.rows+1, cut(r.names[i])).
+		return 0, value.Errorf(value.Failed, "row %d of the result holds bytes in the column %q", r.rows+1, cut(r.names[i])).
 			WithHint("make a text of them with cast(… as text) or hex(…)")
 	}
 	if c == nil {
@@ -161,7 +162,7 @@ func (c *Column) addRestored(from *Column, i int) bool {
 		c.addInt(from.Ints[i])
 		return from.Ints[i] == 0 || from.Ints[i] == 1
 	case Any:
-		v, err := tool.ParseJSON([]byte(from.Texts[i]))
+		v, err := value.ParseJSON([]byte(from.Texts[i]))
 		c.addAny(v)
 		return err == nil
 	}

@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // maxSQLText is how long a query may be: what is written by hand or by a model is
@@ -36,15 +36,15 @@ type sqlToken struct {
 func readStatement(text string) (*sqlStatement, error) {
 	switch {
 	case len(text) > maxSQLText:
-		return nil, tool.Errorf(tool.Invalid, "the query has %d bytes, more than %d", len(text), maxSQLText).
+		return nil, value.Errorf(value.Invalid, "the query has %d bytes, more than %d", len(text), maxSQLText).
 			WithHint("put the values into a table and join it")
 	case strings.IndexByte(text, 0) >= 0:
-		return nil, tool.Errorf(tool.Invalid, "the query has a zero byte in it").WithHint("give such a value in params")
+		return nil, value.Errorf(value.Invalid, "the query has a zero byte in it").WithHint("give such a value in params")
 	}
 	s := &sqlStatement{text: text, tokens: sqlTokens(text)}
 	if i := slices.IndexFunc(s.tokens, func(t sqlToken) bool { return t.text == ";" }); i >= 0 {
 		if slices.ContainsFunc(s.tokens[i:], func(t sqlToken) bool { return t.text != ";" }) {
-			return nil, tool.Errorf(tool.Invalid, "there is more than one statement").WithHint("ask one query in each call of data.sql")
+			return nil, value.Errorf(value.Invalid, "there is more than one statement").WithHint("ask one query in each call of data.sql")
 		}
 		s.text, s.tokens = text[:s.tokens[i].at], s.tokens[:i]
 	}
@@ -68,7 +68,7 @@ func (s *sqlStatement) checkKind() error {
 	}
 	switch {
 	case len(first) == 0:
-		return tool.Errorf(tool.Invalid, "the query is empty").WithHint("ask as in `select * from t`")
+		return value.Errorf(value.Invalid, "the query is empty").WithHint("ask as in `select * from t`")
 	case isKeyword(first[0], "SELECT"), isKeyword(first[0], "WITH"), isKeyword(first[0], "VALUES"):
 		s.before, s.text = s.text[:first[0].at], s.text[first[0].at:]
 		s.tokens = first
@@ -78,7 +78,7 @@ func (s *sqlStatement) checkKind() error {
 }
 
 func errNoQuery(word string) error {
-	return tool.Errorf(tool.Invalid, "%s is not a query: only SELECT, WITH, VALUES and EXPLAIN can be used", word).
+	return value.Errorf(value.Invalid, "%s is not a query: only SELECT, WITH, VALUES and EXPLAIN can be used", word).
 		WithHint("tables are changed with their methods, as in t.filter(…)")
 }
 
@@ -103,25 +103,25 @@ func (s *sqlStatement) readParams() {
 }
 
 // bind matches the values to their places.
-func (s *sqlStatement) bind(v tool.Value) ([]driver.NamedValue, error) {
+func (s *sqlStatement) bind(v value.Value) ([]driver.NamedValue, error) {
 	if s.places > 0 && len(s.names) > 0 {
-		return nil, tool.Errorf(tool.Invalid, "the query has both ? and :%s", s.names[0]).WithHint("use one way for all parameters")
+		return nil, value.Errorf(value.Invalid, "the query has both ? and :%s", s.names[0]).WithHint("use one way for all parameters")
 	}
-	if d, ok := v.(*tool.Dict); ok && (d.Len() > 0 || s.places == 0) {
+	if d, ok := v.(*value.Dict); ok && (d.Len() > 0 || s.places == 0) {
 		return s.bindNames(d)
 	}
-	items, ok := tool.Elements(v)
-	if _, empty := v.(*tool.Dict); !ok && v != nil && !empty {
-		return nil, tool.Errorf(tool.Invalid, "argument 'params' should be a list or a dict but got %s", tool.TypeOf(v))
+	items, ok := value.Elements(v)
+	if _, empty := v.(*value.Dict); !ok && v != nil && !empty {
+		return nil, value.Errorf(value.Invalid, "argument 'params' should be a list or a dict but got %s", value.TypeOf(v))
 	}
 	switch {
 	case len(s.names) > 0:
-		return nil, tool.Errorf(tool.Invalid, "the parameter %s of the query has no value", s.names[0]).
+		return nil, value.Errorf(value.Invalid, "the parameter %s of the query has no value", s.names[0]).
 			WithHint("give params = {%q: …}", s.names[0])
 	case len(items) < s.places:
-		return nil, tool.Errorf(tool.Invalid, "parameter %d of the query has no value: it has %d, and params has %d", len(items)+1, s.places, len(items))
+		return nil, value.Errorf(value.Invalid, "parameter %d of the query has no value: it has %d, and params has %d", len(items)+1, s.places, len(items))
 	case len(items) > s.places:
-		return nil, tool.Errorf(tool.Invalid, "value %d of params has no place: the query has %s", s.places+1, counted(s.places, "parameter")).
+		return nil, value.Errorf(value.Invalid, "value %d of params has no place: the query has %s", s.places+1, counted(s.places, "parameter")).
 			WithHint("write ? where a value goes, without quotes around it")
 	}
 	params := make([]driver.NamedValue, len(items))
@@ -135,12 +135,12 @@ func (s *sqlStatement) bind(v tool.Value) ([]driver.NamedValue, error) {
 	return params, nil
 }
 
-func (s *sqlStatement) bindNames(d *tool.Dict) ([]driver.NamedValue, error) {
+func (s *sqlStatement) bindNames(d *value.Dict) ([]driver.NamedValue, error) {
 	var params []driver.NamedValue
 	for k, v := range d.All() {
 		name, _ := k.(string)
 		if !slices.Contains(s.names, name) {
-			return nil, tool.Errorf(tool.Invalid, "the query has no parameter %q%s", cut(name), tool.DidYouMean(name, s.names)).
+			return nil, value.Errorf(value.Invalid, "the query has no parameter %q%s", cut(name), value.DidYouMean(name, s.names)).
 				WithHint("write :name where a value goes, without quotes around it")
 		}
 		x, err := sqlParam(v, name)
@@ -151,17 +151,17 @@ func (s *sqlStatement) bindNames(d *tool.Dict) ([]driver.NamedValue, error) {
 	}
 	for _, name := range s.names {
 		if !d.Has(name) {
-			return nil, tool.Errorf(tool.Invalid, "the parameter %s of the query has no value", cut(name)).WithHint("add it to params")
+			return nil, value.Errorf(value.Invalid, "the parameter %s of the query has no value", cut(name)).WithHint("add it to params")
 		}
 	}
 	if s.places > 0 {
-		return nil, tool.Errorf(tool.Invalid, "parameter 1 of the query has no value").WithHint("give a list for ?, and a dict for :name")
+		return nil, value.Errorf(value.Invalid, "parameter 1 of the query has no value").WithHint("give a list for ?, and a dict for :name")
 	}
 	return params, nil
 }
 
 // sqlParam is a value as SQLite takes it.
-func sqlParam(v tool.Value, name string) (driver.Value, error) {
+func sqlParam(v value.Value, name string) (driver.Value, error) {
 	switch v := v.(type) {
 	case nil, int64, string, []byte, bool:
 		return v, nil
@@ -171,7 +171,7 @@ func sqlParam(v tool.Value, name string) (driver.Value, error) {
 		}
 		return v, nil
 	}
-	return nil, tool.Errorf(tool.Invalid, "parameter %s cannot be %s: SQL has numbers, texts, bytes, bools and none", name, tool.TypeOf(v)).
+	return nil, value.Errorf(value.Invalid, "parameter %s cannot be %s: SQL has numbers, texts, bytes, bools and none", name, value.TypeOf(v)).
 		WithHint("give each part as a parameter, or a text made by json.encode")
 }
 

@@ -8,7 +8,7 @@ import (
 
 	"modernc.org/sqlite/vtab"
 
-	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // sqlTypes are the types that the columns of each type are declared with, so that
@@ -151,7 +151,7 @@ func (c *Column) sqlValue(i int) (vtab.Value, error) {
 		if f, ok := c.Values[i].(float64); c.Values[i] == nil || ok && math.IsNaN(f) {
 			return nil, nil
 		}
-		text, err := tool.AppendJSON(nil, c.Values[i])
+		text, err := value.AppendJSON(nil, c.Values[i])
 		return string(text), err
 	}
 	return formatTime(c.Type, c.Ints[i]), nil

@@ -14,6 +14,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // sqlFunc is the row data.sql, as a script has it.
@@ -24,8 +25,8 @@ func sqlFunc() tool.Func {
 }
 
 // lend names tables.
-func lend(pairs ...any) *tool.Dict {
-	d := &tool.Dict{}
+func lend(pairs ...any) *value.Dict {
+	d := &value.Dict{}
 	for i := 0; i < len(pairs); i += 2 {
 		d.Put(pairs[i].(string), pairs[i+1])
 	}
@@ -33,14 +34,14 @@ func lend(pairs ...any) *tool.Dict {
 }
 
 // askSQL calls it with tables, params and a timeout.
-func askSQL(t testing.TB, f tool.Func, query string, tables *tool.Dict, rest ...tool.Value) (*Table, error) {
+func askSQL(t testing.TB, f tool.Func, query string, tables *value.Dict, rest ...value.Value) (*Table, error) {
 	t.Helper()
 	return askSQLUnder(t, context.Background(), f, query, tables, rest...)
 }
 
-func askSQLUnder(t testing.TB, ctx context.Context, f tool.Func, query string, tables *tool.Dict, rest ...tool.Value) (*Table, error) {
+func askSQLUnder(t testing.TB, ctx context.Context, f tool.Func, query string, tables *value.Dict, rest ...value.Value) (*Table, error) {
 	t.Helper()
-	args, err := f.Bind(append([]tool.Value{query, tables}, rest...), nil)
+	args, err := f.Bind(append([]value.Value{query, tables}, rest...), nil)
 	if err != nil {
 		return nil, err
 	}
@@ -58,10 +59,10 @@ func shown(t testing.TB, u *Table) string {
 	for i, name := range u.names {
 		fmt.Fprintf(&b, "%s:%s ", name, u.types[i])
 	}
-	err := u.Each(context.Background(), tool.Grant{}, func(v tool.Value) bool {
+	err := u.Each(context.Background(), tool.Grant{}, func(v value.Value) bool {
 		b.WriteString("|")
-		for _, x := range v.(*tool.Dict).All() {
-			b.WriteString(" " + tool.FormatJSON(x, ""))
+		for _, x := range v.(*value.Dict).All() {
+			b.WriteString(" " + value.FormatJSON(x, ""))
 		}
 		return true
 	})
@@ -84,7 +85,7 @@ func people() *Table {
 		{Type: Date, Ints: []int64{0, 19000, -1}},
 		{Type: DateTime, Ints: []int64{0, 1_500_000, 5}},
 		{Type: Instant, Ints: []int64{0, 1_500_000, -5}},
-		{Type: Any, Values: []tool.Value{tool.List{int64(1), "x"}, tool.NewDict("a", nil), "plain"}},
+		{Type: Any, Values: []value.Value{value.List{int64(1), "x"}, value.NewDict("a", nil), "plain"}},
 	}})
 }
 
@@ -145,18 +146,18 @@ func TestSQLParams(t *testing.T) {
 	tables := lend("people", people())
 	for _, c := range []struct {
 		query  string
-		params tool.Value
+		params value.Value
 		want   string
 	}{
-		{"select ? as x", tool.List{"'; drop table people; --"}, `x:text | "'; drop table people; --"`},
-		{"select ? as x, ? as y", tool.List{nil, true}, `x:text y:integer | null 1`},
-		{"select ?2 as x, ?1 as y", tool.List{int64(1), 2.5}, `x:float y:integer | 2.5 1`},
-		{"select :a as x, @b as y, $c as z, :a as w", tool.NewDict("a", int64(1), "b", "b", "c", nil), `x:integer y:text z:text w:integer | 1 "b" null 1`},
-		{"select name from people where age > :a", tool.NewDict("a", int64(35)), `name:text | "Bob"`},
-		{"select hex(?) as x", tool.List{[]byte{1, 255}}, `x:text | "01FF"`},
-		{"select '?' as x, \"name\" from people where name = ?", tool.List{"Ann"}, `x:text name:text | "?" "Ann"`},
-		{"select 1 as x", tool.List{}, `x:integer | 1`},
-		{"select 1 as x", &tool.Dict{}, `x:integer | 1`},
+		{"select ? as x", value.List{"'; drop table people; --"}, `x:text | "'; drop table people; --"`},
+		{"select ? as x, ? as y", value.List{nil, true}, `x:text y:integer | null 1`},
+		{"select ?2 as x, ?1 as y", value.List{int64(1), 2.5}, `x:float y:integer | 2.5 1`},
+		{"select :a as x, @b as y, $c as z, :a as w", value.NewDict("a", int64(1), "b", "b", "c", nil), `x:integer y:text z:text w:integer | 1 "b" null 1`},
+		{"select name from people where age > :a", value.NewDict("a", int64(35)), `name:text | "Bob"`},
+		{"select hex(?) as x", value.List{[]byte{1, 255}}, `x:text | "01FF"`},
+		{"select '?' as x, \"name\" from people where name = ?", value.List{"Ann"}, `x:text name:text | "?" "Ann"`},
+		{"select 1 as x", value.List{}, `x:integer | 1`},
+		{"select 1 as x", &value.Dict{}, `x:integer | 1`},
 	} {
 		got, err := askSQL(t, f, c.query, tables, c.params)
 		if err != nil {
@@ -179,28 +180,28 @@ func TestSQLErrors(t *testing.T) {
 	}
 	for _, c := range []struct {
 		query  string
-		tables *tool.Dict
-		params tool.Value
+		tables *value.Dict
+		params value.Value
 		want   string // in the error or its hint
 	}{
 		{"select name_ from t", lend("t", people()), nil, `(line 1, column 8); did you mean "name"?`},
 		{"select *\nfrom peple", lend("people", people()), nil, `no such table: peple (line 2, column 6); did you mean "people"?`},
-		{"select * from x", &tool.Dict{}, nil, "tables = {"},
+		{"select * from x", &value.Dict{}, nil, "tables = {"},
 		{"select 1 form t", lend("t", one), nil, "syntax error"},
 		{"select t.b from t", lend("t", one), nil, "the columns are a"},
 		{"select * from t where a = \"x\"", lend("t", one), nil, "single"},
-		{"select ?, ?", &tool.Dict{}, tool.List{int64(1)}, "parameter 2 of the query has no value"},
-		{"select ?", &tool.Dict{}, tool.List{int64(1), int64(2)}, "value 2 of params has no place"},
-		{"select '?'", &tool.Dict{}, tool.List{int64(1)}, "value 1 of params has no place"},
-		{"select :a", &tool.Dict{}, nil, "the parameter a of the query has no value"},
-		{"select :a", &tool.Dict{}, tool.NewDict("b", int64(1)), `no parameter "b"`},
-		{"select :a, :b", &tool.Dict{}, tool.NewDict("a", int64(1)), "the parameter b of the query has no value"},
-		{"select :a", &tool.Dict{}, tool.List{int64(1)}, "the parameter a of the query has no value"},
-		{"select ?", &tool.Dict{}, tool.NewDict("a", int64(1)), `no parameter "a"`},
-		{"select ?", &tool.Dict{}, &tool.Dict{}, "parameter 1 of the query has no value"},
-		{"select ?, :a", &tool.Dict{}, tool.List{int64(1)}, "both ? and :a"},
-		{"select ?", &tool.Dict{}, tool.List{tool.List{int64(1)}}, "parameter 1 cannot be array"},
-		{"select 1", &tool.Dict{}, "x", "should be a list or a dict"},
+		{"select ?, ?", &value.Dict{}, value.List{int64(1)}, "parameter 2 of the query has no value"},
+		{"select ?", &value.Dict{}, value.List{int64(1), int64(2)}, "value 2 of params has no place"},
+		{"select '?'", &value.Dict{}, value.List{int64(1)}, "value 1 of params has no place"},
+		{"select :a", &value.Dict{}, nil, "the parameter a of the query has no value"},
+		{"select :a", &value.Dict{}, value.NewDict("b", int64(1)), `no parameter "b"`},
+		{"select :a, :b", &value.Dict{}, value.NewDict("a", int64(1)), "the parameter b of the query has no value"},
+		{"select :a", &value.Dict{}, value.List{int64(1)}, "the parameter a of the query has no value"},
+		{"select ?", &value.Dict{}, value.NewDict("a", int64(1)), `no parameter "a"`},
+		{"select ?", &value.Dict{}, &value.Dict{}, "parameter 1 of the query has no value"},
+		{"select ?, :a", &value.Dict{}, value.List{int64(1)}, "both ? and :a"},
+		{"select ?", &value.Dict{}, value.List{value.List{int64(1)}}, "parameter 1 cannot be array"},
+		{"select 1", &value.Dict{}, "x", "should be a list or a dict"},
 		{"select 1", lend("t", "x"), nil, "should be table but got string"},
 		{"select 1", lend("t", one, "T", one), nil, `the tables "t" and "T" have the same name`},
 		{"select 1", lend("t", newHeld([]string{"a", "A"}, &Batch{Rows: 1, Columns: []*Column{ints(1), ints(1)}})), nil, `the columns "a" and "A"`},
@@ -208,16 +209,16 @@ func TestSQLErrors(t *testing.T) {
 		{"select 1", lend("t", newHeld(wide, &Batch{Rows: 1, Columns: columns})), nil, "has 10000 columns"},
 		{"select 1", lend("sqlite_x", one), nil, "for itself"},
 		{"select 1", lend("", one), nil, "cannot be the name"},
-		{"select x'00' as b", &tool.Dict{}, nil, `holds bytes in the column "b"`},
-		{"select abs(-9223372036854775808)", &tool.Dict{}, nil, "integer overflow"},
-		{"select json('{')", &tool.Dict{}, nil, "malformed JSON"},
+		{"select x'00' as b", &value.Dict{}, nil, `holds bytes in the column "b"`},
+		{"select abs(-9223372036854775808)", &value.Dict{}, nil, "integer overflow"},
+		{"select json('{')", &value.Dict{}, nil, "malformed JSON"},
 	} {
-		params := []tool.Value{}
+		params := []value.Value{}
 		if c.params != nil {
 			params = append(params, c.params)
 		}
 		got, err := askSQL(t, f, c.query, c.tables, params...)
-		var e *tool.Error
+		var e *value.Error
 		if !errors.As(err, &e) {
 			t.Errorf("sql(%q) = %v, %v, want an error with %q", c.query, got, err, c.want)
 			continue
@@ -252,12 +253,12 @@ func TestSQLRefused(t *testing.T) {
 		"\ufeffdrop table t", "/**/drop/**/table/**/t", "[select] 1", "'select' 1", "sel/**/ect 1", "select 1 union delete from t",
 	} {
 		got, err := askSQL(t, f, query, tables)
-		var e *tool.Error
+		var e *value.Error
 		if !errors.As(err, &e) {
 			t.Errorf("sql(%q) = %v, want an error", query, got)
 			continue
 		}
-		if e.Kind != tool.Invalid && e.Kind != tool.Failed {
+		if e.Kind != value.Invalid && e.Kind != value.Failed {
 			t.Errorf("sql(%q): kind %v: %v", query, e.Kind, e)
 		}
 	}
@@ -309,12 +310,12 @@ func TestSQLHostile(t *testing.T) {
 	tables := lend("big", bigTable())
 	for name, query := range hostileSQL() {
 		got, err := askSQL(t, f, query, tables, nil, 0.3)
-		var e *tool.Error
+		var e *value.Error
 		if !errors.As(err, &e) {
 			t.Errorf("%s: %v, %v, want an error", name, got, err)
 			continue
 		}
-		if e.Kind != tool.Limit && e.Kind != tool.Invalid && e.Kind != tool.Failed {
+		if e.Kind != value.Limit && e.Kind != value.Invalid && e.Kind != value.Failed {
 			t.Errorf("%s: kind %v: %v", name, e.Kind, e)
 		}
 		t.Logf("%s: %v %s: %.100s", name, e.Kind, e.Limit, e.Error())
@@ -340,7 +341,7 @@ type polledContext struct {
 	left int
 }
 
-var errPolled = tool.Errorf(tool.Limit, "computed for long enough")
+var errPolled = value.Errorf(value.Limit, "computed for long enough")
 
 func (c *polledContext) Err() error {
 	if c.left--; c.left > 0 {
@@ -363,7 +364,7 @@ func TestSQLEndsWithCall(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancelCause(context.Background())
 	cancel(errPolled)
-	if _, err := askSQLUnder(t, ctx, f, "select 1", &tool.Dict{}); !errors.Is(err, errPolled) {
+	if _, err := askSQLUnder(t, ctx, f, "select 1", &value.Dict{}); !errors.Is(err, errPolled) {
 		t.Errorf("ended before: %v, want %v", err, errPolled)
 	}
 }
@@ -412,7 +413,7 @@ func sqlCell(t *rapid.T, c *Column) {
 	case DateTime, Instant:
 		c.addInt(rapid.Int64Range(-62_000_000_000_000_000, 250_000_000_000_000_000).Draw(t, "time"))
 	default:
-		c.addAny(rapid.SampledFrom([]tool.Value{int64(1), 1.5, "x", "", true, tool.List{int64(1), nil, "é"}, tool.NewDict("a", tool.List{})}).Draw(t, "any"))
+		c.addAny(rapid.SampledFrom([]value.Value{int64(1), 1.5, "x", "", true, value.List{int64(1), nil, "é"}, value.NewDict("a", value.List{})}).Draw(t, "any"))
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // newStream returns a table whose rows are read when they are wanted. rows is how
@@ -44,7 +45,7 @@ func rowsPerBatch(columns int) int {
 }
 
 // errStop ends a scan early.
-var errStop = tool.Errorf(tool.Canceled, "enough rows")
+var errStop = value.Errorf(value.Canceled, "enough rows")
 
 // each yields the rows in batches. It stops when the context does; where yield
 // returns errStop, that is no error.
@@ -136,8 +137,8 @@ func (t *Table) gather(ctx context.Context, g tool.Grant) (*Batch, error) {
 }
 
 // record returns a row of a batch of the table as scripts see it.
-func (t *Table) record(b *Batch, row int) *tool.Dict {
-	d := &tool.Dict{}
+func (t *Table) record(b *Batch, row int) *value.Dict {
+	d := &value.Dict{}
 	for i, c := range b.Columns {
 		v := c.value(row)
 		if s, ok := v.(string); ok && t.held == nil {

@@ -9,16 +9,17 @@ import (
 	"testing"
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // madeFile serves a CSV file of n parts, which are all the same but for the first
 // line: so the file itself takes little memory.
 func madeFile(n int) tool.Grant {
 	first, next := linesOfPart("key,text,number,"), linesOfPart("key 0,text of row 0,0,")
-	return tool.Grant{Do: func(name string, args *tool.Dict) (tool.Outcome, error) {
+	return tool.Grant{Do: func(name string, args *value.Dict) (tool.Outcome, error) {
 		switch {
 		case name == "fs.stat":
-			return tool.Outcome{Value: tool.NewDict("kind", "file", "size", int64(n)*partSize, "modified", "")}, nil
+			return tool.Outcome{Value: value.NewDict("kind", "file", "size", int64(n)*partSize, "modified", "")}, nil
 		case args.Int("offset") == 0:
 			return tool.Outcome{Value: first}, nil
 		}
@@ -69,7 +70,7 @@ func TestStreamKeepsLittle(t *testing.T) {
 	if err != nil || read.held != nil || read.rows != parts*partSize/lineSize-1 {
 		t.Fatalf("read: %v, %v", read, err)
 	}
-	whole := func(v tool.Value, err error) tool.Value {
+	whole := func(v value.Value, err error) value.Value {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -83,27 +84,27 @@ func TestStreamKeepsLittle(t *testing.T) {
 		}
 		return made
 	}
-	call := func(of tool.Object, name string, some []tool.Value, named ...tool.Value) tool.Value {
+	call := func(of tool.Object, name string, some []value.Value, named ...value.Value) value.Value {
 		return whole(callGranted(t, g, of, name, some, named...))
 	}
 	everyThousandth := call(read, "filter", nil, "where", "key", "op", "==", "value", "key 7").(*Table)
 	if everyThousandth.rows != 66*parts {
 		t.Errorf("the filter keeps %d rows", everyThousandth.rows)
 	}
-	for name, make := range map[string]func() tool.Value{
-		"group_by": func() tool.Value {
-			groups := call(read, "group_by", []tool.Value{"key"}).(tool.Object)
-			return call(groups, "agg", nil, "n", "count", "first", tool.Tuple{"text", "first"}, "last", tool.Tuple{"text", "last"},
-				"least", tool.Tuple{"text", "min"}, "greatest", tool.Tuple{"text", "max"}, "different", tool.Tuple{"text", "distinct"})
+	for name, make := range map[string]func() value.Value{
+		"group_by": func() value.Value {
+			groups := call(read, "group_by", []value.Value{"key"}).(tool.Object)
+			return call(groups, "agg", nil, "n", "count", "first", value.Tuple{"text", "first"}, "last", value.Tuple{"text", "last"},
+				"least", value.Tuple{"text", "min"}, "greatest", value.Tuple{"text", "max"}, "different", value.Tuple{"text", "distinct"})
 		},
-		"describe": func() tool.Value { return call(read, "describe", nil) },
-		"summary":  func() tool.Value { return call(read, "summary", nil) },
-		"filter":   func() tool.Value { return call(read, "filter", nil, "where", "key", "op", "==", "value", "key 7") },
-		"distinct": func() tool.Value { return call(read, "distinct", []tool.Value{"key"}) },
-		"sample":   func() tool.Value { return call(read, "sample", nil, "n", int64(100), "seed", int64(1)) },
-		"tail":     func() tool.Value { return call(read, "tail", nil) },
-		"rows": func() tool.Value {
-			var rows []tool.Value
+		"describe": func() value.Value { return call(read, "describe", nil) },
+		"summary":  func() value.Value { return call(read, "summary", nil) },
+		"filter":   func() value.Value { return call(read, "filter", nil, "where", "key", "op", "==", "value", "key 7") },
+		"distinct": func() value.Value { return call(read, "distinct", []value.Value{"key"}) },
+		"sample":   func() value.Value { return call(read, "sample", nil, "n", int64(100), "seed", int64(1)) },
+		"tail":     func() value.Value { return call(read, "tail", nil) },
+		"rows": func() value.Value {
+			var rows []value.Value
 			for i := range 20 {
 				row, err := read.At(context.Background(), g, int64(i*50_000))
 				if err != nil {
@@ -111,7 +112,7 @@ func TestStreamKeepsLittle(t *testing.T) {
 				}
 				rows = append(rows, row)
 			}
-			return tool.List(rows)
+			return value.List(rows)
 		},
 	} {
 		before := liveBytes()
@@ -129,9 +130,9 @@ func TestStreamDepth(t *testing.T) {
 	of := streamed(heldTable("n", columnFrom(Integer, int64(1))), 1, false)
 	u, steps := of, 0
 	for ; steps < 1_000_000; steps++ {
-		v, err := callRow(t, u, "rename", nil, "names", tool.NewDict(u.names[0], fmt.Sprint("n", steps)))
+		v, err := callRow(t, u, "rename", nil, "names", value.NewDict(u.names[0], fmt.Sprint("n", steps)))
 		if err != nil {
-			if e := tool.ErrorOf(err, tool.Failed); e.Kind != tool.Limit || !strings.Contains(e.Hint, "fewer steps") {
+			if e := value.ErrorOf(err, value.Failed); e.Kind != value.Limit || !strings.Contains(e.Hint, "fewer steps") {
 				t.Errorf("after %d steps: %v", steps, err)
 			}
 			break

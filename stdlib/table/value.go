@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // Type implements [tool.Object].
@@ -14,12 +15,12 @@ func (t *Table) Type() *tool.ObjectType { return &t.kinds.table }
 func (t *Table) TypeName() string { return t.kinds.table.Name }
 
 // Plain returns the rows as a list of dicts.
-func (t *Table) Plain(ctx context.Context, g tool.Grant) (tool.Value, error) {
-	list := tool.List{}
+func (t *Table) Plain(ctx context.Context, g tool.Grant) (value.Value, error) {
+	list := value.List{}
 	nodes := 1
 	err := t.each(ctx, g, func(b *Batch) error {
-		if nodes += b.Rows * (1 + 2*len(t.names)); nodes > tool.MaxNodes {
-			return tool.Errorf(tool.Limit, "the table has more rows than can leave the script").
+		if nodes += b.Rows * (1 + 2*len(t.names)); nodes > value.MaxNodes {
+			return value.Errorf(value.Limit, "the table has more rows than can leave the script").
 				WithHint("give a part of it with head, or a text with to_csv")
 		}
 		for i := range b.Rows {
@@ -44,23 +45,23 @@ func (t *Table) Len(ctx context.Context, g tool.Grant) (int, error) {
 }
 
 // At returns the values of a column for its name, and a row for its number.
-func (t *Table) At(ctx context.Context, g tool.Grant, key tool.Value) (tool.Value, error) {
+func (t *Table) At(ctx context.Context, g tool.Grant, key value.Value) (value.Value, error) {
 	switch k := key.(type) {
 	case string:
 		return t.valuesOf(ctx, g, k)
 	case int64:
 		return t.row(ctx, g, k)
 	}
-	return nil, tool.Errorf(tool.Invalid, "a table is asked for a column by its name or for a row by its number, not by %s", tool.TypeOf(key))
+	return nil, value.Errorf(value.Invalid, "a table is asked for a column by its name or for a row by its number, not by %s", value.TypeOf(key))
 }
 
 // valuesOf returns the values of a column as a list.
-func (t *Table) valuesOf(ctx context.Context, g tool.Grant, name string) (tool.Value, error) {
+func (t *Table) valuesOf(ctx context.Context, g tool.Grant, name string) (value.Value, error) {
 	at, err := t.column(name)
 	if err != nil {
 		return nil, err
 	}
-	list := tool.List{}
+	list := value.List{}
 	budget := newBudget(g)
 	err = t.eachOf(ctx, g, []int{at}, func(b *Batch) error {
 		const room = 64 // of a value in a script
@@ -80,7 +81,7 @@ func (t *Table) valuesOf(ctx context.Context, g tool.Grant, name string) (tool.V
 }
 
 // row returns the n-th row as a dict, or from the end where n is negative.
-func (t *Table) row(ctx context.Context, g tool.Grant, n int64) (tool.Value, error) {
+func (t *Table) row(ctx context.Context, g tool.Grant, n int64) (value.Value, error) {
 	size, err := t.Len(ctx, g)
 	if err != nil {
 		return nil, err
@@ -90,12 +91,12 @@ func (t *Table) row(ctx context.Context, g tool.Grant, n int64) (tool.Value, err
 		at += int64(size)
 	}
 	if at < 0 || at >= int64(size) {
-		return nil, tool.Errorf(tool.Invalid, "there is no row %d: the table has %s", n, counted(size, "row"))
+		return nil, value.Errorf(value.Invalid, "there is no row %d: the table has %s", n, counted(size, "row"))
 	}
 	if t.held != nil {
 		return t.record(t.held, int(at)), nil
 	}
-	var record tool.Value
+	var record value.Value
 	err = t.each(ctx, g, func(b *Batch) error {
 		if at < int64(b.Rows) {
 			record = t.record(b, int(at))
@@ -108,7 +109,7 @@ func (t *Table) row(ctx context.Context, g tool.Grant, n int64) (tool.Value, err
 }
 
 // Each yields the rows as dicts.
-func (t *Table) Each(ctx context.Context, g tool.Grant, yield func(tool.Value) bool) error {
+func (t *Table) Each(ctx context.Context, g tool.Grant, yield func(value.Value) bool) error {
 	return t.each(ctx, g, func(b *Batch) error {
 		for i := range b.Rows {
 			if !yield(t.record(b, i)) {
@@ -199,7 +200,7 @@ func (c *Column) equal(i int, d *Column, j int) bool {
 	case Float:
 		return c.Floats[i] == d.Floats[j] || c.Floats[i] != c.Floats[i] && d.Floats[j] != d.Floats[j]
 	case Any:
-		return tool.Equal(c.Values[i], d.Values[j])
+		return value.Equal(c.Values[i], d.Values[j])
 	}
 	return c.Ints[i] == d.Ints[j]
 }

@@ -5,12 +5,12 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // wideTable has a row of 100,000 columns; half names every second of them. What
 // took a time that grows with the square of that would take minutes here.
-func wideTable() (u *Table, half tool.List) {
+func wideTable() (u *Table, half value.List) {
 	const n = 100_000
 	names, b := make([]string, n), &Batch{Rows: 1}
 	for i := range names {
@@ -26,7 +26,7 @@ func wideTable() (u *Table, half tool.List) {
 func TestWideTables(t *testing.T) {
 	u, half := wideTable()
 	others := tableBy(t, u, "drop", half)
-	rename := &tool.Dict{}
+	rename := &value.Dict{}
 	for _, name := range half {
 		rename.Put(name.(string), "x"+name.(string))
 	}
@@ -42,19 +42,19 @@ func TestWideTables(t *testing.T) {
 		{"rename", tableBy(t, u, "rename", rename), 1, 100_000, "c99999"},
 		{"join", tableBy(t, u, "join", u, half, named{"suffix": "_"}), 1, 150_000, "c99999_"},
 		{"unpivot", mustTable(t, u, "unpivot", nil), 100_000, 2, "value"},
-		{"summary", mustTable(t, u, "summary", []tool.Value{half}), 50_000, 15, "estimated"},
+		{"summary", mustTable(t, u, "summary", []value.Value{half}), 50_000, 15, "estimated"},
 	} {
 		if names := test.got.names; test.got.rows != test.rows || len(names) != test.columns || names[len(names)-1] != test.last {
 			t.Errorf("%s gives %d rows × %d columns, the last %q; want %d × %d, %q", test.name, test.got.rows, len(names), names[len(names)-1], test.rows, test.columns, test.last)
 		}
 	}
-	if _, err := callRow(t, u, "unpivot", []tool.Value{half}); tool.ErrorOf(err, tool.Failed).Kind != tool.Limit {
+	if _, err := callRow(t, u, "unpivot", []value.Value{half}); value.ErrorOf(err, value.Failed).Kind != value.Limit {
 		t.Errorf("unpivot of 50,000 columns beside 50,000: %v, want the limit of memory", err)
 	}
 }
 
 func TestFinderAgreesWithColumn(t *testing.T) {
-	u := tableOf("a", Integer, []tool.Value{1}, "b", Integer, []tool.Value{1}, "A", Integer, []tool.Value{1})
+	u := tableOf("a", Integer, []value.Value{1}, "b", Integer, []value.Value{1}, "A", Integer, []value.Value{1})
 	for _, name := range slices.Concat(u.names, []string{"", "c"}) {
 		at, err := u.column(name)
 		for _, times := range []int{0, 1, 100} {

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // jsonWriteRows are the methods that write a table as JSON, or as records.
@@ -17,11 +18,11 @@ func jsonWriteRows() []row {
 				"a number that JSON has not, NaN or an infinite one, is an error. data.parse reads it back.",
 			Params:  []tool.Param{tool.Maybe("indent", tool.TypeInteger, "How many spaces to indent each level by; without it, all is one line.")},
 			Returns: "a text",
-		}, func(c *call) (tool.Value, error) {
+		}, func(c *call) (value.Value, error) {
 			const most = 16 // spaces
 			indent := c.args.Int("indent")
 			if indent < 0 || indent > most {
-				return nil, tool.Errorf(tool.Invalid, "argument 'indent' should be from 0 to %d but got %d", most, indent)
+				return nil, value.Errorf(value.Invalid, "argument 'indent' should be from 0 to %d but got %d", most, indent)
 			}
 			return c.writeJSON("[", ",", "]", int(indent))
 		}},
@@ -29,21 +30,21 @@ func jsonWriteRows() []row {
 			Name:    "to_jsonl",
 			Doc:     "Writes the table as JSON Lines: an object a line, of at most 8 MB in all. The values are written as to_json does.",
 			Returns: "a text",
-		}, func(c *call) (tool.Value, error) {
+		}, func(c *call) (value.Value, error) {
 			return c.writeJSON("", "", "", -1)
 		}},
 		{tool.Func{
 			Name:    "to_records",
 			Doc:     "Gives the rows as a list of dicts, as many as a value can hold.",
 			Returns: "a list of dicts",
-		}, func(c *call) (tool.Value, error) {
+		}, func(c *call) (value.Value, error) {
 			return c.table().Plain(c.ctx, c.grant)
 		}},
 	}
 }
 
 // writeJSON writes the records. With a negative indent each is on a line of its own.
-func (c *call) writeJSON(begin, between, end string, indent int) (tool.Value, error) {
+func (c *call) writeJSON(begin, between, end string, indent int) (value.Value, error) {
 	t := c.table()
 	out := []byte(begin)
 	n := 0
@@ -54,7 +55,7 @@ func (c *call) writeJSON(begin, between, end string, indent int) (tool.Value, er
 			}
 			var err error
 			if out, err = t.appendRecord(out, b, i); err != nil {
-				return tool.Errorf(tool.KindOf(err), "row %d, %s", n, tool.ErrorOf(err, tool.Failed).Message())
+				return value.Errorf(value.KindOf(err), "row %d, %s", n, value.ErrorOf(err, value.Failed).Message())
 			}
 			if indent < 0 {
 				out = append(out, '\n')
@@ -90,13 +91,13 @@ func (t *Table) appendRecord(out []byte, b *Batch, row int) ([]byte, error) {
 			out = append(out, ',')
 		}
 		var err error
-		if out, err = tool.AppendJSON(out, t.names[i]); err == nil {
+		if out, err = value.AppendJSON(out, t.names[i]); err == nil {
 			out = append(out, ':')
-			out, err = tool.AppendJSON(out, c.value(row))
+			out, err = value.AppendJSON(out, c.value(row))
 		}
 		if err != nil {
-			e := tool.ErrorOf(err, tool.Failed)
-			return nil, tool.Errorf(e.Kind, "column %q: %s", cut(t.names[i]), e.Message())
+			e := value.ErrorOf(err, value.Failed)
+			return nil, value.Errorf(e.Kind, "column %q: %s", cut(t.names[i]), e.Message())
 		}
 	}
 	return append(out, '}'), nil

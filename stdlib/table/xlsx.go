@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // readXLSX reads a sheet of a spreadsheet (ECMA-376, Office Open XML). The types
@@ -93,9 +94,9 @@ func openXLSX(ctx context.Context, g tool.Grant, in *input) (*xlsxFile, error) {
 	}
 	switch {
 	case bytes.HasPrefix(head, []byte(oldOffice)):
-		return nil, tool.Errorf(tool.Failed, "%s is encrypted, or an old .xls file", in.name).WithHint("save it as .xlsx without a password, or as .csv")
+		return nil, value.Errorf(value.Failed, "%s is encrypted, or an old .xls file", in.name).WithHint("save it as .xlsx without a password, or as .csv")
 	case !bytes.HasPrefix(head, []byte("PK")):
-		return nil, tool.Errorf(tool.Failed, "%s is no .xlsx file: it is no zip archive", in.name).WithHint("say which it is with format")
+		return nil, value.Errorf(value.Failed, "%s is no .xlsx file: it is no zip archive", in.name).WithHint("say which it is with format")
 	}
 	bounded := &boundedReaderAt{r: p, left: maxDirectory}
 	f.zip, err = zip.NewReader(bounded, in.size)
@@ -122,9 +123,9 @@ func (b *boundedReaderAt) ReadAt(p []byte, at int64) (int, error) {
 
 // zipError says what is wrong with an archive. Errors of the gate stay as they are.
 func (f *xlsxFile) zipError(err error) error {
-	var e *tool.Error
+	var e *value.Error
 	if errors.As(err, &e) {
-		if e.Kind == tool.Limit && e.Limit == tool.LimitMemory {
+		if e.Kind == value.Limit && e.Limit == value.LimitMemory {
 			return renamedError(e, "%s: %s", f.name, e.Message())
 		}
 		return err
@@ -132,11 +133,11 @@ func (f *xlsxFile) zipError(err error) error {
 	if f.ctx.Err() != nil {
 		return f.ctx.Err()
 	}
-	return tool.Errorf(tool.Failed, "%s is no whole .xlsx file: %s", f.name, strings.TrimPrefix(err.Error(), "zip: ")).WithHint("it may be cut off; get it again")
+	return value.Errorf(value.Failed, "%s is no whole .xlsx file: %s", f.name, strings.TrimPrefix(err.Error(), "zip: ")).WithHint("it may be cut off; get it again")
 }
 
-func (f *xlsxFile) errorf(format string, args ...any) *tool.Error {
-	return tool.Errorf(tool.Failed, "%s: %s", f.name, fmt.Sprintf(format, args...))
+func (f *xlsxFile) errorf(format string, args ...any) *value.Error {
+	return value.Errorf(value.Failed, "%s: %s", f.name, fmt.Sprintf(format, args...))
 }
 
 // eachToken calls start with the scanner at each start of an element of a part.
@@ -170,7 +171,7 @@ func (f *xlsxFile) eachToken(part string, start func(s *xmlScanner) error) error
 
 // partError names the file in an error of a part, once.
 func (f *xlsxFile) partError(err error) error {
-	var e *tool.Error
+	var e *value.Error
 	if !errors.As(err, &e) {
 		return f.zipError(err)
 	}
@@ -220,7 +221,7 @@ func (u *unpacking) Read(b []byte) (int, error) {
 	n, err := u.ReadCloser.Read(b)
 	if u.file.left -= int64(n); u.file.left < 0 {
 		e := u.file.errorf("it unpacks to more than %d MB", maxUnpacked>>20)
-		e.Kind, e.Limit = tool.Limit, tool.LimitMemory
+		e.Kind, e.Limit = value.Limit, value.LimitMemory
 		return n, e.WithHint("save the sheet as .csv, which may be of any size")
 	}
 	return n, err
@@ -305,7 +306,7 @@ func (f *xlsxFile) readWorkbook() error {
 
 // choose returns the sheet that is asked for, or the first that is shown. The note
 // tells what else there is where nobody asked.
-func (f *xlsxFile) choose(wanted tool.Value) (sheet *xlsxSheet, note string, err error) {
+func (f *xlsxFile) choose(wanted value.Value) (sheet *xlsxSheet, note string, err error) {
 	names := make([]string, len(f.sheets))
 	for i, s := range f.sheets {
 		names[i] = s.name
@@ -319,16 +320,16 @@ func (f *xlsxFile) choose(wanted tool.Value) (sheet *xlsxSheet, note string, err
 				return &f.sheets[i], "", nil
 			}
 		}
-		return nil, "", tool.Errorf(tool.Invalid, "%s: there is no sheet %q%s", f.name, cut(w), tool.DidYouMean(w, names)).
+		return nil, "", value.Errorf(value.Invalid, "%s: there is no sheet %q%s", f.name, cut(w), value.DidYouMean(w, names)).
 			WithHint("the sheets are %s", someNames(names))
 	case int64:
 		if w >= 1 && w <= int64(len(f.sheets)) {
 			return &f.sheets[w-1], "", nil
 		}
-		return nil, "", tool.Errorf(tool.Invalid, "%s: there is no sheet %d", f.name, w).
+		return nil, "", value.Errorf(value.Invalid, "%s: there is no sheet %d", f.name, w).
 			WithHint("sheets are counted from 1: %s", someNames(names))
 	}
-	return nil, "", tool.Errorf(tool.Invalid, "argument 'sheet' should be a name or a number but got %s", tool.TypeOf(wanted))
+	return nil, "", value.Errorf(value.Invalid, "argument 'sheet' should be a name or a number but got %s", value.TypeOf(wanted))
 }
 
 func (f *xlsxFile) firstShown() (*xlsxSheet, string, error) {

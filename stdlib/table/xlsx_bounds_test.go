@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // TestXLSXTinyStrings has a million texts of a byte, which take more room than
@@ -19,7 +20,7 @@ func TestXLSXTinyStrings(t *testing.T) {
 	}{{3 * texts * room, false}, {6 * texts * room, true}} {
 		input := &input{name: "text", held: in, size: int64(len(in))}
 		_, err := readXLSX(context.Background(), tool.Grant{Memory: test.memory}, input, &readOptions{})
-		if limited := err != nil && tool.ErrorOf(err, tool.Failed).Limit == tool.LimitMemory; limited == test.fits {
+		if limited := err != nil && value.ErrorOf(err, value.Failed).Limit == value.LimitMemory; limited == test.fits {
 			t.Errorf("with %d bytes of memory: %v, want it to fit: %v", test.memory, err, test.fits)
 		}
 	}
@@ -33,7 +34,7 @@ func TestXLSXWithoutStrings(t *testing.T) {
 		t.Errorf("without a shared text: %v, %v", tab, err)
 	}
 	_, err = parseAs("xlsx", string(book(`<row r="1"><c r="A1" t="s"><v>0</v></c></row>`, none)), readOptions{})
-	if err == nil || !strings.Contains(err.Error(), `cell A1: there is no shared text "0"`) || !strings.Contains(tool.ErrorOf(err, tool.Failed).Hint, "no shared texts") {
+	if err == nil || !strings.Contains(err.Error(), `cell A1: there is no shared text "0"`) || !strings.Contains(value.ErrorOf(err, value.Failed).Hint, "no shared texts") {
 		t.Errorf("with one: %v", err)
 	}
 }
@@ -41,7 +42,7 @@ func TestXLSXWithoutStrings(t *testing.T) {
 func TestXLSXStrayCell(t *testing.T) {
 	in := book(`<row r="1">`+inline("A1", "x")+`</row><row r="1048576"><c r="XFD1048576"><v>1</v></c></row>`, nil)
 	_, err := parseAs("xlsx", string(in), readOptions{})
-	if e := tool.ErrorOf(err, tool.Failed); err == nil || e.Limit != tool.LimitMemory || !strings.Contains(e.Hint, "clear") || !strings.Contains(e.Hint, "XFD1048576") {
+	if e := value.ErrorOf(err, value.Failed); err == nil || e.Limit != value.LimitMemory || !strings.Contains(e.Hint, "clear") || !strings.Contains(e.Hint, "XFD1048576") {
 		t.Errorf("%v (hint %q), want one that says which cell to clear", err, e.Hint)
 	}
 }

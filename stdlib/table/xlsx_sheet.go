@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // The last row and column of a sheet, from 1: XFD1048576.
@@ -38,12 +38,12 @@ type sheetReader struct {
 // A sheetCell is a cell that is not empty.
 type sheetCell struct {
 	column int // from 1
-	value  tool.Value
+	value  value.Value
 }
 
 // standsForMissing reports whether a cell is a missing value in a column of others
 // than texts.
-func standsForMissing(v tool.Value) bool {
+func standsForMissing(v value.Value) bool {
 	s, ok := v.(string)
 	return ok && (s == "" || isWord(s))
 }
@@ -183,7 +183,7 @@ func (r *sheetReader) fill(b *Batch, names []string, n int, cells []sheetCell) e
 			}
 		}
 		if err := c.addRead(v); err != nil {
-			return r.cellError(cell.column, n, "column %q: %s", cut(names[cell.column-r.left]), tool.ErrorOf(err, tool.Invalid).Message())
+			return r.cellError(cell.column, n, "column %q: %s", cut(names[cell.column-r.left]), value.ErrorOf(err, value.Invalid).Message())
 		}
 	}
 	for _, c := range b.Columns {
@@ -194,9 +194,9 @@ func (r *sheetReader) fill(b *Batch, names []string, n int, cells []sheetCell) e
 	return nil
 }
 
-func (r *sheetReader) cellError(column, row int, format string, args ...any) *tool.Error {
-	e := tool.Errorf(tool.Invalid, format, args...)
-	return tool.Errorf(tool.Invalid, "%s, sheet %q, cell %s%d: %s", r.file.name, cut(r.sheet.name), columnLetters(column), row, e.Message())
+func (r *sheetReader) cellError(column, row int, format string, args ...any) *value.Error {
+	e := value.Errorf(value.Invalid, format, args...)
+	return value.Errorf(value.Invalid, "%s, sheet %q, cell %s%d: %s", r.file.name, cut(r.sheet.name), columnLetters(column), row, e.Message())
 }
 
 // columnLetters is the name of a column in a sheet: 28 is AB.
@@ -330,7 +330,7 @@ func columnNumber(s *xmlScanner, last, row int) (int, error) {
 }
 
 // readCell reads the cell whose start is at hand; nil is an empty one.
-func (r *sheetReader) readCell(s *xmlScanner, column, row int) (tool.Value, error) {
+func (r *sheetReader) readCell(s *xmlScanner, column, row int) (value.Value, error) {
 	kind, style := string(s.rawAttr("t")), s.rawAttr("s")
 	format := formatNumber
 	if n, ok := smallNumber(style); ok && n < len(r.file.formats) {
@@ -371,7 +371,7 @@ func (r *sheetReader) readCell(s *xmlScanner, column, row int) (tool.Value, erro
 	}
 	v, err := r.cellValue(kind, text, format)
 	if err != nil {
-		e := tool.ErrorOf(err, tool.Invalid)
+		e := value.ErrorOf(err, value.Invalid)
 		return nil, r.cellError(column, row, "%s", e.Message()).WithHint("%s", e.Hint)
 	}
 	if t, ok := v.(string); ok && slices.Contains(r.missing, t) {
@@ -398,12 +398,12 @@ func (s *xmlScanner) plain(to []byte) ([]byte, error) {
 
 // cellValue is the value of a cell of a kind (ECMA-376, ST_CellType). Of the errors
 // that a formula may have, #N/A says that a value is not available.
-func (r *sheetReader) cellValue(kind string, text []byte, format cellFormat) (tool.Value, error) {
+func (r *sheetReader) cellValue(kind string, text []byte, format cellFormat) (value.Value, error) {
 	switch kind {
 	case "s":
 		n, ok := smallNumber(bytes.TrimSpace(text))
 		if !ok || n >= len(r.file.strings) {
-			e := tool.Errorf(tool.Invalid, "there is no shared text %q", cut(string(text)))
+			e := value.Errorf(value.Invalid, "there is no shared text %q", cut(string(text)))
 			if len(r.file.strings) == 0 {
 				e = e.WithHint("the file has no shared texts: it is damaged; save it again in a spreadsheet program")
 			}
@@ -421,30 +421,30 @@ func (r *sheetReader) cellValue(kind string, text []byte, format cellFormat) (to
 		case "0", "false":
 			return false, nil
 		}
-		return nil, tool.Errorf(tool.Invalid, "%q is neither true nor false", cut(string(text)))
+		return nil, value.Errorf(value.Invalid, "%q is neither true nor false", cut(string(text)))
 	case "e":
 		if s := string(text); s == "#N/A" || slices.Contains(r.missing, s) {
 			return nil, nil
 		}
-		return nil, tool.Errorf(tool.Invalid, "the formula failed: %s", cut(string(text))).
+		return nil, value.Errorf(value.Invalid, "the formula failed: %s", cut(string(text))).
 			WithHint("mend it, or say missing = [%q] to have it missing", cut(string(text)))
 	case "d":
 		return isoTime(strings.TrimSpace(string(text)))
 	case "", "n":
 		return r.file.number(strings.TrimSpace(string(text)), format)
 	}
-	return nil, tool.Errorf(tool.Invalid, "a cell of the unknown kind %q", cut(kind))
+	return nil, value.Errorf(value.Invalid, "a cell of the unknown kind %q", cut(kind))
 }
 
 // isoTime reads the dates of ISO 8601 that strict files have.
-func isoTime(s string) (tool.Value, error) {
+func isoTime(s string) (value.Value, error) {
 	if n, ok := parseDate(s); ok {
 		return foundTime{Date, n}, nil
 	}
 	n, zoned, ok := parseDateTime(s)
 	switch {
 	case !ok:
-		return nil, tool.Errorf(tool.Invalid, "%q is no date", cut(s))
+		return nil, value.Errorf(value.Invalid, "%q is no date", cut(s))
 	case zoned:
 		return formatTime(Instant, n), nil
 	}
@@ -452,13 +452,13 @@ func isoTime(s string) (tool.Value, error) {
 }
 
 // number reads a number. Under a format of dates it is one, if it can be.
-func (f *xlsxFile) number(s string, format cellFormat) (tool.Value, error) {
+func (f *xlsxFile) number(s string, format cellFormat) (value.Value, error) {
 	if s == "" {
 		return nil, nil
 	}
 	v, err := strconv.ParseFloat(s, 64)
 	if err != nil || v != v || v-v != 0 || strings.ContainsAny(s, "xXpP_") {
-		return nil, tool.Errorf(tool.Invalid, "%q is no number", cut(s))
+		return nil, value.Errorf(value.Invalid, "%q is no number", cut(s))
 	}
 	if format != formatNumber {
 		if t := f.timeOf(v, format); t != nil {

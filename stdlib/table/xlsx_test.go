@@ -18,6 +18,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // book makes a spreadsheet by hand: sheet is what is within its sheetData, and parts
@@ -176,7 +177,7 @@ func TestReadXLSXErrors(t *testing.T) {
 			if err == nil {
 				t.Fatal("no error")
 			}
-			if got := tool.ErrorOf(err, tool.Internal).Message(); !strings.HasPrefix(got, test.want) {
+			if got := value.ErrorOf(err, value.Internal).Message(); !strings.HasPrefix(got, test.want) {
 				t.Errorf("the error is\n%s, want\n%s", got, test.want)
 			}
 		})
@@ -241,7 +242,7 @@ func TestXLSXBounds(t *testing.T) {
 		"parts":                     many.Bytes(),
 	} {
 		_, err := parseAs("xlsx", string(in), readOptions{})
-		if e := tool.ErrorOf(err, tool.Internal); err == nil || e.Kind != tool.Limit || e.Limit != tool.LimitMemory || !strings.HasPrefix(e.Message(), "text") {
+		if e := value.ErrorOf(err, value.Internal); err == nil || e.Kind != value.Limit || e.Limit != value.LimitMemory || !strings.HasPrefix(e.Message(), "text") {
 			t.Errorf("%s: the error is %v, want a limit of memory", name, err)
 		}
 	}

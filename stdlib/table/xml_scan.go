@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"unicode/utf8"
 
-	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // An xmlScanner reads the XML of a spreadsheet, one tag or text at a time: several
@@ -59,9 +59,9 @@ func newXMLScanner(part string, r io.Reader) *xmlScanner {
 	return s
 }
 
-func (s *xmlScanner) errorf(format string, args ...any) *tool.Error {
-	e := tool.Errorf(tool.Invalid, format, args...)
-	return tool.Errorf(tool.Invalid, "%s in it is damaged: %s", s.part, e.Message())
+func (s *xmlScanner) errorf(format string, args ...any) *value.Error {
+	e := value.Errorf(value.Invalid, format, args...)
+	return value.Errorf(value.Invalid, "%s in it is damaged: %s", s.part, e.Message())
 }
 
 func (s *xmlScanner) limit(format string, args ...any) error {

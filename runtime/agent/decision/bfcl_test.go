@@ -10,6 +10,7 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime/model"
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 const bfclDir = "../../../../shared/data/bfcl"
@@ -27,7 +28,7 @@ var framing = []struct{ before, after string }{
 // argument.
 type bfclCall struct {
 	name string
-	args *tool.Dict
+	args *value.Dict
 }
 
 // TestBFCL writes every call that the Berkeley leaderboard takes for right in
@@ -43,7 +44,7 @@ func TestBFCL(t *testing.T) {
 	for _, file := range []string{"simple_python", "multiple", "parallel"} {
 		answers := bfclAnswers(t, file)
 		for i, row := range bfclLines(t, filepath.Join(bfclDir, "BFCL_v4_"+file+".json")) {
-			line, err := tool.AppendJSON(nil, row)
+			line, err := value.AppendJSON(nil, row)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -68,7 +69,7 @@ func TestBFCL(t *testing.T) {
 	}
 }
 
-func bfclLines(t *testing.T, path string) (rows []*tool.Dict) {
+func bfclLines(t *testing.T, path string) (rows []*value.Dict) {
 	t.Helper()
 	data, err := os.ReadFile(path)
 	if os.IsNotExist(err) {
@@ -78,31 +79,31 @@ func bfclLines(t *testing.T, path string) (rows []*tool.Dict) {
 		t.Fatal(err)
 	}
 	for line := range bytes.Lines(data) {
-		v, err := tool.ParseJSON(line)
+		v, err := value.ParseJSON(line)
 		if err != nil {
 			t.Fatalf("%s: %v", path, err)
 		}
-		rows = append(rows, v.(*tool.Dict))
+		rows = append(rows, v.(*value.Dict))
 	}
 	return rows
 }
 
 // bfclAnswers returns the rows of a file of answers by the question's id.
-func bfclAnswers(t *testing.T, file string) map[string]*tool.Dict {
+func bfclAnswers(t *testing.T, file string) map[string]*value.Dict {
 	t.Helper()
-	answers := map[string]*tool.Dict{}
+	answers := map[string]*value.Dict{}
 	for _, row := range bfclLines(t, filepath.Join(bfclDir, "possible_answer", "BFCL_v4_"+file+".json")) {
 		answers[row.Text("id")] = row
 	}
 	return answers
 }
 
-func bfclCalls(answer *tool.Dict) (calls []bfclCall) {
+func bfclCalls(answer *value.Dict) (calls []bfclCall) {
 	truth, _ := answer.Get("ground_truth")
-	items, _ := tool.Elements(truth)
+	items, _ := value.Elements(truth)
 	for _, item := range items {
-		for name, args := range item.(*tool.Dict).All() {
-			calls = append(calls, bfclCall{name.(string), firstAccepted(args.(*tool.Dict))})
+		for name, args := range item.(*value.Dict).All() {
+			calls = append(calls, bfclCall{name.(string), firstAccepted(args.(*value.Dict))})
 		}
 	}
 	return calls
@@ -110,10 +111,10 @@ func bfclCalls(answer *tool.Dict) (calls []bfclCall) {
 
 // firstAccepted takes the first accepted value of each argument; "" means that
 // it may be left out.
-func firstAccepted(args *tool.Dict) *tool.Dict {
-	d := &tool.Dict{}
+func firstAccepted(args *value.Dict) *value.Dict {
+	d := &value.Dict{}
 	for k, accepted := range args.All() {
-		if items, _ := tool.Elements(accepted); len(items) > 0 && items[0] != tool.Value("") {
+		if items, _ := value.Elements(accepted); len(items) > 0 && items[0] != value.Value("") {
 			d.Put(k.(string), concrete(items[0]))
 		}
 	}
@@ -122,12 +123,12 @@ func firstAccepted(args *tool.Dict) *tool.Dict {
 
 // concrete writes an accepted value out: in a dict each field holds the list of
 // its accepted values.
-func concrete(v tool.Value) tool.Value {
+func concrete(v value.Value) value.Value {
 	switch v := v.(type) {
-	case *tool.Dict:
+	case *value.Dict:
 		return firstAccepted(v)
-	case tool.List:
-		list := tool.List{}
+	case value.List:
+		list := value.List{}
 		for _, item := range v {
 			list = append(list, concrete(item))
 		}
@@ -143,7 +144,7 @@ func writeAndRead(calls []bfclCall, f Format, seed int, tools []tool.Tool) []Dec
 		for i, c := range calls {
 			native := model.Call{ID: fmt.Sprint(i), Tool: c.name, Args: c.args}
 			if seed%2 == 1 {
-				native.Args, native.Raw = nil, tool.FormatJSON(c.args, "  ")
+				native.Args, native.Raw = nil, value.FormatJSON(c.args, "  ")
 			}
 			r.Calls = append(r.Calls, native)
 		}
@@ -167,14 +168,14 @@ func writeCall(c bfclCall, f Format, seed int) string {
 	indent := []string{"", "  "}[seed%2]
 	switch f {
 	case PureJSON:
-		text := tool.FormatJSON(tool.NewDict("tool_decision", tool.NewDict("action", c.name, "input", c.args,
+		text := value.FormatJSON(value.NewDict("tool_decision", value.NewDict("action", c.name, "input", c.args,
 			"reasoning", "it is \"needed\" {here}", "status", "continue")), indent)
 		if seed%3 == 0 {
 			return "```json\n" + text + "\n```"
 		}
 		return text
 	case XMLJSON:
-		return "<TOOL_DECISION>\nACTION: " + c.name + "\nINPUT: " + tool.FormatJSON(c.args, indent) +
+		return "<TOOL_DECISION>\nACTION: " + c.name + "\nINPUT: " + value.FormatJSON(c.args, indent) +
 			"\nREASONING: it is needed\nSTATUS: continue\n</TOOL_DECISION>"
 	}
 	var b strings.Builder
@@ -182,7 +183,7 @@ func writeCall(c bfclCall, f Format, seed int) string {
 	for k, v := range c.args.All() {
 		text, isText := v.(string)
 		if !isText {
-			text = tool.FormatJSON(v, "")
+			text = value.FormatJSON(v, "")
 		}
 		b.WriteString("- " + k.(string) + ": " + text + "\n")
 	}
@@ -196,11 +197,11 @@ func compareCalls(got []Decision, want []bfclCall, f Format, tools []tool.Tool) 
 	}
 	for i, d := range got {
 		input, wanted := d.Input, want[i].args
-		same := tool.Equal(input, wanted)
+		same := value.Equal(input, wanted)
 		if f == Markdown {
 			texts := Decision{Action: want[i].name, Input: want[i].args, Texts: true}
 			input, wanted = typedInput(tools, d), typedInput(tools, texts) // a text in the data that is a number is one after Coerce
-			same = tool.Alike(input, wanted)
+			same = value.Alike(input, wanted)
 		}
 		if d.Kind != ToolCall || d.Action != want[i].name || d.Format != f || !same {
 			return fmt.Sprintf("got %s %s %s %s (%s), want %s %s", d.Kind, d.Format, d.Action, input, d.Error, want[i].name, wanted)
@@ -214,18 +215,18 @@ func compareCalls(got []Decision, want []bfclCall, f Format, tools []tool.Tool) 
 func TestBFCLForeign(t *testing.T) {
 	forms := map[string]func(c bfclCall) string{
 		"bare": func(c bfclCall) string {
-			return `{"name": "` + c.name + `", "arguments": ` + tool.FormatJSON(c.args, "") + `}`
+			return `{"name": "` + c.name + `", "arguments": ` + value.FormatJSON(c.args, "") + `}`
 		},
 		"text": func(c bfclCall) string {
-			return tool.FormatJSON(tool.NewDict("function", tool.NewDict("name", c.name, "arguments", tool.FormatJSON(c.args, ""))), "  ")
+			return value.FormatJSON(value.NewDict("function", value.NewDict("name", c.name, "arguments", value.FormatJSON(c.args, ""))), "  ")
 		},
 		"fenced": func(c bfclCall) string {
-			return "```json\n" + tool.FormatJSON(tool.NewDict("tool", c.name, "parameters", c.args), "  ") + "\n```"
+			return "```json\n" + value.FormatJSON(value.NewDict("tool", c.name, "parameters", c.args), "  ") + "\n```"
 		},
 		"hermes": func(c bfclCall) string {
-			return "<tool_call>\n" + tool.FormatJSON(tool.NewDict("name", c.name, "arguments", c.args), "") + "\n</tool_call>"
+			return "<tool_call>\n" + value.FormatJSON(value.NewDict("name", c.name, "arguments", c.args), "") + "\n</tool_call>"
 		},
-		"mistral": func(c bfclCall) string { return "[TOOL_CALLS]" + c.name + "[ARGS]" + tool.FormatJSON(c.args, "") },
+		"mistral": func(c bfclCall) string { return "[TOOL_CALLS]" + c.name + "[ARGS]" + value.FormatJSON(c.args, "") },
 		"python": func(c bfclCall) string {
 			var args []string
 			for k, v := range c.args.All() {
@@ -238,7 +239,7 @@ func TestBFCLForeign(t *testing.T) {
 			for k, v := range c.args.All() {
 				text, isText := v.(string)
 				if !isText {
-					text = tool.FormatJSON(v, "")
+					text = value.FormatJSON(v, "")
 				}
 				b.WriteString("<parameter=" + k.(string) + ">\n" + text + "\n</parameter>\n")
 			}
@@ -249,7 +250,7 @@ func TestBFCLForeign(t *testing.T) {
 	total, lost := 0, 0
 	answers := bfclAnswers(t, "multiple")
 	for i, row := range bfclLines(t, filepath.Join(bfclDir, "BFCL_v4_multiple.json")) {
-		line, _ := tool.AppendJSON(nil, row)
+		line, _ := value.AppendJSON(nil, row)
 		tools, err := ParseTools(line)
 		if err != nil {
 			t.Fatal(err)
@@ -279,24 +280,24 @@ func TestBFCLForeign(t *testing.T) {
 }
 
 // pythonic writes a value as Python does.
-func pythonic(v tool.Value) string {
+func pythonic(v value.Value) string {
 	switch v := v.(type) {
 	case bool:
 		return map[bool]string{true: "True", false: "False"}[v]
 	case nil:
 		return "None"
-	case tool.List:
+	case value.List:
 		var items []string
 		for _, item := range v {
 			items = append(items, pythonic(item))
 		}
 		return "[" + strings.Join(items, ", ") + "]"
-	case *tool.Dict:
+	case *value.Dict:
 		var items []string
 		for k, item := range v.All() {
 			items = append(items, "'"+k.(string)+"': "+pythonic(item))
 		}
 		return "{" + strings.Join(items, ", ") + "}"
 	}
-	return tool.FormatJSON(v, "")
+	return value.FormatJSON(v, "")
 }

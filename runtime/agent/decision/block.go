@@ -5,6 +5,7 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/prose"
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 const blockTag = "TOOL_DECISION"
@@ -20,7 +21,7 @@ type block struct {
 	action    string
 	reasoning string
 	status    string
-	input     *tool.Dict
+	input     *value.Dict
 	texts     bool // the input is a list of parameters
 	cut       bool // its JSON lacked braces at the end
 	notes     []string
@@ -258,7 +259,7 @@ func (b *block) readInput(at int) {
 		b.readJSON(i, fenced)
 	case i < len(text) && isBullet(text, i):
 		b.texts = true
-		b.input = &tool.Dict{}
+		b.input = &value.Dict{}
 		b.readParameters(i)
 	default:
 		b.at = at
@@ -266,7 +267,7 @@ func (b *block) readInput(at int) {
 			b.err = &fault{at: i, what: "a JSON object should follow INPUT"}
 			return
 		}
-		b.input = &tool.Dict{}
+		b.input = &value.Dict{}
 	}
 }
 
@@ -280,7 +281,7 @@ func fenceContent(text string, at int) int {
 
 func (b *block) readJSON(at int, fenced bool) {
 	p := newLoose(b.s.text, at, &b.s.ends)
-	v, err := p.value(tool.MaxDepth)
+	v, err := p.value(value.MaxDepth)
 	if err != nil {
 		b.err = err.of("the INPUT is not valid JSON")
 		return
@@ -321,14 +322,14 @@ func (b *block) jsonInside() bool {
 		return false
 	}
 	p := newLoose(text, at, &b.s.ends)
-	v, err := p.value(tool.MaxDepth)
+	v, err := p.value(value.MaxDepth)
 	if err != nil {
 		b.err = err.of("the decision is not valid JSON")
 		b.whole = &candidate{rank: ours, err: b.err}
 		b.at, b.end = err.at, b.skipBroken()
 		return true
 	}
-	d := v.(*tool.Dict)
+	d := v.(*value.Dict)
 	sh := b.s.shape(d)
 	if !sh.ours {
 		sh = b.s.ourCall(d)
@@ -388,7 +389,7 @@ func (b *block) candidate(start int) (candidate, bool) {
 	}
 	d.Action = s.actionName(b.action, &d)
 	if d.Input == nil {
-		d.Input = &tool.Dict{}
+		d.Input = &value.Dict{}
 	}
 	if !b.closed {
 		d.Repaired = append(d.Repaired, mendedTags)

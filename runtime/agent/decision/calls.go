@@ -5,6 +5,7 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/prose"
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // wordAtStart looks at a word at the start of a line: the ACTION of a decision
@@ -97,14 +98,14 @@ func (s *reader) writtenCall(t *tool.Tool, name string, at int, inTags bool) (sh
 	switch s.text[i] {
 	case '{':
 		p := newLoose(s.text, i, &s.ends)
-		v, err := p.value(tool.MaxDepth)
+		v, err := p.value(value.MaxDepth)
 		if err != nil {
 			return shape{}, i, err
 		}
 		if p.cut && s.cut {
 			return shape{}, i, &fault{at: p.at, what: cutOff}
 		}
-		args := v.(*tool.Dict)
+		args := v.(*value.Dict)
 		if !inTags && missingArg(t, args) == "" && (!fitsArgs(t, args) || args.Len() == 0 && i > at) {
 			return shape{}, at, nil // braces of a program
 		}
@@ -123,20 +124,20 @@ func (s *reader) writtenCall(t *tool.Tool, name string, at int, inTags bool) (sh
 // bracketArgs reads arguments as a program writes them: by name, by their place,
 // or as one object. Only literals are arguments; anything else is a program that
 // somebody shows.
-func (s *reader) bracketArgs(t *tool.Tool, at int) (*tool.Dict, int, *fault) {
+func (s *reader) bracketArgs(t *tool.Tool, at int) (*value.Dict, int, *fault) {
 	p := newLoose(s.text, at+1, &s.ends)
-	args, place := &tool.Dict{}, 0
+	args, place := &value.Dict{}, 0
 	for {
 		p.space()
 		if p.peek() == ')' {
 			return args, p.at + 1, nil
 		}
 		name, named := p.argName()
-		v, err := p.value(tool.MaxDepth)
+		v, err := p.value(value.MaxDepth)
 		if err != nil {
 			return nil, 0, err
 		}
-		object, isDict := v.(*tool.Dict)
+		object, isDict := v.(*value.Dict)
 		switch {
 		case named && args.Has(name):
 			return nil, 0, p.fail("another name")

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/tools/txtar"
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 func caseTools(t testing.TB) []tool.Tool {
@@ -88,7 +89,7 @@ func describe(tools []tool.Tool, d Decision) string {
 	case Invalid:
 		return "error " + d.Error
 	}
-	line := fmt.Sprintf("call %s %s %s", d.Format, d.Action, tool.FormatJSON(typedInput(tools, d), ""))
+	line := fmt.Sprintf("call %s %s %s", d.Format, d.Action, value.FormatJSON(typedInput(tools, d), ""))
 	if d.Status != Continue {
 		line += " status=" + string(d.Status)
 	}

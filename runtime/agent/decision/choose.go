@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/prose"
-	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // choose makes decisions of what was found.
@@ -120,14 +120,14 @@ func (s *reader) addCall(calls []Decision, d Decision) []Decision {
 
 // sameInput compares inputs of which one may be without types.
 func sameInput(s *reader, a, b Decision) bool {
-	typedInput := func(d Decision) *tool.Dict {
+	typedInput := func(d Decision) *value.Dict {
 		if t := s.lookup(d.Action); t != nil && d.Texts {
 			args, _ := t.Coerce(d.Input)
 			return args
 		}
 		return d.Input
 	}
-	return tool.Alike(typedInput(a), typedInput(b))
+	return value.Alike(typedInput(a), typedInput(b))
 }
 
 // without returns the text from a place on without what the model thought.

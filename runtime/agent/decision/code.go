@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/prose"
-	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // In the format [Code] a block of code is the decision: it is run as the program
@@ -61,7 +61,7 @@ func (s *reader) code() (d Decision, ok bool) {
 		return Decision{Kind: Invalid, Status: Continue, Error: s.problem(&fault{at: b.end, what: "the reply was cut off at its longest, before the program ended"})}, true
 	}
 	d = Decision{Kind: ToolCall, Action: ProgramTool, Status: Continue, Format: Code,
-		Input: tool.NewDict("code", unindented(s.text[b.start:b.end], b.indent)), Reasoning: strings.TrimSpace(s.spoken(b.mark))}
+		Input: value.NewDict("code", unindented(s.text[b.start:b.end], b.indent)), Reasoning: strings.TrimSpace(s.spoken(b.mark))}
 	if len(blocks) > 1 {
 		d.Repaired = append(d.Repaired, mendedBlocks)
 	}

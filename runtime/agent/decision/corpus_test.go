@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // TestRepairBench reads the replies of the toolcall-repair-bench (cameronqj, CC
@@ -22,13 +23,13 @@ func TestRepairBench(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		v, err := tool.ParseJSON(data)
+		v, err := value.ParseJSON(data)
 		if err != nil {
 			t.Fatalf("%s: %v", file, err)
 		}
-		c := v.(*tool.Dict)
+		c := v.(*value.Dict)
 		offered, _ := c.Get("request_tools")
-		defined, err := tool.AppendJSON(nil, offered)
+		defined, err := value.AppendJSON(nil, offered)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -38,7 +39,7 @@ func TestRepairBench(t *testing.T) {
 		}
 		want, _ := c.Get("gold")
 		got := Read(c.Text("raw_output"), Options{Tools: tools})
-		if want := want.(*tool.Dict); want.Text("type") == "no_tool" {
+		if want := want.(*value.Dict); want.Text("type") == "no_tool" {
 			none++
 			if got[0].Kind == ToolCall {
 				wrong++
@@ -47,10 +48,10 @@ func TestRepairBench(t *testing.T) {
 		} else {
 			gold++
 			args, _ := want.Get("arguments")
-			if len(got) == 1 && got[0].Kind == ToolCall && got[0].Action == want.Text("name") && tool.Alike(typedInput(tools, got[0]), args) {
+			if len(got) == 1 && got[0].Kind == ToolCall && got[0].Action == want.Text("name") && value.Alike(typedInput(tools, got[0]), args) {
 				exact++
 			} else {
-				t.Logf("%s: got %s %s %s %q, want %s %s", c.Text("id"), got[0].Kind, got[0].Action, got[0].Input, got[0].Error, want.Text("name"), tool.FormatJSON(args, ""))
+				t.Logf("%s: got %s %s %s %q, want %s %s", c.Text("id"), got[0].Kind, got[0].Action, got[0].Input, got[0].Error, want.Text("name"), value.FormatJSON(args, ""))
 			}
 		}
 	}
@@ -61,7 +62,7 @@ func TestRepairBench(t *testing.T) {
 }
 
 // typedInput returns the input of a decision as the tool gets it.
-func typedInput(tools []tool.Tool, d Decision) *tool.Dict {
+func typedInput(tools []tool.Tool, d Decision) *value.Dict {
 	for i := range tools {
 		if d.Texts && tools[i].Name == d.Action {
 			args, _ := tools[i].Coerce(d.Input)

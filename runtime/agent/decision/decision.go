@@ -4,15 +4,16 @@ package decision
 
 import (
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // A Decision is what a model's reply asks for: to call a tool, or that the task
 // is done.
 type Decision struct {
 	Kind      Kind
-	Action    string     // the tool's name, as it is offered where it is one of those
-	Input     *tool.Dict // its arguments, never nil of a ToolCall
-	Texts     bool       // Input was written without types: strings are to be read as the declared types
+	Action    string      // the tool's name, as it is offered where it is one of those
+	Input     *value.Dict // its arguments, never nil of a ToolCall
+	Texts     bool        // Input was written without types: strings are to be read as the declared types
 	Reasoning string
 	Status    Status
 	Format    Format   // how it was written, or "" where nothing was
@@ -58,18 +59,18 @@ const (
 // MarshalJSON gives the object of a decision, always with all of its fields:
 // kind, action, input, reasoning, status, format, answer, error, inferred and
 // repaired. The input is null where nothing is called.
-func (d Decision) MarshalJSON() ([]byte, error) { return tool.AppendJSON(nil, d.fields()) }
+func (d Decision) MarshalJSON() ([]byte, error) { return value.AppendJSON(nil, d.fields()) }
 
-func (d Decision) fields() *tool.Dict {
-	var input tool.Value
+func (d Decision) fields() *value.Dict {
+	var input value.Value
 	if d.Input != nil {
 		input = d.Input
 	}
-	repaired := tool.List{}
+	repaired := value.List{}
 	for _, what := range d.Repaired {
 		repaired = append(repaired, what)
 	}
-	return tool.NewDict(
+	return value.NewDict(
 		"kind", string(d.Kind),
 		"action", d.Action,
 		"input", input,
@@ -101,7 +102,7 @@ func (d *Decision) Event() tool.Decided {
 }
 
 // Dict is the decision as a policy gets it.
-func (d Decision) Dict() *tool.Dict {
+func (d Decision) Dict() *value.Dict {
 	fields := d.fields()
 	fields.Put("id", d.ID)
 	fields.Put("texts", d.Texts)
@@ -110,15 +111,15 @@ func (d Decision) Dict() *tool.Dict {
 
 // FromValue takes a decision back from a policy, which may have made one
 // itself.
-func FromValue(v tool.Value) (Decision, error) {
-	d, ok := v.(*tool.Dict)
+func FromValue(v value.Value) (Decision, error) {
+	d, ok := v.(*value.Dict)
 	if !ok || d.Text("action") == "" && d.Text("kind") != string(Invalid) {
-		return Decision{}, tool.Errorf(tool.Invalid, `agent.call takes a decision: {"action": …, "input": {…}}`)
+		return Decision{}, value.Errorf(value.Invalid, `agent.call takes a decision: {"action": …, "input": {…}}`)
 	}
 	input, _ := d.Get("input")
-	args, ok := input.(*tool.Dict)
+	args, ok := input.(*value.Dict)
 	if !ok {
-		args = &tool.Dict{}
+		args = &value.Dict{}
 	}
 	return Decision{
 		Kind: Kind(d.Text("kind")), Action: d.Text("action"), Input: args, Reasoning: d.Text("reasoning"),

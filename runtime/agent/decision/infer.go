@@ -7,6 +7,7 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/prose"
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // maxInferred is how long a reply may be to be taken for a call that it only
@@ -104,7 +105,7 @@ func sentenceAround(text string, at int) string {
 // path with an extension for the parameter that takes a path, and a value for
 // the only parameter. Where nothing is quoted, what is plainly the path of a file
 // is one too.
-func argsFromText(t *tool.Tool, text string) (*tool.Dict, bool) {
+func argsFromText(t *tool.Tool, text string) (*value.Dict, bool) {
 	var required []tool.Param
 	for _, p := range t.Params {
 		if p.Required && !p.FromHost {
@@ -117,14 +118,14 @@ func argsFromText(t *tool.Tool, text string) (*tool.Dict, bool) {
 	}
 	switch {
 	case len(required) == 0 && len(values) == 0:
-		return &tool.Dict{}, true
+		return &value.Dict{}, true
 	case len(values) != 1 || len(required) > 1:
 		return nil, false
 	}
 	if len(required) == 0 {
 		for _, p := range t.Params {
 			if isPathParam(p) && path.Ext(values[0]) != "" {
-				return tool.NewDict(p.Name, values[0]), true
+				return value.NewDict(p.Name, values[0]), true
 			}
 		}
 		return nil, false
@@ -133,7 +134,7 @@ func argsFromText(t *tool.Tool, text string) (*tool.Dict, bool) {
 	if p.Type.Name != tool.TypeString && p.Type.Name != tool.TypeAny && p.Type.Name != "" || isPathParam(p) && path.Ext(values[0]) == "" && !strings.Contains(values[0], "/") {
 		return nil, false
 	}
-	return tool.NewDict(p.Name, values[0]), true
+	return value.NewDict(p.Name, values[0]), true
 }
 
 func isPathParam(p tool.Param) bool {

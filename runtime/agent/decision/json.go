@@ -6,13 +6,13 @@ import (
 	"unicode/utf8"
 
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/prose"
-	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // A looseReader reads JSON as models write it: with single quotes, bare keys,
 // comments, trailing commas, Python's words and line breaks in strings. It
 // guesses nothing else: what is not one of those is a fault. Numbers and escapes
-// are read by [tool.ParseJSON].
+// are read by [value.ParseJSON].
 //
 // It moves forward only. A caller that goes on at the place of a fault, and not
 // behind the place where the reading began, reads a text in linear time whatever
@@ -33,7 +33,7 @@ type looseReader struct {
 	// outermost keys satisfies tells: most JSON in a reply is no call.
 	skim    bool
 	telling bool
-	tells   func(key string, v tool.Value) bool
+	tells   func(key string, v value.Value) bool
 }
 
 // A fault is why a text cannot be read, and where: what is wrong in words, or
@@ -79,7 +79,7 @@ const (
 )
 
 func newLoose(text string, at int, ends *finder) *looseReader {
-	return &looseReader{text: text, at: at, nodes: tool.MaxNodes, ends: ends}
+	return &looseReader{text: text, at: at, nodes: value.MaxNodes, ends: ends}
 }
 
 func (p *looseReader) note(what string) {
@@ -130,7 +130,7 @@ func (p *looseReader) space() {
 	}
 }
 
-func (p *looseReader) value(depth int) (tool.Value, *fault) {
+func (p *looseReader) value(depth int) (value.Value, *fault) {
 	p.nodes--
 	if p.nodes < 0 || depth == 0 {
 		return nil, p.wrong(p.at, "more or deeper nested values than anybody needs")
@@ -151,9 +151,9 @@ func (p *looseReader) value(depth int) (tool.Value, *fault) {
 	return p.word()
 }
 
-func (p *looseReader) array(closer byte, depth int) (tool.Value, *fault) {
+func (p *looseReader) array(closer byte, depth int) (value.Value, *fault) {
 	p.at++
-	list := tool.List{}
+	list := value.List{}
 	for {
 		p.space()
 		if p.peek() == closer && p.at < len(p.text) {
@@ -201,11 +201,11 @@ func (p *looseReader) between(closer byte) (done bool, err *fault) {
 	return false, p.fail(map[byte]string{']': "a comma or ]", '}': "a comma or }", ')': "a comma or )"}[closer])
 }
 
-func (p *looseReader) object(depth int) (tool.Value, *fault) {
+func (p *looseReader) object(depth int) (value.Value, *fault) {
 	p.at++
-	var d *tool.Dict
+	var d *value.Dict
 	if !p.skim {
-		d = &tool.Dict{}
+		d = &value.Dict{}
 	}
 	for {
 		p.space()
@@ -234,7 +234,7 @@ func (p *looseReader) object(depth int) (tool.Value, *fault) {
 		}
 		if !p.skim {
 			d.Put(name, v)
-		} else if !p.telling && depth >= tool.MaxDepth-1 {
+		} else if !p.telling && depth >= value.MaxDepth-1 {
 			p.telling = p.tells(name, v)
 		}
 		if done, err := p.between('}'); done || err != nil {
@@ -313,7 +313,7 @@ func (p *looseReader) quoted() (string, *fault) {
 	if plain && utf8.ValidString(raw) || p.skim {
 		return raw, nil
 	}
-	v, err := tool.ParseJSON(p.strict(raw))
+	v, err := value.ParseJSON(p.strict(raw))
 	s, ok := v.(string)
 	if err != nil || !ok {
 		return "", p.wrong(start, "a string that is no valid text, or has an escape that is cut off")
@@ -360,7 +360,7 @@ func (p *looseReader) strictEscape(b []byte, c byte) []byte {
 	return append(b, '\\', '\\', c)
 }
 
-func (p *looseReader) number() (tool.Value, *fault) {
+func (p *looseReader) number() (value.Value, *fault) {
 	start := p.at
 	for p.at < len(p.text) && strings.IndexByte("+-.0123456789eE", p.text[p.at]) >= 0 {
 		p.at++
@@ -369,7 +369,7 @@ func (p *looseReader) number() (tool.Value, *fault) {
 		p.safe = false
 		return nil, nil
 	}
-	v, err := tool.ParseJSON([]byte(p.text[start:p.at]))
+	v, err := value.ParseJSON([]byte(p.text[start:p.at]))
 	if err != nil || p.at < len(p.text) && prose.IsWord(p.text[p.at]) {
 		p.at = start
 		return nil, p.wrong(start, "a malformed number")
@@ -378,7 +378,7 @@ func (p *looseReader) number() (tool.Value, *fault) {
 	return v, nil
 }
 
-func (p *looseReader) word() (tool.Value, *fault) {
+func (p *looseReader) word() (value.Value, *fault) {
 	start := p.at
 	for p.at < len(p.text) && prose.IsWord(p.text[p.at]) {
 		p.at++

@@ -4,7 +4,7 @@ import (
 	"strings"
 
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/prose"
-	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // isBullet reports whether an item of a list stands at a place.
@@ -97,7 +97,7 @@ func parameterAt(text string, at int) (key string, value int, ok bool) {
 }
 
 // parameterValue reads a value, and returns where the next line starts.
-func (b *block) parameterValue(at, indent int) (tool.Value, int) {
+func (b *block) parameterValue(at, indent int) (value.Value, int) {
 	text := b.s.text
 	end := b.lineEnd(at)
 	value := strings.TrimSpace(text[at:end])
@@ -149,21 +149,21 @@ func (b *block) parameterValue(at, indent int) (tool.Value, int) {
 }
 
 // plainValue takes the quotes or backticks off that some put around a value.
-func plainValue(value string) string {
-	if n := len(value); n >= 2 && value[0] == '`' && strings.IndexByte(value[1:], '`') == n-2 {
-		return value[1 : n-1]
+func plainValue(val string) string {
+	if n := len(val); n >= 2 && val[0] == '`' && strings.IndexByte(val[1:], '`') == n-2 {
+		return val[1 : n-1]
 	}
-	if n := len(value); n >= 2 && value[0] == '"' && value[n-1] == '"' {
-		if v, err := tool.ParseJSON([]byte(value)); err == nil {
+	if n := len(val); n >= 2 && val[0] == '"' && val[n-1] == '"' {
+		if v, err := value.ParseJSON([]byte(val)); err == nil {
 			return v.(string)
 		}
 	}
-	return value
+	return val
 }
 
 // fencedValue reads a fence as a value: its lines without the indent that the
 // fence itself has.
-func (b *block) fencedValue(at int) (tool.Value, int) {
+func (b *block) fencedValue(at int) (value.Value, int) {
 	text := b.s.text
 	start, indent := prose.LineEnd(text, at), column(text, at)
 	if i := skipBlank(text, at-indent); i != at {

@@ -2,7 +2,7 @@ package decision
 
 import (
 	"github.com/cassidy-run/cassidy/runtime/model"
-	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // ReadNative reads the native calls of a reply, a decision for each, since each
@@ -29,11 +29,11 @@ func (s *reader) native(c model.Call, cut bool) Decision {
 		return d
 	}
 	if c.Raw == "" {
-		d.Input = &tool.Dict{}
+		d.Input = &value.Dict{}
 		return d
 	}
 	p := newLoose(c.Raw, skipSpace(c.Raw, 0), &finder{text: c.Raw})
-	v, err := p.value(tool.MaxDepth)
+	v, err := p.value(value.MaxDepth)
 	if err == nil {
 		if p.space(); p.at < len(p.text) {
 			err = p.fail("the end")
@@ -50,7 +50,7 @@ func (s *reader) native(c model.Call, cut bool) Decision {
 			d.Input, d.Repaired = args, append(d.Repaired, p.notes...)
 			return d
 		}
-		err = &fault{at: 0, what: "the arguments should be a JSON object, but are " + tool.TypeOf(v)}
+		err = &fault{at: 0, what: "the arguments should be a JSON object, but are " + value.TypeOf(v)}
 	}
 	in := reader{text: c.Raw}
 	d.Kind, d.Error = Invalid, "the arguments of "+d.Action+" cannot be read: "+in.problem(err)
@@ -58,8 +58,8 @@ func (s *reader) native(c model.Call, cut bool) Decision {
 }
 
 // enough reports whether arguments hold all that a tool requires.
-func (s *reader) enough(action string, v tool.Value) bool {
-	args, ok := v.(*tool.Dict)
+func (s *reader) enough(action string, v value.Value) bool {
+	args, ok := v.(*value.Dict)
 	t := s.lookup(action)
 	return ok && t != nil && missingArg(t, args) == ""
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/prose"
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // ReadOptions say what the decisions of a reply can be. The zero value knows no
@@ -250,14 +251,14 @@ func (s *reader) brace(at int) int {
 		return at + 1
 	}
 	p := &s.skim
-	*p = looseReader{text: s.text, at: at, nodes: tool.MaxNodes, ends: &s.ends, skim: true, tells: p.tells}
-	v, err := p.value(tool.MaxDepth)
+	*p = looseReader{text: s.text, at: at, nodes: value.MaxNodes, ends: &s.ends, skim: true, tells: p.tells}
+	v, err := p.value(value.MaxDepth)
 	if err == nil && !p.telling {
 		return p.at
 	}
 	if err == nil {
 		p = newLoose(s.text, at, &s.ends)
-		v, err = p.value(tool.MaxDepth)
+		v, err = p.value(value.MaxDepth)
 	}
 	if err == nil {
 		s.json(candidate{start: at, end: p.at, rank: bare}, v, p)
@@ -274,7 +275,7 @@ func beginsObject(text string, at int) bool {
 }
 
 // tells reports whether a key, with a text if that is its value, is one of a call.
-func (s *reader) tells(key string, v tool.Value) bool {
+func (s *reader) tells(key string, v value.Value) bool {
 	if slices.Contains(nameKeys, key) {
 		if name, ok := v.(string); ok {
 			return s.lookup(name) != nil
@@ -285,7 +286,7 @@ func (s *reader) tells(key string, v tool.Value) bool {
 }
 
 // json adds a value that is a call, or several.
-func (s *reader) json(c candidate, v tool.Value, p *looseReader) {
+func (s *reader) json(c candidate, v value.Value, p *looseReader) {
 	sh := s.shape(v)
 	if sh.ours {
 		c.rank = ours

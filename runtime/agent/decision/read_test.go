@@ -11,6 +11,7 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime/model"
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // checkDecisions checks what holds of every answer of Read.
@@ -181,7 +182,7 @@ func TestInferredOnlyTool(t *testing.T) {
 // What a tool told the model is no call of the model's.
 func TestHeard(t *testing.T) {
 	tools := caseTools(t)
-	same := tool.NewDict("path", "p", "content", "x y")
+	same := value.NewDict("path", "p", "content", "x y")
 	pure := `{"tool_decision": {"action": "write_file", "input": {"path": "p", "content": "x y"}, "status": "continue"}}`
 	xml := "<TOOL_DECISION>\nACTION: write_file\nINPUT: {\"path\": \"p\", \"content\": \"x y\"}\nSTATUS: continue\n</TOOL_DECISION>"
 	numbered := "1\thello\n2\t" + strings.ReplaceAll(xml, "\n", "\n3\t")
@@ -197,7 +198,7 @@ func TestHeard(t *testing.T) {
 		"escaped":    {pure, `{"text": "` + strings.ReplaceAll(pure, `"`, `\"`) + `"}`},
 	} {
 		got := Read(c.reply, Options{Tools: tools})
-		if len(got) != 1 || got[0].Kind != ToolCall || !tool.Alike(typedInput(tools, got[0]), same) {
+		if len(got) != 1 || got[0].Kind != ToolCall || !value.Alike(typedInput(tools, got[0]), same) {
 			t.Errorf("%s, not heard: got %+v, want a call", name, got)
 		}
 		if got := Read(c.reply, Options{Tools: tools, Heard: []string{"other", c.heard}}); got[0].Kind != None {
@@ -222,7 +223,7 @@ func TestHeard(t *testing.T) {
 
 func TestReadNative(t *testing.T) {
 	tools := caseTools(t)
-	args := tool.NewDict("filepath", "a.txt")
+	args := value.NewDict("filepath", "a.txt")
 	for _, c := range []struct {
 		name string
 		call model.Call
@@ -236,8 +237,8 @@ func TestReadNative(t *testing.T) {
 		{"mended", model.Call{Tool: "read_file", Raw: `{'filepath': "a.txt",}`}, model.StopCalls, `call native read_file {"filepath":"a.txt"} reasoning=Look.`},
 		{"unclosed", model.Call{Tool: "read_file", Raw: `{"filepath": "a.txt"`}, model.StopCalls, `call native read_file {"filepath":"a.txt"} reasoning=Look.`},
 		{"cut off", model.Call{Tool: "read_file", Raw: `{"filepath": "a.txt"`}, model.StopLength, "cut off"},
-		{"another spelling", model.Call{Tool: "my_tool", Args: &tool.Dict{}}, model.StopCalls, `call native my-tool {} reasoning=Look.`},
-		{"unknown tool", model.Call{Tool: "nope", Args: &tool.Dict{}}, model.StopCalls, `call native nope {} reasoning=Look.`},
+		{"another spelling", model.Call{Tool: "my_tool", Args: &value.Dict{}}, model.StopCalls, `call native my-tool {} reasoning=Look.`},
+		{"unknown tool", model.Call{Tool: "nope", Args: &value.Dict{}}, model.StopCalls, `call native nope {} reasoning=Look.`},
 		{"a list", model.Call{Tool: "clock", Raw: `[1]`}, model.StopCalls, "should be a JSON object, but are array"},
 		{"broken", model.Call{Tool: "clock", Raw: `{"a": }`}, model.StopCalls, "line 1, column 7"},
 		{"two values", model.Call{Tool: "clock", Raw: `{} {}`}, model.StopCalls, "where the end should follow"},
@@ -289,7 +290,7 @@ func TestParseTools(t *testing.T) {
 		"nothing": ``, "a text": `"f"`, "no name": `[{"description":"d"}]`, "empty": `[]`, "a broken line": "{\"name\":\"f\"}\n{", "bad parameters": `[{"name":"f","parameters":[]}]`,
 		"bad needs": `[{"name":"f","needs":["nope:x"]}]`,
 	} {
-		if tools, err := ParseTools([]byte(data)); tool.KindOf(err) != tool.Invalid {
+		if tools, err := ParseTools([]byte(data)); value.KindOf(err) != value.Invalid {
 			t.Errorf("%s: got %+v, %v, want an error of kind Invalid", name, tools, err)
 		}
 	}

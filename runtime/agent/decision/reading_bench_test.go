@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 const replySize = 200_000
@@ -39,16 +39,16 @@ func hostileReplies() map[string]string {
 
 func ordinaryReplies() map[string]string {
 	prose := strings.Repeat("The tests of the parser fail, since it's reading `one` line too few (see [1], and \"notes\").\nI looked at <b>all</b> of them.\n\n", replySize/130)
-	content := tool.FormatJSON(strings.Repeat("func main() { fmt.Println(\"x\") }\n", 150_000/33), "")
-	list := tool.List{}
+	content := value.FormatJSON(strings.Repeat("func main() { fmt.Println(\"x\") }\n", 150_000/33), "")
+	list := value.List{}
 	for range 5000 {
-		list = append(list, tool.NewDict("id", 17, "name", "a name", "on", true))
+		list = append(list, value.NewDict("id", 17, "name", "a name", "on", true))
 	}
 	return map[string]string{
 		"prose":     prose,
 		"json":      `{"tool_decision":{"action":"write_file","input":{"path":"a.go","content":` + content + `},"reasoning":"","status":"continue"}}`,
 		"xml_json":  "<TOOL_DECISION>\nACTION: write_file\nINPUT: {\"path\": \"a.go\", \"content\": " + content + "}\nSTATUS: final\n</TOOL_DECISION>",
-		"data":      "```json\n" + tool.FormatJSON(list, "") + "\n```",
+		"data":      "```json\n" + value.FormatJSON(list, "") + "\n```",
 		"prose_end": prose + "\n{\"tool_decision\":{\"action\":\"read_file\",\"input\":{\"filepath\":\"a.txt\"}}}",
 		"code":      "```go\n" + strings.Repeat("func f(a []int) map[string]int { return map[string]int{\"a\": a[0]} }\n", replySize/68) + "```\n",
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // A shape is what a JSON value is as a call. A value is one only if it holds
@@ -40,11 +41,11 @@ func broken(format string, args ...any) shape {
 }
 
 // shape tells what a value is as a call.
-func (s *reader) shape(v tool.Value) shape {
+func (s *reader) shape(v value.Value) shape {
 	switch v := v.(type) {
-	case tool.List:
+	case value.List:
 		return s.listShape(v)
-	case *tool.Dict:
+	case *value.Dict:
 		if decision, key, ok := getFold(v, "tool_decision"); ok {
 			return s.ourShape(v, decision, key)
 		}
@@ -54,13 +55,13 @@ func (s *reader) shape(v tool.Value) shape {
 }
 
 // listShape is of a list that holds calls and nothing else.
-func (s *reader) listShape(list tool.List) shape {
+func (s *reader) listShape(list value.List) shape {
 	if len(list) == 0 || len(list) > maxCalls {
 		return shape{}
 	}
 	all := shape{call: true}
 	for i, v := range list {
-		if _, nested := v.(tool.List); nested {
+		if _, nested := v.(value.List); nested {
 			return shape{}
 		}
 		one := s.shape(v)
@@ -77,15 +78,15 @@ func (s *reader) listShape(list tool.List) shape {
 }
 
 // ourShape is of an object with the key tool_decision.
-func (s *reader) ourShape(outer *tool.Dict, decision tool.Value, key string) shape {
+func (s *reader) ourShape(outer *value.Dict, decision value.Value, key string) shape {
 	switch d := decision.(type) {
-	case *tool.Dict:
+	case *value.Dict:
 		return s.ourCall(d)
-	case tool.List:
+	case value.List:
 		all := shape{call: true, ours: true}
 		for _, v := range d {
 			one := shape{err: "each decision should be an object"}
-			if inner, ok := v.(*tool.Dict); ok {
+			if inner, ok := v.(*value.Dict); ok {
 				one = s.ourCall(inner)
 			}
 			all.calls = append(all.calls, one.calls...)
@@ -96,7 +97,7 @@ func (s *reader) ourShape(outer *tool.Dict, decision tool.Value, key string) sha
 		all.call = all.err != "" || len(all.calls) > 0
 		return all
 	case string: // the name itself, and the rest beside it
-		flat := tool.NewDict("action", d)
+		flat := value.NewDict("action", d)
 		for k, v := range outer.All() {
 			if name, ok := k.(string); ok && name != key && name != "action" {
 				flat.Put(name, v)
@@ -104,13 +105,13 @@ func (s *reader) ourShape(outer *tool.Dict, decision tool.Value, key string) sha
 		}
 		return s.ourCall(flat)
 	}
-	one := broken("tool_decision should be an object with action and input, but is %s", tool.TypeOf(decision))
+	one := broken("tool_decision should be an object with action and input, but is %s", value.TypeOf(decision))
 	one.ours = true
 	return one
 }
 
 // ourCall is of the object under tool_decision.
-func (s *reader) ourCall(d *tool.Dict) shape {
+func (s *reader) ourCall(d *value.Dict) shape {
 	action, _, has := getFold(d, "action")
 	if !has {
 		action, _, has = getFold(d, "tool")
@@ -138,7 +139,7 @@ func (s *reader) ourCall(d *tool.Dict) shape {
 	}
 	args, nested, ok := dictOf(input)
 	if !ok {
-		bad := broken("the input of the decision should be a JSON object, but is %s", tool.TypeOf(input))
+		bad := broken("the input of the decision should be a JSON object, but is %s", value.TypeOf(input))
 		bad.ours = true
 		return bad
 	}
@@ -155,10 +156,10 @@ func (s *reader) ourCall(d *tool.Dict) shape {
 }
 
 // dictShape is of any other object.
-func (s *reader) dictShape(d *tool.Dict) shape {
+func (s *reader) dictShape(d *value.Dict) shape {
 	for _, key := range listKeys {
 		if v, ok := d.Get(key); ok {
-			list, isList := v.(tool.List)
+			list, isList := v.(value.List)
 			if !isList || !onlyKeys(d, wrapperKeys, key) {
 				return shape{}
 			}
@@ -167,7 +168,7 @@ func (s *reader) dictShape(d *tool.Dict) shape {
 	}
 	for _, key := range innerKeys {
 		if v, ok := d.Get(key); ok {
-			inner, isDict := v.(*tool.Dict)
+			inner, isDict := v.(*value.Dict)
 			if !isDict {
 				continue
 			}
@@ -188,7 +189,7 @@ func (s *reader) dictShape(d *tool.Dict) shape {
 	}
 	if text, ok := messageText(d); ok {
 		if v, err := readWhole(text); err == nil {
-			if _, isDict := v.(*tool.Dict); isDict && v.(*tool.Dict).Len() > 1 {
+			if _, isDict := v.(*value.Dict); isDict && v.(*value.Dict).Len() > 1 {
 				return s.wrapped(s.shape(v))
 			}
 		}
@@ -199,10 +200,10 @@ func (s *reader) dictShape(d *tool.Dict) shape {
 
 // messageText returns the text of a message that a model wrote as an API would
 // hold its reply.
-func messageText(d *tool.Dict) (string, bool) {
+func messageText(d *value.Dict) (string, bool) {
 	text := d.Text("content")
 	role, has := d.Get("role")
-	return text, strings.HasPrefix(strings.TrimSpace(text), "{") && onlyKeys(d, []string{"role", "content"}) && (!has || role == tool.Value("assistant"))
+	return text, strings.HasPrefix(strings.TrimSpace(text), "{") && onlyKeys(d, []string{"role", "content"}) && (!has || role == value.Value("assistant"))
 }
 
 func (s *reader) wrapped(sh shape) shape {
@@ -214,7 +215,7 @@ func (s *reader) wrapped(sh shape) shape {
 
 // namedShape is of an object that holds a tool's name and, beside or under
 // another key, its arguments.
-func (s *reader) namedShape(d *tool.Dict, key, name string) shape {
+func (s *reader) namedShape(d *value.Dict, key, name string) shape {
 	t := s.lookup(name)
 	if t == nil || !isCallType(d) {
 		return shape{}
@@ -238,7 +239,7 @@ func (s *reader) namedShape(d *tool.Dict, key, name string) shape {
 			args, ok = onlyArg(t, text)
 		}
 		if !ok {
-			return broken("the %s of %s should be a JSON object, but is %s", argsKey, t.Name, tool.TypeOf(v))
+			return broken("the %s of %s should be a JSON object, but is %s", argsKey, t.Name, value.TypeOf(v))
 		}
 		if nested {
 			one.Repaired = append(one.Repaired, mendedNesting)
@@ -248,9 +249,9 @@ func (s *reader) namedShape(d *tool.Dict, key, name string) shape {
 	if !s.flatArgs(t, d, key) {
 		return shape{}
 	}
-	flat := &tool.Dict{}
+	flat := &value.Dict{}
 	for k, v := range d.All() {
-		if k != tool.Value(key) {
+		if k != value.Value(key) {
 			flat.Put(k.(string), v)
 		}
 	}
@@ -259,8 +260,8 @@ func (s *reader) namedShape(d *tool.Dict, key, name string) shape {
 
 // onlyArg takes a text for the argument of a tool that requires one text and
 // nothing else.
-func onlyArg(t *tool.Tool, text string) (*tool.Dict, bool) {
-	args := &tool.Dict{}
+func onlyArg(t *tool.Tool, text string) (*value.Dict, bool) {
+	args := &value.Dict{}
 	for _, p := range t.Params {
 		if p.Required && !p.FromHost {
 			if p.Type.Name != tool.TypeString || args.Len() > 0 || strings.HasPrefix(text, "{") {
@@ -275,13 +276,13 @@ func onlyArg(t *tool.Tool, text string) (*tool.Dict, bool) {
 // flatArgs reports whether what stands beside the name are exactly a tool's
 // arguments. A lone name is a call only under a key that says so: {"name": x}
 // can be anything.
-func (s *reader) flatArgs(t *tool.Tool, d *tool.Dict, key string) bool {
+func (s *reader) flatArgs(t *tool.Tool, d *value.Dict, key string) bool {
 	if d.Len() == 1 {
 		return key != "name" && key != "function" && missingArg(t, d) == ""
 	}
-	args := &tool.Dict{}
+	args := &value.Dict{}
 	for k, v := range d.All() {
-		if k != tool.Value(key) {
+		if k != value.Value(key) {
 			args.Put(k.(string), v)
 		}
 	}
@@ -290,14 +291,14 @@ func (s *reader) flatArgs(t *tool.Tool, d *tool.Dict, key string) bool {
 
 // keyedShape is of {"TOOL": {its arguments}}. Only arguments that fit make that
 // a call: configurations look the same.
-func (s *reader) keyedShape(d *tool.Dict) shape {
+func (s *reader) keyedShape(d *value.Dict) shape {
 	if d.Len() == 0 || d.Len() > maxCalls {
 		return shape{}
 	}
 	all := shape{call: true}
 	for k, v := range d.All() {
 		t := s.lookup(k.(string))
-		args, ok := v.(*tool.Dict)
+		args, ok := v.(*value.Dict)
 		if t == nil || !ok || !fitsArgs(t, args) || args.Len() == 0 && d.Len() > 1 {
 			return shape{}
 		}
@@ -321,7 +322,7 @@ func (s *reader) foreign(t *tool.Tool, as string) Decision {
 
 // called completes a call, or says what it lacks. The schema of a definition and
 // stand-ins such as <path> show that nothing was to be called.
-func (s *reader) called(t *tool.Tool, args *tool.Dict, d Decision) shape {
+func (s *reader) called(t *tool.Tool, args *value.Dict, d Decision) shape {
 	if isSchema(t, args) || hasStandIn(t, args) {
 		return shape{}
 	}
@@ -387,15 +388,15 @@ func (s *reader) actionName(name string, d *Decision) string {
 
 // dictOf returns arguments as a dict: null and nothing are none, and a text of
 // JSON is read, also one in another. Nested says that there was such a text.
-func dictOf(v tool.Value) (args *tool.Dict, nested, ok bool) {
+func dictOf(v value.Value) (args *value.Dict, nested, ok bool) {
 	for range 3 {
 		switch x := v.(type) {
 		case nil:
-			return &tool.Dict{}, nested, true
-		case *tool.Dict:
+			return &value.Dict{}, nested, true
+		case *value.Dict:
 			return x, nested, true
-		case tool.List:
-			return &tool.Dict{}, nested, len(x) == 0
+		case value.List:
+			return &value.Dict{}, nested, len(x) == 0
 		case string:
 			if strings.TrimSpace(x) == "" {
 				return nil, true, false
@@ -413,10 +414,10 @@ func dictOf(v tool.Value) (args *tool.Dict, nested, ok bool) {
 }
 
 // readWhole reads a text that is one JSON value and nothing else.
-func readWhole(text string) (tool.Value, *fault) {
+func readWhole(text string) (value.Value, *fault) {
 	p := newLoose(text, 0, &finder{text: text})
 	p.space()
-	v, err := p.value(tool.MaxDepth)
+	v, err := p.value(value.MaxDepth)
 	if err != nil {
 		return nil, err
 	}
@@ -427,7 +428,7 @@ func readWhole(text string) (tool.Value, *fault) {
 }
 
 // missingArg returns the first required parameter without an argument, or "".
-func missingArg(t *tool.Tool, args *tool.Dict) string {
+func missingArg(t *tool.Tool, args *value.Dict) string {
 	for _, p := range t.Params {
 		if p.Required && !p.FromHost && !p.HasDefault && !hasArg(p, args) {
 			return p.Name
@@ -436,13 +437,13 @@ func missingArg(t *tool.Tool, args *tool.Dict) string {
 	return ""
 }
 
-func hasArg(p tool.Param, args *tool.Dict) bool {
+func hasArg(p tool.Param, args *value.Dict) bool {
 	return args.Has(p.Name) || slices.ContainsFunc(p.Aliases, args.Has)
 }
 
 // fitsArgs reports whether arguments are a tool's own, all of the required and no
 // others, and at least one.
-func fitsArgs(t *tool.Tool, args *tool.Dict) bool {
+func fitsArgs(t *tool.Tool, args *value.Dict) bool {
 	if missingArg(t, args) != "" {
 		return false
 	}
@@ -457,7 +458,7 @@ func fitsArgs(t *tool.Tool, args *tool.Dict) bool {
 
 // emptyArg returns the first required argument that is null, or a text that is empty
 // where that cannot be meant: content may be empty, a name or a path may not.
-func emptyArg(t *tool.Tool, args *tool.Dict) string {
+func emptyArg(t *tool.Tool, args *value.Dict) string {
 	for _, p := range t.Params {
 		v, has := args.Get(p.Name)
 		text, isText := v.(string)
@@ -483,7 +484,7 @@ func isContent(name string) bool {
 
 // hasStandIn reports whether a required argument is what a manual writes for
 // one, as in <path>.
-func hasStandIn(t *tool.Tool, args *tool.Dict) bool {
+func hasStandIn(t *tool.Tool, args *value.Dict) bool {
 	for _, p := range t.Params {
 		v, _ := args.Get(p.Name)
 		text, ok := v.(string)
@@ -515,9 +516,9 @@ func isStandIn(text string) bool {
 
 // isSchema reports whether arguments are a JSON Schema: the definition of a tool
 // and not a call of it.
-func isSchema(t *tool.Tool, args *tool.Dict) bool {
+func isSchema(t *tool.Tool, args *value.Dict) bool {
 	v, _ := args.Get("properties")
-	_, isDict := v.(*tool.Dict)
+	_, isDict := v.(*value.Dict)
 	_, own := t.Param("properties")
 	return isDict && !own && (args.Has("type") || args.Has("required"))
 }
@@ -531,14 +532,14 @@ func isNobody(name string) bool {
 	return false
 }
 
-func isCallType(d *tool.Dict) bool {
+func isCallType(d *value.Dict) bool {
 	v, ok := d.Get("type")
 	text, _ := v.(string)
 	return !ok || slices.Contains(callTypes, text)
 }
 
 // onlyKeys reports whether a dict has no keys but some.
-func onlyKeys(d *tool.Dict, some []string, more ...string) bool {
+func onlyKeys(d *value.Dict, some []string, more ...string) bool {
 	for k := range d.All() {
 		name, _ := k.(string)
 		if !slices.Contains(some, name) && !slices.Contains(more, name) {
@@ -549,7 +550,7 @@ func onlyKeys(d *tool.Dict, some []string, more ...string) bool {
 }
 
 // getFold returns the value of a key in any case.
-func getFold(d *tool.Dict, key string) (tool.Value, string, bool) {
+func getFold(d *value.Dict, key string) (value.Value, string, bool) {
 	if v, ok := d.Get(key); ok {
 		return v, key, true
 	}
@@ -561,7 +562,7 @@ func getFold(d *tool.Dict, key string) (tool.Value, string, bool) {
 	return nil, "", false
 }
 
-func firstText(d *tool.Dict, names ...string) string {
+func firstText(d *value.Dict, names ...string) string {
 	for _, name := range names {
 		if text := d.Text(name); text != "" {
 			return text

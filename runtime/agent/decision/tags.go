@@ -4,7 +4,7 @@ import (
 	"strings"
 
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/prose"
-	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // thinkTags are between what models think: no part of the reply, whatever
@@ -185,7 +185,7 @@ func (s *reader) oneTagged(start, at int) (int, bool) {
 	c := candidate{start: start, rank: tagged}
 	if s.text[at] == '{' || s.text[at] == '[' {
 		p := newLoose(s.text, at, &s.ends)
-		v, err := p.value(tool.MaxDepth)
+		v, err := p.value(value.MaxDepth)
 		if err == nil {
 			c.end = p.at
 			before := len(s.found)

@@ -5,6 +5,7 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/prose"
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // namedTag reads a call whose tag holds the name of its tool, and returns where
@@ -94,8 +95,8 @@ func headOf(head string) (element, name string) {
 
 // tagParameters reads the parameters between tags. With own, their tags are
 // their names.
-func (s *reader) tagParameters(t *tool.Tool, own bool, at int) (*tool.Dict, int, *fault) {
-	args, text := &tool.Dict{}, s.text
+func (s *reader) tagParameters(t *tool.Tool, own bool, at int) (*value.Dict, int, *fault) {
+	args, text := &value.Dict{}, s.text
 	for {
 		i := skipSpace(text, at)
 		if i >= len(text) || text[i] != '<' {
@@ -142,7 +143,7 @@ func tagValue(raw string) string {
 
 // argPairs reads <arg_key>KEY</arg_key><arg_value>value</arg_value>.
 func (s *reader) argPairs(c candidate, t *tool.Tool, name string, at int) (int, bool) {
-	args, text := &tool.Dict{}, s.text
+	args, text := &value.Dict{}, s.text
 	for {
 		i := skipSpace(text, at)
 		if !strings.HasPrefix(text[i:], "<arg_key>") {

@@ -7,6 +7,7 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/names"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/prose"
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // moduleWords are what the module tools has besides the tools.
@@ -100,8 +101,8 @@ func (w *promoting) use(i int, f *tool.Tool) error {
 }
 
 func (w *promoting) refused(t *lexeme, format string, args ...any) error {
-	e := tool.Errorf(tool.Invalid, format, args...).WithHint("cassidy runs show --step shows the program: write the tool by hand")
-	e.Pos = tool.Position{File: "the program", Line: t.line}
+	e := value.Errorf(value.Invalid, format, args...).WithHint("cassidy runs show --step shows the program: write the tool by hand")
+	e.Pos = value.Position{File: "the program", Line: t.line}
 	return e
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/names"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/prose"
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // file writes the tool's file.
@@ -76,7 +77,7 @@ func (w *promoting) returns() string {
 }
 
 // typeOf is the type of a value as a script writes it, or "" for none.
-func typeOf(v tool.Value) string {
+func typeOf(v value.Value) string {
 	switch v := v.(type) {
 	case bool:
 		return "bool"
@@ -86,9 +87,9 @@ func typeOf(v tool.Value) string {
 		return "float"
 	case string:
 		return "str"
-	case *tool.Dict:
+	case *value.Dict:
 		return "dict"
-	case tool.List:
+	case value.List:
 		kinds := map[string]bool{}
 		for _, item := range v {
 			kind, _, _ := strings.Cut(typeOf(item), "[")
@@ -123,7 +124,7 @@ func (w *promoting) docstring(b *strings.Builder, title string) {
 		lines = append(lines, "  "+p.name+": "+text)
 	}
 	result := "What the program gives."
-	if d, ok := w.Result.(*tool.Dict); ok && d.Len() > 0 {
+	if d, ok := w.Result.(*value.Dict); ok && d.Len() > 0 {
 		var keys []string
 		for k := range d.All() {
 			if name, ok := k.(string); ok && len(keys) < most {
@@ -216,4 +217,4 @@ func listOf(texts []string) string {
 }
 
 // starlark writes a text as a script does.
-func starlark(text string) string { return tool.FormatJSON(text, "") }
+func starlark(text string) string { return value.FormatJSON(text, "") }

@@ -8,16 +8,17 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/prose"
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // A Program is a program that a model wrote and that has run, to be made a
 // tool. Only Name and Code are required.
 type Program struct {
-	Name   string     // of the tool that it becomes
-	Code   string     // the program
-	About  string     // what it is for; a text that the program begins with comes before it
-	From   string     // where it was run, for whoever reads the file: "run r, step 3"
-	Result tool.Value // what it gave
+	Name   string      // of the tool that it becomes
+	Code   string      // the program
+	About  string      // what it is for; a text that the program begins with comes before it
+	From   string      // where it was run, for whoever reads the file: "run r, step 3"
+	Result value.Value // what it gave
 	Tools  []tool.Tool
 	// Called names the tools that were called while it ran, by it and by those.
 	Called []string
@@ -45,7 +46,7 @@ func File(p *Program) (file string, notes []string, err error) {
 	w.list = statementsOf(w.text, w.tokens)
 	w.bound = boundNames(w.tokens, w.list)
 	if len(w.list) == 0 {
-		return "", nil, tool.Errorf(tool.Invalid, "the program is empty")
+		return "", nil, value.Errorf(value.Invalid, "the program is empty")
 	}
 	if err := w.called(); err != nil {
 		return "", nil, err
@@ -100,7 +101,7 @@ func (w *promoting) called() error {
 		t := w.byName(name)
 		switch {
 		case t == nil:
-			return tool.Errorf(tool.NotFound, "the program calls the tool '%s', which is not here", name).
+			return value.Errorf(value.NotFound, "the program calls the tool '%s', which is not here", name).
 				WithHint("work in the folder of the run; cassidy tool list shows the tools that are here")
 		case !slices.Contains(w.using, t):
 			w.using = append(w.using, t)

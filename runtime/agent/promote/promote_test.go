@@ -13,6 +13,7 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/agent/promote"
 	"github.com/cassidy-run/cassidy/runtime/engine"
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 	"github.com/cassidy-run/cassidy/stdlib"
 )
 
@@ -150,7 +151,7 @@ func TestPromoteRefuses(t *testing.T) {
 func TestPromoteDeclares(t *testing.T) {
 	host := func(name, target string) tool.Capability { return tool.Capability{Name: name, Target: target} }
 	file, _, err := promote.File(&promote.Program{Name: "for", Code: "\"\"\"Read \\\"it\\\" all.\"\"\"\nN = 3 # how \"\"\"many\\\nread('a', N)", About: "not this",
-		Result: tool.List{tool.List{int64(1)}, tool.List{"a"}}, Tools: promotable(), Called: []string{"read", "a_b"},
+		Result: value.List{value.List{int64(1)}, value.List{"a"}}, Tools: promotable(), Called: []string{"read", "a_b"},
 		Used: []tool.Capability{host("http.get", "a.com"), host("http.get", "a.com"), host("shell", "git")}})
 	if err != nil {
 		t.Fatal(err)
@@ -169,7 +170,7 @@ func TestPromoteDeclares(t *testing.T) {
 	if d.Summary() != "Read 'it' all." || d.Params[0].Description != `how '''many\` || d.Returns == nil || d.Returns.String() != "array of array" {
 		t.Errorf("it says %q, %q, %v", d.Summary(), d.Params[0].Description, d.Returns)
 	}
-	for result, want := range map[tool.Value]string{nil: "", true: " -> bool", int64(1): " -> int", 1.5: " -> float", "x": " -> str"} {
+	for result, want := range map[value.Value]string{nil: "", true: " -> bool", int64(1): " -> int", 1.5: " -> float", "x": " -> str"} {
 		file, _, err := promote.File(&promote.Program{Name: "made", Code: "1", Result: result})
 		if err != nil || !strings.Contains(file, "\ndef made()"+want+":\n") {
 			t.Errorf("of %v: %v\n%s", result, err, file)

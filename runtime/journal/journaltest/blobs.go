@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/cassidy-run/cassidy/runtime/journal"
-	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // sum returns the name of a blob.
@@ -33,7 +33,7 @@ func has(t testing.TB, s journal.Store, text string) bool {
 	t.Helper()
 	got, err := s.Blob(context.Background(), sum([]byte(text)), int64(len(text)))
 	if err != nil {
-		wantKind(t, "Blob", err, tool.Failed)
+		wantKind(t, "Blob", err, value.Failed)
 		return false
 	}
 	if string(got) != text {
@@ -69,15 +69,15 @@ func (s *suite) testBlobs(t *testing.T) {
 			check(t, a.PutBlob(ctx, wrong, []byte("x")))
 		}
 		_, err := b.Blob(ctx, c.name, c.size)
-		wantKind(t, "Blob", err, tool.Failed)
+		wantKind(t, "Blob", err, value.Failed)
 		if err != nil && (!strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), c.name)) {
 			t.Errorf("Blob = %v, want %q and its name", err, c.want)
 		}
 	}
 	for _, name := range append(hostile(), strings.ToUpper(name), name[1:], name+"0", "../"+name[3:], strings.Repeat("/", 64)) {
-		wantKind(t, fmt.Sprintf("PutBlob(%.20q)", name), a.PutBlob(ctx, name, nil), tool.Invalid)
+		wantKind(t, fmt.Sprintf("PutBlob(%.20q)", name), a.PutBlob(ctx, name, nil), value.Invalid)
 		_, err := a.Blob(ctx, name, 0)
-		wantKind(t, fmt.Sprintf("Blob(%.20q)", name), err, tool.Invalid)
+		wantKind(t, fmt.Sprintf("Blob(%.20q)", name), err, value.Invalid)
 	}
 	var wg sync.WaitGroup
 	same := bytes.Repeat([]byte("same"), 50_000)

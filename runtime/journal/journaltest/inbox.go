@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/cassidy-run/cassidy/runtime/journal"
-	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 func message(kind, key, body string) journal.Message {
@@ -74,11 +74,11 @@ func (s *suite) testInbox(t *testing.T) {
 	}
 	for _, num := range []int64{0, -1, other + 1, 1 << 40} {
 		_, err := a.Inbox(ctx, num, 0)
-		wantKind(t, "Inbox of no run", err, tool.NotFound)
+		wantKind(t, "Inbox of no run", err, value.NotFound)
 		_, err = a.Send(ctx, num, message("k", "", ""))
-		wantKind(t, "Send to no run", err, tool.NotFound)
+		wantKind(t, "Send to no run", err, value.NotFound)
 		_, _, err = a.Take(ctx, num, "k", "")
-		wantKind(t, "Take of no run", err, tool.NotFound)
+		wantKind(t, "Take of no run", err, value.NotFound)
 	}
 }
 
@@ -100,7 +100,7 @@ func (s *suite) testTake(t *testing.T) {
 			t.Errorf("Take = %+v, %v, %v", m, ok, err)
 		}
 		_, err = st.Send(ctx, num, message("answer", "q", "late"))
-		wantKind(t, "Send after Take", err, tool.Conflict)
+		wantKind(t, "Send after Take", err, value.Conflict)
 		send(t, st, num, message("answer", "other", "still open"))
 		send(t, st, num, message("signal", "q", "still open"))
 	}
@@ -128,7 +128,7 @@ func (s *suite) testSendWhileTaken(t *testing.T) {
 				for n := range 5 {
 					seq, err := []journal.Store{a, b}[i%2].Send(ctx, num, message("answer", key, fmt.Sprint(i, n)))
 					if err != nil {
-						wantKind(t, "Send", err, tool.Conflict)
+						wantKind(t, "Send", err, value.Conflict)
 						return
 					}
 					mu.Lock()

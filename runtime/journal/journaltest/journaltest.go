@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/cassidy-run/cassidy/runtime/journal"
-	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // An Opener opens a new, empty store and closes it at the end of the test.
@@ -73,7 +73,7 @@ func (s *suite) both(t *testing.T) (a, b journal.Store) {
 }
 
 // closedKind is the kind of errors after Close.
-func closedKind() tool.Kind { return tool.KindOf(journal.ErrClosed()) }
+func closedKind() value.Kind { return value.KindOf(journal.ErrClosed()) }
 
 // hostile returns strings that a store must keep apart, and as they are.
 func hostile() []string {
@@ -92,9 +92,9 @@ func check(t testing.TB, err error) {
 }
 
 // wantKind checks the kind of an error.
-func wantKind(t testing.TB, what string, err error, kind tool.Kind) {
+func wantKind(t testing.TB, what string, err error, kind value.Kind) {
 	t.Helper()
-	var e *tool.Error
+	var e *value.Error
 	if !errors.As(err, &e) || e.Kind != kind {
 		t.Errorf("%s = %v, want an error of kind %v", what, err, kind)
 	}

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/cassidy-run/cassidy/runtime/journal"
-	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 func acquire(t testing.TB, s journal.Store, tenant, id string) journal.Lease {
@@ -31,20 +31,20 @@ func (s *suite) testLeases(t *testing.T) {
 			t.Error("a lease that is held is not")
 		}
 		_, err := st.Acquire(ctx, "", "r")
-		wantKind(t, "Acquire of a held lease", err, tool.Conflict)
+		wantKind(t, "Acquire of a held lease", err, value.Conflict)
 	}
 	check(t, l.Renew(ctx))
 	acquire(t, b, "", "other")
 	check(t, l.Release())
 	check(t, l.Release())
-	wantKind(t, "Renew of a released lease", l.Renew(ctx), tool.Conflict)
+	wantKind(t, "Renew of a released lease", l.Renew(ctx), value.Conflict)
 	if b.Held(ctx, "", "r") || a.Held(ctx, "", "r") {
 		t.Error("a released lease is held")
 	}
 	second := acquire(t, b, "", "r")
 	check(t, l.Release()) // which is not of the second
 	check(t, second.Renew(ctx))
-	wantKind(t, "Renew of an old lease", l.Renew(ctx), tool.Conflict)
+	wantKind(t, "Renew of an old lease", l.Renew(ctx), value.Conflict)
 	if !a.Held(ctx, "", "r") {
 		t.Error("a second release ended the lease of somebody else")
 	}
@@ -59,7 +59,7 @@ func (s *suite) testLeases(t *testing.T) {
 		acquire(t, a, tenant, "r")
 		acquire(t, b, tenant, "t-a")
 		_, err := b.Acquire(ctx, tenant, "r")
-		wantKind(t, fmt.Sprintf("Acquire of tenant %.20q", tenant), err, tool.Conflict)
+		wantKind(t, fmt.Sprintf("Acquire of tenant %.20q", tenant), err, value.Conflict)
 	}
 	acquire(t, a, "", "t-a")
 	for _, id := range hostile() {
@@ -67,7 +67,7 @@ func (s *suite) testLeases(t *testing.T) {
 			continue
 		}
 		_, err := a.Acquire(ctx, "", id)
-		wantKind(t, fmt.Sprintf("Acquire(%.20q)", id), err, tool.Invalid)
+		wantKind(t, fmt.Sprintf("Acquire(%.20q)", id), err, value.Invalid)
 		if a.Held(ctx, "", id) {
 			t.Errorf("Held(%.20q)", id)
 		}
@@ -88,7 +88,7 @@ func (s *suite) testLeaseRace(t *testing.T) {
 				st.Held(ctx, "t", "r")
 				l, err := st.Acquire(ctx, "t", "r")
 				if err != nil {
-					wantKind(t, "Acquire", err, tool.Conflict)
+					wantKind(t, "Acquire", err, value.Conflict)
 					continue
 				}
 				if holders.Add(1) != 1 {
@@ -152,8 +152,8 @@ func (s *suite) testCanceled(t *testing.T) {
 	all := calls(st, num)
 	all["Renew"] = l.Renew
 	for what, call := range all {
-		wantKind(t, what, call(ctx), tool.Canceled)
-		wantKind(t, what, call(late), tool.Timeout)
+		wantKind(t, what, call(ctx), value.Canceled)
+		wantKind(t, what, call(late), value.Timeout)
 	}
 	loaded, err := st.Load(context.Background(), num)
 	check(t, err)
@@ -172,7 +172,7 @@ func (s *suite) testCanceled(t *testing.T) {
 		stop()
 		last = err
 	}
-	wantKind(t, "List that is canceled", last, tool.Canceled)
+	wantKind(t, "List that is canceled", last, value.Canceled)
 }
 
 func (s *suite) testClose(t *testing.T) {

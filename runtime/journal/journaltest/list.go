@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/cassidy-run/cassidy/runtime/journal"
-	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 func (s *suite) testList(t *testing.T) {
@@ -101,7 +101,7 @@ func (s *suite) testTenants(t *testing.T) {
 		r := row(tenant, "r")
 		r.Nonce = tenant
 		nums[tenant] = add(t, a, r)
-		wantKind(t, "a second run of the same ID", b.Commit(ctx, []*journal.Write{{New: row(tenant, "r")}}), tool.Conflict)
+		wantKind(t, "a second run of the same ID", b.Commit(ctx, []*journal.Write{{New: row(tenant, "r")}}), value.Conflict)
 	}
 	add(t, a, row("a", "only"))
 	for _, tenant := range hostile() {
@@ -110,7 +110,7 @@ func (s *suite) testTenants(t *testing.T) {
 			t.Errorf("Find(%.20q) = %+v, %v, want run %d", tenant, got, err, nums[tenant])
 		}
 		if _, err := b.Find(ctx, tenant, "only"); tenant != "a" {
-			wantKind(t, fmt.Sprintf("Find(%.20q) of another tenant's run", tenant), err, tool.NotFound)
+			wantKind(t, fmt.Sprintf("Find(%.20q) of another tenant's run", tenant), err, value.NotFound)
 		}
 		want := "r"
 		if tenant == "a" {

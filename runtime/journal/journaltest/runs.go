@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/cassidy-run/cassidy/runtime/journal"
-	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 func (s *suite) testCommit(t *testing.T) {
@@ -69,18 +69,18 @@ func (s *suite) testCommitAll(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		bad  *journal.Write
-		kind tool.Kind
+		kind value.Kind
 	}{
-		{"a run of the same ID", &journal.Write{New: row("", "old")}, tool.Conflict},
-		{"a run of an ID in the batch", &journal.Write{New: row("", "new")}, tool.Conflict},
-		{"a frame of the same number", &journal.Write{Num: num, Frames: []journal.Frame{frame(2, "two"), frame(0, "other")}}, tool.Conflict},
-		{"a frame of a number in the batch", &journal.Write{Num: num, Frames: []journal.Frame{frame(1, "other")}}, tool.Conflict},
-		{"a frame of a deleted run", &journal.Write{Num: gone, Frames: []journal.Frame{frame(0, "zero")}}, tool.NotFound},
-		{"a head of a deleted run", &journal.Write{Num: gone, Head: []byte("h")}, tool.NotFound},
-		{"a state of a deleted run", &journal.Write{Num: gone, Set: &journal.Standing{}}, tool.NotFound},
-		{"nothing for a run that never was", &journal.Write{Num: num + 1000}, tool.NotFound},
-		{"a number out of range", &journal.Write{Num: 1 << 40, Head: []byte("h")}, tool.NotFound},
-		{"an invalid ID", &journal.Write{New: row("", "../x")}, tool.Invalid},
+		{"a run of the same ID", &journal.Write{New: row("", "old")}, value.Conflict},
+		{"a run of an ID in the batch", &journal.Write{New: row("", "new")}, value.Conflict},
+		{"a frame of the same number", &journal.Write{Num: num, Frames: []journal.Frame{frame(2, "two"), frame(0, "other")}}, value.Conflict},
+		{"a frame of a number in the batch", &journal.Write{Num: num, Frames: []journal.Frame{frame(1, "other")}}, value.Conflict},
+		{"a frame of a deleted run", &journal.Write{Num: gone, Frames: []journal.Frame{frame(0, "zero")}}, value.NotFound},
+		{"a head of a deleted run", &journal.Write{Num: gone, Head: []byte("h")}, value.NotFound},
+		{"a state of a deleted run", &journal.Write{Num: gone, Set: &journal.Standing{}}, value.NotFound},
+		{"nothing for a run that never was", &journal.Write{Num: num + 1000}, value.NotFound},
+		{"a number out of range", &journal.Write{Num: 1 << 40, Head: []byte("h")}, value.NotFound},
+		{"an invalid ID", &journal.Write{New: row("", "../x")}, value.Invalid},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			fresh := &journal.Write{New: row("", "new"), Frames: []journal.Frame{frame(0, "new")}}
@@ -114,7 +114,7 @@ func (s *suite) testCommitInvalid(t *testing.T) {
 		if journal.ValidID(id) {
 			continue
 		}
-		wantKind(t, fmt.Sprintf("Commit of run %.20q", id), st.Commit(context.Background(), []*journal.Write{{New: row("", id)}}), tool.Invalid)
+		wantKind(t, fmt.Sprintf("Commit of run %.20q", id), st.Commit(context.Background(), []*journal.Write{{New: row("", id)}}), value.Invalid)
 	}
 	for what, w := range map[string]*journal.Write{
 		"no run":            {},
@@ -125,7 +125,7 @@ func (s *suite) testCommitInvalid(t *testing.T) {
 		"an unknown state":  {Num: num, Set: &journal.Standing{State: journal.Cancelled + 1}},
 		"a new such state":  {New: &journal.Row{ID: "x", State: journal.Cancelled + 1}},
 	} {
-		wantKind(t, "Commit of "+what, st.Commit(context.Background(), []*journal.Write{w}), tool.Invalid)
+		wantKind(t, "Commit of "+what, st.Commit(context.Background(), []*journal.Write{w}), value.Invalid)
 	}
 	if got := ids(t, st, journal.Filter{}); got != "r" {
 		t.Errorf("the runs are %q", got)
@@ -195,11 +195,11 @@ func (s *suite) testFind(t *testing.T) {
 	}
 	for _, id := range append(hostile(), "R", "rr", "r ") {
 		_, err := a.Find(ctx, "", id)
-		wantKind(t, fmt.Sprintf("Find(%.20q)", id), err, tool.NotFound)
+		wantKind(t, fmt.Sprintf("Find(%.20q)", id), err, value.NotFound)
 	}
 	for _, num := range []int64{0, -1, num + 1, 1 << 31, 1 << 62} {
 		_, err := a.Load(ctx, num)
-		wantKind(t, fmt.Sprintf("Load(%d)", num), err, tool.NotFound)
+		wantKind(t, fmt.Sprintf("Load(%d)", num), err, value.NotFound)
 	}
 }
 
@@ -264,15 +264,15 @@ func (s *suite) testDelete(t *testing.T) {
 		check(t, b.Delete(ctx, num))
 		check(t, a.Delete(ctx, num))
 		_, err = a.Find(ctx, "", "r")
-		wantKind(t, "Find of a deleted run", err, tool.NotFound)
+		wantKind(t, "Find of a deleted run", err, value.NotFound)
 		_, err = b.Load(ctx, num)
-		wantKind(t, "Load of a deleted run", err, tool.NotFound)
+		wantKind(t, "Load of a deleted run", err, value.NotFound)
 		_, err = b.Inbox(ctx, num, 0)
-		wantKind(t, "Inbox of a deleted run", err, tool.NotFound)
+		wantKind(t, "Inbox of a deleted run", err, value.NotFound)
 		_, err = b.Send(ctx, num, journal.Message{Kind: "k"})
-		wantKind(t, "Send to a deleted run", err, tool.NotFound)
+		wantKind(t, "Send to a deleted run", err, value.NotFound)
 		_, _, err = b.Take(ctx, num, "k", "")
-		wantKind(t, "Take of a deleted run", err, tool.NotFound)
+		wantKind(t, "Take of a deleted run", err, value.NotFound)
 	}
 	for _, num := range []int64{0, -1, 1 << 31, 1 << 62} {
 		check(t, a.Delete(ctx, num))
@@ -349,7 +349,7 @@ func (s *suite) testWriters(t *testing.T) {
 			for seq := range int64(frames) {
 				err := st.Commit(ctx, []*journal.Write{{Num: num, Frames: []journal.Frame{frame(seq, me)}}, {New: row("", fmt.Sprintf("w%d-%d", i, seq))}})
 				if err != nil {
-					wantKind(t, "Commit", err, tool.Conflict)
+					wantKind(t, "Commit", err, value.Conflict)
 					continue
 				}
 				mu.Lock()

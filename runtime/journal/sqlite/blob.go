@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/cassidy-run/cassidy/runtime/journal"
-	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 const (
@@ -50,7 +50,7 @@ func (s *Store) Blob(ctx context.Context, name string, size int64) ([]byte, erro
 		return nil, err
 	}
 	data, err := s.blobs.get(name, size)
-	var known *tool.Error
+	var known *value.Error
 	if err != nil && !errors.As(err, &known) {
 		err = ioError("read a large value", err)
 	}

@@ -7,7 +7,7 @@ import (
 	"fmt"
 
 	"github.com/cassidy-run/cassidy/runtime/journal"
-	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // A writer has the one connection that writes, with its statements prepared.
@@ -76,7 +76,7 @@ func (s *Store) write(ctx context.Context, do func(ctx context.Context, w *write
 	case <-s.w.done:
 		return journal.ErrClosed()
 	case <-ctx.Done():
-		return tool.AsError(ctx.Err(), tool.Canceled)
+		return value.AsError(ctx.Err(), value.Canceled)
 	}
 	defer func() { <-s.w.turn }()
 	return s.fail(opWrite, s.w.transact(context.WithoutCancel(ctx), do))
@@ -172,7 +172,7 @@ func (w *writer) add(ctx context.Context, r *journal.Row) (int64, error) {
 		return 0, err
 	}
 	if num < 1 || num > maxNum {
-		return 0, tool.Errorf(tool.Failed, "write to the journal: no run numbers are left")
+		return 0, value.Errorf(value.Failed, "write to the journal: no run numbers are left")
 	}
 	_, err = w.addHead.ExecContext(ctx, num, r.Tenant, r.ID, r.Head)
 	return num, err

@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/cassidy-run/cassidy/runtime/journal"
-	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 func now() time.Time { return time.Now() }
@@ -102,7 +102,7 @@ func childAcquires(dir string) {
 	s, err := Open(dir)
 	must(err)
 	if _, err = s.Acquire(context.Background(), "", "mine"); err != nil {
-		fmt.Println(tool.KindOf(err))
+		fmt.Println(value.KindOf(err))
 		return
 	}
 	fmt.Println("acquired")
@@ -170,7 +170,7 @@ func checkKilled(t *testing.T, s *Store, id string, n int) {
 		}
 	}
 	for i := range n {
-		if _, err := s.Send(ctx, row.Num, journal.Message{Kind: "k", Key: strconv.Itoa(i + 1)}); tool.KindOf(err) != tool.Conflict {
+		if _, err := s.Send(ctx, row.Num, journal.Message{Kind: "k", Key: strconv.Itoa(i + 1)}); value.KindOf(err) != value.Conflict {
 			t.Fatalf("run %s: what was taken is open again: %v", id, err)
 		}
 	}
@@ -186,7 +186,7 @@ func TestLeaseOfAnotherProcess(t *testing.T) {
 		t.Fatal(out.Text())
 	}
 	s := open(t, dir)
-	if _, err := s.Acquire(ctx, "", "held"); tool.KindOf(err) != tool.Conflict || !s.Held(ctx, "", "held") {
+	if _, err := s.Acquire(ctx, "", "held"); value.KindOf(err) != value.Conflict || !s.Held(ctx, "", "held") {
 		t.Errorf("Acquire of what another process holds = %v, want a conflict", err)
 	}
 	cmd.Process.Kill()

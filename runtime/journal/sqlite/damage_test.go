@@ -14,7 +14,7 @@ import (
 	"testing"
 
 	"github.com/cassidy-run/cassidy/runtime/journal"
-	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 const (
@@ -86,7 +86,7 @@ func inspect(t *testing.T, what, dir string, cut bool) finding {
 	f := finding{listed: map[string]bool{}, intact: map[string]bool{}}
 	s, err := Open(dir)
 	if err != nil {
-		var e *tool.Error
+		var e *value.Error
 		if !errors.As(err, &e) || e.Hint == "" || !strings.HasPrefix(err.Error(), "open the journal: ") {
 			t.Errorf("%s: Open = %v, want an error with a hint", what, err)
 		}
@@ -114,7 +114,7 @@ func inspect(t *testing.T, what, dir string, cut bool) finding {
 		row, err := s.Find(ctx, "", id)
 		if err == nil || row.Num != 0 {
 			f.intact[id] = readsIntact(t, what, s, id, row.Num)
-		} else if !cut && tool.KindOf(err) == tool.NotFound && f.listErr == nil {
+		} else if !cut && value.KindOf(err) == value.NotFound && f.listErr == nil {
 			t.Errorf("%s: %s is lost without an error", what, id)
 		}
 	}
@@ -126,7 +126,7 @@ func inspect(t *testing.T, what, dir string, cut bool) finding {
 func readsIntact(t *testing.T, what string, s *Store, id string, num int64) bool {
 	st, err := s.Load(context.Background(), num)
 	if err != nil {
-		if tool.KindOf(err) != tool.Failed {
+		if value.KindOf(err) != value.Failed {
 			t.Errorf("%s: Load of %s = %v", what, id, err)
 		}
 		return false
@@ -274,7 +274,7 @@ func TestLostRows(t *testing.T) {
 			s := open(t, dir)
 			reported := func(what string, err error) {
 				t.Helper()
-				if c.want == "" && err != nil || c.want != "" && (tool.KindOf(err) != tool.Failed || !strings.Contains(err.Error(), c.want)) {
+				if c.want == "" && err != nil || c.want != "" && (value.KindOf(err) != value.Failed || !strings.Contains(err.Error(), c.want)) {
 					t.Errorf("%s = %v, want %q", what, err, c.want)
 				}
 			}
@@ -318,7 +318,7 @@ func TestDamagedIsReadOnly(t *testing.T) {
 	cut := all["journal.db"][:len(all["journal.db"])-5*4096]
 	refold(t, dir, replaced(all, "journal.db", cut))
 	f := inspect(t, "cut", dir, true)
-	if !f.opened || len(f.listed) == 0 || tool.KindOf(f.listErr) != tool.Failed || !strings.Contains(f.listErr.Error(), "damaged") {
+	if !f.opened || len(f.listed) == 0 || value.KindOf(f.listErr) != value.Failed || !strings.Contains(f.listErr.Error(), "damaged") {
 		t.Errorf("opened %v, %d runs, %v", f.opened, len(f.listed), f.listErr)
 	}
 	intact := 0
@@ -343,8 +343,8 @@ func TestDamagedIsReadOnly(t *testing.T) {
 		"SweepBlobs": s.SweepBlobs(ctx, now().AddDate(1, 0, 0), named),
 		"EachFrame":  s.EachFrame(ctx, func(int64, int64, []byte) error { return nil }),
 	} {
-		var e *tool.Error
-		if !errors.As(err, &e) || e.Kind != tool.Failed || !strings.Contains(e.Hint, "nothing was deleted") {
+		var e *value.Error
+		if !errors.As(err, &e) || e.Kind != value.Failed || !strings.Contains(e.Hint, "nothing was deleted") {
 			t.Errorf("%s in a damaged journal = %v", what, err)
 		}
 	}

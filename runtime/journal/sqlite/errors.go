@@ -9,7 +9,7 @@ import (
 	lib "modernc.org/sqlite/lib"
 
 	"github.com/cassidy-run/cassidy/runtime/journal"
-	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // The operations that error messages name.
@@ -19,7 +19,7 @@ const (
 	opWrite = "write to the journal"
 )
 
-// fail converts an error of an operation to a [tool.Error]. After Close, the
+// fail converts an error of an operation to a [value.Error]. After Close, the
 // database returns errors of its own for what is still in progress.
 func (s *Store) fail(op string, err error) error {
 	if err != nil && s.closed.Load() {
@@ -28,9 +28,9 @@ func (s *Store) fail(op string, err error) error {
 	return dbError(op, err)
 }
 
-// dbError converts an error of the database to a [tool.Error].
+// dbError converts an error of the database to a [value.Error].
 func dbError(op string, err error) error {
-	var known *tool.Error
+	var known *value.Error
 	var e *driver.Error
 	switch {
 	case err == nil:
@@ -38,11 +38,11 @@ func dbError(op string, err error) error {
 	case errors.As(err, &known):
 		return err
 	case errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded):
-		return tool.AsError(err, tool.Canceled)
+		return value.AsError(err, value.Canceled)
 	case errors.Is(err, errLost):
 		return damageError(op, err)
 	case !errors.As(err, &e):
-		return tool.Errorf(tool.Unavailable, "%s: %w", op, err)
+		return value.Errorf(value.Unavailable, "%s: %w", op, err)
 	}
 	switch e.Code() & 0xff {
 	case lib.SQLITE_FULL:
@@ -50,20 +50,20 @@ func dbError(op string, err error) error {
 	case lib.SQLITE_CORRUPT, lib.SQLITE_NOTADB, lib.SQLITE_ERROR:
 		return damageError(op, err)
 	case lib.SQLITE_BUSY, lib.SQLITE_LOCKED:
-		return tool.Errorf(tool.Unavailable, "%s: another process keeps the database busy: %w", op, err).
+		return value.Errorf(value.Unavailable, "%s: another process keeps the database busy: %w", op, err).
 			WithHint("try again, or look for a cassidy process that hangs")
 	case lib.SQLITE_IOERR:
-		return tool.Errorf(tool.Unavailable, "%s: the disk cannot be read or written: %w", op, err).
+		return value.Errorf(value.Unavailable, "%s: the disk cannot be read or written: %w", op, err).
 			WithHint("check whether the disk is full or failing")
 	case lib.SQLITE_READONLY, lib.SQLITE_CANTOPEN, lib.SQLITE_PERM, lib.SQLITE_AUTH:
-		return tool.Errorf(tool.Unavailable, "%s: the database cannot be written: %w", op, err).
+		return value.Errorf(value.Unavailable, "%s: the database cannot be written: %w", op, err).
 			WithHint("check the owner and the permissions of its folder")
 	}
-	return tool.Errorf(tool.Unavailable, "%s: %w", op, err)
+	return value.Errorf(value.Unavailable, "%s: %w", op, err)
 }
 
 func damageError(op string, err error) error {
-	return tool.Errorf(tool.Failed, "%s: the database is damaged: %w", op, err).
+	return value.Errorf(value.Failed, "%s: the database is damaged: %w", op, err).
 		WithHint("nothing was deleted, and undamaged runs can still be read: keep a copy of the folder, and start a new journal in another one")
 }
 
@@ -72,11 +72,11 @@ func ioError(op string, err error) error {
 	if isFull(err) {
 		return diskFull(op, err)
 	}
-	return tool.Errorf(tool.Unavailable, "%s: %w", op, err)
+	return value.Errorf(value.Unavailable, "%s: %w", op, err)
 }
 
 func diskFull(op string, err error) error {
-	e := tool.Errorf(tool.Limit, "%s: the disk is full: %w", op, err).
+	e := value.Errorf(value.Limit, "%s: the disk is full: %w", op, err).
 		WithHint("free some space (cassidy runs prune); everything recorded so far is safe")
 	e.Limit = "disk"
 	return e

@@ -8,6 +8,7 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/history"
 	"github.com/cassidy-run/cassidy/runtime/journal/sqlite"
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // Keep the records of runs in a folder, which another process can open too.
@@ -30,7 +31,7 @@ func ExampleOpen() {
 		return err
 	}
 	fmt.Println(begin("r"))
-	fmt.Println(tool.KindOf(begin("r")))
+	fmt.Println(value.KindOf(begin("r")))
 	// Output:
 	// <nil>
 	// conflict

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/cassidy-run/cassidy/runtime/journal"
-	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // fill writes frames until that fails, and returns how many were written.
@@ -30,8 +30,8 @@ func appendFrame(s *Store, num, seq int64) error {
 
 func wantFull(t *testing.T, what string, err error) {
 	t.Helper()
-	var e *tool.Error
-	if !errors.As(err, &e) || e.Kind != tool.Limit || e.Limit != "disk" || !strings.Contains(e.Hint, "free some space (cassidy runs prune)") {
+	var e *value.Error
+	if !errors.As(err, &e) || e.Kind != value.Limit || e.Limit != "disk" || !strings.Contains(e.Hint, "free some space (cassidy runs prune)") {
 		t.Errorf("%s on a full disk = %v", what, err)
 	}
 }

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/cassidy-run/cassidy/runtime/journal"
-	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // A lease is a lock of the operating system on a file, so it ends with the
@@ -45,7 +45,7 @@ func (s *Store) Acquire(ctx context.Context, tenant, id string) (journal.Lease, 
 	case errors.Is(err, errHeld):
 		return nil, journal.ErrHeld(id)
 	case ctx.Err() != nil && err != nil:
-		return nil, tool.AsError(ctx.Err(), tool.Canceled)
+		return nil, value.AsError(ctx.Err(), value.Canceled)
 	case err != nil:
 		return nil, ioError("lock run '"+id+"'", err)
 	}
@@ -153,7 +153,7 @@ func isAt(f *os.File, path string) (bool, error) {
 // Renew reports whether the lease is still held, see [journal.Lease].
 func (l *lease) Renew(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
-		return tool.AsError(err, tool.Canceled)
+		return value.AsError(err, value.Canceled)
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 func TestLockPath(t *testing.T) {
@@ -46,12 +46,12 @@ func TestLockRemoved(t *testing.T) {
 	check(t, err)
 	check(t, l.Renew(ctx))
 	check(t, os.Remove(s.lockPath("", "r")))
-	if err := l.Renew(ctx); tool.KindOf(err) != tool.Conflict {
+	if err := l.Renew(ctx); value.KindOf(err) != value.Conflict {
 		t.Errorf("Renew without a lock file = %v", err)
 	}
 	second, err := other.Acquire(ctx, "", "r")
 	check(t, err)
-	if err := l.Renew(ctx); tool.KindOf(err) != tool.Conflict {
+	if err := l.Renew(ctx); value.KindOf(err) != value.Conflict {
 		t.Errorf("Renew with another lock file = %v", err)
 	}
 	check(t, l.Release())

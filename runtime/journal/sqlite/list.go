@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/cassidy-run/cassidy/runtime/journal"
-	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // List yields the rows that a filter selects, see [journal.Store].
@@ -99,7 +99,7 @@ func (l *listing) run(yield func(journal.Row) bool) error {
 		switch {
 		case isDamage(err) && l.ctx.Err() == nil:
 			damage = err
-		case tool.KindOf(err) == tool.NotFound: // an index may have it where the tables have not
+		case value.KindOf(err) == value.NotFound: // an index may have it where the tables have not
 			if list != nil {
 				damage = lost("everything", num)
 			}

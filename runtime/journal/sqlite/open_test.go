@@ -14,7 +14,7 @@ import (
 	"testing"
 
 	"github.com/cassidy-run/cassidy/runtime/journal"
-	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 func check(t testing.TB, err error) {
@@ -68,19 +68,19 @@ PRAGMA user_version = 1; PRAGMA application_id = 1667330931;`
 func TestOpenRefuses(t *testing.T) {
 	for _, c := range []struct {
 		name, make, sql string // make says whether there is a journal first
-		kind            tool.Kind
+		kind            value.Kind
 		want, hint      string
 	}{
-		{"newer", "journal", "PRAGMA user_version = 99", tool.Unavailable, "written by a newer cassidy: it has format 99, and this version reads 2", "nothing was changed"},
-		{"newer with a view", "journal", "CREATE VIEW x AS SELECT 1; PRAGMA user_version = 3", tool.Unavailable, "newer", "nothing was changed"},
-		{"format 1", "", formatOne, tool.Invalid, "journal.db has format 1, which this version cannot read", "mv "},
-		{"format 1 in WAL mode", "", "PRAGMA journal_mode = WAL;" + formatOne, tool.Invalid, "has format 1", "nothing was changed"},
-		{"a negative format", "journal", "PRAGMA user_version = -1", tool.Invalid, "unknown format: -1", "another folder"},
-		{"no format", "journal", "PRAGMA user_version = 0", tool.Invalid, "not a cassidy journal", "another folder"},
-		{"another program", "journal", "PRAGMA application_id = 7", tool.Invalid, "not a cassidy journal", "another folder"},
-		{"another program, not in WAL mode", "", "CREATE TABLE x (y); PRAGMA user_version = 2", tool.Invalid, "not a cassidy journal", "another folder"},
-		{"a trigger", "journal", "CREATE TRIGGER x AFTER INSERT ON frames BEGIN DELETE FROM frames; END", tool.Invalid, "not a cassidy journal", "another folder"},
-		{"a view", "journal", "CREATE VIEW x AS SELECT 1", tool.Invalid, "not a cassidy journal", "another folder"},
+		{"newer", "journal", "PRAGMA user_version = 99", value.Unavailable, "written by a newer cassidy: it has format 99, and this version reads 2", "nothing was changed"},
+		{"newer with a view", "journal", "CREATE VIEW x AS SELECT 1; PRAGMA user_version = 3", value.Unavailable, "newer", "nothing was changed"},
+		{"format 1", "", formatOne, value.Invalid, "journal.db has format 1, which this version cannot read", "mv "},
+		{"format 1 in WAL mode", "", "PRAGMA journal_mode = WAL;" + formatOne, value.Invalid, "has format 1", "nothing was changed"},
+		{"a negative format", "journal", "PRAGMA user_version = -1", value.Invalid, "unknown format: -1", "another folder"},
+		{"no format", "journal", "PRAGMA user_version = 0", value.Invalid, "not a cassidy journal", "another folder"},
+		{"another program", "journal", "PRAGMA application_id = 7", value.Invalid, "not a cassidy journal", "another folder"},
+		{"another program, not in WAL mode", "", "CREATE TABLE x (y); PRAGMA user_version = 2", value.Invalid, "not a cassidy journal", "another folder"},
+		{"a trigger", "journal", "CREATE TRIGGER x AFTER INSERT ON frames BEGIN DELETE FROM frames; END", value.Invalid, "not a cassidy journal", "another folder"},
+		{"a view", "journal", "CREATE VIEW x AS SELECT 1", value.Invalid, "not a cassidy journal", "another folder"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			dir := t.TempDir()
@@ -92,7 +92,7 @@ func TestOpenRefuses(t *testing.T) {
 			execSQL(t, dir, c.sql)
 			before := files(t, dir)["journal.db"]
 			_, err := Open(dir)
-			var e *tool.Error
+			var e *value.Error
 			if !errors.As(err, &e) || e.Kind != c.kind || !strings.HasPrefix(e.Error(), "open the journal: "+dir) || !strings.Contains(e.Error(), c.want) || !strings.Contains(e.Hint, c.hint) {
 				t.Errorf("Open = %v, hint %q, want %q and %q", err, e.Hint, c.want, c.hint)
 			}
@@ -108,8 +108,8 @@ func TestOpenRefusesFiles(t *testing.T) {
 	text := strings.Repeat("some text that is not a database ", 1000)
 	check(t, os.WriteFile(filepath.Join(dir, "journal.db"), []byte(text), 0o600))
 	_, err := Open(dir)
-	var e *tool.Error
-	if !errors.As(err, &e) || e.Kind != tool.Failed || !strings.Contains(e.Hint, "nothing was deleted") {
+	var e *value.Error
+	if !errors.As(err, &e) || e.Kind != value.Failed || !strings.Contains(e.Hint, "nothing was deleted") {
 		t.Errorf("Open of a text = %v", err)
 	}
 	if files(t, dir)["journal.db"] != text {
@@ -117,7 +117,7 @@ func TestOpenRefusesFiles(t *testing.T) {
 	}
 	file := filepath.Join(t.TempDir(), "file")
 	check(t, os.WriteFile(file, nil, 0o600))
-	if _, err := Open(file); tool.KindOf(err) != tool.Unavailable || !strings.HasPrefix(err.Error(), "open the journal: ") {
+	if _, err := Open(file); value.KindOf(err) != value.Unavailable || !strings.HasPrefix(err.Error(), "open the journal: ") {
 		t.Errorf("Open of a file = %v", err)
 	}
 }
@@ -139,8 +139,8 @@ func TestFormatOneInUse(t *testing.T) {
 	}
 	for _, dir := range []string{dir, copied} {
 		_, err = Open(dir)
-		var e *tool.Error
-		if !errors.As(err, &e) || e.Kind != tool.Invalid || !strings.Contains(err.Error(), "has format 1") {
+		var e *value.Error
+		if !errors.As(err, &e) || e.Kind != value.Invalid || !strings.Contains(err.Error(), "has format 1") {
 			t.Errorf("Open = %v", err)
 		}
 		after := files(t, dir)
@@ -151,8 +151,8 @@ func TestFormatOneInUse(t *testing.T) {
 		}
 	}
 	_, err = Open(dir)
-	if want := "mv '" + strings.ReplaceAll(dir, "'", `'\''`) + "' '"; !strings.Contains(tool.ErrorOf(err, tool.Failed).Hint, want) {
-		t.Errorf("the hint is %q, want %q", tool.ErrorOf(err, tool.Failed).Hint, want)
+	if want := "mv '" + strings.ReplaceAll(dir, "'", `'\''`) + "' '"; !strings.Contains(value.ErrorOf(err, value.Failed).Hint, want) {
+		t.Errorf("the hint is %q, want %q", value.ErrorOf(err, value.Failed).Hint, want)
 	}
 }
 
@@ -254,7 +254,7 @@ func TestCloseWhileListing(t *testing.T) {
 		last = err
 		check(t, s.Close())
 	}
-	if last != nil && tool.KindOf(last) != tool.KindOf(journal.ErrClosed()) {
+	if last != nil && value.KindOf(last) != value.KindOf(journal.ErrClosed()) {
 		t.Errorf("List of a store that closes = %v", last)
 	}
 }

@@ -11,7 +11,7 @@ import (
 
 	_ "modernc.org/sqlite" // the driver
 
-	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // applicationID marks a database as a journal: "cass".
@@ -100,7 +100,7 @@ func openChecked(ctx context.Context, path, pragmas string, existing bool) (*sql
 		found, err = checkFormat(ctx, conn, path)
 		conn.Close()
 		if err == nil && existing && found != version {
-			err = tool.Errorf(tool.Failed, "open the journal: the database is damaged: it has no tables")
+			err = value.Errorf(value.Failed, "open the journal: the database is damaged: it has no tables")
 		}
 	}
 	if err != nil {
@@ -150,22 +150,22 @@ func checkFormat(ctx context.Context, conn *sql.Conn, path string) (int, error) 
 	case objects > 0 && app != applicationID:
 		return 0, notJournal(path)
 	case found > version:
-		return 0, tool.Errorf(tool.Unavailable, "open the journal: %s was written by a newer cassidy: it has format %d, and this version reads %d", path, found, version).
+		return 0, value.Errorf(value.Unavailable, "open the journal: %s was written by a newer cassidy: it has format %d, and this version reads %d", path, found, version).
 			WithHint("use the newer cassidy, or another folder; nothing was changed")
 	case foreign > 0, found == 0 && objects > 0: // no version has triggers or views
 		return 0, notJournal(path)
 	case found == 1:
-		return 0, tool.Errorf(tool.Invalid, "open the journal: %s has format 1, which this version cannot read", path).
+		return 0, value.Errorf(value.Invalid, "open the journal: %s has format 1, which this version cannot read", path).
 			WithHint("move the folder away to start a new journal: mv %s %s; nothing was changed", quote(dir), quote(dir+".old"))
 	case found < 0:
-		return 0, tool.Errorf(tool.Invalid, "open the journal: %s has an unknown format: %d", path, found).
+		return 0, value.Errorf(value.Invalid, "open the journal: %s has an unknown format: %d", path, found).
 			WithHint("use another folder for the journal; nothing was changed")
 	}
 	return found, nil
 }
 
 func notJournal(path string) error {
-	return tool.Errorf(tool.Invalid, "open the journal: %s is not a cassidy journal", path).
+	return value.Errorf(value.Invalid, "open the journal: %s is not a cassidy journal", path).
 		WithHint("use another folder for the journal; nothing was changed")
 }
 

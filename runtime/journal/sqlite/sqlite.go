@@ -24,7 +24,7 @@ import (
 	"time"
 
 	"github.com/cassidy-run/cassidy/runtime/journal"
-	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // A Store is a [journal.Store] in a folder. Its methods are safe for
@@ -70,7 +70,7 @@ func Open(dir string) (*Store, error) {
 			s.db, s.damage = db, dbError(opOpen, err)
 			return s, nil
 		}
-		if tool.KindOf(e) == tool.Invalid {
+		if value.KindOf(e) == value.Invalid {
 			err = e
 		}
 	}
@@ -121,7 +121,7 @@ func (s *Store) tryOpen(ctx context.Context) error {
 // ready returns an error where a call cannot begin.
 func (s *Store) ready(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
-		return tool.AsError(err, tool.Canceled)
+		return value.AsError(err, value.Canceled)
 	}
 	if s.closed.Load() {
 		return journal.ErrClosed()

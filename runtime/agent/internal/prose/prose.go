@@ -4,12 +4,12 @@ package prose
 import (
 	"strings"
 
-	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // OneLine makes a text fit for one line of a list.
 func OneLine(text string) string {
-	return strings.Join(strings.Fields(tool.Clean(text, len(text))), " ")
+	return strings.Join(strings.Fields(value.Clean(text, len(text))), " ")
 }
 
 // FirstRunes returns the first n characters of a text.

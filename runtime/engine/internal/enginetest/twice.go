@@ -19,6 +19,7 @@ import (
 	"github.com/cassidy-run/cassidy/internal/testworker"
 	"github.com/cassidy-run/cassidy/runtime/engine"
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 	"github.com/cassidy-run/cassidy/sandbox"
 )
 
@@ -136,9 +137,9 @@ type Twice struct {
 	t      testing.TB
 	Engine *engine.Engine
 	worker *sandbox.Process
-	steps  int64            // of a call that sets none
-	limits []tool.LimitName // that the worker may meet where the engine does not
-	Around func(run func()) // measures what the engine does; nil: nothing
+	steps  int64             // of a call that sets none
+	limits []value.LimitName // that the worker may meet where the engine does not
+	Around func(run func())  // measures what the engine does; nil: nothing
 }
 
 // Both returns an engine whose scripts have the modules of a set.
@@ -156,7 +157,7 @@ func (w *Workers) BothSteps(t testing.TB, set string, steps int64) *Twice {
 }
 
 // May lets a worker meet a limit that there is none of without it.
-func (e *Twice) May(limits ...tool.LimitName) *Twice {
+func (e *Twice) May(limits ...value.LimitName) *Twice {
 	e.limits = limits
 	return e
 }
@@ -223,7 +224,7 @@ func (e *Twice) Run(ctx context.Context, s tool.Script, c tool.Call, do tool.Eff
 // same compares errors, and reports whether the rest is to be compared too.
 func (e *Twice) same(what string, s tool.Script, want, got error) bool {
 	e.t.Helper()
-	if limit := tool.ErrorOf(got, tool.Internal); limit != nil && limit.Kind == tool.Limit && slices.Contains(e.limits, limit.Limit) {
+	if limit := value.ErrorOf(got, value.Internal); limit != nil && limit.Kind == value.Limit && slices.Contains(e.limits, limit.Limit) {
 		e.t.Logf("%s of %s %s: only in a worker: %v; the engine: %v", what, s.Path, s.Name, got, want)
 		return false
 	}
@@ -241,7 +242,7 @@ func (e *Twice) equal(what string, s tool.Script, want, got []string) bool {
 
 // said is all that an error says.
 func said(err error) []string {
-	e := tool.ErrorOf(err, tool.Internal)
+	e := value.ErrorOf(err, value.Internal)
 	if e == nil {
 		return nil
 	}
@@ -253,7 +254,7 @@ func said(err error) []string {
 
 // result is all that an outcome holds but the time.
 func result(out tool.Outcome) []string {
-	return append(form(tool.Append(nil, out.Value)), fmt.Sprintf("%d steps, %d effects", out.Usage.Steps, out.Usage.Effects))
+	return append(form(value.Append(nil, out.Value)), fmt.Sprintf("%d steps, %d effects", out.Usage.Steps, out.Usage.Effects))
 }
 
 // form is a value on its way to another process.
@@ -302,7 +303,7 @@ func (r *transcript) look() {
 func ask(e tool.Effect) string {
 	text := e.Place.String() + ": " + e.Func
 	for name, v := range e.Args.All() { // each may be as deep as a value can
-		text += fmt.Sprintf(" %q = %s", name, form(tool.Append(nil, v)))
+		text += fmt.Sprintf(" %q = %s", name, form(value.Append(nil, v)))
 	}
 	return text
 }
@@ -330,7 +331,7 @@ func (r *transcript) player() tool.Effector {
 		r.again = append(r.again, ask(e))
 		i := len(r.again) - 1
 		if i >= len(r.answers) || r.asked[i] != r.again[i] {
-			return tool.Outcome{}, tool.Errorf(tool.Canceled, "the engine did not ask for this")
+			return tool.Outcome{}, value.Errorf(value.Canceled, "the engine did not ask for this")
 		}
 		if i+1 == r.endsAt {
 			r.end(context.Cause(r.ctx))
@@ -357,7 +358,7 @@ func (r *transcript) repeat() (context.Context, func()) {
 
 // ending is what an error says of the end of a context.
 func (r *transcript) ending(err error) []string {
-	e := tool.ErrorOf(err, tool.Internal)
+	e := value.ErrorOf(err, value.Internal)
 	if e == nil {
 		return nil
 	}

@@ -8,7 +8,7 @@ import (
 	lua "github.com/yuin/gopher-lua"
 
 	"github.com/cassidy-run/cassidy/runtime/engine/internal/script"
-	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // luaNoop takes one call's room and gives it back.
@@ -122,7 +122,7 @@ func luaPrint(L *lua.LState) int {
 	}
 	c := luaCallOf(L)
 	// A lost line of print is no reason to fail: the effect's own limits speak.
-	_, _ = c.r.Effect("log", tool.NewDict("message", strings.Join(parts, "\t")))
+	_, _ = c.r.Effect("log", value.NewDict("message", strings.Join(parts, "\t")))
 	if c.r.Fatal != nil {
 		c.stop = true
 	}
@@ -165,7 +165,7 @@ func luaRandom(L *lua.LState) int {
 	}
 	c := luaCallOf(L)
 	if c.loading {
-		c.raise(L, tool.Errorf(tool.Invalid, "math.random is not available while the file is loaded").WithHint("call it inside a function"))
+		c.raise(L, value.Errorf(value.Invalid, "math.random is not available while the file is loaded").WithHint("call it inside a function"))
 	}
 	random, err := c.r.Rand()
 	if c.r.Fatal != nil {

@@ -5,6 +5,7 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime/engine/internal/script"
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // luaFunction is a function of a module as Lua calls it. One serves all
@@ -30,14 +31,14 @@ func luaBuiltin(fn lua.LGFunction) *lua.LFunction {
 // invoke calls a function of a module with the arguments at hand.
 func (c *call) invoke(L *lua.LState, f script.Function) (lua.LValue, error) {
 	if c.loading && f.Kind != tool.Pure {
-		return nil, tool.Errorf(tool.Invalid, "%s is not available while the file is loaded", f.Shown()).
+		return nil, value.Errorf(value.Invalid, "%s is not available while the file is loaded", f.Shown()).
 			WithHint("call it inside a function")
 	}
 	args := make([]lua.LValue, L.GetTop())
 	for i := range args {
 		args[i] = L.Get(i + 1)
 	}
-	conv := converter{nodes: tool.MaxNodes}
+	conv := converter{nodes: value.MaxNodes}
 	if f.Objects {
 		conv.lend = func(fn *lua.LFunction) tool.Function { return c.lent(L, fn) }
 	}
@@ -63,8 +64,8 @@ func (c *call) invoke(L *lua.LState, f script.Function) (lua.LValue, error) {
 // a table at the end stands for them, as in fs.read{path = "x"} and
 // fs.list("docs", {recursive = true}): one with names only, where the function
 // itself takes no table.
-func (c converter) arguments(f script.Function, args []lua.LValue) ([]tool.Value, *tool.Dict, error) {
-	named := &tool.Dict{}
+func (c converter) arguments(f script.Function, args []lua.LValue) ([]value.Value, *value.Dict, error) {
+	named := &value.Dict{}
 	if n := len(args); n > 0 {
 		if table, ok := args[n-1].(*lua.LTable); ok && namesOnly(table) && !takesTable(f, n-1, table) {
 			v, err := c.one(table)
@@ -72,7 +73,7 @@ func (c converter) arguments(f script.Function, args []lua.LValue) ([]tool.Value
 				return nil, nil, err
 			}
 			args = args[:n-1]
-			if d, ok := v.(*tool.Dict); ok {
+			if d, ok := v.(*value.Dict); ok {
 				named = d // else the table is empty
 			}
 		}
@@ -80,7 +81,7 @@ func (c converter) arguments(f script.Function, args []lua.LValue) ([]tool.Value
 	for n := len(args); n > 0 && n <= len(f.Params) && args[n-1] == lua.LNil && !f.Params[n-1].Required; n-- {
 		args = args[:n-1] // nil is absent, where it may be
 	}
-	positional := make([]tool.Value, len(args))
+	positional := make([]value.Value, len(args))
 	for i, arg := range args {
 		v, err := c.one(arg)
 		if err != nil {

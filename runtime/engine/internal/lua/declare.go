@@ -8,6 +8,7 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime/engine/internal/script"
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // declaration reads the file's return tool{…}, and which of its fields are
@@ -18,9 +19,9 @@ func (f *file) declaration() (*script.Declaration, map[string]ast.Expr, error) {
 		return nil, nil, err
 	}
 	d := &script.Declaration{
-		Fields: &tool.Dict{},
-		At:     map[string]tool.Position{},
-		Pos:    tool.Position{File: f.path, Line: table.Line()},
+		Fields: &value.Dict{},
+		At:     map[string]value.Position{},
+		Pos:    value.Position{File: f.path, Line: table.Line()},
 
 		Functions: map[string][]string{},
 	}
@@ -89,14 +90,14 @@ func (f *file) readField(field *ast.Field, d *script.Declaration, functions map[
 	if d.Fields.Has(name) || functions[name] != nil {
 		return f.errorAt(line, "'%s' is given twice", name)
 	}
-	d.At[name] = tool.Position{File: f.path, Line: line}
-	var v tool.Value
+	d.At[name] = value.Position{File: f.path, Line: line}
+	var v value.Value
 	if fn, ok := field.Value.(*ast.FunctionExpr); ok {
 		v = script.FuncName(name)
 		f.names[fn.Line()] = name
 	} else {
 		var err error
-		if v, err = f.literal(field.Value, tool.MaxDepth); err != nil && name != "handler" {
+		if v, err = f.literal(field.Value, value.MaxDepth); err != nil && name != "handler" {
 			return err
 		}
 	}
@@ -124,7 +125,7 @@ func (f *file) readField(field *ast.Field, d *script.Declaration, functions map[
 // parameters returns the parameters of a function, or of the one that a name
 // stands for.
 func (f *file) parameters(x ast.Expr) []string {
-	for range tool.MaxDepth { // a name may stand for a name
+	for range value.MaxDepth { // a name may stand for a name
 		switch e := x.(type) {
 		case *ast.IdentExpr:
 			x = f.constants[e.Value]
@@ -142,13 +143,13 @@ func (f *file) parameters(x ast.Expr) []string {
 // literal evaluates an expression of a declaration: a literal, a name of a
 // literal constant or a function of the file, or param(…) and example(…) of
 // such. Nothing is run.
-func (f *file) literal(x ast.Expr, depth int) (tool.Value, error) {
+func (f *file) literal(x ast.Expr, depth int) (value.Value, error) {
 	if depth == 0 {
-		return nil, f.errorAt(x.Line(), "nested more than %d deep", tool.MaxDepth)
+		return nil, f.errorAt(x.Line(), "nested more than %d deep", value.MaxDepth)
 	}
 	// A constant that names another twice, and so on, is a tree of any size.
-	if f.read++; f.read > tool.MaxNodes {
-		return nil, f.errorAt(x.Line(), "the declaration has more than %d parts", tool.MaxNodes)
+	if f.read++; f.read > value.MaxNodes {
+		return nil, f.errorAt(x.Line(), "the declaration has more than %d parts", value.MaxNodes)
 	}
 	switch x := x.(type) {
 	case *ast.NilExpr:
@@ -184,7 +185,7 @@ func (f *file) computed(x ast.Expr) error {
 }
 
 // number reads a number as Lua would, and refuses one that Lua would change.
-func (f *file) number(x *ast.NumberExpr) (tool.Value, error) {
+func (f *file) number(x *ast.NumberExpr) (value.Value, error) {
 	if i, err := strconv.ParseInt(x.Value, 0, 64); err == nil {
 		if i > maxLuaInteger {
 			return nil, f.errorAt(x.Line(), "%s is beyond what a Lua number holds exactly", x.Value)
@@ -198,7 +199,7 @@ func (f *file) number(x *ast.NumberExpr) (tool.Value, error) {
 	return luaNumber(n), nil
 }
 
-func (f *file) negative(x *ast.UnaryMinusOpExpr, depth int) (tool.Value, error) {
+func (f *file) negative(x *ast.UnaryMinusOpExpr, depth int) (value.Value, error) {
 	v, err := f.literal(x.Expr, depth-1)
 	if err != nil {
 		return nil, err
@@ -212,7 +213,7 @@ func (f *file) negative(x *ast.UnaryMinusOpExpr, depth int) (tool.Value, error) 
 	return nil, f.computed(x)
 }
 
-func (f *file) name(x *ast.IdentExpr, depth int) (tool.Value, error) {
+func (f *file) name(x *ast.IdentExpr, depth int) (value.Value, error) {
 	value, ok := f.constants[x.Value]
 	switch {
 	case x.Value == "null" && f.given["null"] == 0:
@@ -232,11 +233,11 @@ func (f *file) name(x *ast.IdentExpr, depth int) (tool.Value, error) {
 
 // table reads a table: a list where its keys are 1 to n, else an object. It is
 // an empty list where it is empty; what must be an object is made one later.
-func (f *file) table(x *ast.TableExpr, depth int) (tool.Value, error) {
-	d := &tool.Dict{}
+func (f *file) table(x *ast.TableExpr, depth int) (value.Value, error) {
+	d := &value.Dict{}
 	count := int64(0)
 	for _, field := range x.Fields {
-		var key tool.Value
+		var key value.Value
 		line := field.Value.Line()
 		if field.Key == nil {
 			count++
@@ -254,18 +255,18 @@ func (f *file) table(x *ast.TableExpr, depth int) (tool.Value, error) {
 		}
 		before := d.Len()
 		if err := d.Set(key, v); err != nil || key == nil {
-			return nil, f.errorAt(line, "%s cannot be a key", tool.TypeOf(key))
+			return nil, f.errorAt(line, "%s cannot be a key", value.TypeOf(key))
 		}
 		if d.Len() == before {
-			return nil, f.errorAt(line, "the key %s is given twice", tool.FormatJSON(key, ""))
+			return nil, f.errorAt(line, "the key %s is given twice", value.FormatJSON(key, ""))
 		}
 	}
 	return listOrDict(d), nil
 }
 
 // listOrDict returns a dict whose keys are 1 to n as a list.
-func listOrDict(d *tool.Dict) tool.Value {
-	list := make(tool.List, d.Len())
+func listOrDict(d *value.Dict) value.Value {
+	list := make(value.List, d.Len())
 	for k, v := range d.All() {
 		i, ok := k.(int64)
 		if !ok || i < 1 || i > int64(len(list)) {
@@ -278,7 +279,7 @@ func listOrDict(d *tool.Dict) tool.Value {
 
 // param reads param("type", "description", { … }), of which each part may be
 // left out.
-func (f *file) param(call *ast.FuncCallExpr, depth int) (tool.Value, error) {
+func (f *file) param(call *ast.FuncCallExpr, depth int) (value.Value, error) {
 	args := call.Args
 	var named *ast.TableExpr
 	if n := len(args); n > 0 {
@@ -291,7 +292,7 @@ func (f *file) param(call *ast.FuncCallExpr, depth int) (tool.Value, error) {
 
 // example reads example("description", { args }, expect), or one table with
 // these names.
-func (f *file) example(call *ast.FuncCallExpr, depth int) (tool.Value, error) {
+func (f *file) example(call *ast.FuncCallExpr, depth int) (value.Value, error) {
 	if len(call.Args) == 1 {
 		if table, ok := call.Args[0].(*ast.TableExpr); ok {
 			return f.declared("example", call, nil, table, depth)
@@ -308,26 +309,26 @@ func hasLuaNames(table *ast.TableExpr) bool {
 	})
 }
 
-func (f *file) declared(kind string, call *ast.FuncCallExpr, args []ast.Expr, named *ast.TableExpr, depth int) (tool.Value, error) {
+func (f *file) declared(kind string, call *ast.FuncCallExpr, args []ast.Expr, named *ast.TableExpr, depth int) (value.Value, error) {
 	names := script.ParamFields
 	if kind == "example" {
 		names = script.ExampleFields
 	}
-	d := script.Declared{Kind: kind, Fields: &tool.Dict{}, At: map[string]tool.Position{}, Pos: tool.Position{File: f.path, Line: call.Line()}}
+	d := script.Declared{Kind: kind, Fields: &value.Dict{}, At: map[string]value.Position{}, Pos: value.Position{File: f.path, Line: call.Line()}}
 	if len(args) > len(names) {
 		return nil, f.errorAt(args[len(names)].Line(), "%s() takes at most %d arguments", kind, len(names))
 	}
 	put := func(name string, x ast.Expr) error {
 		switch {
 		case !slices.Contains(names, name):
-			return f.errorAt(x.Line(), "%s() has no field '%s'%s", kind, name, tool.DidYouMean(name, names))
+			return f.errorAt(x.Line(), "%s() has no field '%s'%s", kind, name, value.DidYouMean(name, names))
 		case d.Fields.Has(name):
 			return f.errorAt(x.Line(), "'%s' is given twice", name)
 		}
 		v, err := f.literal(x, depth-1)
 		if err == nil && (v != nil || name == "default" || name == "expect") { // else it is absent, as in Lua
 			d.Fields.Put(name, v)
-			d.At[name] = tool.Position{File: f.path, Line: x.Line()}
+			d.At[name] = value.Position{File: f.path, Line: x.Line()}
 		}
 		return err
 	}
@@ -356,7 +357,7 @@ func (f *file) declared(kind string, call *ast.FuncCallExpr, args []ast.Expr, na
 
 // fitParam makes the empty tables of a param(…) objects where its own type
 // says so, and returns that type.
-func fitParam(fields *tool.Dict) tool.Type {
+func fitParam(fields *value.Dict) tool.Type {
 	if properties, ok := fields.Get("properties"); ok {
 		fields.Put("properties", fitTable(tool.Type{Name: tool.TypeObject}, properties))
 	}
@@ -372,7 +373,7 @@ func fitParam(fields *tool.Dict) tool.Type {
 func fitEmptyTables(d *script.Declaration) {
 	types := map[string]tool.Type{}
 	v, _ := d.Fields.Get("params")
-	params, _ := v.(*tool.Dict)
+	params, _ := v.(*value.Dict)
 	for k, v := range params.All() {
 		if name, ok := k.(string); ok {
 			types[name] = fitParam(declaredFields(v, "param"))
@@ -383,7 +384,7 @@ func fitEmptyTables(d *script.Declaration) {
 	for _, v := range r.List("examples") {
 		fields := declaredFields(v, "example")
 		args, _ := fields.Get("args")
-		if named, ok := args.(*tool.Dict); ok {
+		if named, ok := args.(*value.Dict); ok {
 			for k, v := range named.All() {
 				if name, ok := k.(string); ok {
 					named.Put(name, fitTable(types[name], v))
@@ -398,14 +399,14 @@ func fitEmptyTables(d *script.Declaration) {
 
 // declaredFields returns the fields of a param(…) or example(…), or of the
 // plain table that stands for one.
-func declaredFields(v tool.Value, kind string) *tool.Dict {
+func declaredFields(v value.Value, kind string) *value.Dict {
 	switch v := v.(type) {
 	case script.Declared:
 		if v.Kind == kind {
 			return v.Fields
 		}
-	case *tool.Dict:
+	case *value.Dict:
 		return v
 	}
-	return &tool.Dict{}
+	return &value.Dict{}
 }

@@ -9,7 +9,7 @@ import (
 
 	lua "github.com/yuin/gopher-lua"
 
-	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // How an error goes through the interpreter. Whatever raises it calls the
@@ -97,15 +97,15 @@ func (c *call) fail(L *lua.LState, text string) {
 
 // raise raises what a function of a module gave. To the script it is its text.
 func (c *call) raise(L *lua.LState, err error) {
-	c.cause = tool.ErrorOf(err, tool.Internal)
+	c.cause = value.ErrorOf(err, value.Internal)
 	L.Panic = luaPanic
 	L.Error(lua.LString(luaClean(c.cause.Message())), 0)
 }
 
 // luaLimit is the error of what would take more memory than is sensible.
-func luaLimit(format string, args ...any) *tool.Error {
-	e := tool.Errorf(tool.Limit, format, args...)
-	e.Limit = tool.LimitMemory
+func luaLimit(format string, args ...any) *value.Error {
+	e := value.Errorf(value.Limit, format, args...)
+	e.Limit = value.LimitMemory
 	return e
 }
 
@@ -120,19 +120,19 @@ func (c *call) failed(err error) error {
 	}
 	var raised *lua.ApiError
 	if !errors.As(err, &raised) {
-		return tool.Errorf(tool.Internal, "%w", err)
+		return value.Errorf(value.Internal, "%w", err)
 	}
 	at := &luaFailure{}
 	if c.failure != nil && c.failure.value == raised.Object {
 		at = c.failure
 	}
 	text, line := c.message(raised.Object)
-	e := tool.Error{Kind: tool.Internal, Err: errors.New(text)}
+	e := value.Error{Kind: value.Internal, Err: errors.New(text)}
 	switch {
 	case c.cause != nil && text == luaClean(c.cause.Message()):
 		e = *c.cause
 	case at.own:
-		e.Kind = tool.Failed
+		e.Kind = value.Failed
 	default:
 		e.Hint = c.hint(line)
 	}
@@ -150,11 +150,11 @@ func (c *call) message(v lua.LValue) (string, int) {
 		if text, ok := v.RawGetString("message").(lua.LString); ok {
 			return luaClean(string(text)), 0
 		}
-		value, err := fromLua(v)
+		val, err := fromLua(v)
 		if err != nil {
-			return "an error that cannot be shown: " + tool.ErrorOf(err, tool.Failed).Message(), 0
+			return "an error that cannot be shown: " + value.ErrorOf(err, value.Failed).Message(), 0
 		}
-		return tool.FormatJSON(value, ""), 0
+		return value.FormatJSON(val, ""), 0
 	case *lua.LFunction, *lua.LUserData, *lua.LState:
 		return "an error that is a " + v.Type().String(), 0
 	}
@@ -178,14 +178,14 @@ func (c *call) withoutPosition(text string) (string, int) {
 func luaClean(text string) string { return strings.ToValidUTF8(text, "\ufffd") }
 
 // locate adds the place in the script to an error.
-func (c *call) locate(e *tool.Error, frames []frame, line int) {
+func (c *call) locate(e *value.Error, frames []frame, line int) {
 	if e.Trace != nil {
 		return // it has the place in the script that it comes from
 	}
 	if line == 0 && len(frames) > 0 {
 		line = frames[0].line
 	}
-	e.Pos = tool.Position{File: c.program.path, Line: line}
+	e.Pos = value.Position{File: c.program.path, Line: line}
 	for _, frame := range slices.Backward(frames) {
 		e.Trace = append(e.Trace, fmt.Sprintf("%s:%d: in %s", c.program.path, frame.line, frame.name))
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime/engine/internal/script"
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // Language is the Lua language, in its version 5.1. It has no modules of its
@@ -44,7 +45,7 @@ func (l *Language) DeclareBlock(src script.Source) (*script.Declaration, error) 
 	if _, err := l.CompileBlock(tool.Script{Path: src.Path, Source: src.Text}, untyped); err != nil {
 		return nil, err
 	}
-	d := &script.Declaration{Handler: handler, Fields: &tool.Dict{}, At: map[string]tool.Position{}, Functions: map[string][]string{}}
+	d := &script.Declaration{Handler: handler, Fields: &value.Dict{}, At: map[string]value.Position{}, Functions: map[string][]string{}}
 	for name, fn := range f.functions {
 		d.Functions[name] = f.parameters(fn)
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime/engine/internal/script"
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // A luaObject is a [tool.Object] inside a Lua state: the value of a userdata.
@@ -17,7 +18,7 @@ type object struct {
 }
 
 // value turns what a function gave into Lua's.
-func (c *call) value(L *lua.LState, v tool.Value) (lua.LValue, error) {
+func (c *call) value(L *lua.LState, v value.Value) (lua.LValue, error) {
 	o, ok := v.(tool.Object)
 	if !ok {
 		return toLua(L, v)
@@ -61,7 +62,7 @@ func luaPartsAt(L *lua.LState, i int) (object, tool.Collection) {
 	o := luaObjectAt(L, i)
 	parts, ok := o.Object.(tool.Collection)
 	if !ok {
-		o.call.raise(L, tool.Errorf(tool.Failed, "a %s has no parts", o.Type().Name))
+		o.call.raise(L, value.Errorf(value.Failed, "a %s has no parts", o.Type().Name))
 	}
 	return o, parts
 }
@@ -107,7 +108,7 @@ func (o object) index(L *lua.LState, key lua.LValue) (lua.LValue, error) {
 			return nil, script.InScript(err)
 		}
 		if i == 0 || i > int64(n) {
-			return nil, tool.Errorf(tool.Failed, "a %s of %d has no [%d]: the first is [1]", o.Type().Name, n, i)
+			return nil, value.Errorf(value.Failed, "a %s of %d has no [%d]: the first is [1]", o.Type().Name, n, i)
 		}
 		k = i - 1
 	}
@@ -172,7 +173,7 @@ const maxLuaLoops = 16
 // A luaLoop goes through the parts of an object.
 type loop struct {
 	call    *call
-	next    func() (tool.Value, bool)
+	next    func() (value.Value, bool)
 	stop    func()
 	failure error
 	done    int // parts
@@ -185,7 +186,7 @@ func (c *call) loop(parts tool.Collection) (*loop, error) {
 			WithHint("take what the loop needs with t:head(n) or t:filter(…), and go through that")
 	}
 	l := &loop{call: c}
-	l.next, l.stop = iter.Pull(func(yield func(tool.Value) bool) {
+	l.next, l.stop = iter.Pull(func(yield func(value.Value) bool) {
 		l.failure = parts.Each(c.r.Ctx, c.r.Grant(), yield)
 	})
 	c.loops = append(c.loops, l)
@@ -241,7 +242,7 @@ func luaIpairs(native *lua.LState) *lua.LFunction {
 // lent makes a function of the script one that a builtin can call. What it
 // raises goes past the builtin, to the script's pcall if it has one.
 func (c *call) lent(L *lua.LState, fn *lua.LFunction) tool.Function {
-	return func(args ...tool.Value) (tool.Value, error) {
+	return func(args ...value.Value) (value.Value, error) {
 		L.Push(fn)
 		for _, arg := range args {
 			v, err := c.value(L, arg)

@@ -11,6 +11,7 @@ import (
 	"github.com/yuin/gopher-lua/parse"
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // maxLuaNesting is how deep the syntax of a Lua file may be nested. Its
@@ -98,9 +99,9 @@ func luaCodeStart(text string) int {
 	}
 }
 
-func (f *file) errorAt(line int, format string, args ...any) *tool.Error {
-	e := tool.Errorf(tool.Invalid, format, args...)
-	e.Pos = tool.Position{File: f.path, Line: line}
+func (f *file) errorAt(line int, format string, args ...any) *value.Error {
+	e := value.Errorf(value.Invalid, format, args...)
+	e.Pos = value.Position{File: f.path, Line: line}
 	return e
 }
 

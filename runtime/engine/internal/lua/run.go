@@ -7,6 +7,7 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime/engine/internal/script"
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // The sizes of a Lua state. One is made for each call and each coroutine, so
@@ -43,7 +44,7 @@ type program struct {
 	missing []string       // what the file mentions of Lua that is not there
 }
 
-func (p *program) Call(r *script.Run, entry string) (tool.Value, error) {
+func (p *program) Call(r *script.Run, entry string) (value.Value, error) {
 	c := &call{Context: r.Ctx, r: r, program: p, limit: r.Limits.Steps}
 	c.stop = r.Ctx.Err() != nil
 	v, err := c.run(entry)
@@ -75,11 +76,11 @@ type call struct {
 	metatables map[*tool.ObjectType]*lua.LTable
 	loops      []*loop // over objects, that have not come to their end
 
-	guards    int         // how many pcalls are around
-	own       bool        // the error being raised is the script's own error(…)
-	failure   *luaFailure // the last error raised
-	stoppedAt *luaFailure // the first after the script was stopped
-	cause     *tool.Error // what the last failed function of a module gave
+	guards    int          // how many pcalls are around
+	own       bool         // the error being raised is the script's own error(…)
+	failure   *luaFailure  // the last error raised
+	stoppedAt *luaFailure  // the first after the script was stopped
+	cause     *value.Error // what the last failed function of a module gave
 }
 
 // luaLook is how many steps a script takes before its context is asked: a tenth
@@ -138,7 +139,7 @@ func (c *call) work(L *lua.LState, steps int) {
 	}
 }
 
-func (c *call) run(entry string) (tool.Value, error) {
+func (c *call) run(entry string) (value.Value, error) {
 	name := entry
 	if name == "" {
 		name = c.program.handler
@@ -152,8 +153,8 @@ func (c *call) run(entry string) (tool.Value, error) {
 	}
 	fn, ok := exports.(*lua.LTable).RawGetString(name).(*lua.LFunction)
 	if !ok {
-		e := tool.Errorf(tool.Invalid, "there is no function %q", name)
-		e.Pos = tool.Position{File: c.program.path}
+		e := value.Errorf(value.Invalid, "there is no function %q", name)
+		e.Pos = value.Position{File: c.program.path}
 		return nil, e
 	}
 	table, err := luaArgs(L, c.r.Args)
@@ -177,7 +178,7 @@ func (c *call) run(entry string) (tool.Value, error) {
 // luaArgs is the one table that a function gets which has but one parameter, as
 // a handler has: its arguments by name, where
 // nil and absent are the same.
-func luaArgs(L *lua.LState, args *tool.Dict) (*lua.LTable, error) {
+func luaArgs(L *lua.LState, args *value.Dict) (*lua.LTable, error) {
 	table := L.CreateTable(0, args.Len())
 	for k, arg := range args.All() {
 		name, _ := k.(string)

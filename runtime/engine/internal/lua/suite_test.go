@@ -18,6 +18,7 @@ import (
 
 	ours "github.com/cassidy-run/cassidy/runtime/engine/internal/lua"
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // luaSuiteFiles are the test programs of gopher-lua, its own and those of Lua 5.1
@@ -203,8 +204,8 @@ func TestLuaSuite(t *testing.T) {
 			whole++
 			return
 		}
-		e := tool.ErrorOf(err, tool.Internal)
-		if e == nil || want.lacks == "" || e.Pos.Line != want.line || e.Kind != tool.Internal {
+		e := value.ErrorOf(err, value.Internal)
+		if e == nil || want.lacks == "" || e.Pos.Line != want.line || e.Kind != value.Internal {
 			t.Fatalf("%s: error %v, want one at line %d, for want of %q", want.file, err, want.line, want.lacks)
 		}
 		lines := strings.Split(text, "\n")
@@ -274,7 +275,7 @@ func luaLineIn(name, function string, err error) int {
 	if errors.As(err, &native) {
 		trace = native.StackTrace
 	} else {
-		trace = strings.Join(tool.ErrorOf(err, tool.Internal).Trace, "\n")
+		trace = strings.Join(value.ErrorOf(err, value.Internal).Trace, "\n")
 	}
 	m := regexp.MustCompile(regexp.QuoteMeta(name) + `:(\d+): in (?:` + function + ")").FindStringSubmatch(trace)
 	if m == nil {

@@ -9,9 +9,10 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime/engine/internal/script"
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-// Lua knows fewer types than a [tool.Value] has. What becomes of each, there
+// Lua knows fewer types than a [value.Value] has. What becomes of each, there
 // and back:
 //
 //   - an integer is a number, and a number without a fraction is an integer
@@ -43,7 +44,7 @@ func luaNullMetatable() *lua.LTable {
 }
 
 // toLua turns a value into one of a Lua state.
-func toLua(L *lua.LState, v tool.Value) (lua.LValue, error) {
+func toLua(L *lua.LState, v value.Value) (lua.LValue, error) {
 	switch v := v.(type) {
 	case nil:
 		return lua.LNil, nil
@@ -62,12 +63,12 @@ func toLua(L *lua.LState, v tool.Value) (lua.LValue, error) {
 		return lua.LString(v), nil
 	case []byte:
 		return lua.LString(v), nil
-	case *tool.Dict:
+	case *value.Dict:
 		return dictToLua(L, v)
 	}
-	items, ok := tool.Elements(v)
+	items, ok := value.Elements(v)
 	if !ok {
-		return nil, tool.Errorf(tool.Internal, "a %T is not a value", v).WithHint("a function in Go returns what cassidy.Encode returns")
+		return nil, value.Errorf(value.Internal, "a %T is not a value", v).WithHint("a function in Go returns what cassidy.Encode returns")
 	}
 	table := L.CreateTable(len(items), 0)
 	for i, item := range items {
@@ -81,30 +82,30 @@ func toLua(L *lua.LState, v tool.Value) (lua.LValue, error) {
 }
 
 func luaIntegerError(v any) error {
-	return tool.Errorf(tool.Failed, "the integer %v is beyond what a Lua number holds exactly", v).
+	return value.Errorf(value.Failed, "the integer %v is beyond what a Lua number holds exactly", v).
 		WithHint("pass it as a string, or write the tool in Starlark")
 }
 
 // toLuaPart turns a value inside another into Lua's.
-func toLuaPart(L *lua.LState, v tool.Value) (lua.LValue, error) {
+func toLuaPart(L *lua.LState, v value.Value) (lua.LValue, error) {
 	if v == nil {
 		return luaNull, nil
 	}
 	return toLua(L, v)
 }
 
-func dictToLua(L *lua.LState, d *tool.Dict) (lua.LValue, error) {
+func dictToLua(L *lua.LState, d *value.Dict) (lua.LValue, error) {
 	table := L.CreateTable(0, d.Len())
 	for k, v := range d.All() {
-		if _, isTable := k.(tool.Tuple); isTable {
-			return nil, tool.Errorf(tool.Failed, "a dict with a tuple as key cannot enter Lua").WithHint("use a string as key")
+		if _, isTable := k.(value.Tuple); isTable {
+			return nil, value.Errorf(value.Failed, "a dict with a tuple as key cannot enter Lua").WithHint("use a string as key")
 		}
 		key, err := toLuaPart(L, k)
 		if err != nil {
 			return nil, err
 		}
 		if n, ok := key.(lua.LNumber); ok && n != n {
-			return nil, tool.Errorf(tool.Failed, "a dict with NaN as key cannot enter Lua")
+			return nil, value.Errorf(value.Failed, "a dict with NaN as key cannot enter Lua")
 		}
 		value, err := toLuaPart(L, v)
 		if err != nil {
@@ -118,8 +119,8 @@ func dictToLua(L *lua.LState, d *tool.Dict) (lua.LValue, error) {
 // fromLua turns a Lua value into one that can leave the script. Its parts are
 // counted, since a small script can make a value that is a tree of a billion
 // leaves, all of them the same table.
-func fromLua(v lua.LValue) (tool.Value, error) {
-	return converter{nodes: tool.MaxNodes}.one(v)
+func fromLua(v lua.LValue) (value.Value, error) {
+	return converter{nodes: value.MaxNodes}.one(v)
 }
 
 // A luaConverter turns values into ours. Without lend objects become plain
@@ -130,11 +131,11 @@ type converter struct {
 }
 
 // one turns a whole value: the converter is a copy, so each has all the parts.
-func (c converter) one(v lua.LValue) (tool.Value, error) {
-	return c.value(v, tool.MaxDepth)
+func (c converter) one(v lua.LValue) (value.Value, error) {
+	return c.value(v, value.MaxDepth)
 }
 
-func (c *converter) value(v lua.LValue, depth int) (tool.Value, error) {
+func (c *converter) value(v lua.LValue, depth int) (value.Value, error) {
 	if c.nodes--; c.nodes < 0 {
 		return nil, c.tooMany()
 	}
@@ -156,7 +157,7 @@ func (c *converter) value(v lua.LValue, depth int) (tool.Value, error) {
 		if c.lend != nil {
 			return c.lend(v), nil
 		}
-		return nil, tool.Errorf(tool.Failed, "a function cannot leave the script").
+		return nil, value.Errorf(value.Failed, "a function cannot leave the script").
 			WithHint("call it, with (), and pass on what it returns")
 	case *lua.LUserData:
 		if v == luaNull {
@@ -168,7 +169,7 @@ func (c *converter) value(v lua.LValue, depth int) (tool.Value, error) {
 			return o.call.r.Plain(o.Object, depth, &c.nodes)
 		}
 	}
-	return nil, tool.Errorf(tool.Failed, "a %s cannot leave the script", v.Type())
+	return nil, value.Errorf(value.Failed, "a %s cannot leave the script", v.Type())
 }
 
 func (c *converter) tooMany() error {
@@ -177,8 +178,8 @@ func (c *converter) tooMany() error {
 
 // table turns a table into a list for as long as its keys are 1, 2, 3 …, and
 // into a dict where there are others.
-func (c *converter) table(t *lua.LTable, depth int) (tool.Value, error) {
-	list := tool.List{}
+func (c *converter) table(t *lua.LTable, depth int) (value.Value, error) {
+	list := value.List{}
 	k, x := t.Next(lua.LNil)
 	for ; k == lua.LNumber(len(list)+1); k, x = t.Next(k) {
 		v, err := c.value(x, depth-1)
@@ -190,15 +191,15 @@ func (c *converter) table(t *lua.LTable, depth int) (tool.Value, error) {
 	if k == lua.LNil {
 		return list, nil
 	}
-	d := &tool.Dict{}
+	d := &value.Dict{}
 	for i, v := range list {
 		if err := d.Set(int64(i+1), v); err != nil {
-			return nil, tool.Errorf(tool.Failed, "%w", err)
+			return nil, value.Errorf(value.Failed, "%w", err)
 		}
 	}
 	for ; k != lua.LNil; k, x = t.Next(k) {
 		if _, isTable := k.(*lua.LTable); isTable {
-			return nil, tool.Errorf(tool.Failed, "a table with a table as key cannot leave the script").WithHint("use a string as key")
+			return nil, value.Errorf(value.Failed, "a table with a table as key cannot leave the script").WithHint("use a string as key")
 		}
 		key, err := c.value(k, depth-1)
 		if err != nil {
@@ -209,7 +210,7 @@ func (c *converter) table(t *lua.LTable, depth int) (tool.Value, error) {
 			return nil, err
 		}
 		if err := d.Set(key, v); err != nil {
-			return nil, tool.Errorf(tool.Failed, "%w", err)
+			return nil, value.Errorf(value.Failed, "%w", err)
 		}
 	}
 	return d, nil
@@ -217,18 +218,18 @@ func (c *converter) table(t *lua.LTable, depth int) (tool.Value, error) {
 
 // fitTable makes an empty list an empty object where a type says that it is
 // one, also inside lists and objects.
-func fitTable(t tool.Type, v tool.Value) tool.Value {
+func fitTable(t tool.Type, v value.Value) value.Value {
 	switch v := v.(type) {
-	case tool.List:
+	case value.List:
 		if len(v) == 0 && t.Name == tool.TypeObject {
-			return &tool.Dict{}
+			return &value.Dict{}
 		}
 		if t.Items != nil {
 			for i, item := range v {
 				v[i] = fitTable(*t.Items, item)
 			}
 		}
-	case *tool.Dict:
+	case *value.Dict:
 		for k, item := range v.All() {
 			if name, ok := k.(string); ok {
 				v.Put(name, fitTable(fieldType(t, name), item))
@@ -252,7 +253,7 @@ func fieldType(t tool.Type, name string) tool.Type {
 }
 
 // luaText is the value of a Lua string, which may hold any bytes.
-func luaText(s string) tool.Value {
+func luaText(s string) value.Value {
 	if utf8.ValidString(s) {
 		return s
 	}
@@ -260,7 +261,7 @@ func luaText(s string) tool.Value {
 }
 
 // luaNumber is the value of a Lua number.
-func luaNumber(n float64) tool.Value {
+func luaNumber(n float64) value.Value {
 	if n == math.Trunc(n) && math.Abs(n) <= maxLuaInteger {
 		return int64(n)
 	}

@@ -4,8 +4,10 @@ package markdown
 import (
 	"strings"
 
+	"github.com/cassidy-run/cassidy/internal/yaml"
 	"github.com/cassidy-run/cassidy/runtime/engine/internal/script"
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // Language is the form of a tool's file in which the first tools were written:
@@ -30,18 +32,18 @@ func (m *Language) Declare(src script.Source) (*script.Declaration, error) {
 	}
 	d, err := file.code.DeclareBlock(script.Source{Path: src.Path, Text: file.text, Libs: src.Libs})
 	if err != nil {
-		e := *tool.ErrorOf(err, tool.Invalid)
+		e := *value.ErrorOf(err, value.Invalid)
 		if e.Pos.Line == 0 {
-			e.Pos = tool.Position{File: src.Path, Line: file.line}
+			e.Pos = value.Position{File: src.Path, Line: file.line}
 		}
 		return nil, &e
 	}
-	d.Pos = tool.Position{File: src.Path, Line: 1}
-	v, err := tool.ParseYAML(file.meta)
+	d.Pos = value.Position{File: src.Path, Line: 1}
+	v, err := yaml.Parse(file.meta)
 	if err != nil {
 		return nil, inFrontMatter(err, src.Path)
 	}
-	fields, ok := v.(*tool.Dict)
+	fields, ok := v.(*value.Dict)
 	if !ok {
 		return nil, d.ErrorAt("", "No valid YAML frontmatter found: it should be fields, as in description: …")
 	}
@@ -50,7 +52,7 @@ func (m *Language) Declare(src script.Source) (*script.Declaration, error) {
 
 // inFrontMatter moves an error of the YAML text to its place in the file.
 func inFrontMatter(err error, path string) error {
-	e := *tool.ErrorOf(err, tool.Invalid)
+	e := *value.ErrorOf(err, value.Invalid)
 	e.Pos.File = path
 	e.Pos.Line++ // the line --- above
 	for _, problem := range []string{"node content", "'-' indicator", "key", "',' or ']'", "',' or '}'"} {
@@ -63,18 +65,18 @@ func inFrontMatter(err error, path string) error {
 
 // addFrontMatter adds the metadata, in the words of the first tools, to what
 // the handler's own signature and documentation say.
-func addFrontMatter(d *script.Declaration, fields *tool.Dict, text string) error {
+func addFrontMatter(d *script.Declaration, fields *value.Dict, text string) error {
 	lines := linesOf(text)
 	for k, v := range fields.All() {
 		name, ok := k.(string)
 		if !ok {
-			return d.ErrorAt("", "the names of fields are strings, got %s", tool.TypeOf(k))
+			return d.ErrorAt("", "the names of fields are strings, got %s", value.TypeOf(k))
 		}
 		field := map[string]string{"parameters": "params", "token_overhead": "overhead"}[name]
 		if field == "" {
 			field = name
 		}
-		d.At[field] = tool.Position{File: d.Pos.File, Line: max(lines.field[name], 1) + 1}
+		d.At[field] = value.Position{File: d.Pos.File, Line: max(lines.field[name], 1) + 1}
 		switch {
 		case field == "params":
 			params, err := frontMatterParams(d, v, lines.param)
@@ -85,12 +87,12 @@ func addFrontMatter(d *script.Declaration, fields *tool.Dict, text string) error
 		case field == "available", field == "undo":
 			s, ok := v.(string)
 			if !ok {
-				return d.ErrorAt(field, "'%s' should be the name of a function but got %s", field, tool.TypeOf(v))
+				return d.ErrorAt(field, "'%s' should be the name of a function but got %s", field, value.TypeOf(v))
 			}
 			v = script.FuncName(s)
 		case field == "version":
 			if _, ok := v.(string); !ok {
-				v = tool.FormatJSON(v, "") // 1.2 unquoted is a number in YAML
+				v = value.FormatJSON(v, "") // 1.2 unquoted is a number in YAML
 			}
 		case field == "handler":
 			return d.ErrorAt(field, "the handler is the block of code, not a field")
@@ -104,17 +106,17 @@ func addFrontMatter(d *script.Declaration, fields *tool.Dict, text string) error
 }
 
 // frontMatterParams reads the list of parameters, each with its name.
-func frontMatterParams(d *script.Declaration, v tool.Value, lines map[string]int) (tool.Value, error) {
-	if _, ok := v.(*tool.Dict); ok || v == nil {
+func frontMatterParams(d *script.Declaration, v value.Value, lines map[string]int) (value.Value, error) {
+	if _, ok := v.(*value.Dict); ok || v == nil {
 		return v, nil // by name, as in the other forms
 	}
-	items, ok := tool.Elements(v)
+	items, ok := value.Elements(v)
 	if !ok {
-		return nil, d.ErrorAt("params", "'parameters' should be a list but got %s", tool.TypeOf(v))
+		return nil, d.ErrorAt("params", "'parameters' should be a list but got %s", value.TypeOf(v))
 	}
-	params := &tool.Dict{}
+	params := &value.Dict{}
 	for i, item := range items {
-		fields, ok := item.(*tool.Dict)
+		fields, ok := item.(*value.Dict)
 		if !ok || fields.Text("name") == "" {
 			return nil, d.ErrorAt("params", "parameter %d has no name", i+1).WithHint("write - name: …")
 		}
@@ -122,7 +124,7 @@ func frontMatterParams(d *script.Declaration, v tool.Value, lines map[string]int
 		if params.Has(name) {
 			return nil, d.ErrorAt("params", "the parameter '%s' is given twice", name)
 		}
-		spec := &tool.Dict{}
+		spec := &value.Dict{}
 		for k, x := range fields.All() {
 			if key, _ := k.(string); key != "name" {
 				spec.Put(key, x)
@@ -133,7 +135,7 @@ func frontMatterParams(d *script.Declaration, v tool.Value, lines map[string]int
 		}
 		p := script.Declared{Kind: "param", Fields: spec}
 		if line := lines[name]; line > 0 {
-			p.Pos = tool.Position{File: d.Pos.File, Line: line + 1}
+			p.Pos = value.Position{File: d.Pos.File, Line: line + 1}
 		}
 		params.Put(name, p)
 	}
@@ -192,8 +194,8 @@ func (m *Language) split(path, text string) (markdownFile, error) {
 	}
 	lines := strings.Split(text, "\n")
 	fail := func(line int, problem string) (markdownFile, error) {
-		e := tool.Errorf(tool.Invalid, "%s", problem)
-		e.Pos = tool.Position{File: path, Line: line}
+		e := value.Errorf(value.Invalid, "%s", problem)
+		e.Pos = value.Position{File: path, Line: line}
 		return markdownFile{}, e.WithHint("begin the file with ---, fields such as description: …, and ---; put the handler into a block ```starlark … ```")
 	}
 	if strings.TrimRight(lines[0], " \t") != "---" {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // The words that declare what a file is. A workflow has the fields of a tool.
@@ -21,17 +22,17 @@ const (
 // A Declaration is what a file says of its tool, read without running it, in
 // one form for every language.
 type Declaration struct {
-	Word      string                   // what declares: toolWord, which "" means too, or workflowWord
-	Handler   string                   // the handler's name, for messages
-	Signature []SigParam               // the handler's parameters
-	Signed    bool                     // whether the language shows them
-	Doc       docstring                // of the handler
-	Returns   *tool.Type               // from the handler's annotation
-	Fields    *tool.Dict               // the fields of tool(...), see declared and funcName
-	Pos       tool.Position            // of tool(...)
-	At        map[string]tool.Position // of each field
-	Functions map[string][]string      // the parameters of the functions that a field may name
-	Loads     []string                 // what the file loads, all of it
+	Word      string                    // what declares: toolWord, which "" means too, or workflowWord
+	Handler   string                    // the handler's name, for messages
+	Signature []SigParam                // the handler's parameters
+	Signed    bool                      // whether the language shows them
+	Doc       docstring                 // of the handler
+	Returns   *tool.Type                // from the handler's annotation
+	Fields    *value.Dict               // the fields of tool(...), see declared and funcName
+	Pos       value.Position            // of tool(...)
+	At        map[string]value.Position // of each field
+	Functions map[string][]string       // the parameters of the functions that a field may name
+	Loads     []string                  // what the file loads, all of it
 	warnings  []string
 }
 
@@ -39,17 +40,17 @@ type Declaration struct {
 type SigParam struct {
 	Name       string
 	Annotated  *tool.Type
-	Value      tool.Value // its default
+	Value      value.Value // its default
 	HasDefault bool
-	Pos        tool.Position
+	Pos        value.Position
 }
 
 // A Declared is the value of a param(...) or example(...) inside a declaration.
 type Declared struct {
 	Kind   string // "param" or "example"
-	Fields *tool.Dict
-	Pos    tool.Position
-	At     map[string]tool.Position // of each field, where that is known
+	Fields *value.Dict
+	Pos    value.Position
+	At     map[string]value.Position // of each field, where that is known
 }
 
 // A FuncName is the value of a field that names a function of the file.
@@ -93,7 +94,7 @@ func (d *Declaration) Tool(stem string) (tool.Tool, error) {
 	}
 	t.Warnings = append(r.warnings, d.warnings...)
 	if err := t.Validate(); err != nil {
-		e := *tool.ErrorOf(err, tool.Invalid)
+		e := *value.ErrorOf(err, value.Invalid)
 		if e.Pos.Line == 0 {
 			e.Pos = r.culprit(&t, e.Message())
 		}
@@ -110,7 +111,7 @@ func (d *Declaration) Result() (*tool.Type, error) {
 
 // culprit finds the part of the declaration that makes the tool invalid, by
 // asking the same of a tool with that part alone.
-func (r *Reader) culprit(t *tool.Tool, message string) tool.Position {
+func (r *Reader) culprit(t *tool.Tool, message string) value.Position {
 	if tool.CheckName(t.Name) != nil {
 		return r.D.place("name")
 	}
@@ -144,14 +145,14 @@ func (r *Reader) culprit(t *tool.Tool, message string) tool.Position {
 }
 
 // ErrorAt returns an error with the position of a field, or that of the declaration.
-func (d *Declaration) ErrorAt(field, format string, args ...any) *tool.Error {
-	e := tool.Errorf(tool.Invalid, format, args...)
+func (d *Declaration) ErrorAt(field, format string, args ...any) *value.Error {
+	e := value.Errorf(value.Invalid, format, args...)
 	e.Pos = d.place(field)
 	return e
 }
 
 // place returns the position of a field, or that of the declaration.
-func (d *Declaration) place(field string) tool.Position {
+func (d *Declaration) place(field string) value.Position {
 	if pos, ok := d.At[field]; ok {
 		return pos
 	}
@@ -166,7 +167,7 @@ type Reader struct {
 	used       []string
 	warnings   []string
 	at         map[string]paramPlace // of each parameter
-	examplesAt []tool.Position
+	examplesAt []value.Position
 }
 
 func (r *Reader) fail(field, format string, args ...any) {
@@ -176,7 +177,7 @@ func (r *Reader) fail(field, format string, args ...any) {
 }
 
 // failAt is fail for a part of a field whose own place may be known.
-func (r *Reader) failAt(pos tool.Position, field, format string, args ...any) {
+func (r *Reader) failAt(pos value.Position, field, format string, args ...any) {
 	if r.err != nil {
 		return
 	}
@@ -188,30 +189,30 @@ func (r *Reader) failAt(pos tool.Position, field, format string, args ...any) {
 }
 
 // field returns a field that is there and not null.
-func (r *Reader) field(name string) (tool.Value, bool) {
+func (r *Reader) field(name string) (value.Value, bool) {
 	r.used = append(r.used, name)
 	v, ok := r.D.Fields.Get(name)
 	return v, ok && v != nil
 }
 
-func (r *Reader) wrong(field, want string, got tool.Value) {
+func (r *Reader) wrong(field, want string, got value.Value) {
 	r.fail(field, "'%s' should be %s but got %s", field, want, describe(got))
 }
 
 // notData names a part of a value that is no data, such as a function, or
 // returns "".
-func notData(v tool.Value) string {
+func notData(v value.Value) string {
 	switch v := v.(type) {
 	case Declared, FuncName:
 		return describe(v)
-	case *tool.Dict:
+	case *value.Dict:
 		for k, x := range v.All() {
 			if part := cmp.Or(notData(k), notData(x)); part != "" {
 				return part
 			}
 		}
 	}
-	items, _ := tool.Elements(v)
+	items, _ := value.Elements(v)
 	for _, item := range items {
 		if part := notData(item); part != "" {
 			return part
@@ -221,22 +222,22 @@ func notData(v tool.Value) string {
 }
 
 // describe names the type of a value in a declaration.
-func describe(v tool.Value) string {
+func describe(v value.Value) string {
 	switch v := v.(type) {
 	case Declared:
 		return v.Kind + "(…)"
 	case FuncName:
 		return "the function " + string(v)
 	}
-	return tool.TypeOf(v)
+	return value.TypeOf(v)
 }
 
 // shown is describe for where the type may be right and the value wrong.
-func shown(v tool.Value) string {
+func shown(v value.Value) string {
 	if notData(v) != "" {
 		return describe(v)
 	}
-	return tool.Preview(tool.FormatJSON(v, ""), 1)
+	return tool.Preview(value.FormatJSON(v, ""), 1)
 }
 
 func (r *Reader) text(field, otherwise string) string {
@@ -299,13 +300,13 @@ func (r *Reader) undo() string {
 	return name
 }
 
-func (r *Reader) dict(field string) *tool.Dict {
+func (r *Reader) dict(field string) *value.Dict {
 	v, ok := r.field(field)
 	if !ok {
 		return nil
 	}
-	d, ok := v.(*tool.Dict)
-	if items, isList := tool.Elements(v); isList && len(items) == 0 {
+	d, ok := v.(*value.Dict)
+	if items, isList := value.Elements(v); isList && len(items) == 0 {
 		return nil // Lua writes an empty object as it writes an empty list
 	}
 	if !ok {
@@ -320,12 +321,12 @@ func (r *Reader) dict(field string) *tool.Dict {
 }
 
 // List reads a field that is a list.
-func (r *Reader) List(field string) []tool.Value {
+func (r *Reader) List(field string) []value.Value {
 	v, ok := r.field(field)
 	if !ok {
 		return nil
 	}
-	items, ok := tool.Elements(v)
+	items, ok := value.Elements(v)
 	if !ok {
 		r.wrong(field, "a list", v)
 	}
@@ -354,7 +355,7 @@ func (r *Reader) seconds(field string) time.Duration {
 	return r.duration(field, v)
 }
 
-func (r *Reader) duration(field string, v tool.Value) time.Duration {
+func (r *Reader) duration(field string, v value.Value) time.Duration {
 	const longest = 24 * time.Hour
 	var seconds float64
 	switch n := v.(type) {
@@ -404,7 +405,7 @@ func (r *Reader) needs() []tool.Capability {
 	for _, text := range r.texts("needs") {
 		c, err := tool.ParseCapability(text)
 		if err != nil && r.err == nil {
-			e := *tool.ErrorOf(err, tool.Invalid)
+			e := *value.ErrorOf(err, value.Invalid)
 			e.Pos = r.D.ErrorAt("needs", "").Pos
 			r.err = &e
 		}
@@ -421,7 +422,7 @@ func (r *Reader) deprecated() *tool.Deprecation {
 	if s, ok := v.(string); ok {
 		return &tool.Deprecation{Message: s}
 	}
-	d, ok := v.(*tool.Dict)
+	d, ok := v.(*value.Dict)
 	if !ok {
 		r.wrong("deprecated", "a message or an object with since, replacement and message", v)
 		return nil
@@ -465,7 +466,7 @@ func (r *Reader) Returns() *tool.Type {
 	}
 	t, err := typeOf(v)
 	if err != nil {
-		e := tool.ErrorOf(err, tool.Invalid)
+		e := value.ErrorOf(err, value.Invalid)
 		r.failAt(e.Pos, "returns", "'returns': %s", e.Message())
 	}
 	r.warnUnknown(t, "the result")
@@ -479,7 +480,7 @@ func (r *Reader) returnsDoc() string {
 		return r.D.Doc.returns
 	}
 	v, _ := r.field("returns")
-	fields, _ := v.(*tool.Dict)
+	fields, _ := v.(*value.Dict)
 	if p, ok := v.(Declared); ok {
 		fields = p.Fields
 	}
@@ -490,7 +491,7 @@ func (r *Reader) examples() []tool.Example {
 	var examples []tool.Example
 	for _, v := range r.List("examples") {
 		d, ok := v.(Declared)
-		if fields, isDict := v.(*tool.Dict); isDict {
+		if fields, isDict := v.(*value.Dict); isDict {
 			d, ok = Declared{Kind: "example", Fields: fields}, true
 		}
 		if !ok || d.Kind != "example" {
@@ -504,7 +505,7 @@ func (r *Reader) examples() []tool.Example {
 }
 
 func (r *Reader) example(d Declared) tool.Example {
-	e := tool.Example{Args: &tool.Dict{}}
+	e := tool.Example{Args: &value.Dict{}}
 	fail := func(field, format string, args ...any) { r.failAt(d.place(field), "examples", format, args...) }
 	for k, v := range d.Fields.All() {
 		name, _ := k.(string)
@@ -518,11 +519,11 @@ func (r *Reader) example(d Declared) tool.Example {
 				fail(name, "an example's description should be a string but got %s", describe(v))
 			}
 		case "args":
-			if e.Args, ok = v.(*tool.Dict); ok {
+			if e.Args, ok = v.(*value.Dict); ok {
 				continue
 			}
-			e.Args = &tool.Dict{}
-			if items, isList := tool.Elements(v); !isList || len(items) > 0 { // Lua writes an empty object so
+			e.Args = &value.Dict{}
+			if items, isList := value.Elements(v); !isList || len(items) > 0 { // Lua writes an empty object so
 				fail(name, "an example's args should be an object but got %s", describe(v))
 			}
 		case "expect":
@@ -544,13 +545,13 @@ func (r *Reader) unknown() {
 		valid := slices.DeleteFunc(slices.Clone(r.used), func(s string) bool { return s == "handler" || s == "parameters" })
 		slices.Sort(valid)
 		valid = slices.Compact(valid)
-		r.err = r.D.ErrorAt(name, "%s() has no field '%s'%s", cmp.Or(r.D.Word, ToolWord), name, tool.DidYouMean(name, valid)).
+		r.err = r.D.ErrorAt(name, "%s() has no field '%s'%s", cmp.Or(r.D.Word, ToolWord), name, value.DidYouMean(name, valid)).
 			WithHint("the fields are %s", strings.Join(valid, ", "))
 	}
 }
 
 // length reads min_length and max_length.
-func length(v tool.Value) (*int, bool) {
+func length(v value.Value) (*int, bool) {
 	i, ok := v.(int64)
 	if _, big := v.(*big.Int); big || !ok || i < 0 || i > 1<<31-1 {
 		return nil, false

@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // A Language is what one form of script does for the engine.
@@ -29,7 +30,7 @@ type Fenced interface {
 
 // A Program is a compiled script. It is safe for concurrent use.
 type Program interface {
-	Call(r *Run, entry string) (tool.Value, error)
+	Call(r *Run, entry string) (value.Value, error)
 }
 
 // A Source is one file's text under the name that errors show.
@@ -46,9 +47,9 @@ func PlainText(file, text string) (string, error) {
 	text = strings.TrimPrefix(text, "\ufeff")
 	for i, r := range text {
 		if r == 0 || r == utf8.RuneError && !strings.HasPrefix(text[i:], string(utf8.RuneError)) {
-			e := tool.Errorf(tool.Invalid, "the byte %#02x is no text", text[i]).WithHint("save the file as UTF-8")
+			e := value.Errorf(value.Invalid, "the byte %#02x is no text", text[i]).WithHint("save the file as UTF-8")
 			start := strings.LastIndexByte(text[:i], '\n') + 1
-			e.Pos = tool.Position{File: file, Line: 1 + strings.Count(text[:start], "\n"), Col: 1 + utf8.RuneCountInString(text[start:i])}
+			e.Pos = value.Position{File: file, Line: 1 + strings.Count(text[:start], "\n"), Col: 1 + utf8.RuneCountInString(text[start:i])}
 			return "", e
 		}
 	}

@@ -1,6 +1,8 @@
 package script
 
-import "github.com/cassidy-run/cassidy/runtime/tool"
+import (
+	"github.com/cassidy-run/cassidy/runtime/value"
+)
 
 // The bounds of what is read as a script.
 const (
@@ -15,24 +17,24 @@ const (
 )
 
 // SourceLimit is the error of a file that is too large to be read.
-func SourceLimit(file, format string, args ...any) *tool.Error {
-	e := tool.Errorf(tool.Limit, format, args...)
-	e.Limit, e.Pos = tool.LimitSource, tool.Position{File: file}
+func SourceLimit(file, format string, args ...any) *value.Error {
+	e := value.Errorf(value.Limit, format, args...)
+	e.Limit, e.Pos = value.LimitSource, value.Position{File: file}
 	return e
 }
 
 // TooDeep is the error of a value with too many levels.
 func TooDeep() error {
-	return valueLimit(tool.LimitDepth, "a value nested more than %d deep cannot leave the script (does it contain itself?)", tool.MaxDepth)
+	return valueLimit(value.LimitDepth, "a value nested more than %d deep cannot leave the script (does it contain itself?)", value.MaxDepth)
 }
 
 // TooManyParts is the error of a value that is too large.
 func TooManyParts() error {
-	return valueLimit(tool.LimitNodes, "a value of more than %d parts cannot leave the script", tool.MaxNodes)
+	return valueLimit(value.LimitNodes, "a value of more than %d parts cannot leave the script", value.MaxNodes)
 }
 
-func valueLimit(limit tool.LimitName, format string, args ...any) error {
-	e := tool.Errorf(tool.Limit, format, args...)
+func valueLimit(limit value.LimitName, format string, args ...any) error {
+	e := value.Errorf(value.Limit, format, args...)
 	e.Limit = limit
 	return e
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // Attribute finds what an object has under a name: a field or a method.
@@ -36,14 +37,14 @@ func AttributeNames(t *tool.ObjectType) []string {
 
 // NoAttribute is the error of a name that an object does not have. What its type
 // knows of the name is better than what looks alike.
-func NoAttribute(o tool.Object, name string) *tool.Error {
+func NoAttribute(o tool.Object, name string) *value.Error {
 	t := o.Type()
-	e := tool.Errorf(tool.Failed, "a %s has no %s", t.Name, name)
+	e := value.Errorf(value.Failed, "a %s has no %s", t.Name, name)
 	if e.Hint = Lacks(o, name); e.Hint != "" {
 		return e
 	}
-	if near := tool.DidYouMean(name, AttributeNames(t)); near != "" {
-		return tool.Errorf(tool.Failed, "a %s has no %s%s", t.Name, name, near)
+	if near := value.DidYouMean(name, AttributeNames(t)); near != "" {
+		return value.Errorf(value.Failed, "a %s has no %s%s", t.Name, name, near)
 	}
 	if _, ok := o.(tool.Collection); ok {
 		return e.WithHint("a part of it that has a name is read as in t[%q]", name)
@@ -68,7 +69,7 @@ func methodOf(o tool.Object, row *tool.Func) Function {
 
 // Plain returns what stands for an object where it leaves the script, as a value
 // that may still be so deep and have so many parts.
-func (r *Run) Plain(o tool.Object, depth int, nodes *int) (tool.Value, error) {
+func (r *Run) Plain(o tool.Object, depth int, nodes *int) (value.Value, error) {
 	v, err := o.Plain(r.Ctx, r.Grant())
 	if err == nil {
 		err = within(v, depth, nodes)
@@ -81,11 +82,11 @@ func (r *Run) Plain(o tool.Object, depth int, nodes *int) (tool.Value, error) {
 
 // within takes the parts of a value off nodes, and fails where they are too many,
 // or too deep inside one another.
-func within(v tool.Value, depth int, nodes *int) error {
+func within(v value.Value, depth int, nodes *int) error {
 	if *nodes--; *nodes < 0 {
 		return TooManyParts()
 	}
-	if d, ok := v.(*tool.Dict); ok {
+	if d, ok := v.(*value.Dict); ok {
 		for k, x := range d.All() {
 			if depth == 0 {
 				return TooDeep()
@@ -96,7 +97,7 @@ func within(v tool.Value, depth int, nodes *int) error {
 		}
 		return nil
 	}
-	items, _ := tool.Elements(v)
+	items, _ := value.Elements(v)
 	for _, x := range items {
 		if depth == 0 {
 			return TooDeep()
@@ -114,7 +115,7 @@ func (r *Run) Shows(o tool.Object) string {
 	text, err := o.Text(r.Ctx, r.Grant())
 	if err != nil {
 		r.EndsOn(err)
-		return "<" + o.Type().Name + ": " + tool.ErrorOf(err, tool.Internal).Message() + ">"
+		return "<" + o.Type().Name + ": " + value.ErrorOf(err, value.Internal).Message() + ">"
 	}
 	return text
 }
@@ -123,6 +124,6 @@ func (r *Run) Shows(o tool.Object) string {
 // over a table whose file cannot be read any more did not come to its end.
 func (r *Run) EndsOn(err error) {
 	if r.Fatal == nil {
-		r.Fatal = tool.ErrorOf(InScript(err), tool.Internal)
+		r.Fatal = value.ErrorOf(InScript(err), value.Internal)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // hostParam is the name of the parameter that the host fills in with the
@@ -58,10 +59,10 @@ func (r *Reader) paramSpecs() (specs map[string]Declared, order []string) {
 		name, _ := k.(string)
 		d, ok := v.(Declared)
 		switch fields := v.(type) {
-		case *tool.Dict:
+		case *value.Dict:
 			d, ok = Declared{Kind: "param", Fields: fields}, true
 		case string:
-			d, ok = Declared{Kind: "param", Fields: tool.NewDict("type", fields)}, true
+			d, ok = Declared{Kind: "param", Fields: value.NewDict("type", fields)}, true
 		}
 		if !ok || d.Kind != "param" {
 			r.fail("params", "'%s' in params should be param(…) but got %s", name, describe(v))
@@ -82,7 +83,7 @@ func (r *Reader) param(sig SigParam, spec Declared) tool.Param {
 	r.at[sig.Name] = paramPlace{sig.Pos, spec}
 	t, err := spec.typed(p.Type)
 	if err != nil {
-		r.failParam(sig.Name, tool.ErrorOf(err, tool.Invalid))
+		r.failParam(sig.Name, value.ErrorOf(err, value.Invalid))
 		return p
 	}
 	p.Type = t
@@ -121,7 +122,7 @@ func (r *Reader) defaults(p *tool.Param, sig SigParam, spec Declared) {
 	pos := sig.Pos
 	if v, ok := spec.Fields.Get("default"); ok {
 		pos = spec.place("default")
-		if sig.HasDefault && !tool.Equal(v, sig.Value) {
+		if sig.HasDefault && !value.Equal(v, sig.Value) {
 			r.failAt(pos, "params", "the default of '%s' is %s in the signature and %s in param()", p.Name, shown(sig.Value), shown(v))
 		}
 		p.Default, p.HasDefault = v, true
@@ -142,7 +143,7 @@ func (r *Reader) defaults(p *tool.Param, sig SigParam, spec Declared) {
 func (r *Reader) warnUnknown(t tool.Type, of string) {
 	if !t.Known() {
 		r.warnings = append(r.warnings, "the type '"+t.Name+"' of "+of+" is not known, so any value passes"+
-			tool.DidYouMean(t.Name, tool.TypeNames()))
+			value.DidYouMean(t.Name, tool.TypeNames()))
 	}
 	for _, inner := range []*tool.Type{t.Items, t.Values} {
 		if inner != nil {
@@ -154,7 +155,7 @@ func (r *Reader) warnUnknown(t tool.Type, of string) {
 	}
 }
 
-func (r *Reader) failParam(name string, e *tool.Error) {
+func (r *Reader) failParam(name string, e *value.Error) {
 	if r.err != nil {
 		return
 	}
@@ -163,7 +164,7 @@ func (r *Reader) failParam(name string, e *tool.Error) {
 		pos = r.at[name].pos("")
 	}
 	r.failAt(pos, "params", "parameter '%s': %s", name, e.Message())
-	failed := *r.err.(*tool.Error)
+	failed := *r.err.(*value.Error)
 	failed.Hint = e.Hint
 	r.err = &failed
 }
@@ -171,12 +172,12 @@ func (r *Reader) failParam(name string, e *tool.Error) {
 // A paramPlace says where a parameter is declared: in the signature, and in
 // its param(…).
 type paramPlace struct {
-	sig  tool.Position
+	sig  value.Position
 	spec Declared
 }
 
 // pos returns the place of a field of the parameter.
-func (p paramPlace) pos(field string) tool.Position {
+func (p paramPlace) pos(field string) value.Position {
 	if p.spec.Pos.Line == 0 || field == "default" && !p.spec.Fields.Has("default") {
 		return p.sig
 	}
@@ -184,16 +185,16 @@ func (p paramPlace) pos(field string) tool.Position {
 }
 
 // place returns the place of a field of param(…), or its own.
-func (d Declared) place(field string) tool.Position {
+func (d Declared) place(field string) value.Position {
 	if pos, ok := d.At[field]; ok {
 		return pos
 	}
 	return d.Pos
 }
 
-func (r *Reader) aliases(name string, spec Declared, v tool.Value) []string {
+func (r *Reader) aliases(name string, spec Declared, v value.Value) []string {
 	var names []string
-	items, _ := tool.Elements(v)
+	items, _ := value.Elements(v)
 	for _, item := range items {
 		s, ok := item.(string)
 		if !ok {
@@ -209,8 +210,8 @@ func (r *Reader) aliases(name string, spec Declared, v tool.Value) []string {
 }
 
 // typeOfDefault is the type of a parameter of which only the default is known.
-func typeOfDefault(v tool.Value) string {
-	switch tool.TypeOf(v) {
+func typeOfDefault(v value.Value) string {
+	switch value.TypeOf(v) {
 	case "integer":
 		return tool.TypeInteger
 	case "number":
@@ -229,7 +230,7 @@ func typeOfDefault(v tool.Value) string {
 
 // typeOf reads a type where a declaration gives one as a value: a name, a
 // param(…), or an object with the fields of one.
-func typeOf(v tool.Value) (tool.Type, error) {
+func typeOf(v value.Value) (tool.Type, error) {
 	switch v := v.(type) {
 	case string:
 		return tool.ParseType(v)
@@ -237,14 +238,14 @@ func typeOf(v tool.Value) (tool.Type, error) {
 		if v.Kind == "param" {
 			return v.typed(tool.Type{})
 		}
-	case *tool.Dict:
+	case *value.Dict:
 		return TypeWith(tool.Type{}, v)
 	}
-	return tool.Type{}, tool.Errorf(tool.Invalid, "a type should be a name or param(…) but got %s", describe(v))
+	return tool.Type{}, value.Errorf(value.Invalid, "a type should be a name or param(…) but got %s", describe(v))
 }
 
 // TypeWith adds the fields of a param(…) to a type.
-func TypeWith(t tool.Type, fields *tool.Dict) (tool.Type, error) {
+func TypeWith(t tool.Type, fields *value.Dict) (tool.Type, error) {
 	return Declared{Fields: fields}.typed(t)
 }
 
@@ -252,7 +253,7 @@ func TypeWith(t tool.Type, fields *tool.Dict) (tool.Type, error) {
 func (d Declared) typed(t tool.Type) (tool.Type, error) {
 	for k := range d.Fields.All() {
 		if name, _ := k.(string); !slices.Contains(ParamFields, name) {
-			return t, tool.Errorf(tool.Invalid, "param() has no field '%s'%s", name, tool.DidYouMean(name, ParamFields)).
+			return t, value.Errorf(value.Invalid, "param() has no field '%s'%s", name, value.DidYouMean(name, ParamFields)).
 				WithHint("the fields are %s", strings.Join(ParamFields, ", "))
 		}
 	}
@@ -275,7 +276,7 @@ func (d Declared) typed(t tool.Type) (tool.Type, error) {
 
 // placed gives an error the place of a field, unless it has a closer one.
 func (d Declared) placed(err error, field string) error {
-	e := *tool.ErrorOf(err, tool.Invalid)
+	e := *value.ErrorOf(err, value.Invalid)
 	if e.Pos.Line == 0 {
 		e.Pos = d.place(field)
 	}
@@ -290,14 +291,14 @@ var ParamFields = []string{"type", "description", "required", "default", "min", 
 // ExampleFields are the fields of example(…), in order.
 var ExampleFields = []string{"description", "args", "expect"}
 
-func setConstraint(t *tool.Type, name string, v tool.Value) error {
+func setConstraint(t *tool.Type, name string, v value.Value) error {
 	wrong := func(want string) error {
-		return tool.Errorf(tool.Invalid, "'%s' should be %s but got %s", name, want, shown(v))
+		return value.Errorf(value.Invalid, "'%s' should be %s but got %s", name, want, shown(v))
 	}
 	var ok bool
 	switch name {
 	case "min", "max":
-		if typeName := tool.TypeOf(v); typeName != "integer" && typeName != "number" {
+		if typeName := value.TypeOf(v); typeName != "integer" && typeName != "number" {
 			return wrong("a number")
 		}
 		if name == "min" {
@@ -318,11 +319,11 @@ func setConstraint(t *tool.Type, name string, v tool.Value) error {
 			return wrong("a string")
 		}
 	case "enum":
-		if t.Enum, ok = tool.Elements(v); !ok || len(t.Enum) == 0 {
+		if t.Enum, ok = value.Elements(v); !ok || len(t.Enum) == 0 {
 			return wrong("a list with at least one value")
 		}
 		if part := notData(v); part != "" {
-			return tool.Errorf(tool.Invalid, "'enum' should hold values but holds %s", part)
+			return value.Errorf(value.Invalid, "'enum' should hold values but holds %s", part)
 		}
 	case "items":
 		inner, err := typeOf(v)
@@ -338,10 +339,10 @@ func setConstraint(t *tool.Type, name string, v tool.Value) error {
 	return nil
 }
 
-func setProperties(t *tool.Type, v tool.Value) error {
-	d, ok := v.(*tool.Dict)
+func setProperties(t *tool.Type, v value.Value) error {
+	d, ok := v.(*value.Dict)
 	if !ok {
-		return tool.Errorf(tool.Invalid, "'properties' should be an object but got %s", describe(v))
+		return value.Errorf(value.Invalid, "'properties' should be an object but got %s", describe(v))
 	}
 	t.Fields = nil
 	for k, v := range d.All() {
@@ -354,19 +355,19 @@ func setProperties(t *tool.Type, v tool.Value) error {
 	return nil
 }
 
-func property(k, v tool.Value) (tool.Param, error) {
+func property(k, v value.Value) (tool.Param, error) {
 	name, ok := k.(string)
 	if !ok {
-		return tool.Param{}, tool.Errorf(tool.Invalid, "the names of properties are strings, got %s", tool.TypeOf(k))
+		return tool.Param{}, value.Errorf(value.Invalid, "the names of properties are strings, got %s", value.TypeOf(k))
 	}
 	inner, err := typeOf(v)
 	if err != nil {
-		e := *tool.ErrorOf(err, tool.Invalid)
+		e := *value.ErrorOf(err, value.Invalid)
 		e.Err = fmt.Errorf("property '%s': %w", name, e.Err)
 		return tool.Param{}, &e
 	}
 	p := tool.Param{Name: name, Type: inner}
-	fields, _ := v.(*tool.Dict)
+	fields, _ := v.(*value.Dict)
 	if d, ok := v.(Declared); ok {
 		fields = d.Fields
 	}
@@ -374,22 +375,22 @@ func property(k, v tool.Value) (tool.Param, error) {
 	p.Required = fields.Bool("required")
 	p.Default, p.HasDefault = fields.Get("default")
 	if part := notData(p.Default); part != "" {
-		return p, tool.Errorf(tool.Invalid, "property '%s': the default should be a value but holds %s", name, part)
+		return p, value.Errorf(value.Invalid, "property '%s': the default should be a value but holds %s", name, part)
 	}
 	return p, nil
 }
 
 // requireProperties reads 'required' where it is a list of properties; true
 // and false are the parameter's own.
-func requireProperties(t *tool.Type, v tool.Value) error {
-	names, ok := tool.Elements(v)
+func requireProperties(t *tool.Type, v value.Value) error {
+	names, ok := value.Elements(v)
 	if !ok {
 		return nil
 	}
 	for _, n := range names {
-		i := slices.IndexFunc(t.Fields, func(p tool.Param) bool { return tool.Value(p.Name) == n })
+		i := slices.IndexFunc(t.Fields, func(p tool.Param) bool { return value.Value(p.Name) == n })
 		if i < 0 {
-			return tool.Errorf(tool.Invalid, "'required' names %s, which is not one of the properties", tool.FormatJSON(n, ""))
+			return value.Errorf(value.Invalid, "'required' names %s, which is not one of the properties", value.FormatJSON(n, ""))
 		}
 		t.Fields[i].Required = true
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // A Module is a [tool.Module] as scripts see it: pure functions and effects of
@@ -79,20 +80,20 @@ func newFunction(module string, f *tool.Func) Function {
 type Run struct {
 	Ctx     context.Context
 	Tool    string // by name
-	Args    *tool.Dict
+	Args    *value.Dict
 	Limits  tool.Limits
 	Place   tool.Place
 	Do      tool.Effector
 	Effects int
 	Steps   int64
 	Random  *rand.Rand
-	Lent    bool        // a function of the script was passed to a builtin
-	Fatal   *tool.Error // what ended the run: a limit or a cancellation, which no script can catch
+	Lent    bool         // a function of the script was passed to a builtin
+	Fatal   *value.Error // what ended the run: a limit or a cancellation, which no script can catch
 }
 
 // Invoke calls one function for the script. Arguments come as the script gave
 // them.
-func (r *Run) Invoke(f Function, positional []tool.Value, named *tool.Dict) (tool.Value, error) {
+func (r *Run) Invoke(f Function, positional []value.Value, named *value.Dict) (value.Value, error) {
 	if r.Fatal == nil && r.Ctx.Err() != nil {
 		r.Fatal = r.Stopped()
 	}
@@ -101,9 +102,9 @@ func (r *Run) Invoke(f Function, positional []tool.Value, named *tool.Dict) (too
 	}
 	if f.alias != "" {
 		if len(positional) > 0 {
-			return nil, WithOp(tool.Errorf(tool.Invalid, "takes its arguments by name"), f.Shown())
+			return nil, WithOp(value.Errorf(value.Invalid, "takes its arguments by name"), f.Shown())
 		}
-		positional = []tool.Value{f.alias}
+		positional = []value.Value{f.alias}
 	}
 	args, err := f.Bind(positional, named)
 	if err != nil {
@@ -129,17 +130,17 @@ func (r *Run) Grant() tool.Grant {
 }
 
 // Effect asks the world for something, in the script's next place.
-func (r *Run) Effect(name string, args *tool.Dict) (tool.Outcome, error) {
+func (r *Run) Effect(name string, args *value.Dict) (tool.Outcome, error) {
 	if r.Fatal != nil {
 		return tool.Outcome{}, r.Fatal
 	}
 	if r.Do == nil {
-		return tool.Outcome{}, tool.Errorf(tool.Denied, "%s is not available here", name)
+		return tool.Outcome{}, value.Errorf(value.Denied, "%s is not available here", name)
 	}
 	r.Effects++
 	out, err := r.Do(r.Ctx, tool.Effect{Func: name, Args: args, Place: r.Place.Child(r.Effects)})
 	if err != nil {
-		if e := tool.ErrorOf(err, tool.Internal); !e.Catchable() {
+		if e := value.ErrorOf(err, value.Internal); !e.Catchable() {
 			r.Fatal = e
 		}
 	}
@@ -152,47 +153,47 @@ func (r *Run) Rand() (*rand.Rand, error) {
 	if r.Random != nil {
 		return r.Random, nil
 	}
-	out, err := r.Effect("random.seed", &tool.Dict{})
+	out, err := r.Effect("random.seed", &value.Dict{})
 	if err != nil {
 		return nil, err
 	}
 	seed, ok := out.Value.(int64)
 	if !ok {
-		return nil, tool.Errorf(tool.Internal, "random.seed gave %s, not an integer", tool.TypeOf(out.Value))
+		return nil, value.Errorf(value.Internal, "random.seed gave %s, not an integer", value.TypeOf(out.Value))
 	}
 	r.Random = rand.New(rand.NewPCG(uint64(seed), 0))
 	return r.Random, nil
 }
 
 // Stopped returns why the context ended the run.
-func (r *Run) Stopped() *tool.Error {
-	var cause *tool.Error
+func (r *Run) Stopped() *value.Error {
+	var cause *value.Error
 	if errors.As(context.Cause(r.Ctx), &cause) {
 		return cause
 	}
 	if errors.Is(r.Ctx.Err(), context.DeadlineExceeded) {
-		e := tool.Errorf(tool.Timeout, "the time ran out")
-		e.Limit = tool.LimitWall
+		e := value.Errorf(value.Timeout, "the time ran out")
+		e.Limit = value.LimitWall
 		return e
 	}
-	return tool.Errorf(tool.Canceled, "the call was cancelled")
+	return value.Errorf(value.Canceled, "the call was cancelled")
 }
 
 // TooManySteps is the error of a run that used up its steps.
-func (r *Run) TooManySteps() *tool.Error {
-	e := tool.Errorf(tool.Limit, "the script took more than %d steps", r.Limits.Steps).
+func (r *Run) TooManySteps() *value.Error {
+	e := value.Errorf(value.Limit, "the script took more than %d steps", r.Limits.Steps).
 		WithHint("do less in one call, use a builtin for the hot loop, or declare limits = {\"steps\": …}")
-	e.Limit = tool.LimitSteps
+	e.Limit = value.LimitSteps
 	return e
 }
 
 // InScript makes an error one that happened in a script: what was wrong in a
 // call that the script made is no mistake of who called the tool, whose
 // arguments have passed their check.
-func InScript(err error) *tool.Error {
-	e := *tool.ErrorOf(err, tool.Internal)
-	if e.Kind == tool.Invalid {
-		e.Kind = tool.Failed
+func InScript(err error) *value.Error {
+	e := *value.ErrorOf(err, value.Internal)
+	if e.Kind == value.Invalid {
+		e.Kind = value.Failed
 	}
 	return &e
 }

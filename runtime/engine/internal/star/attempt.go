@@ -4,7 +4,7 @@ import (
 	"go.starlark.net/starlark"
 
 	"github.com/cassidy-run/cassidy/runtime/engine/internal/script"
-	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // attemptName is the function with which a script catches what a call of a
@@ -16,11 +16,11 @@ const attemptName = "attempt"
 func attempt(thread *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
 	r := runOf(thread)
 	if len(args) == 0 {
-		return nil, script.WithOp(tool.Errorf(tool.Invalid, "takes a function, and then its arguments"), attemptName)
+		return nil, script.WithOp(value.Errorf(value.Invalid, "takes a function, and then its arguments"), attemptName)
 	}
 	fn, ok := args[0].(starlark.Callable)
 	if !ok {
-		return nil, script.WithOp(tool.Errorf(tool.Invalid, "takes a function first, not %s", args[0].Type()).
+		return nil, script.WithOp(value.Errorf(value.Invalid, "takes a function first, not %s", args[0].Type()).
 			WithHint("write attempt(f, x), not attempt(f(x))"), attemptName)
 	}
 	v, err := starlark.Call(thread, fn, args[1:], kwargs)
@@ -30,7 +30,7 @@ func attempt(thread *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple, 
 	case r.Fatal != nil:
 		return nil, err
 	}
-	e := tool.ErrorOf(scriptError(err, nil), tool.Internal)
+	e := value.ErrorOf(scriptError(err, nil), value.Internal)
 	return attempted(false, starlark.None, e.Message(), e.Kind.Type()), nil
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime/engine/internal/script"
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // Code is Starlark as a model writes it in order to act: a program that is
@@ -49,9 +50,9 @@ const (
 func NewCode(star *Language) *Code { return &Code{star} }
 
 func (l *Code) Declare(src script.Source) (*script.Declaration, error) {
-	e := tool.Errorf(tool.Invalid, "a program declares no tool").WithHint("write a tool in a file that ends in %s",
+	e := value.Errorf(value.Invalid, "a program declares no tool").WithHint("write a tool in a file that ends in %s",
 		strings.Join(tool.ScriptSuffixes(), ", "))
-	e.Pos = tool.Position{File: src.Path}
+	e.Pos = value.Position{File: src.Path}
 	return nil, e
 }
 
@@ -97,10 +98,10 @@ func programDialect() *syntax.FileOptions { return &syntax.FileOptions{Set: true
 type codeProgram struct{ *program }
 
 // Call runs the program. What fails as it would not in Python comes with a hint.
-func (p codeProgram) Call(r *script.Run, entry string) (tool.Value, error) {
+func (p codeProgram) Call(r *script.Run, entry string) (value.Value, error) {
 	v, err := p.program.Call(r, entry)
-	var e *tool.Error
-	if !errors.As(err, &e) || e.Kind != tool.Internal || e.Hint != "" {
+	var e *value.Error
+	if !errors.As(err, &e) || e.Kind != value.Internal || e.Hint != "" {
 		return v, err
 	}
 	text := e.Message()

@@ -11,6 +11,7 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime/engine/internal/script"
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // starFile is a Starlark file as it was parsed.
@@ -42,7 +43,7 @@ func parseDialect(options *syntax.FileOptions, path, text string) (*file, error)
 		return nil, syntaxError(err, text)
 	}
 	f := &file{path: path, text: stripped.text, syntax: tree, functions: stripped.functions,
-		defs: map[string]*syntax.DefStmt{}, constants: map[string]syntax.Expr{}, nodes: tool.MaxNodes}
+		defs: map[string]*syntax.DefStmt{}, constants: map[string]syntax.Expr{}, nodes: value.MaxNodes}
 	for _, stmt := range tree.Stmts {
 		switch s := stmt.(type) {
 		case *syntax.DefStmt:
@@ -62,7 +63,7 @@ var fileOptions = &syntax.FileOptions{Set: true}
 func syntaxError(err error, text string) error {
 	var e syntax.Error
 	if !errors.As(err, &e) {
-		return tool.Errorf(tool.Invalid, "%w", err)
+		return value.Errorf(value.Invalid, "%w", err)
 	}
 	located := errorAt(e.Pos, "%s", e.Msg)
 	line, _, _ := strings.Cut(afterLines(text, int(e.Pos.Line)-1), "\n")
@@ -117,14 +118,14 @@ func pythonHint(line string) string {
 	return ""
 }
 
-func errorAt(pos syntax.Position, format string, args ...any) *tool.Error {
-	e := tool.Errorf(tool.Invalid, format, args...)
+func errorAt(pos syntax.Position, format string, args ...any) *value.Error {
+	e := value.Errorf(value.Invalid, format, args...)
 	e.Pos = position(pos)
 	return e
 }
 
-func position(pos syntax.Position) tool.Position {
-	return tool.Position{File: pos.Filename(), Line: int(pos.Line), Col: int(pos.Col)}
+func position(pos syntax.Position) value.Position {
+	return value.Position{File: pos.Filename(), Line: int(pos.Line), Col: int(pos.Col)}
 }
 
 // declaration reads the file's tool(…) or workflow(…).
@@ -134,12 +135,12 @@ func (f *file) declaration() (*script.Declaration, error) {
 		return nil, err
 	}
 	if call == nil {
-		e := tool.Errorf(tool.NotFound, "the file declares no tool").
+		e := value.Errorf(value.NotFound, "the file declares no tool").
 			WithHint("end the file with tool(%s)", f.likelyHandler())
-		e.Pos = tool.Position{File: f.path}
+		e.Pos = value.Position{File: f.path}
 		return nil, e
 	}
-	d := &script.Declaration{Word: word, Fields: &tool.Dict{}, At: map[string]tool.Position{}, Functions: f.parameters()}
+	d := &script.Declaration{Word: word, Fields: &value.Dict{}, At: map[string]value.Position{}, Functions: f.parameters()}
 	start, _ := call.Span()
 	d.Pos = position(start)
 	handler, err := f.readFields(call, d)
@@ -209,9 +210,9 @@ func (f *file) readFields(call *syntax.CallExpr, d *script.Declaration) (*syntax
 	var handler *syntax.DefStmt
 	for i, arg := range call.Args {
 		pos, _ := arg.Span()
-		name, value := "handler", arg
+		name, val := "handler", arg
 		if b, ok := arg.(*syntax.BinaryExpr); ok && b.Op == syntax.EQ {
-			name, value = b.X.(*syntax.Ident).Name, b.Y
+			name, val = b.X.(*syntax.Ident).Name, b.Y
 		} else if i > 0 {
 			return nil, errorAt(pos, "%s() takes its handler first and everything else by name", d.Word)
 		}
@@ -219,7 +220,7 @@ func (f *file) readFields(call *syntax.CallExpr, d *script.Declaration) (*syntax
 			if handler != nil {
 				return nil, errorAt(pos, "'handler' is given twice")
 			}
-			id, ok := value.(*syntax.Ident)
+			id, ok := val.(*syntax.Ident)
 			if ok && f.defs[id.Name] == nil && d.Word == script.WorkflowWord && id.Name == mainName {
 				return nil, f.noMain()
 			}
@@ -232,7 +233,7 @@ func (f *file) readFields(call *syntax.CallExpr, d *script.Declaration) (*syntax
 		if d.Fields.Has(name) {
 			return nil, errorAt(pos, "'%s' is given twice", name)
 		}
-		v, err := f.literal(value, tool.MaxDepth)
+		v, err := f.literal(val, value.MaxDepth)
 		if err != nil {
 			return nil, err
 		}
@@ -308,8 +309,8 @@ func (f *file) readHandler(def *syntax.DefStmt, d *script.Declaration) error {
 func (f *file) annotated(a annotation) (tool.Type, error) {
 	t, err := tool.ParseAnnotation(a.text)
 	if err != nil {
-		e := *tool.ErrorOf(err, tool.Invalid)
-		e.Pos = tool.Position{File: f.path, Line: a.at.line, Col: a.at.col}
+		e := *value.ErrorOf(err, value.Invalid)
+		e.Pos = value.Position{File: f.path, Line: a.at.line, Col: a.at.col}
 		return t, &e
 	}
 	return t, nil
@@ -324,7 +325,7 @@ func (f *file) param(p syntax.Expr, sig signature) (script.SigParam, error) {
 		param.Name = p.Name
 	case *syntax.BinaryExpr:
 		param.Name = p.X.(*syntax.Ident).Name
-		v, err := f.literal(p.Y, tool.MaxDepth)
+		v, err := f.literal(p.Y, value.MaxDepth)
 		if err != nil {
 			return param, err
 		}
@@ -361,13 +362,13 @@ func docOf(body []syntax.Stmt) string {
 // literal evaluates an expression of a declaration: a literal, a name of a
 // literal constant or a function of the file, or param(…) and example(…) of
 // such. Nothing is run.
-func (f *file) literal(x syntax.Expr, depth int) (tool.Value, error) {
+func (f *file) literal(x syntax.Expr, depth int) (value.Value, error) {
 	pos, _ := x.Span()
 	if depth == 0 {
-		return nil, errorAt(pos, "nested more than %d deep", tool.MaxDepth)
+		return nil, errorAt(pos, "nested more than %d deep", value.MaxDepth)
 	}
 	if f.nodes--; f.nodes < 0 { // a few constants that hold each other make a value without end
-		return nil, errorAt(pos, "a declaration of more than %d values", tool.MaxNodes)
+		return nil, errorAt(pos, "a declaration of more than %d values", value.MaxNodes)
 	}
 	switch x := x.(type) {
 	case *syntax.ParenExpr:
@@ -380,10 +381,10 @@ func (f *file) literal(x syntax.Expr, depth int) (tool.Value, error) {
 		return f.name(x, depth)
 	case *syntax.ListExpr:
 		items, err := f.literals(x.List, depth)
-		return tool.List(items), err
+		return value.List(items), err
 	case *syntax.TupleExpr:
 		items, err := f.literals(x.List, depth)
-		return tool.Tuple(items), err
+		return value.Tuple(items), err
 	case *syntax.DictExpr:
 		return f.dict(x, depth)
 	case *syntax.CallExpr:
@@ -400,7 +401,7 @@ func (f *file) literal(x syntax.Expr, depth int) (tool.Value, error) {
 		WithHint("write the value out, or name a constant or function of this file")
 }
 
-func literal(x *syntax.Literal) (tool.Value, error) {
+func literal(x *syntax.Literal) (value.Value, error) {
 	switch v := x.Value.(type) {
 	case string:
 		if x.Token == syntax.BYTES {
@@ -408,12 +409,12 @@ func literal(x *syntax.Literal) (tool.Value, error) {
 		}
 		return v, nil
 	case *big.Int:
-		return tool.Integer(v), nil
+		return value.Integer(v), nil
 	}
-	return tool.Value(x.Value), nil // int64 or float64
+	return value.Value(x.Value), nil // int64 or float64
 }
 
-func (f *file) negative(x *syntax.UnaryExpr, depth int) (tool.Value, error) {
+func (f *file) negative(x *syntax.UnaryExpr, depth int) (value.Value, error) {
 	if x.X != nil && (x.Op == syntax.MINUS || x.Op == syntax.PLUS) {
 		v, err := f.literal(x.X, depth-1)
 		if err != nil {
@@ -424,9 +425,9 @@ func (f *file) negative(x *syntax.UnaryExpr, depth int) (tool.Value, error) {
 		}
 		switch n := v.(type) {
 		case int64:
-			return tool.Integer(new(big.Int).Neg(big.NewInt(n))), nil
+			return value.Integer(new(big.Int).Neg(big.NewInt(n))), nil
 		case *big.Int:
-			return tool.Integer(new(big.Int).Neg(n)), nil
+			return value.Integer(new(big.Int).Neg(n)), nil
 		case float64:
 			return -n, nil
 		}
@@ -435,7 +436,7 @@ func (f *file) negative(x *syntax.UnaryExpr, depth int) (tool.Value, error) {
 		WithHint("write the value out")
 }
 
-func (f *file) name(x *syntax.Ident, depth int) (tool.Value, error) {
+func (f *file) name(x *syntax.Ident, depth int) (value.Value, error) {
 	switch x.Name {
 	case "None":
 		return nil, nil
@@ -454,8 +455,8 @@ func (f *file) name(x *syntax.Ident, depth int) (tool.Value, error) {
 		WithHint("a declaration is read without running it: write the value out")
 }
 
-func (f *file) literals(list []syntax.Expr, depth int) ([]tool.Value, error) {
-	values := make([]tool.Value, len(list))
+func (f *file) literals(list []syntax.Expr, depth int) ([]value.Value, error) {
+	values := make([]value.Value, len(list))
 	for i, x := range list {
 		v, err := f.literal(x, depth-1)
 		if err != nil {
@@ -466,52 +467,52 @@ func (f *file) literals(list []syntax.Expr, depth int) ([]tool.Value, error) {
 	return values, nil
 }
 
-func (f *file) dict(x *syntax.DictExpr, depth int) (tool.Value, error) {
-	d := &tool.Dict{}
+func (f *file) dict(x *syntax.DictExpr, depth int) (value.Value, error) {
+	d := &value.Dict{}
 	for _, item := range x.List {
 		entry := item.(*syntax.DictEntry)
 		key, err := f.literal(entry.Key, depth-1)
 		if err != nil {
 			return nil, err
 		}
-		value, err := f.literal(entry.Value, depth-1)
+		val, err := f.literal(entry.Value, depth-1)
 		if err != nil {
 			return nil, err
 		}
 		before := d.Len()
-		if err := d.Set(key, value); err != nil {
+		if err := d.Set(key, val); err != nil {
 			return nil, errorAt(entry.Colon, "%s", err)
 		}
 		if d.Len() == before {
-			return nil, errorAt(entry.Colon, "the key %s is given twice", tool.FormatJSON(key, ""))
+			return nil, errorAt(entry.Colon, "the key %s is given twice", value.FormatJSON(key, ""))
 		}
 	}
 	return d, nil
 }
 
 // declared reads param(…) or example(…).
-func (f *file) declared(kind string, call *syntax.CallExpr, names []string, depth int) (tool.Value, error) {
+func (f *file) declared(kind string, call *syntax.CallExpr, names []string, depth int) (value.Value, error) {
 	start, _ := call.Span()
-	d := script.Declared{Kind: kind, Fields: &tool.Dict{}, Pos: position(start), At: map[string]tool.Position{}}
+	d := script.Declared{Kind: kind, Fields: &value.Dict{}, Pos: position(start), At: map[string]value.Position{}}
 	for i, arg := range call.Args {
 		pos, _ := arg.Span()
 		var name string
-		value := arg
+		val := arg
 		switch b, ok := arg.(*syntax.BinaryExpr); {
 		case ok && b.Op == syntax.EQ:
-			name, value = b.X.(*syntax.Ident).Name, b.Y
+			name, val = b.X.(*syntax.Ident).Name, b.Y
 		case i < len(names):
 			name = names[i]
 		default:
 			return nil, errorAt(pos, "%s() takes at most %d arguments", kind, len(names))
 		}
 		if !slices.Contains(names, name) {
-			return nil, errorAt(pos, "%s() has no field '%s'%s", kind, name, tool.DidYouMean(name, names))
+			return nil, errorAt(pos, "%s() has no field '%s'%s", kind, name, value.DidYouMean(name, names))
 		}
 		if d.Fields.Has(name) {
 			return nil, errorAt(pos, "'%s' is given twice", name)
 		}
-		v, err := f.literal(value, depth-1)
+		v, err := f.literal(val, depth-1)
 		if err != nil {
 			return nil, err
 		}
@@ -539,12 +540,12 @@ func (f *file) handlerOf(stem string) (*syntax.DefStmt, error) {
 	if len(names) == 1 {
 		return f.defs[names[0]], nil
 	}
-	e := tool.Errorf(tool.Invalid, "Code block must define a function")
+	e := value.Errorf(value.Invalid, "Code block must define a function")
 	if len(names) > 1 {
-		e = tool.Errorf(tool.Invalid, "the code defines %d functions (%s), and none is the handler by its name", len(names), strings.Join(names, ", ")).
+		e = value.Errorf(value.Invalid, "the code defines %d functions (%s), and none is the handler by its name", len(names), strings.Join(names, ", ")).
 			WithHint("name the handler %s, and begin the names of helpers with _", fmt.Sprintf("%q", tool.Key(stem)))
 	}
-	e.Pos = tool.Position{File: f.path}
+	e.Pos = value.Position{File: f.path}
 	if len(f.syntax.Stmts) > 0 {
 		start, _ := f.syntax.Stmts[0].Span()
 		e.Pos = position(start)

@@ -12,7 +12,7 @@ import (
 	"go.starlark.net/starlark"
 	"go.starlark.net/syntax"
 
-	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // maxHabits is how many findings one error lists: more than most programs
@@ -72,7 +72,7 @@ type chain struct {
 func (h *habits) unparsed(err error) error {
 	var e syntax.Error
 	if !errors.As(err, &e) {
-		return tool.Errorf(tool.Invalid, "%w", err)
+		return value.Errorf(value.Invalid, "%w", err)
 	}
 	h.find(nil)
 	at := place{int(e.Pos.Line), int(e.Pos.Col)}
@@ -91,7 +91,7 @@ func (h *habits) unparsed(err error) error {
 func (h *habits) parsed(tree *syntax.File, failed error) error {
 	var list resolve.ErrorList
 	if failed != nil && !errors.As(failed, &list) {
-		return tool.Errorf(tool.Invalid, "%w", failed)
+		return value.Errorf(value.Invalid, "%w", failed)
 	}
 	certain := h.certain(tree)
 	for _, e := range list {
@@ -130,7 +130,7 @@ func (h *habits) resolver(tree *syntax.File, list resolve.ErrorList) {
 		if advice := h.advice(name); advice != "" {
 			text += "; " + advice
 		} else {
-			text += tool.DidYouMean(name, names)
+			text += value.DidYouMean(name, names)
 		}
 		h.found = append(h.found, habit{at, text})
 	}
@@ -171,9 +171,9 @@ func (h *habits) error() error {
 	if len(h.found) > maxHabits {
 		lines = append(lines, "and more of it")
 	}
-	e := tool.Errorf(tool.Invalid, "%s", strings.Join(lines, "\n")).
+	e := value.Errorf(value.Invalid, "%s", strings.Join(lines, "\n")).
 		WithHint("nothing has been run: mend these lines and give the whole program again")
-	e.Pos = tool.Position{File: h.path, Line: h.found[0].at.line, Col: h.found[0].at.col}
+	e.Pos = value.Position{File: h.path, Line: h.found[0].at.line, Col: h.found[0].at.col}
 	return e
 }
 

@@ -3,7 +3,7 @@ package star
 import (
 	"strings"
 
-	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // An advice is what to write instead of a name, where a program has what it needs.
@@ -130,7 +130,7 @@ func (h *habits) attribute(i int) {
 			return
 		}
 		names := m.AttrNames()
-		h.add(i, "%s has no %s%s; it has %s", receiver, name, tool.DidYouMean(name, names), strings.Join(names, ", "))
+		h.add(i, "%s has no %s%s; it has %s", receiver, name, value.DidYouMean(name, names), strings.Join(names, ", "))
 		return
 	}
 	if !h.is(i+1, "(") {

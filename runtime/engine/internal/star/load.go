@@ -10,6 +10,7 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime/engine/internal/script"
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // A starLib is a shared file: parsed once, run once, frozen, and used by every
@@ -151,7 +152,7 @@ func (f *file) loads() []*syntax.LoadStmt {
 }
 
 // checkLoad says whether a name may be loaded: a Starlark file below lib/.
-func checkLoad(name string) *tool.Error {
+func checkLoad(name string) *value.Error {
 	rest, ok := strings.CutPrefix(name, "lib/")
 	for part := range strings.SplitSeq(rest, "/") {
 		if part == "" || part == "." || part == ".." || strings.ContainsAny(part, "\\:\x00") {
@@ -159,7 +160,7 @@ func checkLoad(name string) *tool.Error {
 		}
 	}
 	if !ok || !strings.HasSuffix(rest, ".star") {
-		return tool.Errorf(tool.Invalid, "%q cannot be loaded", name).
+		return value.Errorf(value.Invalid, "%q cannot be loaded", name).
 			WithHint("shared files are in the folder lib beside the tools, as in load(\"lib/text.star\", \"slug\")")
 	}
 	return nil

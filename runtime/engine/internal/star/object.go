@@ -9,6 +9,7 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime/engine/internal/script"
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // A starObject is a [tool.Object] as Starlark sees it, and the run that it was
@@ -26,7 +27,7 @@ type collection struct {
 }
 
 // given turns what a function gave into Starlark's.
-func given(r *script.Run, v tool.Value) (starlark.Value, error) {
+func given(r *script.Run, v value.Value) (starlark.Value, error) {
 	switch o := v.(type) {
 	case tool.Collection:
 		return &collection{object{o, r}, o}, nil
@@ -83,7 +84,7 @@ func (c *collection) Get(key starlark.Value) (starlark.Value, bool, error) {
 }
 
 func (c *collection) Iterate() starlark.Iterator {
-	next, stop := iter.Pull(func(yield func(tool.Value) bool) {
+	next, stop := iter.Pull(func(yield func(value.Value) bool) {
 		if err := c.parts.Each(c.run.Ctx, c.run.Grant(), yield); err != nil {
 			c.run.EndsOn(err)
 		}
@@ -106,7 +107,7 @@ func (c *collection) CompareSameType(op syntax.Token, y starlark.Value, _ int) (
 
 type iterator struct {
 	run  *script.Run
-	next func() (tool.Value, bool)
+	next func() (value.Value, bool)
 	stop func()
 }
 
@@ -129,7 +130,7 @@ func (i *iterator) Done() { i.stop() }
 // lend makes a function of the script one that a builtin can call.
 func lend(r *script.Run, thread *starlark.Thread, fn starlark.Callable) tool.Function {
 	r.Lent = true
-	return func(args ...tool.Value) (tool.Value, error) {
+	return func(args ...value.Value) (value.Value, error) {
 		tuple := make(starlark.Tuple, len(args))
 		for i, arg := range args {
 			v, err := given(r, arg)

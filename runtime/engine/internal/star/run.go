@@ -11,6 +11,7 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime/engine/internal/script"
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // starProgram is a Starlark file whose top level has been run and frozen.
@@ -22,15 +23,15 @@ type program struct {
 	threads *sync.Pool          // of *starThread
 }
 
-func (p *program) Call(r *script.Run, entry string) (tool.Value, error) {
+func (p *program) Call(r *script.Run, entry string) (value.Value, error) {
 	lent := p.modules
 	if entry == "" {
 		entry, lent = p.handler, nil
 	}
 	fn, ok := p.globals[entry].(*starlark.Function)
 	if !ok {
-		e := tool.Errorf(tool.Invalid, "there is no function %q", entry)
-		e.Pos = tool.Position{File: p.path}
+		e := value.Errorf(value.Invalid, "there is no function %q", entry)
+		e.Pos = value.Position{File: p.path}
 		return nil, e
 	}
 	args, kwargs, err := starArgs(fn, r.Args, lent)
@@ -62,7 +63,7 @@ func (p *program) Call(r *script.Run, entry string) (tool.Value, error) {
 
 // inFunction gives an error the place of the function that it is about.
 func inFunction(err error, fn *starlark.Function) error {
-	e := *tool.ErrorOf(err, tool.Internal)
+	e := *value.ErrorOf(err, value.Internal)
 	e.Pos = position(fn.Position())
 	return &e
 }
@@ -140,7 +141,7 @@ func look(r *script.Run, t *starlark.Thread) {
 // that is quicker, then by name. A parameter without a default for which there
 // is none is None, or the module of its name among those that are lent:
 // def policy(task, agent) is given the module agent.
-func starArgs(fn *starlark.Function, args *tool.Dict, lent starlark.StringDict) (starlark.Tuple, []starlark.Tuple, error) {
+func starArgs(fn *starlark.Function, args *value.Dict, lent starlark.StringDict) (starlark.Tuple, []starlark.Tuple, error) {
 	named := fn.NumParams() // *args and **kwargs are last
 	if fn.HasVarargs() {
 		named--
@@ -176,7 +177,7 @@ func starArgs(fn *starlark.Function, args *tool.Dict, lent starlark.StringDict) 
 // printed tells the user. That a line is lost is no reason to fail, unless it is
 // what ends the run.
 func printed(r *script.Run, thread *starlark.Thread, text string) {
-	_, _ = r.Effect("log", tool.NewDict("message", text))
+	_, _ = r.Effect("log", value.NewDict("message", text))
 	if r.Fatal != nil {
 		thread.Cancel("stopped")
 	}
@@ -186,7 +187,7 @@ func printed(r *script.Run, thread *starlark.Thread, text string) {
 func builtin(f script.Function) *starlark.Builtin {
 	return starlark.NewBuiltin(f.Shown(), func(thread *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
 		r := runOf(thread)
-		c := converter{nodes: tool.MaxNodes}
+		c := converter{nodes: value.MaxNodes}
 		if f.Objects {
 			c.lend = func(fn starlark.Callable) tool.Function { return lend(r, thread, fn) }
 		}
@@ -206,8 +207,8 @@ func builtin(f script.Function) *starlark.Builtin {
 }
 
 // arguments turns those of a call into values, each counted by itself.
-func (c converter) arguments(args starlark.Tuple, kwargs []starlark.Tuple) ([]tool.Value, *tool.Dict, error) {
-	positional := make([]tool.Value, len(args))
+func (c converter) arguments(args starlark.Tuple, kwargs []starlark.Tuple) ([]value.Value, *value.Dict, error) {
+	positional := make([]value.Value, len(args))
 	for i, a := range args {
 		v, err := c.one(a)
 		if err != nil {
@@ -215,7 +216,7 @@ func (c converter) arguments(args starlark.Tuple, kwargs []starlark.Tuple) ([]to
 		}
 		positional[i] = v
 	}
-	named := &tool.Dict{}
+	named := &value.Dict{}
 	for _, kv := range kwargs {
 		v, err := c.one(kv[1])
 		if err != nil {
@@ -230,7 +231,7 @@ func (c converter) arguments(args starlark.Tuple, kwargs []starlark.Tuple) ([]to
 func compileError(err error) error {
 	var list resolve.ErrorList
 	if !errors.As(err, &list) || len(list) == 0 {
-		return tool.Errorf(tool.Invalid, "%w", err)
+		return value.Errorf(value.Invalid, "%w", err)
 	}
 	e := errorAt(list[0].Pos, "%s", list[0].Msg)
 	name, undefined := strings.CutPrefix(list[0].Msg, "undefined: ")
@@ -266,32 +267,32 @@ func undefinedHint(name string) string {
 }
 
 // starError turns the error of a run into one with the place in the script.
-func scriptError(err error, fatal *tool.Error) error {
+func scriptError(err error, fatal *value.Error) error {
 	var eval *starlark.EvalError
 	if !errors.As(err, &eval) {
 		if fatal != nil {
 			return fatal
 		}
-		var known *tool.Error
+		var known *value.Error
 		if errors.As(err, &known) {
 			return known
 		}
-		return tool.Errorf(tool.Invalid, "%w", err)
+		return value.Errorf(value.Invalid, "%w", err)
 	}
-	e := &tool.Error{Kind: tool.Internal, Err: errors.New(eval.Msg)}
-	var cause *tool.Error
+	e := &value.Error{Kind: value.Internal, Err: errors.New(eval.Msg)}
+	var cause *value.Error
 	switch text, failed := strings.CutPrefix(eval.Msg, "fail: "); {
 	case fatal != nil:
 		*e = *fatal
 	case errors.As(eval.Unwrap(), &cause):
 		*e = *cause
 	case failed:
-		e.Kind, e.Err = tool.Failed, errors.New(text)
+		e.Kind, e.Err = value.Failed, errors.New(text)
 	}
 	if e.Trace != nil {
 		return e // it has the place in the script that it comes from
 	}
-	var pos tool.Position
+	var pos value.Position
 	for _, frame := range eval.CallStack {
 		if frame.Pos.Line == 0 || frame.Pos.Filename() == "<builtin>" {
 			continue

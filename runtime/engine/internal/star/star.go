@@ -14,6 +14,7 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime/engine/internal/script"
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // Language is the Starlark language.
@@ -106,7 +107,7 @@ func (l *Language) checkModules(f *file) error {
 		}
 		names := m.AttrNames()
 		start, _ := dot.Span()
-		wrong = errorAt(start, "%s has no function %s%s", m.name, dot.Name.Name, tool.DidYouMean(dot.Name.Name, names)).
+		wrong = errorAt(start, "%s has no function %s%s", m.name, dot.Name.Name, value.DidYouMean(dot.Name.Name, names)).
 			WithHint("it has %s", strings.Join(names, ", "))
 		return false
 	})
@@ -130,7 +131,7 @@ func (l *Language) DeclareBlock(src script.Source) (*script.Declaration, error) 
 	if err != nil {
 		return nil, err
 	}
-	d := &script.Declaration{Fields: &tool.Dict{}, At: map[string]tool.Position{}, Functions: f.parameters()}
+	d := &script.Declaration{Fields: &value.Dict{}, At: map[string]value.Position{}, Functions: f.parameters()}
 	if err := f.readHandler(handler, d); err != nil {
 		return nil, err
 	}
@@ -196,9 +197,9 @@ func (l *Language) initialize(f *file, libs *starLibs) (starlark.StringDict, err
 // atLoad makes the error of a file's top level one about the file: no call has
 // been made yet that could have failed.
 func atLoad(err error) error {
-	e := *tool.ErrorOf(err, tool.Invalid)
-	if e.Kind == tool.Failed || e.Kind == tool.Internal {
-		e.Kind = tool.Invalid
+	e := *value.ErrorOf(err, value.Invalid)
+	if e.Kind == value.Failed || e.Kind == value.Internal {
+		e.Kind = value.Invalid
 	}
 	return &e
 }
@@ -206,7 +207,7 @@ func atLoad(err error) error {
 // whileLoading is the effector of a file's top level.
 func whileLoading(_ context.Context, e tool.Effect) (tool.Outcome, error) {
 	name, _ := strings.CutSuffix(e.Func, ".seed") // a script draws from random and knows no seed
-	return tool.Outcome{}, tool.Errorf(tool.Invalid, "%s is not available while the file is loaded", name).
+	return tool.Outcome{}, value.Errorf(value.Invalid, "%s is not available while the file is loaded", name).
 		WithHint("call it inside a function")
 }
 

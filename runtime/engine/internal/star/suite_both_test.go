@@ -8,6 +8,7 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime/engine/internal/star"
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // TestStarlarkSuiteInBoth runs each chunk of go.starlark.net's own tests, with
@@ -22,7 +23,7 @@ func TestStarlarkSuiteInBoth(t *testing.T) {
 	star.SuiteChunks(t, func(file, text string) {
 		chunks++
 		script.Name = fmt.Sprintf("%s, chunk %d", filepath.Base(file), chunks)
-		out, err := e.Run(t.Context(), script, tool.Call{Args: tool.NewDict("file", file, "text", text)}, nil)
+		out, err := e.Run(t.Context(), script, tool.Call{Args: value.NewDict("file", file, "text", text)}, nil)
 		if _, ok := out.Value.(string); !ok || err != nil {
 			t.Errorf("%s: %v, %v, want how the chunk ended", file, out.Value, err)
 		}

@@ -24,6 +24,7 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime/engine/internal/script"
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // suiteDiffers lists the chunks of go.starlark.net's own tests that do not
@@ -274,9 +275,9 @@ func runOurs(c chunk, text string) outcome {
 	if err == nil {
 		return o
 	}
-	e := tool.ErrorOf(err, tool.Internal)
+	e := value.ErrorOf(err, value.Internal)
 	f := failure{Message: e.Message()}
-	if e.Kind == tool.Failed {
+	if e.Kind == value.Failed {
 		f.Message = "fail: " + f.Message
 	}
 	for _, call := range e.Trace {

@@ -8,10 +8,11 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime/engine/internal/script"
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // toStar turns a value into Starlark's.
-func toStar(v tool.Value) (starlark.Value, error) {
+func toStar(v value.Value) (starlark.Value, error) {
 	switch v := v.(type) {
 	case nil:
 		return starlark.None, nil
@@ -27,21 +28,21 @@ func toStar(v tool.Value) (starlark.Value, error) {
 		return starlark.String(v), nil
 	case []byte:
 		return starlark.Bytes(v), nil
-	case tool.List:
+	case value.List:
 		items, err := manyToStar(v)
 		return starlark.NewList(items), err
-	case tool.Tuple:
+	case value.Tuple:
 		items, err := manyToStar(v)
 		return starlark.Tuple(items), err
-	case tool.Set:
+	case value.Set:
 		return setToStar(v)
-	case *tool.Dict:
+	case *value.Dict:
 		return dictToStar(v)
 	}
-	return nil, tool.Errorf(tool.Internal, "a %T is not a value", v).WithHint("a function in Go returns what cassidy.Encode returns")
+	return nil, value.Errorf(value.Internal, "a %T is not a value", v).WithHint("a function in Go returns what cassidy.Encode returns")
 }
 
-func manyToStar(vs []tool.Value) ([]starlark.Value, error) {
+func manyToStar(vs []value.Value) ([]starlark.Value, error) {
 	items := make([]starlark.Value, len(vs))
 	for i, v := range vs {
 		item, err := toStar(v)
@@ -53,7 +54,7 @@ func manyToStar(vs []tool.Value) ([]starlark.Value, error) {
 	return items, nil
 }
 
-func setToStar(vs tool.Set) (starlark.Value, error) {
+func setToStar(vs value.Set) (starlark.Value, error) {
 	set := starlark.NewSet(len(vs))
 	for _, v := range vs {
 		item, err := toStar(v)
@@ -67,7 +68,7 @@ func setToStar(vs tool.Set) (starlark.Value, error) {
 	return set, nil
 }
 
-func dictToStar(d *tool.Dict) (starlark.Value, error) {
+func dictToStar(d *value.Dict) (starlark.Value, error) {
 	dict := starlark.NewDict(d.Len())
 	for k, v := range d.All() {
 		key, err := toStar(k)
@@ -88,8 +89,8 @@ func dictToStar(d *tool.Dict) (starlark.Value, error) {
 // fromStar turns a Starlark value into one that can leave the script. Its
 // parts are counted, since a small script can make a value that is a tree of
 // a billion leaves, all of them the same object.
-func fromStar(v starlark.Value) (tool.Value, error) {
-	return converter{nodes: tool.MaxNodes}.one(v)
+func fromStar(v starlark.Value) (value.Value, error) {
+	return converter{nodes: value.MaxNodes}.one(v)
 }
 
 // A starConverter turns values into ours. Without lend objects become plain
@@ -100,11 +101,11 @@ type converter struct {
 }
 
 // one turns a whole value: the converter is a copy, so each has all the parts.
-func (c converter) one(v starlark.Value) (tool.Value, error) {
-	return c.value(v, tool.MaxDepth)
+func (c converter) one(v starlark.Value) (value.Value, error) {
+	return c.value(v, value.MaxDepth)
 }
 
-func (c *converter) value(v starlark.Value, depth int) (tool.Value, error) {
+func (c *converter) value(v starlark.Value, depth int) (value.Value, error) {
 	if c.nodes--; c.nodes < 0 {
 		return nil, script.TooManyParts()
 	}
@@ -122,7 +123,7 @@ func (c *converter) value(v starlark.Value, depth int) (tool.Value, error) {
 		return float64(v), nil
 	case starlark.String:
 		if !utf8.ValidString(string(v)) {
-			return nil, tool.Errorf(tool.Failed, "a string that is not UTF-8 cannot leave the script").WithHint("use bytes")
+			return nil, value.Errorf(value.Failed, "a string that is not UTF-8 cannot leave the script").WithHint("use bytes")
 		}
 		return string(v), nil
 	case starlark.Bytes:
@@ -131,10 +132,10 @@ func (c *converter) value(v starlark.Value, depth int) (tool.Value, error) {
 		return c.dict(v, depth)
 	case starlark.Tuple:
 		items, err := c.sequence(v, depth)
-		return tool.Tuple(items), err
+		return value.Tuple(items), err
 	case *starlark.Set:
 		items, err := c.sequence(v, depth)
-		return tool.Set(items), err
+		return value.Set(items), err
 	case *collection:
 		return c.object(&v.object, depth)
 	case *object:
@@ -143,30 +144,30 @@ func (c *converter) value(v starlark.Value, depth int) (tool.Value, error) {
 		if c.lend != nil {
 			return c.lend(v), nil
 		}
-		return nil, tool.Errorf(tool.Failed, "the function %s cannot leave the script", v.Name()).
+		return nil, value.Errorf(value.Failed, "the function %s cannot leave the script", v.Name()).
 			WithHint("call it, with (), and pass on what it returns")
 	case starlark.Sequence:
 		items, err := c.sequence(v, depth)
-		return tool.List(items), err
+		return value.List(items), err
 	}
-	return nil, tool.Errorf(tool.Failed, "a %s cannot leave the script", v.Type())
+	return nil, value.Errorf(value.Failed, "a %s cannot leave the script", v.Type())
 }
 
-func (c *converter) object(o *object, depth int) (tool.Value, error) {
+func (c *converter) object(o *object, depth int) (value.Value, error) {
 	if c.lend != nil {
 		return o.object, nil
 	}
 	return o.run.Plain(o.object, depth, &c.nodes)
 }
 
-func (c *converter) sequence(s starlark.Sequence, depth int) ([]tool.Value, error) {
+func (c *converter) sequence(s starlark.Sequence, depth int) ([]value.Value, error) {
 	if depth == 0 {
 		return nil, script.TooDeep()
 	}
 	if s.Len() > c.nodes {
 		return nil, script.TooManyParts()
 	}
-	items := make([]tool.Value, 0, s.Len())
+	items := make([]value.Value, 0, s.Len())
 	iter := s.Iterate()
 	defer iter.Done()
 	for x := starlark.Value(nil); iter.Next(&x); {
@@ -179,11 +180,11 @@ func (c *converter) sequence(s starlark.Sequence, depth int) ([]tool.Value, erro
 	return items, nil
 }
 
-func (c *converter) dict(d *starlark.Dict, depth int) (tool.Value, error) {
+func (c *converter) dict(d *starlark.Dict, depth int) (value.Value, error) {
 	if depth == 0 {
 		return nil, script.TooDeep()
 	}
-	result := &tool.Dict{}
+	result := &value.Dict{}
 	iter := d.Iterate() // in a recursive function, d.Entries allocates more
 	defer iter.Done()
 	for k := starlark.Value(nil); iter.Next(&k); {
@@ -192,12 +193,12 @@ func (c *converter) dict(d *starlark.Dict, depth int) (tool.Value, error) {
 			return nil, err
 		}
 		x, _, _ := d.Get(k) // it is there
-		value, err := c.value(x, depth-1)
+		val, err := c.value(x, depth-1)
 		if err != nil {
 			return nil, err
 		}
-		if err := result.Set(key, value); err != nil {
-			return nil, tool.Errorf(tool.Failed, "%w", err)
+		if err := result.Set(key, val); err != nil {
+			return nil, value.Errorf(value.Failed, "%w", err)
 		}
 	}
 	return result, nil

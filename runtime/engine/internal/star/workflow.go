@@ -3,7 +3,7 @@ package star
 import (
 	"go.starlark.net/syntax"
 
-	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // mainName is the function of a workflow.
@@ -21,7 +21,7 @@ func (f *file) isMain(call *syntax.CallExpr, handler *syntax.DefStmt) error {
 
 // noMain is the error of a workflow without its function.
 func (f *file) noMain() error {
-	e := tool.Errorf(tool.Invalid, "the file has no function %s", mainName).WithHint("it begins with: def main(…)")
-	e.Pos = tool.Position{File: f.path}
+	e := value.Errorf(value.Invalid, "the file has no function %s", mainName).WithHint("it begins with: def main(…)")
+	e.Pos = value.Position{File: f.path}
 	return e
 }

@@ -1,0 +1,385 @@
+// Package yaml reads and writes values as YAML: front matter and configuration.
+package yaml
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"math/big"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"gopkg.in/yaml.v3"
+
+	"github.com/cassidy-run/cassidy/runtime/value"
+)
+
+// MaxSize is how long a YAML text may be: front matter and configuration are
+// written by hand and far shorter.
+const MaxSize = 64 << 10
+
+// Parse reads one YAML document as a value: mappings as dicts in order,
+// sequences as lists, and scalars by the core schema of YAML 1.2, in which yes
+// and on, 1_000 and 2026-01-31 are strings. Aliases, merge keys, tags beyond
+// the schema's own, repeated keys and a second document are refused, so that a
+// short text cannot stand for a large value. The position of an error is its
+// line.
+func Parse(text string) (value.Value, error) {
+	if len(text) > MaxSize {
+		return nil, value.Limitf(value.LimitSource, "a YAML text of more than %d KB", MaxSize>>10)
+	}
+	if !utf8.ValidString(text) {
+		return nil, value.Errorf(value.Invalid, "invalid YAML: not UTF-8")
+	}
+	doc, err := yamlDocument(text)
+	if err != nil {
+		return nil, err
+	}
+	if doc.Kind == 0 {
+		return nil, nil
+	}
+	return fromYAML(doc.Content[0], value.MaxDepth)
+}
+
+// yamlDocument parses a text into nodes. The parser panics on some malformed
+// texts, which is no reason for the program to end.
+func yamlDocument(text string) (doc yaml.Node, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = value.Errorf(value.Invalid, "invalid YAML: %v", p)
+		}
+	}()
+	dec := yaml.NewDecoder(strings.NewReader(text))
+	if err := dec.Decode(&doc); err != nil {
+		if errors.Is(err, io.EOF) {
+			return yaml.Node{}, nil
+		}
+		return yaml.Node{}, yamlError(err)
+	}
+	var second yaml.Node
+	switch err := dec.Decode(&second); {
+	case err == nil:
+		return yaml.Node{}, yamlErrorAt(&second, "a second document: one is read")
+	case !errors.Is(err, io.EOF):
+		return yaml.Node{}, yamlError(err)
+	}
+	return doc, nil
+}
+
+// yamlError turns "yaml: line 3: did not find …" into an error with a position.
+func yamlError(err error) error {
+	text := strings.TrimPrefix(err.Error(), "yaml: ")
+	e := value.Errorf(value.Invalid, "invalid YAML: %s", text)
+	if rest, ok := strings.CutPrefix(text, "line "); ok {
+		if n, what, ok := strings.Cut(rest, ": "); ok {
+			e = value.Errorf(value.Invalid, "invalid YAML: %s", what)
+			e.Pos.Line, _ = strconv.Atoi(n)
+		}
+	}
+	return e
+}
+
+func yamlErrorAt(n *yaml.Node, format string, args ...any) error {
+	e := value.Errorf(value.Invalid, format, args...)
+	e.Pos = value.Position{Line: n.Line, Col: n.Column}
+	return e
+}
+
+func fromYAML(n *yaml.Node, depth int) (value.Value, error) {
+	switch n.Kind {
+	case yaml.AliasNode:
+		return nil, yamlErrorAt(n, "an alias (*%s): write the value out", n.Value)
+	case yaml.ScalarNode:
+		return scalarFromYAML(n)
+	}
+	if depth == 0 {
+		e := value.Limitf(value.LimitDepth, "nested more than %d deep", value.MaxDepth)
+		e.Pos = value.Position{Line: n.Line, Col: n.Column}
+		return nil, e
+	}
+	if tag := n.ShortTag(); tag != "!!map" && tag != "!!seq" {
+		return nil, yamlErrorAt(n, "the tag %s is not supported", tag)
+	}
+	if n.Kind == yaml.MappingNode {
+		return mappingFromYAML(n, depth)
+	}
+	list := make(value.List, len(n.Content))
+	for i, c := range n.Content {
+		v, err := fromYAML(c, depth-1)
+		if err != nil {
+			return nil, err
+		}
+		list[i] = v
+	}
+	return list, nil
+}
+
+func mappingFromYAML(n *yaml.Node, depth int) (value.Value, error) {
+	d := &value.Dict{}
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		if n.Content[i].Tag == "!!merge" {
+			return nil, yamlErrorAt(n.Content[i], "a merge key (<<): write the fields out")
+		}
+		key, err := fromYAML(n.Content[i], depth-1)
+		if err != nil {
+			return nil, err
+		}
+		val, err := fromYAML(n.Content[i+1], depth-1)
+		if err != nil {
+			return nil, err
+		}
+		before := d.Len()
+		if err := d.Set(key, val); err != nil {
+			return nil, yamlErrorAt(n.Content[i], "%v", err)
+		}
+		if d.Len() == before {
+			return nil, yamlErrorAt(n.Content[i], "the key %s is given twice", value.Display(key))
+		}
+	}
+	return d, nil
+}
+
+// scalarFromYAML reads a scalar by the core schema. The library's own reading
+// is a mixture of YAML 1.1 and 1.2 (0777 is octal to it), so only what the text
+// itself says is taken from it: quotes and tags.
+func scalarFromYAML(n *yaml.Node) (value.Value, error) {
+	const quoted = yaml.DoubleQuotedStyle | yaml.SingleQuotedStyle | yaml.LiteralStyle | yaml.FoldedStyle
+	tag := ""
+	if n.Style&yaml.TaggedStyle != 0 {
+		tag = n.ShortTag()
+	}
+	if tag == "" && n.Style&quoted != 0 || tag == "!!str" {
+		return n.Value, nil
+	}
+	v, is, err := coreScalar(n.Value)
+	if err != nil {
+		e := value.ErrorOf(err, value.Invalid)
+		e.Pos = value.Position{Line: n.Line, Col: n.Column}
+		return nil, e
+	}
+	switch tag {
+	case "", is:
+		return v, nil
+	case "!!int", "!!float", "!!bool", "!!null":
+		return nil, yamlErrorAt(n, "%q is not a %s", n.Value, strings.TrimPrefix(tag, "!!"))
+	}
+	return nil, yamlErrorAt(n, "the tag %s is not supported", tag)
+}
+
+// coreScalar reads a plain scalar by the core schema of YAML 1.2 (section
+// 10.3.2) and says by which of its tags.
+func coreScalar(text string) (v value.Value, tag string, err error) {
+	switch text {
+	case "", "~", "null", "Null", "NULL":
+		return nil, "!!null", nil
+	case "true", "True", "TRUE":
+		return true, "!!bool", nil
+	case "false", "False", "FALSE":
+		return false, "!!bool", nil
+	case ".nan", ".NaN", ".NAN":
+		return math.NaN(), "!!float", nil
+	}
+	unsigned := strings.TrimLeft(text, "+-")
+	if len(text)-len(unsigned) > 1 {
+		return text, "!!str", nil
+	}
+	switch unsigned {
+	case ".inf", ".Inf", ".INF":
+		sign := 1
+		if text[0] == '-' {
+			sign = -1
+		}
+		return math.Inf(sign), "!!float", nil
+	}
+	if base := coreBase(text); base != 0 {
+		digits := text
+		if base != 10 {
+			digits = text[2:]
+		}
+		i, ok := new(big.Int), len(text) <= value.MaxDigits
+		if ok {
+			_, ok = i.SetString(digits, base)
+		}
+		if !ok {
+			return nil, "", value.Limitf(value.LimitDigits, "a number of more than %d digits", value.MaxDigits)
+		}
+		return value.Integer(i), "!!int", nil
+	}
+	if isCoreFloat(unsigned) {
+		f, err := strconv.ParseFloat(text, 64)
+		if err != nil || len(text) > value.MaxDigits {
+			return nil, "", value.Errorf(value.Invalid, "the number %s is out of range", value.Cut(text, 40))
+		}
+		return f, "!!float", nil
+	}
+	return text, "!!str", nil
+}
+
+// coreBase returns the base of an integer of the core schema, or 0 for a text
+// that is none: [-+]?[0-9]+, 0o[0-7]+ or 0x[0-9a-fA-F]+.
+func coreBase(text string) int {
+	digits, set, base := strings.TrimLeft(text, "+-"), "0123456789", 10
+	switch {
+	case strings.HasPrefix(text, "0o"):
+		digits, set, base = text[2:], "01234567", 8
+	case strings.HasPrefix(text, "0x"):
+		digits, set, base = text[2:], "0123456789abcdefABCDEF", 16
+	}
+	if digits == "" || strings.Trim(digits, set) != "" {
+		return 0
+	}
+	return base
+}
+
+// isCoreFloat matches (\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?
+func isCoreFloat(text string) bool {
+	digits := func() int {
+		rest := strings.TrimLeft(text, "0123456789")
+		n := len(text) - len(rest)
+		text = rest
+		return n
+	}
+	whole, fraction := digits(), 0
+	if strings.HasPrefix(text, ".") {
+		text = text[1:]
+		fraction = digits()
+	}
+	if whole == 0 && fraction == 0 {
+		return false
+	}
+	if text == "" {
+		return true
+	}
+	if text[0] != 'e' && text[0] != 'E' {
+		return false
+	}
+	if text = text[1:]; text != "" && (text[0] == '+' || text[0] == '-') {
+		text = text[1:]
+	}
+	return digits() > 0 && text == ""
+}
+
+// Format writes a value as YAML, in block style, keeping the order of
+// dicts; [ParseYAML] reads it back as JSON would: tuples and sets as lists,
+// bytes as base64 text.
+func Format(v value.Value) (string, error) {
+	w := yamlWriter{nodes: value.MaxNodes}
+	n, err := w.value(v, value.MaxDepth)
+	if err != nil {
+		return "", err
+	}
+	var b strings.Builder
+	enc := yaml.NewEncoder(&b)
+	enc.SetIndent(2)
+	if err := enc.Encode(n); err != nil {
+		return "", fmt.Errorf("write YAML: %w", err)
+	}
+	return b.String(), enc.Close()
+}
+
+type yamlWriter struct{ nodes int }
+
+func (w *yamlWriter) value(v value.Value, depth int) (*yaml.Node, error) {
+	if w.nodes--; w.nodes < 0 {
+		return nil, value.Limitf(value.LimitNodes, "a value of more than %d parts", value.MaxNodes)
+	}
+	d, isDict := v.(*value.Dict)
+	items, isList := value.Elements(v)
+	if !isDict && !isList {
+		return scalarToYAML(v)
+	}
+	if depth == 0 {
+		return nil, value.Limitf(value.LimitDepth, "a value nested more than %d deep", value.MaxDepth)
+	}
+	n := &yaml.Node{Kind: yaml.SequenceNode, Tag: "!!seq"}
+	if isDict {
+		n = &yaml.Node{Kind: yaml.MappingNode, Tag: "!!map"}
+		for k, val := range d.All() {
+			items = append(items, k, val)
+		}
+	}
+	for _, item := range items {
+		c, err := w.value(item, depth-1)
+		if err != nil {
+			return nil, err
+		}
+		n.Content = append(n.Content, c)
+	}
+	return n, nil
+}
+
+func scalarToYAML(v value.Value) (*yaml.Node, error) {
+	n := &yaml.Node{Kind: yaml.ScalarNode}
+	switch v := v.(type) {
+	case nil:
+		n.Tag, n.Value = "!!null", "null"
+	case string:
+		n.Tag, n.Value, n.Style = "!!str", v, yamlStyle(v)
+	case float64:
+		n.Tag, n.Value = "!!float", yamlFloat(v)
+	default:
+		text, err := value.AppendJSON(nil, v)
+		if err != nil {
+			return nil, err
+		}
+		n.Value = strings.Trim(string(text), `"`)
+		switch v.(type) {
+		case bool:
+			n.Tag = "!!bool"
+		case []byte:
+			n.Tag, n.Style = "!!str", yamlStyle(n.Value)
+		default:
+			n.Tag = "!!int"
+		}
+	}
+	return n, nil
+}
+
+// yamlStyle says how to write a string so that it is read back the same:
+// as it is, over several lines, or in quotes where anything about it is odd.
+func yamlStyle(s string) yaml.Style {
+	if strings.ContainsFunc(s, func(r rune) bool { return r != '\n' && value.IsInvisible(r) }) {
+		return yaml.DoubleQuotedStyle
+	}
+	if _, tag, err := coreScalar(s); err != nil || tag != "!!str" {
+		return yaml.DoubleQuotedStyle
+	}
+	switch strings.ToLower(s) {
+	case "y", "n", "yes", "no", "on", "off", "<<": // to YAML 1.1 these are more than text
+		return yaml.DoubleQuotedStyle
+	}
+	if !strings.Contains(s, "\n") {
+		return 0
+	}
+	for line := range strings.SplitSeq(s, "\n") {
+		if line != strings.TrimSpace(line) {
+			return yaml.DoubleQuotedStyle
+		}
+	}
+	if strings.HasPrefix(s, "\n") || strings.HasSuffix(s, "\n\n") || s == "\n" {
+		return yaml.DoubleQuotedStyle
+	}
+	return yaml.LiteralStyle
+}
+
+func yamlFloat(f float64) string {
+	switch {
+	case math.IsNaN(f):
+		return ".nan"
+	case math.IsInf(f, 0):
+		return strings.Replace(strconv.FormatFloat(f, 'g', -1, 64), "Inf", ".inf", 1)
+	}
+	return value.FormatJSON(f, "")
+}
+
+// ParseNumber reads a decimal number as the core schema of YAML 1.2 has it; not hexadecimals, and neither NaN nor
+// infinity, which no bound of a parameter would expect.
+func ParseNumber(text string) (value.Value, bool) {
+	if coreBase(text) != 10 && !isCoreFloat(strings.TrimLeft(text, "+-")) {
+		return nil, false
+	}
+	n, _, err := coreScalar(text)
+	return n, err == nil && value.Numeric(n)
+}

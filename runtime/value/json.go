@@ -1,0 +1,562 @@
+package value
+
+import (
+	"bytes"
+	"encoding/base64"
+	"fmt"
+	"math"
+	"math/big"
+	"strconv"
+	"unicode/utf16"
+	"unicode/utf8"
+)
+
+// ParseJSON reads one JSON value (RFC 8259), all of data. Unlike encoding/json
+// it keeps the order of objects and integers of any size, tells 1 from 1.0,
+// refuses a key given twice, and says at which line and column it stopped. The
+// bounds of [MaxDepth] and [MaxNodes] hold.
+func ParseJSON(data []byte) (Value, error) {
+	p := jsonParser{data: data, nodes: MaxNodes}
+	p.space()
+	v, err := p.value(MaxDepth)
+	if err == nil {
+		p.space()
+		if p.at < len(p.data) {
+			err = p.unexpected("the end")
+		}
+	}
+	if err != nil {
+		return nil, p.locate(err)
+	}
+	return v, nil
+}
+
+type jsonParser struct {
+	data  []byte
+	at    int
+	nodes int
+}
+
+// locate adds line and column (in characters) to an error.
+func (p *jsonParser) locate(err error) error {
+	e := ErrorOf(err, Invalid)
+	before := p.data[:min(p.at, len(p.data))]
+	line := 1 + bytes.Count(before, []byte{'\n'})
+	col := 1 + utf8.RuneCount(before[bytes.LastIndexByte(before, '\n')+1:])
+	return &Error{Kind: e.Kind, Limit: e.Limit, Hint: e.Hint,
+		Err: fmt.Errorf("invalid JSON at line %d, column %d: %w", line, col, e.Err)}
+}
+
+func (p *jsonParser) space() {
+	for p.at < len(p.data) {
+		switch p.data[p.at] {
+		case ' ', '\t', '\n', '\r':
+			p.at++
+		default:
+			return
+		}
+	}
+}
+
+func (p *jsonParser) unexpected(want string) error {
+	if p.at >= len(p.data) {
+		return Errorf(Invalid, "the text ends where %s should follow", want)
+	}
+	r, _ := utf8.DecodeRune(p.data[p.at:])
+	return Errorf(Invalid, "%q where %s should follow", r, want)
+}
+
+func (p *jsonParser) value(depth int) (Value, error) {
+	if p.nodes--; p.nodes < 0 {
+		return nil, Limitf(LimitNodes, "more than %d values", MaxNodes)
+	}
+	if p.at >= len(p.data) {
+		return nil, p.unexpected("a value")
+	}
+	switch c := p.data[p.at]; {
+	case c == '"':
+		return p.text()
+	case c == '{':
+		return p.object(depth)
+	case c == '[':
+		return p.array(depth)
+	case c == '-' || '0' <= c && c <= '9':
+		return p.number()
+	}
+	switch {
+	case p.word("null"):
+		return nil, nil
+	case p.word("true"):
+		return true, nil
+	case p.word("false"):
+		return false, nil
+	}
+	return nil, p.unexpected("a value")
+}
+
+// word steps over a word if it is at hand.
+func (p *jsonParser) word(w string) bool {
+	if len(p.data)-p.at < len(w) || string(p.data[p.at:p.at+len(w)]) != w {
+		return false
+	}
+	p.at += len(w)
+	return true
+}
+
+func (p *jsonParser) array(depth int) (Value, error) {
+	if depth == 0 {
+		return nil, Limitf(LimitDepth, "nested more than %d deep", MaxDepth)
+	}
+	p.at++
+	list := List{}
+	for {
+		p.space()
+		if p.at < len(p.data) && p.data[p.at] == ']' && len(list) == 0 {
+			p.at++
+			return list, nil
+		}
+		v, err := p.value(depth - 1)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, v)
+		p.space()
+		switch p.next() {
+		case ',':
+		case ']':
+			return list, nil
+		default:
+			p.at--
+			return nil, p.unexpected("a comma or ]")
+		}
+	}
+}
+
+// next returns the byte at hand and steps over it, or 0 at the end; either way
+// one step back undoes it.
+func (p *jsonParser) next() byte {
+	p.at++
+	if p.at > len(p.data) {
+		return 0
+	}
+	return p.data[p.at-1]
+}
+
+func (p *jsonParser) object(depth int) (Value, error) {
+	if depth == 0 {
+		return nil, Limitf(LimitDepth, "nested more than %d deep", MaxDepth)
+	}
+	p.at++
+	d := &Dict{}
+	for {
+		p.space()
+		if p.at < len(p.data) && p.data[p.at] == '}' && d.Len() == 0 {
+			p.at++
+			return d, nil
+		}
+		if p.at >= len(p.data) || p.data[p.at] != '"' {
+			return nil, p.unexpected(`a name in double quotes`)
+		}
+		start := p.at
+		name, err := p.text()
+		if err != nil {
+			return nil, err
+		}
+		if d.Has(name) {
+			p.at = start
+			return nil, Errorf(Invalid, "the name %q is given twice", name)
+		}
+		p.space()
+		if p.next() != ':' {
+			p.at--
+			return nil, p.unexpected("a colon")
+		}
+		p.space()
+		v, err := p.value(depth - 1)
+		if err != nil {
+			return nil, err
+		}
+		var key any = name // boxed once
+		d.add(key, key, v)
+		p.space()
+		switch p.next() {
+		case ',':
+		case '}':
+			return d, nil
+		default:
+			p.at--
+			return nil, p.unexpected("a comma or }")
+		}
+	}
+}
+
+// MaxDigits bounds the numbers of JSON and YAML: turning digits into a number
+// and back takes time that grows faster than their count.
+const MaxDigits = 4096
+
+// maxBits is how many bits an integer of maxDigits digits can have; there are
+// log2(10) = 3.32193 bits to a digit.
+const maxBits = 1 + MaxDigits*332193/100000
+
+func (p *jsonParser) number() (Value, error) {
+	start := p.at
+	digits := func() int {
+		from := p.at
+		for p.at < len(p.data) && '0' <= p.data[p.at] && p.data[p.at] <= '9' {
+			p.at++
+		}
+		return p.at - from
+	}
+	if p.data[p.at] == '-' {
+		p.at++
+	}
+	first := p.at
+	if n := digits(); n == 0 || (n > 1 && p.data[first] == '0') {
+		p.at = start
+		return nil, Errorf(Invalid, "a malformed number")
+	}
+	whole := true
+	if p.at < len(p.data) && p.data[p.at] == '.' {
+		p.at++
+		if whole = false; digits() == 0 {
+			return nil, p.unexpected("a digit")
+		}
+	}
+	if p.at < len(p.data) && (p.data[p.at] == 'e' || p.data[p.at] == 'E') {
+		p.at++
+		if p.at < len(p.data) && (p.data[p.at] == '+' || p.data[p.at] == '-') {
+			p.at++
+		}
+		if whole = false; digits() == 0 {
+			return nil, p.unexpected("a digit")
+		}
+	}
+	text := string(p.data[start:p.at])
+	v, err := parseNumber(text, whole)
+	if err != nil {
+		p.at = start
+	}
+	return v, err
+}
+
+func parseNumber(text string, whole bool) (Value, error) {
+	if len(text) > MaxDigits {
+		return nil, Limitf(LimitDigits, "a number of more than %d digits", MaxDigits)
+	}
+	if !whole {
+		f, err := strconv.ParseFloat(text, 64)
+		if err != nil {
+			return nil, Errorf(Invalid, "the number %s is out of range", text)
+		}
+		return f, nil
+	}
+	if i, err := strconv.ParseInt(text, 10, 64); err == nil {
+		return i, nil
+	}
+	i, ok := new(big.Int).SetString(text, 10)
+	if !ok {
+		return nil, Errorf(Invalid, "a malformed number")
+	}
+	return Integer(i), nil
+}
+
+func (p *jsonParser) text() (string, error) {
+	start := p.at
+	p.at++
+	for p.at < len(p.data) {
+		switch c := p.data[p.at]; {
+		case c == '"':
+			raw := p.data[start+1 : p.at]
+			if !utf8.Valid(raw) {
+				p.at = start
+				return "", Errorf(Invalid, "a string that is not UTF-8")
+			}
+			p.at++
+			return string(raw), nil
+		case c == '\\':
+			return p.escapedText(start)
+		case c < 0x20:
+			return "", Errorf(Invalid, "a line break or control character in a string (write it as \\n or \\u%04x)", c)
+		default:
+			p.at++
+		}
+	}
+	p.at = start
+	return "", Errorf(Invalid, "a string that is not closed")
+}
+
+// escapedText reads a string that holds an escape, from its opening quote.
+func (p *jsonParser) escapedText(start int) (string, error) {
+	p.at = start + 1
+	var b []byte
+	for p.at < len(p.data) {
+		switch c := p.data[p.at]; {
+		case c == '"':
+			p.at++
+			if !utf8.Valid(b) {
+				p.at = start
+				return "", Errorf(Invalid, "a string that is not UTF-8")
+			}
+			return string(b), nil
+		case c < 0x20:
+			return "", Errorf(Invalid, "a line break or control character in a string (write it as \\n or \\u%04x)", c)
+		case c != '\\':
+			b = append(b, c)
+			p.at++
+		default:
+			r, err := p.escape()
+			if err != nil {
+				return "", err
+			}
+			b = utf8.AppendRune(b, r)
+		}
+	}
+	p.at = start
+	return "", Errorf(Invalid, "a string that is not closed")
+}
+
+const jsonEscapes = `""\\//b` + "\b" + "f\f" + "n\n" + "r\r" + "t\t"
+
+func (p *jsonParser) escape() (rune, error) {
+	p.at++
+	if p.at >= len(p.data) {
+		return 0, p.unexpected("an escape")
+	}
+	c := p.data[p.at]
+	if c == 'u' {
+		r, err := p.hex4()
+		if err != nil || !utf16.IsSurrogate(r) {
+			return r, err
+		}
+		if p.at+1 < len(p.data) && p.data[p.at] == '\\' && p.data[p.at+1] == 'u' {
+			p.at++
+			low, err := p.hex4()
+			if err != nil {
+				return 0, err
+			}
+			if full := utf16.DecodeRune(r, low); full != utf8.RuneError {
+				return full, nil
+			}
+		}
+		return 0, Errorf(Invalid, "half of a surrogate pair")
+	}
+	for i := 0; i < len(jsonEscapes); i += 2 {
+		if jsonEscapes[i] == c {
+			p.at++
+			return rune(jsonEscapes[i+1]), nil
+		}
+	}
+	r, _ := utf8.DecodeRune(p.data[p.at:])
+	return 0, Errorf(Invalid, `unknown escape \%c (write a backslash as \\)`, r)
+}
+
+func (p *jsonParser) hex4() (rune, error) {
+	if p.at+5 > len(p.data) {
+		return 0, Errorf(Invalid, "an escape that is cut off")
+	}
+	u, err := strconv.ParseUint(string(p.data[p.at+1:p.at+5]), 16, 16)
+	if err != nil {
+		return 0, Errorf(Invalid, "an escape that is not four hexadecimal digits")
+	}
+	p.at += 5
+	return rune(u), nil
+}
+
+// AppendJSON appends a value as JSON: tuples and sets as arrays, bytes as
+// base64 text, and keys that are numbers, booleans or null as text, the way
+// Python writes them. It fails for what JSON has no form for: NaN, infinity,
+// any other key, and two keys that would be written the same. [MaxDepth] and
+// [MaxNodes] hold, and so does the number of digits that [ParseJSON] reads.
+func AppendJSON(dst []byte, v Value) ([]byte, error) {
+	if dst == nil {
+		dst = make([]byte, 0, 128) // most values are short: one allocation does
+	}
+	w := jsonWriter{buf: dst, nodes: MaxNodes}
+	err := w.value(v, MaxDepth)
+	return w.buf, err
+}
+
+// FormatJSON returns a value as JSON text for people. With an indent, lists and
+// objects that do not fit on a line are spread over several. What has no JSON
+// form is written as a text in its place.
+func FormatJSON(v Value, indent string) string {
+	w := jsonWriter{lenient: true, nodes: MaxNodes}
+	if err := w.value(v, MaxDepth); err != nil {
+		return "(" + err.Error() + ")"
+	}
+	if indent == "" {
+		return string(w.buf)
+	}
+	return layOut(w.buf, indent)
+}
+
+type jsonWriter struct {
+	buf     []byte
+	lenient bool
+	nodes   int
+}
+
+func (w *jsonWriter) value(v Value, depth int) error {
+	if w.nodes--; w.nodes < 0 {
+		return Limitf(LimitNodes, "a value of more than %d parts", MaxNodes)
+	}
+	switch v := v.(type) {
+	case nil:
+		w.buf = append(w.buf, "null"...)
+	case bool:
+		w.buf = strconv.AppendBool(w.buf, v)
+	case int64:
+		w.buf = strconv.AppendInt(w.buf, v, 10)
+	case *big.Int:
+		return w.bigInt(v)
+	case float64:
+		return w.float(v)
+	case string:
+		w.text(v)
+	case []byte:
+		w.text(base64.StdEncoding.EncodeToString(v))
+	case *Dict:
+		return w.object(v, depth)
+	default:
+		items, ok := Elements(v)
+		if !ok {
+			return Errorf(Failed, "a %T has no JSON form", v)
+		}
+		return w.array(items, depth)
+	}
+	return nil
+}
+
+func (w *jsonWriter) bigInt(i *big.Int) error {
+	start := len(w.buf)
+	if i.BitLen() <= maxBits {
+		w.buf = i.Append(w.buf, 10)
+		if len(w.buf)-start <= MaxDigits {
+			return nil
+		}
+		w.buf = w.buf[:start]
+	}
+	err := Limitf(LimitDigits, "an integer of more than %d digits", MaxDigits)
+	if !w.lenient {
+		return err
+	}
+	w.text("(" + err.Message() + ")")
+	return nil
+}
+
+func (w *jsonWriter) float(f float64) error {
+	if math.IsNaN(f) || math.IsInf(f, 0) {
+		if !w.lenient {
+			return Errorf(Failed, "the number %v has no JSON form", f)
+		}
+		w.text(strconv.FormatFloat(f, 'g', -1, 64))
+		return nil
+	}
+	format := byte('f')
+	if a := math.Abs(f); a != 0 && (a < 1e-6 || a >= 1e21) {
+		format = 'e'
+	}
+	start := len(w.buf)
+	w.buf = strconv.AppendFloat(w.buf, f, format, -1, 64)
+	if format == 'f' && bytes.IndexByte(w.buf[start:], '.') < 0 {
+		w.buf = append(w.buf, ".0"...) // so that it is read back as a float
+	}
+	return nil
+}
+
+const hexDigits = "0123456789abcdef"
+
+func (w *jsonWriter) text(s string) {
+	w.buf = append(w.buf, '"')
+	for i := 0; i < len(s); {
+		c := s[i]
+		if c >= utf8.RuneSelf {
+			r, size := utf8.DecodeRuneInString(s[i:])
+			w.buf = utf8.AppendRune(w.buf, r)
+			i += size
+			continue
+		}
+		i++
+		switch {
+		case c == '"' || c == '\\':
+			w.buf = append(w.buf, '\\', c)
+		case c == '\n':
+			w.buf = append(w.buf, `\n`...)
+		case c == '\t':
+			w.buf = append(w.buf, `\t`...)
+		case c == '\r':
+			w.buf = append(w.buf, `\r`...)
+		case c < 0x20 || c == 0x7f:
+			w.buf = append(w.buf, '\\', 'u', '0', '0', hexDigits[c>>4], hexDigits[c&15])
+		default:
+			w.buf = append(w.buf, c)
+		}
+	}
+	w.buf = append(w.buf, '"')
+}
+
+func (w *jsonWriter) array(items []Value, depth int) error {
+	if depth == 0 {
+		return Limitf(LimitDepth, "a value nested more than %d deep", MaxDepth)
+	}
+	w.buf = append(w.buf, '[')
+	for i, v := range items {
+		if i > 0 {
+			w.buf = append(w.buf, ',')
+		}
+		if err := w.value(v, depth-1); err != nil {
+			return err
+		}
+	}
+	w.buf = append(w.buf, ']')
+	return nil
+}
+
+func (w *jsonWriter) object(d *Dict, depth int) error {
+	if depth == 0 {
+		return Limitf(LimitDepth, "a value nested more than %d deep", MaxDepth)
+	}
+	w.buf = append(w.buf, '{')
+	first := true
+	for k, v := range d.All() {
+		if !first {
+			w.buf = append(w.buf, ',')
+		}
+		first = false
+		name, ok := k.(string)
+		if !ok {
+			var err error
+			if name, err = w.key(k, d); err != nil {
+				return err
+			}
+		}
+		w.text(name)
+		w.buf = append(w.buf, ':')
+		if err := w.value(v, depth-1); err != nil {
+			return err
+		}
+	}
+	w.buf = append(w.buf, '}')
+	return nil
+}
+
+// key returns the name under which a key of d that is not a string is written.
+func (w *jsonWriter) key(k Value, d *Dict) (string, error) {
+	name := Display(k)
+	if w.lenient {
+		return name, nil
+	}
+	switch k := k.(type) {
+	case nil, bool, int64, *big.Int:
+	case float64:
+		if math.IsNaN(k) || math.IsInf(k, 0) {
+			return "", Errorf(Failed, "the key %v has no JSON form", k)
+		}
+	default:
+		return "", Errorf(Failed, "a key of type %s has no JSON form", TypeOf(k))
+	}
+	if d.Has(name) {
+		return "", Errorf(Failed, "two keys would be written as %q", name)
+	}
+	return name, nil
+}

@@ -1,0 +1,84 @@
+package value
+
+// A LimitName names the limit that an [Error] of kind Limit or Timeout reached.
+// LimitWorker goes with the kind Unavailable: there it says what was unavailable.
+// LimitInterrupted goes with Canceled and Timeout.
+// It is part of the JSON form of errors and of the records of runs, so the texts
+// do not change. The zero value means that no limit is named.
+type LimitName string
+
+// The limits of one call or run.
+const (
+	LimitSteps   LimitName = "steps"   // the steps of a script, or of a schema check
+	LimitCPU     LimitName = "cpu"     // the CPU time of a script
+	LimitMemory  LimitName = "memory"  // the memory of a script, a command or one of its values
+	LimitWall    LimitName = "wall"    // the time that a call or a command may take
+	LimitEffects LimitName = "effects" // the effects of a call and of the calls that it makes
+	LimitTraffic LimitName = "traffic" // the bytes between the host and a worker
+	LimitRecord  LimitName = "record"  // the run cannot be recorded, or its record cannot be followed
+	LimitResult  LimitName = "result"  // the length of a tool's result
+	LimitCall    LimitName = "call"    // a limit of a called tool; the caller can continue
+	LimitQueue   LimitName = "queue"   // the calls that wait for a worker
+	LimitWorker  LimitName = "worker"  // not a limit: the process that ran the script was killed from outside
+
+	// LimitInterrupted is not a limit either: the run was interrupted, and can be resumed.
+	LimitInterrupted LimitName = "interrupted"
+)
+
+// The limits of values and texts.
+const (
+	LimitDepth  LimitName = "depth"  // the depth of a value, a type, a schema or of nested calls
+	LimitNodes  LimitName = "nodes"  // the number of parts of a value
+	LimitDigits LimitName = "digits" // the digits of a number
+	LimitSource LimitName = "source" // the length of a source text
+	LimitLength LimitName = "length" // the length of an argument
+)
+
+// The limits of effects.
+const (
+	LimitRead      LimitName = "read"      // the size of a file that is read
+	LimitFiles     LimitName = "files"     // the number of files that a call changes
+	LimitWrites    LimitName = "writes"    // the bytes that a call writes
+	LimitEntries   LimitName = "entries"   // the number of entries of a folder or a project
+	LimitSearch    LimitName = "search"    // the bytes that a search reads
+	LimitHTTP      LimitName = "http"      // the size, number or duration of HTTP exchanges
+	LimitHuman     LimitName = "human"     // the length of a question or an answer
+	LimitProcesses LimitName = "processes" // the processes of a command
+	LimitTimeout   LimitName = "timeout"   // the time that a query may take
+	LimitDisk      LimitName = "disk"      // the space on the journal's disk
+)
+
+// The limits of models and agents.
+const (
+	LimitIterations   LimitName = "iterations"   // how often an agent may ask the model
+	LimitConversation LimitName = "conversation" // the length of a conversation
+	LimitMessage      LimitName = "message"      // the length of one message
+	LimitContext      LimitName = "context"      // the context window of a model
+	LimitReply        LimitName = "reply"        // the length of a model's reply
+	LimitRate         LimitName = "rate"         // the rate limit or the balance of an account
+)
+
+// Catchable reports whether a script may catch an error with this limit. Where
+// it may not, the limit holds for the full call: a loop around a caught error
+// would never end. A worker that was killed is the host's affair: only the host
+// can start another one. An effect that took too long by itself, such as a
+// request to a slow server, is catchable.
+func (l LimitName) Catchable() bool {
+	switch l {
+	case LimitWall, LimitEffects, LimitTraffic, LimitRecord, LimitWorker, LimitInterrupted:
+		return false
+	}
+	return true
+}
+
+// Catchable reports whether a script may catch the error of an effect. An error
+// that is not catchable ends the script.
+func (e *Error) Catchable() bool {
+	switch {
+	case e.Kind == Canceled, e.Kind == Parked:
+		return false
+	case e.Kind == Timeout && e.Limit == "": // the context of the call ended
+		return false
+	}
+	return e.Limit.Catchable()
+}

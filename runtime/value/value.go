@@ -1,0 +1,467 @@
+// Package value holds the values that cross every border of cassidy: between a script
+// and its host, between processes, and between a run and its record.
+//
+// [Append] and [Decode] write them without loss, [AppendJSON] and [ParseJSON] as JSON,
+// and [FromGo] and [ToGo] convert between them and the types of a Go program. An [Error]
+// is what fails, with its kind, by which errors.Is goes.
+package value
+
+import (
+	"bytes"
+	"fmt"
+	"iter"
+	"maps"
+	"math"
+	"math/big"
+	"slices"
+)
+
+// A Value is what crosses every border of cassidy. Its dynamic type is one of
+//
+//	nil, bool, int64, *big.Int, float64, string, []byte, List, Tuple, Set, *Dict
+//
+// A *big.Int holds only what int64 cannot (see [Integer]), so that each integer
+// has one form. A string is valid UTF-8; other bytes are []byte. Inside a script's
+// process, and only there, it may be [Opaque] as well.
+type Value = any
+
+// Opaque is what scripts hold without being a value: a function of theirs, or an
+// object of a module. It never leaves the script's process.
+type Opaque interface {
+	// TypeName is what messages call its type, as "table".
+	TypeName() string
+}
+
+// A List is an ordered sequence, mutable in scripts.
+type List []Value
+
+// A Tuple is an ordered sequence, immutable and hashable in scripts.
+type Tuple []Value
+
+// A Set is an ordered collection of distinct hashable values.
+type Set []Value
+
+// Integer gives the one form of an integer: int64 where it fits, else the
+// *big.Int itself.
+func Integer(i *big.Int) Value {
+	if i.IsInt64() {
+		return i.Int64()
+	}
+	return i
+}
+
+// A Dict maps hashable values to values and keeps the order of insertion.
+// The zero value is an empty dict, ready to use; a nil *Dict reads as empty.
+//
+// Its JSON form is an object in the same order. JSON has no form for some values in
+// it, however deep: bytes are written as base64 text, and tuples and sets as arrays.
+// Read back, these are strings and lists; [ToGo] decodes base64 text into a []byte
+// and an array into a [Tuple] or [Set]. The binary form of [Append] keeps everything.
+type Dict struct {
+	entries []Entry
+	index   map[any]int // by key, once the dict is too long for a linear search
+}
+
+// An Entry is one key of a [Dict] with its value.
+type Entry struct {
+	Key   Value
+	Value Value
+}
+
+// linearEntries is the number of entries up to which comparing them one by one
+// is faster than keeping a map; the arguments of a call rarely exceed it.
+const linearEntries = 8
+
+// MakeDict returns an empty dict with room for n entries.
+func MakeDict(n int) *Dict { return &Dict{entries: make([]Entry, 0, n)} }
+
+// NewDict returns a dict of string keys from alternating keys and values, as in
+// NewDict("path", "a.txt", "limit", 3). The values are encoded as [FromGo] does it,
+// but a [Dict] among them is taken as it is. It panics if the number of arguments is
+// odd, if a key is not a string, and if a value cannot be encoded: that is a mistake
+// in the calling code.
+func NewDict(pairs ...any) *Dict {
+	if len(pairs)%2 != 0 {
+		panic("NewDict: a key without a value")
+	}
+	d := &Dict{entries: make([]Entry, 0, len(pairs)/2)}
+	e := goEncoder{}
+	for i := 0; i < len(pairs); i += 2 {
+		name, ok := pairs[i].(string)
+		if !ok {
+			panic(fmt.Sprintf("NewDict: a key is not a string but %T", pairs[i]))
+		}
+		v, err := e.encode(pairs[i+1], shallowDepth)
+		if err != nil {
+			panic("NewDict: " + name + ": " + err.Error())
+		}
+		d.Put(name, v)
+	}
+	return d
+}
+
+// String returns the dict as JSON, for messages.
+func (d *Dict) String() string {
+	if d == nil {
+		return "{}"
+	}
+	return FormatJSON(d, "")
+}
+
+// MarshalJSON writes the dict as an object, in order, as [AppendJSON] does: bytes as
+// base64 text, tuples and sets as arrays, and keys that are numbers, booleans or null
+// as text. It fails for NaN, infinity and other keys.
+func (d *Dict) MarshalJSON() ([]byte, error) { return AppendJSON(nil, d) }
+
+// UnmarshalJSON reads an object in place of the dict's entries: in order, integers of
+// any size exactly, a number with a point or an exponent as float64, and with the
+// bounds of [ParseJSON]. It reads back what MarshalJSON writes, but for what JSON
+// cannot express: bytes are text then, tuples and sets are lists, and all keys are
+// strings. null leaves the dict as it is. An error is of kind Invalid or Limit.
+func (d *Dict) UnmarshalJSON(data []byte) error {
+	v, err := ParseJSON(data)
+	if err != nil || v == nil {
+		return err
+	}
+	read, ok := v.(*Dict)
+	if !ok {
+		return expected("an object", v)
+	}
+	*d = *read
+	return nil
+}
+
+// MarshalJSON writes the list as an array, as [AppendJSON] does.
+func (l List) MarshalJSON() ([]byte, error) { return AppendJSON(nil, l) }
+
+// MarshalJSON writes the tuple as an array, as [AppendJSON] does.
+func (t Tuple) MarshalJSON() ([]byte, error) { return AppendJSON(nil, t) }
+
+// MarshalJSON writes the set as an array, as [AppendJSON] does.
+func (s Set) MarshalJSON() ([]byte, error) { return AppendJSON(nil, s) }
+
+// UnmarshalJSON reads an array as [Dict.UnmarshalJSON] reads an object.
+func (l *List) UnmarshalJSON(data []byte) error { return readArray(l, data) }
+
+// UnmarshalJSON reads an array as [Dict.UnmarshalJSON] reads an object.
+func (t *Tuple) UnmarshalJSON(data []byte) error { return readArray(t, data) }
+
+// UnmarshalJSON reads an array as [Dict.UnmarshalJSON] reads an object. The set has
+// each item once.
+func (s *Set) UnmarshalJSON(data []byte) error { return readArray(s, data) }
+
+func readArray[T List | Tuple | Set](dst *T, data []byte) error {
+	v, err := ParseJSON(data)
+	if err != nil || v == nil {
+		return err
+	}
+	read, err := ToGo[T](v)
+	if err == nil {
+		*dst = read
+	}
+	return err
+}
+
+// Len returns the number of entries.
+func (d *Dict) Len() int {
+	if d == nil {
+		return 0
+	}
+	return len(d.entries)
+}
+
+// All yields the entries in order.
+func (d *Dict) All() iter.Seq2[Value, Value] {
+	return func(yield func(Value, Value) bool) {
+		if d == nil {
+			return
+		}
+		for _, e := range d.entries {
+			if !yield(e.Key, e.Value) {
+				return
+			}
+		}
+	}
+}
+
+// Get returns the value of a string key.
+func (d *Dict) Get(name string) (Value, bool) {
+	e, ok := d.Lookup(name)
+	return e.Value, ok
+}
+
+// Lookup returns the entry of a string key.
+func (d *Dict) Lookup(name string) (Entry, bool) {
+	if d == nil {
+		return Entry{}, false
+	}
+	if d.index == nil {
+		for i := range d.entries {
+			if s, ok := d.entries[i].Key.(string); ok && s == name {
+				return d.entries[i], true
+			}
+		}
+		return Entry{}, false
+	}
+	i, ok := d.index[name]
+	if !ok {
+		return Entry{}, false
+	}
+	return d.entries[i], true
+}
+
+// Has reports whether the dict holds a string key.
+func (d *Dict) Has(name string) bool {
+	_, ok := d.Get(name)
+	return ok
+}
+
+// Text returns the string stored under a string key, or "" if there is none.
+func (d *Dict) Text(name string) string {
+	v, _ := d.Get(name)
+	s, _ := v.(string)
+	return s
+}
+
+// Int returns the integer stored under a string key, or 0 if there is none that fits
+// int64.
+func (d *Dict) Int(name string) int64 { return d.IntOr(name, 0) }
+
+// IntOr returns the integer stored under a string key, or otherwise if there is none
+// that fits int64.
+func (d *Dict) IntOr(name string, otherwise int64) int64 {
+	v, _ := d.Get(name)
+	if i, ok := v.(int64); ok {
+		return i
+	}
+	return otherwise
+}
+
+// Bool returns the bool stored under a string key, or false if there is none.
+func (d *Dict) Bool(name string) bool {
+	v, _ := d.Get(name)
+	b, _ := v.(bool)
+	return b
+}
+
+// Clone returns a dict of the same entries, with room for some more. It shares
+// their keys and values.
+func (d *Dict) Clone(more int) *Dict {
+	c := &Dict{entries: make([]Entry, 0, d.Len()+more)}
+	if d != nil {
+		c.entries, c.index = append(c.entries, d.entries...), maps.Clone(d.index)
+	}
+	return c
+}
+
+// Put sets the value of a string key; a new key goes to the end.
+func (d *Dict) Put(name string, v Value) {
+	var key any = name // boxed once, as the key and as its own hash
+	d.put(key, key, v)
+}
+
+// Set sets the value of any hashable key; a new key goes to the end. It fails
+// for a key that cannot be one: a list, a set or a dict, or a tuple that holds one.
+func (d *Dict) Set(key, v Value) error {
+	k, err := hashable(key)
+	if err != nil {
+		return err
+	}
+	d.put(k, key, v)
+	return nil
+}
+
+// PutEntry is [Dict.Put] of a key, a string, that is a Value already, as that of another
+// dict is: it need not be allocated again.
+func (d *Dict) PutEntry(e Entry) { d.put(e.Key, e.Key, e.Value) }
+
+func (d *Dict) put(hash any, key, v Value) {
+	if i, ok := d.find(hash); ok {
+		d.entries[i].Value = v
+		return
+	}
+	d.add(hash, key, v)
+}
+
+// add appends a key that is not there yet.
+func (d *Dict) add(hash any, key, v Value) {
+	if d.entries == nil {
+		d.entries = make([]Entry, 0, 4)
+	}
+	d.entries = append(d.entries, Entry{key, v})
+	switch {
+	case d.index != nil:
+		d.index[hash] = len(d.entries) - 1
+	case len(d.entries) > linearEntries:
+		d.index = make(map[any]int, 2*len(d.entries))
+		for i, e := range d.entries {
+			h, _ := hashable(e.Key) // it was hashable when it went in
+			d.index[h] = i
+		}
+	}
+}
+
+func (d *Dict) find(hash any) (int, bool) {
+	if d.index != nil {
+		i, ok := d.index[hash]
+		return i, ok
+	}
+	name, isText := hash.(string)
+	for i := range d.entries {
+		if isText { // as nearly all keys are
+			if s, ok := d.entries[i].Key.(string); ok && s == name {
+				return i, true
+			}
+			continue
+		}
+		if h, _ := hashable(d.entries[i].Key); h == hash {
+			return i, true
+		}
+	}
+	return 0, false
+}
+
+// encodedKey is the hash of a key that Go cannot compare as it is.
+type encodedKey string
+
+// hashable returns a comparable stand-in for a key. Numbers that are equal in a
+// script (1 and 1.0) are one key, as they are there.
+func hashable(key Value) (any, error) {
+	form, err := keyForm(key, MaxDepth)
+	if err != nil {
+		return nil, err
+	}
+	switch k := form.(type) {
+	case float64:
+		return math.Float64bits(k), nil
+	case *big.Int, []byte, Tuple:
+		b, err := Append(nil, k)
+		return encodedKey(b), err
+	}
+	return form, nil
+}
+
+// keyForm gives a key the form that it shares with every key equal to it:
+// a whole number is an integer, and there is one NaN.
+func keyForm(key Value, depth int) (Value, error) {
+	switch k := key.(type) {
+	case nil, bool, int64, string, []byte:
+		return k, nil
+	case *big.Int:
+		return Integer(k), nil
+	case float64:
+		if i, ok := wholeFloat(k); ok {
+			return i, nil
+		}
+		if math.IsNaN(k) {
+			return math.NaN(), nil
+		}
+		return k, nil
+	case Tuple:
+		if depth == 0 {
+			return nil, Limitf(LimitDepth, "a value nested more than %d deep", MaxDepth)
+		}
+		form := make(Tuple, len(k))
+		for i, v := range k {
+			f, err := keyForm(v, depth-1)
+			if err != nil {
+				return nil, err
+			}
+			form[i] = f
+		}
+		return form, nil
+	}
+	return nil, fmt.Errorf("unhashable type: %s", TypeOf(key))
+}
+
+// wholeNumber returns f as an int64 if it is one exactly.
+func wholeNumber(f float64) (int64, bool) {
+	if f != math.Trunc(f) || f < -(1<<63) || f >= 1<<63 {
+		return 0, false
+	}
+	return int64(f), true
+}
+
+// Equal reports whether two values are the same in type, content and order,
+// so that one could stand for the other in a record. Unlike a script's ==,
+// it tells 1 from 1.0 and minds the order of a dict.
+func Equal(a, b Value) bool {
+	switch a := a.(type) {
+	case nil, bool, int64, string: // what most values are, without writing them
+		return a == b
+	}
+	x, errX := Append(nil, a)
+	y, errY := Append(nil, b)
+	return errX == nil && errY == nil && bytes.Equal(x, y)
+}
+
+// Alike reports whether two values say the same to a reader of JSON: 1 is 1.0,
+// a tuple a list, and the order of a dict is of no account.
+func Alike(a, b Value) bool {
+	if order, comparable := CompareNumbers(a, b); comparable {
+		return order == 0
+	}
+	if x, ok := Elements(a); ok {
+		y, ok := Elements(b)
+		return ok && slices.EqualFunc(x, y, Alike)
+	}
+	x, ok := a.(*Dict)
+	if !ok {
+		return Equal(a, b)
+	}
+	y, ok := b.(*Dict)
+	if !ok || x.Len() != y.Len() {
+		return false
+	}
+	for k, v := range x.All() {
+		hash, err := hashable(k)
+		if err != nil {
+			return false
+		}
+		i, ok := y.find(hash)
+		if !ok || !Alike(v, y.entries[i].Value) {
+			return false
+		}
+	}
+	return true
+}
+
+// TypeOf names a value's type in the words of JSON, which are those of every
+// message to a user or a model: null, boolean, integer, number, string, bytes,
+// array or object.
+func TypeOf(v Value) string {
+	switch v := v.(type) {
+	case nil:
+		return "null"
+	case bool:
+		return "boolean"
+	case int64, *big.Int:
+		return "integer"
+	case float64:
+		return "number"
+	case string:
+		return "string"
+	case []byte:
+		return "bytes"
+	case List, Tuple, Set:
+		return "array"
+	case *Dict:
+		return "object"
+	case Opaque:
+		return v.TypeName()
+	}
+	return fmt.Sprintf("%T", v)
+}
+
+// Elements returns the items of a list, tuple or set.
+func Elements(v Value) ([]Value, bool) {
+	switch v := v.(type) {
+	case List:
+		return v, true
+	case Tuple:
+		return v, true
+	case Set:
+		return v, true
+	}
+	return nil, false
+}
