@@ -65,8 +65,8 @@ const luaGreet = `return tool{
   handler = function(args) return { text = string.rep("Hello ", args.times) .. args.name } end,
 }`
 
-// host opens a host over a folder with one trivial tool.
-func host(b *testing.B, mode cassidy.Mode, name, source string) *runtime.Host {
+// toolHost opens a host over a folder with one trivial tool.
+func toolHost(b *testing.B, mode cassidy.Mode, name, source string) *runtime.Host {
 	b.Helper()
 	dir := b.TempDir()
 	writeTool(b, dir, name, source)
@@ -146,13 +146,13 @@ func bareStarlark(b *testing.B) func() {
 // check, gate, run, check the result, deadline. On a machine that does other work,
 // the ratio is steadier on one processor: taskset -c 0 go test -run '^$' -bench Call$ ./bench
 func BenchmarkCall(b *testing.B) {
-	h := host(b, cassidy.Inline, "greet.star", greet)
+	h := toolHost(b, cassidy.Inline, "greet.star", greet)
 	compare(b, 1.5, func() { callJSON(b, h, "greet") }, bareStarlark(b))
 }
 
 // BenchmarkCallAllocs counts what a call allocates; the goal is 45.
 func BenchmarkCallAllocs(b *testing.B) {
-	h := host(b, cassidy.Inline, "greet.star", greet)
+	h := toolHost(b, cassidy.Inline, "greet.star", greet)
 	b.ReportAllocs()
 	for b.Loop() {
 		callJSON(b, h, "greet")
@@ -162,7 +162,7 @@ func BenchmarkCallAllocs(b *testing.B) {
 // BenchmarkCallLua is the same tool in Lua, against bash, which is what a
 // folder of tools is made of elsewhere.
 func BenchmarkCallLua(b *testing.B) {
-	h := host(b, cassidy.Inline, "greet.lua", luaGreet)
+	h := toolHost(b, cassidy.Inline, "greet.lua", luaGreet)
 	compare(b, 0.1, func() { callJSON(b, h, "greet") }, func() {
 		if err := exec.Command("bash", "-c", "echo Hello $0", "Ada").Run(); err != nil {
 			b.Skip("no bash here:", err)

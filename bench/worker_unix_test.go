@@ -102,7 +102,7 @@ func bareSocket(b *testing.B) func() {
 //
 //	taskset -c 0 go test -run '^$' -bench 'Worker(Call|Read)$' ./bench
 func BenchmarkWorkerCall(b *testing.B) {
-	h := host(b, cassidy.Process, "greet.star", greet)
+	h := toolHost(b, cassidy.Process, "greet.star", greet)
 	compare(b, 2, func() { callJSON(b, h, "greet") }, bareSocket(b))
 }
 
@@ -126,7 +126,7 @@ tool(greet, needs = ["fs.read"])
 
 // BenchmarkWorkerCallLua is a call in Lua, in a worker, against bash.
 func BenchmarkWorkerCallLua(b *testing.B) {
-	h := host(b, cassidy.Process, "greet.lua", luaGreet)
+	h := toolHost(b, cassidy.Process, "greet.lua", luaGreet)
 	compare(b, 0.1, func() { callJSON(b, h, "greet") }, func() {
 		if err := exec.Command("bash", "-c", "echo Hello $0", "Ada").Run(); err != nil {
 			b.Skip("no bash here:", err)
@@ -140,7 +140,7 @@ func BenchmarkWorkerPython(b *testing.B) {
 	if _, err := exec.LookPath("python3"); err != nil {
 		b.Skip("no Python here:", err)
 	}
-	h := host(b, cassidy.Process, "greet.star", greet)
+	h := toolHost(b, cassidy.Process, "greet.star", greet)
 	compare(b, 1.0/500, func() { callJSON(b, h, "greet") }, func() {
 		if err := exec.Command("python3", "-c", "import json,sys; json.dumps({'text': 'Hello Ada'})").Run(); err != nil {
 			b.Fatal(err)
