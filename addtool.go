@@ -3,7 +3,7 @@ package cassidy
 import (
 	"context"
 
-	"github.com/cassidy-run/cassidy/runtime"
+	"github.com/cassidy-run/cassidy/runtime/host"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
@@ -45,7 +45,7 @@ import (
 // [UndoFunc] and [AvailableFunc]. It is safe to add and remove tools while others are
 // called.
 func AddTool[In, Out any](h *Host, t Tool, f func(ctx context.Context, in In) (Out, error), opts ...ToolOption) error {
-	return runtime.AddTool(h, t, f, opts...)
+	return host.AddTool(h, t, f, opts...)
 }
 
 // UndoFunc has [Host.Undo] undo a call of the tool with f. It gets the recorded
@@ -56,7 +56,7 @@ func AddTool[In, Out any](h *Host, t Tool, f func(ctx context.Context, in In) (O
 // An undo is approved like a call of the tool. f is called concurrently. It must
 // return when its context ends.
 func UndoFunc[In, Out any](f func(ctx context.Context, in In, out Out) error) ToolOption {
-	return runtime.UndoFunc(f)
+	return host.UndoFunc(f)
 }
 
 // AvailableFunc has f report whether the tool can be used. Nil means that it can. An
@@ -67,7 +67,7 @@ func UndoFunc[In, Out any](f func(ctx context.Context, in In, out Out) error) To
 // f is called concurrently. It must not list the tools of the host. With a nil f,
 // [AddTool] fails with kind Invalid.
 func AvailableFunc(f func(ctx context.Context) error) ToolOption {
-	return runtime.AvailableFunc(f)
+	return host.AvailableFunc(f)
 }
 
 // Decode decodes a value, such as the result of a call, as a T. It follows

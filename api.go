@@ -3,8 +3,8 @@ package cassidy
 import (
 	"context"
 
-	"github.com/cassidy-run/cassidy/runtime"
 	"github.com/cassidy-run/cassidy/runtime/history"
+	"github.com/cassidy-run/cassidy/runtime/host"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
@@ -12,13 +12,13 @@ import (
 // The types of the lower packages that most programs need. Those packages
 // document them.
 type (
-	// Host runs tools; see [runtime.Host].
-	Host = runtime.Host
+	// Host runs tools; see [host.Host].
+	Host = host.Host
 	// Tool is the definition of a tool; see [tool.Tool].
 	Tool = tool.Tool
 	// ToolOption adds a function to a tool written in Go; see [UndoFunc] and
 	// [AvailableFunc].
-	ToolOption = runtime.ToolOption
+	ToolOption = host.ToolOption
 	// Call is a request to run a tool; see [tool.Call].
 	Call = tool.Call
 	// Caller says who asks for a call; see [tool.Caller].
@@ -29,13 +29,13 @@ type (
 	Result = tool.Result
 
 	// CallOption changes how one call is made; see [Durable].
-	CallOption = runtime.CallOption
+	CallOption = host.CallOption
 	// CallFunc makes a call; see [Middleware].
-	CallFunc = runtime.CallFunc
-	// Middleware wraps the calls of a host; see [runtime.Middleware].
-	Middleware = runtime.Middleware
-	// Executor carries out an effect; see [runtime.Executor].
-	Executor = runtime.Executor
+	CallFunc = host.CallFunc
+	// Middleware wraps the calls of a host; see [host.Middleware].
+	Middleware = host.Middleware
+	// Executor carries out an effect; see [host.Executor].
+	Executor = host.Executor
 	// ToolInfo is a tool as a host lists it: with its State, and the Reason where it
 	// is not ready; see [tool.Tool].
 	ToolInfo = tool.Tool
@@ -115,18 +115,18 @@ var (
 )
 
 // Durable records a call as the run runID; "" makes an ID up. What nobody answers
-// parks it, with a [ParkedError], and [runtime.Host.Resume] continues it, also in
+// parks it, with a [ParkedError], and [host.Host.Resume] continues it, also in
 // another process. A call of the same ID again continues the same call or returns
 // its result; another call is ErrConflict, and a host without a store ErrInvalid.
-// Nothing is recorded of a call with wrong arguments; see [runtime.Durable].
-func Durable(runID string) CallOption { return runtime.Durable(runID) }
+// Nothing is recorded of a call with wrong arguments; see [host.Durable].
+func Durable(runID string) CallOption { return host.Durable(runID) }
 
 // Narrow adds rules for one call, with all that it calls: they deny or ask for what
 // would be allowed otherwise; one that allows is ErrInvalid. They are recorded with a
 // durable call, and hold again when it is resumed.
-func Narrow(rules ...Rule) CallOption { return runtime.Narrow(rules...) }
+func Narrow(rules ...Rule) CallOption { return host.Narrow(rules...) }
 
 // Execute is the default [Executor]: it calls f.Do.
 func Execute(ctx context.Context, f *Func, e Effect, g Grant) (Outcome, error) {
-	return runtime.Execute(ctx, f, e, g)
+	return host.Execute(ctx, f, e, g)
 }

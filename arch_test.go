@@ -98,8 +98,8 @@ var layers = map[string]struct {
 		"runtime/tool runtime/value runtime/engine",
 		"the pure functions are handed in, so a worker holds no effect",
 	},
-	"runtime": {
-		"Package runtime is the host",
+	"runtime/host": {
+		"Package host runs tools for a model and decides what they may do.",
 		"runtime/tool runtime/value runtime/history sandbox",
 		"who decides what is allowed does none of it",
 	},
@@ -130,7 +130,7 @@ var layers = map[string]struct {
 	},
 	"runtime/agent": {
 		"Package agent lets a model reach a goal by calling tools, under a policy",
-		"runtime/tool runtime/value runtime runtime/model runtime/agent/decision runtime/agent/internal/names runtime/agent/internal/prose scripts",
+		"runtime/tool runtime/value runtime/host runtime/model runtime/agent/decision runtime/agent/internal/names runtime/agent/internal/prose scripts",
 		"it acts through the host alone",
 	},
 	"runtime/agent/decision": {
@@ -165,7 +165,7 @@ var layers = map[string]struct {
 	},
 	".": {
 		"Package cassidy runs tools for language models",
-		"runtime/tool runtime/value runtime runtime/project runtime/history runtime/journal runtime/agent stdlib sandbox tools",
+		"runtime/tool runtime/value runtime/host runtime/project runtime/history runtime/journal runtime/agent stdlib sandbox tools",
 		"the one place that chooses the parts",
 	},
 	"runtime/engine/internal/enginetest": {
@@ -185,7 +185,7 @@ var layers = map[string]struct {
 	},
 	"cmd/cassidy": {
 		"Cassidy runs tools for language models, in a sandbox.",
-		". runtime/tool runtime/value runtime runtime/project runtime/history runtime/journal/sqlite runtime/model runtime/agent runtime/agent/decision runtime/agent/promote sandbox stdlib scripts",
+		". runtime/tool runtime/value runtime/host runtime/project runtime/history runtime/journal/sqlite runtime/model runtime/agent runtime/agent/decision runtime/agent/promote sandbox stdlib scripts",
 		"words for people; what a program could want too is in a library",
 	},
 	"cmd/cassidy-worker": {
@@ -227,7 +227,7 @@ var powers = map[string]struct {
 	"unsafe":        {"sandbox", "seccomp and capset take pointers, and have no wrapper"},
 	"embed":         {"tools scripts", "data travels in the binary"},
 	"time/tzdata":   {"stdlib", "a sandboxed process cannot read the system's time zones"},
-	"runtime/debug": {"cmd/cassidy sandbox runtime", "the version of the build; a worker's limits; the stack of a panic, for the log"},
+	"runtime/debug": {"cmd/cassidy sandbox runtime/host", "the version of the build; a worker's limits; the stack of a panic, for the log"},
 
 	"go.starlark.net":                               {"runtime/engine/internal/star", "one package knows the language"},
 	"github.com/bazelbuild/buildtools":              {"runtime/engine/internal/star", "reads type annotations, which go.starlark.net does not"},
@@ -235,7 +235,7 @@ var powers = map[string]struct {
 	"gopkg.in/yaml.v3":                              {"internal/yaml", "archived upstream: one file wraps it"},
 	"github.com/google/jsonschema-go":               {"internal/jsonschema", "checks the schemas that others wrote"},
 	"github.com/bmatcuk/doublestar/v4":              {"runtime/tool stdlib", "globs, in capabilities and in fs.glob"},
-	"github.com/aymanbagabas/go-udiff":              {"stdlib runtime cmd/cassidy", "unified diffs: of effects, in questions, and on a terminal"},
+	"github.com/aymanbagabas/go-udiff":              {"stdlib runtime/host cmd/cassidy", "unified diffs: of effects, in questions, and on a terminal"},
 	"github.com/urfave/cli/v2":                      {"cmd/cassidy", "only the command has flags"},
 	"golang.org/x/sys":                              {"runtime/journal/sqlite sandbox cmd/cassidy", "the same lock on Windows; the kernel's names for what a worker gives up; the width of a terminal, and what was typed too early"},
 	"golang.org/x/net":                              {"stdlib sandbox", "idna: which host a name means, asked before it is judged; html: reads pages tag by tag; bpf: assembles the filter of system calls"},
@@ -389,14 +389,14 @@ func TestSizes(t *testing.T) {
 }
 
 // TestGateTypes checks that what an effect passes is in types that can be
-// surveyed: those of package runtime have no more than maxFields and maxMethods,
+// surveyed: those of package host have no more than maxFields and maxMethods,
 // the options and the host apart.
 func TestGateTypes(t *testing.T) {
 	const maxFields, maxMethods = 12, 20
 	apart := []string{"Options", "Host"}
 	fields, methods := map[string]int{}, map[string]int{}
 	for _, f := range sources(t) {
-		if f.dir != "runtime" || f.test {
+		if f.dir != "runtime/host" || f.test {
 			continue
 		}
 		ast.Inspect(f.ast, func(n ast.Node) bool {
@@ -418,12 +418,12 @@ func TestGateTypes(t *testing.T) {
 	}
 	for name, n := range fields {
 		if n > maxFields && !slices.Contains(apart, name) {
-			t.Errorf("runtime.%s has %d fields, more than %d", name, n, maxFields)
+			t.Errorf("host.%s has %d fields, more than %d", name, n, maxFields)
 		}
 	}
 	for name, n := range methods {
 		if n > maxMethods && !slices.Contains(apart, name) {
-			t.Errorf("runtime.%s has %d methods, more than %d", name, n, maxMethods)
+			t.Errorf("host.%s has %d methods, more than %d", name, n, maxMethods)
 		}
 	}
 }

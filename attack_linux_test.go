@@ -11,17 +11,18 @@ import (
 
 	"github.com/cassidy-run/cassidy"
 	"github.com/cassidy-run/cassidy/internal/testhost"
-	"github.com/cassidy-run/cassidy/runtime"
+
+	"github.com/cassidy-run/cassidy/runtime/host"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // attacked opens a host over a project with one tool, f.star or f.lua.
-func attacked(t *testing.T, file, source string) (dir string, h *runtime.Host) {
+func attacked(t *testing.T, file, source string) (dir string, h *host.Host) {
 	t.Helper()
 	dir = t.TempDir()
 	putFile(t, filepath.Join(dir, ".cassidy", "tools", file), source)
-	h, err := testhost.Open(t, testhost.On{}, dir, &cassidy.Options{TrustSource: true, Approver: runtime.ApproveAll()})
+	h, err := testhost.Open(t, testhost.On{}, dir, &cassidy.Options{TrustSource: true, Approver: host.ApproveAll()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -77,7 +78,7 @@ tool(f, needs = ["fs.write"], limits = {"steps": 4000000000})
 `)
 		putFile(t, filepath.Join(dir, "out0.txt"), "old")
 		ctx, cancel := context.WithCancel(context.Background())
-		events, heard := h.Subscribe(ctx, runtime.EventFilter{}), make(chan struct{})
+		events, heard := h.Subscribe(ctx, host.EventFilter{}), make(chan struct{})
 		go func() {
 			defer close(heard)
 			for e := range events {

@@ -42,8 +42,8 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/cassidy-run/cassidy/runtime"
 	"github.com/cassidy-run/cassidy/runtime/agent"
+	"github.com/cassidy-run/cassidy/runtime/host"
 	"github.com/cassidy-run/cassidy/runtime/project"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
@@ -102,7 +102,7 @@ type Options struct {
 	Private []netip.Prefix
 	// Roots are the authorities that https trusts. Nil means the system's.
 	Roots *x509.CertPool
-	// Modules are further effects for scripts; see [runtime.Options].Modules. Each
+	// Modules are further effects for scripts; see [host.Options].Modules. Each
 	// [Func] decides by its Risk whether it asks for approval. With this one they can ask the program's model:
 	//
 	//	agent.ModelModule(func(context.Context) (model.Model, error) { return m, nil })
@@ -126,10 +126,10 @@ type Options struct {
 	// them, and parks durable calls; see [ApproveAll].
 	Approver Approver
 	// Asker answers the questions of scripts. Nil answers none, and parks durable
-	// calls; see [runtime.Options].Asker.
+	// calls; see [host.Options].Asker.
 	Asker Asker
 	// Middleware wraps the calls of the host, the first outermost; see
-	// [runtime.Middleware].
+	// [host.Middleware].
 	Middleware []Middleware
 	// Executor carries out the effects of scripts, once they were admitted, granted
 	// and recorded: a test fakes them, a trace makes a span of each. It calls [Execute]
@@ -218,7 +218,7 @@ func (r *Runtime) open(src Source, o *Options, last func() error) (h *Host, err 
 		}
 	}()
 	effects := slices.Concat(world.Modules(), project.Modules(o.Dir, finder.context(o.Dir)), o.Modules)
-	modules := slices.Concat(stdlib.Pure(), effects, runtime.Modules(), agent.Modules())
+	modules := slices.Concat(stdlib.Pure(), effects, host.Modules(), agent.Modules())
 	inline := sandbox.NewInline(modules...)
 	box := sandbox.Sandbox(inline)
 	if r.pool != nil {
@@ -230,7 +230,7 @@ func (r *Runtime) open(src Source, o *Options, last func() error) (h *Host, err 
 	}
 	var background sync.WaitGroup
 	finder.opts.Describe, finder.opts.DescribeBuiltin, finder.opts.Background = box.Describe, inline.Describe, background.Go
-	h, err = runtime.New(&runtime.Options{
+	h, err = host.New(&host.Options{
 		Sandbox: box, Builtin: inline, Modules: effects, WorkDir: o.WorkDir, Project: o.Dir,
 		Timeout: o.Timeout, MaxTimeout: maxTimeout(o, &config), Limits: o.Limits, MaxLimits: o.MaxLimits.AtMost(config.Limits.Limits),
 		Rules: rules(o.Rules, &config), Approver: o.Approver, Asker: o.Asker, Clock: r.opts.Clock, Logger: r.opts.Logger, Audit: auditTo(o.Audit),

@@ -13,7 +13,8 @@ import (
 
 	"github.com/cassidy-run/cassidy"
 	"github.com/cassidy-run/cassidy/internal/testhost"
-	"github.com/cassidy-run/cassidy/runtime"
+
+	"github.com/cassidy-run/cassidy/runtime/host"
 	"github.com/cassidy-run/cassidy/runtime/project"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
@@ -49,7 +50,7 @@ func TestDocsTools(t *testing.T) {
 				t.Fatalf("files shown = %q, want %q", got, page.want)
 			}
 			for _, mode := range []cassidy.Mode{cassidy.Inline, cassidy.Process} {
-				h := openDocs(t, testhost.On{Sandbox: mode}, dir, &cassidy.Options{TrustSource: true, Approver: runtime.ApproveAll()})
+				h := openDocs(t, testhost.On{Sandbox: mode}, dir, &cassidy.Options{TrustSource: true, Approver: host.ApproveAll()})
 				for _, name := range got {
 					runDocExamples(t, h, strings.TrimSuffix(name, filepath.Ext(name)))
 				}
@@ -59,7 +60,7 @@ func TestDocsTools(t *testing.T) {
 }
 
 // runDocExamples runs the examples of a tool, of which it must have one.
-func runDocExamples(t *testing.T, h *runtime.Host, name string) {
+func runDocExamples(t *testing.T, h *host.Host, name string) {
 	t.Helper()
 	found, err := h.Tool(name)
 	if err != nil {
@@ -202,7 +203,7 @@ func docBlocks(page string) []docBlock {
 }
 
 // openDocs opens a folder in which every tool must be right.
-func openDocs(t *testing.T, on testhost.On, dir string, o *cassidy.Options) *runtime.Host {
+func openDocs(t *testing.T, on testhost.On, dir string, o *cassidy.Options) *host.Host {
 	t.Helper()
 	h, err := testhost.Open(t, on, dir, o)
 	if err != nil {

@@ -13,7 +13,8 @@ import (
 
 	"github.com/cassidy-run/cassidy"
 	"github.com/cassidy-run/cassidy/internal/testhost"
-	"github.com/cassidy-run/cassidy/runtime"
+
+	"github.com/cassidy-run/cassidy/runtime/host"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
@@ -43,7 +44,7 @@ func TestDocsTables(t *testing.T) {
 	if len(tools) != 3 || len(snippets) != 4 {
 		t.Fatalf("the tools are %q, and the snippets %q", tools, snippets)
 	}
-	h := openDocs(t, testhost.On{}, dir, &cassidy.Options{TrustSource: true, Approver: runtime.ApproveAll()})
+	h := openDocs(t, testhost.On{}, dir, &cassidy.Options{TrustSource: true, Approver: host.ApproveAll()})
 	for _, name := range tools {
 		runDocExamples(t, h, name)
 	}
@@ -104,10 +105,10 @@ func snippetTool(name string, b docBlock) string {
 }
 
 // printed returns what a tool prints.
-func printed(t *testing.T, h *runtime.Host, name string) string {
+func printed(t *testing.T, h *host.Host, name string) string {
 	t.Helper()
 	var b strings.Builder
-	events := h.Subscribe(t.Context(), runtime.EventFilter{Buffer: 1 << 12})
+	events := h.Subscribe(t.Context(), host.EventFilter{Buffer: 1 << 12})
 	if _, err := h.Call(t.Context(), tool.Call{Tool: name}); err != nil {
 		t.Errorf("%s: %v", name, err)
 	}

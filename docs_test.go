@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/cassidy-run/cassidy/runtime"
 	"github.com/cassidy-run/cassidy/runtime/agent"
+	"github.com/cassidy-run/cassidy/runtime/host"
 	"github.com/cassidy-run/cassidy/runtime/project"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
@@ -25,7 +25,7 @@ func TestReference(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer world.Close()
-	modules := slices.Concat(stdlib.Pure(), world.Modules(), project.Modules(t.TempDir(), func() *project.Options { return &project.Options{} }), runtime.Modules(), agent.Modules(), []tool.Module{agent.ModelModule(nil)})
+	modules := slices.Concat(stdlib.Pure(), world.Modules(), project.Modules(t.TempDir(), func() *project.Options { return &project.Options{} }), host.Modules(), agent.Modules(), []tool.Module{agent.ModelModule(nil)})
 	got := referencePage(modules)
 	const file = "docs/reference.md"
 	if *update {

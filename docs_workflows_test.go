@@ -9,8 +9,9 @@ import (
 
 	"github.com/cassidy-run/cassidy"
 	"github.com/cassidy-run/cassidy/internal/testhost"
-	"github.com/cassidy-run/cassidy/runtime"
+
 	"github.com/cassidy-run/cassidy/runtime/agent"
+	"github.com/cassidy-run/cassidy/runtime/host"
 	"github.com/cassidy-run/cassidy/runtime/model"
 	"github.com/cassidy-run/cassidy/runtime/project"
 	"github.com/cassidy-run/cassidy/runtime/tool"
@@ -34,9 +35,9 @@ func TestDocsWorkflows(t *testing.T) {
 	}
 	m := model.NewScript("m", false, func(context.Context, value.List, int) (value.Value, error) { return "a letter", nil })
 	h := openDocs(t, testhost.On{}, dir, &cassidy.Options{
-		TrustSource: true, Approver: runtime.ApproveAll(),
+		TrustSource: true, Approver: host.ApproveAll(),
 		Modules: []tool.Module{agent.ModelModule(func(context.Context) (model.Model, error) { return m, nil })},
-		Asker:   runtime.AskerFunc(func(context.Context, runtime.Question) (runtime.Answer, error) { return runtime.Answer{Yes: true}, nil }),
+		Asker:   host.AskerFunc(func(context.Context, host.Question) (host.Answer, error) { return host.Answer{Yes: true}, nil }),
 	})
 	err := agent.Register(h, func() (*agent.Options, error) {
 		done := model.NewScript("done", false, func(context.Context, value.List, int) (value.Value, error) { return "TASK COMPLETE: no mistakes", nil })
@@ -63,7 +64,7 @@ func TestDocsWorkflows(t *testing.T) {
 	}
 }
 
-func runDocWorkflow(t *testing.T, h *runtime.Host, w *project.Workflow) value.Value {
+func runDocWorkflow(t *testing.T, h *host.Host, w *project.Workflow) value.Value {
 	t.Helper()
 	if err := w.Describe(t.Context(), &project.Options{Describe: h.Describe}); err != nil {
 		t.Fatal(err)
@@ -81,7 +82,7 @@ func runDocWorkflow(t *testing.T, h *runtime.Host, w *project.Workflow) value.Va
 		t.Fatal(err)
 	}
 	needs := []tool.Capability{{Name: "human"}, {Name: "model"}, {Name: "tool"}}
-	out, err := h.RunProgram(t.Context(), &runtime.Program{Name: w.Name, Script: script, Entry: "main", Args: args, Needs: needs})
+	out, err := h.RunProgram(t.Context(), &host.Program{Name: w.Name, Script: script, Entry: "main", Args: args, Needs: needs})
 	if err != nil {
 		t.Errorf("%s: %v", w.Name, err)
 	}

@@ -3,14 +3,14 @@ package cassidy
 import (
 	"context"
 
-	"github.com/cassidy-run/cassidy/runtime"
+	"github.com/cassidy-run/cassidy/runtime/host"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 )
 
 // Events, see [Host.Subscribe] and [Host.Events].
 type (
 	Event       = tool.Event
-	EventFilter = runtime.EventFilter
+	EventFilter = host.EventFilter
 
 	ToolCallStart = tool.ToolCallStart
 	ToolCallEnd   = tool.ToolCallEnd
@@ -37,5 +37,5 @@ type (
 type Report = tool.Report
 
 // Emit reports something about the call that ctx belongs to, as a [Progress] of a
-// tool that is written in Go. See [runtime.Emit].
-func Emit(ctx context.Context, r Report) { runtime.Emit(ctx, r) }
+// tool that is written in Go. See [host.Emit].
+func Emit(ctx context.Context, r Report) { host.Emit(ctx, r) }

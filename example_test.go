@@ -10,7 +10,8 @@ import (
 	"testing"
 
 	"github.com/cassidy-run/cassidy"
-	"github.com/cassidy-run/cassidy/runtime"
+
+	"github.com/cassidy-run/cassidy/runtime/host"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
@@ -72,7 +73,7 @@ tool(in_stock, needs = ["use:stock/*"])
 			return tool.Outcome{Value: int64(len(e.Args.Text("item")))}, nil
 		},
 	}}}
-	host, err := cassidy.Open(dir, &cassidy.Options{Modules: []tool.Module{stock}, TrustSource: true, Approver: runtime.ApproveAll()})
+	host, err := cassidy.Open(dir, &cassidy.Options{Modules: []tool.Module{stock}, TrustSource: true, Approver: host.ApproveAll()})
 	if err != nil {
 		fmt.Println(err)
 		return

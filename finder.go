@@ -10,7 +10,7 @@ import (
 	"strings"
 	"sync/atomic"
 
-	"github.com/cassidy-run/cassidy/runtime"
+	"github.com/cassidy-run/cassidy/runtime/host"
 	"github.com/cassidy-run/cassidy/runtime/project"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
@@ -109,9 +109,9 @@ func (f *finder) reserved() []string {
 }
 
 // discover searches a source.
-func (f *finder) discover(ctx context.Context, src Source) (runtime.Discovered, error) {
+func (f *finder) discover(ctx context.Context, src Source) (host.Discovered, error) {
 	if err := checkFolder(src); err != nil {
-		return runtime.Discovered{}, err
+		return host.Discovered{}, err
 	}
 	root, o := f.root(src), f.options(src)
 	p, err := project.Load(ctx, root, o)
@@ -119,13 +119,13 @@ func (f *finder) discover(ctx context.Context, src Source) (runtime.Discovered, 
 		err = f.gives(p.Config.Sandbox) // it may have changed since the host was opened
 	}
 	if err != nil {
-		return runtime.Discovered{}, err
+		return host.Discovered{}, err
 	}
 	workflows, others, broken := project.WorkflowTools(ctx, root, o)
-	d := runtime.Discovered{Tools: append(p.Tools, workflows...), Workflows: others, Rules: rules(f.rules, &p.Config), Accepted: func() { f.known.Store(p.Known); f.src.Store(&src) }}
+	d := host.Discovered{Tools: append(p.Tools, workflows...), Workflows: others, Rules: rules(f.rules, &p.Config), Accepted: func() { f.known.Store(p.Known); f.src.Store(&src) }}
 	for _, e := range slices.Concat(p.Broken, broken) {
 		if e.Kind == value.Busy {
-			return runtime.Discovered{}, e // search again: it says nothing about the file
+			return host.Discovered{}, e // search again: it says nothing about the file
 		}
 		if f.isBeside(e.Pos.File) {
 			d.Beside = append(d.Beside, e)
@@ -137,20 +137,20 @@ func (f *finder) discover(ctx context.Context, src Source) (runtime.Discovered, 
 }
 
 // workflow finds a workflow by its name, and reads it.
-func (f *finder) workflow(ctx context.Context, src Source, name string) (runtime.Workflow, error) {
+func (f *finder) workflow(ctx context.Context, src Source, name string) (host.Workflow, error) {
 	root, o := f.root(src), f.options(src)
 	w, err := project.FindWorkflow(root, o, name)
 	if err == nil {
 		err = w.Describe(ctx, o)
 	}
 	if err != nil {
-		return runtime.Workflow{}, err
+		return host.Workflow{}, err
 	}
 	script, err := w.Script()
 	if err != nil {
-		return runtime.Workflow{}, err
+		return host.Workflow{}, err
 	}
-	return runtime.Workflow{Tool: w.Tool, Script: script, Declared: w.Declared}, nil
+	return host.Workflow{Tool: w.Tool, Script: script, Declared: w.Declared}, nil
 }
 
 // revoked reports whether nothing of a script, or of a file that it loads, is trusted.

@@ -1,12 +1,12 @@
 package cassidy
 
 import (
-	"github.com/cassidy-run/cassidy/runtime"
+	"github.com/cassidy-run/cassidy/runtime/host"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 )
 
 // What a call asks a person, and what a parked run waits for. See
-// [runtime.Host.Waiting] and [runtime.Host.Answer].
+// [host.Host.Waiting] and [host.Host.Answer].
 type (
 	// Question is the same for an Approver, an Asker, a ParkedError and
 	// Host.Waiting; see [tool.Question].
@@ -18,17 +18,17 @@ type (
 	// Change is what becomes of a file, with the diff; see [tool.Change].
 	Change = tool.Change
 
-	// Approver decides on what needs approval; see [runtime.Approver].
-	Approver = runtime.Approver
+	// Approver decides on what needs approval; see [host.Approver].
+	Approver = host.Approver
 	// ApproverFunc is a function as an Approver.
-	ApproverFunc = runtime.ApproverFunc
-	// Asker answers what scripts and resumed runs ask; see [runtime.Asker].
-	Asker = runtime.Asker
+	ApproverFunc = host.ApproverFunc
+	// Asker answers what scripts and resumed runs ask; see [host.Asker].
+	Asker = host.Asker
 	// AskerFunc is a function as an Asker.
-	AskerFunc = runtime.AskerFunc
+	AskerFunc = host.AskerFunc
 
-	// ParkedError is why a run waits in no process; see [runtime.ParkedError].
-	ParkedError = runtime.ParkedError
+	// ParkedError is why a run waits in no process; see [host.ParkedError].
+	ParkedError = host.ParkedError
 )
 
 // The kinds of questions.
@@ -40,9 +40,9 @@ const (
 )
 
 // Serial returns an Approver that asks a one question at a time, for terminals;
-// see [runtime.Serial].
-func Serial(a Approver) Approver { return runtime.Serial(a) }
+// see [host.Serial].
+func Serial(a Approver) Approver { return host.Serial(a) }
 
 // ApproveAll returns an Approver that approves everything: for programs whose
 // tools are all their own.
-func ApproveAll() Approver { return runtime.ApproveAll() }
+func ApproveAll() Approver { return host.ApproveAll() }

@@ -10,7 +10,8 @@ import (
 	"path/filepath"
 
 	"github.com/cassidy-run/cassidy"
-	"github.com/cassidy-run/cassidy/runtime"
+
+	"github.com/cassidy-run/cassidy/runtime/host"
 	"github.com/cassidy-run/cassidy/runtime/journal/sqlite"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
@@ -108,14 +109,14 @@ func open(dir string, o *cassidy.Options) (host *cassidy.Host, done func(), err 
 
 // begin makes a call that nobody approves.
 func begin(ctx context.Context, dir string) error {
-	host, done, err := open(dir, &cassidy.Options{})
+	h, done, err := open(dir, &cassidy.Options{})
 	if err != nil {
 		return err
 	}
 	defer done()
 	call := tool.Call{Tool: "write_file", Args: value.NewDict("filepath", "RELEASED", "content", "1.4")}
-	_, err = host.Call(ctx, call, cassidy.Durable("release-1"))
-	var parked *runtime.ParkedError
+	_, err = h.Call(ctx, call, cassidy.Durable("release-1"))
+	var parked *host.ParkedError
 	if !errors.As(err, &parked) {
 		return err
 	}
@@ -167,12 +168,12 @@ func ExampleHost_replay() {
 }
 
 func release(ctx context.Context, dir string) error {
-	host, done, err := open(dir, &cassidy.Options{Approver: runtime.ApproveAll()})
+	hh, done, err := open(dir, &cassidy.Options{Approver: host.ApproveAll()})
 	if err != nil {
 		return err
 	}
 	defer done()
-	program := runtime.Program{
+	program := host.Program{
 		Name: "release",
 		Script: tool.Script{Name: "release", Path: "release.star", Source: `
 def main(version):
@@ -183,40 +184,40 @@ def main(version):
 		Entry:     "main",
 		Args:      value.NewDict("version", "1.4"),
 		Needs:     []tool.Capability{{Name: "human"}, {Name: "tool"}},
-		Recording: runtime.Recording{Kind: "release", Title: "release 1.4", Parks: true},
+		Recording: host.Recording{Kind: "release", Title: "release 1.4", Parks: true},
 	}
-	kind := runtime.Kind{Name: program.Kind, Resume: func(ctx context.Context, h *runtime.Host, r runtime.Recorded) (tool.Result, error) {
+	kind := host.Kind{Name: program.Kind, Resume: func(ctx context.Context, h *host.Host, r host.Recorded) (tool.Result, error) {
 		p := program // with the script and the arguments of the record
 		p.ID, p.Resume = r.ID, true
 		out, err := h.RunProgram(ctx, &p)
 		return tool.Succeed(out), err
 	}}
-	if err := host.RegisterKind(kind); err != nil {
+	if err := hh.RegisterKind(kind); err != nil {
 		return err
 	}
 
 	p := program
 	p.ID = "release-1"
-	if _, err := host.RunProgram(ctx, &p); value.KindOf(err) != value.Parked { // Options.Asker is nil
+	if _, err := hh.RunProgram(ctx, &p); value.KindOf(err) != value.Parked { // Options.Asker is nil
 		return err
 	}
 	question := p.ID + ":1:1" // the first question at step 1
-	if err := host.Answer(ctx, question, tool.Answer{Yes: true}); err != nil {
+	if err := hh.Answer(ctx, question, tool.Answer{Yes: true}); err != nil {
 		return err
 	}
-	result, err := host.Resume(ctx, p.ID)
+	result, err := hh.Resume(ctx, p.ID)
 	if err != nil {
 		return err
 	}
 	fmt.Println(result.Text())
 
-	again, err := host.Replay(ctx, runtime.Replay{Program: &p})
+	again, err := hh.Replay(ctx, host.Replay{Program: &p})
 	if err != nil {
 		return err
 	}
 	fmt.Printf("replay: %d steps, %v\n", again.Steps, again.Err)
 
-	undone, err := host.UndoRun(ctx, runtime.Undo{Run: p.ID})
+	undone, err := hh.UndoRun(ctx, host.Undo{Run: p.ID})
 	if err != nil {
 		return err
 	}

@@ -13,8 +13,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/cassidy-run/cassidy/runtime"
 	"github.com/cassidy-run/cassidy/runtime/history"
+	"github.com/cassidy-run/cassidy/runtime/host"
 	"github.com/cassidy-run/cassidy/runtime/journal"
 	"github.com/cassidy-run/cassidy/runtime/project"
 	"github.com/cassidy-run/cassidy/runtime/tool"
@@ -229,7 +229,7 @@ type DueRun struct {
 	Run    Run
 }
 
-// Due yields the runs of all tenants that can be resumed now, see [runtime.Host.Due]: by
+// Due yields the runs of all tenants that can be resumed now, see [host.Host.Due]: by
 // tenant, those of each the newest first. A server that opens a host when its tenant
 // needs one opens those of the tenants that Due names. It reads the records of the runs
 // that wait, and not of those that have ended. An error about one tenant comes with its
@@ -289,18 +289,18 @@ func (r *Runtime) launcher() tool.Launcher {
 }
 
 // A Source is where the scripts of a host come from; see [Dir], [FS] and [Scripts].
-type Source = runtime.Source
+type Source = host.Source
 
 // Dir is a project folder: its scripts lie in path/.cassidy, the tools in tools/,
 // and beside them workflows/, policies/ and skills/. A folder that does not exist
 // is an error of kind Invalid when the host is opened, and one of Swap and Refresh.
-func Dir(path string) Source { return runtime.Dir(path) }
+func Dir(path string) Source { return host.Dir(path) }
 
 // FS is a file system with tools at its root: files that end in .star, .lua or
 // .md, and what they load in lib/. Beside them stand the folders workflows/,
 // policies/, skills/ and agents/. Its files are known by their content.
-func FS(f fs.FS) Source { return runtime.FS(f) }
+func FS(f fs.FS) Source { return host.FS(f) }
 
 // Scripts is a source in memory, as [FS]: texts by the names of their files, such
 // as "greet.star". The map is copied.
-func Scripts(files map[string]string) Source { return runtime.Scripts(files) }
+func Scripts(files map[string]string) Source { return host.Scripts(files) }

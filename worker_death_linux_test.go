@@ -11,8 +11,9 @@ import (
 
 	"github.com/cassidy-run/cassidy"
 	"github.com/cassidy-run/cassidy/internal/testhost"
-	"github.com/cassidy-run/cassidy/runtime"
+
 	"github.com/cassidy-run/cassidy/runtime/history"
+	"github.com/cassidy-run/cassidy/runtime/host"
 	"github.com/cassidy-run/cassidy/runtime/journal/sqlite"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
@@ -57,7 +58,7 @@ tool(order, needs = ["use:stock"])
 				},
 			}}}
 			run := func(resume bool) (tool.Outcome, error) {
-				h, err := testhost.Open(t, testhost.On{Journal: records}, dir, &cassidy.Options{TrustSource: true, Approver: runtime.ApproveAll(), Modules: []tool.Module{stock}})
+				h, err := testhost.Open(t, testhost.On{Journal: records}, dir, &cassidy.Options{TrustSource: true, Approver: host.ApproveAll(), Modules: []tool.Module{stock}})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -66,10 +67,10 @@ tool(order, needs = ["use:stock"])
 						t.Error(err)
 					}
 				}()
-				return h.RunProgram(context.Background(), &runtime.Program{
+				return h.RunProgram(context.Background(), &host.Program{
 					ID: "r", Name: "flow", Entry: "main", Needs: []tool.Capability{{Name: "tool"}},
 					Script:    tool.Script{Name: "flow", Path: "flow.star", Source: "def main():\n    " + flow + "\n"},
-					Recording: runtime.Recording{Kind: "run", Resume: resume},
+					Recording: host.Recording{Kind: "run", Resume: resume},
 				})
 			}
 			kills = true

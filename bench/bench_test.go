@@ -17,8 +17,9 @@ import (
 	"go.starlark.net/syntax"
 
 	"github.com/cassidy-run/cassidy"
-	"github.com/cassidy-run/cassidy/runtime"
+
 	"github.com/cassidy-run/cassidy/runtime/engine"
+	"github.com/cassidy-run/cassidy/runtime/host"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
@@ -66,14 +67,14 @@ const luaGreet = `return tool{
 }`
 
 // toolHost opens a host over a folder with one trivial tool.
-func toolHost(b *testing.B, mode cassidy.Mode, name, source string) *runtime.Host {
+func toolHost(b *testing.B, mode cassidy.Mode, name, source string) *host.Host {
 	b.Helper()
 	dir := b.TempDir()
 	writeTool(b, dir, name, source)
 	return openHost(b, dir, mode)
 }
 
-func openHost(b *testing.B, dir string, mode cassidy.Mode) *runtime.Host {
+func openHost(b *testing.B, dir string, mode cassidy.Mode) *host.Host {
 	b.Helper()
 	workers := cassidy.Workers{}
 	if mode == cassidy.Process {
@@ -110,7 +111,7 @@ func writeTool(b *testing.B, dir, name, source string) {
 var input = []byte(`{"name": "Ada", "times": 2}`)
 
 // callJSON makes a call as a program would that has JSON and wants JSON.
-func callJSON(b *testing.B, h *runtime.Host, name string) {
+func callJSON(b *testing.B, h *host.Host, name string) {
 	v, err := value.ParseJSON(input)
 	if err != nil {
 		b.Fatal(err)

@@ -17,19 +17,20 @@ import (
 
 	"github.com/cassidy-run/cassidy"
 	"github.com/cassidy-run/cassidy/internal/testhost"
-	"github.com/cassidy-run/cassidy/runtime"
+
+	"github.com/cassidy-run/cassidy/runtime/host"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // project copies the quickstart to a folder of the test's own, since one of
 // its tools writes, and opens it.
-func project(t *testing.T) (dir string, h *runtime.Host) {
+func project(t *testing.T) (dir string, h *host.Host) {
 	t.Helper()
 	return projectIn(t, cassidy.Process)
 }
 
-func projectIn(t *testing.T, mode cassidy.Mode) (dir string, h *runtime.Host) {
+func projectIn(t *testing.T, mode cassidy.Mode) (dir string, h *host.Host) {
 	t.Helper()
 	dir = t.TempDir()
 	if err := os.CopyFS(dir, os.DirFS("quickstart")); err != nil {
@@ -41,9 +42,9 @@ func projectIn(t *testing.T, mode cassidy.Mode) (dir string, h *runtime.Host) {
 	return dir, open(t, dir, mode)
 }
 
-func open(t *testing.T, dir string, mode cassidy.Mode) *runtime.Host {
+func open(t *testing.T, dir string, mode cassidy.Mode) *host.Host {
 	t.Helper()
-	h, err := testhost.Open(t, testhost.On{Sandbox: mode}, dir, &cassidy.Options{TrustSource: true, Approver: runtime.ApproveAll()})
+	h, err := testhost.Open(t, testhost.On{Sandbox: mode}, dir, &cassidy.Options{TrustSource: true, Approver: host.ApproveAll()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -56,12 +57,12 @@ func open(t *testing.T, dir string, mode cassidy.Mode) *runtime.Host {
 }
 
 // projectTools returns the tools of the quickstart itself.
-func projectTools(h *runtime.Host) []tool.Tool {
+func projectTools(h *host.Host) []tool.Tool {
 	return slices.DeleteFunc(h.Tools(), func(t tool.Tool) bool { return t.Location != tool.Project })
 }
 
 // call calls a tool and returns what a reader of its JSON gets.
-func call(t *testing.T, h *runtime.Host, name string, args *value.Dict) any {
+func call(t *testing.T, h *host.Host, name string, args *value.Dict) any {
 	t.Helper()
 	r, err := h.Call(context.Background(), tool.Call{Tool: name, Args: args})
 	if err != nil {

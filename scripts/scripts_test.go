@@ -13,7 +13,8 @@ import (
 	"github.com/cassidy-run/cassidy"
 	"github.com/cassidy-run/cassidy/internal/testhost"
 	"github.com/cassidy-run/cassidy/internal/yaml"
-	"github.com/cassidy-run/cassidy/runtime"
+
+	"github.com/cassidy-run/cassidy/runtime/host"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 	"github.com/cassidy-run/cassidy/scripts"
@@ -23,7 +24,7 @@ var langs = []string{"star", "lua", "md"}
 
 // create writes tools into a new project, which holds nothing else but what
 // every new project does, and opens it.
-func create(t *testing.T, template, lang string, names ...string) *runtime.Host {
+func create(t *testing.T, template, lang string, names ...string) *host.Host {
 	t.Helper()
 	dir := t.TempDir()
 	write := func(name, text string) {
@@ -54,7 +55,7 @@ func create(t *testing.T, template, lang string, names ...string) *runtime.Host 
 	return h
 }
 
-func find(t *testing.T, h *runtime.Host, name string) tool.Tool {
+func find(t *testing.T, h *host.Host, name string) tool.Tool {
 	t.Helper()
 	found, err := h.Tool(name)
 	if err != nil {
@@ -162,7 +163,7 @@ func TestDataOperation(t *testing.T) {
 }
 
 // portrait writes down all that can be seen of a tool.
-func portrait(t *testing.T, h *runtime.Host, made tool.Tool, calls []*value.Dict) string {
+func portrait(t *testing.T, h *host.Host, made tool.Tool, calls []*value.Dict) string {
 	t.Helper()
 	var b strings.Builder
 	for _, format := range []tool.Format{tool.JSONSchema, tool.OpenAI, tool.Anthropic, tool.MCP} {

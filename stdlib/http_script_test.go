@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/cassidy-run/cassidy/runtime"
+	"github.com/cassidy-run/cassidy/runtime/host"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 	"github.com/cassidy-run/cassidy/sandbox"
@@ -51,17 +51,17 @@ return tool{
 			text := fmt.Sprintf("%s %s %s %s %s", r.Method, r.RequestURI, r.Header.Get("Authorization"), user+password, body)
 			io.WriteString(w, value.FormatJSON(value.NewDict("got", text), ""))
 		})
-		host, err := runtime.New(&runtime.Options{
+		h, err := host.New(&host.Options{
 			Sandbox: sandbox.NewInline(append(Pure(), d.w.Modules()...)...), Modules: d.w.Modules(),
 		})
 		noError(t, err)
 		var told strings.Builder
-		events := host.Subscribe(t.Context(), runtime.EventFilter{})
+		events := h.Subscribe(t.Context(), host.EventFilter{})
 		script := tool.Script{Name: "ask", Path: path, Source: source}
-		described, err := host.Describe(t.Context(), script)
+		described, err := h.Describe(t.Context(), script)
 		noError(t, err)
-		noError(t, host.RegisterScript(described, func() (tool.Script, error) { return script, nil }))
-		r, err := host.Call(t.Context(), tool.Call{Tool: "ask", Args: &value.Dict{}, Caller: tool.ByPerson})
+		noError(t, h.RegisterScript(described, func() (tool.Script, error) { return script, nil }))
+		r, err := h.Call(t.Context(), tool.Call{Tool: "ask", Args: &value.Dict{}, Caller: tool.ByPerson})
 		noError(t, err)
 		for len(events) > 0 {
 			e := <-events

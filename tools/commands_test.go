@@ -12,7 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/cassidy-run/cassidy/runtime"
+	"github.com/cassidy-run/cassidy/runtime/host"
 	found "github.com/cassidy-run/cassidy/runtime/project"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
@@ -22,7 +22,7 @@ import (
 )
 
 // commandHost opens a host over a folder whose tools can run commands.
-func commandHost(t *testing.T, dir string, commands map[string]stdlib.CommandRule) *runtime.Host {
+func commandHost(t *testing.T, dir string, commands map[string]stdlib.CommandRule) *host.Host {
 	t.Helper()
 	if !sandbox.LaunchConfined() {
 		t.Skip("THIS MACHINE CANNOT CONFINE COMMANDS")
@@ -33,16 +33,16 @@ func commandHost(t *testing.T, dir string, commands map[string]stdlib.CommandRul
 	}
 	find := &found.Options{Builtin: tools.FS()}
 	effects := append(world.Modules(), found.Modules(dir, func() *found.Options { return find })...)
-	box := sandbox.NewInline(slices.Concat(stdlib.Pure(), effects, runtime.Modules())...)
+	box := sandbox.NewInline(slices.Concat(stdlib.Pure(), effects, host.Modules())...)
 	find.Describe = box.Describe
-	host, err := runtime.New(&runtime.Options{
+	host, err := host.New(&host.Options{
 		Sandbox: box, Modules: effects, WorkDir: dir,
-		Discover: func(ctx context.Context, _ runtime.Source) (runtime.Discovered, error) {
+		Discover: func(ctx context.Context, _ host.Source) (host.Discovered, error) {
 			p, err := found.Load(ctx, dir, find)
 			if err != nil {
-				return runtime.Discovered{}, err
+				return host.Discovered{}, err
 			}
-			return runtime.Discovered{Tools: p.Tools, Broken: p.Broken}, nil
+			return host.Discovered{Tools: p.Tools, Broken: p.Broken}, nil
 		},
 		Close: world.Close,
 	})
@@ -54,7 +54,7 @@ func commandHost(t *testing.T, dir string, commands map[string]stdlib.CommandRul
 }
 
 // ask makes one call, and returns its result as a dictionary.
-func ask(t *testing.T, host *runtime.Host, name string, args ...value.Value) *value.Dict {
+func ask(t *testing.T, host *host.Host, name string, args ...value.Value) *value.Dict {
 	t.Helper()
 	r, err := host.Call(t.Context(), tool.Call{Tool: name, Args: value.NewDict(args...), Caller: tool.ByPerson})
 	if err != nil {
@@ -95,10 +95,10 @@ func TestRunCommandOutput(t *testing.T) {
 
 // TestRunCommandEvents checks that what a command says is told as it comes.
 func TestRunCommandEvents(t *testing.T) {
-	host := commandHost(t, t.TempDir(), nil)
+	h := commandHost(t, t.TempDir(), nil)
 	var told strings.Builder
-	events := host.Subscribe(t.Context(), runtime.EventFilter{})
-	ask(t, host, "run_command", "command", "echo one")
+	events := h.Subscribe(t.Context(), host.EventFilter{})
+	ask(t, h, "run_command", "command", "echo one")
 	for len(events) > 0 {
 		e := <-events
 		if out, ok := e.Data.(tool.ToolOutput); ok {

@@ -10,7 +10,8 @@ import (
 	"testing"
 
 	"github.com/cassidy-run/cassidy/internal/testworker"
-	"github.com/cassidy-run/cassidy/runtime"
+
+	"github.com/cassidy-run/cassidy/runtime/host"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 	"github.com/cassidy-run/cassidy/sandbox"
@@ -34,7 +35,7 @@ func inWorkers(t *testing.T, modules ...tool.Module) sandbox.Sandbox {
 }
 
 // fetcher is a host with fetch_url alone, which may reach this machine.
-func fetcher(t *testing.T, open func(*testing.T, ...tool.Module) sandbox.Sandbox) *runtime.Host {
+func fetcher(t *testing.T, open func(*testing.T, ...tool.Module) sandbox.Sandbox) *host.Host {
 	t.Helper()
 	source, err := fs.ReadFile(tools.FS(), "fetch_url.star")
 	if err != nil {
@@ -44,7 +45,7 @@ func fetcher(t *testing.T, open func(*testing.T, ...tool.Module) sandbox.Sandbox
 	if err != nil {
 		t.Fatal(err)
 	}
-	host, err := runtime.New(&runtime.Options{
+	host, err := host.New(&host.Options{
 		Sandbox: open(t, append(stdlib.Pure(), world.Modules()...)...), Modules: world.Modules(), Close: world.Close,
 	})
 	if err != nil {

@@ -18,7 +18,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/rogpeppe/go-internal/txtar"
 
-	"github.com/cassidy-run/cassidy/runtime"
+	"github.com/cassidy-run/cassidy/runtime/host"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 	"github.com/cassidy-run/cassidy/tools"
@@ -30,7 +30,7 @@ var update = flag.Bool("update", false, "write what the calls give into the file
 type project struct {
 	dir    string
 	home   string
-	host   *runtime.Host
+	host   *host.Host
 	worker *project // the same again, with workers
 }
 

@@ -13,9 +13,9 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/cassidy-run/cassidy/runtime"
 	"github.com/cassidy-run/cassidy/runtime/agent"
 	"github.com/cassidy-run/cassidy/runtime/agent/decision"
+	"github.com/cassidy-run/cassidy/runtime/host"
 	"github.com/cassidy-run/cassidy/runtime/project"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
@@ -47,10 +47,10 @@ type agentSetup struct {
 
 // unlimited is how often a model is asked where its user sets no bound: as often
 // as a run may ask for anything.
-const unlimited = runtime.MaxTreeEffects
+const unlimited = host.MaxTreeEffects
 
 // agentSetup reads the flags.
-func (c *command) agentSetup(ctx *cli.Context, h *runtime.Host, defaultTools []string, policy string) (*agentSetup, error) {
+func (c *command) agentSetup(ctx *cli.Context, h *host.Host, defaultTools []string, policy string) (*agentSetup, error) {
 	s := &agentSetup{runID: ctx.String("run-id"), skills: names(ctx.StringSlice("skill"))}
 	if s.runID != "" {
 		if err := checkRunName(s.runID); err != nil {
@@ -91,7 +91,7 @@ func (c *command) agentSetup(ctx *cli.Context, h *runtime.Host, defaultTools []s
 
 // openAgent is the [agent.Opener] of the command: it gives an agent of a recorded
 // run what its settings do not hold.
-func (c *command) openAgent(h *runtime.Host, parks bool) agent.Opener {
+func (c *command) openAgent(h *host.Host, parks bool) agent.Opener {
 	return func(ctx context.Context, s agent.Settings) (*agent.Options, error) {
 		o := &agent.Options{NoParking: !parks}
 		var err error
@@ -114,7 +114,7 @@ func (c *command) openAgent(h *runtime.Host, parks bool) agent.Opener {
 
 // registerAgents gives the host the tool with which a workflow has agents work,
 // with the model that it asks itself.
-func (c *command) registerAgents(ctx context.Context, h *runtime.Host, parks bool) {
+func (c *command) registerAgents(ctx context.Context, h *host.Host, parks bool) {
 	err := agent.Register(h, func() (*agent.Options, error) {
 		o := &agent.Options{NoParking: !parks, Idle: taskTimeout}
 		var err error

@@ -12,7 +12,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/cassidy-run/cassidy/runtime"
+	"github.com/cassidy-run/cassidy/runtime/host"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
@@ -37,13 +37,13 @@ type command struct {
 	records bool // the command's runs are recorded
 	// trustOnce lets everything of the project through, for this command.
 	trustOnce bool
-	approver  runtime.Approver // who decides on what needs approval; nil denies it
-	asker     runtime.Asker    // who answers other questions; nil where nobody is there
-	model     string           // that scripts ask, as --model names it, or ""
-	patience  time.Duration    // how long that one may say nothing, or 0 for as long as in a task
-	screen    screen           // what people are shown while calls run
-	console   *terminal        // of a chat, on which its questions are asked too; nil outside of one
-	inputRead bool             // standard input held what was asked for, and nothing else
+	approver  host.Approver // who decides on what needs approval; nil denies it
+	asker     host.Asker    // who answers other questions; nil where nobody is there
+	model     string        // that scripts ask, as --model names it, or ""
+	patience  time.Duration // how long that one may say nothing, or 0 for as long as in a task
+	screen    screen        // what people are shown while calls run
+	console   *terminal     // of a chat, on which its questions are asked too; nil outside of one
+	inputRead bool          // standard input held what was asked for, and nothing else
 }
 
 // Main runs the command and returns its exit code.

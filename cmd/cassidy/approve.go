@@ -11,7 +11,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/cassidy-run/cassidy/runtime"
+	"github.com/cassidy-run/cassidy/runtime/host"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
@@ -25,7 +25,7 @@ func approvalFlags() []cli.Flag {
 }
 
 // asking is a command that needs a host, whose approvals the user gives.
-func (c *command) asking(do func(ctx *cli.Context, h *runtime.Host) error) cli.ActionFunc {
+func (c *command) asking(do func(ctx *cli.Context, h *host.Host) error) cli.ActionFunc {
 	return func(ctx *cli.Context) error {
 		var err error
 		if c.approver, err = c.chooseApprover(ctx); err != nil {
@@ -46,7 +46,7 @@ func checkApprovalFlags(ctx *cli.Context) error {
 // chooseApprover returns who decides on what needs approval: the flags, or the
 // person at the terminal. It also keeps who answers what else is asked: that
 // person alone, or the model of the flags.
-func (c *command) chooseApprover(ctx *cli.Context) (runtime.Approver, error) {
+func (c *command) chooseApprover(ctx *cli.Context) (host.Approver, error) {
 	c.inputRead = ctx.String("input") == "-"
 	c.model, c.patience = ctx.String("model"), ctx.Duration("timeout")
 	a := newAsker(c)
@@ -58,17 +58,17 @@ func (c *command) chooseApprover(ctx *cli.Context) (runtime.Approver, error) {
 	}
 	switch {
 	case ctx.Bool("yes"):
-		return runtime.ApproveAll(), nil
+		return host.ApproveAll(), nil
 	case ctx.Bool("deny"):
-		return runtime.ApproverFunc(func(context.Context, runtime.Question) (runtime.Answer, error) {
-			return runtime.Answer{Why: "--deny refuses whatever asks for approval"}, nil
+		return host.ApproverFunc(func(context.Context, host.Question) (host.Answer, error) {
+			return host.Answer{Why: "--deny refuses whatever asks for approval"}, nil
 		}), nil
 	}
 	return a, nil
 }
 
 // An asker puts questions to the person at the terminal, one at a time. Only
-// an explicit yes approves. It is a [runtime.Approver] and a [runtime.Asker].
+// an explicit yes approves. It is a [host.Approver] and a [host.Asker].
 type asker struct {
 	*command
 	turn chan struct{} // held while a question is open
@@ -81,28 +81,28 @@ func newAsker(c *command) *asker {
 
 // An approval is a question of that kind with what else of the call is shown.
 type approval struct {
-	runtime.Question
+	host.Question
 	tool tool.Tool
 	call tool.Call
 }
 
-// Approve implements [runtime.Approver].
-func (a *asker) Approve(ctx context.Context, q runtime.Question) (runtime.Answer, error) {
-	t, call, ok := runtime.AskedCall(ctx)
+// Approve implements [host.Approver].
+func (a *asker) Approve(ctx context.Context, q host.Question) (host.Answer, error) {
+	t, call, ok := host.AskedCall(ctx)
 	if !ok {
 		t, call = tool.Tool{Name: q.Tool}, tool.Call{Tool: q.Tool, Args: q.Args}
 	}
 	return a.approve(ctx, approval{q, t, call})
 }
 
-func (a *asker) approve(ctx context.Context, q approval) (runtime.Answer, error) {
+func (a *asker) approve(ctx context.Context, q approval) (host.Answer, error) {
 	end, err := a.begin(ctx)
 	if err != nil {
-		return runtime.Answer{}, err
+		return host.Answer{}, err
 	}
 	defer end()
 	if a.term == nil {
-		return runtime.Answer{}, a.nobody(&q)
+		return host.Answer{}, a.nobody(&q)
 	}
 	return a.ask(ctx, &q)
 }
@@ -165,7 +165,7 @@ func (a *asker) nobody(q *approval) error {
 
 // ask shows a question and reads what the person says, until that is an
 // answer.
-func (a *asker) ask(ctx context.Context, q *approval) (runtime.Answer, error) {
+func (a *asker) ask(ctx context.Context, q *approval) (host.Answer, error) {
 	var edited *value.Dict
 	editable := q.Func == "" && q.Changes == nil
 	a.put(q, false)
@@ -173,21 +173,21 @@ func (a *asker) ask(ctx context.Context, q *approval) (runtime.Answer, error) {
 		a.prompt(choices(editable))
 		line, err := a.term.line(ctx)
 		if err != nil {
-			return runtime.Answer{}, a.left(ctx)
+			return host.Answer{}, a.left(ctx)
 		}
 		switch word := strings.ToLower(strings.TrimSpace(line)); {
 		case word == "y" || word == "yes":
-			return runtime.Answer{Yes: true, Args: edited}, nil
+			return host.Answer{Yes: true, Args: edited}, nil
 		case word == "a" || word == "always":
-			return runtime.Answer{Yes: true, Always: true, Args: edited}, nil
+			return host.Answer{Yes: true, Always: true, Args: edited}, nil
 		case word == "" || word == "n" || word == "no":
-			return runtime.Answer{}, nil
+			return host.Answer{}, nil
 		case word == "v" || word == "view":
 			a.put(q, true)
 		case editable && (word == "e" || word == "edit"):
 			args, err := a.edited(ctx, q)
 			if err != nil {
-				return runtime.Answer{}, err
+				return host.Answer{}, err
 			}
 			if args != nil {
 				edited, q.call.Args = args, args

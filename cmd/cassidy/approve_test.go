@@ -18,7 +18,7 @@ import (
 	"github.com/urfave/cli/v2"
 	"pgregory.net/rapid"
 
-	"github.com/cassidy-run/cassidy/runtime"
+	"github.com/cassidy-run/cassidy/runtime/host"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
@@ -90,33 +90,33 @@ func writer() tool.Tool {
 func questionOf(t tool.Tool, args ...value.Value) approval {
 	call := tool.Call{Tool: t.Name, Reasoning: "to keep the note", Args: value.NewDict(args...)}
 	return approval{
-		Question: runtime.Question{Kind: tool.QuestionApproval, Tool: t.Name, Capabilities: t.Needs, Why: "it needs fs.write", Reasoning: call.Reasoning, Args: call.Args},
+		Question: host.Question{Kind: tool.QuestionApproval, Tool: t.Name, Capabilities: t.Needs, Why: "it needs fs.write", Reasoning: call.Reasoning, Args: call.Args},
 		tool:     t, call: call,
 	}
 }
 
 func TestApproveAnswers(t *testing.T) {
-	nobody := runtime.Answer{Why: "nobody is there"}
+	nobody := host.Answer{Why: "nobody is there"}
 	tests := []struct {
 		name    string
 		says    []string
-		want    runtime.Answer
+		want    host.Answer
 		prompts int
 	}{
-		{"y", []string{"y\n"}, runtime.Answer{Yes: true}, 1},
-		{"yes", []string{"yes\n"}, runtime.Answer{Yes: true}, 1},
-		{"spaces and capitals", []string{"  YES \r\n"}, runtime.Answer{Yes: true}, 1},
-		{"always", []string{"a\n"}, runtime.Answer{Yes: true, Always: true}, 1},
-		{"n", []string{"n\n"}, runtime.Answer{}, 1},
-		{"no", []string{"No\n"}, runtime.Answer{}, 1},
-		{"enter", []string{"\n"}, runtime.Answer{}, 1},
-		{"spaces", []string{"   \n"}, runtime.Answer{}, 1},
+		{"y", []string{"y\n"}, host.Answer{Yes: true}, 1},
+		{"yes", []string{"yes\n"}, host.Answer{Yes: true}, 1},
+		{"spaces and capitals", []string{"  YES \r\n"}, host.Answer{Yes: true}, 1},
+		{"always", []string{"a\n"}, host.Answer{Yes: true, Always: true}, 1},
+		{"n", []string{"n\n"}, host.Answer{}, 1},
+		{"no", []string{"No\n"}, host.Answer{}, 1},
+		{"enter", []string{"\n"}, host.Answer{}, 1},
+		{"spaces", []string{"   \n"}, host.Answer{}, 1},
 		{"gone", nil, nobody, 1},
 		{"gone in the middle of a yes", []string{"y"}, nobody, 1},
-		{"nearly yes, then no", []string{"yess\n", "y e s\n", "ｙ\n", "\x1b[Ay\n", "ok\n", "1\n", "n\n"}, runtime.Answer{}, 7},
+		{"nearly yes, then no", []string{"yess\n", "y e s\n", "ｙ\n", "\x1b[Ay\n", "ok\n", "1\n", "n\n"}, host.Answer{}, 7},
 		{"anything else, then gone", []string{"sure\n"}, nobody, 2},
-		{"help, then yes", []string{"?\n", "y\n"}, runtime.Answer{Yes: true}, 2},
-		{"view, then yes", []string{"v\n", "y\n"}, runtime.Answer{Yes: true}, 2},
+		{"help, then yes", []string{"?\n", "y\n"}, host.Answer{Yes: true}, 2},
+		{"view, then yes", []string{"v\n", "y\n"}, host.Answer{Yes: true}, 2},
 		{"a line beyond all measure", []string{strings.Repeat("y", 4000)}, nobody, 1},
 	}
 	for _, tt := range tests {
@@ -167,7 +167,7 @@ func TestApproveEffect(t *testing.T) {
 	q.Capabilities = []tool.Capability{{Name: "shell", Target: "git"}}
 	p := newPerson("e\n", "a\n")
 	got, err := askerOf(p, nil).approve(t.Context(), q)
-	if want := (runtime.Answer{Yes: true, Always: true}); err != nil || got != want {
+	if want := (host.Answer{Yes: true, Always: true}); err != nil || got != want {
 		t.Errorf("answer = %+v, %v, want %+v", got, err, want)
 	}
 	for _, want := range []string{"may this tool do this?", "shell:git — run the command git", "now       shell.run with", `"push"`, `"filepath": "a"`} {
@@ -459,9 +459,9 @@ func TestFold(t *testing.T) {
 
 // hostWith returns a host with a risky tool that returns its arguments, and how
 // often it ran.
-func hostWith(t *testing.T, approver runtime.Approver) (*runtime.Host, *int) {
+func hostWith(t *testing.T, approver host.Approver) (*host.Host, *int) {
 	t.Helper()
-	h, err := runtime.New(&runtime.Options{Approver: approver, WorkDir: "/work"})
+	h, err := host.New(&host.Options{Approver: approver, WorkDir: "/work"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -629,7 +629,7 @@ func TestApproveOneAtATime(t *testing.T) {
 	}
 	p := newPerson(says...)
 	a := askerOf(p, nil)
-	answers := make(chan runtime.Answer, n)
+	answers := make(chan host.Answer, n)
 	for range n {
 		go func() {
 			got, _ := a.approve(t.Context(), questionOf(writer(), "filepath", "a"))
@@ -659,7 +659,7 @@ func TestApproveKeepsTalkOut(t *testing.T) {
 	a := askerOf(p, nil)
 	a.err = &p.shown
 	a.screen.add(tool.Event{Tool: "t", Data: tool.Log{Message: "before\ncassidy: fake"}}, a.show)
-	done := make(chan runtime.Answer, 1)
+	done := make(chan host.Answer, 1)
 	go func() {
 		got, _ := a.approve(t.Context(), questionOf(writer(), "filepath", "a"))
 		done <- got
@@ -710,7 +710,7 @@ func TestApprovalFlags(t *testing.T) {
 	for _, tt := range tests {
 		c := &command{world: &world{in: strings.NewReader("y\n"), out: io.Discard, err: io.Discard,
 			env: func(string) (string, bool) { return "", false }}}
-		var approver runtime.Approver
+		var approver host.Approver
 		app := &cli.App{Flags: approvalFlags(), Action: func(ctx *cli.Context) (err error) {
 			approver, err = c.chooseApprover(ctx)
 			return err
@@ -770,7 +770,7 @@ func askProcess() int {
 			return 99
 		}
 	}
-	h, err := runtime.New(&runtime.Options{Approver: a})
+	h, err := host.New(&host.Options{Approver: a})
 	if err == nil {
 		err = h.Register(writer(), func(context.Context, *value.Dict) (value.Value, error) { return "it ran", nil })
 	}

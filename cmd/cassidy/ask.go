@@ -5,7 +5,7 @@ import (
 	"context"
 	"strings"
 
-	"github.com/cassidy-run/cassidy/runtime"
+	"github.com/cassidy-run/cassidy/runtime/host"
 	"github.com/cassidy-run/cassidy/runtime/model"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
@@ -24,16 +24,16 @@ func (a *asker) present() bool {
 	return t != nil
 }
 
-// Ask implements [runtime.Asker]. That nobody answers parks a run that can wait: no
+// Ask implements [host.Asker]. That nobody answers parks a run that can wait: no
 // flag answers in place of a person.
-func (a *asker) Ask(ctx context.Context, q runtime.Question) (runtime.Answer, error) {
+func (a *asker) Ask(ctx context.Context, q host.Question) (host.Answer, error) {
 	end, err := a.begin(ctx)
 	if err != nil {
-		return runtime.Answer{}, err
+		return host.Answer{}, err
 	}
 	defer end()
 	if a.term == nil {
-		return runtime.Answer{}, unanswered("there is no terminal to ask on")
+		return host.Answer{}, unanswered("there is no terminal to ask on")
 	}
 	isText := q.Kind == tool.QuestionAsk
 	a.page(isText, func(r *review) { r.asked(&q) })
@@ -49,18 +49,18 @@ func unanswered(why string) error {
 
 // yesOrNo reads what the person says, until that is yes or no: an empty line is
 // neither.
-func (a *asker) yesOrNo(ctx context.Context, q *runtime.Question) (runtime.Answer, error) {
+func (a *asker) yesOrNo(ctx context.Context, q *host.Question) (host.Answer, error) {
 	for tries := 0; tries < askTries; {
 		a.prompt("[y]es [n]o [v]iew ?")
 		line, err := a.term.line(ctx)
 		if err != nil {
-			return runtime.Answer{}, a.left(ctx)
+			return host.Answer{}, a.left(ctx)
 		}
 		switch strings.ToLower(strings.TrimSpace(line)) {
 		case "y", "yes":
-			return runtime.Answer{Yes: true}, nil
+			return host.Answer{Yes: true}, nil
 		case "n", "no":
-			return runtime.Answer{}, nil
+			return host.Answer{}, nil
 		case "v", "view":
 			a.page(true, func(r *review) { r.asked(q) })
 		default:
@@ -68,23 +68,23 @@ func (a *asker) yesOrNo(ctx context.Context, q *runtime.Question) (runtime.Answe
 			a.term.print("  y or n; v shows all of the question; Ctrl-C ends the whole run\n")
 		}
 	}
-	return runtime.Answer{}, unanswered("nobody said yes or no")
+	return host.Answer{}, unanswered("nobody said yes or no")
 }
 
 // text reads a line, which may be empty.
-func (a *asker) text(ctx context.Context) (runtime.Answer, error) {
+func (a *asker) text(ctx context.Context) (host.Answer, error) {
 	for range askTries {
 		a.prompt("your answer, in a line ?")
 		line, err := a.term.line(ctx)
 		if err != nil {
-			return runtime.Answer{}, a.left(ctx)
+			return host.Answer{}, a.left(ctx)
 		}
 		if validText(line) {
-			return runtime.Answer{Value: line}, nil
+			return host.Answer{Value: line}, nil
 		}
 		a.term.print("  that is not UTF-8 text\n")
 	}
-	return runtime.Answer{}, unanswered("what was typed is not UTF-8 text")
+	return host.Answer{}, unanswered("what was typed is not UTF-8 text")
 }
 
 // left is why there is no line: the run is over, or the person has gone.
@@ -97,7 +97,7 @@ func (a *asker) left(ctx context.Context) error {
 
 // asked writes a question. Where it is whether to do a thing again, that comes
 // first.
-func (r *review) asked(q *runtime.Question) {
+func (r *review) asked(q *host.Question) {
 	head := "a question for you"
 	unknown := q.Kind == tool.QuestionUnknown
 	if unknown {
@@ -121,7 +121,7 @@ func (r *review) asked(q *runtime.Question) {
 
 // askedModel opens the model that scripts ask: that of the command's flag, or
 // the one that an agent would have without it.
-func (c *command) askedModel(ctx context.Context, h *runtime.Host) (model.Model, error) {
+func (c *command) askedModel(ctx context.Context, h *host.Host) (model.Model, error) {
 	m, err := c.openModel(ctx, h, c.model, false)
 	if err != nil {
 		return nil, err

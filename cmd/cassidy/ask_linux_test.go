@@ -7,7 +7,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/cassidy-run/cassidy/runtime"
+	"github.com/cassidy-run/cassidy/runtime/host"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 )
 
@@ -32,7 +32,7 @@ func TestAskOnTerminal(t *testing.T) {
 		}
 		said := make(chan string)
 		go func() {
-			v, err := c.asker.Ask(t.Context(), runtime.Question{Kind: tool.QuestionAsk, Tool: "choose", Text: "Which?"})
+			v, err := c.asker.Ask(t.Context(), host.Question{Kind: tool.QuestionAsk, Tool: "choose", Text: "Which?"})
 			text, _ := v.Value.(string)
 			if err != nil {
 				text = err.Error()

@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/urfave/cli/v2"
 
-	"github.com/cassidy-run/cassidy/runtime"
+	"github.com/cassidy-run/cassidy/runtime/host"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
@@ -50,7 +50,7 @@ func TestAskAnswers(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			p := newPerson(tt.says...)
-			got, err := askerOf(p, nil).Ask(t.Context(), runtime.Question{Kind: kindOf(tt.confirm), Tool: "choose", Text: "Which?"})
+			got, err := askerOf(p, nil).Ask(t.Context(), host.Question{Kind: kindOf(tt.confirm), Tool: "choose", Text: "Which?"})
 			var val value.Value = got.Yes
 			switch {
 			case err != nil:
@@ -72,22 +72,22 @@ func TestAskPages(t *testing.T) {
 	long := strings.Repeat("long ", 1000) + "END"
 	tests := []struct {
 		name string
-		q    runtime.Question
+		q    host.Question
 		want string
 	}{
-		{"a text", runtime.Question{Kind: tool.QuestionAsk, Tool: "choose", Text: "Which of these?\n\x1b[2J1 or 2"}, `
+		{"a text", host.Question{Kind: tool.QuestionAsk, Tool: "choose", Text: "Which of these?\n\x1b[2J1 or 2"}, `
 cassidy: a question for you
   asked by  choose
   │ Which of these?
   │ ⟨U+001B⟩[2J1 or 2
 cassidy: your answer, in a line ? `},
-		{"a yes", runtime.Question{Kind: tool.QuestionConfirm, Run: "r1", Tool: "the workflow nightly", Text: "Go on?"}, `
+		{"a yes", host.Question{Kind: tool.QuestionConfirm, Run: "r1", Tool: "the workflow nightly", Text: "Go on?"}, `
 cassidy: a question for you
   asked by  the workflow nightly
   run       r1
   │ Go on?
 cassidy: [y]es [n]o [v]iew ? `},
-		{"an unknown outcome", runtime.Question{Kind: tool.QuestionUnknown, Run: "r1", Tool: "notify", Text: "Send it again?",
+		{"an unknown outcome", host.Question{Kind: tool.QuestionUnknown, Run: "r1", Tool: "notify", Text: "Send it again?",
 			Func: "http.post", Args: value.NewDict("url", "https://example.com", "body", "hi")}, `
 cassidy: is this to be done again?
   asked by  notify
@@ -109,7 +109,7 @@ cassidy: [y]es [n]o [v]iew ? `},
 		}
 	}
 	p := newPerson("v\n", "n\n")
-	q := runtime.Question{Kind: tool.QuestionUnknown, Text: "Again?", Func: "shell.run", Args: value.NewDict("argv", long)}
+	q := host.Question{Kind: tool.QuestionUnknown, Text: "Again?", Func: "shell.run", Args: value.NewDict("argv", long)}
 	if _, err := askerOf(p, nil).Ask(t.Context(), q); err != nil {
 		t.Fatal(err)
 	}
@@ -125,7 +125,7 @@ func TestAskHostile(t *testing.T) {
 	for _, text := range hostile {
 		for _, kind := range []tool.QuestionKind{tool.QuestionConfirm, tool.QuestionUnknown} {
 			r := review{paint: func(_, text string) string { return text }, width: 80, all: true}
-			r.asked(&runtime.Question{Kind: kind, Run: text, Tool: text, Text: text, Func: text, Args: value.NewDict(text, text)})
+			r.asked(&host.Question{Kind: kind, Run: text, Tool: text, Text: text, Func: text, Args: value.NewDict(text, text)})
 			lines := strings.Split(strings.TrimSuffix(r.String(), "\n"), "\n")
 			for i, line := range lines {
 				if i > 0 && !strings.HasPrefix(line, "  ") {
@@ -148,12 +148,12 @@ func TestAskInterrupted(t *testing.T) {
 			<-p.asked
 			cancel()
 		}()
-		if _, err := askerOf(p, nil).Ask(ctx, runtime.Question{Kind: kindOf(confirm), Text: "?"}); err != context.Canceled {
+		if _, err := askerOf(p, nil).Ask(ctx, host.Question{Kind: kindOf(confirm), Text: "?"}); err != context.Canceled {
 			t.Errorf("after Ctrl-C the answer is %v, want that it was canceled", err)
 		}
 		close(p.typed)
 		a := askerOf(newPerson("y\n"), nil)
-		if _, err := a.Ask(ctx, runtime.Question{Kind: kindOf(confirm), Text: "?"}); err != context.Canceled || len(a.turn) > 0 {
+		if _, err := a.Ask(ctx, host.Question{Kind: kindOf(confirm), Text: "?"}); err != context.Canceled || len(a.turn) > 0 {
 			t.Errorf("in a run that is over the answer is %v, and the terminal taken %d times", err, len(a.turn))
 		}
 	}
@@ -174,7 +174,7 @@ func TestAskNobody(t *testing.T) {
 		if c.asker != nil {
 			t.Errorf("with %q there is somebody to ask", args)
 		}
-		if _, err := newAsker(c).Ask(t.Context(), runtime.Question{Kind: tool.QuestionAsk, Text: "?"}); value.KindOf(err) != value.Parked {
+		if _, err := newAsker(c).Ask(t.Context(), host.Question{Kind: tool.QuestionAsk, Text: "?"}); value.KindOf(err) != value.Parked {
 			t.Errorf("with %q the answer is %v, want that there is none", args, err)
 		}
 	}

@@ -8,9 +8,9 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/cassidy-run/cassidy/runtime"
 	"github.com/cassidy-run/cassidy/runtime/agent"
 	"github.com/cassidy-run/cassidy/runtime/history"
+	"github.com/cassidy-run/cassidy/runtime/host"
 	"github.com/cassidy-run/cassidy/runtime/project"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
@@ -48,7 +48,7 @@ func chatFlags() []cli.Flag {
 	)
 }
 
-func (c *command) runChat(ctx *cli.Context, h *runtime.Host) error {
+func (c *command) runChat(ctx *cli.Context, h *host.Host) error {
 	message, err := c.chatMessage(ctx)
 	if err != nil {
 		return err
@@ -82,7 +82,7 @@ func (c *command) runChat(ctx *cli.Context, h *runtime.Host) error {
 
 // chatID returns the ID of the session that the flags name, or "" for a new one.
 // Of one that exists it takes over the flags that are not set.
-func (c *command) chatID(ctx *cli.Context, h *runtime.Host) (string, error) {
+func (c *command) chatID(ctx *cli.Context, h *host.Host) (string, error) {
 	id, last := ctx.String("session"), ctx.Bool("continue")
 	switch {
 	case id != "" && last, (id != "" || last) && ctx.IsSet("run-id"):
@@ -109,7 +109,7 @@ func (c *command) chatID(ctx *cli.Context, h *runtime.Host) (string, error) {
 }
 
 // lastChat returns the newest turn of a chat in this project.
-func (c *command) lastChat(ctx context.Context, h *runtime.Host) (history.Run, error) {
+func (c *command) lastChat(ctx context.Context, h *host.Host) (history.Run, error) {
 	dir, err := c.workDir()
 	if err != nil {
 		return history.Run{}, err
@@ -185,7 +185,7 @@ func (c *command) chatMessage(ctx *cli.Context) (string, error) {
 
 // chatSetup reads the flags. Without tools the model is told nothing but what
 // the user says, unless he asks for more.
-func (c *command) chatSetup(ctx *cli.Context, h *runtime.Host) (*agentSetup, error) {
+func (c *command) chatSetup(ctx *cli.Context, h *host.Host) (*agentSetup, error) {
 	words := names(ctx.StringSlice("tools"))
 	plain := len(words) == 0 || slices.Equal(words, []string{"none"})
 	if plain && !ctx.IsSet("context") {
@@ -204,7 +204,7 @@ func (c *command) chatSetup(ctx *cli.Context, h *runtime.Host) (*agentSetup, err
 }
 
 // chatOnce has the model answer one message.
-func (c *command) chatOnce(ctx context.Context, h *runtime.Host, s *agent.Session, skills []string, message string) error {
+func (c *command) chatOnce(ctx context.Context, h *host.Host, s *agent.Session, skills []string, message string) error {
 	if run := s.Waiting(); run != "" {
 		return value.Errorf(value.Conflict, "the last turn of session '%s' has not ended: run %s", s.ID(), run).
 			WithHint("continue it: cassidy runs resume %s; or end it: cassidy runs cancel %s", run, run)

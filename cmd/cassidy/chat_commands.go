@@ -5,8 +5,8 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/cassidy-run/cassidy/runtime"
 	"github.com/cassidy-run/cassidy/runtime/agent"
+	"github.com/cassidy-run/cassidy/runtime/host"
 	"github.com/cassidy-run/cassidy/runtime/project"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
@@ -166,7 +166,7 @@ func (t *chatSession) undo(ctx context.Context, _ []string) error {
 	last := t.runs[len(t.runs)-1]
 	turn, done := t.interrupts.during(ctx)
 	defer done()
-	out, err := t.host.UndoRun(turn, runtime.Undo{Run: last, ID: agent.NewID()})
+	out, err := t.host.UndoRun(turn, host.Undo{Run: last, ID: agent.NewID()})
 	if out == nil {
 		return err
 	}

@@ -7,15 +7,15 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/cassidy-run/cassidy/runtime"
 	"github.com/cassidy-run/cassidy/runtime/agent"
+	"github.com/cassidy-run/cassidy/runtime/host"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // A chatSession is a session of cassidy chat on a terminal.
 type chatSession struct {
 	*command
-	host    *runtime.Host
+	host    *host.Host
 	session *agent.Session
 	setup   *agentSetup
 	editor  editor

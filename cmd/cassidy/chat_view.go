@@ -4,8 +4,8 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/cassidy-run/cassidy/runtime"
 	"github.com/cassidy-run/cassidy/runtime/agent"
+	"github.com/cassidy-run/cassidy/runtime/host"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 )
 
@@ -25,7 +25,7 @@ type chatView struct {
 
 // showChat shows what happens in a turn, until the function that it returns is
 // called.
-func (c *command) showChat(h *runtime.Host, s *agent.Session) (v *chatView, stop func()) {
+func (c *command) showChat(h *host.Host, s *agent.Session) (v *chatView, stop func()) {
 	v = &chatView{
 		command: c, run: s.NextRun(), lines: c.runLines(s.NextRun()), spinner: c.newSpinner(),
 		streams: c.terminal(c.out) && !c.json, whole: len(s.Agent().Tools()) == 0, reply: &replyText{},

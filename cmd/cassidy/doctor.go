@@ -12,7 +12,8 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/cassidy-run/cassidy"
-	"github.com/cassidy-run/cassidy/runtime"
+
+	"github.com/cassidy-run/cassidy/runtime/host"
 	"github.com/cassidy-run/cassidy/runtime/project"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
@@ -178,7 +179,7 @@ func (c *command) checkConfig() []finding {
 }
 
 // checkTrust counts what waits for a review.
-func (c *command) checkTrust(h *runtime.Host) []finding {
+func (c *command) checkTrust(h *host.Host) []finding {
 	root, err := c.root()
 	if err != nil {
 		return nil // said already

@@ -13,9 +13,10 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/cassidy-run/cassidy"
-	"github.com/cassidy-run/cassidy/runtime"
+
 	"github.com/cassidy-run/cassidy/runtime/agent"
 	"github.com/cassidy-run/cassidy/runtime/agent/decision"
+	"github.com/cassidy-run/cassidy/runtime/host"
 	"github.com/cassidy-run/cassidy/runtime/model"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
@@ -49,7 +50,7 @@ type formatTest struct {
 	iterations int
 }
 
-func (c *command) testFormats(ctx *cli.Context, h *runtime.Host) error {
+func (c *command) testFormats(ctx *cli.Context, h *host.Host) error {
 	if _, err := exactly(ctx); err != nil {
 		return err
 	}
@@ -74,7 +75,7 @@ func (c *command) testFormats(ctx *cli.Context, h *runtime.Host) error {
 }
 
 // formatTest reads the flags.
-func (c *command) formatTest(ctx *cli.Context, h *runtime.Host) (*formatTest, error) {
+func (c *command) formatTest(ctx *cli.Context, h *host.Host) (*formatTest, error) {
 	t := &formatTest{}
 	for _, name := range names(ctx.StringSlice("format")) {
 		t.formats = append(t.formats, decision.Format(name))

@@ -6,7 +6,7 @@ import (
 	"os/signal"
 	"sync"
 
-	"github.com/cassidy-run/cassidy/runtime"
+	"github.com/cassidy-run/cassidy/runtime/host"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
@@ -57,7 +57,7 @@ func (i *interrupts) cancelRuns() {
 // cancels has Ctrl-C cancel the recorded runs that a host executes, which the
 // end of a context only interrupts, until the function that it returns is
 // called.
-func (i *interrupts) cancels(h *runtime.Host) (done func()) {
+func (i *interrupts) cancels(h *host.Host) (done func()) {
 	if i == nil {
 		return func() {}
 	}

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/cassidy-run/cassidy/runtime"
+	"github.com/cassidy-run/cassidy/runtime/host"
 	"github.com/cassidy-run/cassidy/runtime/model"
 	"github.com/cassidy-run/cassidy/runtime/project"
 	"github.com/cassidy-run/cassidy/runtime/tool"
@@ -26,7 +26,7 @@ const modelChoices = "--model takes cassidy, openai:NAME, anthropic:NAME, ollama
 
 // openModel returns the model that a word names: that of the flag, else of the
 // user's config, else the first whose key is set.
-func (c *command) openModel(ctx context.Context, h *runtime.Host, word string, native bool) (model.Model, error) {
+func (c *command) openModel(ctx context.Context, h *host.Host, word string, native bool) (model.Model, error) {
 	word, err := c.modelName(word)
 	if err != nil {
 		return nil, err
@@ -144,7 +144,7 @@ func (c *command) ollamaModel(name string) (model.Model, error) {
 
 // scriptModel returns a model that a script plays, in the sandbox and without
 // any capability.
-func (c *command) scriptModel(ctx context.Context, h *runtime.Host, file string, native bool) (model.Model, error) {
+func (c *command) scriptModel(ctx context.Context, h *host.Host, file string, native bool) (model.Model, error) {
 	if file == "" {
 		return nil, value.Errorf(value.Invalid, "which script?").WithHint("--model script:FILE.star")
 	}
@@ -156,11 +156,11 @@ func (c *command) scriptModel(ctx context.Context, h *runtime.Host, file string,
 	if !hasReply.MatchString(s.Source) {
 		return nil, value.Errorf(value.Invalid, "the model script:%s has no function reply", file).WithHint("it begins with: def reply(messages, turn):")
 	}
-	if err := h.Check(ctx, &runtime.Program{Name: "model script:" + file, Script: s}); err != nil {
+	if err := h.Check(ctx, &host.Program{Name: "model script:" + file, Script: s}); err != nil {
 		return nil, err
 	}
 	return model.NewScript(file, native, func(ctx context.Context, messages value.List, turn int) (value.Value, error) {
-		out, err := h.RunProgram(ctx, &runtime.Program{
+		out, err := h.RunProgram(ctx, &host.Program{
 			Name: "model script:" + file, Script: s, Entry: "reply", Args: value.NewDict("messages", messages, "turn", int64(turn)),
 		})
 		return out.Value, err

@@ -7,8 +7,9 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/cassidy-run/cassidy"
-	"github.com/cassidy-run/cassidy/runtime"
+
 	"github.com/cassidy-run/cassidy/runtime/agent"
+	"github.com/cassidy-run/cassidy/runtime/host"
 	"github.com/cassidy-run/cassidy/runtime/journal/sqlite"
 	"github.com/cassidy-run/cassidy/runtime/model"
 	"github.com/cassidy-run/cassidy/runtime/project"
@@ -16,7 +17,7 @@ import (
 )
 
 // open opens the host over the folder to work in, until done is called.
-func (c *command) open() (h *runtime.Host, done func(), err error) {
+func (c *command) open() (h *host.Host, done func(), err error) {
 	dir, err := c.workDir()
 	if err != nil {
 		return nil, nil, err
@@ -79,7 +80,7 @@ func (c *command) newRuntime() (*cassidy.Runtime, func() error, error) {
 }
 
 // withHost is a command that needs a host.
-func (c *command) withHost(do func(ctx *cli.Context, h *runtime.Host) error) cli.ActionFunc {
+func (c *command) withHost(do func(ctx *cli.Context, h *host.Host) error) cli.ActionFunc {
 	return func(ctx *cli.Context) error {
 		h, done, err := c.open()
 		if err != nil {

@@ -9,8 +9,8 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/cassidy-run/cassidy/runtime"
 	"github.com/cassidy-run/cassidy/runtime/agent"
+	"github.com/cassidy-run/cassidy/runtime/host"
 	"github.com/cassidy-run/cassidy/runtime/project"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
@@ -42,7 +42,7 @@ func workflowCommand(c *command) *cli.Command {
 
 // parking is a command that needs a host, whose approvals the user gives, and
 // whose runs wait where he cannot be asked.
-func (c *command) parking(do func(ctx *cli.Context, h *runtime.Host) error) cli.ActionFunc {
+func (c *command) parking(do func(ctx *cli.Context, h *host.Host) error) cli.ActionFunc {
 	return func(ctx *cli.Context) error {
 		var err error
 		if c.approver, err = c.chooseApprover(ctx); err != nil {
@@ -55,7 +55,7 @@ func (c *command) parking(do func(ctx *cli.Context, h *runtime.Host) error) cli.
 	}
 }
 
-func (c *command) runWorkflow(ctx *cli.Context, h *runtime.Host) error {
+func (c *command) runWorkflow(ctx *cli.Context, h *host.Host) error {
 	words := ctx.Args().Slice()
 	id := ctx.String("run-id")
 	if id == "" {
@@ -83,12 +83,12 @@ func (c *command) runWorkflow(ctx *cli.Context, h *runtime.Host) error {
 	if err != nil {
 		return err
 	}
-	flow := runtime.Workflow{Tool: w.Tool, Script: script, Declared: w.Declared}
+	flow := host.Workflow{Tool: w.Tool, Script: script, Declared: w.Declared}
 	p, err := flow.Program(given, dir)
 	if err != nil {
 		return err
 	}
-	p.ID, p.Kind, p.Parks = id, runtime.WorkflowKind, !ctx.Bool("deny")
+	p.ID, p.Kind, p.Parks = id, host.WorkflowKind, !ctx.Bool("deny")
 	p.Options.Put("model", c.lasting(ctx.String("model")))
 	p.Options.Put(dirOption, dir)
 	c.registerAgents(ctx.Context, h, p.Parks)
@@ -100,7 +100,7 @@ func (c *command) runWorkflow(ctx *cli.Context, h *runtime.Host) error {
 
 // mayAsk fails where the model that a workflow was given cannot be opened: better
 // before its first effects than after them.
-func (c *command) mayAsk(ctx context.Context, h *runtime.Host) error {
+func (c *command) mayAsk(ctx context.Context, h *host.Host) error {
 	if c.model == "" {
 		return nil
 	}
@@ -109,7 +109,7 @@ func (c *command) mayAsk(ctx context.Context, h *runtime.Host) error {
 }
 
 // findWorkflow finds a workflow by its file or its name, and reads it.
-func (c *command) findWorkflow(ctx context.Context, h *runtime.Host, word string) (project.Workflow, error) {
+func (c *command) findWorkflow(ctx context.Context, h *host.Host, word string) (project.Workflow, error) {
 	find := c.findOptions()
 	find.Describe = h.Describe
 	w, err := c.openWorkflow(find, word)
@@ -149,7 +149,7 @@ func (c *command) projectRoot() (string, error) {
 }
 
 // workflowEnded prints the result of a workflow, and ends the command.
-func (c *command) workflowEnded(ctx context.Context, p *runtime.Program, out tool.Outcome, err error) error {
+func (c *command) workflowEnded(ctx context.Context, p *host.Program, out tool.Outcome, err error) error {
 	var told *value.Error
 	if err != nil {
 		if told = value.ErrorOf(err, value.Failed); ctx.Err() != nil {
@@ -171,7 +171,7 @@ func (c *command) workflowEnded(ctx context.Context, p *runtime.Program, out too
 }
 
 // printWorkflowEnd prints the line with which the run of a workflow ends.
-func (c *command) printWorkflowEnd(p *runtime.Program, out tool.Outcome, err *value.Error) {
+func (c *command) printWorkflowEnd(p *host.Program, out tool.Outcome, err *value.Error) {
 	d := value.NewDict("type", tool.Event{Data: tool.RunEnd{}}.Type(), "run", p.ID, "workflow", p.Options.Text("workflow"),
 		"reason", p.Reason(out.Value, nil), "result", out.Value, "success", err == nil,
 		"usage", value.NewDict("steps", out.Usage.Steps, "effects", int64(out.Usage.Effects), "wall_ms", float64(out.Usage.Wall.Microseconds())/1000))
@@ -192,7 +192,7 @@ func (c *command) printWorkflowEnd(p *runtime.Program, out tool.Outcome, err *va
 
 // showWorkflow shows what happens in a run, as showRun does, until the function
 // that it returns is called.
-func (c *command) showWorkflow(h *runtime.Host, run string) (stop func()) {
+func (c *command) showWorkflow(h *host.Host, run string) (stop func()) {
 	show := c.workflowLines(run)
 	if c.json {
 		show = c.jsonLines(run)
@@ -238,7 +238,7 @@ func (c *command) workflowLines(run string) func(tool.Event) {
 }
 
 // listWorkflows lists the workflows that have a name.
-func (c *command) listWorkflows(ctx *cli.Context, h *runtime.Host) error {
+func (c *command) listWorkflows(ctx *cli.Context, h *host.Host) error {
 	root, err := c.projectRoot()
 	if err != nil {
 		return err

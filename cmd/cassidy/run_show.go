@@ -6,8 +6,8 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/cassidy-run/cassidy/runtime"
 	"github.com/cassidy-run/cassidy/runtime/agent"
+	"github.com/cassidy-run/cassidy/runtime/host"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
@@ -15,7 +15,7 @@ import (
 // showRun shows what happens in a run, on standard error, or with --json as a
 // line of JSON each on standard output, until the function that it returns is
 // called.
-func (c *command) showRun(h *runtime.Host, run string) (stop func()) {
+func (c *command) showRun(h *host.Host, run string) (stop func()) {
 	show := c.runLines(run)
 	if c.json {
 		show = c.jsonLines(run)

@@ -7,9 +7,9 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/cassidy-run/cassidy/runtime"
 	"github.com/cassidy-run/cassidy/runtime/agent"
 	"github.com/cassidy-run/cassidy/runtime/history"
+	"github.com/cassidy-run/cassidy/runtime/host"
 	"github.com/cassidy-run/cassidy/runtime/project"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
@@ -116,7 +116,7 @@ func entryOf(r *history.Run, s *tool.Script) string {
 	switch {
 	case s.Path == agent.ProgramFile:
 		return ""
-	case r.Kind == runtime.WorkflowKind:
+	case r.Kind == host.WorkflowKind:
 		return "main"
 	}
 	return "policy"

@@ -9,11 +9,11 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/cassidy-run/cassidy/runtime"
 	"github.com/cassidy-run/cassidy/runtime/agent"
 	"github.com/cassidy-run/cassidy/runtime/agent/decision"
 	"github.com/cassidy-run/cassidy/runtime/agent/promote"
 	"github.com/cassidy-run/cassidy/runtime/history"
+	"github.com/cassidy-run/cassidy/runtime/host"
 	"github.com/cassidy-run/cassidy/runtime/project"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
@@ -44,7 +44,7 @@ func (c *command) promoteCommand() *cli.Command {
 				return err
 			}
 			c.records = false // from here on nothing is run
-			return c.withHost(func(ctx *cli.Context, h *runtime.Host) error { return c.promote(ctx, h, found) })(ctx)
+			return c.withHost(func(ctx *cli.Context, h *host.Host) error { return c.promote(ctx, h, found) })(ctx)
 		},
 	}
 }
@@ -222,7 +222,7 @@ func (p *ranProgram) readSteps(ctx context.Context, j *history.Journal) error {
 }
 
 // promote writes the tool, shows it, and asks whether it is trusted.
-func (c *command) promote(ctx *cli.Context, h *runtime.Host, p *ranProgram) error {
+func (c *command) promote(ctx *cli.Context, h *host.Host, p *ranProgram) error {
 	name := ctx.String("name")
 	if err := checkNewName(h, name); err != nil {
 		return err
@@ -285,7 +285,7 @@ func (c *command) writePromoted(base, name, text string) (root, shown string, er
 
 // reviewPromoted shows the tool as cassidy trust does, and asks about it: nobody
 // has read what a model wrote.
-func (c *command) reviewPromoted(ctx *cli.Context, h *runtime.Host, root, shown string, t *tool.Tool) error {
+func (c *command) reviewPromoted(ctx *cli.Context, h *host.Host, root, shown string, t *tool.Tool) error {
 	c.note("created %s", shown)
 	answered := ctx.Bool("yes") || !c.json && c.person()
 	trusted := false

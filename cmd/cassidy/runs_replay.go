@@ -8,9 +8,9 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/cassidy-run/cassidy/runtime"
 	"github.com/cassidy-run/cassidy/runtime/agent"
 	"github.com/cassidy-run/cassidy/runtime/history"
+	"github.com/cassidy-run/cassidy/runtime/host"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
@@ -34,20 +34,20 @@ func (c *command) replayCommand() *cli.Command {
 			if err != nil {
 				return err
 			}
-			return c.withHost(func(ctx *cli.Context, h *runtime.Host) error { return c.replayRun(ctx, h, r) })(ctx)
+			return c.withHost(func(ctx *cli.Context, h *host.Host) error { return c.replayRun(ctx, h, r) })(ctx)
 		},
 	}
 }
 
-func (c *command) replayRun(ctx *cli.Context, h *runtime.Host, r *runtime.Recorded) error {
+func (c *command) replayRun(ctx *cli.Context, h *host.Host, r *host.Recorded) error {
 	o, err := c.replacement(ctx, r)
 	if err != nil {
 		return err
 	}
-	var out *runtime.Replayed
+	var out *host.Replayed
 	switch r.Kind {
-	case runtime.WorkflowKind:
-		if o.Program, err = runtime.ResumedWorkflow(&r.Run); err == nil {
+	case host.WorkflowKind:
+		if o.Program, err = host.ResumedWorkflow(&r.Run); err == nil {
 			c.model = r.Options.Text("model")
 			c.registerAgents(ctx.Context, h, false)
 			out, err = h.Replay(ctx.Context, o)
@@ -78,7 +78,7 @@ func fromText(from tool.Place) string {
 
 // replacement reads what is to take the place of a recorded script: of the
 // program where it has its name or its file's, else of the tool of its name.
-func (c *command) replacement(ctx *cli.Context, r *runtime.Recorded) (o runtime.Replay, err error) {
+func (c *command) replacement(ctx *cli.Context, r *host.Recorded) (o host.Replay, err error) {
 	if from := ctx.String("from"); from != "" {
 		if o.From, err = history.ParsePlace(from); err != nil {
 			return o, err
@@ -105,7 +105,7 @@ func (c *command) replacement(ctx *cli.Context, r *runtime.Recorded) (o runtime.
 }
 
 // tellReplayed tells what came of a replay.
-func (c *command) tellReplayed(r *runtime.Recorded, out *runtime.Replayed, changed bool) error {
+func (c *command) tellReplayed(r *host.Recorded, out *host.Replayed, changed bool) error {
 	same := r.Ended.IsZero() || !out.Ended && value.Equal(out.Outcome.Value, r.Result) && (out.Err == nil) == (r.Err == nil)
 	parked := out.Ended && r.Ended.IsZero() && len(out.Differences) == 0 // as far as the run had come
 	exact := !changed && len(out.Differences) == 0 && (same && !out.Ended || parked)
@@ -150,7 +150,7 @@ func outcomeLine(v value.Value, err *value.Error) string {
 }
 
 // printReplayed is the same for programs.
-func (c *command) printReplayed(r *runtime.Recorded, out *runtime.Replayed, exact bool) error {
+func (c *command) printReplayed(r *host.Recorded, out *host.Replayed, exact bool) error {
 	outcome := func(v value.Value, err *value.Error) *value.Dict {
 		if err != nil {
 			return value.NewDict("success", false, "error", err.Message())

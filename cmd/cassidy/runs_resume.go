@@ -8,9 +8,9 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/cassidy-run/cassidy/runtime"
 	"github.com/cassidy-run/cassidy/runtime/agent"
 	"github.com/cassidy-run/cassidy/runtime/history"
+	"github.com/cassidy-run/cassidy/runtime/host"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
@@ -93,8 +93,8 @@ func (c *command) isTaken(ctx *cli.Context, id string) (taken bool) {
 
 // recordedRun finds a run, and has the command work in the folder in which it
 // began.
-func (c *command) recordedRun(ctx *cli.Context, id string) (*runtime.Recorded, error) {
-	r := &runtime.Recorded{}
+func (c *command) recordedRun(ctx *cli.Context, id string) (*host.Recorded, error) {
+	r := &host.Recorded{}
 	err := c.withRuns(func(ctx *cli.Context, j *history.Journal) error {
 		found, err := findRun(ctx.Context, j, id)
 		if err != nil {
@@ -128,11 +128,11 @@ func (c *command) resumeRun(ctx *cli.Context, id string) error {
 	if err := c.stillTrusted(r); err != nil {
 		return err
 	}
-	return c.parking(func(ctx *cli.Context, h *runtime.Host) error {
+	return c.parking(func(ctx *cli.Context, h *host.Host) error {
 		parks := !ctx.Bool("deny")
 		switch r.Kind {
-		case runtime.WorkflowKind:
-			p, err := runtime.ResumedWorkflow(&r.Run)
+		case host.WorkflowKind:
+			p, err := host.ResumedWorkflow(&r.Run)
 			if err != nil {
 				return err
 			}
@@ -149,7 +149,7 @@ func (c *command) resumeRun(ctx *cli.Context, id string) error {
 			_, err := c.call(ctx, h, func(ctx context.Context) (tool.Result, error) { return h.Resume(ctx, r.ID) })
 			return err
 		case undoKind:
-			return c.takeBack(ctx, h, runtime.Undo{Run: r.Options.Text("run"), ID: r.ID, Parks: parks, Resume: true}, r.Options.Text("to"))
+			return c.takeBack(ctx, h, host.Undo{Run: r.Options.Text("run"), ID: r.ID, Parks: parks, Resume: true}, r.Options.Text("to"))
 		}
 		if err := agent.RegisterKinds(h, c.openAgent(h, parks)); err != nil {
 			return err
@@ -163,7 +163,7 @@ func (c *command) resumeRun(ctx *cli.Context, id string) error {
 
 // stillTrusted refuses to resume a script of a project if its trust, or that of a file
 // that it loads, was revoked. One that was only changed is resumed as it was.
-func (c *command) stillTrusted(r *runtime.Recorded) error {
+func (c *command) stillTrusted(r *host.Recorded) error {
 	root, err := c.projectRoot()
 	if err != nil || !c.findOptions().RevokedScript(root, &r.Script) {
 		return err

@@ -7,9 +7,9 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/cassidy-run/cassidy/runtime"
 	"github.com/cassidy-run/cassidy/runtime/agent"
 	"github.com/cassidy-run/cassidy/runtime/history"
+	"github.com/cassidy-run/cassidy/runtime/host"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
@@ -31,15 +31,15 @@ func (c *command) undoCommand() *cli.Command {
 			if err != nil {
 				return err
 			}
-			return c.parking(func(ctx *cli.Context, h *runtime.Host) error {
-				return c.takeBack(ctx, h, runtime.Undo{Run: r.ID, ID: agent.NewID(), Parks: !ctx.Bool("deny")}, ctx.String("to"))
+			return c.parking(func(ctx *cli.Context, h *host.Host) error {
+				return c.takeBack(ctx, h, host.Undo{Run: r.ID, ID: agent.NewID(), Parks: !ctx.Bool("deny")}, ctx.String("to"))
 			})(ctx)
 		},
 	}
 }
 
 // takeBack takes a run back, and tells what came of it.
-func (c *command) takeBack(ctx *cli.Context, h *runtime.Host, u runtime.Undo, to string) error {
+func (c *command) takeBack(ctx *cli.Context, h *host.Host, u host.Undo, to string) error {
 	if to != "" {
 		var err error
 		if u.To, err = history.ParsePlace(to); err != nil {
@@ -63,14 +63,14 @@ func (c *command) takeBack(ctx *cli.Context, h *runtime.Host, u runtime.Undo, to
 }
 
 // printUndone tells a person what was taken back, and what was not.
-func (c *command) printUndone(run string, out *runtime.Undone) {
+func (c *command) printUndone(run string, out *host.Undone) {
 	c.print(undoneText(run, out))
-	if slices.ContainsFunc(out.Done, func(s runtime.UndoneStep) bool { return !s.Already() }) {
+	if slices.ContainsFunc(out.Done, func(s host.UndoneStep) bool { return !s.Already() }) {
 		c.note("cassidy runs undo %s takes this back", out.ID)
 	}
 }
 
-func undoneText(run string, out *runtime.Undone) string {
+func undoneText(run string, out *host.Undone) string {
 	var b strings.Builder
 	for _, s := range out.Done {
 		if s.Already() {
@@ -116,8 +116,8 @@ func changedFiles(v value.Value) string {
 }
 
 // undoneDict is the same for programs.
-func undoneDict(run string, out *runtime.Undone, err error) *value.Dict {
-	steps := func(list []runtime.UndoneStep) value.List {
+func undoneDict(run string, out *host.Undone, err error) *value.Dict {
+	steps := func(list []host.UndoneStep) value.List {
 		all := value.List{}
 		for _, s := range list {
 			all = append(all, value.NewDict("place", s.Place.String(), "what", s.What, "value", s.Value))

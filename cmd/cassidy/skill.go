@@ -6,7 +6,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/cassidy-run/cassidy/runtime"
+	"github.com/cassidy-run/cassidy/runtime/host"
 	"github.com/cassidy-run/cassidy/runtime/project"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
@@ -33,7 +33,7 @@ func listSkillsCommand(c *command) *cli.Command {
 	}
 }
 
-func (c *command) listSkills(ctx *cli.Context, _ *runtime.Host) error {
+func (c *command) listSkills(ctx *cli.Context, _ *host.Host) error {
 	if _, err := exactly(ctx); err != nil {
 		return err
 	}
@@ -176,7 +176,7 @@ func showSkillCommand(c *command) *cli.Command {
 	}
 }
 
-func (c *command) showSkill(ctx *cli.Context, _ *runtime.Host) error {
+func (c *command) showSkill(ctx *cli.Context, _ *host.Host) error {
 	args, err := exactly(ctx, "NAME")
 	if err != nil {
 		return err

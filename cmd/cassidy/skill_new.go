@@ -6,7 +6,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/cassidy-run/cassidy/runtime"
+	"github.com/cassidy-run/cassidy/runtime/host"
 	"github.com/cassidy-run/cassidy/runtime/project"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
@@ -30,7 +30,7 @@ func newSkillCommand(c *command) *cli.Command {
 	}
 }
 
-func (c *command) newSkill(ctx *cli.Context, h *runtime.Host) error {
+func (c *command) newSkill(ctx *cli.Context, h *host.Host) error {
 	args, err := exactly(ctx, "NAME")
 	if err != nil {
 		return err

@@ -7,8 +7,8 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/cassidy-run/cassidy/runtime"
 	"github.com/cassidy-run/cassidy/runtime/agent"
+	"github.com/cassidy-run/cassidy/runtime/host"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
@@ -38,7 +38,7 @@ func (c *command) recording(do cli.ActionFunc) cli.ActionFunc {
 	}
 }
 
-func (c *command) runTask(ctx *cli.Context, h *runtime.Host) error {
+func (c *command) runTask(ctx *cli.Context, h *host.Host) error {
 	words, err := exactly(ctx, `"TASK"`)
 	if err != nil {
 		return err
@@ -103,7 +103,7 @@ func newSession(ctx context.Context, a *agent.Agent, runID string) (*agent.Sessi
 }
 
 // newAgent makes the agent that the flags ask for.
-func (c *command) newAgent(h *runtime.Host, s *agentSetup) (*agent.Agent, error) {
+func (c *command) newAgent(h *host.Host, s *agentSetup) (*agent.Agent, error) {
 	o := s.options
 	c.registerTools(h, &o)
 	c.tellUntrusted(h.List())
@@ -112,7 +112,7 @@ func (c *command) newAgent(h *runtime.Host, s *agentSetup) (*agent.Agent, error)
 
 // registerTools gives the host the tools with which an agent has others, and runs
 // programs.
-func (c *command) registerTools(h *runtime.Host, o *agent.Options) {
+func (c *command) registerTools(h *host.Host, o *agent.Options) {
 	if err := agent.Register(h, func() (*agent.Options, error) { own := *o; return &own, nil }); err != nil {
 		c.note("no agents of agents here: %v", err) // a tool of the project or of the user's has the name
 	}

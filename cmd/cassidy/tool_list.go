@@ -9,7 +9,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/cassidy-run/cassidy/runtime"
+	"github.com/cassidy-run/cassidy/runtime/host"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
@@ -29,7 +29,7 @@ func listCommand(c *command) *cli.Command {
 	}
 }
 
-func (c *command) listTools(ctx *cli.Context, h *runtime.Host) error {
+func (c *command) listTools(ctx *cli.Context, h *host.Host) error {
 	keep, err := locationFilter(ctx.String("location"))
 	if err != nil {
 		return err
@@ -73,7 +73,7 @@ func (c *command) listTools(ctx *cli.Context, h *runtime.Host) error {
 }
 
 // selected returns what a list shows of the tools that words name, or of all.
-func selected(h *runtime.Host, words []string) ([]tool.Head, error) {
+func selected(h *host.Host, words []string) ([]tool.Head, error) {
 	if len(words) == 0 {
 		return h.List(), nil
 	}
@@ -182,7 +182,7 @@ func groupsCommand(c *command) *cli.Command {
 	return &cli.Command{
 		Name:  "groups",
 		Usage: "list the groups of tools, with how many each has",
-		Action: c.withHost(func(ctx *cli.Context, h *runtime.Host) error {
+		Action: c.withHost(func(ctx *cli.Context, h *host.Host) error {
 			if _, err := exactly(ctx); err != nil {
 				return err
 			}
@@ -222,7 +222,7 @@ func refreshCommand(c *command) *cli.Command {
 	}
 }
 
-func (c *command) tellRefreshed(_ *cli.Context, h *runtime.Host) error {
+func (c *command) tellRefreshed(_ *cli.Context, h *host.Host) error {
 	tools, broken := h.List(), h.Broken()
 	if c.json {
 		return c.printJSON(value.NewDict("tools", int64(len(tools)), "errors", brokenList(broken)))

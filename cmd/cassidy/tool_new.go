@@ -10,7 +10,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/cassidy-run/cassidy/runtime"
+	"github.com/cassidy-run/cassidy/runtime/host"
 	"github.com/cassidy-run/cassidy/runtime/project"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
@@ -32,7 +32,7 @@ func newCommand(c *command) *cli.Command {
 	}
 }
 
-func (c *command) newTool(ctx *cli.Context, h *runtime.Host) error {
+func (c *command) newTool(ctx *cli.Context, h *host.Host) error {
 	args, err := exactly(ctx, "NAME")
 	if err != nil {
 		return err
@@ -93,7 +93,7 @@ func noTemplate(template, lang string) error {
 }
 
 // checkNewName says whether a new tool may have a name.
-func checkNewName(h *runtime.Host, name string) error {
+func checkNewName(h *host.Host, name string) error {
 	if err := tool.CheckName(name); err != nil {
 		return err
 	}
@@ -187,7 +187,7 @@ func validateCommand(c *command) *cli.Command {
 
 // validateTools checks each tool and tells what it found; the exit code is 1
 // if any is not right.
-func (c *command) validateTools(ctx *cli.Context, h *runtime.Host) error {
+func (c *command) validateTools(ctx *cli.Context, h *host.Host) error {
 	words := ctx.Args().Slice()
 	var reports value.List
 	ok := true
@@ -224,7 +224,7 @@ func (c *command) validateTools(ctx *cli.Context, h *runtime.Host) error {
 }
 
 // subject returns the tool that a word names: a file if it looks like one.
-func (c *command) subject(ctx *cli.Context, h *runtime.Host, word string) (tool.Tool, error) {
+func (c *command) subject(ctx *cli.Context, h *host.Host, word string) (tool.Tool, error) {
 	if !strings.ContainsAny(word, `/\`) && filepath.Ext(word) == "" {
 		return c.find(h, word)
 	}

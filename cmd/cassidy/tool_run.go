@@ -12,8 +12,8 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/cassidy-run/cassidy/runtime"
 	"github.com/cassidy-run/cassidy/runtime/agent"
+	"github.com/cassidy-run/cassidy/runtime/host"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
@@ -31,7 +31,7 @@ func runCommand(c *command) *cli.Command {
 	}
 }
 
-func (c *command) runTool(ctx *cli.Context, h *runtime.Host) error {
+func (c *command) runTool(ctx *cli.Context, h *host.Host) error {
 	words := ctx.Args().Slice()
 	if len(words) == 0 {
 		return value.Errorf(value.Invalid, "NAME is missing").WithHint("cassidy tool run NAME key=value …")
@@ -51,9 +51,9 @@ func (c *command) runTool(ctx *cli.Context, h *runtime.Host) error {
 	if err != nil {
 		return c.failed(err)
 	}
-	var opts []runtime.CallOption
+	var opts []host.CallOption
 	if c.records {
-		opts = append(opts, runtime.Durable(agent.NewID()))
+		opts = append(opts, host.Durable(agent.NewID()))
 	}
 	_, err = c.call(ctx, h, func(ctx context.Context) (tool.Result, error) {
 		return h.Call(ctx, tool.Call{Tool: t.Name, Args: args, Caller: tool.ByPerson}, opts...)
@@ -164,7 +164,7 @@ func readAll(r io.Reader) ([]byte, error) {
 
 // call runs a call, with what it tells on standard error, and prints its
 // result.
-func (c *command) call(ctx *cli.Context, h *runtime.Host, do func(context.Context) (tool.Result, error)) (tool.Result, error) {
+func (c *command) call(ctx *cli.Context, h *host.Host, do func(context.Context) (tool.Result, error)) (tool.Result, error) {
 	stop := c.screen.follow(h, c.showCall)
 	result, err := do(ctx.Context)
 	stop()
@@ -262,7 +262,7 @@ func exampleCommand(c *command) *cli.Command {
 		Usage:     "run an example of a tool",
 		ArgsUsage: "NAME [NUMBER]",
 		Flags:     approvalFlags(),
-		Action: c.asking(func(ctx *cli.Context, h *runtime.Host) error {
+		Action: c.asking(func(ctx *cli.Context, h *host.Host) error {
 			words := ctx.Args().Slice()
 			if len(words) == 1 {
 				words = append(words, "1")
@@ -279,7 +279,7 @@ func exampleCommand(c *command) *cli.Command {
 	}
 }
 
-func (c *command) runExample(ctx *cli.Context, h *runtime.Host, t *tool.Tool, number string) error {
+func (c *command) runExample(ctx *cli.Context, h *host.Host, t *tool.Tool, number string) error {
 	if err := untrusted(t); err != nil {
 		return c.failed(err)
 	}

@@ -7,14 +7,14 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/cassidy-run/cassidy/runtime"
+	"github.com/cassidy-run/cassidy/runtime/host"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // aboutTool is a command about one tool, which its argument names.
-func (c *command) aboutTool(do func(ctx *cli.Context, h *runtime.Host, t tool.Tool) error, more ...string) cli.ActionFunc {
-	return c.withHost(func(ctx *cli.Context, h *runtime.Host) error {
+func (c *command) aboutTool(do func(ctx *cli.Context, h *host.Host, t tool.Tool) error, more ...string) cli.ActionFunc {
+	return c.withHost(func(ctx *cli.Context, h *host.Host) error {
 		args, err := exactly(ctx, append([]string{"NAME"}, more...)...)
 		if err != nil {
 			return err
@@ -29,7 +29,7 @@ func (c *command) aboutTool(do func(ctx *cli.Context, h *runtime.Host, t tool.To
 
 // find returns a tool by its name. If there is none but a broken file has that
 // name, the file's error says more.
-func (c *command) find(h *runtime.Host, name string) (tool.Tool, error) {
+func (c *command) find(h *host.Host, name string) (tool.Tool, error) {
 	t, err := h.Tool(name)
 	if err == nil {
 		return t, nil
@@ -45,7 +45,7 @@ func (c *command) find(h *runtime.Host, name string) (tool.Tool, error) {
 func infoCommand(c *command) *cli.Command {
 	return &cli.Command{
 		Name: "info", Usage: "tell in short what a tool is and takes", ArgsUsage: "NAME",
-		Action: c.aboutTool(func(_ *cli.Context, _ *runtime.Host, t tool.Tool) error {
+		Action: c.aboutTool(func(_ *cli.Context, _ *host.Host, t tool.Tool) error {
 			if c.json {
 				return c.printJSON(describe(&t))
 			}
@@ -63,7 +63,7 @@ func infoCommand(c *command) *cli.Command {
 func helpCommand(c *command) *cli.Command {
 	return &cli.Command{
 		Name: "help", Usage: "explain a tool in full", ArgsUsage: "NAME",
-		Action: c.aboutTool(func(_ *cli.Context, _ *runtime.Host, t tool.Tool) error {
+		Action: c.aboutTool(func(_ *cli.Context, _ *host.Host, t tool.Tool) error {
 			if c.json {
 				return c.printJSON(fullDescription(&t))
 			}
@@ -358,7 +358,7 @@ func schemaCommand(c *command) *cli.Command {
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "format", Usage: "`FORMAT`: json-schema, openai, anthropic or mcp", Value: string(tool.JSONSchema)},
 		},
-		Action: c.aboutTool(func(ctx *cli.Context, _ *runtime.Host, t tool.Tool) error {
+		Action: c.aboutTool(func(ctx *cli.Context, _ *host.Host, t tool.Tool) error {
 			d, err := t.Definition(tool.Format(ctx.String("format")))
 			if err != nil {
 				return err
@@ -378,7 +378,7 @@ func schemaCommand(c *command) *cli.Command {
 func overheadCommand(c *command) *cli.Command {
 	return &cli.Command{
 		Name: "overhead", Usage: "estimate what tools cost of a model's context", ArgsUsage: "[NAME|@GROUP|preset:NAME …]",
-		Action: c.withHost(func(ctx *cli.Context, h *runtime.Host) error {
+		Action: c.withHost(func(ctx *cli.Context, h *host.Host) error {
 			tools, err := h.Select(ctx.Args().Slice()...)
 			if err != nil {
 				return err

@@ -12,7 +12,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/cassidy-run/cassidy/runtime"
+	"github.com/cassidy-run/cassidy/runtime/host"
 	"github.com/cassidy-run/cassidy/runtime/project"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
@@ -56,7 +56,7 @@ func (c *command) trust(ctx *cli.Context) error {
 	case ctx.Bool("revoke"):
 		return c.revokeTrust(root, ctx.Args().Slice())
 	}
-	return c.withHost(func(ctx *cli.Context, h *runtime.Host) error { return c.reviewTrust(ctx, h, root) })(ctx)
+	return c.withHost(func(ctx *cli.Context, h *host.Host) error { return c.reviewTrust(ctx, h, root) })(ctx)
 }
 
 func onlyOne(ctx *cli.Context, flags ...string) error {
@@ -87,14 +87,14 @@ func (c *command) root() (string, error) {
 }
 
 // review reads what in the project asks for trust.
-func (c *command) review(ctx context.Context, h *runtime.Host, root string) (*project.Review, error) {
+func (c *command) review(ctx context.Context, h *host.Host, root string) (*project.Review, error) {
 	return project.ReviewProject(ctx, root, &project.Options{
 		Describe: h.Describe, Home: c.home(), Trust: project.NewTrust(c.state()),
 	})
 }
 
 // tellTrustedOnce says what --trust-once lets through that is not trusted.
-func (c *command) tellTrustedOnce(h *runtime.Host) error {
+func (c *command) tellTrustedOnce(h *host.Host) error {
 	root, err := c.root()
 	if err != nil {
 		return err
@@ -110,7 +110,7 @@ func (c *command) tellTrustedOnce(h *runtime.Host) error {
 }
 
 // reviewTrust shows what is not trusted and asks about it.
-func (c *command) reviewTrust(ctx *cli.Context, h *runtime.Host, root string) error {
+func (c *command) reviewTrust(ctx *cli.Context, h *host.Host, root string) error {
 	r, err := c.review(ctx.Context, h, root)
 	if err != nil {
 		return err
@@ -436,7 +436,7 @@ func (c *command) revokeTrust(root string, words []string) error {
 }
 
 // recordOwn remembers that the user has just written a file of a project.
-func (c *command) recordOwn(ctx context.Context, h *runtime.Host, root, name string) error {
+func (c *command) recordOwn(ctx context.Context, h *host.Host, root, name string) error {
 	if c.state() == "" {
 		return nil // there is no place to remember it
 	}

@@ -4,7 +4,7 @@ import (
 	"context"
 	"slices"
 
-	"github.com/cassidy-run/cassidy/runtime"
+	"github.com/cassidy-run/cassidy/runtime/host"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 )
 
@@ -23,10 +23,10 @@ type eventView struct {
 
 // follow shows the events of a host until the function that it returns is called,
 // which first shows those so far.
-func (s *screen) follow(h *runtime.Host, show func(tool.Event)) (stop func()) {
+func (s *screen) follow(h *host.Host, show func(tool.Event)) (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	v := &eventView{
-		screen: s, show: show, events: h.Subscribe(ctx, runtime.EventFilter{Buffer: viewBuffer}),
+		screen: s, show: show, events: h.Subscribe(ctx, host.EventFilter{Buffer: viewBuffer}),
 		asked: make(chan chan struct{}), ended: make(chan struct{}),
 	}
 	s.mu.Lock()

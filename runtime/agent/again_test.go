@@ -9,8 +9,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/cassidy-run/cassidy/runtime"
 	"github.com/cassidy-run/cassidy/runtime/agent"
+	"github.com/cassidy-run/cassidy/runtime/host"
 	"github.com/cassidy-run/cassidy/runtime/model"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
@@ -117,11 +117,11 @@ func TestResumedAfterEachStep(t *testing.T) {
 		name, agents string
 		setting
 	}{
-		{"text", "", setting{files: twoFiles, approve: runtime.ApproveAll(), replies: play{overwrite, readsA(), readsA(), overwrite, done}}},
+		{"text", "", setting{files: twoFiles, approve: host.ApproveAll(), replies: play{overwrite, readsA(), readsA(), overwrite, done}}},
 		{"native", "", setting{files: twoFiles, native: true, replies: play{calls("I read both.", "read_file", a, "read_file", b), calls("", "read_file", a), done}}},
 		{"compaction", "", setting{files: map[string]string{"a.txt": longText, "b.txt": "b\n"}, native: true, options: small, replies: play{
 			calls("", "read_file", a), calls("", "read_file", b), "SUMMARY: a.txt has 3 lines", calls("", "list_files", &value.Dict{}), done}}},
-		{"agents", "run/agent-1 run/agent-2", setting{files: twoFiles, before: withAgents, approve: runtime.ApproveAll(), replies: play{
+		{"agents", "run/agent-1 run/agent-2", setting{files: twoFiles, before: withAgents, approve: host.ApproveAll(), replies: play{
 			call("agent", "task", "one"), "TASK COMPLETE: 1", call("agent", "task", "two"), "TASK COMPLETE: 2", done}}},
 	}
 	for _, c := range cases {
@@ -247,7 +247,7 @@ func TestAgainOfWhatPoliciesSeldomSee(t *testing.T) {
 		{"calls that are left", `"role":"tool"`, []string{"do it", "again"}, agent.ReasonFinal, setting{files: twoFiles, native: true, options: agent.Options{Iterations: 1},
 			replies: play{calls("", "read_file", value.NewDict("filepath", "a.txt")), "TASK COMPLETE: done"}}},
 		{"what tools have said", `heard: "it broke"`, nil, agent.ReasonFinal, setting{before: withWaiter(value.Errorf(value.Failed, "it broke")), replies: play{call("wait"), done}}},
-		{"an agent that writes", "agents: 1\n", nil, agent.ReasonFinal, setting{files: twoFiles, approve: runtime.ApproveAll(), before: func(s *stage, o *agent.Options) {
+		{"an agent that writes", "agents: 1\n", nil, agent.ReasonFinal, setting{files: twoFiles, approve: host.ApproveAll(), before: func(s *stage, o *agent.Options) {
 			withAgents(s, o)
 			o.Tools = []string{"read_file", "write_file", "agent"}
 			o.Model = dear{o.Model}

@@ -9,8 +9,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/cassidy-run/cassidy/runtime"
 	"github.com/cassidy-run/cassidy/runtime/agent/decision"
+	"github.com/cassidy-run/cassidy/runtime/host"
 	"github.com/cassidy-run/cassidy/runtime/model"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
@@ -21,7 +21,7 @@ import (
 type Options struct {
 	// Model is who decides.
 	Model model.Model
-	// Tools are words for [runtime.Host.Select]: what the model is offered. Nil
+	// Tools are words for [host.Host.Select]: what the model is offered. Nil
 	// means all that can be used; an empty list none.
 	Tools []string
 	// Policy is the script that leads the agent, by its name. "" means "task".
@@ -85,7 +85,7 @@ const maxIterations = 50
 // An Agent lets a model reach goals with the tools of a host. It is safe for
 // concurrent use.
 type Agent struct {
-	host     *runtime.Host
+	host     *host.Host
 	opts     Options
 	recorded Settings
 	settings *value.Dict // recorded, as a value
@@ -94,17 +94,17 @@ type Agent struct {
 	policy   Policy
 	tools    []tool.Tool
 	format   decision.Format
-	program  runtime.Program // the policy, as far as all turns share it
+	program  host.Program // the policy, as far as all turns share it
 }
 
 // New returns an agent that acts through a host, which must have [Modules]. It
 // fails with kind Invalid if the options name something that does not exist.
 //
-// [runtime.Host.Resume] then continues the runs of agents on that host: each with the
+// [host.Host.Resume] then continues the runs of agents on that host: each with the
 // settings that were recorded when it began, and with the model and the
 // functions of the agent of the same Name and ModelName that was made last. A
 // run whose model no agent has is an error of kind Invalid.
-func New(h *runtime.Host, o *Options) (*Agent, error) {
+func New(h *host.Host, o *Options) (*Agent, error) {
 	a, err := newAgent(h, o)
 	if err == nil {
 		kindsOf(h).add(a)
@@ -113,7 +113,7 @@ func New(h *runtime.Host, o *Options) (*Agent, error) {
 }
 
 // newAgent is New without the registration.
-func newAgent(h *runtime.Host, o *Options) (*Agent, error) {
+func newAgent(h *host.Host, o *Options) (*Agent, error) {
 	if h == nil {
 		return nil, value.Errorf(value.Invalid, "an agent needs a host, and it is nil").WithHint("pass the host that cassidy.Open or Runtime.Open returned")
 	}
@@ -245,7 +245,7 @@ func (a *Agent) Format() decision.Format { return a.format }
 // Check says whether the policy's script can be run, as far as that is known
 // without running it.
 func (a *Agent) Check(ctx context.Context) error {
-	return a.host.Check(ctx, &runtime.Program{Name: a.policy.name(), Script: a.policy.Script, Builtin: a.policy.Location == tool.Builtin})
+	return a.host.Check(ctx, &host.Program{Name: a.policy.name(), Script: a.policy.Script, Builtin: a.policy.Location == tool.Builtin})
 }
 
 // Policy returns the policy that leads the agent.

@@ -9,8 +9,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/cassidy-run/cassidy/runtime"
 	"github.com/cassidy-run/cassidy/runtime/agent/decision"
+	"github.com/cassidy-run/cassidy/runtime/host"
 	"github.com/cassidy-run/cassidy/runtime/model"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
@@ -55,7 +55,7 @@ func (t *turn) doAsk(ctx context.Context, e tool.Effect) (value.Value, error) {
 	}
 	calls, _ := d.Get("calls")
 	wanted, _ := calls.(value.List)
-	runtime.Emit(ctx, tool.ModelReply{
+	host.Emit(ctx, tool.ModelReply{
 		Iteration: t.result.Iterations, Text: a.Text, Calls: wanted, InputTokens: a.Usage.InputTokens, OutputTokens: a.Usage.OutputTokens,
 	})
 	d.Put("full", t.account.Full())
@@ -145,7 +145,7 @@ func (s *Session) say(ctx context.Context, more []model.Message) (*answer, error
 		return nil, err
 	}
 	if warning != "" {
-		runtime.Emit(ctx, tool.Log{Message: warning})
+		host.Emit(ctx, tool.Log{Message: warning})
 	}
 	return s.put(ctx, more)
 }
@@ -158,9 +158,9 @@ func (s *Session) put(ctx context.Context, more []model.Message) (*answer, error
 	if s.agent.format == decision.Native {
 		r.Tools = s.agent.tools
 	}
-	if runtime.Subscribed(ctx) {
-		runtime.Emit(ctx, tool.ModelAsk{Iteration: s.turn.result.Iterations, Messages: len(r.Messages), Tokens: s.account.Used()})
-		r.Text = func(piece string) { runtime.Emit(ctx, tool.Text{Text: piece}) }
+	if host.Subscribed(ctx) {
+		host.Emit(ctx, tool.ModelAsk{Iteration: s.turn.result.Iterations, Messages: len(r.Messages), Tokens: s.account.Used()})
+		r.Text = func(piece string) { host.Emit(ctx, tool.Text{Text: piece}) }
 	}
 	var changed []model.Message
 	if s.agent.opts.BeforeAsk != nil {

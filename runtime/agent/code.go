@@ -11,9 +11,9 @@ import (
 	"sync/atomic"
 	"unicode/utf8"
 
-	"github.com/cassidy-run/cassidy/runtime"
 	"github.com/cassidy-run/cassidy/runtime/agent/decision"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/prose"
+	"github.com/cassidy-run/cassidy/runtime/host"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
@@ -48,7 +48,7 @@ const (
 //
 // The host needs a sandbox that runs programs, see package engine. The tool is
 // offered to a model in the format [Code], and in others where it is named.
-func RegisterCode(h *runtime.Host) error {
+func RegisterCode(h *host.Host) error {
 	var made atomic.Int64
 	return h.Register(tool.Tool{
 		Name:  decision.ProgramTool,
@@ -73,8 +73,8 @@ func RegisterCode(h *runtime.Host) error {
 }
 
 // runCode runs a program for whoever the context is of.
-func runCode(ctx context.Context, h *runtime.Host, code string, number int64) (value.Value, error) {
-	p := &runtime.Program{Name: "program", Args: &value.Dict{}, ID: "code-" + strconv.FormatInt(number, 10)}
+func runCode(ctx context.Context, h *host.Host, code string, number int64) (value.Value, error) {
+	p := &host.Program{Name: "program", Args: &value.Dict{}, ID: "code-" + strconv.FormatInt(number, 10)}
 	var tools []tool.Tool
 	if above, _ := ctx.Value(turnKey{}).(*turn); above != nil {
 		p.ID, tools = above.runID+"/"+p.ID, above.agent.tools
@@ -222,7 +222,7 @@ func (w *codeWatch) failed(ctx context.Context, code string, err error) error {
 	}
 	about := strings.Join(rest, "\n\n")
 	// All of it must fit into what is kept of an error.
-	what := value.Clean(located(code, &e), max(least, runtime.MaxErrorText-len(about)-len("…\n\n")))
+	what := value.Clean(located(code, &e), max(least, host.MaxErrorText-len(about)-len("…\n\n")))
 	e.Op, e.Err = "", errors.New(what+"\n\n"+about)
 	e.Pos, e.Trace = value.Position{}, nil
 	return &e

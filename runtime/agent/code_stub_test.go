@@ -9,8 +9,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/cassidy-run/cassidy/runtime"
 	"github.com/cassidy-run/cassidy/runtime/agent"
+	"github.com/cassidy-run/cassidy/runtime/host"
 	"github.com/cassidy-run/cassidy/runtime/model"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
@@ -156,7 +156,7 @@ func TestFunctionsHideNoModule(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer world.Close()
-	modules := append(append(append(stdlib.Pure(), world.Modules()...), runtime.Modules()...), agent.Modules()...)
+	modules := append(append(append(stdlib.Pure(), world.Modules()...), host.Modules()...), agent.Modules()...)
 	for _, m := range modules {
 		names := []string{m.Name}
 		if m.Name == "" {

@@ -7,9 +7,9 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/cassidy-run/cassidy/runtime"
 	"github.com/cassidy-run/cassidy/runtime/agent"
 	"github.com/cassidy-run/cassidy/runtime/agent/decision"
+	"github.com/cassidy-run/cassidy/runtime/host"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
@@ -45,7 +45,7 @@ func TestTranscriptsOfPrograms(t *testing.T) {
 		},
 	}, {
 		name: "code_fails", reason: agent.ReasonFinal,
-		setting: setting{files: twoFiles, before: coded, process: true, approve: runtime.ApproveAll(), replies: play{
+		setting: setting{files: twoFiles, before: coded, process: true, approve: host.ApproveAll(), replies: play{
 			program(`text = read_file(filepath = "a.txt")`, `write_file(filepath = "c.txt", content = text)`, `print("copied")`, `fields = text.split("\n")`, `fields[17]`),
 			program(`names = ["a.txt", "none.txt"]`, `def size(name):`, `    return len(read_file(name))`, ``, `sizes = [size(name) for name in names]`),
 			program(`[attempt(read_file, filepath = name)["ok"] for name in ["a.txt", "none.txt"]]`),
@@ -58,7 +58,7 @@ func TestTranscriptsOfPrograms(t *testing.T) {
 		},
 	}, {
 		name: "code_refused", reason: agent.ReasonFinal,
-		setting: setting{files: twoFiles, before: coded, approve: runtime.ApproverFunc(no), replies: play{
+		setting: setting{files: twoFiles, before: coded, approve: host.ApproverFunc(no), replies: play{
 			program(`for i in range(1000):`, `    attempt(write_file, filepath = "n%d.txt" % i, content = "x")`), done,
 		}},
 		check: func(t *testing.T, s *stage, r *agent.Reply) {

@@ -3,7 +3,7 @@ package agent
 import (
 	"context"
 
-	"github.com/cassidy-run/cassidy/runtime"
+	"github.com/cassidy-run/cassidy/runtime/host"
 	"github.com/cassidy-run/cassidy/runtime/model"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
@@ -19,7 +19,7 @@ func (t *turn) doCompact(ctx context.Context, _ tool.Effect) (value.Value, error
 		return nil, err
 	}
 	d.Put("tokens_after", int64(t.account.Used()))
-	runtime.Emit(ctx, tool.Compacted{
+	host.Emit(ctx, tool.Compacted{
 		Success: d.Bool("success"), Summary: d.Text("summary"), Error: d.Text("error"),
 		TokensBefore: int(d.Int("tokens_before")), TokensAfter: int(d.Int("tokens_after")),
 		InputTokens: int(d.Int("input_tokens")), OutputTokens: int(d.Int("output_tokens")), CachedTokens: int(d.Int("cached_tokens")),

@@ -20,8 +20,9 @@ import (
 	"time"
 
 	"github.com/cassidy-run/cassidy"
-	"github.com/cassidy-run/cassidy/runtime"
+
 	"github.com/cassidy-run/cassidy/runtime/agent"
+	"github.com/cassidy-run/cassidy/runtime/host"
 	"github.com/cassidy-run/cassidy/runtime/journal/sqlite"
 	"github.com/cassidy-run/cassidy/runtime/model"
 	"github.com/cassidy-run/cassidy/runtime/tool"
@@ -51,7 +52,7 @@ func second(i int) string {
 }
 
 // openCrowded opens the host and the agent of the test.
-func openCrowded(dir, journal, api string) (*runtime.Host, *agent.Agent, error) {
+func openCrowded(dir, journal, api string) (*host.Host, *agent.Agent, error) {
 	m, err := model.NewOpenAI(&model.OpenAIOptions{Model: "fake", BaseURL: api, Key: "k"})
 	if err != nil {
 		return nil, nil, err
@@ -86,7 +87,7 @@ func crash(args string) {
 		return
 	}
 	pieces := &firstPieces{seen: map[string]func(){}}
-	events := h.Subscribe(context.Background(), runtime.EventFilter{Buffer: 1 << 16})
+	events := h.Subscribe(context.Background(), host.EventFilter{Buffer: 1 << 16})
 	go func() {
 		for e := range events {
 			if _, ok := e.Data.(tool.Text); ok {
@@ -107,7 +108,7 @@ func crash(args string) {
 }
 
 // crashSession has the first two turns of a session.
-func crashSession(h *runtime.Host, a *agent.Agent, pieces *firstPieces, i int) error {
+func crashSession(h *host.Host, a *agent.Agent, pieces *firstPieces, i int) error {
 	name := sessionName(i)
 	s, err := a.Session(context.Background(), name)
 	if err != nil {
@@ -129,7 +130,7 @@ func crashSession(h *runtime.Host, a *agent.Agent, pieces *firstPieces, i int) e
 		}
 	})
 	_, err = s.Send(ctx, second(i))
-	var waits *runtime.ParkedError
+	var waits *host.ParkedError
 	switch {
 	case i%situations == idle && err == nil:
 	case i%situations == parked && errors.As(err, &waits) && len(waits.Questions) == 1:
@@ -318,7 +319,7 @@ func killWhenReady(t *testing.T, n int, args string) {
 func givenUp(i int) bool { return i%situations == streaming && i%3 == 0 }
 
 // continueSession checks a session after its process was killed.
-func continueSession(t *testing.T, h *runtime.Host, a *agent.Agent, i int) {
+func continueSession(t *testing.T, h *host.Host, a *agent.Agent, i int) {
 	name, ctx := sessionName(i), t.Context()
 	s, err := a.Session(ctx, name)
 	if err != nil {

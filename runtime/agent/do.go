@@ -8,8 +8,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/cassidy-run/cassidy/runtime"
 	"github.com/cassidy-run/cassidy/runtime/agent/decision"
+	"github.com/cassidy-run/cassidy/runtime/host"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
@@ -46,7 +46,7 @@ func (t *turn) emitAnswered(ctx context.Context, d decision.Decision, o *outcome
 	if offered := t.offered(name); offered != nil {
 		name = offered.Name
 	}
-	runtime.EmitAnswered(ctx, tool.Call{Tool: name, Args: d.Input, Reasoning: d.Reasoning}, tool.Preview(o.text, tool.PreviewLines), o.failure)
+	host.EmitAnswered(ctx, tool.Call{Tool: name, Args: d.Input, Reasoning: d.Reasoning}, tool.Preview(o.text, tool.PreviewLines), o.failure)
 }
 
 // broken is the outcome of a call that the turn did not wait for.
@@ -214,7 +214,7 @@ func (t *turn) doSkill(ctx context.Context, e tool.Effect) (value.Value, error) 
 		}
 		return value.NewDict("success", false, "text", text), nil
 	}
-	runtime.Emit(ctx, tool.SkillLoaded{Name: name, Notes: notes})
+	host.Emit(ctx, tool.SkillLoaded{Name: name, Notes: notes})
 	return value.NewDict("success", true, "text", text), nil
 }
 

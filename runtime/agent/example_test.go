@@ -7,8 +7,9 @@ import (
 	"os"
 
 	"github.com/cassidy-run/cassidy"
-	"github.com/cassidy-run/cassidy/runtime"
+
 	"github.com/cassidy-run/cassidy/runtime/agent"
+	"github.com/cassidy-run/cassidy/runtime/host"
 	"github.com/cassidy-run/cassidy/runtime/journal"
 	"github.com/cassidy-run/cassidy/runtime/model"
 	"github.com/cassidy-run/cassidy/runtime/tool"
@@ -103,7 +104,7 @@ func ExampleSession_Send() {
 		return
 	}
 	_, err = s.Send(ctx, "Note that I must buy milk.")
-	var parked *runtime.ParkedError
+	var parked *host.ParkedError
 	if !errors.As(err, &parked) {
 		fmt.Println(err)
 		return

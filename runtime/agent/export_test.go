@@ -7,8 +7,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/cassidy-run/cassidy/runtime"
 	"github.com/cassidy-run/cassidy/runtime/history"
+	"github.com/cassidy-run/cassidy/runtime/host"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
@@ -53,7 +53,7 @@ func (s *Session) Recorded(message string) *value.Dict {
 // Restore brings the session to where it was before the run of that ID, from its
 // arguments and options together.
 func (s *Session) Restore(runID string, recorded *value.Dict) error {
-	_, err := s.restore(&runtime.Recorded{Run: history.Run{ID: runID, Args: recorded, Options: recorded}}, true)
+	_, err := s.restore(&host.Recorded{Run: history.Run{ID: runID, Args: recorded, Options: recorded}}, true)
 	return err
 }
 

@@ -9,10 +9,11 @@ import (
 
 	"github.com/cassidy-run/cassidy"
 	"github.com/cassidy-run/cassidy/internal/testhost"
-	"github.com/cassidy-run/cassidy/runtime"
+
 	"github.com/cassidy-run/cassidy/runtime/agent"
 	"github.com/cassidy-run/cassidy/runtime/agent/decision"
 	"github.com/cassidy-run/cassidy/runtime/history"
+	"github.com/cassidy-run/cassidy/runtime/host"
 	"github.com/cassidy-run/cassidy/runtime/journal/sqlite"
 	"github.com/cassidy-run/cassidy/runtime/model"
 	"github.com/cassidy-run/cassidy/runtime/tool"
@@ -49,7 +50,7 @@ func (d *desk) work(task string, resume bool, dies int, approve func(*cassidy.Op
 	if err != nil {
 		d.t.Fatal(err)
 	}
-	events, counted := h.Subscribe(context.Background(), runtime.EventFilter{Buffer: 1 << 16}), make(chan struct{})
+	events, counted := h.Subscribe(context.Background(), host.EventFilter{Buffer: 1 << 16}), make(chan struct{})
 	go func() {
 		defer close(counted)
 		for e := range events {
@@ -124,7 +125,7 @@ func newDesk(t *testing.T) *desk {
 // TestATaskSurvivesItsProcess ends the process of a task that runs programs and
 // agents of its own after each effect, and compares what comes of it.
 func TestATaskSurvivesItsProcess(t *testing.T) {
-	all := func(o *cassidy.Options) { o.Approver = runtime.ApproveAll() }
+	all := func(o *cassidy.Options) { o.Approver = host.ApproveAll() }
 	whole := newDesk(t)
 	want, effects, err := whole.work("Do it", false, 0, all)
 	if err != nil || want.Text != "done" || whole.file("c.txt") != "three" || whole.file("b.txt") == "" {

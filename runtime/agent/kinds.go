@@ -4,7 +4,7 @@ import (
 	"context"
 	"sync"
 
-	"github.com/cassidy-run/cassidy/runtime"
+	"github.com/cassidy-run/cassidy/runtime/host"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
@@ -32,9 +32,9 @@ type kinds struct {
 type agentName struct{ name, model string }
 
 // kindsOf returns the kinds of a host, and registers them the first time.
-func kindsOf(h *runtime.Host) *kinds {
-	kind := func(k *kinds) func() runtime.Kind {
-		return func() runtime.Kind { return runtime.Kind{Resume: k.resumeRun, Data: k} }
+func kindsOf(h *host.Host) *kinds {
+	kind := func(k *kinds) func() host.Kind {
+		return func() host.Kind { return host.Kind{Resume: k.resumeRun, Data: k} }
 	}
 	k, _ := h.EnsureKind(taskKind, kind(&kinds{agents: map[agentName]*Options{}})).Data.(*kinds)
 	if k == nil { // somebody else registered the name
@@ -57,7 +57,7 @@ func (a *Agent) key() agentName { return agentName{a.recorded.Name, a.recorded.M
 // RegisterKinds has a host resume the runs of agents for which no agent was made
 // with [New]: open makes the options. It fails with kind Invalid if the host has
 // an Opener already.
-func RegisterKinds(h *runtime.Host, open Opener) error {
+func RegisterKinds(h *host.Host, open Opener) error {
 	k := kindsOf(h)
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -68,10 +68,10 @@ func RegisterKinds(h *runtime.Host, open Opener) error {
 	return nil
 }
 
-// Resume is [runtime.Host.Resume] for the run of an agent, with the Reply of the
+// Resume is [host.Host.Resume] for the run of an agent, with the Reply of the
 // turn. It fails with kind Invalid for a run of another kind, and Conflict for
 // one that has ended.
-func Resume(ctx context.Context, h *runtime.Host, runID string) (Reply, error) {
+func Resume(ctx context.Context, h *host.Host, runID string) (Reply, error) {
 	r, err := h.Recorded(ctx, runID)
 	if err != nil {
 		return Reply{Run: runID}, err
@@ -88,7 +88,7 @@ func Resume(ctx context.Context, h *runtime.Host, runID string) (Reply, error) {
 
 // Replay runs the recorded run of an agent again, from its record alone: no
 // model is asked, and no tool does anything. o needs no Program.
-func Replay(ctx context.Context, h *runtime.Host, r runtime.Recorded, o runtime.Replay) (*runtime.Replayed, error) {
+func Replay(ctx context.Context, h *host.Host, r host.Recorded, o host.Replay) (*host.Replayed, error) {
 	if err := isAgents(&r); err != nil {
 		return nil, err
 	}
@@ -101,7 +101,7 @@ func Replay(ctx context.Context, h *runtime.Host, r runtime.Recorded, o runtime.
 	return h.Replay(context.WithValue(ctx, turnKey{}, t), o)
 }
 
-func isAgents(r *runtime.Recorded) error {
+func isAgents(r *host.Recorded) error {
 	if r.Kind == taskKind || r.Kind == chatKind {
 		return nil
 	}
@@ -110,7 +110,7 @@ func isAgents(r *runtime.Recorded) error {
 
 // resumeRun is the Resume of the kinds. The value of a resumed run is what its
 // policy returned: {"reason", "answer"}, or as the policy has it.
-func (k *kinds) resumeRun(ctx context.Context, h *runtime.Host, r runtime.Recorded) (tool.Result, error) {
+func (k *kinds) resumeRun(ctx context.Context, h *host.Host, r host.Recorded) (tool.Result, error) {
 	if _, err := k.resume(ctx, h, &r, nil); err != nil {
 		return tool.Result{}, err
 	}
@@ -119,7 +119,7 @@ func (k *kinds) resumeRun(ctx context.Context, h *runtime.Host, r runtime.Record
 
 // resume continues a recorded turn. The turn is nil where it was not begun. by is
 // an agent to prefer where it has the turn's model, or nil.
-func (k *kinds) resume(ctx context.Context, h *runtime.Host, r *runtime.Recorded, by *Agent) (*turn, error) {
+func (k *kinds) resume(ctx context.Context, h *host.Host, r *host.Recorded, by *Agent) (*turn, error) {
 	t, err := k.reopen(ctx, h, r, by)
 	if err != nil {
 		return nil, err
@@ -131,7 +131,7 @@ func (k *kinds) resume(ctx context.Context, h *runtime.Host, r *runtime.Recorded
 }
 
 // reopen begins a recorded turn again, of an agent as it was then.
-func (k *kinds) reopen(ctx context.Context, h *runtime.Host, r *runtime.Recorded, by *Agent) (*turn, error) {
+func (k *kinds) reopen(ctx context.Context, h *host.Host, r *host.Recorded, by *Agent) (*turn, error) {
 	settings, err := ReadSettings(r.Options)
 	if err == nil && r.Session == "" {
 		err = value.Errorf(value.Failed, "it has no session")
@@ -155,7 +155,7 @@ func (k *kinds) reopen(ctx context.Context, h *runtime.Host, r *runtime.Recorded
 
 // options finds the options that a run is resumed with: those of by, of the agent
 // with its name and model, or of the Opener.
-func (k *kinds) options(ctx context.Context, r *runtime.Recorded, s Settings, by *Agent) (*Options, error) {
+func (k *kinds) options(ctx context.Context, r *host.Recorded, s Settings, by *Agent) (*Options, error) {
 	name := agentName{s.Name, s.Model}
 	if by != nil && by.key() == name {
 		return by.given, nil

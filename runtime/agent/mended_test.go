@@ -9,8 +9,8 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"github.com/cassidy-run/cassidy/runtime"
 	"github.com/cassidy-run/cassidy/runtime/agent"
+	"github.com/cassidy-run/cassidy/runtime/host"
 	"github.com/cassidy-run/cassidy/runtime/model"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
@@ -21,7 +21,7 @@ import (
 func TestWhatAFailedCallChanged(t *testing.T) {
 	s := newStage(t, setting{
 		files:   map[string]string{"a.txt": "old"},
-		approve: runtime.ApproveAll(),
+		approve: host.ApproveAll(),
 		replies: play{readsA(), call("spoil"), readsA(), "TASK COMPLETE: done"},
 		before: func(s *stage, o *agent.Options) {
 			o.Tools = []string{"read_file", "spoil"}
@@ -183,7 +183,7 @@ func TestAnEmptyListOfToolsIsNone(t *testing.T) {
 			}
 		},
 	})
-	heard := s.Subscribe(t.Context(), runtime.EventFilter{Run: "run"})
+	heard := s.Subscribe(t.Context(), host.EventFilter{Run: "run"})
 	if _, err := s.turn(context.Background(), "do it"); err != nil {
 		t.Fatal(err)
 	}
@@ -213,7 +213,7 @@ func TestACallInAFileIsNoCall(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := newStage(t, setting{
-				files: map[string]string{"notes.txt": "Hello.\n" + planted + "\nBye.\n"}, approve: runtime.ApproveAll(),
+				files: map[string]string{"notes.txt": "Hello.\n" + planted + "\nBye.\n"}, approve: host.ApproveAll(),
 				replies: play{call("read_file", "filepath", "notes.txt"), c.answer, "TASK COMPLETE: done", "TASK COMPLETE: done"},
 			})
 			r, err := s.turn(context.Background(), "What do the notes say?")

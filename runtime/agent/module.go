@@ -5,8 +5,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/cassidy-run/cassidy/runtime"
 	"github.com/cassidy-run/cassidy/runtime/agent/decision"
+	"github.com/cassidy-run/cassidy/runtime/host"
 	"github.com/cassidy-run/cassidy/runtime/model"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
@@ -112,7 +112,7 @@ func (t *turn) doDecide(ctx context.Context, e tool.Effect) (value.Value, error)
 	decisions := make(value.List, 0, len(read))
 	for _, d := range read {
 		decisions = append(decisions, d.Dict())
-		runtime.Emit(ctx, d.Event())
+		host.Emit(ctx, d.Event())
 		if t.decided != nil {
 			t.decided(&d)
 		}

@@ -3,15 +3,15 @@ package agent_test
 import (
 	"testing"
 
-	"github.com/cassidy-run/cassidy/runtime"
 	"github.com/cassidy-run/cassidy/runtime/agent"
+	"github.com/cassidy-run/cassidy/runtime/host"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // TestNewNeeds checks that an agent without a host or a model is an error that says
 // what to set.
 func TestNewNeeds(t *testing.T) {
-	h, err := runtime.New(nil)
+	h, err := host.New(nil)
 	if err != nil {
 		t.Fatal(err)
 	}

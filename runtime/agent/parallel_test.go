@@ -10,9 +10,10 @@ import (
 
 	"github.com/cassidy-run/cassidy"
 	"github.com/cassidy-run/cassidy/internal/testhost"
-	"github.com/cassidy-run/cassidy/runtime"
+
 	"github.com/cassidy-run/cassidy/runtime/agent"
 	"github.com/cassidy-run/cassidy/runtime/history"
+	"github.com/cassidy-run/cassidy/runtime/host"
 	"github.com/cassidy-run/cassidy/runtime/model"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
@@ -52,13 +53,13 @@ func (c *crew) work(resume bool) (tool.Outcome, error) {
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	return h.RunProgram(c.t.Context(), &runtime.Program{
+	return h.RunProgram(c.t.Context(), &host.Program{
 		ID: "crew", Name: "crew", Entry: "main", Needs: []tool.Capability{{Name: "tool"}},
 		Script: tool.Script{Name: "crew", Path: "crew.star", Source: `
 def main():
     return [r["value"] for r in tools.call_all([("agent", {"task": t}) for t in ["red", "green", "blue"]])]
 `},
-		Recording: runtime.Recording{Kind: "flow", Parks: true, Resume: resume},
+		Recording: host.Recording{Kind: "flow", Parks: true, Resume: resume},
 	})
 }
 

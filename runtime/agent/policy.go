@@ -4,7 +4,7 @@ import (
 	"regexp"
 	"strings"
 
-	"github.com/cassidy-run/cassidy/runtime"
+	"github.com/cassidy-run/cassidy/runtime/host"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 	"github.com/cassidy-run/cassidy/scripts"
@@ -56,8 +56,8 @@ func PolicyLibs() map[string]string { return scripts.PolicyLibs() }
 func (p *Policy) name() string { return "policy " + p.Name }
 
 // program is the policy as it is run, but for what each turn has of its own.
-func (p *Policy) program() runtime.Program {
-	prog := runtime.Program{Name: p.name(), Script: p.Script, Builtin: p.Location == tool.Builtin, Entry: entry, Modules: Modules()}
+func (p *Policy) program() host.Program {
+	prog := host.Program{Name: p.name(), Script: p.Script, Builtin: p.Location == tool.Builtin, Entry: entry, Modules: Modules()}
 	if prog.Kind = taskKind; p.Name == "chat" {
 		prog.Kind = chatKind
 	}

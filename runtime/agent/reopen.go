@@ -11,7 +11,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/cassidy-run/cassidy/runtime"
+	"github.com/cassidy-run/cassidy/runtime/host"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
@@ -235,7 +235,7 @@ func (s *Session) load(ctx context.Context, runID string) error {
 // rebuild brings a session, as it was before a recorded turn, to where it was
 // after it. It takes from the record what the functions of the policy keep, as
 // a resumed run does, without running the policy.
-func (s *Session) rebuild(ctx context.Context, r *runtime.Recorded, task string) error {
+func (s *Session) rebuild(ctx context.Context, r *host.Recorded, task string) error {
 	t := s.begin(context.Background(), task)
 	ctx = context.WithValue(ctx, turnKey{}, t)
 	var above tool.Place
@@ -272,7 +272,7 @@ func (s *Session) rebuild(ctx context.Context, r *runtime.Recorded, task string)
 }
 
 // ended notes how a recorded turn ended.
-func (s *Session) ended(t *turn, r *runtime.Recorded) {
+func (s *Session) ended(t *turn, r *host.Recorded) {
 	t.result.Reason = Reason(r.Reason)
 	s.past = &past{reply: &t.result}
 	if r.Err != nil {

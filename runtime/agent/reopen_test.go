@@ -11,9 +11,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/cassidy-run/cassidy/runtime"
 	"github.com/cassidy-run/cassidy/runtime/agent"
 	"github.com/cassidy-run/cassidy/runtime/history"
+	"github.com/cassidy-run/cassidy/runtime/host"
 	"github.com/cassidy-run/cassidy/runtime/journal"
 	"github.com/cassidy-run/cassidy/runtime/model"
 	"github.com/cassidy-run/cassidy/runtime/tool"
@@ -42,7 +42,7 @@ func TestReopen(t *testing.T) {
 		setting
 		turns []string
 	}{
-		{"text", setting{files: twoFiles, approve: runtime.ApproveAll(), replies: play{overwrite, readsA(), overwrite, done, readsA(), done, done}}, []string{"one", "two", "three"}},
+		{"text", setting{files: twoFiles, approve: host.ApproveAll(), replies: play{overwrite, readsA(), overwrite, done, readsA(), done, done}}, []string{"one", "two", "three"}},
 		{"native", setting{files: twoFiles, native: true, replies: play{calls("Both.", "read_file", a, "read_file", b), done, calls("", "read_file", a), done}}, []string{"one", "two"}},
 		{"a chat", setting{options: agent.Options{Policy: "chat", Tools: []string{}}, replies: play{"Hello.", "I am well.", "Bye."}}, []string{"Hi", "How are you?", "Bye"}},
 		{"signed replies", setting{files: twoFiles, native: true, before: func(_ *stage, o *agent.Options) { o.Model = signed{o.Model} }, replies: play{calls("", "read_file", a), done, done}}, []string{"one", "two"}},
@@ -50,7 +50,7 @@ func TestReopen(t *testing.T) {
 			calls("", "read_file", a), calls("", "read_file", b), "SUMMARY: a.txt has 3 lines", calls("", "list_files", &value.Dict{}), done, done}}, []string{"one", "two"}},
 		{"calls that are left", setting{files: twoFiles, native: true, options: agent.Options{Iterations: 1}, replies: play{calls("", "read_file", a), done}}, []string{"one", "two"}},
 		{"a model that fails", setting{files: twoFiles, replies: play{readsA(), value.Errorf(value.Failed, "no"), done}}, []string{"one", "two"}},
-		{"agents", setting{files: twoFiles, before: withAgents, approve: runtime.ApproveAll(), replies: play{call("agent", "task", "one"), "TASK COMPLETE: 1", done, done}}, []string{"one", "two"}},
+		{"agents", setting{files: twoFiles, before: withAgents, approve: host.ApproveAll(), replies: play{call("agent", "task", "one"), "TASK COMPLETE: 1", done, done}}, []string{"one", "two"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			c.store = true
@@ -128,7 +128,7 @@ func TestTenants(t *testing.T) {
 		return fmt.Sprintf("%d messages", len(messages)), nil
 	})
 	for i, c := range []struct{ tenant, want string }{{"ann", "1 messages"}, {"ben", "1 messages"}, {"ann", "3 messages"}, {"ben", "3 messages"}} {
-		h, err := runtime.New(&runtime.Options{
+		h, err := host.New(&host.Options{
 			Sandbox: sandbox.NewInline(append(stdlib.Pure(), agent.Modules()...)...),
 			Journal: func() (*history.Journal, error) { return records.Tenant(c.tenant), nil },
 		})
@@ -150,11 +150,11 @@ func TestTenants(t *testing.T) {
 }
 
 // waits opens a session whose first turn waits for an approval.
-func waits(t *testing.T, more ...any) (*stage, *runtime.ParkedError) {
+func waits(t *testing.T, more ...any) (*stage, *host.ParkedError) {
 	t.Helper()
 	s := newStage(t, setting{files: twoFiles, store: true, replies: append(play{call("write_file", "filepath", "c.txt", "content", "third")}, more...)})
 	r, err := s.session.Send(context.Background(), "write it")
-	var parked *runtime.ParkedError
+	var parked *host.ParkedError
 	if !errors.As(err, &parked) || parked.Run != "run" || len(parked.Questions) != 1 || r.Reason != agent.ReasonParked || r.Run != "run" {
 		t.Fatalf("the turn gave %+v, %v, want that it waits", r, err)
 	}
@@ -333,7 +333,7 @@ func TestAModelThatIsUnavailable(t *testing.T) {
 	for reason, failure := range map[string]*value.Error{"unavailable": value.Errorf(value.Unavailable, "HTTP 503"), "rate": rate} {
 		s := newStage(t, setting{files: twoFiles, store: true, replies: play{readsA(), failure, done}})
 		_, err := s.session.Send(context.Background(), "read it")
-		var parked *runtime.ParkedError
+		var parked *host.ParkedError
 		if !errors.As(err, &parked) || parked.Run != "run" || parked.Reason != reason || value.KindOf(err) != failure.Kind || !strings.Contains(err.Error(), "HTTP ") {
 			t.Fatalf("the turn gave %#v, want that it waits for its model", err)
 		}
@@ -350,7 +350,7 @@ func TestEventsOfASession(t *testing.T) {
 	s := newStage(t, setting{files: twoFiles, store: true, replies: play{readsA(), done, "TASK COMPLETE: other"}})
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	events := s.Subscribe(ctx, runtime.EventFilter{Session: "run"})
+	events := s.Subscribe(ctx, host.EventFilter{Session: "run"})
 	if _, err := s.session.Send(ctx, "read it"); err != nil {
 		t.Fatal(err)
 	}

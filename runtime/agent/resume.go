@@ -7,7 +7,7 @@ import (
 	"math"
 	"slices"
 
-	"github.com/cassidy-run/cassidy/runtime"
+	"github.com/cassidy-run/cassidy/runtime/host"
 	"github.com/cassidy-run/cassidy/runtime/model"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
@@ -26,7 +26,7 @@ const (
 const maxConversation = 64 << 20
 
 // again begins a recorded turn in a new session, as it began then.
-func (s *Session) again(ctx context.Context, r *runtime.Recorded) (*turn, error) {
+func (s *Session) again(ctx context.Context, r *host.Recorded) (*turn, error) {
 	task, err := s.restore(r, true)
 	if err != nil {
 		return nil, err
@@ -81,7 +81,7 @@ func (s *Session) conversation() *value.Dict {
 // restore puts a new session where it was before a recorded turn, and returns
 // what the user sent then. With offer it is offered the tools of that turn;
 // else it keeps those of its agent.
-func (s *Session) restore(r *runtime.Recorded, offer bool) (task string, err error) {
+func (s *Session) restore(r *host.Recorded, offer bool) (task string, err error) {
 	args, options := dictReader{dict: r.Args}, dictReader{dict: r.Options}
 	task, before := part[string](&args, taskArg), part[*value.Dict](&options, conversationOption)
 	if err = cmp.Or(args.err, options.err); err == nil {
@@ -135,7 +135,7 @@ func (s *Session) take(d *value.Dict, runID string, offer bool) error {
 
 // adapt has the agent of the session continue a conversation whose last turn may
 // have been led by another one.
-func (s *Session) adapt(r *runtime.Recorded) error {
+func (s *Session) adapt(r *host.Recorded) error {
 	was, err := ReadSettings(r.Options)
 	options := dictReader{dict: r.Options}
 	tools := options.texts(offeredOption)

@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/cassidy-run/cassidy/runtime"
 	"github.com/cassidy-run/cassidy/runtime/agent"
+	"github.com/cassidy-run/cassidy/runtime/host"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
@@ -44,7 +44,7 @@ func TestWhatEndsARunFromBelow(t *testing.T) {
 			"in a call":              {call("wait"), done},
 			"in an agent's own call": {call("agent", "task", "wait"), call("wait"), done, done},
 		} {
-			s := newStage(t, setting{files: twoFiles, approve: runtime.ApproveAll(), before: withWaiter(c.err, "agent"), replies: replies})
+			s := newStage(t, setting{files: twoFiles, approve: host.ApproveAll(), before: withWaiter(c.err, "agent"), replies: replies})
 			r, err := s.turn(context.Background(), "do it")
 			want, e := value.ErrorOf(c.err, value.Internal), value.ErrorOf(err, value.Internal)
 			if e == nil || e.Kind != want.Kind || e.Limit != want.Limit || e.Hint != want.Hint || r.Reason != c.reason || r.Success() {

@@ -10,8 +10,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/cassidy-run/cassidy/runtime"
 	"github.com/cassidy-run/cassidy/runtime/agent/decision"
+	"github.com/cassidy-run/cassidy/runtime/host"
 	"github.com/cassidy-run/cassidy/runtime/model"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
@@ -132,10 +132,10 @@ type madeCall struct {
 // Send has the model answer a message: one turn of the conversation.
 //
 // Where the turn waits, for an approval, an answer, a time or a model that is
-// unavailable, the error is a *[runtime.ParkedError] (see [errors.As]). The end of ctx
+// unavailable, the error is a *[host.ParkedError] (see [errors.As]). The end of ctx
 // interrupts the turn, with an error of kind Canceled or Timeout. In both cases,
 // on a host with a store, the turn stays open: [Session.Resume] or
-// [runtime.Host.Resume] continues it, and [runtime.Host.Cancel] ends it. Until
+// [host.Host.Resume] continues it, and [host.Host.Cancel] ends it. Until
 // then Send fails with kind Conflict. After a turn that failed or was cancelled,
 // the conversation continues with what the model was sent in it.
 //
@@ -168,7 +168,7 @@ func (s *Session) begin(ctx context.Context, message string) *turn {
 }
 
 // program is the policy, as it is run for the turn.
-func (t *turn) program() *runtime.Program {
+func (t *turn) program() *host.Program {
 	p := t.agent.program
 	p.ID, p.Session, p.Args, p.Review = t.runID, t.id, value.NewDict(taskArg, t.result.Task), t.reviewChanges
 	p.Title, p.Reason, p.Options = t.result.Task, t.reason, t.options()
@@ -177,7 +177,7 @@ func (t *turn) program() *runtime.Program {
 }
 
 // run has the policy lead the turn to its end.
-func (t *turn) run(ctx context.Context, p *runtime.Program) (*Reply, error) {
+func (t *turn) run(ctx context.Context, p *host.Program) (*Reply, error) {
 	defer t.next()
 	out, err := t.agent.host.RunProgram(context.WithValue(ctx, turnKey{}, t), p)
 	return t.outcome(out.Value, err)
@@ -298,7 +298,7 @@ func (s *Session) Nearly() bool { return s.account.Nearly() }
 func (s *Session) Agent() *Agent { return s.agent }
 
 // Offer replaces the tools that the model may call from the next turn on, which
-// describes them to it. words are for [runtime.Host.Select]; no words mean no
+// describes them to it. words are for [host.Host.Select]; no words mean no
 // tools. If they name an unknown tool, nothing changes. It fails with kind
 // Busy during a turn.
 func (s *Session) Offer(words ...string) error {

@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/cassidy-run/cassidy/runtime"
 	"github.com/cassidy-run/cassidy/runtime/agent"
+	"github.com/cassidy-run/cassidy/runtime/host"
 	"github.com/cassidy-run/cassidy/runtime/model"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
@@ -103,7 +103,7 @@ func TestReasonsOfErrors(t *testing.T) {
 
 // TestAPolicyIsAFunction checks that a file without one leads no agent.
 func TestAPolicyIsAFunction(t *testing.T) {
-	h, err := runtime.New(nil)
+	h, err := host.New(nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -164,7 +164,7 @@ func TestPoliciesThatAreNotRight(t *testing.T) {
 // or refuse it.
 func TestBeforeAsk(t *testing.T) {
 	var asked []string
-	s := newStage(t, setting{files: twoFiles, approve: runtime.ApproveAll(), replies: play{readsA(), done, "not wanted"}, options: agent.Options{
+	s := newStage(t, setting{files: twoFiles, approve: host.ApproveAll(), replies: play{readsA(), done, "not wanted"}, options: agent.Options{
 		BeforeAsk: func(_ context.Context, r *model.Request) error {
 			last := r.Messages[len(r.Messages)-1].Text
 			asked = append(asked, last)
@@ -215,12 +215,12 @@ func TestCompactingByHand(t *testing.T) {
 // TestWhatAModelKnowsOfFiles checks what counts as read, and for whom.
 func TestWhatAModelKnowsOfFiles(t *testing.T) {
 	answers := []bool{false, true}
-	ask := func(context.Context, runtime.Question) (runtime.Answer, error) {
+	ask := func(context.Context, host.Question) (host.Answer, error) {
 		yes := len(answers) == 0 || answers[0]
 		answers = answers[min(1, len(answers)):]
-		return runtime.Answer{Yes: yes}, nil
+		return host.Answer{Yes: yes}, nil
 	}
-	s := newStage(t, setting{approve: runtime.ApproverFunc(ask), replies: play{overwrite, overwrite, "TASK COMPLETE: it is there"}})
+	s := newStage(t, setting{approve: host.ApproverFunc(ask), replies: play{overwrite, overwrite, "TASK COMPLETE: it is there"}})
 	if r, err := s.turn(context.Background(), "do it"); err != nil || r.Calls[0].Success || !r.Calls[1].Success {
 		t.Fatalf("the run = %+v, %v, want the first call refused and the second approved", r, err)
 	}
@@ -228,8 +228,8 @@ func TestWhatAModelKnowsOfFiles(t *testing.T) {
 		t.Errorf("the session knows of a.txt %+v, want that it was written", seen)
 	}
 
-	s = newStage(t, setting{files: twoFiles, approve: runtime.ApproverFunc(func(_ context.Context, q runtime.Question) (runtime.Answer, error) {
-		return runtime.Answer{Yes: q.Tool == "write_file"}, nil
+	s = newStage(t, setting{files: twoFiles, approve: host.ApproverFunc(func(_ context.Context, q host.Question) (host.Answer, error) {
+		return host.Answer{Yes: q.Tool == "write_file"}, nil
 	}), options: agent.Options{Tools: []string{"write_file", "put"}}, before: withPut, replies: play{call("put"), overwrite, done}})
 	if r, _ := s.turn(context.Background(), "do it"); len(r.Calls) != 2 || r.Calls[0].Success || r.Calls[1].Success || s.file("a.txt") != twoFiles["a.txt"] {
 		t.Errorf("a write that was refused counts as one: %+v, a.txt = %q", r.Calls, s.file("a.txt"))
@@ -252,7 +252,7 @@ func withPut(s *stage, _ *agent.Options) {
 // TestSessionsOfOneHost checks that what one has read, another has not, however
 // alike their names are.
 func TestSessionsOfOneHost(t *testing.T) {
-	s := newStage(t, setting{files: twoFiles, approve: runtime.ApproveAll(), replies: play{readsA(), done}})
+	s := newStage(t, setting{files: twoFiles, approve: host.ApproveAll(), replies: play{readsA(), done}})
 	var other *agent.Session
 	a, err := agent.New(s.Host, &agent.Options{Model: model.NewScript("other", false, func(ctx context.Context, messages value.List, turn int) (value.Value, error) {
 		if turn == 0 {
@@ -290,7 +290,7 @@ func (d dear) Ask(ctx context.Context, r *model.Request) (*model.Reply, error) {
 
 // TestUsage checks that a run tells what it cost, with its agents.
 func TestUsage(t *testing.T) {
-	s := newStage(t, setting{files: twoFiles, approve: runtime.ApproveAll(), before: func(s *stage, o *agent.Options) {
+	s := newStage(t, setting{files: twoFiles, approve: host.ApproveAll(), before: func(s *stage, o *agent.Options) {
 		withAgents(s, o)
 		o.Model = dear{o.Model}
 	}, replies: play{call("agent", "task", "count the lines"), readsA(), "TASK COMPLETE: two", done}})

@@ -15,8 +15,9 @@ import (
 
 	"github.com/cassidy-run/cassidy"
 	"github.com/cassidy-run/cassidy/internal/testhost"
-	"github.com/cassidy-run/cassidy/runtime"
+
 	"github.com/cassidy-run/cassidy/runtime/agent"
+	"github.com/cassidy-run/cassidy/runtime/host"
 	"github.com/cassidy-run/cassidy/runtime/model"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
@@ -31,7 +32,7 @@ type play []any
 // A stage is a host over a folder of its own, a model that plays, and a record
 // of all that happens between them.
 type stage struct {
-	*runtime.Host
+	*host.Host
 	t       testing.TB
 	dir     string
 	session *agent.Session
@@ -48,7 +49,7 @@ type stage struct {
 // A setting is what a stage is made of.
 type setting struct {
 	files   map[string]string
-	approve runtime.Approver
+	approve host.Approver
 	process bool // scripts run in workers
 	store   bool // runs are recorded
 	native  bool
@@ -91,7 +92,7 @@ func newStage(t testing.TB, set setting) *stage {
 		t.Fatal(err)
 	}
 	s.session = a.NewSession("run")
-	s.heard = s.Subscribe(t.Context(), runtime.EventFilter{Buffer: 1 << 16})
+	s.heard = s.Subscribe(t.Context(), host.EventFilter{Buffer: 1 << 16})
 	return s
 }
 

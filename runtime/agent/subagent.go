@@ -4,7 +4,7 @@ import (
 	"context"
 	"strings"
 
-	"github.com/cassidy-run/cassidy/runtime"
+	"github.com/cassidy-run/cassidy/runtime/host"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
@@ -19,7 +19,7 @@ const agentID = "agent-"
 // script that may use it, has another agent work on a part of a task. That one
 // can do no more than its caller may, offers no tools but its caller's, and by
 // default has no agents of its own. options is asked for each time.
-func Register(h *runtime.Host, options func() (*Options, error)) error {
+func Register(h *host.Host, options func() (*Options, error)) error {
 	return h.Register(tool.Tool{
 		Name:  toolName,
 		Title: "Agent",
@@ -47,7 +47,7 @@ func Register(h *runtime.Host, options func() (*Options, error)) error {
 }
 
 // runFor runs an agent for the one whose turn the context is of, if any.
-func runFor(ctx context.Context, h *runtime.Host, o Options, args *value.Dict) (value.Value, error) {
+func runFor(ctx context.Context, h *host.Host, o Options, args *value.Dict) (value.Value, error) {
 	above, _ := ctx.Value(turnKey{}).(*turn)
 	depth := 0
 	for up := above; up != nil; up = up.above {

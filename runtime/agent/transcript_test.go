@@ -5,9 +5,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/cassidy-run/cassidy/runtime"
 	"github.com/cassidy-run/cassidy/runtime/agent"
 	"github.com/cassidy-run/cassidy/runtime/agent/decision"
+	"github.com/cassidy-run/cassidy/runtime/host"
 	"github.com/cassidy-run/cassidy/runtime/model"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
@@ -26,8 +26,8 @@ type transcript struct {
 const done = "TASK COMPLETE: done"
 
 // no refuses everything.
-func no(context.Context, runtime.Question) (runtime.Answer, error) {
-	return runtime.Answer{Why: "not today"}, nil
+func no(context.Context, host.Question) (host.Answer, error) {
+	return host.Answer{Why: "not today"}, nil
 }
 
 func readsA() string { return call("read_file", "filepath", "a.txt") }
@@ -40,7 +40,7 @@ var twoFiles = map[string]string{"a.txt": "first\nsecond\n", "b.txt": "third\n"}
 func TestTranscriptsOfTheTaskPolicy(t *testing.T) {
 	run(t, []transcript{{
 		name: "several_steps", reason: agent.ReasonFinal,
-		setting: setting{files: twoFiles, approve: runtime.ApproveAll(), replies: play{
+		setting: setting{files: twoFiles, approve: host.ApproveAll(), replies: play{
 			call("list_files"), "First I look.\n\n" + readsA(), call("write_file", "filepath", "c.txt", "content", "third"), "All is there.\n\nTASK COMPLETE: c.txt is written\nas you wished",
 		}},
 		check: func(t *testing.T, s *stage, r *agent.Reply) {
@@ -65,18 +65,18 @@ func TestTranscriptsOfTheTaskPolicy(t *testing.T) {
 		setting: setting{files: twoFiles, replies: play{`{"tool_decision": {"action": "read_file", "input": {"filepath": "a.txt" "x"}, "status": "continue"}}`, readsA(), done}},
 	}, {
 		name: "refused_once", reason: agent.ReasonFinal,
-		setting: setting{approve: runtime.ApproverFunc(no), replies: play{call("write_file", "filepath", "a.txt", "content", "x"), done}},
+		setting: setting{approve: host.ApproverFunc(no), replies: play{call("write_file", "filepath", "a.txt", "content", "x"), done}},
 		check:   nothingWritten,
 	}, {
 		name: "refused_thrice", reason: agent.ReasonDenied,
-		setting: setting{approve: runtime.ApproverFunc(no), replies: play{
+		setting: setting{approve: host.ApproverFunc(no), replies: play{
 			call("write_file", "filepath", "a.txt", "content", "x"), call("write_file", "filepath", "a.txt", "content", "y"),
 			"Then so.\n" + call("write_file", "filepath", "b.txt", "content", "y"), done,
 		}},
 		check: nothingWritten,
 	}, {
 		name: "redundant_call", reason: agent.ReasonFinal,
-		setting: setting{files: twoFiles, approve: runtime.ApproveAll(), replies: play{
+		setting: setting{files: twoFiles, approve: host.ApproveAll(), replies: play{
 			readsA(), readsA(), overwrite, readsA(), done,
 		}},
 	}, {
@@ -113,7 +113,7 @@ func TestTranscriptsOfTheTaskPolicy(t *testing.T) {
 		setting: setting{options: agent.Options{Tools: []string{"read_file", "task_complete"}}, replies: play{call("task_complete", "summary", "It is done.")}},
 	}, {
 		name: "overwrite_unread", reason: agent.ReasonFinal,
-		setting: setting{files: twoFiles, approve: runtime.ApproveAll(), replies: play{
+		setting: setting{files: twoFiles, approve: host.ApproveAll(), replies: play{
 			overwrite, readsA(), overwrite, done,
 		}},
 		check: func(t *testing.T, s *stage, _ *agent.Reply) {
@@ -315,7 +315,7 @@ func withAgents(s *stage, o *agent.Options) {
 func TestTranscriptOfAnAgentOfAnAgent(t *testing.T) {
 	run(t, []transcript{{
 		name: "sub_agent", reason: agent.ReasonFinal,
-		setting: setting{files: twoFiles, before: withAgents, approve: runtime.ApproveAll(), replies: play{
+		setting: setting{files: twoFiles, before: withAgents, approve: host.ApproveAll(), replies: play{
 			call("agent", "task", "count the lines", "tools", value.List{"read_file", "list_files", "agent"}),
 			call("list_files"), call("agent", "task", "you do it"), readsA(), "TASK COMPLETE: two lines",
 			"TASK COMPLETE: the other says two",
@@ -325,7 +325,7 @@ func TestTranscriptOfAnAgentOfAnAgent(t *testing.T) {
 		setting: setting{files: twoFiles, before: func(s *stage, o *agent.Options) {
 			withAgents(s, o)
 			o.Tools = []string{"read_file", "write_file", "agent"}
-		}, approve: runtime.ApproveAll(), replies: play{
+		}, approve: host.ApproveAll(), replies: play{
 			readsA(), call("agent", "task", "make it new"), readsA(), overwrite, "TASK COMPLETE: it is new",
 			call("write_file", "filepath", "a.txt", "content", "newer", "overwrite", true), done,
 		}},
@@ -336,7 +336,7 @@ func TestTranscriptOfAnAgentOfAnAgent(t *testing.T) {
 		},
 	}, {
 		name: "sub_agent_fails", reason: agent.ReasonFinal,
-		setting: setting{files: twoFiles, before: withAgents, approve: runtime.ApproveAll(), replies: play{
+		setting: setting{files: twoFiles, before: withAgents, approve: host.ApproveAll(), replies: play{
 			call("agent", "task", "count the lines"), "Hm.", "Hm.", "I cannot say.", done,
 		}},
 	}})

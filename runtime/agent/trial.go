@@ -7,9 +7,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/cassidy-run/cassidy/runtime"
 	"github.com/cassidy-run/cassidy/runtime/agent/decision"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/prose"
+	"github.com/cassidy-run/cassidy/runtime/host"
 	"github.com/cassidy-run/cassidy/runtime/model"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
@@ -83,7 +83,7 @@ type Trial struct {
 // WorkDir, Iterations, NoInference and RepeatInstructions. That the model does
 // badly is no error. The error is of kind Unavailable where there is no model to
 // try, and Canceled where nobody wants to know any more.
-func (t *TrialTask) Try(ctx context.Context, h *runtime.Host, f decision.Format, o Options) (Trial, error) {
+func (t *TrialTask) Try(ctx context.Context, h *host.Host, f decision.Format, o Options) (Trial, error) {
 	a, err := newAgent(h, &Options{
 		Model: o.Model, WorkDir: o.WorkDir, Iterations: o.Iterations, NoInference: o.NoInference, RepeatInstructions: o.RepeatInstructions,
 		Format: f, Policy: "task", Tools: TrialTools(),

@@ -35,8 +35,8 @@ type Tool struct {
 	Timeout     time.Duration // wall time of one call; 0 means the host's default
 	Limits      Limits        // zero fields mean the host's defaults
 	Overhead    int           // tokens its definition costs; 0 means estimated
-	Available   string        // the script's function that reports whether it can be used here, or ""; for Go see runtime.AvailableFunc
-	Undo        string        // the script's function that undoes a call, undo(args, result), or ""; for Go see runtime.UndoFunc
+	Available   string        // the script's function that reports whether it can be used here, or ""; for Go see host.AvailableFunc
+	Undo        string        // the script's function that undoes a call, undo(args, result), or ""; for Go see host.UndoFunc
 	Loads       []string      // the shared files that its script loads, all of them
 	Warnings    []string      // what is odd in the declaration but not wrong
 

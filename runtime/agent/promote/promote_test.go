@@ -8,10 +8,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
-	"github.com/cassidy-run/cassidy/runtime"
-
 	"github.com/cassidy-run/cassidy/runtime/agent/promote"
 	"github.com/cassidy-run/cassidy/runtime/engine"
+	"github.com/cassidy-run/cassidy/runtime/host"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 	"github.com/cassidy-run/cassidy/stdlib"
@@ -31,7 +30,7 @@ func promotable() []tool.Tool {
 // described reads a promoted file as the engine does.
 func described(t testing.TB, file string) (tool.Tool, error) {
 	t.Helper()
-	return engine.New(&engine.Options{Modules: slices.Concat(stdlib.Pure(), runtime.Modules())}).
+	return engine.New(&engine.Options{Modules: slices.Concat(stdlib.Pure(), host.Modules())}).
 		Describe(tool.Script{Name: "made", Path: "made.star", Source: file})
 }
 

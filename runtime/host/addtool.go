@@ -1,0 +1,113 @@
+package host
+
+import (
+	"context"
+	"reflect"
+
+	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
+)
+
+// AddTool adds a tool written in Go that takes and returns Go values. It is like
+// [Host.Register], and fails with kind Invalid for what that refuses and for the types
+// below.
+//
+// In is a struct or a pointer to one. Each call decodes its arguments as an In, see
+// [value.ToGo]; a pointer is never nil. Unless t has Params or a Schema, its parameters
+// are derived from In, see [tool.ParamsFor]; given ones must fit it, see
+// [tool.CheckParamsFor]. A *[value.Dict] takes the arguments that t declares as they
+// are. An In without fields takes no arguments.
+//
+// What f returns is encoded as the result, see [value.FromGo]; an empty struct is no
+// result. Unless t has Returns, the type of the result is derived from Out, see
+// [tool.ReturnsFor].
+//
+// A tool without Needs, that is not Risky, runs unasked. An error that is not a
+// *[value.Error] and wraps none is of kind Failed. A panic, and a result that cannot be
+// encoded, is an error of kind Internal. f is called concurrently. It must return when its context
+// ends, because the host waits for it, whatever the time.
+//
+// To undo calls, pass [UndoFunc]. [Host.RemoveTool] removes the tool.
+func AddTool[In, Out any](h *Host, t tool.Tool, f func(ctx context.Context, in In) (Out, error), opts ...ToolOption) error {
+	switch {
+	case h == nil:
+		return value.Errorf(value.Invalid, "tool '%s': the host is nil", t.Name)
+	case f == nil:
+		return value.Errorf(value.Invalid, "tool '%s': the function is nil", t.Name)
+	}
+	if err := derive[In, Out](&t); err != nil {
+		e := value.Errorf(value.Invalid, "tool '%s': %w", t.Name, err)
+		e.Hint = value.ErrorOf(err, value.Invalid).Hint
+		return e
+	}
+	nothing := reflect.TypeFor[Out]() == reflect.TypeFor[struct{}]()
+	do := func(ctx context.Context, args *value.Dict) (value.Value, error) {
+		in, err := decodeArgs[In](args)
+		if err != nil {
+			return nil, value.Errorf(value.Invalid, "the arguments of '%s': %w", t.Name, err)
+		}
+		out, err := f(ctx, in)
+		if nothing {
+			return nil, err
+		}
+		return out, err
+	}
+	typed := func(o *toolOptions) { o.types = signatureOf[In, Out]() }
+	return h.register(t, do, false, append([]ToolOption{typed}, opts...))
+}
+
+// derive completes a definition from the types of its handler, and checks what it
+// declares itself.
+func derive[In, Out any](t *tool.Tool) error {
+	var err error
+	switch {
+	case t.Params != nil || len(t.Schema) > 0:
+		err = tool.CheckParamsFor[In](t)
+	case reflect.TypeFor[In]() == dictType: // declares none, takes none
+	default:
+		t.Params, err = tool.ParamsFor[In]()
+	}
+	if err != nil || t.Returns != nil {
+		return err
+	}
+	t.Returns, err = tool.ReturnsFor[Out]()
+	return err
+}
+
+// decodeArgs decodes the arguments of a call; a pointer to a struct is never nil.
+func decodeArgs[In any](args *value.Dict) (In, error) {
+	if args == nil {
+		args = &value.Dict{}
+	}
+	return value.ToGo[In](args)
+}
+
+// A signature is the types that a function of a tool takes. The zero value is that of
+// a handler over values.
+type signature struct{ in, out reflect.Type }
+
+var dictType = reflect.TypeFor[*value.Dict]()
+
+func signatureOf[In, Out any]() signature {
+	return signature{reflect.TypeFor[In](), reflect.TypeFor[Out]()}
+}
+
+// fits reports whether an undo function can take what the handler takes and returns.
+// An untyped one, or one of an untyped handler, can.
+func (s signature) fits(handler signature) bool {
+	fit := func(t, of reflect.Type) bool {
+		return t == nil || of == nil || t == dictType || of == dictType || isAny(t) || isAny(of) || pointee(t) == pointee(of)
+	}
+	return fit(s.in, handler.in) && fit(s.out, handler.out)
+}
+
+func (s signature) String() string { return s.in.String() + " and " + s.out.String() }
+
+func isAny(t reflect.Type) bool { return t.Kind() == reflect.Interface && t.NumMethod() == 0 }
+
+func pointee(t reflect.Type) reflect.Type {
+	if t.Kind() == reflect.Pointer {
+		return t.Elem()
+	}
+	return t
+}

@@ -1,0 +1,106 @@
+package host
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/cassidy-run/cassidy/runtime/tool"
+)
+
+func stateOf(text string) tool.FileState {
+	return tool.FileState{Exists: true, Data: []byte(text), Hash: tool.HashBytes([]byte(text))}
+}
+
+func TestDiffs(t *testing.T) {
+	unread := stateOf("old")
+	unread.Data = nil
+	long := strings.Repeat("the same line\n", 20_000)
+	for _, c := range []struct {
+		name          string
+		before, after tool.FileState
+		want          string
+	}{
+		{"new", tool.FileState{}, stateOf("a\n"), "--- /dev/null\n+++ b/f\n@@ -0,0 +1 @@\n+a\n"},
+		{"deleted", stateOf("a\n"), tool.FileState{}, "--- a/f\n+++ /dev/null\n@@ -1 +0,0 @@\n-a\n"},
+		{"the same", stateOf("a\n"), stateOf("a\n"), ""},
+		{"no newline at the end", stateOf("a\nb"), stateOf("a\nb\n"), "--- a/f\n+++ b/f\n@@ -1,2 +1,2 @@\n a\n-b\n\\ No newline at end of file\n+b\n"},
+		{"binary", stateOf("a\n"), stateOf("\x00"), ""},
+		{"not text", stateOf("\xff"), stateOf("a"), ""},
+		{"unread", unread, stateOf("a"), ""},
+		{"a directory", tool.FileState{}, tool.FileState{Exists: true, Dir: true}, ""},
+		{"far inside", stateOf(long + "old\n" + long), stateOf(long + "new\n" + long),
+			"--- a/f\n+++ b/f\n@@ -19998,7 +19998,7 @@\n the same line\n the same line\n the same line\n-old\n+new\n the same line\n the same line\n the same line\n"},
+		{"too different", stateOf(long), stateOf(strings.ReplaceAll(long, "same", "other")), ""},
+	} {
+		if got := diff(&tool.Change{Path: "f", Before: c.before, After: c.after}); got != c.want {
+			t.Errorf("%s: %q, want %q", c.name, got, c.want)
+		}
+	}
+}
+
+// TestDiffsTakeNoTime compares the most that is compared, with nothing in common.
+func TestDiffsTakeNoTime(t *testing.T) {
+	a, b := stateOf(strings.Repeat("a\n", maxDiffed/2)), stateOf(strings.Repeat("b\n", maxDiffed/2))
+	start := time.Now()
+	if got := diff(&tool.Change{Path: "f", Before: a, After: b}); got == "" {
+		t.Error("there is no diff")
+	}
+	if took := time.Since(start); took > 5*time.Second {
+		t.Errorf("it took %v", took)
+	}
+}
+
+// TestDiffsApply checks that a diff, applied to what was before, gives what is after.
+func TestDiffsApply(t *testing.T) {
+	line := rapid.SampledFrom([]string{"a\n", "b\n", "c\n", "\n"})
+	rapid.Check(t, func(t *rapid.T) {
+		before := rapid.SliceOfN(line, 0, 40).Draw(t, "before")
+		at := rapid.IntRange(0, len(before)).Draw(t, "at")
+		to := rapid.IntRange(at, len(before)).Draw(t, "to")
+		after := append(append(append([]string{}, before[:at]...), rapid.SliceOfN(line, 0, 5).Draw(t, "new")...), before[to:]...)
+		c := tool.Change{Path: "f", Before: stateOf(strings.Join(before, "")), After: stateOf(strings.Join(after, ""))}
+		d := diff(&c)
+		if got := patched(t, before, d); got != string(c.After.Data) {
+			t.Fatalf("%q with\n%sis %q, want %q", before, d, got, c.After.Data)
+		}
+	})
+}
+
+// patched applies a unified diff to lines.
+func patched(t *rapid.T, before []string, diff string) string {
+	var out strings.Builder
+	next := 0
+	for i, l := range strings.SplitAfter(diff, "\n") {
+		switch {
+		case i < 2 || l == "":
+		case l[0] == '@':
+			from, count := 0, 1
+			for _, c := range strings.TrimPrefix(l, "@@ -") {
+				if c < '0' || c > '9' {
+					break
+				}
+				from = from*10 + int(c-'0')
+			}
+			if head, _, _ := strings.Cut(l, " +"); strings.HasSuffix(head, ",0") {
+				count = 0
+			}
+			for ; next < from-count; next++ {
+				out.WriteString(before[next])
+			}
+		case l[0] == '+':
+			out.WriteString(l[1:])
+		default:
+			if next >= len(before) || before[next] != l[1:] {
+				t.Fatalf("line %d is not %q in\n%s", next+1, l[1:], diff)
+			}
+			if next++; l[0] == ' ' {
+				out.WriteString(l[1:])
+			}
+		}
+	}
+	out.WriteString(strings.Join(before[next:], ""))
+	return out.String()
+}

@@ -1,0 +1,123 @@
+package host_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"testing"
+
+	"github.com/cassidy-run/cassidy/runtime/host"
+	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
+)
+
+// TestUndoOfABrokenRun ends a process at each effect, gives its run up, and takes
+// it back, in processes that end too.
+func TestUndoOfABrokenRun(t *testing.T) { eachStore(t, testUndoOfABrokenRun) }
+
+func testUndoOfABrokenRun(t *testing.T, on keeper) {
+	const body = "for i in range(3):\n    tools.put(n = i)"
+	tools := func(p *process) {
+		p.add("put.star", star("put", "n: int", "fs.append('log', 'line %d\\n' % n)\nfs.write('d%d/x' % n, 'x')\nout.send('x')\nfs.append('log', 'more\\n')\nif n: fs.move('d%d/x' % (n - 1), 'moved')\nif n: fs.move('moved', 'd%d/y' % n)", "needs = ['fs.read', 'fs.write', 'use:out']"), nil)
+	}
+	start := func(m *machine, dies int, after bool) *process {
+		p := m.process(dies, after)
+		tools(p)
+		return p
+	}
+	whole := newMachine(t, on)
+	p := start(whole, 0, false)
+	if _, err := p.run("r", false, body); err != nil {
+		t.Fatal(err)
+	}
+	for dies := 1; dies <= p.effects; dies++ {
+		after := dies%2 == 0
+		m := newMachine(t, on)
+		first := start(m, 0, false)
+		first.write("log", "before\n")
+		first.j.Close()
+		before := m.tree()
+		_, _ = start(m, dies, after).run("r", false, body)
+		at := fmt.Sprintf("killed at effect %d, after: %v", dies, after)
+		p := start(m, 1+dies%4, after) // dies soon
+		log, err := p.j.Resume(context.Background(), "r")
+		if err != nil {
+			continue // it had ended
+		}
+		if err := log.End(context.Background(), "", tool.Outcome{}, value.Errorf(value.Canceled, "given up")); err != nil {
+			t.Fatalf("%s: %v", at, err)
+		}
+		_, err = p.undo(host.Undo{Run: "r", ID: "u"})
+		p.j.Close()
+		p = start(m, 0, false)
+		if err != nil {
+			_, err = p.undo(host.Undo{Run: "r", ID: "u", Resume: true})
+		}
+		if err != nil || !maps.Equal(m.tree(), before) {
+			t.Errorf("%s: undo %v, the files are %v, want %v", at, err, m.tree(), before)
+		}
+		p.j.Close()
+	}
+}
+
+// TestUndoAndRules checks that what a rule keeps from everybody, it keeps from
+// taking back.
+func TestUndoAndRules(t *testing.T) { eachRecord(t, testUndoAndRules) }
+
+func testUndoAndRules(t *testing.T, on keeper) {
+	m := newMachine(t, on)
+	p := m.process(0, false)
+	p.tools()
+	if _, err := p.run("r", false, "tools.note(text = 'x')"); err != nil {
+		t.Fatal(err)
+	}
+	p.j.Close()
+	tree := m.tree()
+	m.rules = rules(t, "deny fs.write")
+	p = m.process(0, false)
+	p.tools()
+	out, err := p.undo(host.Undo{Run: "r"})
+	if value.KindOf(err) != value.Denied || out.Failed == nil || !maps.Equal(m.tree(), tree) {
+		t.Errorf("undo: %+v, %v, the files are %v", out, err, m.tree())
+	}
+}
+
+// TestUndoOfUndoOfUndo checks that taking back can be taken back again and again.
+func TestUndoOfUndoOfUndo(t *testing.T) { eachRecord(t, testUndoOfUndoOfUndo) }
+
+func testUndoOfUndoOfUndo(t *testing.T, on keeper) {
+	m := newMachine(t, on)
+	p := m.process(0, false)
+	p.tools()
+	if _, err := p.run("0", false, flow); err != nil {
+		t.Fatal(err)
+	}
+	states := []map[string]string{{}, m.tree()}
+	for i := 1; i < 5; i++ {
+		_, err := p.undo(host.Undo{Run: fmt.Sprint(i - 1), ID: fmt.Sprint(i)})
+		if want := states[(i+1)%2]; err != nil || !maps.Equal(m.tree(), want) {
+			t.Errorf("undo %d: %v, the files are %v, want %v", i, errors.Unwrap(err), m.tree(), want)
+		}
+	}
+}
+
+// TestUndoOfACallInACall checks that a call which its caller takes back is not
+// taken back twice.
+func TestUndoOfACallInACall(t *testing.T) { eachRecord(t, testUndoOfACallInACall) }
+
+func testUndoOfACallInACall(t *testing.T, on keeper) {
+	const source = "def %[1]s():\n    \"Do it.\"\n    %[2]s\n    fs.append('log', '%[1]s')\n\ndef back(args, result):\n    out.send('no %[1]s')\n\n" +
+		"tool(%[1]s, needs = ['use:out', 'tool', 'fs.read', 'fs.write'], undo = back)\n"
+	m := newMachine(t, on)
+	p := m.process(0, false)
+	p.add("post.star", fmt.Sprintf(source, "post", "out.send('x')"), nil)
+	p.add("order.star", fmt.Sprintf(source, "order", "tools.post()"), nil)
+	if _, err := p.run("r", false, "tools.order()\ntools.post()"); err != nil {
+		t.Fatal(err)
+	}
+	out, err := p.undo(host.Undo{Run: "r"})
+	if err != nil || len(out.Done) != 5 || len(out.Lasting) != 0 || len(m.tree()) != 0 || m.sent["no order"] != 1 || m.sent["no post"] != 1 {
+		t.Errorf("undo: %v, %+v, the files are %v, sent %v", err, out, m.tree(), m.sent)
+	}
+}

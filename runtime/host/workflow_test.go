@@ -1,0 +1,137 @@
+package host_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/cassidy-run/cassidy/runtime/history"
+	"github.com/cassidy-run/cassidy/runtime/host"
+	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
+)
+
+// workflowFrom describes a workflow.
+func workflowFrom(t *testing.T, h *host.Host, name, source string) host.Workflow {
+	t.Helper()
+	s := tool.Script{Name: name, Path: name + ".star", Source: source}
+	w := host.Workflow{Script: s, Declared: strings.Contains(source, "workflow(")}
+	if !w.Declared {
+		s.Source += "\nworkflow(main)\n"
+	}
+	var err error
+	if w.Tool, err = h.Describe(context.Background(), s); err != nil {
+		t.Fatal(err)
+	}
+	w.Tool.Name = name
+	return w
+}
+
+// TestResumedWorkflow checks that what is recorded of a run is enough to continue it.
+func TestResumedWorkflow(t *testing.T) {
+	r := newRig(t, nil)
+	for _, tt := range []struct{ name, source, needs, result string }{
+		{"free", "def main(n: int) -> int:\n    return n\n", "model human tool", "integer"},
+		{"some", "def main(n: int) -> str:\n    return \"x\"\n\nworkflow(main, needs = [\"tool:a\", \"model\", \"fs.read\"])\n", "tool:a model", "string"},
+		{"bare", "def main(n: int):\n    pass\n\nworkflow(main)\n", "", ""},
+		{"all", "def main(n: int) -> list[dict[str, int]]:\n    return []\n\nworkflow(main, needs = [\"tool\"])\n", "tool", "array<object>"},
+	} {
+		w := workflowFrom(t, r.Host, tt.name, tt.source)
+		begun, err := w.Program(value.NewDict("n", 7), "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		form, err := value.Append(nil, begun.Options) // as the record does
+		if err != nil {
+			t.Fatal(err)
+		}
+		read, err := value.Decode(form)
+		if err != nil {
+			t.Fatal(err)
+		}
+		recorded := &history.Run{ID: "r", Kind: host.WorkflowKind, Title: begun.Title, Args: begun.Args}
+		recorded.Options, _ = read.(*value.Dict)
+		p, err := host.ResumedWorkflow(recorded)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var needs []string
+		for _, n := range p.Needs {
+			needs = append(needs, n.String())
+		}
+		result := ""
+		if p.Returns != nil {
+			result = p.Returns.Name
+			if p.Returns.Items != nil {
+				result += "<" + p.Returns.Items.Name + ">"
+			}
+		}
+		if strings.Join(needs, " ") != tt.needs || result != tt.result || p.Name != "workflow "+tt.name || p.Title != tt.name+" n=7" || !p.Resume || !p.Parks || p.ID != "r" {
+			t.Errorf("%s: it needs %q and returns %q: %+v", tt.name, needs, result, p)
+		}
+	}
+	for _, r := range []history.Run{{ID: "t", Kind: "task", Options: value.NewDict("workflow", "x")}, {ID: "t", Kind: "run"}, {ID: "t", Kind: "run", Options: value.NewDict("workflow", "x", "result", 1)}} {
+		if _, err := host.ResumedWorkflow(&r); err == nil {
+			t.Errorf("%+v: taken, want it refused", r)
+		}
+	}
+}
+
+// TestRunOfAWorkflow checks that a workflow runs by its name, that a durable one waits
+// and is resumed, and what is refused.
+func TestRunOfAWorkflow(t *testing.T) { eachStore(t, testRunOfAWorkflow) }
+
+func testRunOfAWorkflow(t *testing.T, on keeper) {
+	m := newMachine(t, on)
+	m.answer, m.parks = nil, true
+	flows := map[string]host.Workflow{}
+	m.workflow = func(_ context.Context, _ host.Source, name string) (host.Workflow, error) {
+		w, ok := flows[name]
+		if !ok {
+			return w, value.Errorf(value.NotFound, "there is no workflow %q", name)
+		}
+		return w, nil
+	}
+	p := m.process(0, false)
+	flows["greet"] = workflowFrom(t, p.Host, "greet", "def main(name: str, working_dir: str = \"\") -> str:\n    return \"Hello \" + name if human.confirm(\"greet?\") else \"\"\n")
+	flows["wrong"] = workflowFrom(t, p.Host, "wrong", "def main() -> int:\n    return \"no number\"\n")
+	flows["sends"] = workflowFrom(t, p.Host, "sends", "def main():\n    return tools.post()\n")
+	flows["unknown"] = host.Workflow{Tool: tool.Tool{Name: "unknown", State: tool.Untrusted, Reason: "it is new"}}
+	p.add("post.star", star("post", "", "return out.send('x')", "needs = ['use:out']"), nil)
+	ctx := context.Background()
+	for name, want := range map[string]value.Kind{"none": value.NotFound, "unknown": value.Denied, "greet": value.Invalid, "wrong": value.Failed} {
+		if _, err := p.Run(ctx, name, nil); value.KindOf(err) != want || err == nil {
+			t.Errorf("%s gave %v, want an error of kind %v", name, err, want)
+		}
+	}
+	deny := host.Narrow(tool.Rule{Verdict: tool.Deny, Capability: tool.Capability{Name: "tool", Target: "post"}})
+	if _, err := p.Run(ctx, "sends", nil, deny); value.KindOf(err) != value.Denied || m.sent["x"] > 0 {
+		t.Errorf("a narrowed workflow gave %v", err)
+	}
+	args := value.NewDict("name", "Ann")
+	if _, err := p.Run(ctx, "greet", args, host.Durable("r")); value.KindOf(err) != value.Parked {
+		t.Fatalf("the workflow gave %v, want that it waits", err)
+	}
+	if _, err := p.Run(ctx, "greet", value.NewDict("name", "Bob"), host.Durable("r")); value.KindOf(err) != value.Conflict {
+		t.Errorf("other arguments with the same ID gave %v, want a conflict", err)
+	}
+	for q := range p.Waiting(ctx) {
+		if err := p.Answer(ctx, q.ID, tool.Answer{Yes: true}); err != nil {
+			t.Error(err)
+		}
+	}
+	other := m.process(0, false)
+	if got, err := other.Resume(ctx, "r"); err != nil || got.Value != "Hello Ann" {
+		t.Errorf("resumed: %v, %v", got.Value, err)
+	}
+	if got, err := other.Run(ctx, "greet", args, host.Durable("r")); err != nil || got.Value != "Hello Ann" {
+		t.Errorf("the same again: %v, %v", got.Value, err)
+	}
+	if _, err := other.Run(ctx, "greet", args, host.Durable("s")); value.KindOf(err) != value.Parked {
+		t.Errorf("another run gave %v", err)
+	}
+	m.revoked = map[string]bool{"greet.star": true}
+	if _, err := other.Resume(ctx, "s"); value.KindOf(err) != value.Denied {
+		t.Errorf("a workflow that is not trusted any more gave %v", err)
+	}
+}
