@@ -116,7 +116,7 @@ func begin(ctx context.Context, dir string) error {
 	defer done()
 	call := tool.Call{Tool: "write_file", Args: value.NewDict("filepath", "RELEASED", "content", "1.4")}
 	_, err = h.Call(ctx, call, cassidy.Durable("release-1"))
-	var parked *host.ParkedError
+	var parked *cassidy.ParkedError
 	if !errors.As(err, &parked) {
 		return err
 	}
@@ -168,7 +168,7 @@ func ExampleHost_replay() {
 }
 
 func release(ctx context.Context, dir string) error {
-	hh, done, err := open(dir, &cassidy.Options{Approver: host.ApproveAll()})
+	h, done, err := open(dir, &cassidy.Options{Approver: host.ApproveAll()})
 	if err != nil {
 		return err
 	}
@@ -192,32 +192,32 @@ def main(version):
 		out, err := h.RunProgram(ctx, &p)
 		return tool.Succeed(out), err
 	}}
-	if err := hh.RegisterKind(kind); err != nil {
+	if err := h.RegisterKind(kind); err != nil {
 		return err
 	}
 
 	p := program
 	p.ID = "release-1"
-	if _, err := hh.RunProgram(ctx, &p); value.KindOf(err) != value.Parked { // Options.Asker is nil
+	if _, err := h.RunProgram(ctx, &p); value.KindOf(err) != value.Parked { // Options.Asker is nil
 		return err
 	}
 	question := p.ID + ":1:1" // the first question at step 1
-	if err := hh.Answer(ctx, question, tool.Answer{Yes: true}); err != nil {
+	if err := h.Answer(ctx, question, tool.Answer{Yes: true}); err != nil {
 		return err
 	}
-	result, err := hh.Resume(ctx, p.ID)
+	result, err := h.Resume(ctx, p.ID)
 	if err != nil {
 		return err
 	}
 	fmt.Println(result.Text())
 
-	again, err := hh.Replay(ctx, host.Replay{Program: &p})
+	again, err := h.Replay(ctx, host.Replay{Program: &p})
 	if err != nil {
 		return err
 	}
 	fmt.Printf("replay: %d steps, %v\n", again.Steps, again.Err)
 
-	undone, err := hh.UndoRun(ctx, host.Undo{Run: p.ID})
+	undone, err := h.UndoRun(ctx, host.Undo{Run: p.ID})
 	if err != nil {
 		return err
 	}
