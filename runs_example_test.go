@@ -109,13 +109,13 @@ func open(dir string, o *cassidy.Options) (host *cassidy.Host, done func(), err 
 
 // begin makes a call that nobody approves.
 func begin(ctx context.Context, dir string) error {
-	h, done, err := open(dir, &cassidy.Options{})
+	host, done, err := open(dir, &cassidy.Options{})
 	if err != nil {
 		return err
 	}
 	defer done()
 	call := tool.Call{Tool: "write_file", Args: value.NewDict("filepath", "RELEASED", "content", "1.4")}
-	_, err = h.Call(ctx, call, cassidy.Durable("release-1"))
+	_, err = host.Call(ctx, call, cassidy.Durable("release-1"))
 	var parked *cassidy.ParkedError
 	if !errors.As(err, &parked) {
 		return err
