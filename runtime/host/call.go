@@ -166,7 +166,7 @@ func readArguments(p *pass, c *tool.Call) (*value.Dict, error) {
 // it has returned a valid result, else dropped.
 func (p *pass) execute(ctx, limited context.Context, runner tool.Runner) (tool.Outcome, error) {
 	p.call.Limits = p.run.host.limits(p.call, p.tool)
-	p.wall.start(&p.run.host.inflight.alarm, p.run.host.timeout(p.tool))
+	p.run.host.inflight.start(&p.wall, p.run.host.timeout(p.tool))
 	if p.tool.Location == tool.Embedded { // a handler in Go can make calls
 		limited = p.doneFor(limited, p.call.ID+"/1", p.call.Place.Child(1))
 	}

@@ -80,7 +80,7 @@ func (s subject) heard() bool { return s.watched() || s.subscribed() }
 
 // subscribed reports whether somebody has subscribed to events about the call.
 func (s subject) subscribed() bool {
-	if s.run.host.hub.number.Load() == 0 {
+	if !s.run.host.hub.any() {
 		return false
 	}
 	e := s.event()

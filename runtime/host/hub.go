@@ -1,0 +1,268 @@
+package host
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/cassidy-run/cassidy/runtime/tool"
+)
+
+// A filter selects events. The zero filter selects all.
+type filter struct {
+	Run     string // those of this run; "" selects any
+	Call    string // those of this call and the calls below it; "" selects any
+	Session string // those of this session of an agent; "" selects any
+	// Buffer is how many events may wait for the subscriber; 0 means 256, and the
+	// most is 65536.
+	Buffer int
+}
+
+const (
+	defaultBuffer = 256
+	maxBuffer     = 1 << 16 // of 112 bytes each
+)
+
+// A hub delivers the events of a host to its subscribers. The zero value is ready.
+type hub struct {
+	number atomic.Int32 // of subscribers
+
+	mu     sync.RWMutex
+	closed bool
+	subs   map[subscription][]*subscriber // the lists are replaced, never changed
+}
+
+// A subscription is what subscribers are found by: the most selective part of
+// their filter.
+type subscription struct {
+	by byte // one of the constants below
+	id string
+}
+
+const (
+	byNothing byte = iota
+	byRun
+	byCall // by the first part of its ID
+	bySession
+)
+
+func (f *filter) subscription() subscription {
+	switch {
+	case f.Call != "":
+		return subscription{byCall, firstPart(f.Call)}
+	case f.Run != "":
+		return subscription{byRun, f.Run}
+	case f.Session != "":
+		return subscription{bySession, f.Session}
+	}
+	return subscription{}
+}
+
+// firstPart is what a call's ID has in common with those of all calls above and
+// below it.
+func firstPart(call string) string {
+	first, _, _ := strings.Cut(call, "/")
+	return first
+}
+
+// subscribe returns a channel of the events that a filter selects, from now on, until the
+// context ends or the hub is closed. now is the time of the [tool.Lost] in it.
+func (h *hub) subscribe(ctx context.Context, f filter, now func() time.Time) <-chan tool.Event {
+	size := f.Buffer
+	if size <= 0 {
+		size = defaultBuffer
+	}
+	s := &subscriber{now: now, filter: f, events: make(chan tool.Event, min(size, maxBuffer)), done: make(chan struct{})}
+	if ctx.Err() != nil || !h.add(s) {
+		close(s.events)
+		return s.events
+	}
+	stop := context.AfterFunc(ctx, func() {
+		h.remove(s)
+		s.close()
+	})
+	s.mu.Lock()
+	s.stop = stop
+	s.mu.Unlock()
+	return s.events
+}
+
+// any reports whether there is a subscriber.
+func (h *hub) any() bool { return h.number.Load() > 0 }
+
+// add adds a subscriber, unless the hub is closed.
+func (h *hub) add(s *subscriber) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.closed {
+		return false
+	}
+	if h.subs == nil {
+		h.subs = map[subscription][]*subscriber{}
+	}
+	key := s.filter.subscription()
+	h.subs[key] = append(slices.Clip(h.subs[key]), s)
+	h.number.Add(1)
+	return true
+}
+
+func (h *hub) remove(s *subscriber) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	key := s.filter.subscription()
+	i := slices.Index(h.subs[key], s)
+	if i < 0 {
+		return
+	}
+	h.number.Add(-1)
+	left := slices.Delete(slices.Clone(h.subs[key]), i, i+1)
+	if h.subs[key] = left; len(left) == 0 {
+		delete(h.subs, key)
+	}
+}
+
+// close ends all subscriptions, and those that come later.
+func (h *hub) close() {
+	h.mu.Lock()
+	subs := h.subs
+	h.subs, h.closed = nil, true
+	h.number.Store(0)
+	h.mu.Unlock()
+	for _, list := range subs {
+		for _, s := range list {
+			s.close()
+		}
+	}
+}
+
+// of returns the subscribers that may want an event.
+func (h *hub) of(e *tool.Event) (lists [4][]*subscriber) {
+	if h.number.Load() == 0 {
+		return lists
+	}
+	h.mu.RLock()
+	defer h.mu.RUnlock()
+	lists[0], lists[1], lists[2] = h.subs[subscription{}], h.subs[subscription{byRun, e.Run}], h.subs[subscription{byCall, firstPart(e.Call)}]
+	if e.Session != "" {
+		lists[3] = h.subs[subscription{bySession, e.Session}]
+	}
+	return lists
+}
+
+// wanted reports whether somebody may want an event, of which Data need not be
+// known.
+func (h *hub) wanted(e *tool.Event) bool {
+	for _, list := range h.of(e) {
+		if len(list) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// deliver gives an event to those who want it.
+func (h *hub) deliver(e *tool.Event) {
+	for _, list := range h.of(e) {
+		for _, s := range list {
+			if s.filter.selects(e) {
+				s.deliver(e)
+			}
+		}
+	}
+}
+
+// selects reports whether a filter selects an event.
+func (f *filter) selects(e *tool.Event) bool {
+	below, ok := strings.CutPrefix(e.Call, f.Call)
+	return ok && (f.Call == "" || below == "" || below[0] == '/') && (f.Run == "" || f.Run == e.Run) && (f.Session == "" || f.Session == e.Session)
+}
+
+// A subscriber gets events through a channel with a buffer. When that is full, as many
+// events as it holds wait for a goroutine to send them, those after these are counted,
+// and the goroutine sends their number in their place.
+type subscriber struct {
+	now    func() time.Time
+	filter filter
+	events chan tool.Event
+	done   chan struct{} // closed with the subscription
+
+	mu     sync.Mutex
+	stop   func() bool
+	behind bool         // the goroutine sends
+	queue  []tool.Event // what it sends next
+	lost   uint64       // how many came after these
+	closed bool
+}
+
+func (s *subscriber) deliver(e *tool.Event) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case s.closed:
+		return
+	case s.behind && s.lost == 0 && len(s.queue) < cap(s.events):
+		s.queue = append(s.queue, *e)
+		return
+	case s.behind:
+		s.lost++
+		return
+	}
+	select {
+	case s.events <- *e:
+	default:
+		s.behind = true
+		go s.catchUp(*e)
+	}
+}
+
+// catchUp sends an event that had to wait, and how many were lost meanwhile, until
+// nothing is.
+func (s *subscriber) catchUp(e tool.Event) {
+	for {
+		select {
+		case s.events <- e:
+		case <-s.done:
+			close(s.events)
+			return
+		}
+		s.mu.Lock()
+		if s.closed {
+			s.mu.Unlock()
+			close(s.events)
+			return
+		}
+		switch {
+		case len(s.queue) > 0:
+			e, s.queue = s.queue[0], s.queue[1:]
+			s.mu.Unlock()
+			continue
+		case s.lost == 0:
+			s.behind, s.queue = false, nil
+			s.mu.Unlock()
+			return
+		}
+		e = tool.Event{Time: s.now(), Run: s.filter.Run, Call: s.filter.Call, Session: s.filter.Session, Data: tool.Lost{N: s.lost}}
+		s.lost = 0
+		s.mu.Unlock()
+	}
+}
+
+// close ends the subscription.
+func (s *subscriber) close() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return
+	}
+	s.closed = true
+	if s.stop != nil {
+		s.stop()
+	}
+	close(s.done)
+	if !s.behind { // else the goroutine does
+		close(s.events)
+	}
+}
