@@ -100,8 +100,28 @@ var layers = map[string]struct {
 	},
 	"runtime/host": {
 		"Package host runs tools for a model and decides what they may do.",
-		"runtime/tool runtime/value runtime/history sandbox",
+		"runtime/tool runtime/value runtime/host/internal/diffs runtime/host/internal/events runtime/host/internal/inflight runtime/host/internal/texts runtime/history sandbox",
 		"who decides what is allowed does none of it",
+	},
+	"runtime/host/internal/diffs": {
+		"Package diffs shows what would change in files.",
+		"runtime/tool",
+		"it reads what it is given",
+	},
+	"runtime/host/internal/events": {
+		"Package events delivers the events of a host",
+		"runtime/tool",
+		"it knows no calls",
+	},
+	"runtime/host/internal/inflight": {
+		"Package inflight knows what a host does for its callers",
+		"runtime/value",
+		"it ends what it does not know",
+	},
+	"runtime/host/internal/texts": {
+		"Package texts is a file system of texts in memory.",
+		"runtime/value",
+		"a source that is no folder",
 	},
 	"runtime/journal": {
 		"Package journal stores the records of runs",
@@ -235,7 +255,7 @@ var powers = map[string]struct {
 	"gopkg.in/yaml.v3":                              {"internal/yaml", "archived upstream: one file wraps it"},
 	"github.com/google/jsonschema-go":               {"internal/jsonschema", "checks the schemas that others wrote"},
 	"github.com/bmatcuk/doublestar/v4":              {"runtime/tool stdlib", "globs, in capabilities and in fs.glob"},
-	"github.com/aymanbagabas/go-udiff":              {"stdlib runtime/host cmd/cassidy", "unified diffs: of effects, in questions, and on a terminal"},
+	"github.com/aymanbagabas/go-udiff":              {"stdlib runtime/host/internal/diffs cmd/cassidy", "unified diffs: of effects, in questions, and on a terminal"},
 	"github.com/urfave/cli/v2":                      {"cmd/cassidy", "only the command has flags"},
 	"golang.org/x/sys":                              {"runtime/journal/sqlite sandbox cmd/cassidy", "the same lock on Windows; the kernel's names for what a worker gives up; the width of a terminal, and what was typed too early"},
 	"golang.org/x/net":                              {"stdlib sandbox", "idna: which host a name means, asked before it is judged; html: reads pages tag by tag; bpf: assembles the filter of system calls"},

@@ -64,8 +64,8 @@ func askQuestion(ctx context.Context, s *step, q Question, why value.LimitName) 
 	case asker == nil:
 		return nil, p.run.ask(ctx, asked, why, nobody)
 	}
-	p.wall.pause()
-	defer p.wall.resume()
+	p.wall.Pause()
+	defer p.wall.Resume()
 	identified, err := p.run.record.Identify(asked)
 	if err != nil {
 		return nil, unrecorded(err)

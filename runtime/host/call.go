@@ -30,16 +30,16 @@ func (h *Host) Call(ctx context.Context, c tool.Call, opts ...CallOption) (tool.
 	default:
 		return above.run.call(ctx, c, above)
 	}
-	if err := h.inflight.enter(); err != nil {
+	if err := h.inflight.Enter(); err != nil {
 		return failedResult(err)
 	}
-	defer h.inflight.leave()
+	defer h.inflight.Leave()
 	if o.durable {
 		return h.callDurable(ctx, c, o)
 	}
 	if h.middleware != nil { // which may wait itself
 		var done func()
-		ctx, done = h.inflight.until(ctx)
+		ctx, done = h.inflight.Until(ctx)
 		defer done()
 	}
 	r := h.newRun(ctx, c.ID)
@@ -113,11 +113,11 @@ func (r *run) pipeline(ctx context.Context, c tool.Call, above *pass) (tool.Outc
 	if err := p.admitCall(); err != nil {
 		return tool.Outcome{}, err
 	}
-	limited := p.wall.open(ctx)
-	defer p.wall.stop()
+	limited := p.wall.Open(ctx)
+	defer p.wall.Stop()
 	if above == nil {
-		r.host.inflight.watch(&p.wall)
-		defer r.host.inflight.forget(&p.wall)
+		r.host.inflight.Watch(&p.wall)
+		defer r.host.inflight.Forget(&p.wall)
 	}
 	if err := prepare(limited, p, runner); err != nil {
 		return tool.Outcome{}, err
@@ -166,7 +166,7 @@ func readArguments(p *pass, c *tool.Call) (*value.Dict, error) {
 // it has returned a valid result, else dropped.
 func (p *pass) execute(ctx, limited context.Context, runner tool.Runner) (tool.Outcome, error) {
 	p.call.Limits = p.run.host.limits(p.call, p.tool)
-	p.run.host.inflight.start(&p.wall, p.run.host.timeout(p.tool))
+	p.run.host.inflight.Start(&p.wall, p.run.host.timeout(p.tool))
 	if p.tool.Location == tool.Embedded { // a handler in Go can make calls
 		limited = p.doneFor(limited, p.call.ID+"/1", p.call.Place.Child(1))
 	}
@@ -310,11 +310,11 @@ func (h *Host) listable(c *catalog, t *tool.Tool) error {
 	if t.Available == "" {
 		return nil
 	}
-	if err := h.inflight.enter(); err != nil {
+	if err := h.inflight.Enter(); err != nil {
 		return c.answers.known(t)
 	}
-	defer h.inflight.leave()
-	ctx, done := h.inflight.until(context.Background())
+	defer h.inflight.Leave()
+	ctx, done := h.inflight.Until(context.Background())
 	defer done()
 	return h.usable(ctx, c, t, nil)
 }

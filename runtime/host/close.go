@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/cassidy-run/cassidy/runtime/host/internal/inflight"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
@@ -12,7 +13,7 @@ func (h *Host) notClosed() error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.closed {
-		return errClosed()
+		return inflight.Closed()
 	}
 	return nil
 }
@@ -24,8 +25,8 @@ const closeWait = time.Second
 // context ends before they have, it is closed as by [Host.Close], and the error says
 // so. New calls fail with kind Closed from the beginning.
 func (h *Host) Shutdown(ctx context.Context) error {
-	nothing := h.inflight.close()
-	waits, done := h.inflight.until(ctx) // a Close meanwhile ends it too
+	nothing := h.inflight.Close()
+	waits, done := h.inflight.Until(ctx) // a Close meanwhile ends it too
 	defer done()
 	select {
 	case <-nothing:
@@ -58,7 +59,7 @@ func (h *Host) Close() error {
 	h.closed = true
 	h.mu.Unlock()
 	h.wakeDue() // it returns
-	nothing := h.inflight.close()
+	nothing := h.inflight.Close()
 	if before {
 		select {
 		case <-nothing:
@@ -66,9 +67,9 @@ func (h *Host) Close() error {
 		}
 		return nil
 	}
-	defer h.hub.close() // after the ends of the calls were reported
+	defer h.hub.Close() // after the ends of the calls were reported
 	h.executing.close()
-	h.inflight.stop(errClosed())
+	h.inflight.Stop(inflight.Closed())
 	release := func() error {
 		if h.opts.Close == nil {
 			return nil

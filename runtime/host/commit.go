@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/cassidy-run/cassidy/runtime/history"
+	"github.com/cassidy-run/cassidy/runtime/host/internal/diffs"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
@@ -326,7 +327,7 @@ func (p commit) approve(ctx context.Context) error {
 		}
 		return nil
 	}
-	q := &inquiry{of: p.pass, at: p.at(), takes: d.takes, changes: withDiffs(changes), why: "it changes files", call: p.shown()}
+	q := &inquiry{of: p.pass, at: p.at(), takes: d.takes, changes: diffs.With(changes), why: "it changes files", call: p.shown()}
 	if _, err := q.ask(ctx); err != nil {
 		c.declined = p.refused(d, err)
 		return c.declined

@@ -75,8 +75,8 @@ func (s *step) call(ctx context.Context) (out tool.Outcome, err error) {
 	p := s.of
 	ctx = p.doneFor(ctx, p.call.ID+"/"+strconv.Itoa(s.number), s.effect.Place)
 	if slices.ContainsFunc(s.takes, func(c tool.Capability) bool { return c.Name == "model" }) {
-		p.wall.pause() // a model takes its time
-		defer p.wall.resume()
+		p.wall.Pause() // a model takes its time
+		defer p.wall.Resume()
 	}
 	out, err = p.run.host.execute(ctx, s.fn, s.effect, s.granted(ctx))
 	return out, value.AsError(err, value.Failed)

@@ -356,10 +356,10 @@ func resumeUndo(ctx context.Context, h *Host, r Recorded) (tool.Result, error) {
 // context of an effect, or of a handler in Go, Resume fails with kind Invalid unless the
 // run has ended.
 func (h *Host) Resume(ctx context.Context, runID string) (tool.Result, error) {
-	if err := h.inflight.enter(); err != nil {
+	if err := h.inflight.Enter(); err != nil {
 		return failedResult(err)
 	}
-	defer h.inflight.leave()
+	defer h.inflight.Leave()
 	r, err := h.Recorded(ctx, runID)
 	switch {
 	case err != nil:

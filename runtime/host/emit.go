@@ -80,11 +80,11 @@ func (s subject) heard() bool { return s.watched() || s.subscribed() }
 
 // subscribed reports whether somebody has subscribed to events about the call.
 func (s subject) subscribed() bool {
-	if !s.run.host.hub.any() {
+	if !s.run.host.hub.Any() {
 		return false
 	}
 	e := s.event()
-	return s.run.host.hub.wanted(&e)
+	return s.run.host.hub.Wanted(&e)
 }
 
 // watched reports whether a program watches the call, or one above it.
@@ -116,16 +116,16 @@ func (s subject) emit(data any) {
 	e, hub := s.notify(data), &s.run.host.hub
 	switch data.(type) {
 	case tool.ToolOutput, tool.Progress, tool.Log, tool.Text:
-		hub.deliver(&e)
+		hub.Deliver(&e)
 	default:
-		s.run.record.AddEvent(&e, func() { hub.deliver(&e) })
+		s.run.record.AddEvent(&e, func() { hub.Deliver(&e) })
 	}
 }
 
 // repeat reports what the record of the run answers, and has recorded before.
 func (s subject) repeat(data any) {
 	e := s.notify(data)
-	s.run.host.hub.deliver(&e)
+	s.run.host.hub.Deliver(&e)
 }
 
 // notify makes an event, and has the programs see it that watch the call.

@@ -5,6 +5,7 @@ import (
 	"iter"
 	"time"
 
+	"github.com/cassidy-run/cassidy/runtime/host/internal/inflight"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
@@ -71,7 +72,7 @@ func followLive(ctx context.Context, live <-chan tool.Event, next func(tool.Even
 		select {
 		case e, open := <-live:
 			if !open {
-				err := error(errClosed())
+				err := error(inflight.Closed())
 				if ctx.Err() != nil {
 					err = value.AsError(context.Cause(ctx), value.Canceled)
 				}

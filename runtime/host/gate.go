@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/cassidy-run/cassidy/runtime/history"
+	"github.com/cassidy-run/cassidy/runtime/host/internal/inflight"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
@@ -47,7 +48,7 @@ type pass struct {
 	program *program // nil for a call of a tool
 
 	stage   tool.Stage // the writes that wait for the end of the call
-	wall    wall
+	wall    inflight.Wall
 	quota   quota   // what it has used of the bounds of a call
 	consent consent // what somebody has said about it
 	trail   trail   // what its record and the disk do not agree on yet

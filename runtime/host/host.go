@@ -21,6 +21,8 @@ import (
 	"time"
 
 	"github.com/cassidy-run/cassidy/runtime/history"
+	"github.com/cassidy-run/cassidy/runtime/host/internal/events"
+	"github.com/cassidy-run/cassidy/runtime/host/internal/inflight"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 	"github.com/cassidy-run/cassidy/sandbox"
@@ -130,11 +132,11 @@ type Host struct {
 	funcs    map[string]*tool.Func // every effect, as in "fs.read"
 	calls    atomic.Int64          // counted to name them
 
-	hub        hub
+	hub        events.Hub
 	unaudited  atomic.Bool // the last decision could not be recorded
 	execute    Executor
 	middleware CallFunc // nil where there is none
-	inflight   inflight
+	inflight   inflight.Group
 	executing  executing
 	approvals  approvals
 	wake       chan struct{} // has a value when ResumeDue is to look again

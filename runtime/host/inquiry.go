@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/cassidy-run/cassidy/runtime/history"
+	"github.com/cassidy-run/cassidy/runtime/host/internal/diffs"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
@@ -57,8 +58,8 @@ func (q *inquiry) ask(ctx context.Context) (Answer, error) {
 	case p.responsible().quota.refusals.Load() >= maxRefusals:
 		return Answer{}, value.Errorf(value.Denied, "%s: the call was refused %d times already", q.needs(), maxRefusals)
 	}
-	p.wall.pause()
-	defer p.wall.resume()
+	p.wall.Pause()
+	defer p.wall.Resume()
 	answer, err := q.consult(ctx)
 	switch {
 	case unanswered(err):
@@ -219,7 +220,7 @@ func (q *inquiry) keepAlways(ctx context.Context, a *Answer) error {
 func (q *inquiry) recorded() history.Asked {
 	t := q.of.tool
 	text := q.needs()
-	asked := Question{Kind: tool.QuestionApproval, Tool: t.Name, Why: q.why, Reasoning: q.call.Reasoning, Args: q.args(), Asked: q.put, Capabilities: q.takes, Changes: clipped(q.changes)}
+	asked := Question{Kind: tool.QuestionApproval, Tool: t.Name, Why: q.why, Reasoning: q.call.Reasoning, Args: q.args(), Asked: q.put, Capabilities: q.takes, Changes: diffs.Clipped(q.changes)}
 	switch {
 	case q.changes != nil:
 	case q.effect != nil:

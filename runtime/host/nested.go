@@ -114,8 +114,8 @@ type caller struct{ *pass }
 func (p caller) callTool(ctx context.Context, e tool.Effect) (tool.Outcome, error) {
 	given, _ := e.Args.Get("args")
 	args, _ := given.(*value.Dict)
-	p.wall.pause()
-	defer p.wall.resume()
+	p.wall.Pause()
+	defer p.wall.Resume()
 	v, err := p.one(ctx, oneCall{e.Args.Text("name"), args}, strconv.Itoa(p.quota.effects), e.Place)
 	return tool.Outcome{Value: v}, err
 }
@@ -202,8 +202,8 @@ func (p caller) callAll(ctx context.Context, e tool.Effect) (tool.Outcome, error
 	if err != nil {
 		return tool.Outcome{}, err
 	}
-	p.wall.pause()
-	defer p.wall.resume()
+	p.wall.Pause()
+	defer p.wall.Resume()
 	results, errs := make(value.List, len(calls)), make([]error, len(calls))
 	var all sync.WaitGroup
 	free := make(chan struct{}, atOnce)

@@ -127,10 +127,10 @@ func (p *Program) asTool() *tool.Tool {
 // those above it, may not.
 func (h *Host) RunProgram(ctx context.Context, p *Program) (tool.Outcome, error) {
 	if h.origin(ctx) == nil {
-		if err := h.inflight.enter(); err != nil {
+		if err := h.inflight.Enter(); err != nil {
 			return tool.Outcome{}, err
 		}
-		defer h.inflight.leave()
+		defer h.inflight.Leave()
 	}
 	g, runner, done, err := h.begin(ctx, *p)
 	defer done()
@@ -150,10 +150,10 @@ func (h *Host) RunProgram(ctx context.Context, p *Program) (tool.Outcome, error)
 		g.program.ended(g, nil, err) // of one that was not executed
 		return out, err
 	default:
-		ctx = g.wall.open(ctx)
-		defer g.wall.stop()
-		h.inflight.watch(&g.wall)
-		defer h.inflight.forget(&g.wall)
+		ctx = g.wall.Open(ctx)
+		defer g.wall.Stop()
+		h.inflight.Watch(&g.wall)
+		defer h.inflight.Forget(&g.wall)
 	}
 	out, err := safely(ctx, g, runner, g.perform)
 	return g.end(ctx, out, err)
@@ -359,6 +359,6 @@ func (h *Host) forWhom(ctx context.Context, c *tool.Call) (above *pass, done fun
 	if c.Place == nil {
 		c.Place = place
 	}
-	o.pass.wall.pause()
-	return o.pass, o.pass.wall.resume
+	o.pass.wall.Pause()
+	return o.pass, o.pass.wall.Resume
 }

@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/cassidy-run/cassidy/runtime/host/internal/texts"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
@@ -429,11 +430,11 @@ func (h *Host) Swap(ctx context.Context, src Source) error {
 // search searches the source that choose names, if it wants that, and takes what
 // it came upon, unless accept fails; nil accepts all.
 func (h *Host) search(ctx context.Context, choose func(*catalog) (Source, bool), accept func(broken []*value.Error) error) error {
-	if err := h.inflight.enter(); err != nil {
+	if err := h.inflight.Enter(); err != nil {
 		return err
 	}
-	defer h.inflight.leave()
-	ctx, done := h.inflight.until(ctx)
+	defer h.inflight.Leave()
+	ctx, done := h.inflight.Until(ctx)
 	defer done()
 	r := &h.registry
 	select {
@@ -453,8 +454,8 @@ func (h *Host) search(ctx context.Context, choose func(*catalog) (Source, bool),
 	if cause := context.Cause(ctx); cause != nil {
 		return value.AsError(cause, value.Canceled) // what was not read yet is not broken
 	}
-	if named, ok := src.files.(texts); ok {
-		found.Broken = append(found.Broken, named.misnamed()...)
+	if named, ok := src.files.(texts.Texts); ok {
+		found.Broken = append(found.Broken, named.Misnamed()...)
 	}
 	if err != nil {
 		return err

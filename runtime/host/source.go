@@ -4,6 +4,7 @@ import (
 	"io/fs"
 	"maps"
 
+	"github.com/cassidy-run/cassidy/runtime/host/internal/texts"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
@@ -27,7 +28,7 @@ func FS(f fs.FS) Source { return Source{files: f} }
 // Scripts is a source in memory, as [FS]: texts by the names of their files, such
 // as "greet.star" or "lib/words.star". A name without a suffix, such as "greet", is
 // listed by [Host.Broken]. The map is copied.
-func Scripts(files map[string]string) Source { return FS(texts(maps.Clone(files))) }
+func Scripts(files map[string]string) Source { return FS(texts.Texts(maps.Clone(files))) }
 
 // Folder returns the project folder, or "" where the source is no folder.
 func (s Source) Folder() string { return s.dir }

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/cassidy-run/cassidy/runtime/host/internal/inflight"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
@@ -84,7 +85,7 @@ func (x *executing) add(e *execution) error {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if x.closed {
-		return errClosed()
+		return inflight.Closed()
 	}
 	if x.runs == nil {
 		x.runs = map[*execution]bool{}

@@ -4,13 +4,14 @@ import (
 	"context"
 	"iter"
 
+	"github.com/cassidy-run/cassidy/runtime/host/internal/events"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 )
 
 // An EventFilter selects events: those of a Run, of a Call and the calls below it, or of a
 // Session of an agent; what is "" selects any. Buffer is how many events may wait for the
 // subscriber; 0 means 256, and the most is 65536. The zero EventFilter selects all.
-type EventFilter = filter
+type EventFilter = events.Filter
 
 // Subscribe returns a channel of the events that a filter selects, from now on.
 // The channel is closed when the context ends or the host is closed, and immediately
@@ -22,7 +23,7 @@ type EventFilter = filter
 // reads nothing costs its buffer and nothing else. Events with a Seq come in its
 // order. Subscriptions to one run, call or session cost the others nothing.
 func (h *Host) Subscribe(ctx context.Context, f EventFilter) <-chan tool.Event {
-	return h.hub.subscribe(ctx, f, h.eventTime)
+	return h.hub.Subscribe(ctx, f, h.eventTime)
 }
 
 // Events yields the recorded events of a run with a Seq greater than after, in

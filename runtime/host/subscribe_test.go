@@ -43,7 +43,7 @@ func (r *rig) says(id string, n int) {
 }
 
 // texts drains what waits in a channel.
-func texts(events <-chan tool.Event) string {
+func Texts(events <-chan tool.Event) string {
 	var all []string
 	for len(events) > 0 {
 		e := <-events
@@ -67,12 +67,12 @@ func TestSubscribe(t *testing.T) {
 	inner := "b/1 tool_call_start, b/1 log, b/1 tool_call_end"
 	outer := "b tool_call_start, " + inner + ", b effect, b effect, b tool_call_end"
 	for _, c := range []struct{ name, got, want string }{
-		{"all", texts(all), "a tool_call_start, a log, a tool_call_end, " + outer},
-		{"of a run", texts(run), outer},
-		{"of a call", texts(call), inner},
-		{"of a session", texts(session), ""},
-		{"of another call", texts(other), ""},
-		{"of a call in another run", texts(both), ""},
+		{"all", Texts(all), "a tool_call_start, a log, a tool_call_end, " + outer},
+		{"of a run", Texts(run), outer},
+		{"of a call", Texts(call), inner},
+		{"of a session", Texts(session), ""},
+		{"of another call", Texts(other), ""},
+		{"of a call in another run", Texts(both), ""},
 	} {
 		if c.got != c.want {
 			t.Errorf("%s: %s, want %s", c.name, c.got, c.want)
@@ -205,7 +205,7 @@ func TestEmitOutsideOfCalls(t *testing.T) {
 	events := r.Subscribe(t.Context(), host.EventFilter{})
 	host.Emit(context.Background(), tool.Log{})
 	host.EmitAnswered(context.Background(), tool.Call{Tool: "x"}, "", nil)
-	if got := texts(events); got != "" || host.Subscribed(context.Background()) {
+	if got := Texts(events); got != "" || host.Subscribed(context.Background()) {
 		t.Errorf("reported %s", got)
 	}
 	var inside context.Context
@@ -220,10 +220,10 @@ func TestEmitOutsideOfCalls(t *testing.T) {
 	if _, err := r.Call(t.Context(), tool.Call{ID: "k", Tool: "keeps", Caller: tool.ByPerson}); err != nil {
 		t.Fatal(err)
 	}
-	texts(events)
+	Texts(events)
 	host.EmitAnswered(inside, tool.Call{Tool: "x", Args: value.NewDict("a", 1)}, "as before", nil)
 	host.Emit(inside, tool.Progress{Message: "half", Done: 1, Total: 2})
-	if got := texts(events); got != "k/1 tool_call_start, k/1 tool_call_end, k progress" {
+	if got := Texts(events); got != "k/1 tool_call_start, k/1 tool_call_end, k progress" {
 		t.Errorf("reported %s", got)
 	}
 }

@@ -448,8 +448,8 @@ func (h *Host) undoByTool(ctx context.Context, name string, args *value.Dict) (t
 	if err := p.admitCall(); err != nil {
 		return tool.Outcome{}, err
 	}
-	limited := p.wall.open(ctx)
-	defer p.wall.stop()
+	limited := p.wall.Open(ctx)
+	defer p.wall.Stop()
 	if err := h.usable(limited, now, t, runner); err != nil {
 		return tool.Outcome{}, err
 	}

@@ -197,8 +197,8 @@ func (s *step) sleep(ctx context.Context, d time.Duration) error {
 		if until, err = r.until(ctx, s.effect.Place, until); err != nil {
 			return err
 		}
-		s.of.wall.pause()
-		defer s.of.wall.resume()
+		s.of.wall.Pause()
+		defer s.of.wall.Resume()
 		if until.Sub(r.host.now()) > awake && r.parks {
 			return r.waits.add(r.id, waitsSleep, nil, until)
 		}

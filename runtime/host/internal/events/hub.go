@@ -1,4 +1,5 @@
-package host
+// Package events delivers the events of a host to those who have subscribed to them.
+package events
 
 import (
 	"context"
@@ -11,8 +12,8 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/tool"
 )
 
-// A filter selects events. The zero filter selects all.
-type filter struct {
+// A Filter selects events. The zero filter selects all.
+type Filter struct {
 	Run     string // those of this run; "" selects any
 	Call    string // those of this call and the calls below it; "" selects any
 	Session string // those of this session of an agent; "" selects any
@@ -26,8 +27,8 @@ const (
 	maxBuffer     = 1 << 16 // of 112 bytes each
 )
 
-// A hub delivers the events of a host to its subscribers. The zero value is ready.
-type hub struct {
+// A Hub delivers the events of a host to its subscribers. The zero value is ready.
+type Hub struct {
 	number atomic.Int32 // of subscribers
 
 	mu     sync.RWMutex
@@ -49,7 +50,7 @@ const (
 	bySession
 )
 
-func (f *filter) subscription() subscription {
+func (f *Filter) subscription() subscription {
 	switch {
 	case f.Call != "":
 		return subscription{byCall, firstPart(f.Call)}
@@ -68,9 +69,9 @@ func firstPart(call string) string {
 	return first
 }
 
-// subscribe returns a channel of the events that a filter selects, from now on, until the
+// Subscribe returns a channel of the events that a filter selects, from now on, until the
 // context ends or the hub is closed. now is the time of the [tool.Lost] in it.
-func (h *hub) subscribe(ctx context.Context, f filter, now func() time.Time) <-chan tool.Event {
+func (h *Hub) Subscribe(ctx context.Context, f Filter, now func() time.Time) <-chan tool.Event {
 	size := f.Buffer
 	if size <= 0 {
 		size = defaultBuffer
@@ -90,11 +91,11 @@ func (h *hub) subscribe(ctx context.Context, f filter, now func() time.Time) <-c
 	return s.events
 }
 
-// any reports whether there is a subscriber.
-func (h *hub) any() bool { return h.number.Load() > 0 }
+// Any reports whether there is a subscriber.
+func (h *Hub) Any() bool { return h.number.Load() > 0 }
 
 // add adds a subscriber, unless the hub is closed.
-func (h *hub) add(s *subscriber) bool {
+func (h *Hub) add(s *subscriber) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.closed {
@@ -109,7 +110,7 @@ func (h *hub) add(s *subscriber) bool {
 	return true
 }
 
-func (h *hub) remove(s *subscriber) {
+func (h *Hub) remove(s *subscriber) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	key := s.filter.subscription()
@@ -124,8 +125,8 @@ func (h *hub) remove(s *subscriber) {
 	}
 }
 
-// close ends all subscriptions, and those that come later.
-func (h *hub) close() {
+// Close ends all subscriptions, and those that come later.
+func (h *Hub) Close() {
 	h.mu.Lock()
 	subs := h.subs
 	h.subs, h.closed = nil, true
@@ -139,7 +140,7 @@ func (h *hub) close() {
 }
 
 // of returns the subscribers that may want an event.
-func (h *hub) of(e *tool.Event) (lists [4][]*subscriber) {
+func (h *Hub) of(e *tool.Event) (lists [4][]*subscriber) {
 	if h.number.Load() == 0 {
 		return lists
 	}
@@ -152,9 +153,9 @@ func (h *hub) of(e *tool.Event) (lists [4][]*subscriber) {
 	return lists
 }
 
-// wanted reports whether somebody may want an event, of which Data need not be
+// Wanted reports whether somebody may want an event, of which Data need not be
 // known.
-func (h *hub) wanted(e *tool.Event) bool {
+func (h *Hub) Wanted(e *tool.Event) bool {
 	for _, list := range h.of(e) {
 		if len(list) > 0 {
 			return true
@@ -163,8 +164,8 @@ func (h *hub) wanted(e *tool.Event) bool {
 	return false
 }
 
-// deliver gives an event to those who want it.
-func (h *hub) deliver(e *tool.Event) {
+// Deliver gives an event to those who want it.
+func (h *Hub) Deliver(e *tool.Event) {
 	for _, list := range h.of(e) {
 		for _, s := range list {
 			if s.filter.selects(e) {
@@ -175,7 +176,7 @@ func (h *hub) deliver(e *tool.Event) {
 }
 
 // selects reports whether a filter selects an event.
-func (f *filter) selects(e *tool.Event) bool {
+func (f *Filter) selects(e *tool.Event) bool {
 	below, ok := strings.CutPrefix(e.Call, f.Call)
 	return ok && (f.Call == "" || below == "" || below[0] == '/') && (f.Run == "" || f.Run == e.Run) && (f.Session == "" || f.Session == e.Session)
 }
@@ -185,7 +186,7 @@ func (f *filter) selects(e *tool.Event) bool {
 // and the goroutine sends their number in their place.
 type subscriber struct {
 	now    func() time.Time
-	filter filter
+	filter Filter
 	events chan tool.Event
 	done   chan struct{} // closed with the subscription
 

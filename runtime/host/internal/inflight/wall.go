@@ -1,4 +1,4 @@
-package host
+package inflight
 
 import (
 	"context"
@@ -8,9 +8,9 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-// A wall ends a call that takes too long. Its clock stands still while the call
+// A Wall ends a call that takes too long. Its clock stands still while the call
 // waits for a person, or for a call that it has made.
-type wall struct {
+type Wall struct {
 	limit  time.Duration
 	cancel context.CancelCauseFunc
 
@@ -22,25 +22,25 @@ type wall struct {
 	over  bool
 	ended bool
 
-	next, previous *wall // in the ring of those that a host watches
+	next, previous *Wall // in the ring of those that a host watches
 }
 
-// open returns the context that ends with the wall.
-func (w *wall) open(ctx context.Context) context.Context {
+// Open returns the context that ends with the wall.
+func (w *Wall) Open(ctx context.Context) context.Context {
 	ctx, w.cancel = context.WithCancelCause(ctx)
 	return ctx
 }
 
 // start sets the clock going.
-func (w *wall) start(a *alarm, limit time.Duration) {
+func (w *Wall) start(a *alarm, limit time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.alarm, w.limit, w.left, w.since = a, limit, limit, time.Now()
 	a.set(w, w.since.Add(limit))
 }
 
-// stop ends the context, and the clock for good.
-func (w *wall) stop() {
+// Stop ends the context, and the clock for good.
+func (w *Wall) Stop() {
 	w.mu.Lock()
 	w.ended = true
 	if w.alarm != nil {
@@ -50,7 +50,7 @@ func (w *wall) stop() {
 	w.cancel(nil)
 }
 
-func (w *wall) ring() {
+func (w *Wall) ring() {
 	w.mu.Lock()
 	over := w.waits == 0 && !w.ended
 	w.over = w.over || over
@@ -60,9 +60,9 @@ func (w *wall) ring() {
 	}
 }
 
-// pause stops the clock until resume is called as often. A clock that has not
+// Pause stops the clock until resume is called as often. A clock that has not
 // been started yet has none.
-func (w *wall) pause() {
+func (w *Wall) Pause() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.waits++; w.waits > 1 || w.alarm == nil {
@@ -72,7 +72,8 @@ func (w *wall) pause() {
 	w.left = max(0, w.left-time.Since(w.since))
 }
 
-func (w *wall) resume() {
+// Resume ends a pause.
+func (w *Wall) Resume() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.waits--; w.waits > 0 || w.alarm == nil || w.ended || w.over {
@@ -82,7 +83,7 @@ func (w *wall) resume() {
 	w.alarm.set(w, w.since.Add(w.left))
 }
 
-func (w *wall) err() *value.Error {
+func (w *Wall) err() *value.Error {
 	e := value.Errorf(value.Timeout, "the call took longer than %v", w.limit)
 	e.Limit = value.LimitWall
 	return e

@@ -1,4 +1,5 @@
-package host
+// Package diffs shows what would change in files.
+package diffs
 
 import (
 	"bytes"
@@ -18,8 +19,8 @@ const maxShown = 64 << 10
 // begin and end with: the time grows with its square.
 const maxDiffed = 64 << 10
 
-// withDiffs returns changes with their diffs.
-func withDiffs(changes []tool.Change) []tool.Change {
+// With returns changes with their diffs.
+func With(changes []tool.Change) []tool.Change {
 	list := slices.Clone(changes)
 	for i := range list {
 		list[i].Diff = diff(&list[i])
@@ -27,8 +28,8 @@ func withDiffs(changes []tool.Change) []tool.Change {
 	return list
 }
 
-// clipped returns changes as they are recorded: without the content of large files.
-func clipped(changes []tool.Change) []tool.Change {
+// Clipped returns changes as they are recorded: without the content of large files.
+func Clipped(changes []tool.Change) []tool.Change {
 	list := slices.Clone(changes)
 	for i := range list {
 		for _, s := range []*tool.FileState{&list[i].Before, &list[i].After} {

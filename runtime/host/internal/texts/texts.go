@@ -1,4 +1,5 @@
-package host
+// Package texts is a file system of texts in memory.
+package texts
 
 import (
 	"io"
@@ -13,12 +14,12 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-// texts is a file system in memory: texts by the names of their files.
-type texts map[string]string
+// Texts is a file system in memory: texts by the names of their files.
+type Texts map[string]string
 
 // Open implements [fs.FS]. A name that is the beginning of another one's path is
 // a folder.
-func (t texts) Open(name string) (fs.File, error) {
+func (t Texts) Open(name string) (fs.File, error) {
 	if !fs.ValidPath(name) {
 		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrInvalid}
 	}
@@ -32,9 +33,9 @@ func (t texts) Open(name string) (fs.File, error) {
 	return &openFolder{info: textInfo{name: path.Base(name), folder: true}, rest: entries}, nil
 }
 
-// misnamed returns an error for each text whose name is not a path inside a folder, and
+// Misnamed returns an error for each text whose name is not a path inside a folder, and
 // for each that no search would find, as one named after its tool.
-func (t texts) misnamed() []*value.Error {
+func (t Texts) Misnamed() []*value.Error {
 	var list []*value.Error
 	for _, name := range slices.Sorted(maps.Keys(t)) {
 		var e *value.Error
@@ -53,7 +54,7 @@ func (t texts) misnamed() []*value.Error {
 }
 
 // entries returns what a folder holds, by name, without what is misnamed.
-func (t texts) entries(folder string) []fs.DirEntry {
+func (t Texts) entries(folder string) []fs.DirEntry {
 	found := map[string]textInfo{}
 	for name, text := range t {
 		if !fs.ValidPath(name) {

@@ -1,4 +1,4 @@
-package host
+package inflight
 
 import (
 	"sync"
@@ -10,17 +10,17 @@ import (
 // of them more than an entry here. The zero value is ready to use.
 type alarm struct {
 	mu    sync.Mutex
-	walls map[*wall]time.Time
+	walls map[*Wall]time.Time
 	timer *time.Timer // nil until there is a wall
 	at    time.Time   // when the timer fires; zero where it does not
 }
 
 // set has a wall ring at a time, instead of any other.
-func (a *alarm) set(w *wall, at time.Time) {
+func (a *alarm) set(w *Wall, at time.Time) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.walls == nil {
-		a.walls = map[*wall]time.Time{}
+		a.walls = map[*Wall]time.Time{}
 	}
 	a.walls[w] = at
 	if a.at.IsZero() || at.Before(a.at) {
@@ -29,7 +29,7 @@ func (a *alarm) set(w *wall, at time.Time) {
 }
 
 // clear has a wall not ring. The timer stays as it is: the next wall can use it.
-func (a *alarm) clear(w *wall) {
+func (a *alarm) clear(w *Wall) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	delete(a.walls, w)
@@ -57,7 +57,7 @@ func (a *alarm) arm(at time.Time) {
 // fire rings the walls whose time has come, and sets the timer for the next.
 func (a *alarm) fire() {
 	a.mu.Lock()
-	var due []*wall
+	var due []*Wall
 	var next time.Time
 	now := time.Now()
 	for w, at := range a.walls {

@@ -1,4 +1,4 @@
-package host
+package inflight
 
 import (
 	"context"
@@ -16,13 +16,13 @@ import (
 func TestAlarm(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var a alarm
-		walls, contexts := make([]wall, 5), make([]context.Context, 5)
+		walls, contexts := make([]Wall, 5), make([]context.Context, 5)
 		for i, limit := range []time.Duration{3 * time.Second, time.Second, 2 * time.Second, time.Second, math.MaxInt64} {
-			contexts[i] = walls[i].open(t.Context())
+			contexts[i] = walls[i].Open(t.Context())
 			walls[i].start(&a, limit)
 		}
-		walls[2].stop()
-		walls[3].pause()
+		walls[2].Stop()
+		walls[3].Pause()
 		over := func(want ...int) {
 			t.Helper()
 			synctest.Wait()
@@ -42,10 +42,10 @@ func TestAlarm(t *testing.T) {
 		over(1)
 		time.Sleep(5 * time.Second)
 		over(0, 1)
-		walls[3].resume()
+		walls[3].Resume()
 		time.Sleep(time.Second)
 		over(0, 1, 3)
-		walls[4].stop()
+		walls[4].Stop()
 		if a.stop(); len(a.walls) != 0 {
 			t.Errorf("the alarm still has %d walls", len(a.walls))
 		}

@@ -1,4 +1,6 @@
-package host
+// Package inflight knows what a host does for its callers, so that it can be waited for,
+// stopped, and ended when its time is up.
+package inflight
 
 import (
 	"context"
@@ -8,32 +10,34 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-// inflight is what a host does for its callers: their calls and programs, without
+// A Group is what a host does for its callers: their calls and programs, without
 // those that these make. Once it is closed, nothing is added.
-type inflight struct {
+type Group struct {
 	mu      sync.Mutex
 	closed  bool
 	count   int           // how many have entered
 	nothing chan struct{} // closed when nothing is left of a closed one; nil before
-	walls   wall          // a ring of those that can be stopped
+	walls   Wall          // a ring of those that can be stopped
 	alarm   alarm         // for them
 	stopped error         // why they were stopped, or nil
 }
 
-func errClosed() *value.Error { return value.Errorf(value.Closed, "the host is closed") }
+// Closed is the error of a host that was closed.
+func Closed() *value.Error { return value.Errorf(value.Closed, "the host is closed") }
 
-// enter counts something in, until leave is called. It fails with kind Closed.
-func (f *inflight) enter() error {
+// Enter counts something in, until leave is called. It fails with kind Closed.
+func (f *Group) Enter() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.closed {
-		return errClosed()
+		return Closed()
 	}
 	f.count++
 	return nil
 }
 
-func (f *inflight) leave() {
+// Leave counts something out.
+func (f *Group) Leave() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.count--; f.count == 0 && f.nothing != nil {
@@ -42,24 +46,24 @@ func (f *inflight) leave() {
 	}
 }
 
-// start sets the clock of a wall going.
-func (f *inflight) start(w *wall, limit time.Duration) { w.start(&f.alarm, limit) }
+// Start sets the clock of a wall going.
+func (f *Group) Start(w *Wall, limit time.Duration) { w.start(&f.alarm, limit) }
 
-// until returns a context that ends also when what the host does is stopped. Call
+// Until returns a context that ends also when what the host does is stopped. Call
 // done when it is not used any more.
-func (f *inflight) until(ctx context.Context) (inner context.Context, done func()) {
-	w := &wall{}
-	inner = w.open(ctx)
-	f.watch(w)
+func (f *Group) Until(ctx context.Context) (inner context.Context, done func()) {
+	w := &Wall{}
+	inner = w.Open(ctx)
+	f.Watch(w)
 	return inner, func() {
-		f.forget(w)
+		f.Forget(w)
 		w.cancel(nil)
 	}
 }
 
-// watch has a wall stopped with what the host does, until forget is called. What has
+// Watch has a wall stopped with what the host does, until forget is called. What has
 // entered before that was stopped may come here after it.
-func (f *inflight) watch(w *wall) {
+func (f *Group) Watch(w *Wall) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.stopped != nil {
@@ -72,15 +76,16 @@ func (f *inflight) watch(w *wall) {
 	w.next.previous, w.previous.next = w, w
 }
 
-func (f *inflight) forget(w *wall) {
+// Forget ends what watch began.
+func (f *Group) Forget(w *Wall) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	w.next.previous, w.previous.next = w.previous, w.next
 	w.next, w.previous = nil, nil
 }
 
-// close lets nothing more enter. The channel is closed when nothing is left.
-func (f *inflight) close() (nothing <-chan struct{}) {
+// Close lets nothing more enter. The channel is closed when nothing is left.
+func (f *Group) Close() (nothing <-chan struct{}) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.closed = true
@@ -94,8 +99,8 @@ func (f *inflight) close() (nothing <-chan struct{}) {
 	return f.nothing
 }
 
-// stop ends the contexts of what can be stopped, now and later.
-func (f *inflight) stop(cause error) {
+// Stop ends the contexts of what can be stopped, now and later.
+func (f *Group) Stop(cause error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.stopped = cause
