@@ -7,28 +7,29 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/cassidy-run/cassidy/runtime/value"
+	"github.com/cassidy-run/cassidy/stdlib/internal/rowtest"
 )
 
 func TestBase64(t *testing.T) {
-	url := pureNamed{"url", true}
-	pureTable(t, false, []pureCase{
-		{fn: "base64.encode", args: []any{"hé?>"}, want: "aMOpPz4="},
-		{fn: "base64.encode", args: []any{[]byte{0xfb, 0xff}}, want: "+/8="},
-		{fn: "base64.encode", args: []any{[]byte{0xfb, 0xff}, url}, want: "-_8="},
-		{fn: "base64.encode", args: []any{[]byte{0xfb, 0xff}, true, false}, want: "-_8"},
-		{fn: "base64.encode", args: []any{value.NewDict()}, err: "should be string or bytes but got object"},
-		{fn: "base64.decode", args: []any{"+/8="}, want: []byte{0xfb, 0xff}},
-		{fn: "base64.decode", args: []any{" +/\n8 "}, want: []byte{0xfb, 0xff}},
-		{fn: "base64.decode", args: []any{"-_8", true}, want: []byte{0xfb, 0xff}},
-		{fn: "base64.decode", args: []any{""}, want: []byte{}},
-		{fn: "base64.decode", args: []any{"-_8="}, err: `'-' is no digit`},
-		{fn: "base64.decode", args: []any{"a"}, err: "cut off"},
-		{fn: "base64.decode", args: []any{"aa=a"}, err: "not base64"},
-		{fn: "base64.decode", args: []any{"aaé="}, err: `'é' is no digit`},
-		{fn: "base64.decode_text", args: []any{"aMOpPz4"}, want: "hé?>"},
-		{fn: "base64.decode_text", args: []any{"+/8="}, err: "not UTF-8"},
+	url := rowtest.Named("url", true)
+	rowtest.Table(t, Pure(), false, []rowtest.Case{
+		{Fn: "base64.encode", Args: []any{"hé?>"}, Want: "aMOpPz4="},
+		{Fn: "base64.encode", Args: []any{[]byte{0xfb, 0xff}}, Want: "+/8="},
+		{Fn: "base64.encode", Args: []any{[]byte{0xfb, 0xff}, url}, Want: "-_8="},
+		{Fn: "base64.encode", Args: []any{[]byte{0xfb, 0xff}, true, false}, Want: "-_8"},
+		{Fn: "base64.encode", Args: []any{value.NewDict()}, Err: "should be string or bytes but got object"},
+		{Fn: "base64.decode", Args: []any{"+/8="}, Want: []byte{0xfb, 0xff}},
+		{Fn: "base64.decode", Args: []any{" +/\n8 "}, Want: []byte{0xfb, 0xff}},
+		{Fn: "base64.decode", Args: []any{"-_8", true}, Want: []byte{0xfb, 0xff}},
+		{Fn: "base64.decode", Args: []any{""}, Want: []byte{}},
+		{Fn: "base64.decode", Args: []any{"-_8="}, Err: `'-' is no digit`},
+		{Fn: "base64.decode", Args: []any{"a"}, Err: "cut off"},
+		{Fn: "base64.decode", Args: []any{"aa=a"}, Err: "not base64"},
+		{Fn: "base64.decode", Args: []any{"aaé="}, Err: `'é' is no digit`},
+		{Fn: "base64.decode_text", Args: []any{"aMOpPz4"}, Want: "hé?>"},
+		{Fn: "base64.decode_text", Args: []any{"+/8="}, Err: "not UTF-8"},
 	})
-	if _, err := pureCall(t, "base64.decode", "_w=="); value.ErrorOf(err, value.Failed).Hint == "" {
+	if _, err := rowtest.Call(t, Pure(), "base64.decode", "_w=="); value.ErrorOf(err, value.Failed).Hint == "" {
 		t.Errorf("decode of the other alphabet fails with %v, want a hint", err)
 	}
 }
@@ -37,8 +38,8 @@ func TestBase64RoundTrip(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		data := rapid.SliceOf(rapid.Byte()).Draw(r, "data")
 		url, padding := rapid.Bool().Draw(r, "url"), rapid.Bool().Draw(r, "padding")
-		text := pureMust(t, "base64.encode", data, url, padding)
-		if back := pureMust(t, "base64.decode", text, url); !bytes.Equal(back.([]byte), data) {
+		text := rowtest.Must(t, Pure(), "base64.encode", data, url, padding)
+		if back := rowtest.Must(t, Pure(), "base64.decode", text, url); !bytes.Equal(back.([]byte), data) {
 			r.Fatalf("decode(encode(%x)) = %x by way of %v", data, back, text)
 		}
 	})

@@ -5,7 +5,6 @@ import (
 	"crypto/rand"
 	"encoding/binary"
 	"math"
-	"math/big"
 	"time"
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
@@ -62,20 +61,6 @@ func clockSleep(ctx context.Context, e tool.Effect, g tool.Grant) (tool.Outcome,
 	case <-ctx.Done():
 		return tool.Outcome{}, effectStopped(ctx)
 	}
-}
-
-// clockSeconds gives a number as a float; an integer beyond int64 is beyond
-// every limit, and anything else no number.
-func clockSeconds(v value.Value) float64 {
-	switch n := v.(type) {
-	case int64:
-		return float64(n)
-	case float64:
-		return n
-	case *big.Int:
-		return math.Inf(n.Sign())
-	}
-	return math.NaN()
 }
 
 func (w *World) randomFuncs() []tool.Func {

@@ -9,66 +9,67 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/cassidy-run/cassidy/runtime/value"
+	"github.com/cassidy-run/cassidy/stdlib/internal/rowtest"
 )
 
 func TestCSVParse(t *testing.T) {
-	header, types, fill := pureNamed{"header", false}, pureNamed{"types", true}, pureNamed{"fill", true}
-	pureTable(t, true, []pureCase{
-		{fn: "csv.parse", args: []any{"a,b\n1,x\n2,y\n"},
-			want: value.List{value.NewDict("a", "1", "b", "x"), value.NewDict("a", "2", "b", "y")}},
-		{fn: "csv.parse", args: []any{"\ufeffa;b\r\n1;\"x;\"\"y\"\"\r\nz\"\r\n\r\n", ";"},
-			want: value.List{value.NewDict("a", "1", "b", "x;\"y\"\r\nz")}},
-		{fn: "csv.parse", args: []any{"a\tb\n5\" disk\t\n", "\t"}, want: value.List{value.NewDict("a", `5" disk`, "b", "")}},
-		{fn: "csv.parse", args: []any{"a→b\n1→2", "→"}, want: value.List{value.NewDict("a", "1", "b", "2")}},
-		{fn: "csv.parse", args: []any{""}, want: value.List{}},
-		{fn: "csv.parse", args: []any{"a,b\n"}, want: value.List{}},
-		{fn: "csv.parse", args: []any{"a,b\n\n\n1,2\r"}, want: value.List{value.NewDict("a", "1", "b", "2")}},
-		{fn: "csv.parse", args: []any{"1,2\n3,4", header}, want: value.List{value.List{"1", "2"}, value.List{"3", "4"}}},
-		{fn: "csv.parse", args: []any{`""`, header}, want: value.List{value.List{""}}},
-		{fn: "csv.parse", args: []any{",", header}, want: value.List{value.List{"", ""}}},
-		{fn: "csv.parse", args: []any{"5,-1.5,1e3,007,,true,False,1 ,+1,12345678901234567890,nan,0x1F,1_0,.5", header, types},
-			want: value.List{value.List{int64(5), -1.5, 1000.0, "007", nil, true, false, "1 ", "+1", pureBig("12345678901234567890"),
+	header, types, fill := rowtest.Named("header", false), rowtest.Named("types", true), rowtest.Named("fill", true)
+	rowtest.Table(t, Pure(), true, []rowtest.Case{
+		{Fn: "csv.parse", Args: []any{"a,b\n1,x\n2,y\n"},
+			Want: value.List{value.NewDict("a", "1", "b", "x"), value.NewDict("a", "2", "b", "y")}},
+		{Fn: "csv.parse", Args: []any{"\ufeffa;b\r\n1;\"x;\"\"y\"\"\r\nz\"\r\n\r\n", ";"},
+			Want: value.List{value.NewDict("a", "1", "b", "x;\"y\"\r\nz")}},
+		{Fn: "csv.parse", Args: []any{"a\tb\n5\" disk\t\n", "\t"}, Want: value.List{value.NewDict("a", `5" disk`, "b", "")}},
+		{Fn: "csv.parse", Args: []any{"a→b\n1→2", "→"}, Want: value.List{value.NewDict("a", "1", "b", "2")}},
+		{Fn: "csv.parse", Args: []any{""}, Want: value.List{}},
+		{Fn: "csv.parse", Args: []any{"a,b\n"}, Want: value.List{}},
+		{Fn: "csv.parse", Args: []any{"a,b\n\n\n1,2\r"}, Want: value.List{value.NewDict("a", "1", "b", "2")}},
+		{Fn: "csv.parse", Args: []any{"1,2\n3,4", header}, Want: value.List{value.List{"1", "2"}, value.List{"3", "4"}}},
+		{Fn: "csv.parse", Args: []any{`""`, header}, Want: value.List{value.List{""}}},
+		{Fn: "csv.parse", Args: []any{",", header}, Want: value.List{value.List{"", ""}}},
+		{Fn: "csv.parse", Args: []any{"5,-1.5,1e3,007,,true,False,1 ,+1,12345678901234567890,nan,0x1F,1_0,.5", header, types},
+			Want: value.List{value.List{int64(5), -1.5, 1000.0, "007", nil, true, false, "1 ", "+1", rowtest.Big("12345678901234567890"),
 				"nan", "0x1F", "1_0", ".5"}}},
 
-		{fn: "csv.parse", args: []any{"a,b\n1,2\n3\n"}, err: "row 2 (line 3) has 1 cells where the header has 2"},
-		{fn: "csv.parse", args: []any{"a,b\n\"1\n\n\",2\n3,4,5\n"}, err: "row 2 (line 5) has 3 cells"},
-		{fn: "csv.parse", args: []any{"1,2\n3\n", header}, err: "row 2 (line 2) has 1 cells where the first row has 2"},
-		{fn: "csv.parse", args: []any{"a,b\n1,2\n3\n", fill, types},
-			want: value.List{value.NewDict("a", int64(1), "b", int64(2)), value.NewDict("a", int64(3), "b", nil)}},
-		{fn: "csv.parse", args: []any{"1\n2,3\n4", header, fill}, want: value.List{value.List{"1", ""}, value.List{"2", "3"}, value.List{"4", ""}}},
-		{fn: "csv.parse", args: []any{"a\n1,2\n", fill}, err: "row 1 (line 2) has 2 cells"},
-		{fn: "csv.parse", args: []any{"a,b,a\n"}, err: `columns 1 and 3 are both named "a"`},
-		{fn: "csv.parse", args: []any{"a,,b\n"}, err: "column 2 has no name"},
-		{fn: "csv.parse", args: []any{"a\n\"x\ny"}, err: "line 2 is never closed"},
-		{fn: "csv.parse", args: []any{"a\n\"x\n\"y\n"}, err: "closing quote of a cell in line 3"},
-		{fn: "csv.parse", args: []any{"a", ",,"}, err: "one character"},
-		{fn: "csv.parse", args: []any{"a", `"`}, err: "one character"},
-		{fn: "csv.parse", args: []any{"a", "\n"}, err: "one character"},
-		{fn: "csv.parse", args: []any{"a", ""}, err: "one character"},
+		{Fn: "csv.parse", Args: []any{"a,b\n1,2\n3\n"}, Err: "row 2 (line 3) has 1 cells where the header has 2"},
+		{Fn: "csv.parse", Args: []any{"a,b\n\"1\n\n\",2\n3,4,5\n"}, Err: "row 2 (line 5) has 3 cells"},
+		{Fn: "csv.parse", Args: []any{"1,2\n3\n", header}, Err: "row 2 (line 2) has 1 cells where the first row has 2"},
+		{Fn: "csv.parse", Args: []any{"a,b\n1,2\n3\n", fill, types},
+			Want: value.List{value.NewDict("a", int64(1), "b", int64(2)), value.NewDict("a", int64(3), "b", nil)}},
+		{Fn: "csv.parse", Args: []any{"1\n2,3\n4", header, fill}, Want: value.List{value.List{"1", ""}, value.List{"2", "3"}, value.List{"4", ""}}},
+		{Fn: "csv.parse", Args: []any{"a\n1,2\n", fill}, Err: "row 1 (line 2) has 2 cells"},
+		{Fn: "csv.parse", Args: []any{"a,b,a\n"}, Err: `columns 1 and 3 are both named "a"`},
+		{Fn: "csv.parse", Args: []any{"a,,b\n"}, Err: "column 2 has no name"},
+		{Fn: "csv.parse", Args: []any{"a\n\"x\ny"}, Err: "line 2 is never closed"},
+		{Fn: "csv.parse", Args: []any{"a\n\"x\n\"y\n"}, Err: "closing quote of a cell in line 3"},
+		{Fn: "csv.parse", Args: []any{"a", ",,"}, Err: "one character"},
+		{Fn: "csv.parse", Args: []any{"a", `"`}, Err: "one character"},
+		{Fn: "csv.parse", Args: []any{"a", "\n"}, Err: "one character"},
+		{Fn: "csv.parse", Args: []any{"a", ""}, Err: "one character"},
 	})
 }
 
 func TestCSVEncode(t *testing.T) {
-	columns := func(names ...value.Value) pureNamed { return pureNamed{"columns", value.List(names)} }
-	pureTable(t, false, []pureCase{
-		{fn: "csv.encode", args: []any{value.List{value.NewDict("a", int64(1), "b", "x,y"), value.NewDict("b", nil, "c", true)}},
-			want: "a,b,c\n1,\"x,y\",\n,,true\n"},
-		{fn: "csv.encode", args: []any{value.List{value.List{int64(3), 1.5, "q\"", "l\n"}, value.Tuple{"", "x"}}}, want: "3,1.5,\"q\"\"\",\"l\n\"\n,x\n"},
-		{fn: "csv.encode", args: []any{value.List{value.List{""}}}, want: "\"\"\n"},
-		{fn: "csv.encode", args: []any{value.List{value.NewDict("a", "1", "b", "2")}, "\t", false, value.List{"b", "z", "a"}}, want: "2\t\t1\n"},
-		{fn: "csv.encode", args: []any{value.List{value.List{"1", "2"}}, columns("x", "y")}, want: "x,y\n1,2\n"},
-		{fn: "csv.encode", args: []any{value.List{}, columns("x", "y")}, want: "x,y\n"},
-		{fn: "csv.encode", args: []any{value.List{}}, want: ""},
+	columns := func(names ...value.Value) any { return rowtest.Named("columns", value.List(names)) }
+	rowtest.Table(t, Pure(), false, []rowtest.Case{
+		{Fn: "csv.encode", Args: []any{value.List{value.NewDict("a", int64(1), "b", "x,y"), value.NewDict("b", nil, "c", true)}},
+			Want: "a,b,c\n1,\"x,y\",\n,,true\n"},
+		{Fn: "csv.encode", Args: []any{value.List{value.List{int64(3), 1.5, "q\"", "l\n"}, value.Tuple{"", "x"}}}, Want: "3,1.5,\"q\"\"\",\"l\n\"\n,x\n"},
+		{Fn: "csv.encode", Args: []any{value.List{value.List{""}}}, Want: "\"\"\n"},
+		{Fn: "csv.encode", Args: []any{value.List{value.NewDict("a", "1", "b", "2")}, "\t", false, value.List{"b", "z", "a"}}, Want: "2\t\t1\n"},
+		{Fn: "csv.encode", Args: []any{value.List{value.List{"1", "2"}}, columns("x", "y")}, Want: "x,y\n1,2\n"},
+		{Fn: "csv.encode", Args: []any{value.List{}, columns("x", "y")}, Want: "x,y\n"},
+		{Fn: "csv.encode", Args: []any{value.List{}}, Want: ""},
 
-		{fn: "csv.encode", args: []any{value.List{value.List{"1"}}, columns("x", "y")}, err: "row 1 has 1 cells for 2 columns"},
-		{fn: "csv.encode", args: []any{value.List{}, columns("x", "x")}, err: `both named "x"`},
-		{fn: "csv.encode", args: []any{value.List{value.NewDict("a", "1"), value.List{"1"}}}, err: "row 2 is a list among"},
-		{fn: "csv.encode", args: []any{value.List{value.List{"1"}, value.List{value.List{}}}}, err: "row 2, column 1: no cell can hold a value of type array"},
-		{fn: "csv.encode", args: []any{value.List{value.List{[]byte("x")}}}, err: "type bytes"},
-		{fn: "csv.encode", args: []any{value.List{"x"}}, err: "row 1 should be a dict or a list but is string"},
-		{fn: "csv.encode", args: []any{value.List{value.List{}}}, err: "row 1 has no cells"},
-		{fn: "csv.encode", args: []any{value.List{value.NewDict("", "1")}}, err: "no column name"},
-		{fn: "csv.encode", args: []any{"x"}, err: "should be array"},
+		{Fn: "csv.encode", Args: []any{value.List{value.List{"1"}}, columns("x", "y")}, Err: "row 1 has 1 cells for 2 columns"},
+		{Fn: "csv.encode", Args: []any{value.List{}, columns("x", "x")}, Err: `both named "x"`},
+		{Fn: "csv.encode", Args: []any{value.List{value.NewDict("a", "1"), value.List{"1"}}}, Err: "row 2 is a list among"},
+		{Fn: "csv.encode", Args: []any{value.List{value.List{"1"}, value.List{value.List{}}}}, Err: "row 2, column 1: no cell can hold a value of type array"},
+		{Fn: "csv.encode", Args: []any{value.List{value.List{[]byte("x")}}}, Err: "type bytes"},
+		{Fn: "csv.encode", Args: []any{value.List{"x"}}, Err: "row 1 should be a dict or a list but is string"},
+		{Fn: "csv.encode", Args: []any{value.List{value.List{}}}, Err: "row 1 has no cells"},
+		{Fn: "csv.encode", Args: []any{value.List{value.NewDict("", "1")}}, Err: "no column name"},
+		{Fn: "csv.encode", Args: []any{"x"}, Err: "should be array"},
 	})
 }
 
@@ -89,13 +90,13 @@ func TestCSVRoundTrip(t *testing.T) {
 			}
 			lists, dicts = append(lists, row), append(dicts, d)
 		}
-		text := pureMust(t, "csv.encode", dicts, delimiter)
-		if back := pureMust(t, "csv.parse", text, delimiter); !value.Equal(back, dicts) {
-			r.Fatalf("parse(encode(%s)) = %s, written as %q", pureShow(dicts), pureShow(back), text)
+		text := rowtest.Must(t, Pure(), "csv.encode", dicts, delimiter)
+		if back := rowtest.Must(t, Pure(), "csv.parse", text, delimiter); !value.Equal(back, dicts) {
+			r.Fatalf("parse(encode(%s)) = %s, written as %q", rowtest.Show(dicts), rowtest.Show(back), text)
 		}
-		text = pureMust(t, "csv.encode", lists, delimiter)
-		if back := pureMust(t, "csv.parse", text, delimiter, pureNamed{"header", false}); !value.Equal(back, lists) {
-			r.Fatalf("parse(encode(%s)) = %s, written as %q", pureShow(lists), pureShow(back), text)
+		text = rowtest.Must(t, Pure(), "csv.encode", lists, delimiter)
+		if back := rowtest.Must(t, Pure(), "csv.parse", text, delimiter, rowtest.Named("header", false)); !value.Equal(back, lists) {
+			r.Fatalf("parse(encode(%s)) = %s, written as %q", rowtest.Show(lists), rowtest.Show(back), text)
 		}
 	})
 }
@@ -108,8 +109,8 @@ func FuzzCSVParse(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text string) {
 		text = strings.ToValidUTF8(text, "")
-		got, err := pureCall(t, "csv.parse", text, pureNamed{"header", false}, pureNamed{"fill", true})
-		pureCall(t, "csv.parse", text, pureNamed{"types", true})
+		got, err := rowtest.Call(t, Pure(), "csv.parse", text, rowtest.Named("header", false), rowtest.Named("fill", true))
+		rowtest.Call(t, Pure(), "csv.parse", text, rowtest.Named("types", true))
 		r := csv.NewReader(strings.NewReader(text))
 		r.FieldsPerRecord = -1
 		records, theirs := r.ReadAll()
@@ -127,8 +128,8 @@ func FuzzCSVParse(f *testing.F) {
 		for _, record := range records {
 			want = append(want, pureList(append(record, make([]string, width-len(record))...)))
 		}
-		if pureShow(got) != pureShow(want) {
-			t.Errorf("parse(%q) = %s, want %s", text, pureShow(got), pureShow(want))
+		if rowtest.Show(got) != rowtest.Show(want) {
+			t.Errorf("parse(%q) = %s, want %s", text, rowtest.Show(got), rowtest.Show(want))
 		}
 	})
 }
@@ -140,7 +141,7 @@ func TestCSVTakesLinearTime(t *testing.T) {
 		"one column":     strings.Repeat("x\n", 200_000),
 		"doubled quotes": `"` + strings.Repeat(`""`, 1_000_000) + `"`,
 	} {
-		if got := pureMust(t, "csv.parse", text, pureNamed{"header", false}); len(got.(value.List)) == 0 {
+		if got := rowtest.Must(t, Pure(), "csv.parse", text, rowtest.Named("header", false)); len(got.(value.List)) == 0 {
 			t.Errorf("%s: got no rows", name)
 		}
 	}
@@ -154,6 +155,6 @@ func BenchmarkCSVParse(b *testing.B) {
 	}
 	b.SetBytes(int64(text.Len()))
 	for b.Loop() {
-		pureMust(b, "csv.parse", text.String(), pureNamed{"types", true})
+		rowtest.Must(b, Pure(), "csv.parse", text.String(), rowtest.Named("types", true))
 	}
 }

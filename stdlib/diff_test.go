@@ -8,23 +8,24 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/cassidy-run/cassidy/runtime/value"
+	"github.com/cassidy-run/cassidy/stdlib/internal/rowtest"
 )
 
 func TestDiff(t *testing.T) {
 	old, changed := "a\nb\nc\nd\ne\nf\n", "a\nb\nC\nd\ne\nf\ng"
-	pureTable(t, false, []pureCase{
-		{fn: "diff.unified", args: []any{old, changed}, want: "--- a\n+++ b\n@@ -1,6 +1,7 @@\n a\n b\n-c\n+C\n d\n e\n f\n+g\n\\ No newline at end of file\n"},
-		{fn: "diff.unified", args: []any{old, changed, "x", "y", int64(0)}, want: "--- x\n+++ y\n@@ -3 +3 @@\n-c\n+C\n@@ -7 +7 @@\n+g\n\\ No newline at end of file\n"},
-		{fn: "diff.unified", args: []any{old, old}, want: ""},
-		{fn: "diff.unified", args: []any{"", "x\n"}, want: "--- a\n+++ b\n@@ -0,0 +1 @@\n+x\n"},
-		{fn: "diff.unified", args: []any{old, changed, "x\ny"}, err: "one line"},
-		{fn: "diff.unified", args: []any{old, changed, pureNamed{"context", int64(-1)}}, err: "negative"},
-		{fn: "diff.stats", args: []any{old, changed}, want: value.NewDict("added", int64(2), "removed", int64(1))},
-		{fn: "diff.stats", args: []any{"a", "a\n"}, want: value.NewDict("added", int64(1), "removed", int64(1))},
-		{fn: "diff.stats", args: []any{"", ""}, want: value.NewDict("added", int64(0), "removed", int64(0))},
+	rowtest.Table(t, Pure(), false, []rowtest.Case{
+		{Fn: "diff.unified", Args: []any{old, changed}, Want: "--- a\n+++ b\n@@ -1,6 +1,7 @@\n a\n b\n-c\n+C\n d\n e\n f\n+g\n\\ No newline at end of file\n"},
+		{Fn: "diff.unified", Args: []any{old, changed, "x", "y", int64(0)}, Want: "--- x\n+++ y\n@@ -3 +3 @@\n-c\n+C\n@@ -7 +7 @@\n+g\n\\ No newline at end of file\n"},
+		{Fn: "diff.unified", Args: []any{old, old}, Want: ""},
+		{Fn: "diff.unified", Args: []any{"", "x\n"}, Want: "--- a\n+++ b\n@@ -0,0 +1 @@\n+x\n"},
+		{Fn: "diff.unified", Args: []any{old, changed, "x\ny"}, Err: "one line"},
+		{Fn: "diff.unified", Args: []any{old, changed, rowtest.Named("context", int64(-1))}, Err: "negative"},
+		{Fn: "diff.stats", Args: []any{old, changed}, Want: value.NewDict("added", int64(2), "removed", int64(1))},
+		{Fn: "diff.stats", Args: []any{"a", "a\n"}, Want: value.NewDict("added", int64(1), "removed", int64(1))},
+		{Fn: "diff.stats", Args: []any{"", ""}, Want: value.NewDict("added", int64(0), "removed", int64(0))},
 	})
-	all := pureMust(t, "diff.unified", old, changed, pureNamed{"context", int64(pureMaxText)})
-	if want := pureMust(t, "diff.unified", old, changed); all != want {
+	all := rowtest.Must(t, Pure(), "diff.unified", old, changed, rowtest.Named("context", int64(pureMaxText)))
+	if want := rowtest.Must(t, Pure(), "diff.unified", old, changed); all != want {
 		t.Errorf("with all context it is %q, want %q", all, want)
 	}
 }
@@ -39,14 +40,14 @@ func TestDiffApplies(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		old, changed := text.Draw(r, "old"), text.Draw(r, "new")
 		context := rapid.Int64Range(0, 5).Draw(r, "context")
-		diff := pureMust(t, "diff.unified", old, changed, pureNamed{"context", context}).(string)
+		diff := rowtest.Must(t, Pure(), "diff.unified", old, changed, rowtest.Named("context", context)).(string)
 		got, added, removed, err := diffApply(old, diff)
 		if err != nil || got != changed {
 			r.Fatalf("unified(%q, %q) = %q, which leads to %q, %v", old, changed, diff, got, err)
 		}
 		want := value.NewDict("added", added, "removed", removed)
-		if stats := pureMust(t, "diff.stats", old, changed); !value.Equal(stats, want) {
-			r.Fatalf("stats(%q, %q) = %s, want %s", old, changed, pureShow(stats), pureShow(want))
+		if stats := rowtest.Must(t, Pure(), "diff.stats", old, changed); !value.Equal(stats, want) {
+			r.Fatalf("stats(%q, %q) = %s, want %s", old, changed, rowtest.Show(stats), rowtest.Show(want))
 		}
 	})
 }
@@ -101,7 +102,7 @@ func FuzzDiff(f *testing.F) {
 	f.Add(strings.Repeat("x\ny\n", 200), strings.Repeat("y\nx\nz\n", 200), int64(1))
 	f.Fuzz(func(t *testing.T, old, changed string, context int64) {
 		old, changed = strings.ToValidUTF8(old, ""), strings.ToValidUTF8(changed, "")
-		pureCall(t, "diff.unified", old, changed, "a", "b", context)
-		pureCall(t, "diff.stats", old, changed)
+		rowtest.Call(t, Pure(), "diff.unified", old, changed, "a", "b", context)
+		rowtest.Call(t, Pure(), "diff.stats", old, changed)
 	})
 }

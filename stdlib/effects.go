@@ -3,7 +3,6 @@ package stdlib
 import (
 	"context"
 	"crypto/x509"
-	"errors"
 	"net/http"
 	"net/netip"
 	"os"
@@ -251,19 +250,4 @@ func (w *World) envGet(ctx context.Context, e tool.Effect, _ tool.Grant) (tool.O
 		return tool.Outcome{}, value.Errorf(value.Failed, "the environment variable %s is not UTF-8 text", name)
 	}
 	return tool.Outcome{Value: val}, nil
-}
-
-// effectStopped returns why an effect should not go on, or nil.
-func effectStopped(ctx context.Context) error {
-	if ctx.Err() == nil {
-		return nil
-	}
-	var e *value.Error
-	if errors.As(context.Cause(ctx), &e) {
-		return e
-	}
-	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
-		return value.Errorf(value.Timeout, "the time ran out")
-	}
-	return value.Errorf(value.Canceled, "canceled")
 }

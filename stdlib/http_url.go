@@ -22,9 +22,6 @@ type httpURL struct {
 	port uint16
 }
 
-// httpMaxURL is how long an address may be; servers take 8 KB.
-const httpMaxURL = 8 << 10
-
 // httpIDNA reads names as browsers do. Hyphens in the third and fourth place
 // are in use, and fullwidth digits become plain ones before anybody looks.
 var httpIDNA = idna.New(idna.MapForLookup(), idna.BidiRule(), idna.CheckHyphens(false), idna.CheckJoiners(true),

@@ -1,28 +1,18 @@
 package stdlib
 
 import (
-	"math"
-	"math/big"
 	"strings"
 	"testing"
 
 	"github.com/cassidy-run/cassidy/runtime/value"
+	"github.com/cassidy-run/cassidy/stdlib/internal/rowtest"
 )
-
-func pureBig(digits string) *big.Int {
-	i, _ := new(big.Int).SetString(digits, 10)
-	return i
-}
-
-func pureNaN() float64 { return math.NaN() }
-
-func pureInf() float64 { return math.Inf(1) }
 
 func TestJSON(t *testing.T) {
 	val := value.NewDict("b", value.List{int64(1), 1.5, nil, true}, "a", value.NewDict(), "é", value.List{}, "q", `"{[,:\`)
-	pureTable(t, true, []pureCase{
-		{fn: "json.encode", args: []any{val}, want: `{"b":[1,1.5,null,true],"a":{},"é":[],"q":"\"{[,:\\"}`},
-		{fn: "json.encode", args: []any{val, "  "}, want: `{
+	rowtest.Table(t, Pure(), true, []rowtest.Case{
+		{Fn: "json.encode", Args: []any{val}, Want: `{"b":[1,1.5,null,true],"a":{},"é":[],"q":"\"{[,:\\"}`},
+		{Fn: "json.encode", Args: []any{val, "  "}, Want: `{
   "b": [
     1,
     1.5,
@@ -33,33 +23,33 @@ func TestJSON(t *testing.T) {
   "é": [],
   "q": "\"{[,:\\"
 }`},
-		{fn: "json.encode", args: []any{value.List{int64(1)}, int64(1)}, want: "[\n 1\n]"},
-		{fn: "json.encode", args: []any{value.List{int64(1)}, 1.0}, want: "[\n 1\n]"},
-		{fn: "json.encode", args: []any{value.List{int64(1)}, nil}, want: "[1]"},
-		{fn: "json.encode", args: []any{nil}, want: "null"},
-		{fn: "json.encode", args: []any{pureBig("12345678901234567890")}, want: "12345678901234567890"},
-		{fn: "json.encode", args: []any{int64(1), "--"}, err: "spaces or tabs"},
-		{fn: "json.encode", args: []any{int64(1), int64(-1)}, err: "spaces or tabs"},
-		{fn: "json.encode", args: []any{int64(1), 1.5}, err: "spaces or tabs"},
-		{fn: "json.encode", args: []any{pureNaN()}, err: "NaN"},
-		{fn: "json.encode", args: []any{}, err: `missing argument "value"`},
+		{Fn: "json.encode", Args: []any{value.List{int64(1)}, int64(1)}, Want: "[\n 1\n]"},
+		{Fn: "json.encode", Args: []any{value.List{int64(1)}, 1.0}, Want: "[\n 1\n]"},
+		{Fn: "json.encode", Args: []any{value.List{int64(1)}, nil}, Want: "[1]"},
+		{Fn: "json.encode", Args: []any{nil}, Want: "null"},
+		{Fn: "json.encode", Args: []any{rowtest.Big("12345678901234567890")}, Want: "12345678901234567890"},
+		{Fn: "json.encode", Args: []any{int64(1), "--"}, Err: "spaces or tabs"},
+		{Fn: "json.encode", Args: []any{int64(1), int64(-1)}, Err: "spaces or tabs"},
+		{Fn: "json.encode", Args: []any{int64(1), 1.5}, Err: "spaces or tabs"},
+		{Fn: "json.encode", Args: []any{rowtest.NaN()}, Err: "NaN"},
+		{Fn: "json.encode", Args: []any{}, Err: `missing argument "value"`},
 
-		{fn: "json.decode", args: []any{` {"b": [1, 1.0, 1e2], "a": "\u00e9"} `},
-			want: value.NewDict("b", value.List{int64(1), 1.0, 100.0}, "a", "é")},
-		{fn: "json.decode", args: []any{"\ufeff[]"}, want: value.List{}},
-		{fn: "json.decode", args: []any{"{\n  broken"}, err: "line 2, column 3"},
-		{fn: "json.decode", args: []any{""}, err: "ends where a value"},
-		{fn: "json.decode", args: []any{`{"a":1,"a":2}`}, err: "given twice"},
-		{fn: "json.decode", args: []any{"[1] x"}, err: "invalid JSON"},
-		{fn: "json.decode", args: []any{"broken", "otherwise"}, want: "otherwise"},
-		{fn: "json.decode", args: []any{"broken", nil}, want: nil},
-		{fn: "json.decode", args: []any{"broken", pureNamed{"default", nil}}, want: nil},
-		{fn: "json.decode", args: []any{"[1]", nil}, want: value.List{int64(1)}},
-		{fn: "json.decode", args: []any{strings.Repeat("[", 1000), "otherwise"}, err: "nested more than"},
+		{Fn: "json.decode", Args: []any{` {"b": [1, 1.0, 1e2], "a": "\u00e9"} `},
+			Want: value.NewDict("b", value.List{int64(1), 1.0, 100.0}, "a", "é")},
+		{Fn: "json.decode", Args: []any{"\ufeff[]"}, Want: value.List{}},
+		{Fn: "json.decode", Args: []any{"{\n  broken"}, Err: "line 2, column 3"},
+		{Fn: "json.decode", Args: []any{""}, Err: "ends where a value"},
+		{Fn: "json.decode", Args: []any{`{"a":1,"a":2}`}, Err: "given twice"},
+		{Fn: "json.decode", Args: []any{"[1] x"}, Err: "invalid JSON"},
+		{Fn: "json.decode", Args: []any{"broken", "otherwise"}, Want: "otherwise"},
+		{Fn: "json.decode", Args: []any{"broken", nil}, Want: nil},
+		{Fn: "json.decode", Args: []any{"broken", rowtest.Named("default", nil)}, Want: nil},
+		{Fn: "json.decode", Args: []any{"[1]", nil}, Want: value.List{int64(1)}},
+		{Fn: "json.decode", Args: []any{strings.Repeat("[", 1000), "otherwise"}, Err: "nested more than"},
 
-		{fn: "json.indent", args: []any{`{"a":[1,{}],"b":[]}`}, want: "{\n\t\"a\": [\n\t\t1,\n\t\t{}\n\t],\n\t\"b\": []\n}"},
-		{fn: "json.indent", args: []any{`[1]`, int64(2)}, want: "[\n  1\n]"},
-		{fn: "json.indent", args: []any{`[1`}, err: "invalid JSON"},
+		{Fn: "json.indent", Args: []any{`{"a":[1,{}],"b":[]}`}, Want: "{\n\t\"a\": [\n\t\t1,\n\t\t{}\n\t],\n\t\"b\": []\n}"},
+		{Fn: "json.indent", Args: []any{`[1]`, int64(2)}, Want: "[\n  1\n]"},
+		{Fn: "json.indent", Args: []any{`[1`}, Err: "invalid JSON"},
 	})
 }
 
@@ -69,14 +59,14 @@ func FuzzJSONDecode(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text string) {
 		text = strings.ToValidUTF8(text, "")
-		v, err := pureCall(t, "json.decode", text)
+		v, err := rowtest.Call(t, Pure(), "json.decode", text)
 		if err != nil {
 			return
 		}
 		for _, indent := range []value.Value{"", "\t", int64(3)} {
-			encoded := pureMust(t, "json.encode", v, indent)
-			if back := pureMust(t, "json.decode", encoded); !value.Equal(back, v) {
-				t.Errorf("decode(encode(%s)) = %s", pureShow(v), pureShow(back))
+			encoded := rowtest.Must(t, Pure(), "json.encode", v, indent)
+			if back := rowtest.Must(t, Pure(), "json.decode", encoded); !value.Equal(back, v) {
+				t.Errorf("decode(encode(%s)) = %s", rowtest.Show(v), rowtest.Show(back))
 			}
 		}
 	})

@@ -161,30 +161,6 @@ func mathWholes() []tool.Func {
 // which is the longest that can be read back from JSON.
 const mathMaxBits = 13_600
 
-// mathFloat returns an argument as a finite float.
-func mathFloat(a *value.Dict, name string) (float64, error) {
-	return mathFinite(pureArg(a, name), "argument '"+name+"'")
-}
-
-func mathFinite(v value.Value, label string) (float64, error) {
-	f := math.NaN()
-	switch n := v.(type) {
-	case int64:
-		return float64(n), nil
-	case *big.Int:
-		f, _ = new(big.Float).SetInt(n).Float64()
-	case float64:
-		f = n
-	}
-	switch {
-	case math.IsNaN(f):
-		return 0, pureInvalid("%s is not a number (NaN)", label)
-	case math.IsInf(f, 0):
-		return 0, pureInvalid("%s is infinite or too large for a float", label)
-	}
-	return f, nil
-}
-
 // mathResult refuses what is no number. The problem says why it may be none; ""
 // means that only a result beyond the range of floats is.
 func mathResult(f float64, problem string) (value.Value, error) {

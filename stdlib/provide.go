@@ -7,6 +7,21 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
+// effectStopped returns why an effect should not go on, or nil.
+func effectStopped(ctx context.Context) error {
+	if ctx.Err() == nil {
+		return nil
+	}
+	var e *value.Error
+	if errors.As(context.Cause(ctx), &e) {
+		return e
+	}
+	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		return value.Errorf(value.Timeout, "the time ran out")
+	}
+	return value.Errorf(value.Canceled, "canceled")
+}
+
 // A lookup returns the value of an environment variable or a secret; see
 // [Options].Env. Nil has no values.
 type lookup func(ctx context.Context, name string) (string, error)

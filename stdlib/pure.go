@@ -9,25 +9,7 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
-	"github.com/cassidy-run/cassidy/stdlib/table"
 )
-
-// Pure returns the modules whose functions only compute. They draw on nothing
-// but their arguments and, for the module random and the function uuid, the
-// random numbers that the call is lent.
-func Pure() []tool.Module {
-	modules := []tool.Module{
-		jsonModule(), yamlModule(), csvModule(), textModule(), reModule(), mathModule(), pureTimeModule(),
-		hashModule(), base64Module(), urlModule(), htmlModule(), diffModule(), shellSplitModule(), randomModule(), uuidModule(),
-		table.Module(),
-	}
-	for _, m := range modules {
-		for i := range m.Funcs {
-			m.Funcs[i].Kind = tool.Pure
-		}
-	}
-	return modules
-}
 
 const (
 	// pureMaxText is how long a text that a function makes may be: as long as
@@ -229,4 +211,56 @@ func (b *pureBuilder) text() (value.Value, error) {
 		return nil, pureTooLong()
 	}
 	return b.String(), nil
+}
+
+// clockSeconds gives a number as a float; an integer beyond int64 is beyond
+// every limit, and anything else no number.
+func clockSeconds(v value.Value) float64 {
+	switch n := v.(type) {
+	case int64:
+		return float64(n)
+	case float64:
+		return n
+	case *big.Int:
+		return math.Inf(n.Sign())
+	}
+	return math.NaN()
+}
+
+// httpMaxURL is how long an address may be; servers take 8 KB.
+const httpMaxURL = 8 << 10
+
+// mathFloat returns an argument as a finite float.
+func mathFloat(a *value.Dict, name string) (float64, error) {
+	return mathFinite(pureArg(a, name), "argument '"+name+"'")
+}
+
+func mathFinite(v value.Value, label string) (float64, error) {
+	f := math.NaN()
+	switch n := v.(type) {
+	case int64:
+		return float64(n), nil
+	case *big.Int:
+		f, _ = new(big.Float).SetInt(n).Float64()
+	case float64:
+		f = n
+	}
+	switch {
+	case math.IsNaN(f):
+		return 0, pureInvalid("%s is not a number (NaN)", label)
+	case math.IsInf(f, 0):
+		return 0, pureInvalid("%s is infinite or too large for a float", label)
+	}
+	return f, nil
+}
+
+// textHead returns the first n characters.
+func textHead(text string, n int) string {
+	for i := range text {
+		if n == 0 {
+			return text[:i]
+		}
+		n--
+	}
+	return text
 }

@@ -1,156 +1,14 @@
 package stdlib
 
 import (
-	"context"
-	"math/rand/v2"
 	"regexp"
 	"strings"
 	"testing"
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
+	"github.com/cassidy-run/cassidy/stdlib/internal/rowtest"
 )
-
-// A pureNamed is an argument of a test call that is given by name.
-type pureNamed struct {
-	name  string
-	value value.Value
-}
-
-// pureCall calls a pure function as an engine would: it binds the arguments,
-// those in pureNamed by name, and carries out the row.
-func pureCall(t testing.TB, function string, args ...any) (value.Value, error) {
-	t.Helper()
-	f := pureFind(t, function)
-	var positional []value.Value
-	named := &value.Dict{}
-	for _, a := range args {
-		if n, ok := a.(pureNamed); ok {
-			named.Put(n.name, n.value)
-			continue
-		}
-		positional = append(positional, a)
-	}
-	bound, err := f.Bind(positional, named)
-	if err != nil {
-		return nil, err
-	}
-	r := rand.New(rand.NewPCG(1, 2))
-	grant := tool.Grant{Rand: func() (*rand.Rand, error) { return r, nil }}
-	out, err := f.Do(context.Background(), tool.Effect{Func: function, Args: bound}, grant)
-	if o, ok := out.Value.(tool.Object); ok && err == nil {
-		out.Value, err = o.Plain(context.Background(), grant)
-	}
-	if err == nil {
-		pureCheckValue(t, function, out.Value)
-	}
-	return out.Value, err
-}
-
-// pureMust is pureCall for what must not fail.
-func pureMust(t testing.TB, function string, args ...any) value.Value {
-	t.Helper()
-	v, err := pureCall(t, function, args...)
-	if err != nil {
-		t.Fatalf("%s: %v", function, err)
-	}
-	return v
-}
-
-func pureFind(t testing.TB, function string) *tool.Func {
-	t.Helper()
-	module, name, ok := strings.Cut(function, ".")
-	if !ok {
-		module, name = "", function
-	}
-	for _, m := range Pure() {
-		for i := range m.Funcs {
-			if m.Name == module && m.Funcs[i].Name == name {
-				return &m.Funcs[i]
-			}
-		}
-	}
-	t.Fatalf("there is no function %s", function)
-	return nil
-}
-
-// pureCheckValue fails for a result that could not cross a border: one of a
-// foreign type, or text that is not UTF-8.
-func pureCheckValue(t testing.TB, function string, v value.Value) {
-	t.Helper()
-	if _, err := value.Append(nil, v); err != nil && value.KindOf(err) != value.Limit {
-		t.Errorf("%s gives what is no value: %v", function, err)
-	}
-}
-
-// A pureCase is one call with what must come of it: a value, or an error whose
-// text holds err.
-type pureCase struct {
-	fn   string
-	args []any
-	want value.Value
-	err  string
-}
-
-// pureTable runs calls as Starlark makes them and, unless exact is set, again
-// as Lua does, where every number is a float; both must come to the same.
-func pureTable(t *testing.T, exact bool, cases []pureCase) {
-	t.Helper()
-	for _, c := range cases {
-		got, err := pureCall(t, c.fn, c.args...)
-		pureCompare(t, c, got, err)
-		if exact {
-			continue
-		}
-		asLua := make([]any, len(c.args))
-		for i, a := range c.args {
-			asLua[i] = pureFloats(a)
-		}
-		c.args = asLua
-		got, err = pureCall(t, c.fn, c.args...)
-		c.want = pureFloats(c.want)
-		pureCompare(t, c, pureFloats(got), err)
-	}
-}
-
-func pureCompare(t *testing.T, c pureCase, got value.Value, err error) {
-	t.Helper()
-	switch {
-	case c.err != "":
-		if err == nil || !strings.Contains(err.Error(), c.err) {
-			t.Errorf("%s%v = %s, %v, want an error with %q", c.fn, c.args, pureShow(got), err, c.err)
-		}
-	case err != nil:
-		t.Errorf("%s%v fails: %v, want %s", c.fn, c.args, err, pureShow(c.want))
-	case !value.Equal(got, c.want):
-		t.Errorf("%s%v = %s, want %s", c.fn, c.args, pureShow(got), pureShow(c.want))
-	}
-}
-
-func pureShow(v value.Value) string { return value.TypeOf(v) + " " + value.FormatJSON(v, "") }
-
-// pureFloats makes every integer in a value a float.
-func pureFloats(v any) any {
-	switch v := v.(type) {
-	case int64:
-		return float64(v)
-	case pureNamed:
-		return pureNamed{v.name, pureFloats(v.value)}
-	case value.List:
-		out := make(value.List, len(v))
-		for i := range v {
-			out[i] = pureFloats(v[i])
-		}
-		return out
-	case *value.Dict:
-		out := &value.Dict{}
-		for k, item := range v.All() {
-			_ = out.Set(k, pureFloats(item))
-		}
-		return out
-	}
-	return v
-}
 
 func TestPureRowsAreComplete(t *testing.T) {
 	snake := regexp.MustCompile(`^[a-z][a-z0-9]*(_[a-z0-9]+)*$`)
@@ -218,7 +76,7 @@ func TestPureFunctionsSurviveStrangeArguments(t *testing.T) {
 		deep = value.List{deep}
 	}
 	strange := []value.Value{
-		nil, true, int64(0), int64(-1), int64(1 << 62), pureBig("123456789012345678901234567890"), 0.5, pureNaN(), pureInf(),
+		nil, true, int64(0), int64(-1), int64(1 << 62), rowtest.Big("123456789012345678901234567890"), 0.5, rowtest.NaN(), rowtest.Inf(),
 		"", "\x00", "é", "\n\r\n", "%", `\`, "(", strings.Repeat("a b\n", 100), "2026-11-21", "UTC", "http://[::1]:99/%zz?a=%&&=",
 		[]byte{0xff, 0}, value.List{}, value.List{nil, "x", int64(1)}, value.Tuple{int64(1)}, value.Set{"a"},
 		value.NewDict(), value.NewDict("a", value.List{nil}, "", []byte("x")), deep,
@@ -241,7 +99,7 @@ func pureStrangeCall(t *testing.T, name string, params []tool.Param, at int, v v
 	t.Helper()
 	defer func() {
 		if r := recover(); r != nil {
-			t.Errorf("%s with %s = %s panics: %v", name, params[at].Name, pureShow(v), r)
+			t.Errorf("%s with %s = %s panics: %v", name, params[at].Name, rowtest.Show(v), r)
 		}
 	}()
 	var args []any
@@ -262,19 +120,19 @@ func pureStrangeCall(t *testing.T, name string, params []tool.Param, at int, v v
 		default:
 			val = int64(2)
 		}
-		args = append(args, pureNamed{p.Name, val})
+		args = append(args, rowtest.Named(p.Name, val))
 	}
-	_, err := pureCall(t, name, args...)
+	_, err := rowtest.Call(t, Pure(), name, args...)
 	if err == nil {
 		return
 	}
 	e, ok := err.(*value.Error)
 	if !ok || e.Err == nil {
-		t.Errorf("%s with %s = %s fails with %#v, want a *tool.Error", name, params[at].Name, pureShow(v), err)
+		t.Errorf("%s with %s = %s fails with %#v, want a *tool.Error", name, params[at].Name, rowtest.Show(v), err)
 		return
 	}
 	if e.Kind == value.Internal || strings.HasSuffix(e.Message(), ".") {
-		t.Errorf("%s with %s = %s fails with %q (%s)", name, params[at].Name, pureShow(v), e.Message(), e.Kind.Type())
+		t.Errorf("%s with %s = %s fails with %q (%s)", name, params[at].Name, rowtest.Show(v), e.Message(), e.Kind.Type())
 	}
 }
 
@@ -300,13 +158,13 @@ func TestPureResultsAreBounded(t *testing.T) {
 		{"re.split", []any{"", long}},
 		{"re.test", []any{strings.Repeat(`(a{1000})`, 100), "a"}},
 		{"re.test", []any{long, "a"}},
-		{"csv.parse", []any{strings.Repeat(",", 1<<20), pureNamed{"header", false}}},
-		{"csv.parse", []any{strings.Repeat("a", 1<<10) + strings.Repeat(",", 1<<18) + strings.Repeat("\nx", 1<<17), pureNamed{"header", false}, pureNamed{"fill", true}}},
-		{"csv.parse", []any{pureWideHeader(2000) + strings.Repeat("x\n", 1000), pureNamed{"fill", true}}},
+		{"csv.parse", []any{strings.Repeat(",", 1<<20), rowtest.Named("header", false)}},
+		{"csv.parse", []any{strings.Repeat("a", 1<<10) + strings.Repeat(",", 1<<18) + strings.Repeat("\nx", 1<<17), rowtest.Named("header", false), rowtest.Named("fill", true)}},
+		{"csv.parse", []any{pureWideHeader(2000) + strings.Repeat("x\n", 1000), rowtest.Named("fill", true)}},
 		{"math.factorial", []any{int64(1 << 40)}},
 		{"math.pow", []any{int64(7), int64(1 << 40)}},
-		{"math.lcm", []any{pureBig("9" + strings.Repeat("0", 3000)), pureBig("7" + strings.Repeat("1", 3000))}},
-		{"math.gcd", []any{pureBig("9" + strings.Repeat("0", 5000)), int64(7)}},
+		{"math.lcm", []any{rowtest.Big("9" + strings.Repeat("0", 3000)), rowtest.Big("7" + strings.Repeat("1", 3000))}},
+		{"math.gcd", []any{rowtest.Big("9" + strings.Repeat("0", 5000)), int64(7)}},
 		{"random.bytes", []any{int64(1 << 40)}},
 		{"diff.unified", []any{lines, ""}},
 		{"diff.stats", []any{"", lines}},
@@ -315,9 +173,9 @@ func TestPureResultsAreBounded(t *testing.T) {
 		{"url.quote", []any{strings.Repeat("é", 2<<20)}},
 		{"time.format", []any{"2026-11-21", strings.Repeat("%c", 1<<20)}},
 	} {
-		got, err := pureCall(t, c.fn, c.args...)
+		got, err := rowtest.Call(t, Pure(), c.fn, c.args...)
 		if value.KindOf(err) != value.Limit {
-			t.Errorf("%s gives %.80s, %.80v, want an error of kind Limit", c.fn, pureShow(got), err)
+			t.Errorf("%s gives %.80s, %.80v, want an error of kind Limit", c.fn, rowtest.Show(got), err)
 			continue
 		}
 		if value.ErrorOf(err, value.Failed).Limit == "" {

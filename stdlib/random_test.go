@@ -10,26 +10,27 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
+	"github.com/cassidy-run/cassidy/stdlib/internal/rowtest"
 )
 
 func TestRandom(t *testing.T) {
 	list := value.List{"a", "b", "c", "d"}
-	pureTable(t, false, []pureCase{
-		{fn: "random.integer", args: []any{int64(5), int64(5)}, want: int64(5)},
-		{fn: "random.integer", args: []any{int64(5), int64(4)}, err: "should not be less than"},
-		{fn: "random.integer", args: []any{int64(5), pureBig("99999999999999999999")}, err: "must be <= 9223372036854775807"},
-		{fn: "random.integer", args: []any{0.5, int64(4)}, err: "should be integer"},
-		{fn: "random.choice", args: []any{value.List{}}, err: "empty"},
-		{fn: "random.choice", args: []any{value.Tuple{"x"}}, want: "x"},
-		{fn: "random.sample", args: []any{list, int64(5)}, err: "from 0 to 4"},
-		{fn: "random.sample", args: []any{list, int64(-1)}, err: "from 0 to 4"},
-		{fn: "random.sample", args: []any{list, int64(0)}, want: value.List{}},
-		{fn: "random.shuffle", args: []any{value.List{}}, want: value.List{}},
-		{fn: "random.bytes", args: []any{int64(0)}, want: []byte{}},
-		{fn: "random.bytes", args: []any{int64(-1)}, err: "negative"},
+	rowtest.Table(t, Pure(), false, []rowtest.Case{
+		{Fn: "random.integer", Args: []any{int64(5), int64(5)}, Want: int64(5)},
+		{Fn: "random.integer", Args: []any{int64(5), int64(4)}, Err: "should not be less than"},
+		{Fn: "random.integer", Args: []any{int64(5), rowtest.Big("99999999999999999999")}, Err: "must be <= 9223372036854775807"},
+		{Fn: "random.integer", Args: []any{0.5, int64(4)}, Err: "should be integer"},
+		{Fn: "random.choice", Args: []any{value.List{}}, Err: "empty"},
+		{Fn: "random.choice", Args: []any{value.Tuple{"x"}}, Want: "x"},
+		{Fn: "random.sample", Args: []any{list, int64(5)}, Err: "from 0 to 4"},
+		{Fn: "random.sample", Args: []any{list, int64(-1)}, Err: "from 0 to 4"},
+		{Fn: "random.sample", Args: []any{list, int64(0)}, Want: value.List{}},
+		{Fn: "random.shuffle", Args: []any{value.List{}}, Want: value.List{}},
+		{Fn: "random.bytes", Args: []any{int64(0)}, Want: []byte{}},
+		{Fn: "random.bytes", Args: []any{int64(-1)}, Err: "negative"},
 	})
 	for n := range int64(20) {
-		if got := len(pureMust(t, "random.bytes", n).([]byte)); got != int(n) {
+		if got := len(rowtest.Must(t, Pure(), "random.bytes", n).([]byte)); got != int(n) {
 			t.Errorf("bytes(%d) has %d bytes", n, got)
 		}
 	}
@@ -38,7 +39,7 @@ func TestRandom(t *testing.T) {
 // randomCall calls a function with given random numbers.
 func randomCall(t *testing.T, r *rand.Rand, function string, args ...value.Value) value.Value {
 	t.Helper()
-	f := pureFind(t, function)
+	f := rowtest.Find(t, Pure(), function)
 	bound, err := f.Bind(args, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -100,7 +101,7 @@ func TestRandomIsReproducible(t *testing.T) {
 		}
 	}
 	if first, again := draw(), draw(); !value.Equal(first, again) {
-		t.Errorf("the same seed gives %s and %s", pureShow(first), pureShow(again))
+		t.Errorf("the same seed gives %s and %s", rowtest.Show(first), rowtest.Show(again))
 	}
 }
 
@@ -120,7 +121,7 @@ func TestUUID(t *testing.T) {
 // The zero grant lends nothing, random numbers neither.
 func TestRandomNeedsAGrant(t *testing.T) {
 	for _, name := range []string{"random.number", "uuid"} {
-		f := pureFind(t, name)
+		f := rowtest.Find(t, Pure(), name)
 		if _, err := f.Do(context.Background(), tool.Effect{Args: &value.Dict{}}, tool.Grant{}); value.KindOf(err) != value.Denied {
 			t.Errorf("%s without random numbers gives %v, want an error of kind Denied", name, err)
 		}

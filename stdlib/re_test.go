@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/cassidy-run/cassidy/runtime/value"
+	"github.com/cassidy-run/cassidy/stdlib/internal/rowtest"
 )
 
 func reMatched(text string, start, end int64, groups value.List, named *value.Dict) *value.Dict {
@@ -14,45 +15,45 @@ func reMatched(text string, start, end int64, groups value.List, named *value.Di
 
 func TestRe(t *testing.T) {
 	none := value.NewDict()
-	pureTable(t, false, []pureCase{
-		{fn: "re.test", args: []any{`(?i)WORLD`, "hello world"}, want: true},
-		{fn: "re.test", args: []any{`^world`, "hello world"}, want: false},
+	rowtest.Table(t, Pure(), false, []rowtest.Case{
+		{Fn: "re.test", Args: []any{`(?i)WORLD`, "hello world"}, Want: true},
+		{Fn: "re.test", Args: []any{`^world`, "hello world"}, Want: false},
 
-		{fn: "re.match", args: []any{`h(é)(x)?`, "hého"}, want: reMatched("hé", 0, 3, value.List{"é", nil}, none)},
-		{fn: "re.match", args: []any{`é`, "hého"}, want: nil},
-		{fn: "re.match", args: []any{`b|ab`, "ab"}, want: reMatched("ab", 0, 2, value.List{}, none)},
-		{fn: "re.match", args: []any{`a|ab`, "ab"}, want: reMatched("a", 0, 1, value.List{}, none)},
-		{fn: "re.match", args: []any{`\Qa.b`, "a.b"}, want: reMatched("a.b", 0, 3, value.List{}, none)},
-		{fn: "re.match", args: []any{``, ""}, want: reMatched("", 0, 0, value.List{}, none)},
+		{Fn: "re.match", Args: []any{`h(é)(x)?`, "hého"}, Want: reMatched("hé", 0, 3, value.List{"é", nil}, none)},
+		{Fn: "re.match", Args: []any{`é`, "hého"}, Want: nil},
+		{Fn: "re.match", Args: []any{`b|ab`, "ab"}, Want: reMatched("ab", 0, 2, value.List{}, none)},
+		{Fn: "re.match", Args: []any{`a|ab`, "ab"}, Want: reMatched("a", 0, 1, value.List{}, none)},
+		{Fn: "re.match", Args: []any{`\Qa.b`, "a.b"}, Want: reMatched("a.b", 0, 3, value.List{}, none)},
+		{Fn: "re.match", Args: []any{``, ""}, Want: reMatched("", 0, 0, value.List{}, none)},
 
-		{fn: "re.search", args: []any{`(?P<year>\d+)-(\d+)?(?P<rest>z)?`, "日本 2026-"},
-			want: reMatched("2026-", 7, 12, value.List{"2026", nil, nil}, value.NewDict("year", "2026", "rest", nil))},
-		{fn: "re.search", args: []any{`x`, ""}, want: nil},
+		{Fn: "re.search", Args: []any{`(?P<year>\d+)-(\d+)?(?P<rest>z)?`, "日本 2026-"},
+			Want: reMatched("2026-", 7, 12, value.List{"2026", nil, nil}, value.NewDict("year", "2026", "rest", nil))},
+		{Fn: "re.search", Args: []any{`x`, ""}, Want: nil},
 
-		{fn: "re.find_all", args: []any{`é.`, "éa éb éc"}, want: value.List{
+		{Fn: "re.find_all", Args: []any{`é.`, "éa éb éc"}, Want: value.List{
 			reMatched("éa", 0, 3, value.List{}, none), reMatched("éb", 4, 7, value.List{}, none), reMatched("éc", 8, 11, value.List{}, none)}},
-		{fn: "re.find_all", args: []any{`\w`, "abc", int64(1)}, want: value.List{reMatched("a", 0, 1, value.List{}, none)}},
-		{fn: "re.find_all", args: []any{`z`, "abc"}, want: value.List{}},
-		{fn: "re.find_all", args: []any{`z`, "abc", int64(-1)}, err: "negative"},
+		{Fn: "re.find_all", Args: []any{`\w`, "abc", int64(1)}, Want: value.List{reMatched("a", 0, 1, value.List{}, none)}},
+		{Fn: "re.find_all", Args: []any{`z`, "abc"}, Want: value.List{}},
+		{Fn: "re.find_all", Args: []any{`z`, "abc", int64(-1)}, Err: "negative"},
 
-		{fn: "re.sub", args: []any{`(\w+) (?P<b>\w+)`, `\2 \1 \g<b> \g<1> \g<0> $1 \\ \n`, "one two!"}, want: "two one two one one two $1 \\ \n!"},
-		{fn: "re.sub", args: []any{`a(x)?`, `[\1]`, "aax", int64(0)}, want: "[][x]"},
-		{fn: "re.sub", args: []any{`a`, `b`, "aaa", int64(2)}, want: "bba"},
-		{fn: "re.sub", args: []any{``, `-`, "aé"}, want: "-a-é-"},
-		{fn: "re.sub", args: []any{`z`, `-`, "aé"}, want: "aé"},
-		{fn: "re.sub", args: []any{`a`, `\1`, "a"}, err: "names group 1, but the pattern has 0"},
-		{fn: "re.sub", args: []any{`a`, `\g<x>`, "a"}, err: `names the group "x"`},
-		{fn: "re.sub", args: []any{`a`, `\q`, "a"}, err: `unknown escape \q`},
-		{fn: "re.sub", args: []any{`a`, `\é`, "a"}, err: `unknown escape \é`},
-		{fn: "re.sub", args: []any{`a`, `\g<`, "a"}, err: `unknown escape \g`},
-		{fn: "re.sub", args: []any{`a`, `x\`, "a"}, err: `unknown escape \`},
+		{Fn: "re.sub", Args: []any{`(\w+) (?P<b>\w+)`, `\2 \1 \g<b> \g<1> \g<0> $1 \\ \n`, "one two!"}, Want: "two one two one one two $1 \\ \n!"},
+		{Fn: "re.sub", Args: []any{`a(x)?`, `[\1]`, "aax", int64(0)}, Want: "[][x]"},
+		{Fn: "re.sub", Args: []any{`a`, `b`, "aaa", int64(2)}, Want: "bba"},
+		{Fn: "re.sub", Args: []any{``, `-`, "aé"}, Want: "-a-é-"},
+		{Fn: "re.sub", Args: []any{`z`, `-`, "aé"}, Want: "aé"},
+		{Fn: "re.sub", Args: []any{`a`, `\1`, "a"}, Err: "names group 1, but the pattern has 0"},
+		{Fn: "re.sub", Args: []any{`a`, `\g<x>`, "a"}, Err: `names the group "x"`},
+		{Fn: "re.sub", Args: []any{`a`, `\q`, "a"}, Err: `unknown escape \q`},
+		{Fn: "re.sub", Args: []any{`a`, `\é`, "a"}, Err: `unknown escape \é`},
+		{Fn: "re.sub", Args: []any{`a`, `\g<`, "a"}, Err: `unknown escape \g`},
+		{Fn: "re.sub", Args: []any{`a`, `x\`, "a"}, Err: `unknown escape \`},
 
-		{fn: "re.split", args: []any{`\s*,\s*`, "a , b,c"}, want: value.List{"a", "b", "c"}},
-		{fn: "re.split", args: []any{`(,)|(;)`, "a,b;c"}, want: value.List{"a", ",", nil, "b", nil, ";", "c"}},
-		{fn: "re.split", args: []any{`,`, "a,b,c", int64(1)}, want: value.List{"a", "b,c"}},
-		{fn: "re.split", args: []any{`,`, ""}, want: value.List{""}},
+		{Fn: "re.split", Args: []any{`\s*,\s*`, "a , b,c"}, Want: value.List{"a", "b", "c"}},
+		{Fn: "re.split", Args: []any{`(,)|(;)`, "a,b;c"}, Want: value.List{"a", ",", nil, "b", nil, ";", "c"}},
+		{Fn: "re.split", Args: []any{`,`, "a,b,c", int64(1)}, Want: value.List{"a", "b,c"}},
+		{Fn: "re.split", Args: []any{`,`, ""}, Want: value.List{""}},
 
-		{fn: "re.escape", args: []any{"a.b*[c]é"}, want: `a\.b\*\[c\]é`},
+		{Fn: "re.escape", Args: []any{"a.b*[c]é"}, Want: `a\.b\*\[c\]é`},
 	})
 }
 
@@ -72,7 +73,7 @@ func TestRePatternErrorsSayWhatToDo(t *testing.T) {
 		{strings.Repeat("(", 2000), "invalid pattern", ""},
 	} {
 		for _, fn := range []string{"re.test", "re.match", "re.search", "re.find_all", "re.split"} {
-			_, err := pureCall(t, fn, c.pattern, "text")
+			_, err := rowtest.Call(t, Pure(), fn, c.pattern, "text")
 			e := value.ErrorOf(err, value.Failed)
 			if e == nil || e.Kind != value.Invalid || !strings.Contains(e.Error(), c.err) || !strings.Contains(e.Hint, c.hint) {
 				t.Errorf("%s(%q) fails with %v, want one of kind Invalid with %q and a hint with %q", fn, c.pattern, err, c.err, c.hint)
@@ -87,7 +88,7 @@ func FuzzRe(f *testing.F) {
 	f.Add(`(?i)[^k]{2,3}?$`, "Kelvin \u212a\n", "")
 	f.Fuzz(func(t *testing.T, pattern, text, replacement string) {
 		pattern, text = strings.ToValidUTF8(pattern, ""), strings.ToValidUTF8(text, "")
-		found, err := pureCall(t, "re.find_all", pattern, text)
+		found, err := rowtest.Call(t, Pure(), "re.find_all", pattern, text)
 		if err != nil {
 			return
 		}
@@ -97,15 +98,15 @@ func FuzzRe(f *testing.F) {
 				t.Errorf("find_all(%q, %q): text[start:end] = %q, want %q", pattern, text, part, m.Text("text"))
 			}
 		}
-		pureCall(t, "re.match", pattern, text)
-		pureCall(t, "re.sub", pattern, strings.ToValidUTF8(replacement, ""), text)
-		same := pureMust(t, "re.sub", pattern, `\g<0>`, text)
+		rowtest.Call(t, Pure(), "re.match", pattern, text)
+		rowtest.Call(t, Pure(), "re.sub", pattern, strings.ToValidUTF8(replacement, ""), text)
+		same := rowtest.Must(t, Pure(), "re.sub", pattern, `\g<0>`, text)
 		if same != text {
 			t.Errorf(`sub(%q, "\g<0>", %q) = %q, want the same`, pattern, text, same)
 		}
-		pureCall(t, "re.split", pattern, text)
-		escaped := pureMust(t, "re.escape", text).(string)
-		if got := pureMust(t, "re.sub", escaped, "", text); len(escaped) < reMaxPattern && got != "" {
+		rowtest.Call(t, Pure(), "re.split", pattern, text)
+		escaped := rowtest.Must(t, Pure(), "re.escape", text).(string)
+		if got := rowtest.Must(t, Pure(), "re.sub", escaped, "", text); len(escaped) < reMaxPattern && got != "" {
 			t.Errorf("escape(%q) = %q, which does not match it", text, escaped)
 		}
 	})
@@ -114,11 +115,11 @@ func FuzzRe(f *testing.F) {
 func TestReMatchIsAnchored(t *testing.T) {
 	for _, pattern := range []string{"b|ab", "a*?b", "(?m)^b", "^", "b", "(|a)+", "(?s).*b"} {
 		for _, text := range []string{"", "ab", "b", "aab\nb", "ba"} {
-			got := pureMust(t, "re.match", pattern, text)
+			got := rowtest.Must(t, Pure(), "re.match", pattern, text)
 			want := regexp.MustCompile(`\A(?:` + pattern + `)`).FindStringIndex(text)
 			switch m, ok := got.(*value.Dict); {
 			case ok != (want != nil):
-				t.Errorf("match(%q, %q) = %s, want %v", pattern, text, pureShow(got), want)
+				t.Errorf("match(%q, %q) = %s, want %v", pattern, text, rowtest.Show(got), want)
 			case ok && int(m.IntOr("end", -1)) != want[1]:
 				t.Errorf("match(%q, %q) ends at %d, want %d", pattern, text, m.IntOr("end", -1), want[1])
 			}

@@ -417,14 +417,3 @@ func textPosition(v value.Value, length int64) (int64, error) {
 	}
 	return min(n, length), nil
 }
-
-// textHead returns the first n characters.
-func textHead(text string, n int) string {
-	for i := range text {
-		if n == 0 {
-			return text[:i]
-		}
-		n--
-	}
-	return text
-}

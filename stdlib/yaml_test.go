@@ -6,30 +6,31 @@ import (
 
 	"github.com/cassidy-run/cassidy/internal/yaml"
 	"github.com/cassidy-run/cassidy/runtime/value"
+	"github.com/cassidy-run/cassidy/stdlib/internal/rowtest"
 )
 
 func TestYAML(t *testing.T) {
-	pureTable(t, true, []pureCase{
-		{fn: "yaml.encode", args: []any{value.NewDict("b", value.List{int64(1), 1.0, nil, true, "x: y", "1"}, "a", value.NewDict())},
-			want: "b:\n  - 1\n  - 1.0\n  - null\n  - true\n  - 'x: y'\n  - \"1\"\na: {}\n"},
-		{fn: "yaml.encode", args: []any{"x"}, want: "x\n"},
-		{fn: "yaml.decode", args: []any{"b: [1, 2.5]\na:\n  - x: yes\n    on: 2026-11-21\n"},
-			want: value.NewDict("b", value.List{int64(1), 2.5}, "a", value.List{value.NewDict("x", "yes", "on", "2026-11-21")})},
-		{fn: "yaml.decode", args: []any{""}, want: nil},
-		{fn: "yaml.decode", args: []any{"a: 1\nb: [2\n"}, err: "line "},
-		{fn: "yaml.decode", args: []any{"a: &x 1\nb: *x\n"}, err: "line 2: an alias"},
-		{fn: "yaml.decode", args: []any{"a: 1\na: 2\n"}, err: "twice"},
-		{fn: "yaml.decode", args: []any{"[", "otherwise"}, want: "otherwise"},
-		{fn: "yaml.decode", args: []any{"[", nil}, want: nil},
-		{fn: "yaml.decode", args: []any{"a", nil}, want: "a"},
-		{fn: "yaml.decode", args: []any{strings.Repeat("a", 1<<20), "otherwise"}, err: "64 KB"},
+	rowtest.Table(t, Pure(), true, []rowtest.Case{
+		{Fn: "yaml.encode", Args: []any{value.NewDict("b", value.List{int64(1), 1.0, nil, true, "x: y", "1"}, "a", value.NewDict())},
+			Want: "b:\n  - 1\n  - 1.0\n  - null\n  - true\n  - 'x: y'\n  - \"1\"\na: {}\n"},
+		{Fn: "yaml.encode", Args: []any{"x"}, Want: "x\n"},
+		{Fn: "yaml.decode", Args: []any{"b: [1, 2.5]\na:\n  - x: yes\n    on: 2026-11-21\n"},
+			Want: value.NewDict("b", value.List{int64(1), 2.5}, "a", value.List{value.NewDict("x", "yes", "on", "2026-11-21")})},
+		{Fn: "yaml.decode", Args: []any{""}, Want: nil},
+		{Fn: "yaml.decode", Args: []any{"a: 1\nb: [2\n"}, Err: "line "},
+		{Fn: "yaml.decode", Args: []any{"a: &x 1\nb: *x\n"}, Err: "line 2: an alias"},
+		{Fn: "yaml.decode", Args: []any{"a: 1\na: 2\n"}, Err: "twice"},
+		{Fn: "yaml.decode", Args: []any{"[", "otherwise"}, Want: "otherwise"},
+		{Fn: "yaml.decode", Args: []any{"[", nil}, Want: nil},
+		{Fn: "yaml.decode", Args: []any{"a", nil}, Want: "a"},
+		{Fn: "yaml.decode", Args: []any{strings.Repeat("a", 1<<20), "otherwise"}, Err: "64 KB"},
 	})
 }
 
 // The position of an error is one in the text that was read, and must not be
 // taken for one in the script.
 func TestYAMLErrorHasNoPositionInTheScript(t *testing.T) {
-	_, err := pureCall(t, "yaml.decode", "a: 1\nb: *x\n")
+	_, err := rowtest.Call(t, Pure(), "yaml.decode", "a: 1\nb: *x\n")
 	if e := value.ErrorOf(err, value.Failed); e == nil || e.Pos != (value.Position{}) || e.Kind != value.Invalid {
 		t.Errorf("error %#v, want one of kind Invalid without a position", err)
 	}
@@ -41,19 +42,19 @@ func FuzzYAMLDecode(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text string) {
 		text = strings.ToValidUTF8(text, "")
-		v, err := pureCall(t, "yaml.decode", text)
+		v, err := rowtest.Call(t, Pure(), "yaml.decode", text)
 		switch {
 		case err == nil:
-			encoded := pureMust(t, "yaml.encode", v).(string)
+			encoded := rowtest.Must(t, Pure(), "yaml.encode", v).(string)
 			if len(encoded) > yaml.MaxSize {
 				return
 			}
-			if back := pureMust(t, "yaml.decode", encoded); pureShow(back) != pureShow(v) {
-				t.Errorf("decode(encode(%s)) = %s, written as %q", pureShow(v), pureShow(back), encoded)
+			if back := rowtest.Must(t, Pure(), "yaml.decode", encoded); rowtest.Show(back) != rowtest.Show(v) {
+				t.Errorf("decode(encode(%s)) = %s, written as %q", rowtest.Show(v), rowtest.Show(back), encoded)
 			}
 		case value.KindOf(err) == value.Invalid:
-			if got := pureMust(t, "yaml.decode", text, "otherwise"); got != "otherwise" {
-				t.Errorf("decode(%q, default) = %s, want the default", text, pureShow(got))
+			if got := rowtest.Must(t, Pure(), "yaml.decode", text, "otherwise"); got != "otherwise" {
+				t.Errorf("decode(%q, default) = %s, want the default", text, rowtest.Show(got))
 			}
 		}
 	})
