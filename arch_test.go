@@ -88,9 +88,19 @@ var layers = map[string]struct {
 		"runtime/tool runtime/value",
 		"a table is computed with beside the script, and asks for a file's bytes as the script would",
 	},
+	"stdlib/internal/row": {
+		"Package row holds what the rows of the standard library share",
+		"runtime/tool runtime/value",
+		"shared by the packages of the standard library",
+	},
+	"stdlib/internal/rowtest": {
+		"Package rowtest calls the rows of the standard library in tests",
+		"runtime/tool runtime/value",
+		"tests only; the rows are handed in",
+	},
 	"stdlib": {
 		"Package stdlib is what scripts can use",
-		"runtime/tool runtime/value internal/yaml stdlib/table",
+		"runtime/tool runtime/value internal/yaml stdlib/table stdlib/internal/row",
 		"an effect acts on the world and knows nothing of who asked",
 	},
 	"sandbox": {

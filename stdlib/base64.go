@@ -7,6 +7,7 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
+	"github.com/cassidy-run/cassidy/stdlib/internal/row"
 )
 
 func base64Module() tool.Module {
@@ -25,21 +26,21 @@ func base64Module() tool.Module {
 					tool.Optional("padding", tool.TypeBoolean, true, "Fill the end up with = to a multiple of 4."),
 				},
 				Returns: "the base64 text, on one line",
-				Do:      pureDo(base64Encode),
+				Do:      row.Do(base64Encode),
 			},
 			{
 				Name:    "decode",
 				Doc:     "Reads base64 as bytes; see decode_text for text.",
 				Params:  []tool.Param{text, url},
 				Returns: "the bytes",
-				Do:      pureDo(func(a *value.Dict) (value.Value, error) { return base64Decode(a) }),
+				Do:      row.Do(func(a *value.Dict) (value.Value, error) { return base64Decode(a) }),
 			},
 			{
 				Name:    "decode_text",
 				Doc:     "Reads base64 as text, and fails where what it holds is not UTF-8.",
 				Params:  []tool.Param{text, url},
 				Returns: "the text",
-				Do:      pureDo(base64DecodeText),
+				Do:      row.Do(base64DecodeText),
 			},
 		},
 	}
@@ -57,7 +58,7 @@ func base64Encoding(a *value.Dict, padding bool) *base64.Encoding {
 }
 
 func base64Encode(a *value.Dict) (value.Value, error) {
-	data, err := pureBytes(a, "data")
+	data, err := row.Bytes(a, "data")
 	if err != nil {
 		return nil, err
 	}
@@ -76,10 +77,10 @@ func base64Decode(a *value.Dict) ([]byte, error) {
 	}
 	i := strings.IndexFunc(text, func(r rune) bool { return !base64Letter(r) && !strings.ContainsRune(digits, r) })
 	if i < 0 {
-		return nil, pureInvalid("not base64: the text is cut off")
+		return nil, row.Invalid("not base64: the text is cut off")
 	}
 	r, _ := utf8.DecodeRuneInString(text[i:])
-	wrong := pureInvalid("not base64: %q is no digit of it", r)
+	wrong := row.Invalid("not base64: %q is no digit of it", r)
 	if strings.ContainsRune("-_", r) {
 		return nil, wrong.WithHint("this is the alphabet for addresses: pass url=True")
 	}
@@ -96,7 +97,7 @@ func base64DecodeText(a *value.Dict) (value.Value, error) {
 		return nil, err
 	}
 	if !utf8.Valid(data) {
-		return nil, pureInvalid("the data is not UTF-8 text").WithHint("base64.decode gives it as bytes")
+		return nil, row.Invalid("the data is not UTF-8 text").WithHint("base64.decode gives it as bytes")
 	}
 	return string(data), nil
 }

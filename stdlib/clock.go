@@ -9,6 +9,7 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
+	"github.com/cassidy-run/cassidy/stdlib/internal/row"
 )
 
 // clockMaxSleep is the longest sleep: a year is longer than any run waits, and
@@ -41,12 +42,12 @@ func clockText(t time.Time) string {
 
 func clockSleep(ctx context.Context, e tool.Effect, g tool.Grant) (tool.Outcome, error) {
 	v, _ := e.Args.Get("seconds")
-	seconds := clockSeconds(v)
+	seconds := row.Seconds(v)
 	if math.IsNaN(seconds) || seconds < 0 || seconds > clockMaxSleep {
 		return tool.Outcome{}, value.Errorf(value.Invalid, "cannot sleep for %s seconds", value.FormatJSON(v, "")).
 			WithHint("give a number from 0 to %d", clockMaxSleep)
 	}
-	if err := effectStopped(ctx); err != nil {
+	if err := row.Stopped(ctx); err != nil {
 		return tool.Outcome{}, err
 	}
 	wait := time.Duration(seconds * float64(time.Second))
@@ -59,7 +60,7 @@ func clockSleep(ctx context.Context, e tool.Effect, g tool.Grant) (tool.Outcome,
 	case <-timer.C:
 		return tool.Outcome{}, nil
 	case <-ctx.Done():
-		return tool.Outcome{}, effectStopped(ctx)
+		return tool.Outcome{}, row.Stopped(ctx)
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
+	"github.com/cassidy-run/cassidy/stdlib/internal/row"
 )
 
 func csvModule() tool.Module {
@@ -29,7 +30,7 @@ func csvModule() tool.Module {
 					tool.Optional("fill", tool.TypeBoolean, false, "Fill short rows with empty cells instead of failing. A row longer than the header still fails."),
 				},
 				Returns: "a list of dicts, or of lists with header=False",
-				Do:      pureDo(csvParse),
+				Do:      row.Do(csvParse),
 			},
 			{
 				Name: "encode",
@@ -39,11 +40,11 @@ func csvModule() tool.Module {
 					tool.Required("rows", tool.TypeArray, "A list of dicts, or a list of lists."),
 					delimiter,
 					tool.Optional("header", tool.TypeBoolean, true, "Begin with a row of column names, where there are any."),
-					pureItems(tool.Maybe("columns", tool.TypeArray, "The columns to write and their order, and the header over rows that are lists; "+
+					row.Items(tool.Maybe("columns", tool.TypeArray, "The columns to write and their order, and the header over rows that are lists; "+
 						"without it, every key of the rows in the order in which they first appear."), tool.TypeString),
 				},
 				Returns: "the CSV text, each row ended by a line break",
-				Do:      pureDo(csvEncode),
+				Do:      row.Do(csvEncode),
 			},
 		},
 	}
@@ -54,7 +55,7 @@ func csvModule() tool.Module {
 func csvDelimiter(a *value.Dict) (string, error) {
 	d := a.Text("delimiter")
 	if utf8.RuneCountInString(d) != 1 || strings.ContainsAny(d, "\"\r\n\ufeff") {
-		return "", pureInvalid("argument 'delimiter' should be one character other than a quote or a line break")
+		return "", row.Invalid("argument 'delimiter' should be one character other than a quote or a line break")
 	}
 	return d, nil
 }
@@ -81,7 +82,7 @@ func (r *csvReader) row() ([]string, error) {
 	var cells []string
 	for {
 		if r.budget--; r.budget < 0 {
-			return nil, pureTooMany()
+			return nil, row.TooMany()
 		}
 		cell, err := r.cell()
 		if err != nil {
@@ -135,7 +136,7 @@ func (r *csvReader) quoted() (string, error) {
 	for at := 0; ; {
 		i := strings.IndexByte(text[at:], '"')
 		if i < 0 {
-			return "", pureInvalid("the quote that opens a cell in line %d is never closed", r.next)
+			return "", row.Invalid("the quote that opens a cell in line %d is never closed", r.next)
 		}
 		at += i + 1
 		if at < len(text) && text[at] == '"' {
@@ -145,7 +146,7 @@ func (r *csvReader) quoted() (string, error) {
 		}
 		cell := text[:at-1]
 		if r.rest = text[at:]; !r.atCellEnd() {
-			return "", pureInvalid("text follows the closing quote of a cell in line %d", r.next+strings.Count(cell, "\n")).
+			return "", row.Invalid("text follows the closing quote of a cell in line %d", r.next+strings.Count(cell, "\n")).
 				WithHint(`write a quote inside a quoted cell twice, as in "5"" disk"`)
 		}
 		r.next += strings.Count(cell, "\n")
@@ -166,7 +167,7 @@ func csvParse(a *value.Dict) (value.Value, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &csvReader{rest: strings.TrimPrefix(a.Text("text"), "\ufeff"), delimiter: delimiter, next: 1, budget: pureMaxValues}
+	r := &csvReader{rest: strings.TrimPrefix(a.Text("text"), "\ufeff"), delimiter: delimiter, next: 1, budget: row.MaxValues}
 	convert := func(cell string) value.Value { return cell }
 	if a.Bool("types") {
 		convert = csvTyped
@@ -183,7 +184,7 @@ func csvDicts(r *csvReader, convert func(string) value.Value, fill bool) (value.
 		return nil, err
 	}
 	if problem := csvHeaderProblem(header); problem != "" {
-		return nil, pureInvalid("the header: %s", problem).WithHint("mend the first row, or read the text with header=False")
+		return nil, row.Invalid("the header: %s", problem).WithHint("mend the first row, or read the text with header=False")
 	}
 	list := value.List{}
 	for {
@@ -198,7 +199,7 @@ func csvDicts(r *csvReader, convert func(string) value.Value, fill bool) (value.
 			return nil, r.ragged(len(list)+1, len(cells), len(header), "the header has")
 		}
 		if r.budget -= len(header) - len(cells); r.budget < 0 {
-			return nil, pureTooMany()
+			return nil, row.TooMany()
 		}
 		row := &value.Dict{}
 		for i, name := range header {
@@ -228,8 +229,8 @@ func csvHeaderProblem(names []string) string {
 }
 
 // ragged is the error for the row at hand, which is not as long as it should be.
-func (r *csvReader) ragged(row, got, want int, whose string) error {
-	return pureInvalid("row %d (line %d) has %d cells where %s %d", row, r.line, got, whose, want).
+func (r *csvReader) ragged(line, got, want int, whose string) error {
+	return row.Invalid("row %d (line %d) has %d cells where %s %d", line, r.line, got, whose, want).
 		WithHint("mend the row, check the delimiter, or pass fill=True if short rows are meant to end in empty cells")
 }
 
@@ -260,14 +261,14 @@ func csvLists(r *csvReader, convert func(string) value.Value, fill bool) (value.
 // csvFill makes all rows as long as the longest.
 func csvFill(r *csvReader, list value.List, width int, empty value.Value) (value.Value, error) {
 	for i, v := range list {
-		row := v.(value.List)
-		if r.budget -= width - len(row); r.budget < 0 {
-			return nil, pureTooMany()
+		line := v.(value.List)
+		if r.budget -= width - len(line); r.budget < 0 {
+			return nil, row.TooMany()
 		}
-		for len(row) < width {
-			row = append(row, empty)
+		for len(line) < width {
+			line = append(line, empty)
 		}
-		list[i] = row
+		list[i] = line
 	}
 	return list, nil
 }
@@ -298,15 +299,15 @@ func csvEncode(a *value.Dict) (value.Value, error) {
 	if err != nil {
 		return nil, err
 	}
-	rows := pureElements(a, "rows")
-	columns := pureStrings(a, "columns")
-	named := pureArg(a, "columns") != nil
+	rows := row.Elements(a, "rows")
+	columns := row.Strings(a, "columns")
+	named := row.Arg(a, "columns") != nil
 	if !named {
 		if columns, err = csvColumns(rows); err != nil {
 			return nil, err
 		}
 	} else if problem := csvHeaderProblem(columns); problem != "" {
-		return nil, pureInvalid("argument 'columns': %s", problem)
+		return nil, row.Invalid("argument 'columns': %s", problem)
 	}
 	w := &csvWriter{delimiter: delimiter}
 	if a.Bool("header") && len(columns) > 0 {
@@ -317,11 +318,11 @@ func csvEncode(a *value.Dict) (value.Value, error) {
 		if err != nil {
 			return nil, err
 		}
-		if w.row(cells); w.full {
+		if w.row(cells); w.Full {
 			break
 		}
 	}
-	return w.text()
+	return w.Text()
 }
 
 // csvColumns returns the keys of rows that are dicts, in the order in which
@@ -329,12 +330,12 @@ func csvEncode(a *value.Dict) (value.Value, error) {
 func csvColumns(rows []value.Value) ([]string, error) {
 	var columns []string
 	seen := map[string]bool{}
-	for i, row := range rows {
-		d, _ := row.(*value.Dict)
+	for i, r := range rows {
+		d, _ := r.(*value.Dict)
 		for k := range d.All() {
 			name, ok := k.(string)
 			if !ok || name == "" {
-				return nil, pureInvalid("row %d has a key that is no column name: it should be a string that is not empty", i+1)
+				return nil, row.Invalid("row %d has a key that is no column name: it should be a string that is not empty", i+1)
 			}
 			if !seen[name] {
 				seen[name] = true
@@ -346,9 +347,9 @@ func csvColumns(rows []value.Value) ([]string, error) {
 }
 
 // csvCells returns the cells of one row, in the order of the columns.
-func csvCells(row value.Value, number int, columns []string, named bool) ([]string, error) {
-	d, isDict := row.(*value.Dict)
-	items, isList := value.Elements(row)
+func csvCells(r value.Value, number int, columns []string, named bool) ([]string, error) {
+	d, isDict := r.(*value.Dict)
+	items, isList := value.Elements(r)
 	switch {
 	case isDict:
 		items = make([]value.Value, len(columns))
@@ -356,20 +357,20 @@ func csvCells(row value.Value, number int, columns []string, named bool) ([]stri
 			items[i], _ = d.Get(name)
 		}
 	case !isList:
-		return nil, pureInvalid("row %d should be a dict or a list but is %s", number, value.TypeOf(row))
+		return nil, row.Invalid("row %d should be a dict or a list but is %s", number, value.TypeOf(r))
 	case len(columns) > 0 && !named:
-		return nil, pureInvalid("row %d is a list among rows that are dicts", number)
+		return nil, row.Invalid("row %d is a list among rows that are dicts", number)
 	case named && len(items) != len(columns):
-		return nil, pureInvalid("row %d has %d cells for %d columns", number, len(items), len(columns))
+		return nil, row.Invalid("row %d has %d cells for %d columns", number, len(items), len(columns))
 	}
 	if len(items) == 0 {
-		return nil, pureInvalid("row %d has no cells", number)
+		return nil, row.Invalid("row %d has no cells", number)
 	}
 	cells := make([]string, len(items))
 	for i, v := range items {
-		text, ok := pureScalar(v)
+		text, ok := row.Scalar(v)
 		if !ok {
-			return nil, pureInvalid("row %d, column %d: no cell can hold a value of type %s", number, i+1, value.TypeOf(v)).
+			return nil, row.Invalid("row %d, column %d: no cell can hold a value of type %s", number, i+1, value.TypeOf(v)).
 				WithHint("turn it into text first, as with json.encode")
 		}
 		cells[i] = text
@@ -379,14 +380,14 @@ func csvCells(row value.Value, number int, columns []string, named bool) ([]stri
 
 // A csvWriter writes rows.
 type csvWriter struct {
-	pureBuilder
+	row.Builder
 	delimiter string
 }
 
 func (w *csvWriter) row(cells []string) {
 	for i, cell := range cells {
 		if i > 0 {
-			w.add(w.delimiter)
+			w.Add(w.delimiter)
 		}
 		// A lone empty cell is quoted because its line would be blank; one that
 		// could be taken for the mark of an encoding, because it would be.
@@ -395,7 +396,7 @@ func (w *csvWriter) row(cells []string) {
 		if quote {
 			cell = `"` + strings.ReplaceAll(cell, `"`, `""`) + `"`
 		}
-		w.add(cell)
+		w.Add(cell)
 	}
-	w.add("\n")
+	w.Add("\n")
 }

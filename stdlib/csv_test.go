@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/cassidy-run/cassidy/runtime/value"
+	"github.com/cassidy-run/cassidy/stdlib/internal/row"
 	"github.com/cassidy-run/cassidy/stdlib/internal/rowtest"
 )
 
@@ -126,7 +127,7 @@ func FuzzCSVParse(f *testing.F) {
 		}
 		want := value.List{}
 		for _, record := range records {
-			want = append(want, pureList(append(record, make([]string, width-len(record))...)))
+			want = append(want, row.List(append(record, make([]string, width-len(record))...)))
 		}
 		if rowtest.Show(got) != rowtest.Show(want) {
 			t.Errorf("parse(%q) = %s, want %s", text, rowtest.Show(got), rowtest.Show(want))

@@ -7,6 +7,7 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
+	"github.com/cassidy-run/cassidy/stdlib/internal/row"
 )
 
 func diffModule() tool.Module {
@@ -26,14 +27,14 @@ func diffModule() tool.Module {
 					tool.Optional("context", tool.TypeInteger, int64(3), "How many unchanged lines to show around each change."),
 				},
 				Returns: "the diff; empty if the texts are the same",
-				Do:      pureDo(diffUnified),
+				Do:      row.Do(diffUnified),
 			},
 			{
 				Name:    "stats",
 				Doc:     "Counts the lines that a change added and removed; a line that was changed counts as both.",
 				Params:  []tool.Param{old, new},
 				Returns: `a dict {"added", "removed"}`,
-				Do:      pureDo(diffStats),
+				Do:      row.Do(diffStats),
 			},
 		},
 	}
@@ -47,7 +48,7 @@ func diffLines(a *value.Dict) (lines int, err error) {
 	for _, name := range []string{"old", "new"} {
 		n := strings.Count(a.Text(name), "\n") + 1
 		if n > diffMaxLines {
-			return 0, pureLimit("argument '%s' has more than %d lines", name, diffMaxLines)
+			return 0, row.Limit("argument '%s' has more than %d lines", name, diffMaxLines)
 		}
 		lines = max(lines, n)
 	}
@@ -59,13 +60,13 @@ func diffUnified(a *value.Dict) (value.Value, error) {
 	if err != nil {
 		return nil, err
 	}
-	context, err := pureSize(a, "context", pureMaxText)
+	context, err := row.Size(a, "context", row.MaxText)
 	if err != nil {
 		return nil, err
 	}
 	from, to := a.Text("from_name"), a.Text("to_name")
 	if strings.ContainsAny(from+to, "\r\n") {
-		return nil, pureInvalid("a name should be one line")
+		return nil, row.Invalid("a name should be one line")
 	}
 	old := a.Text("old")
 	edits := udiff.Lines(old, a.Text("new"))

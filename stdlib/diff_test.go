@@ -8,6 +8,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/cassidy-run/cassidy/runtime/value"
+	"github.com/cassidy-run/cassidy/stdlib/internal/row"
 	"github.com/cassidy-run/cassidy/stdlib/internal/rowtest"
 )
 
@@ -24,7 +25,7 @@ func TestDiff(t *testing.T) {
 		{Fn: "diff.stats", Args: []any{"a", "a\n"}, Want: value.NewDict("added", int64(1), "removed", int64(1))},
 		{Fn: "diff.stats", Args: []any{"", ""}, Want: value.NewDict("added", int64(0), "removed", int64(0))},
 	})
-	all := rowtest.Must(t, Pure(), "diff.unified", old, changed, rowtest.Named("context", int64(pureMaxText)))
+	all := rowtest.Must(t, Pure(), "diff.unified", old, changed, rowtest.Named("context", int64(row.MaxText)))
 	if want := rowtest.Must(t, Pure(), "diff.unified", old, changed); all != want {
 		t.Errorf("with all context it is %q, want %q", all, want)
 	}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
+	"github.com/cassidy-run/cassidy/stdlib/internal/row"
 )
 
 // Options say what the effects of scripts may touch. The zero value lends no
@@ -104,7 +105,7 @@ type World struct {
 	bases  []string // the root's absolute names: as given, and with links followed
 	kept   []string // what no script may change, relative to the root and folded
 	work   string   // where relative paths begin, relative to the root; "." is the root
-	env    lookup
+	env    row.Lookup
 	now    func() time.Time
 	limits FileLimits
 	shell  shellWorld
@@ -132,7 +133,7 @@ func Open(o *Options) (*World, error) {
 	}
 	w := &World{
 		work: ".", env: o.Env, now: o.Now, limits: o.Limits.orDefaults(), shell: newShellWorld(o),
-		secrets: &secretBox{lookup: lookup(o.Secrets).withoutPanics("Options.Secrets")},
+		secrets: &secretBox{lookup: row.Lookup(o.Secrets).WithoutPanics("Options.Secrets")},
 	}
 	var err error
 	if w.http, err = newHTTPNet(o, w.secrets); err != nil {
@@ -235,8 +236,8 @@ func (w *World) envGet(ctx context.Context, e tool.Effect, _ tool.Grant) (tool.O
 	if err != nil {
 		return tool.Outcome{}, err
 	}
-	val, set, err := w.env.get(ctx, "Options.Env", name)
-	if stopped := effectStopped(ctx); stopped != nil {
+	val, set, err := w.env.Get(ctx, "Options.Env", name)
+	if stopped := row.Stopped(ctx); stopped != nil {
 		return tool.Outcome{}, stopped
 	}
 	if err != nil {

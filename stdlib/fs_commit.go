@@ -14,6 +14,7 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
+	"github.com/cassidy-run/cassidy/stdlib/internal/row"
 )
 
 // An fsStep is one change of a commit that was compared with the disk.
@@ -93,7 +94,7 @@ func (l *fsLook) compare(changes []tool.Change) ([]*fsStep, error) {
 	}
 	steps := make([]*fsStep, len(changes))
 	for i, c := range changes {
-		if err := effectStopped(l.ctx); err != nil {
+		if err := row.Stopped(l.ctx); err != nil {
 			return nil, err
 		}
 		step := &fsStep{Change: c}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
+	"github.com/cassidy-run/cassidy/stdlib/internal/row"
 )
 
 // An fsPlan is what one effect is about to stage: all of it, or none where one
@@ -59,7 +60,7 @@ func (p *fsPlan) parents(of string) error {
 // in it. Each is told to also before it is planned.
 func (p *fsPlan) tree(s *fsSpot, also func(*fsSpot, tool.FileState) error) error {
 	l := p.look
-	if err := effectStopped(l.ctx); err != nil {
+	if err := row.Stopped(l.ctx); err != nil {
 		return err
 	}
 	if err := l.w.protect(s.path); err != nil {

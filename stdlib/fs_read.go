@@ -12,6 +12,7 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
+	"github.com/cassidy-run/cassidy/stdlib/internal/row"
 )
 
 func (w *World) fsReadFuncs() []tool.Func {
@@ -76,7 +77,7 @@ func (w *World) fsReadFunc(resolve func(string) (string, error), do func(*fsLook
 // fsDo makes the Do of a row from what it does with its call's look.
 func (w *World) fsDo(do func(*fsLook, *value.Dict) (value.Value, error)) func(context.Context, tool.Effect, tool.Grant) (tool.Outcome, error) {
 	return func(ctx context.Context, e tool.Effect, g tool.Grant) (tool.Outcome, error) {
-		if err := effectStopped(ctx); err != nil {
+		if err := row.Stopped(ctx); err != nil {
 			return tool.Outcome{}, err
 		}
 		v, err := do(w.look(ctx, g), e.Args)
@@ -184,7 +185,7 @@ func fsNotText(shown string) error {
 }
 
 func (l *fsLook) readBytes(args *value.Dict) (value.Value, error) {
-	if offset := args.Int("offset"); offset > 0 || pureArg(args, "length") != nil {
+	if offset := args.Int("offset"); offset > 0 || row.Arg(args, "length") != nil {
 		return l.readPart(args, offset, args.IntOr("length", math.MaxInt64))
 	}
 	buf := l.w.buffer()

@@ -5,6 +5,7 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
+	"github.com/cassidy-run/cassidy/stdlib/internal/row"
 )
 
 // reconcile brings files to one side of a commit that nobody knows the outcome
@@ -58,7 +59,7 @@ func (w *World) reconcile(ctx context.Context, e tool.Effect, _ tool.Grant) (too
 func (l *fsLook) standing(changes []tool.Change) (back []tool.Change, done bool, err error) {
 	done = true
 	for _, c := range changes {
-		if err := effectStopped(l.ctx); err != nil {
+		if err := row.Stopped(l.ctx); err != nil {
 			return nil, false, err
 		}
 		now, err := l.found(c.Path)

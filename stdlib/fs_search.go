@@ -11,6 +11,7 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
+	"github.com/cassidy-run/cassidy/stdlib/internal/row"
 )
 
 // Bounds of one search: of the expression, since every byte may be tried in
@@ -131,7 +132,7 @@ func (k *fsSearch) wanted(s *fsSpot) bool {
 }
 
 func (k *fsSearch) file(s *fsSpot) error {
-	if err := effectStopped(k.look.ctx); err != nil {
+	if err := row.Stopped(k.look.ctx); err != nil {
 		return err
 	}
 	buf := k.look.w.buffer()
@@ -160,7 +161,7 @@ func (k *fsSearch) lines(s *fsSpot, data []byte) error {
 		}
 		if unchecked += len(line) + 1; unchecked > fsUnchecked {
 			unchecked = 0
-			if err := effectStopped(k.look.ctx); err != nil {
+			if err := row.Stopped(k.look.ctx); err != nil {
 				return err
 			}
 		}

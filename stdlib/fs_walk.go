@@ -12,6 +12,7 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
+	"github.com/cassidy-run/cassidy/stdlib/internal/row"
 )
 
 func (w *World) fsWalkFuncs() []tool.Func {
@@ -143,7 +144,7 @@ func (l *fsLook) names(dir *os.Root, folder string) ([]string, error) {
 			return names, nil
 		}
 		if err == nil {
-			err = effectStopped(l.ctx)
+			err = row.Stopped(l.ctx)
 		}
 		if err != nil {
 			return nil, l.failed("read", folder, err)
@@ -205,7 +206,7 @@ var errFsEnough = errors.New("enough")
 
 func (k *fsWalk) run(folder *fsSpot, depth int) error {
 	l := k.look
-	if err := effectStopped(l.ctx); err != nil {
+	if err := row.Stopped(l.ctx); err != nil {
 		return err
 	}
 	in, err := l.open(folder)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
+	"github.com/cassidy-run/cassidy/stdlib/internal/row"
 )
 
 func hashModule() tool.Module {
@@ -42,7 +43,7 @@ func hashModule() tool.Module {
 				Doc:     "Reads hexadecimal digits as bytes.",
 				Params:  []tool.Param{tool.Required("text", tool.TypeString, "The digits, an even number of them, in either case.")},
 				Returns: "the bytes",
-				Do:      pureDo(hashUnhex),
+				Do:      row.Do(hashUnhex),
 			},
 			{
 				Name: "hmac_sha256",
@@ -52,7 +53,7 @@ func hashModule() tool.Module {
 					tool.Required("data", tool.TypeAny, "A string (as UTF-8) or bytes."),
 				},
 				Returns: "64 hexadecimal digits",
-				Do:      pureDo(hashHMAC),
+				Do:      row.Do(hashHMAC),
 			},
 		},
 	}
@@ -62,8 +63,8 @@ func hashOne(name, doc, returns string, f func([]byte) string) tool.Func {
 	return tool.Func{
 		Name: name, Doc: doc, Returns: returns,
 		Params: []tool.Param{tool.Required("data", tool.TypeAny, "A string (as UTF-8) or bytes.")},
-		Do: pureDo(func(a *value.Dict) (value.Value, error) {
-			data, err := pureBytes(a, "data")
+		Do: row.Do(func(a *value.Dict) (value.Value, error) {
+			data, err := row.Bytes(a, "data")
 			if err != nil {
 				return nil, err
 			}
@@ -77,19 +78,19 @@ func hashUnhex(a *value.Dict) (value.Value, error) {
 	var bad hex.InvalidByteError
 	switch {
 	case errors.As(err, &bad):
-		return nil, pureInvalid("not hexadecimal: %q is no digit", rune(bad))
+		return nil, row.Invalid("not hexadecimal: %q is no digit", rune(bad))
 	case err != nil:
-		return nil, pureInvalid("not hexadecimal: the number of digits is odd")
+		return nil, row.Invalid("not hexadecimal: the number of digits is odd")
 	}
 	return data, nil
 }
 
 func hashHMAC(a *value.Dict) (value.Value, error) {
-	key, err := pureBytes(a, "key")
+	key, err := row.Bytes(a, "key")
 	if err != nil {
 		return nil, err
 	}
-	data, err := pureBytes(a, "data")
+	data, err := row.Bytes(a, "data")
 	if err != nil {
 		return nil, err
 	}

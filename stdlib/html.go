@@ -9,6 +9,7 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
+	"github.com/cassidy-run/cassidy/stdlib/internal/row"
 )
 
 func htmlModule() tool.Module {
@@ -24,7 +25,7 @@ func htmlModule() tool.Module {
 				tool.Optional("url", tool.TypeString, "", "Where the page is: links are resolved against it. Without it, only absolute ones are shown."),
 			},
 			Returns: "the text; its first line is the page's title, as a heading, where it has one",
-			Do:      pureDo(htmlText),
+			Do:      row.Do(htmlText),
 		}},
 	}
 }
@@ -33,7 +34,7 @@ func htmlModule() tool.Module {
 // costs it anything.
 type htmlReader struct {
 	base *url.URL
-	out  pureBuilder
+	out  row.Builder
 
 	breaks int    // line breaks that stand before what comes next
 	space  bool   // or a space
@@ -51,14 +52,14 @@ type htmlReader struct {
 
 func htmlText(a *value.Dict) (value.Value, error) {
 	r := &htmlReader{}
-	if len(a.Text("url")) > httpMaxURL {
-		return nil, pureInvalid("the url is longer than %d KB", httpMaxURL>>10)
+	if len(a.Text("url")) > row.MaxURL {
+		return nil, row.Invalid("the url is longer than %d KB", row.MaxURL>>10)
 	}
 	if base, err := url.Parse(a.Text("url")); err == nil && base.Host != "" {
 		r.base = base
 	}
 	z := html.NewTokenizer(strings.NewReader(a.Text("html")))
-	for kind := z.Next(); kind != html.ErrorToken && !r.out.full; kind = z.Next() {
+	for kind := z.Next(); kind != html.ErrorToken && !r.out.Full; kind = z.Next() {
 		switch kind {
 		case html.TextToken:
 			r.text(string(z.Text()))
@@ -74,7 +75,7 @@ func htmlText(a *value.Dict) (value.Value, error) {
 	if r.pre > 0 {
 		r.endFence()
 	}
-	v, err := r.out.text()
+	v, err := r.out.Text()
 	if title := strings.Join(strings.Fields(strings.ToValidUTF8(r.title.String(), "\ufffd")), " "); err == nil && title != "" {
 		return strings.TrimSpace("# " + title + "\n\n" + v.(string)), nil
 	}
@@ -111,18 +112,18 @@ func (r *htmlReader) put(s string) {
 		return
 	case r.out.Len() == 0:
 	case r.breaks > 0:
-		r.out.repeat("\n", min(r.breaks, 2))
+		r.out.Repeat("\n", min(r.breaks, 2))
 	case r.space:
-		r.out.add(" ")
+		r.out.Add(" ")
 	}
 	r.breaks, r.space = 0, false
 	if r.href != "" && !r.linked {
 		r.link, r.href = r.target(r.href), "" // not before it has a text: each is work
 		if r.linked = r.link != ""; r.linked {
-			r.out.add("[")
+			r.out.Add("[")
 		}
 	}
-	r.out.add(s)
+	r.out.Add(s)
 }
 
 // brk begins a new line, or with 2 a new paragraph; with 0 it does nothing.
@@ -273,7 +274,7 @@ func (r *htmlReader) endFence() {
 
 func (r *htmlReader) closeLink() {
 	if r.linked {
-		r.out.add("](", r.link, ")")
+		r.out.Add("](", r.link, ")")
 	}
 	r.href, r.linked = "", false
 }

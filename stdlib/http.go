@@ -11,6 +11,7 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
+	"github.com/cassidy-run/cassidy/stdlib/internal/row"
 )
 
 const httpModuleDoc = "Requests to servers of the public internet, over HTTP. A tool declares http.METHOD:HOST for each host and method, " +
@@ -103,14 +104,14 @@ func (w *World) httpFunc(method string, f tool.Func) tool.Func {
 // httpDo makes a request and shapes what comes of it. It ends when its time is
 // over, whatever the server does.
 func (w *World) httpDo(ctx context.Context, ask *httpAsk, g tool.Grant) (value.Value, error) {
-	if err := effectStopped(ctx); err != nil {
+	if err := row.Stopped(ctx); err != nil {
 		return nil, err
 	}
 	limited, cancel := context.WithTimeout(ctx, ask.timeout)
 	defer cancel()
 	answer, err := w.httpExchange(limited, ask, g)
 	var ours *value.Error
-	switch stopped := effectStopped(ctx); {
+	switch stopped := row.Stopped(ctx); {
 	case err == nil:
 		return answer.value(w.secrets)
 	case stopped != nil:
@@ -160,18 +161,18 @@ func httpRead(method string, args *value.Dict) (*httpAsk, error) {
 	if text := strings.ToLower(args.Text("url")); strings.Contains(text, secretMark) || strings.Contains(text, strings.ToLower(secretMarkEncoded)) {
 		return nil, httpNoSecret("in the URL")
 	}
-	headers, _ := pureArg(args, "headers").(*value.Dict)
+	headers, _ := row.Arg(args, "headers").(*value.Dict)
 	if ask.fields, err = httpFields(headers); err != nil {
 		return nil, err
 	}
-	ask.params, _ = pureArg(args, "params").(*value.Dict)
+	ask.params, _ = row.Arg(args, "params").(*value.Dict)
 	if err := ask.readAuth(args); err != nil {
 		return nil, err
 	}
 	if err := ask.readBody(args); err != nil {
 		return nil, err
 	}
-	return ask, ask.readTimeout(pureArg(args, "timeout"))
+	return ask, ask.readTimeout(row.Arg(args, "timeout"))
 }
 
 func httpMethod(method string, args *value.Dict) (string, error) {
@@ -181,7 +182,7 @@ func httpMethod(method string, args *value.Dict) (string, error) {
 	methods := []string{http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete}
 	method = strings.ToUpper(args.Text("method"))
 	if !slices.Contains(methods, method) {
-		return "", value.Errorf(value.Invalid, "%q is not a method that can be used", pureShort(args.Text("method"))).
+		return "", value.Errorf(value.Invalid, "%q is not a method that can be used", row.Short(args.Text("method"))).
 			WithHint("methods are %s", strings.Join(methods, ", "))
 	}
 	return method, nil
@@ -207,7 +208,7 @@ func (a *httpAsk) nameOnce(key string) {
 }
 
 func (a *httpAsk) readAuth(args *value.Dict) error {
-	for _, v := range pureElements(args, "auth") {
+	for _, v := range row.Elements(args, "auth") {
 		text, _ := v.(string)
 		a.auth = append(a.auth, text)
 	}
@@ -228,7 +229,7 @@ func (a *httpAsk) readAuth(args *value.Dict) error {
 // does not say. A secret cannot stand in it: what comes from elsewhere and is
 // sent on, as the text of a comment, could hold a placeholder.
 func (a *httpAsk) readBody(args *value.Dict) error {
-	json, form, body := pureArg(args, "json"), pureArg(args, "form"), pureArg(args, "body")
+	json, form, body := row.Arg(args, "json"), row.Arg(args, "form"), row.Arg(args, "body")
 	fields, _ := form.(*value.Dict)
 	given, kind := 0, ""
 	if json != nil {
@@ -247,7 +248,7 @@ func (a *httpAsk) readBody(args *value.Dict) error {
 	}
 	if body != nil {
 		var err error
-		if a.body, err = pureBytes(args, "body"); err != nil {
+		if a.body, err = row.Bytes(args, "body"); err != nil {
 			return err
 		}
 		kind, given = "", given+1
@@ -275,7 +276,7 @@ func httpNoSecret(where string) error {
 }
 
 func (a *httpAsk) readTimeout(v value.Value) error {
-	seconds := clockSeconds(v)
+	seconds := row.Seconds(v)
 	if math.IsNaN(seconds) || seconds <= 0 || seconds > httpMaxTimeout {
 		return value.Errorf(value.Invalid, "the timeout should be more than 0 and at most %d seconds", httpMaxTimeout)
 	}

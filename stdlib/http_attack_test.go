@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/cassidy-run/cassidy/runtime/value"
+	"github.com/cassidy-run/cassidy/stdlib/internal/row"
 )
 
 // forbidden are addresses that no request may reach, one of each network and
@@ -287,7 +288,7 @@ func TestH04Methods(t *testing.T) {
 		http.Redirect(w, r, "http://127.0.0.1/", http.StatusFound)
 	})
 	a := d.answer("http.get", "url", "http://example.com/", "allow_redirects", false)
-	headers, _ := pureArg(a, "headers").(*value.Dict)
+	headers, _ := row.Arg(a, "headers").(*value.Dict)
 	if a.Int("status") != 302 || headers.Text("location") != "http://127.0.0.1/" {
 		t.Errorf("without following: %s, want the redirect itself", a)
 	}

@@ -12,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/cassidy-run/cassidy/runtime/value"
+	"github.com/cassidy-run/cassidy/stdlib/internal/row"
 )
 
 const (
@@ -103,8 +104,8 @@ func (a *httpAnswer) value(secrets *secretBox) (value.Value, error) {
 			json, s = clean, secrets.scrub(value.FormatJSON(clean, ""))
 		}
 		text = s
-		if len(s) > pureMaxText {
-			return nil, httpLimit("the answer is longer than %d MB", pureMaxText>>20)
+		if len(s) > row.MaxText {
+			return nil, httpLimit("the answer is longer than %d MB", row.MaxText>>20)
 		}
 	} else {
 		raw = []byte(secrets.scrub(string(a.body)))

@@ -19,6 +19,7 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
+	"github.com/cassidy-run/cassidy/stdlib/internal/row"
 )
 
 // What one effect may cost. The bounds of a whole call are in http_turn.go.
@@ -236,8 +237,8 @@ func (x *httpExchange) addParams(params *value.Dict) (names []string, err error)
 	if x.url.RawQuery != "" && query != "" {
 		query = "&" + query
 	}
-	if x.url.RawQuery += query; len(x.url.String()) > httpMaxURL {
-		return nil, httpLimit("the URL is longer than %d KB", httpMaxURL>>10)
+	if x.url.RawQuery += query; len(x.url.String()) > row.MaxURL {
+		return nil, httpLimit("the URL is longer than %d KB", row.MaxURL>>10)
 	}
 	return names, nil
 }
@@ -314,7 +315,7 @@ func (x *httpExchange) failed(ctx context.Context, err error) error {
 	host := x.url.name
 	switch {
 	case errors.As(err, &ours) && x.net.wrapped != nil:
-		return providedError(ours)
+		return row.ProvidedError(ours)
 	case errors.As(err, &ours):
 		return ours
 	case ctx.Err() != nil:
@@ -342,7 +343,7 @@ func httpWords(err error) string {
 		}
 		return -1
 	}, strings.ToValidUTF8(err.Error(), "\ufffd"))
-	if short := textHead(text, most); short != text {
+	if short := row.Head(text, most); short != text {
 		return short + "…"
 	}
 	return text

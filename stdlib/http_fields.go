@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/cassidy-run/cassidy/runtime/value"
+	"github.com/cassidy-run/cassidy/stdlib/internal/row"
 )
 
 // httpReservedFields are the headers that are not a script's to say: those that
@@ -34,13 +35,13 @@ func httpFields(headers *value.Dict) ([]httpField, error) {
 	for k, v := range headers.All() {
 		given, _ := k.(string)
 		if strings.Trim(given, httpToken) != "" || given == "" {
-			return nil, value.Errorf(value.Denied, "%s is not the name of a header", pureShort(value.FormatJSON(k, "")))
+			return nil, value.Errorf(value.Denied, "%s is not the name of a header", row.Short(value.FormatJSON(k, "")))
 		}
 		name := http.CanonicalHeaderKey(given)
 		if httpIsReserved(name) {
 			return nil, value.Errorf(value.Denied, "a script may not set the header %s", name)
 		}
-		text, ok := pureScalar(v)
+		text, ok := row.Scalar(v)
 		switch {
 		case v == nil:
 			continue

@@ -26,6 +26,7 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
+	"github.com/cassidy-run/cassidy/stdlib/internal/row"
 )
 
 // loopback is what lets tests reach their own servers.
@@ -237,7 +238,7 @@ func TestHTTPBodies(t *testing.T) {
 			io.WriteString(w, tt.body)
 		})
 		a := d.answer("http.get", "url", "http://example.com/")
-		got := value.List{pureArg(a, "text"), pureArg(a, "bytes"), pureArg(a, "json")}
+		got := value.List{row.Arg(a, "text"), row.Arg(a, "bytes"), row.Arg(a, "json")}
 		if want := (value.List{tt.text, tt.bytes, tt.json}); !value.Equal(got, want) {
 			t.Errorf("%s: %s, want %s", tt.name, value.FormatJSON(got, ""), value.FormatJSON(want, ""))
 		}

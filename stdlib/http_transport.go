@@ -13,6 +13,7 @@ import (
 	"sync"
 
 	"github.com/cassidy-run/cassidy/runtime/value"
+	"github.com/cassidy-run/cassidy/stdlib/internal/row"
 )
 
 // An httpBase is the transport below [Options].HTTP. It checks each address as
@@ -97,8 +98,8 @@ func (b *httpBase) opened(req *http.Request) (*http.Request, *httpDialer, error)
 			}
 			return url.QueryEscape(value)
 		})
-		if err == nil && len(u.String()) > httpMaxURL {
-			err = httpLimit("the URL is longer than %d KB", httpMaxURL>>10)
+		if err == nil && len(u.String()) > row.MaxURL {
+			err = httpLimit("the URL is longer than %d KB", row.MaxURL>>10)
 		}
 		if err != nil {
 			return nil, nil, err
@@ -188,7 +189,7 @@ func (n *httpNet) roundTrip(ctx context.Context, req *http.Request) (*http.Respo
 	if n.wrapped == nil {
 		return n.base.RoundTrip(req)
 	}
-	resp, err := await(ctx, httpOption, func() (*http.Response, error) { return n.wrapped.RoundTrip(req) }, httpClose)
+	resp, err := row.Await(ctx, httpOption, func() (*http.Response, error) { return n.wrapped.RoundTrip(req) }, httpClose)
 	switch {
 	case err != nil:
 		if resp != nil {
@@ -219,7 +220,7 @@ func (n *httpNet) read(ctx context.Context, resp *http.Response, method, host st
 	if n.wrapped == nil {
 		return read()
 	}
-	return await(ctx, httpOption, read, nil)
+	return row.Await(ctx, httpOption, read, nil)
 }
 
 // discard closes an answer that is not read.
@@ -228,7 +229,7 @@ func (n *httpNet) discard(ctx context.Context, resp *http.Response) {
 		httpClose(resp)
 		return
 	}
-	_, _ = await(ctx, httpOption, func() (struct{}, error) { httpClose(resp); return struct{}{}, nil }, nil)
+	_, _ = row.Await(ctx, httpOption, func() (struct{}, error) { httpClose(resp); return struct{}{}, nil }, nil)
 }
 
 func httpClose(resp *http.Response) {

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/cassidy-run/cassidy/runtime/value"
+	"github.com/cassidy-run/cassidy/stdlib/internal/row"
 )
 
 // A trip is a transport made of a function.
@@ -150,8 +151,8 @@ func TestHTTPTransportAnswers(t *testing.T) {
 		return &http.Response{StatusCode: 201, Header: http.Header{"X-Url": {r.Method + " " + r.URL.String()}}}, nil
 	})})
 	a := d.answer("http.get", "url", "http://example.com/a")
-	headers, _ := pureArg(a, "headers").(*value.Dict)
-	if status := pureArg(a, "status"); status != int64(201) || a.Text("text") != "" || headers.Text("x-url") != "GET http://example.com/a" {
+	headers, _ := row.Arg(a, "headers").(*value.Dict)
+	if status := row.Arg(a, "status"); status != int64(201) || a.Text("text") != "" || headers.Text("x-url") != "GET http://example.com/a" {
 		t.Errorf("the answer of a fake is %s", a)
 	}
 	if _, err := Open(&Options{HTTP: func(http.RoundTripper) http.RoundTripper { return nil }}); value.KindOf(err) != value.Invalid {

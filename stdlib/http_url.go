@@ -10,6 +10,7 @@ import (
 	"golang.org/x/net/idna"
 
 	"github.com/cassidy-run/cassidy/runtime/value"
+	"github.com/cassidy-run/cassidy/stdlib/internal/row"
 )
 
 // An httpURL is an address whose host is known: in the one form in which grants
@@ -30,8 +31,8 @@ var httpIDNA = idna.New(idna.MapForLookup(), idna.BidiRule(), idna.CheckHyphens(
 // httpParse reads the address that a script or a redirect gives. Errors do not
 // quote it: it may hold what only the server should see.
 func httpParse(text string) (*httpURL, error) {
-	if len(text) > httpMaxURL {
-		return nil, httpLimit("the URL is longer than %d KB", httpMaxURL>>10)
+	if len(text) > row.MaxURL {
+		return nil, httpLimit("the URL is longer than %d KB", row.MaxURL>>10)
 	}
 	u, err := urlRead(text)
 	if err != nil || !utf8.ValidString(text) {
@@ -39,7 +40,7 @@ func httpParse(text string) (*httpURL, error) {
 	}
 	switch {
 	case u.Scheme != "" && u.Scheme != "http" && u.Scheme != "https":
-		return nil, value.Errorf(value.Denied, "a URL with %s: cannot be asked for, only http: and https:", pureShort(u.Scheme)).
+		return nil, value.Errorf(value.Denied, "a URL with %s: cannot be asked for, only http: and https:", row.Short(u.Scheme)).
 			WithHint("write it as in https://example.com/path")
 	case u.Scheme == "" || u.Opaque != "" || u.Host == "":
 		return nil, value.Errorf(value.Invalid, "this is not the whole URL of a server").WithHint("write it as in https://example.com/path")
@@ -100,7 +101,7 @@ func httpHost(u *url.URL) (name string, addr netip.Addr, err error) {
 	raw := u.Hostname()
 	if strings.HasPrefix(u.Host, "[") {
 		if addr, err = netip.ParseAddr(raw); err != nil || !addr.Is6() || addr.Zone() != "" {
-			return "", addr, value.Errorf(value.Denied, "%s is not an IPv6 address of the internet", pureShort(u.Host))
+			return "", addr, value.Errorf(value.Denied, "%s is not an IPv6 address of the internet", row.Short(u.Host))
 		}
 		addr = addr.Unmap() // what the system would connect to
 		return addr.String(), addr, nil
@@ -122,7 +123,7 @@ func httpHost(u *url.URL) (name string, addr netip.Addr, err error) {
 		return "", addr, httpNoHost(raw)
 	}
 	if httpNumeric(labels[len(labels)-1]) {
-		return "", netip.Addr{}, value.Errorf(value.Denied, "%s is an address in a form that programs read differently", pureShort(raw)).
+		return "", netip.Addr{}, value.Errorf(value.Denied, "%s is an address in a form that programs read differently", row.Short(raw)).
 			WithHint("write an IPv4 address as four decimal numbers, as in 192.0.2.1")
 	}
 	return name, netip.Addr{}, nil
@@ -142,7 +143,7 @@ func httpASCII(raw string) (string, error) {
 }
 
 func httpNoHost(raw string) error {
-	return value.Errorf(value.Invalid, "%s is not the name of a host", strconv.QuoteToASCII(pureShort(strings.ToValidUTF8(raw, "\ufffd"))))
+	return value.Errorf(value.Invalid, "%s is not the name of a host", strconv.QuoteToASCII(row.Short(strings.ToValidUTF8(raw, "\ufffd"))))
 }
 
 // httpNumeric reports whether a last label makes the whole host an IPv4 address

@@ -7,6 +7,7 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
+	"github.com/cassidy-run/cassidy/stdlib/internal/row"
 )
 
 const (
@@ -77,7 +78,7 @@ func humanConfirm(ctx context.Context, e tool.Effect, g tool.Grant) (tool.Outcom
 // humanPut puts a question, without the characters that could redraw the
 // terminal of whom it asks.
 func humanPut(ctx context.Context, question string, confirm bool, g tool.Grant) (value.Value, error) {
-	if err := effectStopped(ctx); err != nil {
+	if err := row.Stopped(ctx); err != nil {
 		return nil, err
 	}
 	if len(question) > humanMaxQuestion {

@@ -5,6 +5,7 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
+	"github.com/cassidy-run/cassidy/stdlib/internal/row"
 )
 
 func jsonModule() tool.Module {
@@ -21,7 +22,7 @@ func jsonModule() tool.Module {
 					tool.Optional("indent", tool.TypeAny, "", "Spaces or tabs for each level, or how many spaces; without it, all is one line."),
 				},
 				Returns: "the JSON text",
-				Do:      pureDo(jsonEncode),
+				Do:      row.Do(jsonEncode),
 			},
 			{
 				Name: "decode",
@@ -32,7 +33,7 @@ func jsonModule() tool.Module {
 					tool.Maybe("default", tool.TypeAny, "What to give for a broken text instead of failing; None counts."),
 				},
 				Returns: "the value: dicts, lists, strings, numbers, booleans and None",
-				Do:      pureDo(jsonDecode),
+				Do:      row.Do(jsonDecode),
 			},
 			{
 				Name: "indent",
@@ -42,18 +43,18 @@ func jsonModule() tool.Module {
 					tool.Optional("indent", tool.TypeAny, "\t", "Spaces or tabs for each level, or how many spaces."),
 				},
 				Returns: "the same JSON, indented",
-				Do:      pureDo(jsonIndent),
+				Do:      row.Do(jsonIndent),
 			},
 		},
 	}
 }
 
 func jsonEncode(a *value.Dict) (value.Value, error) {
-	indent, err := jsonIndentation(pureArg(a, "indent"))
+	indent, err := jsonIndentation(row.Arg(a, "indent"))
 	if err != nil {
 		return nil, err
 	}
-	text, err := value.AppendJSON(nil, pureArg(a, "value"))
+	text, err := value.AppendJSON(nil, row.Arg(a, "value"))
 	if err != nil {
 		return nil, err
 	}
@@ -83,7 +84,7 @@ func pureDecoded(a *value.Dict, v value.Value, err error) (value.Value, error) {
 }
 
 func jsonIndent(a *value.Dict) (value.Value, error) {
-	indent, err := jsonIndentation(pureArg(a, "indent"))
+	indent, err := jsonIndentation(row.Arg(a, "indent"))
 	if err != nil {
 		return nil, err
 	}
@@ -116,11 +117,11 @@ func jsonIndentation(v value.Value) (string, error) {
 			return strings.Repeat(" ", int(n)), nil
 		}
 	case float64:
-		if i, ok := pureNumber(n).(int64); ok {
+		if i, ok := row.Number(n).(int64); ok {
 			return jsonIndentation(i)
 		}
 	}
-	return "", pureInvalid("argument 'indent' should be at most %d spaces or tabs, or their number", jsonMaxIndent)
+	return "", row.Invalid("argument 'indent' should be at most %d spaces or tabs, or their number", jsonMaxIndent)
 }
 
 // jsonLayOut indents JSON that has no space between its parts.
@@ -128,17 +129,17 @@ func jsonLayOut(compact []byte, indent string) (value.Value, error) {
 	if indent == "" {
 		return string(compact), nil
 	}
-	var b pureBuilder
+	var b row.Builder
 	level := 0
 	line := func() {
-		b.add("\n")
-		b.repeat(indent, level)
+		b.Add("\n")
+		b.Repeat(indent, level)
 	}
-	for i := 0; i < len(compact) && !b.full; i++ {
+	for i := 0; i < len(compact) && !b.Full; i++ {
 		switch c := compact[i]; c {
 		case '"':
 			end := jsonStringEnd(compact, i)
-			b.add(string(compact[i:end]))
+			b.Add(string(compact[i:end]))
 			i = end - 1
 		case '{', '[':
 			b.WriteByte(c)
@@ -157,12 +158,12 @@ func jsonLayOut(compact []byte, indent string) (value.Value, error) {
 			b.WriteByte(c)
 			line()
 		case ':':
-			b.add(": ")
+			b.Add(": ")
 		default:
 			b.WriteByte(c)
 		}
 	}
-	return b.text()
+	return b.Text()
 }
 
 // jsonStringEnd returns where the string ends that begins at start.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
+	"github.com/cassidy-run/cassidy/stdlib/internal/row"
 )
 
 func mathModule() tool.Module {
@@ -25,37 +26,37 @@ func mathModule() tool.Module {
 
 // mathOne completes a row for a function of one number. Where says for which it
 // is defined, or is "" for all.
-func mathOne(row tool.Func, where string, f func(float64) float64) tool.Func {
+func mathOne(r tool.Func, where string, f func(float64) float64) tool.Func {
 	doc, problem := "The number.", ""
 	if where != "" {
 		doc, problem = "The number, "+where+".", "x should be "+where
 	}
-	row.Params = []tool.Param{tool.Required("x", tool.TypeNumber, doc)}
-	row.Do = pureDo(func(a *value.Dict) (value.Value, error) {
-		x, err := mathFloat(a, "x")
+	r.Params = []tool.Param{tool.Required("x", tool.TypeNumber, doc)}
+	r.Do = row.Do(func(a *value.Dict) (value.Value, error) {
+		x, err := row.Float(a, "x")
 		if err != nil {
 			return nil, err
 		}
 		return mathResult(f(x), problem)
 	})
-	return row
+	return r
 }
 
 // mathTwo completes a row for a function of two numbers, its parameters. The
 // problem is what is wrong where it is not defined, or "" if it always is.
-func mathTwo(row tool.Func, problem string, f func(float64, float64) float64) tool.Func {
-	row.Do = pureDo(func(a *value.Dict) (value.Value, error) {
-		first, err := mathFloat(a, row.Params[0].Name)
+func mathTwo(r tool.Func, problem string, f func(float64, float64) float64) tool.Func {
+	r.Do = row.Do(func(a *value.Dict) (value.Value, error) {
+		first, err := row.Float(a, r.Params[0].Name)
 		if err != nil {
 			return nil, err
 		}
-		second, err := mathFloat(a, row.Params[1].Name)
+		second, err := row.Float(a, r.Params[1].Name)
 		if err != nil {
 			return nil, err
 		}
 		return mathResult(f(first, second), problem)
 	})
-	return row
+	return r
 }
 
 func mathX() tool.Param { return tool.Required("x", tool.TypeNumber, "A number.") }
@@ -85,7 +86,7 @@ func mathCurves() []tool.Func {
 				tool.Maybe("base", tool.TypeNumber, "The base; without it, e."),
 			},
 			Returns: "the logarithm, a float",
-			Do:      pureDo(mathLog),
+			Do:      row.Do(mathLog),
 		},
 		{
 			Name: "pow",
@@ -95,7 +96,7 @@ func mathCurves() []tool.Func {
 				tool.Required("y", tool.TypeNumber, "The exponent."),
 			},
 			Returns: "an integer if both are and y is not negative, else a float",
-			Do:      pureDo(mathPow),
+			Do:      row.Do(mathPow),
 		},
 	}
 }
@@ -135,24 +136,24 @@ func mathWholes() []tool.Func {
 				"so round(2.675, 2) is 2.68.",
 			Params: []tool.Param{
 				x,
-				pureBetween(tool.Optional("digits", tool.TypeInteger, int64(0), "How many decimals to keep; -2 rounds to hundreds."), -400, 400),
+				row.Between(tool.Optional("digits", tool.TypeInteger, int64(0), "How many decimals to keep; -2 rounds to hundreds."), -400, 400),
 			},
 			Returns: "an integer if digits is 0 or less or x is one, else a float",
-			Do:      pureDo(mathRound),
+			Do:      row.Do(mathRound),
 		},
 		{
 			Name: "gcd", Doc: "Gives the greatest number that divides both.", Params: pair, Returns: "an integer, not negative",
-			Do: pureDo(mathGCD),
+			Do: row.Do(mathGCD),
 		},
 		{
 			Name: "lcm", Doc: "Gives the smallest number that both divide.", Params: pair, Returns: "an integer, not negative",
-			Do: pureDo(mathLCM),
+			Do: row.Do(mathLCM),
 		},
 		{
 			Name: "factorial", Doc: "Multiplies the whole numbers from 1 to n.",
 			Params:  []tool.Param{tool.Required("n", tool.TypeInteger, "A whole number from 0 to 1000.")},
 			Returns: "an integer",
-			Do:      pureDo(mathFactorial),
+			Do:      row.Do(mathFactorial),
 		},
 	}
 }
@@ -168,9 +169,9 @@ func mathResult(f float64, problem string) (value.Value, error) {
 		return f, nil
 	}
 	if problem != "" {
-		return nil, pureInvalid("the result is no number: %s", problem)
+		return nil, row.Invalid("the result is no number: %s", problem)
 	}
-	return nil, pureInvalid("the result is too large for a float")
+	return nil, row.Invalid("the result is too large for a float")
 }
 
 // mathInteger returns a whole number as one, however it is represented.
@@ -180,30 +181,30 @@ func mathInteger(v value.Value, label string) (*big.Int, error) {
 		return big.NewInt(n), nil
 	case *big.Int:
 		if n.BitLen() > mathMaxBits {
-			return nil, pureLimit("%s has more than 4096 digits", label)
+			return nil, row.Limit("%s has more than 4096 digits", label)
 		}
 		return n, nil
 	}
-	f, err := mathFinite(v, label)
+	f, err := row.Finite(v, label)
 	if err != nil {
 		return nil, err
 	}
 	if f != math.Trunc(f) {
-		return nil, pureInvalid("%s should be a whole number (got %v)", label, f)
+		return nil, row.Invalid("%s should be a whole number (got %v)", label, f)
 	}
 	i, _ := new(big.Float).SetFloat64(f).Int(nil)
 	return i, nil
 }
 
 func mathLog(a *value.Dict) (value.Value, error) {
-	x, err := mathFloat(a, "x")
+	x, err := row.Float(a, "x")
 	if err != nil {
 		return nil, err
 	}
-	if pureArg(a, "base") == nil {
+	if row.Arg(a, "base") == nil {
 		return mathResult(math.Log(x), "x should be greater than 0")
 	}
-	base, err := mathFloat(a, "base")
+	base, err := row.Float(a, "base")
 	if err != nil {
 		return nil, err
 	}
@@ -221,24 +222,24 @@ func mathLog(a *value.Dict) (value.Value, error) {
 }
 
 func mathPow(a *value.Dict) (value.Value, error) {
-	if y, ok := pureArg(a, "y").(int64); ok && y >= 0 && value.TypeOf(pureArg(a, "x")) == "integer" {
-		x, err := mathInteger(pureArg(a, "x"), "argument 'x'")
+	if y, ok := row.Arg(a, "y").(int64); ok && y >= 0 && value.TypeOf(row.Arg(a, "x")) == "integer" {
+		x, err := mathInteger(row.Arg(a, "x"), "argument 'x'")
 		if err != nil {
 			return nil, err
 		}
 		if x.BitLen() > 1 && y > mathMaxBits/int64(x.BitLen()-1) {
-			return nil, pureLimit("the result has more than 4096 digits")
+			return nil, row.Limit("the result has more than 4096 digits")
 		}
 		if x.BitLen() <= 1 { // 0, 1 or -1: only whether y is odd counts
 			y = min(y, 2-y%2)
 		}
 		return value.Integer(new(big.Int).Exp(x, big.NewInt(y), nil)), nil
 	}
-	x, err := mathFloat(a, "x")
+	x, err := row.Float(a, "x")
 	if err != nil {
 		return nil, err
 	}
-	y, err := mathFloat(a, "y")
+	y, err := row.Float(a, "y")
 	if err != nil {
 		return nil, err
 	}
@@ -247,9 +248,9 @@ func mathPow(a *value.Dict) (value.Value, error) {
 
 // mathWhole makes the Do of a function that rounds floats; integers are whole
 // already, and huge floats become huge integers.
-func mathWhole(round func(float64) float64) pureRun {
-	return pureDo(func(a *value.Dict) (value.Value, error) {
-		v := pureArg(a, "x")
+func mathWhole(round func(float64) float64) row.Run {
+	return row.Do(func(a *value.Dict) (value.Value, error) {
+		v := row.Arg(a, "x")
 		if f, ok := v.(float64); ok {
 			v = round(f)
 		}
@@ -263,7 +264,7 @@ func mathWhole(round func(float64) float64) pureRun {
 
 func mathRound(a *value.Dict) (value.Value, error) {
 	digits := a.Int("digits")
-	v := pureArg(a, "x")
+	v := row.Arg(a, "x")
 	f, isFloat := v.(float64)
 	if !isFloat {
 		i, err := mathInteger(v, "argument 'x'")
@@ -272,7 +273,7 @@ func mathRound(a *value.Dict) (value.Value, error) {
 		}
 		return value.Integer(mathHalfAway(new(big.Rat).SetInt(i), min(digits, 0))), nil
 	}
-	if _, err := mathFloat(a, "x"); err != nil {
+	if _, err := row.Float(a, "x"); err != nil {
 		return nil, err
 	}
 	exact := new(big.Rat).SetFloat64(f)
@@ -309,10 +310,10 @@ func mathHalfAway(x *big.Rat, digits int64) *big.Int {
 }
 
 func mathPair(a *value.Dict) (x, y *big.Int, err error) {
-	if x, err = mathInteger(pureArg(a, "a"), "argument 'a'"); err != nil {
+	if x, err = mathInteger(row.Arg(a, "a"), "argument 'a'"); err != nil {
 		return nil, nil, err
 	}
-	y, err = mathInteger(pureArg(a, "b"), "argument 'b'")
+	y, err = mathInteger(row.Arg(a, "b"), "argument 'b'")
 	return x, y, err
 }
 
@@ -335,7 +336,7 @@ func mathLCM(a *value.Dict) (value.Value, error) {
 	x, y = new(big.Int).Abs(x), new(big.Int).Abs(y)
 	x.Quo(x, new(big.Int).GCD(nil, nil, x, y))
 	if x.Mul(x, y).BitLen() > mathMaxBits {
-		return nil, pureLimit("the result has more than 4096 digits")
+		return nil, row.Limit("the result has more than 4096 digits")
 	}
 	return value.Integer(x), nil
 }
@@ -344,7 +345,7 @@ func mathLCM(a *value.Dict) (value.Value, error) {
 const mathMaxFactorial = 1000
 
 func mathFactorial(a *value.Dict) (value.Value, error) {
-	n, err := pureSize(a, "n", mathMaxFactorial)
+	n, err := row.Size(a, "n", mathMaxFactorial)
 	if err != nil {
 		return nil, err
 	}

@@ -8,15 +8,16 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
+	"github.com/cassidy-run/cassidy/stdlib/internal/row"
 )
 
 func mathLists() []tool.Func {
-	values := pureItems(tool.Required("values", tool.TypeArray, "A list of numbers."), tool.TypeNumber)
+	values := row.Items(tool.Required("values", tool.TypeArray, "A list of numbers."), tool.TypeNumber)
 	population := tool.Optional("population", tool.TypeBoolean, false, "The values are all there are, and not a sample of them: divide by n and not by n - 1.")
 	return []tool.Func{
 		{
 			Name: "sum", Doc: "Adds numbers up, without losing the small ones beside the large.", Params: []tool.Param{values},
-			Returns: "an integer if all are, else a float; 0 for none", Do: pureDo(mathSum),
+			Returns: "an integer if all are, else a float; 0 for none", Do: row.Do(mathSum),
 		},
 		{
 			Name: "mean", Doc: "Gives the arithmetic mean.", Params: []tool.Param{values},
@@ -40,9 +41,9 @@ func mathLists() []tool.Func {
 			Name: "percentile", Doc: "Gives the value below which p percent of the values lie, between two values in proportion.",
 			Params: []tool.Param{
 				values,
-				pureBetween(tool.Required("p", tool.TypeNumber, "The percentage; 50 is the median."), 0, 100),
+				row.Between(tool.Required("p", tool.TypeNumber, "The percentage; 50 is the median."), 0, 100),
 			},
-			Returns: "a float; no values are an error", Do: pureDo(mathPercentile),
+			Returns: "a float; no values are an error", Do: row.Do(mathPercentile),
 		},
 	}
 }
@@ -50,13 +51,13 @@ func mathLists() []tool.Func {
 // mathFloats returns the values of a call as finite floats, at least as many as
 // are needed.
 func mathFloats(a *value.Dict, least int) ([]float64, error) {
-	items := pureElements(a, "values")
+	items := row.Elements(a, "values")
 	if len(items) < least {
-		return nil, pureInvalid("argument 'values' should have at least %d numbers (got %d)", least, len(items))
+		return nil, row.Invalid("argument 'values' should have at least %d numbers (got %d)", least, len(items))
 	}
 	floats := make([]float64, len(items))
 	for i, v := range items {
-		f, err := mathFinite(v, fmt.Sprintf("argument 'values'[%d]", i))
+		f, err := row.Finite(v, fmt.Sprintf("argument 'values'[%d]", i))
 		if err != nil {
 			return nil, err
 		}
@@ -67,8 +68,8 @@ func mathFloats(a *value.Dict, least int) ([]float64, error) {
 
 // mathStatistic makes the Do of a function of many numbers; of a whole
 // population, one is enough.
-func mathStatistic(least int, f func(values []float64, a *value.Dict) float64) pureRun {
-	return pureDo(func(a *value.Dict) (value.Value, error) {
+func mathStatistic(least int, f func(values []float64, a *value.Dict) float64) row.Run {
+	return row.Do(func(a *value.Dict) (value.Value, error) {
 		need := least
 		if a.Bool("population") {
 			need = 1
@@ -83,7 +84,7 @@ func mathStatistic(least int, f func(values []float64, a *value.Dict) float64) p
 
 func mathSum(a *value.Dict) (value.Value, error) {
 	total := new(big.Int)
-	for i, v := range pureElements(a, "values") {
+	for i, v := range row.Elements(a, "values") {
 		if _, ok := v.(float64); ok {
 			values, err := mathFloats(a, 0)
 			if err != nil {
@@ -141,7 +142,7 @@ func mathVariance(values []float64, a *value.Dict) float64 {
 }
 
 func mathPercentile(a *value.Dict) (value.Value, error) {
-	p, err := mathFloat(a, "p")
+	p, err := row.Float(a, "p")
 	if err != nil {
 		return nil, err
 	}

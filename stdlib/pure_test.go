@@ -7,6 +7,7 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
+	"github.com/cassidy-run/cassidy/stdlib/internal/row"
 	"github.com/cassidy-run/cassidy/stdlib/internal/rowtest"
 )
 
@@ -196,7 +197,7 @@ func pureWideHeader(n int) string {
 }
 
 func pureMustText(v value.Value) string {
-	s, _ := pureScalar(v)
+	s, _ := row.Scalar(v)
 	return s
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
+	"github.com/cassidy-run/cassidy/stdlib/internal/row"
 )
 
 func randomModule() tool.Module {
@@ -66,7 +67,7 @@ func uuidModule() tool.Module {
 
 // randomDo makes a row's Do of a function that draws from the random numbers
 // that the call is lent.
-func randomDo(f func(r *rand.Rand, a *value.Dict) (value.Value, error)) pureRun {
+func randomDo(f func(r *rand.Rand, a *value.Dict) (value.Value, error)) row.Run {
 	return func(_ context.Context, e tool.Effect, g tool.Grant) (tool.Outcome, error) {
 		if g.Rand == nil {
 			return tool.Outcome{}, value.Errorf(value.Denied, "this call is lent no random numbers")
@@ -76,18 +77,18 @@ func randomDo(f func(r *rand.Rand, a *value.Dict) (value.Value, error)) pureRun 
 			return tool.Outcome{}, value.AsError(err, value.Internal)
 		}
 		v, err := f(r, e.Args)
-		return pureOutcome(v, err)
+		return row.Outcome(v, err)
 	}
 }
 
 func randomInteger(r *rand.Rand, a *value.Dict) (value.Value, error) {
-	low, ok := pureArg(a, "low").(int64)
-	high, also := pureArg(a, "high").(int64)
+	low, ok := row.Arg(a, "low").(int64)
+	high, also := row.Arg(a, "high").(int64)
 	if !ok || !also {
-		return nil, pureInvalid("low and high should fit 64 bits")
+		return nil, row.Invalid("low and high should fit 64 bits")
 	}
 	if high < low {
-		return nil, pureInvalid("high (%d) should not be less than low (%d)", high, low)
+		return nil, row.Invalid("high (%d) should not be less than low (%d)", high, low)
 	}
 	// The difference may be beyond int64; as uint64 it wraps to what it is.
 	if n := uint64(high) - uint64(low) + 1; n != 0 {
@@ -97,18 +98,18 @@ func randomInteger(r *rand.Rand, a *value.Dict) (value.Value, error) {
 }
 
 func randomChoice(r *rand.Rand, a *value.Dict) (value.Value, error) {
-	items := pureElements(a, "list")
+	items := row.Elements(a, "list")
 	if len(items) == 0 {
-		return nil, pureInvalid("the list is empty")
+		return nil, row.Invalid("the list is empty")
 	}
 	return items[r.IntN(len(items))], nil
 }
 
 func randomSample(r *rand.Rand, a *value.Dict) (value.Value, error) {
-	items := pureElements(a, "list")
-	n, ok := pureArg(a, "n").(int64)
+	items := row.Elements(a, "list")
+	n, ok := row.Arg(a, "n").(int64)
 	if !ok || n < 0 || n > int64(len(items)) {
-		return nil, pureInvalid("argument 'n' should be from 0 to %d, as many as there are", len(items))
+		return nil, row.Invalid("argument 'n' should be from 0 to %d, as many as there are", len(items))
 	}
 	list := append(value.List{}, items...)
 	for i := range int(n) {
@@ -119,13 +120,13 @@ func randomSample(r *rand.Rand, a *value.Dict) (value.Value, error) {
 }
 
 func randomShuffle(r *rand.Rand, a *value.Dict) (value.Value, error) {
-	list := append(value.List{}, pureElements(a, "list")...)
+	list := append(value.List{}, row.Elements(a, "list")...)
 	r.Shuffle(len(list), func(i, j int) { list[i], list[j] = list[j], list[i] })
 	return list, nil
 }
 
 func randomBytes(r *rand.Rand, a *value.Dict) (value.Value, error) {
-	n, err := pureSize(a, "n", pureMaxText)
+	n, err := row.Size(a, "n", row.MaxText)
 	if err != nil {
 		return nil, err
 	}

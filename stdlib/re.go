@@ -10,6 +10,7 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
+	"github.com/cassidy-run/cassidy/stdlib/internal/row"
 )
 
 func reModule() tool.Module {
@@ -37,14 +38,14 @@ func reFinders() []tool.Func {
 			Doc:     "Says whether a pattern matches anywhere in a text.",
 			Params:  []tool.Param{rePattern(), text},
 			Returns: "True or False",
-			Do:      pureDo(reTest),
+			Do:      row.Do(reTest),
 		},
 		{
 			Name:    "match",
 			Doc:     "Matches a pattern at the beginning of a text; see search for anywhere.",
 			Params:  []tool.Param{rePattern(), text},
 			Returns: "None, or a dict " + reMatchDoc,
-			Do: pureDo(func(a *value.Dict) (value.Value, error) {
+			Do: row.Do(func(a *value.Dict) (value.Value, error) {
 				return reFirst(a, func(start int) bool { return start == 0 })
 			}),
 		},
@@ -53,7 +54,7 @@ func reFinders() []tool.Func {
 			Doc:     "Finds the first place in a text where a pattern matches.",
 			Params:  []tool.Param{rePattern(), text},
 			Returns: "None, or a dict " + reMatchDoc,
-			Do: pureDo(func(a *value.Dict) (value.Value, error) {
+			Do: row.Do(func(a *value.Dict) (value.Value, error) {
 				return reFirst(a, func(int) bool { return true })
 			}),
 		},
@@ -66,7 +67,7 @@ func reFinders() []tool.Func {
 				tool.Optional("limit", tool.TypeInteger, int64(0), "Stop after this many; 0 means all."),
 			},
 			Returns: "a list of dicts " + reMatchDoc,
-			Do:      pureDo(reFindAll),
+			Do:      row.Do(reFindAll),
 		},
 	}
 }
@@ -84,7 +85,7 @@ func reChangers() []tool.Func {
 				tool.Optional("count", tool.TypeInteger, int64(0), "Replace only this many; 0 means all."),
 			},
 			Returns: "the text with the replacements",
-			Do:      pureDo(reSub),
+			Do:      row.Do(reSub),
 		},
 		{
 			Name: "split",
@@ -95,14 +96,14 @@ func reChangers() []tool.Func {
 				tool.Optional("max", tool.TypeInteger, int64(0), "Split only this many times; 0 means always."),
 			},
 			Returns: "a list of texts; a group that took no part is None",
-			Do:      pureDo(reSplit),
+			Do:      row.Do(reSplit),
 		},
 		{
 			Name:    "escape",
 			Doc:     "Writes a text as a pattern that matches exactly it.",
 			Params:  []tool.Param{text},
 			Returns: "the pattern",
-			Do:      pureDo(func(a *value.Dict) (value.Value, error) { return regexp.QuoteMeta(a.Text("text")), nil }),
+			Do:      row.Do(func(a *value.Dict) (value.Value, error) { return regexp.QuoteMeta(a.Text("text")), nil }),
 		},
 	}
 }
@@ -119,21 +120,21 @@ const (
 	// reMaxSpans is how many matches and groups are looked at in one text.
 	reMaxSpans = 1_000_000
 	// reMatchValues is how much a match without groups counts toward
-	// pureMaxValues: it is a dict with five entries, a list and another dict.
+	// row.MaxValues: it is a dict with five entries, a list and another dict.
 	reMatchValues = 8
 )
 
 func reCompile(a *value.Dict) (*regexp.Regexp, error) {
 	pattern := a.Text("pattern")
 	if len(pattern) > reMaxPattern {
-		return nil, pureLimit("a pattern of more than %d bytes", reMaxPattern)
+		return nil, row.Limit("a pattern of more than %d bytes", reMaxPattern)
 	}
 	tree, err := syntax.Parse(pattern, syntax.Perl)
 	if err != nil {
 		return nil, reError(err)
 	}
 	if reSteps(tree) > reMaxSteps {
-		return nil, pureLimit("a pattern of more than %d characters with its repetitions written out", reMaxSteps)
+		return nil, row.Limit("a pattern of more than %d characters with its repetitions written out", reMaxSteps)
 	}
 	re, err := regexp.Compile(pattern)
 	if err != nil {
@@ -162,9 +163,9 @@ func reSteps(re *syntax.Regexp) int {
 func reError(err error) error {
 	var e *syntax.Error
 	if !errors.As(err, &e) {
-		return pureInvalid("invalid pattern: %w", err)
+		return row.Invalid("invalid pattern: %w", err)
 	}
-	part := pureShort(strings.ToValidUTF8(e.Expr, "\ufffd"))
+	part := row.Short(strings.ToValidUTF8(e.Expr, "\ufffd"))
 	begins := func(prefixes ...string) bool {
 		for _, p := range prefixes {
 			if strings.HasPrefix(e.Expr, p) {
@@ -174,15 +175,15 @@ func reError(err error) error {
 		return false
 	}
 	digit := len(e.Expr) == 2 && e.Expr[0] == '\\' && '1' <= e.Expr[1] && e.Expr[1] <= '9'
-	switch out := pureInvalid("invalid pattern: %s: %s", e.Code, part); {
+	switch out := row.Invalid("invalid pattern: %s: %s", e.Code, part); {
 	case begins("(?=", "(?!", "(?<=", "(?<!"):
-		return pureInvalid("lookaround (%s) is not in RE2", part).
+		return row.Invalid("lookaround (%s) is not in RE2", part).
 			WithHint("match what surrounds it too, and put what you want in a group")
 	case digit, begins("(?P") && e.Code == syntax.ErrInvalidPerlOp, begins(`\k`, `\g`):
-		return pureInvalid("backreferences (%s) are not in RE2", part).
+		return row.Invalid("backreferences (%s) are not in RE2", part).
 			WithHint("capture both parts in groups and compare them in the script")
 	case begins("(?>"), e.Code == syntax.ErrInvalidRepeatOp && strings.HasSuffix(e.Expr, "+"):
-		return pureInvalid("atomic groups and possessive repetition (%s) are not in RE2", part).
+		return row.Invalid("atomic groups and possessive repetition (%s) are not in RE2", part).
 			WithHint("leave them out: RE2 never backtracks, so they save nothing")
 	case begins(`\Z`):
 		return out.WithHint(`the end of the text is \z`)
@@ -222,7 +223,7 @@ func reFindAll(a *value.Dict) (value.Value, error) {
 	if err != nil {
 		return nil, err
 	}
-	most := pureMaxValues / (reMatchValues + 2*re.NumSubexp())
+	most := row.MaxValues / (reMatchValues + 2*re.NumSubexp())
 	all, err := reAll(re, a, "limit", most)
 	if err != nil {
 		return nil, err
@@ -238,7 +239,7 @@ func reFindAll(a *value.Dict) (value.Value, error) {
 // reAll finds the matches of a call, at most as many as its argument of that
 // name says, and fails where there are more than could be held.
 func reAll(re *regexp.Regexp, a *value.Dict, argument string, most int) ([][]int, error) {
-	n, err := pureSize(a, argument, 1<<30)
+	n, err := row.Size(a, argument, 1<<30)
 	if err != nil {
 		return nil, err
 	}
@@ -247,7 +248,7 @@ func reAll(re *regexp.Regexp, a *value.Dict, argument string, most int) ([][]int
 	}
 	all := re.FindAllStringSubmatchIndex(a.Text("text"), n)
 	if len(all) > most {
-		return nil, pureLimit("the pattern matches more than %d times", most).
+		return nil, row.Limit("the pattern matches more than %d times", most).
 			WithHint("pass %s for the first ones, or go through the text in parts", argument)
 	}
 	return all, nil
@@ -287,7 +288,7 @@ func reSplit(a *value.Dict) (value.Value, error) {
 	if err != nil {
 		return nil, err
 	}
-	all, err := reAll(re, a, "max", pureMaxValues/(1+re.NumSubexp()))
+	all, err := reAll(re, a, "max", row.MaxValues/(1+re.NumSubexp()))
 	if err != nil {
 		return nil, err
 	}
@@ -318,22 +319,22 @@ func reSub(a *value.Dict) (value.Value, error) {
 		return nil, err
 	}
 	text := a.Text("text")
-	var b pureBuilder
+	var b row.Builder
 	at := 0
 	for _, spans := range all {
-		b.add(text[at:spans[0]])
+		b.Add(text[at:spans[0]])
 		for _, p := range pieces {
-			b.add(p.literal)
+			b.Add(p.literal)
 			if p.group >= 0 && spans[2*p.group] >= 0 {
-				b.add(text[spans[2*p.group]:spans[2*p.group+1]])
+				b.Add(text[spans[2*p.group]:spans[2*p.group+1]])
 			}
 		}
-		if at = spans[1]; b.full {
+		if at = spans[1]; b.Full {
 			break
 		}
 	}
-	b.add(text[at:])
-	return b.text()
+	b.Add(text[at:])
+	return b.Text()
 }
 
 // A rePiece is a part of a replacement: a text, then a group unless it is -1.
@@ -366,7 +367,7 @@ func reTemplate(re *regexp.Regexp, template string) ([]rePiece, error) {
 			return nil, err
 		}
 		if len(pieces) == reMaxPieces {
-			return nil, pureLimit("a replacement with more than %d groups", reMaxPieces)
+			return nil, row.Limit("a replacement with more than %d groups", reMaxPieces)
 		}
 		pieces = append(pieces, rePiece{literal.String(), group})
 		literal.Reset()
@@ -395,7 +396,7 @@ func reReference(rest string) (name, after string, err error) {
 	}
 	if n == 0 || rest[0] == '0' {
 		_, size := utf8.DecodeRuneInString(rest)
-		return "", "", pureInvalid(`unknown escape \%s in the replacement`, rest[:size]).
+		return "", "", row.Invalid(`unknown escape \%s in the replacement`, rest[:size]).
 			WithHint(`a group is \1 or \g<name>, a backslash is \\`)
 	}
 	return rest[:n], rest[n:], nil
@@ -406,10 +407,10 @@ func reGroupNumber(re *regexp.Regexp, name string) (int, error) {
 		if 0 <= n && n <= re.NumSubexp() {
 			return n, nil
 		}
-		return 0, pureInvalid("the replacement names group %d, but the pattern has %d", n, re.NumSubexp())
+		return 0, row.Invalid("the replacement names group %d, but the pattern has %d", n, re.NumSubexp())
 	}
 	if n := re.SubexpIndex(name); n >= 0 {
 		return n, nil
 	}
-	return 0, pureInvalid("the replacement names the group %q, which the pattern does not have", name)
+	return 0, row.Invalid("the replacement names the group %q, which the pattern does not have", name)
 }

@@ -16,13 +16,14 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
+	"github.com/cassidy-run/cassidy/stdlib/internal/row"
 )
 
 // A secretBox knows the values of secrets. A script holds a placeholder in
 // their stead; the functions of http put the value there when nobody but the
 // server can see it any more, and take it out of whatever comes back.
 type secretBox struct {
-	lookup lookup
+	lookup row.Lookup
 
 	mu    sync.RWMutex
 	forms []secretForm // of every secret that was opened, the longest first
@@ -66,7 +67,7 @@ func (w *World) secretFuncs() []tool.Func {
 			if err == nil {
 				_, err = w.secrets.open(ctx, e.Args.Text("name"))
 			}
-			if stopped := effectStopped(ctx); stopped != nil {
+			if stopped := row.Stopped(ctx); stopped != nil {
 				err = stopped
 			}
 			return tool.Outcome{Value: placeholder}, err
@@ -78,7 +79,7 @@ func (w *World) secretFuncs() []tool.Func {
 func secretHandle(name string) (string, error) {
 	placeholder := secretMark + name + "}}"
 	if secretPlaceholder().FindString(placeholder) != placeholder {
-		return "", value.Errorf(value.Invalid, "%q is not the name of a secret", pureShort(name))
+		return "", value.Errorf(value.Invalid, "%q is not the name of a secret", row.Short(name))
 	}
 	return placeholder, nil
 }
@@ -86,7 +87,7 @@ func secretHandle(name string) (string, error) {
 // open returns the value of a secret, which from now on is hidden. Where ctx ends
 // its error is that of ctx.
 func (b *secretBox) open(ctx context.Context, name string) (string, error) {
-	val, set, err := b.lookup.get(ctx, "Options.Secrets", name)
+	val, set, err := b.lookup.Get(ctx, "Options.Secrets", name)
 	val = strings.TrimRight(val, "\r\n") // as the files end in which people keep them
 	switch {
 	case err != nil && ctx.Err() != nil:

@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/cassidy-run/cassidy/runtime/value"
+	"github.com/cassidy-run/cassidy/stdlib/internal/row"
 )
 
 // token is a value with characters that every encoding writes differently.
@@ -64,8 +65,8 @@ func TestSecretIsSent(t *testing.T) {
 	if got.Header.Get("Authorization") != "Bearer "+aToken || got.Header.Get("X-Two") != aToken+"."+aToken {
 		t.Errorf("the server got %v", got.Header)
 	}
-	headers, _ := pureArg(a, "headers").(*value.Dict)
-	val, _ := pureArg(a, "json").(*value.Dict)
+	headers, _ := row.Arg(a, "headers").(*value.Dict)
+	val, _ := row.Arg(a, "json").(*value.Dict)
 	if headers.Text("x-echo") != "Bearer {{secret:TOKEN}}" || val.Text("auth") != "Bearer {{secret:TOKEN}}" {
 		t.Errorf("the script got %s", a)
 	}
@@ -124,10 +125,10 @@ func TestSecretIsScrubbed(t *testing.T) {
 		d.must("secret", "name", "T")
 		a := d.answer("http.get", "url", "https://example.com/")
 		body := a.Text("text")
-		if raw, ok := pureArg(a, "bytes").([]byte); ok {
+		if raw, ok := row.Arg(a, "bytes").([]byte); ok {
 			body = string(raw)
 		}
-		headers, _ := pureArg(a, "headers").(*value.Dict)
+		headers, _ := row.Arg(a, "headers").(*value.Dict)
 		for _, got := range []string{body, headers.Text("x-echo")} {
 			if strings.Contains(got, form) || !strings.Contains(got, "{{secret:T}}") {
 				t.Errorf("%q came back as %q", form, got)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
+	"github.com/cassidy-run/cassidy/stdlib/internal/row"
 )
 
 // shellLongestLine is how long a command line may be: longer than people and
@@ -23,7 +24,7 @@ func shellSplitModule() tool.Module {
 			"without variables, patterns, pipes, redirections and several commands.",
 		Params:  []tool.Param{tool.Required("line", tool.TypeString, "The command line, as in git log -n 5 'my file'.")},
 		Returns: `a dictionary: argv, the list for shell.run; or dynamic, why only a shell can run the line, as in "it has a pipe"`,
-		Do: pureDo(func(a *value.Dict) (value.Value, error) {
+		Do: row.Do(func(a *value.Dict) (value.Value, error) {
 			argv, why, err := splitLine(a.Text("line"))
 			switch {
 			case err != nil:
@@ -44,10 +45,10 @@ func shellSplitModule() tool.Module {
 // alone.
 func splitLine(line string) (argv []string, dynamic string, err error) {
 	if len(line) > shellLongestLine {
-		return nil, "", pureLimit("the command line is longer than %d KB", shellLongestLine>>10)
+		return nil, "", row.Limit("the command line is longer than %d KB", shellLongestLine>>10)
 	}
 	if strings.ContainsRune(line, 0) {
-		return nil, "", pureInvalid("the command line holds the character NUL")
+		return nil, "", row.Invalid("the command line holds the character NUL")
 	}
 	if strings.ContainsFunc(line, func(r rune) bool { return unicode.IsControl(r) && r != '\n' && r != '\t' }) {
 		return nil, "it has a control character", nil // which each shell reads in its own way
@@ -55,10 +56,10 @@ func splitLine(line string) (argv []string, dynamic string, err error) {
 	file, err := syntax.NewParser(syntax.Variant(syntax.LangPOSIX)).Parse(strings.NewReader(line), "")
 	if err != nil {
 		text, _, _ := strings.Cut(err.Error(), "\n")
-		return nil, "", pureInvalid("this is no command line: %s", text).WithHint("it is read by sh, not by bash: without [[ ]], arrays and <( )")
+		return nil, "", row.Invalid("this is no command line: %s", text).WithHint("it is read by sh, not by bash: without [[ ]], arrays and <( )")
 	}
 	if len(file.Stmts) == 0 {
-		return nil, "", pureInvalid("the command line is empty")
+		return nil, "", row.Invalid("the command line is empty")
 	}
 	if len(file.Stmts) > 1 {
 		return nil, "it has several commands", nil

@@ -9,6 +9,7 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
+	"github.com/cassidy-run/cassidy/stdlib/internal/row"
 )
 
 func textModule() tool.Module {
@@ -28,7 +29,7 @@ func textMeasures() []tool.Func {
 				"counts as a line.",
 			Params:  []tool.Param{text},
 			Returns: `a dict {"words", "lines", "characters", "bytes"}`,
-			Do:      pureDo(textCount),
+			Do:      row.Do(textCount),
 		},
 		{
 			Name: "frequencies",
@@ -39,7 +40,7 @@ func textMeasures() []tool.Func {
 				tool.Optional("fold", tool.TypeBoolean, false, "Count words as the same that differ in case or in the punctuation around them."),
 			},
 			Returns: "a dict of words and how often they occur, the most frequent first, then in order of appearance",
-			Do:      pureDo(textFrequencies),
+			Do:      row.Do(textFrequencies),
 		},
 		{
 			Name: "similarity",
@@ -50,14 +51,14 @@ func textMeasures() []tool.Func {
 				tool.Required("b", tool.TypeString, "The other."),
 			},
 			Returns: "a number from 0 (nothing in common) to 1 (the same)",
-			Do:      pureDo(textSimilarity),
+			Do:      row.Do(textSimilarity),
 		},
 		{
 			Name:    "width",
 			Doc:     "Says how many columns a line takes on a terminal: 2 for East Asian characters and emoji, 0 for combining marks.",
 			Params:  []tool.Param{text},
 			Returns: "the number of columns",
-			Do:      pureDo(func(a *value.Dict) (value.Value, error) { return int64(textWidth(a.Text("text"))), nil }),
+			Do:      row.Do(func(a *value.Dict) (value.Value, error) { return int64(textWidth(a.Text("text"))), nil }),
 		},
 	}
 }
@@ -70,7 +71,7 @@ func textLayouts() []tool.Func {
 			Doc:     "Splits a text into lines at LF and CRLF. A line break at the end begins no further line.",
 			Params:  []tool.Param{text},
 			Returns: "a list of lines without their line breaks",
-			Do:      pureDo(textLines),
+			Do:      row.Do(textLines),
 		},
 		{
 			Name: "wrap",
@@ -78,17 +79,17 @@ func textLayouts() []tool.Func {
 				"that is wider has a line of its own.",
 			Params: []tool.Param{
 				text,
-				pureBetween(tool.Optional("width", tool.TypeInteger, int64(80), "How many columns a line may take."), 1, pureMaxText),
+				row.Between(tool.Optional("width", tool.TypeInteger, int64(80), "How many columns a line may take."), 1, row.MaxText),
 			},
 			Returns: "the text with more line breaks",
-			Do:      pureDo(textWrap),
+			Do:      row.Do(textWrap),
 		},
 		{
 			Name:    "dedent",
 			Doc:     "Removes the indentation that all lines have in common; lines of white space alone become empty.",
 			Params:  []tool.Param{text},
 			Returns: "the text, moved to the left",
-			Do:      pureDo(textDedent),
+			Do:      row.Do(textDedent),
 		},
 		{
 			Name: "indent",
@@ -98,7 +99,7 @@ func textLayouts() []tool.Func {
 				tool.Optional("prefix", tool.TypeString, "    ", "What to put before each line."),
 			},
 			Returns: "the text with the prefix on each line",
-			Do:      pureDo(textIndent),
+			Do:      row.Do(textIndent),
 		},
 	}
 }
@@ -111,11 +112,11 @@ func textEdits() []tool.Func {
 			Doc:  "Cuts a text to at most limit characters, the suffix included.",
 			Params: []tool.Param{
 				text,
-				pureBetween(tool.Required("limit", tool.TypeInteger, "How many characters the result may have."), 0, math.MaxInt32),
+				row.Between(tool.Required("limit", tool.TypeInteger, "How many characters the result may have."), 0, math.MaxInt32),
 				tool.Optional("suffix", tool.TypeString, "…", "What shows that something was cut."),
 			},
 			Returns: "the text itself if it is short enough, else its beginning and the suffix",
-			Do:      pureDo(textTruncate),
+			Do:      row.Do(textTruncate),
 		},
 		{
 			Name: "slice",
@@ -127,14 +128,14 @@ func textEdits() []tool.Func {
 				tool.Maybe("end", tool.TypeInteger, "The first character to leave; without it, the rest is taken."),
 			},
 			Returns: "the part of the text; empty where there is none",
-			Do:      pureDo(textSlice),
+			Do:      row.Do(textSlice),
 		},
 		{
 			Name:    "normalize_space",
 			Doc:     "Replaces every run of white space, line breaks too, by one space, and removes it at both ends.",
 			Params:  []tool.Param{text},
 			Returns: "the text on one line",
-			Do: pureDo(func(a *value.Dict) (value.Value, error) {
+			Do: row.Do(func(a *value.Dict) (value.Value, error) {
 				return strings.Join(strings.Fields(a.Text("text")), " "), nil
 			}),
 		},
@@ -147,7 +148,7 @@ func textEdits() []tool.Func {
 				tool.Optional("separator", tool.TypeString, "-", "What stands for everything between words."),
 			},
 			Returns: "the slug; empty if the text holds no letter or digit",
-			Do:      pureDo(textSlug),
+			Do:      row.Do(textSlug),
 		},
 	}
 }
@@ -197,7 +198,7 @@ type textWord struct {
 }
 
 func textFrequencies(a *value.Dict) (value.Value, error) {
-	limit, err := pureSize(a, "limit", math.MaxInt32)
+	limit, err := row.Size(a, "limit", math.MaxInt32)
 	if err != nil {
 		return nil, err
 	}
@@ -212,8 +213,8 @@ func textFrequencies(a *value.Dict) (value.Value, error) {
 		}
 		i, ok := index[word]
 		if !ok {
-			if i = len(words); i == pureMaxValues {
-				return nil, pureLimit("the text holds more than %d different words", pureMaxValues)
+			if i = len(words); i == row.MaxValues {
+				return nil, row.Limit("the text holds more than %d different words", row.MaxValues)
 			}
 			index[word] = i
 			words = append(words, textWord{text: word})
@@ -285,47 +286,47 @@ func textSplit(text string) []string {
 
 func textLines(a *value.Dict) (value.Value, error) {
 	text := a.Text("text")
-	if strings.Count(text, "\n") >= pureMaxValues {
-		return nil, pureTooMany()
+	if strings.Count(text, "\n") >= row.MaxValues {
+		return nil, row.TooMany()
 	}
-	return pureList(textSplit(text)), nil
+	return row.List(textSplit(text)), nil
 }
 
 func textWrap(a *value.Dict) (value.Value, error) {
 	width := int(a.Int("width"))
-	var b pureBuilder
+	var b row.Builder
 	for line := range strings.Lines(a.Text("text")) {
 		body := strings.TrimRight(line, "\r\n")
 		if textWidth(body) > width {
 			textWrapLine(&b, body, width)
 		} else {
-			b.add(body)
+			b.Add(body)
 		}
-		b.add(line[len(body):])
+		b.Add(line[len(body):])
 	}
-	return b.text()
+	return b.Text()
 }
 
 // textWrapLine writes one line, broken at spaces; its indentation stays.
-func textWrapLine(b *pureBuilder, line string, width int) {
+func textWrapLine(b *row.Builder, line string, width int) {
 	trimmed := strings.TrimLeftFunc(line, unicode.IsSpace)
 	indent := line[:len(line)-len(trimmed)]
 	column := textWidth(indent)
-	b.add(indent)
+	b.Add(indent)
 	first := true
 	for word := range strings.FieldsSeq(trimmed) {
 		w := textWidth(word)
 		switch {
 		case first:
 		case column+1+w <= width:
-			b.add(" ")
+			b.Add(" ")
 			column++
 		default:
-			b.add("\n")
+			b.Add("\n")
 			column = 0
 		}
 		first = false
-		b.add(word)
+		b.Add(word)
 		column += w
 	}
 }
@@ -361,16 +362,16 @@ func textDedent(a *value.Dict) (value.Value, error) {
 
 func textIndent(a *value.Dict) (value.Value, error) {
 	prefix := a.Text("prefix")
-	var b pureBuilder
+	var b row.Builder
 	for line := range strings.Lines(a.Text("text")) {
 		if strings.TrimSpace(line) != "" {
-			b.add(prefix)
+			b.Add(prefix)
 		}
-		if b.add(line); b.full {
+		if b.Add(line); b.Full {
 			break
 		}
 	}
-	return b.text()
+	return b.Text()
 }
 
 func textTruncate(a *value.Dict) (value.Value, error) {
@@ -381,20 +382,20 @@ func textTruncate(a *value.Dict) (value.Value, error) {
 	}
 	keep := limit - utf8.RuneCountInString(suffix)
 	if keep < 0 {
-		return textHead(suffix, limit), nil
+		return row.Head(suffix, limit), nil
 	}
-	return textHead(text, keep) + suffix, nil
+	return row.Head(text, keep) + suffix, nil
 }
 
 func textSlice(a *value.Dict) (value.Value, error) {
 	text := a.Text("text")
 	length := int64(utf8.RuneCountInString(text))
-	start, err := textPosition(pureArg(a, "start"), length)
+	start, err := textPosition(row.Arg(a, "start"), length)
 	if err != nil {
 		return nil, err
 	}
 	end := length
-	if v := pureArg(a, "end"); v != nil {
+	if v := row.Arg(a, "end"); v != nil {
 		if end, err = textPosition(v, length); err != nil {
 			return nil, err
 		}
@@ -402,15 +403,15 @@ func textSlice(a *value.Dict) (value.Value, error) {
 	if end <= start {
 		return "", nil
 	}
-	head := textHead(text, int(end))
-	return head[len(textHead(head, int(start))):], nil
+	head := row.Head(text, int(end))
+	return head[len(row.Head(head, int(start))):], nil
 }
 
 // textPosition brings a position into a text of a length, as Python does.
 func textPosition(v value.Value, length int64) (int64, error) {
 	n, ok := v.(int64)
 	if !ok {
-		return 0, pureInvalid("a position should be a small integer (got %s)", value.FormatJSON(v, ""))
+		return 0, row.Invalid("a position should be a small integer (got %s)", value.FormatJSON(v, ""))
 	}
 	if n < 0 {
 		n = max(0, n+length)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
+	"github.com/cassidy-run/cassidy/stdlib/internal/row"
 )
 
 func textColumns() []tool.Func {
@@ -19,21 +20,21 @@ func textColumns() []tool.Func {
 			Doc:     "Adds spaces on the left, so that columns end below one another.",
 			Params:  []tool.Param{text, width, fill},
 			Returns: "the text, at the right of its column",
-			Do:      pureDo(func(a *value.Dict) (value.Value, error) { return textPad(a, 1, 1) }),
+			Do:      row.Do(func(a *value.Dict) (value.Value, error) { return textPad(a, 1, 1) }),
 		},
 		{
 			Name:    "pad_right",
 			Doc:     "Adds spaces on the right, so that columns begin below one another.",
 			Params:  []tool.Param{text, width, fill},
 			Returns: "the text, at the left of its column",
-			Do:      pureDo(func(a *value.Dict) (value.Value, error) { return textPad(a, 0, 1) }),
+			Do:      row.Do(func(a *value.Dict) (value.Value, error) { return textPad(a, 0, 1) }),
 		},
 		{
 			Name:    "center",
 			Doc:     "Adds spaces on both sides; an odd one goes to the right.",
 			Params:  []tool.Param{text, width, fill},
 			Returns: "the text, in the middle of its column",
-			Do:      pureDo(func(a *value.Dict) (value.Value, error) { return textPad(a, 1, 2) }),
+			Do:      row.Do(func(a *value.Dict) (value.Value, error) { return textPad(a, 1, 2) }),
 		},
 		{
 			Name: "table",
@@ -41,11 +42,11 @@ func textColumns() []tool.Func {
 				"Columns of numbers are aligned on the right.",
 			Params: []tool.Param{
 				tool.Required("rows", tool.TypeArray, "A list of dicts, or a list of lists."),
-				pureItems(tool.Maybe("columns", tool.TypeArray, "The columns to show and their order, and the header over rows that are lists; "+
+				row.Items(tool.Maybe("columns", tool.TypeArray, "The columns to show and their order, and the header over rows that are lists; "+
 					"without it, every key of the rows in the order in which they first appear."), tool.TypeString),
 			},
 			Returns: "the table, each line ended by a line break",
-			Do:      pureDo(textTable),
+			Do:      row.Do(textTable),
 		},
 	}
 }
@@ -53,20 +54,20 @@ func textColumns() []tool.Func {
 // textPad puts share parts out of all of the missing columns on the left.
 func textPad(a *value.Dict, share, all int) (value.Value, error) {
 	text, fill := a.Text("text"), a.Text("fill")
-	width, err := pureSize(a, "width", pureMaxText)
+	width, err := row.Size(a, "width", row.MaxText)
 	if err != nil {
 		return nil, err
 	}
 	if r := []rune(fill); len(r) != 1 || textRuneWidth(r[0]) != 1 {
-		return nil, pureInvalid("argument 'fill' should be one character of one column")
+		return nil, row.Invalid("argument 'fill' should be one character of one column")
 	}
 	missing := max(0, width-textWidth(text))
 	left := missing * share / all
-	var b pureBuilder
-	b.repeat(fill, left)
-	b.add(text)
-	b.repeat(fill, missing-left)
-	return b.text()
+	var b row.Builder
+	b.Repeat(fill, left)
+	b.Add(text)
+	b.Repeat(fill, missing-left)
+	return b.Text()
 }
 
 // A textGrid is a table being laid out.
@@ -77,9 +78,9 @@ type textGrid struct {
 }
 
 func textTable(a *value.Dict) (value.Value, error) {
-	rows := pureElements(a, "rows")
-	columns := pureStrings(a, "columns")
-	named := pureArg(a, "columns") != nil
+	rows := row.Elements(a, "rows")
+	columns := row.Strings(a, "columns")
+	named := row.Arg(a, "columns") != nil
 	if !named {
 		var err error
 		if columns, err = csvColumns(rows); err != nil {
@@ -87,16 +88,16 @@ func textTable(a *value.Dict) (value.Value, error) {
 		}
 	}
 	g := &textGrid{}
-	budget := pureMaxValues
-	for i, row := range rows {
+	budget := row.MaxValues
+	for i, r := range rows {
 		if budget -= 1 + len(columns); budget < 0 {
-			return nil, pureTooMany()
+			return nil, row.TooMany()
 		}
-		cells, err := csvCells(row, i+1, columns, named)
+		cells, err := csvCells(r, i+1, columns, named)
 		if err != nil {
 			return nil, err
 		}
-		g.add(cells, row)
+		g.add(cells, r)
 	}
 	return g.write(columns)
 }
@@ -116,7 +117,7 @@ func (g *textGrid) add(cells []string, row value.Value) {
 }
 
 func (g *textGrid) write(columns []string) (value.Value, error) {
-	var b pureBuilder
+	var b row.Builder
 	if len(columns) > 0 {
 		header := make([]string, len(columns))
 		rule := make([]string, len(columns))
@@ -127,8 +128,8 @@ func (g *textGrid) write(columns []string) (value.Value, error) {
 		for i, name := range columns {
 			header[i] = textOneLine(name)
 			g.widths[i] = max(g.widths[i], textWidth(header[i]))
-			if g.widths[i] > pureMaxText {
-				return nil, pureTooLong()
+			if g.widths[i] > row.MaxText {
+				return nil, row.TooLong()
 			}
 			rule[i] = strings.Repeat("-", g.widths[i])
 		}
@@ -136,16 +137,16 @@ func (g *textGrid) write(columns []string) (value.Value, error) {
 		g.line(&b, rule)
 	}
 	for _, row := range g.rows {
-		if g.line(&b, row); b.full {
+		if g.line(&b, row); b.Full {
 			break
 		}
 	}
-	return b.text()
+	return b.Text()
 }
 
 // line writes one row. Spaces wait until a cell follows them, so that no line
 // ends in any.
-func (g *textGrid) line(b *pureBuilder, cells []string) {
+func (g *textGrid) line(b *row.Builder, cells []string) {
 	gap := 0
 	for i, cell := range cells {
 		if i > 0 {
@@ -157,13 +158,13 @@ func (g *textGrid) line(b *pureBuilder, cells []string) {
 			missing = 0
 		}
 		if cell != "" {
-			b.repeat(" ", gap)
-			b.add(cell)
+			b.Repeat(" ", gap)
+			b.Add(cell)
 			gap = 0
 		}
 		gap += missing
 	}
-	b.add("\n")
+	b.Add("\n")
 }
 
 // textIsNumber reports whether a cell is empty or written like a number.

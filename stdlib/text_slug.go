@@ -5,11 +5,12 @@ import (
 	"unicode"
 
 	"github.com/cassidy-run/cassidy/runtime/value"
+	"github.com/cassidy-run/cassidy/stdlib/internal/row"
 )
 
 func textSlug(a *value.Dict) (value.Value, error) {
 	separator := a.Text("separator")
-	var b pureBuilder
+	var b row.Builder
 	gap := false
 	for _, r := range a.Text("text") {
 		letters := textPlain(r)
@@ -20,14 +21,14 @@ func textSlug(a *value.Dict) (value.Value, error) {
 			continue
 		}
 		if gap && b.Len() > 0 {
-			b.add(separator)
+			b.Add(separator)
 		}
 		gap = false
-		if b.add(letters); b.full {
+		if b.Add(letters); b.Full {
 			break
 		}
 	}
-	return b.text()
+	return b.Text()
 }
 
 // textPlain returns a letter or digit in lower case and without an accent, or

@@ -12,6 +12,7 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
+	"github.com/cassidy-run/cassidy/stdlib/internal/row"
 )
 
 func pureTimeModule() tool.Module {
@@ -43,7 +44,7 @@ func timeTexts() []tool.Func {
 				timeZone("The zone to show the time in"),
 			},
 			Returns: "the text",
-			Do:      pureDo(timeFormat),
+			Do:      row.Do(timeFormat),
 		},
 		{
 			Name: "parse",
@@ -55,7 +56,7 @@ func timeTexts() []tool.Func {
 				timeZone("The zone of a text that names none"),
 			},
 			Returns: `the time as RFC 3339, with the offset that it was given with`,
-			Do:      pureDo(timeParse),
+			Do:      row.Do(timeParse),
 		},
 		{
 			Name: "parts",
@@ -66,14 +67,14 @@ func timeTexts() []tool.Func {
 			},
 			Returns: `a dict {"year", "month", "day", "hour", "minute", "second", "weekday" (1 is Monday, 7 Sunday), "yearday", ` +
 				`"week" and "iso_year" (ISO 8601), "offset" (seconds east of UTC)}; second has a fraction if the time has`,
-			Do: pureDo(timeParts),
+			Do: row.Do(timeParts),
 		},
 		{
 			Name:    "unix",
 			Doc:     "Gives the seconds from 1970-01-01T00:00:00Z to a time.",
 			Params:  []tool.Param{timeNeed("time")},
 			Returns: "a number, an integer if the time has no fraction",
-			Do:      pureDo(timeUnix),
+			Do:      row.Do(timeUnix),
 		},
 		{
 			Name: "from_unix",
@@ -83,14 +84,14 @@ func timeTexts() []tool.Func {
 				timeZone("The zone to show the time in"),
 			},
 			Returns: "the time as RFC 3339",
-			Do:      pureDo(timeFromUnix),
+			Do:      row.Do(timeFromUnix),
 		},
 	}
 }
 
 func timeSums() []tool.Func {
 	amount := func(unit string) tool.Param {
-		return pureBetween(tool.Optional(unit, tool.TypeInteger, int64(0), "How many "+unit+" to add; negative goes back."), -timeMaxAmount, timeMaxAmount)
+		return row.Between(tool.Optional(unit, tool.TypeInteger, int64(0), "How many "+unit+" to add; negative goes back."), -timeMaxAmount, timeMaxAmount)
 	}
 	return []tool.Func{
 		{
@@ -102,14 +103,14 @@ func timeSums() []tool.Func {
 				tool.Optional("seconds", tool.TypeNumber, int64(0), "How many seconds to add, also in fractions; negative goes back."),
 			},
 			Returns: "the time as RFC 3339, with the offset of the one given",
-			Do:      pureDo(timeAdd),
+			Do:      row.Do(timeAdd),
 		},
 		{
 			Name:    "diff",
 			Doc:     "Gives the seconds from b to a.",
 			Params:  []tool.Param{timeNeed("a"), timeNeed("b")},
 			Returns: "a number, negative if a is before b",
-			Do:      pureDo(timeDiff),
+			Do:      row.Do(timeDiff),
 		},
 		{
 			Name: "truncate",
@@ -120,14 +121,14 @@ func timeSums() []tool.Func {
 				tool.Maybe("zone", tool.TypeString, "The zone in which days begin; without it, the offset of the time itself."),
 			},
 			Returns: "the time as RFC 3339",
-			Do:      pureDo(timeTruncate),
+			Do:      row.Do(timeTruncate),
 		},
 		{
 			Name:    "duration",
 			Doc:     "Writes seconds as a duration.",
 			Params:  []tool.Param{tool.Required("seconds", tool.TypeNumber, "The seconds.")},
 			Returns: `the text, as in "1h30m0s"`,
-			Do:      pureDo(timeDuration),
+			Do:      row.Do(timeDuration),
 		},
 		{
 			Name: "seconds",
@@ -136,7 +137,7 @@ func timeSums() []tool.Func {
 				tool.Required("duration", tool.TypeString, `Numbers with units, as in "1h30m", "2d" or "-1.5s"; the units are w d h m s ms us ns.`),
 			},
 			Returns: "the seconds, an integer if they are whole",
-			Do:      pureDo(timeSeconds),
+			Do:      row.Do(timeSeconds),
 		},
 	}
 }
@@ -159,7 +160,7 @@ func timeText(t time.Time) (value.Value, error) {
 		t = t.UTC()
 	}
 	if t.Year() < 0 || t.Year() > 9999 {
-		return nil, pureInvalid("the time is outside the years 0 to 9999")
+		return nil, row.Invalid("the time is outside the years 0 to 9999")
 	}
 	return t.Format(time.RFC3339Nano), nil
 }
@@ -168,7 +169,7 @@ func timeText(t time.Time) (value.Value, error) {
 func timeArg(a *value.Dict, name string) (time.Time, error) {
 	t, err := timeRead(a.Text(name), time.UTC)
 	if err != nil {
-		return time.Time{}, pureInvalid("argument '%s': %w", name, err).
+		return time.Time{}, row.Invalid("argument '%s': %w", name, err).
 			WithHint(`times are as "2026-11-21T10:00:00Z"; time.parse with a format reads other forms`)
 	}
 	return t, nil
@@ -190,7 +191,7 @@ func timeRead(text string, zone *time.Location) (time.Time, error) {
 			return t.UTC(), nil
 		}
 	}
-	return time.Time{}, pureInvalid("%q is not a time", pureShort(text))
+	return time.Time{}, row.Invalid("%q is not a time", row.Short(text))
 }
 
 func timeOffset(seconds int) *time.Location {
@@ -215,7 +216,7 @@ func timeLocation(a *value.Dict) (*time.Location, error) {
 			return zone, nil
 		}
 	}
-	return nil, pureInvalid("%q is not a time zone", pureShort(name)).
+	return nil, row.Invalid("%q is not a time zone", row.Short(name)).
 		WithHint(`zones are as "Europe/Berlin", "UTC" or "+02:00"`)
 }
 
@@ -256,7 +257,7 @@ func timeParts(a *value.Dict) (value.Value, error) {
 	_, offset := t.Zone()
 	return value.NewDict(
 		"year", int64(t.Year()), "month", int64(t.Month()), "day", int64(t.Day()),
-		"hour", int64(t.Hour()), "minute", int64(t.Minute()), "second", pureNumber(float64(t.Second())+float64(t.Nanosecond())/1e9),
+		"hour", int64(t.Hour()), "minute", int64(t.Minute()), "second", row.Number(float64(t.Second())+float64(t.Nanosecond())/1e9),
 		"weekday", int64(timeWeekday(t)), "yearday", int64(t.YearDay()),
 		"week", int64(week), "iso_year", int64(year), "offset", int64(offset),
 	), nil
@@ -297,19 +298,19 @@ func timeFromUnix(a *value.Dict) (value.Value, error) {
 // fraction, to a time. A time.Duration would overflow after 292 years.
 func timeLater(a *value.Dict, t time.Time, whole int64) (time.Time, error) {
 	fraction := 0.0
-	switch s := pureArg(a, "seconds").(type) {
+	switch s := row.Arg(a, "seconds").(type) {
 	case int64:
 		if s < -timeMaxAmount || timeMaxAmount < s {
-			return t, pureInvalid("the time is outside the years 0 to 9999")
+			return t, row.Invalid("the time is outside the years 0 to 9999")
 		}
 		whole += s
 	default:
-		f, err := mathFinite(s, "argument 'seconds'")
+		f, err := row.Finite(s, "argument 'seconds'")
 		if err != nil {
 			return t, err
 		}
 		if math.Abs(f) > timeMaxAmount {
-			return t, pureInvalid("the time is outside the years 0 to 9999")
+			return t, row.Invalid("the time is outside the years 0 to 9999")
 		}
 		whole += int64(math.Floor(f))
 		fraction = f - math.Floor(f)
@@ -325,7 +326,7 @@ func timeAdd(a *value.Dict) (value.Value, error) {
 	}
 	months := 12*a.Int("years") + a.Int("months")
 	if months < -12*20_000 || 12*20_000 < months {
-		return nil, pureInvalid("the time is outside the years 0 to 9999")
+		return nil, row.Invalid("the time is outside the years 0 to 9999")
 	}
 	t = timeMonths(t, int(months))
 	seconds := a.Int("weeks")*7*86400 + a.Int("days")*86400 + a.Int("hours")*3600 + a.Int("minutes")*60
@@ -390,19 +391,19 @@ func timeTruncate(a *value.Dict) (value.Value, error) {
 }
 
 func timeDuration(a *value.Dict) (value.Value, error) {
-	s, err := mathFloat(a, "seconds")
+	s, err := row.Float(a, "seconds")
 	if err != nil {
 		return nil, err
 	}
 	if math.Abs(s) > 9e9 {
-		return nil, pureInvalid("argument 'seconds' should be within 9,000,000,000 (285 years)")
+		return nil, row.Invalid("argument 'seconds' should be within 9,000,000,000 (285 years)")
 	}
 	return time.Duration(math.Round(s * 1e9)).String(), nil
 }
 
 func timeSeconds(a *value.Dict) (value.Value, error) {
 	text := a.Text("duration")
-	wrong := pureInvalid("%q is not a duration", pureShort(text)).WithHint(`write numbers with units, as in "1h30m", "2d" or "0.5s"`)
+	wrong := row.Invalid("%q is not a duration", row.Short(text)).WithHint(`write numbers with units, as in "1h30m", "2d" or "0.5s"`)
 	rest, negative := strings.CutPrefix(strings.TrimSpace(text), "-")
 	if !negative {
 		rest = strings.TrimPrefix(rest, "+")
@@ -432,7 +433,7 @@ func timeSeconds(a *value.Dict) (value.Value, error) {
 	if math.IsInf(total, 0) {
 		return nil, wrong
 	}
-	return pureNumber(total), nil
+	return row.Number(total), nil
 }
 
 func timeUnitSeconds(unit string) (float64, bool) {

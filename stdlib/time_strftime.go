@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/cassidy-run/cassidy/runtime/value"
+	"github.com/cassidy-run/cassidy/stdlib/internal/row"
 )
 
 func timeFormat(a *value.Dict) (value.Value, error) {
@@ -20,14 +21,14 @@ func timeFormat(a *value.Dict) (value.Value, error) {
 		return nil, err
 	}
 	t = t.In(zone)
-	format, given := pureArg(a, "format").(string)
+	format, given := row.Arg(a, "format").(string)
 	if !given {
 		return timeText(t)
 	}
-	var b pureBuilder
-	for format != "" && !b.full {
+	var b row.Builder
+	for format != "" && !b.Full {
 		before, rest, found := strings.Cut(format, "%")
-		b.add(before)
+		b.Add(before)
 		if !found {
 			break
 		}
@@ -36,10 +37,10 @@ func timeFormat(a *value.Dict) (value.Value, error) {
 		if !ok {
 			return nil, timeUnknown(directive)
 		}
-		b.add(text)
+		b.Add(text)
 		format = rest
 	}
-	return b.text()
+	return b.Text()
 }
 
 // timeTakeDirective takes what follows a percent sign off a format: a letter,
@@ -55,9 +56,9 @@ func timeTakeDirective(format string) (directive, rest string) {
 
 func timeUnknown(directive string) error {
 	if directive == "" {
-		return pureInvalid("the format ends in a lone %%").WithHint("write a percent sign as %%%%")
+		return row.Invalid("the format ends in a lone %%").WithHint("write a percent sign as %%%%")
 	}
-	return pureInvalid("unknown directive %%%s in the format", directive).
+	return row.Invalid("unknown directive %%%s in the format", directive).
 		WithHint("see time.format for the directives; write a percent sign as %%%%")
 }
 
@@ -176,7 +177,7 @@ func timeParse(a *value.Dict) (value.Value, error) {
 		return nil, err
 	}
 	text := strings.TrimSpace(a.Text("text"))
-	format, given := pureArg(a, "format").(string)
+	format, given := row.Arg(a, "format").(string)
 	if !given {
 		t, err := timeRead(text, zone)
 		if err != nil {
@@ -190,7 +191,7 @@ func timeParse(a *value.Dict) (value.Value, error) {
 		return nil, err
 	}
 	if s.rest != "" {
-		return nil, pureInvalid("%q is left over after the format", pureShort(s.rest))
+		return nil, row.Invalid("%q is left over after the format", row.Short(s.rest))
 	}
 	t, err := s.time()
 	if err != nil {
@@ -240,9 +241,9 @@ func (s *timeScanner) scan(format string) error {
 
 func (s *timeScanner) expected(what string) error {
 	if s.rest == "" {
-		return pureInvalid("the text ends where %s should follow", what)
+		return row.Invalid("the text ends where %s should follow", what)
 	}
-	return pureInvalid("%q where %s should follow", pureShort(s.rest), what)
+	return row.Invalid("%q where %s should follow", row.Short(s.rest), what)
 }
 
 // directive reads one part of a time.
@@ -417,7 +418,7 @@ func (s *timeScanner) time() (time.Time, error) {
 	}
 	t := time.Date(s.year, month, day, hour, s.minute, s.second, s.nano, s.zone)
 	if (s.yearDay > 0 && t.YearDay() != s.yearDay) || (s.yearDay == 0 && t.Day() != day) {
-		return t, pureInvalid("there is no such day: %04d-%02d-%02d", s.year, int(month), day)
+		return t, row.Invalid("there is no such day: %04d-%02d-%02d", s.year, int(month), day)
 	}
 	return t, nil
 }

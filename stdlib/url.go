@@ -8,6 +8,7 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
+	"github.com/cassidy-run/cassidy/stdlib/internal/row"
 )
 
 func urlModule() tool.Module {
@@ -27,7 +28,7 @@ func urlWholes() []tool.Func {
 			Returns: `a dict {"scheme", "user", "password", "host" (with the port), "hostname", "port" (an integer or None), "path", ` +
 				`"query" (a dict of lists of texts), "fragment"}; what is absent is empty. Path and fragment stay percent-encoded, ` +
 				`as in the URL; the rest is decoded`,
-			Do: pureDo(urlParse),
+			Do: row.Do(urlParse),
 		},
 		{
 			Name: "build",
@@ -37,7 +38,7 @@ func urlWholes() []tool.Func {
 					`(a dict as for encode_query, or a text), fragment. Path and fragment are encoded where they must be.`),
 			},
 			Returns: "the URL",
-			Do:      pureDo(urlBuild),
+			Do:      row.Do(urlBuild),
 		},
 		{
 			Name: "join",
@@ -47,7 +48,7 @@ func urlWholes() []tool.Func {
 				tool.Required("ref", tool.TypeString, `The reference, as in "../b?c=1".`),
 			},
 			Returns: "the URL that is meant",
-			Do:      pureDo(urlJoin),
+			Do:      row.Do(urlJoin),
 		},
 	}
 }
@@ -61,14 +62,14 @@ func urlParts() []tool.Func {
 				tool.Required("query", tool.TypeObject, "A dict: each value a text, number or boolean, or a list of them for a name that is repeated. None leaves the name out."),
 			},
 			Returns: "the query, in the order of the dict",
-			Do:      pureDo(urlEncodeQuery),
+			Do:      row.Do(urlEncodeQuery),
 		},
 		{
 			Name:    "decode_query",
 			Doc:     "Reads the query of a URL. It takes what browsers take: broken escapes stay as they are.",
 			Params:  []tool.Param{tool.Required("text", tool.TypeString, "The query; a question mark before it is skipped.")},
 			Returns: "a dict of lists: each name with all its values, in order",
-			Do: pureDo(func(a *value.Dict) (value.Value, error) {
+			Do: row.Do(func(a *value.Dict) (value.Value, error) {
 				return urlDecodeQuery(strings.TrimPrefix(a.Text("text"), "?"))
 			}),
 		},
@@ -80,14 +81,14 @@ func urlParts() []tool.Func {
 				tool.Optional("safe", tool.TypeString, "", `ASCII characters to leave as they are; "/" keeps a path a path.`),
 			},
 			Returns: "the text, percent-encoded",
-			Do:      pureDo(urlQuote),
+			Do:      row.Do(urlQuote),
 		},
 		{
 			Name:    "unquote",
 			Doc:     "Reads %XX escapes. Broken ones stay as they are, and what is not UTF-8 becomes \ufffd.",
 			Params:  []tool.Param{tool.Required("text", tool.TypeString, "The text.")},
 			Returns: "the text, decoded",
-			Do:      pureDo(func(a *value.Dict) (value.Value, error) { return urlUnescape(a.Text("text")), nil }),
+			Do:      row.Do(func(a *value.Dict) (value.Value, error) { return urlUnescape(a.Text("text")), nil }),
 		},
 	}
 }
@@ -99,7 +100,7 @@ func urlRead(text string) (*url.URL, error) {
 		if e, _ = err.(*url.Error); e != nil {
 			err = e.Err // without the whole text, which may be long
 		}
-		return nil, pureInvalid("not a URL: %w", err)
+		return nil, row.Invalid("not a URL: %w", err)
 	}
 	return u, nil
 }
@@ -113,7 +114,7 @@ func urlParse(a *value.Dict) (value.Value, error) {
 	if u.Port() != "" {
 		n, err := strconv.ParseUint(u.Port(), 10, 16)
 		if err != nil {
-			return nil, pureInvalid("not a URL: the port %s is out of range", pureShort(u.Port()))
+			return nil, row.Invalid("not a URL: the port %s is out of range", row.Short(u.Port()))
 		}
 		port = int64(n)
 	}
@@ -141,7 +142,7 @@ const (
 // urlBuild writes the parts and reads them back: a host with a slash in it, or
 // a path that looks like a host, would be a URL of somewhere else.
 func urlBuild(a *value.Dict) (value.Value, error) {
-	parts, _ := pureArg(a, "parts").(*value.Dict)
+	parts, _ := row.Arg(a, "parts").(*value.Dict)
 	if err := urlCheckParts(parts); err != nil {
 		return nil, err
 	}
@@ -161,7 +162,7 @@ func urlBuild(a *value.Dict) (value.Value, error) {
 	} else if err := urlSetPath(&u, path); err != nil {
 		return nil, err
 	}
-	if u.RawQuery, err = urlQueryPart(pureArg(parts, "query")); err != nil {
+	if u.RawQuery, err = urlQueryPart(row.Arg(parts, "query")); err != nil {
 		return nil, err
 	}
 	text := u.String()
@@ -171,7 +172,7 @@ func urlBuild(a *value.Dict) (value.Value, error) {
 	back, err := url.Parse(text)
 	if err != nil || back.Scheme != strings.ToLower(u.Scheme) || back.Host != host || back.RawQuery != u.RawQuery ||
 		back.User.String() != u.User.String() || back.EscapedPath()+back.Opaque != u.EscapedPath()+u.Opaque {
-		return nil, pureInvalid("the parts do not make a URL that reads back as them").
+		return nil, row.Invalid("the parts do not make a URL that reads back as them").
 			WithHint("check scheme and host, and begin the path with one slash where there is a host")
 	}
 	return text, nil
@@ -180,7 +181,7 @@ func urlBuild(a *value.Dict) (value.Value, error) {
 func urlSetPath(u *url.URL, path string) error {
 	decoded, err := url.PathUnescape(path)
 	if err != nil {
-		return pureInvalid("the path has a broken escape: %w", err).WithHint("write a percent sign as %%25")
+		return row.Invalid("the path has a broken escape: %w", err).WithHint("write a percent sign as %%25")
 	}
 	u.Path, u.RawPath = decoded, path
 	return nil
@@ -194,11 +195,11 @@ func urlCheckParts(parts *value.Dict) error {
 		switch name {
 		case "scheme", "user", "password", "host", "hostname", "path", "fragment":
 			if !isText && v != nil {
-				return pureInvalid("part %q should be string but is %s", name, value.TypeOf(v))
+				return row.Invalid("part %q should be string but is %s", name, value.TypeOf(v))
 			}
 		case "port", "query":
 		default:
-			return pureInvalid("there is no part %s", value.FormatJSON(k, "")).
+			return row.Invalid("there is no part %s", value.FormatJSON(k, "")).
 				WithHint("parts are scheme, user, password, host, hostname, port, path, query and fragment")
 		}
 	}
@@ -213,14 +214,14 @@ func urlHost(parts *value.Dict) (string, error) {
 	if strings.Contains(host, ":") {
 		host = "[" + host + "]"
 	}
-	switch port, _ := pureScalar(pureArg(parts, "port")); {
+	switch port, _ := row.Scalar(row.Arg(parts, "port")); {
 	case port == "":
 		return host, nil
 	case host == "":
-		return "", pureInvalid("a port without a host")
+		return "", row.Invalid("a port without a host")
 	default:
 		if _, err := strconv.ParseUint(port, 10, 16); err != nil {
-			return "", pureInvalid("the port should be from 0 to 65535")
+			return "", row.Invalid("the port should be from 0 to 65535")
 		}
 		return host + ":" + port, nil
 	}
@@ -235,7 +236,7 @@ func urlQueryPart(v value.Value) (string, error) {
 	case *value.Dict:
 		return urlQuery(q)
 	}
-	return "", pureInvalid("part \"query\" should be a dict or a string but is %s", value.TypeOf(v))
+	return "", row.Invalid("part \"query\" should be a dict or a string but is %s", value.TypeOf(v))
 }
 
 func urlJoin(a *value.Dict) (value.Value, error) {
@@ -251,43 +252,43 @@ func urlJoin(a *value.Dict) (value.Value, error) {
 }
 
 func urlEncodeQuery(a *value.Dict) (value.Value, error) {
-	d, _ := pureArg(a, "query").(*value.Dict)
+	d, _ := row.Arg(a, "query").(*value.Dict)
 	return urlQuery(d)
 }
 
 func urlQuery(d *value.Dict) (string, error) {
-	var b pureBuilder
+	var b row.Builder
 	for k, v := range d.All() {
-		name, ok := pureScalar(k)
+		name, ok := row.Scalar(k)
 		values, isList := value.Elements(v)
 		if !isList {
 			values = []value.Value{v}
 		}
 		for _, v := range values {
-			text, plain := pureScalar(v)
+			text, plain := row.Scalar(v)
 			if !ok || !plain {
-				return "", pureInvalid("the query's %s should be text, a number, a boolean or a list of them but is %s",
-					pureShort(value.FormatJSON(k, "")), value.TypeOf(v))
+				return "", row.Invalid("the query's %s should be text, a number, a boolean or a list of them but is %s",
+					row.Short(value.FormatJSON(k, "")), value.TypeOf(v))
 			}
 			if v == nil {
 				continue
 			}
 			if b.Len() > 0 {
-				b.add("&")
+				b.Add("&")
 			}
-			b.add(url.QueryEscape(name), "=", url.QueryEscape(text))
+			b.Add(url.QueryEscape(name), "=", url.QueryEscape(text))
 		}
 	}
-	if b.full {
-		return "", pureTooLong()
+	if b.Full {
+		return "", row.TooLong()
 	}
 	return b.String(), nil
 }
 
 func urlDecodeQuery(text string) (value.Value, error) {
 	d := &value.Dict{}
-	if strings.Count(text, "&") > pureMaxValues/4 {
-		return nil, pureTooMany()
+	if strings.Count(text, "&") > row.MaxValues/4 {
+		return nil, row.TooMany()
 	}
 	for part := range strings.SplitSeq(text, "&") {
 		if part == "" {

@@ -4,6 +4,7 @@ import (
 	"github.com/cassidy-run/cassidy/internal/yaml"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
+	"github.com/cassidy-run/cassidy/stdlib/internal/row"
 )
 
 func yamlModule() tool.Module {
@@ -16,7 +17,7 @@ func yamlModule() tool.Module {
 				Doc:     "Writes a value as YAML in block style, keeping the order of dicts.",
 				Params:  []tool.Param{tool.Required("value", tool.TypeAny, "What to write.")},
 				Returns: "the YAML text, which ends with a line break",
-				Do:      pureDo(yamlEncode),
+				Do:      row.Do(yamlEncode),
 			},
 			{
 				Name: "decode",
@@ -27,14 +28,14 @@ func yamlModule() tool.Module {
 					tool.Maybe("default", tool.TypeAny, "What to give for a broken text instead of failing; None counts."),
 				},
 				Returns: "the value; None for an empty text",
-				Do:      pureDo(yamlDecode),
+				Do:      row.Do(yamlDecode),
 			},
 		},
 	}
 }
 
 func yamlEncode(a *value.Dict) (value.Value, error) {
-	v := pureArg(a, "value")
+	v := row.Arg(a, "value")
 	// A node of the YAML library is large: what could not cross a border for
 	// its size would take all memory here.
 	if _, err := value.Append(nil, v); err != nil {
@@ -51,7 +52,7 @@ func yamlDecode(a *value.Dict) (value.Value, error) {
 		at := *e
 		at.Pos = value.Position{}
 		if e.Pos.Line > 0 {
-			at.Err = pureInvalid("line %d: %w", e.Pos.Line, e.Err).Err
+			at.Err = row.Invalid("line %d: %w", e.Pos.Line, e.Err).Err
 		}
 		err = &at
 	}

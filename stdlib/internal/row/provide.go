@@ -1,4 +1,4 @@
-package stdlib
+package row
 
 import (
 	"context"
@@ -7,8 +7,8 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-// effectStopped returns why an effect should not go on, or nil.
-func effectStopped(ctx context.Context) error {
+// Stopped returns why an effect should not go on, or nil.
+func Stopped(ctx context.Context) error {
 	if ctx.Err() == nil {
 		return nil
 	}
@@ -22,19 +22,19 @@ func effectStopped(ctx context.Context) error {
 	return value.Errorf(value.Canceled, "canceled")
 }
 
-// A lookup returns the value of an environment variable or a secret; see
-// [Options].Env. Nil has no values.
-type lookup func(ctx context.Context, name string) (string, error)
+// A Lookup returns the value of an environment variable or a secret, as
+// Env and Secrets of stdlib.Options do. Nil has no values.
+type Lookup func(ctx context.Context, name string) (string, error)
 
-// get calls the program's function; what names it in errors. Its error is that
+// Get calls the program's function; what names it in errors. Its error is that
 // of ctx where that ended; set is false where the function returned an error of
 // kind NotFound. A value is returned also with another error, so that its caller
 // can hide it.
-func (l lookup) get(ctx context.Context, what, name string) (val string, set bool, err error) {
+func (l Lookup) Get(ctx context.Context, what, name string) (val string, set bool, err error) {
 	if l == nil || ctx.Err() != nil {
 		return "", false, ctx.Err()
 	}
-	val, err = await(ctx, what, func() (string, error) { return l(ctx, name) }, nil)
+	val, err = Await(ctx, what, func() (string, error) { return l(ctx, name) }, nil)
 	switch {
 	case err == nil:
 		return val, true, nil
@@ -43,12 +43,12 @@ func (l lookup) get(ctx context.Context, what, name string) (val string, set boo
 	case errors.Is(err, value.ErrNotFound):
 		return "", false, nil
 	}
-	return val, false, providedError(err)
+	return val, false, ProvidedError(err)
 }
 
-// withoutPanics returns l with an error for each panic. The value of a panic is
+// WithoutPanics returns l with an error for each panic. The value of a panic is
 // left out, as it may hold a secret.
-func (l lookup) withoutPanics(what string) lookup {
+func (l Lookup) WithoutPanics(what string) Lookup {
 	if l == nil {
 		return nil
 	}
@@ -62,10 +62,10 @@ func (l lookup) withoutPanics(what string) lookup {
 	}
 }
 
-// await calls a function of the program. It returns when ctx ends, even if the
+// Await calls a function of the program. It returns when ctx ends, even if the
 // function does not: that one's result then goes to drop, unless that is nil. A
 // panic is an error of kind Internal.
-func await[T any](ctx context.Context, what string, f func() (T, error), drop func(T)) (T, error) {
+func Await[T any](ctx context.Context, what string, f func() (T, error), drop func(T)) (T, error) {
 	type result struct {
 		value T
 		err   error
@@ -96,10 +96,10 @@ func await[T any](ctx context.Context, what string, f func() (T, error), drop fu
 	}
 }
 
-// providedError is the error of a function of the program, for a script. Its kind
+// ProvidedError is the error of a function of the program, for a script. Its kind
 // and text stay, but such a function can neither park nor cancel a run, and a time
 // that ran out was its own, so that a script may catch it.
-func providedError(err error) *value.Error {
+func ProvidedError(err error) *value.Error {
 	of := value.ErrorOf(err, value.Failed)
 	e := value.Errorf(of.Kind, "%s", of.Message())
 	e.Hint = of.Hint
