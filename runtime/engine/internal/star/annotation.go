@@ -22,9 +22,6 @@ type annotated struct {
 	functions map[place]signature // of each def that has any, by where its def stands
 }
 
-// A place is a position within one file.
-type place struct{ line, col int }
-
 // A signature holds a function's annotations.
 type signature struct {
 	params  map[string]annotation

@@ -207,7 +207,7 @@ func (c *certainty) look(n syntax.Node) bool {
 	case *syntax.DotExpr:
 		if m := c.module(n.X); m != nil {
 			c.named[n.X] = true
-			if !m.attrs.Has(n.Name.Name) && m.other == nil {
+			if _, err := m.Attr(n.Name.Name); err != nil {
 				c.mark(n.Name.NamePos)
 			}
 		}
@@ -255,7 +255,7 @@ func unpacksDict(arg syntax.Expr) bool {
 }
 
 // module returns the module that an expression names, or nil.
-func (h *habits) module(x syntax.Expr) *starModule {
+func (h *habits) module(x syntax.Expr) starlark.HasAttrs {
 	id, ok := x.(*syntax.Ident)
 	if !ok {
 		return nil
@@ -263,7 +263,7 @@ func (h *habits) module(x syntax.Expr) *starModule {
 	if b, _ := id.Binding.(*resolve.Binding); b == nil || b.Scope != resolve.Predeclared {
 		return nil
 	}
-	m, _ := h.given[id.Name].(*starModule)
+	m, _ := h.given[id.Name].(starlark.HasAttrs)
 	return m
 }
 

@@ -262,7 +262,7 @@ func (h *habits) imports(i, end int) {
 func (h *habits) imported(i, j int) {
 	name := h.source(j, j+1, "it")
 	h.told[name] = true
-	_, isModule := h.given[name].(*starModule)
+	_, isModule := h.given[name].(starlark.HasAttrs)
 	switch {
 	case isModule && h.is(i, "from"):
 		h.add(i, "import; %s is there already: delete the line and write %s", name, h.renamed(name, h.source(j+2, j+3, "name")))
@@ -282,7 +282,7 @@ func (h *habits) imported(i, j int) {
 func (h *habits) modules() []string {
 	var names []string
 	for _, name := range h.given.Keys() {
-		if _, ok := h.given[name].(*starModule); ok {
+		if _, ok := h.given[name].(starlark.HasAttrs); ok {
 			names = append(names, name)
 		}
 	}

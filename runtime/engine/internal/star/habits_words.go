@@ -1,7 +1,10 @@
 package star
 
 import (
+	"slices"
 	"strings"
+
+	"go.starlark.net/starlark"
 
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
@@ -111,7 +114,7 @@ var functionAdvice = map[string]string{
 func (h *habits) renamed(module, name string) string {
 	own := module + "." + name
 	other := functionAdvice[own]
-	if m, ok := h.given[module].(*starModule); ok && other != "" && !m.attrs.Has(name) && m.attrs.Has(strings.TrimPrefix(other, module+".")) {
+	if m, ok := h.given[module].(starlark.HasAttrs); ok && other != "" && !slices.Contains(m.AttrNames(), name) && slices.Contains(m.AttrNames(), strings.TrimPrefix(other, module+".")) {
 		return other
 	}
 	return own
@@ -121,8 +124,8 @@ func (h *habits) renamed(module, name string) string {
 func (h *habits) attribute(i int) {
 	name := h.said(i)
 	receiver := h.source(i-2, i-1, "")
-	if m, ok := h.given[receiver].(*starModule); ok && !h.is(i-3, ".") && !h.defined[receiver] {
-		if m.attrs.Has(name) || m.other != nil {
+	if m, ok := h.given[receiver].(starlark.HasAttrs); ok && !h.is(i-3, ".") && !h.defined[receiver] {
+		if _, err := m.Attr(name); err == nil {
 			return
 		}
 		if other := h.renamed(receiver, name); other != receiver+"."+name {

@@ -186,3 +186,6 @@ func (t token) nesting() int {
 	}
 	return 0
 }
+
+// A place is a position within one file.
+type place struct{ line, col int }
