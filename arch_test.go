@@ -63,9 +63,19 @@ var layers = map[string]struct {
 		"runtime/tool runtime/value",
 		"what every language does in the same way",
 	},
+	"internal/scan": {
+		"Package scan reads the tokens of Starlark files",
+		"",
+		"the one tokenizer of Starlark",
+	},
+	"runtime/engine/internal/habits": {
+		"Package habits finds in a program in Starlark what its author is used to from Python",
+		"runtime/tool runtime/value internal/scan",
+		"it reads programs and runs none",
+	},
 	"runtime/engine/internal/star": {
 		"Package star reads and runs scripts in Starlark",
-		"runtime/tool runtime/value runtime/engine/internal/script",
+		"runtime/tool runtime/value runtime/engine/internal/script runtime/engine/internal/habits internal/scan",
 		"one language knows nothing of another",
 	},
 	"runtime/engine/internal/lua": {
@@ -259,7 +269,7 @@ var powers = map[string]struct {
 	"time/tzdata":   {"stdlib", "a sandboxed process cannot read the system's time zones"},
 	"runtime/debug": {"cmd/cassidy sandbox runtime/host", "the version of the build; a worker's limits; the stack of a panic, for the log"},
 
-	"go.starlark.net":                               {"runtime/engine/internal/star", "one package knows the language"},
+	"go.starlark.net":                               {"runtime/engine/internal/star runtime/engine/internal/habits", "one package knows the language"},
 	"github.com/bazelbuild/buildtools":              {"runtime/engine/internal/star", "reads type annotations, which go.starlark.net does not"},
 	"github.com/yuin/gopher-lua":                    {"runtime/engine/internal/lua", "one package knows the language"},
 	"gopkg.in/yaml.v3":                              {"internal/yaml", "archived upstream: one file wraps it"},

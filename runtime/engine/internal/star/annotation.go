@@ -3,6 +3,7 @@ package star
 import (
 	"strings"
 
+	"github.com/cassidy-run/cassidy/internal/scan"
 	"github.com/cassidy-run/cassidy/runtime/engine/internal/script"
 )
 
@@ -18,8 +19,8 @@ import (
 
 // annotated is a file whose annotations have been taken out.
 type annotated struct {
-	text      string              // with spaces where the annotations were
-	functions map[place]signature // of each def that has any, by where its def stands
+	text      string                   // with spaces where the annotations were
+	functions map[scan.Place]signature // of each def that has any, by where its def stands
 }
 
 // A signature holds a function's annotations.
@@ -31,26 +32,26 @@ type signature struct {
 // An annotation is a type as it is written, without comments and line breaks.
 type annotation struct {
 	text string // "" where there is none
-	at   place
+	at   scan.Place
 }
 
 // stripAnnotations takes the annotations out of a Starlark file. Its lines end
 // in \n. It fails for a file that would take go.starlark.net's parser too long.
 func stripAnnotations(path, text string) (annotated, error) {
-	s := stripper{scanner: newScanner(text), functions: map[place]signature{}}
+	s := stripper{Scanner: scan.New(text), functions: map[scan.Place]signature{}}
 	s.out.Grow(len(text))
 	for {
-		t := s.next()
-		if s.tooMuch != "" {
-			e := script.SourceLimit(path, "%s", s.tooMuch)
-			e.Pos.Line, e.Pos.Col = t.at.line, t.at.col
+		t := s.Next()
+		if s.TooMuch != "" {
+			e := script.SourceLimit(path, "%s", s.TooMuch)
+			e.Pos.Line, e.Pos.Col = t.At.Line, t.At.Col
 			return annotated{}, e
 		}
-		if t.kind == endOfText {
+		if t.Kind == scan.EndOfText {
 			s.out.WriteString(text[s.copied:])
 			return annotated{text: s.out.String(), functions: s.functions}, nil
 		}
-		if t.kind == word && t.text == "def" {
+		if t.Kind == scan.Word && t.Text == "def" {
 			s.def(t)
 		}
 	}
@@ -58,53 +59,53 @@ func stripAnnotations(path, text string) (annotated, error) {
 
 // A stripper copies a file, without the annotations of its functions.
 type stripper struct {
-	scanner
+	scan.Scanner
 	out       strings.Builder
 	copied    int // how much of the text is in out
-	functions map[place]signature
+	functions map[scan.Place]signature
 }
 
 // def takes the annotations out of the header of one function, whose first
 // word has been read.
-func (s *stripper) def(def token) {
-	if s.next().kind != word || s.next().kind != '(' {
+func (s *stripper) def(def scan.Token) {
+	if s.Next().Kind != scan.Word || s.Next().Kind != '(' {
 		return
 	}
 	sig := signature{params: map[string]annotation{}}
-	if s.params(&sig) && s.next().kind == '-' {
-		from := s.start
-		if arrow := s.next(); arrow.kind == '>' && !arrow.gap {
+	if s.params(&sig) && s.Next().Kind == '-' {
+		from := s.Start
+		if arrow := s.Next(); arrow.Kind == '>' && !arrow.Gap {
 			sig.returns = s.annotation(from, ":")
 		}
 	}
 	if len(sig.params) > 0 || sig.returns.text != "" {
-		s.functions[def.at] = sig
+		s.functions[def.At] = sig
 	}
 }
 
 // params reads the parameters up to and with the closing parenthesis; it says
 // whether it came so far.
 func (s *stripper) params(sig *signature) bool {
-	t := s.next()
+	t := s.Next()
 	for {
-		for t.kind == '*' {
-			t = s.next()
+		for t.Kind == '*' {
+			t = s.Next()
 		}
-		if name := t.text; t.kind == word {
-			t = s.next()
-			if t.kind == ':' {
-				sig.params[name] = s.annotation(s.start, ",=)")
-				t = s.next()
+		if name := t.Text; t.Kind == scan.Word {
+			t = s.Next()
+			if t.Kind == ':' {
+				sig.params[name] = s.annotation(s.Start, ",=)")
+				t = s.Next()
 			}
 		}
-		if t.kind == '=' {
+		if t.Kind == '=' {
 			t = s.skipDefault()
 		}
-		switch t.kind {
+		switch t.Kind {
 		case ')':
 			return true
 		case ',':
-			t = s.next()
+			t = s.Next()
 		default:
 			return false
 		}
@@ -113,19 +114,19 @@ func (s *stripper) params(sig *signature) bool {
 
 // skipDefault reads the default of a parameter and returns the token behind
 // it. The parameters of a lambda end with its colon, not with a comma.
-func (s *stripper) skipDefault() token {
+func (s *stripper) skipDefault() scan.Token {
 	depth, lambdas := 0, 0
 	for {
-		t := s.next()
+		t := s.Next()
 		switch {
-		case t.kind == endOfText, depth == 0 && (t.kind == ')' || t.kind == ',' && lambdas == 0):
+		case t.Kind == scan.EndOfText, depth == 0 && (t.Kind == ')' || t.Kind == ',' && lambdas == 0):
 			return t
-		case depth == 0 && t.kind == word && t.text == "lambda":
+		case depth == 0 && t.Kind == scan.Word && t.Text == "lambda":
 			lambdas++
-		case depth == 0 && t.kind == ':':
+		case depth == 0 && t.Kind == ':':
 			lambdas--
 		}
-		depth += t.nesting()
+		depth += t.Nesting()
 	}
 }
 
@@ -136,26 +137,26 @@ func (s *stripper) annotation(from int, closing string) annotation {
 	var a annotation
 	var text strings.Builder
 	for syntax := (typeSyntax{}); ; {
-		before := s.scanner
-		t := s.next()
-		if len(syntax.open) == 0 && syntax.complete && strings.ContainsRune(closing, t.kind) {
-			s.scanner = before
+		before := s.Scanner
+		t := s.Next()
+		if len(syntax.open) == 0 && syntax.complete && strings.ContainsRune(closing, t.Kind) {
+			s.Scanner = before
 			break
 		}
 		// Where no parentheses are around, a line break ends the header.
-		if closing == ":" && len(syntax.open) == 0 && t.newLine || !syntax.takes(t) {
-			s.scanner = before
+		if closing == ":" && len(syntax.open) == 0 && t.NewLine || !syntax.takes(t) {
+			s.Scanner = before
 			return annotation{}
 		}
-		if a.at.line == 0 {
-			a.at = t.at
-		} else if t.gap {
+		if a.at.Line == 0 {
+			a.at = t.At
+		} else if t.Gap {
 			text.WriteByte(' ')
 		}
-		text.WriteString(t.text)
+		text.WriteString(t.Text)
 	}
 	a.text = text.String()
-	s.blank(from, s.end, closing == ":")
+	s.blank(from, s.End, closing == ":")
 	return a
 }
 
@@ -168,44 +169,44 @@ type typeSyntax struct {
 	last     rune
 }
 
-func (y *typeSyntax) takes(t token) bool {
+func (y *typeSyntax) takes(t scan.Token) bool {
 	inside, ok := len(y.open) > 0, false
-	switch t.kind {
-	case word:
+	switch t.Kind {
+	case scan.Word:
 		ok = !y.complete
-	case str:
+	case scan.String:
 		ok = !y.complete && inside
 	case '.', '|':
 		ok = y.complete
 	case ',', ':':
 		ok = y.complete && inside
 	case '[':
-		ok = y.complete && y.last == word || !y.complete && inside
+		ok = y.complete && y.last == scan.Word || !y.complete && inside
 	case '(':
 		ok = !y.complete
 	case '{':
 		ok = !y.complete && inside
 	case ']', ')', '}':
-		ok = inside && t.kind == y.open[len(y.open)-1] && (y.complete || y.last != '.' && y.last != '|')
+		ok = inside && t.Kind == y.open[len(y.open)-1] && (y.complete || y.last != '.' && y.last != '|')
 	}
 	switch {
 	case !ok:
 		return false
-	case t.nesting() > 0:
-		y.open = append(y.open, map[rune]rune{'(': ')', '[': ']', '{': '}'}[t.kind])
-	case t.nesting() < 0:
+	case t.Nesting() > 0:
+		y.open = append(y.open, map[rune]rune{'(': ')', '[': ']', '{': '}'}[t.Kind])
+	case t.Nesting() < 0:
 		y.open = y.open[:len(y.open)-1]
 	}
-	y.complete = t.kind == word || t.kind == str || t.nesting() < 0
-	y.last = t.kind
+	y.complete = t.Kind == scan.Word || t.Kind == scan.String || t.Nesting() < 0
+	y.last = t.Kind
 	return true
 }
 
 // blank copies the text before a range and writes spaces for the range. Its
 // line breaks stay; where no parentheses are around they must be escaped.
 func (s *stripper) blank(from, to int, escape bool) {
-	s.out.WriteString(s.text[s.copied:from])
-	for _, r := range s.text[from:to] {
+	s.out.WriteString(s.Text[s.copied:from])
+	for _, r := range s.Text[from:to] {
 		switch {
 		case r != '\n':
 			s.out.WriteByte(' ')

@@ -13,6 +13,7 @@ import (
 	"go.starlark.net/syntax"
 	"pgregory.net/rapid"
 
+	"github.com/cassidy-run/cassidy/internal/scan"
 	"github.com/cassidy-run/cassidy/runtime/engine/internal/script"
 )
 
@@ -84,11 +85,11 @@ func annotationsIn(text string, a annotated) string {
 		for col := range 200 {
 			for _, sig := range a.functions {
 				for name, p := range sig.params {
-					if p.at == (place{line + 1, col}) && p.text != "" {
+					if p.at == (scan.Place{Line: line + 1, Col: col}) && p.text != "" {
 						list = append(list, fmt.Sprintf("%s=%s@%d:%d", name, p.text, line+1, col))
 					}
 				}
-				if sig.returns.at == (place{line + 1, col}) && sig.returns.text != "" {
+				if sig.returns.at == (scan.Place{Line: line + 1, Col: col}) && sig.returns.text != "" {
 					list = append(list, fmt.Sprintf("->%s@%d:%d", sig.returns.text, line+1, col))
 				}
 			}
@@ -206,10 +207,10 @@ func TestStripAnnotationsLikeBazel(t *testing.T) {
 		var starts []string
 		for _, sig := range got.functions {
 			for _, a := range sig.params {
-				starts = append(starts, fmt.Sprintf("%d:%d", a.at.line, a.at.col))
+				starts = append(starts, fmt.Sprintf("%d:%d", a.at.Line, a.at.Col))
 			}
 			if sig.returns.text != "" {
-				starts = append(starts, fmt.Sprintf("%d:%d", sig.returns.at.line, sig.returns.at.col))
+				starts = append(starts, fmt.Sprintf("%d:%d", sig.returns.at.Line, sig.returns.at.Col))
 			}
 		}
 		if diff := cmp.Diff(asSet(want), asSet(starts)); diff != "" {

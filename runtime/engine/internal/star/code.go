@@ -8,6 +8,7 @@ import (
 	"go.starlark.net/starlark"
 	"go.starlark.net/syntax"
 
+	"github.com/cassidy-run/cassidy/runtime/engine/internal/habits"
 	"github.com/cassidy-run/cassidy/runtime/engine/internal/script"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
@@ -69,17 +70,17 @@ func (l *Code) Compile(s tool.Script) (script.Program, error) {
 	if err != nil {
 		return nil, err
 	}
-	h := habits{path: s.Path, text: stripped.text, given: given}
+	h := habits.Program{Path: s.Path, Text: stripped.text, Given: given}
 	tree, err := programDialect().Parse(s.Path, stripped.text, 0)
 	if err != nil {
-		return nil, h.unparsed(err)
+		return nil, h.Unparsed(err)
 	}
 	if err := refuseLoads(tree); err != nil {
 		return nil, err
 	}
 	asFunction(tree)
 	prog, err := starlark.FileProgram(tree, given.Has)
-	if err := h.parsed(tree, err); err != nil {
+	if err := h.Parsed(tree, err); err != nil {
 		return nil, err
 	}
 	globals, err := prog.Init(&starlark.Thread{Name: s.Path}, given) // it makes the function and no more

@@ -9,6 +9,7 @@ import (
 
 	"go.starlark.net/syntax"
 
+	"github.com/cassidy-run/cassidy/internal/scan"
 	"github.com/cassidy-run/cassidy/runtime/engine/internal/script"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
@@ -19,7 +20,7 @@ type file struct {
 	path      string
 	text      string // without annotations
 	syntax    *syntax.File
-	functions map[place]signature
+	functions map[scan.Place]signature
 	defs      map[string]*syntax.DefStmt // of the top level
 	constants map[string]syntax.Expr     // names assigned once at the top level
 	nodes     int                        // how many more values the declaration may consist of
@@ -283,7 +284,7 @@ func paramNames(params []syntax.Expr) []string {
 // readHandler reads signature and docstring of the handler.
 func (f *file) readHandler(def *syntax.DefStmt, d *script.Declaration) error {
 	d.Handler, d.Signed = def.Name.Name, true
-	sig := f.functions[place{int(def.Def.Line), int(def.Def.Col)}]
+	sig := f.functions[scan.Place{Line: int(def.Def.Line), Col: int(def.Def.Col)}]
 	for _, p := range def.Params {
 		if star, ok := p.(*syntax.UnaryExpr); ok && star.X == nil {
 			continue // the * after which parameters are given by name, as all are
@@ -310,7 +311,7 @@ func (f *file) annotated(a annotation) (tool.Type, error) {
 	t, err := tool.ParseAnnotation(a.text)
 	if err != nil {
 		e := *value.ErrorOf(err, value.Invalid)
-		e.Pos = value.Position{File: f.path, Line: a.at.line, Col: a.at.col}
+		e.Pos = value.Position{File: f.path, Line: a.at.Line, Col: a.at.Col}
 		return t, &e
 	}
 	return t, nil

@@ -1,4 +1,6 @@
-package star
+// Package habits finds in a program in Starlark what its author is used to from Python,
+// and says what to write instead.
+package habits
 
 import (
 	"cmp"
@@ -12,6 +14,7 @@ import (
 	"go.starlark.net/starlark"
 	"go.starlark.net/syntax"
 
+	"github.com/cassidy-run/cassidy/internal/scan"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
@@ -22,11 +25,11 @@ const maxHabits = 10
 // A habit is something that Python has and Starlark has not, and what to write
 // for it.
 type habit struct {
-	at   place
+	at   scan.Place
 	text string
 }
 
-// habits looks in a program for what its author is used to from Python. It is
+// Program looks in a program for what its author is used to from Python. It is
 // asked where the program fails to parse or to resolve, and for what would
 // certainly fail when it is run: a program that Starlark takes is never
 // refused. What is inside strings and comments it does not see.
@@ -34,15 +37,15 @@ type habit struct {
 // Finding is done on the tokens, since that is all there is of a program that
 // does not parse. What of it is certain in one that does, its syntax says, by
 // where it stands.
-type habits struct {
-	path    string
-	text    string // without annotations
-	given   starlark.StringDict
+type Program struct {
+	Path    string
+	Text    string // without annotations
+	Given   starlark.StringDict
 	tokens  []lexeme
-	defined map[string]bool // names that the program itself gives a meaning
-	told    map[string]bool // names that have been found already
-	chains  []chain         // of comparisons, one for each bracket that is open
-	only    map[place]bool  // where findings count; nil: everywhere
+	defined map[string]bool     // names that the program itself gives a meaning
+	told    map[string]bool     // names that have been found already
+	chains  []chain             // of comparisons, one for each bracket that is open
+	only    map[scan.Place]bool // where findings count; nil: everywhere
 	found   []habit
 }
 
@@ -68,15 +71,15 @@ type chain struct {
 	assigns bool // whether a value has been assigned in its statement
 }
 
-// unparsed is the error of a program that does not parse.
-func (h *habits) unparsed(err error) error {
+// Unparsed is the error of a program that does not parse.
+func (h *Program) Unparsed(err error) error {
 	var e syntax.Error
 	if !errors.As(err, &e) {
 		return value.Errorf(value.Invalid, "%w", err)
 	}
 	h.find(nil)
-	at := place{int(e.Pos.Line), int(e.Pos.Col)}
-	if !slices.ContainsFunc(h.found, func(f habit) bool { return f.at.line <= at.line }) {
+	at := scan.Place{Line: int(e.Pos.Line), Col: int(e.Pos.Col)}
+	if !slices.ContainsFunc(h.found, func(f habit) bool { return f.at.Line <= at.Line }) {
 		text := e.Msg
 		if strings.HasPrefix(text, "invalid escape sequence") {
 			text += "; put an r before the string, or write \\\\ for \\"
@@ -86,16 +89,16 @@ func (h *habits) unparsed(err error) error {
 	return h.error()
 }
 
-// parsed is the error of a program that has been parsed, or nil. What resolving
+// Parsed is the error of a program that has been parsed, or nil. What resolving
 // it failed with may be nil.
-func (h *habits) parsed(tree *syntax.File, failed error) error {
+func (h *Program) Parsed(tree *syntax.File, failed error) error {
 	var list resolve.ErrorList
 	if failed != nil && !errors.As(failed, &list) {
 		return value.Errorf(value.Invalid, "%w", failed)
 	}
 	certain := h.certain(tree)
 	for _, e := range list {
-		certain[place{int(e.Pos.Line), int(e.Pos.Col)}] = true
+		certain[scan.Place{Line: int(e.Pos.Line), Col: int(e.Pos.Col)}] = true
 	}
 	if len(certain) == 0 {
 		return nil
@@ -106,10 +109,10 @@ func (h *habits) parsed(tree *syntax.File, failed error) error {
 }
 
 // resolver adds what resolving failed with and no finding says.
-func (h *habits) resolver(tree *syntax.File, list resolve.ErrorList) {
+func (h *Program) resolver(tree *syntax.File, list resolve.ErrorList) {
 	var names []string
 	for _, e := range list {
-		at := place{int(e.Pos.Line), int(e.Pos.Col)}
+		at := scan.Place{Line: int(e.Pos.Line), Col: int(e.Pos.Col)}
 		if len(h.found) > maxHabits || slices.ContainsFunc(h.found, func(f habit) bool { return f.at == at }) {
 			continue
 		}
@@ -138,9 +141,9 @@ func (h *habits) resolver(tree *syntax.File, list resolve.ErrorList) {
 
 // names lists what a name can mean in a program: what it has been given, and
 // what it defines.
-func (h *habits) names(tree *syntax.File) []string {
+func (h *Program) names(tree *syntax.File) []string {
 	names := map[string]bool{}
-	for _, d := range []starlark.StringDict{starlark.Universe, h.given} {
+	for _, d := range []starlark.StringDict{starlark.Universe, h.Given} {
 		for name := range d {
 			names[name] = true
 		}
@@ -157,29 +160,29 @@ func (h *habits) names(tree *syntax.File) []string {
 }
 
 // error is the error that lists what has been found, or nil.
-func (h *habits) error() error {
+func (h *Program) error() error {
 	if len(h.found) == 0 {
 		return nil
 	}
 	slices.SortStableFunc(h.found, func(a, b habit) int {
-		return cmp.Or(a.at.line-b.at.line, a.at.col-b.at.col)
+		return cmp.Or(a.at.Line-b.at.Line, a.at.Col-b.at.Col)
 	})
 	var lines []string
 	for _, f := range h.found[:min(len(h.found), maxHabits)] {
-		lines = append(lines, fmt.Sprintf("line %d: %s", f.at.line, f.text))
+		lines = append(lines, fmt.Sprintf("line %d: %s", f.at.Line, f.text))
 	}
 	if len(h.found) > maxHabits {
 		lines = append(lines, "and more of it")
 	}
 	e := value.Errorf(value.Invalid, "%s", strings.Join(lines, "\n")).
 		WithHint("nothing has been run: mend these lines and give the whole program again")
-	e.Pos = value.Position{File: h.path, Line: h.found[0].at.line, Col: h.found[0].at.col}
+	e.Pos = value.Position{File: h.Path, Line: h.found[0].at.Line, Col: h.found[0].at.Col}
 	return e
 }
 
 // certain says where a program holds what cannot but fail when it is run.
-func (h *habits) certain(tree *syntax.File) map[place]bool {
-	c := certainty{habits: h, places: map[place]bool{}, named: map[syntax.Node]bool{}}
+func (h *Program) certain(tree *syntax.File) map[scan.Place]bool {
+	c := certainty{Program: h, places: map[scan.Place]bool{}, named: map[syntax.Node]bool{}}
 	syntax.Walk(tree, c.look)
 	if !c.passed {
 		for _, pos := range c.methods {
@@ -191,14 +194,16 @@ func (h *habits) certain(tree *syntax.File) map[place]bool {
 
 // A certainty collects the places of what is certain to fail.
 type certainty struct {
-	*habits
-	places  map[place]bool
+	*Program
+	places  map[scan.Place]bool
 	named   map[syntax.Node]bool // the modules whose functions are named
 	passed  bool                 // whether a module is used as a value, so that anything may be one
 	methods []syntax.Position    // of calls of what no value has as its method
 }
 
-func (c *certainty) mark(pos syntax.Position) { c.places[place{int(pos.Line), int(pos.Col)}] = true }
+func (c *certainty) mark(pos syntax.Position) {
+	c.places[scan.Place{Line: int(pos.Line), Col: int(pos.Col)}] = true
+}
 
 func (c *certainty) look(n syntax.Node) bool {
 	switch n := n.(type) {
@@ -255,7 +260,7 @@ func unpacksDict(arg syntax.Expr) bool {
 }
 
 // module returns the module that an expression names, or nil.
-func (h *habits) module(x syntax.Expr) starlark.HasAttrs {
+func (h *Program) module(x syntax.Expr) starlark.HasAttrs {
 	id, ok := x.(*syntax.Ident)
 	if !ok {
 		return nil
@@ -263,7 +268,7 @@ func (h *habits) module(x syntax.Expr) starlark.HasAttrs {
 	if b, _ := id.Binding.(*resolve.Binding); b == nil || b.Scope != resolve.Predeclared {
 		return nil
 	}
-	m, _ := h.given[id.Name].(starlark.HasAttrs)
+	m, _ := h.Given[id.Name].(starlark.HasAttrs)
 	return m
 }
 

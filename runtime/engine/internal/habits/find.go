@@ -1,4 +1,4 @@
-package star
+package habits
 
 import (
 	"fmt"
@@ -6,10 +6,12 @@ import (
 	"strings"
 
 	"go.starlark.net/starlark"
+
+	"github.com/cassidy-run/cassidy/internal/scan"
 )
 
 // find reads the program and collects what it finds, at the places that count.
-func (h *habits) find(only map[place]bool) {
+func (h *Program) find(only map[scan.Place]bool) {
 	h.only, h.told = only, map[string]bool{}
 	h.scan()
 	h.relate()
@@ -22,9 +24,9 @@ func (h *habits) find(only map[place]bool) {
 		}
 		h.chain(i)
 		switch t.kind {
-		case word:
+		case scan.Word:
 			h.word(i)
-		case str:
+		case scan.String:
 			h.literal(i)
 		default:
 			h.sign(i)
@@ -34,19 +36,19 @@ func (h *habits) find(only map[place]bool) {
 }
 
 // scan takes the text apart.
-func (h *habits) scan() {
-	s := newScanner(h.text)
-	h.tokens = make([]lexeme, 0, len(h.text)/3)
+func (h *Program) scan() {
+	s := scan.New(h.Text)
+	h.tokens = make([]lexeme, 0, len(h.Text)/3)
 	up := int32(-1)
 	for {
-		t := s.next()
-		if t.kind == endOfText {
+		t := s.Next()
+		if t.Kind == scan.EndOfText {
 			return
 		}
 		i := len(h.tokens)
-		l := lexeme{kind: t.kind, start: int32(s.start), size: int32(len(t.text)), line: int32(t.at.line), col: int32(t.at.col),
-			up: up, match: -1, gap: t.gap, newLine: t.newLine}
-		switch t.nesting() {
+		l := lexeme{kind: t.Kind, start: int32(s.Start), size: int32(len(t.Text)), line: int32(t.At.Line), col: int32(t.At.Col),
+			up: up, match: -1, gap: t.Gap, newLine: t.NewLine}
+		switch t.Nesting() {
 		case 1:
 			up = int32(i)
 		case -1:
@@ -55,23 +57,23 @@ func (h *habits) scan() {
 				h.tokens[up].match, up = int32(i), l.up
 			}
 		}
-		l.lambda = t.text == "lambda" || i > 0 && !t.newLine && h.tokens[i-1].lambda
+		l.lambda = t.Text == "lambda" || i > 0 && !t.NewLine && h.tokens[i-1].lambda
 		h.tokens = append(h.tokens, l)
 	}
 }
 
 // said returns the token at i as it is written.
-func (h *habits) said(i int) string {
+func (h *Program) said(i int) string {
 	t := &h.tokens[i]
-	return h.text[t.start : t.start+t.size]
+	return h.Text[t.start : t.start+t.size]
 }
 
 // nesting is 1 for an opening bracket, -1 for a closing one, else 0.
-func (l *lexeme) nesting() int { return token{kind: l.kind}.nesting() }
+func (l *lexeme) nesting() int { return scan.Token{Kind: l.kind}.Nesting() }
 
 // relate notes of each token what others say of it: where its statement ends,
 // and which comparison it is.
-func (h *habits) relate() {
+func (h *Program) relate() {
 	end := int32(len(h.tokens))
 	for i := len(h.tokens) - 1; i >= 0; i-- {
 		t := &h.tokens[i]
@@ -86,23 +88,23 @@ func (h *habits) relate() {
 }
 
 // placeOf returns where the token at i stands.
-func (h *habits) placeOf(i int) place {
-	return place{int(h.tokens[i].line), int(h.tokens[i].col)}
+func (h *Program) placeOf(i int) scan.Place {
+	return scan.Place{Line: int(h.tokens[i].line), Col: int(h.tokens[i].col)}
 }
 
 // match returns the other bracket of the one at i, or -1.
-func (h *habits) match(i int) int { return int(h.tokens[i].match) }
+func (h *Program) match(i int) int { return int(h.tokens[i].match) }
 
 // end returns where the statement ends that the token at i is of.
-func (h *habits) end(i int) int { return int(h.tokens[i].end) }
+func (h *Program) end(i int) int { return int(h.tokens[i].end) }
 
 // define collects the names that the program defines, wherever it does.
-func (h *habits) define() {
+func (h *Program) define() {
 	h.defined = map[string]bool{}
 	inFor := false
 	for i := range h.tokens {
 		t := &h.tokens[i]
-		if t.kind != word {
+		if t.kind != scan.Word {
 			continue
 		}
 		inFor = h.said(i) == "for" || inFor && h.said(i) != "in"
@@ -113,13 +115,13 @@ func (h *habits) define() {
 }
 
 // is reports whether the token at i is written so.
-func (h *habits) is(i int, text string) bool {
+func (h *Program) is(i int, text string) bool {
 	return i >= 0 && i < len(h.tokens) && h.said(i) == text
 }
 
 // joined reports whether the tokens from i on are these characters, with
 // nothing between them.
-func (h *habits) joined(i int, text string) bool {
+func (h *Program) joined(i int, text string) bool {
 	for j := range len(text) {
 		if !h.is(i+j, text[j:j+1]) || j > 0 && h.tokens[i+j].gap {
 			return false
@@ -129,7 +131,7 @@ func (h *habits) joined(i int, text string) bool {
 }
 
 // first reports whether a statement begins at i.
-func (h *habits) first(i int) bool {
+func (h *Program) first(i int) bool {
 	t := &h.tokens[i]
 	return t.up < 0 && (i == 0 || t.newLine || h.tokens[i-1].up < 0 && (h.is(i-1, ";") || h.is(i-1, ":")))
 }
@@ -140,12 +142,12 @@ const longest = 160
 
 // source returns the text of the tokens from i up to j, or otherwise where
 // that is empty, long, or on more than one line.
-func (h *habits) source(i, j int, otherwise string) string {
+func (h *Program) source(i, j int, otherwise string) string {
 	if i < 0 || j > len(h.tokens) || i >= j {
 		return otherwise
 	}
 	last := &h.tokens[j-1]
-	text := h.text[h.tokens[i].start : last.start+last.size]
+	text := h.Text[h.tokens[i].start : last.start+last.size]
 	if len(text) > longest || strings.ContainsRune(text, '\n') {
 		return otherwise
 	}
@@ -153,7 +155,7 @@ func (h *habits) source(i, j int, otherwise string) string {
 }
 
 // add notes a finding at the token i.
-func (h *habits) add(i int, format string, args ...any) {
+func (h *Program) add(i int, format string, args ...any) {
 	at := h.placeOf(i)
 	if h.only == nil || h.only[at] {
 		h.found = append(h.found, habit{at, fmt.Sprintf(format, args...)})
@@ -161,7 +163,7 @@ func (h *habits) add(i int, format string, args ...any) {
 }
 
 // word looks at a word.
-func (h *habits) word(i int) {
+func (h *Program) word(i int) {
 	name := h.said(i)
 	switch {
 	case h.is(i-1, "."):
@@ -194,9 +196,9 @@ func (h *habits) word(i int) {
 
 // name looks at a name that has no meaning here, where it is used. Where the
 // program has been resolved, that says which these are.
-func (h *habits) name(i int) {
+func (h *Program) name(i int) {
 	name := h.said(i)
-	if h.only != nil || h.defined[name] || h.told[name] || h.given.Has(name) || starlark.Universe.Has(name) || !h.is(i+1, "(") && !h.is(i+1, ".") {
+	if h.only != nil || h.defined[name] || h.told[name] || h.Given.Has(name) || starlark.Universe.Has(name) || !h.is(i+1, "(") && !h.is(i+1, ".") {
 		return
 	}
 	if advice := h.advice(name); advice != "" {
@@ -207,7 +209,7 @@ func (h *habits) name(i int) {
 
 // statement looks at the first word of a statement, and says whether that was
 // all there is to say of the word.
-func (h *habits) statement(i int) bool {
+func (h *Program) statement(i int) bool {
 	if h.only != nil && !h.only[h.placeOf(i)] {
 		return false
 	}
@@ -245,7 +247,7 @@ func (h *habits) statement(i int) bool {
 }
 
 // imports looks at a statement that imports: each of its modules.
-func (h *habits) imports(i, end int) {
+func (h *Program) imports(i, end int) {
 	for j := i + 1; j < end; j++ {
 		switch {
 		case j == i+1:
@@ -259,10 +261,10 @@ func (h *habits) imports(i, end int) {
 }
 
 // imported tells at the token i of the module that is imported at j.
-func (h *habits) imported(i, j int) {
+func (h *Program) imported(i, j int) {
 	name := h.source(j, j+1, "it")
 	h.told[name] = true
-	_, isModule := h.given[name].(starlark.HasAttrs)
+	_, isModule := h.Given[name].(starlark.HasAttrs)
 	switch {
 	case isModule && h.is(i, "from"):
 		h.add(i, "import; %s is there already: delete the line and write %s", name, h.renamed(name, h.source(j+2, j+3, "name")))
@@ -270,7 +272,7 @@ func (h *habits) imported(i, j int) {
 		h.add(i, "import; %s is there already: delete the line and write %s for %s", name, name, h.source(j+2, j+3, "it"))
 	case isModule:
 		h.add(i, "import; %s is there already: delete the line", name)
-	case h.given.Has(name) || name == "tools" || name == "typing" || name == "__future__":
+	case h.Given.Has(name) || name == "tools" || name == "typing" || name == "__future__":
 		h.add(i, "import; delete the line")
 	case h.advice(name) != "":
 		h.add(i, "import; there is no %s: %s", name, h.advice(name))
@@ -279,10 +281,10 @@ func (h *habits) imported(i, j int) {
 	}
 }
 
-func (h *habits) modules() []string {
+func (h *Program) modules() []string {
 	var names []string
-	for _, name := range h.given.Keys() {
-		if _, ok := h.given[name].(starlark.HasAttrs); ok {
+	for _, name := range h.Given.Keys() {
+		if _, ok := h.Given[name].(starlark.HasAttrs); ok {
 			names = append(names, name)
 		}
 	}
@@ -290,7 +292,7 @@ func (h *habits) modules() []string {
 }
 
 // raise looks at raise Kind(what) and raise alone.
-func (h *habits) raise(i, end int) {
+func (h *Program) raise(i, end int) {
 	if h.is(i+2, "(") && h.match(i+2) >= 0 {
 		h.told[h.said(i+1)] = true
 		h.add(i, "raise; write fail(%s)", h.source(i+3, h.match(i+2), `"what is wrong"`))
@@ -299,7 +301,7 @@ func (h *habits) raise(i, end int) {
 	h.add(i, `raise; write fail("what is wrong")`)
 }
 
-func (h *habits) assert(i, end int) {
+func (h *Program) assert(i, end int) {
 	comma := i + 1
 	for comma < end && !(h.is(comma, ",") && h.tokens[comma].up < 0) {
 		comma++
@@ -308,7 +310,7 @@ func (h *habits) assert(i, end int) {
 }
 
 // del looks at del d[key] and del name.
-func (h *habits) del(i, end int) {
+func (h *Program) del(i, end int) {
 	if open := h.match(end - 1); h.is(end-1, "]") && open > i+1 {
 		h.add(i, "del; write %s.pop(%s)", h.source(i+1, open, "d"), h.source(open+1, end-1, "key"))
 		return
@@ -317,7 +319,7 @@ func (h *habits) del(i, end int) {
 }
 
 // typed looks at a variable with a type, as in x: int = 3.
-func (h *habits) typed(i, end int) bool {
+func (h *Program) typed(i, end int) bool {
 	name := h.said(i)
 	if !h.is(i+1, ":") || h.joined(i+1, ":=") || i+2 >= end || slices.Contains([]string{"else", "lambda"}, name) {
 		return false
@@ -333,7 +335,7 @@ func (h *habits) typed(i, end int) bool {
 }
 
 // print looks for what print does not take.
-func (h *habits) print(i int) {
+func (h *Program) print(i int) {
 	if !h.is(i+1, "(") {
 		return
 	}
@@ -342,14 +344,14 @@ func (h *habits) print(i int) {
 		t := h.tokens[j]
 		if t.nesting() > 0 {
 			j = h.match(j)
-		} else if t.kind == word && h.said(j) != "sep" && h.is(j+1, "=") && !h.is(j+2, "=") && (h.is(j-1, ",") || h.is(j-1, "(")) {
+		} else if t.kind == scan.Word && h.said(j) != "sep" && h.is(j+1, "=") && !h.is(j+2, "=") && (h.is(j-1, ",") || h.is(j-1, "(")) {
 			h.add(j, "print takes no %s; leave %s= out: each print is a line", h.said(j), h.said(j))
 		}
 	}
 }
 
 // sign looks at a character that is no word and no string.
-func (h *habits) sign(i int) {
+func (h *Program) sign(i int) {
 	switch h.said(i) {
 	case "*":
 		h.star(i)
@@ -371,21 +373,21 @@ func (h *habits) sign(i int) {
 }
 
 // operand reports whether the token at i ends a value.
-func (h *habits) operand(i int) bool {
+func (h *Program) operand(i int) bool {
 	if i < 0 {
 		return false
 	}
 	switch t := &h.tokens[i]; t.kind {
-	case word:
+	case scan.Word:
 		return !slices.Contains(separators, h.said(i))
-	case str, ')', ']', '}':
+	case scan.String, ')', ']', '}':
 		return true
 	}
 	return false
 }
 
 // star looks at what begins with *: a power, or the unpacking of a value.
-func (h *habits) star(i int) {
+func (h *Program) star(i int) {
 	t := &h.tokens[i]
 	if h.joined(i-1, "**") {
 		return
@@ -412,12 +414,12 @@ func (h *habits) star(i int) {
 
 // before returns the value before the token i, where it is a name or in
 // parentheses, else x.
-func (h *habits) before(i int) string {
+func (h *Program) before(i int) string {
 	from := i - 1
 	if h.is(from, ")") {
 		from = h.match(from)
 	}
-	if from < 0 || h.is(from-1, ".") || h.is(i-1, ")") && h.operand(from-1) || !h.is(i-1, ")") && h.tokens[from].kind != word {
+	if from < 0 || h.is(from-1, ".") || h.is(i-1, ")") && h.operand(from-1) || !h.is(i-1, ")") && h.tokens[from].kind != scan.Word {
 		return "x"
 	}
 	return h.source(from, i, "x")
@@ -425,29 +427,29 @@ func (h *habits) before(i int) string {
 
 // behind returns the value at the token i, where it is a name or a whole
 // number, else y.
-func (h *habits) behind(i int) string {
-	if i >= len(h.tokens) || h.tokens[i].kind != word || h.is(i+1, ".") || h.is(i+1, "(") || h.is(i+1, "[") {
+func (h *Program) behind(i int) string {
+	if i >= len(h.tokens) || h.tokens[i].kind != scan.Word || h.is(i+1, ".") || h.is(i+1, "(") || h.is(i+1, "[") {
 		return "y"
 	}
 	return h.said(i)
 }
 
 // power is what to write for x ** y, or for x **= y.
-func (h *habits) power(x, y, assigned string) string {
+func (h *Program) power(x, y, assigned string) string {
 	if assigned != "" {
 		assigned = x + assigned
 	}
 	switch {
 	case y == "2":
 		return "write " + assigned + x + " * " + x
-	case h.given.Has("math"):
+	case h.Given.Has("math"):
 		return fmt.Sprintf("write %smath.pow(%s, %s)", assigned, x, y)
 	}
 	return "multiply, in a loop if need be"
 }
 
 // set looks at { that opens a set.
-func (h *habits) set(i int) {
+func (h *Program) set(i int) {
 	last := h.match(i)
 	if last <= i+1 {
 		return
@@ -468,7 +470,7 @@ var separators = []string{"and", "or", "not", "if", "elif", "else", "for", "in",
 	"yield", "assert", "await", "print", "def", "import", "from", "as", "raise"}
 
 // chain follows the comparisons of an expression.
-func (h *habits) chain(i int) {
+func (h *Program) chain(i int) {
 	t := &h.tokens[i]
 	last := len(h.chains) - 1
 	if last == 0 && (t.newLine || t.kind == ';') {
@@ -481,7 +483,7 @@ func (h *habits) chain(i int) {
 	case t.nesting() < 0:
 		h.endChain(i)
 		h.chains = h.chains[:max(last, 1)]
-	case t.kind == word && slices.Contains(separators, h.said(i)), t.kind == ',', t.kind == ':', t.kind == ';':
+	case t.kind == scan.Word && slices.Contains(separators, h.said(i)), t.kind == ',', t.kind == ':', t.kind == ';':
 		h.endChain(i)
 		h.chains[last].from = i + 1
 	case t.compares > 0:
@@ -498,7 +500,7 @@ func (h *habits) chain(i int) {
 
 // comparison returns how many characters a comparison at i has, or 0. It knows
 // that of the token before.
-func (h *habits) comparison(i int) int {
+func (h *Program) comparison(i int) int {
 	equals := h.is(i+1, "=") && !h.tokens[i+1].gap
 	switch said := h.said(i); said {
 	case "<", ">":
@@ -518,7 +520,7 @@ func (h *habits) comparison(i int) int {
 }
 
 // endChain ends the comparisons before the token i.
-func (h *habits) endChain(i int) {
+func (h *Program) endChain(i int) {
 	c := &h.chains[len(h.chains)-1]
 	if len(c.ops) > 1 {
 		h.add(c.ops[1], "a chain of comparisons; write %s", h.apart(*c, i))
@@ -527,7 +529,7 @@ func (h *habits) endChain(i int) {
 }
 
 // apart writes a chain of comparisons as several that are joined by and.
-func (h *habits) apart(c chain, end int) string {
+func (h *Program) apart(c chain, end int) string {
 	const otherwise = "a < b and b < c"
 	if len(c.ops) > 4 {
 		return otherwise

@@ -1,16 +1,18 @@
-package star
+package habits
 
 import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/cassidy-run/cassidy/internal/scan"
 )
 
 // literal looks at a string: how it is marked, what stands beside it, and what
 // is made of it.
-func (h *habits) literal(i int) {
+func (h *Program) literal(i int) {
 	from := i // where the string begins, with what marks it
-	if mark := i - 1; mark >= 0 && h.tokens[mark].kind == word && !h.tokens[i].gap {
+	if mark := i - 1; mark >= 0 && h.tokens[mark].kind == scan.Word && !h.tokens[i].gap {
 		from = mark
 		switch strings.ToLower(h.said(mark)) {
 		case "f", "fr", "rf":
@@ -37,8 +39,8 @@ func (h *habits) literal(i int) {
 }
 
 // marked returns where the string begins that is the token i.
-func (h *habits) marked(i int) int {
-	if i > 0 && h.tokens[i-1].kind == word && !h.tokens[i].gap && len(h.said(i-1)) < 3 {
+func (h *Program) marked(i int) int {
+	if i > 0 && h.tokens[i-1].kind == scan.Word && !h.tokens[i].gap && len(h.said(i-1)) < 3 {
 		return i - 1
 	}
 	return i
@@ -46,8 +48,8 @@ func (h *habits) marked(i int) int {
 
 // beside reports whether the string that begins at i follows another, in one
 // expression.
-func (h *habits) beside(i int) bool {
-	if i <= 0 || h.tokens[i-1].kind != str {
+func (h *Program) beside(i int) bool {
+	if i <= 0 || h.tokens[i-1].kind != scan.String {
 		return false
 	}
 	t := h.tokens[i]
@@ -135,7 +137,7 @@ func readField(text string) (field, int) {
 }
 
 // formatted writes an f-string as a call of format.
-func (h *habits) formatted(mark, literal string) string {
+func (h *Program) formatted(mark, literal string) string {
 	const otherwise = `"{}".format(value), with a {} for each value`
 	quote, body := unquoted(literal)
 	texts, fields, ok := fieldsOf(body)
@@ -172,7 +174,7 @@ func (h *habits) formatted(mark, literal string) string {
 
 // argument is what to give to format for a field of an f-string, and what to
 // write behind the field.
-func (h *habits) argument(f field) (arg, after string, ok bool) {
+func (h *Program) argument(f field) (arg, after string, ok bool) {
 	number := strings.TrimLeft(f.spec, ",+ ")
 	last := strings.TrimLeft(number, ".0123456789")
 	digits, isNumber := strings.CutPrefix(strings.TrimSuffix(number, last), ".")
@@ -182,7 +184,7 @@ func (h *habits) argument(f field) (arg, after string, ok bool) {
 		return "", "", false
 	case number == "" || number == "d" || number == "s":
 		return f.name, "", true
-	case isNumber && h.given.Has("math") && (last == "f" || last == "g" || last == "" || last == "%"):
+	case isNumber && h.Given.Has("math") && (last == "f" || last == "g" || last == "" || last == "%"):
 		if _, err := fmt.Sscanf(digits, "%d", &width); err != nil {
 			return "", "", false
 		}
@@ -190,7 +192,7 @@ func (h *habits) argument(f field) (arg, after string, ok bool) {
 			return h.rounded("100 * ("+f.name+")", width), "%", true
 		}
 		return h.rounded(f.name, width), "", true
-	case h.given.Has("text"):
+	case h.Given.Has("text"):
 		return padded(f.name, f.spec)
 	}
 	return "", "", false
@@ -222,15 +224,15 @@ func padded(name, spec string) (arg, after string, ok bool) {
 }
 
 // rounded is how to round a number.
-func (h *habits) rounded(name string, digits int) string {
-	if h.given.Has("math") {
+func (h *Program) rounded(name string, digits int) string {
+	if h.Given.Has("math") {
 		return fmt.Sprintf("math.round(%s, %d)", name, digits)
 	}
 	return "the value rounded"
 }
 
 // prepared is what to give to format for a field that it does not take.
-func (h *habits) prepared(f field) string {
+func (h *Program) prepared(f field) string {
 	if f.spec == "" && f.name != "" {
 		return f.name + " as an argument"
 	}

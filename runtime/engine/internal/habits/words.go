@@ -1,4 +1,4 @@
-package star
+package habits
 
 import (
 	"slices"
@@ -63,12 +63,12 @@ var sameAdvice = map[string]string{
 }
 
 // advice returns what to write instead of a name, or "".
-func (h *habits) advice(name string) string {
+func (h *Program) advice(name string) string {
 	if same, ok := sameAdvice[name]; ok {
 		name = same
 	}
 	for _, a := range nameAdvice[name] {
-		if a.needs == "" || h.given.Has(a.needs) {
+		if a.needs == "" || h.Given.Has(a.needs) {
 			return a.text
 		}
 	}
@@ -111,20 +111,20 @@ var functionAdvice = map[string]string{
 
 // renamed returns the name of a module's function, where the module has it
 // under another one that, else under its own.
-func (h *habits) renamed(module, name string) string {
+func (h *Program) renamed(module, name string) string {
 	own := module + "." + name
 	other := functionAdvice[own]
-	if m, ok := h.given[module].(starlark.HasAttrs); ok && other != "" && !slices.Contains(m.AttrNames(), name) && slices.Contains(m.AttrNames(), strings.TrimPrefix(other, module+".")) {
+	if m, ok := h.Given[module].(starlark.HasAttrs); ok && other != "" && !slices.Contains(m.AttrNames(), name) && slices.Contains(m.AttrNames(), strings.TrimPrefix(other, module+".")) {
 		return other
 	}
 	return own
 }
 
 // attribute looks at the name behind a dot.
-func (h *habits) attribute(i int) {
+func (h *Program) attribute(i int) {
 	name := h.said(i)
 	receiver := h.source(i-2, i-1, "")
-	if m, ok := h.given[receiver].(starlark.HasAttrs); ok && !h.is(i-3, ".") && !h.defined[receiver] {
+	if m, ok := h.Given[receiver].(starlark.HasAttrs); ok && !h.is(i-3, ".") && !h.defined[receiver] {
 		if _, err := m.Attr(name); err == nil {
 			return
 		}
@@ -140,7 +140,7 @@ func (h *habits) attribute(i int) {
 		return
 	}
 	for _, a := range methodAdvice[name] {
-		if a.needs == "" || h.given.Has(a.needs) {
+		if a.needs == "" || h.Given.Has(a.needs) {
 			h.add(i, "there is no .%s(); write %s", name, a.text)
 			return
 		}
