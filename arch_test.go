@@ -38,6 +38,11 @@ var layers = map[string]struct {
 		"",
 		"shared by values and the schemas of tools",
 	},
+	"internal/goschema": {
+		"Package goschema derives what a tool takes and returns",
+		"runtime/tool runtime/value internal/gostruct",
+		"a tool in Go says it once, in its types",
+	},
 	"internal/jsonschema": {
 		"Package jsonschema checks values against JSON Schemas",
 		"runtime/value",
@@ -120,7 +125,7 @@ var layers = map[string]struct {
 	},
 	"runtime/host": {
 		"Package host runs tools for a model and decides what they may do.",
-		"runtime/tool runtime/value runtime/host/internal/diffs runtime/host/internal/events runtime/host/internal/inflight runtime/host/internal/texts runtime/history sandbox",
+		"runtime/tool runtime/value internal/goschema runtime/host/internal/diffs runtime/host/internal/events runtime/host/internal/inflight runtime/host/internal/texts runtime/history sandbox",
 		"who decides what is allowed does none of it",
 	},
 	"runtime/host/internal/diffs": {

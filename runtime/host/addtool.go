@@ -4,6 +4,7 @@ import (
 	"context"
 	"reflect"
 
+	"github.com/cassidy-run/cassidy/internal/goschema"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
@@ -14,13 +15,18 @@ import (
 //
 // In is a struct or a pointer to one. Each call decodes its arguments as an In, see
 // [value.ToGo]; a pointer is never nil. Unless t has Params or a Schema, its parameters
-// are derived from In, see [tool.ParamsFor]; given ones must fit it, see
-// [tool.CheckParamsFor]. A *[value.Dict] takes the arguments that t declares as they
-// are. An In without fields takes no arguments.
+// are derived from In; given ones must fit it. A field is a parameter with the name of its
+// json tag. It is required unless the tag has omitempty or omitzero or the field is a
+// pointer, and its description is in the tag jsonschema:
+//
+//	Path string `json:"path" jsonschema:"the file to read"`
+//
+// A struct within itself is described as any object, and a type that reads itself from
+// JSON as anything. A *[value.Dict] takes the arguments that t declares as they are. An In
+// without fields takes no arguments.
 //
 // What f returns is encoded as the result, see [value.FromGo]; an empty struct is no
-// result. Unless t has Returns, the type of the result is derived from Out, see
-// [tool.ReturnsFor].
+// result. Unless t has Returns, the type of the result is derived from Out.
 //
 // A tool without Needs, that is not Risky, runs unasked. An error that is not a
 // *[value.Error] and wraps none is of kind Failed. A panic, and a result that cannot be
@@ -62,15 +68,15 @@ func derive[In, Out any](t *tool.Tool) error {
 	var err error
 	switch {
 	case t.Params != nil || len(t.Schema) > 0:
-		err = tool.CheckParamsFor[In](t)
+		err = goschema.Check[In](t)
 	case reflect.TypeFor[In]() == dictType: // declares none, takes none
 	default:
-		t.Params, err = tool.ParamsFor[In]()
+		t.Params, err = goschema.Params[In]()
 	}
 	if err != nil || t.Returns != nil {
 		return err
 	}
-	t.Returns, err = tool.ReturnsFor[Out]()
+	t.Returns, err = goschema.Returns[Out]()
 	return err
 }
 

@@ -1,4 +1,5 @@
-package tool
+// Package goschema derives what a tool takes and returns from the types of Go.
+package goschema
 
 import (
 	"encoding"
@@ -10,10 +11,11 @@ import (
 	"time"
 
 	"github.com/cassidy-run/cassidy/internal/gostruct"
+	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-// ParamsFor returns the parameters of a tool whose arguments are decoded with
+// Params returns the parameters of a tool whose arguments are decoded with
 // [value.ToGo] as a T, a struct or a pointer to one. Each field is a parameter with the
 // name of its json tag. It is required unless the tag has omitempty or omitzero or
 // the field is a pointer, and its description is in the tag jsonschema:
@@ -23,7 +25,7 @@ import (
 // A struct within itself is described as any object, and a type that reads itself
 // from JSON as anything. A T that is not a struct, or has a field that cannot be
 // decoded, is an error of kind Invalid.
-func ParamsFor[T any]() ([]Param, error) {
+func Params[T any]() ([]tool.Param, error) {
 	t := reflect.TypeFor[T]()
 	m := typeMaker{nodes: maxTypeNodes, seen: map[reflect.Type]bool{}}
 	s := gostruct.DerefType(t)
@@ -39,10 +41,10 @@ func ParamsFor[T any]() ([]Param, error) {
 	return params, value.PathFailure(err)
 }
 
-// ReturnsFor returns the type of a result that [value.FromGo] encodes from a T. It is nil
+// Returns returns the type of a result that [value.FromGo] encodes from a T. It is nil
 // for an interface, which is anything, and for an empty struct, which is no result.
 // A T that can never be encoded is an error of kind Invalid.
-func ReturnsFor[T any]() (*Type, error) {
+func Returns[T any]() (*tool.Type, error) {
 	t := reflect.TypeFor[T]()
 	if t.Kind() == reflect.Interface || t == reflect.TypeFor[struct{}]() {
 		return nil, nil
@@ -94,61 +96,61 @@ func (m *typeMaker) ownForm(t reflect.Type) ownForm {
 }
 
 // typ derives a type, and a description for a parameter that has none.
-func (m *typeMaker) typ(t reflect.Type) (Type, string, error) {
+func (m *typeMaker) typ(t reflect.Type) (tool.Type, string, error) {
 	if m.nodes--; m.nodes < 0 {
-		return Type{}, "", value.Errorf(value.Invalid, "a type of more than %d parts", maxTypeNodes)
+		return tool.Type{}, "", value.Errorf(value.Invalid, "a type of more than %d parts", maxTypeNodes)
 	}
 	switch t {
 	case reflect.TypeFor[*value.Dict](), reflect.TypeFor[value.Dict]():
-		return Type{Name: TypeObject}, "", nil
+		return tool.Type{Name: tool.TypeObject}, "", nil
 	case reflect.TypeFor[value.List](), reflect.TypeFor[value.Tuple](), reflect.TypeFor[value.Set]():
-		return Type{Name: TypeArray}, "", nil
+		return tool.Type{Name: tool.TypeArray}, "", nil
 	case reflect.TypeFor[time.Time]():
-		return Type{Name: TypeString}, "a time as in RFC 3339, such as 2026-01-31T12:00:00Z", nil
+		return tool.Type{Name: tool.TypeString}, "a time as in RFC 3339, such as 2026-01-31T12:00:00Z", nil
 	case reflect.TypeFor[time.Duration]():
-		return Type{Name: TypeString}, "a duration, such as 1m30s", nil
+		return tool.Type{Name: tool.TypeString}, "a duration, such as 1m30s", nil
 	case reflect.TypeFor[json.Number]():
-		return Type{Name: TypeNumber}, "", nil
+		return tool.Type{Name: tool.TypeNumber}, "", nil
 	case reflect.TypeFor[big.Int]():
 		if m.result {
-			return Type{Name: TypeInteger}, "", nil
+			return tool.Type{Name: tool.TypeInteger}, "", nil
 		}
-		return Type{Name: TypeNumber}, "an integer of any size", nil // an argument that is an integer fits int64
+		return tool.Type{Name: tool.TypeNumber}, "an integer of any size", nil // an argument that is an integer fits int64
 	}
 	if t.Kind() == reflect.Pointer {
 		typ, doc, err := m.typ(t.Elem())
-		typ.Nullable = typ.Name != TypeAny
+		typ.Nullable = typ.Name != tool.TypeAny
 		return typ, doc, err
 	}
 	switch m.ownForm(t) {
 	case jsonForm:
-		return Type{Name: TypeAny}, "", nil
+		return tool.Type{Name: tool.TypeAny}, "", nil
 	case textForm:
-		return Type{Name: TypeString}, "", nil
+		return tool.Type{Name: tool.TypeString}, "", nil
 	}
 	return m.kind(t)
 }
 
-func (m *typeMaker) kind(t reflect.Type) (Type, string, error) {
+func (m *typeMaker) kind(t reflect.Type) (tool.Type, string, error) {
 	switch t.Kind() {
 	case reflect.Bool:
-		return Type{Name: TypeBoolean}, "", nil
+		return tool.Type{Name: tool.TypeBoolean}, "", nil
 	case reflect.String:
-		return Type{Name: TypeString}, "", nil
+		return tool.Type{Name: tool.TypeString}, "", nil
 	case reflect.Float32, reflect.Float64:
-		return Type{Name: TypeNumber}, "", nil
+		return tool.Type{Name: tool.TypeNumber}, "", nil
 	case reflect.Int, reflect.Int64:
-		return Type{Name: TypeInteger}, "", nil
+		return tool.Type{Name: tool.TypeInteger}, "", nil
 	case reflect.Int8, reflect.Int16, reflect.Int32:
 		bits := t.Bits()
-		return Type{Name: TypeInteger, Min: int64(-1) << (bits - 1), Max: int64(1)<<(bits-1) - 1}, "", nil
+		return tool.Type{Name: tool.TypeInteger, Min: int64(-1) << (bits - 1), Max: int64(1)<<(bits-1) - 1}, "", nil
 	case reflect.Uint8, reflect.Uint16, reflect.Uint32:
-		return Type{Name: TypeInteger, Min: int64(0), Max: int64(1)<<t.Bits() - 1}, "", nil
+		return tool.Type{Name: tool.TypeInteger, Min: int64(0), Max: int64(1)<<t.Bits() - 1}, "", nil
 	case reflect.Uint, reflect.Uint64, reflect.Uintptr:
-		return Type{Name: TypeInteger, Min: int64(0), Max: new(big.Int).SetUint64(math.MaxUint64)}, "", nil
+		return tool.Type{Name: tool.TypeInteger, Min: int64(0), Max: new(big.Int).SetUint64(math.MaxUint64)}, "", nil
 	case reflect.Interface:
 		if t.NumMethod() == 0 || m.result {
-			return Type{Name: TypeAny}, "", nil
+			return tool.Type{Name: tool.TypeAny}, "", nil
 		}
 	case reflect.Struct:
 		return m.structure(t)
@@ -158,13 +160,13 @@ func (m *typeMaker) kind(t reflect.Type) (Type, string, error) {
 		return m.items(t)
 	}
 	if m.result {
-		return Type{}, "", value.Errorf(value.Invalid, "a %s cannot be encoded", t)
+		return tool.Type{}, "", value.Errorf(value.Invalid, "a %s cannot be encoded", t)
 	}
-	return Type{}, "", value.Errorf(value.Invalid, "a value cannot be decoded as %s", t)
+	return tool.Type{}, "", value.Errorf(value.Invalid, "a value cannot be decoded as %s", t)
 }
 
-func (m *typeMaker) structure(t reflect.Type) (Type, string, error) {
-	typ := Type{Name: TypeObject}
+func (m *typeMaker) structure(t reflect.Type) (tool.Type, string, error) {
+	typ := tool.Type{Name: tool.TypeObject}
 	if m.seen[t] {
 		return typ, "", nil
 	}
@@ -175,7 +177,7 @@ func (m *typeMaker) structure(t reflect.Type) (Type, string, error) {
 	return typ, "", err
 }
 
-func (m *typeMaker) mapping(t reflect.Type) (Type, string, error) {
+func (m *typeMaker) mapping(t reflect.Type) (tool.Type, string, error) {
 	key, text := t.Key(), reflect.TypeFor[encoding.TextMarshaler]()
 	if !m.result {
 		key, text = reflect.PointerTo(key), reflect.TypeFor[encoding.TextUnmarshaler]()
@@ -184,18 +186,18 @@ func (m *typeMaker) mapping(t reflect.Type) (Type, string, error) {
 	case k == reflect.String, reflect.Int <= k && k <= reflect.Uintptr, key.Implements(text):
 	case k == reflect.Interface && t.Key().NumMethod() == 0 && !m.result:
 	default:
-		return Type{}, "", value.Errorf(value.Invalid, "a map by %s has no keys that are text", t.Key())
+		return tool.Type{}, "", value.Errorf(value.Invalid, "a map by %s has no keys that are text", t.Key())
 	}
 	item, _, err := m.typ(t.Elem())
-	return Type{Name: TypeObject, Values: &item, Nullable: m.result}, "", err
+	return tool.Type{Name: tool.TypeObject, Values: &item, Nullable: m.result}, "", err
 }
 
-func (m *typeMaker) items(t reflect.Type) (Type, string, error) {
+func (m *typeMaker) items(t reflect.Type) (tool.Type, string, error) {
 	if value.IsByteSlice(t) {
-		return Type{Name: TypeAny}, "bytes, or text in base64", nil
+		return tool.Type{Name: tool.TypeAny}, "bytes, or text in base64", nil
 	}
 	item, _, err := m.typ(t.Elem())
-	typ := Type{Name: TypeArray, Items: &item, Nullable: m.result && t.Kind() == reflect.Slice}
+	typ := tool.Type{Name: tool.TypeArray, Items: &item, Nullable: m.result && t.Kind() == reflect.Slice}
 	if t.Kind() == reflect.Array {
 		n := t.Len()
 		typ.MinLength, typ.MaxLength = &n, &n
@@ -203,21 +205,21 @@ func (m *typeMaker) items(t reflect.Type) (Type, string, error) {
 	return typ, "", err
 }
 
-func (m *typeMaker) fields(t reflect.Type) ([]Param, error) {
+func (m *typeMaker) fields(t reflect.Type) ([]tool.Param, error) {
 	fields := m.structs.Fields(t).List
-	params := make([]Param, 0, len(fields))
+	params := make([]tool.Param, 0, len(fields))
 	for i := range fields {
 		f := &fields[i]
 		typ, doc, err := m.typ(f.Typ)
 		if err != nil {
 			return nil, value.AtKey(f.Name, err)
 		}
-		p := Param{Name: f.Name, Type: typ, Description: f.Doc, Required: !f.Optional() && !viaPointer(t, f.Index)}
+		p := tool.Param{Name: f.Name, Type: typ, Description: f.Doc, Required: !f.Optional() && !viaPointer(t, f.Index)}
 		if p.Description == "" {
 			p.Description = doc
 		}
 		if f.Quoted {
-			p.Type = Type{Name: TypeString, Nullable: typ.Nullable}
+			p.Type = tool.Type{Name: tool.TypeString, Nullable: typ.Nullable}
 		}
 		if f.Typ.Kind() == reflect.Pointer && !m.result {
 			p.Required, p.Type.Nullable = false, false // null is the same as none
@@ -238,16 +240,16 @@ func viaPointer(t reflect.Type, index []int) bool {
 	return false
 }
 
-// CheckParamsFor checks that the arguments of a tool with Params or Schema can be
+// Check checks that the arguments of a tool with Params or Schema can be
 // decoded with [value.ToGo] as a T: each parameter must be a field of a type that can hold
 // it, and each field that is required a parameter. It checks the types as far as
 // their names, and nothing for a T that reads itself. An error is of kind Invalid.
-func CheckParamsFor[T any](t *Tool) error {
+func Check[T any](t *tool.Tool) error {
 	m := typeMaker{}
 	if s := gostruct.DerefType(reflect.TypeFor[T]()); s == reflect.TypeFor[value.Dict]() || m.ownForm(s) != noForm {
 		return nil
 	}
-	fields, err := ParamsFor[T]()
+	fields, err := Params[T]()
 	if err != nil {
 		return err
 	}
@@ -257,7 +259,7 @@ func CheckParamsFor[T any](t *Tool) error {
 		if err != nil {
 			return err
 		}
-		if params, err = ParamsFromSchema(schema); err != nil || params == nil {
+		if params, err = tool.ParamsFromSchema(schema); err != nil || params == nil {
 			return err
 		}
 	}
@@ -265,22 +267,22 @@ func CheckParamsFor[T any](t *Tool) error {
 }
 
 // fits checks parameters against the fields of the struct that they are decoded as.
-func fits(params, fields []Param, in string) error {
+func fits(params, fields []tool.Param, in string) error {
 	for i := range params {
 		p := &params[i]
 		if p.FromHost {
 			continue
 		}
-		f := slices.IndexFunc(fields, func(f Param) bool { return f.Name == p.Name })
+		f := slices.IndexFunc(fields, func(f tool.Param) bool { return f.Name == p.Name })
 		if f < 0 {
-			return value.Errorf(value.Invalid, "the parameter '%s' is not a field of %s%s", p.Name, in, value.DidYouMean(p.Name, paramNames(fields)))
+			return value.Errorf(value.Invalid, "the parameter '%s' is not a field of %s%s", p.Name, in, value.DidYouMean(p.Name, namesOf(fields)))
 		}
 		if !holds(&fields[f].Type, &p.Type) {
 			return value.Errorf(value.Invalid, "the parameter '%s' is %s, but the field of %s is %s", p.Name, p.Type, in, fields[f].Type)
 		}
 	}
 	for _, f := range fields {
-		if f.Required && !slices.ContainsFunc(params, func(p Param) bool { return p.Name == f.Name }) {
+		if f.Required && !slices.ContainsFunc(params, func(p tool.Param) bool { return p.Name == f.Name }) {
 			return value.Errorf(value.Invalid, "the field '%s' of %s is required, but it is not a parameter", f.Name, in).
 				WithHint("add the parameter, or omitempty to the json tag of the field")
 		}
@@ -290,23 +292,31 @@ func fits(params, fields []Param, in string) error {
 
 // holds reports whether a field of a type can hold what another type accepts, as far
 // as their names and those of their items.
-func holds(field, param *Type) bool {
-	if field.Name == TypeAny || param.Name == TypeAny || param.Name == "" || !param.Known() {
+func holds(field, param *tool.Type) bool {
+	if field.Name == tool.TypeAny || param.Name == tool.TypeAny || param.Name == "" || !param.Known() {
 		return true
 	}
 	switch param.Name {
-	case TypeLogical:
-		return field.Name == TypeBoolean
-	case TypeCharacter:
-		return field.Name == TypeArray && (field.Items == nil || holds(field.Items, &Type{Name: TypeString}))
-	case TypeList:
-		return field.Name == TypeArray || field.Name == TypeObject
-	case TypeInteger:
-		return field.Name == TypeInteger || field.Name == TypeNumber
+	case tool.TypeLogical:
+		return field.Name == tool.TypeBoolean
+	case tool.TypeCharacter:
+		return field.Name == tool.TypeArray && (field.Items == nil || holds(field.Items, &tool.Type{Name: tool.TypeString}))
+	case tool.TypeList:
+		return field.Name == tool.TypeArray || field.Name == tool.TypeObject
+	case tool.TypeInteger:
+		return field.Name == tool.TypeInteger || field.Name == tool.TypeNumber
 	}
 	if field.Name != param.Name {
 		return false
 	}
 	return (field.Items == nil || param.Items == nil || holds(field.Items, param.Items)) &&
 		(field.Values == nil || param.Values == nil || holds(field.Values, param.Values))
+}
+
+func namesOf(params []tool.Param) []string {
+	names := make([]string, len(params))
+	for i, p := range params {
+		names[i] = p.Name
+	}
+	return names
 }
