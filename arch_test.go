@@ -5,6 +5,7 @@ import (
 	"go/parser"
 	"go/token"
 	"io/fs"
+	"iter"
 	"os"
 	"path"
 	"path/filepath"
@@ -296,11 +297,29 @@ var powers = map[string]struct {
 	"pgregory.net/rapid":                            {"internal/valuetest", "tests only"},
 }
 
-// The sizes beyond which a function or a file does more than one thing.
+// The size beyond which a package cannot be read in one sitting.
 const (
-	maxFunction = 80
-	maxFile     = 600
+	maxLines = 3000 // of code, without tests, comments and empty lines
+	maxNames = 45   // that it exports, without methods and fields
 )
+
+// large are the packages beyond that size, and how large they may be. What is still to
+// be divided is here too, so that it does not grow.
+var large = map[string]struct {
+	lines, names int
+	why          string
+}{
+	".":                      {maxLines, 150, "the names of the other packages that programs need"},
+	"runtime/value":          {maxLines, 120, "values, errors, limits: the words of all others"},
+	"runtime/tool":           {3600, 150, "the words of the rest; its codec is to go"},
+	"stdlib/table":           {12200, maxNames, "its parts import each other; it is divided when its speed is worked on"},
+	"runtime/host":           {6200, 60, "to be divided: the gate, and the drivers of runs"},
+	"runtime/agent":          {4200, 60, "to be divided: what a model is told"},
+	"runtime/project":        {4200, 60, "to be divided: configuration, trust, skills"},
+	"stdlib":                 {10300, maxNames, "to be divided: a package for each area"},
+	"sandbox":                {4700, maxNames, "to be divided: how commands are confined"},
+	"runtime/agent/decision": {3800, maxNames, "to be cut to the rules that earn something"},
+}
 
 // A goFile is one file of ours, parsed.
 type goFile struct {
@@ -384,6 +403,74 @@ func TestLayers(t *testing.T) {
 	}
 }
 
+// TestDrawing checks that the drawing in ARCHITECTURE.md has each package that is not the
+// inside of another one, and that imports lead downwards in it, or stay on their level.
+func TestDrawing(t *testing.T) {
+	level := drawn(t)
+	for dir := range layers {
+		if _, ok := level[dir]; !ok && !isInside(dir) {
+			t.Errorf("ARCHITECTURE.md: the drawing lacks %s", dir)
+		}
+	}
+	for _, f := range sources(t) {
+		from, ok := level[f.dir]
+		if f.test || !ok {
+			continue
+		}
+		for _, p := range imports(f) {
+			to, ok := level[ours(p)]
+			if ok && to < from {
+				t.Errorf("%s imports %s, which is drawn above %s", f.name, p, f.dir)
+			}
+		}
+	}
+}
+
+// drawn returns the level of each package in the drawing, from the top.
+func drawn(t *testing.T) map[string]int {
+	t.Helper()
+	text, err := os.ReadFile("ARCHITECTURE.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, drawing, _ := strings.Cut(string(text), "```\n")
+	drawing, _, _ = strings.Cut(drawing, "```")
+	level, n := map[string]int{}, 0
+	for line := range strings.Lines(drawing) {
+		if strings.HasPrefix(line, " ├") || strings.HasPrefix(line, " └") {
+			n++
+		}
+		for _, word := range strings.Fields(line) {
+			if word == "cassidy" {
+				word = "."
+			}
+			if _, ok := layers[word]; !ok {
+				continue
+			}
+			if _, twice := level[word]; !twice {
+				level[word] = n
+			}
+		}
+	}
+	return level
+}
+
+// isInside reports whether a package is a part of another one, or is for tests only.
+func isInside(dir string) bool {
+	parent, _, inside := strings.Cut(dir, "/internal/")
+	_, known := layers[parent]
+	return inside && known || strings.HasPrefix(layers[dir].why, "tests only")
+}
+
+// ours returns the folder of one of our packages, or "".
+func ours(p string) string {
+	if p == module {
+		return "."
+	}
+	dir, _ := strings.CutPrefix(p, module+"/")
+	return dir
+}
+
 func TestPowers(t *testing.T) {
 	for _, f := range sources(t) {
 		if f.test {
@@ -412,22 +499,70 @@ func root(p string) string {
 	return p
 }
 
-func TestSizes(t *testing.T) {
+// TestPackageSizes checks that each package of the library can be read in one sitting, and
+// that what is listed as larger is.
+func TestPackageSizes(t *testing.T) {
+	lines, names := map[string]int{}, map[string]int{}
 	for _, f := range sources(t) {
+		if f.test || strings.HasPrefix(f.dir, "cmd/") || strings.HasPrefix(f.dir, "examples/") || f.dir == "bench" {
+			continue
+		}
 		text, err := os.ReadFile(f.name)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if n := strings.Count(string(text), "\n"); n > maxFile && !f.test {
-			t.Errorf("%s has %d lines, more than %d", f.name, n, maxFile)
-		}
-		for _, d := range f.ast.Decls {
-			fn, ok := d.(*ast.FuncDecl)
-			if !ok || f.test {
-				continue
+		for line := range strings.Lines(string(text)) {
+			if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "//") {
+				lines[f.dir]++
 			}
-			if n := f.set.Position(fn.End()).Line - f.set.Position(fn.Pos()).Line + 1; n > maxFunction {
-				t.Errorf("%s: func %s has %d lines, more than %d", f.name, fn.Name.Name, n, maxFunction)
+		}
+		for name := range exportedNames(f.ast) {
+			names[f.dir+" "+name]++
+		}
+	}
+	exports := map[string]int{}
+	for name := range names { // a name that each system declares counts once
+		dir, _, _ := strings.Cut(name, " ")
+		exports[dir]++
+	}
+	for dir, n := range lines {
+		most, known := large[dir]
+		if !known {
+			most.lines, most.names = maxLines, maxNames
+		}
+		if n > most.lines || exports[dir] > most.names {
+			t.Errorf("package %s has %d lines of code and exports %d names, more than %d and %d", dir, n, exports[dir], most.lines, most.names)
+		}
+		if known && n <= maxLines && exports[dir] <= maxNames {
+			t.Errorf("package %s has %d lines of code and exports %d names: it need not be listed as large", dir, n, exports[dir])
+		}
+	}
+}
+
+// exportedNames yields what a file declares for other packages, without methods.
+func exportedNames(f *ast.File) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for _, d := range f.Decls {
+			var declared []*ast.Ident
+			switch d := d.(type) {
+			case *ast.FuncDecl:
+				if d.Recv == nil {
+					declared = append(declared, d.Name)
+				}
+			case *ast.GenDecl:
+				for _, spec := range d.Specs {
+					switch spec := spec.(type) {
+					case *ast.TypeSpec:
+						declared = append(declared, spec.Name)
+					case *ast.ValueSpec:
+						declared = append(declared, spec.Names...)
+					}
+				}
+			}
+			for _, id := range declared {
+				if id.IsExported() && !yield(id.Name) {
+					return
+				}
 			}
 		}
 	}
