@@ -155,7 +155,7 @@ func Open(dir string, o *Options) (*Host, error) {
 	if opts.Dir == "" {
 		opts.Dir = dir
 	}
-	config, err := project.ReadConfig("", &project.Options{Home: opts.Home, Config: opts.Config})
+	config, err := project.ReadConfig("", &project.ConfigOptions{Home: opts.Home, File: opts.Config})
 	if err != nil {
 		return nil, err
 	}
@@ -201,7 +201,7 @@ func (r *Runtime) open(src Source, o *Options, last func() error) (h *Host, err 
 		return nil, err
 	}
 	finder := newFinder(r, o, src)
-	config, err := project.ReadConfig(finder.root(src), finder.options(src))
+	config, err := project.ReadConfig(finder.root(src), &project.ConfigOptions{Home: o.Home, File: o.Config})
 	if err == nil {
 		err = r.gives(config.Sandbox)
 	}

@@ -31,7 +31,7 @@ func TestDocsPolicies(t *testing.T) {
 		t.Fatalf("the policies are %q, want %q", names, want)
 	}
 	h := openDocs(t, testhost.On{}, dir, &cassidy.Options{TrustSource: true})
-	policies, broken := project.Policies(dir, &project.Options{TrustOnce: true})
+	policies, broken := project.Policies(dir, &project.Scope{TrustOnce: true})
 	if len(policies) != 2 || len(broken) != 0 {
 		t.Fatalf("%d policies and %v, want two", len(policies), broken)
 	}

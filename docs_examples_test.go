@@ -134,7 +134,7 @@ func TestDocsConfigFields(t *testing.T) {
 	read := func(text string) (project.Config, error) {
 		file := filepath.Join(t.TempDir(), "config.yaml")
 		putFile(t, file, text)
-		return project.ReadConfig("", &project.Options{Config: file})
+		return project.ReadConfig("", &project.ConfigOptions{File: file})
 	}
 	got, err := read(asWritten)
 	if err != nil || !reflect.DeepEqual(got, project.Config{Sandbox: project.SandboxConfig{Mode: project.SandboxProcess}}) {

@@ -25,7 +25,7 @@ func TestReference(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer world.Close()
-	modules := slices.Concat(stdlib.Pure(), world.Modules(), project.Modules(t.TempDir(), func() *project.Options { return &project.Options{} }), host.Modules(), agent.Modules(), []tool.Module{agent.ModelModule(nil)})
+	modules := slices.Concat(stdlib.Pure(), world.Modules(), project.Modules(t.TempDir(), func() *project.Scope { return &project.Scope{} }), host.Modules(), agent.Modules(), []tool.Module{agent.ModelModule(nil)})
 	got := referencePage(modules)
 	const file = "docs/reference.md"
 	if *update {

@@ -46,7 +46,7 @@ func TestDocsWorkflows(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	all, broken := project.Workflows(dir, &project.Options{TrustOnce: true, Describe: h.Describe})
+	all, broken := project.Workflows(dir, &project.Scope{TrustOnce: true})
 	if len(all) != 3 || len(broken) != 0 {
 		t.Fatalf("%d workflows and %v, want three", len(all), broken)
 	}
@@ -66,7 +66,7 @@ func TestDocsWorkflows(t *testing.T) {
 
 func runDocWorkflow(t *testing.T, h *host.Host, w *project.Workflow) value.Value {
 	t.Helper()
-	if err := w.Describe(t.Context(), &project.Options{Describe: h.Describe}); err != nil {
+	if err := w.Describe(t.Context(), h.Describe); err != nil {
 		t.Fatal(err)
 	}
 	script, err := w.Script()

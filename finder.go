@@ -29,8 +29,8 @@ type finder struct {
 
 func newFinder(r *Runtime, o *Options, src Source) *finder {
 	f := &finder{rules: o.Rules, gives: r.gives, opts: project.Options{
-		Reader: r.reader, Builtin: tools.FS(), Home: o.Home, Config: o.Config, Cache: o.cache(),
-		Trust: project.NewTrust(o.State), TrustOnce: o.TrustSource,
+		Reader: r.reader, Builtin: tools.FS(), Config: o.Config, Cache: o.cache(),
+		Scope: project.Scope{Home: o.Home, Trust: project.NewTrust(o.State), TrustOnce: o.TrustSource},
 	}}
 	if o.NoBuiltins {
 		f.opts.Builtin = nil
@@ -41,14 +41,14 @@ func newFinder(r *Runtime, o *Options, src Source) *finder {
 
 // context returns what is read beside the tools: skills and notes. What lies in
 // another folder than the source is not trusted with it.
-func (f *finder) context(dir string) func() *project.Options {
-	return func() *project.Options {
+func (f *finder) context(dir string) func() *project.Scope {
+	return func() *project.Scope {
 		src := *f.src.Load()
-		o := f.options(src)
+		o := f.options(src).Scope
 		if at, err := filepath.Abs(src.Folder()); src.Folder() != "" && (err != nil || at != dir) {
 			o.TrustOnce = false
 		}
-		return o
+		return &o
 	}
 }
 
@@ -139,9 +139,9 @@ func (f *finder) discover(ctx context.Context, src Source) (host.Discovered, err
 // workflow finds a workflow by its name, and reads it.
 func (f *finder) workflow(ctx context.Context, src Source, name string) (host.Workflow, error) {
 	root, o := f.root(src), f.options(src)
-	w, err := project.FindWorkflow(root, o, name)
+	w, err := project.FindWorkflow(root, &o.Scope, name)
 	if err == nil {
-		err = w.Describe(ctx, o)
+		err = w.Describe(ctx, o.Describe)
 	}
 	if err != nil {
 		return host.Workflow{}, err

@@ -46,7 +46,7 @@ func TestResumeChecksTrust(t *testing.T) {
 			h := openIn(t, r, cassidy.Dir(dir), &cassidy.Options{State: state, Home: home, NoBuiltins: true})
 			trust := project.NewTrust(state)
 			if tt.at == "project" {
-				review, err := project.ReviewProject(ctx, dir, &project.Options{Trust: trust, Describe: h.Describe})
+				review, err := project.ReviewProject(ctx, dir, &project.Options{Scope: project.Scope{Trust: trust}, Describe: h.Describe})
 				if err != nil {
 					t.Fatal(err)
 				}

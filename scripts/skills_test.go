@@ -27,7 +27,7 @@ func TestSkillTemplates(t *testing.T) {
 				t.Errorf("template %s still says %q", template, left)
 			}
 		}
-		root, o := t.TempDir(), &project.Options{TrustOnce: true}
+		root, o := t.TempDir(), &project.Scope{TrustOnce: true}
 		made := project.NewSkill{Name: "make-release2", Title: title, Description: "d", Content: text, Location: tool.Project}
 		if _, err := project.CreateSkill(root, o, made); err != nil {
 			t.Fatalf("template %s: %v", template, err)

@@ -177,7 +177,7 @@ func (c *command) fillProject(ctx context.Context, o *agent.Options, level strin
 	if !inProject {
 		root = ""
 	}
-	find := c.findOptions()
+	find := c.scope()
 	if level == "" {
 		level = "minimal"
 	}
@@ -206,14 +206,14 @@ func (c *command) fillProject(ctx context.Context, o *agent.Options, level strin
 	return nil
 }
 
-// findOptions are those with which the parts of a project are found.
-func (c *command) findOptions() *project.Options {
-	return &project.Options{Home: c.home(), Config: c.config, Trust: project.NewTrust(c.state()), TrustOnce: c.trustOnce}
+// scope returns which files belong to a project and its user, and what is trusted.
+func (c *command) scope() *project.Scope {
+	return &project.Scope{Home: c.home(), Trust: project.NewTrust(c.state()), TrustOnce: c.trustOnce}
 }
 
 // findPolicy finds a policy by its name. One of the user's or the project's
 // never takes the place of one that comes with cassidy.
-func findPolicy(root string, o *project.Options, name string) (agent.Policy, error) {
+func findPolicy(root string, o *project.Scope, name string) (agent.Policy, error) {
 	p, notBuiltin := agent.Builtin(name)
 	if notBuiltin == nil {
 		return p, nil

@@ -123,7 +123,7 @@ func (t *chatSession) skill(_ context.Context, args []string) error {
 	if !inProject {
 		root = ""
 	}
-	skills, _ := project.Skills(root, t.findOptions())
+	skills, _ := project.Skills(root, t.scope())
 	if len(skills) == 0 {
 		t.note("there are no skills; they are Markdown files in .cassidy/skills")
 		return nil

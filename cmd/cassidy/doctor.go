@@ -59,7 +59,7 @@ func (c *command) doctor() error {
 // a promise that nobody has seen kept is none.
 func (c *command) checkSandbox() finding {
 	const name = "sandbox"
-	config, err := project.ReadConfig("", &project.Options{Home: c.home(), Config: c.config})
+	config, err := project.ReadConfig("", &project.ConfigOptions{Home: c.home(), File: c.config})
 	if err != nil {
 		return finding{name: name, value: "not known: the config is broken", bad: true}
 	}
@@ -167,7 +167,7 @@ func (c *command) checkConfig() []finding {
 	if err != nil {
 		return nil // said already
 	}
-	config, err := project.ReadConfig(root, &project.Options{Home: c.home(), Config: c.config})
+	config, err := project.ReadConfig(root, &project.ConfigOptions{Home: c.home(), File: c.config})
 	if err != nil {
 		return nil // no host would have been opened
 	}

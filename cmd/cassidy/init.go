@@ -92,7 +92,7 @@ func (c *command) markOwn(dir string) {
 	if c.state() == "" {
 		return // there is no place to remember it
 	}
-	find := &project.Options{Home: c.home(), Trust: project.NewTrust(c.state())}
+	find := &project.Options{Scope: project.Scope{Home: c.home(), Trust: project.NewTrust(c.state())}}
 	r, err := project.ReviewProject(context.Background(), dir, find)
 	switch {
 	case err != nil:

@@ -55,7 +55,7 @@ func (c *command) openModel(ctx context.Context, h *host.Host, word string, nati
 // user's config, else of the first whose key is set.
 func (c *command) modelName(word string) (string, error) {
 	if word == "" {
-		config, err := project.ReadConfig("", &project.Options{Home: c.home(), Config: c.config})
+		config, err := project.ReadConfig("", &project.ConfigOptions{Home: c.home(), File: c.config})
 		if err != nil {
 			return "", err
 		}

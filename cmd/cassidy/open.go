@@ -55,7 +55,7 @@ func (c *command) open() (h *host.Host, done func(), err error) {
 // newRuntime opens a runtime as the user's config wants it, with the store of runs
 // where this command makes any.
 func (c *command) newRuntime() (*cassidy.Runtime, func() error, error) {
-	config, err := project.ReadConfig("", &project.Options{Home: c.home(), Config: c.config})
+	config, err := project.ReadConfig("", &project.ConfigOptions{Home: c.home(), File: c.config})
 	if err != nil {
 		return nil, nil, err
 	}

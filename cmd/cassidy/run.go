@@ -110,16 +110,15 @@ func (c *command) mayAsk(ctx context.Context, h *host.Host) error {
 
 // findWorkflow finds a workflow by its file or its name, and reads it.
 func (c *command) findWorkflow(ctx context.Context, h *host.Host, word string) (project.Workflow, error) {
-	find := c.findOptions()
-	find.Describe = h.Describe
+	find := c.scope()
 	w, err := c.openWorkflow(find, word)
 	if err == nil {
-		err = w.Describe(ctx, find)
+		err = w.Describe(ctx, h.Describe)
 	}
 	return w, err
 }
 
-func (c *command) openWorkflow(find *project.Options, word string) (project.Workflow, error) {
+func (c *command) openWorkflow(find *project.Scope, word string) (project.Workflow, error) {
 	if strings.HasSuffix(word, ".star") {
 		file := word
 		if _, err := os.Stat(file); err != nil && c.dir != "" && !filepath.IsAbs(file) {
@@ -243,13 +242,12 @@ func (c *command) listWorkflows(ctx *cli.Context, h *host.Host) error {
 	if err != nil {
 		return err
 	}
-	find := c.findOptions()
-	find.Describe = h.Describe
+	find := c.scope()
 	all, broken := project.Workflows(root, find)
 	list, lines, width := value.List{}, [][2]string{}, 0
 	for i := range all {
 		w := &all[i]
-		if err := w.Describe(ctx.Context, find); err != nil {
+		if err := w.Describe(ctx.Context, h.Describe); err != nil {
 			broken = append(broken, value.ErrorOf(err, value.Invalid))
 			continue
 		}

@@ -524,7 +524,7 @@ func (c *command) pruneRuns(ctx *cli.Context, j *history.Journal) error {
 
 // keptRuns says which runs the user's config keeps.
 func (c *command) keptRuns() (history.Keep, error) {
-	config, err := project.ReadConfig("", &project.Options{Home: c.home(), Config: c.config})
+	config, err := project.ReadConfig("", &project.ConfigOptions{Home: c.home(), File: c.config})
 	return history.Keep{For: config.Runs.For, Most: config.Runs.Most}, err
 }
 

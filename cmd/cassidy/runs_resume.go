@@ -165,7 +165,7 @@ func (c *command) resumeRun(ctx *cli.Context, id string) error {
 // that it loads, was revoked. One that was only changed is resumed as it was.
 func (c *command) stillTrusted(r *host.Recorded) error {
 	root, err := c.projectRoot()
-	if err != nil || !c.findOptions().RevokedScript(root, &r.Script) {
+	if err != nil || !c.scope().RevokedScript(root, &r.Script) {
 		return err
 	}
 	return value.Errorf(value.Denied, "%s is untrusted, so the run '%s' is not resumed", r.Script.Path, r.ID).WithHint("review it with: cassidy trust")

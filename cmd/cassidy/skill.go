@@ -45,7 +45,7 @@ func (c *command) listSkills(ctx *cli.Context, _ *host.Host) error {
 	if err != nil {
 		return err
 	}
-	all, broken := project.Skills(root, c.findOptions())
+	all, broken := project.Skills(root, c.scope())
 	var skills []project.Skill
 	for _, s := range all {
 		if location == "all" || location == string(s.Location) {
@@ -185,7 +185,7 @@ func (c *command) showSkill(ctx *cli.Context, _ *host.Host) error {
 	if err != nil {
 		return err
 	}
-	s, err := project.LoadSkill(root, c.findOptions(), args[0])
+	s, err := project.LoadSkill(root, c.scope(), args[0])
 	if err != nil {
 		return err
 	}

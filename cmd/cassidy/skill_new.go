@@ -43,7 +43,7 @@ func (c *command) newSkill(ctx *cli.Context, h *host.Host) error {
 	if err != nil {
 		return err
 	}
-	s, err := project.CreateSkill(root, c.findOptions(), n)
+	s, err := project.CreateSkill(root, c.scope(), n)
 	if err != nil {
 		return err
 	}
@@ -101,7 +101,7 @@ func (c *command) skillRoot(n *project.NewSkill) (string, error) {
 	case n.Location == tool.Personal && c.home() == "":
 		return "", value.Errorf(value.Invalid, "there is no place for personal skills").WithHint("set CASSIDY_HOME to a folder")
 	}
-	if err := n.Check(root, c.findOptions()); err != nil {
+	if err := n.Check(root, c.scope()); err != nil {
 		return "", err
 	}
 	if _, ok := project.Find(root, c.home(), ""); !ok && n.Location == tool.Project {

@@ -89,7 +89,7 @@ func (c *command) root() (string, error) {
 // review reads what in the project asks for trust.
 func (c *command) review(ctx context.Context, h *host.Host, root string) (*project.Review, error) {
 	return project.ReviewProject(ctx, root, &project.Options{
-		Describe: h.Describe, Home: c.home(), Trust: project.NewTrust(c.state()),
+		Describe: h.Describe, Scope: project.Scope{Home: c.home(), Trust: project.NewTrust(c.state())},
 	})
 }
 

@@ -116,17 +116,24 @@ var configFields = []struct {
 	{"runs", false, (*configReader).runs},
 }
 
+// ConfigOptions say where the user's config is. The zero value means that there is
+// none.
+type ConfigOptions struct {
+	Home string // the user's folder, with config.yaml; "" means none
+	File string // a file to read in place of the config.yaml in Home; it must exist
+}
+
 // ReadConfig reads the user's config and that of the project at root; an empty
 // root means no project. A config that is not there says nothing; one that is
 // not right is an error, since what it denies would be allowed without it.
-func ReadConfig(root string, o *Options) (Config, error) {
+func ReadConfig(root string, o *ConfigOptions) (Config, error) {
 	var c Config
-	file := o.Config
+	file := o.File
 	if file == "" && o.Home != "" {
 		file = filepath.Join(o.Home, "config.yaml")
 	}
 	if file != "" {
-		r := configReader{to: &c, file: file, source: file, must: o.Config != ""}
+		r := configReader{to: &c, file: file, source: file, must: o.File != ""}
 		if err := r.read(); err != nil {
 			return Config{}, err
 		}

@@ -27,7 +27,7 @@ func readConfig(t testing.TB, user, own string) (project.Config, error) {
 			t.Fatal(err)
 		}
 	}
-	return project.ReadConfig(root, &project.Options{Home: home})
+	return project.ReadConfig(root, &project.ConfigOptions{Home: home})
 }
 
 func TestConfigRules(t *testing.T) {

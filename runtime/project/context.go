@@ -1,11 +1,9 @@
 package project
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path"
@@ -15,7 +13,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode"
 	"unicode/utf8"
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
@@ -51,8 +48,8 @@ type briefing struct {
 // Context tells what a model should know of a project, in Markdown of at most
 // 8,000 characters: at level minimal its notes and skills, at standard its files
 // and git branch too, at comprehensive also commits. An empty root means that
-// there is no project; of the options Home, Trust and TrustOnce count.
-func Context(ctx context.Context, root string, o *Options, level string) (string, error) {
+// there is no project.
+func Context(ctx context.Context, root string, o *Scope, level string) (string, error) {
 	if levels := []string{levelMinimal, levelStandard, levelComprehensive}; !slices.Contains(levels, level) {
 		return "", value.Errorf(value.Invalid, "there is no level %q%s", level, value.DidYouMean(level, levels)).WithHint("the levels are %s", strings.Join(levels, ", "))
 	}
@@ -82,15 +79,6 @@ func Context(ctx context.Context, root string, o *Options, level string) (string
 		}
 	}
 	return cutContext(b.String()), nil
-}
-
-// notesLedger returns what is trusted of the notes of a project. They are not among
-// the files of a source, and so are not trusted with them.
-func (o *Options) notesLedger(root string) *ledger {
-	if o.Files == nil || root == "" {
-		return o.ledger(root)
-	}
-	return o.Trust.read(root)
 }
 
 // cutContext keeps a text to what a model should have to read.
@@ -315,7 +303,7 @@ func (b *briefing) skills(skills []Skill, broken []*value.Error) {
 		}
 		return s.State == tool.Untrusted
 	})
-	if !b.ledger.all && !b.ledger.author { // what is wrong with a stranger's file may say what he wants
+	if !b.ledger.ownProject() { // what is wrong with a stranger's file may say what he wants
 		before := len(broken)
 		broken = slices.DeleteFunc(broken, func(e *value.Error) bool { return strings.HasPrefix(e.Pos.File, Folder+"/") })
 		b.left += before - len(broken)
@@ -352,99 +340,4 @@ func countOf(n int, what string) string {
 		return "1 " + what
 	}
 	return fmt.Sprintf("%d %ss", n, what)
-}
-
-// oneLine gives a text on one line, without what could not be shown.
-func oneLine(text string) string { return strings.Join(strings.Fields(plain(text)), " ") }
-
-// plain drops what is not text, and control characters, with which a file could
-// reach through to a terminal.
-func plain(text string) string {
-	return strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) && r != '\n' && r != '\t' {
-			return -1
-		}
-		return r
-	}, strings.ToValidUTF8(text, ""))
-}
-
-// readHead reads a regular file, or its beginning. Nothing else is opened: a
-// pipe would be waited for.
-func readHead(files fs.FS, name string, limit int64) (data []byte, cut bool, err error) {
-	f, _, err := openRegular(files, name)
-	if err != nil {
-		return nil, false, err
-	}
-	defer f.Close()
-	data, err = io.ReadAll(io.LimitReader(f, limit+1))
-	if int64(len(data)) > limit {
-		return data[:limit], true, err
-	}
-	return data, false, err
-}
-
-// readTail reads whole lines from the end of a regular file.
-func readTail(files fs.FS, name string, limit int64) ([]byte, error) {
-	f, _, err := openRegular(files, name)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return nil, err
-	}
-	seeker, ok := f.(io.Seeker)
-	if info.Size() <= limit || !ok {
-		return io.ReadAll(io.LimitReader(f, limit))
-	}
-	if _, err := seeker.Seek(-limit, io.SeekEnd); err != nil {
-		return nil, err
-	}
-	data, err := io.ReadAll(io.LimitReader(f, limit))
-	_, whole, _ := bytes.Cut(data, []byte("\n"))
-	return whole, err
-}
-
-// openRegular opens a file that is no device and no pipe. The size is that of before.
-func openRegular(files fs.FS, name string) (file fs.File, size int64, err error) {
-	info, err := fs.Stat(files, name)
-	if err != nil {
-		return nil, 0, err
-	}
-	if !info.Mode().IsRegular() {
-		return nil, 0, errNotRegular
-	}
-	file, err = files.Open(name)
-	return file, info.Size(), err
-}
-
-// readFolder reads what is in a folder, by name; more says that it holds more
-// than the limit.
-func readFolder(files fs.FS, dir string, limit int) (entries []fs.DirEntry, more bool, err error) {
-	info, err := fs.Stat(files, dir)
-	if err != nil {
-		return nil, false, err
-	}
-	if !info.IsDir() {
-		return nil, false, errors.New("not a folder")
-	}
-	f, err := files.Open(dir)
-	if err != nil {
-		return nil, false, err
-	}
-	defer f.Close()
-	list, ok := f.(fs.ReadDirFile)
-	if !ok {
-		return nil, false, errors.New("not a folder")
-	}
-	entries, err = list.ReadDir(limit + 1)
-	if err != nil && !errors.Is(err, io.EOF) {
-		return nil, false, err
-	}
-	if more = len(entries) > limit; more {
-		entries = entries[:limit]
-	}
-	slices.SortFunc(entries, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
-	return entries, more, nil
 }

@@ -17,7 +17,7 @@ import (
 
 // effect carries out one effect of the project's modules, as a host would.
 func effect(ctx context.Context, root, home, name string, named *value.Dict) (tool.Outcome, error) {
-	for _, m := range project.Modules(root, func() *project.Options { return mine(home) }) {
+	for _, m := range project.Modules(root, func() *project.Scope { return mine(home) }) {
 		for _, f := range m.Funcs {
 			if m.Name+"."+f.Name != name {
 				continue
@@ -33,7 +33,7 @@ func effect(ctx context.Context, root, home, name string, named *value.Dict) (to
 }
 
 // mine are the options of a user with a home who trusts the project.
-func mine(home string) *project.Options { return &project.Options{Home: home, TrustOnce: true} }
+func mine(home string) *project.Scope { return &project.Scope{Home: home, TrustOnce: true} }
 
 // contextOf reads the context of a project at a level.
 func contextOf(t *testing.T, root, home, level string) string {
@@ -51,7 +51,7 @@ func contextOf(t *testing.T, root, home, level string) string {
 
 func TestModules(t *testing.T) {
 	want := map[string]tool.EffectKind{"context.read": tool.Read, "skill.create": tool.External}
-	for _, m := range project.Modules("", func() *project.Options { return &project.Options{} }) {
+	for _, m := range project.Modules("", func() *project.Scope { return &project.Scope{} }) {
 		for _, f := range m.Funcs {
 			name := m.Name + "." + f.Name
 			kind, ok := want[name]

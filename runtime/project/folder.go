@@ -37,11 +37,11 @@ func (p place) open() (fs.FS, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newRootFiles(root), nil
+	return openTools(root), nil
 }
 
-// A folder is one place while it is loaded.
-type folder struct {
+// A toolFolder is one place while it is loaded.
+type toolFolder struct {
 	place place
 	files fs.FS
 	opts  *Options
@@ -52,7 +52,7 @@ type folder struct {
 
 // load reads the folder, the index for what is unchanged and the rest from the
 // files, and appends its tools to found.
-func (f *folder) load(ctx context.Context, known *Known, found []tool.Found) ([]tool.Found, []*value.Error, error) {
+func (f *toolFolder) load(ctx context.Context, known *Known, found []tool.Found) ([]tool.Found, []*value.Error, error) {
 	began := time.Now().UnixNano() // whatever is written from now on has a later time
 	entries, err := fs.ReadDir(f.files, ".")
 	if errors.Is(err, fs.ErrNotExist) {
@@ -63,7 +63,7 @@ func (f *folder) load(ctx context.Context, known *Known, found []tool.Found) ([]
 	}
 	names := f.toolFiles(entries)
 	file := f.indexFile(names)
-	if f.old = f.opts.Known.of(f.place); f.old == nil {
+	if f.old = f.opts.Known.of(f.place.key()); f.old == nil {
 		f.old = readIndex(file, f.opts.Reader)
 	}
 	if err := f.readLibs(); err != nil {
@@ -84,7 +84,7 @@ func (f *folder) load(ctx context.Context, known *Known, found []tool.Found) ([]
 		// An index that cannot be written only means reading the files again.
 		f.opts.later(func() { _ = writeIndex(file, now) })
 	}
-	known.take(f.place, &index{written: began, findings: findings, libs: f.libs})
+	known.take(f.place.key(), &index{written: began, findings: findings, libs: f.libs})
 	found = slices.Grow(found, len(findings))
 	var broken []*value.Error
 	for i := range findings {
@@ -103,7 +103,7 @@ func (f *folder) load(ctx context.Context, known *Known, found []tool.Found) ([]
 
 // toolFiles names the files that should be tools, if they are files. Hidden ones,
 // tests beside a tool and a README should not.
-func (f *folder) toolFiles(entries []fs.DirEntry) []fs.DirEntry {
+func (f *toolFolder) toolFiles(entries []fs.DirEntry) []fs.DirEntry {
 	suffixes := tool.ScriptSuffixes()
 	return slices.DeleteFunc(entries, func(e fs.DirEntry) bool {
 		name := e.Name()
@@ -115,12 +115,31 @@ func (f *folder) toolFiles(entries []fs.DirEntry) []fs.DirEntry {
 	})
 }
 
+// indexFile is where the index lies of a folder with these files, or "". That of
+// files without a folder is found by their names.
+func (f *toolFolder) indexFile(entries []fs.DirEntry) string {
+	if f.opts.Cache == "" {
+		return ""
+	}
+	of := f.place.dir
+	switch {
+	case f.place.location == tool.Builtin:
+		of = "builtin"
+	case f.place.files != nil:
+		of = "files"
+		for _, e := range entries {
+			of += "\n" + e.Name()
+		}
+	}
+	return filepath.Join(f.opts.Cache, "tools-"+tool.HashBytes([]byte(of))[:16]+".idx")
+}
+
 // batchSize is how many files are described together.
 const batchSize = 32
 
 // findings reads the files, on all processors. fresh reports whether any was not
 // known from the index.
-func (f *folder) findings(ctx context.Context, entries []fs.DirEntry) (list []finding, fresh bool, err error) {
+func (f *toolFolder) findings(ctx context.Context, entries []fs.DirEntry) (list []finding, fresh bool, err error) {
 	list = make([]finding, len(entries))
 	var next atomic.Int64
 	var changed atomic.Bool
@@ -147,7 +166,7 @@ func (f *folder) findings(ctx context.Context, entries []fs.DirEntry) (list []fi
 
 // batch fills the list with what is found of some entries: nothing of those that are
 // not files. It reports whether all was known from the index.
-func (f *folder) batch(ctx context.Context, entries []fs.DirEntry, list []finding) (known bool) {
+func (f *toolFolder) batch(ctx context.Context, entries []fs.DirEntry, list []finding) (known bool) {
 	known = true
 	var unread []undescribed
 	for i, entry := range entries {
@@ -175,7 +194,7 @@ const (
 )
 
 // recall returns what is known of a file, or its text, which is to be described.
-func (f *folder) recall(entry fs.DirEntry) (result finding, text string, state recollection) {
+func (f *toolFolder) recall(entry fs.DirEntry) (result finding, text string, state recollection) {
 	name := entry.Name()
 	stamp, err := f.stamp(name, entry)
 	switch {
@@ -205,12 +224,12 @@ func (f *folder) recall(entry fs.DirEntry) (result finding, text string, state r
 
 // trusts reports whether a file with this stamp is still the one that was noted
 // with the old one.
-func (f *folder) trusts(old, now stamped) bool {
+func (f *toolFolder) trusts(old, now stamped) bool {
 	return !f.place.byContent() && f.old.trusts(old, now)
 }
 
 // stamp says what is to be known of a file without reading it.
-func (f *folder) stamp(name string, entry fs.DirEntry) (stamped, error) {
+func (f *toolFolder) stamp(name string, entry fs.DirEntry) (stamped, error) {
 	info, err := entry.Info()
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -231,16 +250,11 @@ func (f *folder) stamp(name string, entry fs.DirEntry) (stamped, error) {
 }
 
 var (
-	errNotRegular = errors.New("not a regular file")
-	errFolder     = errors.New("a folder")
-	errGone       = errors.New("a file that was removed meanwhile")
+	errFolder = errors.New("a folder")
+	errGone   = errors.New("a file that was removed meanwhile")
 )
 
-// maxSource is more than any engine accepts: a larger file need not be read to
-// be refused.
-const maxSource = 1 << 20
-
-func (f *folder) read(name string) (string, error) {
+func (f *toolFolder) read(name string) (string, error) {
 	file, size, err := openRegular(f.files, name)
 	if err != nil {
 		return "", err
@@ -267,7 +281,7 @@ type undescribed struct {
 }
 
 // describe reads what files declare, and completes their findings.
-func (f *folder) describe(ctx context.Context, files []undescribed) {
+func (f *toolFolder) describe(ctx context.Context, files []undescribed) {
 	if len(files) == 0 {
 		return
 	}
@@ -305,7 +319,7 @@ func Transient(e *value.Error) bool {
 }
 
 // describeOne reads what one file declares.
-func (f *folder) describeOne(ctx context.Context, name, text string) finding {
+func (f *toolFolder) describeOne(ctx context.Context, name, text string) finding {
 	r := finding{name: name, stamp: stamped{hash: tool.HashBytes([]byte(text))}}
 	f.describe(ctx, []undescribed{{&r, text}})
 	return r
@@ -329,7 +343,7 @@ func (o *Options) describeAll(ctx context.Context, builtin bool, scripts []tool.
 
 // whole returns the script of a tool that was described: its text with what it
 // loads.
-func (f *folder) whole(name, text string, t *tool.Tool) *tool.Script {
+func (f *toolFolder) whole(name, text string, t *tool.Tool) *tool.Script {
 	s := &tool.Script{Name: stem(name), Path: f.shown(name), Source: text, Libs: map[string]string{}, Hash: t.Hash}
 	for _, lib := range t.Loads {
 		s.Libs[lib] = f.texts()[lib]
@@ -341,7 +355,7 @@ func (f *folder) whole(name, text string, t *tool.Tool) *tool.Script {
 func stem(name string) string { return tool.Key(strings.TrimSuffix(name, path.Ext(name))) }
 
 // fileError makes any error one about a file.
-func (f *folder) fileError(name string, err error) *value.Error {
+func (f *toolFolder) fileError(name string, err error) *value.Error {
 	e := *value.ErrorOf(err, value.Invalid)
 	var path *fs.PathError
 	if errors.As(err, &path) {
@@ -364,11 +378,11 @@ func (f *folder) fileError(name string, err error) *value.Error {
 }
 
 // shown is how messages name a file of the folder.
-func (f *folder) shown(name string) string { return path.Join(f.place.shown, name) }
+func (f *toolFolder) shown(name string) string { return path.Join(f.place.shown, name) }
 
 // judge says whether a tool may be used, and what it is granted: a user's own
 // and cassidy's what they need, a project's what was trusted.
-func (f *folder) judge(t *tool.Head, r *finding) {
+func (f *toolFolder) judge(t *tool.Head, r *finding) {
 	t.State, t.Granted = tool.Ready, t.Needs
 	if f.place.location != tool.Project {
 		return
@@ -380,21 +394,26 @@ func (f *folder) judge(t *tool.Head, r *finding) {
 	}
 }
 
-// libsOf returns the shared files that a finding was read with: of the last good
+// libsOf returns the hashes of the shared files that a finding was read with: of the last good
 // version of a file they may be others than there are now.
-func (f *folder) libsOf(r *finding) map[string]stamped {
+func (f *toolFolder) libsOf(r *finding) func(lib string) string {
 	if r.libs == f.libsHash(r) || r.kept == nil || r.kept.Load() == nil {
-		return f.libs
+		return f.libHash
 	}
-	libs := map[string]stamped{}
-	for name, text := range r.kept.Load().Libs {
-		libs[name] = stamped{hash: tool.HashBytes([]byte(text))}
+	return func(lib string) string {
+		text, ok := r.kept.Load().Libs[lib]
+		if !ok {
+			return ""
+		}
+		return tool.HashBytes([]byte(text))
 	}
-	return libs
 }
 
+// libHash returns the hash of a shared file as it is now, or "".
+func (f *toolFolder) libHash(lib string) string { return f.libs[lib].hash }
+
 // found gives a tool the way to its source.
-func (f *folder) found(r *finding) tool.Found {
+func (f *toolFolder) found(r *finding) tool.Found {
 	w := &way{&f.place, f.opts, r}
 	return tool.Found{Head: *r.head, Declared: r.declared, Load: w.load}
 }
@@ -418,7 +437,7 @@ func (w *way) load() (tool.Script, error) {
 	if closer, ok := files.(io.Closer); ok {
 		defer closer.Close()
 	}
-	f := &folder{place: *w.place, files: files, opts: w.opts}
+	f := &toolFolder{place: *w.place, files: files, opts: w.opts}
 	s, err := f.script(r.name, r.head.Loads, r.head.Hash)
 	if err == nil {
 		r.kept.Store(&s)
@@ -428,7 +447,7 @@ func (w *way) load() (tool.Script, error) {
 
 // script reads a tool's source with what it loads. It must still be what was
 // described: a call is checked against that.
-func (f *folder) script(name string, loads []string, want string) (tool.Script, error) {
+func (f *toolFolder) script(name string, loads []string, want string) (tool.Script, error) {
 	text, err := f.read(name)
 	if err != nil {
 		return tool.Script{}, f.fileError(name, err)
@@ -459,7 +478,7 @@ const (
 
 // readLibs looks at the shared files, all of them: they are few, and a tool is
 // described anew when one that it loads has changed.
-func (f *folder) readLibs() error {
+func (f *toolFolder) readLibs() error {
 	f.libs = map[string]stamped{}
 	bytes := int64(0)
 	return fs.WalkDir(f.files, "lib", func(name string, d fs.DirEntry, err error) error {
@@ -491,7 +510,7 @@ func (f *folder) readLibs() error {
 }
 
 // libTexts returns the content of all shared files.
-func (f *folder) libTexts() map[string]string {
+func (f *toolFolder) libTexts() map[string]string {
 	texts := make(map[string]string, len(f.libs))
 	for name, stamp := range f.libs {
 		text := stamp.text
@@ -508,7 +527,7 @@ func (f *folder) libTexts() map[string]string {
 
 // libsHash names the state of the shared files that a finding depends on. A
 // broken file may depend on any of them.
-func (f *folder) libsHash(r *finding) string {
+func (f *toolFolder) libsHash(r *finding) string {
 	var names []string
 	if r.head != nil {
 		names = r.head.Loads
@@ -541,7 +560,7 @@ func DescribeFile(ctx context.Context, file string, o *Options) (tool.Tool, erro
 		return tool.Tool{}, e
 	}
 	shown := strings.TrimSuffix(filepath.ToSlash(filepath.Clean(dir)), "/")
-	f := &folder{place: place{shown: shown}, files: os.DirFS(dir), opts: o, old: &index{}}
+	f := &toolFolder{place: place{shown: shown}, files: os.DirFS(dir), opts: o, old: &index{}}
 	if err := f.readLibs(); err != nil {
 		return tool.Tool{}, err
 	}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"hash/crc32"
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -69,25 +68,6 @@ func sorted(findings []finding) []finding {
 	return findings
 }
 
-// indexFile is where the index lies of a folder with these files, or "". That of
-// files without a folder is found by their names.
-func (f *folder) indexFile(entries []fs.DirEntry) string {
-	if f.opts.Cache == "" {
-		return ""
-	}
-	of := f.place.dir
-	switch {
-	case f.place.location == tool.Builtin:
-		of = "builtin"
-	case f.place.files != nil:
-		of = "files"
-		for _, e := range entries {
-			of += "\n" + e.Name()
-		}
-	}
-	return filepath.Join(f.opts.Cache, "tools-"+tool.HashBytes([]byte(of))[:16]+".idx")
-}
-
 // readIndex reads an index, or returns an empty one.
 func readIndex(file, reader string) *index {
 	if file == "" {
@@ -126,82 +106,41 @@ func decodeIndex(from io.Reader) (*index, error) {
 	if _, err := io.Copy(io.MultiWriter(&body, sum), io.LimitReader(from, maxIndex)); err != nil || sum.Sum32() != binary.LittleEndian.Uint32(head[len(indexVersion):]) {
 		return nil, errIndex
 	}
-	r := indexReader{rest: body.String()}
-	x := &index{reader: r.text(), written: r.int()}
-	n := r.count()
+	r := newPackReader(body.String())
+	x := &index{reader: r.Text(), written: r.Int()}
+	n := r.Count()
 	x.libs = make(map[string]stamped, n)
 	for range n {
-		name := r.text()
-		x.libs[name] = r.stamp()
+		name := r.Text()
+		x.libs[name] = readStamp(r)
 	}
-	n = r.count()
+	n = r.Count()
 	x.findings = make([]finding, n)
 	for i := range x.findings {
 		f := &x.findings[i]
-		r.finding(f)
-		r.bad = r.bad || i > 0 && f.name < x.findings[i-1].name
+		readFinding(r, f)
+		r.Check(i == 0 || f.name >= x.findings[i-1].name)
 	}
-	if r.bad || r.rest != "" {
+	if !r.Done() {
 		return nil, errIndex
 	}
 	return x, nil
 }
 
-// An indexReader reads the parts of an index. Its strings share the memory of
-// the whole.
-type indexReader struct {
-	rest string
-	bad  bool
+func readStamp(r *packReader) stamped {
+	return stamped{size: r.Int(), mtime: r.Int(), hash: r.Text()}
 }
 
-func (r *indexReader) int() int64 {
-	var u uint64
-	for shift := 0; shift < 64; shift += 7 {
-		if r.rest == "" {
-			break
-		}
-		c := r.rest[0]
-		r.rest = r.rest[1:]
-		u |= uint64(c&0x7f) << shift
-		if c < 0x80 {
-			return int64(u)
-		}
-	}
-	r.bad, r.rest = true, ""
-	return 0
-}
-
-// count reads how many things follow, each of at least one byte.
-func (r *indexReader) count() int {
-	n := r.int()
-	if n < 0 || n > int64(len(r.rest)) {
-		r.bad, r.rest = true, ""
-		return 0
-	}
-	return int(n)
-}
-
-func (r *indexReader) text() string {
-	n := r.count()
-	s := r.rest[:n]
-	r.rest = r.rest[n:]
-	return s
-}
-
-func (r *indexReader) stamp() stamped {
-	return stamped{size: r.int(), mtime: r.int(), hash: r.text()}
-}
-
-func (r *indexReader) finding(f *finding) {
-	f.name, f.stamp, f.libs = r.text(), r.stamp(), r.text()
-	if r.int() == 0 {
-		f.encoded = r.text()
+func readFinding(r *packReader, f *finding) {
+	f.name, f.stamp, f.libs = r.Text(), readStamp(r), r.Text()
+	if r.Int() == 0 {
+		f.encoded = r.Text()
 		return
 	}
-	kind := r.int()
-	r.bad = r.bad || kind < 0 || kind > int64(value.LastKind)
-	f.err = &value.Error{Kind: value.Kind(kind), Op: r.text(), Err: errors.New(r.text()), Hint: r.text(), Limit: value.LimitName(r.text()),
-		Pos: value.Position{File: r.text(), Line: int(r.int()), Col: int(r.int())}}
+	kind := r.Int()
+	r.Check(kind >= 0 && kind <= int64(value.LastKind))
+	f.err = &value.Error{Kind: value.Kind(kind), Op: r.Text(), Err: errors.New(r.Text()), Hint: r.Text(), Limit: value.LimitName(r.Text()),
+		Pos: value.Position{File: r.Text(), Line: int(r.Int()), Col: int(r.Int())}}
 }
 
 // writeIndex writes an index beside its place and moves it there, so that a
@@ -234,67 +173,61 @@ func writeIndex(file string, x *index) error {
 
 func encodeIndex(x *index) ([]byte, error) {
 	const head = len(indexVersion) + 4
-	w := indexWriter{buf: make([]byte, head, head+len(x.findings)*600)} // a guess
-	w.text(x.reader)
-	w.int(x.written)
-	w.int(int64(len(x.libs)))
+	w := indexWriter{packWriter: packWriter{Buf: make([]byte, head, head+len(x.findings)*600)}} // a guess
+	w.Text(x.reader)
+	w.Int(x.written)
+	w.Int(int64(len(x.libs)))
 	for name, s := range x.libs {
-		w.text(name)
+		w.Text(name)
 		w.stamp(s)
 	}
 	findings := sorted(x.findings)
-	w.int(int64(len(findings)))
+	w.Int(int64(len(findings)))
 	for i := range findings {
 		if err := w.finding(&findings[i]); err != nil {
 			return nil, err
 		}
 	}
-	copy(w.buf, indexVersion)
-	binary.LittleEndian.PutUint32(w.buf[len(indexVersion):], crc32.ChecksumIEEE(w.buf[head:]))
-	return w.buf, nil
+	copy(w.Buf, indexVersion)
+	binary.LittleEndian.PutUint32(w.Buf[len(indexVersion):], crc32.ChecksumIEEE(w.Buf[head:]))
+	return w.Buf, nil
 }
 
+// An indexWriter writes the parts of an index.
 type indexWriter struct {
-	buf  []byte
+	packWriter
 	tool []byte // the last one
 }
 
-func (w *indexWriter) int(i int64) { w.buf = binary.AppendUvarint(w.buf, uint64(i)) }
-
-func (w *indexWriter) text(s string) {
-	w.int(int64(len(s)))
-	w.buf = append(w.buf, s...)
-}
-
 func (w *indexWriter) stamp(s stamped) {
-	w.int(s.size)
-	w.int(s.mtime)
-	w.text(s.hash)
+	w.Int(s.size)
+	w.Int(s.mtime)
+	w.Text(s.hash)
 }
 
 func (w *indexWriter) finding(f *finding) error {
-	w.text(f.name)
+	w.Text(f.name)
 	w.stamp(f.stamp)
-	w.text(f.libs)
+	w.Text(f.libs)
 	if f.err == nil && f.tool == nil {
-		w.int(0)
-		w.text(f.encoded)
+		w.Int(0)
+		w.Text(f.encoded)
 		return nil
 	}
 	if f.err == nil {
 		var err error
 		w.tool, err = tool.AppendTool(w.tool[:0], f.tool)
-		w.int(0)
-		w.int(int64(len(w.tool)))
-		w.buf = append(w.buf, w.tool...)
+		w.Int(0)
+		w.Int(int64(len(w.tool)))
+		w.Buf = append(w.Buf, w.tool...)
 		return err
 	}
-	w.int(1)
-	w.int(int64(f.err.Kind))
+	w.Int(1)
+	w.Int(int64(f.err.Kind))
 	for _, s := range []string{f.err.Op, f.err.Err.Error(), f.err.Hint, string(f.err.Limit), f.err.Pos.File} {
-		w.text(s)
+		w.Text(s)
 	}
-	w.int(int64(f.err.Pos.Line))
-	w.int(int64(f.err.Pos.Col))
+	w.Int(int64(f.err.Pos.Line))
+	w.Int(int64(f.err.Pos.Col))
 	return nil
 }

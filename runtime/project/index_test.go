@@ -132,7 +132,7 @@ func TestAToolThatCannotBeDecoded(t *testing.T) {
 func TestDamagedToolInIndex(t *testing.T) {
 	root, described := t.TempDir(), 0
 	writeTools(t, root, 1)
-	o := &Options{Cache: t.TempDir(), Reader: "r", Trust: NewTrust(""), TrustOnce: true, Describe: describeNames(&described)}
+	o := &Options{Cache: t.TempDir(), Reader: "r", Scope: Scope{Trust: NewTrust(""), TrustOnce: true}, Describe: describeNames(&described)}
 	loadTools(t, root, o)
 	file := indexFiles(t, o)[0]
 	data, err := os.ReadFile(file)
@@ -195,7 +195,7 @@ func TestTransientErrors(t *testing.T) {
 		value.Errorf(value.Busy, "too many wait"), value.Errorf(value.Canceled, "closed"), {Kind: value.Unavailable, Limit: value.LimitWorker, Err: context.Canceled},
 	} {
 		for _, cache := range []string{"", t.TempDir()} {
-			o := &Options{Cache: cache, Reader: "r", Trust: NewTrust(""), TrustOnce: true, Describe: func(context.Context, tool.Script) (tool.Tool, error) {
+			o := &Options{Cache: cache, Reader: "r", Scope: Scope{Trust: NewTrust(""), TrustOnce: true}, Describe: func(context.Context, tool.Script) (tool.Tool, error) {
 				return tool.Tool{}, transient
 			}}
 			p, err := Load(context.Background(), root, o)

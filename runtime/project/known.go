@@ -3,8 +3,6 @@ package project
 import (
 	"maps"
 	"sync"
-
-	"github.com/cassidy-run/cassidy/runtime/tool"
 )
 
 // A Known is what a [Load] has read, for the next one in the same process: that
@@ -17,17 +15,17 @@ type Known struct {
 }
 
 // of returns what is known of a place, or nil.
-func (k *Known) of(p place) *index {
+func (k *Known) of(place string) *index {
 	if k == nil {
 		return nil
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	return k.places[p.key()]
+	return k.places[place]
 }
 
 // take notes what was read of a place.
-func (k *Known) take(p place, read *index) {
+func (k *Known) take(place string, read *index) {
 	if k == nil {
 		return
 	}
@@ -42,13 +40,5 @@ func (k *Known) take(p place, read *index) {
 	if k.places == nil {
 		k.places = map[string]*index{}
 	}
-	k.places[p.key()] = &x
-}
-
-// key names a place among those of a project.
-func (p place) key() string {
-	if p.location == tool.Project && p.files != nil {
-		return "files"
-	}
-	return string(p.location) + " " + p.dir
+	k.places[place] = &x
 }

@@ -26,7 +26,7 @@ func TestLastGoodVersionIsJudgedByItsLibraries(t *testing.T) {
 		}
 	}
 	const good = "load(\"lib/a.star\", \"word\")\n\ndef one():\n    \"\"\"One.\"\"\"\n    return word\n\ntool(one)\n"
-	o := &project.Options{Describe: sandbox.NewInline().Describe, Trust: project.NewTrust(t.TempDir())}
+	o := &project.Options{Describe: sandbox.NewInline().Describe, Scope: project.Scope{Trust: project.NewTrust(t.TempDir())}}
 	write("one.star", good)
 	write("lib/a.star", "word = 1\n")
 	review, err := project.ReviewProject(ctx, root, o)

@@ -54,9 +54,8 @@ func (f *ScriptFile) usable(what string) error {
 
 // Policies reads the policies of a project and of its user. A file that is not
 // right is reported and hides no other; of two with one name neither is used.
-// An empty root means that there is no project; of the options Home, Trust and
-// TrustOnce count.
-func Policies(root string, o *Options) ([]Policy, []*value.Error) {
+// An empty root means that there is no project.
+func Policies(root string, o *Scope) ([]Policy, []*value.Error) {
 	files, broken := scriptFiles(root, o, policiesDir, KindPolicy)
 	policies := make([]Policy, len(files))
 	for i, f := range files {
@@ -67,13 +66,11 @@ func Policies(root string, o *Options) ([]Policy, []*value.Error) {
 
 // scriptFiles reads the scripts in a folder of a project and in the one of its
 // user.
-func scriptFiles(root string, o *Options, folder string, kind Kind) ([]ScriptFile, []*value.Error) {
+func scriptFiles(root string, o *Scope, dir string, kind Kind) ([]ScriptFile, []*value.Error) {
 	var all []ScriptFile
 	var broken []*value.Error
-	ledger := o.ledger(root)
-	for _, place := range o.userPlaces(root, folder) {
-		place.ledger = ledger
-		found, errs := place.scripts(kind)
+	for _, place := range o.places(root, dir) {
+		found, errs := scriptsIn(place, kind)
 		for _, f := range found {
 			if i := slices.IndexFunc(all, func(g ScriptFile) bool { return tool.Key(g.Name) == tool.Key(f.Name) }); i >= 0 {
 				if all[i].State == tool.Untrusted && f.State == tool.Ready {
@@ -91,8 +88,8 @@ func scriptFiles(root string, o *Options, folder string, kind Kind) ([]ScriptFil
 	return all, broken
 }
 
-// scripts reads the scripts that the place holds.
-func (p userPlace) scripts(kind Kind) (found []ScriptFile, broken []*value.Error) {
+// scriptsIn reads the scripts that a place holds.
+func scriptsIn(p userPlace, kind Kind) (found []ScriptFile, broken []*value.Error) {
 	files, done, err := p.open()
 	if err != nil {
 		return nil, []*value.Error{p.fileError("", err)}
@@ -112,7 +109,7 @@ func (p userPlace) scripts(kind Kind) (found []ScriptFile, broken []*value.Error
 		if e.IsDir() || path.Ext(name) != ".star" || strings.HasPrefix(name, ".") {
 			continue
 		}
-		script, err := p.script(files, name, kind)
+		script, err := readScript(p, files, name, kind)
 		if err != nil {
 			broken = append(broken, p.fileError(name, err))
 			continue
@@ -122,7 +119,7 @@ func (p userPlace) scripts(kind Kind) (found []ScriptFile, broken []*value.Error
 	return found, broken
 }
 
-func (p userPlace) script(files fs.FS, name string, kind Kind) (ScriptFile, error) {
+func readScript(p userPlace, files fs.FS, name string, kind Kind) (ScriptFile, error) {
 	stem := strings.TrimSuffix(name, ".star")
 	if err := tool.CheckName(stem); err != nil {
 		return ScriptFile{}, err

@@ -57,19 +57,15 @@ func Find(dir, home, ceiling string) (root string, ok bool) {
 	}
 }
 
-func sameFile(a, b string) bool {
-	if b == "" {
-		return false
-	}
-	x, errX := os.Stat(a)
-	y, errY := os.Stat(b)
-	return errX == nil && errY == nil && os.SameFile(x, y)
-}
+// A Describer reads what a script declares, a tool or a workflow, without running it.
+type Describer func(context.Context, tool.Script) (tool.Tool, error)
 
 // Options say where to look and how to read. The zero value finds nothing.
 type Options struct {
+	// Scope says which files belong to the project and its user, and what is trusted.
+	Scope
 	// Describe reads what a tool's file declares.
-	Describe func(context.Context, tool.Script) (tool.Tool, error)
+	Describe Describer
 	// DescribeAll reads what several files declare, a tool or an error of each, as
 	// Describe would one after the other. It is called concurrently. Nil: Describe
 	// does.
@@ -78,29 +74,17 @@ type Options struct {
 	// writing an index. Nil runs it in place.
 	Background func(func())
 	// DescribeBuiltin reads cassidy's own files; nil: Describe does.
-	DescribeBuiltin func(context.Context, tool.Script) (tool.Tool, error)
+	DescribeBuiltin Describer
 	// Reader names who Describe is: what another one noted is not believed.
 	Reader string
 	// Builtin holds cassidy's own tools; nil means none.
 	Builtin fs.FS
-	// Files are the project's scripts in place of those of a folder .cassidy: tools
-	// at the root, and beside them the folders workflows, policies and skills. Its
-	// files are known by their content. They are trusted with TrustOnce and never
-	// else, since a Trust remembers folders. Nil means those of the folder.
-	Files fs.FS
 	// Known is what an earlier [Load] has read; nil is nothing.
 	Known *Known
-	// Home is the user's folder, with tools/ and config.yaml; "" means none.
-	Home string
 	// Config is a file to read in place of the config.yaml in Home.
 	Config string
 	// Cache is a folder for the index; "" means that none is kept.
 	Cache string
-	// Trust is what the user has reviewed. Nil trusts nothing of a project.
-	Trust *Trust
-	// TrustOnce trusts everything of the project, for as long as the process
-	// lives: for who has reviewed it elsewhere.
-	TrustOnce bool
 }
 
 // later runs what nobody need wait for.
@@ -129,7 +113,7 @@ type Project struct {
 func Load(ctx context.Context, root string, o *Options) (*Project, error) {
 	p := &Project{Root: root, Known: &Known{}}
 	var err error
-	if p.Config, err = ReadConfig(root, o); err != nil {
+	if p.Config, err = ReadConfig(root, &ConfigOptions{Home: o.Home, File: o.Config}); err != nil {
 		return nil, err
 	}
 	var found []tool.Found
@@ -171,6 +155,14 @@ type place struct {
 // times that tell whether they have changed.
 func (p place) byContent() bool { return p.files != nil && p.location != tool.Builtin }
 
+// key names a place among those of a project.
+func (p place) key() string {
+	if p.location == tool.Project && p.files != nil {
+		return "files"
+	}
+	return string(p.location) + " " + p.dir
+}
+
 func places(root string, o *Options) []place {
 	var list []place
 	if o.Builtin != nil {
@@ -198,7 +190,7 @@ func (p place) load(ctx context.Context, o *Options, known *Known, found []tool.
 	if closer, ok := files.(io.Closer); ok {
 		defer closer.Close()
 	}
-	f := &folder{place: p, files: files, opts: o}
+	f := &toolFolder{place: p, files: files, opts: o}
 	return f.load(ctx, known, found)
 }
 

@@ -32,7 +32,7 @@ func newBench(t *testing.T) *bench {
 	b := &bench{t: t, root: t.TempDir(), home: t.TempDir()}
 	e := engine.New(nil)
 	b.opts = project.Options{
-		Home: b.home, Cache: filepath.Join(b.home, "cache"), TrustOnce: true,
+		Cache: filepath.Join(b.home, "cache"), Scope: project.Scope{Home: b.home, TrustOnce: true},
 		Describe: func(_ context.Context, s tool.Script) (tool.Tool, error) {
 			b.described.Add(1)
 			return e.Describe(s)
@@ -363,7 +363,7 @@ func TestFiles(t *testing.T) {
 	load("a=A.", 0)
 	files["a.star"] = &fstest.MapFile{Data: []byte(star("B."))} // of the same size and time
 	load("a=B.", 1)
-	if w, broken := project.Workflows("", &b.opts); len(w) != 1 || w[0].Name != "w" || w[0].State != tool.Ready || len(broken) > 0 {
+	if w, broken := project.Workflows("", &b.opts.Scope); len(w) != 1 || w[0].Name != "w" || w[0].State != tool.Ready || len(broken) > 0 {
 		t.Errorf("the workflows are %+v, broken %v", w, broken)
 	}
 	b.opts.TrustOnce = false

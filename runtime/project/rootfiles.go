@@ -17,7 +17,13 @@ type rootFiles struct {
 
 const toolsDir = Folder + "/tools"
 
-func newRootFiles(root *os.Root) rootFiles {
+// toolsIn returns the files of a project's folder of tools. They are not to be closed:
+// the root stays its owner's.
+func toolsIn(root *os.Root) rootFiles { return rootFiles{root: root} }
+
+// openTools returns the files of a project's folder of tools. Closing them closes the
+// root.
+func openTools(root *os.Root) rootFiles {
 	tools, err := root.OpenRoot(toolsDir)
 	if err != nil {
 		tools = nil // whoever looks for a file there gets the error
@@ -57,7 +63,7 @@ func (r rootFiles) Lstat(name string) (fs.FileInfo, error) {
 }
 
 // ReadDir implements [fs.ReadDirFS]. It looks at no file: that takes longer than
-// reading the names, and [folder.findings] does it on all processors.
+// reading the names, and [toolFolder.findings] does it on all processors.
 func (r rootFiles) ReadDir(name string) ([]fs.DirEntry, error) {
 	f, err := r.Open(name)
 	if err != nil {

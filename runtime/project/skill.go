@@ -3,9 +3,7 @@ package project
 import (
 	"errors"
 	"io/fs"
-	"os"
 	"path"
-	"path/filepath"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -45,69 +43,20 @@ const (
 // A file that is not right is reported and hides no other; of two skills with
 // one name neither is used. A project's skill that the user does not trust is
 // among them, in the state Untrusted. An empty root means that there is no
-// project; of the options Home, Trust and TrustOnce count.
-func Skills(root string, o *Options) ([]Skill, []*value.Error) {
+// project.
+func Skills(root string, o *Scope) ([]Skill, []*value.Error) {
 	var all []Skill
 	var broken []*value.Error
-	ledger := o.ledger(root)
-	for _, place := range o.userPlaces(root, skillsDir) {
-		place.ledger = ledger
-		skills, errs := place.skills()
+	for _, place := range o.places(root, skillsDir) {
+		skills, errs := skillsIn(place)
 		all, broken = append(all, skills...), append(broken, errs...)
 	}
 	kept, errs := withoutTwins(all)
 	return kept, append(broken, errs...)
 }
 
-// A userPlace is a folder in which skills or policies lie.
-type userPlace struct {
-	location tool.Location
-	base     string // the project's root, or the user's folder
-	dir      string // of the skills, below base, with slashes
-	shown    string // how messages name it
-	files    fs.FS  // in place of a folder; else nil
-	ledger   *ledger
-}
-
-func (o *Options) userPlaces(root, folder string) []userPlace {
-	var places []userPlace
-	home := o.Home
-	switch {
-	case o.Files != nil:
-		places = append(places, userPlace{location: tool.Project, files: o.Files, dir: folder, shown: folder})
-	case root != "":
-		dir := Folder + "/" + folder
-		places = append(places, userPlace{location: tool.Project, base: root, dir: dir, shown: dir})
-	}
-	if home != "" {
-		places = append(places, userPlace{location: tool.Personal, base: home, dir: folder, shown: filepath.ToSlash(filepath.Join(home, folder))})
-	}
-	if len(places) == 2 && o.Files == nil && sameFile(places[0].path(), places[1].path()) {
-		return places[1:] // the user's own folder, seen from the folder it lies in
-	}
-	return places
-}
-
-func (p userPlace) path() string { return filepath.Join(p.base, filepath.FromSlash(p.dir)) }
-
-// open returns the files below base. Of a project, links that lead out of it
-// are refused; a user's own may.
-func (p userPlace) open() (fs.FS, func(), error) {
-	if p.files != nil {
-		return p.files, func() {}, nil
-	}
-	if p.location == tool.Personal {
-		return os.DirFS(p.base), func() {}, nil
-	}
-	root, err := os.OpenRoot(p.base)
-	if err != nil {
-		return nil, nil, err
-	}
-	return root.FS(), func() { _ = root.Close() }, nil // it was only read from
-}
-
-// skills reads what the place holds.
-func (p userPlace) skills() ([]Skill, []*value.Error) {
+// skillsIn reads the skills that a place holds.
+func skillsIn(p userPlace) ([]Skill, []*value.Error) {
 	files, done, err := p.open()
 	if err != nil {
 		return nil, []*value.Error{p.fileError("", err)}
@@ -130,7 +79,7 @@ func (p userPlace) skills() ([]Skill, []*value.Error) {
 		if !isSkillFile(e) {
 			continue
 		}
-		s, _, err := p.skill(files, name)
+		s, _, err := readSkill(p, files, name)
 		if err != nil {
 			broken = append(broken, p.fileError(name, err))
 			continue
@@ -145,19 +94,8 @@ func isSkillFile(e fs.DirEntry) bool {
 	return !e.IsDir() && path.Ext(name) == ".md" && !strings.HasPrefix(name, ".") && !strings.EqualFold(name, "README.md")
 }
 
-// fileError makes any error one about a file of the place, or about the place.
-func (p userPlace) fileError(name string, err error) *value.Error {
-	e := *value.ErrorOf(err, value.Invalid)
-	var inner *fs.PathError
-	if errors.As(err, &inner) {
-		e.Err = inner.Err
-	}
-	e.Pos.File = path.Join(p.shown, name)
-	return &e
-}
-
-// skill reads one skill's file: what is known of it, and its instructions.
-func (p userPlace) skill(files fs.FS, name string) (s Skill, body string, err error) {
+// readSkill reads one skill's file: what is known of it, and its instructions.
+func readSkill(p userPlace, files fs.FS, name string) (s Skill, body string, err error) {
 	data, cut, err := readHead(files, path.Join(p.dir, name), maxSkill)
 	switch {
 	case err != nil:

@@ -38,9 +38,8 @@ const (
 //
 // A skill that there is not is NotFound, one of the project that the user does
 // not trust is Denied, and one whose file is not right Invalid. An empty root
-// means that there is no project; of the options Home, Trust and TrustOnce
-// count.
-func LoadSkill(root string, o *Options, name string) (LoadedSkill, error) {
+// means that there is no project.
+func LoadSkill(root string, o *Scope, name string) (LoadedSkill, error) {
 	l := newSkillLoading(root, o)
 	s, err := l.find(oneLine(name))
 	if err != nil {
@@ -75,14 +74,13 @@ type skillLoading struct {
 
 type skillPart struct{ key, body string }
 
-func newSkillLoading(root string, o *Options) *skillLoading {
+func newSkillLoading(root string, o *Scope) *skillLoading {
 	l := &skillLoading{
 		ledger: o.ledger(root), places: map[tool.Location]userPlace{},
 		byKey: map[string]*Skill{}, byName: map[string][]*Skill{}, begun: map[string]bool{},
 	}
 	l.skills, l.broken = Skills(root, o)
-	for _, place := range o.userPlaces(root, skillsDir) {
-		place.ledger = l.ledger
+	for _, place := range o.places(root, skillsDir) {
 		l.places[place.location] = place
 	}
 	for i := range l.skills {
@@ -135,7 +133,7 @@ func untrustedSkill(name, reason string) error {
 // notRight is the error of using a file that is broken. What is wrong with a
 // stranger's file may say what he wants, and this may reach a model.
 func (l *skillLoading) notRight(e *value.Error) error {
-	if !strings.HasPrefix(e.Pos.File, Folder+"/") || l.ledger.all || l.ledger.author {
+	if !strings.HasPrefix(e.Pos.File, Folder+"/") || l.ledger.ownProject() {
 		return e
 	}
 	hidden := value.Errorf(value.Invalid, "the file is not right, and nobody has reviewed it").WithHint("cassidy skill list tells what is wrong with it")
@@ -169,7 +167,7 @@ func (l *skillLoading) read(listed *Skill) (s Skill, body string, err error) {
 		return Skill{}, "", place.fileError(name, err)
 	}
 	defer done()
-	s, body, err = place.skill(files, name)
+	s, body, err = readSkill(place, files, name)
 	switch {
 	case err != nil:
 		return Skill{}, "", l.notRight(place.fileError(name, err))

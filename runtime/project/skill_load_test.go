@@ -180,7 +180,7 @@ func TestLoadSkillUntrusted(t *testing.T) {
 	home("own", "---\nname: called\ndescription: d\n---\nmy other")
 
 	for _, name := range []string{"theirs", "Their Skill", "other", "broken"} {
-		_, err := project.LoadSkill(b.root, &b.opts, name)
+		_, err := project.LoadSkill(b.root, &b.opts.Scope, name)
 		want := value.Denied
 		if name == "broken" {
 			want = value.Invalid
@@ -191,7 +191,7 @@ func TestLoadSkillUntrusted(t *testing.T) {
 		}
 	}
 	for name, want := range map[string]string{"mine": "my own", "called": "my other"} {
-		got, err := project.LoadSkill(b.root, &b.opts, name)
+		got, err := project.LoadSkill(b.root, &b.opts.Scope, name)
 		if err != nil || got.Text != want || got.Location != tool.Personal || strings.Contains(fmt.Sprint(got.Notes), "OBEY") {
 			t.Errorf("LoadSkill(%q) = %q, %q, %v, want the user's own", name, got.Text, got.Notes, err)
 		}
@@ -199,20 +199,20 @@ func TestLoadSkillUntrusted(t *testing.T) {
 			t.Errorf("LoadSkill(%q) notes %q, want one for each that is left out", name, got.Notes)
 		}
 	}
-	if _, broken := project.Skills(b.root, &b.opts); !strings.Contains(fmt.Sprint(broken), "a personal skill has the name 'mine', and nobody has reviewed this one") {
+	if _, broken := project.Skills(b.root, &b.opts.Scope); !strings.Contains(fmt.Sprint(broken), "a personal skill has the name 'mine', and nobody has reviewed this one") {
 		t.Errorf("broken = %v, want the skill that is left out for the user's own", broken)
 	}
 
 	b.trust(".cassidy/skills/theirs.md")
-	got, err := project.LoadSkill(b.root, &b.opts, "mine")
+	got, err := project.LoadSkill(b.root, &b.opts.Scope, "mine")
 	if err != nil || fmt.Sprint(got.Parts) != "[theirs mine]" || !strings.Contains(got.Text, "OBEY one") {
 		t.Errorf("after trust LoadSkill = %q, %v", got.Parts, err)
 	}
 	b.write(".cassidy/skills/theirs.md", "---\ndescription: d\n---\nOBEY otherwise")
-	if got, err = project.LoadSkill(b.root, &b.opts, "mine"); err != nil || strings.Contains(got.Text, "OBEY") {
+	if got, err = project.LoadSkill(b.root, &b.opts.Scope, "mine"); err != nil || strings.Contains(got.Text, "OBEY") {
 		t.Errorf("after a change LoadSkill = %q, %v", got.Text, err)
 	}
-	if _, err = project.LoadSkill(b.root, &b.opts, "theirs"); value.KindOf(err) != value.Denied || !strings.Contains(err.Error(), "it has changed since it was trusted") {
+	if _, err = project.LoadSkill(b.root, &b.opts.Scope, "theirs"); value.KindOf(err) != value.Denied || !strings.Contains(err.Error(), "it has changed since it was trusted") {
 		t.Errorf("after a change LoadSkill = %v, want that it is refused", err)
 	}
 }

@@ -51,11 +51,11 @@ func (s *NewSkill) tidy() {
 
 // CreateSkill writes the file of a new skill, and returns the skill with the
 // path of its file; its warnings say what it requires and there is not. An
-// empty root means that there is no project; of the options Home counts, and
+// empty root means that there is no project, and
 // nothing is trusted by being written. A name that is not in kebab-case is
 // Invalid, and so are texts that are empty; a name that is taken already is
 // Failed, and no file is ever replaced.
-func CreateSkill(root string, o *Options, n NewSkill) (Skill, error) {
+func CreateSkill(root string, o *Scope, n NewSkill) (Skill, error) {
 	skills, err := n.check(root, o)
 	if err != nil {
 		return Skill{}, err
@@ -68,7 +68,7 @@ func CreateSkill(root string, o *Options, n NewSkill) (Skill, error) {
 		Key: n.Name, Name: n.Name, Title: n.Title, Description: n.Description, Auto: n.Auto, Requires: n.Requires,
 		Location: n.Location, Path: path.Join(place.shown, n.Name+".md"), State: tool.Ready, Warnings: n.missing(skills),
 	}
-	if err := place.write(n.Name+".md", n.file()); errors.Is(err, fs.ErrExist) {
+	if err := create(place, n.Name+".md", n.file()); errors.Is(err, fs.ErrExist) {
 		return Skill{}, skillExists(s.Path)
 	} else if err != nil {
 		var inner *fs.PathError
@@ -82,14 +82,14 @@ func CreateSkill(root string, o *Options, n NewSkill) (Skill, error) {
 
 // Check says what [CreateSkill] would refuse, without writing anything: for who
 // makes the folder first.
-func (s *NewSkill) Check(root string, o *Options) error {
+func (s *NewSkill) Check(root string, o *Scope) error {
 	c := *s
 	_, err := c.check(root, o)
 	return err
 }
 
 // check also returns the skills that there are.
-func (s *NewSkill) check(root string, o *Options) ([]Skill, error) {
+func (s *NewSkill) check(root string, o *Scope) ([]Skill, error) {
 	s.tidy()
 	if err := s.checkTexts(); err != nil {
 		return nil, err
@@ -102,8 +102,8 @@ func (s *NewSkill) check(root string, o *Options) ([]Skill, error) {
 }
 
 // place is where the skill goes.
-func (s *NewSkill) place(root string, o *Options) (userPlace, error) {
-	places := o.userPlaces(root, skillsDir)
+func (s *NewSkill) place(root string, o *Scope) (userPlace, error) {
+	places := o.places(root, skillsDir)
 	at := slices.IndexFunc(places, func(p userPlace) bool { return p.location == s.Location && p.files == nil })
 	if at < 0 {
 		return userPlace{}, value.Errorf(value.Invalid, "there is no folder for %s skills here", s.Location).WithHint("choose the other location")
@@ -222,8 +222,8 @@ func quoteYAML(text string) string {
 	return b.String()
 }
 
-// write creates a file in the place; one that exists is an error.
-func (p userPlace) write(name, text string) error {
+// create creates a file in a place; one that exists is an error.
+func create(p userPlace, name, text string) error {
 	if p.location == tool.Project {
 		root, err := os.OpenRoot(p.base)
 		if err != nil {
@@ -234,17 +234,17 @@ func (p userPlace) write(name, text string) error {
 			return err
 		}
 		name = path.Join(p.dir, name)
-		return writeNew(name, text, root.OpenFile, root.Remove)
+		return createFile(name, text, root.OpenFile, root.Remove)
 	}
 	if err := os.MkdirAll(p.path(), 0o755); err != nil {
 		return err
 	}
-	return writeNew(filepath.Join(p.path(), name), text, os.OpenFile, os.Remove)
+	return createFile(filepath.Join(p.path(), name), text, os.OpenFile, os.Remove)
 }
 
-// writeNew writes a file that must not exist yet; of one that cannot be written
+// createFile writes a file that must not exist yet; of one that cannot be written
 // whole nothing stays.
-func writeNew(name, text string, open func(string, int, fs.FileMode) (*os.File, error), remove func(string) error) error {
+func createFile(name, text string, open func(string, int, fs.FileMode) (*os.File, error), remove func(string) error) error {
 	f, err := open(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 	if err != nil {
 		return err

@@ -26,7 +26,7 @@ func TestSkillChangedMeanwhile(t *testing.T) {
 	}
 	const text = "---\ndescription: d\n---\nreviewed"
 	write(text)
-	o := &Options{Trust: NewTrust(t.TempDir())}
+	o := &Scope{Trust: NewTrust(t.TempDir())}
 	hash := tool.HashBytes([]byte(text))
 	if err := o.Trust.Record(root, []File{{Path: name, Kind: KindSkill, Text: text, TextHash: hash, Hash: hash}}, false); err != nil {
 		t.Fatal(err)

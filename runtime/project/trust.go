@@ -92,19 +92,6 @@ func (l *ledger) allNeeds() []tool.Capability {
 	return l.needs
 }
 
-// ledger returns what is trusted of a project.
-func (o *Options) ledger(root string) *ledger {
-	switch {
-	case o.TrustOnce:
-		return &ledger{all: true}
-	case o.Files != nil:
-		return &ledger{unknowable: true}
-	case root == "":
-		return &ledger{}
-	}
-	return o.Trust.read(root)
-}
-
 // What the user should type; every reason why a file is not trusted ends so.
 const runTrust = "; run cassidy trust"
 
@@ -137,8 +124,8 @@ func (l *ledger) unknown(known bool) string {
 }
 
 // tool says why a tool is not trusted, "" meaning that it is, and what it is
-// granted. text is the hash of its own file, libs those of the shared files.
-func (l *ledger) tool(t *tool.Head, text string, libs map[string]stamped) (granted []tool.Capability, reason string) {
+// granted. text is the hash of its own file, libs returns those of the shared files.
+func (l *ledger) tool(t *tool.Head, text string, libs func(lib string) string) (granted []tool.Capability, reason string) {
 	if l.all {
 		return t.Needs, ""
 	}
@@ -164,7 +151,7 @@ func (l *ledger) tool(t *tool.Head, text string, libs map[string]stamped) (grant
 // own judges a tool that its user has written: one that he has trusted before
 // may change, and in his own project there may be new ones, while no
 // capability is added to what was recorded.
-func (l *ledger) own(t *tool.Head, text string, libs map[string]stamped) (granted []tool.Capability, reason string) {
+func (l *ledger) own(t *tool.Head, text string, libs func(lib string) string) (granted []tool.Capability, reason string) {
 	r, known := l.files[t.Path]
 	had := r.Needs
 	if !known {
@@ -187,7 +174,7 @@ func (l *ledger) own(t *tool.Head, text string, libs map[string]stamped) (grante
 		return nil, "it is new, and needs " + strings.Join(added, ", ") + runTrust
 	}
 	for _, lib := range t.Loads { // in another's project it may load what is not the user's own
-		if l.file(KindLib, toolsDir+"/"+lib, libs[lib].hash) != "" {
+		if l.file(KindLib, toolsDir+"/"+lib, libs(lib)) != "" {
 			return nil, lib + ", which it loads, is not trusted" + runTrust
 		}
 	}
@@ -237,38 +224,13 @@ func coveredBy(set []tool.Capability, c tool.Capability) bool {
 }
 
 // changedLib names a shared file that is not as it was trusted.
-func (l *ledger) changedLib(t *tool.Head, libs map[string]stamped) string {
+func (l *ledger) changedLib(t *tool.Head, libs func(lib string) string) string {
 	for _, lib := range t.Loads {
-		if r, known := l.files[toolsDir+"/"+lib]; !known || r.Text != libs[lib].hash {
+		if r, known := l.files[toolsDir+"/"+lib]; !known || r.Text != libs(lib) {
 			return lib
 		}
 	}
 	return "a file"
-}
-
-// Trusts says whether a file of a project is trusted as it reads now: nil, or
-// an error of kind Denied with the reason. It is not for tools, which are
-// trusted with what they load: see [Load].
-func (o *Options) Trusts(root string, kind Kind, name, text string) error {
-	reason := o.ledger(root).file(kind, name, tool.HashBytes([]byte(text)))
-	if reason == "" {
-		return nil
-	}
-	return value.Errorf(value.Denied, "%s is untrusted: %s", name, reason).WithHint("cassidy trust shows it, and asks; a program sets Options.TrustSource for what is its own")
-}
-
-// Revoked reports whether nothing of a file is trusted, however it reads: nobody
-// has reviewed it, or the trust was taken back. One that has only changed since
-// is not. It is for what goes on with a text that was trusted when it began.
-func (o *Options) Revoked(root, name string) bool { return o.ledger(root).revoked(name) }
-
-// RevokedScript reports whether a script of a project is [Options.Revoked], or a file
-// that it loads. A script of the user, or of no folder, is not.
-func (o *Options) RevokedScript(root string, s *tool.Script) bool {
-	if o.Files != nil || !strings.HasPrefix(s.Path, Folder+"/") {
-		return false
-	}
-	return o.ledger(root).revokedAny(s.Path, slices.Collect(maps.Keys(s.Libs)))
 }
 
 // revokedAny reports whether a script is revoked, or the trust of one of the files that
@@ -276,6 +238,9 @@ func (o *Options) RevokedScript(root string, s *tool.Script) bool {
 func (l *ledger) revokedAny(name string, loads []string) bool {
 	return l.revoked(name) || !l.all && slices.ContainsFunc(loads, func(lib string) bool { return l.files[path.Join(path.Dir(name), lib)].Revoked })
 }
+
+// ownProject reports whether all of the project is trusted, or is the user's own work.
+func (l *ledger) ownProject() bool { return l.all || l.author }
 
 func (l *ledger) revoked(name string) bool {
 	r, known := l.files[name]

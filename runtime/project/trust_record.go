@@ -16,34 +16,26 @@ const trustVersion = "cassidy trust 1\n"
 // encodeLedger writes a record: the project that it is of, its files, and a sum
 // by which damage is seen.
 func encodeLedger(l *ledger, real string) []byte {
-	w := indexWriter{buf: []byte(trustVersion)}
-	w.text(real)
-	w.flag(l.author)
-	w.int(int64(len(l.files)))
+	w := packWriter{Buf: []byte(trustVersion)}
+	w.Text(real)
+	w.Flag(l.author)
+	w.Int(int64(len(l.files)))
 	for _, name := range slices.Sorted(maps.Keys(l.files)) {
 		r := l.files[name]
 		for _, s := range []string{r.Path, string(r.Kind), r.Hash, r.Text} {
-			w.text(s)
+			w.Text(s)
 		}
-		w.int(int64(len(r.Needs)))
+		w.Int(int64(len(r.Needs)))
 		for _, c := range r.Needs {
-			w.text(c.String())
+			w.Text(c.String())
 		}
 		for _, n := range []int64{r.Limits.Steps, int64(r.Limits.CPU), r.Limits.Memory, int64(r.Limits.Result), int64(r.Timeout), r.When.UnixNano()} {
-			w.int(n)
+			w.Int(n)
 		}
-		w.flag(r.Own)
-		w.flag(r.Revoked)
+		w.Flag(r.Own)
+		w.Flag(r.Revoked)
 	}
-	return binary.LittleEndian.AppendUint32(w.buf, crc32.ChecksumIEEE(w.buf))
-}
-
-func (w *indexWriter) flag(yes bool) {
-	n := int64(0)
-	if yes {
-		n = 1
-	}
-	w.int(n)
+	return binary.LittleEndian.AppendUint32(w.Buf, crc32.ChecksumIEEE(w.Buf))
 }
 
 // decodeLedger reads a record; false means that it is damaged, or another
@@ -56,40 +48,34 @@ func decodeLedger(data []byte, real string) (*ledger, bool) {
 	if crc32.ChecksumIEEE(body) != sum {
 		return nil, false
 	}
-	r := indexReader{rest: string(body[len(trustVersion):])}
-	if r.text() != real {
+	r := newPackReader(string(body[len(trustVersion):]))
+	if r.Text() != real {
 		return nil, false
 	}
-	l := &ledger{author: r.flag()}
-	n := r.count()
+	l := &ledger{author: r.Flag()}
+	n := r.Count()
 	l.files = make(map[string]Record, n)
 	for range n {
-		f := r.record()
+		f := readFileRecord(r)
 		l.files[f.Path] = f
 	}
-	if r.bad || r.rest != "" {
+	if !r.Done() {
 		return nil, false
 	}
 	return l, true
 }
 
-func (r *indexReader) flag() bool {
-	n := r.int()
-	r.bad = r.bad || n > 1
-	return n == 1
-}
-
-func (r *indexReader) record() Record {
-	f := Record{Path: r.text(), Kind: Kind(r.text()), Hash: r.text(), Text: r.text()}
-	for range r.count() {
-		c, err := tool.ParseCapability(r.text())
-		r.bad = r.bad || err != nil
+func readFileRecord(r *packReader) Record {
+	f := Record{Path: r.Text(), Kind: Kind(r.Text()), Hash: r.Text(), Text: r.Text()}
+	for range r.Count() {
+		c, err := tool.ParseCapability(r.Text())
+		r.Check(err == nil)
 		f.Needs = append(f.Needs, c)
 	}
-	f.Limits = tool.Limits{Steps: r.int(), CPU: time.Duration(r.int()), Memory: r.int(), Result: int(r.int())}
-	f.Timeout = time.Duration(r.int())
-	f.When = time.Unix(0, r.int())
-	f.Own = r.flag()
-	f.Revoked = r.flag()
+	f.Limits = tool.Limits{Steps: r.Int(), CPU: time.Duration(r.Int()), Memory: r.Int(), Result: int(r.Int())}
+	f.Timeout = time.Duration(r.Int())
+	f.When = time.Unix(0, r.Int())
+	f.Own = r.Flag()
+	f.Revoked = r.Flag()
 	return f
 }

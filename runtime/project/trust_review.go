@@ -104,8 +104,8 @@ func (v *reviewing) broken(name string, err error) {
 
 // tools takes the tools and what they load.
 func (v *reviewing) tools() {
-	f := &folder{
-		place: place{location: tool.Project, shown: toolsDir}, files: rootFiles{root: v.root}, opts: v.opts, old: &index{},
+	f := &toolFolder{
+		place: place{location: tool.Project, shown: toolsDir}, files: toolsIn(v.root), opts: v.opts, old: &index{},
 	}
 	entries, more, err := readFolder(v.files, toolsDir, maxReviewed)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -148,7 +148,7 @@ func (v *reviewing) tools() {
 }
 
 // tool takes one tool, with its reason.
-func (v *reviewing) tool(f *folder, e fs.DirEntry) (File, bool) {
+func (v *reviewing) tool(f *toolFolder, e fs.DirEntry) (File, bool) {
 	name := e.Name()
 	switch _, err := f.stamp(name, e); {
 	case errors.Is(err, errFolder), errors.Is(err, errGone):
@@ -171,7 +171,7 @@ func (v *reviewing) tool(f *folder, e fs.DirEntry) (File, bool) {
 		return File{}, false
 	}
 	x := File{Path: f.shown(name), Kind: KindTool, Text: text, TextHash: r.stamp.hash, Hash: r.tool.Hash, Tool: r.tool}
-	_, x.Reason = v.ledger.tool(r.head, r.stamp.hash, f.libs)
+	_, x.Reason = v.ledger.tool(r.head, r.stamp.hash, f.libHash)
 	return x, true
 }
 

@@ -192,7 +192,7 @@ func TestAProjectsConfigIsBounded(t *testing.T) {
 		if err := os.Symlink(target, filepath.Join(b.root, ".cassidy", "config.yaml")); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := project.ReadConfig(b.root, &b.opts); err == nil || !strings.Contains(err.Error(), "cannot be read") {
+		if _, err := project.ReadConfig(b.root, &project.ConfigOptions{Home: b.home}); err == nil || !strings.Contains(err.Error(), "cannot be read") {
 			if target != "../../outside.yaml" { // which is not there, and so says nothing
 				t.Errorf("a config that is a link to %s: %v, want it refused", target, err)
 			}
@@ -440,7 +440,7 @@ func TestUntrustedContext(t *testing.T) {
 	b.write("main.go", "")
 	read := func() string {
 		t.Helper()
-		for _, m := range project.Modules(b.root, func() *project.Options { return &b.opts }) {
+		for _, m := range project.Modules(b.root, func() *project.Scope { return &b.opts.Scope }) {
 			if m.Name == "context" {
 				out, err := m.Funcs[0].Do(t.Context(), tool.Effect{Args: value.NewDict("level", "comprehensive")}, tool.Grant{})
 				if err != nil {

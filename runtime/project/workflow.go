@@ -45,12 +45,11 @@ type library struct {
 
 // Workflows reads the workflows of a project and of its user, as [Policies]
 // does policies. None is described yet.
-func Workflows(root string, o *Options) ([]Workflow, []*value.Error) {
+func Workflows(root string, o *Scope) ([]Workflow, []*value.Error) {
 	files, broken := scriptFiles(root, o, workflowsDir, KindWorkflow)
 	libs := map[tool.Location]func() (map[string]library, error){}
-	for _, place := range o.userPlaces(root, workflowsDir) {
-		place.ledger = o.ledger(root)
-		libs[place.location] = sync.OnceValues(place.libraries)
+	for _, place := range o.places(root, workflowsDir) {
+		libs[place.location] = librariesOf(place)
 	}
 	workflows := make([]Workflow, len(files))
 	for i, f := range files {
@@ -62,7 +61,7 @@ func Workflows(root string, o *Options) ([]Workflow, []*value.Error) {
 // FindWorkflow finds a workflow of a project, or of its user, by its name in either
 // spelling. It is not described yet. The error is of kind NotFound where there is
 // none, and names the file where that is broken.
-func FindWorkflow(root string, o *Options, name string) (Workflow, error) {
+func FindWorkflow(root string, o *Scope, name string) (Workflow, error) {
 	all, broken := Workflows(root, o)
 	known := make([]string, len(all))
 	for i := range all {
@@ -84,9 +83,9 @@ func FindWorkflow(root string, o *Options, name string) (Workflow, error) {
 
 // OpenWorkflow reads a workflow from a file that a person names. One in the
 // folder .cassidy of a project needs to be trusted like any other there; else
-// it is his own. Of the options Home, Trust and TrustOnce count.
-func OpenWorkflow(file string, o *Options) (Workflow, error) {
-	place, name, err := o.placeOf(file)
+// it is his own.
+func OpenWorkflow(file string, o *Scope) (Workflow, error) {
+	place, name, err := placeOf(file, o)
 	if err != nil {
 		return Workflow{}, place.fileError(name, err)
 	}
@@ -95,16 +94,16 @@ func OpenWorkflow(file string, o *Options) (Workflow, error) {
 		return Workflow{}, place.fileError(name, err)
 	}
 	defer done()
-	f, err := place.script(files, name, KindWorkflow)
+	f, err := readScript(place, files, name, KindWorkflow)
 	if err != nil {
 		return Workflow{}, place.fileError(name, err)
 	}
-	return Workflow{ScriptFile: f, libs: sync.OnceValues(place.libraries)}, nil
+	return Workflow{ScriptFile: f, libs: librariesOf(place)}, nil
 }
 
 // placeOf returns the folder that a file lies in: of the project whose .cassidy
 // is above it, whatever links lead there, or of nobody.
-func (o *Options) placeOf(file string) (p userPlace, name string, err error) {
+func placeOf(file string, o *Scope) (p userPlace, name string, err error) {
 	dir, name := filepath.Split(file)
 	p = userPlace{location: tool.Personal, base: filepath.Clean(dir), dir: ".", shown: filepath.ToSlash(filepath.Clean(dir))}
 	real, err := filepath.EvalSymlinks(file)
@@ -129,14 +128,19 @@ func (o *Options) placeOf(file string) (p userPlace, name string, err error) {
 	return p, name, nil
 }
 
-// libraries reads the files that the workflows of the place may load.
-func (p userPlace) libraries() (map[string]library, error) {
+// librariesOf returns a function that reads, once, the files that the workflows of a
+// place may load.
+func librariesOf(p userPlace) func() (map[string]library, error) {
+	return sync.OnceValues(func() (map[string]library, error) { return readLibraries(p) })
+}
+
+func readLibraries(p userPlace) (map[string]library, error) {
 	files, done, err := p.open()
 	if err != nil {
 		return nil, err
 	}
 	defer done()
-	f := &folder{place: place{location: p.location, shown: p.shown}, files: placeFiles{files, p.dir}, old: &index{}}
+	f := &toolFolder{place: place{location: p.location, shown: p.shown}, files: placeFiles{files, p.dir}, old: &index{}}
 	if err := f.readLibs(); err != nil {
 		return nil, err
 	}
@@ -179,18 +183,18 @@ func (w *Workflow) whole() (tool.Script, error) {
 	return s, err
 }
 
-// Describe reads the file, without running it, and fills in Tool and Declared;
+// Describe reads the file by a function, without running it, and fills in Tool and Declared;
 // what it loads may turn out to be untrusted. It fails where the file is no
-// workflow. Of the options Describe counts.
-func (w *Workflow) Describe(ctx context.Context, o *Options) error {
+// workflow.
+func (w *Workflow) Describe(ctx context.Context, describe Describer) error {
 	s, err := w.whole()
 	if err != nil {
 		return w.fileError(err)
 	}
-	t, err := o.Describe(ctx, s)
+	t, err := describe(ctx, s)
 	if w.Declared = err == nil; value.KindOf(err) == value.NotFound {
 		s.Source += declareMain
-		t, err = o.Describe(ctx, s)
+		t, err = describe(ctx, s)
 	}
 	if err != nil {
 		return w.fileError(err)
@@ -267,7 +271,7 @@ func (w *Workflow) fileError(err error) error {
 // declare it. others are the names of those that do not. A file that is not right is
 // reported. Of the options Describe, Reader, Cache, Home, Trust and TrustOnce count.
 func WorkflowTools(ctx context.Context, root string, o *Options) (found []tool.Found, others []string, broken []*value.Error) {
-	workflows, broken := Workflows(root, o)
+	workflows, broken := Workflows(root, &o.Scope)
 	workflows = slices.DeleteFunc(workflows, func(w Workflow) bool {
 		declares := strings.Contains(w.source, "workflow")
 		if !declares {

@@ -22,7 +22,7 @@ const (
 // flows tells of each workflow what it is, and of each file what is wrong.
 func (b *bench) flows() string {
 	b.t.Helper()
-	all, broken := project.Workflows(b.root, &b.opts)
+	all, broken := project.Workflows(b.root, &b.opts.Scope)
 	var list []string
 	for i := range all {
 		list = append(list, b.flow(&all[i]))
@@ -35,7 +35,7 @@ func (b *bench) flows() string {
 
 func (b *bench) flow(w *project.Workflow) string {
 	b.t.Helper()
-	if err := w.Describe(b.t.Context(), &b.opts); err != nil {
+	if err := w.Describe(b.t.Context(), b.opts.Describe); err != nil {
 		return "broken " + err.Error()
 	}
 	text := w.Tool.Name + " " + string(w.Location)
@@ -143,7 +143,7 @@ func TestOpenWorkflow(t *testing.T) {
 		"mine/none.star":                       "mine/none.star: no such file or directory",
 		"mine/b d.star":                        "mine/b d.star: Invalid tool name",
 	} {
-		w, err := project.OpenWorkflow(filepath.Join(b.root, file), &b.opts)
+		w, err := project.OpenWorkflow(filepath.Join(b.root, file), &b.opts.Scope)
 		got := ""
 		if err != nil {
 			got = err.Error()
