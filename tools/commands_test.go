@@ -32,7 +32,7 @@ func commandHost(t *testing.T, dir string, commands map[string]stdlib.CommandRul
 		t.Fatal(err)
 	}
 	find := &found.Options{Builtin: tools.FS()}
-	effects := append(world.Modules(), found.Modules(dir, func() *found.Options { return find })...)
+	effects := append(world.Modules(), found.Modules(dir, func() *found.Scope { return &find.Scope })...)
 	box := sandbox.NewInline(slices.Concat(stdlib.Pure(), effects, host.Modules())...)
 	find.Describe = box.Describe
 	host, err := host.New(&host.Options{

@@ -11,12 +11,21 @@ import (
 	"unicode"
 )
 
+// Folder is the name of the folder that makes a directory a project, and of
+// the user's own.
+const Folder = ".cassidy"
+
+// toolsDir is where the tools of a project lie.
+const toolsDir = Folder + "/tools"
+
 // maxSource is more than any engine accepts: a larger file need not be read to
 // be refused.
 const maxSource = 1 << 20
 
+// errNotRegular is the error of opening a device, a pipe or a folder.
 var errNotRegular = errors.New("not a regular file")
 
+// sameFile reports whether two paths lead to one file.
 func sameFile(a, b string) bool {
 	if b == "" {
 		return false

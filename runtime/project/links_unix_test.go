@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/cassidy-run/cassidy/runtime/project"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // TestSpecialFiles checks that what is no file, or not the project's, is neither
@@ -90,7 +91,7 @@ func TestSkillFolderOutside(t *testing.T) {
 	if skills, broken := project.Skills(root, mine("")); len(skills) > 0 || len(broken) != 1 {
 		t.Errorf("Skills = %v, %v, want that the folder is refused", skills, broken)
 	}
-	if _, err := effect(t.Context(), root, "", "skill.create", newSkill("new")); err == nil || strings.Contains(err.Error(), root) {
+	if _, err := effect(t.Context(), root, "", "skill.create", value.NewDict("name", "new", "title", "T", "description", "d", "content", "c")); err == nil || strings.Contains(err.Error(), root) {
 		t.Errorf("skill.create into a folder outside: %v", err)
 	}
 	if _, err := os.Stat(filepath.Join(outside, "new.md")); err == nil {

@@ -27,10 +27,6 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-// Folder is the name of the folder that makes a directory a project, and of
-// the user's own.
-const Folder = ".cassidy"
-
 // Find returns the root of the project that a directory belongs to: the
 // nearest one at or above it that holds a .cassidy folder. The user's own, given
 // as home, makes no project of the folder it lies in. The search goes up and ends

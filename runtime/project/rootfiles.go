@@ -15,8 +15,6 @@ type rootFiles struct {
 	tools *os.Root // its folder of tools, if there is one: a shorter way to most files
 }
 
-const toolsDir = Folder + "/tools"
-
 // toolsIn returns the files of a project's folder of tools. They are not to be closed:
 // the root stays its owner's.
 func toolsIn(root *os.Root) rootFiles { return rootFiles{root: root} }

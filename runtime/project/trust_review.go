@@ -16,36 +16,6 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-// A File is a file of a project that counts only when its user trusts it, as it
-// read when it was reviewed.
-type File struct {
-	Path     string // from the project's root, with slashes
-	Kind     Kind
-	Text     string
-	TextHash string
-	Hash     string     // of a tool's file with what it loads; else TextHash
-	Tool     *tool.Tool // what a tool's file declares; else nil
-	Reason   string     // why it is not trusted, or "" where it is
-	Was      *Record    // what was trusted of it before, or nil
-	OldText  string     // how it read then, where HasOld
-	HasOld   bool
-}
-
-// A Review is everything in a project that asks for trust.
-type Review struct {
-	Root   string
-	Author bool // the project is marked as the user's own
-	Files  []File
-	// Broken are the files that cannot be reviewed, and so cannot be used.
-	Broken []*value.Error
-}
-
-// Untrusted returns the files that are not trusted: what tools load first,
-// then the tools, then the rest.
-func (r *Review) Untrusted() []File {
-	return slices.DeleteFunc(slices.Clone(r.Files), func(f File) bool { return f.Reason == "" })
-}
-
 // maxReviewed is how many files of one kind a review takes: far more than
 // anybody reads.
 const maxReviewed = 20_000
@@ -62,7 +32,7 @@ func ReviewProject(ctx context.Context, root string, o *Options) (*Review, error
 	}
 	defer dir.Close()
 	l := o.ledger(root)
-	v := &reviewing{Review: Review{Root: root, Author: l.author}, ctx: ctx, root: dir, files: dir.FS(), ledger: l, opts: o}
+	v := &reviewing{Review: Review{Root: root, Author: l.Author()}, ctx: ctx, root: dir, files: dir.FS(), ledger: l, opts: o}
 	if !sameFile(filepath.Join(root, Folder), o.Home) { // where the user's own folder lies, it is no project's
 		v.tools()
 		v.folder(Folder+"/policies", KindPolicy, ".star")
@@ -262,7 +232,7 @@ func (v *reviewing) skills() {
 func (v *reviewing) compare() {
 	for i := range v.Files {
 		f := &v.Files[i]
-		if r, ok := v.ledger.files[f.Path]; ok && !r.Revoked {
+		if r, ok := v.ledger.Record(f.Path); ok && !r.Revoked {
 			f.Was = &r
 			if f.Reason != "" {
 				f.OldText, f.HasOld = v.opts.Trust.keptText(v.Root, r.Text)
