@@ -2,8 +2,6 @@ package stdlib
 
 import (
 	"context"
-	"crypto/rand"
-	"encoding/binary"
 	"math"
 	"time"
 
@@ -16,14 +14,15 @@ import (
 // far from where a time.Duration overflows.
 const clockMaxSleep = 366 * 24 * 60 * 60
 
-func (w *World) timeFuncs() []tool.Func {
-	return []tool.Func{{
+// clockModule are the effects of the clock now.
+func clockModule(now func() time.Time) tool.Module {
+	return tool.Module{Name: "time", Doc: "The clock.", Funcs: []tool.Func{{
 		Name:    "now",
 		Doc:     "Tell the time.",
 		Returns: "the time in UTC as RFC 3339 text with nanoseconds",
 		Kind:    tool.Recorded,
 		Do: func(context.Context, tool.Effect, tool.Grant) (tool.Outcome, error) {
-			return tool.Outcome{Value: clockText(w.now())}, nil
+			return tool.Outcome{Value: clockText(now())}, nil
 		},
 	}, {
 		Name:    "sleep",
@@ -32,7 +31,7 @@ func (w *World) timeFuncs() []tool.Func {
 		Returns: "nothing",
 		Kind:    tool.Repeatable,
 		Do:      clockSleep,
-	}}
+	}}}
 }
 
 // clockText writes a time with all nine digits, so that texts sort as times do.
@@ -62,19 +61,4 @@ func clockSleep(ctx context.Context, e tool.Effect, g tool.Grant) (tool.Outcome,
 	case <-ctx.Done():
 		return tool.Outcome{}, row.Stopped(ctx)
 	}
-}
-
-func (w *World) randomFuncs() []tool.Func {
-	return []tool.Func{{
-		Name:     "seed",
-		Doc:      "Draw the seed of a call's random numbers.",
-		Returns:  "an integer of 64 bits that nobody can foresee",
-		Kind:     tool.Recorded,
-		Internal: true,
-		Do: func(context.Context, tool.Effect, tool.Grant) (tool.Outcome, error) {
-			var b [8]byte
-			rand.Read(b[:]) // never fails: crypto/rand ends the process instead
-			return tool.Outcome{Value: int64(binary.LittleEndian.Uint64(b[:]))}, nil
-		},
-	}}
 }

@@ -15,7 +15,7 @@ import (
 
 func TestCSVParse(t *testing.T) {
 	header, types, fill := rowtest.Named("header", false), rowtest.Named("types", true), rowtest.Named("fill", true)
-	rowtest.Table(t, Pure(), true, []rowtest.Case{
+	rowtest.Table(t, modules(), true, []rowtest.Case{
 		{Fn: "csv.parse", Args: []any{"a,b\n1,x\n2,y\n"},
 			Want: value.List{value.NewDict("a", "1", "b", "x"), value.NewDict("a", "2", "b", "y")}},
 		{Fn: "csv.parse", Args: []any{"\ufeffa;b\r\n1;\"x;\"\"y\"\"\r\nz\"\r\n\r\n", ";"},
@@ -52,7 +52,7 @@ func TestCSVParse(t *testing.T) {
 
 func TestCSVEncode(t *testing.T) {
 	columns := func(names ...value.Value) any { return rowtest.Named("columns", value.List(names)) }
-	rowtest.Table(t, Pure(), false, []rowtest.Case{
+	rowtest.Table(t, modules(), false, []rowtest.Case{
 		{Fn: "csv.encode", Args: []any{value.List{value.NewDict("a", int64(1), "b", "x,y"), value.NewDict("b", nil, "c", true)}},
 			Want: "a,b,c\n1,\"x,y\",\n,,true\n"},
 		{Fn: "csv.encode", Args: []any{value.List{value.List{int64(3), 1.5, "q\"", "l\n"}, value.Tuple{"", "x"}}}, Want: "3,1.5,\"q\"\"\",\"l\n\"\n,x\n"},
@@ -91,12 +91,12 @@ func TestCSVRoundTrip(t *testing.T) {
 			}
 			lists, dicts = append(lists, row), append(dicts, d)
 		}
-		text := rowtest.Must(t, Pure(), "csv.encode", dicts, delimiter)
-		if back := rowtest.Must(t, Pure(), "csv.parse", text, delimiter); !value.Equal(back, dicts) {
+		text := rowtest.Must(t, modules(), "csv.encode", dicts, delimiter)
+		if back := rowtest.Must(t, modules(), "csv.parse", text, delimiter); !value.Equal(back, dicts) {
 			r.Fatalf("parse(encode(%s)) = %s, written as %q", rowtest.Show(dicts), rowtest.Show(back), text)
 		}
-		text = rowtest.Must(t, Pure(), "csv.encode", lists, delimiter)
-		if back := rowtest.Must(t, Pure(), "csv.parse", text, delimiter, rowtest.Named("header", false)); !value.Equal(back, lists) {
+		text = rowtest.Must(t, modules(), "csv.encode", lists, delimiter)
+		if back := rowtest.Must(t, modules(), "csv.parse", text, delimiter, rowtest.Named("header", false)); !value.Equal(back, lists) {
 			r.Fatalf("parse(encode(%s)) = %s, written as %q", rowtest.Show(lists), rowtest.Show(back), text)
 		}
 	})
@@ -110,8 +110,8 @@ func FuzzCSVParse(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text string) {
 		text = strings.ToValidUTF8(text, "")
-		got, err := rowtest.Call(t, Pure(), "csv.parse", text, rowtest.Named("header", false), rowtest.Named("fill", true))
-		rowtest.Call(t, Pure(), "csv.parse", text, rowtest.Named("types", true))
+		got, err := rowtest.Call(t, modules(), "csv.parse", text, rowtest.Named("header", false), rowtest.Named("fill", true))
+		rowtest.Call(t, modules(), "csv.parse", text, rowtest.Named("types", true))
 		r := csv.NewReader(strings.NewReader(text))
 		r.FieldsPerRecord = -1
 		records, theirs := r.ReadAll()
@@ -142,7 +142,7 @@ func TestCSVTakesLinearTime(t *testing.T) {
 		"one column":     strings.Repeat("x\n", 200_000),
 		"doubled quotes": `"` + strings.Repeat(`""`, 1_000_000) + `"`,
 	} {
-		if got := rowtest.Must(t, Pure(), "csv.parse", text, rowtest.Named("header", false)); len(got.(value.List)) == 0 {
+		if got := rowtest.Must(t, modules(), "csv.parse", text, rowtest.Named("header", false)); len(got.(value.List)) == 0 {
 			t.Errorf("%s: got no rows", name)
 		}
 	}
@@ -156,6 +156,6 @@ func BenchmarkCSVParse(b *testing.B) {
 	}
 	b.SetBytes(int64(text.Len()))
 	for b.Loop() {
-		rowtest.Must(b, Pure(), "csv.parse", text.String(), rowtest.Named("types", true))
+		rowtest.Must(b, modules(), "csv.parse", text.String(), rowtest.Named("types", true))
 	}
 }

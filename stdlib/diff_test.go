@@ -14,7 +14,7 @@ import (
 
 func TestDiff(t *testing.T) {
 	old, changed := "a\nb\nc\nd\ne\nf\n", "a\nb\nC\nd\ne\nf\ng"
-	rowtest.Table(t, Pure(), false, []rowtest.Case{
+	rowtest.Table(t, modules(), false, []rowtest.Case{
 		{Fn: "diff.unified", Args: []any{old, changed}, Want: "--- a\n+++ b\n@@ -1,6 +1,7 @@\n a\n b\n-c\n+C\n d\n e\n f\n+g\n\\ No newline at end of file\n"},
 		{Fn: "diff.unified", Args: []any{old, changed, "x", "y", int64(0)}, Want: "--- x\n+++ y\n@@ -3 +3 @@\n-c\n+C\n@@ -7 +7 @@\n+g\n\\ No newline at end of file\n"},
 		{Fn: "diff.unified", Args: []any{old, old}, Want: ""},
@@ -25,8 +25,8 @@ func TestDiff(t *testing.T) {
 		{Fn: "diff.stats", Args: []any{"a", "a\n"}, Want: value.NewDict("added", int64(1), "removed", int64(1))},
 		{Fn: "diff.stats", Args: []any{"", ""}, Want: value.NewDict("added", int64(0), "removed", int64(0))},
 	})
-	all := rowtest.Must(t, Pure(), "diff.unified", old, changed, rowtest.Named("context", int64(row.MaxText)))
-	if want := rowtest.Must(t, Pure(), "diff.unified", old, changed); all != want {
+	all := rowtest.Must(t, modules(), "diff.unified", old, changed, rowtest.Named("context", int64(row.MaxText)))
+	if want := rowtest.Must(t, modules(), "diff.unified", old, changed); all != want {
 		t.Errorf("with all context it is %q, want %q", all, want)
 	}
 }
@@ -41,13 +41,13 @@ func TestDiffApplies(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		old, changed := text.Draw(r, "old"), text.Draw(r, "new")
 		context := rapid.Int64Range(0, 5).Draw(r, "context")
-		diff := rowtest.Must(t, Pure(), "diff.unified", old, changed, rowtest.Named("context", context)).(string)
+		diff := rowtest.Must(t, modules(), "diff.unified", old, changed, rowtest.Named("context", context)).(string)
 		got, added, removed, err := diffApply(old, diff)
 		if err != nil || got != changed {
 			r.Fatalf("unified(%q, %q) = %q, which leads to %q, %v", old, changed, diff, got, err)
 		}
 		want := value.NewDict("added", added, "removed", removed)
-		if stats := rowtest.Must(t, Pure(), "diff.stats", old, changed); !value.Equal(stats, want) {
+		if stats := rowtest.Must(t, modules(), "diff.stats", old, changed); !value.Equal(stats, want) {
 			r.Fatalf("stats(%q, %q) = %s, want %s", old, changed, rowtest.Show(stats), rowtest.Show(want))
 		}
 	})
@@ -103,7 +103,7 @@ func FuzzDiff(f *testing.F) {
 	f.Add(strings.Repeat("x\ny\n", 200), strings.Repeat("y\nx\nz\n", 200), int64(1))
 	f.Fuzz(func(t *testing.T, old, changed string, context int64) {
 		old, changed = strings.ToValidUTF8(old, ""), strings.ToValidUTF8(changed, "")
-		rowtest.Call(t, Pure(), "diff.unified", old, changed, "a", "b", context)
-		rowtest.Call(t, Pure(), "diff.stats", old, changed)
+		rowtest.Call(t, modules(), "diff.unified", old, changed, "a", "b", context)
+		rowtest.Call(t, modules(), "diff.stats", old, changed)
 	})
 }

@@ -198,11 +198,11 @@ func (w *World) Modules() []tool.Module {
 		w.httpModule(),
 		{Doc: "Secrets that the user lends.", Funcs: w.secretFuncs()},
 		{Name: "env", Doc: "Environment variables that the user lends.", Funcs: w.envFuncs()},
-		{Name: "time", Doc: "The clock.", Funcs: w.timeFuncs()},
-		{Name: "random", Doc: "Random numbers.", Funcs: w.randomFuncs()},
+		clockModule(w.now),
+		seedModule(),
 		humanModule(),
 		w.shellModule(),
-		{Doc: "What a call tells its user while it runs.", Funcs: w.noticeFuncs()},
+		noticeModule(),
 	}
 }
 

@@ -8,7 +8,7 @@ import (
 )
 
 func TestHash(t *testing.T) {
-	rowtest.Table(t, Pure(), false, []rowtest.Case{
+	rowtest.Table(t, modules(), false, []rowtest.Case{
 		{Fn: "hash.sha256", Args: []any{"abc"}, Want: "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"},
 		{Fn: "hash.sha256", Args: []any{[]byte("abc")}, Want: "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"},
 		{Fn: "hash.sha512", Args: []any{"abc"}, Want: "ddaf35a193617abacc417349ae20413112e6fa4e89a97ea20a9eeee64b55d39a" +

@@ -38,7 +38,9 @@ func TestHTMLText(t *testing.T) {
 		{"deep", strings.Repeat("<div><ul><li>", 3000) + "x", ""},
 	} {
 		v, err := htmlText(value.NewDict("html", tt.html, "url", page))
-		noError(t, err)
+		if err != nil {
+			t.Fatal(err)
+		}
 		got := v.(string)
 		if tt.name == "deep" {
 			if !strings.HasSuffix(got, "- x") || len(got) > 3000*30 {
@@ -61,7 +63,9 @@ func FuzzHTMLText(f *testing.F) {
 	f.Add("<script>a</script></script></a></ul></pre></title><br/><svg/>")
 	f.Fuzz(func(t *testing.T, page string) {
 		v, err := htmlText(value.NewDict("html", strings.ToValidUTF8(page, "\ufffd"), "url", "https://example.com/"))
-		noError(t, err)
+		if err != nil {
+			t.Fatal(err)
+		}
 		if got := v.(string); !utf8.ValidString(got) || len(got) > 100+60*len(page) {
 			t.Errorf("%q gives %q", page, got)
 		}

@@ -64,7 +64,7 @@ func TestH01PrivateAddresses(t *testing.T) {
 	if len(d.asked)+len(d.dialed) > 0 {
 		t.Errorf("looked up %v, dialed %v, want neither", d.asked, d.dialed)
 	}
-	d.serve("80", text("x"))
+	d.serve("80", sends("x"))
 	for _, address := range public {
 		d.dialed = nil
 		d.must("http.get", "url", urlOf(address))
@@ -79,7 +79,7 @@ func TestH01PrivateAddresses(t *testing.T) {
 // more.
 func TestH01Exceptions(t *testing.T) {
 	d := newWeb(t, &Options{Private: []netip.Prefix{netip.MustParsePrefix("10.1.0.0/16"), netip.MustParsePrefix("::1/128"), netip.MustParsePrefix("8.8.4.4/32")}})
-	d.serve("80", text("x"))
+	d.serve("80", sends("x"))
 	d.names["inside.example"], d.names["both.example"] = []string{"10.1.2.3"}, []string{"10.2.0.1 10.1.2.3 10.0.0.1"}
 	for _, host := range []string{"10.1.2.3", "[::ffff:10.1.0.1]", "[::1]", "8.8.4.4", "inside.example", "both.example", "localhost"} {
 		d.must("http.get", "url", "http://"+host)

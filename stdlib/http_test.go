@@ -143,7 +143,7 @@ func (d *webDesk) answer(row string, args ...value.Value) *value.Dict {
 	return d.must(row, args...).(*value.Dict)
 }
 
-func text(s string) http.HandlerFunc {
+func sends(s string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, s) }
 }
 
@@ -325,7 +325,7 @@ func TestHTTPUnreachable(t *testing.T) {
 	if strings.Contains(err.Error(), "\x1b") {
 		t.Errorf("the error %q holds a control character", err)
 	}
-	d.serve("443", text("x"))
+	d.serve("443", sends("x"))
 	d.fails(value.Unavailable, "does not speak https", "http.get", "url", "https://example.com/")
 
 	own := newWeb(t, &Options{Private: loopback})
@@ -338,7 +338,7 @@ func TestHTTPUnreachable(t *testing.T) {
 }
 
 func TestHTTPTrust(t *testing.T) {
-	d := newTLSWeb(t, nil, text("hello"))
+	d := newTLSWeb(t, nil, sends("hello"))
 	stranger := newWeb(t, nil)
 	stranger.to["443"] = d.to["443"]
 	stranger.fails(value.Unavailable, "certificate of example.com", "http.get", "url", "https://example.com/")
@@ -351,8 +351,8 @@ func TestHTTPTrust(t *testing.T) {
 // TestHTTPGrants checks that each method and host is granted by itself.
 func TestHTTPGrants(t *testing.T) {
 	d := newWeb(t, nil)
-	d.serve("80", text("x"))
-	d.serve("8080", text("x"))
+	d.serve("80", sends("x"))
+	d.serve("8080", sends("x"))
 	for _, tt := range []struct {
 		grant, row, method, url string
 		ok                      bool
@@ -504,7 +504,7 @@ func TestHTTPEnds(t *testing.T) {
 // TestHTTPAgainstTheSystem checks the parts that the other tests replace: the
 // system's dialer asks about the address, and the resolver is the system's.
 func TestHTTPAgainstTheSystem(t *testing.T) {
-	server := httptest.NewServer(text("hello"))
+	server := httptest.NewServer(sends("hello"))
 	defer server.Close()
 	at := server.Listener.Addr().String()
 	_, port, _ := net.SplitHostPort(at)
@@ -551,8 +551,8 @@ func TestH08ProxyOfTheEnvironment(t *testing.T) {
 		t.Fatal("the environment has no proxy")
 	}
 	d := newWeb(t, nil)
-	d.serve("80", text("direct"))
-	d.serve("443", text("direct"))
+	d.serve("80", sends("direct"))
+	d.serve("443", sends("direct"))
 	if got := d.answer("http.get", "url", "http://example.com/").Text("text"); got != "direct" {
 		t.Errorf("http.get = %q, want direct", got)
 	}

@@ -10,7 +10,7 @@ import (
 
 func TestJSON(t *testing.T) {
 	val := value.NewDict("b", value.List{int64(1), 1.5, nil, true}, "a", value.NewDict(), "é", value.List{}, "q", `"{[,:\`)
-	rowtest.Table(t, Pure(), true, []rowtest.Case{
+	rowtest.Table(t, modules(), true, []rowtest.Case{
 		{Fn: "json.encode", Args: []any{val}, Want: `{"b":[1,1.5,null,true],"a":{},"é":[],"q":"\"{[,:\\"}`},
 		{Fn: "json.encode", Args: []any{val, "  "}, Want: `{
   "b": [
@@ -59,13 +59,13 @@ func FuzzJSONDecode(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text string) {
 		text = strings.ToValidUTF8(text, "")
-		v, err := rowtest.Call(t, Pure(), "json.decode", text)
+		v, err := rowtest.Call(t, modules(), "json.decode", text)
 		if err != nil {
 			return
 		}
 		for _, indent := range []value.Value{"", "\t", int64(3)} {
-			encoded := rowtest.Must(t, Pure(), "json.encode", v, indent)
-			if back := rowtest.Must(t, Pure(), "json.decode", encoded); !value.Equal(back, v) {
+			encoded := rowtest.Must(t, modules(), "json.encode", v, indent)
+			if back := rowtest.Must(t, modules(), "json.decode", encoded); !value.Equal(back, v) {
 				t.Errorf("decode(encode(%s)) = %s", rowtest.Show(v), rowtest.Show(back))
 			}
 		}

@@ -14,7 +14,7 @@ import (
 )
 
 func TestMath(t *testing.T) {
-	rowtest.Table(t, Pure(), false, []rowtest.Case{
+	rowtest.Table(t, modules(), false, []rowtest.Case{
 		{Fn: "math.sqrt", Args: []any{int64(16)}, Want: 4.0},
 		{Fn: "math.sqrt", Args: []any{int64(-1)}, Err: "x should be 0 or greater"},
 		{Fn: "math.sqrt", Args: []any{rowtest.NaN()}, Err: "NaN"},
@@ -56,7 +56,7 @@ func TestMathWholesAndLists(t *testing.T) {
 		}
 		return l
 	}
-	rowtest.Table(t, Pure(), false, []rowtest.Case{
+	rowtest.Table(t, modules(), false, []rowtest.Case{
 		{Fn: "math.floor", Args: []any{-1.5}, Want: int64(-2)},
 		{Fn: "math.ceil", Args: []any{-1.5}, Want: int64(-1)},
 		{Fn: "math.trunc", Args: []any{-1.5}, Want: int64(-1)},
@@ -116,7 +116,7 @@ func TestMathWholesAndLists(t *testing.T) {
 // Whole numbers stay exact where floats would not be.
 func TestMathExact(t *testing.T) {
 	huge, _ := big.NewFloat(1e300).Int(nil)
-	rowtest.Table(t, Pure(), true, []rowtest.Case{
+	rowtest.Table(t, modules(), true, []rowtest.Case{
 		{Fn: "math.pow", Args: []any{int64(3), int64(50)}, Want: rowtest.Big("717897987691852588770249")},
 		{Fn: "math.pow", Args: []any{int64(-1), int64(1<<62 + 1)}, Want: int64(-1)},
 		{Fn: "math.pow", Args: []any{int64(-1), int64(1 << 62)}, Want: int64(1)},
@@ -130,14 +130,14 @@ func TestMathExact(t *testing.T) {
 		{Fn: "math.factorial", Args: []any{int64(21)}, Want: rowtest.Big("51090942171709440000")},
 		{Fn: "math.sum", Args: []any{value.List{int64(math.MaxInt64), int64(1)}}, Want: rowtest.Big("9223372036854775808")},
 	})
-	longest := rowtest.Must(t, Pure(), "math.factorial", int64(1000))
-	if text := rowtest.Must(t, Pure(), "json.encode", longest); !value.Equal(rowtest.Must(t, Pure(), "json.decode", text), longest) {
+	longest := rowtest.Must(t, modules(), "math.factorial", int64(1000))
+	if text := rowtest.Must(t, modules(), "json.encode", longest); !value.Equal(rowtest.Must(t, Pure(), "json.decode", text), longest) {
 		t.Errorf("1000! is not read back from JSON")
 	}
-	if most := rowtest.Must(t, Pure(), "math.pow", int64(2), int64(mathMaxBits)); len(rowtest.Must(t, Pure(), "json.encode", most).(string)) > 4096 {
+	if most := rowtest.Must(t, modules(), "math.pow", int64(2), int64(mathMaxBits)); len(rowtest.Must(t, Pure(), "json.encode", most).(string)) > 4096 {
 		t.Errorf("an exact number may have more than 4096 digits")
 	}
-	if _, err := rowtest.Call(t, Pure(), "math.sqrt", rowtest.Big("1"+strings.Repeat("0", 400))); err == nil {
+	if _, err := rowtest.Call(t, modules(), "math.sqrt", rowtest.Big("1"+strings.Repeat("0", 400))); err == nil {
 		t.Errorf("sqrt of 10**400 gives a number, want an error")
 	}
 }
@@ -146,7 +146,7 @@ func TestMathRoundIsNearest(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		x := rapid.Float64Range(-1e9, 1e9).Draw(r, "x")
 		digits := rapid.Int64Range(0, 6).Draw(r, "digits")
-		got, _ := row.Finite(rowtest.Must(t, Pure(), "math.round", x, digits), "")
+		got, _ := row.Finite(rowtest.Must(t, modules(), "math.round", x, digits), "")
 		if half := 0.5 * math.Pow(10, -float64(digits)); math.Abs(got-x) > half*(1+1e-6)+1e-7 {
 			r.Fatalf("round(%v, %d) = %v, which is further than %v away", x, digits, got, half)
 		}

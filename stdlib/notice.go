@@ -10,13 +10,14 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-func (w *World) noticeFuncs() []tool.Func {
+// noticeModule are the reports of a call to its user.
+func noticeModule() tool.Module {
 	number := func(name, doc string) tool.Param {
 		p := tool.Optional(name, tool.TypeNumber, nil, doc)
 		p.Type.Nullable = true
 		return p
 	}
-	return []tool.Func{
+	return tool.Module{Doc: "What a call tells its user while it runs.", Funcs: []tool.Func{
 		noticeFunc(func(args *value.Dict) tool.Report { return tool.ToolOutput{Chunk: notice(args, "chunk")} }, tool.Func{
 			Name:   "emit",
 			Doc:    "Send a piece of the output to the user before the call ends. It is shown, and is no part of the result.",
@@ -36,7 +37,7 @@ func (w *World) noticeFuncs() []tool.Func {
 			Doc:    "Leave a line for whoever looks into what the call did.",
 			Params: []tool.Param{tool.Required("message", tool.TypeAny, "a text, or a value to be shown as JSON")},
 		}),
-	}
+	}}
 }
 
 // noticeFunc completes a row whose arguments become a report.

@@ -99,7 +99,7 @@ func TestLookupEndsWithItsEffect(t *testing.T) {
 	hang := make(chan struct{})
 	defer close(hang)
 	wait := func(context.Context, string) (string, error) { <-hang; return aToken, nil }
-	d := newTLSWeb(t, &Options{Env: wait, Secrets: wait}, text("x"))
+	d := newTLSWeb(t, &Options{Env: wait, Secrets: wait}, sends("x"))
 	d.grant("env", "secret", "http")
 	within(t, "the effects", func() {
 		for _, row := range []string{"env.get", "secret"} {

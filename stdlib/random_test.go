@@ -15,7 +15,7 @@ import (
 
 func TestRandom(t *testing.T) {
 	list := value.List{"a", "b", "c", "d"}
-	rowtest.Table(t, Pure(), false, []rowtest.Case{
+	rowtest.Table(t, modules(), false, []rowtest.Case{
 		{Fn: "random.integer", Args: []any{int64(5), int64(5)}, Want: int64(5)},
 		{Fn: "random.integer", Args: []any{int64(5), int64(4)}, Err: "should not be less than"},
 		{Fn: "random.integer", Args: []any{int64(5), rowtest.Big("99999999999999999999")}, Err: "must be <= 9223372036854775807"},
@@ -30,7 +30,7 @@ func TestRandom(t *testing.T) {
 		{Fn: "random.bytes", Args: []any{int64(-1)}, Err: "negative"},
 	})
 	for n := range int64(20) {
-		if got := len(rowtest.Must(t, Pure(), "random.bytes", n).([]byte)); got != int(n) {
+		if got := len(rowtest.Must(t, modules(), "random.bytes", n).([]byte)); got != int(n) {
 			t.Errorf("bytes(%d) has %d bytes", n, got)
 		}
 	}
@@ -39,7 +39,7 @@ func TestRandom(t *testing.T) {
 // randomCall calls a function with given random numbers.
 func randomCall(t *testing.T, r *rand.Rand, function string, args ...value.Value) value.Value {
 	t.Helper()
-	f := rowtest.Find(t, Pure(), function)
+	f := rowtest.Find(t, modules(), function)
 	bound, err := f.Bind(args, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -121,7 +121,7 @@ func TestUUID(t *testing.T) {
 // The zero grant lends nothing, random numbers neither.
 func TestRandomNeedsAGrant(t *testing.T) {
 	for _, name := range []string{"random.number", "uuid"} {
-		f := rowtest.Find(t, Pure(), name)
+		f := rowtest.Find(t, modules(), name)
 		if _, err := f.Do(context.Background(), tool.Effect{Args: &value.Dict{}}, tool.Grant{}); value.KindOf(err) != value.Denied {
 			t.Errorf("%s without random numbers gives %v, want an error of kind Denied", name, err)
 		}

@@ -15,7 +15,7 @@ func reMatched(text string, start, end int64, groups value.List, named *value.Di
 
 func TestRe(t *testing.T) {
 	none := value.NewDict()
-	rowtest.Table(t, Pure(), false, []rowtest.Case{
+	rowtest.Table(t, modules(), false, []rowtest.Case{
 		{Fn: "re.test", Args: []any{`(?i)WORLD`, "hello world"}, Want: true},
 		{Fn: "re.test", Args: []any{`^world`, "hello world"}, Want: false},
 
@@ -73,7 +73,7 @@ func TestRePatternErrorsSayWhatToDo(t *testing.T) {
 		{strings.Repeat("(", 2000), "invalid pattern", ""},
 	} {
 		for _, fn := range []string{"re.test", "re.match", "re.search", "re.find_all", "re.split"} {
-			_, err := rowtest.Call(t, Pure(), fn, c.pattern, "text")
+			_, err := rowtest.Call(t, modules(), fn, c.pattern, "text")
 			e := value.ErrorOf(err, value.Failed)
 			if e == nil || e.Kind != value.Invalid || !strings.Contains(e.Error(), c.err) || !strings.Contains(e.Hint, c.hint) {
 				t.Errorf("%s(%q) fails with %v, want one of kind Invalid with %q and a hint with %q", fn, c.pattern, err, c.err, c.hint)
@@ -88,7 +88,7 @@ func FuzzRe(f *testing.F) {
 	f.Add(`(?i)[^k]{2,3}?$`, "Kelvin \u212a\n", "")
 	f.Fuzz(func(t *testing.T, pattern, text, replacement string) {
 		pattern, text = strings.ToValidUTF8(pattern, ""), strings.ToValidUTF8(text, "")
-		found, err := rowtest.Call(t, Pure(), "re.find_all", pattern, text)
+		found, err := rowtest.Call(t, modules(), "re.find_all", pattern, text)
 		if err != nil {
 			return
 		}
@@ -98,15 +98,15 @@ func FuzzRe(f *testing.F) {
 				t.Errorf("find_all(%q, %q): text[start:end] = %q, want %q", pattern, text, part, m.Text("text"))
 			}
 		}
-		rowtest.Call(t, Pure(), "re.match", pattern, text)
-		rowtest.Call(t, Pure(), "re.sub", pattern, strings.ToValidUTF8(replacement, ""), text)
-		same := rowtest.Must(t, Pure(), "re.sub", pattern, `\g<0>`, text)
+		rowtest.Call(t, modules(), "re.match", pattern, text)
+		rowtest.Call(t, modules(), "re.sub", pattern, strings.ToValidUTF8(replacement, ""), text)
+		same := rowtest.Must(t, modules(), "re.sub", pattern, `\g<0>`, text)
 		if same != text {
 			t.Errorf(`sub(%q, "\g<0>", %q) = %q, want the same`, pattern, text, same)
 		}
-		rowtest.Call(t, Pure(), "re.split", pattern, text)
-		escaped := rowtest.Must(t, Pure(), "re.escape", text).(string)
-		if got := rowtest.Must(t, Pure(), "re.sub", escaped, "", text); len(escaped) < reMaxPattern && got != "" {
+		rowtest.Call(t, modules(), "re.split", pattern, text)
+		escaped := rowtest.Must(t, modules(), "re.escape", text).(string)
+		if got := rowtest.Must(t, modules(), "re.sub", escaped, "", text); len(escaped) < reMaxPattern && got != "" {
 			t.Errorf("escape(%q) = %q, which does not match it", text, escaped)
 		}
 	})
@@ -115,7 +115,7 @@ func FuzzRe(f *testing.F) {
 func TestReMatchIsAnchored(t *testing.T) {
 	for _, pattern := range []string{"b|ab", "a*?b", "(?m)^b", "^", "b", "(|a)+", "(?s).*b"} {
 		for _, text := range []string{"", "ab", "b", "aab\nb", "ba"} {
-			got := rowtest.Must(t, Pure(), "re.match", pattern, text)
+			got := rowtest.Must(t, modules(), "re.match", pattern, text)
 			want := regexp.MustCompile(`\A(?:` + pattern + `)`).FindStringIndex(text)
 			switch m, ok := got.(*value.Dict); {
 			case ok != (want != nil):

@@ -175,7 +175,7 @@ func TestSecretErrors(t *testing.T) {
 	fails(newTLSWeb(t, options(), echo("HTTP/1.1 302 Found\r\nLocation: %s://x\r\n\r\n")), "redirects", "https://example.com/")
 	fails(newTLSWeb(t, options(), echo("HTTP/1.1 302 Found\r\nLocation: https://127.1/%s\r\n\r\n")), "redirects", "https://example.com/")
 	fails(newTLSWeb(t, options(), echo("HTTP/1.1 302 Found\r\nLocation: https://%s\r\n\r\n")), "redirects", "https://example.com/")
-	d := newTLSWeb(t, options(), text("x"))
+	d := newTLSWeb(t, options(), sends("x"))
 	fails(d, "the secret NONE has no value", "https://example.com/", "params", value.NewDict("a", "{{secret:T}}", "b", "{{secret:NONE}}"))
 }
 

@@ -19,7 +19,7 @@ func textCounts(words, lines, characters, bytes int64) *value.Dict {
 }
 
 func TestTextMeasures(t *testing.T) {
-	rowtest.Table(t, Pure(), false, []rowtest.Case{
+	rowtest.Table(t, modules(), false, []rowtest.Case{
 		{Fn: "text.count", Args: []any{""}, Want: textCounts(0, 0, 0, 0)},
 		{Fn: "text.count", Args: []any{"one"}, Want: textCounts(1, 1, 3, 3)},
 		{Fn: "text.count", Args: []any{" one\ttwo\r\n\n thrée\u00a0four\n"}, Want: textCounts(4, 3, 23, 25)},
@@ -50,7 +50,7 @@ func TestTextMeasures(t *testing.T) {
 }
 
 func TestTextShapes(t *testing.T) {
-	rowtest.Table(t, Pure(), false, []rowtest.Case{
+	rowtest.Table(t, modules(), false, []rowtest.Case{
 		{Fn: "text.lines", Args: []any{"a\r\n\nb\rc\n"}, Want: value.List{"a", "", "b\rc"}},
 		{Fn: "text.lines", Args: []any{""}, Want: value.List{}},
 		{Fn: "text.lines", Args: []any{"\n"}, Want: value.List{""}},
@@ -98,7 +98,7 @@ func TestTextShapes(t *testing.T) {
 
 func TestTextColumns(t *testing.T) {
 	rows := value.List{value.NewDict("name", "tea", "price", 1.5), value.NewDict("name", "日本茶\n", "price", int64(12), "note", true)}
-	rowtest.Table(t, Pure(), false, []rowtest.Case{
+	rowtest.Table(t, modules(), false, []rowtest.Case{
 		{Fn: "text.pad_left", Args: []any{"7", int64(3)}, Want: "  7"},
 		{Fn: "text.pad_left", Args: []any{"7", int64(3), "0"}, Want: "007"},
 		{Fn: "text.pad_right", Args: []any{"日本", int64(6)}, Want: "日本  "},
@@ -130,7 +130,7 @@ func TestTextWrapKeepsWordsAndWidth(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		text := rapid.StringOf(rapid.SampledFrom([]rune("ab 日\u00a0\t"))).Draw(r, "text")
 		width := rapid.IntRange(1, 20).Draw(r, "width")
-		got := rowtest.Must(t, Pure(), "text.wrap", text, int64(width)).(string)
+		got := rowtest.Must(t, modules(), "text.wrap", text, int64(width)).(string)
 		if a, b := strings.Fields(got), strings.Fields(text); strings.Join(a, "|") != strings.Join(b, "|") {
 			r.Fatalf("wrap(%q, %d) = %q, which has other words", text, width, got)
 		}
@@ -145,8 +145,8 @@ func TestTextWrapKeepsWordsAndWidth(t *testing.T) {
 func TestTextCountAgreesWithTheStandardLibrary(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		text := rapid.OneOf(rapid.String(), rapid.StringOf(rapid.SampledFrom([]rune("a \n\r\t\u0085\u2028é")))).Draw(r, "text")
-		got := rowtest.Must(t, Pure(), "text.count", text)
-		lines := len(rowtest.Must(t, Pure(), "text.lines", text).(value.List))
+		got := rowtest.Must(t, modules(), "text.count", text)
+		lines := len(rowtest.Must(t, modules(), "text.lines", text).(value.List))
 		want := textCounts(int64(len(strings.Fields(text))), int64(lines), int64(utf8.RuneCountInString(text)), int64(len(text)))
 		if !value.Equal(got, want) {
 			r.Fatalf("count(%q) = %s, want %s", text, rowtest.Show(got), rowtest.Show(want))
@@ -166,7 +166,7 @@ func textMillionWords() string {
 func BenchmarkTextCount(b *testing.B) {
 	text := textMillionWords()
 	b.Run("text.count", func(b *testing.B) {
-		f := rowtest.Find(b, Pure(), "text.count")
+		f := rowtest.Find(b, modules(), "text.count")
 		b.SetBytes(int64(len(text)))
 		for b.Loop() {
 			args, _ := f.Bind([]value.Value{text}, nil)
@@ -193,7 +193,7 @@ func BenchmarkTextCount(b *testing.B) {
 	b.Run("text.frequencies", func(b *testing.B) {
 		b.SetBytes(int64(len(text)))
 		for b.Loop() {
-			rowtest.Must(b, Pure(), "text.frequencies", text, int64(10))
+			rowtest.Must(b, modules(), "text.frequencies", text, int64(10))
 		}
 	})
 }

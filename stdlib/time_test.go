@@ -14,7 +14,7 @@ const timeNoon = "2026-11-21T09:05:07.25Z"
 
 func TestTimeTexts(t *testing.T) {
 	berlin := rowtest.Named("zone", "Europe/Berlin")
-	rowtest.Table(t, Pure(), false, []rowtest.Case{
+	rowtest.Table(t, modules(), false, []rowtest.Case{
 		{Fn: "time.format", Args: []any{timeNoon}, Want: timeNoon},
 		{Fn: "time.format", Args: []any{timeNoon, berlin}, Want: "2026-11-21T10:05:07.25+01:00"},
 		{Fn: "time.format", Args: []any{timeNoon, "%Y-%m-%d %H:%M:%S.%f %y %b %B %a %A %j"},
@@ -71,7 +71,7 @@ func TestTimeTexts(t *testing.T) {
 
 func TestTimeSums(t *testing.T) {
 	add := func(unit string, n value.Value) any { return rowtest.Named(unit, n) }
-	rowtest.Table(t, Pure(), false, []rowtest.Case{
+	rowtest.Table(t, modules(), false, []rowtest.Case{
 		{Fn: "time.parts", Args: []any{timeNoon}, Want: value.NewDict("year", int64(2026), "month", int64(11), "day", int64(21),
 			"hour", int64(9), "minute", int64(5), "second", 7.25, "weekday", int64(6), "yearday", int64(325),
 			"week", int64(47), "iso_year", int64(2026), "offset", int64(0))},
@@ -143,20 +143,20 @@ func TestTimeRoundTrip(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		unix := rapid.Int64Range(-62135596800, 253402300799).Draw(r, "unix")
 		zone := rapid.SampledFrom([]string{"UTC", "America/St_Johns", "Pacific/Apia", "+05:45"}).Draw(r, "zone")
-		text, err := rowtest.Call(t, Pure(), "time.from_unix", unix, zone)
+		text, err := rowtest.Call(t, modules(), "time.from_unix", unix, zone)
 		if err != nil {
 			return // the zone leads out of the years 0 to 9999
 		}
-		if got := rowtest.Must(t, Pure(), "time.unix", text); got != unix {
+		if got := rowtest.Must(t, modules(), "time.unix", text); got != unix {
 			r.Fatalf("unix(from_unix(%d)) = %v by way of %s", unix, got, text)
 		}
 		for _, form := range []string{"%Y-%m-%dT%H:%M:%S%:z", "%d %b %Y %I:%M:%S %p %z", "%j/%Y %T.%f %z", "%s", "%c %z"} {
 			if zone != "UTC" && unix < 0 {
 				return // an offset then may have had seconds, which %z does not show
 			}
-			shown := rowtest.Must(t, Pure(), "time.format", text, form, zone)
-			back := rowtest.Must(t, Pure(), "time.parse", shown, form)
-			if got := rowtest.Must(t, Pure(), "time.unix", back); got != unix {
+			shown := rowtest.Must(t, modules(), "time.format", text, form, zone)
+			back := rowtest.Must(t, modules(), "time.parse", shown, form)
+			if got := rowtest.Must(t, modules(), "time.unix", back); got != unix {
 				r.Fatalf("parse(%q, %q) = %v, want %s", shown, form, back, text)
 			}
 		}
@@ -171,17 +171,17 @@ func FuzzTimeFormat(f *testing.F) {
 	f.Add("%I%p%j%y", "12am32526")
 	f.Fuzz(func(t *testing.T, format, text string) {
 		format, text = strings.ToValidUTF8(format, ""), strings.ToValidUTF8(text, "")
-		rowtest.Call(t, Pure(), "time.format", timeNoon, format)
+		rowtest.Call(t, modules(), "time.format", timeNoon, format)
 		for _, args := range [][]any{{text}, {text, format}} {
-			v, err := rowtest.Call(t, Pure(), "time.parse", args...)
+			v, err := rowtest.Call(t, modules(), "time.parse", args...)
 			if err != nil {
 				continue
 			}
-			if again := rowtest.Must(t, Pure(), "time.parse", v); again != v {
+			if again := rowtest.Must(t, modules(), "time.parse", v); again != v {
 				t.Errorf("parse%q = %v, which is parsed as %v", args, v, again)
 			}
 		}
-		rowtest.Call(t, Pure(), "time.seconds", text)
-		rowtest.Call(t, Pure(), "time.format", timeNoon, rowtest.Named("zone", text))
+		rowtest.Call(t, modules(), "time.seconds", text)
+		rowtest.Call(t, modules(), "time.format", timeNoon, rowtest.Named("zone", text))
 	})
 }

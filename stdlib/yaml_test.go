@@ -10,7 +10,7 @@ import (
 )
 
 func TestYAML(t *testing.T) {
-	rowtest.Table(t, Pure(), true, []rowtest.Case{
+	rowtest.Table(t, modules(), true, []rowtest.Case{
 		{Fn: "yaml.encode", Args: []any{value.NewDict("b", value.List{int64(1), 1.0, nil, true, "x: y", "1"}, "a", value.NewDict())},
 			Want: "b:\n  - 1\n  - 1.0\n  - null\n  - true\n  - 'x: y'\n  - \"1\"\na: {}\n"},
 		{Fn: "yaml.encode", Args: []any{"x"}, Want: "x\n"},
@@ -30,7 +30,7 @@ func TestYAML(t *testing.T) {
 // The position of an error is one in the text that was read, and must not be
 // taken for one in the script.
 func TestYAMLErrorHasNoPositionInTheScript(t *testing.T) {
-	_, err := rowtest.Call(t, Pure(), "yaml.decode", "a: 1\nb: *x\n")
+	_, err := rowtest.Call(t, modules(), "yaml.decode", "a: 1\nb: *x\n")
 	if e := value.ErrorOf(err, value.Failed); e == nil || e.Pos != (value.Position{}) || e.Kind != value.Invalid {
 		t.Errorf("error %#v, want one of kind Invalid without a position", err)
 	}
@@ -42,18 +42,18 @@ func FuzzYAMLDecode(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text string) {
 		text = strings.ToValidUTF8(text, "")
-		v, err := rowtest.Call(t, Pure(), "yaml.decode", text)
+		v, err := rowtest.Call(t, modules(), "yaml.decode", text)
 		switch {
 		case err == nil:
-			encoded := rowtest.Must(t, Pure(), "yaml.encode", v).(string)
+			encoded := rowtest.Must(t, modules(), "yaml.encode", v).(string)
 			if len(encoded) > yaml.MaxSize {
 				return
 			}
-			if back := rowtest.Must(t, Pure(), "yaml.decode", encoded); rowtest.Show(back) != rowtest.Show(v) {
+			if back := rowtest.Must(t, modules(), "yaml.decode", encoded); rowtest.Show(back) != rowtest.Show(v) {
 				t.Errorf("decode(encode(%s)) = %s, written as %q", rowtest.Show(v), rowtest.Show(back), encoded)
 			}
 		case value.KindOf(err) == value.Invalid:
-			if got := rowtest.Must(t, Pure(), "yaml.decode", text, "otherwise"); got != "otherwise" {
+			if got := rowtest.Must(t, modules(), "yaml.decode", text, "otherwise"); got != "otherwise" {
 				t.Errorf("decode(%q, default) = %s, want the default", text, rowtest.Show(got))
 			}
 		}

@@ -1,0 +1,5 @@
+package stdlib
+
+import "github.com/cassidy-run/cassidy/runtime/tool"
+
+func modules() []tool.Module { return Pure() }
