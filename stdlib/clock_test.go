@@ -10,6 +10,7 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
+	"github.com/cassidy-run/cassidy/stdlib/clock"
 )
 
 func TestTimeNow(t *testing.T) {
@@ -74,7 +75,7 @@ func TestTimeSleepOfRun(t *testing.T) {
 		err     error
 	}{
 		{int64(0), 0, nil},
-		{int64(clockMaxSleep), clockMaxSleep * time.Second, parked},
+		{int64(clock.MaxSleep), clock.MaxSleep * time.Second, parked},
 		{0.25, 250 * time.Millisecond, nil},
 	} {
 		slept := time.Duration(-1)

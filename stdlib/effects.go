@@ -15,7 +15,10 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
+	"github.com/cassidy-run/cassidy/stdlib/clock"
+	"github.com/cassidy-run/cassidy/stdlib/human"
 	"github.com/cassidy-run/cassidy/stdlib/internal/row"
+	"github.com/cassidy-run/cassidy/stdlib/number"
 )
 
 // Options say what the effects of scripts may touch. The zero value lends no
@@ -198,11 +201,11 @@ func (w *World) Modules() []tool.Module {
 		w.httpModule(),
 		{Doc: "Secrets that the user lends.", Funcs: w.secretFuncs()},
 		{Name: "env", Doc: "Environment variables that the user lends.", Funcs: w.envFuncs()},
-		clockModule(w.now),
-		seedModule(),
-		humanModule(),
+		clock.Module(w.now),
+		number.Seed(),
+		human.Module(),
 		w.shellModule(),
-		noticeModule(),
+		human.Notices(),
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
+	"github.com/cassidy-run/cassidy/stdlib/encoding"
 	"github.com/cassidy-run/cassidy/stdlib/internal/row"
 )
 
@@ -240,7 +241,7 @@ func (a *httpAsk) readBody(args *value.Dict) error {
 		a.body, kind, given = text, "application/json", given+1
 	}
 	if fields.Len() > 0 {
-		text, err := urlQuery(fields)
+		text, err := encoding.EncodeQuery(fields)
 		if err != nil {
 			return err
 		}

@@ -19,6 +19,7 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
+	"github.com/cassidy-run/cassidy/stdlib/encoding"
 	"github.com/cassidy-run/cassidy/stdlib/internal/row"
 )
 
@@ -227,7 +228,7 @@ func (x *httpExchange) addParams(params *value.Dict) (names []string, err error)
 		}
 		names = append(names, found...)
 	}
-	query, err := urlQuery(params)
+	query, err := encoding.EncodeQuery(params)
 	if err != nil {
 		return nil, err
 	}

@@ -10,6 +10,7 @@ import (
 	"golang.org/x/net/idna"
 
 	"github.com/cassidy-run/cassidy/runtime/value"
+	"github.com/cassidy-run/cassidy/stdlib/encoding"
 	"github.com/cassidy-run/cassidy/stdlib/internal/row"
 )
 
@@ -34,7 +35,7 @@ func httpParse(text string) (*httpURL, error) {
 	if len(text) > row.MaxURL {
 		return nil, httpLimit("the URL is longer than %d KB", row.MaxURL>>10)
 	}
-	u, err := urlRead(text)
+	u, err := encoding.ReadURL(text)
 	if err != nil || !utf8.ValidString(text) {
 		return nil, value.Errorf(value.Invalid, "this is not a URL").WithHint("write it as in https://example.com/path")
 	}
@@ -55,7 +56,7 @@ func httpParse(text string) (*httpURL, error) {
 	if h.port, err = httpPort(u); err != nil {
 		return nil, err
 	}
-	h.URL = url.URL{Scheme: u.Scheme, Host: httpHostPort(u.Scheme, h), Path: u.Path, RawPath: u.RawPath, RawQuery: urlEncode(u.RawQuery, httpQuerySafe)}
+	h.URL = url.URL{Scheme: u.Scheme, Host: httpHostPort(u.Scheme, h), Path: u.Path, RawPath: u.RawPath, RawQuery: encoding.EscapeURL(u.RawQuery, httpQuerySafe)}
 	if h.Path == "" {
 		h.Path = "/"
 	}
@@ -63,7 +64,7 @@ func httpParse(text string) (*httpURL, error) {
 }
 
 // httpQuerySafe is what may stand in a query as it is.
-const httpQuerySafe = urlFragmentSafe + "[]"
+const httpQuerySafe = encoding.FragmentSafe + "[]"
 
 // httpHostPort gives the host as capabilities name it: with its port only where
 // that is not the standard one.

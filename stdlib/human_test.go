@@ -7,6 +7,7 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
+	"github.com/cassidy-run/cassidy/stdlib/human"
 )
 
 // somebody answers each question with the same thing, and keeps what he was
@@ -50,7 +51,7 @@ func TestHuman(t *testing.T) {
 		{"human.ask", []value.Value{"question", "which?", "default", "all"}, "one", "which?\n(an empty answer means: all)", "one"},
 		{"human.ask", []value.Value{"question", "which?", "default", ""}, "", "which?", ""},
 		{"human.ask", []value.Value{"question", " a\tb\n\x1b[2Jc\r\a\u202ed\n", "default", "\x1b[1m"}, "x", "a\tb\n[2Jcd\n\n(an empty answer means: [1m)", "x"},
-		{"human.ask", []value.Value{"question", strings.Repeat("q", humanMaxQuestion)}, strings.Repeat("a", humanMaxAnswer), strings.Repeat("q", humanMaxQuestion), strings.Repeat("a", humanMaxAnswer)},
+		{"human.ask", []value.Value{"question", strings.Repeat("q", human.MaxQuestion)}, strings.Repeat("a", human.MaxAnswer), strings.Repeat("q", human.MaxQuestion), strings.Repeat("a", human.MaxAnswer)},
 		{"human.confirm", []value.Value{"question", "really?"}, true, "really?", true},
 		{"human.confirm", []value.Value{"question", "really?"}, false, "really?", false},
 	} {
@@ -67,7 +68,7 @@ func TestHuman(t *testing.T) {
 
 func TestHumanRefuses(t *testing.T) {
 	d := deskAt(t, &Options{})
-	long := strings.Repeat("x", humanMaxQuestion+1)
+	long := strings.Repeat("x", human.MaxQuestion+1)
 	for _, tt := range []struct {
 		row      string
 		question string
@@ -81,7 +82,7 @@ func TestHumanRefuses(t *testing.T) {
 		{"human.confirm", "", true, value.Invalid, "empty", false},
 		{"human.ask", long, "x", value.Limit, "4 KB", false},
 		{"human.confirm", long, true, value.Limit, "4 KB", false},
-		{"human.ask", "which?", strings.Repeat("x", humanMaxAnswer+1), value.Limit, "64 KB", true},
+		{"human.ask", "which?", strings.Repeat("x", human.MaxAnswer+1), value.Limit, "64 KB", true},
 		{"human.ask", "which?", "\xff", value.Failed, "UTF-8", true},
 		{"human.ask", "which?", true, value.Internal, "should be text", true},
 		{"human.ask", "which?", nil, value.Internal, "should be text", true},

@@ -2,7 +2,11 @@ package stdlib
 
 import (
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/stdlib/clock"
+	"github.com/cassidy-run/cassidy/stdlib/encoding"
+	"github.com/cassidy-run/cassidy/stdlib/number"
 	"github.com/cassidy-run/cassidy/stdlib/table"
+	"github.com/cassidy-run/cassidy/stdlib/text"
 )
 
 // Pure returns the modules whose functions only compute. They draw on nothing
@@ -10,8 +14,8 @@ import (
 // random numbers that the call is lent.
 func Pure() []tool.Module {
 	modules := []tool.Module{
-		jsonModule(), yamlModule(), csvModule(), textModule(), reModule(), mathModule(), pureTimeModule(),
-		hashModule(), base64Module(), urlModule(), htmlModule(), diffModule(), shellSplitModule(), randomModule(), uuidModule(),
+		encoding.JSON(), encoding.YAML(), encoding.CSV(), text.Text(), text.Regexp(), number.Math(), clock.Pure(),
+		encoding.Hash(), encoding.Base64(), encoding.URL(), text.HTML(), text.Diff(), shellSplitModule(), number.Random(), number.UUID(),
 		table.Module(),
 	}
 	for _, m := range modules {

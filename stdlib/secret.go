@@ -16,6 +16,7 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
+	"github.com/cassidy-run/cassidy/stdlib/encoding"
 	"github.com/cassidy-run/cassidy/stdlib/internal/row"
 )
 
@@ -178,7 +179,7 @@ func (b *secretBox) scrubError(err error) error {
 // secretForms gives a value in the forms in which servers give back what they
 // were sent: as it is, escaped, and encoded.
 func secretForms(val string) []string {
-	escaped := urlEncode(val, "")
+	escaped := encoding.EscapeURL(val, "")
 	quoted := strings.Trim(value.FormatJSON(val, ""), `"`)
 	forms := []string{
 		val, strings.ToLower(val), // as in the name of a host

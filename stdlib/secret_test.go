@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/cassidy-run/cassidy/runtime/value"
+	"github.com/cassidy-run/cassidy/stdlib/encoding"
 	"github.com/cassidy-run/cassidy/stdlib/internal/row"
 )
 
@@ -110,7 +111,7 @@ func TestSecretIsScrubbed(t *testing.T) {
 		token, url.QueryEscape(token), url.PathEscape(token), strings.ToLower(url.QueryEscape("<>")) + token, string(quoted), value.FormatJSON(token, ""),
 		strings.ReplaceAll(strings.Trim(value.FormatJSON(token, ""), `"`), "/", `\/`), hex.EncodeToString(plain), fmt.Sprintf("%X", plain),
 		base64.StdEncoding.EncodeToString(plain), base64.URLEncoding.EncodeToString(plain), base64.RawStdEncoding.EncodeToString(plain), base64.RawURLEncoding.EncodeToString(plain),
-		"t0k&lt;en&gt;&amp;&#34;/+=?ä-value", secretLowerHex(url.QueryEscape(token)), urlEncode(token, ""),
+		"t0k&lt;en&gt;&amp;&#34;/+=?ä-value", secretLowerHex(url.QueryEscape(token)), encoding.EscapeURL(token, ""),
 		"x" + token + "y" + token, strings.Repeat(token, 3), "\xff" + token,
 	} {
 		d := newTLSWeb(t, &Options{Secrets: secretsOf("T", token)}, func(w http.ResponseWriter, _ *http.Request) {

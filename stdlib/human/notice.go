@@ -1,0 +1,93 @@
+package human
+
+import (
+	"context"
+	"math/big"
+	"strings"
+	"unicode"
+
+	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
+)
+
+// Notices returns the reports of a call to its user.
+func Notices() tool.Module {
+	number := func(name, doc string) tool.Param {
+		p := tool.Optional(name, tool.TypeNumber, nil, doc)
+		p.Type.Nullable = true
+		return p
+	}
+	return tool.Module{Doc: "What a call tells its user while it runs.", Funcs: []tool.Func{
+		noticeFunc(func(args *value.Dict) tool.Report { return tool.ToolOutput{Chunk: notice(args, "chunk")} }, tool.Func{
+			Name:   "emit",
+			Doc:    "Send a piece of the output to the user before the call ends. It is shown, and is no part of the result.",
+			Params: []tool.Param{tool.Required("chunk", tool.TypeString, "the text to show")},
+		}),
+		noticeFunc(readProgress, tool.Func{
+			Name: "progress",
+			Doc:  "Tell the user how far the call has come.",
+			Params: []tool.Param{
+				tool.Required("message", tool.TypeString, "what is being done"),
+				number("done", "how much is done"),
+				number("total", "of how much"),
+			},
+		}),
+		noticeFunc(func(args *value.Dict) tool.Report { return tool.Log{Message: notice(args, "message")} }, tool.Func{
+			Name:   "log",
+			Doc:    "Leave a line for whoever looks into what the call did.",
+			Params: []tool.Param{tool.Required("message", tool.TypeAny, "a text, or a value to be shown as JSON")},
+		}),
+	}}
+}
+
+// noticeFunc completes a row whose arguments become a report.
+func noticeFunc(read func(args *value.Dict) tool.Report, f tool.Func) tool.Func {
+	f.Kind = tool.Notice
+	f.Returns = "nothing"
+	f.Do = func(_ context.Context, e tool.Effect, g tool.Grant) (tool.Outcome, error) {
+		if g.Emit != nil {
+			g.Emit(read(e.Args))
+		}
+		return tool.Outcome{}, nil
+	}
+	return f
+}
+
+func readProgress(args *value.Dict) tool.Report {
+	return tool.Progress{Message: notice(args, "message"), Done: noticeNumber(args, "done"), Total: noticeNumber(args, "total")}
+}
+
+func notice(args *value.Dict, name string) string {
+	v, _ := args.Get(name)
+	return noticeText(v)
+}
+
+// noticeNumber returns a number as it is reported, or 0.
+func noticeNumber(args *value.Dict, name string) float64 {
+	v, _ := args.Get(name)
+	switch n := v.(type) {
+	case int64:
+		return float64(n)
+	case float64:
+		return n
+	case *big.Int:
+		f, _ := new(big.Float).SetInt(n).Float64()
+		return f
+	}
+	return 0
+}
+
+// noticeText gives a value as text that is safe to show: events go to
+// terminals, where a control character could redraw what a person has approved.
+func noticeText(v value.Value) string {
+	text, ok := v.(string)
+	if !ok {
+		text = value.FormatJSON(v, "")
+	}
+	return strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) && r != '\n' && r != '\t' {
+			return -1
+		}
+		return r
+	}, text)
+}

@@ -1,0 +1,306 @@
+package text
+
+import (
+	"net/url"
+	"strconv"
+	"strings"
+
+	"golang.org/x/net/html"
+
+	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
+	"github.com/cassidy-run/cassidy/stdlib/internal/row"
+)
+
+// HTML returns the module html.
+func HTML() tool.Module {
+	return tool.Module{
+		Name: "html",
+		Doc:  "Reads web pages.",
+		Funcs: []tool.Func{{
+			Name: "text",
+			Doc: "Makes text of a page, to be read: headings, lists, links, code and tables as in Markdown, the rest as lines. " +
+				"Scripts, styles and pictures without words are left out. It takes what browsers take, however broken.",
+			Params: []tool.Param{
+				tool.Required("html", tool.TypeString, "The page, or a part of one."),
+				tool.Optional("url", tool.TypeString, "", "Where the page is: links are resolved against it. Without it, only absolute ones are shown."),
+			},
+			Returns: "the text; its first line is the page's title, as a heading, where it has one",
+			Do:      row.Do(htmlText),
+		}},
+	}
+}
+
+// htmlReader goes through a page tag by tag. It builds no tree, so no nesting
+// costs it anything.
+type htmlReader struct {
+	base *url.URL
+	out  row.Builder
+
+	breaks int    // line breaks that stand before what comes next
+	space  bool   // or a space
+	skip   string // the element that is being left out, or ""
+	depth  int    // how many of that name are open
+	pre    int    // open elements whose white space counts
+	lists  []int  // the open lists: the number of the last item, or -1 without numbers
+	cell   bool   // the row of a table has a cell
+	title  strings.Builder
+	titled bool   // in the page's title
+	href   string // of the open link, as the page has it; or ""
+	link   string // where it leads
+	linked bool   // its text has begun
+}
+
+func htmlText(a *value.Dict) (value.Value, error) {
+	r := &htmlReader{}
+	if len(a.Text("url")) > row.MaxURL {
+		return nil, row.Invalid("the url is longer than %d KB", row.MaxURL>>10)
+	}
+	if base, err := url.Parse(a.Text("url")); err == nil && base.Host != "" {
+		r.base = base
+	}
+	z := html.NewTokenizer(strings.NewReader(a.Text("html")))
+	for kind := z.Next(); kind != html.ErrorToken && !r.out.Full; kind = z.Next() {
+		switch kind {
+		case html.TextToken:
+			r.text(string(z.Text()))
+		case html.StartTagToken, html.SelfClosingTagToken:
+			t := z.Token()
+			r.start(t.Data, t.Attr, kind == html.SelfClosingTagToken)
+		case html.EndTagToken:
+			name, _ := z.TagName()
+			r.end(string(name))
+		}
+	}
+	r.closeLink()
+	if r.pre > 0 {
+		r.endFence()
+	}
+	v, err := r.out.Text()
+	if title := strings.Join(strings.Fields(strings.ToValidUTF8(r.title.String(), "\ufffd")), " "); err == nil && title != "" {
+		return strings.TrimSpace("# " + title + "\n\n" + v.(string)), nil
+	}
+	return v, err
+}
+
+// text adds what stands between tags.
+func (r *htmlReader) text(s string) {
+	s = strings.ToValidUTF8(s, "\ufffd")
+	switch {
+	case r.titled:
+		r.title.WriteString(s)
+	case r.skip != "":
+	case r.pre > 0:
+		if r.breaks > 0 {
+			s = strings.TrimPrefix(s, "\n")
+		}
+		r.put(s)
+	default:
+		for i, word := range strings.FieldsFunc(s, htmlIsSpace) {
+			r.space = r.space || i > 0 || htmlIsSpace(rune(s[0]))
+			r.put(word)
+		}
+		r.space = r.space || s != "" && htmlIsSpace(rune(s[len(s)-1]))
+	}
+}
+
+func htmlIsSpace(c rune) bool { return c == ' ' || c == '\n' || c == '\t' || c == '\r' || c == '\f' }
+
+// put writes a piece behind the break or space that stands before it.
+func (r *htmlReader) put(s string) {
+	switch {
+	case s == "":
+		return
+	case r.out.Len() == 0:
+	case r.breaks > 0:
+		r.out.Repeat("\n", min(r.breaks, 2))
+	case r.space:
+		r.out.Add(" ")
+	}
+	r.breaks, r.space = 0, false
+	if r.href != "" && !r.linked {
+		r.link, r.href = r.target(r.href), "" // not before it has a text: each is work
+		if r.linked = r.link != ""; r.linked {
+			r.out.Add("[")
+		}
+	}
+	r.out.Add(s)
+}
+
+// brk begins a new line, or with 2 a new paragraph; with 0 it does nothing.
+func (r *htmlReader) brk(n int) {
+	if n > 0 {
+		r.breaks, r.space = max(r.breaks, n), false
+	}
+}
+
+func (r *htmlReader) start(name string, attrs []html.Attribute, closed bool) {
+	if r.skip != "" {
+		if name == r.skip && !closed {
+			r.depth++
+		}
+		return
+	}
+	switch name {
+	case "script", "style", "noscript", "template", "svg", "math", "iframe", "object", "canvas", "select", "textarea":
+		if !closed {
+			r.skip, r.depth = name, 1
+		}
+	case "title":
+		r.titled = !closed && r.title.Len() == 0
+	case "a":
+		r.closeLink()
+		r.href = htmlAttr(attrs, "href")
+	case "img":
+		if alt := strings.Join(strings.Fields(htmlAttr(attrs, "alt")), " "); alt != "" {
+			r.put(alt)
+		}
+	case "h1", "h2", "h3", "h4", "h5", "h6":
+		r.brk(2)
+		r.put(strings.Repeat("#", int(name[1]-'0')))
+		r.space = true
+	case "ul", "ol":
+		r.list(name)
+	case "li":
+		r.item()
+	case "tr":
+		r.brk(1)
+		r.cell = false
+	case "td", "th":
+		if r.cell {
+			r.space = true
+			r.put("|")
+			r.space = true
+		}
+		r.cell = true
+	case "pre":
+		if r.pre++; r.pre == 1 {
+			r.fence()
+		}
+	case "br":
+		r.brk(r.breaks + 1)
+	case "hr":
+		r.brk(2)
+		r.put("---")
+		r.brk(2)
+	default:
+		r.brk(htmlBreaks(name))
+	}
+}
+
+func (r *htmlReader) end(name string) {
+	if r.skip != "" {
+		if name == r.skip {
+			if r.depth--; r.depth == 0 {
+				r.skip = ""
+			}
+		}
+		return
+	}
+	switch name {
+	case "title":
+		r.titled = false
+	case "a":
+		r.closeLink()
+	case "ul", "ol":
+		if len(r.lists) > 0 {
+			r.lists = r.lists[:len(r.lists)-1]
+		}
+		r.brk(2 - min(len(r.lists), 1))
+	case "pre":
+		if r.pre == 1 {
+			r.endFence()
+		}
+		r.pre = max(r.pre-1, 0)
+	case "br": // browsers take it for <br>
+		r.brk(r.breaks + 1)
+	default:
+		r.brk(htmlBreaks(name))
+	}
+}
+
+// htmlBreaks says how many line breaks stand around an element.
+func htmlBreaks(name string) int {
+	switch name {
+	case "p", "h1", "h2", "h3", "h4", "h5", "h6", "blockquote", "table", "section", "article", "figure":
+		return 2
+	case "div", "tr", "li", "dl", "dt", "dd", "header", "footer", "main", "nav", "aside", "form", "fieldset", "details", "summary",
+		"address", "center", "caption", "figcaption", "legend", "option", "body", "head", "html":
+		return 1
+	}
+	return 0
+}
+
+// htmlMaxLists is how deep lists are indented; deeper ones stay there.
+const htmlMaxLists = 10
+
+func (r *htmlReader) list(name string) {
+	r.brk(2 - min(len(r.lists), 1))
+	if len(r.lists) >= 1000 {
+		return // nobody nests lists so deep, and each costs memory
+	}
+	if name == "ol" {
+		r.lists = append(r.lists, 0)
+	} else {
+		r.lists = append(r.lists, -1)
+	}
+}
+
+func (r *htmlReader) item() {
+	r.brk(1)
+	mark, n := "-", len(r.lists)
+	if n > 0 && r.lists[n-1] >= 0 {
+		r.lists[n-1]++
+		mark = strconv.Itoa(r.lists[n-1]) + "."
+	}
+	r.put(strings.Repeat("  ", min(max(n-1, 0), htmlMaxLists)) + mark)
+	r.space = true
+}
+
+// fence begins code, and endFence ends it.
+func (r *htmlReader) fence() {
+	r.brk(2)
+	r.put("```")
+	r.brk(1)
+}
+
+func (r *htmlReader) endFence() {
+	r.breaks, r.space = 1, false
+	if strings.HasSuffix(r.out.String(), "\n") {
+		r.breaks = 0
+	}
+	r.put("```")
+	r.brk(2)
+}
+
+func (r *htmlReader) closeLink() {
+	if r.linked {
+		r.out.Add("](", r.link, ")")
+	}
+	r.href, r.linked = "", false
+}
+
+// target gives where a link leads, or "" where that is no other page.
+func (r *htmlReader) target(href string) string {
+	href = strings.TrimSpace(href)
+	if href == "" || href[0] == '#' {
+		return ""
+	}
+	u, err := url.Parse(href)
+	if err == nil && r.base != nil {
+		u = r.base.ResolveReference(u)
+	}
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
+		return ""
+	}
+	return strings.NewReplacer("(", "%28", ")", "%29", " ", "%20").Replace(strings.ToValidUTF8(u.String(), "\ufffd"))
+}
+
+func htmlAttr(attrs []html.Attribute, name string) string {
+	for _, a := range attrs {
+		if a.Key == name {
+			return strings.ToValidUTF8(a.Val, "\ufffd")
+		}
+	}
+	return ""
+}
