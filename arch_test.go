@@ -94,9 +94,39 @@ var layers = map[string]struct {
 		"runtime/tool runtime/value internal/yaml runtime/engine/internal/script",
 		"the languages of its code are handed in",
 	},
-	"runtime/project": {
+	"internal/folder": {
+		"Package folder reads the files of folders that may be untrusted",
+		"",
+		"shared by whoever reads what a project holds",
+	},
+	"internal/pack": {
+		"Package pack writes integers and strings one after another",
+		"",
+		"shared by the index and the records of trust",
+	},
+	"internal/config": {
+		"Package config reads config.yaml",
+		"runtime/tool runtime/value internal/folder internal/yaml",
+		"a config is read before anything is trusted or run",
+	},
+	"internal/trust": {
+		"Package trust remembers which files of a project its user has reviewed.",
+		"runtime/tool runtime/value internal/folder internal/pack",
+		"what is trusted does not depend on how files are read",
+	},
+	"internal/index": {
+		"Package index remembers what was read of the tools in a folder",
+		"runtime/tool runtime/value internal/pack",
+		"a cache decides nothing",
+	},
+	"internal/skill": {
+		"Package skill reads and writes skills",
+		"runtime/tool runtime/value internal/folder internal/trust internal/yaml",
+		"instructions for a model run nothing",
+	},
+	"internal/project": {
 		"Package project reads what a folder holds",
-		"runtime/tool runtime/value internal/yaml",
+		"runtime/tool runtime/value internal/config internal/folder internal/index internal/skill internal/trust",
 		"reading a folder must not be able to run what is in it",
 	},
 	"stdlib/table": {
@@ -236,7 +266,7 @@ var layers = map[string]struct {
 	},
 	".": {
 		"Package cassidy runs tools for language models",
-		"runtime/tool runtime/value runtime/host runtime/project runtime/history runtime/journal runtime/agent stdlib sandbox tools",
+		"runtime/tool runtime/value runtime/host runtime/history runtime/journal runtime/agent internal/config internal/index internal/project internal/trust stdlib sandbox tools",
 		"the one place that chooses the parts",
 	},
 	"runtime/engine/internal/enginetest": {
@@ -256,7 +286,7 @@ var layers = map[string]struct {
 	},
 	"cmd/cassidy": {
 		"Cassidy runs tools for language models, in a sandbox.",
-		". runtime/tool runtime/value runtime/host runtime/project runtime/history runtime/journal/sqlite runtime/model runtime/agent runtime/agent/decision runtime/agent/promote sandbox stdlib scripts",
+		". runtime/tool runtime/value runtime/host runtime/history runtime/journal/sqlite runtime/model runtime/agent runtime/agent/decision runtime/agent/promote internal/config internal/folder internal/project internal/skill internal/trust sandbox stdlib scripts",
 		"words for people; what a program could want too is in a library",
 	},
 	"cmd/cassidy-worker": {
@@ -282,13 +312,13 @@ var powers = map[string]struct {
 	users string
 	why   string
 }{
-	"os":            {"stdlib runtime/project runtime/journal/sqlite sandbox . cmd/cassidy cmd/cassidy-worker examples/embed examples/server internal/testworker runtime/engine/internal/enginetest", "files are touched by effects, by who reads the project's folder, by who keeps the records of runs, by who starts a worker and looks at it, by the command, and by who builds a worker for tests"},
+	"os":            {"stdlib internal/folder internal/config internal/trust internal/index internal/skill internal/project runtime/journal/sqlite sandbox . cmd/cassidy cmd/cassidy-worker examples/embed examples/server internal/testworker runtime/engine/internal/enginetest", "files are touched by effects, by who reads the project's folder, by who keeps the records of runs, by who starts a worker and looks at it, by the command, and by who builds a worker for tests"},
 	"os/exec":       {"sandbox cmd/cassidy internal/testworker", "the launcher of commands where no system confines them, a person's own editor, and the worker of a test"},
 	"os/signal":     {"sandbox cmd/cassidy examples/server", "a library installs no signal handler; the supervisor of a command is a process of its own"},
 	"syscall":       {"stdlib runtime/journal/sqlite sandbox examples/server", "opening a file without waiting for a FIFO's other end; the lock of a run, which ends with its process; being asked before a connection is made; how a worker is started, and how it ended; the name of SIGTERM"},
 	"net":           {"stdlib examples/server", "only the effects of http reach a network for scripts, and they check each address that they dial; a server listens"},
 	"net/http":      {". stdlib runtime/model examples/server", "the client of http.*, without a proxy, cookies or shared connections; and what models are asked with; in the root only the types of Options.HTTP; and a server"},
-	"net/netip":     {"stdlib runtime/project .", "reads and judges addresses, and reaches none"},
+	"net/netip":     {"stdlib internal/config .", "reads and judges addresses, and reaches none"},
 	"net/url":       {"stdlib stdlib/encoding stdlib/text internal/jsonschema runtime/model", "takes addresses apart, and reaches none"},
 	"crypto/tls":    {"stdlib", "the connections of http.*"},
 	"crypto/x509":   {"stdlib .", "the authorities that http.* trusts"},
@@ -340,7 +370,6 @@ var large = map[string]struct {
 	"stdlib/table":           {12200, maxNames, "its parts import each other; it is divided when its speed is worked on"},
 	"runtime/host":           {6200, 60, "to be divided: the gate, and the drivers of runs"},
 	"runtime/agent":          {4200, 60, "to be divided: what a model is told"},
-	"runtime/project":        {4200, 60, "to be divided: configuration, trust, skills"},
 	"stdlib":                 {10300, maxNames, "to be divided: a package for each area"},
 	"sandbox":                {4700, maxNames, "to be divided: how commands are confined"},
 	"runtime/agent/decision": {3800, maxNames, "to be cut to the rules that earn something"},

@@ -42,9 +42,10 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/cassidy-run/cassidy/internal/config"
+	"github.com/cassidy-run/cassidy/internal/project"
 	"github.com/cassidy-run/cassidy/runtime/agent"
 	"github.com/cassidy-run/cassidy/runtime/host"
-	"github.com/cassidy-run/cassidy/runtime/project"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 	"github.com/cassidy-run/cassidy/sandbox"
@@ -155,7 +156,7 @@ func Open(dir string, o *Options) (*Host, error) {
 	if opts.Dir == "" {
 		opts.Dir = dir
 	}
-	config, err := project.ReadConfig("", &project.ConfigOptions{Home: opts.Home, File: opts.Config})
+	config, err := config.Read("", &config.Options{Home: opts.Home, File: opts.Config})
 	if err != nil {
 		return nil, err
 	}
@@ -201,7 +202,7 @@ func (r *Runtime) open(src Source, o *Options, last func() error) (h *Host, err 
 		return nil, err
 	}
 	finder := newFinder(r, o, src)
-	config, err := project.ReadConfig(finder.root(src), &project.ConfigOptions{Home: o.Home, File: o.Config})
+	config, err := config.Read(finder.root(src), &config.Options{Home: o.Home, File: o.Config})
 	if err == nil {
 		err = r.gives(config.Sandbox)
 	}
@@ -276,7 +277,7 @@ func (o *Options) complete() error {
 }
 
 // openWorld opens what the effects of scripts act on.
-func (r *Runtime) openWorld(o *Options, c *project.Config) (*stdlib.World, error) {
+func (r *Runtime) openWorld(o *Options, c *config.Config) (*stdlib.World, error) {
 	commands, err := commandRules(o, c)
 	if err != nil {
 		return nil, err
@@ -296,7 +297,7 @@ const maxSecret = 64 << 10
 
 // secrets returns how secrets are looked up: where the user's config says, then
 // as the program does. They are read when they are used.
-func secrets(o *Options, sources map[string]project.SecretSource) func(context.Context, string) (string, error) {
+func secrets(o *Options, sources map[string]config.SecretSource) func(context.Context, string) (string, error) {
 	return func(ctx context.Context, name string) (string, error) {
 		from, ok := sources[name]
 		switch {

@@ -8,10 +8,11 @@ import (
 	"testing"
 
 	"github.com/cassidy-run/cassidy"
+	"github.com/cassidy-run/cassidy/internal/project"
 	"github.com/cassidy-run/cassidy/internal/testhost"
+	"github.com/cassidy-run/cassidy/internal/trust"
 	"github.com/cassidy-run/cassidy/runtime/agent"
 	"github.com/cassidy-run/cassidy/runtime/model"
-	"github.com/cassidy-run/cassidy/runtime/project"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
@@ -31,7 +32,7 @@ func TestDocsPolicies(t *testing.T) {
 		t.Fatalf("the policies are %q, want %q", names, want)
 	}
 	h := openDocs(t, testhost.On{}, dir, &cassidy.Options{TrustSource: true})
-	policies, broken := project.Policies(dir, &project.Scope{TrustOnce: true})
+	policies, broken := project.Policies(dir, &trust.Scope{TrustOnce: true})
 	if len(policies) != 2 || len(broken) != 0 {
 		t.Fatalf("%d policies and %v, want two", len(policies), broken)
 	}

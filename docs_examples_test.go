@@ -12,10 +12,9 @@ import (
 	"time"
 
 	"github.com/cassidy-run/cassidy"
+	"github.com/cassidy-run/cassidy/internal/config"
 	"github.com/cassidy-run/cassidy/internal/testhost"
-
 	"github.com/cassidy-run/cassidy/runtime/host"
-	"github.com/cassidy-run/cassidy/runtime/project"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 	"github.com/cassidy-run/cassidy/stdlib"
@@ -131,13 +130,13 @@ func TestDocsConfigFields(t *testing.T) {
 	for _, m := range example.FindAllStringSubmatch(asWritten, -1) {
 		examples = append(examples, m[1])
 	}
-	read := func(text string) (project.Config, error) {
+	read := func(text string) (config.Config, error) {
 		file := filepath.Join(t.TempDir(), "config.yaml")
 		putFile(t, file, text)
-		return project.ReadConfig("", &project.ConfigOptions{File: file})
+		return config.Read("", &config.Options{File: file})
 	}
 	got, err := read(asWritten)
-	if err != nil || !reflect.DeepEqual(got, project.Config{Sandbox: project.SandboxConfig{Mode: project.SandboxProcess}}) {
+	if err != nil || !reflect.DeepEqual(got, config.Config{Sandbox: config.SandboxConfig{Mode: config.SandboxProcess}}) {
 		t.Errorf("docs/config.yaml = %+v, %v, want the defaults", got, err)
 	}
 	got, err = read(strings.Join(examples, "\n"))

@@ -8,9 +8,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/cassidy-run/cassidy/internal/project"
+	"github.com/cassidy-run/cassidy/internal/trust"
 	"github.com/cassidy-run/cassidy/runtime/agent"
 	"github.com/cassidy-run/cassidy/runtime/host"
-	"github.com/cassidy-run/cassidy/runtime/project"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 	"github.com/cassidy-run/cassidy/stdlib"
@@ -25,7 +26,7 @@ func TestReference(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer world.Close()
-	modules := slices.Concat(stdlib.Pure(), world.Modules(), project.Modules(t.TempDir(), func() *project.Scope { return &project.Scope{} }), host.Modules(), agent.Modules(), []tool.Module{agent.ModelModule(nil)})
+	modules := slices.Concat(stdlib.Pure(), world.Modules(), project.Modules(t.TempDir(), func() *trust.Scope { return &trust.Scope{} }), host.Modules(), agent.Modules(), []tool.Module{agent.ModelModule(nil)})
 	got := referencePage(modules)
 	const file = "docs/reference.md"
 	if *update {

@@ -8,12 +8,12 @@ import (
 	"testing"
 
 	"github.com/cassidy-run/cassidy"
+	"github.com/cassidy-run/cassidy/internal/project"
 	"github.com/cassidy-run/cassidy/internal/testhost"
-
+	"github.com/cassidy-run/cassidy/internal/trust"
 	"github.com/cassidy-run/cassidy/runtime/agent"
 	"github.com/cassidy-run/cassidy/runtime/host"
 	"github.com/cassidy-run/cassidy/runtime/model"
-	"github.com/cassidy-run/cassidy/runtime/project"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
@@ -46,7 +46,7 @@ func TestDocsWorkflows(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	all, broken := project.Workflows(dir, &project.Scope{TrustOnce: true})
+	all, broken := project.Workflows(dir, &trust.Scope{TrustOnce: true})
 	if len(all) != 3 || len(broken) != 0 {
 		t.Fatalf("%d workflows and %v, want three", len(all), broken)
 	}

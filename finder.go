@@ -10,8 +10,11 @@ import (
 	"strings"
 	"sync/atomic"
 
+	"github.com/cassidy-run/cassidy/internal/config"
+	"github.com/cassidy-run/cassidy/internal/index"
+	"github.com/cassidy-run/cassidy/internal/project"
+	"github.com/cassidy-run/cassidy/internal/trust"
 	"github.com/cassidy-run/cassidy/runtime/host"
-	"github.com/cassidy-run/cassidy/runtime/project"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 	"github.com/cassidy-run/cassidy/tools"
@@ -20,17 +23,17 @@ import (
 // A finder finds the tools of a host, in its source, in the home of its user, and
 // among those that come with cassidy.
 type finder struct {
-	opts  project.Options                   // for any source
-	rules []Rule                            // of the program
-	gives func(project.SandboxConfig) error // refuses what the runtime does not confine enough
-	known atomic.Pointer[project.Known]
+	opts  project.Options                  // for any source
+	rules []Rule                           // of the program
+	gives func(config.SandboxConfig) error // refuses what the runtime does not confine enough
+	known atomic.Pointer[index.Known]
 	src   atomic.Pointer[Source] // that was found last
 }
 
 func newFinder(r *Runtime, o *Options, src Source) *finder {
 	f := &finder{rules: o.Rules, gives: r.gives, opts: project.Options{
 		Reader: r.reader, Builtin: tools.FS(), Config: o.Config, Cache: o.cache(),
-		Scope: project.Scope{Home: o.Home, Trust: project.NewTrust(o.State), TrustOnce: o.TrustSource},
+		Scope: trust.Scope{Home: o.Home, Trust: trust.New(o.State), TrustOnce: o.TrustSource},
 	}}
 	if o.NoBuiltins {
 		f.opts.Builtin = nil
@@ -41,8 +44,8 @@ func newFinder(r *Runtime, o *Options, src Source) *finder {
 
 // context returns what is read beside the tools: skills and notes. What lies in
 // another folder than the source is not trusted with it.
-func (f *finder) context(dir string) func() *project.Scope {
-	return func() *project.Scope {
+func (f *finder) context(dir string) func() *trust.Scope {
+	return func() *trust.Scope {
 		src := *f.src.Load()
 		o := f.options(src).Scope
 		if at, err := filepath.Abs(src.Folder()); src.Folder() != "" && (err != nil || at != dir) {

@@ -13,10 +13,10 @@ import (
 	"sync"
 	"time"
 
+	"github.com/cassidy-run/cassidy/internal/config"
 	"github.com/cassidy-run/cassidy/runtime/history"
 	"github.com/cassidy-run/cassidy/runtime/host"
 	"github.com/cassidy-run/cassidy/runtime/journal"
-	"github.com/cassidy-run/cassidy/runtime/project"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 	"github.com/cassidy-run/cassidy/sandbox"
@@ -44,7 +44,7 @@ const (
 
 // String returns the mode as a config names it.
 func (m Mode) String() string {
-	names := [...]project.SandboxMode{Process: project.SandboxProcess, Strict: project.SandboxStrict, Inline: project.SandboxInline}
+	names := [...]config.SandboxMode{Process: config.SandboxProcess, Strict: config.SandboxStrict, Inline: config.SandboxInline}
 	if m < modes {
 		return string(names[m])
 	}
@@ -265,8 +265,8 @@ func (r *Runtime) Due(ctx context.Context) iter.Seq2[DueRun, error] {
 
 // gives refuses a config that asks for more than the runtime gives: when a host is
 // opened, and whenever its source is searched.
-func (r *Runtime) gives(c project.SandboxConfig) error {
-	weaker := c.Mode == project.SandboxStrict && r.opts.Sandbox != Strict || c.Mode == project.SandboxProcess && r.opts.Sandbox == Inline
+func (r *Runtime) gives(c config.SandboxConfig) error {
+	weaker := c.Mode == config.SandboxStrict && r.opts.Sandbox != Strict || c.Mode == config.SandboxProcess && r.opts.Sandbox == Inline
 	if weaker {
 		return value.Errorf(value.Invalid, "the config asks for the sandbox %q, and the runtime has %q", c.Mode, r.opts.Sandbox).
 			WithHint("set RuntimeOptions.Sandbox")

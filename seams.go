@@ -5,7 +5,7 @@ import (
 	"maps"
 	"time"
 
-	"github.com/cassidy-run/cassidy/runtime/project"
+	"github.com/cassidy-run/cassidy/internal/config"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/stdlib"
 )
@@ -74,19 +74,19 @@ const (
 )
 
 // rules returns the rules of the program and those of the config. It is not nil.
-func rules(own []Rule, c *project.Config) []Rule {
+func rules(own []Rule, c *config.Config) []Rule {
 	return append(append([]Rule{}, own...), c.Rules...)
 }
 
 // maxTimeout returns the smaller of the maxima of the program and of the user's
 // config; 0 means that neither sets one.
-func maxTimeout(o *Options, c *project.Config) time.Duration {
+func maxTimeout(o *Options, c *config.Config) time.Duration {
 	return min(cmp.Or(o.MaxTimeout, c.Limits.Timeout), cmp.Or(c.Limits.Timeout, o.MaxTimeout))
 }
 
 // commandRules returns the rules for commands of the user's config and of the
 // program. For the same name those of the program win.
-func commandRules(o *Options, c *project.Config) (map[string]CommandRule, error) {
+func commandRules(o *Options, c *config.Config) (map[string]CommandRule, error) {
 	all := map[string]CommandRule{}
 	if c.Commands != nil {
 		var err error

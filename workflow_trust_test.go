@@ -8,8 +8,9 @@ import (
 	"testing"
 
 	"github.com/cassidy-run/cassidy"
+	"github.com/cassidy-run/cassidy/internal/project"
+	"github.com/cassidy-run/cassidy/internal/trust"
 	"github.com/cassidy-run/cassidy/runtime/journal"
-	"github.com/cassidy-run/cassidy/runtime/project"
 )
 
 // TestResumeChecksTrust checks that a workflow is not resumed after its trust, or that
@@ -44,13 +45,13 @@ func TestResumeChecksTrust(t *testing.T) {
 			}
 			r := newRuntime(t, &cassidy.RuntimeOptions{Store: journal.Memory()})
 			h := openIn(t, r, cassidy.Dir(dir), &cassidy.Options{State: state, Home: home, NoBuiltins: true})
-			trust := project.NewTrust(state)
+			store := trust.New(state)
 			if tt.at == "project" {
-				review, err := project.ReviewProject(ctx, dir, &project.Options{Scope: project.Scope{Trust: trust}, Describe: h.Describe})
+				review, err := project.Review(ctx, dir, &project.Options{Scope: trust.Scope{Trust: store}, Describe: h.Describe})
 				if err != nil {
 					t.Fatal(err)
 				}
-				if err := trust.Record(dir, review.Files, false); err != nil {
+				if err := store.Record(dir, review.Files, false); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -63,7 +64,7 @@ func TestResumeChecksTrust(t *testing.T) {
 				}
 			}
 			if tt.revoke != "" {
-				if err := trust.Revoke(dir, tt.revoke); err != nil {
+				if err := store.Revoke(dir, tt.revoke); err != nil {
 					t.Fatal(err)
 				}
 			}

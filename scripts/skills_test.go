@@ -4,7 +4,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/cassidy-run/cassidy/runtime/project"
+	"github.com/cassidy-run/cassidy/internal/skill"
+	"github.com/cassidy-run/cassidy/internal/trust"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/scripts"
 )
@@ -27,12 +28,12 @@ func TestSkillTemplates(t *testing.T) {
 				t.Errorf("template %s still says %q", template, left)
 			}
 		}
-		root, o := t.TempDir(), &project.Scope{TrustOnce: true}
-		made := project.NewSkill{Name: "make-release2", Title: title, Description: "d", Content: text, Location: tool.Project}
-		if _, err := project.CreateSkill(root, o, made); err != nil {
+		root, o := t.TempDir(), &trust.Scope{TrustOnce: true}
+		made := skill.Draft{Name: "make-release2", Title: title, Description: "d", Content: text, Location: tool.Project}
+		if _, err := skill.Create(root, o, made); err != nil {
 			t.Fatalf("template %s: %v", template, err)
 		}
-		loaded, err := project.LoadSkill(root, o, "make_release2")
+		loaded, err := skill.Load(root, o, "make_release2")
 		if err != nil || loaded.Text != strings.TrimSpace(text) || len(loaded.Notes) > 0 {
 			t.Errorf("template %s is loaded as %q, with %q, %v", template, loaded.Text, loaded.Notes, err)
 		}

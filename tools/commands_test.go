@@ -12,8 +12,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	found "github.com/cassidy-run/cassidy/internal/project"
+	"github.com/cassidy-run/cassidy/internal/trust"
 	"github.com/cassidy-run/cassidy/runtime/host"
-	found "github.com/cassidy-run/cassidy/runtime/project"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 	"github.com/cassidy-run/cassidy/sandbox"
@@ -32,7 +33,7 @@ func commandHost(t *testing.T, dir string, commands map[string]stdlib.CommandRul
 		t.Fatal(err)
 	}
 	find := &found.Options{Builtin: tools.FS()}
-	effects := append(world.Modules(), found.Modules(dir, func() *found.Scope { return &find.Scope })...)
+	effects := append(world.Modules(), found.Modules(dir, func() *trust.Scope { return &find.Scope })...)
 	box := sandbox.NewInline(slices.Concat(stdlib.Pure(), effects, host.Modules())...)
 	find.Describe = box.Describe
 	host, err := host.New(&host.Options{

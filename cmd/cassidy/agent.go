@@ -13,10 +13,13 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/cassidy-run/cassidy/internal/folder"
+	"github.com/cassidy-run/cassidy/internal/project"
+	"github.com/cassidy-run/cassidy/internal/skill"
+	"github.com/cassidy-run/cassidy/internal/trust"
 	"github.com/cassidy-run/cassidy/runtime/agent"
 	"github.com/cassidy-run/cassidy/runtime/agent/decision"
 	"github.com/cassidy-run/cassidy/runtime/host"
-	"github.com/cassidy-run/cassidy/runtime/project"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
@@ -190,14 +193,14 @@ func (c *command) fillProject(ctx context.Context, o *agent.Options, level strin
 			return e
 		}
 	}
-	skills, _ := project.Skills(root, find) // doctor and skill list tell of broken ones
+	skills, _ := skill.List(root, find) // doctor and skill list tell of broken ones
 	for _, s := range skills {
 		if s.Auto && s.State == tool.Ready {
 			o.Skills = append(o.Skills, agent.Skill{Name: s.Key, Description: s.Description, Requires: s.Requires})
 		}
 	}
 	o.LoadSkill = func(name string) (string, []string, error) {
-		loaded, err := project.LoadSkill(root, find, name)
+		loaded, err := skill.Load(root, find, name)
 		return loaded.Text, loaded.Notes, err
 	}
 	o.Policies = func(name string) (agent.Policy, error) { return findPolicy(root, find, name) }
@@ -207,13 +210,13 @@ func (c *command) fillProject(ctx context.Context, o *agent.Options, level strin
 }
 
 // scope returns which files belong to a project and its user, and what is trusted.
-func (c *command) scope() *project.Scope {
-	return &project.Scope{Home: c.home(), Trust: project.NewTrust(c.state()), TrustOnce: c.trustOnce}
+func (c *command) scope() *trust.Scope {
+	return &trust.Scope{Home: c.home(), Trust: trust.New(c.state()), TrustOnce: c.trustOnce}
 }
 
 // findPolicy finds a policy by its name. One of the user's or the project's
 // never takes the place of one that comes with cassidy.
-func findPolicy(root string, o *project.Scope, name string) (agent.Policy, error) {
+func findPolicy(root string, o *trust.Scope, name string) (agent.Policy, error) {
 	p, notBuiltin := agent.Builtin(name)
 	if notBuiltin == nil {
 		return p, nil
@@ -244,7 +247,7 @@ func findPolicy(root string, o *project.Scope, name string) (agent.Policy, error
 // in the project, where tools can read it, and out of its version control; or,
 // where there is no project, in the user's state, for him alone.
 func (c *command) keeper(root, dir string) func(name, text string) (string, error) {
-	base, folder := root, path.Join(project.Folder, "results")
+	base, folder := root, path.Join(folder.Name, "results")
 	if base == "" {
 		base, folder = c.state(), "results"
 	}

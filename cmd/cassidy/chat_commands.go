@@ -5,9 +5,10 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/cassidy-run/cassidy/internal/project"
+	"github.com/cassidy-run/cassidy/internal/skill"
 	"github.com/cassidy-run/cassidy/runtime/agent"
 	"github.com/cassidy-run/cassidy/runtime/host"
-	"github.com/cassidy-run/cassidy/runtime/project"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
@@ -123,7 +124,7 @@ func (t *chatSession) skill(_ context.Context, args []string) error {
 	if !inProject {
 		root = ""
 	}
-	skills, _ := project.Skills(root, t.scope())
+	skills, _ := skill.List(root, t.scope())
 	if len(skills) == 0 {
 		t.note("there are no skills; they are Markdown files in .cassidy/skills")
 		return nil

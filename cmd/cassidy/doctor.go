@@ -12,9 +12,9 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/cassidy-run/cassidy"
-
+	"github.com/cassidy-run/cassidy/internal/config"
+	"github.com/cassidy-run/cassidy/internal/project"
 	"github.com/cassidy-run/cassidy/runtime/host"
-	"github.com/cassidy-run/cassidy/runtime/project"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 	"github.com/cassidy-run/cassidy/sandbox"
@@ -59,7 +59,7 @@ func (c *command) doctor() error {
 // a promise that nobody has seen kept is none.
 func (c *command) checkSandbox() finding {
 	const name = "sandbox"
-	config, err := project.ReadConfig("", &project.ConfigOptions{Home: c.home(), File: c.config})
+	config, err := config.Read("", &config.Options{Home: c.home(), File: c.config})
 	if err != nil {
 		return finding{name: name, value: "not known: the config is broken", bad: true}
 	}
@@ -167,7 +167,7 @@ func (c *command) checkConfig() []finding {
 	if err != nil {
 		return nil // said already
 	}
-	config, err := project.ReadConfig(root, &project.ConfigOptions{Home: c.home(), File: c.config})
+	config, err := config.Read(root, &config.Options{Home: c.home(), File: c.config})
 	if err != nil {
 		return nil // no host would have been opened
 	}

@@ -9,8 +9,9 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/cassidy-run/cassidy/runtime/project"
-
+	"github.com/cassidy-run/cassidy/internal/folder"
+	"github.com/cassidy-run/cassidy/internal/project"
+	"github.com/cassidy-run/cassidy/internal/trust"
 	"github.com/cassidy-run/cassidy/runtime/value"
 	"github.com/cassidy-run/cassidy/scripts"
 )
@@ -60,25 +61,25 @@ func (c *command) makeProject(dir string) error {
 // newProject creates what a project has, and says what it created.
 func (c *command) newProject(dir string) (value.List, error) {
 	created := value.List{}
-	_, err := os.Lstat(filepath.Join(dir, project.Folder))
+	_, err := os.Lstat(filepath.Join(dir, folder.Name))
 	fresh := errors.Is(err, fs.ErrNotExist)
-	tools := filepath.Join(dir, project.Folder, "tools")
+	tools := filepath.Join(dir, folder.Name, "tools")
 	if _, err := os.Stat(tools); errors.Is(err, fs.ErrNotExist) {
-		created = append(created, project.Folder+"/tools")
+		created = append(created, folder.Name+"/tools")
 	}
 	if err := os.MkdirAll(tools, 0o777); err != nil {
 		return nil, fileError(err)
 	}
-	if c.home() == filepath.Join(dir, project.Folder) {
+	if c.home() == filepath.Join(dir, folder.Name) {
 		c.note("this is where your personal tools lie, for all projects")
 		return created, nil
 	}
-	written, err := writeNew(filepath.Join(dir, project.Folder, "config.yaml"), scripts.ProjectConfig())
+	written, err := writeNew(filepath.Join(dir, folder.Name, "config.yaml"), scripts.ProjectConfig())
 	if err != nil {
 		return nil, err
 	}
 	if written {
-		created = append(created, project.Folder+"/config.yaml")
+		created = append(created, folder.Name+"/config.yaml")
 	}
 	if fresh {
 		c.markOwn(dir)
@@ -92,8 +93,8 @@ func (c *command) markOwn(dir string) {
 	if c.state() == "" {
 		return // there is no place to remember it
 	}
-	find := &project.Options{Scope: project.Scope{Home: c.home(), Trust: project.NewTrust(c.state())}}
-	r, err := project.ReviewProject(context.Background(), dir, find)
+	find := &project.Options{Scope: trust.Scope{Home: c.home(), Trust: trust.New(c.state())}}
+	r, err := project.Review(context.Background(), dir, find)
 	switch {
 	case err != nil:
 	case len(r.Files)+len(r.Broken) > 0:

@@ -8,9 +8,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/cassidy-run/cassidy/internal/config"
 	"github.com/cassidy-run/cassidy/runtime/host"
 	"github.com/cassidy-run/cassidy/runtime/model"
-	"github.com/cassidy-run/cassidy/runtime/project"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
@@ -55,7 +55,7 @@ func (c *command) openModel(ctx context.Context, h *host.Host, word string, nati
 // user's config, else of the first whose key is set.
 func (c *command) modelName(word string) (string, error) {
 	if word == "" {
-		config, err := project.ReadConfig("", &project.ConfigOptions{Home: c.home(), File: c.config})
+		config, err := config.Read("", &config.Options{Home: c.home(), File: c.config})
 		if err != nil {
 			return "", err
 		}

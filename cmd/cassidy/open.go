@@ -7,12 +7,12 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/cassidy-run/cassidy"
-
+	"github.com/cassidy-run/cassidy/internal/config"
+	"github.com/cassidy-run/cassidy/internal/project"
 	"github.com/cassidy-run/cassidy/runtime/agent"
 	"github.com/cassidy-run/cassidy/runtime/host"
 	"github.com/cassidy-run/cassidy/runtime/journal/sqlite"
 	"github.com/cassidy-run/cassidy/runtime/model"
-	"github.com/cassidy-run/cassidy/runtime/project"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 )
 
@@ -55,7 +55,7 @@ func (c *command) open() (h *host.Host, done func(), err error) {
 // newRuntime opens a runtime as the user's config wants it, with the store of runs
 // where this command makes any.
 func (c *command) newRuntime() (*cassidy.Runtime, func() error, error) {
-	config, err := project.ReadConfig("", &project.ConfigOptions{Home: c.home(), File: c.config})
+	config, err := config.Read("", &config.Options{Home: c.home(), File: c.config})
 	if err != nil {
 		return nil, nil, err
 	}

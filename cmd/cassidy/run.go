@@ -9,9 +9,11 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/cassidy-run/cassidy/internal/folder"
+	"github.com/cassidy-run/cassidy/internal/project"
+	"github.com/cassidy-run/cassidy/internal/trust"
 	"github.com/cassidy-run/cassidy/runtime/agent"
 	"github.com/cassidy-run/cassidy/runtime/host"
-	"github.com/cassidy-run/cassidy/runtime/project"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
@@ -118,7 +120,7 @@ func (c *command) findWorkflow(ctx context.Context, h *host.Host, word string) (
 	return w, err
 }
 
-func (c *command) openWorkflow(find *project.Scope, word string) (project.Workflow, error) {
+func (c *command) openWorkflow(find *trust.Scope, word string) (project.Workflow, error) {
 	if strings.HasSuffix(word, ".star") {
 		file := word
 		if _, err := os.Stat(file); err != nil && c.dir != "" && !filepath.IsAbs(file) {
@@ -270,7 +272,7 @@ func (c *command) listWorkflows(ctx *cli.Context, h *host.Host) error {
 	c.tellBroken(broken)
 	if len(lines) == 0 {
 		c.print("No workflows found\n")
-		c.note("a workflow is a file %s/workflows/NAME.star with def main(…); cassidy run FILE.star runs any other", project.Folder)
+		c.note("a workflow is a file %s/workflows/NAME.star with def main(…); cassidy run FILE.star runs any other", folder.Name)
 	}
 	return nil
 }

@@ -12,9 +12,9 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/cassidy-run/cassidy/internal/config"
 	"github.com/cassidy-run/cassidy/runtime/history"
 	"github.com/cassidy-run/cassidy/runtime/journal/sqlite"
-	"github.com/cassidy-run/cassidy/runtime/project"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
@@ -524,7 +524,7 @@ func (c *command) pruneRuns(ctx *cli.Context, j *history.Journal) error {
 
 // keptRuns says which runs the user's config keeps.
 func (c *command) keptRuns() (history.Keep, error) {
-	config, err := project.ReadConfig("", &project.ConfigOptions{Home: c.home(), File: c.config})
+	config, err := config.Read("", &config.Options{Home: c.home(), File: c.config})
 	return history.Keep{For: config.Runs.For, Most: config.Runs.Most}, err
 }
 

@@ -7,10 +7,10 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/cassidy-run/cassidy/internal/folder"
 	"github.com/cassidy-run/cassidy/runtime/agent"
 	"github.com/cassidy-run/cassidy/runtime/history"
 	"github.com/cassidy-run/cassidy/runtime/host"
-	"github.com/cassidy-run/cassidy/runtime/project"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
@@ -78,7 +78,7 @@ func (c *command) fixtureFile(name, id string) (string, error) {
 		return filepath.Join(dir, name), nil
 	}
 	root, err := c.root()
-	return filepath.Join(root, project.Folder, "tests", id+".json"), err
+	return filepath.Join(root, folder.Name, "tests", id+".json"), err
 }
 
 // fixtureOf reads a run that has come to an end of its own.

@@ -9,12 +9,12 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/cassidy-run/cassidy/internal/trust"
 	"github.com/cassidy-run/cassidy/runtime/agent"
 	"github.com/cassidy-run/cassidy/runtime/agent/decision"
 	"github.com/cassidy-run/cassidy/runtime/agent/promote"
 	"github.com/cassidy-run/cassidy/runtime/history"
 	"github.com/cassidy-run/cassidy/runtime/host"
-	"github.com/cassidy-run/cassidy/runtime/project"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 	"github.com/cassidy-run/cassidy/stdlib"
@@ -294,7 +294,7 @@ func (c *command) reviewPromoted(ctx *cli.Context, h *host.Host, root, shown str
 		if err != nil {
 			return err
 		}
-		i := slices.IndexFunc(r.Files, func(f project.File) bool { return f.Path == shown })
+		i := slices.IndexFunc(r.Files, func(f trust.File) bool { return f.Path == shown })
 		if i < 0 {
 			return value.Errorf(value.Failed, "%s is not what was written there", shown).WithHint("cassidy tool validate %s", t.Name)
 		}

@@ -6,8 +6,8 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/cassidy-run/cassidy/internal/skill"
 	"github.com/cassidy-run/cassidy/runtime/host"
-	"github.com/cassidy-run/cassidy/runtime/project"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
@@ -45,8 +45,8 @@ func (c *command) listSkills(ctx *cli.Context, _ *host.Host) error {
 	if err != nil {
 		return err
 	}
-	all, broken := project.Skills(root, c.scope())
-	var skills []project.Skill
+	all, broken := skill.List(root, c.scope())
+	var skills []skill.Skill
 	for _, s := range all {
 		if location == "all" || location == string(s.Location) {
 			skills = append(skills, s)
@@ -76,7 +76,7 @@ func checkSkillLocation(word string, known ...string) error {
 }
 
 // skillDict returns what --json tells of a skill.
-func skillDict(s *project.Skill) *value.Dict {
+func skillDict(s *skill.Skill) *value.Dict {
 	d := value.NewDict(
 		"name", s.Key,
 		"called", s.Name,
@@ -104,7 +104,7 @@ func textList(texts []string) value.List {
 }
 
 // printSkills prints skills by location, in the order they come in.
-func (c *command) printSkills(skills []project.Skill) {
+func (c *command) printSkills(skills []skill.Skill) {
 	count := map[tool.Location]int{}
 	width := 0
 	for i := range skills {
@@ -129,7 +129,7 @@ func (c *command) printSkills(skills []project.Skill) {
 }
 
 // skillMarks says how a skill is used, and what speaks against it.
-func skillMarks(s *project.Skill) []string {
+func skillMarks(s *skill.Skill) []string {
 	how := "manual"
 	if s.Auto {
 		how = "auto"
@@ -148,7 +148,7 @@ func skillMarks(s *project.Skill) []string {
 }
 
 // skillFooter says what to type next.
-func (c *command) skillFooter(skills []project.Skill) {
+func (c *command) skillFooter(skills []skill.Skill) {
 	untrusted := 0
 	for i := range skills {
 		if skills[i].State == tool.Untrusted {
@@ -185,7 +185,7 @@ func (c *command) showSkill(ctx *cli.Context, _ *host.Host) error {
 	if err != nil {
 		return err
 	}
-	s, err := project.LoadSkill(root, c.scope(), args[0])
+	s, err := skill.Load(root, c.scope(), args[0])
 	if err != nil {
 		return err
 	}

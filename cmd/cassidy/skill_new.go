@@ -6,8 +6,10 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/cassidy-run/cassidy/internal/folder"
+	"github.com/cassidy-run/cassidy/internal/project"
+	"github.com/cassidy-run/cassidy/internal/skill"
 	"github.com/cassidy-run/cassidy/runtime/host"
-	"github.com/cassidy-run/cassidy/runtime/project"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 	"github.com/cassidy-run/cassidy/scripts"
@@ -43,7 +45,7 @@ func (c *command) newSkill(ctx *cli.Context, h *host.Host) error {
 	if err != nil {
 		return err
 	}
-	s, err := project.CreateSkill(root, c.scope(), n)
+	s, err := skill.Create(root, c.scope(), n)
 	if err != nil {
 		return err
 	}
@@ -66,21 +68,21 @@ func (c *command) newSkill(ctx *cli.Context, h *host.Host) error {
 }
 
 // skillFrom makes a new skill of what the flags say.
-func skillFrom(ctx *cli.Context, name string) (project.NewSkill, error) {
+func skillFrom(ctx *cli.Context, name string) (skill.Draft, error) {
 	template, location := ctx.String("template"), ctx.String("location")
 	title, content, ok := scripts.SkillTemplate(template, name)
 	if !ok {
-		return project.NewSkill{}, value.Errorf(value.Invalid, "there is no template %q%s", template, value.DidYouMean(template, scripts.SkillTemplates())).
+		return skill.Draft{}, value.Errorf(value.Invalid, "there is no template %q%s", template, value.DidYouMean(template, scripts.SkillTemplates())).
 			WithHint("templates are %s", strings.Join(scripts.SkillTemplates(), ", "))
 	}
 	if err := checkSkillLocation(location, "project", "personal"); err != nil {
-		return project.NewSkill{}, err
+		return skill.Draft{}, err
 	}
 	description := ctx.String("description")
 	if !ctx.IsSet("description") {
 		description = title + ": what it is for and when to use it"
 	}
-	return project.NewSkill{
+	return skill.Draft{
 		Name: name, Title: title, Description: description, Content: content,
 		Auto:     !ctx.Bool("manual") && template != "workflow",
 		Requires: strings.FieldsFunc(ctx.String("requires"), func(r rune) bool { return r == ',' || r == ' ' }),
@@ -90,13 +92,13 @@ func skillFrom(ctx *cli.Context, name string) (project.NewSkill, error) {
 
 // skillRoot returns the project that a new skill goes to, and makes it one if
 // there is none, once nothing else speaks against the skill.
-func (c *command) skillRoot(n *project.NewSkill) (string, error) {
+func (c *command) skillRoot(n *skill.Draft) (string, error) {
 	root, err := c.root()
 	if err != nil {
 		return "", err
 	}
 	switch {
-	case n.Location == tool.Project && c.home() == filepath.Join(root, project.Folder):
+	case n.Location == tool.Project && c.home() == filepath.Join(root, folder.Name):
 		n.Location = tool.Personal // here a project's folder is the user's own
 	case n.Location == tool.Personal && c.home() == "":
 		return "", value.Errorf(value.Invalid, "there is no place for personal skills").WithHint("set CASSIDY_HOME to a folder")
@@ -110,7 +112,7 @@ func (c *command) skillRoot(n *project.NewSkill) (string, error) {
 	return root, err
 }
 
-func (c *command) tellNewSkill(s *project.Skill) {
+func (c *command) tellNewSkill(s *skill.Skill) {
 	c.note("created %s", s.Path)
 	c.note("next: edit it, then  cassidy skill show %s", s.Key)
 	if s.Auto {

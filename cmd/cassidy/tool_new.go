@@ -10,8 +10,9 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/cassidy-run/cassidy/internal/folder"
+	"github.com/cassidy-run/cassidy/internal/project"
 	"github.com/cassidy-run/cassidy/runtime/host"
-	"github.com/cassidy-run/cassidy/runtime/project"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 	"github.com/cassidy-run/cassidy/scripts"
@@ -149,7 +150,7 @@ func (c *command) toolsDir(location string) (dir, shown string, err error) {
 				return "", "", err
 			}
 		}
-		return filepath.Join(root, project.Folder, "tools"), project.Folder + "/tools", nil
+		return filepath.Join(root, folder.Name, "tools"), folder.Name + "/tools", nil
 	}
 	return "", "", value.Errorf(value.Invalid, "there is no location %q", location).WithHint("locations are project and personal")
 }

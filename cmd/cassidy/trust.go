@@ -12,8 +12,10 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/cassidy-run/cassidy/internal/folder"
+	"github.com/cassidy-run/cassidy/internal/project"
+	"github.com/cassidy-run/cassidy/internal/trust"
 	"github.com/cassidy-run/cassidy/runtime/host"
-	"github.com/cassidy-run/cassidy/runtime/project"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
@@ -87,9 +89,9 @@ func (c *command) root() (string, error) {
 }
 
 // review reads what in the project asks for trust.
-func (c *command) review(ctx context.Context, h *host.Host, root string) (*project.Review, error) {
-	return project.ReviewProject(ctx, root, &project.Options{
-		Describe: h.Describe, Scope: project.Scope{Home: c.home(), Trust: project.NewTrust(c.state())},
+func (c *command) review(ctx context.Context, h *host.Host, root string) (*trust.Review, error) {
+	return project.Review(ctx, root, &project.Options{
+		Describe: h.Describe, Scope: trust.Scope{Home: c.home(), Trust: trust.New(c.state())},
 	})
 }
 
@@ -144,7 +146,7 @@ func (c *command) reviewTrust(ctx *cli.Context, h *host.Host, root string) error
 }
 
 // chosen returns the files that are not trusted: those that words name, or all.
-func (c *command) chosen(r *project.Review, root string, words []string) ([]project.File, error) {
+func (c *command) chosen(r *trust.Review, root string, words []string) ([]trust.File, error) {
 	files := r.Untrusted()
 	if len(words) == 0 {
 		return files, nil
@@ -164,11 +166,11 @@ func (c *command) chosen(r *project.Review, root string, words []string) ([]proj
 	for _, f := range r.Files { // a tool is trusted with what it loads, so that is shown too
 		if f.Tool != nil && wanted[f.Path] {
 			for _, lib := range f.Tool.Loads {
-				wanted[project.Folder+"/tools/"+lib] = true
+				wanted[folder.Name+"/tools/"+lib] = true
 			}
 		}
 	}
-	var some []project.File
+	var some []trust.File
 	for _, f := range files {
 		if wanted[f.Path] {
 			some = append(some, f)
@@ -207,8 +209,8 @@ func (c *command) person() bool {
 // A trusting is one review, with what came of it.
 type trusting struct {
 	*command
-	review *project.Review
-	files  []project.File
+	review *trust.Review
+	files  []trust.File
 	author bool
 	full   bool
 }
@@ -251,7 +253,7 @@ func (t *trusting) ask(ctx context.Context) error {
 		}
 		return t.record(t.files)
 	}
-	var trusted []project.File
+	var trusted []trust.File
 	refused := map[string]bool{}
 	rest := false
 	for i := range t.files {
@@ -294,12 +296,12 @@ func (t *trusting) question(i int) string {
 }
 
 // loadsRefused names a file that a tool loads and that was refused, or "".
-func loadsRefused(f *project.File, refused map[string]bool) string {
+func loadsRefused(f *trust.File, refused map[string]bool) string {
 	if f.Tool == nil {
 		return ""
 	}
 	for _, lib := range f.Tool.Loads {
-		if refused[project.Folder+"/tools/"+lib] {
+		if refused[folder.Name+"/tools/"+lib] {
 			return lib
 		}
 	}
@@ -343,8 +345,8 @@ func (t *trusting) declined(err error) error {
 }
 
 // record remembers what was trusted.
-func (t *trusting) record(files []project.File) error {
-	trust := project.NewTrust(t.state())
+func (t *trusting) record(files []trust.File) error {
+	trust := trust.New(t.state())
 	if err := trust.Record(t.review.Root, files, t.author); err != nil {
 		return err
 	}
@@ -378,7 +380,7 @@ func (c *command) listTrusted(ctx *cli.Context, root string) error {
 	if _, err := exactly(ctx); err != nil {
 		return err
 	}
-	records, author, err := project.NewTrust(c.state()).List(root)
+	records, author, err := trust.New(c.state()).List(root)
 	if err != nil {
 		return err
 	}
@@ -416,7 +418,7 @@ func (c *command) revokeTrust(root string, words []string) error {
 	for _, word := range words {
 		names = append(names, c.inProject(root, word))
 	}
-	if err := project.NewTrust(c.state()).Revoke(root, names...); err != nil {
+	if err := trust.New(c.state()).Revoke(root, names...); err != nil {
 		return err
 	}
 	if c.json {
@@ -446,7 +448,7 @@ func (c *command) recordOwn(ctx context.Context, h *host.Host, root, name string
 	}
 	for _, f := range r.Files {
 		if f.Path == name {
-			return project.NewTrust(c.state()).Record(root, []project.File{f}, true)
+			return trust.New(c.state()).Record(root, []trust.File{f}, true)
 		}
 	}
 	return nil // it is not right, and reported as such

@@ -8,20 +8,20 @@ import (
 
 	"github.com/aymanbagabas/go-udiff"
 
-	"github.com/cassidy-run/cassidy/runtime/project"
+	"github.com/cassidy-run/cassidy/internal/trust"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // kindWords says what a file is for.
-var kindWords = map[project.Kind]string{
-	project.KindTool:     "tool",
-	project.KindLib:      "code that tools load",
-	project.KindPolicy:   "policy: code that steers a model",
-	project.KindWorkflow: "workflow: code that calls tools",
-	project.KindSkill:    "skill: a model follows what it says",
-	project.KindNotes:    "notes: a model follows what they say",
-	project.KindServers:  "servers: programs that are started with your rights",
+var kindWords = map[trust.Kind]string{
+	trust.KindTool:     "tool",
+	trust.KindLib:      "code that tools load",
+	trust.KindPolicy:   "policy: code that steers a model",
+	trust.KindWorkflow: "workflow: code that calls tools",
+	trust.KindSkill:    "skill: a model follows what it says",
+	trust.KindNotes:    "notes: a model follows what they say",
+	trust.KindServers:  "servers: programs that are started with your rights",
 }
 
 func capabilityTexts(list []tool.Capability) []string {
@@ -41,7 +41,7 @@ func capabilityList(list []tool.Capability) value.List {
 }
 
 // inShort says on one line what a file may do.
-func inShort(f *project.File) string {
+func inShort(f *trust.File) string {
 	if f.Tool == nil {
 		return kindWords[f.Kind]
 	}
@@ -52,7 +52,7 @@ func inShort(f *project.File) string {
 }
 
 // added and removed compare what a file needs with what was trusted of it.
-func changedNeeds(f *project.File) (added, removed []tool.Capability) {
+func changedNeeds(f *trust.File) (added, removed []tool.Capability) {
 	if f.Was == nil || f.Tool == nil {
 		return nil, nil
 	}
@@ -140,7 +140,7 @@ func wrapped(text string, width int) []string {
 }
 
 // overview is one line for each file.
-func (p *reviewPage) overview(root string, files []project.File) {
+func (p *reviewPage) overview(root string, files []trust.File) {
 	verb := "are"
 	if len(files) == 1 {
 		verb = "is"
@@ -152,7 +152,7 @@ func (p *reviewPage) overview(root string, files []project.File) {
 }
 
 // file shows one file: what it may do, and its code, or what of it changed.
-func (p *reviewPage) file(f *project.File, full bool) {
+func (p *reviewPage) file(f *trust.File, full bool) {
 	state := "new"
 	if f.Was != nil {
 		state = "changed"
@@ -180,7 +180,7 @@ func (p *reviewPage) file(f *project.File, full bool) {
 // item is one fact that needs no colour.
 func (p *reviewPage) item(name, text string) { p.fact(name, text, "") }
 
-func (p *reviewPage) tool(f *project.File) {
+func (p *reviewPage) tool(f *trust.File) {
 	t := f.Tool
 	p.item("says", t.Summary())
 	added, removed := changedNeeds(f)
@@ -227,7 +227,7 @@ func (p *reviewPage) code(text string, full bool) {
 }
 
 // diff shows what of a file changed.
-func (p *reviewPage) diff(f *project.File) {
+func (p *reviewPage) diff(f *trust.File) {
 	text, err := udiff.ToUnified("trusted", "now", f.OldText, udiff.Lines(f.OldText, f.Text), udiff.DefaultContextLines)
 	if err != nil {
 		p.code(f.Text, true)
@@ -246,7 +246,7 @@ func (p *reviewPage) diff(f *project.File) {
 }
 
 // reviewJSON is a review for a program.
-func reviewJSON(r *project.Review, files []project.File, trusted bool) *value.Dict {
+func reviewJSON(r *trust.Review, files []trust.File, trusted bool) *value.Dict {
 	list := value.List{}
 	for i := range files {
 		f := &files[i]

@@ -1,0 +1,198 @@
+package config_test
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/cassidy-run/cassidy/internal/config"
+	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
+)
+
+// readConfig reads a user's and a project's config.
+func readConfig(t testing.TB, user, own string) (config.Config, error) {
+	t.Helper()
+	root, home := t.TempDir(), t.TempDir()
+	for file, text := range map[string]string{filepath.Join(home, "config.yaml"): user, filepath.Join(root, ".cassidy", "config.yaml"): own} {
+		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return config.Read(root, &config.Options{Home: home})
+}
+
+func TestConfigRules(t *testing.T) {
+	c, err := readConfig(t, `
+allow:
+  - fs.write:out/**
+  - {tool: git-status, capability: "shell:git"}
+deny: [env]
+`, `
+ask: ["fs.read:private/**"]
+deny: [{tool: "@net", capability: http}]
+allow: ["fs.write"]
+`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, r := range c.Rules {
+		got = append(got, strings.TrimSpace(r.Verdict.String()+" "+r.Tool)+" "+r.Capability.String()+" "+filepath.Base(filepath.Dir(r.Source)))
+	}
+	home := filepath.Base(filepath.Dir(c.Rules[0].Source))
+	want := []string{
+		"allow fs.write:out/** " + home, "allow git-status shell:git " + home, "deny env " + home,
+		"ask fs.read:private/** .cassidy", "deny @net http .cassidy",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("rules (-want +got):\n%s", diff)
+	}
+	if want := []string{".cassidy/config.yaml: 'allow' counts for nothing in a project, which can only ask and deny"}; !slices.Equal(c.Warnings, want) {
+		t.Errorf("warnings = %q, want %q", c.Warnings, want)
+	}
+}
+
+func TestConfigFields(t *testing.T) {
+	c, err := readConfig(t, `
+sandbox: {mode: strict, required: false}
+secrets:
+  A: {env: TOKEN}
+  B: {file: keys/b}
+http: {private: [127.0.0.1, "10.1.2.3/8", "fd00::/8"]}
+commands: {git: {args: [status]}}
+limits: {cpu: 1.5, memory: 1048576, steps: 10, result: 20, timeout: 60}
+runs: {keep_for: 36h, keep: 5000000000}
+ask:
+`, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c.Sandbox.Mode != config.SandboxStrict || c.Sandbox.Required == nil || *c.Sandbox.Required {
+		t.Errorf("sandbox = %+v, want strict and not required", c.Sandbox)
+	}
+	if c.Secrets["A"].Env != "TOKEN" || !filepath.IsAbs(c.Secrets["B"].File) || !strings.HasSuffix(filepath.ToSlash(c.Secrets["B"].File), "/keys/b") {
+		t.Errorf("secrets = %+v, want a variable, and a file beside the config", c.Secrets)
+	}
+	var hosts []string
+	for _, p := range c.PrivateHosts {
+		hosts = append(hosts, p.String())
+	}
+	if want := []string{"127.0.0.1/32", "10.0.0.0/8", "fd00::/8"}; !slices.Equal(hosts, want) {
+		t.Errorf("private hosts = %v, want %v", hosts, want)
+	}
+	if got, want := value.FormatJSON(c.Commands, ""), `{"git":{"args":["status"]}}`; got != want {
+		t.Errorf("commands = %s, want %s", got, want)
+	}
+	want := config.LimitCaps{Limits: tool.Limits{CPU: 1500 * time.Millisecond, Memory: 1 << 20, Steps: 10, Result: 20}, Timeout: time.Minute}
+	if c.Limits != want {
+		t.Errorf("limits = %+v, want %+v", c.Limits, want)
+	}
+	if want := (config.RunsKept{For: 36 * time.Hour, Most: 1<<31 - 1}); c.Runs != want {
+		t.Errorf("runs = %+v, want %+v", c.Runs, want)
+	}
+}
+
+// TestConfigMistakes checks that every mistake names the file, the field, and
+// what was expected.
+func TestConfigMistakes(t *testing.T) {
+	const theirs = "is for the user to decide"
+	for _, tt := range []struct{ user, project, want string }{
+		{"sandbox: strct", "", `'sandbox' should be process, strict or inline but got "strct"; did you mean "strict"?`},
+		{"sandbox: 1", "", "'sandbox' should be process, strict or inline but got integer"},
+		{"sandbox: {mod: strict}", "", `'sandbox' has no field 'mod'; did you mean "mode"?`},
+		{"sandbox: {required: 1}", "", "'sandbox.required' should be true or false but got integer"},
+		{"allow: fs.read", "", `'allow' should be a list of rules, as in ["fs.read:docs/**"], but got string`},
+		{"deny: [fs.reed]", "", `rule 1 of 'deny': unknown capability "fs.reed"; did you mean "fs.read"?`},
+		{"deny: [env, 3]", "", "rule 2 of 'deny': expected a capability, or a tool with a capability, but got integer"},
+		{"ask: [{tool: x}]", "", "rule 1 of 'ask': 'capability' should say what the tool wants to do"},
+		{"ask: [{tool: X, capability: env}]", "", `rule 1 of 'ask': Invalid tool name: "X"`},
+		{"ask: [{tool: '@', capability: env}]", "", `rule 1 of 'ask': Invalid tool name: "@"`},
+		{"ask: [{tool: [x], capability: env}]", "", "'tool' should be a tool's name, or @ and a group, but got array"},
+		{"ask: [{tol: x, capability: env}]", "", `rule 1 of 'ask': no field 'tol'; did you mean "tool"?`},
+		{"allow: ['fs.read:../x']", "", `"../x" does not stay inside the project`},
+		{"secrets: [A]", "", "'secrets' should be names with where"},
+		{"secrets: {A: TOKEN}", "", "'secrets.A' should be {env: VARIABLE} or {file: PATH} but got string"},
+		{"secrets: {A: {env: X, file: y}}", "", "'secrets.A' should be {env: VARIABLE} or {file: PATH}"},
+		{"secrets: {A: {env: 3}}", "", "'secrets.A' should be {env: VARIABLE} or {file: PATH}"},
+		{"secrets: {A: {value: x}}", "", "'secrets.A' has no field 'value'"},
+		{"secrets: {'a@b': {env: X}}", "", `'secrets' has "a@b", which is no name of a secret`},
+		{"http: [x]", "", "'http' should be fields"},
+		{"http: {private: 127.0.0.1}", "", "'http.private' should be a list of addresses but got string"},
+		{"http: {private: [localhost]}", "", `'http.private' should hold addresses and blocks of them but has "localhost"`},
+		{"http: {private: [fe80::1%eth0]}", "", "'http.private' should hold addresses"},
+		{"commands: [git]", "", "'commands' should be names of commands"},
+		{"limits: {memory: 1.5}", "", "'limits.memory' should be a positive integer but got 1.5"},
+		{"limits: {steps: 0}", "", "'limits.steps' should be a positive integer but got 0"},
+		{"limits: {cpu: .inf}", "", "'limits.cpu' should be more than 0"},
+		{"limits: {cpus: 1}", "", `'limits' has no field 'cpus'; did you mean "cpu"?`},
+		{"limits: 1", "", "'limits' should be fields"},
+		{"runs: 30", "", "'runs' should be fields, as in {keep_for: 720h, keep: 1000}, but got integer"},
+		{"runs: {keepfor: 1h}", "", `'runs' has no field 'keepfor'; did you mean "keep_for"?`},
+		{"runs: {keep_for: 30d}", "", `'runs.keep_for' should be a time but got "30d"`},
+		{"runs: {keep_for: -1h}", "", `'runs.keep_for' should be a time but got "-1h"`},
+		{"runs: {keep_for: 720}", "", "'runs.keep_for' should be a time but got 720"},
+		{"runs: {keep: 0}", "", "'runs.keep' should be a positive integer but got 0"},
+		{"runs: {keep: many}", "", `'runs.keep' should be a positive integer but got "many"`},
+		{"1: 2", "", "there is no field ''"},
+		{"", "allow: [fs.reed]", "rule 1 of 'allow': unknown capability"},
+		{"", "sandbox: inline", "'sandbox' " + theirs},
+		{"", "secrets: {}", "'secrets' " + theirs},
+		{"", "http: {private: [0.0.0.0/0]}", "'http' " + theirs},
+		{"", "commands: {}", "'commands' " + theirs},
+		{"", "limits: {}", "'limits' " + theirs},
+		{"", "runs: {keep: 1}", "'runs' " + theirs},
+		{"", "sandbx: inline", "there is no field 'sandbx'"},
+	} {
+		_, err := readConfig(t, tt.user, tt.project)
+		if err == nil || !strings.Contains(err.Error(), tt.want) || !strings.Contains(err.Error(), "config.yaml") {
+			t.Errorf("%q and %q: %v, want config.yaml and %q", tt.user, tt.project, err, tt.want)
+		} else if value.KindOf(err) != value.Invalid {
+			t.Errorf("%q and %q: kind %v, want invalid", tt.user, tt.project, value.KindOf(err))
+		}
+	}
+}
+
+// FuzzConfig checks that whatever a project's config says grants nothing, and
+// that what is wrong with a config is the mistake of who wrote it.
+func FuzzConfig(f *testing.F) {
+	for _, text := range []string{
+		"allow: [fs.read]", "deny: [{tool: '@x', capability: 'shell:git'}]", "sandbox: {mode: strict}", "secrets: {A: {env: B}}",
+		"http: {private: ['10.0.0.0/8']}", "limits: {cpu: 1e309, steps: 9223372036854775808}", "commands: {x: {y: [1]}}", "ask:\n  - \x00",
+	} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		for _, own := range []bool{false, true} {
+			user, theirs := text, ""
+			if own {
+				user, theirs = "", text
+			}
+			c, err := readConfig(t, user, theirs)
+			if err != nil {
+				if e := value.ErrorOf(err, value.Internal); e.Kind != value.Invalid && e.Kind != value.Limit {
+					t.Errorf("ReadConfig(%q) = %v of kind %v", text, err, e.Kind)
+				}
+				continue
+			}
+			for _, r := range c.Rules {
+				if own && r.Verdict == tool.Allow || r.Capability.Name == "" || r.Source == "" {
+					t.Errorf("%q gives the rule %+v", text, r)
+				}
+			}
+			rest := c
+			rest.Rules, rest.Warnings = nil, nil
+			if diff := cmp.Diff(config.Config{}, rest, cmp.Comparer(func(a, b *value.Dict) bool { return a == b })); own && diff != "" {
+				t.Errorf("a project's %q says (-want +got):\n%s", text, diff)
+			}
+		}
+	})
+}
