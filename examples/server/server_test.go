@@ -486,7 +486,7 @@ func TestConfig(t *testing.T) {
 			t.Errorf("%q is no error", args)
 		}
 	}
-	_, c := serve(t, config{Data: t.TempDir(), Tenants: map[string]string{"acme": ""}})
+	_, c := serve(t, config{Data: t.TempDir(), Tenants: map[string]string{"acme": ""}, Workers: cassidy.Workers{Program: testworker.Exec()}})
 	for _, path := range []string{"/tools", "/metrics"} {
 		client{t, c.url, "acme", ""}.do("GET", path, "", "", http.StatusUnauthorized)
 	}

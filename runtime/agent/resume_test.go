@@ -35,7 +35,6 @@ func TestWhatEndsARunFromBelow(t *testing.T) {
 		reason agent.Reason
 	}{
 		{limited(value.Parked, ""), agent.ReasonParked},
-		{limited(value.Canceled, value.LimitInterrupted), agent.ReasonInterrupted}, {limited(value.Canceled, ""), agent.ReasonCancelled},
 		{limited(value.Parked, "unknown_outcome"), agent.ReasonUnknown},
 		{limited(value.Conflict, "record"), agent.ReasonDiverged},
 		{limited(value.Failed, "record"), agent.ReasonError},
