@@ -16,6 +16,13 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
+// A Skill is what a model is told of a skill before it loads it: its Name, its
+// Description, and the names of the skills that it Requires.
+type Skill = skill
+
+// DefaultResultText is how much of one result a model is given, in characters.
+const DefaultResultText = defaultResultText
+
 // Options are what a program may choose of an agent. Only Model is required. Its
 // functions and its Model are called concurrently, for different sessions.
 type Options struct {

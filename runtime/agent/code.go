@@ -9,7 +9,6 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
-	"unicode/utf8"
 
 	"github.com/cassidy-run/cassidy/runtime/agent/decision"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/prose"
@@ -281,23 +280,15 @@ func (c *madeByCode) String() string {
 	var args []string
 	for k, v := range c.args.All() {
 		if name, ok := k.(string); ok {
-			args = append(args, name+" = "+clipped(starText(v), value))
+			args = append(args, name+" = "+prose.Clip(starText(v), value))
 		}
 	}
-	text := clipped(c.tool+"("+strings.Join(args, ", "), call)
+	text := prose.Clip(c.tool+"("+strings.Join(args, ", "), call)
 	switch {
 	case !c.ended:
 		return text + ") did not end"
 	case c.err != "":
-		return text + ") failed: " + clipped(prose.OneLine(c.err), failure)
+		return text + ") failed: " + prose.Clip(prose.OneLine(c.err), failure)
 	}
 	return text + ") ok"
-}
-
-// clipped cuts a text to so many characters.
-func clipped(text string, most int) string {
-	if utf8.RuneCountInString(text) <= most {
-		return text
-	}
-	return prose.FirstRunes(text, most-1) + "…"
 }

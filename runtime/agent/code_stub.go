@@ -122,7 +122,7 @@ func libText(list []function) string {
 			args += " | args"
 		}
 		b.WriteString("def " + f.name + "(" + strings.Join(heads, ", ") + "):\n")
-		b.WriteString("    " + starText(clipped(prose.OneLine(f.tool.Summary()), stubSummary)) + "\n")
+		b.WriteString("    " + starText(prose.Clip(prose.OneLine(f.tool.Summary()), stubSummary)) + "\n")
 		b.WriteString("    return tools.call(" + starText(f.tool.Name) + ", **(" + args + "))\n\n")
 	}
 	return b.String()
@@ -176,9 +176,9 @@ func (f *function) signature(depth int) string {
 func stubText(t *tool.Tool, tools int) string {
 	text := prose.OneLine(t.Summary())
 	if tools <= fewTools {
-		return clipped(text, stubSummary)
+		return prose.Clip(text, stubSummary)
 	}
-	return clipped(strings.TrimSpace(prose.FirstSentence(text)), briefSummary)
+	return prose.Clip(strings.TrimSpace(prose.FirstSentence(text)), briefSummary)
 }
 
 // defaultOf writes what an argument is that is not given: its default, where that
@@ -267,3 +267,13 @@ func starText(v value.Value) string {
 	}
 	return value.FormatJSON(v, "")
 }
+
+// completes is the tool whose call ends a task.
+const completes = "task_complete"
+
+// toolName is the tool with which an agent, or a script, has another agent work.
+const toolName = "agent"
+
+// maxNesting is how deep the fields of an object are listed. A check names
+// what is wrong deeper down.
+const maxNesting = 3

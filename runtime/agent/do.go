@@ -106,9 +106,6 @@ func (o *outcome) dict(left traces) *value.Dict {
 	return d
 }
 
-// completes is the tool whose call ends a task.
-const completes = "task_complete"
-
 // watched is carryOut, while it is noted which files the tools read and write.
 func (t *turn) watched(ctx context.Context, d decision.Decision, at tool.Place) (outcome, error) {
 	t.watches.Store(true)

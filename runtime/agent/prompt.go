@@ -26,7 +26,7 @@ type prompt struct {
 	Tools      []tool.Tool     // that it may call
 	Format     decision.Format // in which it writes decisions; "" means PureJSON
 	Docs       docs            // how much it is told of each tool
-	Skills     []Skill         // that it may load by itself
+	Skills     []skill         // that it may load by itself
 	Context    string          // what it should know of the project, or ""
 	WorkDir    string          // as tools see it, or ""
 	Iterations int             // how many replies it has; 0 is not said

@@ -6,8 +6,8 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/prose"
 )
 
-// A Skill is what a model is told of a skill before it loads it.
-type Skill struct {
+// A skill is what a model is told of a skill before it loads it.
+type skill struct {
 	Name        string // under which it is loaded
 	Description string // what it is for and when to use it
 	Requires    []string

@@ -57,7 +57,7 @@ func promptTools() []tool.Tool {
 func testPrompt(role string, f decision.Format, d docs) *prompt {
 	return &prompt{
 		Role: role, Format: f, Docs: d, Tools: promptTools(),
-		Skills:  []Skill{{Name: "release", Description: "How to make\na release.", Requires: []string{"changelog", "tests"}}, {Name: "tests", Description: "How to test."}},
+		Skills:  []skill{{Name: "release", Description: "How to make\na release.", Requires: []string{"changelog", "tests"}}, {Name: "tests", Description: "How to test."}},
 		Context: "## Project\n\nA small library.\n", WorkDir: "/home/ada/library", Iterations: 10,
 	}
 }

@@ -15,9 +15,6 @@ const (
 	maxExample = 400
 	// maxChoices is how many values of a parameter are listed.
 	maxChoices = 30
-	// maxNesting is how deep the fields of an object are listed. A check names
-	// what is wrong deeper down.
-	maxNesting = 3
 	// maxSchema is how much of a schema is shown, in bytes, that cannot be read
 	// as a list of parameters.
 	maxSchema = 4000

@@ -76,7 +76,7 @@ func TestResultText(t *testing.T) {
 			t.Errorf("%s (-want +got):\n%s", c.name, diff)
 		}
 	}
-	if got := len(resultText("x", tool.Result{Error: long, Value: long}, 0, "")); got > 2*DefaultResultText+500 {
+	if got := len(resultText("x", tool.Result{Error: long, Value: long}, 0, "")); got > 2*defaultResultText+500 {
 		t.Errorf("a long error has %d bytes", got)
 	}
 }

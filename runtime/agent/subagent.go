@@ -9,9 +9,6 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-// toolName is the tool with which an agent, or a script, has another agent work.
-const toolName = "agent"
-
 // agentID begins the part of an ID that names an agent of the run before it.
 const agentID = "agent-"
 

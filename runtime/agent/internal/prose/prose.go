@@ -3,6 +3,7 @@ package prose
 
 import (
 	"strings"
+	"unicode/utf8"
 
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
@@ -56,4 +57,12 @@ func LineEnd(text string, at int) int {
 		return at + i
 	}
 	return len(text)
+}
+
+// Clip cuts a text to so many characters.
+func Clip(text string, most int) string {
+	if utf8.RuneCountInString(text) <= most {
+		return text
+	}
+	return FirstRunes(text, most-1) + "…"
 }
