@@ -231,8 +231,18 @@ var layers = map[string]struct {
 	},
 	"runtime/agent": {
 		"Package agent lets a model reach a goal by calling tools, under a policy",
-		"runtime/tool runtime/value runtime/host runtime/model runtime/agent/decision runtime/agent/internal/names runtime/agent/internal/prose scripts",
+		"runtime/tool runtime/value runtime/host runtime/model runtime/agent/decision runtime/agent/internal/names runtime/agent/internal/prose runtime/agent/internal/prompt runtime/agent/internal/stub scripts",
 		"it acts through the host alone",
+	},
+	"runtime/agent/internal/prompt": {
+		"Package prompt writes what a language model is told",
+		"runtime/tool runtime/value runtime/model runtime/agent/decision runtime/agent/internal/prose runtime/agent/internal/stub scripts",
+		"it writes texts, and asks nobody",
+	},
+	"runtime/agent/internal/stub": {
+		"Package stub shows tools as the functions of programs",
+		"runtime/tool runtime/value runtime/agent/decision runtime/agent/internal/names runtime/agent/internal/prose",
+		"shared by prompts and by the programs themselves",
 	},
 	"runtime/agent/decision": {
 		"Package decision reads what a language model asks for in its reply",
@@ -369,7 +379,7 @@ var large = map[string]struct {
 	"runtime/tool":           {3600, 150, "the words of the rest; its codec is to go"},
 	"stdlib/table":           {12200, maxNames, "its parts import each other; it is divided when its speed is worked on"},
 	"runtime/host":           {6200, 60, "to be divided: the gate, and the drivers of runs"},
-	"runtime/agent":          {4200, 60, "to be divided: what a model is told"},
+	"runtime/agent":          {3250, 55, "sessions, policies and programs share a turn"},
 	"stdlib":                 {10300, maxNames, "to be divided: a package for each area"},
 	"sandbox":                {4700, maxNames, "to be divided: how commands are confined"},
 	"runtime/agent/decision": {3800, maxNames, "to be cut to the rules that earn something"},

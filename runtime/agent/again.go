@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/cassidy-run/cassidy/runtime/agent/decision"
+	"github.com/cassidy-run/cassidy/runtime/agent/internal/prompt"
 	"github.com/cassidy-run/cassidy/runtime/model"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
@@ -137,7 +138,7 @@ func (s *Session) keepSummary(d *value.Dict) error {
 		return nil
 	}
 	// Half as many characters as there are tokens: a sixth of what there is room for.
-	k := &keep{Chars: max(1, min(defaultKept, s.account.EffectiveLimit()/2))}
+	k := &prompt.Keep{Chars: max(1, min(prompt.DefaultKept, s.account.EffectiveLimit()/2))}
 	s.restart(s.prompt().Continue(s.question, summary, s.messages, k))
 	s.turn.memory.forget() // what it points to may be gone
 	return nil

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/cassidy-run/cassidy/runtime/agent/decision"
+	"github.com/cassidy-run/cassidy/runtime/agent/internal/prompt"
 	"github.com/cassidy-run/cassidy/runtime/host"
 	"github.com/cassidy-run/cassidy/runtime/model"
 	"github.com/cassidy-run/cassidy/runtime/tool"
@@ -18,10 +19,10 @@ import (
 
 // A Skill is what a model is told of a skill before it loads it: its Name, its
 // Description, and the names of the skills that it Requires.
-type Skill = skill
+type Skill = prompt.Skill
 
 // DefaultResultText is how much of one result a model is given, in characters.
-const DefaultResultText = defaultResultText
+const DefaultResultText = prompt.DefaultResultText
 
 // Options are what a program may choose of an agent. Only Model is required. Its
 // functions and its Model are called concurrently, for different sessions.
@@ -277,7 +278,7 @@ func (a *Agent) account() account { return newAccount(&a.opts.Budget, a.tools, a
 // role is how the model is spoken to: as the policy's name says, where there
 // are words for it.
 func (a *Agent) role() string {
-	if slices.Contains(roles(), a.policy.Name) {
+	if slices.Contains(prompt.Roles(), a.policy.Name) {
 		return a.policy.Name
 	}
 	return "task"

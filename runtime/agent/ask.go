@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/cassidy-run/cassidy/runtime/agent/decision"
+	"github.com/cassidy-run/cassidy/runtime/agent/internal/prompt"
 	"github.com/cassidy-run/cassidy/runtime/host"
 	"github.com/cassidy-run/cassidy/runtime/model"
 	"github.com/cassidy-run/cassidy/runtime/tool"
@@ -129,7 +130,7 @@ func (t *turn) fitting(results []callResult) []callResult {
 	}
 	fit := slices.Clone(results)
 	for i := range fit {
-		fit[i].text = cutMiddle(fit[i].text, room/len(fit), shortNote)
+		fit[i].text = prompt.CutMiddle(fit[i].text, room/len(fit), prompt.ShortNote)
 	}
 	return fit
 }

@@ -7,6 +7,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/cassidy-run/cassidy/runtime/agent/decision"
+	"github.com/cassidy-run/cassidy/runtime/agent/internal/prompt"
+	"github.com/cassidy-run/cassidy/runtime/agent/internal/stub"
 	"github.com/cassidy-run/cassidy/runtime/model"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
@@ -68,7 +70,7 @@ func newAccount(b *Budget, tools []tool.Tool, f decision.Format) account {
 	a := account{budget: b}
 	switch {
 	case f == decision.Code:
-		a.overhead = tool.EstimateTokens(Stub(tools))
+		a.overhead = tool.EstimateTokens(stub.Text(tools))
 	case len(tools) > 0:
 		a.overhead = Overhead(tools, a.budget.Limit).Total
 	}
@@ -91,7 +93,7 @@ func (a *account) Add(text string) {
 func (a *account) AddMessage(m *model.Message) {
 	a.Add(m.Text)
 	for _, c := range m.Calls {
-		a.Add(c.Tool + callArgs(c))
+		a.Add(c.Tool + prompt.CallArgs(c))
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/cassidy-run/cassidy/runtime/agent/internal/prompt"
 	"github.com/cassidy-run/cassidy/runtime/model"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 )
@@ -32,7 +33,7 @@ func Overhead(tools []tool.Tool, limit int) OverheadReport {
 	r := OverheadReport{Base: tool.BaseOverhead, Total: tool.BaseOverhead, Limit: cmp.Or(limit, tool.TokenLimit)}
 	for i := range tools {
 		n := tool.UnknownOverhead
-		if t := &tools[i]; t.Overhead > 0 || !undocumented(t) {
+		if t := &tools[i]; t.Overhead > 0 || !prompt.Undocumented(t) {
 			n = t.EstimateOverhead()
 		}
 		r.Tools = append(r.Tools, ToolOverhead{tools[i].Name, n})

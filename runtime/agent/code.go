@@ -12,6 +12,7 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime/agent/decision"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/prose"
+	"github.com/cassidy-run/cassidy/runtime/agent/internal/stub"
 	"github.com/cassidy-run/cassidy/runtime/host"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
@@ -80,11 +81,11 @@ func runCode(ctx context.Context, h *host.Host, code string, number int64) (valu
 	} else {
 		tools = h.Tools()
 	}
-	functions := bindTools(tools)
+	functions := stub.BindTools(tools)
 	for i := range functions {
-		p.Needs = append(p.Needs, tool.Capability{Name: "tool", Target: functions[i].tool.Name})
+		p.Needs = append(p.Needs, tool.Capability{Name: "tool", Target: functions[i].Tool.Name})
 	}
-	p.Script = tool.Script{Name: p.Name, Path: ProgramFile, Source: code, Libs: map[string]string{codeLib: libText(functions)}}
+	p.Script = tool.Script{Name: p.Name, Path: ProgramFile, Source: code, Libs: map[string]string{codeLib: stub.LibText(functions)}}
 	limited, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	w := &codeWatch{id: p.ID, stop: cancel, open: map[string]*madeByCode{}}
@@ -280,7 +281,7 @@ func (c *madeByCode) String() string {
 	var args []string
 	for k, v := range c.args.All() {
 		if name, ok := k.(string); ok {
-			args = append(args, name+" = "+prose.Clip(starText(v), value))
+			args = append(args, name+" = "+prose.Clip(stub.StarText(v), value))
 		}
 	}
 	text := prose.Clip(c.tool+"("+strings.Join(args, ", "), call)

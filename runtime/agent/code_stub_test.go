@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/cassidy-run/cassidy/runtime/agent"
+	"github.com/cassidy-run/cassidy/runtime/agent/internal/stub"
 	"github.com/cassidy-run/cassidy/runtime/host"
 	"github.com/cassidy-run/cassidy/runtime/model"
 	"github.com/cassidy-run/cassidy/runtime/tool"
@@ -26,7 +27,7 @@ func TestStubOfTheBuiltinTools(t *testing.T) {
 			t.Fatal(err)
 		}
 	}})
-	got := agent.Stub(s.Tools()) + "\n"
+	got := stub.Text(s.Tools()) + "\n"
 	const file = "testdata/stub.txt"
 	if *update {
 		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
@@ -80,7 +81,7 @@ func TestStubLines(t *testing.T) {
 		{tool.Tool{Name: "t", Params: append(typed(tool.Type{Name: tool.TypeObject, Fields: long}), fields...)}, "t(x: dict, path: str, line: int = None)"},
 	} {
 		c.tool.State = tool.Ready
-		if got := agent.Stub([]tool.Tool{c.tool}); got != c.want {
+		if got := stub.Text([]tool.Tool{c.tool}); got != c.want {
 			t.Errorf("the stub of %s is\n%s\nwant\n%s", c.tool.Name, got, c.want)
 		}
 	}
@@ -94,7 +95,7 @@ func TestStubOfManyTools(t *testing.T) {
 		tools = append(tools, tool.Tool{Name: fmt.Sprintf("tool_%d", i), State: tool.Ready, Description: about})
 	}
 	for _, c := range []struct{ tools, longest int }{{30, len(about)}, {31, 60}} {
-		for line := range strings.Lines(agent.Stub(tools[:c.tools])) {
+		for line := range strings.Lines(stub.Text(tools[:c.tools])) {
 			_, said, _ := strings.Cut(strings.TrimSpace(line), "# ")
 			if n := len([]rune(said)); n != c.longest {
 				t.Errorf("of %d tools each is told in %d characters, want %d: %s", c.tools, n, c.longest, line)
@@ -102,11 +103,11 @@ func TestStubOfManyTools(t *testing.T) {
 		}
 	}
 	tools[0].Description = "Short. Not told."
-	if got := agent.Stub(tools); !strings.HasPrefix(got, "tool_0()  # Short.\n") {
+	if got := stub.Text(tools); !strings.HasPrefix(got, "tool_0()  # Short.\n") {
 		t.Errorf("the stub begins %.40q, want the first sentence alone", got)
 	}
 	tools[0].State = tool.Untrusted
-	if got := agent.Stub(tools); strings.Contains(got, "tool_0(") {
+	if got := stub.Text(tools); strings.Contains(got, "tool_0(") {
 		t.Errorf("a tool that nobody has reviewed is in the stub")
 	}
 }
@@ -169,7 +170,7 @@ func TestFunctionsHideNoModule(t *testing.T) {
 			if name == "agent" {
 				continue // no program has it, nor the tool of that name
 			}
-			if got := agent.Stub([]tool.Tool{{Name: name, State: tool.Ready}}); got != name+"_()" {
+			if got := stub.Text([]tool.Tool{{Name: name, State: tool.Ready}}); got != name+"_()" {
 				t.Errorf("the tool %s is told as %q", name, got)
 			}
 		}

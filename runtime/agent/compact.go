@@ -3,6 +3,7 @@ package agent
 import (
 	"context"
 
+	"github.com/cassidy-run/cassidy/runtime/agent/internal/prompt"
 	"github.com/cassidy-run/cassidy/runtime/host"
 	"github.com/cassidy-run/cassidy/runtime/model"
 	"github.com/cassidy-run/cassidy/runtime/tool"
@@ -72,7 +73,7 @@ func (s *Session) askSummary(ctx context.Context) (*answer, error) {
 	}
 	answers := s.answers()
 	for i := range answers { // they may be what there is no room for, and are sent whole afterwards
-		answers[i].Text = cutMiddle(answers[i].Text, leastResult, shortNote)
+		answers[i].Text = prompt.CutMiddle(answers[i].Text, prompt.LeastResult, prompt.ShortNote)
 	}
 	return s.put(ctx, append(answers, model.Message{Role: model.User, Text: s.prompt().CompactRequest()}))
 }

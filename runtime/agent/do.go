@@ -9,6 +9,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/cassidy-run/cassidy/runtime/agent/decision"
+	"github.com/cassidy-run/cassidy/runtime/agent/internal/prompt"
+	"github.com/cassidy-run/cassidy/runtime/agent/internal/stub"
 	"github.com/cassidy-run/cassidy/runtime/host"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
@@ -142,7 +144,7 @@ func (t *turn) carryOut(ctx context.Context, d decision.Decision, at tool.Place)
 		}
 		return o, nil
 	}
-	return outcome{made: true, result: r, text: t.resultText(offered.Name, r), complete: tool.Key(offered.Name) == completes && offered.Location == tool.Builtin}, nil
+	return outcome{made: true, result: r, text: t.resultText(offered.Name, r), complete: tool.Key(offered.Name) == stub.CompleteTool && offered.Location == tool.Builtin}, nil
 }
 
 // clipCall shortens a call as an error names it: the model knows what it sent.
@@ -194,7 +196,7 @@ func (t *turn) resultText(name string, r tool.Result) string {
 			where = kept
 		}
 	}
-	return resultText(name, r, limit, where)
+	return prompt.ResultText(name, r, limit, where)
 }
 
 // doSkill is agent.skill: it gives the text of a skill that the model asked for.
@@ -207,7 +209,7 @@ func (t *turn) doSkill(ctx context.Context, e tool.Effect) (value.Value, error) 
 	if err != nil {
 		text := t.prompt().SkillUnknown(name)
 		if value.KindOf(err) != value.NotFound {
-			text = resultText("skill "+name, tool.Fail(value.ErrorOf(err, value.Failed), tool.Usage{}), DefaultResultText, "")
+			text = prompt.ResultText("skill "+name, tool.Fail(value.ErrorOf(err, value.Failed), tool.Usage{}), DefaultResultText, "")
 		}
 		return value.NewDict("success", false, "text", text), nil
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/cassidy-run/cassidy/runtime/agent/decision"
+	"github.com/cassidy-run/cassidy/runtime/agent/internal/prompt"
 	"github.com/cassidy-run/cassidy/runtime/host"
 	"github.com/cassidy-run/cassidy/runtime/model"
 	"github.com/cassidy-run/cassidy/runtime/tool"
@@ -123,12 +124,12 @@ func (t *turn) doDecide(ctx context.Context, e tool.Effect) (value.Value, error)
 // read reads the decisions of a reply, as a policy gets them. A skill counts
 // where no call was written. In a chat that offers nothing, all is an answer.
 func (t *turn) read(reply *model.Reply) []decision.Decision {
-	if t.prompt().chats() && len(t.agent.tools) == 0 && len(reply.Calls) == 0 && len(t.agent.opts.Skills) == 0 {
+	if t.prompt().Chats() && len(t.agent.tools) == 0 && len(reply.Calls) == 0 && len(t.agent.opts.Skills) == 0 {
 		return []decision.Decision{{Kind: decision.None, Answer: reply.Text}}
 	}
 	decisions := decision.ReadNative(reply, decision.Options{Tools: t.agent.tools, Format: t.agent.format, NoInference: t.agent.opts.NoInference, Heard: t.heard})
 	if k := decisions[0].Kind; k == decision.None || k == decision.Final || decisions[0].Inferred {
-		if name, ok := readSkill(reply.Text); ok && t.agent.opts.LoadSkill != nil {
+		if name, ok := prompt.ReadSkill(reply.Text); ok && t.agent.opts.LoadSkill != nil {
 			return []decision.Decision{{Kind: "skill", Action: name}}
 		}
 	}

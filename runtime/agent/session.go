@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/cassidy-run/cassidy/runtime/agent/decision"
+	"github.com/cassidy-run/cassidy/runtime/agent/internal/prompt"
 	"github.com/cassidy-run/cassidy/runtime/host"
 	"github.com/cassidy-run/cassidy/runtime/model"
 	"github.com/cassidy-run/cassidy/runtime/tool"
@@ -99,9 +100,9 @@ func (s *Session) NextRun() string {
 }
 
 // prompt returns the prompt of the session, with its present tools.
-func (s *Session) prompt() *prompt {
+func (s *Session) prompt() *prompt.Prompt {
 	o := &s.agent.opts
-	return &prompt{
+	return &prompt.Prompt{
 		Role: s.agent.role(), Tools: s.agent.tools, Format: s.agent.format,
 		Skills: o.Skills, Context: o.Context, WorkDir: o.WorkDir, Iterations: s.iterations,
 	}

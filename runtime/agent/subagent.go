@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 
+	"github.com/cassidy-run/cassidy/runtime/agent/internal/stub"
 	"github.com/cassidy-run/cassidy/runtime/host"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
@@ -18,7 +19,7 @@ const agentID = "agent-"
 // default has no agents of its own. options is asked for each time.
 func Register(h *host.Host, options func() (*Options, error)) error {
 	return h.Register(tool.Tool{
-		Name:  toolName,
+		Name:  stub.AgentTool,
 		Title: "Agent",
 		Description: "Have another agent work on a part of the task, with a conversation of its own, and get its answer.\n\n" +
 			"Use this for a part that needs many steps of which only the outcome matters, such as finding something in many files. It knows nothing of this conversation: say all that it needs.",
@@ -118,7 +119,7 @@ func soFar(answer string) string {
 func (a *Agent) narrow(above *turn, last bool) {
 	var kept []tool.Tool
 	for _, t := range a.tools {
-		if above != nil && above.offered(t.Name) == nil || last && t.Name == toolName {
+		if above != nil && above.offered(t.Name) == nil || last && t.Name == stub.AgentTool {
 			continue
 		}
 		kept = append(kept, t)

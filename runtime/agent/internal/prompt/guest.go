@@ -1,4 +1,4 @@
-package agent
+package prompt
 
 import (
 	"strings"
@@ -120,10 +120,10 @@ func codeSpan(text string) string {
 	return ticks + text + ticks
 }
 
-// cutMiddle keeps the beginning and the end of a text that has more than limit
+// CutMiddle keeps the beginning and the end of a text that has more than limit
 // characters, whole lines where they are short, and puts a note between them.
 // The note is told how many characters are left out.
-func cutMiddle(text string, limit int, note func(left int) string) string {
+func CutMiddle(text string, limit int, note func(left int) string) string {
 	if len(text) <= limit {
 		return text
 	}

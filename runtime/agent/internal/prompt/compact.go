@@ -1,4 +1,4 @@
-package agent
+package prompt
 
 import (
 	"cmp"
@@ -13,18 +13,18 @@ const (
 	// defaultPairs is how many replies, with what belongs to them, go on with a
 	// conversation beside its summary.
 	defaultPairs = 2
-	// defaultKept is how many characters they may have in all: a sixth of a
+	// DefaultKept is how many characters they may have in all: a sixth of a
 	// conversation, so that it is not compacted again at once.
-	defaultKept = 100_000
+	DefaultKept = 100_000
 	// maxSummary is how many characters of a summary are used: several times
 	// what is asked for.
 	maxSummary = 20_000
-	// leastResult is what a kept result is cut to at most, in characters.
-	leastResult = 1_000
+	// LeastResult is what a kept result is cut to at most, in characters.
+	LeastResult = 1_000
 )
 
-// A keep says what goes on when a conversation is compacted.
-type keep struct {
+// A Keep says what goes on when a conversation is compacted.
+type Keep struct {
 	Pairs int // replies, with what belongs to them; 0 means 2
 	Chars int // that they may have in all; 0 means 100,000
 }
@@ -39,16 +39,16 @@ type keep struct {
 // messages are kept, but never less than the last reply and what follows it. In
 // a chat the question is that of the user which the kept messages answer.
 // Compact between a message and its answer, when all results are there.
-func (p *prompt) Continue(question, summary string, old []model.Message, k *keep) []model.Message {
+func (p *Prompt) Continue(question, summary string, old []model.Message, k *Keep) []model.Message {
 	if k == nil {
-		k = &keep{}
+		k = &Keep{}
 	}
-	chars := cmp.Or(k.Chars, defaultKept)
+	chars := cmp.Or(k.Chars, DefaultKept)
 	var kept []model.Message
 	for pairs := cmp.Or(k.Pairs, defaultPairs); pairs > 0; pairs-- {
-		start := tailStart(old, pairs, p.chats())
+		start := tailStart(old, pairs, p.Chats())
 		kept = shortened(wholeCalls(old[start:]), chars)
-		if p.chats() && start > 1 {
+		if p.Chats() && start > 1 {
 			question = old[start-1].Text
 		}
 		if countChars(kept) <= chars {
@@ -56,13 +56,14 @@ func (p *prompt) Continue(question, summary string, old []model.Message, k *keep
 		}
 	}
 	next := *p
-	soFar := say("continuation", "summary", guest(cutMiddle(summary, maxSummary, shortNote)))
+	soFar := say("continuation", "summary", guest(CutMiddle(summary, maxSummary, ShortNote)))
 	next.Context = strings.Join(nonEmpty(p.Context, soFar), "\n\n")
 	first := model.Message{Role: model.User, Text: next.Message(question)}
 	return append([]model.Message{first}, kept...)
 }
 
-func shortNote(left int) string { return leftOutNote(left, "") }
+// ShortNote says that so much of a text is left out.
+func ShortNote(left int) string { return leftOutNote(left, "") }
 
 // tailStart returns where the last so many replies begin: at a reply, and in a
 // chat at one that a question of the user stands before, or at 1. Behind the
@@ -122,11 +123,11 @@ func wholeCalls(messages []model.Message) []model.Message {
 func shortened(messages []model.Message, chars int) []model.Message {
 	limit := chars
 	short := slices.Clone(messages)
-	for countChars(short) > chars && limit > leastResult {
-		limit = max(limit/2, leastResult)
+	for countChars(short) > chars && limit > LeastResult {
+		limit = max(limit/2, LeastResult)
 		for i, m := range messages {
 			if m.Role == model.ToolRole || m.Role == model.User && isTurn(m.Text) {
-				short[i].Text = cutMiddle(m.Text, limit, shortNote)
+				short[i].Text = CutMiddle(m.Text, limit, ShortNote)
 			}
 		}
 	}
@@ -145,13 +146,13 @@ func countChars(messages []model.Message) int {
 func messageChars(m *model.Message) int {
 	n := utf8.RuneCountInString(m.Text)
 	for _, c := range m.Calls {
-		n += len(c.Tool) + utf8.RuneCountInString(callArgs(c))
+		n += len(c.Tool) + utf8.RuneCountInString(CallArgs(c))
 	}
 	return n
 }
 
-// callArgs returns the arguments of a call as text.
-func callArgs(c model.Call) string {
+// CallArgs returns the arguments of a call as text.
+func CallArgs(c model.Call) string {
 	if c.Args == nil {
 		return c.Raw
 	}

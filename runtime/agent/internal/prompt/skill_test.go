@@ -1,4 +1,4 @@
-package agent
+package prompt
 
 import (
 	"strings"
@@ -34,7 +34,7 @@ func TestReadSkill(t *testing.T) {
 		{"with an answer", "<USE_SKILL>release</USE_SKILL>\nTASK COMPLETE: done", ""},
 		{"with an answer in other letters", "task_complete: done\n<USE_SKILL>release</USE_SKILL>", ""},
 	} {
-		if got, ok := readSkill(c.reply); got != c.want || ok != (c.want != "") {
+		if got, ok := ReadSkill(c.reply); got != c.want || ok != (c.want != "") {
 			t.Errorf("%s: ReadSkill(%q) = %q, %v, want %q", c.name, c.reply, got, ok, c.want)
 		}
 	}
@@ -44,7 +44,7 @@ func FuzzReadSkill(f *testing.F) {
 	f.Add("<USE_SKILL>a</USE_SKILL>")
 	f.Add("```\n<USE_SKILL>a</USE_SKILL>\n~~~")
 	f.Fuzz(func(t *testing.T, reply string) {
-		name, ok := readSkill(reply)
+		name, ok := ReadSkill(reply)
 		if ok != (name != "") || ok && (strings.ContainsAny(name, "/.\n ") || !strings.Contains(reply, name)) {
 			t.Errorf("ReadSkill(%q) = %q, %v", reply, name, ok)
 		}
@@ -57,7 +57,7 @@ func BenchmarkReadSkill(b *testing.B) {
 		reply := strings.Repeat(piece, 200_000/len(piece)) + "<USE_SKILL>"
 		b.Run(piece, func(b *testing.B) {
 			for b.Loop() {
-				readSkill(reply)
+				ReadSkill(reply)
 			}
 		})
 	}

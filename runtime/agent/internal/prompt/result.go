@@ -1,4 +1,4 @@
-package agent
+package prompt
 
 import (
 	"fmt"
@@ -8,34 +8,34 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/tool"
 )
 
-// defaultResultText is how much of one result a model is given, in characters:
+// DefaultResultText is how much of one result a model is given, in characters:
 // about 12,000 tokens, so that ten such results do not fill a conversation.
-const defaultResultText = 30_000
+const DefaultResultText = 30_000
 
 // minResultText is the least that a result is cut to, so that the note has
 // something to stand between.
 const minResultText = 500
 
-// resultText tells a model what came of a call. What is longer than limit
+// ResultText tells a model what came of a call. What is longer than limit
 // characters loses its middle, with a note that says how to get the rest: from
 // whole, the file in which all of it is kept, or where that is "" by asking for
 // less. A limit of 0 means defaultResultText.
 //
 // The text is the result's own, character for character, but for a line that
 // would begin a section or another result: that is shown as a quotation.
-func resultText(name string, r tool.Result, limit int, whole string) string {
+func ResultText(name string, r tool.Result, limit int, whole string) string {
 	if limit <= 0 {
-		limit = defaultResultText
+		limit = DefaultResultText
 	}
 	note := func(left int) string { return leftOutNote(left, whole) }
-	text := quoteSections(cutMiddle(r.Text(), max(limit, minResultText), note))
+	text := quoteSections(CutMiddle(r.Text(), max(limit, minResultText), note))
 	if r.Success {
 		if text == "" {
 			text = "(the result is empty)"
 		}
 		return "RESULT (" + prose.OneLine(name) + "):\n" + text
 	}
-	why := quoteSections(cutMiddle(r.Error, max(limit, minResultText), note))
+	why := quoteSections(CutMiddle(r.Error, max(limit, minResultText), note))
 	if r.Suggestion != "" {
 		why += "\nHint: " + prose.OneLine(r.Suggestion)
 	}

@@ -1,4 +1,4 @@
-package agent
+package prompt
 
 import (
 	"strconv"
@@ -19,18 +19,18 @@ const maxProblem = 4 << 10
 
 // Reminder returns the line that each later message ends with, so that the
 // format stays in sight; "" where a model needs none.
-func (p *prompt) Reminder() string {
+func (p *Prompt) Reminder() string {
 	if len(p.Tools) == 0 || p.format() == decision.Native {
 		return ""
 	}
-	if p.chats() {
+	if p.Chats() {
 		return say("turn/reminder_chat", "decision", p.decision())
 	}
 	return say("turn/reminder", "decision", p.decision())
 }
 
 // formatText repeats how to write a decision.
-func (p *prompt) formatText() string {
+func (p *Prompt) formatText() string {
 	if len(p.Tools) == 0 {
 		return say("format/native")
 	}
@@ -38,10 +38,10 @@ func (p *prompt) formatText() string {
 }
 
 // NoDecision tells a model that its reply asked for nothing.
-func (p *prompt) NoDecision() string { return say("turn/no_decision", "format", p.formatText()) }
+func (p *Prompt) NoDecision() string { return say("turn/no_decision", "format", p.formatText()) }
 
 // BrokenDecision tells a model that its call cannot be read, and why.
-func (p *prompt) BrokenDecision(problem string) string {
+func (p *Prompt) BrokenDecision(problem string) string {
 	format := ""
 	if p.format() != decision.Native {
 		format = p.formatText()
@@ -51,7 +51,7 @@ func (p *prompt) BrokenDecision(problem string) string {
 
 // UnknownTool tells a model that there is no tool of this name, and which there
 // are.
-func (p *prompt) UnknownTool(name string) string {
+func (p *Prompt) UnknownTool(name string) string {
 	names := make([]string, len(p.Tools))
 	for i := range p.Tools {
 		names[i] = prose.OneLine(p.Tools[i].Name)
@@ -61,7 +61,7 @@ func (p *prompt) UnknownTool(name string) string {
 
 // SkillUnknown tells a model that there is no skill of this name, and which
 // there are.
-func (p *prompt) SkillUnknown(name string) string {
+func (p *Prompt) SkillUnknown(name string) string {
 	names := make([]string, len(p.Skills))
 	for i, s := range p.Skills {
 		names[i] = prose.OneLine(s.Name)
@@ -82,28 +82,28 @@ func unknown(prompt, name string, names []string) string {
 }
 
 // SkillLoaded gives a model the instructions of a skill that it asked for.
-func (p *prompt) SkillLoaded(name, text string) string {
+func (p *Prompt) SkillLoaded(name, text string) string {
 	return say("turn/skill_loaded", "name", prose.OneLine(name), "text", guest(text))
 }
 
 // Denied tells a model that the user said no, with the user's words where
 // there are some.
-func (p *prompt) Denied(reason string) string {
+func (p *Prompt) Denied(reason string) string {
 	return say("turn/denied", "reason", prose.OneLine(value.Clean(reason, maxProblem)))
 }
 
 // LoopWarning tells a model that it repeats a call that gives nothing new.
-func (p *prompt) LoopWarning(name string, times int) string {
+func (p *Prompt) LoopWarning(name string, times int) string {
 	return say("turn/loop", "name", prose.OneLine(name), "times", strconv.Itoa(times))
 }
 
 // LastTurn asks a model for its answer, since no tool is run any more: after
 // the call that it marked as its last, and where its replies are used up.
-func (p *prompt) LastTurn() string { return say("turn/last_turn") }
+func (p *Prompt) LastTurn() string { return say("turn/last_turn") }
 
 // LastIteration tells a model that this is its last reply.
-func (p *prompt) LastIteration() string { return say("turn/last_iteration") }
+func (p *Prompt) LastIteration() string { return say("turn/last_iteration") }
 
 // CompactRequest asks a model for the summary with which its conversation goes
 // on in another; see [prompt.Continue].
-func (p *prompt) CompactRequest() string { return say("compact") }
+func (p *Prompt) CompactRequest() string { return say("compact") }

@@ -1,4 +1,5 @@
-package agent
+// Package stub shows tools as the functions of programs that a model writes.
+package stub
 
 import (
 	"strings"
@@ -26,9 +27,9 @@ const (
 	stubDefault = 20
 )
 
-// A function is a tool as a program calls it.
-type function struct {
-	tool   *tool.Tool
+// A Function is a tool as a program calls it.
+type Function struct {
+	Tool   *tool.Tool
 	name   string
 	params []parameter // the required ones first
 	more   bool        // it takes any argument by its name
@@ -43,19 +44,19 @@ type parameter struct {
 // inPrograms reports whether a program may call a tool. It cannot run others, has
 // no agents, and ends no task.
 func inPrograms(t *tool.Tool) bool {
-	return t.State == tool.Ready && !decision.IsProgramTool(t) && tool.Key(t.Name) != toolName && tool.Key(t.Name) != completes
+	return t.State == tool.Ready && !decision.IsProgramTool(t) && tool.Key(t.Name) != AgentTool && tool.Key(t.Name) != CompleteTool
 }
 
-// bindTools makes tools the functions of a program.
-func bindTools(tools []tool.Tool) []function {
-	var list []function
+// BindTools makes tools the functions of a program.
+func BindTools(tools []tool.Tool) []Function {
+	var list []Function
 	taken := nameSet{}
 	for i := range tools {
 		t := &tools[i]
 		if !inPrograms(t) {
 			continue
 		}
-		f := function{tool: t, name: taken.take(tool.Key(t.Name), isReserved), more: t.AllowExtra}
+		f := Function{Tool: t, name: taken.take(tool.Key(t.Name), isReserved), more: t.AllowExtra}
 		params, err := t.CallerParams()
 		f.more = f.more || err != nil
 		inside := nameSet{"tools": true, "args": f.more} // which its body uses
@@ -97,14 +98,14 @@ func (n nameSet) take(name string, reserved func(string) bool) string {
 	return name
 }
 
-// libText returns the file with the functions of a program. An argument that is
+// LibText returns the file with the functions of a program. An argument that is
 // None is not given, unless the tool requires it.
-func libText(list []function) string {
+func LibText(list []Function) string {
 	var b strings.Builder
 	for _, f := range list {
 		var heads, required, optional []string
 		for _, p := range f.params {
-			head, entry := p.name, starText(p.Name)+": "+p.name
+			head, entry := p.name, StarText(p.Name)+": "+p.name
 			if p.Required {
 				required = append(required, entry)
 			} else {
@@ -122,13 +123,13 @@ func libText(list []function) string {
 			args += " | args"
 		}
 		b.WriteString("def " + f.name + "(" + strings.Join(heads, ", ") + "):\n")
-		b.WriteString("    " + starText(prose.Clip(prose.OneLine(f.tool.Summary()), stubSummary)) + "\n")
-		b.WriteString("    return tools.call(" + starText(f.tool.Name) + ", **(" + args + "))\n\n")
+		b.WriteString("    " + StarText(prose.Clip(prose.OneLine(f.Tool.Summary()), stubSummary)) + "\n")
+		b.WriteString("    return tools.call(" + StarText(f.Tool.Name) + ", **(" + args + "))\n\n")
 	}
 	return b.String()
 }
 
-// Stub returns what a model is told of tools that are functions of its program, a
+// Text returns what a model is told of tools that are functions of its program, a
 // line for each, as in
 //
 //	read_file(filepath: str, start_line: int = None) -> str  # Read a text file.
@@ -136,15 +137,15 @@ func libText(list []function) string {
 // With more than 30 tools, no line says more of one than 60 characters. Left out
 // are those that a program cannot call: execute_code itself, agent, task_complete,
 // and what is not ready.
-func Stub(tools []tool.Tool) string {
-	list := bindTools(tools)
+func Text(tools []tool.Tool) string {
+	list := BindTools(tools)
 	var b strings.Builder
 	for _, f := range list {
 		line := f.signature(0)
 		if len(line) > maxSignature {
-			line = f.signature(maxNesting)
+			line = f.signature(MaxNesting)
 		}
-		if about := stubText(f.tool, len(list)); about != "" {
+		if about := stubText(f.Tool, len(list)); about != "" {
 			line += "  # " + about
 		}
 		b.WriteString(line + "\n")
@@ -153,7 +154,7 @@ func Stub(tools []tool.Tool) string {
 }
 
 // signature writes the function with its types, as if they began so deep down.
-func (f *function) signature(depth int) string {
+func (f *Function) signature(depth int) string {
 	var params []string
 	for _, p := range f.params {
 		text := p.name + ": " + typeText(&p.Type, depth)
@@ -166,8 +167,8 @@ func (f *function) signature(depth int) string {
 		params = append(params, "**args")
 	}
 	text := f.name + "(" + strings.Join(params, ", ") + ")"
-	if f.tool.Returns != nil {
-		text += " -> " + typeText(f.tool.Returns, depth)
+	if f.Tool.Returns != nil {
+		text += " -> " + typeText(f.Tool.Returns, depth)
 	}
 	return text
 }
@@ -186,7 +187,7 @@ func stubText(t *tool.Tool, tools int) string {
 func defaultOf(p *tool.Param) string {
 	switch p.Default.(type) {
 	case bool, int64, float64, string:
-		if text := starText(p.Default); p.HasDefault && len(text) <= stubDefault {
+		if text := StarText(p.Default); p.HasDefault && len(text) <= stubDefault {
 			return text
 		}
 	}
@@ -207,7 +208,7 @@ func plainType(t *tool.Type, depth int) string {
 	if n := len(t.Enum); n > 0 && n <= stubChoices {
 		choices := make([]string, n)
 		for i, v := range t.Enum {
-			choices[i] = starText(v)
+			choices[i] = StarText(v)
 		}
 		return strings.Join(choices, "|")
 	}
@@ -225,7 +226,7 @@ func plainType(t *tool.Type, depth int) string {
 	case tool.TypeList:
 		return "list|dict"
 	case tool.TypeArray:
-		if t.Items == nil || depth == maxNesting {
+		if t.Items == nil || depth == MaxNesting {
 			return "list"
 		}
 		return "list[" + typeText(t.Items, depth+1) + "]"
@@ -238,24 +239,24 @@ func plainType(t *tool.Type, depth int) string {
 // dictText writes the type of an object; a ? marks a key that may be left out.
 func dictText(t *tool.Type, depth int) string {
 	switch {
-	case len(t.Fields) > 0 && depth < maxNesting:
+	case len(t.Fields) > 0 && depth < MaxNesting:
 		keys := make([]string, len(t.Fields))
 		for i := range t.Fields {
 			f := &t.Fields[i]
-			keys[i] = starText(f.Name) + ": " + typeText(&f.Type, depth+1)
+			keys[i] = StarText(f.Name) + ": " + typeText(&f.Type, depth+1)
 			if !f.Required {
-				keys[i] = starText(f.Name) + "?: " + typeText(&f.Type, depth+1)
+				keys[i] = StarText(f.Name) + "?: " + typeText(&f.Type, depth+1)
 			}
 		}
 		return "{" + strings.Join(keys, ", ") + "}"
-	case t.Values != nil && depth < maxNesting:
+	case t.Values != nil && depth < MaxNesting:
 		return "dict[str, " + typeText(t.Values, depth+1) + "]"
 	}
 	return "dict"
 }
 
-// starText writes a value as a program does.
-func starText(v value.Value) string {
+// StarText writes a value as a program does.
+func StarText(v value.Value) string {
 	switch v := v.(type) {
 	case nil:
 		return "None"
@@ -268,12 +269,12 @@ func starText(v value.Value) string {
 	return value.FormatJSON(v, "")
 }
 
-// completes is the tool whose call ends a task.
-const completes = "task_complete"
+// CompleteTool is the tool whose call ends a task.
+const CompleteTool = "task_complete"
 
-// toolName is the tool with which an agent, or a script, has another agent work.
-const toolName = "agent"
+// AgentTool is the tool with which an agent, or a script, has another agent work.
+const AgentTool = "agent"
 
-// maxNesting is how deep the fields of an object are listed. A check names
+// MaxNesting is how deep the fields of an object are listed. A check names
 // what is wrong deeper down.
-const maxNesting = 3
+const MaxNesting = 3

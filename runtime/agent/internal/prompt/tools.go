@@ -1,10 +1,11 @@
-package agent
+package prompt
 
 import (
 	"fmt"
 	"strings"
 
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/prose"
+	"github.com/cassidy-run/cassidy/runtime/agent/internal/stub"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
@@ -21,7 +22,7 @@ const (
 )
 
 // toolDocs tells what the tools are.
-func (p *prompt) toolDocs() string {
+func (p *Prompt) toolDocs() string {
 	brief := p.Docs == docsBrief || p.Docs != docsDetailed && len(p.Tools) > maxDetailed
 	docs := make([]string, len(p.Tools))
 	for i := range p.Tools {
@@ -34,14 +35,14 @@ func (p *prompt) toolDocs() string {
 	return strings.Join(docs, "\n\n")
 }
 
-// undocumented reports whether nothing is known of a tool but its name.
-func undocumented(t *tool.Tool) bool {
+// Undocumented reports whether nothing is known of a tool but its name.
+func Undocumented(t *tool.Tool) bool {
 	return t.Description == "" && len(t.Params) == 0 && len(t.Schema) == 0
 }
 
 // briefDoc describes a tool in one line.
 func briefDoc(t *tool.Tool) string {
-	if undocumented(t) {
+	if Undocumented(t) {
 		return "- " + prose.OneLine(t.Name)
 	}
 	params, _ := t.CallerParams()
@@ -58,7 +59,7 @@ func briefDoc(t *tool.Tool) string {
 
 // detailedDoc describes a tool in a section of its own.
 func detailedDoc(t *tool.Tool) string {
-	if undocumented(t) {
+	if Undocumented(t) {
 		return "### " + prose.OneLine(t.Name) + "\n\nNo documentation available."
 	}
 	parts := []string{"### " + prose.OneLine(t.Name), "**Description:** " + quoteHeadings(guest(t.Description))}
@@ -107,9 +108,9 @@ func appendParams(lines []string, params []tool.Param, depth int) []string {
 			line += ": " + text
 		}
 		lines = append(lines, line)
-		if fields := x.Type.Fields; len(fields) > 0 && depth+1 < maxNesting {
+		if fields := x.Type.Fields; len(fields) > 0 && depth+1 < stub.MaxNesting {
 			lines = appendParams(lines, fields, depth+1)
-		} else if x.Type.Items != nil && len(x.Type.Items.Fields) > 0 && depth+1 < maxNesting {
+		} else if x.Type.Items != nil && len(x.Type.Items.Fields) > 0 && depth+1 < stub.MaxNesting {
 			lines = appendParams(lines, x.Type.Items.Fields, depth+1)
 		}
 	}

@@ -1,4 +1,4 @@
-package agent
+package prompt
 
 import (
 	"strings"
@@ -6,8 +6,8 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/prose"
 )
 
-// A skill is what a model is told of a skill before it loads it.
-type skill struct {
+// A Skill is what a model is told of a skill before it loads it.
+type Skill struct {
 	Name        string // under which it is loaded
 	Description string // what it is for and when to use it
 	Requires    []string
@@ -20,7 +20,7 @@ const (
 )
 
 // skillSection lists the skills that a model may load by itself.
-func (p *prompt) skillSection() string {
+func (p *Prompt) skillSection() string {
 	if len(p.Skills) == 0 {
 		return ""
 	}
@@ -34,11 +34,11 @@ func (p *prompt) skillSection() string {
 	return say("skills", "skills", strings.Join(lines, "\n"))
 }
 
-// readSkill returns the skill that a reply asks for with
+// ReadSkill returns the skill that a reply asks for with
 // <USE_SKILL>name</USE_SKILL>. The tag counts at the beginning of a line and
 // outside of code. It does not count in a reply that calls a tool or ends the
 // task, nor in one that looks as if it meant to.
-func readSkill(reply string) (name string, ok bool) {
+func ReadSkill(reply string) (name string, ok bool) {
 	if !strings.Contains(reply, skillOpen) || strings.Contains(reply, "<TOOL_DECISION>") || strings.Contains(reply, `"tool_decision"`) {
 		return "", false
 	}

@@ -1,4 +1,4 @@
-package agent
+package prompt
 
 import (
 	"strings"
@@ -19,13 +19,13 @@ func TestTurns(t *testing.T) {
 		{"reminder", p.Reminder(), "(Reply with a <TOOL_DECISION> block, or with TASK COMPLETE: and your answer.)"},
 		{"reminder json", testPrompt("task", "", "").Reminder(), "(Reply with a tool_decision object, or with TASK COMPLETE: and your answer.)"},
 		{"reminder native", native.Reminder(), ""},
-		{"reminder without tools", (&prompt{Role: "task"}).Reminder(), ""},
+		{"reminder without tools", (&Prompt{Role: "task"}).Reminder(), ""},
 		{"no decision", p.NoDecision(), "NOTE: your reply neither asks for a tool nor ends the task, so nothing was done.\n\n" + xml},
 		{"broken", p.BrokenDecision("INPUT is no JSON: line 3, column 4"), "ERROR: your call of a tool cannot be read, and nothing was run.\n\nINPUT is no JSON: line 3, column 4\n\n" + xml},
 		{"broken native", native.BrokenDecision("x"), "ERROR: your call of a tool cannot be read, and nothing was run.\n\nx"},
 		{"unknown tool", p.UnknownTool("read_fiel"), "ERROR: Tool 'read_fiel' not available.\nDid you mean read_file?\nAvailable: read_file, summarize, task_complete, mystery"},
 		{"unknown tool, far", p.UnknownTool("x\n# Context\n'"), "ERROR: Tool 'x # Context '' not available.\nAvailable: read_file, summarize, task_complete, mystery"},
-		{"no tools", (&prompt{}).UnknownTool("x"), "ERROR: Tool 'x' not available.\nAvailable: none"},
+		{"no tools", (&Prompt{}).UnknownTool("x"), "ERROR: Tool 'x' not available.\nAvailable: none"},
 		{"unknown skill", p.SkillUnknown("releases"), "ERROR: Skill 'releases' not available.\nDid you mean release?\nAvailable: release, tests"},
 		{"skill", p.SkillLoaded("release", "# Release\n\n1. Tag.\n\n# User Question\n"), "SKILL LOADED: release\n\n# Release\n\n1. Tag.\n\n> # User Question\n\nFollow these instructions as far as they serve the task, and go on with it."},
 		{"denied", p.Denied(""), "DENIED: User rejected action. Try different approach."},
@@ -41,7 +41,7 @@ func TestTurns(t *testing.T) {
 			t.Errorf("%s: %q", name, text)
 		}
 	}
-	for _, text := range []string{p.NoDecision(), p.BrokenDecision("x"), p.UnknownTool("x"), p.SkillUnknown("x"), p.SkillLoaded("x", "y"), p.Denied(""), p.LoopWarning("x", 2), resultText("x", tool.Result{}, 0, "")} {
+	for _, text := range []string{p.NoDecision(), p.BrokenDecision("x"), p.UnknownTool("x"), p.SkillUnknown("x"), p.SkillLoaded("x", "y"), p.Denied(""), p.LoopWarning("x", 2), ResultText("x", tool.Result{}, 0, "")} {
 		if !isTurn(text) {
 			t.Errorf("%q is not known as a turn", text)
 		}
@@ -71,12 +71,12 @@ func TestResultText(t *testing.T) {
 		{"long", tool.Result{Success: true, Value: long}, 600, "", "RESULT (x):\n" + long[:395] + "\n[… 109407 characters are left out here. To see them, ask for less at a time: a narrower search, a range of lines, or a limit.]\n" + long[len(long)-198:]},
 		{"long, kept", tool.Result{Success: true, Value: long}, 1, "out/1.txt", "RESULT (x):\n" + long[:329] + "\n[… 109506 characters are left out here. All of it is in out/1.txt: read the part that you need.]\n" + long[len(long)-165:]},
 	} {
-		got := resultText("x", c.r, c.limit, c.whole)
+		got := ResultText("x", c.r, c.limit, c.whole)
 		if diff := cmp.Diff(c.want, got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", c.name, diff)
 		}
 	}
-	if got := len(resultText("x", tool.Result{Error: long, Value: long}, 0, "")); got > 2*defaultResultText+500 {
+	if got := len(ResultText("x", tool.Result{Error: long, Value: long}, 0, "")); got > 2*DefaultResultText+500 {
 		t.Errorf("a long error has %d bytes", got)
 	}
 }

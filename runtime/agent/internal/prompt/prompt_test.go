@@ -1,4 +1,4 @@
-package agent
+package prompt
 
 import (
 	"flag"
@@ -54,21 +54,21 @@ func promptTools() []tool.Tool {
 	}
 }
 
-func testPrompt(role string, f decision.Format, d docs) *prompt {
-	return &prompt{
+func testPrompt(role string, f decision.Format, d docs) *Prompt {
+	return &Prompt{
 		Role: role, Format: f, Docs: d, Tools: promptTools(),
-		Skills:  []skill{{Name: "release", Description: "How to make\na release.", Requires: []string{"changelog", "tests"}}, {Name: "tests", Description: "How to test."}},
+		Skills:  []Skill{{Name: "release", Description: "How to make\na release.", Requires: []string{"changelog", "tests"}}, {Name: "tests", Description: "How to test."}},
 		Context: "## Project\n\nA small library.\n", WorkDir: "/home/ada/library", Iterations: 10,
 	}
 }
 
 func TestGoldenPrompts(t *testing.T) {
-	for _, role := range append([]string{""}, roles()...) {
+	for _, role := range append([]string{""}, Roles()...) {
 		name := role
 		if name == "" {
 			name = "bare"
 		}
-		got := &txtar.Archive{Comment: []byte("What a model is told at first, by format and kind of docs.\nTo rewrite: go test ./runtime/agent -run TestGoldenPrompts -update-prompts\n\n")}
+		got := &txtar.Archive{Comment: []byte("What a model is told at first, by format and kind of docs.\nTo rewrite: go test ./runtime/agent/internal/prompt -run TestGoldenPrompts -update-prompts\n\n")}
 		for _, f := range append(textFormats, decision.Native) {
 			for _, d := range []docs{docsDetailed, docsBrief} {
 				p := testPrompt(role, f, d)
@@ -115,13 +115,13 @@ func TestSeedInstructions(t *testing.T) {
 	}
 	reader := tool.Tool{Name: "look", Description: "Look.", Params: []tool.Param{{Name: "at", Type: tool.Type{Name: "string"}, Required: true, Description: "What."}}}
 	for _, f := range textFormats {
-		p := &prompt{Format: f, Tools: []tool.Tool{reader}, Context: "Some facts."}
+		p := &Prompt{Format: f, Tools: []tool.Tool{reader}, Context: "Some facts."}
 		want := "# Available Tools\n\n### look\n**Description:** Look.\n**Parameters:**\n- `at` (string) (required): What.\n\n" +
 			words[f] + "\n\n# Context\n\nSome facts.\n\n---\n\n# User Question\n\nWhy?"
 		if diff := cmp.Diff(want, p.Message("Why?")); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", f, diff)
 		}
-		for _, role := range roles() {
+		for _, role := range Roles() {
 			p.Role = role
 			if !strings.Contains(p.Message("Why?"), "\n\n"+words[f]+"\n\n") {
 				t.Errorf("%s, %s: the instructions are not those of the first version", role, f)
@@ -133,12 +133,12 @@ func TestSeedInstructions(t *testing.T) {
 // TestBare checks that without a role, tools or context there is nothing but
 // the question.
 func TestBare(t *testing.T) {
-	for _, p := range []*prompt{{}, {Format: decision.Native, Tools: promptTools()}, {Context: " \n", WorkDir: "/w", Iterations: 3}} {
+	for _, p := range []*Prompt{{}, {Format: decision.Native, Tools: promptTools()}, {Context: " \n", WorkDir: "/w", Iterations: 3}} {
 		if got := p.Message("Why?\n"); got != "Why?\n" {
 			t.Errorf("Message = %q, want the question alone", got)
 		}
 	}
-	p := &prompt{Context: "facts"}
+	p := &Prompt{Context: "facts"}
 	if got, want := p.Message("Why?"), "# Context\n\nfacts\n\n---\n\n# User Question\n\nWhy?"; got != want {
 		t.Errorf("Message = %q, want %q", got, want)
 	}
@@ -147,18 +147,18 @@ func TestBare(t *testing.T) {
 func TestPromptParts(t *testing.T) {
 	for _, c := range []struct {
 		name     string
-		change   func(*prompt)
+		change   func(*Prompt)
 		has, not []string
 	}{
-		{"no folder", func(p *prompt) { p.WorkDir = "" }, nil, []string{"working directory is", "{{", "\n\n\n"}},
-		{"no end", func(p *prompt) { p.Iterations = 0 }, nil, []string{"replies", "{{", "\n\n\n"}},
-		{"no tools", func(p *prompt) { p.Tools = nil }, []string{"TASK COMPLETE: ["}, []string{"# Available", "tool_decision", "exactly as they are given"}},
-		{"chat without tools", func(p *prompt) { p.Role, p.Tools = "chat", nil }, nil, []string{"# Available", "TASK COMPLETE", "{{", "You may use tools"}},
-		{"native", func(p *prompt) { p.Format = decision.Native }, []string{"TASK COMPLETE: [", "Never make up"}, []string{"# Available", "tool_decision", "read_file"}},
-		{"native chat", func(p *prompt) { p.Role, p.Format = "chat", decision.Native }, []string{"Never make up"}, []string{"TASK COMPLETE"}},
-		{"no task_complete", func(p *prompt) { p.Tools = p.Tools[:2] }, nil, []string{"task_complete"}},
-		{"task-complete", func(p *prompt) { p.Tools[2].Name = "task-complete" }, []string{"Calling the tool task-complete "}, nil},
-		{"unknown role", func(p *prompt) { p.Role = "compact" }, nil, []string{"nearly reached its limit"}},
+		{"no folder", func(p *Prompt) { p.WorkDir = "" }, nil, []string{"working directory is", "{{", "\n\n\n"}},
+		{"no end", func(p *Prompt) { p.Iterations = 0 }, nil, []string{"replies", "{{", "\n\n\n"}},
+		{"no tools", func(p *Prompt) { p.Tools = nil }, []string{"TASK COMPLETE: ["}, []string{"# Available", "tool_decision", "exactly as they are given"}},
+		{"chat without tools", func(p *Prompt) { p.Role, p.Tools = "chat", nil }, nil, []string{"# Available", "TASK COMPLETE", "{{", "You may use tools"}},
+		{"native", func(p *Prompt) { p.Format = decision.Native }, []string{"TASK COMPLETE: [", "Never make up"}, []string{"# Available", "tool_decision", "read_file"}},
+		{"native chat", func(p *Prompt) { p.Role, p.Format = "chat", decision.Native }, []string{"Never make up"}, []string{"TASK COMPLETE"}},
+		{"no task_complete", func(p *Prompt) { p.Tools = p.Tools[:2] }, nil, []string{"task_complete"}},
+		{"task-complete", func(p *Prompt) { p.Tools[2].Name = "task-complete" }, []string{"Calling the tool task-complete "}, nil},
+		{"unknown role", func(p *Prompt) { p.Role = "compact" }, nil, []string{"nearly reached its limit"}},
 	} {
 		p := testPrompt("task", decision.PureJSON, docsAuto)
 		c.change(p)
@@ -178,14 +178,14 @@ func TestPromptParts(t *testing.T) {
 
 func TestPromptCheck(t *testing.T) {
 	for _, c := range []struct {
-		p    prompt
+		p    Prompt
 		want string
 	}{
-		{prompt{}, ""},
-		{prompt{Role: "review", Format: decision.Native, Docs: docsBrief}, ""},
-		{prompt{Role: "tsk"}, `unknown role "tsk"; did you mean "task"?`},
-		{prompt{Format: decision.Other}, `unknown format "other"`},
-		{prompt{Docs: "long"}, `unknown kind of docs "long"`},
+		{Prompt{}, ""},
+		{Prompt{Role: "review", Format: decision.Native, Docs: docsBrief}, ""},
+		{Prompt{Role: "tsk"}, `unknown role "tsk"; did you mean "task"?`},
+		{Prompt{Format: decision.Other}, `unknown format "other"`},
+		{Prompt{Docs: "long"}, `unknown kind of docs "long"`},
 	} {
 		got := ""
 		if err := c.p.Check(); err != nil {
@@ -207,7 +207,7 @@ func TestDocsAuto(t *testing.T) {
 		docs  docs
 		brief bool
 	}{{10, docsAuto, false}, {11, docsAuto, true}, {11, docsDetailed, false}, {1, docsBrief, true}} {
-		p := &prompt{Docs: c.docs}
+		p := &Prompt{Docs: c.docs}
 		for range c.n {
 			p.Tools = append(p.Tools, promptTools()[0])
 		}
@@ -222,7 +222,7 @@ func TestDocsAuto(t *testing.T) {
 func TestAllNames(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		name := rapid.StringMatching(`[a-z][a-z0-9]{0,8}(_[a-z0-9]{1,5})?`)
-		p := &prompt{Role: rapid.SampledFrom(append(roles(), "")).Draw(t, "role"), Format: rapid.SampledFrom(textFormats).Draw(t, "format")}
+		p := &Prompt{Role: rapid.SampledFrom(append(Roles(), "")).Draw(t, "role"), Format: rapid.SampledFrom(textFormats).Draw(t, "format")}
 		for range rapid.IntRange(1, 15).Draw(t, "tools") {
 			made := tool.Tool{Name: name.Draw(t, "tool"), Description: rapid.String().Draw(t, "description")}
 			for _, x := range rapid.SliceOfNDistinct(name, 0, 5, rapid.ID).Draw(t, "params") {
@@ -245,7 +245,7 @@ func TestAllNames(t *testing.T) {
 					t.Fatalf("parameter %s of %s is not in:\n%s", a.Name, x.Name, text)
 				}
 			}
-			if line := "- **" + x.Name + "(" + strings.Join(names, ", ") + ")**:"; !detailed && !undocumented(&x) && !strings.Contains(text, line) {
+			if line := "- **" + x.Name + "(" + strings.Join(names, ", ") + ")**:"; !detailed && !Undocumented(&x) && !strings.Contains(text, line) {
 				t.Fatalf("%s is not in:\n%s", line, text)
 			}
 		}

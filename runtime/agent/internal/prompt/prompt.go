@@ -1,4 +1,6 @@
-package agent
+// Package prompt writes what a language model is told: at first, in each turn, of results,
+// and when a conversation is made shorter.
+package prompt
 
 import (
 	"slices"
@@ -7,26 +9,27 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime/agent/decision"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/prose"
+	"github.com/cassidy-run/cassidy/runtime/agent/internal/stub"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 	"github.com/cassidy-run/cassidy/scripts"
 )
 
-// A prompt is what a model is told at the start of a conversation. Its zero
+// A Prompt is what a model is told at the start of a conversation. Its zero
 // value tells nothing but the question.
 //
 // The sections stand in one order: the opening, # Available Tools with how to
 // ask for one, the skills, # Context, and # User Question as the last. Only a
 // prompt writes these headings: where a description, a context file, a skill or
 // a result has such a line, it is shown as a quotation.
-type prompt struct {
+type Prompt struct {
 	// Role is how the model is spoken to: one of [roles]; or "" for no opening,
 	// which leaves the bare sections.
 	Role       string
 	Tools      []tool.Tool     // that it may call
 	Format     decision.Format // in which it writes decisions; "" means PureJSON
 	Docs       docs            // how much it is told of each tool
-	Skills     []skill         // that it may load by itself
+	Skills     []Skill         // that it may load by itself
 	Context    string          // what it should know of the project, or ""
 	WorkDir    string          // as tools see it, or ""
 	Iterations int             // how many replies it has; 0 is not said
@@ -45,18 +48,18 @@ const (
 // otherwise.
 const maxDetailed = 10
 
-// roles returns the roles that there is an opening for.
-func roles() []string { return []string{"task", "chat", "plan", "review"} }
+// Roles returns the roles that there is an opening for.
+func Roles() []string { return []string{"task", "chat", "plan", "review"} }
 
 // Check returns an error of kind Invalid where the role, the format or the kind
 // of docs is unknown. A prompt that is used without a check takes what it does
 // not know for "".
-func (p *prompt) Check() error {
+func (p *Prompt) Check() error {
 	for _, c := range []struct {
 		what, got string
 		valid     []string
 	}{
-		{"role", p.Role, roles()},
+		{"role", p.Role, Roles()},
 		{"format", string(p.Format), []string{string(decision.PureJSON), string(decision.XMLJSON), string(decision.Markdown), string(decision.Native), string(decision.Code)}},
 		{"kind of docs", string(p.Docs), []string{string(docsDetailed), string(docsBrief)}},
 	} {
@@ -70,7 +73,7 @@ func (p *prompt) Check() error {
 
 // Message returns the first message of a conversation, and the first after a
 // compaction: all of the prompt, with the question at its end.
-func (p *prompt) Message(question string) string {
+func (p *Prompt) Message(question string) string {
 	sections := nonEmpty(p.opening(), p.Instructions(), p.skillSection(), contextSection(p.Context))
 	if len(sections) == 0 {
 		return question
@@ -80,26 +83,26 @@ func (p *prompt) Message(question string) string {
 
 // opening returns what stands before the sections: the role, and for a model
 // with native calls how to end.
-func (p *prompt) opening() string {
-	if !slices.Contains(roles(), p.Role) {
+func (p *Prompt) opening() string {
+	if !slices.Contains(Roles(), p.Role) {
 		return ""
 	}
 	iterations := ""
-	if p.Iterations > 0 && (len(p.Tools) > 0 || !p.chats()) {
+	if p.Iterations > 0 && (len(p.Tools) > 0 || !p.Chats()) {
 		iterations = strconv.Itoa(p.Iterations)
 	}
 	text := say(p.Role, "workdir", prose.OneLine(p.WorkDir), "iterations", iterations)
 	if len(p.Tools) > 0 {
 		text += "\n" + say(p.working())
 	}
-	if !p.chats() && (len(p.Tools) == 0 || p.format() == decision.Native) {
+	if !p.Chats() && (len(p.Tools) == 0 || p.format() == decision.Native) {
 		text += "\n\n" + strings.Join(nonEmpty(say("format/native"), p.taskComplete()), "\n\n")
 	}
 	return text
 }
 
 // working names the text on how to work with tools.
-func (p *prompt) working() string {
+func (p *Prompt) working() string {
 	if p.format() == decision.Code {
 		return "working_code"
 	}
@@ -107,19 +110,19 @@ func (p *prompt) working() string {
 }
 
 // stub tells what the tools are, to a model that calls them in a program.
-func (p *prompt) stub() string {
-	text := Stub(p.Tools)
+func (p *Prompt) stub() string {
+	text := stub.Text(p.Tools)
 	if text == "" {
 		return ""
 	}
 	return "```python\n" + text + "\n```"
 }
 
-// chats reports whether a reply without a decision is an answer as it is.
-func (p *prompt) chats() bool { return p.Role == "chat" || p.Role == "" }
+// Chats reports whether a reply without a decision is an answer as it is.
+func (p *Prompt) Chats() bool { return p.Role == "chat" || p.Role == "" }
 
 // format returns the format, or the default.
-func (p *prompt) format() decision.Format {
+func (p *Prompt) format() decision.Format {
 	switch p.Format {
 	case decision.XMLJSON, decision.Markdown, decision.Native, decision.Code:
 		return p.Format
@@ -130,7 +133,7 @@ func (p *prompt) format() decision.Format {
 // Instructions returns the section # Available Tools: what the tools are and how
 // to ask for one; "" where both travel beside the text, or there are no tools.
 // It is a part of the first message, and may be repeated in later ones.
-func (p *prompt) Instructions() string {
+func (p *Prompt) Instructions() string {
 	if len(p.Tools) == 0 || p.format() == decision.Native {
 		return ""
 	}
@@ -145,7 +148,7 @@ func (p *prompt) Instructions() string {
 }
 
 // taskComplete says that a tool can end the task too, where it is offered.
-func (p *prompt) taskComplete() string {
+func (p *Prompt) taskComplete() string {
 	for i := range p.Tools {
 		if tool.Key(p.Tools[i].Name) == "task_complete" {
 			return say("format/task_complete", "task_complete", p.Tools[i].Name)
@@ -155,7 +158,7 @@ func (p *prompt) taskComplete() string {
 }
 
 // decision names in a few words what the format asks for.
-func (p *prompt) decision() string {
+func (p *Prompt) decision() string {
 	switch p.format() {
 	case decision.PureJSON:
 		return "tool_decision object"

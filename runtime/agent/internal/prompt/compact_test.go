@@ -1,4 +1,4 @@
-package agent
+package prompt
 
 import (
 	"fmt"
@@ -94,7 +94,7 @@ func TestContinue(t *testing.T) {
 	} {
 		p := testPrompt(c.role, decision.Native, docsAuto)
 		old := talk(c.old...)
-		got := p.Continue("the task", "I found it.", old, &keep{Pairs: c.pairs})
+		got := p.Continue("the task", "I found it.", old, &Keep{Pairs: c.pairs})
 		if diff := cmp.Diff(c.want, lines(got)); diff != "" {
 			t.Errorf("%s: the messages (-want +got):\n%s", c.name, diff)
 		}
@@ -115,10 +115,10 @@ func TestContinue(t *testing.T) {
 }
 
 func TestContinueText(t *testing.T) {
-	p := &prompt{Role: "task", Tools: promptTools()}
+	p := &Prompt{Role: "task", Tools: promptTools()}
 	long := "RESULT (x):\n" + strings.Repeat("0123456789\n", 10_000)
 	old := talk("u:prompt", "a:1", "u:"+long, "a:2", "u:RESULT (x):\nshort")
-	got := p.Continue("task", strings.Repeat("s", 50_000), old, &keep{Chars: 5_000})
+	got := p.Continue("task", strings.Repeat("s", 50_000), old, &Keep{Chars: 5_000})
 	if n := countChars(got[1:]); n > 5_000 || n < 1_500 || len(got) != 5 || got[4].Text != "RESULT (x):\nshort" {
 		t.Errorf("%d messages of %d characters are kept: %q", len(got), n, lines(got))
 	}
@@ -130,7 +130,7 @@ func TestContinueText(t *testing.T) {
 	}
 
 	old = talk("u:prompt", "a:"+strings.Repeat("a", 9_000), "u:RESULT (x):\n1", "a:2", "u:RESULT (x):\n2")
-	got = p.Continue("task", "", old, &keep{Chars: 5_000})
+	got = p.Continue("task", "", old, &Keep{Chars: 5_000})
 	if want := []string{"a:2", "u:RESULT (x):\n2"}; !slices.Equal(lines(got), want) {
 		t.Errorf("a long reply is kept: %q", lines(got))
 	}
@@ -163,8 +163,8 @@ func TestContinueAny(t *testing.T) {
 			script = append(script, "a:last")
 		}
 		old := talk(script...)
-		keep := &keep{Pairs: rapid.IntRange(0, 6).Draw(t, "pairs"), Chars: rapid.IntRange(0, 20_000).Draw(t, "chars")}
-		p := &prompt{Role: role, Format: decision.Native}
+		keep := &Keep{Pairs: rapid.IntRange(0, 6).Draw(t, "pairs"), Chars: rapid.IntRange(0, 20_000).Draw(t, "chars")}
+		p := &Prompt{Role: role, Format: decision.Native}
 		got := p.Continue("the task", "so far", old, keep)
 
 		kept := got[1:]

@@ -1,4 +1,4 @@
-package agent
+package prompt
 
 import (
 	"strings"
@@ -94,14 +94,14 @@ func TestCutMiddle(t *testing.T) {
 		{"aaaa\nbbbbbbbb\ncccc", 12, "aaaa\n…xxxxxxxxxx\ncccc"},
 		{"abcd", 0, "…xxxx"},
 	} {
-		if got := cutMiddle(c.text, c.limit, note); got != c.want {
+		if got := CutMiddle(c.text, c.limit, note); got != c.want {
 			t.Errorf("cutMiddle(%q, %d) = %q, want %q", c.text, c.limit, got, c.want)
 		}
 	}
 	rapid.Check(t, func(t *rapid.T) {
 		text := strings.Join(rapid.SliceOf(rapid.SampledFrom([]string{"a", "ä", "\n", "word ", "漢字"})).Draw(t, "text"), "")
 		limit := rapid.IntRange(0, 60).Draw(t, "limit")
-		got := cutMiddle(text, limit, func(left int) string { return "|" })
+		got := CutMiddle(text, limit, func(left int) string { return "|" })
 		head, tail, cut := strings.Cut(got, "|")
 		if !cut && got != text {
 			t.Fatalf("cutMiddle(%q, %d) = %q", text, limit, got)
