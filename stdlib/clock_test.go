@@ -11,6 +11,7 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 	"github.com/cassidy-run/cassidy/stdlib/clock"
+	"github.com/cassidy-run/cassidy/stdlib/internal/rowtest"
 )
 
 func TestTimeNow(t *testing.T) {
@@ -35,7 +36,7 @@ func TestTimeNow(t *testing.T) {
 func TestTimeSleep(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, err := Open(nil)
-		noError(t, err)
+		rowtest.NoError(t, err)
 		d := &desk{t: t, w: w}
 		for seconds, want := range map[value.Value]time.Duration{
 			int64(0): 0, int64(90): 90 * time.Second, 0.25: 250 * time.Millisecond,
@@ -52,14 +53,14 @@ func TestTimeSleep(t *testing.T) {
 		defer cancel()
 		start := time.Now()
 		_, err = d.run(ctx, "time.sleep", "seconds", int64(3600))
-		wrong(t, err, value.Timeout, "time", "time.sleep")
+		rowtest.Wrong(t, err, value.Timeout, "time", "time.sleep")
 		if got := time.Since(start); got != time.Minute {
 			t.Errorf("time.sleep went on for %v, want a minute", got)
 		}
 		stopped, stop := context.WithCancel(context.Background())
 		stop()
 		_, err = d.run(stopped, "time.sleep", "seconds", int64(0))
-		wrong(t, err, value.Canceled, "canceled", "time.sleep")
+		rowtest.Wrong(t, err, value.Canceled, "canceled", "time.sleep")
 	})
 }
 

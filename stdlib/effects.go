@@ -5,11 +5,7 @@ import (
 	"crypto/x509"
 	"net/http"
 	"net/netip"
-	"os"
-	"path/filepath"
-	"slices"
 	"strings"
-	"sync"
 	"time"
 	"unicode/utf8"
 
@@ -70,56 +66,19 @@ type Options struct {
 	Secrets func(ctx context.Context, name string) (string, error)
 }
 
-// FileLimits bound what the effects on files may cost. A zero field means its
-// default. The defaults hold any source tree's text and keep what one call can
-// make its host hold far below what a host has.
-type FileLimits struct {
-	Read    int64 // bytes of one file that is read; 8 MB
-	Write   int64 // bytes of one file that is written; 8 MB
-	Total   int64 // bytes that one call writes, and that it replaces; 32 MB
-	Files   int   // files that one call changes, and folders; 256
-	Entries int   // of what one list, glob or search gives; 10,000
-}
-
-func (l FileLimits) orDefaults() FileLimits {
-	const mb = 1 << 20
-	fill := func(n *int64, otherwise int64) {
-		if *n <= 0 {
-			*n = otherwise
-		}
-	}
-	fill(&l.Read, 8*mb)
-	fill(&l.Write, 8*mb)
-	fill(&l.Total, 32*mb)
-	if l.Files <= 0 {
-		l.Files = 256
-	}
-	if l.Entries <= 0 {
-		l.Entries = 10_000
-	}
-	return l
-}
+// FileLimits bound what the effects on files may cost.
+type FileLimits = Limits
 
 // A World is what the effects of scripts act on: the files of one project, the
 // network, the clock, and the environment variables and secrets that it is
 // lent. It is safe for concurrent use.
 type World struct {
-	root   *os.Root // nil: no files
-	bases  []string // the root's absolute names: as given, and with links followed
-	kept   []string // what no script may change, relative to the root and folded
-	work   string   // where relative paths begin, relative to the root; "." is the root
-	env    row.Lookup
-	now    func() time.Time
-	limits FileLimits
-	shell  shellWorld
-
-	buffers sync.Pool // of *[]byte, see [World.buffer]
-
+	files   *Files
+	env     row.Lookup
+	now     func() time.Time
+	shell   shellWorld
 	http    *httpNet
 	secrets *secretBox
-	// committing keeps the check of a commit and its writes together, so that
-	// of two calls that changed one file the second meets the conflict.
-	committing sync.Mutex
 }
 
 // Open returns the world that the options describe; nil options lend nothing
@@ -135,57 +94,25 @@ func Open(o *Options) (*World, error) {
 		}
 	}
 	w := &World{
-		work: ".", env: o.Env, now: o.Now, limits: o.Limits.orDefaults(), shell: newShellWorld(o),
+		env: o.Env, now: o.Now, shell: newShellWorld(o),
 		secrets: &secretBox{lookup: row.Lookup(o.Secrets).WithoutPanics("Options.Secrets")},
+	}
+	if w.now == nil {
+		w.now = time.Now
 	}
 	var err error
 	if w.http, err = newHTTPNet(o, w.secrets); err != nil {
 		return nil, err
 	}
-	if w.now == nil {
-		w.now = time.Now
-	}
-	if o.Root == "" {
-		return w, nil
-	}
-	if err := w.openRoot(o.Root); err != nil {
+	w.files, err = OpenFiles(&FileOptions{Root: o.Root, WorkDir: o.WorkDir, Protect: o.Protect, Now: w.now, Limits: o.Limits})
+	if err != nil {
 		return nil, err
 	}
-	w.keepOut(o.Protect)
-	if o.WorkDir == "" {
-		return w, nil
-	}
-	work, _, err := w.resolve(filepath.ToSlash(o.WorkDir))
-	if err != nil {
-		w.root.Close()
-		return nil, value.Errorf(value.Invalid, "working directory %s is not inside %s", o.WorkDir, o.Root)
-	}
-	w.work = work
 	return w, nil
 }
 
-func (w *World) openRoot(dir string) error {
-	abs, err := filepath.Abs(dir)
-	if err != nil {
-		return value.Errorf(value.Failed, "open project: %w", err)
-	}
-	if w.root, err = os.OpenRoot(abs); err != nil {
-		return value.Errorf(value.Failed, "open project: %w", err)
-	}
-	w.bases = []string{filepath.ToSlash(abs)}
-	if followed, err := filepath.EvalSymlinks(abs); err == nil && followed != abs {
-		w.bases = append(w.bases, filepath.ToSlash(followed))
-	}
-	return nil
-}
-
 // Close gives back the project's folder. No effect may be under way.
-func (w *World) Close() error {
-	if w.root == nil {
-		return nil
-	}
-	return w.root.Close()
-}
+func (w *World) Close() error { return w.files.Close() }
 
 // Modules returns the effects as scripts and hosts name them. Rows marked
 // Internal are for the host and the engine: fs.commit carries out what a call
@@ -193,11 +120,7 @@ func (w *World) Close() error {
 // of that name.
 func (w *World) Modules() []tool.Module {
 	return []tool.Module{
-		{
-			Name:  "fs",
-			Doc:   "Files of the project. Paths are relative to the working directory. Changes are seen by the call at once, and reach the disk when it succeeds.",
-			Funcs: slices.Concat(w.fsReadFuncs(), w.fsWalkFuncs(), w.fsWriteFuncs(), w.fsCommitFuncs()),
-		},
+		w.files.Module(),
 		w.httpModule(),
 		{Doc: "Secrets that the user lends.", Funcs: w.secretFuncs()},
 		{Name: "env", Doc: "Environment variables that the user lends.", Funcs: w.envFuncs()},

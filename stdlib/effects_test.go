@@ -8,6 +8,7 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
+	"github.com/cassidy-run/cassidy/stdlib/internal/rowtest"
 )
 
 // rowsWanted is every effect, with what a record and a gate need to know of it.
@@ -113,9 +114,9 @@ func TestTargetsNameConcreteCapabilities(t *testing.T) {
 	} {
 		f := d.row(tt.row)
 		args, err := f.Bind(nil, tt.args)
-		noError(t, err)
+		rowtest.NoError(t, err)
 		targets, err := f.Target(args)
-		noError(t, err)
+		rowtest.NoError(t, err)
 		var got []string
 		for _, c := range targets {
 			got = append(got, c.String())
@@ -124,6 +125,16 @@ func TestTargetsNameConcreteCapabilities(t *testing.T) {
 			t.Errorf("%s(%s): target %v, want %s", tt.row, value.FormatJSON(tt.args, ""), got, tt.want)
 		}
 	}
+}
+
+func TestNothingGivenForEnv(t *testing.T) {
+	w, err := Open(nil)
+	rowtest.NoError(t, err)
+	d := (&desk{t: t, w: w, stage: &tool.Stage{}}).grant("env:HOME")
+	if got := d.must("env.get", "name", "HOME", "default", "none"); got != "none" {
+		t.Errorf("env.get = %v, want the default", got)
+	}
+	rowtest.NoError(t, w.Close())
 }
 
 func TestEnvGet(t *testing.T) {

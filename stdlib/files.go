@@ -17,7 +17,7 @@ import (
 // An fsLook is what one effect sees of the files: the disk, and over it what
 // the effect's call has staged. Without a stage it is the disk alone.
 type fsLook struct {
-	w     *World
+	w     *Files
 	ctx   context.Context
 	stage *tool.Stage
 	check func(tool.Capability) error // nil allows nothing
@@ -32,7 +32,7 @@ type fsLook struct {
 // large repository has fewer, and meeting them takes about a second.
 const fsWalkEntries = 100_000
 
-func (w *World) look(ctx context.Context, g tool.Grant) *fsLook {
+func (w *Files) look(ctx context.Context, g tool.Grant) *fsLook {
 	return &fsLook{w: w, ctx: ctx, stage: g.Stage, check: g.Check, notes: g.Stage != nil && !g.ReadsOnly, budget: fsWalkEntries}
 }
 
@@ -107,7 +107,7 @@ const (
 // fsMaxLinks is how many links one path may lead over; Linux follows 40.
 const fsMaxLinks = 40
 
-// find looks for a path that [World.resolve] gave. That nothing is there is no
+// find looks for a path that [Folder.resolve] gave. That nothing is there is no
 // error. Each folder on the way is opened from the one that holds it, and is
 // the thing that was looked at, so nobody can slip a link in between.
 func (l *fsLook) find(p string, follow fsFollow) (*fsSpot, error) {
@@ -314,7 +314,7 @@ const fsBufferSize = 32 << 10
 
 // buffer returns an empty buffer for what is copied from it. Give it back with
 // w.buffers.Put.
-func (w *World) buffer() *[]byte {
+func (w *Files) buffer() *[]byte {
 	if b, ok := w.buffers.Get().(*[]byte); ok {
 		return b
 	}

@@ -2,29 +2,17 @@ package stdlib
 
 import (
 	"context"
-	"io/fs"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
+	"github.com/cassidy-run/cassidy/stdlib/internal/rowtest"
 )
-
-// A tester is what *testing.T and *rapid.T have in common.
-type tester interface {
-	Helper()
-	Logf(format string, args ...any)
-	Errorf(format string, args ...any)
-	Fatalf(format string, args ...any)
-	Fatal(args ...any)
-}
 
 // A desk calls effects as a host does: bind, target, grant, do.
 type desk struct {
-	t     tester
+	t     rowtest.Tester
 	w     *World
 	dir   string
 	stage *tool.Stage
@@ -37,7 +25,7 @@ func newDesk(t testing.TB, files map[string]string) *desk {
 	t.Helper()
 	dir := t.TempDir()
 	for name, content := range files {
-		putFile(t, dir, name, content)
+		rowtest.PutFile(t, dir, name, content)
 	}
 	return deskAt(t, &Options{Root: dir})
 }
@@ -167,7 +155,7 @@ func (d *desk) withRecord(name string, undo *tool.Effect) (tool.Outcome, error) 
 func (d *desk) fails(kind value.Kind, says, name string, args ...value.Value) {
 	d.t.Helper()
 	v, err := d.call(name, args...)
-	wrong(d.t, err, kind, says, name+value.FormatJSON(value.NewDict(args...), ""))
+	rowtest.Wrong(d.t, err, kind, says, name+value.FormatJSON(value.NewDict(args...), ""))
 	if err == nil {
 		d.t.Logf("it gave %s", value.FormatJSON(v, ""))
 		return
@@ -175,85 +163,5 @@ func (d *desk) fails(kind value.Kind, says, name string, args ...value.Value) {
 	e := value.ErrorOf(err, value.Internal)
 	if text := e.Message() + e.Hint; d.dir != "" && len(d.dir) > 5 && strings.Contains(text, d.dir) {
 		d.t.Errorf("%s: the error %q names the host's folder", name, text)
-	}
-}
-
-func wrong(t tester, err error, kind value.Kind, says, what string) {
-	t.Helper()
-	e := value.ErrorOf(err, value.Internal)
-	if e == nil {
-		t.Errorf("%s = no error, want one of type %s", what, kind.Type())
-		return
-	}
-	if e.Kind != kind {
-		t.Errorf("%s: error of type %s (%d), want %s (%d): %v", what, e.Kind.Type(), e.Kind, kind.Type(), kind, err)
-	}
-	if text := e.Message() + "\n" + e.Hint; !strings.Contains(text, says) {
-		t.Errorf("%s: error %q, want it to say %q", what, text, says)
-	}
-}
-
-func putFile(t tester, dir, name, content string) {
-	t.Helper()
-	full := filepath.Join(dir, name)
-	if strings.HasSuffix(name, "/") {
-		noError(t, os.MkdirAll(full, 0o755))
-		return
-	}
-	noError(t, os.MkdirAll(filepath.Dir(full), 0o755))
-	noError(t, os.WriteFile(full, []byte(content), 0o644))
-}
-
-func getFile(t tester, dir, name string) string {
-	t.Helper()
-	b, err := os.ReadFile(filepath.Join(dir, name))
-	noError(t, err)
-	return string(b)
-}
-
-func noError(t tester, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
-// snapshot gives all that is under a folder: the kind, permissions and content
-// of each path.
-func snapshot(t tester, dir string) map[string]string {
-	t.Helper()
-	all := map[string]string{}
-	noError(t, filepath.WalkDir(dir, func(p string, e fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		info, err := e.Info()
-		if err != nil {
-			return err
-		}
-		rel, _ := filepath.Rel(dir, p)
-		all[filepath.ToSlash(rel)] = info.Mode().String()
-		if info.Mode().IsRegular() {
-			b, err := os.ReadFile(p)
-			all[filepath.ToSlash(rel)] += " " + string(b)
-			return err
-		}
-		return nil
-	}))
-	return all
-}
-
-// within fails the test where something takes as long as what waits for ever.
-func within(t tester, what string, do func()) {
-	t.Helper()
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		do()
-	}()
-	select {
-	case <-done:
-	case <-time.After(20 * time.Second):
-		t.Fatalf("%s hangs", what)
 	}
 }

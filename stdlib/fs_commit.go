@@ -35,7 +35,7 @@ type fsOp struct {
 
 // prepareStage is what a commit does before it writes. A record that has its
 // undo holds what will be gone when a process dies in the commit.
-func (w *World) prepareStage(ctx context.Context, _ tool.Effect, g tool.Grant) (tool.Outcome, error) {
+func (w *Files) prepareStage(ctx context.Context, _ tool.Effect, g tool.Grant) (tool.Outcome, error) {
 	changes, err := w.staged(g)
 	if err != nil {
 		return tool.Outcome{}, err
@@ -49,7 +49,7 @@ func (w *World) prepareStage(ctx context.Context, _ tool.Effect, g tool.Grant) (
 	return tool.Outcome{Undo: fsUndo(steps)}, nil
 }
 
-func (w *World) commitStage(ctx context.Context, _ tool.Effect, g tool.Grant) (tool.Outcome, error) {
+func (w *Files) commitStage(ctx context.Context, _ tool.Effect, g tool.Grant) (tool.Outcome, error) {
 	changes, err := w.staged(g)
 	if err != nil {
 		return tool.Outcome{}, err
@@ -63,7 +63,7 @@ func (w *World) commitStage(ctx context.Context, _ tool.Effect, g tool.Grant) (t
 	return out, err
 }
 
-func (w *World) staged(g tool.Grant) ([]tool.Change, error) {
+func (w *Files) staged(g tool.Grant) ([]tool.Change, error) {
 	if w.root == nil || g.Stage == nil {
 		return nil, value.Errorf(value.Internal, "a commit without files or without a stage")
 	}

@@ -15,23 +15,24 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
+	"github.com/cassidy-run/cassidy/stdlib/internal/rowtest"
 )
 
 func TestCommitTellsWhatItDid(t *testing.T) {
-	d := newDesk(t, map[string]string{"a": "1", "b": "2", "same": "s", "dir/": ""})
+	d := newFSDesk(t, map[string]string{"a": "1", "b": "2", "same": "s", "dir/": ""})
 	d.must("fs.write", "path", "a", "content", "111")
 	d.must("fs.remove", "path", "b")
 	d.must("fs.write", "path", "new/c", "content", "33")
 	d.must("fs.write", "path", "same", "content", "s")
 	d.must("fs.remove", "path", "dir")
-	before := snapshot(t, d.dir)
+	before := rowtest.Snapshot(t, d.dir)
 	prepared, err := d.run(context.Background(), "fs.prepare")
-	noError(t, err)
-	if diff := cmp.Diff(before, snapshot(t, d.dir)); diff != "" || d.stage.Empty() {
+	rowtest.NoError(t, err)
+	if diff := cmp.Diff(before, rowtest.Snapshot(t, d.dir)); diff != "" || d.stage.Empty() {
 		t.Errorf("fs.prepare did something; the stage is empty: %v; the disk (-want +got):\n%s", d.stage.Empty(), diff)
 	}
 	out, err := d.run(context.Background(), "fs.commit")
-	noError(t, err)
+	rowtest.NoError(t, err)
 	entry := func(path, kind, action string, n int64) *value.Dict {
 		return value.NewDict("path", path, "kind", kind, "action", action, "bytes", n)
 	}
@@ -65,68 +66,68 @@ func TestCommitTellsWhatItDid(t *testing.T) {
 func TestCommitConflicts(t *testing.T) {
 	for _, tt := range []struct {
 		name     string
-		call     func(d *desk) // what the call does
+		call     func(d *fsDesk) // what the call does
 		meantime func(t *testing.T, dir string)
 		names    string // the path that the error names
 	}{
 		{"changed after the write",
-			func(d *desk) { d.must("fs.write", "path", "a", "content", "mine") },
-			func(t *testing.T, dir string) { putFile(t, dir, "a", "theirs") }, "a"},
+			func(d *fsDesk) { d.must("fs.write", "path", "a", "content", "mine") },
+			func(t *testing.T, dir string) { rowtest.PutFile(t, dir, "a", "theirs") }, "a"},
 		{"changed to the same length",
-			func(d *desk) { d.must("fs.write", "path", "a", "content", "mine") },
-			func(t *testing.T, dir string) { putFile(t, dir, "a", "0") }, "a"},
+			func(d *fsDesk) { d.must("fs.write", "path", "a", "content", "mine") },
+			func(t *testing.T, dir string) { rowtest.PutFile(t, dir, "a", "0") }, "a"},
 		{"created meanwhile",
-			func(d *desk) { d.must("fs.write", "path", "new", "content", "mine") },
-			func(t *testing.T, dir string) { putFile(t, dir, "new", "theirs") }, "new"},
+			func(d *fsDesk) { d.must("fs.write", "path", "new", "content", "mine") },
+			func(t *testing.T, dir string) { rowtest.PutFile(t, dir, "new", "theirs") }, "new"},
 		{"created meanwhile, the same",
-			func(d *desk) { d.must("fs.write", "path", "new", "content", "mine") },
-			func(t *testing.T, dir string) { putFile(t, dir, "new", "mine") }, "new"},
+			func(d *fsDesk) { d.must("fs.write", "path", "new", "content", "mine") },
+			func(t *testing.T, dir string) { rowtest.PutFile(t, dir, "new", "mine") }, "new"},
 		{"removed meanwhile",
-			func(d *desk) { d.must("fs.edit", "path", "a", "old", "1", "new", "2") },
-			func(t *testing.T, dir string) { noError(t, os.Remove(filepath.Join(dir, "a"))) }, "a"},
+			func(d *fsDesk) { d.must("fs.edit", "path", "a", "old", "1", "new", "2") },
+			func(t *testing.T, dir string) { rowtest.NoError(t, os.Remove(filepath.Join(dir, "a"))) }, "a"},
 		{"removed by both",
-			func(d *desk) { d.must("fs.remove", "path", "a") },
-			func(t *testing.T, dir string) { noError(t, os.Remove(filepath.Join(dir, "a"))) }, "a"},
+			func(d *fsDesk) { d.must("fs.remove", "path", "a") },
+			func(t *testing.T, dir string) { rowtest.NoError(t, os.Remove(filepath.Join(dir, "a"))) }, "a"},
 		{"a folder instead of a file",
-			func(d *desk) { d.must("fs.write", "path", "a", "content", "mine") },
+			func(d *fsDesk) { d.must("fs.write", "path", "a", "content", "mine") },
 			func(t *testing.T, dir string) {
-				noError(t, os.Remove(filepath.Join(dir, "a")))
-				putFile(t, dir, "a/", "")
+				rowtest.NoError(t, os.Remove(filepath.Join(dir, "a")))
+				rowtest.PutFile(t, dir, "a/", "")
 			}, "a"},
 		{"its folder is gone",
-			func(d *desk) { d.must("fs.write", "path", "dir/new", "content", "mine") },
-			func(t *testing.T, dir string) { noError(t, os.RemoveAll(filepath.Join(dir, "dir"))) }, "dir"},
+			func(d *fsDesk) { d.must("fs.write", "path", "dir/new", "content", "mine") },
+			func(t *testing.T, dir string) { rowtest.NoError(t, os.RemoveAll(filepath.Join(dir, "dir"))) }, "dir"},
 		{"its folder is a file",
-			func(d *desk) { d.must("fs.write", "path", "dir/new", "content", "mine") },
+			func(d *fsDesk) { d.must("fs.write", "path", "dir/new", "content", "mine") },
 			func(t *testing.T, dir string) {
-				noError(t, os.RemoveAll(filepath.Join(dir, "dir")))
-				putFile(t, dir, "dir", "")
+				rowtest.NoError(t, os.RemoveAll(filepath.Join(dir, "dir")))
+				rowtest.PutFile(t, dir, "dir", "")
 			}, "dir"},
 		{"the folder was made meanwhile",
-			func(d *desk) { d.must("fs.write", "path", "made/x", "content", "mine") },
-			func(t *testing.T, dir string) { putFile(t, dir, "made/", "") }, "made"},
+			func(d *fsDesk) { d.must("fs.write", "path", "made/x", "content", "mine") },
+			func(t *testing.T, dir string) { rowtest.PutFile(t, dir, "made/", "") }, "made"},
 		{"something new in a folder that goes",
-			func(d *desk) { d.must("fs.remove", "path", "dir", "recursive", true) },
-			func(t *testing.T, dir string) { putFile(t, dir, "dir/late", "theirs") }, "dir/late"},
+			func(d *fsDesk) { d.must("fs.remove", "path", "dir", "recursive", true) },
+			func(t *testing.T, dir string) { rowtest.PutFile(t, dir, "dir/late", "theirs") }, "dir/late"},
 		{"something new in a folder that moves",
-			func(d *desk) { d.must("fs.move", "from", "dir", "to", "moved") },
-			func(t *testing.T, dir string) { putFile(t, dir, "dir/.late", "theirs") }, "dir/.late"},
+			func(d *fsDesk) { d.must("fs.move", "from", "dir", "to", "moved") },
+			func(t *testing.T, dir string) { rowtest.PutFile(t, dir, "dir/.late", "theirs") }, "dir/.late"},
 		{"changed between the read and the write",
-			func(d *desk) { d.must("fs.read", "path", "a"); d.must("fs.write", "path", "b", "content", "mine") },
-			func(t *testing.T, dir string) { putFile(t, dir, "b", "theirs") }, "b"},
+			func(d *fsDesk) { d.must("fs.read", "path", "a"); d.must("fs.write", "path", "b", "content", "mine") },
+			func(t *testing.T, dir string) { rowtest.PutFile(t, dir, "b", "theirs") }, "b"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			d := newDesk(t, map[string]string{"0": "zero", "a": "1", "b": "2", "dir/x": "x", "z": "z"})
+			d := newFSDesk(t, map[string]string{"0": "zero", "a": "1", "b": "2", "dir/x": "x", "z": "z"})
 			d.must("fs.write", "path", "0", "content", "first in order")
 			tt.call(d)
 			d.must("fs.write", "path", "z", "content", "last in order")
 			tt.meantime(t, d.dir)
-			before := snapshot(t, d.dir)
+			before := rowtest.Snapshot(t, d.dir)
 			for _, name := range []string{"fs.prepare", "fs.commit"} {
 				_, err := d.call(name)
-				wrong(t, err, value.Conflict, tt.names+" has changed", name)
+				rowtest.Wrong(t, err, value.Conflict, tt.names+" has changed", name)
 			}
-			if diff := cmp.Diff(before, snapshot(t, d.dir)); diff != "" {
+			if diff := cmp.Diff(before, rowtest.Snapshot(t, d.dir)); diff != "" {
 				t.Errorf("the disk after the conflict (-want +got):\n%s", diff)
 			}
 			if d.stage.Empty() {
@@ -138,11 +139,11 @@ func TestCommitConflicts(t *testing.T) {
 
 // What a call builds on is what it first read, not what was there when it wrote.
 func TestConflictWithWhatWasReadFirst(t *testing.T) {
-	d := newDesk(t, map[string]string{"a": "1"})
+	d := newFSDesk(t, map[string]string{"a": "1"})
 	d.must("fs.read", "path", "a")
 	d.must("fs.exists", "path", "b")
-	putFile(t, d.dir, "a", "2")
-	putFile(t, d.dir, "b", "2")
+	rowtest.PutFile(t, d.dir, "a", "2")
+	rowtest.PutFile(t, d.dir, "b", "2")
 	d.fails(value.Conflict, "a has changed meanwhile", "fs.edit", "path", "a", "old", "2", "new", "3")
 	d.fails(value.Conflict, "a has changed meanwhile", "fs.remove", "path", "a")
 	d.fails(value.Conflict, "b has changed meanwhile", "fs.write", "path", "b", "content", "mine")
@@ -154,7 +155,7 @@ func TestConflictWithWhatWasReadFirst(t *testing.T) {
 
 // A call that can have no writes notes nothing of what it reads.
 func TestReadsOnlyNotesNothing(t *testing.T) {
-	d := newDesk(t, map[string]string{"a": "1"})
+	d := newFSDesk(t, map[string]string{"a": "1"})
 	for _, readsOnly := range []bool{true, false} {
 		for _, args := range []*value.Dict{value.NewDict("path", "a"), value.NewDict("path", "missing")} {
 			g := tool.Grant{Check: d.check, Stage: &tool.Stage{}, ReadsOnly: readsOnly}
@@ -170,7 +171,7 @@ func TestReadsOnlyNotesNothing(t *testing.T) {
 }
 
 func TestCommitThatFailsHalfWay(t *testing.T) {
-	d := newDesk(t, map[string]string{"a": "1", "gone/x": "x", "kind/y": "y", "m": "m", "z": "z"})
+	d := newFSDesk(t, map[string]string{"a": "1", "gone/x": "x", "kind/y": "y", "m": "m", "z": "z"})
 	d.must("fs.write", "path", "a", "content", "new")
 	d.must("fs.write", "path", "made/deep/b", "content", "new")
 	d.must("fs.remove", "path", "kind", "recursive", true)
@@ -178,11 +179,11 @@ func TestCommitThatFailsHalfWay(t *testing.T) {
 	d.must("fs.write", "path", "m", "content", "new")
 	d.must("fs.remove", "path", "gone", "recursive", true)
 	d.must("fs.remove", "path", "z")
-	before := snapshot(t, d.dir)
+	before := rowtest.Snapshot(t, d.dir)
 
 	l := &fsLook{w: d.w, ctx: context.Background(), budget: fsWalkEntries}
 	steps, err := l.compare(d.stage.Changes())
-	noError(t, err)
+	rowtest.NoError(t, err)
 	ops := fsOrder(steps, false)
 	for i := range ops {
 		// What the i-th operation is about changes after it was compared.
@@ -191,19 +192,19 @@ func TestCommitThatFailsHalfWay(t *testing.T) {
 		late := time.Now().Add(time.Hour)
 		switch {
 		case ops[i].info == nil && statErr != nil && ops[i].path == "made":
-			noError(t, os.WriteFile(full, nil, 0o600))
+			rowtest.NoError(t, os.WriteFile(full, nil, 0o600))
 		case ops[i].info == nil || ops[i].info.IsDir():
 			continue // not before the operations that it follows
 		default:
-			noError(t, os.Chtimes(full, late, late))
+			rowtest.NoError(t, os.Chtimes(full, late, late))
 		}
-		changed := snapshot(t, d.dir)
-		wrong(t, l.carryOut(ops), value.Conflict, "has changed meanwhile", fmt.Sprintf("carryOut with a changed %s", ops[i].path))
-		if diff := cmp.Diff(changed, snapshot(t, d.dir)); diff != "" {
+		changed := rowtest.Snapshot(t, d.dir)
+		rowtest.Wrong(t, l.carryOut(ops), value.Conflict, "has changed meanwhile", fmt.Sprintf("carryOut with a changed %s", ops[i].path))
+		if diff := cmp.Diff(changed, rowtest.Snapshot(t, d.dir)); diff != "" {
 			t.Errorf("after the failure at %s (-want +got):\n%s", ops[i].path, diff)
 		}
 		if ops[i].info == nil {
-			noError(t, os.Remove(full))
+			rowtest.NoError(t, os.Remove(full))
 		}
 		l = &fsLook{w: d.w, ctx: context.Background(), budget: fsWalkEntries}
 		if steps, err = l.compare(d.stage.Changes()); err != nil {
@@ -211,7 +212,7 @@ func TestCommitThatFailsHalfWay(t *testing.T) {
 		}
 		ops = fsOrder(steps, false)
 	}
-	if diff := cmp.Diff(before, snapshot(t, d.dir)); diff != "" {
+	if diff := cmp.Diff(before, rowtest.Snapshot(t, d.dir)); diff != "" {
 		t.Fatalf("the disk after all failures (-want +got):\n%s", diff)
 	}
 	d.after(map[string]string{"a": "new", "made/deep/b": "new", "kind": "file now", "m": "new", "gone": "", "z": ""})
@@ -220,24 +221,24 @@ func TestCommitThatFailsHalfWay(t *testing.T) {
 // Where something else changes what a failed commit has written already, the
 // commit does not take that from it, and says so.
 func TestRollBackLeavesWhatIsNotItsOwn(t *testing.T) {
-	d := newDesk(t, map[string]string{"a": "1", "b": "2"})
+	d := newFSDesk(t, map[string]string{"a": "1", "b": "2"})
 	d.must("fs.write", "path", "a", "content", "new a")
 	d.must("fs.write", "path", "b", "content", "new b")
 	l := &fsLook{w: d.w, ctx: context.Background(), budget: fsWalkEntries}
 	steps, err := l.compare(d.stage.Changes())
-	noError(t, err)
+	rowtest.NoError(t, err)
 	ops := fsOrder(steps, false)
-	noError(t, l.do(ops[0]))
-	putFile(t, d.dir, "a", "theirs")
+	rowtest.NoError(t, l.do(ops[0]))
+	rowtest.PutFile(t, d.dir, "a", "theirs")
 	err = l.rollBack(ops[:1], l.changed("b"))
-	wrong(t, err, value.Conflict, "b has changed meanwhile; could not be taken back: a", "rollBack")
-	if got := getFile(t, d.dir, "a"); got != "theirs" {
+	rowtest.Wrong(t, err, value.Conflict, "b has changed meanwhile; could not be taken back: a", "rollBack")
+	if got := rowtest.GetFile(t, d.dir, "a"); got != "theirs" {
 		t.Errorf("a = %q, want what was put there by somebody else", got)
 	}
 }
 
 func TestF09TwoWritersOfOneFile(t *testing.T) {
-	d := newDesk(t, map[string]string{"f": "0"})
+	d := newFSDesk(t, map[string]string{"f": "0"})
 	first, second := &tool.Stage{}, &tool.Stage{}
 	d.stage = first
 	d.must("fs.write", "path", "f", "content", "first")
@@ -246,7 +247,7 @@ func TestF09TwoWritersOfOneFile(t *testing.T) {
 	d.commit()
 	d.stage = first
 	d.fails(value.Conflict, "f has changed on disk", "fs.commit")
-	if got := getFile(t, d.dir, "f"); got != "second" {
+	if got := rowtest.GetFile(t, d.dir, "f"); got != "second" {
 		t.Errorf("f = %q, want %q", got, "second")
 	}
 
@@ -272,16 +273,16 @@ func TestF09TwoWritersOfOneFile(t *testing.T) {
 			won = append(won, i)
 			continue
 		}
-		wrong(t, err, value.Conflict, "f has changed", "the commit of a writer that came late")
+		rowtest.Wrong(t, err, value.Conflict, "f has changed", "the commit of a writer that came late")
 	}
-	if len(won) != 1 || getFile(t, d.dir, "f") != strings.Repeat(fmt.Sprint(won[0]), 1000) {
-		t.Errorf("writers %v got through, f = %.20q, want one and its content", won, getFile(t, d.dir, "f"))
+	if len(won) != 1 || rowtest.GetFile(t, d.dir, "f") != strings.Repeat(fmt.Sprint(won[0]), 1000) {
+		t.Errorf("writers %v got through, f = %.20q, want one and its content", won, rowtest.GetFile(t, d.dir, "f"))
 	}
 }
 
 func TestRestore(t *testing.T) {
-	d := newDesk(t, map[string]string{"a": "1", "b": "2\xff", "dir/x": "x", "kind/y": "y", "emptied": ""})
-	before := snapshot(t, d.dir)
+	d := newFSDesk(t, map[string]string{"a": "1", "b": "2\xff", "dir/x": "x", "kind/y": "y", "emptied": ""})
+	before := rowtest.Snapshot(t, d.dir)
 	d.must("fs.write", "path", "a", "content", "new")
 	d.must("fs.move", "from", "b", "to", "far/b")
 	d.must("fs.remove", "path", "dir", "recursive", true)
@@ -289,55 +290,55 @@ func TestRestore(t *testing.T) {
 	d.must("fs.write", "path", "kind", "content", "file")
 	d.must("fs.write", "path", "emptied", "content", "full")
 	undo := d.commit()
-	after := snapshot(t, d.dir)
+	after := rowtest.Snapshot(t, d.dir)
 
 	redo, err := d.restore(undo)
-	noError(t, err)
-	if diff := cmp.Diff(before, snapshot(t, d.dir)); diff != "" {
+	rowtest.NoError(t, err)
+	if diff := cmp.Diff(before, rowtest.Snapshot(t, d.dir)); diff != "" {
 		t.Errorf("after the undo (-want +got):\n%s", diff)
 	}
 	_, err = d.restore(undo)
-	wrong(t, err, value.Conflict, "has changed on disk", "the same undo again")
+	rowtest.Wrong(t, err, value.Conflict, "has changed on disk", "the same undo again")
 	undo, err = d.restore(redo)
-	noError(t, err)
-	if diff := cmp.Diff(after, snapshot(t, d.dir)); diff != "" {
+	rowtest.NoError(t, err)
+	if diff := cmp.Diff(after, rowtest.Snapshot(t, d.dir)); diff != "" {
 		t.Errorf("after the undo of the undo (-want +got):\n%s", diff)
 	}
 
 	d.grant("fs.read", "fs.write:a")
 	_, err = d.restore(undo)
-	wrong(t, err, value.Denied, "fs.write:", "an undo that is not granted")
+	rowtest.Wrong(t, err, value.Denied, "fs.write:", "an undo that is not granted")
 	d.grant("fs.write")
-	putFile(t, d.dir, "far/b", "touched")
+	rowtest.PutFile(t, d.dir, "far/b", "touched")
 	_, err = d.restore(undo)
-	wrong(t, err, value.Conflict, "far/b has changed", "an undo of what was changed since")
-	noError(t, os.Remove(filepath.Join(d.dir, "far/b")))
-	putFile(t, d.dir, "far/b", "2\xff")
-	putFile(t, d.dir, "far/other", "")
+	rowtest.Wrong(t, err, value.Conflict, "far/b has changed", "an undo of what was changed since")
+	rowtest.NoError(t, os.Remove(filepath.Join(d.dir, "far/b")))
+	rowtest.PutFile(t, d.dir, "far/b", "2\xff")
+	rowtest.PutFile(t, d.dir, "far/other", "")
 	_, err = d.restore(undo)
-	wrong(t, err, value.Conflict, "far/other has changed", "an undo that would remove what is not its own")
+	rowtest.Wrong(t, err, value.Conflict, "far/other has changed", "an undo that would remove what is not its own")
 }
 
 // A grant that allows a write allows its undo, and the undo of that.
 func TestRestoreNeedsNoMoreThanTheWrite(t *testing.T) {
-	d := newDesk(t, map[string]string{"keep": ""}).grant("fs.write:out/*/*.md")
-	before := snapshot(t, d.dir)
+	d := newFSDesk(t, map[string]string{"keep": ""}).grant("fs.write:out/*/*.md")
+	before := rowtest.Snapshot(t, d.dir)
 	d.must("fs.write", "path", "out/deep/a.md", "content", "1")
 	redo, err := d.restore(d.commit())
-	noError(t, err)
-	if diff := cmp.Diff(before, snapshot(t, d.dir)); diff != "" {
+	rowtest.NoError(t, err)
+	if diff := cmp.Diff(before, rowtest.Snapshot(t, d.dir)); diff != "" {
 		t.Errorf("after the undo (-want +got):\n%s", diff)
 	}
 	_, err = d.restore(redo)
-	noError(t, err)
-	if got := getFile(t, d.dir, "out/deep/a.md"); got != "1" {
+	rowtest.NoError(t, err)
+	if got := rowtest.GetFile(t, d.dir, "out/deep/a.md"); got != "1" {
 		t.Errorf("out/deep/a.md = %q, want %q", got, "1")
 	}
 }
 
 func TestRestoreOfADamagedRecord(t *testing.T) {
-	d := newDesk(t, map[string]string{"a": "1"})
-	before := snapshot(t, d.dir)
+	d := newFSDesk(t, map[string]string{"a": "1"})
+	before := rowtest.Snapshot(t, d.dir)
 	file := func(pairs ...value.Value) value.List { return value.List{value.NewDict(pairs...)} }
 	for _, tt := range []struct {
 		kind  value.Kind
@@ -365,17 +366,17 @@ func TestRestoreOfADamagedRecord(t *testing.T) {
 			d.fails(tt.kind, "", "fs.reconcile", "files", tt.files)
 		}
 	}
-	if diff := cmp.Diff(before, snapshot(t, d.dir)); diff != "" {
+	if diff := cmp.Diff(before, rowtest.Snapshot(t, d.dir)); diff != "" {
 		t.Errorf("something was written (-want +got):\n%s", diff)
 	}
 }
 
 func TestTempFilesOfKilledHostsAreSwept(t *testing.T) {
 	old, fresh, similar := fsTempName("dir/a", ""), fsTempName("dir/a", ""), ".cassidy-tmp-notes"
-	d := newDesk(t, map[string]string{"dir/a": "1", "dir/" + old: "x", "dir/" + fresh: "x", "dir/" + similar: "x", "gone/" + old: "x"})
+	d := newFSDesk(t, map[string]string{"dir/a": "1", "dir/" + old: "x", "dir/" + fresh: "x", "dir/" + similar: "x", "gone/" + old: "x"})
 	ago := time.Now().Add(-2 * time.Hour)
 	for _, name := range []string{"dir/" + old, "dir/" + similar, "gone/" + old} {
-		noError(t, os.Chtimes(filepath.Join(d.dir, name), ago, ago))
+		rowtest.NoError(t, os.Chtimes(filepath.Join(d.dir, name), ago, ago))
 	}
 	if got := fsNamesOf(d.must("fs.list", "path", "dir")); got != "a" {
 		t.Errorf("fs.list = %q, want no temporary file in it", got)
@@ -386,7 +387,7 @@ func TestTempFilesOfKilledHostsAreSwept(t *testing.T) {
 }
 
 // fsRandomOps does random things to files, of which many fail.
-func fsRandomOps(rt *rapid.T, d *desk, label string) {
+func fsRandomOps(rt *rapid.T, d *fsDesk, label string) {
 	names := []string{"a", "b", "d", "d/a", "d/b", "d/e", "d/e/a", "f", "f/a"}
 	path := rapid.SampledFrom(names)
 	content := rapid.SampledFrom([]value.Value{"", "x", "yy\n", []byte{0, 0xff}, "long " + strings.Repeat("z", 100)})
@@ -414,7 +415,7 @@ func fsRandomOps(rt *rapid.T, d *desk, label string) {
 }
 
 // seenByScript is the tree as a script sees it: kinds and contents.
-func seenByScript(t tester, d *desk, folder string, all map[string]string) map[string]string {
+func seenByScript(t rowtest.Tester, d *fsDesk, folder string, all map[string]string) map[string]string {
 	for _, item := range d.must("fs.list", "path", folder).(value.List) {
 		p := item.(*value.Dict).Text("path")
 		if item.(*value.Dict).Text("kind") == "dir" {
@@ -435,27 +436,27 @@ func TestCommitAndRestoreAreInverse(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		n++
 		dir := filepath.Join(root, fmt.Sprint(n))
-		noError(rt, os.Mkdir(dir, 0o755))
-		w, err := Open(&Options{Root: dir})
-		noError(rt, err)
+		rowtest.NoError(rt, os.Mkdir(dir, 0o755))
+		w, err := OpenFiles(&FileOptions{Root: dir})
+		rowtest.NoError(rt, err)
 		defer w.Close()
-		d := (&desk{t: rt, w: w, dir: dir, stage: &tool.Stage{}}).grant("fs.read", "fs.write")
+		d := (&fsDesk{t: rt, w: w, dir: dir, stage: &tool.Stage{}}).grant("fs.read", "fs.write")
 		fsRandomOps(rt, d, "first call")
 		d.commit()
-		for p := range snapshot(rt, dir) {
+		for p := range rowtest.Snapshot(rt, dir) {
 			if rapid.IntRange(0, 3).Draw(rt, "mode") == 0 && p != "." {
-				noError(rt, os.Chmod(filepath.Join(dir, p), 0o700))
+				rowtest.NoError(rt, os.Chmod(filepath.Join(dir, p), 0o700))
 			}
 		}
-		before := snapshot(rt, dir)
+		before := rowtest.Snapshot(rt, dir)
 
 		fsRandomOps(rt, d, "second call")
-		if diff := cmp.Diff(before, snapshot(rt, dir)); diff != "" {
+		if diff := cmp.Diff(before, rowtest.Snapshot(rt, dir)); diff != "" {
 			rt.Fatalf("the disk before the commit (-want +got):\n%s", diff)
 		}
 		want := seenByScript(rt, d, ".", map[string]string{})
 		undo := d.commit()
-		after := snapshot(rt, dir)
+		after := rowtest.Snapshot(rt, dir)
 		if diff := cmp.Diff(want, seenByScript(rt, d, ".", map[string]string{})); diff != "" {
 			rt.Fatalf("after the commit (-what the call saw +got):\n%s", diff)
 		}
@@ -469,13 +470,13 @@ func TestCommitAndRestoreAreInverse(t *testing.T) {
 		if err != nil {
 			rt.Fatalf("restore: %v", err)
 		}
-		if diff := cmp.Diff(before, snapshot(rt, dir)); diff != "" {
+		if diff := cmp.Diff(before, rowtest.Snapshot(rt, dir)); diff != "" {
 			rt.Fatalf("after the undo (-want +got):\n%s", diff)
 		}
 		if _, err := d.restore(redo); err != nil {
 			rt.Fatalf("restore of the restore: %v", err)
 		}
-		if diff := cmp.Diff(after, snapshot(rt, dir)); diff != "" {
+		if diff := cmp.Diff(after, rowtest.Snapshot(rt, dir)); diff != "" {
 			rt.Fatalf("after the undo of the undo (-want +got):\n%s", diff)
 		}
 	})

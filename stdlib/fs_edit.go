@@ -22,7 +22,7 @@ const (
 	fsGuessed     = 50 // lines of a text that is not there, for a guess where it might be
 )
 
-func (w *World) editFunc() tool.Func {
+func (w *Files) editFunc() tool.Func {
 	return w.fsWriteFunc(w.filePath, (*fsLook).edit, tool.Func{
 		Name: "edit",
 		Doc:  "Replace a text in a file by another. It must be there exactly once, unless all are to be replaced.",

@@ -10,11 +10,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/cassidy-run/cassidy/runtime/value"
+	"github.com/cassidy-run/cassidy/stdlib/internal/rowtest"
 )
 
 // A file of /proc says that it holds nothing, however much it gives.
 func TestF07AFileThatGivesMoreThanItSays(t *testing.T) {
-	d := deskAt(t, &Options{Root: fmt.Sprintf("/proc/%d", os.Getpid()), Limits: FileLimits{Read: 100}})
+	d := fsDeskAt(t, &FileOptions{Root: fmt.Sprintf("/proc/%d", os.Getpid()), Limits: Limits{Read: 100}})
 	if size := d.must("fs.stat", "path", "maps").(*value.Dict).IntOr("size", -1); size != 0 {
 		t.Fatalf("maps says that it holds %d bytes: this tests nothing", size)
 	}
@@ -23,7 +24,7 @@ func TestF07AFileThatGivesMoreThanItSays(t *testing.T) {
 
 // The links of /proc lead anywhere, whatever they read as.
 func TestF03LinksOfProc(t *testing.T) {
-	d := deskAt(t, &Options{Root: fmt.Sprintf("/proc/%d", os.Getpid())})
+	d := fsDeskAt(t, &FileOptions{Root: fmt.Sprintf("/proc/%d", os.Getpid())})
 	d.fails(value.Security, "leads out", "fs.list", "path", "cwd")
 	d.fails(value.Security, "leads out", "fs.list", "path", "root")
 	d.fails(value.Security, "leads out", "fs.read", "path", "root/etc/passwd")
@@ -33,24 +34,24 @@ func TestF03LinksOfProc(t *testing.T) {
 // A disk that takes no more, in the middle of a commit and of a file: what was
 // done is taken back, and no temporary file remains.
 func TestCommitWhereTheDiskIsFull(t *testing.T) {
-	d := newDesk(t, map[string]string{"a": "1", "gone": "2", "kind/x": "3"})
+	d := newFSDesk(t, map[string]string{"a": "1", "gone": "2", "kind/x": "3"})
 	d.must("fs.write", "path", "a", "content", "new")
 	d.must("fs.write", "path", "deep/er/b", "content", "new")
 	d.must("fs.remove", "path", "kind", "recursive", true)
 	d.must("fs.write", "path", "kind", "content", "a file now")
 	d.must("fs.remove", "path", "gone")
 	d.must("fs.write", "path", "z", "content", strings.Repeat("z", 7<<20))
-	before := snapshot(t, d.dir)
+	before := rowtest.Snapshot(t, d.dir)
 
 	// The limit holds for the whole process, whose other files stay far below it.
 	var old syscall.Rlimit
-	noError(t, syscall.Getrlimit(syscall.RLIMIT_FSIZE, &old))
-	noError(t, syscall.Setrlimit(syscall.RLIMIT_FSIZE, &syscall.Rlimit{Cur: 6 << 20, Max: old.Max}))
+	rowtest.NoError(t, syscall.Getrlimit(syscall.RLIMIT_FSIZE, &old))
+	rowtest.NoError(t, syscall.Setrlimit(syscall.RLIMIT_FSIZE, &syscall.Rlimit{Cur: 6 << 20, Max: old.Max}))
 	_, err := d.call("fs.commit")
-	noError(t, syscall.Setrlimit(syscall.RLIMIT_FSIZE, &old))
+	rowtest.NoError(t, syscall.Setrlimit(syscall.RLIMIT_FSIZE, &old))
 
-	wrong(t, err, value.Failed, "Failed to write file: z: file too large", "fs.commit")
-	if diff := cmp.Diff(before, snapshot(t, d.dir)); diff != "" {
+	rowtest.Wrong(t, err, value.Failed, "Failed to write file: z: file too large", "fs.commit")
+	if diff := cmp.Diff(before, rowtest.Snapshot(t, d.dir)); diff != "" {
 		t.Errorf("after the failed commit (-want +got):\n%s", diff)
 	}
 	d.after(map[string]string{"a": "new", "deep/er/b": "new", "kind": "a file now", "gone": "", "z": strings.Repeat("z", 7<<20)})
@@ -58,16 +59,16 @@ func TestCommitWhereTheDiskIsFull(t *testing.T) {
 
 // Who runs a host as root does not lose his files to root.
 func TestOwnerIsKept(t *testing.T) {
-	d := newDesk(t, map[string]string{"theirs": "1"})
+	d := newFSDesk(t, map[string]string{"theirs": "1"})
 	uid, gid := os.Getuid(), os.Getgid()
 	if uid == 0 {
 		uid, gid = 65534, 65534
-		noError(t, os.Chown(d.dir+"/theirs", uid, gid))
+		rowtest.NoError(t, os.Chown(d.dir+"/theirs", uid, gid))
 	}
 	d.must("fs.write", "path", "theirs", "content", "2")
 	d.after(map[string]string{"theirs": "2"})
 	info, err := os.Stat(d.dir + "/theirs")
-	noError(t, err)
+	rowtest.NoError(t, err)
 	if st := info.Sys().(*syscall.Stat_t); int(st.Uid) != uid || int(st.Gid) != gid {
 		t.Errorf("owner = %d:%d, want %d:%d", st.Uid, st.Gid, uid, gid)
 	}

@@ -22,7 +22,7 @@ const (
 // resolve turns a path as a script writes it into one that is relative to the
 // root, clean and with slashes; "." is the root. It looks at the text alone.
 // slash tells that the path can only mean a folder.
-func (w *World) resolve(raw string) (clean string, slash bool, err error) {
+func (w *Folder) resolve(raw string) (clean string, slash bool, err error) {
 	if w.root == nil {
 		return "", false, value.Errorf(value.Denied, "there is no project folder here, so no files").WithHint("a program sets Options.Dir")
 	}
@@ -48,13 +48,13 @@ func (w *World) resolve(raw string) (clean string, slash bool, err error) {
 	return clean, strings.HasSuffix(raw, "/") || strings.HasSuffix(raw, "/."), nil
 }
 
-func (w *World) absolute(raw string) bool {
+func (w *Folder) absolute(raw string) bool {
 	return path.IsAbs(raw) || filepath.IsAbs(raw) || filepath.VolumeName(raw) != ""
 }
 
 // inside makes an absolute path relative to the root, whichever of its names
 // the path begins with.
-func (w *World) inside(raw string) (string, error) {
+func (w *Folder) inside(raw string) (string, error) {
 	clean := path.Clean(filepath.ToSlash(raw))
 	for _, base := range w.bases {
 		if clean == base {
@@ -68,7 +68,7 @@ func (w *World) inside(raw string) (string, error) {
 }
 
 // filePath resolves a path that must be a file's, which "a/" is not.
-func (w *World) filePath(raw string) (string, error) {
+func (w *Folder) filePath(raw string) (string, error) {
 	p, slash, err := w.resolve(raw)
 	if err == nil && slash {
 		return "", value.Errorf(value.Security, "%q can only be a folder", raw).WithHint("leave the slash away")
@@ -104,7 +104,7 @@ func fsNameable(name string) bool {
 
 // shown gives a path as the script would write it: relative to where its
 // relative paths begin.
-func (w *World) shown(p string) string {
+func (w *Folder) shown(p string) string {
 	if w.work == "." {
 		return p
 	}
@@ -126,7 +126,7 @@ const fsTempPrefix = ".cassidy-tmp-"
 // protect refuses to write where a change would change what runs next: git's
 // hooks and settings, and the project's tools, policies and trust. The names
 // are compared as the most forgiving file system would.
-func (w *World) protect(p string) error {
+func (w *Folder) protect(p string) error {
 	if w.isKept(p) {
 		return value.Errorf(value.Denied, "%s is protected: it holds what you trust and your settings", w.shown(p)).
 			WithHint("let a person change it")
@@ -148,7 +148,7 @@ func (w *World) protect(p string) error {
 }
 
 // keepOut notes which of some folders and files lie in the project.
-func (w *World) keepOut(names []string) {
+func (w *Folder) keepOut(names []string) {
 	for _, name := range names {
 		abs, err := filepath.Abs(name)
 		if name == "" || err != nil {
@@ -167,7 +167,7 @@ func (w *World) keepOut(names []string) {
 }
 
 // isKept reports whether a path is, or lies in, what no script may change.
-func (w *World) isKept(p string) bool {
+func (w *Folder) isKept(p string) bool {
 	if len(w.kept) == 0 {
 		return false
 	}
@@ -176,7 +176,7 @@ func (w *World) isKept(p string) bool {
 }
 
 // holdsKept reports whether what no script may change lies in a folder.
-func (w *World) holdsKept(p string) bool {
+func (w *Folder) holdsKept(p string) bool {
 	folded := fsFoldPath(p) + "/"
 	return slices.ContainsFunc(w.kept, func(kept string) bool { return strings.HasPrefix(kept+"/", folded) })
 }

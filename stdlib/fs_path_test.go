@@ -7,11 +7,12 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
+	"github.com/cassidy-run/cassidy/stdlib/internal/rowtest"
 )
 
 func TestF01PathsThatLeave(t *testing.T) {
-	d := newDesk(t, map[string]string{"a": "x", "sub/b": "y"})
-	inSub := deskAt(t, &Options{Root: d.dir, WorkDir: "sub"})
+	d := newFSDesk(t, map[string]string{"a": "x", "sub/b": "y"})
+	inSub := fsDeskAt(t, &FileOptions{Root: d.dir, WorkDir: "sub"})
 	for _, tt := range []struct {
 		path string
 		says string
@@ -65,7 +66,7 @@ func TestF01PathsThatLeave(t *testing.T) {
 
 func TestResolve(t *testing.T) {
 	dir := t.TempDir()
-	putFile(t, dir, "work/deep/", "")
+	rowtest.PutFile(t, dir, "work/deep/", "")
 	for _, tt := range []struct {
 		work, path, want, shown string
 	}{
@@ -88,8 +89,8 @@ func TestResolve(t *testing.T) {
 		{"work/deep", "../x", "work/x", "../x"},
 		{"DIR/work", "a", "work/a", "a"},
 	} {
-		w, err := Open(&Options{Root: dir, WorkDir: strings.ReplaceAll(tt.work, "DIR", dir)})
-		noError(t, err)
+		w, err := OpenFiles(&FileOptions{Root: dir, WorkDir: strings.ReplaceAll(tt.work, "DIR", dir)})
+		rowtest.NoError(t, err)
 		got, _, err := w.resolve(strings.ReplaceAll(tt.path, "DIR", dir))
 		if err != nil || got != tt.want {
 			t.Errorf("resolve(%q) from %q = %q, %v, want %q", tt.path, tt.work, got, err, tt.want)
@@ -97,43 +98,40 @@ func TestResolve(t *testing.T) {
 		if got := w.shown(tt.want); got != tt.shown {
 			t.Errorf("shown(%q) from %q = %q, want %q", tt.want, tt.work, got, tt.shown)
 		}
-		noError(t, w.Close())
+		rowtest.NoError(t, w.Close())
 	}
 }
 
 func TestOpenRefuses(t *testing.T) {
 	dir := t.TempDir()
-	putFile(t, dir, "file", "")
-	for _, o := range []Options{
+	rowtest.PutFile(t, dir, "file", "")
+	for _, o := range []FileOptions{
 		{Root: dir + "/none"},
 		{Root: dir + "/file"},
 		{Root: dir, WorkDir: ".."},
 		{Root: dir, WorkDir: "/"},
 	} {
-		if w, err := Open(&o); err == nil {
+		if w, err := OpenFiles(&o); err == nil {
 			t.Errorf("Open(%+v) = %v, want an error", o, w)
 		}
 	}
 }
 
 func TestNoFilesLent(t *testing.T) {
-	w, err := Open(nil)
-	noError(t, err)
-	d := &desk{t: t, w: w, stage: &tool.Stage{}}
-	d.grant("fs.read", "fs.write", "env:HOME")
+	w, err := OpenFiles(nil)
+	rowtest.NoError(t, err)
+	d := &fsDesk{t: t, w: w, stage: &tool.Stage{}}
+	d.grant("fs.read", "fs.write")
 	d.fails(value.Denied, "no files", "fs.read", "path", "a")
 	d.fails(value.Denied, "no files", "fs.write", "path", "/etc/passwd", "content", "")
 	d.fails(value.Denied, "no files", "fs.list")
 	d.fails(value.Denied, "no files", "fs.restore", "files", value.List{value.NewDict("path", "a", "was", "", "is", "")})
 	d.fails(value.Internal, "without files", "fs.commit")
-	if got := d.must("env.get", "name", "HOME", "default", "none"); got != "none" {
-		t.Errorf("env.get = %v, want the default", got)
-	}
-	noError(t, w.Close())
+	rowtest.NoError(t, w.Close())
 }
 
 func TestPathTooDeepOrLong(t *testing.T) {
-	d := newDesk(t, nil)
+	d := newFSDesk(t, nil)
 	d.fails(value.Invalid, "folders", "fs.read", "path", strings.Repeat("a/", 200)+"b")
 	d.fails(value.Invalid, "bytes", "fs.read", "path", strings.Repeat("a", 5000))
 	d.fails(value.Failed, "too long", "fs.read", "path", strings.Repeat("a", 300))
@@ -151,10 +149,10 @@ var protectedPaths = []string{
 }
 
 func TestF10F11ProtectedNamesAndTheirAliases(t *testing.T) {
-	d := newDesk(t, map[string]string{
+	d := newFSDesk(t, map[string]string{
 		".git/config": "[core]", ".cassidy/tools/x.star": "tool", "a.txt": "a", "vendor/.git/HEAD": "ref",
 	})
-	before := snapshot(t, d.dir)
+	before := rowtest.Snapshot(t, d.dir)
 	for _, p := range protectedPaths {
 		d.fails(value.Denied, "protected", "fs.write", "path", p, "content", "evil")
 		d.fails(value.Denied, "protected", "fs.append", "path", p, "content", "evil")
@@ -168,7 +166,7 @@ func TestF10F11ProtectedNamesAndTheirAliases(t *testing.T) {
 	d.fails(value.Denied, "protected", "fs.remove", "path", "vendor", "recursive", true)
 	d.fails(value.Denied, "protected", "fs.move", "from", "vendor", "to", "elsewhere")
 	d.commit()
-	if got := snapshot(t, d.dir); len(got) != len(before) {
+	if got := rowtest.Snapshot(t, d.dir); len(got) != len(before) {
 		t.Errorf("the project = %v, want %v", got, before)
 	}
 	if got := d.must("fs.read", "path", ".cassidy/tools/x.star"); got != "tool" {
@@ -183,9 +181,9 @@ func TestF10F11ProtectedNamesAndTheirAliases(t *testing.T) {
 // changed where it lies in the project, by any of its names.
 func TestF10WhatTheUserKeepsIsProtected(t *testing.T) {
 	dir := t.TempDir()
-	putFile(t, dir, "mine/home/state/trust", "old")
-	putFile(t, dir, "mine/homely", "x")
-	d := deskAt(t, &Options{Root: dir, Protect: []string{filepath.Join(dir, "mine/home"), "", filepath.Join(dir, "../elsewhere")}})
+	rowtest.PutFile(t, dir, "mine/home/state/trust", "old")
+	rowtest.PutFile(t, dir, "mine/homely", "x")
+	d := fsDeskAt(t, &FileOptions{Root: dir, Protect: []string{filepath.Join(dir, "mine/home"), "", filepath.Join(dir, "../elsewhere")}})
 	for _, p := range []string{"mine/home/state/trust", "mine/home/new", "mine/home", "mine/../mine/HOME/x", "MINE/Home/x"} {
 		d.fails(value.Denied, "protected", "fs.write", "path", p, "content", "evil")
 	}
@@ -199,7 +197,7 @@ func TestF10WhatTheUserKeepsIsProtected(t *testing.T) {
 }
 
 func TestNamesThatAreNotProtected(t *testing.T) {
-	d := newDesk(t, nil)
+	d := newFSDesk(t, nil)
 	for _, p := range []string{".gitignore", ".github/x.yml", "git", "cassidy", ".cassidyrc", "x.git", "a/digit", "gitx~1", ".gi", "git~x", "日本.git"} {
 		d.must("fs.write", "path", p, "content", "ok")
 	}
@@ -210,9 +208,9 @@ func FuzzResolve(f *testing.F) {
 	for _, p := range append([]string{"", "..", "a/../../b", "/etc/passwd", "a/./b//c/", "a\x00", "日本", "C:\\x", "./."}, protectedPaths...) {
 		f.Add(p)
 	}
-	w, err := Open(&Options{Root: f.TempDir(), WorkDir: "a/b"})
-	noError(f, err)
-	f.Cleanup(func() { noError(f, w.Close()) })
+	w, err := OpenFiles(&FileOptions{Root: f.TempDir(), WorkDir: "a/b"})
+	rowtest.NoError(f, err)
+	f.Cleanup(func() { rowtest.NoError(f, w.Close()) })
 	f.Fuzz(func(t *testing.T, raw string) {
 		p, _, err := w.resolve(raw)
 		if err != nil {

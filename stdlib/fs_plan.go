@@ -182,7 +182,7 @@ func (p *fsPlan) fits() error {
 	return nil
 }
 
-func (w *World) tooMuch() error {
+func (w *Files) tooMuch() error {
 	return fsLimit(value.LimitWrites, "a call writes at most %s, and replaces or removes no more", fsSize(w.limits.Total))
 }
 

@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/bmatcuk/doublestar/v4"
+
+	"github.com/cassidy-run/cassidy/stdlib/internal/rowtest"
 )
 
 // policyPaths and policyGlobs are what FuzzPathPolicy combines.
@@ -38,7 +40,7 @@ func FuzzPathPolicy(f *testing.F) {
 		base := t.TempDir()
 		dir := filepath.Join(base, "in")
 		for _, name := range []string{"in/a/x", "in/a/y", "in/b/x", "in/b/sub/x", "in/.git/config", "out/secret"} {
-			putFile(t, base, name, strings.TrimPrefix(name, "in/"))
+			rowtest.PutFile(t, base, name, strings.TrimPrefix(name, "in/"))
 		}
 		for range min(4, len(data)/3) {
 			at := filepath.Join(dir, filepath.FromSlash(pick([]string{"l1", "l2", "a/l", "b/l", "b/sub/l"})))
@@ -53,8 +55,8 @@ func FuzzPathPolicy(f *testing.F) {
 		if data[0]%2 == 0 {
 			script = pick([]string{"l1", "l2", "a/l", "b/l", "l1/x", "l2/x", "a/l/x", "b/l/sub/x", "b/sub/l", "l1/secret", "l2/l1/x"})
 		}
-		before := snapshot(t, base)
-		d := deskAt(t, &Options{Root: dir})
+		before := rowtest.Snapshot(t, base)
+		d := fsDeskAt(t, &FileOptions{Root: dir})
 		d.grant("fs.read:"+glob, "fs.write:"+glob)
 		if v, err := d.call("fs.read", "path", script); err == nil {
 			real := v.(string)
@@ -67,7 +69,7 @@ func FuzzPathPolicy(f *testing.F) {
 			_, err = d.call("fs.commit")
 		}
 		for name, was := range before {
-			now := snapshot(t, base)[name]
+			now := rowtest.Snapshot(t, base)[name]
 			rel := strings.TrimPrefix(path.Clean(name), "in/")
 			if ok, matchErr := doublestar.Match(glob, rel); now != was && (!ok || matchErr != nil || !strings.HasPrefix(name, "in/") || strings.HasPrefix(rel, ".git")) {
 				t.Fatalf("with %s writing %q (%v) changed %s to %q", glob, script, err, name, now)

@@ -15,7 +15,7 @@ import (
 	"github.com/cassidy-run/cassidy/stdlib/internal/row"
 )
 
-func (w *World) fsReadFuncs() []tool.Func {
+func (w *Files) fsReadFuncs() []tool.Func {
 	file := []tool.Param{tool.Required("path", tool.TypeString, "the file")}
 	either := []tool.Param{tool.Required("path", tool.TypeString, "the file or folder")}
 	return []tool.Func{
@@ -55,13 +55,13 @@ func atLeast(p tool.Param, low int64) tool.Param {
 }
 
 // anyPath resolves a path that may be a file's or a folder's.
-func (w *World) anyPath(raw string) (string, error) {
+func (w *Folder) anyPath(raw string) (string, error) {
 	p, _, err := w.resolve(raw)
 	return p, err
 }
 
 // fsReadFunc completes a row that reads the one path of its argument "path".
-func (w *World) fsReadFunc(resolve func(string) (string, error), do func(*fsLook, *value.Dict) (value.Value, error), f tool.Func) tool.Func {
+func (w *Files) fsReadFunc(resolve func(string) (string, error), do func(*fsLook, *value.Dict) (value.Value, error), f tool.Func) tool.Func {
 	f.Kind = tool.Read
 	f.Target = func(args *value.Dict) ([]tool.Capability, error) {
 		p, err := resolve(args.Text("path"))
@@ -75,7 +75,7 @@ func (w *World) fsReadFunc(resolve func(string) (string, error), do func(*fsLook
 }
 
 // fsDo makes the Do of a row from what it does with its call's look.
-func (w *World) fsDo(do func(*fsLook, *value.Dict) (value.Value, error)) func(context.Context, tool.Effect, tool.Grant) (tool.Outcome, error) {
+func (w *Files) fsDo(do func(*fsLook, *value.Dict) (value.Value, error)) func(context.Context, tool.Effect, tool.Grant) (tool.Outcome, error) {
 	return func(ctx context.Context, e tool.Effect, g tool.Grant) (tool.Outcome, error) {
 		if err := row.Stopped(ctx); err != nil {
 			return tool.Outcome{}, err

@@ -11,7 +11,7 @@ import (
 // reconcile brings files to one side of a commit that nobody knows the outcome
 // of. The argument is that of fs.restore, so of each of its changes After is
 // what was there before the commit, and Before what the commit leaves.
-func (w *World) reconcile(ctx context.Context, e tool.Effect, _ tool.Grant) (tool.Outcome, error) {
+func (w *Files) reconcile(ctx context.Context, e tool.Effect, _ tool.Grant) (tool.Outcome, error) {
 	changes, err := w.restorable(e.Args)
 	if err != nil {
 		return tool.Outcome{}, err

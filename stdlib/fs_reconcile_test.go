@@ -17,10 +17,11 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
+	"github.com/cassidy-run/cassidy/stdlib/internal/rowtest"
 )
 
 // prepare returns what a commit of the desk's stage would leave to undo it.
-func (d *desk) prepare() *tool.Effect {
+func (d *fsDesk) prepare() *tool.Effect {
 	d.t.Helper()
 	out, err := d.run(context.Background(), "fs.prepare")
 	if err != nil {
@@ -30,7 +31,7 @@ func (d *desk) prepare() *tool.Effect {
 }
 
 // reconciled checks what fs.reconcile gives.
-func (d *desk) reconciled(undo *tool.Effect, want *value.Dict) {
+func (d *fsDesk) reconciled(undo *tool.Effect, want *value.Dict) {
 	d.t.Helper()
 	out, err := d.withRecord("fs.reconcile", undo)
 	if err != nil {
@@ -43,24 +44,24 @@ func (d *desk) reconciled(undo *tool.Effect, want *value.Dict) {
 
 // dies carries out the first k operations of a commit, with a temporary file of
 // the next where that writes one, and returns how many there are.
-func (d *desk) dies(changes []tool.Change, k int) int {
+func (d *fsDesk) dies(changes []tool.Change, k int) int {
 	d.t.Helper()
 	l := d.w.look(context.Background(), tool.Grant{})
 	steps, err := l.compare(changes)
-	noError(d.t, err)
+	rowtest.NoError(d.t, err)
 	ops := fsOrder(steps, false)
 	for _, op := range ops[:min(k, len(ops))] {
-		noError(d.t, l.do(op))
+		rowtest.NoError(d.t, l.do(op))
 	}
 	if k < len(ops) && ops[k].after.Exists && !ops[k].after.Dir {
 		temp := path.Join(path.Dir(ops[k].path), fsTempName(ops[k].path, ops[k].after.Hash))
-		noError(d.t, os.WriteFile(filepath.Join(d.dir, temp), []byte("hal"), 0o600))
+		rowtest.NoError(d.t, os.WriteFile(filepath.Join(d.dir, temp), []byte("hal"), 0o600))
 	}
 	return len(ops)
 }
 
 // stageAgain stages changes in a new stage, as a call that is run again does.
-func (d *desk) stageAgain(changes []tool.Change) {
+func (d *fsDesk) stageAgain(changes []tool.Change) {
 	d.stage = &tool.Stage{}
 	for _, c := range changes {
 		d.stage.Saw(c.Path, c.Before)
@@ -69,9 +70,9 @@ func (d *desk) stageAgain(changes []tool.Change) {
 }
 
 // sameTree checks what is on disk.
-func (d *desk) sameTree(want map[string]string, when string) {
+func (d *fsDesk) sameTree(want map[string]string, when string) {
 	d.t.Helper()
-	if diff := cmp.Diff(want, snapshot(d.t, d.dir)); diff != "" {
+	if diff := cmp.Diff(want, rowtest.Snapshot(d.t, d.dir)); diff != "" {
 		d.t.Fatalf("the disk %s (-want +got):\n%s", when, diff)
 	}
 }
@@ -83,18 +84,18 @@ func withoutTemp(all map[string]string) map[string]string {
 }
 
 // fsRandomCommit makes a tree in a new folder, and stages changes of it.
-func fsRandomCommit(rt *rapid.T, root string) *desk {
+func fsRandomCommit(rt *rapid.T, root string) *fsDesk {
 	dir, err := os.MkdirTemp(root, "")
-	noError(rt, err)
-	w, err := Open(&Options{Root: dir})
-	noError(rt, err)
+	rowtest.NoError(rt, err)
+	w, err := OpenFiles(&FileOptions{Root: dir})
+	rowtest.NoError(rt, err)
 	rt.Cleanup(func() { w.Close() })
-	d := (&desk{t: rt, w: w, dir: dir, stage: &tool.Stage{}}).grant("fs.read", "fs.write")
+	d := (&fsDesk{t: rt, w: w, dir: dir, stage: &tool.Stage{}}).grant("fs.read", "fs.write")
 	fsRandomOps(rt, d, "the tree")
 	d.commit()
-	for p := range snapshot(rt, dir) {
+	for p := range rowtest.Snapshot(rt, dir) {
 		if p != "." && rapid.IntRange(0, 3).Draw(rt, "mode") == 0 {
-			noError(rt, os.Chmod(filepath.Join(dir, p), 0o700))
+			rowtest.NoError(rt, os.Chmod(filepath.Join(dir, p), 0o700))
 		}
 	}
 	d.stage = &tool.Stage{}
@@ -109,7 +110,7 @@ func TestReconcileAfterEachOperation(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		d := fsRandomCommit(rt, root)
 		changes := d.stage.Changes()
-		before := snapshot(rt, d.dir)
+		before := rowtest.Snapshot(rt, d.dir)
 		saw := seenByScript(rt, d, ".", map[string]string{})
 		undo := d.prepare()
 		if undo == nil {
@@ -125,7 +126,7 @@ func TestReconcileAfterEachOperation(t *testing.T) {
 				d.reconciled(undo, value.NewDict("done", true))
 			} else {
 				out, err := d.withRecord("fs.reconcile", undo)
-				noError(rt, err)
+				rowtest.NoError(rt, err)
 				restored, _ := out.Value.(*value.Dict).Get("restored")
 				list, _ := restored.(value.List)
 				if out.Value.(*value.Dict).Bool("done") || (len(list) > 0) != (k > 0) {
@@ -140,11 +141,11 @@ func TestReconcileAfterEachOperation(t *testing.T) {
 				rt.Fatalf("after the commit (-what the call saw +got):\n%s", diff)
 			}
 			if after == nil {
-				after = snapshot(rt, d.dir)
+				after = rowtest.Snapshot(rt, d.dir)
 			}
 			d.sameTree(after, "after the commit")
 			redo, err := d.restore(undo)
-			noError(rt, err)
+			rowtest.NoError(rt, err)
 			d.sameTree(before, "after the undo")
 			d.reconciled(redo, value.NewDict("done", true))
 			d.reconciled(undo, value.NewDict("done", false))
@@ -171,9 +172,9 @@ func TestReconcileWithAChangeOfSomebodyElse(t *testing.T) {
 			return // a folder is there, or none to hold it
 		}
 		n++
-		changed := snapshot(rt, d.dir)
+		changed := rowtest.Snapshot(rt, d.dir)
 		_, err := d.withRecord("fs.reconcile", undo)
-		wrong(rt, err, value.Conflict, c.Path+" is neither", "fs.reconcile")
+		rowtest.Wrong(rt, err, value.Conflict, c.Path+" is neither", "fs.reconcile")
 		d.sameTree(changed, "after the conflict")
 	})
 	if n == 0 {
@@ -183,9 +184,11 @@ func TestReconcileWithAChangeOfSomebodyElse(t *testing.T) {
 
 func TestReconcileConflicts(t *testing.T) {
 	type change func(t *testing.T, dir string)
-	put := func(name string) change { return func(t *testing.T, dir string) { putFile(t, dir, name, "theirs") } }
+	put := func(name string) change {
+		return func(t *testing.T, dir string) { rowtest.PutFile(t, dir, name, "theirs") }
+	}
 	gone := func(name string) change {
-		return func(t *testing.T, dir string) { noError(t, os.RemoveAll(filepath.Join(dir, name))) }
+		return func(t *testing.T, dir string) { rowtest.NoError(t, os.RemoveAll(filepath.Join(dir, name))) }
 	}
 	const all = 100
 	for _, tt := range []struct {
@@ -198,18 +201,18 @@ func TestReconcileConflicts(t *testing.T) {
 		{"changed before the commit", 0, put("a"), "a is neither", nil},
 		{"changed after the commit", all, put("a"), "a is neither", nil},
 		{"gone", all, gone("a"), "a is neither", nil},
-		{"a folder now", all, func(t *testing.T, dir string) { gone("a")(t, dir); putFile(t, dir, "a/", "") }, "a is neither", nil},
-		{"longer than any file of a commit", all, func(t *testing.T, dir string) { noError(t, os.Truncate(filepath.Join(dir, "a"), 8<<20+1)) }, "a is neither", nil},
+		{"a folder now", all, func(t *testing.T, dir string) { gone("a")(t, dir); rowtest.PutFile(t, dir, "a/", "") }, "a is neither", nil},
+		{"longer than any file of a commit", all, func(t *testing.T, dir string) { rowtest.NoError(t, os.Truncate(filepath.Join(dir, "a"), 8<<20+1)) }, "a is neither", nil},
 		{"there again", all, put("old/x"), "old/x is neither", nil},
 		{"a stranger in a folder of a commit that is done", all, put("new/late"), "", value.NewDict("done", true)},
 		{"a stranger in a folder that has to go", 6, put("new/late"), "new/late has changed", nil},
 		{"a stranger in a folder that stays", 6, put("late"), "",
 			value.NewDict("done", false, "restored", value.List{"kind", "kind/y", "new", "new/sub", "turn"})},
-		{"the folder is back, by hand", 3, func(t *testing.T, dir string) { putFile(t, dir, "kind/y", "y") }, "",
+		{"the folder is back, by hand", 3, func(t *testing.T, dir string) { rowtest.PutFile(t, dir, "kind/y", "y") }, "",
 			value.NewDict("done", false, "restored", value.List{"turn"})},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			d := newDesk(t, map[string]string{"a": "1", "old/x": "x", "kind/y": "y", "turn": "t"})
+			d := newFSDesk(t, map[string]string{"a": "1", "old/x": "x", "kind/y": "y", "turn": "t"})
 			d.must("fs.write", "path", "a", "content", "2")
 			d.must("fs.move", "from", "old", "to", "new/sub")
 			d.must("fs.remove", "path", "kind", "recursive", true)
@@ -223,13 +226,13 @@ func TestReconcileConflicts(t *testing.T) {
 				d.reconciled(undo, tt.want)
 				return
 			}
-			changed := withoutTemp(snapshot(t, d.dir))
+			changed := withoutTemp(rowtest.Snapshot(t, d.dir))
 			_, err := d.withRecord("fs.reconcile", undo)
-			wrong(t, err, value.Conflict, tt.says, "fs.reconcile")
+			rowtest.Wrong(t, err, value.Conflict, tt.says, "fs.reconcile")
 			if hint := value.ErrorOf(err, value.Internal).Hint; hint != fsSettleHint {
 				t.Errorf("hint %q, want %q", hint, fsSettleHint)
 			}
-			if diff := cmp.Diff(changed, withoutTemp(snapshot(t, d.dir))); diff != "" {
+			if diff := cmp.Diff(changed, withoutTemp(rowtest.Snapshot(t, d.dir))); diff != "" {
 				t.Errorf("the disk after the conflict (-want +got):\n%s", diff)
 			}
 		})
@@ -238,7 +241,7 @@ func TestReconcileConflicts(t *testing.T) {
 
 // A grant that allows a write allows it to be reconciled, and no more.
 func TestReconcileIsGated(t *testing.T) {
-	d := newDesk(t, map[string]string{"keep": ""}).grant("fs.write:out/*/*.md")
+	d := newFSDesk(t, map[string]string{"keep": ""}).grant("fs.write:out/*/*.md")
 	d.must("fs.write", "path", "out/deep/a.md", "content", "1")
 	undo := d.prepare()
 	d.reconciled(undo, value.NewDict("done", false))
@@ -246,13 +249,13 @@ func TestReconcileIsGated(t *testing.T) {
 	d.reconciled(undo, value.NewDict("done", true))
 	d.grant("fs.write:other", "fs.read")
 	_, err := d.withRecord("fs.reconcile", undo)
-	wrong(t, err, value.Denied, "fs.write:out/deep/a.md", "fs.reconcile of what is not granted")
+	rowtest.Wrong(t, err, value.Denied, "fs.write:out/deep/a.md", "fs.reconcile of what is not granted")
 }
 
 // Of the temporary files in a folder only those of the commit that died are
 // known to be nobody's, and those that are old.
 func TestReconcileSweepsItsOwn(t *testing.T) {
-	d := newDesk(t, map[string]string{"a": "1", "b": "2"})
+	d := newFSDesk(t, map[string]string{"a": "1", "b": "2"})
 	d.must("fs.write", "path", "a", "content", "new")
 	d.must("fs.write", "path", "b", "content", "new")
 	undo, changes := d.prepare(), d.stage.Changes()
@@ -260,18 +263,18 @@ func TestReconcileSweepsItsOwn(t *testing.T) {
 	other := []string{fsTempName("a", tool.HashBytes([]byte("2"))), fsTempName("c", tool.HashBytes([]byte("new")))}
 	for _, k := range []int{0, 1, 2} {
 		for _, name := range append(own, other...) {
-			putFile(t, d.dir, name, "half")
+			rowtest.PutFile(t, d.dir, name, "half")
 		}
 		d.dies(changes, k)
 		_, err := d.withRecord("fs.reconcile", undo)
-		noError(t, err)
+		rowtest.NoError(t, err)
 		for _, name := range own {
 			if _, err := os.Lstat(filepath.Join(d.dir, name)); !errors.Is(err, fs.ErrNotExist) {
 				t.Errorf("after %d operations: %s, a temporary file of the commit, is there: %v", k, name, err)
 			}
 		}
 		for _, name := range other {
-			if got := getFile(t, d.dir, name); got != "half" {
+			if got := rowtest.GetFile(t, d.dir, name); got != "half" {
 				t.Errorf("after %d operations: %s = %q, want it as it was", k, name, got)
 			}
 		}

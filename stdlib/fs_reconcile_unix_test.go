@@ -15,11 +15,12 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
+	"github.com/cassidy-run/cassidy/stdlib/internal/rowtest"
 )
 
 func TestReconcileTouchesNoLinks(t *testing.T) {
 	outside := t.TempDir()
-	putFile(t, outside, "a", "2")
+	rowtest.PutFile(t, outside, "a", "2")
 	for _, tt := range []struct {
 		name string
 		put  func(t *testing.T, dir string)
@@ -27,29 +28,29 @@ func TestReconcileTouchesNoLinks(t *testing.T) {
 		says string
 	}{
 		{"in the place of a file", func(t *testing.T, dir string) {
-			noError(t, os.Remove(filepath.Join(dir, "sub/a")))
+			rowtest.NoError(t, os.Remove(filepath.Join(dir, "sub/a")))
 			link(t, outside+"/a", dir, "sub/a")
 		}, value.Conflict, "sub/a is neither"},
 		{"on the way", func(t *testing.T, dir string) {
-			noError(t, os.RemoveAll(filepath.Join(dir, "sub")))
+			rowtest.NoError(t, os.RemoveAll(filepath.Join(dir, "sub")))
 			link(t, outside, dir, "sub")
 		}, value.Conflict, "sub/a has changed"},
 		{"a second name", func(t *testing.T, dir string) {
-			noError(t, os.Link(filepath.Join(dir, "sub/a"), filepath.Join(outside, "second")))
+			rowtest.NoError(t, os.Link(filepath.Join(dir, "sub/a"), filepath.Join(outside, "second")))
 		}, value.Denied, "sub/a is one of several names"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			d := newDesk(t, map[string]string{"sub/a": "1", "b": "1"})
+			d := newFSDesk(t, map[string]string{"sub/a": "1", "b": "1"})
 			d.must("fs.write", "path", "sub/a", "content", "2")
 			d.must("fs.write", "path", "b", "content", "2")
 			undo := d.prepare()
 			d.dies(d.stage.Changes(), 1)
 			tt.put(t, d.dir)
-			changed := snapshot(t, d.dir)
+			changed := rowtest.Snapshot(t, d.dir)
 			_, err := d.withRecord("fs.reconcile", undo)
-			wrong(t, err, tt.kind, tt.says, "fs.reconcile")
+			rowtest.Wrong(t, err, tt.kind, tt.says, "fs.reconcile")
 			d.sameTree(changed, "after the refusal")
-			if got := getFile(t, outside, "a"); got != "2" {
+			if got := rowtest.GetFile(t, outside, "a"); got != "2" {
 				t.Errorf("outside a = %q, want it untouched", got)
 			}
 		})
@@ -68,7 +69,7 @@ func TestReconcileAfterAKill(t *testing.T) {
 		dir, record, _ := strings.Cut(at, "\n")
 		turnUntilKilled(t, dir, record)
 	}
-	d := newDesk(t, map[string]string{"left/f": contentOf('A'), "left/deep/g": contentOf('A'), "kind/x": "x"})
+	d := newFSDesk(t, map[string]string{"left/f": contentOf('A'), "left/deep/g": contentOf('A'), "kind/x": "x"})
 	record := filepath.Join(t.TempDir(), "undo")
 	random := rand.New(rand.NewPCG(3, 4))
 	states := map[string]int{}
@@ -76,21 +77,21 @@ func TestReconcileAfterAKill(t *testing.T) {
 		killed := exec.Command(os.Args[0], "-test.run=^TestReconcileAfterAKill$")
 		killed.Env = append(os.Environ(), turnLoopEnv+"="+d.dir+"\n"+record)
 		out, err := killed.StdoutPipe()
-		noError(t, err)
-		noError(t, killed.Start())
+		rowtest.NoError(t, err)
+		rowtest.NoError(t, killed.Start())
 		_, err = out.Read(make([]byte, 1)) // it has begun
-		noError(t, err)
+		rowtest.NoError(t, err)
 		timer := time.NewTimer(time.Duration(random.IntN(15_000)) * time.Microsecond)
 		<-timer.C // the random instant is what is tested
-		noError(t, killed.Process.Kill())
+		rowtest.NoError(t, killed.Process.Kill())
 		_ = killed.Wait() // it was killed
 
 		b, err := os.ReadFile(record)
-		noError(t, err)
+		rowtest.NoError(t, err)
 		v, err := value.Decode(b)
-		noError(t, err)
+		rowtest.NoError(t, err)
 		result, err := d.withRecord("fs.reconcile", &tool.Effect{Args: v.(*value.Dict)})
-		noError(t, err)
+		rowtest.NoError(t, err)
 		done := result.Value.(*value.Dict)
 		states[fmt.Sprint(done.Bool("done"), done.Has("restored"))]++
 		isOneShape(t, d.dir)
@@ -101,7 +102,7 @@ func TestReconcileAfterAKill(t *testing.T) {
 // isOneShape checks that a tree is wholly of one of the two shapes.
 func isOneShape(t *testing.T, dir string) {
 	t.Helper()
-	all := snapshot(t, dir)
+	all := rowtest.Snapshot(t, dir)
 	side, kind := "left", "kind/x"
 	if _, ok := all["right"]; ok {
 		side, kind = "right", "kind"
@@ -120,7 +121,7 @@ func isOneShape(t *testing.T, dir string) {
 
 // turnUntilKilled turns the tree from one shape to the other, for ever.
 func turnUntilKilled(t *testing.T, dir, record string) {
-	d := deskAt(t, &Options{Root: dir})
+	d := fsDeskAt(t, &FileOptions{Root: dir})
 	for i := 0; ; i++ {
 		from, to := "left", "right"
 		if !d.must("fs.exists", "path", from).(bool) {
@@ -137,13 +138,13 @@ func turnUntilKilled(t *testing.T, dir, record string) {
 			d.must("fs.write", "path", "kind/x", "content", "x")
 		}
 		b, err := value.Append(nil, d.prepare().Args)
-		noError(t, err)
-		noError(t, os.WriteFile(record+".new", b, 0o600))
-		noError(t, os.Rename(record+".new", record))
+		rowtest.NoError(t, err)
+		rowtest.NoError(t, os.WriteFile(record+".new", b, 0o600))
+		rowtest.NoError(t, os.Rename(record+".new", record))
 		if i == 0 {
 			fmt.Println("begun")
 		}
 		_, err = d.run(context.Background(), "fs.commit")
-		noError(t, err)
+		rowtest.NoError(t, err)
 	}
 }

@@ -29,7 +29,7 @@ const (
 	fsUnchecked     = 4 << 10
 )
 
-func (w *World) searchFunc() tool.Func {
+func (w *Files) searchFunc() tool.Func {
 	limit := tool.Optional("limit", tool.TypeInteger, int64(1000), "how many lines to give at most")
 	limit.Type.Min = int64(1)
 	return w.fsReadFunc(w.anyPath, (*fsLook).search, tool.Func{

@@ -10,7 +10,7 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-func (w *World) fsCommitFuncs() []tool.Func {
+func (w *Files) fsCommitFuncs() []tool.Func {
 	files := []tool.Param{tool.Required("files", tool.TypeArray, "what the commit left to undo it")}
 	return []tool.Func{{
 		Name:     "prepare",
@@ -90,7 +90,7 @@ func fsUndo(steps []*fsStep) *tool.Effect {
 
 // restorable reads the argument of fs.restore. It comes from a record, which
 // may be damaged, so every part of it is checked.
-func (w *World) restorable(args *value.Dict) ([]tool.Change, error) {
+func (w *Files) restorable(args *value.Dict) ([]tool.Change, error) {
 	v, _ := args.Get("files")
 	items, _ := value.Elements(v)
 	changes := make([]tool.Change, 0, len(items))
@@ -113,7 +113,7 @@ func (w *World) restorable(args *value.Dict) ([]tool.Change, error) {
 	return changes, nil
 }
 
-func (w *World) restorableOne(d *value.Dict) (tool.Change, error) {
+func (w *Files) restorableOne(d *value.Dict) (tool.Change, error) {
 	c := tool.Change{Path: d.Text("path")}
 	if w.root == nil {
 		return c, value.Errorf(value.Denied, "there is no project folder here, so no files").WithHint("a program sets Options.Dir")
@@ -160,7 +160,7 @@ func fsRecorded(kind string, mode int64) (tool.FileState, bool) {
 	return tool.FileState{}, false
 }
 
-func (w *World) restoreTarget(args *value.Dict) ([]tool.Capability, error) {
+func (w *Files) restoreTarget(args *value.Dict) ([]tool.Capability, error) {
 	changes, err := w.restorable(args)
 	if err != nil {
 		return nil, err
@@ -184,7 +184,7 @@ func fsOnTheWay(c tool.Change, all []tool.Change) bool {
 	return slices.ContainsFunc(all, func(other tool.Change) bool { return strings.HasPrefix(other.Path, c.Path+"/") })
 }
 
-func (w *World) restore(ctx context.Context, e tool.Effect, _ tool.Grant) (tool.Outcome, error) {
+func (w *Files) restore(ctx context.Context, e tool.Effect, _ tool.Grant) (tool.Outcome, error) {
 	changes, err := w.restorable(e.Args)
 	if err != nil {
 		return tool.Outcome{}, err

@@ -18,21 +18,22 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
+	"github.com/cassidy-run/cassidy/stdlib/internal/rowtest"
 )
 
-func link(t tester, target, dir, name string) {
+func link(t rowtest.Tester, target, dir, name string) {
 	t.Helper()
-	noError(t, os.Symlink(target, filepath.Join(dir, name)))
+	rowtest.NoError(t, os.Symlink(target, filepath.Join(dir, name)))
 }
 
 // linkedDesk has links of every sort in its project, and a secret outside.
-func linkedDesk(t *testing.T) (d *desk, outside string) {
+func linkedDesk(t *testing.T) (d *fsDesk, outside string) {
 	outside = t.TempDir()
-	putFile(t, outside, "secret", "SECRET")
-	putFile(t, outside, "dir/secret", "SECRET")
-	d = newDesk(t, map[string]string{"in/file": "inside", "sub/x": "x", ".git/config": "[core]"})
+	rowtest.PutFile(t, outside, "secret", "SECRET")
+	rowtest.PutFile(t, outside, "dir/secret", "SECRET")
+	d = newFSDesk(t, map[string]string{"in/file": "inside", "sub/x": "x", ".git/config": "[core]"})
 	rel, err := filepath.Rel(d.dir, outside)
-	noError(t, err)
+	rowtest.NoError(t, err)
 	link(t, outside+"/secret", d.dir, "abs")
 	link(t, rel+"/secret", d.dir, "rel")
 	link(t, "abs", d.dir, "chain")
@@ -55,7 +56,7 @@ func linkedDesk(t *testing.T) (d *desk, outside string) {
 
 func TestF03LinksThatLeadOut(t *testing.T) {
 	d, outside := linkedDesk(t)
-	before, outsideBefore := snapshot(t, d.dir), snapshot(t, outside)
+	before, outsideBefore := rowtest.Snapshot(t, d.dir), rowtest.Snapshot(t, outside)
 	for _, p := range []string{"abs", "rel", "chain", "dir/secret", "sub/dir/secret", "up/x", "up/" + filepath.Base(outside) + "/secret", "proc/x", "abs-inside", "dangling-out"} {
 		for _, name := range []string{"fs.read", "fs.read_bytes", "fs.stat", "fs.exists"} {
 			d.fails(value.Security, "a link that leads out of the project", name, "path", p)
@@ -92,10 +93,10 @@ func TestF03LinksThatLeadOut(t *testing.T) {
 		t.Errorf("fs.glob(**) = %q, want %q", got, want)
 	}
 	d.commit()
-	if diff := cmp.Diff(before, snapshot(t, d.dir)); diff != "" {
+	if diff := cmp.Diff(before, rowtest.Snapshot(t, d.dir)); diff != "" {
 		t.Errorf("the project (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff(outsideBefore, snapshot(t, outside)); diff != "" {
+	if diff := cmp.Diff(outsideBefore, rowtest.Snapshot(t, outside)); diff != "" {
 		t.Errorf("outside (-want +got):\n%s", diff)
 	}
 }
@@ -143,10 +144,10 @@ func TestLinksInside(t *testing.T) {
 
 func TestF05HardLinks(t *testing.T) {
 	outside := t.TempDir()
-	putFile(t, outside, "victim", "outside")
-	d := newDesk(t, map[string]string{"plain": "1", "dir/x": "x"})
-	noError(t, os.Link(filepath.Join(outside, "victim"), filepath.Join(d.dir, "hard")))
-	noError(t, os.Link(filepath.Join(outside, "victim"), filepath.Join(d.dir, "dir/hard")))
+	rowtest.PutFile(t, outside, "victim", "outside")
+	d := newFSDesk(t, map[string]string{"plain": "1", "dir/x": "x"})
+	rowtest.NoError(t, os.Link(filepath.Join(outside, "victim"), filepath.Join(d.dir, "hard")))
+	rowtest.NoError(t, os.Link(filepath.Join(outside, "victim"), filepath.Join(d.dir, "dir/hard")))
 	d.fails(value.Denied, "hard link", "fs.write", "path", "hard", "content", "evil")
 	d.fails(value.Denied, "hard link", "fs.append", "path", "hard", "content", "evil")
 	d.fails(value.Denied, "hard link", "fs.edit", "path", "hard", "old", "outside", "new", "evil")
@@ -156,22 +157,22 @@ func TestF05HardLinks(t *testing.T) {
 	d.fails(value.Denied, "hard link", "fs.move", "from", "plain", "to", "hard", "overwrite", true)
 	// One that is put there between the write and the commit is seen as well.
 	d.must("fs.write", "path", "plain", "content", "new")
-	noError(t, os.Link(filepath.Join(d.dir, "plain"), filepath.Join(outside, "second")))
+	rowtest.NoError(t, os.Link(filepath.Join(d.dir, "plain"), filepath.Join(outside, "second")))
 	d.fails(value.Denied, "hard link", "fs.commit")
 	for name, want := range map[string]string{"victim": "outside", "second": "1"} {
-		if got := getFile(t, outside, name); got != want {
+		if got := rowtest.GetFile(t, outside, name); got != want {
 			t.Errorf("outside %s = %q, want %q", name, got, want)
 		}
 	}
 }
 
 func TestF06WhatIsNoFile(t *testing.T) {
-	d := newDesk(t, map[string]string{"dir/": "", "tree/x": "x"})
-	noError(t, syscall.Mkfifo(filepath.Join(d.dir, "pipe"), 0o666))
-	noError(t, syscall.Mkfifo(filepath.Join(d.dir, "tree/pipe"), 0o666))
+	d := newFSDesk(t, map[string]string{"dir/": "", "tree/x": "x"})
+	rowtest.NoError(t, syscall.Mkfifo(filepath.Join(d.dir, "pipe"), 0o666))
+	rowtest.NoError(t, syscall.Mkfifo(filepath.Join(d.dir, "tree/pipe"), 0o666))
 	link(t, "pipe", d.dir, "to-pipe")
-	noError(t, syscall.Mknod(filepath.Join(d.dir, "socket"), syscall.S_IFSOCK|0o666, 0))
-	within(t, "a pipe or a socket", func() {
+	rowtest.NoError(t, syscall.Mknod(filepath.Join(d.dir, "socket"), syscall.S_IFSOCK|0o666, 0))
+	rowtest.Within(t, "a pipe or a socket", func() {
 		for p, what := range map[string]string{"pipe": "a pipe", "to-pipe": "a pipe", "socket": "a socket"} {
 			d.fails(value.Denied, what, "fs.read", "path", p)
 			d.fails(value.Denied, what, "fs.read_bytes", "path", p)
@@ -199,11 +200,11 @@ func TestF06WhatIsNoFile(t *testing.T) {
 		}
 		// One that takes the place of a file before the commit.
 		d.must("fs.write", "path", "late", "content", "x")
-		noError(t, syscall.Mkfifo(filepath.Join(d.dir, "late"), 0o666))
+		rowtest.NoError(t, syscall.Mkfifo(filepath.Join(d.dir, "late"), 0o666))
 		d.fails(value.Conflict, "late has changed", "fs.commit")
 	})
-	dev := deskAt(t, &Options{Root: "/dev"})
-	within(t, "a device", func() {
+	dev := fsDeskAt(t, &FileOptions{Root: "/dev"})
+	rowtest.Within(t, "a device", func() {
 		dev.fails(value.Denied, "a device", "fs.read", "path", "null")
 		dev.fails(value.Denied, "a device", "fs.read", "path", "zero")
 		dev.fails(value.Denied, "a device", "fs.write", "path", "null", "content", "x")
@@ -213,31 +214,31 @@ func TestF06WhatIsNoFile(t *testing.T) {
 // Between two looks a pipe may take the place of what was looked at. Opening it
 // must not wait for its other end.
 func TestF06APipeInThePlaceOfAFile(t *testing.T) {
-	d := newDesk(t, map[string]string{"file": "x", "dir/x": "x"})
+	d := newFSDesk(t, map[string]string{"file": "x", "dir/x": "x"})
 	l := d.w.look(t.Context(), tool.Grant{})
 	file, err := l.find("file", fsFollowAll)
-	noError(t, err)
+	rowtest.NoError(t, err)
 	dir, err := l.find("dir", fsFollowAll)
-	noError(t, err)
+	rowtest.NoError(t, err)
 	for _, name := range []string{"file", "dir"} {
-		noError(t, os.RemoveAll(filepath.Join(d.dir, name)))
-		noError(t, syscall.Mkfifo(filepath.Join(d.dir, name), 0o666))
+		rowtest.NoError(t, os.RemoveAll(filepath.Join(d.dir, name)))
+		rowtest.NoError(t, syscall.Mkfifo(filepath.Join(d.dir, name), 0o666))
 	}
-	within(t, "a pipe in the place of a file", func() {
+	rowtest.Within(t, "a pipe in the place of a file", func() {
 		_, err := file.read(10, nil)
-		wrong(t, err, value.Conflict, "file has changed meanwhile", "read")
+		rowtest.Wrong(t, err, value.Conflict, "file has changed meanwhile", "read")
 		_, err = l.openFolder(dir)
-		wrong(t, err, value.Conflict, "dir has changed meanwhile", "openFolder")
+		rowtest.Wrong(t, err, value.Conflict, "dir has changed meanwhile", "openFolder")
 	})
 }
 
 func TestF07ASparseFileOfATerabyte(t *testing.T) {
-	d := newDesk(t, map[string]string{"small": "needle"})
+	d := newFSDesk(t, map[string]string{"small": "needle"})
 	f, err := os.Create(filepath.Join(d.dir, "sparse"))
-	noError(t, err)
-	noError(t, f.Truncate(1<<40))
-	noError(t, f.Close())
-	within(t, "a file of a terabyte", func() {
+	rowtest.NoError(t, err)
+	rowtest.NoError(t, f.Truncate(1<<40))
+	rowtest.NoError(t, f.Close())
+	rowtest.Within(t, "a file of a terabyte", func() {
 		for name, args := range map[string][]value.Value{
 			"fs.read": {"path", "sparse"}, "fs.read_bytes": {"path", "sparse"},
 			"fs.append": {"path", "sparse", "content", "x"}, "fs.remove": {"path", "sparse"},
@@ -252,19 +253,19 @@ func TestF07ASparseFileOfATerabyte(t *testing.T) {
 }
 
 func TestPermissionsAreKept(t *testing.T) {
-	d := newDesk(t, map[string]string{"run.sh": "#!/bin/sh\n", "private": "1", "closed/x": "x"})
+	d := newFSDesk(t, map[string]string{"run.sh": "#!/bin/sh\n", "private": "1", "closed/x": "x"})
 	for name, mode := range map[string]fs.FileMode{"run.sh": 0o755, "private": 0o600, "closed": 0o700} {
-		noError(t, os.Chmod(filepath.Join(d.dir, name), mode))
+		rowtest.NoError(t, os.Chmod(filepath.Join(d.dir, name), mode))
 	}
 	d.must("fs.append", "path", "run.sh", "content", "echo\n")
 	d.must("fs.write", "path", "private", "content", "2")
 	d.must("fs.write", "path", "new", "content", "")
 	d.must("fs.move", "from", "closed", "to", "moved")
-	noError(t, os.Chmod(filepath.Join(d.dir, "private"), 0o640)) // by somebody, meanwhile
+	rowtest.NoError(t, os.Chmod(filepath.Join(d.dir, "private"), 0o640)) // by somebody, meanwhile
 	undo := d.commit()
 	mode := func(name string) fs.FileMode {
 		info, err := os.Stat(filepath.Join(d.dir, name))
-		noError(t, err)
+		rowtest.NoError(t, err)
 		return info.Mode().Perm()
 	}
 	for name, want := range map[string]fs.FileMode{"run.sh": 0o755, "private": 0o640, "moved": 0o700, "new": 0o644 &^ umask()} {
@@ -273,7 +274,7 @@ func TestPermissionsAreKept(t *testing.T) {
 		}
 	}
 	_, err := d.restore(undo)
-	noError(t, err)
+	rowtest.NoError(t, err)
 	for name, want := range map[string]fs.FileMode{"run.sh": 0o755, "private": 0o640, "closed": 0o700} {
 		if got := mode(name); got != want {
 			t.Errorf("permissions of %s after the undo = %o, want %o", name, got, want)
@@ -318,7 +319,7 @@ func swapUntil(t *testing.T, stop <-chan struct{}, dir, name, target string) (st
 
 // editAndCommit changes files below d. It makes none: in the instant in which
 // there is no d, that would be a new one.
-func editAndCommit(d *desk, text string) error {
+func editAndCommit(d *fsDesk, text string) error {
 	d.stage = &tool.Stage{}
 	for _, p := range []string{"d/file", "d/deep/file"} {
 		old, err := d.call("fs.read", "path", p)
@@ -335,11 +336,11 @@ func editAndCommit(d *desk, text string) error {
 
 func TestF04SwapsWhileReadingAndWriting(t *testing.T) {
 	outside := t.TempDir()
-	putFile(t, outside, "file", "OUTSIDE")
-	putFile(t, outside, "deep/file", "OUTSIDE")
-	d := newDesk(t, map[string]string{"d/file": "inside", "d/deep/file": "inside", "other/file": "OTHER", "other/deep/file": "OTHER"})
+	rowtest.PutFile(t, outside, "file", "OUTSIDE")
+	rowtest.PutFile(t, outside, "deep/file", "OUTSIDE")
+	d := newFSDesk(t, map[string]string{"d/file": "inside", "d/deep/file": "inside", "other/file": "OTHER", "other/deep/file": "OTHER"})
 	d.grant("fs.read:d/**", "fs.write:d/**", "fs.read:.")
-	outsideBefore := snapshot(t, outside)
+	outsideBefore := rowtest.Snapshot(t, outside)
 	for _, target := range []string{outside, "other"} {
 		stop := make(chan struct{})
 		swapped := swapUntil(t, stop, d.dir, "d", target)
@@ -370,10 +371,10 @@ func TestF04SwapsWhileReadingAndWriting(t *testing.T) {
 			t.Errorf("%d reads, %d commits and %d refusals: the race did not take place", read, committed, refused)
 		}
 	}
-	if diff := cmp.Diff(outsideBefore, snapshot(t, outside)); diff != "" {
+	if diff := cmp.Diff(outsideBefore, rowtest.Snapshot(t, outside)); diff != "" {
 		t.Errorf("outside (-want +got):\n%s", diff)
 	}
-	all := snapshot(t, d.dir)
+	all := rowtest.Snapshot(t, d.dir)
 	for _, p := range []string{"other/file", "other/deep/file"} {
 		if !strings.HasSuffix(all[p], " OTHER") {
 			t.Errorf("%s = %q, want it untouched", p, all[p])
@@ -398,24 +399,24 @@ func TestF09KilledAtAnyInstant(t *testing.T) {
 		commitUntilKilled(t, dir)
 	}
 	dir := t.TempDir()
-	putFile(t, dir, "sub/f", contentOf('A'))
-	putFile(t, dir, "sub/g", contentOf('A'))
+	rowtest.PutFile(t, dir, "sub/f", contentOf('A'))
+	rowtest.PutFile(t, dir, "sub/g", contentOf('A'))
 	random := rand.New(rand.NewPCG(1, 2))
 	seen := map[byte]int{}
 	for range 50 {
 		killed := exec.Command(os.Args[0], "-test.run=^TestF09KilledAtAnyInstant$")
 		killed.Env = append(os.Environ(), commitLoopEnv+"="+dir)
 		out, err := killed.StdoutPipe()
-		noError(t, err)
-		noError(t, killed.Start())
+		rowtest.NoError(t, err)
+		rowtest.NoError(t, killed.Start())
 		_, err = out.Read(make([]byte, 1)) // it has begun
-		noError(t, err)
+		rowtest.NoError(t, err)
 		timer := time.NewTimer(time.Duration(random.IntN(20_000)) * time.Microsecond)
 		<-timer.C // the random instant is what is tested
-		noError(t, killed.Process.Kill())
+		rowtest.NoError(t, killed.Process.Kill())
 		_ = killed.Wait() // it was killed
 		for _, name := range []string{"sub/f", "sub/g"} {
-			got := getFile(t, dir, name)
+			got := rowtest.GetFile(t, dir, name)
 			if got != contentOf(got[0]) {
 				t.Fatalf("%s holds %d bytes that begin with %.1q, want one content wholly", name, len(got), got)
 			}
@@ -429,7 +430,7 @@ func TestF09KilledAtAnyInstant(t *testing.T) {
 
 // commitUntilKilled writes one content after the other, for ever.
 func commitUntilKilled(t *testing.T, dir string) {
-	d := deskAt(t, &Options{Root: dir})
+	d := fsDeskAt(t, &FileOptions{Root: dir})
 	for i := 1; ; i++ {
 		content := contentOf('A' + byte(i%26))
 		d.must("fs.write", "path", "sub/f", "content", content)

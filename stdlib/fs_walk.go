@@ -15,7 +15,7 @@ import (
 	"github.com/cassidy-run/cassidy/stdlib/internal/row"
 )
 
-func (w *World) fsWalkFuncs() []tool.Func {
+func (w *Files) fsWalkFuncs() []tool.Func {
 	return []tool.Func{
 		w.fsReadFunc(w.anyPath, (*fsLook).list, tool.Func{
 			Name:    "list",
@@ -284,7 +284,7 @@ func fsNamesHidden(pattern string) bool {
 	return strings.HasPrefix(pattern, ".") || strings.Contains(pattern, "/.")
 }
 
-func (w *World) globFunc() tool.Func {
+func (w *Files) globFunc() tool.Func {
 	limit := tool.Optional("limit", tool.TypeInteger, int64(10_000), "how many paths to give at most")
 	limit.Type.Min = int64(1)
 	return tool.Func{
@@ -313,7 +313,7 @@ func (w *World) globFunc() tool.Func {
 // globBase splits a pattern into the folder that it names outright, which is
 // the one that must be readable, and the rest. raw is that folder as it has
 // to be resolved.
-func (w *World) globBase(args *value.Dict) (raw, folder, rest string, err error) {
+func (w *Files) globBase(args *value.Dict) (raw, folder, rest string, err error) {
 	pattern := args.Text("pattern")
 	if err := fsCheckPattern(pattern); err != nil {
 		return "", "", "", err

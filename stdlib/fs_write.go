@@ -16,7 +16,7 @@ const (
 	fsNewFolder = 0o755
 )
 
-func (w *World) fsWriteFuncs() []tool.Func {
+func (w *Files) fsWriteFuncs() []tool.Func {
 	file := tool.Required("path", tool.TypeString, "the file")
 	content := tool.Required("content", tool.TypeAny, "text or bytes")
 	overwrite := tool.Optional("overwrite", tool.TypeBoolean, false, "replace a file that is there")
@@ -62,7 +62,7 @@ func (w *World) fsWriteFuncs() []tool.Func {
 }
 
 // fsWriteFunc completes a row that stages changes of its argument "path".
-func (w *World) fsWriteFunc(resolve func(string) (string, error), do func(*fsLook, *value.Dict) (value.Value, error), f tool.Func) tool.Func {
+func (w *Files) fsWriteFunc(resolve func(string) (string, error), do func(*fsLook, *value.Dict) (value.Value, error), f tool.Func) tool.Func {
 	f.Kind = tool.Write
 	f.Target = func(args *value.Dict) ([]tool.Capability, error) {
 		p, err := resolve(args.Text("path"))
@@ -84,7 +84,7 @@ func (w *World) fsWriteFunc(resolve func(string) (string, error), do func(*fsLoo
 }
 
 // fsStaged is fsDo for rows that need a stage.
-func (w *World) fsStaged(do func(*fsLook, *value.Dict) (value.Value, error)) func(context.Context, tool.Effect, tool.Grant) (tool.Outcome, error) {
+func (w *Files) fsStaged(do func(*fsLook, *value.Dict) (value.Value, error)) func(context.Context, tool.Effect, tool.Grant) (tool.Outcome, error) {
 	return w.fsDo(func(l *fsLook, args *value.Dict) (value.Value, error) {
 		if l.stage == nil {
 			return nil, value.Errorf(value.Internal, "a write without a stage to keep it")
@@ -135,7 +135,7 @@ func (s *fsSpot) now() (tool.FileState, error) {
 
 // fsKept is how large a file may be that is replaced, moved or removed: its
 // content is kept for the undo.
-func (w *World) fsKept() int64 { return max(w.limits.Read, w.limits.Write) }
+func (w *Files) fsKept() int64 { return max(w.limits.Read, w.limits.Write) }
 
 // fsContent gives the bytes of a content argument, in memory of their own.
 func fsContent(args *value.Dict) ([]byte, error) {
@@ -279,7 +279,7 @@ func (l *fsLook) removable(s *fsSpot) error {
 	return nil
 }
 
-func (w *World) moveTarget(args *value.Dict) ([]tool.Capability, error) {
+func (w *Files) moveTarget(args *value.Dict) ([]tool.Capability, error) {
 	var paths [2]string
 	for i, name := range []string{"from", "to"} {
 		p, err := w.anyPath(args.Text(name))

@@ -12,13 +12,14 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
+	"github.com/cassidy-run/cassidy/stdlib/internal/rowtest"
 )
 
 // after commits what is staged and compares files on disk; "" stands for none.
-func (d *desk) after(want map[string]string) {
+func (d *fsDesk) after(want map[string]string) {
 	d.t.Helper()
 	d.commit()
-	all := snapshot(d.t, d.dir)
+	all := rowtest.Snapshot(d.t, d.dir)
 	for name, content := range want {
 		got, ok := all[name]
 		switch _, text, _ := strings.Cut(got, " "); {
@@ -33,7 +34,7 @@ func (d *desk) after(want map[string]string) {
 }
 
 func TestWriteAndAppend(t *testing.T) {
-	d := newDesk(t, map[string]string{"a.txt": "old", "dir/": ""})
+	d := newFSDesk(t, map[string]string{"a.txt": "old", "dir/": ""})
 	for _, tt := range []struct {
 		name, path string
 		content    value.Value
@@ -65,7 +66,7 @@ func TestWriteAndAppend(t *testing.T) {
 }
 
 func TestWriteWithoutAStage(t *testing.T) {
-	d := newDesk(t, map[string]string{"a": "x"})
+	d := newFSDesk(t, map[string]string{"a": "x"})
 	d.stage = nil
 	d.fails(value.Internal, "stage", "fs.write", "path", "a", "content", "x")
 	d.fails(value.Internal, "stage", "fs.move", "from", "a", "to", "b")
@@ -77,7 +78,7 @@ func TestWriteWithoutAStage(t *testing.T) {
 }
 
 func TestEdit(t *testing.T) {
-	d := newDesk(t, map[string]string{"a.go": "one\ntwo\nthree\ntwo\nfive\n", "crlf": "a\r\nb\r\n", "bin": "a\xff", "tabs": "if x:\n\treturn  1\n"})
+	d := newFSDesk(t, map[string]string{"a.go": "one\ntwo\nthree\ntwo\nfive\n", "crlf": "a\r\nb\r\n", "bin": "a\xff", "tabs": "if x:\n\treturn  1\n"})
 	want := value.NewDict("path", "a.go", "replacements", int64(1), "diff",
 		"--- a/a.go\n+++ b/a.go\n@@ -1,5 +1,5 @@\n one\n two\n-three\n+3\n two\n five\n")
 	if got := d.must("fs.edit", "path", "a.go", "old", "three", "new", "3"); !value.Equal(got, want) {
@@ -100,7 +101,7 @@ func TestEdit(t *testing.T) {
 }
 
 func TestEditOfMuch(t *testing.T) {
-	d := newDesk(t, map[string]string{
+	d := newFSDesk(t, map[string]string{
 		"many":  strings.Repeat("a\n", 20_000),
 		"large": strings.Repeat("x\n", 1<<20) + "end\n",
 		"dup":   strings.Repeat("dup\n", 50),
@@ -120,14 +121,14 @@ func TestEditOfMuch(t *testing.T) {
 	}
 	d.fails(value.Failed, "50 times, at lines 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, …", "fs.edit", "path", "dup", "old", strings.Repeat("y", 5000), "new", "x")
 	d.fails(value.Limit, "would be larger", "fs.edit", "path", "many", "old", "b", "new", strings.Repeat("z", 1000), "replace_all", true)
-	within(t, "a guess at a text that is not there", func() {
+	rowtest.Within(t, "a guess at a text that is not there", func() {
 		d.fails(value.Failed, "not in same", "fs.edit", "path", "same", "old", strings.Repeat("a\n", 50_000)+"b", "new", "x")
 		d.fails(value.Failed, "not in same", "fs.edit", "path", "same", "old", strings.Repeat("a\n", 40)+"b", "new", "x")
 	})
 }
 
 func TestRemove(t *testing.T) {
-	d := newDesk(t, map[string]string{"a": "1", "empty/": "", "full/x": "2", "full/sub/y": "3"})
+	d := newFSDesk(t, map[string]string{"a": "1", "empty/": "", "full/x": "2", "full/sub/y": "3"})
 	for _, tt := range []struct {
 		path      string
 		recursive bool
@@ -148,7 +149,7 @@ func TestRemove(t *testing.T) {
 }
 
 func TestMove(t *testing.T) {
-	d := newDesk(t, map[string]string{"a": "1", "b": "2", "dir/x": "3", "dir/sub/y": "4", "dir/none/": ""})
+	d := newFSDesk(t, map[string]string{"a": "1", "b": "2", "dir/x": "3", "dir/sub/y": "4", "dir/none/": ""})
 	want := value.NewDict("from", "a", "to", "new/place/a", "moved", int64(1))
 	if got := d.must("fs.move", "from", "a", "to", "new/place/a"); !value.Equal(got, want) {
 		t.Errorf("fs.move = %s, want %s", value.FormatJSON(got, ""), value.FormatJSON(want, ""))
@@ -169,7 +170,7 @@ func TestMove(t *testing.T) {
 }
 
 func TestMkdir(t *testing.T) {
-	d := newDesk(t, map[string]string{"file": "x", "there/": ""})
+	d := newFSDesk(t, map[string]string{"file": "x", "there/": ""})
 	for path, created := range map[string]bool{"a/b/c": true, "there": false, ".": false, "slash/": true} {
 		want := value.NewDict("path", strings.TrimSuffix(path, "/"), "created", created)
 		if got := d.must("fs.mkdir", "path", path); !value.Equal(got, want) {
@@ -183,7 +184,7 @@ func TestMkdir(t *testing.T) {
 
 // One call may do and undo and do otherwise: what counts is how it ends.
 func TestOneCallChangesItsMind(t *testing.T) {
-	d := newDesk(t, map[string]string{"f": "file", "d/x": "x", "d/y": "y", "keep": "k"})
+	d := newFSDesk(t, map[string]string{"f": "file", "d/x": "x", "d/y": "y", "keep": "k"})
 	d.must("fs.remove", "path", "f")
 	d.must("fs.write", "path", "f/now/folder", "content", "1")
 	d.must("fs.remove", "path", "d", "recursive", true)
@@ -206,7 +207,7 @@ func TestOneCallChangesItsMind(t *testing.T) {
 
 // A look at what the call has removed must not pass for a look at the disk.
 func TestLooksAtWhatTheCallHasRemoved(t *testing.T) {
-	d := newDesk(t, map[string]string{"d/e/a": "1", "d/e/empty": "", "d/none/": ""})
+	d := newFSDesk(t, map[string]string{"d/e/a": "1", "d/e/empty": "", "d/none/": ""})
 	d.must("fs.remove", "path", "d", "recursive", true)
 	for _, p := range []string{"d", "d/e", "d/none", "d/e/a", "d/e/empty", "d/e/new"} {
 		if got := d.must("fs.exists", "path", p); got != false {
@@ -220,8 +221,8 @@ func TestLooksAtWhatTheCallHasRemoved(t *testing.T) {
 }
 
 func TestF08WhatIsNotGranted(t *testing.T) {
-	d := newDesk(t, map[string]string{"in/a": "a", "in/deep/b": "b", "out/c": "c", "top": "t"})
-	before := snapshot(t, d.dir)
+	d := newFSDesk(t, map[string]string{"in/a": "a", "in/deep/b": "b", "out/c": "c", "top": "t"})
+	before := rowtest.Snapshot(t, d.dir)
 	d.grant("fs.read")
 	d.fails(value.Denied, "fs.write:in/a", "fs.write", "path", "in/a", "content", "x")
 	d.fails(value.Denied, "fs.write:in/a", "fs.edit", "path", "in/a", "old", "a", "new", "x")
@@ -245,19 +246,19 @@ func TestF08WhatIsNotGranted(t *testing.T) {
 	d.grant("fs.write")
 	d.fails(value.Denied, "fs.read:top", "fs.move", "from", "top", "to", "out/top")
 	d.commit()
-	if diff := cmp.Diff(before, snapshot(t, d.dir)); diff != "" {
+	if diff := cmp.Diff(before, rowtest.Snapshot(t, d.dir)); diff != "" {
 		t.Errorf("something was written (-want +got):\n%s", diff)
 	}
 }
 
 func TestF02APrefixIsNoFolder(t *testing.T) {
-	d := newDesk(t, map[string]string{"in/f": "in", "in-evil/f": "evil"})
-	in := deskAt(t, &Options{Root: d.dir, WorkDir: "in"}).grant("fs.read:in/**", "fs.write:in/**")
+	d := newFSDesk(t, map[string]string{"in/f": "in", "in-evil/f": "evil"})
+	in := fsDeskAt(t, &FileOptions{Root: d.dir, WorkDir: "in"}).grant("fs.read:in/**", "fs.write:in/**")
 	in.fails(value.Denied, "fs.read:in-evil/f", "fs.read", "path", "../in-evil/f")
 	in.fails(value.Denied, "fs.write:in-evil/f", "fs.write", "path", "../in-evil/f", "content", "x")
-	root := deskAt(t, &Options{Root: d.dir + "/in"})
+	root := fsDeskAt(t, &FileOptions{Root: d.dir + "/in"})
 	_, err := root.call("fs.read", "path", d.dir+"/in-evil/f")
-	wrong(t, err, value.Security, "leads out", "fs.read of a whole path beside the root")
+	rowtest.Wrong(t, err, value.Security, "leads out", "fs.read of a whole path beside the root")
 	root.fails(value.Security, "leads out", "fs.read", "path", "../in-evil/f")
 	if got := root.must("fs.read", "path", d.dir+"/in/f"); got != "in" {
 		t.Errorf("fs.read by its whole path = %q, want it", got)
@@ -265,7 +266,7 @@ func TestF02APrefixIsNoFolder(t *testing.T) {
 }
 
 func TestF12Quotas(t *testing.T) {
-	d := newDesk(t, nil)
+	d := newFSDesk(t, nil)
 	for i := range 256 {
 		d.must("fs.write", "path", fmt.Sprintf("many/%03d", i), "content", "x")
 	}
@@ -273,7 +274,7 @@ func TestF12Quotas(t *testing.T) {
 	d.must("fs.write", "path", "many/255", "content", "again")
 	d.must("fs.remove", "path", "many/000")
 	d.must("fs.write", "path", "many/256", "content", "x")
-	if got := snapshot(t, d.dir); len(got) != 1 {
+	if got := rowtest.Snapshot(t, d.dir); len(got) != 1 {
 		t.Errorf("%d paths on disk before the commit, want only the root", len(got))
 	}
 	d.stage = &tool.Stage{}
@@ -286,7 +287,7 @@ func TestF12Quotas(t *testing.T) {
 	d.fails(value.Limit, "at most 32 MB", "fs.write", "path", "f4", "content", "x")
 	d.fails(value.Limit, "would be larger", "fs.append", "path", "f0", "content", "x")
 	for i, limit := range []string{"writes", "files"} {
-		small := deskAt(t, &Options{Root: d.dir, Limits: FileLimits{Total: 10, Files: 1}})
+		small := fsDeskAt(t, &FileOptions{Root: d.dir, Limits: Limits{Total: 10, Files: 1}})
 		_, err := small.call("fs.write", "path", "a", "content", "123456789")
 		if err == nil {
 			_, err = small.call("fs.write", "path", "b", "content", []string{"12", ""}[i])
@@ -296,20 +297,20 @@ func TestF12Quotas(t *testing.T) {
 		}
 	}
 	d.stage = &tool.Stage{}
-	if got := snapshot(t, d.dir); len(got) != 1 {
+	if got := rowtest.Snapshot(t, d.dir); len(got) != 1 {
 		t.Errorf("%d paths on disk after the stage was dropped, want only the root", len(got))
 	}
 }
 
 func TestF12FoldersAndRemovalsCountToo(t *testing.T) {
-	d := newDesk(t, nil)
+	d := newFSDesk(t, nil)
 	for i := range 256 {
 		d.must("fs.mkdir", "path", fmt.Sprintf("d%03d", i))
 	}
 	d.fails(value.Limit, "at most 256 files", "fs.mkdir", "path", "one-more")
 	d.stage = &tool.Stage{}
 	for i := range 300 {
-		putFile(t, d.dir, fmt.Sprintf("tree/%03d", i), "x")
+		rowtest.PutFile(t, d.dir, fmt.Sprintf("tree/%03d", i), "x")
 	}
 	d.fails(value.Limit, "at most 256 files", "fs.remove", "path", "tree", "recursive", true)
 	d.fails(value.Limit, "at most 256 files", "fs.move", "from", "tree", "to", "wood")
@@ -317,22 +318,22 @@ func TestF12FoldersAndRemovalsCountToo(t *testing.T) {
 		t.Errorf("%d changes are staged, want none: a plan is staged whole or not at all", len(d.stage.Changes()))
 	}
 	for i := range 5 {
-		putFile(t, d.dir, fmt.Sprintf("big/%d", i), strings.Repeat("x", 7<<20))
+		rowtest.PutFile(t, d.dir, fmt.Sprintf("big/%d", i), strings.Repeat("x", 7<<20))
 	}
 	d.fails(value.Limit, "at most 32 MB", "fs.remove", "path", "big", "recursive", true)
-	if got := len(snapshot(t, d.dir)); got != 308 {
+	if got := len(rowtest.Snapshot(t, d.dir)); got != 308 {
 		t.Errorf("%d paths on disk, want all 308", got)
 	}
 }
 
 func TestWriteRowsStopWhenTheCallIs(t *testing.T) {
-	d := newDesk(t, map[string]string{"a": "x"})
+	d := newFSDesk(t, map[string]string{"a": "x"})
 	d.must("fs.write", "path", "b", "content", "new")
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	_, err := d.run(ctx, "fs.commit")
-	wrong(t, err, value.Canceled, "canceled", "fs.commit")
-	if got := snapshot(t, d.dir); got["b"] != "" || d.stage.Empty() {
+	rowtest.Wrong(t, err, value.Canceled, "canceled", "fs.commit")
+	if got := rowtest.Snapshot(t, d.dir); got["b"] != "" || d.stage.Empty() {
 		t.Errorf("after a commit that was stopped: b = %q, stage empty = %v, want nothing done", got["b"], d.stage.Empty())
 	}
 }
@@ -340,7 +341,7 @@ func TestWriteRowsStopWhenTheCallIs(t *testing.T) {
 // TestReadOnlyFilesStay checks that a file whose owner took away the right to
 // write it is not replaced, though its folder would allow it.
 func TestReadOnlyFilesStay(t *testing.T) {
-	d := newDesk(t, map[string]string{"a.txt": "old"})
+	d := newFSDesk(t, map[string]string{"a.txt": "old"})
 	if err := os.Chmod(filepath.Join(d.dir, "a.txt"), 0o444); err != nil {
 		t.Fatal(err)
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime/value"
 	"github.com/cassidy-run/cassidy/stdlib/internal/row"
+	"github.com/cassidy-run/cassidy/stdlib/internal/rowtest"
 )
 
 // forbidden are addresses that no request may reach, one of each network and
@@ -129,7 +130,7 @@ func TestH03NamesThatLeadInside(t *testing.T) {
 		name := fmt.Sprintf("n%d.example", i)
 		d.names[name] = []string{address}
 		_, err := d.call("http.get", "url", "http://"+name+"/")
-		wrong(t, err, value.Denied, name+" leads to", name+" = "+address)
+		rowtest.Wrong(t, err, value.Denied, name+" leads to", name+" = "+address)
 		if e := value.ErrorOf(err, value.Internal); strings.Contains(e.Message()+e.Hint, address) && len(address) > 4 {
 			t.Errorf("the error %q tells the address %s", e.Message()+e.Hint, address)
 		}
@@ -170,7 +171,7 @@ func TestH03Rebinding(t *testing.T) {
 
 	// A dialer that would go elsewhere is stopped when it says where.
 	u, err := httpParse("http://flip.example/")
-	noError(t, err)
+	rowtest.NoError(t, err)
 	dialer := httpDialer{net: d.w.http, url: u}
 	for _, tt := range []struct{ network, address string }{
 		{"tcp4", "127.0.0.1:80"}, {"tcp6", "[::1]:80"}, {"tcp4", "93.184.215.14:22"}, {"udp4", "93.184.215.14:80"}, {"unix", "/var/run/docker.sock"}, {"tcp4", "example.com:80"}, {"tcp4", ""},
@@ -180,7 +181,7 @@ func TestH03Rebinding(t *testing.T) {
 			t.Errorf("control(%s, %q) = %v, want a denial", tt.network, tt.address, err)
 		}
 	}
-	noError(t, dialer.control("tcp4", "93.184.215.14:80"))
+	rowtest.NoError(t, dialer.control("tcp4", "93.184.215.14:80"))
 }
 
 // TestOwnAddresses checks that what cannot be known is not assumed.
@@ -225,7 +226,7 @@ func TestH04Redirects(t *testing.T) {
 			w.WriteHeader(http.StatusFound)
 		})
 		_, err := d.call("http.get", "url", "http://example.com/")
-		wrong(t, err, tt.kind, tt.says, tt.name)
+		rowtest.Wrong(t, err, tt.kind, tt.says, tt.name)
 		if n := len(d.dialed); n > 1 && tt.name != "a loop" || n > 4 {
 			t.Errorf("%s: dialed %v", tt.name, d.dialed)
 		}
@@ -459,9 +460,9 @@ func TestH07TooMuch(t *testing.T) {
 	} {
 		d := newWeb(t, nil)
 		d.serve("80", tt.h)
-		within(t, tt.name, func() {
+		rowtest.Within(t, tt.name, func() {
 			_, err := d.call("http.get", "url", "http://example.com/", "timeout", int64(15))
-			wrong(t, err, value.Limit, tt.says, tt.name)
+			rowtest.Wrong(t, err, value.Limit, tt.says, tt.name)
 			if e := value.ErrorOf(err, value.Internal); e.Limit != value.LimitHTTP {
 				t.Errorf("%s: limit %q, want http", tt.name, e.Limit)
 			}
@@ -504,7 +505,7 @@ func TestH07SlowBody(t *testing.T) {
 				<-time.After(10 * time.Millisecond) // what a slow server does
 			}
 		})
-		within(t, start, func() {
+		rowtest.Within(t, start, func() {
 			_, err := d.call("http.get", "url", "http://example.com/", "timeout", 0.2)
 			if kind := value.KindOf(err); kind != value.Timeout && !(start == "" && kind == value.Unavailable) {
 				t.Errorf("after %q: %v, want a timeout", start, err)

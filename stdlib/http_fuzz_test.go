@@ -14,6 +14,7 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
+	"github.com/cassidy-run/cassidy/stdlib/internal/rowtest"
 )
 
 // A fuzzNet plays the whole network to one exchange, and writes down what
@@ -114,7 +115,7 @@ func FuzzURL(f *testing.F) {
 			return // it would end the line
 		}
 		w, err := Open(nil)
-		noError(t, err)
+		rowtest.NoError(t, err)
 		n := &fuzzNet{leads: map[string]string{}, location: location}
 		w.http.lookup, w.http.connect = n.lookup, n.connect
 		w.http.own = func() ([]netip.Addr, error) { return []netip.Addr{netip.MustParseAddr("8.8.4.4")}, nil }
@@ -129,7 +130,7 @@ func FuzzURL(f *testing.F) {
 		}
 		args := value.NewDict("url", strings.ToValidUTF8(first, "\ufffd"))
 		bound, err := row.Bind(nil, args)
-		noError(t, err)
+		rowtest.NoError(t, err)
 		targets, err := row.Target(bound)
 		if err != nil {
 			return

@@ -11,6 +11,7 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 	"github.com/cassidy-run/cassidy/sandbox"
+	"github.com/cassidy-run/cassidy/stdlib/internal/rowtest"
 )
 
 // TestHTTPFromScripts checks that http and secret are the same from either
@@ -54,15 +55,15 @@ return tool{
 		h, err := host.New(&host.Options{
 			Sandbox: sandbox.NewInline(append(Pure(), d.w.Modules()...)...), Modules: d.w.Modules(),
 		})
-		noError(t, err)
+		rowtest.NoError(t, err)
 		var told strings.Builder
 		events := h.Subscribe(t.Context(), host.EventFilter{})
 		script := tool.Script{Name: "ask", Path: path, Source: source}
 		described, err := h.Describe(t.Context(), script)
-		noError(t, err)
-		noError(t, h.RegisterScript(described, func() (tool.Script, error) { return script, nil }))
+		rowtest.NoError(t, err)
+		rowtest.NoError(t, h.RegisterScript(described, func() (tool.Script, error) { return script, nil }))
 		r, err := h.Call(t.Context(), tool.Call{Tool: "ask", Args: &value.Dict{}, Caller: tool.ByPerson})
-		noError(t, err)
+		rowtest.NoError(t, err)
 		for len(events) > 0 {
 			e := <-events
 			fmt.Fprintln(&told, e.Type(), e.Fields())

@@ -27,6 +27,7 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 	"github.com/cassidy-run/cassidy/stdlib/internal/row"
+	"github.com/cassidy-run/cassidy/stdlib/internal/rowtest"
 )
 
 // loopback is what lets tests reach their own servers.
@@ -321,7 +322,7 @@ func TestHTTPUnreachable(t *testing.T) {
 		conn.Close()
 	})
 	_, err := d.call("http.get", "url", "http://example.com/")
-	wrong(t, err, value.Unavailable, "malformed", "no HTTP")
+	rowtest.Wrong(t, err, value.Unavailable, "malformed", "no HTTP")
 	if strings.Contains(err.Error(), "\x1b") {
 		t.Errorf("the error %q holds a control character", err)
 	}
@@ -331,9 +332,9 @@ func TestHTTPUnreachable(t *testing.T) {
 	own := newWeb(t, &Options{Private: loopback})
 	own.w.http.connect = httpConnect
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	noError(t, err)
+	rowtest.NoError(t, err)
 	closed := listener.Addr().String()
-	noError(t, listener.Close())
+	rowtest.NoError(t, listener.Close())
 	own.fails(value.Unavailable, "refuses the connection", "http.get", "url", "http://"+closed)
 }
 
@@ -382,9 +383,9 @@ func TestHTTPGrants(t *testing.T) {
 		}
 		_, err := d.call(tt.row, args...)
 		if tt.ok {
-			noError(t, err)
+			rowtest.NoError(t, err)
 		} else {
-			wrong(t, err, value.Denied, "not granted", tt.grant+" "+tt.row+" "+tt.url)
+			rowtest.Wrong(t, err, value.Denied, "not granted", tt.grant+" "+tt.row+" "+tt.url)
 		}
 	}
 }
@@ -422,14 +423,14 @@ func TestHTTPTurns(t *testing.T) {
 	start := func(ctx context.Context, name, path string) chan error {
 		done := make(chan error, 1)
 		args, err := row.Bind(nil, value.NewDict("url", "http://example.com/"+path))
-		noError(t, err)
+		rowtest.NoError(t, err)
 		go func() {
 			_, err := row.Do(ctx, tool.Effect{Args: args}, tool.Grant{Call: tool.Call{Tool: name}, Check: d.check, Stage: &tool.Stage{}})
 			done <- err
 		}()
 		return done
 	}
-	within(t, "four requests", func() {
+	rowtest.Within(t, "four requests", func() {
 		var all []chan error
 		for range httpMaxAtOnce {
 			all = append(all, start(t.Context(), "greedy", "first"))
@@ -444,10 +445,10 @@ func TestHTTPTurns(t *testing.T) {
 			t.Errorf("%s arrived, want /other", got)
 		}
 		stop()
-		wrong(t, <-fifth, value.Canceled, "canceled", "the fifth request")
+		rowtest.Wrong(t, <-fifth, value.Canceled, "canceled", "the fifth request")
 		close(release)
 		for _, done := range all {
-			noError(t, <-done)
+			rowtest.NoError(t, <-done)
 		}
 	})
 	if n := len(d.w.http.turns.queues); n != 0 {
@@ -476,7 +477,7 @@ func TestHTTPEnds(t *testing.T) {
 		"body":   func(d *webDesk) { d.serve("80", slow) },
 		"tls": func(d *webDesk) {
 			listener, err := net.Listen("tcp", "127.0.0.1:0")
-			noError(t, err)
+			rowtest.NoError(t, err)
 			t.Cleanup(func() { listener.Close() })
 			d.to["443"] = listener.Addr().String()
 		},
@@ -487,16 +488,16 @@ func TestHTTPEnds(t *testing.T) {
 		if name == "tls" {
 			url = "https://example.com/"
 		}
-		within(t, name, func() {
+		rowtest.Within(t, name, func() {
 			d.fails(value.Timeout, "no whole answer within 50ms", "http.get", "url", url, "timeout", 0.05)
 			ctx, cancel := context.WithCancel(t.Context())
 			cancel()
 			_, err := d.run(ctx, "http.get", "url", url)
-			wrong(t, err, value.Canceled, "canceled", name)
+			rowtest.Wrong(t, err, value.Canceled, "canceled", name)
 			ctx, cancel = context.WithTimeout(t.Context(), 20*time.Millisecond)
 			defer cancel()
 			_, err = d.run(ctx, "http.get", "url", url)
-			wrong(t, err, value.Timeout, "the time ran out", name)
+			rowtest.Wrong(t, err, value.Timeout, "the time ran out", name)
 		})
 	}
 }
@@ -519,7 +520,7 @@ func TestHTTPAgainstTheSystem(t *testing.T) {
 	shut := newWeb(t, nil)
 	number, _ := strconv.ParseUint(port, 10, 16)
 	u, err := httpParse("http://example.com:" + port)
-	noError(t, err)
+	rowtest.NoError(t, err)
 	dialer := httpDialer{net: shut.w.http, url: u}
 	asked := ""
 	conn, err := httpConnect(t.Context(), "tcp4", at, func(network, address string) error {
@@ -529,7 +530,7 @@ func TestHTTPAgainstTheSystem(t *testing.T) {
 	if err == nil {
 		conn.Close()
 	}
-	wrong(t, err, value.Denied, "this machine itself", "dialing "+at)
+	rowtest.Wrong(t, err, value.Denied, "this machine itself", "dialing "+at)
 	if want := fmt.Sprintf("tcp4 127.0.0.1:%d", number); asked != want {
 		t.Errorf("control was asked about %q, want %q", asked, want)
 	}
@@ -607,12 +608,12 @@ func TestHTTPLeavesNothing(t *testing.T) {
 		}
 		_, err := d.call("http.get", "url", "http://example.com"+path, "timeout", timeout)
 		if path == "/" {
-			noError(t, err)
+			rowtest.NoError(t, err)
 		}
 	}
 	close(stop)
 	d.next()
-	within(t, "the end of what requests started", func() {
+	rowtest.Within(t, "the end of what requests started", func() {
 		for runtime.NumGoroutine() > before+1 { // one runs this
 			runtime.Gosched()
 		}
@@ -669,7 +670,7 @@ func TestHTTPKey(t *testing.T) {
 		sent = nil
 		f := d.row(tt.row)
 		args, err := f.Bind(nil, value.NewDict(append([]value.Value{"url", "http://a.com/"}, tt.args...)...))
-		noError(t, err)
+		rowtest.NoError(t, err)
 		if _, err = f.Do(context.Background(), tool.Effect{Func: tt.row, Args: args}, tool.Grant{Check: d.check, Stage: &tool.Stage{}, Key: tt.key}); err != nil {
 			t.Errorf("%s(%v): %v", tt.row, tt.args, err)
 		}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime/value"
 	"github.com/cassidy-run/cassidy/stdlib/internal/row"
+	"github.com/cassidy-run/cassidy/stdlib/internal/rowtest"
 )
 
 // A trip is a transport made of a function.
@@ -142,7 +143,7 @@ func TestHTTPTransportAnswers(t *testing.T) {
 		if tt.kind == value.Timeout {
 			timeout = 0.05
 		}
-		within(t, name, func() { d.fails(tt.kind, tt.says, "http.get", "url", "http://example.com/", "timeout", timeout) })
+		rowtest.Within(t, name, func() { d.fails(tt.kind, tt.says, "http.get", "url", "http://example.com/", "timeout", timeout) })
 		if len(d.dialed)+len(d.asked) > 0 {
 			t.Errorf("%s: dialed %v", name, d.dialed)
 		}
@@ -171,7 +172,7 @@ func TestHTTPTransportCannotWiden(t *testing.T) {
 			return base.RoundTrip(r)
 		}
 		u, err := url.Parse(to)
-		noError(t, err)
+		rowtest.NoError(t, err)
 		r.URL, r.Host = u, u.Host
 		return base.RoundTrip(r)
 	})}, func(_ http.ResponseWriter, r *http.Request) {
@@ -207,7 +208,7 @@ func TestHTTPTransportCannotWiden(t *testing.T) {
 func TestHTTPTransportRetries(t *testing.T) {
 	d := newWeb(t, &Options{Secrets: secretsOf("TOKEN", aToken), Private: loopback, HTTP: around(func(base http.RoundTripper, r *http.Request) (*http.Response, error) {
 		own, err := http.NewRequest("GET", "http://localhost/own", nil)
-		noError(t, err)
+		rowtest.NoError(t, err)
 		resp, err := base.RoundTrip(own)
 		if err != nil {
 			return nil, err
@@ -220,7 +221,7 @@ func TestHTTPTransportRetries(t *testing.T) {
 		for {
 			again := r.Clone(r.Context())
 			again.Body, err = r.GetBody()
-			noError(t, err)
+			rowtest.NoError(t, err)
 			if resp, err = base.RoundTrip(again); err != nil || resp.StatusCode < 500 {
 				return resp, err
 			}
@@ -242,5 +243,5 @@ func TestHTTPTransportRetries(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	_, err := d.run(ctx, "http.get", "url", "http://localhost/")
-	wrong(t, err, value.Canceled, "canceled", "a call that has ended")
+	rowtest.Wrong(t, err, value.Canceled, "canceled", "a call that has ended")
 }

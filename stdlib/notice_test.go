@@ -7,6 +7,7 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
+	"github.com/cassidy-run/cassidy/stdlib/internal/rowtest"
 )
 
 func TestNotices(t *testing.T) {
@@ -26,7 +27,7 @@ func TestNotices(t *testing.T) {
 	} {
 		f := d.row(tt.row)
 		args, err := f.Bind(nil, tt.args)
-		noError(t, err)
+		rowtest.NoError(t, err)
 		var got []tool.Report
 		grant := tool.Grant{Call: tool.Call{ID: "c1", Tool: "t1"}, Emit: func(r tool.Report) { got = append(got, r) }}
 		out, err := f.Do(context.Background(), tool.Effect{Args: args}, grant)

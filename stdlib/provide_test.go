@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/cassidy-run/cassidy/runtime/value"
+	"github.com/cassidy-run/cassidy/stdlib/internal/rowtest"
 )
 
 // TestLookupErrors checks what a script gets where the program's Env or Secrets
@@ -101,16 +102,16 @@ func TestLookupEndsWithItsEffect(t *testing.T) {
 	wait := func(context.Context, string) (string, error) { <-hang; return aToken, nil }
 	d := newTLSWeb(t, &Options{Env: wait, Secrets: wait}, sends("x"))
 	d.grant("env", "secret", "http")
-	within(t, "the effects", func() {
+	rowtest.Within(t, "the effects", func() {
 		for _, row := range []string{"env.get", "secret"} {
 			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
 			_, err := d.run(ctx, row, "name", "NAME")
-			wrong(t, err, value.Timeout, "the time ran out", row)
+			rowtest.Wrong(t, err, value.Timeout, "the time ran out", row)
 			cancel()
 			ctx, cancel = context.WithCancel(t.Context())
 			cancel()
 			_, err = d.run(ctx, row, "name", "NAME")
-			wrong(t, err, value.Canceled, "canceled", row)
+			rowtest.Wrong(t, err, value.Canceled, "canceled", row)
 		}
 		d.fails(value.Timeout, "no whole answer within 50ms", "http.get", "url", "https://example.com/", "timeout", 0.05, "headers", value.NewDict("X", "{{secret:T}}"))
 	})

@@ -16,6 +16,7 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/value"
 	"github.com/cassidy-run/cassidy/stdlib/encoding"
 	"github.com/cassidy-run/cassidy/stdlib/internal/row"
+	"github.com/cassidy-run/cassidy/stdlib/internal/rowtest"
 )
 
 // token is a value with characters that every encoding writes differently.
@@ -105,7 +106,7 @@ func hidden(t *testing.T, what string, v value.Value, val string) {
 // TestSecretIsScrubbed checks the forms in which a server may give a value back.
 func TestSecretIsScrubbed(t *testing.T) {
 	quoted, err := json.Marshal(token)
-	noError(t, err)
+	rowtest.NoError(t, err)
 	plain := []byte(token)
 	for _, form := range []string{
 		token, url.QueryEscape(token), url.PathEscape(token), strings.ToLower(url.QueryEscape("<>")) + token, string(quoted), value.FormatJSON(token, ""),

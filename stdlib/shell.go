@@ -2,7 +2,7 @@ package stdlib
 
 import (
 	"context"
-	"io/fs"
+	iofs "io/fs"
 	"os"
 	"path"
 	"path/filepath"
@@ -208,20 +208,20 @@ func shellSeconds(args *value.Dict) time.Duration {
 
 // shellDir resolves the folder to start in, which must be one of the project.
 func (w *World) shellDir(raw string) (string, error) {
-	dir, _, err := w.resolve(raw)
+	dir, _, err := w.files.resolve(raw)
 	if err != nil {
 		return "", err
 	}
-	info, err := w.root.Stat(filepath.FromSlash(dir))
+	info, err := w.files.root.Stat(filepath.FromSlash(dir))
 	if err != nil || !info.IsDir() {
-		return "", value.Errorf(value.Failed, "there is no folder %s to start in", w.shown(dir))
+		return "", value.Errorf(value.Failed, "there is no folder %s to start in", w.files.shown(dir))
 	}
 	return dir, nil
 }
 
 // shellBase is the project's folder with all links followed: what the kernel
 // will hold a command to.
-func (w *World) shellBase() string { return filepath.FromSlash(w.bases[len(w.bases)-1]) }
+func (w *World) shellBase() string { return filepath.FromSlash(w.files.bases[len(w.files.bases)-1]) }
 
 // shellFind gives the path of a program: where the user's rule says, or in the
 // system's folders. Never one that a project could have brought along.
@@ -343,17 +343,17 @@ func (w *World) shellWritable(protected []string) ([]string, error) {
 		}
 	}
 	var list []string
-	files := w.root.FS()
+	files := w.files.root.FS()
 	for dirs := []string{"."}; len(dirs) > 0; dirs = dirs[1:] {
-		entries, err := fs.ReadDir(files, dirs[0])
+		entries, err := iofs.ReadDir(files, dirs[0])
 		if err != nil {
 			return nil, value.Errorf(value.Failed, "list the project: %w", err)
 		}
 		for _, entry := range entries {
 			name := path.Join(dirs[0], entry.Name())
 			switch {
-			case w.protect(name) != nil || !entry.IsDir() && !entry.Type().IsRegular():
-			case holds[name] || w.holdsKept(name):
+			case w.files.protect(name) != nil || !entry.IsDir() && !entry.Type().IsRegular():
+			case holds[name] || w.files.holdsKept(name):
 				dirs = append(dirs, name)
 			default:
 				list = append(list, filepath.Join(w.shellBase(), filepath.FromSlash(name)))
@@ -371,16 +371,16 @@ func (w *World) shellWritable(protected []string) ([]string, error) {
 func (w *World) shellProtected() ([]string, error) {
 	var names []string
 	looked := 0
-	err := fs.WalkDir(w.root.FS(), ".", func(name string, d fs.DirEntry, err error) error {
+	err := iofs.WalkDir(w.files.root.FS(), ".", func(name string, d iofs.DirEntry, err error) error {
 		if looked++; looked > shellLooked {
 			return shellTooLarge(shellLooked, "files and folders")
 		}
-		if err == nil && w.protect(name) == nil {
+		if err == nil && w.files.protect(name) == nil {
 			return nil
 		}
 		names = append(names, name)
 		if err != nil || d.IsDir() {
-			return fs.SkipDir
+			return iofs.SkipDir
 		}
 		return nil
 	})
@@ -398,10 +398,10 @@ func (w *World) shellTakeAway(before []string) error {
 		if slices.Contains(before, name) {
 			continue
 		}
-		if err := w.root.RemoveAll(name); err != nil {
-			return value.Errorf(value.Security, "the command has made %s, which decides what runs next, and it cannot be removed: %w", w.shown(name), err)
+		if err := w.files.root.RemoveAll(name); err != nil {
+			return value.Errorf(value.Security, "the command has made %s, which decides what runs next, and it cannot be removed: %w", w.files.shown(name), err)
 		}
-		return value.Errorf(value.Security, "the command has made %s, which decides what runs next; it was removed", w.shown(name)).
+		return value.Errorf(value.Security, "the command has made %s, which decides what runs next; it was removed", w.files.shown(name)).
 			WithHint("let a person do that")
 	}
 	return nil

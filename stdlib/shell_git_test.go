@@ -13,6 +13,7 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
+	"github.com/cassidy-run/cassidy/stdlib/internal/rowtest"
 )
 
 // runOpenly is a launcher that confines nothing: what it is asked to run must be
@@ -48,7 +49,7 @@ func newHostileRepo(t *testing.T) *hostileRepo {
 	}
 	r.git("init", "-q", "-b", "main")
 	for name, text := range map[string]string{"a.txt": "one\n", "b.txt": "two\n", "sub/c.txt": "three\n"} {
-		putFile(t, r.dir, name, text)
+		rowtest.PutFile(t, r.dir, name, text)
 	}
 	r.git("add", ".")
 	r.git("commit", "-q", "-m", "first")
@@ -57,9 +58,9 @@ func newHostileRepo(t *testing.T) *hostileRepo {
 
 // dirty changes a file, and makes git look at another that has not changed.
 func (r *hostileRepo) dirty() {
-	putFile(r.t, r.dir, "a.txt", "changed\n")
-	putFile(r.t, r.dir, "b.txt", "TWO\n")
-	putFile(r.t, r.dir, "new.txt", "new\n")
+	rowtest.PutFile(r.t, r.dir, "a.txt", "changed\n")
+	rowtest.PutFile(r.t, r.dir, "b.txt", "TWO\n")
+	rowtest.PutFile(r.t, r.dir, "new.txt", "new\n")
 }
 
 // git runs git as the attacker does: for real.
@@ -91,7 +92,7 @@ func (r *hostileRepo) program() string { return "touch '" + r.mark + "'; cat" }
 
 // script is a program that leaves the mark, as a file.
 func (r *hostileRepo) script() string {
-	putFile(r.t, r.dir, ".git/evil.sh", "#!/bin/sh\ntouch '"+r.mark+"'\ncat\n")
+	rowtest.PutFile(r.t, r.dir, ".git/evil.sh", "#!/bin/sh\ntouch '"+r.mark+"'\ncat\n")
 	if err := os.Chmod(filepath.Join(r.dir, ".git/evil.sh"), 0o755); err != nil {
 		r.t.Fatal(err)
 	}
@@ -106,7 +107,7 @@ func (r *hostileRepo) marked() bool {
 
 // ending is a program that leaves the mark and answers nothing.
 func (r *hostileRepo) ending() string {
-	putFile(r.t, r.dir, ".git/ending.sh", "#!/bin/sh\ntouch '"+r.mark+"'\n")
+	rowtest.PutFile(r.t, r.dir, ".git/ending.sh", "#!/bin/sh\ntouch '"+r.mark+"'\n")
 	if err := os.Chmod(filepath.Join(r.dir, ".git/ending.sh"), 0o755); err != nil {
 		r.t.Fatal(err)
 	}
@@ -117,7 +118,7 @@ func (r *hostileRepo) ending() string {
 func (r *hostileRepo) signed() {
 	head := r.git("cat-file", "commit", "HEAD")
 	top, message, _ := strings.Cut(head, "\n\n")
-	putFile(r.t, r.dir, ".git/signed", top+"\ngpgsig -----BEGIN PGP SIGNATURE-----\n \n x\n -----END PGP SIGNATURE-----\n\n"+message)
+	rowtest.PutFile(r.t, r.dir, ".git/signed", top+"\ngpgsig -----BEGIN PGP SIGNATURE-----\n \n x\n -----END PGP SIGNATURE-----\n\n"+message)
 	id := strings.TrimSpace(r.git("hash-object", "-t", "commit", "-w", ".git/signed"))
 	r.git("update-ref", "refs/heads/main", id)
 }
@@ -176,11 +177,11 @@ func TestS04HostileRepositories(t *testing.T) {
 			r.git("config", "filter.evil.process", r.program())
 		}, []string{"status"}, ""},
 		{"attributes of the repository", func(r *hostileRepo) {
-			putFile(r.t, r.dir, ".git/info/attributes", "*.txt filter=evil\n")
+			rowtest.PutFile(r.t, r.dir, ".git/info/attributes", "*.txt filter=evil\n")
 			r.git("config", "filter.evil.clean", r.program())
 		}, []string{"status"}, ""},
 		{"attributes by a setting", func(r *hostileRepo) {
-			putFile(r.t, r.dir, "attr", "*.txt filter=evil\n")
+			rowtest.PutFile(r.t, r.dir, "attr", "*.txt filter=evil\n")
 			r.git("config", "core.attributesFile", filepath.Join(r.dir, "attr"))
 			r.git("config", "filter.evil.clean", r.program())
 		}, []string{"status"}, ""},
@@ -193,12 +194,12 @@ func TestS04HostileRepositories(t *testing.T) {
 			r.git("config", "filter.EVIL.Required.CLEAN", r.program())
 		}, []string{"status"}, ""},
 		{"included settings", func(r *hostileRepo) {
-			putFile(r.t, r.dir, "more", "[filter \"evil\"]\n\tclean = "+r.script()+"\n")
+			rowtest.PutFile(r.t, r.dir, "more", "[filter \"evil\"]\n\tclean = "+r.script()+"\n")
 			r.attribute("*.txt filter=evil")
 			r.git("config", "include.path", "../more")
 		}, []string{"status"}, ""},
 		{"settings included for a branch", func(r *hostileRepo) {
-			putFile(r.t, r.dir, "more", "[filter \"evil\"]\n\tclean = "+r.script()+"\n")
+			rowtest.PutFile(r.t, r.dir, "more", "[filter \"evil\"]\n\tclean = "+r.script()+"\n")
 			r.attribute("*.txt filter=evil")
 			r.git("config", "includeIf.onbranch:main.path", "../more")
 		}, []string{"status"}, ""},
@@ -269,7 +270,7 @@ func TestS04HostileRepositories(t *testing.T) {
 			if err := os.Rename(filepath.Join(r.dir, ".git"), filepath.Join(r.dir, "kept")); err != nil {
 				r.t.Fatal(err)
 			}
-			putFile(r.t, r.dir, ".git", "gitdir: kept\n")
+			rowtest.PutFile(r.t, r.dir, ".git", "gitdir: kept\n")
 			r.git("config", "core.fsmonitor", "touch '"+r.mark+"'; echo")
 		}, []string{"status"}, ""},
 		{"pager", func(r *hostileRepo) {
@@ -330,13 +331,15 @@ func TestS04HostileRepositories(t *testing.T) {
 }
 
 func (r *hostileRepo) hook(name string) {
-	putFile(r.t, r.dir, name, "#!/bin/sh\ntouch '"+r.mark+"'\n")
+	rowtest.PutFile(r.t, r.dir, name, "#!/bin/sh\ntouch '"+r.mark+"'\n")
 	if err := os.Chmod(filepath.Join(r.dir, name), 0o755); err != nil {
 		r.t.Fatal(err)
 	}
 }
 
-func (r *hostileRepo) attribute(line string) { putFile(r.t, r.dir, ".gitattributes", line+"\n") }
+func (r *hostileRepo) attribute(line string) {
+	rowtest.PutFile(r.t, r.dir, ".gitattributes", line+"\n")
+}
 
 // submodule adds a repository inside that starts a program when it is looked at.
 func (r *hostileRepo) submodule() {
@@ -347,9 +350,9 @@ func (r *hostileRepo) submodule() {
 			r.t.Fatalf("git %q: %v: %s", args, err, out)
 		}
 	}
-	putFile(r.t, inner, ".gitattributes", "* filter=evil\n")
-	putFile(r.t, inner, "x", "x\n")
-	putFile(r.t, r.dir, ".gitmodules", "[submodule \"inner\"]\n\tpath = inner\n\turl = ./inner\n")
+	rowtest.PutFile(r.t, inner, ".gitattributes", "* filter=evil\n")
+	rowtest.PutFile(r.t, inner, "x", "x\n")
+	rowtest.PutFile(r.t, r.dir, ".gitmodules", "[submodule \"inner\"]\n\tpath = inner\n\turl = ./inner\n")
 	r.git("add", "inner", ".gitmodules")
 	r.git("commit", "-q", "-m", "inner")
 	_ = os.Remove(r.mark)
@@ -404,13 +407,13 @@ func TestGit(t *testing.T) {
 			}
 		}
 	}
-	before := snapshot(t, r.dir)
+	before := rowtest.Snapshot(t, r.dir)
 	check("own")
 	if got, _, _ := d.ran(line("git ls-files"), "cwd", "sub"); got != "c.txt\n" {
 		t.Errorf("git ls-files in sub = %q, want c.txt", got)
 	}
 	for name, was := range before {
-		if now := snapshot(t, r.dir)[name]; now != was {
+		if now := rowtest.Snapshot(t, r.dir)[name]; now != was {
 			t.Errorf("git has changed %s", name)
 			break
 		}
@@ -419,7 +422,7 @@ func TestGit(t *testing.T) {
 		err := filepath.WalkDir(r.dir, func(name string, _ os.DirEntry, err error) error {
 			return errors.Join(err, os.Lchown(name, 65534, 65534))
 		})
-		noError(t, err)
+		rowtest.NoError(t, err)
 		check("another user's")
 	}
 }

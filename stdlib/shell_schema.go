@@ -123,8 +123,8 @@ func (w *World) shellInside(dir, text string) error {
 	if err := fsCheckText(text); err != nil {
 		return err
 	}
-	if w.absolute(text) {
-		_, err := w.inside(text)
+	if w.files.absolute(text) {
+		_, err := w.files.inside(text)
 		return err
 	}
 	if clean := path.Join(dir, text); clean == ".." || strings.HasPrefix(clean, "../") {

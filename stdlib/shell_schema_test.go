@@ -8,6 +8,7 @@ import (
 
 	"github.com/cassidy-run/cassidy/internal/yaml"
 	"github.com/cassidy-run/cassidy/runtime/value"
+	"github.com/cassidy-run/cassidy/stdlib/internal/rowtest"
 )
 
 // TestSchemasAreComplete checks the table itself: every kind is known, and no
@@ -78,7 +79,9 @@ func FuzzArgv(f *testing.F) {
 	} {
 		f.Add(seed)
 	}
-	w := &World{work: ".", bases: []string{"/project"}}
+	w, err := Open(&Options{Root: f.TempDir()})
+	rowtest.NoError(f, err)
+	f.Cleanup(func() { w.Close() })
 	check := w.shellChecker("sub")
 	f.Fuzz(func(t *testing.T, text string) {
 		argv := strings.Split(text, " ")
@@ -177,7 +180,7 @@ func TestParseCommands(t *testing.T) {
 		return ParseCommands(v)
 	}
 	got, err := parse("make: {exec: any}\nmytool: {path: /opt/bin/mytool, exec: any, network: true}\ngo:\n  args: [vet ./..., test **]\n  env: {A: b}\n  read: [/x]\n  write: [/y/z]\ngit: {path: /opt/git}\nsh: {network: true}\n")
-	noError(t, err)
+	rowtest.NoError(t, err)
 	if r := got["make"]; !r.Any || r.Network || len(got) != 5 {
 		t.Errorf("make is %+v of %d", r, len(got))
 	}
@@ -209,6 +212,6 @@ func TestParseCommands(t *testing.T) {
 		"a b: {exec: any}":               `"a b" is not the plain name`,
 	} {
 		_, err := parse(text)
-		wrong(t, err, value.Invalid, says, text)
+		rowtest.Wrong(t, err, value.Invalid, says, text)
 	}
 }

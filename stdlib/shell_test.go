@@ -15,6 +15,7 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 	"github.com/cassidy-run/cassidy/sandbox"
+	"github.com/cassidy-run/cassidy/stdlib/internal/rowtest"
 )
 
 // shellDesk is a desk whose commands run confined.
@@ -250,7 +251,7 @@ func TestS05Metacharacters(t *testing.T) {
 func TestS06Environment(t *testing.T) {
 	evil := t.TempDir()
 	for _, name := range []string{"ls", "env", "git", "sh"} {
-		putFile(t, evil, name, "#!/bin/sh\necho evil\n")
+		rowtest.PutFile(t, evil, name, "#!/bin/sh\necho evil\n")
 		if err := os.Chmod(filepath.Join(evil, name), 0o755); err != nil {
 			t.Fatal(err)
 		}
@@ -286,7 +287,7 @@ func TestS06Environment(t *testing.T) {
 // line reaches beyond the project is refused to it.
 func TestS08Shell(t *testing.T) {
 	outside := t.TempDir()
-	putFile(t, outside, "secret", "secret")
+	rowtest.PutFile(t, outside, "secret", "secret")
 	d := shellDesk(t, map[string]string{"a": "x", "sub/b": "y", ".git/config": "g", ".cassidy/tools/t.star": "t"}, map[string]CommandRule{"touch": {Any: true}})
 	if err := os.Symlink(filepath.Join(outside, "secret"), filepath.Join(d.dir, "link")); err != nil {
 		t.Fatal(err)
@@ -306,12 +307,12 @@ func TestS08Shell(t *testing.T) {
 	for _, needs := range [][]string{{"shell"}, {"shell:sh", "fs.write"}} {
 		d.grant(needs...)
 		for _, l := range attempts {
-			before := snapshot(t, outside)["secret"]
+			before := rowtest.Snapshot(t, outside)["secret"]
 			out, stderr, exit := d.ran(argvOf("sh", "-c", l))
 			if exit == 0 || strings.Contains(out, "secret") || stderr == "" && !strings.Contains(l, "curl") {
 				t.Errorf("%v: %s: %q, %q, exit %d, want a refusal", needs, l, out, stderr, exit)
 			}
-			if after := snapshot(t, outside)["secret"]; after != before {
+			if after := rowtest.Snapshot(t, outside)["secret"]; after != before {
 				t.Errorf("%s changed the file to %q", l, after)
 			}
 		}
@@ -344,7 +345,7 @@ func TestShellWrites(t *testing.T) {
 		d := shellDesk(t, map[string]string{"a": "x", "sub/b": "y"}, rules)
 		d.grant(strings.Fields(tt.needs)...)
 		_, stderr, exit := d.ran(tt.argv)
-		files := snapshot(t, d.dir)
+		files := rowtest.Snapshot(t, d.dir)
 		_, at := files["sub/new"]
 		if _, top := files["new"]; top || at != tt.writes || tt.writes != (exit == 0) {
 			t.Errorf("%s: %v: exit %d, %q, wrote %v, want %v", tt.needs, tt.argv, exit, stderr, at, tt.writes)
@@ -428,7 +429,7 @@ func TestShellEmits(t *testing.T) {
 	told := make(chan string, 10)
 	f := d.row("shell.run")
 	args, err := f.Bind(nil, value.NewDict("argv", argvOf("sh", "-c", "echo first; sleep 20"), "timeout", int64(30)))
-	noError(t, err)
+	rowtest.NoError(t, err)
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	go func() {
@@ -531,7 +532,7 @@ func TestS08NestedNames(t *testing.T) {
 	for _, l := range []string{"mkdir -p sub/other/evil/.git && echo x >sub/other/evil/.git/config", "echo gitdir: /tmp/x >sub/other/.git", "mkdir sub/other/.CASSIDY"} {
 		d.fails(value.Security, "it was removed", "shell.run", "argv", argvOf("sh", "-c", l))
 	}
-	got := snapshot(t, d.dir)
+	got := rowtest.Snapshot(t, d.dir)
 	for name, text := range got {
 		folded := strings.ToLower(name)
 		if strings.HasPrefix(folded, "sub/other/") && (strings.Contains(folded, ".git") || strings.Contains(folded, ".cassidy")) {
@@ -571,10 +572,10 @@ func TestRulesBindCommands(t *testing.T) {
 	if err := run("fs.write", argvOf("sh", "-c", "echo y >sub/a")); err != nil {
 		t.Fatal(err)
 	}
-	if got := getFile(t, d.dir, "sub/a"); got != "x" {
+	if got := rowtest.GetFile(t, d.dir, "sub/a"); got != "x" {
 		t.Errorf("where a rule narrows writing a command wrote %q", got)
 	}
-	if err := run("", argvOf("sh", "-c", "echo y >sub/a")); err != nil || getFile(t, d.dir, "sub/a") != "y\n" {
-		t.Errorf("without a rule: %v, and %q, want it written", err, getFile(t, d.dir, "sub/a"))
+	if err := run("", argvOf("sh", "-c", "echo y >sub/a")); err != nil || rowtest.GetFile(t, d.dir, "sub/a") != "y\n" {
+		t.Errorf("without a rule: %v, and %q, want it written", err, rowtest.GetFile(t, d.dir, "sub/a"))
 	}
 }
