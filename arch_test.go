@@ -169,9 +169,14 @@ var layers = map[string]struct {
 		"runtime/tool runtime/value stdlib/internal/row",
 		"who answers is handed in with the call",
 	},
+	"stdlib/fs": {
+		"Package fs is what scripts can do with the files of one project",
+		"runtime/tool runtime/value stdlib/internal/row",
+		"who may touch which file is handed in with the call",
+	},
 	"stdlib": {
 		"Package stdlib is what scripts can use",
-		"runtime/tool runtime/value stdlib/clock stdlib/encoding stdlib/human stdlib/number stdlib/table stdlib/text stdlib/internal/row",
+		"runtime/tool runtime/value stdlib/clock stdlib/encoding stdlib/fs stdlib/human stdlib/number stdlib/table stdlib/text stdlib/internal/row",
 		"an effect acts on the world and knows nothing of who asked",
 	},
 	"sandbox": {
@@ -322,10 +327,10 @@ var powers = map[string]struct {
 	users string
 	why   string
 }{
-	"os":            {"stdlib internal/folder internal/config internal/trust internal/index internal/skill internal/project runtime/journal/sqlite sandbox . cmd/cassidy cmd/cassidy-worker examples/embed examples/server internal/testworker runtime/engine/internal/enginetest", "files are touched by effects, by who reads the project's folder, by who keeps the records of runs, by who starts a worker and looks at it, by the command, and by who builds a worker for tests"},
+	"os":            {"stdlib stdlib/fs stdlib/internal/rowtest internal/folder internal/config internal/trust internal/index internal/skill internal/project runtime/journal/sqlite sandbox . cmd/cassidy cmd/cassidy-worker examples/embed examples/server internal/testworker runtime/engine/internal/enginetest", "files are touched by effects, by who reads the project's folder, by who keeps the records of runs, by who starts a worker and looks at it, by the command, and by who builds a worker for tests"},
 	"os/exec":       {"sandbox cmd/cassidy internal/testworker", "the launcher of commands where no system confines them, a person's own editor, and the worker of a test"},
 	"os/signal":     {"sandbox cmd/cassidy examples/server", "a library installs no signal handler; the supervisor of a command is a process of its own"},
-	"syscall":       {"stdlib runtime/journal/sqlite sandbox examples/server", "opening a file without waiting for a FIFO's other end; the lock of a run, which ends with its process; being asked before a connection is made; how a worker is started, and how it ended; the name of SIGTERM"},
+	"syscall":       {"stdlib stdlib/fs runtime/journal/sqlite sandbox examples/server", "opening a file without waiting for a FIFO's other end; the lock of a run, which ends with its process; being asked before a connection is made; how a worker is started, and how it ended; the name of SIGTERM"},
 	"net":           {"stdlib examples/server", "only the effects of http reach a network for scripts, and they check each address that they dial; a server listens"},
 	"net/http":      {". stdlib runtime/model examples/server", "the client of http.*, without a proxy, cookies or shared connections; and what models are asked with; in the root only the types of Options.HTTP; and a server"},
 	"net/netip":     {"stdlib internal/config .", "reads and judges addresses, and reaches none"},
@@ -345,8 +350,8 @@ var powers = map[string]struct {
 	"github.com/yuin/gopher-lua":                    {"runtime/engine/internal/lua", "one package knows the language"},
 	"gopkg.in/yaml.v3":                              {"internal/yaml", "archived upstream: one file wraps it"},
 	"github.com/google/jsonschema-go":               {"internal/jsonschema", "checks the schemas that others wrote"},
-	"github.com/bmatcuk/doublestar/v4":              {"runtime/tool stdlib", "globs, in capabilities and in fs.glob"},
-	"github.com/aymanbagabas/go-udiff":              {"stdlib stdlib/text runtime/host/internal/diffs cmd/cassidy", "unified diffs: of effects, in questions, and on a terminal"},
+	"github.com/bmatcuk/doublestar/v4":              {"runtime/tool stdlib/fs", "globs, in capabilities and in fs.glob"},
+	"github.com/aymanbagabas/go-udiff":              {"stdlib/fs stdlib/text runtime/host/internal/diffs cmd/cassidy", "unified diffs: of effects, in questions, and on a terminal"},
 	"github.com/urfave/cli/v2":                      {"cmd/cassidy", "only the command has flags"},
 	"golang.org/x/sys":                              {"runtime/journal/sqlite sandbox cmd/cassidy", "the same lock on Windows; the kernel's names for what a worker gives up; the width of a terminal, and what was typed too early"},
 	"golang.org/x/net":                              {"stdlib stdlib/text sandbox", "idna: which host a name means, asked before it is judged; html: reads pages tag by tag; bpf: assembles the filter of system calls"},

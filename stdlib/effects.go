@@ -12,6 +12,7 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 	"github.com/cassidy-run/cassidy/stdlib/clock"
+	"github.com/cassidy-run/cassidy/stdlib/fs"
 	"github.com/cassidy-run/cassidy/stdlib/human"
 	"github.com/cassidy-run/cassidy/stdlib/internal/row"
 	"github.com/cassidy-run/cassidy/stdlib/number"
@@ -67,13 +68,13 @@ type Options struct {
 }
 
 // FileLimits bound what the effects on files may cost.
-type FileLimits = Limits
+type FileLimits = fs.Limits
 
 // A World is what the effects of scripts act on: the files of one project, the
 // network, the clock, and the environment variables and secrets that it is
 // lent. It is safe for concurrent use.
 type World struct {
-	files   *Files
+	files   *fs.Files
 	env     row.Lookup
 	now     func() time.Time
 	shell   shellWorld
@@ -104,7 +105,7 @@ func Open(o *Options) (*World, error) {
 	if w.http, err = newHTTPNet(o, w.secrets); err != nil {
 		return nil, err
 	}
-	w.files, err = OpenFiles(&FileOptions{Root: o.Root, WorkDir: o.WorkDir, Protect: o.Protect, Now: w.now, Limits: o.Limits})
+	w.files, err = fs.Open(&fs.Options{Root: o.Root, WorkDir: o.WorkDir, Protect: o.Protect, Now: w.now, Limits: o.Limits})
 	if err != nil {
 		return nil, err
 	}

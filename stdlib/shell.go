@@ -13,6 +13,7 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
+	"github.com/cassidy-run/cassidy/stdlib/fs"
 )
 
 // What one command may cost.
@@ -208,20 +209,20 @@ func shellSeconds(args *value.Dict) time.Duration {
 
 // shellDir resolves the folder to start in, which must be one of the project.
 func (w *World) shellDir(raw string) (string, error) {
-	dir, _, err := w.files.resolve(raw)
+	dir, _, err := w.files.Resolve(raw)
 	if err != nil {
 		return "", err
 	}
-	info, err := w.files.root.Stat(filepath.FromSlash(dir))
+	info, err := w.files.Root.Stat(filepath.FromSlash(dir))
 	if err != nil || !info.IsDir() {
-		return "", value.Errorf(value.Failed, "there is no folder %s to start in", w.files.shown(dir))
+		return "", value.Errorf(value.Failed, "there is no folder %s to start in", w.files.Shown(dir))
 	}
 	return dir, nil
 }
 
 // shellBase is the project's folder with all links followed: what the kernel
 // will hold a command to.
-func (w *World) shellBase() string { return filepath.FromSlash(w.files.bases[len(w.files.bases)-1]) }
+func (w *World) shellBase() string { return filepath.FromSlash(w.files.Bases[len(w.files.Bases)-1]) }
 
 // shellFind gives the path of a program: where the user's rule says, or in the
 // system's folders. Never one that a project could have brought along.
@@ -286,7 +287,7 @@ func (w *World) shellProcess(plan *shellPlan, g tool.Grant) (*tool.Process, erro
 				WithHint("read files with fs.read, or change the rule")
 		}
 	}
-	if !plan.free || g.Check == nil || g.Narrowed != nil && g.Narrowed("fs.write") != "" || g.Check(fsWrites(".")) != nil {
+	if !plan.free || g.Check == nil || g.Narrowed != nil && g.Narrowed("fs.write") != "" || g.Check(fs.Writes(".")) != nil {
 		return p, nil
 	}
 	protected, err := w.shellProtected()
@@ -343,7 +344,7 @@ func (w *World) shellWritable(protected []string) ([]string, error) {
 		}
 	}
 	var list []string
-	files := w.files.root.FS()
+	files := w.files.Root.FS()
 	for dirs := []string{"."}; len(dirs) > 0; dirs = dirs[1:] {
 		entries, err := iofs.ReadDir(files, dirs[0])
 		if err != nil {
@@ -352,8 +353,8 @@ func (w *World) shellWritable(protected []string) ([]string, error) {
 		for _, entry := range entries {
 			name := path.Join(dirs[0], entry.Name())
 			switch {
-			case w.files.protect(name) != nil || !entry.IsDir() && !entry.Type().IsRegular():
-			case holds[name] || w.files.holdsKept(name):
+			case w.files.Protect(name) != nil || !entry.IsDir() && !entry.Type().IsRegular():
+			case holds[name] || w.files.HoldsKept(name):
 				dirs = append(dirs, name)
 			default:
 				list = append(list, filepath.Join(w.shellBase(), filepath.FromSlash(name)))
@@ -371,11 +372,11 @@ func (w *World) shellWritable(protected []string) ([]string, error) {
 func (w *World) shellProtected() ([]string, error) {
 	var names []string
 	looked := 0
-	err := iofs.WalkDir(w.files.root.FS(), ".", func(name string, d iofs.DirEntry, err error) error {
+	err := iofs.WalkDir(w.files.Root.FS(), ".", func(name string, d iofs.DirEntry, err error) error {
 		if looked++; looked > shellLooked {
 			return shellTooLarge(shellLooked, "files and folders")
 		}
-		if err == nil && w.files.protect(name) == nil {
+		if err == nil && w.files.Protect(name) == nil {
 			return nil
 		}
 		names = append(names, name)
@@ -398,10 +399,10 @@ func (w *World) shellTakeAway(before []string) error {
 		if slices.Contains(before, name) {
 			continue
 		}
-		if err := w.files.root.RemoveAll(name); err != nil {
-			return value.Errorf(value.Security, "the command has made %s, which decides what runs next, and it cannot be removed: %w", w.files.shown(name), err)
+		if err := w.files.Root.RemoveAll(name); err != nil {
+			return value.Errorf(value.Security, "the command has made %s, which decides what runs next, and it cannot be removed: %w", w.files.Shown(name), err)
 		}
-		return value.Errorf(value.Security, "the command has made %s, which decides what runs next; it was removed", w.files.shown(name)).
+		return value.Errorf(value.Security, "the command has made %s, which decides what runs next; it was removed", w.files.Shown(name)).
 			WithHint("let a person do that")
 	}
 	return nil

@@ -9,6 +9,7 @@ import (
 	"unicode"
 
 	"github.com/cassidy-run/cassidy/runtime/value"
+	"github.com/cassidy-run/cassidy/stdlib/fs"
 )
 
 // A commandSchema says which arguments a command takes here. It is written as
@@ -120,15 +121,15 @@ func (w *World) shellInside(dir, text string) error {
 	if text == "/dev/null" {
 		return nil
 	}
-	if err := fsCheckText(text); err != nil {
+	if err := fs.CheckText(text); err != nil {
 		return err
 	}
-	if w.files.absolute(text) {
-		_, err := w.files.inside(text)
+	if w.files.Absolute(text) {
+		_, err := w.files.Inside(text)
 		return err
 	}
 	if clean := path.Join(dir, text); clean == ".." || strings.HasPrefix(clean, "../") {
-		return fsOutside(text)
+		return fs.Outside(text)
 	}
 	return nil
 }

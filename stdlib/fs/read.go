@@ -1,4 +1,4 @@
-package stdlib
+package fs
 
 import (
 	"bytes"
@@ -19,13 +19,13 @@ func (w *Files) fsReadFuncs() []tool.Func {
 	file := []tool.Param{tool.Required("path", tool.TypeString, "the file")}
 	either := []tool.Param{tool.Required("path", tool.TypeString, "the file or folder")}
 	return []tool.Func{
-		w.fsReadFunc(w.filePath, (*fsLook).readText, tool.Func{
+		w.fsReadFunc(w.filePath, (*look).readText, tool.Func{
 			Name:    "read",
 			Doc:     "Read a text file.",
 			Params:  file,
 			Returns: "its text",
 		}),
-		w.fsReadFunc(w.filePath, (*fsLook).readBytes, tool.Func{
+		w.fsReadFunc(w.filePath, (*look).readBytes, tool.Func{
 			Name: "read_bytes",
 			Doc:  "Read a file that may hold anything, or a part of it. A file of more than 8 MB can be read in parts only.",
 			Params: append(slices.Clip(file),
@@ -33,13 +33,13 @@ func (w *Files) fsReadFuncs() []tool.Func {
 				atLeast(tool.Optional("length", tool.TypeInteger, nil, "how many bytes to read; without it, all up to the end"), 0)),
 			Returns: "its bytes; fewer than length where the file ends before, none where it does before offset",
 		}),
-		w.fsReadFunc(w.anyPath, (*fsLook).stat, tool.Func{
+		w.fsReadFunc(w.anyPath, (*look).stat, tool.Func{
 			Name:    "stat",
 			Doc:     "Describe a file or folder. It fails where there is none.",
 			Params:  either,
 			Returns: `{"name", "path", "kind": "file", "dir" or "other", "size", "modified": RFC 3339 text}`,
 		}),
-		w.fsReadFunc(w.anyPath, (*fsLook).exists, tool.Func{
+		w.fsReadFunc(w.anyPath, (*look).exists, tool.Func{
 			Name:    "exists",
 			Doc:     "Tell whether there is a file or folder.",
 			Params:  either,
@@ -56,26 +56,26 @@ func atLeast(p tool.Param, low int64) tool.Param {
 
 // anyPath resolves a path that may be a file's or a folder's.
 func (w *Folder) anyPath(raw string) (string, error) {
-	p, _, err := w.resolve(raw)
+	p, _, err := w.Resolve(raw)
 	return p, err
 }
 
 // fsReadFunc completes a row that reads the one path of its argument "path".
-func (w *Files) fsReadFunc(resolve func(string) (string, error), do func(*fsLook, *value.Dict) (value.Value, error), f tool.Func) tool.Func {
+func (w *Files) fsReadFunc(resolve func(string) (string, error), do func(*look, *value.Dict) (value.Value, error), f tool.Func) tool.Func {
 	f.Kind = tool.Read
 	f.Target = func(args *value.Dict) ([]tool.Capability, error) {
 		p, err := resolve(args.Text("path"))
 		if err != nil {
 			return nil, err
 		}
-		return []tool.Capability{fsReads(p)}, nil
+		return []tool.Capability{reads(p)}, nil
 	}
 	f.Do = w.fsDo(do)
 	return f
 }
 
 // fsDo makes the Do of a row from what it does with its call's look.
-func (w *Files) fsDo(do func(*fsLook, *value.Dict) (value.Value, error)) func(context.Context, tool.Effect, tool.Grant) (tool.Outcome, error) {
+func (w *Files) fsDo(do func(*look, *value.Dict) (value.Value, error)) func(context.Context, tool.Effect, tool.Grant) (tool.Outcome, error) {
 	return func(ctx context.Context, e tool.Effect, g tool.Grant) (tool.Outcome, error) {
 		if err := row.Stopped(ctx); err != nil {
 			return tool.Outcome{}, err
@@ -91,8 +91,8 @@ func (w *Files) fsDo(do func(*fsLook, *value.Dict) (value.Value, error)) func(co
 // seek finds a path to read, over every link. Where links lead to another
 // path, the call must be allowed to read that one too. folder tells that the
 // path as it is written can only mean a folder.
-func (l *fsLook) seek(raw string) (s *fsSpot, folder bool, err error) {
-	p, folder, err := l.w.resolve(raw)
+func (l *look) seek(raw string) (s *spot, folder bool, err error) {
+	p, folder, err := l.w.Resolve(raw)
 	if err != nil {
 		return nil, false, err
 	}
@@ -100,7 +100,7 @@ func (l *fsLook) seek(raw string) (s *fsSpot, folder bool, err error) {
 		return nil, false, err
 	}
 	if s.path != p {
-		if err := l.allows(fsReads(s.path)); err != nil {
+		if err := l.allows(reads(s.path)); err != nil {
 			s.close()
 			return nil, false, err
 		}
@@ -109,7 +109,7 @@ func (l *fsLook) seek(raw string) (s *fsSpot, folder bool, err error) {
 }
 
 // toRead is seek for something that has to be there.
-func (l *fsLook) toRead(raw string) (*fsSpot, error) {
+func (l *look) toRead(raw string) (*spot, error) {
 	s, folder, err := l.seek(raw)
 	if err != nil {
 		return nil, err
@@ -129,7 +129,7 @@ func (l *fsLook) toRead(raw string) (*fsSpot, error) {
 
 // file finds the regular file, or what else is there but a folder, at the path
 // of the arguments. Close it.
-func (l *fsLook) file(args *value.Dict) (*fsSpot, error) {
+func (l *look) file(args *value.Dict) (*spot, error) {
 	if _, err := l.w.filePath(args.Text("path")); err != nil {
 		return nil, err
 	}
@@ -147,7 +147,7 @@ func (l *fsLook) file(args *value.Dict) (*fsSpot, error) {
 // content reads a whole file, and notes in the stage what it was, so that a
 // write that builds on it fails where it is no longer that. The content may be in
 // the buffer.
-func (l *fsLook) content(args *value.Dict, buf []byte) ([]byte, error) {
+func (l *look) content(args *value.Dict, buf []byte) ([]byte, error) {
 	s, err := l.file(args)
 	if err != nil {
 		return nil, err
@@ -161,13 +161,13 @@ func (l *fsLook) content(args *value.Dict, buf []byte) ([]byte, error) {
 }
 
 // sawNothing notes that there was nothing, which is also a thing to build on.
-func (l *fsLook) sawNothing(s *fsSpot) {
+func (l *look) sawNothing(s *spot) {
 	if l.notes && s.staged == nil {
 		l.stage.Saw(s.path, tool.FileState{})
 	}
 }
 
-func (l *fsLook) readText(args *value.Dict) (value.Value, error) {
+func (l *look) readText(args *value.Dict) (value.Value, error) {
 	buf := l.w.buffer()
 	defer l.w.buffers.Put(buf)
 	data, err := l.content(args, *buf)
@@ -184,7 +184,7 @@ func fsNotText(shown string) error {
 	return value.Errorf(value.Failed, "%s is not UTF-8 text", shown).WithHint("fs.read_bytes reads it as bytes")
 }
 
-func (l *fsLook) readBytes(args *value.Dict) (value.Value, error) {
+func (l *look) readBytes(args *value.Dict) (value.Value, error) {
 	if offset := args.Int("offset"); offset > 0 || row.Arg(args, "length") != nil {
 		return l.readPart(args, offset, args.IntOr("length", math.MaxInt64))
 	}
@@ -201,7 +201,7 @@ func (l *fsLook) readBytes(args *value.Dict) (value.Value, error) {
 
 // readPart reads a part of a file. What the whole was is not noted in the stage:
 // nobody has seen it.
-func (l *fsLook) readPart(args *value.Dict, offset, length int64) (value.Value, error) {
+func (l *look) readPart(args *value.Dict, offset, length int64) (value.Value, error) {
 	s, err := l.file(args)
 	if err != nil {
 		return nil, err
@@ -218,7 +218,7 @@ func (l *fsLook) readPart(args *value.Dict, offset, length int64) (value.Value, 
 	defer f.Close()
 	length = min(length, max(info.Size()-offset, 0))
 	if limit := l.w.limits.Read; length > limit {
-		return nil, fsLimit(value.LimitRead, "%s has %d bytes there, more than %s", l.w.shown(s.asked), length, fsSize(limit)).
+		return nil, fsLimit(value.LimitRead, "%s has %d bytes there, more than %s", l.w.Shown(s.asked), length, fsSize(limit)).
 			WithHint("give a length, and read the rest from the next offset")
 	}
 	data := make([]byte, length)
@@ -229,7 +229,7 @@ func (l *fsLook) readPart(args *value.Dict, offset, length int64) (value.Value, 
 	return data[:n], nil
 }
 
-func (l *fsLook) stat(args *value.Dict) (value.Value, error) {
+func (l *look) stat(args *value.Dict) (value.Value, error) {
 	s, err := l.toRead(args.Text("path"))
 	if err != nil {
 		return nil, err
@@ -238,7 +238,7 @@ func (l *fsLook) stat(args *value.Dict) (value.Value, error) {
 	return s.describe(s.asked), nil
 }
 
-func (l *fsLook) exists(args *value.Dict) (value.Value, error) {
+func (l *look) exists(args *value.Dict) (value.Value, error) {
 	s, folder, err := l.seek(args.Text("path"))
 	if err != nil {
 		return nil, err
@@ -252,7 +252,7 @@ func (l *fsLook) exists(args *value.Dict) (value.Value, error) {
 }
 
 // describe tells what is at a spot, under the path that the script knows it by.
-func (s *fsSpot) describe(p string) *value.Dict {
+func (s *spot) describe(p string) *value.Dict {
 	size, modified := int64(0), s.look.w.now()
 	switch {
 	case s.staged != nil:
@@ -265,7 +265,7 @@ func (s *fsSpot) describe(p string) *value.Dict {
 	}
 	return value.NewDict(
 		"name", path.Base(p),
-		"path", s.look.w.shown(p),
+		"path", s.look.w.Shown(p),
 		"kind", string(s.kind()),
 		"size", size,
 		"modified", modified.UTC().Format(time.RFC3339Nano),

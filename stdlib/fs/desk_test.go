@@ -1,4 +1,4 @@
-package stdlib
+package fs
 
 import (
 	"context"
@@ -11,7 +11,7 @@ import (
 )
 
 // A fsDesk calls effects as a host does: bind, target, grant, do.
-type fsDesk struct {
+type desk struct {
 	t     rowtest.Tester
 	w     *Files
 	dir   string
@@ -21,18 +21,18 @@ type fsDesk struct {
 
 // newFSDesk opens a world over a new folder with files, in which a name that
 // ends in a slash is a folder. It is granted everything.
-func newFSDesk(t testing.TB, files map[string]string) *fsDesk {
+func newDesk(t testing.TB, files map[string]string) *desk {
 	t.Helper()
 	dir := t.TempDir()
 	for name, content := range files {
 		rowtest.PutFile(t, dir, name, content)
 	}
-	return fsDeskAt(t, &FileOptions{Root: dir})
+	return deskAt(t, &Options{Root: dir})
 }
 
-func fsDeskAt(t testing.TB, o *FileOptions) *fsDesk {
+func deskAt(t testing.TB, o *Options) *desk {
 	t.Helper()
-	w, err := OpenFiles(o)
+	w, err := Open(o)
 	if err != nil {
 		t.Fatalf("Open(%+v): %v", o, err)
 	}
@@ -41,12 +41,12 @@ func fsDeskAt(t testing.TB, o *FileOptions) *fsDesk {
 			t.Errorf("Close() = %v, want nil", err)
 		}
 	})
-	d := &fsDesk{t: t, w: w, dir: o.Root, stage: &tool.Stage{}}
+	d := &desk{t: t, w: w, dir: o.Root, stage: &tool.Stage{}}
 	return d.grant("fs.read", "fs.write")
 }
 
 // grant replaces what the desk's calls may do.
-func (d *fsDesk) grant(needs ...string) *fsDesk {
+func (d *desk) grant(needs ...string) *desk {
 	d.t.Helper()
 	d.needs = nil
 	for _, text := range needs {
@@ -59,14 +59,14 @@ func (d *fsDesk) grant(needs ...string) *fsDesk {
 	return d
 }
 
-func (d *fsDesk) check(c tool.Capability) error {
+func (d *desk) check(c tool.Capability) error {
 	if tool.AllowsAny(d.needs, c) {
 		return nil
 	}
 	return value.Errorf(value.Denied, "%s is not granted", c)
 }
 
-func (d *fsDesk) row(name string) *tool.Func {
+func (d *desk) row(name string) *tool.Func {
 	d.t.Helper()
 	for _, m := range []tool.Module{d.w.Module()} {
 		for i := range m.Funcs {
@@ -80,7 +80,7 @@ func (d *fsDesk) row(name string) *tool.Func {
 }
 
 // run calls a row by name with named arguments.
-func (d *fsDesk) run(ctx context.Context, name string, args ...value.Value) (tool.Outcome, error) {
+func (d *desk) run(ctx context.Context, name string, args ...value.Value) (tool.Outcome, error) {
 	d.t.Helper()
 	f := d.row(name)
 	bound, err := f.Bind(nil, value.NewDict(args...))
@@ -101,13 +101,13 @@ func (d *fsDesk) run(ctx context.Context, name string, args ...value.Value) (too
 	return f.Do(ctx, tool.Effect{Func: name, Args: bound}, tool.Grant{Check: d.check, Stage: d.stage})
 }
 
-func (d *fsDesk) call(name string, args ...value.Value) (value.Value, error) {
+func (d *desk) call(name string, args ...value.Value) (value.Value, error) {
 	d.t.Helper()
 	out, err := d.run(context.Background(), name, args...)
 	return out.Value, err
 }
 
-func (d *fsDesk) must(name string, args ...value.Value) value.Value {
+func (d *desk) must(name string, args ...value.Value) value.Value {
 	d.t.Helper()
 	v, err := d.call(name, args...)
 	if err != nil {
@@ -117,7 +117,7 @@ func (d *fsDesk) must(name string, args ...value.Value) value.Value {
 }
 
 // commit carries out what is staged and returns what would take it back.
-func (d *fsDesk) commit() *tool.Effect {
+func (d *desk) commit() *tool.Effect {
 	d.t.Helper()
 	out, err := d.run(context.Background(), "fs.commit")
 	if err != nil {
@@ -127,7 +127,7 @@ func (d *fsDesk) commit() *tool.Effect {
 }
 
 // restore carries out an undo.
-func (d *fsDesk) restore(undo *tool.Effect) (*tool.Effect, error) {
+func (d *desk) restore(undo *tool.Effect) (*tool.Effect, error) {
 	d.t.Helper()
 	out, err := d.withRecord(undo.Func, undo)
 	return out.Undo, err
@@ -135,7 +135,7 @@ func (d *fsDesk) restore(undo *tool.Effect) (*tool.Effect, error) {
 
 // withRecord calls a row with what an undo holds, as a record would hand it
 // back: through the codec.
-func (d *fsDesk) withRecord(name string, undo *tool.Effect) (tool.Outcome, error) {
+func (d *desk) withRecord(name string, undo *tool.Effect) (tool.Outcome, error) {
 	d.t.Helper()
 	b, err := value.Append(nil, undo.Args)
 	if err != nil {
@@ -152,7 +152,7 @@ func (d *fsDesk) withRecord(name string, undo *tool.Effect) (tool.Outcome, error
 
 // fails checks that a call fails with a kind and that its message and hint say
 // something, and nothing of the host's own paths.
-func (d *fsDesk) fails(kind value.Kind, says, name string, args ...value.Value) {
+func (d *desk) fails(kind value.Kind, says, name string, args ...value.Value) {
 	d.t.Helper()
 	v, err := d.call(name, args...)
 	rowtest.Wrong(d.t, err, kind, says, name+value.FormatJSON(value.NewDict(args...), ""))

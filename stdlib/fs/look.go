@@ -1,4 +1,4 @@
-package stdlib
+package fs
 
 import (
 	"context"
@@ -16,7 +16,7 @@ import (
 
 // An fsLook is what one effect sees of the files: the disk, and over it what
 // the effect's call has staged. Without a stage it is the disk alone.
-type fsLook struct {
+type look struct {
 	w     *Files
 	ctx   context.Context
 	stage *tool.Stage
@@ -32,13 +32,13 @@ type fsLook struct {
 // large repository has fewer, and meeting them takes about a second.
 const fsWalkEntries = 100_000
 
-func (w *Files) look(ctx context.Context, g tool.Grant) *fsLook {
-	return &fsLook{w: w, ctx: ctx, stage: g.Stage, check: g.Check, notes: g.Stage != nil && !g.ReadsOnly, budget: fsWalkEntries}
+func (w *Files) look(ctx context.Context, g tool.Grant) *look {
+	return &look{w: w, ctx: ctx, stage: g.Stage, check: g.Check, notes: g.Stage != nil && !g.ReadsOnly, budget: fsWalkEntries}
 }
 
 // allows asks whether the call may use a capability beyond those that its
 // arguments named.
-func (l *fsLook) allows(c tool.Capability) error {
+func (l *look) allows(c tool.Capability) error {
 	if l.check == nil {
 		return value.Errorf(value.Denied, "%s is not granted", c)
 	}
@@ -48,8 +48,8 @@ func (l *fsLook) allows(c tool.Capability) error {
 // An fsSpot is where a path leads: what is there and the open folder that holds
 // it. Between a look and an act on it, the folder stays the same one, whatever
 // happens to its name.
-type fsSpot struct {
-	look   *fsLook
+type spot struct {
+	look   *look
 	asked  string          // the path that was asked for
 	path   string          // where it leads, every link followed
 	name   string          // the last part of path
@@ -62,16 +62,16 @@ type fsSpot struct {
 }
 
 // An fsKind says what is at a spot.
-type fsKind string
+type spotKind string
 
 const (
-	fsNothing fsKind = ""
-	fsFile    fsKind = "file"
-	fsFolder  fsKind = "dir"
-	fsOther   fsKind = "other" // a link that was not followed, a pipe, a socket, a device
+	fsNothing spotKind = ""
+	fsFile    spotKind = "file"
+	fsFolder  spotKind = "dir"
+	fsOther   spotKind = "other" // a link that was not followed, a pipe, a socket, a device
 )
 
-func (s *fsSpot) kind() fsKind {
+func (s *spot) kind() spotKind {
 	switch {
 	case s.staged != nil && !s.staged.Exists:
 		return fsNothing
@@ -89,7 +89,7 @@ func (s *fsSpot) kind() fsKind {
 	return fsOther
 }
 
-func (s *fsSpot) close() {
+func (s *spot) close() {
 	if s.own {
 		s.dir.Close()
 	}
@@ -110,26 +110,26 @@ const fsMaxLinks = 40
 // find looks for a path that [Folder.resolve] gave. That nothing is there is no
 // error. Each folder on the way is opened from the one that holds it, and is
 // the thing that was looked at, so nobody can slip a link in between.
-func (l *fsLook) find(p string, follow fsFollow) (*fsSpot, error) {
+func (l *look) find(p string, follow fsFollow) (*spot, error) {
 	var parts []string
 	if p != "." {
 		parts = strings.Split(p, "/")
 	}
 	for range fsMaxLinks {
-		d := fsDescent{look: l, asked: p, parts: parts, follow: follow, dir: l.w.root}
+		d := fsDescent{look: l, asked: p, parts: parts, follow: follow, dir: l.w.Root}
 		s, err := d.run()
 		if !d.again {
 			return s, err
 		}
 		parts = d.parts
 	}
-	return nil, value.Errorf(value.Failed, "too many links on the way to %s", l.w.shown(p))
+	return nil, value.Errorf(value.Failed, "too many links on the way to %s", l.w.Shown(p))
 }
 
 // An fsDescent goes down a path from the root, until it arrives, or meets a link
 // and has to begin again with other parts.
 type fsDescent struct {
-	look   *fsLook
+	look   *look
 	asked  string
 	parts  []string
 	follow fsFollow
@@ -137,13 +137,13 @@ type fsDescent struct {
 	again  bool
 }
 
-func (d *fsDescent) run() (*fsSpot, error) {
+func (d *fsDescent) run() (*spot, error) {
 	if len(d.parts) == 0 {
 		info, err := d.dir.Lstat(".")
 		if err != nil {
 			return nil, d.look.failed("read", ".", err)
 		}
-		return d.spot(&fsSpot{path: ".", name: ".", disk: info}), nil
+		return d.spot(&spot{path: ".", name: ".", disk: info}), nil
 	}
 	for i := range d.parts {
 		s, err := d.step(i)
@@ -164,7 +164,7 @@ func (d *fsDescent) run() (*fsSpot, error) {
 
 // step looks at one part. It returns neither spot nor error where the path goes
 // on elsewhere.
-func (d *fsDescent) step(i int) (*fsSpot, error) {
+func (d *fsDescent) step(i int) (*spot, error) {
 	l, name := d.look, d.parts[i]
 	if name == ".." { // only from a link; what is before it is no link, so the text decides
 		if i == 0 {
@@ -173,7 +173,7 @@ func (d *fsDescent) step(i int) (*fsSpot, error) {
 		d.parts, d.again = slices.Delete(slices.Clone(d.parts), i-1, i+1), true
 		return nil, nil
 	}
-	s := &fsSpot{path: strings.Join(d.parts[:i+1], "/"), name: name}
+	s := &spot{path: strings.Join(d.parts[:i+1], "/"), name: name}
 	if st, ok := l.stage.Changed(s.path); ok {
 		s.staged = &st
 		return d.spot(s), nil
@@ -201,7 +201,7 @@ func (d *fsDescent) turn(i int) error {
 	if err != nil {
 		return d.look.failed("read", d.asked, err)
 	}
-	if d.look.w.absolute(target) {
+	if d.look.w.Absolute(target) {
 		return d.escapes()
 	}
 	parts := slices.Clone(d.parts[:i])
@@ -212,19 +212,19 @@ func (d *fsDescent) turn(i int) error {
 	}
 	parts = append(parts, d.parts[i+1:]...)
 	if len(parts) > fsMaxDepth {
-		return value.Errorf(value.Failed, "too many folders on the way to %s", d.look.w.shown(d.asked))
+		return value.Errorf(value.Failed, "too many folders on the way to %s", d.look.w.Shown(d.asked))
 	}
 	d.parts, d.again = parts, true
 	return nil
 }
 
 func (d *fsDescent) escapes() error {
-	return value.Errorf(value.Security, "%s is a link that leads out of the project", d.look.w.shown(d.asked)).
+	return value.Errorf(value.Security, "%s is a link that leads out of the project", d.look.w.Shown(d.asked)).
 		WithHint("links must be relative and stay inside the project")
 }
 
 // enter goes into a folder.
-func (d *fsDescent) enter(s *fsSpot) error {
+func (d *fsDescent) enter(s *spot) error {
 	if s.staged != nil {
 		d.leave()
 		return nil
@@ -239,16 +239,16 @@ func (d *fsDescent) enter(s *fsSpot) error {
 }
 
 func (d *fsDescent) leave() {
-	if d.dir != nil && d.dir != d.look.w.root {
+	if d.dir != nil && d.dir != d.look.w.Root {
 		d.dir.Close()
 	}
 	d.dir = nil
 }
 
 // arrive ends a descent: at the last part, or before it where nothing goes on.
-func (d *fsDescent) arrive(i int, s *fsSpot) (*fsSpot, error) {
+func (d *fsDescent) arrive(i int, s *spot) (*spot, error) {
 	if i == len(d.parts)-1 {
-		s.own = d.dir != nil && d.dir != d.look.w.root
+		s.own = d.dir != nil && d.dir != d.look.w.Root
 		return s, nil
 	}
 	d.leave()
@@ -256,9 +256,9 @@ func (d *fsDescent) arrive(i int, s *fsSpot) (*fsSpot, error) {
 		return nil, d.look.changed(d.asked)
 	}
 	if slices.Contains(d.parts[i+1:], "..") {
-		return nil, value.Errorf(value.Failed, "%s is a link to nothing", d.look.w.shown(d.asked))
+		return nil, value.Errorf(value.Failed, "%s is a link to nothing", d.look.w.Shown(d.asked))
 	}
-	end := &fsSpot{path: strings.Join(d.parts, "/"), name: d.parts[len(d.parts)-1]}
+	end := &spot{path: strings.Join(d.parts, "/"), name: d.parts[len(d.parts)-1]}
 	if st, ok := d.look.stage.Changed(end.path); ok {
 		end.staged = &st // gone with the folder that it was in
 	}
@@ -268,13 +268,13 @@ func (d *fsDescent) arrive(i int, s *fsSpot) (*fsSpot, error) {
 	return d.spot(end), nil
 }
 
-func (d *fsDescent) spot(s *fsSpot) *fsSpot {
+func (d *fsDescent) spot(s *spot) *spot {
 	s.look, s.asked, s.dir = d.look, d.asked, d.dir
 	return s
 }
 
 // openFolder opens the folder at a spot: the very one that was looked at.
-func (l *fsLook) openFolder(s *fsSpot) (*os.Root, error) {
+func (l *look) openFolder(s *spot) (*os.Root, error) {
 	// The "/." makes it an error to open anything but a folder; a pipe that has
 	// taken its place would else be waited for.
 	sub, err := s.dir.OpenRoot(s.name + "/.")
@@ -291,7 +291,7 @@ func (l *fsLook) openFolder(s *fsSpot) (*os.Root, error) {
 
 // cannotOpen words an error of opening what was looked at: another thing may
 // have taken its place.
-func (s *fsSpot) cannotOpen(err error) error {
+func (s *spot) cannotOpen(err error) error {
 	info, gone := s.dir.Lstat(s.name)
 	if gone != nil || !os.SameFile(info, s.disk) || info.Mode().Type() != s.disk.Mode().Type() {
 		return s.look.changed(s.asked)
@@ -301,7 +301,7 @@ func (s *fsSpot) cannotOpen(err error) error {
 
 // read returns the content of the regular file at a spot, in the buffer where that is
 // large enough.
-func (s *fsSpot) read(limit int64, buf []byte) ([]byte, error) {
+func (s *spot) read(limit int64, buf []byte) ([]byte, error) {
 	if s.staged != nil {
 		return s.staged.Data, nil
 	}
@@ -323,7 +323,7 @@ func (w *Files) buffer() *[]byte {
 }
 
 // openDisk opens what is on disk, and never waits: not for a pipe.
-func (s *fsSpot) openDisk() (*os.File, fs.FileInfo, error) {
+func (s *spot) openDisk() (*os.File, fs.FileInfo, error) {
 	if !s.disk.Mode().IsRegular() {
 		return nil, nil, s.irregular()
 	}
@@ -346,7 +346,7 @@ func (s *fsSpot) openDisk() (*os.File, fs.FileInfo, error) {
 
 // readDisk reads what is on disk, into the buffer where that is large enough, and does
 // not wait for a file without end.
-func (s *fsSpot) readDisk(limit int64, buf []byte) ([]byte, fs.FileInfo, error) {
+func (s *spot) readDisk(limit int64, buf []byte) ([]byte, fs.FileInfo, error) {
 	f, info, err := s.openDisk()
 	if err != nil {
 		return nil, nil, err
@@ -390,7 +390,7 @@ func fsReadAll(r io.Reader, b []byte, size int64) ([]byte, error) {
 // state returns what is on disk at a spot as a stage notes it, with content. A
 // link, a pipe or a file of several names is refused: replacing it would do
 // something else than it seems.
-func (s *fsSpot) state(limit int64) (tool.FileState, fs.FileInfo, error) {
+func (s *spot) state(limit int64) (tool.FileState, fs.FileInfo, error) {
 	switch {
 	case s.disk == nil:
 		return tool.FileState{}, nil, nil
@@ -402,7 +402,7 @@ func (s *fsSpot) state(limit int64) (tool.FileState, fs.FileInfo, error) {
 		return tool.FileState{}, nil, err
 	}
 	if fsLinks(info) > 1 {
-		return tool.FileState{}, nil, value.Errorf(value.Denied, "%s is one of several names of a file (a hard link), which may lie outside the project", s.look.w.shown(s.asked)).
+		return tool.FileState{}, nil, value.Errorf(value.Denied, "%s is one of several names of a file (a hard link), which may lie outside the project", s.look.w.Shown(s.asked)).
 			WithHint("let a person replace it by a copy")
 	}
 	return tool.FileState{Exists: true, Mode: uint32(info.Mode().Perm()), Data: data, Hash: tool.HashBytes(data)}, info, nil

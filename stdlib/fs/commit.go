@@ -1,4 +1,4 @@
-package stdlib
+package fs
 
 import (
 	"cmp"
@@ -64,7 +64,7 @@ func (w *Files) commitStage(ctx context.Context, _ tool.Effect, g tool.Grant) (t
 }
 
 func (w *Files) staged(g tool.Grant) ([]tool.Change, error) {
-	if w.root == nil || g.Stage == nil {
+	if w.Root == nil || g.Stage == nil {
 		return nil, value.Errorf(value.Internal, "a commit without files or without a stage")
 	}
 	return g.Stage.Changes(), nil
@@ -73,7 +73,7 @@ func (w *Files) staged(g tool.Grant) ([]tool.Change, error) {
 // apply makes changes on disk: all of them, or none where one of them does not
 // find what it expects. exact restores permissions as they were. The world's
 // lock for commits is held.
-func (l *fsLook) apply(changes []tool.Change, exact bool) (tool.Outcome, error) {
+func (l *look) apply(changes []tool.Change, exact bool) (tool.Outcome, error) {
 	steps, err := l.compare(changes)
 	if err != nil {
 		return tool.Outcome{}, err
@@ -86,7 +86,7 @@ func (l *fsLook) apply(changes []tool.Change, exact bool) (tool.Outcome, error) 
 
 // compare finds everything on disk as the changes expect it, or fails. What
 // changes nothing is left out.
-func (l *fsLook) compare(changes []tool.Change) ([]*fsStep, error) {
+func (l *look) compare(changes []tool.Change) ([]*fsStep, error) {
 	changes = slices.DeleteFunc(changes, func(c tool.Change) bool { return fsSame(c.Before, c.After) })
 	becomes := make(map[string]tool.FileState, len(changes))
 	for _, c := range changes {
@@ -106,7 +106,7 @@ func (l *fsLook) compare(changes []tool.Change) ([]*fsStep, error) {
 	return steps, nil
 }
 
-func (l *fsLook) compareOne(step *fsStep, becomes map[string]tool.FileState) error {
+func (l *look) compareOne(step *fsStep, becomes map[string]tool.FileState) error {
 	s, err := l.find(step.Path, fsFollowNone)
 	if err != nil {
 		return err
@@ -131,7 +131,7 @@ func (l *fsLook) compareOne(step *fsStep, becomes map[string]tool.FileState) err
 	return nil
 }
 
-func fsExpected(st tool.FileState) fsKind {
+func fsExpected(st tool.FileState) spotKind {
 	switch {
 	case !st.Exists:
 		return fsNothing
@@ -142,7 +142,7 @@ func fsExpected(st tool.FileState) fsKind {
 }
 
 // compareInside finds nothing in a folder that goes but what goes with it.
-func (l *fsLook) compareInside(folder *fsSpot, becomes map[string]tool.FileState) error {
+func (l *look) compareInside(folder *spot, becomes map[string]tool.FileState) error {
 	dir, err := l.openFolder(folder)
 	if err != nil {
 		return err
@@ -162,8 +162,8 @@ func (l *fsLook) compareInside(folder *fsSpot, becomes map[string]tool.FileState
 	return nil
 }
 
-func (l *fsLook) conflict(p string) error {
-	return value.Errorf(value.Conflict, "%s has changed on disk since the call first saw it; nothing was written", l.w.shown(p)).
+func (l *look) conflict(p string) error {
+	return value.Errorf(value.Conflict, "%s has changed on disk since the call first saw it; nothing was written", l.w.Shown(p)).
 		WithHint("call again: it will see the file as it is now")
 }
 
@@ -215,7 +215,7 @@ func fsChangesKind(c tool.Change) bool {
 }
 
 // carryOut does the operations. Where one fails, those before it are taken back.
-func (l *fsLook) carryOut(ops []fsOp) error {
+func (l *look) carryOut(ops []fsOp) error {
 	l.sweepAround(ops, nil)
 	for i, op := range ops {
 		err := l.do(op)
@@ -232,11 +232,11 @@ func (l *fsLook) carryOut(ops []fsOp) error {
 
 // rollBack takes operations back, in reverse, and adds to the error what could
 // not be.
-func (l *fsLook) rollBack(done []fsOp, cause error) error {
+func (l *look) rollBack(done []fsOp, cause error) error {
 	var left []string
 	for _, op := range slices.Backward(done) {
 		if err := l.takeBack(op); err != nil {
-			left = append(left, l.w.shown(op.path))
+			left = append(left, l.w.Shown(op.path))
 		}
 	}
 	if len(left) == 0 {
@@ -246,7 +246,7 @@ func (l *fsLook) rollBack(done []fsOp, cause error) error {
 	return value.Errorf(e.Kind, "%s; could not be taken back: %s", e.Message(), strings.Join(left, ", ")).WithHint("look at these files")
 }
 
-func (l *fsLook) takeBack(op fsOp) error {
+func (l *look) takeBack(op fsOp) error {
 	step := &fsStep{Change: tool.Change{Path: op.path, Before: op.after, After: op.before}}
 	s, err := l.find(op.path, fsFollowNone)
 	if err != nil {
@@ -263,7 +263,7 @@ func (l *fsLook) takeBack(op fsOp) error {
 }
 
 // do does one operation, if what it is done to is still what was compared.
-func (l *fsLook) do(op fsOp) error {
+func (l *look) do(op fsOp) error {
 	s, err := l.find(op.path, fsFollowNone)
 	if err != nil {
 		return err
@@ -297,7 +297,7 @@ func fsUntouched(was, is fs.FileInfo) bool {
 	return was.IsDir() || was.Size() == is.Size() && was.ModTime().Equal(is.ModTime())
 }
 
-func (s *fsSpot) makeFolder(mode fs.FileMode, exact bool) error {
+func (s *spot) makeFolder(mode fs.FileMode, exact bool) error {
 	if err := s.dir.Mkdir(s.name, mode); err != nil || !exact {
 		return err
 	}
@@ -306,7 +306,7 @@ func (s *fsSpot) makeFolder(mode fs.FileMode, exact bool) error {
 
 // replace puts a new file in the place of an old one or of nothing. At every
 // instant there is the old content or the new.
-func (s *fsSpot) replace(data []byte, mode fs.FileMode, op fsOp) (err error) {
+func (s *spot) replace(data []byte, mode fs.FileMode, op fsOp) (err error) {
 	temp := fsTempName(op.path, op.after.Hash)
 	f, err := s.dir.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
 	if err != nil {
@@ -352,7 +352,7 @@ func fsTempStem(p, hash string) string {
 }
 
 // sync makes the names durable in every folder that the operations touched.
-func (l *fsLook) sync(ops []fsOp) error {
+func (l *look) sync(ops []fsOp) error {
 	return l.eachFolder(ops, func(p string, dir *os.Root) error {
 		if err := fsSyncFolder(dir); err != nil {
 			return l.failed("write", p, err)
@@ -363,7 +363,7 @@ func (l *fsLook) sync(ops []fsOp) error {
 
 // sweepAround removes from the folders that operations touch what hosts that
 // were killed have left there. dead is as for sweep.
-func (l *fsLook) sweepAround(ops []fsOp, dead map[string]bool) {
+func (l *look) sweepAround(ops []fsOp, dead map[string]bool) {
 	_ = l.eachFolder(ops, func(_ string, dir *os.Root) error {
 		l.sweep(dir, dead)
 		return nil
@@ -372,7 +372,7 @@ func (l *fsLook) sweepAround(ops []fsOp, dead map[string]bool) {
 
 // eachFolder opens the folders that hold what operations are about, those that
 // are there.
-func (l *fsLook) eachFolder(ops []fsOp, do func(string, *os.Root) error) error {
+func (l *look) eachFolder(ops []fsOp, do func(string, *os.Root) error) error {
 	visited := map[string]bool{}
 	for _, op := range ops {
 		p := path.Dir(op.path)
@@ -409,7 +409,7 @@ const (
 // sweep removes temporary files that nobody will rename any more: those that
 // are stale, and those with a stem that is dead, because it is known who would
 // have. That it cannot is no error.
-func (l *fsLook) sweep(dir *os.Root, dead map[string]bool) {
+func (l *look) sweep(dir *os.Root, dead map[string]bool) {
 	f, err := dir.Open(".")
 	if err != nil {
 		return

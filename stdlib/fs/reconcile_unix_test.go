@@ -1,6 +1,6 @@
 //go:build unix
 
-package stdlib
+package fs
 
 import (
 	"context"
@@ -40,7 +40,7 @@ func TestReconcileTouchesNoLinks(t *testing.T) {
 		}, value.Denied, "sub/a is one of several names"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			d := newFSDesk(t, map[string]string{"sub/a": "1", "b": "1"})
+			d := newDesk(t, map[string]string{"sub/a": "1", "b": "1"})
 			d.must("fs.write", "path", "sub/a", "content", "2")
 			d.must("fs.write", "path", "b", "content", "2")
 			undo := d.prepare()
@@ -69,7 +69,7 @@ func TestReconcileAfterAKill(t *testing.T) {
 		dir, record, _ := strings.Cut(at, "\n")
 		turnUntilKilled(t, dir, record)
 	}
-	d := newFSDesk(t, map[string]string{"left/f": contentOf('A'), "left/deep/g": contentOf('A'), "kind/x": "x"})
+	d := newDesk(t, map[string]string{"left/f": contentOf('A'), "left/deep/g": contentOf('A'), "kind/x": "x"})
 	record := filepath.Join(t.TempDir(), "undo")
 	random := rand.New(rand.NewPCG(3, 4))
 	states := map[string]int{}
@@ -121,7 +121,7 @@ func isOneShape(t *testing.T, dir string) {
 
 // turnUntilKilled turns the tree from one shape to the other, for ever.
 func turnUntilKilled(t *testing.T, dir, record string) {
-	d := fsDeskAt(t, &FileOptions{Root: dir})
+	d := deskAt(t, &Options{Root: dir})
 	for i := 0; ; i++ {
 		from, to := "left", "right"
 		if !d.must("fs.exists", "path", from).(bool) {

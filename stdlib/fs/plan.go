@@ -1,4 +1,4 @@
-package stdlib
+package fs
 
 import (
 	"path"
@@ -12,8 +12,8 @@ import (
 
 // An fsPlan is what one effect is about to stage: all of it, or none where one
 // part cannot be.
-type fsPlan struct {
-	look    *fsLook
+type plan struct {
+	look    *look
 	changes []fsPlanned
 	bytes   int64 // held by changes
 }
@@ -25,15 +25,15 @@ type fsPlanned struct {
 	old, new tool.FileState
 }
 
-func (l *fsLook) plan() *fsPlan { return &fsPlan{look: l} }
+func (l *look) plan() *plan { return &plan{look: l} }
 
-func (p *fsPlan) add(at string, old, becomes tool.FileState) {
+func (p *plan) add(at string, old, becomes tool.FileState) {
 	p.changes = append(p.changes, fsPlanned{at, old, becomes})
 	p.bytes += int64(len(old.Data))
 }
 
 // parents plans the folders on the way to a path that are not there.
-func (p *fsPlan) parents(of string) error {
+func (p *plan) parents(of string) error {
 	l := p.look
 	var missing []string
 	for q := path.Dir(of); q != "."; q = path.Dir(q) {
@@ -58,12 +58,12 @@ func (p *fsPlan) parents(of string) error {
 
 // tree plans to remove what is at a spot: a file, or a folder and all that is
 // in it. Each is told to also before it is planned.
-func (p *fsPlan) tree(s *fsSpot, also func(*fsSpot, tool.FileState) error) error {
+func (p *plan) tree(s *spot, also func(*spot, tool.FileState) error) error {
 	l := p.look
 	if err := row.Stopped(l.ctx); err != nil {
 		return err
 	}
-	if err := l.w.protect(s.path); err != nil {
+	if err := l.w.Protect(s.path); err != nil {
 		return err
 	}
 	old, err := s.now()
@@ -96,13 +96,13 @@ func (p *fsPlan) tree(s *fsSpot, also func(*fsSpot, tool.FileState) error) error
 }
 
 // moved plans what a part of a tree becomes at its new place.
-func (p *fsPlan) moved(found *fsSpot, st tool.FileState, to *fsSpot, under string) error {
+func (p *plan) moved(found *spot, st tool.FileState, to *spot, under string) error {
 	l, at := p.look, to.path+under
 	if under != "" {
 		if strings.Count(at, "/") >= fsMaxDepth || len(at) > fsMaxPath {
-			return value.Errorf(value.Invalid, "%s would be too deep", l.w.shown(at))
+			return value.Errorf(value.Invalid, "%s would be too deep", l.w.Shown(at))
 		}
-		for _, c := range []tool.Capability{fsReads(found.path), fsWrites(found.path), fsWrites(at)} {
+		for _, c := range []tool.Capability{reads(found.path), Writes(found.path), Writes(at)} {
 			if err := l.allows(c); err != nil {
 				return err
 			}
@@ -120,14 +120,14 @@ func (p *fsPlan) moved(found *fsSpot, st tool.FileState, to *fsSpot, under strin
 
 // stage checks the plan against what the call first saw and against the
 // limits, and puts it into the stage.
-func (p *fsPlan) stage() error {
+func (p *plan) stage() error {
 	l := p.look
 	for _, c := range p.changes {
 		if int64(len(c.new.Data)) > l.w.limits.Write {
-			return fsLimit(value.LimitWrites, "%s would be larger than %s", l.w.shown(c.path), fsSize(l.w.limits.Write))
+			return fsLimit(value.LimitWrites, "%s would be larger than %s", l.w.Shown(c.path), fsSize(l.w.limits.Write))
 		}
 		if c.old.Exists && !c.old.Dir && c.new.Exists && c.old.Mode&0o222 == 0 {
-			return value.Errorf(value.Denied, "%s is read-only", l.w.shown(c.path)).WithHint("its owner can make it writable; a tool does not")
+			return value.Errorf(value.Denied, "%s is read-only", l.w.Shown(c.path)).WithHint("its owner can make it writable; a tool does not")
 		}
 		if _, staged := l.stage.Changed(c.path); staged {
 			continue
@@ -153,7 +153,7 @@ func (p *fsPlan) stage() error {
 
 // fits says whether what the call has written stays within its limits once the
 // plan is added.
-func (p *fsPlan) fits() error {
+func (p *plan) fits() error {
 	stage, limits := p.look.stage, p.look.w.limits
 	size := stage.Size()
 	planned := map[string]tool.Change{}

@@ -1,4 +1,4 @@
-package stdlib
+package fs
 
 import (
 	"path/filepath"
@@ -11,8 +11,8 @@ import (
 )
 
 func TestF01PathsThatLeave(t *testing.T) {
-	d := newFSDesk(t, map[string]string{"a": "x", "sub/b": "y"})
-	inSub := fsDeskAt(t, &FileOptions{Root: d.dir, WorkDir: "sub"})
+	d := newDesk(t, map[string]string{"a": "x", "sub/b": "y"})
+	inSub := deskAt(t, &Options{Root: d.dir, WorkDir: "sub"})
 	for _, tt := range []struct {
 		path string
 		says string
@@ -89,13 +89,13 @@ func TestResolve(t *testing.T) {
 		{"work/deep", "../x", "work/x", "../x"},
 		{"DIR/work", "a", "work/a", "a"},
 	} {
-		w, err := OpenFiles(&FileOptions{Root: dir, WorkDir: strings.ReplaceAll(tt.work, "DIR", dir)})
+		w, err := Open(&Options{Root: dir, WorkDir: strings.ReplaceAll(tt.work, "DIR", dir)})
 		rowtest.NoError(t, err)
-		got, _, err := w.resolve(strings.ReplaceAll(tt.path, "DIR", dir))
+		got, _, err := w.Resolve(strings.ReplaceAll(tt.path, "DIR", dir))
 		if err != nil || got != tt.want {
 			t.Errorf("resolve(%q) from %q = %q, %v, want %q", tt.path, tt.work, got, err, tt.want)
 		}
-		if got := w.shown(tt.want); got != tt.shown {
+		if got := w.Shown(tt.want); got != tt.shown {
 			t.Errorf("shown(%q) from %q = %q, want %q", tt.want, tt.work, got, tt.shown)
 		}
 		rowtest.NoError(t, w.Close())
@@ -105,22 +105,22 @@ func TestResolve(t *testing.T) {
 func TestOpenRefuses(t *testing.T) {
 	dir := t.TempDir()
 	rowtest.PutFile(t, dir, "file", "")
-	for _, o := range []FileOptions{
+	for _, o := range []Options{
 		{Root: dir + "/none"},
 		{Root: dir + "/file"},
 		{Root: dir, WorkDir: ".."},
 		{Root: dir, WorkDir: "/"},
 	} {
-		if w, err := OpenFiles(&o); err == nil {
+		if w, err := Open(&o); err == nil {
 			t.Errorf("Open(%+v) = %v, want an error", o, w)
 		}
 	}
 }
 
 func TestNoFilesLent(t *testing.T) {
-	w, err := OpenFiles(nil)
+	w, err := Open(nil)
 	rowtest.NoError(t, err)
-	d := &fsDesk{t: t, w: w, stage: &tool.Stage{}}
+	d := &desk{t: t, w: w, stage: &tool.Stage{}}
 	d.grant("fs.read", "fs.write")
 	d.fails(value.Denied, "no files", "fs.read", "path", "a")
 	d.fails(value.Denied, "no files", "fs.write", "path", "/etc/passwd", "content", "")
@@ -131,7 +131,7 @@ func TestNoFilesLent(t *testing.T) {
 }
 
 func TestPathTooDeepOrLong(t *testing.T) {
-	d := newFSDesk(t, nil)
+	d := newDesk(t, nil)
 	d.fails(value.Invalid, "folders", "fs.read", "path", strings.Repeat("a/", 200)+"b")
 	d.fails(value.Invalid, "bytes", "fs.read", "path", strings.Repeat("a", 5000))
 	d.fails(value.Failed, "too long", "fs.read", "path", strings.Repeat("a", 300))
@@ -149,7 +149,7 @@ var protectedPaths = []string{
 }
 
 func TestF10F11ProtectedNamesAndTheirAliases(t *testing.T) {
-	d := newFSDesk(t, map[string]string{
+	d := newDesk(t, map[string]string{
 		".git/config": "[core]", ".cassidy/tools/x.star": "tool", "a.txt": "a", "vendor/.git/HEAD": "ref",
 	})
 	before := rowtest.Snapshot(t, d.dir)
@@ -183,7 +183,7 @@ func TestF10WhatTheUserKeepsIsProtected(t *testing.T) {
 	dir := t.TempDir()
 	rowtest.PutFile(t, dir, "mine/home/state/trust", "old")
 	rowtest.PutFile(t, dir, "mine/homely", "x")
-	d := fsDeskAt(t, &FileOptions{Root: dir, Protect: []string{filepath.Join(dir, "mine/home"), "", filepath.Join(dir, "../elsewhere")}})
+	d := deskAt(t, &Options{Root: dir, Protect: []string{filepath.Join(dir, "mine/home"), "", filepath.Join(dir, "../elsewhere")}})
 	for _, p := range []string{"mine/home/state/trust", "mine/home/new", "mine/home", "mine/../mine/HOME/x", "MINE/Home/x"} {
 		d.fails(value.Denied, "protected", "fs.write", "path", p, "content", "evil")
 	}
@@ -191,13 +191,13 @@ func TestF10WhatTheUserKeepsIsProtected(t *testing.T) {
 	d.fails(value.Denied, "protected", "fs.move", "from", "mine/home", "to", "moved")
 	d.must("fs.write", "path", "mine/homely", "content", "y")
 	d.must("fs.write", "path", "elsewhere", "content", "y")
-	if !d.w.holdsKept("mine") || d.w.holdsKept("homely") {
+	if !d.w.HoldsKept("mine") || d.w.HoldsKept("homely") {
 		t.Error("a command could write the folder that holds what is kept, or not the others")
 	}
 }
 
 func TestNamesThatAreNotProtected(t *testing.T) {
-	d := newFSDesk(t, nil)
+	d := newDesk(t, nil)
 	for _, p := range []string{".gitignore", ".github/x.yml", "git", "cassidy", ".cassidyrc", "x.git", "a/digit", "gitx~1", ".gi", "git~x", "日本.git"} {
 		d.must("fs.write", "path", p, "content", "ok")
 	}
@@ -208,11 +208,11 @@ func FuzzResolve(f *testing.F) {
 	for _, p := range append([]string{"", "..", "a/../../b", "/etc/passwd", "a/./b//c/", "a\x00", "日本", "C:\\x", "./."}, protectedPaths...) {
 		f.Add(p)
 	}
-	w, err := OpenFiles(&FileOptions{Root: f.TempDir(), WorkDir: "a/b"})
+	w, err := Open(&Options{Root: f.TempDir(), WorkDir: "a/b"})
 	rowtest.NoError(f, err)
 	f.Cleanup(func() { rowtest.NoError(f, w.Close()) })
 	f.Fuzz(func(t *testing.T, raw string) {
-		p, _, err := w.resolve(raw)
+		p, _, err := w.Resolve(raw)
 		if err != nil {
 			return
 		}
@@ -221,10 +221,10 @@ func FuzzResolve(f *testing.F) {
 				t.Fatalf("resolve(%q) = %q, want a clean path inside the root", raw, p)
 			}
 		}
-		if again, _, err := w.resolve(w.shown(p)); err != nil || again != p {
+		if again, _, err := w.Resolve(w.Shown(p)); err != nil || again != p {
 			t.Fatalf("resolve(shown(%q)) = %q, %v, want the same path", p, again, err)
 		}
-		if strings.Contains(strings.ToLower("/"+p+"/"), "/.git/") && w.protect(p) == nil {
+		if strings.Contains(strings.ToLower("/"+p+"/"), "/.git/") && w.Protect(p) == nil {
 			t.Fatalf("protect(%q) = nil, want an error", p)
 		}
 	})

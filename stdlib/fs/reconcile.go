@@ -1,4 +1,4 @@
-package stdlib
+package fs
 
 import (
 	"context"
@@ -56,7 +56,7 @@ func (w *Files) reconcile(ctx context.Context, e tool.Effect, _ tool.Grant) (too
 // standing looks where each change of a commit stands. It returns what it takes
 // to put everything back as it was, and whether everything is as the commit
 // leaves it. It fails where a path is neither.
-func (l *fsLook) standing(changes []tool.Change) (back []tool.Change, done bool, err error) {
+func (l *look) standing(changes []tool.Change) (back []tool.Change, done bool, err error) {
 	done = true
 	for _, c := range changes {
 		if err := row.Stopped(l.ctx); err != nil {
@@ -82,7 +82,7 @@ func (l *fsLook) standing(changes []tool.Change) (back []tool.Change, done bool,
 }
 
 // found returns what is on disk at a path that a commit may have changed.
-func (l *fsLook) found(p string) (tool.FileState, error) {
+func (l *look) found(p string) (tool.FileState, error) {
 	s, err := l.find(p, fsFollowNone)
 	if err != nil {
 		return tool.FileState{}, err
@@ -100,8 +100,8 @@ func (l *fsLook) found(p string) (tool.FileState, error) {
 
 const fsSettleHint = "make it what it was before or what it was to be, and try again"
 
-func (l *fsLook) neither(p string) error {
-	return value.Errorf(value.Conflict, "%s is neither what it was before a commit that did not end nor what the commit makes of it; nothing was changed", l.w.shown(p)).
+func (l *look) neither(p string) error {
+	return value.Errorf(value.Conflict, "%s is neither what it was before a commit that did not end nor what the commit makes of it; nothing was changed", l.w.Shown(p)).
 		WithHint(fsSettleHint)
 }
 

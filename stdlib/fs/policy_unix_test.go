@@ -1,6 +1,6 @@
 //go:build unix
 
-package stdlib
+package fs
 
 import (
 	"os"
@@ -56,7 +56,7 @@ func FuzzPathPolicy(f *testing.F) {
 			script = pick([]string{"l1", "l2", "a/l", "b/l", "l1/x", "l2/x", "a/l/x", "b/l/sub/x", "b/sub/l", "l1/secret", "l2/l1/x"})
 		}
 		before := rowtest.Snapshot(t, base)
-		d := fsDeskAt(t, &FileOptions{Root: dir})
+		d := deskAt(t, &Options{Root: dir})
 		d.grant("fs.read:"+glob, "fs.write:"+glob)
 		if v, err := d.call("fs.read", "path", script); err == nil {
 			real := v.(string)

@@ -1,4 +1,4 @@
-package stdlib
+package fs
 
 import (
 	"context"
@@ -19,7 +19,7 @@ import (
 )
 
 func TestCommitTellsWhatItDid(t *testing.T) {
-	d := newFSDesk(t, map[string]string{"a": "1", "b": "2", "same": "s", "dir/": ""})
+	d := newDesk(t, map[string]string{"a": "1", "b": "2", "same": "s", "dir/": ""})
 	d.must("fs.write", "path", "a", "content", "111")
 	d.must("fs.remove", "path", "b")
 	d.must("fs.write", "path", "new/c", "content", "33")
@@ -66,58 +66,58 @@ func TestCommitTellsWhatItDid(t *testing.T) {
 func TestCommitConflicts(t *testing.T) {
 	for _, tt := range []struct {
 		name     string
-		call     func(d *fsDesk) // what the call does
+		call     func(d *desk) // what the call does
 		meantime func(t *testing.T, dir string)
 		names    string // the path that the error names
 	}{
 		{"changed after the write",
-			func(d *fsDesk) { d.must("fs.write", "path", "a", "content", "mine") },
+			func(d *desk) { d.must("fs.write", "path", "a", "content", "mine") },
 			func(t *testing.T, dir string) { rowtest.PutFile(t, dir, "a", "theirs") }, "a"},
 		{"changed to the same length",
-			func(d *fsDesk) { d.must("fs.write", "path", "a", "content", "mine") },
+			func(d *desk) { d.must("fs.write", "path", "a", "content", "mine") },
 			func(t *testing.T, dir string) { rowtest.PutFile(t, dir, "a", "0") }, "a"},
 		{"created meanwhile",
-			func(d *fsDesk) { d.must("fs.write", "path", "new", "content", "mine") },
+			func(d *desk) { d.must("fs.write", "path", "new", "content", "mine") },
 			func(t *testing.T, dir string) { rowtest.PutFile(t, dir, "new", "theirs") }, "new"},
 		{"created meanwhile, the same",
-			func(d *fsDesk) { d.must("fs.write", "path", "new", "content", "mine") },
+			func(d *desk) { d.must("fs.write", "path", "new", "content", "mine") },
 			func(t *testing.T, dir string) { rowtest.PutFile(t, dir, "new", "mine") }, "new"},
 		{"removed meanwhile",
-			func(d *fsDesk) { d.must("fs.edit", "path", "a", "old", "1", "new", "2") },
+			func(d *desk) { d.must("fs.edit", "path", "a", "old", "1", "new", "2") },
 			func(t *testing.T, dir string) { rowtest.NoError(t, os.Remove(filepath.Join(dir, "a"))) }, "a"},
 		{"removed by both",
-			func(d *fsDesk) { d.must("fs.remove", "path", "a") },
+			func(d *desk) { d.must("fs.remove", "path", "a") },
 			func(t *testing.T, dir string) { rowtest.NoError(t, os.Remove(filepath.Join(dir, "a"))) }, "a"},
 		{"a folder instead of a file",
-			func(d *fsDesk) { d.must("fs.write", "path", "a", "content", "mine") },
+			func(d *desk) { d.must("fs.write", "path", "a", "content", "mine") },
 			func(t *testing.T, dir string) {
 				rowtest.NoError(t, os.Remove(filepath.Join(dir, "a")))
 				rowtest.PutFile(t, dir, "a/", "")
 			}, "a"},
 		{"its folder is gone",
-			func(d *fsDesk) { d.must("fs.write", "path", "dir/new", "content", "mine") },
+			func(d *desk) { d.must("fs.write", "path", "dir/new", "content", "mine") },
 			func(t *testing.T, dir string) { rowtest.NoError(t, os.RemoveAll(filepath.Join(dir, "dir"))) }, "dir"},
 		{"its folder is a file",
-			func(d *fsDesk) { d.must("fs.write", "path", "dir/new", "content", "mine") },
+			func(d *desk) { d.must("fs.write", "path", "dir/new", "content", "mine") },
 			func(t *testing.T, dir string) {
 				rowtest.NoError(t, os.RemoveAll(filepath.Join(dir, "dir")))
 				rowtest.PutFile(t, dir, "dir", "")
 			}, "dir"},
 		{"the folder was made meanwhile",
-			func(d *fsDesk) { d.must("fs.write", "path", "made/x", "content", "mine") },
+			func(d *desk) { d.must("fs.write", "path", "made/x", "content", "mine") },
 			func(t *testing.T, dir string) { rowtest.PutFile(t, dir, "made/", "") }, "made"},
 		{"something new in a folder that goes",
-			func(d *fsDesk) { d.must("fs.remove", "path", "dir", "recursive", true) },
+			func(d *desk) { d.must("fs.remove", "path", "dir", "recursive", true) },
 			func(t *testing.T, dir string) { rowtest.PutFile(t, dir, "dir/late", "theirs") }, "dir/late"},
 		{"something new in a folder that moves",
-			func(d *fsDesk) { d.must("fs.move", "from", "dir", "to", "moved") },
+			func(d *desk) { d.must("fs.move", "from", "dir", "to", "moved") },
 			func(t *testing.T, dir string) { rowtest.PutFile(t, dir, "dir/.late", "theirs") }, "dir/.late"},
 		{"changed between the read and the write",
-			func(d *fsDesk) { d.must("fs.read", "path", "a"); d.must("fs.write", "path", "b", "content", "mine") },
+			func(d *desk) { d.must("fs.read", "path", "a"); d.must("fs.write", "path", "b", "content", "mine") },
 			func(t *testing.T, dir string) { rowtest.PutFile(t, dir, "b", "theirs") }, "b"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			d := newFSDesk(t, map[string]string{"0": "zero", "a": "1", "b": "2", "dir/x": "x", "z": "z"})
+			d := newDesk(t, map[string]string{"0": "zero", "a": "1", "b": "2", "dir/x": "x", "z": "z"})
 			d.must("fs.write", "path", "0", "content", "first in order")
 			tt.call(d)
 			d.must("fs.write", "path", "z", "content", "last in order")
@@ -139,7 +139,7 @@ func TestCommitConflicts(t *testing.T) {
 
 // What a call builds on is what it first read, not what was there when it wrote.
 func TestConflictWithWhatWasReadFirst(t *testing.T) {
-	d := newFSDesk(t, map[string]string{"a": "1"})
+	d := newDesk(t, map[string]string{"a": "1"})
 	d.must("fs.read", "path", "a")
 	d.must("fs.exists", "path", "b")
 	rowtest.PutFile(t, d.dir, "a", "2")
@@ -155,7 +155,7 @@ func TestConflictWithWhatWasReadFirst(t *testing.T) {
 
 // A call that can have no writes notes nothing of what it reads.
 func TestReadsOnlyNotesNothing(t *testing.T) {
-	d := newFSDesk(t, map[string]string{"a": "1"})
+	d := newDesk(t, map[string]string{"a": "1"})
 	for _, readsOnly := range []bool{true, false} {
 		for _, args := range []*value.Dict{value.NewDict("path", "a"), value.NewDict("path", "missing")} {
 			g := tool.Grant{Check: d.check, Stage: &tool.Stage{}, ReadsOnly: readsOnly}
@@ -171,7 +171,7 @@ func TestReadsOnlyNotesNothing(t *testing.T) {
 }
 
 func TestCommitThatFailsHalfWay(t *testing.T) {
-	d := newFSDesk(t, map[string]string{"a": "1", "gone/x": "x", "kind/y": "y", "m": "m", "z": "z"})
+	d := newDesk(t, map[string]string{"a": "1", "gone/x": "x", "kind/y": "y", "m": "m", "z": "z"})
 	d.must("fs.write", "path", "a", "content", "new")
 	d.must("fs.write", "path", "made/deep/b", "content", "new")
 	d.must("fs.remove", "path", "kind", "recursive", true)
@@ -181,7 +181,7 @@ func TestCommitThatFailsHalfWay(t *testing.T) {
 	d.must("fs.remove", "path", "z")
 	before := rowtest.Snapshot(t, d.dir)
 
-	l := &fsLook{w: d.w, ctx: context.Background(), budget: fsWalkEntries}
+	l := &look{w: d.w, ctx: context.Background(), budget: fsWalkEntries}
 	steps, err := l.compare(d.stage.Changes())
 	rowtest.NoError(t, err)
 	ops := fsOrder(steps, false)
@@ -206,7 +206,7 @@ func TestCommitThatFailsHalfWay(t *testing.T) {
 		if ops[i].info == nil {
 			rowtest.NoError(t, os.Remove(full))
 		}
-		l = &fsLook{w: d.w, ctx: context.Background(), budget: fsWalkEntries}
+		l = &look{w: d.w, ctx: context.Background(), budget: fsWalkEntries}
 		if steps, err = l.compare(d.stage.Changes()); err != nil {
 			t.Fatal(err)
 		}
@@ -221,10 +221,10 @@ func TestCommitThatFailsHalfWay(t *testing.T) {
 // Where something else changes what a failed commit has written already, the
 // commit does not take that from it, and says so.
 func TestRollBackLeavesWhatIsNotItsOwn(t *testing.T) {
-	d := newFSDesk(t, map[string]string{"a": "1", "b": "2"})
+	d := newDesk(t, map[string]string{"a": "1", "b": "2"})
 	d.must("fs.write", "path", "a", "content", "new a")
 	d.must("fs.write", "path", "b", "content", "new b")
-	l := &fsLook{w: d.w, ctx: context.Background(), budget: fsWalkEntries}
+	l := &look{w: d.w, ctx: context.Background(), budget: fsWalkEntries}
 	steps, err := l.compare(d.stage.Changes())
 	rowtest.NoError(t, err)
 	ops := fsOrder(steps, false)
@@ -238,7 +238,7 @@ func TestRollBackLeavesWhatIsNotItsOwn(t *testing.T) {
 }
 
 func TestF09TwoWritersOfOneFile(t *testing.T) {
-	d := newFSDesk(t, map[string]string{"f": "0"})
+	d := newDesk(t, map[string]string{"f": "0"})
 	first, second := &tool.Stage{}, &tool.Stage{}
 	d.stage = first
 	d.must("fs.write", "path", "f", "content", "first")
@@ -281,7 +281,7 @@ func TestF09TwoWritersOfOneFile(t *testing.T) {
 }
 
 func TestRestore(t *testing.T) {
-	d := newFSDesk(t, map[string]string{"a": "1", "b": "2\xff", "dir/x": "x", "kind/y": "y", "emptied": ""})
+	d := newDesk(t, map[string]string{"a": "1", "b": "2\xff", "dir/x": "x", "kind/y": "y", "emptied": ""})
 	before := rowtest.Snapshot(t, d.dir)
 	d.must("fs.write", "path", "a", "content", "new")
 	d.must("fs.move", "from", "b", "to", "far/b")
@@ -321,7 +321,7 @@ func TestRestore(t *testing.T) {
 
 // A grant that allows a write allows its undo, and the undo of that.
 func TestRestoreNeedsNoMoreThanTheWrite(t *testing.T) {
-	d := newFSDesk(t, map[string]string{"keep": ""}).grant("fs.write:out/*/*.md")
+	d := newDesk(t, map[string]string{"keep": ""}).grant("fs.write:out/*/*.md")
 	before := rowtest.Snapshot(t, d.dir)
 	d.must("fs.write", "path", "out/deep/a.md", "content", "1")
 	redo, err := d.restore(d.commit())
@@ -337,7 +337,7 @@ func TestRestoreNeedsNoMoreThanTheWrite(t *testing.T) {
 }
 
 func TestRestoreOfADamagedRecord(t *testing.T) {
-	d := newFSDesk(t, map[string]string{"a": "1"})
+	d := newDesk(t, map[string]string{"a": "1"})
 	before := rowtest.Snapshot(t, d.dir)
 	file := func(pairs ...value.Value) value.List { return value.List{value.NewDict(pairs...)} }
 	for _, tt := range []struct {
@@ -373,7 +373,7 @@ func TestRestoreOfADamagedRecord(t *testing.T) {
 
 func TestTempFilesOfKilledHostsAreSwept(t *testing.T) {
 	old, fresh, similar := fsTempName("dir/a", ""), fsTempName("dir/a", ""), ".cassidy-tmp-notes"
-	d := newFSDesk(t, map[string]string{"dir/a": "1", "dir/" + old: "x", "dir/" + fresh: "x", "dir/" + similar: "x", "gone/" + old: "x"})
+	d := newDesk(t, map[string]string{"dir/a": "1", "dir/" + old: "x", "dir/" + fresh: "x", "dir/" + similar: "x", "gone/" + old: "x"})
 	ago := time.Now().Add(-2 * time.Hour)
 	for _, name := range []string{"dir/" + old, "dir/" + similar, "gone/" + old} {
 		rowtest.NoError(t, os.Chtimes(filepath.Join(d.dir, name), ago, ago))
@@ -387,7 +387,7 @@ func TestTempFilesOfKilledHostsAreSwept(t *testing.T) {
 }
 
 // fsRandomOps does random things to files, of which many fail.
-func fsRandomOps(rt *rapid.T, d *fsDesk, label string) {
+func fsRandomOps(rt *rapid.T, d *desk, label string) {
 	names := []string{"a", "b", "d", "d/a", "d/b", "d/e", "d/e/a", "f", "f/a"}
 	path := rapid.SampledFrom(names)
 	content := rapid.SampledFrom([]value.Value{"", "x", "yy\n", []byte{0, 0xff}, "long " + strings.Repeat("z", 100)})
@@ -415,7 +415,7 @@ func fsRandomOps(rt *rapid.T, d *fsDesk, label string) {
 }
 
 // seenByScript is the tree as a script sees it: kinds and contents.
-func seenByScript(t rowtest.Tester, d *fsDesk, folder string, all map[string]string) map[string]string {
+func seenByScript(t rowtest.Tester, d *desk, folder string, all map[string]string) map[string]string {
 	for _, item := range d.must("fs.list", "path", folder).(value.List) {
 		p := item.(*value.Dict).Text("path")
 		if item.(*value.Dict).Text("kind") == "dir" {
@@ -437,10 +437,10 @@ func TestCommitAndRestoreAreInverse(t *testing.T) {
 		n++
 		dir := filepath.Join(root, fmt.Sprint(n))
 		rowtest.NoError(rt, os.Mkdir(dir, 0o755))
-		w, err := OpenFiles(&FileOptions{Root: dir})
+		w, err := Open(&Options{Root: dir})
 		rowtest.NoError(rt, err)
 		defer w.Close()
-		d := (&fsDesk{t: rt, w: w, dir: dir, stage: &tool.Stage{}}).grant("fs.read", "fs.write")
+		d := (&desk{t: rt, w: w, dir: dir, stage: &tool.Stage{}}).grant("fs.read", "fs.write")
 		fsRandomOps(rt, d, "first call")
 		d.commit()
 		for p := range rowtest.Snapshot(rt, dir) {

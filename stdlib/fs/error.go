@@ -1,4 +1,4 @@
-package stdlib
+package fs
 
 import (
 	"errors"
@@ -13,7 +13,7 @@ import (
 
 // failed words an error of the operating system. It names the path as the
 // script knows it: the host's own paths are not the script's to know.
-func (l *fsLook) failed(doing, p string, err error) error {
+func (l *look) failed(doing, p string, err error) error {
 	var known *value.Error
 	if errors.As(err, &known) {
 		return known
@@ -21,17 +21,17 @@ func (l *fsLook) failed(doing, p string, err error) error {
 	for inner := errors.Unwrap(err); inner != nil; inner = errors.Unwrap(err) {
 		err = inner
 	}
-	return value.Errorf(value.Failed, "Failed to %s file: %s: %w", doing, l.w.shown(p), err)
+	return value.Errorf(value.Failed, "Failed to %s file: %s: %w", doing, l.w.Shown(p), err)
 }
 
 // changed is the error for a path that something else changes at this moment.
-func (l *fsLook) changed(p string) error {
-	return value.Errorf(value.Conflict, "%s has changed meanwhile", l.w.shown(p)).WithHint("read it again, and try again")
+func (l *look) changed(p string) error {
+	return value.Errorf(value.Conflict, "%s has changed meanwhile", l.w.Shown(p)).WithHint("read it again, and try again")
 }
 
 // irregular is the error for a path that cannot be read as a file.
-func (s *fsSpot) irregular() error {
-	shown := s.look.w.shown(s.asked)
+func (s *spot) irregular() error {
+	shown := s.look.w.Shown(s.asked)
 	what := "a device"
 	switch mode := s.disk.Mode(); {
 	case mode.IsDir():
@@ -46,17 +46,17 @@ func (s *fsSpot) irregular() error {
 	return value.Errorf(value.Denied, "%s is not a regular file but %s", shown, what)
 }
 
-func (s *fsSpot) isFolder() error {
-	shown := s.look.w.shown(s.asked)
+func (s *spot) isFolder() error {
+	shown := s.look.w.Shown(s.asked)
 	return value.Errorf(value.Failed, "%s is a folder", shown).WithHint("fs.list(%q) lists it", shown)
 }
 
-func (s *fsSpot) notFolder() error {
-	return value.Errorf(value.Failed, "%s is not a folder", s.look.w.shown(s.asked))
+func (s *spot) notFolder() error {
+	return value.Errorf(value.Failed, "%s is not a folder", s.look.w.Shown(s.asked))
 }
 
-func (s *fsSpot) tooLarge(limit int64) error {
-	return fsLimit(value.LimitRead, "%s is larger than %s", s.look.w.shown(s.asked), fsSize(limit))
+func (s *spot) tooLarge(limit int64) error {
+	return fsLimit(value.LimitRead, "%s is larger than %s", s.look.w.Shown(s.asked), fsSize(limit))
 }
 
 func fsLimit(limit value.LimitName, format string, args ...any) *value.Error {
@@ -75,15 +75,15 @@ func fsSize(n int64) string {
 
 // missing is the error for a path where nothing is. What names something near
 // it is the hint.
-func (s *fsSpot) missing() error {
+func (s *spot) missing() error {
 	l := s.look
-	err := value.Errorf(value.Failed, "File not found: %s", l.w.shown(s.asked))
+	err := value.Errorf(value.Failed, "File not found: %s", l.w.Shown(s.asked))
 	if s.behind != "" {
-		return err.WithHint("%s is a file, not a folder", l.w.shown(s.behind))
+		return err.WithHint("%s is a file, not a folder", l.w.Shown(s.behind))
 	}
 	if elsewhere := l.fromRoot(s.asked); elsewhere != "" {
 		return err.WithHint("relative paths begin at %s, where you work; the project has %s: work in its root, or write %s",
-			l.w.work, elsewhere, l.w.shown(elsewhere))
+			l.w.work, elsewhere, l.w.Shown(elsewhere))
 	}
 	parent := path.Dir(s.path)
 	if parent == "." && s.path == "." {
@@ -95,7 +95,7 @@ func (s *fsSpot) missing() error {
 	}
 	defer folder.close()
 	if folder.kind() != fsFolder {
-		return err.WithHint("there is no folder %s", l.w.shown(parent))
+		return err.WithHint("there is no folder %s", l.w.Shown(parent))
 	}
 	if near := l.near(folder, s.name); len(near) > 0 {
 		return err.WithHint("did you mean %s?", strings.Join(near, " or "))
@@ -106,7 +106,7 @@ func (s *fsSpot) missing() error {
 // fromRoot returns the path that a script would have meant if it took paths to
 // begin at the project's root while the user works in a folder below, and if
 // there is such a file; else "".
-func (l *fsLook) fromRoot(asked string) string {
+func (l *look) fromRoot(asked string) string {
 	meant, below := strings.CutPrefix(asked, l.w.work+"/")
 	if l.w.work == "." || !below {
 		return ""
@@ -127,7 +127,7 @@ const fsNearNames = 1000
 
 // near returns up to three paths in a folder whose names are like the one that
 // was asked for, and that the call may read.
-func (l *fsLook) near(folder *fsSpot, name string) []string {
+func (l *look) near(folder *spot, name string) []string {
 	quiet := *l
 	quiet.budget = fsNearNames
 	inside, err := quiet.open(folder)
@@ -137,7 +137,7 @@ func (l *fsLook) near(folder *fsSpot, name string) []string {
 	defer inside.close()
 	var names []string
 	for _, s := range inside.spots {
-		if l.allows(fsReads(s.path)) == nil {
+		if l.allows(reads(s.path)) == nil {
 			names = append(names, s.name)
 		}
 	}
@@ -148,7 +148,7 @@ func (l *fsLook) near(folder *fsSpot, name string) []string {
 			break
 		}
 		names = slices.DeleteFunc(names, func(n string) bool { return n == nearest })
-		paths = append(paths, l.w.shown(path.Join(folder.path, nearest)))
+		paths = append(paths, l.w.Shown(path.Join(folder.path, nearest)))
 	}
 	return paths
 }

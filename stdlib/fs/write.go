@@ -1,4 +1,4 @@
-package stdlib
+package fs
 
 import (
 	"context"
@@ -21,20 +21,20 @@ func (w *Files) fsWriteFuncs() []tool.Func {
 	content := tool.Required("content", tool.TypeAny, "text or bytes")
 	overwrite := tool.Optional("overwrite", tool.TypeBoolean, false, "replace a file that is there")
 	return []tool.Func{
-		w.fsWriteFunc(w.filePath, (*fsLook).write, tool.Func{
+		w.fsWriteFunc(w.filePath, (*look).write, tool.Func{
 			Name:    "write",
 			Doc:     "Write a file, in place of what was there. Folders on the way are made.",
 			Params:  []tool.Param{file, content},
 			Returns: `{"path", "bytes": its size, "created": whether it is new}`,
 		}),
-		w.fsWriteFunc(w.filePath, (*fsLook).append, tool.Func{
+		w.fsWriteFunc(w.filePath, (*look).append, tool.Func{
 			Name:    "append",
 			Doc:     "Write at the end of a file, or a new one.",
 			Params:  []tool.Param{file, content},
 			Returns: `{"path", "bytes": its size now, "created": whether it is new}`,
 		}),
 		w.editFunc(),
-		w.fsWriteFunc(w.anyPath, (*fsLook).remove, tool.Func{
+		w.fsWriteFunc(w.anyPath, (*look).remove, tool.Func{
 			Name: "remove",
 			Doc:  "Remove a file, or an empty folder.",
 			Params: []tool.Param{
@@ -50,9 +50,9 @@ func (w *Files) fsWriteFuncs() []tool.Func {
 			Returns: `{"from", "to", "moved": how many files and folders}`,
 			Kind:    tool.Write,
 			Target:  w.moveTarget,
-			Do:      w.fsStaged((*fsLook).move),
+			Do:      w.fsStaged((*look).move),
 		},
-		w.fsWriteFunc(w.anyPath, (*fsLook).mkdir, tool.Func{
+		w.fsWriteFunc(w.anyPath, (*look).mkdir, tool.Func{
 			Name:    "mkdir",
 			Doc:     "Make a folder, and those on the way to it. It may be there already.",
 			Params:  []tool.Param{tool.Required("path", tool.TypeString, "the folder")},
@@ -62,19 +62,19 @@ func (w *Files) fsWriteFuncs() []tool.Func {
 }
 
 // fsWriteFunc completes a row that stages changes of its argument "path".
-func (w *Files) fsWriteFunc(resolve func(string) (string, error), do func(*fsLook, *value.Dict) (value.Value, error), f tool.Func) tool.Func {
+func (w *Files) fsWriteFunc(resolve func(string) (string, error), do func(*look, *value.Dict) (value.Value, error), f tool.Func) tool.Func {
 	f.Kind = tool.Write
 	f.Target = func(args *value.Dict) ([]tool.Capability, error) {
 		p, err := resolve(args.Text("path"))
 		if err == nil {
-			err = w.protect(p)
+			err = w.Protect(p)
 		}
 		if err != nil {
 			return nil, err
 		}
-		return []tool.Capability{fsWrites(p)}, nil
+		return []tool.Capability{Writes(p)}, nil
 	}
-	f.Do = w.fsStaged(func(l *fsLook, args *value.Dict) (value.Value, error) {
+	f.Do = w.fsStaged(func(l *look, args *value.Dict) (value.Value, error) {
 		if _, err := resolve(args.Text("path")); err != nil {
 			return nil, err
 		}
@@ -84,8 +84,8 @@ func (w *Files) fsWriteFunc(resolve func(string) (string, error), do func(*fsLoo
 }
 
 // fsStaged is fsDo for rows that need a stage.
-func (w *Files) fsStaged(do func(*fsLook, *value.Dict) (value.Value, error)) func(context.Context, tool.Effect, tool.Grant) (tool.Outcome, error) {
-	return w.fsDo(func(l *fsLook, args *value.Dict) (value.Value, error) {
+func (w *Files) fsStaged(do func(*look, *value.Dict) (value.Value, error)) func(context.Context, tool.Effect, tool.Grant) (tool.Outcome, error) {
+	return w.fsDo(func(l *look, args *value.Dict) (value.Value, error) {
 		if l.stage == nil {
 			return nil, value.Errorf(value.Internal, "a write without a stage to keep it")
 		}
@@ -95,8 +95,8 @@ func (w *Files) fsStaged(do func(*fsLook, *value.Dict) (value.Value, error)) fun
 
 // toWrite finds a path to write. A link in the last place is not followed;
 // where one on the way leads elsewhere, the call must be allowed to write there.
-func (l *fsLook) toWrite(raw string) (*fsSpot, error) {
-	p, folder, err := l.w.resolve(raw)
+func (l *look) toWrite(raw string) (*spot, error) {
+	p, folder, err := l.w.Resolve(raw)
 	if err != nil {
 		return nil, err
 	}
@@ -105,17 +105,17 @@ func (l *fsLook) toWrite(raw string) (*fsSpot, error) {
 		return nil, err
 	}
 	s.slash = folder
-	err = l.w.protect(s.path)
+	err = l.w.Protect(s.path)
 	switch {
 	case err != nil:
 	case s.behind != "":
-		err = value.Errorf(value.Failed, "%s is a file, not a folder", l.w.shown(s.behind))
+		err = value.Errorf(value.Failed, "%s is a file, not a folder", l.w.Shown(s.behind))
 	case s.path != p && !fsNameable(s.path):
-		err = value.Errorf(value.Failed, "%s leads to a path that is not text", l.w.shown(p))
+		err = value.Errorf(value.Failed, "%s leads to a path that is not text", l.w.Shown(p))
 	case folder && s.kind() != fsFolder && s.kind() != fsNothing:
 		err = s.notFolder()
 	case s.path != p:
-		err = l.allows(fsWrites(s.path))
+		err = l.allows(Writes(s.path))
 	}
 	if err != nil {
 		s.close()
@@ -125,7 +125,7 @@ func (l *fsLook) toWrite(raw string) (*fsSpot, error) {
 }
 
 // now returns what the call sees at a spot, with its content.
-func (s *fsSpot) now() (tool.FileState, error) {
+func (s *spot) now() (tool.FileState, error) {
 	if s.staged != nil {
 		return *s.staged, nil
 	}
@@ -150,16 +150,16 @@ func fsContent(args *value.Dict) ([]byte, error) {
 		WithHint("json.encode or str makes a text of it")
 }
 
-func (l *fsLook) write(args *value.Dict) (value.Value, error) {
+func (l *look) write(args *value.Dict) (value.Value, error) {
 	return l.put(args, func(_, content []byte) []byte { return content })
 }
 
-func (l *fsLook) append(args *value.Dict) (value.Value, error) {
+func (l *look) append(args *value.Dict) (value.Value, error) {
 	return l.put(args, func(old, content []byte) []byte { return slices.Concat(old, content) })
 }
 
 // put stages what a file becomes, from what it is and the content argument.
-func (l *fsLook) put(args *value.Dict, become func(old, content []byte) []byte) (value.Value, error) {
+func (l *look) put(args *value.Dict, become func(old, content []byte) []byte) (value.Value, error) {
 	content, err := fsContent(args)
 	if err != nil {
 		return nil, err
@@ -189,14 +189,14 @@ func (l *fsLook) put(args *value.Dict, become func(old, content []byte) []byte) 
 	if err := plan.stage(); err != nil {
 		return nil, err
 	}
-	return value.NewDict("path", l.w.shown(s.asked), "bytes", int64(len(data)), "created", !old.Exists), nil
+	return value.NewDict("path", l.w.Shown(s.asked), "bytes", int64(len(data)), "created", !old.Exists), nil
 }
 
 func fsFileState(data []byte, mode uint32) tool.FileState {
 	return tool.FileState{Exists: true, Mode: mode, Data: data, Hash: tool.HashBytes(data)}
 }
 
-func (l *fsLook) mkdir(args *value.Dict) (value.Value, error) {
+func (l *look) mkdir(args *value.Dict) (value.Value, error) {
 	s, err := l.toWrite(args.Text("path"))
 	if err != nil {
 		return nil, err
@@ -204,7 +204,7 @@ func (l *fsLook) mkdir(args *value.Dict) (value.Value, error) {
 	defer s.close()
 	switch s.kind() {
 	case fsFolder:
-		return value.NewDict("path", l.w.shown(s.asked), "created", false), nil
+		return value.NewDict("path", l.w.Shown(s.asked), "created", false), nil
 	case fsNothing:
 	default:
 		return nil, s.notFolder()
@@ -216,10 +216,10 @@ func (l *fsLook) mkdir(args *value.Dict) (value.Value, error) {
 	if err := plan.stage(); err != nil {
 		return nil, err
 	}
-	return value.NewDict("path", l.w.shown(s.asked), "created", true), nil
+	return value.NewDict("path", l.w.Shown(s.asked), "created", true), nil
 }
 
-func (l *fsLook) remove(args *value.Dict) (value.Value, error) {
+func (l *look) remove(args *value.Dict) (value.Value, error) {
 	s, err := l.toWrite(args.Text("path"))
 	if err != nil {
 		return nil, err
@@ -234,11 +234,11 @@ func (l *fsLook) remove(args *value.Dict) (value.Value, error) {
 		}
 	}
 	plan := l.plan()
-	err = plan.tree(s, func(found *fsSpot, _ tool.FileState) error {
+	err = plan.tree(s, func(found *spot, _ tool.FileState) error {
 		if found == s {
 			return nil
 		}
-		return l.allows(fsWrites(found.path))
+		return l.allows(Writes(found.path))
 	})
 	if err != nil {
 		return nil, err
@@ -246,11 +246,11 @@ func (l *fsLook) remove(args *value.Dict) (value.Value, error) {
 	if err := plan.stage(); err != nil {
 		return nil, err
 	}
-	return value.NewDict("path", l.w.shown(s.asked), "removed", int64(len(plan.changes))), nil
+	return value.NewDict("path", l.w.Shown(s.asked), "removed", int64(len(plan.changes))), nil
 }
 
 // empty refuses a folder that holds something.
-func (l *fsLook) empty(s *fsSpot) error {
+func (l *look) empty(s *spot) error {
 	if s.kind() != fsFolder {
 		return nil
 	}
@@ -261,17 +261,17 @@ func (l *fsLook) empty(s *fsSpot) error {
 	}
 	defer in.close()
 	if len(in.spots) > 0 {
-		return value.Errorf(value.Failed, "%s is a folder that is not empty", l.w.shown(s.asked)).
+		return value.Errorf(value.Failed, "%s is a folder that is not empty", l.w.Shown(s.asked)).
 			WithHint("recursive=True removes it with all that is in it")
 	}
 	return nil
 }
 
 // removable refuses what cannot be taken from its place.
-func (l *fsLook) removable(s *fsSpot) error {
+func (l *look) removable(s *spot) error {
 	switch {
 	case s.path == ".":
-		return value.Errorf(value.Denied, "%s is the project itself", l.w.shown(s.asked))
+		return value.Errorf(value.Denied, "%s is the project itself", l.w.Shown(s.asked))
 	case s.kind() == fsNothing:
 		l.sawNothing(s)
 		return s.missing()
@@ -284,17 +284,17 @@ func (w *Files) moveTarget(args *value.Dict) ([]tool.Capability, error) {
 	for i, name := range []string{"from", "to"} {
 		p, err := w.anyPath(args.Text(name))
 		if err == nil {
-			err = w.protect(p)
+			err = w.Protect(p)
 		}
 		if err != nil {
 			return nil, err
 		}
 		paths[i] = p
 	}
-	return []tool.Capability{fsReads(paths[0]), fsWrites(paths[0]), fsWrites(paths[1])}, nil
+	return []tool.Capability{reads(paths[0]), Writes(paths[0]), Writes(paths[1])}, nil
 }
 
-func (l *fsLook) move(args *value.Dict) (value.Value, error) {
+func (l *look) move(args *value.Dict) (value.Value, error) {
 	from, err := l.toWrite(args.Text("from"))
 	if err != nil {
 		return nil, err
@@ -313,7 +313,7 @@ func (l *fsLook) move(args *value.Dict) (value.Value, error) {
 		return nil, err
 	}
 	made := len(plan.changes)
-	err = plan.tree(from, func(found *fsSpot, st tool.FileState) error {
+	err = plan.tree(from, func(found *spot, st tool.FileState) error {
 		under := strings.TrimPrefix(found.path, from.path)
 		return plan.moved(found, st, to, under)
 	})
@@ -323,31 +323,31 @@ func (l *fsLook) move(args *value.Dict) (value.Value, error) {
 	if err != nil {
 		return nil, err
 	}
-	return value.NewDict("from", l.w.shown(from.asked), "to", l.w.shown(to.asked), "moved", int64(len(plan.changes)-made)/2), nil
+	return value.NewDict("from", l.w.Shown(from.asked), "to", l.w.Shown(to.asked), "moved", int64(len(plan.changes)-made)/2), nil
 }
 
 // movable says whether one path can become another.
-func (l *fsLook) movable(from, to *fsSpot, overwrite bool) error {
+func (l *look) movable(from, to *spot, overwrite bool) error {
 	if err := l.removable(from); err != nil {
 		return err
 	}
 	if from.path != from.asked {
-		if err := l.allows(fsReads(from.path)); err != nil {
+		if err := l.allows(reads(from.path)); err != nil {
 			return err
 		}
 	}
-	shown := l.w.shown(to.asked)
+	shown := l.w.Shown(to.asked)
 	switch {
 	case to.path == from.path:
 		return value.Errorf(value.Invalid, "%s is where it is already", shown)
 	case strings.HasPrefix(to.path, from.path+"/"):
-		return value.Errorf(value.Invalid, "%s is inside %s", shown, l.w.shown(from.asked))
+		return value.Errorf(value.Invalid, "%s is inside %s", shown, l.w.Shown(from.asked))
 	case to.slash && from.kind() != fsFolder:
-		return value.Errorf(value.Failed, "%s/ can only be a folder", shown).WithHint("give the whole new path, as in %s", l.w.shown(path.Join(to.path, from.name)))
+		return value.Errorf(value.Failed, "%s/ can only be a folder", shown).WithHint("give the whole new path, as in %s", l.w.Shown(path.Join(to.path, from.name)))
 	case to.kind() == fsFolder:
-		return value.Errorf(value.Failed, "%s is a folder", shown).WithHint("give the whole new path, as in %s", l.w.shown(path.Join(to.path, from.name)))
+		return value.Errorf(value.Failed, "%s is a folder", shown).WithHint("give the whole new path, as in %s", l.w.Shown(path.Join(to.path, from.name)))
 	case to.kind() != fsNothing && from.kind() == fsFolder:
-		return value.Errorf(value.Failed, "%s is a file, and %s a folder", shown, l.w.shown(from.asked))
+		return value.Errorf(value.Failed, "%s is a file, and %s a folder", shown, l.w.Shown(from.asked))
 	case to.kind() != fsNothing && !overwrite:
 		return value.Errorf(value.Failed, "%s exists already", shown).WithHint("overwrite=True replaces it")
 	}

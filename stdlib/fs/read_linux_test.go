@@ -1,4 +1,4 @@
-package stdlib
+package fs
 
 import (
 	"fmt"
@@ -15,7 +15,7 @@ import (
 
 // A file of /proc says that it holds nothing, however much it gives.
 func TestF07AFileThatGivesMoreThanItSays(t *testing.T) {
-	d := fsDeskAt(t, &FileOptions{Root: fmt.Sprintf("/proc/%d", os.Getpid()), Limits: Limits{Read: 100}})
+	d := deskAt(t, &Options{Root: fmt.Sprintf("/proc/%d", os.Getpid()), Limits: Limits{Read: 100}})
 	if size := d.must("fs.stat", "path", "maps").(*value.Dict).IntOr("size", -1); size != 0 {
 		t.Fatalf("maps says that it holds %d bytes: this tests nothing", size)
 	}
@@ -24,7 +24,7 @@ func TestF07AFileThatGivesMoreThanItSays(t *testing.T) {
 
 // The links of /proc lead anywhere, whatever they read as.
 func TestF03LinksOfProc(t *testing.T) {
-	d := fsDeskAt(t, &FileOptions{Root: fmt.Sprintf("/proc/%d", os.Getpid())})
+	d := deskAt(t, &Options{Root: fmt.Sprintf("/proc/%d", os.Getpid())})
 	d.fails(value.Security, "leads out", "fs.list", "path", "cwd")
 	d.fails(value.Security, "leads out", "fs.list", "path", "root")
 	d.fails(value.Security, "leads out", "fs.read", "path", "root/etc/passwd")
@@ -34,7 +34,7 @@ func TestF03LinksOfProc(t *testing.T) {
 // A disk that takes no more, in the middle of a commit and of a file: what was
 // done is taken back, and no temporary file remains.
 func TestCommitWhereTheDiskIsFull(t *testing.T) {
-	d := newFSDesk(t, map[string]string{"a": "1", "gone": "2", "kind/x": "3"})
+	d := newDesk(t, map[string]string{"a": "1", "gone": "2", "kind/x": "3"})
 	d.must("fs.write", "path", "a", "content", "new")
 	d.must("fs.write", "path", "deep/er/b", "content", "new")
 	d.must("fs.remove", "path", "kind", "recursive", true)
@@ -59,7 +59,7 @@ func TestCommitWhereTheDiskIsFull(t *testing.T) {
 
 // Who runs a host as root does not lose his files to root.
 func TestOwnerIsKept(t *testing.T) {
-	d := newFSDesk(t, map[string]string{"theirs": "1"})
+	d := newDesk(t, map[string]string{"theirs": "1"})
 	uid, gid := os.Getuid(), os.Getgid()
 	if uid == 0 {
 		uid, gid = 65534, 65534

@@ -1,4 +1,4 @@
-package stdlib
+package fs
 
 import (
 	"context"
@@ -115,16 +115,16 @@ func (w *Files) restorable(args *value.Dict) ([]tool.Change, error) {
 
 func (w *Files) restorableOne(d *value.Dict) (tool.Change, error) {
 	c := tool.Change{Path: d.Text("path")}
-	if w.root == nil {
+	if w.Root == nil {
 		return c, value.Errorf(value.Denied, "there is no project folder here, so no files").WithHint("a program sets Options.Dir")
 	}
-	if err := fsCheckText(c.Path); err != nil {
+	if err := CheckText(c.Path); err != nil {
 		return c, err
 	}
 	if !fs.ValidPath(c.Path) || c.Path == "." {
 		return c, value.Errorf(value.Security, "%q is not a path of the project", c.Path)
 	}
-	if err := w.protect(c.Path); err != nil {
+	if err := w.Protect(c.Path); err != nil {
 		return c, err
 	}
 	var ok bool
@@ -148,7 +148,7 @@ func fsRecorded(kind string, mode int64) (tool.FileState, bool) {
 		return tool.FileState{}, false
 	}
 	st := tool.FileState{Exists: true, Mode: uint32(mode)}
-	switch fsKind(kind) {
+	switch spotKind(kind) {
 	case fsNothing:
 		return tool.FileState{}, true
 	case fsFile:
@@ -168,7 +168,7 @@ func (w *Files) restoreTarget(args *value.Dict) ([]tool.Capability, error) {
 	var needs []tool.Capability
 	for _, c := range changes {
 		if !fsOnTheWay(c, changes) {
-			needs = append(needs, fsWrites(c.Path))
+			needs = append(needs, Writes(c.Path))
 		}
 	}
 	return needs, nil

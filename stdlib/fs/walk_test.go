@@ -1,4 +1,4 @@
-package stdlib
+package fs
 
 import (
 	"context"
@@ -32,7 +32,7 @@ func fsTexts(v value.Value) string {
 }
 
 func TestGlob(t *testing.T) {
-	d := newFSDesk(t, map[string]string{
+	d := newDesk(t, map[string]string{
 		"a.md": "", "b.txt": "", "docs/c.md": "", "docs/sub/d.md": "", "docs/sub/e.txt": "",
 		".env": "", ".github/ci.yml": "", "docs/.draft.md": "", ".git/config.md": "", "docs/.git/x.md": "", "z[1].txt": "", "docs.md": "",
 	})
@@ -78,7 +78,7 @@ func TestGlob(t *testing.T) {
 // The folder that has to be readable is the one that the pattern names
 // outright, and of what is below only what is granted is shown.
 func TestGlobAndSearchStayWithinTheGrant(t *testing.T) {
-	d := newFSDesk(t, map[string]string{"docs/a.md": "word", "docs/in/b.md": "word", "secret/c.md": "word", "docs-evil/d.md": "word"})
+	d := newDesk(t, map[string]string{"docs/a.md": "word", "docs/in/b.md": "word", "secret/c.md": "word", "docs-evil/d.md": "word"})
 	d.grant("fs.read:docs/**")
 	for _, tt := range []struct {
 		name string
@@ -120,7 +120,7 @@ func TestGlobAndSearchStayWithinTheGrant(t *testing.T) {
 }
 
 func TestGlobPatternsThatAreTooDear(t *testing.T) {
-	d := newFSDesk(t, map[string]string{strings.Repeat("a", 200): ""})
+	d := newDesk(t, map[string]string{strings.Repeat("a", 200): ""})
 	d.fails(value.Invalid, "alternatives", "fs.glob", "pattern", strings.Repeat("{a,a}", 30)+"x")
 	d.fails(value.Invalid, "alternatives", "fs.glob", "pattern", strings.Repeat("{a,{a,{a,b}}}", 9))
 	d.fails(value.Invalid, "alternatives", "fs.search", "pattern", "x", "glob", strings.Repeat("{a,a}", 30))
@@ -134,7 +134,7 @@ func TestGlobPatternsThatAreTooDear(t *testing.T) {
 
 // What fs.glob finds is what doublestar finds on the same files.
 func TestGlobAgreesWithDoublestar(t *testing.T) {
-	d := newFSDesk(t, map[string]string{"a": "", "ab": "", "b/a": "", "b/ab/a": "", "b/ab/ba": "", "ba/b/a/b": "", "a.b/ab": ""})
+	d := newDesk(t, map[string]string{"a": "", "ab": "", "b/a": "", "b/ab/a": "", "b/ab/ba": "", "ba/b/a/b": "", "a.b/ab": ""})
 	fsys := os.DirFS(d.dir)
 	rapid.Check(t, func(rt *rapid.T) {
 		part := rapid.SampledFrom([]string{"**", "*", "a", "b", "ab", "?", "?b", "[ab]", "[!a]", "{a,b}", "{a,ab}*", "*b", "a*", "{b/a,b/ab}", "a.b"})
@@ -151,7 +151,7 @@ func TestGlobAgreesWithDoublestar(t *testing.T) {
 }
 
 func TestSearch(t *testing.T) {
-	d := newFSDesk(t, map[string]string{
+	d := newDesk(t, map[string]string{
 		"a.txt": "one\nTwo two\r\n\nthree", "src/b.py": "def two():\n    pass\n", "src/deep/c.py": "x = 2 # two\n",
 		"bin": "two\x00two", "latin": "caf\xe9 two\n", ".env": "two", "src/.git/x": "two", "dots": "a.b\naxb\n",
 	})
@@ -186,7 +186,7 @@ func TestSearch(t *testing.T) {
 }
 
 func TestSearchCutsLongLines(t *testing.T) {
-	d := newFSDesk(t, map[string]string{
+	d := newDesk(t, map[string]string{
 		"long":  strings.Repeat("é", 5000) + "needle" + strings.Repeat("é", 5000),
 		"start": "needle" + strings.Repeat("x", 5000),
 		"far":   strings.Repeat("x", 100<<10) + "needle",
@@ -204,7 +204,7 @@ func TestSearchCutsLongLines(t *testing.T) {
 }
 
 func TestSearchIsBounded(t *testing.T) {
-	d := newFSDesk(t, nil)
+	d := newDesk(t, nil)
 	line := strings.Repeat("a", 1023) + "\n"
 	for i := range 9 {
 		rowtest.PutFile(t, d.dir, fmt.Sprintf("f%d", i), strings.Repeat(line, 8<<10))
@@ -217,8 +217,8 @@ func TestSearchIsBounded(t *testing.T) {
 }
 
 func TestSearchAndGlobLeaveOutWhatIsTooLargeOrTooMuch(t *testing.T) {
-	d := newFSDesk(t, map[string]string{"big": strings.Repeat("needle\n", 100), "small": "needle"})
-	small := fsDeskAt(t, &FileOptions{Root: d.dir, Limits: Limits{Read: 50, Entries: 1}})
+	d := newDesk(t, map[string]string{"big": strings.Repeat("needle\n", 100), "small": "needle"})
+	small := deskAt(t, &Options{Root: d.dir, Limits: Limits{Read: 50, Entries: 1}})
 	if got := fsTexts(small.must("fs.search", "pattern", "needle")); got != "small:1:needle" {
 		t.Errorf("fs.search = %q, want the file that can be read", got)
 	}

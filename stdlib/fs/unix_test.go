@@ -1,6 +1,6 @@
 //go:build unix
 
-package stdlib
+package fs
 
 import (
 	"fmt"
@@ -27,11 +27,11 @@ func link(t rowtest.Tester, target, dir, name string) {
 }
 
 // linkedDesk has links of every sort in its project, and a secret outside.
-func linkedDesk(t *testing.T) (d *fsDesk, outside string) {
+func linkedDesk(t *testing.T) (d *desk, outside string) {
 	outside = t.TempDir()
 	rowtest.PutFile(t, outside, "secret", "SECRET")
 	rowtest.PutFile(t, outside, "dir/secret", "SECRET")
-	d = newFSDesk(t, map[string]string{"in/file": "inside", "sub/x": "x", ".git/config": "[core]"})
+	d = newDesk(t, map[string]string{"in/file": "inside", "sub/x": "x", ".git/config": "[core]"})
 	rel, err := filepath.Rel(d.dir, outside)
 	rowtest.NoError(t, err)
 	link(t, outside+"/secret", d.dir, "abs")
@@ -145,7 +145,7 @@ func TestLinksInside(t *testing.T) {
 func TestF05HardLinks(t *testing.T) {
 	outside := t.TempDir()
 	rowtest.PutFile(t, outside, "victim", "outside")
-	d := newFSDesk(t, map[string]string{"plain": "1", "dir/x": "x"})
+	d := newDesk(t, map[string]string{"plain": "1", "dir/x": "x"})
 	rowtest.NoError(t, os.Link(filepath.Join(outside, "victim"), filepath.Join(d.dir, "hard")))
 	rowtest.NoError(t, os.Link(filepath.Join(outside, "victim"), filepath.Join(d.dir, "dir/hard")))
 	d.fails(value.Denied, "hard link", "fs.write", "path", "hard", "content", "evil")
@@ -167,7 +167,7 @@ func TestF05HardLinks(t *testing.T) {
 }
 
 func TestF06WhatIsNoFile(t *testing.T) {
-	d := newFSDesk(t, map[string]string{"dir/": "", "tree/x": "x"})
+	d := newDesk(t, map[string]string{"dir/": "", "tree/x": "x"})
 	rowtest.NoError(t, syscall.Mkfifo(filepath.Join(d.dir, "pipe"), 0o666))
 	rowtest.NoError(t, syscall.Mkfifo(filepath.Join(d.dir, "tree/pipe"), 0o666))
 	link(t, "pipe", d.dir, "to-pipe")
@@ -203,7 +203,7 @@ func TestF06WhatIsNoFile(t *testing.T) {
 		rowtest.NoError(t, syscall.Mkfifo(filepath.Join(d.dir, "late"), 0o666))
 		d.fails(value.Conflict, "late has changed", "fs.commit")
 	})
-	dev := fsDeskAt(t, &FileOptions{Root: "/dev"})
+	dev := deskAt(t, &Options{Root: "/dev"})
 	rowtest.Within(t, "a device", func() {
 		dev.fails(value.Denied, "a device", "fs.read", "path", "null")
 		dev.fails(value.Denied, "a device", "fs.read", "path", "zero")
@@ -214,7 +214,7 @@ func TestF06WhatIsNoFile(t *testing.T) {
 // Between two looks a pipe may take the place of what was looked at. Opening it
 // must not wait for its other end.
 func TestF06APipeInThePlaceOfAFile(t *testing.T) {
-	d := newFSDesk(t, map[string]string{"file": "x", "dir/x": "x"})
+	d := newDesk(t, map[string]string{"file": "x", "dir/x": "x"})
 	l := d.w.look(t.Context(), tool.Grant{})
 	file, err := l.find("file", fsFollowAll)
 	rowtest.NoError(t, err)
@@ -233,7 +233,7 @@ func TestF06APipeInThePlaceOfAFile(t *testing.T) {
 }
 
 func TestF07ASparseFileOfATerabyte(t *testing.T) {
-	d := newFSDesk(t, map[string]string{"small": "needle"})
+	d := newDesk(t, map[string]string{"small": "needle"})
 	f, err := os.Create(filepath.Join(d.dir, "sparse"))
 	rowtest.NoError(t, err)
 	rowtest.NoError(t, f.Truncate(1<<40))
@@ -253,7 +253,7 @@ func TestF07ASparseFileOfATerabyte(t *testing.T) {
 }
 
 func TestPermissionsAreKept(t *testing.T) {
-	d := newFSDesk(t, map[string]string{"run.sh": "#!/bin/sh\n", "private": "1", "closed/x": "x"})
+	d := newDesk(t, map[string]string{"run.sh": "#!/bin/sh\n", "private": "1", "closed/x": "x"})
 	for name, mode := range map[string]fs.FileMode{"run.sh": 0o755, "private": 0o600, "closed": 0o700} {
 		rowtest.NoError(t, os.Chmod(filepath.Join(d.dir, name), mode))
 	}
@@ -319,7 +319,7 @@ func swapUntil(t *testing.T, stop <-chan struct{}, dir, name, target string) (st
 
 // editAndCommit changes files below d. It makes none: in the instant in which
 // there is no d, that would be a new one.
-func editAndCommit(d *fsDesk, text string) error {
+func editAndCommit(d *desk, text string) error {
 	d.stage = &tool.Stage{}
 	for _, p := range []string{"d/file", "d/deep/file"} {
 		old, err := d.call("fs.read", "path", p)
@@ -338,7 +338,7 @@ func TestF04SwapsWhileReadingAndWriting(t *testing.T) {
 	outside := t.TempDir()
 	rowtest.PutFile(t, outside, "file", "OUTSIDE")
 	rowtest.PutFile(t, outside, "deep/file", "OUTSIDE")
-	d := newFSDesk(t, map[string]string{"d/file": "inside", "d/deep/file": "inside", "other/file": "OTHER", "other/deep/file": "OTHER"})
+	d := newDesk(t, map[string]string{"d/file": "inside", "d/deep/file": "inside", "other/file": "OTHER", "other/deep/file": "OTHER"})
 	d.grant("fs.read:d/**", "fs.write:d/**", "fs.read:.")
 	outsideBefore := rowtest.Snapshot(t, outside)
 	for _, target := range []string{outside, "other"} {
@@ -430,7 +430,7 @@ func TestF09KilledAtAnyInstant(t *testing.T) {
 
 // commitUntilKilled writes one content after the other, for ever.
 func commitUntilKilled(t *testing.T, dir string) {
-	d := fsDeskAt(t, &FileOptions{Root: dir})
+	d := deskAt(t, &Options{Root: dir})
 	for i := 1; ; i++ {
 		content := contentOf('A' + byte(i%26))
 		d.must("fs.write", "path", "sub/f", "content", content)

@@ -1,4 +1,4 @@
-package stdlib
+package fs
 
 import (
 	"fmt"
@@ -23,7 +23,7 @@ const (
 )
 
 func (w *Files) editFunc() tool.Func {
-	return w.fsWriteFunc(w.filePath, (*fsLook).edit, tool.Func{
+	return w.fsWriteFunc(w.filePath, (*look).edit, tool.Func{
 		Name: "edit",
 		Doc:  "Replace a text in a file by another. It must be there exactly once, unless all are to be replaced.",
 		Params: []tool.Param{
@@ -36,7 +36,7 @@ func (w *Files) editFunc() tool.Func {
 	})
 }
 
-func (l *fsLook) edit(args *value.Dict) (value.Value, error) {
+func (l *look) edit(args *value.Dict) (value.Value, error) {
 	old, becomes := args.Text("old"), args.Text("new")
 	switch {
 	case old == "":
@@ -60,9 +60,9 @@ func (l *fsLook) edit(args *value.Dict) (value.Value, error) {
 	case st.Dir:
 		return nil, s.isFolder()
 	case !utf8.Valid(st.Data):
-		return nil, fsNotText(l.w.shown(s.asked))
+		return nil, fsNotText(l.w.Shown(s.asked))
 	}
-	text, shown := string(st.Data), l.w.shown(s.asked)
+	text, shown := string(st.Data), l.w.Shown(s.asked)
 	n, err := fsMatches(shown, text, old, args.Bool("replace_all"))
 	if err != nil {
 		return nil, err

@@ -1,4 +1,4 @@
-package stdlib
+package fs
 
 import (
 	"context"
@@ -21,7 +21,7 @@ import (
 )
 
 // prepare returns what a commit of the desk's stage would leave to undo it.
-func (d *fsDesk) prepare() *tool.Effect {
+func (d *desk) prepare() *tool.Effect {
 	d.t.Helper()
 	out, err := d.run(context.Background(), "fs.prepare")
 	if err != nil {
@@ -31,7 +31,7 @@ func (d *fsDesk) prepare() *tool.Effect {
 }
 
 // reconciled checks what fs.reconcile gives.
-func (d *fsDesk) reconciled(undo *tool.Effect, want *value.Dict) {
+func (d *desk) reconciled(undo *tool.Effect, want *value.Dict) {
 	d.t.Helper()
 	out, err := d.withRecord("fs.reconcile", undo)
 	if err != nil {
@@ -44,7 +44,7 @@ func (d *fsDesk) reconciled(undo *tool.Effect, want *value.Dict) {
 
 // dies carries out the first k operations of a commit, with a temporary file of
 // the next where that writes one, and returns how many there are.
-func (d *fsDesk) dies(changes []tool.Change, k int) int {
+func (d *desk) dies(changes []tool.Change, k int) int {
 	d.t.Helper()
 	l := d.w.look(context.Background(), tool.Grant{})
 	steps, err := l.compare(changes)
@@ -61,7 +61,7 @@ func (d *fsDesk) dies(changes []tool.Change, k int) int {
 }
 
 // stageAgain stages changes in a new stage, as a call that is run again does.
-func (d *fsDesk) stageAgain(changes []tool.Change) {
+func (d *desk) stageAgain(changes []tool.Change) {
 	d.stage = &tool.Stage{}
 	for _, c := range changes {
 		d.stage.Saw(c.Path, c.Before)
@@ -70,7 +70,7 @@ func (d *fsDesk) stageAgain(changes []tool.Change) {
 }
 
 // sameTree checks what is on disk.
-func (d *fsDesk) sameTree(want map[string]string, when string) {
+func (d *desk) sameTree(want map[string]string, when string) {
 	d.t.Helper()
 	if diff := cmp.Diff(want, rowtest.Snapshot(d.t, d.dir)); diff != "" {
 		d.t.Fatalf("the disk %s (-want +got):\n%s", when, diff)
@@ -84,13 +84,13 @@ func withoutTemp(all map[string]string) map[string]string {
 }
 
 // fsRandomCommit makes a tree in a new folder, and stages changes of it.
-func fsRandomCommit(rt *rapid.T, root string) *fsDesk {
+func fsRandomCommit(rt *rapid.T, root string) *desk {
 	dir, err := os.MkdirTemp(root, "")
 	rowtest.NoError(rt, err)
-	w, err := OpenFiles(&FileOptions{Root: dir})
+	w, err := Open(&Options{Root: dir})
 	rowtest.NoError(rt, err)
 	rt.Cleanup(func() { w.Close() })
-	d := (&fsDesk{t: rt, w: w, dir: dir, stage: &tool.Stage{}}).grant("fs.read", "fs.write")
+	d := (&desk{t: rt, w: w, dir: dir, stage: &tool.Stage{}}).grant("fs.read", "fs.write")
 	fsRandomOps(rt, d, "the tree")
 	d.commit()
 	for p := range rowtest.Snapshot(rt, dir) {
@@ -212,7 +212,7 @@ func TestReconcileConflicts(t *testing.T) {
 			value.NewDict("done", false, "restored", value.List{"turn"})},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			d := newFSDesk(t, map[string]string{"a": "1", "old/x": "x", "kind/y": "y", "turn": "t"})
+			d := newDesk(t, map[string]string{"a": "1", "old/x": "x", "kind/y": "y", "turn": "t"})
 			d.must("fs.write", "path", "a", "content", "2")
 			d.must("fs.move", "from", "old", "to", "new/sub")
 			d.must("fs.remove", "path", "kind", "recursive", true)
@@ -241,7 +241,7 @@ func TestReconcileConflicts(t *testing.T) {
 
 // A grant that allows a write allows it to be reconciled, and no more.
 func TestReconcileIsGated(t *testing.T) {
-	d := newFSDesk(t, map[string]string{"keep": ""}).grant("fs.write:out/*/*.md")
+	d := newDesk(t, map[string]string{"keep": ""}).grant("fs.write:out/*/*.md")
 	d.must("fs.write", "path", "out/deep/a.md", "content", "1")
 	undo := d.prepare()
 	d.reconciled(undo, value.NewDict("done", false))
@@ -255,7 +255,7 @@ func TestReconcileIsGated(t *testing.T) {
 // Of the temporary files in a folder only those of the commit that died are
 // known to be nobody's, and those that are old.
 func TestReconcileSweepsItsOwn(t *testing.T) {
-	d := newFSDesk(t, map[string]string{"a": "1", "b": "2"})
+	d := newDesk(t, map[string]string{"a": "1", "b": "2"})
 	d.must("fs.write", "path", "a", "content", "new")
 	d.must("fs.write", "path", "b", "content", "new")
 	undo, changes := d.prepare(), d.stage.Changes()

@@ -1,6 +1,6 @@
 //go:build !unix
 
-package stdlib
+package fs
 
 import (
 	"io/fs"

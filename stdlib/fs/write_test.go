@@ -1,4 +1,4 @@
-package stdlib
+package fs
 
 import (
 	"context"
@@ -16,7 +16,7 @@ import (
 )
 
 // after commits what is staged and compares files on disk; "" stands for none.
-func (d *fsDesk) after(want map[string]string) {
+func (d *desk) after(want map[string]string) {
 	d.t.Helper()
 	d.commit()
 	all := rowtest.Snapshot(d.t, d.dir)
@@ -34,7 +34,7 @@ func (d *fsDesk) after(want map[string]string) {
 }
 
 func TestWriteAndAppend(t *testing.T) {
-	d := newFSDesk(t, map[string]string{"a.txt": "old", "dir/": ""})
+	d := newDesk(t, map[string]string{"a.txt": "old", "dir/": ""})
 	for _, tt := range []struct {
 		name, path string
 		content    value.Value
@@ -66,7 +66,7 @@ func TestWriteAndAppend(t *testing.T) {
 }
 
 func TestWriteWithoutAStage(t *testing.T) {
-	d := newFSDesk(t, map[string]string{"a": "x"})
+	d := newDesk(t, map[string]string{"a": "x"})
 	d.stage = nil
 	d.fails(value.Internal, "stage", "fs.write", "path", "a", "content", "x")
 	d.fails(value.Internal, "stage", "fs.move", "from", "a", "to", "b")
@@ -78,7 +78,7 @@ func TestWriteWithoutAStage(t *testing.T) {
 }
 
 func TestEdit(t *testing.T) {
-	d := newFSDesk(t, map[string]string{"a.go": "one\ntwo\nthree\ntwo\nfive\n", "crlf": "a\r\nb\r\n", "bin": "a\xff", "tabs": "if x:\n\treturn  1\n"})
+	d := newDesk(t, map[string]string{"a.go": "one\ntwo\nthree\ntwo\nfive\n", "crlf": "a\r\nb\r\n", "bin": "a\xff", "tabs": "if x:\n\treturn  1\n"})
 	want := value.NewDict("path", "a.go", "replacements", int64(1), "diff",
 		"--- a/a.go\n+++ b/a.go\n@@ -1,5 +1,5 @@\n one\n two\n-three\n+3\n two\n five\n")
 	if got := d.must("fs.edit", "path", "a.go", "old", "three", "new", "3"); !value.Equal(got, want) {
@@ -101,7 +101,7 @@ func TestEdit(t *testing.T) {
 }
 
 func TestEditOfMuch(t *testing.T) {
-	d := newFSDesk(t, map[string]string{
+	d := newDesk(t, map[string]string{
 		"many":  strings.Repeat("a\n", 20_000),
 		"large": strings.Repeat("x\n", 1<<20) + "end\n",
 		"dup":   strings.Repeat("dup\n", 50),
@@ -128,7 +128,7 @@ func TestEditOfMuch(t *testing.T) {
 }
 
 func TestRemove(t *testing.T) {
-	d := newFSDesk(t, map[string]string{"a": "1", "empty/": "", "full/x": "2", "full/sub/y": "3"})
+	d := newDesk(t, map[string]string{"a": "1", "empty/": "", "full/x": "2", "full/sub/y": "3"})
 	for _, tt := range []struct {
 		path      string
 		recursive bool
@@ -149,7 +149,7 @@ func TestRemove(t *testing.T) {
 }
 
 func TestMove(t *testing.T) {
-	d := newFSDesk(t, map[string]string{"a": "1", "b": "2", "dir/x": "3", "dir/sub/y": "4", "dir/none/": ""})
+	d := newDesk(t, map[string]string{"a": "1", "b": "2", "dir/x": "3", "dir/sub/y": "4", "dir/none/": ""})
 	want := value.NewDict("from", "a", "to", "new/place/a", "moved", int64(1))
 	if got := d.must("fs.move", "from", "a", "to", "new/place/a"); !value.Equal(got, want) {
 		t.Errorf("fs.move = %s, want %s", value.FormatJSON(got, ""), value.FormatJSON(want, ""))
@@ -170,7 +170,7 @@ func TestMove(t *testing.T) {
 }
 
 func TestMkdir(t *testing.T) {
-	d := newFSDesk(t, map[string]string{"file": "x", "there/": ""})
+	d := newDesk(t, map[string]string{"file": "x", "there/": ""})
 	for path, created := range map[string]bool{"a/b/c": true, "there": false, ".": false, "slash/": true} {
 		want := value.NewDict("path", strings.TrimSuffix(path, "/"), "created", created)
 		if got := d.must("fs.mkdir", "path", path); !value.Equal(got, want) {
@@ -184,7 +184,7 @@ func TestMkdir(t *testing.T) {
 
 // One call may do and undo and do otherwise: what counts is how it ends.
 func TestOneCallChangesItsMind(t *testing.T) {
-	d := newFSDesk(t, map[string]string{"f": "file", "d/x": "x", "d/y": "y", "keep": "k"})
+	d := newDesk(t, map[string]string{"f": "file", "d/x": "x", "d/y": "y", "keep": "k"})
 	d.must("fs.remove", "path", "f")
 	d.must("fs.write", "path", "f/now/folder", "content", "1")
 	d.must("fs.remove", "path", "d", "recursive", true)
@@ -207,7 +207,7 @@ func TestOneCallChangesItsMind(t *testing.T) {
 
 // A look at what the call has removed must not pass for a look at the disk.
 func TestLooksAtWhatTheCallHasRemoved(t *testing.T) {
-	d := newFSDesk(t, map[string]string{"d/e/a": "1", "d/e/empty": "", "d/none/": ""})
+	d := newDesk(t, map[string]string{"d/e/a": "1", "d/e/empty": "", "d/none/": ""})
 	d.must("fs.remove", "path", "d", "recursive", true)
 	for _, p := range []string{"d", "d/e", "d/none", "d/e/a", "d/e/empty", "d/e/new"} {
 		if got := d.must("fs.exists", "path", p); got != false {
@@ -221,7 +221,7 @@ func TestLooksAtWhatTheCallHasRemoved(t *testing.T) {
 }
 
 func TestF08WhatIsNotGranted(t *testing.T) {
-	d := newFSDesk(t, map[string]string{"in/a": "a", "in/deep/b": "b", "out/c": "c", "top": "t"})
+	d := newDesk(t, map[string]string{"in/a": "a", "in/deep/b": "b", "out/c": "c", "top": "t"})
 	before := rowtest.Snapshot(t, d.dir)
 	d.grant("fs.read")
 	d.fails(value.Denied, "fs.write:in/a", "fs.write", "path", "in/a", "content", "x")
@@ -252,11 +252,11 @@ func TestF08WhatIsNotGranted(t *testing.T) {
 }
 
 func TestF02APrefixIsNoFolder(t *testing.T) {
-	d := newFSDesk(t, map[string]string{"in/f": "in", "in-evil/f": "evil"})
-	in := fsDeskAt(t, &FileOptions{Root: d.dir, WorkDir: "in"}).grant("fs.read:in/**", "fs.write:in/**")
+	d := newDesk(t, map[string]string{"in/f": "in", "in-evil/f": "evil"})
+	in := deskAt(t, &Options{Root: d.dir, WorkDir: "in"}).grant("fs.read:in/**", "fs.write:in/**")
 	in.fails(value.Denied, "fs.read:in-evil/f", "fs.read", "path", "../in-evil/f")
 	in.fails(value.Denied, "fs.write:in-evil/f", "fs.write", "path", "../in-evil/f", "content", "x")
-	root := fsDeskAt(t, &FileOptions{Root: d.dir + "/in"})
+	root := deskAt(t, &Options{Root: d.dir + "/in"})
 	_, err := root.call("fs.read", "path", d.dir+"/in-evil/f")
 	rowtest.Wrong(t, err, value.Security, "leads out", "fs.read of a whole path beside the root")
 	root.fails(value.Security, "leads out", "fs.read", "path", "../in-evil/f")
@@ -266,7 +266,7 @@ func TestF02APrefixIsNoFolder(t *testing.T) {
 }
 
 func TestF12Quotas(t *testing.T) {
-	d := newFSDesk(t, nil)
+	d := newDesk(t, nil)
 	for i := range 256 {
 		d.must("fs.write", "path", fmt.Sprintf("many/%03d", i), "content", "x")
 	}
@@ -287,7 +287,7 @@ func TestF12Quotas(t *testing.T) {
 	d.fails(value.Limit, "at most 32 MB", "fs.write", "path", "f4", "content", "x")
 	d.fails(value.Limit, "would be larger", "fs.append", "path", "f0", "content", "x")
 	for i, limit := range []string{"writes", "files"} {
-		small := fsDeskAt(t, &FileOptions{Root: d.dir, Limits: Limits{Total: 10, Files: 1}})
+		small := deskAt(t, &Options{Root: d.dir, Limits: Limits{Total: 10, Files: 1}})
 		_, err := small.call("fs.write", "path", "a", "content", "123456789")
 		if err == nil {
 			_, err = small.call("fs.write", "path", "b", "content", []string{"12", ""}[i])
@@ -303,7 +303,7 @@ func TestF12Quotas(t *testing.T) {
 }
 
 func TestF12FoldersAndRemovalsCountToo(t *testing.T) {
-	d := newFSDesk(t, nil)
+	d := newDesk(t, nil)
 	for i := range 256 {
 		d.must("fs.mkdir", "path", fmt.Sprintf("d%03d", i))
 	}
@@ -327,7 +327,7 @@ func TestF12FoldersAndRemovalsCountToo(t *testing.T) {
 }
 
 func TestWriteRowsStopWhenTheCallIs(t *testing.T) {
-	d := newFSDesk(t, map[string]string{"a": "x"})
+	d := newDesk(t, map[string]string{"a": "x"})
 	d.must("fs.write", "path", "b", "content", "new")
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
@@ -341,7 +341,7 @@ func TestWriteRowsStopWhenTheCallIs(t *testing.T) {
 // TestReadOnlyFilesStay checks that a file whose owner took away the right to
 // write it is not replaced, though its folder would allow it.
 func TestReadOnlyFilesStay(t *testing.T) {
-	d := newFSDesk(t, map[string]string{"a.txt": "old"})
+	d := newDesk(t, map[string]string{"a.txt": "old"})
 	if err := os.Chmod(filepath.Join(d.dir, "a.txt"), 0o444); err != nil {
 		t.Fatal(err)
 	}

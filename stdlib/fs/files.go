@@ -1,4 +1,6 @@
-package stdlib
+// Package fs is what scripts can do with the files of one project: read, search and
+// change them. Changes are staged, committed together, and can be undone.
+package fs
 
 import (
 	"os"
@@ -11,8 +13,8 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-// FileOptions say which files scripts may touch.
-type FileOptions struct {
+// Options say which files scripts may touch.
+type Options struct {
 	// Root is the project's folder: files outside it do not exist for a
 	// script. "" means no files.
 	Root string
@@ -72,17 +74,17 @@ type Files struct {
 // A Folder is a project's folder: it judges which paths are in it, and which of
 // them no script may change.
 type Folder struct {
-	root  *os.Root // nil: no files
-	bases []string // the root's absolute names: as given, and with links followed
+	Root  *os.Root // nil: no files
+	Bases []string // the root's absolute names: as given, and with links followed
 	kept  []string // what no script may change, relative to the root and folded
 	work  string   // where relative paths begin, relative to the root; "." is the root
 }
 
-// OpenFiles opens the project's folder. It stays open until [Files.Close], and stays
+// Open opens the project's folder. It stays open until [Files.Close], and stays
 // the one that it was when it is renamed. Nil options have no files.
-func OpenFiles(o *FileOptions) (*Files, error) {
+func Open(o *Options) (*Files, error) {
 	if o == nil {
-		o = &FileOptions{}
+		o = &Options{}
 	}
 	w := &Files{Folder: &Folder{work: "."}, now: o.Now, limits: o.Limits.orDefaults()}
 	if w.now == nil {
@@ -98,9 +100,9 @@ func OpenFiles(o *FileOptions) (*Files, error) {
 	if o.WorkDir == "" {
 		return w, nil
 	}
-	work, _, err := w.resolve(filepath.ToSlash(o.WorkDir))
+	work, _, err := w.Resolve(filepath.ToSlash(o.WorkDir))
 	if err != nil {
-		w.root.Close()
+		w.Root.Close()
 		return nil, value.Errorf(value.Invalid, "working directory %s is not inside %s", o.WorkDir, o.Root)
 	}
 	w.work = work
@@ -112,22 +114,22 @@ func (w *Folder) open(dir string) error {
 	if err != nil {
 		return value.Errorf(value.Failed, "open project: %w", err)
 	}
-	if w.root, err = os.OpenRoot(abs); err != nil {
+	if w.Root, err = os.OpenRoot(abs); err != nil {
 		return value.Errorf(value.Failed, "open project: %w", err)
 	}
-	w.bases = []string{filepath.ToSlash(abs)}
+	w.Bases = []string{filepath.ToSlash(abs)}
 	if followed, err := filepath.EvalSymlinks(abs); err == nil && followed != abs {
-		w.bases = append(w.bases, filepath.ToSlash(followed))
+		w.Bases = append(w.Bases, filepath.ToSlash(followed))
 	}
 	return nil
 }
 
 // Close closes the folder. No effect may be under way.
 func (w *Folder) Close() error {
-	if w.root == nil {
+	if w.Root == nil {
 		return nil
 	}
-	return w.root.Close()
+	return w.Root.Close()
 }
 
 // Module returns the effects on files. Rows marked Internal are for the host: commit

@@ -1,4 +1,4 @@
-package stdlib
+package fs
 
 import (
 	"context"
@@ -10,7 +10,7 @@ import (
 )
 
 func BenchmarkRead(b *testing.B) {
-	d := newFSDesk(b, map[string]string{"a/b/file": strings.Repeat("x", 4096)})
+	d := newDesk(b, map[string]string{"a/b/file": strings.Repeat("x", 4096)})
 	f := d.row("fs.read")
 	args := value.NewDict("path", "a/b/file")
 	for b.Loop() {
@@ -23,7 +23,7 @@ func BenchmarkRead(b *testing.B) {
 // BenchmarkWriteAndCommit is a call that writes one file: each has a stage of its
 // own, since what one call may change is limited.
 func BenchmarkWriteAndCommit(b *testing.B) {
-	d := newFSDesk(b, map[string]string{"a/b/file": ""})
+	d := newDesk(b, map[string]string{"a/b/file": ""})
 	for i := 0; b.Loop(); i++ {
 		d.stage = &tool.Stage{}
 		d.must("fs.write", "path", "a/b/file", "content", strings.Repeat("x", i%4096))

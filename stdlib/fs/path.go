@@ -1,4 +1,4 @@
-package stdlib
+package fs
 
 import (
 	"path"
@@ -19,19 +19,19 @@ const (
 	fsMaxDepth = 128
 )
 
-// resolve turns a path as a script writes it into one that is relative to the
+// Resolve turns a path as a script writes it into one that is relative to the
 // root, clean and with slashes; "." is the root. It looks at the text alone.
 // slash tells that the path can only mean a folder.
-func (w *Folder) resolve(raw string) (clean string, slash bool, err error) {
-	if w.root == nil {
+func (w *Folder) Resolve(raw string) (clean string, slash bool, err error) {
+	if w.Root == nil {
 		return "", false, value.Errorf(value.Denied, "there is no project folder here, so no files").WithHint("a program sets Options.Dir")
 	}
-	if err := fsCheckText(raw); err != nil {
+	if err := CheckText(raw); err != nil {
 		return "", false, err
 	}
 	switch {
-	case w.absolute(raw):
-		if clean, err = w.inside(raw); err != nil {
+	case w.Absolute(raw):
+		if clean, err = w.Inside(raw); err != nil {
 			return "", false, err
 		}
 	case w.work == ".": // Join would make the same of it, from a copy
@@ -40,7 +40,7 @@ func (w *Folder) resolve(raw string) (clean string, slash bool, err error) {
 		clean = path.Join(w.work, raw)
 	}
 	if clean == ".." || strings.HasPrefix(clean, "../") {
-		return "", false, fsOutside(raw)
+		return "", false, Outside(raw)
 	}
 	if strings.Count(clean, "/") >= fsMaxDepth {
 		return "", false, value.Errorf(value.Invalid, "a path of more than %d folders", fsMaxDepth)
@@ -48,15 +48,16 @@ func (w *Folder) resolve(raw string) (clean string, slash bool, err error) {
 	return clean, strings.HasSuffix(raw, "/") || strings.HasSuffix(raw, "/."), nil
 }
 
-func (w *Folder) absolute(raw string) bool {
+// Absolute reports whether a path is absolute, on any system.
+func (w *Folder) Absolute(raw string) bool {
 	return path.IsAbs(raw) || filepath.IsAbs(raw) || filepath.VolumeName(raw) != ""
 }
 
-// inside makes an absolute path relative to the root, whichever of its names
+// Inside makes an absolute path relative to the root, whichever of its names
 // the path begins with.
-func (w *Folder) inside(raw string) (string, error) {
+func (w *Folder) Inside(raw string) (string, error) {
 	clean := path.Clean(filepath.ToSlash(raw))
-	for _, base := range w.bases {
+	for _, base := range w.Bases {
 		if clean == base {
 			return ".", nil
 		}
@@ -64,25 +65,26 @@ func (w *Folder) inside(raw string) (string, error) {
 			return rest, nil
 		}
 	}
-	return "", fsOutside(raw)
+	return "", Outside(raw)
 }
 
 // filePath resolves a path that must be a file's, which "a/" is not.
 func (w *Folder) filePath(raw string) (string, error) {
-	p, slash, err := w.resolve(raw)
+	p, slash, err := w.Resolve(raw)
 	if err == nil && slash {
 		return "", value.Errorf(value.Security, "%q can only be a folder", raw).WithHint("leave the slash away")
 	}
 	return p, err
 }
 
-func fsOutside(raw string) error {
+// Outside returns the error of a path that is not in the project.
+func Outside(raw string) error {
 	return value.Errorf(value.Security, "%q leads out of the project", raw).
 		WithHint("paths are relative to the working directory and stay inside the project, as in docs/a.txt")
 }
 
-// fsCheckText refuses text that is no path or that would not show as what it is.
-func fsCheckText(raw string) error {
+// CheckText refuses text that is no path or that would not show as what it is.
+func CheckText(raw string) error {
 	switch {
 	case raw == "":
 		return value.Errorf(value.Security, "the path is empty").WithHint(`use "." for the working directory`)
@@ -102,9 +104,9 @@ func fsNameable(name string) bool {
 	return utf8.ValidString(name) && !strings.ContainsFunc(name, unicode.IsControl)
 }
 
-// shown gives a path as the script would write it: relative to where its
+// Shown gives a path as the script would write it: relative to where its
 // relative paths begin.
-func (w *Folder) shown(p string) string {
+func (w *Folder) Shown(p string) string {
 	if w.work == "." {
 		return p
 	}
@@ -115,33 +117,35 @@ func (w *Folder) shown(p string) string {
 	return filepath.ToSlash(rel)
 }
 
-// fsReads and fsWrites name what it takes to read or write a path.
-func fsReads(p string) tool.Capability  { return tool.Capability{Name: "fs.read", Target: p} }
-func fsWrites(p string) tool.Capability { return tool.Capability{Name: "fs.write", Target: p} }
+// reads returns the capability to read a path.
+func reads(p string) tool.Capability { return tool.Capability{Name: "fs.read", Target: p} }
+
+// Writes returns the capability to change a path.
+func Writes(p string) tool.Capability { return tool.Capability{Name: "fs.write", Target: p} }
 
 // fsTempPrefix begins the names of files that are on their way to become
 // others. Scripts neither see nor write such names.
 const fsTempPrefix = ".cassidy-tmp-"
 
-// protect refuses to write where a change would change what runs next: git's
+// Protect refuses to write where a change would change what runs next: git's
 // hooks and settings, and the project's tools, policies and trust. The names
 // are compared as the most forgiving file system would.
-func (w *Folder) protect(p string) error {
+func (w *Folder) Protect(p string) error {
 	if w.isKept(p) {
-		return value.Errorf(value.Denied, "%s is protected: it holds what you trust and your settings", w.shown(p)).
+		return value.Errorf(value.Denied, "%s is protected: it holds what you trust and your settings", w.Shown(p)).
 			WithHint("let a person change it")
 	}
 	for name := range strings.SplitSeq(p, "/") {
 		folded := fsFold(name)
 		switch {
 		case folded == ".git" || fsShortName(folded, "git"):
-			return value.Errorf(value.Denied, "%s is protected: what git keeps decides which commands it runs", w.shown(p)).
+			return value.Errorf(value.Denied, "%s is protected: what git keeps decides which commands it runs", w.Shown(p)).
 				WithHint("let a person change it, or use git")
 		case folded == ".cassidy" || fsShortName(folded, "cassid"):
-			return value.Errorf(value.Denied, "%s is protected: tools, policies and settings are for people to change", w.shown(p)).
+			return value.Errorf(value.Denied, "%s is protected: tools, policies and settings are for people to change", w.Shown(p)).
 				WithHint("let a person change it")
 		case strings.HasPrefix(folded, fsTempPrefix):
-			return value.Errorf(value.Denied, "%s is protected: names that begin with %s are for files that are being written", w.shown(p), fsTempPrefix)
+			return value.Errorf(value.Denied, "%s is protected: names that begin with %s are for files that are being written", w.Shown(p), fsTempPrefix)
 		}
 	}
 	return nil
@@ -159,7 +163,7 @@ func (w *Folder) keepOut(names []string) {
 			followed = abs // it is not there yet
 		}
 		for _, at := range []string{abs, followed} {
-			if p, err := w.inside(at); err == nil && p != "." {
+			if p, err := w.Inside(at); err == nil && p != "." {
 				w.kept = append(w.kept, fsFoldPath(p))
 			}
 		}
@@ -175,8 +179,8 @@ func (w *Folder) isKept(p string) bool {
 	return slices.ContainsFunc(w.kept, func(kept string) bool { return strings.HasPrefix(folded, kept+"/") })
 }
 
-// holdsKept reports whether what no script may change lies in a folder.
-func (w *Folder) holdsKept(p string) bool {
+// HoldsKept reports whether what no script may change lies in a folder.
+func (w *Folder) HoldsKept(p string) bool {
 	folded := fsFoldPath(p) + "/"
 	return slices.ContainsFunc(w.kept, func(kept string) bool { return strings.HasPrefix(kept+"/", folded) })
 }

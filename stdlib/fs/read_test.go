@@ -1,4 +1,4 @@
-package stdlib
+package fs
 
 import (
 	"context"
@@ -18,7 +18,7 @@ import (
 )
 
 func TestRead(t *testing.T) {
-	d := newFSDesk(t, map[string]string{
+	d := newDesk(t, map[string]string{
 		"a.txt": "hello\n", "empty": "", "日本.txt": "é", "bom": "\uFEFFx", "crlf": "a\r\nb", "bin": "\xff\x00", "dir/x": "1",
 	})
 	for _, tt := range []struct{ path, want string }{
@@ -48,7 +48,7 @@ func TestRead(t *testing.T) {
 }
 
 func TestReadPart(t *testing.T) {
-	d := newFSDesk(t, map[string]string{"digits": "0123456789", "empty": "", "dir/x": "1"})
+	d := newDesk(t, map[string]string{"digits": "0123456789", "empty": "", "dir/x": "1"})
 	if err := os.WriteFile(filepath.Join(d.dir, "large"), make([]byte, 9<<20), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -75,7 +75,7 @@ func TestReadPart(t *testing.T) {
 }
 
 func TestFileNotFoundNamesWhatIsNear(t *testing.T) {
-	d := newFSDesk(t, map[string]string{"docs/readme.md": "", "docs/guide.md": "", "file": "", "secret/keys.txt": ""})
+	d := newDesk(t, map[string]string{"docs/readme.md": "", "docs/guide.md": "", "file": "", "secret/keys.txt": ""})
 	d.fails(value.Failed, "File not found: docs/reedme.md\ndid you mean docs/readme.md?", "fs.read", "path", "docs/reedme.md")
 	d.fails(value.Failed, "File not found: docs/README.md\ndid you mean docs/readme.md?", "fs.stat", "path", "docs/README.md")
 	d.fails(value.Failed, "File not found: nowhere/x\nthere is no folder nowhere", "fs.read", "path", "nowhere/x")
@@ -92,8 +92,8 @@ func TestFileNotFoundNamesWhatIsNear(t *testing.T) {
 }
 
 func TestWorkDirInWords(t *testing.T) {
-	top := newFSDesk(t, map[string]string{"work/a.txt": "a", "other/b.txt": "b", "work/sub/c.txt": "c"})
-	d := fsDeskAt(t, &FileOptions{Root: top.dir, WorkDir: "work"})
+	top := newDesk(t, map[string]string{"work/a.txt": "a", "other/b.txt": "b", "work/sub/c.txt": "c"})
+	d := deskAt(t, &Options{Root: top.dir, WorkDir: "work"})
 	d.fails(value.Failed, "File not found: b.txt", "fs.read", "path", "b.txt")
 	d.fails(value.Failed, "File not found: ../other/c.txt\ndid you mean ../other/b.txt?", "fs.read", "path", "../other/c.txt")
 	for _, tt := range []struct {
@@ -116,7 +116,7 @@ func TestWorkDirInWords(t *testing.T) {
 }
 
 func TestStatAndExists(t *testing.T) {
-	d := newFSDesk(t, map[string]string{"dir/a.txt": "12345"})
+	d := newDesk(t, map[string]string{"dir/a.txt": "12345"})
 	when := time.Date(2024, 2, 3, 4, 5, 6, 0, time.UTC)
 	rowtest.NoError(t, os.Chtimes(filepath.Join(d.dir, "dir/a.txt"), when, when))
 	want := value.NewDict("name", "a.txt", "path", "dir/a.txt", "kind", "file", "size", int64(5), "modified", "2024-02-03T04:05:06Z")
@@ -148,7 +148,7 @@ func TestStatAndExists(t *testing.T) {
 }
 
 func TestList(t *testing.T) {
-	d := newFSDesk(t, map[string]string{"b": "22", "a.txt": "", "a/x": "", ".hidden": "", ".git/HEAD": "", "z/": "", "bad\xff": "", "new\nline": ""})
+	d := newDesk(t, map[string]string{"b": "22", "a.txt": "", "a/x": "", ".hidden": "", ".git/HEAD": "", "z/": "", "bad\xff": "", "new\nline": ""})
 	if got, want := fsNamesOf(d.must("fs.list")), ".git/ .hidden a.txt a/ b z/"; got != want {
 		t.Errorf("fs.list() = %q, want %q", got, want)
 	}
@@ -175,11 +175,11 @@ func fsNamesOf(v value.Value) string {
 }
 
 func TestListOfTooMany(t *testing.T) {
-	d := newFSDesk(t, nil)
+	d := newDesk(t, nil)
 	for i := range 40 {
 		rowtest.PutFile(t, d.dir, fmt.Sprintf("many/%02d", i), "")
 	}
-	small := fsDeskAt(t, &FileOptions{Root: d.dir, Limits: Limits{Entries: 39}})
+	small := deskAt(t, &Options{Root: d.dir, Limits: Limits{Entries: 39}})
 	small.fails(value.Limit, "too many files in many", "fs.list", "path", "many")
 	if got := len(d.must("fs.list", "path", "many").(value.List)); got != 40 {
 		t.Errorf("fs.list(many) gave %d entries, want 40", got)
@@ -188,7 +188,7 @@ func TestListOfTooMany(t *testing.T) {
 
 // The promise of the limit is that what it lets through is still one value.
 func TestTheLongestListIsAValue(t *testing.T) {
-	entry := (&fsSpot{look: &fsLook{w: &Files{Folder: &Folder{work: "."}, now: time.Now}}, staged: &tool.FileState{Exists: true}}).describe("a")
+	entry := (&spot{look: &look{w: &Files{Folder: &Folder{work: "."}, now: time.Now}}, staged: &tool.FileState{Exists: true}}).describe("a")
 	list := make(value.List, fsListed)
 	for i := range list {
 		list[i] = entry
@@ -199,8 +199,8 @@ func TestTheLongestListIsAValue(t *testing.T) {
 }
 
 func TestReadSizeLimit(t *testing.T) {
-	d := newFSDesk(t, map[string]string{"eight": "12345678", "nine": "123456789"})
-	small := fsDeskAt(t, &FileOptions{Root: d.dir, Limits: Limits{Read: 8}})
+	d := newDesk(t, map[string]string{"eight": "12345678", "nine": "123456789"})
+	small := deskAt(t, &Options{Root: d.dir, Limits: Limits{Read: 8}})
 	if got := small.must("fs.read", "path", "eight"); got != "12345678" {
 		t.Errorf("fs.read(eight) = %q, want it", got)
 	}
@@ -214,7 +214,7 @@ func TestReadSizeLimit(t *testing.T) {
 }
 
 func TestReadsStopWhenTheCallIs(t *testing.T) {
-	d := newFSDesk(t, map[string]string{"a": "x"})
+	d := newDesk(t, map[string]string{"a": "x"})
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	for name, args := range map[string][]value.Value{
@@ -238,7 +238,7 @@ func TestReadsStopWhenTheCallIs(t *testing.T) {
 }
 
 func TestReadsSeeWhatIsStaged(t *testing.T) {
-	d := newFSDesk(t, map[string]string{"old.txt": "old needle", "gone.txt": "gone needle", "dir/x": "x", "tree/a/b": "b"})
+	d := newDesk(t, map[string]string{"old.txt": "old needle", "gone.txt": "gone needle", "dir/x": "x", "tree/a/b": "b"})
 	d.must("fs.write", "path", "new/deep/file.txt", "content", "a\nnew needle\n")
 	d.must("fs.write", "path", "old.txt", "content", "changed")
 	d.must("fs.remove", "path", "gone.txt")
@@ -277,7 +277,7 @@ func TestReadsSeeWhatIsStaged(t *testing.T) {
 }
 
 func TestBytesThatAreGivenAreTheReadersOwn(t *testing.T) {
-	d := newFSDesk(t, nil)
+	d := newDesk(t, nil)
 	mine := []byte("abc")
 	d.must("fs.write", "path", "f", "content", mine)
 	mine[0] = 'X'

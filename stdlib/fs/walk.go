@@ -1,4 +1,4 @@
-package stdlib
+package fs
 
 import (
 	"errors"
@@ -17,7 +17,7 @@ import (
 
 func (w *Files) fsWalkFuncs() []tool.Func {
 	return []tool.Func{
-		w.fsReadFunc(w.anyPath, (*fsLook).list, tool.Func{
+		w.fsReadFunc(w.anyPath, (*look).list, tool.Func{
 			Name:    "list",
 			Doc:     "List what is in a folder, by name. What the tool may not read is left out.",
 			Params:  []tool.Param{tool.Optional("path", tool.TypeString, ".", "the folder")},
@@ -32,7 +32,7 @@ func (w *Files) fsWalkFuncs() []tool.Func {
 // value.
 const fsListed = (value.MaxNodes - 1) / 11
 
-func (l *fsLook) list(args *value.Dict) (value.Value, error) {
+func (l *look) list(args *value.Dict) (value.Value, error) {
 	s, err := l.toRead(args.Text("path"))
 	if err != nil {
 		return nil, err
@@ -49,7 +49,7 @@ func (l *fsLook) list(args *value.Dict) (value.Value, error) {
 	defer inside.close()
 	list := value.List{}
 	for _, child := range inside.spots {
-		if l.allows(fsReads(child.path)) == nil {
+		if l.allows(reads(child.path)) == nil {
 			list = append(list, l.throughLink(child).describe(child.path))
 		}
 	}
@@ -58,7 +58,7 @@ func (l *fsLook) list(args *value.Dict) (value.Value, error) {
 
 // throughLink returns what a link leads to, if that is inside and may be read,
 // else the spot itself. What it returns is for looking at only.
-func (l *fsLook) throughLink(s *fsSpot) *fsSpot {
+func (l *look) throughLink(s *spot) *spot {
 	if s.disk == nil || s.disk.Mode()&os.ModeSymlink == 0 {
 		return s
 	}
@@ -67,19 +67,19 @@ func (l *fsLook) throughLink(s *fsSpot) *fsSpot {
 		return s
 	}
 	end.close()
-	if end.kind() == fsNothing || l.allows(fsReads(end.path)) != nil {
+	if end.kind() == fsNothing || l.allows(reads(end.path)) != nil {
 		return s
 	}
 	return end
 }
 
 // An fsInside is an open folder and what is in it.
-type fsInside struct {
+type inside struct {
 	dir   *os.Root // nil for a folder that is only staged
-	spots []*fsSpot
+	spots []*spot
 }
 
-func (in *fsInside) close() {
+func (in *inside) close() {
 	if in.dir != nil {
 		in.dir.Close()
 	}
@@ -87,8 +87,8 @@ func (in *fsInside) close() {
 
 // open lists the folder at a spot, on disk and staged, in the order in which
 // the paths below it sort: a folder stands where its name with a slash does.
-func (l *fsLook) open(folder *fsSpot) (*fsInside, error) {
-	in := &fsInside{}
+func (l *look) open(folder *spot) (*inside, error) {
+	in := &inside{}
 	names := slices.Clone(l.stagedIn(folder.path))
 	if folder.staged == nil {
 		dir, err := l.openFolder(folder)
@@ -114,11 +114,11 @@ func (l *fsLook) open(folder *fsSpot) (*fsInside, error) {
 			in.spots = append(in.spots, s)
 		}
 	}
-	slices.SortFunc(in.spots, func(a, b *fsSpot) int { return strings.Compare(a.order(), b.order()) })
+	slices.SortFunc(in.spots, func(a, b *spot) int { return strings.Compare(a.order(), b.order()) })
 	return in, nil
 }
 
-func (s *fsSpot) order() string {
+func (s *spot) order() string {
 	if s.kind() == fsFolder {
 		return s.name + "/"
 	}
@@ -126,7 +126,7 @@ func (s *fsSpot) order() string {
 }
 
 // names reads the names in a folder, and no more than may still be met.
-func (l *fsLook) names(dir *os.Root, folder string) ([]string, error) {
+func (l *look) names(dir *os.Root, folder string) ([]string, error) {
 	const batch = 1000 // the context is looked at between batches
 	f, err := dir.Open(".")
 	if err != nil {
@@ -138,7 +138,7 @@ func (l *fsLook) names(dir *os.Root, folder string) ([]string, error) {
 		more, err := f.Readdirnames(batch)
 		names = append(names, more...)
 		if l.budget -= len(more); l.budget < 0 {
-			return nil, fsLimit(value.LimitEntries, "too many files in %s", l.w.shown(folder)).WithHint("name a folder further down")
+			return nil, fsLimit(value.LimitEntries, "too many files in %s", l.w.Shown(folder)).WithHint("name a folder further down")
 		}
 		if errors.Is(err, io.EOF) {
 			return names, nil
@@ -154,14 +154,14 @@ func (l *fsLook) names(dir *os.Root, folder string) ([]string, error) {
 
 // child looks at one name in a folder. It is nil where there is nothing, or
 // nothing for scripts.
-func (l *fsLook) child(dir *os.Root, folder, name string) (*fsSpot, error) {
+func (l *look) child(dir *os.Root, folder, name string) (*spot, error) {
 	p := path.Join(folder, name)
-	s := &fsSpot{look: l, asked: p, path: p, name: name, dir: dir}
+	s := &spot{look: l, asked: p, path: p, name: name, dir: dir}
 	switch {
 	case strings.HasPrefix(name, fsTempPrefix):
 		return nil, nil
 	case !fsNameable(name) && l.strict:
-		return nil, value.Errorf(value.Failed, "%s holds a file whose name %q is not text", l.w.shown(folder), name)
+		return nil, value.Errorf(value.Failed, "%s holds a file whose name %q is not text", l.w.Shown(folder), name)
 	case !fsNameable(name):
 		return nil, nil
 	}
@@ -181,7 +181,7 @@ func (l *fsLook) child(dir *os.Root, folder, name string) (*fsSpot, error) {
 }
 
 // stagedIn returns the names in a folder that the call has changed.
-func (l *fsLook) stagedIn(folder string) []string {
+func (l *look) stagedIn(folder string) []string {
 	if l.staged == nil {
 		l.staged = map[string][]string{}
 		for _, c := range l.stage.Changes() {
@@ -194,17 +194,17 @@ func (l *fsLook) stagedIn(folder string) []string {
 
 // An fsWalk visits the files below a folder in the order of their paths.
 // Links to folders are not followed, and what git keeps is not entered.
-type fsWalk struct {
-	look   *fsLook
+type walk struct {
+	look   *look
 	hidden bool // enter and visit names that begin with a dot
 	depth  int  // how many folders deep to go
-	visit  func(*fsSpot) error
+	visit  func(*spot) error
 }
 
 // errFsEnough ends a walk that has found all that was asked for.
 var errFsEnough = errors.New("enough")
 
-func (k *fsWalk) run(folder *fsSpot, depth int) error {
+func (k *walk) run(folder *spot, depth int) error {
 	l := k.look
 	if err := row.Stopped(l.ctx); err != nil {
 		return err
@@ -304,9 +304,9 @@ func (w *Files) globFunc() tool.Func {
 			if err != nil {
 				return nil, err
 			}
-			return []tool.Capability{fsReads(folder)}, nil
+			return []tool.Capability{reads(folder)}, nil
 		},
-		Do: w.fsDo((*fsLook).glob),
+		Do: w.fsDo((*look).glob),
 	}
 }
 
@@ -318,12 +318,12 @@ func (w *Files) globBase(args *value.Dict) (raw, folder, rest string, err error)
 	if err := fsCheckPattern(pattern); err != nil {
 		return "", "", "", err
 	}
-	if _, _, err := w.resolve(args.Text("path")); err != nil {
+	if _, _, err := w.Resolve(args.Text("path")); err != nil {
 		return "", "", "", err
 	}
 	base, rest := doublestar.SplitPattern(pattern)
 	switch {
-	case w.absolute(base):
+	case w.Absolute(base):
 		raw = base
 	default:
 		raw = strings.TrimSuffix(args.Text("path"), "/") + "/" + base
@@ -333,7 +333,7 @@ func (w *Files) globBase(args *value.Dict) (raw, folder, rest string, err error)
 			return "", "", "", value.Errorf(value.Invalid, "%q is not a valid glob: an empty part, . or .. can only stand at its beginning", pattern)
 		}
 	}
-	folder, _, err = w.resolve(raw)
+	folder, _, err = w.Resolve(raw)
 	return raw, folder, fsBelow(rest), err
 }
 
@@ -346,7 +346,7 @@ func fsBelow(pattern string) string {
 	return pattern
 }
 
-func (l *fsLook) glob(args *value.Dict) (value.Value, error) {
+func (l *look) glob(args *value.Dict) (value.Value, error) {
 	raw, _, rest, err := l.w.globBase(args)
 	if err != nil {
 		return nil, err
@@ -361,13 +361,13 @@ func (l *fsLook) glob(args *value.Dict) (value.Value, error) {
 		return found, l.mustBeFolder(args.Text("path"))
 	}
 	limit := l.limit(args)
-	walk := fsWalk{look: l, hidden: args.Bool("hidden") || fsNamesHidden(rest), depth: fsGlobDepth(rest)}
-	walk.visit = func(f *fsSpot) error {
+	walk := walk{look: l, hidden: args.Bool("hidden") || fsNamesHidden(rest), depth: fsGlobDepth(rest)}
+	walk.visit = func(f *spot) error {
 		under := strings.TrimPrefix(f.path, s.path+"/")
-		if !doublestar.MatchUnvalidated(rest, under) || l.allows(fsReads(f.path)) != nil || l.throughLink(f).kind() != fsFile {
+		if !doublestar.MatchUnvalidated(rest, under) || l.allows(reads(f.path)) != nil || l.throughLink(f).kind() != fsFile {
 			return nil
 		}
-		found = append(found, l.w.shown(f.path))
+		found = append(found, l.w.Shown(f.path))
 		if len(found) == limit {
 			return errFsEnough
 		}
@@ -381,14 +381,14 @@ func (l *fsLook) glob(args *value.Dict) (value.Value, error) {
 
 // limit is how many results to give: as many as are asked for, and no more
 // than the host's limit. An integer beyond int64 asks for all.
-func (l *fsLook) limit(args *value.Dict) int {
+func (l *look) limit(args *value.Dict) int {
 	most := int64(l.w.limits.Entries)
 	return int(min(args.IntOr("limit", most), most))
 }
 
 // mustBeFolder says why there is nothing to find in a path, where that is the
 // path's fault.
-func (l *fsLook) mustBeFolder(raw string) error {
+func (l *look) mustBeFolder(raw string) error {
 	s, err := l.toRead(raw)
 	if err != nil {
 		return err

@@ -1,4 +1,4 @@
-package stdlib
+package fs
 
 import (
 	"bytes"
@@ -32,7 +32,7 @@ const (
 func (w *Files) searchFunc() tool.Func {
 	limit := tool.Optional("limit", tool.TypeInteger, int64(1000), "how many lines to give at most")
 	limit.Type.Min = int64(1)
-	return w.fsReadFunc(w.anyPath, (*fsLook).search, tool.Func{
+	return w.fsReadFunc(w.anyPath, (*look).search, tool.Func{
 		Name: "search",
 		Doc: "Find the lines of text files that match. Binary files, files too large to read, " +
 			"what git keeps and what the tool may not read are left out.",
@@ -51,7 +51,7 @@ func (w *Files) searchFunc() tool.Func {
 
 // An fsSearch is one search under way.
 type fsSearch struct {
-	look  *fsLook
+	look  *look
 	re    *regexp.Regexp
 	glob  string
 	base  string // the folder that the glob is relative to
@@ -60,7 +60,7 @@ type fsSearch struct {
 	found value.List
 }
 
-func (l *fsLook) search(args *value.Dict) (value.Value, error) {
+func (l *look) search(args *value.Dict) (value.Value, error) {
 	re, err := fsExpression(args)
 	if err != nil {
 		return nil, err
@@ -79,7 +79,7 @@ func (l *fsLook) search(args *value.Dict) (value.Value, error) {
 	if s.kind() != fsFolder {
 		err = k.file(s)
 	} else {
-		walk := fsWalk{look: l, hidden: args.Bool("hidden") || fsNamesHidden(glob), depth: fsMaxDepth, visit: k.visit}
+		walk := walk{look: l, hidden: args.Bool("hidden") || fsNamesHidden(glob), depth: fsMaxDepth, visit: k.visit}
 		err = walk.run(s, 0)
 	}
 	if err != nil && !errors.Is(err, errFsEnough) {
@@ -108,8 +108,8 @@ func fsExpression(args *value.Dict) (*regexp.Regexp, error) {
 }
 
 // visit searches one file of a walk, if it is among those that were asked for.
-func (k *fsSearch) visit(s *fsSpot) error {
-	if s.kind() != fsFile || !k.wanted(s) || k.look.allows(fsReads(s.path)) != nil {
+func (k *fsSearch) visit(s *spot) error {
+	if s.kind() != fsFile || !k.wanted(s) || k.look.allows(reads(s.path)) != nil {
 		return nil
 	}
 	err := k.file(s)
@@ -124,14 +124,14 @@ func (k *fsSearch) visit(s *fsSpot) error {
 	return err
 }
 
-func (k *fsSearch) wanted(s *fsSpot) bool {
+func (k *fsSearch) wanted(s *spot) bool {
 	if !strings.Contains(k.glob, "/") {
 		return doublestar.MatchUnvalidated(k.glob, s.name)
 	}
 	return doublestar.MatchUnvalidated(k.glob, strings.TrimPrefix(s.path, k.base+"/"))
 }
 
-func (k *fsSearch) file(s *fsSpot) error {
+func (k *fsSearch) file(s *spot) error {
 	if err := row.Stopped(k.look.ctx); err != nil {
 		return err
 	}
@@ -150,7 +150,7 @@ func (k *fsSearch) file(s *fsSpot) error {
 	return k.lines(s, data)
 }
 
-func (k *fsSearch) lines(s *fsSpot, data []byte) error {
+func (k *fsSearch) lines(s *spot, data []byte) error {
 	unchecked := 0
 	for number := int64(1); len(data) > 0; number++ {
 		line, rest, _ := bytes.Cut(data, []byte("\n"))
@@ -169,7 +169,7 @@ func (k *fsSearch) lines(s *fsSpot, data []byte) error {
 		if at == nil {
 			continue
 		}
-		k.found = append(k.found, value.NewDict("path", k.look.w.shown(s.path), "line", number, "text", fsCutLine(line, at[0])))
+		k.found = append(k.found, value.NewDict("path", k.look.w.Shown(s.path), "line", number, "text", fsCutLine(line, at[0])))
 		if len(k.found) == k.limit {
 			return errFsEnough
 		}

@@ -1,0 +1,22 @@
+package cassidy_test
+
+import (
+	"os/exec"
+	"strings"
+	"testing"
+)
+
+// A program that imports only the host, the sandbox and the effects on files does
+// not link the database that package table and the journal bring.
+func TestFilesNeedNoDatabase(t *testing.T) {
+	cmd := exec.Command("go", "list", "-deps", "./runtime/host", "./sandbox", "./stdlib/fs")
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v: %v\n%s", cmd.Args, err, out)
+	}
+	for dep := range strings.Lines(string(out)) {
+		if strings.HasPrefix(dep, "modernc.org/") || strings.HasPrefix(dep, module+"/stdlib/table") {
+			t.Errorf("%v contain %s", cmd.Args[3:], dep)
+		}
+	}
+}
