@@ -5,15 +5,12 @@ import (
 	"math/big"
 	"strings"
 	"testing"
-	"time"
 
 	"pgregory.net/rapid"
 
 	"github.com/cassidy-run/cassidy/internal/valuetest"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
-
-func durationOf(n int64) time.Duration { return time.Duration(n) }
 
 func TestInteger(t *testing.T) {
 	limit := new(big.Int).Lsh(big.NewInt(1), 63)
