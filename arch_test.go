@@ -164,6 +164,11 @@ var layers = map[string]struct {
 		"runtime/tool runtime/value stdlib/internal/row",
 		"the clock that is read is handed in",
 	},
+	"stdlib/shell": {
+		"Package shell takes command lines apart",
+		"runtime/tool runtime/value stdlib/internal/row",
+		"it computes, and acts on nothing",
+	},
 	"stdlib/human": {
 		"Package human lets scripts ask the person for whom they run",
 		"runtime/tool runtime/value stdlib/internal/row",
@@ -176,7 +181,7 @@ var layers = map[string]struct {
 	},
 	"stdlib": {
 		"Package stdlib is what scripts can use",
-		"runtime/tool runtime/value stdlib/clock stdlib/encoding stdlib/fs stdlib/human stdlib/number stdlib/table stdlib/text stdlib/internal/row",
+		"runtime/tool runtime/value stdlib/clock stdlib/encoding stdlib/fs stdlib/human stdlib/shell stdlib/number stdlib/table stdlib/text stdlib/internal/row",
 		"an effect acts on the world and knows nothing of who asked",
 	},
 	"sandbox": {
@@ -361,7 +366,7 @@ var powers = map[string]struct {
 	"modernc.org/sqlite":                            {"runtime/journal/sqlite stdlib/table", "the database, without cgo"},
 	"golang.org/x/text":                             {"stdlib/table", "the encodings of old text files"},
 	"modernc.org/libc":                              {"stdlib/table", "two switches of the database that its driver has no name for: how much memory a query may take"},
-	"mvdan.cc/sh/v3":                                {"stdlib", "takes command lines apart, and runs none"},
+	"mvdan.cc/sh/v3":                                {"stdlib/shell", "takes command lines apart, and runs none"},
 	"github.com/rogpeppe/go-internal":               {"", "tests only"},
 	"github.com/google/go-cmp":                      {"runtime/engine/internal/enginetest", "tests only"},
 	"pgregory.net/rapid":                            {"internal/valuetest", "tests only"},

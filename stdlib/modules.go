@@ -5,6 +5,7 @@ import (
 	"github.com/cassidy-run/cassidy/stdlib/clock"
 	"github.com/cassidy-run/cassidy/stdlib/encoding"
 	"github.com/cassidy-run/cassidy/stdlib/number"
+	"github.com/cassidy-run/cassidy/stdlib/shell"
 	"github.com/cassidy-run/cassidy/stdlib/table"
 	"github.com/cassidy-run/cassidy/stdlib/text"
 )
@@ -15,7 +16,7 @@ import (
 func Pure() []tool.Module {
 	modules := []tool.Module{
 		encoding.JSON(), encoding.YAML(), encoding.CSV(), text.Text(), text.Regexp(), number.Math(), clock.Pure(),
-		encoding.Hash(), encoding.Base64(), encoding.URL(), text.HTML(), text.Diff(), shellSplitModule(), number.Random(), number.UUID(),
+		encoding.Hash(), encoding.Base64(), encoding.URL(), text.HTML(), text.Diff(), shell.Split(), number.Random(), number.UUID(),
 		table.Module(),
 	}
 	for _, m := range modules {

@@ -1,4 +1,4 @@
-package stdlib
+package shell
 
 import (
 	"context"
@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 	"github.com/cassidy-run/cassidy/stdlib/internal/rowtest"
 )
@@ -14,7 +15,7 @@ import (
 func TestShellSplit(t *testing.T) {
 	words := func(w ...string) value.Value { return value.NewDict("argv", argvOf(w...)) }
 	why := func(text string) value.Value { return value.NewDict("dynamic", text) }
-	rowtest.Table(t, Pure(), false, []rowtest.Case{
+	rowtest.Table(t, []tool.Module{Split()}, false, []rowtest.Case{
 		{Fn: "shell.split", Args: []any{"ls"}, Want: words("ls")},
 		{Fn: "shell.split", Args: []any{"  git  log -n 5\t--oneline  "}, Want: words("git", "log", "-n", "5", "--oneline")},
 		{Fn: "shell.split", Args: []any{"grep 'a b' \"c d\" e\\ f"}, Want: words("grep", "a b", "c d", "e f")},
@@ -73,7 +74,7 @@ func TestShellSplit(t *testing.T) {
 // time, and on the stack that there is.
 func TestShellSplitDeep(t *testing.T) {
 	for _, part := range []string{"(", "$((", "$(", "`", "${a:-", "\"$(", "{ ", "! ", "if a; then ", "while a; do ", "case a in a) ", "a|", "a&&", "a;", "\\\n", "'", "<<a ", "f() ", "a\n", "\"", "[", "{a,", "#"} {
-		line := strings.Repeat(part, shellLongestLine/len(part))
+		line := strings.Repeat(part, longestLine/len(part))
 		start := time.Now()
 		_, _, _ = splitLine(line)
 		if took := time.Since(start); took > 5*time.Second {
@@ -115,4 +116,13 @@ func FuzzSplit(f *testing.F) {
 			t.Errorf("%q: split into %q, the shell %q, %v", line, want, out, err)
 		}
 	})
+}
+
+// argvOf makes a command line a list, one word an argument.
+func argvOf(words ...string) value.List {
+	list := make(value.List, len(words))
+	for i, w := range words {
+		list[i] = w
+	}
+	return list
 }

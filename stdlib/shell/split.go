@@ -1,4 +1,5 @@
-package stdlib
+// Package shell takes command lines apart, and runs none.
+package shell
 
 import (
 	"regexp"
@@ -13,11 +14,12 @@ import (
 	"github.com/cassidy-run/cassidy/stdlib/internal/row"
 )
 
-// shellLongestLine is how long a command line may be: longer than people and
+// longestLine is how long a command line may be: longer than people and
 // models write, and short enough that what it nests fits on a stack.
-const shellLongestLine = 32 << 10
+const longestLine = 32 << 10
 
-func shellSplitModule() tool.Module {
+// Split returns the function shell.split.
+func Split() tool.Module {
 	return tool.Module{Name: "shell", Doc: "Other programs.", Funcs: []tool.Func{{
 		Name: "split",
 		Doc: "Take a command line apart as a shell would, where that needs no shell: one command whose words are known beforehand, " +
@@ -44,8 +46,8 @@ func shellSplitModule() tool.Module {
 // splitLine gives the words of a command line, or why they are known to a shell
 // alone.
 func splitLine(line string) (argv []string, dynamic string, err error) {
-	if len(line) > shellLongestLine {
-		return nil, "", row.Limit("the command line is longer than %d KB", shellLongestLine>>10)
+	if len(line) > longestLine {
+		return nil, "", row.Limit("the command line is longer than %d KB", longestLine>>10)
 	}
 	if strings.ContainsRune(line, 0) {
 		return nil, "", row.Invalid("the command line holds the character NUL")
@@ -75,7 +77,7 @@ func splitLine(line string) (argv []string, dynamic string, err error) {
 		}
 		argv = append(argv, text)
 	}
-	if slices.Contains(shellBuiltins(), argv[0]) {
+	if slices.Contains(builtins(), argv[0]) {
 		return nil, argv[0] + " is a part of the shell", nil
 	}
 	return argv, "", nil
@@ -181,9 +183,9 @@ func unescape(text, only string) string {
 	return b.String()
 }
 
-// shellBuiltins lists the commands that change or ask the shell itself, and are
+// builtins lists the commands that change or ask the shell itself, and are
 // no programs.
-func shellBuiltins() []string {
+func builtins() []string {
 	return []string{
 		".", ":", "alias", "bg", "break", "builtin", "cd", "command", "continue", "declare", "dirs", "eval", "exec", "exit", "export", "fc", "fg", "getopts", "hash", "history",
 		"jobs", "let", "local", "popd", "pushd", "read", "readonly", "return", "set", "shift", "shopt", "source", "time", "times", "trap", "type", "typeset", "ulimit", "umask",
