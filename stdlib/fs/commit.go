@@ -115,7 +115,7 @@ func (l *look) compareOne(step *fsStep, becomes map[string]tool.FileState) error
 	if s.kind() != fsExpected(step.Before) {
 		return l.conflict(step.Path)
 	}
-	if step.now, step.info, err = s.state(l.w.fsKept()); err != nil {
+	if step.now, step.info, err = s.state(l.w.limits.kept()); err != nil {
 		return err
 	}
 	if !fsSame(step.now, step.Before) {
@@ -253,7 +253,7 @@ func (l *look) takeBack(op fsOp) error {
 		return err
 	}
 	defer s.close()
-	if step.now, step.info, err = s.state(l.w.fsKept()); err != nil {
+	if step.now, step.info, err = s.state(l.w.limits.kept()); err != nil {
 		return err
 	}
 	if !fsSame(step.now, step.Before) {

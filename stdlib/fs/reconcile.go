@@ -91,7 +91,7 @@ func (l *look) found(p string) (tool.FileState, error) {
 	if s.kind() == fsOther {
 		return tool.FileState{}, l.neither(p)
 	}
-	now, _, err := s.state(l.w.fsKept())
+	now, _, err := s.state(l.w.limits.kept())
 	if value.KindOf(err) == value.Limit {
 		err = l.neither(p) // no commit replaces or writes a file of that size
 	}

@@ -129,13 +129,13 @@ func (s *spot) now() (tool.FileState, error) {
 	if s.staged != nil {
 		return *s.staged, nil
 	}
-	st, _, err := s.state(s.look.w.fsKept())
+	st, _, err := s.state(s.look.w.limits.kept())
 	return st, err
 }
 
-// fsKept is how large a file may be that is replaced, moved or removed: its
+// kept is how large a file may be that is replaced, moved or removed: its
 // content is kept for the undo.
-func (w *Files) fsKept() int64 { return max(w.limits.Read, w.limits.Write) }
+func (l Limits) kept() int64 { return max(l.Read, l.Write) }
 
 // fsContent gives the bytes of a content argument, in memory of their own.
 func fsContent(args *value.Dict) ([]byte, error) {
