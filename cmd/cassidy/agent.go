@@ -316,5 +316,5 @@ func (c *command) exitOf(r *agent.Reply) error {
 	if !ok {
 		return nil
 	}
-	return &toldError{value.Errorf(kind, "%s", r.Reason)}
+	return reported(value.Errorf(kind, "%s", r.Reason))
 }

@@ -28,13 +28,12 @@ type world struct {
 
 // A command is one run of cassidy: the world with what the global flags say.
 type command struct {
-	*world
-	dir     string
-	config  string
-	json    bool
-	quiet   bool
-	verbose bool
-	records bool // the command's runs are recorded
+	*printer
+	in         io.Reader
+	interrupts *interrupts
+	dir        string
+	config     string
+	records    bool // the command's runs are recorded
 	// trustOnce lets everything of the project through, for this command.
 	trustOnce bool
 	approver  host.Approver // who decides on what needs approval; nil denies it
@@ -48,8 +47,7 @@ type command struct {
 
 // Main runs the command and returns its exit code.
 func Main(ctx context.Context, args []string, w *world) int {
-	out := &output{w: w.out}
-	c := &command{world: &world{in: w.in, out: out, err: w.err, env: w.env, interrupts: w.interrupts}}
+	c := commandIn(w)
 	app := newApp(c)
 	tellUsage(app.Commands)
 	// Whether to answer in JSON must be known even if the flags are wrong.
@@ -58,26 +56,12 @@ func Main(ctx context.Context, args []string, w *world) int {
 	if err == nil {
 		err = app.RunContext(ctx, append([]string{"cassidy"}, args...))
 	}
-	if code := c.exit(ctx, err); code != 0 || out.err == nil {
-		return code
-	}
-	c.say("cannot write the output: %v", out.err)
-	return 1
+	return c.exit(ctx, err)
 }
 
-// An output is a writer that remembers its first error, so that a result that
-// went nowhere is no success.
-type output struct {
-	w   io.Writer
-	err error
-}
-
-func (o *output) Write(p []byte) (int, error) {
-	n, err := o.w.Write(p)
-	if o.err == nil {
-		o.err = err
-	}
-	return n, err
+// commandIn returns a command that has no flags.
+func commandIn(w *world) *command {
+	return &command{printer: newPrinter(w.out, w.err, w.env), in: w.in, interrupts: w.interrupts}
 }
 
 func newApp(c *command) *cli.App {

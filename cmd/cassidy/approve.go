@@ -5,9 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
-	"sync"
 
 	"github.com/urfave/cli/v2"
 
@@ -123,7 +121,7 @@ func (a *asker) begin(ctx context.Context) (end func(), err error) {
 		a.term = a.console
 	}
 	if a.term == nil {
-		a.term = openTerminal(a.command, a.inputRead)
+		a.term = openTerminal(a.in, a.err, a.inputRead)
 	}
 	if a.term == nil {
 		return func() { <-a.turn }, nil
@@ -357,55 +355,4 @@ func shownArgs(t *tool.Tool, args *value.Dict) *value.Dict {
 		}
 	}
 	return shown
-}
-
-// A screen keeps a question apart from what calls tell: while one is open,
-// their events wait, so that no tool can write into it.
-type screen struct {
-	mu      sync.Mutex
-	asking  bool
-	waiting []heldEvent
-	views   []*eventView
-	spinner *spinner // what turns while nothing comes, or nil
-}
-
-// A heldEvent is one that waits, with what shows it.
-type heldEvent struct {
-	event tool.Event
-	show  func(tool.Event)
-}
-
-// hold shows what has happened so far, and has what comes later wait.
-func (s *screen) hold() {
-	s.mu.Lock()
-	views := slices.Clone(s.views)
-	s.mu.Unlock()
-	for _, v := range views {
-		v.catchUp()
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.spinner.erase()
-	s.asking = true
-}
-
-// release shows the events that had to wait.
-func (s *screen) release() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, held := range s.waiting {
-		held.show(held.event)
-	}
-	s.asking, s.waiting = false, nil
-}
-
-// add shows an event, now or after the question that is open.
-func (s *screen) add(e tool.Event, show func(tool.Event)) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.asking {
-		s.waiting = append(s.waiting, heldEvent{e, show})
-		return
-	}
-	show(e)
 }

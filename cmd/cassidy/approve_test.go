@@ -12,7 +12,6 @@ import (
 	goruntime "runtime"
 	"strings"
 	"testing"
-	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/urfave/cli/v2"
@@ -68,8 +67,8 @@ func (p *person) prompts() int { return strings.Count(p.shown.String(), " ? ") }
 
 // askerOf returns an asker that asks the person.
 func askerOf(p *person, env map[string]string) *asker {
-	c := &command{world: &world{in: strings.NewReader(""), out: io.Discard, err: io.Discard,
-		env: func(name string) (string, bool) { v, ok := env[name]; return v, ok }}}
+	c := commandIn(&world{in: strings.NewReader(""), out: io.Discard, err: io.Discard,
+		env: func(name string) (string, bool) { v, ok := env[name]; return v, ok }})
 	a := newAsker(c)
 	a.term = &terminal{in: bufio.NewReader(p), out: p}
 	return a
@@ -344,44 +343,6 @@ func checkHostile(t tester, text string, width int) {
 	}
 }
 
-func TestVisible(t *testing.T) {
-	tests := []struct{ in, want string }{
-		{"plain, ünïcode, 漢字 😀", "plain, ünïcode, 漢字 😀"},
-		{"a\n\tb", "a\n\tb"},
-		{"a\rb", "a⟨U+000D⟩b"},
-		{"\x1b[31m", "⟨U+001B⟩[31m"},
-		{"x\u202ey", "x⟨U+202E⟩y"},
-		{"\u200b\u200d\ufeff\u00ad\u00a0", "⟨U+200B⟩⟨U+200D⟩⟨U+FEFF⟩⟨U+00AD⟩⟨U+00A0⟩"},
-		{"❤\ufe0f", "❤⟨U+FE0F⟩"},
-		{"\u3164\u2800", "⟨U+3164⟩⟨U+2800⟩"},
-		{"\U000e0041", "⟨U+E0041⟩"},
-		{"\xff\xc3", "⟨ff⟩⟨c3⟩"},
-		{"\ufffd", "\ufffd"},
-		{"\u0085\u2028", "⟨U+0085⟩⟨U+2028⟩"},
-	}
-	for _, tt := range tests {
-		if got := visible(tt.in); got != tt.want {
-			t.Errorf("visible(%q) = %q, want %q", tt.in, got, tt.want)
-		}
-	}
-}
-
-func TestPrintable(t *testing.T) {
-	tests := []struct{ in, want string }{
-		{"a\tb\n", "a\tb\n"},
-		{"\x1b[31mred\x1b[0m", "[31mred[0m"},
-		{"a\r\nb\u0085\u009b", "a\nb"},
-		{"x\u202etxt.exe\u2066\u200f\u2028", "xtxt.exe"},
-		{"👨\u200d👩 ❤\ufe0f", "👨\u200d👩 ❤\ufe0f"},
-		{"\xff", ""},
-	}
-	for _, tt := range tests {
-		if got := printable(tt.in); got != tt.want {
-			t.Errorf("printable(%q) = %q, want %q", tt.in, got, tt.want)
-		}
-	}
-}
-
 // TestDiffLong checks that a small change in a long text is found where
 // it is, and that what cannot be compared is shown whole.
 func TestDiffLong(t *testing.T) {
@@ -436,25 +397,6 @@ func countLines(text string) int {
 		n++
 	}
 	return n
-}
-
-func TestFold(t *testing.T) {
-	tests := []struct {
-		line  string
-		width int
-		want  []string
-	}{
-		{"", 10, []string{""}},
-		{"0123456789", 10, []string{"0123456789"}},
-		{"0123456789a", 10, []string{"0123456789", "a"}},
-		{"漢字漢字漢字", 10, []string{"漢字漢字漢", "字"}},
-		{"\tab", 5, []string{"    a", "b"}},
-	}
-	for _, tt := range tests {
-		if diff := cmp.Diff(tt.want, fold(tt.line, tt.width)); diff != "" {
-			t.Errorf("fold(%q, %d) (-want +got):\n%s", tt.line, tt.width, diff)
-		}
-	}
 }
 
 // hostWith returns a host with a risky tool that returns its arguments, and how
@@ -680,8 +622,8 @@ func TestApproveKeepsTalkOut(t *testing.T) {
 // denial that says how to do without, and exit code 3.
 func TestApproveWithoutTerminal(t *testing.T) {
 	var said bytes.Buffer
-	c := &command{world: &world{in: strings.NewReader("y\ny\ny\n"), out: io.Discard, err: &said,
-		env: func(name string) (string, bool) { return "/home/me/.cassidy", name == "CASSIDY_HOME" }}}
+	c := commandIn(&world{in: strings.NewReader("y\ny\ny\n"), out: io.Discard, err: &said,
+		env: func(name string) (string, bool) { return "/home/me/.cassidy", name == "CASSIDY_HOME" }})
 	h, ran := hostWith(t, newAsker(c))
 	_, err := c.call(&cli.Context{Context: t.Context()}, h, func(ctx context.Context) (tool.Result, error) {
 		return h.Call(ctx, tool.Call{Tool: "put_note", Args: value.NewDict("filepath", "a")})
@@ -708,8 +650,8 @@ func TestApprovalFlags(t *testing.T) {
 		{nil, "denied", 0}, // there is no terminal
 	}
 	for _, tt := range tests {
-		c := &command{world: &world{in: strings.NewReader("y\n"), out: io.Discard, err: io.Discard,
-			env: func(string) (string, bool) { return "", false }}}
+		c := commandIn(&world{in: strings.NewReader("y\n"), out: io.Discard, err: io.Discard,
+			env: func(string) (string, bool) { return "", false }})
 		var approver host.Approver
 		app := &cli.App{Flags: approvalFlags(), Action: func(ctx *cli.Context) (err error) {
 			approver, err = c.chooseApprover(ctx)
@@ -730,29 +672,6 @@ func TestApprovalFlags(t *testing.T) {
 	}
 }
 
-func TestInWords(t *testing.T) {
-	for _, name := range tool.CapabilityNames() {
-		c := tool.Capability{Name: name}
-		if got := inWords(c); got == "" || got == "use "+name {
-			t.Errorf("inWords(%s) = %q, want words", c, got)
-		}
-		c.Target = "TARGET"
-		if got := inWords(c); capabilityWords[name][1] != "" && !strings.Contains(got, "TARGET") {
-			t.Errorf("inWords(%s) = %q, want the target in it", c, got)
-		}
-	}
-	for c, want := range map[tool.Capability]string{
-		{Name: "shell", Target: "sh"}: "run every command line, confined: it reads the project, and writes it where the tool may",
-		{Name: "tool", Target: "@db"}: "call the tools of the group db",
-		{Name: "env"}:                 "read every environment variable, secrets among them",
-		{Name: "new.one"}:             "use new.one",
-	} {
-		if got := inWords(c); got != want {
-			t.Errorf("inWords(%s) = %q, want %q", c, got, want)
-		}
-	}
-}
-
 // asAsker, in the environment, has the test binary ask about one call; see
 // askProcess.
 const asAsker = "CASSIDY_TEST_AS_ASKER"
@@ -762,7 +681,7 @@ const asAsker = "CASSIDY_TEST_AS_ASKER"
 func askProcess() int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	c := &command{world: &world{in: os.Stdin, out: os.Stdout, err: os.Stderr, env: os.LookupEnv}}
+	c := commandIn(&world{in: os.Stdin, out: os.Stdout, err: os.Stderr, env: os.LookupEnv})
 	a := newAsker(c)
 	a.inputRead = os.Getenv(asAsker) == "input"
 	if a.inputRead {
@@ -780,24 +699,4 @@ func askProcess() int {
 		})
 	}
 	return c.exit(ctx, err)
-}
-
-func FuzzVisible(f *testing.F) {
-	for _, text := range hostile {
-		f.Add(text)
-	}
-	f.Fuzz(func(t *testing.T, text string) {
-		got := visible(text)
-		if !utf8.ValidString(got) {
-			t.Errorf("visible(%q) = %q, which is not UTF-8", text, got)
-		}
-		for _, r := range got {
-			if r != '\n' && r != '\t' && !seen(r) {
-				t.Errorf("visible(%q) = %q, which has %U", text, got, r)
-			}
-		}
-		if again := visible(got); again != got {
-			t.Errorf("visible(visible(%q)) = %q, want %q", text, again, got)
-		}
-	})
 }

@@ -17,7 +17,7 @@ const askTries = 3
 // present reports whether a person may be there. Whether he is, shows when he is
 // asked: a command may yet read standard input, see [openTerminal].
 func (a *asker) present() bool {
-	t := openTerminal(a.command, true)
+	t := openTerminal(a.in, a.err, true)
 	if t != nil && t.file != a.in {
 		_ = t.file.Close() // opened only to see whether it can be
 	}

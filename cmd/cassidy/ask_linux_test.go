@@ -16,7 +16,7 @@ import (
 func TestAskOnTerminal(t *testing.T) {
 	for _, args := range [][]string{nil, {"--yes"}, {"--deny"}} {
 		person, program := openPTY(t)
-		c := &command{world: &world{in: program, out: io.Discard, err: program, env: func(string) (string, bool) { return "", false }}}
+		c := commandIn(&world{in: program, out: io.Discard, err: program, env: func(string) (string, bool) { return "", false }})
 		app := &cli.App{Flags: approvalFlags(), Action: func(ctx *cli.Context) error {
 			_, err := c.chooseApprover(ctx)
 			return err

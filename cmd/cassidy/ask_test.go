@@ -163,7 +163,7 @@ func TestAskInterrupted(t *testing.T) {
 // the flags say of approvals.
 func TestAskNobody(t *testing.T) {
 	for _, args := range [][]string{nil, {"--yes"}, {"--deny"}} {
-		c := &command{world: &world{in: strings.NewReader("y\n"), out: io.Discard, err: io.Discard, env: func(string) (string, bool) { return "", false }}}
+		c := commandIn(&world{in: strings.NewReader("y\n"), out: io.Discard, err: io.Discard, env: func(string) (string, bool) { return "", false }})
 		app := &cli.App{Flags: approvalFlags(), Action: func(ctx *cli.Context) error {
 			_, err := c.chooseApprover(ctx)
 			return err

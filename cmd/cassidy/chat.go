@@ -170,7 +170,7 @@ func (c *command) chatMessage(ctx *cli.Context) (string, error) {
 		if c.json {
 			return "", value.Errorf(value.Invalid, "a session has no JSON").WithHint(`cassidy --json chat "what to say"`)
 		}
-		if c.console = openTerminal(c, false); c.console == nil {
+		if c.console = openTerminal(c.in, c.err, false); c.console == nil {
 			return "", value.Errorf(value.Invalid, "there is no terminal for a session: standard error is none").WithHint("%s", sayWhat)
 		}
 		return "", nil

@@ -28,7 +28,7 @@ type chatView struct {
 func (c *command) showChat(h *host.Host, s *agent.Session) (v *chatView, stop func()) {
 	v = &chatView{
 		command: c, run: s.NextRun(), lines: c.runLines(s.NextRun()), spinner: c.newSpinner(),
-		streams: c.terminal(c.out) && !c.json, whole: len(s.Agent().Tools()) == 0, reply: &replyText{},
+		streams: isTerminal(c.out) && !c.json, whole: len(s.Agent().Tools()) == 0, reply: &replyText{},
 	}
 	if c.json {
 		return v, c.showRun(h, s.NextRun())
@@ -133,7 +133,7 @@ func (v *chatView) ended(r *agent.Reply) {
 		left.Reason = agent.ReasonFinal
 	}
 	v.printAnswer(&left)
-	if v.verbose || v.terminal(v.err) {
+	if v.verbose || isTerminal(v.err) {
 		v.listCalls(r.Calls)
 	}
 	if r.Incomplete() {

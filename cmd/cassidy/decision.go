@@ -55,7 +55,7 @@ func (c *command) parseDecision(ctx *cli.Context) error {
 		return err
 	}
 	read := decision.Read(reply, decision.Options{Tools: tools, Format: format, NoInference: ctx.Bool("no-inference")})
-	if !c.json && (ctx.Bool("explain") || c.terminal(c.out)) {
+	if !c.json && (ctx.Bool("explain") || isTerminal(c.out)) {
 		c.explainDecisions(read, tools, format)
 		return nil
 	}
@@ -135,7 +135,7 @@ func (c *command) reply(ctx *cli.Context) (string, error) {
 	case len(args) == 1 && args[0] != "-":
 		text, err = readFile(args[0])
 	default:
-		if in, ok := c.in.(io.Writer); ok && c.terminal(in) {
+		if in, ok := c.in.(io.Writer); ok && isTerminal(in) {
 			c.note("type the reply, then Ctrl-D")
 		}
 		text, err = readAll(c.in)

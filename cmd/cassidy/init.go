@@ -124,12 +124,3 @@ func writeNew(file, text string) (bool, error) {
 	}
 	return true, nil
 }
-
-// fileError is an error of the user's own files, in plain words.
-func fileError(err error) error {
-	var path *fs.PathError
-	if errors.As(err, &path) {
-		return value.Errorf(value.Failed, "cannot %s %s: %w", path.Op, path.Path, path.Err)
-	}
-	return value.Errorf(value.Failed, "%w", err)
-}

@@ -50,7 +50,7 @@ func (c *command) parking(do func(ctx *cli.Context, h *host.Host) error) cli.Act
 		if c.approver, err = c.chooseApprover(ctx); err != nil {
 			return err
 		}
-		if !ctx.Bool("yes") && !ctx.Bool("deny") && openTerminal(c, c.inputRead) == nil {
+		if !ctx.Bool("yes") && !ctx.Bool("deny") && openTerminal(c.in, c.err, c.inputRead) == nil {
 			c.approver = nil
 		}
 		return c.withHost(do)(ctx)
@@ -163,7 +163,7 @@ func (c *command) workflowEnded(ctx context.Context, p *host.Program, out tool.O
 	if told != nil {
 		c.tell(told)
 		c.tellAgain(told, p.ID)
-		return &toldError{told}
+		return reported(told)
 	}
 	if !c.json {
 		c.printText(tool.Succeed(out).Text())

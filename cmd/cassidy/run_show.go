@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"io"
-	"strconv"
 	"strings"
 
 	"github.com/cassidy-run/cassidy/runtime/agent"
@@ -106,12 +105,6 @@ func (c *command) outputLines() func(call, text string) {
 	}
 }
 
-func (c *command) verbosely(format string, args ...any) {
-	if c.verbose {
-		c.say(format, args...)
-	}
-}
-
 // recorded reports whether an event is about a call that was made before, which a
 // resumed run answers from its record.
 func recorded(data any) bool {
@@ -132,9 +125,6 @@ func orError(text string) string {
 	}
 	return ""
 }
-
-// lineWidth is how much of a call or a result a line shows.
-const lineWidth = 100
 
 // showDecision shows what the model wants.
 func (c *command) showDecision(d *tool.Decided, paint func(code, text string) string) {
@@ -170,8 +160,6 @@ func callArgs(args *value.Dict) string {
 	return b.String()
 }
 
-func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
-
 func (c *command) showCallEnd(e *tool.ToolCallEnd, paint func(code, text string) string) {
 	if c.quiet {
 		return
@@ -192,10 +180,6 @@ func (c *command) showCallEnd(e *tool.ToolCallEnd, paint func(code, text string)
 	c.sayLine("  " + mark + " " + paint(dim, visibleLine(line)))
 }
 
-// sayLine prints a line that may hold colours: what strangers wrote in it has
-// been made visible.
-func (c *command) sayLine(line string) { _, _ = io.WriteString(c.err, "cassidy: "+line+"\n") }
-
 // ended prints the result of a run and ends the command with the code that it
 // has.
 func (c *command) ended(ctx context.Context, r *agent.Reply, err error) error {
@@ -212,7 +196,7 @@ func (c *command) ended(ctx context.Context, r *agent.Reply, err error) error {
 	if told != nil {
 		c.tell(told)
 		c.tellAgain(told, r.Run)
-		return &toldError{told}
+		return reported(told)
 	}
 	if !c.json {
 		c.printAnswer(r)
@@ -249,7 +233,7 @@ func (c *command) printRunEnd(r *agent.Reply, err *value.Error) {
 // printAnswer prints the answer, and says where a run did not get to one.
 func (c *command) printAnswer(r *agent.Reply) {
 	answer := r.Text
-	if c.terminal(c.out) {
+	if isTerminal(c.out) {
 		answer = printable(answer)
 	}
 	if answer != "" {
@@ -271,11 +255,4 @@ func (c *command) printAnswer(r *agent.Reply) {
 	default:
 		c.say("the run ended: %s", r.Reason)
 	}
-}
-
-func times(n int) string {
-	if n == 1 {
-		return "once"
-	}
-	return strconv.Itoa(n) + " times"
 }

@@ -198,14 +198,6 @@ func (c *command) printRuns(runs []history.Run, waits func(*history.Run) *wait) 
 	}
 }
 
-// lineWidth is how wide a line for people may be: that of the terminal.
-func (c *command) lineWidth() int {
-	if c.terminal(c.out) {
-		return widthOf(c.out)
-	}
-	return lineWidth
-}
-
 // age says how long ago something was, in its largest unit.
 func age(d time.Duration) string {
 	const day = 24 * time.Hour
@@ -465,7 +457,7 @@ func (c *command) toldDamage(err error) error {
 		e.Hint = "" // to look at what can be read, which is what was done
 	}
 	c.tell(&e)
-	return &toldError{&e}
+	return reported(&e)
 }
 
 // cancelRun cancels a run, or has the process that executes it do so.

@@ -103,7 +103,7 @@ func TestRunsAnswerResumes(t *testing.T) {
 	h.parked("r", history.Asked{Place: h.place("2"), Question: tool.Question{Kind: tool.QuestionConfirm, Text: "Sure?"}})
 	h.close()
 	var out, errs bytes.Buffer
-	c := &command{world: &world{in: strings.NewReader(""), out: &out, err: &errs, env: h.env}}
+	c := commandIn(&world{in: strings.NewReader(""), out: &out, err: &errs, env: h.env})
 	var resumed []string
 	app := &cli.App{Name: "cassidy", Commands: []*cli.Command{c.answerCommand(func(_ *cli.Context, id string) error {
 		resumed = append(resumed, id)

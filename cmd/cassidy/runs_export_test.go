@@ -221,3 +221,11 @@ func TestRunsExport(t *testing.T) {
 		}
 	}
 }
+
+func TestFixtureKinds(t *testing.T) {
+	for k := value.Failed; k <= value.LastKind; k++ {
+		if got, ok := kindNamed(k.String()); !ok || got != k {
+			t.Errorf("kindNamed(%q) = %v, %v", k, got, ok)
+		}
+	}
+}

@@ -133,7 +133,7 @@ func (c *command) tellReplayed(r *host.Recorded, out *host.Replayed, changed boo
 	default:
 		c.print("The run ends otherwise: " + visibleLine(clip(outcomeLine(out.Outcome.Value, value.ErrorOf(out.Err, value.Failed)), lineWidth)) + " (" + steps + ")\n")
 		if !changed {
-			return &toldError{value.Errorf(value.Conflict, "the replay differs")}
+			return reported(value.Errorf(value.Conflict, "the replay differs"))
 		}
 	}
 	return nil
@@ -168,7 +168,7 @@ func (c *command) printReplayed(r *host.Recorded, out *host.Replayed, exact bool
 	err := c.printJSON(value.NewDict("run", r.ID, "exact", exact, "ended", out.Ended, "steps", int64(out.Steps),
 		"outcome", outcome(out.Outcome.Value, value.ErrorOf(out.Err, value.Failed)), "differences", differences, "would", would))
 	if err == nil && !exact && out.Ended {
-		err = &toldError{value.ErrorOf(out.Err, value.Failed)}
+		err = reported(value.ErrorOf(out.Err, value.Failed))
 	}
 	return err
 }

@@ -522,7 +522,8 @@ func (h *runsHome) config(text string) {
 // the user's config says, and that nothing that is wrong comes in the way.
 func TestForgetRuns(t *testing.T) {
 	h := newRunsHome(t)
-	c := &command{world: &world{out: &bytes.Buffer{}, err: &bytes.Buffer{}, env: h.env}, records: true}
+	c := commandIn(&world{out: &bytes.Buffer{}, err: &bytes.Buffer{}, env: h.env})
+	c.records = true
 	h.check(h.begin("broken").Close())
 	h.ended("a")
 	h.ended("b")

@@ -59,7 +59,7 @@ func (c *command) takeBack(ctx *cli.Context, h *host.Host, u host.Undo, to strin
 	}
 	told := value.ErrorOf(err, value.Failed)
 	c.tell(told)
-	return &toldError{told}
+	return reported(told)
 }
 
 // printUndone tells a person what was taken back, and what was not.

@@ -162,7 +162,7 @@ func (c *command) skillFooter(skills []skill.Skill) {
 		c.note("1 skill is untrusted: review it with cassidy trust")
 	case untrusted > 1:
 		c.note("%d skills are untrusted: review them with cassidy trust", untrusted)
-	case c.terminal(c.err):
+	case isTerminal(c.err):
 		c.note("cassidy skill show NAME shows one as a model is given it")
 	}
 }
@@ -200,7 +200,7 @@ func (c *command) showSkill(ctx *cli.Context, _ *host.Host) error {
 		return c.printJSON(d)
 	}
 	text := s.Text
-	if c.terminal(c.out) {
+	if isTerminal(c.out) {
 		text = printable(text)
 	}
 	c.print(text + "\n")

@@ -31,13 +31,13 @@ const maxLine = 1 << 20
 // openTerminal returns the terminal of the person who runs the command, or nil
 // where there is none: standard input and standard error must both be one.
 // Where standard input held the arguments, the terminal is asked for by name.
-func openTerminal(c *command, inputRead bool) *terminal {
-	if f, ok := c.err.(*os.File); !ok || columns(f) == 0 {
+func openTerminal(in io.Reader, shown io.Writer, inputRead bool) *terminal {
+	if f, ok := shown.(*os.File); !ok || columns(f) == 0 {
 		return nil
 	}
-	f, ok := c.in.(*os.File)
+	f, ok := in.(*os.File)
 	if ok && columns(f) > 0 {
-		return newTerminal(f, c.err)
+		return newTerminal(f, shown)
 	}
 	if !inputRead {
 		return nil
@@ -46,7 +46,7 @@ func openTerminal(c *command, inputRead bool) *terminal {
 	if err != nil || columns(f) == 0 {
 		return nil
 	}
-	return newTerminal(f, c.err) // it stays open as long as the command runs
+	return newTerminal(f, shown) // it stays open as long as the command runs
 }
 
 func newTerminal(f *os.File, out io.Writer) *terminal {
@@ -156,24 +156,4 @@ func (t *terminal) object(ctx context.Context) (string, error) {
 			}
 		}
 	}
-}
-
-// fold cuts a line into pieces of at most so many columns. A character that
-// may be wide counts as two, so that no terminal breaks a piece again.
-func fold(line string, width int) []string {
-	line = strings.ReplaceAll(line, "\t", "    ")
-	var pieces []string
-	start, used := 0, 0
-	for i, r := range line {
-		columns := 1
-		if r >= 0x1100 { // the first that East Asian terminals show wide
-			columns = 2
-		}
-		if used+columns > width {
-			pieces = append(pieces, line[start:i])
-			start, used = i, 0
-		}
-		used += columns
-	}
-	return append(pieces, line[start:])
 }

@@ -25,57 +25,6 @@ const (
 	frames    = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 )
 
-// newSpinner returns a spinner for a screen, or nil where nobody would see it
-// turn.
-func (c *command) newSpinner() *spinner {
-	_, noColor := c.env("NO_COLOR")
-	if noColor || c.quiet || c.json || c.dumb() || !c.terminal(c.err) {
-		return nil
-	}
-	return &spinner{out: c.err}
-}
-
-// dumb reports whether the terminal only writes lines.
-func (c *command) dumb() bool {
-	term, _ := c.env("TERM")
-	return term == "dumb" || term == ""
-}
-
-// spin has the screen's spinner turn until the function that it returns is
-// called.
-func (s *screen) spin(with *spinner) (stop func()) {
-	if with == nil {
-		return func() {}
-	}
-	s.mu.Lock()
-	s.spinner = with
-	s.mu.Unlock()
-	ticker := time.NewTicker(spinEvery)
-	done := make(chan struct{})
-	go func() {
-		for {
-			select {
-			case <-ticker.C:
-				s.mu.Lock()
-				if !s.asking {
-					with.draw()
-				}
-				s.mu.Unlock()
-			case <-done:
-				return
-			}
-		}
-	}()
-	return func() {
-		ticker.Stop()
-		close(done)
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		with.hide()
-		s.spinner = nil
-	}
-}
-
 // wait says what is waited for now.
 func (s *spinner) wait(text string) {
 	if s != nil {

@@ -72,13 +72,3 @@ func hintDict(h tool.Hints) *value.Dict {
 	}
 	return d
 }
-
-// brokenList returns what --json tells of broken files.
-func brokenList(broken []*value.Error) value.List {
-	list := value.List{}
-	for _, e := range broken {
-		list = append(list, value.NewDict("file", e.Pos.File, "line", int64(e.Pos.Line), "column", int64(e.Pos.Col),
-			"reason", e.Message(), "suggestion", e.Hint))
-	}
-	return list
-}

@@ -62,7 +62,7 @@ func (c *command) listTools(ctx *cli.Context, h *host.Host) error {
 		c.printList(tools)
 		c.tellBroken(broken)
 		c.tellUntrusted(tools)
-		if c.terminal(c.err) || len(tools) == 0 {
+		if isTerminal(c.err) || len(tools) == 0 {
 			c.listFooter(ctx.String("location"), tools)
 		}
 	}
@@ -160,13 +160,6 @@ func (c *command) tellUntrusted(tools []tool.Head) {
 		c.note("1 tool is untrusted: review it with cassidy trust")
 	case n > 1:
 		c.note("%d tools are untrusted: review them with cassidy trust", n)
-	}
-}
-
-// tellBroken tells of each file that is not right.
-func (c *command) tellBroken(broken []*value.Error) {
-	for _, e := range broken {
-		c.tell(e)
 	}
 }
 

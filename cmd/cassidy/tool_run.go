@@ -1,9 +1,7 @@
 package main
 
 import (
-	"bytes"
 	"context"
-	"errors"
 	"io"
 	"os"
 	"slices"
@@ -119,11 +117,6 @@ func parsePairs(t *tool.Tool, before string, words []string) (args *value.Dict, 
 	return args, notes, nil
 }
 
-func validText(s string) bool { return strings.ToValidUTF8(s, "") == s }
-
-// maxInput is how long a JSON input may be: what a frame to a worker holds.
-const maxInput = 8 << 20
-
 // inputArgs reads --input.
 func (c *command) inputArgs(input string) (*value.Dict, error) {
 	text := []byte(input)
@@ -153,15 +146,6 @@ func (c *command) inputArgs(input string) (*value.Dict, error) {
 	return args, nil
 }
 
-func readAll(r io.Reader) ([]byte, error) {
-	text, err := io.ReadAll(io.LimitReader(r, maxInput+1))
-	text = bytes.TrimPrefix(text, []byte("\ufeff"))
-	if err == nil && len(text) > maxInput {
-		return nil, errors.New("the input is longer than " + strconv.Itoa(maxInput>>20) + " MB")
-	}
-	return text, err
-}
-
 // call runs a call, with what it tells on standard error, and prints its
 // result.
 func (c *command) call(ctx *cli.Context, h *host.Host, do func(context.Context) (tool.Result, error)) (tool.Result, error) {
@@ -184,7 +168,7 @@ func (c *command) call(ctx *cli.Context, h *host.Host, do func(context.Context) 
 
 // printText prints a result, and nothing for none.
 func (c *command) printText(text string) {
-	if c.terminal(c.out) {
+	if isTerminal(c.out) {
 		text = printable(text)
 	}
 	if text != "" {
@@ -202,7 +186,7 @@ func (c *command) failedWith(err error, u tool.Usage) error {
 	if c.json {
 		c.printResult(tool.Fail(e, u))
 	}
-	return &toldError{e}
+	return reported(e)
 }
 
 func (c *command) printResult(r tool.Result) {
@@ -232,7 +216,7 @@ func (c *command) show(e tool.Event) {
 	case tool.Log:
 		c.note("%s: %s", e.Tool, d.Message)
 	case tool.Progress:
-		if c.terminal(c.err) || c.verbose {
+		if isTerminal(c.err) || c.verbose {
 			c.note("%s: %s%s", e.Tool, d.Message, share(d))
 		}
 	case tool.EffectDone, tool.ArgsRead, tool.Audit:

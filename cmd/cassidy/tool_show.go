@@ -49,7 +49,7 @@ func infoCommand(c *command) *cli.Command {
 			if c.json {
 				return c.printJSON(describe(&t))
 			}
-			p := page{paint: c.paint()}
+			p := toolPage{page{paint: c.paint()}}
 			p.head(&t)
 			p.text(t.Summary())
 			p.facts(&t)
@@ -98,21 +98,10 @@ func fullDescription(t *tool.Tool) *value.Dict {
 	return d
 }
 
-// A page is text about a tool for a person.
-type page struct {
-	strings.Builder
-	paint func(code, text string) string
-}
+// A toolPage is text about a tool for a person.
+type toolPage struct{ page }
 
-func (p *page) line(format string, args ...any) {
-	p.WriteString(fmt.Sprintf(format, args...) + "\n")
-}
-
-func (p *page) title(text string) { p.line("\n%s", p.paint(bold, text)) }
-
-func (p *page) text(text string) { p.WriteString(wrap(printable(text), "", pageWidth)) }
-
-func (p *page) head(t *tool.Tool) {
+func (p *toolPage) head(t *tool.Tool) {
 	p.line("%s — %s", p.paint(bold, t.Name), printable(t.DisplayTitle()))
 	if d := t.Deprecated; d != nil {
 		note := "DEPRECATED"
@@ -133,13 +122,7 @@ func (p *page) head(t *tool.Tool) {
 	p.line("")
 }
 
-func (p *page) fact(name, value string) {
-	if value != "" {
-		p.WriteString(wrap(printable(value), pad(name+":", 10)+" ", pageWidth))
-	}
-}
-
-func (p *page) facts(t *tool.Tool) {
+func (p *toolPage) facts(t *tool.Tool) {
 	p.line("")
 	p.fact("Group", t.DisplayGroup())
 	risky := "no"
@@ -157,7 +140,7 @@ func (p *page) facts(t *tool.Tool) {
 	p.fact("Hints", strings.Join(hints, ", "))
 }
 
-func (p *page) params(t *tool.Tool, full bool) {
+func (p *toolPage) params(t *tool.Tool, full bool) {
 	shown := slices.DeleteFunc(slices.Clone(t.Params), func(x tool.Param) bool { return x.FromHost })
 	if len(shown) == 0 {
 		if len(t.Schema) == 0 {
@@ -224,7 +207,7 @@ func constraints(x *tool.Param) []string {
 
 // helpPage is all there is to know of a tool.
 func helpPage(t *tool.Tool, paint func(code, text string) string) string {
-	p := page{paint: paint}
+	p := toolPage{page{paint: paint}}
 	p.head(t)
 	p.text(t.Description)
 	p.title("Usage")
@@ -255,7 +238,7 @@ func helpPage(t *tool.Tool, paint func(code, text string) string) string {
 }
 
 // fields lists the properties of a result.
-func (p *page) fields(fields []tool.Param) {
+func (p *toolPage) fields(fields []tool.Param) {
 	width := 0
 	for _, f := range fields {
 		width = max(width, len(f.Name))
@@ -265,7 +248,7 @@ func (p *page) fields(fields []tool.Param) {
 	}
 }
 
-func (p *page) needs(t *tool.Tool) {
+func (p *toolPage) needs(t *tool.Tool) {
 	names := make([]string, len(t.Needs))
 	for i, c := range t.Needs {
 		names[i] = c.String()
@@ -291,7 +274,7 @@ func usage(t *tool.Tool) string {
 	return strings.Join(parts, " ")
 }
 
-func (p *page) examples(t *tool.Tool) {
+func (p *toolPage) examples(t *tool.Tool) {
 	if len(t.Examples) == 0 {
 		return
 	}
@@ -415,7 +398,7 @@ func (c *command) printOverhead(names []string, each []int, total int) {
 	for _, name := range names {
 		width = max(width, len(name))
 	}
-	p := page{paint: c.paint()}
+	p := toolPage{page{paint: c.paint()}}
 	p.line("%s  %6d tokens", pad("base", width), tool.BaseOverhead)
 	for i, name := range names {
 		p.line("%s  %6d", pad(name, width), each[i])

@@ -142,7 +142,7 @@ func (c *command) reviewTrust(ctx *cli.Context, h *host.Host, root string) error
 	e := value.Errorf(value.Denied, "nothing was trusted: there is no terminal to ask on").
 		WithHint("type cassidy trust in a terminal, or cassidy trust --yes when you have read the above")
 	c.tell(e)
-	return &toldError{e}
+	return reported(e)
 }
 
 // chosen returns the files that are not trusted: those that words name, or all.
@@ -203,7 +203,7 @@ func (c *command) inProject(root, word string) string {
 // person reports whether somebody can be asked: he types, and sees what is said.
 func (c *command) person() bool {
 	in, ok := c.in.(*os.File)
-	return ok && c.terminal(in)
+	return ok && isTerminal(in)
 }
 
 // A trusting is one review, with what came of it.
@@ -365,14 +365,6 @@ func (t *trusting) record(files []trust.File) error {
 		t.note("trusted %s", count(len(files), "file"))
 	}
 	return nil
-}
-
-// count writes a number of things: "1 file", "2 files".
-func count(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
 }
 
 // listTrusted shows what is trusted here.

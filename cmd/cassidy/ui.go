@@ -5,10 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"strings"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
@@ -21,6 +20,35 @@ import (
 //     type next. No stack of ours is ever printed.
 //   - With --json, standard output holds one JSON value, whatever happens.
 //   - Colour only on a terminal, and not if NO_COLOR is set.
+
+// A printer writes what the command has for people and for programs.
+type printer struct {
+	out, err io.Writer
+	env      func(string) (string, bool)
+	json     bool
+	quiet    bool
+	verbose  bool
+}
+
+// newPrinter returns a printer of results to out and of everything else to err.
+func newPrinter(out, err io.Writer, env func(string) (string, bool)) *printer {
+	return &printer{out: &output{w: out}, err: err, env: env}
+}
+
+// An output is a writer that remembers its first error, so that a result that
+// went nowhere is no success.
+type output struct {
+	w   io.Writer
+	err error
+}
+
+func (o *output) Write(p []byte) (int, error) {
+	n, err := o.w.Write(p)
+	if o.err == nil {
+		o.err = err
+	}
+	return n, err
+}
 
 // exitCodes are what the command ends with for each kind of error.
 var exitCodes = map[value.Kind]int{
@@ -45,8 +73,17 @@ var exitCodes = map[value.Kind]int{
 // errSilent ends the command with code 1: what was wrong has been said.
 var errSilent = errors.New("silent")
 
-// exit tells the error, if there is one, and returns the exit code.
-func (c *command) exit(ctx context.Context, err error) int {
+// exit prints the error, if there is one, and returns the exit code.
+func (p *printer) exit(ctx context.Context, err error) int {
+	code := p.exitWith(ctx, err)
+	if o, ok := p.out.(*output); ok && o.err != nil && code == 0 {
+		p.say("cannot write the output: %v", o.err)
+		return 1
+	}
+	return code
+}
+
+func (p *printer) exitWith(ctx context.Context, err error) int {
 	switch {
 	case err == nil:
 		return 0
@@ -61,9 +98,9 @@ func (c *command) exit(ctx context.Context, err error) int {
 	if ctx.Err() != nil {
 		e = value.Errorf(value.Canceled, "interrupted")
 	}
-	c.tell(e)
-	if c.json {
-		_ = c.printJSON(value.NewDict("success", false, "error", e.Error(), "error_type", e.Kind.Type(), "suggestion", e.Hint))
+	p.tell(e)
+	if p.json {
+		_ = p.printJSON(value.NewDict("success", false, "error", e.Error(), "error_type", e.Kind.Type(), "suggestion", e.Hint))
 	}
 	return exitCode(e.Kind)
 }
@@ -80,105 +117,61 @@ type toldError struct{ err *value.Error }
 
 func (e *toldError) Error() string { return e.err.Error() }
 
+// reported ends the command with the code of an error that the user has seen.
+func reported(e *value.Error) error { return &toldError{e} }
+
 // tell prints an error for a person.
-func (c *command) tell(e *value.Error) {
+func (p *printer) tell(e *value.Error) {
 	ours := strings.HasPrefix(e.Pos.File, "builtin/") && e.Kind != value.Internal
-	if (ours || e.Kind == value.Parked) && !c.verbose {
-		c.say("%s", e.Message()) // where in our own script is of no use to anybody
+	if (ours || e.Kind == value.Parked) && !p.verbose {
+		p.say("%s", e.Message()) // where in our own script is of no use to anybody
 	} else {
-		c.say("%s", e.Error())
+		p.say("%s", e.Error())
 	}
-	if c.verbose || len(e.Trace) > 1 && !ours && e.Kind != value.Parked {
+	if p.verbose || len(e.Trace) > 1 && !ours && e.Kind != value.Parked {
 		for _, line := range e.Trace {
-			fmt.Fprintf(c.err, "  %s\n", printable(line))
+			fmt.Fprintf(p.err, "  %s\n", printable(line))
 		}
 	}
 	if e.Hint != "" {
-		c.say("hint: %s", e.Hint)
+		p.say("hint: %s", e.Hint)
 	}
 }
 
 // say prints a message on standard error. Its later lines are indented: what a
 // stranger wrote must not pass for another message of ours.
-func (c *command) say(format string, args ...any) {
+func (p *printer) say(format string, args ...any) {
 	text := printable(fmt.Sprintf(format, args...))
-	fmt.Fprintf(c.err, "cassidy: %s\n", strings.ReplaceAll(text, "\n", "\n  "))
+	fmt.Fprintf(p.err, "cassidy: %s\n", strings.ReplaceAll(text, "\n", "\n  "))
 }
 
 // note prints a message that --quiet suppresses.
-func (c *command) note(format string, args ...any) {
-	if !c.quiet {
-		c.say(format, args...)
+func (p *printer) note(format string, args ...any) {
+	if !p.quiet {
+		p.say(format, args...)
 	}
 }
 
 // print writes a result.
-func (c *command) print(text string) { _, _ = io.WriteString(c.out, text) }
+func (p *printer) print(text string) { _, _ = io.WriteString(p.out, text) }
 
 // printJSON writes a result as JSON, on several lines on a terminal and on one
 // elsewhere.
-func (c *command) printJSON(v value.Value) error {
-	if c.terminal(c.out) {
-		c.print(value.FormatJSON(v, "  ") + "\n")
+func (p *printer) printJSON(v value.Value) error {
+	if isTerminal(p.out) {
+		p.print(value.FormatJSON(v, "  ") + "\n")
 		return nil
 	}
 	text, err := value.AppendJSON(nil, v)
 	if err != nil {
 		return err
 	}
-	c.print(string(text) + "\n")
+	p.print(string(text) + "\n")
 	return nil
 }
 
-// printable drops the characters that a stranger's text could steer the
-// terminal with: controls, and those that change the order in which what
-// follows is shown. See [visible] for what a person is to decide on.
-func printable(text string) string {
-	return strings.Map(func(r rune) rune {
-		if ' ' <= r && r <= '~' || r == '\n' || r == '\t' {
-			return r
-		}
-		if unicode.In(r, unicode.Cc, unicode.Bidi_Control, unicode.Zl, unicode.Zp) || r == utf8.RuneError {
-			return -1
-		}
-		return r
-	}, text)
-}
-
-// visible writes out what a person would not see, or not as what it is:
-// ⟨U+202E⟩ for a character that turns the text around, ⟨U+000D⟩ for one that has
-// the rest of a line written over it, ⟨ff⟩ for a byte that is no UTF-8. Line
-// ends and tabs stay.
-func visible(text string) string {
-	var b strings.Builder
-	for i, r := range text {
-		switch {
-		case r == utf8.RuneError && !strings.HasPrefix(text[i:], string(utf8.RuneError)):
-			fmt.Fprintf(&b, "⟨%02x⟩", text[i])
-		case r == '\n' || r == '\t' || seen(r):
-			b.WriteRune(r)
-		default:
-			fmt.Fprintf(&b, "⟨U+%04X⟩", r)
-		}
-	}
-	return b.String()
-}
-
-// visibleLine is visible for a text that must stay on one line.
-func visibleLine(text string) string {
-	return strings.ReplaceAll(visible(text), "\n", "⟨U+000A⟩")
-}
-
-// seen reports whether a character is seen as what it is: it leaves ink, or is
-// the plain space.
-func seen(r rune) bool {
-	const braille = 0x2800 // a pattern without dots
-	return unicode.IsPrint(r) && r != braille &&
-		!unicode.In(r, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector)
-}
-
-// terminal reports whether somebody reads this as it is written.
-func (c *command) terminal(w io.Writer) bool {
+// isTerminal reports whether somebody reads this as it is written.
+func isTerminal(w io.Writer) bool {
 	if o, ok := w.(*output); ok {
 		w = o.w
 	}
@@ -195,14 +188,14 @@ func (c *command) terminal(w io.Writer) bool {
 }
 
 // paint returns the function that colours text for standard output.
-func (c *command) paint() func(code, text string) string { return c.paintOn(c.out) }
+func (p *printer) paint() func(code, text string) string { return p.paintOn(p.out) }
 
 // paintOn returns the function that colours text for where it is written to.
 // The code "" is no colour.
-func (c *command) paintOn(w io.Writer) func(code, text string) string {
-	_, noColor := c.env("NO_COLOR")
-	term, _ := c.env("TERM")
-	if noColor || term == "dumb" || !c.terminal(w) {
+func (p *printer) paintOn(w io.Writer) func(code, text string) string {
+	_, noColor := p.env("NO_COLOR")
+	term, _ := p.env("TERM")
+	if noColor || term == "dumb" || !isTerminal(w) {
 		return func(_, text string) string { return text }
 	}
 	return func(code, text string) string {
@@ -213,52 +206,62 @@ func (c *command) paintOn(w io.Writer) func(code, text string) string {
 	}
 }
 
-// The colours in use.
-const (
-	bold   = "1"
-	dim    = "2"
-	yellow = "33"
-	green  = "32"
-	red    = "31"
-)
-
-// pageWidth is how wide the lines of a page are: what every terminal shows.
-const pageWidth = 80
-
-// wrap breaks text at spaces into lines of a width, each after the indent.
-func wrap(text, indent string, width int) string {
-	var b strings.Builder
-	for _, paragraph := range strings.Split(strings.TrimSpace(text), "\n") {
-		line := indent + leading(paragraph)
-		empty := true
-		for _, word := range strings.Fields(paragraph) {
-			if !empty && utf8.RuneCountInString(line)+1+utf8.RuneCountInString(word) > width {
-				b.WriteString(line + "\n")
-				line, empty = indent+leading(paragraph), true
-			}
-			if !empty {
-				line += " "
-			}
-			line += word
-			empty = false
-		}
-		b.WriteString(strings.TrimRight(line, " ") + "\n")
+// fileError is an error of the user's own files, in plain words.
+func fileError(err error) error {
+	var path *fs.PathError
+	if errors.As(err, &path) {
+		return value.Errorf(value.Failed, "cannot %s %s: %w", path.Op, path.Path, path.Err)
 	}
-	return b.String()
+	return value.Errorf(value.Failed, "%w", err)
 }
 
-// leading returns the spaces that a line begins with.
-func leading(line string) string { return line[:len(line)-len(strings.TrimLeft(line, " "))] }
-
-// clip cuts a line to a width.
-func clip(line string, width int) string {
-	if utf8.RuneCountInString(line) <= width {
-		return line
+// brokenList returns what --json tells of broken files.
+func brokenList(broken []*value.Error) value.List {
+	list := value.List{}
+	for _, e := range broken {
+		list = append(list, value.NewDict("file", e.Pos.File, "line", int64(e.Pos.Line), "column", int64(e.Pos.Col),
+			"reason", e.Message(), "suggestion", e.Hint))
 	}
-	return strings.TrimSpace(string([]rune(line)[:max(width-1, 1)])) + "…"
+	return list
 }
 
-// pad fills a text up with spaces.
-func pad(text string, width int) string {
-	return text + strings.Repeat(" ", max(0, width-utf8.RuneCountInString(text)))
+func (p *printer) verbosely(format string, args ...any) {
+	if p.verbose {
+		p.say(format, args...)
+	}
+}
+
+// sayLine prints a line that may hold colours: what strangers wrote in it has
+// been made visible.
+func (p *printer) sayLine(line string) { _, _ = io.WriteString(p.err, "cassidy: "+line+"\n") }
+
+// lineWidth is how wide a line for people may be: that of the terminal.
+func (p *printer) lineWidth() int {
+	if isTerminal(p.out) {
+		return widthOf(p.out)
+	}
+	return lineWidth
+}
+
+// tellBroken tells of each file that is not right.
+func (p *printer) tellBroken(broken []*value.Error) {
+	for _, e := range broken {
+		p.tell(e)
+	}
+}
+
+// newSpinner returns a spinner for a screen, or nil where nobody would see it
+// turn.
+func (p *printer) newSpinner() *spinner {
+	_, noColor := p.env("NO_COLOR")
+	if noColor || p.quiet || p.json || p.dumb() || !isTerminal(p.err) {
+		return nil
+	}
+	return &spinner{out: p.err}
+}
+
+// dumb reports whether the terminal only writes lines.
+func (p *printer) dumb() bool {
+	term, _ := p.env("TERM")
+	return term == "dumb" || term == ""
 }

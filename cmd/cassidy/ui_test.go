@@ -11,9 +11,6 @@ func TestExitCodes(t *testing.T) {
 		if exitCodes[k] == 0 {
 			t.Errorf("the kind %s has no exit code", k)
 		}
-		if got, ok := kindNamed(k.String()); !ok || got != k {
-			t.Errorf("kindNamed(%q) = %v, %v", k, got, ok)
-		}
 	}
 	for k, want := range map[value.Kind]int{value.Limit: 4, value.Busy: 4, value.Unanswered: 3, value.Parked: 6} {
 		if got := exitCode(k); got != want {

@@ -1,10 +1,6 @@
 package main
 
 import (
-	"context"
-	"slices"
-
-	"github.com/cassidy-run/cassidy/runtime/host"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 )
 
@@ -19,28 +15,6 @@ type eventView struct {
 	events <-chan tool.Event
 	asked  chan chan struct{} // for what is closed when all events so far are shown
 	ended  chan struct{}
-}
-
-// follow shows the events of a host until the function that it returns is called,
-// which first shows those so far.
-func (s *screen) follow(h *host.Host, show func(tool.Event)) (stop func()) {
-	ctx, cancel := context.WithCancel(context.Background())
-	v := &eventView{
-		screen: s, show: show, events: h.Subscribe(ctx, host.EventFilter{Buffer: viewBuffer}),
-		asked: make(chan chan struct{}), ended: make(chan struct{}),
-	}
-	s.mu.Lock()
-	s.views = append(s.views, v)
-	s.mu.Unlock()
-	go v.run()
-	return func() {
-		v.catchUp()
-		cancel()
-		<-v.ended
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		s.views = slices.DeleteFunc(s.views, func(other *eventView) bool { return other == v })
-	}
 }
 
 func (v *eventView) run() {

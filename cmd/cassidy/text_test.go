@@ -1,0 +1,111 @@
+package main
+
+import (
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/cassidy-run/cassidy/runtime/tool"
+)
+
+func TestVisible(t *testing.T) {
+	tests := []struct{ in, want string }{
+		{"plain, ünïcode, 漢字 😀", "plain, ünïcode, 漢字 😀"},
+		{"a\n\tb", "a\n\tb"},
+		{"a\rb", "a⟨U+000D⟩b"},
+		{"\x1b[31m", "⟨U+001B⟩[31m"},
+		{"x\u202ey", "x⟨U+202E⟩y"},
+		{"\u200b\u200d\ufeff\u00ad\u00a0", "⟨U+200B⟩⟨U+200D⟩⟨U+FEFF⟩⟨U+00AD⟩⟨U+00A0⟩"},
+		{"❤\ufe0f", "❤⟨U+FE0F⟩"},
+		{"\u3164\u2800", "⟨U+3164⟩⟨U+2800⟩"},
+		{"\U000e0041", "⟨U+E0041⟩"},
+		{"\xff\xc3", "⟨ff⟩⟨c3⟩"},
+		{"\ufffd", "\ufffd"},
+		{"\u0085\u2028", "⟨U+0085⟩⟨U+2028⟩"},
+	}
+	for _, tt := range tests {
+		if got := visible(tt.in); got != tt.want {
+			t.Errorf("visible(%q) = %q, want %q", tt.in, got, tt.want)
+		}
+	}
+}
+
+func TestPrintable(t *testing.T) {
+	tests := []struct{ in, want string }{
+		{"a\tb\n", "a\tb\n"},
+		{"\x1b[31mred\x1b[0m", "[31mred[0m"},
+		{"a\r\nb\u0085\u009b", "a\nb"},
+		{"x\u202etxt.exe\u2066\u200f\u2028", "xtxt.exe"},
+		{"👨\u200d👩 ❤\ufe0f", "👨\u200d👩 ❤\ufe0f"},
+		{"\xff", ""},
+	}
+	for _, tt := range tests {
+		if got := printable(tt.in); got != tt.want {
+			t.Errorf("printable(%q) = %q, want %q", tt.in, got, tt.want)
+		}
+	}
+}
+
+func TestFold(t *testing.T) {
+	tests := []struct {
+		line  string
+		width int
+		want  []string
+	}{
+		{"", 10, []string{""}},
+		{"0123456789", 10, []string{"0123456789"}},
+		{"0123456789a", 10, []string{"0123456789", "a"}},
+		{"漢字漢字漢字", 10, []string{"漢字漢字漢", "字"}},
+		{"\tab", 5, []string{"    a", "b"}},
+	}
+	for _, tt := range tests {
+		if diff := cmp.Diff(tt.want, fold(tt.line, tt.width)); diff != "" {
+			t.Errorf("fold(%q, %d) (-want +got):\n%s", tt.line, tt.width, diff)
+		}
+	}
+}
+
+func TestInWords(t *testing.T) {
+	for _, name := range tool.CapabilityNames() {
+		c := tool.Capability{Name: name}
+		if got := inWords(c); got == "" || got == "use "+name {
+			t.Errorf("inWords(%s) = %q, want words", c, got)
+		}
+		c.Target = "TARGET"
+		if got := inWords(c); capabilityWords[name][1] != "" && !strings.Contains(got, "TARGET") {
+			t.Errorf("inWords(%s) = %q, want the target in it", c, got)
+		}
+	}
+	for c, want := range map[tool.Capability]string{
+		{Name: "shell", Target: "sh"}: "run every command line, confined: it reads the project, and writes it where the tool may",
+		{Name: "tool", Target: "@db"}: "call the tools of the group db",
+		{Name: "env"}:                 "read every environment variable, secrets among them",
+		{Name: "new.one"}:             "use new.one",
+	} {
+		if got := inWords(c); got != want {
+			t.Errorf("inWords(%s) = %q, want %q", c, got, want)
+		}
+	}
+}
+
+func FuzzVisible(f *testing.F) {
+	for _, text := range []string{"\x1b[2J\x1b[Hcassidy: ", "\u009b31m", "a\rb", "x\u202etxt.exe", "\u3164", "\U000e0041", "\xff\xfe", "漢字", "e\u0301", ""} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		got := visible(text)
+		if !utf8.ValidString(got) {
+			t.Errorf("visible(%q) = %q, which is not UTF-8", text, got)
+		}
+		for _, r := range got {
+			if r != '\n' && r != '\t' && !seen(r) {
+				t.Errorf("visible(%q) = %q, which has %U", text, got, r)
+			}
+		}
+		if again := visible(got); again != got {
+			t.Errorf("visible(visible(%q)) = %q, want %q", text, again, got)
+		}
+	})
+}
