@@ -306,8 +306,13 @@ var layers = map[string]struct {
 	},
 	"cmd/cassidy": {
 		"Cassidy runs tools for language models, in a sandbox.",
-		". runtime/tool runtime/value runtime/host runtime/history runtime/journal/sqlite runtime/model runtime/agent runtime/agent/decision runtime/agent/promote internal/config internal/folder internal/project internal/skill internal/trust sandbox stdlib scripts",
+		". runtime/tool runtime/value runtime/host runtime/history runtime/journal/sqlite runtime/model runtime/agent runtime/agent/decision runtime/agent/promote internal/config internal/folder internal/project internal/skill internal/trust sandbox stdlib scripts cmd/cassidy/internal/ui",
 		"words for people; what a program could want too is in a library",
+	},
+	"cmd/cassidy/internal/ui": {
+		"Package ui prints for people and for programs, and reads what people type on a terminal.",
+		"runtime/tool runtime/value runtime/host",
+		"what every command prints with knows no command",
 	},
 	"cmd/cassidy-worker": {
 		"Cassidy-worker is the process in which scripts run",
@@ -332,9 +337,9 @@ var powers = map[string]struct {
 	users string
 	why   string
 }{
-	"os":            {"stdlib stdlib/fs stdlib/internal/rowtest internal/folder internal/config internal/trust internal/index internal/skill internal/project runtime/journal/sqlite sandbox . cmd/cassidy cmd/cassidy-worker examples/embed examples/server internal/testworker runtime/engine/internal/enginetest", "files are touched by effects, by who reads the project's folder, by who keeps the records of runs, by who starts a worker and looks at it, by the command, and by who builds a worker for tests"},
+	"os":            {"stdlib stdlib/fs stdlib/internal/rowtest internal/folder internal/config internal/trust internal/index internal/skill internal/project runtime/journal/sqlite sandbox . cmd/cassidy cmd/cassidy/internal/ui cmd/cassidy-worker examples/embed examples/server internal/testworker runtime/engine/internal/enginetest", "files are touched by effects, by who reads the project's folder, by who keeps the records of runs, by who starts a worker and looks at it, by the command, and by who builds a worker for tests"},
 	"os/exec":       {"sandbox cmd/cassidy internal/testworker", "the launcher of commands where no system confines them, a person's own editor, and the worker of a test"},
-	"os/signal":     {"sandbox cmd/cassidy examples/server", "a library installs no signal handler; the supervisor of a command is a process of its own"},
+	"os/signal":     {"sandbox cmd/cassidy cmd/cassidy/internal/ui examples/server", "a library installs no signal handler; the supervisor of a command is a process of its own"},
 	"syscall":       {"stdlib stdlib/fs runtime/journal/sqlite sandbox examples/server", "opening a file without waiting for a FIFO's other end; the lock of a run, which ends with its process; being asked before a connection is made; how a worker is started, and how it ended; the name of SIGTERM"},
 	"net":           {"stdlib examples/server", "only the effects of http reach a network for scripts, and they check each address that they dial; a server listens"},
 	"net/http":      {". stdlib runtime/model examples/server", "the client of http.*, without a proxy, cookies or shared connections; and what models are asked with; in the root only the types of Options.HTTP; and a server"},
@@ -358,7 +363,7 @@ var powers = map[string]struct {
 	"github.com/bmatcuk/doublestar/v4":              {"runtime/tool stdlib/fs", "globs, in capabilities and in fs.glob"},
 	"github.com/aymanbagabas/go-udiff":              {"stdlib/fs stdlib/text runtime/host/internal/diffs cmd/cassidy", "unified diffs: of effects, in questions, and on a terminal"},
 	"github.com/urfave/cli/v2":                      {"cmd/cassidy", "only the command has flags"},
-	"golang.org/x/sys":                              {"runtime/journal/sqlite sandbox cmd/cassidy", "the same lock on Windows; the kernel's names for what a worker gives up; the width of a terminal, and what was typed too early"},
+	"golang.org/x/sys":                              {"runtime/journal/sqlite sandbox cmd/cassidy/internal/ui", "the same lock on Windows; the kernel's names for what a worker gives up; the width of a terminal, and what was typed too early"},
 	"golang.org/x/net":                              {"stdlib stdlib/text sandbox", "idna: which host a name means, asked before it is judged; html: reads pages tag by tag; bpf: assembles the filter of system calls"},
 	"github.com/landlock-lsm/go-landlock":           {"sandbox", "what a worker may not open"},
 	"kernel.org/pub/linux/libs/security/libcap/psx": {"sandbox", "capabilities belong to threads, with cgo or without"},

@@ -13,6 +13,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/ui"
 	"github.com/cassidy-run/cassidy/internal/folder"
 	"github.com/cassidy-run/cassidy/internal/project"
 	"github.com/cassidy-run/cassidy/internal/skill"
@@ -127,7 +128,7 @@ func (c *command) registerAgents(ctx context.Context, h *host.Host, parks bool) 
 		return o, c.fillProject(ctx, o, "none")
 	})
 	if err != nil {
-		c.note("no agents here: %v", err) // a tool of the project or of the user's has the name
+		c.Note("no agents here: %v", err) // a tool of the project or of the user's has the name
 	}
 }
 
@@ -159,7 +160,7 @@ func (c *command) iterations(text string) (int, error) {
 	case "":
 		return 0, nil
 	case "unlimited", "inf":
-		c.note("the model is asked without a bound: Ctrl-C ends the run")
+		c.Note("the model is asked without a bound: Ctrl-C ends the run")
 		return unlimited, nil
 	}
 	n, err := strconv.Atoi(text)
@@ -257,10 +258,10 @@ func (c *command) keeper(root, dir string) func(name, text string) (string, erro
 		}
 		file := path.Join(folder, name)
 		if err := keep(base, map[string]string{file: text, path.Join(folder, ".gitignore"): "*\n"}); err != nil {
-			return "", fileError(err)
+			return "", ui.FileError(err)
 		}
 		if root == "" {
-			c.note("the whole of a long result is in %s", filepath.Join(base, filepath.FromSlash(file)))
+			c.Note("the whole of a long result is in %s", filepath.Join(base, filepath.FromSlash(file)))
 			return "", nil
 		}
 		shown, err := filepath.Rel(dir, filepath.Join(base, filepath.FromSlash(file)))
@@ -316,5 +317,5 @@ func (c *command) exitOf(r *agent.Reply) error {
 	if !ok {
 		return nil
 	}
-	return reported(value.Errorf(kind, "%s", r.Reason))
+	return ui.Reported(value.Errorf(kind, "%s", r.Reason))
 }

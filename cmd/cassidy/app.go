@@ -12,6 +12,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/ui"
 	"github.com/cassidy-run/cassidy/runtime/host"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
@@ -28,7 +29,7 @@ type world struct {
 
 // A command is one run of cassidy: the world with what the global flags say.
 type command struct {
-	*printer
+	*ui.Printer
 	in         io.Reader
 	interrupts *interrupts
 	dir        string
@@ -40,8 +41,8 @@ type command struct {
 	asker     host.Asker    // who answers other questions; nil where nobody is there
 	model     string        // that scripts ask, as --model names it, or ""
 	patience  time.Duration // how long that one may say nothing, or 0 for as long as in a task
-	screen    screen        // what people are shown while calls run
-	console   *terminal     // of a chat, on which its questions are asked too; nil outside of one
+	screen    ui.Screen     // what people are shown while calls run
+	console   *ui.Terminal  // of a chat, on which its questions are asked too; nil outside of one
 	inputRead bool          // standard input held what was asked for, and nothing else
 }
 
@@ -51,17 +52,17 @@ func Main(ctx context.Context, args []string, w *world) int {
 	app := newApp(c)
 	tellUsage(app.Commands)
 	// Whether to answer in JSON must be known even if the flags are wrong.
-	c.json = slices.Contains(args, "--json")
+	c.JSON = slices.Contains(args, "--json")
 	args, err := reorder(app, args)
 	if err == nil {
 		err = app.RunContext(ctx, append([]string{"cassidy"}, args...))
 	}
-	return c.exit(ctx, err)
+	return c.Exit(ctx, err)
 }
 
 // commandIn returns a command that has no flags.
 func commandIn(w *world) *command {
-	return &command{printer: newPrinter(w.out, w.err, w.env), in: w.in, interrupts: w.interrupts}
+	return &command{Printer: ui.NewPrinter(w.out, w.err, w.env), in: w.in, interrupts: w.interrupts}
 }
 
 func newApp(c *command) *cli.App {
@@ -71,15 +72,15 @@ func newApp(c *command) *cli.App {
 		UsageText: "cassidy [--dir DIR] [--json] [--quiet|--verbose] [--config FILE] [--trust-once] COMMAND …",
 		Description: "A tool is a script in .cassidy/tools: typed, documented, usable at once.\n" +
 			"Begin with:  cassidy init  ·  cassidy tool new NAME  ·  cassidy tool list",
-		Writer:          c.out,
-		ErrWriter:       c.err,
+		Writer:          c.Out,
+		ErrWriter:       c.Err,
 		HideVersion:     true,
 		HideHelpCommand: true,
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "dir", Usage: "work in `DIR` instead of the current folder", Destination: &c.dir},
-			&cli.BoolFlag{Name: "json", Usage: "print one JSON value on standard output", Destination: &c.json},
-			&cli.BoolFlag{Name: "quiet", Usage: "print results and errors only", Destination: &c.quiet},
-			&cli.BoolFlag{Name: "verbose", Usage: "print more of what happens", Destination: &c.verbose},
+			&cli.BoolFlag{Name: "json", Usage: "print one JSON value on standard output", Destination: &c.JSON},
+			&cli.BoolFlag{Name: "quiet", Usage: "print results and errors only", Destination: &c.Quiet},
+			&cli.BoolFlag{Name: "verbose", Usage: "print more of what happens", Destination: &c.Verbose},
 			&cli.StringFlag{Name: "config", Usage: "read `FILE` instead of the user's config.yaml", Destination: &c.config},
 			&cli.BoolFlag{Name: "trust-once", Usage: "trust what is in this project, for this command only", Destination: &c.trustOnce},
 		},
@@ -154,7 +155,7 @@ func (c *command) workDir() (string, error) {
 
 // home returns the user's own folder, or "" where there is none.
 func (c *command) home() string {
-	if home, ok := c.env("CASSIDY_HOME"); ok && home != "" {
+	if home, ok := c.Env("CASSIDY_HOME"); ok && home != "" {
 		if abs, err := filepath.Abs(home); err == nil {
 			return abs
 		}
@@ -169,7 +170,7 @@ func (c *command) home() string {
 // userHome returns the folder in which the user lives, or "".
 func (c *command) userHome() string {
 	for _, name := range []string{"HOME", "USERPROFILE"} {
-		if home, ok := c.env(name); ok && home != "" {
+		if home, ok := c.Env(name); ok && home != "" {
 			return home
 		}
 	}
@@ -220,13 +221,13 @@ func (c *command) journal() string {
 // worker returns another build of cassidy to run tools in, or "" for this one:
 // for a build that cannot, as one with the race detector.
 func (c *command) worker() string {
-	program, _ := c.env("CASSIDY_WORKER")
+	program, _ := c.Env("CASSIDY_WORKER")
 	return program
 }
 
 // lookupEnv returns an environment variable, for scripts.
 func (c *command) lookupEnv(_ context.Context, name string) (string, error) {
-	if value, set := c.env(name); set {
+	if value, set := c.Env(name); set {
 		return value, nil
 	}
 	return "", value.Errorf(value.NotFound, "the environment variable %s is not set", name)
@@ -240,10 +241,10 @@ func versionCommand(c *command) *cli.Command {
 			if _, err := exactly(ctx); err != nil {
 				return err
 			}
-			if c.json {
-				return c.printJSON(value.NewDict("version", version()))
+			if c.JSON {
+				return c.PrintJSON(value.NewDict("version", version()))
 			}
-			c.print("cassidy " + version() + "\n")
+			c.Print("cassidy " + version() + "\n")
 			return nil
 		},
 	}

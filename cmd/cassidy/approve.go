@@ -9,6 +9,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/ui"
 	"github.com/cassidy-run/cassidy/runtime/host"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
@@ -70,7 +71,7 @@ func (c *command) chooseApprover(ctx *cli.Context) (host.Approver, error) {
 type asker struct {
 	*command
 	turn chan struct{} // held while a question is open
-	term *terminal     // nil until the first question
+	term *ui.Terminal  // nil until the first question
 }
 
 func newAsker(c *command) *asker {
@@ -121,15 +122,15 @@ func (a *asker) begin(ctx context.Context) (end func(), err error) {
 		a.term = a.console
 	}
 	if a.term == nil {
-		a.term = openTerminal(a.in, a.err, a.inputRead)
+		a.term = ui.OpenTerminal(a.in, a.Err, a.inputRead)
 	}
 	if a.term == nil {
 		return func() { <-a.turn }, nil
 	}
-	a.screen.hold()
-	a.term.drop()
+	a.screen.Hold()
+	a.term.Drop()
 	return func() {
-		a.screen.release()
+		a.screen.Release()
 		<-a.turn
 	}, nil
 }
@@ -148,7 +149,7 @@ func (a *asker) nobody(q *approval) error {
 	for _, c := range q.Capabilities {
 		if c.Acts() || q.Func != "" {
 			rules = append(rules, c.String())
-			what = " to use " + visible(c.String())
+			what = " to use " + ui.Visible(c.String())
 		}
 	}
 	if len(rules) != 1 {
@@ -169,7 +170,7 @@ func (a *asker) ask(ctx context.Context, q *approval) (host.Answer, error) {
 	a.put(q, false)
 	for {
 		a.prompt(choices(editable))
-		line, err := a.term.line(ctx)
+		line, err := a.term.ReadLine(ctx)
 		if err != nil {
 			return host.Answer{}, a.left(ctx)
 		}
@@ -192,7 +193,7 @@ func (a *asker) ask(ctx context.Context, q *approval) (host.Answer, error) {
 			}
 			a.put(q, false)
 		default:
-			a.term.print(helpText(q, editable))
+			a.term.Print(helpText(q, editable))
 		}
 	}
 }
@@ -200,7 +201,7 @@ func (a *asker) ask(ctx context.Context, q *approval) (host.Answer, error) {
 // ended is why there is no line: the person pressed Ctrl-C, or has gone, which
 // is a no.
 func (a *asker) ended(ctx context.Context) error {
-	a.term.print("\n") // the cursor stands after the prompt
+	a.term.Print("\n") // the cursor stands after the prompt
 	return ctx.Err()
 }
 
@@ -211,12 +212,12 @@ func (a *asker) put(q *approval, all bool) {
 
 // page shows what write writes.
 func (a *asker) page(all bool, write func(r *review)) {
-	r := review{paint: a.paintOn(a.term.out), width: a.term.width(), all: all}
+	r := review{paint: a.PaintOn(a.term.Out), width: a.term.Width(), all: all}
 	write(&r)
-	a.term.print("\n" + r.String())
+	a.term.Print("\n" + r.String())
 }
 
-func (a *asker) prompt(text string) { a.term.print("cassidy: " + text + " ") }
+func (a *asker) prompt(text string) { a.term.Print("cassidy: " + text + " ") }
 
 func choices(editable bool) string {
 	if editable {
@@ -244,7 +245,7 @@ func helpText(q *approval, editable bool) string {
 // returns nil where they are to stay what they were.
 func (a *asker) edited(ctx context.Context, q *approval) (*value.Dict, error) {
 	before := shownArgs(&q.tool, q.call.Args)
-	text := visible(value.FormatJSON(before, "  ")) + "\n"
+	text := ui.Visible(value.FormatJSON(before, "  ")) + "\n"
 	for {
 		var err error
 		if text, err = a.rewritten(ctx, text); err == nil {
@@ -257,9 +258,9 @@ func (a *asker) edited(ctx context.Context, q *approval) (*value.Dict, error) {
 			return nil, a.ended(ctx)
 		}
 		e := value.ErrorOf(err, value.Invalid)
-		a.term.print("cassidy: " + visible(e.Message()) + "\n")
+		a.term.Print("cassidy: " + ui.Visible(e.Message()) + "\n")
 		a.prompt("[enter] edits again, [n]o leaves the parameters as they were ?")
-		line, err := a.term.line(ctx)
+		line, err := a.term.ReadLine(ctx)
 		if err != nil && ctx.Err() != nil {
 			return nil, a.ended(ctx)
 		}
@@ -274,12 +275,12 @@ func (a *asker) edited(ctx context.Context, q *approval) (*value.Dict, error) {
 func (a *asker) rewritten(ctx context.Context, text string) (string, error) {
 	words := a.editor()
 	if len(words) == 0 {
-		a.term.print("cassidy: type the parameters as a JSON object, and then an empty line (EDITOR would have an editor open here)\n")
-		return a.term.object(ctx)
+		a.term.Print("cassidy: type the parameters as a JSON object, and then an empty line (EDITOR would have an editor open here)\n")
+		return a.term.ReadObject(ctx)
 	}
 	file, err := os.CreateTemp("", "cassidy-*.json")
 	if err != nil {
-		return text, fileError(err)
+		return text, ui.FileError(err)
 	}
 	defer os.Remove(file.Name())
 	_, err = file.WriteString(text)
@@ -287,23 +288,23 @@ func (a *asker) rewritten(ctx context.Context, text string) (string, error) {
 		err = closeErr
 	}
 	if err != nil {
-		return text, fileError(err)
+		return text, ui.FileError(err)
 	}
 	cmd := exec.CommandContext(ctx, words[0], append(words[1:], file.Name())...)
 	// The result of the call goes to standard output, and nothing else.
-	cmd.Stdout, cmd.Stderr = a.term.out, a.term.out
-	if a.term.file != nil {
-		cmd.Stdin = a.term.file
+	cmd.Stdout, cmd.Stderr = a.term.Out, a.term.Out
+	if a.term.File != nil {
+		cmd.Stdin = a.term.File
 	}
 	if err := cmd.Run(); err != nil {
 		return text, value.Errorf(value.Failed, "%s: %w", words[0], err)
 	}
 	f, err := os.Open(file.Name()) // anew: many editors put another file in its place
 	if err != nil {
-		return text, fileError(err)
+		return text, ui.FileError(err)
 	}
 	defer f.Close()
-	after, err := readAll(f)
+	after, err := ui.ReadAll(f)
 	if err != nil {
 		return text, value.Errorf(value.Invalid, "%w", err)
 	}
@@ -313,7 +314,7 @@ func (a *asker) rewritten(ctx context.Context, text string) (string, error) {
 // editor returns the command of the user's editor, or nothing.
 func (c *command) editor() []string {
 	for _, name := range []string{"VISUAL", "EDITOR"} {
-		if editor, _ := c.env(name); strings.TrimSpace(editor) != "" {
+		if editor, _ := c.Env(name); strings.TrimSpace(editor) != "" {
 			return strings.Fields(editor)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/aymanbagabas/go-udiff"
 
+	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/ui"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
@@ -49,7 +50,7 @@ func (r *review) question(q *approval) {
 	case q.Changes != nil:
 		head = "may this tool change these files?"
 	}
-	r.WriteString("cassidy: " + r.paint(bold, head) + "\n")
+	r.WriteString("cassidy: " + r.paint(ui.Bold, head) + "\n")
 	r.row("tool", q.tool.DisplayTitle()+" ("+q.tool.Name+")")
 	r.row("from", origin(&q.tool))
 	r.row("asked by", callers[min(q.call.Caller, tool.ByPerson)])
@@ -100,10 +101,10 @@ func (r *review) row(label, text string) {
 		return
 	}
 	if text == "" {
-		r.WriteString("  " + r.paint(dim, label) + "\n")
+		r.WriteString("  " + r.paint(ui.Dim, label) + "\n")
 		return
 	}
-	before := "  " + r.paint(dim, pad(label, labelWidth)) + " "
+	before := "  " + r.paint(ui.Dim, ui.Pad(label, labelWidth)) + " "
 	lines := r.folded(text, labelWidth+3)
 	for i, line := range lines {
 		if i == reviewFact && !r.all {
@@ -118,21 +119,21 @@ func (r *review) row(label, text string) {
 // folded makes a text visible and cuts it into lines that fit behind an indent.
 func (r *review) folded(text string, indent int) []string {
 	var lines []string
-	for line := range strings.SplitSeq(strings.TrimRight(visible(text), "\n"), "\n") {
-		lines = append(lines, fold(line, max(r.width-indent, minText))...)
+	for line := range strings.SplitSeq(strings.TrimRight(ui.Visible(text), "\n"), "\n") {
+		lines = append(lines, ui.Fold(line, max(r.width-indent, minText))...)
 	}
 	return lines
 }
 
 // takes writes what a yes would let the tool do, the worst first.
 func (r *review) takes(list []tool.Capability) {
-	list = worstFirst(list)
+	list = ui.WorstFirst(list)
 	for i, c := range list {
 		label := "takes"
 		if i > 0 {
 			label = ""
 		}
-		r.row(pad(label, 1), c.String()+" — "+inWords(c))
+		r.row(ui.Pad(label, 1), c.String()+" — "+ui.InWords(c))
 	}
 }
 
@@ -142,7 +143,7 @@ func (r *review) json(args *value.Dict) {
 		args = &value.Dict{}
 	}
 	var lines []reviewLine
-	for line := range strings.SplitSeq(visible(value.FormatJSON(args, "  ")), "\n") {
+	for line := range strings.SplitSeq(ui.Visible(value.FormatJSON(args, "  ")), "\n") {
 		lines = append(lines, reviewLine{text: line})
 	}
 	r.block(lines, reviewParams)
@@ -153,7 +154,7 @@ func (r *review) json(args *value.Dict) {
 func (r *review) block(lines []reviewLine, limit int) int {
 	written := 0
 	for i, line := range lines {
-		pieces := fold(line.text, max(r.width-utf8.RuneCountInString(margin), minText))
+		pieces := ui.Fold(line.text, max(r.width-utf8.RuneCountInString(margin), minText))
 		for j, piece := range pieces {
 			if written == limit && !r.all {
 				r.cut(len(lines) - i - min(j, 1))
@@ -163,7 +164,7 @@ func (r *review) block(lines []reviewLine, limit int) int {
 			if j > 0 {
 				at = folded
 			}
-			r.WriteString(r.paint(dim, at) + r.paint(line.colour, piece) + "\n")
+			r.WriteString(r.paint(ui.Dim, at) + r.paint(line.colour, piece) + "\n")
 			written++
 		}
 	}
@@ -176,7 +177,7 @@ func (r *review) cut(lines int) {
 	if lines < 2 {
 		more = "more"
 	}
-	r.WriteString(r.paint(dim, "  ╵ ") + r.paint(yellow, "… "+more+": v shows all") + "\n")
+	r.WriteString(r.paint(ui.Dim, "  ╵ ") + r.paint(ui.Yellow, "… "+more+": v shows all") + "\n")
 }
 
 // changes writes what would become of files. Each file is named, even where its
@@ -279,7 +280,7 @@ func diff(before, after string) []reviewLine {
 	}
 	for _, h := range u.Hunks {
 		at := fmt.Sprintf("@@ line %d @@", h.FromLine+skipped)
-		lines = append(lines, reviewLine{at, dim})
+		lines = append(lines, reviewLine{at, ui.Dim})
 		for _, l := range h.Lines {
 			lines = appendLines(lines, l.Kind, l.Content)
 		}
@@ -323,15 +324,15 @@ func appendLines(lines []reviewLine, kind udiff.OpKind, text string) []reviewLin
 	sign, colour := " ", ""
 	switch kind {
 	case udiff.Delete:
-		sign, colour = "-", red
+		sign, colour = "-", ui.Red
 	case udiff.Insert:
-		sign, colour = "+", green
+		sign, colour = "+", ui.Green
 	}
 	for line := range strings.Lines(text) {
 		body, ended := strings.CutSuffix(line, "\n")
-		lines = append(lines, reviewLine{sign + visible(body), colour})
+		lines = append(lines, reviewLine{sign + ui.Visible(body), colour})
 		if !ended {
-			lines = append(lines, reviewLine{"(no newline at the end)", dim})
+			lines = append(lines, reviewLine{"(no newline at the end)", ui.Dim})
 		}
 	}
 	return lines

@@ -17,6 +17,7 @@ import (
 	"github.com/urfave/cli/v2"
 	"pgregory.net/rapid"
 
+	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/ui"
 	"github.com/cassidy-run/cassidy/runtime/host"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
@@ -70,7 +71,7 @@ func askerOf(p *person, env map[string]string) *asker {
 	c := commandIn(&world{in: strings.NewReader(""), out: io.Discard, err: io.Discard,
 		env: func(name string) (string, bool) { v, ok := env[name]; return v, ok }})
 	a := newAsker(c)
-	a.term = &terminal{in: bufio.NewReader(p), out: p}
+	a.term = &ui.Terminal{In: bufio.NewReader(p), Out: p}
 	return a
 }
 
@@ -333,7 +334,7 @@ func checkHostile(t tester, text string, width int) {
 			if c >= 0x1100 && !strings.ContainsRune("│┊╵…—", c) {
 				columns++
 			}
-			if !seen(c) {
+			if !ui.Seen(c) {
 				t.Fatalf("text %q: line %d has %U, which is not seen: %q", text, i, c, line)
 			}
 		}
@@ -348,8 +349,8 @@ func checkHostile(t tester, text string, width int) {
 func TestDiffLong(t *testing.T) {
 	long := strings.Repeat("the same line\n", 200_000)
 	got := diff(long+"old\n"+long, long+"new\n"+long)
-	want := []reviewLine{{"@@ line 199998 @@", dim}, {" the same line", ""}, {" the same line", ""}, {" the same line", ""},
-		{"-old", red}, {"+new", green}, {" the same line", ""}, {" the same line", ""}, {" the same line", ""}}
+	want := []reviewLine{{"@@ line 199998 @@", ui.Dim}, {" the same line", ""}, {" the same line", ""}, {" the same line", ""},
+		{"-old", ui.Red}, {"+new", ui.Green}, {" the same line", ""}, {" the same line", ""}, {" the same line", ""}}
 	if d := cmp.Diff(want, got, cmp.AllowUnexported(reviewLine{})); d != "" {
 		t.Errorf("a small change (-want +got):\n%s", d)
 	}
@@ -599,15 +600,15 @@ func TestApproveKeepsTalkOut(t *testing.T) {
 	p := newPerson()
 	p.asked = make(chan struct{}, 1)
 	a := askerOf(p, nil)
-	a.err = &p.shown
-	a.screen.add(tool.Event{Tool: "t", Data: tool.Log{Message: "before\ncassidy: fake"}}, a.show)
+	a.Err = &p.shown
+	a.screen.Add(tool.Event{Tool: "t", Data: tool.Log{Message: "before\ncassidy: fake"}}, a.show)
 	done := make(chan host.Answer, 1)
 	go func() {
 		got, _ := a.approve(t.Context(), questionOf(writer(), "filepath", "a"))
 		done <- got
 	}()
 	<-p.asked
-	a.screen.add(tool.Event{Tool: "t", Data: tool.ToolOutput{Chunk: "during"}}, a.show)
+	a.screen.Add(tool.Event{Tool: "t", Data: tool.ToolOutput{Chunk: "during"}}, a.show)
 	p.typed <- "y\n"
 	if got := <-done; !got.Yes {
 		t.Fatalf("answer = %+v", got)
@@ -628,7 +629,7 @@ func TestApproveWithoutTerminal(t *testing.T) {
 	_, err := c.call(&cli.Context{Context: t.Context()}, h, func(ctx context.Context) (tool.Result, error) {
 		return h.Call(ctx, tool.Call{Tool: "put_note", Args: value.NewDict("filepath", "a")})
 	})
-	if code := c.exit(t.Context(), err); code != 3 || *ran != 0 {
+	if code := c.Exit(t.Context(), err); code != 3 || *ran != 0 {
 		t.Errorf("exit code = %d and it ran %d times, want 3 and 0", code, *ran)
 	}
 	want := "cassidy: the tool 'put_note' needs approval to use fs.write:notes/**, and there is no terminal to ask on\n" +
@@ -685,7 +686,7 @@ func askProcess() int {
 	a := newAsker(c)
 	a.inputRead = os.Getenv(asAsker) == "input"
 	if a.inputRead {
-		if _, err := readAll(c.in); err != nil {
+		if _, err := ui.ReadAll(c.in); err != nil {
 			return 99
 		}
 	}
@@ -698,5 +699,5 @@ func askProcess() int {
 			return h.Call(ctx, tool.Call{Tool: "put_note", Args: value.NewDict("filepath", "a")})
 		})
 	}
-	return c.exit(ctx, err)
+	return c.Exit(ctx, err)
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"strings"
 
+	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/ui"
 	"github.com/cassidy-run/cassidy/runtime/host"
 	"github.com/cassidy-run/cassidy/runtime/model"
 	"github.com/cassidy-run/cassidy/runtime/tool"
@@ -17,9 +18,9 @@ const askTries = 3
 // present reports whether a person may be there. Whether he is, shows when he is
 // asked: a command may yet read standard input, see [openTerminal].
 func (a *asker) present() bool {
-	t := openTerminal(a.in, a.err, true)
-	if t != nil && t.file != a.in {
-		_ = t.file.Close() // opened only to see whether it can be
+	t := ui.OpenTerminal(a.in, a.Err, true)
+	if t != nil && t.File != a.in {
+		_ = t.File.Close() // opened only to see whether it can be
 	}
 	return t != nil
 }
@@ -52,7 +53,7 @@ func unanswered(why string) error {
 func (a *asker) yesOrNo(ctx context.Context, q *host.Question) (host.Answer, error) {
 	for tries := 0; tries < askTries; {
 		a.prompt("[y]es [n]o [v]iew ?")
-		line, err := a.term.line(ctx)
+		line, err := a.term.ReadLine(ctx)
 		if err != nil {
 			return host.Answer{}, a.left(ctx)
 		}
@@ -65,7 +66,7 @@ func (a *asker) yesOrNo(ctx context.Context, q *host.Question) (host.Answer, err
 			a.page(true, func(r *review) { r.asked(q) })
 		default:
 			tries++
-			a.term.print("  y or n; v shows all of the question; Ctrl-C ends the whole run\n")
+			a.term.Print("  y or n; v shows all of the question; Ctrl-C ends the whole run\n")
 		}
 	}
 	return host.Answer{}, unanswered("nobody said yes or no")
@@ -75,14 +76,14 @@ func (a *asker) yesOrNo(ctx context.Context, q *host.Question) (host.Answer, err
 func (a *asker) text(ctx context.Context) (host.Answer, error) {
 	for range askTries {
 		a.prompt("your answer, in a line ?")
-		line, err := a.term.line(ctx)
+		line, err := a.term.ReadLine(ctx)
 		if err != nil {
 			return host.Answer{}, a.left(ctx)
 		}
-		if validText(line) {
+		if ui.ValidText(line) {
 			return host.Answer{Value: line}, nil
 		}
-		a.term.print("  that is not UTF-8 text\n")
+		a.term.Print("  that is not UTF-8 text\n")
 	}
 	return host.Answer{}, unanswered("what was typed is not UTF-8 text")
 }
@@ -103,7 +104,7 @@ func (r *review) asked(q *host.Question) {
 	if unknown {
 		head = "is this to be done again?"
 	}
-	r.WriteString("cassidy: " + r.paint(bold, head) + "\n")
+	r.WriteString("cassidy: " + r.paint(ui.Bold, head) + "\n")
 	r.row("asked by", q.Tool)
 	r.row("run", q.Run)
 	if unknown {
@@ -113,7 +114,7 @@ func (r *review) asked(q *host.Question) {
 		r.row("yes", "does it again")
 	}
 	var lines []reviewLine
-	for line := range strings.SplitSeq(strings.TrimSpace(visible(q.Text)), "\n") {
+	for line := range strings.SplitSeq(strings.TrimSpace(ui.Visible(q.Text)), "\n") {
 		lines = append(lines, reviewLine{text: line})
 	}
 	r.block(lines, reviewParams)

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/urfave/cli/v2"
 
+	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/ui"
 	"github.com/cassidy-run/cassidy/runtime/host"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
@@ -131,7 +132,7 @@ func TestAskHostile(t *testing.T) {
 				if i > 0 && !strings.HasPrefix(line, "  ") {
 					t.Errorf("text %q: line %d begins where only cassidy may: %q", text, i, line)
 				}
-				if strings.ContainsFunc(line, func(c rune) bool { return !seen(c) }) {
+				if strings.ContainsFunc(line, func(c rune) bool { return !ui.Seen(c) }) {
 					t.Errorf("text %q: line %d has what is not seen: %q", text, i, line)
 				}
 			}

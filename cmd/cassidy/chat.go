@@ -8,6 +8,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/ui"
 	"github.com/cassidy-run/cassidy/internal/project"
 	"github.com/cassidy-run/cassidy/runtime/agent"
 	"github.com/cassidy-run/cassidy/runtime/history"
@@ -167,16 +168,16 @@ func (c *command) chatMessage(ctx *cli.Context) (string, error) {
 		return strings.TrimSpace(args[0]), nil
 	}
 	if len(args) == 0 && c.reads() {
-		if c.json {
+		if c.JSON {
 			return "", value.Errorf(value.Invalid, "a session has no JSON").WithHint(`cassidy --json chat "what to say"`)
 		}
-		if c.console = openTerminal(c.in, c.err, false); c.console == nil {
+		if c.console = ui.OpenTerminal(c.in, c.Err, false); c.console == nil {
 			return "", value.Errorf(value.Invalid, "there is no terminal for a session: standard error is none").WithHint("%s", sayWhat)
 		}
 		return "", nil
 	}
 	c.inputRead = true
-	text, err := readAll(c.in)
+	text, err := ui.ReadAll(c.in)
 	if err != nil {
 		return "", value.Errorf(value.Invalid, "cannot read the message: %w", err)
 	}
@@ -217,7 +218,7 @@ func (c *command) chatOnce(ctx context.Context, h *host.Host, s *agent.Session, 
 	view, stop := c.showChat(h, s)
 	r, err := s.Send(ctx, text)
 	stop()
-	if err != nil || c.json {
+	if err != nil || c.JSON {
 		return c.ended(ctx, &r, err)
 	}
 	view.ended(&r)
@@ -228,7 +229,7 @@ func (c *command) chatOnce(ctx context.Context, h *host.Host, s *agent.Session, 
 func (c *command) warnOverhead(s *agent.Session) {
 	if a := s.Agent(); len(a.Tools()) > 0 {
 		if warning := a.OverheadReport().Warning(); warning != "" {
-			c.note("%s", warning)
+			c.Note("%s", warning)
 		}
 	}
 }

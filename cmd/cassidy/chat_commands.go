@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/ui"
 	"github.com/cassidy-run/cassidy/internal/project"
 	"github.com/cassidy-run/cassidy/internal/skill"
 	"github.com/cassidy-run/cassidy/runtime/agent"
@@ -61,21 +62,21 @@ func (t *chatSession) help(context.Context, []string) error {
 	var b strings.Builder
 	for _, k := range chatActions() {
 		if k.usage != "" {
-			b.WriteString(pad("  /"+k.name+" "+k.args, 30) + k.usage + "\n")
+			b.WriteString(ui.Pad("  /"+k.name+" "+k.args, 30) + k.usage + "\n")
 		}
 	}
 	for _, line := range [][2]string{
 		{`text \`, "goes on in the next line"}, {"//text", "is sent with one slash"},
 		{"↑ ↓", "bring back what was typed before"}, {"Ctrl-C", "stops the answer, or clears the line; twice ends the session"},
 	} {
-		b.WriteString(pad("  "+line[0], 30) + line[1] + "\n")
+		b.WriteString(ui.Pad("  "+line[0], 30) + line[1] + "\n")
 	}
 	t.page(b.String())
 	return nil
 }
 
 // page shows what a command of the session tells.
-func (t *chatSession) page(text string) { t.console.print(text) }
+func (t *chatSession) page(text string) { t.console.Print(text) }
 
 func (t *chatSession) tools(_ context.Context, args []string) error {
 	if words := names(args); len(words) > 0 {
@@ -85,13 +86,13 @@ func (t *chatSession) tools(_ context.Context, args []string) error {
 		if err := t.session.Offer(words...); err != nil {
 			return err
 		}
-		t.note("the model has %s from the next message on", toolCount(len(t.session.Agent().Tools())))
+		t.Note("the model has %s from the next message on", toolCount(len(t.session.Agent().Tools())))
 		t.warnOverhead(t.session)
 		return nil
 	}
 	offered := t.session.Agent().Tools()
 	if len(offered) == 0 {
-		t.note("the model has no tools; /tools auto offers all, /tools NAMES… some")
+		t.Note("the model has no tools; /tools auto offers all, /tools NAMES… some")
 		return nil
 	}
 	width := 0
@@ -109,7 +110,7 @@ func (t *chatSession) tools(_ context.Context, args []string) error {
 
 // row is a line of a list: a name, and as much about it as fits.
 func (t *chatSession) row(name string, width int, about string) string {
-	return "  " + clip(visibleLine(pad(name, width)+"  "+oneLine(about)), t.console.width()-3) + "\n"
+	return "  " + ui.Clip(ui.VisibleLine(ui.Pad(name, width)+"  "+ui.OneLine(about)), t.console.Width()-3) + "\n"
 }
 
 func (t *chatSession) skill(_ context.Context, args []string) error {
@@ -126,7 +127,7 @@ func (t *chatSession) skill(_ context.Context, args []string) error {
 	}
 	skills, _ := skill.List(root, t.scope())
 	if len(skills) == 0 {
-		t.note("there are no skills; they are Markdown files in .cassidy/skills")
+		t.Note("there are no skills; they are Markdown files in .cassidy/skills")
 		return nil
 	}
 	width := 0
@@ -153,7 +154,7 @@ func (t *chatSession) useSkill(name string) error {
 		return err
 	}
 	t.skills = append(t.skills, text)
-	t.note("the next message is sent with the skill %s", name)
+	t.Note("the next message is sent with the skill %s", name)
 	return nil
 }
 
@@ -161,7 +162,7 @@ func (t *chatSession) useSkill(name string) error {
 // know with the next message.
 func (t *chatSession) undo(ctx context.Context, _ []string) error {
 	if len(t.runs) == 0 {
-		t.note("there is no turn to take back")
+		t.Note("there is no turn to take back")
 		return nil
 	}
 	last := t.runs[len(t.runs)-1]
@@ -185,37 +186,37 @@ func (t *chatSession) undo(ctx context.Context, _ []string) error {
 func (t *chatSession) compact(ctx context.Context, _ []string) error {
 	turn, done := t.interrupts.during(ctx)
 	defer done()
-	spinner := t.newSpinner()
-	spinner.wait("compacting the conversation")
-	stop := t.screen.spin(spinner)
+	spinner := t.NewSpinner()
+	spinner.Wait("compacting the conversation")
+	stop := t.screen.Spin(spinner)
 	before, after, err := t.session.Compact(turn)
 	stop()
 	switch {
 	case turn.Err() != nil:
-		t.say("stopped; the conversation is as it was")
+		t.Log("stopped; the conversation is as it was")
 		return nil
 	case err != nil:
 		return err
 	}
 	t.warned = false
 	if after >= before {
-		t.note("compacted, though it was short: %s tokens, now %s with the summary", commas(before), commas(after))
+		t.Note("compacted, though it was short: %s tokens, now %s with the summary", commas(before), commas(after))
 		return nil
 	}
-	t.note("compacted: %s tokens, now %s", commas(before), commas(after))
+	t.Note("compacted: %s tokens, now %s", commas(before), commas(after))
 	return nil
 }
 
 func (t *chatSession) context(context.Context, []string) error {
 	a := t.session.Agent()
 	overhead, _ := a.Budget()
-	t.page("  " + t.usage() + " in " + count(len(t.session.Messages()), "message") + "; the tools take " + commas(overhead) + "\n")
+	t.page("  " + t.usage() + " in " + ui.Count(len(t.session.Messages()), "message") + "; the tools take " + commas(overhead) + "\n")
 	return nil
 }
 
 func (t *chatSession) model(context.Context, []string) error {
 	a := t.session.Agent()
-	t.page("  " + visibleLine(t.setup.options.Model.Name()) + ", format " + string(a.Format()) + ", policy " + visibleLine(a.Policy().Name) + "\n")
+	t.page("  " + ui.VisibleLine(t.setup.options.Model.Name()) + ", format " + string(a.Format()) + ", policy " + ui.VisibleLine(a.Policy().Name) + "\n")
 	return nil
 }
 
@@ -226,7 +227,7 @@ func (t *chatSession) clear(ctx context.Context, _ []string) error {
 	}
 	t.session = s
 	t.skills, t.runs, t.warned = nil, nil, false
-	t.note("a new conversation begins")
+	t.Note("a new conversation begins")
 	return nil
 }
 
@@ -239,7 +240,7 @@ func toolCount(n int) string {
 	if n == 0 {
 		return "no tools"
 	}
-	return count(n, "tool")
+	return ui.Count(n, "tool")
 }
 
 // commas writes a number as in 200,000.

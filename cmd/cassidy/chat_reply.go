@@ -5,6 +5,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/ui"
 )
 
 // A replyText lets through what a person is to read of a reply while it comes.
@@ -41,7 +43,7 @@ func (r *replyText) held() bool { return r.state == kept }
 // add takes a piece of the reply and returns what can be shown.
 func (r *replyText) add(piece string) string {
 	var out strings.Builder
-	for _, c := range printable(piece) {
+	for _, c := range ui.Printable(piece) {
 		r.take(c, &out)
 	}
 	return out.String()
@@ -133,7 +135,7 @@ func closes(line, marks string) bool {
 
 // rest returns what is left to show of the answer.
 func (r *replyText) rest(answer string) string {
-	answer = strings.TrimSpace(printable(answer))
+	answer = strings.TrimSpace(ui.Printable(answer))
 	shown := r.shown.String()
 	if strings.HasSuffix(shown, answer) {
 		return ""

@@ -3,6 +3,8 @@ package main
 import (
 	"strings"
 	"testing"
+
+	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/ui"
 )
 
 func TestReplyText(t *testing.T) {
@@ -73,7 +75,7 @@ func FuzzReplyText(f *testing.F) {
 		if got != want {
 			t.Errorf("in pieces of %d it shows %q, want %q", n, got, want)
 		}
-		if got, want := whole.add(text)+whole.rest(text), strings.TrimSpace(printable(text)); got != want {
+		if got, want := whole.add(text)+whole.rest(text), strings.TrimSpace(ui.Printable(text)); got != want {
 			t.Errorf("without tools it shows %q, want %q", got, want)
 		}
 	})

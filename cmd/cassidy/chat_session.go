@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/ui"
 	"github.com/cassidy-run/cassidy/runtime/agent"
 	"github.com/cassidy-run/cassidy/runtime/host"
 	"github.com/cassidy-run/cassidy/runtime/value"
@@ -18,7 +19,7 @@ type chatSession struct {
 	host    *host.Host
 	session *agent.Session
 	setup   *agentSetup
-	editor  editor
+	editor  ui.Editor
 	skills  []string // texts that go before the next message
 	runs    []string // of the turns that can be taken back
 	warned  bool     // that the conversation is long
@@ -35,25 +36,25 @@ const (
 // reads reports whether standard input is a terminal.
 func (c *command) reads() bool {
 	f, ok := c.in.(*os.File)
-	return ok && columns(f) > 0
+	return ok && ui.Columns(f) > 0
 }
 
 // run talks until the person ends it.
 func (t *chatSession) run(ctx context.Context) error {
 	defer t.interrupts.inSession()()
-	ctx, stop := untilEnded(ctx)
+	ctx, stop := ui.UntilEnded(ctx)
 	defer stop()
 	past := ""
 	if state := t.state(); state != "" {
 		past = filepath.Join(state, "chat_history")
 	}
-	t.editor = editor{term: t.console, past: openHistory(past), plain: t.dumb()}
+	t.editor = ui.Editor{Term: t.console, Past: ui.OpenHistory(past), Plain: t.Dumb()}
 	for _, name := range t.setup.skills {
 		if err := t.useSkill(name); err != nil {
 			return err
 		}
 	}
-	t.note("%s, %s; /help lists the commands, Ctrl-D ends", t.setup.options.Model.Name(), toolCount(len(t.session.Agent().Tools())))
+	t.Note("%s, %s; /help lists the commands, Ctrl-D ends", t.setup.options.Model.Name(), toolCount(len(t.session.Agent().Tools())))
 	t.warnOverhead(t.session)
 	t.continued(ctx)
 	for !t.over {
@@ -61,7 +62,7 @@ func (t *chatSession) run(ctx context.Context) error {
 		switch {
 		case ctx.Err() != nil:
 			return value.Errorf(value.Canceled, "interrupted")
-		case errors.Is(err, errInterrupted):
+		case errors.Is(err, ui.ErrInterrupted):
 			t.interrupted(typed)
 		case err != nil: // Ctrl-D, or the terminal has gone
 			return nil
@@ -77,19 +78,19 @@ func (t *chatSession) run(ctx context.Context) error {
 // had not ended.
 func (t *chatSession) continued(ctx context.Context) {
 	if n := len(t.session.Messages()); n > 0 {
-		t.note("the session %s continues after %s", visibleLine(t.session.ID()), count(n, "message"))
+		t.Note("the session %s continues after %s", ui.VisibleLine(t.session.ID()), ui.Count(n, "message"))
 	}
 	if t.session.Waiting() == "" {
 		return
 	}
-	t.note("its last turn had not ended, and is resumed")
+	t.Note("its last turn had not ended, and is resumed")
 	turn, done := t.interrupts.during(ctx)
 	defer done()
 	view, stop := t.showChat(t.host, t.session)
 	r, err := t.session.Resume(turn)
 	stop()
 	if err != nil {
-		t.tell(value.ErrorOf(err, value.Failed))
+		t.Report(value.ErrorOf(err, value.Failed))
 		return
 	}
 	view.ended(&r)
@@ -104,7 +105,7 @@ func (t *chatSession) interrupted(typed string) {
 	}
 	if t.over = t.leaving; !t.over {
 		t.leaving = true
-		t.note("Ctrl-C again ends the session")
+		t.Note("Ctrl-C again ends the session")
 	}
 }
 
@@ -114,10 +115,10 @@ func (t *chatSession) typed(ctx context.Context) (string, error) {
 	ask := prompt
 	for {
 		turn, done := t.interrupts.during(ctx)
-		line, err := t.editor.read(turn, ask)
+		line, err := t.editor.Read(turn, ask)
 		done()
 		if errors.Is(err, context.Canceled) && ctx.Err() == nil {
-			err = errInterrupted
+			err = ui.ErrInterrupted
 		}
 		more, goesOn := strings.CutSuffix(line, `\`)
 		lines = append(lines, more)
@@ -137,7 +138,7 @@ func (t *chatSession) answer(ctx context.Context, typed string) {
 	if message == "" {
 		return
 	}
-	t.editor.past.add(strings.TrimRight(typed, " \n"))
+	t.editor.Past.Add(strings.TrimRight(typed, " \n"))
 	var err error
 	switch {
 	case strings.HasPrefix(message, "//"):
@@ -148,7 +149,7 @@ func (t *chatSession) answer(ctx context.Context, typed string) {
 		err = t.turn(ctx, message)
 	}
 	if err != nil {
-		t.tell(value.ErrorOf(err, value.Failed))
+		t.Report(value.ErrorOf(err, value.Failed))
 	}
 }
 
@@ -167,9 +168,9 @@ func (t *chatSession) turn(ctx context.Context, message string) error {
 	}
 	switch {
 	case turn.Err() != nil && heard:
-		t.say("stopped; the model knows the conversation up to here")
+		t.Log("stopped; the model knows the conversation up to here")
 	case turn.Err() != nil:
-		t.say("stopped; the message is not part of the conversation")
+		t.Log("stopped; the message is not part of the conversation")
 	case err != nil:
 		return err
 	default:
@@ -183,7 +184,7 @@ func (t *chatSession) turn(ctx context.Context, message string) error {
 func (t *chatSession) warnLength() {
 	if t.session.Nearly() && !t.warned {
 		t.warned = true
-		t.note("the conversation is long: %s; /compact shortens it, /clear begins a new one", t.usage())
+		t.Note("the conversation is long: %s; /compact shortens it, /clear begins a new one", t.usage())
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/ui"
 	"github.com/cassidy-run/cassidy/runtime/agent"
 	"github.com/cassidy-run/cassidy/runtime/host"
 	"github.com/cassidy-run/cassidy/runtime/tool"
@@ -15,7 +16,7 @@ type chatView struct {
 	*command
 	run     string
 	lines   func(tool.Event)
-	spinner *spinner
+	spinner *ui.Spinner
 	streams bool // the answer is shown as it comes
 	whole   bool // nothing that the model says can be a decision
 	reply   *replyText
@@ -27,14 +28,14 @@ type chatView struct {
 // called.
 func (c *command) showChat(h *host.Host, s *agent.Session) (v *chatView, stop func()) {
 	v = &chatView{
-		command: c, run: s.NextRun(), lines: c.runLines(s.NextRun()), spinner: c.newSpinner(),
-		streams: isTerminal(c.out) && !c.json, whole: len(s.Agent().Tools()) == 0, reply: &replyText{},
+		command: c, run: s.NextRun(), lines: c.runLines(s.NextRun()), spinner: c.NewSpinner(),
+		streams: ui.IsTerminal(c.Out) && !c.JSON, whole: len(s.Agent().Tools()) == 0, reply: &replyText{},
 	}
-	if c.json {
+	if c.JSON {
 		return v, c.showRun(h, s.NextRun())
 	}
-	stopSpinning := c.screen.spin(v.spinner)
-	unfollow := c.screen.follow(h, v.show)
+	stopSpinning := c.screen.Spin(v.spinner)
+	unfollow := c.screen.Follow(h, v.show)
 	return v, func() {
 		unfollow()
 		stopSpinning()
@@ -59,7 +60,7 @@ func (v *chatView) show(e tool.Event) {
 	case tool.RunEnd:
 		return
 	}
-	v.spinner.erase()
+	v.spinner.Erase()
 	v.endLine()
 	if !isReply || !v.streams {
 		v.lines(e)
@@ -71,7 +72,7 @@ func (v *chatView) show(e tool.Event) {
 func (v *chatView) wait(e tool.Event, own bool) {
 	switch d := e.Data.(type) {
 	case tool.ToolOutput, tool.ModelReply:
-		v.spinner.hide() // what was written may end within a line
+		v.spinner.Hide() // what was written may end within a line
 	case tool.ModelAsk:
 		if !own {
 			return
@@ -80,15 +81,15 @@ func (v *chatView) wait(e tool.Event, own bool) {
 		// conversation is compacted. Nobody reads that as it comes.
 		if d.Iteration == v.asked {
 			v.reply = nil
-			v.spinner.wait("compacting the conversation")
+			v.spinner.Wait("compacting the conversation")
 			return
 		}
 		v.asked, v.reply = d.Iteration, &replyText{whole: v.whole}
-		v.spinner.wait("thinking")
+		v.spinner.Wait("thinking")
 	case tool.ToolCallStart:
-		v.spinner.wait(e.Tool)
+		v.spinner.Wait(e.Tool)
 	case tool.ToolCallEnd:
-		v.spinner.wait("working")
+		v.spinner.Wait("working")
 	}
 }
 
@@ -99,20 +100,20 @@ func (v *chatView) text(piece string) {
 	}
 	wasHeld := v.reply.held()
 	if out := v.reply.add(piece); out != "" {
-		v.spinner.hide()
-		v.print(out)
+		v.spinner.Hide()
+		v.Print(out)
 		v.midLine = true
 	}
 	if v.reply.held() && !wasHeld {
 		v.endLine()
-		v.spinner.wait("deciding")
+		v.spinner.Wait("deciding")
 	}
 }
 
 // endLine ends the line of the answer that is being written.
 func (v *chatView) endLine() {
 	if v.midLine {
-		v.print("\n")
+		v.Print("\n")
 		v.midLine = false
 	}
 }
@@ -133,28 +134,28 @@ func (v *chatView) ended(r *agent.Reply) {
 		left.Reason = agent.ReasonFinal
 	}
 	v.printAnswer(&left)
-	if v.verbose || isTerminal(v.err) {
+	if v.Verbose || ui.IsTerminal(v.Err) {
 		v.listCalls(r.Calls)
 	}
 	if r.Incomplete() {
-		v.say("Incomplete (max iterations reached)")
-		v.say("hint: --max-iterations N lets the model be asked more often than %s", times(r.Iterations))
+		v.Log("Incomplete (max iterations reached)")
+		v.Log("hint: --max-iterations N lets the model be asked more often than %s", ui.Times(r.Iterations))
 	}
 }
 
 // listCalls names the calls of a turn and how each went.
 func (v *chatView) listCalls(calls []agent.CallRecord) {
-	if len(calls) == 0 || v.quiet {
+	if len(calls) == 0 || v.Quiet {
 		return
 	}
-	paint := v.paintOn(v.err)
+	paint := v.PaintOn(v.Err)
 	words := make([]string, len(calls))
 	for i := range calls {
-		mark := paint(green, "✓")
+		mark := paint(ui.Green, "✓")
 		if !calls[i].Success {
-			mark = paint(red, "✗")
+			mark = paint(ui.Red, "✗")
 		}
-		words[i] = strconv.Itoa(i+1) + ". " + visibleLine(calls[i].Action) + " " + mark
+		words[i] = strconv.Itoa(i+1) + ". " + ui.VisibleLine(calls[i].Action) + " " + mark
 	}
-	v.sayLine(strings.Join(words, "  "))
+	v.LogLine(strings.Join(words, "  "))
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/ui"
 	"github.com/cassidy-run/cassidy/runtime/agent/decision"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
@@ -55,7 +56,7 @@ func (c *command) parseDecision(ctx *cli.Context) error {
 		return err
 	}
 	read := decision.Read(reply, decision.Options{Tools: tools, Format: format, NoInference: ctx.Bool("no-inference")})
-	if !c.json && (ctx.Bool("explain") || isTerminal(c.out)) {
+	if !c.JSON && (ctx.Bool("explain") || ui.IsTerminal(c.Out)) {
 		c.explainDecisions(read, tools, format)
 		return nil
 	}
@@ -63,7 +64,7 @@ func (c *command) parseDecision(ctx *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	return c.printJSON(object)
+	return c.PrintJSON(object)
 }
 
 // decisionFormat reads the flag --format; auto is no format.
@@ -114,12 +115,12 @@ func toolsOf(file string) ([]tool.Tool, error) {
 func readFile(name string) ([]byte, error) {
 	f, err := os.Open(name)
 	if err != nil {
-		return nil, fileError(err)
+		return nil, ui.FileError(err)
 	}
 	defer f.Close()
-	text, err := readAll(f)
+	text, err := ui.ReadAll(f)
 	if err != nil {
-		return nil, fileError(err)
+		return nil, ui.FileError(err)
 	}
 	return text, nil
 }
@@ -135,10 +136,10 @@ func (c *command) reply(ctx *cli.Context) (string, error) {
 	case len(args) == 1 && args[0] != "-":
 		text, err = readFile(args[0])
 	default:
-		if in, ok := c.in.(io.Writer); ok && isTerminal(in) {
-			c.note("type the reply, then Ctrl-D")
+		if in, ok := c.in.(io.Writer); ok && ui.IsTerminal(in) {
+			c.Note("type the reply, then Ctrl-D")
 		}
-		text, err = readAll(c.in)
+		text, err = ui.ReadAll(c.in)
 	}
 	if err != nil {
 		return "", value.Errorf(value.Invalid, "the reply cannot be read: %w", err).WithHint("cassidy decision parse --tools FILE < reply")
@@ -187,13 +188,13 @@ func (c *command) explainDecisions(read []decision.Decision, tools []tool.Tool, 
 		}
 		explainDecision(&b, &read[i], tools, asked)
 	}
-	c.print(b.String())
+	c.Print(b.String())
 }
 
 func explainDecision(b *strings.Builder, d *decision.Decision, tools []tool.Tool, asked decision.Format) {
 	line := func(name, value string) {
 		if value != "" {
-			b.WriteString(pad(name, 11) + strings.ReplaceAll(visible(strings.TrimSpace(value)), "\n", "\n"+pad("", 11)) + "\n")
+			b.WriteString(ui.Pad(name, 11) + strings.ReplaceAll(ui.Visible(strings.TrimSpace(value)), "\n", "\n"+ui.Pad("", 11)) + "\n")
 		}
 	}
 	line("kind", string(d.Kind)+": "+kindText(d))

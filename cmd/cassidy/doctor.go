@@ -12,6 +12,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/cassidy-run/cassidy"
+	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/ui"
 	"github.com/cassidy-run/cassidy/internal/config"
 	"github.com/cassidy-run/cassidy/internal/project"
 	"github.com/cassidy-run/cassidy/runtime/host"
@@ -133,7 +134,7 @@ func (c *command) checkCache() finding {
 		}
 	}
 	if err != nil {
-		return finding{name: "cache", value: fileError(err).Error(), bad: true, hint: "every start reads all tools; set CASSIDY_HOME to a folder that can be written"}
+		return finding{name: "cache", value: ui.FileError(err).Error(), bad: true, hint: "every start reads all tools; set CASSIDY_HOME to a folder that can be written"}
 	}
 	return finding{name: "cache", value: cache}
 }
@@ -189,7 +190,7 @@ func (c *command) checkTrust(h *host.Host) []finding {
 		return []finding{{name: "trust", value: err.Error(), bad: true}}
 	}
 	if n := len(r.Untrusted()); n > 0 {
-		return []finding{{name: "trust", value: count(n, "file") + " of the project untrusted, and not used", hint: "cassidy trust shows what they may do, and asks"}}
+		return []finding{{name: "trust", value: ui.Count(n, "file") + " of the project untrusted, and not used", hint: "cassidy trust shows what they may do, and asks"}}
 	}
 	return nil
 }
@@ -199,29 +200,29 @@ func plural(n int, what string) string { return value.FormatJSON(int64(n), "") +
 func (c *command) printFindings(findings []finding) error {
 	bad := false
 	list := value.List{}
-	paint := c.paint()
+	paint := c.Paint()
 	var b strings.Builder
 	for _, f := range findings {
 		bad = bad || f.bad
 		list = append(list, value.NewDict("name", f.name, "value", f.value, "ok", !f.bad, "suggestion", f.hint))
-		mark := paint(green, "✓")
+		mark := paint(ui.Green, "✓")
 		if f.bad {
-			mark = paint(red, "✗")
+			mark = paint(ui.Red, "✗")
 		}
-		b.WriteString(mark + " " + strings.TrimPrefix(wrap(pad(f.name+":", 10)+printable(f.value), "  ", pageWidth), "  "))
+		b.WriteString(mark + " " + strings.TrimPrefix(ui.Wrap(ui.Pad(f.name+":", 10)+ui.Printable(f.value), "  ", ui.PageWidth), "  "))
 		if f.hint != "" {
-			b.WriteString(wrap("→ "+printable(f.hint), "    ", pageWidth))
+			b.WriteString(ui.Wrap("→ "+ui.Printable(f.hint), "    ", ui.PageWidth))
 		}
 	}
-	if c.json {
-		if err := c.printJSON(value.NewDict("ok", !bad, "findings", list)); err != nil {
+	if c.JSON {
+		if err := c.PrintJSON(value.NewDict("ok", !bad, "findings", list)); err != nil {
 			return err
 		}
 	} else {
-		c.print(b.String())
+		c.Print(b.String())
 	}
 	if bad {
-		return errSilent
+		return ui.ErrSilent
 	}
 	return nil
 }
@@ -237,7 +238,7 @@ func (c *command) clearCache() error {
 	}
 	for _, file := range old {
 		if err := os.Remove(file); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return fileError(err)
+			return ui.FileError(err)
 		}
 	}
 	return nil

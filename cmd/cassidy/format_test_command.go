@@ -14,6 +14,7 @@ import (
 
 	"github.com/cassidy-run/cassidy"
 
+	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/ui"
 	"github.com/cassidy-run/cassidy/runtime/agent"
 	"github.com/cassidy-run/cassidy/runtime/agent/decision"
 	"github.com/cassidy-run/cassidy/runtime/host"
@@ -63,13 +64,13 @@ func (c *command) testFormats(ctx *cli.Context, h *host.Host) error {
 		return err
 	}
 	scores := agent.Scores(trials)
-	if c.json {
-		err = c.printJSON(trialsJSON(t, trials, scores))
+	if c.JSON {
+		err = c.PrintJSON(trialsJSON(t, trials, scores))
 	} else {
 		c.printScores(t, scores)
 	}
 	if err == nil && agent.Preferred(scores) == "" {
-		return errSilent // the table says it
+		return ui.ErrSilent // the table says it
 	}
 	return err
 }
@@ -134,7 +135,7 @@ func (c *command) tryAll(ctx context.Context, t *formatTest) ([]agent.Trial, err
 					return nil, err
 				}
 				trials = append(trials, trial)
-				c.note("%d/%d  %s %s %s", len(trials), all, pad(string(f), 9), pad(trial.Task, 8), trialText(&trial))
+				c.Note("%d/%d  %s %s %s", len(trials), all, ui.Pad(string(f), 9), ui.Pad(trial.Task, 8), trialText(&trial))
 			}
 		}
 	}
@@ -143,16 +144,16 @@ func (c *command) tryAll(ctx context.Context, t *formatTest) ([]agent.Trial, err
 
 func trialText(t *agent.Trial) string {
 	if t.Success {
-		return "succeeded, asked " + times(t.Iterations)
+		return "succeeded, asked " + ui.Times(t.Iterations)
 	}
-	return "failed: " + clip(oneLine(t.Why), lineWidth)
+	return "failed: " + ui.Clip(ui.OneLine(t.Why), ui.LineWidth)
 }
 
 // try makes one try, in a folder of its own and with nothing of the user's.
 func (c *command) try(ctx context.Context, t *formatTest, task *agent.TrialTask, f decision.Format) (trial agent.Trial, err error) {
 	dir, err := os.MkdirTemp("", "cassidy-format-test-")
 	if err != nil {
-		return trial, value.Errorf(value.Failed, "cannot make a folder to try it in: %w", fileError(err))
+		return trial, value.Errorf(value.Failed, "cannot make a folder to try it in: %w", ui.FileError(err))
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	for name, text := range task.Files {
@@ -176,26 +177,26 @@ func (c *command) try(ctx context.Context, t *formatTest, task *agent.TrialTask,
 
 // printScores prints a line for each format, and which of them to take.
 func (c *command) printScores(t *formatTest, scores []agent.FormatScore) {
-	paint := c.paint()
-	head := pad("format", 11) + pad("success", 9) + pad("iterations", 12) + pad("as asked", 10)
+	paint := c.Paint()
+	head := ui.Pad("format", 11) + ui.Pad("success", 9) + ui.Pad("iterations", 12) + ui.Pad("as asked", 10)
 	for _, task := range scores[0].Tasks {
-		head += pad(task.Task, 10)
+		head += ui.Pad(task.Task, 10)
 	}
-	c.print(paint(bold, strings.TrimRight(head, " ")) + "\n")
+	c.Print(paint(ui.Bold, strings.TrimRight(head, " ")) + "\n")
 	for _, s := range scores {
-		line := pad(string(s.Format), 11) + pad(fmt.Sprintf("%.0f %%", 100*s.Rate()), 9) +
-			pad(meanText(s.Iterations), 12) + pad(fmt.Sprintf("%d of %d", s.AsAsked, s.Calls), 10)
+		line := ui.Pad(string(s.Format), 11) + ui.Pad(fmt.Sprintf("%.0f %%", 100*s.Rate()), 9) +
+			ui.Pad(meanText(s.Iterations), 12) + ui.Pad(fmt.Sprintf("%d of %d", s.AsAsked, s.Calls), 10)
 		for _, task := range s.Tasks {
-			line += pad(fmt.Sprintf("%d of %d", task.Successes, task.Trials), 10)
+			line += ui.Pad(fmt.Sprintf("%d of %d", task.Successes, task.Trials), 10)
 		}
-		c.print(strings.TrimRight(line, " ") + "\n")
+		c.Print(strings.TrimRight(line, " ") + "\n")
 	}
 	best := agent.Preferred(scores)
 	if best == "" {
-		c.print("\nNo try succeeded: " + t.model.Name() + " calls tools in none of these formats.\n")
+		c.Print("\nNo try succeeded: " + t.model.Name() + " calls tools in none of these formats.\n")
 		return
 	}
-	c.print("\nPrefer " + string(best) + " for " + t.model.Name() + ":  cassidy task --model " + t.model.Name() + " --format " + string(best) + " \"…\"\n")
+	c.Print("\nPrefer " + string(best) + " for " + t.model.Name() + ":  cassidy task --model " + t.model.Name() + " --format " + string(best) + " \"…\"\n")
 }
 
 // meanText writes a mean of iterations; 0 is that of no try.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/ui"
 	"github.com/cassidy-run/cassidy/internal/folder"
 	"github.com/cassidy-run/cassidy/internal/project"
 	"github.com/cassidy-run/cassidy/internal/trust"
@@ -39,16 +40,16 @@ func (c *command) initProject() error {
 	if err != nil {
 		return err
 	}
-	if c.json {
-		return c.printJSON(value.NewDict("project", dir, "created", created))
+	if c.JSON {
+		return c.PrintJSON(value.NewDict("project", dir, "created", created))
 	}
 	if len(created) == 0 {
-		c.note("%s is a project already", dir)
+		c.Note("%s is a project already", dir)
 	}
 	for _, name := range created {
-		c.note("created %s", name)
+		c.Note("created %s", name)
 	}
-	c.note("next: cassidy tool new my_tool")
+	c.Note("next: cassidy tool new my_tool")
 	return nil
 }
 
@@ -68,10 +69,10 @@ func (c *command) newProject(dir string) (value.List, error) {
 		created = append(created, folder.Name+"/tools")
 	}
 	if err := os.MkdirAll(tools, 0o777); err != nil {
-		return nil, fileError(err)
+		return nil, ui.FileError(err)
 	}
 	if c.home() == filepath.Join(dir, folder.Name) {
-		c.note("this is where your personal tools lie, for all projects")
+		c.Note("this is where your personal tools lie, for all projects")
 		return created, nil
 	}
 	written, err := writeNew(filepath.Join(dir, folder.Name, "config.yaml"), scripts.ProjectConfig())
@@ -98,13 +99,13 @@ func (c *command) markOwn(dir string) {
 	switch {
 	case err != nil:
 	case len(r.Files)+len(r.Broken) > 0:
-		c.note("there are notes for a model here already: if they are yours, run cassidy trust --author")
+		c.Note("there are notes for a model here already: if they are yours, run cassidy trust --author")
 		return
 	default:
 		err = find.Trust.MarkAuthor(dir)
 	}
 	if err != nil {
-		c.tell(value.ErrorOf(err, value.Failed)) // the project is there: it can be trusted like any other
+		c.Report(value.ErrorOf(err, value.Failed)) // the project is there: it can be trusted like any other
 	}
 }
 
@@ -115,12 +116,12 @@ func writeNew(file, text string) (bool, error) {
 		return false, nil
 	}
 	if err != nil {
-		return false, fileError(err)
+		return false, ui.FileError(err)
 	}
 	_, err = f.WriteString(text)
 	if err = errors.Join(err, f.Close()); err != nil {
 		_ = os.Remove(file) // nothing half-written stays
-		return false, fileError(err)
+		return false, ui.FileError(err)
 	}
 	return true, nil
 }

@@ -6,6 +6,7 @@ import (
 	"os/signal"
 	"sync"
 
+	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/ui"
 	"github.com/cassidy-run/cassidy/runtime/host"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
@@ -24,7 +25,7 @@ type interrupts struct {
 
 // catchInterrupts returns a context that Ctrl-C ends, outside of sessions.
 func catchInterrupts() (context.Context, *interrupts) {
-	ctx, cancel := untilEnded(context.Background())
+	ctx, cancel := ui.UntilEnded(context.Background())
 	i := &interrupts{signals: make(chan os.Signal, 1), command: cancel}
 	signal.Notify(i.signals, os.Interrupt)
 	go i.watch()

@@ -23,6 +23,7 @@ import (
 
 	"github.com/cassidy-run/cassidy/internal/testworker"
 
+	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/ui"
 	"github.com/cassidy-run/cassidy/runtime/value"
 	"github.com/cassidy-run/cassidy/sandbox"
 )
@@ -263,7 +264,7 @@ func (e end) open(w weapon) bool {
 	case !e.struck || e.late:
 		return false
 	case w == byWorker:
-		return e.code == exitCode(value.Unavailable)
+		return e.code == ui.ExitCode(value.Unavailable)
 	}
 	return w != bySIGKILL && e.code > 0
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/ui"
 	"github.com/cassidy-run/cassidy/internal/config"
 	"github.com/cassidy-run/cassidy/runtime/host"
 	"github.com/cassidy-run/cassidy/runtime/model"
@@ -81,7 +82,7 @@ func (c *command) modelByKey() string {
 
 // variable returns an environment variable, "" for one that is not set.
 func (c *command) variable(name string) string {
-	v, _ := c.env(name)
+	v, _ := c.Env(name)
 	return strings.TrimSpace(v)
 }
 
@@ -150,7 +151,7 @@ func (c *command) scriptModel(ctx context.Context, h *host.Host, file string, na
 	}
 	source, err := os.ReadFile(c.scriptFile(file))
 	if err != nil {
-		return nil, value.Errorf(value.Invalid, "the model script:%s: %w", file, fileError(err)).WithHint("give the path of a Starlark file with def reply(messages, turn)")
+		return nil, value.Errorf(value.Invalid, "the model script:%s: %w", file, ui.FileError(err)).WithHint("give the path of a Starlark file with def reply(messages, turn)")
 	}
 	s := tool.Script{Name: "model", Path: filepath.ToSlash(file), Source: string(source)}
 	if !hasReply.MatchString(s.Source) {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/ui"
 	"github.com/cassidy-run/cassidy/internal/folder"
 	"github.com/cassidy-run/cassidy/internal/project"
 	"github.com/cassidy-run/cassidy/internal/trust"
@@ -50,7 +51,7 @@ func (c *command) parking(do func(ctx *cli.Context, h *host.Host) error) cli.Act
 		if c.approver, err = c.chooseApprover(ctx); err != nil {
 			return err
 		}
-		if !ctx.Bool("yes") && !ctx.Bool("deny") && openTerminal(c.in, c.err, c.inputRead) == nil {
+		if !ctx.Bool("yes") && !ctx.Bool("deny") && ui.OpenTerminal(c.in, c.Err, c.inputRead) == nil {
 			c.approver = nil
 		}
 		return c.withHost(do)(ctx)
@@ -157,15 +158,15 @@ func (c *command) workflowEnded(ctx context.Context, p *host.Program, out tool.O
 			told = interruptedError(err)
 		}
 	}
-	if c.json {
+	if c.JSON {
 		c.printWorkflowEnd(p, out, told)
 	}
 	if told != nil {
-		c.tell(told)
+		c.Report(told)
 		c.tellAgain(told, p.ID)
-		return reported(told)
+		return ui.Reported(told)
 	}
-	if !c.json {
+	if !c.JSON {
 		c.printText(tool.Succeed(out).Text())
 	}
 	return nil
@@ -185,27 +186,27 @@ func (c *command) printWorkflowEnd(p *host.Program, out tool.Outcome, err *value
 	}
 	text, jsonErr := value.AppendJSON(nil, d)
 	if jsonErr != nil { // the host has checked that the result has a JSON form
-		c.say("cannot write the result: %v", jsonErr)
+		c.Log("cannot write the result: %v", jsonErr)
 		return
 	}
-	c.print(string(text) + "\n")
+	c.Print(string(text) + "\n")
 }
 
 // showWorkflow shows what happens in a run, as showRun does, until the function
 // that it returns is called.
 func (c *command) showWorkflow(h *host.Host, run string) (stop func()) {
 	show := c.workflowLines(run)
-	if c.json {
+	if c.JSON {
 		show = c.jsonLines(run)
 	}
-	return c.screen.follow(h, show)
+	return c.screen.Follow(h, show)
 }
 
 // workflowLines returns what shows the events of a run to a person: each call
 // that the workflow makes, with what came of it. Several may be under way, so a
 // call is shown when it has ended.
 func (c *command) workflowLines(run string) func(tool.Event) {
-	paint := c.paintOn(c.err)
+	paint := c.PaintOn(c.Err)
 	calls := map[string]*value.Dict{} // the arguments
 	rest := c.runLines(run)
 	return func(e tool.Event) {
@@ -220,15 +221,15 @@ func (c *command) workflowLines(run string) func(tool.Event) {
 			if !direct || d.Recorded {
 				break
 			}
-			if !c.quiet {
-				c.sayLine(visibleLine(e.Tool + callArgs(calls[e.Call])))
+			if !c.Quiet {
+				c.LogLine(ui.VisibleLine(e.Tool + callArgs(calls[e.Call])))
 			}
 			delete(calls, e.Call)
 			c.showCallEnd(&d, paint)
 			return
 		case tool.Log:
 			if e.Call == run {
-				c.note("%s", d.Message)
+				c.Note("%s", d.Message)
 				return
 			}
 		}
@@ -263,16 +264,16 @@ func (c *command) listWorkflows(ctx *cli.Context, h *host.Host) error {
 		call := usage(&w.Tool)
 		lines, width = append(lines, [2]string{call, summary}), max(width, min(utf8.RuneCountInString(call), 40))
 	}
-	if c.json {
-		return c.printJSON(value.NewDict("workflows", list, "errors", brokenList(broken)))
+	if c.JSON {
+		return c.PrintJSON(value.NewDict("workflows", list, "errors", ui.ErrorList(broken)))
 	}
 	for _, l := range lines {
-		c.print(pad(visibleLine(l[0]), width) + "  " + clip(visibleLine(l[1]), max(pageWidth-2-width, 30)) + "\n")
+		c.Print(ui.Pad(ui.VisibleLine(l[0]), width) + "  " + ui.Clip(ui.VisibleLine(l[1]), max(ui.PageWidth-2-width, 30)) + "\n")
 	}
-	c.tellBroken(broken)
+	c.ReportAll(broken)
 	if len(lines) == 0 {
-		c.print("No workflows found\n")
-		c.note("a workflow is a file %s/workflows/NAME.star with def main(…); cassidy run FILE.star runs any other", folder.Name)
+		c.Print("No workflows found\n")
+		c.Note("a workflow is a file %s/workflows/NAME.star with def main(…); cassidy run FILE.star runs any other", folder.Name)
 	}
 	return nil
 }

@@ -5,6 +5,7 @@ import (
 	"io"
 	"strings"
 
+	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/ui"
 	"github.com/cassidy-run/cassidy/runtime/agent"
 	"github.com/cassidy-run/cassidy/runtime/host"
 	"github.com/cassidy-run/cassidy/runtime/tool"
@@ -16,10 +17,10 @@ import (
 // called.
 func (c *command) showRun(h *host.Host, run string) (stop func()) {
 	show := c.runLines(run)
-	if c.json {
+	if c.JSON {
 		show = c.jsonLines(run)
 	}
-	return c.screen.follow(h, show)
+	return c.screen.Follow(h, show)
 }
 
 // jsonLines returns what prints the events of a run, a line of JSON each.
@@ -37,13 +38,13 @@ func (c *command) printEvent(e tool.Event) {
 	if err != nil {
 		return // a value without a JSON form is in no event of ours
 	}
-	c.print(string(text) + "\n")
+	c.Print(string(text) + "\n")
 }
 
 // runLines returns what shows the events of a run to a person: a line for each
 // step.
 func (c *command) runLines(run string) func(tool.Event) {
-	paint := c.paintOn(c.err)
+	paint := c.PaintOn(c.Err)
 	output := c.outputLines()
 	return func(e tool.Event) {
 		nested := strings.Count(strings.TrimPrefix(e.Call, run), "/") > 1
@@ -51,11 +52,11 @@ func (c *command) runLines(run string) func(tool.Event) {
 		switch d := e.Data.(type) {
 		case tool.RunStart:
 			if own && d.Policy != "" {
-				c.verbosely("%s, policy %s, format %s, %d tools: %d tokens of the context", d.Model, d.Policy, d.Format, len(d.Tools), d.ToolOverhead)
+				c.Debug("%s, policy %s, format %s, %d tools: %d tokens of the context", d.Model, d.Policy, d.Format, len(d.Tools), d.ToolOverhead)
 			}
 		case tool.ModelReply:
 			if own {
-				c.verbosely("%s", d.Text)
+				c.Debug("%s", d.Text)
 			}
 		case tool.Decided:
 			if own {
@@ -69,14 +70,14 @@ func (c *command) runLines(run string) func(tool.Event) {
 			output(e.Call, d.Chunk)
 		case tool.Log:
 			if e.Tool == "" {
-				c.note("%s", d.Message)
+				c.Note("%s", d.Message)
 			} else {
 				c.show(e)
 			}
 		case tool.SkillLoaded:
-			c.note("skill %s", d.Name)
+			c.Note("skill %s", d.Name)
 		case tool.Compacted:
-			c.note("compacted: %d tokens, now %d%s", d.TokensBefore, d.TokensAfter, orError(d.Error))
+			c.Note("compacted: %d tokens, now %d%s", d.TokensBefore, d.TokensAfter, orError(d.Error))
 		case tool.ToolCallStart, tool.ErrorEvent, tool.RunEnd, tool.ModelAsk, tool.Text:
 		default:
 			c.show(e)
@@ -94,12 +95,12 @@ func (c *command) outputLines() func(call, text string) {
 	return func(call, text string) {
 		for line := range strings.Lines(text) {
 			shown[call]++
-			if c.quiet || shown[call] > maxOutput && !c.verbose {
+			if c.Quiet || shown[call] > maxOutput && !c.Verbose {
 				continue
 			}
-			_, _ = io.WriteString(c.err, "  │ "+printable(strings.TrimRight(line, "\r\n"))+"\n")
-			if shown[call] == maxOutput && !c.verbose {
-				_, _ = io.WriteString(c.err, "  │ … the rest is not shown; --verbose shows it\n")
+			_, _ = io.WriteString(c.Err, "  │ "+ui.Printable(strings.TrimRight(line, "\r\n"))+"\n")
+			if shown[call] == maxOutput && !c.Verbose {
+				_, _ = io.WriteString(c.Err, "  │ … the rest is not shown; --verbose shows it\n")
 			}
 		}
 	}
@@ -128,21 +129,21 @@ func orError(text string) string {
 
 // showDecision shows what the model wants.
 func (c *command) showDecision(d *tool.Decided, paint func(code, text string) string) {
-	if c.quiet {
+	if c.Quiet {
 		return
 	}
 	switch d.Kind {
 	case "call":
-		line := visibleLine(d.Action + callArgs(d.Input))
-		if why := oneLine(d.Reasoning); why != "" {
-			line += paint(dim, visibleLine("  "+clip(why, lineWidth)))
+		line := ui.VisibleLine(d.Action + callArgs(d.Input))
+		if why := ui.OneLine(d.Reasoning); why != "" {
+			line += paint(ui.Dim, ui.VisibleLine("  "+ui.Clip(why, ui.LineWidth)))
 		}
 		if d.Inferred {
-			line += paint(dim, "  (inferred)")
+			line += paint(ui.Dim, "  (inferred)")
 		}
-		c.sayLine(line)
+		c.LogLine(line)
 	case "error":
-		c.sayLine(paint(yellow, visibleLine("the reply could not be read: "+oneLine(d.Error))))
+		c.LogLine(paint(ui.Yellow, ui.VisibleLine("the reply could not be read: "+ui.OneLine(d.Error))))
 	}
 }
 
@@ -155,29 +156,29 @@ func callArgs(args *value.Dict) string {
 		if s, ok := v.(string); ok && !strings.ContainsAny(s, " \n\t\"") {
 			text = s
 		}
-		b.WriteString(" " + name + "=" + clip(oneLine(text), lineWidth/2))
+		b.WriteString(" " + name + "=" + ui.Clip(ui.OneLine(text), ui.LineWidth/2))
 	}
 	return b.String()
 }
 
 func (c *command) showCallEnd(e *tool.ToolCallEnd, paint func(code, text string) string) {
-	if c.quiet {
+	if c.Quiet {
 		return
 	}
-	mark := paint(green, "✓")
+	mark := paint(ui.Green, "✓")
 	if !e.Success {
-		mark = paint(red, "✗")
+		mark = paint(ui.Red, "✗")
 	}
 	if e.Waits {
-		c.sayLine("  " + paint(yellow, "…") + " " + paint(dim, "waits"))
+		c.LogLine("  " + paint(ui.Yellow, "…") + " " + paint(ui.Dim, "waits"))
 		return
 	}
-	line := oneLine(e.Preview)
+	line := ui.OneLine(e.Preview)
 	if _, isText := e.Result.(string); e.Result != nil && !isText {
 		line = value.FormatJSON(e.Result, "")
 	}
-	line = clip(line, lineWidth)
-	c.sayLine("  " + mark + " " + paint(dim, visibleLine(line)))
+	line = ui.Clip(line, ui.LineWidth)
+	c.LogLine("  " + mark + " " + paint(ui.Dim, ui.VisibleLine(line)))
 }
 
 // ended prints the result of a run and ends the command with the code that it
@@ -190,15 +191,15 @@ func (c *command) ended(ctx context.Context, r *agent.Reply, err error) error {
 			told = interruptedError(err)
 		}
 	}
-	if c.json && r.Reason != "" { // else no turn was begun
+	if c.JSON && r.Reason != "" { // else no turn was begun
 		c.printRunEnd(r, told)
 	}
 	if told != nil {
-		c.tell(told)
+		c.Report(told)
 		c.tellAgain(told, r.Run)
-		return reported(told)
+		return ui.Reported(told)
 	}
-	if !c.json {
+	if !c.JSON {
 		c.printAnswer(r)
 	}
 	return c.exitOf(r)
@@ -207,18 +208,18 @@ func (c *command) ended(ctx context.Context, r *agent.Reply, err error) error {
 // tellAgain says that a run can be resumed which found a model or a network unavailable.
 func (c *command) tellAgain(err *value.Error, run string) {
 	if c.records && (err.Kind == value.Unavailable || err.Limit == value.LimitRate) && run != "" && !strings.Contains(err.Hint, "runs resume") {
-		c.note("cassidy runs resume %s tries again", run)
+		c.Note("cassidy runs resume %s tries again", run)
 	}
 }
 
 func (c *command) printRunEnd(r *agent.Reply, err *value.Error) {
 	text, jsonErr := r.MarshalJSON()
 	if jsonErr != nil {
-		c.say("cannot write the result: %v", jsonErr)
+		c.Log("cannot write the result: %v", jsonErr)
 		return
 	}
 	if err == nil {
-		c.print(string(text) + "\n")
+		c.Print(string(text) + "\n")
 		return
 	}
 	v, _ := value.ParseJSON(text)
@@ -227,32 +228,32 @@ func (c *command) printRunEnd(r *agent.Reply, err *value.Error) {
 	d.Put("error_type", err.Kind.Type())
 	d.Put("suggestion", err.Hint)
 	text, _ = value.AppendJSON(nil, d)
-	c.print(string(text) + "\n")
+	c.Print(string(text) + "\n")
 }
 
 // printAnswer prints the answer, and says where a run did not get to one.
 func (c *command) printAnswer(r *agent.Reply) {
 	answer := r.Text
-	if isTerminal(c.out) {
-		answer = printable(answer)
+	if ui.IsTerminal(c.Out) {
+		answer = ui.Printable(answer)
 	}
 	if answer != "" {
-		c.print(strings.TrimSuffix(answer, "\n") + "\n")
+		c.Print(strings.TrimSuffix(answer, "\n") + "\n")
 	}
 	switch r.Reason {
 	case agent.ReasonFinal:
 	case agent.ReasonMaxIterations:
-		c.say("incomplete: the model was asked %s without coming to an end", times(r.Iterations))
-		c.say("hint: --max-iterations N lets it be asked more often")
+		c.Log("incomplete: the model was asked %s without coming to an end", ui.Times(r.Iterations))
+		c.Log("hint: --max-iterations N lets it be asked more often")
 	case agent.ReasonNoDecision:
-		c.say("the model neither called a tool nor said that the task is complete, though it was reminded")
-		c.say("hint: another --format may suit it better; cassidy format-test tells which")
+		c.Log("the model neither called a tool nor said that the task is complete, though it was reminded")
+		c.Log("hint: another --format may suit it better; cassidy format-test tells which")
 	case agent.ReasonLoop:
-		c.say("the model made the same call again and again, and was stopped")
+		c.Log("the model made the same call again and again, and was stopped")
 	case agent.ReasonDenied:
-		c.say("what the model wanted was refused again and again")
-		c.say("hint: --yes approves what is asked in this run; rules in your config.yaml approve it for good")
+		c.Log("what the model wanted was refused again and again")
+		c.Log("hint: --yes approves what is asked in this run; rules in your config.yaml approve it for good")
 	default:
-		c.say("the run ended: %s", r.Reason)
+		c.Log("the run ended: %s", r.Reason)
 	}
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/ui"
 	"github.com/cassidy-run/cassidy/internal/config"
 	"github.com/cassidy-run/cassidy/runtime/history"
 	"github.com/cassidy-run/cassidy/runtime/journal/sqlite"
@@ -120,7 +121,7 @@ func (c *command) listRuns(ctx *cli.Context, j *history.Journal) error {
 	for i := range runs {
 		tellBroken(j, &runs[i])
 	}
-	if c.json {
+	if c.JSON {
 		list := value.List{}
 		for i := range runs {
 			d := runs[i].Dict()
@@ -129,15 +130,15 @@ func (c *command) listRuns(ctx *cli.Context, j *history.Journal) error {
 			}
 			list = append(list, d)
 		}
-		if e := c.printJSON(value.NewDict("runs", list)); e != nil {
+		if e := c.PrintJSON(value.NewDict("runs", list)); e != nil {
 			return e
 		}
 		return c.toldDamage(err)
 	}
 	if len(runs) == 0 {
-		c.print("No runs found\n")
+		c.Print("No runs found\n")
 		if filter.Kind == "" && filter.States == nil {
-			c.note(`cassidy task "…" makes one`)
+			c.Note(`cassidy task "…" makes one`)
 		}
 		return nil
 	}
@@ -180,20 +181,20 @@ func (c *command) printRuns(runs []history.Run, waits func(*history.Run) *wait) 
 			rows[i][4] = ""
 		}
 		for k := range rows[i] {
-			rows[i][k] = clip(visibleLine(oneLine(rows[i][k])), lineWidth/2)
+			rows[i][k] = ui.Clip(ui.VisibleLine(ui.OneLine(rows[i][k])), ui.LineWidth/2)
 			widths[k] = max(widths[k], utf8.RuneCountInString(rows[i][k]))
 		}
 	}
-	paint, room := c.paint(), c.lineWidth()
+	paint, room := c.Paint(), c.LineWidth()
 	for i := range runs {
 		line := ""
 		for k, text := range rows[i] {
-			line += pad(text, widths[k]) + "  "
+			line += ui.Pad(text, widths[k]) + "  "
 		}
-		title := clip(visibleLine(oneLine(runs[i].Title)), max(least, room-utf8.RuneCountInString(line)))
-		c.print(strings.TrimRight(line+title, " ") + "\n")
+		title := ui.Clip(ui.VisibleLine(ui.OneLine(runs[i].Title)), max(least, room-utf8.RuneCountInString(line)))
+		c.Print(strings.TrimRight(line+title, " ") + "\n")
 		if w := waits(&runs[i]); w != nil {
-			c.print("  " + paint(yellow, clip("… "+visibleLine(w.text()), room-2)) + "\n")
+			c.Print("  " + paint(ui.Yellow, ui.Clip("… "+ui.VisibleLine(w.text()), room-2)) + "\n")
 		}
 	}
 }
@@ -306,7 +307,7 @@ func (c *command) showRunJSON(ctx context.Context, j *history.Journal, r *histor
 			began = true
 			head := *r
 			head.Damage = nil // it comes last, with what the steps tell of it
-			c.print(strings.TrimSuffix(jsonText(head.Dict()), "}") + `,"steps":[`)
+			c.Print(strings.TrimSuffix(jsonText(head.Dict()), "}") + `,"steps":[`)
 		}
 	}
 	comma := ""
@@ -318,7 +319,7 @@ func (c *command) showRunJSON(ctx context.Context, j *history.Journal, r *histor
 		} else {
 			tokens.count(e)
 		}
-		c.print(comma + jsonText(d))
+		c.Print(comma + jsonText(d))
 		comma = ","
 	})
 	if err != nil && !began {
@@ -335,7 +336,7 @@ func (c *command) showRunJSON(ctx context.Context, j *history.Journal, r *histor
 	if damage != nil {
 		end.Put("damage", damage.Error())
 	}
-	c.print("]," + strings.TrimPrefix(jsonText(end), "{") + "\n")
+	c.Print("]," + strings.TrimPrefix(jsonText(end), "{") + "\n")
 	return c.toldDamage(damage)
 }
 
@@ -437,13 +438,13 @@ func firstLine(v value.Value) string {
 		return ""
 	case string:
 		for line := range strings.Lines(v) {
-			if line = oneLine(line); line != "" {
+			if line = ui.OneLine(line); line != "" {
 				return line
 			}
 		}
 		return ""
 	}
-	return oneLine(value.FormatJSON(v, ""))
+	return ui.OneLine(value.FormatJSON(v, ""))
 }
 
 // toldDamage tells that a record is damaged, if it is, and ends the command with
@@ -456,8 +457,8 @@ func (c *command) toldDamage(err error) error {
 	if e.Kind == value.Failed {
 		e.Hint = "" // to look at what can be read, which is what was done
 	}
-	c.tell(&e)
-	return reported(&e)
+	c.Report(&e)
+	return ui.Reported(&e)
 }
 
 // cancelRun cancels a run, or has the process that executes it do so.
@@ -475,16 +476,16 @@ func (c *command) cancelRun(ctx *cli.Context, j *history.Journal) error {
 		return err
 	}
 	if !ended {
-		if c.json {
-			return c.printJSON(value.NewDict("id", r.ID, "state", r.State.String(), "cancel_requested", true))
+		if c.JSON {
+			return c.PrintJSON(value.NewDict("id", r.ID, "state", r.State.String(), "cancel_requested", true))
 		}
-		c.print(r.ID + ": the process that executes it was asked to cancel it\n")
+		c.Print(r.ID + ": the process that executes it was asked to cancel it\n")
 		return nil
 	}
-	if c.json {
-		return c.printJSON(value.NewDict("id", r.ID, "state", history.Cancelled.String()))
+	if c.JSON {
+		return c.PrintJSON(value.NewDict("id", r.ID, "state", history.Cancelled.String()))
 	}
-	c.print(r.ID + " cancelled\n")
+	c.Print(r.ID + " cancelled\n")
 	return nil
 }
 
@@ -507,10 +508,10 @@ func (c *command) pruneRuns(ctx *cli.Context, j *history.Journal) error {
 	if err != nil {
 		return err
 	}
-	if c.json {
-		return c.printJSON(value.NewDict("removed", int64(n)))
+	if c.JSON {
+		return c.PrintJSON(value.NewDict("removed", int64(n)))
 	}
-	c.print(fmt.Sprintf("%d removed from %s\n", n, filepath.ToSlash(c.journal())))
+	c.Print(fmt.Sprintf("%d removed from %s\n", n, filepath.ToSlash(c.journal())))
 	return nil
 }
 
@@ -548,8 +549,8 @@ func (c *command) forgetRuns(ctx context.Context) {
 	}
 	defer closeRuns()
 	if n, err := j.Prune(ctx, keep); err != nil {
-		c.verbosely("old runs were not forgotten: %v", err)
+		c.Debug("old runs were not forgotten: %v", err)
 	} else if n > 0 {
-		c.verbosely("forgot %s, as runs in your config.yaml says", count(n, "old run"))
+		c.Debug("forgot %s, as runs in your config.yaml says", ui.Count(n, "old run"))
 	}
 }

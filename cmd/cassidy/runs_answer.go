@@ -9,6 +9,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/ui"
 	"github.com/cassidy-run/cassidy/runtime/history"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
@@ -66,17 +67,17 @@ func (c *command) answerRun(ctx *cli.Context, j *history.Journal, goesOn bool) (
 		return "", hintForKind(err, r.ID, q)
 	}
 	q.Answer = &history.Answered{Answer: answer}
-	said := visibleLine(answerText(q))
+	said := ui.VisibleLine(answerText(q))
 	switch {
 	case goesOn:
-		c.note("answered %s: %s", said, oneLine(q.Text))
+		c.Note("answered %s: %s", said, ui.OneLine(q.Text))
 		return r.ID, nil
-	case c.json:
-		return r.ID, c.printJSON(value.NewDict("id", r.ID, "question_id", q.ID, "place", q.Place.String(), "question", q.Text,
+	case c.JSON:
+		return r.ID, c.PrintJSON(value.NewDict("id", r.ID, "question_id", q.ID, "place", q.Place.String(), "question", q.Text,
 			"answer", answerValue(q), "why", answer.Why, "by", answer.By, "always", answer.Always, "args", orNothing(answer.Args)))
 	}
-	c.print("answered " + said + ": " + visibleLine(oneLine(q.Text)) + "\n")
-	c.note("to continue: cassidy runs resume %s", r.ID)
+	c.Print("answered " + said + ": " + ui.VisibleLine(ui.OneLine(q.Text)) + "\n")
+	c.Note("to continue: cassidy runs resume %s", r.ID)
 	return r.ID, nil
 }
 
@@ -192,13 +193,13 @@ func (c *command) readSaid(ctx *cli.Context) (said value.Value, rest []string, e
 		return nil, nil, value.Errorf(value.Invalid, "there is one argument too many: %q", rest[2]).WithHint("%s", usage)
 	}
 	if said == "-" {
-		text, err := readAll(c.in)
+		text, err := ui.ReadAll(c.in)
 		if err != nil {
 			return nil, nil, value.Errorf(value.Invalid, "cannot read the answer: %w", err)
 		}
 		said = strings.TrimRight(string(text), "\r\n")
 	}
-	if text, ok := said.(string); ok && !validText(text) {
+	if text, ok := said.(string); ok && !ui.ValidText(text) {
 		return nil, nil, value.Errorf(value.Invalid, "the answer is not UTF-8 text")
 	}
 	return said, rest, nil
@@ -233,7 +234,7 @@ func (w *wait) text() string {
 	case len(w.questions) > 1 && w.unanswered() == 0:
 		return "has all its answers"
 	case len(w.questions) > 1:
-		return "waits for " + count(w.unanswered(), "answer")
+		return "waits for " + ui.Count(w.unanswered(), "answer")
 	case len(w.questions) == 1:
 		return questionLine(&w.questions[0])
 	}
@@ -265,7 +266,7 @@ func (w *wait) sent(at tool.Place) (lines []string) {
 
 // questionLine says on a line what a question waits for.
 func questionLine(q *history.Asked) string {
-	rest := " at step " + q.Place.String() + ": " + oneLine(q.Text)
+	rest := " at step " + q.Place.String() + ": " + ui.OneLine(q.Text)
 	switch {
 	case q.Answer != nil:
 		return "was answered " + answerText(q) + rest
@@ -417,8 +418,8 @@ func answerText(q *history.Asked) string {
 
 // userName is who answers, unless they give another name.
 func (c *command) userName() string {
-	user, _ := c.env("USER")
-	name, _ := c.env("LOGNAME")
+	user, _ := c.Env("USER")
+	name, _ := c.Env("LOGNAME")
 	return cmp.Or(user, name)
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/ui"
 	"github.com/cassidy-run/cassidy/internal/folder"
 	"github.com/cassidy-run/cassidy/runtime/agent"
 	"github.com/cassidy-run/cassidy/runtime/history"
@@ -43,7 +44,7 @@ func (c *command) exportRun(ctx *cli.Context, j *history.Journal) error {
 	}
 	name := ctx.String("output")
 	if name == "-" {
-		c.print(string(f.write()))
+		c.Print(string(f.write()))
 		return nil
 	}
 	file, err := c.fixtureFile(name, r.ID)
@@ -51,7 +52,7 @@ func (c *command) exportRun(ctx *cli.Context, j *history.Journal) error {
 		return err
 	}
 	if err := os.MkdirAll(filepath.Dir(file), 0o777); err != nil {
-		return fileError(err)
+		return ui.FileError(err)
 	}
 	written, err := writeNew(file, string(f.write()))
 	switch {
@@ -59,11 +60,11 @@ func (c *command) exportRun(ctx *cli.Context, j *history.Journal) error {
 		return err
 	case !written:
 		return value.Errorf(value.Invalid, "there is a file already: %s", file).WithHint("delete it, or name another: --output FILE")
-	case c.json:
-		return c.printJSON(value.NewDict("id", r.ID, "path", file, "steps", int64(len(f.steps))))
+	case c.JSON:
+		return c.PrintJSON(value.NewDict("id", r.ID, "path", file, "steps", int64(len(f.steps))))
 	}
-	c.print(filepath.ToSlash(file) + "\n")
-	c.note("it holds %s, with all that they read: look at it before you share it", count(len(f.steps), "step"))
+	c.Print(filepath.ToSlash(file) + "\n")
+	c.Note("it holds %s, with all that they read: look at it before you share it", ui.Count(len(f.steps), "step"))
 	return nil
 }
 

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/ui"
 	"github.com/cassidy-run/cassidy/runtime/history"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
@@ -18,7 +19,7 @@ func noteText(d *value.Dict) string {
 	case d.Has("tool"):
 		return ""
 	}
-	return oneLine(value.FormatJSON(d, ""))
+	return ui.OneLine(value.FormatJSON(d, ""))
 }
 
 // shownNote is a note without what is too long to be looked at: a tool's script.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/ui"
 	"github.com/cassidy-run/cassidy/internal/trust"
 	"github.com/cassidy-run/cassidy/runtime/agent"
 	"github.com/cassidy-run/cassidy/runtime/agent/decision"
@@ -236,11 +237,11 @@ func (c *command) promote(ctx *cli.Context, h *host.Host, p *ranProgram) error {
 	t, err := h.Describe(ctx.Context, tool.Script{Name: name, Path: base, Source: file})
 	if ctx.Bool("print") {
 		c.tellNotes(notes)
-		if c.json && err == nil {
-			return c.printJSON(value.NewDict("name", name, "file", file, "needs", capabilityList(t.Needs)))
+		if c.JSON && err == nil {
+			return c.PrintJSON(value.NewDict("name", name, "file", file, "needs", capabilityList(t.Needs)))
 		}
-		if !c.json {
-			c.print(file)
+		if !c.JSON {
+			c.Print(file)
 		}
 		return err
 	}
@@ -258,7 +259,7 @@ func (c *command) promote(ctx *cli.Context, h *host.Host, p *ranProgram) error {
 
 func (c *command) tellNotes(notes []string) {
 	for _, n := range notes {
-		c.say("%s", visibleLine(n))
+		c.Log("%s", ui.VisibleLine(n))
 	}
 }
 
@@ -273,7 +274,7 @@ func (c *command) writePromoted(base, name, text string) (root, shown string, er
 		return "", "", err
 	}
 	if err := os.MkdirAll(dir, 0o777); err != nil {
-		return "", "", fileError(err)
+		return "", "", ui.FileError(err)
 	}
 	shown = folder + "/" + base
 	written, err := writeNew(filepath.Join(dir, base), text)
@@ -286,8 +287,8 @@ func (c *command) writePromoted(base, name, text string) (root, shown string, er
 // reviewPromoted shows the tool as cassidy trust does, and asks about it: nobody
 // has read what a model wrote.
 func (c *command) reviewPromoted(ctx *cli.Context, h *host.Host, root, shown string, t *tool.Tool) error {
-	c.note("created %s", shown)
-	answered := ctx.Bool("yes") || !c.json && c.person()
+	c.Note("created %s", shown)
+	answered := ctx.Bool("yes") || !c.JSON && c.person()
 	trusted := false
 	if c.state() != "" && answered {
 		r, err := c.review(ctx.Context, h, root)
@@ -300,7 +301,7 @@ func (c *command) reviewPromoted(ctx *cli.Context, h *host.Host, root, shown str
 		}
 		review := &trusting{command: c, review: r, files: r.Files[i : i+1], full: true}
 		if ctx.Bool("yes") {
-			if !c.json {
+			if !c.JSON {
 				review.showAll()
 			}
 			err, trusted = review.record(review.files), true
@@ -311,12 +312,12 @@ func (c *command) reviewPromoted(ctx *cli.Context, h *host.Host, root, shown str
 			return err
 		}
 	}
-	if c.json {
-		return c.printJSON(value.NewDict("name", t.Name, "path", filepath.Join(root, filepath.FromSlash(shown)), "needs", capabilityList(t.Needs), "trusted", trusted))
+	if c.JSON {
+		return c.PrintJSON(value.NewDict("name", t.Name, "path", filepath.Join(root, filepath.FromSlash(shown)), "needs", capabilityList(t.Needs), "trusted", trusted))
 	}
 	if !answered {
-		c.note("it is untrusted: a model wrote it. Next: read it, then  cassidy trust %s", shown)
+		c.Note("it is untrusted: a model wrote it. Next: read it, then  cassidy trust %s", shown)
 	}
-	c.note("try it with  cassidy tool run %s", t.Name)
+	c.Note("try it with  cassidy tool run %s", t.Name)
 	return nil
 }

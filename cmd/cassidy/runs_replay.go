@@ -8,6 +8,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/ui"
 	"github.com/cassidy-run/cassidy/runtime/agent"
 	"github.com/cassidy-run/cassidy/runtime/history"
 	"github.com/cassidy-run/cassidy/runtime/host"
@@ -93,7 +94,7 @@ func (c *command) replacement(ctx *cli.Context, r *host.Recorded) (o host.Replay
 	}
 	text, err := os.ReadFile(file)
 	if err != nil {
-		return o, value.Errorf(value.Invalid, "cannot read %s: %w", file, fileError(err))
+		return o, value.Errorf(value.Invalid, "cannot read %s: %w", file, ui.FileError(err))
 	}
 	name := strings.TrimSuffix(filepath.Base(file), filepath.Ext(file))
 	o.Root = tool.Key(name) == tool.Key(strings.TrimSuffix(filepath.Base(r.Script.Path), filepath.Ext(r.Script.Path)))
@@ -109,31 +110,31 @@ func (c *command) tellReplayed(r *host.Recorded, out *host.Replayed, changed boo
 	same := r.Ended.IsZero() || !out.Ended && value.Equal(out.Outcome.Value, r.Result) && (out.Err == nil) == (r.Err == nil)
 	parked := out.Ended && r.Ended.IsZero() && len(out.Differences) == 0 // as far as the run had come
 	exact := !changed && len(out.Differences) == 0 && (same && !out.Ended || parked)
-	if c.json {
+	if c.JSON {
 		return c.printReplayed(r, out, exact)
 	}
 	for _, d := range out.Differences {
-		c.print(fmt.Sprintf("step %s  %s\n  recorded  %s\n  now       %s\n", d.Place, visibleLine(clip(d.Call, lineWidth)),
-			visibleLine(clip(outcomeLine(d.Was, d.WasFailed), lineWidth)), visibleLine(clip(outcomeLine(d.Is, value.ErrorOf(d.IsFailed, value.Failed)), lineWidth))))
+		c.Print(fmt.Sprintf("step %s  %s\n  recorded  %s\n  now       %s\n", d.Place, ui.VisibleLine(ui.Clip(d.Call, ui.LineWidth)),
+			ui.VisibleLine(ui.Clip(outcomeLine(d.Was, d.WasFailed), ui.LineWidth)), ui.VisibleLine(ui.Clip(outcomeLine(d.Is, value.ErrorOf(d.IsFailed, value.Failed)), ui.LineWidth))))
 	}
 	for _, e := range out.Would {
-		c.print(fmt.Sprintf("step %s  would do %s\n", e.Place, visibleLine(clip(e.Func+callArgs(e.Args), lineWidth))))
+		c.Print(fmt.Sprintf("step %s  would do %s\n", e.Place, ui.VisibleLine(ui.Clip(e.Func+callArgs(e.Args), ui.LineWidth))))
 	}
-	steps := count(out.Steps, "step") + " answered from the record"
+	steps := ui.Count(out.Steps, "step") + " answered from the record"
 	switch {
 	case exact && parked:
-		c.print("The replay is exact as far as the run has come: " + steps + "\n")
+		c.Print("The replay is exact as far as the run has come: " + steps + "\n")
 	case exact:
-		c.print("The replay is exact: " + steps + "\n")
+		c.Print("The replay is exact: " + steps + "\n")
 	case out.Ended:
-		c.print("The replay ended: " + steps + "\n")
+		c.Print("The replay ended: " + steps + "\n")
 		return out.Err
 	case same && len(out.Differences) == 0 && len(out.Would) == 0:
-		c.print("Nothing came out otherwise: " + steps + "\n")
+		c.Print("Nothing came out otherwise: " + steps + "\n")
 	default:
-		c.print("The run ends otherwise: " + visibleLine(clip(outcomeLine(out.Outcome.Value, value.ErrorOf(out.Err, value.Failed)), lineWidth)) + " (" + steps + ")\n")
+		c.Print("The run ends otherwise: " + ui.VisibleLine(ui.Clip(outcomeLine(out.Outcome.Value, value.ErrorOf(out.Err, value.Failed)), ui.LineWidth)) + " (" + steps + ")\n")
 		if !changed {
-			return reported(value.Errorf(value.Conflict, "the replay differs"))
+			return ui.Reported(value.Errorf(value.Conflict, "the replay differs"))
 		}
 	}
 	return nil
@@ -141,10 +142,10 @@ func (c *command) tellReplayed(r *host.Recorded, out *host.Replayed, changed boo
 
 func outcomeLine(v value.Value, err *value.Error) string {
 	if err != nil {
-		return "failed: " + oneLine(err.Message())
+		return "failed: " + ui.OneLine(err.Message())
 	}
 	if text, ok := v.(string); ok {
-		return oneLine(text)
+		return ui.OneLine(text)
 	}
 	return value.FormatJSON(v, "")
 }
@@ -165,10 +166,10 @@ func (c *command) printReplayed(r *host.Recorded, out *host.Replayed, exact bool
 	for _, e := range out.Would {
 		would = append(would, value.NewDict("place", e.Place.String(), "func", e.Func, "args", e.Args))
 	}
-	err := c.printJSON(value.NewDict("run", r.ID, "exact", exact, "ended", out.Ended, "steps", int64(out.Steps),
+	err := c.PrintJSON(value.NewDict("run", r.ID, "exact", exact, "ended", out.Ended, "steps", int64(out.Steps),
 		"outcome", outcome(out.Outcome.Value, value.ErrorOf(out.Err, value.Failed)), "differences", differences, "would", would))
 	if err == nil && !exact && out.Ended {
-		err = reported(value.ErrorOf(out.Err, value.Failed))
+		err = ui.Reported(value.ErrorOf(out.Err, value.Failed))
 	}
 	return err
 }

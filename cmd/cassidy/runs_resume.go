@@ -61,7 +61,7 @@ func (c *command) resumeDue(ctx *cli.Context) error {
 		return err
 	}
 	if len(due) == 0 {
-		c.note("no run is due")
+		c.Note("no run is due")
 	}
 	var failed error
 	dir := c.dir

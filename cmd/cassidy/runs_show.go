@@ -10,6 +10,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/ui"
 	"github.com/cassidy-run/cassidy/runtime/history"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
@@ -27,7 +28,7 @@ func (c *command) showRecorded(ctx *cli.Context, j *history.Journal) error {
 	switch place := ctx.String("step"); {
 	case ctx.IsSet("step"):
 		return c.showStep(ctx.Context, j, r, place)
-	case c.json:
+	case c.JSON:
 		return c.showRunJSON(ctx.Context, j, r)
 	}
 	return c.showRunPage(ctx.Context, j, r)
@@ -58,13 +59,13 @@ const (
 func (m stepMark) colour() string {
 	switch m {
 	case stepDone:
-		return green
+		return ui.Green
 	case stepFailed:
-		return red
+		return ui.Red
 	case stepNever:
-		return dim
+		return ui.Dim
 	}
-	return yellow
+	return ui.Yellow
 }
 
 // showRunPage shows a run to a person.
@@ -92,7 +93,7 @@ func (c *command) showRunPage(ctx context.Context, j *history.Journal, r *histor
 	hidden := 0
 	width := placeWidth(steps)
 	for i := range steps {
-		if steps[i].books && !c.verbose {
+		if steps[i].books && !c.Verbose {
 			hidden++
 			continue
 		}
@@ -102,10 +103,10 @@ func (c *command) showRunPage(ctx context.Context, j *history.Journal, r *histor
 		c.printWait(w)
 	}
 	if r.Reason == brokenOff || r.Reason == "interrupted" {
-		c.print("\n" + c.paint()(bold, "  to continue: cassidy runs resume "+r.ID) + "\n")
+		c.Print("\n" + c.Paint()(ui.Bold, "  to continue: cassidy runs resume "+r.ID) + "\n")
 	}
 	if hidden > 0 {
-		c.note("%s that only kept the books: --verbose shows them", count(hidden, "more step"))
+		c.Note("%s that only kept the books: --verbose shows them", ui.Count(hidden, "more step"))
 	}
 	return c.toldDamage(damage)
 }
@@ -120,10 +121,10 @@ func placeWidth(steps []shownStep) int {
 
 // printRun shows what a run is.
 func (c *command) printRun(r *history.Run, tokens tokenCount) {
-	room := c.lineWidth()
+	room := c.LineWidth()
 	line := func(name, value string) {
 		if value != "" {
-			c.print(clip(pad(name, 9)+visibleLine(oneLine(value)), room) + "\n")
+			c.Print(ui.Clip(ui.Pad(name, 9)+ui.VisibleLine(ui.OneLine(value)), room) + "\n")
 		}
 	}
 	line("run", r.ID)
@@ -151,40 +152,40 @@ func (c *command) printRun(r *history.Run, tokens tokenCount) {
 	if r.Err != nil {
 		line("error", r.Err.Message())
 	}
-	c.print("\n")
+	c.Print("\n")
 }
 
 // printStep shows a step on a line, indented by how deep it stands, and what
 // was decided there on lines below.
 func (c *command) printStep(s *shownStep, places int) {
 	const least = 16 // of what a step did, however deep it stands
-	paint, room := c.paint(), c.lineWidth()
-	margin := pad(strings.Repeat("  ", max(0, len(s.place)-1))+s.place.String(), places) + " "
+	paint, room := c.Paint(), c.LineWidth()
+	margin := ui.Pad(strings.Repeat("  ", max(0, len(s.place)-1))+s.place.String(), places) + " "
 	left := room - utf8.RuneCountInString(margin) - 2
 	cost := ""
 	if s.cost != "" {
 		cost = "  " + s.cost
 		left -= utf8.RuneCountInString(cost)
 	}
-	said := visibleLine(s.said)
-	what := visibleLine(s.what)
+	said := ui.VisibleLine(s.said)
+	what := ui.VisibleLine(s.what)
 	if said == "" {
-		what = clip(what, max(left, least))
+		what = ui.Clip(what, max(left, least))
 	} else {
-		what = clip(what, max(left*3/5, left-2-utf8.RuneCountInString(said), least))
+		what = ui.Clip(what, max(left*3/5, left-2-utf8.RuneCountInString(said), least))
 		left -= utf8.RuneCountInString(what) + 2
-		if said = clip(said, max(left, 1)); left < least/2 && said != visibleLine(s.said) {
+		if said = ui.Clip(said, max(left, 1)); left < least/2 && said != ui.VisibleLine(s.said) {
 			said = ""
 		}
 	}
-	line := margin + paint(s.mark.colour(), string(s.mark)) + " " + what + paint(dim, cost)
+	line := margin + paint(s.mark.colour(), string(s.mark)) + " " + what + paint(ui.Dim, cost)
 	if said != "" {
-		line += "  " + paint(dim, said)
+		line += "  " + paint(ui.Dim, said)
 	}
-	c.print(strings.TrimRight(line, " ") + "\n")
+	c.Print(strings.TrimRight(line, " ") + "\n")
 	for _, text := range s.below {
 		indent := strings.Repeat(" ", places+3)
-		c.print(indent + paint(dim, clip("↳ "+visibleLine(text), max(room-len(indent), least))) + "\n")
+		c.Print(indent + paint(ui.Dim, ui.Clip("↳ "+ui.VisibleLine(text), max(room-len(indent), least))) + "\n")
 	}
 }
 
@@ -199,8 +200,8 @@ func (c *command) showStep(ctx context.Context, j *history.Journal, r *history.R
 		if found = found || slices.Equal(e.Place, at); !slices.Equal(e.Place, at) || damage != nil {
 			return
 		}
-		if c.json {
-			c.print(jsonText(stepDict(e)) + "\n")
+		if c.JSON {
+			c.Print(jsonText(stepDict(e)) + "\n")
 		} else {
 			c.printWholeStep(e, r.State)
 		}
@@ -219,11 +220,11 @@ func (c *command) showStep(ctx context.Context, j *history.Journal, r *history.R
 func (c *command) printWholeStep(e *history.Entry, state history.State) {
 	line := func(name, value string) {
 		if value != "" {
-			c.print(pad(name, 10) + visibleLine(value) + "\n")
+			c.Print(ui.Pad(name, 10) + ui.VisibleLine(value) + "\n")
 		}
 	}
 	block := func(name string, v value.Value) {
-		c.print(name + "\n" + indented(wholeText(v), "  ") + "\n")
+		c.Print(name + "\n" + indented(wholeText(v), "  ") + "\n")
 	}
 	s := shownOf(e, state, tokenCount{})
 	line("step", e.Place.String())
@@ -260,7 +261,7 @@ func (c *command) printWholeStep(e *history.Entry, state history.State) {
 	switch {
 	case e.Err != nil:
 		block("error", strings.Join(append([]string{e.Err.Error()}, e.Err.Trace...), "\n"))
-		line("hint", oneLine(e.Err.Hint))
+		line("hint", ui.OneLine(e.Err.Hint))
 	case !e.Settled.IsZero():
 		block("outcome", e.Outcome.Value)
 	}
@@ -274,7 +275,7 @@ func (c *command) printWholeStep(e *history.Entry, state history.State) {
 func wholeText(v value.Value) string {
 	switch v := v.(type) {
 	case string:
-		return strings.TrimRight(visible(v), "\n")
+		return strings.TrimRight(ui.Visible(v), "\n")
 	case *value.Dict:
 		var lines []string
 		for k, field := range v.All() {
@@ -284,14 +285,14 @@ func wholeText(v value.Value) string {
 			}
 			text, isText := field.(string)
 			if isText && strings.Contains(text, "\n") {
-				lines = append(lines, visibleLine(name)+":", indented(wholeText(text), "  "))
+				lines = append(lines, ui.VisibleLine(name)+":", indented(wholeText(text), "  "))
 				continue
 			}
-			lines = append(lines, visibleLine(name)+": "+visible(value.FormatJSON(field, "  ")))
+			lines = append(lines, ui.VisibleLine(name)+": "+ui.Visible(value.FormatJSON(field, "  ")))
 		}
 		return strings.Join(lines, "\n")
 	}
-	return visible(value.FormatJSON(v, "  "))
+	return ui.Visible(value.FormatJSON(v, "  "))
 }
 
 func indented(text, indent string) string {
@@ -375,7 +376,7 @@ func questionLines(e *history.Entry, asks, settled bool) (lines []string) {
 		own := asks && (q.Kind == tool.QuestionAsk || q.Kind == tool.QuestionConfirm)
 		why := ""
 		if q.Answer != nil && q.Answer.Why != "" {
-			why = ": " + oneLine(q.Answer.Why)
+			why = ": " + ui.OneLine(q.Answer.Why)
 		}
 		switch {
 		case q.Kind == tool.QuestionApproval && q.Answer != nil && q.Answer.Yes:
@@ -385,7 +386,7 @@ func questionLines(e *history.Entry, asks, settled bool) (lines []string) {
 			lines = append(lines, "refused"+why)
 			continue
 		case !own:
-			lines = append(lines, "asked: "+oneLine(q.Text))
+			lines = append(lines, "asked: "+ui.OneLine(q.Text))
 		}
 		if q.Answer != nil && !(own && settled) {
 			lines = append(lines, "answered: "+firstLine(answerText(q)))
@@ -442,7 +443,7 @@ func wordsOfNothing(e *history.Entry) stepWords {
 	if !isOpen(e) {
 		return stepWords{what: "decision"}
 	}
-	return stepWords{what: "question: " + oneLine(e.Questions[len(e.Questions)-1].Text), asks: true}
+	return stepWords{what: "question: " + ui.OneLine(e.Questions[len(e.Questions)-1].Text), asks: true}
 }
 
 func agentWords(e *history.Entry, name string, out *value.Dict) stepWords {
@@ -496,7 +497,7 @@ func callsWords(args *value.Dict) string {
 			names[i], _ = pair[0].(string)
 		}
 	}
-	return count(len(list), "call") + ": " + strings.Join(names, ", ")
+	return ui.Count(len(list), "call") + ": " + strings.Join(names, ", ")
 }
 
 // commitWords says which files a commit changed: as it reported, or else as it
@@ -568,7 +569,7 @@ func humanWords(e *history.Entry, name string) stepWords {
 	w := stepWords{what: e.Func + callArgs(e.Args), result: e.Outcome.Value, asks: true}
 	for i := range e.Questions {
 		if q := &e.Questions[i]; q.Kind != tool.QuestionApproval {
-			w.what = name + ": " + oneLine(q.Text)
+			w.what = name + ": " + ui.OneLine(q.Text)
 		}
 	}
 	if !e.Settled.IsZero() {

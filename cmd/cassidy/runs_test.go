@@ -14,6 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/ui"
 	"github.com/cassidy-run/cassidy/runtime/history"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
@@ -217,7 +218,7 @@ tokens   1300 in, 36 out
 		t.Errorf("stderr is %q, want %q", stderr, want)
 	}
 	for line := range strings.Lines(stdout) {
-		if n := len([]rune(line)) - 1; n > lineWidth {
+		if n := len([]rune(line)) - 1; n > ui.LineWidth {
 			t.Errorf("a line has %d columns: %q", n, line)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/ui"
 	"github.com/cassidy-run/cassidy/runtime/agent"
 	"github.com/cassidy-run/cassidy/runtime/history"
 	"github.com/cassidy-run/cassidy/runtime/host"
@@ -50,23 +51,23 @@ func (c *command) takeBack(ctx *cli.Context, h *host.Host, u host.Undo, to strin
 	if out == nil || value.KindOf(err) == value.Parked {
 		return err
 	}
-	if !c.json {
+	if !c.JSON {
 		c.printUndone(u.Run, out)
 		return err
 	}
-	if e := c.printJSON(undoneDict(u.Run, out, err)); e != nil || err == nil {
+	if e := c.PrintJSON(undoneDict(u.Run, out, err)); e != nil || err == nil {
 		return e
 	}
 	told := value.ErrorOf(err, value.Failed)
-	c.tell(told)
-	return reported(told)
+	c.Report(told)
+	return ui.Reported(told)
 }
 
 // printUndone tells a person what was taken back, and what was not.
 func (c *command) printUndone(run string, out *host.Undone) {
-	c.print(undoneText(run, out))
+	c.Print(undoneText(run, out))
 	if slices.ContainsFunc(out.Done, func(s host.UndoneStep) bool { return !s.Already() }) {
-		c.note("cassidy runs undo %s takes this back", out.ID)
+		c.Note("cassidy runs undo %s takes this back", out.ID)
 	}
 }
 
@@ -74,19 +75,19 @@ func undoneText(run string, out *host.Undone) string {
 	var b strings.Builder
 	for _, s := range out.Done {
 		if s.Already() {
-			b.WriteString("was taken back already: step " + s.Place.String() + "  " + visibleLine(s.What) + "\n")
+			b.WriteString("was taken back already: step " + s.Place.String() + "  " + ui.VisibleLine(s.What) + "\n")
 			continue
 		}
-		b.WriteString("took back step " + s.Place.String() + "  " + visibleLine(s.What) + changedFiles(s.Value) + "\n")
+		b.WriteString("took back step " + s.Place.String() + "  " + ui.VisibleLine(s.What) + changedFiles(s.Value) + "\n")
 	}
 	if s := out.Failed; s != nil {
-		b.WriteString("not taken back: step " + s.Place.String() + "  " + visibleLine(s.What) + "\n")
+		b.WriteString("not taken back: step " + s.Place.String() + "  " + ui.VisibleLine(s.What) + "\n")
 	}
 	for _, s := range out.Left {
-		b.WriteString("not tried: step " + s.Place.String() + "  " + visibleLine(s.What) + "\n")
+		b.WriteString("not tried: step " + s.Place.String() + "  " + ui.VisibleLine(s.What) + "\n")
 	}
 	for _, s := range out.Lasting {
-		b.WriteString("cannot be taken back: step " + s.Place.String() + "  " + visibleLine(clip(s.What, lineWidth)) + "\n")
+		b.WriteString("cannot be taken back: step " + s.Place.String() + "  " + ui.VisibleLine(ui.Clip(s.What, ui.LineWidth)) + "\n")
 	}
 	if b.Len() == 0 {
 		return "The run " + run + " did nothing that could be taken back\n"
@@ -112,7 +113,7 @@ func changedFiles(v value.Value) string {
 		more = " and " + strconv.Itoa(len(words)-most) + " more"
 		words = words[:most]
 	}
-	return ": " + visibleLine(strings.Join(words, ", ")) + more
+	return ": " + ui.VisibleLine(strings.Join(words, ", ")) + more
 }
 
 // undoneDict is the same for programs.

@@ -6,6 +6,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/ui"
 	"github.com/cassidy-run/cassidy/internal/skill"
 	"github.com/cassidy-run/cassidy/runtime/host"
 	"github.com/cassidy-run/cassidy/runtime/tool"
@@ -52,15 +53,15 @@ func (c *command) listSkills(ctx *cli.Context, _ *host.Host) error {
 			skills = append(skills, s)
 		}
 	}
-	if c.json {
+	if c.JSON {
 		list := value.List{}
 		for i := range skills {
 			list = append(list, skillDict(&skills[i]))
 		}
-		return c.printJSON(value.NewDict("skills", list, "errors", brokenList(broken)))
+		return c.PrintJSON(value.NewDict("skills", list, "errors", ui.ErrorList(broken)))
 	}
 	c.printSkills(skills)
-	c.tellBroken(broken)
+	c.ReportAll(broken)
 	c.skillFooter(skills)
 	return nil
 }
@@ -111,21 +112,21 @@ func (c *command) printSkills(skills []skill.Skill) {
 		count[skills[i].Location]++
 		width = max(width, min(len(skills[i].Key), 28))
 	}
-	p := page{paint: c.paint()}
+	p := ui.Page{Paint: c.Paint()}
 	var group tool.Location
 	for i := range skills {
 		s := &skills[i]
 		if s.Location != group {
 			if group != "" {
-				p.line("")
+				p.Line("")
 			}
 			group = s.Location
-			p.line("%s", p.paint(bold, fmt.Sprintf("%s (%d)", group, count[group])))
+			p.Line("%s", p.Paint(ui.Bold, fmt.Sprintf("%s (%d)", group, count[group])))
 		}
-		p.line("  %s  %s", pad(visibleLine(s.Key), width), clip(printable(s.Description), pageWidth-4-width))
-		p.line("  %s  %s", pad("", width), p.paint(dim, printable("["+strings.Join(skillMarks(s), " · ")+"]")))
+		p.Line("  %s  %s", ui.Pad(ui.VisibleLine(s.Key), width), ui.Clip(ui.Printable(s.Description), ui.PageWidth-4-width))
+		p.Line("  %s  %s", ui.Pad("", width), p.Paint(ui.Dim, ui.Printable("["+strings.Join(skillMarks(s), " · ")+"]")))
 	}
-	c.print(p.String())
+	c.Print(p.String())
 }
 
 // skillMarks says how a skill is used, and what speaks against it.
@@ -157,13 +158,13 @@ func (c *command) skillFooter(skills []skill.Skill) {
 	}
 	switch {
 	case len(skills) == 0:
-		c.note("No skills found; cassidy skill new NAME makes one")
+		c.Note("No skills found; cassidy skill new NAME makes one")
 	case untrusted == 1:
-		c.note("1 skill is untrusted: review it with cassidy trust")
+		c.Note("1 skill is untrusted: review it with cassidy trust")
 	case untrusted > 1:
-		c.note("%d skills are untrusted: review them with cassidy trust", untrusted)
-	case isTerminal(c.err):
-		c.note("cassidy skill show NAME shows one as a model is given it")
+		c.Note("%d skills are untrusted: review them with cassidy trust", untrusted)
+	case ui.IsTerminal(c.Err):
+		c.Note("cassidy skill show NAME shows one as a model is given it")
 	}
 }
 
@@ -190,19 +191,19 @@ func (c *command) showSkill(ctx *cli.Context, _ *host.Host) error {
 		return err
 	}
 	for _, note := range s.Notes {
-		c.note("%s", note)
+		c.Note("%s", note)
 	}
-	if c.json {
+	if c.JSON {
 		d := skillDict(&s.Skill)
 		d.Put("parts", textList(s.Parts))
 		d.Put("notes", textList(s.Notes))
 		d.Put("text", s.Text)
-		return c.printJSON(d)
+		return c.PrintJSON(d)
 	}
 	text := s.Text
-	if isTerminal(c.out) {
-		text = printable(text)
+	if ui.IsTerminal(c.Out) {
+		text = ui.Printable(text)
 	}
-	c.print(text + "\n")
+	c.Print(text + "\n")
 	return nil
 }

@@ -53,11 +53,11 @@ func (c *command) newSkill(ctx *cli.Context, h *host.Host) error {
 	if s.Location == tool.Project {
 		file = filepath.Join(root, filepath.FromSlash(s.Path))
 		if err := c.recordOwn(ctx.Context, h, root, s.Path); err != nil {
-			c.tell(value.ErrorOf(err, value.Failed)) // the file is there: it can be reviewed like any other
+			c.Report(value.ErrorOf(err, value.Failed)) // the file is there: it can be reviewed like any other
 		}
 	}
-	if c.json {
-		err = c.printJSON(value.NewDict("name", s.Key, "path", file, "warnings", textList(s.Warnings)))
+	if c.JSON {
+		err = c.PrintJSON(value.NewDict("name", s.Key, "path", file, "warnings", textList(s.Warnings)))
 	} else {
 		c.tellNewSkill(&s)
 	}
@@ -113,14 +113,14 @@ func (c *command) skillRoot(n *skill.Draft) (string, error) {
 }
 
 func (c *command) tellNewSkill(s *skill.Skill) {
-	c.note("created %s", s.Path)
-	c.note("next: edit it, then  cassidy skill show %s", s.Key)
+	c.Note("created %s", s.Path)
+	c.Note("next: edit it, then  cassidy skill show %s", s.Key)
 	if s.Auto {
-		c.note("      use it by its name in a task; a model may also choose it by its description")
+		c.Note("      use it by its name in a task; a model may also choose it by its description")
 	} else {
-		c.note("      use it by its name in a task")
+		c.Note("      use it by its name in a task")
 	}
 	for _, w := range s.Warnings {
-		c.note("%s", w)
+		c.Note("%s", w)
 	}
 }

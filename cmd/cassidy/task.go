@@ -7,6 +7,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/ui"
 	"github.com/cassidy-run/cassidy/runtime/agent"
 	"github.com/cassidy-run/cassidy/runtime/host"
 	"github.com/cassidy-run/cassidy/runtime/value"
@@ -45,7 +46,7 @@ func (c *command) runTask(ctx *cli.Context, h *host.Host) error {
 	}
 	task := strings.TrimSpace(words[0])
 	if task == "-" {
-		text, err := readAll(c.in)
+		text, err := ui.ReadAll(c.in)
 		if err != nil {
 			return value.Errorf(value.Invalid, "cannot read the task: %w", err)
 		}
@@ -54,7 +55,7 @@ func (c *command) runTask(ctx *cli.Context, h *host.Host) error {
 	if task == "" {
 		return value.Errorf(value.Invalid, "Task cannot be empty").WithHint(`cassidy task "what to do"`)
 	}
-	if !validText(task) {
+	if !ui.ValidText(task) {
 		return value.Errorf(value.Invalid, "the task is not UTF-8 text").WithHint("put the data into a file, and name it in the task")
 	}
 	setup, err := c.agentSetup(ctx, h, []string{"auto"}, "task")
@@ -81,7 +82,7 @@ func (c *command) runTask(ctx *cli.Context, h *host.Host) error {
 		return err
 	}
 	if warning := a.OverheadReport().Warning(); warning != "" {
-		c.note("%s", warning)
+		c.Note("%s", warning)
 	}
 	stop := c.showRun(h, s.NextRun())
 	r, err := s.Send(ctx.Context, text)
@@ -114,10 +115,10 @@ func (c *command) newAgent(h *host.Host, s *agentSetup) (*agent.Agent, error) {
 // programs.
 func (c *command) registerTools(h *host.Host, o *agent.Options) {
 	if err := agent.Register(h, func() (*agent.Options, error) { own := *o; return &own, nil }); err != nil {
-		c.note("no agents of agents here: %v", err) // a tool of the project or of the user's has the name
+		c.Note("no agents of agents here: %v", err) // a tool of the project or of the user's has the name
 	}
 	if err := agent.RegisterCode(h); err != nil {
-		c.note("no programs of models here: %v", err)
+		c.Note("no programs of models here: %v", err)
 	}
 }
 
@@ -141,22 +142,22 @@ func (c *command) printDryRun(a *agent.Agent, s *agentSetup, task string) error 
 		names = append(names, t.Name)
 	}
 	overhead, limit := a.Budget()
-	if c.json {
-		return c.printJSON(value.NewDict("dry_run", true, "validated", true, "task", task, "tools", names, "working_dir", s.options.WorkDir,
+	if c.JSON {
+		return c.PrintJSON(value.NewDict("dry_run", true, "validated", true, "task", task, "tools", names, "working_dir", s.options.WorkDir,
 			"model", s.options.Model.Name(), "policy", a.Policy().Name, "format", string(a.Format()),
 			"tool_overhead", int64(overhead), "effective_limit", int64(limit)))
 	}
 	var b strings.Builder
-	line := func(name, value string) { b.WriteString(pad(name+":", 12) + value + "\n") }
-	line("task", printable(task))
+	line := func(name, value string) { b.WriteString(ui.Pad(name+":", 12) + value + "\n") }
+	line("task", ui.Printable(task))
 	line("tools", joined(names))
 	line("folder", s.options.WorkDir)
 	line("model", s.options.Model.Name())
 	line("policy", a.Policy().Name)
 	line("format", string(a.Format()))
 	line("overhead", a.OverheadReport().String())
-	c.print(b.String())
-	c.note("dry run: everything is in order, and nothing was called")
+	c.Print(b.String())
+	c.Note("dry run: everything is in order, and nothing was called")
 	return nil
 }
 

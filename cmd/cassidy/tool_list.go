@@ -9,6 +9,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/ui"
 	"github.com/cassidy-run/cassidy/runtime/host"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
@@ -43,10 +44,10 @@ func (c *command) listTools(ctx *cli.Context, h *host.Host) error {
 		return !keep(t.Location) || group != "" && t.DisplayGroup() != group || available && t.State != tool.Ready
 	})
 	if group != "" && len(tools) == 0 {
-		c.note("no tools found in group %q%s", group, value.DidYouMean(group, slices.Sorted(maps.Keys(h.Groups()))))
+		c.Note("no tools found in group %q%s", group, value.DidYouMean(group, slices.Sorted(maps.Keys(h.Groups()))))
 	}
 	broken := h.Broken()
-	if c.json {
+	if c.JSON {
 		list := make(value.List, len(tools))
 		for i := range tools {
 			t, err := h.Tool(tools[i].Name)
@@ -55,19 +56,19 @@ func (c *command) listTools(ctx *cli.Context, h *host.Host) error {
 			}
 			list[i] = describe(&t)
 		}
-		if err := c.printJSON(value.NewDict("tools", list, "errors", brokenList(broken))); err != nil {
+		if err := c.PrintJSON(value.NewDict("tools", list, "errors", ui.ErrorList(broken))); err != nil {
 			return err
 		}
 	} else {
 		c.printList(tools)
-		c.tellBroken(broken)
+		c.ReportAll(broken)
 		c.tellUntrusted(tools)
-		if isTerminal(c.err) || len(tools) == 0 {
+		if ui.IsTerminal(c.Err) || len(tools) == 0 {
 			c.listFooter(ctx.String("location"), tools)
 		}
 	}
 	if ctx.Bool("strict") && len(broken) > 0 {
-		return errSilent
+		return ui.ErrSilent
 	}
 	return nil
 }
@@ -108,11 +109,11 @@ func (c *command) printList(tools []tool.Head) {
 		groups[t.DisplayGroup()] = append(groups[t.DisplayGroup()], t)
 		width = max(width, min(len(t.Name), 28))
 	}
-	paint := c.paint()
+	paint := c.Paint()
 	var b bytes.Buffer
 	b.Grow(160 * len(tools)) // a guess
 	for _, group := range slices.Sorted(maps.Keys(groups)) {
-		fmt.Fprintf(&b, "%s\n", paint(bold, fmt.Sprintf("%s (%d)", printable(group), len(groups[group]))))
+		fmt.Fprintf(&b, "%s\n", paint(ui.Bold, fmt.Sprintf("%s (%d)", ui.Printable(group), len(groups[group]))))
 		members := groups[group]
 		slices.SortStableFunc(members, func(x, y *tool.Head) int { return strings.Compare(x.Name, y.Name) })
 		for _, t := range members {
@@ -120,7 +121,7 @@ func (c *command) printList(tools []tool.Head) {
 		}
 		b.WriteString("\n")
 	}
-	_, _ = c.out.Write(b.Bytes())
+	_, _ = c.Out.Write(b.Bytes())
 }
 
 // writeTool writes the line of a tool, and its marks, if any, on one of their own.
@@ -138,11 +139,11 @@ func writeTool(b *bytes.Buffer, t *tool.Head, width int, paint func(code, text s
 	if t.Location != tool.Builtin {
 		marks = append(marks, string(t.Location))
 	}
-	for _, text := range []string{"  ", pad(t.Name, width), "  ", clip(printable(t.Summary()), pageWidth-4-width), "\n"} {
+	for _, text := range []string{"  ", ui.Pad(t.Name, width), "  ", ui.Clip(ui.Printable(t.Summary()), ui.PageWidth-4-width), "\n"} {
 		b.WriteString(text)
 	}
 	if len(marks) > 0 {
-		b.WriteString(paint(dim, "  "+pad("", width)+"  ["+printable(strings.Join(marks, " · "))+"]"))
+		b.WriteString(paint(ui.Dim, "  "+ui.Pad("", width)+"  ["+ui.Printable(strings.Join(marks, " · "))+"]"))
 		b.WriteByte('\n')
 	}
 }
@@ -157,18 +158,18 @@ func (c *command) tellUntrusted(tools []tool.Head) {
 	}
 	switch {
 	case n == 1:
-		c.note("1 tool is untrusted: review it with cassidy trust")
+		c.Note("1 tool is untrusted: review it with cassidy trust")
 	case n > 1:
-		c.note("%d tools are untrusted: review them with cassidy trust", n)
+		c.Note("%d tools are untrusted: review them with cassidy trust", n)
 	}
 }
 
 func (c *command) listFooter(location string, tools []tool.Head) {
 	if len(tools) == 0 && location != "all" {
-		c.note("No custom tools found; cassidy tool new NAME makes one")
+		c.Note("No custom tools found; cassidy tool new NAME makes one")
 		return
 	}
-	c.note("cassidy tool info NAME tells more of one, cassidy tool list --group GROUP shows one group")
+	c.Note("cassidy tool info NAME tells more of one, cassidy tool list --group GROUP shows one group")
 }
 
 func groupsCommand(c *command) *cli.Command {
@@ -183,16 +184,16 @@ func groupsCommand(c *command) *cli.Command {
 			list := value.List{}
 			for _, name := range slices.Sorted(maps.Keys(groups)) {
 				list = append(list, value.NewDict("name", name, "tools", int64(groups[name])))
-				if !c.json {
+				if !c.JSON {
 					plural := "s"
 					if groups[name] == 1 {
 						plural = ""
 					}
-					c.print(fmt.Sprintf("%s: %d tool%s\n", printable(name), groups[name], plural))
+					c.Print(fmt.Sprintf("%s: %d tool%s\n", ui.Printable(name), groups[name], plural))
 				}
 			}
-			if c.json {
-				return c.printJSON(value.NewDict("groups", list))
+			if c.JSON {
+				return c.PrintJSON(value.NewDict("groups", list))
 			}
 			return nil
 		}),
@@ -217,10 +218,10 @@ func refreshCommand(c *command) *cli.Command {
 
 func (c *command) tellRefreshed(_ *cli.Context, h *host.Host) error {
 	tools, broken := h.List(), h.Broken()
-	if c.json {
-		return c.printJSON(value.NewDict("tools", int64(len(tools)), "errors", brokenList(broken)))
+	if c.JSON {
+		return c.PrintJSON(value.NewDict("tools", int64(len(tools)), "errors", ui.ErrorList(broken)))
 	}
-	c.note("Tool cache refreshed: %d tools", len(tools))
-	c.tellBroken(broken)
+	c.Note("Tool cache refreshed: %d tools", len(tools))
+	c.ReportAll(broken)
 	return nil
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/ui"
 	"github.com/cassidy-run/cassidy/internal/folder"
 	"github.com/cassidy-run/cassidy/internal/project"
 	"github.com/cassidy-run/cassidy/runtime/host"
@@ -55,7 +56,7 @@ func (c *command) newTool(ctx *cli.Context, h *host.Host) error {
 	}
 	base := name + "." + ctx.String("lang")
 	if err := os.MkdirAll(dir, 0o777); err != nil {
-		return fileError(err)
+		return ui.FileError(err)
 	}
 	file := filepath.Join(dir, base)
 	written, err := writeNew(file, text)
@@ -67,15 +68,15 @@ func (c *command) newTool(ctx *cli.Context, h *host.Host) error {
 	}
 	if ctx.String("location") == string(tool.Project) {
 		if err := c.recordOwn(ctx.Context, h, filepath.Dir(filepath.Dir(dir)), shown+"/"+base); err != nil {
-			c.tell(value.ErrorOf(err, value.Failed)) // the file is there: it can be reviewed like any other
+			c.Report(value.ErrorOf(err, value.Failed)) // the file is there: it can be reviewed like any other
 		}
 	}
-	if c.json {
-		err = c.printJSON(value.NewDict("name", name, "path", file))
+	if c.JSON {
+		err = c.PrintJSON(value.NewDict("name", name, "path", file))
 	} else {
-		c.note("created %s", shown+"/"+base)
-		c.note("next: edit it, then  cassidy tool validate %s", name)
-		c.note("      try it with    cassidy tool example %s", name)
+		c.Note("created %s", shown+"/"+base)
+		c.Note("next: edit it, then  cassidy tool validate %s", name)
+		c.Note("      try it with    cassidy tool example %s", name)
 	}
 	if err == nil && ctx.Bool("open") {
 		err = c.edit(file)
@@ -158,7 +159,7 @@ func (c *command) toolsDir(location string) (dir, shown string, err error) {
 // edit opens a file in the user's editor.
 func (c *command) edit(file string) error {
 	for _, name := range []string{"VISUAL", "EDITOR"} {
-		if editor, ok := c.env(name); ok && strings.TrimSpace(editor) != "" {
+		if editor, ok := c.Env(name); ok && strings.TrimSpace(editor) != "" {
 			words := append(strings.Fields(editor), file)
 			cmd := exec.Command(words[0], words[1:]...)
 			cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
@@ -168,7 +169,7 @@ func (c *command) edit(file string) error {
 			return nil
 		}
 	}
-	c.note("set EDITOR to have --open open the file: %s", file)
+	c.Note("set EDITOR to have --open open the file: %s", file)
 	return nil
 }
 
@@ -210,16 +211,16 @@ func (c *command) validateTools(ctx *cli.Context, h *host.Host) error {
 			check(fileStem(e.Pos.File), tool.Tool{}, e)
 		}
 		if len(reports) == 0 {
-			c.note("No custom tools found")
+			c.Note("No custom tools found")
 		}
 	}
-	if c.json {
-		if err := c.printJSON(value.NewDict("valid", ok, "tools", append(value.List{}, reports...))); err != nil {
+	if c.JSON {
+		if err := c.PrintJSON(value.NewDict("valid", ok, "tools", append(value.List{}, reports...))); err != nil {
 			return err
 		}
 	}
 	if !ok {
-		return errSilent
+		return ui.ErrSilent
 	}
 	return nil
 }
@@ -243,8 +244,8 @@ func (c *command) subject(ctx *cli.Context, h *host.Host, word string) (tool.Too
 func (c *command) report(name string, t tool.Tool, err error) value.Value {
 	if err != nil {
 		e := value.ErrorOf(err, value.Invalid)
-		if !c.json {
-			c.tell(e)
+		if !c.JSON {
+			c.Report(e)
 		}
 		return value.NewDict("name", name, "valid", false, "file", e.Pos.File, "line", int64(e.Pos.Line),
 			"column", int64(e.Pos.Col), "reason", e.Message(), "suggestion", e.Hint)
@@ -253,8 +254,8 @@ func (c *command) report(name string, t tool.Tool, err error) value.Value {
 	for _, w := range t.Warnings {
 		warnings = append(warnings, w)
 	}
-	if !c.json {
-		c.print(validPage(&t, c.paint()))
+	if !c.JSON {
+		c.Print(validPage(&t, c.Paint()))
 	}
 	return value.NewDict("name", t.Name, "valid", true, "state", string(t.State), "warnings", warnings)
 }
@@ -262,10 +263,10 @@ func (c *command) report(name string, t tool.Tool, err error) value.Value {
 func validPage(t *tool.Tool, paint func(code, text string) string) string {
 	var b strings.Builder
 	tick := func(format string, args ...any) {
-		fmt.Fprintf(&b, "%s %s\n", paint(green, "✓"), printable(fmt.Sprintf(format, args...)))
+		fmt.Fprintf(&b, "%s %s\n", paint(ui.Green, "✓"), ui.Printable(fmt.Sprintf(format, args...)))
 	}
 	tick("Tool name: %s", t.Name)
-	tick("Description: %s", clip(t.Summary(), pageWidth-16))
+	tick("Description: %s", ui.Clip(t.Summary(), ui.PageWidth-16))
 	tick("Group: %s", t.DisplayGroup())
 	tick("Risky: %v", t.NeedsApproval())
 	tick("Parameters (%d)", len(t.Params))
@@ -277,18 +278,18 @@ func validPage(t *tool.Tool, paint func(code, text string) string) string {
 		if p.FromHost {
 			need = "filled in by the host"
 		}
-		fmt.Fprintf(&b, "    %s (%s, %s)\n", printable(p.Name), p.Type, need)
+		fmt.Fprintf(&b, "    %s (%s, %s)\n", ui.Printable(p.Name), p.Type, need)
 	}
 	if len(t.Examples) > 0 {
 		tick("Examples (%d), each with arguments that pass the check", len(t.Examples))
 	}
 	tick("Handler function is valid")
 	for _, w := range t.Warnings {
-		fmt.Fprintf(&b, "%s %s\n", paint(yellow, "!"), printable(w))
+		fmt.Fprintf(&b, "%s %s\n", paint(ui.Yellow, "!"), ui.Printable(w))
 	}
 	ready := "ready to use"
 	if t.State == tool.Untrusted {
-		ready = "untrusted: " + printable(t.Reason)
+		ready = "untrusted: " + ui.Printable(t.Reason)
 	}
 	fmt.Fprintf(&b, "%s is valid and %s\n", t.Name, ready)
 	return b.String()

@@ -10,6 +10,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/ui"
 	"github.com/cassidy-run/cassidy/runtime/agent"
 	"github.com/cassidy-run/cassidy/runtime/host"
 	"github.com/cassidy-run/cassidy/runtime/tool"
@@ -76,9 +77,9 @@ func (c *command) arguments(t *tool.Tool, before string, words []string, input s
 		return c.inputArgs(input)
 	}
 	args, notes, err := parsePairs(t, before, words)
-	if c.verbose {
+	if c.Verbose {
 		for _, note := range notes {
-			c.say("%s", note)
+			c.Log("%s", note)
 		}
 	}
 	return args, err
@@ -106,7 +107,7 @@ func parsePairs(t *tool.Tool, before string, words []string) (args *value.Dict, 
 			args.Put(name, v)
 			continue
 		}
-		if !validText(val) {
+		if !ui.ValidText(val) {
 			return nil, nil, value.Errorf(value.Invalid, "the value of %s is not UTF-8", name).WithHint("put the text into a file, and its name here")
 		}
 		read, more := t.Coerce(value.NewDict(name, val))
@@ -123,16 +124,16 @@ func (c *command) inputArgs(input string) (*value.Dict, error) {
 	var err error
 	switch {
 	case input == "-":
-		text, err = readAll(c.in)
+		text, err = ui.ReadAll(c.in)
 	case strings.HasPrefix(input, "@"):
 		var f *os.File
 		if f, err = os.Open(input[1:]); err == nil {
-			text, err = readAll(f)
+			text, err = ui.ReadAll(f)
 			_ = f.Close() // it was only read from
 		}
 	}
 	if err != nil {
-		return nil, value.Errorf(value.Invalid, "%w", fileError(err)).WithHint("--input takes a JSON object, @FILE, or - for standard input")
+		return nil, value.Errorf(value.Invalid, "%w", ui.FileError(err)).WithHint("--input takes a JSON object, @FILE, or - for standard input")
 	}
 	v, err := value.ParseJSON(text)
 	if err != nil {
@@ -149,7 +150,7 @@ func (c *command) inputArgs(input string) (*value.Dict, error) {
 // call runs a call, with what it tells on standard error, and prints its
 // result.
 func (c *command) call(ctx *cli.Context, h *host.Host, do func(context.Context) (tool.Result, error)) (tool.Result, error) {
-	stop := c.screen.follow(h, c.showCall)
+	stop := c.screen.Follow(h, c.showCall)
 	result, err := do(ctx.Context)
 	stop()
 	if err != nil {
@@ -158,7 +159,7 @@ func (c *command) call(ctx *cli.Context, h *host.Host, do func(context.Context) 
 		}
 		return result, c.failedWith(err, result.Usage)
 	}
-	if c.json {
+	if c.JSON {
 		c.printResult(result)
 		return result, nil
 	}
@@ -168,11 +169,11 @@ func (c *command) call(ctx *cli.Context, h *host.Host, do func(context.Context) 
 
 // printText prints a result, and nothing for none.
 func (c *command) printText(text string) {
-	if isTerminal(c.out) {
-		text = printable(text)
+	if ui.IsTerminal(c.Out) {
+		text = ui.Printable(text)
 	}
 	if text != "" {
-		c.print(strings.TrimSuffix(text, "\n") + "\n")
+		c.Print(strings.TrimSuffix(text, "\n") + "\n")
 	}
 }
 
@@ -182,11 +183,11 @@ func (c *command) failed(err error) error { return c.failedWith(err, tool.Usage{
 
 func (c *command) failedWith(err error, u tool.Usage) error {
 	e := value.ErrorOf(err, value.Failed)
-	c.tell(e)
-	if c.json {
+	c.Report(e)
+	if c.JSON {
 		c.printResult(tool.Fail(e, u))
 	}
-	return reported(e)
+	return ui.Reported(e)
 }
 
 func (c *command) printResult(r tool.Result) {
@@ -194,7 +195,7 @@ func (c *command) printResult(r tool.Result) {
 	if err != nil { // the host has checked that the result has a JSON form
 		text, _ = tool.Fail(value.ErrorOf(err, value.Internal), r.Usage).MarshalJSON()
 	}
-	c.print(string(text) + "\n")
+	c.Print(string(text) + "\n")
 }
 
 // showCall shows what a call reports while it runs.
@@ -210,21 +211,21 @@ func (c *command) showCall(e tool.Event) {
 func (c *command) show(e tool.Event) {
 	switch d := e.Data.(type) {
 	case tool.ToolOutput:
-		if !c.quiet {
-			_, _ = io.WriteString(c.err, printable(d.Chunk))
+		if !c.Quiet {
+			_, _ = io.WriteString(c.Err, ui.Printable(d.Chunk))
 		}
 	case tool.Log:
-		c.note("%s: %s", e.Tool, d.Message)
+		c.Note("%s: %s", e.Tool, d.Message)
 	case tool.Progress:
-		if isTerminal(c.err) || c.verbose {
-			c.note("%s: %s%s", e.Tool, d.Message, share(d))
+		if ui.IsTerminal(c.Err) || c.Verbose {
+			c.Note("%s: %s%s", e.Tool, d.Message, share(d))
 		}
 	case tool.EffectDone, tool.ArgsRead, tool.Audit:
-		if c.verbose {
-			c.say("%s: %s %s", e.Tool, e.Type(), value.FormatJSON(e.Fields(), ""))
+		if c.Verbose {
+			c.Log("%s: %s %s", e.Tool, e.Type(), value.FormatJSON(e.Fields(), ""))
 		}
 	case tool.Lost:
-		c.say("%d events are not shown: they came faster than they could be written", d.N)
+		c.Log("%d events are not shown: they came faster than they could be written", d.N)
 	}
 }
 
@@ -280,13 +281,13 @@ func (c *command) runExample(ctx *cli.Context, h *host.Host, t *tool.Tool, numbe
 			WithHint("the tool has %d example%s, counted from 1", len(t.Examples), plural)
 	}
 	e := t.Examples[n-1]
-	c.note("%s", t.CallText(e.Args))
+	c.Note("%s", t.CallText(e.Args))
 	result, err := c.call(ctx, h, func(ctx context.Context) (tool.Result, error) {
 		return h.Call(ctx, tool.Call{Tool: t.Name, Args: e.Args, Caller: tool.ByPerson})
 	})
 	if err == nil && e.HasExpect && !value.Alike(result.Value, e.Expect) {
-		c.say("this is not what the example expects: %s", value.FormatJSON(e.Expect, ""))
-		return errSilent
+		c.Log("this is not what the example expects: %s", value.FormatJSON(e.Expect, ""))
+		return ui.ErrSilent
 	}
 	return err
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/ui"
 	"github.com/cassidy-run/cassidy/runtime/host"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
@@ -46,15 +47,15 @@ func infoCommand(c *command) *cli.Command {
 	return &cli.Command{
 		Name: "info", Usage: "tell in short what a tool is and takes", ArgsUsage: "NAME",
 		Action: c.aboutTool(func(_ *cli.Context, _ *host.Host, t tool.Tool) error {
-			if c.json {
-				return c.printJSON(describe(&t))
+			if c.JSON {
+				return c.PrintJSON(describe(&t))
 			}
-			p := toolPage{page{paint: c.paint()}}
+			p := toolPage{ui.Page{Paint: c.Paint()}}
 			p.head(&t)
-			p.text(t.Summary())
+			p.Text(t.Summary())
 			p.facts(&t)
 			p.params(&t, false)
-			c.print(p.String())
+			c.Print(p.String())
 			return nil
 		}),
 	}
@@ -64,10 +65,10 @@ func helpCommand(c *command) *cli.Command {
 	return &cli.Command{
 		Name: "help", Usage: "explain a tool in full", ArgsUsage: "NAME",
 		Action: c.aboutTool(func(_ *cli.Context, _ *host.Host, t tool.Tool) error {
-			if c.json {
-				return c.printJSON(fullDescription(&t))
+			if c.JSON {
+				return c.PrintJSON(fullDescription(&t))
 			}
-			c.print(helpPage(&t, c.paint()))
+			c.Print(helpPage(&t, c.Paint()))
 			return nil
 		}),
 	}
@@ -99,37 +100,37 @@ func fullDescription(t *tool.Tool) *value.Dict {
 }
 
 // A toolPage is text about a tool for a person.
-type toolPage struct{ page }
+type toolPage struct{ ui.Page }
 
 func (p *toolPage) head(t *tool.Tool) {
-	p.line("%s — %s", p.paint(bold, t.Name), printable(t.DisplayTitle()))
+	p.Line("%s — %s", p.Paint(ui.Bold, t.Name), ui.Printable(t.DisplayTitle()))
 	if d := t.Deprecated; d != nil {
 		note := "DEPRECATED"
 		if d.Since != "" {
 			note += " since " + d.Since
 		}
-		p.line("%s", p.paint(yellow, printable(note)))
+		p.Line("%s", p.Paint(ui.Yellow, ui.Printable(note)))
 		if d.Message != "" {
-			p.text(d.Message)
+			p.Text(d.Message)
 		}
 		if d.Replacement != "" {
-			p.line("Use %s instead.", printable(d.Replacement))
+			p.Line("Use %s instead.", ui.Printable(d.Replacement))
 		}
 	}
 	if t.State != tool.Ready {
-		p.line("%s", p.paint(yellow, "Not to be used now ("+string(t.State)+"): "+printable(t.Reason)))
+		p.Line("%s", p.Paint(ui.Yellow, "Not to be used now ("+string(t.State)+"): "+ui.Printable(t.Reason)))
 	}
-	p.line("")
+	p.Line("")
 }
 
 func (p *toolPage) facts(t *tool.Tool) {
-	p.line("")
-	p.fact("Group", t.DisplayGroup())
+	p.Line("")
+	p.Fact("Group", t.DisplayGroup())
 	risky := "no"
 	if t.NeedsApproval() {
 		risky = "yes (requires approval in safe mode)"
 	}
-	p.fact("Risky", risky)
+	p.Fact("Risky", risky)
 	var hints []string
 	d := hintDict(t.Hints)
 	for k, v := range d.All() {
@@ -137,19 +138,19 @@ func (p *toolPage) facts(t *tool.Tool) {
 			hints = append(hints, strings.ReplaceAll(k.(string), "_", "-"))
 		}
 	}
-	p.fact("Hints", strings.Join(hints, ", "))
+	p.Fact("Hints", strings.Join(hints, ", "))
 }
 
 func (p *toolPage) params(t *tool.Tool, full bool) {
 	shown := slices.DeleteFunc(slices.Clone(t.Params), func(x tool.Param) bool { return x.FromHost })
 	if len(shown) == 0 {
 		if len(t.Schema) == 0 {
-			p.title("Parameters")
-			p.line("  none")
+			p.Title("Parameters")
+			p.Line("  none")
 		}
 		return
 	}
-	p.title("Parameters")
+	p.Title("Parameters")
 	width := 0
 	for _, x := range shown {
 		width = max(width, len(x.Name))
@@ -166,9 +167,9 @@ func (p *toolPage) params(t *tool.Tool, full bool) {
 		if full {
 			facts = append(facts, constraints(&x)...)
 		}
-		p.line("  %s  %s", p.paint(bold, pad(x.Name, width)), p.paint(dim, "("+strings.Join(facts, ", ")+")"))
+		p.Line("  %s  %s", p.Paint(ui.Bold, ui.Pad(x.Name, width)), p.Paint(ui.Dim, "("+strings.Join(facts, ", ")+")"))
 		if x.Description != "" {
-			p.WriteString(wrap(printable(x.Description), strings.Repeat(" ", width+4), pageWidth))
+			p.WriteString(ui.Wrap(ui.Printable(x.Description), strings.Repeat(" ", width+4), ui.PageWidth))
 		}
 	}
 }
@@ -207,19 +208,19 @@ func constraints(x *tool.Param) []string {
 
 // helpPage is all there is to know of a tool.
 func helpPage(t *tool.Tool, paint func(code, text string) string) string {
-	p := toolPage{page{paint: paint}}
+	p := toolPage{ui.Page{Paint: paint}}
 	p.head(t)
-	p.text(t.Description)
-	p.title("Usage")
-	p.line("  cassidy tool run %s", usage(t))
+	p.Text(t.Description)
+	p.Title("Usage")
+	p.Line("  cassidy tool run %s", usage(t))
 	p.params(t, true)
 	if t.Returns != nil || t.ReturnsDoc != "" {
-		p.title("Returns")
+		p.Title("Returns")
 		kind := "any"
 		if t.Returns != nil {
 			kind = t.Returns.String()
 		}
-		p.WriteString(wrap(strings.TrimSuffix(kind+": "+printable(t.ReturnsDoc), ": "), "  ", pageWidth))
+		p.WriteString(ui.Wrap(strings.TrimSuffix(kind+": "+ui.Printable(t.ReturnsDoc), ": "), "  ", ui.PageWidth))
 		if t.Returns != nil {
 			p.fields(t.Returns.Fields)
 		}
@@ -227,13 +228,13 @@ func helpPage(t *tool.Tool, paint func(code, text string) string) string {
 	p.examples(t)
 	p.facts(t)
 	p.needs(t)
-	p.fact("Tags", strings.Join(t.Tags, ", "))
-	p.fact("Version", t.Version)
+	p.Fact("Tags", strings.Join(t.Tags, ", "))
+	p.Fact("Version", t.Version)
 	if t.Timeout > 0 {
-		p.fact("Timeout", t.Timeout.String())
+		p.Fact("Timeout", t.Timeout.String())
 	}
-	p.fact("From", strings.TrimSpace(string(t.Location)+" "+t.Path))
-	p.fact("Overhead", fmt.Sprintf("about %d tokens of a model's context", t.EstimateOverhead()))
+	p.Fact("From", strings.TrimSpace(string(t.Location)+" "+t.Path))
+	p.Fact("Overhead", fmt.Sprintf("about %d tokens of a model's context", t.EstimateOverhead()))
 	return p.String()
 }
 
@@ -244,7 +245,7 @@ func (p *toolPage) fields(fields []tool.Param) {
 		width = max(width, len(f.Name))
 	}
 	for _, f := range fields {
-		p.WriteString(wrap(printable(f.Description), fmt.Sprintf("    %s  (%s) ", pad(f.Name, width), f.Type), pageWidth))
+		p.WriteString(ui.Wrap(ui.Printable(f.Description), fmt.Sprintf("    %s  (%s) ", ui.Pad(f.Name, width), f.Type), ui.PageWidth))
 	}
 }
 
@@ -256,7 +257,7 @@ func (p *toolPage) needs(t *tool.Tool) {
 	if len(names) == 0 {
 		names = []string{"nothing: it can only compute"}
 	}
-	p.fact("Needs", strings.Join(names, ", "))
+	p.Fact("Needs", strings.Join(names, ", "))
 }
 
 // usage writes the call of a tool on the command line.
@@ -278,17 +279,17 @@ func (p *toolPage) examples(t *tool.Tool) {
 	if len(t.Examples) == 0 {
 		return
 	}
-	p.title("Examples")
+	p.Title("Examples")
 	for i, e := range t.Examples {
 		if i > 0 {
-			p.line("")
+			p.Line("")
 		}
 		if e.Description != "" {
-			p.WriteString(wrap(printable(e.Description), "  ", pageWidth))
+			p.WriteString(ui.Wrap(ui.Printable(e.Description), "  ", ui.PageWidth))
 		}
-		p.line("    cassidy tool run %s", printable(t.Name+shellArgs(e.Args)))
+		p.Line("    cassidy tool run %s", ui.Printable(t.Name+shellArgs(e.Args)))
 		if e.HasExpect {
-			p.line("    → %s", clip(printable(value.FormatJSON(e.Expect, "")), pageWidth-6))
+			p.Line("    → %s", ui.Clip(ui.Printable(value.FormatJSON(e.Expect, "")), ui.PageWidth-6))
 		}
 	}
 }
@@ -347,12 +348,12 @@ func schemaCommand(c *command) *cli.Command {
 				return err
 			}
 			if t.State == tool.Untrusted {
-				c.note("the tool '%s' is untrusted: %s", t.Name, t.Reason)
+				c.Note("the tool '%s' is untrusted: %s", t.Name, t.Reason)
 			}
-			if c.json {
-				return c.printJSON(d)
+			if c.JSON {
+				return c.PrintJSON(d)
 			}
-			c.print(value.FormatJSON(d, "  ") + "\n")
+			c.Print(value.FormatJSON(d, "  ") + "\n")
 			return nil
 		}),
 	}
@@ -371,8 +372,8 @@ func overheadCommand(c *command) *cli.Command {
 				names[i] = tools[i].Name
 			}
 			each, total := h.Overhead(names...)
-			if c.json {
-				return c.printJSON(overheadDict(names, each, total))
+			if c.JSON {
+				return c.PrintJSON(overheadDict(names, each, total))
 			}
 			c.printOverhead(names, each, total)
 			return nil
@@ -398,14 +399,14 @@ func (c *command) printOverhead(names []string, each []int, total int) {
 	for _, name := range names {
 		width = max(width, len(name))
 	}
-	p := toolPage{page{paint: c.paint()}}
-	p.line("%s  %6d tokens", pad("base", width), tool.BaseOverhead)
+	p := toolPage{ui.Page{Paint: c.Paint()}}
+	p.Line("%s  %6d tokens", ui.Pad("base", width), tool.BaseOverhead)
 	for i, name := range names {
-		p.line("%s  %6d", pad(name, width), each[i])
+		p.Line("%s  %6d", ui.Pad(name, width), each[i])
 	}
-	p.line("%s  %6d (%.1f%% of %dk token limit)", p.paint(bold, pad("total", width)), total, percentOfLimit(total), tool.TokenLimit/1000)
-	c.print(p.String())
+	p.Line("%s  %6d (%.1f%% of %dk token limit)", p.Paint(ui.Bold, ui.Pad("total", width)), total, percentOfLimit(total), tool.TokenLimit/1000)
+	c.Print(p.String())
 	if 10*total > tool.TokenLimit {
-		c.note("the tools take more than 10%% of the limit; offer fewer with a group or a preset")
+		c.Note("the tools take more than 10%% of the limit; offer fewer with a group or a preset")
 	}
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/ui"
 	"github.com/cassidy-run/cassidy/internal/folder"
 	"github.com/cassidy-run/cassidy/internal/project"
 	"github.com/cassidy-run/cassidy/internal/trust"
@@ -106,7 +107,7 @@ func (c *command) tellTrustedOnce(h *host.Host) error {
 		return err
 	}
 	for _, f := range r.Untrusted() {
-		c.say("trusted for this command only: %s (%s)", visibleLine(f.Path), inShort(&f))
+		c.Log("trusted for this command only: %s (%s)", ui.VisibleLine(f.Path), inShort(&f))
 	}
 	return nil
 }
@@ -122,27 +123,27 @@ func (c *command) reviewTrust(ctx *cli.Context, h *host.Host, root string) error
 		return err
 	}
 	t := &trusting{command: c, review: r, files: files, author: ctx.Bool("author"), full: ctx.Bool("full")}
-	c.tellBroken(r.Broken)
+	c.ReportAll(r.Broken)
 	yes := ctx.Bool("yes") || len(files) == 0
-	if !yes && !c.json && c.person() {
+	if !yes && !c.JSON && c.person() {
 		return t.ask(ctx.Context)
 	}
-	if !c.json {
+	if !c.JSON {
 		t.showAll()
 	}
 	if yes {
 		err = t.record(files)
 	}
-	if err == nil && c.json {
-		err = c.printJSON(reviewJSON(r, files, yes))
+	if err == nil && c.JSON {
+		err = c.PrintJSON(reviewJSON(r, files, yes))
 	}
 	if yes || err != nil {
 		return err
 	}
 	e := value.Errorf(value.Denied, "nothing was trusted: there is no terminal to ask on").
 		WithHint("type cassidy trust in a terminal, or cassidy trust --yes when you have read the above")
-	c.tell(e)
-	return reported(e)
+	c.Report(e)
+	return ui.Reported(e)
 }
 
 // chosen returns the files that are not trusted: those that words name, or all.
@@ -203,7 +204,7 @@ func (c *command) inProject(root, word string) string {
 // person reports whether somebody can be asked: he types, and sees what is said.
 func (c *command) person() bool {
 	in, ok := c.in.(*os.File)
-	return ok && isTerminal(in)
+	return ok && ui.IsTerminal(in)
 }
 
 // A trusting is one review, with what came of it.
@@ -219,7 +220,7 @@ func (t *trusting) nothing() string {
 	if len(t.review.Files) == 0 {
 		return "there is nothing here that asks for trust"
 	}
-	return "everything here is trusted (" + count(len(t.review.Files), "file") + ")"
+	return "everything here is trusted (" + ui.Count(len(t.review.Files), "file") + ")"
 }
 
 func (t *trusting) showAll() {
@@ -233,11 +234,11 @@ func (t *trusting) showAll() {
 			p.file(&t.files[i], t.full)
 		}
 	}
-	t.print(p.String())
+	t.Print(p.String())
 }
 
 func (t *trusting) page() *reviewPage {
-	return &reviewPage{page{paint: t.paint()}, widthOf(t.out)}
+	return &reviewPage{ui.Page{Paint: t.Paint()}, ui.WidthOf(t.Out)}
 }
 
 // ask shows one file after another, and asks about each.
@@ -245,7 +246,7 @@ func (t *trusting) ask(ctx context.Context) error {
 	in := bufio.NewReader(t.in)
 	p := t.page()
 	p.overview(t.review.Root, t.files)
-	t.print(p.String())
+	t.Print(p.String())
 	if t.author {
 		answer, err := t.answer(ctx, in, "are these your own, and do you trust them? [y/N] ")
 		if err != nil || answer != "y" {
@@ -259,12 +260,12 @@ func (t *trusting) ask(ctx context.Context) error {
 	for i := range t.files {
 		f := &t.files[i]
 		if lib := loadsRefused(f, refused); lib != "" {
-			t.say("%s stays untrusted: it loads %s", visibleLine(f.Path), visibleLine(lib))
+			t.Log("%s stays untrusted: it loads %s", ui.VisibleLine(f.Path), ui.VisibleLine(lib))
 			continue
 		}
 		p := t.page()
 		p.file(f, t.full)
-		t.print(p.String())
+		t.Print(p.String())
 		answer := "y"
 		if !rest {
 			var err error
@@ -288,7 +289,7 @@ func (t *trusting) ask(ctx context.Context) error {
 }
 
 func (t *trusting) question(i int) string {
-	what := visibleLine(t.files[i].Path)
+	what := ui.VisibleLine(t.files[i].Path)
 	if left := len(t.files) - i - 1; left > 0 {
 		return fmt.Sprintf("trust %s? [y]es, [N]o, [a]ll %d that are left, [q]uit: ", what, left+1)
 	}
@@ -311,7 +312,7 @@ func loadsRefused(f *trust.File, refused map[string]bool) string {
 // answer asks a question and returns the first letter of the answer. What is no
 // answer is no.
 func (t *trusting) answer(ctx context.Context, in *bufio.Reader, question string) (string, error) {
-	fmt.Fprintf(t.err, "%s", question)
+	fmt.Fprintf(t.Err, "%s", question)
 	line := make(chan string, 1)
 	go func() { // a terminal is read to the end of the line, whatever happens meanwhile
 		text, _ := in.ReadString('\n')
@@ -322,7 +323,7 @@ func (t *trusting) answer(ctx context.Context, in *bufio.Reader, question string
 		return "", ctx.Err()
 	case text := <-line:
 		if !strings.HasSuffix(text, "\n") {
-			fmt.Fprintln(t.err)
+			fmt.Fprintln(t.Err)
 			return "q", nil // the end of the input
 		}
 		switch word := strings.ToLower(strings.TrimSpace(text)); word {
@@ -339,7 +340,7 @@ func (t *trusting) answer(ctx context.Context, in *bufio.Reader, question string
 
 func (t *trusting) declined(err error) error {
 	if err == nil {
-		t.note("nothing was trusted")
+		t.Note("nothing was trusted")
 	}
 	return err
 }
@@ -354,15 +355,15 @@ func (t *trusting) record(files []trust.File) error {
 		if err := trust.MarkAuthor(t.review.Root); err != nil {
 			return err
 		}
-		t.note("this project is yours now: edits stay trusted while they need no more than before")
+		t.Note("this project is yours now: edits stay trusted while they need no more than before")
 	}
 	switch {
 	case len(t.files) == 0:
-		t.note("%s", t.nothing())
+		t.Note("%s", t.nothing())
 	case len(files) == 0:
-		t.note("nothing was trusted")
+		t.Note("nothing was trusted")
 	default:
-		t.note("trusted %s", count(len(files), "file"))
+		t.Note("trusted %s", ui.Count(len(files), "file"))
 	}
 	return nil
 }
@@ -377,7 +378,7 @@ func (c *command) listTrusted(ctx *cli.Context, root string) error {
 		return err
 	}
 	list := value.List{}
-	p := page{paint: c.paint()}
+	p := ui.Page{Paint: c.Paint()}
 	for _, r := range records {
 		state := "trusted"
 		if r.Revoked {
@@ -389,18 +390,18 @@ func (c *command) listTrusted(ctx *cli.Context, root string) error {
 		if len(r.Needs) > 0 {
 			facts = append(facts, strings.Join(capabilityTexts(r.Needs), ", "))
 		}
-		p.line("%s  %s", visibleLine(r.Path), p.paint(dim, "["+visibleLine(strings.Join(facts, " · "))+"]"))
+		p.Line("%s  %s", ui.VisibleLine(r.Path), p.Paint(ui.Dim, "["+ui.VisibleLine(strings.Join(facts, " · "))+"]"))
 	}
-	if c.json {
-		return c.printJSON(value.NewDict("project", root, "author", author, "files", list))
+	if c.JSON {
+		return c.PrintJSON(value.NewDict("project", root, "author", author, "files", list))
 	}
 	if author {
-		c.note("%s is your own: edits stay trusted while they need no more than before", root)
+		c.Note("%s is your own: edits stay trusted while they need no more than before", root)
 	}
 	if len(records) == 0 {
-		c.note("nothing here has been reviewed")
+		c.Note("nothing here has been reviewed")
 	}
-	c.print(p.String())
+	c.Print(p.String())
 	return nil
 }
 
@@ -413,18 +414,18 @@ func (c *command) revokeTrust(root string, words []string) error {
 	if err := trust.New(c.state()).Revoke(root, names...); err != nil {
 		return err
 	}
-	if c.json {
+	if c.JSON {
 		list := value.List{}
 		for _, name := range names {
 			list = append(list, name)
 		}
-		return c.printJSON(value.NewDict("project", root, "revoked", list, "all", len(names) == 0))
+		return c.PrintJSON(value.NewDict("project", root, "revoked", list, "all", len(names) == 0))
 	}
 	if len(names) == 0 {
-		c.note("nothing in %s is trusted any more", root)
+		c.Note("nothing in %s is trusted any more", root)
 	}
 	for _, name := range names {
-		c.note("%s is not trusted any more", name)
+		c.Note("%s is not trusted any more", name)
 	}
 	return nil
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/aymanbagabas/go-udiff"
 
+	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/ui"
 	"github.com/cassidy-run/cassidy/internal/trust"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
@@ -48,7 +49,7 @@ func inShort(f *trust.File) string {
 	if len(f.Tool.Needs) == 0 {
 		return "tool, only computes"
 	}
-	return "tool, needs " + visibleLine(strings.Join(capabilityTexts(worstFirst(f.Tool.Needs)), ", "))
+	return "tool, needs " + ui.VisibleLine(strings.Join(capabilityTexts(ui.WorstFirst(f.Tool.Needs)), ", "))
 }
 
 // added and removed compare what a file needs with what was trusted of it.
@@ -95,7 +96,7 @@ func raisedLimits(t *tool.Tool) []string {
 // Each of its lines stands behind something that no file can write there, on
 // every line of the terminal.
 type reviewPage struct {
-	page
+	ui.Page
 	width int // columns
 }
 
@@ -104,8 +105,8 @@ const factWidth = 12
 
 // fact writes what cassidy says of a file, with a file's own words in it.
 func (p *reviewPage) fact(label, text, code string) {
-	before := "  " + p.paint(code, pad(label, factWidth-3)) + " "
-	for _, line := range wrapped(visibleLine(text), max(p.width-factWidth, minText)) {
+	before := "  " + p.Paint(code, ui.Pad(label, factWidth-3)) + " "
+	for _, line := range wrapped(ui.VisibleLine(text), max(p.width-factWidth, minText)) {
 		p.WriteString(before + line + "\n")
 		before = strings.Repeat(" ", factWidth)
 	}
@@ -114,8 +115,8 @@ func (p *reviewPage) fact(label, text, code string) {
 // quote writes a line of a file behind a margin.
 func (p *reviewPage) quote(before, line, code string) {
 	rest := strings.Repeat(" ", utf8.RuneCountInString(before)-2) + "┊ "
-	for _, piece := range fold(visibleLine(line), max(p.width-utf8.RuneCountInString(before), minText)) {
-		p.WriteString(p.paint(dim, before) + p.paint(code, piece) + "\n")
+	for _, piece := range ui.Fold(ui.VisibleLine(line), max(p.width-utf8.RuneCountInString(before), minText)) {
+		p.WriteString(p.Paint(ui.Dim, before) + p.Paint(code, piece) + "\n")
 		before = rest
 	}
 }
@@ -132,11 +133,11 @@ func wrapped(text string, width int) []string {
 		case utf8.RuneCountInString(line)+1+utf8.RuneCountInString(word) <= width:
 			line += " " + word
 		default:
-			lines = append(lines, fold(line, width)...)
+			lines = append(lines, ui.Fold(line, width)...)
 			line = word
 		}
 	}
-	return append(lines, fold(line, width)...)
+	return append(lines, ui.Fold(line, width)...)
 }
 
 // overview is one line for each file.
@@ -145,9 +146,9 @@ func (p *reviewPage) overview(root string, files []trust.File) {
 	if len(files) == 1 {
 		verb = "is"
 	}
-	p.line("%s in %s %s not trusted:\n", count(len(files), "file"), visibleLine(root), verb)
+	p.Line("%s in %s %s not trusted:\n", ui.Count(len(files), "file"), ui.VisibleLine(root), verb)
 	for i := range files {
-		p.line("  %s  %s", visibleLine(files[i].Path), p.paint(dim, "("+inShort(&files[i])+")"))
+		p.Line("  %s  %s", ui.VisibleLine(files[i].Path), p.Paint(ui.Dim, "("+inShort(&files[i])+")"))
 	}
 }
 
@@ -157,21 +158,21 @@ func (p *reviewPage) file(f *trust.File, full bool) {
 	if f.Was != nil {
 		state = "changed"
 	}
-	p.line("\n%s  %s", p.paint(bold, visibleLine(f.Path)), p.paint(yellow, state))
+	p.Line("\n%s  %s", p.Paint(ui.Bold, ui.VisibleLine(f.Path)), p.Paint(ui.Yellow, state))
 	p.item("what", kindWords[f.Kind])
 	p.item("why", strings.TrimSuffix(f.Reason, "; run cassidy trust"))
 	if f.Tool != nil {
 		p.tool(f)
 	}
-	p.line("")
+	p.Line("")
 	switch {
 	case f.Was == nil || !f.HasOld:
 		if f.Was != nil {
-			p.line("  (how it read before is lost; this is all of it)")
+			p.Line("  (how it read before is lost; this is all of it)")
 		}
 		p.code(f.Text, full)
 	case f.OldText == f.Text:
-		p.line("  (the file itself is as it was)")
+		p.Line("  (the file itself is as it was)")
 	default:
 		p.diff(f)
 	}
@@ -184,12 +185,12 @@ func (p *reviewPage) tool(f *trust.File) {
 	t := f.Tool
 	p.item("says", t.Summary())
 	added, removed := changedNeeds(f)
-	for _, c := range worstFirst(t.Needs) {
+	for _, c := range ui.WorstFirst(t.Needs) {
 		name, code := "may", ""
 		if c.Acts() {
-			name, code = "RISKY", red
+			name, code = "RISKY", ui.Red
 		}
-		words := inWords(c)
+		words := ui.InWords(c)
 		if slices.Contains(added, c) {
 			words = "now also " + words
 		}
@@ -199,12 +200,12 @@ func (p *reviewPage) tool(f *trust.File) {
 		p.item("may", "only compute: it reaches no files, no network and no commands")
 	}
 	for _, c := range removed {
-		p.item("no longer", inWords(c))
+		p.item("no longer", ui.InWords(c))
 	}
 	for _, limit := range raisedLimits(t) {
 		p.item("takes", limit)
 	}
-	p.item("takes", count(len(t.Params), "parameter"))
+	p.item("takes", ui.Count(len(t.Params), "parameter"))
 	if len(t.Loads) > 0 {
 		p.item("loads", strings.Join(t.Loads, ", "))
 	}
@@ -219,7 +220,7 @@ func (p *reviewPage) code(text string, full bool) {
 	lines := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
 	for i, line := range lines {
 		if i == shownLines && !full {
-			p.line("%s", p.paint(yellow, fmt.Sprintf("  … %d more lines: cassidy trust --full shows them", len(lines)-i)))
+			p.Line("%s", p.Paint(ui.Yellow, fmt.Sprintf("  … %d more lines: cassidy trust --full shows them", len(lines)-i)))
 			return
 		}
 		p.quote(fmt.Sprintf("%5d │ ", i+1), strings.TrimSuffix(line, "\r"), "")
@@ -237,9 +238,9 @@ func (p *reviewPage) diff(f *trust.File) {
 		code := ""
 		switch line[0] {
 		case '+':
-			code = green
+			code = ui.Green
 		case '-':
-			code = red
+			code = ui.Red
 		}
 		p.quote("  │ ", strings.TrimSuffix(line, "\n"), code)
 	}
@@ -276,5 +277,5 @@ func reviewJSON(r *trust.Review, files []trust.File, trusted bool) *value.Dict {
 		}
 		list = append(list, d)
 	}
-	return value.NewDict("project", r.Root, "author", r.Author, "trusted", trusted, "files", list, "errors", brokenList(r.Broken))
+	return value.NewDict("project", r.Root, "author", r.Author, "trusted", trusted, "files", list, "errors", ui.ErrorList(r.Broken))
 }

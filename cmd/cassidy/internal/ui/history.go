@@ -1,4 +1,4 @@
-package main
+package ui
 
 import (
 	"os"
@@ -8,10 +8,10 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-// A lineHistory is what was typed at a prompt, in this session and in earlier ones.
+// A History is what was typed at a prompt, in this session and in earlier ones.
 // It is kept in a file that only its user can read, a line of JSON for each
 // message. What begins with a space is not kept, as in a shell.
-type lineHistory struct {
+type History struct {
 	file  string // or "", where it is only remembered
 	lines []string
 }
@@ -24,10 +24,10 @@ const (
 	maxPastLine = 8 << 10
 )
 
-// openHistory reads what was typed earlier. A file that cannot be read is
+// OpenHistory reads what was typed earlier. A file that cannot be read is
 // taken for an empty one, and one that has grown is shortened.
-func openHistory(file string) *lineHistory {
-	h := &lineHistory{file: file}
+func OpenHistory(file string) *History {
+	h := &History{file: file}
 	text, err := os.ReadFile(file)
 	if err != nil {
 		return h
@@ -48,7 +48,7 @@ func openHistory(file string) *lineHistory {
 
 // rewrite puts what is remembered in place of the file. Where that fails, the
 // file stays as it was.
-func (h *lineHistory) rewrite() {
+func (h *History) rewrite() {
 	var b strings.Builder
 	for _, line := range h.lines {
 		b.WriteString(value.FormatJSON(line, "") + "\n")
@@ -59,8 +59,8 @@ func (h *lineHistory) rewrite() {
 	}
 }
 
-// add keeps a message, unless it is the last one again.
-func (h *lineHistory) add(line string) {
+// Add keeps a message, unless it is the last one again.
+func (h *History) Add(line string) {
 	last := len(h.lines) - 1
 	if line == "" || line[0] == ' ' || len(line) > maxPastLine || last >= 0 && h.lines[last] == line {
 		return

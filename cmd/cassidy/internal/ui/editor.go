@@ -1,4 +1,4 @@
-package main
+package ui
 
 import (
 	"context"
@@ -10,16 +10,16 @@ import (
 	"unicode/utf8"
 )
 
-// errInterrupted is Ctrl-C at a prompt.
-var errInterrupted = errors.New("interrupted")
+// ErrInterrupted is Ctrl-C at a prompt.
+var ErrInterrupted = errors.New("interrupted")
 
-// An editor reads lines from a terminal, with the keys that a shell has. Where
+// An Editor reads lines from a terminal, with the keys that a shell has. Where
 // the terminal cannot tell single keys, the system's own editing is all there
 // is.
-type editor struct {
-	term  *terminal
-	past  *lineHistory
-	plain bool // the terminal only writes lines
+type Editor struct {
+	Term  *Terminal
+	Past  *History
+	Plain bool // the terminal only writes lines
 
 	prompt string
 	line   []rune
@@ -49,20 +49,20 @@ const (
 
 const ctrl = 0x1f // of a letter leaves the key with Ctrl
 
-// read reads a line. The error is [io.EOF] of Ctrl-D, [errInterrupted] of
+// Read reads a line. The error is [io.EOF] of Ctrl-D, [errInterrupted] of
 // Ctrl-C, or the context's. The terminal is left as it was found.
-func (e *editor) read(ctx context.Context, prompt string) (string, error) {
-	if e.plain || e.term.file == nil {
+func (e *Editor) Read(ctx context.Context, prompt string) (string, error) {
+	if e.Plain || e.Term.File == nil {
 		return e.readPlain(ctx, prompt)
 	}
-	restore, err := byKey(e.term.file)
+	restore, err := byKey(e.Term.File)
 	if err != nil {
 		return e.readPlain(ctx, prompt)
 	}
 	defer restore()
-	e.term.print("\x1b[?2004h") // have what is pasted marked
-	defer e.term.print("\x1b[?2004l")
-	e.prompt, e.line, e.at, e.from, e.old, e.kept, e.paste = prompt, nil, 0, 0, len(e.past.lines), nil, false
+	e.Term.Print("\x1b[?2004h") // have what is pasted marked
+	defer e.Term.Print("\x1b[?2004l")
+	e.prompt, e.line, e.at, e.from, e.old, e.kept, e.paste = prompt, nil, 0, 0, len(e.Past.lines), nil, false
 	for {
 		e.draw()
 		k, err := e.key(ctx)
@@ -74,27 +74,27 @@ func (e *editor) read(ctx context.Context, prompt string) (string, error) {
 		}
 		e.at = len(e.line)
 		e.draw()
-		if errors.Is(err, errInterrupted) {
-			e.term.print("^C")
+		if errors.Is(err, ErrInterrupted) {
+			e.Term.Print("^C")
 		}
-		e.term.print("\r\n")
+		e.Term.Print("\r\n")
 		return string(e.line), err
 	}
 }
 
 // readPlain reads a line that the system lets a person edit. Ctrl-C ends the
 // context then.
-func (e *editor) readPlain(ctx context.Context, prompt string) (string, error) {
-	e.term.print(prompt)
-	line, err := e.term.line(ctx)
+func (e *Editor) readPlain(ctx context.Context, prompt string) (string, error) {
+	e.Term.Print(prompt)
+	line, err := e.Term.ReadLine(ctx)
 	if err != nil {
-		e.term.print("\n")
+		e.Term.Print("\n")
 	}
 	return line, err
 }
 
 // press does what a key asks for, and reports whether the line is done.
-func (e *editor) press(k rune) (done bool, err error) {
+func (e *Editor) press(k rune) (done bool, err error) {
 	switch k {
 	case '\r', '\n':
 		if e.paste {
@@ -103,7 +103,7 @@ func (e *editor) press(k rune) (done bool, err error) {
 		}
 		return true, nil
 	case 'C' & ctrl:
-		return true, errInterrupted
+		return true, ErrInterrupted
 	case 'D' & ctrl:
 		if len(e.line) == 0 {
 			return true, io.EOF
@@ -120,7 +120,7 @@ func (e *editor) press(k rune) (done bool, err error) {
 	case 'W' & ctrl, keyWordBack:
 		e.remove(e.wordLeft(), e.at)
 	case 'L' & ctrl:
-		e.term.print("\x1b[H\x1b[2J")
+		e.Term.Print("\x1b[H\x1b[2J")
 	case keyUp, 'P' & ctrl:
 		e.remember(e.old - 1)
 	case keyDown, 'N' & ctrl:
@@ -134,7 +134,7 @@ func (e *editor) press(k rune) (done bool, err error) {
 }
 
 // move moves the cursor, or types a character.
-func (e *editor) move(k rune) {
+func (e *Editor) move(k rune) {
 	switch k {
 	case keyLeft, 'B' & ctrl:
 		e.at = max(0, e.at-1)
@@ -155,14 +155,14 @@ func (e *editor) move(k rune) {
 	}
 }
 
-func (e *editor) insert(r rune) {
+func (e *Editor) insert(r rune) {
 	if len(e.line) < maxLine {
 		e.line = slices.Insert(e.line, e.at, r)
 		e.at++
 	}
 }
 
-func (e *editor) remove(from, to int) {
+func (e *Editor) remove(from, to int) {
 	from, to = max(0, from), min(len(e.line), to)
 	if from < to {
 		e.line = slices.Delete(e.line, from, to)
@@ -170,7 +170,7 @@ func (e *editor) remove(from, to int) {
 	}
 }
 
-func (e *editor) wordLeft() int {
+func (e *Editor) wordLeft() int {
 	at := e.at
 	for at > 0 && unicode.IsSpace(e.line[at-1]) {
 		at--
@@ -181,7 +181,7 @@ func (e *editor) wordLeft() int {
 	return at
 }
 
-func (e *editor) wordRight() int {
+func (e *Editor) wordRight() int {
 	at := e.at
 	for at < len(e.line) && unicode.IsSpace(e.line[at]) {
 		at++
@@ -193,8 +193,8 @@ func (e *editor) wordRight() int {
 }
 
 // remember shows an earlier line in place of this one, or this one again.
-func (e *editor) remember(which int) {
-	past := e.past.lines
+func (e *Editor) remember(which int) {
+	past := e.Past.lines
 	if which < 0 || which > len(past) {
 		return
 	}
@@ -211,8 +211,8 @@ func (e *editor) remember(which int) {
 }
 
 // draw shows the part of the line around the cursor that fits.
-func (e *editor) draw() {
-	room := max(e.term.width()-cells([]rune(e.prompt))-2, 8)
+func (e *Editor) draw() {
+	room := max(e.Term.Width()-cells([]rune(e.prompt))-2, 8)
 	e.from = min(e.from, e.at)
 	for cells(e.line[e.from:e.at]) > room {
 		e.from++
@@ -223,7 +223,7 @@ func (e *editor) draw() {
 	}
 	// The terminal itself remembers where the cursor is: it alone knows how
 	// wide it shows each character.
-	e.term.print("\r" + e.prompt + shown(e.line[e.from:e.at]) + "\x1b7" + shown(e.line[e.at:to]) + "\x1b[K\x1b8")
+	e.Term.Print("\r" + e.prompt + shown(e.line[e.from:e.at]) + "\x1b7" + shown(e.line[e.at:to]) + "\x1b[K\x1b8")
 }
 
 // cells is how many columns characters take at most, see [fold].
@@ -246,7 +246,7 @@ func shown(line []rune) string {
 			b.WriteRune('⏎')
 		case r == '\t':
 			b.WriteRune(' ')
-		case seen(r):
+		case Seen(r):
 			b.WriteRune(r)
 		default:
 			b.WriteRune('·')
@@ -256,12 +256,12 @@ func shown(line []rune) string {
 }
 
 // key reads a key: a character, or one of the constants.
-func (e *editor) key(ctx context.Context) (rune, error) {
-	r, err := e.term.rune(ctx)
+func (e *Editor) key(ctx context.Context) (rune, error) {
+	r, err := e.Term.rune(ctx)
 	if err != nil || r != '\x1b' {
 		return r, err
 	}
-	if r, err = e.term.rune(ctx); err != nil {
+	if r, err = e.Term.rune(ctx); err != nil {
 		return r, err
 	}
 	switch r {
@@ -279,10 +279,10 @@ func (e *editor) key(ctx context.Context) (rune, error) {
 
 // sequence reads the rest of what a terminal sends for a key that is no
 // character.
-func (e *editor) sequence(ctx context.Context) (rune, error) {
+func (e *Editor) sequence(ctx context.Context) (rune, error) {
 	var code strings.Builder
 	for code.Len() < 16 { // none is longer
-		r, err := e.term.rune(ctx)
+		r, err := e.Term.rune(ctx)
 		if err != nil {
 			return r, err
 		}
@@ -309,7 +309,7 @@ func keys(code string) (rune, bool) {
 }
 
 // rune reads a character.
-func (t *terminal) rune(ctx context.Context) (rune, error) {
+func (t *Terminal) rune(ctx context.Context) (rune, error) {
 	for !utf8.FullRune(t.typed) {
 		if err := t.more(ctx); err != nil {
 			return 0, err

@@ -1,4 +1,4 @@
-package main
+package ui
 
 import (
 	"strings"
@@ -26,7 +26,7 @@ func TestVisible(t *testing.T) {
 		{"\u0085\u2028", "⟨U+0085⟩⟨U+2028⟩"},
 	}
 	for _, tt := range tests {
-		if got := visible(tt.in); got != tt.want {
+		if got := Visible(tt.in); got != tt.want {
 			t.Errorf("visible(%q) = %q, want %q", tt.in, got, tt.want)
 		}
 	}
@@ -42,7 +42,7 @@ func TestPrintable(t *testing.T) {
 		{"\xff", ""},
 	}
 	for _, tt := range tests {
-		if got := printable(tt.in); got != tt.want {
+		if got := Printable(tt.in); got != tt.want {
 			t.Errorf("printable(%q) = %q, want %q", tt.in, got, tt.want)
 		}
 	}
@@ -61,7 +61,7 @@ func TestFold(t *testing.T) {
 		{"\tab", 5, []string{"    a", "b"}},
 	}
 	for _, tt := range tests {
-		if diff := cmp.Diff(tt.want, fold(tt.line, tt.width)); diff != "" {
+		if diff := cmp.Diff(tt.want, Fold(tt.line, tt.width)); diff != "" {
 			t.Errorf("fold(%q, %d) (-want +got):\n%s", tt.line, tt.width, diff)
 		}
 	}
@@ -70,11 +70,11 @@ func TestFold(t *testing.T) {
 func TestInWords(t *testing.T) {
 	for _, name := range tool.CapabilityNames() {
 		c := tool.Capability{Name: name}
-		if got := inWords(c); got == "" || got == "use "+name {
+		if got := InWords(c); got == "" || got == "use "+name {
 			t.Errorf("inWords(%s) = %q, want words", c, got)
 		}
 		c.Target = "TARGET"
-		if got := inWords(c); capabilityWords[name][1] != "" && !strings.Contains(got, "TARGET") {
+		if got := InWords(c); capabilityWords[name][1] != "" && !strings.Contains(got, "TARGET") {
 			t.Errorf("inWords(%s) = %q, want the target in it", c, got)
 		}
 	}
@@ -84,7 +84,7 @@ func TestInWords(t *testing.T) {
 		{Name: "env"}:                 "read every environment variable, secrets among them",
 		{Name: "new.one"}:             "use new.one",
 	} {
-		if got := inWords(c); got != want {
+		if got := InWords(c); got != want {
 			t.Errorf("inWords(%s) = %q, want %q", c, got, want)
 		}
 	}
@@ -95,16 +95,16 @@ func FuzzVisible(f *testing.F) {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		got := visible(text)
+		got := Visible(text)
 		if !utf8.ValidString(got) {
 			t.Errorf("visible(%q) = %q, which is not UTF-8", text, got)
 		}
 		for _, r := range got {
-			if r != '\n' && r != '\t' && !seen(r) {
+			if r != '\n' && r != '\t' && !Seen(r) {
 				t.Errorf("visible(%q) = %q, which has %U", text, got, r)
 			}
 		}
-		if again := visible(got); again != got {
+		if again := Visible(got); again != got {
 			t.Errorf("visible(visible(%q)) = %q, want %q", text, again, got)
 		}
 	})

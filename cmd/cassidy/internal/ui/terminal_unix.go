@@ -1,6 +1,6 @@
 //go:build linux || darwin || dragonfly || freebsd || netbsd || openbsd
 
-package main
+package ui
 
 import (
 	"context"
@@ -10,14 +10,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// columns returns how wide a terminal is, or 0 for what is none.
-func columns(f *os.File) int {
+// Columns returns how wide a terminal is, or 0 for what is none.
+func Columns(f *os.File) int {
 	size, err := unix.IoctlGetWinsize(int(f.Fd()), unix.TIOCGWINSZ)
 	if err != nil {
 		return 0
 	}
 	if size.Col == 0 { // a terminal that does not say
-		return pageWidth
+		return PageWidth
 	}
 	return int(size.Col)
 }
@@ -40,10 +40,10 @@ func byKey(f *os.File) (restore func(), err error) {
 	return func() { _ = unix.IoctlSetTermios(fd, writeTermios, before) }, nil // a terminal that has gone needs none
 }
 
-// untilEnded returns a context that ends when the system asks the program to
+// UntilEnded returns a context that ends when the system asks the program to
 // end, or the terminal hangs up. Who started it with nohup wants it to go on
 // without a terminal.
-func untilEnded(ctx context.Context) (context.Context, context.CancelFunc) {
+func UntilEnded(ctx context.Context) (context.Context, context.CancelFunc) {
 	if signal.Ignored(unix.SIGHUP) {
 		return signal.NotifyContext(ctx, unix.SIGTERM)
 	}

@@ -1,4 +1,4 @@
-package main
+package ui
 
 import (
 	"github.com/cassidy-run/cassidy/runtime/tool"
@@ -10,7 +10,7 @@ const viewBuffer = 1 << 16
 
 // An eventView shows the events of a host on the screen, in a goroutine.
 type eventView struct {
-	screen *screen
+	screen *Screen
 	show   func(tool.Event)
 	events <-chan tool.Event
 	asked  chan chan struct{} // for what is closed when all events so far are shown
@@ -25,7 +25,7 @@ func (v *eventView) run() {
 			if !ok {
 				return
 			}
-			v.screen.add(e, v.show)
+			v.screen.Add(e, v.show)
 		case done := <-v.asked:
 			open := v.drain()
 			close(done)
@@ -44,7 +44,7 @@ func (v *eventView) drain() (open bool) {
 			if !ok {
 				return false
 			}
-			v.screen.add(e, v.show)
+			v.screen.Add(e, v.show)
 		default:
 			return true
 		}

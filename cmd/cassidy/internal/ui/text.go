@@ -1,4 +1,4 @@
-package main
+package ui
 
 import (
 	"fmt"
@@ -8,21 +8,23 @@ import (
 	"unicode/utf8"
 )
 
-// lineWidth is how much of a call or a result a line shows.
-const lineWidth = 100
+// LineWidth is how much of a call or a result a line shows.
+const LineWidth = 100
 
-func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
+// OneLine puts a text on one line.
+func OneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
 
-func times(n int) string {
+// Times writes how often something was done: "once", "2 times".
+func Times(n int) string {
 	if n == 1 {
 		return "once"
 	}
 	return strconv.Itoa(n) + " times"
 }
 
-// fold cuts a line into pieces of at most so many columns. A character that
+// Fold cuts a line into pieces of at most so many columns. A character that
 // may be wide counts as two, so that no terminal breaks a piece again.
-func fold(line string, width int) []string {
+func Fold(line string, width int) []string {
 	line = strings.ReplaceAll(line, "\t", "    ")
 	var pieces []string
 	start, used := 0, 0
@@ -40,18 +42,18 @@ func fold(line string, width int) []string {
 	return append(pieces, line[start:])
 }
 
-// count writes a number of things: "1 file", "2 files".
-func count(n int, what string) string {
+// Count writes a number of things: "1 file", "2 files".
+func Count(n int, what string) string {
 	if n == 1 {
 		return "1 " + what
 	}
 	return fmt.Sprintf("%d %ss", n, what)
 }
 
-// printable drops the characters that a stranger's text could steer the
+// Printable drops the characters that a stranger's text could steer the
 // terminal with: controls, and those that change the order in which what
 // follows is shown. See [visible] for what a person is to decide on.
-func printable(text string) string {
+func Printable(text string) string {
 	return strings.Map(func(r rune) rune {
 		if ' ' <= r && r <= '~' || r == '\n' || r == '\t' {
 			return r
@@ -63,17 +65,17 @@ func printable(text string) string {
 	}, text)
 }
 
-// visible writes out what a person would not see, or not as what it is:
+// Visible writes out what a person would not see, or not as what it is:
 // ⟨U+202E⟩ for a character that turns the text around, ⟨U+000D⟩ for one that has
 // the rest of a line written over it, ⟨ff⟩ for a byte that is no UTF-8. Line
 // ends and tabs stay.
-func visible(text string) string {
+func Visible(text string) string {
 	var b strings.Builder
 	for i, r := range text {
 		switch {
 		case r == utf8.RuneError && !strings.HasPrefix(text[i:], string(utf8.RuneError)):
 			fmt.Fprintf(&b, "⟨%02x⟩", text[i])
-		case r == '\n' || r == '\t' || seen(r):
+		case r == '\n' || r == '\t' || Seen(r):
 			b.WriteRune(r)
 		default:
 			fmt.Fprintf(&b, "⟨U+%04X⟩", r)
@@ -82,14 +84,14 @@ func visible(text string) string {
 	return b.String()
 }
 
-// visibleLine is visible for a text that must stay on one line.
-func visibleLine(text string) string {
-	return strings.ReplaceAll(visible(text), "\n", "⟨U+000A⟩")
+// VisibleLine is visible for a text that must stay on one line.
+func VisibleLine(text string) string {
+	return strings.ReplaceAll(Visible(text), "\n", "⟨U+000A⟩")
 }
 
-// seen reports whether a character is seen as what it is: it leaves ink, or is
+// Seen reports whether a character is seen as what it is: it leaves ink, or is
 // the plain space.
-func seen(r rune) bool {
+func Seen(r rune) bool {
 	const braille = 0x2800 // a pattern without dots
 	return unicode.IsPrint(r) && r != braille &&
 		!unicode.In(r, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector)
@@ -97,18 +99,18 @@ func seen(r rune) bool {
 
 // The colours in use.
 const (
-	bold   = "1"
-	dim    = "2"
-	yellow = "33"
-	green  = "32"
-	red    = "31"
+	Bold   = "1"
+	Dim    = "2"
+	Yellow = "33"
+	Green  = "32"
+	Red    = "31"
 )
 
-// pageWidth is how wide the lines of a page are: what every terminal shows.
-const pageWidth = 80
+// PageWidth is how wide the lines of a page are: what every terminal shows.
+const PageWidth = 80
 
-// wrap breaks text at spaces into lines of a width, each after the indent.
-func wrap(text, indent string, width int) string {
+// Wrap breaks text at spaces into lines of a width, each after the indent.
+func Wrap(text, indent string, width int) string {
 	var b strings.Builder
 	for _, paragraph := range strings.Split(strings.TrimSpace(text), "\n") {
 		line := indent + leading(paragraph)
@@ -132,15 +134,15 @@ func wrap(text, indent string, width int) string {
 // leading returns the spaces that a line begins with.
 func leading(line string) string { return line[:len(line)-len(strings.TrimLeft(line, " "))] }
 
-// clip cuts a line to a width.
-func clip(line string, width int) string {
+// Clip cuts a line to a width.
+func Clip(line string, width int) string {
 	if utf8.RuneCountInString(line) <= width {
 		return line
 	}
 	return strings.TrimSpace(string([]rune(line)[:max(width-1, 1)])) + "…"
 }
 
-// pad fills a text up with spaces.
-func pad(text string, width int) string {
+// Pad fills a text up with spaces.
+func Pad(text string, width int) string {
 	return text + strings.Repeat(" ", max(0, width-utf8.RuneCountInString(text)))
 }

@@ -1,4 +1,4 @@
-package main
+package ui
 
 import (
 	"fmt"
@@ -12,12 +12,12 @@ import (
 
 func TestHistory(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "state", "chat_history")
-	h := openHistory(file)
+	h := OpenHistory(file)
 	for _, line := range []string{"one", "one", " a secret", "", "two\nlines\t\"quoted\"", strings.Repeat("x", maxPastLine+1), "one"} {
-		h.add(line)
+		h.Add(line)
 	}
 	want := []string{"one", "two\nlines\t\"quoted\"", "one"}
-	for name, got := range map[string][]string{"in this session": h.lines, "in the next": openHistory(file).lines} {
+	for name, got := range map[string][]string{"in this session": h.lines, "in the next": OpenHistory(file).lines} {
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
@@ -31,8 +31,8 @@ func TestHistory(t *testing.T) {
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	openHistory(file)
-	again := openHistory(file).lines
+	OpenHistory(file)
+	again := OpenHistory(file).lines
 	if len(again) != maxPast || again[maxPast-1] != fmt.Sprint(2*maxPast) {
 		t.Errorf("it has kept %d, with %q at the end, want %d of them, the last", len(again), again[len(again)-1], maxPast)
 	}
@@ -41,8 +41,8 @@ func TestHistory(t *testing.T) {
 	}
 
 	// Without a file it is remembered, and that is all.
-	h = openHistory("")
-	h.add("one")
+	h = OpenHistory("")
+	h.Add("one")
 	if diff := cmp.Diff([]string{"one"}, h.lines); diff != "" {
 		t.Errorf("without a file (-want +got):\n%s", diff)
 	}

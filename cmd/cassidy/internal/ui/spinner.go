@@ -1,4 +1,4 @@
-package main
+package ui
 
 import (
 	"fmt"
@@ -6,10 +6,10 @@ import (
 	"time"
 )
 
-// A spinner turns on a terminal while nothing comes, so that a person sees
+// A Spinner turns on a terminal while nothing comes, so that a person sees
 // that something is under way. Its screen's lock guards it: it never turns in a
 // question, and its methods are called by what shows events. Nil shows nothing.
-type spinner struct {
+type Spinner struct {
 	out   io.Writer
 	text  string // what is waited for, or "" while nothing is
 	since time.Time
@@ -25,31 +25,31 @@ const (
 	frames    = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 )
 
-// wait says what is waited for now.
-func (s *spinner) wait(text string) {
+// Wait says what is waited for now.
+func (s *Spinner) Wait(text string) {
 	if s != nil {
-		s.erase()
+		s.Erase()
 		s.text, s.since = text, time.Now()
 	}
 }
 
-// hide ends the waiting.
-func (s *spinner) hide() {
+// Hide ends the waiting.
+func (s *Spinner) Hide() {
 	if s != nil {
-		s.erase()
+		s.Erase()
 		s.text = ""
 	}
 }
 
-// erase takes away what is drawn, so that something can be written there.
-func (s *spinner) erase() {
+// Erase takes away what is drawn, so that something can be written there.
+func (s *Spinner) Erase() {
 	if s != nil && s.drawn {
 		_, _ = io.WriteString(s.out, "\r\x1b[K")
 		s.drawn = false
 	}
 }
 
-func (s *spinner) draw() {
+func (s *Spinner) draw() {
 	waited := time.Since(s.since)
 	if s.text == "" || waited < spinAfter {
 		return
@@ -60,6 +60,6 @@ func (s *spinner) draw() {
 	if waited >= time.Second {
 		line += fmt.Sprintf(" %d s", int(waited.Seconds()))
 	}
-	_, _ = io.WriteString(s.out, "\r\x1b["+dim+"m"+clip(visibleLine(line), widthOf(s.out)-1)+"\x1b[0m\x1b[K")
+	_, _ = io.WriteString(s.out, "\r\x1b["+Dim+"m"+Clip(VisibleLine(line), WidthOf(s.out)-1)+"\x1b[0m\x1b[K")
 	s.drawn = true
 }

@@ -1,4 +1,4 @@
-package main
+package ui
 
 import (
 	"fmt"
@@ -31,8 +31,8 @@ var capabilityWords = map[string][2]string{
 	"use":          {"use everything that the program lends", "use %s, which the program lends"},
 }
 
-// inWords says what a capability lets a tool do.
-func inWords(c tool.Capability) string {
+// InWords says what a capability lets a tool do.
+func InWords(c tool.Capability) string {
 	words, known := capabilityWords[c.Name]
 	switch {
 	case !known:
@@ -47,8 +47,8 @@ func inWords(c tool.Capability) string {
 	return fmt.Sprintf(words[1], c.Target)
 }
 
-// worstFirst puts what lets a tool act before what does not.
-func worstFirst(list []tool.Capability) []tool.Capability {
+// WorstFirst puts what lets a tool act before what does not.
+func WorstFirst(list []tool.Capability) []tool.Capability {
 	sorted := slices.Clone(list)
 	slices.SortStableFunc(sorted, func(a, b tool.Capability) int {
 		switch {

@@ -1,4 +1,4 @@
-package main
+package ui
 
 import (
 	"bytes"
@@ -11,11 +11,11 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-// A terminal is where a person is asked: text goes out, and lines come in.
-type terminal struct {
-	in      io.Reader
-	file    *os.File // what in is; nil in tests
-	out     io.Writer
+// A Terminal is where a person is asked: text goes out, and lines come in.
+type Terminal struct {
+	In      io.Reader
+	File    *os.File // what in is; nil in tests
+	Out     io.Writer
 	typed   []byte         // what was read and not taken yet
 	reading chan typedPart // of a read that is under way, or nil
 }
@@ -28,67 +28,68 @@ type typedPart struct {
 // maxLine is how long a typed line may be; terminals end one at 4 KB.
 const maxLine = 1 << 20
 
-// openTerminal returns the terminal of the person who runs the command, or nil
+// OpenTerminal returns the terminal of the person who runs the command, or nil
 // where there is none: standard input and standard error must both be one.
 // Where standard input held the arguments, the terminal is asked for by name.
-func openTerminal(in io.Reader, shown io.Writer, inputRead bool) *terminal {
-	if f, ok := shown.(*os.File); !ok || columns(f) == 0 {
+func OpenTerminal(in io.Reader, shown io.Writer, inputRead bool) *Terminal {
+	if f, ok := shown.(*os.File); !ok || Columns(f) == 0 {
 		return nil
 	}
 	f, ok := in.(*os.File)
-	if ok && columns(f) > 0 {
+	if ok && Columns(f) > 0 {
 		return newTerminal(f, shown)
 	}
 	if !inputRead {
 		return nil
 	}
 	f, err := os.Open("/dev/tty")
-	if err != nil || columns(f) == 0 {
+	if err != nil || Columns(f) == 0 {
 		return nil
 	}
 	return newTerminal(f, shown) // it stays open as long as the command runs
 }
 
-func newTerminal(f *os.File, out io.Writer) *terminal {
-	return &terminal{in: f, file: f, out: out}
+func newTerminal(f *os.File, out io.Writer) *Terminal {
+	return &Terminal{In: f, File: f, Out: out}
 }
 
-func (t *terminal) print(text string) { _, _ = io.WriteString(t.out, text) }
+// Print writes text as it is.
+func (t *Terminal) Print(text string) { _, _ = io.WriteString(t.Out, text) }
 
-// width returns how many columns a line has.
-func (t *terminal) width() int { return widthOf(t.out) }
+// Width returns how many columns a line has.
+func (t *Terminal) Width() int { return WidthOf(t.Out) }
 
-// widthOf returns how many columns a line has of what is written to.
-func widthOf(w io.Writer) int {
+// WidthOf returns how many columns a line has of what is written to.
+func WidthOf(w io.Writer) int {
 	if o, ok := w.(*output); ok {
 		w = o.w
 	}
 	if f, ok := w.(*os.File); ok {
-		if n := columns(f); n > 0 {
+		if n := Columns(f); n > 0 {
 			return n
 		}
 	}
-	return pageWidth
+	return PageWidth
 }
 
-// drop forgets what was typed before the question: it was no answer to it, and
+// Drop forgets what was typed before the question: it was no answer to it, and
 // a tool may have talked somebody into typing it.
-func (t *terminal) drop() {
+func (t *Terminal) Drop() {
 	select {
 	case <-t.reading:
 		t.reading = nil
 	default:
 	}
-	if t.file == nil {
+	if t.File == nil {
 		return
 	}
-	dropInput(t.file)
+	dropInput(t.File)
 	t.typed = nil
 }
 
 // more waits for more to be typed, no longer than the context lasts. A read
 // cannot be called off, so one that is under way serves whoever reads next.
-func (t *terminal) more(ctx context.Context) error {
+func (t *Terminal) more(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -96,7 +97,7 @@ func (t *terminal) more(ctx context.Context) error {
 		t.reading = make(chan typedPart, 1)
 		go func(to chan<- typedPart) {
 			part := make([]byte, 4096)
-			n, err := t.in.Read(part)
+			n, err := t.In.Read(part)
 			to <- typedPart{part[:n], err}
 		}(t.reading)
 	}
@@ -114,8 +115,8 @@ func (t *terminal) more(ctx context.Context) error {
 	}
 }
 
-// line reads a line, without its end.
-func (t *terminal) line(ctx context.Context) (string, error) {
+// ReadLine reads a line, without its end.
+func (t *Terminal) ReadLine(ctx context.Context) (string, error) {
 	if err := ctx.Err(); err != nil {
 		return "", err
 	}
@@ -135,11 +136,11 @@ func (t *terminal) line(ctx context.Context) (string, error) {
 	}
 }
 
-// object reads lines until they are a JSON value, or one is empty.
-func (t *terminal) object(ctx context.Context) (string, error) {
+// ReadObject reads lines until they are a JSON value, or one is empty.
+func (t *Terminal) ReadObject(ctx context.Context) (string, error) {
 	var text strings.Builder
 	for {
-		line, err := t.line(ctx)
+		line, err := t.ReadLine(ctx)
 		if err != nil {
 			return "", err
 		}

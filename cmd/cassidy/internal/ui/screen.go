@@ -1,4 +1,4 @@
-package main
+package ui
 
 import (
 	"context"
@@ -10,14 +10,14 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/tool"
 )
 
-// A screen keeps a question apart from what calls tell: while one is open,
+// A Screen keeps a question apart from what calls tell: while one is open,
 // their events wait, so that no tool can write into it.
-type screen struct {
+type Screen struct {
 	mu      sync.Mutex
 	asking  bool
 	waiting []heldEvent
 	views   []*eventView
-	spinner *spinner // what turns while nothing comes, or nil
+	spinner *Spinner // what turns while nothing comes, or nil
 }
 
 // A heldEvent is one that waits, with what shows it.
@@ -26,8 +26,8 @@ type heldEvent struct {
 	show  func(tool.Event)
 }
 
-// hold shows what has happened so far, and has what comes later wait.
-func (s *screen) hold() {
+// Hold shows what has happened so far, and has what comes later wait.
+func (s *Screen) Hold() {
 	s.mu.Lock()
 	views := slices.Clone(s.views)
 	s.mu.Unlock()
@@ -36,12 +36,12 @@ func (s *screen) hold() {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.spinner.erase()
+	s.spinner.Erase()
 	s.asking = true
 }
 
-// release shows the events that had to wait.
-func (s *screen) release() {
+// Release shows the events that had to wait.
+func (s *Screen) Release() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, held := range s.waiting {
@@ -50,8 +50,8 @@ func (s *screen) release() {
 	s.asking, s.waiting = false, nil
 }
 
-// add shows an event, now or after the question that is open.
-func (s *screen) add(e tool.Event, show func(tool.Event)) {
+// Add shows an event, now or after the question that is open.
+func (s *Screen) Add(e tool.Event, show func(tool.Event)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.asking {
@@ -61,9 +61,9 @@ func (s *screen) add(e tool.Event, show func(tool.Event)) {
 	show(e)
 }
 
-// spin has the screen's spinner turn until the function that it returns is
+// Spin has the screen's spinner turn until the function that it returns is
 // called.
-func (s *screen) spin(with *spinner) (stop func()) {
+func (s *Screen) Spin(with *Spinner) (stop func()) {
 	if with == nil {
 		return func() {}
 	}
@@ -91,14 +91,14 @@ func (s *screen) spin(with *spinner) (stop func()) {
 		close(done)
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		with.hide()
+		with.Hide()
 		s.spinner = nil
 	}
 }
 
-// follow shows the events of a host until the function that it returns is called,
+// Follow shows the events of a host until the function that it returns is called,
 // which first shows those so far.
-func (s *screen) follow(h *host.Host, show func(tool.Event)) (stop func()) {
+func (s *Screen) Follow(h *host.Host, show func(tool.Event)) (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	v := &eventView{
 		screen: s, show: show, events: h.Subscribe(ctx, host.EventFilter{Buffer: viewBuffer}),

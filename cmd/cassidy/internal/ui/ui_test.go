@@ -1,4 +1,4 @@
-package main
+package ui
 
 import (
 	"testing"
@@ -13,7 +13,7 @@ func TestExitCodes(t *testing.T) {
 		}
 	}
 	for k, want := range map[value.Kind]int{value.Limit: 4, value.Busy: 4, value.Unanswered: 3, value.Parked: 6} {
-		if got := exitCode(k); got != want {
+		if got := ExitCode(k); got != want {
 			t.Errorf("exitCode(%s) = %d, want %d", k, got, want)
 		}
 	}

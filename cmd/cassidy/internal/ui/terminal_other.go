@@ -1,6 +1,6 @@
 //go:build !(linux || darwin || dragonfly || freebsd || netbsd || openbsd)
 
-package main
+package ui
 
 import (
 	"context"
@@ -8,8 +8,8 @@ import (
 	"os"
 )
 
-// columns returns how wide a terminal is taken to be, or 0 for what is none.
-func columns(f *os.File) int {
+// Columns returns how wide a terminal is taken to be, or 0 for what is none.
+func Columns(f *os.File) int {
 	info, err := f.Stat()
 	if err != nil || info.Mode()&os.ModeCharDevice == 0 {
 		return 0
@@ -17,7 +17,7 @@ func columns(f *os.File) int {
 	if null, err := os.Stat(os.DevNull); err == nil && os.SameFile(info, null) {
 		return 0
 	}
-	return pageWidth
+	return PageWidth
 }
 
 // dropInput would forget what was typed and not read, which this system has no
@@ -27,8 +27,8 @@ func dropInput(*os.File) {}
 // byKey would have a terminal tell each key as it is pressed.
 func byKey(*os.File) (restore func(), err error) { return nil, errors.ErrUnsupported }
 
-// untilEnded returns a context that ends when the system asks the program to
+// UntilEnded returns a context that ends when the system asks the program to
 // end, where it has a way to ask.
-func untilEnded(ctx context.Context) (context.Context, context.CancelFunc) {
+func UntilEnded(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithCancel(ctx)
 }
