@@ -395,7 +395,6 @@ var large = map[string]struct {
 	"stdlib/table":           {12200, maxNames, "its parts import each other; it is divided when its speed is worked on"},
 	"runtime/host":           {6200, 60, "to be divided: the gate, and the drivers of runs"},
 	"runtime/agent":          {3250, 55, "sessions, policies and programs share a turn"},
-	"stdlib":                 {6000, maxNames, "to be divided: files, commands, the network"},
 	"sandbox":                {4700, maxNames, "to be divided: how commands are confined"},
 	"runtime/agent/decision": {3800, maxNames, "to be cut to the rules that earn something"},
 }
