@@ -116,40 +116,6 @@ func (d *desk) must(name string, args ...value.Value) value.Value {
 	return v
 }
 
-// commit carries out what is staged and returns what would take it back.
-func (d *desk) commit() *tool.Effect {
-	d.t.Helper()
-	out, err := d.run(context.Background(), "fs.commit")
-	if err != nil {
-		d.t.Fatalf("fs.commit: %v", err)
-	}
-	return out.Undo
-}
-
-// restore carries out an undo.
-func (d *desk) restore(undo *tool.Effect) (*tool.Effect, error) {
-	d.t.Helper()
-	out, err := d.withRecord(undo.Func, undo)
-	return out.Undo, err
-}
-
-// withRecord calls a row with what an undo holds, as a record would hand it
-// back: through the codec.
-func (d *desk) withRecord(name string, undo *tool.Effect) (tool.Outcome, error) {
-	d.t.Helper()
-	b, err := value.Append(nil, undo.Args)
-	if err != nil {
-		d.t.Fatalf("the undo cannot be recorded: %v", err)
-	}
-	v, err := value.Decode(b)
-	if err != nil {
-		d.t.Fatalf("the record of the undo: %v", err)
-	}
-	args := v.(*value.Dict)
-	files, _ := args.Get("files")
-	return d.run(context.Background(), name, "files", files)
-}
-
 // fails checks that a call fails with a kind and that its message and hint say
 // something, and nothing of the host's own paths.
 func (d *desk) fails(kind value.Kind, says, name string, args ...value.Value) {
