@@ -2,7 +2,6 @@ package stdlib
 
 import (
 	"context"
-	"strings"
 	"testing"
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
@@ -48,14 +47,7 @@ func deskAt(t testing.TB, o *Options) *desk {
 // grant replaces what the desk's calls may do.
 func (d *desk) grant(needs ...string) *desk {
 	d.t.Helper()
-	d.needs = nil
-	for _, text := range needs {
-		c, err := tool.ParseCapability(text)
-		if err != nil {
-			d.t.Fatalf("ParseCapability(%q): %v", text, err)
-		}
-		d.needs = append(d.needs, c)
-	}
+	d.needs = rowtest.Needs(d.t, needs...)
 	return d
 }
 
@@ -68,37 +60,13 @@ func (d *desk) check(c tool.Capability) error {
 
 func (d *desk) row(name string) *tool.Func {
 	d.t.Helper()
-	for _, m := range d.w.Modules() {
-		for i := range m.Funcs {
-			if strings.TrimPrefix(m.Name+"."+m.Funcs[i].Name, ".") == name {
-				return &m.Funcs[i]
-			}
-		}
-	}
-	d.t.Fatalf("there is no row %s", name)
-	return nil
+	return rowtest.Find(d.t, d.w.Modules(), name)
 }
 
 // run calls a row by name with named arguments.
 func (d *desk) run(ctx context.Context, name string, args ...value.Value) (tool.Outcome, error) {
 	d.t.Helper()
-	f := d.row(name)
-	bound, err := f.Bind(nil, value.NewDict(args...))
-	if err != nil {
-		return tool.Outcome{}, err
-	}
-	if f.Target != nil {
-		targets, err := f.Target(bound)
-		if err != nil {
-			return tool.Outcome{}, err
-		}
-		for _, c := range targets {
-			if err := d.check(c); err != nil {
-				return tool.Outcome{}, err
-			}
-		}
-	}
-	return f.Do(ctx, tool.Effect{Func: name, Args: bound}, tool.Grant{Check: d.check, Stage: d.stage})
+	return rowtest.Run(ctx, d.row(name), tool.Grant{Check: d.check, Stage: d.stage}, name, args...)
 }
 
 func (d *desk) call(name string, args ...value.Value) (value.Value, error) {
@@ -121,13 +89,5 @@ func (d *desk) must(name string, args ...value.Value) value.Value {
 func (d *desk) fails(kind value.Kind, says, name string, args ...value.Value) {
 	d.t.Helper()
 	v, err := d.call(name, args...)
-	rowtest.Wrong(d.t, err, kind, says, name+value.FormatJSON(value.NewDict(args...), ""))
-	if err == nil {
-		d.t.Logf("it gave %s", value.FormatJSON(v, ""))
-		return
-	}
-	e := value.ErrorOf(err, value.Internal)
-	if text := e.Message() + e.Hint; d.dir != "" && len(d.dir) > 5 && strings.Contains(text, d.dir) {
-		d.t.Errorf("%s: the error %q names the host's folder", name, text)
-	}
+	rowtest.Fails(d.t, d.dir, v, err, kind, says, name, args...)
 }

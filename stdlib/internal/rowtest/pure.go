@@ -64,7 +64,7 @@ func Must(t testing.TB, modules []tool.Module, function string, args ...any) val
 }
 
 // Find returns a row of the modules by its name.
-func Find(t testing.TB, modules []tool.Module, function string) *tool.Func {
+func Find(t Tester, modules []tool.Module, function string) *tool.Func {
 	t.Helper()
 	module, name, ok := strings.Cut(function, ".")
 	if !ok {
